@@ -1,0 +1,101 @@
+package job
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Call names a call that may wait, for wait records.
+type Call uint32
+
+// The calls that publish a wait record.
+const (
+	CallNone Call = iota
+	CallSend
+	CallRecv
+	CallProbe
+	CallWait
+	CallBarrier
+	CallCollective
+	CallFence
+	CallLock
+	CallFlush
+	CallUnlock
+	CallWinFree
+	CallFinalize
+	CallReset
+	CallCommCreate
+	CallWinCreate
+)
+
+var callNames = [...]string{"-", "Send", "Recv", "Probe", "Wait", "Barrier", "collective", "Win.Fence", "Win.Lock",
+	"Win.Flush", "Win.Unlock", "Win.Free", "Finalize", "reset", "communicator creation", "window creation"}
+
+func (c Call) String() string {
+	if int(c) < len(callNames) {
+		return callNames[c]
+	}
+	return fmt.Sprintf("call %d", uint32(c))
+}
+
+// Now is the clock of WaitRecord.Since.
+func Now() int64 {
+	var ts unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts)
+	return ts.Nano()
+}
+
+// Describe tells people what rank r does, for time-outs and deadlock reports:
+// one line for each wait in progress, or one that says there is none.
+func (s *Segment) Describe(r int) []string {
+	rk := &s.Ranks[r]
+	if atomic.LoadUint32(&rk.Exit) != 0 {
+		return []string{fmt.Sprintf("rank %d: ended (%s)", r, StatusText(int(rk.ExitStatus)))}
+	}
+	switch atomic.LoadUint32(&rk.State) {
+	case StateNone:
+		return []string{fmt.Sprintf("rank %d: has not initialised MPI", r)}
+	case StateClaimed:
+		return []string{fmt.Sprintf("rank %d (pid %d): initialising", r, rk.PID())}
+	case StateFinalized:
+		return []string{fmt.Sprintf("rank %d (pid %d): finalized", r, rk.PID())}
+	}
+	var out []string
+	for i := range rk.Waits {
+		w := &rk.Waits[i]
+		if atomic.LoadUint32(&w.Seq)&1 == 0 {
+			continue
+		}
+		line := fmt.Sprintf("rank %d (pid %d): in %v", r, rk.PID(), Call(w.Call))
+		if info := strings.TrimRight(string(w.Info[:]), "\x00"); info != "" {
+			line += " on " + info
+		}
+		switch {
+		case w.Peer >= 0:
+			line += fmt.Sprintf(", waiting for rank %d", w.Peer)
+		case w.Peer == -1:
+			line += ", waiting for any rank"
+		}
+		if w.Tag >= 0 {
+			line += fmt.Sprintf(", tag %d", w.Tag)
+		}
+		out = append(out, fmt.Sprintf("%s, for %.1f s", line, time.Duration(Now()-w.Since).Seconds()))
+	}
+	if out == nil {
+		out = []string{fmt.Sprintf("rank %d (pid %d): running, in no MPI call", r, rk.PID())}
+	}
+	return out
+}
+
+// StatusText says how a process ended, from its wait status.
+func StatusText(ws int) string {
+	st := unix.WaitStatus(ws)
+	if st.Signaled() {
+		return fmt.Sprintf("killed by signal %d, %s", int(st.Signal()), unix.SignalName(st.Signal()))
+	}
+	return fmt.Sprintf("exit status %d", st.ExitStatus())
+}

@@ -1,0 +1,325 @@
+package job
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"unsafe"
+
+	"gormapy/gocore/sys"
+)
+
+const (
+	magic   = 0x676f726d61707931 // "gormapy1"
+	version = 1
+
+	headBytes = 4096
+	// MaxRanks bounds a job on one host; rings are laid out for every pair.
+	MaxRanks = 512
+	// Blocks is how many communicators and windows can have a barrier block at
+	// the same time; those beyond it synchronise by messages.
+	Blocks = 512
+)
+
+// Rank states, in the order in which they are passed.
+const (
+	StateNone      uint32 = iota // nobody has claimed the rank
+	StateClaimed                 // a process is initialising
+	StateReady                   // it communicates
+	StateFinalized               // it said that it is done; its messages stay readable
+)
+
+// Head is the first page of the segment.
+type Head struct {
+	Magic       uint64
+	Version     uint32
+	Size        uint32 // number of ranks
+	ID          [32]byte
+	LauncherPID uint32 // 0 when no launcher of ours watches over the job
+	_           uint32
+	LauncherAge uint64 // its start time, see sys.StartTime
+
+	AbortClaim uint32 // rank+1 of the first to abort
+	AbortState uint32 // 1 once AbortCode is valid
+	AbortCode  int32  // exit status the job is to end with
+	Interrupt  uint32 // 1 once the launcher was asked to stop (Ctrl-C, SIGTERM)
+	// ErrorHash names the first unhandled exception that was printed in full, so
+	// that ranks with the same one print a line only.
+	ErrorHash uint64
+
+	RankOff, RankStride  uint64
+	RingOff, RingBytes   uint64 // ring from i to j at RingOff + (j*Size+i)*RingBytes
+	BlockOff, BlockBytes uint64
+	BlockUsed            [Blocks / 32]uint32 // bitmap of barrier blocks in use
+}
+
+// WaitRecord says what a thread of a rank waits for. Seq is odd while a wait
+// is in progress. Readers may see a torn record; it is for people.
+type WaitRecord struct {
+	Seq   uint32
+	Call  uint32 // index into CallNames
+	Peer  int32  // world rank, -1 any, -2 none
+	Tag   int32
+	Ctx   uint64 // context of the communicator or id of the window
+	Since int64  // CLOCK_MONOTONIC, ns
+	Info  [32]byte
+}
+
+// WaitRecords is how many waits of one process are published at a time.
+const WaitRecords = 4
+
+// Rank is what the job knows of one rank. Words written by different parties
+// lie on different cache lines.
+type Rank struct {
+	Claim uint32 // pid of the process that is this rank
+	State uint32
+	Gen   uint32 // generation of contexts, matching and epochs
+	Flags uint32
+	Age   uint64 // start time of the process, see sys.StartTime
+	_     [40]byte
+
+	Exit       uint32 // 1 once the launcher reaped the rank
+	ExitStatus int32  // wait status
+	ChildPID   uint32 // the process the launcher started for this rank
+	_          [52]byte
+
+	Doorbell uint32 // callers sleep here
+	Sleepers uint32
+	_        [56]byte
+
+	Progress         uint32 // the progress engine sleeps here
+	ProgressSleepers uint32
+	_                [56]byte
+
+	Waits [WaitRecords]WaitRecord
+}
+
+// Rank.Flags
+const (
+	FlagStacks uint32 = 1 << iota // StackSignal makes the rank print its stacks
+	FlagNoCopy                    // the kernel refuses process_vm copies from or to it
+)
+
+// StackSignal makes a rank that set FlagStacks print the Python stacks of all
+// its threads. A real-time signal that neither Python, Go nor glibc uses.
+const StackSignal = 61
+
+// Segment is a mapped job segment.
+type Segment struct {
+	Head  *Head
+	Ranks []Rank
+	shm   *sys.Segment
+}
+
+// Create makes the segment for a job of size ranks.
+func Create(size int) (*Segment, error) {
+	if size < 1 || size > MaxRanks {
+		return nil, fmt.Errorf("a job on one host has 1 to %d ranks, %d were asked for", MaxRanks, size)
+	}
+	rankOff := uint64(headBytes)
+	stride := uint64(unsafe.Sizeof(Rank{}))
+	ringOff := roundUp(rankOff+stride*uint64(size), 4096)
+	ring := ringBytes(size)
+	blockOff := ringOff + uint64(size)*uint64(size)*ring
+	block := blockBytes(size)
+	total := blockOff + Blocks*block
+	shm, err := sys.NewSegment("job", int(total))
+	if err != nil {
+		return nil, err
+	}
+	s := attach(shm, size)
+	h := s.Head
+	h.Size, h.Version = uint32(size), version
+	h.RankOff, h.RankStride = rankOff, stride
+	h.RingOff, h.RingBytes = ringOff, ring
+	h.BlockOff, h.BlockBytes = blockOff, block
+	var id [16]byte
+	if _, err := rand.Read(id[:]); err != nil {
+		return nil, fmt.Errorf("make job id: %w", err)
+	}
+	hex.Encode(h.ID[:], id[:])
+	atomic.StoreUint64(&h.Magic, magic)
+	return s, nil
+}
+
+// Open maps the job segment at path, as given by Path.
+func Open(path string) (*Segment, error) {
+	shm, err := sys.OpenSegmentPath(path)
+	if err != nil {
+		return nil, err
+	}
+	if len(shm.Mem) < headBytes {
+		shm.Close()
+		return nil, errors.New("open job segment " + path + ": too short")
+	}
+	h := (*Head)(unsafe.Pointer(&shm.Mem[0]))
+	size := int(h.Size)
+	if atomic.LoadUint64(&h.Magic) != magic || h.Version != version || size < 1 || size > MaxRanks ||
+		h.BlockOff+Blocks*h.BlockBytes > uint64(len(shm.Mem)) || h.RankStride != uint64(unsafe.Sizeof(Rank{})) {
+		shm.Close()
+		return nil, fmt.Errorf("open job segment %s: made by another version of gormapy (launcher and ranks must be of one installation)", path)
+	}
+	return attach(shm, size), nil
+}
+
+func attach(shm *sys.Segment, size int) *Segment {
+	return &Segment{
+		Head:  (*Head)(unsafe.Pointer(&shm.Mem[0])),
+		Ranks: unsafe.Slice((*Rank)(unsafe.Pointer(&shm.Mem[headBytes])), size),
+		shm:   shm,
+	}
+}
+
+// ringBytes keeps the mapping of a job modest: it grows with the square of
+// the number of ranks (16 ranks: 64 MiB of addresses, touched on first use).
+func ringBytes(size int) uint64 {
+	switch {
+	case size <= 32:
+		return 256 << 10
+	case size <= 128:
+		return 64 << 10
+	}
+	return 16 << 10
+}
+
+// blockBytes is the size of one barrier block: a line for the barrier, then a
+// line of flags and SlotBytes of data for each rank.
+func blockBytes(size int) uint64 {
+	return roundUp(4*64+uint64(size)*(64+SlotBytes), 4096)
+}
+
+// SlotBytes is each rank's room in a block for small collectives.
+const SlotBytes = 1024
+
+func roundUp(n, to uint64) uint64 { return (n + to - 1) / to * to }
+
+// Path is where other processes of this user can open the segment as long as
+// this process lives.
+func (s *Segment) Path() string { return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), s.shm.FD) }
+
+// FD is the segment's descriptor in this process.
+func (s *Segment) FD() int { return s.shm.FD }
+
+// CloseFD drops the descriptor and keeps the mapping.
+func (s *Segment) CloseFD() { s.shm.CloseFD() }
+
+// Close unmaps the segment.
+func (s *Segment) Close() error { return s.shm.Close() }
+
+// Ring is the memory of the ring from rank src to rank dst.
+func (s *Segment) Ring(src, dst int) []byte {
+	off := s.Head.RingOff + uint64(dst*len(s.Ranks)+src)*s.Head.RingBytes
+	return s.shm.Mem[off : off+s.Head.RingBytes : off+s.Head.RingBytes]
+}
+
+// ID is the job's random name, 32 hexadecimal digits.
+func (s *Segment) ID() string { return string(s.Head.ID[:]) }
+
+// Block is the memory of barrier block i.
+func (s *Segment) Block(i int) []byte {
+	off := s.Head.BlockOff + uint64(i)*s.Head.BlockBytes
+	return s.shm.Mem[off : off+s.Head.BlockBytes : off+s.Head.BlockBytes]
+}
+
+// TakeBlock reserves a barrier block, zeroed, or returns -1 when none is left.
+func (s *Segment) TakeBlock() int {
+	for w := range s.Head.BlockUsed {
+		p := &s.Head.BlockUsed[w]
+		for {
+			old := atomic.LoadUint32(p)
+			if old == ^uint32(0) {
+				break
+			}
+			bit := 0
+			for old&(1<<bit) != 0 {
+				bit++
+			}
+			if atomic.CompareAndSwapUint32(p, old, old|1<<bit) {
+				i := w*32 + bit
+				clear(s.Block(i))
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// GiveBlock returns block i. The caller must be the last to use it.
+func (s *Segment) GiveBlock(i int) {
+	atomic.AndUint32(&s.Head.BlockUsed[i/32], ^uint32(1<<(i%32)))
+}
+
+// Claim makes this process rank r of the job. It fails if the rank was granted
+// before; held is then the pid of the process it was granted to.
+func (s *Segment) Claim(r int) (held int, ok bool) {
+	me := uint32(os.Getpid())
+	rk := &s.Ranks[r]
+	if !atomic.CompareAndSwapUint32(&rk.Claim, 0, me) {
+		return int(atomic.LoadUint32(&rk.Claim)), false
+	}
+	rk.Age = sys.StartTime(int(me))
+	atomic.StoreUint32(&rk.State, StateClaimed)
+	return int(me), true
+}
+
+// Abort records that rank r ends the job with the exit status code; only the
+// first call counts. It wakes everybody. It reports whether this was the first.
+func (s *Segment) Abort(r int, code int) bool {
+	h := s.Head
+	first := atomic.CompareAndSwapUint32(&h.AbortClaim, 0, uint32(r+1))
+	if first {
+		atomic.StoreInt32(&h.AbortCode, int32(code))
+		atomic.StoreUint32(&h.AbortState, 1)
+	}
+	s.RingAll()
+	return first
+}
+
+// Aborted returns the rank that aborted the job and the status it asked for.
+func (s *Segment) Aborted() (rank, code int, yes bool) {
+	if atomic.LoadUint32(&s.Head.AbortState) == 0 {
+		return 0, 0, false
+	}
+	return int(atomic.LoadUint32(&s.Head.AbortClaim)) - 1, int(atomic.LoadInt32(&s.Head.AbortCode)), true
+}
+
+// Exited records, for the launcher, that rank r ended with wait status ws.
+func (s *Segment) Exited(r int, ws int) {
+	atomic.StoreInt32(&s.Ranks[r].ExitStatus, int32(ws))
+	atomic.StoreUint32(&s.Ranks[r].Exit, 1)
+	s.RingAll()
+}
+
+// RingAll wakes every sleeping thread and progress engine of the job.
+func (s *Segment) RingAll() {
+	for i := range s.Ranks {
+		s.Ranks[i].Ring()
+		s.Ranks[i].RingProgress()
+	}
+}
+
+// Ring wakes the callers of the rank that sleep. A waiter increments Sleepers,
+// reads Doorbell, looks once more for what it waits for, and only then sleeps
+// while Doorbell has that value; whoever makes that thing true does so with a
+// sequentially consistent store before calling Ring. So either the waiter sees
+// the thing, or Ring sees the sleeper.
+func (r *Rank) Ring() {
+	if atomic.LoadUint32(&r.Sleepers) != 0 {
+		atomic.AddUint32(&r.Doorbell, 1)
+		sys.FutexWake(&r.Doorbell)
+	}
+}
+
+// RingProgress wakes the progress engine of the rank if it sleeps.
+func (r *Rank) RingProgress() {
+	if atomic.LoadUint32(&r.ProgressSleepers) != 0 {
+		atomic.AddUint32(&r.Progress, 1)
+		sys.FutexWake(&r.Progress)
+	}
+}
+
+// PID is the process that is this rank, 0 before it came.
+func (r *Rank) PID() int { return int(atomic.LoadUint32(&r.Claim)) }

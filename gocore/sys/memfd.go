@@ -1,0 +1,103 @@
+package sys
+
+import (
+	"fmt"
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Segment is a mapped piece of shared memory. Close unmaps it and closes the
+// descriptor; the memory itself lives as long as anybody maps it.
+type Segment struct {
+	FD   int // -1 once closed or when the descriptor was not kept
+	Mem  []byte
+	addr uintptr
+}
+
+// NewSegment creates a memfd of size bytes, sealed against any change of size
+// (so that no peer can turn our accesses into SIGBUS), and maps it.
+// The pages are allocated by the kernel when they are first touched.
+func NewSegment(name string, size int) (*Segment, error) {
+	fd, err := unix.MemfdCreate("gormapy-"+name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, fmt.Errorf("create shared segment %s: %w", name, err)
+	}
+	if err := unix.Ftruncate(fd, int64(size)); err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("size shared segment %s to %d bytes: %w", name, size, err)
+	}
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL); err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("seal shared segment %s: %w", name, err)
+	}
+	return mapFD(fd, name, size)
+}
+
+// OpenSegment maps the segment that process pid holds as descriptor fd. It
+// works for processes of the same user in the same PID namespace.
+// It refuses a file that is not sealed against shrinking.
+func OpenSegment(pid, fd int) (*Segment, error) {
+	return OpenSegmentPath(fmt.Sprintf("/proc/%d/fd/%d", pid, fd))
+}
+
+// OpenSegmentPath maps the sealed segment at path, usually /proc/PID/fd/N.
+func OpenSegmentPath(path string) (*Segment, error) {
+	got, err := unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open shared segment %s: %w", path, err)
+	}
+	seals, err := unix.FcntlInt(uintptr(got), unix.F_GET_SEALS, 0)
+	if err != nil || seals&unix.F_SEAL_SHRINK == 0 {
+		unix.Close(got)
+		return nil, fmt.Errorf("open shared segment %s: not a sealed memfd", path)
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(got, &st); err != nil {
+		unix.Close(got)
+		return nil, fmt.Errorf("stat shared segment %s: %w", path, err)
+	}
+	return mapFD(got, path, int(st.Size))
+}
+
+func mapFD(fd int, name string, size int) (*Segment, error) {
+	s := &Segment{FD: fd}
+	if size == 0 {
+		return s, nil
+	}
+	mem, err := unix.Mmap(fd, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("map shared segment %s (%d bytes): %w", name, size, err)
+	}
+	// A forked child is not a rank: keep it from writing into the job's memory
+	// by accident. It sees unmapped pages, and every call checks the pid first.
+	_ = unix.Madvise(mem, unix.MADV_DONTFORK)
+	s.Mem = mem
+	s.addr = uintptr(unsafe.Pointer(&mem[0]))
+	return s, nil
+}
+
+// Addr is the address of the first byte in this process, 0 if empty.
+func (s *Segment) Addr() uintptr { return s.addr }
+
+// CloseFD closes the descriptor and keeps the mapping.
+func (s *Segment) CloseFD() {
+	if s.FD >= 0 {
+		unix.Close(s.FD)
+		s.FD = -1
+	}
+}
+
+// Close unmaps the memory and closes the descriptor. No pointer into the
+// segment may be used afterwards.
+func (s *Segment) Close() error {
+	s.CloseFD()
+	if s.Mem == nil {
+		return nil
+	}
+	mem := s.Mem
+	s.Mem, s.addr = nil, 0
+	return os.NewSyscallError("munmap", unix.Munmap(mem))
+}

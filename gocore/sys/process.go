@@ -1,0 +1,112 @@
+package sys
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// prSetPtracerAny is PR_SET_PTRACER_ANY of linux/prctl.h.
+const prSetPtracerAny = ^uintptr(0)
+
+// AllowPeers lets processes of the same user copy from and to this process's
+// memory even where the Yama module restricts ptrace. Harmless without Yama.
+func AllowPeers() { _ = unix.Prctl(unix.PR_SET_PTRACER, prSetPtracerAny, 0, 0, 0) }
+
+// copyChunk bounds one call, so that a copy of gigabytes can be interrupted
+// between calls and never exceeds what the kernel transfers at once (2 GiB).
+const copyChunk = 64 << 20
+
+// ReadProcess copies n bytes from address remote of process pid to local.
+func ReadProcess(pid int, local unsafe.Pointer, remote uint64, n int) error {
+	return copyProcess(unix.SYS_PROCESS_VM_READV, pid, local, remote, n)
+}
+
+// WriteProcess copies n bytes from local to address remote of process pid.
+func WriteProcess(pid int, local unsafe.Pointer, remote uint64, n int) error {
+	return copyProcess(unix.SYS_PROCESS_VM_WRITEV, pid, local, remote, n)
+}
+
+func copyProcess(call uintptr, pid int, local unsafe.Pointer, remote uint64, n int) error {
+	for done := 0; done < n; {
+		step := min(n-done, copyChunk)
+		l := unix.Iovec{Base: (*byte)(unsafe.Add(local, done))}
+		l.SetLen(step)
+		r := unix.RemoteIovec{Base: uintptr(remote) + uintptr(done), Len: step}
+		var got uintptr
+		var e unix.Errno
+		if step <= 16<<10 { // microseconds: not worth telling the scheduler
+			got, _, e = unix.RawSyscall6(call, uintptr(pid), uintptr(unsafe.Pointer(&l)), 1, uintptr(unsafe.Pointer(&r)), 1, 0)
+		} else {
+			got, _, e = unix.Syscall6(call, uintptr(pid), uintptr(unsafe.Pointer(&l)), 1, uintptr(unsafe.Pointer(&r)), 1, 0)
+		}
+		if e != 0 {
+			return e
+		}
+		if got == 0 {
+			return unix.EFAULT
+		}
+		done += int(got)
+	}
+	return nil
+}
+
+// PidFD opens a descriptor that becomes readable when process pid ends.
+// ok is false on kernels before 5.3, which have none.
+func PidFD(pid int) (fd int, ok bool, err error) {
+	fd, err = unix.PidfdOpen(pid, 0)
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
+		return -1, false, nil
+	}
+	return fd, true, err
+}
+
+// Alive tells whether process pid exists and is not a zombie.
+func Alive(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	rest := string(stat)
+	i := strings.LastIndexByte(rest, ')')
+	return i >= 0 && len(rest) > i+2 && rest[i+2] != 'Z' && rest[i+2] != 'X'
+}
+
+// StartTime is the start of process pid in clock ticks since boot, 0 if it
+// does not exist. Together with the pid it names a process for good.
+func StartTime(pid int) uint64 {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	rest := string(stat)
+	f := strings.Fields(rest[strings.LastIndexByte(rest, ')')+1:])
+	if len(f) < 20 {
+		return 0
+	}
+	t, _ := strconv.ParseUint(f[19], 10, 64) // field 22 of proc_pid_stat(5)
+	return t
+}
+
+// schedAttr is struct sched_attr of linux/sched/types.h, version 0.
+type schedAttr struct {
+	size, policy    uint32
+	flags           uint64
+	nice            int32
+	priority        uint32
+	runtime, _d, _p uint64
+}
+
+// ShortSlice asks the scheduler for a slice of 100 us for the calling thread,
+// so that it is run soon after a wake-up on a busy machine (EEVDF, Linux 6.12;
+// ignored by older kernels). It needs no privilege.
+func ShortSlice() {
+	a := schedAttr{policy: unix.SCHED_NORMAL, runtime: 100_000}
+	a.size = uint32(unsafe.Sizeof(a))
+	unix.RawSyscall(unix.SYS_SCHED_SETATTR, 0, uintptr(unsafe.Pointer(&a)), 0)
+}
