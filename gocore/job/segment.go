@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"gormapy/gocore/sys"
+	"gormapy/gocore/sys/atom"
 )
 
 const (
@@ -307,17 +308,17 @@ func (s *Segment) RingAll() {
 // sequentially consistent store before calling Ring. So either the waiter sees
 // the thing, or Ring sees the sleeper.
 func (r *Rank) Ring() {
-	if atomic.LoadUint32(&r.Sleepers) != 0 {
-		atomic.AddUint32(&r.Doorbell, 1)
-		sys.FutexWake(&r.Doorbell)
+	if atom.Load32(&r.Sleepers) != 0 {
+		atom.Add32(&r.Doorbell, 1)
+		atom.Wake(&r.Doorbell)
 	}
 }
 
 // RingProgress wakes the progress engine of the rank if it sleeps.
 func (r *Rank) RingProgress() {
-	if atomic.LoadUint32(&r.ProgressSleepers) != 0 {
-		atomic.AddUint32(&r.Progress, 1)
-		sys.FutexWake(&r.Progress)
+	if atom.Load32(&r.ProgressSleepers) != 0 {
+		atom.Add32(&r.Progress, 1)
+		atom.Wake(&r.Progress)
 	}
 }
 

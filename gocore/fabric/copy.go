@@ -1,0 +1,25 @@
+package fabric
+
+import "unsafe"
+
+// Pointer is the foreign (not Go's) memory at addr in this process.
+func Pointer(addr uint64) unsafe.Pointer {
+	p := uintptr(addr)
+	return *(*unsafe.Pointer)(unsafe.Pointer(&p))
+}
+
+// copyPiece bounds one memmove: Go can't interrupt it, and whoever stops the
+// world waits for it (64 MiB held up every thread that entered Go for 300 ms).
+const copyPiece = 256 << 10
+
+// Copy copies n bytes between foreign memory; overlap is allowed within a
+// piece only, as for MPI buffers, which must not overlap.
+func Copy(dst, src unsafe.Pointer, n int) {
+	for n > copyPiece {
+		copy(unsafe.Slice((*byte)(dst), copyPiece), unsafe.Slice((*byte)(src), copyPiece))
+		dst, src, n = unsafe.Add(dst, copyPiece), unsafe.Add(src, copyPiece), n-copyPiece
+	}
+	if n > 0 {
+		copy(unsafe.Slice((*byte)(dst), n), unsafe.Slice((*byte)(src), n))
+	}
+}

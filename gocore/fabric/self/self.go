@@ -1,0 +1,95 @@
+// Package self is the smallest complete transport, the template for the
+// others: a rank's messages to itself. It may import fabric.
+package self
+
+import (
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"gormapy/gocore/fabric"
+)
+
+// Transport queues messages to the own rank until they are polled.
+type Transport struct {
+	rank    int
+	waiting atomic.Int32
+	mu      sync.Mutex
+	queue   []packet
+	spare   []packet
+}
+
+type packet struct {
+	header  fabric.Header
+	payload []byte
+}
+
+// New makes the transport of world rank rank to itself.
+func New(rank int) *Transport { return &Transport{rank: rank} }
+
+// Name implements fabric.Transport.
+func (t *Transport) Name() string { return "self" }
+
+// Caps implements fabric.Transport.
+func (t *Transport) Caps() fabric.Caps {
+	return fabric.Caps{MaxShort: 64 << 10, OneSided: true, Direct: true, Ordered: true}
+}
+
+// Connect implements fabric.Transport.
+func (t *Transport) Connect(int) (fabric.Endpoint, error) { return endpoint{t}, nil }
+
+// Register implements fabric.Transport; own memory needs no key.
+func (t *Transport) Register(p unsafe.Pointer, _ int) (fabric.Region, error) { return region{p}, nil }
+
+// Poll implements fabric.Transport.
+func (t *Transport) Poll(sink fabric.Sink) int {
+	if t.waiting.Load() == 0 {
+		return 0
+	}
+	t.mu.Lock()
+	got := t.queue
+	t.queue, t.spare = t.spare[:0], nil
+	t.waiting.Store(0)
+	t.mu.Unlock()
+	for i := range got {
+		sink.Deliver(t.rank, &got[i].header, got[i].payload)
+	}
+	n := len(got)
+	clear(got)
+	t.mu.Lock()
+	t.spare = got[:0]
+	t.mu.Unlock()
+	return n
+}
+
+// Close implements fabric.Transport.
+func (t *Transport) Close() error { return nil }
+
+type region struct{ p unsafe.Pointer }
+
+func (r region) Key() fabric.RemoteKey { return fabric.RemoteKey{Addr: uint64(uintptr(r.p))} }
+func (r region) Close() error          { return nil }
+
+type endpoint struct{ t *Transport }
+
+func (e endpoint) Send(h *fabric.Header, payload []byte) error {
+	p := packet{header: *h}
+	if len(payload) > 0 {
+		p.payload = append([]byte(nil), payload...)
+	}
+	e.t.mu.Lock()
+	e.t.queue = append(e.t.queue, p)
+	e.t.waiting.Store(1)
+	e.t.mu.Unlock()
+	return nil
+}
+
+func (e endpoint) Put(local unsafe.Pointer, remote fabric.RemoteKey, n int, _ uint64) (bool, error) {
+	fabric.Copy(fabric.Pointer(remote.Addr), local, n)
+	return true, nil
+}
+
+func (e endpoint) Get(local unsafe.Pointer, remote fabric.RemoteKey, n int, _ uint64) (bool, error) {
+	fabric.Copy(local, fabric.Pointer(remote.Addr), n)
+	return true, nil
+}

@@ -1,0 +1,97 @@
+package shm
+
+import (
+	"unsafe"
+
+	"gormapy/gocore/fabric"
+	"gormapy/gocore/sys/atom"
+)
+
+const (
+	line       = 64
+	ringHeader = 2 * line
+	recordData = 1 << 24
+	recordSkip = 2 << 24
+	linesMask  = 1<<24 - 1
+	// prefix is the commit word, the payload's length and the header.
+	prefix = 8 + fabric.HeaderBytes
+)
+
+// ring is one side's view of a ring: the words it shares, and its own position.
+type ring struct {
+	head  *uint64
+	base  unsafe.Pointer // first record
+	lines uint64         // capacity
+	pos   uint64         // lines written (sender) or consumed (receiver) so far
+	seen  uint64         // sender: last known head
+}
+
+func newRing(mem []byte) ring {
+	return ring{
+		head:  (*uint64)(unsafe.Pointer(&mem[0])),
+		base:  unsafe.Pointer(&mem[ringHeader]),
+		lines: uint64(len(mem)-ringHeader) / line,
+	}
+}
+
+// maxPayload is what fits a quarter of the ring, so that a sender never waits
+// for the ring to drain completely.
+func maxPayload(ringBytes int) int { return (ringBytes-ringHeader)/4/line*line - prefix }
+
+func (r *ring) at(pos uint64) unsafe.Pointer { return unsafe.Add(r.base, (pos%r.lines)*line) }
+
+// send writes one record, or returns false when there is no room.
+func (r *ring) send(h *fabric.Header, payload []byte) bool {
+	need := uint64(prefix+len(payload)+line-1) / line
+	skip := uint64(0)
+	if left := r.lines - r.pos%r.lines; left < need {
+		skip = left
+	}
+	if r.pos+skip+need > r.seen+r.lines {
+		r.seen = atom.Load64(r.head)
+		if r.pos+skip+need > r.seen+r.lines {
+			return false
+		}
+	}
+	if skip > 0 {
+		atom.Store32((*uint32)(r.at(r.pos)), recordSkip|uint32(skip))
+		r.pos += skip
+	}
+	p := r.at(r.pos)
+	*(*uint32)(unsafe.Add(p, 4)) = uint32(len(payload))
+	*(*fabric.Header)(unsafe.Add(p, 8)) = *h
+	if len(payload) > 0 {
+		copy(unsafe.Slice((*byte)(unsafe.Add(p, prefix)), len(payload)), payload)
+		// A payload may have filled the first words of later lines; the receiver
+		// clears them all, so nothing is left for a later commit word to meet.
+	}
+	atom.Store32((*uint32)(p), recordData|uint32(need))
+	r.pos += need
+	return true
+}
+
+// receive hands the next record to deliver, or returns false if there is none.
+func (r *ring) receive(deliver func(h *fabric.Header, payload []byte)) bool {
+	for {
+		p := r.at(r.pos)
+		word := atom.Load32((*uint32)(p))
+		if word == 0 {
+			return false
+		}
+		n := uint64(word & linesMask)
+		data := word&recordData != 0
+		if data {
+			length := *(*uint32)(unsafe.Add(p, 4))
+			deliver((*fabric.Header)(unsafe.Add(p, 8)), unsafe.Slice((*byte)(unsafe.Add(p, prefix)), int(length)))
+			for i := n - 1; i > 0; i-- {
+				*(*uint32)(unsafe.Add(p, i*line)) = 0
+			}
+		}
+		atom.Store32((*uint32)(p), 0)
+		r.pos += n
+		atom.Store64(r.head, r.pos)
+		if data {
+			return true
+		}
+	}
+}

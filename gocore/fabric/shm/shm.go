@@ -1,0 +1,128 @@
+package shm
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"gormapy/gocore/fabric"
+	"gormapy/gocore/job"
+	"gormapy/gocore/sys"
+)
+
+// Transport reaches the ranks of one job segment.
+type Transport struct {
+	seg  *job.Segment
+	rank int
+	in   []ring // by sender; in[rank] is not used
+	copy bool   // the kernel lets us copy from and to peers
+}
+
+// New makes the transport of world rank rank. With oneCopy the kernel copies
+// between address spaces; see Probe.
+func New(seg *job.Segment, rank int, oneCopy bool) *Transport {
+	t := &Transport{seg: seg, rank: rank, in: make([]ring, len(seg.Ranks)), copy: oneCopy}
+	for src := range t.in {
+		t.in[src] = newRing(seg.Ring(src, rank))
+	}
+	return t
+}
+
+// Name implements fabric.Transport.
+func (t *Transport) Name() string { return "shm" }
+
+// Caps implements fabric.Transport.
+func (t *Transport) Caps() fabric.Caps {
+	return fabric.Caps{MaxShort: maxPayload(int(t.seg.Head.RingBytes)), OneSided: t.copy, Direct: true, Ordered: true}
+}
+
+// Connect implements fabric.Transport.
+func (t *Transport) Connect(peer int) (fabric.Endpoint, error) {
+	if peer < 0 || peer >= len(t.in) || peer == t.rank {
+		return nil, fmt.Errorf("connect to rank %d: there are ranks 0 to %d, and this is rank %d", peer, len(t.in)-1, t.rank)
+	}
+	return &endpoint{t: t, peer: &t.seg.Ranks[peer], ring: newRing(t.seg.Ring(t.rank, peer))}, nil
+}
+
+// Register implements fabric.Transport; the kernel checks addresses itself.
+func (t *Transport) Register(p unsafe.Pointer, _ int) (fabric.Region, error) { return region{p}, nil }
+
+// pollBatch bounds how many messages of one sender are taken before the next
+// sender is looked at, so that none starves.
+const pollBatch = 16
+
+// Poll implements fabric.Transport.
+func (t *Transport) Poll(sink fabric.Sink) int {
+	n := 0
+	for src := range t.in {
+		if src == t.rank {
+			continue
+		}
+		r := &t.in[src]
+		if *(*uint32)(r.at(r.pos)) == 0 { // the usual case, without a closure
+			continue
+		}
+		for i := 0; i < pollBatch; i++ {
+			if !r.receive(func(h *fabric.Header, payload []byte) { sink.Deliver(src, h, payload) }) {
+				break
+			}
+			n++
+		}
+	}
+	return n
+}
+
+// Close implements fabric.Transport. The segment belongs to the job.
+func (t *Transport) Close() error { return nil }
+
+type region struct{ p unsafe.Pointer }
+
+func (r region) Key() fabric.RemoteKey { return fabric.RemoteKey{Addr: uint64(uintptr(r.p))} }
+func (r region) Close() error          { return nil }
+
+type endpoint struct {
+	t    *Transport
+	peer *job.Rank
+	mu   sync.Mutex
+	ring ring
+}
+
+// Send implements fabric.Endpoint.
+func (e *endpoint) Send(h *fabric.Header, payload []byte) error {
+	e.mu.Lock()
+	ok := e.ring.send(h, payload)
+	e.mu.Unlock()
+	if !ok {
+		// Nobody takes messages out: the peer computes. Its progress engine does.
+		e.peer.RingProgress()
+		return fabric.ErrAgain
+	}
+	e.peer.Ring()
+	return nil
+}
+
+// Put implements fabric.Endpoint.
+func (e *endpoint) Put(local unsafe.Pointer, remote fabric.RemoteKey, n int, _ uint64) (bool, error) {
+	if !e.t.copy {
+		return false, fabric.ErrUnsupported
+	}
+	return true, gone(sys.WriteProcess(e.peer.PID(), local, remote.Addr, n))
+}
+
+// Get implements fabric.Endpoint.
+func (e *endpoint) Get(local unsafe.Pointer, remote fabric.RemoteKey, n int, _ uint64) (bool, error) {
+	if !e.t.copy {
+		return false, fabric.ErrUnsupported
+	}
+	return true, gone(sys.ReadProcess(e.peer.PID(), local, remote.Addr, n))
+}
+
+func gone(err error) error {
+	if errors.Is(err, unix.ESRCH) {
+		return fabric.ErrPeerGone
+	}
+	return err
+}

@@ -1,0 +1,5 @@
+package atom
+
+import "golang.org/x/sys/unix"
+
+const eintr = unix.EINTR
