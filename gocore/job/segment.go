@@ -93,7 +93,9 @@ type Rank struct {
 
 	Progress         uint32 // the progress engine sleeps here
 	ProgressSleepers uint32
-	_                [56]byte
+	Pollers          uint32 // threads of the rank that poll or sleep in a wait
+	Urgent           uint32 // messages sent to the rank that must not wait for a call
+	_                [48]byte
 
 	Waits [WaitRecords]WaitRecord
 }

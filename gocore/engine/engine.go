@@ -1,0 +1,245 @@
+package engine
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"gormapy/gocore/fabric"
+	"gormapy/gocore/fabric/self"
+	"gormapy/gocore/fabric/shm"
+	"gormapy/gocore/job"
+	"gormapy/gocore/sys/atom"
+)
+
+// Handler takes the short messages of one kind. It runs under the poll lock:
+// it may post messages, it must not poll or wait. The payload is valid only
+// during the call.
+type Handler func(src int, h *fabric.Header, payload []byte)
+
+// FlagUrgent marks, in Header.Flags, a message that the target must serve even
+// if it makes no MPI call.
+const FlagUrgent uint8 = 0x80
+
+// Engine is the progress of one process.
+type Engine struct {
+	Job  *job.Segment
+	Rank int
+	Size int
+	me   *job.Rank
+
+	transports []fabric.Transport
+	peers      []peer
+	handlers   [fabric.Kinds]Handler
+
+	polling   atomic.Uint32 // the poll lock
+	delivered atomic.Uint32 // urgent messages handed over
+	backlog   atomic.Int32  // queued messages, all peers
+	spin      int           // polls before the first yield
+
+	gone      []atomic.Uint32 // by rank: how it ended, see watch.go
+	onGone    func(rank int)
+	stop      atomic.Bool
+	stopWatch func()
+}
+
+type peer struct {
+	ep    fabric.Endpoint
+	short int // largest payload of a short message
+	once  sync.Once
+	via   fabric.Transport
+	err   error
+
+	mu    sync.Mutex // guards queue and keeps the order of messages
+	queue []*queued
+}
+
+// queued is a message that waits for room: one packet, or data that goes out
+// in pieces, each with the header and its offset in B.
+type queued struct {
+	header fabric.Header
+	data   []byte
+	piece  int // 0: one packet
+	off    int
+	sent   func()
+}
+
+// New makes the engine of rank in seg. With oneCopy the kernel may be asked to
+// copy between address spaces.
+func New(seg *job.Segment, rank int, oneCopy bool) *Engine {
+	e := &Engine{Job: seg, Rank: rank, Size: len(seg.Ranks), me: &seg.Ranks[rank]}
+	e.peers = make([]peer, e.Size)
+	e.gone = make([]atomic.Uint32, e.Size)
+	own := self.New(rank)
+	e.transports = []fabric.Transport{own}
+	if e.Size > 1 {
+		e.transports = append(e.transports, shm.New(seg, rank, oneCopy))
+	}
+	for r := range e.peers {
+		e.peers[r].via = e.transports[len(e.transports)-1]
+	}
+	e.peers[rank].via = own
+	if e.Size <= runtime.NumCPU() {
+		e.spin = 500
+	}
+	return e
+}
+
+// Handle sets the handler of kind k. It must be set before messages can come.
+func (e *Engine) Handle(k fabric.Kind, h Handler) { e.handlers[k] = h }
+
+// Transport names the transport to peer r and says what it can do.
+func (e *Engine) Transport(r int) (string, fabric.Caps) {
+	return e.peers[r].via.Name(), e.peers[r].via.Caps()
+}
+
+// Endpoint connects to peer r on first use.
+func (e *Engine) Endpoint(r int) (fabric.Endpoint, error) {
+	p := &e.peers[r]
+	p.once.Do(func() {
+		p.ep, p.err = p.via.Connect(r)
+		p.short = p.via.Caps().MaxShort
+	})
+	return p.ep, p.err
+}
+
+// MaxShort is the largest payload that goes to peer r in one message.
+func (e *Engine) MaxShort(r int) int {
+	_, _ = e.Endpoint(r)
+	return e.peers[r].short
+}
+
+// Post sends a short message to rank dst. It returns true if the payload may
+// be reused now; otherwise sent is called, under the poll lock, once it may.
+// Messages to one peer keep their order.
+func (e *Engine) Post(dst int, h *fabric.Header, payload []byte, sent func()) bool {
+	p := &e.peers[dst]
+	if _, err := e.Endpoint(dst); err != nil {
+		panic(fmt.Sprintf("connect to rank %d: %v", dst, err)) // ranks were checked above
+	}
+	p.mu.Lock()
+	if len(p.queue) == 0 && p.ep.Send(h, payload) == nil {
+		p.mu.Unlock()
+		e.urgent(dst, h)
+		return true
+	}
+	p.queue = append(p.queue, &queued{header: *h, data: payload, sent: sent})
+	e.backlog.Add(1)
+	p.mu.Unlock()
+	return false
+}
+
+// Stream sends data to rank dst in as many messages as it takes, each with a
+// copy of h that has the piece's offset in B. sent is called when all are out.
+func (e *Engine) Stream(dst int, h *fabric.Header, data []byte, sent func()) {
+	p := &e.peers[dst]
+	piece := e.MaxShort(dst)
+	p.mu.Lock()
+	p.queue = append(p.queue, &queued{header: *h, data: data, piece: piece, sent: sent})
+	e.backlog.Add(1)
+	p.mu.Unlock()
+	e.flush()
+}
+
+func (e *Engine) urgent(dst int, h *fabric.Header) {
+	if h.Flags&FlagUrgent == 0 || dst == e.Rank {
+		return
+	}
+	r := &e.Job.Ranks[dst]
+	atom.Add32(&r.Urgent, 1)
+	if atom.Load32(&r.Pollers) == 0 {
+		r.RingProgress()
+	}
+}
+
+// flush sends what waits for room, as far as there is room.
+func (e *Engine) flush() int {
+	moved := 0
+	for dst := range e.peers {
+		p := &e.peers[dst]
+		for {
+			p.mu.Lock()
+			if len(p.queue) == 0 {
+				p.mu.Unlock()
+				break
+			}
+			q := p.queue[0]
+			h, part := q.header, q.data
+			if q.piece > 0 {
+				part = part[q.off:min(q.off+q.piece, len(q.data))]
+				h.B = uint64(q.off)
+			}
+			if p.ep.Send(&h, part) != nil {
+				p.mu.Unlock()
+				break
+			}
+			moved++
+			q.off += len(part)
+			last := q.piece == 0 || q.off >= len(q.data)
+			if last {
+				p.queue = p.queue[1:]
+				e.backlog.Add(-1)
+			}
+			p.mu.Unlock()
+			e.urgent(dst, &h)
+			if last && q.sent != nil {
+				q.sent()
+			}
+		}
+	}
+	return moved
+}
+
+// Backlog is the number of messages that wait for room.
+func (e *Engine) Backlog() int { return int(e.backlog.Load()) }
+
+// Poll makes what progress can be made now, unless another thread is at it.
+func (e *Engine) Poll() {
+	if e.polling.CompareAndSwap(0, 1) {
+		e.pollLocked(0)
+	}
+}
+
+// pollSure polls even if it has to wait for another thread to finish polling.
+// asleep says how many of the announced sleepers are the caller itself.
+func (e *Engine) pollSure(asleep uint32) int {
+	for !e.polling.CompareAndSwap(0, 1) {
+		atom.Yield()
+	}
+	return e.pollLocked(asleep)
+}
+
+func (e *Engine) pollLocked(asleep uint32) int {
+	n := 0
+	// A handler that panics must not leave the poll lock taken for good.
+	defer e.polling.Store(0)
+	for _, t := range e.transports {
+		n += t.Poll(e)
+	}
+	if e.backlog.Load() > 0 {
+		n += e.flush()
+	}
+	if n > 0 && atom.Load32(&e.me.Sleepers) > asleep {
+		// Another thread of this process may sleep for what was just delivered.
+		e.me.Ring()
+	}
+	return n
+}
+
+// Deliver implements fabric.Sink.
+func (e *Engine) Deliver(src int, h *fabric.Header, payload []byte) {
+	if h.Flags&FlagUrgent != 0 && src != e.Rank {
+		e.delivered.Add(1)
+	}
+	if int(h.Kind) < len(e.handlers) && e.handlers[h.Kind] != nil {
+		e.handlers[h.Kind](src, h, payload)
+	}
+}
+
+// Completed implements fabric.Sink. No transport so far completes later.
+func (e *Engine) Completed(uint64, error) {}
+
+// Bytes views n bytes of foreign memory as a slice.
+func Bytes(p unsafe.Pointer, n int) []byte { return unsafe.Slice((*byte)(p), n) }

@@ -1,0 +1,132 @@
+package engine
+
+import (
+	"errors"
+	"time"
+
+	"gormapy/gocore/job"
+	"gormapy/gocore/sys/atom"
+)
+
+// ErrInterrupted tells that a wait returned so that the caller can look at
+// signals; what it waits for has not happened, and it may wait on.
+var ErrInterrupted = errors.New("wait interrupted")
+
+// Reason says what a thread waits for; it becomes the wait record.
+type Reason struct {
+	Call  job.Call
+	Peer  int // world rank, -1 any, -2 nobody in particular
+	Tag   int // -1: none
+	Ctx   uint64
+	Info  string
+	since int64
+}
+
+const (
+	// yieldFor is how long a wait yields the processor before it sleeps: longer
+	// than a peer on the same core needs to run and answer, short enough that
+	// nobody pays for a wait that lasts.
+	yieldFor = 50 * time.Microsecond
+	// slice bounds a sleep: the time within which Ctrl-C is seen by a thread that
+	// the signal did not hit, and any lost wake-up of a future bug is made good.
+	slice = 50 * time.Millisecond
+)
+
+// Wait polls until done returns true, and then returns nil. It returns
+// ErrInterrupted when a signal arrived or a slice of time is over: call it again
+// with the same Reason to wait on. check, if not nil, is asked before every
+// sleep whether what is waited for can still happen; its error ends the wait.
+func (e *Engine) Wait(why *Reason, done func() bool, check func() error) error {
+	if done() {
+		return nil
+	}
+	atom.Add32(&e.me.Pollers, 1)
+	err := e.wait(why, done, check)
+	atom.Add32(&e.me.Pollers, ^uint32(0))
+	if atom.Load32(&e.me.Urgent) != e.delivered.Load() {
+		e.me.RingProgress()
+	}
+	return err
+}
+
+func (e *Engine) wait(why *Reason, done func() bool, check func() error) error {
+	for i := 0; i < e.spin; i++ {
+		e.Poll()
+		if done() {
+			return nil
+		}
+	}
+	e.Poll()
+	if done() {
+		return nil
+	}
+	start := job.Now()
+	for i := 1; ; i++ {
+		atom.Yield()
+		e.Poll()
+		if done() {
+			return nil
+		}
+		if i%4 == 0 && job.Now()-start > int64(yieldFor) {
+			break
+		}
+	}
+	if why.since == 0 {
+		why.since = start
+	}
+	rec := e.publish(why)
+	defer unpublish(rec)
+	for {
+		atom.Add32(&e.me.Sleepers, 1)
+		bell := atom.Load32(&e.me.Doorbell)
+		e.pollSure(1)
+		if done() {
+			atom.Add32(&e.me.Sleepers, ^uint32(0))
+			return nil
+		}
+		if check != nil {
+			if err := check(); err != nil {
+				atom.Add32(&e.me.Sleepers, ^uint32(0))
+				return err
+			}
+		}
+		left := slice - time.Duration(job.Now()-start)
+		interrupted := false
+		if left > 0 && e.backlog.Load() == 0 {
+			interrupted = atom.Wait(&e.me.Doorbell, bell, left)
+		} else if left > 0 {
+			// Room in a ring is not announced: look for it again soon.
+			interrupted = atom.Wait(&e.me.Doorbell, bell, 200*time.Microsecond)
+		}
+		atom.Add32(&e.me.Sleepers, ^uint32(0))
+		e.Poll()
+		if done() {
+			return nil
+		}
+		if interrupted || job.Now()-start >= int64(slice) {
+			return ErrInterrupted
+		}
+	}
+}
+
+// publish writes the wait record; nil if all slots are taken.
+func (e *Engine) publish(why *Reason) *job.WaitRecord {
+	for i := range e.me.Waits {
+		w := &e.me.Waits[i]
+		seq := atom.Load32(&w.Seq)
+		if seq&1 == 0 && atom.CAS32(&w.Seq, seq, seq+1) {
+			w.Call, w.Peer, w.Tag = uint32(why.Call), int32(why.Peer), int32(why.Tag)
+			w.Ctx, w.Since = why.Ctx, why.since
+			n := copy(w.Info[:], why.Info)
+			clear(w.Info[n:])
+			return w
+		}
+	}
+	return nil
+}
+
+func unpublish(w *job.WaitRecord) {
+	if w != nil {
+		atom.Add32(&w.Seq, 1)
+	}
+}

@@ -1,0 +1,248 @@
+package engine
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gormapy/gocore/job"
+	"gormapy/gocore/sys"
+	"gormapy/gocore/sys/atom"
+)
+
+// verdictTime is how long, after a peer's process ended, this rank waits for
+// the launcher's word on whether that ends the job, before it tells its callers.
+// Without it every rank would print an error of its own when one of them fails.
+const verdictTime = 500 * time.Millisecond
+
+// OnGone sets what is called, from the watcher, when a rank turns out to be gone.
+func (e *Engine) OnGone(f func(rank int)) { e.onGone = f }
+
+// Gone tells whether rank r has ended and will never answer again. While the
+// job is being stopped because of that end it says no: this process is about to
+// be stopped too, and the failed rank's message is the one to be seen.
+func (e *Engine) Gone(r int) bool {
+	if e.gone[r].Load() != 0 {
+		return true
+	}
+	rk := &e.Job.Ranks[r]
+	if atomic.LoadUint32(&rk.Exit) == 0 {
+		return false
+	}
+	if _, _, aborted := e.Job.Aborted(); aborted {
+		return false // the watcher says so if nobody stops us
+	}
+	e.gone[r].Store(1)
+	return true
+}
+
+// HowGone describes the end of rank r for an error message.
+func (e *Engine) HowGone(r int) string {
+	rk := &e.Job.Ranks[r]
+	s := fmt.Sprintf("rank %d", r)
+	if pid := rk.PID(); pid != 0 {
+		s += fmt.Sprintf(" (pid %d)", pid)
+	}
+	switch {
+	case atomic.LoadUint32(&rk.Exit) != 0:
+		return s + " has ended with " + job.StatusText(int(rk.ExitStatus))
+	case atomic.LoadUint32(&rk.State) == job.StateFinalized:
+		return s + " has ended (finalized)"
+	}
+	return s + " has ended without finalizing"
+}
+
+// Start runs the progress engine and the watcher of peers.
+func (e *Engine) Start() error {
+	go guarded("progress engine", e.serve)
+	return e.watch()
+}
+
+// Stop ends both; it returns when the watcher's descriptors are closed.
+func (e *Engine) Stop() {
+	if e.stop.Swap(true) {
+		return
+	}
+	atom.Add32(&e.me.Progress, 1)
+	atom.Wake(&e.me.Progress)
+	if e.stopWatch != nil {
+		e.stopWatch()
+	}
+}
+
+// guarded keeps a panic of a goroutine from killing the interpreter.
+func guarded(what string, f func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			fmt.Fprintf(os.Stderr, "gormapy: internal error in the %s: %v\n%s", what, p, debug.Stack())
+		}
+	}()
+	debug.SetPanicOnFault(true)
+	f()
+}
+
+// serve polls on behalf of a process that makes no call. It has a thread of its
+// own with a short slice, so that it runs soon after it is woken although the
+// process's main thread keeps a core busy.
+func (e *Engine) serve() {
+	runtime.LockOSThread()
+	sys.ShortSlice()
+	for !e.stop.Load() {
+		atom.Add32(&e.me.ProgressSleepers, 1)
+		bell := atom.Load32(&e.me.Progress)
+		n := e.pollSure(0)
+		if n == 0 && !e.stop.Load() {
+			wait := 10 * time.Second // nothing is due: only against a lost wake-up
+			if e.backlog.Load() > 0 {
+				wait = 200 * time.Microsecond
+			}
+			atom.Wait(&e.me.Progress, bell, wait)
+		}
+		atom.Add32(&e.me.ProgressSleepers, ^uint32(0))
+		// More often follows what came: stay for a moment before sleeping again.
+		for quiet := 0; quiet < 8 && !e.stop.Load(); quiet++ {
+			if e.pollSure(0) > 0 {
+				quiet = 0
+			}
+			atom.Yield()
+		}
+	}
+}
+
+// watch learns of the end of peers and of the launcher through pidfds, or by
+// looking every 200 ms on kernels that have none.
+func (e *Engine) watch() error {
+	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		return fmt.Errorf("make eventfd: %w", err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		guarded("watcher of peers", func() { e.watchLoop(wake) })
+	}()
+	e.stopWatch = func() {
+		one := [8]byte{1}
+		_, _ = unix.Write(wake, one[:])
+		<-done
+		unix.Close(wake)
+	}
+	return nil
+}
+
+type watched struct {
+	rank int // -1: the launcher
+	pid  int
+	fd   int // -1: kernel without pidfds
+}
+
+func (e *Engine) watchLoop(wake int) {
+	launcher := int(e.Job.Head.LauncherPID)
+	var list []watched
+	known := make([]bool, e.Size)
+	known[e.Rank] = true
+	defer func() {
+		for _, w := range list {
+			if w.fd >= 0 {
+				unix.Close(w.fd)
+			}
+		}
+	}()
+	add := func(rank, pid int, age uint64) {
+		fd, _, err := sys.PidFD(pid)
+		if err != nil || (age != 0 && sys.StartTime(pid) != age) {
+			if fd >= 0 {
+				unix.Close(fd)
+			}
+			e.ended(rank)
+			return
+		}
+		list = append(list, watched{rank, pid, fd})
+	}
+	if launcher != 0 {
+		add(-1, launcher, e.Job.Head.LauncherAge)
+	}
+	missing := e.Size - 1
+	for !e.stop.Load() {
+		// Ranks come one by one: claim is seen within 100 ms, which is soon
+		// enough, for until then the launcher alone decides.
+		for r := range known {
+			if !known[r] && atomic.LoadUint32(&e.Job.Ranks[r].State) != job.StateNone {
+				known[r] = true
+				missing--
+				rk := &e.Job.Ranks[r]
+				add(r, rk.PID(), rk.Age)
+			}
+		}
+		fds := make([]unix.PollFd, 1, len(list)+1)
+		fds[0] = unix.PollFd{Fd: int32(wake), Events: unix.POLLIN}
+		timeout := -1
+		for _, w := range list {
+			if w.fd >= 0 {
+				fds = append(fds, unix.PollFd{Fd: int32(w.fd), Events: unix.POLLIN})
+			} else {
+				fds = append(fds, unix.PollFd{Fd: -1})
+				timeout = 200
+			}
+		}
+		if missing > 0 {
+			timeout = 100
+		}
+		if _, err := unix.Poll(fds, timeout); err != nil && err != unix.EINTR {
+			return
+		}
+		keep := list[:0]
+		for i, w := range list {
+			dead := fds[i+1].Revents != 0
+			if w.fd < 0 {
+				dead = !sys.Alive(w.pid)
+			}
+			if !dead {
+				keep = append(keep, w)
+				continue
+			}
+			if w.fd >= 0 {
+				unix.Close(w.fd)
+			}
+			e.ended(w.rank)
+		}
+		list = keep
+	}
+}
+
+// ended takes note that the process of rank (-1: of the launcher) is gone.
+func (e *Engine) ended(rank int) {
+	if rank < 0 {
+		// Nobody is left who could stop this rank: it must not stay behind. Time
+		// for a launcher that died of SIGKILL to have its guardian do it first.
+		time.AfterFunc(200*time.Millisecond, func() {
+			if !e.stop.Load() {
+				_ = unix.Kill(os.Getpid(), unix.SIGKILL)
+			}
+		})
+		return
+	}
+	deadline := time.Now().Add(verdictTime)
+	go guarded("watcher of peers", func() {
+		rk := &e.Job.Ranks[rank]
+		for !e.stop.Load() && e.Job.Head.LauncherPID != 0 && atomic.LoadUint32(&rk.Exit) == 0 && time.Now().Before(deadline) {
+			time.Sleep(time.Millisecond)
+		}
+		if _, _, aborted := e.Job.Aborted(); aborted {
+			time.Sleep(2 * time.Second) // we should have been stopped by now
+		}
+		if e.stop.Load() {
+			return
+		}
+		e.gone[rank].Store(1)
+		if e.onGone != nil {
+			e.onGone(rank)
+		}
+		e.me.Ring()
+	})
+}
