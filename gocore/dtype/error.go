@@ -1,0 +1,30 @@
+package dtype
+
+import (
+	"errors"
+	"fmt"
+)
+
+// The classes that a constructor's error belongs to; the text names the
+// argument, the value it has and the values it may have.
+var (
+	// ErrCount is for a negative count or block length.
+	ErrCount = errors.New("invalid count")
+	// ErrArg is for any other argument that cannot be used, and for a type
+	// whose size or bounds do not fit in 64 bits.
+	ErrArg = errors.New("invalid argument")
+	// ErrType is for a missing (null) datatype.
+	ErrType = errors.New("invalid datatype")
+)
+
+func negative(call, arg string, v int) error {
+	return fmt.Errorf("%w: %s: %s is %d; it must not be negative", ErrCount, call, arg, v)
+}
+
+func missing(call, arg string) error {
+	return fmt.Errorf("%w: %s: %s is the null datatype; pass a predefined or constructed one", ErrType, call, arg)
+}
+
+func tooLarge(call string) error {
+	return fmt.Errorf("%w: %s: the size or the bounds of the new type do not fit in 64 bits; use smaller counts, strides or displacements", ErrArg, call)
+}
