@@ -1,0 +1,158 @@
+"""The two binaries: the extension (gopy's binding and the C shim as one shared
+object) and the launcher.
+
+Each step is skipped when the digest of what it reads is the one recorded with
+what it made, so that a build in the tree takes a moment when nothing changed,
+and gopy, the slow step, runs only when pybind/core did.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import sys
+import sysconfig
+from collections.abc import Iterable
+from pathlib import Path
+
+from . import project
+from .toolchain import Toolchain
+
+# gopy puts an underscore before the name it is given: PyInit__gormapy.
+BINDING = "gormapy"
+FILE_NAME = "_gormapy" + (sysconfig.get_config_var("EXT_SUFFIX") or ".so")
+
+_LINK = ["-trimpath", "-tags=netgo,osusergo"]
+
+
+class Build:
+    """Builds the module at root (the tree, or a copy of it) into out."""
+
+    def __init__(self, root: Path, work: Path, toolchain: Toolchain) -> None:
+        self.root = root
+        self.work = work
+        self.toolchain = toolchain
+        # A Go package has to lie inside the module to import its internals and
+        # use its vendor folder; the underscore hides it from "./...".
+        self.package = root / "build" / f"_ext-{sysconfig.get_config_var('SOABI')}"
+        self.generated = work / "gopy"
+        self._state_file = work / "state.json"
+        try:
+            self._state = json.loads(self._state_file.read_text())
+        except (OSError, ValueError):
+            self._state = {}
+
+    def extension(self, target: Path) -> None:
+        """Makes the shared object at target."""
+        core = self._digest(self._sources("pybind/core", {".go"}), self._generator_ident())
+        if not self._done("binding", core, self.generated / f"{BINDING}.c"):
+            _say("generating the Python binding of pybind/core")
+            self._generate()
+            self._record("binding", core)
+        everything = [*self._sources("gocore"), *self._sources("pybind/core"), *self._sources("pybind/shim")]
+        linked = self._digest(everything, core, self.toolchain.ident, self._python_flags())
+        if not self._done("extension", linked, target):
+            _say(f"building {target.name}")
+            self._assemble()
+            self._go_build(target, f"./build/{self.package.name}", "-buildmode=c-shared", cgo=True)
+            # Go writes a C header beside the shared object; nothing includes it.
+            target.with_suffix(".h").unlink(missing_ok=True)
+            self._record("extension", linked)
+
+    def launcher(self, target: Path) -> None:
+        """Makes the static mpiexec at target."""
+        digest = self._digest(self._sources("gocore"), self.toolchain.ident)
+        if not self._done("launcher", digest, target):
+            _say("building mpiexec")
+            self._go_build(target, "./gocore/cmd/mpiexec", cgo=False)
+            self._record("launcher", digest)
+
+    def _generate(self) -> None:
+        run, tools = self.toolchain.run, self.work / "tools"
+        packages = ["github.com/go-python/gopy", "golang.org/x/tools/cmd/goimports"]
+        tools.mkdir(parents=True, exist_ok=True)
+        run([self.toolchain.go, "build", "-trimpath", "-o", f"{tools}/", *packages], self.root, CGO_ENABLED="0")
+        _empty(self.generated)
+        path = f"{tools}{os.pathsep}{self.toolchain.env['PATH']}"
+        gopy = [tools / "gopy", "gen", f"-output={self.generated}", f"-vm={sys.executable}", f"-name={BINDING}"]
+        run([*gopy, "./pybind/core"], self.root, PATH=path)
+        run([tools / "goimports", "-w", f"{BINDING}.go"], self.generated)
+        run([sys.executable, "build.py"], self.generated)
+        # The generated C includes a header that only gopy's own build makes; in
+        # one cgo package, cgo's header declares the same functions.
+        _rewrite(self.generated / f"{BINDING}.c", rf'#include "{BINDING}_go\.h"', '#include "_cgo_export.h"')
+        source = self.generated / f"{BINDING}.go"
+        _rewrite(source, r"^#cgo CFLAGS:.*", f"#cgo CFLAGS: {self._python_flags()}")
+        # Python's symbols come from the interpreter that loads the extension:
+        # naming libpython would tie the wheel to one way of building Python.
+        _rewrite(source, r"^#cgo LDFLAGS:.*", "#cgo LDFLAGS: -ldl -lm")
+
+    def _assemble(self) -> None:
+        """Puts the generated files and the shim together as one package."""
+        wanted = {path.name: path for path in self._sources("pybind/shim")}
+        wanted.update((name, self.generated / name) for name in (f"{BINDING}.go", f"{BINDING}.c"))
+        _empty(self.package)
+        for name, path in wanted.items():
+            (self.package / name).write_bytes(path.read_bytes())
+
+    def _go_build(self, target: Path, package: str, *flags: str, cgo: bool) -> None:
+        ldflags = f"-s -w -buildid= -X gormapy/gocore/launch.Version={project.version()}"
+        # Built beside the target and moved: a process that has the old file
+        # mapped or runs it keeps it, and no reader sees half of a new one.
+        fresh = target.with_name(f".{target.name}.{os.getpid()}")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        command = [self.toolchain.go, "build", *_LINK, f"-ldflags={ldflags}", *flags, "-o", fresh, package]
+        try:
+            self.toolchain.run(command, self.root, CGO_ENABLED="1" if cgo else "0")
+            os.replace(fresh, target)
+        finally:
+            fresh.unlink(missing_ok=True)
+            fresh.with_suffix(".h").unlink(missing_ok=True)
+
+    def _sources(self, folder: str, suffixes: Iterable[str] = (".go", ".c", ".h", ".s")) -> list[Path]:
+        wanted = set(suffixes)
+        found = (self.root / folder).rglob("*")
+        return sorted(path for path in found if path.suffix in wanted and not path.name.endswith("_test.go"))
+
+    def _python_flags(self) -> str:
+        paths = {sysconfig.get_path("include"), sysconfig.get_path("platinclude")}
+        return " ".join(f'"-I{path}"' for path in sorted(paths))
+
+    def _generator_ident(self) -> str:
+        return f"{sys.version} {sys.executable} {self._python_flags()} {self.toolchain.ident}"
+
+    def _digest(self, paths: Iterable[Path], *facts: str) -> str:
+        digest = hashlib.sha256("\0".join([project.version(), *facts]).encode())
+        for path in [self.root / "go.mod", self.root / "go.sum", Path(__file__), *paths]:
+            digest.update(f"\0{path.name}\0{path.stat().st_size}\0".encode())
+            digest.update(path.read_bytes())
+        return digest.hexdigest()
+
+    def _done(self, step: str, digest: str, product: Path) -> bool:
+        return self._state.get(step) == digest and product.exists()
+
+    def _record(self, step: str, digest: str) -> None:
+        self._state[step] = digest
+        self.work.mkdir(parents=True, exist_ok=True)
+        self._state_file.write_text(json.dumps(self._state))
+
+
+def _say(what: str) -> None:
+    print(f"gormapy: {what}", flush=True)
+
+
+def _empty(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in folder.iterdir():
+        if path.is_file():
+            path.unlink()
+
+
+def _rewrite(path: Path, pattern: str, text: str) -> None:
+    old = path.read_text()
+    new, count = re.subn(pattern, lambda _: text, old, flags=re.M)
+    if count != 1:
+        raise SystemExit(f"{path.name}, which gopy generated, has {count} lines like {pattern!r} where 1 was expected.")
+    path.write_text(new)
