@@ -63,6 +63,7 @@ type queued struct {
 	data   []byte
 	piece  int // 0: one packet
 	off    int
+	owner  any
 	sent   func()
 }
 
@@ -113,8 +114,8 @@ func (e *Engine) MaxShort(r int) int {
 
 // Post sends a short message to rank dst. It returns true if the payload may
 // be reused now; otherwise sent is called, under the poll lock, once it may.
-// Messages to one peer keep their order.
-func (e *Engine) Post(dst int, h *fabric.Header, payload []byte, sent func()) bool {
+// Messages to one peer keep their order. Owner names the message for Detach.
+func (e *Engine) Post(dst int, h *fabric.Header, payload []byte, owner any, sent func()) bool {
 	p := &e.peers[dst]
 	if _, err := e.Endpoint(dst); err != nil {
 		panic(fmt.Sprintf("connect to rank %d: %v", dst, err)) // ranks were checked above
@@ -125,7 +126,7 @@ func (e *Engine) Post(dst int, h *fabric.Header, payload []byte, sent func()) bo
 		e.urgent(dst, h)
 		return true
 	}
-	p.queue = append(p.queue, &queued{header: *h, data: payload, sent: sent})
+	p.queue = append(p.queue, &queued{header: *h, data: payload, owner: owner, sent: sent})
 	e.backlog.Add(1)
 	p.mu.Unlock()
 	return false
@@ -133,14 +134,27 @@ func (e *Engine) Post(dst int, h *fabric.Header, payload []byte, sent func()) bo
 
 // Stream sends data to rank dst in as many messages as it takes, each with a
 // copy of h that has the piece's offset in B. sent is called when all are out.
-func (e *Engine) Stream(dst int, h *fabric.Header, data []byte, sent func()) {
+func (e *Engine) Stream(dst int, h *fabric.Header, data []byte, owner any, sent func()) {
 	p := &e.peers[dst]
 	piece := e.MaxShort(dst)
 	p.mu.Lock()
-	p.queue = append(p.queue, &queued{header: *h, data: data, piece: piece, sent: sent})
+	p.queue = append(p.queue, &queued{header: *h, data: data, piece: piece, owner: owner, sent: sent})
 	e.backlog.Add(1)
 	p.mu.Unlock()
 	e.flush()
+}
+
+// Detach makes what still waits for room in the name of owner independent of
+// the owner's memory: it is copied, and owner is not told when it is out.
+func (e *Engine) Detach(dst int, owner any) {
+	p := &e.peers[dst]
+	p.mu.Lock()
+	for _, q := range p.queue {
+		if q.owner == owner {
+			q.data, q.sent = append([]byte(nil), q.data...), nil
+		}
+	}
+	p.mu.Unlock()
 }
 
 func (e *Engine) urgent(dst int, h *fabric.Header) {

@@ -1,0 +1,99 @@
+package coll
+
+import (
+	"unsafe"
+
+	"gormapy/gocore/dtype"
+	"gormapy/gocore/fabric"
+	"gormapy/gocore/op"
+	"gormapy/gocore/p2p"
+)
+
+// Vec is a buffer with a part for each rank: Counts[i] items from item
+// Displs[i] on (in extents of the type).
+type Vec struct {
+	Addr   unsafe.Pointer
+	Counts []int
+	Displs []int
+	Type   *dtype.Type
+}
+
+func (v *Vec) part(i int) p2p.Buf {
+	return p2p.Buf{Addr: unsafe.Add(v.Addr, v.Displs[i]*v.Type.Extent()), Count: v.Counts[i], Type: v.Type}
+}
+
+// Uniform views a buffer that holds count items for each of n ranks.
+func Uniform(b p2p.Buf, n int) *Vec {
+	v := &Vec{Addr: b.Addr, Counts: make([]int, n), Displs: make([]int, n), Type: b.Type}
+	for i := range n {
+		v.Counts[i], v.Displs[i] = b.Count, i*b.Count
+	}
+	return v
+}
+
+// copyLocal copies between two buffers of this process, as a message would.
+func copyLocal(dst, src p2p.Buf) {
+	n := min(dst.Bytes(), src.Bytes())
+	switch {
+	case n == 0 || (dst.Addr == src.Addr && dst.Type == src.Type):
+	case dst.Type.Dense() && src.Type.Dense():
+		fabric.Copy(dst.Addr, src.Addr, n)
+	case dst.Type.Dense():
+		src.Type.Pack(unsafe.Slice((*byte)(dst.Addr), src.Bytes()), src.Addr, src.Count)
+	default:
+		flat := make([]byte, src.Bytes())
+		src.Type.Pack(flat, src.Addr, src.Count)
+		dst.Type.Unpack(dst.Addr, flat[:n], dst.Count)
+	}
+}
+
+var byteType = dtype.ByName("BYTE")
+
+func raw(p unsafe.Pointer, n int) p2p.Buf { return p2p.Buf{Addr: p, Count: n, Type: byteType} }
+
+// elements is the packed operand of a reduction: n elements of one kind.
+type elements struct {
+	p    unsafe.Pointer
+	n    int
+	kind dtype.Kind
+	size int
+	op   op.Op
+}
+
+// operand packs b into memory of the operation, so that it may be overwritten.
+func (o *Op) operand(b p2p.Buf, f op.Op) elements {
+	e := elements{n: b.Count * b.Type.Elems(), kind: b.Type.Kind(), op: f}
+	total := b.Bytes()
+	if e.n > 0 {
+		e.size = b.Type.ElemSize()
+	}
+	if b.Type.Dense() || total == e.n*e.size {
+		e.p = o.temp(total)
+		copyLocal(raw(e.p, total), b)
+		return e
+	}
+	// Pair kinds have padding: elements lie ElemSize apart and are moved whole.
+	e.p = o.temp(e.n * e.size)
+	copyLocal(raw(e.p, e.n*e.size), raw(b.Addr, e.n*e.size))
+	return e
+}
+
+func (e *elements) bytes() int { return e.n * e.size }
+
+// fold makes *e = other op *e, other being the operand of lower ranks.
+func (e *elements) fold(other unsafe.Pointer) { e.op.Apply(e.kind, e.p, other, e.n) }
+
+// store writes the elements to b.
+func (e *elements) store(b p2p.Buf) {
+	if b.Type.Dense() || b.Bytes() == e.bytes() {
+		copyLocal(b, raw(e.p, e.bytes()))
+		return
+	}
+	fabric.Copy(b.Addr, e.p, e.bytes())
+}
+
+// slice is the part of the elements for rank i of n in a reduce-scatter.
+func (e *elements) slice(i, n int) (off, length int) {
+	lo, hi := i*e.n/n, (i+1)*e.n/n
+	return lo * e.size, (hi - lo) * e.size
+}

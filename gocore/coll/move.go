@@ -1,0 +1,148 @@
+package coll
+
+import (
+	"gormapy/gocore/p2p"
+)
+
+// BarrierByMessages starts a barrier by dissemination: in round k a rank tells
+// the one 2^k after it. For ranks that share no memory, and for Ibarrier.
+func (c *Comm) BarrierByMessages() *Op {
+	return c.newOp(func(o *Op, k int) bool {
+		d := 1 << k
+		if d >= c.Size {
+			return true
+		}
+		o.recv(raw(nil, 0), (c.Rank-d+c.Size)%c.Size)
+		o.send(raw(nil, 0), (c.Rank+d)%c.Size)
+		return false
+	})
+}
+
+// Bcast starts a broadcast from root along a binomial tree.
+func (c *Comm) Bcast(b p2p.Buf, root int) *Op {
+	me := (c.Rank - root + c.Size) % c.Size // root is 0
+	return c.newOp(func(o *Op, k int) bool {
+		// The parent is me without its lowest bit; the children are me plus each
+		// power of two below that bit.
+		low := me & -me
+		if me == 0 {
+			low = 1
+			for low < c.Size {
+				low <<= 1
+			}
+		}
+		switch k {
+		case 0:
+			if me != 0 {
+				o.recv(b, (me-low+root)%c.Size)
+			}
+			return false
+		case 1:
+			for d := low >> 1; d > 0; d >>= 1 {
+				if me+d < c.Size {
+					o.send(b, (me+d+root)%c.Size)
+				}
+			}
+			return false
+		}
+		return true
+	})
+}
+
+// Gather starts a gather to root; all is significant there only. A nil send
+// means that root's part is in place already.
+func (c *Comm) Gather(send *p2p.Buf, all *Vec, root int) *Op {
+	return c.newOp(func(o *Op, k int) bool {
+		if k > 0 {
+			return true
+		}
+		if c.Rank != root {
+			o.send(*send, root)
+			return false
+		}
+		for i := range c.Size {
+			if i != root {
+				o.recv(all.part(i), i)
+			} else if send != nil {
+				copyLocal(all.part(i), *send)
+			}
+		}
+		return false
+	})
+}
+
+// Scatter starts a scatter from root; all is significant there only. A nil
+// recv means that root's part stays in place.
+func (c *Comm) Scatter(all *Vec, recv *p2p.Buf, root int) *Op {
+	return c.newOp(func(o *Op, k int) bool {
+		if k > 0 {
+			return true
+		}
+		if c.Rank != root {
+			o.recv(*recv, root)
+			return false
+		}
+		for i := range c.Size {
+			if i != root {
+				o.send(all.part(i), i)
+			} else if recv != nil {
+				copyLocal(*recv, all.part(i))
+			}
+		}
+		return false
+	})
+}
+
+// Allgather starts an allgather: every rank sends its part to every other, in
+// one step without dependencies, which on one host beats trees: nobody waits
+// for a rank that has no processor just now. A nil send: own part in place.
+func (c *Comm) Allgather(send *p2p.Buf, all *Vec) *Op {
+	return c.newOp(func(o *Op, k int) bool {
+		if k > 0 {
+			return true
+		}
+		own := all.part(c.Rank)
+		if send != nil {
+			copyLocal(own, *send)
+			own = *send
+		}
+		o.exchange(func(i int) { o.recv(all.part(i), i) }, func(i int) { o.send(own, i) })
+		return false
+	})
+}
+
+// Alltoall starts an exchange of a part with every rank. With inPlace the parts
+// to send are taken from recv.
+func (c *Comm) Alltoall(send, recv *Vec, inPlace bool) *Op {
+	return c.newOp(func(o *Op, k int) bool {
+		if k > 0 {
+			return true
+		}
+		if inPlace {
+			// Receiving overwrites what is to be sent: send from copies.
+			out := make([]p2p.Buf, c.Size)
+			for i := range c.Size {
+				b := recv.part(i)
+				n := b.Bytes()
+				out[i] = raw(o.temp(n), n)
+				copyLocal(out[i], b)
+			}
+			o.exchange(func(i int) { o.recv(recv.part(i), i) }, func(i int) { o.send(out[i], i) })
+			return false
+		}
+		copyLocal(recv.part(c.Rank), send.part(c.Rank))
+		o.exchange(func(i int) { o.recv(recv.part(i), i) }, func(i int) { o.send(send.part(i), i) })
+		return false
+	})
+}
+
+// exchange posts receives from and sends to all others, each rank starting
+// with its neighbour so that they do not all meet at the same one.
+func (o *Op) exchange(recv, send func(i int)) {
+	for d := 1; d < o.c.Size; d++ {
+		recv((o.c.Rank - d + o.c.Size) % o.c.Size)
+	}
+	for d := 1; d < o.c.Size; d++ {
+		send((o.c.Rank + d) % o.c.Size)
+	}
+}

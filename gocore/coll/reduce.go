@@ -1,0 +1,184 @@
+package coll
+
+import (
+	"unsafe"
+
+	"gormapy/gocore/op"
+	"gormapy/gocore/p2p"
+)
+
+// splitFrom is the size in bytes from which a reduction is divided among the
+// ranks (each reduces a slice) instead of done whole.
+const splitFrom = 32 << 10
+
+// Reduce starts a reduction to root. recv is significant at root only.
+func (c *Comm) Reduce(send p2p.Buf, recv *p2p.Buf, f op.Op, root int) *Op {
+	var e elements
+	var parts []unsafe.Pointer
+	split := send.Bytes() >= splitFrom && c.Size > 2
+	return c.newOp(func(o *Op, k int) bool {
+		switch {
+		case k == 0:
+			e = o.operand(send, f)
+			if split {
+				parts = o.scatterSlices(&e)
+				return false
+			}
+			if c.Rank != root {
+				o.send(raw(e.p, e.bytes()), root)
+				return false
+			}
+			parts = make([]unsafe.Pointer, c.Size)
+			for i := range c.Size {
+				if parts[i] = e.p; i != root {
+					parts[i] = o.temp(e.bytes())
+					o.recv(raw(parts[i], e.bytes()), i)
+				}
+			}
+			return false
+		case k == 1 && split:
+			o.foldSlices(&e, parts)
+			if c.Rank != root {
+				off, n := e.slice(c.Rank, c.Size)
+				o.send(raw(unsafe.Add(e.p, off), n), root)
+				return false
+			}
+			for i := range c.Size {
+				if i != root {
+					off, n := e.slice(i, c.Size)
+					o.recv(raw(unsafe.Add(e.p, off), n), i)
+				}
+			}
+			return false
+		}
+		if c.Rank == root {
+			if !split {
+				e.p = foldAll(&e, parts)
+			}
+			e.store(*recv)
+		}
+		return true
+	})
+}
+
+// Allreduce starts a reduction whose result every rank gets. All ranks fold in
+// the same order, so all get the same bits.
+func (c *Comm) Allreduce(send, recv p2p.Buf, f op.Op) *Op {
+	var e elements
+	var parts []unsafe.Pointer
+	split := send.Bytes() >= splitFrom && c.Size > 2
+	return c.newOp(func(o *Op, k int) bool {
+		switch {
+		case k == 0:
+			e = o.operand(send, f)
+			if split {
+				parts = o.scatterSlices(&e)
+				return false
+			}
+			parts = make([]unsafe.Pointer, c.Size)
+			parts[c.Rank] = e.p
+			n := e.bytes()
+			o.exchange(func(i int) { parts[i] = o.temp(n); o.recv(raw(parts[i], n), i) },
+				func(i int) { o.send(raw(e.p, n), i) })
+			return false
+		case k == 1 && split:
+			o.foldSlices(&e, parts)
+			off, n := e.slice(c.Rank, c.Size)
+			own := raw(unsafe.Add(e.p, off), n)
+			o.exchange(func(i int) {
+				off, n := e.slice(i, c.Size)
+				o.recv(raw(unsafe.Add(e.p, off), n), i)
+			}, func(i int) { o.send(own, i) })
+			return false
+		}
+		if !split {
+			e.p = foldAll(&e, parts)
+		}
+		e.store(recv)
+		return true
+	})
+}
+
+// scatterSlices sends each rank its slice of the operand and returns where the
+// others' parts of the own slice arrive.
+func (o *Op) scatterSlices(e *elements) []unsafe.Pointer {
+	c := o.c
+	parts := make([]unsafe.Pointer, c.Size)
+	off, n := e.slice(c.Rank, c.Size)
+	// The own slice is folded into memory of its own: what peers pull must stay.
+	parts[c.Rank] = o.temp(n)
+	copyLocal(raw(parts[c.Rank], n), raw(unsafe.Add(e.p, off), n))
+	o.exchange(func(i int) { parts[i] = o.temp(n); o.recv(raw(parts[i], n), i) },
+		func(i int) { off, n := e.slice(i, c.Size); o.send(raw(unsafe.Add(e.p, off), n), i) })
+	return parts
+}
+
+func (o *Op) foldSlices(e *elements, parts []unsafe.Pointer) {
+	off, n := e.slice(o.c.Rank, o.c.Size)
+	part := elements{n: n / max(e.size, 1), kind: e.kind, size: e.size, op: e.op}
+	copyLocal(raw(unsafe.Add(e.p, off), n), raw(foldAll(&part, parts), n))
+}
+
+// foldAll folds the parts of all ranks in rank order and returns the result,
+// which lies in the memory of the last part.
+func foldAll(e *elements, parts []unsafe.Pointer) unsafe.Pointer {
+	// inout[i] = in[i] op inout[i] keeps the lower rank on the left when the
+	// fold runs from the right.
+	acc := parts[len(parts)-1]
+	for i := len(parts) - 2; i >= 0; i-- {
+		e.op.Apply(e.kind, acc, parts[i], e.n)
+	}
+	return acc
+}
+
+// ReduceScatterBlock starts a reduction of which rank i gets the i-th of Size
+// equal blocks. send holds Size blocks of recv.Count items.
+func (c *Comm) ReduceScatterBlock(send p2p.Buf, recv p2p.Buf, f op.Op) *Op {
+	var e elements
+	parts := make([]unsafe.Pointer, c.Size)
+	return c.newOp(func(o *Op, k int) bool {
+		if k == 0 {
+			all := o.operand(send, f)
+			e = elements{n: all.n / c.Size, kind: all.kind, size: all.size, op: f}
+			n := e.bytes()
+			parts[c.Rank] = o.temp(n)
+			copyLocal(raw(parts[c.Rank], n), raw(unsafe.Add(all.p, c.Rank*n), n))
+			o.exchange(func(i int) { parts[i] = o.temp(n); o.recv(raw(parts[i], n), i) },
+				func(i int) { o.send(raw(unsafe.Add(all.p, i*n), n), i) })
+			return false
+		}
+		e.p = foldAll(&e, parts)
+		e.store(recv)
+		return true
+	})
+}
+
+// Scan starts an inclusive (or, with exclusive, an exclusive) prefix reduction.
+func (c *Comm) Scan(send, recv p2p.Buf, f op.Op, exclusive bool) *Op {
+	var e elements
+	parts := make([]unsafe.Pointer, c.Rank+1)
+	return c.newOp(func(o *Op, k int) bool {
+		if k == 0 {
+			e = o.operand(send, f)
+			n := e.bytes()
+			for i := range c.Rank {
+				parts[i] = o.temp(n)
+				o.recv(raw(parts[i], n), i)
+			}
+			for i := c.Rank + 1; i < c.Size; i++ {
+				o.send(raw(e.p, n), i)
+			}
+			parts[c.Rank] = o.temp(n)
+			copyLocal(raw(parts[c.Rank], n), raw(e.p, n))
+			return false
+		}
+		if exclusive {
+			parts = parts[:c.Rank]
+		}
+		if len(parts) > 0 {
+			e.p = foldAll(&e, parts)
+			e.store(recv)
+		}
+		return true
+	})
+}

@@ -1,0 +1,28 @@
+// Package p2p is point-to-point communication: matching, the eager and the
+// rendezvous protocol, requests, probes.
+//
+// # Protocols
+//
+// A message of at most the eager limit travels whole (Eager). A longer one, or
+// one whose data the receiver can pull, is announced (RTS, with the address of
+// dense data); the receiver that matched it reads the data with a one-sided Get
+// and says so (Fin), or, where the transport has no Get or the data is not
+// dense, asks for it (CTS) and is sent it in pieces (Data). A synchronous send
+// of a short message is an Eager with FlagSync, answered by Fin when matched.
+//
+// Both sides name their requests by tokens, never by pointers: a token of a
+// request that was cancelled or belongs to an older generation finds nothing,
+// and the message is dropped.
+//
+// # Matching
+//
+// Each context (half of a communicator: one for point-to-point, one for
+// collectives) has a queue of posted receives and one of unexpected messages,
+// under one mutex. A message is matched with the first posted receive that
+// accepts it, a receive with the first unexpected message that it accepts; since
+// transports keep order, so does matching. Messages carry the generation of the
+// job: older ones are dropped on arrival, newer ones (the sender has passed the
+// collective reset before us) are kept until we pass it too.
+//
+// It may import dtype, engine, errs, fabric and job.
+package p2p

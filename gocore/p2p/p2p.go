@@ -1,0 +1,469 @@
+package p2p
+
+import (
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"gormapy/gocore/engine"
+	"gormapy/gocore/errs"
+	"gormapy/gocore/fabric"
+)
+
+// FlagSync, in Header.Flags: the sender of this Eager wants to know when it
+// was matched. FlagPull: A is the sender's token and B the address of the data.
+const (
+	FlagSync uint8 = 1
+	FlagPull uint8 = 2
+)
+
+// Limits of the eager protocol, in bytes. A message up to EagerLimit is copied
+// twice (into the ring and out of it); a longer one is copied once by the
+// kernel, which costs about 1.5 us to begin with.
+const EagerLimit = 16 << 10
+
+// P2P is the point-to-point layer of a process.
+type P2P struct {
+	eng *engine.Engine
+	gen atomic.Uint32
+
+	mu     sync.RWMutex
+	queues map[uint32]*queue
+
+	tokens sync.Mutex
+	next   uint64
+	byID   map[uint64]*Request
+}
+
+// New makes the layer and takes its kinds of messages.
+func New(e *engine.Engine) *P2P {
+	p := &P2P{eng: e, queues: map[uint32]*queue{}, byID: map[uint64]*Request{}}
+	e.Handle(fabric.KindEager, p.onMessage)
+	e.Handle(fabric.KindRTS, p.onMessage)
+	e.Handle(fabric.KindCTS, p.onCTS)
+	e.Handle(fabric.KindData, p.onData)
+	e.Handle(fabric.KindFin, p.onFin)
+	return p
+}
+
+// Channel is one context with the ranks that communicate in it: what a
+// communicator holds two of.
+type Channel struct {
+	p     *P2P
+	q     *queue
+	Ctx   uint32
+	Rank  int   // own rank
+	World []int // world rank of each rank
+}
+
+// Open makes the channel with context ctx. Messages for it may have come before.
+func (p *P2P) Open(ctx uint32, rank int, world []int) *Channel {
+	return &Channel{p: p, q: p.queue(ctx), Ctx: ctx, Rank: rank, World: world}
+}
+
+// Close drops the context and whatever was not received in it.
+func (c *Channel) Close() {
+	c.p.mu.Lock()
+	delete(c.p.queues, c.Ctx)
+	c.p.mu.Unlock()
+}
+
+func (p *P2P) queue(ctx uint32) *queue {
+	p.mu.RLock()
+	q := p.queues[ctx]
+	p.mu.RUnlock()
+	if q != nil {
+		return q
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if q = p.queues[ctx]; q == nil {
+		q = newQueue(ctx)
+		p.queues[ctx] = q
+	}
+	return q
+}
+
+func (p *P2P) remember(r *Request) uint64 {
+	p.tokens.Lock()
+	p.next++
+	r.token = p.next
+	p.byID[r.token] = r
+	p.tokens.Unlock()
+	return r.token
+}
+
+func (p *P2P) recall(token uint64) *Request {
+	p.tokens.Lock()
+	r := p.byID[token]
+	delete(p.byID, token)
+	p.tokens.Unlock()
+	return r
+}
+
+// Send starts a send of b to rank dest of the channel with the given tag.
+// r is a new or completed request.
+func (c *Channel) Send(r *Request, mode Mode, b Buf, dest, tag int) {
+	n := b.Bytes()
+	*r = Request{src: dest, tag: tag, world: c.World[dest], gen: c.p.gen.Load(), buf: b}
+	h := fabric.Header{Kind: fabric.KindEager, Gen: r.gen, Ctx: c.Ctx, Src: int32(c.Rank), Tag: int32(tag), Len: uint64(n)}
+	r.status = Status{Source: AnySource, Tag: AnyTag}
+	limit := min(EagerLimit, c.p.eng.MaxShort(r.world))
+	if n <= limit {
+		data := c.flatten(r, n)
+		if mode == Synchronous {
+			h.Flags, h.A = FlagSync, c.p.remember(r)
+			c.p.eng.Post(r.world, &h, data, r, nil)
+			return
+		}
+		if mode == Buffered {
+			if !c.p.eng.Post(r.world, &h, data, r, nil) {
+				c.p.eng.Detach(r.world, r)
+			}
+			r.complete()
+			return
+		}
+		if c.p.eng.Post(r.world, &h, data, r, r.complete) {
+			r.complete()
+		}
+		return
+	}
+	h.Kind = fabric.KindRTS
+	owner := r
+	if mode == Buffered {
+		// The message outlives the caller's request: one of its own carries a copy.
+		owner = &Request{src: dest, tag: tag, world: r.world, gen: r.gen, buf: b, flat: make([]byte, n)}
+		b.Type.Pack(owner.flat, b.Addr, b.Count)
+		r.complete()
+	}
+	data := c.flatten(owner, n)
+	h.A = c.p.remember(owner)
+	if _, caps := c.p.eng.Transport(r.world); caps.OneSided {
+		h.Flags, h.B = FlagPull, uint64(uintptr(unsafe.Pointer(&data[0])))
+	}
+	c.p.eng.Post(r.world, &h, nil, nil, nil)
+}
+
+// flatten returns the data as one run: the buffer itself or a packed copy.
+func (c *Channel) flatten(r *Request, n int) []byte {
+	switch {
+	case r.flat != nil:
+		return r.flat
+	case n == 0:
+		return nil
+	case r.buf.dense():
+		return engine.Bytes(r.buf.Addr, n)
+	}
+	r.flat = make([]byte, n)
+	r.buf.Type.Pack(r.flat, r.buf.Addr, r.buf.Count)
+	return r.flat
+}
+
+// Recv starts a receive into b from rank source (or AnySource) with tag (or
+// AnyTag).
+func (c *Channel) Recv(r *Request, b Buf, source, tag int) {
+	*r = Request{recv: true, q: c.q, src: source, tag: tag, world: -1, gen: c.p.gen.Load(), buf: b}
+	r.status = Status{Source: source, Tag: tag}
+	if source >= 0 {
+		r.world = c.World[source]
+	}
+	c.q.mu.Lock()
+	if i := c.q.findArrived(source, tag, r.gen); i >= 0 {
+		m := c.q.removeArrived(i)
+		c.q.mu.Unlock()
+		c.p.take(r, m.world, &m.header, m.payload)
+		return
+	}
+	c.q.post(r)
+	c.q.mu.Unlock()
+}
+
+// onMessage matches an Eager or RTS.
+func (p *P2P) onMessage(src int, h *fabric.Header, payload []byte) {
+	if int32(h.Gen-p.gen.Load()) < 0 {
+		return
+	}
+	q := p.queue(h.Ctx)
+	q.mu.Lock()
+	if r := q.takePosted(h); r != nil {
+		q.mu.Unlock()
+		p.take(r, src, h, payload)
+		return
+	}
+	m := &message{world: src, header: *h}
+	if len(payload) > 0 {
+		m.payload = append([]byte(nil), payload...)
+	}
+	q.arrived = append(q.arrived, m)
+	q.mu.Unlock()
+}
+
+// take gives a matched message to its receive.
+func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
+	n := int(h.Len)
+	r.world = src
+	r.status = Status{Source: int(h.Src), Tag: int(h.Tag), Bytes: n}
+	if room := r.buf.Bytes(); n > room {
+		r.status.Bytes = room
+		r.status.Err = errs.New(errs.Truncate,
+			"a message of %d bytes from rank %d with tag %d came for a buffer of %d bytes (what fits was received; make the buffer larger, or ask for the size first with Probe)",
+			n, h.Src, h.Tag, room)
+	}
+	if h.Kind == fabric.KindEager {
+		r.put(payload)
+		if h.Flags&FlagSync != 0 {
+			p.fin(src, h)
+		}
+		r.complete()
+		return
+	}
+	r.total = min(n, r.buf.Bytes())
+	var local unsafe.Pointer
+	if r.buf.dense() {
+		local = r.buf.Addr
+	} else if r.total > 0 {
+		r.flat = make([]byte, r.total)
+		local = unsafe.Pointer(&r.flat[0])
+	}
+	if h.Flags&FlagPull != 0 {
+		if r.total == 0 {
+			p.fin(src, h)
+			r.complete()
+			return
+		}
+		ep, err := p.eng.Endpoint(src)
+		if err == nil {
+			_, err = ep.Get(local, fabric.RemoteKey{Addr: h.B}, r.total, 0)
+		}
+		if err == nil {
+			if r.flat != nil {
+				r.buf.Type.Unpack(r.buf.Addr, r.flat, r.buf.Count)
+			}
+			p.fin(src, h)
+			r.complete()
+			return
+		}
+		if err == fabric.ErrPeerGone {
+			r.fail(errs.New(errs.ProcFailed, "%s before its message of %d bytes with tag %d was received", p.eng.HowGone(src), n, h.Tag))
+			return
+		}
+	}
+	reply := fabric.Header{Kind: fabric.KindCTS, Flags: engine.FlagUrgent, Gen: h.Gen, Ctx: h.Ctx, A: h.A, B: p.remember(r), Len: uint64(r.total)}
+	p.eng.Post(src, &reply, nil, nil, nil)
+}
+
+// put copies what came, as much as there is room for, into the user's buffer.
+func (r *Request) put(payload []byte) {
+	if len(payload) > r.buf.Bytes() {
+		payload = payload[:r.buf.Bytes()]
+	}
+	if len(payload) == 0 {
+		return
+	}
+	if r.buf.dense() {
+		copy(engine.Bytes(r.buf.Addr, len(payload)), payload)
+		return
+	}
+	r.buf.Type.Unpack(r.buf.Addr, payload, r.buf.Count)
+}
+
+func (p *P2P) fin(src int, h *fabric.Header) {
+	reply := fabric.Header{Kind: fabric.KindFin, Gen: h.Gen, Ctx: h.Ctx, A: h.A}
+	p.eng.Post(src, &reply, nil, nil, nil)
+}
+
+func (p *P2P) onFin(_ int, h *fabric.Header, _ []byte) {
+	if r := p.recall(h.A); r != nil {
+		r.complete()
+	}
+}
+
+func (p *P2P) onCTS(src int, h *fabric.Header, _ []byte) {
+	r := p.recall(h.A)
+	if r == nil {
+		return
+	}
+	data := fabric.Header{Kind: fabric.KindData, Gen: h.Gen, Ctx: h.Ctx, A: h.B, Len: h.Len}
+	all := r.flat
+	if all == nil && h.Len > 0 {
+		all = engine.Bytes(r.buf.Addr, int(h.Len))
+	}
+	p.eng.Stream(src, &data, all[:h.Len], r, r.complete)
+}
+
+func (p *P2P) onData(_ int, h *fabric.Header, payload []byte) {
+	p.tokens.Lock()
+	r := p.byID[h.A]
+	p.tokens.Unlock()
+	if r == nil {
+		return
+	}
+	if int(h.B)+len(payload) > r.total { // a broken peer must not write beyond
+		return
+	}
+	if r.flat != nil {
+		copy(r.flat[h.B:], payload)
+	} else {
+		copy(engine.Bytes(unsafe.Add(r.buf.Addr, h.B), len(payload)), payload)
+	}
+	if r.got += len(payload); r.got >= r.total {
+		p.recall(h.A)
+		if r.flat != nil {
+			r.buf.Type.Unpack(r.buf.Addr, r.flat, r.buf.Count)
+		}
+		r.complete()
+	}
+}
+
+// Cancel withdraws a receive that was not matched; it reports whether it did.
+// A send can't be withdrawn.
+func (c *Channel) Cancel(r *Request) bool {
+	if !r.recv {
+		return false
+	}
+	c.q.mu.Lock()
+	ok := c.q.unpost(r)
+	c.q.mu.Unlock()
+	if ok {
+		r.status.Cancelled = true
+		r.complete()
+	}
+	return ok
+}
+
+// Abandon forgets a request whose caller gives up (a Ctrl-C inside a wait), so
+// that this process does not touch its buffer any more: pieces that still come
+// are dropped, data that waits for room is copied. A receiver that was told the
+// address of a long message may still read it there.
+func (c *Channel) Abandon(r *Request) {
+	if r.Done() {
+		return
+	}
+	if r.recv && c.Cancel(r) {
+		return
+	}
+	c.p.recall(r.token)
+	if r.world >= 0 && !r.recv {
+		c.p.eng.Detach(r.world, r)
+	}
+}
+
+// Matched is a message taken out of the queue by a matched probe.
+type Matched struct {
+	c *Channel
+	m *message
+}
+
+// Probe looks for a message without receiving it.
+func (c *Channel) Probe(source, tag int) (Status, bool) {
+	c.q.mu.Lock()
+	defer c.q.mu.Unlock()
+	i := c.q.findArrived(source, tag, c.p.gen.Load())
+	if i < 0 {
+		return Status{}, false
+	}
+	h := &c.q.arrived[i].header
+	return Status{Source: int(h.Src), Tag: int(h.Tag), Bytes: int(h.Len)}, true
+}
+
+// MatchedProbe is Probe, and takes the message out of matching.
+func (c *Channel) MatchedProbe(source, tag int) (*Matched, Status, bool) {
+	c.q.mu.Lock()
+	defer c.q.mu.Unlock()
+	i := c.q.findArrived(source, tag, c.p.gen.Load())
+	if i < 0 {
+		return nil, Status{}, false
+	}
+	m := c.q.removeArrived(i)
+	h := &m.header
+	return &Matched{c, m}, Status{Source: int(h.Src), Tag: int(h.Tag), Bytes: int(h.Len)}, true
+}
+
+// Recv starts the receive of a message taken by MatchedProbe.
+func (m *Matched) Recv(r *Request, b Buf) {
+	*r = Request{recv: true, q: m.c.q, src: int(m.m.header.Src), tag: int(m.m.header.Tag), world: m.m.world, gen: m.m.header.Gen, buf: b}
+	m.c.p.take(r, m.m.world, &m.m.header, m.m.payload)
+}
+
+// Check tells why a pending request can't complete any more, nil if it can:
+// its peer, or for a receive from anybody every other rank, has ended.
+func (c *Channel) Check(r *Request) error {
+	what := "send to"
+	if r.recv {
+		what = "receive from"
+	}
+	if r.world >= 0 {
+		if c.p.eng.Gone(r.world) && !r.Done() {
+			return errs.New(errs.ProcFailed, "%s rank %d with tag %d can't complete: %s", what, r.src, r.tag, c.p.eng.HowGone(r.world))
+		}
+		return nil
+	}
+	if len(c.World) == 1 {
+		return nil // a thread of this process may still send
+	}
+	return c.allGone(r.tag)
+}
+
+// CheckProbe is Check for a probe.
+func (c *Channel) CheckProbe(source, tag int) error {
+	if source >= 0 {
+		if w := c.World[source]; c.p.eng.Gone(w) {
+			return errs.New(errs.ProcFailed, "probe for a message from rank %d with tag %d can't succeed: %s", source, tag, c.p.eng.HowGone(w))
+		}
+		return nil
+	}
+	if len(c.World) == 1 {
+		return nil
+	}
+	return c.allGone(tag)
+}
+
+func (c *Channel) allGone(tag int) error {
+	for i, w := range c.World {
+		if i != c.Rank && !c.p.eng.Gone(w) {
+			return nil
+		}
+	}
+	return errs.New(errs.ProcFailed, "receive from any rank with tag %d can't complete: all other ranks of the communicator have ended", tag)
+}
+
+// Generation is the current one.
+func (p *P2P) Generation() uint32 { return p.gen.Load() }
+
+// Reset drops all that belongs to generations before gen: posted receives and
+// requests known by tokens fail with MPI_ERR_PENDING.
+func (p *P2P) Reset(gen uint32) {
+	p.gen.Store(gen)
+	old := errs.New(errs.Pending, "the request was dropped by the collective reset")
+	p.mu.RLock()
+	for _, q := range p.queues {
+		q.mu.Lock()
+		for r := q.posted.next; r != &q.posted; r = q.posted.next {
+			q.unpost(r)
+			r.fail(old)
+		}
+		kept := q.arrived[:0]
+		for _, m := range q.arrived {
+			if int32(m.header.Gen-gen) >= 0 {
+				kept = append(kept, m)
+			}
+		}
+		clear(q.arrived[len(kept):])
+		q.arrived = kept
+		q.mu.Unlock()
+	}
+	p.mu.RUnlock()
+	p.tokens.Lock()
+	for t, r := range p.byID {
+		delete(p.byID, t)
+		r.fail(old)
+	}
+	p.tokens.Unlock()
+}
+
+// Pending is the number of requests that peers still refer to.
+func (p *P2P) Pending() int {
+	p.tokens.Lock()
+	defer p.tokens.Unlock()
+	return len(p.byID)
+}

@@ -1,0 +1,79 @@
+package p2p
+
+import (
+	"sync"
+
+	"gormapy/gocore/fabric"
+)
+
+// queue is the matching of one context.
+type queue struct {
+	mu       sync.Mutex
+	ctx      uint32
+	posted   Request // head of a ring list, in posting order
+	arrived  []*message
+	released bool // the communicator was freed; late messages are dropped
+}
+
+// message is one that arrived before its receive.
+type message struct {
+	world   int // sender
+	header  fabric.Header
+	payload []byte // own copy
+}
+
+func newQueue(ctx uint32) *queue {
+	q := &queue{ctx: ctx}
+	q.posted.next, q.posted.prev = &q.posted, &q.posted
+	return q
+}
+
+func (q *queue) post(r *Request) {
+	last := q.posted.prev
+	last.next, r.prev, r.next, q.posted.prev = r, last, &q.posted, r
+}
+
+func (q *queue) unpost(r *Request) bool {
+	if r.next == nil {
+		return false
+	}
+	r.prev.next, r.next.prev = r.next, r.prev
+	r.next, r.prev = nil, nil
+	return true
+}
+
+// takePosted removes and returns the first receive that accepts h.
+func (q *queue) takePosted(h *fabric.Header) *Request {
+	for r := q.posted.next; r != &q.posted; r = r.next {
+		if accepts(r.src, r.tag, h) && r.gen == h.Gen {
+			q.unpost(r)
+			return r
+		}
+	}
+	return nil
+}
+
+// findArrived returns the index of the first message that src, tag accept, -1.
+func (q *queue) findArrived(src, tag int, gen uint32) int {
+	for i, m := range q.arrived {
+		if accepts(src, tag, &m.header) && m.header.Gen == gen {
+			return i
+		}
+	}
+	return -1
+}
+
+func (q *queue) removeArrived(i int) *message {
+	m := q.arrived[i]
+	if i == 0 {
+		q.arrived[0] = nil
+		q.arrived = q.arrived[1:]
+	} else {
+		q.arrived = append(q.arrived[:i], q.arrived[i+1:]...)
+	}
+	return m
+}
+
+func accepts(src, tag int, h *fabric.Header) bool {
+	return (src == AnySource || src == int(h.Src)) && (tag == AnyTag || tag == int(h.Tag))
+}

@@ -1,0 +1,93 @@
+package p2p
+
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"gormapy/gocore/dtype"
+	"gormapy/gocore/errs"
+)
+
+// Wildcards and the null process, numbered as in gormapy.MPI.
+const (
+	AnySource = -1
+	AnyTag    = -1
+	ProcNull  = -2
+)
+
+// Buf is a buffer in foreign memory: count items of a type at an address.
+type Buf struct {
+	Addr  unsafe.Pointer
+	Count int
+	Type  *dtype.Type
+}
+
+// Bytes is the length of the data.
+func (b Buf) Bytes() int { return b.Count * b.Type.Size() }
+
+// dense tells that the data is one run of memory from Addr.
+func (b Buf) dense() bool { return b.Type.Dense() }
+
+// Status is the outcome of a receive.
+type Status struct {
+	Source    int // rank in the communicator
+	Tag       int
+	Bytes     int
+	Cancelled bool
+	Err       *errs.Error
+}
+
+// Mode is the kind of a send.
+type Mode uint8
+
+// The modes of sends. A ready send is a standard send; a buffered send copies.
+const (
+	Standard Mode = iota
+	Synchronous
+	Buffered
+)
+
+// Request is a send or receive in progress. Its user owns it; a goroutine or
+// thread that waits for it reads Done.
+type Request struct {
+	done atomic.Uint32
+
+	recv  bool
+	q     *queue
+	src   int // receive: comm rank or AnySource; send: comm rank of the receiver
+	tag   int
+	world int // world rank of the peer, -1 if it can be any
+	gen   uint32
+	buf   Buf
+	token uint64
+	flat  []byte // packed data of a send, or what a rendezvous receive fills before unpacking
+	got   int    // bytes that came in pieces
+	total int
+
+	status Status
+
+	next, prev *Request // posted queue
+}
+
+// Done tells whether the request has completed.
+func (r *Request) Done() bool { return r.done.Load() != 0 }
+
+// Status is valid once Done.
+func (r *Request) Status() *Status { return &r.status }
+
+// IsRecv tells a receive from a send.
+func (r *Request) IsRecv() bool { return r.recv }
+
+// Peer is the world rank waited for, -1 if any.
+func (r *Request) Peer() int { return r.world }
+
+// Tag is the tag asked for.
+func (r *Request) Tag() int { return r.tag }
+
+func (r *Request) complete() { r.done.Store(1) }
+
+// fail completes the request with an error.
+func (r *Request) fail(e *errs.Error) {
+	r.status.Err = e
+	r.complete()
+}
