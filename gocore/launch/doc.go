@@ -1,0 +1,20 @@
+// Package launch is the single-host mpiexec: it makes the job segment, starts
+// the ranks, carries their output and input, passes signals on, and sees to it
+// that nothing of the job is left when it ends, however it ends.
+//
+// # Who ends whom
+//
+//   - A rank that fails: the launcher records that in the job segment (Abort
+//     before Exited, so that a peer that sees Exited alone knows of a clean
+//     end), then stops the other ranks.
+//   - The launcher itself: each rank has the parent-death signal SIGKILL, which
+//     is why all ranks are started by the main thread. What the ranks started
+//     in turn is ended by the guardian, a second process that notices that its
+//     pipe from the launcher closed.
+//   - The guardian: the launcher starts another.
+//
+// Processes of the job are told by their process group or, beyond that, by the
+// job's id in their environment.
+//
+// It may import sys and job.
+package launch

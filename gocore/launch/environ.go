@@ -1,0 +1,63 @@
+package launch
+
+import (
+	"fmt"
+	"strings"
+
+	"gormapy/gocore/job"
+)
+
+// idVariable marks every process of a job; see sweep.
+const idVariable = "GORMAPY_JOB_ID"
+
+// foreign are the prefixes of what some launcher told this process about a job
+// that the ranks are not part of.
+var foreign = [...]string{"GORMAPY_JOB_", "PMI_", "PMIX_", "HYDI_"}
+
+// environ makes the environment that all ranks share from the launcher's own
+// and the additions; in a variable given twice, the last value counts.
+func environ(own, add []string) []string {
+	out := make([]string, 0, len(own)+len(add)+4)
+	at := make(map[string]int, cap(out))
+	put := func(kv string) {
+		key, _, _ := strings.Cut(kv, "=")
+		if i, ok := at[key]; ok {
+			out[i] = kv
+			return
+		}
+		at[key] = len(out)
+		out = append(out, kv)
+	}
+next:
+	for _, kv := range own {
+		for _, p := range foreign {
+			if strings.HasPrefix(kv, p) {
+				continue next
+			}
+		}
+		put(kv)
+	}
+	for _, kv := range add {
+		put(kv)
+	}
+	return out
+}
+
+// lookupEnv finds the value of key in env, "" if it is not there.
+func lookupEnv(env []string, key string) string {
+	for _, kv := range env {
+		if k, v, ok := strings.Cut(kv, "="); ok && k == key {
+			return v
+		}
+	}
+	return ""
+}
+
+// rankEnviron adds what makes a process rank r of the job.
+func rankEnviron(shared []string, seg *job.Segment, r int) []string {
+	return append(shared[:len(shared):len(shared)],
+		"GORMAPY_JOB_SEGMENT="+seg.Path(),
+		fmt.Sprintf("GORMAPY_JOB_RANK=%d", r),
+		fmt.Sprintf("GORMAPY_JOB_SIZE=%d", len(seg.Ranks)),
+		idVariable+"="+seg.ID())
+}

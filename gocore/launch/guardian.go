@@ -1,0 +1,119 @@
+package launch
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// guardianName is argument 0 of the guardian. It has nothing in common with
+// the launcher's, so that killing all processes of that name spares it.
+const guardianName = "gormapy-guardian"
+
+// Guardian protocol: lines over a pipe, "+G" for a process group that is to be
+// killed if the launcher dies, "-G" for one that is no more. The launcher kills
+// the guardian at the end; when the pipe closes before, the launcher is dead.
+
+// guardian is the launcher's end.
+type guardian struct {
+	id   string
+	pid  int // 0 when there is none
+	pipe int
+}
+
+// startGuardian starts a second copy of this program. It returns as soon as
+// the process exists: from then on the closing of the pipe is noticed.
+func startGuardian(id string) (*guardian, error) {
+	var p [2]int
+	if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
+		return nil, fmt.Errorf("make the guardian's pipe: %w", err)
+	}
+	defer unix.Close(p[0])
+	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		unix.Close(p[1])
+		return nil, fmt.Errorf("open /dev/null: %w", err)
+	}
+	defer unix.Close(null)
+	// No environment: it must not be marked as a process of this or an outer
+	// job. A session of its own: what is sent to the launcher's process group
+	// or terminal does not reach it.
+	pid, err := syscall.ForkExec("/proc/self/exe", []string{guardianName, id}, &syscall.ProcAttr{
+		Dir:   "/",
+		Env:   []string{},
+		Files: []uintptr{uintptr(p[0]), uintptr(null), uintptr(null)},
+		Sys:   &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		unix.Close(p[1])
+		return nil, fmt.Errorf("start the guardian: %w", err)
+	}
+	return &guardian{id: id, pid: pid, pipe: p[1]}, nil
+}
+
+// add and drop tell the guardian about a process group. A guardian that is
+// dead is noticed elsewhere.
+func (g *guardian) add(group int)  { g.send('+', group) }
+func (g *guardian) drop(group int) { g.send('-', group) }
+
+func (g *guardian) send(sign byte, group int) {
+	if g.pid != 0 {
+		_, _ = unix.Write(g.pipe, append(strconv.AppendInt([]byte{sign}, int64(group), 10), '\n'))
+	}
+}
+
+// reaped says that the guardian died.
+func (g *guardian) reaped() {
+	unix.Close(g.pipe)
+	g.pid = 0
+}
+
+// stop ends the guardian. It must come after the end of the job.
+func (g *guardian) stop() {
+	if g.pid == 0 {
+		return
+	}
+	_ = unix.Kill(g.pid, unix.SIGKILL)
+	var ws unix.WaitStatus
+	for {
+		if _, err := unix.Wait4(g.pid, &ws, 0, nil); err != unix.EINTR {
+			break
+		}
+	}
+	g.reaped()
+}
+
+// IsGuardian tells whether this process was started by startGuardian.
+func IsGuardian(args []string) bool { return len(args) == 2 && args[0] == guardianName }
+
+// Guard is the main function of the guardian of job id: it waits for the
+// launcher's death and ends what is left of the job.
+func Guard(id string) {
+	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGTSTP, unix.SIGUSR1, unix.SIGUSR2, unix.SIGPIPE)
+	name := append([]byte("gormapy-guard"), 0) // for ps; at most 15 bytes
+	_ = unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name[0])), 0, 0, 0)
+
+	groups := map[int]bool{}
+	in := bufio.NewScanner(os.Stdin)
+	for in.Scan() {
+		line := in.Text()
+		if group, err := strconv.Atoi(strings.TrimLeft(line, "+-")); err == nil && group > 1 {
+			if line[0] == '+' {
+				groups[group] = true
+			} else {
+				delete(groups, group)
+			}
+		}
+	}
+	for group := range groups {
+		_ = unix.Kill(-group, unix.SIGKILL)
+	}
+	sweep(marked(id))
+}

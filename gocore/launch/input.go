@@ -1,0 +1,53 @@
+package launch
+
+import (
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// isTerminal tells whether fd is a terminal.
+func isTerminal(fd int) bool {
+	_, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+	return err == nil
+}
+
+// copyTerminal carries what is typed to rank 0, whose process group is never
+// the terminal's foreground one, so that it could not read by itself. It reads
+// only while the launcher is in the foreground: a background job must not take
+// the shell's input, nor be stopped for trying. It ends with the input, or when
+// rank 0 reads no more. to is closed.
+func copyTerminal(terminal int, to *os.File) {
+	defer to.Close()
+	buf := make([]byte, 4096)
+	for {
+		poll := []unix.PollFd{{Fd: int32(terminal), Events: unix.POLLIN}}
+		if _, err := unix.Poll(poll, 200); err != nil && err != unix.EINTR {
+			return
+		}
+		if poll[0].Revents == 0 {
+			continue
+		}
+		if inBackground(terminal) {
+			time.Sleep(200 * time.Millisecond)
+			continue
+		}
+		n, err := unix.Read(terminal, buf)
+		switch {
+		case err == unix.EINTR, err == unix.EAGAIN:
+		case err == unix.EIO && inBackground(terminal): // became one just now
+		case err != nil || n == 0:
+			return
+		default:
+			if _, err := to.Write(buf[:n]); err != nil {
+				return
+			}
+		}
+	}
+}
+
+func inBackground(terminal int) bool {
+	front, err := unix.IoctlGetInt(terminal, unix.TIOCGPGRP)
+	return err == nil && front != unix.Getpgrp()
+}

@@ -1,0 +1,526 @@
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gormapy/gocore/job"
+	"gormapy/gocore/sys"
+)
+
+const (
+	failGrace      = 300 * time.Millisecond // from SIGTERM to SIGKILL after a failure
+	interruptGrace = time.Second            // the same after Ctrl-C, for programs that save their work
+	stackDelay     = 300 * time.Millisecond // for the ranks to print their stacks
+	giveUpDelay    = 5 * time.Second        // from SIGKILL until an unkillable rank is left alone
+	tick           = 20 * time.Millisecond
+	// traceDelay is how long the line that names a failed rank waits for what
+	// that rank still had to say.
+	traceDelay = 100 * time.Millisecond
+	// repeatDelay tells a second Ctrl-C from a signal that came twice, to the
+	// process and to its group (timeout(1) does that).
+	repeatDelay = 200 * time.Millisecond
+	// helperDelay is how long helper processes of ended ranks may take to end
+	// by themselves (multiprocessing's resource tracker removes shared memory).
+	helperDelay = 100 * time.Millisecond
+	// maxGuardians bounds how often a guardian that was killed is replaced.
+	maxGuardians = 8
+)
+
+const (
+	statusTimeout    = 124
+	statusBrokenPipe = 128 + int(unix.SIGPIPE)
+)
+
+// launcher is one job in progress. All its methods run on the main goroutine,
+// which never waits for the outside world but in its select.
+type launcher struct {
+	opt    *Options
+	seg    *job.Segment
+	ranks  []*rank
+	byPID  map[int]*rank
+	live   int
+	reaper *reaper
+
+	guard     *guardian
+	guardians int
+
+	stdout, stderr *sink
+	broken         chan error
+	speaker        *speaker
+	signals        chan os.Signal
+
+	stopping    bool // the job is to end; status says how
+	status      int
+	interrupted time.Time // when the last signal that ends the job came
+	termAt      time.Time // when to send SIGTERM; the zero time is never
+	killAt      time.Time
+	giveUpAt    time.Time
+	verdict     string // the line about the first failure, until it is said
+	verdictAt   time.Time
+	verdictOf   *rank
+}
+
+// Main is mpiexec: it runs what args (os.Args) ask for and returns the exit
+// status. It must be called on the main goroutine, locked to the main thread.
+func Main(args []string) int {
+	if IsGuardian(args) {
+		Guard(args[1])
+		return 0
+	}
+	opt, err := Parse(args[1:])
+	switch {
+	case err != nil:
+		return complain(err)
+	case opt.Help:
+		fmt.Print(help)
+		return 0
+	case opt.Version:
+		fmt.Println("mpiexec (gormapy) " + Version)
+		return 0
+	}
+	status, err := Run(opt)
+	if err != nil {
+		return complain(err)
+	}
+	return status
+}
+
+// complain says an error in one line and returns its exit status.
+func complain(err error) int {
+	fmt.Fprintln(os.Stderr, "mpiexec: "+err.Error())
+	var program *ProgramError
+	switch {
+	case errors.As(err, new(UsageError)):
+		return 2
+	case errors.As(err, &program):
+		return program.Status
+	}
+	return 1
+}
+
+// Run runs one job and returns its exit status, or an error if it could not
+// be started.
+func Run(opt *Options) (int, error) {
+	env := environ(os.Environ(), opt.Env)
+	if opt.Dir != "" {
+		env = environ(env, []string{"PWD=" + inDir(workingDir(), opt.Dir)})
+	}
+	path, err := findProgram(opt.Program, opt.Dir, lookupEnv(env, "PATH"))
+	if err != nil {
+		return 0, err
+	}
+	l := &launcher{opt: opt, byPID: map[int]*rank{}, broken: make(chan error, 1), signals: make(chan os.Signal, 64)}
+	l.stdout = newSink(1, func(err error) { l.broken <- err })
+	l.stderr = newSink(2, func(error) {}) // nobody reads what went wrong: no reason to stop
+	if sameFile(1, 2) {
+		l.stderr = l.stdout
+	}
+	l.speaker = newSpeaker(l.stderr)
+	l.catchSignals()
+	if l.seg, err = job.Create(opt.Ranks); err != nil {
+		return 0, err
+	}
+	l.seg.Head.LauncherAge = sys.StartTime(os.Getpid())
+	atomic.StoreUint32(&l.seg.Head.LauncherPID, uint32(os.Getpid()))
+	if l.reaper, err = newReaper(); err != nil {
+		return 0, err
+	}
+	// Before the ranks, because it takes effect at once, and they may start
+	// processes that nobody else ends if the launcher is killed now.
+	if err := l.startGuardian(); err != nil {
+		return 0, err
+	}
+	defer func() { l.guard.stop() }()
+	if err := l.start(path, env); err != nil {
+		l.cleanUp()
+		return 0, err
+	}
+	if opt.Verbose {
+		l.describeStart()
+	}
+	l.wait()
+	l.finish()
+	return l.status, nil
+}
+
+func workingDir() string {
+	dir, _ := os.Getwd()
+	return dir
+}
+
+// catchSignals asks for the signals that concern the job. SIGHUP stays ignored
+// if it was (nohup); SIGINT does not, although shells without job control
+// ignore it for background jobs: it is sent to a launcher to end the job.
+func (l *launcher) catchSignals() {
+	signal.Notify(l.signals, unix.SIGINT, unix.SIGTERM, unix.SIGQUIT, unix.SIGTSTP, unix.SIGCONT, unix.SIGUSR1, unix.SIGUSR2)
+	if !signal.Ignored(unix.SIGHUP) {
+		signal.Notify(l.signals, unix.SIGHUP)
+	}
+}
+
+// startGuardian starts a guardian, the first or another, for the groups that
+// there are.
+func (l *launcher) startGuardian() error {
+	g, err := startGuardian(l.seg.ID())
+	if err != nil {
+		return err
+	}
+	l.guard = g
+	l.guardians++
+	l.reaper.watch(g.pid)
+	for _, r := range l.ranks {
+		if !r.ended || r.rest {
+			g.add(r.pid)
+		}
+	}
+	return nil
+}
+
+// start starts all ranks. After an error some may run.
+func (l *launcher) start(path string, env []string) error {
+	null, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("open /dev/null: %w", err)
+	}
+	defer unix.Close(null)
+	s := &starter{opt: l.opt, path: path, env: env, seg: l.seg, stdout: l.stdout, stderr: l.stderr, null: null, stdin: 0}
+	terminal := isTerminal(0)
+	var typed int
+	if terminal {
+		var p [2]int
+		if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
+			return fmt.Errorf("make a pipe for standard input: %w", err)
+		}
+		defer unix.Close(p[0])
+		s.stdin, typed = p[0], p[1]
+	}
+	for i := range l.opt.Ranks {
+		r, err := s.start(i)
+		if err != nil {
+			return err
+		}
+		atomic.StoreUint32(&l.seg.Ranks[i].ChildPID, uint32(r.pid))
+		l.ranks = append(l.ranks, r)
+		l.byPID[r.pid] = r
+		l.live++
+		l.guard.add(r.pid)
+		l.reaper.watch(r.pid)
+	}
+	if terminal {
+		// Not earlier: the ranks are to have the default.
+		signal.Ignore(unix.SIGTTIN)
+		go copyTerminal(0, os.NewFile(uintptr(typed), "pipe"))
+	}
+	return nil
+}
+
+func (l *launcher) describeStart() {
+	for _, note := range l.opt.Notes {
+		l.speaker.say("mpiexec: " + note)
+	}
+	l.speaker.say(fmt.Sprintf("mpiexec: job %s, guardian is process %d", l.seg.ID(), l.guard.pid))
+	for _, r := range l.ranks {
+		l.speaker.say(fmt.Sprintf("mpiexec: rank %d is process %d", r.number, r.pid))
+	}
+}
+
+// wait serves the job until the last rank ended.
+func (l *launcher) wait() {
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	var timeout <-chan time.Time
+	if l.opt.Timeout > 0 {
+		timeout = time.After(l.opt.Timeout)
+	}
+	for l.live > 0 {
+		select {
+		case pid := <-l.reaper.ended:
+			l.onEnd(pid)
+		case s := <-l.signals:
+			l.onSignal(s.(unix.Signal))
+		case err := <-l.broken:
+			l.onBroken(err)
+		case <-timeout:
+			l.onTimeout()
+		case <-ticker.C:
+			if l.onTick(time.Now()) {
+				return
+			}
+		}
+	}
+}
+
+// onEnd reaps a child.
+func (l *launcher) onEnd(pid int) {
+	ws := reap(pid)
+	r := l.byPID[pid]
+	if r == nil {
+		l.onGuardianEnd(ws)
+		return
+	}
+	r.ended, r.status = true, ws
+	l.live--
+	if r.rest = unix.Kill(-pid, 0) == nil; !r.rest {
+		l.guard.drop(pid)
+	}
+	first := false
+	if r.failed() {
+		// Before Exited: peers take an end without Abort for a clean one.
+		first = l.seg.Abort(r.number, exitStatus(ws))
+		l.completeAbort(r.number, exitStatus(ws))
+	}
+	l.seg.Exited(r.number, int(ws))
+	if !r.failed() || l.stopping {
+		return
+	}
+	if who, code, ok := l.seg.Aborted(); ok && !first {
+		l.onAbort(who, code)
+		return
+	}
+	l.fail(r, exitStatus(ws), fmt.Sprintf("mpiexec: rank %d (pid %d) %s", r.number, pid, endText(ws)))
+	if r.rest {
+		_ = unix.Kill(-pid, unix.SIGTERM)
+	}
+}
+
+// completeAbort finishes the Abort of a rank that died in the middle of it.
+func (l *launcher) completeAbort(rank, code int) {
+	h := l.seg.Head
+	if atomic.LoadUint32(&h.AbortState) == 0 && atomic.LoadUint32(&h.AbortClaim) == uint32(rank+1) {
+		atomic.StoreInt32(&h.AbortCode, int32(code))
+		atomic.StoreUint32(&h.AbortState, 1)
+		l.seg.RingAll()
+	}
+}
+
+// onGuardianEnd replaces a guardian that somebody killed.
+func (l *launcher) onGuardianEnd(ws unix.WaitStatus) {
+	l.guard.reaped()
+	if l.guardians >= maxGuardians {
+		return
+	}
+	err := l.startGuardian()
+	switch {
+	case err != nil:
+		l.speaker.say("mpiexec: the guardian " + endText(ws) + "; " + err.Error())
+	case l.opt.Verbose:
+		l.speaker.say(fmt.Sprintf("mpiexec: the guardian %s; process %d is the new one", endText(ws), l.guard.pid))
+	}
+}
+
+// onAbort ends the job because a rank asked for it.
+func (l *launcher) onAbort(who, code int) {
+	if who < 0 || who >= len(l.ranks) {
+		l.fail(nil, abortStatus(code), fmt.Sprintf("mpiexec: the job was aborted with code %d", code))
+		return
+	}
+	pid := l.seg.Ranks[who].PID()
+	if pid == 0 {
+		pid = l.ranks[who].pid
+	}
+	l.fail(l.ranks[who], abortStatus(code), fmt.Sprintf("mpiexec: rank %d (pid %d) called Abort(%d)", who, pid, code))
+}
+
+// fail stops the job because of its first failure.
+func (l *launcher) fail(r *rank, status int, text string) {
+	l.verdict = text + stoppingText(l.live, len(l.ranks))
+	l.verdictOf, l.verdictAt = r, time.Now().Add(traceDelay)
+	l.stop(status, unix.SIGTERM, failGrace)
+}
+
+// stop begins the end of the job: sig for all, SIGKILL after grace.
+func (l *launcher) stop(status int, sig unix.Signal, grace time.Duration) {
+	l.stopping, l.status = true, status
+	l.termAt, l.killAt = time.Time{}, time.Now().Add(grace)
+	l.broadcast(sig)
+	l.broadcast(unix.SIGCONT) // a stopped process does not act on the signal
+}
+
+func (l *launcher) broadcast(sig unix.Signal) {
+	for _, r := range l.ranks {
+		r.signal(sig)
+	}
+}
+
+// kill ends the patience.
+func (l *launcher) kill(now time.Time) {
+	l.termAt, l.killAt = time.Time{}, time.Time{}
+	if l.giveUpAt.IsZero() {
+		l.giveUpAt = now.Add(giveUpDelay)
+	}
+	l.broadcast(unix.SIGKILL)
+}
+
+// ends tells whether sig, to the launcher, ends the job.
+func ends(sig unix.Signal) bool {
+	switch sig {
+	case unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT:
+		return true
+	}
+	return false
+}
+
+// onSignal acts on a signal to the launcher.
+func (l *launcher) onSignal(sig unix.Signal) {
+	switch sig {
+	case unix.SIGTSTP:
+		// Not SIGTSTP for the launcher: that one is caught.
+		l.broadcast(sig)
+		_ = unix.Kill(os.Getpid(), unix.SIGSTOP)
+	case unix.SIGCONT, unix.SIGUSR1, unix.SIGUSR2:
+		l.broadcast(sig)
+	default:
+		now := time.Now()
+		repeated := now.Sub(l.interrupted) < repeatDelay
+		again := l.stopping
+		l.interrupted = now
+		switch {
+		case repeated:
+		case again:
+			l.kill(now)
+		default:
+			// The flag first: a rank that gets the signal looks whether it is
+			// meant alone or with all others.
+			atomic.StoreUint32(&l.seg.Head.Interrupt, 1)
+			l.stop(128+int(sig), sig, interruptGrace)
+		}
+	}
+}
+
+// onBroken stops the job because its output can't be written.
+func (l *launcher) onBroken(err error) {
+	switch {
+	case l.stopping:
+	case err == unix.EPIPE: // "| head": that is how programs in a pipe end
+		l.stop(statusBrokenPipe, unix.SIGTERM, failGrace)
+	default:
+		l.speaker.say(fmt.Sprintf("mpiexec: can't write standard output: %v%s", err, stoppingText(l.live, len(l.ranks))))
+		l.stop(1, unix.SIGTERM, failGrace)
+	}
+}
+
+// onTimeout says what every rank does and gives them a moment to say more.
+func (l *launcher) onTimeout() {
+	if l.stopping {
+		return
+	}
+	l.stopping, l.status = true, statusTimeout
+	l.termAt = time.Now().Add(stackDelay)
+	l.speaker.say(fmt.Sprintf("mpiexec: time-out after %v; what the ranks do:", l.opt.Timeout))
+	for i := range l.ranks {
+		for _, line := range l.seg.Describe(i) {
+			l.speaker.say("mpiexec:   " + line)
+		}
+	}
+	l.speaker.flush(tick)
+	for i := range l.seg.Ranks {
+		rk := &l.seg.Ranks[i]
+		pid := rk.PID()
+		if atomic.LoadUint32(&rk.Flags)&job.FlagStacks != 0 && pid != 0 && sys.StartTime(pid) == rk.Age {
+			_ = unix.Kill(pid, unix.Signal(job.StackSignal))
+		}
+	}
+}
+
+// onTick does what is due. It reports whether to wait no longer for the ranks.
+func (l *launcher) onTick(now time.Time) (giveUp bool) {
+	due := func(t time.Time) bool { return !t.IsZero() && !now.Before(t) }
+	if who, code, ok := l.seg.Aborted(); ok && !l.stopping {
+		l.onAbort(who, code)
+	}
+	if l.verdict != "" && (due(l.verdictAt) || l.verdictOf != nil && l.verdictOf.silent()) {
+		l.sayVerdict()
+	}
+	switch {
+	case due(l.termAt):
+		l.stop(l.status, unix.SIGTERM, failGrace)
+	case due(l.killAt):
+		if !l.interrupted.IsZero() && l.status != statusTimeout {
+			l.speaker.say(fmt.Sprintf("mpiexec: %s did not end within %v of %s; killed", rankList(l.running()), interruptGrace,
+				unix.SignalName(unix.Signal(l.status-128))))
+		}
+		l.kill(now)
+	case due(l.giveUpAt):
+		l.speaker.say(fmt.Sprintf("mpiexec: %s can't be killed (in an uninterruptible system call); left alone", rankList(l.running())))
+		return true
+	}
+	return false
+}
+
+func (l *launcher) sayVerdict() {
+	if l.verdict != "" {
+		l.speaker.say(l.verdict)
+		l.verdict = ""
+	}
+}
+
+// running lists the ranks that did not end.
+func (l *launcher) running() []int {
+	var out []int
+	for _, r := range l.ranks {
+		if !r.ended {
+			out = append(out, r.number)
+		}
+	}
+	return out
+}
+
+// finish sees to what may be left after the last rank ended.
+func (l *launcher) finish() {
+	if l.stopping {
+		l.cleanUp()
+	} else {
+		l.hangUp()
+	}
+	l.drain()
+	l.sayVerdict()
+	l.speaker.flush(time.Second)
+}
+
+// cleanUp leaves no process of the job behind.
+func (l *launcher) cleanUp() {
+	groups := map[int]bool{}
+	for _, r := range l.ranks {
+		if !r.ended || r.rest {
+			groups[r.pid] = true
+		}
+	}
+	byMark, byGroup := marked(l.seg.ID()), grouped(groups)
+	is := func(pid int) bool { return byMark(pid) || len(groups) > 0 && byGroup(pid) }
+	for end := time.Now().Add(helperDelay); l.live == 0 && len(members(is)) > 0 && time.Now().Before(end); {
+		time.Sleep(5 * time.Millisecond)
+	}
+	sweep(is)
+}
+
+// hangUp tells what ranks that ended cleanly left running in the background
+// that the job is over, as a terminal does: who is to stay is started with
+// setsid or nohup. Helpers that are about to end get the time for it.
+func (l *launcher) hangUp() {
+	groups := map[int]bool{}
+	for _, r := range l.ranks {
+		if r.rest {
+			groups[r.pid] = true
+		}
+	}
+	if len(groups) == 0 {
+		return
+	}
+	is := grouped(groups)
+	for end := time.Now().Add(helperDelay); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if len(members(is)) == 0 {
+			return
+		}
+	}
+	for _, pid := range members(is) {
+		_ = unix.Kill(pid, unix.SIGHUP)
+		_ = unix.Kill(pid, unix.SIGCONT)
+	}
+}

@@ -1,0 +1,62 @@
+package launch
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// endText says how a process ended.
+func endText(ws unix.WaitStatus) string {
+	if ws.Signaled() {
+		return "was killed by " + signalText(ws.Signal())
+	}
+	return fmt.Sprintf("ended with exit status %d", ws.ExitStatus())
+}
+
+func signalText(sig unix.Signal) string {
+	if name := unix.SignalName(sig); name != "" {
+		return fmt.Sprintf("signal %d (%s)", int(sig), name)
+	}
+	return fmt.Sprintf("signal %d", int(sig))
+}
+
+// stoppingText is what happens to the ranks that still run.
+func stoppingText(live, total int) string {
+	switch {
+	case live == 0:
+		return ""
+	case live == total:
+		return "; stopping " + count(total, "rank")
+	case live == 1:
+		return "; stopping the other rank"
+	}
+	return fmt.Sprintf("; stopping the other %d ranks", live)
+}
+
+// rankList is "rank 3" or "ranks 0, 1, 5".
+func rankList(ranks []int) string {
+	text := "rank"
+	if len(ranks) != 1 {
+		text = "ranks"
+	}
+	for i, r := range ranks {
+		if i > 0 {
+			text += ","
+		}
+		if i == 8 {
+			return fmt.Sprintf("%s … (%d in all)", text, len(ranks))
+		}
+		text += fmt.Sprintf(" %d", r)
+	}
+	return text
+}
+
+// abortStatus is the exit status for the code of an Abort: the low byte, as of
+// exit(3), except that an error code never looks like success.
+func abortStatus(code int) int {
+	if code != 0 && code&0xff == 0 {
+		return 1
+	}
+	return code & 0xff
+}

@@ -1,0 +1,223 @@
+package launch
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	firstBuffer = 8 << 10
+	// readSize is the capacity of a pipe: there is rarely more to read at once.
+	readSize = 64 << 10
+	// maxLine bounds what is kept of a line; a longer one is passed on in
+	// pieces, with everybody else's output held back.
+	maxLine = 1 << 20
+	// promptDelay is how long an unfinished line is kept: long enough for the
+	// rest of a line written in parts, too short to keep a user from a prompt.
+	promptDelay = 50 * time.Millisecond
+	// A program that buffers its output writes whole blocks, cut in the middle
+	// of a line. What follows blockSize bytes without a pause is taken for the
+	// end of a block and not for a prompt, and is kept for blockDelay.
+	blockSize  = 4 << 10
+	blockDelay = time.Second
+	// dotsDelay bounds the wait for the end of a line that grows all the time.
+	dotsDelay = 200 * time.Millisecond
+)
+
+// stream carries the standard output or error of one rank to a sink.
+type stream struct {
+	in  *os.File
+	fd  int // of in, for questions to the kernel only
+	to  *sink
+	tag []byte // put before each line; nil for none
+
+	buf     []byte // what was read and not passed on: the beginning of a line
+	holding bool   // a line is being passed on in pieces, the sink is ours
+	out     []byte // tagged lines
+
+	burst int       // bytes read since the last pause or complete line
+	since time.Time // when the unfinished line began
+	timed bool      // a deadline is set
+
+	seen    atomic.Int64 // bytes read
+	writing atomic.Bool
+	closing atomic.Bool
+	done    chan struct{}
+}
+
+// newStream makes the stream of rank from fd, which must be non-blocking and
+// belongs to the stream from now on. run must be called.
+func newStream(fd int, to *sink, rank int, tagged bool) *stream {
+	s := &stream{in: os.NewFile(uintptr(fd), "pipe"), fd: fd, to: to, done: make(chan struct{})}
+	if tagged {
+		s.tag = []byte("[" + strconv.Itoa(rank) + "] ")
+	}
+	return s
+}
+
+// run reads until all who hold the other end have closed it, or close.
+func (s *stream) run() {
+	defer close(s.done)
+	defer s.in.Close()
+	for {
+		s.room()
+		had := len(s.buf)
+		n, err := s.in.Read(s.buf[had:cap(s.buf)])
+		if n > 0 {
+			s.seen.Add(int64(n))
+			s.burst += n
+			s.buf = s.buf[:had+n]
+			s.pass(had)
+		}
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			// On a busy machine the deadline may pass while there is more to
+			// read, which would tear a line without need.
+			if more, e := unix.IoctlGetInt(s.fd, unix.TIOCINQ); e == nil && more > 0 {
+				_ = s.in.SetReadDeadline(time.Now().Add(promptDelay))
+				continue
+			}
+			if s.closing.Load() {
+				s.finish()
+				return
+			}
+			s.pause()
+		case err != nil:
+			s.finish()
+			return
+		}
+		s.schedule()
+	}
+}
+
+// schedule sets the time at which an unfinished line is not waited for longer.
+func (s *stream) schedule() {
+	unfinished := s.holding || s.tag == nil && len(s.buf) > 0
+	if !unfinished {
+		s.burst, s.since = 0, time.Time{}
+		if !s.timed {
+			return
+		}
+	}
+	var until time.Time
+	if unfinished {
+		now := time.Now()
+		if s.since.IsZero() {
+			s.since = now
+		}
+		switch until = now.Add(promptDelay); {
+		case s.holding:
+		case s.burst >= blockSize:
+			until = now.Add(blockDelay)
+		case until.After(s.since.Add(dotsDelay)):
+			until = s.since.Add(dotsDelay)
+		}
+	}
+	s.timed = unfinished
+	_ = s.in.SetReadDeadline(until)
+	if s.closing.Load() { // close may have set its own just before
+		_ = s.in.SetReadDeadline(time.Unix(1, 0))
+	}
+}
+
+// close makes run pass on what it has and return soon, though somebody still
+// holds the other end.
+func (s *stream) close() {
+	s.closing.Store(true)
+	_ = s.in.SetReadDeadline(time.Unix(1, 0))
+}
+
+// room sees to it that there is room in buf: little for a quiet rank, much for
+// one that fills its pipe or writes long lines.
+func (s *stream) room() {
+	free := cap(s.buf) - len(s.buf)
+	if free >= blockSize || free > 0 && cap(s.buf) == firstBuffer {
+		return
+	}
+	size := firstBuffer
+	switch c := cap(s.buf); {
+	case c >= readSize:
+		size = 2 * c
+	case c > 0:
+		size = readSize
+	}
+	bigger := make([]byte, len(s.buf), size)
+	copy(bigger, s.buf)
+	s.buf = bigger
+}
+
+// pass hands on the lines in buf that are complete; there is none in its first
+// had bytes. It keeps the rest, unless that is too long.
+func (s *stream) pass(had int) {
+	if i := bytes.LastIndexByte(s.buf[had:], '\n'); i >= 0 {
+		end := had + i + 1
+		s.write(s.buf[:end], false)
+		s.buf = s.buf[:copy(s.buf, s.buf[end:])]
+		s.since = time.Time{}
+	}
+	if len(s.buf) >= maxLine || s.holding && len(s.buf) > 0 {
+		s.write(s.buf, true)
+		s.buf = s.buf[:0]
+	}
+}
+
+// pause gives up waiting for the rest of a line.
+func (s *stream) pause() {
+	s.burst, s.since = 0, time.Time{}
+	switch {
+	case s.tag == nil && len(s.buf) > 0:
+		s.write(s.buf, false)
+		s.buf = s.buf[:0]
+	case s.tag != nil && s.holding:
+		// Others may write now, so this line has to end here.
+		s.write([]byte{'\n'}, false)
+	case s.holding:
+		s.holding = false
+		s.to.release(s)
+	}
+}
+
+// finish hands on what is left when no more comes.
+func (s *stream) finish() {
+	if s.tag != nil && (s.holding || len(s.buf) > 0) {
+		s.buf = append(s.buf, '\n')
+	}
+	if len(s.buf) > 0 {
+		s.write(s.buf, false)
+		s.buf = s.buf[:0]
+	}
+	if s.holding {
+		s.holding = false
+		s.to.release(s)
+	}
+}
+
+// write hands b to the sink. more says that b ends within a line whose rest is
+// to follow before anything else.
+func (s *stream) write(b []byte, more bool) {
+	if s.tag != nil {
+		s.out = s.out[:0]
+		for inLine := s.holding; len(b) > 0; inLine = false {
+			if !inLine {
+				s.out = append(s.out, s.tag...)
+			}
+			end := bytes.IndexByte(b, '\n') + 1
+			if end == 0 {
+				end = len(b)
+			}
+			s.out = append(s.out, b[:end]...)
+			b = b[end:]
+		}
+		b = s.out
+	}
+	s.writing.Store(true)
+	s.to.write(s, b, more)
+	s.writing.Store(false)
+	s.holding = more
+}
