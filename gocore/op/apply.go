@@ -1,0 +1,169 @@
+package op
+
+import (
+	"fmt"
+	"unsafe"
+
+	"gormapy/gocore/dtype"
+)
+
+// kernel sets inout[i] = in[i] op inout[i] for n elements.
+type kernel func(inout, in unsafe.Pointer, n int)
+
+var kernels = makeKernels()
+
+// Apply sets inout[i] = in[i] op inout[i] for n elements of kind k that form an
+// array (pairs with their padding). Nothing needs to be aligned. It panics if
+// the operation is not Valid for k.
+func (o Op) Apply(k dtype.Kind, inout, in unsafe.Pointer, n int) {
+	if !o.Valid(k) {
+		panic(fmt.Sprintf("op: Apply: %v is not defined on elements of kind %v", o, k))
+	}
+	if n <= 0 {
+		return
+	}
+	switch o {
+	case NoOp:
+	case Replace:
+		replace(inout, in, n*k.Size())
+	case Band:
+		bitwise(inout, in, n*k.Size(), func(a, b uint64) uint64 { return a & b }, and)
+	case Bor:
+		bitwise(inout, in, n*k.Size(), func(a, b uint64) uint64 { return a | b }, or)
+	case Bxor:
+		bitwise(inout, in, n*k.Size(), func(a, b uint64) uint64 { return a ^ b }, xor)
+	default:
+		kernels[o][k](inout, in, n)
+	}
+}
+
+// Go cannot interrupt a memmove: longer ones are made in pieces, so that they
+// do not hold up every other thread.
+const pieceSize = 256 << 10
+
+func replace(dst, src unsafe.Pointer, n int) {
+	for at := 0; at < n; at += pieceSize {
+		m := min(n-at, pieceSize)
+		copy(unsafe.Slice((*byte)(unsafe.Add(dst, at)), m), unsafe.Slice((*byte)(unsafe.Add(src, at)), m))
+	}
+}
+
+// bitwise treats any integer kind as words of 8 bytes and what remains.
+func bitwise(inout, in unsafe.Pointer, n int, one func(a, b uint64) uint64, words func(a, b []uint64)) {
+	w := n / 8
+	words(unsafe.Slice((*uint64)(inout), w), unsafe.Slice((*uint64)(in), w))
+	for i := w * 8; i < n; i++ {
+		p := (*byte)(unsafe.Add(inout, i))
+		*p = byte(one(uint64(*p), uint64(*(*byte)(unsafe.Add(in, i)))))
+	}
+}
+
+func and(a, b []uint64) {
+	b = b[:len(a)]
+	for i := range a {
+		a[i] &= b[i]
+	}
+}
+
+func or(a, b []uint64) {
+	b = b[:len(a)]
+	for i := range a {
+		a[i] |= b[i]
+	}
+}
+
+func xor(a, b []uint64) {
+	b = b[:len(a)]
+	for i := range a {
+		a[i] ^= b[i]
+	}
+}
+
+func makeKernels() (t [ops][dtype.Kinds]kernel) {
+	arithmetic[int8](&t, dtype.Int8)
+	arithmetic[uint8](&t, dtype.Uint8)
+	arithmetic[int16](&t, dtype.Int16)
+	arithmetic[uint16](&t, dtype.Uint16)
+	arithmetic[int32](&t, dtype.Int32)
+	arithmetic[uint32](&t, dtype.Uint32)
+	arithmetic[int64](&t, dtype.Int64)
+	arithmetic[uint64](&t, dtype.Uint64)
+	arithmetic[float32](&t, dtype.Float32)
+	arithmetic[float64](&t, dtype.Float64)
+	for _, k := range []dtype.Kind{dtype.Bool, dtype.Logical1, dtype.Int8, dtype.Uint8} {
+		logical[uint8](&t, k)
+	}
+	for _, k := range []dtype.Kind{dtype.Logical2, dtype.Int16, dtype.Uint16} {
+		logical[uint16](&t, k)
+	}
+	for _, k := range []dtype.Kind{dtype.Logical4, dtype.Int32, dtype.Uint32} {
+		logical[uint32](&t, k)
+	}
+	for _, k := range []dtype.Kind{dtype.Logical8, dtype.Int64, dtype.Uint64} {
+		logical[uint64](&t, k)
+	}
+
+	t[Sum][dtype.Complex64] = array(sum[complex64])
+	t[Prod][dtype.Complex64] = array(prod[complex64])
+	t[Sum][dtype.Complex128] = array(sum[complex128])
+	t[Prod][dtype.Complex128] = array(prod[complex128])
+
+	t[Max][dtype.Float16] = each(float16.max)
+	t[Min][dtype.Float16] = each(float16.min)
+	t[Sum][dtype.Float16] = each(float16.add)
+	t[Prod][dtype.Float16] = each(float16.mul)
+	t[Sum][dtype.Complex32] = each(complex32.add)
+	t[Prod][dtype.Complex32] = each(complex32.mul)
+
+	t[Max][dtype.LongDouble] = each(longDouble.max)
+	t[Min][dtype.LongDouble] = each(longDouble.min)
+	t[Sum][dtype.LongDouble] = each(longDouble.add)
+	t[Prod][dtype.LongDouble] = each(longDouble.mul)
+	t[Sum][dtype.ComplexLongDouble] = each(complexLongDouble.add)
+	t[Prod][dtype.ComplexLongDouble] = each(complexLongDouble.mul)
+
+	location[float32](&t, dtype.FloatInt)
+	location[float64](&t, dtype.DoubleInt)
+	location[int64](&t, dtype.LongInt)
+	location[int32](&t, dtype.TwoInt)
+	location[int16](&t, dtype.ShortInt)
+	t[Maxloc][dtype.LongDoubleInt] = each(longDoubleInt.maxloc)
+	t[Minloc][dtype.LongDoubleInt] = each(longDoubleInt.minloc)
+	return t
+}
+
+func arithmetic[T ordered](t *[ops][dtype.Kinds]kernel, k dtype.Kind) {
+	t[Max][k] = array(maximum[T])
+	t[Min][k] = array(minimum[T])
+	t[Sum][k] = array(sum[T])
+	t[Prod][k] = array(prod[T])
+}
+
+// logical ops see only whether an element is zero: one kernel for each size.
+func logical[T unsigned](t *[ops][dtype.Kinds]kernel, k dtype.Kind) {
+	t[Land][k] = each(land[T])
+	t[Lor][k] = each(lor[T])
+	t[Lxor][k] = each(lxor[T])
+}
+
+func location[T ordered](t *[ops][dtype.Kinds]kernel, k dtype.Kind) {
+	t[Maxloc][k] = each(pair[T].maxloc)
+	t[Minloc][k] = each(pair[T].minloc)
+}
+
+// array makes a kernel of a loop.
+func array[T any](loop func(a, b []T)) kernel {
+	return func(inout, in unsafe.Pointer, n int) {
+		loop(unsafe.Slice((*T)(inout), n), unsafe.Slice((*T)(in), n))
+	}
+}
+
+// each makes a kernel of an operation on elements.
+func each[T any](f func(a, b T) T) kernel {
+	return func(inout, in unsafe.Pointer, n int) {
+		a, b := unsafe.Slice((*T)(inout), n), unsafe.Slice((*T)(in), n)
+		for i, x := range b {
+			a[i] = f(a[i], x)
+		}
+	}
+}
