@@ -1,0 +1,357 @@
+package rma
+
+import (
+	"unsafe"
+
+	"gormapy/gocore/dtype"
+	"gormapy/gocore/engine"
+	"gormapy/gocore/errs"
+	"gormapy/gocore/fabric"
+	"gormapy/gocore/p2p"
+)
+
+// Spot is where an operation goes at the target: a displacement in the target's
+// units, and count items of a type.
+type Spot struct {
+	Rank  int
+	Disp  int
+	Count int
+	Type  *dtype.Type
+}
+
+// locate checks everything about the target side before anything moves and
+// returns the byte offset of the displacement.
+func (w *Win) locate(s Spot, bytes int) (int, *errs.Error) {
+	if e := w.checkTarget(s.Rank); e != nil {
+		return 0, e
+	}
+	if s.Count < 0 {
+		return 0, errs.New(errs.Count, "the target count %d is negative", s.Count)
+	}
+	if n := s.Count * s.Type.Size(); n != bytes {
+		return 0, errs.New(errs.Type, "the target side describes %d bytes (%d x %s), the origin side %d", n, s.Count, s.Type.Name(), bytes)
+	}
+	t := w.Desc.Target(s.Rank)
+	if s.Disp < 0 {
+		return 0, errs.New(errs.Disp, "the target displacement %d is negative", s.Disp)
+	}
+	lo, hi := s.Type.Span(s.Count)
+	if s.Disp > int(t.Bytes)/max(int(t.Unit), 1) || s.Disp*int(t.Unit)+lo < 0 || s.Disp*int(t.Unit)+hi > int(t.Bytes) {
+		if bytes == 0 {
+			return 0, nil
+		}
+		off := s.Disp * int(t.Unit)
+		return 0, errs.New(errs.RMARange, "bytes %d to %d of rank %d's part of %s were asked for (displacement %d in units of %d bytes), it has %d bytes",
+			off+lo, off+hi, s.Rank, w.name(), s.Disp, t.Unit, t.Bytes)
+	}
+	return s.Disp * int(t.Unit), nil
+}
+
+// runs calls f for each run of the target's memory, with its offset from the
+// start of the part and the offset in the packed data.
+func (s Spot) runs(off int, f func(at, from, n int) *errs.Error) (err *errs.Error) {
+	if s.Type.Dense() {
+		if n := s.Count * s.Type.Size(); n > 0 {
+			return f(off, 0, n)
+		}
+		return nil
+	}
+	from := 0
+	s.Type.Runs(s.Count, func(at, n int) bool {
+		err = f(off+at, from, n)
+		from += n
+		return err == nil
+	})
+	return err
+}
+
+// packed is b's data in one run.
+func packed(b p2p.Buf) unsafe.Pointer {
+	if b.Type.Dense() || b.Count == 0 {
+		return b.Addr
+	}
+	flat := make([]byte, max(b.Bytes(), 1))
+	b.Type.Pack(flat, b.Addr, b.Count)
+	return unsafe.Pointer(&flat[0])
+}
+
+// Put writes origin to the target.
+func (w *Win) Put(origin p2p.Buf, s Spot) *errs.Error {
+	off, err := w.locate(s, origin.Bytes())
+	if err != nil {
+		return err
+	}
+	data := packed(origin)
+	base := w.Desc.Target(s.Rank).Base
+	return s.runs(off, func(at, from, n int) *errs.Error {
+		return w.write(s.Rank, base, at, unsafe.Add(data, from), n)
+	})
+}
+
+// write puts one run on the way that the target has.
+func (w *Win) write(rank int, base unsafe.Pointer, at int, p unsafe.Pointer, n int) *errs.Error {
+	switch {
+	case base != nil:
+		fabric.Copy(unsafe.Add(base, at), p, n)
+	case w.byCopy:
+		ep, _ := w.rma.eng.Endpoint(w.World[rank])
+		k := w.keys[rank]
+		k.Addr += uint64(at)
+		if _, err := ep.Put(p, k, n, 0); err != nil {
+			return w.failed("Put", rank, err)
+		}
+	default:
+		w.sendPut(rank, at, p, n)
+	}
+	return nil
+}
+
+// Get reads from the target into origin.
+func (w *Win) Get(origin p2p.Buf, s Spot) *errs.Error {
+	off, err := w.locate(s, origin.Bytes())
+	if err != nil {
+		return err
+	}
+	n := origin.Bytes()
+	if n == 0 {
+		return nil
+	}
+	base := w.Desc.Target(s.Rank).Base
+	into, finish := origin.Addr, func() {}
+	if !origin.Type.Dense() {
+		flat := make([]byte, n)
+		into = unsafe.Pointer(&flat[0])
+		finish = func() { origin.Type.Unpack(origin.Addr, flat, origin.Count) }
+	}
+	if base == nil && !w.byCopy {
+		f := w.rma.fetchInto(w, s.Rank, into, n, finish)
+		return s.runs(off, func(at, from, n int) *errs.Error {
+			w.sendGet(f, at, from, n)
+			return nil
+		})
+	}
+	err = s.runs(off, func(at, from, n int) *errs.Error {
+		return w.read(s.Rank, base, at, unsafe.Add(into, from), n)
+	})
+	if err == nil {
+		finish()
+	}
+	return err
+}
+
+// read gets one run of a target that is direct or reached by copies.
+func (w *Win) read(rank int, base unsafe.Pointer, at int, p unsafe.Pointer, n int) *errs.Error {
+	if base != nil {
+		fabric.Copy(p, unsafe.Add(base, at), n)
+		return nil
+	}
+	ep, _ := w.rma.eng.Endpoint(w.World[rank])
+	k := w.keys[rank]
+	k.Addr += uint64(at)
+	if _, err := ep.Get(p, k, n, 0); err != nil {
+		return w.failed("Get", rank, err)
+	}
+	return nil
+}
+
+func (w *Win) failed(call string, rank int, err error) *errs.Error {
+	if err == fabric.ErrPeerGone {
+		return errs.New(errs.ProcFailed, "%s: %s (rank %d of the window)", call, w.rma.eng.HowGone(w.World[rank]), rank)
+	}
+	return errs.New(errs.Win, "%s to rank %d: the kernel refused the copy: %v (is the window's memory still there on that rank?)", call, rank, err)
+}
+
+// The messages of the third way. Ctx is the window, Src the origin's rank in
+// it, A the offset in the target's part or the fetch's token, B the token or
+// the offset in the fetch.
+
+func (w *Win) header(k fabric.Kind) fabric.Header {
+	return fabric.Header{Kind: k, Flags: engine.FlagUrgent, Ctx: w.ID, Src: int32(w.Rank)}
+}
+
+func (w *Win) sendPut(rank, at int, p unsafe.Pointer, n int) {
+	to := w.World[rank]
+	piece := w.rma.eng.MaxShort(to)
+	for done := 0; done < n; done += piece {
+		part := engine.Bytes(unsafe.Add(p, done), min(piece, n-done))
+		h := w.header(fabric.KindPut)
+		h.A, h.Len = uint64(at+done), uint64(len(part))
+		w.expect(rank)
+		w.rma.eng.Post(to, &h, part, w, nil)
+	}
+}
+
+// expect counts one more answer to come from rank.
+func (w *Win) expect(rank int) {
+	w.pending[rank].Add(1)
+	w.Desc.Pending = 1
+}
+
+// fetch is data on its way to this process.
+type fetch struct {
+	w      *Win
+	rank   int
+	token  uint64
+	into   unsafe.Pointer
+	left   int
+	finish func()
+}
+
+func (m *RMA) fetchInto(w *Win, rank int, into unsafe.Pointer, n int, finish func()) *fetch {
+	f := &fetch{w: w, rank: rank, into: into, left: n, finish: finish}
+	m.fetchMu.Lock()
+	m.next++
+	f.token = m.next
+	m.fetches[f.token] = f
+	m.fetchMu.Unlock()
+	w.expect(rank)
+	return f
+}
+
+func (w *Win) sendGet(f *fetch, at, from, n int) {
+	h := w.header(fabric.KindGet)
+	h.A, h.B, h.Len = uint64(at), f.token, uint64(n)
+	h.Aux, h.Tag = uint32(from), int32(from>>32) // where in the fetch the data belongs
+	w.rma.eng.Post(w.World[f.rank], &h, nil, w, nil)
+}
+
+func (m *RMA) window(id uint32) *Win {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.wins[id]
+}
+
+// inside checks again, at the target, what came in a message.
+func (w *Win) inside(at, n uint64) unsafe.Pointer {
+	t := w.Desc.Target(w.Rank)
+	if n > uint64(t.Bytes) || at > uint64(t.Bytes)-n || t.Base == nil {
+		return nil
+	}
+	return unsafe.Add(t.Base, at)
+}
+
+func (m *RMA) onPut(src int, h *fabric.Header, payload []byte) {
+	ack := fabric.Header{Kind: fabric.KindAck, Ctx: h.Ctx, Src: h.Src}
+	w := m.window(h.Ctx)
+	if w == nil {
+		ack.Aux = uint32(errs.Win)
+	} else if p := w.inside(h.A, uint64(len(payload))); p == nil {
+		ack.Aux = uint32(errs.RMARange)
+	} else {
+		copy(engine.Bytes(p, len(payload)), payload)
+	}
+	m.answer(src, w, &ack)
+}
+
+// answer tells the origin that its operation is done at this target.
+func (m *RMA) answer(src int, w *Win, ack *fabric.Header) {
+	if w != nil {
+		ack.Src = int32(w.Rank)
+	} else {
+		ack.Src = -1
+	}
+	m.eng.Post(src, ack, nil, nil, nil)
+}
+
+func (m *RMA) onAck(src int, h *fabric.Header, _ []byte) {
+	w := m.window(h.Ctx)
+	if w == nil {
+		return
+	}
+	w.answered(src, h.Aux)
+}
+
+// answered counts an answer of world rank src; class is an error's, or 0.
+func (w *Win) answered(src int, class uint32) {
+	for r, world := range w.World {
+		if world == src {
+			if class != 0 {
+				w.failure.CompareAndSwap(nil, errs.New(errs.Class(class), "rank %d refused an operation on %s", r, w.name()))
+			}
+			w.pending[r].Add(-1)
+			return
+		}
+	}
+}
+
+func (m *RMA) onGet(src int, h *fabric.Header, _ []byte) {
+	w := m.window(h.Ctx)
+	reply := fabric.Header{Kind: fabric.KindGetData, Ctx: h.Ctx, A: h.B}
+	var p unsafe.Pointer
+	if w != nil {
+		p = w.inside(h.A, h.Len)
+	}
+	if p == nil {
+		reply.Aux = uint32(errs.RMARange)
+		m.eng.Post(src, &reply, nil, nil, nil)
+		return
+	}
+	// Pieces carry their offset in the fetch in Len, since B is the stream's.
+	reply.Len = uint64(h.Aux) | uint64(uint32(h.Tag))<<32
+	m.eng.Stream(src, &reply, engine.Bytes(p, int(h.Len)), w, nil)
+}
+
+func (m *RMA) onGetData(src int, h *fabric.Header, payload []byte) {
+	m.fetchMu.Lock()
+	f := m.fetches[h.A]
+	if f == nil {
+		m.fetchMu.Unlock()
+		return
+	}
+	f.left -= len(payload)
+	last := f.left <= 0 || h.Aux != 0
+	if last {
+		delete(m.fetches, h.A)
+	}
+	m.fetchMu.Unlock()
+	if len(payload) > 0 {
+		copy(engine.Bytes(unsafe.Add(f.into, h.Len+h.B), len(payload)), payload)
+	}
+	if last {
+		if h.Aux == 0 {
+			f.finish()
+		}
+		f.w.answered(src, h.Aux)
+	}
+}
+
+// FastPut copies n bytes to a direct target. It returns false when anything
+// is not as it should be or not direct: Put then finds out what.
+func FastPut(d *Desc, p unsafe.Pointer, n, rank, disp int) bool {
+	to := fast(d, n, rank, disp)
+	if to == nil {
+		return false
+	}
+	fabric.Copy(to, p, n)
+	return true
+}
+
+// FastGet is FastPut the other way.
+func FastGet(d *Desc, p unsafe.Pointer, n, rank, disp int) bool {
+	from := fast(d, n, rank, disp)
+	if from == nil {
+		return false
+	}
+	fabric.Copy(p, from, n)
+	return true
+}
+
+func fast(d *Desc, n, rank, disp int) unsafe.Pointer {
+	if d.Handle == 0 || uint(rank) >= uint(d.Size) || disp < 0 {
+		return nil
+	}
+	t := d.Target(rank)
+	if t.Base == nil || d.Open|t.Open == 0 {
+		return nil
+	}
+	if t.Unit > 1 {
+		if disp > int(t.Bytes)/int(t.Unit) {
+			return nil
+		}
+		disp *= int(t.Unit)
+	}
+	if disp > int(t.Bytes) || n > int(t.Bytes)-disp {
+		return nil
+	}
+	return unsafe.Add(t.Base, disp)
+}

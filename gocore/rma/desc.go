@@ -1,0 +1,81 @@
+package rma
+
+import (
+	"sync"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Desc is what the hot calls need of a window. It lies outside Go's heap, so
+// that the C shim reads it too; pybind/shim/gormapy.h has the same layout. Go
+// writes it when the window is made and when an epoch changes.
+type Desc struct {
+	Handle  int64 // the window's handle, 0 once freed
+	Size    int32 // ranks
+	Flags   uint32
+	Open    uint32 // 1 in a fence epoch or under Lock_all: every target may be accessed
+	Pending uint32 // operations that the target has still to confirm
+}
+
+// Flags of Desc.
+const (
+	// DescAtomic: the window lies in a segment, see "One arbiter".
+	DescAtomic uint32 = 1 << iota
+	// DescDirect: every target is direct, so a flush has nothing to do.
+	DescDirect
+)
+
+// Target is what the hot calls need of one rank; it follows Desc.
+type Target struct {
+	Base  unsafe.Pointer // nil: not direct
+	Bytes int64
+	Unit  int64
+	Open  uint32 // 1 while locked by this process
+	_     uint32
+}
+
+const (
+	descBytes   = int(unsafe.Sizeof(Desc{}))
+	targetBytes = int(unsafe.Sizeof(Target{}))
+)
+
+// Target returns the entry of rank r, which must be in range.
+func (d *Desc) Target(r int) *Target {
+	return (*Target)(unsafe.Add(unsafe.Pointer(d), descBytes+r*targetBytes))
+}
+
+var descs struct {
+	sync.Mutex
+	free map[int][]*Desc // by mapped size
+}
+
+// newDesc takes a zeroed descriptor for n ranks. Its memory is never unmapped,
+// only used again: a stale pointer finds another handle, not a fault.
+func newDesc(n int) (*Desc, error) {
+	size := (descBytes + n*targetBytes + 4095) / 4096 * 4096
+	descs.Lock()
+	defer descs.Unlock()
+	if l := descs.free[size]; len(l) > 0 {
+		d := l[len(l)-1]
+		descs.free[size] = l[:len(l)-1]
+		clear(unsafe.Slice((*byte)(unsafe.Pointer(d)), size))
+		return d, nil
+	}
+	mem, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		return nil, err
+	}
+	return (*Desc)(unsafe.Pointer(&mem[0])), nil
+}
+
+func (d *Desc) release() {
+	size := (descBytes + int(d.Size)*targetBytes + 4095) / 4096 * 4096
+	d.Handle, d.Open = 0, 0
+	descs.Lock()
+	if descs.free == nil {
+		descs.free = map[int][]*Desc{}
+	}
+	descs.free[size] = append(descs.free[size], d)
+	descs.Unlock()
+}

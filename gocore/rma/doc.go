@@ -1,0 +1,26 @@
+// Package rma is one-sided communication: windows, epochs, locks, accumulates,
+// and the software side of what a transport can't do by itself.
+//
+// # The ways to a target
+//
+// When a window is made, each target gets one of three ways, and puts and gets
+// take it from then on without asking again:
+//
+//   - direct: the target's part lies in a segment that this process maps
+//     (Win.Allocate), or in this process itself: load and store.
+//   - copy: the transport's one-sided Put and Get (Win.Create on one host).
+//   - message: short messages that the target's engine serves (Put, Get, Acc,
+//     CAS, answered by Ack or GetData). Urgent, so a computing target serves
+//     them too.
+//
+// # One arbiter
+//
+// What makes an element of an accumulate atomic follows from the window, the
+// element's size and its alignment alone, never from the way: in a window that
+// lies in a segment, aligned elements of 4 and 8 bytes are updated by CPU
+// atomics by everybody; everything else is updated under the target's
+// accumulate lock, a word in the window's control segment, by everybody, be it
+// the origin (direct, copy) or the target on its behalf (message).
+//
+// It may import coll, dtype, engine, errs, fabric, job, op, p2p and sys.
+package rma

@@ -1,0 +1,265 @@
+package rma
+
+import (
+	"gormapy/gocore/errs"
+)
+
+// Assertions of fences and locks that have a meaning here.
+const (
+	ModeNoCheck   = 1024
+	ModeNoStore   = 2048
+	ModeNoPut     = 4096
+	ModeNoPrecede = 8192
+	ModeNoSucceed = 16384
+	modeAll       = ModeNoCheck | ModeNoStore | ModeNoPut | ModeNoPrecede | ModeNoSucceed
+)
+
+const (
+	heldNone uint8 = iota
+	heldLock
+	heldNoCheck // locked with MODE_NOCHECK: no lock was taken
+)
+
+// CheckAssert refuses flags that do not exist.
+func CheckAssert(a int) *errs.Error {
+	if a&^modeAll != 0 || a < 0 {
+		return errs.New(errs.Assert, "the assertion %d has bits that are no MODE_* flag", a)
+	}
+	return nil
+}
+
+// checkTarget tells why rank can't be accessed now.
+func (w *Win) checkTarget(rank int) *errs.Error {
+	if rank < 0 || rank >= w.Size {
+		return errs.New(errs.Rank, "the target rank %d is not in %s: its ranks are 0 to %d", rank, w.name(), w.Size-1)
+	}
+	if w.Desc.Open == 0 && w.Desc.Target(rank).Open == 0 {
+		return errs.New(errs.RMASync, "rank %d can't be accessed outside of an epoch: call Fence on all ranks, or Lock(%d), or Lock_all before", rank, rank)
+	}
+	return nil
+}
+
+// CheckFence tells why a fence can't be called now.
+func (w *Win) CheckFence(assert int) *errs.Error {
+	if e := CheckAssert(assert); e != nil {
+		return e
+	}
+	if s := w.InEpoch(); s != "" {
+		return errs.New(errs.RMASync, "Fence inside a passive-target epoch: %s; unlock first", s)
+	}
+	return nil
+}
+
+// Fenced opens the next epoch after a fence that has completed.
+func (w *Win) Fenced(assert int) {
+	w.fenced = assert&ModeNoSucceed == 0
+	w.Desc.Open = 0
+	if w.fenced {
+		w.Desc.Open = 1
+	}
+}
+
+// Lock is the acquisition of one or all targets, polled until it is done.
+type Lock struct {
+	w      *Win
+	mode   lockMode
+	at, to int // targets still to be locked: at, at+1 … to-1
+	drawn  bool
+	all    bool
+	err    *errs.Error
+}
+
+// Lock begins to lock one target.
+func (w *Win) Lock(rank int, excl bool, assert int) (*Lock, *errs.Error) {
+	if e := CheckAssert(assert); e != nil {
+		return nil, e
+	}
+	if rank < 0 || rank >= w.Size {
+		return nil, errs.New(errs.Rank, "Lock of rank %d: the ranks of the window are 0 to %d", rank, w.Size-1)
+	}
+	switch {
+	case w.lockAll:
+		return nil, errs.New(errs.RMASync, "Lock of rank %d: all targets are locked by Lock_all already", rank)
+	case w.held[rank] != heldNone:
+		return nil, errs.New(errs.RMASync, "Lock of rank %d: this process has locked it already; Unlock(%d) first", rank, rank)
+	}
+	w.closeFence()
+	if assert&ModeNoCheck != 0 {
+		w.opened(rank, heldNoCheck)
+		return &Lock{w: w}, nil
+	}
+	l := &Lock{w: w, at: rank, to: rank + 1}
+	if excl {
+		l.mode = exclusive
+	}
+	return l, nil
+}
+
+// LockAll begins to lock all targets shared.
+func (w *Win) LockAll(assert int) (*Lock, *errs.Error) {
+	if e := CheckAssert(assert); e != nil {
+		return nil, e
+	}
+	if s := w.InEpoch(); s != "" {
+		return nil, errs.New(errs.RMASync, "Lock_all: %s already", s)
+	}
+	w.closeFence()
+	if assert&ModeNoCheck != 0 {
+		for r := range w.Size {
+			w.held[r] = heldNoCheck
+		}
+		w.lockAll, w.Desc.Open = true, 1
+		return &Lock{w: w}, nil
+	}
+	return &Lock{w: w, to: w.Size, all: true}, nil
+}
+
+func (w *Win) closeFence() { w.fenced, w.Desc.Open = false, 0 }
+
+func (w *Win) opened(rank int, how uint8) {
+	w.held[rank] = how
+	w.nheld++
+	w.Desc.Target(rank).Open = 1
+}
+
+// Advance goes on as far as it can and reports whether all is locked.
+func (l *Lock) Advance() bool {
+	for l.err == nil && l.at < l.to {
+		k := l.w.locks[l.at]
+		if !l.drawn {
+			if !k.begin(l.mode) {
+				return false
+			}
+			l.drawn = true
+		}
+		if !k.try() {
+			return false
+		}
+		l.drawn = false
+		if l.all {
+			l.w.held[l.at] = heldLock
+		} else {
+			l.w.opened(l.at, heldLock)
+		}
+		l.at++
+		if l.all && l.at == l.to {
+			l.w.lockAll, l.w.Desc.Open = true, 1
+		}
+	}
+	return true
+}
+
+// Err is the error of a lock that can't be had.
+func (l *Lock) Err() *errs.Error { return l.err }
+
+// Target is the rank whose lock is waited for.
+func (l *Lock) Target() int { return min(l.at, l.w.Size-1) }
+
+// Check passes over the dead. A dead exclusive holder left its target's memory
+// as it was when it died: whoever finds that gets the error, and the lock is
+// free from then on.
+func (l *Lock) Check() error {
+	if l.at >= l.to {
+		return nil
+	}
+	w := l.w
+	dead := func(i int) bool { return i != w.Rank && w.rma.eng.Gone(w.World[i]) }
+	holder := w.locks[l.at].skip(dead)
+	if holder >= 0 {
+		l.Abandon()
+		l.err = errs.New(errs.ProcFailed, "rank %d of the window held rank %d locked exclusively when it ended (%s); its updates may be incomplete, the lock has been released",
+			holder, l.at, w.rma.eng.HowGone(w.World[holder]))
+		return l.err
+	}
+	return nil
+}
+
+// Abandon gives up and releases what was locked.
+func (l *Lock) Abandon() {
+	if l.at >= l.to {
+		return
+	}
+	if l.drawn {
+		l.w.locks[l.at].leave()
+		l.drawn = false
+	}
+	if l.all {
+		for r := range l.at {
+			l.w.locks[r].release()
+			l.w.held[r] = heldNone
+		}
+	}
+	l.to = l.at
+}
+
+// CheckUnlock tells why rank can't be unlocked or flushed.
+func (w *Win) CheckUnlock(call string, rank int) *errs.Error {
+	if rank < 0 || rank >= w.Size {
+		return errs.New(errs.Rank, "%s of rank %d: the ranks of the window are 0 to %d", call, rank, w.Size-1)
+	}
+	if w.held[rank] == heldNone || (w.lockAll && call == "Unlock") {
+		if w.lockAll {
+			return errs.New(errs.RMASync, "Unlock of rank %d: it was locked by Lock_all; call Unlock_all", rank)
+		}
+		return errs.New(errs.RMASync, "%s of rank %d, which is not locked by this process", call, rank)
+	}
+	return nil
+}
+
+// CheckUnlockAll tells why Unlock_all or Flush_all can't be called.
+func (w *Win) CheckUnlockAll(call string) *errs.Error {
+	if call == "Unlock_all" && !w.lockAll {
+		return errs.New(errs.RMASync, "Unlock_all without Lock_all")
+	}
+	if !w.lockAll && w.nheld == 0 {
+		return errs.New(errs.RMASync, "%s: no target is locked by this process", call)
+	}
+	return nil
+}
+
+// Unlock releases rank once everything to it has completed.
+func (w *Win) Unlock(rank int) {
+	if w.held[rank] == heldLock {
+		w.locks[rank].release()
+	}
+	w.held[rank] = heldNone
+	w.nheld--
+	w.Desc.Target(rank).Open = 0
+}
+
+// UnlockAll releases all targets once everything has completed.
+func (w *Win) UnlockAll() {
+	for r := range w.Size {
+		if w.held[r] == heldLock {
+			w.locks[r].release()
+		}
+		w.held[r] = heldNone
+	}
+	w.lockAll, w.Desc.Open = false, 0
+}
+
+// Quiet tells whether everything to rank (-1: to all) has completed.
+func (w *Win) Quiet(rank int) bool {
+	if rank >= 0 {
+		return w.pending[rank].Load() == 0
+	}
+	for r := range w.pending {
+		if w.pending[r].Load() != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// CheckQuiet tells why operations on rank (-1: on any) can't complete.
+func (w *Win) CheckQuiet(rank int) error {
+	for r := range w.pending {
+		if (rank < 0 || r == rank) && w.pending[r].Load() != 0 && w.rma.eng.Gone(w.World[r]) {
+			return errs.New(errs.ProcFailed, "operations on rank %d of the window can't complete: %s", r, w.rma.eng.HowGone(w.World[r]))
+		}
+	}
+	return nil
+}
+
+// Failure returns, once, an error that a target reported.
+func (w *Win) Failure() *errs.Error { return w.failure.Swap(nil) }

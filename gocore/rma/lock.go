@@ -1,0 +1,254 @@
+package rma
+
+import (
+	"unsafe"
+
+	"gormapy/gocore/job"
+	"gormapy/gocore/sys/atom"
+)
+
+// lock is one rank's view of the reader-writer lock of one target: exclusive
+// and shared, first come first served, with a slot for each rank so that it is
+// known who holds it and who died doing so.
+//
+// # Protocol
+//
+// Words in the window's control segment: users, the next ticket; serving, the
+// ticket whose turn it is; slot[i], written by rank i (and, once rank i is dead
+// or has left the queue, cleared by anybody): a state and a ticket.
+//
+// To acquire, rank i
+//
+//  1. stores slot = Intent;
+//  2. draws ticket t = users++;
+//  3. stores slot = WaitX(t) or WaitS(t);
+//  4. waits for serving == t. Shared: stores HeldS(t), then passes the turn on
+//     (serving: t to t+1 by compare-and-swap) and wakes who has ticket t+1.
+//     Exclusive: waits in addition until no other slot says HeldS (those who
+//     hold it shared drew earlier tickets, and no one can be added, since the
+//     turn stays here), then stores HeldX(t).
+//
+// To release: shared stores slot = 0 and wakes whose turn it is (an exclusive
+// waiter may be counting readers); exclusive passes the turn on, stores slot =
+// 0, wakes who has ticket t+1.
+//
+// Whoever waits looks, before it sleeps, for those that will not move: if the
+// ticket being served belongs to a slot whose rank is dead or that says Left(t)
+// (its owner gave up waiting, on Ctrl-C), it passes the turn on for it and
+// clears the slot; a dead HeldS is cleared; if no slot has that ticket, no
+// living rank is between 1 and 3 and a dead one is, the ticket was that one's.
+// Each of these is a compare-and-swap from a value that can't come back (tickets
+// only grow), so that it does not matter how many do it, nor whether the dead
+// rank had done part of it: every step of the owner's has the same effect twice
+// as once.
+//
+// Sleeping is safe because a waiter stores its slot before it reads serving,
+// and whoever moves serving does so before it reads the slots; likewise for
+// HeldS slots being cleared.
+type lock struct {
+	words  *lockWords
+	slots  []uint64
+	me     int
+	ticket uint32
+	mode   lockMode
+	ranks  []*job.Rank
+}
+
+type lockWords struct {
+	users   uint32
+	serving uint32
+	_       [56]byte
+	acc     uint32 // the accumulate lock, see acclock.go
+	_       [60]byte
+}
+
+type lockMode uint8
+
+const (
+	shared lockMode = iota
+	exclusive
+)
+
+const (
+	slotFree uint64 = iota << 32
+	slotIntent
+	slotWaitX
+	slotWaitS
+	slotHeldX
+	slotHeldS
+	slotLeft
+	slotState = uint64(0xffffffff) << 32
+)
+
+// lockBytes is the room that the lock of one target takes for n ranks.
+func lockBytes(n int) int {
+	return int(unsafe.Sizeof(lockWords{})) + (8*n+63)/64*64
+}
+
+func newLock(mem []byte, me int, ranks []*job.Rank) *lock {
+	return &lock{
+		words: (*lockWords)(unsafe.Pointer(&mem[0])),
+		slots: unsafe.Slice((*uint64)(unsafe.Pointer(&mem[unsafe.Sizeof(lockWords{})])), len(ranks)),
+		me:    me,
+		ranks: ranks,
+	}
+}
+
+// begin draws a ticket; false if the turn that this rank gave up earlier has
+// not been skipped yet.
+func (l *lock) begin(mode lockMode) bool {
+	if s := atom.Load64(&l.slots[l.me]); s != slotFree {
+		l.skip(func(int) bool { return false })
+		if atom.Load64(&l.slots[l.me]) != slotFree {
+			return false
+		}
+	}
+	l.mode = mode
+	atom.Store64(&l.slots[l.me], slotIntent)
+	l.ticket = atom.Add32(&l.words.users, 1) - 1
+	state := slotWaitX
+	if mode == shared {
+		state = slotWaitS
+	}
+	atom.Store64(&l.slots[l.me], state|uint64(l.ticket))
+	return true
+}
+
+// try acquires the lock if it is this rank's turn.
+func (l *lock) try() bool {
+	t := l.ticket
+	if atom.Load32(&l.words.serving) != t {
+		return false
+	}
+	if l.mode == shared {
+		atom.Store64(&l.slots[l.me], slotHeldS|uint64(t))
+		l.pass(t)
+		return true
+	}
+	for i := range l.slots {
+		if i != l.me && atom.Load64(&l.slots[i])&slotState == slotHeldS {
+			return false
+		}
+	}
+	atom.Store64(&l.slots[l.me], slotHeldX|uint64(t))
+	return true
+}
+
+func (l *lock) release() {
+	if l.mode == shared {
+		atom.Store64(&l.slots[l.me], slotFree)
+		l.wake(atom.Load32(&l.words.serving))
+		return
+	}
+	atom.CAS32(&l.words.serving, l.ticket, l.ticket+1)
+	atom.Store64(&l.slots[l.me], slotFree)
+	l.wake(l.ticket + 1)
+}
+
+// leave gives up waiting.
+func (l *lock) leave() {
+	atom.Store64(&l.slots[l.me], slotLeft|uint64(l.ticket))
+	l.skip(func(int) bool { return false })
+}
+
+// pass ends the turn of ticket t.
+func (l *lock) pass(t uint32) {
+	if atom.CAS32(&l.words.serving, t, t+1) {
+		l.wake(t + 1)
+	}
+}
+
+// wake rings for the rank whose turn t is, and skips those who left.
+func (l *lock) wake(t uint32) {
+	if atom.Load32(&l.words.users) == t {
+		return // nobody waits
+	}
+	for i := range l.slots {
+		s := atom.Load64(&l.slots[i])
+		if uint32(s) != t {
+			continue
+		}
+		switch s & slotState {
+		case slotWaitX, slotWaitS:
+			l.ranks[i].Ring()
+			return
+		case slotLeft:
+			l.skip(func(int) bool { return false })
+			return
+		}
+	}
+}
+
+// skip passes over those that will never move; dead tells which ranks have
+// ended. It returns the rank of a dead exclusive holder that it released, or -1.
+func (l *lock) skip(dead func(i int) bool) (holder int) {
+	holder = -1
+	for {
+		t := atom.Load32(&l.words.serving)
+		if atom.Load32(&l.words.users) == t {
+			break
+		}
+		owner, orphan, living := -1, -1, false
+		var is uint64
+		for i := range l.slots {
+			s := atom.Load64(&l.slots[i])
+			switch state := s & slotState; {
+			case state == slotFree:
+			case state == slotIntent:
+				if dead(i) {
+					orphan = i
+				} else {
+					living = true
+				}
+			case uint32(s) == t:
+				owner, is = i, s
+			}
+		}
+		switch {
+		case owner >= 0 && (is&slotState == slotLeft || dead(owner)):
+			if is&slotState == slotHeldX {
+				holder = owner
+			}
+			moved := atom.CAS32(&l.words.serving, t, t+1)
+			atom.CAS64(&l.slots[owner], is, slotFree)
+			if moved {
+				l.wakeOnly(t + 1)
+			}
+			continue
+		case owner < 0 && orphan >= 0 && !living:
+			// Look once more: an owner that was alive may have passed the turn on
+			// and cleared its slot between the two loads.
+			if atom.CAS32(&l.words.serving, t, t+1) {
+				atom.CAS64(&l.slots[orphan], slotIntent, slotFree)
+				l.wakeOnly(t + 1)
+			}
+			continue
+		}
+		break
+	}
+	for i := range l.slots {
+		if s := atom.Load64(&l.slots[i]); s&slotState == slotHeldS && i != l.me && dead(i) {
+			atom.CAS64(&l.slots[i], s, slotFree)
+		}
+	}
+	return holder
+}
+
+// wakeOnly is wake without the skipping, which the caller does.
+func (l *lock) wakeOnly(t uint32) {
+	for i := range l.slots {
+		if s := atom.Load64(&l.slots[i]); uint32(s) == t && (s&slotState == slotWaitX || s&slotState == slotWaitS) {
+			l.ranks[i].Ring()
+		}
+	}
+}
+
+// zero sets the lock back, within a collective reset.
+func (l *lock) zero() {
+	atom.Store32(&l.words.users, 0)
+	atom.Store32(&l.words.serving, 0)
+	atom.Store32(&l.words.acc, 0)
+	for i := range l.slots {
+		atom.Store64(&l.slots[i], slotFree)
+	}
+}

@@ -1,0 +1,313 @@
+package rma
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"gormapy/gocore/coll"
+	"gormapy/gocore/engine"
+	"gormapy/gocore/errs"
+	"gormapy/gocore/fabric"
+	"gormapy/gocore/job"
+	"gormapy/gocore/sys"
+)
+
+// Flavor is how a window's memory came to be, numbered as in gormapy.MPI.
+type Flavor int
+
+// The flavors.
+const (
+	FlavorCreate Flavor = iota + 1
+	FlavorAllocate
+	FlavorDynamic
+	FlavorShared
+)
+
+// RMA is the one-sided layer of a process.
+type RMA struct {
+	eng  *engine.Engine
+	mu   sync.RWMutex
+	wins map[uint32]*Win
+
+	fetchMu sync.Mutex
+	next    uint64
+	fetches map[uint64]*fetch
+}
+
+// New makes the layer and takes its kinds of messages.
+func New(e *engine.Engine) *RMA {
+	m := &RMA{eng: e, wins: map[uint32]*Win{}, fetches: map[uint64]*fetch{}}
+	e.Handle(fabric.KindPut, m.onPut)
+	e.Handle(fabric.KindGet, m.onGet)
+	e.Handle(fabric.KindAcc, m.onAcc)
+	e.Handle(fabric.KindCAS, m.onCAS)
+	e.Handle(fabric.KindAck, m.onAck)
+	e.Handle(fabric.KindGetData, m.onGetData)
+	return m
+}
+
+// Offer is what each rank tells the others when a window is made (a fixed
+// layout, exchanged as bytes).
+type Offer struct {
+	Addr   uint64 // Create: the memory
+	Bytes  int64
+	Unit   int64
+	Flavor int32
+	Failed int32 // error class, 0 if well
+	Probe  uint64
+	PID    int32
+	FD     int32 // rank 0, second round: the segment
+	Copy   int32 // second round: 1 if the kernel lets this rank read all others
+	_      int32
+}
+
+// OfferBytes is the size of Offer.
+const OfferBytes = int(unsafe.Sizeof(Offer{}))
+
+// Win is this process's view of a window.
+type Win struct {
+	rma    *RMA
+	ID     uint32
+	Flavor Flavor
+	Rank   int
+	Size   int
+	World  []int
+	Bar    *coll.Barrier // nil: the window's barriers go by messages
+	Desc   *Desc
+
+	ranks   []*job.Rank
+	seg     *sys.Segment
+	locks   []*lock
+	acc     []accLock
+	keys    []fabric.RemoteKey
+	byCopy  bool
+	mem     *Memory
+	pending []atomic.Int64 // by target: messages without an answer
+	failure atomic.Pointer[errs.Error]
+
+	fenced  bool // a fence has been called and no lock since
+	lockAll bool
+	held    []uint8 // by target: heldNone, heldLock, heldNoCheck
+	nheld   int
+}
+
+// probe is a word that peers read through the kernel to see whether they may.
+var probe = uint64(0x70726f6265) //nolint
+
+// NewOffer describes the calling rank's part. For Create addr and n are the
+// user's memory, for the other flavors n is what is asked for.
+func NewOffer(f Flavor, addr unsafe.Pointer, n, unit int) Offer {
+	return Offer{Addr: uint64(uintptr(addr)), Bytes: int64(n), Unit: int64(unit), Flavor: int32(f), PID: int32(os.Getpid()),
+		Probe: uint64(uintptr(unsafe.Pointer(&probe)))}
+}
+
+// layout is where everything lies in a window's segment.
+func layout(offers []Offer) (lockAt, dataAt []int, total int) {
+	n := len(offers)
+	for range n {
+		lockAt = append(lockAt, total)
+		total += lockBytes(n)
+	}
+	total = pageUp(total)
+	for i := range offers {
+		dataAt = append(dataAt, total)
+		switch Flavor(offers[i].Flavor) {
+		case FlavorAllocate:
+			total += pageUp(int(offers[i].Bytes))
+		case FlavorShared: // one run of memory, as MPI promises by default
+			total += int(offers[i].Bytes)
+		}
+	}
+	return lockAt, dataAt, max(pageUp(total), 4096)
+}
+
+func pageUp(n int) int { return (n + 4095) / 4096 * 4096 }
+
+// CheckOffers finds what makes the window impossible.
+func CheckOffers(offers []Offer) *errs.Error {
+	for i := range offers {
+		o := &offers[i]
+		switch {
+		case o.Failed != 0:
+			return errs.New(errs.Class(o.Failed), "rank %d of the communicator could not give its part of the window", i)
+		case o.Flavor != offers[0].Flavor:
+			return errs.New(errs.Win, "the ranks of the communicator make different kinds of windows in the same collective call")
+		case o.Bytes < 0 || o.Bytes > 1<<46:
+			return errs.New(errs.Size, "rank %d asks for a window of %d bytes", i, o.Bytes)
+		}
+	}
+	return nil
+}
+
+// CreateSegment is done by rank 0 of the window's communicator.
+func CreateSegment(offers []Offer) (*sys.Segment, *errs.Error) {
+	_, _, total := layout(offers)
+	seg, err := sys.NewSegment("window", total)
+	if err != nil {
+		return nil, errs.New(errs.NoMem, "make window of %d bytes in all: %v", total, err)
+	}
+	return seg, nil
+}
+
+// CanCopy tries whether this process may read all the others' memory.
+func (m *RMA) CanCopy(offers []Offer, world []int) bool {
+	for i := range offers {
+		if world[i] == m.eng.Rank {
+			continue
+		}
+		if _, caps := m.eng.Transport(world[i]); !caps.OneSided {
+			return false
+		}
+		ep, err := m.eng.Endpoint(world[i])
+		if err != nil {
+			return false
+		}
+		var got uint64
+		if _, err := ep.Get(unsafe.Pointer(&got), fabric.RemoteKey{Addr: offers[i].Probe}, 8, 0); err != nil || got != probe {
+			return false
+		}
+	}
+	return true
+}
+
+// Attach makes the window once all is exchanged: seg is rank 0's segment as
+// mapped here, copies whether all ranks can copy through the kernel.
+func (m *RMA) Attach(id uint32, handle int64, rank int, world []int, offers []Offer, seg *sys.Segment, copies bool, bar *coll.Barrier) (*Win, *errs.Error) {
+	n := len(world)
+	w := &Win{rma: m, ID: id, Flavor: Flavor(offers[0].Flavor), Rank: rank, Size: n, World: world, Bar: bar, seg: seg,
+		keys: make([]fabric.RemoteKey, n), byCopy: copies, pending: make([]atomic.Int64, n), held: make([]uint8, n)}
+	d, err := newDesc(n)
+	if err != nil {
+		return nil, errs.New(errs.NoMem, "map window descriptor: %v", err)
+	}
+	w.Desc = d
+	for _, r := range world {
+		w.ranks = append(w.ranks, &m.eng.Job.Ranks[r])
+	}
+	lockAt, dataAt, _ := layout(offers)
+	d.Size = int32(n)
+	inSegment := w.Flavor == FlavorAllocate || w.Flavor == FlavorShared
+	if inSegment {
+		d.Flags = DescAtomic | DescDirect
+	} else if n == 1 {
+		d.Flags = DescDirect
+	}
+	for i := range n {
+		w.locks = append(w.locks, newLock(seg.Mem[lockAt[i]:], rank, w.ranks))
+		w.acc = append(w.acc, accLock{word: &w.locks[i].words.acc, me: uint32(rank + 1), dead: func(r int) bool { return m.eng.Gone(world[r]) }})
+		t := d.Target(i)
+		t.Bytes, t.Unit = offers[i].Bytes, offers[i].Unit
+		w.keys[i] = fabric.RemoteKey{Addr: offers[i].Addr}
+		switch {
+		case inSegment:
+			t.Base = unsafe.Add(unsafe.Pointer(&seg.Mem[0]), dataAt[i])
+		case i == rank:
+			t.Base = fabric.Pointer(offers[i].Addr)
+		}
+	}
+	if inSegment {
+		w.mem = shareMemory(seg)
+	}
+	m.mu.Lock()
+	m.wins[id] = w
+	m.mu.Unlock()
+	d.Handle = handle
+	return w, nil
+}
+
+// Memory is what keeps a window's segment mapped: the window and every Python
+// object that shows its memory hold it, and the last one unmaps it.
+type Memory struct {
+	seg  *sys.Segment
+	refs atomic.Int32
+}
+
+func shareMemory(seg *sys.Segment) *Memory {
+	m := &Memory{seg: seg}
+	m.refs.Store(1)
+	return m
+}
+
+// Memory returns what keeps the window's memory mapped, nil if it is the user's.
+func (w *Win) Memory() *Memory { return w.mem }
+
+// Retain adds a holder.
+func (m *Memory) Retain() { m.refs.Add(1) }
+
+// Release takes one away.
+func (m *Memory) Release() {
+	if m.refs.Add(-1) == 0 {
+		m.seg.Close()
+	}
+}
+
+// Free ends the window on this rank. All ranks must have passed a barrier.
+func (w *Win) Free() {
+	w.rma.mu.Lock()
+	delete(w.rma.wins, w.ID)
+	w.rma.mu.Unlock()
+	w.Desc.release()
+	if w.mem != nil {
+		w.mem.Release()
+	} else {
+		w.seg.Close()
+	}
+}
+
+// InEpoch tells what epoch is open, for Free and errors; empty if none.
+func (w *Win) InEpoch() string {
+	switch {
+	case w.lockAll:
+		return "all targets are locked by Lock_all"
+	case w.nheld > 0:
+		for r, h := range w.held {
+			if h != heldNone {
+				return fmt.Sprintf("rank %d is locked", r)
+			}
+		}
+	}
+	return ""
+}
+
+// Way names the way to target r: direct, copy or message.
+func (w *Win) Way(r int) string {
+	switch {
+	case w.Desc.Target(r).Base != nil:
+		return "direct"
+	case w.byCopy:
+		return "copy"
+	}
+	return "message"
+}
+
+func (w *Win) name() string { return fmt.Sprintf("the window of %d ranks", w.Size) }
+
+// Reset puts the window's epochs and locks back, within a collective reset.
+func (w *Win) Reset(words bool) {
+	w.fenced, w.lockAll, w.nheld = false, false, 0
+	clear(w.held)
+	w.Desc.Open, w.Desc.Pending = 0, 0
+	for r := range w.Size {
+		w.Desc.Target(r).Open = 0
+		w.pending[r].Store(0)
+	}
+	if words {
+		for _, l := range w.locks {
+			l.zero()
+		}
+	}
+	if w.Bar != nil {
+		w.Bar.Zero(words)
+	}
+	w.failure.Store(nil)
+}
+
+// AllocMem maps n bytes of private memory, page-aligned.
+func AllocMem(n int) ([]byte, error) {
+	return unix.Mmap(-1, 0, max(pageUp(n), 4096), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+}
