@@ -2,30 +2,85 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
+from pathlib import Path
 
 from . import refusal
 
+USAGE = """\
+usage: python -m gormapy_build COMMAND
+  venv FOLDER    make a virtual environment
+  group NAME     install a dependency group of pyproject.toml
+  in-place       build into the tree with the Go and C compiler on PATH, or the pinned ones
+  go|gofmt|staticcheck ARGUMENT...
+                 run it in the environment of that build
+  sdist FOLDER   write the source distribution"""
+
+
+def venv(folder: Path) -> None:
+    from . import environment
+
+    environment.create(folder)
+
+
+def group(name: str) -> None:
+    """Installs a dependency group; pip itself knows them from version 25.1."""
+    from . import environment, project
+
+    environment.install(project.pyproject()["dependency-groups"][name])
+
+
+def in_place() -> None:
+    """Builds with what is on PATH if it will do, as a developer expects, else with the pinned toolchain."""
+    from . import environment, project, toolchain, wheel
+
+    environment.install(toolchain.wheel_requirements("auto"))
+    launcher = wheel.build_in_place("auto")
+    if sys.prefix != sys.base_prefix:
+        environment.link(project.ROOT / "python", launcher, wheel.SCRIPTS)
+
+
+def run(program: str, arguments: list[str]) -> None:
+    """Becomes go, gofmt or staticcheck in the environment that in-place builds in."""
+    from . import environment, project, toolchain, wheel
+
+    environment.install(toolchain.wheel_requirements("auto"))
+    found = toolchain.find(wheel.in_place_work(), project.ROOT, "auto")
+    # Go's own programs lie beside it; PATH finds the others.
+    path = shutil.which(program, path=found.env["PATH"])
+    if path is None:
+        raise SystemExit(f"{program} is neither beside {found.go} nor on PATH.")
+    # The build pins these; here a check may ask for another machine or no C.
+    asked = {name: os.environ[name] for name in ("CGO_ENABLED", "GOARCH") if name in os.environ}
+    os.execve(path, [program, *arguments], {**found.env, **asked})
+
+
+def sdist(folder: Path) -> None:
+    from . import environment, toolchain
+    from . import sdist as distribution
+
+    environment.install(toolchain.sdist_requirements("auto"))
+    folder.mkdir(parents=True, exist_ok=True)
+    print(folder / distribution.build(str(folder)))
+
 
 def main(arguments: list[str]) -> None:
-    command = arguments[0] if len(arguments) == 1 else ""
     refusal.check()
-    from . import project, toolchain, wheel
-
-    if command == "in-place":
-        wheel.build_in_place("auto")
-    elif command == "requires":
-        print("\n".join(toolchain.wheel_requirements("auto")))
-    elif command == "env":
-        # For a shell: the toolchain that in-place uses, to run go test and go vet with.
-        work = project.ROOT / "build" / f"work-{sys.implementation.cache_tag}"
-        found = toolchain.find(work, project.ROOT, "auto")
-        for name in ("PATH", "CC", "GOFLAGS", "GOTOOLCHAIN", "GOCACHE", "GOMODCACHE", "GOPROXY"):
-            if name in found.env:
-                value = found.env[name].replace("'", "'\\''")
-                print(f"export {name}='{value}'")
-    else:
-        raise SystemExit("usage: python -m gormapy_build in-place|requires|env")
+    match arguments:
+        case ["venv", folder]:
+            venv(Path(folder))
+        case ["group", name]:
+            group(name)
+        case ["in-place"]:
+            in_place()
+        case ["go" | "gofmt" | "staticcheck" as program, *rest]:
+            run(program, rest)
+        case ["sdist", folder]:
+            sdist(Path(folder))
+        case _:
+            raise SystemExit(USAGE)
 
 
 main(sys.argv[1:])

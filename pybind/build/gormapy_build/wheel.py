@@ -48,10 +48,14 @@ def build_editable(directory: str) -> str:
     return wheel.path.name
 
 
+def in_place_work() -> Path:
+    return project.ROOT / "build" / f"work-{sys.implementation.cache_tag}"
+
+
 def build_in_place(default_toolchain: str) -> Path:
     """Brings the tree's own binaries up to date and returns the launcher's path."""
     root = project.ROOT
-    work = root / "build" / f"work-{sys.implementation.cache_tag}"
+    work = in_place_work()
     made = extension.Build(root, work, toolchain.find(work, root, default_toolchain))
     made.extension(PACKAGE / extension.FILE_NAME)
     launcher = PACKAGE / "_bin" / "mpiexec"

@@ -1,0 +1,85 @@
+# What a developer types. Needs make, and Python with its headers. Go and a C
+# compiler are used when they are on PATH, and installed from the package index
+# (pinned, into .cache/) when they are not.
+
+PYTHON ?= python3
+PYTEST_FLAGS ?=
+
+DEV := .cache/dev
+DEMO := .cache/demo
+BACKEND := PYTHONPATH=pybind/build $(DEV)/bin/python -m gormapy_build
+GO := $(BACKEND) go
+PIP := -m pip --quiet --disable-pip-version-check
+GO_PACKAGES := ./gocore/... ./pybind/build/... $(if $(wildcard pybind/core/*.go),./pybind/core/...)
+SOURCES := $(shell find gocore pybind python/gormapy go.mod go.sum pyproject.toml README.md -type f \
+	-not -path '*/__pycache__/*' -not -path '*/_bin/*' -not -name '*.so' 2>/dev/null)
+
+.PHONY: help build test test-go test-python race lint demo wheel sdist test-wheels clean
+
+help:
+	@echo 'make demo         install into an environment of its own and run a 4-rank program'
+	@echo 'make test         build, then run the Go and the Python tests'
+	@echo 'make lint         check the Go and the Python sources'
+	@echo 'make build        build into the tree, for use with .cache/dev/bin/python'
+	@echo 'make race         run the Go tests under the race detector'
+	@echo 'make wheel sdist  write dist/'
+	@echo 'make test-wheels  build and try a wheel with every CPython 3.10+ that is found'
+	@echo 'make clean        remove everything that was made'
+
+$(DEV)/made: pybind/build/gormapy_build/environment.py
+	@PYTHONPATH=pybind/build $(PYTHON) -m gormapy_build venv $(DEV)
+	@$(DEV)/bin/python $(PIP) install "tomli>=2,<3; python_version == '3.10'"
+	@$(BACKEND) group test
+	@touch $@
+
+build: $(DEV)/made
+	@$(BACKEND) in-place
+
+test: test-go test-python
+
+test-go: build
+	$(GO) vet $(GO_PACKAGES)
+	$(GO) test -timeout 5m $(GO_PACKAGES)
+
+test-python: build
+	@$(BACKEND) group test
+	$(DEV)/bin/python -m pytest $(PYTEST_FLAGS)
+
+race: build
+	CGO_ENABLED=1 $(GO) test -race -timeout 8m ./gocore/...
+
+# The staticcheck of the nested module keeps its dependencies out of go.mod and
+# of the source distribution.
+lint: build
+	@$(BACKEND) group lint
+	@unformatted=$$($(BACKEND) gofmt -l gocore pybind) && \
+		if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
+	$(GO) vet $(GO_PACKAGES)
+	CGO_ENABLED=0 GOARCH=arm64 $(GO) vet ./gocore/...
+	@$(GO) -C pybind/build/lint build -o $(CURDIR)/.cache/bin/ tool
+	PATH=.cache/bin:$$PATH $(BACKEND) staticcheck $(GO_PACKAGES)
+	$(DEV)/bin/ruff check .
+	$(DEV)/bin/ruff format --check .
+	$(DEV)/bin/mypy
+
+$(DEMO)/made: $(SOURCES)
+	@PYTHONPATH=pybind/build $(PYTHON) -m gormapy_build venv $(DEMO)
+	@echo 'gormapy: installing into $(DEMO) (the first time fetches and runs a compiler: about a minute)'
+	@$(DEMO)/bin/python $(PIP) install --force-reinstall .
+	@touch $@
+
+demo: $(DEMO)/made
+	@$(DEMO)/bin/mpiexec -n 4 $(DEMO)/bin/python -m gormapy.examples.demo
+
+wheel: $(DEV)/made
+	@$(DEV)/bin/python $(PIP) wheel --no-deps --wheel-dir dist .
+
+sdist: $(DEV)/made
+	@$(BACKEND) sdist dist
+
+test-wheels: sdist
+	$(DEV)/bin/python tests/packaging/every_python.py
+
+clean:
+	rm -rf .cache build dist python/gormapy/_bin python/gormapy/*.so
+	find pybind python tests -name __pycache__ -type d -prune -exec rm -rf {} +

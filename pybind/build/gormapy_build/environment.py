@@ -1,0 +1,66 @@
+"""A developer's virtual environment: made for the Makefile, linked to the tree."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterable
+from pathlib import Path
+
+# This module imports nothing of the backend: on Python 3.10 the rest needs
+# tomli, which only the environment made here will have.
+
+
+def create(folder: Path) -> None:
+    """Makes a virtual environment that pip can install into.
+
+    Debian leaves ensurepip out of python3; a pip outside the environment
+    serves as well.
+    """
+    made = _quiet([sys.executable, "-m", "venv", folder])
+    if made.returncode == 0:
+        return
+    made = _quiet([sys.executable, "-m", "venv", "--without-pip", "--clear", folder])
+    python = folder / "bin" / "python"
+    outer = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "pip"]
+    if made.returncode == 0 and _quiet(outer).returncode == 0:
+        return
+    raise SystemExit(
+        f"{sys.executable} can make no virtual environment: install python3-venv (Debian, Ubuntu) or python3-pip."
+    )
+
+
+def install(requirements: Iterable[str]) -> None:
+    """Installs what is missing of pinned requirements beside this Python."""
+    missing = [requirement for requirement in requirements if not _is_installed(requirement)]
+    if missing:
+        print(f"gormapy: installing {' '.join(missing)}", flush=True)
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*pip, *missing], check=True)
+
+
+def link(packages: Path, launcher: Path, scripts: Iterable[str]) -> None:
+    """Makes the tree's packages and launcher those of this environment."""
+    pth = Path(sysconfig.get_path("purelib")) / "gormapy-tree.pth"
+    pth.write_text(f"{packages}\n")
+    for name in scripts:
+        path = Path(sysconfig.get_path("scripts")) / name
+        if not (path.is_symlink() and os.readlink(path) == os.fspath(launcher)):
+            path.unlink(missing_ok=True)
+            path.symlink_to(launcher)
+
+
+def _is_installed(requirement: str) -> bool:
+    name, _, version = requirement.partition("==")
+    try:
+        installed = importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return version in ("", installed)
+
+
+def _quiet(command: list[str | Path]) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
