@@ -194,23 +194,27 @@ func checkHosts(o *Options, name string, v []string) error {
 	here, _ := os.Hostname()
 	short, _, _ := strings.Cut(here, ".")
 	for _, h := range strings.Split(v[0], ",") {
-		host := h
-		// An IPv6 address has several colons and no slots.
-		if strings.Count(h, ":") == 1 {
-			var slots string
-			host, slots, _ = strings.Cut(h, ":")
-			if n, err := strconv.Atoi(slots); slots != "*" && (err != nil || n < 1) {
-				return usagef("%s %s: %q is not a number of slots", name, v[0], slots)
-			}
+		host, slots := splitSlots(h)
+		if n, err := strconv.Atoi(slots); slots != "*" && (err != nil || n < 1) {
+			return usagef("%s %s: %q is not a number of slots", name, v[0], slots)
 		}
 		switch host {
-		case "localhost", "127.0.0.1", "::1", "[::1]", here, short:
+		case "localhost", "127.0.0.1", "::1", here, short:
 		default:
 			return usagef("%s %s: %q is not this host (%s); %s", name, v[0], host, here, severalHosts)
 		}
 	}
 	o.Notes = append(o.Notes, name+" "+v[0]+" is ignored: "+whyOneHost)
 	return nil
+}
+
+// splitSlots reads host, host:slots, IPv6 or [IPv6]:slots.
+func splitSlots(h string) (host, slots string) {
+	host, slots = h, "1"
+	if i := strings.LastIndexByte(h, ':'); i >= 0 && (strings.Count(h, ":") == 1 || strings.HasSuffix(h[:i], "]")) {
+		host, slots = h[:i], h[i+1:]
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"), slots
 }
 
 func refuseHostfile(_ *Options, name string, v []string) error {

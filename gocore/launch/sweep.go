@@ -43,15 +43,16 @@ func grouped(groups map[int]bool) member {
 	}
 }
 
-// processGroup returns the process group and session of process pid.
+// processGroup returns the process group and session of process pid, zeros if
+// it ended. A zombie did: init may take its time to reap an orphan.
 func processGroup(pid int) (group, session int) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, 0
 	}
-	// Fields 5 and 6 of proc_pid_stat(5); the name may contain anything.
+	// Fields 3, 5 and 6 of proc_pid_stat(5); the name may contain anything.
 	f := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	if len(f) < 4 {
+	if len(f) < 4 || f[0] == "Z" || f[0] == "X" {
 		return 0, 0
 	}
 	group, _ = strconv.Atoi(f[2])
