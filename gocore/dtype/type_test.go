@@ -3,6 +3,7 @@ package dtype
 import (
 	"math"
 	"math/rand/v2"
+	"syscall"
 	"testing"
 	"unsafe"
 
@@ -286,12 +287,17 @@ func TestPackAllocatesNothing(t *testing.T) {
 }
 
 func TestBottom(t *testing.T) {
-	// MPI_BOTTOM: the displacements are addresses.
-	mem := newMemory(0, 64).fill()
-	addr := int(uintptr(mem.at(0)))
+	// MPI_BOTTOM: the displacements are addresses, of memory that is not Go's.
+	mem, err := syscall.Mmap(-1, 0, 4096, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, syscall.Munmap(mem)) }()
+	copy(mem, "abcdefghijkl")
+	addr := int(uintptr(unsafe.Pointer(&mem[0])))
 	typ, err := Hindexed(ByName("INT"), []int{1, 1}, []int{addr, addr + 8})
 	require.NoError(t, err)
 	got := make([]byte, 8)
 	typ.Pack(got, nil, 1)
-	assert.Equal(t, append(append([]byte(nil), mem.bytes[0:4]...), mem.bytes[8:12]...), got)
+	assert.Equal(t, "abcdijkl", string(got))
+	typ.Unpack(nil, []byte("ABCDIJ"), 1)
+	assert.Equal(t, "ABCDefghIJkl", string(mem[:12]))
 }
