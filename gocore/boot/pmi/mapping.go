@@ -1,0 +1,84 @@
+package pmi
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Block is a piece of a process mapping: Nodes nodes from number First on,
+// each with Ranks consecutive ranks.
+type Block struct{ First, Nodes, Ranks int }
+
+var mappingForm = regexp.MustCompile(`^\(vector((?:,\(\d{1,9},\d{1,9},\d{1,9}\))+)\)$`)
+
+// ParseMapping reads a process mapping such as "(vector,(0,2,1))". It has no
+// blocks when the process manager left it out, as Hydra does for one rank.
+func ParseMapping(text string) ([]Block, error) {
+	if text == "(vector,0)" || text == "(vector)" {
+		return nil, nil
+	}
+	m := mappingForm.FindStringSubmatch(text)
+	if m == nil {
+		return nil, fmt.Errorf("process mapping %q is not of the form (vector,(node,nodes,ranks),…)", text)
+	}
+	var out []Block
+	for _, triple := range strings.Split(strings.Trim(m[1], ",()"), "),(") {
+		var n [3]int
+		for i, s := range strings.Split(triple, ",") {
+			n[i], _ = strconv.Atoi(s) // digits only
+		}
+		if n[1] == 0 || n[2] == 0 {
+			return nil, fmt.Errorf("process mapping %q has a block without ranks", text)
+		}
+		out = append(out, Block{n[0], n[1], n[2]})
+	}
+	return out, nil
+}
+
+// Nodes returns the node number of each of size ranks. The blocks are used
+// again from the first one when the ranks outnumber them.
+func Nodes(blocks []Block, size int) []int {
+	out := make([]int, 0, size)
+	for len(out) < size && len(blocks) > 0 {
+		for _, b := range blocks {
+			for node := range b.Nodes {
+				for range b.Ranks {
+					if len(out) == size {
+						return out
+					}
+					out = append(out, b.First+node)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// NodeRanks returns the ranks that run on the node of this one, itself
+// included, in ascending order.
+func (c *Client) NodeRanks() ([]int, error) {
+	text, err := c.get("PMI_process_mapping")
+	if err != nil {
+		return nil, err
+	}
+	blocks, err := ParseMapping(text)
+	if err != nil {
+		return nil, err
+	}
+	if len(blocks) == 0 {
+		if c.size == 1 {
+			return []int{c.rank}, nil
+		}
+		return nil, fmt.Errorf("the process manager does not tell where the %d ranks are (%s)", c.size, text)
+	}
+	nodes := Nodes(blocks, c.size)
+	var out []int
+	for r, node := range nodes {
+		if node == nodes[c.rank] {
+			out = append(out, r)
+		}
+	}
+	return out, nil
+}
