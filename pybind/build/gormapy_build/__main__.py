@@ -63,7 +63,7 @@ def sdist(folder: Path) -> None:
 
     environment.install(toolchain.sdist_requirements("auto"))
     folder.mkdir(parents=True, exist_ok=True)
-    print(folder / distribution.build(str(folder)))
+    print(folder / distribution.build(str(folder), "auto"))
 
 
 def main(arguments: list[str]) -> None:

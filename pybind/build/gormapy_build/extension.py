@@ -39,8 +39,11 @@ class Build:
         self.toolchain = toolchain
         # A Go package has to lie inside the module to import its internals and
         # use its vendor folder; the underscore hides it from "./...".
-        self.package = root / "build" / f"_ext-{sysconfig.get_config_var('SOABI')}"
-        self.generated = work / "gopy"
+        # The generator's output lies there too: goimports, which completes it,
+        # resolves imports by the module that a file is in.
+        soabi = sysconfig.get_config_var("SOABI")
+        self.package = root / "build" / f"_ext-{soabi}"
+        self.generated = root / "build" / f"_gopy-{soabi}"
         self._multiarch = _multiarch_headers()
         self._state_file = work / "state.json"
         try:
@@ -82,7 +85,8 @@ class Build:
         path = f"{tools}{os.pathsep}{self.toolchain.env['PATH']}"
         gopy = [tools / "gopy", "gen", f"-output={self.generated}", f"-vm={sys.executable}", f"-name={BINDING}"]
         run([*gopy, "./pybind/core"], self.root, PATH=path)
-        run([tools / "goimports", "-w", f"{BINDING}.go"], self.generated)
+        # goimports takes GOWORK=off for the name of a workspace and then finds no vendor folder.
+        run([tools / "goimports", "-w", f"{BINDING}.go"], self.generated, GOWORK="")
         run([sys.executable, "build.py"], self.generated)
         # The generated C includes a header that only gopy's own build makes; in
         # one cgo package, cgo's header declares the same functions.

@@ -17,7 +17,7 @@ from . import project, toolchain
 _PRODUCTS = {".git", ".cache", "__pycache__", "build", "dist", "_bin"}
 
 
-def build(directory: str) -> str:
+def build(directory: str, default_toolchain: str = "wheels") -> str:
     """Writes NAME-VERSION.tar.gz into directory and returns its file name."""
     name = f"gormapy-{project.version()}"
     path = Path(directory) / f"{name}.tar.gz"
@@ -33,7 +33,7 @@ def build(directory: str) -> str:
         for file in _tracked():
             mode = 0o755 if os.access(project.ROOT / file, os.X_OK) else 0o644
             add(file.as_posix(), (project.ROOT / file).read_bytes(), mode)
-        vendor = _vendored(Path(folder))
+        vendor = _vendored(Path(folder), default_toolchain)
         for file in sorted(path for path in vendor.rglob("*") if path.is_file()):
             add(f"vendor/{file.relative_to(vendor).as_posix()}", file.read_bytes())
         add("PKG-INFO", project.metadata().encode())
@@ -60,12 +60,12 @@ def _walked(root: Path) -> Iterator[Path]:
                 yield inside
 
 
-def _vendored(folder: Path) -> Path:
+def _vendored(folder: Path, default_toolchain: str) -> Path:
     """The modules of go.sum as a vendor folder."""
     ready = project.ROOT / "vendor"
     if ready.is_dir():
         return ready
-    tools = toolchain.find(folder / "work", project.ROOT, need_cc=False)
+    tools = toolchain.find(folder / "work", project.ROOT, default_toolchain, need_cc=False)
     made = folder / "vendor"
     tools.run([tools.go, "mod", "vendor", "-o", made], project.ROOT)
     return made
