@@ -38,7 +38,8 @@ type barrierWords struct {
 	arrived  uint32
 	_        [60]byte
 	released uint32
-	_        [60]byte
+	left     uint32 // ranks that are done with the block
+	_        [56]byte
 }
 
 // NewBarrier makes the calling rank's view of block i.
@@ -85,3 +86,7 @@ func (b *Barrier) Check(e *engine.Engine) error {
 	}
 	return nil
 }
+
+// Leave says that this rank is done with the block for good; true for the last
+// one, who gives it back.
+func (b *Barrier) Leave() bool { return atom.Add32(&b.words.left, 1) == b.size }

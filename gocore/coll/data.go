@@ -62,19 +62,9 @@ type elements struct {
 
 // operand packs b into memory of the operation, so that it may be overwritten.
 func (o *Op) operand(b p2p.Buf, f op.Op) elements {
-	e := elements{n: b.Count * b.Type.Elems(), kind: b.Type.Kind(), op: f}
-	total := b.Bytes()
-	if e.n > 0 {
-		e.size = b.Type.ElemSize()
-	}
-	if b.Type.Dense() || total == e.n*e.size {
-		e.p = o.temp(total)
-		copyLocal(raw(e.p, total), b)
-		return e
-	}
-	// Pair kinds have padding: elements lie ElemSize apart and are moved whole.
-	e.p = o.temp(e.n * e.size)
-	copyLocal(raw(e.p, e.n*e.size), raw(b.Addr, e.n*e.size))
+	e := elements{n: b.Count * b.Type.Elems(), kind: b.Type.Kind(), size: b.Type.ElemSize(), op: f}
+	e.p = o.temp(e.bytes())
+	b.Type.PackCells(unsafe.Slice((*byte)(e.p), e.bytes()), b.Addr, b.Count)
 	return e
 }
 
@@ -85,11 +75,7 @@ func (e *elements) fold(other unsafe.Pointer) { e.op.Apply(e.kind, e.p, other, e
 
 // store writes the elements to b.
 func (e *elements) store(b p2p.Buf) {
-	if b.Type.Dense() || b.Bytes() == e.bytes() {
-		copyLocal(b, raw(e.p, e.bytes()))
-		return
-	}
-	fabric.Copy(b.Addr, e.p, e.bytes())
+	b.Type.UnpackCells(b.Addr, unsafe.Slice((*byte)(e.p), e.bytes()), b.Count)
 }
 
 // slice is the part of the elements for rank i of n in a reduce-scatter.

@@ -118,3 +118,6 @@ func (o *Op) temp(n int) unsafe.Pointer {
 	o.hold = append(o.hold, b)
 	return unsafe.Pointer(&b[0])
 }
+
+// Restart makes the ranks' collectives be in step again, within a reset.
+func (c *Comm) Restart() { c.seq = 0 }

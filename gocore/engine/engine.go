@@ -257,3 +257,18 @@ func (e *Engine) Completed(uint64, error) {}
 
 // Bytes views n bytes of foreign memory as a slice.
 func Bytes(p unsafe.Pointer, n int) []byte { return unsafe.Slice((*byte)(p), n) }
+
+// BacklogHopeless tells whether all that waits for room is for ranks that will
+// never take it.
+func (e *Engine) BacklogHopeless() bool {
+	for dst := range e.peers {
+		p := &e.peers[dst]
+		p.mu.Lock()
+		n := len(p.queue)
+		p.mu.Unlock()
+		if n > 0 && !e.Gone(dst) && !e.Finalized(dst) {
+			return false
+		}
+	}
+	return true
+}

@@ -246,3 +246,8 @@ func (e *Engine) ended(rank int) {
 		e.me.Ring()
 	})
 }
+
+// Finalized tells whether rank r has said that it is done.
+func (e *Engine) Finalized(r int) bool {
+	return atomic.LoadUint32(&e.Job.Ranks[r].State) == job.StateFinalized
+}

@@ -144,6 +144,7 @@ func Create(size int) (*Segment, error) {
 		return nil, fmt.Errorf("make job id: %w", err)
 	}
 	hex.Encode(h.ID[:], id[:])
+	h.BlockUsed[0] = 1 // block WorldBlock
 	atomic.StoreUint64(&h.Magic, magic)
 	return s, nil
 }
@@ -193,6 +194,9 @@ func ringBytes(size int) uint64 {
 func blockBytes(size int) uint64 {
 	return roundUp(4*64+uint64(size)*(64+SlotBytes), 4096)
 }
+
+// WorldBlock is the barrier block of the communicator of all ranks.
+const WorldBlock = 0
 
 // SlotBytes is each rank's room in a block for small collectives.
 const SlotBytes = 1024

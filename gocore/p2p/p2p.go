@@ -461,9 +461,30 @@ func (p *P2P) Reset(gen uint32) {
 	p.tokens.Unlock()
 }
 
-// Pending is the number of requests that peers still refer to.
-func (p *P2P) Pending() int {
+// PendingSends is the number of sends that a receiver has yet to take.
+func (p *P2P) PendingSends() int {
 	p.tokens.Lock()
 	defer p.tokens.Unlock()
-	return len(p.byID)
+	n := 0
+	for _, r := range p.byID {
+		if !r.recv {
+			n++
+		}
+	}
+	return n
 }
+
+// SendsHopeless tells whether no receiver of a pending send lives any more.
+func (p *P2P) SendsHopeless() bool {
+	p.tokens.Lock()
+	defer p.tokens.Unlock()
+	for _, r := range p.byID {
+		if !r.recv && !p.eng.Gone(r.world) && !p.eng.Finalized(r.world) {
+			return false
+		}
+	}
+	return true
+}
+
+// Channel is where the message was matched.
+func (m *Matched) Channel() *Channel { return m.c }

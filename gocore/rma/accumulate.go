@@ -42,44 +42,32 @@ func (w *Win) Accumulate(origin p2p.Buf, result *p2p.Buf, s Spot, f op.Op) *errs
 	if bytes == 0 {
 		return nil
 	}
-	size := s.Type.ElemSize()
-	if s.Type.Size() != s.Type.Elems()*size {
-		return w.accPadded(origin, result, s, f, off, kind, size)
+	if _, hi := s.Type.CellSpan(s.Count); off+hi > int(w.Desc.Target(s.Rank).Bytes) {
+		return errs.New(errs.RMARange, "the last %s, padding included, ends at byte %d of rank %d's part of %s, which has %d bytes",
+			s.Type.Name(), off+hi, s.Rank, w.name(), w.Desc.Target(s.Rank).Bytes)
 	}
 	var operand unsafe.Pointer
 	if f != op.NoOp {
-		operand = packed(origin)
+		operand = cells(origin)
 	}
-	return w.accRuns(operand, result, s, f, off, kind, size, bytes)
+	return w.accRuns(operand, result, s, f, off, kind)
 }
 
-// accPadded serves the pair types whose items have a hole (MPI_DOUBLE_INT):
-// elements are moved whole, padding included.
-func (w *Win) accPadded(origin p2p.Buf, result *p2p.Buf, s Spot, f op.Op, off int, kind dtype.Kind, size int) *errs.Error {
-	n := s.Count * s.Type.Elems()
-	if s.Type.Extent() != s.Type.Elems()*size || (result != nil && result.Type.Extent() != s.Type.Extent()) ||
-		(f != op.NoOp && origin.Type.Extent() != origin.Type.Elems()*size) {
-		return errs.New(errs.UnsupportedOperation, "accumulates on spaced-out items of %s are not supported", s.Type.Name())
+// cells is b's elements as an array, as reductions and targets see them (pairs
+// keep their padding).
+func cells(b p2p.Buf) unsafe.Pointer {
+	if b.Type.Dense() {
+		return b.Addr
 	}
-	whole := Spot{Rank: s.Rank, Disp: s.Disp, Count: n * size, Type: byteType}
-	if _, err := w.locate(whole, n*size); err != nil {
-		return err
-	}
-	var operand unsafe.Pointer
-	if f != op.NoOp {
-		operand = origin.Addr
-	}
-	var raw *p2p.Buf
-	if result != nil {
-		raw = &p2p.Buf{Addr: result.Addr, Count: n * size, Type: byteType}
-	}
-	return w.accRuns(operand, raw, whole, f, off, kind, size, n*size)
+	flat := make([]byte, max(b.Count*b.Type.Elems()*b.Type.ElemSize(), 1))
+	b.Type.PackCells(flat, b.Addr, b.Count)
+	return unsafe.Pointer(&flat[0])
 }
-
-var byteType = dtype.ByName("BYTE")
 
 // accRuns combines run by run, on the way that the target has.
-func (w *Win) accRuns(operand unsafe.Pointer, result *p2p.Buf, s Spot, f op.Op, off int, kind dtype.Kind, size, bytes int) *errs.Error {
+func (w *Win) accRuns(operand unsafe.Pointer, result *p2p.Buf, s Spot, f op.Op, off int, kind dtype.Kind) (err *errs.Error) {
+	size := s.Type.ElemSize()
+	bytes := s.Count * s.Type.Elems() * size
 	var old unsafe.Pointer
 	finish := func() {}
 	if result != nil {
@@ -87,21 +75,18 @@ func (w *Win) accRuns(operand unsafe.Pointer, result *p2p.Buf, s Spot, f op.Op, 
 		if !result.Type.Dense() {
 			flat := make([]byte, bytes)
 			old = unsafe.Pointer(&flat[0])
-			finish = func() { result.Type.Unpack(result.Addr, flat, result.Count) }
+			finish = func() { result.Type.UnpackCells(result.Addr, flat, result.Count) }
 		}
 	}
 	base := w.Desc.Target(s.Rank).Base
-	if base == nil && !w.byCopy {
-		var fe *fetch
-		if old != nil {
-			fe = w.rma.fetchInto(w, s.Rank, old, bytes, finish)
-		}
-		return s.runs(off, func(at, from, n int) *errs.Error {
-			w.sendAcc(fe, s.Rank, at, from, n, operand, f, kind, size)
-			return nil
-		})
+	byMessage := base == nil && !w.byCopy
+	var fe *fetch
+	if byMessage && old != nil {
+		fe = w.rma.fetchInto(w, s.Rank, old, bytes, finish)
 	}
-	err := s.runs(off, func(at, from, n int) *errs.Error {
+	from := 0
+	s.Type.Cells(s.Count, func(at, elems int) bool {
+		n := elems * size
 		var in, out unsafe.Pointer
 		if operand != nil {
 			in = unsafe.Add(operand, from)
@@ -109,9 +94,15 @@ func (w *Win) accRuns(operand unsafe.Pointer, result *p2p.Buf, s Spot, f op.Op, 
 		if old != nil {
 			out = unsafe.Add(old, from)
 		}
-		return w.combine(s.Rank, base, at, n, in, out, f, kind, size)
+		if byMessage {
+			w.sendAcc(fe, s.Rank, off+at, from, n, in, f, kind, size)
+		} else {
+			err = w.combine(s.Rank, base, off+at, n, in, out, f, kind, size)
+		}
+		from += n
+		return err == nil
 	})
-	if err == nil {
+	if err == nil && !byMessage {
 		finish()
 	}
 	return err
@@ -214,6 +205,7 @@ func comparable(t *dtype.Type) bool {
 // element, A the offset in the target's part, B the fetch's token (0: none),
 // Len where in the fetch the old values belong.
 
+// sendAcc sends n bytes of elements; from is where they are in the fetch.
 func (w *Win) sendAcc(fe *fetch, rank, at, from, n int, operand unsafe.Pointer, f op.Op, kind dtype.Kind, size int) {
 	to := w.World[rank]
 	piece := w.rma.eng.MaxShort(to) / size * size
@@ -224,7 +216,7 @@ func (w *Win) sendAcc(fe *fetch, rank, at, from, n int, operand unsafe.Pointer, 
 		h.A, h.Len = uint64(at+done), uint64(from+done)
 		var data []byte
 		if operand != nil {
-			data = engine.Bytes(unsafe.Add(operand, from+done), m)
+			data = engine.Bytes(unsafe.Add(operand, done), m)
 		} else {
 			h.Src, data = int32(m), nil // NO_OP carries no data, only how much is asked for
 		}

@@ -311,3 +311,6 @@ func (w *Win) Reset(words bool) {
 func AllocMem(n int) ([]byte, error) {
 	return unix.Mmap(-1, 0, max(pageUp(n), 4096), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 }
+
+// FreeMem unmaps what AllocMem mapped.
+func FreeMem(mem []byte) { _ = unix.Munmap(mem) }

@@ -1,0 +1,100 @@
+package boot
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"gormapy/gocore/job"
+	"gormapy/gocore/sys"
+)
+
+// Variables that gormapy's launcher sets. Settings have other names, so that
+// one is never taken for the other.
+const (
+	EnvSegment = "GORMAPY_JOB_SEGMENT"
+	EnvRank    = "GORMAPY_JOB_RANK"
+	EnvSize    = "GORMAPY_JOB_SIZE"
+)
+
+// Place is what a process is in its job.
+type Place struct {
+	Segment  *job.Segment
+	Rank     int
+	Launcher string // "mpiexec", "Hydra", …, "none"
+	// Why says, for a singleton that could have been taken for a rank, why it
+	// is none; empty otherwise.
+	Why string
+	// Abort asks a foreign launcher to end the job; nil if there is none.
+	Abort func(code int)
+	// Finalize tells a foreign launcher that this rank is done; nil likewise.
+	Finalize func()
+}
+
+// Find tells this process its place, and claims it.
+func Find() (*Place, error) {
+	if path := os.Getenv(EnvSegment); path != "" {
+		return own(path)
+	}
+	switch {
+	case os.Getenv("PMI_FD") != "" || (os.Getenv("PMI_PORT") != "" && os.Getenv("PMI_ID") != ""):
+		return viaPMI()
+	case os.Getenv("PMIX_NAMESPACE") != "" && os.Getenv("PMIX_RANK") != "":
+		return nil, foreign("a PMIx launcher (Open MPI's mpirun, prterun, or srun --mpi=pmix)")
+	case os.Getenv("SLURM_STEP_ID") != "" && os.Getenv("SLURM_PROCID") != "" && atoi(os.Getenv("SLURM_STEP_NUM_TASKS")) > 1:
+		return nil, foreign("srun without a process manager interface; try srun --mpi=pmi2")
+	}
+	return single("")
+}
+
+func foreign(what string) error {
+	return fmt.Errorf("this process was started by %s, which gormapy can't join yet: start it with gormapy's own mpiexec (also installed as gormapy-mpiexec; python -m gormapy.launch), or with MPICH's mpiexec (Hydra) or srun --mpi=pmi2 on one host", what)
+}
+
+func atoi(s string) int {
+	n, _ := strconv.Atoi(s)
+	return n
+}
+
+func single(why string) (*Place, error) {
+	seg, err := job.Create(1)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := seg.Claim(0); !ok {
+		return nil, errors.New("claim the only rank of a new job") // can't be
+	}
+	return &Place{Segment: seg, Launcher: "none", Why: why}, nil
+}
+
+func own(path string) (*Place, error) {
+	rank, err := strconv.Atoi(os.Getenv(EnvRank))
+	if err != nil {
+		return nil, fmt.Errorf("%s is set but %s is %q: was the environment of a rank copied by hand?", EnvSegment, EnvRank, os.Getenv(EnvRank))
+	}
+	seg, err := job.Open(path)
+	if err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, fmt.Errorf("the launcher that started this rank is gone (%w)", err)
+		}
+		return nil, err
+	}
+	if rank < 0 || rank >= len(seg.Ranks) {
+		seg.Close()
+		return nil, fmt.Errorf("%s is %d, but the job has %d ranks", EnvRank, rank, len(seg.Ranks))
+	}
+	held, ok := seg.Claim(rank)
+	if !ok {
+		// A rank is granted once. A process that merely inherited its environment
+		// (a subprocess, a multiprocessing worker) is a job of its own.
+		seg.Close()
+		why := fmt.Sprintf("rank %d of the job was granted to process %d before", rank, held)
+		if !sys.Alive(held) {
+			return nil, fmt.Errorf("%s, which has ended: a program that mpiexec starts can be one MPI process only, one after the other does not work", why)
+		}
+		return single(why)
+	}
+	seg.CloseFD()
+	return &Place{Segment: seg, Rank: rank, Launcher: "mpiexec"}, nil
+}

@@ -1,0 +1,259 @@
+package mpi
+
+import (
+	"slices"
+	"sync/atomic"
+	"unsafe"
+
+	"gormapy/gocore/coll"
+	"gormapy/gocore/errs"
+	"gormapy/gocore/p2p"
+)
+
+// Comm is a communicator.
+type Comm struct {
+	ctx   uint32
+	group *Group
+	rank  int
+	size  int
+	pt    *p2p.Channel
+	coll  *coll.Comm
+	block int // barrier block, -1: none
+	freed atomic.Bool
+}
+
+// newComm makes the communicator with context ctx on this process, which is
+// rank of group.
+func newComm(ctx uint32, g *Group, rank, block int) *Comm {
+	c := &Comm{ctx: ctx, group: g, rank: rank, size: len(g.ranks), block: block}
+	c.pt = w.p2p.Open(ctx<<1, rank, g.ranks)
+	c.coll = &coll.Comm{Chan: w.p2p.Open(ctx<<1|1, rank, g.ranks), Rank: rank, Size: c.size}
+	if block >= 0 {
+		c.coll.Bar = coll.NewBarrier(w.seg, block, g.ranks)
+	}
+	return c
+}
+
+// reset puts the barrier back into step, within a collective reset.
+func (c *Comm) reset() {
+	c.coll.Restart()
+	if c.coll.Bar != nil {
+		c.coll.Bar.Zero(c.rank == 0)
+	}
+}
+
+// getComm returns the communicator of a handle, or why there is none.
+func getComm(h int64) (*Comm, *errs.Error) {
+	if c := comms.get(h); c != nil {
+		if e := ready(); e != nil {
+			return nil, e
+		}
+		return c, nil
+	}
+	if e := ready(); e != nil {
+		return nil, e
+	}
+	if h == CommNull {
+		return nil, errs.New(errs.Comm, "the communicator is COMM_NULL")
+	}
+	return nil, errs.New(errs.Comm, "the communicator has been freed")
+}
+
+// CommRank is the calling process's rank, CommSize the number of ranks.
+func CommRank(h int64) int {
+	c, e := getComm(h)
+	if e != nil {
+		return -CodeOf(e)
+	}
+	return c.rank
+}
+
+// CommSize is the number of ranks of a communicator.
+func CommSize(h int64) int {
+	c, e := getComm(h)
+	if e != nil {
+		return -CodeOf(e)
+	}
+	return c.size
+}
+
+// CommGroup makes the group of a communicator.
+func CommGroup(h int64) int64 {
+	c, e := getComm(h)
+	if e != nil {
+		return -int64(CodeOf(e))
+	}
+	return addGroup(c.group.ranks)
+}
+
+// CommCompare compares two communicators.
+func CommCompare(a, b int64) int {
+	x, e := getComm(a)
+	if e != nil {
+		return -CodeOf(e)
+	}
+	y, e := getComm(b)
+	if e != nil {
+		return -CodeOf(e)
+	}
+	if x == y {
+		return Ident
+	}
+	if r := compareRanks(x.group.ranks, y.group.ranks); r == Ident {
+		return Congruent
+	} else {
+		return r
+	}
+}
+
+// Undefined is MPI_UNDEFINED.
+const Undefined = -32766
+
+// proposal is what each rank says when communicators are made.
+type proposal struct {
+	ctx        int64
+	color, key int64
+}
+
+// CommSplit begins to split a communicator: the ranks with the same color get
+// a communicator of their own, ordered by key. With color Undefined a rank gets
+// COMM_NULL. The request's result is the new handle.
+func CommSplit(h int64, color, key int) (req int64, code Code) {
+	defer Contain(&code)
+	c, e := getComm(h)
+	if e != nil {
+		return 0, CodeOf(e)
+	}
+	if color < 0 && color != Undefined {
+		return 0, classError(errs.Arg, "Split: the color %d is negative; use MPI.UNDEFINED to get no communicator", color)
+	}
+	return addRequest(c.split(int64(color), int64(key))), 0
+}
+
+// CommDup begins to duplicate a communicator.
+func CommDup(h int64) (req int64, code Code) {
+	defer Contain(&code)
+	c, e := getComm(h)
+	if e != nil {
+		return 0, CodeOf(e)
+	}
+	return addRequest(c.split(0, int64(c.rank))), 0
+}
+
+// Types for Split_type. All ranks share one host so far.
+const (
+	CommTypeShared = 1
+)
+
+// CommSplitType begins to split a communicator by what its ranks share.
+func CommSplitType(h int64, kind, key int) (req int64, code Code) {
+	switch kind {
+	case Undefined:
+		return CommSplit(h, Undefined, key)
+	case CommTypeShared:
+		return CommSplit(h, 0, key)
+	}
+	return 0, classError(errs.Arg, "Split_type: the type %d is not supported; MPI.COMM_TYPE_SHARED is", kind)
+}
+
+// CommCreate begins to make a communicator of the ranks of a group; all ranks
+// of the old communicator call it, those outside of the group get COMM_NULL.
+func CommCreate(h, group int64) (req int64, code Code) {
+	defer Contain(&code)
+	c, e := getComm(h)
+	if e != nil {
+		return 0, CodeOf(e)
+	}
+	g, e := getGroup(group)
+	if e != nil {
+		return 0, CodeOf(e)
+	}
+	for _, r := range g.ranks {
+		if !slices.Contains(c.group.ranks, r) {
+			return 0, classError(errs.Group, "Create: world rank %d of the group is not in the communicator", r)
+		}
+	}
+	color, key := int64(Undefined), int64(0)
+	if i := slices.Index(g.ranks, w.rank); i >= 0 {
+		color, key = int64(g.ranks[0]), int64(i)
+	}
+	return addRequest(c.split(color, key)), 0
+}
+
+// split is a sequence of an allgather of proposals on the old communicator and
+// a broadcast of the barrier block on the new one.
+func (c *Comm) split(color, key int64) *sequence {
+	mine := []proposal{{int64(newCtx()), color, key}}
+	all := make([]proposal, c.size)
+	var n *Comm
+	block := []int64{-1}
+	return newSequence(c, func(s *sequence, k int) *coll.Op {
+		switch k {
+		case 0:
+			b := rawBytes(unsafe.Pointer(&mine[0]), int(unsafe.Sizeof(mine[0])))
+			return c.coll.Allgather(&b, coll.Uniform(rawBytes(unsafe.Pointer(&all[0]), int(unsafe.Sizeof(all[0]))), c.size))
+		case 1:
+			if color == Undefined {
+				return nil
+			}
+			var members []int
+			for i, p := range all {
+				if p.color == color {
+					members = append(members, i)
+				}
+			}
+			slices.SortStableFunc(members, func(a, b int) int { return int(all[a].key - all[b].key) })
+			g := &Group{}
+			me := 0
+			for i, m := range members {
+				g.ranks = append(g.ranks, c.group.ranks[m])
+				if m == c.rank {
+					me = i
+				}
+			}
+			n = newComm(uint32(all[members[0]].ctx), g, me, -1)
+			if n.rank == 0 && n.size > 1 {
+				block[0] = int64(w.seg.TakeBlock())
+			}
+			return n.coll.Bcast(rawBytes(unsafe.Pointer(&block[0]), 8), 0)
+		}
+		if n.block = int(block[0]); n.block >= 0 {
+			n.coll.Bar = coll.NewBarrier(w.seg, n.block, n.group.ranks)
+		}
+		s.result = comms.add(n)
+		return nil
+	})
+}
+
+// CommFree begins to free a communicator.
+func CommFree(h int64) (req int64, code Code) {
+	defer Contain(&code)
+	c, e := getComm(h)
+	if e != nil {
+		return 0, CodeOf(e)
+	}
+	if h == CommWorld || h == CommSelf {
+		return 0, classError(errs.Comm, "COMM_WORLD and COMM_SELF can't be freed")
+	}
+	return addRequest(newSequence(c, func(s *sequence, k int) *coll.Op {
+		if k == 0 {
+			return c.coll.BarrierByMessages()
+		}
+		c.freed.Store(true)
+		comms.take(h)
+		c.close()
+		return nil
+	})), 0
+}
+
+func rawBytes(p unsafe.Pointer, n int) p2p.Buf { return p2p.Buf{Addr: p, Count: n, Type: byteType} }
+
+// close drops the communicator's resources on this rank. The barrier block is
+// given back by the last rank that is done with it.
+func (c *Comm) close() {
+	c.pt.Close()
+	c.coll.Chan.Close()
+	if c.block >= 0 && c.coll.Bar.Leave() {
+		w.seg.GiveBlock(c.block)
+	}
+}

@@ -1,0 +1,269 @@
+package mpi
+
+import (
+	"fmt"
+	"strings"
+	"unsafe"
+
+	"gormapy/gocore/dtype"
+	"gormapy/gocore/errs"
+	"gormapy/gocore/op"
+	"gormapy/gocore/p2p"
+)
+
+// datatype is what a handle names; predefined types have their id as handle.
+type datatype struct {
+	*dtype.Type
+}
+
+var byteType = dtype.ByName("BYTE")
+
+func setTypes() {
+	for _, t := range dtype.Predefined() {
+		types.set(t.ID(), &datatype{t})
+	}
+	types.mu.Lock()
+	types.base = len(types.items)
+	types.mu.Unlock()
+}
+
+// DatatypeTable lists the predefined types: NAME=handle:size:extent:typechar.
+func DatatypeTable() string {
+	var b strings.Builder
+	for _, t := range dtype.Predefined() {
+		fmt.Fprintf(&b, "%s=%d:%d:%d:%s ", t.Name(), t.ID(), t.Size(), t.Extent(), dtype.TypeChar(t))
+	}
+	return strings.TrimSpace(b.String())
+}
+
+func getType(h int64) (*dtype.Type, *errs.Error) {
+	if t := types.get(h); t != nil {
+		return t.Type, nil
+	}
+	if h == 0 {
+		return nil, errs.New(errs.Type, "the datatype is DATATYPE_NULL")
+	}
+	return nil, errs.New(errs.Type, "the datatype has been freed")
+}
+
+// buf makes a buffer of what Python passes, checked.
+func buf(addr, count, typ int64) (p2p.Buf, *errs.Error) {
+	t, e := getType(typ)
+	if e != nil {
+		return p2p.Buf{}, e
+	}
+	if count < 0 {
+		return p2p.Buf{}, errs.New(errs.Count, "the count %d is negative", count)
+	}
+	if count > 0 && t.Size() > 0 && count > (1<<62)/int64(t.Size()) {
+		return p2p.Buf{}, errs.New(errs.Count, "%d items of %s are more than memory can hold", count, t.Name())
+	}
+	return p2p.Buf{Addr: pointer(addr), Count: int(count), Type: t}, nil
+}
+
+func typeError(err error) *errs.Error {
+	class := errs.Arg
+	switch s := err.Error(); {
+	case strings.Contains(s, "count") || strings.Contains(s, "block length"):
+		class = errs.Count
+	case strings.Contains(s, "datatype") || strings.Contains(s, "type is"):
+		class = errs.Type
+	}
+	return errs.New(class, "%v", err)
+}
+
+// derive makes a handle of what a constructor returns.
+func derive(h int64, f func(old *dtype.Type) (*dtype.Type, error)) (out int64) {
+	var code Code
+	defer func() {
+		if code != 0 {
+			out = -int64(code)
+		}
+	}()
+	defer Contain(&code)
+	old, e := getType(h)
+	if e != nil {
+		return -int64(CodeOf(e))
+	}
+	t, err := f(old)
+	if err != nil {
+		return -int64(CodeOf(typeError(err)))
+	}
+	return types.add(&datatype{t})
+}
+
+func toInts(v []int64) []int {
+	out := make([]int, len(v))
+	for i, x := range v {
+		out[i] = int(x)
+	}
+	return out
+}
+
+// The constructors of MPI; lists are addresses of 64-bit integers.
+
+func TypeDup(h int64) int64 { return derive(h, dtype.Dup) }
+
+func TypeContiguous(h, count int64) int64 {
+	return derive(h, func(t *dtype.Type) (*dtype.Type, error) { return dtype.Contiguous(t, int(count)) })
+}
+
+func TypeVector(h, count, block, stride int64) int64 {
+	return derive(h, func(t *dtype.Type) (*dtype.Type, error) {
+		return dtype.Vector(t, int(count), int(block), int(stride))
+	})
+}
+
+func TypeHvector(h, count, block, stride int64) int64 {
+	return derive(h, func(t *dtype.Type) (*dtype.Type, error) {
+		return dtype.Hvector(t, int(count), int(block), int(stride))
+	})
+}
+
+func TypeIndexed(h, n, blocks, displs int64) int64 {
+	return derive(h, func(t *dtype.Type) (*dtype.Type, error) {
+		return dtype.Indexed(t, toInts(longs(blocks, n)), toInts(longs(displs, n)))
+	})
+}
+
+func TypeHindexed(h, n, blocks, displs int64) int64 {
+	return derive(h, func(t *dtype.Type) (*dtype.Type, error) {
+		return dtype.Hindexed(t, toInts(longs(blocks, n)), toInts(longs(displs, n)))
+	})
+}
+
+func TypeIndexedBlock(h, n, block, displs int64) int64 {
+	return derive(h, func(t *dtype.Type) (*dtype.Type, error) {
+		return dtype.IndexedBlock(t, int(block), toInts(longs(displs, n)))
+	})
+}
+
+func TypeHindexedBlock(h, n, block, displs int64) int64 {
+	return derive(h, func(t *dtype.Type) (*dtype.Type, error) {
+		return dtype.HindexedBlock(t, int(block), toInts(longs(displs, n)))
+	})
+}
+
+func TypeStruct(n, blocks, displs, handles int64) int64 {
+	var list []*dtype.Type
+	for _, h := range longs(handles, n) {
+		t, e := getType(h)
+		if e != nil {
+			return -int64(CodeOf(e))
+		}
+		list = append(list, t)
+	}
+	return derive(1, func(*dtype.Type) (*dtype.Type, error) {
+		return dtype.Struct(toInts(longs(blocks, n)), toInts(longs(displs, n)), list)
+	})
+}
+
+func TypeSubarray(h, dims, sizes, subsizes, starts, order int64) int64 {
+	return derive(h, func(t *dtype.Type) (*dtype.Type, error) {
+		return dtype.Subarray(t, toInts(longs(sizes, dims)), toInts(longs(subsizes, dims)), toInts(longs(starts, dims)), order == 0)
+	})
+}
+
+func TypeResized(h, lb, extent int64) int64 {
+	return derive(h, func(t *dtype.Type) (*dtype.Type, error) { return dtype.Resized(t, int(lb), int(extent)) })
+}
+
+// TypeFree frees a derived type.
+func TypeFree(h int64) Code {
+	t, e := getType(h)
+	if e != nil {
+		return CodeOf(e)
+	}
+	if t.IsPredefined() {
+		return classError(errs.Type, "%s is predefined and can't be freed", t.Name())
+	}
+	types.take(h)
+	return 0
+}
+
+// TypeInfo is "size extent lb true_lb true_extent dense" of a type, or
+// "error CODE".
+func TypeInfo(h int64) string {
+	t, e := getType(h)
+	if e != nil {
+		return fmt.Sprintf("error %d", CodeOf(e))
+	}
+	dense := 0
+	if t.Dense() {
+		dense = 1
+	}
+	return fmt.Sprintf("%d %d %d %d %d %d", t.Size(), t.Extent(), t.LB(), t.TrueLB(), t.TrueExtent(), dense)
+}
+
+// TypePack packs count items from in into out, from position on, and returns
+// the new position.
+func TypePack(h, in, count, out, outSize, position int64) (pos int64) {
+	b, e := buf(in, count, h)
+	if e != nil {
+		return -int64(CodeOf(e))
+	}
+	n := int64(b.Bytes())
+	if position < 0 || position+n > outSize {
+		return -int64(classError(errs.Arg, "Pack: %d bytes from position %d do not fit an output of %d bytes", n, position, outSize))
+	}
+	if n > 0 {
+		b.Type.Pack(unsafe.Slice((*byte)(unsafe.Add(pointer(out), position)), n), b.Addr, b.Count)
+	}
+	return position + n
+}
+
+// TypeUnpack is the inverse of TypePack.
+func TypeUnpack(h, in, inSize, position, out, count int64) (pos int64) {
+	b, e := buf(out, count, h)
+	if e != nil {
+		return -int64(CodeOf(e))
+	}
+	n := int64(b.Bytes())
+	if position < 0 || position+n > inSize {
+		return -int64(classError(errs.Arg, "Unpack: %d bytes from position %d are more than the input of %d bytes has", n, position, inSize))
+	}
+	if n > 0 {
+		b.Type.Unpack(b.Addr, unsafe.Slice((*byte)(unsafe.Add(pointer(in), position)), n), b.Count)
+	}
+	return position + n
+}
+
+// getOp checks a reduction operation for a datatype.
+func getOp(h int64, t *dtype.Type) (op.Op, *errs.Error) {
+	f := op.Op(h)
+	if h <= 0 || f > op.NoOp {
+		return 0, errs.New(errs.Op, "the operation is OP_NULL or has been freed")
+	}
+	if t.Kind() == dtype.KindNone {
+		return 0, errs.New(errs.Type, "%v needs elements of one predefined type, %s has none", f, t.Name())
+	}
+	if !f.Valid(t.Kind()) {
+		return 0, errs.New(errs.Op, "the operation %v does not exist for elements of %s", f, t.Name())
+	}
+	return f, nil
+}
+
+// OpApply makes inout[i] = in[i] op inout[i] for count items.
+func OpApply(h, typ, in, inout, count int64) (code Code) {
+	defer Contain(&code)
+	a, e := buf(in, count, typ)
+	if e != nil {
+		return CodeOf(e)
+	}
+	f, e := getOp(h, a.Type)
+	if e != nil {
+		return CodeOf(e)
+	}
+	n := a.Count * a.Type.Elems()
+	if a.Type.Dense() || a.Type.Extent() == a.Type.Elems()*a.Type.ElemSize() {
+		f.Apply(a.Type.Kind(), pointer(inout), a.Addr, n)
+		return 0
+	}
+	size := a.Type.ElemSize()
+	x, y := make([]byte, max(n*size, 1)), make([]byte, max(n*size, 1))
+	a.Type.PackCells(x, a.Addr, a.Count)
+	a.Type.PackCells(y, pointer(inout), a.Count)
+	f.Apply(a.Type.Kind(), unsafe.Pointer(&y[0]), unsafe.Pointer(&x[0]), n)
+	a.Type.UnpackCells(pointer(inout), y, a.Count)
+	return 0
+}

@@ -1,0 +1,235 @@
+package mpi
+
+import (
+	"gormapy/gocore/engine"
+	"gormapy/gocore/errs"
+	"gormapy/gocore/job"
+	"gormapy/gocore/p2p"
+)
+
+// Kinds of point-to-point operations.
+const (
+	KindSend = iota
+	KindSsend
+	KindRecv
+	KindBsend
+	KindRsend
+)
+
+// tagUB is the largest tag (MPI_TAG_UB).
+const tagUB = 1<<31 - 1
+
+// prepare checks the arguments of a send or receive and fills in r.
+func (r *Request) prepare(kind int, comm, addr, count, typ int64, peer, tag int) *errs.Error {
+	c, e := getComm(comm)
+	if e != nil {
+		return e
+	}
+	b, e := buf(addr, count, typ)
+	if e != nil {
+		return e
+	}
+	r.recv = kind == KindRecv
+	if e := c.checkPeer(r.recv, peer, tag); e != nil {
+		return e
+	}
+	r.ch, r.buf, r.peer, r.tag, r.null = c.pt, b, peer, tag, peer == p2p.ProcNull
+	switch kind {
+	case KindSsend:
+		r.mode = p2p.Synchronous
+	case KindBsend:
+		r.mode = p2p.Buffered
+	}
+	return nil
+}
+
+func (c *Comm) checkPeer(recv bool, peer, tag int) *errs.Error {
+	low := 0
+	if recv {
+		low = p2p.AnySource
+	}
+	if peer != p2p.ProcNull && (peer < low || peer >= c.size) {
+		what := "destination"
+		if recv {
+			what = "source"
+		}
+		return errs.New(errs.Rank, "the %s rank %d is not in the communicator: its ranks are 0 to %d", what, peer, c.size-1)
+	}
+	if tag < 0 && !(recv && tag == p2p.AnyTag) || tag > tagUB {
+		if tag == p2p.AnyTag {
+			return errs.New(errs.Tag, "a message can't be sent with ANY_TAG; choose a tag from 0 to %d", tagUB)
+		}
+		return errs.New(errs.Tag, "the tag %d is not between 0 and %d", tag, tagUB)
+	}
+	return nil
+}
+
+// P2P starts a send or receive; the request is 0 if it is complete already.
+func P2P(kind int, comm, addr, count, typ int64, peer, tag int) (req int64, code Code) {
+	defer Contain(&code)
+	r := new(Request)
+	if e := r.prepare(kind, comm, addr, count, typ, peer, tag); e != nil {
+		return 0, CodeOf(e)
+	}
+	r.launch()
+	return reqs.add(r), 0
+}
+
+// P2PInit makes a persistent request.
+func P2PInit(kind int, comm, addr, count, typ int64, peer, tag int) (req int64, code Code) {
+	defer Contain(&code)
+	r := &Request{persistent: true, inactive: true}
+	if e := r.prepare(kind, comm, addr, count, typ, peer, tag); e != nil {
+		return 0, CodeOf(e)
+	}
+	return reqs.add(r), 0
+}
+
+// Blocking sends or receives. If it is interrupted, the request goes on under
+// the handle in *pending, for Wait.
+func Blocking(kind int, comm, addr, count, typ int64, peer, tag int, st *Status, pending *int64) (code Code) {
+	defer Contain(&code)
+	r := new(Request)
+	if e := r.prepare(kind, comm, addr, count, typ, peer, tag); e != nil {
+		return CodeOf(e)
+	}
+	r.launch()
+	if code = r.wait(0, st, 0); code == Interrupted {
+		*pending = reqs.add(r)
+	}
+	return code
+}
+
+// Sendrecv sends and receives at once; like Blocking.
+func Sendrecv(comm int64, s [5]int64, r [5]int64, st *Status, pending *[2]int64) (code Code) {
+	defer Contain(&code)
+	recv, send := new(Request), new(Request)
+	if e := recv.prepare(KindRecv, comm, r[0], r[1], r[2], int(r[3]), int(r[4])); e != nil {
+		return CodeOf(e)
+	}
+	if e := send.prepare(KindSend, comm, s[0], s[1], s[2], int(s[3]), int(s[4])); e != nil {
+		return CodeOf(e)
+	}
+	recv.launch()
+	send.launch()
+	err := w.eng.Wait(recv.reason(0), func() bool { return recv.advance() && send.advance() }, func() error {
+		if !recv.advance() {
+			return recv.check()
+		}
+		return send.check()
+	})
+	switch err {
+	case nil:
+		code = recv.finish(0, st)
+		if c := send.finish(0, nil); c != 0 {
+			code = c
+		}
+		return code
+	case engine.ErrInterrupted:
+		pending[0], pending[1] = reqs.add(recv), reqs.add(send)
+		return Interrupted
+	}
+	recv.abandon()
+	send.abandon()
+	return codeOfErr(err)
+}
+
+// Probe waits for a message without receiving it; Interrupted: call again. With
+// a place for msg it takes the message out of matching (Mprobe).
+func Probe(comm int64, source, tag int, st *Status, msg *int64) (code Code) {
+	defer Contain(&code)
+	c, e := getComm(comm)
+	if e == nil {
+		e = c.checkPeer(true, source, tag)
+	}
+	if e != nil {
+		return CodeOf(e)
+	}
+	if source == p2p.ProcNull {
+		return c.probeNull(st, msg)
+	}
+	why := &engine.Reason{Call: job.CallProbe, Peer: -1, Tag: tag, Ctx: uint64(c.pt.Ctx)}
+	if source >= 0 {
+		why.Peer = c.group.ranks[source]
+	}
+	err := w.eng.Wait(why, func() bool { return c.probe(source, tag, st, msg) }, func() error { return c.pt.CheckProbe(source, tag) })
+	if err == engine.ErrInterrupted {
+		return Interrupted
+	}
+	return codeOfErr(err)
+}
+
+// Iprobe is Probe that does not wait.
+func Iprobe(comm int64, source, tag int, st *Status, msg *int64) (found bool, code Code) {
+	defer Contain(&code)
+	c, e := getComm(comm)
+	if e == nil {
+		e = c.checkPeer(true, source, tag)
+	}
+	if e != nil {
+		return false, CodeOf(e)
+	}
+	if source == p2p.ProcNull {
+		return true, c.probeNull(st, msg)
+	}
+	if c.probe(source, tag, st, msg) {
+		return true, 0
+	}
+	w.eng.Poll()
+	if c.probe(source, tag, st, msg) {
+		return true, 0
+	}
+	if err := c.pt.CheckProbe(source, tag); err != nil && source >= 0 {
+		return false, codeOfErr(err)
+	}
+	return false, 0
+}
+
+// MessageNoProc is the handle of the message from PROC_NULL.
+const MessageNoProc = -1
+
+func (c *Comm) probeNull(st *Status, msg *int64) Code {
+	if st != nil {
+		*st = Status{Source: p2p.ProcNull, Tag: p2p.AnyTag}
+	}
+	if msg != nil {
+		*msg = MessageNoProc
+	}
+	return 0
+}
+
+func (c *Comm) probe(source, tag int, st *Status, msg *int64) bool {
+	var s p2p.Status
+	var ok bool
+	if msg != nil {
+		var m *p2p.Matched
+		if m, s, ok = c.pt.MatchedProbe(source, tag); ok {
+			*msg = msgs.add(m)
+		}
+	} else {
+		s, ok = c.pt.Probe(source, tag)
+	}
+	if ok && st != nil {
+		*st = Status{Source: int32(s.Source), Tag: int32(s.Tag), Bytes: int64(s.Bytes)}
+	}
+	return ok
+}
+
+// Mrecv starts the receive of a matched message.
+func Mrecv(msg, addr, count, typ int64) (req int64, code Code) {
+	defer Contain(&code)
+	if msg == MessageNoProc {
+		return reqs.add(&Request{null: true}), 0
+	}
+	b, e := buf(addr, count, typ)
+	if e != nil {
+		return 0, CodeOf(e)
+	}
+	m := msgs.take(msg)
+	if m == nil {
+		return 0, classError(errs.Request, "the message is MESSAGE_NULL or has been received")
+	}
+	r := &Request{buf: b, recv: true, ch: m.Channel()}
+	m.Recv(&r.Request, b)
+	return reqs.add(r), 0
+}

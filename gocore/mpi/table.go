@@ -1,0 +1,101 @@
+package mpi
+
+import "sync"
+
+// table maps handles to objects. A handle is index | generation<<32; handles
+// made by set are small and never freed.
+type table[T any] struct {
+	mu    sync.RWMutex
+	items []entry[T]
+	free  []int32
+	base  int // first index that add may use
+}
+
+type entry[T any] struct {
+	obj  *T
+	gen  uint32
+	live bool
+}
+
+func newTable[T any](base int) *table[T] {
+	return &table[T]{items: make([]entry[T], base), base: base}
+}
+
+// set puts a predefined object at a fixed handle.
+func (t *table[T]) set(i int, obj *T) {
+	t.mu.Lock()
+	for len(t.items) <= i {
+		t.items = append(t.items, entry[T]{})
+	}
+	t.items[i] = entry[T]{obj: obj, live: true}
+	t.mu.Unlock()
+}
+
+func (t *table[T]) add(obj *T) int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var i int32
+	if n := len(t.free); n > 0 {
+		i = t.free[n-1]
+		t.free = t.free[:n-1]
+	} else {
+		i = int32(len(t.items))
+		t.items = append(t.items, entry[T]{})
+	}
+	e := &t.items[i]
+	e.gen = (e.gen + 1) & 0x3fffffff
+	e.obj, e.live = obj, true
+	return int64(i) | int64(e.gen)<<32
+}
+
+// get returns the object, nil if the handle names none (any more).
+func (t *table[T]) get(h int64) *T {
+	i := int(h & 0xffffffff)
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if i >= len(t.items) || h < 0 {
+		return nil
+	}
+	e := &t.items[i]
+	if !e.live || int64(e.gen) != h>>32 {
+		return nil
+	}
+	return e.obj
+}
+
+// take removes the object and returns it.
+func (t *table[T]) take(h int64) *T {
+	i := int(h & 0xffffffff)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if i >= len(t.items) || i < t.base || h < 0 {
+		return nil
+	}
+	e := &t.items[i]
+	if !e.live || int64(e.gen) != h>>32 {
+		return nil
+	}
+	obj := e.obj
+	e.obj, e.live = nil, false
+	t.free = append(t.free, int32(i))
+	return obj
+}
+
+// each calls f for every object.
+func (t *table[T]) each(f func(h int64, obj *T)) {
+	t.mu.RLock()
+	type pair struct {
+		h   int64
+		obj *T
+	}
+	var all []pair
+	for i, e := range t.items {
+		if e.live && e.obj != nil {
+			all = append(all, pair{int64(i) | int64(e.gen)<<32, e.obj})
+		}
+	}
+	t.mu.RUnlock()
+	for _, p := range all {
+		f(p.h, p.obj)
+	}
+}

@@ -1,0 +1,316 @@
+package mpi
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"gormapy/gocore/boot"
+	"gormapy/gocore/engine"
+	"gormapy/gocore/errs"
+	"gormapy/gocore/job"
+	"gormapy/gocore/p2p"
+	"gormapy/gocore/rma"
+	"gormapy/gocore/sys"
+)
+
+// world is what a process is once it is initialised.
+type world struct {
+	place *boot.Place
+	seg   *job.Segment
+	rank  int
+	size  int
+	eng   *engine.Engine
+	p2p   *p2p.P2P
+	rma   *rma.RMA
+	me    *job.Rank
+
+	nextCtx atomic.Uint32
+}
+
+// Process states.
+const (
+	stateNone int32 = iota
+	stateReady
+	stateFinalized
+)
+
+var (
+	initMu sync.Mutex
+	state  atomic.Int32
+	w      *world
+	failed atomic.Bool // an unhandled exception ends this process
+
+	comms  = newTable[Comm](8)
+	groups = newTable[Group](8)
+	types  = newTable[datatype](0)
+	reqs   = newTable[Request](1)
+	wins   = newTable[Window](1)
+	msgs   = newTable[p2p.Matched](1)
+)
+
+// Handles of predefined objects.
+const (
+	CommNull  = 0
+	CommWorld = 1
+	CommSelf  = 2
+
+	GroupNull  = 0
+	GroupEmpty = 1
+)
+
+// Init makes this process a rank. A second call does nothing.
+func Init() (code Code) {
+	defer Contain(&code)
+	initMu.Lock()
+	defer initMu.Unlock()
+	if state.Load() != stateNone {
+		return 0
+	}
+	// Container limits can make this 1; the progress engine and callers that
+	// wait in the kernel must not wait for each other's turn.
+	runtime.GOMAXPROCS(max(4, runtime.NumCPU()))
+	place, err := boot.Find()
+	if err != nil {
+		return CodeOf(errs.New(errs.Other, "%v", err))
+	}
+	oneCopy := os.Getenv("GORMAPY_ONE_COPY") != "0"
+	if oneCopy {
+		sys.AllowPeers()
+	}
+	n := &world{place: place, seg: place.Segment, rank: place.Rank, size: len(place.Segment.Ranks)}
+	n.me = &n.seg.Ranks[n.rank]
+	n.eng = engine.New(n.seg, n.rank, oneCopy)
+	n.p2p = p2p.New(n.eng)
+	n.rma = rma.New(n.eng)
+	n.nextCtx.Store(2)
+	all := make([]int, n.size)
+	for i := range all {
+		all[i] = i
+	}
+	w = n
+	comms.set(CommWorld, newComm(0, &Group{all}, n.rank, job.WorldBlock))
+	comms.set(CommSelf, newComm(selfCtx(n.rank), &Group{[]int{n.rank}}, 0, -1))
+	groups.set(GroupEmpty, &Group{})
+	setTypes()
+	if err := n.eng.Start(); err != nil {
+		return CodeOf(errs.New(errs.Intern, "start the progress engine: %v", err))
+	}
+	atomic.StoreUint32(&n.me.State, job.StateReady)
+	state.Store(stateReady)
+	return 0
+}
+
+// selfCtx is the context of a rank's COMM_SELF, newCtx of a communicator whose
+// first rank is this one: the upper bits name the rank, so contexts are unique
+// in the job without any agreement.
+func selfCtx(rank int) uint32 { return uint32(rank)<<ctxBits | 1 }
+
+const ctxBits = 21
+
+func newCtx() uint32 {
+	for {
+		c := w.nextCtx.Add(1) & (1<<ctxBits - 1)
+		if c < 2 {
+			continue
+		}
+		ctx := uint32(w.rank)<<ctxBits | c
+		used := false
+		comms.each(func(_ int64, c *Comm) { used = used || c.ctx == ctx })
+		if !used {
+			return ctx
+		}
+	}
+}
+
+// Initialized tells whether Init has been called, Finalized whether Finalize.
+func Initialized() bool { return state.Load() != stateNone }
+
+// Finalized tells whether Finalize has been called.
+func Finalized() bool { return state.Load() == stateFinalized }
+
+// ready refuses calls before Init and after Finalize.
+func ready() *errs.Error {
+	switch state.Load() {
+	case stateReady:
+		return nil
+	case stateFinalized:
+		return errs.New(errs.Other, "MPI was finalized: no communication is possible any more")
+	}
+	return errs.New(errs.Other, "MPI is not initialized: call MPI.Init() first")
+}
+
+// MarkFailed says that an unhandled exception ends this process: Finalize will
+// not wait for anybody, and a foreign launcher is asked to stop the others.
+func MarkFailed() { failed.Store(true) }
+
+// Finalize says that this rank is done. It waits until its messages are with
+// those who can still receive them, unless the rank has failed.
+func Finalize() (code Code) {
+	defer Contain(&code)
+	initMu.Lock()
+	defer initMu.Unlock()
+	if state.Load() != stateReady {
+		return 0
+	}
+	why := &engine.Reason{Call: job.CallFinalize, Peer: -2, Tag: -1}
+	start := job.Now()
+	for !failed.Load() {
+		err := w.eng.Wait(why, func() bool { return w.eng.Backlog() == 0 && w.p2p.PendingSends() == 0 }, func() error {
+			if w.p2p.SendsHopeless() && w.eng.BacklogHopeless() {
+				return errs.New(errs.ProcFailed, "ended")
+			}
+			return nil
+		})
+		if err == engine.ErrInterrupted {
+			if _, _, aborted := w.seg.Aborted(); aborted || job.Now()-start > finalizeLimit {
+				break
+			}
+			continue
+		}
+		break
+	}
+	atomic.StoreUint32(&w.me.State, job.StateFinalized)
+	state.Store(stateFinalized)
+	if w.place.Finalize != nil && !failed.Load() {
+		w.place.Finalize()
+	}
+	if failed.Load() && w.place.Abort != nil {
+		w.place.Abort(1)
+	}
+	return 0
+}
+
+// finalizeLimit bounds the wait for receivers that live but never receive.
+const finalizeLimit = 60e9
+
+// Abort ends the job with exit status code. It does not return.
+func Abort(code int) {
+	if code == 0 {
+		code = 1 // an aborted job has not succeeded
+	}
+	if w != nil {
+		w.seg.Abort(w.rank, code)
+		if w.place.Abort != nil {
+			w.place.Abort(code)
+		}
+	}
+	os.Stdout.Sync()
+	os.Exit(code & 0xff)
+}
+
+// Reset is the collective reset: every living rank calls it, and afterwards
+// nothing of before is in flight: unfinished requests have failed, epochs are
+// closed, locks free, barriers in step. It has the two phases of which the
+// first ends all use of the old state, the second makes the new one known:
+//
+//	gen g+1: this rank is in Reset, and uses nothing shared any more
+//	(all living ranks at g+1 or above)  -> each sets its own part back
+//	gen g+2: this rank has done so
+//	(all living ranks at g+2 or above)  -> communication goes on
+//
+// Messages carry the generation of their sender, always even.
+func Reset() (code Code) {
+	defer Contain(&code)
+	if e := ready(); e != nil {
+		return CodeOf(e)
+	}
+	gen := w.p2p.Generation()
+	if now := atomic.LoadUint32(&w.me.Gen); now == gen {
+		atomic.StoreUint32(&w.me.Gen, gen+1)
+		w.seg.RingAll()
+	}
+	if c := waitGeneration(gen + 1); c != 0 {
+		return c // interrupted: call again
+	}
+	if atomic.LoadUint32(&w.me.Gen) == gen+1 {
+		w.p2p.Reset(gen + 2)
+		comms.each(func(_ int64, c *Comm) { c.reset() })
+		wins.each(func(_ int64, win *Window) { win.reset() })
+		atomic.StoreUint32(&w.me.Gen, gen+2)
+		w.seg.RingAll()
+	}
+	return waitGeneration(gen + 2)
+}
+
+func waitGeneration(gen uint32) Code {
+	why := &engine.Reason{Call: job.CallReset, Peer: -2, Tag: -1}
+	err := w.eng.Wait(why, func() bool {
+		for r := range w.seg.Ranks {
+			if int32(atomic.LoadUint32(&w.seg.Ranks[r].Gen)-gen) < 0 && !w.eng.Gone(r) {
+				return false
+			}
+		}
+		return true
+	}, nil)
+	if err == engine.ErrInterrupted {
+		return Interrupted
+	}
+	return codeOfErr(err)
+}
+
+// WorldInfo describes the process for people: rank, size, launcher.
+func WorldInfo() string {
+	if w == nil {
+		return ""
+	}
+	return fmt.Sprintf("%d %d %s %s", w.rank, w.size, w.seg.ID(), w.place.Launcher)
+}
+
+// Why says why this process is a singleton although it has a rank's
+// environment; empty otherwise.
+func Why() string {
+	if w == nil {
+		return ""
+	}
+	return w.place.Why
+}
+
+// ClaimTraceback asks whether this rank is the one to print a traceback whose
+// text has this hash: true, or false if another rank printed the same before.
+func ClaimTraceback(hash uint64) bool {
+	if w == nil {
+		return true
+	}
+	if hash == 0 {
+		hash = 1
+	}
+	return atomic.CompareAndSwapUint64(&w.seg.Head.ErrorHash, 0, hash) || atomic.LoadUint64(&w.seg.Head.ErrorHash) != hash
+}
+
+// Interrupting tells whether the launcher was asked to stop the job.
+func Interrupting() bool { return w != nil && atomic.LoadUint32(&w.seg.Head.Interrupt) != 0 }
+
+// SetStacks says that job.StackSignal makes this process print its stacks.
+func SetStacks() {
+	if w != nil {
+		atomic.OrUint32(&w.me.Flags, job.FlagStacks)
+	}
+}
+
+// Transport names the transport to world rank r.
+func Transport(r int) string {
+	if w == nil || r < 0 || r >= w.size {
+		return ""
+	}
+	name, caps := w.eng.Transport(r)
+	if r != w.rank && !caps.OneSided {
+		name += " (no one-copy)"
+	}
+	return name
+}
+
+// Describe is the wait records of all ranks, for people.
+func Describe() string {
+	s := ""
+	if w != nil {
+		for r := range w.seg.Ranks {
+			for _, l := range w.seg.Describe(r) {
+				s += l + "\n"
+			}
+		}
+	}
+	return s
+}
