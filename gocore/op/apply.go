@@ -27,11 +27,11 @@ func (o Op) Apply(k dtype.Kind, inout, in unsafe.Pointer, n int) {
 	case Replace:
 		replace(inout, in, n*k.Size())
 	case Band:
-		bitwise(inout, in, n*k.Size(), func(a, b uint64) uint64 { return a & b }, and)
+		bitwise(inout, in, n*k.Size(), and[uint64], and[byte])
 	case Bor:
-		bitwise(inout, in, n*k.Size(), func(a, b uint64) uint64 { return a | b }, or)
+		bitwise(inout, in, n*k.Size(), or[uint64], or[byte])
 	case Bxor:
-		bitwise(inout, in, n*k.Size(), func(a, b uint64) uint64 { return a ^ b }, xor)
+		bitwise(inout, in, n*k.Size(), xor[uint64], xor[byte])
 	default:
 		kernels[o][k](inout, in, n)
 	}
@@ -48,34 +48,13 @@ func replace(dst, src unsafe.Pointer, n int) {
 	}
 }
 
-// bitwise treats any integer kind as words of 8 bytes and what remains.
-func bitwise(inout, in unsafe.Pointer, n int, one func(a, b uint64) uint64, words func(a, b []uint64)) {
-	w := n / 8
-	words(unsafe.Slice((*uint64)(inout), w), unsafe.Slice((*uint64)(in), w))
-	for i := w * 8; i < n; i++ {
-		p := (*byte)(unsafe.Add(inout, i))
-		*p = byte(one(uint64(*p), uint64(*(*byte)(unsafe.Add(in, i)))))
+// bitwise treats elements of any size as words of 8 bytes and what remains.
+func bitwise(inout, in unsafe.Pointer, n int, words func(a, b []uint64), rest func(a, b []byte)) {
+	if w := n / 8; w > 0 {
+		words(unsafe.Slice((*uint64)(inout), w), unsafe.Slice((*uint64)(in), w))
 	}
-}
-
-func and(a, b []uint64) {
-	b = b[:len(a)]
-	for i := range a {
-		a[i] &= b[i]
-	}
-}
-
-func or(a, b []uint64) {
-	b = b[:len(a)]
-	for i := range a {
-		a[i] |= b[i]
-	}
-}
-
-func xor(a, b []uint64) {
-	b = b[:len(a)]
-	for i := range a {
-		a[i] ^= b[i]
+	if r := n % 8; r > 0 {
+		rest(unsafe.Slice((*byte)(unsafe.Add(inout, n-r)), r), unsafe.Slice((*byte)(unsafe.Add(in, n-r)), r))
 	}
 }
 

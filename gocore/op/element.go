@@ -43,6 +43,27 @@ func prod[T number](a, b []T) {
 	}
 }
 
+func and[T unsigned](a, b []T) {
+	b = b[:len(a)]
+	for i := range a {
+		a[i] &= b[i]
+	}
+}
+
+func or[T unsigned](a, b []T) {
+	b = b[:len(a)]
+	for i := range a {
+		a[i] |= b[i]
+	}
+}
+
+func xor[T unsigned](a, b []T) {
+	b = b[:len(a)]
+	for i := range a {
+		a[i] ^= b[i]
+	}
+}
+
 // maximum and minimum keep a where the elements do not compare (NaN).
 
 func maximum[T ordered](a, b []T) {
