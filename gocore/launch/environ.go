@@ -43,14 +43,15 @@ next:
 	return out
 }
 
-// lookupEnv finds the value of key in env, "" if it is not there.
-func lookupEnv(env []string, key string) string {
+// searchPath is where programs are looked for: the value of PATH in env, or
+// what execvp(3) uses without one.
+func searchPath(env []string) string {
 	for _, kv := range env {
-		if k, v, ok := strings.Cut(kv, "="); ok && k == key {
-			return v
+		if path, ok := strings.CutPrefix(kv, "PATH="); ok {
+			return path
 		}
 	}
-	return ""
+	return "/bin:/usr/bin"
 }
 
 // rankEnviron adds what makes a process rank r of the job.

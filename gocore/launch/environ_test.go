@@ -11,6 +11,6 @@ func TestEnviron(t *testing.T) {
 		"GORMAPY_JOB_ID=old", "GORMAPY_EAGER=1", "PMIRROR=yes", "odd", "A=1"}
 	got := environ(own, []string{"A=2", "B=x=y", "A=3", "PMI_RANK=7"})
 	assert.Equal(t, []string{"HOME=/root", "GORMAPY_EAGER=1", "PMIRROR=yes", "odd", "A=3", "B=x=y", "PMI_RANK=7"}, got)
-	assert.Equal(t, "x=y", lookupEnv(got, "B"))
-	assert.Equal(t, "", lookupEnv(got, "C"))
+	assert.Equal(t, "/bin:/usr/bin", searchPath(got))
+	assert.Equal(t, "/x:/y", searchPath([]string{"HOME=/", "PATH=/x:/y"}))
 }

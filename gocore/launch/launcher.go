@@ -112,7 +112,7 @@ func Run(opt *Options) (int, error) {
 	if opt.Dir != "" {
 		env = environ(env, []string{"PWD=" + inDir(workingDir(), opt.Dir)})
 	}
-	path, err := findProgram(opt.Program, opt.Dir, lookupEnv(env, "PATH"))
+	path, err := findProgram(opt.Program, opt.Dir, searchPath(env))
 	if err != nil {
 		return 0, err
 	}
@@ -484,7 +484,9 @@ func (l *launcher) finish() {
 	l.speaker.flush(time.Second)
 }
 
-// cleanUp leaves no process of the job behind.
+// cleanUp leaves no process of the job behind. What stayed in the group of a
+// rank that ended was told to end when the rank was, and has the same time for
+// it. What left the group is told now and has less.
 func (l *launcher) cleanUp() {
 	groups := map[int]bool{}
 	for _, r := range l.ranks {
@@ -494,8 +496,23 @@ func (l *launcher) cleanUp() {
 	}
 	byMark, byGroup := marked(l.seg.ID()), grouped(groups)
 	is := func(pid int) bool { return byMark(pid) || len(groups) > 0 && byGroup(pid) }
-	for end := time.Now().Add(helperDelay); l.live == 0 && len(members(is)) > 0 && time.Now().Before(end); {
-		time.Sleep(5 * time.Millisecond)
+	for _, pid := range members(func(pid int) bool { return byMark(pid) && !byGroup(pid) }) {
+		_ = unix.Kill(pid, unix.SIGTERM)
+		_ = unix.Kill(pid, unix.SIGCONT)
+	}
+	helperEnd := time.Now().Add(helperDelay)
+	for hurry := l.live > 0; !hurry; {
+		now := time.Now()
+		graced := now.Before(l.killAt) && len(groups) > 0 && len(members(byGroup)) > 0
+		helping := now.Before(helperEnd) && len(members(is)) > 0
+		if !graced && !helping {
+			break
+		}
+		select {
+		case s := <-l.signals:
+			hurry = ends(s.(unix.Signal)) && now.Sub(l.interrupted) >= repeatDelay
+		case <-time.After(5 * time.Millisecond):
+		}
 	}
 	sweep(is)
 }

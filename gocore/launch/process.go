@@ -22,10 +22,11 @@ type rank struct {
 	streams []*stream
 }
 
-// signal sends sig to the group of r while that is certain to be its group.
+// signal sends sig to the group of r while that is certain to be its group; to
+// the process alone if it moved to another.
 func (r *rank) signal(sig unix.Signal) {
-	if !r.ended {
-		_ = unix.Kill(-r.pid, sig)
+	if !r.ended && unix.Kill(-r.pid, sig) == unix.ESRCH {
+		_ = unix.Kill(r.pid, sig)
 	}
 }
 
