@@ -1,0 +1,137 @@
+"""The way to a user's machine: source distribution, wheel, installed program.
+
+Go and every C compiler are hidden, and so is the Go module proxy: what the
+build needs beyond pip's index has to be in the source distribution.
+"""
+
+import base64
+import csv
+import email
+import hashlib
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import gormapy_build
+import pytest
+from gormapy_build import elf, extension, project, sdist, wheel
+
+TIMEOUT = 420
+COMPILER = re.compile(r"go|gofmt|cc|c\+\+|c[89]9.*|.*gcc.*|.*g\+\+.*|.*clang.*|.*\bld\b.*|as|.*-as|cpp.*|zig")
+
+
+@pytest.fixture(scope="session")
+def bare(tmp_path_factory):
+    """An environment whose PATH has everything but Go and compilers."""
+    folder = tmp_path_factory.mktemp("bin")
+    for source in os.environ["PATH"].split(os.pathsep):
+        for path in sorted(Path(source).glob("*")):
+            if not COMPILER.fullmatch(path.name) and not (folder / path.name).is_symlink():
+                (folder / path.name).symlink_to(path)
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("GO", "CGO_", "PYTHON"))}
+    env.update(PATH=str(folder), GOPROXY="off")
+    assert shutil.which("go", path=env["PATH"]) is None and shutil.which("cc", path=env["PATH"]) is None
+    return env
+
+
+@pytest.fixture(scope="session")
+def source_distribution(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sdist")
+    return folder / sdist.build(str(folder), "auto")
+
+
+@pytest.fixture(scope="session")
+def built(source_distribution, bare, tmp_path_factory):
+    """The wheel that pip makes of the source distribution."""
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--wheel-dir", folder, source_distribution]
+    # An empty module cache: a module that vendor/ lacks must not be found there.
+    env = {**bare, "GOMODCACHE": str(folder / "modules")}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=TIMEOUT)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+@pytest.fixture(scope="session")
+def installed(built, bare, tmp_path_factory):
+    """A new environment with the wheel in it."""
+    folder = tmp_path_factory.mktemp("user")
+    venv.create(folder, with_pip=True)
+    command = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", built]
+    done = subprocess.run(command, env=bare, capture_output=True, text=True, timeout=TIMEOUT)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder / "bin"
+
+
+def test_source_distribution_carries_modules_and_sources(source_distribution):
+    with tarfile.open(source_distribution) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"PKG-INFO", "pyproject.toml", "go.mod", "go.sum", "LICENSE", "README.md"} <= names
+    assert "vendor/modules.txt" in names
+    assert "pybind/build/gormapy_build/__init__.py" in names
+    assert any(name.startswith("vendor/github.com/go-python/gopy/gopyh/") for name in names)
+    assert not [name for name in names if name.endswith((".so", ".pyc")) or name.startswith((".git/", ".cache/"))]
+
+
+@pytest.mark.timeout(TIMEOUT)
+def test_wheel_is_tagged_for_manylinux_and_qualifies(built, tmp_path):
+    python = f"cp{sys.version_info[0]}{sys.version_info[1]}"
+    assert re.fullmatch(
+        rf"gormapy-{re.escape(project.version())}-{python}-{python}-manylinux_2_17_(\w+)\.manylinux2014_\1\.whl",
+        built.name,
+    )
+    with zipfile.ZipFile(built) as archive:
+        archive.extractall(tmp_path)
+    extension_file = tmp_path / "gormapy" / extension.FILE_NAME
+    assert elf.objections(extension_file) == []
+    assert elf.needs(tmp_path / "gormapy/_bin/mpiexec").libraries == []
+
+
+@pytest.mark.timeout(TIMEOUT)
+def test_wheel_records_every_file(built):
+    with zipfile.ZipFile(built) as archive:
+        (record,) = [name for name in archive.namelist() if name.endswith(".dist-info/RECORD")]
+        rows = {name: (digest, size) for name, digest, size in csv.reader(io.StringIO(archive.read(record).decode()))}
+        assert set(rows) == set(archive.namelist())
+        for name, (digest, size) in rows.items():
+            content = archive.read(name)
+            if name != record:
+                expected = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+                assert (digest, int(size)) == (f"sha256={expected}", len(content))
+        metadata = email.message_from_bytes(archive.read(record.replace("RECORD", "METADATA")))
+    assert metadata["Name"] == "gormapy"
+    assert metadata.get_all("Requires-Dist") == ["numpy"]
+    assert metadata["Requires-Python"] == ">=3.10"
+
+
+@pytest.mark.timeout(2 * TIMEOUT)
+@pytest.mark.parametrize("name", wheel.SCRIPTS)
+def test_installed_launcher_is_the_go_program(installed, bare, name):
+    assert elf.needs(installed / name).libraries == []
+    done = subprocess.run([installed / name, "--version"], env=bare, capture_output=True, text=True, timeout=30)
+    assert done.returncode == 0, done.stderr
+    assert project.version() in done.stdout
+
+
+@pytest.mark.timeout(2 * TIMEOUT)
+def test_installed_package_runs_a_job(installed, bare, tmp_path):
+    program = "from gormapy import MPI; print('rank', MPI.COMM_WORLD.Get_rank(), 'of', MPI.COMM_WORLD.Get_size())"
+    command = [installed / "mpiexec", "-n", "2", installed / "python", "-c", program]
+    done = subprocess.run(command, env=bare, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert sorted(done.stdout.splitlines()) == ["rank 0 of 2", "rank 1 of 2"]
+
+
+def test_read_only_tree_gives_metadata(tmp_path):
+    """pip asks for metadata first; it must come without writing to the tree."""
+    name = gormapy_build.prepare_metadata_for_build_wheel(str(tmp_path))
+    assert (tmp_path / name / "METADATA").read_text().startswith("Metadata-Version: 2.4\n")
+    assert (tmp_path / name / "licenses" / "LICENSE").stat().st_size > 10_000
