@@ -273,6 +273,12 @@ func TestNotStarted(t *testing.T) {
 	assert.Contains(t, run(t, "--help").out, "--tag-output")
 }
 
+func TestTooFewDescriptors(t *testing.T) {
+	r := runCmd(t, exec.Command("sh", "-c", "ulimit -n 64; exec "+mpiexec+" -n 100 sh -c 'sleep 1000 & sleep 1000'"))
+	assert.Equal(t, 1, r.status)
+	assert.Regexp(t, `^mpiexec: can't start rank \d+: .*too many open files .*ulimit -n is 64\)\n$`, r.err)
+}
+
 func TestTaggedLinesAreWhole(t *testing.T) {
 	const lines, ranks = 10_000, 8
 	r := run(t, sh(ranks, `i=0; while [ $i -lt 10000 ]; do echo "line $i from $GORMAPY_JOB_RANK with some more text to make it longer"; i=$((i+1)); done`, "-l")...)

@@ -58,7 +58,7 @@ func (s *starter) start(number int) (*rank, error) {
 	r := &rank{number: number}
 	out, outEnd, err := pipe()
 	if err != nil {
-		return nil, err
+		return nil, startError(s.opt.Program, number, err)
 	}
 	defer unix.Close(outEnd)
 	fds, errEnd := []int{out}, outEnd
@@ -67,7 +67,7 @@ func (s *starter) start(number int) (*rank, error) {
 		var in int
 		if in, errEnd, err = pipe(); err != nil {
 			unix.Close(out)
-			return nil, err
+			return nil, startError(s.opt.Program, number, err)
 		}
 		defer unix.Close(errEnd)
 		fds, sinks = append(fds, in), append(sinks, s.stderr)

@@ -110,6 +110,10 @@ func startError(name string, rank int, err error) error {
 		return notExecutable("%s: can't be started: %v", name, err)
 	case errors.Is(err, unix.E2BIG):
 		return notExecutable("%s: can't be started: arguments and environment are too long", name)
+	case errors.Is(err, unix.EMFILE):
+		var limit unix.Rlimit
+		_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &limit)
+		return fmt.Errorf("can't start rank %d: %w (3 are needed for a rank, the limit ulimit -n is %d)", rank, err, limit.Cur)
 	case errors.Is(err, unix.EAGAIN):
 		return fmt.Errorf("can't start rank %d: %w (the limit on processes, ulimit -u, may be reached)", rank, err)
 	}
