@@ -277,62 +277,6 @@ func Struct(blocklengths, displacements []int, types []*Type) (*Type, error) {
 	return b.done("STRUCT", counted(blocklengths), clone(displacements), append([]*Type(nil), types...)...)
 }
 
-// The orders of a subarray's dimensions, as Envelope returns them.
-const (
-	OrderC       = 56 // the last dimension is contiguous
-	OrderFortran = 57 // the first dimension is contiguous
-)
-
-// Subarray returns the part of an array of items of old that starts at starts
-// and has subsizes items along each dimension; its extent is the whole array.
-func Subarray(old *Type, sizes, subsizes, starts []int, orderC bool) (*Type, error) {
-	const call = "Create_subarray"
-	b, err := start(call, old)
-	if err != nil {
-		return nil, err
-	}
-	n := len(sizes)
-	if n == 0 || len(subsizes) != n || len(starts) != n {
-		return nil, fmt.Errorf("%w: %s: %d sizes, %d subsizes and %d starts; there must be one of each per dimension, and at least one dimension",
-			ErrArg, call, n, len(subsizes), len(starts))
-	}
-	for i, size := range sizes {
-		switch {
-		case size < 1:
-			return nil, fmt.Errorf("%w: %s: sizes[%d] is %d; it must be at least 1", ErrArg, call, i, size)
-		case subsizes[i] < 1 || subsizes[i] > size:
-			return nil, fmt.Errorf("%w: %s: subsizes[%d] is %d; it must be from 1 to sizes[%d], which is %d",
-				ErrArg, call, i, subsizes[i], i, size)
-		case starts[i] < 0 || starts[i] > size-subsizes[i]:
-			return nil, fmt.Errorf("%w: %s: starts[%d] is %d; it must be from 0 to sizes[%d]-subsizes[%d], which is %d",
-				ErrArg, call, i, starts[i], i, i, size-subsizes[i])
-		}
-	}
-
-	order := OrderFortran
-	if orderC {
-		order = OrderC
-	}
-	slab := *old // what has been built of the faster dimensions
-	off, stride := 0, old.Extent()
-	for i := range n {
-		dim := i
-		if orderC {
-			dim = n - 1 - i
-		}
-		slab.body = slab.body.loop(&b.arith, subsizes[dim], stride)
-		slab.cells = slab.cells.loop(&b.arith, subsizes[dim], stride)
-		slab.elems = b.mul(slab.elems, subsizes[dim])
-		off = b.add(off, b.mul(starts[dim], stride))
-		stride = b.mul(stride, sizes[dim])
-	}
-	b.block(&slab, off, 1, 0, 1)
-	b.marked, b.lb, b.ub = true, 0, stride
-	ints := append([]int{n}, sizes...)
-	ints = append(append(append(ints, subsizes...), starts...), order)
-	return b.done("SUBARRAY", ints, nil, old)
-}
-
 // Resized returns old with its lower bound and extent set.
 func Resized(old *Type, lb, extent int) (*Type, error) {
 	b, err := start("Create_resized", old)

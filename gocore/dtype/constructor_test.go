@@ -17,22 +17,32 @@ func TestConstructorErrors(t *testing.T) {
 		class error
 		text  string
 	}{
-		"null":        {make2(Contiguous(nil, 1)), ErrType, "oldtype is the null datatype"},
-		"dup null":    {make2(Dup(nil)), ErrType, "oldtype"},
-		"count":       {make2(Contiguous(i, -1)), ErrCount, "count is -1"},
-		"blocklength": {make2(Vector(i, 1, -2, 1)), ErrCount, "blocklength is -2"},
-		"blocks":      {make2(Indexed(i, []int{1, -3}, []int{0, 1})), ErrCount, "blocklengths[1] is -3"},
-		"lists":       {make2(Hindexed(i, []int{1}, []int{0, 1})), ErrArg, "1 blocklengths and 2 displacements"},
-		"struct":      {make2(Struct([]int{1}, []int{0}, nil)), ErrArg, "1 blocklengths and 0 datatypes"},
-		"struct null": {make2(Struct([]int{1}, []int{0}, []*Type{nil})), ErrType, "datatypes[0]"},
-		"no dims":     {make2(Subarray(i, nil, nil, nil, true)), ErrArg, "at least one dimension"},
-		"size":        {make2(Subarray(i, []int{0}, []int{1}, []int{0}, true)), ErrArg, "sizes[0] is 0"},
-		"subsize":     {make2(Subarray(i, []int{4}, []int{5}, []int{0}, true)), ErrArg, "from 1 to sizes[0], which is 4"},
-		"start":       {make2(Subarray(i, []int{4}, []int{3}, []int{2}, true)), ErrArg, "which is 1"},
-		"large":       {make2(Contiguous(i, math.MaxInt)), ErrArg, "do not fit in 64 bits"},
-		"far":         {make2(Vector(i, 2, 1, math.MaxInt)), ErrArg, "do not fit"},
-		"bounds":      {make2(Resized(i, math.MaxInt, 1)), ErrArg, "do not fit"},
-		"array":       {make2(Subarray(i, []int{1 << 40, 1 << 40}, []int{1, 1}, []int{0, 0}, true)), ErrArg, "do not fit"},
+		"null":           {make2(Contiguous(nil, 1)), ErrType, "oldtype is the null datatype"},
+		"dup null":       {make2(Dup(nil)), ErrType, "oldtype"},
+		"count":          {make2(Contiguous(i, -1)), ErrCount, "count is -1"},
+		"blocklength":    {make2(Vector(i, 1, -2, 1)), ErrCount, "blocklength is -2"},
+		"blocks":         {make2(Indexed(i, []int{1, -3}, []int{0, 1})), ErrCount, "blocklengths[1] is -3"},
+		"lists":          {make2(Hindexed(i, []int{1}, []int{0, 1})), ErrArg, "1 blocklengths and 2 displacements"},
+		"struct":         {make2(Struct([]int{1}, []int{0}, nil)), ErrArg, "1 blocklengths and 0 datatypes"},
+		"struct null":    {make2(Struct([]int{1}, []int{0}, []*Type{nil})), ErrType, "datatypes[0]"},
+		"no dims":        {make2(Subarray(i, nil, nil, nil, true)), ErrArg, "at least one dimension"},
+		"size":           {make2(Subarray(i, []int{0}, []int{1}, []int{0}, true)), ErrArg, "sizes[0] is 0"},
+		"subsize":        {make2(Subarray(i, []int{4}, []int{5}, []int{0}, true)), ErrArg, "from 1 to sizes[0], which is 4"},
+		"start":          {make2(Subarray(i, []int{4}, []int{3}, []int{2}, true)), ErrArg, "which is 1"},
+		"large":          {make2(Contiguous(i, math.MaxInt)), ErrArg, "do not fit in 64 bits"},
+		"far":            {make2(Vector(i, 2, 1, math.MaxInt)), ErrArg, "do not fit"},
+		"bounds":         {make2(Resized(i, math.MaxInt, 1)), ErrArg, "do not fit"},
+		"lists of array": {make2(Darray(i, 1, 0, []int{4}, nil, nil, nil, true)), ErrArg, "1 gsizes, 0 distribs"},
+		"rank":           {make2(Darray(i, 2, 2, []int{4}, []int{DistributeBlock}, []int{DistributeDefault}, []int{2}, true)), ErrArg, "rank is 2 of size 2"},
+		"grid":           {make2(Darray(i, 3, 0, []int{4}, []int{DistributeBlock}, []int{DistributeDefault}, []int{2}, true)), ErrArg, "grid of psizes [2]"},
+		"psize":          {make2(Darray(i, 3, 0, []int{4}, []int{DistributeBlock}, []int{DistributeDefault}, []int{0}, true)), ErrArg, "psizes[0] is 0"},
+		"gsize":          {make2(Darray(i, 2, 0, []int{0}, []int{DistributeBlock}, []int{DistributeDefault}, []int{2}, true)), ErrArg, "gsizes[0] is 0"},
+		"darg":           {make2(Darray(i, 2, 0, []int{4}, []int{DistributeCyclic}, []int{0}, []int{2}, true)), ErrArg, "dargs[0] is 0"},
+		"short darg":     {make2(Darray(i, 2, 0, []int{5}, []int{DistributeBlock}, []int{2}, []int{2}, true)), ErrArg, "it must be at least 3"},
+		"none":           {make2(Darray(i, 2, 0, []int{5}, []int{DistributeNone}, []int{2}, []int{2}, true)), ErrArg, "DISTRIBUTE_NONE"},
+		"distrib":        {make2(Darray(i, 2, 0, []int{5}, []int{7}, []int{2}, []int{2}, true)), ErrArg, "distribs[0] is 7"},
+		"null array":     {make2(Darray(nil, 2, 0, []int{5}, []int{7}, []int{2}, []int{2}, true)), ErrType, "oldtype"},
+		"array":          {make2(Subarray(i, []int{1 << 40, 1 << 40}, []int{1, 1}, []int{0, 0}, true)), ErrArg, "do not fit"},
 	} {
 		require.ErrorIs(t, c.err, c.class, name)
 		assert.Contains(t, c.err.Error(), c.text, name)
@@ -97,6 +107,9 @@ func TestEnvelope(t *testing.T) {
 		{func() (*Type, error) { return HindexedBlock(i, 2, []int{3, 90}) }, "HINDEXED_BLOCK", []int{2, 2}, []int{3, 90}, []*Type{i}},
 		{func() (*Type, error) { return Struct([]int{1, 2}, []int{0, 8}, []*Type{i, d}) }, "STRUCT", []int{2, 1, 2}, []int{0, 8}, []*Type{i, d}},
 		{func() (*Type, error) { return Subarray(i, []int{4, 5}, []int{2, 3}, []int{1, 2}, true) }, "SUBARRAY", []int{2, 4, 5, 2, 3, 1, 2, OrderC}, nil, []*Type{i}},
+		{func() (*Type, error) {
+			return Darray(i, 2, 1, []int{5}, []int{DistributeCyclic}, []int{2}, []int{2}, false)
+		}, "DARRAY", []int{2, 1, 1, 5, DistributeCyclic, 2, 2, OrderFortran}, nil, []*Type{i}},
 		{func() (*Type, error) { return Resized(i, -4, 16) }, "RESIZED", nil, []int{-4, 16}, []*Type{i}},
 	} {
 		typ, err := c.make()
@@ -154,7 +167,7 @@ func FuzzConstructors(f *testing.F) {
 		for len(in) > 0 && len(made) < 40 {
 			var typ *Type
 			var err error
-			switch byteOf() % 12 {
+			switch byteOf() % 13 {
 			case 0:
 				typ, err = Dup(pick())
 			case 1:
@@ -178,6 +191,8 @@ func FuzzConstructors(f *testing.F) {
 			case 10:
 				typ, err = Resized(pick(), number(), number())
 			case 11:
+				typ, err = Darray(pick(), number(), number(), list(), []int{121 + byteOf()%4, 121 + byteOf()%4}[:byteOf()%3], list(), list(), byteOf()%2 == 0)
+			case 12:
 				typ, err = ByID(1+byteOf()%len(predefined)), nil
 			}
 			if err != nil {

@@ -139,7 +139,7 @@ func randomType(t require.TestingT, r *rand.Rand, depth int) (*Type, naive) {
 	var got *Type
 	var want naive
 	var err error
-	switch r.IntN(12) {
+	switch r.IntN(13) {
 	case 0:
 		got, err = Dup(old)
 		want = m
@@ -201,35 +201,80 @@ func randomType(t require.TestingT, r *rand.Rand, depth int) (*Type, naive) {
 		lb, extent := r.IntN(40)-20, r.IntN(60)-10
 		got, err = Resized(old, lb, extent)
 		want = naive{entries: m.entries, marks: []mark{{lb, lb + extent}}}
+	case 12:
+		got, want, err = randomDarray(r, old, m)
 	}
 	require.NoError(t, err)
 	return got, want
 }
 
-func naiveSubarray(m naive, sizes, subs, starts []int, orderC bool) (want naive) {
+func naiveSubarray(m naive, sizes, subs, starts []int, orderC bool) naive {
+	return naiveArray(m, sizes, orderC, func(d, x int) bool { return x >= starts[d] && x < starts[d]+subs[d] })
+}
+
+// naiveArray goes over all items of an array in memory order and keeps those
+// whose index is inside along every dimension.
+func naiveArray(m naive, sizes []int, orderC bool, inside func(dim, index int) bool) (want naive) {
 	dims, total := len(sizes), 1
 	for _, s := range sizes {
 		total *= s
 	}
 	ex := m.extent()
-	// All items of the whole array in memory order, those inside kept.
 	for i := range total {
-		inside, rest := true, i
+		keep, rest := true, i
 		for j := range dims {
 			d := j
 			if orderC {
 				d = dims - 1 - j
 			}
-			x := rest % sizes[d]
+			keep = keep && inside(d, rest%sizes[d])
 			rest /= sizes[d]
-			inside = inside && x >= starts[d] && x < starts[d]+subs[d]
 		}
-		if inside {
+		if keep {
 			want.place(m, i*ex, 1)
 		}
 	}
 	want.marks = []mark{{0, total * ex}}
 	return want
+}
+
+func randomDarray(r *rand.Rand, old *Type, m naive) (*Type, naive, error) {
+	dims, size := 1+r.IntN(3), 1
+	gsizes, distribs, dargs, psizes := make([]int, dims), make([]int, dims), make([]int, dims), make([]int, dims)
+	for i := range dims {
+		gsizes[i], psizes[i], dargs[i] = 1+r.IntN(7), 1+r.IntN(3), DistributeDefault
+		distribs[i] = DistributeBlock + r.IntN(3)
+		switch {
+		case distribs[i] == DistributeNone:
+			psizes[i] = 1
+		case r.IntN(2) == 0:
+			dargs[i] = 1 + r.IntN(4)
+			if distribs[i] == DistributeBlock {
+				dargs[i] += (gsizes[i] - 1) / psizes[i]
+			}
+		}
+		size *= psizes[i]
+	}
+	rank, orderC := r.IntN(size), r.IntN(2) == 0
+	got, err := Darray(old, size, rank, gsizes, distribs, dargs, psizes, orderC)
+
+	coords, rest := make([]int, dims), rank
+	for i := dims - 1; i >= 0; i-- {
+		coords[i], rest = rest%psizes[i], rest/psizes[i]
+	}
+	want := naiveArray(m, gsizes, orderC, func(d, x int) bool {
+		block := dargs[d]
+		switch {
+		case distribs[d] == DistributeNone:
+			return true
+		case block == DistributeDefault && distribs[d] == DistributeCyclic:
+			block = 1
+		case block == DistributeDefault:
+			block = (gsizes[d] + psizes[d] - 1) / psizes[d]
+		}
+		return x/block%psizes[d] == coords[d]
+	})
+	return got, want, err
 }
 
 // memory is a buffer for items that touch [lo, hi) around its address.

@@ -1,6 +1,7 @@
 package dtype
 
 import (
+	"bytes"
 	"math"
 	"math/rand/v2"
 	"syscall"
@@ -268,6 +269,23 @@ func TestPackShortDestination(t *testing.T) {
 	assert.Zero(t, ByName("LONG").Pack(nil, unsafe.Pointer(&x), -1))
 	assert.Zero(t, ByName("LONG").PackAt(make([]byte, 8), unsafe.Pointer(&x), 1, -1))
 	assert.Zero(t, ByName("LONG").PackAt(make([]byte, 8), unsafe.Pointer(&x), 1, 9))
+}
+
+func TestLargeBlocks(t *testing.T) {
+	// Longer than what is copied at once, and not a multiple of it.
+	const n = 2*pieceSize + 12345
+	typ, err := Hvector(ByName("BYTE"), 2, n, n+3)
+	require.NoError(t, err)
+	lo, hi := typ.Span(1)
+	mem := newMemory(lo, hi).fill()
+	got := make([]byte, 2*n)
+	assert.Equal(t, 2*n, typ.Pack(got, mem.at(0), 1))
+	assert.True(t, bytes.Equal(mem.bytes[:n], got[:n]))
+	assert.True(t, bytes.Equal(mem.bytes[n+3:], got[n:]))
+	back := newMemory(lo, hi)
+	assert.Equal(t, 2*n-5, typ.Unpack(back.at(0), got[:2*n-5], 1))
+	assert.True(t, bytes.Equal(mem.bytes[:n], back.bytes[:n]))
+	assert.True(t, bytes.Equal(append(got[n:2*n-5:2*n-5], 0, 0, 0, 0, 0), back.bytes[n+3:]))
 }
 
 func TestPackAllocatesNothing(t *testing.T) {
