@@ -8,12 +8,13 @@ import sysconfig
 from pathlib import Path
 
 import pytest
+
 from gormapy_build import elf
 
 
 def shared_objects():
     folder = Path(sysconfig.get_path("stdlib")) / "lib-dynload"
-    return sorted(folder.glob("*.so"))[:10] + [Path(sys.executable).resolve()]
+    return [*sorted(folder.glob("*.so"))[:10], Path(sys.executable).resolve()]
 
 
 @pytest.mark.skipif(shutil.which("readelf") is None, reason="no readelf to compare with")
@@ -23,7 +24,9 @@ def test_agrees_with_readelf(path):
     versions = subprocess.run(["readelf", "-VW", path], capture_output=True, text=True, check=True).stdout
     found = elf.needs(path)
     assert found.libraries == re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic)
-    assert sorted(found.versions) == sorted(re.findall(r"Name: (\S+)\s+Flags: ", versions.split("version needs", 1)[-1]))
+    assert sorted(found.versions) == sorted(
+        re.findall(r"Name: (\S+)\s+Flags: ", versions.split("version needs", 1)[-1])
+    )
     assert found.run_paths == re.findall(r"\((?:RPATH|RUNPATH)\).*\[(.*)\]", dynamic)
 
 

@@ -19,8 +19,9 @@ import venv
 import zipfile
 from pathlib import Path
 
-import gormapy_build
 import pytest
+
+import gormapy_build
 from gormapy_build import elf, extension, project, sdist, wheel
 
 TIMEOUT = 420

@@ -21,7 +21,7 @@ there Go fetches the modules that go.sum pins by checksum.
 from . import refusal
 
 
-def get_requires_for_build_wheel(config_settings=None):
+def get_requires_for_build_wheel(config_settings: object = None) -> "list[str]":
     refusal.check()
     from . import toolchain
 
@@ -31,14 +31,14 @@ def get_requires_for_build_wheel(config_settings=None):
 get_requires_for_build_editable = get_requires_for_build_wheel
 
 
-def get_requires_for_build_sdist(config_settings=None):
+def get_requires_for_build_sdist(config_settings: object = None) -> "list[str]":
     refusal.check(need_headers=False)
     from . import toolchain
 
     return toolchain.sdist_requirements()
 
 
-def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+def prepare_metadata_for_build_wheel(metadata_directory: str, config_settings: object = None) -> str:
     refusal.check()
     from . import wheel
 
@@ -48,21 +48,21 @@ def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
 prepare_metadata_for_build_editable = prepare_metadata_for_build_wheel
 
 
-def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+def build_wheel(wheel_directory: str, config_settings: object = None, metadata_directory: object = None) -> str:
     refusal.check()
     from . import wheel
 
     return wheel.build(wheel_directory)
 
 
-def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
+def build_editable(wheel_directory: str, config_settings: object = None, metadata_directory: object = None) -> str:
     refusal.check()
     from . import wheel
 
     return wheel.build_editable(wheel_directory)
 
 
-def build_sdist(sdist_directory, config_settings=None):
+def build_sdist(sdist_directory: str, config_settings: object = None) -> str:
     refusal.check(need_headers=False)
     from . import sdist
 

@@ -49,7 +49,7 @@ def needs(path: Path) -> Needs:
     def place(address: int) -> int:
         for kind, _, start, virtual, _, length in segments:
             if kind == _PT_LOAD and virtual <= address < virtual + length:
-                return start + address - virtual
+                return int(start) + address - int(virtual)
         raise SystemExit(f"{path} has a dynamic entry outside its segments.")
 
     entries: list[tuple[int, int]] = []
@@ -84,14 +84,15 @@ def objections(path: Path) -> list[str]:
     what = needs(path)
     found = [f"needs {name}" for name in what.libraries if name not in ALLOWED]
     found += [f"has the run path {name}" for name in what.run_paths]
-    limit = _number(GLIBC)
-    for name in what.versions:
-        family, _, version = name.partition("_")
-        if family == "GLIBC" and (not re.fullmatch(r"[\d.]+", version) or _number(version) > limit):
-            found.append(f"needs {name}")
-        elif family not in ("GLIBC", "GCC"):
-            found.append(f"needs {name}")
-    return found
+    return found + [f"needs {name}" for name in what.versions if not _is_old(name)]
+
+
+def _is_old(name: str) -> bool:
+    """Whether a symbol version is one that every glibc of the policy's age has."""
+    family, _, version = name.partition("_")
+    if family != "GLIBC":
+        return family == "GCC"
+    return re.fullmatch(r"[\d.]+", version) is not None and _number(version) <= _number(GLIBC)
 
 
 def platform_tag(*paths: Path) -> str:

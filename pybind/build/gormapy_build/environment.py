@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 # This module imports nothing of the backend: on Python 3.10 the rest needs
@@ -24,8 +24,7 @@ def create(folder: Path) -> None:
     if made.returncode == 0:
         return
     made = _quiet([sys.executable, "-m", "venv", "--without-pip", "--clear", folder])
-    python = folder / "bin" / "python"
-    outer = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "pip"]
+    outer = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "install", "pip"]
     if made.returncode == 0 and _quiet(outer).returncode == 0:
         return
     raise SystemExit(
@@ -62,5 +61,5 @@ def _is_installed(requirement: str) -> bool:
     return version in ("", installed)
 
 
-def _quiet(command: list[str | Path]) -> subprocess.CompletedProcess[bytes]:
+def _quiet(command: Sequence[str | Path]) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -83,8 +83,8 @@ class Build:
         run([self.toolchain.go, "build", "-trimpath", "-o", f"{tools}/", *packages], self.root, CGO_ENABLED="0")
         _empty(self.generated)
         path = f"{tools}{os.pathsep}{self.toolchain.env['PATH']}"
-        gopy = [tools / "gopy", "gen", f"-output={self.generated}", f"-vm={sys.executable}", f"-name={BINDING}"]
-        run([*gopy, "./pybind/core"], self.root, PATH=path)
+        options = [f"-output={self.generated}", f"-vm={sys.executable}", f"-name={BINDING}"]
+        run([tools / "gopy", "gen", *options, "./pybind/core"], self.root, PATH=path)
         # goimports takes GOWORK=off for the name of a workspace and then finds no vendor folder.
         run([tools / "goimports", "-w", f"{BINDING}.go"], self.generated, GOWORK="")
         run([sys.executable, "build.py"], self.generated)
@@ -102,7 +102,10 @@ class Build:
     def _assemble(self) -> None:
         """Puts the generated files and the shim together as one package."""
         wanted = {path.name: path for path in self._sources("pybind/shim")}
-        wanted.update((name, self.generated / name) for name in (f"{BINDING}.go", f"{BINDING}.c"))
+        for name in (f"{BINDING}.go", f"{BINDING}.c"):
+            if name in wanted:
+                raise SystemExit(f"pybind/shim/{name} has the name of a file that gopy generates; rename it.")
+            wanted[name] = self.generated / name
         _empty(self.package)
         for name, path in wanted.items():
             (self.package / name).write_bytes(path.read_bytes())
@@ -118,9 +121,11 @@ class Build:
         # mapped or runs it keeps it, and no reader sees half of a new one.
         fresh = target.with_name(f".{target.name}.{os.getpid()}")
         target.parent.mkdir(parents=True, exist_ok=True)
-        command = [self.toolchain.go, "build", *_LINK, f"-ldflags={ldflags}", *flags, "-o", fresh, package]
+        options = [*_LINK, f"-ldflags={ldflags}", *flags, "-o", str(fresh)]
         try:
-            self.toolchain.run(command, self.root, CGO_ENABLED="1" if cgo else "0")
+            self.toolchain.run(
+                [self.toolchain.go, "build", *options, package], self.root, CGO_ENABLED="1" if cgo else "0"
+            )
             os.replace(fresh, target)
         finally:
             fresh.unlink(missing_ok=True)

@@ -9,12 +9,12 @@ from typing import Any
 try:
     import tomllib
 except ModuleNotFoundError:  # Python 3.10
-    import tomli as tomllib
+    import tomli as tomllib  # type: ignore[no-redef]
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def pyproject() -> dict[str, Any]:
+def pyproject() -> Any:
     with open(ROOT / "pyproject.toml", "rb") as file:
         return tomllib.load(file)
 
@@ -26,7 +26,7 @@ def version() -> str:
     found = re.search(r'^__version__ = "([^"]+)"$', path.read_text(), re.M)
     if not found:
         raise SystemExit(f'{path} has no line of the form __version__ = "X.Y.Z".')
-    return found[1]
+    return str(found[1])
 
 
 def metadata() -> str:
@@ -49,4 +49,5 @@ def metadata() -> str:
         lines.append(f"Provides-Extra: {extra}")
         lines += [f'Requires-Dist: {requirement}; extra == "{extra}"' for requirement in requirements]
     lines.append("Description-Content-Type: text/markdown")
-    return "\n".join(lines) + "\n\n" + (ROOT / project["readme"]).read_text()
+    readme: str = (ROOT / project["readme"]).read_text()
+    return "\n".join(lines) + "\n\n" + readme

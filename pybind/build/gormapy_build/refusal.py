@@ -17,7 +17,7 @@ MACHINES = ("x86_64", "aarch64")
 class Host:
     """What a refusal is decided from; tests make hosts that are not theirs."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.system = platform.system()
         self.machine = platform.machine()
         self.implementation = platform.python_implementation()
@@ -29,14 +29,14 @@ class Host:
         self.has_headers = os.path.isfile(os.path.join(self.include, "Python.h"))
 
 
-def _libc():
+def _libc() -> str:
     try:
         return os.confstr("CS_GNU_LIBC_VERSION") or ""
     except (AttributeError, OSError, ValueError):
         return ""
 
 
-def refusal_of(host, need_headers=True):
+def refusal_of(host: Host, need_headers: bool = True) -> "str | None":
     """The sentence that refuses this host, or None."""
     if host.system == "Darwin":
         return (
@@ -77,7 +77,7 @@ def refusal_of(host, need_headers=True):
     return None
 
 
-def check(need_headers=True):
+def check(need_headers: bool = True) -> None:
     """Ends the build with the refusal's sentence alone, without a traceback."""
     sentence = refusal_of(Host(), need_headers)
     if sentence:

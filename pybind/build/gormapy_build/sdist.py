@@ -55,9 +55,9 @@ def _walked(root: Path) -> Iterator[Path]:
     for path in root.rglob("*"):
         inside = path.relative_to(root)
         made = _PRODUCTS & set(inside.parts) and inside.parts[:2] != ("pybind", "build")
-        if path.is_file() and not made and inside.parts[0] != "vendor" and path.suffix not in (".so", ".pyc"):
-            if inside.as_posix() != "PKG-INFO":
-                yield inside
+        added = inside.parts[0] == "vendor" or inside.as_posix() == "PKG-INFO"
+        if path.is_file() and not made and not added and path.suffix not in (".so", ".pyc"):
+            yield inside
 
 
 def _vendored(folder: Path, default_toolchain: str) -> Path:

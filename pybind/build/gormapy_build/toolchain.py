@@ -20,10 +20,24 @@ CHOICES = ("wheels", "system", "auto")
 GLIBC = "2.17"
 
 # What the surrounding shell sets for other builds must not change this one.
-_FOREIGN = (
-    "CC CXX AR GOROOT GOTOOLDIR GOOS GOAMD64 GOARM64 GOEXPERIMENT GOBIN"
-    " CGO_CFLAGS CGO_CPPFLAGS CGO_LDFLAGS CGO_ENABLED LD_PRELOAD"
-).split()
+_FOREIGN = {
+    "CC",
+    "CXX",
+    "AR",
+    "GOROOT",
+    "GOTOOLDIR",
+    "GOOS",
+    "GOARCH",
+    "GOAMD64",
+    "GOARM64",
+    "GOEXPERIMENT",
+    "GOBIN",
+    "CGO_CFLAGS",
+    "CGO_CPPFLAGS",
+    "CGO_LDFLAGS",
+    "CGO_ENABLED",
+    "LD_PRELOAD",
+}
 
 
 @dataclass(frozen=True)
@@ -48,7 +62,9 @@ class Toolchain:
         )
         if done.returncode:
             line = " ".join(os.fspath(part) for part in command)
-            raise SystemExit(f"{done.stdout}\nThe build step failed with status {done.returncode}: {line}{_advice(done.stdout)}")
+            raise SystemExit(
+                f"{done.stdout}\nThe build step failed with status {done.returncode}: {line}{_advice(done.stdout)}"
+            )
         return done.stdout
 
 
@@ -128,10 +144,14 @@ def _system(root: Path, need_cc: bool) -> tuple[str, str, str]:
     go, cc = _system_go(), _system_cc()
     least = ".".join(map(str, _least_go(root)))
     if go is None:
-        raise SystemExit(f"GORMAPY_BUILD_TOOLCHAIN=system needs Go {least} or newer on PATH; unset it to use the pinned one.")
+        raise SystemExit(
+            f"GORMAPY_BUILD_TOOLCHAIN=system needs Go {least} or newer on PATH; unset it to use the pinned one."
+        )
     if cc is None:
         if need_cc:
-            raise SystemExit("GORMAPY_BUILD_TOOLCHAIN=system needs cc, gcc or clang on PATH; unset it to use the pinned one.")
+            raise SystemExit(
+                "GORMAPY_BUILD_TOOLCHAIN=system needs cc, gcc or clang on PATH; unset it to use the pinned one."
+            )
         return go, "", ""
     first = subprocess.run([cc, "--version"], capture_output=True, text=True).stdout.splitlines()[:1]
     return go, cc, " ".join(first)
@@ -161,7 +181,7 @@ def _installed(distribution: str, program: str) -> tuple[str, str]:
             f"The build needs {distribution}, which is not installed beside this Python: build without"
             f" --no-build-isolation, or install {pins}, or set GORMAPY_BUILD_TOOLCHAIN=system."
         ) from None
-    return os.fspath(found.locate_file(program)), found.version
+    return str(found.locate_file(program)), found.version
 
 
 def _environment(go: str, cc: str, work: Path, root: Path) -> dict[str, str]:
