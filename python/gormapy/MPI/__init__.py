@@ -1,0 +1,190 @@
+"""Message Passing Interface: the classes, functions and constants of mpi4py.MPI."""
+
+import sys as _sys
+
+from gormapy._ext import core as _core
+from gormapy._ext import fast as _fast
+from gormapy._rc import rc as _rc
+
+from .constants import *  # noqa: F403
+from .exception import (
+    Add_error_class,
+    Add_error_code,
+    Add_error_string,
+    Exception,
+    Get_error_class,
+    Get_error_string,
+    Remove_error_class,
+    Remove_error_code,
+    Remove_error_string,
+)
+
+_fast.setup(Exception)
+
+from .buffer import Alloc_mem, Free_mem, buffer, memory  # noqa: E402
+from .datatype import DATATYPE_NULL, Datatype  # noqa: E402
+from .environment import (  # noqa: E402
+    Aint_add,
+    Aint_diff,
+    Compute_dims,
+    Finalize,
+    Get_address,
+    Get_library_version,
+    Get_processor_name,
+    Get_version,
+    Init,
+    Init_thread,
+    Is_finalized,
+    Is_initialized,
+    Is_thread_main,
+    Pcontrol,
+    Query_thread,
+    Wtick,
+    Wtime,
+    _addressof,
+    _handleof,
+    _set_abort_status,
+    _sizeof,
+    _typealign,
+    _typecode,
+    get_vendor,
+)
+from .errhandler import (  # noqa: E402
+    ERRHANDLER_NULL,
+    ERRORS_ABORT,
+    ERRORS_ARE_FATAL,
+    ERRORS_RETURN,
+    Errhandler,
+)
+from .file import FILE_NULL, File  # noqa: E402
+from .group import GROUP_EMPTY, GROUP_NULL, Group  # noqa: E402
+from .info import INFO_ENV, INFO_NULL, Info  # noqa: E402
+from .comm import COMM_NULL, Comm  # noqa: E402, I001
+from .intracomm import (  # noqa: E402
+    COMM_SELF,
+    COMM_WORLD,
+    Cartcomm,
+    Distgraphcomm,
+    Graphcomm,
+    Intercomm,
+    Intracomm,
+    Topocomm,
+)
+from .message import MESSAGE_NO_PROC, MESSAGE_NULL, Message  # noqa: E402
+from .missing import (  # noqa: E402
+    Attach_buffer,
+    Close_port,
+    Detach_buffer,
+    Flush_buffer,
+    Get_abi_fortran_info,
+    Get_abi_info,
+    Get_abi_version,
+    Get_hw_resource_info,
+    Iflush_buffer,
+    Lookup_name,
+    Open_port,
+    Publish_name,
+    Register_datarep,
+    Unpublish_name,
+    _comm_lock,
+    _comm_lock_table,
+    _commctx_inter,
+    _commctx_intra,
+)
+from .op import (  # noqa: E402
+    BAND,
+    BOR,
+    BXOR,
+    LAND,
+    LOR,
+    LXOR,
+    MAX,
+    MAXLOC,
+    MIN,
+    MINLOC,
+    NO_OP,
+    OP_NULL,
+    PROD,
+    REPLACE,
+    SUM,
+    Op,
+)
+from .request import REQUEST_NULL, Grequest, Prequest, Request  # noqa: E402
+from .sentinel import (  # noqa: E402
+    BOTTOM,
+    BUFFER_AUTOMATIC,
+    IN_PLACE,
+    BottomType,
+    BufferAutomaticType,
+    InPlaceType,
+)
+from .serialize import Pickle, pickle  # noqa: E402
+from .session import SESSION_NULL, Session  # noqa: E402
+from .status import Status  # noqa: E402
+from .typecode import DATATYPES as _DATATYPES  # noqa: E402
+from .typecode import ALIASES as _ALIASES  # noqa: E402
+from .typecode import _typedict, _typedict_c, _typedict_f  # noqa: E402
+from .typecode import create as _datatype_create  # noqa: E402
+from .typecode import decode as _datatype_decode  # noqa: E402
+from .win import WIN_NULL, Win  # noqa: E402
+
+for _name in _ALIASES:
+    globals()[_name] = _DATATYPES.get(_ALIASES[_name], DATATYPE_NULL)
+
+# Objects are pickled by their name here.
+for _object in list(globals().values()):
+    if isinstance(_object, type) and _object.__module__.startswith(__name__):
+        _object.__module__ = __name__
+del _name, _object
+
+
+def _finalize_at_exit():
+    from . import environment, failure
+
+    if environment._abort_status:
+        _fast.abort(1, environment._abort_status)
+    if Is_initialized() and not Is_finalized() and not failure.failed:
+        _core.Finalize()
+
+
+def _start():
+    """Initialize MPI as `gormapy.rc` says, and what ranks of a job need beside."""
+    import os
+
+    under_launcher = any(name.startswith(("GORMAPY_JOB_", "PMI_")) for name in os.environ)
+    if _rc.initialize:
+        if not Is_initialized():
+            Init()
+    if _rc.finalize or (_rc.finalize is None and _rc.initialize):
+        import threading
+
+        try:  # before Python joins its threads
+            threading._register_atexit(_finalize_at_exit)
+        except (AttributeError, RuntimeError):
+            import atexit
+
+            atexit.register(_finalize_at_exit)
+    if not under_launcher:
+        return
+    from . import failure
+
+    failure.install(True)
+    stdout = _sys.stdout
+    if stdout is not None and hasattr(stdout, "reconfigure") and not stdout.isatty():
+        stdout.reconfigure(line_buffering=True)  # a line of a rank appears when it is printed
+    _print_stacks_on_request()
+
+
+def _print_stacks_on_request():
+    """Let the launcher ask for the stacks of all threads when it loses patience."""
+    import faulthandler
+
+    try:
+        faulthandler.register(61, all_threads=True)
+    except (AttributeError, ValueError, OSError, RuntimeError):
+        return  # no such signal, or no file behind sys.stderr
+    if hasattr(_core, "SetStacks"):
+        _core.SetStacks(1)
+
+
+_start()

@@ -1,0 +1,167 @@
+"""Memory as MPI sees it: an address and a number of bytes."""
+
+from gormapy._ext import core, fast
+
+from .exception import check
+
+
+class buffer(fast.Buffer):
+    """Block of memory with the buffer protocol."""
+
+    def __new__(cls, buf=None, /):
+        self = super().__new__(cls)
+        if buf is not None:
+            self._address_of(buf, False)
+        return self
+
+    def _address_of(self, obj, writable):
+        from .msgbuffer import acquire
+
+        self._addr, self._nbytes, _, _, readonly, holder = acquire(obj, not writable)
+        self._readonly = bool(readonly)
+        self._obj = holder
+
+    @staticmethod
+    def allocate(nbytes, clear=False):
+        """Allocate a buffer."""
+        if nbytes < 0:
+            raise ValueError(f"buffer: expecting a size of 0 or more, got {nbytes}")
+        return buffer.frombuffer(bytearray(nbytes))
+
+    @staticmethod
+    def frombuffer(obj, readonly=False):
+        """Create a buffer from an object with the buffer protocol."""
+        self = buffer()
+        self._address_of(obj, not readonly)
+        self._readonly = bool(readonly)
+        return self
+
+    @staticmethod
+    def fromaddress(address, nbytes, readonly=False):
+        """Create a buffer from address and size in bytes."""
+        return _view(address, nbytes, readonly, None)
+
+    @property
+    def address(self):
+        """Address of the first byte."""
+        return self._addr
+
+    @property
+    def obj(self):
+        """Object that owns the memory."""
+        owner = self._obj
+        return owner.obj if isinstance(owner, memoryview) else owner
+
+    @property
+    def nbytes(self):
+        """Size in bytes."""
+        return self._nbytes
+
+    @property
+    def readonly(self):
+        """Whether the memory may only be read."""
+        return bool(self._readonly)
+
+    @property
+    def format(self):
+        """Format of each element."""
+        return "B"
+
+    @property
+    def itemsize(self):
+        """Size of each element in bytes."""
+        return 1
+
+    def cast(self, format, shape=...):
+        """Cast to a memoryview with new format or shape."""
+        if shape is ...:
+            return memoryview(self).cast(format)
+        return memoryview(self).cast(format, shape)
+
+    def tobytes(self, order=None):
+        """Return the data as a byte string."""
+        return bytes(memoryview(self))
+
+    def toreadonly(self):
+        """Return a read-only version of the buffer."""
+        return _view(self._addr, self._nbytes, True, self._obj)
+
+    def release(self):
+        """Release the memory that the buffer exposes."""
+        self._addr = self._nbytes = self._readonly = 0
+        self._obj = None
+
+    def __len__(self):
+        return self._nbytes
+
+    def __getitem__(self, item, /):
+        if not isinstance(item, slice):
+            return memoryview(self)[_index(item, self._nbytes)]
+        start, length = _range(item, self._nbytes)
+        return _view(self._addr + start, length, self._readonly, self)
+
+    def __setitem__(self, item, value, /):
+        if self._readonly:
+            raise TypeError("buffer is read-only")
+        if not isinstance(item, slice):
+            memoryview(self)[_index(item, self._nbytes)] = value
+            return
+        start, length = _range(item, self._nbytes)
+        if hasattr(value, "__index__"):
+            value = bytes([value]) * length
+        with memoryview(value) as source:
+            if source.nbytes != length:
+                raise ValueError(f"buffer: a slice of {length} bytes cannot take {source.nbytes} bytes")
+            memoryview(self)[start : start + length] = source.cast("B")
+
+
+memory = buffer
+
+
+def _index(item, length):
+    if not hasattr(item, "__index__"):
+        raise TypeError(f"buffer: index must be integer or slice, not {type(item).__name__}")
+    index = item.__index__()
+    if not -length <= index < length:
+        raise IndexError(f"buffer: index {index} out of range, there are {length} bytes")
+    return index
+
+
+def _range(item, length):
+    start, stop, step = item.indices(length)
+    if step != 1:
+        raise IndexError("buffer: slice with step not supported")
+    return start, max(stop - start, 0)
+
+
+def _view(address, nbytes, readonly, owner):
+    """Make a buffer over memory that `owner` keeps alive."""
+    if nbytes < 0:
+        raise ValueError(f"buffer: expecting a length of 0 or more, got {nbytes}")
+    if nbytes > 0 and address == 0:
+        raise ValueError("buffer: expecting an address other than 0")
+    self = buffer()
+    self._addr = address
+    self._nbytes = nbytes
+    self._readonly = bool(readonly)
+    self._obj = owner
+    return self
+
+
+view = _view
+
+
+def Alloc_mem(size, info=None):
+    """Allocate memory for message passing and remote memory access."""
+    if size < 0:
+        raise ValueError(f"Alloc_mem: expecting a size of 0 or more, got {size}")
+    return _view(check(core.AllocMem(size)) if size else 0, size, False, None)
+
+
+def Free_mem(mem):
+    """Free memory that Alloc_mem gave."""
+    if not isinstance(mem, buffer):
+        raise TypeError(f"Free_mem: expecting what Alloc_mem returned, got {type(mem).__name__}")
+    if mem._addr:
+        check(core.FreeMem(mem._addr))
+    mem.release()

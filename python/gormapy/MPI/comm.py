@@ -1,0 +1,237 @@
+"""Communicators."""
+
+from gormapy._ext import core, fast
+
+from . import constants
+from .coll import Collectives
+from .errhandler import ErrorHandling
+from .exception import Exception, check, last_used_code
+from .group import Group
+from .handle import Handle, adopt, named
+from .info import INFO_NULL, Info
+from .missing import CommCalls
+from .naming import Attributed, Named
+from .objcomm import ObjectCollectives, ObjectMessages
+from .p2p import PointToPoint
+
+_WORLD, _SELF = 1, 2
+_DEFAULT_NAMES = {_WORLD: "MPI_COMM_WORLD", _SELF: "MPI_COMM_SELF"}
+
+
+class Comm(
+    PointToPoint,
+    Collectives,
+    ObjectMessages,
+    ObjectCollectives,
+    ErrorHandling,
+    Attributed,
+    Named,
+    Handle,
+    CommCalls,
+    fast.Comm,
+):
+    """Communication context."""
+
+    # The subclasses that calls return; set where they are defined.
+    _intra = _inter = None
+    # Rank and size do not change in the life of a communicator.
+    _rank = _size = -1
+
+    def __new__(cls, comm=None):
+        self = adopt(Comm, super().__new__(cls), comm)
+        if comm is not None:
+            self._rank, self._size = comm._rank, comm._size
+        return self
+
+    @classmethod
+    def _from_handle(cls, handle):
+        if cls is Comm and handle:
+            cls = Comm._intra
+        self = cls.__new__(cls)
+        self._h = handle
+        return self
+
+    @classmethod
+    def _wrap(cls, handle):
+        """Make the object for what a communicator constructor of the core returned."""
+        if not handle:
+            return Comm(COMM_NULL)
+        return cls._from_handle(handle)
+
+    def free(self):
+        """Call Free if not null and not predefined."""
+        if self._h in (_WORLD, _SELF):
+            super().free()
+        elif self:
+            self.Free()
+
+    # Group and processes
+    # -------------------
+
+    def Get_group(self):
+        """Access the group associated with a communicator."""
+        return Group._made(core.CommGroup(self._h))
+
+    def Get_size(self):
+        """Return the number of processes in a communicator."""
+        if self._size < 0 or not self._h:
+            self._size = check(core.CommSize(self._h))
+        return self._size
+
+    def Get_rank(self):
+        """Return the rank of this process in a communicator."""
+        if self._rank < 0 or not self._h:
+            self._rank = check(core.CommRank(self._h))
+        return self._rank
+
+    group = property(Get_group, doc="Group.")
+    size = property(Get_size, doc="Number of processes.")
+    rank = property(Get_rank, doc="Rank of this process.")
+
+    def Compare(self, comm):
+        """Compare two communicators."""
+        return check(core.CommCompare(self._h, comm._h))
+
+    # Constructors and destructors
+    # ----------------------------
+
+    def Clone(self):
+        """Clone an existing communicator."""
+        return self._duplicate(attributes=False)
+
+    def Dup(self, info=None):
+        """Duplicate a communicator."""
+        made = self._duplicate(attributes=True)
+        if info is not None:
+            made.Set_info(info)
+        return made
+
+    def Dup_with_info(self, info):
+        """Duplicate a communicator with hints."""
+        return self.Dup(info)
+
+    def _duplicate(self, attributes):
+        made = type(self)._wrap(fast.result(fast.comm_dup(self._h)))
+        if attributes:
+            made._copy_attributes(self)
+        return made
+
+    def Create(self, group):
+        """Create communicator from group."""
+        return Comm._intra._wrap(fast.result(fast.comm_create(self._h, group._h)))
+
+    def Split(self, color=0, key=0):
+        """Split communicator by color and key."""
+        return Comm._intra._wrap(fast.result(fast.comm_split(self._h, color, key)))
+
+    def Split_type(self, split_type, key=0, info=INFO_NULL):
+        """Split communicator by split type."""
+        return Comm._intra._wrap(fast.result(fast.comm_split_type(self._h, split_type, key)))
+
+    def Free(self):
+        """Free a communicator."""
+        if self._h in (_WORLD, _SELF):
+            raise Exception(constants.ERR_COMM)
+        if not self._h:
+            raise Exception(constants.ERR_COMM)
+        self._delete_attributes()
+        self._forget_name()
+        _hints.pop(self._h, None)
+        handle, self._h, self._rank, self._size = self._h, 0, -1, -1
+        fast.result(fast.comm_free(handle))
+
+    def Disconnect(self):
+        """Disconnect from a communicator."""
+        self.Free()
+
+    # Hints
+    # -----
+
+    def Set_info(self, info):
+        """Set new values for the hints associated with a communicator."""
+        self._checked()
+        _hints[self._h] = {**_hints.get(self._h, {}), **dict(info.items())}
+
+    def Get_info(self):
+        """Return the current hints for a communicator."""
+        self._checked()
+        return Info.Create(_hints.get(self._h))
+
+    info = property(Get_info, Set_info, doc="Info hints.")
+
+    def _checked(self):
+        if not self._h:
+            raise Exception(constants.ERR_COMM)
+
+    # Kind
+    # ----
+
+    def Is_inter(self):
+        """Return whether the communicator is an intercommunicator."""
+        self._checked()
+        return False
+
+    def Is_intra(self):
+        """Return whether the communicator is an intracommunicator."""
+        self._checked()
+        return True
+
+    def Get_topology(self):
+        """Return the type of topology (if any) associated with a communicator."""
+        self._checked()
+        return constants.UNDEFINED
+
+    @property
+    def is_inter(self):
+        """Is intercommunicator."""
+        return self.Is_inter()
+
+    @property
+    def is_intra(self):
+        """Is intracommunicator."""
+        return self.Is_intra()
+
+    @property
+    def topology(self):
+        """Topology type."""
+        return self.Get_topology()
+
+    @property
+    def is_topo(self):
+        """Is a topology."""
+        return bool(self) and self.Get_topology() != constants.UNDEFINED
+
+    @classmethod
+    def Get_parent(cls):
+        """Return the parent intercommunicator for this process."""
+        return Comm._inter()  # processes are started by a launcher only
+
+    def _attribute(self, keyval):
+        if keyval == constants.TAG_UB:
+            return (1 << 31) - 1
+        if keyval in (constants.IO, constants.HOST):
+            return constants.ANY_SOURCE if keyval == constants.IO else constants.PROC_NULL
+        if keyval == constants.WTIME_IS_GLOBAL:
+            return 1  # ranks on one host read one clock
+        if keyval == constants.APPNUM:
+            return 0
+        if keyval == constants.UNIVERSE_SIZE:
+            return check(core.CommSize(_WORLD))
+        if keyval == constants.LASTUSEDCODE:
+            return last_used_code()
+        raise Exception(constants.ERR_KEYVAL)
+
+    def _default_name(self):
+        return _DEFAULT_NAMES.get(self._h, "")
+
+    def Abort(self, errorcode=0):
+        """Terminate the MPI execution environment."""
+        fast.abort(self._h, errorcode)
+
+
+Comm._family = Comm
+_hints = {}  # handle -> hints
+
+
+COMM_NULL = Comm()
+named(Comm, 0, "COMM_NULL")

@@ -1,0 +1,394 @@
+"""Datatypes: the predefined ones, and types derived from them by the core."""
+
+from array import array
+
+from gormapy._ext import core, fast
+
+from . import constants
+from .exception import Exception, check, fields
+from .handle import Handle, adopt, named
+from .missing import DatatypeCalls
+from .naming import Named
+from .typecode import TYPE_CHARS, TYPE_STRINGS, load_table
+
+# Constructors whose first integer argument is the length of their lists
+_COUNTED = {
+    constants.COMBINER_INDEXED,
+    constants.COMBINER_HINDEXED,
+    constants.COMBINER_INDEXED_BLOCK,
+    constants.COMBINER_HINDEXED_BLOCK,
+    constants.COMBINER_STRUCT,
+    constants.COMBINER_SUBARRAY,
+}
+
+
+def _int64s(values):
+    """Lay out integers for the core and return them with their address."""
+    laid_out = array("q", values)
+    return laid_out, laid_out.buffer_info()[0]
+
+
+class Datatype(Handle, Named, DatatypeCalls, fast.Datatype):
+    """Datatype of the elements of a buffer."""
+
+    def __new__(cls, datatype=None):
+        self = adopt(Datatype, super().__new__(cls), datatype)
+        if datatype is not None:
+            self._layout = datatype._layout
+            self._origin = datatype._origin
+            self._size, self._extent, self._dense = datatype._size, datatype._extent, datatype._dense
+        return self
+
+    # How the type was made: (combiner, old datatypes, names of address arguments, arguments);
+    # None for a predefined one.
+    _origin = None
+    # (lb, true_lb, true_extent)
+    _layout = (0, 0, 0)
+
+    def _describe(self):
+        """Take size and bounds over from the core."""
+        size, extent, lb, true_lb, true_extent, dense = fields(core.TypeInfo(self._h))
+        self._size, self._extent, self._dense = size, extent, dense
+        self._layout = (lb, true_lb, true_extent)
+
+    @classmethod
+    def _from_handle(cls, handle):
+        known = _by_handle.get(handle)
+        if known is not None:
+            return known
+        self = cls.__new__(cls)
+        self._h = handle
+        if handle:
+            self._describe()
+        return self
+
+    @classmethod
+    def _derive(cls, result, combiner, types, addresses=(), **params):
+        """Make the object for what a constructor of the core returned."""
+        self = cls.__new__(cls)
+        self._h = check(result)
+        self._describe()
+        self._origin = (combiner, types, addresses, params)
+        return self
+
+    def __reduce__(self):
+        if self.is_named:
+            return super().__reduce__()
+        from .typecode import create, decode
+
+        return create, decode(self)
+
+    # Size and bounds
+    # ---------------
+
+    def _checked(self):
+        if not self._h:
+            raise Exception(constants.ERR_TYPE)
+        return self
+
+    def Get_size(self):
+        """Return the number of bytes that the entries of the datatype occupy."""
+        return self._checked()._size
+
+    def Get_extent(self):
+        """Return lower bound and extent of the datatype."""
+        return self._checked()._layout[0], self._extent
+
+    def Get_true_extent(self):
+        """Return the true lower bound and extent of the datatype."""
+        return self._checked()._layout[1:]
+
+    size = property(Get_size, doc="Size in bytes.")
+
+    @property
+    def extent(self):
+        """Extent."""
+        return self._checked()._extent
+
+    @property
+    def lb(self):
+        """Lower bound."""
+        return self._checked()._layout[0]
+
+    @property
+    def ub(self):
+        """Upper bound."""
+        return self._checked()._layout[0] + self._extent
+
+    @property
+    def true_extent(self):
+        """True extent."""
+        return self._checked()._layout[2]
+
+    @property
+    def true_lb(self):
+        """True lower bound."""
+        return self._checked()._layout[1]
+
+    @property
+    def true_ub(self):
+        """True upper bound."""
+        return self._checked()._layout[1] + self._layout[2]
+
+    # Constructors
+    # ------------
+
+    def Dup(self):
+        """Duplicate a datatype."""
+        return self._derive(core.TypeDup(self._h), constants.COMBINER_DUP, [self])
+
+    Create_dup = Dup
+
+    def Create_contiguous(self, count):
+        """Create a contiguous datatype."""
+        made = core.TypeContiguous(self._h, count)
+        return self._derive(made, constants.COMBINER_CONTIGUOUS, [self], count=count)
+
+    def Create_vector(self, count, blocklength, stride):
+        """Create a vector (strided) datatype."""
+        made = core.TypeVector(self._h, count, blocklength, stride)
+        arguments = {"count": count, "blocklength": blocklength, "stride": stride}
+        return self._derive(made, constants.COMBINER_VECTOR, [self], **arguments)
+
+    def Create_hvector(self, count, blocklength, stride):
+        """Create a vector (strided) datatype with the stride in bytes."""
+        made = core.TypeHvector(self._h, count, blocklength, stride)
+        arguments = {"count": count, "blocklength": blocklength, "stride": stride}
+        return self._derive(made, constants.COMBINER_HVECTOR, [self], ("stride",), **arguments)
+
+    def Create_indexed(self, blocklengths, displacements):
+        """Create an indexed datatype."""
+        n, lengths, displs = _blocks(blocklengths, displacements)
+        made = core.TypeIndexed(self._h, n, lengths.buffer_info()[0], displs.buffer_info()[0])
+        arguments = {"blocklengths": lengths.tolist(), "displacements": displs.tolist()}
+        return self._derive(made, constants.COMBINER_INDEXED, [self], **arguments)
+
+    def Create_hindexed(self, blocklengths, displacements):
+        """Create an indexed datatype with displacements in bytes."""
+        n, lengths, displs = _blocks(blocklengths, displacements)
+        made = core.TypeHindexed(self._h, n, lengths.buffer_info()[0], displs.buffer_info()[0])
+        arguments = {"blocklengths": lengths.tolist(), "displacements": displs.tolist()}
+        return self._derive(made, constants.COMBINER_HINDEXED, [self], ("displacements",), **arguments)
+
+    def Create_indexed_block(self, blocklength, displacements):
+        """Create an indexed datatype with blocks of one length."""
+        displs, address = _int64s(displacements)
+        made = core.TypeIndexedBlock(self._h, len(displs), blocklength, address)
+        arguments = {"blocklength": blocklength, "displacements": displs.tolist()}
+        return self._derive(made, constants.COMBINER_INDEXED_BLOCK, [self], **arguments)
+
+    def Create_hindexed_block(self, blocklength, displacements):
+        """Create an indexed datatype with blocks of one length and displacements in bytes."""
+        displs, address = _int64s(displacements)
+        made = core.TypeHindexedBlock(self._h, len(displs), blocklength, address)
+        arguments = {"blocklength": blocklength, "displacements": displs.tolist()}
+        return self._derive(made, constants.COMBINER_HINDEXED_BLOCK, [self], ("displacements",), **arguments)
+
+    @classmethod
+    def Create_struct(cls, blocklengths, displacements, datatypes):
+        """Create a general composite (struct) datatype."""
+        n, lengths, displs = _blocks(blocklengths, displacements)
+        datatypes = list(datatypes)
+        if len(datatypes) != n:
+            raise ValueError(f"Create_struct: {n} block lengths but {len(datatypes)} datatypes")
+        handles, address = _int64s([t._h for t in datatypes])
+        made = core.TypeStruct(n, lengths.buffer_info()[0], displs.buffer_info()[0], address)
+        del handles  # alive until here: the core reads them by address
+        arguments = {"blocklengths": lengths.tolist(), "displacements": displs.tolist()}
+        return cls._derive(made, constants.COMBINER_STRUCT, datatypes, ("displacements",), **arguments)
+
+    def Create_subarray(self, sizes, subsizes, starts, order=constants.ORDER_C):
+        """Create a datatype for a part of an array with several dimensions."""
+        a, b, c = array("q", sizes), array("q", subsizes), array("q", starts)
+        if not len(a) == len(b) == len(c):
+            raise ValueError(
+                f"Create_subarray: expecting as many sizes ({len(a)}) as subsizes ({len(b)}) and starts ({len(c)})"
+            )
+        made = core.TypeSubarray(
+            self._h, len(a), a.buffer_info()[0], b.buffer_info()[0], c.buffer_info()[0], order
+        )
+        arguments = {"sizes": a.tolist(), "subsizes": b.tolist(), "starts": c.tolist(), "order": order}
+        return self._derive(made, constants.COMBINER_SUBARRAY, [self], **arguments)
+
+    def Create_resized(self, lb, extent):
+        """Create a datatype with a new lower bound and extent."""
+        made = core.TypeResized(self._h, lb, extent)
+        return self._derive(made, constants.COMBINER_RESIZED, [self], ("lb", "extent"), lb=lb, extent=extent)
+
+    Resized = Create_resized
+
+    @classmethod
+    def Match_size(cls, typeclass, size):
+        """Find a datatype that matches a class and a size in bytes."""
+        from .typecode import match_size
+
+        return match_size(typeclass, size)
+
+    def Commit(self):
+        """Commit the datatype."""
+        check(core.TypeCommit(self._h))
+        return self
+
+    def Free(self):
+        """Free the datatype."""
+        if self.is_predefined:
+            raise Exception(constants.ERR_TYPE)
+        check(core.TypeFree(self._h))
+        self._forget_name()
+        self._h = 0
+        self._origin = None
+
+    # How the type was made
+    # ---------------------
+
+    def _arguments(self):
+        """Return the arguments of the constructor: integers, addresses, datatypes."""
+        combiner, types, addresses, params = self._origin
+        integers, displacements = [], []
+        for name, value in params.items():
+            values = value if isinstance(value, list) else [value]
+            (displacements if name in addresses else integers).extend(values)
+        if combiner in _COUNTED:
+            lists = [v for v in params.values() if isinstance(v, list)]
+            integers.insert(0, len(lists[0]))
+        return integers, displacements, types
+
+    def Get_envelope(self):
+        """Return the numbers of arguments and the kind of constructor that made the datatype."""
+        self._checked()
+        if self._origin is None:
+            return 0, 0, 0, 0, constants.COMBINER_NAMED
+        integers, addresses, types = self._arguments()
+        return len(integers), len(addresses), 0, len(types), self._origin[0]
+
+    def Get_contents(self):
+        """Return the arguments of the constructor that made the datatype."""
+        if self._checked()._origin is None:
+            raise Exception(constants.ERR_TYPE)
+        integers, addresses, types = self._arguments()
+        # derived types are returned as new objects, which the caller frees
+        return integers, addresses, [], [t if t.is_predefined else t.Dup() for t in types]
+
+    envelope = property(Get_envelope, doc="Envelope.")
+    contents = property(Get_contents, doc="Contents.")
+
+    @property
+    def combiner(self):
+        """Combiner."""
+        return self.Get_envelope()[4]
+
+    @property
+    def is_named(self):
+        """Whether the datatype is a named one."""
+        return not self._h or self._h in _by_handle
+
+    is_predefined = property(is_named.fget, doc="Whether the datatype is a predefined one.")
+
+    def decode(self):
+        """Return base datatype, name of the combiner and its parameters."""
+        from .typecode import decode
+
+        return decode(self)
+
+    # Pack and unpack
+    # ---------------
+
+    def Pack(self, inbuf, outbuf, position, comm):
+        """Pack elements into contiguous memory."""
+        return self._pack(inbuf, outbuf, position, core.TypePack, True)
+
+    def Unpack(self, inbuf, position, outbuf, comm):
+        """Unpack elements from contiguous memory."""
+        return self._pack(outbuf, inbuf, position, core.TypeUnpack, False)
+
+    def _pack(self, items, packed, position, call, packing):
+        from .msgbuffer import acquire
+
+        address, nbytes, _, _, _, hold_items = acquire(items, packing)
+        where, room, _, _, _, hold_packed = acquire(packed, not packing)
+        count = nbytes // self.extent if self.extent > 0 else 0
+        if packing:
+            end = call(self._h, address, count, where, room, position)
+        else:
+            # as many whole items as there are in the packed data, at most what fits
+            left = (room - position) // self._size if self._size else 0
+            end = call(self._h, where, room, position, address, min(count, left))
+        del hold_items, hold_packed
+        return check(end)
+
+    def Pack_size(self, count, comm):
+        """Return the number of bytes that Pack needs at most."""
+        if count < 0:
+            raise Exception(constants.ERR_COUNT)
+        return count * self.Get_size()
+
+    # Type codes of Python and NumPy
+    # ------------------------------
+
+    @property
+    def typechar(self):
+        """Character code of the equivalent NumPy type."""
+        return TYPE_CHARS.get(self._code_name())
+
+    @property
+    def typestr(self):
+        """Type string of the equivalent NumPy type."""
+        return TYPE_STRINGS.get(self._code_name())
+
+    def _code_name(self):
+        named = self
+        while named._origin is not None and named._origin[0] == constants.COMBINER_DUP:
+            named = named._origin[1][0]
+        return _names.get(named._h)
+
+    def tocode(self):
+        """Return the type string of the equivalent NumPy type."""
+        from .typecode import typecode
+
+        code = typecode(self)
+        if code is None:
+            raise ValueError("cannot map to character code or type string")
+        return code
+
+    @classmethod
+    def fromcode(cls, code):
+        """Return the predefined datatype for a character code or type string."""
+        from .typecode import lookup
+
+        return lookup(code)
+
+    def _default_name(self):
+        name = _names.get(self._h)
+        return "MPI_" + name if name else ""
+
+
+Datatype._family = Datatype
+
+_by_handle = {}  # handle -> the predefined object
+_names = {}  # handle -> its name without MPI_
+
+
+def _blocks(blocklengths, displacements):
+    lengths, displs = array("q", blocklengths), array("q", displacements)
+    if len(lengths) != len(displs):
+        raise ValueError(f"datatype: {len(lengths)} block lengths but {len(displs)} displacements")
+    return len(lengths), lengths, displs
+
+
+def _define(name, handle, size, extent):
+    """Make the object of a predefined datatype."""
+    datatype = Datatype.__new__(Datatype)
+    datatype._h = handle
+    datatype._size, datatype._extent = size, extent
+    datatype._dense = size == extent
+    datatype._layout = (0, 0, extent)
+    _by_handle.setdefault(handle, datatype)
+    _names.setdefault(handle, name)
+    named(Datatype, handle, name)
+    return _by_handle[handle]
+
+
+load_table(_define)
+DATATYPE_NULL = Datatype()
+named(Datatype, 0, "DATATYPE_NULL")
+_by_handle[0] = DATATYPE_NULL

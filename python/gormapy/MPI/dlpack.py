@@ -1,0 +1,119 @@
+"""Buffers by DLPack, for arrays in host memory that have no buffer protocol."""
+
+import ctypes
+
+_HOST_DEVICES = (1, 3, 11, 13)  # CPU, CUDA host, ROCm host, CUDA managed
+_READ_ONLY = 1
+
+
+class _Device(ctypes.Structure):
+    _fields_ = [("type", ctypes.c_int32), ("id", ctypes.c_int32)]
+
+
+class _DataType(ctypes.Structure):
+    _fields_ = [("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16)]
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device", _Device),
+        ("ndim", ctypes.c_int32),
+        ("dtype", _DataType),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+class _Managed(ctypes.Structure):
+    _fields_ = [("tensor", _Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
+
+
+class _ManagedVersioned(ctypes.Structure):
+    _fields_ = [
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("tensor", _Tensor),
+    ]
+
+
+_get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_get_pointer.restype = ctypes.c_void_p
+_get_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+_is_valid = ctypes.pythonapi.PyCapsule_IsValid
+_is_valid.argtypes = [ctypes.py_object, ctypes.c_char_p]
+
+# (code, bits) -> format: signed, unsigned, float, complex, bool
+_FORMATS = {
+    (0, 8): "b",
+    (0, 16): "h",
+    (0, 32): "i",
+    (0, 64): "l",
+    (1, 8): "B",
+    (1, 16): "H",
+    (1, 32): "I",
+    (1, 64): "L",
+    (2, 16): "e",
+    (2, 32): "f",
+    (2, 64): "d",
+    (2, 128): "g",
+    (5, 32): "Ze",
+    (5, 64): "Zf",
+    (5, 128): "Zd",
+    (5, 256): "Zg",
+    (6, 8): "?",
+}
+
+
+def acquire(obj, readonly):
+    """Return (address, nbytes, format, itemsize, readonly, holder) as buffer_info does."""
+    if not hasattr(obj, "__dlpack_device__"):
+        raise NotImplementedError("dlpack: missing support")
+    device, _ = obj.__dlpack_device__()
+    if int(device) not in _HOST_DEVICES:
+        raise BufferError(
+            f"dlpack: {type(obj).__name__} is memory of a device (DLPack type {int(device)}), which this version "
+            "of gormapy cannot reach; copy it to the host first"
+        )
+    try:
+        capsule = obj.__dlpack__(max_version=(1, 0), copy=False)
+    except TypeError:  # a producer of version 0
+        capsule = obj.__dlpack__()
+    locked = False
+    if _is_valid(capsule, b"dltensor_versioned"):
+        managed = _ManagedVersioned.from_address(_get_pointer(capsule, b"dltensor_versioned"))
+        locked = bool(managed.flags & _READ_ONLY)
+    elif _is_valid(capsule, b"dltensor"):
+        managed = _Managed.from_address(_get_pointer(capsule, b"dltensor"))
+    else:
+        raise BufferError("dlpack: unexpected capsule")
+    if locked and not readonly:
+        raise BufferError("dlpack: buffer is not writable")
+    tensor = managed.tensor
+    shape = [tensor.shape[i] for i in range(tensor.ndim)]
+    if tensor.ndim and tensor.strides:
+        strides = [tensor.strides[i] for i in range(tensor.ndim)]
+        if not (_packed(shape, strides) or _packed(shape[::-1], strides[::-1])):
+            raise BufferError("dlpack: buffer is not contiguous")
+    itemsize = (tensor.dtype.bits * tensor.dtype.lanes + 7) // 8
+    nbytes = itemsize
+    for n in shape:
+        nbytes *= n
+    format = _FORMATS.get((tensor.dtype.code, tensor.dtype.bits)) if tensor.dtype.lanes == 1 else None
+    if format is None:
+        itemsize = 1
+    # the capsule was not consumed: it and the array keep the memory
+    return (tensor.data or 0) + tensor.byte_offset, nbytes, format, itemsize, locked, (obj, capsule)
+
+
+def _packed(shape, strides):
+    size = 1
+    for n, stride in zip(reversed(shape), reversed(strides)):
+        if n > 1 and stride != size:
+            return False
+        size *= n
+    return True

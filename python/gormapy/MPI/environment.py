@@ -1,0 +1,217 @@
+"""The environment: start, end, versions, clock and other module functions."""
+
+import time
+
+from gormapy._ext import core
+
+from . import constants
+from .datatype import Datatype
+from .exception import Exception, check
+from .handle import Handle
+from .sentinel import BottomType, BufferAutomaticType, InPlaceType
+from .status import Status
+from .typecode import typealign as _align
+from .typecode import typecode as _code
+from .unimplemented import unimplemented
+
+# Start and end
+# -------------
+
+
+def Init():
+    """Initialize the MPI execution environment."""
+    check(core.Init())
+
+
+def Init_thread(required=constants.THREAD_MULTIPLE):
+    """Initialize the MPI execution environment with a level of thread support."""
+    check(core.Init())
+    return constants.THREAD_MULTIPLE
+
+
+def Finalize():
+    """Terminate the MPI execution environment."""
+    check(core.Finalize())
+
+
+def Is_initialized():
+    """Indicate whether Init has been called."""
+    return bool(core.Initialized())
+
+
+def Is_finalized():
+    """Indicate whether Finalize has completed."""
+    return bool(core.Finalized())
+
+
+def Query_thread():
+    """Return the level of thread support provided by the library."""
+    return constants.THREAD_MULTIPLE
+
+
+def Is_thread_main():
+    """Indicate whether this thread called Init."""
+    import threading
+
+    return threading.current_thread() is threading.main_thread()
+
+
+_abort_status = 0
+
+
+def _set_abort_status(status):
+    """Set the status with which this process ends the job when Python exits."""
+    global _abort_status
+    _abort_status = status
+
+
+# Versions and names
+# ------------------
+
+
+def Get_version():
+    """Obtain the version number of the MPI standard."""
+    return constants.VERSION, constants.SUBVERSION
+
+
+def Get_library_version():
+    """Obtain the version string of the MPI library."""
+    return core.LibraryVersion()
+
+
+def Get_processor_name():
+    """Obtain the name of the calling processor."""
+    return core.ProcessorName()
+
+
+def get_vendor():
+    """Information about the underlying MPI implementation."""
+    from gormapy._version import __version__
+
+    major, minor, micro = (int(part) for part in __version__.split(".")[:3])
+    return "gormapy", (major, minor, micro)
+
+
+# Clock
+# -----
+
+
+def Wtime():
+    """Return an elapsed time on the calling processor."""
+    return time.clock_gettime(time.CLOCK_MONOTONIC)
+
+
+def Wtick():
+    """Return the resolution of Wtime."""
+    return time.clock_getres(time.CLOCK_MONOTONIC)
+
+
+def Pcontrol(level):
+    """Control profiling."""
+    if not isinstance(level, int):
+        raise TypeError(f"Pcontrol: expecting an integer, got {type(level).__name__}")
+
+
+# Addresses
+# ---------
+
+
+def Get_address(location):
+    """Get the address of a location in memory."""
+    if isinstance(location, (BottomType, InPlaceType, BufferAutomaticType)):
+        return int(location)
+    if location is None:
+        return 0
+    from .msgbuffer import acquire
+
+    return acquire(location, True)[0]
+
+
+def Aint_add(base, disp):
+    """Return the sum of base address and displacement."""
+    return base + disp
+
+
+def Aint_diff(addr1, addr2):
+    """Return the difference between absolute addresses."""
+    return addr1 - addr2
+
+
+# Grids
+# -----
+
+
+def Compute_dims(nnodes, dims):
+    """Return a balanced distribution of processes per coordinate direction."""
+    wanted = [0] * dims if isinstance(dims, int) else list(dims)
+    if nnodes <= 0 or any(d < 0 for d in wanted):
+        raise Exception(constants.ERR_DIMS)
+    left = nnodes
+    for d in filter(None, wanted):
+        left, rest = divmod(left, d)
+        if rest:
+            raise Exception(constants.ERR_DIMS)
+    free = wanted.count(0)
+    if not free:
+        if left != 1:
+            raise Exception(constants.ERR_DIMS)
+        return wanted
+    chosen = iter(_balanced(left, free, left)[1])
+    return [d or next(chosen) for d in wanted]
+
+
+def _balanced(n, parts, most):
+    """Return (spread, factors) of the most even factorisation of n into non-increasing factors."""
+    if parts == 1:
+        return (n, [n]) if n <= most else (None, None)
+    best = (None, None)
+    for first in _divisors(n):
+        if first > most or first**parts < n:
+            continue
+        _, rest = _balanced(n // first, parts - 1, first)
+        if rest is not None and (best[0] is None or (first - rest[-1], first) < best[0]):
+            best = ((first - rest[-1], first), [first, *rest])
+    return best
+
+
+def _divisors(n):
+    small = [d for d in range(1, int(n**0.5) + 1) if n % d == 0]
+    return small + [n // d for d in reversed(small) if d * d != n]
+
+
+# Private functions that other packages use
+# -----------------------------------------
+
+
+def _typecode(datatype):
+    """Map MPI datatype to character code or type string."""
+    return _code(datatype)
+
+
+def _typealign(datatype):
+    """Return MPI datatype alignment."""
+    return _align(datatype) if isinstance(datatype, Datatype) else None
+
+
+def _sizeof(arg):
+    """Size in bytes of the underlying MPI handle."""
+    cls = arg if isinstance(arg, type) else type(arg)
+    if issubclass(cls, Status):
+        return 4 * constants.F_STATUS_SIZE
+    if issubclass(cls, Handle):
+        return 8
+    raise TypeError(f"expecting an MPI type or instance, got {cls.__name__}")
+
+
+@unimplemented
+def _addressof(arg):
+    """Address of the underlying MPI handle."""
+
+
+def _handleof(arg):
+    """Unsigned integer value with the underlying MPI handle."""
+    if isinstance(arg, Status):
+        return id(arg)
+    if isinstance(arg, Handle):
+        return arg._h
+    raise TypeError(f"expecting an MPI instance, got {type(arg).__name__}")

@@ -1,0 +1,168 @@
+"""MPI.Exception, error codes and how a negative result of the core becomes an exception."""
+
+from gormapy._ext import core
+
+from . import constants
+
+# Codes and classes that a program adds live above everything the core uses.
+_FIRST_ADDED = 1 << 30
+_added_class = {}  # code -> class; a class is the code of itself
+_added_text = {}
+
+
+def error_class(code):
+    """Return the class of an error code."""
+    if code in _added_class:
+        return _added_class[code]
+    if code < 0:
+        raise Exception(constants.ERR_ARG)
+    return core.ErrorClass(code)
+
+
+def error_text(code):
+    """Return the text of an error code."""
+    if code in _added_class:
+        return _added_text.get(code, "")
+    if code < 0:
+        raise Exception(constants.ERR_ARG)
+    return core.ErrorText(code)
+
+
+class Exception(RuntimeError):
+    """Error that an MPI call raises."""
+
+    def __init__(self, ierr=constants.SUCCESS, /):
+        """Initialize self."""
+        ierr = int(ierr)
+        super().__init__(ierr if ierr >= 0 else constants.ERR_UNKNOWN)
+
+    def __int__(self):
+        return self.args[0]
+
+    def __bool__(self):
+        return self.args[0] != constants.SUCCESS
+
+    def __hash__(self):
+        return hash(self.args[0])
+
+    def __eq__(self, other, /):
+        return self.args[0] == other
+
+    def __ne__(self, other, /):
+        return self.args[0] != other
+
+    def __lt__(self, other, /):
+        return self.args[0] < other
+
+    def __le__(self, other, /):
+        return self.args[0] <= other
+
+    def __gt__(self, other, /):
+        return self.args[0] > other
+
+    def __ge__(self, other, /):
+        return self.args[0] >= other
+
+    def __repr__(self):
+        return f"MPI.Exception({self.args[0]})"
+
+    def __str__(self):
+        return error_text(self.args[0])
+
+    def Get_error_code(self):
+        """Return the error code."""
+        return self.args[0]
+
+    def Get_error_class(self):
+        """Return the error class."""
+        return error_class(self.args[0])
+
+    def Get_error_string(self):
+        """Return the error text."""
+        return error_text(self.args[0])
+
+    error_code = property(Get_error_code, doc="Error code.")
+    error_class = property(Get_error_class, doc="Error class.")
+    error_string = property(Get_error_string, doc="Error text.")
+
+
+def check(result):
+    """Return what the core returned, or raise the error that it stands for."""
+    if result < 0:
+        raise Exception(-result)
+    return result
+
+
+def fields(answer):
+    """Return the integers that the core answered, or raise the error that it stands for."""
+    if answer.startswith("error"):
+        raise Exception(int(answer.split()[1]))
+    return [int(field) for field in answer.split()]
+
+
+# Error codes and classes
+# -----------------------
+
+
+def Get_error_class(errorcode):
+    """Convert an error code into an error class."""
+    return error_class(errorcode)
+
+
+def Get_error_string(errorcode):
+    """Return the error text of an error code or class."""
+    return error_text(errorcode)
+
+
+def last_used_code():
+    """Return the largest error code in use."""
+    return max(_added_class, default=constants.ERR_LASTCODE)
+
+
+def Add_error_class():
+    """Add an error class to the known error classes."""
+    code = max(last_used_code() + 1, _FIRST_ADDED)
+    _added_class[code] = code
+    return code
+
+
+def _remove(code, is_class):
+    if code not in _added_class or (_added_class[code] == code) != is_class:
+        raise Exception(constants.ERR_ARG)
+    if is_class and any(c == code != k for k, c in _added_class.items()):
+        raise Exception(constants.ERR_ARG)
+    if code in _added_text:
+        raise Exception(constants.ERR_ARG)
+    del _added_class[code]
+
+
+def Remove_error_class(errorclass):
+    """Remove an error class from the known error classes."""
+    _remove(errorclass, True)
+
+
+def Add_error_code(errorclass):
+    """Add an error code to an error class."""
+    if errorclass not in _added_class and not 0 <= errorclass <= constants.ERR_LASTCODE:
+        raise Exception(constants.ERR_ARG)
+    code = max(last_used_code() + 1, _FIRST_ADDED)
+    _added_class[code] = error_class(errorclass)
+    return code
+
+
+def Remove_error_code(errorcode):
+    """Remove an error code from the known error codes."""
+    _remove(errorcode, False)
+
+
+def Add_error_string(errorcode, string):
+    """Associate an error text with an added error class or code."""
+    if errorcode not in _added_class:
+        raise Exception(constants.ERR_ARG)
+    _added_text[errorcode] = string
+
+
+def Remove_error_string(errorcode):
+    """Remove the error text of an added error class or code."""
+    if _added_text.pop(errorcode, None) is None:
+        raise Exception(constants.ERR_ARG)

@@ -1,0 +1,59 @@
+"""What happens when a rank's program ends by an exception that nobody handles."""
+
+import sys
+
+from gormapy._ext import core
+
+failed = False
+_hidden_files = ()
+
+
+def hide(*files):
+    """Leave frames of these files out at the start of tracebacks."""
+    global _hidden_files
+    _hidden_files += files
+
+
+def install(under_launcher):
+    """Report unhandled exceptions with the rank, and once for all ranks that fail in one place."""
+    if sys.excepthook is not sys.__excepthook__ and sys.excepthook is not _strip:
+        return  # the program or its tools have their own way
+    sys.excepthook = _report if under_launcher else _strip
+
+
+def _trim(tb):
+    trimmed = tb
+    while trimmed is not None and trimmed.tb_frame.f_code.co_filename in _hidden_files:
+        trimmed = trimmed.tb_next
+    return tb if trimmed is None else trimmed
+
+
+def _strip(kind, value, tb):
+    tb = _trim(tb)
+    sys.__excepthook__(kind, value.with_traceback(tb), tb)
+
+
+def _report(kind, value, tb):
+    global failed
+    failed = True
+    if hasattr(core, "MarkFailed"):
+        core.MarkFailed(1)
+    import traceback
+    from binascii import crc32
+
+    tb = _trim(tb)
+    rank = core.CommRank(1)
+    places = [(f.filename, f.lineno) for f in traceback.extract_tb(tb)]
+    place = crc32(repr((kind.__name__, places)).encode())
+    known = core.ClaimTraceback(place) if hasattr(core, "ClaimTraceback") else 0
+    lines = traceback.format_exception_only(kind, value) if known else traceback.format_exception(kind, value, tb)
+    if known:
+        text = f"rank {rank}: {''.join(lines).rstrip()} (in the place of a traceback above)\n"
+    else:
+        text = f"rank {rank}:\n{''.join(lines)}"
+    try:
+        sys.stdout.flush()
+        sys.stderr.write(text)  # in one piece: other ranks write too
+        sys.stderr.flush()
+    except (OSError, ValueError, AttributeError):
+        pass  # nobody is there to read it

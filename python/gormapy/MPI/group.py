@@ -1,0 +1,144 @@
+"""Groups: ordered sets of processes."""
+
+from array import array
+
+from gormapy._ext import core
+
+from . import constants
+from .exception import Exception, check
+from .handle import Handle, adopt, named
+from .unimplemented import unimplemented_calls
+
+_EMPTY = 1
+_RANK_ERROR = 1 << 30  # marks error codes, which the sign cannot tell from UNDEFINED
+
+
+@unimplemented_calls("Group")
+class _GroupCalls:
+    __slots__ = ()
+
+    @classmethod
+    def Create_from_session_pset(cls, session, pset_name):
+        """Create a new group from session and process set."""
+
+
+class Group(_GroupCalls, Handle):
+    """Ordered set of processes."""
+
+    __slots__ = ("__weakref__", "_h")
+
+    def __new__(cls, group=None):
+        return adopt(Group, super().__new__(cls), group)
+
+    @classmethod
+    def _made(cls, result):
+        self = cls.__new__(cls)
+        self._h = check(result)
+        return self
+
+    def _checked(self):
+        if not self._h:
+            raise Exception(constants.ERR_GROUP)
+        return self._h
+
+    def Get_size(self):
+        """Return the number of processes in a group."""
+        return check(core.GroupSize(self._checked()))
+
+    def Get_rank(self):
+        """Return the rank of this process in a group."""
+        rank = core.GroupRank(self._checked())
+        if rank < -_RANK_ERROR:
+            raise Exception(-rank & (_RANK_ERROR - 1))
+        return rank
+
+    size = property(Get_size, doc="Group size.")
+    rank = property(Get_rank, doc="Group rank.")
+
+    def Translate_ranks(self, ranks=None, group=None):
+        """Translate ranks in a group to those in another group."""
+        if group is None:  # to the group of COMM_WORLD
+            other = check(core.CommGroup(1))
+            try:
+                return self._translate(ranks, other)
+            finally:
+                core.GroupFree(other)
+        return self._translate(ranks, group._checked())
+
+    def _translate(self, ranks, other):
+        given = _ranks(range(self.Get_size()) if ranks is None else ranks)
+        found = array("i", bytes(given.itemsize * len(given)))
+        check(core.GroupTranslate(self._checked(), given.buffer_info()[0], len(given), other, found.buffer_info()[0]))
+        return found.tolist()
+
+    def Compare(self, group):
+        """Compare two groups."""
+        return check(core.GroupCompare(self._checked(), group._checked()))
+
+    def Dup(self):
+        """Duplicate a group."""
+        return type(self)._made(core.GroupDup(self._checked()))
+
+    @classmethod
+    def Union(cls, group1, group2):
+        """Make the group of the members of two groups."""
+        return cls._made(core.GroupUnion(group1._checked(), group2._checked()))
+
+    @classmethod
+    def Intersection(cls, group1, group2):
+        """Make the group of the common members of two groups."""
+        return cls._made(core.GroupIntersection(group1._checked(), group2._checked()))
+
+    Intersect = Intersection
+
+    @classmethod
+    def Difference(cls, group1, group2):
+        """Make the group of the members of one group that are not in another."""
+        return cls._made(core.GroupDifference(group1._checked(), group2._checked()))
+
+    def Incl(self, ranks):
+        """Make a new group of the listed members."""
+        listed = _ranks(ranks)
+        return type(self)._made(core.GroupIncl(self._checked(), listed.buffer_info()[0], len(listed)))
+
+    def Excl(self, ranks):
+        """Make a new group of all but the listed members."""
+        listed = _ranks(ranks)
+        return type(self)._made(core.GroupExcl(self._checked(), listed.buffer_info()[0], len(listed)))
+
+    def Range_incl(self, ranks):
+        """Make a new group of the members in ranges (first, last, stride)."""
+        listed = _ranges(ranks)
+        return type(self)._made(core.GroupRangeIncl(self._checked(), listed.buffer_info()[0], len(listed) // 3))
+
+    def Range_excl(self, ranks):
+        """Make a new group of all but the members in ranges (first, last, stride)."""
+        listed = _ranges(ranks)
+        return type(self)._made(core.GroupRangeExcl(self._checked(), listed.buffer_info()[0], len(listed) // 3))
+
+    def Free(self):
+        """Free a group."""
+        if self._checked() != _EMPTY:
+            check(core.GroupFree(self._h))
+        self._h = 0
+
+
+Group._family = Group
+
+
+def _ranks(ranks):
+    return array("i", ranks)
+
+
+def _ranges(ranges):
+    flat = array("i")
+    for first, last, stride in ranges:
+        flat.extend((first, last, stride))
+    return flat
+
+
+GROUP_NULL = Group()
+named(Group, 0, "GROUP_NULL")
+GROUP_EMPTY = Group()
+GROUP_EMPTY._h = _EMPTY
+named(Group, _EMPTY, "GROUP_EMPTY")

@@ -1,0 +1,103 @@
+"""What all objects have in common that stand for a handle of the core."""
+
+_constants = {}  # (family, handle) -> name of the module constant
+
+
+def named(family, handle, name):
+    """Record that a handle has a constant in the module, for copying and pickling."""
+    _constants.setdefault((family, handle), name)
+
+
+class Handle:
+    """Mix-in for objects that stand for a handle.
+
+    A concrete family (Comm, Win, ...) sets `_family` to itself and provides the attribute `_h`;
+    0 is the null handle of every family.
+    """
+
+    __slots__ = ()
+
+    def __eq__(self, other, /):
+        if not isinstance(other, self._family):
+            return NotImplemented
+        return self._h == other._h
+
+    def __ne__(self, other, /):
+        if not isinstance(other, self._family):
+            return NotImplemented
+        return self._h != other._h
+
+    # A handle becomes null when it is freed: it cannot be a key.
+    __hash__ = None
+
+    def __bool__(self):
+        return self._h != 0
+
+    def __reduce__(self):
+        name = _constants.get((self._family, self._h))
+        if name is None:
+            cls = type(self)
+            raise ValueError(f"cannot serialize '{cls.__module__}.{cls.__name__}' instance")
+        constant = _constant(name)
+        if self is constant:
+            return name
+        return type(self), (constant,)
+
+    @property
+    def handle(self):
+        """Handle as an integer."""
+        return self._h
+
+    @classmethod
+    def fromhandle(cls, handle):
+        """Create object from its handle."""
+        return cls._from_handle(handle)
+
+    @classmethod
+    def _from_handle(cls, handle):
+        obj = cls.__new__(cls)
+        obj._h = handle
+        return obj
+
+    def toint(self):
+        """Translate object to integer handle."""
+        return self._h
+
+    @classmethod
+    def fromint(cls, arg, /):
+        """Translate integer handle to object."""
+        return cls._from_handle(arg)
+
+    def py2f(self):
+        """Translate object to Fortran handle."""
+        return self._h
+
+    @classmethod
+    def f2py(cls, arg):
+        """Translate Fortran handle to object."""
+        return cls._from_handle(arg)
+
+    def free(self):
+        """Call Free if not null and not predefined."""
+        name = _constants.get((self._family, self._h))
+        if name is None:
+            self.Free()
+        elif self is not _constant(name):
+            self._h = 0
+
+
+def _constant(name):
+    from gormapy import MPI  # at call time: the module is being made of this one
+
+    return getattr(MPI, name)
+
+
+def adopt(family, obj, other):
+    """Make `obj` stand for the same handle as `other`, which may be None (null)."""
+    if other is None:
+        obj._h = 0
+    elif isinstance(other, family):
+        obj._h = other._h
+    else:
+        raise TypeError(f"expecting {family.__name__}, got {type(other).__name__}")
+    return obj

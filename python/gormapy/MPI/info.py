@@ -1,0 +1,215 @@
+"""Hints: pairs of strings."""
+
+import os
+import sys
+
+from . import constants
+from .exception import Exception
+from .handle import Handle, adopt, named
+
+_items = {}  # handle -> dict
+_next_handle = 2
+_ENV = 1
+
+
+class Info(Handle):
+    """Hints for other calls."""
+
+    __slots__ = ("__weakref__", "_h")
+
+    def __new__(cls, info=None):
+        return adopt(Info, super().__new__(cls), info)
+
+    def __reduce__(self):
+        if self._h <= _ENV:
+            return super().__reduce__()
+        return type(self).Create, (self.items(),)
+
+    def _dict(self):
+        try:
+            return _items[self._h]
+        except KeyError:
+            raise Exception(constants.ERR_INFO) from None
+
+    @classmethod
+    def Create(cls, items=None):
+        """Create a new info object."""
+        global _next_handle
+        self = cls.__new__(cls)
+        self._h = _next_handle
+        _next_handle += 1
+        _items[self._h] = {}
+        if items is not None:
+            try:
+                self.update(items)
+            except BaseException:
+                self.Free()
+                raise
+        return self
+
+    @classmethod
+    def Create_env(cls, args=None):
+        """Create a new environment info object."""
+        return cls.Create(environment(sys.argv if args is None else args))
+
+    def Free(self):
+        """Free an info object."""
+        if self._h <= _ENV or self._h not in _items:
+            raise Exception(constants.ERR_INFO)
+        del _items[self._h]
+        self._h = 0
+
+    def Dup(self):
+        """Duplicate an existing info object."""
+        return type(self).Create(list(self._dict().items()))
+
+    def Get(self, key):
+        """Retrieve the value associated with a key."""
+        return self._dict().get(_key(key))
+
+    def Set(self, key, value):
+        """Store a value associated with a key."""
+        items = self._dict()
+        if self._h == _ENV:
+            raise Exception(constants.ERR_INFO)
+        if not isinstance(value, str):
+            raise TypeError(f"Info: expecting str as value, got {type(value).__name__}")
+        if len(value.encode()) > constants.MAX_INFO_VAL:
+            raise Exception(constants.ERR_INFO_VALUE)
+        items[_key(key)] = value
+
+    def Delete(self, key):
+        """Remove a (key, value) pair from info."""
+        items = self._dict()
+        if self._h == _ENV or items.pop(_key(key), None) is None:
+            raise Exception(constants.ERR_INFO_NOKEY)
+
+    def Get_nkeys(self):
+        """Return the number of currently defined keys in info."""
+        return len(self._dict())
+
+    def Get_nthkey(self, n):
+        """Return the n-th defined key in info."""
+        keys = list(self._dict())
+        if not 0 <= n < len(keys):
+            raise Exception(constants.ERR_ARG)
+        return keys[n]
+
+    # Interface of a dictionary
+    # -------------------------
+
+    def __len__(self):
+        return len(_items[self._h]) if self else 0
+
+    def __contains__(self, value, /):
+        return bool(self) and _key(value) in _items[self._h]
+
+    def __iter__(self):
+        return iter(self.keys())
+
+    def __getitem__(self, item, /):
+        if item not in self:
+            raise KeyError(item)
+        return _items[self._h][item]
+
+    def __setitem__(self, item, value, /):
+        if not self:
+            raise KeyError(item)
+        self.Set(item, value)
+
+    def __delitem__(self, item, /):
+        if item not in self:
+            raise KeyError(item)
+        self.Delete(item)
+
+    def get(self, key, default=None):
+        """Retrieve value by key."""
+        return _items[self._h].get(_key(key), default) if self else default
+
+    def keys(self):
+        """Return list of keys."""
+        return list(_items[self._h]) if self else []
+
+    def values(self):
+        """Return list of values."""
+        return list(_items[self._h].values()) if self else []
+
+    def items(self):
+        """Return list of items."""
+        return list(_items[self._h].items()) if self else []
+
+    def update(self, items=(), **kwds):
+        """Update contents."""
+        if not self:
+            raise KeyError("info is null")
+        pairs = [(key, items[key]) for key in items.keys()] if hasattr(items, "keys") else items
+        for key, value in [*pairs, *kwds.items()]:
+            self.Set(key, value)
+
+    def pop(self, key, *default):
+        """Pop value by key."""
+        if key in self:
+            value = self[key]
+            self.Delete(key)
+            return value
+        if default:
+            (value,) = default
+            return value
+        raise KeyError(key)
+
+    def popitem(self):
+        """Pop first item."""
+        if not self:
+            raise KeyError("info is null")
+        if not len(self):
+            raise KeyError("info is empty")
+        key, value = self.items()[0]
+        self.Delete(key)
+        return key, value
+
+    def copy(self):
+        """Copy contents."""
+        return self.Dup() if self else type(self)()
+
+    def clear(self):
+        """Clear contents."""
+        if not self:
+            raise KeyError("info is null")
+        for key in self.keys():
+            self.Delete(key)
+
+
+Info._family = Info
+
+
+def _key(key):
+    if not isinstance(key, str):
+        raise TypeError(f"Info: expecting str as key, got {type(key).__name__}")
+    if not key or len(key.encode()) > constants.MAX_INFO_KEY:
+        raise Exception(constants.ERR_INFO_KEY)
+    return key
+
+
+def environment(args):
+    """Return what a program may know about how it was started."""
+    items = {"command": args[0] if args else "", "argv": " ".join(args[1:]), "wdir": os.getcwd()}
+    size = os.environ.get("GORMAPY_JOB_SIZE")
+    if size:
+        items["maxprocs"] = items["soft"] = size
+    limit = constants.MAX_INFO_VAL
+    return {key: value[:limit] for key, value in items.items() if value}
+
+
+def _make(handle, name):
+    info = Info()
+    info._h = handle
+    named(Info, handle, name)
+    return info
+
+
+INFO_NULL = _make(0, "INFO_NULL")
+INFO_ENV = _make(_ENV, "INFO_ENV")
+try:
+    _items[_ENV] = environment(getattr(sys, "orig_argv", None) or [])
+except OSError:  # the working directory is gone
+    _items[_ENV] = {}

@@ -1,0 +1,115 @@
+"""Matched messages: found by a probe, received by whoever holds them."""
+
+from gormapy._ext import fast
+
+from . import constants
+from .constants import ANY_SOURCE, ANY_TAG
+from .exception import Exception
+from .handle import Handle, adopt, named
+from .msgbuffer import acquire, byte, message
+from .request import Request, finish
+from .serialize import pickle
+from .status import Status
+
+_NO_PROC = 1 << 62  # no message of the core has this handle
+
+
+class Message(Handle):
+    """Matched message."""
+
+    __slots__ = ("__weakref__", "_h", "_nbytes")
+
+    def __new__(cls, message=None):
+        self = adopt(Message, super().__new__(cls), message)
+        self._nbytes = 0 if message is None else message._nbytes
+        return self
+
+    @classmethod
+    def _matched(cls, handle, status):
+        self = cls.__new__(cls)
+        self._h = handle
+        self._nbytes = status._nbytes
+        return self
+
+    @classmethod
+    def Probe(cls, comm, source=ANY_SOURCE, tag=ANY_TAG, status=None):
+        """Wait for a message and match it."""
+        status = Status() if status is None else status
+        if source == constants.PROC_NULL:
+            status._set(constants.PROC_NULL)
+            return cls._matched(_NO_PROC, status)
+        return cls._matched(fast.mprobe(comm._h, source, tag, status), status)
+
+    @classmethod
+    def Iprobe(cls, comm, source=ANY_SOURCE, tag=ANY_TAG, status=None):
+        """Match a message if one is there."""
+        if source == constants.PROC_NULL:
+            return cls.Probe(comm, source, tag, status)
+        status = Status() if status is None else status
+        handle = fast.improbe(comm._h, source, tag, status)
+        return cls._matched(handle, status) if handle else None
+
+    def _taken(self):
+        """Return the handle, which is the receiver's from now on."""
+        handle, self._h = self._h, 0
+        if not handle:
+            raise Exception(constants.ERR_REQUEST)
+        return handle
+
+    def Recv(self, buf, status=None):
+        """Receive a matched message."""
+        request = self.Irecv(buf)
+        request.Wait(status)
+
+    def Irecv(self, buf):
+        """Receive a matched message without blocking."""
+        if self._h == _NO_PROC:
+            self._h = 0
+            return Request._without_peer()
+        address, count, datatype, holder = message(buf, False)
+        return Request._started(fast.mrecv(self._taken(), address, count, datatype._h), holder)
+
+    @classmethod
+    def probe(cls, comm, source=ANY_SOURCE, tag=ANY_TAG, status=None):
+        """Wait for a message and match it."""
+        return cls.Probe(comm, source, tag, status)
+
+    @classmethod
+    def iprobe(cls, comm, source=ANY_SOURCE, tag=ANY_TAG, status=None):
+        """Match a message if one is there."""
+        return cls.Iprobe(comm, source, tag, status)
+
+    def recv(self, status=None):
+        """Receive an object in a matched message."""
+        return self.irecv().wait(status)
+
+    def irecv(self):
+        """Receive an object in a matched message without blocking."""
+        if self._h == _NO_PROC:
+            self._h = 0
+            return Request._without_peer()
+        memory = bytearray(self._nbytes)
+        address, nbytes, _, _, _, holder = acquire(memory, False)
+        request = Request._started(fast.mrecv(self._taken(), address, nbytes, byte()._h), holder)
+        request._arriving = memory
+        return request
+
+    def free(self):
+        """Do nothing: a matched message has to be received."""
+
+
+Message._family = Message
+MESSAGE_NULL = Message()
+named(Message, 0, "MESSAGE_NULL")
+MESSAGE_NO_PROC = Message()
+MESSAGE_NO_PROC._h = _NO_PROC
+named(Message, _NO_PROC, "MESSAGE_NO_PROC")
+
+
+def receive_object(handle, nbytes):
+    """Receive the object in a matched message of the core."""
+    memory = bytearray(nbytes)
+    address, _, _, _, _, holder = acquire(memory, False)
+    finish(fast.mrecv(handle, address, nbytes, byte()._h))
+    del holder
+    return pickle.loads(memory) if nbytes else None

@@ -1,0 +1,315 @@
+"""Calls that this version does not implement: their names, arguments and meaning.
+
+Each class is a mix-in for the class that it names. A call leaves this file when it is implemented.
+"""
+# ruff: noqa: E501, E704, D102
+
+from .constants import ANY_SOURCE, ANY_TAG, ORDER_C
+from .info import INFO_NULL
+from .op import SUM
+from .unimplemented import unimplemented, unimplemented_calls
+
+
+@unimplemented_calls("Datatype")
+class DatatypeCalls:
+    __slots__ = ()
+
+    def Create_darray(self, size, rank, gsizes, distribs, dargs, psizes, order=ORDER_C): """Create a datatype for a distributed array."""
+    @classmethod
+    def Get_value_index(cls, value, index): """Return a predefined pair datatype."""
+    @classmethod
+    def Create_f90_integer(cls, r): """Return a bounded integer datatype."""
+    @classmethod
+    def Create_f90_real(cls, p, r): """Return a bounded real datatype."""
+    @classmethod
+    def Create_f90_complex(cls, p, r): """Return a bounded complex datatype."""
+    def Pack_external(self, datarep, inbuf, outbuf, position): """Pack elements into contiguous memory in a portable representation."""
+    def Unpack_external(self, datarep, inbuf, position, outbuf): """Unpack elements from contiguous memory in a portable representation."""
+    def Pack_external_size(self, datarep, count): """Return the number of bytes that Pack_external needs at most."""
+    def Get_attr(self, keyval): """Retrieve an attribute value by its key."""
+    def Set_attr(self, keyval, attrval): """Store an attribute value with its key."""
+    def Delete_attr(self, keyval): """Delete the attribute value of a key."""
+    @classmethod
+    def Create_keyval(cls, copy_fn=None, delete_fn=None, nopython=False): """Create a new attribute key for datatypes."""
+    @classmethod
+    def Free_keyval(cls, keyval): """Free an attribute key for datatypes."""
+
+
+@unimplemented_calls("Prequest")
+class PrequestCalls:
+    __slots__ = ()
+
+    def Pready(self, partition): """Mark a given partition as ready."""
+    def Pready_range(self, partition_low, partition_high): """Mark a range of partitions as ready."""
+    def Pready_list(self, partitions): """Mark a sequence of partitions as ready."""
+    def Parrived(self, partition): """Test partial completion of a partitioned receive operation."""
+
+
+@unimplemented_calls("Grequest")
+class GrequestCalls:
+    __slots__ = ()
+
+    @classmethod
+    def Start(cls, query_fn=None, free_fn=None, cancel_fn=None, args=None, kwargs=None): """Create and return a user-defined request."""
+    def Complete(self): """Notify that a user-defined request is complete."""
+    def complete(self, obj=None): """Notify that a user-defined request is complete."""
+
+
+@unimplemented_calls("Session")
+class SessionCalls:
+    __slots__ = ()
+
+    @classmethod
+    def Init(cls, info=INFO_NULL, errhandler=None): """Create a new session."""
+    def Finalize(self): """Finalize a session."""
+    def Get_num_psets(self, info=INFO_NULL): """Return the number of available process sets."""
+    def Get_nth_pset(self, n, info=INFO_NULL): """Return the name of the n-th process set."""
+    def Get_info(self): """Return the current hints for a session."""
+    def Get_pset_info(self, pset_name): """Return the current hints for a session and process set."""
+    def Create_group(self, pset_name): """Create a new group from session and process set."""
+    def Attach_buffer(self, buf): """Attach a user-provided buffer for sending in buffered mode."""
+    def Detach_buffer(self): """Remove an existing attached buffer."""
+    def Flush_buffer(self): """Block until all buffered messages have been transmitted."""
+    def Iflush_buffer(self): """Nonblocking flush for buffered messages."""
+    @classmethod
+    def Create_errhandler(cls, errhandler_fn): """Create a new error handler for sessions."""
+    def Get_errhandler(self): """Get the error handler for a session."""
+    def Set_errhandler(self, errhandler): """Set the error handler for a session."""
+    def Call_errhandler(self, errorcode): """Call the error handler installed on a session."""
+
+
+@unimplemented_calls("Comm")
+class CommCalls:
+    __slots__ = ()
+
+    def Idup(self, info=None): """Nonblocking duplicate a communicator."""
+    def Idup_with_info(self, info): """Nonblocking duplicate a communicator with hints."""
+    def Revoke(self): """Revoke a communicator."""
+    def Is_revoked(self): """Indicate whether the communicator has been revoked."""
+    def Get_failed(self): """Extract the group of failed processes."""
+    def Ack_failed(self, num_to_ack=None): """Acknowledge failures on a communicator."""
+    def Agree(self, flag): """Blocking agreement."""
+    def Iagree(self, flag): """Nonblocking agreement."""
+    def Shrink(self): """Shrink a communicator to remove all failed processes."""
+    def Ishrink(self): """Nonblocking shrink a communicator to remove all failed processes."""
+    def Attach_buffer(self, buf): """Attach a user-provided buffer for sending in buffered mode."""
+    def Detach_buffer(self): """Remove an existing attached buffer."""
+    def Flush_buffer(self): """Block until all buffered messages have been transmitted."""
+    def Iflush_buffer(self): """Nonblocking flush for buffered messages."""
+    def Isendrecv(self, sendbuf, dest, sendtag=0, recvbuf=None, source=ANY_SOURCE, recvtag=ANY_TAG): """Nonblocking send and receive."""
+    def Isendrecv_replace(self, buf, dest, sendtag=0, source=ANY_SOURCE, recvtag=ANY_TAG): """Nonblocking send and receive into the same buffer."""
+    def Psend_init(self, buf, partitions, dest, tag=0, info=INFO_NULL): """Create request for a partitioned send operation."""
+    def Precv_init(self, buf, partitions, source=ANY_SOURCE, tag=ANY_TAG, info=INFO_NULL): """Create request for a partitioned recv operation."""
+    def Alltoallw(self, sendbuf, recvbuf): """All to all scatter/gather of data with datatypes for each process."""
+    def Ialltoallw(self, sendbuf, recvbuf): """Nonblocking all to all scatter/gather of data with datatypes for each process."""
+    def Ireduce_scatter(self, sendbuf, recvbuf, recvcounts=None, op=SUM): """Nonblocking reduce and scatter of blocks of different size."""
+    def Barrier_init(self, info=INFO_NULL): """Persistent barrier."""
+    def Bcast_init(self, buf, root=0, info=INFO_NULL): """Persistent broadcast."""
+    def Gather_init(self, sendbuf, recvbuf, root=0, info=INFO_NULL): """Persistent gather."""
+    def Gatherv_init(self, sendbuf, recvbuf, root=0, info=INFO_NULL): """Persistent gather of different amounts."""
+    def Scatter_init(self, sendbuf, recvbuf, root=0, info=INFO_NULL): """Persistent scatter."""
+    def Scatterv_init(self, sendbuf, recvbuf, root=0, info=INFO_NULL): """Persistent scatter of different amounts."""
+    def Allgather_init(self, sendbuf, recvbuf, info=INFO_NULL): """Persistent gather to all."""
+    def Allgatherv_init(self, sendbuf, recvbuf, info=INFO_NULL): """Persistent gather to all of different amounts."""
+    def Alltoall_init(self, sendbuf, recvbuf, info=INFO_NULL): """Persistent all to all scatter/gather."""
+    def Alltoallv_init(self, sendbuf, recvbuf, info=INFO_NULL): """Persistent all to all scatter/gather of different amounts."""
+    def Alltoallw_init(self, sendbuf, recvbuf, info=INFO_NULL): """Persistent all to all scatter/gather with datatypes for each process."""
+    def Reduce_init(self, sendbuf, recvbuf, op=SUM, root=0, info=INFO_NULL): """Persistent reduce to one process."""
+    def Allreduce_init(self, sendbuf, recvbuf, op=SUM, info=INFO_NULL): """Persistent reduce to all processes."""
+    def Reduce_scatter_block_init(self, sendbuf, recvbuf, op=SUM, info=INFO_NULL): """Persistent reduce and scatter of blocks."""
+    def Reduce_scatter_init(self, sendbuf, recvbuf, recvcounts=None, op=SUM, info=INFO_NULL): """Persistent reduce and scatter of blocks of different size."""
+    @classmethod
+    def Join(cls, fd): """Interconnect two processes connected by a socket."""
+    @classmethod
+    def Create_errhandler(cls, errhandler_fn): """Create a new error handler for communicators."""
+
+
+@unimplemented_calls("Intracomm")
+class IntracommCalls:
+    __slots__ = ()
+
+    def Create_group(self, group, tag=0): """Create communicator from group."""
+    @classmethod
+    def Create_from_group(cls, group, stringtag="org.mpi4py", info=INFO_NULL, errhandler=None): """Create communicator from group."""
+    def Create_cart(self, dims, periods=None, reorder=False): """Create cartesian communicator."""
+    def Create_graph(self, index, edges, reorder=False): """Create graph communicator."""
+    def Create_dist_graph_adjacent(self, sources, destinations, sourceweights=None, destweights=None, info=INFO_NULL, reorder=False): """Create distributed graph communicator."""
+    def Create_dist_graph(self, sources, degrees, destinations, weights=None, info=INFO_NULL, reorder=False): """Create distributed graph communicator."""
+    def Create_intercomm(self, local_leader, peer_comm, remote_leader, tag=0): """Create intercommunicator."""
+    def Cart_map(self, dims, periods=None): """Determine optimal process placement on a cartesian topology."""
+    def Graph_map(self, index, edges): """Determine optimal process placement on a graph topology."""
+    def Scan_init(self, sendbuf, recvbuf, op=SUM, info=INFO_NULL): """Persistent inclusive scan."""
+    def Exscan_init(self, sendbuf, recvbuf, op=SUM, info=INFO_NULL): """Persistent exclusive scan."""
+    def Spawn(self, command, args=None, maxprocs=1, info=INFO_NULL, root=0, errcodes=None): """Spawn instances of a single MPI application."""
+    def Spawn_multiple(self, command, args=None, maxprocs=None, info=INFO_NULL, root=0, errcodes=None): """Spawn instances of multiple MPI applications."""
+    def Accept(self, port_name, info=INFO_NULL, root=0): """Accept a request to form a new intercommunicator."""
+    def Connect(self, port_name, info=INFO_NULL, root=0): """Make a request to form a new intercommunicator."""
+
+
+@unimplemented_calls("Topocomm")
+class TopocommCalls:
+    __slots__ = ()
+
+    def Neighbor_allgather(self, sendbuf, recvbuf): """Neighbor gather to all."""
+    def Neighbor_allgatherv(self, sendbuf, recvbuf): """Neighbor gather to all of different amounts."""
+    def Neighbor_alltoall(self, sendbuf, recvbuf): """Neighbor all to all."""
+    def Neighbor_alltoallv(self, sendbuf, recvbuf): """Neighbor all to all of different amounts."""
+    def Neighbor_alltoallw(self, sendbuf, recvbuf): """Neighbor all to all with datatypes for each neighbor."""
+    def Ineighbor_allgather(self, sendbuf, recvbuf): """Nonblocking neighbor gather to all."""
+    def Ineighbor_allgatherv(self, sendbuf, recvbuf): """Nonblocking neighbor gather to all of different amounts."""
+    def Ineighbor_alltoall(self, sendbuf, recvbuf): """Nonblocking neighbor all to all."""
+    def Ineighbor_alltoallv(self, sendbuf, recvbuf): """Nonblocking neighbor all to all of different amounts."""
+    def Ineighbor_alltoallw(self, sendbuf, recvbuf): """Nonblocking neighbor all to all with datatypes for each neighbor."""
+    def Neighbor_allgather_init(self, sendbuf, recvbuf, info=INFO_NULL): """Persistent neighbor gather to all."""
+    def Neighbor_allgatherv_init(self, sendbuf, recvbuf, info=INFO_NULL): """Persistent neighbor gather to all of different amounts."""
+    def Neighbor_alltoall_init(self, sendbuf, recvbuf, info=INFO_NULL): """Persistent neighbor all to all."""
+    def Neighbor_alltoallv_init(self, sendbuf, recvbuf, info=INFO_NULL): """Persistent neighbor all to all of different amounts."""
+    def Neighbor_alltoallw_init(self, sendbuf, recvbuf, info=INFO_NULL): """Persistent neighbor all to all with datatypes for each neighbor."""
+    def neighbor_allgather(self, sendobj): """Neighbor gather of objects to all."""
+    def neighbor_alltoall(self, sendobj): """Neighbor all to all of objects."""
+    @property
+    def degrees(self): """Number of incoming and outgoing neighbors."""
+    @property
+    def indegree(self): """Number of incoming neighbors."""
+    @property
+    def outdegree(self): """Number of outgoing neighbors."""
+    @property
+    def inoutedges(self): """Incoming and outgoing neighbors."""
+    @property
+    def inedges(self): """Incoming neighbors."""
+    @property
+    def outedges(self): """Outgoing neighbors."""
+
+
+@unimplemented_calls("Cartcomm")
+class CartcommCalls:
+    __slots__ = ()
+
+    def Get_dim(self): """Return number of dimensions."""
+    def Get_topo(self): """Return information on the cartesian topology."""
+    def Get_cart_rank(self, coords): """Translate logical coordinates to ranks."""
+    def Get_coords(self, rank): """Translate ranks to logical coordinates."""
+    def Shift(self, direction, disp): """Return a process ranks for data shifting with Sendrecv."""
+    def Sub(self, remain_dims): """Return a lower-dimensional Cartesian topology."""
+    @property
+    def dim(self): """Number of dimensions."""
+    @property
+    def ndim(self): """Number of dimensions."""
+    @property
+    def topo(self): """Topology information."""
+    @property
+    def dims(self): """Dimensions."""
+    @property
+    def periods(self): """Periodicity."""
+    @property
+    def coords(self): """Coordinates."""
+
+
+@unimplemented_calls("Graphcomm")
+class GraphcommCalls:
+    __slots__ = ()
+
+    def Get_dims(self): """Return the number of nodes and edges."""
+    def Get_topo(self): """Return index and edges."""
+    def Get_neighbors_count(self, rank): """Return number of neighbors of a process."""
+    def Get_neighbors(self, rank): """Return list of neighbors of a process."""
+    @property
+    def dims(self): """Number of nodes and edges."""
+    @property
+    def nnodes(self): """Number of nodes."""
+    @property
+    def nedges(self): """Number of edges."""
+    @property
+    def topo(self): """Topology information."""
+    @property
+    def index(self): """Index."""
+    @property
+    def edges(self): """Edges."""
+    @property
+    def nneighbors(self): """Number of neighbors."""
+    @property
+    def neighbors(self): """Neighbors."""
+
+
+@unimplemented_calls("Distgraphcomm")
+class DistgraphcommCalls:
+    __slots__ = ()
+
+    def Get_dist_neighbors_count(self): """Return adjacency information for a distributed graph topology."""
+    def Get_dist_neighbors(self): """Return adjacency information for a distributed graph topology."""
+
+
+@unimplemented_calls("Intercomm")
+class IntercommCalls:
+    __slots__ = ()
+
+    @classmethod
+    def Create_from_groups(cls, local_group, local_leader, remote_group, remote_leader, stringtag="org.mpi4py", info=INFO_NULL, errhandler=None): """Create communicator from groups."""
+    def Get_remote_group(self): """Access the remote group associated with the inter-communicator."""
+    def Get_remote_size(self): """Intercommunicator remote size."""
+    def Merge(self, high=False): """Merge intercommunicator into an intracommunicator."""
+    @property
+    def remote_group(self): """Remote group."""
+    @property
+    def remote_size(self): """Number of remote processes."""
+
+
+@unimplemented_calls("Win")
+class WinCalls:
+    __slots__ = ()
+
+    def Attach(self, memory): """Attach a local memory region."""
+    def Detach(self, memory): """Detach a local memory region."""
+    def Rput(self, origin, target_rank, target=None): """Put data into a memory window on a remote process."""
+    def Rget(self, origin, target_rank, target=None): """Get data from a memory window on a remote process."""
+    def Raccumulate(self, origin, target_rank, target=None, op=SUM): """Accumulate data into the target process."""
+    def Rget_accumulate(self, origin, result, target_rank, target=None, op=SUM): """Fetch-and-accumulate data into the target process."""
+    def Start(self, group, assertion=0): """Start an RMA access epoch for MPI."""
+    def Complete(self): """Complete an RMA operation begun after a Start."""
+    def Post(self, group, assertion=0): """Start an RMA exposure epoch."""
+    def Wait(self): """Complete an RMA exposure epoch begun with Post."""
+    def Test(self): """Test whether an RMA exposure epoch has completed."""
+    @classmethod
+    def Create_errhandler(cls, errhandler_fn): """Create a new error handler for windows."""
+
+
+# Module functions
+# ----------------
+
+
+@unimplemented
+def Attach_buffer(buf): """Attach a user-provided buffer for sending in buffered mode."""
+@unimplemented
+def Detach_buffer(): """Remove an existing attached buffer."""
+@unimplemented
+def Flush_buffer(): """Block until all buffered messages have been transmitted."""
+@unimplemented
+def Iflush_buffer(): """Nonblocking flush for buffered messages."""
+@unimplemented
+def Open_port(info=INFO_NULL): """Return an address used to connect group of processes."""
+@unimplemented
+def Close_port(port_name): """Close a port."""
+@unimplemented
+def Publish_name(service_name, port_name, info=INFO_NULL): """Publish a service name."""
+@unimplemented
+def Unpublish_name(service_name, port_name, info=INFO_NULL): """Unpublish a service name."""
+@unimplemented
+def Lookup_name(service_name, info=INFO_NULL): """Lookup a port name given a service name."""
+@unimplemented
+def Register_datarep(datarep, read_fn, write_fn, extent_fn): """Register user-defined data representations."""
+@unimplemented
+def Get_abi_version(): """Obtain the version of the MPI ABI standard."""
+@unimplemented
+def Get_abi_info(): """Obtain information about the MPI ABI."""
+@unimplemented
+def Get_abi_fortran_info(): """Obtain information about the Fortran MPI ABI."""
+@unimplemented
+def Get_hw_resource_info(): """Obtain information about hardware platform and resources."""
+@unimplemented
+def _comm_lock(comm, key=None): """Return the lock of a communicator."""
+@unimplemented
+def _comm_lock_table(comm): """Return the locks of a communicator."""
+@unimplemented
+def _commctx_intra(comm): """Create or get an internal communication context."""
+@unimplemented
+def _commctx_inter(comm): """Create or get an internal communication context."""

@@ -1,0 +1,352 @@
+"""Buffer specifications: from what a program passes to address, count and datatype.
+
+A specification is a buffer, or a list or tuple that starts with one:
+(buffer, count), (buffer, type), (buffer, count, type), (buffer, (count, displ), type),
+(buffer, count, displ, type). Parsing never waits and never talks to a peer.
+"""
+
+from array import array
+
+from gormapy._ext import fast
+
+from . import constants
+from .datatype import Datatype
+from .sentinel import BOTTOM
+from .typecode import DATATYPES, for_format, lookup
+
+_buffer_info = fast.buffer_info
+
+NOTHING = (0, 0, DATATYPES["BYTE"], None)  # what there is instead of a buffer
+
+
+# Buffers
+# -------
+
+
+def acquire(obj, readonly):
+    """Return (address, nbytes, format, itemsize, readonly, holder) of a buffer.
+
+    The holder keeps the memory in place: keep it until the operation has completed.
+    """
+    try:
+        return _buffer_info(obj, not readonly)
+    except (BufferError, TypeError, ValueError) as error:
+        refused = error
+    if hasattr(obj, "__dlpack__") and not isinstance(obj, memoryview):
+        from .dlpack import acquire as acquire_dlpack
+
+        try:
+            return acquire_dlpack(obj, readonly)
+        except NotImplementedError:
+            pass
+    if hasattr(obj, "__cuda_array_interface__"):
+        raise BufferError(
+            f"message: {type(obj).__name__} is memory of a GPU, which this version of gormapy cannot reach; "
+            "copy it to the host first"
+        )
+    raise _explained(obj, readonly, refused) from None
+
+
+def _explained(obj, readonly, error):
+    """Say why an object is no buffer to send or receive with, and what to do."""
+    try:
+        view = memoryview(obj)
+    except Exception:
+        return TypeError(f"message: expecting a buffer, got {type(obj).__name__}")
+    if view.readonly and not readonly:
+        return BufferError(f"message: {type(obj).__name__} is read-only, but MPI writes to this buffer")
+    if not view.contiguous:
+        axis = _gap(view)
+        return BufferError(
+            f"message: {type(obj).__name__} of shape {view.shape} is not contiguous: axis {axis} has a stride of "
+            f"{view.strides[axis]} bytes for elements of {view.itemsize}; pass np.ascontiguousarray(...) of it, "
+            "or the whole array with a datatype (MPI.Datatype.Create_vector, Create_subarray)"
+        )
+    return error
+
+
+def _gap(view):
+    """Return the axis that keeps a buffer from being contiguous."""
+    expected = view.itemsize
+    for axis in reversed(range(view.ndim)):
+        if view.shape[axis] > 1 and view.strides[axis] != expected:
+            return axis
+        expected *= view.shape[axis]
+    return view.ndim - 1
+
+
+def _is_buffer(obj):
+    if obj is None or obj is BOTTOM:
+        return True
+    try:
+        memoryview(obj).release()
+    except BufferError:
+        return True
+    except TypeError:
+        return hasattr(obj, "__dlpack__") or hasattr(obj, "__cuda_array_interface__")
+    return True
+
+
+def _not_a_message(msg):
+    hint = ""
+    if not isinstance(msg, type):
+        hint = f", got {type(msg).__name__}; Python objects go by the lower-case methods (send, bcast, ...)"
+    return TypeError("message: expecting buffer or list/tuple" + hint)
+
+
+def as_datatype(spec):
+    """Return the datatype that a specification names."""
+    if isinstance(spec, Datatype):
+        return spec
+    return lookup(spec)
+
+
+def _base(obj, datatype, readonly):
+    """Return address, nbytes, datatype and holder of the buffer in a specification."""
+    if obj is None or obj is BOTTOM:
+        if datatype is None:
+            raise KeyError("cannot map None to MPI datatype: a message without a buffer needs a datatype")
+        return 0, 0, as_datatype(datatype), None
+    address, nbytes, format, itemsize, _, holder = acquire(obj, readonly)
+    if datatype is None:
+        datatype = for_format(format, itemsize)
+    elif not isinstance(datatype, Datatype):
+        datatype = lookup(datatype)
+    return address, nbytes, datatype, holder
+
+
+def _extent(datatype, what):
+    if not datatype._h:
+        raise ValueError(f"message: cannot {what}, datatype is null")
+    extent = datatype._extent
+    if extent <= 0:
+        lb = datatype._layout[0]
+        raise ValueError(f"message: cannot {what}, datatype extent {extent} (lb:{lb}, ub:{lb + extent})")
+    return extent
+
+
+def _infer(nbytes, datatype, blocks):
+    """Return how many elements of a datatype a buffer holds, for each of `blocks` blocks."""
+    if nbytes == 0:
+        return 0
+    extent = _extent(datatype, "infer count")
+    entries, rest = divmod(nbytes, extent)
+    if rest:
+        lb = datatype._layout[0]
+        raise ValueError(
+            f"message: cannot infer count, buffer length {nbytes} is not a multiple of "
+            f"datatype extent {extent} (lb:{lb}, ub:{lb + extent})"
+        )
+    if blocks < 2:
+        return entries
+    if entries % blocks:
+        raise ValueError(
+            f"message: cannot infer count, number of entries {entries} is not a multiple of "
+            f"required number of blocks {blocks}"
+        )
+    return entries // blocks
+
+
+def index(value, what):
+    """Return an integer argument."""
+    try:
+        return value.__index__()
+    except AttributeError:
+        raise TypeError(f"{what}: expecting an integer, got {type(value).__name__}") from None
+
+
+def _unpack(msg, vector):
+    """Return (buffer, count, displ, datatype) of a specification in a list or tuple."""
+    count = displ = datatype = None
+    items = len(msg)
+    if items == 2:
+        obj, count = msg
+        if isinstance(count, (Datatype, str)):
+            count, datatype = None, count
+    elif items == 3:
+        obj, count, datatype = msg
+    elif items == 4:
+        obj, count, displ, datatype = msg
+    else:
+        raise ValueError("message: expecting 2 to 4 items")
+    if items != 4 and isinstance(count, tuple if vector else (tuple, list)):
+        if len(count) != 2:
+            raise ValueError(f"message: expecting (count, displ), got {len(count)} items")
+        count, displ = count
+    return obj, count, displ, datatype
+
+
+def message(msg, readonly, rank=0, blocks=1):
+    """Parse a plain specification; return address, count, datatype and holder."""
+    if rank == constants.PROC_NULL:
+        return NOTHING
+    if not isinstance(msg, (list, tuple)):
+        # the common case: a bare buffer
+        if msg is None:
+            raise _not_a_message(msg)
+        try:
+            address, nbytes, format, itemsize, _, holder = _buffer_info(msg, not readonly)
+        except (BufferError, TypeError, ValueError):
+            if not _is_buffer(msg) or msg is BOTTOM:
+                raise _not_a_message(msg) from None
+            address, nbytes, format, itemsize, _, holder = acquire(msg, readonly)
+        datatype = for_format(format, itemsize)
+        extent = datatype._extent
+        if blocks < 2 and extent > 0 and nbytes % extent == 0:
+            return address, nbytes // extent, datatype, holder
+        return address, _infer(nbytes, datatype, blocks), datatype, holder
+    obj, count, displ, datatype = _unpack(msg, False)
+    if not isinstance(obj, (memoryview, bytearray, bytes)) and not _is_buffer(obj):
+        raise TypeError(
+            f"message: expecting a buffer as first item of {type(msg).__name__}, got {type(obj).__name__}; "
+            "Python objects go by the lower-case methods (send, bcast, ...)"
+        )
+    address, nbytes, datatype, holder = _base(obj, datatype, readonly)
+    if displ is not None:
+        displ = index(displ, "message: displacement")
+        if displ < 0:
+            raise ValueError(f"message: negative displacement {displ}")
+        if displ > 0:
+            extent = _extent(datatype, "handle displacement")
+            if displ * extent > nbytes:
+                raise ValueError(
+                    f"message: displacement {displ} out of bounds, number of datatype entries {nbytes // extent}"
+                )
+            address += displ * extent
+            nbytes -= displ * extent
+    if count is None:
+        count = _infer(nbytes, datatype, blocks)
+    else:
+        count = index(count, "message: count")
+        if count < 0:
+            raise ValueError(f"message: negative count {count}")
+        if count > 0 and obj is None:
+            raise ValueError(f"message: buffer is None but count is {count}")
+        if count > 1 or datatype._origin is None:
+            _check_room(obj, count, datatype, nbytes, blocks)
+    return address, count, datatype, holder
+
+
+def _check_room(obj, count, datatype, nbytes, blocks):
+    """Refuse a count for which a buffer of plain elements has no room."""
+    if obj is None or obj is BOTTOM or datatype._origin is not None or not datatype._h:
+        return
+    need = count * max(blocks, 1) * datatype._size
+    if need > nbytes:
+        each = f" for each of {blocks} ranks" if blocks > 1 else ""
+        raise ValueError(
+            f"message: count {count} of {datatype._size}-byte elements{each} needs {need} bytes, "
+            f"the buffer has {nbytes}"
+        )
+
+
+# Vectors: a count and a displacement for each rank
+# -------------------------------------------------
+
+
+def _integers(values, blocks, what):
+    try:
+        integers = array("q", values)
+    except TypeError:
+        raise TypeError(f"message: expecting integers as {what}") from None
+    if len(integers) != blocks:
+        raise ValueError(f"message: expecting {blocks} items as {what}, got {len(integers)}")
+    return integers.tolist()
+
+
+def vector(msg, readonly, rank, blocks):
+    """Parse a vector specification; return address, counts, displacements, datatype and holder."""
+    if rank == constants.PROC_NULL:
+        return 0, None, None, NOTHING[2], None
+    if isinstance(msg, (list, tuple)):
+        obj, counts, displs, datatype = _unpack(msg, True)
+        if not _is_buffer(obj):
+            raise TypeError(
+                f"message: expecting a buffer as first item of {type(msg).__name__}, got {type(obj).__name__}"
+            )
+    elif msg is not None and msg is not BOTTOM and _is_buffer(msg):
+        obj, counts, displs, datatype = msg, None, None, None
+    else:
+        raise _not_a_message(msg)
+    address, nbytes, datatype, holder = _base(obj, datatype, readonly)
+    if counts is None:
+        each, more = divmod(_infer(nbytes, datatype, 1), blocks) if blocks else (0, 0)
+        counts = [each + (i < more) for i in range(blocks)]
+    elif hasattr(counts, "__index__") and not hasattr(counts, "__len__"):
+        counts = [counts.__index__()] * blocks
+    else:
+        counts = _integers(counts, blocks, "counts")
+    if displs is None:
+        displs, end = [], 0
+        for count in counts:
+            displs.append(end)
+            end += count
+    elif hasattr(displs, "__index__") and not hasattr(displs, "__len__"):
+        displs = [displs.__index__() * i for i in range(blocks)]
+    else:
+        displs = _integers(displs, blocks, "displacements")
+    return address, counts, displs, datatype, holder
+
+
+# One-sided
+# ---------
+
+
+def target(spec, count, datatype):
+    """Parse a target specification; return displacement, count and datatype."""
+    if spec is None:
+        return 0, count, datatype
+    if isinstance(spec, (list, tuple)):
+        items = len(spec)
+        if items > 3:
+            raise ValueError("target: expecting 3 items at most")
+        disp = index(spec[0], "target: displacement") if items >= 1 else 0
+        if items >= 2:
+            count = index(spec[1], "target: count")
+        if items >= 3:
+            datatype = as_datatype(spec[2])
+        return disp, count, datatype
+    if hasattr(spec, "__index__") and not (hasattr(spec, "__len__") and not hasattr(spec, "dtype")):
+        return spec.__index__(), count, datatype
+    raise ValueError("target: expecting integral or list/tuple")
+
+
+def rma(origin, readonly, rank, spec):
+    """Parse origin and target; return both, and the holder.
+
+    The result is (address, count, datatype), (displacement, count, datatype), holder.
+    """
+    address, count, datatype, holder = message(origin, readonly, rank, 0)
+    if rank == constants.PROC_NULL and isinstance(origin, (list, tuple)) and origin:
+        if isinstance(origin[-1], (Datatype, str)):
+            datatype = as_datatype(origin[-1])
+    return (address, count, datatype), target(spec, count, datatype), holder
+
+
+def single(what, buf, readonly, rank):
+    """Parse the buffer of exactly one element."""
+    parsed = message(buf, readonly, rank, 0)
+    if rank != constants.PROC_NULL and parsed[1] != 1:
+        raise ValueError(f"{what}: expecting a single element, got {parsed[1]}")
+    return parsed
+
+
+def same_type(rank, **parsed):
+    """Refuse operands of different datatypes."""
+    (first, a), *rest = parsed.items()
+    for name, b in rest:
+        if rank != constants.PROC_NULL and a[2]._h != b[2]._h:
+            raise ValueError(f"mismatch in {first} and {name} MPI datatypes")
+
+
+def reduction(sendbuf, recvbuf):
+    """Refuse parsed operands of a reduction that do not fit each other."""
+    if sendbuf[2]._h != recvbuf[2]._h:
+        raise ValueError("mismatch in send and receive MPI datatypes")
+    if sendbuf[1] != recvbuf[1]:
+        raise ValueError(f"mismatch in send count {sendbuf[1]} and receive count {recvbuf[1]}")
+
+
+def byte():
+    """Return the datatype BYTE."""
+    return DATATYPES["BYTE"]

@@ -1,0 +1,140 @@
+"""Names and attributes that a program attaches to communicators, windows and datatypes."""
+
+from . import constants
+from .exception import Exception
+
+_names = {}  # (family, handle) -> name
+
+
+class Named:
+    """Mix-in with the name of an object."""
+
+    __slots__ = ()
+
+    def Get_name(self):
+        """Return the print name."""
+        if not self._h:
+            self._null_error()
+        name = _names.get((self._family, self._h))
+        return self._default_name() if name is None else name
+
+    def Set_name(self, name):
+        """Set the print name."""
+        if not self._h:
+            self._null_error()
+        if not isinstance(name, str):
+            raise TypeError(f"Set_name: expecting str, got {type(name).__name__}")
+        if len(name.encode()) >= constants.MAX_OBJECT_NAME:
+            raise Exception(constants.ERR_ARG)
+        _names[self._family, self._h] = name
+
+    name = property(Get_name, Set_name, doc="Print name.")
+
+    def _default_name(self):
+        return ""
+
+    def _forget_name(self):
+        _names.pop((self._family, self._h), None)
+
+    def _null_error(self):
+        family = self._family.__name__
+        raise Exception(
+            {"Datatype": constants.ERR_TYPE, "Comm": constants.ERR_COMM, "Win": constants.ERR_WIN}[family]
+        )
+
+
+# Attributes
+# ----------
+
+_FIRST_KEYVAL = 1000
+_keyvals = {}  # keyval -> (family, copy function, delete function, passed by value)
+_attributes = {}  # (family, handle) -> {keyval: value}
+_next_keyval = _FIRST_KEYVAL
+
+
+class Attributed:
+    """Mix-in with attributes that a program caches on an object."""
+
+    __slots__ = ()
+
+    def _attribute(self, keyval):
+        """Return a predefined attribute, or None."""
+        return None
+
+    def Get_attr(self, keyval):
+        """Retrieve an attribute value by its key."""
+        self._check_attr(keyval)
+        if keyval < _FIRST_KEYVAL:
+            return self._attribute(keyval)
+        return _attributes.get((self._family, self._h), {}).get(keyval)
+
+    def Set_attr(self, keyval, attrval):
+        """Store an attribute value with its key."""
+        delete = self._check_user_attr(keyval)
+        values = _attributes.setdefault((self._family, self._h), {})
+        if keyval in values and delete is not None:
+            delete(self, keyval, values[keyval])
+        values[keyval] = attrval
+
+    def Delete_attr(self, keyval):
+        """Delete the attribute value of a key."""
+        delete = self._check_user_attr(keyval)
+        values = _attributes.get((self._family, self._h), {})
+        if keyval not in values:
+            raise Exception(constants.ERR_KEYVAL)
+        if delete is not None:
+            delete(self, keyval, values[keyval])
+        del values[keyval]
+
+    @classmethod
+    def Create_keyval(cls, copy_fn=None, delete_fn=None, nopython=False):
+        """Create a new attribute key."""
+        global _next_keyval
+        for function in (copy_fn, delete_fn):
+            if not (function is None or isinstance(function, bool) or callable(function)):
+                raise TypeError("Create_keyval: expecting functions")
+        if copy_fn is True:
+            copy_fn = lambda obj, keyval, value: value  # noqa: E731
+        keyval = _next_keyval
+        _next_keyval += 1
+        _keyvals[keyval] = (cls._family, copy_fn or None, delete_fn if callable(delete_fn) else None)
+        return keyval
+
+    @classmethod
+    def Free_keyval(cls, keyval):
+        """Free an attribute key."""
+        if _keyvals.get(keyval, (None,))[0] is not cls._family:
+            raise Exception(constants.ERR_KEYVAL)
+        # values that are still attached keep their functions: MPI frees the key when the last one goes
+        _keyvals[keyval] = (None, *_keyvals[keyval][1:])
+        return constants.KEYVAL_INVALID
+
+    def _check_attr(self, keyval):
+        if not self._h:
+            self._null_error()
+        if keyval == constants.KEYVAL_INVALID or (keyval >= _FIRST_KEYVAL and keyval not in _keyvals):
+            raise Exception(constants.ERR_KEYVAL)
+
+    def _check_user_attr(self, keyval):
+        self._check_attr(keyval)
+        if keyval < _FIRST_KEYVAL:
+            raise Exception(constants.ERR_KEYVAL)
+        return _keyvals[keyval][2]
+
+    def _copy_attributes(self, source):
+        """Copy the attributes of `source` that ask for it, as duplicating an object does."""
+        for keyval, value in list(_attributes.get((self._family, source._h), {}).items()):
+            copy = _keyvals[keyval][1]
+            if copy is None:
+                continue
+            copied = copy(source, keyval, value)
+            if copied is not NotImplemented:
+                _attributes.setdefault((self._family, self._h), {})[keyval] = copied
+
+    def _delete_attributes(self):
+        """Delete all attributes in reverse order, as freeing an object does."""
+        values = _attributes.pop((self._family, self._h), None)
+        for keyval, value in reversed(list(values.items() if values else ())):
+            delete = _keyvals[keyval][2]
+            if delete is not None:
+                delete(self, keyval, value)

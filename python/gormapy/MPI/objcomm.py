@@ -1,0 +1,286 @@
+"""Messages and collective operations on Python objects, which travel as pickles."""
+
+from array import array
+
+from gormapy._ext import fast
+from gormapy._rc import rc
+
+from .constants import ANY_SOURCE, ANY_TAG, PROC_NULL
+from .message import Message, receive_object
+from .msgbuffer import acquire, byte
+from .op import SUM
+from .request import Request, finish
+from .serialize import pickle
+from .status import Status
+
+_SEND, _SSEND, _RECV, _BSEND = range(4)
+
+
+def _memory(nbytes):
+    """Return memory for objects that arrive, with its address and holder."""
+    memory = bytearray(nbytes)
+    address, _, _, _, _, holder = acquire(memory, False)
+    return memory, address, holder
+
+
+class ObjectMessages:
+    """Mix-in with the lower-case messages of a communicator."""
+
+    __slots__ = ()
+
+    def _send_object(self, kind, obj, dest, tag):
+        """Start to send an object; return the request of the core and what holds the pickle."""
+        if dest == PROC_NULL:
+            address = nbytes = 0
+            holder = None
+        else:
+            address, nbytes, _, _, _, holder = acquire(pickle.dumps(obj), True)
+        return fast.p2p(kind, self._h, address, nbytes, byte()._h, dest, tag), holder
+
+    def send(self, obj, dest, tag=0):
+        """Send in standard mode."""
+        request, holder = self._send_object(_SEND, obj, dest, tag)
+        finish(request)
+        del holder  # alive until here
+
+    def bsend(self, obj, dest, tag=0):
+        """Send in buffered mode."""
+        request, holder = self._send_object(_BSEND, obj, dest, tag)
+        finish(request)
+        del holder
+
+    def ssend(self, obj, dest, tag=0):
+        """Send in synchronous mode."""
+        request, holder = self._send_object(_SSEND, obj, dest, tag)
+        finish(request)
+        del holder
+
+    def isend(self, obj, dest, tag=0):
+        """Nonblocking send."""
+        return Request._started(*self._send_object(_SEND, obj, dest, tag))
+
+    def ibsend(self, obj, dest, tag=0):
+        """Nonblocking send in buffered mode."""
+        return Request._started(*self._send_object(_BSEND, obj, dest, tag))
+
+    def issend(self, obj, dest, tag=0):
+        """Nonblocking send in synchronous mode."""
+        return Request._started(*self._send_object(_SSEND, obj, dest, tag))
+
+    def recv(self, buf=None, source=ANY_SOURCE, tag=ANY_TAG, status=None):
+        """Receive."""
+        if source == PROC_NULL or buf is not None:
+            return self.irecv(buf, source, tag).wait(status)
+        status = Status() if status is None else status
+        handle = fast.mprobe(self._h, source, tag, status)
+        return receive_object(handle, status._nbytes)
+
+    def irecv(self, buf=None, source=ANY_SOURCE, tag=ANY_TAG):
+        """Nonblocking receive."""
+        if source == PROC_NULL:
+            return Request._without_peer()
+        if buf is None or isinstance(buf, int):
+            memory = _lazy_memory(buf)
+        else:
+            memory = buf
+        address, nbytes, _, _, _, holder = acquire(memory, False)
+        request = Request._started(fast.p2p(_RECV, self._h, address, nbytes, byte()._h, source, tag), holder)
+        request._arriving = memory
+        return request
+
+    def sendrecv(self, sendobj, dest, sendtag=0, recvbuf=None, source=ANY_SOURCE, recvtag=ANY_TAG, status=None):
+        """Send and receive."""
+        sending = self.isend(sendobj, dest, sendtag)
+        received = self.recv(recvbuf, source, recvtag, status)
+        sending.Wait()
+        return received
+
+    def probe(self, source=ANY_SOURCE, tag=ANY_TAG, status=None):
+        """Blocking test for a message."""
+        return self.Probe(source, tag, status)
+
+    def iprobe(self, source=ANY_SOURCE, tag=ANY_TAG, status=None):
+        """Nonblocking test for a message."""
+        return self.Iprobe(source, tag, status)
+
+    def mprobe(self, source=ANY_SOURCE, tag=ANY_TAG, status=None):
+        """Blocking test for a matched message."""
+        return Message.probe(self, source, tag, status)
+
+    def improbe(self, source=ANY_SOURCE, tag=ANY_TAG, status=None):
+        """Nonblocking test for a matched message."""
+        return Message.iprobe(self, source, tag, status)
+
+
+# Room for an object of unknown size. Pages are touched when something arrives in them only, so that
+# a receive for 100 bytes costs one page.
+_LAZY_ROOM = 16 << 20
+
+
+def _lazy_memory(nbytes):
+    if nbytes is None:
+        nbytes = max(rc.irecv_bufsz, _LAZY_ROOM)
+    if nbytes < 1 << 16:
+        return bytearray(max(nbytes, 1))
+    from mmap import MAP_ANONYMOUS, MAP_NORESERVE, MAP_PRIVATE, mmap
+
+    return mmap(-1, nbytes, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
+
+
+def _coll(kind, comm, send, recv, root=0):
+    """Run a collective operation on bytes; send and recv are (address, count, type handle)."""
+    finish(fast.coll(kind, comm._h, *send, *recv, 0, root))
+
+
+def _collv(kind, comm, send, recv, root=0):
+    """Run a collective operation on bytes; send and recv are (address, counts, displs, type handle)."""
+    finish(fast.collv(kind, comm._h, *send, *recv, root))
+
+
+def _displs(counts):
+    displs, end = [], 0
+    for count in counts:
+        displs.append(end)
+        end += count
+    return displs, end
+
+
+def _loads(memory, counts, displs):
+    view = memoryview(memory)
+    return [pickle.loads(view[d : d + n]) for n, d in zip(counts, displs)]
+
+
+class ObjectCollectives:
+    """Mix-in with the lower-case collective operations of a communicator."""
+
+    __slots__ = ()
+
+    def barrier(self):
+        """Barrier synchronization."""
+        self.Barrier()
+
+    def bcast(self, obj, root=0):
+        """Broadcast."""
+        octet = byte()._h
+        size = array("q", [0])
+        data = holder = None
+        if self.rank == root:
+            data = pickle.dumps(obj)
+            size[0] = len(data)
+        nothing = (0, 0, octet)
+        _coll(fast.BCAST, self, nothing, (size.buffer_info()[0], 8, octet), root)
+        if data is None:
+            data, address, holder = _memory(size[0])
+        else:
+            address, _, _, _, _, holder = acquire(data, True)
+        _coll(fast.BCAST, self, nothing, (address, size[0], octet), root)
+        del holder
+        return pickle.loads(data)
+
+    def gather(self, sendobj, root=0):
+        """Gather."""
+        octet = byte()._h
+        address, nbytes, _, _, _, holder = acquire(pickle.dumps(sendobj), True)
+        mine, counts = array("q", [nbytes]), array("q")
+        receiving = self.rank == root
+        if receiving:
+            counts = array("q", bytes(8 * self.size))
+        _coll(fast.GATHER, self, (mine.buffer_info()[0], 8, octet), (counts.buffer_info()[0], 8, octet), root)
+        send = (address, [nbytes], None, octet)
+        if not receiving:
+            _collv(fast.GATHERV, self, send, (0, None, None, octet), root)
+            return None
+        counts = counts.tolist()
+        displs, total = _displs(counts)
+        memory, where, hold_memory = _memory(total)
+        _collv(fast.GATHERV, self, send, (where, counts, displs, octet), root)
+        del holder, hold_memory
+        return _loads(memory, counts, displs)
+
+    def scatter(self, sendobj, root=0):
+        """Scatter."""
+        octet = byte()._h
+        mine = array("q", [0])
+        counts, holder = array("q"), None
+        send = (0, None, None, octet)
+        if self.rank == root:
+            data, counts, displs = _dumps_each(sendobj, self.size)
+            address, _, _, _, _, holder = acquire(data, True)
+            send = (address, counts.tolist(), displs, octet)
+        _coll(fast.SCATTER, self, (counts.buffer_info()[0], 8, octet), (mine.buffer_info()[0], 8, octet), root)
+        memory, where, hold_memory = _memory(mine[0])
+        _collv(fast.SCATTERV, self, send, (where, [mine[0]], None, octet), root)
+        del holder, hold_memory
+        return pickle.loads(memory)
+
+    def allgather(self, sendobj):
+        """Gather to all."""
+        octet = byte()._h
+        address, nbytes, _, _, _, holder = acquire(pickle.dumps(sendobj), True)
+        mine, sizes = array("q", [nbytes]), array("q", bytes(8 * self.size))
+        _coll(fast.ALLGATHER, self, (mine.buffer_info()[0], 8, octet), (sizes.buffer_info()[0], 8, octet))
+        counts = sizes.tolist()
+        displs, total = _displs(counts)
+        memory, where, hold_memory = _memory(total)
+        _collv(fast.ALLGATHERV, self, (address, [nbytes], None, octet), (where, counts, displs, octet))
+        del holder, hold_memory
+        return _loads(memory, counts, displs)
+
+    def alltoall(self, sendobj):
+        """All to all scatter/gather."""
+        octet = byte()._h
+        data, sizes, displs = _dumps_each(sendobj, self.size)
+        address, _, _, _, _, holder = acquire(data, True)
+        arriving = array("q", bytes(8 * self.size))
+        _coll(fast.ALLTOALL, self, (sizes.buffer_info()[0], 8, octet), (arriving.buffer_info()[0], 8, octet))
+        counts = arriving.tolist()
+        r_displs, total = _displs(counts)
+        memory, where, hold_memory = _memory(total)
+        _collv(fast.ALLTOALLV, self, (address, sizes.tolist(), displs, octet), (where, counts, r_displs, octet))
+        del holder, hold_memory
+        return _loads(memory, counts, r_displs)
+
+    def reduce(self, sendobj, op=SUM, root=0):
+        """Reduce to one process."""
+        objects = self.gather(sendobj, root)
+        return None if objects is None else _folded(objects, op)
+
+    def allreduce(self, sendobj, op=SUM):
+        """Reduce to all processes."""
+        # one process folds, so that all get the same object whatever the operation does
+        return self.bcast(self.reduce(sendobj, op, 0), 0)
+
+
+class ObjectScans:
+    """Mix-in with the lower-case scans of an intracommunicator."""
+
+    __slots__ = ()
+
+    def scan(self, sendobj, op=SUM):
+        """Inclusive scan."""
+        return _folded(self.allgather(sendobj)[: self.rank + 1], op)
+
+    def exscan(self, sendobj, op=SUM):
+        """Exclusive scan."""
+        before = self.allgather(sendobj)[: self.rank]
+        return _folded(before, op) if before else None
+
+
+def _dumps_each(objects, size):
+    """Pickle an object for each rank; return bytes, sizes and displacements."""
+    items = [None] * size if objects is None else list(objects)
+    if len(items) != size:
+        raise ValueError(f"expecting {size} items, one for each rank, got {len(items)}")
+    pickles = [pickle.dumps(item) for item in items]
+    sizes = array("q", map(len, pickles))
+    return b"".join(pickles), sizes, _displs(sizes)[0]
+
+
+def _folded(objects, op):
+    """Combine objects in rank order."""
+    if op is None:
+        op = SUM
+    result, *rest = objects
+    for obj in rest:
+        result = op(result, obj)
+    return result

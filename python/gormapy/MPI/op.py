@@ -1,0 +1,148 @@
+"""Reduction operations, on buffers by the core and on Python objects here."""
+
+from gormapy._ext import core
+
+from . import constants
+from .exception import Exception, check
+from .handle import Handle, adopt, named
+
+
+def _larger(x, y):
+    return y if y > x else x
+
+
+def _smaller(x, y):
+    return y if y < x else x
+
+
+def _first_of(better):
+    """Make the operation that keeps the better (value, index) pair, the lower index of equals."""
+
+    def choose(x, y):
+        (u, i), (v, j) = x, y
+        if better(u, v):
+            return u, i
+        if better(v, u) or j < i:
+            return v, j
+        return u, i
+
+    return choose
+
+
+# The order is that of the handles in the core.
+_PREDEFINED = (
+    ("MAX", _larger),
+    ("MIN", _smaller),
+    ("SUM", lambda x, y: x + y),
+    ("PROD", lambda x, y: x * y),
+    ("LAND", lambda x, y: bool(x) & bool(y)),
+    ("BAND", lambda x, y: x & y),
+    ("LOR", lambda x, y: bool(x) | bool(y)),
+    ("BOR", lambda x, y: x | y),
+    ("LXOR", lambda x, y: bool(x) ^ bool(y)),
+    ("BXOR", lambda x, y: x ^ y),
+    ("MAXLOC", _first_of(lambda u, v: u > v)),
+    ("MINLOC", _first_of(lambda u, v: u < v)),
+    ("REPLACE", lambda x, y: y),
+    ("NO_OP", lambda x, y: x),
+)
+_FIRST_USER = 1 << 16
+_functions = {h: function for h, (_, function) in enumerate(_PREDEFINED, 1)}
+_commutes = {}  # handle of a user-defined operation -> whether it commutes
+_next_user = _FIRST_USER
+
+
+class Op(Handle):
+    """Reduction operation."""
+
+    __slots__ = ("__weakref__", "_h")
+
+    def __new__(cls, op=None):
+        return adopt(Op, super().__new__(cls), op)
+
+    def __call__(self, x, y, /):
+        """Apply the operation to two objects."""
+        function = _functions.get(self._h)
+        if function is None:
+            raise Exception(constants.ERR_OP)
+        if self._h >= _FIRST_USER:
+            return function(x, y, None)
+        return function(x, y)
+
+    def __reduce__(self):
+        if self._h < _FIRST_USER:
+            return super().__reduce__()
+        return type(self).Create, (_functions[self._h], _commutes[self._h])
+
+    @classmethod
+    def Create(cls, function, commute=False):
+        """Create a user-defined reduction operation."""
+        global _next_user
+        if not callable(function):
+            raise TypeError(f"Op.Create: expecting a function, got {type(function).__name__}")
+        self = cls.__new__(cls)
+        self._h = _next_user
+        _next_user += 1
+        _functions[self._h] = function
+        _commutes[self._h] = bool(commute)
+        return self
+
+    def Free(self):
+        """Free a user-defined reduction operation."""
+        if self._h not in _commutes:
+            raise Exception(constants.ERR_OP)
+        del _functions[self._h], _commutes[self._h]
+        self._h = 0
+
+    def Is_commutative(self):
+        """Query reduction operations for their commutativity."""
+        if self._h not in _functions:
+            raise Exception(constants.ERR_OP)
+        return _commutes.get(self._h, self._h not in (REPLACE._h, NO_OP._h))
+
+    is_commutative = property(Is_commutative, doc="Whether the operation is commutative.")
+
+    @property
+    def is_predefined(self):
+        """Whether the operation is a predefined one."""
+        return self._h < _FIRST_USER
+
+    def Reduce_local(self, inbuf, inoutbuf):
+        """Apply a reduction operation to local data."""
+        from .msgbuffer import message, reduction
+
+        inout = message(inoutbuf, False, 0, 0)
+        operand = message(inbuf, True, 0, 0)
+        reduction(operand, inout)
+        self._apply(operand[0], inout[0], inout[1], inout[2])
+
+    def _apply(self, source, inout, count, datatype):
+        """Compute inout = source op inout for elements at two addresses."""
+        if self._h < _FIRST_USER:
+            check(core.OpApply(self._h, datatype._h, source, inout, count))
+            return
+        from .buffer import view
+
+        nbytes = count * datatype._extent
+        _functions[self._h](view(source, nbytes, False, None), view(inout, nbytes, False, None), datatype)
+
+
+Op._family = Op
+
+
+def _predefined(handle, name):
+    op = Op()
+    op._h = handle
+    named(Op, handle, name)
+    return op
+
+
+OP_NULL = _predefined(0, "OP_NULL")
+(MAX, MIN, SUM, PROD, LAND, BAND, LOR, BOR, LXOR, BXOR, MAXLOC, MINLOC, REPLACE, NO_OP) = (
+    _predefined(h, name) for h, (name, _) in enumerate(_PREDEFINED, 1)
+)
+
+
+def is_user_defined(op):
+    """Tell whether an operation is a function of the program, which the core cannot call."""
+    return op._h >= _FIRST_USER

@@ -1,0 +1,177 @@
+"""Point-to-point messages from and into buffers."""
+
+from gormapy._ext import core, fast
+
+from .constants import ANY_SOURCE, ANY_TAG, PROC_NULL
+from .exception import check
+from .message import Message
+from .msgbuffer import acquire, byte, message
+from .request import Prequest, Request
+
+_p2p = fast.p2p
+
+# Kinds of fast.p2p
+_SEND, _SSEND, _RECV, _BSEND, _RSEND = range(5)
+
+
+class PointToPoint:
+    """Mix-in with the upper-case messages of a communicator."""
+
+    __slots__ = ()
+
+    def _send(self, kind, buf, dest, tag):
+        address, count, datatype, holder = message(buf, True, dest)
+        request = _p2p(kind, self._h, address, count, datatype._h, dest, tag)
+        if request:
+            fast.wait(request, None)
+        del holder  # alive until here
+
+    def _isend(self, kind, buf, dest, tag):
+        address, count, datatype, holder = message(buf, True, dest)
+        return Request._started(_p2p(kind, self._h, address, count, datatype._h, dest, tag), holder)
+
+    def _send_init(self, kind, buf, dest, tag):
+        address, count, datatype, holder = message(buf, True, dest)
+        return Prequest._prepared(fast.p2p_init(kind, self._h, address, count, datatype._h, dest, tag), holder)
+
+    def Send(self, buf, dest, tag=0):
+        """Blocking send."""
+        self._send(_SEND, buf, dest, tag)
+
+    def Recv(self, buf, source=ANY_SOURCE, tag=ANY_TAG, status=None):
+        """Blocking receive."""
+        address, count, datatype, holder = message(buf, False, source)
+        request = _p2p(_RECV, self._h, address, count, datatype._h, source, tag)
+        if request:
+            fast.wait(request, status)
+        elif status is not None:
+            status._set(PROC_NULL)
+        del holder  # alive until here
+
+    def Sendrecv(self, sendbuf, dest, sendtag=0, recvbuf=None, source=ANY_SOURCE, recvtag=ANY_TAG, status=None):
+        """Send and receive a message."""
+        s_address, s_count, s_type, s_holder = message(sendbuf, True, dest)
+        r_address, r_count, r_type, r_holder = message(recvbuf, False, source)
+        fast.sendrecv(
+            self._h,
+            s_address,
+            s_count,
+            s_type._h,
+            dest,
+            sendtag,
+            r_address,
+            r_count,
+            r_type._h,
+            source,
+            recvtag,
+            status,
+        )
+        del s_holder, r_holder  # alive until here
+
+    def Sendrecv_replace(self, buf, dest, sendtag=0, source=ANY_SOURCE, recvtag=ANY_TAG, status=None):
+        """Send and receive a message into the same buffer."""
+        rank = source if dest == PROC_NULL else dest
+        address, count, datatype, holder = message(buf, False, rank)
+        copy = _packed(address, count, datatype)
+        where, nbytes, _, _, _, copy_holder = acquire(copy, True)
+        fast.sendrecv(
+            self._h, where, nbytes, byte()._h, dest, sendtag, address, count, datatype._h, source, recvtag, status
+        )
+        del holder, copy_holder  # alive until here
+
+    def Isend(self, buf, dest, tag=0):
+        """Nonblocking send."""
+        return self._isend(_SEND, buf, dest, tag)
+
+    def Irecv(self, buf, source=ANY_SOURCE, tag=ANY_TAG):
+        """Nonblocking receive."""
+        address, count, datatype, holder = message(buf, False, source)
+        request = _p2p(_RECV, self._h, address, count, datatype._h, source, tag)
+        if not request:
+            return Request._without_peer()
+        return Request._started(request, holder)
+
+    def Probe(self, source=ANY_SOURCE, tag=ANY_TAG, status=None):
+        """Blocking test for a message."""
+        if source == PROC_NULL:
+            if status is not None:
+                status._set(PROC_NULL)
+            return True
+        fast.probe(self._h, source, tag, status)
+        return True
+
+    def Iprobe(self, source=ANY_SOURCE, tag=ANY_TAG, status=None):
+        """Nonblocking test for a message."""
+        if source == PROC_NULL:
+            return self.Probe(source, tag, status)
+        return bool(fast.iprobe(self._h, source, tag, status))
+
+    def Mprobe(self, source=ANY_SOURCE, tag=ANY_TAG, status=None):
+        """Blocking test for a matched message."""
+        return Message.Probe(self, source, tag, status)
+
+    def Improbe(self, source=ANY_SOURCE, tag=ANY_TAG, status=None):
+        """Nonblocking test for a matched message."""
+        return Message.Iprobe(self, source, tag, status)
+
+    # Persistent communication
+    # ------------------------
+
+    def Send_init(self, buf, dest, tag=0):
+        """Create a persistent request for a standard send."""
+        return self._send_init(_SEND, buf, dest, tag)
+
+    def Recv_init(self, buf, source=ANY_SOURCE, tag=ANY_TAG):
+        """Create a persistent request for a receive."""
+        address, count, datatype, holder = message(buf, False, source)
+        request = fast.p2p_init(_RECV, self._h, address, count, datatype._h, source, tag)
+        return Prequest._prepared(request, holder)
+
+    def Bsend_init(self, buf, dest, tag=0):
+        """Create a persistent request for a send in buffered mode."""
+        return self._send_init(_BSEND, buf, dest, tag)
+
+    def Ssend_init(self, buf, dest, tag=0):
+        """Create a persistent request for a send in synchronous mode."""
+        return self._send_init(_SSEND, buf, dest, tag)
+
+    def Rsend_init(self, buf, dest, tag=0):
+        """Create a persistent request for a send in ready mode."""
+        return self._send_init(_RSEND, buf, dest, tag)
+
+    # Communication modes
+    # -------------------
+
+    def Bsend(self, buf, dest, tag=0):
+        """Blocking send in buffered mode."""
+        self._send(_BSEND, buf, dest, tag)
+
+    def Ssend(self, buf, dest, tag=0):
+        """Blocking send in synchronous mode."""
+        self._send(_SSEND, buf, dest, tag)
+
+    def Rsend(self, buf, dest, tag=0):
+        """Blocking send in ready mode."""
+        self._send(_RSEND, buf, dest, tag)
+
+    def Ibsend(self, buf, dest, tag=0):
+        """Nonblocking send in buffered mode."""
+        return self._isend(_BSEND, buf, dest, tag)
+
+    def Issend(self, buf, dest, tag=0):
+        """Nonblocking send in synchronous mode."""
+        return self._isend(_SSEND, buf, dest, tag)
+
+    def Irsend(self, buf, dest, tag=0):
+        """Nonblocking send in ready mode."""
+        return self._isend(_RSEND, buf, dest, tag)
+
+
+def _packed(address, count, datatype):
+    """Return a copy of the data in a message."""
+    copy = bytearray(count * datatype._size)
+    if copy:
+        where, nbytes, _, _, _, holder = acquire(copy, False)
+        check(core.TypePack(datatype._h, address, count, where, nbytes, 0))
+        del holder
+    return copy

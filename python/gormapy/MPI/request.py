@@ -1,0 +1,453 @@
+"""Requests: operations that were started and have to be completed."""
+
+from gormapy._ext import fast
+
+from . import constants
+from .exception import Exception
+from .handle import Handle, adopt, named
+from .missing import GrequestCalls, PrequestCalls
+from .serialize import pickle
+from .status import Status
+
+# States of a request, beside what the handle says (see fast.Request._kind).
+_NONE = 0
+_COMPLETE = 1  # complete when it was started, and not yet waited for
+_PERSISTENT = 2
+_NO_PEER = 3  # complete when it was started, because the peer was PROC_NULL
+
+
+class Request(Handle, fast.Request):
+    """Request that stands for an operation in progress."""
+
+    # Memory that an object arrives in, for the lower-case methods.
+    _arriving = None
+
+    def __new__(cls, request=None):
+        self = adopt(Request, super().__new__(cls), request)
+        if request is not None:
+            self._kind, self._buf = request._kind, request._buf
+            if request._arriving is not None:
+                self._arriving = request._arriving
+        return self
+
+    @classmethod
+    def _started(cls, handle, holder):
+        """Make the request for what a non-blocking call of the core returned."""
+        self = cls.__new__(cls)
+        self._h = handle
+        self._buf = holder
+        self._kind = _NONE if handle else _COMPLETE
+        return self
+
+    @classmethod
+    def _without_peer(cls):
+        """Make a complete request for a receive from PROC_NULL."""
+        self = cls.__new__(cls)
+        self._kind = _NO_PEER
+        return self
+
+    @classmethod
+    def _from_handle(cls, handle):
+        self = cls.__new__(cls)
+        self._h = handle
+        return self
+
+    def __bool__(self):
+        return self._h != 0 or self._kind in (_COMPLETE, _NO_PEER)
+
+    def __eq__(self, other, /):
+        if not isinstance(other, Request):
+            return NotImplemented
+        return self._h == other._h and bool(self) == bool(other) and (self._h != 0 or not self or self is other)
+
+    def __ne__(self, other, /):
+        if not isinstance(other, Request):
+            return NotImplemented
+        return not self == other
+
+    __hash__ = None
+
+    # Completion
+    # ----------
+
+    def _retire(self):
+        """Take note that the operation is complete."""
+        if self._kind != _PERSISTENT:
+            self._h = self._kind = 0
+            self._buf = None
+
+    def _complete_already(self, status):
+        """Complete a request that has no handle: it needs no waiting."""
+        if status is not None:
+            status._set(constants.PROC_NULL if self._kind == _NO_PEER else constants.ANY_SOURCE)
+        self._retire()
+
+    def _take(self, status):
+        """Return the object that arrived, None if the operation brings none."""
+        memory = self._arriving
+        if memory is None:
+            return None
+        self._arriving = None
+        return pickle.loads(memoryview(memory)[: status._nbytes]) if status._nbytes else None
+
+    def Wait(self, status=None):
+        """Wait for a nonblocking operation to complete."""
+        if not self._h:
+            self._complete_already(status)
+            return True
+        try:
+            fast.wait(self._h, status)
+        except Exception:
+            self._retire()
+            raise
+        self._retire()
+        return True
+
+    def Test(self, status=None):
+        """Test for the completion of a nonblocking operation."""
+        if not self._h:
+            self._complete_already(status)
+            return True
+        try:
+            done = fast.test(self._h, status)
+        except Exception:
+            self._retire()
+            raise
+        if done:
+            self._retire()
+        return done
+
+    def Get_status(self, status=None):
+        """Test for the completion of an operation without freeing its request."""
+        if not self._h:
+            if status is not None:
+                status._set(constants.PROC_NULL if self._kind == _NO_PEER else constants.ANY_SOURCE)
+            return True
+        return fast.request_status(self._h, status)
+
+    @classmethod
+    def Waitany(cls, requests, status=None):
+        """Wait for any previously initiated request to complete."""
+        index = _ready(requests, status)
+        if index is None:
+            handles = [r._h for r in requests]
+            index = fast.waitany(handles, status) if any(handles) else -1
+            index = _completed(requests, index, status)
+        return index
+
+    @classmethod
+    def Testany(cls, requests, status=None):
+        """Test for completion of any previously initiated request."""
+        index = _ready(requests, status)
+        if index is not None:
+            return index, True
+        handles = [r._h for r in requests]
+        index, flag = fast.testany(handles, status) if any(handles) else (-1, True)
+        return (_completed(requests, index, status) if flag else constants.UNDEFINED), bool(flag)
+
+    @classmethod
+    def Get_status_any(cls, requests, status=None):
+        """Test for completion of any request without freeing it."""
+        active = [i for i, r in enumerate(requests) if r]
+        for i in active:
+            if requests[i].Get_status(status):
+                return i, True
+        if not active and status is not None:
+            status._set()
+        return constants.UNDEFINED, not active
+
+    @classmethod
+    def Waitall(cls, requests, statuses=None):
+        """Wait for all previously initiated requests to complete."""
+        filled = _statuses(requests, statuses)
+        handles = [r._h for r in requests]
+        try:
+            if any(handles):
+                fast.waitall(handles, filled)
+        except Exception:  # the statuses say which of them failed
+            cls._all_done(requests, filled, statuses)
+            raise
+        cls._all_done(requests, filled, statuses)
+        return True
+
+    @staticmethod
+    def _all_done(requests, filled, statuses):
+        _fill_idle(requests, filled)
+        _return_statuses(filled, statuses, len(requests))
+        for request in requests:
+            request._retire()
+
+    @classmethod
+    def Testall(cls, requests, statuses=None):
+        """Test for the completion of all previously initiated requests."""
+        filled = _statuses(requests, statuses)
+        handles = [r._h for r in requests]
+        try:
+            if any(handles) and not fast.testall(handles, filled):
+                return False
+        except Exception:
+            cls._all_done(requests, filled, statuses)
+            raise
+        cls._all_done(requests, filled, statuses)
+        return True
+
+    @classmethod
+    def Get_status_all(cls, requests, statuses=None):
+        """Test for completion of all requests without freeing them."""
+        filled = [Status() for _ in requests]
+        done = all([r.Get_status(s) for r, s in zip(requests, filled)])
+        if done:
+            _return_statuses(filled, statuses, len(filled))
+        return done
+
+    @classmethod
+    def Waitsome(cls, requests, statuses=None):
+        """Wait for some previously initiated requests to complete."""
+        return _some(requests, statuses, fast.waitsome)
+
+    @classmethod
+    def Testsome(cls, requests, statuses=None):
+        """Test for completion of some previously initiated requests."""
+        return _some(requests, statuses, fast.testsome)
+
+    @classmethod
+    def Get_status_some(cls, requests, statuses=None):
+        """Test for completion of some requests without freeing them."""
+        active = [i for i, r in enumerate(requests) if r]
+        if not active:
+            return None
+        filled, indices = [], []
+        for i in active:
+            status = Status()
+            if requests[i].Get_status(status):
+                indices.append(i)
+                filled.append(status)
+        _return_statuses(filled, statuses, len(filled))
+        return indices
+
+    def Cancel(self):
+        """Cancel a request."""
+        if self._h:
+            fast.cancel(self._h)
+        elif not self:
+            raise Exception(constants.ERR_REQUEST)
+
+    def Free(self):
+        """Free a communication request."""
+        if self._h:
+            fast.request_free(self._h)
+        elif not self:
+            raise Exception(constants.ERR_REQUEST)
+        self._h = self._kind = 0
+        self._buf = None
+
+    def free(self):
+        """Call Free if not null."""
+        if self:
+            self.Free()
+
+    # Completion of operations on Python objects
+    # ------------------------------------------
+
+    def wait(self, status=None):
+        """Wait for an operation on an object to complete and return the object."""
+        status = Status() if status is None else status
+        self.Wait(status)
+        return self._take(status)
+
+    def test(self, status=None):
+        """Test for the completion of an operation on an object."""
+        status = Status() if status is None else status
+        if not self.Test(status):
+            return False, None
+        return True, self._take(status)
+
+    def get_status(self, status=None):
+        """Test for the completion of an operation without freeing its request."""
+        return self.Get_status(status)
+
+    @classmethod
+    def waitany(cls, requests, status=None):
+        """Wait for any previously initiated request to complete."""
+        status = Status() if status is None else status
+        index = cls.Waitany(requests, status)
+        return index, (requests[index]._take(status) if index >= 0 else None)
+
+    @classmethod
+    def testany(cls, requests, status=None):
+        """Test for completion of any previously initiated request."""
+        status = Status() if status is None else status
+        index, flag = cls.Testany(requests, status)
+        return index, flag, (requests[index]._take(status) if index >= 0 else None)
+
+    @classmethod
+    def get_status_any(cls, requests, status=None):
+        """Test for completion of any request without freeing it."""
+        return cls.Get_status_any(requests, status)
+
+    @classmethod
+    def waitall(cls, requests, statuses=None):
+        """Wait for all previously initiated requests to complete."""
+        filled = [Status() for _ in requests]
+        cls.Waitall(requests, filled)
+        _return_statuses(filled, statuses, len(filled))
+        return [r._take(s) for r, s in zip(requests, filled)]
+
+    @classmethod
+    def testall(cls, requests, statuses=None):
+        """Test for the completion of all previously initiated requests."""
+        filled = [Status() for _ in requests]
+        if not cls.Testall(requests, filled):
+            return False, None
+        _return_statuses(filled, statuses, len(filled))
+        return True, [r._take(s) for r, s in zip(requests, filled)]
+
+    @classmethod
+    def get_status_all(cls, requests, statuses=None):
+        """Test for completion of all requests without freeing them."""
+        return cls.Get_status_all(requests, statuses)
+
+    @classmethod
+    def waitsome(cls, requests, statuses=None):
+        """Wait for some previously initiated requests to complete."""
+        return _some_objects(requests, statuses, cls.Waitsome)
+
+    @classmethod
+    def testsome(cls, requests, statuses=None):
+        """Test for completion of some previously initiated requests."""
+        return _some_objects(requests, statuses, cls.Testsome)
+
+    @classmethod
+    def get_status_some(cls, requests, statuses=None):
+        """Test for completion of some requests without freeing them."""
+        return cls.Get_status_some(requests, statuses)
+
+    def cancel(self):
+        """Cancel a request."""
+        self.Cancel()
+
+
+Request._family = Request
+
+
+class Prequest(PrequestCalls, Request):
+    """Persistent request."""
+
+    def __new__(cls, request=None):
+        return super().__new__(cls, request)
+
+    @classmethod
+    def _prepared(cls, handle, holder):
+        """Make the request for what an initialising call of the core returned."""
+        self = cls.__new__(cls)
+        self._h = handle
+        self._buf = holder
+        self._kind = _PERSISTENT
+        return self
+
+    def Start(self):
+        """Initiate a communication with a persistent request."""
+        fast.start(self._h)
+
+    @classmethod
+    def Startall(cls, requests):
+        """Start a collection of persistent requests."""
+        for request in requests:
+            request.Start()
+
+
+class Grequest(GrequestCalls, Request):
+    """Generalized request."""
+
+    def __new__(cls, request=None):
+        return super().__new__(cls, request)
+
+
+# Lists of requests
+# -----------------
+
+
+def _ready(requests, status):
+    """Complete the first request that was complete when it was started; return its index or None."""
+    for i, request in enumerate(requests):
+        if request._kind & 1 and not request._h:  # _COMPLETE or _NO_PEER
+            request._complete_already(status)
+            return i
+    return None
+
+
+def _completed(requests, index, status):
+    if index < 0:
+        if status is not None:
+            status._set()
+        return constants.UNDEFINED
+    requests[index]._retire()
+    return index
+
+
+def _statuses(requests, statuses):
+    """Make the statuses that the core fills, None if nobody wants them."""
+    return None if statuses is None else [Status() for _ in requests]
+
+
+def _fill_idle(requests, filled):
+    """Set the status of requests that the core knows nothing about."""
+    if filled is not None:
+        for request, status in zip(requests, filled):
+            if request._kind == _NO_PEER:
+                status._set(constants.PROC_NULL)
+
+
+def _return_statuses(filled, statuses, count):
+    """Copy statuses to the program's list, which grows if it is too short."""
+    if statuses is None or filled is None:
+        return
+    if isinstance(statuses, list):
+        statuses.extend(Status() for _ in range(len(statuses), count))
+    for i in range(min(count, len(statuses))):
+        if statuses[i] is not filled[i]:
+            statuses[i].__setstate__(filled[i].__getstate__())
+
+
+def _some(requests, statuses, call):
+    """Complete those of the requests that are done, by waitsome or testsome of the core."""
+    filled = [] if statuses is None else [Status() for _ in requests]
+    indices = []
+    for i, request in enumerate(requests):
+        if request._kind & 1 and not request._h:
+            request._complete_already(filled[len(indices)] if filled else None)
+            indices.append(i)
+    handles = [r._h for r in requests]
+    if any(handles):
+        if indices:
+            call = fast.testsome  # something is done already: do not wait for more
+        rest = filled[len(indices) :] if filled else None
+        more = call(handles, rest)
+        if more is None and not indices:
+            return None
+        for i in more or ():
+            requests[i]._retire()
+            indices.append(i)
+    elif not indices:
+        return None
+    _return_statuses(filled, statuses, len(indices))
+    return indices
+
+
+def _some_objects(requests, statuses, call):
+    filled = [Status() for _ in requests]
+    indices = call(requests, filled)
+    if indices is None:
+        return None, None
+    _return_statuses(filled, statuses, len(indices))
+    return indices, [requests[i]._take(filled[k]) for k, i in enumerate(indices)]
+
+
+def finish(handle):
+    """Wait for what a call of the core started."""
+    if handle:
+        fast.wait(handle, None)
+
+
+REQUEST_NULL = Request()
+named(Request, 0, "REQUEST_NULL")

@@ -1,0 +1,77 @@
+"""How Python objects become bytes and back."""
+
+import os
+
+
+class Pickle:
+    """Serialize and deserialize Python objects."""
+
+    def __init__(self, dumps=None, loads=None, protocol=None, threshold=None):
+        """Initialize self."""
+        self._dumps = dumps
+        self._loads = loads
+        self.THRESHOLD = threshold
+        self._default = dumps is None
+        if dumps is None or loads is None:
+            from pickle import dumps as standard_dumps
+            from pickle import loads as standard_loads
+
+            self._dumps = dumps or standard_dumps
+            self._loads = loads or standard_loads
+            self._default = self._dumps is standard_dumps
+        self.PROTOCOL = protocol
+
+    def dumps(self, obj):
+        """Serialize object to pickle data stream."""
+        if self._protocol is None:
+            return self._dumps(obj)
+        return self._dumps(obj, self._protocol)
+
+    def loads(self, data):
+        """Deserialize object from pickle data stream."""
+        return self._loads(data)
+
+    def dumps_oob(self, obj):
+        """Serialize object to pickle data stream and out-of-band buffers."""
+        from .buffer import buffer
+
+        buffers = []
+
+        def keep(picklebuffer):
+            block = buffer.frombuffer(picklebuffer, readonly=True)
+            if block.nbytes < self._threshold:
+                return True
+            buffers.append(block)
+            return False
+
+        protocol = max(5, 5 if self._protocol is None else self._protocol)
+        return self._dumps(obj, protocol, buffer_callback=keep), buffers
+
+    def loads_oob(self, data, buffers):
+        """Deserialize object from pickle data stream and out-of-band buffers."""
+        return self._loads(data, buffers=buffers)
+
+    @property
+    def PROTOCOL(self):
+        """Protocol version."""
+        return self._protocol
+
+    @PROTOCOL.setter
+    def PROTOCOL(self, protocol):
+        if protocol is None and self._default:
+            protocol = int(os.environ.get("MPI4PY_PICKLE_PROTOCOL", 5))
+        self._protocol = protocol
+
+    @property
+    def THRESHOLD(self):
+        """Out-of-band threshold in bytes."""
+        return self._threshold
+
+    @THRESHOLD.setter
+    def THRESHOLD(self, threshold):
+        if threshold is None:
+            threshold = int(os.environ.get("MPI4PY_PICKLE_THRESHOLD", 1 << 18))
+        self._threshold = threshold
+
+
+pickle = Pickle()

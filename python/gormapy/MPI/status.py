@@ -1,0 +1,199 @@
+"""What is known about a completed operation."""
+
+from gormapy._ext import fast
+
+from . import constants
+
+
+class Status(fast.Status):
+    """Source, tag, error and size of a message."""
+
+    def __new__(cls, status=None):
+        self = super().__new__(cls)
+        if status is not None:
+            if not isinstance(status, Status):
+                raise TypeError(f"expecting Status, got {type(status).__name__}")
+            self.__setstate__(status.__getstate__())
+        return self
+
+    def __eq__(self, other, /):
+        if not isinstance(other, Status):
+            return NotImplemented
+        return self.__getstate__() == other.__getstate__()
+
+    def __ne__(self, other, /):
+        if not isinstance(other, Status):
+            return NotImplemented
+        return self.__getstate__() != other.__getstate__()
+
+    __hash__ = None
+
+    def __reduce__(self):
+        return type(self), (), self.__getstate__()
+
+    def __getstate__(self):
+        return {
+            "source": self._source,
+            "tag": self._tag,
+            "error": self._error,
+            "nbytes": self._nbytes,
+            "cancelled": self._cancelled,
+        }
+
+    def __setstate__(self, state):
+        self._source = state["source"]
+        self._tag = state["tag"]
+        self._error = state["error"]
+        self._nbytes = state["nbytes"]
+        self._cancelled = state["cancelled"]
+
+    def _set(self, source=constants.ANY_SOURCE):
+        """Make this the status of an operation that moved nothing."""
+        self._source = source
+        self._tag = constants.ANY_TAG
+        self._error = constants.SUCCESS
+        self._nbytes = self._cancelled = 0
+
+    def Get_source(self):
+        """Get message source."""
+        return self._source
+
+    def Set_source(self, source):
+        """Set message source."""
+        self._source = source
+
+    def Get_tag(self):
+        """Get message tag."""
+        return self._tag
+
+    def Set_tag(self, tag):
+        """Set message tag."""
+        self._tag = tag
+
+    def Get_error(self):
+        """Get message error."""
+        return self._error
+
+    def Set_error(self, error):
+        """Set message error."""
+        self._error = error
+
+    def Get_count(self, datatype=None):
+        """Get the number of top level elements."""
+        size = 1 if datatype is None else datatype.Get_size()
+        if size == 0:
+            return 0 if self._nbytes == 0 else constants.UNDEFINED
+        items, rest = divmod(self._nbytes, size)
+        return constants.UNDEFINED if rest else items
+
+    def Get_elements(self, datatype):
+        """Get the number of basic elements in a datatype."""
+        return _elements(datatype, self._nbytes)
+
+    def Set_elements(self, datatype, count):
+        """Set the number of elements in a status."""
+        self._nbytes = count * datatype.Get_size()
+
+    def Is_cancelled(self):
+        """Test to see if a request was cancelled."""
+        return bool(self._cancelled)
+
+    def Set_cancelled(self, flag):
+        """Set the cancelled state associated with a status."""
+        self._cancelled = bool(flag)
+
+    source = property(Get_source, Set_source, doc="Message source.")
+    tag = property(Get_tag, Set_tag, doc="Message tag.")
+    error = property(Get_error, Set_error, doc="Message error.")
+    cancelled = property(Is_cancelled, Set_cancelled, doc="Cancelled state.")
+
+    @property
+    def count(self):
+        """Byte count."""
+        return self._nbytes
+
+    @count.setter
+    def count(self, value):
+        self._nbytes = value
+
+    def tomemory(self):
+        """Return status memory view."""
+        return memoryview(_pack(self)).cast("i")
+
+    def py2f(self):
+        """Return the status as a Fortran integer array."""
+        return self.tomemory().tolist()
+
+    @classmethod
+    def f2py(cls, arg):
+        """Make a status from a Fortran integer array."""
+        self = cls()
+        self._source, self._tag, self._error, low, high, self._cancelled = list(arg)[:6]
+        self._nbytes = (high << 32) | (low & 0xFFFFFFFF)
+        return self
+
+
+def _pack(status):
+    from array import array
+
+    low = status._nbytes & 0xFFFFFFFF
+    if low >= 1 << 31:
+        low -= 1 << 32
+    fields = [status._source, status._tag, status._error, low, status._nbytes >> 32, status._cancelled]
+    return array("i", fields + [0] * (constants.F_STATUS_SIZE - len(fields)))
+
+
+def _elements(datatype, nbytes):
+    """Count the basic elements in `nbytes` of a datatype's data."""
+    signature = _signature(datatype)
+    size = sum(n * s for n, s in signature)
+    if size == 0:
+        return 0 if nbytes == 0 else constants.UNDEFINED
+    items, rest = divmod(nbytes, size)
+    count = items * sum(n for n, _ in signature)
+    for n, s in signature:
+        whole, over = divmod(rest, s)
+        if whole < n:
+            return constants.UNDEFINED if over else count + whole
+        count += n
+        rest -= n * s
+    return count
+
+
+def _signature(datatype):
+    """Return the basic elements of a datatype in order: [(how many, size of one), ...]."""
+    origin = datatype._origin
+    if origin is None:
+        from .typecode import TYPE_CHARS
+
+        name = datatype._code_name() or ""
+        if name == "2INT":
+            return [(2, 4)]
+        if name.endswith("_INT") and name not in TYPE_CHARS:
+            return [(1, datatype.Get_size() - 4), (1, 4)]
+        return [(1, datatype.Get_size())]
+    combiner, types, _, params = origin
+    if combiner in (constants.COMBINER_DUP, constants.COMBINER_RESIZED):
+        return _signature(types[0])
+    if combiner == constants.COMBINER_STRUCT:
+        parts = []
+        for length, part in zip(params["blocklengths"], types):
+            parts += _signature(part) * length
+        return _joined(parts)
+    base = types[0]
+    copies = datatype.Get_size() // base.Get_size() if base.Get_size() else 0
+    signature = _signature(base)
+    if len(signature) == 1:
+        n, size = signature[0]
+        return [(n * copies, size)]
+    return _joined(signature * copies)
+
+
+def _joined(parts):
+    joined = []
+    for n, size in parts:
+        if joined and joined[-1][1] == size:
+            joined[-1] = (joined[-1][0] + n, size)
+        else:
+            joined.append((n, size))
+    return joined

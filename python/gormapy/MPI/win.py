@@ -1,0 +1,383 @@
+"""Windows: memory that other processes reach."""
+
+from gormapy._ext import core, fast
+
+from . import constants
+from .buffer import view
+from .errhandler import ErrorHandling
+from .exception import Exception, fields
+from .group import Group
+from .handle import Handle, adopt, named
+from .info import INFO_NULL, Info
+from .intracomm import COMM_SELF
+from .missing import WinCalls
+from .msgbuffer import acquire, message, rma, same_type, single
+from .naming import Attributed, Named
+from .op import SUM
+from .sentinel import BOTTOM
+from .unimplemented import unimplemented_calls
+
+_rma = fast.rma
+
+# Memory of operations on one target that were started and not yet completed is kept; with this many,
+# they are completed at the origin first.
+_MOST_KEPT = 4096
+
+
+@unimplemented_calls("Win")
+class _DynamicCalls:
+    __slots__ = ()
+
+    @classmethod
+    def Create_dynamic(cls, info=INFO_NULL, comm=COMM_SELF):
+        """Create a window object to which memory is attached later."""
+
+
+class Win(ErrorHandling, Attributed, Named, Handle, WinCalls, _DynamicCalls, fast.Win):
+    """Window of memory for one-sided communication."""
+
+    _memory = None
+    _kept = None
+    # (base, size, disp_unit, flavor, rank, group size)
+    _description = None
+
+    def __new__(cls, win=None):
+        self = adopt(Win, super().__new__(cls), win)
+        self._kept = {}  # target rank -> memory of operations that are not complete
+        if win is not None:
+            self._take_over(win._description)
+            self._memory = win._memory
+        return self
+
+    def _take_over(self, description):
+        self._description = description
+        if description is not None:
+            self._base, self._nbytes = description[:2]
+
+    @classmethod
+    def _from_handle(cls, handle):
+        self = cls.__new__(cls)
+        self._h = handle
+        if handle:
+            self._describe()
+        return self
+
+    def _describe(self):
+        self._take_over(tuple(fields(core.WinInfo(self._h))[:6]))
+
+    def _checked(self):
+        if not self._h:
+            raise Exception(constants.ERR_WIN)
+        return self._description
+
+    # Creation
+    # --------
+
+    @classmethod
+    def _made(cls, flavor, address, nbytes, disp_unit, info, comm, memory):
+        handle = fast.result(fast.win_create(flavor, address, nbytes, disp_unit, comm._h))
+        self = cls._from_handle(handle)
+        self._memory = memory
+        if info:
+            self.Set_info(info)
+        return self
+
+    @classmethod
+    def Create(cls, memory, disp_unit=1, info=INFO_NULL, comm=COMM_SELF):
+        """Create a window over memory of the program."""
+        if memory is None or memory is BOTTOM:
+            address, nbytes, holder = 0, 0, None
+        else:
+            address, nbytes, _, _, _, holder = acquire(memory, False)
+        flavor = constants.WIN_FLAVOR_CREATE
+        return cls._made(flavor, address, nbytes, disp_unit, info, comm, holder)
+
+    @classmethod
+    def Allocate(cls, size, disp_unit=1, info=INFO_NULL, comm=COMM_SELF):
+        """Create a window with memory of its own."""
+        return cls._made(constants.WIN_FLAVOR_ALLOCATE, 0, size, disp_unit, info, comm, None)
+
+    @classmethod
+    def Allocate_shared(cls, size, disp_unit=1, info=INFO_NULL, comm=COMM_SELF):
+        """Create a window with memory that all processes on a host can load from and store to."""
+        return cls._made(constants.WIN_FLAVOR_SHARED, 0, size, disp_unit, info, comm, None)
+
+    def Shared_query(self, rank):
+        """Query the process-local address for the memory of another process."""
+        self._checked()
+        address, nbytes, disp_unit = fields(core.WinShared(self._h, rank))
+        return view(address, nbytes, False, self), disp_unit
+
+    def Free(self):
+        """Free a window."""
+        self._checked()
+        self._delete_attributes()
+        self._forget_name()
+        _hints.pop(self._h, None)
+        handle, self._h = self._h, 0
+        fast.result(fast.win_free(handle))
+        self._base = self._nbytes = 0
+        self._description = self._memory = None
+        self._kept.clear()
+
+    # Hints, group and attributes
+    # ---------------------------
+
+    def Set_info(self, info):
+        """Set new values for the hints associated with a window."""
+        self._checked()
+        _hints[self._h] = {**_hints.get(self._h, {}), **dict(info.items())}
+
+    def Get_info(self):
+        """Return the current hints for a window."""
+        self._checked()
+        return Info.Create(_hints.get(self._h))
+
+    info = property(Get_info, Set_info, doc="Info hints.")
+
+    def Get_group(self):
+        """Access the group of processes that created the window."""
+        self._checked()
+        return Group._made(core.WinGroup(self._h))
+
+    group = property(Get_group, doc="Group.")
+
+    @property
+    def group_size(self):
+        """Group size."""
+        return self._checked()[5]
+
+    @property
+    def group_rank(self):
+        """Group rank."""
+        return self._checked()[4]
+
+    @property
+    def attrs(self):
+        """Base address, size and displacement unit."""
+        return self._checked()[:3]
+
+    @property
+    def flavor(self):
+        """Create flavor."""
+        return self._checked()[3]
+
+    @property
+    def model(self):
+        """Memory model."""
+        self._checked()
+        return constants.WIN_UNIFIED
+
+    def _attribute(self, keyval):
+        base, size, disp_unit, flavor = self._checked()[:4]
+        values = {
+            constants.WIN_BASE: base,
+            constants.WIN_SIZE: size,
+            constants.WIN_DISP_UNIT: disp_unit,
+            constants.WIN_CREATE_FLAVOR: flavor,
+            constants.WIN_MODEL: constants.WIN_UNIFIED,
+        }
+        if keyval not in values:
+            raise Exception(constants.ERR_KEYVAL)
+        return values[keyval]
+
+    def tomemory(self):
+        """Return window memory buffer."""
+        base, size = self._checked()[:2]
+        return view(base if size else 0, size, False, self)
+
+    # Communication
+    # -------------
+
+    def _keep(self, target_rank, holder):
+        """Keep origin memory until the operation on it is complete."""
+        kept = self._kept.setdefault(target_rank, [])
+        kept.append(holder)
+        if len(kept) >= _MOST_KEPT:
+            fast.flush_local(self._h, target_rank)
+            kept.clear()
+
+    def Put(self, origin, target_rank, target=None):
+        """Put data into a memory window on a remote process."""
+        source, place, holder = rma(origin, True, target_rank, target)
+        _rma(
+            fast.PUT,
+            self._h,
+            source[0],
+            source[1],
+            source[2]._h,
+            0,
+            0,
+            source[2]._h,
+            target_rank,
+            place[0],
+            place[1],
+            place[2]._h,
+            0,
+        )
+        self._keep(target_rank, holder)
+
+    def Get(self, origin, target_rank, target=None):
+        """Get data from a memory window on a remote process."""
+        source, place, holder = rma(origin, False, target_rank, target)
+        _rma(
+            fast.GET,
+            self._h,
+            source[0],
+            source[1],
+            source[2]._h,
+            0,
+            0,
+            source[2]._h,
+            target_rank,
+            place[0],
+            place[1],
+            place[2]._h,
+            0,
+        )
+        self._keep(target_rank, holder)
+
+    def Accumulate(self, origin, target_rank, target=None, op=SUM):
+        """Accumulate data into the target process."""
+        source, place, holder = rma(origin, True, target_rank, target)
+        _rma(
+            fast.ACC,
+            self._h,
+            source[0],
+            source[1],
+            source[2]._h,
+            0,
+            0,
+            source[2]._h,
+            target_rank,
+            place[0],
+            place[1],
+            place[2]._h,
+            op._h,
+        )
+        self._keep(target_rank, holder)
+
+    def Get_accumulate(self, origin, result, target_rank, target=None, op=SUM):
+        """Fetch-and-accumulate data into the target process."""
+        source, place, holder = rma(origin, True, target_rank, target)
+        fetched = message(result, False, target_rank, 0)
+        _rma(
+            fast.GET_ACC,
+            self._h,
+            source[0],
+            source[1],
+            source[2]._h,
+            fetched[0],
+            fetched[1],
+            fetched[2]._h,
+            target_rank,
+            place[0],
+            place[1],
+            place[2]._h,
+            op._h,
+        )
+        self._keep(target_rank, (holder, fetched[3]))
+
+    def Fetch_and_op(self, origin, result, target_rank, target_disp=0, op=SUM):
+        """Perform one-sided read-modify-write."""
+        source = single("origin", origin, True, target_rank)
+        fetched = single("result", result, False, target_rank)
+        same_type(target_rank, origin=source, result=fetched)
+        datatype = source[2]._h
+        _rma(
+            fast.FETCH_OP,
+            self._h,
+            source[0],
+            1,
+            datatype,
+            fetched[0],
+            1,
+            datatype,
+            target_rank,
+            target_disp,
+            1,
+            datatype,
+            op._h,
+        )
+        self._keep(target_rank, (source[3], fetched[3]))
+
+    def Compare_and_swap(self, origin, compare, result, target_rank, target_disp=0):
+        """Perform one-sided atomic compare-and-swap."""
+        source = single("origin", origin, True, target_rank)
+        expected = single("compare", compare, True, target_rank)
+        fetched = single("result", result, False, target_rank)
+        same_type(target_rank, origin=source, compare=expected, result=fetched)
+        datatype = source[2]._h
+        # the address of the value to compare with travels in place of the target's count
+        _rma(
+            fast.CAS,
+            self._h,
+            source[0],
+            1,
+            datatype,
+            fetched[0],
+            1,
+            datatype,
+            target_rank,
+            target_disp,
+            expected[0],
+            datatype,
+            0,
+        )
+        self._keep(target_rank, (source[3], expected[3], fetched[3]))
+
+    # Synchronization
+    # ---------------
+
+    def Fence(self, assertion=0):
+        """Perform an MPI fence synchronization."""
+        fast.fence(self._h, assertion)
+        self._kept.clear()
+
+    def Lock(self, rank, lock_type=constants.LOCK_EXCLUSIVE, assertion=0):
+        """Begin an RMA access epoch at the target process."""
+        fast.lock(self._h, rank, lock_type, assertion)
+
+    def Unlock(self, rank):
+        """Complete an RMA access epoch at the target process."""
+        fast.unlock(self._h, rank)
+        self._kept.pop(rank, None)
+
+    def Lock_all(self, assertion=0):
+        """Begin an RMA access epoch at all processes."""
+        fast.lock_all(self._h, assertion)
+
+    def Unlock_all(self):
+        """Complete an RMA access epoch at all processes."""
+        fast.unlock_all(self._h)
+        self._kept.clear()
+
+    def Flush(self, rank):
+        """Complete all outstanding RMA operations at a target."""
+        fast.flush(self._h, rank)
+        self._kept.pop(rank, None)
+
+    def Flush_all(self):
+        """Complete all outstanding RMA operations at all targets."""
+        fast.flush_all(self._h)
+        self._kept.clear()
+
+    def Flush_local(self, rank):
+        """Complete locally all outstanding RMA operations at a target."""
+        fast.flush_local(self._h, rank)
+        self._kept.pop(rank, None)
+
+    def Flush_local_all(self):
+        """Complete locally all outstanding RMA operations at all targets."""
+        fast.flush_local_all(self._h)
+        self._kept.clear()
+
+    def Sync(self):
+        """Synchronize public and private copies of the window."""
+        fast.win_sync(self._h)
+
+
+Win._family = Win
+_hints = {}  # handle -> hints
+WIN_NULL = Win()
+named(Win, 0, "WIN_NULL")

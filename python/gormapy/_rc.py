@@ -1,0 +1,66 @@
+"""Options that are read when gormapy.MPI is imported."""
+
+import sys
+
+
+class Rc:
+    """Runtime configuration options.
+
+    The options are those of mpi4py.rc. Errors are always exceptions and the level of thread support is
+    always "multiple", whatever `errors`, `threads` and `thread_level` say.
+
+    Attributes
+    ----------
+    initialize : bool
+        Initialize MPI when gormapy.MPI is imported (default: True).
+    threads : bool
+        Request thread support (default: True).
+    thread_level : {"multiple", "serialized", "funneled", "single"}
+        Level of thread support to request (default: "multiple").
+    finalize : None or bool
+        Finalize MPI at exit (default: None, which is what `initialize` says).
+    fast_reduce : bool
+        Use tree-based reductions for objects (default: True).
+    recv_mprobe : bool
+        Use matched probes to receive objects (default: True).
+    irecv_bufsz : int
+        Least room in bytes that `irecv()` prepares for an object (default: 32768).
+    errors : {"exception", "default", "abort", "fatal"}
+        Error handling policy (default: "exception").
+
+    """
+
+    initialize = True
+    threads = True
+    thread_level = "multiple"
+    finalize = None
+    fast_reduce = True
+    recv_mprobe = True
+    irecv_bufsz = 32768
+    errors = "exception"
+
+    def __init__(self, **kwargs):
+        """Initialize options."""
+        self(**kwargs)
+
+    def __setattr__(self, name, value):
+        """Set option."""
+        if not hasattr(self, name):
+            raise TypeError(f"object has no attribute {name!r}")
+        super().__setattr__(name, value)
+
+    def __call__(self, **kwargs):
+        """Update options."""
+        for key in kwargs:
+            if not hasattr(self, key):
+                raise TypeError(f"unexpected argument {key!r}")
+        for key, value in kwargs.items():
+            setattr(self, key, value)
+
+    def __repr__(self):
+        """Return repr(self)."""
+        return "<gormapy.rc>"
+
+
+rc = Rc()
+sys.modules["gormapy.rc"] = rc

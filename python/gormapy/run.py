@@ -1,0 +1,215 @@
+"""Run an mpi4py program with gormapy: ``python -m gormapy.run script.py``.
+
+Imports of `mpi4py`, `mpi4py.MPI` and `mpi4py.run` resolve to gormapy, whether mpi4py is installed or not.
+"""
+
+import sys
+
+_USAGE = """\
+usage: python -m gormapy.run (script.py | -m module | -c code | -) [arguments]
+
+Run an mpi4py program with gormapy as its MPI. Start several processes by
+
+    mpiexec -n 4 python -m gormapy.run script.py"""
+
+# The version of mpi4py whose names gormapy.MPI has.
+MPI4PY_VERSION = "4.1.2"
+_PROVIDED = ("mpi4py.MPI", "mpi4py.rc", "mpi4py.run", "mpi4py.typing")
+
+
+class _Finder:
+    """Importer that resolves mpi4py and its modules to gormapy."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name != "mpi4py" and not name.startswith("mpi4py."):
+            return None
+        from importlib.machinery import ModuleSpec
+
+        if name == "mpi4py":
+            spec = ModuleSpec(name, _Package, origin="gormapy", is_package=True)
+            spec.submodule_search_locations = []
+            return spec
+        if name in _PROVIDED:
+            return ModuleSpec(name, _Alias, origin="gormapy")
+        raise ModuleNotFoundError(
+            f"No module named {name!r}: gormapy provides mpi4py and {', '.join(_PROVIDED)}", name=name
+        )
+
+
+class _Package:
+    """Loader of the package mpi4py."""
+
+    @staticmethod
+    def create_module(spec):
+        return None
+
+    @staticmethod
+    def exec_module(module):
+        import gormapy
+
+        module.__version__ = MPI4PY_VERSION
+        module.__doc__ = gormapy.__doc__
+        module.__all__ = ["MPI"]
+        module.rc = gormapy.rc
+        module.get_include = gormapy.get_include
+        module.get_config = gormapy.get_config
+        module.profile = _profile
+        module.__getattr__ = _lazily
+        sys.modules["mpi4py.rc"] = gormapy.rc
+
+
+class _Alias:
+    """Loader of the modules of mpi4py that are modules of gormapy."""
+
+    @staticmethod
+    def create_module(spec):
+        import importlib
+
+        name = "gormapy" + spec.name.removeprefix("mpi4py")
+        if name == "gormapy.run":
+            return sys.modules[__name__]
+        module = importlib.import_module(name)
+        _kept_specs[spec.name] = module.__spec__
+        return module
+
+    @staticmethod
+    def exec_module(module):
+        # the import system has given the module the spec of its alias: give it its own back
+        spec = _kept_specs.pop(module.__spec__.name, None)
+        if spec is not None:
+            module.__spec__ = spec
+            module.__name__ = spec.name
+
+
+_kept_specs = {}
+
+
+def _lazily(name):
+    if name in ("MPI", "typing", "run"):
+        import importlib
+
+        return importlib.import_module(f"mpi4py.{name}")
+    raise AttributeError(f"module 'mpi4py' has no attribute {name!r}")
+
+
+def _profile(name, *, path=None):
+    """Refuse to load a profiling library: gormapy has no C interface of MPI to profile."""
+    raise NotImplementedError("mpi4py.profile is not implemented in gormapy")
+
+
+def provide_mpi4py():
+    """Make imports of mpi4py resolve to gormapy from now on."""
+    if not any(finder is _Finder for finder in sys.meta_path):
+        for name in [n for n in sys.modules if n == "mpi4py" or n.startswith("mpi4py.")]:
+            del sys.modules[name]
+        sys.meta_path.insert(0, _Finder)
+
+
+def set_abort_status(status):
+    """Terminate the MPI execution environment with this status at Python exit."""
+    if isinstance(status, SystemExit):
+        status = status.code
+    elif isinstance(status, KeyboardInterrupt):
+        status = 130
+    if not isinstance(status, int):
+        status = 0 if status is None else 1
+    mpi = sys.modules.get("gormapy.MPI")
+    if mpi is not None and status:
+        mpi._set_abort_status(status)
+
+
+# Programs
+# --------
+
+
+def _main_module(filename):
+    """Make the module in which a program runs."""
+    from types import ModuleType
+
+    module = ModuleType("__main__")
+    module.__builtins__ = __builtins__
+    if filename is not None:
+        module.__file__ = filename
+    sys.modules["__main__"] = module
+    _kept.append(sys.modules["__main__"])
+    return module
+
+
+_kept = []  # what runs at exit may still use the program's globals
+
+
+def _run_code(code, filename, argv0):
+    sys.argv[0] = argv0
+    exec(code, _main_module(filename).__dict__)
+
+
+def _run_script(path):
+    import os
+
+    if os.path.isdir(path) or path.endswith((".zip", ".pyz", ".egg")):
+        from runpy import run_path
+
+        run_path(path, run_name="__main__")
+        return
+    try:
+        from io import open_code
+
+        with open_code(os.path.abspath(path)) as file:
+            source = file.read()
+    except OSError as error:
+        print(f"gormapy.run: cannot read {path}: {error.strerror}", file=sys.stderr)
+        sys.exit(2)
+    if not getattr(sys.flags, "safe_path", False) and not sys.flags.isolated:
+        sys.path[0] = os.path.dirname(os.path.realpath(path))
+    _run_code(compile(source, path, "exec", dont_inherit=True), path, path)
+
+
+def _run(args):
+    first, *rest = args
+    sys.argv[:] = [first, *rest]
+    if first == "-m":
+        if not rest:
+            sys.exit("gormapy.run: -m needs the name of a module")
+        from runpy import run_module
+
+        del sys.argv[0]
+        run_module(rest[0], run_name="__main__", alter_sys=True)
+    elif first == "-c":
+        if not rest:
+            sys.exit("gormapy.run: -c needs a program")
+        sys.argv[:] = ["-c", *rest[1:]]
+        _run_code(compile(rest[0], "<string>", "exec", dont_inherit=True), None, "-c")
+    elif first == "-":
+        _run_code(compile(sys.stdin.read(), "<stdin>", "exec", dont_inherit=True), None, "-")
+    else:
+        _run_script(first)
+
+
+def main(args=None):
+    """Run the program that the command line names."""
+    args = sys.argv[1:] if args is None else list(args)
+    if not args or args[0] in ("-h", "--help"):
+        print(_USAGE, file=sys.stderr if not args else sys.stdout)
+        sys.exit(0 if args else 2)
+    if args[0].startswith("-") and args[0] not in ("-m", "-c", "-"):
+        sys.exit(f"gormapy.run: unknown option {args[0]}\n{_USAGE}")
+    provide_mpi4py()
+    _hide_own_frames()
+    _run(args)
+
+
+def _hide_own_frames():
+    """Let tracebacks begin in the program."""
+    from gormapy.MPI import failure  # the extension is needed anyway
+
+    import runpy
+
+    failure.hide(__file__, runpy.__file__, "<frozen runpy>")
+    failure.install(False)
+
+
+run_command_line = main
+
+if __name__ == "__main__":
+    main()
