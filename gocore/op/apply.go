@@ -98,6 +98,10 @@ func makeKernels() (t [ops][dtype.Kinds]kernel) {
 	t[Min][dtype.LongDouble] = each(longDouble.min)
 	t[Sum][dtype.LongDouble] = each(longDouble.add)
 	t[Prod][dtype.LongDouble] = each(longDouble.mul)
+	if isX87 {
+		t[Sum][dtype.LongDouble] = each(x87.add)
+		t[Prod][dtype.LongDouble] = each(x87.mul)
+	}
 	t[Sum][dtype.ComplexLongDouble] = each(complexLongDouble.add)
 	t[Prod][dtype.ComplexLongDouble] = each(complexLongDouble.mul)
 

@@ -352,7 +352,7 @@ func TestLargeReplace(t *testing.T) {
 
 func BenchmarkApply(b *testing.B) {
 	const n = 4096
-	x, y := make([]byte, n*32), make([]byte, n*32)
+	r := rand.New(rand.NewPCG(7, 8))
 	for _, c := range []struct {
 		o Op
 		k dtype.Kind
@@ -361,6 +361,10 @@ func BenchmarkApply(b *testing.B) {
 		{Sum, dtype.Complex128}, {Maxloc, dtype.DoubleInt}, {Sum, dtype.LongDouble}, {Sum, dtype.Float16}, {Land, dtype.Bool},
 	} {
 		b.Run(fmt.Sprintf("%v/%v", c.o, c.k), func(b *testing.B) {
+			var x, y []byte
+			for range n {
+				x, y = append(x, element(r, c.k)...), append(y, element(r, c.k)...)
+			}
 			b.SetBytes(int64(n * c.k.Size()))
 			for b.Loop() {
 				c.o.Apply(c.k, unsafe.Pointer(&x[0]), unsafe.Pointer(&y[0]), n)

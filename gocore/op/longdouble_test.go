@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -37,15 +38,19 @@ func readHex(t *testing.T, s string) (a [16]byte, isNaN bool) {
 	return a, false
 }
 
+// vectors is the file of a format's vectors, or of a larger set of them, for
+// when something was changed.
+func vectors(name string) string {
+	if dir := os.Getenv("EXTENDED_VECTORS"); dir != "" {
+		return dir + "/" + name + ".txt"
+	}
+	return "testdata/" + name + ".txt"
+}
+
 // The vectors were computed by the processor and by libgcc (testdata/extended.c).
 func TestExtendedVectors(t *testing.T) {
 	for name, c := range codecs {
-		path := "testdata/" + name + ".txt"
-		// A larger set, made when something was changed.
-		if dir := os.Getenv("EXTENDED_VECTORS"); dir != "" {
-			path = dir + "/" + name + ".txt"
-		}
-		f, err := os.Open(path)
+		f, err := os.Open(vectors(name))
 		require.NoError(t, err)
 		defer f.Close()
 		lines := 0
@@ -86,6 +91,41 @@ func checkVector(t *testing.T, c codec, line string, fields []string) {
 	}
 	if equal(a, b) && (less(a, b) || less(b, a)) {
 		t.Fatalf("%s: equal and less", line)
+	}
+}
+
+// The short cut for normal numbers, on the same vectors.
+func TestX87ShortCut(t *testing.T) {
+	if !isX87 {
+		t.Skip("this machine's long double is not that of x86")
+	}
+	f, err := os.Open(vectors("x87"))
+	require.NoError(t, err)
+	defer f.Close()
+	for in := bufio.NewScanner(f); in.Scan(); {
+		fields := strings.Fields(in.Text())
+		var v [4]x87
+		var isNaN [4]bool
+		for i := range v {
+			var b [16]byte
+			b, isNaN[i] = readHex(t, fields[i])
+			if isNaN[i] && i < 2 {
+				b = encodeX87(notANumber)
+			}
+			v[i] = *(*x87)(unsafe.Pointer(&b))
+		}
+		const padding = 0xabcdef << 16
+		a := v[0]
+		a.top |= padding
+		for i, got := range []x87{a.add(v[1]), a.mul(v[1])} {
+			require.Equal(t, uint64(padding), got.top&^0xffff)
+			got.top &= 0xffff
+			if isNaN[2+i] {
+				require.Equal(t, nan, decodeX87(*(*[16]byte)(unsafe.Pointer(&got))).class, in.Text())
+			} else if got != v[2+i] {
+				t.Fatalf("%s: result %d is %x", in.Text(), i, got)
+			}
+		}
 	}
 }
 
