@@ -22,8 +22,11 @@ func copyTerminal(terminal int, to *os.File) {
 	defer to.Close()
 	buf := make([]byte, 4096)
 	for {
-		poll := []unix.PollFd{{Fd: int32(terminal), Events: unix.POLLIN}}
+		poll := []unix.PollFd{{Fd: int32(terminal), Events: unix.POLLIN}, {Fd: int32(to.Fd())}}
 		if _, err := unix.Poll(poll, 200); err != nil && err != unix.EINTR {
+			return
+		}
+		if poll[1].Revents&unix.POLLERR != 0 { // what is typed now is for the shell
 			return
 		}
 		if poll[0].Revents == 0 {

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -75,6 +77,21 @@ func actRank(role string) int {
 			return 3
 		}
 		time.Sleep(time.Minute)
+	case "stacks": // rank 1 prints what it does when asked to
+		asked := make(chan os.Signal, 1)
+		signal.Notify(asked, unix.Signal(job.StackSignal))
+		if r == 1 {
+			atomic.StoreUint32(&seg.Ranks[r].Flags, job.FlagStacks)
+			<-asked
+			fmt.Fprintln(os.Stderr, "stack of rank 1")
+		}
+		time.Sleep(time.Minute)
+	case "interrupt": // a rank that gets SIGINT can tell that all others do
+		asked := make(chan os.Signal, 1)
+		signal.Notify(asked, unix.SIGINT)
+		fmt.Println("ready")
+		<-asked
+		fmt.Println("interrupt:", atomic.LoadUint32(&seg.Head.Interrupt))
 	case "segment":
 		rk := &seg.Ranks[r]
 		fmt.Println(int(rk.ChildPID) == os.Getpid() || rk.ChildPID == 0, seg.ID() == os.Getenv("GORMAPY_JOB_ID"),
@@ -369,6 +386,21 @@ func TestTimeout(t *testing.T) {
 	assert.Contains(t, r.err, "rank 1")
 	assert.Less(t, r.took, 2*time.Second)
 	assert.Equal(t, 0, run(t, sh(2, "true", "--timeout", "20")...).status)
+}
+
+func TestTimeoutPrintsStacks(t *testing.T) {
+	r := self(t, "stacks", 2, "--timeout", "0.5")
+	assert.Equal(t, 124, r.status)
+	assert.Regexp(t, `(?s)^mpiexec: time-out after 500ms.*rank 0 .*rank 1 .*\nstack of rank 1\n$`, r.err)
+}
+
+func TestInterruptFlag(t *testing.T) {
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	j := launch(t, 2, "exec "+exe, "-env", "LAUNCH_TEST_ROLE", "interrupt")
+	require.NoError(t, j.cmd.Process.Signal(unix.SIGINT))
+	assert.Equal(t, 130, j.end(t, time.Second))
+	assert.Equal(t, 2, strings.Count(j.out.String(), "interrupt: 1\n"))
 }
 
 func TestBrokenPipe(t *testing.T) {
