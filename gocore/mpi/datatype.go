@@ -267,3 +267,9 @@ func OpApply(h, typ, in, inout, count int64) (code Code) {
 	a.Type.UnpackCells(pointer(inout), y, a.Count)
 	return 0
 }
+
+// TypeCommit checks the handle; types need no commit.
+func TypeCommit(h int64) Code {
+	_, e := getType(h)
+	return CodeOf(e)
+}

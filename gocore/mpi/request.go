@@ -485,3 +485,9 @@ func (c collective) describe(why *engine.Reason) {
 	why.Call = job.CallCollective
 	describeColl(c.Op, why)
 }
+
+// RequestInactive tells whether a persistent request waits to be started.
+func RequestInactive(h int64) bool {
+	r := reqs.get(h)
+	return r != nil && r.inactive
+}

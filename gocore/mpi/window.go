@@ -561,3 +561,13 @@ func WinRelease(h int64) {
 		rma.FreeMem(m.pages)
 	}
 }
+
+// WinDesc is the descriptor of a window that the hot calls use, nil if the
+// handle names none.
+func WinDesc(h int64) unsafe.Pointer {
+	win, e := getWin(h)
+	if e != nil {
+		return nil
+	}
+	return unsafe.Pointer(win.Desc)
+}

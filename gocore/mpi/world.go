@@ -314,3 +314,12 @@ func Describe() string {
 	}
 	return s
 }
+
+// ProcessorName is the name of the host.
+func ProcessorName() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "localhost"
+	}
+	return name
+}

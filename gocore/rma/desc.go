@@ -14,9 +14,15 @@ type Desc struct {
 	Handle  int64 // the window's handle, 0 once freed
 	Size    int32 // ranks
 	Flags   uint32
-	Open    uint32 // 1 in a fence epoch or under Lock_all: every target may be accessed
+	Open    uint32 // openFence or openLockAll: every target may be accessed
 	Pending uint32 // operations that the target has still to confirm
 }
+
+// Values of Desc.Open.
+const (
+	openFence uint32 = iota + 1
+	openLockAll
+)
 
 // Flags of Desc.
 const (

@@ -55,7 +55,7 @@ func (w *Win) Fenced(assert int) {
 	w.fenced = assert&ModeNoSucceed == 0
 	w.Desc.Open = 0
 	if w.fenced {
-		w.Desc.Open = 1
+		w.Desc.Open = openFence
 	}
 }
 
@@ -108,7 +108,7 @@ func (w *Win) LockAll(assert int) (*Lock, *errs.Error) {
 		for r := range w.Size {
 			w.held[r] = heldNoCheck
 		}
-		w.lockAll, w.Desc.Open = true, 1
+		w.lockAll, w.Desc.Open = true, openLockAll
 		return &Lock{w: w}, nil
 	}
 	return &Lock{w: w, to: w.Size, all: true}, nil
@@ -143,7 +143,7 @@ func (l *Lock) Advance() bool {
 		}
 		l.at++
 		if l.all && l.at == l.to {
-			l.w.lockAll, l.w.Desc.Open = true, 1
+			l.w.lockAll, l.w.Desc.Open = true, openLockAll
 		}
 	}
 	return true

@@ -1,0 +1,206 @@
+// Package core is the flat package that gopy exports to Python: integers and
+// strings in, integers and strings out, nothing that waits (the shim beside it
+// exports that). A negative result -c stands for the error code c.
+//
+// It may import gocore/mpi and gocore/errs, nothing else of gocore.
+package core
+
+import (
+	"gormapy/gocore/errs"
+	"gormapy/gocore/mpi"
+)
+
+// Version is that of the package; the build sets it.
+var version = "dev"
+
+// Version names the version of the core.
+func Version() string { return version }
+
+// Init makes this process a rank of its job.
+func Init() int { return mpi.Init() }
+
+// Initialized tells whether Init has been called.
+func Initialized() bool { return mpi.Initialized() }
+
+// Finalized tells whether Finalize has been called.
+func Finalized() bool { return mpi.Finalized() }
+
+// MarkFailed says that an unhandled exception ends this process.
+func MarkFailed() { mpi.MarkFailed() }
+
+// ClaimTraceback asks whether to print a traceback whose text has this hash.
+func ClaimTraceback(hash int64) int {
+	if mpi.ClaimTraceback(uint64(hash)) {
+		return 0
+	}
+	return 1
+}
+
+// Interrupting tells whether the launcher was asked to stop the job.
+func Interrupting() bool { return mpi.Interrupting() }
+
+// SetStacks says that the stack signal makes this process print its stacks.
+func SetStacks(int) { mpi.SetStacks() }
+
+// ErrorText is the sentence for an error code.
+func ErrorText(code int) string { return mpi.ErrorText(code) }
+
+// ErrorClass is the class of an error code.
+func ErrorClass(code int) int { return code & 0xff }
+
+// LastErrorClass is the largest class that has a name.
+func LastErrorClass() int { return int(errs.Errhandler) }
+
+// WorldInfo is "rank size job launcher".
+func WorldInfo() string { return mpi.WorldInfo() }
+
+// Why says why this process is a singleton although it inherited the
+// environment of a rank; empty otherwise.
+func Why() string { return mpi.Why() }
+
+// Transport names the transport to a rank of COMM_WORLD.
+func Transport(rank int) string { return mpi.Transport(rank) }
+
+// Describe is what every rank waits for, a line for each wait.
+func Describe() string { return mpi.Describe() }
+
+// ProcessorName is the name of the host.
+func ProcessorName() string { return mpi.ProcessorName() }
+
+// CommRank and the following: see the functions of package mpi.
+func CommRank(comm int64) int { return mpi.CommRank(comm) }
+
+// CommSize is the number of ranks.
+func CommSize(comm int64) int { return mpi.CommSize(comm) }
+
+// CommGroup makes the group of a communicator.
+func CommGroup(comm int64) int64 { return mpi.CommGroup(comm) }
+
+// CommCompare compares two communicators.
+func CommCompare(a, b int64) int { return mpi.CommCompare(a, b) }
+
+// GroupSize is the number of ranks.
+func GroupSize(g int64) int { return mpi.GroupSize(g) }
+
+// GroupRank is this process's rank, MPI_UNDEFINED if it is not in the group.
+// A code can't be told from MPI_UNDEFINED by its sign, but by its size.
+func GroupRank(g int64) int {
+	r, code := mpi.GroupRank(g)
+	if code != 0 {
+		return -(code | 1<<30)
+	}
+	return r
+}
+
+// GroupIncl makes a group of n C ints at an address.
+func GroupIncl(g, addr, n int64) int64 { return mpi.GroupIncl(g, addr, n) }
+
+// GroupExcl leaves them out.
+func GroupExcl(g, addr, n int64) int64 { return mpi.GroupExcl(g, addr, n) }
+
+// GroupRangeIncl takes n triples of C ints.
+func GroupRangeIncl(g, addr, n int64) int64 { return mpi.GroupRangeIncl(g, addr, n) }
+
+// GroupRangeExcl leaves them out.
+func GroupRangeExcl(g, addr, n int64) int64 { return mpi.GroupRangeExcl(g, addr, n) }
+
+// GroupUnion makes a group.
+func GroupUnion(a, b int64) int64 { return mpi.GroupUnion(a, b) }
+
+// GroupIntersection makes a group.
+func GroupIntersection(a, b int64) int64 { return mpi.GroupIntersection(a, b) }
+
+// GroupDifference makes a group.
+func GroupDifference(a, b int64) int64 { return mpi.GroupDifference(a, b) }
+
+// GroupCompare compares two groups.
+func GroupCompare(a, b int64) int { return mpi.GroupCompare(a, b) }
+
+// GroupTranslate translates n ranks.
+func GroupTranslate(a, in, n, b, out int64) int { return -mpi.GroupTranslate(a, in, n, b, out) }
+
+// GroupDup copies a group.
+func GroupDup(g int64) int64 { return mpi.GroupDup(g) }
+
+// GroupFree frees a group.
+func GroupFree(g int64) int { return -mpi.GroupFree(g) }
+
+// DatatypeTable lists the predefined datatypes.
+func DatatypeTable() string { return mpi.DatatypeTable() }
+
+// TypeDup and the following construct datatypes; lists are addresses of int64s.
+func TypeDup(t int64) int64 { return mpi.TypeDup(t) }
+
+// TypeContiguous repeats a type.
+func TypeContiguous(t, count int64) int64 { return mpi.TypeContiguous(t, count) }
+
+// TypeVector repeats blocks at a stride in extents.
+func TypeVector(t, count, block, stride int64) int64 { return mpi.TypeVector(t, count, block, stride) }
+
+// TypeHvector repeats blocks at a stride in bytes.
+func TypeHvector(t, count, block, stride int64) int64 {
+	return mpi.TypeHvector(t, count, block, stride)
+}
+
+// TypeIndexed places blocks at displacements in extents.
+func TypeIndexed(t, n, blocks, displs int64) int64 { return mpi.TypeIndexed(t, n, blocks, displs) }
+
+// TypeHindexed places blocks at displacements in bytes.
+func TypeHindexed(t, n, blocks, displs int64) int64 { return mpi.TypeHindexed(t, n, blocks, displs) }
+
+// TypeIndexedBlock places equal blocks.
+func TypeIndexedBlock(t, n, block, displs int64) int64 {
+	return mpi.TypeIndexedBlock(t, n, block, displs)
+}
+
+// TypeHindexedBlock places equal blocks at displacements in bytes.
+func TypeHindexedBlock(t, n, block, displs int64) int64 {
+	return mpi.TypeHindexedBlock(t, n, block, displs)
+}
+
+// TypeStruct combines types.
+func TypeStruct(n, blocks, displs, handles int64) int64 {
+	return mpi.TypeStruct(n, blocks, displs, handles)
+}
+
+// TypeSubarray is part of an array; order 0 is C's, 1 Fortran's.
+func TypeSubarray(t, dims, sizes, subsizes, starts, order int64) int64 {
+	return mpi.TypeSubarray(t, dims, sizes, subsizes, starts, order)
+}
+
+// TypeResized sets lower bound and extent.
+func TypeResized(t, lb, extent int64) int64 { return mpi.TypeResized(t, lb, extent) }
+
+// TypeFree frees a derived type.
+func TypeFree(t int64) int { return -mpi.TypeFree(t) }
+
+// TypeCommit checks that a type exists; types need no commit.
+func TypeCommit(t int64) int { return -mpi.TypeCommit(t) }
+
+// TypeInfo is "size extent lb true_lb true_extent dense".
+func TypeInfo(t int64) string { return mpi.TypeInfo(t) }
+
+// TypePack packs items and returns the new position.
+func TypePack(t, in, count, out, outSize, position int64) int64 {
+	return mpi.TypePack(t, in, count, out, outSize, position)
+}
+
+// TypeUnpack unpacks items and returns the new position.
+func TypeUnpack(t, in, inSize, position, out, count int64) int64 {
+	return mpi.TypeUnpack(t, in, inSize, position, out, count)
+}
+
+// OpApply makes inout = in op inout.
+func OpApply(op, t, in, inout, count int64) int { return -mpi.OpApply(op, t, in, inout, count) }
+
+// WinInfo is "addr nbytes disp_unit flavor rank size desc".
+func WinInfo(win int64) string { return mpi.WinInfo(win) }
+
+// WinShared is "addr nbytes disp_unit" of a rank's part.
+func WinShared(win int64, rank int) string { return mpi.WinShared(win, rank) }
+
+// WinWay names the way to a target: direct, copy or message.
+func WinWay(win int64, rank int) string { return mpi.WinWay(win, rank) }
+
+// WinGroup makes the group of a window.
+func WinGroup(win int64) int64 { return mpi.WinGroup(win) }

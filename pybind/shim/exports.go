@@ -1,0 +1,298 @@
+package main
+
+// The calls that may wait, and the hot ones, for the C side of the shim. Each
+// returns an error code, or mpi.Interrupted when the C side is to look at
+// signals and then call gm_wait with the pending request.
+
+/*
+#include "gormapy.h"
+*/
+import "C"
+
+import (
+	"unsafe"
+
+	"gormapy/gocore/dtype"
+	"gormapy/gocore/mpi"
+	"gormapy/gocore/op"
+	"gormapy/gocore/rma"
+)
+
+type (
+	i64 = C.int64_t
+	i32 = C.int
+)
+
+func status(st *C.gm_status) *mpi.Status { return (*mpi.Status)(unsafe.Pointer(st)) }
+func long(p *C.int64_t) *int64           { return (*int64)(unsafe.Pointer(p)) }
+
+//export gm_wait
+func gm_wait(req i64, st *C.gm_status) i32 { return i32(mpi.Wait(int64(req), status(st))) }
+
+//export gm_result
+func gm_result(req i64, out *C.int64_t) i32 { return i32(mpi.Result(int64(req), long(out))) }
+
+//export gm_test
+func gm_test(req i64, st *C.gm_status, done *C.int) i32 {
+	ok, code := mpi.Test(int64(req), status(st))
+	if ok {
+		*done = 1
+	}
+	return i32(code)
+}
+
+//export gm_request_status
+func gm_request_status(req i64, st *C.gm_status, done *C.int) i32 {
+	ok, code := mpi.RequestStatus(int64(req), status(st))
+	if ok {
+		*done = 1
+	}
+	return i32(code)
+}
+
+//export gm_waitany
+func gm_waitany(reqs *C.int64_t, n C.int, st *C.gm_status, index *C.int) i32 {
+	i, code := mpi.Waitany(unsafe.Slice(long(reqs), int(n)), status(st))
+	*index = C.int(i)
+	return i32(code)
+}
+
+//export gm_testsome
+func gm_testsome(reqs *C.int64_t, n C.int, indices *C.int, sts *C.gm_status, codes *C.int, count *C.int) i32 {
+	m := int(n)
+	k, code := mpi.Testsome(unsafe.Slice(long(reqs), m), unsafe.Slice((*int32)(unsafe.Pointer(indices)), m),
+		unsafe.Slice(status(sts), m), unsafe.Slice((*int32)(unsafe.Pointer(codes)), m))
+	*count = C.int(k)
+	return i32(code)
+}
+
+//export gm_request_free
+func gm_request_free(req i64) i32 { return i32(mpi.RequestFree(int64(req))) }
+
+//export gm_abandon
+func gm_abandon(req i64) { mpi.RequestAbandon(int64(req)) }
+
+//export gm_request_inactive
+func gm_request_inactive(req i64) i32 { return yes(mpi.RequestInactive(int64(req))) }
+
+//export gm_cancel
+func gm_cancel(req i64) i32 { return i32(mpi.RequestCancel(int64(req))) }
+
+//export gm_start
+func gm_start(req i64) i32 { return i32(mpi.Start(int64(req))) }
+
+//export gm_p2p
+func gm_p2p(kind i32, comm, addr, count, typ i64, peer, tag i32, req *C.int64_t) i32 {
+	h, code := mpi.P2P(int(kind), int64(comm), int64(addr), int64(count), int64(typ), int(peer), int(tag))
+	*req = C.int64_t(h)
+	return i32(code)
+}
+
+//export gm_p2p_init
+func gm_p2p_init(kind i32, comm, addr, count, typ i64, peer, tag i32, req *C.int64_t) i32 {
+	h, code := mpi.P2PInit(int(kind), int64(comm), int64(addr), int64(count), int64(typ), int(peer), int(tag))
+	*req = C.int64_t(h)
+	return i32(code)
+}
+
+//export gm_blocking
+func gm_blocking(kind i32, comm, addr, count, typ i64, peer, tag i32, st *C.gm_status, pending *C.int64_t) i32 {
+	return i32(mpi.Blocking(int(kind), int64(comm), int64(addr), int64(count), int64(typ), int(peer), int(tag), status(st), long(pending)))
+}
+
+//export gm_sendrecv
+func gm_sendrecv(comm i64, s, r *C.int64_t, st *C.gm_status, pending *C.int64_t) i32 {
+	return i32(mpi.Sendrecv(int64(comm), *(*[5]int64)(unsafe.Pointer(s)), *(*[5]int64)(unsafe.Pointer(r)), status(st),
+		(*[2]int64)(unsafe.Pointer(pending))))
+}
+
+//export gm_probe
+func gm_probe(comm i64, source, tag i32, st *C.gm_status, msg *C.int64_t) i32 {
+	return i32(mpi.Probe(int64(comm), int(source), int(tag), status(st), long(msg)))
+}
+
+//export gm_iprobe
+func gm_iprobe(comm i64, source, tag i32, st *C.gm_status, msg *C.int64_t, found *C.int) i32 {
+	ok, code := mpi.Iprobe(int64(comm), int(source), int(tag), status(st), long(msg))
+	if ok {
+		*found = 1
+	}
+	return i32(code)
+}
+
+//export gm_mrecv
+func gm_mrecv(msg, addr, count, typ i64, req *C.int64_t) i32 {
+	h, code := mpi.Mrecv(int64(msg), int64(addr), int64(count), int64(typ))
+	*req = C.int64_t(h)
+	return i32(code)
+}
+
+//export gm_barrier
+func gm_barrier(comm i64, pending *C.int64_t) i32 {
+	return i32(mpi.Barrier(int64(comm), long(pending)))
+}
+
+//export gm_coll
+func gm_coll(kind i32, comm, saddr, scount, stype, raddr, rcount, rtype, oph i64, root i32, req *C.int64_t) i32 {
+	h, code := mpi.Coll(int(kind), int64(comm), int64(saddr), int64(scount), int64(stype), int64(raddr), int64(rcount), int64(rtype), int64(oph), int(root))
+	*req = C.int64_t(h)
+	return i32(code)
+}
+
+//export gm_coll_blocking
+func gm_coll_blocking(kind i32, comm, saddr, scount, stype, raddr, rcount, rtype, oph i64, root i32, pending *C.int64_t) i32 {
+	return i32(mpi.CollBlocking(int(kind), int64(comm), int64(saddr), int64(scount), int64(stype), int64(raddr), int64(rcount), int64(rtype), int64(oph), int(root), long(pending)))
+}
+
+//export gm_collv
+func gm_collv(kind i32, comm i64, s, r *C.gm_side, root i32, req *C.int64_t) i32 {
+	h, code := mpi.Collv(int(kind), int64(comm), side(s), side(r), int(root))
+	*req = C.int64_t(h)
+	return i32(code)
+}
+
+func side(s *C.gm_side) *mpi.Side {
+	out := &mpi.Side{Addr: int64(s.addr), Type: int64(s._type)}
+	if s.ncounts > 0 {
+		out.Counts = unsafe.Slice(long(s.counts), int(s.ncounts))
+	}
+	if s.ndispls > 0 {
+		out.Displs = unsafe.Slice(long(s.displs), int(s.ndispls))
+	}
+	return out
+}
+
+//export gm_comm_dup
+func gm_comm_dup(comm i64, req *C.int64_t) i32 { return started(req)(mpi.CommDup(int64(comm))) }
+
+//export gm_comm_split
+func gm_comm_split(comm i64, color, key i32, req *C.int64_t) i32 {
+	return started(req)(mpi.CommSplit(int64(comm), int(color), int(key)))
+}
+
+//export gm_comm_split_type
+func gm_comm_split_type(comm i64, kind, key i32, req *C.int64_t) i32 {
+	return started(req)(mpi.CommSplitType(int64(comm), int(kind), int(key)))
+}
+
+//export gm_comm_create
+func gm_comm_create(comm, group i64, req *C.int64_t) i32 {
+	return started(req)(mpi.CommCreate(int64(comm), int64(group)))
+}
+
+//export gm_comm_free
+func gm_comm_free(comm i64, req *C.int64_t) i32 { return started(req)(mpi.CommFree(int64(comm))) }
+
+//export gm_win_create
+func gm_win_create(flavor i32, addr, bytes, unit, comm i64, req *C.int64_t) i32 {
+	return started(req)(mpi.WinCreate(int(flavor), int64(addr), int64(bytes), int64(unit), int64(comm)))
+}
+
+//export gm_win_free
+func gm_win_free(win i64, req *C.int64_t) i32 { return started(req)(mpi.WinFree(int64(win))) }
+
+func started(req *C.int64_t) func(int64, mpi.Code) i32 {
+	return func(h int64, code mpi.Code) i32 {
+		*req = C.int64_t(h)
+		return i32(code)
+	}
+}
+
+//export gm_rma
+func gm_rma(kind i32, win, oaddr, ocount, otype, raddr, rcount, rtype i64, rank i32, disp, tcount, ttype, oph i64) i32 {
+	return i32(mpi.RMA(int(kind), int64(win), int64(oaddr), int64(ocount), int64(otype), int64(raddr), int64(rcount), int64(rtype),
+		int(rank), int64(disp), int64(tcount), int64(ttype), int64(oph)))
+}
+
+//export gm_fence
+func gm_fence(win i64, assert i32, pending *C.int64_t) i32 {
+	return i32(mpi.Fence(int64(win), int(assert), long(pending)))
+}
+
+//export gm_lock
+func gm_lock(win i64, rank, kind, assert i32, pending *C.int64_t) i32 {
+	return i32(mpi.Lock(int64(win), int(rank), int(kind), int(assert), long(pending)))
+}
+
+//export gm_lock_all
+func gm_lock_all(win i64, assert i32, pending *C.int64_t) i32 {
+	return i32(mpi.LockAll(int64(win), int(assert), long(pending)))
+}
+
+//export gm_unlock
+func gm_unlock(win i64, rank i32, pending *C.int64_t) i32 {
+	return i32(mpi.Unlock(int64(win), int(rank), long(pending)))
+}
+
+//export gm_unlock_all
+func gm_unlock_all(win i64, pending *C.int64_t) i32 {
+	return i32(mpi.UnlockAll(int64(win), long(pending)))
+}
+
+//export gm_flush
+func gm_flush(win i64, rank i32, pending *C.int64_t) i32 {
+	return i32(mpi.Flush(int64(win), int(rank), long(pending)))
+}
+
+//export gm_win_desc
+func gm_win_desc(win i64) unsafe.Pointer { return mpi.WinDesc(int64(win)) }
+
+//export gm_win_retain
+func gm_win_retain(win i64) i64 { return i64(mpi.WinRetain(int64(win))) }
+
+//export gm_alloc_mem
+func gm_alloc_mem(n i64, addr, h *C.int64_t) i32 {
+	m, code := mpi.AllocMem(int64(n), long(addr))
+	*h = C.int64_t(m)
+	return i32(code)
+}
+
+//export gm_release
+func gm_release(h i64) { mpi.WinRelease(int64(h)) }
+
+//export gm_reset
+func gm_reset() i32 { return i32(mpi.Reset()) }
+
+//export gm_finalize
+func gm_finalize() i32 { return i32(mpi.Finalize()) }
+
+//export gm_abort
+func gm_abort(code i32) { mpi.Abort(int(code)) }
+
+//export gm_fast_put
+func gm_fast_put(d unsafe.Pointer, p unsafe.Pointer, n i64, rank i32, disp i64) i32 {
+	return yes(rma.FastPut((*rma.Desc)(d), p, int(n), int(rank), int(disp)))
+}
+
+//export gm_fast_get
+func gm_fast_get(d unsafe.Pointer, p unsafe.Pointer, n i64, rank i32, disp i64) i32 {
+	return yes(rma.FastGet((*rma.Desc)(d), p, int(n), int(rank), int(disp)))
+}
+
+//export gm_fast_acc
+func gm_fast_acc(d unsafe.Pointer, f i32, typ i64, in, out unsafe.Pointer, n i64, rank i32, disp i64) i32 {
+	t := dtype.ByID(int(typ))
+	if t == nil {
+		return 0
+	}
+	return yes(rma.FastAcc((*rma.Desc)(d), op.Op(f), t.Kind(), t.ElemSize(), in, out, int(n), int(rank), int(disp)))
+}
+
+//export gm_fast_cas
+func gm_fast_cas(d unsafe.Pointer, typ i64, origin, compare, result unsafe.Pointer, rank i32, disp i64) i32 {
+	t := dtype.ByID(int(typ))
+	if t == nil || !op.Bor.Valid(t.Kind()) {
+		return 0
+	}
+	return yes(rma.FastCAS((*rma.Desc)(d), t.Size(), origin, compare, result, int(rank), int(disp)))
+}
+
+func yes(b bool) i32 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+//export gm_comm_rank
+func gm_comm_rank(comm i64) i32 { return i32(mpi.CommRank(int64(comm))) }

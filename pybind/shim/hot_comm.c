@@ -1,0 +1,262 @@
+/* The hot methods of Comm and Request; see hot_win.c. */
+#include "shim.h"
+#include "_cgo_export.h"
+
+#define HOT PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames
+#define SLOWLY(which) return call_slow(which, self, args, n, kwnames)
+
+int op_number(PyObject *o);
+
+static int64_t comm_handle(PyObject *self) { return gm_forked ? 0 : ((CommObject *)self)->h; }
+
+/* An optional rank or tag. */
+static int small_int(PyObject *o, int64_t *v) {
+  return o ? (parse_int(o, v) < 0 || *v < INT32_MIN || *v > INT32_MAX ? -1 : 0) : 0;
+}
+
+static PyObject *comm_send(HOT) {
+  static const char *const names[] = {"buf", "dest", "tag", NULL};
+  PyObject *a[3];
+  spec s;
+  int64_t dest, tag = 0, pending = 0, h = comm_handle(self);
+  int code;
+  gm_status st;
+  if (!h || match_args(names, 2, args, n, kwnames, a) < 0 || small_int(a[1], &dest) < 0 || small_int(a[2], &tag) < 0 ||
+      parse_spec(a[0], 0, &s) < 0)
+    SLOWLY(SLOW_SEND);
+  BLOCKING(code, pending, &st, gm_blocking(GM_SEND, h, (int64_t)(intptr_t)s.view.buf, s.count, s.type, (int)dest, (int)tag, &st, &pending));
+  /* After Ctrl-C a receiver may still read the data: it stays, leaked. */
+  if (code != -2) PyBuffer_Release(&s.view);
+  return none_or(code);
+}
+
+static PyObject *comm_recv(HOT) {
+  static const char *const names[] = {"buf", "source", "tag", "status", NULL};
+  PyObject *a[4];
+  spec s;
+  int64_t source = -1, tag = -1, pending = 0, h = comm_handle(self);
+  int code;
+  gm_status st;
+  if (!h || match_args(names, 1, args, n, kwnames, a) < 0 || small_int(a[1], &source) < 0 || small_int(a[2], &tag) < 0 ||
+      (a[3] && a[3] != Py_None && !PyObject_TypeCheck(a[3], &StatusType)) || parse_spec(a[0], 1, &s) < 0)
+    SLOWLY(SLOW_RECV);
+  BLOCKING(code, pending, &st, gm_blocking(GM_RECV, h, (int64_t)(intptr_t)s.view.buf, s.count, s.type, (int)source, (int)tag, &st, &pending));
+  if (a[3] && a[3] != Py_None && code != -2) ((StatusObject *)a[3])->st = st;
+  PyBuffer_Release(&s.view);
+  return none_or(code);
+}
+
+/* A new Request that keeps the buffer acquired. */
+static PyObject *new_request(int64_t h, spec *s) {
+  PyTypeObject *type = (PyTypeObject *)request_class;
+  HolderObject *holder = (HolderObject *)HolderType.tp_alloc(&HolderType, 0);
+  RequestObject *r = holder ? (RequestObject *)type->tp_alloc(type, 0) : NULL;
+  if (!r) {
+    Py_XDECREF(holder);
+    return NULL; /* out of memory; the buffer stays acquired */
+  }
+  holder->view = s->view;
+  r->h = h;
+  r->buf = (PyObject *)holder;
+  return (PyObject *)r;
+}
+
+static PyObject *start_p2p(HOT, int which, int kind) {
+  static const char *const send_names[] = {"buf", "dest", "tag", NULL}, *const recv_names[] = {"buf", "source", "tag", NULL};
+  PyObject *a[3];
+  spec s;
+  int64_t peer = -1, tag = kind == GM_RECV ? -1 : 0, req = 0, h = comm_handle(self);
+  if (!h || !request_class || match_args(kind == GM_RECV ? recv_names : send_names, kind == GM_RECV ? 1 : 2, args, n, kwnames, a) < 0 ||
+      small_int(a[1], &peer) < 0 || small_int(a[2], &tag) < 0 || parse_spec(a[0], kind == GM_RECV, &s) < 0)
+    SLOWLY(which);
+  int code = gm_p2p(kind, h, (int64_t)(intptr_t)s.view.buf, s.count, s.type, (int)peer, (int)tag, &req);
+  if (code) {
+    PyBuffer_Release(&s.view);
+    return raise_code(code);
+  }
+  return new_request(req, &s);
+}
+
+static PyObject *comm_isend(HOT) { return start_p2p(self, args, n, kwnames, SLOW_ISEND, GM_SEND); }
+static PyObject *comm_irecv(HOT) { return start_p2p(self, args, n, kwnames, SLOW_IRECV, GM_RECV); }
+
+static PyObject *comm_barrier(HOT) {
+  int64_t pending = 0, h = comm_handle(self);
+  int code;
+  gm_status st;
+  if (!h || n || kwnames) SLOWLY(SLOW_BARRIER);
+  BLOCKING(code, pending, &st, gm_barrier(h, &pending));
+  return none_or(code);
+}
+
+static PyObject *comm_bcast(HOT) {
+  static const char *const names[] = {"buf", "root", NULL};
+  PyObject *a[2];
+  spec s;
+  int64_t root = 0, pending = 0, h = comm_handle(self);
+  int code;
+  gm_status st;
+  if (!h || match_args(names, 1, args, n, kwnames, a) < 0 || small_int(a[1], &root) < 0 ||
+      root != 0 || parse_spec(a[0], 0, &s) < 0)
+    SLOWLY(SLOW_BCAST);
+  int rank = gm_comm_rank(h);
+  if (s.view.readonly && rank != root) {
+    PyBuffer_Release(&s.view);
+    SLOWLY(SLOW_BCAST);
+  }
+  BLOCKING(code, pending, &st, gm_coll_blocking(GM_BCAST, h, 0, 0, 0, (int64_t)(intptr_t)s.view.buf, s.count, s.type, 0, (int)root, &pending));
+  if (code != -2) PyBuffer_Release(&s.view);
+  return none_or(code);
+}
+
+static PyObject *comm_allreduce(HOT) {
+  static const char *const names[] = {"sendbuf", "recvbuf", "op", NULL};
+  PyObject *a[3];
+  spec s, r;
+  int64_t pending = 0, h = comm_handle(self), addr = IN_PLACE;
+  int code, op, inplace;
+  gm_status st;
+  if (!h || match_args(names, 2, args, n, kwnames, a) < 0 || (op = op_number(a[2])) < 0) SLOWLY(SLOW_ALLREDUCE);
+  inplace = a[0] == in_place;
+  if (!inplace) {
+    if (parse_spec(a[0], 0, &s) < 0) SLOWLY(SLOW_ALLREDUCE);
+    addr = (int64_t)(intptr_t)s.view.buf;
+  }
+  if (parse_spec(a[1], 1, &r) < 0) {
+    if (!inplace) PyBuffer_Release(&s.view);
+    SLOWLY(SLOW_ALLREDUCE);
+  }
+  BLOCKING(code, pending, &st,
+           gm_coll_blocking(GM_ALLREDUCE, h, addr, inplace ? 0 : s.count, inplace ? 0 : s.type, (int64_t)(intptr_t)r.view.buf,
+                            r.count, r.type, op, 0, &pending));
+  PyBuffer_Release(&r.view);
+  if (!inplace && code != -2) PyBuffer_Release(&s.view);
+  return none_or(code);
+}
+
+/* A request is done with: a persistent one keeps its handle and buffer. */
+static void settle(RequestObject *r) {
+  if (prequest_class && PyObject_TypeCheck((PyObject *)r, (PyTypeObject *)prequest_class)) return;
+  r->h = 0;
+  Py_CLEAR(r->buf);
+}
+
+static int plain(PyObject *o) {
+  return request_class && (Py_TYPE(o) == (PyTypeObject *)request_class || Py_TYPE(o) == (PyTypeObject *)prequest_class);
+}
+
+static int wait_for(RequestObject *r, gm_status *st) {
+  int code;
+  for (;;) {
+    Py_BEGIN_ALLOW_THREADS code = gm_wait(r->h, st);
+    Py_END_ALLOW_THREADS if (code != GM_INTERRUPTED) break;
+    if (PyErr_CheckSignals() < 0) return -2;
+  }
+  settle(r);
+  return code;
+}
+
+static int status_of(PyObject *o, gm_status **st, gm_status *own) {
+  *st = own;
+  if (!o || o == Py_None) return 0;
+  if (!PyObject_TypeCheck(o, &StatusType)) return -1;
+  *st = &((StatusObject *)o)->st;
+  return 0;
+}
+
+static PyObject *request_wait(HOT) {
+  static const char *const names[] = {"status", NULL};
+  PyObject *a[1];
+  gm_status own, *st;
+  if (gm_forked || !plain(self) || match_args(names, 0, args, n, kwnames, a) < 0 || status_of(a[0], &st, &own) < 0)
+    SLOWLY(SLOW_WAIT);
+  int code = wait_for((RequestObject *)self, st);
+  if (code == 0) Py_RETURN_TRUE;
+  return none_or(code);
+}
+
+static PyObject *request_test(HOT) {
+  static const char *const names[] = {"status", NULL};
+  PyObject *a[1];
+  gm_status own, *st;
+  int done = 0;
+  if (gm_forked || !plain(self) || match_args(names, 0, args, n, kwnames, a) < 0 || status_of(a[0], &st, &own) < 0)
+    SLOWLY(SLOW_TEST);
+  RequestObject *r = (RequestObject *)self;
+  if (r->h == 0) { /* nothing to do: answered without entering Go */
+    *st = (gm_status){.source = -1, .tag = -1};
+    Py_RETURN_TRUE;
+  }
+  int code = gm_test(r->h, st, &done);
+  if (done || code) settle(r);
+  return code ? raise_code(code) : PyBool_FromLong(done);
+}
+
+static PyObject *request_start(HOT) {
+  if (gm_forked || n || kwnames || !plain(self)) SLOWLY(SLOW_START);
+  return none_or(gm_start(((RequestObject *)self)->h));
+}
+
+/* The class methods take a list of requests. */
+static PyObject *list_of(PyObject *o) {
+  if (!PyList_CheckExact(o) && !PyTuple_CheckExact(o)) return NULL;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); i++)
+    if (!plain(PySequence_Fast_GET_ITEM(o, i))) return NULL;
+  return o;
+}
+
+static PyObject *request_startall(HOT) {
+  static const char *const names[] = {"requests", NULL};
+  PyObject *a[1], *list;
+  if (gm_forked || match_args(names, 1, args, n, kwnames, a) < 0 || !(list = list_of(a[0]))) SLOWLY(SLOW_STARTALL);
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list); i++) {
+    int code = gm_start(((RequestObject *)PySequence_Fast_GET_ITEM(list, i))->h);
+    if (code) return raise_code(code);
+  }
+  Py_RETURN_NONE;
+}
+
+static PyObject *request_waitall(HOT) {
+  static const char *const names[] = {"requests", "statuses", NULL};
+  PyObject *a[2], *list;
+  if (gm_forked || match_args(names, 1, args, n, kwnames, a) < 0 || (a[1] && a[1] != Py_None) || !(list = list_of(a[0])))
+    SLOWLY(SLOW_WAITALL);
+  int first = 0;
+  Py_INCREF(list);
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list); i++) {
+    gm_status own;
+    PyObject *r = PySequence_Fast_GET_ITEM(list, i);
+    Py_INCREF(r);
+    int code = ((RequestObject *)r)->h ? wait_for((RequestObject *)r, &own) : 0;
+    Py_DECREF(r);
+    if (code == -2) {
+      Py_DECREF(list);
+      return NULL;
+    }
+    if (code && !first) first = code;
+  }
+  Py_DECREF(list);
+  if (first) return raise_code(first);
+  Py_RETURN_TRUE;
+}
+
+#define M(name, f, doc) {name, (PyCFunction)(void *)f, METH_FASTCALL | METH_KEYWORDS, doc}
+#define CM(name, f, doc) {name, (PyCFunction)(void *)f, METH_FASTCALL | METH_KEYWORDS | METH_CLASS, doc}
+
+PyMethodDef comm_methods[] = {
+    M("Send", comm_send, "Send($self, buf, dest, tag=0)\n--\n\nPerform a blocking send."),
+    M("Recv", comm_recv, "Recv($self, buf, source=ANY_SOURCE, tag=ANY_TAG, status=None)\n--\n\nPerform a blocking receive."),
+    M("Isend", comm_isend, "Isend($self, buf, dest, tag=0)\n--\n\nStart a nonblocking send."),
+    M("Irecv", comm_irecv, "Irecv($self, buf, source=ANY_SOURCE, tag=ANY_TAG)\n--\n\nStart a nonblocking receive."),
+    M("Barrier", comm_barrier, "Barrier($self)\n--\n\nSynchronize all processes of a communicator."),
+    M("Bcast", comm_bcast, "Bcast($self, buf, root=0)\n--\n\nBroadcast data from one process to all others."),
+    M("Allreduce", comm_allreduce, "Allreduce($self, sendbuf, recvbuf, op=SUM)\n--\n\nReduce to all."),
+    {0}};
+
+PyMethodDef request_methods[] = {
+    M("Wait", request_wait, "Wait($self, status=None)\n--\n\nWait for a non-blocking operation to complete."),
+    M("Test", request_test, "Test($self, status=None)\n--\n\nTest for the completion of a non-blocking operation."),
+    M("Start", request_start, "Start($self)\n--\n\nInitiate a communication with a persistent request."),
+    CM("Startall", request_startall, "Startall($cls, requests)\n--\n\nStart a collection of persistent requests."),
+    CM("Waitall", request_waitall, "Waitall($cls, requests, statuses=None)\n--\n\nWait for all previously initiated requests."),
+    {0}};

@@ -1,0 +1,230 @@
+/* The hot methods of Win: the common arguments are read here, direct targets
+   are reached with one call into Go, and everything else goes to Python. */
+#include "shim.h"
+#include "_cgo_export.h"
+
+/* Copies longer than this are made without the GIL. */
+#define LONG_COPY (64 << 10)
+
+#define HOT PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames
+#define SLOWLY(which) return call_slow(which, self, args, n, kwnames)
+
+/* The window's descriptor, NULL if the handle names no window. */
+static gm_win *descriptor(PyObject *self) {
+  WinObject *w = (WinObject *)self;
+  if (gm_forked || w->h == 0) return NULL;
+  if (!w->desc || w->desc->handle != w->h) {
+    w->desc = gm_win_desc(w->h);
+    if (!w->desc || w->desc->handle != w->h) return NULL;
+  }
+  return w->desc;
+}
+
+/* Where at the target: a displacement; a count and type, if given, must say the
+   same number of bytes as the origin. Returns -1 for anything unusual. */
+static int target_disp(PyObject *o, int64_t bytes, int64_t *disp) {
+  *disp = 0;
+  if (!o || o == Py_None) return 0;
+  if (PyLong_Check(o)) return parse_int(o, disp);
+  if (!PyList_CheckExact(o) && !PyTuple_CheckExact(o)) return -1;
+  Py_ssize_t k = PySequence_Fast_GET_SIZE(o);
+  if (k < 1 || k > 3 || k == 2 || parse_int(PySequence_Fast_GET_ITEM(o, 0), disp) < 0) return -1;
+  if (k == 3) {
+    int64_t count;
+    PyObject *t = PySequence_Fast_GET_ITEM(o, 2);
+    if (parse_int(PySequence_Fast_GET_ITEM(o, 1), &count) < 0 || !PyObject_TypeCheck(t, &DatatypeType)) return -1;
+    DatatypeObject *d = (DatatypeObject *)t;
+    if (!d->dense || count < 0 || count * d->size != bytes) return -1;
+  }
+  return 0;
+}
+
+static PyObject *transfer(HOT, int which) {
+  static const char *const names[] = {"origin", "target_rank", "target", NULL};
+  PyObject *a[3];
+  spec s;
+  int64_t rank, disp;
+  int ok;
+  gm_win *d = descriptor(self);
+  if (!d || match_args(names, 2, args, n, kwnames, a) < 0 || parse_int(a[1], &rank) < 0 ||
+      parse_spec(a[0], which == SLOW_GET, &s) < 0)
+    SLOWLY(which);
+  int64_t bytes = s.count * s.size;
+  if (target_disp(a[2], bytes, &disp) < 0) {
+    PyBuffer_Release(&s.view);
+    SLOWLY(which);
+  }
+  if (bytes > LONG_COPY) {
+    Py_BEGIN_ALLOW_THREADS
+    ok = which == SLOW_PUT ? gm_fast_put(d, s.view.buf, bytes, (int)rank, disp) : gm_fast_get(d, s.view.buf, bytes, (int)rank, disp);
+    Py_END_ALLOW_THREADS
+  } else {
+    ok = which == SLOW_PUT ? gm_fast_put(d, s.view.buf, bytes, (int)rank, disp) : gm_fast_get(d, s.view.buf, bytes, (int)rank, disp);
+  }
+  PyBuffer_Release(&s.view);
+  if (!ok) SLOWLY(which);
+  Py_RETURN_NONE;
+}
+
+static PyObject *win_put(HOT) { return transfer(self, args, n, kwnames, SLOW_PUT); }
+static PyObject *win_get(HOT) { return transfer(self, args, n, kwnames, SLOW_GET); }
+
+/* The number of a predefined operation, -1 if o is none. Op objects have a
+   handle attribute; the hot calls know the address of each from Python. */
+static PyObject *op_objects[32];
+
+PyObject *set_op(PyObject *self, PyObject *args) {
+  int i;
+  PyObject *o;
+  if (!PyArg_ParseTuple(args, "iO", &i, &o)) return NULL;
+  if (i < 0 || i >= 32) return PyErr_Format(PyExc_ValueError, "operation %d", i);
+  Py_INCREF(o);
+  Py_XSETREF(op_objects[i], o);
+  Py_RETURN_NONE;
+}
+
+enum { OP_SUM = 3, OP_NO_OP = 14 };
+
+int op_number(PyObject *o) {
+  if (!o) return OP_SUM;
+  for (int i = 1; i < 32 && op_objects[i]; i++)
+    if (op_objects[i] == o) return i;
+  return -1;
+}
+
+static PyObject *win_accumulate(HOT) {
+  static const char *const names[] = {"origin", "target_rank", "target", "op", NULL};
+  PyObject *a[4];
+  spec s;
+  int64_t rank, disp;
+  int op, ok = 0;
+  gm_win *d = descriptor(self);
+  if (!d || match_args(names, 2, args, n, kwnames, a) < 0 || parse_int(a[1], &rank) < 0 || (op = op_number(a[3])) < 0 ||
+      op == OP_NO_OP || (a[2] && a[2] != Py_None && !PyLong_Check(a[2])) || parse_spec(a[0], 0, &s) < 0)
+    SLOWLY(SLOW_ACCUMULATE);
+  if (target_disp(a[2], s.count * s.size, &disp) == 0 && s.count * s.size <= LONG_COPY)
+    ok = gm_fast_acc(d, op, s.type, s.view.buf, NULL, s.count, (int)rank, disp);
+  PyBuffer_Release(&s.view);
+  if (!ok) SLOWLY(SLOW_ACCUMULATE);
+  Py_RETURN_NONE;
+}
+
+static PyObject *win_fetch_and_op(HOT) {
+  static const char *const names[] = {"origin", "result", "target_rank", "target_disp", "op", NULL};
+  PyObject *a[5];
+  spec s, r;
+  int64_t rank, disp = 0;
+  int op, ok = 0;
+  gm_win *d = descriptor(self);
+  if (!d || match_args(names, 3, args, n, kwnames, a) < 0 || parse_int(a[2], &rank) < 0 || (op = op_number(a[4])) < 0 ||
+      op == OP_NO_OP || (a[3] && parse_int(a[3], &disp) < 0) || parse_spec(a[0], 0, &s) < 0)
+    SLOWLY(SLOW_FETCH_AND_OP);
+  if (parse_spec(a[1], 1, &r) == 0) {
+    if (s.count == 1 && r.count == 1 && s.type == r.type)
+      ok = gm_fast_acc(d, op, s.type, s.view.buf, r.view.buf, 1, (int)rank, disp);
+    PyBuffer_Release(&r.view);
+  }
+  PyBuffer_Release(&s.view);
+  if (!ok) SLOWLY(SLOW_FETCH_AND_OP);
+  Py_RETURN_NONE;
+}
+
+static PyObject *win_compare_and_swap(HOT) {
+  static const char *const names[] = {"origin", "compare", "result", "target_rank", "target_disp", NULL};
+  PyObject *a[5];
+  spec s, c, r;
+  int64_t rank, disp = 0;
+  int ok = 0;
+  gm_win *d = descriptor(self);
+  if (!d || match_args(names, 4, args, n, kwnames, a) < 0 || parse_int(a[3], &rank) < 0 ||
+      (a[4] && parse_int(a[4], &disp) < 0) || parse_spec(a[0], 0, &s) < 0)
+    SLOWLY(SLOW_COMPARE_AND_SWAP);
+  if (parse_spec(a[1], 0, &c) == 0) {
+    if (parse_spec(a[2], 1, &r) == 0) {
+      if (s.count == 1 && c.count == 1 && r.count == 1 && s.type == c.type && s.type == r.type)
+        ok = gm_fast_cas(d, s.type, s.view.buf, c.view.buf, r.view.buf, (int)rank, disp);
+      PyBuffer_Release(&r.view);
+    }
+    PyBuffer_Release(&c.view);
+  }
+  PyBuffer_Release(&s.view);
+  if (!ok) SLOWLY(SLOW_COMPARE_AND_SWAP);
+  Py_RETURN_NONE;
+}
+
+/* A flush of a window whose targets are all direct has nothing to do. */
+static PyObject *flush(HOT, int which) {
+  static const char *const names[] = {"rank", NULL};
+  PyObject *a[1];
+  int64_t rank;
+  gm_win *d = descriptor(self);
+  if (!d || !(d->flags & GM_DESC_DIRECT) || match_args(names, 1, args, n, kwnames, a) < 0 || parse_int(a[0], &rank) < 0 ||
+      rank < 0 || rank >= d->size || !(d->open == GM_OPEN_LOCK_ALL || d->target[rank].open))
+    SLOWLY(which);
+  Py_RETURN_NONE;
+}
+
+static PyObject *win_flush(HOT) { return flush(self, args, n, kwnames, SLOW_FLUSH); }
+static PyObject *win_flush_local(HOT) { return flush(self, args, n, kwnames, SLOW_FLUSH_LOCAL); }
+
+static PyObject *flush_all(HOT, int which) {
+  gm_win *d = descriptor(self);
+  if (!d || n || kwnames || !(d->flags & GM_DESC_DIRECT) || d->open != GM_OPEN_LOCK_ALL) SLOWLY(which);
+  Py_RETURN_NONE;
+}
+
+static PyObject *win_flush_all(HOT) { return flush_all(self, args, n, kwnames, SLOW_FLUSH_ALL); }
+static PyObject *win_flush_local_all(HOT) { return flush_all(self, args, n, kwnames, SLOW_FLUSH_LOCAL_ALL); }
+
+static PyObject *win_lock(HOT) {
+  static const char *const names[] = {"rank", "lock_type", "assertion", NULL};
+  PyObject *a[3];
+  int64_t rank, kind = 1, assertion = 0, pending = 0;
+  int code;
+  gm_status own;
+  if (!descriptor(self) || match_args(names, 1, args, n, kwnames, a) < 0 || parse_int(a[0], &rank) < 0 ||
+      (a[1] && parse_int(a[1], &kind) < 0) || (a[2] && parse_int(a[2], &assertion) < 0))
+    SLOWLY(SLOW_LOCK);
+  BLOCKING(code, pending, &own, gm_lock(((WinObject *)self)->h, (int)rank, (int)kind, (int)assertion, &pending));
+  return none_or(code);
+}
+
+static PyObject *win_unlock(HOT) {
+  static const char *const names[] = {"rank", NULL};
+  PyObject *a[1];
+  int64_t rank, pending = 0;
+  int code;
+  gm_status own;
+  if (!descriptor(self) || match_args(names, 1, args, n, kwnames, a) < 0 || parse_int(a[0], &rank) < 0) SLOWLY(SLOW_UNLOCK);
+  BLOCKING(code, pending, &own, gm_unlock(((WinObject *)self)->h, (int)rank, &pending));
+  return none_or(code);
+}
+
+static PyObject *win_fence(HOT) {
+  static const char *const names[] = {"assertion", NULL};
+  PyObject *a[1];
+  int64_t assertion = 0, pending = 0;
+  int code;
+  gm_status own;
+  if (!descriptor(self) || match_args(names, 0, args, n, kwnames, a) < 0 || (a[0] && parse_int(a[0], &assertion) < 0))
+    SLOWLY(SLOW_FENCE);
+  BLOCKING(code, pending, &own, gm_fence(((WinObject *)self)->h, (int)assertion, &pending));
+  return none_or(code);
+}
+
+#define M(name, f, doc) {name, (PyCFunction)(void *)f, METH_FASTCALL | METH_KEYWORDS, doc}
+
+PyMethodDef win_methods[] = {
+    M("Put", win_put, "Put($self, origin, target_rank, target=None)\n--\n\nPut data into a memory window on a remote process."),
+    M("Get", win_get, "Get($self, origin, target_rank, target=None)\n--\n\nGet data from a memory window on a remote process."),
+    M("Accumulate", win_accumulate, "Accumulate($self, origin, target_rank, target=None, op=SUM)\n--\n\nAccumulate data into the target process."),
+    M("Fetch_and_op", win_fetch_and_op, "Fetch_and_op($self, origin, result, target_rank, target_disp=0, op=SUM)\n--\n\nPerform one-sided read-modify-write."),
+    M("Compare_and_swap", win_compare_and_swap, "Compare_and_swap($self, origin, compare, result, target_rank, target_disp=0)\n--\n\nPerform one-sided atomic compare-and-swap."),
+    M("Flush", win_flush, "Flush($self, rank)\n--\n\nComplete all outstanding RMA operations at a target."),
+    M("Flush_local", win_flush_local, "Flush_local($self, rank)\n--\n\nComplete locally all outstanding RMA operations at a target."),
+    M("Flush_all", win_flush_all, "Flush_all($self)\n--\n\nComplete all outstanding RMA operations at all targets."),
+    M("Flush_local_all", win_flush_local_all, "Flush_local_all($self)\n--\n\nComplete locally all outstanding RMA operations at all targets."),
+    M("Lock", win_lock, "Lock($self, rank, lock_type=LOCK_EXCLUSIVE, assertion=0)\n--\n\nBegin an RMA access epoch at the target process."),
+    M("Unlock", win_unlock, "Unlock($self, rank)\n--\n\nComplete an RMA access epoch at the target process."),
+    M("Fence", win_fence, "Fence($self, assertion=0)\n--\n\nPerform an MPI fence synchronization call."),
+    {0}};

@@ -1,0 +1,33 @@
+/* The module gormapy._fast. */
+#include <pthread.h>
+
+#include "shim.h"
+
+static void in_child(void) { gm_forked = 1; }
+
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_fast", "The calls of gormapy that wait or are hot.", -1, raw_methods};
+
+PyMODINIT_FUNC PyInit__fast(void) {
+  PyObject *m = PyModule_Create(&definition);
+  if (!m || ready_types(m) < 0) return NULL;
+  pthread_atfork(NULL, NULL, in_child);
+  static const struct {
+    const char *name;
+    int value;
+  } constants[] = {{"IN_PLACE", IN_PLACE},
+                   {"SEND", GM_SEND}, {"SSEND", GM_SSEND}, {"RECV", GM_RECV}, {"BSEND", GM_BSEND}, {"RSEND", GM_RSEND},
+                   {"PUT", GM_PUT}, {"GET", GM_GET}, {"ACC", GM_ACC}, {"GET_ACC", GM_GET_ACC},
+                   {"FETCH_OP", GM_FETCH_OP}, {"CAS", GM_CAS},
+                   {"BARRIER", GM_BARRIER}, {"BCAST", GM_BCAST}, {"GATHER", GM_GATHER}, {"SCATTER", GM_SCATTER},
+                   {"ALLGATHER", GM_ALLGATHER}, {"ALLTOALL", GM_ALLTOALL}, {"REDUCE", GM_REDUCE},
+                   {"ALLREDUCE", GM_ALLREDUCE}, {"REDUCE_SCATTER_BLOCK", GM_REDUCE_SCATTER_BLOCK}, {"SCAN", GM_SCAN},
+                   {"EXSCAN", GM_EXSCAN}, {"GATHERV", GM_GATHERV}, {"SCATTERV", GM_SCATTERV},
+                   {"ALLGATHERV", GM_ALLGATHERV}, {"ALLTOALLV", GM_ALLTOALLV}, {"IBARRIER", GM_IBARRIER}};
+  for (size_t i = 0; i < sizeof constants / sizeof *constants; i++)
+    if (PyModule_AddIntConstant(m, constants[i].name, constants[i].value) < 0) return NULL;
+  PyObject *hot = PyTuple_New(SLOW_COUNT);
+  if (!hot) return NULL;
+  for (int i = 0; i < SLOW_COUNT; i++) PyTuple_SET_ITEM(hot, i, PyUnicode_FromString(hot_names[i]));
+  if (PyModule_AddObject(m, "HOT", hot) < 0) return NULL;
+  return m;
+}

@@ -1,0 +1,563 @@
+/* The calls that the Python implementations of gormapy.MPI use: integers in,
+   requests out. docs are in the .pyi of the package and in gocore/mpi. */
+#include "shim.h"
+#include "_cgo_export.h"
+
+PyObject *set_format(PyObject *self, PyObject *args);
+PyObject *set_slow(PyObject *self, PyObject *args);
+PyObject *set_op(PyObject *self, PyObject *args);
+
+/* Converts n arguments to integers. */
+static int longs(const char *name, PyObject *const *args, Py_ssize_t n, Py_ssize_t want, int64_t *out) {
+  if (n != want) {
+    PyErr_Format(PyExc_TypeError, "%s takes %zd arguments (%zd given)", name, want, n);
+    return -1;
+  }
+  for (Py_ssize_t i = 0; i < want; i++) {
+    out[i] = PyLong_AsLongLong(args[i]);
+    if (out[i] == -1 && PyErr_Occurred()) return -1;
+  }
+  return check_process();
+}
+
+static int clip(int64_t v) { return v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : (int)v; }
+
+/* The status to fill in, or NULL for None. */
+static int status_arg(PyObject *o, gm_status **st) {
+  *st = NULL;
+  if (o == Py_None) return 0;
+  if (!PyObject_TypeCheck(o, &StatusType)) {
+    PyErr_Format(PyExc_TypeError, "status: expecting a Status or None, not %s", Py_TYPE(o)->tp_name);
+    return -1;
+  }
+  *st = &((StatusObject *)o)->st;
+  return 0;
+}
+
+#define ARGS PyObject *self, PyObject *const *args, Py_ssize_t n
+
+static PyObject *setup(PyObject *self, PyObject *args) {
+  PyObject *e, *r = NULL, *p = NULL, *ip = NULL;
+  if (!PyArg_ParseTuple(args, "O|OOO", &e, &r, &p, &ip)) return NULL;
+  Py_INCREF(e);
+  Py_XSETREF(exception_class, e);
+  Py_XINCREF(r);
+  Py_XSETREF(request_class, r);
+  Py_XINCREF(p);
+  Py_XSETREF(prequest_class, p);
+  Py_XINCREF(ip);
+  Py_XSETREF(in_place, ip);
+  Py_RETURN_NONE;
+}
+
+static PyObject *handle_or(int code, int64_t h) { return code ? raise_code(code) : PyLong_FromLongLong(h); }
+
+static PyObject *raw_p2p(ARGS) {
+  int64_t a[7], req = 0;
+  if (longs("p2p", args, n, 7, a) < 0) return NULL;
+  int code = gm_p2p((int)a[0], a[1], a[2], a[3], a[4], clip(a[5]), clip(a[6]), &req);
+  return handle_or(code, req);
+}
+
+static PyObject *raw_p2p_init(ARGS) {
+  int64_t a[7], req = 0;
+  if (longs("p2p_init", args, n, 7, a) < 0) return NULL;
+  return handle_or(gm_p2p_init((int)a[0], a[1], a[2], a[3], a[4], clip(a[5]), clip(a[6]), &req), req);
+}
+
+static PyObject *raw_start(ARGS) {
+  int64_t a[1];
+  if (longs("start", args, n, 1, a) < 0) return NULL;
+  return none_or(gm_start(a[0]));
+}
+
+/* Waits for a request, resuming after signals: a wait that Ctrl-C ends leaves
+   the request as it is, for its owner to wait for again or to free. */
+static int wait_request(int64_t req, gm_status *st) {
+  int code;
+  for (;;) {
+    Py_BEGIN_ALLOW_THREADS code = gm_wait(req, st);
+    Py_END_ALLOW_THREADS if (code != GM_INTERRUPTED) return code;
+    if (PyErr_CheckSignals() < 0) return -2;
+  }
+}
+
+static PyObject *raw_wait(ARGS) {
+  int64_t a[1];
+  gm_status *st, own;
+  if (n != 2) return PyErr_Format(PyExc_TypeError, "wait takes 2 arguments");
+  if (longs("wait", args, 1, 1, a) < 0 || status_arg(args[1], &st) < 0) return NULL;
+  return none_or(wait_request(a[0], st ? st : &own));
+}
+
+static PyObject *raw_test(ARGS) {
+  int64_t a[1];
+  int done = 0;
+  gm_status *st, own;
+  if (n != 2) return PyErr_Format(PyExc_TypeError, "test takes 2 arguments");
+  if (longs("test", args, 1, 1, a) < 0 || status_arg(args[1], &st) < 0) return NULL;
+  int code = gm_test(a[0], st ? st : &own, &done);
+  return code ? raise_code(code) : PyBool_FromLong(done);
+}
+
+static PyObject *raw_request_status(ARGS) {
+  int64_t a[1];
+  int done = 0;
+  gm_status *st, own;
+  if (n != 2) return PyErr_Format(PyExc_TypeError, "request_status takes 2 arguments");
+  if (longs("request_status", args, 1, 1, a) < 0 || status_arg(args[1], &st) < 0) return NULL;
+  int code = gm_request_status(a[0], st ? st : &own, &done);
+  return code ? raise_code(code) : PyBool_FromLong(done);
+}
+
+/* A sequence of integers as an array; free with PyMem_Free. */
+static int64_t *array(PyObject *seq, Py_ssize_t *count) {
+  PyObject *fast = PySequence_Fast(seq, "expecting a sequence of integers");
+  if (!fast) return NULL;
+  *count = PySequence_Fast_GET_SIZE(fast);
+  int64_t *out = PyMem_Malloc((*count + 1) * sizeof *out);
+  if (!out) {
+    Py_DECREF(fast);
+    PyErr_NoMemory();
+    return NULL;
+  }
+  for (Py_ssize_t i = 0; i < *count; i++) {
+    PyObject *v = PyNumber_Index(PySequence_Fast_GET_ITEM(fast, i));
+    out[i] = v ? PyLong_AsLongLong(v) : -1;
+    Py_XDECREF(v);
+    if (out[i] == -1 && PyErr_Occurred()) {
+      Py_DECREF(fast);
+      PyMem_Free(out);
+      return NULL;
+    }
+  }
+  Py_DECREF(fast);
+  return out;
+}
+
+static gm_status *status_at(PyObject *list, Py_ssize_t i) {
+  if (list == NULL || list == Py_None || !PyList_Check(list) || i >= PyList_GET_SIZE(list)) return NULL;
+  PyObject *o = PyList_GET_ITEM(list, i);
+  return PyObject_TypeCheck(o, &StatusType) ? &((StatusObject *)o)->st : NULL;
+}
+
+/* waitall(requests, statuses or None). On the first error the rest is still
+   waited for, then that error is raised. */
+static PyObject *raw_waitall(ARGS) {
+  Py_ssize_t count;
+  int first = 0;
+  if (n != 2) return PyErr_Format(PyExc_TypeError, "waitall takes 2 arguments");
+  if (check_process() < 0) return NULL;
+  int64_t *reqs = array(args[0], &count);
+  if (!reqs) return NULL;
+  for (Py_ssize_t i = 0; i < count; i++) {
+    gm_status own, *st = status_at(args[1], i);
+    int code = wait_request(reqs[i], st ? st : &own);
+    if (code == -2) {
+      PyMem_Free(reqs);
+      return NULL;
+    }
+    if (code && !first) first = code;
+  }
+  PyMem_Free(reqs);
+  return none_or(first);
+}
+
+/* testall(requests, statuses or None): True if all are complete, and then all
+   are finished. */
+static PyObject *raw_testall(ARGS) {
+  Py_ssize_t count;
+  int code = 0, all = 1;
+  if (n != 2) return PyErr_Format(PyExc_TypeError, "testall takes 2 arguments");
+  if (check_process() < 0) return NULL;
+  int64_t *reqs = array(args[0], &count);
+  if (!reqs) return NULL;
+  gm_status own;
+  for (Py_ssize_t i = 0; i < count && all && !code; i++) {
+    int done = 0;
+    code = gm_request_status(reqs[i], &own, &done);
+    all = done;
+  }
+  for (Py_ssize_t i = 0; i < count && all; i++) {
+    gm_status *st = status_at(args[1], i);
+    int done = 0, c = gm_test(reqs[i], st ? st : &own, &done);
+    if (c && !code) code = c;
+  }
+  PyMem_Free(reqs);
+  return code ? raise_code(code) : PyBool_FromLong(all);
+}
+
+static PyObject *raw_waitany(ARGS) {
+  Py_ssize_t count;
+  int code, index = -1;
+  gm_status *st, own;
+  if (n != 2) return PyErr_Format(PyExc_TypeError, "waitany takes 2 arguments");
+  if (check_process() < 0 || status_arg(args[1], &st) < 0) return NULL;
+  int64_t *reqs = array(args[0], &count);
+  if (!reqs) return NULL;
+  for (;;) {
+    Py_BEGIN_ALLOW_THREADS code = gm_waitany(reqs, (int)count, st ? st : &own, &index);
+    Py_END_ALLOW_THREADS if (code != GM_INTERRUPTED) break;
+    if (PyErr_CheckSignals() < 0) {
+      PyMem_Free(reqs);
+      return NULL;
+    }
+  }
+  PyMem_Free(reqs);
+  return code ? raise_code(code) : PyLong_FromLong(index);
+}
+
+/* testany(requests, status) -> (index, flag) */
+static PyObject *raw_testany(ARGS) {
+  Py_ssize_t count;
+  gm_status *st, own;
+  if (n != 2) return PyErr_Format(PyExc_TypeError, "testany takes 2 arguments");
+  if (check_process() < 0 || status_arg(args[1], &st) < 0) return NULL;
+  int64_t *reqs = array(args[0], &count);
+  if (!reqs) return NULL;
+  int code = 0, index = -1, done = 0, active = 0;
+  for (Py_ssize_t i = 0; i < count && !done && !code; i++) {
+    if (reqs[i] == 0) continue;
+    code = gm_request_status(reqs[i], &own, &done);
+    /* An inactive persistent request is complete with an empty status. */
+    if (done && own.source == -1 && own.tag == -1 && own.bytes == 0 && gm_request_inactive(reqs[i])) {
+      done = 0;
+      continue;
+    }
+    active = 1;
+    if (done) {
+      index = (int)i;
+      code = gm_test(reqs[i], st ? st : &own, &done);
+    }
+  }
+  PyMem_Free(reqs);
+  if (code) return raise_code(code);
+  return Py_BuildValue("iO", index, done || !active ? Py_True : Py_False);
+}
+
+/* testsome(requests, statuses or None) -> indices, or None if none is active;
+   waitsome likewise, but at least one. */
+static PyObject *some(PyObject *const *args, Py_ssize_t n, int wait) {
+  Py_ssize_t count;
+  if (n != 2) return PyErr_Format(PyExc_TypeError, "waitsome and testsome take 2 arguments");
+  if (check_process() < 0) return NULL;
+  int64_t *reqs = array(args[0], &count);
+  if (!reqs) return NULL;
+  int *indices = PyMem_Malloc((count + 1) * sizeof *indices), *codes = PyMem_Malloc((count + 1) * sizeof *codes);
+  gm_status *sts = PyMem_Malloc((count + 1) * sizeof *sts), st;
+  PyObject *out = NULL;
+  int k = 0, code = 0;
+  if (!indices || !codes || !sts) {
+    PyErr_NoMemory();
+    goto end;
+  }
+  code = gm_testsome(reqs, (int)count, indices, sts, codes, &k);
+  while (code == 0 && k == 0 && wait) {
+    int index = -1;
+    Py_BEGIN_ALLOW_THREADS code = gm_waitany(reqs, (int)count, &st, &index);
+    Py_END_ALLOW_THREADS if (code == GM_INTERRUPTED) {
+      if (PyErr_CheckSignals() < 0) goto end;
+      code = 0;
+      continue;
+    }
+    if (index >= 0) {
+      k = 1, indices[0] = index, sts[0] = st, codes[0] = code;
+      code = 0;
+    }
+  }
+  if (code) {
+    raise_code(code);
+    goto end;
+  }
+  if (k < 0) {
+    out = Py_None;
+    Py_INCREF(out);
+    goto end;
+  }
+  for (int i = 0; i < k && !code; i++) code = codes[i];
+  for (int i = 0; i < k; i++) {
+    gm_status *to = status_at(args[1], i);
+    if (to) *to = sts[i];
+  }
+  if (code) {
+    raise_code(code);
+    goto end;
+  }
+  out = PyList_New(k);
+  for (int i = 0; out && i < k; i++) PyList_SET_ITEM(out, i, PyLong_FromLong(indices[i]));
+end:
+  PyMem_Free(reqs);
+  PyMem_Free(indices);
+  PyMem_Free(codes);
+  PyMem_Free(sts);
+  return out;
+}
+
+static PyObject *raw_waitsome(ARGS) { return some(args, n, 1); }
+static PyObject *raw_testsome(ARGS) { return some(args, n, 0); }
+
+#define ONE(name, expr)                                  \
+  static PyObject *raw_##name(ARGS) {                    \
+    int64_t a[1];                                        \
+    if (longs(#name, args, n, 1, a) < 0) return NULL;    \
+    return none_or(expr);                                \
+  }
+
+ONE(request_free, gm_request_free(a[0]))
+ONE(cancel, gm_cancel(a[0]))
+
+static PyObject *raw_request_inactive(ARGS) {
+  int64_t a[1];
+  if (longs("request_inactive", args, n, 1, a) < 0) return NULL;
+  return PyBool_FromLong(gm_request_inactive(a[0]));
+}
+
+static PyObject *raw_sendrecv(ARGS) {
+  int64_t a[11], pending[2] = {0, 0};
+  gm_status *st, own;
+  int code;
+  if (n != 12) return PyErr_Format(PyExc_TypeError, "sendrecv takes 12 arguments");
+  if (longs("sendrecv", args, 11, 11, a) < 0 || status_arg(args[11], &st) < 0) return NULL;
+  if (!st) st = &own;
+  a[4] = clip(a[4]), a[5] = clip(a[5]), a[9] = clip(a[9]), a[10] = clip(a[10]);
+  Py_BEGIN_ALLOW_THREADS code = gm_sendrecv(a[0], a + 1, a + 6, st, pending);
+  Py_END_ALLOW_THREADS if (code == GM_INTERRUPTED) {
+    gm_status ignored;
+    code = resume(pending[0], st);
+    if (code == -2) {
+      gm_abandon(pending[1]);
+      return NULL;
+    }
+    int sent = resume(pending[1], &ignored);
+    if (code == 0) code = sent;
+  }
+  return none_or(code);
+}
+
+static PyObject *probe(PyObject *const *args, Py_ssize_t n, int64_t *msg) {
+  int64_t a[3];
+  gm_status *st, own;
+  int code;
+  if (n != 4) return PyErr_Format(PyExc_TypeError, "probe takes 4 arguments");
+  if (longs("probe", args, 3, 3, a) < 0 || status_arg(args[3], &st) < 0) return NULL;
+  for (;;) {
+    Py_BEGIN_ALLOW_THREADS code = gm_probe(a[0], clip(a[1]), clip(a[2]), st ? st : &own, msg);
+    Py_END_ALLOW_THREADS if (code != GM_INTERRUPTED) break;
+    if (PyErr_CheckSignals() < 0) return NULL;
+  }
+  if (code) return raise_code(code);
+  if (msg) return PyLong_FromLongLong(*msg);
+  Py_RETURN_NONE;
+}
+
+static PyObject *raw_probe(ARGS) { return probe(args, n, NULL); }
+static PyObject *raw_mprobe(ARGS) {
+  int64_t msg = 0;
+  return probe(args, n, &msg);
+}
+
+static PyObject *iprobe(PyObject *const *args, Py_ssize_t n, int64_t *msg) {
+  int64_t a[3];
+  gm_status *st, own;
+  int found = 0;
+  if (n != 4) return PyErr_Format(PyExc_TypeError, "iprobe takes 4 arguments");
+  if (longs("iprobe", args, 3, 3, a) < 0 || status_arg(args[3], &st) < 0) return NULL;
+  int code = gm_iprobe(a[0], clip(a[1]), clip(a[2]), st ? st : &own, msg, &found);
+  if (code) return raise_code(code);
+  if (msg) return PyLong_FromLongLong(found ? *msg : 0);
+  return PyBool_FromLong(found);
+}
+
+static PyObject *raw_iprobe(ARGS) { return iprobe(args, n, NULL); }
+static PyObject *raw_improbe(ARGS) {
+  int64_t msg = 0;
+  return iprobe(args, n, &msg);
+}
+
+static PyObject *raw_mrecv(ARGS) {
+  int64_t a[4], req = 0;
+  if (longs("mrecv", args, n, 4, a) < 0) return NULL;
+  return handle_or(gm_mrecv(a[0], a[1], a[2], a[3], &req), req);
+}
+
+static PyObject *raw_coll(ARGS) {
+  int64_t a[10], req = 0;
+  int code;
+  if (longs("coll", args, n, 10, a) < 0) return NULL;
+  Py_BEGIN_ALLOW_THREADS code = gm_coll((int)a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], clip(a[9]), &req);
+  Py_END_ALLOW_THREADS return handle_or(code, req);
+}
+
+/* coll_wait: coll and wait in one call. */
+static PyObject *raw_coll_wait(ARGS) {
+  int64_t a[10], pending = 0;
+  int code;
+  gm_status own;
+  if (longs("coll_wait", args, n, 10, a) < 0) return NULL;
+  BLOCKING(code, pending, &own,
+           a[0] == GM_BARRIER ? gm_barrier(a[1], &pending)
+                              : gm_coll_blocking((int)a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], clip(a[9]), &pending));
+  return none_or(code);
+}
+
+/* collv(kind, comm, saddr, scounts, sdispls, stype, raddr, rcounts, rdispls, rtype, root) */
+static PyObject *raw_collv(ARGS) {
+  int64_t head[2], s_addr, s_type, r_addr, r_type, root, req = 0;
+  PyObject *out = NULL;
+  if (n != 11) return PyErr_Format(PyExc_TypeError, "collv takes 11 arguments");
+  if (longs("collv", args, 2, 2, head) < 0 || longs("collv", args + 2, 1, 1, &s_addr) < 0 ||
+      longs("collv", args + 5, 1, 1, &s_type) < 0 || longs("collv", args + 6, 1, 1, &r_addr) < 0 ||
+      longs("collv", args + 9, 1, 1, &r_type) < 0 || longs("collv", args + 10, 1, 1, &root) < 0)
+    return NULL;
+  int64_t *lists[4] = {0};
+  Py_ssize_t lengths[4] = {0};
+  static const int where[4] = {3, 4, 7, 8};
+  for (int i = 0; i < 4; i++)
+    if (args[where[i]] != Py_None && !(lists[i] = array(args[where[i]], &lengths[i]))) goto end;
+  gm_side s = {s_addr, s_type, lists[0], lists[1], lengths[0], lengths[1]};
+  gm_side r = {r_addr, r_type, lists[2], lists[3], lengths[2], lengths[3]};
+  int code;
+  Py_BEGIN_ALLOW_THREADS code = gm_collv((int)head[0], head[1], &s, &r, clip(root), &req);
+  Py_END_ALLOW_THREADS out = handle_or(code, req);
+end:
+  for (int i = 0; i < 4; i++) PyMem_Free(lists[i]);
+  return out;
+}
+
+static PyObject *raw_result(ARGS) {
+  int64_t a[1], out = 0;
+  int code;
+  if (longs("result", args, n, 1, a) < 0) return NULL;
+  for (;;) {
+    Py_BEGIN_ALLOW_THREADS code = gm_result(a[0], &out);
+    Py_END_ALLOW_THREADS if (code != GM_INTERRUPTED) break;
+    if (PyErr_CheckSignals() < 0) {
+      gm_abandon(a[0]);
+      return NULL;
+    }
+  }
+  return handle_or(code, out);
+}
+
+#define MAKE(name, count, expr)                            \
+  static PyObject *raw_##name(ARGS) {                      \
+    int64_t a[count], req = 0;                             \
+    if (longs(#name, args, n, count, a) < 0) return NULL;  \
+    int code;                                              \
+    Py_BEGIN_ALLOW_THREADS code = expr;                    \
+    Py_END_ALLOW_THREADS return handle_or(code, req);      \
+  }
+
+MAKE(comm_dup, 1, gm_comm_dup(a[0], &req))
+MAKE(comm_split, 3, gm_comm_split(a[0], clip(a[1]), clip(a[2]), &req))
+MAKE(comm_split_type, 3, gm_comm_split_type(a[0], clip(a[1]), clip(a[2]), &req))
+MAKE(comm_create, 2, gm_comm_create(a[0], a[1], &req))
+MAKE(comm_free, 1, gm_comm_free(a[0], &req))
+MAKE(win_create, 5, gm_win_create(clip(a[0]), a[1], a[2], a[3], a[4], &req))
+MAKE(win_free, 1, gm_win_free(a[0], &req))
+
+static PyObject *raw_rma(ARGS) {
+  int64_t a[13];
+  int code;
+  if (longs("rma", args, n, 13, a) < 0) return NULL;
+  Py_BEGIN_ALLOW_THREADS code = gm_rma((int)a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], clip(a[8]), a[9], a[10], a[11], a[12]);
+  Py_END_ALLOW_THREADS return none_or(code);
+}
+
+#define SYNC(name, count, expr)                            \
+  static PyObject *raw_##name(ARGS) {                      \
+    int64_t a[count], pending = 0;                         \
+    int code;                                              \
+    gm_status own;                                         \
+    if (longs(#name, args, n, count, a) < 0) return NULL;  \
+    BLOCKING(code, pending, &own, expr);                   \
+    return none_or(code);                                  \
+  }
+
+SYNC(fence, 2, gm_fence(a[0], clip(a[1]), &pending))
+SYNC(lock, 4, gm_lock(a[0], clip(a[1]), clip(a[2]), clip(a[3]), &pending))
+SYNC(lock_all, 2, gm_lock_all(a[0], clip(a[1]), &pending))
+SYNC(unlock, 2, gm_unlock(a[0], clip(a[1]), &pending))
+SYNC(unlock_all, 1, gm_unlock_all(a[0], &pending))
+SYNC(flush, 2, gm_flush(a[0], clip(a[1]), &pending))
+SYNC(flush_all, 1, gm_flush(a[0], -1, &pending))
+SYNC(win_sync, 1, gm_win_desc(a[0]) ? 0 : gm_flush(a[0], -1, &pending))
+
+/* win_memory(win) -> Memory that shows this process's part, None if the memory
+   is the user's. */
+static PyObject *raw_win_memory(ARGS) {
+  int64_t a[4];
+  if (longs("win_memory", args, n, 3, a) < 0) return NULL;
+  int64_t held = gm_win_retain(a[0]);
+  if (!held) Py_RETURN_NONE;
+  PyObject *m = PyObject_CallFunction((PyObject *)&MemoryType, "LLL", (long long)held, (long long)a[1], (long long)a[2]);
+  if (!m) gm_release(held);
+  return m;
+}
+
+static PyObject *raw_alloc_mem(ARGS) {
+  int64_t a[1], addr = 0, held = 0;
+  if (longs("alloc_mem", args, n, 1, a) < 0) return NULL;
+  int code = gm_alloc_mem(a[0], &addr, &held);
+  if (code) return raise_code(code);
+  return PyObject_CallFunction((PyObject *)&MemoryType, "LLL", (long long)held, (long long)addr, (long long)a[0]);
+}
+
+static PyObject *raw_finalize(PyObject *self, PyObject *noargs) {
+  int code = 0;
+  if (gm_forked) Py_RETURN_NONE;
+  Py_BEGIN_ALLOW_THREADS code = gm_finalize();
+  Py_END_ALLOW_THREADS return none_or(code);
+}
+
+static PyObject *raw_reset(PyObject *self, PyObject *noargs) {
+  int code = 0;
+  if (check_process() < 0) return NULL;
+  for (;;) {
+    Py_BEGIN_ALLOW_THREADS code = gm_reset();
+    Py_END_ALLOW_THREADS if (code != GM_INTERRUPTED) break;
+    if (PyErr_CheckSignals() < 0) return NULL;
+  }
+  return none_or(code);
+}
+
+static PyObject *raw_abort(ARGS) {
+  int64_t a[2];
+  if (longs("abort", args, n, 2, a) < 0) return NULL;
+  gm_abort(clip(a[1]));
+  Py_RETURN_NONE;
+}
+
+/* buffer_info(obj, writable) -> (address, nbytes, format, itemsize, readonly, holder) */
+static PyObject *raw_buffer_info(ARGS) {
+  if (n != 2) return PyErr_Format(PyExc_TypeError, "buffer_info takes 2 arguments");
+  HolderObject *h = (HolderObject *)HolderType.tp_alloc(&HolderType, 0);
+  if (!h) return NULL;
+  int writable = PyObject_IsTrue(args[1]);
+  if (PyObject_GetBuffer(args[0], &h->view, PyBUF_ANY_CONTIGUOUS | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0)) < 0) {
+    h->view.obj = NULL;
+    Py_DECREF(h);
+    return NULL;
+  }
+  return Py_BuildValue("LnsniN", (long long)(intptr_t)h->view.buf, h->view.len, h->view.format, h->view.itemsize,
+                       h->view.readonly, (PyObject *)h);
+}
+
+#define F(name) {#name, (PyCFunction)(void *)raw_##name, METH_FASTCALL, NULL}
+
+PyMethodDef raw_methods[] = {{"setup", setup, METH_VARARGS, NULL},
+                             {"set_format", set_format, METH_VARARGS, NULL},
+                             {"set_slow", set_slow, METH_VARARGS, NULL},
+                             {"set_op", set_op, METH_VARARGS, NULL},
+                             {"finalize", raw_finalize, METH_NOARGS, NULL},
+                             {"reset", raw_reset, METH_NOARGS, NULL},
+                             F(p2p), F(p2p_init), F(start), F(wait), F(test), F(request_status), F(waitall), F(testall),
+                             F(waitany), F(testany), F(waitsome), F(testsome), F(request_free), F(cancel),
+                             F(request_inactive), F(sendrecv), F(probe), F(mprobe), F(iprobe), F(improbe), F(mrecv),
+                             F(coll), F(coll_wait), F(collv), F(result), F(comm_dup), F(comm_split), F(comm_split_type),
+                             F(comm_create), F(comm_free), F(win_create), F(win_free), F(rma), F(fence), F(lock),
+                             F(lock_all), F(unlock), F(unlock_all), F(flush), F(flush_all), F(win_sync), F(win_memory),
+                             F(alloc_mem), F(abort), F(buffer_info),
+                             {"flush_local", (PyCFunction)(void *)raw_flush, METH_FASTCALL, NULL},
+                             {"flush_local_all", (PyCFunction)(void *)raw_flush_all, METH_FASTCALL, NULL},
+                             {0}};

@@ -1,0 +1,101 @@
+/* The Python side of the extension: types, helpers. */
+#ifndef SHIM_H
+#define SHIM_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <structmember.h>
+
+#include "gormapy.h"
+
+#define IN_PLACE (-1)
+
+/* Base types of the classes in gormapy.MPI. */
+typedef struct {
+  PyObject_HEAD
+  int64_t h;
+} CommObject;
+
+typedef struct {
+  PyObject_HEAD
+  int64_t h;
+  gm_win *desc; /* of the handle when it was last looked up */
+} WinObject;
+
+typedef struct {
+  PyObject_HEAD
+  int64_t h;
+  PyObject *buf; /* what must live until the request completes */
+  int kind;
+} RequestObject;
+
+typedef struct {
+  PyObject_HEAD
+  int64_t h, size, extent;
+  int dense;
+} DatatypeObject;
+
+typedef struct {
+  PyObject_HEAD
+  gm_status st;
+} StatusObject;
+
+/* Keeps a buffer acquired. */
+typedef struct {
+  PyObject_HEAD
+  Py_buffer view;
+} HolderObject;
+
+extern PyTypeObject CommType, WinType, RequestType, DatatypeType, StatusType, HolderType, MemoryType;
+int ready_types(PyObject *module);
+
+/* Set in a forked child, where nothing of MPI may be used. */
+extern int gm_forked;
+int check_process(void);
+
+/* Raises MPI.Exception for a code; returns NULL. */
+PyObject *raise_code(int code);
+extern PyObject *exception_class, *request_class, *prequest_class, *in_place;
+
+/* Goes on with a call that was interrupted: looks at signals (with the GIL),
+   waits on (without). Returns the code, or -2 with a Python exception set. */
+int resume(int64_t pending, gm_status *st);
+
+/* Runs CALL (an int expression that may set pending) without the GIL, resumes
+   it as often as it is interrupted. */
+#define BLOCKING(code, pending, st, CALL)                                      \
+  do {                                                                         \
+    Py_BEGIN_ALLOW_THREADS code = (CALL);                                      \
+    Py_END_ALLOW_THREADS if (code == GM_INTERRUPTED) code = resume(pending, st); \
+  } while (0)
+
+/* What a call returns: None, an exception for the code, or NULL if one is set. */
+PyObject *none_or(int code);
+
+/* A contiguous buffer of a dense datatype, as the hot calls take it. */
+typedef struct {
+  Py_buffer view;
+  int64_t type, count, size; /* handle, items, bytes of an item */
+} spec;
+
+/* Reads one of the common buffer specifications. Returns 0, or -1 (without an
+   exception) if the object is anything else, which the Python parser sees to. */
+int parse_spec(PyObject *o, int writable, spec *s);
+int parse_int(PyObject *o, int64_t *out);
+
+/* Matches arguments with names, -1 if they do not fit. */
+int match_args(const char *const *names, int required, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, PyObject **out);
+
+/* The Python implementations that hot methods fall back to. */
+PyObject *call_slow(int which, PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames);
+
+extern PyMethodDef raw_methods[], win_methods[], comm_methods[], request_methods[];
+extern const char *const hot_names[];
+enum {
+  SLOW_PUT, SLOW_GET, SLOW_ACCUMULATE, SLOW_FETCH_AND_OP, SLOW_COMPARE_AND_SWAP, SLOW_FLUSH, SLOW_FLUSH_LOCAL,
+  SLOW_FLUSH_ALL, SLOW_FLUSH_LOCAL_ALL, SLOW_LOCK, SLOW_UNLOCK, SLOW_FENCE, SLOW_SEND, SLOW_RECV, SLOW_ISEND,
+  SLOW_IRECV, SLOW_BARRIER, SLOW_WAIT, SLOW_TEST, SLOW_START, SLOW_WAITALL, SLOW_STARTALL, SLOW_ALLREDUCE, SLOW_BCAST,
+  SLOW_COUNT
+};
+
+#endif

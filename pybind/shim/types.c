@@ -1,0 +1,147 @@
+/* The base types: a handle and what the hot methods need beside it. */
+#include "shim.h"
+#include "_cgo_export.h"
+
+static PyMemberDef comm_members[] = {{"_h", T_LONGLONG, offsetof(CommObject, h), 0, "handle"}, {0}};
+static PyMemberDef win_members[] = {{"_h", T_LONGLONG, offsetof(WinObject, h), 0, "handle"}, {0}};
+static PyMemberDef request_members[] = {{"_h", T_LONGLONG, offsetof(RequestObject, h), 0, "handle"},
+                                        {"_buf", T_OBJECT, offsetof(RequestObject, buf), 0, "what is kept alive"},
+                                        {"_kind", T_INT, offsetof(RequestObject, kind), 0, "kind"},
+                                        {0}};
+static PyMemberDef datatype_members[] = {{"_h", T_LONGLONG, offsetof(DatatypeObject, h), 0, "handle"},
+                                         {"_size", T_LONGLONG, offsetof(DatatypeObject, size), 0, "bytes of data"},
+                                         {"_extent", T_LONGLONG, offsetof(DatatypeObject, extent), 0, "extent"},
+                                         {"_dense", T_INT, offsetof(DatatypeObject, dense), 0, "one run"},
+                                         {0}};
+static PyMemberDef status_members[] = {{"_source", T_INT, offsetof(StatusObject, st.source), 0, "source"},
+                                       {"_tag", T_INT, offsetof(StatusObject, st.tag), 0, "tag"},
+                                       {"_error", T_INT, offsetof(StatusObject, st.error), 0, "error"},
+                                       {"_cancelled", T_INT, offsetof(StatusObject, st.cancelled), 0, "cancelled"},
+                                       {"_nbytes", T_LONGLONG, offsetof(StatusObject, st.bytes), 0, "bytes"},
+                                       {0}};
+
+static int request_traverse(RequestObject *self, visitproc visit, void *arg) {
+  Py_VISIT(self->buf);
+  return 0;
+}
+
+static int request_clear(RequestObject *self) {
+  Py_CLEAR(self->buf);
+  return 0;
+}
+
+static void request_dealloc(RequestObject *self) {
+  PyObject_GC_UnTrack(self);
+  if (self->h != 0 && self->buf != NULL) {
+    /* Dropped while it may still be in progress: its memory must stay. */
+    int done = 0;
+    gm_status st;
+    if (gm_forked || gm_request_status(self->h, &st, &done) != 0 || done)
+      Py_CLEAR(self->buf);
+    else
+      self->buf = NULL; /* leaked on purpose */
+  }
+  Py_CLEAR(self->buf);
+  Py_TYPE(self)->tp_free(self);
+}
+
+static PyObject *status_new(PyTypeObject *type, PyObject *args, PyObject *kw) {
+  StatusObject *s = (StatusObject *)type->tp_alloc(type, 0);
+  if (s) s->st.source = s->st.tag = -1;
+  return (PyObject *)s;
+}
+
+#define BASE(Name, Object, members, methods_)                                                                  \
+  PyTypeObject Name##Type = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fast." #Name,                  \
+                             .tp_basicsize = sizeof(Object),                                                   \
+                             .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,                             \
+                             .tp_members = members,                                                            \
+                             .tp_methods = methods_,                                                           \
+                             .tp_new = PyType_GenericNew,                                                      \
+                             .tp_doc = "Base of gormapy.MPI." #Name "."}
+
+BASE(Comm, CommObject, comm_members, comm_methods);
+BASE(Win, WinObject, win_members, win_methods);
+BASE(Datatype, DatatypeObject, datatype_members, NULL);
+
+PyTypeObject RequestType = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fast.Request",
+                            .tp_basicsize = sizeof(RequestObject),
+                            .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+                            .tp_members = request_members,
+                            .tp_methods = request_methods,
+                            .tp_traverse = (traverseproc)request_traverse,
+                            .tp_clear = (inquiry)request_clear,
+                            .tp_dealloc = (destructor)request_dealloc,
+                            .tp_free = PyObject_GC_Del,
+                            .tp_new = PyType_GenericNew,
+                            .tp_doc = "Base of gormapy.MPI.Request."};
+
+PyTypeObject StatusType = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fast.Status",
+                           .tp_basicsize = sizeof(StatusObject),
+                           .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+                           .tp_members = status_members,
+                           .tp_new = status_new,
+                           .tp_doc = "Base of gormapy.MPI.Status."};
+
+static void holder_dealloc(HolderObject *self) {
+  PyBuffer_Release(&self->view);
+  Py_TYPE(self)->tp_free(self);
+}
+
+PyTypeObject HolderType = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fast.Holder",
+                           .tp_basicsize = sizeof(HolderObject),
+                           .tp_flags = Py_TPFLAGS_DEFAULT,
+                           .tp_dealloc = (destructor)holder_dealloc,
+                           .tp_doc = "Keeps a buffer acquired."};
+
+/* Memory is memory of the core's that Python shows: part of a window's segment
+   or what Alloc_mem made. It stays mapped as long as anything shows it. */
+typedef struct {
+  PyObject_HEAD
+  int64_t held, addr, bytes;
+} MemoryObject;
+
+static void memory_dealloc(MemoryObject *self) {
+  if (self->held && !gm_forked) gm_release(self->held);
+  Py_TYPE(self)->tp_free(self);
+}
+
+static int memory_getbuffer(MemoryObject *self, Py_buffer *view, int flags) {
+  return PyBuffer_FillInfo(view, (PyObject *)self, (void *)(intptr_t)self->addr, self->bytes, 0, flags);
+}
+
+static PyObject *memory_new(PyTypeObject *type, PyObject *args, PyObject *kw) {
+  long long held, addr, bytes;
+  if (!PyArg_ParseTuple(args, "LLL", &held, &addr, &bytes)) return NULL;
+  MemoryObject *m = (MemoryObject *)type->tp_alloc(type, 0);
+  if (m) m->held = held, m->addr = addr, m->bytes = bytes;
+  return (PyObject *)m;
+}
+
+static PyMemberDef memory_members[] = {{"address", T_LONGLONG, offsetof(MemoryObject, addr), READONLY, "address"},
+                                       {"nbytes", T_LONGLONG, offsetof(MemoryObject, bytes), READONLY, "bytes"},
+                                       {0}};
+static PyBufferProcs memory_buffer = {(getbufferproc)memory_getbuffer, NULL};
+
+PyTypeObject MemoryType = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fast.Memory",
+                           .tp_basicsize = sizeof(MemoryObject),
+                           .tp_flags = Py_TPFLAGS_DEFAULT,
+                           .tp_members = memory_members,
+                           .tp_as_buffer = &memory_buffer,
+                           .tp_new = memory_new,
+                           .tp_dealloc = (destructor)memory_dealloc,
+                           .tp_doc = "Memory of the core: Memory(hold, address, nbytes)."};
+
+int ready_types(PyObject *module) {
+  struct {
+    const char *name;
+    PyTypeObject *type;
+  } all[] = {{"Comm", &CommType},     {"Win", &WinType},       {"Request", &RequestType}, {"Datatype", &DatatypeType},
+             {"Status", &StatusType}, {"Holder", &HolderType}, {"Memory", &MemoryType}};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    if (PyType_Ready(all[i].type) < 0) return -1;
+    Py_INCREF(all[i].type);
+    if (PyModule_AddObject(module, all[i].name, (PyObject *)all[i].type) < 0) return -1;
+  }
+  return 0;
+}
