@@ -37,7 +37,7 @@ build: $(DEV)/made
 
 test: test-go test-python
 
-test-go: build
+test-go: $(DEV)/made
 	$(GO) vet $(GO_PACKAGES)
 	$(GO) test -timeout 5m $(GO_PACKAGES)
 
@@ -45,12 +45,12 @@ test-python: build
 	@$(BACKEND) group test
 	$(DEV)/bin/python -m pytest $(PYTEST_FLAGS)
 
-race: build
+race: $(DEV)/made
 	CGO_ENABLED=1 $(GO) test -race -timeout 8m ./gocore/...
 
 # The staticcheck of the nested module keeps its dependencies out of go.mod and
 # of the source distribution.
-lint: build
+lint: $(DEV)/made
 	@$(BACKEND) group lint
 	@unformatted=$$($(BACKEND) gofmt -l gocore pybind) && \
 		if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi

@@ -81,6 +81,8 @@ class Build:
         packages = ["github.com/go-python/gopy", "golang.org/x/tools/cmd/goimports"]
         tools.mkdir(parents=True, exist_ok=True)
         run([self.toolchain.go, "build", "-trimpath", "-o", f"{tools}/", *packages], self.root, CGO_ENABLED="0")
+        # gopy goes on where a package does not compile, and leaves out what it can't resolve.
+        run([self.toolchain.go, "build", *_LINK, "./pybind/core"], self.root, CGO_ENABLED="0")
         _empty(self.generated)
         path = f"{tools}{os.pathsep}{self.toolchain.env['PATH']}"
         options = [f"-output={self.generated}", f"-vm={sys.executable}", f"-name={BINDING}"]
