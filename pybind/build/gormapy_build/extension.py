@@ -64,8 +64,7 @@ class Build:
             _say(f"building {target.name}")
             self._assemble()
             self._go_build(target, f"./build/{self.package.name}", "-buildmode=c-shared", cgo=True)
-            # Go writes a C header beside the shared object; nothing includes it.
-            target.with_suffix(".h").unlink(missing_ok=True)
+            self._load(target)
             self._record("extension", linked)
 
     def launcher(self, target: Path) -> None:
@@ -117,6 +116,16 @@ class Build:
             if not link.exists():
                 link.symlink_to(self._multiarch)
 
+    def _load(self, target: Path) -> None:
+        """Imports both modules: the linker leaves it to the loader to find what is undefined."""
+        program = (
+            "import importlib.machinery as m, importlib.util as u\n"
+            "for name in ('_gormapy', '_fast'):\n"
+            f"    loader = m.ExtensionFileLoader(name, {os.fspath(target)!r})\n"
+            "    loader.exec_module(u.module_from_spec(u.spec_from_loader(name, loader)))\n"
+        )
+        self.toolchain.run([sys.executable, "-c", program], self.work)
+
     def _go_build(self, target: Path, package: str, *flags: str, cgo: bool) -> None:
         ldflags = f"-s -w -buildid= -X gormapy/gocore/launch.Version={project.version()}"
         # Built beside the target and moved: a process that has the old file
@@ -131,6 +140,7 @@ class Build:
             os.replace(fresh, target)
         finally:
             fresh.unlink(missing_ok=True)
+            # Go writes a C header beside a shared object; nothing includes it.
             fresh.with_suffix(".h").unlink(missing_ok=True)
 
     def _sources(self, folder: str, suffixes: Iterable[str] = (".go", ".c", ".h", ".s")) -> list[Path]:
