@@ -16,6 +16,9 @@ var version = "dev"
 // Version names the version of the core.
 func Version() string { return version }
 
+// LibraryVersion says what MPI library this is.
+func LibraryVersion() string { return "gormapy " + version }
+
 // Init makes this process a rank of its job.
 func Init() int { return mpi.Init() }
 
@@ -25,8 +28,12 @@ func Initialized() bool { return mpi.Initialized() }
 // Finalized tells whether Finalize has been called.
 func Finalized() bool { return mpi.Finalized() }
 
-// MarkFailed says that an unhandled exception ends this process.
-func MarkFailed() { mpi.MarkFailed() }
+// MarkFailed says that an unhandled exception ends this process. (gopy gives
+// functions without a result an argument more, so there are none.)
+func MarkFailed() int {
+	mpi.MarkFailed()
+	return 0
+}
 
 // ClaimTraceback asks whether to print a traceback whose text has this hash.
 func ClaimTraceback(hash int64) int {
@@ -40,7 +47,10 @@ func ClaimTraceback(hash int64) int {
 func Interrupting() bool { return mpi.Interrupting() }
 
 // SetStacks says that the stack signal makes this process print its stacks.
-func SetStacks(int) { mpi.SetStacks() }
+func SetStacks(int) int {
+	mpi.SetStacks()
+	return 0
+}
 
 // ErrorText is the sentence for an error code.
 func ErrorText(code int) string { return mpi.ErrorText(code) }

@@ -62,7 +62,8 @@ static PyObject *raw_p2p(ARGS) {
 static PyObject *raw_p2p_init(ARGS) {
   int64_t a[7], req = 0;
   if (longs("p2p_init", args, n, 7, a) < 0) return NULL;
-  return handle_or(gm_p2p_init((int)a[0], a[1], a[2], a[3], a[4], clip(a[5]), clip(a[6]), &req), req);
+  int code = gm_p2p_init((int)a[0], a[1], a[2], a[3], a[4], clip(a[5]), clip(a[6]), &req);
+  return handle_or(code, req);
 }
 
 static PyObject *raw_start(ARGS) {
@@ -377,7 +378,8 @@ static PyObject *raw_improbe(ARGS) {
 static PyObject *raw_mrecv(ARGS) {
   int64_t a[4], req = 0;
   if (longs("mrecv", args, n, 4, a) < 0) return NULL;
-  return handle_or(gm_mrecv(a[0], a[1], a[2], a[3], &req), req);
+  int code = gm_mrecv(a[0], a[1], a[2], a[3], &req);
+  return handle_or(code, req);
 }
 
 static PyObject *raw_coll(ARGS) {

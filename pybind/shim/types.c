@@ -132,12 +132,55 @@ PyTypeObject MemoryType = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fa
                            .tp_dealloc = (destructor)memory_dealloc,
                            .tp_doc = "Memory of the core: Memory(hold, address, nbytes)."};
 
+/* Base of gormapy.MPI.buffer: an address, a length, and who owns the memory. */
+typedef struct {
+  PyObject_HEAD
+  int64_t addr, bytes;
+  int readonly;
+  PyObject *owner;
+} BufferObject;
+
+static int buffer_getbuffer(BufferObject *self, Py_buffer *view, int flags) {
+  /* The view holds the owner, not this object: release() may come before the
+     view's end. It is wrapped, so that releasing the view does not call the
+     owner's own release function. */
+  PyObject *exporter = PyTuple_Pack(1, self->owner ? self->owner : Py_None);
+  if (!exporter) return -1;
+  static char empty;
+  void *at = self->bytes ? (void *)(intptr_t)self->addr : &empty;
+  int rc = PyBuffer_FillInfo(view, exporter, at, self->bytes, self->readonly, flags);
+  Py_DECREF(exporter);
+  return rc;
+}
+
+static void buffer_dealloc(BufferObject *self) {
+  Py_CLEAR(self->owner);
+  Py_TYPE(self)->tp_free(self);
+}
+
+static PyMemberDef buffer_members[] = {{"_addr", T_LONGLONG, offsetof(BufferObject, addr), 0, "address"},
+                                       {"_nbytes", T_LONGLONG, offsetof(BufferObject, bytes), 0, "bytes"},
+                                       {"_readonly", T_INT, offsetof(BufferObject, readonly), 0, "read-only"},
+                                       {"_obj", T_OBJECT, offsetof(BufferObject, owner), 0, "owner"},
+                                       {0}};
+static PyBufferProcs buffer_procs = {(getbufferproc)buffer_getbuffer, NULL};
+
+PyTypeObject BufferType = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fast.Buffer",
+                           .tp_basicsize = sizeof(BufferObject),
+                           .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+                           .tp_members = buffer_members,
+                           .tp_as_buffer = &buffer_procs,
+                           .tp_new = PyType_GenericNew,
+                           .tp_dealloc = (destructor)buffer_dealloc,
+                           .tp_doc = "Base of gormapy.MPI.buffer."};
+
 int ready_types(PyObject *module) {
   struct {
     const char *name;
     PyTypeObject *type;
   } all[] = {{"Comm", &CommType},     {"Win", &WinType},       {"Request", &RequestType}, {"Datatype", &DatatypeType},
-             {"Status", &StatusType}, {"Holder", &HolderType}, {"Memory", &MemoryType}};
+             {"Status", &StatusType}, {"Holder", &HolderType}, {"Memory", &MemoryType},
+             {"Buffer", &BufferType}};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     if (PyType_Ready(all[i].type) < 0) return -1;
     Py_INCREF(all[i].type);
