@@ -19,8 +19,7 @@ from .exception import (
     Remove_error_string,
 )
 
-_fast.setup(Exception)
-
+from .bsend import Attach_buffer, Detach_buffer  # noqa: E402
 from .buffer import Alloc_mem, Free_mem, buffer, memory  # noqa: E402
 from .datatype import DATATYPE_NULL, Datatype  # noqa: E402
 from .environment import (  # noqa: E402
@@ -72,9 +71,7 @@ from .intracomm import (  # noqa: E402
 )
 from .message import MESSAGE_NO_PROC, MESSAGE_NULL, Message  # noqa: E402
 from .missing import (  # noqa: E402
-    Attach_buffer,
     Close_port,
-    Detach_buffer,
     Flush_buffer,
     Get_abi_fortran_info,
     Get_abi_info,
@@ -131,11 +128,29 @@ from .win import WIN_NULL, Win  # noqa: E402
 for _name in _ALIASES:
     globals()[_name] = _DATATYPES.get(_ALIASES[_name], DATATYPE_NULL)
 
+# The namespace holds what mpi4py's does; the modules are found where modules are.
+for _name, _object in list(globals().items()):
+    if isinstance(_object, type(_sys)) and not _name.startswith("_"):
+        del globals()[_name]
+
 # Objects are pickled by their name here.
 for _object in list(globals().values()):
     if isinstance(_object, type) and _object.__module__.startswith(__name__):
         _object.__module__ = __name__
 del _name, _object
+
+
+def _connect_extension():
+    """Tell the extension what it answers by itself and what it makes."""
+    from . import hot
+
+    _fast.setup(Exception, Request, Prequest, IN_PLACE)
+    hot.install(globals())
+    for code, datatype in _typedict.items():
+        if len(code) == 1:
+            _fast.set_format(code, datatype._h, datatype._size)
+    for op in (MAX, MIN, SUM, PROD, LAND, BAND, LOR, BOR, LXOR, BXOR, MAXLOC, MINLOC, REPLACE, NO_OP):
+        _fast.set_op(op._h, op)
 
 
 def _finalize_at_exit():
@@ -144,7 +159,7 @@ def _finalize_at_exit():
     if environment._abort_status:
         _fast.abort(1, environment._abort_status)
     if Is_initialized() and not Is_finalized() and not failure.failed:
-        _core.Finalize()
+        _fast.finalize()
 
 
 def _start():
@@ -187,4 +202,5 @@ def _print_stacks_on_request():
         _core.SetStacks(1)
 
 
+_connect_extension()
 _start()

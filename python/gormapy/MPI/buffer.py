@@ -1,17 +1,18 @@
 """Memory as MPI sees it: an address and a number of bytes."""
 
-from gormapy._ext import core, fast
+from gormapy._ext import fast
 
-from .exception import check
+from .info import INFO_NULL
 
 
-class buffer(fast.Buffer):
+class buffer(getattr(fast, "Buffer", object)):
     """Block of memory with the buffer protocol."""
 
-    def __new__(cls, buf=None, /):
+    def __new__(cls, *buf):
         self = super().__new__(cls)
-        if buf is not None:
-            self._address_of(buf, False)
+        if buf:
+            (obj,) = buf
+            self._address_of(obj, False)
         return self
 
     def _address_of(self, obj, writable):
@@ -100,6 +101,9 @@ class buffer(fast.Buffer):
         start, length = _range(item, self._nbytes)
         return _view(self._addr + start, length, self._readonly, self)
 
+    def __delitem__(self, item, /):
+        raise TypeError("buffer: cannot delete memory")
+
     def __setitem__(self, item, value, /):
         if self._readonly:
             raise TypeError("buffer is read-only")
@@ -151,17 +155,18 @@ def _view(address, nbytes, readonly, owner):
 view = _view
 
 
-def Alloc_mem(size, info=None):
+def Alloc_mem(size, info=INFO_NULL):
     """Allocate memory for message passing and remote memory access."""
     if size < 0:
         raise ValueError(f"Alloc_mem: expecting a size of 0 or more, got {size}")
-    return _view(check(core.AllocMem(size)) if size else 0, size, False, None)
+    if not size:
+        return buffer()
+    owner = fast.alloc_mem(size)  # unmapped when the last view of it is gone
+    return _view(owner.address, size, False, owner)
 
 
 def Free_mem(mem):
     """Free memory that Alloc_mem gave."""
     if not isinstance(mem, buffer):
         raise TypeError(f"Free_mem: expecting what Alloc_mem returned, got {type(mem).__name__}")
-    if mem._addr:
-        check(core.FreeMem(mem._addr))
     mem.release()

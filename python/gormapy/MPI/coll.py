@@ -13,6 +13,7 @@ from .request import Request, finish
 from .sentinel import is_in_place
 from .userop import fold
 
+_BYTE = NOTHING[2]._h
 _coll = fast.coll
 _collv = fast.collv
 IN_PLACE = (fast.IN_PLACE, 0, NOTHING[2], None)
@@ -27,7 +28,7 @@ def _start(kind, comm, send, recv, op, root):
 
 
 def _barrier(comm):
-    return _start(fast.BARRIER, comm, NOTHING, NOTHING, 0, 0)
+    return _start(fast.IBARRIER, comm, NOTHING, NOTHING, 0, 0)
 
 
 def _bcast(comm, buf, root):
@@ -179,7 +180,7 @@ class Collectives:
 
     def Barrier(self):
         """Barrier synchronization."""
-        finish(_barrier(self)[0])
+        fast.coll_wait(fast.BARRIER, self._h, 0, 0, _BYTE, 0, 0, _BYTE, 0, 0)
 
     def Bcast(self, buf, root=0):
         """Broadcast data from one process to all other processes."""

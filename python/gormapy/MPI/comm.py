@@ -2,7 +2,7 @@
 
 from gormapy._ext import core, fast
 
-from . import constants
+from . import bsend, constants
 from .coll import Collectives
 from .errhandler import ErrorHandling
 from .exception import Exception, check, last_used_code
@@ -15,6 +15,11 @@ from .objcomm import ObjectCollectives, ObjectMessages
 from .p2p import PointToPoint
 
 _WORLD, _SELF = 1, 2
+_UNKNOWN_TO_HARDWARE = (
+    constants.COMM_TYPE_HW_GUIDED,
+    constants.COMM_TYPE_HW_UNGUIDED,
+    constants.COMM_TYPE_RESOURCE_GUIDED,
+)
 _DEFAULT_NAMES = {_WORLD: "MPI_COMM_WORLD", _SELF: "MPI_COMM_SELF"}
 
 
@@ -126,6 +131,9 @@ class Comm(
 
     def Split_type(self, split_type, key=0, info=INFO_NULL):
         """Split communicator by split type."""
+        if split_type in _UNKNOWN_TO_HARDWARE:
+            self._checked()
+            return Comm(COMM_NULL)  # what MPI wants where nothing is known of the hardware
         return Comm._intra._wrap(fast.result(fast.comm_split_type(self._h, split_type, key)))
 
     def Free(self):
@@ -137,12 +145,26 @@ class Comm(
         self._delete_attributes()
         self._forget_name()
         _hints.pop(self._h, None)
+        bsend.forget(self._h)
         handle, self._h, self._rank, self._size = self._h, 0, -1, -1
         fast.result(fast.comm_free(handle))
 
     def Disconnect(self):
         """Disconnect from a communicator."""
         self.Free()
+
+    # Buffered mode
+    # -------------
+
+    def Attach_buffer(self, buf):
+        """Attach a user-provided buffer for sending in buffered mode."""
+        self._checked()
+        bsend.attach(self._h, buf)
+
+    def Detach_buffer(self):
+        """Remove an existing attached buffer."""
+        self._checked()
+        return bsend.detach(self._h)
 
     # Hints
     # -----
@@ -209,8 +231,8 @@ class Comm(
     def _attribute(self, keyval):
         if keyval == constants.TAG_UB:
             return (1 << 31) - 1
-        if keyval in (constants.IO, constants.HOST):
-            return constants.ANY_SOURCE if keyval == constants.IO else constants.PROC_NULL
+        if keyval == constants.IO:
+            return constants.ANY_SOURCE  # every process can do it
         if keyval == constants.WTIME_IS_GLOBAL:
             return 1  # ranks on one host read one clock
         if keyval == constants.APPNUM:

@@ -68,8 +68,20 @@ class Datatype(Handle, Named, DatatypeCalls, fast.Datatype):
         self = cls.__new__(cls)
         self._h = check(result)
         self._describe()
-        self._origin = (combiner, types, addresses, params)
+        # the program may free the old datatypes before this one is decoded
+        self._origin = (combiner, [t._reference() for t in types], addresses, params)
         return self
+
+    def _reference(self):
+        """Return another object for this datatype, which lives on when this one is freed."""
+        if self._h in _by_handle:
+            return self
+        other = type(self)(self)
+        other._h = check(core.TypeDup(self._h))
+        if self._origin is not None:
+            combiner, types, addresses, params = self._origin
+            other._origin = (combiner, [t._reference() for t in types], addresses, params)
+        return other
 
     def __reduce__(self):
         if self.is_named:
@@ -218,6 +230,13 @@ class Datatype(Handle, Named, DatatypeCalls, fast.Datatype):
     Resized = Create_resized
 
     @classmethod
+    def Get_value_index(cls, value, index):
+        """Return a predefined pair datatype."""
+        from .typecode import pair
+
+        return pair(value, index)
+
+    @classmethod
     def Match_size(cls, typeclass, size):
         """Find a datatype that matches a class and a size in bytes."""
         from .typecode import match_size
@@ -236,7 +255,10 @@ class Datatype(Handle, Named, DatatypeCalls, fast.Datatype):
         check(core.TypeFree(self._h))
         self._forget_name()
         self._h = 0
-        self._origin = None
+        origin, self._origin = self._origin, None
+        for old in origin[1] if origin else ():
+            if not old.is_predefined:
+                old.Free()
 
     # How the type was made
     # ---------------------
@@ -267,7 +289,7 @@ class Datatype(Handle, Named, DatatypeCalls, fast.Datatype):
             raise Exception(constants.ERR_TYPE)
         integers, addresses, types = self._arguments()
         # derived types are returned as new objects, which the caller frees
-        return integers, addresses, [], [t if t.is_predefined else t.Dup() for t in types]
+        return integers, addresses, [], [t._reference() for t in types]
 
     envelope = property(Get_envelope, doc="Envelope.")
     contents = property(Get_contents, doc="Contents.")
@@ -328,12 +350,12 @@ class Datatype(Handle, Named, DatatypeCalls, fast.Datatype):
     @property
     def typechar(self):
         """Character code of the equivalent NumPy type."""
-        return TYPE_CHARS.get(self._code_name())
+        return TYPE_CHARS.get(self._code_name(), "V")
 
     @property
     def typestr(self):
         """Type string of the equivalent NumPy type."""
-        return TYPE_STRINGS.get(self._code_name())
+        return TYPE_STRINGS.get(self._code_name()) or f"V{self._extent}"
 
     def _code_name(self):
         named = self
@@ -355,7 +377,10 @@ class Datatype(Handle, Named, DatatypeCalls, fast.Datatype):
         """Return the predefined datatype for a character code or type string."""
         from .typecode import lookup
 
-        return lookup(code)
+        try:
+            return lookup(code)
+        except KeyError:
+            raise ValueError(f"cannot map {code!r} to MPI datatype") from None
 
     def _default_name(self):
         name = _names.get(self._h)

@@ -41,11 +41,13 @@ class _ManagedVersioned(ctypes.Structure):
     ]
 
 
-_get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-_get_pointer.restype = ctypes.c_void_p
-_get_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-_is_valid = ctypes.pythonapi.PyCapsule_IsValid
-_is_valid.argtypes = [ctypes.py_object, ctypes.c_char_p]
+# Prototypes of their own: attributes of ctypes.pythonapi are shared with everybody.
+_get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_IsValid", ctypes.pythonapi)
+)
 
 # (code, bits) -> format: signed, unsigned, float, complex, bool
 _FORMATS = {
@@ -73,8 +75,8 @@ def acquire(obj, readonly):
     """Return (address, nbytes, format, itemsize, readonly, holder) as buffer_info does."""
     if not hasattr(obj, "__dlpack_device__"):
         raise NotImplementedError("dlpack: missing support")
-    device, _ = obj.__dlpack_device__()
-    if int(device) not in _HOST_DEVICES:
+    device, device_id = obj.__dlpack_device__()
+    if int(device) not in _HOST_DEVICES or int(device_id) < 0:
         raise BufferError(
             f"dlpack: {type(obj).__name__} is memory of a device (DLPack type {int(device)}), which this version "
             "of gormapy cannot reach; copy it to the host first"
@@ -86,6 +88,8 @@ def acquire(obj, readonly):
     locked = False
     if _is_valid(capsule, b"dltensor_versioned"):
         managed = _ManagedVersioned.from_address(_get_pointer(capsule, b"dltensor_versioned"))
+        if managed.major < 1:
+            raise BufferError(f"dlpack: unexpected version {managed.major}")
         locked = bool(managed.flags & _READ_ONLY)
     elif _is_valid(capsule, b"dltensor"):
         managed = _Managed.from_address(_get_pointer(capsule, b"dltensor"))
@@ -94,9 +98,17 @@ def acquire(obj, readonly):
     if locked and not readonly:
         raise BufferError("dlpack: buffer is not writable")
     tensor = managed.tensor
+    if tensor.ndim < 0:
+        raise BufferError("dlpack: number of dimensions is negative")
+    if tensor.ndim and not tensor.shape:
+        raise BufferError("dlpack: shape is NULL")
     shape = [tensor.shape[i] for i in range(tensor.ndim)]
+    if any(n < 0 for n in shape):
+        raise BufferError("dlpack: shape item is negative")
     if tensor.ndim and tensor.strides:
         strides = [tensor.strides[i] for i in range(tensor.ndim)]
+        if any(stride < 0 for stride in strides):
+            raise BufferError("dlpack: strides item is negative")
         if not (_packed(shape, strides) or _packed(shape[::-1], strides[::-1])):
             raise BufferError("dlpack: buffer is not contiguous")
     itemsize = (tensor.dtype.bits * tensor.dtype.lanes + 7) // 8

@@ -2,7 +2,7 @@
 
 import time
 
-from gormapy._ext import core
+from gormapy._ext import core, fast
 
 from . import constants
 from .datatype import Datatype
@@ -31,7 +31,7 @@ def Init_thread(required=constants.THREAD_MULTIPLE):
 
 def Finalize():
     """Terminate the MPI execution environment."""
-    check(core.Finalize())
+    fast.finalize()
 
 
 def Is_initialized():

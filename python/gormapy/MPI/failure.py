@@ -37,7 +37,7 @@ def _report(kind, value, tb):
     global failed
     failed = True
     if hasattr(core, "MarkFailed"):
-        core.MarkFailed(1)
+        core.MarkFailed()
     import traceback
     from binascii import crc32
 

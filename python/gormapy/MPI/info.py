@@ -142,6 +142,8 @@ class Info(Handle):
         """Update contents."""
         if not self:
             raise KeyError("info is null")
+        if isinstance(items, Info):
+            items = items.items()
         pairs = [(key, items[key]) for key in items.keys()] if hasattr(items, "keys") else items
         for key, value in [*pairs, *kwds.items()]:
             self.Set(key, value)
@@ -158,12 +160,12 @@ class Info(Handle):
         raise KeyError(key)
 
     def popitem(self):
-        """Pop first item."""
+        """Pop last item."""
         if not self:
             raise KeyError("info is null")
         if not len(self):
             raise KeyError("info is empty")
-        key, value = self.items()[0]
+        key, value = self.items()[-1]
         self.Delete(key)
         return key, value
 

@@ -51,9 +51,11 @@ class Message(Handle):
 
     def _taken(self):
         """Return the handle, which is the receiver's from now on."""
-        handle, self._h = self._h, 0
+        handle = self._h
         if not handle:
             raise Exception(constants.ERR_REQUEST)
+        if self is not MESSAGE_NO_PROC:
+            self._h = 0
         return handle
 
     def Recv(self, buf, status=None):
@@ -64,7 +66,7 @@ class Message(Handle):
     def Irecv(self, buf):
         """Receive a matched message without blocking."""
         if self._h == _NO_PROC:
-            self._h = 0
+            self._taken()
             return Request._without_peer()
         address, count, datatype, holder = message(buf, False)
         return Request._started(fast.mrecv(self._taken(), address, count, datatype._h), holder)
@@ -86,7 +88,7 @@ class Message(Handle):
     def irecv(self):
         """Receive an object in a matched message without blocking."""
         if self._h == _NO_PROC:
-            self._h = 0
+            self._taken()
             return Request._without_peer()
         memory = bytearray(self._nbytes)
         address, nbytes, _, _, _, holder = acquire(memory, False)
@@ -96,6 +98,8 @@ class Message(Handle):
 
     def free(self):
         """Do nothing: a matched message has to be received."""
+        if self._h == _NO_PROC and self is not MESSAGE_NO_PROC:
+            self._h = 0
 
 
 Message._family = Message

@@ -16,8 +16,6 @@ class DatatypeCalls:
 
     def Create_darray(self, size, rank, gsizes, distribs, dargs, psizes, order=ORDER_C): """Create a datatype for a distributed array."""
     @classmethod
-    def Get_value_index(cls, value, index): """Return a predefined pair datatype."""
-    @classmethod
     def Create_f90_integer(cls, r): """Return a bounded integer datatype."""
     @classmethod
     def Create_f90_real(cls, p, r): """Return a bounded real datatype."""
@@ -92,8 +90,6 @@ class CommCalls:
     def Iagree(self, flag): """Nonblocking agreement."""
     def Shrink(self): """Shrink a communicator to remove all failed processes."""
     def Ishrink(self): """Nonblocking shrink a communicator to remove all failed processes."""
-    def Attach_buffer(self, buf): """Attach a user-provided buffer for sending in buffered mode."""
-    def Detach_buffer(self): """Remove an existing attached buffer."""
     def Flush_buffer(self): """Block until all buffered messages have been transmitted."""
     def Iflush_buffer(self): """Nonblocking flush for buffered messages."""
     def Isendrecv(self, sendbuf, dest, sendtag=0, recvbuf=None, source=ANY_SOURCE, recvtag=ANY_TAG): """Nonblocking send and receive."""
@@ -277,10 +273,6 @@ class WinCalls:
 # ----------------
 
 
-@unimplemented
-def Attach_buffer(buf): """Attach a user-provided buffer for sending in buffered mode."""
-@unimplemented
-def Detach_buffer(): """Remove an existing attached buffer."""
 @unimplemented
 def Flush_buffer(): """Block until all buffered messages have been transmitted."""
 @unimplemented

@@ -14,7 +14,7 @@ class Named:
     def Get_name(self):
         """Return the print name."""
         if not self._h:
-            self._null_error()
+            return f"MPI_{self._family.__name__.upper()}_NULL"
         name = _names.get((self._family, self._h))
         return self._default_name() if name is None else name
 

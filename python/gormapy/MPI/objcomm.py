@@ -77,6 +77,10 @@ class ObjectMessages:
 
     def irecv(self, buf=None, source=ANY_SOURCE, tag=ANY_TAG):
         """Nonblocking receive."""
+        if buf is not None:
+            import warnings
+
+            warnings.warn("the 'buf' argument is deprecated", UserWarning, stacklevel=2)
         if source == PROC_NULL:
             return Request._without_peer()
         if buf is None or isinstance(buf, int):
@@ -122,9 +126,9 @@ def _lazy_memory(nbytes):
         nbytes = max(rc.irecv_bufsz, _LAZY_ROOM)
     if nbytes < 1 << 16:
         return bytearray(max(nbytes, 1))
-    from mmap import MAP_ANONYMOUS, MAP_NORESERVE, MAP_PRIVATE, mmap
+    from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
 
-    return mmap(-1, nbytes, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
+    return mmap(-1, nbytes, MAP_PRIVATE | MAP_ANONYMOUS)
 
 
 def _coll(kind, comm, send, recv, root=0):

@@ -64,7 +64,7 @@ class Op(Handle):
         """Apply the operation to two objects."""
         function = _functions.get(self._h)
         if function is None:
-            raise Exception(constants.ERR_OP)
+            raise ValueError("cannot call the null operation")
         if self._h >= _FIRST_USER:
             return function(x, y, None)
         return function(x, y)

@@ -3,6 +3,10 @@
 from gormapy._ext import fast
 
 from . import constants
+from . import datatype as _datatype  # noqa: F401  (makes the predefined datatypes)
+from .typecode import DATATYPES, TYPE_CHARS
+
+BYTE = DATATYPES["BYTE"]
 
 
 class Status(fast.Status):
@@ -78,9 +82,9 @@ class Status(fast.Status):
         """Set message error."""
         self._error = error
 
-    def Get_count(self, datatype=None):
+    def Get_count(self, datatype=BYTE):
         """Get the number of top level elements."""
-        size = 1 if datatype is None else datatype.Get_size()
+        size = datatype.Get_size()
         if size == 0:
             return 0 if self._nbytes == 0 else constants.UNDEFINED
         items, rest = divmod(self._nbytes, size)
@@ -118,7 +122,7 @@ class Status(fast.Status):
 
     def tomemory(self):
         """Return status memory view."""
-        return memoryview(_pack(self)).cast("i")
+        return memoryview(_pack(self))
 
     def py2f(self):
         """Return the status as a Fortran integer array."""
@@ -164,8 +168,6 @@ def _signature(datatype):
     """Return the basic elements of a datatype in order: [(how many, size of one), ...]."""
     origin = datatype._origin
     if origin is None:
-        from .typecode import TYPE_CHARS
-
         name = datatype._code_name() or ""
         if name == "2INT":
             return [(2, 4)]

@@ -292,6 +292,22 @@ def match_size(typeclass, size):
     return datatype
 
 
+_PAIRS = {
+    ("FLOAT", "INT"): "FLOAT_INT",
+    ("DOUBLE", "INT"): "DOUBLE_INT",
+    ("LONG", "INT"): "LONG_INT",
+    ("INT", "INT"): "2INT",
+    ("SHORT", "INT"): "SHORT_INT",
+    ("LONG_DOUBLE", "INT"): "LONG_DOUBLE_INT",
+}
+
+
+def pair(value, index):
+    """Return the datatype of pairs of a value and an index, null if there is none."""
+    name = _PAIRS.get((value._code_name(), index._code_name()))
+    return DATATYPES[name] if name else type(value)()
+
+
 # How derived datatypes were made
 # -------------------------------
 
@@ -317,7 +333,7 @@ def decode(datatype, mark=False):
         return datatype, "NAMED", {}
     combiner, types, _, params = datatype._origin
     # derived types are handed out as new objects, which the caller frees
-    types = [t if t.is_predefined else t.Dup() for t in types]
+    types = [t._reference() for t in types]
     if combiner == constants.COMBINER_STRUCT:
         base = DATATYPES.get("DATATYPE_NULL") or type(datatype)()
         return base, "STRUCT", {**params, "datatypes": types}

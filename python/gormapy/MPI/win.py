@@ -19,9 +19,12 @@ from .unimplemented import unimplemented_calls
 
 _rma = fast.rma
 
-# Memory of operations on one target that were started and not yet completed is kept; with this many,
-# they are completed at the origin first.
-_MOST_KEPT = 4096
+# Where messages carry the operations on a target, the origins' memory is kept until they are complete; with
+# this many, they are completed at the origin first.
+_MOST_KEPT = 256
+
+
+_NOT_KEPT = ()
 
 
 @unimplemented_calls("Win")
@@ -51,8 +54,6 @@ class Win(ErrorHandling, Attributed, Named, Handle, WinCalls, _DynamicCalls, fas
 
     def _take_over(self, description):
         self._description = description
-        if description is not None:
-            self._base, self._nbytes = description[:2]
 
     @classmethod
     def _from_handle(cls, handle):
@@ -116,9 +117,8 @@ class Win(ErrorHandling, Attributed, Named, Handle, WinCalls, _DynamicCalls, fas
         _hints.pop(self._h, None)
         handle, self._h = self._h, 0
         fast.result(fast.win_free(handle))
-        self._base = self._nbytes = 0
         self._description = self._memory = None
-        self._kept.clear()
+        self._completed()
 
     # Hints, group and attributes
     # ---------------------------
@@ -184,18 +184,33 @@ class Win(ErrorHandling, Attributed, Named, Handle, WinCalls, _DynamicCalls, fas
     def tomemory(self):
         """Return window memory buffer."""
         base, size = self._checked()[:2]
-        return view(base if size else 0, size, False, self)
+        # memory of the core stays mapped as long as anything shows it, also after Free
+        owner = fast.win_memory(self._h, base, size) if size else None
+        return view(base if size else 0, size, False, self._memory if owner is None else owner)
 
     # Communication
     # -------------
 
     def _keep(self, target_rank, holder):
         """Keep origin memory until the operation on it is complete."""
-        kept = self._kept.setdefault(target_rank, [])
+        kept = self._kept.get(target_rank)
+        if kept is None:
+            # other ways than messages are done with the memory when the call returns
+            by_message = target_rank >= 0 and core.WinWay(self._h, target_rank) == "message"
+            kept = self._kept[target_rank] = [] if by_message else _NOT_KEPT
+        if kept is _NOT_KEPT:
+            return
         kept.append(holder)
         if len(kept) >= _MOST_KEPT:
             fast.flush_local(self._h, target_rank)
             kept.clear()
+
+    def _completed(self, target_rank=None):
+        """Let go of the memory of complete operations on one target or on all."""
+        ranks = list(self._kept) if target_rank is None else [target_rank]
+        for rank in ranks:
+            if self._kept.get(rank):
+                self._kept[rank].clear()
 
     def Put(self, origin, target_rank, target=None):
         """Put data into a memory window on a remote process."""
@@ -332,7 +347,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, WinCalls, _DynamicCalls, fas
     def Fence(self, assertion=0):
         """Perform an MPI fence synchronization."""
         fast.fence(self._h, assertion)
-        self._kept.clear()
+        self._completed()
 
     def Lock(self, rank, lock_type=constants.LOCK_EXCLUSIVE, assertion=0):
         """Begin an RMA access epoch at the target process."""
@@ -341,7 +356,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, WinCalls, _DynamicCalls, fas
     def Unlock(self, rank):
         """Complete an RMA access epoch at the target process."""
         fast.unlock(self._h, rank)
-        self._kept.pop(rank, None)
+        self._completed(rank)
 
     def Lock_all(self, assertion=0):
         """Begin an RMA access epoch at all processes."""
@@ -350,27 +365,27 @@ class Win(ErrorHandling, Attributed, Named, Handle, WinCalls, _DynamicCalls, fas
     def Unlock_all(self):
         """Complete an RMA access epoch at all processes."""
         fast.unlock_all(self._h)
-        self._kept.clear()
+        self._completed()
 
     def Flush(self, rank):
         """Complete all outstanding RMA operations at a target."""
         fast.flush(self._h, rank)
-        self._kept.pop(rank, None)
+        self._completed(rank)
 
     def Flush_all(self):
         """Complete all outstanding RMA operations at all targets."""
         fast.flush_all(self._h)
-        self._kept.clear()
+        self._completed()
 
     def Flush_local(self, rank):
         """Complete locally all outstanding RMA operations at a target."""
         fast.flush_local(self._h, rank)
-        self._kept.pop(rank, None)
+        self._completed(rank)
 
     def Flush_local_all(self):
         """Complete locally all outstanding RMA operations at all targets."""
         fast.flush_local_all(self._h)
-        self._kept.clear()
+        self._completed()
 
     def Sync(self):
         """Synchronize public and private copies of the window."""

@@ -1,0 +1,48 @@
+"""Buffers that a program attaches for sends in buffered mode.
+
+The core copies a buffered message into memory of its own until the receiver takes it. An attached buffer
+is therefore kept for the program and never used.
+"""
+
+from . import constants
+from .buffer import buffer
+from .exception import Exception
+from .msgbuffer import acquire
+from .sentinel import BUFFER_AUTOMATIC
+
+_attached = {}  # communicator's handle, 0 for the process -> what was attached
+
+
+def attach(comm, buf):
+    """Attach a buffer for a communicator."""
+    if comm in _attached:
+        raise Exception(constants.ERR_BUFFER)
+    if not (buf is None or buf is BUFFER_AUTOMATIC or isinstance(buf, type(BUFFER_AUTOMATIC))):
+        acquire(buf, False)  # refuses what is no buffer, or may not be written
+        if not isinstance(buf, buffer):
+            buf = buffer.frombuffer(buf)
+    elif buf is None:
+        buf = BUFFER_AUTOMATIC
+    _attached[comm] = buf
+
+
+def detach(comm):
+    """Remove and return the buffer of a communicator."""
+    if comm not in _attached:
+        return None
+    return _attached.pop(comm)
+
+
+def forget(comm):
+    """Remove the buffer of a communicator that is freed."""
+    _attached.pop(comm, None)
+
+
+def Attach_buffer(buf):
+    """Attach a user-provided buffer for sending in buffered mode."""
+    attach(0, buf)
+
+
+def Detach_buffer():
+    """Remove an existing attached buffer."""
+    return detach(0)
