@@ -1,0 +1,65 @@
+"""What test programs import on the ranks: timing, and signals that come from outside."""
+
+import os
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+from gormapy import MPI
+
+world = MPI.COMM_WORLD
+rank = world.Get_rank()
+size = world.Get_size()
+
+
+def hello():
+    """Print which process this rank is, for Job.pids."""
+    print(f"pid {rank} {os.getpid()}", flush=True)
+
+
+def signal_after(seconds, name="INT", pid=None):
+    """Let another process send this one a signal."""
+    return subprocess.Popen(["sh", "-c", f"sleep {seconds}; kill -{name} {pid or os.getpid()}"])
+
+
+@contextmanager
+def interrupted(after=0.3, within=0.5, slack=1.0):
+    """Expect KeyboardInterrupt within ``within`` seconds of a SIGINT that comes ``after`` seconds into the block.
+
+    ``slack`` is for a machine that does much else at the time.
+    """
+    sender = signal_after(after)
+    begun = time.monotonic()
+    try:
+        yield
+    except KeyboardInterrupt:
+        took = time.monotonic() - begun - after
+    else:
+        raise AssertionError(
+            f"the call returned after {time.monotonic() - begun:.2f} s: it did not wait for the signal"
+        )
+    finally:
+        sender.wait()
+    assert took < within + slack, f"KeyboardInterrupt came {took:.2f} s after the signal"
+
+
+@contextmanager
+def fails(error_class, naming=None, within=3.0):
+    """Expect MPI.Exception of a class, with a text that has ``naming``, within some seconds."""
+    begun = time.monotonic()
+    try:
+        yield
+    except MPI.Exception as error:
+        took = time.monotonic() - begun
+        assert error.Get_error_class() == error_class, f"class {error.Get_error_class()}: {error}"
+        assert naming is None or naming in str(error), f"{naming!r} is not in: {error}"
+        assert took < within, f"the error came after {took:.2f} s: {error}"
+    else:
+        raise AssertionError(f"no error, {time.monotonic() - begun:.2f} s")
+
+
+def say(*words):
+    """Print a line at once."""
+    print(*words, flush=True)
+    sys.stdout.flush()

@@ -1,0 +1,39 @@
+"""The harness notices what it is there to notice."""
+
+import pytest
+from support.mpirun import ANY
+
+
+def test_runs_on_every_rank(mpirun, n):
+    result = mpirun(n, "from rankside import *; say(rank, size)")
+    assert result.lines == [f"{r} {n}" for r in range(n)]
+
+
+def test_failing_rank_fails_the_test(mpirun):
+    with pytest.raises(AssertionError, match="nobody expects this"):
+        mpirun(2, "from rankside import *; assert rank == 0, 'nobody expects this'")
+
+
+def test_timeout_shows_what_every_rank_waits_for(mpirun):
+    result = mpirun(
+        2,
+        """
+        from rankside import *
+        def forsaken():
+            world.recv(source=1 - rank, tag=77)
+        forsaken()
+        """,
+        timeout=1.5,
+        expect=124,
+    )
+    for r in range(2):
+        assert f"rank {r} (pid" in result.stderr
+    assert "tag 77" in result.stderr
+    assert result.stderr.count("in forsaken") == 2
+    assert result.duration < 5
+
+
+def test_orphan_is_noticed(mpirun):
+    # a program that leaves the job on purpose, and succeeds
+    with pytest.raises(AssertionError, match="left behind"):
+        mpirun(1, "import subprocess; subprocess.Popen(['sleep', '60'], start_new_session=True)", expect=ANY)
