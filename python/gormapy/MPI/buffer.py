@@ -20,7 +20,7 @@ class buffer(getattr(fast, "Buffer", object)):
 
         self._addr, self._nbytes, _, _, readonly, holder = acquire(obj, not writable)
         self._readonly = bool(readonly)
-        self._obj = holder
+        self._obj = (obj, holder)
 
     @staticmethod
     def allocate(nbytes, clear=False):
@@ -51,7 +51,7 @@ class buffer(getattr(fast, "Buffer", object)):
     def obj(self):
         """Object that owns the memory."""
         owner = self._obj
-        return owner.obj if isinstance(owner, memoryview) else owner
+        return owner[0] if isinstance(owner, tuple) else owner
 
     @property
     def nbytes(self):
@@ -102,7 +102,7 @@ class buffer(getattr(fast, "Buffer", object)):
         return _view(self._addr + start, length, self._readonly, self)
 
     def __delitem__(self, item, /):
-        raise TypeError("buffer: cannot delete memory")
+        raise NotImplementedError("buffer: memory cannot be deleted from the middle of a buffer")
 
     def __setitem__(self, item, value, /):
         if self._readonly:

@@ -115,7 +115,13 @@ def acquire(obj, readonly):
     nbytes = itemsize
     for n in shape:
         nbytes *= n
-    format = _FORMATS.get((tensor.dtype.code, tensor.dtype.bits)) if tensor.dtype.lanes == 1 else None
+    code, bits = tensor.dtype.code, tensor.dtype.bits
+    if tensor.dtype.lanes == 1:
+        format = _FORMATS.get((code, bits))
+    elif tensor.dtype.lanes == 2 and code == 2:  # complex, where the producer knows no such type
+        format = _FORMATS.get((5, 2 * bits))
+    else:
+        format = None
     if format is None:
         itemsize = 1
     # the capsule was not consumed: it and the array keep the memory

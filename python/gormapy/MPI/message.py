@@ -11,6 +11,7 @@ from .request import Request, finish
 from .serialize import pickle
 from .status import Status
 
+_COMM_SELF, _RECV = 2, 2
 _NO_PROC = 1 << 62  # no message of the core has this handle
 
 
@@ -58,6 +59,12 @@ class Message(Handle):
             self._h = 0
         return handle
 
+    def _nothing(self):
+        """Make the request of a receive from PROC_NULL."""
+        self._taken()
+        handle = fast.p2p(_RECV, _COMM_SELF, 0, 0, byte()._h, constants.PROC_NULL, ANY_TAG)
+        return Request._started(handle, None)
+
     def Recv(self, buf, status=None):
         """Receive a matched message."""
         request = self.Irecv(buf)
@@ -66,8 +73,7 @@ class Message(Handle):
     def Irecv(self, buf):
         """Receive a matched message without blocking."""
         if self._h == _NO_PROC:
-            self._taken()
-            return Request._without_peer()
+            return self._nothing()
         address, count, datatype, holder = message(buf, False)
         return Request._started(fast.mrecv(self._taken(), address, count, datatype._h), holder)
 
@@ -88,8 +94,7 @@ class Message(Handle):
     def irecv(self):
         """Receive an object in a matched message without blocking."""
         if self._h == _NO_PROC:
-            self._taken()
-            return Request._without_peer()
+            return self._nothing()
         memory = bytearray(self._nbytes)
         address, nbytes, _, _, _, holder = acquire(memory, False)
         request = Request._started(fast.mrecv(self._taken(), address, nbytes, byte()._h), holder)

@@ -30,8 +30,8 @@ def acquire(obj, readonly):
     """
     try:
         return _buffer_info(obj, not readonly)
-    except (BufferError, TypeError, ValueError) as error:
-        refused = error
+    except (BufferError, TypeError, ValueError):
+        pass  # other protocols are tried first, then it is said what is wrong
     if hasattr(obj, "__dlpack__") and not isinstance(obj, memoryview):
         from .dlpack import acquire as acquire_dlpack
 
@@ -44,25 +44,27 @@ def acquire(obj, readonly):
             f"message: {type(obj).__name__} is memory of a GPU, which this version of gormapy cannot reach; "
             "copy it to the host first"
         )
-    raise _explained(obj, readonly, refused) from None
+    _explain(obj, readonly)
+    return _buffer_info(obj, not readonly)  # raises what it raised before
 
 
-def _explained(obj, readonly, error):
+def _explain(obj, readonly):
     """Say why an object is no buffer to send or receive with, and what to do."""
     try:
         view = memoryview(obj)
-    except Exception:
-        return TypeError(f"message: expecting a buffer, got {type(obj).__name__}")
+    except TypeError:
+        raise TypeError(f"message: expecting a buffer, got {type(obj).__name__}") from None
+    except (BufferError, ValueError):
+        return
     if view.readonly and not readonly:
-        return BufferError(f"message: {type(obj).__name__} is read-only, but MPI writes to this buffer")
+        raise BufferError(f"message: {type(obj).__name__} is read-only, but MPI writes to this buffer")
     if not view.contiguous:
         axis = _gap(view)
-        return BufferError(
+        raise BufferError(
             f"message: {type(obj).__name__} of shape {view.shape} is not contiguous: axis {axis} has a stride of "
             f"{view.strides[axis]} bytes for elements of {view.itemsize}; pass np.ascontiguousarray(...) of it, "
             "or the whole array with a datatype (MPI.Datatype.Create_vector, Create_subarray)"
         )
-    return error
 
 
 def _gap(view):

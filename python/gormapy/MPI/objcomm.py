@@ -82,8 +82,8 @@ class ObjectMessages:
 
             warnings.warn("the 'buf' argument is deprecated", UserWarning, stacklevel=2)
         if source == PROC_NULL:
-            return Request._without_peer()
-        if buf is None or isinstance(buf, int):
+            memory = bytearray()
+        elif buf is None or isinstance(buf, int):
             memory = _lazy_memory(buf)
         else:
             memory = buf

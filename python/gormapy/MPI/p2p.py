@@ -21,9 +21,7 @@ class PointToPoint:
 
     def _send(self, kind, buf, dest, tag):
         address, count, datatype, holder = message(buf, True, dest)
-        request = _p2p(kind, self._h, address, count, datatype._h, dest, tag)
-        if request:
-            fast.wait(request, None)
+        fast.wait(_p2p(kind, self._h, address, count, datatype._h, dest, tag), None)
         del holder  # alive until here
 
     def _isend(self, kind, buf, dest, tag):
@@ -41,11 +39,7 @@ class PointToPoint:
     def Recv(self, buf, source=ANY_SOURCE, tag=ANY_TAG, status=None):
         """Blocking receive."""
         address, count, datatype, holder = message(buf, False, source)
-        request = _p2p(_RECV, self._h, address, count, datatype._h, source, tag)
-        if request:
-            fast.wait(request, status)
-        elif status is not None:
-            status._set(PROC_NULL)
+        fast.wait(_p2p(_RECV, self._h, address, count, datatype._h, source, tag), status)
         del holder  # alive until here
 
     def Sendrecv(self, sendbuf, dest, sendtag=0, recvbuf=None, source=ANY_SOURCE, recvtag=ANY_TAG, status=None):
@@ -86,10 +80,7 @@ class PointToPoint:
     def Irecv(self, buf, source=ANY_SOURCE, tag=ANY_TAG):
         """Nonblocking receive."""
         address, count, datatype, holder = message(buf, False, source)
-        request = _p2p(_RECV, self._h, address, count, datatype._h, source, tag)
-        if not request:
-            return Request._without_peer()
-        return Request._started(request, holder)
+        return Request._started(_p2p(_RECV, self._h, address, count, datatype._h, source, tag), holder)
 
     def Probe(self, source=ANY_SOURCE, tag=ANY_TAG, status=None):
         """Blocking test for a message."""

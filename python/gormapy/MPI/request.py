@@ -9,11 +9,7 @@ from .missing import GrequestCalls, PrequestCalls
 from .serialize import pickle
 from .status import Status
 
-# States of a request, beside what the handle says (see fast.Request._kind).
-_NONE = 0
-_COMPLETE = 1  # complete when it was started, and not yet waited for
-_PERSISTENT = 2
-_NO_PEER = 3  # complete when it was started, because the peer was PROC_NULL
+_PERSISTENT = 2  # Request._kind of a persistent request, which completion leaves as it is
 
 
 class Request(Handle, fast.Request):
@@ -36,14 +32,6 @@ class Request(Handle, fast.Request):
         self = cls.__new__(cls)
         self._h = handle
         self._buf = holder
-        self._kind = _NONE if handle else _COMPLETE
-        return self
-
-    @classmethod
-    def _without_peer(cls):
-        """Make a complete request for a receive from PROC_NULL."""
-        self = cls.__new__(cls)
-        self._kind = _NO_PEER
         return self
 
     @classmethod
@@ -51,21 +39,6 @@ class Request(Handle, fast.Request):
         self = cls.__new__(cls)
         self._h = handle
         return self
-
-    def __bool__(self):
-        return self._h != 0 or self._kind in (_COMPLETE, _NO_PEER)
-
-    def __eq__(self, other, /):
-        if not isinstance(other, Request):
-            return NotImplemented
-        return self._h == other._h and bool(self) == bool(other) and (self._h != 0 or not self or self is other)
-
-    def __ne__(self, other, /):
-        if not isinstance(other, Request):
-            return NotImplemented
-        return not self == other
-
-    __hash__ = None
 
     # Completion
     # ----------
@@ -75,12 +48,6 @@ class Request(Handle, fast.Request):
         if self._kind != _PERSISTENT:
             self._h = self._kind = 0
             self._buf = None
-
-    def _complete_already(self, status):
-        """Complete a request that has no handle: it needs no waiting."""
-        if status is not None:
-            status._set(constants.PROC_NULL if self._kind == _NO_PEER else constants.ANY_SOURCE)
-        self._retire()
 
     def _take(self, status):
         """Return the object that arrived, None if the operation brings none."""
@@ -92,9 +59,6 @@ class Request(Handle, fast.Request):
 
     def Wait(self, status=None):
         """Wait for a nonblocking operation to complete."""
-        if not self._h:
-            self._complete_already(status)
-            return True
         try:
             fast.wait(self._h, status)
         except Exception:
@@ -105,9 +69,6 @@ class Request(Handle, fast.Request):
 
     def Test(self, status=None):
         """Test for the completion of a nonblocking operation."""
-        if not self._h:
-            self._complete_already(status)
-            return True
         try:
             done = fast.test(self._h, status)
         except Exception:
@@ -121,28 +82,20 @@ class Request(Handle, fast.Request):
         """Test for the completion of an operation without freeing its request."""
         if not self._h:
             if status is not None:
-                status._set(constants.PROC_NULL if self._kind == _NO_PEER else constants.ANY_SOURCE)
+                status._set()
             return True
         return fast.request_status(self._h, status)
 
     @classmethod
     def Waitany(cls, requests, status=None):
         """Wait for any previously initiated request to complete."""
-        index = _ready(requests, status)
-        if index is None:
-            handles = [r._h for r in requests]
-            index = fast.waitany(handles, status) if any(handles) else -1
-            index = _completed(requests, index, status)
-        return index
+        index = fast.waitany([r._h for r in requests], status)
+        return _completed(requests, index, status)
 
     @classmethod
     def Testany(cls, requests, status=None):
         """Test for completion of any previously initiated request."""
-        index = _ready(requests, status)
-        if index is not None:
-            return index, True
-        handles = [r._h for r in requests]
-        index, flag = fast.testany(handles, status) if any(handles) else (-1, True)
+        index, flag = fast.testany([r._h for r in requests], status)
         return (_completed(requests, index, status) if flag else constants.UNDEFINED), bool(flag)
 
     @classmethod
@@ -160,10 +113,8 @@ class Request(Handle, fast.Request):
     def Waitall(cls, requests, statuses=None):
         """Wait for all previously initiated requests to complete."""
         filled = _statuses(requests, statuses)
-        handles = [r._h for r in requests]
         try:
-            if any(handles):
-                fast.waitall(handles, filled)
+            fast.waitall([r._h for r in requests], filled)
         except Exception:  # the statuses say which of them failed
             cls._all_done(requests, filled, statuses)
             raise
@@ -172,7 +123,6 @@ class Request(Handle, fast.Request):
 
     @staticmethod
     def _all_done(requests, filled, statuses):
-        _fill_idle(requests, filled)
         _return_statuses(filled, statuses, len(requests))
         for request in requests:
             request._retire()
@@ -181,9 +131,8 @@ class Request(Handle, fast.Request):
     def Testall(cls, requests, statuses=None):
         """Test for the completion of all previously initiated requests."""
         filled = _statuses(requests, statuses)
-        handles = [r._h for r in requests]
         try:
-            if any(handles) and not fast.testall(handles, filled):
+            if not fast.testall([r._h for r in requests], filled):
                 return False
         except Exception:
             cls._all_done(requests, filled, statuses)
@@ -229,14 +178,14 @@ class Request(Handle, fast.Request):
         """Cancel a request."""
         if self._h:
             fast.cancel(self._h)
-        elif not self:
+        else:
             raise Exception(constants.ERR_REQUEST)
 
     def Free(self):
         """Free a communication request."""
         if self._h:
             fast.request_free(self._h)
-        elif not self:
+        else:
             raise Exception(constants.ERR_REQUEST)
         self._h = self._kind = 0
         self._buf = None
@@ -334,7 +283,7 @@ class Prequest(PrequestCalls, Request):
     """Persistent request."""
 
     def __new__(cls, request=None):
-        return super().__new__(cls, request)
+        return super().__new__(cls, _of_kind(Prequest, request))
 
     @classmethod
     def _prepared(cls, handle, holder):
@@ -360,20 +309,17 @@ class Grequest(GrequestCalls, Request):
     """Generalized request."""
 
     def __new__(cls, request=None):
-        return super().__new__(cls, request)
+        return super().__new__(cls, _of_kind(Grequest, request))
+
+
+def _of_kind(cls, request):
+    if request and not isinstance(request, cls):
+        raise TypeError(f"expecting {cls.__name__}, got {type(request).__name__}")
+    return request
 
 
 # Lists of requests
 # -----------------
-
-
-def _ready(requests, status):
-    """Complete the first request that was complete when it was started; return its index or None."""
-    for i, request in enumerate(requests):
-        if request._kind & 1 and not request._h:  # _COMPLETE or _NO_PEER
-            request._complete_already(status)
-            return i
-    return None
 
 
 def _completed(requests, index, status):
@@ -390,14 +336,6 @@ def _statuses(requests, statuses):
     return None if statuses is None else [Status() for _ in requests]
 
 
-def _fill_idle(requests, filled):
-    """Set the status of requests that the core knows nothing about."""
-    if filled is not None:
-        for request, status in zip(requests, filled):
-            if request._kind == _NO_PEER:
-                status._set(constants.PROC_NULL)
-
-
 def _return_statuses(filled, statuses, count):
     """Copy statuses to the program's list, which grows if it is too short."""
     if statuses is None or filled is None:
@@ -411,25 +349,12 @@ def _return_statuses(filled, statuses, count):
 
 def _some(requests, statuses, call):
     """Complete those of the requests that are done, by waitsome or testsome of the core."""
-    filled = [] if statuses is None else [Status() for _ in requests]
-    indices = []
-    for i, request in enumerate(requests):
-        if request._kind & 1 and not request._h:
-            request._complete_already(filled[len(indices)] if filled else None)
-            indices.append(i)
-    handles = [r._h for r in requests]
-    if any(handles):
-        if indices:
-            call = fast.testsome  # something is done already: do not wait for more
-        rest = filled[len(indices) :] if filled else None
-        more = call(handles, rest)
-        if more is None and not indices:
-            return None
-        for i in more or ():
-            requests[i]._retire()
-            indices.append(i)
-    elif not indices:
+    filled = _statuses(requests, statuses)
+    indices = call([r._h for r in requests], filled)
+    if indices is None:
         return None
+    for i in indices:
+        requests[i]._retire()
     _return_statuses(filled, statuses, len(indices))
     return indices
 

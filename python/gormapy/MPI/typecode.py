@@ -304,6 +304,8 @@ _PAIRS = {
 
 def pair(value, index):
     """Return the datatype of pairs of a value and an index, null if there is none."""
+    for datatype in (value, index):
+        datatype._checked()
     name = _PAIRS.get((value._code_name(), index._code_name()))
     return DATATYPES[name] if name else type(value)()
 
