@@ -10,6 +10,7 @@ is ended by ``mpiexec --timeout``, which prints the wait record and the Python
 stacks of every rank. After each job nothing of it may be left.
 """
 
+import contextlib
 import importlib.util
 import os
 import re
@@ -85,11 +86,17 @@ class Result:
     stdout: str
     stderr: str
     duration: float
+    begun: float
 
     @property
     def lines(self):
         """The lines of standard output, sorted: ranks write in any order."""
         return sorted(self.stdout.splitlines())
+
+    def since(self, word):
+        """Seconds from the moment that the program printed, as "word SECONDS" (rankside.stamp), to the job's end."""
+        moment = float(re.search(rf"^{word} ([0-9.]+)$", self.stdout, re.MULTILINE)[1])
+        return self.begun + self.duration - moment
 
     def __str__(self):
         return (
@@ -174,7 +181,8 @@ class Job:
         self.stop()
         raise AssertionError(
             f"{count} of {pattern!r} were expected from {' '.join(self.command)} ({state}), "
-            f"{len(found)} came\n--- standard output\n{_shorten(self.stdout)}\n--- standard error\n{_shorten(self.stderr)}"
+            f"{len(found)} came\n--- standard output\n{_shorten(self.stdout)}\n"
+            f"--- standard error\n{_shorten(self.stderr)}"
         )
 
     def pids(self, count):
@@ -198,7 +206,7 @@ class Job:
             self.stop()
         for reader in self._readers:
             reader.join(5)
-        result = Result(self.command, self.process.returncode, self.stdout, self.stderr, duration)
+        result = Result(self.command, self.process.returncode, self.stdout, self.stderr, duration, self.begun)
         left = leftovers.after(self.mark, self.before) if clean else []
         if left:
             self._kill(left)
@@ -224,10 +232,8 @@ class Job:
         for line in left:
             pid = line.partition(":")[0]
             if pid.isdigit():
-                try:
+                with contextlib.suppress(ProcessLookupError):
                     os.kill(int(pid), signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
 
 
 def program(source, folder):

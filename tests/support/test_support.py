@@ -1,6 +1,7 @@
 """The harness notices what it is there to notice."""
 
 import pytest
+
 from support.mpirun import ANY
 
 

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 import time
 from contextlib import contextmanager
 
@@ -16,6 +15,11 @@ size = world.Get_size()
 def hello():
     """Print which process this rank is, for Job.pids."""
     print(f"pid {rank} {os.getpid()}", flush=True)
+
+
+def stamp(word):
+    """Print the moment, for Result.since."""
+    print(f"{word} {time.monotonic():.6f}", flush=True)
 
 
 def signal_after(seconds, name="INT", pid=None):
@@ -62,4 +66,3 @@ def fails(error_class, naming=None, within=3.0):
 def say(*words):
     """Print a line at once."""
     print(*words, flush=True)
-    sys.stdout.flush()

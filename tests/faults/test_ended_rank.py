@@ -1,0 +1,138 @@
+"""A rank that ends cleanly while others wait for it gives them MPI_ERR_PROC_FAILED."""
+
+import pytest
+
+WAITS = {
+    "recv": "world.Recv(np.zeros(1), source=1)",
+    "recv-any": "world.Recv(np.zeros(1), source=MPI.ANY_SOURCE)",
+    "pickled": "world.recv(source=1)",
+    "irecv": "world.Irecv(np.zeros(1), source=1).Wait()",
+    "persistent": "r = world.Recv_init(np.zeros(1), source=1); r.Start(); r.Wait()",
+    "waitall": "MPI.Request.Waitall([world.Irecv(np.zeros(1), source=1) for i in range(3)])",
+    "probe": "world.Probe(source=1)",
+    "ssend": "world.Ssend(np.zeros(1), dest=1)",
+    "rendezvous": "world.Send(np.zeros(1_000_000), dest=1)",
+    "sendrecv": "world.Sendrecv(np.zeros(1), 1, 0, np.zeros(1), 1, 0)",
+    "barrier": "world.Barrier()",
+    "bcast": "world.Bcast(np.zeros(1), root=1)",
+    "gather": "world.gather(rank, root=0); world.Barrier()",
+    "allreduce": "world.Allreduce(np.ones(1), np.zeros(1))",
+    "alltoall": "world.alltoall(list(range(size)))",
+    "fence": "win.Fence()",
+    "split": "world.Split(0)",
+    "dup": "world.Dup()",
+    "create": "MPI.Win.Create(np.zeros(4), comm=world)",
+    "allocate": "MPI.Win.Allocate(64, comm=world)",
+    "free": "win.Free()",
+}
+
+
+@pytest.mark.parametrize("wait", WAITS)
+def test_others_get_an_error(mpirun, wait):
+    result = mpirun(
+        3,
+        f"""
+        import os, time
+        import numpy as np
+        from rankside import *
+        win = MPI.Win.Allocate(8, 1, comm=world)
+        world.Barrier()
+        if rank == 1:
+            time.sleep(0.3)
+            stamp("leaving")
+            sys = __import__("sys")
+            sys.exit(0)
+        with fails(MPI.ERR_PROC_FAILED):
+            try:
+                {wait}
+            except MPI.Exception as error:
+                say("text", error)
+                raise
+        stamp(f"rank{{rank}}")
+        # the error leaves a process that can go on by itself
+        assert MPI.COMM_SELF.allreduce(7) == 7
+        """,
+    )
+    texts = [line for line in result.lines if line.startswith("text ")]
+    assert len(texts) == 2, result
+    assert all("rank 1" in text for text in texts), result
+    left = result.since("leaving")
+    for r in (0, 2):
+        assert left - result.since(f"rank{r}") < 3, result
+
+
+def test_messages_of_an_ended_rank_can_still_be_received(mpirun):
+    mpirun(
+        2,
+        """
+        import time
+        import numpy as np
+        from rankside import *
+        if rank == 1:
+            for i in range(10):
+                world.Send(np.full(4, i), dest=0, tag=i)
+        else:
+            time.sleep(0.7)
+            for i in range(10):
+                a = np.zeros(4, int)
+                world.Recv(a, source=1, tag=i)
+                assert (a == i).all()
+            with fails(MPI.ERR_PROC_FAILED, "rank 1"):
+                world.Recv(a, source=1)
+        """,
+    )
+
+
+def test_uninvolved_ranks_go_on(mpirun):
+    mpirun(
+        3,
+        """
+        import sys, time
+        import numpy as np
+        from rankside import *
+        a = np.zeros(1)
+        if rank == 1:
+            sys.exit(0)
+        time.sleep(0.5)
+        other = 2 - rank
+        for i in range(200):
+            world.Sendrecv(np.ones(1), other, 0, a, other, 0)
+        assert a[0] == 1
+        """,
+    )
+
+
+def test_lock_held_by_an_ended_rank(mpirun):
+    mpirun(
+        3,
+        """
+        import os, time
+        import numpy as np
+        from rankside import *
+        win = MPI.Win.Allocate(8, 1, comm=world)
+        if rank == 1:
+            win.Lock(0)
+            world.Barrier()
+            os._exit(0)  # no finalisation: the lock stays where it is
+        world.Barrier()
+        with fails(MPI.ERR_PROC_FAILED, "rank 1"):
+            win.Lock(0)
+            win.Unlock(0)
+            raise AssertionError("the lock of an ended rank was granted without a word")
+        """,
+    )
+
+
+def test_end_without_finalisation(mpirun):
+    mpirun(
+        2,
+        """
+        import os
+        import numpy as np
+        from rankside import *
+        if rank == 1:
+            os._exit(0)
+        with fails(MPI.ERR_PROC_FAILED, "rank 1"):
+            world.Recv(np.zeros(1), source=1)
+        """,
+    )
