@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
@@ -131,8 +132,11 @@ func Initialized() bool { return state.Load() != stateNone }
 // Finalized tells whether Finalize has been called.
 func Finalized() bool { return state.Load() == stateFinalized }
 
-// ready refuses calls before Init and after Finalize.
+// ready refuses calls before Init and after Finalize. Since every call comes by
+// here, it also makes a fault on memory that Go did not allocate a panic, which
+// Contain turns into an error; that is a setting of each goroutine.
 func ready() *errs.Error {
+	debug.SetPanicOnFault(true)
 	switch state.Load() {
 	case stateReady:
 		return nil

@@ -20,7 +20,7 @@ func Version() string { return version }
 func LibraryVersion() string { return "gormapy " + version }
 
 // Init makes this process a rank of its job.
-func Init() int { return mpi.Init() }
+func Init() int { return -mpi.Init() }
 
 // Initialized tells whether Init has been called.
 func Initialized() bool { return mpi.Initialized() }

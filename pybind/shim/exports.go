@@ -10,6 +10,7 @@ package main
 import "C"
 
 import (
+	"runtime/debug"
 	"unsafe"
 
 	"gormapy/gocore/dtype"
@@ -260,12 +261,16 @@ func gm_finalize() i32 { return i32(mpi.Finalize()) }
 func gm_abort(code i32) { mpi.Abort(int(code)) }
 
 //export gm_fast_put
-func gm_fast_put(d unsafe.Pointer, p unsafe.Pointer, n i64, rank i32, disp i64) i32 {
+func gm_fast_put(d unsafe.Pointer, p unsafe.Pointer, n i64, rank i32, disp i64) (ok i32) {
+	defer faulted(&ok)
+	debug.SetPanicOnFault(true)
 	return yes(rma.FastPut((*rma.Desc)(d), p, int(n), int(rank), int(disp)))
 }
 
 //export gm_fast_get
-func gm_fast_get(d unsafe.Pointer, p unsafe.Pointer, n i64, rank i32, disp i64) i32 {
+func gm_fast_get(d unsafe.Pointer, p unsafe.Pointer, n i64, rank i32, disp i64) (ok i32) {
+	defer faulted(&ok)
+	debug.SetPanicOnFault(true)
 	return yes(rma.FastGet((*rma.Desc)(d), p, int(n), int(rank), int(disp)))
 }
 
@@ -285,6 +290,14 @@ func gm_fast_cas(d unsafe.Pointer, typ i64, origin, compare, result unsafe.Point
 		return 0
 	}
 	return yes(rma.FastCAS((*rma.Desc)(d), t.Size(), origin, compare, result, int(rank), int(disp)))
+}
+
+// faulted turns a fault in a hot call into "not fast": the slow call then meets
+// it again and says what it is.
+func faulted(ok *i32) {
+	if recover() != nil {
+		*ok = 0
+	}
 }
 
 func yes(b bool) i32 {

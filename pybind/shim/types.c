@@ -51,18 +51,30 @@ static PyObject *status_new(PyTypeObject *type, PyObject *args, PyObject *kw) {
   return (PyObject *)s;
 }
 
-#define BASE(Name, Object, members, methods_)                                                                  \
+#define BASE(Name, Object, members, methods_, buffer_)                                                         \
   PyTypeObject Name##Type = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fast." #Name,                  \
                              .tp_basicsize = sizeof(Object),                                                   \
                              .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,                             \
                              .tp_members = members,                                                            \
                              .tp_methods = methods_,                                                           \
+                             .tp_as_buffer = buffer_,                                                          \
                              .tp_new = PyType_GenericNew,                                                      \
                              .tp_doc = "Base of gormapy.MPI." #Name "."}
 
-BASE(Comm, CommObject, comm_members, comm_methods);
-BASE(Win, WinObject, win_members, win_methods);
-BASE(Datatype, DatatypeObject, datatype_members, NULL);
+/* A window shows its memory as tomemory() does (PEP 3118). */
+static int win_getbuffer(PyObject *self, Py_buffer *view, int flags) {
+  PyObject *memory = PyObject_CallMethod(self, "tomemory", NULL);
+  if (!memory) return -1;
+  int rc = PyObject_GetBuffer(memory, view, flags);
+  Py_DECREF(memory);
+  return rc;
+}
+
+static PyBufferProcs win_buffer = {win_getbuffer, NULL};
+
+BASE(Comm, CommObject, comm_members, comm_methods, NULL);
+BASE(Win, WinObject, win_members, win_methods, &win_buffer);
+BASE(Datatype, DatatypeObject, datatype_members, NULL, NULL);
 
 PyTypeObject RequestType = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fast.Request",
                             .tp_basicsize = sizeof(RequestObject),
