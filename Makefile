@@ -14,7 +14,7 @@ GO_PACKAGES := ./gocore/... ./pybind/build/... $(if $(wildcard pybind/core/*.go)
 SOURCES := $(shell find gocore pybind python/gormapy go.mod go.sum pyproject.toml README.md -type f \
 	-not -path '*/__pycache__/*' -not -path '*/_bin/*' -not -name '*.so' 2>/dev/null)
 
-.PHONY: help build test test-go test-python race lint demo wheel sdist test-wheels clean
+.PHONY: help build test test-go test-python race lint lint-go lint-python demo wheel sdist test-wheels clean
 
 help:
 	@echo 'make demo         install into an environment of its own and run a 4-rank program'
@@ -48,16 +48,20 @@ test-python: build
 race: $(DEV)/made
 	CGO_ENABLED=1 $(GO) test -race -timeout 8m ./gocore/...
 
+lint: lint-go lint-python
+
 # The staticcheck of the nested module keeps its dependencies out of go.mod and
 # of the source distribution.
-lint: $(DEV)/made
-	@$(BACKEND) group lint
+lint-go: $(DEV)/made
 	@unformatted=$$($(BACKEND) gofmt -l gocore pybind) && \
 		if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet $(GO_PACKAGES)
 	CGO_ENABLED=0 GOARCH=arm64 $(GO) vet ./gocore/...
 	@$(GO) -C pybind/build/lint build -o $(CURDIR)/.cache/bin/ tool
 	PATH=.cache/bin:$$PATH $(BACKEND) staticcheck $(GO_PACKAGES)
+
+lint-python: $(DEV)/made
+	@$(BACKEND) group lint
 	$(DEV)/bin/ruff check .
 	$(DEV)/bin/ruff format --check .
 	$(DEV)/bin/mypy

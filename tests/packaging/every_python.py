@@ -47,10 +47,11 @@ def attempt(python, source, folder):
 
     started = time.monotonic()
     env = Path(folder) / "env"
+    pip = [env / "bin/python", "-m", "pip", "--quiet", "--disable-pip-version-check"]
     run(python, "-m", "venv", env)
-    run(env / "bin/python", "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, source)
+    run(*pip, "wheel", "--no-deps", "--wheel-dir", folder, source)
     (wheel,) = Path(folder).glob("*.whl")
-    run(env / "bin/python", "-m", "pip", "install", "--quiet", wheel)
+    run(*pip, "install", wheel)
     run(env / "bin/mpiexec", "-n", "2", env / "bin/python", "-c", PROGRAM)
     print(f"passed: {wheel.name} in {time.monotonic() - started:.0f} s", flush=True)
 
