@@ -82,7 +82,7 @@ def test_however_it_ends(mpirun, end, wait):
 def test_exception_is_shown_once_with_its_rank(mpirun, wait):
     result = run(mpirun, "exception", wait)
     assert result.stderr.count("Traceback (most recent call last)") == 1, result
-    assert result.stderr.count("nothing left to compute") == 1, result
+    assert result.stderr.count("ValueError: nothing left to compute") == 1, result
     assert re.search(r"^rank 1:\nTraceback", result.stderr, re.MULTILINE), result
     assert "in fail" in result.stderr, result
 

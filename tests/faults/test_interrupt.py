@@ -1,0 +1,244 @@
+"""SIGINT to one rank raises KeyboardInterrupt in whatever call it waits, and leaves a usable process."""
+
+import pytest
+
+# The calls in which a rank can wait for rank 0, who does something else.
+CALLS = {
+    "recv": "world.Recv(a, source=0)",
+    "recv-any": "world.Recv(a, source=MPI.ANY_SOURCE)",
+    "pickled-recv": "world.recv(source=0)",
+    "pickled-irecv": "world.irecv(source=0).wait()",
+    "send-rendezvous": "world.Send(np.zeros(1_000_000), dest=0)",
+    "pickled-send": "world.send(bytes(8_000_000), dest=0)",
+    "ssend": "world.Ssend(a, dest=0)",
+    "sendrecv": "world.Sendrecv(a, 0, 0, b, 0, 0)",
+    "probe": "world.Probe(source=0)",
+    "mprobe": "world.Mprobe(source=0)",
+    "pickled-probe": "world.probe(source=0)",
+    "wait": "world.Irecv(a, source=0).Wait()",
+    "waitall": "MPI.Request.Waitall([world.Irecv(a, source=0), world.Irecv(b, source=0)])",
+    "waitany": "MPI.Request.Waitany([world.Irecv(a, source=0), world.Irecv(b, source=0)])",
+    "persistent": "r = world.Recv_init(a, source=0); r.Start(); r.Wait()",
+    "barrier": "world.Barrier()",
+    "bcast": "world.Bcast(a, root=0)",
+    "bcast-large": "world.Bcast(np.zeros(1_000_000), root=0)",
+    "pickled-bcast": "world.bcast(None, root=0)",
+    "allreduce": "world.Allreduce(a, b)",
+    "pickled-allreduce": "world.allreduce(1)",
+    "gather": "world.Gather(a, np.zeros(size) if rank == 1 else None, root=1)",
+    "alltoall": "world.Alltoall(np.zeros(size), np.zeros(size))",
+    "fence": "win.Fence()",
+    "lock": "win.Lock(0)",
+    "lock-all": "win.Lock_all()",
+    "create": "MPI.Win.Create(a, comm=world)",
+    "allocate": "MPI.Win.Allocate(64, comm=world)",
+    "free": "win.Free()",
+    "split": "world.Split(0)",
+    "dup": "world.Dup()",
+    "comm-free": "other.Free(); world.Barrier()",
+}
+
+SETUP = """
+    import time
+    import numpy as np
+    from rankside import *
+    a, b = np.zeros(1), np.zeros(1)
+    win = MPI.Win.Allocate(8, 1, comm=world)
+    other = world.Dup()
+    if rank == 0:
+        win.Lock(0)  # nobody else gets it
+    world.Barrier()
+"""
+
+
+def check_usable():
+    return """
+        # what needs nobody else works
+        assert MPI.COMM_SELF.allreduce(7) == 7
+        r = MPI.COMM_SELF.Irecv(b, source=0)
+        MPI.COMM_SELF.Send(np.ones(1), dest=0)
+        r.Wait()
+        assert b[0] == 1
+    """
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_interrupted_while_the_others_stay(mpirun, call):
+    mpirun(
+        2,
+        SETUP
+        + f"""
+    if rank == 1:
+        with interrupted():
+            {CALLS[call]}
+        {check_usable().strip()}
+    else:
+        time.sleep(1.0)
+        """,
+    )
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_reset_after_an_interrupt(mpirun, call):
+    if call in ("comm-free", "free"):
+        pytest.skip("what was being freed is gone")
+    mpirun(
+        3,
+        SETUP
+        + f"""
+    if rank == 1:
+        with interrupted():
+            {CALLS[call]}
+    else:
+        time.sleep(0.2)
+    reset()
+    for i in range(3):
+        total = np.zeros(1)
+        world.Allreduce(np.full(1, rank + 1.0), total)
+        assert total[0] == 6, total
+        assert world.bcast(rank, root=i) == i
+        assert world.alltoall([rank * 10 + r for r in range(3)]) == [r * 10 + rank for r in range(3)]
+    left, right = (rank - 1) % size, (rank + 1) % size
+    for count in (1, 200_000):
+        got = np.zeros(count)
+        world.Sendrecv(np.full(count, rank, float), right, 5, got, left, 5)
+        assert (got == left).all()
+    assert not world.Iprobe(), "a message of the time before the reset is still there"
+    assert other.allreduce(rank) == 3
+    third = world.Dup()
+    assert third.allreduce(rank) == 3
+    win.Lock(0)
+    win.Unlock(0)
+    win.Fence()
+    win.Put(np.array([rank], "i1"), (rank + 1) % size)
+    win.Fence()
+    assert np.frombuffer(win.tomemory(), "i1")[0] == (rank - 1) % size
+    win.Free()
+        """,
+    )
+
+
+def test_all_ranks_interrupted_in_different_calls(mpirun):
+    mpirun(
+        4,
+        """
+        import numpy as np
+        from rankside import *
+        a = np.zeros(1)
+        calls = [
+            lambda: world.Recv(a, source=3, tag=1),
+            lambda: world.Barrier(),
+            lambda: world.Bcast(a, root=0),
+            lambda: world.Ssend(a, dest=0, tag=2),
+        ]
+        for turn in range(3):
+            with interrupted():
+                calls[(rank + turn) % 4 if turn < 1 else rank]()
+            reset()
+            assert world.allreduce(1) == 4
+        """,
+    )
+
+
+def test_handler_that_does_not_raise_lets_the_call_go_on(mpirun):
+    mpirun(
+        2,
+        """
+        import signal, time
+        import numpy as np
+        from rankside import *
+        seen = []
+        signal.signal(signal.SIGUSR1, lambda *_: seen.append(time.monotonic()))
+        a = np.zeros(1)
+        world.Barrier()
+        if rank == 1:
+            sender = signal_after(0.2, "USR1")
+            begun = time.monotonic()
+            world.Recv(a, source=0)
+            sender.wait()
+            assert len(seen) == 1 and seen[0] - begun < 0.7, (begun, seen)
+            assert a[0] == 3
+        else:
+            time.sleep(1.0)
+            world.Send(np.full(1, 3.0), dest=1)
+        """,
+    )
+
+
+def test_receive_that_was_interrupted_takes_no_later_message(mpirun):
+    mpirun(
+        2,
+        """
+        import time
+        import numpy as np
+        from rankside import *
+        a = np.zeros(1)
+        if rank == 1:
+            with interrupted():
+                world.Recv(a, source=0)
+            b = np.zeros(1)
+            world.Recv(b, source=0)
+            assert b[0] == 5 and a[0] == 0, (a, b)
+        else:
+            time.sleep(0.8)
+            world.Send(np.full(1, 5.0), dest=1)
+        """,
+    )
+
+
+def test_interrupted_send_is_not_delivered_later_from_freed_memory(mpirun):
+    mpirun(
+        2,
+        """
+        import gc, time
+        import numpy as np
+        from rankside import *
+        n = 1_000_000
+        if rank == 1:
+            a = np.full(n, 1.0)
+            with interrupted():
+                world.Send(a, dest=0, tag=3)
+            del a
+            gc.collect()
+            world.Send(np.full(n, 2.0), dest=0, tag=3)
+        else:
+            time.sleep(1.0)
+            got = np.zeros(n)
+            world.Recv(got, source=1, tag=3)
+            assert (got == got[0]).all() and got[0] in (1.0, 2.0), got
+            if got[0] == 1.0:  # it was on its way already: then the memory lived as long
+                world.Recv(got, source=1, tag=3)
+                assert (got == 2.0).all()
+        """,
+    )
+
+
+def test_singleton(mpirun):
+    mpirun.alone(
+        """
+        import numpy as np
+        from rankside import *
+        a = np.zeros(1)
+        for call in (lambda: world.Recv(a, source=0), lambda: world.Ssend(a, dest=0), lambda: world.Probe(),
+                     lambda: world.recv()):
+            with interrupted():
+                call()
+        assert world.allreduce(1) == 1
+        """
+    )
+
+
+def test_uncaught_interrupt_ends_the_job(mpirun):
+    result = mpirun(
+        3,
+        """
+        from rankside import *
+        world.Barrier()
+        if rank == 1:
+            signal_after(0.2)
+        world.recv(source=(rank + 1) % size)
+        """,
+        expect=130,
+    )
+    assert result.stderr.count("KeyboardInterrupt") == 1, result
+    assert "rank 1" in result.stderr, result
