@@ -27,6 +27,9 @@ FILE_NAME = "_gormapy" + (sysconfig.get_config_var("EXT_SUFFIX") or ".so")
 # Relative to the cgo package, so that Go's build cache holds for copies of the tree.
 _MULTIARCH = "multiarch"
 
+# The Go variables that hold the version of the package.
+_VERSIONS = ("gormapy/gocore/launch.Version", "gormapy/pybind/core.version")
+
 _LINK = ["-trimpath", "-tags=netgo,osusergo"]
 
 
@@ -127,7 +130,8 @@ class Build:
         self.toolchain.run([sys.executable, "-c", program], self.work)
 
     def _go_build(self, target: Path, package: str, *flags: str, cgo: bool) -> None:
-        ldflags = f"-s -w -buildid= -X gormapy/gocore/launch.Version={project.version()}"
+        versions = [f"-X {variable}={project.version()}" for variable in _VERSIONS]
+        ldflags = " ".join(["-s", "-w", "-buildid=", *versions])
         # Built beside the target and moved: a process that has the old file
         # mapped or runs it keeps it, and no reader sees half of a new one.
         fresh = target.with_name(f".{target.name}.{os.getpid()}")
