@@ -1,0 +1,102 @@
+// Package ranktest runs the ranks of a job as goroutines of one test process,
+// each with its own engine on one real job segment: rings, doorbells and kernel
+// copies work as between processes.
+//
+// It may import engine, job and p2p; only tests import it.
+package ranktest
+
+import (
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"gormapy/gocore/engine"
+	"gormapy/gocore/job"
+	"gormapy/gocore/p2p"
+)
+
+// Rank is one rank of a test's job.
+type Rank struct {
+	T      *testing.T
+	Rank   int
+	Size   int
+	Engine *engine.Engine
+	P2P    *p2p.P2P
+	World  []int
+}
+
+// limit is how long a job of a test may take.
+const limit = 60 * time.Second
+
+// Run calls f as each of n ranks at once. A job that does not end within a
+// minute fails with what every rank waits for.
+func Run(t *testing.T, n int, oneCopy bool, f func(r *Rank)) {
+	t.Helper()
+	seg, err := job.Create(n)
+	require.NoError(t, err)
+	world := make([]int, n)
+	for i := range world {
+		world[i] = i
+	}
+	ranks := make([]*Rank, n)
+	for i := range n {
+		_, ok := seg.Claim(i)
+		require.True(t, ok)
+		e := engine.New(seg, i, oneCopy)
+		ranks[i] = &Rank{T: t, Rank: i, Size: n, Engine: e, P2P: p2p.New(e), World: world}
+		atomic.StoreUint32(&seg.Ranks[i].State, job.StateReady)
+	}
+	var all sync.WaitGroup
+	for _, r := range ranks {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			defer func() {
+				if p := recover(); p != nil {
+					t.Errorf("rank %d: %v\n%s", r.Rank, p, debug.Stack())
+				}
+			}()
+			if err := r.Engine.Start(); err != nil {
+				t.Errorf("rank %d: %v", r.Rank, err)
+				return
+			}
+			f(r)
+		}()
+	}
+	done := make(chan struct{})
+	go func() { all.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(limit):
+		var lines []string
+		for i := range n {
+			lines = append(lines, seg.Describe(i)...)
+		}
+		panic(fmt.Sprintf("%s: not done after %v:\n%s", t.Name(), limit, strings.Join(lines, "\n")))
+	}
+	for _, r := range ranks {
+		r.Engine.Stop()
+	}
+	time.Sleep(2 * time.Millisecond) // the engines' goroutines leave the segment
+	require.NoError(t, seg.Close())
+}
+
+// Until waits until done, failing the test with the error that ends the wait.
+func (r *Rank) Until(done func() bool, check func() error) {
+	why := &engine.Reason{Call: job.CallWait, Peer: -2, Tag: -1}
+	for {
+		switch err := r.Engine.Wait(why, done, check); err {
+		case engine.ErrInterrupted:
+		case nil:
+			return
+		default:
+			panic(err)
+		}
+	}
+}
