@@ -1,0 +1,157 @@
+package mpi
+
+import (
+	"runtime"
+	"strings"
+	"unsafe"
+
+	"gormapy/gocore/dtype"
+	"gormapy/gocore/errs"
+	"gormapy/gocore/p2p"
+)
+
+// What a Go program that is a rank uses. The names follow MPI's, results are Go
+// errors (an *errs.Error, which has the class), and calls wait until they are
+// done.
+
+// Wildcards of Recv and the rank that is nobody.
+const (
+	AnySource = p2p.AnySource
+	AnyTag    = p2p.AnyTag
+	ProcNull  = p2p.ProcNull
+)
+
+// Element is what a Go program sends: the types whose representation all ranks
+// of a job agree on.
+type Element interface {
+	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64 | complex64 | complex128
+}
+
+// Communicator is a group of ranks that can talk to each other. It is safe for
+// concurrent use by multiple goroutines.
+type Communicator struct{ handle int64 }
+
+// World makes this process a rank, if it isn't one yet, and returns the
+// communicator of all ranks of the job. Without a launcher that is this process
+// alone. Call Finalize before the program ends.
+func World() (Communicator, error) {
+	return Communicator{CommWorld}, toError(Init())
+}
+
+// Leave says that this rank is done; it is Finalize with a Go error.
+func Leave() error { return toError(Finalize()) }
+
+// Rank is the rank of this process.
+func (c Communicator) Rank() int { return CommRank(c.handle) }
+
+// Size is the number of ranks.
+func (c Communicator) Size() int { return CommSize(c.handle) }
+
+// Barrier waits until all ranks have come to it.
+func (c Communicator) Barrier() error {
+	var pending int64
+	return toError(waited(Barrier(c.handle, &pending), pending, nil))
+}
+
+// Send sends all of data to the rank dest.
+func Send[T Element](c Communicator, data []T, dest, tag int) error {
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	var pending int64
+	addr, count, typ := describe(&pin, data)
+	return toError(waited(Blocking(KindSend, c.handle, addr, count, typ, dest, tag, nil, &pending), pending, nil))
+}
+
+// Recv receives at most len(data) elements from the rank source. The status
+// says from whom they came, and how many bytes they were.
+func Recv[T Element](c Communicator, data []T, source, tag int) (Status, error) {
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	var st Status
+	var pending int64
+	addr, count, typ := describe(&pin, data)
+	code := Blocking(KindRecv, c.handle, addr, count, typ, source, tag, &st, &pending)
+	return st, toError(waited(code, pending, &st))
+}
+
+// Exchange sends to one rank while it receives from another (MPI_Sendrecv), so
+// that ranks that all do it don't wait for each other.
+func Exchange[T Element](c Communicator, out []T, dest int, in []T, source, tag int) (Status, error) {
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	var st Status
+	var pending [2]int64
+	oaddr, ocount, otype := describe(&pin, out)
+	iaddr, icount, itype := describe(&pin, in)
+	code := Sendrecv(c.handle,
+		[5]int64{oaddr, ocount, otype, int64(dest), int64(tag)},
+		[5]int64{iaddr, icount, itype, int64(source), int64(tag)}, &st, &pending)
+	if code == Interrupted {
+		received := waited(code, pending[0], &st)
+		if code = waited(Interrupted, pending[1], nil); received != 0 {
+			code = received
+		}
+	}
+	return st, toError(code)
+}
+
+// waited goes on waiting for a request that was interrupted: a Go program has
+// no signals to look at, its runtime does that.
+func waited(code Code, pending int64, st *Status) Code {
+	for code == Interrupted {
+		code = Wait(pending, st)
+	}
+	return code
+}
+
+// describe returns the address, the number and the datatype of a slice's
+// elements. Pinning keeps them where they are: the core and other processes
+// know them by their address alone, which the garbage collector doesn't see.
+func describe[T Element](pin *runtime.Pinner, data []T) (addr, count, typ int64) {
+	typ = elementType[T]()
+	if len(data) == 0 {
+		return 0, 0, typ
+	}
+	pin.Pin(&data[0])
+	return int64(uintptr(unsafe.Pointer(&data[0]))), int64(len(data)), typ
+}
+
+func elementType[T Element]() int64 {
+	name := ""
+	switch any(*new(T)).(type) {
+	case int8:
+		name = "MPI_INT8_T"
+	case int16:
+		name = "MPI_INT16_T"
+	case int32:
+		name = "MPI_INT32_T"
+	case int64:
+		name = "MPI_INT64_T"
+	case uint8:
+		name = "MPI_UINT8_T"
+	case uint16:
+		name = "MPI_UINT16_T"
+	case uint32:
+		name = "MPI_UINT32_T"
+	case uint64:
+		name = "MPI_UINT64_T"
+	case float32:
+		name = "MPI_FLOAT"
+	case float64:
+		name = "MPI_DOUBLE"
+	case complex64:
+		name = "MPI_C_COMPLEX"
+	case complex128:
+		name = "MPI_C_DOUBLE_COMPLEX"
+	}
+	return int64(dtype.ByName(name).ID())
+}
+
+// toError is the error that a code stands for.
+func toError(c Code) error {
+	if c == 0 {
+		return nil
+	}
+	class := errs.Class(c & 0xff)
+	return &errs.Error{Class: class, Detail: strings.TrimPrefix(ErrorText(c), class.String()+": ")}
+}
