@@ -5,12 +5,32 @@ package atom
 import (
 	"sync/atomic"
 	"time"
+	"unsafe"
+
+	"gormapy/gocore/sys"
 )
 
-// Stepper is told of every access before it happens.
+// Op is what an access does.
+type Op uint8
+
+// The accesses.
+const (
+	OpLoad Op = iota
+	OpStore
+	OpAdd
+	OpCAS
+	OpSwap
+)
+
+// Stepper is told of every access.
 type Stepper interface {
-	// Step returns when the calling thread may make its next access.
-	Step()
+	// Step returns when the calling thread may make the access to p.
+	Step(op Op, p unsafe.Pointer)
+	// Done follows the access: its result (of a store, what was stored; of a
+	// compare-and-swap, 1 if it swapped) and whether it wrote.
+	Done(op Op, p unsafe.Pointer, result uint64, wrote bool)
+	// Yield is a call of Yield.
+	Yield()
 	// Sleep blocks the calling thread until Wake(p) or a time-out that the
 	// explorer chooses; it returns at once if *p != v.
 	Sleep(p *uint32, v uint32)
@@ -18,41 +38,114 @@ type Stepper interface {
 	Wake(p *uint32)
 }
 
-// Explorer is the stepper of the test that runs; nil outside of one.
+// Explorer is the stepper of the test that runs; nil outside of one, and then
+// the functions do what they do in a normal build.
 var Explorer Stepper
 
-func step() {
+func step(op Op, p unsafe.Pointer) {
 	if Explorer != nil {
-		Explorer.Step()
+		Explorer.Step(op, p)
 	}
 }
 
-func Load32(p *uint32) uint32          { step(); return atomic.LoadUint32(p) }
-func Store32(p *uint32, v uint32)      { step(); atomic.StoreUint32(p, v) }
-func Add32(p *uint32, d uint32) uint32 { step(); return atomic.AddUint32(p, d) }
+func done(op Op, p unsafe.Pointer, result uint64, wrote bool) {
+	if Explorer != nil {
+		Explorer.Done(op, p, result, wrote)
+	}
+}
+
+func bit(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Load32 reads *p.
+func Load32(p *uint32) uint32 {
+	step(OpLoad, unsafe.Pointer(p))
+	v := atomic.LoadUint32(p)
+	done(OpLoad, unsafe.Pointer(p), uint64(v), false)
+	return v
+}
+
+// Store32 writes *p.
+func Store32(p *uint32, v uint32) {
+	step(OpStore, unsafe.Pointer(p))
+	atomic.StoreUint32(p, v)
+	done(OpStore, unsafe.Pointer(p), uint64(v), true)
+}
+
+// Add32 adds d and returns the new value.
+func Add32(p *uint32, d uint32) uint32 {
+	step(OpAdd, unsafe.Pointer(p))
+	v := atomic.AddUint32(p, d)
+	done(OpAdd, unsafe.Pointer(p), uint64(v), true)
+	return v
+}
+
+// CAS32 compares and swaps.
 func CAS32(p *uint32, old, new uint32) bool {
-	step()
-	return atomic.CompareAndSwapUint32(p, old, new)
+	step(OpCAS, unsafe.Pointer(p))
+	ok := atomic.CompareAndSwapUint32(p, old, new)
+	done(OpCAS, unsafe.Pointer(p), bit(ok), ok)
+	return ok
 }
-func Swap32(p *uint32, v uint32) uint32 { step(); return atomic.SwapUint32(p, v) }
-func Load64(p *uint64) uint64           { step(); return atomic.LoadUint64(p) }
-func Store64(p *uint64, v uint64)       { step(); atomic.StoreUint64(p, v) }
+
+// Swap32 writes v and returns the old value.
+func Swap32(p *uint32, v uint32) uint32 {
+	step(OpSwap, unsafe.Pointer(p))
+	old := atomic.SwapUint32(p, v)
+	done(OpSwap, unsafe.Pointer(p), uint64(old), true)
+	return old
+}
+
+// Load64 reads *p.
+func Load64(p *uint64) uint64 {
+	step(OpLoad, unsafe.Pointer(p))
+	v := atomic.LoadUint64(p)
+	done(OpLoad, unsafe.Pointer(p), v, false)
+	return v
+}
+
+// Store64 writes *p.
+func Store64(p *uint64, v uint64) {
+	step(OpStore, unsafe.Pointer(p))
+	atomic.StoreUint64(p, v)
+	done(OpStore, unsafe.Pointer(p), v, true)
+}
+
+// CAS64 compares and swaps.
 func CAS64(p *uint64, old, new uint64) bool {
-	step()
-	return atomic.CompareAndSwapUint64(p, old, new)
+	step(OpCAS, unsafe.Pointer(p))
+	ok := atomic.CompareAndSwapUint64(p, old, new)
+	done(OpCAS, unsafe.Pointer(p), bit(ok), ok)
+	return ok
 }
 
-func Yield() { step() }
+// Yield gives the processor away.
+func Yield() {
+	if Explorer != nil {
+		Explorer.Yield()
+		return
+	}
+	sys.Yield()
+}
 
+// Wait sleeps while *p == v, at most d; interrupted tells that a signal came.
 func Wait(p *uint32, v uint32, d time.Duration) (interrupted bool) {
 	if Explorer != nil {
 		Explorer.Sleep(p, v)
+		return false
 	}
-	return false
+	return sys.FutexWait(p, v, d) == eintr
 }
 
+// Wake wakes all who sleep on p.
 func Wake(p *uint32) {
 	if Explorer != nil {
 		Explorer.Wake(p)
+		return
 	}
+	sys.FutexWake(p)
 }

@@ -1,0 +1,386 @@
+//go:build interleave
+
+package explore
+
+import (
+	"fmt"
+	"iter"
+	"runtime/debug"
+	"strings"
+	"unsafe"
+
+	"gormapy/gocore/sys/atom"
+)
+
+// World is one run: memory, threads, and who is where.
+type World struct {
+	opt     Options
+	threads []*Thread
+	regions []region
+	names   map[unsafe.Pointer]string
+	final   func() error
+
+	current *Thread
+	last    *Thread // who ran last, for counting preemptions
+	failure string
+	deaths  int
+	early   int // early time-outs used
+	preempt int
+	trace   *strings.Builder // nil unless the run is to be shown
+}
+
+type region struct {
+	name string
+	base uintptr
+	mem  []byte
+}
+
+// Memory makes n bytes at p part of the state. All that package atom accesses
+// and all that the test's own checks depend on must lie in such memory.
+func (w *World) Memory(name string, p unsafe.Pointer, n uintptr) {
+	w.regions = append(w.regions, region{name, uintptr(p), unsafe.Slice((*byte)(p), int(n))})
+}
+
+// Watch makes *p part of the state.
+func Watch[T any](w *World, name string, p *T) {
+	w.Memory(name, unsafe.Pointer(p), unsafe.Sizeof(*p))
+}
+
+// Name gives a word the name that it has in printed schedules.
+func (w *World) Name(p unsafe.Pointer, name string) { w.names[p] = name }
+
+// Finally sets what must hold when all threads have ended.
+func (w *World) Finally(f func() error) { w.final = f }
+
+type status uint8
+
+const (
+	ready   status = iota
+	yielded        // in Yield
+	waiting        // in Await
+	asleep         // on a futex
+	dead
+	ended
+)
+
+// Thread is one logical thread.
+type Thread struct {
+	Name   string
+	w      *World
+	index  int
+	daemon bool
+	mortal bool
+
+	next   func() (struct{}, bool)
+	stop   func()
+	resume func(struct{}) bool
+
+	past    uint64 // hash of all that it has learnt
+	status  status
+	word    unsafe.Pointer // asleep on it
+	cond    func() bool
+	fresh   bool // another thread has written since the last Yield
+	wrote   bool // its last step was a write
+	unwinds bool
+	clock   int64
+}
+
+// Thread adds a thread; it runs up to its first access at once.
+func (w *World) Thread(name string, body func(t *Thread)) *Thread {
+	t := &Thread{Name: name, w: w, index: len(w.threads), fresh: true, wrote: true}
+	w.threads = append(w.threads, t)
+	t.next, t.stop = iter.Pull(func(yield func(struct{}) bool) {
+		t.resume = yield
+		defer func() {
+			t.status = ended
+			switch p := recover().(type) {
+			case nil, unwind:
+			case failed:
+				w.fail("%s: %s", t.Name, string(p))
+			default:
+				w.fail("%s: panic: %v\n%s", t.Name, p, debug.Stack())
+			}
+		}()
+		t.pause(ready)
+		body(t)
+	})
+	w.run(t)
+	return t
+}
+
+// Daemon says that the run is over although this thread has not ended.
+func (t *Thread) Daemon() *Thread {
+	t.daemon = true
+	return t
+}
+
+// Mortal says that this thread may die, as far as Options.Deaths allows.
+func (t *Thread) Mortal() *Thread {
+	t.mortal = true
+	return t
+}
+
+type (
+	unwind struct{} // ends the coroutine of a run that is over
+	failed string
+)
+
+func (w *World) fail(format string, args ...any) {
+	if w.failure == "" {
+		w.failure = fmt.Sprintf(format, args...)
+	}
+}
+
+// pause gives control back to the explorer until it chooses this thread.
+func (t *Thread) pause(s status) {
+	if t.unwinds {
+		return // deferred calls of a thread that is being ended
+	}
+	t.status = s
+	if !t.resume(struct{}{}) {
+		t.unwinds = true
+		panic(unwind{})
+	}
+	t.status = ready
+}
+
+func (w *World) run(t *Thread) {
+	w.current = t
+	t.next()
+	w.current = nil
+}
+
+func (w *World) close() {
+	for _, t := range w.threads {
+		w.current = t
+		t.unwinds = true
+		t.stop()
+	}
+	w.current = nil
+}
+
+// Check fails the test, with the schedule that led here, unless ok.
+func (t *Thread) Check(ok bool, format string, args ...any) {
+	if !ok && !t.unwinds {
+		panic(failed(fmt.Sprintf(format, args...)))
+	}
+}
+
+// Pause lets others run here. It also parts what lies before it from what lies
+// after it for Options.Plain and for dying.
+func (t *Thread) Pause() {
+	t.pause(ready)
+	t.w.log(t, "goes on")
+	t.done(1<<60, true)
+}
+
+// Note makes values that the thread has learnt past package atom part of its
+// past.
+func (t *Thread) Note(values ...uint64) {
+	for _, v := range values {
+		t.past = mix(t.past, v)
+	}
+}
+
+// NoteBytes is Note for memory.
+func (t *Thread) NoteBytes(b []byte) { t.past = mixBytes(mix(t.past, uint64(len(b))), b) }
+
+// Forget says that the thread's future depends, apart from shared memory, on
+// nothing but values.
+func (t *Thread) Forget(values ...uint64) {
+	t.past = 0x51
+	t.clock = 0
+	t.Note(values...)
+}
+
+// Await blocks until cond, which must depend on shared memory and on who is
+// dead alone, and read them past package atom.
+func (t *Thread) Await(what string, cond func() bool) {
+	t.cond = cond
+	t.pause(waiting)
+	t.w.log(t, "goes on: %s", what)
+	t.done(2<<60, false)
+}
+
+// Dead tells whether the thread has died. Who acts on it has to Note it.
+func (t *Thread) Dead() bool { return t.status == dead }
+
+// Asleep tells whether the thread sleeps on a futex.
+func (t *Thread) Asleep() bool { return t.status == asleep }
+
+// Current is the thread that calls.
+func (w *World) Current() *Thread { return w.current }
+
+// Now is a clock for code that gives up spinning after a while: it goes on by d
+// with each call.
+func (t *Thread) Now(d int64) int64 {
+	t.clock += d
+	return t.clock
+}
+
+// Log adds a line to the printed schedule.
+func (t *Thread) Log(format string, args ...any) { t.w.log(t, format, args...) }
+
+func (w *World) log(t *Thread, format string, args ...any) {
+	if w.trace != nil && !t.unwinds {
+		fmt.Fprintf(w.trace, "    %-10s %s\n", t.Name, fmt.Sprintf(format, args...))
+	}
+}
+
+// done ends a step of the thread.
+func (t *Thread) done(learnt uint64, wrote bool) {
+	t.past = mix(t.past, learnt)
+	t.wrote = wrote
+	if wrote {
+		for _, o := range t.w.threads {
+			if o != t {
+				o.fresh = true
+			}
+		}
+	}
+}
+
+// place is the word at p, the same in each run.
+func (w *World) place(p unsafe.Pointer) uint64 {
+	for i := range w.regions {
+		r := &w.regions[i]
+		if off := uintptr(p) - r.base; off < uintptr(len(r.mem)) {
+			return uint64(i)<<32 | uint64(off)
+		}
+	}
+	panic("the access is to memory that World.Memory was not told of")
+}
+
+func (w *World) name(p unsafe.Pointer) string {
+	if s, ok := w.names[p]; ok {
+		return s
+	}
+	at := w.place(p)
+	return fmt.Sprintf("%s+%d", w.regions[at>>32].name, at&0xffffffff)
+}
+
+var opNames = [...]string{"load", "store", "add", "cas", "swap"}
+
+// Step implements atom.Stepper.
+func (w *World) Step(atom.Op, unsafe.Pointer) { w.current.pause(ready) }
+
+// Done implements atom.Stepper.
+func (w *World) Done(op atom.Op, p unsafe.Pointer, result uint64, wrote bool) {
+	t := w.current
+	if t.unwinds {
+		return
+	}
+	if w.trace != nil {
+		w.log(t, "%-5s %s -> %#x", opNames[op], w.name(p), result)
+	}
+	t.past = mix(mix(t.past, uint64(op)), w.place(p))
+	t.done(result, wrote)
+	if wrote && w.opt.Plain {
+		t.pause(ready)
+		t.done(3<<60, true)
+	}
+}
+
+// Yield implements atom.Stepper.
+func (w *World) Yield() {
+	t := w.current
+	t.pause(yielded)
+	t.fresh = false
+	w.log(t, "comes back from yield")
+	t.done(4<<60, false)
+}
+
+// Sleep implements atom.Stepper.
+func (w *World) Sleep(p *uint32, v uint32) {
+	t := w.current
+	t.pause(ready)
+	if t.unwinds {
+		return
+	}
+	t.past = mix(t.past, w.place(unsafe.Pointer(p)))
+	if *p != v {
+		w.log(t, "does not sleep: %s is %#x, not %#x", w.name(unsafe.Pointer(p)), *p, v)
+		t.done(5<<60, false)
+		return
+	}
+	w.log(t, "sleeps on %s", w.nameIf(unsafe.Pointer(p)))
+	t.done(6<<60, false)
+	t.word = unsafe.Pointer(p)
+	t.pause(asleep)
+	w.log(t, "has woken up")
+	t.done(7<<60, false)
+}
+
+func (w *World) nameIf(p unsafe.Pointer) string {
+	if w.trace == nil {
+		return ""
+	}
+	return w.name(p)
+}
+
+// Wake implements atom.Stepper.
+func (w *World) Wake(p *uint32) {
+	t := w.current
+	t.pause(ready)
+	if t.unwinds {
+		return
+	}
+	n := uint64(0)
+	for _, o := range w.threads {
+		if o.status == asleep && o.word == unsafe.Pointer(p) {
+			o.status = ready
+			n++
+		}
+	}
+	w.log(t, "wakes %d on %s", n, w.nameIf(unsafe.Pointer(p)))
+	t.done(8<<60, true)
+}
+
+func mix(h, v uint64) uint64 {
+	h = (h ^ (v + 0x632be59bd9b4e019)) * 0x9e3779b97f4a7c15
+	h ^= h >> 29
+	h *= 0xbf58476d1ce4e5b9
+	return h ^ h>>32
+}
+
+func mixBytes(h uint64, b []byte) uint64 {
+	for len(b) >= 8 {
+		h = mix(h, *(*uint64)(unsafe.Pointer(&b[0])))
+		b = b[8:]
+	}
+	for _, c := range b {
+		h = mix(h, uint64(c))
+	}
+	return h
+}
+
+// state is the hash of all that the future depends on.
+func (w *World) state() uint64 {
+	h := uint64(0x676f726d617079)
+	for i := range w.regions {
+		h = mixBytes(h, w.regions[i].mem)
+	}
+	mayDie := w.deaths < w.opt.Deaths
+	for _, t := range w.threads {
+		s := uint64(t.status)
+		if t.status == dead || t.status == ended {
+			h = mix(h, s)
+			continue
+		}
+		if t.fresh && !w.opt.FreeYield {
+			s |= 1 << 8
+		}
+		if t.wrote && t.mortal && mayDie {
+			s |= 1 << 9
+		}
+		h = mix(mix(h, s), t.past)
+	}
+	h = mix(h, uint64(w.early))
+	if w.opt.Preemptions > 0 {
+		h = mix(h, uint64(w.preempt))
+		if w.last != nil {
+			h = mix(h, uint64(w.last.index)+1)
+		}
+	}
+	return h
+}
