@@ -1,0 +1,45 @@
+"""How a call is timed: warm-up, batches that are long enough for the clock, percentiles over the batches."""
+
+from time import perf_counter
+
+
+def percentile(values, p):
+    """Return the value below which p percent of the values lie."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, len(ordered) * p // 100)]
+
+
+def row(what, seconds, **more):
+    """Return a result: the median and the 10th and 90th percentile in microseconds."""
+    low, mid, high = (round(1e6 * percentile(seconds, p), 3) for p in (10, 50, 90))
+    return {"what": what, "us": mid, "p10": low, "p90": high, "samples": len(seconds), **more}
+
+
+def batches(comm, call, budget=0.4, batch=0.002, together=True):
+    """Time `call` in batches on this rank and return the seconds per call of each batch.
+
+    With `together` all ranks of `comm` call it equally often, and begin each batch together; without, only
+    this rank does. `budget` is how many seconds it should take, `batch` how many a batch.
+    """
+
+    def run(count):
+        begin = perf_counter()
+        for _ in range(count):
+            call()
+        return (perf_counter() - begin) / count
+
+    def agreed(count):
+        return comm.bcast(count) if together else count
+
+    run(agreed(10))  # the first calls make connections
+    once = run(agreed(20))
+    warm = agreed(max(1, int(0.05 / max(once, 1e-8))))
+    once = run(min(warm, 20_000))
+    count = agreed(max(1, int(batch / max(once, 1e-8))))
+    repeat = agreed(max(10, min(200, int(budget / max(count * once, 1e-8)))))
+    times = []
+    for _ in range(repeat):
+        if together:
+            comm.Barrier()
+        times.append(run(count))
+    return times
