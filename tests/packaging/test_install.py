@@ -131,6 +131,22 @@ def test_installed_package_runs_a_job(installed, bare, tmp_path):
     assert sorted(done.stdout.splitlines()) == ["rank 0 of 2", "rank 1 of 2"]
 
 
+def test_licenses_name_every_linked_module():
+    go = [sys.executable, "-m", "gormapy_build", "go", "list", "-deps", "-f"]
+    template = "{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}"
+    done = subprocess.run(
+        [*go, template, "./gocore/cmd/mpiexec", "./pybind/core", "./pybind/build"],
+        cwd=project.ROOT,
+        env={**os.environ, "PYTHONPATH": "pybind/build"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    text = (project.ROOT / "pybind/build/THIRD-PARTY-LICENSES").read_text()
+    assert [module for module in set(done.stdout.split()) if f"- {module}\n" not in text] == []
+
+
 def test_read_only_tree_gives_metadata(tmp_path):
     """pip asks for metadata first; it must come without writing to the tree."""
     name = gormapy_build.prepare_metadata_for_build_wheel(str(tmp_path))
