@@ -36,7 +36,7 @@ def install(requirements: Iterable[str]) -> None:
     """Installs what is missing of pinned requirements beside this Python."""
     missing = [requirement for requirement in requirements if not _is_installed(requirement)]
     if missing:
-        print(f"gormapy: installing {' '.join(missing)}", flush=True)
+        print("gormapy: installing", *missing, file=sys.stderr, flush=True)
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         subprocess.run([*pip, *missing], check=True)
 
