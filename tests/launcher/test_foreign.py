@@ -1,0 +1,126 @@
+"""Launchers of others: those that can be used give a world of all, the others an error that names them."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.mpirun import ANY, environment
+
+WHO = "from gormapy import MPI\nw = MPI.COMM_WORLD\nprint('who', w.rank, w.size, flush=True)\n"
+
+# What each launcher sets, as far as it is needed to tell it by.
+FOREIGN = {
+    "pmix": ({"PMIX_NAMESPACE": "prterun-host-123@1", "PMIX_RANK": "1", "PMIX_SERVER_URI41": "x"}, "PMIx"),
+    "openmpi": (
+        {
+            "OMPI_COMM_WORLD_SIZE": "2",
+            "OMPI_COMM_WORLD_RANK": "1",
+            "PMIX_NAMESPACE": "prterun-host-123@1",
+            "PMIX_RANK": "1",
+        },
+        "Open MPI",
+    ),
+    "slurm": (
+        {
+            "SLURM_JOB_ID": "17",
+            "SLURM_STEP_ID": "0",
+            "SLURM_PROCID": "1",
+            "SLURM_STEP_NUM_TASKS": "2",
+            "SLURM_NTASKS": "2",
+            "SLURM_LOCALID": "1",
+        },
+        "Slurm",
+    ),
+}
+
+
+@pytest.mark.parametrize("launcher", FOREIGN)
+def test_launcher_that_cannot_be_used_is_named(mpirun, launcher):
+    env, name = FOREIGN[launcher]
+    result = mpirun.alone(WHO, env=env, expect=ANY)
+    assert result.status != 0, f"a singleton was made of a rank of {name}\n{result}"
+    assert "who" not in result.stdout
+    assert name.lower() in result.stderr.lower(), result
+
+
+def test_settings_are_not_taken_for_a_launch(mpirun):
+    result = mpirun.alone(WHO, env={"OMPI_MCA_btl": "self", "GORMAPY_EXAMPLE": "1", "SLURM_JOB_ID": "17"})
+    assert result.lines == ["who 0 1"]
+
+
+def test_job_that_is_gone_is_an_error(mpirun):
+    env = {
+        "GORMAPY_JOB_SEGMENT": "/proc/999999999/fd/5",
+        "GORMAPY_JOB_RANK": "0",
+        "GORMAPY_JOB_SIZE": "2",
+        "GORMAPY_JOB_ID": "0" * 32,
+    }
+    result = mpirun.alone(WHO, env=env, expect=ANY)
+    assert result.status != 0, result
+    assert "who" not in result.stdout
+
+
+def hydra():
+    """Return MPICH's own mpiexec, installed into an environment of its own."""
+    folder = Path(__file__).parents[2] / ".cache" / "peers"
+    found = next(iter(folder.glob("bin/mpiexec.hydra")), None) or next(iter(folder.glob("bin/mpiexec")), None)
+    if found:
+        return found
+    steps = [
+        [sys.executable, "-m", "venv", str(folder)],
+        [str(folder / "bin" / "python"), "-m", "pip", "-q", "install", "mpich"],
+    ]
+    for step in steps:
+        done = subprocess.run(step, capture_output=True, text=True, timeout=300)
+        if done.returncode:
+            pytest.skip(f"MPICH can't be installed: {done.stderr.strip()[-200:]}")
+    return next(iter(folder.glob("bin/mpiexec.hydra")), folder / "bin" / "mpiexec")
+
+
+def run_hydra(source, n, tmp_path, timeout=30):
+    path = tmp_path / "program.py"
+    path.write_text(source)
+    return subprocess.run(
+        [str(hydra()), "-n", str(n), sys.executable, str(path)],
+        env=environment({"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}),
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+    )
+
+
+def test_hydra_gives_every_rank(tmp_path):
+    done = run_hydra(WHO + "assert w.allreduce(w.rank) == 6\nw.Barrier()\n", 4, tmp_path)
+    assert done.returncode == 0, done
+    assert sorted(done.stdout.split("\n"))[1:] == [f"who {r} 4" for r in range(4)]
+
+
+@pytest.mark.parametrize("end", ["sys.exit(3)", "1 / 0", "os._exit(3)", "os.kill(os.getpid(), 9)", "w.Abort(5)"])
+def test_failure_under_hydra_ends_the_job(tmp_path, end):
+    source = WHO + f"import os, sys\nif w.rank == 1:\n    {end}\nw.recv(source=(w.rank + 1) % 3)\n"
+    done = run_hydra(source, 3, tmp_path, timeout=15)
+    assert done.returncode != 0, done
+    if end == "1 / 0":
+        assert done.stderr.count("Traceback") == 1, done.stderr
+    if "3" in end:
+        assert done.returncode == 3, done
+
+
+def test_hydra_one_sided(tmp_path):
+    source = (
+        WHO
+        + """
+import numpy as np
+a = np.zeros(4)
+win = MPI.Win.Create(a, comm=w)
+win.Fence()
+win.Put(np.full(4, w.rank + 1.0), (w.rank + 1) % w.size)
+win.Fence()
+assert (a == (w.rank - 1) % w.size + 1).all(), a
+win.Free()
+"""
+    )
+    done = run_hydra(source, 3, tmp_path)
+    assert done.returncode == 0, done
