@@ -43,6 +43,7 @@ type Engine struct {
 	onGone    func(rank int)
 	stop      atomic.Bool
 	stopWatch func()
+	served    chan struct{} // closed when the progress engine has ended
 }
 
 type peer struct {
@@ -219,8 +220,11 @@ func (e *Engine) Poll() {
 // pollSure polls even if it has to wait for another thread to finish polling.
 // asleep says how many of the announced sleepers are the caller itself.
 func (e *Engine) pollSure(asleep uint32) int {
-	for !e.polling.CompareAndSwap(0, 1) {
+	for i := 1; !e.polling.CompareAndSwap(0, 1); i++ {
 		atom.Yield()
+		if i%64 == 0 {
+			runtime.Gosched() // the poller may wait for our turn in Go's scheduler
+		}
 	}
 	return e.pollLocked(asleep)
 }

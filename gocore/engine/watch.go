@@ -59,17 +59,24 @@ func (e *Engine) HowGone(r int) string {
 
 // Start runs the progress engine and the watcher of peers.
 func (e *Engine) Start() error {
-	go guarded("progress engine", e.serve)
+	e.served = make(chan struct{})
+	go func() {
+		defer close(e.served)
+		guarded("progress engine", e.serve)
+	}()
 	return e.watch()
 }
 
-// Stop ends both; it returns when the watcher's descriptors are closed.
+// Stop ends both; it returns when they have ended.
 func (e *Engine) Stop() {
 	if e.stop.Swap(true) {
 		return
 	}
 	atom.Add32(&e.me.Progress, 1)
 	atom.Wake(&e.me.Progress)
+	if e.served != nil {
+		<-e.served
+	}
 	if e.stopWatch != nil {
 		e.stopWatch()
 	}

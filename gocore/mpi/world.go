@@ -72,7 +72,7 @@ func Init() (code Code) {
 	}
 	// Container limits can make this 1; the progress engine and callers that
 	// wait in the kernel must not wait for each other's turn.
-	runtime.GOMAXPROCS(max(4, runtime.NumCPU()))
+	runtime.GOMAXPROCS(max(8, runtime.NumCPU()))
 	place, err := boot.Find()
 	if err != nil {
 		return CodeOf(errs.New(errs.Other, "%v", err))

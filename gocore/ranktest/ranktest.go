@@ -7,6 +7,7 @@ package ranktest
 
 import (
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -38,6 +39,9 @@ const limit = 60 * time.Second
 // minute fails with what every rank waits for.
 func Run(t *testing.T, n int, oneCopy bool, f func(r *Rank)) {
 	t.Helper()
+	// Every rank has threads that poll and yield; in a job they have a process
+	// and its share of Go's processors each.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4 + 3*n))
 	seg, err := job.Create(n)
 	require.NoError(t, err)
 	world := make([]int, n)
@@ -83,7 +87,6 @@ func Run(t *testing.T, n int, oneCopy bool, f func(r *Rank)) {
 	for _, r := range ranks {
 		r.Engine.Stop()
 	}
-	time.Sleep(2 * time.Millisecond) // the engines' goroutines leave the segment
 	require.NoError(t, seg.Close())
 }
 
