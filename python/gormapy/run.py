@@ -201,9 +201,9 @@ def main(args=None):
 
 def _hide_own_frames():
     """Let tracebacks begin in the program."""
-    from gormapy.MPI import failure  # the extension is needed anyway
-
     import runpy
+
+    from gormapy.MPI import failure  # the extension is needed anyway
 
     failure.hide(__file__, runpy.__file__, "<frozen runpy>")
     failure.install(False)

@@ -6,23 +6,12 @@ from gormapy._ext import core as _core
 from gormapy._ext import fast as _fast
 from gormapy._rc import rc as _rc
 
-from .constants import *  # noqa: F403
-from .exception import (
-    Add_error_class,
-    Add_error_code,
-    Add_error_string,
-    Exception,
-    Get_error_class,
-    Get_error_string,
-    Remove_error_class,
-    Remove_error_code,
-    Remove_error_string,
-)
-
-from .bsend import Attach_buffer, Detach_buffer  # noqa: E402
-from .buffer import Alloc_mem, Free_mem, buffer, memory  # noqa: E402
-from .datatype import DATATYPE_NULL, Datatype  # noqa: E402
-from .environment import (  # noqa: E402
+from .bsend import Attach_buffer, Detach_buffer
+from .buffer import Alloc_mem, Free_mem, buffer, memory
+from .comm import COMM_NULL, Comm
+from .constants import *
+from .datatype import DATATYPE_NULL, Datatype
+from .environment import (
     Aint_add,
     Aint_diff,
     Compute_dims,
@@ -48,18 +37,28 @@ from .environment import (  # noqa: E402
     _typecode,
     get_vendor,
 )
-from .errhandler import (  # noqa: E402
+from .errhandler import (
     ERRHANDLER_NULL,
     ERRORS_ABORT,
     ERRORS_ARE_FATAL,
     ERRORS_RETURN,
     Errhandler,
 )
-from .file import FILE_NULL, File  # noqa: E402
-from .group import GROUP_EMPTY, GROUP_NULL, Group  # noqa: E402
-from .info import INFO_ENV, INFO_NULL, Info  # noqa: E402
-from .comm import COMM_NULL, Comm  # noqa: E402, I001
-from .intracomm import (  # noqa: E402
+from .exception import (
+    Add_error_class,
+    Add_error_code,
+    Add_error_string,
+    Exception,
+    Get_error_class,
+    Get_error_string,
+    Remove_error_class,
+    Remove_error_code,
+    Remove_error_string,
+)
+from .file import FILE_NULL, File
+from .group import GROUP_EMPTY, GROUP_NULL, Group
+from .info import INFO_ENV, INFO_NULL, Info
+from .intracomm import (
     COMM_SELF,
     COMM_WORLD,
     Cartcomm,
@@ -69,8 +68,8 @@ from .intracomm import (  # noqa: E402
     Intracomm,
     Topocomm,
 )
-from .message import MESSAGE_NO_PROC, MESSAGE_NULL, Message  # noqa: E402
-from .missing import (  # noqa: E402
+from .message import MESSAGE_NO_PROC, MESSAGE_NULL, Message
+from .missing import (
     Close_port,
     Flush_buffer,
     Get_abi_fortran_info,
@@ -88,7 +87,7 @@ from .missing import (  # noqa: E402
     _commctx_inter,
     _commctx_intra,
 )
-from .op import (  # noqa: E402
+from .op import (
     BAND,
     BOR,
     BXOR,
@@ -106,8 +105,8 @@ from .op import (  # noqa: E402
     SUM,
     Op,
 )
-from .request import REQUEST_NULL, Grequest, Prequest, Request  # noqa: E402
-from .sentinel import (  # noqa: E402
+from .request import REQUEST_NULL, Grequest, Prequest, Request
+from .sentinel import (
     BOTTOM,
     BUFFER_AUTOMATIC,
     IN_PLACE,
@@ -115,15 +114,15 @@ from .sentinel import (  # noqa: E402
     BufferAutomaticType,
     InPlaceType,
 )
-from .serialize import Pickle, pickle  # noqa: E402
-from .session import SESSION_NULL, Session  # noqa: E402
-from .status import Status  # noqa: E402
-from .typecode import DATATYPES as _DATATYPES  # noqa: E402
-from .typecode import ALIASES as _ALIASES  # noqa: E402
-from .typecode import _typedict, _typedict_c, _typedict_f  # noqa: E402
-from .typecode import create as _datatype_create  # noqa: E402
-from .typecode import decode as _datatype_decode  # noqa: E402
-from .win import WIN_NULL, Win  # noqa: E402
+from .serialize import Pickle, pickle
+from .session import SESSION_NULL, Session
+from .status import Status
+from .typecode import ALIASES as _ALIASES
+from .typecode import DATATYPES as _DATATYPES
+from .typecode import _typedict, _typedict_c, _typedict_f
+from .typecode import create as _datatype_create
+from .typecode import decode as _datatype_decode
+from .win import WIN_NULL, Win
 
 for _name in _ALIASES:
     globals()[_name] = _DATATYPES.get(_ALIASES[_name], DATATYPE_NULL)
@@ -167,9 +166,8 @@ def _start():
     import os
 
     under_launcher = any(name.startswith(("GORMAPY_JOB_", "PMI_")) for name in os.environ)
-    if _rc.initialize:
-        if not Is_initialized():
-            Init()
+    if _rc.initialize and not Is_initialized():
+        Init()
     if _rc.finalize or (_rc.finalize is None and _rc.initialize):
         import threading
 

@@ -21,9 +21,7 @@ IN_PLACE = (fast.IN_PLACE, 0, NOTHING[2], None)
 
 def _start(kind, comm, send, recv, op, root):
     """Start a collective operation of the core; return its request and what keeps the buffers."""
-    request = _coll(
-        kind, comm._h, send[0], send[1], send[2]._h, recv[0], recv[1], recv[2]._h, op, root
-    )
+    request = _coll(kind, comm._h, send[0], send[1], send[2]._h, recv[0], recv[1], recv[2]._h, op, root)
     return request, (send[3], recv[3])
 
 
@@ -160,6 +158,7 @@ def _reduce_scatter_block(comm, sendbuf, recvbuf, op):
         recv = message(recvbuf, False, 0, 0)
         send = message(sendbuf, True, 0, size)
         reduction(send, recv)
+        send = (send[0], send[1] * size, send[2], send[3])
     return _start(fast.REDUCE_SCATTER_BLOCK, comm, send, recv, op._h, 0)
 
 

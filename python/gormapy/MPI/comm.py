@@ -50,9 +50,8 @@ class Comm(
 
     @classmethod
     def _from_handle(cls, handle):
-        if cls is Comm and handle:
-            cls = Comm._intra
-        self = cls.__new__(cls)
+        kind = Comm._intra if cls is Comm and handle else cls
+        self = kind.__new__(kind)
         self._h = handle
         return self
 

@@ -216,9 +216,7 @@ class Datatype(Handle, Named, DatatypeCalls, fast.Datatype):
             raise ValueError(
                 f"Create_subarray: expecting as many sizes ({len(a)}) as subsizes ({len(b)}) and starts ({len(c)})"
             )
-        made = core.TypeSubarray(
-            self._h, len(a), a.buffer_info()[0], b.buffer_info()[0], c.buffer_info()[0], order
-        )
+        made = core.TypeSubarray(self._h, len(a), a.buffer_info()[0], b.buffer_info()[0], c.buffer_info()[0], order)
         arguments = {"sizes": a.tolist(), "subsizes": b.tolist(), "starts": c.tolist(), "order": order}
         return self._derive(made, constants.COMBINER_SUBARRAY, [self], **arguments)
 

@@ -1,5 +1,5 @@
 """Files: not implemented yet, all calls are there by name."""
-# ruff: noqa: E501, E704, D102
+# fmt: off
 
 from .constants import MODE_RDONLY, SEEK_SET
 from .handle import Handle, adopt, named

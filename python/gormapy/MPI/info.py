@@ -144,7 +144,7 @@ class Info(Handle):
             raise KeyError("info is null")
         if isinstance(items, Info):
             items = items.items()
-        pairs = [(key, items[key]) for key in items.keys()] if hasattr(items, "keys") else items
+        pairs = [(key, items[key]) for key in items] if hasattr(items, "keys") else items
         for key, value in [*pairs, *kwds.items()]:
             self.Set(key, value)
 
@@ -175,8 +175,6 @@ class Info(Handle):
 
     def clear(self):
         """Clear contents."""
-        if not self:
-            raise KeyError("info is null")
         for key in self.keys():
             self.Delete(key)
 

@@ -2,7 +2,8 @@
 
 Each class is a mix-in for the class that it names. A call leaves this file when it is implemented.
 """
-# ruff: noqa: E501, E704, D102
+# ruff: noqa: E501, E704
+# fmt: off
 
 from .constants import ANY_SOURCE, ANY_TAG, ORDER_C
 from .info import INFO_NULL

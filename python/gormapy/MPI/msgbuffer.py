@@ -31,8 +31,9 @@ def acquire(obj, readonly):
     try:
         return _buffer_info(obj, not readonly)
     except (BufferError, TypeError, ValueError):
-        pass  # other protocols are tried first, then it is said what is wrong
-    if hasattr(obj, "__dlpack__") and not isinstance(obj, memoryview):
+        pass  # it is said below what is wrong
+    _explain(obj, readonly)
+    if hasattr(obj, "__dlpack__"):
         from .dlpack import acquire as acquire_dlpack
 
         try:
@@ -44,17 +45,14 @@ def acquire(obj, readonly):
             f"message: {type(obj).__name__} is memory of a GPU, which this version of gormapy cannot reach; "
             "copy it to the host first"
         )
-    _explain(obj, readonly)
     return _buffer_info(obj, not readonly)  # raises what it raised before
 
 
 def _explain(obj, readonly):
-    """Say why an object is no buffer to send or receive with, and what to do."""
+    """Say why a buffer cannot be used, and what to do; return if the object is no buffer."""
     try:
         view = memoryview(obj)
-    except TypeError:
-        raise TypeError(f"message: expecting a buffer, got {type(obj).__name__}") from None
-    except (BufferError, ValueError):
+    except (BufferError, TypeError, ValueError):
         return
     if view.readonly and not readonly:
         raise BufferError(f"message: {type(obj).__name__} is read-only, but MPI writes to this buffer")
@@ -151,10 +149,9 @@ def _infer(nbytes, datatype, blocks):
 
 def index(value, what):
     """Return an integer argument."""
-    try:
-        return value.__index__()
-    except AttributeError:
-        raise TypeError(f"{what}: expecting an integer, got {type(value).__name__}") from None
+    if not hasattr(value, "__index__"):
+        raise TypeError(f"{what}: expecting an integer, got {type(value).__name__}")
+    return value.__index__()
 
 
 def _unpack(msg, vector):
@@ -184,13 +181,13 @@ def message(msg, readonly, rank=0, blocks=1):
         return NOTHING
     if not isinstance(msg, (list, tuple)):
         # the common case: a bare buffer
-        if msg is None:
-            raise _not_a_message(msg)
         try:
             address, nbytes, format, itemsize, _, holder = _buffer_info(msg, not readonly)
         except (BufferError, TypeError, ValueError):
-            if not _is_buffer(msg) or msg is BOTTOM:
-                raise _not_a_message(msg) from None
+            holder = None
+        if holder is None:
+            if msg is None or msg is BOTTOM or not _is_buffer(msg):
+                raise _not_a_message(msg)
             address, nbytes, format, itemsize, _, holder = acquire(msg, readonly)
         datatype = for_format(format, itemsize)
         extent = datatype._extent
@@ -319,9 +316,9 @@ def rma(origin, readonly, rank, spec):
     The result is (address, count, datatype), (displacement, count, datatype), holder.
     """
     address, count, datatype, holder = message(origin, readonly, rank, 0)
-    if rank == constants.PROC_NULL and isinstance(origin, (list, tuple)) and origin:
-        if isinstance(origin[-1], (Datatype, str)):
-            datatype = as_datatype(origin[-1])
+    nothing = rank == constants.PROC_NULL
+    if nothing and isinstance(origin, (list, tuple)) and origin and isinstance(origin[-1], (Datatype, str)):
+        datatype = as_datatype(origin[-1])
     return (address, count, datatype), target(spec, count, datatype), holder
 
 

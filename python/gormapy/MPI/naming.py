@@ -1,5 +1,7 @@
 """Names and attributes that a program attaches to communicators, windows and datatypes."""
 
+from contextlib import suppress
+
 from . import constants
 from .exception import Exception
 
@@ -38,9 +40,7 @@ class Named:
 
     def _null_error(self):
         family = self._family.__name__
-        raise Exception(
-            {"Datatype": constants.ERR_TYPE, "Comm": constants.ERR_COMM, "Win": constants.ERR_WIN}[family]
-        )
+        raise Exception({"Datatype": constants.ERR_TYPE, "Comm": constants.ERR_COMM, "Win": constants.ERR_WIN}[family])
 
 
 # Attributes
@@ -72,8 +72,8 @@ class Attributed:
         """Store an attribute value with its key."""
         delete = self._check_user_attr(keyval)
         values = _attributes.setdefault((self._family, self._h), {})
-        if keyval in values and delete is not None:
-            delete(self, keyval, values[keyval])
+        if keyval in values:
+            _call_delete(delete, self, keyval, values[keyval])
         values[keyval] = attrval
 
     def Delete_attr(self, keyval):
@@ -82,8 +82,7 @@ class Attributed:
         values = _attributes.get((self._family, self._h), {})
         if keyval not in values:
             raise Exception(constants.ERR_KEYVAL)
-        if delete is not None:
-            delete(self, keyval, values[keyval])
+        _call_delete(delete, self, keyval, values[keyval])
         del values[keyval]
 
     @classmethod
@@ -135,6 +134,18 @@ class Attributed:
         """Delete all attributes in reverse order, as freeing an object does."""
         values = _attributes.pop((self._family, self._h), None)
         for keyval, value in reversed(list(values.items() if values else ())):
-            delete = _keyvals[keyval][2]
-            if delete is not None:
-                delete(self, keyval, value)
+            with suppress(Exception):  # the object is freed all the same
+                _call_delete(_keyvals[keyval][2], self, keyval, value)
+
+
+def _call_delete(function, obj, keyval, value):
+    """Call a delete function of the program; its exception is shown, MPI has but a code for it."""
+    if function is None:
+        return
+    try:
+        function(obj, keyval, value)
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+        raise Exception(constants.ERR_OTHER) from None

@@ -144,10 +144,11 @@ class Request(Handle, fast.Request):
     def Get_status_all(cls, requests, statuses=None):
         """Test for completion of all requests without freeing them."""
         filled = [Status() for _ in requests]
-        done = all([r.Get_status(s) for r, s in zip(requests, filled)])
-        if done:
-            _return_statuses(filled, statuses, len(filled))
-        return done
+        for request, status in zip(requests, filled):
+            if not request.Get_status(status):
+                return False
+        _return_statuses(filled, statuses, len(filled))
+        return True
 
     @classmethod
     def Waitsome(cls, requests, statuses=None):

@@ -59,7 +59,7 @@ class Pickle:
     @PROTOCOL.setter
     def PROTOCOL(self, protocol):
         if protocol is None and self._default:
-            protocol = int(os.environ.get("MPI4PY_PICKLE_PROTOCOL", 5))
+            protocol = int(os.environ.get("MPI4PY_PICKLE_PROTOCOL", "5"))
         self._protocol = protocol
 
     @property
@@ -70,7 +70,7 @@ class Pickle:
     @THRESHOLD.setter
     def THRESHOLD(self, threshold):
         if threshold is None:
-            threshold = int(os.environ.get("MPI4PY_PICKLE_THRESHOLD", 1 << 18))
+            threshold = int(os.environ.get("MPI4PY_PICKLE_THRESHOLD", "262144"))
         self._threshold = threshold
 
 

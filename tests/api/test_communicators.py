@@ -1,0 +1,95 @@
+"""Communicators, groups, hints, names and attributes."""
+
+
+def test_duplicate_split_and_create(mpirun, n):
+    mpirun(
+        n,
+        """
+        from rankside import *
+        dup = world.Dup()
+        assert type(dup) is MPI.Intracomm and dup != world and MPI.Comm.Compare(dup, world) == MPI.CONGRUENT
+        # messages do not mix
+        request = world.isend("world", rank, 0)
+        other = dup.isend("dup", rank, 0)
+        assert dup.recv(source=rank) == "dup" and world.recv(source=rank) == "world"
+        MPI.Request.Waitall([request, other])
+        dup.Free()
+        assert dup == MPI.COMM_NULL and not dup
+        parity = world.Split(rank % 2, -rank)
+        assert parity.size == len(range(rank % 2, size, 2))
+        assert parity.allgather(rank) == sorted(range(rank % 2, size, 2), reverse=True)
+        parity.Free()
+        assert (world.Split(0 if rank else MPI.UNDEFINED) == MPI.COMM_NULL) == (rank == 0)
+        node = world.Split_type(MPI.COMM_TYPE_SHARED)
+        assert node.size == size
+        node.Free()
+        group = world.Get_group()
+        even = group.Range_incl([(0, size - 1, 2)])
+        comm = world.Create(even)
+        assert (comm == MPI.COMM_NULL) == (rank % 2 == 1)
+        if comm:
+            assert comm.size == even.size and comm.rank == even.rank == rank // 2
+            comm.Free()
+        assert world.Get_group().Compare(group) == MPI.IDENT
+        """,
+    )
+
+
+def test_groups(mpirun, n):
+    mpirun(
+        n,
+        """
+        from rankside import *
+        group = world.group
+        assert group.size == size and group.rank == rank
+        first, rest = group.Incl([0]), group.Excl([0])
+        assert MPI.Group.Union(first, rest).Compare(group) == MPI.IDENT
+        assert MPI.Group.Intersection(first, rest).size == 0
+        assert MPI.Group.Difference(group, first).Compare(rest) == MPI.IDENT
+        backwards = group.Incl(list(range(size))[::-1])
+        assert backwards.Compare(group) == (MPI.SIMILAR if size > 1 else MPI.IDENT)
+        assert backwards.Translate_ranks([0], group) == [size - 1]
+        assert first.rank == (0 if rank == 0 else MPI.UNDEFINED)
+        assert rest.Translate_ranks(None, first) == [MPI.UNDEFINED] * (size - 1)
+        assert MPI.GROUP_EMPTY.size == 0 and not MPI.GROUP_NULL
+        with fails(MPI.ERR_RANK):
+            group.Incl([size])
+        with fails(MPI.ERR_GROUP):
+            MPI.GROUP_NULL.Get_size()
+        for g in (first, rest, backwards):
+            g.Free()
+            assert g == MPI.GROUP_NULL
+        """,
+    )
+
+
+def test_names_hints_and_attributes(mpirun):
+    mpirun(
+        2,
+        """
+        from rankside import *
+        assert world.name == "MPI_COMM_WORLD" and MPI.COMM_SELF.Get_name() == "MPI_COMM_SELF"
+        comm = world.Dup(MPI.Info.Create({"key": "value"}))
+        comm.name = "mine"
+        assert comm.Get_name() == "mine" and dict(comm.info.items())["key"] == "value"
+        deleted = []
+        key = MPI.Comm.Create_keyval(lambda c, k, v: v + 1, lambda c, k, v: deleted.append(v))
+        comm.Set_attr(key, 41)
+        copy = comm.Dup()
+        assert copy.Get_attr(key) == 42 and comm.Get_attr(key) == 41
+        copy.Free(); comm.Delete_attr(key)
+        assert deleted == [42, 41] and comm.Get_attr(key) is None
+        MPI.Comm.Free_keyval(key)
+        comm.Free()
+        info = MPI.Info.Create([("a", "1")])
+        info["b"] = "2"
+        assert dict(info) == {"a": "1", "b": "2"}
+        assert info.Get_nkeys() == len(info) == 2 and info.pop("a") == "1" and "a" not in info
+        info.Free()
+        assert world.Get_errhandler() == MPI.ERRORS_RETURN
+        world.Set_errhandler(MPI.ERRORS_RETURN)
+        import copy, pickle
+        for thing in (MPI.COMM_WORLD, MPI.COMM_NULL, MPI.INT, MPI.SUM, MPI.IN_PLACE, MPI.WIN_NULL):
+            assert pickle.loads(pickle.dumps(thing)) is thing and copy.copy(thing) is thing
+        """,
+    )

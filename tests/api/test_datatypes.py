@@ -1,0 +1,67 @@
+"""Datatypes: the predefined ones, derived ones, and what NumPy has."""
+
+
+def test_every_numpy_type_has_a_datatype(mpirun):
+    mpirun(
+        1,
+        """
+        import numpy as np
+        from rankside import *
+        for char in "?bhilqBHILQefdgFDG":
+            dtype = np.dtype(char)
+            datatype = MPI.Datatype.fromcode(char)
+            assert datatype.Get_size() == datatype.extent == dtype.itemsize, char
+            assert np.dtype(datatype.typechar).itemsize == dtype.itemsize
+            assert MPI.Datatype.fromcode(dtype.str[1:]).size == dtype.itemsize
+            assert np.dtype(datatype.typestr) == dtype
+            into = np.zeros(3, dtype)
+            MPI.COMM_SELF.Sendrecv(np.ones(3, dtype), 0, 0, into, 0)
+            assert (into == 1).all()
+        assert MPI.INT.Get_name() == "MPI_INT" and MPI.DOUBLE.is_predefined
+        assert MPI.DOUBLE_INT.size == 12 and MPI.DOUBLE_INT.extent == 16
+        """,
+    )
+
+
+def test_derived_types(mpirun):
+    mpirun(
+        2,
+        """
+        import pickle
+        import numpy as np
+        from rankside import *
+        def exchange(datatype, count=1):
+            source = np.arange(64, dtype="i4")
+            into = np.full(64, -1, "i4")
+            MPI.COMM_SELF.Sendrecv([source, count, datatype], 0, 0, [into, count, datatype], 0)
+            return into
+        column = MPI.INT.Create_vector(8, 1, 8).Commit()
+        assert column.size == 32 and column.Get_extent() == (0, 4 * 57)
+        assert np.flatnonzero(exchange(column) >= 0).tolist() == list(range(0, 64, 8))
+        resized = column.Create_resized(0, 4).Commit()
+        assert np.flatnonzero(exchange(resized, 2) >= 0).tolist() == sorted([*range(0, 64, 8), *range(1, 64, 8)])
+        block = MPI.INT.Create_subarray([8, 8], [2, 3], [1, 2]).Commit()
+        assert np.flatnonzero(exchange(block) >= 0).tolist() == [10, 11, 12, 18, 19, 20]
+        indexed = MPI.INT.Create_indexed([1, 2], [3, 7]).Commit()
+        assert np.flatnonzero(exchange(indexed) >= 0).tolist() == [3, 7, 8]
+        struct = MPI.Datatype.Create_struct([1, 1], [0, 8], [MPI.INT, MPI.DOUBLE]).Commit()
+        assert struct.size == 12 and struct.extent == 16
+        for datatype in (column, resized, block, indexed, struct):
+            copy = pickle.loads(pickle.dumps(datatype))
+            assert copy.Get_extent() == datatype.Get_extent() and copy.size == datatype.size
+            assert copy.decode()[1:] == datatype.decode()[1:] or datatype is struct
+            copy.Free()
+            assert copy == MPI.DATATYPE_NULL
+        packed = bytearray(column.Pack_size(1, world))
+        data = np.arange(64, dtype="i4")
+        assert column.Pack(data[:57], packed, 0, world) == 32
+        assert np.frombuffer(packed, "i4").tolist() == list(range(0, 64, 8))
+        status = MPI.Status()
+        request = world.Isend([data, 1, struct], rank)
+        world.Recv([np.zeros(64), 1, struct], rank, 0, status)
+        request.Wait()
+        assert status.Get_count(struct) == 1 and status.Get_elements(struct) == 2 and status.Get_count(MPI.INT) == 3
+        with fails(MPI.ERR_TYPE):
+            MPI.INT.Free()
+        """,
+    )

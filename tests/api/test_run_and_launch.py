@@ -1,0 +1,89 @@
+"""gormapy.run resolves mpi4py; gormapy.launch starts programs."""
+
+import subprocess
+import sys
+
+from support.mpirun import environment
+
+RUN = (sys.executable, "-m", "gormapy.run")
+
+
+def test_unmodified_program(mpirun, n):
+    mpirun(
+        n,
+        """
+        import sys
+        import mpi4py
+        mpi4py.rc.threads = False
+        from mpi4py import MPI, rc
+        import mpi4py.MPI as same
+        assert same is MPI and rc is mpi4py.rc
+        assert tuple(map(int, mpi4py.__version__.split("."))) >= (4, 0, 0)
+        assert __name__ == "__main__" and sys.argv[0] == __file__ and sys.argv[1:] == ["a", "-b"]
+        assert sys.modules["__main__"].MPI is MPI
+        class Point:
+            pass
+        point = Point(); point.x = MPI.COMM_WORLD.rank
+        assert MPI.COMM_WORLD.bcast(point).x == 0
+        """,
+        "a",
+        "-b",
+        python=RUN,
+    )
+
+
+def test_modules_and_code(mpirun, tmp_path):
+    (tmp_path / "program_module.py").write_text(
+        "import sys\nfrom mpi4py import MPI\nprint(MPI.COMM_WORLD.size, __name__, sys.argv[1:])\n"
+    )
+    command = [*RUN, "-m", "program_module", "x"]
+    result = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=60)
+    assert result.stdout == "1 __main__ ['x']\n", result
+    command = [*RUN, "-c", "import sys; from mpi4py import MPI; print(MPI.COMM_WORLD.rank, sys.argv)", "y"]
+    result = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=60)
+    assert result.stdout == "0 ['-c', 'y']\n", result
+
+
+def test_traceback_begins_in_the_program(mpirun):
+    result = mpirun.alone("import mpi4py.MPI\nraise ValueError('of the program')", python=RUN, expect=1)
+    assert "ValueError: of the program" in result.stderr
+    assert "run.py" not in result.stderr and "runpy" not in result.stderr
+    result = mpirun.alone("import mpi4py.futures", python=RUN, expect=1)
+    assert "No module named 'mpi4py.futures': gormapy provides" in result.stderr
+
+
+def test_exit_status(mpirun):
+    mpirun.alone("import sys; sys.exit(4)", python=RUN, expect=4)
+    mpirun(2, "from mpi4py import MPI; import sys; sys.exit(5 * MPI.COMM_WORLD.rank)", python=RUN, expect=5)
+
+
+def test_what_cannot_be_run():
+    for args, status, text in [
+        (["nothing_here.py"], 2, "cannot read nothing_here.py"),
+        ([], 2, "usage"),
+        (["-x"], 1, "unknown option -x"),
+        (["-m"], 1, "-m needs"),
+    ]:
+        result = subprocess.run([*RUN, *args], env=environment(), capture_output=True, text=True, timeout=60)
+        assert result.returncode == status and text in result.stderr, result
+
+
+def test_launch_starts_python_files(tmp_path):
+    program = tmp_path / "hello.py"
+    program.write_text("from gormapy import MPI\nprint(MPI.COMM_WORLD.rank, MPI.COMM_WORLD.size)\n")
+    command = [sys.executable, "-m", "gormapy.launch", "-n", "3", "--timeout", "60", str(program)]
+    result = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=90)
+    assert sorted(result.stdout.splitlines()) == ["0 3", "1 3", "2 3"], result
+
+
+def test_interpreter_is_put_before_python_files():
+    from gormapy.launch import with_interpreter
+
+    for given, made in [
+        ("-n 2 a.py b.py", "-n 2 PYTHON a.py b.py"),
+        ("-x A --mca b c.py prog a.py", "-x A --mca b c.py prog a.py"),
+        ("--timeout=3 a.py", "--timeout=3 PYTHON a.py"),
+        ("-n 1 python a.py", "-n 1 python a.py"),
+        ("--version", "--version"),
+    ]:
+        assert with_interpreter(given.split()) == made.replace("PYTHON", sys.executable).split()
