@@ -8,8 +8,9 @@ import sys
 
 from .startup import environment, startup
 
-# What launchers tell their processes. Hydra's PMI_RANK, PMIx's, Slurm's, and gormapy's own.
-LAUNCHED = ("GORMAPY_JOB_RANK", "PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
+# Variables that only ranks have: of gormapy's launcher, of PMI-1 and of PMIx. (A Slurm batch script has
+# SLURM_PROCID too, and is no rank; srun with more than one task says so in SLURM_STEP_NUM_TASKS.)
+LAUNCHED = ("GORMAPY_JOB_RANK", "PMI_FD", "PMI_RANK", "PMIX_RANK")
 
 
 def parse(args):
@@ -39,7 +40,8 @@ def parse(args):
 
 def launched():
     """Tell whether this process is a rank of a job already."""
-    return any(name in os.environ for name in LAUNCHED)
+    step = os.environ.get("SLURM_STEP_NUM_TASKS", "1") != "1"
+    return step or any(name in os.environ for name in LAUNCHED)
 
 
 def launcher(options):
