@@ -86,7 +86,7 @@ def test_tagged_lines_are_never_torn(mpirun):
     for text, lengths in ((result.stdout, True), (result.stderr, False)):
         lines = text.splitlines()
         assert len(lines) == 2000
-        seen = {r: 0 for r in range(4)}
+        seen = dict.fromkeys(range(4), 0)
         for line in lines:
             tag, _, rest = line.partition("] ")
             r, i, x = rest.split(":")
@@ -136,7 +136,19 @@ def test_refusals_are_one_clear_line(case):
 
 
 def test_options_of_other_launchers_are_accepted(mpirun):
-    options = "--oversubscribe --allow-run-as-root -host localhost --mca btl self --bind-to none --map-by slot".split()
+    options = [
+        "--oversubscribe",
+        "--allow-run-as-root",
+        "-host",
+        "localhost",
+        "--mca",
+        "btl",
+        "self",
+        "--bind-to",
+        "none",
+        "--map-by",
+        "slot",
+    ]
     result = mpirun(2, WHO, launcher=options)
     assert who(result) == expected(2)
 

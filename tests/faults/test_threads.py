@@ -1,0 +1,184 @@
+"""Several threads of a rank communicate at once."""
+
+import pytest
+
+
+def test_threads_on_different_communicators(mpirun):
+    mpirun(
+        2,
+        """
+        import threading
+        import numpy as np
+        from rankside import *
+        comms = [world.Dup() for _ in range(2)]
+        failures = []
+
+        def work(k):
+            try:
+                comm, other = comms[k], 1 - rank
+                a = np.zeros(4)
+                for i in range(300):
+                    comm.Sendrecv(np.full(4, i + k), other, k, a, other, k)
+                    assert (a == i + k).all()
+                    assert comm.allreduce(k) == 2 * k
+                    comm.Barrier()
+                    assert comm.bcast((i, k) if rank == i % 2 else None, root=i % 2) == (i, k)
+            except BaseException as error:
+                failures.append(repr(error))
+
+        threads = [threading.Thread(target=work, args=(k,)) for k in range(2)]
+        for t in threads: t.start()
+        for t in threads: t.join()
+        assert not failures, failures
+        """,
+    )
+
+
+def test_threads_on_one_communicator_by_tag(mpirun):
+    mpirun(
+        2,
+        """
+        import threading
+        import numpy as np
+        from rankside import *
+        failures = []
+
+        def work(k):
+            try:
+                for i in range(200):
+                    if rank == 0:
+                        world.send((k, i), dest=1, tag=k)
+                        assert world.recv(source=1, tag=k) == (k, i, "back")
+                    else:
+                        world.send((*world.recv(source=0, tag=k), "back"), dest=0, tag=k)
+                    n = 30_000
+                    a = np.zeros(n)
+                    if rank == 0:
+                        world.Send(np.full(n, k), dest=1, tag=10 + k)
+                    else:
+                        world.Recv(a, source=0, tag=10 + k)
+                        assert (a == k).all()
+            except BaseException as error:
+                failures.append(repr(error))
+
+        threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+        for t in threads: t.start()
+        for t in threads: t.join()
+        assert not failures, failures
+        """,
+    )
+
+
+def test_threads_on_different_windows(mpirun):
+    mpirun(
+        2,
+        """
+        import threading
+        import numpy as np
+        from rankside import *
+        wins = [MPI.Win.Allocate(8, 8, comm=world) for _ in range(3)]
+        for win in wins:
+            np.frombuffer(win.tomemory(), "i8")[0] = 0
+        world.Barrier()
+        failures = []
+
+        def work(win):
+            try:
+                one, old = np.ones(1, "i8"), np.zeros(1, "i8")
+                for i in range(300):
+                    win.Lock(0)
+                    win.Fetch_and_op(one, old, 0)
+                    win.Unlock(0)
+            except BaseException as error:
+                failures.append(repr(error))
+
+        threads = [threading.Thread(target=work, args=(win,)) for win in wins]
+        for t in threads: t.start()
+        for t in threads: t.join()
+        assert not failures, failures
+        world.Barrier()
+        if rank == 0:
+            for win in wins:
+                assert np.frombuffer(win.tomemory(), "i8")[0] == 600
+        world.Barrier()
+        """,
+    )
+
+
+def test_thread_that_waits_leaves_the_others_the_interpreter(mpirun):
+    mpirun(
+        2,
+        """
+        import threading, time
+        from rankside import *
+        got = []
+        t = threading.Thread(target=lambda: got.append(world.recv(source=1 - rank)))
+        t.start()
+        begun, turns = time.monotonic(), 0
+        while time.monotonic() - begun < 0.3:
+            turns += 1
+            time.sleep(0.001)
+        assert turns > 50, turns
+        world.send(rank, dest=1 - rank)
+        t.join()
+        assert got == [1 - rank]
+        """,
+    )
+
+
+def test_first_use_from_another_thread(mpirun):
+    mpirun(
+        2,
+        """
+        import threading
+        done = []
+        def work():
+            from gormapy import MPI
+            done.append(MPI.COMM_WORLD.allreduce(1))
+        t = threading.Thread(target=work)
+        t.start()
+        t.join()
+        assert done == [2]
+        """,
+    )
+
+
+EXITS = {
+    "daemon-recv": ("world.recv(source=1 - rank, tag=99)", True),
+    "daemon-barrier": ("other.Barrier() if rank == 0 else world.recv(tag=99)", True),
+    "daemon-lock": ("win.Lock(0)", True),
+    "daemon-busy": ("busy()", True),
+    "other-recv": ("world.recv(source=1 - rank, tag=99)", False),
+}
+
+
+@pytest.mark.parametrize("case", EXITS)
+def test_thread_in_a_call_does_not_hang_the_exit(mpirun, case):
+    statement, daemon = EXITS[case]
+    result = mpirun(
+        2,
+        f"""
+        import threading, time
+        from rankside import *
+        other = world.Dup()
+        win = MPI.Win.Allocate(8, comm=world)
+        if rank == 0:
+            win.Lock(0)
+        world.Barrier()
+        def busy():
+            while True:
+                MPI.COMM_SELF.allreduce(1)
+        def work():
+            try:
+                {statement}
+            except MPI.Exception as error:
+                say("ended by", error)
+        if not ("Lock" in {statement!r} and rank == 0):
+            threading.Thread(target=work, daemon={daemon}).start()
+        time.sleep(0.3)
+        stamp("leaving" + str(rank))
+        """,
+        timeout=15,
+    )
+    assert result.since("leaving0") < 3, result
+    assert "Traceback" not in result.stderr, result
