@@ -170,6 +170,7 @@ func Open(path string) (*Segment, error) {
 }
 
 func attach(shm *sys.Segment, size int) *Segment {
+	shm.KeepFromChildren()
 	return &Segment{
 		Head:  (*Head)(unsafe.Pointer(&shm.Mem[0])),
 		Ranks: unsafe.Slice((*Rank)(unsafe.Pointer(&shm.Mem[headBytes])), size),

@@ -126,8 +126,12 @@ func Sendrecv(comm int64, s [5]int64, r [5]int64, st *Status, pending *[2]int64)
 		}
 		return code
 	case engine.ErrInterrupted:
-		pending[0], pending[1] = reqs.add(recv), reqs.add(send)
-		return Interrupted
+		e := ready()
+		if e == nil {
+			pending[0], pending[1] = reqs.add(recv), reqs.add(send)
+			return Interrupted
+		}
+		err = e
 	}
 	recv.abandon()
 	send.abandon()
@@ -154,7 +158,7 @@ func Probe(comm int64, source, tag int, st *Status, msg *int64) (code Code) {
 	}
 	err := w.eng.Wait(why, func() bool { return c.probe(source, tag, st, msg) }, func() error { return c.pt.CheckProbe(source, tag) })
 	if err == engine.ErrInterrupted {
-		return Interrupted
+		return interrupted()
 	}
 	return codeOfErr(err)
 }

@@ -158,7 +158,12 @@ func (r *Request) wait(h int64, st *Status, call job.Call) Code {
 	case nil:
 		return r.finish(h, st)
 	case engine.ErrInterrupted:
-		return Interrupted
+		// At the end of the main thread, one that waits must not keep it.
+		e := ready()
+		if e == nil {
+			return Interrupted
+		}
+		err = e
 	}
 	r.abandon()
 	if st != nil {
@@ -172,6 +177,15 @@ func (r *Request) wait(h int64, st *Status, call job.Call) Code {
 		}
 	}
 	return codeOfErr(err)
+}
+
+// interrupted is what a call that was interrupted returns: to be called again,
+// unless MPI has been finalized meanwhile.
+func interrupted() Code {
+	if e := ready(); e != nil {
+		return CodeOf(e)
+	}
+	return Interrupted
 }
 
 // Wait waits for a request, or returns Interrupted.
@@ -293,7 +307,7 @@ func Waitany(hs []int64, st *Status) (index int, code Code) {
 	})
 	switch {
 	case err == engine.ErrInterrupted:
-		return -1, Interrupted
+		return -1, interrupted()
 	case err != nil:
 		r := reqs.get(hs[found])
 		r.abandon()

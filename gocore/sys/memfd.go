@@ -71,13 +71,14 @@ func mapFD(fd int, name string, size int) (*Segment, error) {
 		unix.Close(fd)
 		return nil, fmt.Errorf("map shared segment %s (%d bytes): %w", name, size, err)
 	}
-	// A forked child is not a rank: keep it from writing into the job's memory
-	// by accident. It sees unmapped pages, and every call checks the pid first.
-	_ = unix.Madvise(mem, unix.MADV_DONTFORK)
 	s.Mem = mem
 	s.addr = uintptr(unsafe.Pointer(&mem[0]))
 	return s, nil
 }
+
+// KeepFromChildren makes the memory absent in forked children, which are no
+// ranks and must not write there by accident.
+func (s *Segment) KeepFromChildren() { _ = unix.Madvise(s.Mem, unix.MADV_DONTFORK) }
 
 // Addr is the address of the first byte in this process, 0 if empty.
 func (s *Segment) Addr() uintptr { return s.addr }

@@ -91,6 +91,23 @@ static PyObject *raw_wait(ARGS) {
   return none_or(wait_request(a[0], st ? st : &own));
 }
 
+/* finish(request, status or None, holder): wait for what a blocking call has
+   started. Ctrl-C gives the request up; since a peer may still read the data of
+   a send, the holder of the memory is then kept for good. */
+static PyObject *raw_finish(ARGS) {
+  int64_t a[1];
+  gm_status *st, own;
+  if (n != 3) return PyErr_Format(PyExc_TypeError, "finish takes 3 arguments");
+  if (longs("finish", args, 1, 1, a) < 0 || status_arg(args[1], &st) < 0) return NULL;
+  int code = wait_request(a[0], st ? st : &own);
+  if (code == -2) {
+    Py_INCREF(args[2]);
+    Py_BEGIN_ALLOW_THREADS gm_abandon(a[0]);
+    Py_END_ALLOW_THREADS
+  }
+  return none_or(code);
+}
+
 static PyObject *raw_test(ARGS) {
   int64_t a[1];
   int done = 0;
@@ -553,7 +570,7 @@ PyMethodDef raw_methods[] = {{"setup", setup, METH_VARARGS, NULL},
                              {"set_op", set_op, METH_VARARGS, NULL},
                              {"finalize", raw_finalize, METH_NOARGS, NULL},
                              {"reset", raw_reset, METH_NOARGS, NULL},
-                             F(p2p), F(p2p_init), F(start), F(wait), F(test), F(request_status), F(waitall), F(testall),
+                             F(p2p), F(p2p_init), F(start), F(wait), F(finish), F(test), F(request_status), F(waitall), F(testall),
                              F(waitany), F(testany), F(waitsome), F(testsome), F(request_free), F(cancel),
                              F(request_inactive), F(sendrecv), F(probe), F(mprobe), F(iprobe), F(improbe), F(mrecv),
                              F(coll), F(coll_wait), F(collv), F(result), F(comm_dup), F(comm_split), F(comm_split_type),

@@ -330,8 +330,8 @@ class Scans:
 
 
 def _wait(started):
-    # `started` holds the buffers until here
-    finish(started[0])
+    request, holders = started
+    finish(request, None, holders)
 
 
 def _reduce_scatter(comm, sendbuf, recvbuf, recvcounts, op):
@@ -361,7 +361,7 @@ def _reduce_scatter(comm, sendbuf, recvbuf, recvcounts, op):
     if rank == 0:
         address, _, _, _, _, holder = acquire(bytearray(max(total * datatype._extent, 1)), False)
         whole = (address, total, datatype, holder)
-    finish(_start(fast.REDUCE, comm, send, whole if rank == 0 else (0, total, datatype, None), op._h, 0)[0])
+    _wait(_start(fast.REDUCE, comm, send, whole if rank == 0 else (0, total, datatype, None), op._h, 0))
     parts = vector(None, True, PROC_NULL, 0)
     if rank == 0:
         displs = [sum(recvcounts[:i]) for i in range(size)]

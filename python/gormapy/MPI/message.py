@@ -119,6 +119,5 @@ def receive_object(handle, nbytes):
     """Receive the object in a matched message of the core."""
     memory = bytearray(nbytes)
     address, _, _, _, _, holder = acquire(memory, False)
-    finish(fast.mrecv(handle, address, nbytes, byte()._h))
-    del holder
+    finish(fast.mrecv(handle, address, nbytes, byte()._h), None, holder)
     return pickle.loads(memory) if nbytes else None

@@ -40,20 +40,17 @@ class ObjectMessages:
     def send(self, obj, dest, tag=0):
         """Send in standard mode."""
         request, holder = self._send_object(_SEND, obj, dest, tag)
-        finish(request)
-        del holder  # alive until here
+        finish(request, None, holder)
 
     def bsend(self, obj, dest, tag=0):
         """Send in buffered mode."""
         request, holder = self._send_object(_BSEND, obj, dest, tag)
-        finish(request)
-        del holder
+        finish(request, None, holder)
 
     def ssend(self, obj, dest, tag=0):
         """Send in synchronous mode."""
         request, holder = self._send_object(_SSEND, obj, dest, tag)
-        finish(request)
-        del holder
+        finish(request, None, holder)
 
     def isend(self, obj, dest, tag=0):
         """Nonblocking send."""

@@ -6,7 +6,7 @@ from .constants import ANY_SOURCE, ANY_TAG, PROC_NULL
 from .exception import check
 from .message import Message
 from .msgbuffer import acquire, byte, message
-from .request import Prequest, Request
+from .request import Prequest, Request, finish
 
 _p2p = fast.p2p
 
@@ -21,8 +21,7 @@ class PointToPoint:
 
     def _send(self, kind, buf, dest, tag):
         address, count, datatype, holder = message(buf, True, dest)
-        fast.wait(_p2p(kind, self._h, address, count, datatype._h, dest, tag), None)
-        del holder  # alive until here
+        finish(_p2p(kind, self._h, address, count, datatype._h, dest, tag), None, holder)
 
     def _isend(self, kind, buf, dest, tag):
         address, count, datatype, holder = message(buf, True, dest)
@@ -39,8 +38,7 @@ class PointToPoint:
     def Recv(self, buf, source=ANY_SOURCE, tag=ANY_TAG, status=None):
         """Blocking receive."""
         address, count, datatype, holder = message(buf, False, source)
-        fast.wait(_p2p(_RECV, self._h, address, count, datatype._h, source, tag), status)
-        del holder  # alive until here
+        finish(_p2p(_RECV, self._h, address, count, datatype._h, source, tag), status, holder)
 
     def Sendrecv(self, sendbuf, dest, sendtag=0, recvbuf=None, source=ANY_SOURCE, recvtag=ANY_TAG, status=None):
         """Send and receive a message."""

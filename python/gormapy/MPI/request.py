@@ -369,10 +369,9 @@ def _some_objects(requests, statuses, call):
     return indices, [requests[i]._take(filled[k]) for k, i in enumerate(indices)]
 
 
-def finish(handle):
-    """Wait for what a call of the core started."""
-    if handle:
-        fast.wait(handle, None)
+def finish(handle, status=None, holder=None):
+    """Wait for what a blocking call has started; holder keeps its memory. Ctrl-C gives it up."""
+    fast.finish(handle, status, holder)
 
 
 REQUEST_NULL = Request()
