@@ -5,7 +5,6 @@ import subprocess
 import sys
 
 import pytest
-
 from support.mpirun import environment
 
 # Programs that measure take as long as they take; the tests look at what they say, not at how fast they are.

@@ -171,9 +171,8 @@ def passive(MPI, comm, busy=3.0):
     rows = []
     if comm.size < 2:
         raise SystemExit("passive: it takes 2 ranks, and there is 1: use -n 2")
+    way = ", GORMAPY_ONE_COPY=0" if os.environ.get("GORMAPY_ONE_COPY") == "0" else ""
     for kind, win in windows(MPI, comm, 8):
-        if os.environ.get("GORMAPY_ONE_COPY") == "0":
-            kind += ", GORMAPY_ONE_COPY=0"
         memory = np.zeros(8, "b")
         comm.Barrier()
         seconds = []
@@ -193,7 +192,7 @@ def passive(MPI, comm, busy=3.0):
         win.Free()
         if comm.rank == 0:
             most = round(1e6 * max(seconds), 1)
-            rows.append(row(f"Lock + Put 8 B + Flush + Unlock to a computing rank, {kind}", seconds, max=most))
+            rows.append(row(f"Lock + Put 8 B + Flush + Unlock to a computing rank, {kind}{way}", seconds, max=most))
     return rows
 
 

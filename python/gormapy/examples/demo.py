@@ -19,7 +19,7 @@ def who(comm):
     """Say which process is which rank."""
     ranks = comm.gather((MPI.Get_processor_name(), os.getpid()))
     if comm.rank == 0:
-        print(f"{comm.size} ranks, {MPI.Get_library_version().split(',')[0].strip()}")
+        print(f"{comm.size} rank{'s' * (comm.size > 1)}, {MPI.Get_library_version().split(',')[0].strip()}")
         for rank, (host, pid) in enumerate(ranks):
             print(f"  rank {rank}: process {pid} on {host}")
 
@@ -94,7 +94,7 @@ def busy(comm):
         slowest = 1e6 * sorted(times)[len(times) * 99 // 100]
         print(f"\nPut to a busy rank: rank {target} computes in pure Python for {BUSY} s and never calls MPI")
         print(f"  rank 0 wrote {len(times)} times meanwhile, and the last value is there: {last == len(times) - 1}")
-        print(f"  Lock + Put + Unlock took {1e6 * median(times):.1f} us (median), 99 in 100 took less than {slowest:.0f} us")
+        print(f"  Lock + Put + Unlock took {1e6 * median(times):.1f} us (median), 99 of 100 less than {slowest:.0f} us")
 
 
 def main():

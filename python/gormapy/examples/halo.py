@@ -278,11 +278,11 @@ def options(comm, args):
                 found.y = next(n for n in range(int(size**0.5), 0, -1) if size % n == 0)
             found.x = found.x or size // found.y
             found.y = found.y or size // found.x
-            if found.x * found.y != size:
-                parser.error(f"a process grid of {found.x} x {found.y} needs {found.x * found.y} ranks, there are {size}")
-            smallest = min(found.i // found.x, found.j // found.y)
+            need, smallest = found.x * found.y, min(found.i // found.x, found.j // found.y)
+            if need != size:
+                parser.error(f"a process grid of {found.x} x {found.y} needs {need} ranks, there are {size}")
             if smallest < found.w:
-                parser.error(f"the smallest part of the grid is {smallest} cells wide, less than the halo (-w {found.w})")
+                parser.error(f"the smallest part of the grid is {smallest} cells, less than the halo of {found.w} (-w)")
         except SystemExit as end:
             found = end.code
     found = comm.bcast(found)
