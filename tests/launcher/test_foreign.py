@@ -31,7 +31,7 @@ FOREIGN = {
             "SLURM_NTASKS": "2",
             "SLURM_LOCALID": "1",
         },
-        "Slurm",
+        "srun",
     ),
 }
 
