@@ -58,7 +58,7 @@ func (s *Segment) Describe(r int) []string {
 	}
 	switch atomic.LoadUint32(&rk.State) {
 	case StateNone:
-		return []string{fmt.Sprintf("rank %d: has not initialised MPI", r)}
+		return []string{fmt.Sprintf("rank %d (pid %d): has not initialised MPI", r, atomic.LoadUint32(&rk.ChildPID))}
 	case StateClaimed:
 		return []string{fmt.Sprintf("rank %d (pid %d): initialising", r, rk.PID())}
 	case StateFinalized:

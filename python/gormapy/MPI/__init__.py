@@ -127,16 +127,10 @@ from .win import WIN_NULL, Win
 for _name in _ALIASES:
     globals()[_name] = _DATATYPES.get(_ALIASES[_name], DATATYPE_NULL)
 
-# The namespace holds what mpi4py's does; the modules are found where modules are.
-for _name, _object in list(globals().items()):
-    if isinstance(_object, type(_sys)) and not _name.startswith("_"):
-        del globals()[_name]
-
 # Objects are pickled by their name here.
 for _object in list(globals().values()):
     if isinstance(_object, type) and _object.__module__.startswith(__name__):
         _object.__module__ = __name__
-del _name, _object
 
 
 def _connect_extension():
@@ -153,12 +147,12 @@ def _connect_extension():
 
 
 def _finalize_at_exit():
-    from . import environment, failure
+    from . import environment
 
     if environment._abort_status:
         _fast.abort(1, environment._abort_status)
-    if Is_initialized() and not Is_finalized() and not failure.failed:
-        _fast.finalize()
+    if Is_initialized() and not Is_finalized():
+        _fast.finalize()  # waits for nobody after an unhandled exception
 
 
 def _start():
@@ -202,3 +196,9 @@ def _print_stacks_on_request():
 
 _connect_extension()
 _start()
+
+# The namespace holds what mpi4py's does; the modules are found where modules are.
+for _name, _object in list(globals().items()):
+    if isinstance(_object, type(_sys)) and not _name.startswith("_"):
+        del globals()[_name]
+del _name, _object
