@@ -138,18 +138,6 @@ def test_refusals_are_one_clear_line(case):
 def test_options_of_other_launchers_are_accepted(mpirun):
     options = ["--oversubscribe", "--allow-run-as-root", "-host", "localhost", "--mca", "btl", "self"]
     options += ["--bind-to", "none", "--map-by", "slot"]
-        "--oversubscribe",
-        "--allow-run-as-root",
-        "-host",
-        "localhost",
-        "--mca",
-        "btl",
-        "self",
-        "--bind-to",
-        "none",
-        "--map-by",
-        "slot",
-    ]
     result = mpirun(2, WHO, launcher=options)
     assert who(result) == expected(2)
 
