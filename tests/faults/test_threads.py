@@ -18,7 +18,7 @@ def test_threads_on_different_communicators(mpirun):
                 comm, other = comms[k], 1 - rank
                 a = np.zeros(4)
                 for i in range(300):
-                    comm.Sendrecv(np.full(4, i + k), other, k, a, other, k)
+                    comm.Sendrecv(np.full(4, i + k, float), other, k, a, other, k)
                     assert (a == i + k).all()
                     assert comm.allreduce(k) == 2 * k
                     comm.Barrier()
@@ -54,7 +54,7 @@ def test_threads_on_one_communicator_by_tag(mpirun):
                     n = 30_000
                     a = np.zeros(n)
                     if rank == 0:
-                        world.Send(np.full(n, k), dest=1, tag=10 + k)
+                        world.Send(np.full(n, k, float), dest=1, tag=10 + k)
                     else:
                         world.Recv(a, source=0, tag=10 + k)
                         assert (a == k).all()
