@@ -5,7 +5,7 @@ from gormapy._ext import fast
 from .info import INFO_NULL
 
 
-class buffer(getattr(fast, "Buffer", object)):
+class buffer(fast.Buffer):
     """Block of memory with the buffer protocol."""
 
     def __new__(cls, *buf):

@@ -128,14 +128,14 @@ def _lazy_memory(nbytes):
     return mmap(-1, nbytes, MAP_PRIVATE | MAP_ANONYMOUS)
 
 
-def _coll(kind, comm, send, recv, root=0):
+def _coll(kind, comm, send, recv, root, *memory):
     """Run a collective operation on bytes; send and recv are (address, count, type handle)."""
-    finish(fast.coll(kind, comm._h, *send, *recv, 0, root))
+    finish(fast.coll(kind, comm._h, *send, *recv, 0, root), None, memory)
 
 
-def _collv(kind, comm, send, recv, root=0):
+def _collv(kind, comm, send, recv, root, *memory):
     """Run a collective operation on bytes; send and recv are (address, counts, displs, type handle)."""
-    finish(fast.collv(kind, comm._h, *send, *recv, root))
+    finish(fast.collv(kind, comm._h, *send, *recv, root), None, memory)
 
 
 def _displs(counts):
@@ -164,54 +164,52 @@ class ObjectCollectives:
         """Broadcast."""
         octet = byte()._h
         size = array("q", [0])
-        data = holder = None
+        data = None
         if self.rank == root:
             data = pickle.dumps(obj)
             size[0] = len(data)
         nothing = (0, 0, octet)
-        _coll(fast.BCAST, self, nothing, (size.buffer_info()[0], 8, octet), root)
+        _coll(fast.BCAST, self, nothing, (size.buffer_info()[0], 8, octet), root, size)
         if data is None:
             data, address, holder = _memory(size[0])
         else:
             address, _, _, _, _, holder = acquire(data, True)
-        _coll(fast.BCAST, self, nothing, (address, size[0], octet), root)
-        del holder
+        _coll(fast.BCAST, self, nothing, (address, size[0], octet), root, holder)
         return pickle.loads(data)
 
     def gather(self, sendobj, root=0):
         """Gather."""
         octet = byte()._h
         address, nbytes, _, _, _, holder = acquire(pickle.dumps(sendobj), True)
-        mine, counts = array("q", [nbytes]), array("q")
+        mine, sizes = array("q", [nbytes]), array("q")
         receiving = self.rank == root
         if receiving:
-            counts = array("q", bytes(8 * self.size))
-        _coll(fast.GATHER, self, (mine.buffer_info()[0], 8, octet), (counts.buffer_info()[0], 8, octet), root)
+            sizes = array("q", bytes(8 * self.size))
+        send, recv = (mine.buffer_info()[0], 8, octet), (sizes.buffer_info()[0], 8, octet)
+        _coll(fast.GATHER, self, send, recv, root, mine, sizes)
         send = (address, [nbytes], None, octet)
         if not receiving:
-            _collv(fast.GATHERV, self, send, (0, None, None, octet), root)
+            _collv(fast.GATHERV, self, send, (0, None, None, octet), root, holder)
             return None
-        counts = counts.tolist()
+        counts = sizes.tolist()
         displs, total = _displs(counts)
         memory, where, hold_memory = _memory(total)
-        _collv(fast.GATHERV, self, send, (where, counts, displs, octet), root)
-        del holder, hold_memory
+        _collv(fast.GATHERV, self, send, (where, counts, displs, octet), root, holder, hold_memory)
         return _loads(memory, counts, displs)
 
     def scatter(self, sendobj, root=0):
         """Scatter."""
         octet = byte()._h
-        mine = array("q", [0])
-        counts, holder = array("q"), None
-        send = (0, None, None, octet)
+        mine, sizes, holder = array("q", [0]), array("q"), None
+        parts = (0, None, None, octet)
         if self.rank == root:
-            data, counts, displs = _dumps_each(sendobj, self.size)
+            data, sizes, displs = _dumps_each(sendobj, self.size)
             address, _, _, _, _, holder = acquire(data, True)
-            send = (address, counts.tolist(), displs, octet)
-        _coll(fast.SCATTER, self, (counts.buffer_info()[0], 8, octet), (mine.buffer_info()[0], 8, octet), root)
+            parts = (address, sizes.tolist(), displs, octet)
+        send, recv = (sizes.buffer_info()[0], 8, octet), (mine.buffer_info()[0], 8, octet)
+        _coll(fast.SCATTER, self, send, recv, root, mine, sizes)
         memory, where, hold_memory = _memory(mine[0])
-        _collv(fast.SCATTERV, self, send, (where, [mine[0]], None, octet), root)
-        del holder, hold_memory
+        _collv(fast.SCATTERV, self, parts, (where, [mine[0]], None, octet), root, holder, hold_memory)
         return pickle.loads(memory)
 
     def allgather(self, sendobj):
@@ -219,12 +217,13 @@ class ObjectCollectives:
         octet = byte()._h
         address, nbytes, _, _, _, holder = acquire(pickle.dumps(sendobj), True)
         mine, sizes = array("q", [nbytes]), array("q", bytes(8 * self.size))
-        _coll(fast.ALLGATHER, self, (mine.buffer_info()[0], 8, octet), (sizes.buffer_info()[0], 8, octet))
+        send, recv = (mine.buffer_info()[0], 8, octet), (sizes.buffer_info()[0], 8, octet)
+        _coll(fast.ALLGATHER, self, send, recv, 0, mine, sizes)
         counts = sizes.tolist()
         displs, total = _displs(counts)
         memory, where, hold_memory = _memory(total)
-        _collv(fast.ALLGATHERV, self, (address, [nbytes], None, octet), (where, counts, displs, octet))
-        del holder, hold_memory
+        send, recv = (address, [nbytes], None, octet), (where, counts, displs, octet)
+        _collv(fast.ALLGATHERV, self, send, recv, 0, holder, hold_memory)
         return _loads(memory, counts, displs)
 
     def alltoall(self, sendobj):
@@ -233,12 +232,13 @@ class ObjectCollectives:
         data, sizes, displs = _dumps_each(sendobj, self.size)
         address, _, _, _, _, holder = acquire(data, True)
         arriving = array("q", bytes(8 * self.size))
-        _coll(fast.ALLTOALL, self, (sizes.buffer_info()[0], 8, octet), (arriving.buffer_info()[0], 8, octet))
+        send, recv = (sizes.buffer_info()[0], 8, octet), (arriving.buffer_info()[0], 8, octet)
+        _coll(fast.ALLTOALL, self, send, recv, 0, sizes, arriving)
         counts = arriving.tolist()
         r_displs, total = _displs(counts)
         memory, where, hold_memory = _memory(total)
-        _collv(fast.ALLTOALLV, self, (address, sizes.tolist(), displs, octet), (where, counts, r_displs, octet))
-        del holder, hold_memory
+        send, recv = (address, sizes.tolist(), displs, octet), (where, counts, r_displs, octet)
+        _collv(fast.ALLTOALLV, self, send, recv, 0, holder, hold_memory)
         return _loads(memory, counts, r_displs)
 
     def reduce(self, sendobj, op=SUM, root=0):
