@@ -276,11 +276,15 @@ def options(comm, args):
                 parser.error("sizes are positive, and ranks and steps not negative")
             if not found.x and not found.y:
                 found.y = next(n for n in range(int(size**0.5), 0, -1) if size % n == 0)
-            found.x = found.x or size // found.y
-            found.y = found.y or size // found.x
-            need, smallest = found.x * found.y, min(found.i // found.x, found.j // found.y)
-            if need != size:
+            if not found.x or not found.y:
+                given = found.x or found.y
+                if size % given:
+                    parser.error(f"{given} does not divide the number of ranks, {size}")
+                found.x, found.y = found.x or size // given, found.y or size // given
+            if found.x * found.y != size:
+                need = found.x * found.y
                 parser.error(f"a process grid of {found.x} x {found.y} needs {need} ranks, there are {size}")
+            smallest = min(found.i // found.x, found.j // found.y)
             if smallest < found.w:
                 parser.error(f"the smallest part of the grid is {smallest} cells, less than the halo of {found.w} (-w)")
         except SystemExit as end:
