@@ -1,7 +1,5 @@
 """Message Passing Interface: the classes, functions and constants of mpi4py.MPI."""
 
-import sys as _sys
-
 from gormapy._ext import core as _core
 from gormapy._ext import fast as _fast
 from gormapy._rc import rc as _rc
@@ -158,6 +156,7 @@ def _finalize_at_exit():
 def _start():
     """Initialize MPI as `gormapy.rc` says, and what ranks of a job need beside."""
     import os
+    import sys
 
     under_launcher = any(name.startswith(("GORMAPY_JOB_", "PMI_")) for name in os.environ)
     if _rc.initialize and not Is_initialized():
@@ -176,7 +175,7 @@ def _start():
     from . import failure
 
     failure.install(True)
-    stdout = _sys.stdout
+    stdout = sys.stdout
     if stdout is not None and hasattr(stdout, "reconfigure") and not stdout.isatty():
         stdout.reconfigure(line_buffering=True)  # a line of a rank appears when it is printed
     _print_stacks_on_request()
@@ -199,6 +198,6 @@ _start()
 
 # The namespace holds what mpi4py's does; the modules are found where modules are.
 for _name, _object in list(globals().items()):
-    if isinstance(_object, type(_sys)) and not _name.startswith("_"):
+    if isinstance(_object, type(_fast)) and not _name.startswith("_"):
         del globals()[_name]
 del _name, _object

@@ -22,6 +22,9 @@ _UNKNOWN_TO_HARDWARE = (
 )
 _DEFAULT_NAMES = {_WORLD: "MPI_COMM_WORLD", _SELF: "MPI_COMM_SELF"}
 
+# The subclasses that calls return, from where they are defined.
+_subclasses = {}
+
 
 class Comm(
     PointToPoint,
@@ -37,8 +40,7 @@ class Comm(
 ):
     """Communication context."""
 
-    # The subclasses that calls return; set where they are defined.
-    _intra = _inter = None
+    _family = "Comm"
     # Rank and size do not change in the life of a communicator.
     _rank = _size = -1
 
@@ -50,7 +52,7 @@ class Comm(
 
     @classmethod
     def _from_handle(cls, handle):
-        kind = Comm._intra if cls is Comm and handle else cls
+        kind = _subclasses["Intracomm"] if cls is Comm and handle else cls
         self = kind.__new__(kind)
         self._h = handle
         return self
@@ -122,18 +124,18 @@ class Comm(
 
     def Create(self, group):
         """Create communicator from group."""
-        return Comm._intra._wrap(fast.result(fast.comm_create(self._h, group._h)))
+        return _subclasses["Intracomm"]._wrap(fast.result(fast.comm_create(self._h, group._h)))
 
     def Split(self, color=0, key=0):
         """Split communicator by color and key."""
-        return Comm._intra._wrap(fast.result(fast.comm_split(self._h, color, key)))
+        return _subclasses["Intracomm"]._wrap(fast.result(fast.comm_split(self._h, color, key)))
 
     def Split_type(self, split_type, key=0, info=INFO_NULL):
         """Split communicator by split type."""
         if split_type in _UNKNOWN_TO_HARDWARE:
             self._checked()
             return Comm(COMM_NULL)  # what MPI wants where nothing is known of the hardware
-        return Comm._intra._wrap(fast.result(fast.comm_split_type(self._h, split_type, key)))
+        return _subclasses["Intracomm"]._wrap(fast.result(fast.comm_split_type(self._h, split_type, key)))
 
     def Free(self):
         """Free a communicator."""
@@ -225,7 +227,7 @@ class Comm(
     @classmethod
     def Get_parent(cls):
         """Return the parent intercommunicator for this process."""
-        return Comm._inter()  # processes are started by a launcher only
+        return _subclasses["Intercomm"]()  # processes are started by a launcher only
 
     def _attribute(self, keyval):
         if keyval == constants.TAG_UB:
@@ -250,9 +252,8 @@ class Comm(
         fast.abort(self._h, errorcode)
 
 
-Comm._family = Comm
 _hints = {}  # handle -> hints
 
 
 COMM_NULL = Comm()
-named(Comm, 0, "COMM_NULL")
+named("Comm", 0, "COMM_NULL")

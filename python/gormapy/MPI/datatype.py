@@ -31,6 +31,8 @@ def _int64s(values):
 class Datatype(Handle, Named, DatatypeCalls, fast.Datatype):
     """Datatype of the elements of a buffer."""
 
+    _family = "Datatype"
+
     def __new__(cls, datatype=None):
         self = adopt(Datatype, super().__new__(cls), datatype)
         if datatype is not None:
@@ -385,8 +387,6 @@ class Datatype(Handle, Named, DatatypeCalls, fast.Datatype):
         return "MPI_" + name if name else ""
 
 
-Datatype._family = Datatype
-
 _by_handle = {}  # handle -> the predefined object
 _names = {}  # handle -> its name without MPI_
 
@@ -407,11 +407,11 @@ def _define(name, handle, size, extent):
     datatype._layout = (0, 0, extent)
     _by_handle.setdefault(handle, datatype)
     _names.setdefault(handle, name)
-    named(Datatype, handle, name)
+    named("Datatype", handle, name)
     return _by_handle[handle]
 
 
 load_table(_define)
 DATATYPE_NULL = Datatype()
-named(Datatype, 0, "DATATYPE_NULL")
+named("Datatype", 0, "DATATYPE_NULL")
 _by_handle[0] = DATATYPE_NULL

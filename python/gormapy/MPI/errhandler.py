@@ -8,6 +8,7 @@ from .handle import Handle, adopt, named
 class Errhandler(Handle):
     """Error handler."""
 
+    _family = "Errhandler"
     __slots__ = ("__weakref__", "_h")
 
     def __new__(cls, errhandler=None):
@@ -27,13 +28,10 @@ class Errhandler(Handle):
             self._h = 0
 
 
-Errhandler._family = Errhandler
-
-
 def _make(handle, name):
     errhandler = Errhandler()
     errhandler._h = handle
-    named(Errhandler, handle, name)
+    named("Errhandler", handle, name)
     return errhandler
 
 
@@ -61,8 +59,7 @@ class ErrorHandling:
             self._null_error()
         if errhandler != ERRORS_RETURN:
             raise NotImplementedError(
-                f"MPI.{self._family.__name__}.Set_errhandler is implemented for ERRORS_RETURN only: "
-                "errors are exceptions"
+                f"MPI.{self._family}.Set_errhandler is implemented for ERRORS_RETURN only: errors are exceptions"
             )
 
     def Call_errhandler(self, errorcode):

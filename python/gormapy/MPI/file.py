@@ -95,6 +95,7 @@ class _FileCalls:
 class File(_FileCalls, Handle):
     """File opened by a group of processes."""
 
+    _family = "File"
     __slots__ = ("__weakref__", "_h")
 
     def __new__(cls, file=None):
@@ -106,6 +107,5 @@ class File(_FileCalls, Handle):
             self.Close()
 
 
-File._family = File
 FILE_NULL = File()
-named(File, 0, "FILE_NULL")
+named("File", 0, "FILE_NULL")

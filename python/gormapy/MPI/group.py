@@ -25,6 +25,7 @@ class _GroupCalls:
 class Group(_GroupCalls, Handle):
     """Ordered set of processes."""
 
+    _family = "Group"
     __slots__ = ("__weakref__", "_h")
 
     def __new__(cls, group=None):
@@ -123,9 +124,6 @@ class Group(_GroupCalls, Handle):
         self._h = 0
 
 
-Group._family = Group
-
-
 def _ranks(ranks):
     return array("i", ranks)
 
@@ -138,7 +136,7 @@ def _ranges(ranges):
 
 
 GROUP_NULL = Group()
-named(Group, 0, "GROUP_NULL")
+named("Group", 0, "GROUP_NULL")
 GROUP_EMPTY = Group()
 GROUP_EMPTY._h = _EMPTY
-named(Group, _EMPTY, "GROUP_EMPTY")
+named("Group", _EMPTY, "GROUP_EMPTY")

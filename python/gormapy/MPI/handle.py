@@ -11,19 +11,19 @@ def named(family, handle, name):
 class Handle:
     """Mix-in for objects that stand for a handle.
 
-    A concrete family (Comm, Win, ...) sets `_family` to itself and provides the attribute `_h`;
+    A concrete family (Comm, Win, ...) sets `_family` to its name and provides the attribute `_h`;
     0 is the null handle of every family.
     """
 
     __slots__ = ()
 
     def __eq__(self, other, /):
-        if not isinstance(other, self._family):
+        if getattr(other, "_family", None) != self._family:
             return NotImplemented
         return self._h == other._h
 
     def __ne__(self, other, /):
-        if not isinstance(other, self._family):
+        if getattr(other, "_family", None) != self._family:
             return NotImplemented
         return self._h != other._h
 

@@ -15,6 +15,7 @@ _ENV = 1
 class Info(Handle):
     """Hints for other calls."""
 
+    _family = "Info"
     __slots__ = ("__weakref__", "_h")
 
     def __new__(cls, info=None):
@@ -179,9 +180,6 @@ class Info(Handle):
             self.Delete(key)
 
 
-Info._family = Info
-
-
 def _key(key):
     if not isinstance(key, str):
         raise TypeError(f"Info: expecting str as key, got {type(key).__name__}")
@@ -203,7 +201,7 @@ def environment(args):
 def _make(handle, name):
     info = Info()
     info._h = handle
-    named(Info, handle, name)
+    named("Info", handle, name)
     return info
 
 

@@ -1,7 +1,7 @@
 """Communicators of one group, with or without a topology, and of two groups."""
 
 from .coll import Scans
-from .comm import Comm
+from .comm import Comm, _subclasses
 from .handle import named
 from .missing import (
     CartcommCalls,
@@ -38,13 +38,13 @@ class Intercomm(IntercommCalls, Comm):
     """Communicator of two groups of processes."""
 
 
-Comm._intra, Comm._inter = Intracomm, Intercomm
+_subclasses.update(Intracomm=Intracomm, Intercomm=Intercomm)
 
 
 def _predefined(handle, name):
     comm = Intracomm()
     comm._h = handle
-    named(Comm, handle, name)
+    named("Comm", handle, name)
     return comm
 
 

@@ -18,6 +18,7 @@ _NO_PROC = 1 << 62  # no message of the core has this handle
 class Message(Handle):
     """Matched message."""
 
+    _family = "Message"
     __slots__ = ("__weakref__", "_h", "_nbytes")
 
     def __new__(cls, message=None):
@@ -107,12 +108,11 @@ class Message(Handle):
             self._h = 0
 
 
-Message._family = Message
 MESSAGE_NULL = Message()
-named(Message, 0, "MESSAGE_NULL")
+named("Message", 0, "MESSAGE_NULL")
 MESSAGE_NO_PROC = Message()
 MESSAGE_NO_PROC._h = _NO_PROC
-named(Message, _NO_PROC, "MESSAGE_NO_PROC")
+named("Message", _NO_PROC, "MESSAGE_NO_PROC")
 
 
 def receive_object(handle, nbytes):

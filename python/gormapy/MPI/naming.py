@@ -16,7 +16,7 @@ class Named:
     def Get_name(self):
         """Return the print name."""
         if not self._h:
-            return f"MPI_{self._family.__name__.upper()}_NULL"
+            return f"MPI_{self._family.upper()}_NULL"
         name = _names.get((self._family, self._h))
         return self._default_name() if name is None else name
 
@@ -39,7 +39,7 @@ class Named:
         _names.pop((self._family, self._h), None)
 
     def _null_error(self):
-        family = self._family.__name__
+        family = self._family
         raise Exception({"Datatype": constants.ERR_TYPE, "Comm": constants.ERR_COMM, "Win": constants.ERR_WIN}[family])
 
 
@@ -102,7 +102,7 @@ class Attributed:
     @classmethod
     def Free_keyval(cls, keyval):
         """Free an attribute key."""
-        if _keyvals.get(keyval, (None,))[0] is not cls._family:
+        if _keyvals.get(keyval, (None,))[0] != cls._family:
             raise Exception(constants.ERR_KEYVAL)
         # values that are still attached keep their functions: MPI frees the key when the last one goes
         _keyvals[keyval] = (None, *_keyvals[keyval][1:])

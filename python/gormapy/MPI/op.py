@@ -55,6 +55,7 @@ _next_user = _FIRST_USER
 class Op(Handle):
     """Reduction operation."""
 
+    _family = "Op"
     __slots__ = ("__weakref__", "_h")
 
     def __new__(cls, op=None):
@@ -127,13 +128,10 @@ class Op(Handle):
         _functions[self._h](view(source, nbytes, False, None), view(inout, nbytes, False, None), datatype)
 
 
-Op._family = Op
-
-
 def _predefined(handle, name):
     op = Op()
     op._h = handle
-    named(Op, handle, name)
+    named("Op", handle, name)
     return op
 
 

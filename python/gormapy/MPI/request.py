@@ -15,6 +15,7 @@ _PERSISTENT = 2  # Request._kind of a persistent request, which completion leave
 class Request(Handle, fast.Request):
     """Request that stands for an operation in progress."""
 
+    _family = "Request"
     # Memory that an object arrives in, for the lower-case methods.
     _arriving = None
 
@@ -277,9 +278,6 @@ class Request(Handle, fast.Request):
         self.Cancel()
 
 
-Request._family = Request
-
-
 class Prequest(PrequestCalls, Request):
     """Persistent request."""
 
@@ -375,4 +373,4 @@ def finish(handle, status=None, holder=None):
 
 
 REQUEST_NULL = Request()
-named(Request, 0, "REQUEST_NULL")
+named("Request", 0, "REQUEST_NULL")

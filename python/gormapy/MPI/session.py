@@ -7,6 +7,7 @@ from .missing import SessionCalls
 class Session(SessionCalls, Handle):
     """Context of an independent use of MPI."""
 
+    _family = "Session"
     __slots__ = ("__weakref__", "_h")
 
     def __new__(cls, session=None):
@@ -18,6 +19,5 @@ class Session(SessionCalls, Handle):
             self.Finalize()
 
 
-Session._family = Session
 SESSION_NULL = Session()
-named(Session, 0, "SESSION_NULL")
+named("Session", 0, "SESSION_NULL")

@@ -39,6 +39,7 @@ class _DynamicCalls:
 class Win(ErrorHandling, Attributed, Named, Handle, WinCalls, _DynamicCalls, fast.Win):
     """Window of memory for one-sided communication."""
 
+    _family = "Win"
     _memory = None
     _kept = None
     # (base, size, disp_unit, flavor, rank, group size)
@@ -392,7 +393,6 @@ class Win(ErrorHandling, Attributed, Named, Handle, WinCalls, _DynamicCalls, fas
         fast.win_sync(self._h)
 
 
-Win._family = Win
 _hints = {}  # handle -> hints
 WIN_NULL = Win()
-named(Win, 0, "WIN_NULL")
+named("Win", 0, "WIN_NULL")
