@@ -70,9 +70,6 @@ func (o *Op) operand(b p2p.Buf, f op.Op) elements {
 
 func (e *elements) bytes() int { return e.n * e.size }
 
-// fold makes *e = other op *e, other being the operand of lower ranks.
-func (e *elements) fold(other unsafe.Pointer) { e.op.Apply(e.kind, e.p, other, e.n) }
-
 // store writes the elements to b.
 func (e *elements) store(b p2p.Buf) {
 	b.Type.UnpackCells(b.Addr, unsafe.Slice((*byte)(e.p), e.bytes()), b.Count)

@@ -2,7 +2,6 @@ package mpi
 
 import (
 	"slices"
-	"sync/atomic"
 	"unsafe"
 
 	"gormapy/gocore/coll"
@@ -19,7 +18,6 @@ type Comm struct {
 	pt    *p2p.Channel
 	coll  *coll.Comm
 	block int // barrier block, -1: none
-	freed atomic.Bool
 }
 
 // newComm makes the communicator with context ctx on this process, which is
@@ -239,7 +237,6 @@ func CommFree(h int64) (req int64, code Code) {
 		if k == 0 {
 			return c.coll.BarrierByMessages()
 		}
-		c.freed.Store(true)
 		comms.take(h)
 		c.close()
 		return nil

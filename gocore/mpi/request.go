@@ -27,7 +27,6 @@ type Request struct {
 	p2p.Request // a send or receive, unless op is set
 	ch          *p2p.Channel
 	op          operation
-	result      int64 // of a sequence: the handle it makes
 
 	// A persistent request: what to start.
 	persistent bool

@@ -8,11 +8,10 @@ import (
 
 // queue is the matching of one context.
 type queue struct {
-	mu       sync.Mutex
-	ctx      uint32
-	posted   Request // head of a ring list, in posting order
-	arrived  []*message
-	released bool // the communicator was freed; late messages are dropped
+	mu      sync.Mutex
+	ctx     uint32
+	posted  Request // head of a ring list, in posting order
+	arrived []*message
 }
 
 // message is one that arrived before its receive.

@@ -92,7 +92,9 @@ int parse_spec(PyObject *o, int writable, spec *s) {
     if (!PyObject_TypeCheck(t, &DatatypeType)) return -1;
   }
   if (b == Py_None || !PyObject_CheckBuffer(b)) return -1;
-  if (PyObject_GetBuffer(b, &s->view, PyBUF_ANY_CONTIGUOUS | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0)) < 0) {
+  /* NumPy takes its time to spell out a format: only where it is needed. */
+  int flags = PyBUF_ANY_CONTIGUOUS | (t ? 0 : PyBUF_FORMAT) | (writable ? PyBUF_WRITABLE : 0);
+  if (PyObject_GetBuffer(b, &s->view, flags) < 0) {
     PyErr_Clear();
     return -1;
   }
