@@ -160,3 +160,56 @@ def test_end_without_finalisation(mpirun):
             world.Recv(np.zeros(1), source=1)
         """,
     )
+
+
+def test_rank_that_ends_without_ever_joining(mpirun):
+    mpirun(
+        3,
+        """
+        import os, sys
+        if os.environ["GORMAPY_JOB_RANK"] == "1":
+            sys.exit(0)
+        import numpy as np
+        from rankside import *
+        for call in (
+            lambda: world.Barrier(),
+            lambda: world.Recv(np.zeros(1), source=1),
+            lambda: world.Ssend(np.zeros(1), dest=1),
+            lambda: world.Send(np.zeros(1_000_000), dest=1),
+            lambda: MPI.Win.Allocate(8, comm=world),
+        ):
+            with fails(MPI.ERR_PROC_FAILED, "rank 1"):
+                call()
+            world.sendrecv(0, 2 - rank, source=2 - rank)
+        """,
+    )
+
+
+def test_put_to_an_ended_rank(mpirun):
+    mpirun(
+        3,
+        """
+        import os, time
+        import numpy as np
+        from rankside import *
+        a = np.zeros(1000)
+        shared, private = MPI.Win.Allocate(8000, 8, comm=world), MPI.Win.Create(a, 8, comm=world)
+        world.Barrier()
+        if rank == 1:
+            os._exit(0)
+        time.sleep(0.5)
+        with fails(MPI.ERR_PROC_FAILED, "rank 1"):
+            private.Lock(1)
+            private.Put(np.ones(1000), 1)
+            private.Flush(1)
+        # what lives still works
+        other = 2 - rank
+        shared.Lock(other)
+        shared.Put(np.full(1000, 3.0), other)
+        shared.Unlock(other)
+        private.Lock(other)
+        private.Accumulate(np.full(1000, 3.0), other)
+        private.Unlock(other)
+        world.sendrecv(0, 2 - rank, source=2 - rank)
+        """,
+    )

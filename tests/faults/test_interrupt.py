@@ -234,7 +234,8 @@ def test_singleton(mpirun):
                 call()
         assert world.allreduce(1) == 1
         stamp("leaving")
-        """
+        """,
+        timeout=10,
     )
     assert result.since("leaving") < 3, result
 
