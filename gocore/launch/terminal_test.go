@@ -71,6 +71,10 @@ func (x *terminal) end(t *testing.T) int {
 	late := time.AfterFunc(10*time.Second, func() { _ = x.cmd.Process.Kill() })
 	_ = x.cmd.Wait()
 	require.True(t, late.Stop(), "hangs; the terminal shows %q", &x.shown)
+	select {
+	case <-x.done: // all that was shown has been read
+	case <-time.After(2 * time.Second):
+	}
 	return x.cmd.ProcessState.ExitCode()
 }
 

@@ -162,6 +162,8 @@ func TestLongValues(t *testing.T) {
 	got, err := c.Get("mark")
 	require.NoError(t, err)
 	assert.Equal(t, "~2", got)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	assert.LessOrEqual(t, s.longest, maxLine)
 	assert.Greater(t, s.longest, maxLine-10, "the room is used")
 }
