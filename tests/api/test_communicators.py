@@ -93,3 +93,39 @@ def test_names_hints_and_attributes(mpirun):
             assert pickle.loads(pickle.dumps(thing)) is thing and copy.copy(thing) is thing
         """,
     )
+
+
+def test_cartesian_grid(mpirun, n):
+    mpirun(
+        n,
+        """
+        import numpy as np
+        from rankside import *
+        dims = MPI.Compute_dims(size, 2)
+        assert dims[0] * dims[1] == size and dims[0] >= dims[1]
+        grid = world.Create_cart(dims, periods=[True, False])
+        assert type(grid) is MPI.Cartcomm and grid.topology == MPI.CART and grid.dims == dims
+        assert grid.coords == [grid.rank // dims[1], grid.rank % dims[1]]
+        assert grid.Get_cart_rank(grid.coords) == grid.rank
+        up, down = grid.Shift(0, 1)
+        into = np.zeros(1, int)
+        grid.Sendrecv(np.array([grid.rank]), down, recvbuf=into, source=up)
+        assert into[0] == up == grid.Get_cart_rank([grid.coords[0] - 1, grid.coords[1]])
+        left, right = grid.Shift(1, 1)
+        assert (left == MPI.PROC_NULL) == (grid.coords[1] == 0)
+        assert (right == MPI.PROC_NULL) == (grid.coords[1] == dims[1] - 1)
+        assert grid.inedges == [up, down, left, right]
+        row = grid.Sub([False, True])
+        assert row.dims == [dims[1]] and row.rank == grid.coords[1]
+        assert row.allgather(grid.coords[0]) == [grid.coords[0]] * dims[1]
+        again = grid.Dup()
+        assert again.coords == grid.coords
+        for comm in (row, again, grid):
+            comm.Free()
+        if size > 1:
+            part = world.Create_cart([size - 1])
+            assert (part == MPI.COMM_NULL) == (rank == size - 1)
+        with fails(MPI.ERR_DIMS):
+            world.Create_cart([size + 1])
+        """,
+    )

@@ -56,16 +56,7 @@ from .exception import (
 from .file import FILE_NULL, File
 from .group import GROUP_EMPTY, GROUP_NULL, Group
 from .info import INFO_ENV, INFO_NULL, Info
-from .intracomm import (
-    COMM_SELF,
-    COMM_WORLD,
-    Cartcomm,
-    Distgraphcomm,
-    Graphcomm,
-    Intercomm,
-    Intracomm,
-    Topocomm,
-)
+from .intracomm import COMM_SELF, COMM_WORLD, Intercomm, Intracomm
 from .message import MESSAGE_NO_PROC, MESSAGE_NULL, Message
 from .missing import (
     Close_port,
@@ -115,6 +106,7 @@ from .sentinel import (
 from .serialize import Pickle, pickle
 from .session import SESSION_NULL, Session
 from .status import Status
+from .topocomm import Cartcomm, Distgraphcomm, Graphcomm, Topocomm
 from .typecode import ALIASES as _ALIASES
 from .typecode import DATATYPES as _DATATYPES
 from .typecode import _typedict, _typedict_c, _typedict_f

@@ -12,12 +12,12 @@ from .file import FILE_NULL as FILE_NULL
 from .file import File as File
 from .intracomm import COMM_SELF as COMM_SELF
 from .intracomm import COMM_WORLD as COMM_WORLD
-from .intracomm import Cartcomm as Cartcomm
-from .intracomm import Distgraphcomm as Distgraphcomm
-from .intracomm import Graphcomm as Graphcomm
 from .intracomm import Intercomm as Intercomm
 from .intracomm import Intracomm as Intracomm
-from .intracomm import Topocomm as Topocomm
+from .topocomm import Cartcomm as Cartcomm
+from .topocomm import Distgraphcomm as Distgraphcomm
+from .topocomm import Graphcomm as Graphcomm
+from .topocomm import Topocomm as Topocomm
 from .win import WIN_NULL as WIN_NULL
 from .win import Win as Win
 

@@ -52,7 +52,9 @@ class Comm(
 
     @classmethod
     def _from_handle(cls, handle):
-        kind = _subclasses["Intracomm"] if cls is Comm and handle else cls
+        kind = cls
+        if cls is Comm and handle:
+            kind = _subclasses["Cartcomm" if handle in _topologies else "Intracomm"]
         self = kind.__new__(kind)
         self._h = handle
         return self
@@ -118,6 +120,8 @@ class Comm(
 
     def _duplicate(self, attributes):
         made = type(self)._wrap(fast.result(fast.comm_dup(self._h)))
+        if self._h in _topologies:
+            _topologies[made._h] = _topologies[self._h]
         if attributes:
             made._copy_attributes(self)
         return made
@@ -132,6 +136,8 @@ class Comm(
 
     def Split_type(self, split_type, key=0, info=INFO_NULL):
         """Split communicator by split type."""
+        if split_type in _UNKNOWN_TO_HARDWARE and info.get("mpi_hw_resource_type") == "mpi_shared_memory":
+            split_type = constants.COMM_TYPE_SHARED
         if split_type in _UNKNOWN_TO_HARDWARE:
             self._checked()
             return Comm(COMM_NULL)  # what MPI wants where nothing is known of the hardware
@@ -146,6 +152,7 @@ class Comm(
         self._delete_attributes()
         self._forget_name()
         _hints.pop(self._h, None)
+        _topologies.pop(self._h, None)
         bsend.forget(self._h)
         handle, self._h, self._rank, self._size = self._h, 0, -1, -1
         fast.result(fast.comm_free(handle))
@@ -202,7 +209,7 @@ class Comm(
     def Get_topology(self):
         """Return the type of topology (if any) associated with a communicator."""
         self._checked()
-        return constants.UNDEFINED
+        return _topologies.get(self._h, (constants.UNDEFINED,))[0]
 
     @property
     def is_inter(self):
@@ -253,6 +260,7 @@ class Comm(
 
 
 _hints = {}  # handle -> hints
+_topologies = {}  # handle -> (kind, topology)
 
 
 COMM_NULL = Comm()

@@ -1,37 +1,27 @@
-"""Communicators of one group, with or without a topology, and of two groups."""
+"""Communicators of one group and of two."""
 
 from .coll import Scans
 from .comm import Comm, _subclasses
+from .constants import UNDEFINED
+from .grid import Grid
 from .handle import named
-from .missing import (
-    CartcommCalls,
-    DistgraphcommCalls,
-    GraphcommCalls,
-    IntercommCalls,
-    IntracommCalls,
-    TopocommCalls,
-)
+from .missing import IntercommCalls, IntracommCalls
 from .objcomm import ObjectScans
 
 
 class Intracomm(Scans, ObjectScans, IntracommCalls, Comm):
     """Communicator of one group of processes."""
 
+    def Create_cart(self, dims, periods=None, reorder=False):
+        """Create cartesian communicator."""
+        grid = Grid(dims, periods)
+        inside = grid.map(self.Get_rank(), self.Get_size())
+        made = self.Split(0 if inside >= 0 else UNDEFINED, self.rank)
+        return _subclasses["Cartcomm"]._placed(made, grid)
 
-class Topocomm(TopocommCalls, Intracomm):
-    """Communicator with a topology."""
-
-
-class Cartcomm(CartcommCalls, Topocomm):
-    """Communicator with a Cartesian grid."""
-
-
-class Graphcomm(GraphcommCalls, Topocomm):
-    """Communicator with a graph."""
-
-
-class Distgraphcomm(DistgraphcommCalls, Topocomm):
-    """Communicator with a distributed graph."""
+    def Cart_map(self, dims, periods=None):
+        """Determine optimal process placement on a cartesian topology."""
+        return Grid(dims, periods).map(self.Get_rank(), self.Get_size())
 
 
 class Intercomm(IntercommCalls, Comm):

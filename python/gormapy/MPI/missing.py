@@ -128,12 +128,10 @@ class IntracommCalls:
     def Create_group(self, group, tag=0): """Create communicator from group."""
     @classmethod
     def Create_from_group(cls, group, stringtag="org.mpi4py", info=INFO_NULL, errhandler=None): """Create communicator from group."""
-    def Create_cart(self, dims, periods=None, reorder=False): """Create cartesian communicator."""
     def Create_graph(self, index, edges, reorder=False): """Create graph communicator."""
     def Create_dist_graph_adjacent(self, sources, destinations, sourceweights=None, destweights=None, info=INFO_NULL, reorder=False): """Create distributed graph communicator."""
     def Create_dist_graph(self, sources, degrees, destinations, weights=None, info=INFO_NULL, reorder=False): """Create distributed graph communicator."""
     def Create_intercomm(self, local_leader, peer_comm, remote_leader, tag=0): """Create intercommunicator."""
-    def Cart_map(self, dims, periods=None): """Determine optimal process placement on a cartesian topology."""
     def Graph_map(self, index, edges): """Determine optimal process placement on a graph topology."""
     def Scan_init(self, sendbuf, recvbuf, op=SUM, info=INFO_NULL): """Persistent inclusive scan."""
     def Exscan_init(self, sendbuf, recvbuf, op=SUM, info=INFO_NULL): """Persistent exclusive scan."""
@@ -176,30 +174,6 @@ class TopocommCalls:
     def inedges(self): """Incoming neighbors."""
     @property
     def outedges(self): """Outgoing neighbors."""
-
-
-@unimplemented_calls("Cartcomm")
-class CartcommCalls:
-    __slots__ = ()
-
-    def Get_dim(self): """Return number of dimensions."""
-    def Get_topo(self): """Return information on the cartesian topology."""
-    def Get_cart_rank(self, coords): """Translate logical coordinates to ranks."""
-    def Get_coords(self, rank): """Translate ranks to logical coordinates."""
-    def Shift(self, direction, disp): """Return a process ranks for data shifting with Sendrecv."""
-    def Sub(self, remain_dims): """Return a lower-dimensional Cartesian topology."""
-    @property
-    def dim(self): """Number of dimensions."""
-    @property
-    def ndim(self): """Number of dimensions."""
-    @property
-    def topo(self): """Topology information."""
-    @property
-    def dims(self): """Dimensions."""
-    @property
-    def periods(self): """Periodicity."""
-    @property
-    def coords(self): """Coordinates."""
 
 
 @unimplemented_calls("Graphcomm")

@@ -1,0 +1,68 @@
+"""Cartesian grids of processes: the arithmetic, without communication."""
+
+from . import constants
+from .exception import Exception
+
+
+class Grid:
+    """Grid with a number of processes and a periodicity in each direction, ranks in row-major order."""
+
+    __slots__ = ("dims", "periods", "size")
+
+    def __init__(self, dims, periods=None):
+        self.dims = [dims] if isinstance(dims, int) else [d.__index__() for d in dims]
+        if periods is None:
+            periods = False
+        if isinstance(periods, (bool, int)):
+            periods = [periods] * len(self.dims)
+        self.periods = [bool(p) for p in periods]
+        if len(self.periods) != len(self.dims):
+            raise ValueError(f"expecting as many periods as dimensions ({len(self.dims)}), got {len(self.periods)}")
+        if any(d < 1 for d in self.dims):
+            raise Exception(constants.ERR_DIMS)
+        self.size = 1
+        for d in self.dims:
+            self.size *= d
+
+    def map(self, rank, size):
+        """Return the rank of a process in the grid, UNDEFINED if there is no place for it."""
+        if self.size > size:
+            raise Exception(constants.ERR_DIMS)
+        return rank if rank < self.size else constants.UNDEFINED
+
+    def coords(self, rank):
+        """Return the coordinates of a rank."""
+        if not 0 <= rank < self.size:
+            raise Exception(constants.ERR_RANK)
+        found = []
+        for d in reversed(self.dims):
+            rank, coord = divmod(rank, d)
+            found.append(coord)
+        return found[::-1]
+
+    def rank(self, coords):
+        """Return the rank at some coordinates."""
+        coords = [c.__index__() for c in coords]
+        if len(coords) != len(self.dims):
+            raise ValueError(f"expecting {len(self.dims)} coordinates, got {len(coords)}")
+        rank = 0
+        for c, d, periodic in zip(coords, self.dims, self.periods):
+            if not (periodic or 0 <= c < d):
+                raise Exception(constants.ERR_ARG)
+            rank = rank * d + c % d
+        return rank
+
+    def neighbor(self, rank, direction, disp):
+        """Return the rank at a distance in a direction, PROC_NULL beyond the edge."""
+        if not 0 <= direction < len(self.dims):
+            raise Exception(constants.ERR_DIMS)
+        coords = self.coords(rank)
+        coords[direction] += disp
+        if not (self.periods[direction] or 0 <= coords[direction] < self.dims[direction]):
+            return constants.PROC_NULL
+        return self.rank(coords)
+
+    def without(self, kept):
+        """Return the grid of the directions that are kept."""
+        pairs = [(d, p) for d, p, keep in zip(self.dims, self.periods, kept) if keep]
+        return Grid([d for d, _ in pairs], [p for _, p in pairs])
