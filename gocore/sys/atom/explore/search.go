@@ -332,6 +332,9 @@ func (w *World) do(c choice) {
 		w.log(t, "DIES")
 		t.status = dead
 		w.deaths++
+		if t.onDeath != nil {
+			t.onDeath()
+		}
 		for _, o := range w.threads {
 			o.fresh = true
 		}

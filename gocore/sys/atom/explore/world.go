@@ -82,6 +82,7 @@ type Thread struct {
 	fresh   bool // another thread has written since the last Yield
 	wrote   bool // its last step was a write
 	unwinds bool
+	onDeath func()
 	clock   int64
 }
 
@@ -119,6 +120,9 @@ func (t *Thread) Mortal() *Thread {
 	t.mortal = true
 	return t
 }
+
+// OnDeath sets what to do at the moment of the thread's death.
+func (t *Thread) OnDeath(f func()) { t.onDeath = f }
 
 type (
 	unwind struct{} // ends the coroutine of a run that is over
