@@ -1,0 +1,68 @@
+"""What README.md shows works as it is printed there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).resolve().parents[2] / "README.md"
+TEXT = README.read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+PROGRAMS = [code for kind, code in BLOCKS if kind == "python"]
+
+
+@pytest.mark.parametrize("number", range(len(PROGRAMS)))
+def test_program(mpirun, number, n):
+    mpirun(n, PROGRAMS[number])
+
+
+def test_output_of_the_first_program(mpirun):
+    (shown,) = (code for kind, code in BLOCKS if kind == "console" and "mpiexec -n 4 python hello.py" in code)
+    assert mpirun(4, PROGRAMS[0]).stdout.count("\n") == 4
+    assert mpirun(4, PROGRAMS[0]).lines == shown.splitlines()[1:]
+
+
+def test_missing_calls_are_missing(mpirun):
+    """The right-hand column of the table names calls that raise NotImplementedError."""
+    rows = re.findall(r"^\| (windows|synchronisation|collectives) \| (.*) \| (.*) \|$", TEXT, re.MULTILINE)
+    assert len(rows) == 3
+    there, missing = ([], [])
+    for what, works, does_not in rows:
+        owner = "MPI.Intracomm" if what == "collectives" else "MPI.Win"
+        there += [f"{owner}.{name}" for name in calls(works)]
+        missing += [f"{owner}.{name}" for name in calls(does_not)]
+    assert len(there) > 15 and len(missing) > 10
+    mpirun(
+        1,
+        f"""
+        from gormapy import MPI
+        from gormapy.MPI import missing
+        def absent(call):
+            _, owner, name = call.split(".")
+            first = next(cls for cls in getattr(MPI, owner).__mro__ if name in vars(cls))
+            return first.__module__ == missing.__name__
+        assert not [c for c in {there} if absent(c)], [c for c in {there} if absent(c)]
+        assert not [c for c in {missing} if not absent(c)], [c for c in {missing} if not absent(c)]
+        """,
+    )
+
+
+def calls(cell):
+    """Return the names of calls in a cell of the table."""
+    return [name for code in re.findall(r"`([^`]*)`", cell) for name in code.split()]
+
+
+def test_links_lead_somewhere():
+    for target in re.findall(r"\]\(([^)#]+)\)", TEXT):
+        if "://" not in target:
+            assert (README.parent / target).exists(), target
+
+
+def test_examples_and_measurements_exist():
+    from gormapy.bench.loops import LOOPS
+
+    for name in LOOPS:
+        assert f"`{name}`" in TEXT
+    shown = re.search(r"gormapy\.examples\.NAME` with (.*), under", TEXT)[1]
+    there = {p.stem for p in (README.parent / "python/gormapy/examples").glob("*.py")} - {"__init__"}
+    assert set(re.findall(r"`(\w+)`", shown)) == there
