@@ -32,11 +32,15 @@ import (
 // waiter may be counting readers); exclusive passes the turn on, stores slot =
 // 0, wakes who has ticket t+1.
 //
-// Whoever waits looks, before it sleeps, for those that will not move: if the
-// ticket being served belongs to a slot whose rank is dead or that says Left(t)
-// (its owner gave up waiting, on Ctrl-C), it passes the turn on for it and
-// clears the slot; a dead HeldS is cleared; if no slot has that ticket, no
-// living rank is between 1 and 3 and a dead one is, the ticket was that one's.
+// Whoever waits looks, before it sleeps, for those that will not move. First it
+// turns the dead's WaitX and WaitS into Left(t), which is also what a rank
+// stores that gives up waiting (on Ctrl-C), so that a living rank that passes
+// the turn on to them later knows. Then, if the ticket being served belongs to
+// a slot whose rank is dead or that says Left(t), it passes the turn on for it
+// and clears the slot; a dead HeldS whose turn has been passed on is cleared
+// (before that, its slot is all that tells whose turn it is); if no slot has
+// that ticket, no living rank is between 1 and 3 and a dead one is, the ticket
+// was that one's.
 // Each of these is a compare-and-swap from a value that can't come back (tickets
 // only grow), so that it does not matter how many do it, nor whether the dead
 // rank had done part of it: every step of the owner's has the same effect twice
@@ -44,7 +48,9 @@ import (
 //
 // Sleeping is safe because a waiter stores its slot before it reads serving,
 // and whoever moves serving does so before it reads the slots; likewise for
-// HeldS slots being cleared.
+// HeldS slots being cleared. Who finds no slot with the new ticket rings for all
+// that wait: its owner may be dead, between 1 and 3, and one of them has to
+// look. Each rank rings for itself when it learns of a death.
 type lock struct {
 	words  *lockWords
 	slots  []uint64
@@ -177,12 +183,19 @@ func (l *lock) wake(t uint32) {
 			return
 		}
 	}
+	l.wakeAll()
 }
 
 // skip passes over those that will never move; dead tells which ranks have
 // ended. It returns the rank of a dead exclusive holder that it released, or -1.
 func (l *lock) skip(dead func(i int) bool) (holder int) {
 	holder = -1
+	for i := range l.slots {
+		s := atom.Load64(&l.slots[i])
+		if state := s & slotState; (state == slotWaitX || state == slotWaitS) && i != l.me && dead(i) {
+			atom.CAS64(&l.slots[i], s, slotLeft|uint64(uint32(s)))
+		}
+	}
 	for {
 		t := atom.Load32(&l.words.serving)
 		if atom.Load32(&l.words.users) == t {
@@ -206,18 +219,22 @@ func (l *lock) skip(dead func(i int) bool) (holder int) {
 		}
 		switch {
 		case owner >= 0 && (is&slotState == slotLeft || dead(owner)):
-			if is&slotState == slotHeldX {
+			moved := atom.CAS32(&l.words.serving, t, t+1)
+			// Who moved the turn reports the holder: nobody else does, and if the
+			// holder had done it itself before it died, there is nothing to report.
+			if moved && is&slotState == slotHeldX {
 				holder = owner
 			}
-			moved := atom.CAS32(&l.words.serving, t, t+1)
-			atom.CAS64(&l.slots[owner], is, slotFree)
+			if atom.CAS64(&l.slots[owner], is, slotFree) && is&slotState == slotLeft {
+				l.ranks[owner].Ring() // it may wait in begin for its slot
+			}
 			if moved {
 				l.wakeOnly(t + 1)
 			}
 			continue
 		case owner < 0 && orphan >= 0 && !living:
-			// Look once more: an owner that was alive may have passed the turn on
-			// and cleared its slot between the two loads.
+			// An owner that was alive may have passed the turn on and cleared its
+			// slot between the loads; then this fails.
 			if atom.CAS32(&l.words.serving, t, t+1) {
 				atom.CAS64(&l.slots[orphan], slotIntent, slotFree)
 				l.wakeOnly(t + 1)
@@ -227,8 +244,12 @@ func (l *lock) skip(dead func(i int) bool) (holder int) {
 		break
 	}
 	for i := range l.slots {
-		if s := atom.Load64(&l.slots[i]); s&slotState == slotHeldS && i != l.me && dead(i) {
-			atom.CAS64(&l.slots[i], s, slotFree)
+		s := atom.Load64(&l.slots[i])
+		if s&slotState != slotHeldS || i == l.me || !dead(i) || atom.Load32(&l.words.serving) == uint32(s) {
+			continue
+		}
+		if atom.CAS64(&l.slots[i], s, slotFree) {
+			l.wakeOnly(atom.Load32(&l.words.serving))
 		}
 	}
 	return holder
@@ -236,8 +257,29 @@ func (l *lock) skip(dead func(i int) bool) (holder int) {
 
 // wakeOnly is wake without the skipping, which the caller does.
 func (l *lock) wakeOnly(t uint32) {
+	if atom.Load32(&l.words.users) == t {
+		return
+	}
 	for i := range l.slots {
-		if s := atom.Load64(&l.slots[i]); uint32(s) == t && (s&slotState == slotWaitX || s&slotState == slotWaitS) {
+		s := atom.Load64(&l.slots[i])
+		if uint32(s) != t {
+			continue
+		}
+		switch s & slotState {
+		case slotWaitX, slotWaitS:
+			l.ranks[i].Ring()
+			return
+		case slotLeft:
+			return
+		}
+	}
+	l.wakeAll()
+}
+
+// wakeAll rings for everybody who waits.
+func (l *lock) wakeAll() {
+	for i := range l.slots {
+		if state := atom.Load64(&l.slots[i]) & slotState; state == slotWaitX || state == slotWaitS {
 			l.ranks[i].Ring()
 		}
 	}
