@@ -27,6 +27,13 @@ type accLock struct {
 
 const accSleepers = 1 << 31
 
+// The clock, and how many yields lie between two looks at it; the test of the
+// lock's interleavings sets them.
+var (
+	now      = job.Now
+	accSpins = 16
+)
+
 func (l accLock) lock() {
 	if atom.CAS32(l.word, 0, l.me) {
 		return
@@ -35,7 +42,7 @@ func (l accLock) lock() {
 }
 
 func (l accLock) slow() {
-	start := job.Now()
+	start := now()
 	mark := uint32(0)
 	for i := 1; ; i++ {
 		w := atom.Load32(l.word)
@@ -47,7 +54,7 @@ func (l accLock) slow() {
 		}
 		if mark == 0 {
 			atom.Yield()
-			if i%16 != 0 || job.Now()-start < int64(100*time.Microsecond) {
+			if i%accSpins != 0 || now()-start < int64(100*time.Microsecond) {
 				continue
 			}
 			mark = accSleepers
