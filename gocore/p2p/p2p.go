@@ -105,25 +105,27 @@ func (p *P2P) recall(token uint64) *Request {
 // r is a new or completed request.
 func (c *Channel) Send(r *Request, mode Mode, b Buf, dest, tag int) {
 	n := b.Bytes()
-	*r = Request{src: dest, tag: tag, world: c.World[dest], gen: c.p.gen.Load(), buf: b}
+	to := c.World[dest]
+	*r = Request{src: dest, tag: tag, gen: c.p.gen.Load(), buf: b}
+	r.world.Store(int32(to))
 	h := fabric.Header{Kind: fabric.KindEager, Gen: r.gen, Ctx: c.Ctx, Src: int32(c.Rank), Tag: int32(tag), Len: uint64(n)}
 	r.status = Status{Source: AnySource, Tag: AnyTag}
-	limit := min(EagerLimit, c.p.eng.MaxShort(r.world))
+	limit := min(EagerLimit, c.p.eng.MaxShort(to))
 	if n <= limit {
 		data := c.flatten(r, n)
 		if mode == Synchronous {
 			h.Flags, h.A = FlagSync, c.p.remember(r)
-			c.p.eng.Post(r.world, &h, data, r, nil)
+			c.p.eng.Post(to, &h, data, r, nil)
 			return
 		}
 		if mode == Buffered {
-			if !c.p.eng.Post(r.world, &h, data, r, nil) {
-				c.p.eng.Detach(r.world, r)
+			if !c.p.eng.Post(to, &h, data, r, nil) {
+				c.p.eng.Detach(to, r)
 			}
 			r.complete()
 			return
 		}
-		if c.p.eng.Post(r.world, &h, data, r, r.complete) {
+		if c.p.eng.Post(to, &h, data, r, r.complete) {
 			r.complete()
 		}
 		return
@@ -132,16 +134,17 @@ func (c *Channel) Send(r *Request, mode Mode, b Buf, dest, tag int) {
 	owner := r
 	if mode == Buffered {
 		// The message outlives the caller's request: one of its own carries a copy.
-		owner = &Request{src: dest, tag: tag, world: r.world, gen: r.gen, buf: b, flat: make([]byte, n)}
+		owner = &Request{src: dest, tag: tag, gen: r.gen, buf: b, flat: make([]byte, n)}
+		owner.world.Store(int32(to))
 		b.Type.Pack(owner.flat, b.Addr, b.Count)
 		r.complete()
 	}
 	data := c.flatten(owner, n)
 	h.A = c.p.remember(owner)
-	if _, caps := c.p.eng.Transport(r.world); caps.OneSided {
+	if _, caps := c.p.eng.Transport(to); caps.OneSided {
 		h.Flags, h.B = FlagPull, uint64(uintptr(unsafe.Pointer(&data[0])))
 	}
-	c.p.eng.Post(r.world, &h, nil, nil, nil)
+	c.p.eng.Post(to, &h, nil, nil, nil)
 }
 
 // flatten returns the data as one run: the buffer itself or a packed copy.
@@ -162,10 +165,11 @@ func (c *Channel) flatten(r *Request, n int) []byte {
 // Recv starts a receive into b from rank source (or AnySource) with tag (or
 // AnyTag).
 func (c *Channel) Recv(r *Request, b Buf, source, tag int) {
-	*r = Request{recv: true, q: c.q, src: source, tag: tag, world: -1, gen: c.p.gen.Load(), buf: b}
+	*r = Request{recv: true, q: c.q, src: source, tag: tag, gen: c.p.gen.Load(), buf: b}
+	r.world.Store(-1)
 	r.status = Status{Source: source, Tag: tag}
 	if source >= 0 {
-		r.world = c.World[source]
+		r.world.Store(int32(c.World[source]))
 	}
 	c.q.mu.Lock()
 	if i := c.q.findArrived(source, tag, r.gen); i >= 0 {
@@ -201,7 +205,7 @@ func (p *P2P) onMessage(src int, h *fabric.Header, payload []byte) {
 // take gives a matched message to its receive.
 func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
 	n := int(h.Len)
-	r.world = src
+	r.world.Store(int32(src))
 	r.status = Status{Source: int(h.Src), Tag: int(h.Tag), Bytes: n}
 	if room := r.buf.Bytes(); n > room {
 		r.status.Bytes = room
@@ -343,8 +347,8 @@ func (c *Channel) Abandon(r *Request) {
 		return
 	}
 	c.p.recall(r.token)
-	if r.world >= 0 && !r.recv {
-		c.p.eng.Detach(r.world, r)
+	if !r.recv {
+		c.p.eng.Detach(r.Peer(), r)
 	}
 }
 
@@ -381,7 +385,8 @@ func (c *Channel) MatchedProbe(source, tag int) (*Matched, Status, bool) {
 
 // Recv starts the receive of a message taken by MatchedProbe.
 func (m *Matched) Recv(r *Request, b Buf) {
-	*r = Request{recv: true, q: m.c.q, src: int(m.m.header.Src), tag: int(m.m.header.Tag), world: m.m.world, gen: m.m.header.Gen, buf: b}
+	*r = Request{recv: true, q: m.c.q, src: int(m.m.header.Src), tag: int(m.m.header.Tag), gen: m.m.header.Gen, buf: b}
+	r.world.Store(int32(m.m.world))
 	m.c.p.take(r, m.m.world, &m.m.header, m.m.payload)
 }
 
@@ -392,9 +397,9 @@ func (c *Channel) Check(r *Request) error {
 	if r.recv {
 		what = "receive from"
 	}
-	if r.world >= 0 {
-		if c.p.eng.Gone(r.world) && !r.Done() {
-			return errs.New(errs.ProcFailed, "%s rank %d with tag %d can't complete: %s", what, r.src, r.tag, c.p.eng.HowGone(r.world))
+	if peer := r.Peer(); peer >= 0 {
+		if c.p.eng.Gone(peer) && !r.Done() {
+			return errs.New(errs.ProcFailed, "%s rank %d with tag %d can't complete: %s", what, r.src, r.tag, c.p.eng.HowGone(peer))
 		}
 		return nil
 	}
@@ -479,7 +484,7 @@ func (p *P2P) SendsHopeless() bool {
 	p.tokens.Lock()
 	defer p.tokens.Unlock()
 	for _, r := range p.byID {
-		if !r.recv && !p.eng.Gone(r.world) && !p.eng.Finalized(r.world) {
+		if !r.recv && !p.eng.Gone(r.Peer()) && !p.eng.Finalized(r.Peer()) {
 			return false
 		}
 	}

@@ -56,7 +56,7 @@ type Request struct {
 	q     *queue
 	src   int // receive: comm rank or AnySource; send: comm rank of the receiver
 	tag   int
-	world int // world rank of the peer, -1 if it can be any
+	world atomic.Int32 // world rank of the peer, -1 as long as it can be any
 	gen   uint32
 	buf   Buf
 	token uint64
@@ -79,7 +79,7 @@ func (r *Request) Status() *Status { return &r.status }
 func (r *Request) IsRecv() bool { return r.recv }
 
 // Peer is the world rank waited for, -1 if any.
-func (r *Request) Peer() int { return r.world }
+func (r *Request) Peer() int { return int(r.world.Load()) }
 
 // Tag is the tag asked for.
 func (r *Request) Tag() int { return r.tag }

@@ -26,6 +26,9 @@ func (w *Win) Accumulate(origin p2p.Buf, result *p2p.Buf, s Spot, f op.Op) *errs
 	if err != nil {
 		return err
 	}
+	if bytes == 0 {
+		return nil
+	}
 	kind := s.Type.Kind()
 	if kind == dtype.KindNone {
 		return errs.New(errs.Type, "the target type %s of an accumulate is not made of one predefined type", s.Type.Name())
@@ -38,9 +41,6 @@ func (w *Win) Accumulate(origin p2p.Buf, result *p2p.Buf, s Spot, f op.Op) *errs
 	}
 	if result != nil && result.Bytes() != bytes {
 		return errs.New(errs.Type, "the result buffer describes %d bytes, the target side %d", result.Bytes(), bytes)
-	}
-	if bytes == 0 {
-		return nil
 	}
 	if _, hi := s.Type.CellSpan(s.Count); off+hi > int(w.Desc.Target(s.Rank).Bytes) {
 		return errs.New(errs.RMARange, "the last %s, padding included, ends at byte %d of rank %d's part of %s, which has %d bytes",

@@ -245,12 +245,12 @@ static PyObject *request_waitall(HOT) {
 
 PyMethodDef comm_methods[] = {
     M("Send", comm_send, "Send($self, buf, dest, tag=0)\n--\n\nPerform a blocking send."),
-    M("Recv", comm_recv, "Recv($self, buf, source=ANY_SOURCE, tag=ANY_TAG, status=None)\n--\n\nPerform a blocking receive."),
+    M("Recv", comm_recv, "Recv($self, buf, source=-1, tag=-1, status=None)\n--\n\nPerform a blocking receive."),
     M("Isend", comm_isend, "Isend($self, buf, dest, tag=0)\n--\n\nStart a nonblocking send."),
-    M("Irecv", comm_irecv, "Irecv($self, buf, source=ANY_SOURCE, tag=ANY_TAG)\n--\n\nStart a nonblocking receive."),
+    M("Irecv", comm_irecv, "Irecv($self, buf, source=-1, tag=-1)\n--\n\nStart a nonblocking receive."),
     M("Barrier", comm_barrier, "Barrier($self)\n--\n\nSynchronize all processes of a communicator."),
     M("Bcast", comm_bcast, "Bcast($self, buf, root=0)\n--\n\nBroadcast data from one process to all others."),
-    M("Allreduce", comm_allreduce, "Allreduce($self, sendbuf, recvbuf, op=SUM)\n--\n\nReduce to all."),
+    M("Allreduce", comm_allreduce, "Allreduce($self, sendbuf, recvbuf, op=...)\n--\n\nReduce to all."),
     {0}};
 
 PyMethodDef request_methods[] = {

@@ -217,14 +217,14 @@ static PyObject *win_fence(HOT) {
 PyMethodDef win_methods[] = {
     M("Put", win_put, "Put($self, origin, target_rank, target=None)\n--\n\nPut data into a memory window on a remote process."),
     M("Get", win_get, "Get($self, origin, target_rank, target=None)\n--\n\nGet data from a memory window on a remote process."),
-    M("Accumulate", win_accumulate, "Accumulate($self, origin, target_rank, target=None, op=SUM)\n--\n\nAccumulate data into the target process."),
-    M("Fetch_and_op", win_fetch_and_op, "Fetch_and_op($self, origin, result, target_rank, target_disp=0, op=SUM)\n--\n\nPerform one-sided read-modify-write."),
+    M("Accumulate", win_accumulate, "Accumulate($self, origin, target_rank, target=None, op=...)\n--\n\nAccumulate data into the target process."),
+    M("Fetch_and_op", win_fetch_and_op, "Fetch_and_op($self, origin, result, target_rank, target_disp=0, op=...)\n--\n\nPerform one-sided read-modify-write."),
     M("Compare_and_swap", win_compare_and_swap, "Compare_and_swap($self, origin, compare, result, target_rank, target_disp=0)\n--\n\nPerform one-sided atomic compare-and-swap."),
     M("Flush", win_flush, "Flush($self, rank)\n--\n\nComplete all outstanding RMA operations at a target."),
     M("Flush_local", win_flush_local, "Flush_local($self, rank)\n--\n\nComplete locally all outstanding RMA operations at a target."),
     M("Flush_all", win_flush_all, "Flush_all($self)\n--\n\nComplete all outstanding RMA operations at all targets."),
     M("Flush_local_all", win_flush_local_all, "Flush_local_all($self)\n--\n\nComplete locally all outstanding RMA operations at all targets."),
-    M("Lock", win_lock, "Lock($self, rank, lock_type=LOCK_EXCLUSIVE, assertion=0)\n--\n\nBegin an RMA access epoch at the target process."),
+    M("Lock", win_lock, "Lock($self, rank, lock_type=1, assertion=0)\n--\n\nBegin an RMA access epoch at the target process."),
     M("Unlock", win_unlock, "Unlock($self, rank)\n--\n\nComplete an RMA access epoch at the target process."),
     M("Fence", win_fence, "Fence($self, assertion=0)\n--\n\nPerform an MPI fence synchronization call."),
     {0}};
