@@ -199,7 +199,7 @@ def test_put_to_an_ended_rank(mpirun):
             os._exit(0)
         time.sleep(0.5)
         with fails(MPI.ERR_PROC_FAILED, "rank 1"):
-            private.Lock(1)
+            private.Lock(1, MPI.LOCK_SHARED)
             private.Put(np.ones(1000), 1)
             private.Flush(1)
         # what lives still works
@@ -212,4 +212,26 @@ def test_put_to_an_ended_rank(mpirun):
         private.Unlock(other)
         world.sendrecv(0, 2 - rank, source=2 - rank)
         """,
+    )
+
+
+def test_lock_at_an_ended_rank_that_a_living_one_holds(mpirun):
+    mpirun(
+        3,
+        """
+        import os, time
+        from rankside import *
+        win = MPI.Win.Allocate(8, 8, comm=world)
+        if rank == 0:
+            win.Lock(1)
+        world.Barrier()
+        if rank == 1:
+            time.sleep(0.3)
+            os._exit(0)
+        if rank == 2:
+            with fails(MPI.ERR_PROC_FAILED, "rank 1"):
+                win.Lock(1)
+        world.sendrecv(0, 2 - rank, source=2 - rank)
+        """,
+        timeout=10,
     )
