@@ -67,6 +67,7 @@ def environment(env=None):
         path.append(merged["PYTHONPATH"])
     merged["PYTHONPATH"] = os.pathsep.join(path)
     merged["PYTHONDONTWRITEBYTECODE"] = "1"
+    merged.pop("PYTHONUNBUFFERED", None)  # what programs rarely have; it hides output that is lost at the end
     for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         merged.setdefault(threads, "1")  # ranks are the parallelism; thread pools only slow the start
     for name, value in (env or {}).items():

@@ -1,5 +1,7 @@
 """The harness notices what it is there to notice."""
 
+import re
+
 import pytest
 
 from support.mpirun import ANY
@@ -32,6 +34,11 @@ def test_timeout_shows_what_every_rank_waits_for(mpirun):
     assert "tag 77" in result.stderr
     assert result.stderr.count("in forsaken") == 2
     assert result.duration < 5
+
+
+def test_wait_records_say_since_when(mpirun):
+    result = mpirun(2, "from rankside import *\nworld.recv(source=1 - rank)\n", timeout=2, expect=124)
+    assert len(re.findall(r"rank \d \(pid \d+\): in \w+.*, for 1\.\d s", result.stderr)) == 2, result
 
 
 def test_orphan_is_noticed(mpirun):
