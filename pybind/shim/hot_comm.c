@@ -69,7 +69,13 @@ static PyObject *start_p2p(HOT, int which, int kind) {
   if (!h || !request_class || match_args(kind == GM_RECV ? recv_names : send_names, kind == GM_RECV ? 1 : 2, args, n, kwnames, a) < 0 ||
       small_int(a[1], &peer) < 0 || small_int(a[2], &tag) < 0 || parse_spec(a[0], kind == GM_RECV, &s) < 0)
     SLOWLY(which);
-  int code = gm_p2p(kind, h, (int64_t)(intptr_t)s.view.buf, s.count, s.type, (int)peer, (int)tag, &req);
+  int code;
+  if (s.count * s.size > LONG_COPY) { /* the data of a message that is here already is copied at once */
+    Py_BEGIN_ALLOW_THREADS code = gm_p2p(kind, h, (int64_t)(intptr_t)s.view.buf, s.count, s.type, (int)peer, (int)tag, &req);
+    Py_END_ALLOW_THREADS
+  } else {
+    code = gm_p2p(kind, h, (int64_t)(intptr_t)s.view.buf, s.count, s.type, (int)peer, (int)tag, &req);
+  }
   if (code) {
     PyBuffer_Release(&s.view);
     return raise_code(code);
@@ -187,14 +193,23 @@ static PyObject *request_test(HOT) {
     *st = (gm_status){.source = -1, .tag = -1};
     Py_RETURN_TRUE;
   }
-  int code = gm_test(r->h, st, &done);
-  if (done || code) settle(r);
+  int code;
+  Py_BEGIN_ALLOW_THREADS code = gm_test(r->h, st, &done);
+  Py_END_ALLOW_THREADS if (done || code) settle(r);
   return code ? raise_code(code) : PyBool_FromLong(done);
+}
+
+/* Starts a persistent request; see start_p2p for the GIL. */
+static int start(RequestObject *r) {
+  int code;
+  if (r->buf && Py_TYPE(r->buf) == &HolderType && ((HolderObject *)r->buf)->view.len <= LONG_COPY) return gm_start(r->h);
+  Py_BEGIN_ALLOW_THREADS code = gm_start(r->h);
+  Py_END_ALLOW_THREADS return code;
 }
 
 static PyObject *request_start(HOT) {
   if (gm_forked || n || kwnames || !plain(self)) SLOWLY(SLOW_START);
-  return none_or(gm_start(((RequestObject *)self)->h));
+  return none_or(start((RequestObject *)self));
 }
 
 /* The class methods take a list of requests. */
@@ -210,7 +225,7 @@ static PyObject *request_startall(HOT) {
   PyObject *a[1], *list;
   if (gm_forked || match_args(names, 1, args, n, kwnames, a) < 0 || !(list = list_of(a[0]))) SLOWLY(SLOW_STARTALL);
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list); i++) {
-    int code = gm_start(((RequestObject *)PySequence_Fast_GET_ITEM(list, i))->h);
+    int code = start((RequestObject *)PySequence_Fast_GET_ITEM(list, i));
     if (code) return raise_code(code);
   }
   Py_RETURN_NONE;

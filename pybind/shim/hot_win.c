@@ -3,9 +3,6 @@
 #include "shim.h"
 #include "_cgo_export.h"
 
-/* Copies longer than this are made without the GIL. */
-#define LONG_COPY (64 << 10)
-
 #define HOT PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames
 #define SLOWLY(which) return call_slow(which, self, args, n, kwnames)
 

@@ -54,9 +54,10 @@ static PyObject *handle_or(int code, int64_t h) { return code ? raise_code(code)
 
 static PyObject *raw_p2p(ARGS) {
   int64_t a[7], req = 0;
+  int code;
   if (longs("p2p", args, n, 7, a) < 0) return NULL;
-  int code = gm_p2p((int)a[0], a[1], a[2], a[3], a[4], clip(a[5]), clip(a[6]), &req);
-  return handle_or(code, req);
+  Py_BEGIN_ALLOW_THREADS code = gm_p2p((int)a[0], a[1], a[2], a[3], a[4], clip(a[5]), clip(a[6]), &req);
+  Py_END_ALLOW_THREADS return handle_or(code, req);
 }
 
 static PyObject *raw_p2p_init(ARGS) {
@@ -68,8 +69,10 @@ static PyObject *raw_p2p_init(ARGS) {
 
 static PyObject *raw_start(ARGS) {
   int64_t a[1];
+  int code;
   if (longs("start", args, n, 1, a) < 0) return NULL;
-  return none_or(gm_start(a[0]));
+  Py_BEGIN_ALLOW_THREADS code = gm_start(a[0]);
+  Py_END_ALLOW_THREADS return none_or(code);
 }
 
 /* Waits for a request, resuming after signals: a wait that Ctrl-C ends leaves
@@ -114,8 +117,9 @@ static PyObject *raw_test(ARGS) {
   gm_status *st, own;
   if (n != 2) return PyErr_Format(PyExc_TypeError, "test takes 2 arguments");
   if (longs("test", args, 1, 1, a) < 0 || status_arg(args[1], &st) < 0) return NULL;
-  int code = gm_test(a[0], st ? st : &own, &done);
-  return code ? raise_code(code) : PyBool_FromLong(done);
+  int code;
+  Py_BEGIN_ALLOW_THREADS code = gm_test(a[0], st ? st : &own, &done);
+  Py_END_ALLOW_THREADS return code ? raise_code(code) : PyBool_FromLong(done);
 }
 
 static PyObject *raw_request_status(ARGS) {
@@ -380,8 +384,9 @@ static PyObject *iprobe(PyObject *const *args, Py_ssize_t n, int64_t *msg) {
   int found = 0;
   if (n != 4) return PyErr_Format(PyExc_TypeError, "iprobe takes 4 arguments");
   if (longs("iprobe", args, 3, 3, a) < 0 || status_arg(args[3], &st) < 0) return NULL;
-  int code = gm_iprobe(a[0], clip(a[1]), clip(a[2]), st ? st : &own, msg, &found);
-  if (code) return raise_code(code);
+  int code;
+  Py_BEGIN_ALLOW_THREADS code = gm_iprobe(a[0], clip(a[1]), clip(a[2]), st ? st : &own, msg, &found);
+  Py_END_ALLOW_THREADS if (code) return raise_code(code);
   if (msg) return PyLong_FromLongLong(found ? *msg : 0);
   return PyBool_FromLong(found);
 }
@@ -394,9 +399,10 @@ static PyObject *raw_improbe(ARGS) {
 
 static PyObject *raw_mrecv(ARGS) {
   int64_t a[4], req = 0;
+  int code;
   if (longs("mrecv", args, n, 4, a) < 0) return NULL;
-  int code = gm_mrecv(a[0], a[1], a[2], a[3], &req);
-  return handle_or(code, req);
+  Py_BEGIN_ALLOW_THREADS code = gm_mrecv(a[0], a[1], a[2], a[3], &req);
+  Py_END_ALLOW_THREADS return handle_or(code, req);
 }
 
 static PyObject *raw_coll(ARGS) {

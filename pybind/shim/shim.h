@@ -10,6 +10,9 @@
 
 #define IN_PLACE (-1)
 
+/* What moves more bytes than this is called without the GIL. */
+#define LONG_COPY (64 << 10)
+
 /* Base types of the classes in gormapy.MPI. */
 typedef struct {
   PyObject_HEAD
