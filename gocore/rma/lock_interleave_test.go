@@ -300,9 +300,9 @@ func TestEveryInterleavingOfLock(t *testing.T) {
 		{plans: []string{"XX", "XX"}},
 		{plans: []string{"XS", "SX"}},
 		{plans: []string{"SS", "XX"}},
-		{plans: []string{"X", "X", "X"}, preempt: 3},
-		{plans: []string{"X", "X", "S"}, preempt: 3},
-		{plans: []string{"X", "S", "S"}, preempt: 3},
+		{plans: []string{"X", "X", "X"}, preempt: 2},
+		{plans: []string{"X", "X", "S"}, preempt: 2},
+		{plans: []string{"X", "S", "S"}, preempt: 2},
 	} {
 		c.leave = -1
 		c.test(t)
@@ -314,8 +314,8 @@ func TestEveryInterleavingOfLockLeft(t *testing.T) {
 		{plans: []string{"XX", "X"}, leave: 0},
 		{plans: []string{"SX", "X"}, leave: 0},
 		{plans: []string{"XS", "S"}, leave: 0},
-		{plans: []string{"X", "X", "X"}, leave: 1, preempt: 3},
-		{plans: []string{"XX", "S", "X"}, leave: 0, preempt: 3},
+		{plans: []string{"X", "X", "X"}, leave: 1, preempt: 1},
+		{plans: []string{"XX", "S", "X"}, leave: 0, preempt: 1},
 	} {
 		c.test(t)
 	}
@@ -327,10 +327,10 @@ func TestEveryInterleavingOfLockDeath(t *testing.T) {
 		{plans: []string{"X", "S"}, mortal: 1, deaths: 1},
 		{plans: []string{"S", "X"}, mortal: 1, deaths: 1},
 		{plans: []string{"S", "S"}, mortal: 1, deaths: 1},
-		{plans: []string{"X", "X", "X"}, mortal: 1, deaths: 1, preempt: 2},
-		{plans: []string{"S", "X", "X"}, mortal: 1, deaths: 1, preempt: 2},
-		{plans: []string{"X", "S", "X"}, mortal: 1, deaths: 1, preempt: 2},
-		{plans: []string{"X", "X", "X"}, mortal: 2, deaths: 2, preempt: 2},
+		{plans: []string{"X", "X", "X"}, mortal: 1, deaths: 1, preempt: 1},
+		{plans: []string{"S", "X", "X"}, mortal: 1, deaths: 1, preempt: 1},
+		{plans: []string{"X", "S", "X"}, mortal: 1, deaths: 1, preempt: 1},
+		{plans: []string{"X", "X", "X"}, mortal: 2, deaths: 2, preempt: 1},
 	} {
 		c.leave = -1
 		c.test(t)
