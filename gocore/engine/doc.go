@@ -10,14 +10,16 @@
 // when it is called for: a sender of an urgent message (one that must not wait
 // until the receiver calls MPI, such as a Put that the target has to serve)
 //
-//  1. puts the message into the ring,
-//  2. adds one to the receiver's Urgent,
+//  1. adds one to the receiver's Urgent (and takes it off if there is no room),
+//  2. puts the message into the ring,
 //  3. reads the receiver's Pollers; if 0, rings the progress doorbell.
 //
 // A caller that enters a wait adds one to Pollers; when it leaves it takes one
 // off and then compares Urgent with the number of urgent messages delivered: if
 // they differ, it rings its own progress doorbell. So an urgent message is seen
-// by a poller or by the engine, whichever way the two race; and a process that
+// by a poller or by the engine, whichever way the two race (Urgent comes first
+// so that it is never less than what was delivered: were it, another message
+// could make the two equal without having been seen); and a process that
 // receives only ordinary messages is never woken while it computes.
 //
 // # Waiting

@@ -122,7 +122,7 @@ func (e *Engine) Post(dst int, h *fabric.Header, payload []byte, owner any, sent
 		panic(fmt.Sprintf("connect to rank %d: %v", dst, err)) // ranks were checked above
 	}
 	p.mu.Lock()
-	if len(p.queue) == 0 && p.ep.Send(h, payload) == nil {
+	if len(p.queue) == 0 && e.send(dst, p, h, payload) {
 		p.mu.Unlock()
 		e.urgent(dst, h)
 		return true
@@ -158,12 +158,30 @@ func (e *Engine) Detach(dst int, owner any) {
 	p.mu.Unlock()
 }
 
+// send puts a message into the transport, counted if it is urgent: first, so
+// that the count is never behind what was delivered, even if this process dies
+// in between.
+func (e *Engine) send(dst int, p *peer, h *fabric.Header, payload []byte) bool {
+	e.count(dst, h, 1)
+	if p.ep.Send(h, payload) != nil {
+		e.count(dst, h, ^uint32(0))
+		return false
+	}
+	return true
+}
+
+func (e *Engine) count(dst int, h *fabric.Header, d uint32) {
+	if h.Flags&FlagUrgent != 0 && dst != e.Rank {
+		atom.Add32(&e.Job.Ranks[dst].Urgent, d)
+	}
+}
+
+// urgent follows send: it calls the receiver's progress engine if nobody polls.
 func (e *Engine) urgent(dst int, h *fabric.Header) {
 	if h.Flags&FlagUrgent == 0 || dst == e.Rank {
 		return
 	}
 	r := &e.Job.Ranks[dst]
-	atom.Add32(&r.Urgent, 1)
 	if atom.Load32(&r.Pollers) == 0 {
 		r.RingProgress()
 	}
@@ -186,7 +204,7 @@ func (e *Engine) flush() int {
 				part = part[q.off:min(q.off+q.piece, len(q.data))]
 				h.B = uint64(q.off)
 			}
-			if p.ep.Send(&h, part) != nil {
+			if !e.send(dst, p, &h, part) {
 				p.mu.Unlock()
 				break
 			}

@@ -32,6 +32,9 @@ const (
 	slice = 50 * time.Millisecond
 )
 
+// now is the clock; the test of the wait's interleavings sets it.
+var now = job.Now
+
 // Wait polls until done returns true, and then returns nil. It returns
 // ErrInterrupted when a signal arrived or a slice of time is over: call it again
 // with the same Reason to wait on. check, if not nil, is asked before every
@@ -60,14 +63,14 @@ func (e *Engine) wait(why *Reason, done func() bool, check func() error) error {
 	if done() {
 		return nil
 	}
-	start := job.Now()
+	start := now()
 	for i := 1; ; i++ {
 		atom.Yield()
 		e.Poll()
 		if done() {
 			return nil
 		}
-		if i%4 == 0 && job.Now()-start > int64(yieldFor) {
+		if i%4 == 0 && now()-start > int64(yieldFor) {
 			break
 		}
 	}
@@ -90,7 +93,7 @@ func (e *Engine) wait(why *Reason, done func() bool, check func() error) error {
 				return err
 			}
 		}
-		left := slice - time.Duration(job.Now()-start)
+		left := slice - time.Duration(now()-start)
 		interrupted := false
 		if left > 0 && e.backlog.Load() == 0 {
 			interrupted = atom.Wait(&e.me.Doorbell, bell, left)
@@ -103,7 +106,7 @@ func (e *Engine) wait(why *Reason, done func() bool, check func() error) error {
 		if done() {
 			return nil
 		}
-		if interrupted || job.Now()-start >= int64(slice) {
+		if interrupted || now()-start >= int64(slice) {
 			return ErrInterrupted
 		}
 	}

@@ -24,6 +24,10 @@ type Options struct {
 	// FreeYield lets Yield return although no other thread has written, for code
 	// that counts how often it yields.
 	FreeYield bool
+	// IdleYields is how often in a row Yield may return although no other thread
+	// has made a step (0: FreeYield decides), for code that both counts yields and
+	// spins on memory that the explorer does not step through.
+	IdleYields int
 	// Plain parts accesses to memory past package atom from the atomic access
 	// before them.
 	Plain bool
@@ -289,6 +293,9 @@ func (t *Thread) runnable() bool {
 	case ready:
 		return true
 	case yielded:
+		if n := t.w.opt.IdleYields; n > 0 {
+			return t.idle < n
+		}
 		return t.fresh || t.w.opt.FreeYield
 	case waiting:
 		return t.cond()
@@ -296,9 +303,14 @@ func (t *Thread) runnable() bool {
 	return false
 }
 
+// busy tells whether choosing another thread interrupts the one that ran last.
+func (w *World) busy() bool {
+	return w.last != nil && w.last.status != yielded && w.last.runnable()
+}
+
 func (w *World) choices() []choice {
 	var out []choice
-	bound := w.opt.Preemptions > 0 && w.preempt >= w.opt.Preemptions && w.last != nil && w.last.runnable()
+	bound := w.opt.Preemptions > 0 && w.preempt >= w.opt.Preemptions && w.busy()
 	if w.last != nil && w.last.runnable() {
 		out = append(out, choiceRun|choice(w.last.index))
 	}
@@ -350,11 +362,18 @@ func (w *World) do(c choice) {
 		}
 		t.status = ready
 	default:
-		if w.last != nil && w.last != t && w.last.runnable() {
+		if w.last != t && w.busy() {
 			w.preempt++
 		}
 	}
 	w.last = t
+	if w.opt.IdleYields > 0 {
+		for _, o := range w.threads {
+			if o != t {
+				o.idle = 0
+			}
+		}
+	}
 	w.run(t)
 }
 

@@ -80,6 +80,7 @@ type Thread struct {
 	word    unsafe.Pointer // asleep on it
 	cond    func() bool
 	fresh   bool // another thread has written since the last Yield
+	idle    int  // yields since another thread's last step
 	wrote   bool // its last step was a write
 	unwinds bool
 	onDeath func()
@@ -290,6 +291,7 @@ func (w *World) Yield() {
 	t := w.current
 	t.pause(yielded)
 	t.fresh = false
+	t.idle++
 	w.log(t, "comes back from yield")
 	t.done(4<<60, false)
 }
@@ -371,7 +373,9 @@ func (w *World) state() uint64 {
 			h = mix(h, s)
 			continue
 		}
-		if t.fresh && !w.opt.FreeYield {
+		if w.opt.IdleYields > 0 {
+			s |= uint64(t.idle) << 16
+		} else if t.fresh && !w.opt.FreeYield {
 			s |= 1 << 8
 		}
 		if t.wrote && t.mortal && mayDie {
