@@ -39,7 +39,13 @@ func World() (Communicator, error) {
 }
 
 // Leave says that this rank is done; it is Finalize with a Go error.
-func Leave() error { return toError(Finalize()) }
+func Leave() error {
+	code := Finalize(true)
+	for code == Interrupted {
+		code = Finalize(true)
+	}
+	return toError(code)
+}
 
 // Rank is the rank of this process.
 func (c Communicator) Rank() int { return CommRank(c.handle) }

@@ -138,9 +138,13 @@ func Sendrecv(comm int64, s [5]int64, r [5]int64, st *Status, pending *[2]int64)
 	return codeOfErr(err)
 }
 
-// Probe waits for a message without receiving it; Interrupted: call again. With
-// a place for msg it takes the message out of matching (Mprobe).
-func Probe(comm int64, source, tag int, st *Status, msg *int64) (code Code) {
+// probes are the waits of probes that were interrupted.
+var probes = newTable[engine.Reason](1)
+
+// Probe waits for a message without receiving it; Interrupted: call again, with
+// what *wait then says. With a place for msg it takes the message out of
+// matching (Mprobe).
+func Probe(comm int64, source, tag int, st *Status, msg, wait *int64) (code Code) {
 	defer Contain(&code)
 	c, e := getComm(comm)
 	if e == nil {
@@ -152,13 +156,19 @@ func Probe(comm int64, source, tag int, st *Status, msg *int64) (code Code) {
 	if source == p2p.ProcNull {
 		return c.probeNull(st, msg)
 	}
-	why := &engine.Reason{Call: job.CallProbe, Peer: -1, Tag: tag, Ctx: uint64(c.pt.Ctx)}
-	if source >= 0 {
-		why.Peer = c.group.ranks[source]
+	why := probes.take(*wait)
+	if why == nil {
+		why = &engine.Reason{Call: job.CallProbe, Peer: -1, Tag: tag, Ctx: uint64(c.pt.Ctx)}
+		if source >= 0 {
+			why.Peer = c.group.ranks[source]
+		}
 	}
 	err := w.eng.Wait(why, func() bool { return c.probe(source, tag, st, msg) }, func() error { return c.pt.CheckProbe(source, tag) })
 	if err == engine.ErrInterrupted {
-		return interrupted()
+		if code = interrupted(); code == Interrupted {
+			*wait = probes.add(why)
+		}
+		return code
 	}
 	return codeOfErr(err)
 }

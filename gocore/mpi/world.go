@@ -150,31 +150,36 @@ func ready() *errs.Error {
 // not wait for anybody, and a foreign launcher is asked to stop the others.
 func MarkFailed() { failed.Store(true) }
 
+// finalizing is the wait of Finalize, kept while it is interrupted.
+var finalizing struct {
+	why   *engine.Reason
+	start int64
+}
+
 // Finalize says that this rank is done. It waits until its messages are with
-// those who can still receive them, unless the rank has failed.
-func Finalize() (code Code) {
+// those who can still receive them, unless the rank has failed or is told not
+// to wait. Interrupted: call it again.
+func Finalize(wait bool) (code Code) {
 	defer Contain(&code)
 	initMu.Lock()
 	defer initMu.Unlock()
 	if state.Load() != stateReady {
 		return 0
 	}
-	why := &engine.Reason{Call: job.CallFinalize, Peer: -2, Tag: -1}
-	start := job.Now()
-	for !failed.Load() {
-		err := w.eng.Wait(why, func() bool { return w.eng.Backlog() == 0 && w.p2p.PendingSends() == 0 }, func() error {
+	if finalizing.why == nil {
+		finalizing.why = &engine.Reason{Call: job.CallFinalize, Peer: -2, Tag: -1}
+		finalizing.start = job.Now()
+	}
+	if wait && !failed.Load() {
+		err := w.eng.Wait(finalizing.why, func() bool { return w.eng.Backlog() == 0 && w.p2p.PendingSends() == 0 }, func() error {
 			if w.p2p.SendsHopeless() && w.eng.BacklogHopeless() {
 				return errs.New(errs.ProcFailed, "ended")
 			}
 			return nil
 		})
-		if err == engine.ErrInterrupted {
-			if _, _, aborted := w.seg.Aborted(); aborted || job.Now()-start > finalizeLimit {
-				break
-			}
-			continue
+		if _, _, aborted := w.seg.Aborted(); err == engine.ErrInterrupted && !aborted && job.Now()-finalizing.start < finalizeLimit {
+			return Interrupted
 		}
-		break
 	}
 	atomic.StoreUint32(&w.me.State, job.StateFinalized)
 	state.Store(stateFinalized)

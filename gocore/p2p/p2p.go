@@ -484,7 +484,8 @@ func (p *P2P) SendsHopeless() bool {
 	p.tokens.Lock()
 	defer p.tokens.Unlock()
 	for _, r := range p.byID {
-		if !r.recv && !p.eng.Gone(r.Peer()) && !p.eng.Finalized(r.Peer()) {
+		// Nobody is left to receive what this process sent to itself either.
+		if to := r.Peer(); !r.recv && to != p.eng.Rank && !p.eng.Gone(to) && !p.eng.Finalized(to) {
 			return false
 		}
 	}

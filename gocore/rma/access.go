@@ -84,12 +84,12 @@ func (w *Win) Put(origin p2p.Buf, s Spot) *errs.Error {
 	data := packed(origin)
 	base := w.Desc.Target(s.Rank).Base
 	return s.runs(off, func(at, from, n int) *errs.Error {
-		return w.write(s.Rank, base, at, unsafe.Add(data, from), n)
+		return w.write("Put", s.Rank, base, at, unsafe.Add(data, from), n)
 	})
 }
 
-// write puts one run on the way that the target has.
-func (w *Win) write(rank int, base unsafe.Pointer, at int, p unsafe.Pointer, n int) *errs.Error {
+// write puts one run, for the named call, on the way that the target has.
+func (w *Win) write(call string, rank int, base unsafe.Pointer, at int, p unsafe.Pointer, n int) *errs.Error {
 	switch {
 	case base != nil:
 		fabric.Copy(unsafe.Add(base, at), p, n)
@@ -98,7 +98,7 @@ func (w *Win) write(rank int, base unsafe.Pointer, at int, p unsafe.Pointer, n i
 		k := w.keys[rank]
 		k.Addr += uint64(at)
 		if _, err := ep.Put(p, k, n, 0); err != nil {
-			return w.failed("Put", rank, err)
+			return w.failed(call, rank, err)
 		}
 	default:
 		w.sendPut(rank, at, p, n)
@@ -131,7 +131,7 @@ func (w *Win) Get(origin p2p.Buf, s Spot) *errs.Error {
 		})
 	}
 	err = s.runs(off, func(at, from, n int) *errs.Error {
-		return w.read(s.Rank, base, at, unsafe.Add(into, from), n)
+		return w.read("Get", s.Rank, base, at, unsafe.Add(into, from), n)
 	})
 	if err == nil {
 		finish()
@@ -140,7 +140,7 @@ func (w *Win) Get(origin p2p.Buf, s Spot) *errs.Error {
 }
 
 // read gets one run of a target that is direct or reached by copies.
-func (w *Win) read(rank int, base unsafe.Pointer, at int, p unsafe.Pointer, n int) *errs.Error {
+func (w *Win) read(call string, rank int, base unsafe.Pointer, at int, p unsafe.Pointer, n int) *errs.Error {
 	if base != nil {
 		fabric.Copy(p, unsafe.Add(base, at), n)
 		return nil
@@ -149,7 +149,7 @@ func (w *Win) read(rank int, base unsafe.Pointer, at int, p unsafe.Pointer, n in
 	k := w.keys[rank]
 	k.Addr += uint64(at)
 	if _, err := ep.Get(p, k, n, 0); err != nil {
-		return w.failed("Get", rank, err)
+		return w.failed(call, rank, err)
 	}
 	return nil
 }

@@ -136,11 +136,11 @@ func (w *Win) combine(rank int, base unsafe.Pointer, at, n int, in, out unsafe.P
 		}
 		tmp := unsafe.Pointer(&local[0])
 		w.acc[rank].lock()
-		err := w.read(rank, nil, at+done, tmp, m)
+		err := w.read("Accumulate", rank, nil, at+done, tmp, m)
 		if err == nil {
 			apply(f, kind, tmp, inPart, outPart, m, size)
 			if f != op.NoOp {
-				err = w.write(rank, nil, at+done, tmp, m)
+				err = w.write("Accumulate", rank, nil, at+done, tmp, m)
 			}
 		}
 		w.acc[rank].unlock()
@@ -182,12 +182,12 @@ func (w *Win) CompareAndSwap(origin, compare, result unsafe.Pointer, t *dtype.Ty
 		w.acc[rank].lock()
 		defer w.acc[rank].unlock()
 		var old [16]byte
-		if err := w.read(rank, base, off, unsafe.Pointer(&old), size); err != nil {
+		if err := w.read("Compare_and_swap", rank, base, off, unsafe.Pointer(&old), size); err != nil {
 			return err
 		}
 		same := string(old[:size]) == string(engine.Bytes(compare, size))
 		if same {
-			if err := w.write(rank, base, off, origin, size); err != nil {
+			if err := w.write("Compare_and_swap", rank, base, off, origin, size); err != nil {
 				return err
 			}
 		}

@@ -165,6 +165,11 @@ func (l *Lock) Check() error {
 	w := l.w
 	dead := func(i int) bool { return i != w.Rank && w.rma.eng.Gone(w.World[i]) }
 	holder := w.locks[l.at].skip(dead)
+	if dead(l.at) {
+		l.Abandon()
+		l.err = errs.New(errs.ProcFailed, "rank %d of the window can't be locked: %s", l.at, w.rma.eng.HowGone(w.World[l.at]))
+		return l.err
+	}
 	if holder >= 0 {
 		l.Abandon()
 		l.err = errs.New(errs.ProcFailed, "rank %d of the window held rank %d locked exclusively when it ended (%s); its updates may be incomplete, the lock has been released",

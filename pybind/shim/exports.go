@@ -108,8 +108,8 @@ func gm_sendrecv(comm i64, s, r *C.int64_t, st *C.gm_status, pending *C.int64_t)
 }
 
 //export gm_probe
-func gm_probe(comm i64, source, tag i32, st *C.gm_status, msg *C.int64_t) i32 {
-	return i32(mpi.Probe(int64(comm), int(source), int(tag), status(st), long(msg)))
+func gm_probe(comm i64, source, tag i32, st *C.gm_status, msg, wait *C.int64_t) i32 {
+	return i32(mpi.Probe(int64(comm), int(source), int(tag), status(st), long(msg), long(wait)))
 }
 
 //export gm_iprobe
@@ -255,7 +255,7 @@ func gm_release(h i64) { mpi.WinRelease(int64(h)) }
 func gm_reset() i32 { return i32(mpi.Reset()) }
 
 //export gm_finalize
-func gm_finalize() i32 { return i32(mpi.Finalize()) }
+func gm_finalize(wait i32) i32 { return i32(mpi.Finalize(wait != 0)) }
 
 //export gm_abort
 func gm_abort(code i32) { mpi.Abort(int(code)) }

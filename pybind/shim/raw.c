@@ -357,13 +357,13 @@ static PyObject *raw_sendrecv(ARGS) {
 }
 
 static PyObject *probe(PyObject *const *args, Py_ssize_t n, int64_t *msg) {
-  int64_t a[3];
+  int64_t a[3], wait = 0;
   gm_status *st, own;
   int code;
   if (n != 4) return PyErr_Format(PyExc_TypeError, "probe takes 4 arguments");
   if (longs("probe", args, 3, 3, a) < 0 || status_arg(args[3], &st) < 0) return NULL;
   for (;;) {
-    Py_BEGIN_ALLOW_THREADS code = gm_probe(a[0], clip(a[1]), clip(a[2]), st ? st : &own, msg);
+    Py_BEGIN_ALLOW_THREADS code = gm_probe(a[0], clip(a[1]), clip(a[2]), st ? st : &own, msg, &wait);
     Py_END_ALLOW_THREADS if (code != GM_INTERRUPTED) break;
     if (PyErr_CheckSignals() < 0) return NULL;
   }
@@ -531,8 +531,14 @@ static PyObject *raw_alloc_mem(ARGS) {
 static PyObject *raw_finalize(PyObject *self, PyObject *noargs) {
   int code = 0;
   if (gm_forked) Py_RETURN_NONE;
-  Py_BEGIN_ALLOW_THREADS code = gm_finalize();
-  Py_END_ALLOW_THREADS return none_or(code);
+  for (;;) {
+    Py_BEGIN_ALLOW_THREADS code = gm_finalize(1);
+    Py_END_ALLOW_THREADS if (code != GM_INTERRUPTED) return none_or(code);
+    if (PyErr_CheckSignals() < 0) {
+      gm_finalize(0);
+      return NULL;
+    }
+  }
 }
 
 static PyObject *raw_reset(PyObject *self, PyObject *noargs) {

@@ -6,7 +6,7 @@
 from ._rc import rc
 from ._version import __version__
 
-__all__ = ["MPI", "__version__", "get_config", "get_include", "rc"]
+__all__ = ["MPI", "__version__", "get_config", "get_include", "rc", "reset"]
 
 
 def get_include():
@@ -19,6 +19,19 @@ def get_include():
 def get_config():
     """Return a dictionary with information about MPI, which is empty: nothing was configured."""
     return {}
+
+
+def reset():
+    """Put communication back into a defined state after a Ctrl-C or an exception inside of it.
+
+    Every rank of the job that still runs has to call it. Afterwards nothing of before is in flight: requests
+    that were not complete have failed with MPI_ERR_PENDING, messages that were not received are gone, all
+    epochs of windows are closed and all locks free, and collective operations start afresh on all
+    communicators. Communicators, windows and the data in them stay.
+    """
+    from ._ext import fast
+
+    fast.reset()
 
 
 def __getattr__(name):

@@ -203,10 +203,10 @@ def _hide_own_frames():
     """Let tracebacks begin in the program."""
     import runpy
 
-    from gormapy.MPI import failure  # the extension is needed anyway
+    from gormapy import _failure  # not of MPI, whose import initializes it
 
-    failure.hide(__file__, runpy.__file__, "<frozen runpy>")
-    failure.install(False)
+    _failure.hide(__file__, runpy.__file__, "<frozen runpy>")
+    _failure.install(False)
 
 
 run_command_line = main

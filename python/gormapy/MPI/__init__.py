@@ -164,9 +164,9 @@ def _start():
             atexit.register(_finalize_at_exit)
     if not under_launcher:
         return
-    from . import failure
+    from gormapy import _failure
 
-    failure.install(True)
+    _failure.install(True)
     stdout = sys.stdout
     if stdout is not None and hasattr(stdout, "reconfigure") and not stdout.isatty():
         stdout.reconfigure(line_buffering=True)  # a line of a rank appears when it is printed

@@ -4,8 +4,8 @@ import sys
 
 from gormapy._ext import core
 
-failed = False
 _hidden_files = ()
+_interrupted = []
 
 
 def hide(*files):
@@ -19,6 +19,11 @@ def install(under_launcher):
     if sys.excepthook is not sys.__excepthook__ and sys.excepthook is not _strip:
         return  # the program or its tools have their own way
     sys.excepthook = _report if under_launcher else _strip
+    if under_launcher:
+        import atexit
+
+        # what is registered later, by the program, is called before
+        atexit.register(lambda: _interrupted and _end_by_interrupt())
 
 
 def _trim(tb):
@@ -33,11 +38,24 @@ def _strip(kind, value, tb):
     sys.__excepthook__(kind, value.with_traceback(tb), tb)
 
 
+def _end_by_interrupt():
+    """End as Python does after a KeyboardInterrupt, which it forgets when the hook imports modules."""
+    import os
+    import signal
+
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):
+            pass
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGINT)
+
+
 def _report(kind, value, tb):
-    global failed
-    failed = True
-    if hasattr(core, "MarkFailed"):
-        core.MarkFailed()
+    core.MarkFailed()
+    if issubclass(kind, KeyboardInterrupt):
+        _interrupted.append(True)
     import traceback
     from binascii import crc32
 
@@ -45,7 +63,7 @@ def _report(kind, value, tb):
     rank = core.CommRank(1)
     places = [(f.filename, f.lineno) for f in traceback.extract_tb(tb)]
     place = crc32(repr((kind.__name__, places)).encode())
-    known = core.ClaimTraceback(place) if hasattr(core, "ClaimTraceback") else 0
+    known = core.ClaimTraceback(place)
     lines = traceback.format_exception_only(kind, value) if known else traceback.format_exception(kind, value, tb)
     if known:
         text = f"rank {rank}: {''.join(lines).rstrip()} (in the place of a traceback above)\n"
