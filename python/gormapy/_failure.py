@@ -42,12 +42,11 @@ def _end_by_interrupt():
     """End as Python does after a KeyboardInterrupt, which it forgets when the hook imports modules."""
     import os
     import signal
+    from contextlib import suppress
 
     for stream in (sys.stdout, sys.stderr):
-        try:
+        with suppress(OSError, ValueError, AttributeError):
             stream.flush()
-        except (OSError, ValueError, AttributeError):
-            pass
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     os.kill(os.getpid(), signal.SIGINT)
 
