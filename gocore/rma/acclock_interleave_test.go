@@ -74,6 +74,7 @@ func TestEveryInterleavingOfAccLock(t *testing.T) {
 		{ranks: 2, rounds: 2, opt: explore.Options{EarlyTimeouts: 2}},
 		{ranks: 2, rounds: 2, mortal: 2, opt: explore.Options{Deaths: 1, Timeouts: true, EarlyTimeouts: 1}},
 		{ranks: 3, rounds: 1, mortal: 3, opt: explore.Options{Deaths: 2, Timeouts: true}},
+		{ranks: 3, rounds: 1, mortal: 1, opt: explore.Options{Deaths: 1, Timeouts: true, EarlyTimeouts: 2}},
 	} {
 		c.opt.FreeYield = true
 		t.Run(fmt.Sprintf("%d ranks %d rounds %+v", c.ranks, c.rounds, c.opt), func(t *testing.T) {

@@ -109,6 +109,7 @@ func TestEveryInterleavingOfRing(t *testing.T) {
 		{4, []int{72, 8, 72, 72, 8, 8, 72}},
 		{5, []int{8, 136, 136, 8, 72, 136, 8}}, // and of two
 		{8, []int{8, 8, 136, 72, 200, 8, 136, 200}},
+		{8, []int{8, 8, 8, 8, 8, 8, 8, 200, 8, 8}}, // room for the record, not for the skip record too
 	} {
 		for _, mortal := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%d lines mortal %v", c.lines, mortal), func(t *testing.T) {
