@@ -88,7 +88,7 @@ def test_hot_operation(mpirun, kind):
     big, huge = np.zeros(100_000), np.zeros(100_000)
     def operation():
         {statement}
-    measure(operation, {times}, {4 * MIB})
+    measure(operation, {times}, {8 * MIB})
     win.Unlock_all()
     """,
         timeout=120,
@@ -103,7 +103,7 @@ MADE = {
     "group": ("g = world.Get_group(); h = g.Incl([0]); h.Free(); g.Free()", 1, 20_000),
     "datatype": ("t = MPI.DOUBLE.Create_vector(3, 2, 5).Commit(); t.Free()", 1, 20_000),
     "persistent": ("r = world.Recv_init(a, peer); r.Start(); world.Send(b, peer); r.Wait(); r.Free()", 1, 20_000),
-    "errors": ("failing()", 1, 20_000),
+    "errors": ("failing()", 1, 50_000),
     "alloc-mem": ("m = MPI.Alloc_mem(100_000); m[:] = bytes(100_000); MPI.Free_mem(m)", 1, 500),
 }
 
@@ -123,7 +123,7 @@ def test_made_and_freed(mpirun, kind):
             error.Get_error_string()
     def operation():
         {statement}
-    measure(operation, {times}, {4 * MIB})
+    measure(operation, {times}, {8 * MIB})
     win.Unlock_all()
     """,
         timeout=120,
