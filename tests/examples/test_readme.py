@@ -24,11 +24,13 @@ def test_output_of_the_first_program(mpirun):
 
 def test_missing_calls_are_missing(mpirun):
     """The right-hand column of the table names calls that raise NotImplementedError."""
-    rows = re.findall(r"^\| (windows|synchronisation|collectives) \| (.*) \| (.*) \|$", TEXT, re.MULTILINE)
-    assert len(rows) == 3
+    rows = re.findall(
+        r"^\| (windows|synchronisation|collectives|communicators) \| (.*) \| (.*) \|$", TEXT, re.MULTILINE
+    )
+    assert len(rows) == 4
     there, missing = ([], [])
     for what, works, does_not in rows:
-        owner = "MPI.Intracomm" if what == "collectives" else "MPI.Win"
+        owner = "MPI.Intracomm" if what in ("collectives", "communicators") else "MPI.Win"
         there += [f"{owner}.{name}" for name in calls(works)]
         missing += [f"{owner}.{name}" for name in calls(does_not)]
     assert len(there) > 15 and len(missing) > 10
