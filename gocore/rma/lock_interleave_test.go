@@ -156,7 +156,7 @@ func (r *lockRank) advance(mode lockMode, phase uint64) bool {
 			return false
 		}
 		r.drawn = true
-		r.forget(phase)
+		r.forget(phase + 32)
 	}
 	if !r.l.try() {
 		r.forget(phase)

@@ -76,6 +76,7 @@ type Thread struct {
 	resume func(struct{}) bool
 
 	past    uint64 // hash of all that it has learnt
+	pending uint64 // the access before which it stopped
 	status  status
 	word    unsafe.Pointer // asleep on it
 	cond    func() bool
@@ -191,7 +192,8 @@ func (t *Thread) Note(values ...uint64) {
 func (t *Thread) NoteBytes(b []byte) { t.past = mixBytes(mix(t.past, uint64(len(b))), b) }
 
 // Forget says that the thread's future depends, apart from shared memory, on
-// nothing but values.
+// nothing but values, which have to tell this place in the code from the others
+// that call Forget.
 func (t *Thread) Forget(values ...uint64) {
 	t.past = 0x51
 	t.clock = 0
@@ -267,7 +269,15 @@ func (w *World) name(p unsafe.Pointer) string {
 var opNames = [...]string{"load", "store", "add", "cas", "swap"}
 
 // Step implements atom.Stepper.
-func (w *World) Step(atom.Op, unsafe.Pointer) { w.current.pause(ready) }
+func (w *World) Step(op atom.Op, p unsafe.Pointer) {
+	t := w.current
+	if t.unwinds {
+		return
+	}
+	t.pending = mix(uint64(op)+1, w.place(p))
+	t.pause(ready)
+	t.pending = 0
+}
 
 // Done implements atom.Stepper.
 func (w *World) Done(op atom.Op, p unsafe.Pointer, result uint64, wrote bool) {
@@ -381,7 +391,7 @@ func (w *World) state() uint64 {
 		if t.wrote && t.mortal && mayDie {
 			s |= 1 << 9
 		}
-		h = mix(mix(h, s), t.past)
+		h = mix(mix(mix(h, s), t.past), t.pending)
 	}
 	h = mix(h, uint64(w.early))
 	if w.opt.Preemptions > 0 {
