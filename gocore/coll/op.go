@@ -1,6 +1,8 @@
 package coll
 
 import (
+	"math/bits"
+	"sync"
 	"unsafe"
 
 	"gormapy/gocore/errs"
@@ -56,6 +58,10 @@ func (o *Op) Advance() bool {
 		o.used = 0
 		if o.err != nil || o.step(o.k) {
 			o.fin = true
+			if o.err == nil { // all requests are done, so no peer reads it any more
+				spare.give(o.hold)
+				o.hold = nil
+			}
 		}
 		o.k++
 	}
@@ -109,14 +115,56 @@ func (o *Op) request() *p2p.Request {
 func (o *Op) send(b p2p.Buf, to int)   { o.c.Chan.Send(o.request(), p2p.Standard, b, to, o.tag) }
 func (o *Op) recv(b p2p.Buf, from int) { o.c.Chan.Recv(o.request(), b, from, o.tag) }
 
-// temp is n bytes of memory that live as long as the operation.
+// temp is n bytes of memory that live as long as the operation. What is in it
+// is undefined.
 func (o *Op) temp(n int) unsafe.Pointer {
-	if n == 0 {
-		n = 1
-	}
-	b := make([]byte, n)
+	b := spare.take(max(n, 1))
 	o.hold = append(o.hold, b)
 	return unsafe.Pointer(&b[0])
+}
+
+// spare keeps the temporary memory of completed operations, by size class: new
+// memory costs a page fault every 4 KiB, which is most of a large reduction.
+var spare spares
+
+type spares struct {
+	mu   sync.Mutex
+	free [48][][]byte // by the power of two that the size is
+}
+
+// Temporary memory from keepFrom to keepTo bytes is kept, a few of each size.
+const (
+	keepFrom = 4 << 10
+	keepTo   = 64 << 20
+	keepMost = 8
+)
+
+func (s *spares) take(n int) []byte {
+	if n < keepFrom || n > keepTo {
+		return make([]byte, n)
+	}
+	class := bits.Len(uint(n - 1))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l := s.free[class]; len(l) > 0 {
+		b := l[len(l)-1]
+		s.free[class] = l[:len(l)-1]
+		return b[:n]
+	}
+	return make([]byte, 1<<class)[:n]
+}
+
+// give takes back the memory of an operation that peers are done with too.
+func (s *spares) give(all [][]byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, b := range all {
+		if n := cap(b); n >= keepFrom && n <= keepTo {
+			if class := bits.Len(uint(n - 1)); len(s.free[class]) < keepMost {
+				s.free[class] = append(s.free[class], b)
+			}
+		}
+	}
 }
 
 // Restart makes the ranks' collectives be in step again, within a reset.

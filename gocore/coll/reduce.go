@@ -64,37 +64,68 @@ func (c *Comm) Reduce(send p2p.Buf, recv *p2p.Buf, f op.Op, root int) *Op {
 // Allreduce starts a reduction whose result every rank gets. All ranks fold in
 // the same order, so all get the same bits.
 func (c *Comm) Allreduce(send, recv p2p.Buf, f op.Op) *Op {
+	if send.Bytes() >= splitFrom && c.Size > 1 {
+		return c.allreduceSplit(send, recv, f)
+	}
 	var e elements
 	var parts []unsafe.Pointer
-	split := send.Bytes() >= splitFrom && c.Size > 2
 	return c.newOp(func(o *Op, k int) bool {
-		switch {
-		case k == 0:
+		if k == 0 {
 			e = o.operand(send, f)
-			if split {
-				parts = o.scatterSlices(&e)
-				return false
-			}
 			parts = make([]unsafe.Pointer, c.Size)
 			parts[c.Rank] = e.p
 			n := e.bytes()
 			o.exchange(func(i int) { parts[i] = o.temp(n); o.recv(raw(parts[i], n), i) },
 				func(i int) { o.send(raw(e.p, n), i) })
 			return false
-		case k == 1 && split:
-			o.foldSlices(&e, parts)
+		}
+		e.p = foldAll(&e, parts)
+		e.store(recv)
+		return true
+	})
+}
+
+// allreduceSplit has every rank reduce one slice, taken straight from the
+// others' send buffers, and then everybody fetch all slices into the receive
+// buffer. A buffer that is not dense is packed first, or unpacked last.
+func (c *Comm) allreduceSplit(send, recv p2p.Buf, f op.Op) *Op {
+	var e elements // the own operand
+	var dst unsafe.Pointer
+	parts := make([]unsafe.Pointer, c.Size)
+	return c.newOp(func(o *Op, k int) bool {
+		switch k {
+		case 0:
+			if send.Type.Dense() {
+				e = elements{p: send.Addr, n: send.Count * send.Type.Elems(), kind: send.Type.Kind(), size: send.Type.ElemSize(), op: f}
+			} else {
+				e = o.operand(send, f)
+			}
+			if dst = recv.Addr; !recv.Type.Dense() {
+				dst = o.temp(e.bytes())
+			}
 			off, n := e.slice(c.Rank, c.Size)
-			own := raw(unsafe.Add(e.p, off), n)
-			o.exchange(func(i int) {
-				off, n := e.slice(i, c.Size)
-				o.recv(raw(unsafe.Add(e.p, off), n), i)
-			}, func(i int) { o.send(own, i) })
+			if parts[c.Rank] = unsafe.Add(e.p, off); e.p == dst { // in place: folding overwrites it
+				parts[c.Rank] = o.temp(n)
+				copyLocal(raw(parts[c.Rank], n), raw(unsafe.Add(e.p, off), n))
+			}
+			o.exchange(func(i int) { parts[i] = o.temp(n); o.recv(raw(parts[i], n), i) },
+				func(i int) { off, n := e.slice(i, c.Size); o.send(raw(unsafe.Add(e.p, off), n), i) })
+			return false
+		case 1:
+			off, n := e.slice(c.Rank, c.Size)
+			own := raw(unsafe.Add(dst, off), n)
+			copyLocal(own, raw(parts[c.Size-1], n))
+			for i := c.Size - 2; i >= 0; i-- { // see foldAll for the order
+				f.Apply(e.kind, own.Addr, parts[i], n/max(e.size, 1))
+			}
+			o.exchange(func(i int) { off, n := e.slice(i, c.Size); o.recv(raw(unsafe.Add(dst, off), n), i) },
+				func(i int) { o.send(own, i) })
 			return false
 		}
-		if !split {
-			e.p = foldAll(&e, parts)
+		if !recv.Type.Dense() {
+			result := elements{p: dst, n: e.n, kind: e.kind, size: e.size, op: f}
+			result.store(recv)
 		}
-		e.store(recv)
 		return true
 	})
 }
