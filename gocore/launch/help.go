@@ -29,5 +29,5 @@ the others are stopped and its exit status is mpiexec's: 128 + the number of the
 signal if it was killed by one, the code if it called Abort. Other statuses:
 2 wrong usage, 124 time-out, 126 not executable, 127 not found.
 
-For several hosts use srun, mpiexec.hydra (MPICH) or mpirun/prterun (Open MPI).
+It serves one host; jobs on several hosts are not supported yet.
 `

@@ -188,7 +188,7 @@ func setTimeout(o *Options, name string, v []string) error {
 }
 
 // severalHosts names the ways to run on more than this host.
-const severalHosts = "this launcher serves one host; for several use srun, mpiexec.hydra (MPICH) or mpirun/prterun (Open MPI), gormapy programs run under them"
+const severalHosts = "this launcher serves one host; several hosts take srun, mpiexec.hydra (MPICH) or mpirun/prterun (Open MPI), across which gormapy can't communicate yet"
 
 func checkHosts(o *Options, name string, v []string) error {
 	here, _ := os.Hostname()
