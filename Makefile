@@ -14,7 +14,7 @@ GO_PACKAGES := ./gocore/... ./pybind/build/... $(if $(wildcard pybind/core/*.go)
 SOURCES := $(shell find gocore pybind python/gormapy go.mod go.sum pyproject.toml README.md -type f \
 	-not -path '*/__pycache__/*' -not -path '*/_bin/*' -not -name '*.so' 2>/dev/null)
 
-.PHONY: help build test test-go test-python race lint lint-go lint-python demo wheel sdist test-wheels clean
+.PHONY: help build test test-go test-python race interleave lint lint-go lint-python demo wheel sdist test-wheels clean
 
 help:
 	@echo 'make demo         install into an environment of its own and run a 4-rank program'
@@ -22,6 +22,7 @@ help:
 	@echo 'make lint         check the Go and the Python sources'
 	@echo 'make build        build into the tree, for use with .cache/dev/bin/python'
 	@echo 'make race         run the Go tests under the race detector'
+	@echo 'make interleave   run the shared-memory protocols through their interleavings'
 	@echo 'make wheel sdist  write dist/'
 	@echo 'make test-wheels  build and try a wheel with every CPython 3.10+ that is found'
 	@echo 'make clean        remove everything that was made'
@@ -49,6 +50,10 @@ race: $(DEV)/made
 	CGO_ENABLED=1 $(GO) test -race -timeout 8m ./gocore/...
 
 lint: lint-go lint-python
+
+# The protocols in shared memory, through every interleaving of their accesses.
+interleave: $(DEV)/made
+	$(GO) test -tags interleave -run Interleaving -timeout 8m ./gocore/...
 
 # The staticcheck of the nested module keeps its dependencies out of go.mod and
 # of the source distribution.
