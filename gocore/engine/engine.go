@@ -235,15 +235,27 @@ func (e *Engine) Poll() {
 	}
 }
 
-// pollSure polls even if it has to wait for another thread to finish polling.
-// asleep says how many of the announced sleepers are the caller itself.
-func (e *Engine) pollSure(asleep uint32) int {
+// Exclude runs f while nobody polls: no handler is at work on a request's
+// memory when f begins, nor before it ends. Not to be called from a handler.
+func (e *Engine) Exclude(f func()) {
+	e.takePolling()
+	defer e.polling.Store(0)
+	f()
+}
+
+func (e *Engine) takePolling() {
 	for i := 1; !e.polling.CompareAndSwap(0, 1); i++ {
 		atom.Yield()
 		if i%64 == 0 {
 			runtime.Gosched() // the poller may wait for our turn in Go's scheduler
 		}
 	}
+}
+
+// pollSure polls even if it has to wait for another thread to finish polling.
+// asleep says how many of the announced sleepers are the caller itself.
+func (e *Engine) pollSure(asleep uint32) int {
+	e.takePolling()
 	return e.pollLocked(asleep)
 }
 

@@ -236,6 +236,7 @@ func Reset() (code Code) {
 	}
 	if atomic.LoadUint32(&w.me.Gen) == gen+1 {
 		w.p2p.Reset(gen + 2)
+		w.rma.Reset(gen + 2)
 		comms.each(func(_ int64, c *Comm) { c.reset() })
 		wins.each(func(_ int64, win *Window) { win.reset() })
 		atomic.StoreUint32(&w.me.Gen, gen+2)

@@ -340,16 +340,16 @@ func (c *Channel) Cancel(r *Request) bool {
 // are dropped, data that waits for room is copied. A receiver that was told the
 // address of a long message may still read it there.
 func (c *Channel) Abandon(r *Request) {
-	if r.Done() {
-		return
-	}
-	if r.recv && c.Cancel(r) {
-		return
-	}
-	c.p.recall(r.token)
-	if !r.recv {
-		c.p.eng.Detach(r.Peer(), r)
-	}
+	// Without pollers: another thread's may be filling the buffer just now.
+	c.p.eng.Exclude(func() {
+		if r.Done() || r.recv && c.Cancel(r) {
+			return
+		}
+		c.p.recall(r.token)
+		if !r.recv {
+			c.p.eng.Detach(r.Peer(), r)
+		}
+	})
 }
 
 // Matched is a message taken out of the queue by a matched probe.
@@ -437,7 +437,9 @@ func (p *P2P) Generation() uint32 { return p.gen.Load() }
 
 // Reset drops all that belongs to generations before gen: posted receives and
 // requests known by tokens fail with MPI_ERR_PENDING.
-func (p *P2P) Reset(gen uint32) {
+func (p *P2P) Reset(gen uint32) { p.eng.Exclude(func() { p.reset(gen) }) }
+
+func (p *P2P) reset(gen uint32) {
 	p.gen.Store(gen)
 	old := errs.New(errs.Pending, "the request was dropped by the collective reset")
 	p.mu.RLock()

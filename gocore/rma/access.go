@@ -166,7 +166,7 @@ func (w *Win) failed(call string, rank int, err error) *errs.Error {
 // the offset in the fetch.
 
 func (w *Win) header(k fabric.Kind) fabric.Header {
-	return fabric.Header{Kind: k, Flags: engine.FlagUrgent, Ctx: w.ID, Src: int32(w.Rank)}
+	return fabric.Header{Kind: k, Flags: engine.FlagUrgent, Gen: w.rma.gen.Load(), Ctx: w.ID, Src: int32(w.Rank)}
 }
 
 func (w *Win) sendPut(rank, at int, p unsafe.Pointer, n int) {
@@ -231,7 +231,7 @@ func (w *Win) inside(at, n uint64) unsafe.Pointer {
 }
 
 func (m *RMA) onPut(src int, h *fabric.Header, payload []byte) {
-	ack := fabric.Header{Kind: fabric.KindAck, Ctx: h.Ctx, Src: h.Src}
+	ack := fabric.Header{Kind: fabric.KindAck, Gen: h.Gen, Ctx: h.Ctx, Src: h.Src}
 	w := m.window(h.Ctx)
 	if w == nil {
 		ack.Aux = uint32(errs.Win)
@@ -276,7 +276,7 @@ func (w *Win) answered(src int, class uint32) {
 
 func (m *RMA) onGet(src int, h *fabric.Header, _ []byte) {
 	w := m.window(h.Ctx)
-	reply := fabric.Header{Kind: fabric.KindGetData, Ctx: h.Ctx, A: h.B}
+	reply := fabric.Header{Kind: fabric.KindGetData, Gen: h.Gen, Ctx: h.Ctx, A: h.B}
 	var p unsafe.Pointer
 	if w != nil {
 		p = w.inside(h.A, h.Len)

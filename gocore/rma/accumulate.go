@@ -257,10 +257,10 @@ func (m *RMA) onAcc(src int, h *fabric.Header, payload []byte) {
 		}
 	}
 	if h.B == 0 {
-		m.answer(src, w, &fabric.Header{Kind: fabric.KindAck, Ctx: h.Ctx, Aux: class})
+		m.answer(src, w, &fabric.Header{Kind: fabric.KindAck, Gen: h.Gen, Ctx: h.Ctx, Aux: class})
 		return
 	}
-	reply := fabric.Header{Kind: fabric.KindGetData, Ctx: h.Ctx, A: h.B, Aux: class, Len: h.Len}
+	reply := fabric.Header{Kind: fabric.KindGetData, Gen: h.Gen, Ctx: h.Ctx, A: h.B, Aux: class, Len: h.Len}
 	if class != 0 {
 		old, n = nil, 0
 	}
@@ -278,7 +278,7 @@ func (w *Win) sendCAS(rank, off int, origin, compare, result unsafe.Pointer, siz
 func (m *RMA) onCAS(src int, h *fabric.Header, payload []byte) {
 	w := m.window(h.Ctx)
 	size := int(h.Aux)
-	reply := fabric.Header{Kind: fabric.KindGetData, Ctx: h.Ctx, A: h.B}
+	reply := fabric.Header{Kind: fabric.KindGetData, Gen: h.Gen, Ctx: h.Ctx, A: h.B}
 	var p unsafe.Pointer
 	if w != nil && size >= 1 && size <= 8 && len(payload) == 2*size {
 		p = w.inside(h.A, uint64(size))

@@ -31,6 +31,7 @@ const (
 // RMA is the one-sided layer of a process.
 type RMA struct {
 	eng  *engine.Engine
+	gen  atomic.Uint32 // messages of other generations are dropped
 	mu   sync.RWMutex
 	wins map[uint32]*Win
 
@@ -42,12 +43,16 @@ type RMA struct {
 // New makes the layer and takes its kinds of messages.
 func New(e *engine.Engine) *RMA {
 	m := &RMA{eng: e, wins: map[uint32]*Win{}, fetches: map[uint64]*fetch{}}
-	e.Handle(fabric.KindPut, m.onPut)
-	e.Handle(fabric.KindGet, m.onGet)
-	e.Handle(fabric.KindAcc, m.onAcc)
-	e.Handle(fabric.KindCAS, m.onCAS)
-	e.Handle(fabric.KindAck, m.onAck)
-	e.Handle(fabric.KindGetData, m.onGetData)
+	for kind, h := range map[fabric.Kind]engine.Handler{
+		fabric.KindPut: m.onPut, fabric.KindGet: m.onGet, fabric.KindAcc: m.onAcc,
+		fabric.KindCAS: m.onCAS, fabric.KindAck: m.onAck, fabric.KindGetData: m.onGetData,
+	} {
+		e.Handle(kind, func(src int, head *fabric.Header, payload []byte) {
+			if head.Gen == m.gen.Load() {
+				h(src, head, payload)
+			}
+		})
+	}
 	return m
 }
 
@@ -286,6 +291,17 @@ func (w *Win) Way(r int) string {
 }
 
 func (w *Win) name() string { return fmt.Sprintf("the window of %d ranks", w.Size) }
+
+// Reset drops what is under way, within a collective reset: messages of before
+// are not served or waited for after it.
+func (m *RMA) Reset(gen uint32) {
+	m.eng.Exclude(func() {
+		m.gen.Store(gen)
+		m.fetchMu.Lock()
+		clear(m.fetches)
+		m.fetchMu.Unlock()
+	})
+}
 
 // Reset puts the window's epochs and locks back, within a collective reset.
 func (w *Win) Reset(words bool) {
