@@ -393,6 +393,17 @@ func Flush(h int64, rank int, pending *int64) (code Code) {
 	return finishNow(&flushOp{win: win, rank: rank, call: job.CallFlush}, pending)
 }
 
+// Drain waits until everything to rank has completed, in whatever epoch; like
+// Blocking. It bounds the memory that operations under way keep.
+func Drain(h int64, rank int, pending *int64) (code Code) {
+	defer Contain(&code)
+	win, e := getWin(h)
+	if e != nil {
+		return CodeOf(e)
+	}
+	return finishNow(&flushOp{win: win, rank: rank, call: job.CallFlush}, pending)
+}
+
 // Kinds of one-sided operations.
 const (
 	KindPut = iota

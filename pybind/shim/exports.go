@@ -235,6 +235,11 @@ func gm_flush(win i64, rank i32, pending *C.int64_t) i32 {
 	return i32(mpi.Flush(int64(win), int(rank), long(pending)))
 }
 
+//export gm_drain
+func gm_drain(win i64, rank i32, pending *C.int64_t) i32 {
+	return i32(mpi.Drain(int64(win), int(rank), long(pending)))
+}
+
 //export gm_win_desc
 func gm_win_desc(win i64) unsafe.Pointer { return mpi.WinDesc(int64(win)) }
 

@@ -52,12 +52,47 @@ static PyObject *setup(PyObject *self, PyObject *args) {
 
 static PyObject *handle_or(int code, int64_t h) { return code ? raise_code(code) : PyLong_FromLongLong(h); }
 
+/* The object for a request that keeps holder until it is finished or adopted. */
+static PyObject *started(int code, int64_t req, PyObject *holder) {
+  if (code) return raise_code(code);
+  StartedObject *s = (StartedObject *)StartedType.tp_alloc(&StartedType, 0);
+  if (!s) {
+    Py_INCREF(holder); /* in use, and nobody is left to say when no more */
+    return NULL;
+  }
+  s->h = req;
+  Py_INCREF(holder);
+  s->buf = holder;
+  return (PyObject *)s;
+}
+
+static StartedObject *started_arg(PyObject *o) {
+  if (Py_TYPE(o) == &StartedType) return (StartedObject *)o;
+  PyErr_Format(PyExc_TypeError, "expecting what a call has started, not %s", Py_TYPE(o)->tp_name);
+  return NULL;
+}
+
+/* p2p(kind, comm, address, count, datatype, peer, tag, holder) */
 static PyObject *raw_p2p(ARGS) {
   int64_t a[7], req = 0;
   int code;
-  if (longs("p2p", args, n, 7, a) < 0) return NULL;
+  if (n != 8) return PyErr_Format(PyExc_TypeError, "p2p takes 8 arguments");
+  if (longs("p2p", args, 7, 7, a) < 0) return NULL;
   Py_BEGIN_ALLOW_THREADS code = gm_p2p((int)a[0], a[1], a[2], a[3], a[4], clip(a[5]), clip(a[6]), &req);
-  Py_END_ALLOW_THREADS return handle_or(code, req);
+  Py_END_ALLOW_THREADS return started(code, req, args[7]);
+}
+
+/* adopt(request, started): the request owns it from here on. */
+static PyObject *raw_adopt(ARGS) {
+  StartedObject *s;
+  if (n != 2 || !PyObject_TypeCheck(args[0], &RequestType)) return PyErr_Format(PyExc_TypeError, "adopt takes a Request and what was started");
+  if (!(s = started_arg(args[1]))) return NULL;
+  RequestObject *r = (RequestObject *)args[0];
+  r->h = s->h;
+  s->h = 0;
+  Py_XSETREF(r->buf, s->buf);
+  s->buf = NULL;
+  Py_RETURN_NONE;
 }
 
 static PyObject *raw_p2p_init(ARGS) {
@@ -94,20 +129,20 @@ static PyObject *raw_wait(ARGS) {
   return none_or(wait_request(a[0], st ? st : &own));
 }
 
-/* finish(request, status or None, holder): wait for what a blocking call has
-   started. Ctrl-C gives the request up; since a peer may still read the data of
-   a send, the holder of the memory is then kept for good. */
+/* finish(started, status or None): wait for what a blocking call has started.
+   Ctrl-C gives it up; since a peer may still read the data of a send, its memory
+   is then kept for good. */
 static PyObject *raw_finish(ARGS) {
-  int64_t a[1];
   gm_status *st, own;
-  if (n != 3) return PyErr_Format(PyExc_TypeError, "finish takes 3 arguments");
-  if (longs("finish", args, 1, 1, a) < 0 || status_arg(args[1], &st) < 0) return NULL;
-  int code = wait_request(a[0], st ? st : &own);
+  StartedObject *s;
+  if (n != 2) return PyErr_Format(PyExc_TypeError, "finish takes 2 arguments");
+  if (check_process() < 0 || !(s = started_arg(args[0])) || status_arg(args[1], &st) < 0) return NULL;
+  int code = wait_request(s->h, st ? st : &own);
   if (code == -2) {
-    Py_INCREF(args[2]);
-    Py_BEGIN_ALLOW_THREADS gm_abandon(a[0]);
-    Py_END_ALLOW_THREADS
+    Py_BEGIN_ALLOW_THREADS gm_abandon(s->h);
+    Py_END_ALLOW_THREADS s->buf = NULL; /* leaked on purpose */
   }
+  s->h = 0;
   return none_or(code);
 }
 
@@ -397,39 +432,31 @@ static PyObject *raw_improbe(ARGS) {
   return iprobe(args, n, &msg);
 }
 
+/* mrecv(message, address, count, datatype, holder) */
 static PyObject *raw_mrecv(ARGS) {
   int64_t a[4], req = 0;
   int code;
-  if (longs("mrecv", args, n, 4, a) < 0) return NULL;
+  if (n != 5) return PyErr_Format(PyExc_TypeError, "mrecv takes 5 arguments");
+  if (longs("mrecv", args, 4, 4, a) < 0) return NULL;
   Py_BEGIN_ALLOW_THREADS code = gm_mrecv(a[0], a[1], a[2], a[3], &req);
-  Py_END_ALLOW_THREADS return handle_or(code, req);
+  Py_END_ALLOW_THREADS return started(code, req, args[4]);
 }
 
+/* coll(kind, comm, address, count, datatype, address, count, datatype, op, root, holder) */
 static PyObject *raw_coll(ARGS) {
   int64_t a[10], req = 0;
   int code;
-  if (longs("coll", args, n, 10, a) < 0) return NULL;
+  if (n != 11) return PyErr_Format(PyExc_TypeError, "coll takes 11 arguments");
+  if (longs("coll", args, 10, 10, a) < 0) return NULL;
   Py_BEGIN_ALLOW_THREADS code = gm_coll((int)a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], clip(a[9]), &req);
-  Py_END_ALLOW_THREADS return handle_or(code, req);
+  Py_END_ALLOW_THREADS return started(code, req, args[10]);
 }
 
-/* coll_wait: coll and wait in one call. */
-static PyObject *raw_coll_wait(ARGS) {
-  int64_t a[10], pending = 0;
-  int code;
-  gm_status own;
-  if (longs("coll_wait", args, n, 10, a) < 0) return NULL;
-  BLOCKING(code, pending, &own,
-           a[0] == GM_BARRIER ? gm_barrier(a[1], &pending)
-                              : gm_coll_blocking((int)a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], clip(a[9]), &pending));
-  return none_or(code);
-}
-
-/* collv(kind, comm, saddr, scounts, sdispls, stype, raddr, rcounts, rdispls, rtype, root) */
+/* collv(kind, comm, saddr, scounts, sdispls, stype, raddr, rcounts, rdispls, rtype, root, holder) */
 static PyObject *raw_collv(ARGS) {
   int64_t head[2], s_addr, s_type, r_addr, r_type, root, req = 0;
   PyObject *out = NULL;
-  if (n != 11) return PyErr_Format(PyExc_TypeError, "collv takes 11 arguments");
+  if (n != 12) return PyErr_Format(PyExc_TypeError, "collv takes 12 arguments");
   if (longs("collv", args, 2, 2, head) < 0 || longs("collv", args + 2, 1, 1, &s_addr) < 0 ||
       longs("collv", args + 5, 1, 1, &s_type) < 0 || longs("collv", args + 6, 1, 1, &r_addr) < 0 ||
       longs("collv", args + 9, 1, 1, &r_type) < 0 || longs("collv", args + 10, 1, 1, &root) < 0)
@@ -443,7 +470,7 @@ static PyObject *raw_collv(ARGS) {
   gm_side r = {r_addr, r_type, lists[2], lists[3], lengths[2], lengths[3]};
   int code;
   Py_BEGIN_ALLOW_THREADS code = gm_collv((int)head[0], head[1], &s, &r, clip(root), &req);
-  Py_END_ALLOW_THREADS out = handle_or(code, req);
+  Py_END_ALLOW_THREADS out = started(code, req, args[11]);
 end:
   for (int i = 0; i < 4; i++) PyMem_Free(lists[i]);
   return out;
@@ -499,12 +526,14 @@ static PyObject *raw_rma(ARGS) {
     return none_or(code);                                  \
   }
 
+SYNC(barrier, 1, gm_barrier(a[0], &pending))
 SYNC(fence, 2, gm_fence(a[0], clip(a[1]), &pending))
 SYNC(lock, 4, gm_lock(a[0], clip(a[1]), clip(a[2]), clip(a[3]), &pending))
 SYNC(lock_all, 2, gm_lock_all(a[0], clip(a[1]), &pending))
 SYNC(unlock, 2, gm_unlock(a[0], clip(a[1]), &pending))
 SYNC(unlock_all, 1, gm_unlock_all(a[0], &pending))
 SYNC(flush, 2, gm_flush(a[0], clip(a[1]), &pending))
+SYNC(drain, 2, gm_drain(a[0], clip(a[1]), &pending))
 SYNC(flush_all, 1, gm_flush(a[0], -1, &pending))
 SYNC(win_sync, 1, gm_win_desc(a[0]) ? 0 : gm_flush(a[0], -1, &pending))
 
@@ -582,12 +611,12 @@ PyMethodDef raw_methods[] = {{"setup", setup, METH_VARARGS, NULL},
                              {"set_op", set_op, METH_VARARGS, NULL},
                              {"finalize", raw_finalize, METH_NOARGS, NULL},
                              {"reset", raw_reset, METH_NOARGS, NULL},
-                             F(p2p), F(p2p_init), F(start), F(wait), F(finish), F(test), F(request_status), F(waitall), F(testall),
+                             F(p2p), F(p2p_init), F(start), F(wait), F(finish), F(adopt), F(test), F(request_status), F(waitall), F(testall),
                              F(waitany), F(testany), F(waitsome), F(testsome), F(request_free), F(cancel),
                              F(request_inactive), F(sendrecv), F(probe), F(mprobe), F(iprobe), F(improbe), F(mrecv),
-                             F(coll), F(coll_wait), F(collv), F(result), F(comm_dup), F(comm_split), F(comm_split_type),
-                             F(comm_create), F(comm_free), F(win_create), F(win_free), F(rma), F(fence), F(lock),
-                             F(lock_all), F(unlock), F(unlock_all), F(flush), F(flush_all), F(win_sync), F(win_memory),
+                             F(coll), F(collv), F(result), F(comm_dup), F(comm_split), F(comm_split_type),
+                             F(comm_create), F(comm_free), F(win_create), F(win_free), F(rma), F(barrier), F(fence), F(lock),
+                             F(lock_all), F(unlock), F(unlock_all), F(flush), F(drain), F(flush_all), F(win_sync), F(win_memory),
                              F(alloc_mem), F(abort), F(buffer_info),
                              {"flush_local", (PyCFunction)(void *)raw_flush, METH_FASTCALL, NULL},
                              {"flush_local_all", (PyCFunction)(void *)raw_flush_all, METH_FASTCALL, NULL},

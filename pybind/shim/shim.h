@@ -49,7 +49,16 @@ typedef struct {
   Py_buffer view;
 } HolderObject;
 
-extern PyTypeObject CommType, WinType, RequestType, DatatypeType, StatusType, HolderType, MemoryType;
+/* What a call has started and nobody owns yet. Python may raise KeyboardInterrupt
+   between any two calls: then this object goes, and the operation with it,
+   before the memory that it works on. */
+typedef struct {
+  PyObject_HEAD
+  int64_t h;
+  PyObject *buf;
+} StartedObject;
+
+extern PyTypeObject StartedType, CommType, WinType, RequestType, DatatypeType, StatusType, HolderType, MemoryType;
 int ready_types(PyObject *module);
 
 /* Set in a forked child, where nothing of MPI may be used. */

@@ -95,6 +95,18 @@ PyTypeObject StatusType = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fa
                            .tp_new = status_new,
                            .tp_doc = "Base of gormapy.MPI.Status."};
 
+static void started_dealloc(StartedObject *self) {
+  if (self->h && !gm_forked) gm_abandon(self->h);
+  Py_CLEAR(self->buf);
+  Py_TYPE(self)->tp_free(self);
+}
+
+PyTypeObject StartedType = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fast.Started",
+                            .tp_basicsize = sizeof(StartedObject),
+                            .tp_flags = Py_TPFLAGS_DEFAULT,
+                            .tp_dealloc = (destructor)started_dealloc,
+                            .tp_doc = "What a call has started, for finish() or adopt()."};
+
 static void holder_dealloc(HolderObject *self) {
   PyBuffer_Release(&self->view);
   Py_TYPE(self)->tp_free(self);
@@ -192,7 +204,7 @@ int ready_types(PyObject *module) {
     PyTypeObject *type;
   } all[] = {{"Comm", &CommType},     {"Win", &WinType},       {"Request", &RequestType}, {"Datatype", &DatatypeType},
              {"Status", &StatusType}, {"Holder", &HolderType}, {"Memory", &MemoryType},
-             {"Buffer", &BufferType}};
+             {"Buffer", &BufferType}, {"Started", &StartedType}};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     if (PyType_Ready(all[i].type) < 0) return -1;
     Py_INCREF(all[i].type);

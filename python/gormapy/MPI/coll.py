@@ -13,16 +13,16 @@ from .request import Request, finish
 from .sentinel import is_in_place
 from .userop import fold
 
-_BYTE = NOTHING[2]._h
 _coll = fast.coll
 _collv = fast.collv
 IN_PLACE = (fast.IN_PLACE, 0, NOTHING[2], None)
 
 
 def _start(kind, comm, send, recv, op, root):
-    """Start a collective operation of the core; return its request and what keeps the buffers."""
-    request = _coll(kind, comm._h, send[0], send[1], send[2]._h, recv[0], recv[1], recv[2]._h, op, root)
-    return request, (send[3], recv[3])
+    """Start a collective operation of the core."""
+    return _coll(
+        kind, comm._h, send[0], send[1], send[2]._h, recv[0], recv[1], recv[2]._h, op, root, (send[3], recv[3])
+    )
 
 
 def _barrier(comm):
@@ -77,7 +77,7 @@ def _one(parsed):
 
 
 def _startv(kind, comm, send, recv, root):
-    request = _collv(
+    return _collv(
         kind,
         comm._h,
         send[0],
@@ -89,8 +89,8 @@ def _startv(kind, comm, send, recv, root):
         recv[2],
         recv[3]._h,
         root,
+        (send[4], recv[4]),
     )
-    return request, (send[4], recv[4])
 
 
 def _gatherv(comm, sendbuf, recvbuf, root):
@@ -179,7 +179,7 @@ class Collectives:
 
     def Barrier(self):
         """Barrier synchronization."""
-        fast.coll_wait(fast.BARRIER, self._h, 0, 0, _BYTE, 0, 0, _BYTE, 0, 0)
+        fast.barrier(self._h)
 
     def Bcast(self, buf, root=0):
         """Broadcast data from one process to all other processes."""
@@ -249,58 +249,58 @@ class Collectives:
 
     def Ibarrier(self):
         """Nonblocking barrier."""
-        return Request._started(*_barrier(self))
+        return Request._started(_barrier(self))
 
     def Ibcast(self, buf, root=0):
         """Nonblocking broadcast."""
-        return Request._started(*_bcast(self, buf, root))
+        return Request._started(_bcast(self, buf, root))
 
     def Igather(self, sendbuf, recvbuf, root=0):
         """Nonblocking gather."""
-        return Request._started(*_gather(self, sendbuf, recvbuf, root))
+        return Request._started(_gather(self, sendbuf, recvbuf, root))
 
     def Igatherv(self, sendbuf, recvbuf, root=0):
         """Nonblocking gather of different amounts."""
-        return Request._started(*_gatherv(self, sendbuf, recvbuf, root))
+        return Request._started(_gatherv(self, sendbuf, recvbuf, root))
 
     def Iscatter(self, sendbuf, recvbuf, root=0):
         """Nonblocking scatter."""
-        return Request._started(*_scatter(self, sendbuf, recvbuf, root))
+        return Request._started(_scatter(self, sendbuf, recvbuf, root))
 
     def Iscatterv(self, sendbuf, recvbuf, root=0):
         """Nonblocking scatter of different amounts."""
-        return Request._started(*_scatterv(self, sendbuf, recvbuf, root))
+        return Request._started(_scatterv(self, sendbuf, recvbuf, root))
 
     def Iallgather(self, sendbuf, recvbuf):
         """Nonblocking gather to all."""
-        return Request._started(*_allgather(self, sendbuf, recvbuf))
+        return Request._started(_allgather(self, sendbuf, recvbuf))
 
     def Iallgatherv(self, sendbuf, recvbuf):
         """Nonblocking gather to all of different amounts."""
-        return Request._started(*_allgatherv(self, sendbuf, recvbuf))
+        return Request._started(_allgatherv(self, sendbuf, recvbuf))
 
     def Ialltoall(self, sendbuf, recvbuf):
         """Nonblocking all to all."""
-        return Request._started(*_alltoall(self, sendbuf, recvbuf))
+        return Request._started(_alltoall(self, sendbuf, recvbuf))
 
     def Ialltoallv(self, sendbuf, recvbuf):
         """Nonblocking all to all of different amounts."""
-        return Request._started(*_alltoallv(self, sendbuf, recvbuf))
+        return Request._started(_alltoallv(self, sendbuf, recvbuf))
 
     def Ireduce(self, sendbuf, recvbuf, op=SUM, root=0):
         """Nonblocking reduce to one process."""
         _by_program(op, "Comm.Ireduce")
-        return Request._started(*_reduce(self, sendbuf, recvbuf, op, root))
+        return Request._started(_reduce(self, sendbuf, recvbuf, op, root))
 
     def Iallreduce(self, sendbuf, recvbuf, op=SUM):
         """Nonblocking reduce to all processes."""
         _by_program(op, "Comm.Iallreduce")
-        return Request._started(*_allreduce(self, sendbuf, recvbuf, op))
+        return Request._started(_allreduce(self, sendbuf, recvbuf, op))
 
     def Ireduce_scatter_block(self, sendbuf, recvbuf, op=SUM):
         """Nonblocking reduce and scatter of blocks."""
         _by_program(op, "Comm.Ireduce_scatter_block")
-        return Request._started(*_reduce_scatter_block(self, sendbuf, recvbuf, op))
+        return Request._started(_reduce_scatter_block(self, sendbuf, recvbuf, op))
 
 
 class Scans:
@@ -321,17 +321,16 @@ class Scans:
     def Iscan(self, sendbuf, recvbuf, op=SUM):
         """Nonblocking inclusive scan."""
         _by_program(op, "Intracomm.Iscan")
-        return Request._started(*_scan(fast.SCAN, self, sendbuf, recvbuf, op))
+        return Request._started(_scan(fast.SCAN, self, sendbuf, recvbuf, op))
 
     def Iexscan(self, sendbuf, recvbuf, op=SUM):
         """Nonblocking exclusive scan."""
         _by_program(op, "Intracomm.Iexscan")
-        return Request._started(*_scan(fast.EXSCAN, self, sendbuf, recvbuf, op))
+        return Request._started(_scan(fast.EXSCAN, self, sendbuf, recvbuf, op))
 
 
 def _wait(started):
-    request, holders = started
-    finish(request, None, holders)
+    finish(started)
 
 
 def _reduce_scatter(comm, sendbuf, recvbuf, recvcounts, op):

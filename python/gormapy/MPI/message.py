@@ -63,8 +63,7 @@ class Message(Handle):
     def _nothing(self):
         """Make the request of a receive from PROC_NULL."""
         self._taken()
-        handle = fast.p2p(_RECV, _COMM_SELF, 0, 0, byte()._h, constants.PROC_NULL, ANY_TAG)
-        return Request._started(handle, None)
+        return Request._started(fast.p2p(_RECV, _COMM_SELF, 0, 0, byte()._h, constants.PROC_NULL, ANY_TAG, None))
 
     def Recv(self, buf, status=None):
         """Receive a matched message."""
@@ -76,7 +75,7 @@ class Message(Handle):
         if self._h == _NO_PROC:
             return self._nothing()
         address, count, datatype, holder = message(buf, False)
-        return Request._started(fast.mrecv(self._taken(), address, count, datatype._h), holder)
+        return Request._started(fast.mrecv(self._taken(), address, count, datatype._h, holder))
 
     @classmethod
     def probe(cls, comm, source=ANY_SOURCE, tag=ANY_TAG, status=None):
@@ -98,7 +97,7 @@ class Message(Handle):
             return self._nothing()
         memory = bytearray(self._nbytes)
         address, nbytes, _, _, _, holder = acquire(memory, False)
-        request = Request._started(fast.mrecv(self._taken(), address, nbytes, byte()._h), holder)
+        request = Request._started(fast.mrecv(self._taken(), address, nbytes, byte()._h, holder))
         request._arriving = memory
         return request
 
@@ -119,5 +118,5 @@ def receive_object(handle, nbytes):
     """Receive the object in a matched message of the core."""
     memory = bytearray(nbytes)
     address, _, _, _, _, holder = acquire(memory, False)
-    finish(fast.mrecv(handle, address, nbytes, byte()._h), None, holder)
+    finish(fast.mrecv(handle, address, nbytes, byte()._h, holder))
     return pickle.loads(memory) if nbytes else None

@@ -29,40 +29,37 @@ class ObjectMessages:
     __slots__ = ()
 
     def _send_object(self, kind, obj, dest, tag):
-        """Start to send an object; return the request of the core and what holds the pickle."""
+        """Start to send an object."""
         if dest == PROC_NULL:
             address = nbytes = 0
             holder = None
         else:
             address, nbytes, _, _, _, holder = acquire(pickle.dumps(obj), True)
-        return fast.p2p(kind, self._h, address, nbytes, byte()._h, dest, tag), holder
+        return fast.p2p(kind, self._h, address, nbytes, byte()._h, dest, tag, holder)
 
     def send(self, obj, dest, tag=0):
         """Send in standard mode."""
-        request, holder = self._send_object(_SEND, obj, dest, tag)
-        finish(request, None, holder)
+        finish(self._send_object(_SEND, obj, dest, tag))
 
     def bsend(self, obj, dest, tag=0):
         """Send in buffered mode."""
-        request, holder = self._send_object(_BSEND, obj, dest, tag)
-        finish(request, None, holder)
+        finish(self._send_object(_BSEND, obj, dest, tag))
 
     def ssend(self, obj, dest, tag=0):
         """Send in synchronous mode."""
-        request, holder = self._send_object(_SSEND, obj, dest, tag)
-        finish(request, None, holder)
+        finish(self._send_object(_SSEND, obj, dest, tag))
 
     def isend(self, obj, dest, tag=0):
         """Nonblocking send."""
-        return Request._started(*self._send_object(_SEND, obj, dest, tag))
+        return Request._started(self._send_object(_SEND, obj, dest, tag))
 
     def ibsend(self, obj, dest, tag=0):
         """Nonblocking send in buffered mode."""
-        return Request._started(*self._send_object(_BSEND, obj, dest, tag))
+        return Request._started(self._send_object(_BSEND, obj, dest, tag))
 
     def issend(self, obj, dest, tag=0):
         """Nonblocking send in synchronous mode."""
-        return Request._started(*self._send_object(_SSEND, obj, dest, tag))
+        return Request._started(self._send_object(_SSEND, obj, dest, tag))
 
     def recv(self, buf=None, source=ANY_SOURCE, tag=ANY_TAG, status=None):
         """Receive."""
@@ -85,7 +82,7 @@ class ObjectMessages:
         else:
             memory = buf
         address, nbytes, _, _, _, holder = acquire(memory, False)
-        request = Request._started(fast.p2p(_RECV, self._h, address, nbytes, byte()._h, source, tag), holder)
+        request = Request._started(fast.p2p(_RECV, self._h, address, nbytes, byte()._h, source, tag, holder))
         request._arriving = memory
         return request
 
@@ -130,12 +127,12 @@ def _lazy_memory(nbytes):
 
 def _coll(kind, comm, send, recv, root, *memory):
     """Run a collective operation on bytes; send and recv are (address, count, type handle)."""
-    finish(fast.coll(kind, comm._h, *send, *recv, 0, root), None, memory)
+    finish(fast.coll(kind, comm._h, *send, *recv, 0, root, memory))
 
 
 def _collv(kind, comm, send, recv, root, *memory):
     """Run a collective operation on bytes; send and recv are (address, counts, displs, type handle)."""
-    finish(fast.collv(kind, comm._h, *send, *recv, root), None, memory)
+    finish(fast.collv(kind, comm._h, *send, *recv, root, memory))
 
 
 def _displs(counts):

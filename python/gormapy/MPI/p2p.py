@@ -21,11 +21,11 @@ class PointToPoint:
 
     def _send(self, kind, buf, dest, tag):
         address, count, datatype, holder = message(buf, True, dest)
-        finish(_p2p(kind, self._h, address, count, datatype._h, dest, tag), None, holder)
+        finish(_p2p(kind, self._h, address, count, datatype._h, dest, tag, holder))
 
     def _isend(self, kind, buf, dest, tag):
         address, count, datatype, holder = message(buf, True, dest)
-        return Request._started(_p2p(kind, self._h, address, count, datatype._h, dest, tag), holder)
+        return Request._started(_p2p(kind, self._h, address, count, datatype._h, dest, tag, holder))
 
     def _send_init(self, kind, buf, dest, tag):
         address, count, datatype, holder = message(buf, True, dest)
@@ -38,7 +38,7 @@ class PointToPoint:
     def Recv(self, buf, source=ANY_SOURCE, tag=ANY_TAG, status=None):
         """Blocking receive."""
         address, count, datatype, holder = message(buf, False, source)
-        finish(_p2p(_RECV, self._h, address, count, datatype._h, source, tag), status, holder)
+        finish(_p2p(_RECV, self._h, address, count, datatype._h, source, tag, holder), status)
 
     def Sendrecv(self, sendbuf, dest, sendtag=0, recvbuf=None, source=ANY_SOURCE, recvtag=ANY_TAG, status=None):
         """Send and receive a message."""
@@ -78,7 +78,7 @@ class PointToPoint:
     def Irecv(self, buf, source=ANY_SOURCE, tag=ANY_TAG):
         """Nonblocking receive."""
         address, count, datatype, holder = message(buf, False, source)
-        return Request._started(_p2p(_RECV, self._h, address, count, datatype._h, source, tag), holder)
+        return Request._started(_p2p(_RECV, self._h, address, count, datatype._h, source, tag, holder))
 
     def Probe(self, source=ANY_SOURCE, tag=ANY_TAG, status=None):
         """Blocking test for a message."""

@@ -28,11 +28,10 @@ class Request(Handle, fast.Request):
         return self
 
     @classmethod
-    def _started(cls, handle, holder):
-        """Make the request for what a non-blocking call of the core returned."""
+    def _started(cls, started):
+        """Make the request for what a nonblocking call of the core has started."""
         self = cls.__new__(cls)
-        self._h = handle
-        self._buf = holder
+        fast.adopt(self, started)
         return self
 
     @classmethod
@@ -367,9 +366,9 @@ def _some_objects(requests, statuses, call):
     return indices, [requests[i]._take(filled[k]) for k, i in enumerate(indices)]
 
 
-def finish(handle, status=None, holder=None):
-    """Wait for what a blocking call has started; holder keeps its memory. Ctrl-C gives it up."""
-    fast.finish(handle, status, holder)
+def finish(started, status=None):
+    """Wait for what a call of the core has started; Ctrl-C gives it up."""
+    fast.finish(started, status)
 
 
 REQUEST_NULL = Request()

@@ -193,7 +193,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, WinCalls, _DynamicCalls, fas
     # -------------
 
     def _keep(self, target_rank, holder):
-        """Keep origin memory until the operation on it is complete."""
+        """Keep origin memory until the operation on it, which starts next, is complete."""
         kept = self._kept.get(target_rank)
         if kept is None:
             # other ways than messages are done with the memory when the call returns
@@ -201,10 +201,10 @@ class Win(ErrorHandling, Attributed, Named, Handle, WinCalls, _DynamicCalls, fas
             kept = self._kept[target_rank] = [] if by_message else _NOT_KEPT
         if kept is _NOT_KEPT:
             return
-        kept.append(holder)
         if len(kept) >= _MOST_KEPT:
-            fast.flush_local(self._h, target_rank)
+            fast.drain(self._h, target_rank)
             kept.clear()
+        kept.append(holder)
 
     def _completed(self, target_rank=None):
         """Let go of the memory of complete operations on one target or on all."""
@@ -216,6 +216,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, WinCalls, _DynamicCalls, fas
     def Put(self, origin, target_rank, target=None):
         """Put data into a memory window on a remote process."""
         source, place, holder = rma(origin, True, target_rank, target)
+        self._keep(target_rank, holder)
         _rma(
             fast.PUT,
             self._h,
@@ -231,11 +232,11 @@ class Win(ErrorHandling, Attributed, Named, Handle, WinCalls, _DynamicCalls, fas
             place[2]._h,
             0,
         )
-        self._keep(target_rank, holder)
 
     def Get(self, origin, target_rank, target=None):
         """Get data from a memory window on a remote process."""
         source, place, holder = rma(origin, False, target_rank, target)
+        self._keep(target_rank, holder)
         _rma(
             fast.GET,
             self._h,
@@ -251,11 +252,11 @@ class Win(ErrorHandling, Attributed, Named, Handle, WinCalls, _DynamicCalls, fas
             place[2]._h,
             0,
         )
-        self._keep(target_rank, holder)
 
     def Accumulate(self, origin, target_rank, target=None, op=SUM):
         """Accumulate data into the target process."""
         source, place, holder = rma(origin, True, target_rank, target)
+        self._keep(target_rank, holder)
         _rma(
             fast.ACC,
             self._h,
@@ -271,12 +272,12 @@ class Win(ErrorHandling, Attributed, Named, Handle, WinCalls, _DynamicCalls, fas
             place[2]._h,
             op._h,
         )
-        self._keep(target_rank, holder)
 
     def Get_accumulate(self, origin, result, target_rank, target=None, op=SUM):
         """Fetch-and-accumulate data into the target process."""
         source, place, holder = rma(origin, True, target_rank, target)
         fetched = message(result, False, target_rank, 0)
+        self._keep(target_rank, (holder, fetched[3]))
         _rma(
             fast.GET_ACC,
             self._h,
@@ -292,7 +293,6 @@ class Win(ErrorHandling, Attributed, Named, Handle, WinCalls, _DynamicCalls, fas
             place[2]._h,
             op._h,
         )
-        self._keep(target_rank, (holder, fetched[3]))
 
     def Fetch_and_op(self, origin, result, target_rank, target_disp=0, op=SUM):
         """Perform one-sided read-modify-write."""
@@ -300,6 +300,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, WinCalls, _DynamicCalls, fas
         fetched = single("result", result, False, target_rank)
         same_type(target_rank, origin=source, result=fetched)
         datatype = source[2]._h
+        self._keep(target_rank, (source[3], fetched[3]))
         _rma(
             fast.FETCH_OP,
             self._h,
@@ -315,7 +316,6 @@ class Win(ErrorHandling, Attributed, Named, Handle, WinCalls, _DynamicCalls, fas
             datatype,
             op._h,
         )
-        self._keep(target_rank, (source[3], fetched[3]))
 
     def Compare_and_swap(self, origin, compare, result, target_rank, target_disp=0):
         """Perform one-sided atomic compare-and-swap."""
@@ -325,6 +325,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, WinCalls, _DynamicCalls, fas
         same_type(target_rank, origin=source, compare=expected, result=fetched)
         datatype = source[2]._h
         # the address of the value to compare with travels in place of the target's count
+        self._keep(target_rank, (source[3], expected[3], fetched[3]))
         _rma(
             fast.CAS,
             self._h,
@@ -340,7 +341,6 @@ class Win(ErrorHandling, Attributed, Named, Handle, WinCalls, _DynamicCalls, fas
             datatype,
             0,
         )
-        self._keep(target_rank, (source[3], expected[3], fetched[3]))
 
     # Synchronization
     # ---------------
