@@ -66,6 +66,9 @@ func (e *Engine) wait(why *Reason, done func() bool, check func() error) error {
 	start := now()
 	for i := 1; ; i++ {
 		atom.Yield()
+		if done() { // by what another process stored, without polling
+			return nil
+		}
 		e.Poll()
 		if done() {
 			return nil

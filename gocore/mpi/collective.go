@@ -59,15 +59,26 @@ func Barrier(comm int64, pending *int64) (code Code) {
 	if c.size == 1 {
 		return 0
 	}
-	r := &Request{}
 	if bar := c.coll.Bar; bar != nil {
 		if bar.Arrive() {
 			return 0
 		}
-		r.op = &barrierOp{bar: bar}
-	} else {
-		r.op = collective{c.coll.BarrierByMessages()}
+		why := engine.Reason{Call: job.CallBarrier, Peer: -2, Tag: -1, Ctx: uint64(c.ctx)}
+		err := w.eng.Wait(&why, bar.Passed, func() error { return bar.Check(w.eng) })
+		if err == nil {
+			return 0
+		}
+		if err != engine.ErrInterrupted {
+			return codeOfErr(err)
+		}
+		r := &Request{op: &barrierOp{bar: bar}, why: why}
+		if e := ready(); e != nil {
+			return CodeOf(e)
+		}
+		*pending = reqs.add(r)
+		return Interrupted
 	}
+	r := &Request{op: collective{c.coll.BarrierByMessages()}}
 	if code = r.wait(0, nil, 0); code == Interrupted {
 		*pending = reqs.add(r)
 	}
