@@ -226,23 +226,37 @@ func Reset() (code Code) {
 	if e := ready(); e != nil {
 		return CodeOf(e)
 	}
-	gen := w.p2p.Generation()
-	if now := atomic.LoadUint32(&w.me.Gen); now == gen {
-		atomic.StoreUint32(&w.me.Gen, gen+1)
+	resetting.Lock()
+	defer resetting.Unlock()
+	if resetting.to == 0 {
+		resetting.to = w.p2p.Generation() + 2
+		atomic.StoreUint32(&w.me.Gen, resetting.to-1)
 		w.seg.RingAll()
 	}
-	if c := waitGeneration(gen + 1); c != 0 {
-		return c // interrupted: call again
+	to := resetting.to
+	if c := waitGeneration(to - 1); c != 0 {
+		return c // interrupted: call again, and go on with this reset
 	}
-	if atomic.LoadUint32(&w.me.Gen) == gen+1 {
-		w.p2p.Reset(gen + 2)
-		w.rma.Reset(gen + 2)
+	if atomic.LoadUint32(&w.me.Gen) == to-1 {
+		w.p2p.Reset(to)
+		w.rma.Reset(to)
 		comms.each(func(_ int64, c *Comm) { c.reset() })
 		wins.each(func(_ int64, win *Window) { win.reset() })
-		atomic.StoreUint32(&w.me.Gen, gen+2)
+		atomic.StoreUint32(&w.me.Gen, to)
 		w.seg.RingAll()
 	}
-	return waitGeneration(gen + 2)
+	code = waitGeneration(to)
+	if code == 0 {
+		resetting.to = 0
+	}
+	return code
+}
+
+// resetting is the reset that this process has begun and not finished: the
+// generation it leads to, 0 if there is none.
+var resetting struct {
+	sync.Mutex
+	to uint32
 }
 
 func waitGeneration(gen uint32) Code {
