@@ -139,3 +139,22 @@ def test_ranks_are_stopped_and_continued_at_random(mpirun):
             break
         time.sleep(chance.uniform(0.001, 0.02))
     job.finish()
+
+
+@pytest.mark.parametrize("ranks", [2, 5])
+def test_resets_of_ranks_that_come_late(mpirun, ranks):
+    mpirun(
+        ranks,
+        """
+        import random, time
+        import gormapy
+        from rankside import *
+        random.seed(rank)
+        for turn in range(10):
+            time.sleep(random.choice((0, 0.001, 0.12)))  # longer than a slice of a wait
+            gormapy.reset()
+            assert world.allreduce(turn) == turn * size
+            world.Barrier()
+        """,
+        timeout=60,
+    )
