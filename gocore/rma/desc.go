@@ -28,8 +28,9 @@ const (
 const (
 	// DescAtomic: the window lies in a segment, see "One arbiter".
 	DescAtomic uint32 = 1 << iota
-	// DescDirect: every target is direct, so a flush has nothing to do.
-	DescDirect
+	// DescAtOnce: no target is reached by messages, so an operation is complete
+	// when its call returns and a flush has nothing to do.
+	DescAtOnce
 )
 
 // Target is what the hot calls need of one rank; it follows Desc.

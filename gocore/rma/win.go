@@ -198,9 +198,9 @@ func (m *RMA) Attach(id uint32, handle int64, rank int, world []int, offers []Of
 	d.Size = int32(n)
 	inSegment := w.Flavor == FlavorAllocate || w.Flavor == FlavorShared
 	if inSegment {
-		d.Flags = DescAtomic | DescDirect
-	} else if n == 1 {
-		d.Flags = DescDirect
+		d.Flags = DescAtomic | DescAtOnce
+	} else if n == 1 || copies {
+		d.Flags = DescAtOnce
 	}
 	for i := range n {
 		w.locks = append(w.locks, newLock(seg.Mem[lockAt[i]:], rank, w.ranks))

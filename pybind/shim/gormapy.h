@@ -31,7 +31,7 @@ typedef struct {
   gm_target target[];
 } gm_win;
 
-enum { GM_DESC_ATOMIC = 1, GM_DESC_DIRECT = 2 };
+enum { GM_DESC_ATOMIC = 1, GM_DESC_AT_ONCE = 2 };
 enum { GM_OPEN_FENCE = 1, GM_OPEN_LOCK_ALL = 2 };
 enum { GM_INTERRUPTED = -1 };
 

@@ -36,6 +36,18 @@ static int target_disp(PyObject *o, int64_t bytes, int64_t *disp) {
   return 0;
 }
 
+/* What is not direct, on a window where no message keeps the buffers in use:
+   the general call, without going through Python. False if it has failed; Python
+   then does it again, and says why. */
+static int at_once(gm_win *d, PyObject *self, int kind, spec *s, spec *result, int64_t rank, int64_t disp, int op) {
+  int code;
+  if (!(d->flags & GM_DESC_AT_ONCE)) return 0;
+  int64_t addr = result ? (int64_t)(intptr_t)result->view.buf : 0, count = result ? result->count : 0, type = result ? result->type : s->type;
+  Py_BEGIN_ALLOW_THREADS code = gm_rma(kind, ((WinObject *)self)->h, (int64_t)(intptr_t)s->view.buf, s->count, s->type, addr, count, type,
+                                       (int)rank, disp, s->count, s->type, op);
+  Py_END_ALLOW_THREADS return code == 0;
+}
+
 static PyObject *transfer(HOT, int which) {
   static const char *const names[] = {"origin", "target_rank", "target", NULL};
   PyObject *a[3];
@@ -58,6 +70,7 @@ static PyObject *transfer(HOT, int which) {
   } else {
     ok = which == SLOW_PUT ? gm_fast_put(d, s.view.buf, bytes, (int)rank, disp) : gm_fast_get(d, s.view.buf, bytes, (int)rank, disp);
   }
+  ok = ok || at_once(d, self, which == SLOW_PUT ? GM_PUT : GM_GET, &s, NULL, rank, disp, 0);
   PyBuffer_Release(&s.view);
   if (!ok) SLOWLY(which);
   Py_RETURN_NONE;
@@ -100,7 +113,8 @@ static PyObject *win_accumulate(HOT) {
       op == OP_NO_OP || (a[2] && a[2] != Py_None && !PyLong_Check(a[2])) || parse_spec(a[0], 0, &s) < 0)
     SLOWLY(SLOW_ACCUMULATE);
   if (target_disp(a[2], s.count * s.size, &disp) == 0 && s.count * s.size <= LONG_COPY)
-    ok = gm_fast_acc(d, op, s.type, s.view.buf, NULL, s.count, (int)rank, disp);
+    ok = gm_fast_acc(d, op, s.type, s.view.buf, NULL, s.count, (int)rank, disp) ||
+         at_once(d, self, GM_ACC, &s, NULL, rank, disp, op);
   PyBuffer_Release(&s.view);
   if (!ok) SLOWLY(SLOW_ACCUMULATE);
   Py_RETURN_NONE;
@@ -118,7 +132,8 @@ static PyObject *win_fetch_and_op(HOT) {
     SLOWLY(SLOW_FETCH_AND_OP);
   if (parse_spec(a[1], 1, &r) == 0) {
     if (s.count == 1 && r.count == 1 && s.type == r.type)
-      ok = gm_fast_acc(d, op, s.type, s.view.buf, r.view.buf, 1, (int)rank, disp);
+      ok = gm_fast_acc(d, op, s.type, s.view.buf, r.view.buf, 1, (int)rank, disp) ||
+           at_once(d, self, GM_FETCH_OP, &s, &r, rank, disp, op);
     PyBuffer_Release(&r.view);
   }
   PyBuffer_Release(&s.view);
@@ -149,13 +164,13 @@ static PyObject *win_compare_and_swap(HOT) {
   Py_RETURN_NONE;
 }
 
-/* A flush of a window whose targets are all direct has nothing to do. */
+/* A flush has nothing to do where every operation is complete at once. */
 static PyObject *flush(HOT, int which) {
   static const char *const names[] = {"rank", NULL};
   PyObject *a[1];
   int64_t rank;
   gm_win *d = descriptor(self);
-  if (!d || !(d->flags & GM_DESC_DIRECT) || match_args(names, 1, args, n, kwnames, a) < 0 || parse_int(a[0], &rank) < 0 ||
+  if (!d || !(d->flags & GM_DESC_AT_ONCE) || match_args(names, 1, args, n, kwnames, a) < 0 || parse_int(a[0], &rank) < 0 ||
       rank < 0 || rank >= d->size || !(d->open == GM_OPEN_LOCK_ALL || d->target[rank].open))
     SLOWLY(which);
   Py_RETURN_NONE;
@@ -166,7 +181,7 @@ static PyObject *win_flush_local(HOT) { return flush(self, args, n, kwnames, SLO
 
 static PyObject *flush_all(HOT, int which) {
   gm_win *d = descriptor(self);
-  if (!d || n || kwnames || !(d->flags & GM_DESC_DIRECT) || d->open != GM_OPEN_LOCK_ALL) SLOWLY(which);
+  if (!d || n || kwnames || !(d->flags & GM_DESC_AT_ONCE) || d->open != GM_OPEN_LOCK_ALL) SLOWLY(which);
   Py_RETURN_NONE;
 }
 
