@@ -213,109 +213,46 @@ class Win(ErrorHandling, Attributed, Named, Handle, WinCalls, _DynamicCalls, fas
             if self._kept.get(rank):
                 self._kept[rank].clear()
 
+    def _access(self, kind, target_rank, source, fetched, place, op=0):
+        """Start an operation of the core; source, fetched and place are (address or place, count, datatype)."""
+        to, room, kept_type = fetched[:3] if fetched else (0, 0, source[2])
+        address, count, datatype = source[:3]
+        where, n, there = place[:3]
+        _rma(kind, self._h, address, count, datatype._h, to, room, kept_type._h, target_rank, where, n, there._h, op)
+
     def Put(self, origin, target_rank, target=None):
         """Put data into a memory window on a remote process."""
         source, place, holder = rma(origin, True, target_rank, target)
         self._keep(target_rank, holder)
-        _rma(
-            fast.PUT,
-            self._h,
-            source[0],
-            source[1],
-            source[2]._h,
-            0,
-            0,
-            source[2]._h,
-            target_rank,
-            place[0],
-            place[1],
-            place[2]._h,
-            0,
-        )
+        self._access(fast.PUT, target_rank, source, None, place)
 
     def Get(self, origin, target_rank, target=None):
         """Get data from a memory window on a remote process."""
         source, place, holder = rma(origin, False, target_rank, target)
         self._keep(target_rank, holder)
-        _rma(
-            fast.GET,
-            self._h,
-            source[0],
-            source[1],
-            source[2]._h,
-            0,
-            0,
-            source[2]._h,
-            target_rank,
-            place[0],
-            place[1],
-            place[2]._h,
-            0,
-        )
+        self._access(fast.GET, target_rank, source, None, place)
 
     def Accumulate(self, origin, target_rank, target=None, op=SUM):
         """Accumulate data into the target process."""
         source, place, holder = rma(origin, True, target_rank, target)
         self._keep(target_rank, holder)
-        _rma(
-            fast.ACC,
-            self._h,
-            source[0],
-            source[1],
-            source[2]._h,
-            0,
-            0,
-            source[2]._h,
-            target_rank,
-            place[0],
-            place[1],
-            place[2]._h,
-            op._h,
-        )
+        self._access(fast.ACC, target_rank, source, None, place, op._h)
 
     def Get_accumulate(self, origin, result, target_rank, target=None, op=SUM):
         """Fetch-and-accumulate data into the target process."""
         source, place, holder = rma(origin, True, target_rank, target)
         fetched = message(result, False, target_rank, 0)
         self._keep(target_rank, (holder, fetched[3]))
-        _rma(
-            fast.GET_ACC,
-            self._h,
-            source[0],
-            source[1],
-            source[2]._h,
-            fetched[0],
-            fetched[1],
-            fetched[2]._h,
-            target_rank,
-            place[0],
-            place[1],
-            place[2]._h,
-            op._h,
-        )
+        self._access(fast.GET_ACC, target_rank, source, fetched, place, op._h)
 
     def Fetch_and_op(self, origin, result, target_rank, target_disp=0, op=SUM):
         """Perform one-sided read-modify-write."""
         source = single("origin", origin, True, target_rank)
         fetched = single("result", result, False, target_rank)
         same_type(target_rank, origin=source, result=fetched)
-        datatype = source[2]._h
+        one = (source[0], 1, source[2])
         self._keep(target_rank, (source[3], fetched[3]))
-        _rma(
-            fast.FETCH_OP,
-            self._h,
-            source[0],
-            1,
-            datatype,
-            fetched[0],
-            1,
-            datatype,
-            target_rank,
-            target_disp,
-            1,
-            datatype,
-            op._h,
-        )
+        self._access(fast.FETCH_OP, target_rank, one, (fetched[0], 1, source[2]), (target_disp, 1, source[2]), op._h)
 
     def Compare_and_swap(self, origin, compare, result, target_rank, target_disp=0):
         """Perform one-sided atomic compare-and-swap."""
@@ -323,24 +260,10 @@ class Win(ErrorHandling, Attributed, Named, Handle, WinCalls, _DynamicCalls, fas
         expected = single("compare", compare, True, target_rank)
         fetched = single("result", result, False, target_rank)
         same_type(target_rank, origin=source, compare=expected, result=fetched)
-        datatype = source[2]._h
+        one = (source[0], 1, source[2])
         # the address of the value to compare with travels in place of the target's count
         self._keep(target_rank, (source[3], expected[3], fetched[3]))
-        _rma(
-            fast.CAS,
-            self._h,
-            source[0],
-            1,
-            datatype,
-            fetched[0],
-            1,
-            datatype,
-            target_rank,
-            target_disp,
-            expected[0],
-            datatype,
-            0,
-        )
+        self._access(fast.CAS, target_rank, one, (fetched[0], 1, source[2]), (target_disp, expected[0], source[2]))
 
     # Synchronization
     # ---------------
