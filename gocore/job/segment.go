@@ -103,7 +103,6 @@ type Rank struct {
 // Rank.Flags
 const (
 	FlagStacks uint32 = 1 << iota // StackSignal makes the rank print its stacks
-	FlagNoCopy                    // the kernel refuses process_vm copies from or to it
 )
 
 // StackSignal makes a rank that set FlagStacks print the Python stacks of all

@@ -304,9 +304,6 @@ func ClaimTraceback(hash uint64) bool {
 	return atomic.CompareAndSwapUint64(&w.seg.Head.ErrorHash, 0, hash) || atomic.LoadUint64(&w.seg.Head.ErrorHash) != hash
 }
 
-// Interrupting tells whether the launcher was asked to stop the job.
-func Interrupting() bool { return w != nil && atomic.LoadUint32(&w.seg.Head.Interrupt) != 0 }
-
 // SetStacks says that job.StackSignal makes this process print its stacks.
 func SetStacks() {
 	if w != nil {

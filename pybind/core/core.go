@@ -2,11 +2,10 @@
 // strings in, integers and strings out, nothing that waits (the shim beside it
 // exports that). A negative result -c stands for the error code c.
 //
-// It may import gocore/mpi and gocore/errs, nothing else of gocore.
+// It may import gocore/mpi, nothing else of gocore.
 package core
 
 import (
-	"gormapy/gocore/errs"
 	"gormapy/gocore/mpi"
 )
 
@@ -43,9 +42,6 @@ func ClaimTraceback(hash int64) int {
 	return 1
 }
 
-// Interrupting tells whether the launcher was asked to stop the job.
-func Interrupting() bool { return mpi.Interrupting() }
-
 // SetStacks says that the stack signal makes this process print its stacks.
 func SetStacks(int) int {
 	mpi.SetStacks()
@@ -57,9 +53,6 @@ func ErrorText(code int) string { return mpi.ErrorText(code) }
 
 // ErrorClass is the class of an error code.
 func ErrorClass(code int) int { return code & 0xff }
-
-// LastErrorClass is the largest class that has a name.
-func LastErrorClass() int { return int(errs.Errhandler) }
 
 // WorldInfo is "rank size job launcher".
 func WorldInfo() string { return mpi.WorldInfo() }
