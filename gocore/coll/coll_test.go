@@ -23,7 +23,7 @@ func run(t *testing.T, f func(r *ranktest.Rank, c *coll.Comm)) {
 			t.Run(fmt.Sprintf("ranks=%d,copy=%v", n, oneCopy), func(t *testing.T) {
 				ranktest.Run(t, n, oneCopy, func(r *ranktest.Rank) {
 					c := &coll.Comm{Chan: r.P2P.Open(1, r.Rank, r.World), Rank: r.Rank, Size: r.Size}
-					c.Bar = coll.NewBarrier(r.Engine.Job, 0, r.World)
+					c.Attach(r.Engine, 0)
 					f(r, c)
 				})
 			})

@@ -3,9 +3,12 @@ package coll
 import (
 	"math/bits"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
+	"gormapy/gocore/engine"
 	"gormapy/gocore/errs"
+	"gormapy/gocore/job"
 	"gormapy/gocore/p2p"
 )
 
@@ -15,7 +18,21 @@ type Comm struct {
 	Rank int
 	Size int
 	Bar  *Barrier // nil: synchronise by messages
-	seq  uint32
+
+	eng   *engine.Engine
+	ranks []*job.Rank
+	board *Board // nil: all collectives go by messages
+	spare atomic.Pointer[Small]
+	seq   uint32 // collectives this rank has called
+}
+
+// Attach gives the communicator block i of the job's memory, for its barrier
+// and its small collectives. All its ranks do so before any calls a collective.
+func (c *Comm) Attach(e *engine.Engine, i int) {
+	c.eng = e
+	c.Bar = NewBarrier(e.Job, i, c.Chan.World)
+	c.ranks = c.Bar.ranks
+	c.board = newBoard(e.Job, i, c.Size, c.Rank)
 }
 
 // maxTag keeps the tags of collectives positive.
@@ -25,9 +42,12 @@ const maxTag = 1<<30 - 1
 // one thread at a time wait for a request.
 type Op struct {
 	c    *Comm
+	call Call
+	k    uint32 // number of the collective
+	told bool   // call is known
 	tag  int
 	step func(k int) (done bool)
-	k    int
+	n    int // steps made
 	wait []*p2p.Request
 	used int
 	err  *errs.Error
@@ -36,11 +56,34 @@ type Op struct {
 }
 
 func (c *Comm) newOp(step func(o *Op, k int) bool) *Op {
-	o := &Op{c: c, tag: int(c.seq & maxTag)}
 	c.seq++
+	o := &Op{c: c, k: c.seq, tag: int(c.seq & maxTag)}
+	if c.board != nil {
+		c.done(o.k)
+	}
 	o.step = func(k int) bool { return step(o, k) }
 	o.Advance()
 	return o
+}
+
+// Announce lets the other ranks see, if they look, what this rank has called.
+func (o *Op) Announce(call Call) *Op {
+	if b := o.c.board; b != nil {
+		o.call, o.told = call, true
+		if b.room(o.k) {
+			b.publish(o.k, &o.call)
+		}
+	}
+	return o
+}
+
+// done says that this rank reads no post of collective k any more.
+func (c *Comm) done(k uint32) {
+	if c.board.leave(k) {
+		for _, r := range c.ranks {
+			r.Ring()
+		}
+	}
 }
 
 // Advance goes on as far as it can without waiting and reports whether the
@@ -56,14 +99,14 @@ func (o *Op) Advance() bool {
 			}
 		}
 		o.used = 0
-		if o.err != nil || o.step(o.k) {
+		if o.err != nil || o.step(o.n) {
 			o.fin = true
 			if o.err == nil { // all requests are done, so no peer reads it any more
 				spare.give(o.hold)
 				o.hold = nil
 			}
 		}
-		o.k++
+		o.n++
 	}
 	return true
 }
@@ -88,6 +131,14 @@ func (o *Op) Check() error {
 		if !r.Done() {
 			if err := o.c.Chan.Check(r); err != nil {
 				return err
+			}
+		}
+	}
+	if b := o.c.board; o.told {
+		for r := range o.c.Size {
+			if e := b.compare(&o.call, r, o.k, false); e != nil {
+				o.Abandon()
+				return e
 			}
 		}
 	}
@@ -168,4 +219,25 @@ func (s *spares) give(all [][]byte) {
 }
 
 // Restart makes the ranks' collectives be in step again, within a reset.
-func (c *Comm) Restart() { c.seq = 0 }
+func (c *Comm) Restart() {
+	c.seq = 0
+	if c.board != nil {
+		c.board.zero()
+	}
+}
+
+// CheckBarrier tells why the barrier that this rank waits in can't complete.
+func (c *Comm) CheckBarrier() error {
+	if err := c.Bar.Check(c.eng); err != nil {
+		return err
+	}
+	if c.board == nil {
+		return nil
+	}
+	// A rank can't be in the next collective without having passed the barrier.
+	if r, theirs, found := c.board.other(c.seq + 1); found && !c.Bar.Passed() {
+		mine := Call{Kind: KindBarrier}
+		return mine.mismatch(theirs, r)
+	}
+	return nil
+}

@@ -124,3 +124,31 @@ func (k Kind) PairIndex() int {
 	// Only a short is smaller than the int's alignment.
 	return max(4, k.PairValue().Size())
 }
+
+// Family says which kinds can hold each other's values although they differ in
+// size or sign.
+type Family uint8
+
+// The families of kinds.
+const (
+	FamilyAny Family = iota // bytes, characters, logicals, mixtures: whatever it is taken for
+	FamilyInteger
+	FamilyFloat
+	FamilyComplex
+	FamilyPair
+)
+
+// Family returns the kind's family. Integers of one byte are bytes.
+func (k Kind) Family() Family {
+	switch {
+	case k >= Int16 && k <= Uint64:
+		return FamilyInteger
+	case k >= Float16 && k <= LongDouble:
+		return FamilyFloat
+	case k >= Complex32 && k <= ComplexLongDouble:
+		return FamilyComplex
+	case k.IsPair():
+		return FamilyPair
+	}
+	return FamilyAny
+}

@@ -189,17 +189,36 @@ func ringBytes(size int) uint64 {
 	return 16 << 10
 }
 
-// blockBytes is the size of one barrier block: a line for the barrier, then a
-// line of flags and SlotBytes of data for each rank.
+// A barrier block has blockHead bytes for the barrier, then for each rank
+// Posts+1 lines (see coll.Posts), then for each rank Posts times PostBytes.
+const (
+	blockHead = 4 * 64
+	// Posts is how many collectives a rank can be ahead of the others.
+	Posts = 8
+	// PostsOffset is where the ranks' lines begin in a block.
+	PostsOffset = blockHead
+)
+
+// PostBytes is the room for the data of one small collective of one rank.
+func PostBytes(size int) int {
+	switch {
+	case size <= 32:
+		return 4096
+	case size <= 128:
+		return 512
+	}
+	return 128
+}
+
+// PostDataOffset is where the ranks' data begins in a block.
+func PostDataOffset(size int) int { return blockHead + size*(Posts+1)*64 }
+
 func blockBytes(size int) uint64 {
-	return roundUp(4*64+uint64(size)*(64+SlotBytes), 4096)
+	return roundUp(uint64(PostDataOffset(size)+size*Posts*PostBytes(size)), 4096)
 }
 
 // WorldBlock is the barrier block of the communicator of all ranks.
 const WorldBlock = 0
-
-// SlotBytes is each rank's room in a block for small collectives.
-const SlotBytes = 1024
 
 func roundUp(n, to uint64) uint64 { return (n + to - 1) / to * to }
 
@@ -231,7 +250,8 @@ func (s *Segment) Block(i int) []byte {
 	return s.shm.Mem[off : off+s.Head.BlockBytes : off+s.Head.BlockBytes]
 }
 
-// TakeBlock reserves a barrier block, zeroed, or returns -1 when none is left.
+// TakeBlock reserves a barrier block, zeroed but for its data, or returns -1
+// when none is left.
 func (s *Segment) TakeBlock() int {
 	for w := range s.Head.BlockUsed {
 		p := &s.Head.BlockUsed[w]
@@ -246,7 +266,7 @@ func (s *Segment) TakeBlock() int {
 			}
 			if atomic.CompareAndSwapUint32(p, old, old|1<<bit) {
 				i := w*32 + bit
-				clear(s.Block(i))
+				clear(s.Block(i)[:PostDataOffset(len(s.Ranks))])
 				return i
 			}
 		}

@@ -9,31 +9,12 @@ import (
 	"gormapy/gocore/p2p"
 )
 
-// Kinds of collectives.
-const (
-	CollBarrier = iota
-	CollBcast
-	CollGather
-	CollScatter
-	CollAllgather
-	CollAlltoall
-	CollReduce
-	CollAllreduce
-	CollReduceScatterBlock
-	CollScan
-	CollExscan
-	CollGatherv
-	CollScatterv
-	CollAllgatherv
-	CollAlltoallv
-	CollIbarrier
-)
-
 // InPlace is the address that stands for MPI_IN_PLACE.
 const InPlace = -1
 
 // barrierOp is a barrier in shared memory as an operation.
 type barrierOp struct {
+	comm *Comm
 	bar  *coll.Barrier
 	done bool
 }
@@ -42,7 +23,7 @@ func (b *barrierOp) Advance() bool {
 	b.done = b.done || b.bar.Passed()
 	return b.done
 }
-func (b *barrierOp) Check() error     { return b.bar.Check(w.eng) }
+func (b *barrierOp) Check() error     { return b.comm.coll.CheckBarrier() }
 func (b *barrierOp) Abandon()         {}
 func (b *barrierOp) Err() *errs.Error { return nil }
 func (b *barrierOp) describe(why *engine.Reason) {
@@ -64,14 +45,14 @@ func Barrier(comm int64, pending *int64) (code Code) {
 			return 0
 		}
 		why := engine.Reason{Call: job.CallBarrier, Peer: -2, Tag: -1, Ctx: uint64(c.ctx)}
-		err := w.eng.Wait(&why, bar.Passed, func() error { return bar.Check(w.eng) })
+		err := w.eng.Wait(&why, bar.Passed, c.coll.CheckBarrier)
 		if err == nil {
 			return 0
 		}
 		if err != engine.ErrInterrupted {
 			return codeOfErr(err)
 		}
-		r := &Request{op: &barrierOp{bar: bar}, why: why}
+		r := &Request{op: &barrierOp{comm: c, bar: bar}, why: why}
 		if e := ready(); e != nil {
 			return CodeOf(e)
 		}
@@ -85,130 +66,147 @@ func Barrier(comm int64, pending *int64) (code Code) {
 	return code
 }
 
-// Coll starts a collective with equal counts.
+// smallOp is a collective through the board as a request.
+type smallOp struct {
+	*coll.Small
+	c *Comm
+}
+
+func (o smallOp) describe(why *engine.Reason) { o.c.describe(why, o.Kind, o.Pending()) }
+
+func (c *Comm) describe(why *engine.Reason, kind coll.Kind, pending int) {
+	why.Call, why.Ctx, why.Info = job.CallCollective, uint64(c.ctx), kind.String()
+	why.Peer = c.group.ranks[pending]
+}
+
+// Coll starts a nonblocking collective with equal counts.
 func Coll(kind int, comm, saddr, scount, stype, raddr, rcount, rtype, oph int64, root int) (req int64, code Code) {
 	defer Contain(&code)
-	o, e := startColl(kind, comm, saddr, scount, stype, raddr, rcount, rtype, oph, root)
+	c, e := getComm(comm)
 	if e != nil {
 		return 0, CodeOf(e)
 	}
-	return reqs.add(&Request{op: collective{o}}), 0
+	var a coll.Args
+	if e := c.args(&a, kind, saddr, scount, stype, raddr, rcount, rtype, oph, root); e != nil {
+		return 0, CodeOf(e)
+	}
+	a.Nonblocking = true
+	return reqs.add(&Request{op: collective{c.coll.Start(&a)}}), 0
 }
 
 // CollBlocking runs a collective; like Blocking.
 func CollBlocking(kind int, comm, saddr, scount, stype, raddr, rcount, rtype, oph int64, root int, pending *int64) (code Code) {
 	defer Contain(&code)
-	o, e := startColl(kind, comm, saddr, scount, stype, raddr, rcount, rtype, oph, root)
+	c, e := getComm(comm)
 	if e != nil {
 		return CodeOf(e)
 	}
-	r := &Request{op: collective{o}}
-	if code = r.wait(0, nil, 0); code == Interrupted {
-		*pending = reqs.add(r)
+	var a coll.Args
+	if e := c.args(&a, kind, saddr, scount, stype, raddr, rcount, rtype, oph, root); e != nil {
+		return CodeOf(e)
 	}
-	return code
+	s := c.coll.Small(&a)
+	if s == nil {
+		return finishNow(collective{c.coll.Start(&a)}, pending)
+	}
+	if s.Advance() {
+		code = CodeOf(s.Err())
+		s.Release()
+		return code
+	}
+	var why engine.Reason
+	c.describe(&why, s.Kind, s.Pending())
+	switch err := w.eng.Wait(&why, s.AdvanceFunc, s.CheckFunc); err {
+	case nil:
+		code = CodeOf(s.Err())
+		s.Release()
+		return code
+	case engine.ErrInterrupted:
+		if e := ready(); e != nil {
+			return CodeOf(e)
+		}
+		*pending = reqs.add(&Request{op: smallOp{s, c}, why: why})
+		return Interrupted
+	default:
+		s.Abandon()
+		return codeOfErr(err)
+	}
 }
 
-func startColl(kind int, comm, saddr, scount, stype, raddr, rcount, rtype, oph int64, root int) (*coll.Op, *errs.Error) {
-	c, e := getComm(comm)
-	if e != nil {
-		return nil, e
-	}
+// args checks the arguments of a collective and fills in a.
+func (c *Comm) args(a *coll.Args, kind int, saddr, scount, stype, raddr, rcount, rtype, oph int64, root int) (e *errs.Error) {
 	if root < 0 || root >= c.size {
-		return nil, errs.New(errs.Root, "the root %d is not in the communicator: its ranks are 0 to %d", root, c.size-1)
+		return errs.New(errs.Root, "the root %d is not in the communicator: its ranks are 0 to %d", root, c.size-1)
+	}
+	a.Kind = coll.Kind(kind)
+	a.Root = root
+	switch a.Kind {
+	case coll.KindBarrier, coll.KindIbarrier:
+		return nil
+	case coll.KindBcast, coll.KindGather, coll.KindScatter, coll.KindAllgather, coll.KindAlltoall, coll.KindReduce,
+		coll.KindAllreduce, coll.KindReduceScatterBlock, coll.KindScan, coll.KindExscan:
+	default:
+		return errs.New(errs.Intern, "unknown collective %d", kind)
 	}
 	isRoot := c.rank == root
-	if kind == CollBarrier || kind == CollIbarrier {
-		return c.coll.BarrierByMessages(), nil
-	}
 	// Which sides are significant on this rank.
-	needSend := kind != CollBcast && (kind != CollScatter || isRoot)
-	needRecv := (kind != CollGather && kind != CollReduce) || isRoot
-	var send, recv p2p.Buf
-	sendInPlace, recvInPlace := saddr == InPlace && needSend, raddr == InPlace && needRecv
-	if needSend && !sendInPlace {
-		if send, e = buf(saddr, scount, stype); e != nil {
-			return nil, e
+	needSend := a.Kind != coll.KindBcast && (a.Kind != coll.KindScatter || isRoot)
+	needRecv := (a.Kind != coll.KindGather && a.Kind != coll.KindReduce) || isRoot
+	a.SendInPlace, a.RecvInPlace = saddr == InPlace && needSend, raddr == InPlace && needRecv
+	if needSend && !a.SendInPlace {
+		if a.Send, e = buf(saddr, scount, stype); e != nil {
+			return e
 		}
 	}
-	if needRecv && !recvInPlace {
-		if recv, e = buf(raddr, rcount, rtype); e != nil {
-			return nil, e
+	if needRecv && !a.RecvInPlace {
+		if a.Recv, e = buf(raddr, rcount, rtype); e != nil {
+			return e
 		}
 	}
-	if recvInPlace && kind != CollScatter {
-		return nil, errs.New(errs.Buffer, "IN_PLACE stands for the send buffer of this collective, not for the receive buffer")
+	switch {
+	case a.RecvInPlace && a.Kind != coll.KindScatter:
+		return errs.New(errs.Buffer, "IN_PLACE stands for the send buffer of this collective, not for the receive buffer")
+	case a.SendInPlace && a.Kind == coll.KindScatter:
+		return errs.New(errs.Buffer, "IN_PLACE stands for the receive buffer of the root of a scatter, not for the send buffer")
+	case a.SendInPlace && a.Kind.Rooted() && !isRoot:
+		return errs.New(errs.Buffer, "IN_PLACE is for the root only")
 	}
-	if sendInPlace && (kind == CollScatter || kind == CollGather || kind == CollReduce) && !isRoot {
-		return nil, errs.New(errs.Buffer, "IN_PLACE is for the root only")
+	if a.Kind >= coll.KindReduce {
+		return c.operands(a, op.Op(oph), needRecv)
 	}
-	if kind == CollScatter && sendInPlace {
-		return nil, errs.New(errs.Buffer, "IN_PLACE stands for the receive buffer of the root of a scatter, not for the send buffer")
+	side := &a.Recv
+	if !needRecv || a.RecvInPlace {
+		side = &a.Send
 	}
-	var f op.Op
-	switch kind {
-	case CollReduce, CollAllreduce, CollReduceScatterBlock, CollScan, CollExscan:
-		t := send.Type
-		if sendInPlace {
-			send, t = recv, recv.Type
-			if kind == CollReduceScatterBlock {
-				send.Count *= c.size
-			}
-		} else if needRecv {
-			want := recv.Bytes()
-			if kind == CollReduceScatterBlock {
-				want *= c.size
-			}
-			if want != send.Bytes() || recv.Type.Kind() != t.Kind() {
-				return nil, errs.New(errs.Type, "a reduction needs the same data at both sides: the send buffer has %d bytes of %s, the receive buffer %d bytes of %s",
-					send.Bytes(), t.Name(), recv.Bytes(), recv.Type.Name())
-			}
+	a.Bytes, a.Elem = side.Bytes(), side.Type.Kind()
+	if needSend && !a.SendInPlace && a.Send.Bytes() != a.Bytes {
+		return errs.New(errs.Truncate, "%s: the send buffer has %d bytes for one rank, the receive buffer %d; they must be equal",
+			a.Kind, a.Send.Bytes(), a.Bytes)
+	}
+	return nil
+}
+
+// operands checks the sides of a reduction.
+func (c *Comm) operands(a *coll.Args, f op.Op, needRecv bool) *errs.Error {
+	if a.SendInPlace {
+		a.Send = a.Recv
+		if a.Kind == coll.KindReduceScatterBlock {
+			a.Send.Count *= c.size
 		}
-		if f, e = getOp(oph, t); e != nil {
-			return nil, e
+	} else if needRecv {
+		want := a.Recv.Bytes()
+		if a.Kind == coll.KindReduceScatterBlock {
+			want *= c.size
+		}
+		if want != a.Send.Bytes() || a.Recv.Type.Kind() != a.Send.Type.Kind() {
+			return errs.New(errs.Type, "a reduction needs the same data at both sides: the send buffer has %d bytes of %s, the receive buffer %d bytes of %s",
+				a.Send.Bytes(), a.Send.Type.Name(), a.Recv.Bytes(), a.Recv.Type.Name())
 		}
 	}
-	var sp *p2p.Buf
-	if !sendInPlace {
-		sp = &send
-	}
-	switch kind {
-	case CollBcast:
-		return c.coll.Bcast(recv, root), nil
-	case CollGather:
-		var all *coll.Vec
-		if isRoot {
-			all = coll.Uniform(recv, c.size)
-		}
-		return c.coll.Gather(sp, all, root), nil
-	case CollScatter:
-		var all *coll.Vec
-		if isRoot {
-			all = coll.Uniform(send, c.size)
-		}
-		var rp *p2p.Buf
-		if !recvInPlace {
-			rp = &recv
-		}
-		return c.coll.Scatter(all, rp, root), nil
-	case CollAllgather:
-		return c.coll.Allgather(sp, coll.Uniform(recv, c.size)), nil
-	case CollAlltoall:
-		var sv *coll.Vec
-		if !sendInPlace {
-			sv = coll.Uniform(send, c.size)
-		}
-		return c.coll.Alltoall(sv, coll.Uniform(recv, c.size), sendInPlace), nil
-	case CollReduce:
-		return c.coll.Reduce(send, &recv, f, root), nil
-	case CollAllreduce:
-		return c.coll.Allreduce(send, recv, f), nil
-	case CollReduceScatterBlock:
-		return c.coll.ReduceScatterBlock(send, recv, f), nil
-	case CollScan, CollExscan:
-		return c.coll.Scan(send, recv, f, kind == CollExscan), nil
-	}
-	return nil, errs.New(errs.Intern, "unknown collective %d", kind)
+	var e *errs.Error
+	a.Op, e = getOp(int64(f), a.Send.Type)
+	a.Bytes, a.Elem = a.Send.Bytes(), a.Send.Type.Kind()
+	return e
 }
 
 // Side is one side of a collective with a count for each rank: as many counts
@@ -256,7 +254,7 @@ func (s *Side) one() (p2p.Buf, *errs.Error) {
 }
 
 // Collv starts a collective with a count for each rank.
-func Collv(kind int, comm int64, s, r *Side, root int) (req int64, code Code) {
+func Collv(kind int, comm int64, s, r *Side, root int, nonblocking bool) (req int64, code Code) {
 	defer Contain(&code)
 	c, e := getComm(comm)
 	if e != nil {
@@ -271,27 +269,28 @@ func Collv(kind int, comm int64, s, r *Side, root int) (req int64, code Code) {
 	var one p2p.Buf
 	single := &one
 	inPlace := s.Addr == InPlace
-	switch kind {
-	case CollGatherv, CollAllgatherv:
-		if kind == CollAllgatherv || isRoot {
+	call := coll.Call{Kind: coll.Kind(kind), Root: root, Bytes: -1, Nonblocking: nonblocking}
+	switch call.Kind {
+	case coll.KindGatherv, coll.KindAllgatherv:
+		if call.Kind == coll.KindAllgatherv || isRoot {
 			if all, e = r.vec(c.size); e != nil {
 				return 0, CodeOf(e)
 			}
 		}
 		if inPlace {
-			if kind == CollGatherv && !isRoot {
+			if call.Kind == coll.KindGatherv && !isRoot {
 				return 0, classError(errs.Buffer, "IN_PLACE is for the root only")
 			}
 			single = nil
 		} else if one, e = s.one(); e != nil {
 			return 0, CodeOf(e)
 		}
-		if kind == CollGatherv {
+		if call.Kind == coll.KindGatherv {
 			o = c.coll.Gather(single, all, root)
 		} else {
 			o = c.coll.Allgather(single, all)
 		}
-	case CollScatterv:
+	case coll.KindScatterv:
 		if isRoot {
 			if all, e = s.vec(c.size); e != nil {
 				return 0, CodeOf(e)
@@ -303,7 +302,7 @@ func Collv(kind int, comm int64, s, r *Side, root int) (req int64, code Code) {
 			return 0, CodeOf(e)
 		}
 		o = c.coll.Scatter(all, single, root)
-	case CollAlltoallv:
+	case coll.KindAlltoallv:
 		if all, e = r.vec(c.size); e != nil {
 			return 0, CodeOf(e)
 		}
@@ -317,5 +316,5 @@ func Collv(kind int, comm int64, s, r *Side, root int) (req int64, code Code) {
 	default:
 		return 0, classError(errs.Intern, "unknown collective %d", kind)
 	}
-	return reqs.add(&Request{op: collective{o}}), 0
+	return reqs.add(&Request{op: collective{o.Announce(call)}}), 0
 }

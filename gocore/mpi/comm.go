@@ -27,7 +27,7 @@ func newComm(ctx uint32, g *Group, rank, block int) *Comm {
 	c.pt = w.p2p.Open(ctx<<1, rank, g.ranks)
 	c.coll = &coll.Comm{Chan: w.p2p.Open(ctx<<1|1, rank, g.ranks), Rank: rank, Size: c.size}
 	if block >= 0 {
-		c.coll.Bar = coll.NewBarrier(w.seg, block, g.ranks)
+		c.coll.Attach(w.eng, block)
 	}
 	return c
 }
@@ -189,7 +189,7 @@ func (c *Comm) split(color, key int64) *sequence {
 		switch k {
 		case 0:
 			b := rawBytes(unsafe.Pointer(&mine[0]), int(unsafe.Sizeof(mine[0])))
-			return c.coll.Allgather(&b, coll.Uniform(rawBytes(unsafe.Pointer(&all[0]), int(unsafe.Sizeof(all[0]))), c.size))
+			return c.coll.Allgather(&b, coll.Uniform(rawBytes(unsafe.Pointer(&all[0]), int(unsafe.Sizeof(all[0]))), c.size)).Announce(madeTogether)
 		case 1:
 			if color == Undefined {
 				return nil
@@ -216,7 +216,7 @@ func (c *Comm) split(color, key int64) *sequence {
 			return n.coll.Bcast(rawBytes(unsafe.Pointer(&block[0]), 8), 0)
 		}
 		if n.block = int(block[0]); n.block >= 0 {
-			n.coll.Bar = coll.NewBarrier(w.seg, n.block, n.group.ranks)
+			n.coll.Attach(w.eng, n.block)
 		}
 		s.result = comms.add(n)
 		return nil
@@ -235,7 +235,7 @@ func CommFree(h int64) (req int64, code Code) {
 	}
 	return addRequest(newSequence(c, func(s *sequence, k int) *coll.Op {
 		if k == 0 {
-			return c.coll.BarrierByMessages()
+			return c.coll.BarrierByMessages().Announce(madeTogether)
 		}
 		comms.take(h)
 		c.close()
@@ -254,3 +254,6 @@ func (c *Comm) close() {
 		w.seg.GiveBlock(c.block)
 	}
 }
+
+// madeTogether is what other ranks see of a call that makes or frees an object.
+var madeTogether = coll.Call{Kind: coll.KindComm, Bytes: -1}

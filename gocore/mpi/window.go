@@ -66,7 +66,7 @@ func WinCreate(flavor int, addr, bytes, unit, comm int64) (req int64, code Code)
 	seconds := make([]rma.Offer, parent.size)
 	gather := func(mine, all []rma.Offer) *coll.Op {
 		b := rawBytes(unsafe.Pointer(&mine[0]), rma.OfferBytes)
-		return c.coll.Allgather(&b, coll.Uniform(rawBytes(unsafe.Pointer(&all[0]), rma.OfferBytes), c.size))
+		return c.coll.Allgather(&b, coll.Uniform(rawBytes(unsafe.Pointer(&all[0]), rma.OfferBytes), c.size)).Announce(madeTogether)
 	}
 	fail := func(s *sequence, e *errs.Error) *coll.Op {
 		s.err = e
@@ -142,7 +142,7 @@ func WinCreate(flavor int, addr, bytes, unit, comm int64) (req int64, code Code)
 			}
 			s.result = h
 			// Nobody may use the window before all have it.
-			return c.coll.BarrierByMessages()
+			return c.coll.BarrierByMessages().Announce(madeTogether)
 		}
 		return nil
 	}

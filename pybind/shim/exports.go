@@ -146,8 +146,8 @@ func gm_coll_blocking(kind i32, comm, saddr, scount, stype, raddr, rcount, rtype
 }
 
 //export gm_collv
-func gm_collv(kind i32, comm i64, s, r *C.gm_side, root i32, req *C.int64_t) i32 {
-	h, code := mpi.Collv(int(kind), int64(comm), side(s), side(r), int(root))
+func gm_collv(kind i32, comm i64, s, r *C.gm_side, root, nonblocking i32, req *C.int64_t) i32 {
+	h, code := mpi.Collv(int(kind), int64(comm), side(s), side(r), int(root), nonblocking != 0)
 	*req = C.int64_t(h)
 	return i32(code)
 }

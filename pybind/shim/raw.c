@@ -452,8 +452,20 @@ static PyObject *raw_coll(ARGS) {
   Py_END_ALLOW_THREADS return started(code, req, args[10]);
 }
 
+/* The same arguments; waits until the collective is complete. */
+static PyObject *raw_coll_blocking(ARGS) {
+  int64_t a[10], pending = 0;
+  int code;
+  gm_status st;
+  if (n != 11) return PyErr_Format(PyExc_TypeError, "coll_blocking takes 11 arguments");
+  if (longs("coll_blocking", args, 10, 10, a) < 0) return NULL;
+  BLOCKING(code, pending, &st, gm_coll_blocking((int)a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], clip(a[9]), &pending));
+  if (code == -2) Py_INCREF(args[10]); /* a peer may still read or fill the memory: it stays, leaked */
+  return none_or(code);
+}
+
 /* collv(kind, comm, saddr, scounts, sdispls, stype, raddr, rcounts, rdispls, rtype, root, holder) */
-static PyObject *raw_collv(ARGS) {
+static PyObject *collv(PyObject *const *args, Py_ssize_t n, int nonblocking) {
   int64_t head[2], s_addr, s_type, r_addr, r_type, root, req = 0;
   PyObject *out = NULL;
   if (n != 12) return PyErr_Format(PyExc_TypeError, "collv takes 12 arguments");
@@ -469,12 +481,17 @@ static PyObject *raw_collv(ARGS) {
   gm_side s = {s_addr, s_type, lists[0], lists[1], lengths[0], lengths[1]};
   gm_side r = {r_addr, r_type, lists[2], lists[3], lengths[2], lengths[3]};
   int code;
-  Py_BEGIN_ALLOW_THREADS code = gm_collv((int)head[0], head[1], &s, &r, clip(root), &req);
+  Py_BEGIN_ALLOW_THREADS code = gm_collv((int)head[0], head[1], &s, &r, clip(root), nonblocking, &req);
   Py_END_ALLOW_THREADS out = started(code, req, args[11]);
 end:
   for (int i = 0; i < 4; i++) PyMem_Free(lists[i]);
   return out;
 }
+
+static PyObject *raw_collv(ARGS) { return collv(args, n, 1); }
+
+/* Like collv, for a blocking call: it is to be waited for at once. */
+static PyObject *raw_collv_blocking(ARGS) { return collv(args, n, 0); }
 
 static PyObject *raw_result(ARGS) {
   int64_t a[1], out = 0;
@@ -614,7 +631,7 @@ PyMethodDef raw_methods[] = {{"setup", setup, METH_VARARGS, NULL},
                              F(p2p), F(p2p_init), F(start), F(wait), F(finish), F(adopt), F(test), F(request_status), F(waitall), F(testall),
                              F(waitany), F(testany), F(waitsome), F(testsome), F(request_free), F(cancel),
                              F(request_inactive), F(sendrecv), F(probe), F(mprobe), F(iprobe), F(improbe), F(mrecv),
-                             F(coll), F(collv), F(result), F(comm_dup), F(comm_split), F(comm_split_type),
+                             F(coll), F(coll_blocking), F(collv), F(collv_blocking), F(result), F(comm_dup), F(comm_split), F(comm_split_type),
                              F(comm_create), F(comm_free), F(win_create), F(win_free), F(rma), F(barrier), F(fence), F(lock),
                              F(lock_all), F(unlock), F(unlock_all), F(flush), F(drain), F(flush_all), F(win_sync), F(win_memory),
                              F(alloc_mem), F(abort), F(buffer_info),

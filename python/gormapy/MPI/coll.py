@@ -1,7 +1,7 @@
 """Collective operations on buffers.
 
-Each operation is prepared by a function that parses the buffers for this rank's part and starts it in
-the core; the blocking call waits for what it started, the non-blocking one returns it as a request.
+Each operation is prepared by a function that parses the buffers for this rank's part and hands it to
+the core, in the way of a blocking or of a nonblocking call: the two never match each other.
 """
 
 from gormapy._ext import fast
@@ -13,55 +13,70 @@ from .request import Request, finish
 from .sentinel import is_in_place
 from .userop import fold
 
-_coll = fast.coll
-_collv = fast.collv
 IN_PLACE = (fast.IN_PLACE, 0, NOTHING[2], None)
 
 
-def _start(kind, comm, send, recv, op, root):
+class _Blocking:
+    """How a blocking call uses the core: it has completed when these return."""
+
+    coll = fast.coll_blocking
+
+    @staticmethod
+    def collv(*args):
+        finish(fast.collv_blocking(*args))
+
+
+class _Nonblocking:
+    """How a nonblocking call does: these return what they have started."""
+
+    coll = fast.coll
+    collv = fast.collv
+
+
+def _start(how, kind, comm, send, recv, op, root):
     """Start a collective operation of the core."""
-    return _coll(
+    return how.coll(
         kind, comm._h, send[0], send[1], send[2]._h, recv[0], recv[1], recv[2]._h, op, root, (send[3], recv[3])
     )
 
 
-def _barrier(comm):
-    return _start(fast.IBARRIER, comm, NOTHING, NOTHING, 0, 0)
+def _barrier(how, comm):
+    return _start(how, fast.IBARRIER, comm, NOTHING, NOTHING, 0, 0)
 
 
-def _bcast(comm, buf, root):
-    return _start(fast.BCAST, comm, NOTHING, message(buf, comm.rank == root, 0, 0), 0, root)
+def _bcast(how, comm, buf, root):
+    return _start(how, fast.BCAST, comm, NOTHING, message(buf, comm.rank == root, 0, 0), 0, root)
 
 
-def _gather(comm, sendbuf, recvbuf, root):
+def _gather(how, comm, sendbuf, recvbuf, root):
     if comm.rank == root:
         recv = message(recvbuf, False, 0, comm.size)
         send = IN_PLACE if is_in_place(sendbuf) else message(sendbuf, True, 0, 0)
     else:
         recv, send = NOTHING, message(sendbuf, True, 0, 0)
-    return _start(fast.GATHER, comm, send, recv, 0, root)
+    return _start(how, fast.GATHER, comm, send, recv, 0, root)
 
 
-def _scatter(comm, sendbuf, recvbuf, root):
+def _scatter(how, comm, sendbuf, recvbuf, root):
     if comm.rank == root:
         send = message(sendbuf, True, 0, comm.size)
         recv = IN_PLACE if is_in_place(recvbuf) else message(recvbuf, False, 0, 0)
     else:
         send, recv = NOTHING, message(recvbuf, False, 0, 0)
-    return _start(fast.SCATTER, comm, send, recv, 0, root)
+    return _start(how, fast.SCATTER, comm, send, recv, 0, root)
 
 
-def _allgather(comm, sendbuf, recvbuf):
+def _allgather(how, comm, sendbuf, recvbuf):
     recv = message(recvbuf, False, 0, comm.size)
     send = IN_PLACE if is_in_place(sendbuf) else message(sendbuf, True, 0, 0)
-    return _start(fast.ALLGATHER, comm, send, recv, 0, 0)
+    return _start(how, fast.ALLGATHER, comm, send, recv, 0, 0)
 
 
-def _alltoall(comm, sendbuf, recvbuf):
+def _alltoall(how, comm, sendbuf, recvbuf):
     size = comm.size
     recv = message(recvbuf, False, 0, size)
     send = IN_PLACE if is_in_place(sendbuf) else message(sendbuf, True, 0, size)
-    return _start(fast.ALLTOALL, comm, send, recv, 0, 0)
+    return _start(how, fast.ALLTOALL, comm, send, recv, 0, 0)
 
 
 # Different amounts for each rank
@@ -76,8 +91,8 @@ def _one(parsed):
     return address, [count], None, datatype, holder
 
 
-def _startv(kind, comm, send, recv, root):
-    return _collv(
+def _startv(how, kind, comm, send, recv, root):
+    return how.collv(
         kind,
         comm._h,
         send[0],
@@ -93,35 +108,35 @@ def _startv(kind, comm, send, recv, root):
     )
 
 
-def _gatherv(comm, sendbuf, recvbuf, root):
+def _gatherv(how, comm, sendbuf, recvbuf, root):
     if comm.rank == root:
         recv = vector(recvbuf, False, 0, comm.size)
         send = _IN_PLACE_V if is_in_place(sendbuf) else _one(message(sendbuf, True, 0, 0))
     else:
         recv, send = vector(None, False, PROC_NULL, 0), _one(message(sendbuf, True, 0, 0))
-    return _startv(fast.GATHERV, comm, send, recv, root)
+    return _startv(how, fast.GATHERV, comm, send, recv, root)
 
 
-def _scatterv(comm, sendbuf, recvbuf, root):
+def _scatterv(how, comm, sendbuf, recvbuf, root):
     if comm.rank == root:
         send = vector(sendbuf, True, 0, comm.size)
         recv = _IN_PLACE_V if is_in_place(recvbuf) else _one(message(recvbuf, False, 0, 0))
     else:
         send, recv = vector(None, True, PROC_NULL, 0), _one(message(recvbuf, False, 0, 0))
-    return _startv(fast.SCATTERV, comm, send, recv, root)
+    return _startv(how, fast.SCATTERV, comm, send, recv, root)
 
 
-def _allgatherv(comm, sendbuf, recvbuf):
+def _allgatherv(how, comm, sendbuf, recvbuf):
     recv = vector(recvbuf, False, 0, comm.size)
     send = _IN_PLACE_V if is_in_place(sendbuf) else _one(message(sendbuf, True, 0, 0))
-    return _startv(fast.ALLGATHERV, comm, send, recv, 0)
+    return _startv(how, fast.ALLGATHERV, comm, send, recv, 0)
 
 
-def _alltoallv(comm, sendbuf, recvbuf):
+def _alltoallv(how, comm, sendbuf, recvbuf):
     size = comm.size
     recv = vector(recvbuf, False, 0, size)
     send = _IN_PLACE_V if is_in_place(sendbuf) else vector(sendbuf, True, 0, size)
-    return _startv(fast.ALLTOALLV, comm, send, recv, 0)
+    return _startv(how, fast.ALLTOALLV, comm, send, recv, 0)
 
 
 # Reductions
@@ -137,20 +152,20 @@ def _operands(sendbuf, recvbuf):
     return send, recv
 
 
-def _reduce(comm, sendbuf, recvbuf, op, root):
+def _reduce(how, comm, sendbuf, recvbuf, op, root):
     if comm.rank == root:
         send, recv = _operands(sendbuf, recvbuf)
     else:
         send = message(sendbuf, True, 0, 0)
         recv = (0, send[1], send[2], None)
-    return _start(fast.REDUCE, comm, send, recv, op._h, root)
+    return _start(how, fast.REDUCE, comm, send, recv, op._h, root)
 
 
-def _allreduce(comm, sendbuf, recvbuf, op):
-    return _start(fast.ALLREDUCE, comm, *_operands(sendbuf, recvbuf), op._h, 0)
+def _allreduce(how, comm, sendbuf, recvbuf, op):
+    return _start(how, fast.ALLREDUCE, comm, *_operands(sendbuf, recvbuf), op._h, 0)
 
 
-def _reduce_scatter_block(comm, sendbuf, recvbuf, op):
+def _reduce_scatter_block(how, comm, sendbuf, recvbuf, op):
     size = comm.size
     if is_in_place(sendbuf):
         send, recv = IN_PLACE, message(recvbuf, False, 0, size)
@@ -159,11 +174,11 @@ def _reduce_scatter_block(comm, sendbuf, recvbuf, op):
         send = message(sendbuf, True, 0, size)
         reduction(send, recv)
         send = (send[0], send[1] * size, send[2], send[3])
-    return _start(fast.REDUCE_SCATTER_BLOCK, comm, send, recv, op._h, 0)
+    return _start(how, fast.REDUCE_SCATTER_BLOCK, comm, send, recv, op._h, 0)
 
 
-def _scan(kind, comm, sendbuf, recvbuf, op):
-    return _start(kind, comm, *_operands(sendbuf, recvbuf), op._h, 0)
+def _scan(how, kind, comm, sendbuf, recvbuf, op):
+    return _start(how, kind, comm, *_operands(sendbuf, recvbuf), op._h, 0)
 
 
 def _by_program(op, call):
@@ -183,39 +198,39 @@ class Collectives:
 
     def Bcast(self, buf, root=0):
         """Broadcast data from one process to all other processes."""
-        _wait(_bcast(self, buf, root))
+        _bcast(_Blocking, self, buf, root)
 
     def Gather(self, sendbuf, recvbuf, root=0):
         """Gather data to one process from all other processes."""
-        _wait(_gather(self, sendbuf, recvbuf, root))
+        _gather(_Blocking, self, sendbuf, recvbuf, root)
 
     def Gatherv(self, sendbuf, recvbuf, root=0):
         """Gather different amounts of data to one process from all other processes."""
-        _wait(_gatherv(self, sendbuf, recvbuf, root))
+        _gatherv(_Blocking, self, sendbuf, recvbuf, root)
 
     def Scatter(self, sendbuf, recvbuf, root=0):
         """Scatter data from one process to all other processes."""
-        _wait(_scatter(self, sendbuf, recvbuf, root))
+        _scatter(_Blocking, self, sendbuf, recvbuf, root)
 
     def Scatterv(self, sendbuf, recvbuf, root=0):
         """Scatter different amounts of data from one process to all other processes."""
-        _wait(_scatterv(self, sendbuf, recvbuf, root))
+        _scatterv(_Blocking, self, sendbuf, recvbuf, root)
 
     def Allgather(self, sendbuf, recvbuf):
         """Gather data from all processes and give it to all of them."""
-        _wait(_allgather(self, sendbuf, recvbuf))
+        _allgather(_Blocking, self, sendbuf, recvbuf)
 
     def Allgatherv(self, sendbuf, recvbuf):
         """Gather different amounts of data from all processes and give it to all of them."""
-        _wait(_allgatherv(self, sendbuf, recvbuf))
+        _allgatherv(_Blocking, self, sendbuf, recvbuf)
 
     def Alltoall(self, sendbuf, recvbuf):
         """Send data from all to all processes."""
-        _wait(_alltoall(self, sendbuf, recvbuf))
+        _alltoall(_Blocking, self, sendbuf, recvbuf)
 
     def Alltoallv(self, sendbuf, recvbuf):
         """Send different amounts of data from all to all processes."""
-        _wait(_alltoallv(self, sendbuf, recvbuf))
+        _alltoallv(_Blocking, self, sendbuf, recvbuf)
 
     def Reduce(self, sendbuf, recvbuf, op=SUM, root=0):
         """Reduce to one process."""
@@ -225,19 +240,19 @@ class Collectives:
             else:
                 fold(self, *_operands(sendbuf, recvbuf), op, root)
             return
-        _wait(_reduce(self, sendbuf, recvbuf, op, root))
+        _reduce(_Blocking, self, sendbuf, recvbuf, op, root)
 
     def Allreduce(self, sendbuf, recvbuf, op=SUM):
         """Reduce to all processes."""
         if is_user_defined(op):
             fold(self, *_operands(sendbuf, recvbuf), op, None)
             return
-        _wait(_allreduce(self, sendbuf, recvbuf, op))
+        _allreduce(_Blocking, self, sendbuf, recvbuf, op)
 
     def Reduce_scatter_block(self, sendbuf, recvbuf, op=SUM):
         """Reduce and scatter blocks of the same size."""
         _by_program(op, "Comm.Reduce_scatter_block")
-        _wait(_reduce_scatter_block(self, sendbuf, recvbuf, op))
+        _reduce_scatter_block(_Blocking, self, sendbuf, recvbuf, op)
 
     def Reduce_scatter(self, sendbuf, recvbuf, recvcounts=None, op=SUM):
         """Reduce and scatter blocks of different size."""
@@ -249,58 +264,58 @@ class Collectives:
 
     def Ibarrier(self):
         """Nonblocking barrier."""
-        return Request._started(_barrier(self))
+        return Request._started(_barrier(_Nonblocking, self))
 
     def Ibcast(self, buf, root=0):
         """Nonblocking broadcast."""
-        return Request._started(_bcast(self, buf, root))
+        return Request._started(_bcast(_Nonblocking, self, buf, root))
 
     def Igather(self, sendbuf, recvbuf, root=0):
         """Nonblocking gather."""
-        return Request._started(_gather(self, sendbuf, recvbuf, root))
+        return Request._started(_gather(_Nonblocking, self, sendbuf, recvbuf, root))
 
     def Igatherv(self, sendbuf, recvbuf, root=0):
         """Nonblocking gather of different amounts."""
-        return Request._started(_gatherv(self, sendbuf, recvbuf, root))
+        return Request._started(_gatherv(_Nonblocking, self, sendbuf, recvbuf, root))
 
     def Iscatter(self, sendbuf, recvbuf, root=0):
         """Nonblocking scatter."""
-        return Request._started(_scatter(self, sendbuf, recvbuf, root))
+        return Request._started(_scatter(_Nonblocking, self, sendbuf, recvbuf, root))
 
     def Iscatterv(self, sendbuf, recvbuf, root=0):
         """Nonblocking scatter of different amounts."""
-        return Request._started(_scatterv(self, sendbuf, recvbuf, root))
+        return Request._started(_scatterv(_Nonblocking, self, sendbuf, recvbuf, root))
 
     def Iallgather(self, sendbuf, recvbuf):
         """Nonblocking gather to all."""
-        return Request._started(_allgather(self, sendbuf, recvbuf))
+        return Request._started(_allgather(_Nonblocking, self, sendbuf, recvbuf))
 
     def Iallgatherv(self, sendbuf, recvbuf):
         """Nonblocking gather to all of different amounts."""
-        return Request._started(_allgatherv(self, sendbuf, recvbuf))
+        return Request._started(_allgatherv(_Nonblocking, self, sendbuf, recvbuf))
 
     def Ialltoall(self, sendbuf, recvbuf):
         """Nonblocking all to all."""
-        return Request._started(_alltoall(self, sendbuf, recvbuf))
+        return Request._started(_alltoall(_Nonblocking, self, sendbuf, recvbuf))
 
     def Ialltoallv(self, sendbuf, recvbuf):
         """Nonblocking all to all of different amounts."""
-        return Request._started(_alltoallv(self, sendbuf, recvbuf))
+        return Request._started(_alltoallv(_Nonblocking, self, sendbuf, recvbuf))
 
     def Ireduce(self, sendbuf, recvbuf, op=SUM, root=0):
         """Nonblocking reduce to one process."""
         _by_program(op, "Comm.Ireduce")
-        return Request._started(_reduce(self, sendbuf, recvbuf, op, root))
+        return Request._started(_reduce(_Nonblocking, self, sendbuf, recvbuf, op, root))
 
     def Iallreduce(self, sendbuf, recvbuf, op=SUM):
         """Nonblocking reduce to all processes."""
         _by_program(op, "Comm.Iallreduce")
-        return Request._started(_allreduce(self, sendbuf, recvbuf, op))
+        return Request._started(_allreduce(_Nonblocking, self, sendbuf, recvbuf, op))
 
     def Ireduce_scatter_block(self, sendbuf, recvbuf, op=SUM):
         """Nonblocking reduce and scatter of blocks."""
         _by_program(op, "Comm.Ireduce_scatter_block")
-        return Request._started(_reduce_scatter_block(self, sendbuf, recvbuf, op))
+        return Request._started(_reduce_scatter_block(_Nonblocking, self, sendbuf, recvbuf, op))
 
 
 class Scans:
@@ -311,26 +326,22 @@ class Scans:
     def Scan(self, sendbuf, recvbuf, op=SUM):
         """Inclusive scan."""
         _by_program(op, "Intracomm.Scan")
-        _wait(_scan(fast.SCAN, self, sendbuf, recvbuf, op))
+        _scan(_Blocking, fast.SCAN, self, sendbuf, recvbuf, op)
 
     def Exscan(self, sendbuf, recvbuf, op=SUM):
         """Exclusive scan."""
         _by_program(op, "Intracomm.Exscan")
-        _wait(_scan(fast.EXSCAN, self, sendbuf, recvbuf, op))
+        _scan(_Blocking, fast.EXSCAN, self, sendbuf, recvbuf, op)
 
     def Iscan(self, sendbuf, recvbuf, op=SUM):
         """Nonblocking inclusive scan."""
         _by_program(op, "Intracomm.Iscan")
-        return Request._started(_scan(fast.SCAN, self, sendbuf, recvbuf, op))
+        return Request._started(_scan(_Nonblocking, fast.SCAN, self, sendbuf, recvbuf, op))
 
     def Iexscan(self, sendbuf, recvbuf, op=SUM):
         """Nonblocking exclusive scan."""
         _by_program(op, "Intracomm.Iexscan")
-        return Request._started(_scan(fast.EXSCAN, self, sendbuf, recvbuf, op))
-
-
-def _wait(started):
-    finish(started)
+        return Request._started(_scan(_Nonblocking, fast.EXSCAN, self, sendbuf, recvbuf, op))
 
 
 def _reduce_scatter(comm, sendbuf, recvbuf, recvcounts, op):
@@ -360,10 +371,10 @@ def _reduce_scatter(comm, sendbuf, recvbuf, recvcounts, op):
     if rank == 0:
         address, _, _, _, _, holder = acquire(bytearray(max(total * datatype._extent, 1)), False)
         whole = (address, total, datatype, holder)
-    _wait(_start(fast.REDUCE, comm, send, whole if rank == 0 else (0, total, datatype, None), op._h, 0))
+    _start(_Blocking, fast.REDUCE, comm, send, whole if rank == 0 else (0, total, datatype, None), op._h, 0)
     parts = vector(None, True, PROC_NULL, 0)
     if rank == 0:
         displs = [sum(recvcounts[:i]) for i in range(size)]
         parts = (whole[0], recvcounts, displs, datatype, whole[3])
     mine = (recv[0], recvcounts[rank], datatype, recv[3])
-    _wait(_startv(fast.SCATTERV, comm, parts, _one(mine), 0))
+    _startv(_Blocking, fast.SCATTERV, comm, parts, _one(mine), 0)

@@ -127,12 +127,12 @@ def _lazy_memory(nbytes):
 
 def _coll(kind, comm, send, recv, root, *memory):
     """Run a collective operation on bytes; send and recv are (address, count, type handle)."""
-    finish(fast.coll(kind, comm._h, *send, *recv, 0, root, memory))
+    fast.coll_blocking(kind, comm._h, *send, *recv, 0, root, memory)
 
 
 def _collv(kind, comm, send, recv, root, *memory):
     """Run a collective operation on bytes; send and recv are (address, counts, displs, type handle)."""
-    finish(fast.collv(kind, comm._h, *send, *recv, root, memory))
+    finish(fast.collv_blocking(kind, comm._h, *send, *recv, root, memory))
 
 
 def _displs(counts):

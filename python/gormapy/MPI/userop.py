@@ -8,7 +8,6 @@ from gormapy._ext import core, fast
 
 from .exception import check
 from .msgbuffer import acquire, byte
-from .request import finish
 
 
 def fold(comm, send, recv, op, root):
@@ -26,10 +25,9 @@ def fold(comm, send, recv, op, root):
         where, _, _, _, _, hold_gathered = acquire(gathered, False)
     octet = byte()._h
     kind = fast.ALLGATHER if root is None else fast.GATHER
-    started = fast.coll(
+    fast.coll_blocking(
         kind, comm._h, packed, nbytes, octet, where, nbytes, octet, 0, root or 0, (hold_mine, hold_gathered)
     )
-    finish(started)
     if receiving and count:
         # function(in, inout) computes inout = in op inout: start with the last rank
         rows = datatype._extent * count

@@ -1,0 +1,213 @@
+package coll
+
+import (
+	"unsafe"
+
+	"gormapy/gocore/dtype"
+	"gormapy/gocore/engine"
+	"gormapy/gocore/errs"
+	"gormapy/gocore/job"
+	"gormapy/gocore/op"
+	"gormapy/gocore/sys/atom"
+)
+
+// Board is where the ranks of a communicator post the data of small collectives
+// for the others to read. It lies in the communicator's block of the job's
+// memory.
+//
+// # Protocol
+//
+// Each rank numbers the collectives on a communicator 1, 2, 3…; MPI has all
+// ranks call them in one order, so the numbers agree. A rank has some posts,
+// which it alone writes, and a word done. In the blocking collective k it
+//
+//  1. if it has something to give: waits until done of every other rank is at
+//     least k-Posts, so that nobody reads what its post k mod Posts had before;
+//     writes data and call; stores the number k; rings who may wait for it;
+//  2. if it needs something: waits until post k mod Posts of those ranks has the
+//     number k, and reads;
+//  3. stores k in done, and rings everybody if anybody waits for room (crowd).
+//
+// A rank is in one blocking collective at a time, so done only grows, and who
+// waits in 1 waits for ranks that are in an earlier collective, which in the end
+// waits for nobody. A nonblocking collective must not hold up later ones until
+// its own wait, therefore it goes by messages, and so does one whose data does
+// not fit; they store k in done at their start, and post their call without data
+// if there is room just then, for others to see that it is not theirs.
+//
+// Numbers and done are compared modulo 2^32. A rank that dies in 1 has posted
+// nothing, one that dies before 3 leaves the others waiting; their wait's check
+// ends that. What a post says of its call is one word with the number, so that
+// it can be looked at without waiting, and may change meanwhile.
+type Board struct {
+	crowd *uint32 // ranks that wait for room
+	ranks []boardRank
+	data  unsafe.Pointer
+	bytes int // room for the data of one post
+	me    int
+	seen  uint32 // every other rank's done was at least this
+}
+
+type boardRank struct {
+	posts [job.Posts]post
+	done  uint32
+	_     [60]byte
+}
+
+// post is one cache line; data that does not fit lies in the block's data.
+type post struct {
+	word   uint64 // number<<32 | sign
+	length int64  // Call.Bytes
+	short  [shortPost]byte
+}
+
+const shortPost = 48
+
+// newBoard makes the view of rank me of the board in block i.
+func newBoard(seg *job.Segment, i int, size, me int) *Board {
+	mem := seg.Block(i)
+	all := len(seg.Ranks)
+	return &Board{
+		crowd: (*uint32)(unsafe.Pointer(&mem[2*64])),
+		ranks: unsafe.Slice((*boardRank)(unsafe.Pointer(&mem[job.PostsOffset])), size),
+		data:  unsafe.Pointer(&mem[job.PostDataOffset(all)]),
+		bytes: job.PostBytes(all),
+		me:    me,
+	}
+}
+
+// place is where the data of collective k of rank r lies, if it has n bytes.
+func (b *Board) place(r int, k uint32, n int) unsafe.Pointer {
+	i := int(k % job.Posts)
+	if n <= shortPost {
+		return unsafe.Pointer(&b.ranks[r].posts[i].short)
+	}
+	return unsafe.Add(b.data, (r*job.Posts+i)*b.bytes)
+}
+
+// room tells whether this rank may write its post for collective k.
+func (b *Board) room(k uint32) bool {
+	if int32(b.seen-(k-job.Posts)) >= 0 {
+		return true
+	}
+	least := k
+	for r := range b.ranks {
+		if d := atom.Load32(&b.ranks[r].done); r != b.me && int32(d-least) < 0 {
+			least = d
+		}
+	}
+	b.seen = least
+	return int32(least-(k-job.Posts)) >= 0
+}
+
+// publish makes the data that was written to place visible to all.
+func (b *Board) publish(k uint32, c *Call) {
+	p := &b.ranks[b.me].posts[k%job.Posts]
+	p.length = int64(c.Bytes)
+	atom.Store64(&p.word, uint64(k)<<32|uint64(c.sign()))
+}
+
+// posted tells whether rank r has posted for collective k.
+func (b *Board) posted(r int, k uint32) bool {
+	return uint32(atom.Load64(&b.ranks[r].posts[k%job.Posts].word)>>32) == k
+}
+
+// leave says that this rank reads nothing of collective k any more.
+func (b *Board) leave(k uint32) (crowded bool) {
+	atom.Store32(&b.ranks[b.me].done, k)
+	return atom.Load32(b.crowd) != 0
+}
+
+// compare tells whether the call that rank r posted for collective k, if it has,
+// belongs to another collective than mine. Exact says that the post can't change
+// meanwhile.
+func (b *Board) compare(mine *Call, r int, k uint32, exact bool) *errs.Error {
+	p := &b.ranks[r].posts[k%job.Posts]
+	word := atom.Load64(&p.word)
+	if uint32(word>>32) != k || uint32(word) == mine.sign() && (!exact || int(p.length) == mine.Bytes) {
+		return nil
+	}
+	theirs := callOf(uint32(word))
+	switch {
+	case theirs.Bytes < 0:
+	case exact, uint32(word)&signBytes != mine.sign()&signBytes:
+		theirs.Bytes = int(p.length)
+	default:
+		theirs.Bytes = mine.Bytes
+	}
+	return mine.mismatch(theirs, r)
+}
+
+// other returns the first rank's call that was posted for collective k by any
+// other rank.
+func (b *Board) other(k uint32) (rank int, c Call, found bool) {
+	for r := range b.ranks {
+		p := &b.ranks[r].posts[k%job.Posts]
+		if word := atom.Load64(&p.word); r != b.me && uint32(word>>32) == k {
+			c = callOf(uint32(word))
+			if c.Bytes >= 0 {
+				c.Bytes = int(p.length)
+			}
+			return r, c, true
+		}
+	}
+	return 0, Call{}, false
+}
+
+// zero sets the board back, within a collective reset.
+func (b *Board) zero() {
+	atom.Store32(b.crowd, 0)
+	for r := range b.ranks {
+		for i := range b.ranks[r].posts {
+			atom.Store64(&b.ranks[r].posts[i].word, 0)
+		}
+		atom.Store32(&b.ranks[r].done, 0)
+	}
+	b.seen = 0
+}
+
+// checkPeer tells that rank r, which collective c waits for, has ended.
+func checkPeer(e *engine.Engine, world []int, r int, c *Call) error {
+	if e.Gone(world[r]) {
+		return errs.New(errs.ProcFailed, "%s can't complete: %s (rank %d of the communicator)", c.Kind, e.HowGone(world[r]), r)
+	}
+	return nil
+}
+
+// The sign of a call: kind, nonblocking, op, elem and root as they are, and a
+// hash of Bytes, 0 for -1.
+const (
+	signNonblocking = 5
+	signOp          = signNonblocking + 1
+	signElem        = signOp + 5
+	signRoot        = signElem + 5
+	signHash        = signRoot + 9
+	signBytes       = uint32(0x7f << signHash)
+)
+
+// All kinds of elements and operations fit their bits.
+var (
+	_ [1<<5 - dtype.Kinds]struct{}
+	_ [1<<5 - kinds]struct{}
+)
+
+func (c *Call) sign() uint32 {
+	s := uint32(c.Kind) | uint32(c.Op)<<signOp | uint32(c.Elem)<<signElem | uint32(c.Root)<<signRoot
+	if c.Nonblocking {
+		s |= 1 << signNonblocking
+	}
+	if c.Bytes >= 0 {
+		s |= uint32(c.Bytes%127+1) << signHash
+	}
+	return s
+}
+
+// callOf is the call of a sign; Bytes is 0 where it has to be looked up.
+func callOf(s uint32) Call {
+	c := Call{Kind: Kind(s & 31), Nonblocking: s>>signNonblocking&1 != 0, Op: op.Op(s >> signOp & 31),
+		Elem: dtype.Kind(s >> signElem & 31), Root: int(s >> signRoot & 511)}
+	if s&signBytes == 0 {
+		c.Bytes = -1
+	}
+	return c
+}

@@ -1,0 +1,120 @@
+package coll
+
+import (
+	"fmt"
+	"strings"
+
+	"gormapy/gocore/dtype"
+	"gormapy/gocore/errs"
+	"gormapy/gocore/op"
+)
+
+// Kind is a collective operation; pybind/shim/gormapy.h has the same numbers.
+type Kind uint8
+
+// The collectives.
+const (
+	KindBarrier Kind = iota
+	KindBcast
+	KindGather
+	KindScatter
+	KindAllgather
+	KindAlltoall
+	KindReduce
+	KindAllreduce
+	KindReduceScatterBlock
+	KindScan
+	KindExscan
+	KindGatherv
+	KindScatterv
+	KindAllgatherv
+	KindAlltoallv
+	KindIbarrier
+	KindComm // what makes or frees a communicator or a window
+	kinds
+)
+
+var kindNames = [kinds]string{"Barrier", "Bcast", "Gather", "Scatter", "Allgather", "Alltoall", "Reduce", "Allreduce",
+	"Reduce_scatter_block", "Scan", "Exscan", "Gatherv", "Scatterv", "Allgatherv", "Alltoallv", "Ibarrier",
+	"a call that makes or frees a communicator or a window"}
+
+func (k Kind) String() string {
+	if k >= kinds {
+		return fmt.Sprintf("collective %d", uint8(k))
+	}
+	return kindNames[k]
+}
+
+// Rooted tells whether one rank of the collective is its root.
+func (k Kind) Rooted() bool {
+	switch k {
+	case KindBcast, KindGather, KindScatter, KindReduce, KindGatherv, KindScatterv:
+		return true
+	}
+	return false
+}
+
+// Call is what one rank called, as far as the others must have called the same.
+type Call struct {
+	Kind Kind
+	Root int
+	// Bytes that go to or come from one rank; -1 where that may differ.
+	Bytes int
+	Elem  dtype.Kind
+	Op    op.Op // reductions only
+	// Nonblocking calls don't match blocking ones.
+	Nonblocking bool
+}
+
+// text names the call for people.
+func (c Call) text() string {
+	s := c.Kind.String()
+	if c.Nonblocking {
+		s = "I" + strings.ToLower(s)
+	}
+	if c.Bytes >= 0 {
+		s += fmt.Sprintf(" of %d bytes", c.Bytes)
+	}
+	if c.Elem != dtype.KindNone {
+		s += " of " + c.Elem.String()
+	}
+	if c.Op != 0 {
+		s += " with " + c.Op.String()
+	}
+	if c.Kind.Rooted() {
+		s += fmt.Sprintf(" with root %d", c.Root)
+	}
+	return s
+}
+
+// mismatch tells why mine and theirs, the call of rank, can't be one collective.
+func (mine Call) mismatch(theirs Call, rank int) *errs.Error {
+	class := errs.Class(0)
+	switch {
+	case mine.Kind != theirs.Kind || mine.Nonblocking != theirs.Nonblocking:
+		class = errs.Other
+	case mine.Kind.Rooted() && mine.Root != theirs.Root:
+		class = errs.Root
+	case mine.Op != theirs.Op:
+		class = errs.Op
+	case mine.Bytes >= 0 && theirs.Bytes >= 0 && mine.Bytes != theirs.Bytes:
+		class = errs.Truncate
+	case !sameElements(mine, theirs):
+		class = errs.Type
+	default:
+		return nil
+	}
+	return errs.New(class, "the ranks do not call the same collective: this rank calls %s, rank %d of the communicator %s",
+		mine.text(), rank, theirs.text())
+}
+
+// sameElements is exact for reductions. Where data only moves, programs that
+// give one side as bytes, or with another signedness, mean what they say; a
+// float read as an integer is what goes wrong in practice.
+func sameElements(a, b Call) bool {
+	if a.Op != 0 {
+		return a.Elem == b.Elem
+	}
+	x, y := a.Elem.Family(), b.Elem.Family()
+	return x == y || x == dtype.FamilyAny || y == dtype.FamilyAny
+}
