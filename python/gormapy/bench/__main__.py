@@ -4,6 +4,7 @@ import argparse
 import importlib
 import json
 import os
+import platform
 import sys
 
 from .startup import environment, startup
@@ -16,22 +17,29 @@ LAUNCHED = ("GORMAPY_JOB_RANK", "PMI_FD", "PMI_RANK", "PMIX_RANK")
 def parse(args):
     """Read the command line."""
     from .loops import LOOPS, RANKS
+    from .timing import BUDGET
 
-    names = [*LOOPS, "startup"]
+    names = [*LOOPS, "startup", "compare"]
     parser = argparse.ArgumentParser(
         prog="python -m gormapy.bench",
         description="Measure gormapy on this machine. Times are in microseconds: the median over many batches, "
         "and the 10th and 90th percentile.",
-        epilog="Rows: " + "; ".join(f"{name}: {loop.__doc__.splitlines()[0]}" for name, loop in LOOPS.items()),
+        epilog="Rows: "
+        + "; ".join(f"{name}: {loop.__doc__.splitlines()[0]}" for name, loop in LOOPS.items())
+        + "; compare: Run them over gormapy and over other MPIs in turn (compare --help).",
     )
     parser.add_argument("name", choices=names, metavar="NAME", help=", ".join(names))
     parser.add_argument("-n", type=int, help="ranks to start, unless a launcher has (default: 2 or 4, by NAME)")
+    parser.add_argument("--budget", type=float, default=BUDGET, help="seconds for each row (default: %(default)g)")
     parser.add_argument("--json", action="store_true", help="write a JSON object instead of a table")
+    parser.add_argument("--json-lines", action="store_true", help="write a JSON object for each row when it is known")
     parser.add_argument("--mpi", default="gormapy.MPI", metavar="MODULE", help="measure this module (mpi4py.MPI)")
     parser.add_argument("--mpiexec", metavar="PATH", help="start ranks by this program instead of gormapy's")
     options = parser.parse_args(args)
     if options.n is not None and options.n < 1:
         parser.error(f"argument -n: there can't be {options.n} ranks")
+    if not 0 < options.budget < 3600:
+        parser.error(f"argument --budget: {options.budget:g} is not a number of seconds to measure for")
     if options.mpi != "gormapy.MPI" and not options.mpiexec and not launched():
         parser.error(f"{options.mpi} needs its own launcher: name it with --mpiexec, or start this program by it")
     options.ranks = options.n or RANKS.get(options.name, 4)
@@ -46,21 +54,32 @@ def launched():
 
 def launcher(options):
     """Return the command of mpiexec."""
+    if options.mpiexec:
+        return [options.mpiexec]
     from gormapy.launch import launcher
 
-    return [options.mpiexec or launcher()]
+    return [launcher()]
 
 
-def show(options, library, ranks, rows):
+def show(options, head, rows):
     """Print the rows."""
-    if options.json:
-        print(json.dumps({"name": options.name, "library": library, "ranks": ranks, "rows": rows}), flush=True)
-        return
-    print(f"{options.name}: {library}, {ranks} ranks on {os.cpu_count()} cores, us (10 % / 90 %)")
-    for row in rows:
-        most = f", at most {row['max']:g}" if "max" in row else ""
-        print(f"  {row['what']:<72} {row['us']:>10.3f}  ({row['p10']:g} / {row['p90']:g}{most})")
-    sys.stdout.flush()
+    if options.json_lines:
+        print(json.dumps(head), *map(json.dumps, rows), sep="\n", flush=True)
+    elif options.json:
+        print(json.dumps({**head, "rows": rows}), flush=True)
+    else:
+        print(f"{head['name']}: {head['library']}, {head['ranks']} ranks on {os.cpu_count()} cores, us (10 % / 90 %)")
+        for row in rows:
+            more = "".join(
+                f", {text} {row[key]:g}" for key, text in (("max", "at most"), ("MB/s", "MB/s")) if key in row
+            )
+            print(f"  {row['what']:<72} {row['us']:>10.3f}  ({row['p10']:g} / {row['p90']:g}{more})")
+        sys.stdout.flush()
+
+
+def describe(options, library, ranks):
+    """Return what the rows of a measurement have in common."""
+    return {"name": options.name, "library": library, "ranks": ranks, "python": platform.python_version()}
 
 
 def measure(options):
@@ -69,20 +88,36 @@ def measure(options):
 
     MPI = importlib.import_module(options.mpi)
     comm = MPI.COMM_WORLD
-    rows = LOOPS[options.name](MPI, comm)
-    if comm.rank == 0:
-        library = MPI.Get_library_version().splitlines()[0].split(",")[0].strip("\0 ")
-        show(options, library, comm.size, rows)
+    library = MPI.Get_library_version().splitlines()[0].split(",")[0].strip("\0 ")
+    head = describe(options, library, comm.size)
+    if options.json_lines and comm.rank == 0:
+        print(json.dumps(head), flush=True)
+    rows = []
+    for row in LOOPS[options.name](MPI, comm, options.budget):
+        rows.append(row)
+        if options.json_lines and comm.rank == 0:
+            print(json.dumps(row), flush=True)
+    if comm.rank == 0 and not options.json_lines:
+        show(options, head, rows)
 
 
 def main(args=None):
     """Measure, after starting ranks if need be."""
     args = sys.argv[1:] if args is None else args
+    if args[:1] == ["compare"]:
+        from .compare import main as compare
+
+        if launched():
+            sys.exit("gormapy.bench: compare starts jobs itself: run it without a launcher")
+        sys.exit(compare(args[1:]))
     options = parse(args)
+    if options.name == "compare":
+        sys.exit("gormapy.bench: compare has options of its own: put it first")
     if options.name == "startup":
         if launched():
             sys.exit("gormapy.bench: startup starts jobs itself: run it without a launcher")
-        show(options, options.mpi, options.ranks, startup(options.mpi, launcher(options), options.ranks))
+        rows = startup(options.mpi, launcher(options), options.ranks)
+        show(options, describe(options, options.mpi, options.ranks), rows)
     elif launched():
         measure(options)
     else:

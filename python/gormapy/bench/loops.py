@@ -1,16 +1,19 @@
 """What is measured. Each function takes the MPI module and a communicator and is called by all its ranks.
 
-It returns rows on rank 0, and anything on the others.
+It yields rows: those that rank 0 gets count. `budget` is how many seconds a row takes. The loops need NumPy and
+the module that they are given, nothing else of gormapy.
 """
 
 import os
+from itertools import cycle
 from time import perf_counter, sleep
 
 import numpy as np
 
-from .timing import batches, row
+from .timing import BUDGET, batches, row
 
 SIZES = (8, 65536, 1 << 20, 4 << 20)
+WINDOW = 16  # operations that are under way at once when bandwidth is measured
 
 
 def label(size):
@@ -22,75 +25,115 @@ def label(size):
 
 
 def windows(MPI, comm, size):
-    """Make a window in each of the two ways: of the library's memory and of the user's."""
-    yield "Win.Allocate", MPI.Win.Allocate(size, 1, comm=comm)
+    """Make a window in each of the two ways, of the library's memory and of the user's, and free it afterwards."""
+    win = MPI.Win.Allocate(size, 1, comm=comm)
+    yield "Win.Allocate", win
+    win.Free()
     memory = np.zeros(size, "b")
-    yield "Win.Create", MPI.Win.Create(memory, 1, comm=comm)
+    win = MPI.Win.Create(memory, 1, comm=comm)
+    yield "Win.Create", win
+    win.Free()
 
 
-def put_latency(MPI, comm):
-    """Time Put + Flush, and the other one-sided calls, from rank 0 to rank 1 that waits in a barrier."""
-    rows = []
+def pair_of(MPI, comm, name):
+    """Return a communicator of ranks 0 and 1, and COMM_NULL on the others, which have nothing to do."""
+    if comm.size < 2:
+        raise SystemExit(f"{name}: it takes 2 ranks, and there is 1: use -n 2")
+    return comm.Split(0 if comm.rank < 2 else MPI.UNDEFINED)
+
+
+def locked(MPI, comm, size, calls, budget):
+    """Time calls on rank 0, which has a shared lock on rank 1, while all other ranks wait in a barrier."""
     peer = 1 if comm.size > 1 else 0
-    for kind, win in windows(MPI, comm, SIZES[-1]):
+    for kind, win in windows(MPI, comm, size):
         if comm.rank == 0:
             win.Lock(peer, MPI.LOCK_SHARED)
-            for name, size, call in _one_sided(MPI, win, peer):
-                seconds = batches(comm, call, budget=0.3, together=False)
-                rows.append(row(f"{name} {label(size)} + Flush, {kind}", seconds))
+            for name, call in calls(win, peer):
+                yield row(f"{name} + Flush, {kind}", batches(comm, call, budget, together=False))
             win.Unlock(peer)
-            for name, call in _epochs(MPI, win, peer):
-                rows.append(row(f"{name}, {kind}", batches(comm, call, budget=0.3, together=False)))
         comm.Barrier()
-        win.Free()
-    return rows
 
 
-def _one_sided(MPI, win, peer):
-    flush = win.Flush
-    for name, method in (("Put", win.Put), ("Get", win.Get)):
+def put_latency(MPI, comm, budget=BUDGET):
+    """Time Put and Flush from rank 0 to rank 1 that waits in a barrier."""
+
+    def calls(win, peer):
+        put, flush = win.Put, win.Flush
         for size in SIZES:
             memory = np.zeros(size, "b")
 
-            def call(method=method, memory=memory):
-                method(memory, peer)
+            def call(memory=memory):
+                put(memory, peer)
                 flush(peer)
 
-            yield name, size, call
-    one, old, new = np.ones(1), np.zeros(1), np.zeros(1, "l")
-    expected, found = np.zeros(1, "l"), np.zeros(1, "l")
+            yield f"Put {label(size)}", call
 
-    def accumulate():
-        win.Accumulate(one, peer, op=MPI.SUM)
-        flush(peer)
-
-    def fetch_and_op():
-        win.Fetch_and_op(one, old, peer, 0, MPI.SUM)
-        flush(peer)
-
-    def compare_and_swap():
-        win.Compare_and_swap(new, expected, found, peer, 0)
-        flush(peer)
-
-    yield "Accumulate", 8, accumulate
-    yield "Fetch_and_op", 8, fetch_and_op
-    yield "Compare_and_swap", 8, compare_and_swap
+    return locked(MPI, comm, SIZES[-1], calls, budget)
 
 
-def _epochs(MPI, win, peer):
+def get_latency(MPI, comm, budget=BUDGET):
+    """Time Get and Flush by rank 0 from rank 1 that waits in a barrier."""
+
+    def calls(win, peer):
+        get, flush = win.Get, win.Flush
+        for size in SIZES:
+            memory = np.zeros(size, "b")
+
+            def call(memory=memory):
+                get(memory, peer)
+                flush(peer)
+
+            yield f"Get {label(size)}", call
+
+    return locked(MPI, comm, SIZES[-1], calls, budget)
+
+
+def atomics(MPI, comm, budget=BUDGET):
+    """Time Accumulate, Fetch_and_op and Compare_and_swap from rank 0 to rank 1 that waits in a barrier."""
+
+    def calls(win, peer):
+        flush = win.Flush
+        one, old, new = np.ones(1), np.zeros(1), np.zeros(1, "l")
+        expected, found = np.zeros(1, "l"), np.zeros(1, "l")
+
+        def accumulate():
+            win.Accumulate(one, peer, op=MPI.SUM)
+            flush(peer)
+
+        def fetch_and_op():
+            win.Fetch_and_op(one, old, peer, 0, MPI.SUM)
+            flush(peer)
+
+        def compare_and_swap():
+            win.Compare_and_swap(new, expected, found, peer, 0)
+            flush(peer)
+
+        yield "Accumulate 8 B", accumulate
+        yield "Fetch_and_op 8 B", fetch_and_op
+        yield "Compare_and_swap 8 B", compare_and_swap
+
+    return locked(MPI, comm, 8, calls, budget)
+
+
+def lock_put_unlock(MPI, comm, budget=BUDGET):
+    """Time Lock, Put and Unlock from rank 0 to rank 1 that waits in a barrier."""
+    peer = 1 if comm.size > 1 else 0
     memory = np.zeros(8, "b")
+    for kind, win in windows(MPI, comm, 8):
+        for lock_type, name in ((MPI.LOCK_SHARED, "shared"), (MPI.LOCK_EXCLUSIVE, "exclusive")):
 
-    def lock_put_unlock():
-        win.Lock(peer, MPI.LOCK_SHARED)
-        win.Put(memory, peer)
-        win.Unlock(peer)
+            def call(win=win, lock_type=lock_type):
+                win.Lock(peer, lock_type)
+                win.Put(memory, peer)
+                win.Unlock(peer)
 
-    yield "Lock + Put 8 B + Unlock", lock_put_unlock
+            if comm.rank == 0:
+                yield row(f"Lock {name} + Put 8 B + Unlock, {kind}", batches(comm, call, budget, together=False))
+        comm.Barrier()
 
 
-def fence(MPI, comm):
+def fence(MPI, comm, budget=BUDGET):
     """Time a Put to the right-hand neighbour and a Fence, on all ranks."""
-    rows = []
     right = (comm.rank + 1) % comm.size
     memory = np.zeros(8, "b")
     for kind, win in windows(MPI, comm, 8):
@@ -100,20 +143,15 @@ def fence(MPI, comm):
             win.Put(memory, right)
             win.Fence()
 
-        rows.append(row(f"Put 8 B + Fence, {kind}", batches(comm, put_fence)))
-        rows.append(row(f"Fence, {kind}", batches(comm, win.Fence)))
+        yield row(f"Put 8 B + Fence, {kind}", batches(comm, put_fence, budget))
+        yield row(f"Fence, {kind}", batches(comm, win.Fence, budget))
         win.Fence(MPI.MODE_NOSUCCEED)
-        win.Free()
-    return rows
 
 
-def pingpong(MPI, comm):
+def pingpong(MPI, comm, budget=BUDGET):
     """Time half a round trip of Send and Recv between ranks 0 and 1."""
-    rows = []
-    pair = comm.Split(0 if comm.rank < 2 else MPI.UNDEFINED)
+    pair = pair_of(MPI, comm, "pingpong")
     if pair != MPI.COMM_NULL:
-        if pair.size < 2:
-            raise SystemExit("pingpong: it takes 2 ranks, and there is 1: use -n 2")
         peer = 1 - pair.rank
         for size in SIZES:
             memory = np.zeros(size, "b")
@@ -126,14 +164,56 @@ def pingpong(MPI, comm):
                     pair.Recv(memory, peer)
                     pair.Send(memory, peer)
 
-            times = [t / 2 for t in batches(pair, call)]
-            rows.append(row(f"Send/Recv half round trip {label(size)}", times))
+            times = [t / 2 for t in batches(pair, call, budget)]
+            yield row(f"Send/Recv half round trip {label(size)}", times)
         pair.Free()
     comm.Barrier()
-    return rows
 
 
-def ring(MPI, comm):
+def bandwidth(MPI, comm, budget=BUDGET):
+    """Time streams from rank 0 to rank 1: many messages, or many Puts, under way at once."""
+    pair = pair_of(MPI, comm, "bandwidth")
+    if pair != MPI.COMM_NULL:
+        answer = np.zeros(1, "b")
+        waitall = MPI.Request.Waitall
+        for size in SIZES[:3]:
+            memory = [np.zeros(size, "b") for _ in range(WINDOW)]
+
+            def stream(memory=memory):
+                if pair.rank == 0:
+                    waitall([pair.Isend(part, 1) for part in memory])
+                    pair.Recv(answer, 1)
+                else:
+                    waitall([pair.Irecv(part, 0) for part in memory])
+                    pair.Send(answer, 0)
+
+            yield _rate(f"{WINDOW} Isend/Irecv {label(size)} + answer", batches(pair, stream, budget), size)
+        for kind, win in windows(MPI, pair, SIZES[2]):
+            if pair.rank == 0:
+                win.Lock(1, MPI.LOCK_SHARED)
+                for size in SIZES[:3]:
+                    memory = np.zeros(size, "b")
+
+                    def puts(win=win, memory=memory):
+                        for _ in range(WINDOW):
+                            win.Put(memory, 1)
+                        win.Flush(1)
+
+                    times = batches(pair, puts, budget, together=False)
+                    yield _rate(f"{WINDOW} Put {label(size)} + Flush, {kind}", times, size)
+                win.Unlock(1)
+            pair.Barrier()
+        pair.Free()
+    comm.Barrier()
+
+
+def _rate(what, seconds, size):
+    result = row(what, seconds)
+    result["MB/s"] = round(WINDOW * size / result["us"], 1)
+    return result
+
+
+def ring(MPI, comm, budget=BUDGET):
     """Time a turn of persistent requests around the ring of all ranks."""
     out, into = np.zeros(1, "i"), np.zeros(1, "i")
     requests = [
@@ -147,30 +227,44 @@ def ring(MPI, comm):
         start_recv()
         waitall(requests)
 
-    times = batches(comm, turn)
+    times = batches(comm, turn, budget)
     for request in requests:
         request.Free()
-    return [row("persistent ring (Start 2, Waitall)", times)]
+    yield row("persistent ring (Start 2, Waitall)", times)
 
 
-def barrier(MPI, comm):
-    """Time the barrier and small and large reductions on all ranks."""
-    rows = [row("Barrier", batches(comm, comm.Barrier))]
-    for size in (8, 1 << 20):
+def barrier(MPI, comm, budget=BUDGET):
+    """Time the barrier on all ranks."""
+    yield row("Barrier", batches(comm, comm.Barrier, budget))
+
+
+def allreduce(MPI, comm, budget=BUDGET):
+    """Time the sum of arrays of doubles over all ranks."""
+    for size in SIZES:
         send, recv = np.zeros(size // 8), np.zeros(size // 8)
 
-        def reduce(send=send, recv=recv):
+        def call(send=send, recv=recv):
             comm.Allreduce(send, recv)
 
-        rows.append(row(f"Allreduce {label(size)}", batches(comm, reduce)))
-    return rows
+        yield row(f"Allreduce {label(size)}", batches(comm, call, budget))
 
 
-def passive(MPI, comm, busy=3.0):
+def bcast(MPI, comm, budget=BUDGET):
+    """Time Bcast from each rank in turn, so that no root runs ahead of the others."""
+    for size in SIZES:
+        memory, roots = np.zeros(size, "b"), cycle(range(comm.size))
+
+        def call(memory=memory, roots=roots):
+            comm.Bcast(memory, next(roots))
+
+        yield row(f"Bcast {label(size)}, roots in turn", batches(comm, call, budget))
+
+
+def passive(MPI, comm, budget=BUDGET):
     """Time Lock/Put/Flush/Unlock to rank 1 while it computes in pure Python and calls no MPI."""
-    rows = []
     if comm.size < 2:
         raise SystemExit("passive: it takes 2 ranks, and there is 1: use -n 2")
+    busy = 10 * budget
     way = ", GORMAPY_ONE_COPY=0" if os.environ.get("GORMAPY_ONE_COPY") == "0" else ""
     for kind, win in windows(MPI, comm, 8):
         memory = np.zeros(8, "b")
@@ -180,8 +274,8 @@ def passive(MPI, comm, busy=3.0):
             _compute(busy)
         elif comm.rank == 0:
             begin = perf_counter()
-            sleep(0.1)  # until it computes for certain
-            while perf_counter() < begin + busy - 0.3:
+            sleep(busy / 10)  # until it computes for certain
+            while perf_counter() < begin + 0.9 * busy:
                 start = perf_counter()
                 win.Lock(1)
                 win.Put(memory, 1)
@@ -189,11 +283,9 @@ def passive(MPI, comm, busy=3.0):
                 win.Unlock(1)
                 seconds.append(perf_counter() - start)
         comm.Barrier()
-        win.Free()
         if comm.rank == 0:
             most = round(1e6 * max(seconds), 1)
-            rows.append(row(f"Lock + Put 8 B + Flush + Unlock to a computing rank, {kind}{way}", seconds, max=most))
-    return rows
+            yield row(f"Lock + Put 8 B + Flush + Unlock to a computing rank, {kind}{way}", seconds, max=most)
 
 
 def _compute(seconds):
@@ -204,5 +296,21 @@ def _compute(seconds):
     return total
 
 
-LOOPS = {loop.__name__: loop for loop in (put_latency, fence, pingpong, ring, barrier, passive)}
-RANKS = {"put_latency": 2, "fence": 2, "pingpong": 2, "ring": 4, "barrier": 4, "passive": 2}
+LOOPS = {
+    loop.__name__: loop
+    for loop in (
+        put_latency,
+        get_latency,
+        atomics,
+        lock_put_unlock,
+        fence,
+        pingpong,
+        bandwidth,
+        ring,
+        barrier,
+        allreduce,
+        bcast,
+        passive,
+    )
+}
+RANKS = {name: 4 if name in ("ring", "barrier", "allreduce", "bcast") else 2 for name in LOOPS}

@@ -2,6 +2,9 @@
 
 from time import perf_counter
 
+# Seconds that a row takes, unless a caller says otherwise. Each row needs about 0.1 s more to warm up.
+BUDGET = 0.3
+
 
 def percentile(values, p):
     """Return the value below which p percent of the values lie."""
@@ -15,7 +18,7 @@ def row(what, seconds, **more):
     return {"what": what, "us": mid, "p10": low, "p90": high, "samples": len(seconds), **more}
 
 
-def batches(comm, call, budget=0.4, batch=0.002, together=True):
+def batches(comm, call, budget=BUDGET, batch=0.002, together=True):
     """Time `call` in batches on this rank and return the seconds per call of each batch.
 
     With `together` all ranks of `comm` call it equally often, and begin each batch together; without, only
@@ -33,7 +36,7 @@ def batches(comm, call, budget=0.4, batch=0.002, together=True):
 
     run(agreed(10))  # the first calls make connections
     once = run(agreed(20))
-    warm = agreed(max(1, int(0.05 / max(once, 1e-8))))
+    warm = agreed(max(1, int(min(0.05, budget) / max(once, 1e-8))))
     once = run(min(warm, 20_000))
     count = agreed(max(1, int(batch / max(once, 1e-8))))
     repeat = agreed(max(10, min(200, int(budget / max(count * once, 1e-8)))))

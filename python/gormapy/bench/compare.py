@@ -1,0 +1,258 @@
+"""The same loops over gormapy and over other MPIs, in turn, so that the machine's noise meets all alike.
+
+Each round measures a loop with each library, one after the other; what counts is the median over the rounds. A
+library that hangs or crashes in a loop loses the rows that it has not written by then, and nothing else happens.
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from statistics import median
+from time import perf_counter
+
+from .job import Outcome, run
+from .load import Load
+from .loops import LOOPS
+from .peers import WHEELS, EnvironmentFailed, folder, gormapy, peer
+from .startup import program
+from .table import show, summary
+from .targets import target
+
+NAMES = (*LOOPS, "startup", "import")
+
+
+@dataclass
+class Row:
+    """What was measured of one thing: microseconds by library, one for each round."""
+
+    n: int
+    loop: str
+    what: str
+    rounds: dict = field(default_factory=dict)
+    problems: dict = field(default_factory=dict)  # by library: an Outcome
+
+    statistic: Callable = median
+
+    def us(self, library):
+        """Return the median over the rounds, or the best of them, or None."""
+        times = self.rounds.get(library)
+        return self.statistic(times) if times else None
+
+    def ratio(self, libraries, only=""):
+        """Return gormapy's time by the better peer's (or by that of one peer), and its range over the rounds."""
+        peers = [name for name in libraries[1:] if self.rounds.get(name) and only in ("", name)]
+        own = self.us(libraries[0])
+        if own is None or not peers:
+            return None, None
+        by_round = [
+            mine / min(times)
+            for mine, *times in zip(self.rounds[libraries[0]], *(self.rounds[name] for name in peers), strict=False)
+        ]
+        return own / min(self.us(name) for name in peers), (min(by_round), max(by_round))
+
+
+def numbers(text):
+    """Read "2,4"."""
+    values = [int(part) for part in text.split(",")]
+    if min(values) < 2:
+        raise argparse.ArgumentTypeError("comparisons take at least 2 ranks")
+    return values
+
+
+def names_of(known):
+    """Return a reader of "a,b" that takes known names, and "none"."""
+
+    def read(text):
+        found = [] if text == "none" else text.split(",")
+        for name in found:
+            if name not in known:
+                raise argparse.ArgumentTypeError(f"there is no {name!r}: choose from {', '.join(known)}")
+        return found
+
+    return read
+
+
+def parse(args):
+    """Read the command line of compare."""
+    parser = argparse.ArgumentParser(
+        prog="python -m gormapy.bench compare",
+        description="Run the measurements over gormapy and over mpi4py with other MPIs, in turn, and show the "
+        "ratios of the medians: below 1, gormapy is faster than the better peer. The others are installed into "
+        f"environments of their own below {folder()}.",
+    )
+    parser.add_argument("-n", type=numbers, default=[2, 4], metavar="N,...", help="numbers of ranks (default: 2,4)")
+    parser.add_argument("--rows", type=names_of(NAMES), default=list(NAMES), help=f"of: {','.join(NAMES)}")
+    parser.add_argument("--peers", type=names_of(WHEELS), default=list(WHEELS), help=f"of: {','.join(WHEELS)}; or none")
+    parser.add_argument("--rounds", type=int, default=3, help="how often to measure each (default: %(default)s)")
+    parser.add_argument("--budget", type=float, default=0.05, help="seconds for each row (default: %(default)g)")
+    parser.add_argument(
+        "--limit", type=float, default=30.0, help="seconds until a job is a hang (default: %(default)g)"
+    )
+    parser.add_argument(
+        "--best", action="store_true", help="look at the 10th percentile and the best round, where much else is running"
+    )
+    parser.add_argument("--quick", action="store_true", help="one round of next to nothing, to see that it works")
+    parser.add_argument("--environments", metavar="DIR", help="have the environments of the peers here")
+    parser.add_argument("--json", action="store_true", help="write a JSON object instead of a table")
+    parser.add_argument("--check", action="store_true", help="end with status 1 if a target is missed")
+    options = parser.parse_args(args)
+    if options.rounds < 1 or not options.budget > 0 or not options.limit > 0:
+        parser.error("--rounds, --budget and --limit are positive numbers")
+    options.statistic = min if options.best else median
+    if options.quick:
+        options.rounds, options.budget = 1, min(options.budget, 0.005)
+    return options
+
+
+def loop_rows(library, n, name, options, about):
+    """Measure a loop once: return microseconds by row, and the Outcome of the job."""
+    outcome = run(library.loop(n, name, options.budget), library.env, options.limit)
+    rows = {}
+    for line in outcome.stdout.splitlines():
+        if line.startswith("{"):
+            found = json.loads(line)
+            if "what" in found:
+                rows[found["what"]] = found["p10" if options.best else "us"]
+            else:
+                about[library.name] = " ".join(found["library"].replace("Version:", "").split())
+    if not rows and not outcome.problem:
+        outcome = Outcome(outcome.stdout, "error", "wrote no rows")
+    return rows, outcome
+
+
+def startup_rows(library, n, options):
+    """Start and end a job of `n` ranks a few times: return the typical time."""
+    seconds = []
+    for _ in range(1 if options.quick else 4):
+        begin = perf_counter()
+        outcome = run(library.ranks(n, "-c", program(library.module)), library.env, options.limit)
+        seconds.append(perf_counter() - begin)
+        if outcome.problem:
+            return {}, outcome
+    return {f"start, Barrier and end of {n} ranks": 1e6 * options.statistic(seconds)}, outcome
+
+
+IMPORT = """
+import time, numpy
+begin = time.perf_counter()
+from {package} import {name}
+print("took", time.perf_counter() - begin)
+"""
+
+
+def import_rows(library, options):
+    """Import the library a few times in a process that has NumPy already: return the typical time."""
+    package, _, name = library.module.rpartition(".")
+    seconds = []
+    for _ in range(1 if options.quick else 5):
+        outcome = run([library.python, "-c", IMPORT.format(package=package, name=name)], library.env, options.limit)
+        if outcome.problem:
+            return {}, outcome
+        seconds.append(float(outcome.stdout.rpartition("took")[2]))
+    return {"import beyond NumPy's": 1e6 * options.statistic(seconds)}, outcome
+
+
+def plan(options, about):
+    """Yield what to measure: number of ranks, name, and a function of a library."""
+    for name in options.rows:
+        if name == "import":
+            yield 1, name, partial(import_rows, options=options)
+    for n in options.n:
+        for name in options.rows:
+            if name == "startup":
+                yield n, name, partial(startup_rows, n=n, options=options)
+            elif name != "import":
+                yield n, name, partial(loop_rows, n=n, name=name, options=options, about=about)
+
+
+def measure(libraries, options, tell):
+    """Measure everything and return the rows, and what the libraries call themselves."""
+    about = {}
+    rows = {}
+    steps = list(plan(options, about))
+    for i, (n, name, function) in enumerate(steps):
+        tell(f"{i + 1} of {len(steps)}: {name}, n={n}")
+        problems = {}
+        of_loop = {}
+        for _ in range(options.rounds):
+            for library in libraries:
+                if library.name in problems:
+                    continue  # a hang costs the whole limit, and is not better the next time
+                found, outcome = function(library)
+                if outcome.problem:
+                    problems[library.name] = outcome
+                    tell(f"{library.name}, {name}, n={n}: {outcome.detail}")
+                for what, us in found.items():
+                    row = of_loop.setdefault(what, Row(n, name, what, statistic=options.statistic))
+                    row.rounds.setdefault(library.name, []).append(us)
+        if not of_loop:
+            of_loop[name] = Row(n, name, name)
+        for row in of_loop.values():
+            row.problems = {key: value for key, value in problems.items() if not row.rounds.get(key)}
+            rows[n, name, row.what] = row
+    return list(rows.values()), about
+
+
+def report(rows, libraries, about, options):
+    """Return everything that was found, as a dictionary."""
+    names = [library.name for library in libraries]
+    cores = len(os.sched_getaffinity(0))
+    found = []
+    for row in rows:
+        goal = target(row.loop, row.what, row.n, cores)
+        ratio, spread = row.ratio(names)
+        met = None
+        if goal:
+            met = goal.met(row.us(names[0]), row.ratio(names, goal.peer)[0] if goal.peer else ratio)
+        found.append(
+            {
+                "n": row.n,
+                "loop": row.loop,
+                "what": row.what,
+                "us": {name: row.us(name) for name in names},
+                "rounds": row.rounds,
+                "problems": {name: [o.problem, o.detail] for name, o in row.problems.items()},
+                "ratio": ratio,
+                "spread": spread,
+                "target": str(goal) if goal else None,
+                "met": met,
+            }
+        )
+    return {
+        "libraries": {name: about.get(name, name) for name in names},
+        "python": sys.version.split()[0],
+        "cores": cores,
+        "rounds": options.rounds,
+        "statistic": "best 10th percentile" if options.best else "median",
+        "rows": found,
+    }
+
+
+def main(args):
+    """Compare, print what was found, and return the exit status."""
+    options = parse(args)
+
+    def tell(text):
+        print(f"compare: {text}", file=sys.stderr, flush=True)
+
+    try:
+        libraries = [gormapy(), *(peer(name, options.environments, tell) for name in options.peers)]
+        load = Load()
+        rows, about = measure(libraries, options, tell)
+    except (EnvironmentFailed, OSError) as error:
+        tell(f"{error}\ncompare: --peers leaves a library out")
+        return 1
+    except KeyboardInterrupt:
+        tell("interrupted")
+        return 130
+    found = {**report(rows, libraries, about, options), "others": load.others()}
+    if options.json:
+        print(json.dumps(found))
+    else:
+        show(found)
+    failed = any("gormapy" in row["problems"] for row in found["rows"])
+    return 1 if failed or (options.check and summary(found)["missed"]) else 0

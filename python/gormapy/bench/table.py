@@ -1,0 +1,55 @@
+"""What compare found, for people."""
+
+
+def summary(found):
+    """Count the rows with a target that was met, and name those that missed theirs."""
+    goals = [row for row in found["rows"] if row["met"] is not None]
+    missed = [f"n={row['n']} {row['what']}" for row in goals if not row["met"]]
+    return {"goals": len(goals), "met": len(goals) - len(missed), "missed": missed}
+
+
+def cell(row, library):
+    """Return a time, or what went wrong."""
+    us = row["us"][library]
+    if us is not None:
+        return f"{us:.3f}" if us < 1000 else f"{us:.0f}"
+    return row["problems"].get(library, ["-"])[0]
+
+
+def lines(found):
+    """Return the lines of the table."""
+    names = list(found["libraries"])
+    about = ", ".join(f"{name}: {text}" for name, text in found["libraries"].items())
+    yield f"{about}; Python {found['python']}, {found['cores']} cores"
+    yield f"us, {found['statistic']} of {found['rounds']} rounds; ratio: gormapy / better peer; range: over the rounds"
+    if found["others"] is not None:
+        yield f"other processes used {found['others']:.0%} of the cores meanwhile"
+    width = max((len(row["what"]) for row in found["rows"]), default=0)
+    head = "".join(f"{name:>11}" for name in names)
+    last = None
+    for row in found["rows"]:
+        if row["n"] != last:
+            last = row["n"]
+            yield ""
+            yield f"{f'n={last}':<{width}}{head}{'ratio':>8}   {'range':<12}target"
+        ratio = "-" if row["ratio"] is None else f"{row['ratio']:.2f}"
+        spread = "" if row["spread"] is None else "{:.2f}-{:.2f}".format(*row["spread"])
+        goal = ""
+        if row["met"] is not None:
+            goal = ("ok    " if row["met"] else "MISSED") + f" {row['target']}"
+        times = "".join(f"{cell(row, name):>11}" for name in names)
+        yield f"{row['what']:<{width}}{times}{ratio:>8}   {spread:<12}{goal}".rstrip()
+    yield ""
+    told = set()
+    for row in found["rows"]:
+        for library, (problem, detail) in row["problems"].items():
+            if (library, row["loop"], row["n"]) not in told:
+                told.add((library, row["loop"], row["n"]))
+                yield f"{problem}: {library}, {row['loop']}, n={row['n']}: {detail}"
+    counts = summary(found)
+    yield f"{counts['met']} of {counts['goals']} targets met"
+
+
+def show(found):
+    """Print the table."""
+    print(*lines(found), sep="\n", flush=True)

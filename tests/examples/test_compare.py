@@ -1,0 +1,148 @@
+"""Comparisons with other MPIs: what is installed, in turn, and what becomes of a library that hangs."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from support.mpirun import environment
+
+from gormapy.bench import compare, job, peers, table, targets
+
+# What pip says when it can't reach the index, as opposed to what it says about a package.
+UNREACHABLE = ("Failed to establish", "Name or service not known", "ProxyError", "Could not fetch URL")
+
+
+def run(*args, timeout=240):
+    """Run compare and return what it did."""
+    command = [sys.executable, "-m", "gormapy.bench", "compare", *args]
+    return subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=timeout)
+
+
+def test_compares_with_a_peer():
+    done = run("--quick", "-n", "2", "--peers", "mpich", "--rows", "ring,put_latency,import,startup", "--json")
+    if done.returncode and any(words in done.stderr for words in UNREACHABLE):
+        pytest.skip(f"the package index can't be reached:\n{done.stderr[-500:]}")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert "MPICH" in found["libraries"]["mpich"]
+    assert "gormapy" in found["libraries"]["gormapy"]
+    rows = {row["what"]: row for row in found["rows"]}
+    for row in rows.values():
+        assert row["problems"] == {}, row
+        assert row["us"]["gormapy"] > 0 and row["us"]["mpich"] > 0, row
+        assert row["ratio"] == pytest.approx(row["us"]["gormapy"] / row["us"]["mpich"]), row
+    assert rows["Put 8 B + Flush, Win.Allocate"]["target"]
+    assert {"persistent ring (Start 2, Waitall)", "import beyond NumPy's", "start, Barrier and end of 2 ranks"} <= set(
+        rows
+    )
+
+
+def test_table_without_peers():
+    done = run("--quick", "-n", "2", "--peers", "none", "--rows", "barrier")
+    assert done.returncode == 0, done.stderr
+    assert "Barrier" in done.stdout
+    assert "0 of 0 targets met" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("source", "word", "detail"),
+    [
+        ("import time; time.sleep(100)", "hang", "had not ended after 1 s"),
+        ("import os; os.kill(os.getpid(), 11)", "crash", "SIGSEGV"),
+        ("raise ValueError('not today')", "error", "ValueError: not today"),
+        ("pass", "error", "wrote no rows"),
+    ],
+    ids=["hang", "crash", "exception", "silent"],
+)
+def test_peer_that_fails_is_shown(tmp_path, capsys, source, word, detail):
+    launcher = tmp_path / "mpiexec"
+    launcher.write_text('#!/bin/sh\nshift 2\nexec "$@"\n')
+    launcher.chmod(0o755)
+    line = "import json; print(json.dumps({'library': 'L'})); print(json.dumps({'what': 'Barrier', 'us': 1, 'p10': 1}))"
+    libraries = [
+        peers.Library(name, sys.executable, (str(launcher),), "math", ("-c", program), dict(os.environ))
+        for name, program in (("gormapy", line), ("peer", source))
+    ]
+    options = compare.parse(["-n", "2", "--rows", "barrier", "--limit", "1", "--rounds", "2"])
+    begin = time.monotonic()
+    rows, about = compare.measure(libraries, options, print)
+    assert time.monotonic() - begin < 10
+    found = {**compare.report(rows, libraries, about, options), "others": None}
+    (row,) = found["rows"]
+    assert row["us"] == {"gormapy": 1, "peer": None}
+    assert row["ratio"] is None and row["met"] is None
+    table.show(found)
+    shown = capsys.readouterr().out
+    assert detail in shown
+    assert word in next(line for line in shown.splitlines() if line.startswith("Barrier"))
+
+
+def test_rows_before_a_crash_count():
+    outcome = job.run(["sh", "-c", "echo one; kill -SEGV $$"], dict(os.environ), 10)
+    assert (outcome.stdout, outcome.problem) == ("one\n", "crash")
+
+
+def test_hanging_job_is_ended_with_its_children():
+    begin = time.monotonic()
+    source = "trap '' TERM; setsid sleep 97531 & echo $!; sleep 97531"
+    outcome = job.run(["sh", "-c", source], dict(os.environ), 0.5)
+    assert outcome.problem == "hang"
+    assert time.monotonic() - begin < 15
+    pid = int(outcome.stdout)
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            assert file.read().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("us", "expected"),
+    [
+        ({"gormapy": [2, 4, 6], "a": [2, 2, 2], "b": [8, 8, 8]}, (2, (1, 3))),
+        ({"gormapy": [2, 4, 6], "b": [8, 8, 8]}, (0.5, (0.25, 0.75))),
+        ({"gormapy": [2]}, (None, None)),
+        ({"a": [2]}, (None, None)),
+    ],
+)
+def test_ratio_is_to_the_better_peer(us, expected):
+    assert compare.Row(2, "ring", "ring", us).ratio(["gormapy", "a", "b"]) == expected
+
+
+def test_targets():
+    put = targets.LATENCY[0]
+    assert targets.target("put_latency", put, 2, 2).met(1, 0.83)
+    assert not targets.target("put_latency", put, 2, 2).met(1, 0.84)
+    assert targets.target("put_latency", "Put 4 MiB + Flush, Win.Create", 2, 2) is None
+    assert targets.target("ring", "ring", 2, 2).met(1, 1.2)
+    assert not targets.target("ring", "ring", 4, 2).met(1, 1.0)
+    assert targets.target("ring", "ring", 4, 8).met(1, 1.2)
+    assert targets.target("import", "import", 1, 2).met(59_999, None)
+    assert targets.target("ring", "ring", 2, 2).met(1, None) is None
+
+
+def test_interrupt_ends_what_is_running():
+    command = [
+        sys.executable,
+        "-m",
+        "gormapy.bench",
+        "compare",
+        "--peers",
+        "none",
+        "--rows",
+        "passive",
+        "--budget",
+        "9",
+    ]
+    process = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    begun = process.stderr.readline()
+    assert "passive" in begun, begun
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err, err
