@@ -197,8 +197,8 @@ const finalizeLimit = 60e9
 
 // Abort ends the job with exit status code. It does not return.
 func Abort(code int) {
-	if code == 0 {
-		code = 1 // an aborted job has not succeeded
+	if code &= 0xff; code == 0 {
+		code = 1 // an aborted job has not succeeded, and an exit status has 8 bits
 	}
 	if w != nil {
 		w.seg.Abort(w.rank, code)
@@ -207,7 +207,7 @@ func Abort(code int) {
 		}
 	}
 	os.Stdout.Sync()
-	os.Exit(code & 0xff)
+	os.Exit(code)
 }
 
 // Reset is the collective reset: every living rank calls it, and afterwards

@@ -83,21 +83,21 @@ func gm_cancel(req i64) i32 { return i32(mpi.RequestCancel(int64(req))) }
 func gm_start(req i64) i32 { return i32(mpi.Start(int64(req))) }
 
 //export gm_p2p
-func gm_p2p(kind i32, comm, addr, count, typ i64, peer, tag i32, req *C.int64_t) i32 {
+func gm_p2p(kind i32, comm, addr, count, typ i64, peer, tag i64, req *C.int64_t) i32 {
 	h, code := mpi.P2P(int(kind), int64(comm), int64(addr), int64(count), int64(typ), int(peer), int(tag))
 	*req = C.int64_t(h)
 	return i32(code)
 }
 
 //export gm_p2p_init
-func gm_p2p_init(kind i32, comm, addr, count, typ i64, peer, tag i32, req *C.int64_t) i32 {
+func gm_p2p_init(kind i32, comm, addr, count, typ i64, peer, tag i64, req *C.int64_t) i32 {
 	h, code := mpi.P2PInit(int(kind), int64(comm), int64(addr), int64(count), int64(typ), int(peer), int(tag))
 	*req = C.int64_t(h)
 	return i32(code)
 }
 
 //export gm_blocking
-func gm_blocking(kind i32, comm, addr, count, typ i64, peer, tag i32, st *C.gm_status, pending *C.int64_t) i32 {
+func gm_blocking(kind i32, comm, addr, count, typ i64, peer, tag i64, st *C.gm_status, pending *C.int64_t) i32 {
 	return i32(mpi.Blocking(int(kind), int64(comm), int64(addr), int64(count), int64(typ), int(peer), int(tag), status(st), long(pending)))
 }
 
@@ -108,12 +108,12 @@ func gm_sendrecv(comm i64, s, r *C.int64_t, st *C.gm_status, pending *C.int64_t)
 }
 
 //export gm_probe
-func gm_probe(comm i64, source, tag i32, st *C.gm_status, msg, wait *C.int64_t) i32 {
+func gm_probe(comm i64, source, tag i64, st *C.gm_status, msg, wait *C.int64_t) i32 {
 	return i32(mpi.Probe(int64(comm), int(source), int(tag), status(st), long(msg), long(wait)))
 }
 
 //export gm_iprobe
-func gm_iprobe(comm i64, source, tag i32, st *C.gm_status, msg *C.int64_t, found *C.int) i32 {
+func gm_iprobe(comm i64, source, tag i64, st *C.gm_status, msg *C.int64_t, found *C.int) i32 {
 	ok, code := mpi.Iprobe(int64(comm), int(source), int(tag), status(st), long(msg))
 	if ok {
 		*found = 1
@@ -134,19 +134,19 @@ func gm_barrier(comm i64, pending *C.int64_t) i32 {
 }
 
 //export gm_coll
-func gm_coll(kind i32, comm, saddr, scount, stype, raddr, rcount, rtype, oph i64, root i32, req *C.int64_t) i32 {
+func gm_coll(kind i32, comm, saddr, scount, stype, raddr, rcount, rtype, oph i64, root i64, req *C.int64_t) i32 {
 	h, code := mpi.Coll(int(kind), int64(comm), int64(saddr), int64(scount), int64(stype), int64(raddr), int64(rcount), int64(rtype), int64(oph), int(root))
 	*req = C.int64_t(h)
 	return i32(code)
 }
 
 //export gm_coll_blocking
-func gm_coll_blocking(kind i32, comm, saddr, scount, stype, raddr, rcount, rtype, oph i64, root i32, pending *C.int64_t) i32 {
+func gm_coll_blocking(kind i32, comm, saddr, scount, stype, raddr, rcount, rtype, oph i64, root i64, pending *C.int64_t) i32 {
 	return i32(mpi.CollBlocking(int(kind), int64(comm), int64(saddr), int64(scount), int64(stype), int64(raddr), int64(rcount), int64(rtype), int64(oph), int(root), long(pending)))
 }
 
 //export gm_collv
-func gm_collv(kind i32, comm i64, s, r *C.gm_side, root, nonblocking i32, req *C.int64_t) i32 {
+func gm_collv(kind i32, comm i64, s, r *C.gm_side, root i64, nonblocking i32, req *C.int64_t) i32 {
 	h, code := mpi.Collv(int(kind), int64(comm), side(s), side(r), int(root), nonblocking != 0)
 	*req = C.int64_t(h)
 	return i32(code)
@@ -167,7 +167,7 @@ func side(s *C.gm_side) *mpi.Side {
 func gm_comm_dup(comm i64, req *C.int64_t) i32 { return started(req)(mpi.CommDup(int64(comm))) }
 
 //export gm_comm_split
-func gm_comm_split(comm i64, color, key i32, req *C.int64_t) i32 {
+func gm_comm_split(comm i64, color, key i64, req *C.int64_t) i32 {
 	return started(req)(mpi.CommSplit(int64(comm), int(color), int(key)))
 }
 
@@ -185,7 +185,7 @@ func gm_comm_create(comm, group i64, req *C.int64_t) i32 {
 func gm_comm_free(comm i64, req *C.int64_t) i32 { return started(req)(mpi.CommFree(int64(comm))) }
 
 //export gm_win_create
-func gm_win_create(flavor i32, addr, bytes, unit, comm i64, req *C.int64_t) i32 {
+func gm_win_create(flavor, addr, bytes, unit, comm i64, req *C.int64_t) i32 {
 	return started(req)(mpi.WinCreate(int(flavor), int64(addr), int64(bytes), int64(unit), int64(comm)))
 }
 
@@ -200,28 +200,28 @@ func started(req *C.int64_t) func(int64, mpi.Code) i32 {
 }
 
 //export gm_rma
-func gm_rma(kind i32, win, oaddr, ocount, otype, raddr, rcount, rtype i64, rank i32, disp, tcount, ttype, oph i64) i32 {
+func gm_rma(kind i32, win, oaddr, ocount, otype, raddr, rcount, rtype i64, rank i64, disp, tcount, ttype, oph i64) i32 {
 	return i32(mpi.RMA(int(kind), int64(win), int64(oaddr), int64(ocount), int64(otype), int64(raddr), int64(rcount), int64(rtype),
 		int(rank), int64(disp), int64(tcount), int64(ttype), int64(oph)))
 }
 
 //export gm_fence
-func gm_fence(win i64, assert i32, pending *C.int64_t) i32 {
+func gm_fence(win i64, assert i64, pending *C.int64_t) i32 {
 	return i32(mpi.Fence(int64(win), int(assert), long(pending)))
 }
 
 //export gm_lock
-func gm_lock(win i64, rank, kind, assert i32, pending *C.int64_t) i32 {
+func gm_lock(win i64, rank, kind, assert i64, pending *C.int64_t) i32 {
 	return i32(mpi.Lock(int64(win), int(rank), int(kind), int(assert), long(pending)))
 }
 
 //export gm_lock_all
-func gm_lock_all(win i64, assert i32, pending *C.int64_t) i32 {
+func gm_lock_all(win i64, assert i64, pending *C.int64_t) i32 {
 	return i32(mpi.LockAll(int64(win), int(assert), long(pending)))
 }
 
 //export gm_unlock
-func gm_unlock(win i64, rank i32, pending *C.int64_t) i32 {
+func gm_unlock(win i64, rank i64, pending *C.int64_t) i32 {
 	return i32(mpi.Unlock(int64(win), int(rank), long(pending)))
 }
 
@@ -231,12 +231,12 @@ func gm_unlock_all(win i64, pending *C.int64_t) i32 {
 }
 
 //export gm_flush
-func gm_flush(win i64, rank i32, pending *C.int64_t) i32 {
+func gm_flush(win i64, rank i64, pending *C.int64_t) i32 {
 	return i32(mpi.Flush(int64(win), int(rank), long(pending)))
 }
 
 //export gm_drain
-func gm_drain(win i64, rank i32, pending *C.int64_t) i32 {
+func gm_drain(win i64, rank i64, pending *C.int64_t) i32 {
 	return i32(mpi.Drain(int64(win), int(rank), long(pending)))
 }
 
@@ -263,24 +263,24 @@ func gm_reset() i32 { return i32(mpi.Reset()) }
 func gm_finalize(wait i32) i32 { return i32(mpi.Finalize(wait != 0)) }
 
 //export gm_abort
-func gm_abort(code i32) { mpi.Abort(int(code)) }
+func gm_abort(code i64) { mpi.Abort(int(code)) }
 
 //export gm_fast_put
-func gm_fast_put(d unsafe.Pointer, p unsafe.Pointer, n i64, rank i32, disp i64) (ok i32) {
+func gm_fast_put(d unsafe.Pointer, p unsafe.Pointer, n i64, rank i64, disp i64) (ok i32) {
 	defer faulted(&ok)
 	debug.SetPanicOnFault(true)
 	return yes(rma.FastPut((*rma.Desc)(d), p, int(n), int(rank), int(disp)))
 }
 
 //export gm_fast_get
-func gm_fast_get(d unsafe.Pointer, p unsafe.Pointer, n i64, rank i32, disp i64) (ok i32) {
+func gm_fast_get(d unsafe.Pointer, p unsafe.Pointer, n i64, rank i64, disp i64) (ok i32) {
 	defer faulted(&ok)
 	debug.SetPanicOnFault(true)
 	return yes(rma.FastGet((*rma.Desc)(d), p, int(n), int(rank), int(disp)))
 }
 
 //export gm_fast_acc
-func gm_fast_acc(d unsafe.Pointer, f i32, typ i64, in, out unsafe.Pointer, n i64, rank i32, disp i64) i32 {
+func gm_fast_acc(d unsafe.Pointer, f i32, typ i64, in, out unsafe.Pointer, n i64, rank i64, disp i64) i32 {
 	t := dtype.ByID(int(typ))
 	if t == nil {
 		return 0
@@ -289,7 +289,7 @@ func gm_fast_acc(d unsafe.Pointer, f i32, typ i64, in, out unsafe.Pointer, n i64
 }
 
 //export gm_fast_cas
-func gm_fast_cas(d unsafe.Pointer, typ i64, origin, compare, result unsafe.Pointer, rank i32, disp i64) i32 {
+func gm_fast_cas(d unsafe.Pointer, typ i64, origin, compare, result unsafe.Pointer, rank i64, disp i64) i32 {
 	t := dtype.ByID(int(typ))
 	if t == nil || !op.Bor.Valid(t.Kind()) {
 		return 0

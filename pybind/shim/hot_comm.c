@@ -24,7 +24,7 @@ static PyObject *comm_send(HOT) {
   if (!h || match_args(names, 2, args, n, kwnames, a) < 0 || small_int(a[1], &dest) < 0 || small_int(a[2], &tag) < 0 ||
       parse_spec(a[0], 0, &s) < 0)
     SLOWLY(SLOW_SEND);
-  BLOCKING(code, pending, &st, gm_blocking(GM_SEND, h, (int64_t)(intptr_t)s.view.buf, s.count, s.type, (int)dest, (int)tag, &st, &pending));
+  BLOCKING(code, pending, &st, gm_blocking(GM_SEND, h, (int64_t)(intptr_t)s.view.buf, s.count, s.type, dest, tag, &st, &pending));
   /* After Ctrl-C a receiver may still read the data: it stays, leaked. */
   if (code != -2) PyBuffer_Release(&s.view);
   return none_or(code);
@@ -40,7 +40,7 @@ static PyObject *comm_recv(HOT) {
   if (!h || match_args(names, 1, args, n, kwnames, a) < 0 || small_int(a[1], &source) < 0 || small_int(a[2], &tag) < 0 ||
       (a[3] && a[3] != Py_None && !PyObject_TypeCheck(a[3], &StatusType)) || parse_spec(a[0], 1, &s) < 0)
     SLOWLY(SLOW_RECV);
-  BLOCKING(code, pending, &st, gm_blocking(GM_RECV, h, (int64_t)(intptr_t)s.view.buf, s.count, s.type, (int)source, (int)tag, &st, &pending));
+  BLOCKING(code, pending, &st, gm_blocking(GM_RECV, h, (int64_t)(intptr_t)s.view.buf, s.count, s.type, source, tag, &st, &pending));
   if (a[3] && a[3] != Py_None && code != -2) ((StatusObject *)a[3])->st = st;
   PyBuffer_Release(&s.view);
   return none_or(code);
@@ -71,10 +71,10 @@ static PyObject *start_p2p(HOT, int which, int kind) {
     SLOWLY(which);
   int code;
   if (s.count * s.size > LONG_COPY) { /* the data of a message that is here already is copied at once */
-    Py_BEGIN_ALLOW_THREADS code = gm_p2p(kind, h, (int64_t)(intptr_t)s.view.buf, s.count, s.type, (int)peer, (int)tag, &req);
+    Py_BEGIN_ALLOW_THREADS code = gm_p2p(kind, h, (int64_t)(intptr_t)s.view.buf, s.count, s.type, peer, tag, &req);
     Py_END_ALLOW_THREADS
   } else {
-    code = gm_p2p(kind, h, (int64_t)(intptr_t)s.view.buf, s.count, s.type, (int)peer, (int)tag, &req);
+    code = gm_p2p(kind, h, (int64_t)(intptr_t)s.view.buf, s.count, s.type, peer, tag, &req);
   }
   if (code) {
     PyBuffer_Release(&s.view);
@@ -110,7 +110,7 @@ static PyObject *comm_bcast(HOT) {
     PyBuffer_Release(&s.view);
     SLOWLY(SLOW_BCAST);
   }
-  BLOCKING(code, pending, &st, gm_coll_blocking(GM_BCAST, h, 0, 0, 0, (int64_t)(intptr_t)s.view.buf, s.count, s.type, 0, (int)root, &pending));
+  BLOCKING(code, pending, &st, gm_coll_blocking(GM_BCAST, h, 0, 0, 0, (int64_t)(intptr_t)s.view.buf, s.count, s.type, 0, root, &pending));
   if (code != -2) PyBuffer_Release(&s.view);
   return none_or(code);
 }

@@ -44,7 +44,7 @@ static int at_once(gm_win *d, PyObject *self, int kind, spec *s, spec *result, i
   if (!(d->flags & GM_DESC_AT_ONCE)) return 0;
   int64_t addr = result ? (int64_t)(intptr_t)result->view.buf : 0, count = result ? result->count : 0, type = result ? result->type : s->type;
   Py_BEGIN_ALLOW_THREADS code = gm_rma(kind, ((WinObject *)self)->h, (int64_t)(intptr_t)s->view.buf, s->count, s->type, addr, count, type,
-                                       (int)rank, disp, s->count, s->type, op);
+                                       rank, disp, s->count, s->type, op);
   Py_END_ALLOW_THREADS return code == 0;
 }
 
@@ -65,10 +65,10 @@ static PyObject *transfer(HOT, int which) {
   }
   if (bytes > LONG_COPY) {
     Py_BEGIN_ALLOW_THREADS
-    ok = which == SLOW_PUT ? gm_fast_put(d, s.view.buf, bytes, (int)rank, disp) : gm_fast_get(d, s.view.buf, bytes, (int)rank, disp);
+    ok = which == SLOW_PUT ? gm_fast_put(d, s.view.buf, bytes, rank, disp) : gm_fast_get(d, s.view.buf, bytes, rank, disp);
     Py_END_ALLOW_THREADS
   } else {
-    ok = which == SLOW_PUT ? gm_fast_put(d, s.view.buf, bytes, (int)rank, disp) : gm_fast_get(d, s.view.buf, bytes, (int)rank, disp);
+    ok = which == SLOW_PUT ? gm_fast_put(d, s.view.buf, bytes, rank, disp) : gm_fast_get(d, s.view.buf, bytes, rank, disp);
   }
   ok = ok || at_once(d, self, which == SLOW_PUT ? GM_PUT : GM_GET, &s, NULL, rank, disp, 0);
   PyBuffer_Release(&s.view);
@@ -113,7 +113,7 @@ static PyObject *win_accumulate(HOT) {
       op == OP_NO_OP || (a[2] && a[2] != Py_None && !PyLong_Check(a[2])) || parse_spec(a[0], 0, &s) < 0)
     SLOWLY(SLOW_ACCUMULATE);
   if (target_disp(a[2], s.count * s.size, &disp) == 0 && s.count * s.size <= LONG_COPY)
-    ok = gm_fast_acc(d, op, s.type, s.view.buf, NULL, s.count, (int)rank, disp) ||
+    ok = gm_fast_acc(d, op, s.type, s.view.buf, NULL, s.count, rank, disp) ||
          at_once(d, self, GM_ACC, &s, NULL, rank, disp, op);
   PyBuffer_Release(&s.view);
   if (!ok) SLOWLY(SLOW_ACCUMULATE);
@@ -132,7 +132,7 @@ static PyObject *win_fetch_and_op(HOT) {
     SLOWLY(SLOW_FETCH_AND_OP);
   if (parse_spec(a[1], 1, &r) == 0) {
     if (s.count == 1 && r.count == 1 && s.type == r.type)
-      ok = gm_fast_acc(d, op, s.type, s.view.buf, r.view.buf, 1, (int)rank, disp) ||
+      ok = gm_fast_acc(d, op, s.type, s.view.buf, r.view.buf, 1, rank, disp) ||
            at_once(d, self, GM_FETCH_OP, &s, &r, rank, disp, op);
     PyBuffer_Release(&r.view);
   }
@@ -154,7 +154,7 @@ static PyObject *win_compare_and_swap(HOT) {
   if (parse_spec(a[1], 0, &c) == 0) {
     if (parse_spec(a[2], 1, &r) == 0) {
       if (s.count == 1 && c.count == 1 && r.count == 1 && s.type == c.type && s.type == r.type)
-        ok = gm_fast_cas(d, s.type, s.view.buf, c.view.buf, r.view.buf, (int)rank, disp);
+        ok = gm_fast_cas(d, s.type, s.view.buf, c.view.buf, r.view.buf, rank, disp);
       PyBuffer_Release(&r.view);
     }
     PyBuffer_Release(&c.view);
@@ -197,7 +197,7 @@ static PyObject *win_lock(HOT) {
   if (!descriptor(self) || match_args(names, 1, args, n, kwnames, a) < 0 || parse_int(a[0], &rank) < 0 ||
       (a[1] && parse_int(a[1], &kind) < 0) || (a[2] && parse_int(a[2], &assertion) < 0))
     SLOWLY(SLOW_LOCK);
-  BLOCKING(code, pending, &own, gm_lock(((WinObject *)self)->h, (int)rank, (int)kind, (int)assertion, &pending));
+  BLOCKING(code, pending, &own, gm_lock(((WinObject *)self)->h, rank, kind, assertion, &pending));
   return none_or(code);
 }
 
@@ -208,7 +208,7 @@ static PyObject *win_unlock(HOT) {
   int code;
   gm_status own;
   if (!descriptor(self) || match_args(names, 1, args, n, kwnames, a) < 0 || parse_int(a[0], &rank) < 0) SLOWLY(SLOW_UNLOCK);
-  BLOCKING(code, pending, &own, gm_unlock(((WinObject *)self)->h, (int)rank, &pending));
+  BLOCKING(code, pending, &own, gm_unlock(((WinObject *)self)->h, rank, &pending));
   return none_or(code);
 }
 
@@ -220,7 +220,7 @@ static PyObject *win_fence(HOT) {
   gm_status own;
   if (!descriptor(self) || match_args(names, 0, args, n, kwnames, a) < 0 || (a[0] && parse_int(a[0], &assertion) < 0))
     SLOWLY(SLOW_FENCE);
-  BLOCKING(code, pending, &own, gm_fence(((WinObject *)self)->h, (int)assertion, &pending));
+  BLOCKING(code, pending, &own, gm_fence(((WinObject *)self)->h, assertion, &pending));
   return none_or(code);
 }
 

@@ -20,8 +20,6 @@ static int longs(const char *name, PyObject *const *args, Py_ssize_t n, Py_ssize
   return check_process();
 }
 
-static int clip(int64_t v) { return v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : (int)v; }
-
 /* The status to fill in, or NULL for None. */
 static int status_arg(PyObject *o, gm_status **st) {
   *st = NULL;
@@ -78,7 +76,7 @@ static PyObject *raw_p2p(ARGS) {
   int code;
   if (n != 8) return PyErr_Format(PyExc_TypeError, "p2p takes 8 arguments");
   if (longs("p2p", args, 7, 7, a) < 0) return NULL;
-  Py_BEGIN_ALLOW_THREADS code = gm_p2p((int)a[0], a[1], a[2], a[3], a[4], clip(a[5]), clip(a[6]), &req);
+  Py_BEGIN_ALLOW_THREADS code = gm_p2p((int)a[0], a[1], a[2], a[3], a[4], a[5], a[6], &req);
   Py_END_ALLOW_THREADS return started(code, req, args[7]);
 }
 
@@ -98,7 +96,7 @@ static PyObject *raw_adopt(ARGS) {
 static PyObject *raw_p2p_init(ARGS) {
   int64_t a[7], req = 0;
   if (longs("p2p_init", args, n, 7, a) < 0) return NULL;
-  int code = gm_p2p_init((int)a[0], a[1], a[2], a[3], a[4], clip(a[5]), clip(a[6]), &req);
+  int code = gm_p2p_init((int)a[0], a[1], a[2], a[3], a[4], a[5], a[6], &req);
   return handle_or(code, req);
 }
 
@@ -376,7 +374,6 @@ static PyObject *raw_sendrecv(ARGS) {
   if (n != 12) return PyErr_Format(PyExc_TypeError, "sendrecv takes 12 arguments");
   if (longs("sendrecv", args, 11, 11, a) < 0 || status_arg(args[11], &st) < 0) return NULL;
   if (!st) st = &own;
-  a[4] = clip(a[4]), a[5] = clip(a[5]), a[9] = clip(a[9]), a[10] = clip(a[10]);
   Py_BEGIN_ALLOW_THREADS code = gm_sendrecv(a[0], a + 1, a + 6, st, pending);
   Py_END_ALLOW_THREADS if (code == GM_INTERRUPTED) {
     gm_status ignored;
@@ -398,7 +395,7 @@ static PyObject *probe(PyObject *const *args, Py_ssize_t n, int64_t *msg) {
   if (n != 4) return PyErr_Format(PyExc_TypeError, "probe takes 4 arguments");
   if (longs("probe", args, 3, 3, a) < 0 || status_arg(args[3], &st) < 0) return NULL;
   for (;;) {
-    Py_BEGIN_ALLOW_THREADS code = gm_probe(a[0], clip(a[1]), clip(a[2]), st ? st : &own, msg, &wait);
+    Py_BEGIN_ALLOW_THREADS code = gm_probe(a[0], a[1], a[2], st ? st : &own, msg, &wait);
     Py_END_ALLOW_THREADS if (code != GM_INTERRUPTED) break;
     if (PyErr_CheckSignals() < 0) return NULL;
   }
@@ -420,7 +417,7 @@ static PyObject *iprobe(PyObject *const *args, Py_ssize_t n, int64_t *msg) {
   if (n != 4) return PyErr_Format(PyExc_TypeError, "iprobe takes 4 arguments");
   if (longs("iprobe", args, 3, 3, a) < 0 || status_arg(args[3], &st) < 0) return NULL;
   int code;
-  Py_BEGIN_ALLOW_THREADS code = gm_iprobe(a[0], clip(a[1]), clip(a[2]), st ? st : &own, msg, &found);
+  Py_BEGIN_ALLOW_THREADS code = gm_iprobe(a[0], a[1], a[2], st ? st : &own, msg, &found);
   Py_END_ALLOW_THREADS if (code) return raise_code(code);
   if (msg) return PyLong_FromLongLong(found ? *msg : 0);
   return PyBool_FromLong(found);
@@ -448,7 +445,7 @@ static PyObject *raw_coll(ARGS) {
   int code;
   if (n != 11) return PyErr_Format(PyExc_TypeError, "coll takes 11 arguments");
   if (longs("coll", args, 10, 10, a) < 0) return NULL;
-  Py_BEGIN_ALLOW_THREADS code = gm_coll((int)a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], clip(a[9]), &req);
+  Py_BEGIN_ALLOW_THREADS code = gm_coll((int)a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], &req);
   Py_END_ALLOW_THREADS return started(code, req, args[10]);
 }
 
@@ -459,7 +456,7 @@ static PyObject *raw_coll_blocking(ARGS) {
   gm_status st;
   if (n != 11) return PyErr_Format(PyExc_TypeError, "coll_blocking takes 11 arguments");
   if (longs("coll_blocking", args, 10, 10, a) < 0) return NULL;
-  BLOCKING(code, pending, &st, gm_coll_blocking((int)a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], clip(a[9]), &pending));
+  BLOCKING(code, pending, &st, gm_coll_blocking((int)a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], &pending));
   if (code == -2) Py_INCREF(args[10]); /* a peer may still read or fill the memory: it stays, leaked */
   return none_or(code);
 }
@@ -481,7 +478,7 @@ static PyObject *collv(PyObject *const *args, Py_ssize_t n, int nonblocking) {
   gm_side s = {s_addr, s_type, lists[0], lists[1], lengths[0], lengths[1]};
   gm_side r = {r_addr, r_type, lists[2], lists[3], lengths[2], lengths[3]};
   int code;
-  Py_BEGIN_ALLOW_THREADS code = gm_collv((int)head[0], head[1], &s, &r, clip(root), nonblocking, &req);
+  Py_BEGIN_ALLOW_THREADS code = gm_collv((int)head[0], head[1], &s, &r, root, nonblocking, &req);
   Py_END_ALLOW_THREADS out = started(code, req, args[11]);
 end:
   for (int i = 0; i < 4; i++) PyMem_Free(lists[i]);
@@ -518,18 +515,18 @@ static PyObject *raw_result(ARGS) {
   }
 
 MAKE(comm_dup, 1, gm_comm_dup(a[0], &req))
-MAKE(comm_split, 3, gm_comm_split(a[0], clip(a[1]), clip(a[2]), &req))
-MAKE(comm_split_type, 3, gm_comm_split_type(a[0], clip(a[1]), clip(a[2]), &req))
+MAKE(comm_split, 3, gm_comm_split(a[0], a[1], a[2], &req))
+MAKE(comm_split_type, 3, gm_comm_split_type(a[0], a[1], a[2], &req))
 MAKE(comm_create, 2, gm_comm_create(a[0], a[1], &req))
 MAKE(comm_free, 1, gm_comm_free(a[0], &req))
-MAKE(win_create, 5, gm_win_create(clip(a[0]), a[1], a[2], a[3], a[4], &req))
+MAKE(win_create, 5, gm_win_create(a[0], a[1], a[2], a[3], a[4], &req))
 MAKE(win_free, 1, gm_win_free(a[0], &req))
 
 static PyObject *raw_rma(ARGS) {
   int64_t a[13];
   int code;
   if (longs("rma", args, n, 13, a) < 0) return NULL;
-  Py_BEGIN_ALLOW_THREADS code = gm_rma((int)a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], clip(a[8]), a[9], a[10], a[11], a[12]);
+  Py_BEGIN_ALLOW_THREADS code = gm_rma((int)a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12]);
   Py_END_ALLOW_THREADS return none_or(code);
 }
 
@@ -544,13 +541,13 @@ static PyObject *raw_rma(ARGS) {
   }
 
 SYNC(barrier, 1, gm_barrier(a[0], &pending))
-SYNC(fence, 2, gm_fence(a[0], clip(a[1]), &pending))
-SYNC(lock, 4, gm_lock(a[0], clip(a[1]), clip(a[2]), clip(a[3]), &pending))
-SYNC(lock_all, 2, gm_lock_all(a[0], clip(a[1]), &pending))
-SYNC(unlock, 2, gm_unlock(a[0], clip(a[1]), &pending))
+SYNC(fence, 2, gm_fence(a[0], a[1], &pending))
+SYNC(lock, 4, gm_lock(a[0], a[1], a[2], a[3], &pending))
+SYNC(lock_all, 2, gm_lock_all(a[0], a[1], &pending))
+SYNC(unlock, 2, gm_unlock(a[0], a[1], &pending))
 SYNC(unlock_all, 1, gm_unlock_all(a[0], &pending))
-SYNC(flush, 2, gm_flush(a[0], clip(a[1]), &pending))
-SYNC(drain, 2, gm_drain(a[0], clip(a[1]), &pending))
+SYNC(flush, 2, gm_flush(a[0], a[1], &pending))
+SYNC(drain, 2, gm_drain(a[0], a[1], &pending))
 SYNC(flush_all, 1, gm_flush(a[0], -1, &pending))
 SYNC(win_sync, 1, gm_win_desc(a[0]) ? 0 : gm_flush(a[0], -1, &pending))
 
@@ -601,7 +598,7 @@ static PyObject *raw_reset(PyObject *self, PyObject *noargs) {
 static PyObject *raw_abort(ARGS) {
   int64_t a[2];
   if (longs("abort", args, n, 2, a) < 0) return NULL;
-  gm_abort(clip(a[1]));
+  gm_abort(a[1]);
   Py_RETURN_NONE;
 }
 
