@@ -20,6 +20,8 @@ def program(module):
 def environment():
     """Return the environment for ranks of the gormapy that this process uses."""
     env = dict(os.environ)
+    # An installed package has its bytecode; that of a source tree is made by the first rank, and not by all of them.
+    env.pop("PYTHONDONTWRITEBYTECODE", None)
     # A gormapy of the source tree is found by those ranks too that start elsewhere.
     package = importlib.util.find_spec("gormapy")
     if package is not None and package.origin is not None:
