@@ -193,8 +193,6 @@ func ringBytes(size int) uint64 {
 // Posts+1 lines (see coll.Posts), then for each rank Posts times PostBytes.
 const (
 	blockHead = 4 * 64
-	// Posts is how many collectives a rank can be ahead of the others.
-	Posts = 8
 	// PostsOffset is where the ranks' lines begin in a block.
 	PostsOffset = blockHead
 )

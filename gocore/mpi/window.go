@@ -18,6 +18,19 @@ import (
 type Window struct {
 	*rma.Win
 	comm *Comm
+
+	// What a fence needs while it waits, made once.
+	label        string
+	passed       func() bool
+	checkBarrier func() error
+}
+
+// prepare makes what later calls need.
+func (win *Window) prepare() {
+	win.label = fmt.Sprintf("window %d", win.ID)
+	if bar := win.Bar; bar != nil {
+		win.passed, win.checkBarrier = bar.Passed, func() error { return bar.Check(w.eng) }
+	}
 }
 
 func getWin(h int64) (*Window, *errs.Error) {
@@ -140,6 +153,7 @@ func WinCreate(flavor int, addr, bytes, unit, comm int64) (req int64, code Code)
 				wins.take(h)
 				return fail(s, e)
 			}
+			win.prepare()
 			s.result = h
 			// Nobody may use the window before all have it.
 			return c.coll.BarrierByMessages().Announce(madeTogether)
@@ -209,7 +223,14 @@ func (o *syncOp) Err() *errs.Error { return o.err }
 
 func (o *syncOp) describe(why *engine.Reason) {
 	why.Call, why.Ctx = o.call, uint64(o.win.ID)
-	why.Info = fmt.Sprintf("window %d", o.win.ID)
+	why.Info = o.win.label
+}
+
+// later makes a request of an operation that has not completed, for the caller
+// to wait for.
+func later(o operation, pending *int64) Code {
+	*pending = reqs.add(&Request{op: o})
+	return Interrupted
 }
 
 // finishNow completes an operation without a request if it can be.
@@ -235,7 +256,26 @@ func Fence(h int64, assert int, pending *int64) (code Code) {
 	if e != nil {
 		return CodeOf(e)
 	}
-	return finishNow(&syncOp{win: win, call: job.CallFence, then: func() { win.Fenced(assert) }}, pending)
+	if win.Bar == nil || !win.Quiet(-1) {
+		return finishNow(&syncOp{win: win, call: job.CallFence, then: func() { win.Fenced(assert) }}, pending)
+	}
+	if !win.Bar.Arrive() {
+		why := engine.Reason{Call: job.CallFence, Peer: -2, Tag: -1, Ctx: uint64(win.ID), Info: win.label}
+		switch err := w.eng.Wait(&why, win.passed, win.checkBarrier); err {
+		case nil:
+		case engine.ErrInterrupted:
+			if e := ready(); e != nil {
+				return CodeOf(e)
+			}
+			o := &syncOp{win: win, call: job.CallFence, entered: true, then: func() { win.Fenced(assert) }}
+			*pending = reqs.add(&Request{op: o, why: why})
+			return Interrupted
+		default:
+			return codeOfErr(err)
+		}
+	}
+	win.Fenced(assert)
+	return CodeOf(win.Failure())
 }
 
 // WinFree begins to free a window.
@@ -271,7 +311,7 @@ type lockOp struct {
 func (o lockOp) describe(why *engine.Reason) {
 	why.Call, why.Ctx = job.CallLock, uint64(o.win.ID)
 	why.Peer = o.win.World[o.Target()]
-	why.Info = fmt.Sprintf("window %d", o.win.ID)
+	why.Info = o.win.label
 }
 
 // Lock types, numbered as in gormapy.MPI.
@@ -280,7 +320,8 @@ const (
 	LockShared    = 2
 )
 
-// Lock locks one target; like Blocking.
+// Lock locks one target. It never waits: if the lock is not free it returns
+// Interrupted, and the request in *pending is to be waited for.
 func Lock(h int64, rank, kind, assert int, pending *int64) (code Code) {
 	defer Contain(&code)
 	win, e := getWin(h)
@@ -297,7 +338,11 @@ func Lock(h int64, rank, kind, assert int, pending *int64) (code Code) {
 	if e != nil {
 		return CodeOf(e)
 	}
-	return finishNow(lockOp{l, win}, pending)
+	if l.Advance() {
+		return CodeOf(l.Err())
+	}
+	waiting := l // the copy that lives on
+	return later(lockOp{&waiting, win}, pending)
 }
 
 // LockAll locks all targets shared; like Blocking.
@@ -311,7 +356,7 @@ func LockAll(h int64, assert int, pending *int64) (code Code) {
 	if e != nil {
 		return CodeOf(e)
 	}
-	return finishNow(lockOp{l, win}, pending)
+	return finishNow(lockOp{&l, win}, pending)
 }
 
 // flushOp waits until what was started for a target (-1: all) has completed.
@@ -342,10 +387,10 @@ func (o *flushOp) describe(why *engine.Reason) {
 	if o.rank >= 0 {
 		why.Peer = o.win.World[o.rank]
 	}
-	why.Info = fmt.Sprintf("window %d", o.win.ID)
+	why.Info = o.win.label
 }
 
-// Unlock ends the access to one target; like Blocking.
+// Unlock ends the access to one target. It never waits; see Lock.
 func Unlock(h int64, rank int, pending *int64) (code Code) {
 	defer Contain(&code)
 	win, e := getWin(h)
@@ -358,7 +403,11 @@ func Unlock(h int64, rank int, pending *int64) (code Code) {
 	if e := win.CheckUnlock("Unlock", rank); e != nil {
 		return CodeOf(e)
 	}
-	return finishNow(&flushOp{win: win, rank: rank, call: job.CallUnlock, then: func() { win.Win.Unlock(rank) }}, pending)
+	if win.Quiet(rank) {
+		win.Win.Unlock(rank)
+		return CodeOf(win.Failure())
+	}
+	return later(&flushOp{win: win, rank: rank, call: job.CallUnlock, then: func() { win.Win.Unlock(rank) }}, pending)
 }
 
 // UnlockAll ends the access to all targets; like Blocking.

@@ -69,26 +69,27 @@ type Lock struct {
 	err    *errs.Error
 }
 
-// Lock begins to lock one target.
-func (w *Win) Lock(rank int, excl bool, assert int) (*Lock, *errs.Error) {
+// Lock begins to lock one target. The lock is a value, so that one which is free
+// costs no allocation.
+func (w *Win) Lock(rank int, excl bool, assert int) (Lock, *errs.Error) {
 	if e := CheckAssert(assert); e != nil {
-		return nil, e
+		return Lock{}, e
 	}
 	if rank < 0 || rank >= w.Size {
-		return nil, errs.New(errs.Rank, "Lock of rank %d: the ranks of the window are 0 to %d", rank, w.Size-1)
+		return Lock{}, errs.New(errs.Rank, "Lock of rank %d: the ranks of the window are 0 to %d", rank, w.Size-1)
 	}
 	switch {
 	case w.lockAll:
-		return nil, errs.New(errs.RMASync, "Lock of rank %d: all targets are locked by Lock_all already", rank)
+		return Lock{}, errs.New(errs.RMASync, "Lock of rank %d: all targets are locked by Lock_all already", rank)
 	case w.held[rank] != heldNone:
-		return nil, errs.New(errs.RMASync, "Lock of rank %d: this process has locked it already; Unlock(%d) first", rank, rank)
+		return Lock{}, errs.New(errs.RMASync, "Lock of rank %d: this process has locked it already; Unlock(%d) first", rank, rank)
 	}
 	w.closeFence()
 	if assert&ModeNoCheck != 0 {
 		w.opened(rank, heldNoCheck)
-		return &Lock{w: w}, nil
+		return Lock{w: w}, nil
 	}
-	l := &Lock{w: w, at: rank, to: rank + 1}
+	l := Lock{w: w, at: rank, to: rank + 1}
 	if excl {
 		l.mode = exclusive
 	}
@@ -96,12 +97,12 @@ func (w *Win) Lock(rank int, excl bool, assert int) (*Lock, *errs.Error) {
 }
 
 // LockAll begins to lock all targets shared.
-func (w *Win) LockAll(assert int) (*Lock, *errs.Error) {
+func (w *Win) LockAll(assert int) (Lock, *errs.Error) {
 	if e := CheckAssert(assert); e != nil {
-		return nil, e
+		return Lock{}, e
 	}
 	if s := w.InEpoch(); s != "" {
-		return nil, errs.New(errs.RMASync, "Lock_all: %s already", s)
+		return Lock{}, errs.New(errs.RMASync, "Lock_all: %s already", s)
 	}
 	w.closeFence()
 	if assert&ModeNoCheck != 0 {
@@ -109,9 +110,9 @@ func (w *Win) LockAll(assert int) (*Lock, *errs.Error) {
 			w.held[r] = heldNoCheck
 		}
 		w.lockAll, w.Desc.Open = true, openLockAll
-		return &Lock{w: w}, nil
+		return Lock{w: w}, nil
 	}
-	return &Lock{w: w, to: w.Size, all: true}, nil
+	return Lock{w: w, to: w.Size, all: true}, nil
 }
 
 func (w *Win) closeFence() { w.fenced, w.Desc.Open = false, 0 }
@@ -267,4 +268,9 @@ func (w *Win) CheckQuiet(rank int) error {
 }
 
 // Failure returns, once, an error that a target reported.
-func (w *Win) Failure() *errs.Error { return w.failure.Swap(nil) }
+func (w *Win) Failure() *errs.Error {
+	if w.failure.Load() == nil {
+		return nil
+	}
+	return w.failure.Swap(nil)
+}

@@ -1,0 +1,152 @@
+//go:build interleave
+
+package coll
+
+import (
+	"fmt"
+	"testing"
+	"unsafe"
+
+	"gormapy/gocore/dtype"
+	"gormapy/gocore/job"
+	"gormapy/gocore/op"
+	"gormapy/gocore/p2p"
+	"gormapy/gocore/sys/atom"
+	"gormapy/gocore/sys/atom/explore"
+)
+
+// boardCase is ranks that call the same collectives one after the other.
+type boardCase struct {
+	ranks   int
+	calls   []Call
+	nosleep bool // ranks only look again, as before they sleep
+	preempt int
+}
+
+func (c boardCase) world(w *explore.World) {
+	mem := &struct {
+		crowd uint32
+		ranks [3]boardRank
+	}{}
+	w.Memory("crowd", unsafe.Pointer(&mem.crowd), 4)
+	for i := range c.ranks {
+		r := &mem.ranks[i]
+		for k := range r.posts {
+			w.Memory(fmt.Sprintf("post[%d][%d]", i, k), unsafe.Pointer(&r.posts[k]), 24)
+		}
+		w.Memory(fmt.Sprintf("done[%d]", i), unsafe.Pointer(&r.done), 4)
+	}
+	ranks := make([]*job.Rank, c.ranks)
+	for i := range ranks {
+		ranks[i] = &job.Rank{}
+		w.Memory(fmt.Sprintf("doorbell[%d]", i), unsafe.Pointer(&ranks[i].Doorbell), 8)
+	}
+	for i := range c.ranks {
+		w.Thread(fmt.Sprintf("rank%d", i), func(t *explore.Thread) {
+			board := &Board{crowd: &mem.crowd, ranks: mem.ranks[:c.ranks], bytes: shortPost, me: i}
+			com := &Comm{Rank: i, Size: c.ranks, ranks: ranks, board: board}
+			for n, call := range c.calls {
+				t.Forget(uint64(n), uint64(board.seen))
+				c.run(t, com, call, ranks[i])
+			}
+		})
+	}
+	w.Finally(func() error {
+		if mem.crowd != 0 {
+			return fmt.Errorf("%d ranks still wait for room", mem.crowd)
+		}
+		return nil
+	})
+}
+
+// run calls one collective and checks what comes of it: rank r gives r*16 and
+// the number of the collective.
+func (c boardCase) run(t *explore.Thread, com *Comm, call Call, me *job.Rank) {
+	out, in := int64(0), int64(-1)
+	value := func(r int) int64 { return int64(r*16) + int64(com.seq) }
+	long := dtype.ByName("INT64_T")
+	call.Bytes, call.Elem = 8, long.Kind()
+	if call.Nonblocking { // by messages, which take no time here
+		o := com.newOp(func(*Op, int) bool { return true })
+		o.Announce(call)
+		return
+	}
+	a := Args{Call: call, Send: p2p.Buf{Addr: unsafe.Pointer(&out), Count: 1, Type: long}, Recv: p2p.Buf{Addr: unsafe.Pointer(&in), Count: 1, Type: long}}
+	s := com.Small(&a)
+	out = value(com.Rank)
+	if call.Kind == KindBcast && com.Rank == call.Root {
+		in = out
+	}
+	for !s.Advance() {
+		t.Forget(uint64(com.seq), uint64(com.board.seen), uint64(s.at), uint64(flag(s.posted)|flag(s.crowded)<<1))
+		if c.nosleep {
+			atom.Yield()
+			continue
+		}
+		atom.Add32(&me.Sleepers, 1)
+		bell := atom.Load32(&me.Doorbell)
+		if s.Advance() {
+			atom.Add32(&me.Sleepers, ^uint32(0))
+			break
+		}
+		atom.Wait(&me.Doorbell, bell, 0)
+		atom.Add32(&me.Sleepers, ^uint32(0))
+	}
+	t.Check(s.Err() == nil, "collective %d ended with %v", com.seq, s.Err())
+	want := int64(0)
+	switch call.Kind {
+	case KindBcast:
+		want = value(call.Root)
+	case KindAllreduce:
+		for r := range com.Size {
+			want += value(r)
+		}
+	case KindReduce:
+		want = -1
+		if com.Rank == call.Root {
+			want = 0
+			for r := range com.Size {
+				want += value(r)
+			}
+		}
+	}
+	t.Check(in == want, "%s number %d gave rank %d the value %d instead of %d", call.Kind, com.seq, com.Rank, in, want)
+	s.Release()
+}
+
+func flag(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func TestEveryInterleavingOfBoard(t *testing.T) {
+	bcast := func(root int) Call { return Call{Kind: KindBcast, Root: root} }
+	reduce := func(root int) Call { return Call{Kind: KindReduce, Root: root, Op: op.Sum} }
+	sum := Call{Kind: KindAllreduce, Op: op.Sum}
+	messages := Call{Kind: KindBcast, Nonblocking: true}
+	repeat := func(n int, c ...Call) (l []Call) {
+		for range n {
+			l = append(l, c...)
+		}
+		return l
+	}
+	for _, c := range []struct {
+		name string
+		boardCase
+	}{
+		{"a root that runs ahead", boardCase{ranks: 2, calls: repeat(4, bcast(0))}},
+		{"to a root that is late", boardCase{ranks: 2, calls: repeat(4, reduce(0))}},
+		{"in step", boardCase{ranks: 2, calls: repeat(4, sum)}},
+		{"there and back", boardCase{ranks: 2, calls: repeat(2, bcast(0), bcast(1))}},
+		{"messages between", boardCase{ranks: 2, calls: []Call{bcast(0), messages, bcast(0), bcast(0)}, preempt: 3}},
+		{"three ranks", boardCase{ranks: 3, calls: repeat(3, bcast(0)), preempt: 2}},
+		{"three ranks, all kinds", boardCase{ranks: 3, calls: []Call{bcast(1), sum, reduce(2), bcast(0)}, preempt: 2}},
+		{"three ranks without sleep", boardCase{ranks: 3, calls: repeat(3, bcast(0)), nosleep: true, preempt: 3}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			explore.Run(t, explore.Options{FreeYield: true, Preemptions: c.preempt}, c.world)
+		})
+	}
+}

@@ -1,0 +1,6 @@
+//go:build interleave
+
+package job
+
+// Posts is for the test; see posts.go.
+const Posts = 2
