@@ -1,7 +1,10 @@
-"""Buffers by DLPack, for arrays in host memory that have no buffer protocol."""
+"""Buffers by DLPack, for arrays without the buffer protocol in memory that the processor can reach."""
 
 import ctypes
 
+from .cudaarray import check_reachable
+
+_CPU = 1
 _HOST_DEVICES = (1, 3, 11, 13)  # CPU, CUDA host, ROCm host, CUDA managed
 _READ_ONLY = 1
 
@@ -73,16 +76,16 @@ def acquire(obj, readonly):
     """Return (address, nbytes, format, itemsize, readonly, holder) as buffer_info does."""
     if not hasattr(obj, "__dlpack_device__"):
         raise NotImplementedError("dlpack: missing support")
-    device, device_id = obj.__dlpack_device__()
-    if int(device) not in _HOST_DEVICES or int(device_id) < 0:
-        raise BufferError(
-            f"dlpack: {type(obj).__name__} is memory of a device (DLPack type {int(device)}), which this version "
-            "of gormapy cannot reach; copy it to the host first"
-        )
+    device, device_id = (int(number) for number in obj.__dlpack_device__())
+    on_host = device in _HOST_DEVICES
+    if device_id < 0:
+        raise BufferError(f"dlpack: the device has the number {device_id}, expecting 0 or more")
+    # -1: whoever communicates has waited for the device to be done with the memory, as in mpi4py
+    stream = {} if device == _CPU else {"stream": -1}
     try:
-        capsule = obj.__dlpack__(max_version=(1, 0), copy=False)
+        capsule = obj.__dlpack__(**stream, max_version=(1, 0), copy=False)
     except TypeError:  # a producer of version 0
-        capsule = obj.__dlpack__()
+        capsule = obj.__dlpack__(**stream)
     locked = False
     if _is_valid(capsule, b"dltensor_versioned"):
         managed = _ManagedVersioned.from_address(_get_pointer(capsule, b"dltensor_versioned"))
@@ -122,8 +125,11 @@ def acquire(obj, readonly):
         format = None
     if format is None:
         itemsize = 1
+    address = (tensor.data or 0) + tensor.byte_offset
+    if not on_host:
+        check_reachable(obj, address, nbytes)
     # the capsule was not consumed: it and the array keep the memory
-    return (tensor.data or 0) + tensor.byte_offset, nbytes, format, itemsize, locked, (obj, capsule)
+    return address, nbytes, format, itemsize, locked, (obj, capsule)
 
 
 def _packed(shape, strides):

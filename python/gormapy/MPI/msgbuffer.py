@@ -41,10 +41,9 @@ def acquire(obj, readonly):
         except NotImplementedError:
             pass
     if hasattr(obj, "__cuda_array_interface__"):
-        raise BufferError(
-            f"message: {type(obj).__name__} is memory of a GPU, which this version of gormapy cannot reach; "
-            "copy it to the host first"
-        )
+        from .cudaarray import acquire as acquire_cuda_array
+
+        return acquire_cuda_array(obj, readonly)
     return _buffer_info(obj, not readonly)  # raises what it raised before
 
 
