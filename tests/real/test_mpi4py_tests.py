@@ -1,0 +1,123 @@
+"""mpi4py's own tests run unmodified on gormapy; those that fail are the ones that are listed.
+
+The list is mpi4py-failures.txt. A test that fails and is not on it, and one that is on it and passes, fail here.
+``make conformance`` runs all modules, ``make test`` those of what everyday programs use.
+"""
+
+import fnmatch
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from support.mpirun import ANY
+
+HERE = Path(__file__).parent
+SIZES = (1, 2, 4)
+EVERYDAY = (
+    "test_p2p_buf",
+    "test_p2p_obj",
+    "test_request",
+    "test_status",
+    "test_cco_buf",
+    "test_cco_obj",
+    "test_comm",
+    "test_group",
+    "test_msgspec",
+)
+OTHERS = tuple(
+    f"test_{name}"
+    for name in (
+        "address attributes buffer cco_buf_inter cco_nb_buf cco_nb_vec cco_ngh_buf cco_ngh_obj cco_obj_inter cco_pr_buf "
+        "cco_pr_ngh_buf cco_pr_vec cco_vec cco_vec_inter comm_inter comm_topo datatype doc environ errhandler errorcode "
+        "exceptions file grequest handle info io mpimem msgzero objmodel op p2p_buf_matched p2p_buf_part "
+        "p2p_obj_matched pack pickle rma rma_nb session subclass threads toplevel ulfm win"
+    ).split()
+)
+# What is not about MPI, or about what gormapy does not claim to be: a library with a C interface.
+NOT_RUN = {
+    "test_cffi": "needs mpi4py's C headers",
+    "test_ctypes": "needs the C library that mpi4py is linked with",
+    "test_mpiabi": "about the C interface of an MPI library",
+    "test_mpiapi": "compares mpi4py's sources with a C header",
+    "test_package": "reads mpi4py's installed files",
+    "test_dynproc": "processes are started by a launcher only",
+    "test_spawn": "processes are started by a launcher only",
+    "test_util_dtlib": "mpi4py.util is not provided",
+    "test_util_pkl5": "mpi4py.util is not provided",
+    "test_util_pool": "mpi4py.util is not provided",
+    "test_util_sync": "mpi4py.util is not provided",
+}
+
+
+class Expected:
+    """The tests that are known to fail: lines with a test or a pattern, the numbers of ranks and the reason."""
+
+    def __init__(self, path):
+        self.lines = []
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if line.strip() and not line.startswith("#"):
+                test, sizes, reason = line.split(None, 2)
+                self.lines.append((number, test, {int(n) for n in sizes.split(",")}, reason))
+
+    def find(self, test, n):
+        """Return the lines that expect a test to fail on n ranks."""
+        return [number for number, pattern, sizes, _ in self.lines if n in sizes and fnmatch.fnmatchcase(test, pattern)]
+
+    def of(self, module, n):
+        """Return the lines about a module's tests on n ranks."""
+        return [line for line in self.lines if n in line[2] and line[1].startswith(f"{module}.")]
+
+
+def outcomes(folder, n):
+    """Return what came of each test, all ranks taken together: {test: (outcome, reason)}."""
+    found = {}
+    for rank in range(n):
+        path = folder / f"{rank}.jsonl"
+        for line in path.read_text().splitlines() if path.exists() else ():
+            test, outcome, reason = json.loads(line)
+            if test and found.get(test, ("",))[0] != "failed":
+                found[test] = (outcome, f"rank {rank}: {reason}")
+    # a test that no rank came to the end of has hung, or ended the job
+    return {t: (("failed", "it did not end") if o[0] == "started" else o) for t, o in found.items()}
+
+
+def run(mpirun, tmp_path, source, module, n, timeout):
+    """Run a module of mpi4py's tests; compare what fails with what is expected to."""
+    expected = Expected(HERE / "mpi4py-failures.txt")
+    script = HERE / "rankside" / "unittests.py"
+    command = (sys.executable, "-m", "gormapy.run", script, source / "test", tmp_path, module)
+    result = mpirun.command(n, *command, timeout=timeout).finish(ANY)
+    found = outcomes(tmp_path, n)
+    ended = all('["", "ended", ""]' in (tmp_path / f"{r}.jsonl").read_text() for r in range(n)) if found else False
+    problems, used = [], set()
+    for test, (outcome, reason) in sorted(found.items()):
+        lines = expected.find(test, n)
+        if outcome == "failed" and not lines:
+            problems.append(f"{test} fails: {reason}")
+        if outcome == "passed" and lines:
+            problems.append(f"{test} passes, but line {lines} of mpi4py-failures.txt expects it to fail")
+        if outcome == "failed":
+            used.update(lines)
+    problems += [f"line {k}: no test is {p!r} and fails" for k, p, _, _ in expected.of(module, n) if k not in used]
+    assert not problems, "\n  ".join([f"{module} on {n} ranks:", *problems, str(result)])
+    assert ended, f"{module} on {n} ranks did not come to its end\n{result}"
+    assert result.status == 0, result
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("module", EVERYDAY)
+def test_everyday(mpirun, tmp_path, mpi4py_source, module, size):
+    run(mpirun, tmp_path, mpi4py_source, module, size, 60)
+
+
+@pytest.mark.conformance
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("module", OTHERS)
+def test_others(mpirun, tmp_path, mpi4py_source, module, size):
+    run(mpirun, tmp_path, mpi4py_source, module, size, 200)
+
+
+def test_every_module_is_known(mpi4py_source):
+    modules = {path.stem for path in (mpi4py_source / "test").glob("test_*.py")}
+    assert modules == {*EVERYDAY, *OTHERS, *NOT_RUN}
