@@ -37,7 +37,7 @@ var lower = []struct {
 	{"fabric/shm", "fabric job sys sys/atom"},
 	{"boot/pmi", ""},
 	{"boot", "boot/pmi job sys"},
-	{"launch", "job sys"},
+	{"launch", "boot/pmi job sys"},
 	{"cmd/mpiexec", "launch"},
 	{"engine", "errs fabric fabric/self fabric/shm job sys sys/atom"},
 	{"p2p", "dtype engine errs fabric job"},

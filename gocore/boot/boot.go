@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 
+	"gormapy/gocore/boot/pmi"
 	"gormapy/gocore/job"
 	"gormapy/gocore/sys"
 )
@@ -96,5 +97,6 @@ func own(path string) (*Place, error) {
 		return single(why)
 	}
 	seg.CloseFD()
+	pmi.Withhold(int(seg.Head.LauncherPID))
 	return &Place{Segment: seg, Rank: rank, Launcher: "mpiexec"}, nil
 }

@@ -16,5 +16,5 @@
 // Processes of the job are told by their process group or, beyond that, by the
 // job's id in their environment.
 //
-// It may import sys and job.
+// It may import sys, job and boot/pmi.
 package launch

@@ -12,7 +12,7 @@ const idVariable = "GORMAPY_JOB_ID"
 
 // foreign are the prefixes of what some launcher told this process about a job
 // that the ranks are not part of.
-var foreign = [...]string{"GORMAPY_JOB_", "PMI_", "PMIX_", "HYDI_"}
+var foreign = [...]string{"GORMAPY_JOB_", "PMI_", "PMIX_", "HYDI_", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"}
 
 // environ makes the environment that all ranks share from the launcher's own
 // and the additions; in a variable given twice, the last value counts.
@@ -54,11 +54,19 @@ func searchPath(env []string) string {
 	return "/bin:/usr/bin"
 }
 
-// rankEnviron adds what makes a process rank r of the job.
+// rankEnviron adds what makes a process rank r of the job: for gormapy the
+// segment, for MPICH the connection to the PMI-1 server. MPI_LOCAL* are MPICH's
+// way to tell programs which rank on this host they are.
 func rankEnviron(shared []string, seg *job.Segment, r int) []string {
-	return append(shared[:len(shared):len(shared)],
+	size := len(seg.Ranks)
+	return environ(nil, append(shared[:len(shared):len(shared)],
 		"GORMAPY_JOB_SEGMENT="+seg.Path(),
 		fmt.Sprintf("GORMAPY_JOB_RANK=%d", r),
-		fmt.Sprintf("GORMAPY_JOB_SIZE=%d", len(seg.Ranks)),
-		idVariable+"="+seg.ID())
+		fmt.Sprintf("GORMAPY_JOB_SIZE=%d", size),
+		idVariable+"="+seg.ID(),
+		fmt.Sprintf("PMI_FD=%d", pmiFD),
+		fmt.Sprintf("PMI_RANK=%d", r),
+		fmt.Sprintf("PMI_SIZE=%d", size),
+		fmt.Sprintf("MPI_LOCALRANKID=%d", r),
+		fmt.Sprintf("MPI_LOCALNRANKS=%d", size)))
 }

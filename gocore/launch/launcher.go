@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gormapy/gocore/boot/pmi"
 	"gormapy/gocore/job"
 	"gormapy/gocore/sys"
 )
@@ -50,6 +51,9 @@ type launcher struct {
 
 	guard     *guardian
 	guardians int
+
+	pmi     *pmi.Server
+	stuckAt time.Time // when to end the job if MPICH programs can't get on
 
 	stdout, stderr *sink
 	broken         chan error
@@ -127,6 +131,7 @@ func Run(opt *Options) (int, error) {
 	if l.seg, err = job.Create(opt.Ranks); err != nil {
 		return 0, err
 	}
+	l.pmi = pmi.NewServer(l.seg.ID(), make([]int, opt.Ranks))
 	l.seg.Head.LauncherAge = sys.StartTime(os.Getpid())
 	atomic.StoreUint32(&l.seg.Head.LauncherPID, uint32(os.Getpid()))
 	if l.reaper, err = newReaper(); err != nil {
@@ -190,7 +195,7 @@ func (l *launcher) start(path string, env []string) error {
 		return fmt.Errorf("open /dev/null: %w", err)
 	}
 	defer unix.Close(null)
-	s := &starter{opt: l.opt, path: path, env: env, seg: l.seg, stdout: l.stdout, stderr: l.stderr, null: null, stdin: 0}
+	s := &starter{opt: l.opt, path: path, env: env, seg: l.seg, pmi: l.pmi, stdout: l.stdout, stderr: l.stderr, null: null, stdin: 0}
 	terminal := isTerminal(0)
 	var typed int
 	if terminal {
@@ -245,6 +250,8 @@ func (l *launcher) wait() {
 			l.onEnd(pid)
 		case s := <-l.signals:
 			l.onSignal(s.(unix.Signal))
+		case report := <-l.pmi.Reports():
+			l.onPMI(report)
 		case err := <-l.broken:
 			l.onBroken(err)
 		case <-timeout:
@@ -266,6 +273,7 @@ func (l *launcher) onEnd(pid int) {
 		return
 	}
 	r.ended, r.status = true, ws
+	r.pmi = l.pmi.Ended(r.number)
 	l.live--
 	if r.rest = unix.Kill(-pid, 0) == nil; !r.rest {
 		l.guard.drop(pid)
@@ -273,8 +281,8 @@ func (l *launcher) onEnd(pid int) {
 	first := false
 	if r.failed() {
 		// Before Exited: peers take an end without Abort for a clean one.
-		first = l.seg.Abort(r.number, exitStatus(ws))
-		l.completeAbort(r.number, exitStatus(ws))
+		first = l.seg.Abort(r.number, r.code()) && !r.pmi.Aborted
+		l.completeAbort(r.number, r.code())
 	}
 	l.seg.Exited(r.number, int(ws))
 	if !r.failed() || l.stopping {
@@ -284,7 +292,7 @@ func (l *launcher) onEnd(pid int) {
 		l.onAbort(who, code)
 		return
 	}
-	l.fail(r, exitStatus(ws), fmt.Sprintf("mpiexec: rank %d (pid %d) %s", r.number, pid, endText(ws)))
+	l.fail(r, abortStatus(r.code()), fmt.Sprintf("mpiexec: rank %d (pid %d) %s%s", r.number, pid, endText(ws), r.unfinished()))
 	if r.rest {
 		_ = unix.Kill(-pid, unix.SIGTERM)
 	}
@@ -415,7 +423,7 @@ func (l *launcher) onTimeout() {
 	l.termAt = time.Now().Add(stackDelay)
 	l.speaker.say(fmt.Sprintf("mpiexec: time-out after %v; what the ranks do:", l.opt.Timeout))
 	for i := range l.ranks {
-		for _, line := range l.seg.Describe(i) {
+		for _, line := range l.describe(i) {
 			l.speaker.say("mpiexec:   " + line)
 		}
 	}
@@ -434,6 +442,9 @@ func (l *launcher) onTick(now time.Time) (giveUp bool) {
 	due := func(t time.Time) bool { return !t.IsZero() && !now.Before(t) }
 	if who, code, ok := l.seg.Aborted(); ok && !l.stopping {
 		l.onAbort(who, code)
+	}
+	if due(l.stuckAt) && !l.stopping {
+		l.onStuck()
 	}
 	if l.verdict != "" && (due(l.verdictAt) || l.verdictOf != nil && l.verdictOf.silent()) {
 		l.sayVerdict()

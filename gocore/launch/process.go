@@ -6,8 +6,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gormapy/gocore/boot/pmi"
 	"gormapy/gocore/job"
 )
+
+// pmiFD is the rank's end of its connection to the PMI-1 server. Shell scripts
+// use the descriptors up to 9, which they can name by one digit.
+const pmiFD = 10
 
 // rank is a process that the launcher started, and the leader of a process
 // group.
@@ -20,6 +25,7 @@ type rank struct {
 	// without any, its number may be given to somebody else.
 	rest    bool
 	streams []*stream
+	pmi     pmi.Conduct // what it said until it ended, if it is an MPICH program
 }
 
 // signal sends sig to the group of r while that is certain to be its group; to
@@ -31,7 +37,20 @@ func (r *rank) signal(sig unix.Signal) {
 }
 
 // failed tells whether the end of r ends the job.
-func (r *rank) failed() bool { return !r.status.Exited() || r.status.ExitStatus() != 0 }
+func (r *rank) failed() bool {
+	return exitStatus(r.status) != 0 || r.pmi.Aborted || r.unfinished() != ""
+}
+
+// code is what the job of a failed rank ends with, as of an Abort.
+func (r *rank) code() int {
+	switch status := exitStatus(r.status); {
+	case r.pmi.Aborted && r.pmi.Code != 0:
+		return r.pmi.Code
+	case status != 0:
+		return status
+	}
+	return 1
+}
 
 // exitStatus is what a shell makes of a wait status.
 func exitStatus(ws unix.WaitStatus) int {
@@ -47,6 +66,7 @@ type starter struct {
 	path           string
 	env            []string
 	seg            *job.Segment
+	pmi            *pmi.Server
 	stdout, stderr *sink
 	null           int // descriptor of /dev/null
 	stdin          int // what rank 0 reads
@@ -76,12 +96,25 @@ func (s *starter) start(number int) (*rank, error) {
 	if number == 0 {
 		stdin = s.stdin
 	}
+	client, err := s.pmi.Connect(number)
+	if err != nil {
+		for _, fd := range fds {
+			unix.Close(fd)
+		}
+		return nil, startError(s.opt.Program, number, err)
+	}
+	defer unix.Close(client)
+	files := []uintptr{uintptr(stdin), uintptr(outEnd), uintptr(errEnd)}
+	for len(files) < pmiFD {
+		files = append(files, ^uintptr(0))
+	}
+	files = append(files, uintptr(client))
 	// vfork semantics: it returns once the program runs, or with the reason
 	// why exec failed.
 	r.pid, err = syscall.ForkExec(s.path, append([]string{s.opt.Program}, s.opt.Args...), &syscall.ProcAttr{
 		Dir:   s.opt.Dir,
 		Env:   rankEnviron(s.env, s.seg, number),
-		Files: []uintptr{uintptr(stdin), uintptr(outEnd), uintptr(errEnd)},
+		Files: files,
 		Sys:   &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
 	})
 	if err != nil {

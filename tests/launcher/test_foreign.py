@@ -62,28 +62,11 @@ def test_job_that_is_gone_is_an_error(mpirun):
     assert "who" not in result.stdout
 
 
-def hydra():
-    """Return MPICH's own mpiexec, installed into an environment of its own."""
-    folder = Path(__file__).parents[2] / ".cache" / "peers"
-    found = next(iter(folder.glob("bin/mpiexec.hydra")), None) or next(iter(folder.glob("bin/mpiexec")), None)
-    if found:
-        return found
-    steps = [
-        [sys.executable, "-m", "venv", str(folder)],
-        [str(folder / "bin" / "python"), "-m", "pip", "-q", "install", "mpich"],
-    ]
-    for step in steps:
-        done = subprocess.run(step, capture_output=True, text=True, timeout=300)
-        if done.returncode:
-            pytest.skip(f"MPICH can't be installed: {done.stderr.strip()[-200:]}")
-    return next(iter(folder.glob("bin/mpiexec.hydra")), folder / "bin" / "mpiexec")
-
-
-def run_hydra(source, n, tmp_path, timeout=30):
+def run_hydra(mpich, source, n, tmp_path, timeout=30):
     path = tmp_path / "program.py"
     path.write_text(source)
     return subprocess.run(
-        [str(hydra()), "-n", str(n), sys.executable, str(path)],
+        [str(mpich / "mpiexec.hydra"), "-n", str(n), sys.executable, str(path)],
         env=environment({"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}),
         capture_output=True,
         text=True,
@@ -91,22 +74,22 @@ def run_hydra(source, n, tmp_path, timeout=30):
     )
 
 
-def test_hydra_gives_every_rank(tmp_path):
-    done = run_hydra(WHO + "assert w.allreduce(w.rank) == 6\nw.Barrier()\n", 4, tmp_path)
+def test_hydra_gives_every_rank(mpich, tmp_path):
+    done = run_hydra(mpich, WHO + "assert w.allreduce(w.rank) == 6\nw.Barrier()\n", 4, tmp_path)
     assert done.returncode == 0, done
     assert sorted(done.stdout.split("\n"))[1:] == [f"who {r} 4" for r in range(4)]
 
 
 @pytest.mark.parametrize("end", ["sys.exit(3)", "1 / 0", "os._exit(3)", "os.kill(os.getpid(), 9)", "w.Abort(5)"])
-def test_failure_under_hydra_ends_the_job(tmp_path, end):
+def test_failure_under_hydra_ends_the_job(mpich, tmp_path, end):
     source = WHO + f"import os, sys\nif w.rank == 1:\n    {end}\nw.recv(source=(w.rank + 1) % 3)\n"
-    done = run_hydra(source, 3, tmp_path, timeout=15)
+    done = run_hydra(mpich, source, 3, tmp_path, timeout=15)
     assert done.returncode != 0, done
     if end == "1 / 0":
         assert done.stderr.count("Traceback") == 1, done.stderr
 
 
-def test_hydra_one_sided(tmp_path):
+def test_hydra_one_sided(mpich, tmp_path):
     source = (
         WHO
         + """
@@ -120,5 +103,5 @@ assert (a == (w.rank - 1) % w.size + 1).all(), a
 win.Free()
 """
     )
-    done = run_hydra(source, 3, tmp_path)
+    done = run_hydra(mpich, source, 3, tmp_path)
     assert done.returncode == 0, done

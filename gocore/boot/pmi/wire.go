@@ -37,6 +37,20 @@ func inherit(number string) (*wire, error) {
 	return &wire{fd: fd}, nil
 }
 
+// Withhold keeps the connection that PMI_FD names from the programs that this
+// process starts, if it was made by process manager. It is for a rank that does
+// not use it itself: a child must not be taken for the rank.
+func Withhold(manager int) {
+	fd, err := strconv.Atoi(os.Getenv("PMI_FD"))
+	if err != nil || fd < 0 {
+		return
+	}
+	// A wrapper may have closed it, and the number be another file's by now.
+	if peer, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil && int(peer.Pid) == manager {
+		unix.CloseOnExec(fd)
+	}
+}
+
 // dial connects to the address that PMI_PORT names.
 func dial(address string) (*wire, error) {
 	conn, err := net.Dial("tcp", address)

@@ -1,0 +1,361 @@
+package pmi
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// What the answer to get_maxes promises.
+const (
+	maxSpaceLen = 256
+	maxKeyLen   = 64
+	maxValueLen = 1024
+	// maxStored bounds what one rank stores in the launcher's memory.
+	maxStored = 16 << 20
+)
+
+// Kind says what a Report is about.
+type Kind int
+
+// Reports to the launcher.
+const (
+	Aborted Kind = iota // the rank asked to end the job
+	Refused             // the rank asked for what there isn't; it got an error
+	Stuck               // ranks wait for one that won't come: the job can't get on
+)
+
+// Report is something that the launcher should know.
+type Report struct {
+	Kind Kind
+	Rank int
+	Code int    // of an Aborted
+	Text string // one line, for people; empty for an Aborted
+}
+
+// Server is the process manager's side for the ranks of one job.
+//
+// # Protocol
+//
+// Each rank inherits one end of a socket pair. The first process that says init
+// on it is the rank; it asks and is answered one line at a time:
+//
+//	init → (get_maxes | get_appnum | get_my_kvsname | get_universe_size |
+//	        put | get | barrier_in | publish_name | …)* → finalize
+//
+// All requests of all ranks are handled under one mutex, and an answer is sent
+// without waiting: one that does not fit into the socket means that the rank
+// sends without reading, which ends its connection and nothing else. The
+// mutex also covers the reading, so that Ended, after the death of a rank, sees
+// all that it said.
+//
+// A barrier is let through when all ranks are in it. A rank that is lost to it
+// (ended, finalized, or its connection closed) while others are in it is reported
+// as Stuck, whichever comes first. So is one that is lost before it said init when
+// another has said it, since MPI_Init waits for all ranks, by means of its own.
+//
+// Other processes than the rank, its children, may have inherited the socket. The
+// kernel tells who sent what (SCM_CREDENTIALS), and they get errors only.
+type Server struct {
+	size   int
+	space  string
+	apps   []int
+	report chan Report
+
+	mu       sync.Mutex
+	kvs      map[string]string
+	services map[string]string // of publish_name
+	seats    []*seat
+	inside   int // ranks in the barrier
+	stuck    bool
+}
+
+// NewServer makes the server of a job named id. apps has, for each rank, the
+// number of the program on the command line that it runs.
+func NewServer(id string, apps []int) *Server {
+	s := &Server{
+		size:  len(apps),
+		space: "kvs_" + id,
+		apps:  apps,
+		// A rank sends one report of each kind at most: nobody ever waits here.
+		report:   make(chan Report, 3*len(apps)),
+		kvs:      map[string]string{"PMI_process_mapping": fmt.Sprintf("(vector,(0,1,%d))", len(apps))},
+		services: map[string]string{},
+		seats:    make([]*seat, len(apps)),
+	}
+	for i := range s.seats {
+		s.seats[i] = &seat{server: s, rank: i, fd: -1}
+	}
+	return s
+}
+
+// Reports has what the launcher should know.
+func (s *Server) Reports() <-chan Report { return s.report }
+
+// Connect makes the connection of a rank and returns the rank's end, which the
+// caller passes on and closes.
+func (s *Server) Connect(rank int) (fd int, err error) { return s.seats[rank].connect() }
+
+// Conduct is what a rank said in its life.
+type Conduct struct {
+	Joined    bool // it said init
+	Finalized bool
+	Waits     bool // it is in a barrier
+	Aborted   bool
+	Code      int // of the abort
+}
+
+// Ended says that the process of rank has ended, closes its connection and
+// returns what it said until then.
+func (s *Server) Ended(rank int) Conduct {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.seats[rank]
+	for c.open() && c.receive() {
+	}
+	c.close()
+	how := c.conduct
+	c.ended = true
+	c.leaveBarrier()
+	s.checkStuck()
+	return how
+}
+
+// Conduct tells what rank has said so far.
+func (s *Server) Conduct(rank int) Conduct {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.seats[rank].conduct
+}
+
+// lost tells whether c will never join or enter a barrier again, and why.
+func (c *seat) lost() (why string) {
+	switch {
+	case c.ended:
+		return "has ended"
+	case c.conduct.Finalized:
+		return "has finalized"
+	case c.broken:
+		return "has lost its connection"
+	}
+	return ""
+}
+
+// Stuck tells which rank waits, as far as is known now, for one that won't come:
+// in a barrier, or, unseen by the server, in MPI_Init.
+func (s *Server) Stuck() (Report, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.findStuck()
+}
+
+func (s *Server) findStuck() (Report, bool) {
+	waits, runs := -1, -1
+	for r, c := range s.seats {
+		switch {
+		case c.conduct.Waits && waits < 0:
+			waits = r
+		case c.conduct.Joined && c.lost() == "" && runs < 0:
+			runs = r
+		}
+	}
+	for r, c := range s.seats {
+		switch why := c.lost(); {
+		case why == "":
+		case waits >= 0:
+			return Report{Stuck, waits, 0, fmt.Sprintf("waits in a PMI barrier that rank %d, which %s, can't enter", r, why)}, true
+		case runs >= 0 && !c.conduct.Joined:
+			return Report{Stuck, runs, 0, fmt.Sprintf("has called MPI_Init, which rank %d, which %s, can't call any more", r, why)}, true
+		}
+	}
+	return Report{}, false
+}
+
+// checkStuck reports the first time that a rank is stuck.
+func (s *Server) checkStuck() {
+	if report, is := s.findStuck(); is && !s.stuck {
+		s.stuck = true
+		s.report <- report
+	}
+}
+
+// refuse answers a request with an error, and reports the first one of a rank.
+func (s *Server) refuse(c *seat, answer, msg, text string) {
+	c.answer("cmd=" + answer + " rc=-1 msg=" + msg)
+	c.note(text)
+}
+
+// handle acts on one line of the process that is the rank.
+func (s *Server) handle(c *seat, line string) {
+	w := parse(line)
+	cmd := w["cmd"]
+	switch {
+	case cmd == "":
+		c.abandon(fmt.Sprintf("sent %q, which is no PMI-1 request", clip(line)))
+		return
+	case c.conduct.Finalized:
+		s.refuse(c, cmd+"_result", "finalized", fmt.Sprintf("asked for PMI-1 %s after finalize", clip(cmd)))
+		return
+	case cmd == "init":
+		s.init(c, w)
+		return
+	case cmd == "abort":
+		s.abort(c, w)
+		return
+	case !c.conduct.Joined:
+		s.refuse(c, cmd+"_result", "no_init", fmt.Sprintf("asked for PMI-1 %s before init", clip(cmd)))
+		return
+	}
+	switch cmd {
+	case "get_maxes":
+		c.answer(fmt.Sprintf("cmd=maxes rc=0 kvsname_max=%d keylen_max=%d vallen_max=%d", maxSpaceLen, maxKeyLen, maxValueLen))
+	case "get_appnum":
+		c.answer(fmt.Sprintf("cmd=appnum rc=0 appnum=%d", s.apps[c.rank]))
+	case "get_my_kvsname":
+		c.answer("cmd=my_kvsname rc=0 kvsname=" + s.space)
+	case "get_universe_size":
+		c.answer("cmd=universe_size rc=0 size=" + strconv.Itoa(s.size))
+	case "put":
+		s.put(c, line, w)
+	case "get":
+		value, ok := s.kvs[w["key"]]
+		switch {
+		case w["kvsname"] != s.space:
+			c.answer("cmd=get_result rc=-1 msg=unknown_kvsname")
+		case !ok:
+			c.answer("cmd=get_result rc=-1 msg=key_not_found")
+		default:
+			c.answer("cmd=get_result rc=0 value=" + value)
+		}
+	case "barrier_in":
+		s.barrier(c)
+	case "publish_name", "unpublish_name", "lookup_name":
+		s.name(c, cmd, line, w)
+	case "spawn":
+		s.refuse(c, "spawn_result", "not_supported", "asked to spawn processes, which this launcher does not do: "+
+			"start all ranks at once, or use MPICH's own mpiexec (Hydra)")
+	case "finalize":
+		c.conduct.Finalized = true
+		c.answer("cmd=finalize_ack rc=0")
+		s.checkStuck()
+	default:
+		s.refuse(c, cmd+"_result", "unknown_command", fmt.Sprintf("asked for PMI-1 %s, which this launcher does not know", clip(cmd)))
+	}
+}
+
+func (s *Server) init(c *seat, w words) {
+	switch {
+	case c.conduct.Joined:
+		s.refuse(c, "response_to_init", "initialised_before", "said PMI-1 init twice")
+	case w["pmi_version"] != "1":
+		s.refuse(c, "response_to_init pmi_version=1 pmi_subversion=1", "version",
+			fmt.Sprintf("speaks version %q of PMI; this launcher speaks PMI-1 only", clip(w["pmi_version"])))
+	default:
+		c.conduct.Joined = true
+		defer s.checkStuck()
+		// Not 1.2, which has barriers of some of the ranks.
+		c.answer("cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=1")
+	}
+}
+
+func (s *Server) abort(c *seat, w words) {
+	if c.conduct.Aborted {
+		return
+	}
+	code, err := strconv.Atoi(w["exitcode"])
+	if err != nil {
+		code = 1
+	}
+	c.conduct.Aborted, c.conduct.Code = true, code
+	s.report <- Report{Kind: Aborted, Rank: c.rank, Code: code}
+}
+
+func (s *Server) put(c *seat, line string, w words) {
+	// The value is the rest of the line: what the rank's library escapes, and
+	// how, is its own business.
+	_, value, _ := strings.Cut(line, " value=")
+	key := w["key"]
+	msg := ""
+	switch {
+	case w["kvsname"] != s.space:
+		msg = "unknown_kvsname"
+	case key == "":
+		msg = "no_key"
+	case strings.HasPrefix(key, "PMI_"):
+		msg = "reserved_key"
+	case len(key) > maxKeyLen:
+		msg = "key_too_long"
+	case len(value) > maxValueLen:
+		msg = "value_too_long"
+	case c.stored+len(key)+len(value) > maxStored:
+		msg = "too_much"
+	}
+	if msg != "" {
+		s.refuse(c, "put_result", msg, fmt.Sprintf("put under the key %q what can't be stored (%s)", clip(key), msg))
+		return
+	}
+	c.stored += len(key) + len(value)
+	s.kvs[key] = value
+	c.answer("cmd=put_result rc=0")
+}
+
+func (s *Server) barrier(c *seat) {
+	if c.conduct.Waits {
+		c.abandon("said barrier_in twice")
+		return
+	}
+	c.conduct.Waits = true
+	if s.inside++; s.inside < s.size {
+		s.checkStuck()
+		return
+	}
+	s.inside = 0
+	for _, c := range s.seats {
+		c.conduct.Waits = false
+	}
+	for _, c := range s.seats {
+		c.answer("cmd=barrier_out rc=0")
+	}
+}
+
+// name serves the names of ports (MPI_Publish_name), among the ranks of the job.
+func (s *Server) name(c *seat, cmd, line string, w words) {
+	service := w["service"]
+	_, port, _ := strings.Cut(line, " port=")
+	known, ok := s.services[service]
+	switch cmd {
+	case "publish_name":
+		switch {
+		case service == "" || len(service) > maxValueLen || len(port) > maxValueLen || c.stored+len(service)+len(port) > maxStored:
+			c.answer("cmd=publish_result rc=-1 msg=bad_name")
+		case ok:
+			c.answer("cmd=publish_result rc=-1 msg=published_before")
+		default:
+			c.stored += len(service) + len(port)
+			s.services[service] = port
+			c.answer("cmd=publish_result rc=0")
+		}
+	case "unpublish_name":
+		if !ok {
+			c.answer("cmd=unpublish_result rc=-1 msg=not_found")
+			return
+		}
+		delete(s.services, service)
+		c.answer("cmd=unpublish_result rc=0")
+	case "lookup_name":
+		if !ok {
+			c.answer("cmd=lookup_result rc=-1 msg=not_found")
+			return
+		}
+		c.answer("cmd=lookup_result rc=0 port=" + known)
+	}
+}
+
+// clip shortens what somebody sent for a message.
+func clip(text string) string {
+	if len(text) > 80 {
+		return text[:80] + "…"
+	}
+	return text
+}
