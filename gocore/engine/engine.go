@@ -65,7 +65,13 @@ type queued struct {
 	piece  int // 0: one packet
 	off    int
 	owner  any
-	sent   func()
+	sent   Sender
+}
+
+// Sender is told when a message that had to wait is out.
+type Sender interface {
+	// Sent is called under the poll lock, once the payload may be reused.
+	Sent()
 }
 
 // New makes the engine of rank in seg. With oneCopy the kernel may be asked to
@@ -114,9 +120,9 @@ func (e *Engine) MaxShort(r int) int {
 }
 
 // Post sends a short message to rank dst. It returns true if the payload may
-// be reused now; otherwise sent is called, under the poll lock, once it may.
+// be reused now; otherwise sent, if not nil, is told once it may.
 // Messages to one peer keep their order. Owner names the message for Detach.
-func (e *Engine) Post(dst int, h *fabric.Header, payload []byte, owner any, sent func()) bool {
+func (e *Engine) Post(dst int, h *fabric.Header, payload []byte, owner any, sent Sender) bool {
 	p := &e.peers[dst]
 	if _, err := e.Endpoint(dst); err != nil {
 		panic(fmt.Sprintf("connect to rank %d: %v", dst, err)) // ranks were checked above
@@ -134,8 +140,8 @@ func (e *Engine) Post(dst int, h *fabric.Header, payload []byte, owner any, sent
 }
 
 // Stream sends data to rank dst in as many messages as it takes, each with a
-// copy of h that has the piece's offset in B. sent is called when all are out.
-func (e *Engine) Stream(dst int, h *fabric.Header, data []byte, owner any, sent func()) {
+// copy of h that has the piece's offset in B. sent is told when all are out.
+func (e *Engine) Stream(dst int, h *fabric.Header, data []byte, owner any, sent Sender) {
 	p := &e.peers[dst]
 	piece := e.MaxShort(dst)
 	p.mu.Lock()
@@ -218,7 +224,7 @@ func (e *Engine) flush() int {
 			p.mu.Unlock()
 			e.urgent(dst, &h)
 			if last && q.sent != nil {
-				q.sent()
+				q.sent.Sent()
 			}
 		}
 	}

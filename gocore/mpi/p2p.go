@@ -1,6 +1,8 @@
 package mpi
 
 import (
+	"sync/atomic"
+
 	"gormapy/gocore/engine"
 	"gormapy/gocore/errs"
 	"gormapy/gocore/job"
@@ -85,18 +87,71 @@ func P2PInit(kind int, comm, addr, count, typ int64, peer, tag int) (req int64, 
 	return reqs.add(r), 0
 }
 
+// spareRequest is one that a blocking call is done with. Nobody else has ever
+// had its handle, and what completed it does not touch it after that.
+var spareRequest atomic.Pointer[Request]
+
+func takeRequest() *Request {
+	if r := spareRequest.Swap(nil); r != nil {
+		return r
+	}
+	return new(Request)
+}
+
+// giveRequest takes back a request that has completed.
+func giveRequest(r *Request) {
+	r.ch, r.buf, r.null, r.mode, r.why = nil, p2p.Buf{}, false, 0, engine.Reason{}
+	spareRequest.Store(r)
+}
+
 // Blocking sends or receives. If it is interrupted, the request goes on under
 // the handle in *pending, for Wait.
 func Blocking(kind int, comm, addr, count, typ int64, peer, tag int, st *Status, pending *int64) (code Code) {
 	defer Contain(&code)
-	r := new(Request)
+	r := takeRequest()
 	if e := r.prepare(kind, comm, addr, count, typ, peer, tag); e != nil {
 		return CodeOf(e)
 	}
 	r.launch()
-	if code = r.wait(0, st, 0); code == Interrupted {
-		*pending = reqs.add(r)
+	if r.advance() {
+		code = r.finish(0, st)
+		giveRequest(r)
+		return code
 	}
+	switch err := w.eng.Wait(r.reason(0), r.advance, r.check); err {
+	case nil:
+		code = r.finish(0, st)
+		giveRequest(r)
+		return code
+	case engine.ErrInterrupted:
+		e := ready()
+		if e == nil {
+			*pending = reqs.add(r)
+			return Interrupted
+		}
+		r.abandon()
+		return CodeOf(e)
+	default:
+		r.abandon()
+		return codeOfErr(err)
+	}
+}
+
+// SendNow is a blocking send that does not wait: if the message can't go out at
+// once it returns Interrupted, and the request in *pending is to be waited for.
+func SendNow(kind int, comm, addr, count, typ int64, peer, tag int, pending *int64) (code Code) {
+	defer Contain(&code)
+	r := takeRequest()
+	if e := r.prepare(kind, comm, addr, count, typ, peer, tag); e != nil {
+		return CodeOf(e)
+	}
+	r.launch()
+	if !r.advance() {
+		*pending = reqs.add(r)
+		return Interrupted
+	}
+	code = r.finish(0, nil)
+	giveRequest(r)
 	return code
 }
 

@@ -108,24 +108,25 @@ func (c *Channel) Send(r *Request, mode Mode, b Buf, dest, tag int) {
 	to := c.World[dest]
 	*r = Request{src: dest, tag: tag, gen: c.p.gen.Load(), buf: b}
 	r.world.Store(int32(to))
-	h := fabric.Header{Kind: fabric.KindEager, Gen: r.gen, Ctx: c.Ctx, Src: int32(c.Rank), Tag: int32(tag), Len: uint64(n)}
+	h := &r.head
+	*h = fabric.Header{Kind: fabric.KindEager, Gen: r.gen, Ctx: c.Ctx, Src: int32(c.Rank), Tag: int32(tag), Len: uint64(n)}
 	r.status = Status{Source: AnySource, Tag: AnyTag}
 	limit := min(EagerLimit, c.p.eng.MaxShort(to))
 	if n <= limit {
 		data := c.flatten(r, n)
 		if mode == Synchronous {
 			h.Flags, h.A = FlagSync, c.p.remember(r)
-			c.p.eng.Post(to, &h, data, r, nil)
+			c.p.eng.Post(to, h, data, r, nil)
 			return
 		}
 		if mode == Buffered {
-			if !c.p.eng.Post(to, &h, data, r, nil) {
+			if !c.p.eng.Post(to, h, data, r, nil) {
 				c.p.eng.Detach(to, r)
 			}
 			r.complete()
 			return
 		}
-		if c.p.eng.Post(to, &h, data, r, r.complete) {
+		if c.p.eng.Post(to, h, data, r, r) {
 			r.complete()
 		}
 		return
@@ -144,7 +145,7 @@ func (c *Channel) Send(r *Request, mode Mode, b Buf, dest, tag int) {
 	if _, caps := c.p.eng.Transport(to); caps.OneSided {
 		h.Flags, h.B = FlagPull, uint64(uintptr(unsafe.Pointer(&data[0])))
 	}
-	c.p.eng.Post(to, &h, nil, nil, nil)
+	c.p.eng.Post(to, h, nil, nil, nil)
 }
 
 // flatten returns the data as one run: the buffer itself or a packed copy.
@@ -216,7 +217,7 @@ func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
 	if h.Kind == fabric.KindEager {
 		r.put(payload)
 		if h.Flags&FlagSync != 0 {
-			p.fin(src, h)
+			p.fin(r, src, h)
 		}
 		r.complete()
 		return
@@ -231,7 +232,7 @@ func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
 	}
 	if h.Flags&FlagPull != 0 {
 		if r.total == 0 {
-			p.fin(src, h)
+			p.fin(r, src, h)
 			r.complete()
 			return
 		}
@@ -243,7 +244,7 @@ func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
 			if r.flat != nil {
 				r.buf.Type.Unpack(r.buf.Addr, r.flat, r.buf.Count)
 			}
-			p.fin(src, h)
+			p.fin(r, src, h)
 			r.complete()
 			return
 		}
@@ -271,9 +272,10 @@ func (r *Request) put(payload []byte) {
 	r.buf.Type.Unpack(r.buf.Addr, payload, r.buf.Count)
 }
 
-func (p *P2P) fin(src int, h *fabric.Header) {
-	reply := fabric.Header{Kind: fabric.KindFin, Gen: h.Gen, Ctx: h.Ctx, A: h.A}
-	p.eng.Post(src, &reply, nil, nil, nil)
+// fin tells the sender of the message h that r has matched it or has its data.
+func (p *P2P) fin(r *Request, src int, h *fabric.Header) {
+	r.head = fabric.Header{Kind: fabric.KindFin, Gen: h.Gen, Ctx: h.Ctx, A: h.A}
+	p.eng.Post(src, &r.head, nil, nil, nil)
 }
 
 func (p *P2P) onFin(_ int, h *fabric.Header, _ []byte) {
@@ -292,7 +294,7 @@ func (p *P2P) onCTS(src int, h *fabric.Header, _ []byte) {
 	if all == nil && h.Len > 0 {
 		all = engine.Bytes(r.buf.Addr, int(h.Len))
 	}
-	p.eng.Stream(src, &data, all[:h.Len], r, r.complete)
+	p.eng.Stream(src, &data, all[:h.Len], r, r)
 }
 
 func (p *P2P) onData(_ int, h *fabric.Header, payload []byte) {

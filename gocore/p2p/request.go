@@ -6,6 +6,7 @@ import (
 
 	"gormapy/gocore/dtype"
 	"gormapy/gocore/errs"
+	"gormapy/gocore/fabric"
 )
 
 // Wildcards and the null process, numbered as in gormapy.MPI.
@@ -65,6 +66,7 @@ type Request struct {
 	total int
 
 	status Status
+	head   fabric.Header // of what it sends; here so that a send allocates nothing
 
 	next, prev *Request // posted queue
 }
@@ -85,6 +87,9 @@ func (r *Request) Peer() int { return int(r.world.Load()) }
 func (r *Request) Tag() int { return r.tag }
 
 func (r *Request) complete() { r.done.Store(1) }
+
+// Sent implements engine.Sender.
+func (r *Request) Sent() { r.complete() }
 
 // fail completes the request with an error.
 func (r *Request) fail(e *errs.Error) {
