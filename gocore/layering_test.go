@@ -27,6 +27,8 @@ var lower = []struct {
 }{
 	{".", ""},
 	{"errs", ""},
+	{"settings", ""},
+	{"log", "settings"},
 	{"dtype", ""},
 	{"sys", ""},
 	{"sys/atom", "sys"},
@@ -39,11 +41,11 @@ var lower = []struct {
 	{"boot", "boot/pmi job sys"},
 	{"launch", "boot/pmi job sys"},
 	{"cmd/mpiexec", "launch"},
-	{"engine", "errs fabric fabric/self fabric/shm job sys sys/atom"},
+	{"engine", "errs fabric fabric/self fabric/shm job log sys sys/atom"},
 	{"p2p", "dtype engine errs fabric job"},
 	{"coll", "dtype engine errs fabric job op p2p sys sys/atom"},
 	{"rma", "coll dtype engine errs fabric job op p2p sys sys/atom"},
-	{"mpi", "boot coll dtype engine errs fabric job op p2p rma sys sys/atom"},
+	{"mpi", "boot coll dtype engine errs fabric job log op p2p rma settings sys sys/atom"},
 	{"examples/ring", "mpi"},
 }
 

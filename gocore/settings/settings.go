@@ -1,0 +1,101 @@
+// Package settings is the one table of what users set by environment variables:
+// name, default, meaning. Whoever reads a setting reads it from here, so that
+// "python -m gormapy info --config" lists what there is and nothing else.
+//
+// Variables that gormapy's programs give to processes that they start are no
+// settings: see Marks.
+//
+// It may import only the standard library.
+package settings
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+// Marks begin the names of variables that are not for users: of the launcher for
+// its ranks (package boot), and of the measurements, to find their processes by.
+var Marks = []string{"GORMAPY_JOB_", "GORMAPY_BENCH_JOB"}
+
+// Setting is one environment variable.
+type Setting struct {
+	Name    string
+	Default string
+	Choices []string // nil: any text
+	Reader  string   // who reads it, and when
+	Meaning string
+}
+
+// Readers of settings.
+const (
+	byRanks = "ranks, when MPI is initialised"
+	byBuild = "pip install and make, when gormapy is built"
+)
+
+// The settings.
+var (
+	OneCopy = add(Setting{Name: "GORMAPY_ONE_COPY", Default: "1", Choices: []string{"1", "0"}, Reader: byRanks,
+		Meaning: "whether ranks copy straight between their memories (process_vm_readv); with 0 the target's progress engine serves windows made by Win.Create, and long messages go through shared memory"})
+	Log = add(Setting{Name: "GORMAPY_LOG", Default: "warn", Choices: []string{"error", "warn", "info", "debug"}, Reader: byRanks,
+		Meaning: "how much the core tells on standard error about what it decides: launcher, transports, ways of windows, ends of peers"})
+	LogFile = add(Setting{Name: "GORMAPY_LOG_FILE", Reader: byRanks,
+		Meaning: "file to which all ranks append those lines, in place of standard error"})
+	BuildToolchain = add(Setting{Name: "GORMAPY_BUILD_TOOLCHAIN", Default: "wheels", Choices: []string{"wheels", "system", "auto"}, Reader: byBuild,
+		Meaning: "where Go and the C compiler come from: wheels are the pinned ones of the package index, system those on PATH, auto (what make takes by default) the latter if they are there"})
+)
+
+var table []*Setting
+
+func add(s Setting) *Setting {
+	table = append(table, &s)
+	return &s
+}
+
+// All returns every setting.
+func All() []*Setting { return table }
+
+// Value is what is in effect: the variable if it has a value that the setting
+// can have, else the default.
+func (s *Setting) Value() string {
+	value, _ := s.read()
+	return value
+}
+
+// Problem says what is wrong with the variable's value; empty if nothing is.
+func (s *Setting) Problem() string {
+	_, problem := s.read()
+	return problem
+}
+
+// Given tells whether the variable is set.
+func (s *Setting) Given() bool { return os.Getenv(s.Name) != "" }
+
+func (s *Setting) read() (value, problem string) {
+	given := os.Getenv(s.Name)
+	if given == "" {
+		return s.Default, ""
+	}
+	if s.Choices == nil {
+		return given, ""
+	}
+	if lower := strings.ToLower(strings.TrimSpace(given)); slices.Contains(s.Choices, lower) {
+		return lower, ""
+	}
+	return s.Default, fmt.Sprintf("%s is %q, which it can't be: choose from %s (%s is taken)", s.Name, given, strings.Join(s.Choices, ", "), s.Default)
+}
+
+// On tells whether a setting with the choices 1 and 0 is 1.
+func (s *Setting) On() bool { return s.Value() == "1" }
+
+// Problems is what is wrong with the settings that ranks read.
+func Problems() []string {
+	var found []string
+	for _, s := range table {
+		if p := s.Problem(); p != "" && s.Reader == byRanks {
+			found = append(found, p)
+		}
+	}
+	return found
+}

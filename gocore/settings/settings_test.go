@@ -1,0 +1,62 @@
+package settings
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestTableIsWhole(t *testing.T) {
+	seen := map[string]bool{}
+	for _, s := range All() {
+		assert.Regexp(t, `^GORMAPY_[A-Z_]+$`, s.Name)
+		for _, mark := range Marks {
+			assert.NotContains(t, s.Name, mark)
+		}
+		assert.False(t, seen[s.Name], "%s is listed twice", s.Name)
+		seen[s.Name] = true
+		assert.NotEmpty(t, s.Meaning, s.Name)
+		assert.NotEmpty(t, s.Reader, s.Name)
+		if s.Choices != nil {
+			assert.Contains(t, s.Choices, s.Default, s.Name)
+		}
+	}
+}
+
+func TestValues(t *testing.T) {
+	for _, c := range []struct {
+		setting *Setting
+		given   string
+		value   string
+		problem string // what it must have
+	}{
+		{OneCopy, "", "1", ""},
+		{OneCopy, "0", "0", ""},
+		{OneCopy, " 0 ", "0", ""},
+		{OneCopy, "no", "1", `GORMAPY_ONE_COPY is "no", which it can't be: choose from 1, 0 (1 is taken)`},
+		{Log, "", "warn", ""},
+		{Log, "DEBUG", "debug", ""},
+		{Log, "verbose", "warn", "error, warn, info, debug"},
+		{Log, "a\nb", "warn", `"a\nb"`}, // in one line
+		{LogFile, "a b", "a b", ""},
+	} {
+		t.Run(c.setting.Name+"="+c.given, func(t *testing.T) {
+			t.Setenv(c.setting.Name, c.given)
+			assert.Equal(t, c.value, c.setting.Value())
+			assert.Equal(t, c.given != "", c.setting.Given())
+			if c.problem == "" {
+				assert.Empty(t, c.setting.Problem())
+				assert.Empty(t, Problems())
+			} else {
+				assert.Contains(t, c.setting.Problem(), c.problem)
+				assert.Equal(t, []string{c.setting.Problem()}, Problems())
+			}
+		})
+	}
+}
+
+func TestBuildSettingsAreNoBusinessOfRanks(t *testing.T) {
+	t.Setenv(BuildToolchain.Name, "nonsense")
+	assert.NotEmpty(t, BuildToolchain.Problem())
+	assert.Empty(t, Problems())
+}
