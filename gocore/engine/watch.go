@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gormapy/gocore/job"
+	"gormapy/gocore/log"
 	"gormapy/gocore/sys"
 	"gormapy/gocore/sys/atom"
 )
@@ -60,6 +61,7 @@ func (e *Engine) HowGone(r int) string {
 // Start runs the progress engine and the watcher of peers.
 func (e *Engine) Start() error {
 	e.served = make(chan struct{})
+	log.Debugf("engine", "progress engine and watcher of peers start")
 	go func() {
 		defer close(e.served)
 		guarded("progress engine", e.serve)
@@ -72,6 +74,7 @@ func (e *Engine) Stop() {
 	if e.stop.Swap(true) {
 		return
 	}
+	log.Debugf("engine", "progress engine and watcher of peers stop")
 	atom.Add32(&e.me.Progress, 1)
 	atom.Wake(&e.me.Progress)
 	if e.served != nil {
@@ -86,7 +89,7 @@ func (e *Engine) Stop() {
 func guarded(what string, f func()) {
 	defer func() {
 		if p := recover(); p != nil {
-			fmt.Fprintf(os.Stderr, "gormapy: internal error in the %s: %v\n%s", what, p, debug.Stack())
+			log.Errorf("engine", "internal error in the %s: %v\n%s", what, p, debug.Stack())
 		}
 	}()
 	debug.SetPanicOnFault(true)
@@ -229,6 +232,7 @@ func (e *Engine) ended(rank int) {
 		// for a launcher that died of SIGKILL to have its guardian do it first.
 		time.AfterFunc(200*time.Millisecond, func() {
 			if !e.stop.Load() {
+				log.Errorf("engine", "the launcher (pid %d) is gone: this rank ends too", e.Job.Head.LauncherPID)
 				_ = unix.Kill(os.Getpid(), unix.SIGKILL)
 			}
 		})
@@ -246,6 +250,7 @@ func (e *Engine) ended(rank int) {
 		if e.stop.Load() {
 			return
 		}
+		log.Infof("engine", "%s", e.HowGone(rank))
 		e.gone[rank].Store(1)
 		if e.onGone != nil {
 			e.onGone(rank)

@@ -88,6 +88,13 @@ type Transport interface {
 	Close() error
 }
 
+// Explainer is a transport that can say why it lacks Caps.OneSided, or why the
+// kernel will not let a peer's memory be copied although it has it.
+type Explainer interface {
+	// Refusal is empty if one-sided operations on peer work.
+	Refusal(peer int) string
+}
+
 // Endpoint is a connection to one peer. It is safe for concurrent use.
 type Endpoint interface {
 	// Send copies a short message; ErrAgain when there is no room.

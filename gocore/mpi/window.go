@@ -8,6 +8,7 @@ import (
 	"gormapy/gocore/engine"
 	"gormapy/gocore/errs"
 	"gormapy/gocore/job"
+	"gormapy/gocore/log"
 	"gormapy/gocore/op"
 	"gormapy/gocore/p2p"
 	"gormapy/gocore/rma"
@@ -155,6 +156,7 @@ func WinCreate(flavor int, addr, bytes, unit, comm int64) (req int64, code Code)
 			}
 			win.prepare()
 			s.result = h
+			win.logWindow()
 			// Nobody may use the window before all have it.
 			return c.coll.BarrierByMessages().Announce(madeTogether)
 		}
@@ -297,6 +299,7 @@ func WinFree(h int64) (req int64, code Code) {
 		})
 		win.comm.close()
 		win.Win.Free()
+		log.Debugf("rma", "window %d freed", win.ID)
 	}}
 	o.Advance()
 	return reqs.add(&Request{op: o}), 0

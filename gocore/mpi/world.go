@@ -1,7 +1,6 @@
 package mpi
 
 import (
-	"fmt"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -12,8 +11,10 @@ import (
 	"gormapy/gocore/engine"
 	"gormapy/gocore/errs"
 	"gormapy/gocore/job"
+	"gormapy/gocore/log"
 	"gormapy/gocore/p2p"
 	"gormapy/gocore/rma"
+	"gormapy/gocore/settings"
 	"gormapy/gocore/sys"
 )
 
@@ -77,13 +78,15 @@ func Init() (code Code) {
 	if err != nil {
 		return CodeOf(errs.New(errs.Other, "%v", err))
 	}
-	oneCopy := os.Getenv("GORMAPY_ONE_COPY") != "0"
+	oneCopy := settings.OneCopy.On()
 	if oneCopy {
 		sys.AllowPeers()
 	}
 	n := &world{place: place, seg: place.Segment, rank: place.Rank, size: len(place.Segment.Ranks)}
 	n.me = &n.seg.Ranks[n.rank]
+	n.logPlace()
 	n.eng = engine.New(n.seg, n.rank, oneCopy)
+	n.logTransports()
 	n.p2p = p2p.New(n.eng)
 	n.rma = rma.New(n.eng)
 	n.nextCtx.Store(2)
@@ -183,6 +186,7 @@ func Finalize(wait bool) (code Code) {
 	}
 	atomic.StoreUint32(&w.me.State, job.StateFinalized)
 	state.Store(stateFinalized)
+	log.Debugf("mpi", "finalized; %d sends are left that nobody received", w.p2p.PendingSends())
 	if w.place.Finalize != nil && !failed.Load() {
 		w.place.Finalize()
 	}
@@ -201,6 +205,7 @@ func Abort(code int) {
 		code = 1 // an aborted job has not succeeded, and an exit status has 8 bits
 	}
 	if w != nil {
+		log.Infof("mpi", "Abort: the job is to end with status %d", code)
 		w.seg.Abort(w.rank, code)
 		if w.place.Abort != nil {
 			w.place.Abort(code)
@@ -230,6 +235,7 @@ func Reset() (code Code) {
 	defer resetting.Unlock()
 	if resetting.to == 0 {
 		resetting.to = w.p2p.Generation() + 2
+		log.Infof("mpi", "reset to generation %d begun: waiting for every living rank to call it", resetting.to)
 		atomic.StoreUint32(&w.me.Gen, resetting.to-1)
 		w.seg.RingAll()
 	}
@@ -248,6 +254,7 @@ func Reset() (code Code) {
 	code = waitGeneration(to)
 	if code == 0 {
 		resetting.to = 0
+		log.Infof("mpi", "reset to generation %d done", to)
 	}
 	return code
 }
@@ -275,23 +282,6 @@ func waitGeneration(gen uint32) Code {
 	return codeOfErr(err)
 }
 
-// WorldInfo describes the process for people: rank, size, launcher.
-func WorldInfo() string {
-	if w == nil {
-		return ""
-	}
-	return fmt.Sprintf("%d %d %s %s", w.rank, w.size, w.seg.ID(), w.place.Launcher)
-}
-
-// Why says why this process is a singleton although it has a rank's
-// environment; empty otherwise.
-func Why() string {
-	if w == nil {
-		return ""
-	}
-	return w.place.Why
-}
-
 // ClaimTraceback asks whether this rank is the one to print a traceback whose
 // text has this hash: true, or false if another rank printed the same before.
 func ClaimTraceback(hash uint64) bool {
@@ -309,31 +299,6 @@ func SetStacks() {
 	if w != nil {
 		atomic.OrUint32(&w.me.Flags, job.FlagStacks)
 	}
-}
-
-// Transport names the transport to world rank r.
-func Transport(r int) string {
-	if w == nil || r < 0 || r >= w.size {
-		return ""
-	}
-	name, caps := w.eng.Transport(r)
-	if r != w.rank && !caps.OneSided {
-		name += " (no one-copy)"
-	}
-	return name
-}
-
-// Describe is the wait records of all ranks, for people.
-func Describe() string {
-	s := ""
-	if w != nil {
-		for r := range w.seg.Ranks {
-			for _, l := range w.seg.Describe(r) {
-				s += l + "\n"
-			}
-		}
-	}
-	return s
 }
 
 // ProcessorName is the name of the host.

@@ -28,6 +28,20 @@ const (
 	FlavorShared
 )
 
+func (f Flavor) String() string {
+	switch f {
+	case FlavorCreate:
+		return "Win.Create"
+	case FlavorAllocate:
+		return "Win.Allocate"
+	case FlavorDynamic:
+		return "Win.Create_dynamic"
+	case FlavorShared:
+		return "Win.Allocate_shared"
+	}
+	return fmt.Sprintf("flavor %d", int(f))
+}
+
 // RMA is the one-sided layer of a process.
 type RMA struct {
 	eng  *engine.Engine

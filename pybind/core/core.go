@@ -54,15 +54,20 @@ func ErrorText(code int) string { return mpi.ErrorText(code) }
 // ErrorClass is the class of an error code.
 func ErrorClass(code int) int { return code & 0xff }
 
-// WorldInfo is "rank size job launcher".
+// Runtime is a JSON object about the Go that built the core.
+func Runtime() string { return mpi.Runtime() }
+
+// WorldInfo is a JSON object: launcher, job, rank, size; null before Init.
 func WorldInfo() string { return mpi.WorldInfo() }
 
-// Why says why this process is a singleton although it inherited the
-// environment of a rank; empty otherwise.
-func Why() string { return mpi.Why() }
+// Transports is a JSON list of the transports, used here or not, and why.
+func Transports() string { return mpi.Transports() }
 
-// Transport names the transport to a rank of COMM_WORLD.
-func Transport(rank int) string { return mpi.Transport(rank) }
+// PeerInfo is a JSON object: how this process reaches a rank of COMM_WORLD.
+func PeerInfo(rank int) string { return mpi.PeerInfo(rank) }
+
+// Settings is a JSON object: the settings and their values in effect.
+func Settings() string { return mpi.Settings() }
 
 // Describe is what every rank waits for, a line for each wait.
 func Describe() string { return mpi.Describe() }

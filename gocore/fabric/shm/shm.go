@@ -39,6 +39,18 @@ func (t *Transport) Caps() fabric.Caps {
 	return fabric.Caps{MaxShort: maxPayload(int(t.seg.Head.RingBytes)), OneSided: t.copy, Direct: true, Ordered: true}
 }
 
+// Refusal implements fabric.Explainer.
+func (t *Transport) Refusal(peer int) string {
+	if !t.copy {
+		return "GORMAPY_ONE_COPY=0"
+	}
+	pid := t.seg.Ranks[peer].PID()
+	if pid == 0 {
+		return "it has not initialised MPI yet"
+	}
+	return sys.CopyRefusal(pid)
+}
+
 // Connect implements fabric.Transport.
 func (t *Transport) Connect(peer int) (fabric.Endpoint, error) {
 	if peer < 0 || peer >= len(t.in) || peer == t.rank {

@@ -1,0 +1,123 @@
+package mpi
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime"
+
+	"gormapy/gocore/settings"
+	"gormapy/gocore/sys"
+)
+
+// What the core tells people about itself, for python -m gormapy info: JSON
+// objects, since what there is to tell differs from process to process.
+
+func object(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return "null" // can't be: no cycles, no channels
+	}
+	return string(text)
+}
+
+// Runtime is the Go that built the core, and what the core may use.
+func Runtime() string {
+	return object(map[string]any{"go": runtime.Version(), "max_procs": runtime.GOMAXPROCS(0)})
+}
+
+// WorldInfo is what this process is in its job; "null" before Init.
+func WorldInfo() string {
+	if w == nil {
+		return "null"
+	}
+	return object(map[string]any{
+		"launcher": w.place.Launcher, "why": w.place.Why, "job": w.seg.ID(), "rank": w.rank, "size": w.size, "pid": os.Getpid(),
+	})
+}
+
+// transport is one line of Transports.
+type transport struct {
+	Name   string `json:"name"`
+	Usable bool   `json:"usable"`
+	Ranks  int    `json:"ranks"` // that it leads to from here
+	Text   string `json:"text"`
+}
+
+// Transports lists the transports that the design knows, used here or not.
+// It works without Init too.
+func Transports() string {
+	reach := map[string]int{}
+	if w != nil {
+		reach = w.eng.Reach()
+	}
+	const absent = "not in this version: all ranks run on one host"
+	return object([]transport{
+		{"self", true, reach["self"], "messages of a rank to itself"},
+		{"shm", true, reach["shm"], "shared memory, to ranks on this host, " + copying()},
+		{"tcp", false, 0, absent}, {"verbs", false, 0, absent}, {"ofi", false, 0, absent},
+	})
+}
+
+// copying says whether ranks can copy straight between their memories here, as
+// far as this process can tell by itself; PeerInfo knows it of one peer.
+func copying() string {
+	switch why := sys.CopyRefusal(os.Getpid()); {
+	case !settings.OneCopy.On():
+		return "which can't copy straight between their memories: GORMAPY_ONE_COPY=0"
+	case why != "":
+		return "which can't copy straight between their memories: " + why
+	}
+	switch scope := sys.PtraceScope(); scope {
+	case -1, 0:
+		return "which the kernel lets copy straight between their memories"
+	case 1:
+		return "which may copy straight between their memories (they allow it to each other, as Yama's ptrace_scope 1 asks for)"
+	default:
+		return fmt.Sprintf("which can copy straight between their memories for administrators only: Yama's ptrace_scope is %d", scope)
+	}
+}
+
+// PeerInfo is how this process reaches world rank r; "null" if there is none.
+func PeerInfo(r int) string {
+	if w == nil || r < 0 || r >= w.size {
+		return "null"
+	}
+	name, _ := w.eng.Transport(r)
+	return object(map[string]any{"rank": r, "pid": w.seg.Ranks[r].PID(), "transport": name, "refusal": w.eng.Refusal(r)})
+}
+
+// setting is one row of Settings.
+type setting struct {
+	Name    string   `json:"name"`
+	Default string   `json:"default"`
+	Value   string   `json:"value"`
+	Given   bool     `json:"given"`
+	Choices []string `json:"choices"`
+	Reader  string   `json:"reader"`
+	Meaning string   `json:"meaning"`
+	Problem string   `json:"problem"`
+}
+
+// Settings is the table of settings, with the values in effect, and how the names
+// of variables begin that only look like settings.
+func Settings() string {
+	var rows []setting
+	for _, s := range settings.All() {
+		rows = append(rows, setting{s.Name, s.Default, s.Value(), s.Given(), s.Choices, s.Reader, s.Meaning, s.Problem()})
+	}
+	return object(map[string]any{"table": rows, "marks": settings.Marks})
+}
+
+// Describe is the wait records of all ranks, for people.
+func Describe() string {
+	s := ""
+	if w != nil {
+		for r := range w.seg.Ranks {
+			for _, l := range w.seg.Describe(r) {
+				s += l + "\n"
+			}
+		}
+	}
+	return s
+}
