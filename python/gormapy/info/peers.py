@@ -1,0 +1,108 @@
+"""How the ranks of a job reach each other: asked of all of them, told by rank 0.
+
+Windows are made to see which way they take, which needs every rank. So first each rank says to rank 0 that
+it is here, and rank 0 says to all whether to go on. A rank that runs something else is named instead of
+waited for.
+"""
+
+import json
+import os
+import platform
+import time
+
+_HERE, _GO = 1, 2  # tags
+_PATIENCE = 10.0  # seconds until a rank that said nothing counts as missing
+
+
+def gather(patience=_PATIENCE):
+    """Return, on rank 0, what every rank says and who is missing; on other ranks None. All ranks call it."""
+    from gormapy import MPI
+
+    comm = MPI.COMM_WORLD
+    if comm.rank != 0:
+        comm.send(_here(), dest=0, tag=_HERE)
+        if _await(comm, 0, _GO, 2 * patience) is None:
+            raise TimeoutError("rank 0 does not answer: all ranks of the job have to run gormapy info")
+        if comm.recv(source=0, tag=_GO):
+            comm.gather(_reach(MPI, comm))
+        return None
+    known = {0: _here()}
+    end = time.monotonic() + patience
+    while len(known) < comm.size:
+        source = _await(comm, MPI.ANY_SOURCE, _HERE, end - time.monotonic())
+        if source is None:
+            break
+        known[source] = comm.recv(source=source, tag=_HERE)
+    missing = [rank for rank in range(comm.size) if rank not in known]
+    for rank in known:
+        if rank:
+            comm.send(not missing, dest=rank, tag=_GO)
+    if missing:
+        return {"ranks": [known[rank] for rank in sorted(known)], "missing": _doing(missing)}
+    reaches = comm.gather(_reach(MPI, comm))
+    return {"ranks": [{**known[rank], **reaches[rank]} for rank in range(comm.size)], "missing": {}}
+
+
+def _await(comm, source, tag, patience):
+    """Return the source of a message once one is there, None after `patience` seconds."""
+    from gormapy import MPI
+
+    status = MPI.Status()
+    end = time.monotonic() + patience
+    while not comm.iprobe(source, tag, status):
+        if time.monotonic() >= end:
+            return None
+        time.sleep(0.001)
+    return status.source
+
+
+def _here():
+    from gormapy import MPI, __version__
+
+    from .system import machine
+
+    return {
+        "rank": MPI.COMM_WORLD.rank,
+        "pid": os.getpid(),
+        "host": platform.node(),
+        "cores_usable": machine()["cores_usable"],
+        "python": platform.python_version(),
+        "gormapy": __version__,
+    }
+
+
+def _reach(MPI, comm):
+    """Return the transport to each rank, and the way that a window of each flavor takes to it."""
+    from gormapy._ext import core
+
+    peers = [json.loads(core.PeerInfo(rank)) for rank in range(comm.size)]
+    return {
+        "transports": [peer["transport"] for peer in peers],
+        "refusals": {peer["rank"]: peer["refusal"] for peer in peers if peer["refusal"]},
+        "ways": {flavor: _ways(MPI, core, make, comm) for flavor, make in _FLAVORS.items()},
+    }
+
+
+_FLAVORS = {
+    "Create": lambda MPI, comm: MPI.Win.Create(bytearray(8), comm=comm),
+    "Allocate": lambda MPI, comm: MPI.Win.Allocate(8, comm=comm),
+    "Allocate_shared": lambda MPI, comm: MPI.Win.Allocate_shared(8, comm=comm),
+}
+
+
+def _ways(MPI, core, make, comm):
+    try:
+        win = make(MPI, comm)
+    except MPI.Exception as error:
+        return [f"fails: {error}"] * comm.size
+    ways = [core.WinWay(win.handle, rank) for rank in range(comm.size)]
+    win.Free()
+    return ways
+
+
+def _doing(ranks):
+    """Return what these ranks do instead, as the core sees it."""
+    from gormapy._ext import core
+
+    lines = core.Describe().splitlines()
+    return {rank: "; ".join(line for line in lines if line.startswith(f"rank {rank} ")) for rank in ranks}

@@ -1,0 +1,52 @@
+"""What this process is in MPI: launcher, rank, transports. It talks to no other process."""
+
+import json
+import os
+
+# What launchers leave in the environment of a rank, and where they say which rank it is.
+_LAUNCHERS = ("GORMAPY_JOB_", "PMI_", "PMIX_", "HYDI_", "OMPI_", "SLURM_")
+_RANKS = ("GORMAPY_JOB_RANK", "PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
+
+
+def facts():
+    """Return the state of MPI in this process; "error" says what keeps it from being used."""
+    found = {"state": "not usable", "error": "", "core": {}, "job": None, "transports": [], "variables": variables()}
+    try:
+        from gormapy._ext import core
+    except ImportError as error:
+        return {**found, "error": str(error)}
+    try:
+        found["core"] = {**json.loads(core.Runtime()), "version": core.Version(), "file": _file()}
+        found["transports"] = json.loads(core.Transports())
+    except RuntimeError as error:  # this process was forked from an MPI process
+        return {**found, "state": "forked", "error": str(error)}
+    try:
+        from gormapy import MPI
+    except Exception as error:  # whatever keeps MPI from starting is what is to be told
+        return {**found, "error": f"MPI can't be initialized: {error}"}
+    found["job"] = json.loads(core.WorldInfo())
+    found["transports"] = json.loads(core.Transports())
+    if MPI.Is_finalized():
+        found["state"] = "finalized"
+    else:
+        found["state"] = "initialized" if MPI.Is_initialized() else "not initialized"
+    return found
+
+
+def _file():
+    from gormapy import _ext
+
+    return os.path.basename(_ext._path)
+
+
+def variables():
+    """Return the names of what a launcher has put into the environment; their values may be secrets."""
+    return sorted(name for name in os.environ if name.startswith(_LAUNCHERS))
+
+
+def supposed_rank():
+    """Return the rank that a launcher gave to this process, 0 if it gave none: for when MPI can't tell."""
+    for name in _RANKS:
+        if os.environ.get(name, "").isdigit():
+            return int(os.environ[name])
+    return 0
