@@ -187,13 +187,32 @@ func Finalize(wait bool) (code Code) {
 	atomic.StoreUint32(&w.me.State, job.StateFinalized)
 	state.Store(stateFinalized)
 	log.Debugf("mpi", "finalized; %d sends are left that nobody received", w.p2p.PendingSends())
-	if w.place.Finalize != nil && !failed.Load() {
+	switch {
+	case failed.Load() && w.place.Abort != nil:
+		w.place.Abort(1)
+	case !exitIsTold.Load() && w.place.Finalize != nil:
 		w.place.Finalize()
 	}
-	if failed.Load() && w.place.Abort != nil {
-		w.place.Abort(1)
-	}
 	return 0
+}
+
+var exitIsTold atomic.Bool
+
+// TellExit says that Exiting will be called.
+func TellExit() { exitIsTold.Store(true) }
+
+// Exiting says that exit(3) was called with status. A foreign launcher that was
+// told that a rank is done does not look at its status, and would leave the
+// others waiting for one that failed; so it is told only now.
+func Exiting(status int) {
+	if state.Load() == stateNone || w.place.Finalize == nil {
+		return
+	}
+	if status &= 0xff; status != 0 {
+		w.place.Abort(status)
+	} else {
+		w.place.Finalize()
+	}
 }
 
 // finalizeLimit bounds the wait for receivers that live but never receive.

@@ -267,6 +267,12 @@ func gm_reset() i32 { return i32(mpi.Reset()) }
 //export gm_finalize
 func gm_finalize(wait i32) i32 { return i32(mpi.Finalize(wait != 0)) }
 
+//export gm_tell_exit
+func gm_tell_exit() { mpi.TellExit() }
+
+//export gm_exiting
+func gm_exiting(status i32) { mpi.Exiting(int(status)) }
+
 //export gm_abort
 func gm_abort(code i64) { mpi.Abort(int(code)) }
 

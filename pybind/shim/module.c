@@ -1,9 +1,16 @@
 /* The module gormapy._fast. */
 #include <pthread.h>
+#include <stdlib.h>
 
 #include "shim.h"
 
 static void in_child(void) { gm_forked = 1; }
+
+/* Only here is it known how sys.exit ends the process: Python has forgotten the
+   exception when it runs what was registered with it. */
+static void at_exit(int status, void *unused) {
+  if (!gm_forked) gm_exiting(status);
+}
 
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_fast", "The calls of gormapy that wait or are hot.", -1, raw_methods};
 
@@ -11,6 +18,7 @@ PyMODINIT_FUNC PyInit__fast(void) {
   PyObject *m = PyModule_Create(&definition);
   if (!m || ready_types(m) < 0) return NULL;
   pthread_atfork(NULL, NULL, in_child);
+  if (on_exit(at_exit, NULL) == 0) gm_tell_exit();
   static const struct {
     const char *name;
     int value;

@@ -89,6 +89,33 @@ def test_failure_under_hydra_ends_the_job(mpich, tmp_path, end):
         assert done.stderr.count("Traceback") == 1, done.stderr
 
 
+@pytest.mark.parametrize("end", ["sys.exit(3)", "sys.exit('bad input')", "1 / 0", "os._exit(3)", "w.Abort(3)"])
+def test_failure_under_hydra_ends_ranks_that_compute(mpich, tmp_path, end):
+    source = WHO + f"import os, sys, time\nw.Barrier()\nif w.rank == 1:\n    {end}\ntime.sleep(20)\n"
+    done = run_hydra(mpich, source, 3, tmp_path, timeout=15)
+    if end in ("sys.exit(3)", "w.Abort(3)"):
+        assert done.returncode == 3, done
+    assert done.returncode != 0, done
+
+
+def test_clean_end_under_hydra_waits_for_the_others(mpich, tmp_path):
+    source = """
+import os, sys, time
+from gormapy import MPI
+rank = MPI.COMM_WORLD.rank
+if rank == 1:
+    MPI.Finalize()
+if rank == 2 and os.fork() == 0:
+    sys.exit(5)  # a child is not the rank
+if rank == 0:
+    time.sleep(0.5)
+print("done", rank)
+"""
+    done = run_hydra(mpich, source, 3, tmp_path)
+    assert done.returncode == 0, done
+    assert sorted(done.stdout.split()) == ["0", "1", "2", "done", "done", "done"], done
+
+
 def test_hydra_one_sided(mpich, tmp_path):
     source = (
         WHO
