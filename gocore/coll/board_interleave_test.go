@@ -141,8 +141,8 @@ func TestEveryInterleavingOfBoard(t *testing.T) {
 		{"in step", boardCase{ranks: 2, calls: repeat(4, sum)}},
 		{"there and back", boardCase{ranks: 2, calls: repeat(2, bcast(0), bcast(1))}},
 		{"messages between", boardCase{ranks: 2, calls: []Call{bcast(0), messages, bcast(0), bcast(0)}, preempt: 3}},
-		{"three ranks", boardCase{ranks: 3, calls: repeat(3, bcast(0)), preempt: 2}},
-		{"three ranks, all kinds", boardCase{ranks: 3, calls: []Call{bcast(1), sum, reduce(2), bcast(0)}, preempt: 2}},
+		{"three ranks", boardCase{ranks: 3, calls: repeat(3, bcast(0)), preempt: 1}},
+		{"three ranks, all kinds", boardCase{ranks: 3, calls: []Call{bcast(1), sum, reduce(2), bcast(0)}, preempt: 1}},
 		{"three ranks without sleep", boardCase{ranks: 3, calls: repeat(3, bcast(0)), nosleep: true, preempt: 3}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

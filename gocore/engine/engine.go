@@ -38,6 +38,7 @@ type Engine struct {
 	delivered atomic.Uint32 // urgent messages handed over
 	backlog   atomic.Int32  // queued messages, all peers
 	spin      int           // polls before the first yield
+	cores     int
 
 	gone      []atomic.Uint32 // by rank: how it ended, see watch.go
 	onGone    func(rank int)
@@ -89,7 +90,8 @@ func New(seg *job.Segment, rank int, oneCopy bool) *Engine {
 		e.peers[r].via = e.transports[len(e.transports)-1]
 	}
 	e.peers[rank].via = own
-	if e.Size <= runtime.NumCPU() {
+	e.cores = runtime.NumCPU()
+	if e.Size <= e.cores {
 		e.spin = 500
 	}
 	return e
@@ -143,12 +145,34 @@ func (e *Engine) Post(dst int, h *fabric.Header, payload []byte, owner any, sent
 // copy of h that has the piece's offset in B. sent is told when all are out.
 func (e *Engine) Stream(dst int, h *fabric.Header, data []byte, owner any, sent Sender) {
 	p := &e.peers[dst]
-	piece := e.MaxShort(dst)
+	piece := min(e.MaxShort(dst), streamPiece)
 	p.mu.Lock()
 	p.queue = append(p.queue, &queued{header: *h, data: data, piece: piece, owner: owner, sent: sent})
 	e.backlog.Add(1)
 	p.mu.Unlock()
 	e.flush()
+}
+
+// streamPiece is small enough for several pieces to be under way in a ring, and
+// for one to stay in the cache between the sender's copy and the receiver's.
+const streamPiece = 32 << 10
+
+// Active tells whether rank r looks for messages just now and has, like every
+// other rank that does, a core to do it on: it will answer at once.
+func (e *Engine) Active(r int) bool {
+	if rk := &e.Job.Ranks[r]; atom.Load32(&rk.Pollers) == 0 || atom.Load32(&rk.Sleepers) != 0 {
+		return false
+	}
+	if e.spin > 0 || e.Size > 32 {
+		return e.spin > 0
+	}
+	awake := 0
+	for i := range e.Job.Ranks {
+		if atom.Load32(&e.Job.Ranks[i].Sleepers) == 0 {
+			awake++
+		}
+	}
+	return awake <= e.cores
 }
 
 // Detach makes what still waits for room in the name of owner independent of

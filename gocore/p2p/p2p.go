@@ -22,6 +22,12 @@ const (
 // kernel, which costs about 1.5 us to begin with.
 const EagerLimit = 16 << 10
 
+// streamLimit is the size up to which a long message is better sent in pieces
+// than pulled by the receiver, if the sender is there to send them: two copies
+// at a time, through memory that stays in the caches, against one by the kernel,
+// which looks up every page. Beyond, both wait for the same memory.
+const streamLimit = 2 << 20
+
 // P2P is the point-to-point layer of a process.
 type P2P struct {
 	eng *engine.Engine
@@ -230,7 +236,7 @@ func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
 		r.flat = make([]byte, r.total)
 		local = unsafe.Pointer(&r.flat[0])
 	}
-	if h.Flags&FlagPull != 0 {
+	if h.Flags&FlagPull != 0 && !(r.total > 0 && r.total <= streamLimit && p.eng.Active(src)) {
 		if r.total == 0 {
 			p.fin(r, src, h)
 			r.complete()

@@ -16,22 +16,24 @@
 // recordSkip (go on at the start of the ring), and the number of lines the
 // record takes. The sender
 //
-//  1. makes sure that there is room: written + lines <= head + capacity, with
+//  1. makes sure that there is room: written + lines + 1 <= head + capacity, with
 //     a copy of head that it refreshes when it seems full;
-//  2. writes everything but the commit word;
+//  2. writes everything but the commit word, and sets the word behind the record
+//     to 0: that is where the receiver looks next;
 //  3. stores the commit word.
 //
 // The receiver
 //
 //  1. loads the commit word at its position; 0: nothing there;
 //  2. hands over header and payload;
-//  3. clears the first word of every line of the record, commit word last of
-//     all, since each may be the commit word of a later record;
-//  4. stores head.
+//  3. stores head.
 //
-// Only the sender writes lines between head and written, only the receiver
-// those it has not released; head is the hand-over. So neither can see a word
-// of the other's half-done work. When the sender dies between 2 and 3 the
+// The receiver writes nothing but head, so that what it has read need not travel
+// back. Only the sender writes records, between head and one line beyond what it
+// has written; head is the hand-over. Where the receiver looks there is always 0
+// or a record: memory is zero at first, and who publishes a record has set the
+// word behind it before (and, for recordSkip, the first word of the ring). So
+// neither can see a word of the other's half-done work. When the sender dies between 2 and 3 the
 // record was never there; when the receiver dies nobody reads, and the sender
 // learns of its death as anybody does. Several threads of a process share a
 // sender under a mutex and a receiver under the engine's poll lock.

@@ -47,13 +47,15 @@ func (r *ring) send(h *fabric.Header, payload []byte) bool {
 	if left := r.lines - r.pos%r.lines; left < need {
 		skip = left
 	}
-	if r.pos+skip+need > r.seen+r.lines {
+	// One line more: the commit word that follows.
+	if r.pos+skip+need+1 > r.seen+r.lines {
 		r.seen = atom.Load64(r.head)
-		if r.pos+skip+need > r.seen+r.lines {
+		if r.pos+skip+need+1 > r.seen+r.lines {
 			return false
 		}
 	}
 	if skip > 0 {
+		*(*uint32)(r.base) = 0
 		atom.Store32((*uint32)(r.at(r.pos)), recordSkip|uint32(skip))
 		r.pos += skip
 	}
@@ -62,11 +64,10 @@ func (r *ring) send(h *fabric.Header, payload []byte) bool {
 	*(*fabric.Header)(unsafe.Add(p, 8)) = *h
 	if len(payload) > 0 {
 		copy(unsafe.Slice((*byte)(unsafe.Add(p, prefix)), len(payload)), payload)
-		// A payload may have filled the first words of later lines; the receiver
-		// clears them all, so nothing is left for a later commit word to meet.
 	}
-	atom.Store32((*uint32)(p), recordData|uint32(need))
 	r.pos += need
+	*(*uint32)(r.at(r.pos)) = 0
+	atom.Store32((*uint32)(p), recordData|uint32(need))
 	return true
 }
 
@@ -78,17 +79,12 @@ func (r *ring) receive(deliver func(h *fabric.Header, payload []byte)) bool {
 		if word == 0 {
 			return false
 		}
-		n := uint64(word & linesMask)
 		data := word&recordData != 0
 		if data {
 			length := *(*uint32)(unsafe.Add(p, 4))
 			deliver((*fabric.Header)(unsafe.Add(p, 8)), unsafe.Slice((*byte)(unsafe.Add(p, prefix)), int(length)))
-			for i := n - 1; i > 0; i-- {
-				*(*uint32)(unsafe.Add(p, i*line)) = 0
-			}
 		}
-		atom.Store32((*uint32)(p), 0)
-		r.pos += n
+		r.pos += uint64(word & linesMask)
 		atom.Store64(r.head, r.pos)
 		if data {
 			return true

@@ -13,7 +13,7 @@ import (
 )
 
 // payload is that of message k: every byte tells which message it is of, and
-// none is 0, which is what a cleared line holds.
+// none is 0, which a commit word is where nothing has come yet.
 func payload(k, n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -101,15 +101,16 @@ func TestEveryInterleavingOfRing(t *testing.T) {
 		lines int
 		sizes []int
 	}{
-		// A record takes at most half the ring, or it would never fit where a skip
-		// record precedes it; maxPayload keeps it to a quarter.
-		{1, []int{0, 8, 1, 4}},
-		{2, []int{8, 0, 8, 8, 3}},
-		{3, []int{72, 72, 8, 72, 72}}, // skip records of one line
-		{4, []int{72, 8, 72, 72, 8, 8, 72}},
-		{5, []int{8, 136, 136, 8, 72, 136, 8}}, // and of two
-		{8, []int{8, 8, 136, 72, 200, 8, 136, 200}},
-		{8, []int{8, 8, 8, 8, 8, 8, 8, 200, 8, 8}}, // room for the record, not for the skip record too
+		// A record takes less than half the ring, or it would never fit where a
+		// skip record precedes it and a commit word follows; maxPayload keeps it to
+		// a quarter.
+		{2, []int{0, 8, 1, 4}},
+		{3, []int{8, 0, 8, 8, 3}},
+		{5, []int{72, 72, 8, 72, 72}}, // skip records of one line
+		{5, []int{72, 8, 72, 72, 8, 8, 72}},
+		{7, []int{8, 136, 136, 8, 72, 136, 8}}, // and of two
+		{9, []int{8, 8, 136, 72, 200, 8, 136, 200}},
+		{9, []int{8, 8, 8, 8, 8, 8, 8, 8, 200, 8, 8}}, // room for the record, not for the skip record too
 	} {
 		for _, mortal := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%d lines mortal %v", c.lines, mortal), func(t *testing.T) {
