@@ -54,7 +54,7 @@ func getComm(h int64) (*Comm, *errs.Error) {
 	if h == CommNull {
 		return nil, errs.New(errs.Comm, "the communicator is COMM_NULL")
 	}
-	return nil, errs.New(errs.Comm, "the communicator has been freed")
+	return nil, errs.New(errs.Comm, "the communicator has been freed, or is not made yet: wait for the request of Idup first")
 }
 
 // CommRank is the calling process's rank, CommSize the number of ranks.
@@ -138,6 +138,19 @@ func CommDup(h int64) (req int64, code Code) {
 	return addRequest(c.split(0, int64(c.rank))), 0
 }
 
+// CommIdup is CommDup for a program that needs the handle at once: it stands for
+// the new communicator when the request is complete.
+func CommIdup(h int64) (made, req int64, code Code) {
+	defer Contain(&code)
+	c, e := getComm(h)
+	if e != nil {
+		return 0, 0, CodeOf(e)
+	}
+	s := c.split(0, int64(c.rank))
+	s.result = comms.reserve()
+	return s.result, addRequest(s), 0
+}
+
 // Types for Split_type. All ranks share one host so far.
 const (
 	CommTypeShared = 1
@@ -166,10 +179,8 @@ func CommCreate(h, group int64) (req int64, code Code) {
 	if e != nil {
 		return 0, CodeOf(e)
 	}
-	for _, r := range g.ranks {
-		if !slices.Contains(c.group.ranks, r) {
-			return 0, classError(errs.Group, "Create: world rank %d of the group is not in the communicator", r)
-		}
+	if _, e := c.members(g); e != nil {
+		return 0, CodeOf(e)
 	}
 	color, key := int64(Undefined), int64(0)
 	if i := slices.Index(g.ranks, w.rank); i >= 0 {
@@ -218,7 +229,11 @@ func (c *Comm) split(color, key int64) *sequence {
 		if n.block = int(block[0]); n.block >= 0 {
 			n.coll.Attach(w.eng, n.block)
 		}
-		s.result = comms.add(n)
+		if s.result != 0 {
+			comms.fill(s.result, n)
+		} else {
+			s.result = comms.add(n)
+		}
 		return nil
 	})
 }

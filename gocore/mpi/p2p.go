@@ -193,6 +193,55 @@ func Sendrecv(comm int64, s [5]int64, r [5]int64, st *Status, pending *[2]int64)
 	return codeOfErr(err)
 }
 
+// joined is a send and a receive as one operation, whose status is the
+// receive's.
+type joined struct{ recv, send *Request }
+
+func (j *joined) Advance() bool { return j.recv.advance() && j.send.advance() }
+
+func (j *joined) Check() error {
+	if !j.recv.advance() {
+		return j.recv.check()
+	}
+	return j.send.check()
+}
+
+func (j *joined) Abandon() {
+	j.recv.abandon()
+	j.send.abandon()
+}
+
+func (j *joined) Err() *errs.Error {
+	for _, r := range []*Request{j.recv, j.send} {
+		if e := r.Request.Status().Err; !r.null && e != nil {
+			return e
+		}
+	}
+	return nil
+}
+
+func (j *joined) status() (st Status) {
+	j.recv.outcome(&st)
+	return st
+}
+
+func (j *joined) describe(why *engine.Reason) { *why = *j.recv.reason(0) }
+
+// Isendrecv starts to send and to receive at once.
+func Isendrecv(comm int64, s [5]int64, r [5]int64) (req int64, code Code) {
+	defer Contain(&code)
+	j := &joined{recv: new(Request), send: new(Request)}
+	if e := j.recv.prepare(KindRecv, comm, r[0], r[1], r[2], int(r[3]), int(r[4])); e != nil {
+		return 0, CodeOf(e)
+	}
+	if e := j.send.prepare(KindSend, comm, s[0], s[1], s[2], int(s[3]), int(s[4])); e != nil {
+		return 0, CodeOf(e)
+	}
+	j.recv.launch()
+	j.send.launch()
+	return reqs.add(&Request{op: j}), 0
+}
+
 // probes are the waits of probes that were interrupted.
 var probes = newTable[engine.Reason](1)
 

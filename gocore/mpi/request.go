@@ -35,6 +35,7 @@ type Request struct {
 	buf        p2p.Buf
 	peer, tag  int
 	recv       bool
+	start      starter // of an operation other than a send or receive
 
 	null bool // to or from PROC_NULL: complete at once
 	why  engine.Reason
@@ -132,6 +133,9 @@ func (r *Request) outcome(st *Status) Code {
 		out.Source = p2p.ProcNull
 	case r.op != nil:
 		e = r.op.Err()
+		if o, ok := r.op.(interface{ status() Status }); ok {
+			out = o.status()
+		}
 	default:
 		s := r.Request.Status()
 		e = s.Err
@@ -203,6 +207,9 @@ func Wait(h int64, st *Status) (code Code) {
 	return r.wait(h, st, 0)
 }
 
+// maker is an operation that makes an object.
+type maker interface{ handle() int64 }
+
 // Result waits for a request that makes an object and returns its handle.
 func Result(h int64, out *int64) (code Code) {
 	defer Contain(&code)
@@ -215,8 +222,8 @@ func Result(h int64, out *int64) (code Code) {
 		return CodeOf(e)
 	}
 	if code = r.wait(h, nil, 0); code == 0 {
-		if s, ok := r.op.(*sequence); ok {
-			*out = s.result
+		if m, ok := r.op.(maker); ok {
+			*out = m.handle()
 		}
 	}
 	return code
@@ -412,6 +419,11 @@ func Start(h int64) (code Code) {
 	if e := ready(); e != nil {
 		return CodeOf(e)
 	}
+	if r.start != nil {
+		if code = r.renew(); code != 0 {
+			return code
+		}
+	}
 	r.inactive = false
 	r.launch()
 	return 0
@@ -420,7 +432,7 @@ func Start(h int64) (code Code) {
 // launch starts what the request describes.
 func (r *Request) launch() {
 	switch {
-	case r.null:
+	case r.null || r.op != nil:
 	case r.recv:
 		r.ch.Recv(&r.Request, r.buf, r.peer, r.tag)
 	default:
@@ -477,6 +489,7 @@ func (s *sequence) Abandon() {
 }
 
 func (s *sequence) Err() *errs.Error { return s.err }
+func (s *sequence) handle() int64    { return s.result }
 
 func (s *sequence) describe(why *engine.Reason) {
 	why.Call = s.call

@@ -48,6 +48,17 @@ func (t *table[T]) add(obj *T) int64 {
 	return int64(i) | int64(e.gen)<<32
 }
 
+// reserve makes a handle that names nothing until fill gives it an object.
+func (t *table[T]) reserve() int64 { return t.add(nil) }
+
+func (t *table[T]) fill(h int64, obj *T) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e := &t.items[h&0xffffffff]; e.live && int64(e.gen) == h>>32 {
+		e.obj = obj
+	}
+}
+
 // get returns the object, nil if the handle names none (any more).
 func (t *table[T]) get(h int64) *T {
 	i := int(h & 0xffffffff)

@@ -6,6 +6,8 @@
 package core
 
 import (
+	"fmt"
+
 	"gormapy/gocore/mpi"
 )
 
@@ -86,6 +88,49 @@ func CommGroup(comm int64) int64 { return mpi.CommGroup(comm) }
 
 // CommCompare compares two communicators.
 func CommCompare(a, b int64) int { return mpi.CommCompare(a, b) }
+
+// CommIdup begins to duplicate a communicator: "handle request".
+func CommIdup(comm int64) string { return pair(mpi.CommIdup(comm)) }
+
+// CommCreateGroup begins to make a communicator of a group's ranks alone; the
+// result is a request for the shim's result(), 0 for who is not in the group.
+func CommCreateGroup(comm, group, tag int64) int64 {
+	return handle(mpi.CommCreateGroup(comm, group, int(tag)))
+}
+
+// CollInit makes a persistent request of a collective.
+func CollInit(kind int, comm, saddr, scount, stype, raddr, rcount, rtype, op int64, root int) int64 {
+	return handle(mpi.CollInit(kind, comm, saddr, scount, stype, raddr, rcount, rtype, op, root))
+}
+
+// CollvInit makes a persistent request of a collective with a count for each
+// rank: for each side address, counts, displacements (their numbers and
+// addresses of int64s) and type.
+func CollvInit(kind int, comm, saddr, sn, scounts, sm, sdispls, stype, raddr, rn, rcounts, rm, rdispls, rtype int64, root int) int64 {
+	s := mpi.SideAt(saddr, sn, scounts, sm, sdispls, stype)
+	r := mpi.SideAt(raddr, rn, rcounts, rm, rdispls, rtype)
+	return handle(mpi.CollvInit(kind, comm, s, r, root))
+}
+
+// GrequestStart makes a generalized request.
+func GrequestStart() int64 { return handle(mpi.GrequestStart()) }
+
+// GrequestComplete completes a generalized request.
+func GrequestComplete(req int64) int { return -mpi.GrequestComplete(req) }
+
+func handle(h int64, code mpi.Code) int64 {
+	if code != 0 {
+		return -int64(code)
+	}
+	return h
+}
+
+func pair(a, b int64, code mpi.Code) string {
+	if code != 0 {
+		return fmt.Sprintf("error %d", code)
+	}
+	return fmt.Sprintf("%d %d", a, b)
+}
 
 // GroupSize is the number of ranks.
 func GroupSize(g int64) int { return mpi.GroupSize(g) }

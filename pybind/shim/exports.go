@@ -112,6 +112,13 @@ func gm_sendrecv(comm i64, s, r *C.int64_t, st *C.gm_status, pending *C.int64_t)
 		(*[2]int64)(unsafe.Pointer(pending))))
 }
 
+//export gm_isendrecv
+func gm_isendrecv(comm i64, s, r *C.int64_t, req *C.int64_t) i32 {
+	h, code := mpi.Isendrecv(int64(comm), *(*[5]int64)(unsafe.Pointer(s)), *(*[5]int64)(unsafe.Pointer(r)))
+	*req = C.int64_t(h)
+	return i32(code)
+}
+
 //export gm_probe
 func gm_probe(comm i64, source, tag i64, st *C.gm_status, msg, wait *C.int64_t) i32 {
 	return i32(mpi.Probe(int64(comm), int(source), int(tag), status(st), long(msg), long(wait)))

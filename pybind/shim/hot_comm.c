@@ -147,8 +147,10 @@ static void settle(RequestObject *r) {
   Py_CLEAR(r->buf);
 }
 
+/* Not one that completes with a step in Python: see request.py. */
 static int plain(PyObject *o) {
-  return request_class && (Py_TYPE(o) == (PyTypeObject *)request_class || Py_TYPE(o) == (PyTypeObject *)prequest_class);
+  return request_class && (Py_TYPE(o) == (PyTypeObject *)request_class || Py_TYPE(o) == (PyTypeObject *)prequest_class) &&
+         !(((RequestObject *)o)->kind & REQUEST_STEPPED);
 }
 
 static int wait_for(RequestObject *r, gm_status *st) {

@@ -388,6 +388,16 @@ static PyObject *raw_sendrecv(ARGS) {
   return none_or(code);
 }
 
+/* isendrecv(comm, address, count, datatype, dest, tag, address, count, datatype, source, tag, holder) */
+static PyObject *raw_isendrecv(ARGS) {
+  int64_t a[11], req = 0;
+  int code;
+  if (n != 12) return PyErr_Format(PyExc_TypeError, "isendrecv takes 12 arguments");
+  if (longs("isendrecv", args, 11, 11, a) < 0) return NULL;
+  Py_BEGIN_ALLOW_THREADS code = gm_isendrecv(a[0], a + 1, a + 6, &req);
+  Py_END_ALLOW_THREADS return started(code, req, args[11]);
+}
+
 static PyObject *probe(PyObject *const *args, Py_ssize_t n, int64_t *msg) {
   int64_t a[3], wait = 0;
   gm_status *st, own;
@@ -627,7 +637,7 @@ PyMethodDef raw_methods[] = {{"setup", setup, METH_VARARGS, NULL},
                              {"reset", raw_reset, METH_NOARGS, NULL},
                              F(p2p), F(p2p_init), F(start), F(wait), F(finish), F(adopt), F(test), F(request_status), F(waitall), F(testall),
                              F(waitany), F(testany), F(waitsome), F(testsome), F(request_free), F(cancel),
-                             F(request_inactive), F(sendrecv), F(probe), F(mprobe), F(iprobe), F(improbe), F(mrecv),
+                             F(request_inactive), F(sendrecv), F(isendrecv), F(probe), F(mprobe), F(iprobe), F(improbe), F(mrecv),
                              F(coll), F(coll_blocking), F(collv), F(collv_blocking), F(result), F(comm_dup), F(comm_split), F(comm_split_type),
                              F(comm_create), F(comm_free), F(win_create), F(win_free), F(rma), F(barrier), F(fence), F(lock),
                              F(lock_all), F(unlock), F(unlock_all), F(flush), F(drain), F(flush_all), F(win_sync), F(win_memory),

@@ -10,6 +10,9 @@
 
 #define IN_PLACE (-1)
 
+/* Bit of RequestObject.kind: see request.py. */
+#define REQUEST_STEPPED 4
+
 /* What moves more bytes than this is called without the GIL. */
 #define LONG_COPY (64 << 10)
 

@@ -4,8 +4,9 @@ from gormapy._ext import core, fast
 
 from . import bsend, constants
 from .coll import Collectives
+from .collinit import PersistentCollectives
 from .errhandler import ErrorHandling
-from .exception import Exception, check, last_used_code
+from .exception import Exception, check, fields, last_used_code
 from .group import Group
 from .handle import Handle, adopt, named
 from .info import INFO_NULL, Info
@@ -13,6 +14,7 @@ from .missing import CommCalls
 from .naming import Attributed, Named
 from .objcomm import ObjectCollectives, ObjectMessages
 from .p2p import PointToPoint
+from .request import Request
 
 _WORLD, _SELF = 1, 2
 _UNKNOWN_TO_HARDWARE = (
@@ -29,6 +31,7 @@ _subclasses = {}
 class Comm(
     PointToPoint,
     Collectives,
+    PersistentCollectives,
     ObjectMessages,
     ObjectCollectives,
     ErrorHandling,
@@ -118,13 +121,30 @@ class Comm(
         """Duplicate a communicator with hints."""
         return self.Dup(info)
 
+    def Idup(self, info=None):
+        """Nonblocking duplicate a communicator."""
+        handle, request = fields(core.CommIdup(self._h))
+        made = type(self)._from_handle(handle)
+        self._pass_on(made, True)
+        if info is not None:
+            made.Set_info(info)
+        return made, Request._from_handle(request)
+
+    def Idup_with_info(self, info):
+        """Nonblocking duplicate a communicator with hints."""
+        return self.Idup(info)
+
     def _duplicate(self, attributes):
         made = type(self)._wrap(fast.result(fast.comm_dup(self._h)))
+        self._pass_on(made, attributes)
+        return made
+
+    def _pass_on(self, made, attributes):
+        """Give a duplicate what belongs to this communicator."""
         if self._h in _topologies:
             _topologies[made._h] = _topologies[self._h]
         if attributes:
             made._copy_attributes(self)
-        return made
 
     def Create(self, group):
         """Create communicator from group."""

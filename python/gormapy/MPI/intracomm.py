@@ -1,16 +1,24 @@
 """Communicators of one group and of two."""
 
+from gormapy._ext import core, fast
+
 from .coll import Scans
+from .collinit import PersistentScans
 from .comm import Comm, _subclasses
 from .constants import UNDEFINED
+from .exception import check
 from .grid import Grid
 from .handle import named
 from .missing import IntercommCalls, IntracommCalls
 from .objcomm import ObjectScans
 
 
-class Intracomm(Scans, ObjectScans, IntracommCalls, Comm):
+class Intracomm(Scans, PersistentScans, ObjectScans, IntracommCalls, Comm):
     """Communicator of one group of processes."""
+
+    def Create_group(self, group, tag=0):
+        """Create communicator from group."""
+        return Intracomm._wrap(fast.result(check(core.CommCreateGroup(self._h, group._h, tag))))
 
     def Create_cart(self, dims, periods=None, reorder=False):
         """Create cartesian communicator."""

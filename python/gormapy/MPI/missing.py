@@ -81,8 +81,6 @@ class SessionCalls:
 class CommCalls:
     __slots__ = ()
 
-    def Idup(self, info=None): """Nonblocking duplicate a communicator."""
-    def Idup_with_info(self, info): """Nonblocking duplicate a communicator with hints."""
     def Revoke(self): """Revoke a communicator."""
     def Is_revoked(self): """Indicate whether the communicator has been revoked."""
     def Get_failed(self): """Extract the group of failed processes."""
@@ -93,28 +91,8 @@ class CommCalls:
     def Ishrink(self): """Nonblocking shrink a communicator to remove all failed processes."""
     def Flush_buffer(self): """Block until all buffered messages have been transmitted."""
     def Iflush_buffer(self): """Nonblocking flush for buffered messages."""
-    def Isendrecv(self, sendbuf, dest, sendtag=0, recvbuf=None, source=ANY_SOURCE, recvtag=ANY_TAG): """Nonblocking send and receive."""
-    def Isendrecv_replace(self, buf, dest, sendtag=0, source=ANY_SOURCE, recvtag=ANY_TAG): """Nonblocking send and receive into the same buffer."""
     def Psend_init(self, buf, partitions, dest, tag=0, info=INFO_NULL): """Create request for a partitioned send operation."""
     def Precv_init(self, buf, partitions, source=ANY_SOURCE, tag=ANY_TAG, info=INFO_NULL): """Create request for a partitioned recv operation."""
-    def Alltoallw(self, sendbuf, recvbuf): """All to all scatter/gather of data with datatypes for each process."""
-    def Ialltoallw(self, sendbuf, recvbuf): """Nonblocking all to all scatter/gather of data with datatypes for each process."""
-    def Ireduce_scatter(self, sendbuf, recvbuf, recvcounts=None, op=SUM): """Nonblocking reduce and scatter of blocks of different size."""
-    def Barrier_init(self, info=INFO_NULL): """Persistent barrier."""
-    def Bcast_init(self, buf, root=0, info=INFO_NULL): """Persistent broadcast."""
-    def Gather_init(self, sendbuf, recvbuf, root=0, info=INFO_NULL): """Persistent gather."""
-    def Gatherv_init(self, sendbuf, recvbuf, root=0, info=INFO_NULL): """Persistent gather of different amounts."""
-    def Scatter_init(self, sendbuf, recvbuf, root=0, info=INFO_NULL): """Persistent scatter."""
-    def Scatterv_init(self, sendbuf, recvbuf, root=0, info=INFO_NULL): """Persistent scatter of different amounts."""
-    def Allgather_init(self, sendbuf, recvbuf, info=INFO_NULL): """Persistent gather to all."""
-    def Allgatherv_init(self, sendbuf, recvbuf, info=INFO_NULL): """Persistent gather to all of different amounts."""
-    def Alltoall_init(self, sendbuf, recvbuf, info=INFO_NULL): """Persistent all to all scatter/gather."""
-    def Alltoallv_init(self, sendbuf, recvbuf, info=INFO_NULL): """Persistent all to all scatter/gather of different amounts."""
-    def Alltoallw_init(self, sendbuf, recvbuf, info=INFO_NULL): """Persistent all to all scatter/gather with datatypes for each process."""
-    def Reduce_init(self, sendbuf, recvbuf, op=SUM, root=0, info=INFO_NULL): """Persistent reduce to one process."""
-    def Allreduce_init(self, sendbuf, recvbuf, op=SUM, info=INFO_NULL): """Persistent reduce to all processes."""
-    def Reduce_scatter_block_init(self, sendbuf, recvbuf, op=SUM, info=INFO_NULL): """Persistent reduce and scatter of blocks."""
-    def Reduce_scatter_init(self, sendbuf, recvbuf, recvcounts=None, op=SUM, info=INFO_NULL): """Persistent reduce and scatter of blocks of different size."""
     @classmethod
     def Join(cls, fd): """Interconnect two processes connected by a socket."""
     @classmethod
@@ -125,7 +103,6 @@ class CommCalls:
 class IntracommCalls:
     __slots__ = ()
 
-    def Create_group(self, group, tag=0): """Create communicator from group."""
     @classmethod
     def Create_from_group(cls, group, stringtag="org.mpi4py", info=INFO_NULL, errhandler=None): """Create communicator from group."""
     def Create_graph(self, index, edges, reorder=False): """Create graph communicator."""
@@ -133,8 +110,6 @@ class IntracommCalls:
     def Create_dist_graph(self, sources, degrees, destinations, weights=None, info=INFO_NULL, reorder=False): """Create distributed graph communicator."""
     def Create_intercomm(self, local_leader, peer_comm, remote_leader, tag=0): """Create intercommunicator."""
     def Graph_map(self, index, edges): """Determine optimal process placement on a graph topology."""
-    def Scan_init(self, sendbuf, recvbuf, op=SUM, info=INFO_NULL): """Persistent inclusive scan."""
-    def Exscan_init(self, sendbuf, recvbuf, op=SUM, info=INFO_NULL): """Persistent exclusive scan."""
     def Spawn(self, command, args=None, maxprocs=1, info=INFO_NULL, root=0, errcodes=None): """Spawn instances of a single MPI application."""
     def Spawn_multiple(self, command, args=None, maxprocs=None, info=INFO_NULL, root=0, errcodes=None): """Spawn instances of multiple MPI applications."""
     def Accept(self, port_name, info=INFO_NULL, root=0): """Accept a request to form a new intercommunicator."""

@@ -242,6 +242,14 @@ def _check_room(obj, count, datatype, nbytes, blocks):
 # -------------------------------------------------
 
 
+def _integer(value):
+    """Return an integer, also of an array without dimensions; None if it is none."""
+    try:
+        return value.__index__()
+    except (AttributeError, TypeError):
+        return None
+
+
 def _integers(values, blocks, what):
     try:
         integers = array("q", values)
@@ -270,8 +278,8 @@ def vector(msg, readonly, rank, blocks):
     if counts is None:
         each, more = divmod(_infer(nbytes, datatype, 1), blocks) if blocks else (0, 0)
         counts = [each + (i < more) for i in range(blocks)]
-    elif hasattr(counts, "__index__") and not hasattr(counts, "__len__"):
-        counts = [counts.__index__()] * blocks
+    elif (single := _integer(counts)) is not None:
+        counts = [single] * blocks
     else:
         counts = _integers(counts, blocks, "counts")
     if displs is None:
@@ -279,8 +287,8 @@ def vector(msg, readonly, rank, blocks):
         for count in counts:
             displs.append(end)
             end += count
-    elif hasattr(displs, "__index__") and not hasattr(displs, "__len__"):
-        displs = [displs.__index__() * i for i in range(blocks)]
+    elif (single := _integer(displs)) is not None:
+        displs = [single * i for i in range(blocks)]
     else:
         displs = _integers(displs, blocks, "displacements")
     return address, counts, displs, datatype, holder

@@ -119,13 +119,29 @@ class Op(Handle):
 
     def _apply(self, source, inout, count, datatype):
         """Compute inout = source op inout for elements at two addresses."""
-        if self._h < _FIRST_USER:
-            check(core.OpApply(self._h, datatype._h, source, inout, count))
-            return
-        from .buffer import view
+        self._applier(datatype)(source, inout, count, datatype)
 
-        nbytes = count * datatype._extent
-        _functions[self._h](view(source, nbytes, False, None), view(inout, nbytes, False, None), datatype)
+    def _applier(self, datatype):
+        """Return what computes it, also when the program has freed the operation meanwhile."""
+        handle = self._h
+        if handle < _FIRST_USER:
+            check(core.OpApply(handle, datatype._h, 0, 0, 0))  # refuses what does not fit
+
+            def apply(source, inout, count, datatype):
+                check(core.OpApply(handle, datatype._h, source, inout, count))
+
+            return apply
+        function = _functions.get(handle)
+        if function is None:
+            raise Exception(constants.ERR_OP)
+
+        def call(source, inout, count, datatype):
+            from .buffer import view
+
+            nbytes = count * datatype._extent
+            function(view(source, nbytes, False, None), view(inout, nbytes, False, None), datatype)
+
+        return call
 
 
 def _predefined(handle, name):

@@ -71,6 +71,23 @@ class PointToPoint:
         )
         del holder, copy_holder  # alive until here
 
+    def Isendrecv(self, sendbuf, dest, sendtag=0, recvbuf=None, source=ANY_SOURCE, recvtag=ANY_TAG):
+        """Nonblocking send and receive."""
+        s_address, s_count, s_type, s_holder = message(sendbuf, True, dest)
+        r_address, r_count, r_type, r_holder = message(recvbuf, False, source)
+        send = (s_address, s_count, s_type._h, dest, sendtag)
+        recv = (r_address, r_count, r_type._h, source, recvtag)
+        return Request._started(fast.isendrecv(self._h, *send, *recv, (s_holder, r_holder)))
+
+    def Isendrecv_replace(self, buf, dest, sendtag=0, source=ANY_SOURCE, recvtag=ANY_TAG):
+        """Nonblocking send and receive into the same buffer."""
+        rank = source if dest == PROC_NULL else dest
+        address, count, datatype, holder = message(buf, False, rank)
+        copy = _packed(address, count, datatype)
+        where, nbytes, _, _, _, copy_holder = acquire(copy, True)
+        send, recv = (where, nbytes, byte()._h, dest, sendtag), (address, count, datatype._h, source, recvtag)
+        return Request._started(fast.isendrecv(self._h, *send, *recv, (holder, copy_holder)))
+
     def Isend(self, buf, dest, tag=0):
         """Nonblocking send."""
         return self._isend(_SEND, buf, dest, tag)

@@ -9,7 +9,33 @@ from .missing import GrequestCalls, PrequestCalls
 from .serialize import pickle
 from .status import Status
 
-_PERSISTENT = 2  # Request._kind of a persistent request, which completion leaves as it is
+# Bits of Request._kind: completion leaves a persistent request as it is; one with a step completes in Python.
+_PERSISTENT, _STEPPED = 2, 4
+
+
+class Step:
+    """What Python has to do before an operation of the core starts, and when it is complete.
+
+    The latter is done once, by the thread that completes the request: where a program's functions may be called.
+    """
+
+    __slots__ = ("_after", "_before", "_done")
+
+    def __init__(self, after, before=None):
+        self._after, self._before = after, before
+        self._done = True
+
+    def begin(self):
+        """Do what comes before the operation."""
+        self._done = False
+        if self._before is not None:
+            self._before()
+
+    def __call__(self, status=None):
+        """Do what comes after it."""
+        if not self._done:
+            self._done = True
+            self._after()
 
 
 class Request(Handle, fast.Request):
@@ -18,6 +44,7 @@ class Request(Handle, fast.Request):
     _family = "Request"
     # Memory that an object arrives in, for the lower-case methods.
     _arriving = None
+    _step = None
 
     def __new__(cls, request=None):
         self = adopt(Request, super().__new__(cls), request)
@@ -25,13 +52,18 @@ class Request(Handle, fast.Request):
             self._kind, self._buf = request._kind, request._buf
             if request._arriving is not None:
                 self._arriving = request._arriving
+            if request._step is not None:
+                self._step = request._step
         return self
 
     @classmethod
-    def _started(cls, started):
+    def _started(cls, started, step=None):
         """Make the request for what a nonblocking call of the core has started."""
         self = cls.__new__(cls)
         fast.adopt(self, started)
+        if step is not None:
+            self._step = step
+            self._kind |= _STEPPED
         return self
 
     @classmethod
@@ -44,10 +76,21 @@ class Request(Handle, fast.Request):
     # ----------
 
     def _retire(self):
-        """Take note that the operation is complete."""
-        if self._kind != _PERSISTENT:
+        """Take note that the operation has ended."""
+        if not self._kind & _PERSISTENT:
             self._h = self._kind = 0
             self._buf = None
+
+    def _complete(self, status):
+        """Take note that the operation has ended well, and do what is left to do."""
+        step = self._step
+        if step is None:
+            self._retire()
+            return
+        memory = self._buf  # where the step finds what came
+        self._retire()
+        step(status)
+        del memory
 
     def _take(self, status):
         """Return the object that arrived, None if the operation brings none."""
@@ -64,7 +107,7 @@ class Request(Handle, fast.Request):
         except Exception:
             self._retire()
             raise
-        self._retire()
+        self._complete(status)
         return True
 
     def Test(self, status=None):
@@ -75,7 +118,7 @@ class Request(Handle, fast.Request):
             self._retire()
             raise
         if done:
-            self._retire()
+            self._complete(status)
         return done
 
     def Get_status(self, status=None):
@@ -84,7 +127,10 @@ class Request(Handle, fast.Request):
             if status is not None:
                 status._set()
             return True
-        return fast.request_status(self._h, status)
+        done = fast.request_status(self._h, status)
+        if done and self._step is not None:
+            self._step(status)  # the program may look at its buffers now
+        return done
 
     @classmethod
     def Waitany(cls, requests, status=None):
@@ -116,16 +162,10 @@ class Request(Handle, fast.Request):
         try:
             fast.waitall([r._h for r in requests], filled)
         except Exception:  # the statuses say which of them failed
-            cls._all_done(requests, filled, statuses)
+            _all_done(requests, filled, statuses)
             raise
-        cls._all_done(requests, filled, statuses)
+        _all_done(requests, filled, statuses)
         return True
-
-    @staticmethod
-    def _all_done(requests, filled, statuses):
-        _return_statuses(filled, statuses, len(requests))
-        for request in requests:
-            request._retire()
 
     @classmethod
     def Testall(cls, requests, statuses=None):
@@ -135,9 +175,9 @@ class Request(Handle, fast.Request):
             if not fast.testall([r._h for r in requests], filled):
                 return False
         except Exception:
-            cls._all_done(requests, filled, statuses)
+            _all_done(requests, filled, statuses)
             raise
-        cls._all_done(requests, filled, statuses)
+        _all_done(requests, filled, statuses)
         return True
 
     @classmethod
@@ -284,16 +324,21 @@ class Prequest(PrequestCalls, Request):
         return super().__new__(cls, _of_kind(Prequest, request))
 
     @classmethod
-    def _prepared(cls, handle, holder):
+    def _prepared(cls, handle, holder, step=None):
         """Make the request for what an initialising call of the core returned."""
         self = cls.__new__(cls)
         self._h = handle
         self._buf = holder
         self._kind = _PERSISTENT
+        if step is not None:
+            self._step = step
+            self._kind |= _STEPPED
         return self
 
     def Start(self):
         """Initiate a communication with a persistent request."""
+        if self._step is not None:
+            self._step.begin()
         fast.start(self._h)
 
     @classmethod
@@ -325,13 +370,36 @@ def _completed(requests, index, status):
         if status is not None:
             status._set()
         return constants.UNDEFINED
-    requests[index]._retire()
+    requests[index]._complete(status)
     return index
 
 
 def _statuses(requests, statuses):
     """Make the statuses that the core fills, None if nobody wants them."""
-    return None if statuses is None else [Status() for _ in requests]
+    if statuses is None and all(r._step is None for r in requests):
+        return None
+    return [Status() for _ in requests]
+
+
+def _all_done(requests, filled, statuses):
+    """Take note that all of the requests have ended, well or not."""
+    _return_statuses(filled, statuses, len(requests))
+    _complete_each(requests, filled)
+
+
+def _complete_each(requests, filled):
+    """Complete requests, all of them even if the function of one fails."""
+    failure = None
+    for i, request in enumerate(requests):
+        if filled is not None and filled[i]._error:
+            request._retire()
+            continue
+        try:
+            request._complete(filled and filled[i])
+        except BaseException as error:
+            failure = failure or error
+    if failure is not None:
+        raise failure
 
 
 def _return_statuses(filled, statuses, count):
@@ -351,9 +419,8 @@ def _some(requests, statuses, call):
     indices = call([r._h for r in requests], filled)
     if indices is None:
         return None
-    for i in indices:
-        requests[i]._retire()
     _return_statuses(filled, statuses, len(indices))
+    _complete_each([requests[i] for i in indices], filled)
     return indices
 
 

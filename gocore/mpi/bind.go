@@ -1,0 +1,136 @@
+package mpi
+
+import (
+	"slices"
+	"unsafe"
+
+	"gormapy/gocore/engine"
+	"gormapy/gocore/errs"
+	"gormapy/gocore/job"
+	"gormapy/gocore/p2p"
+)
+
+// Communicators that a part of the ranks makes without the others: the first
+// rank of the group draws the context and tells it to the rest, by messages in
+// the parent's context for collectives, whose tags are smaller.
+
+// groupTag is above all tags of collectives.
+const groupTag = 1 << 30
+
+// binding is what the first rank tells.
+type binding struct{ ctx, block int64 }
+
+// bind is the making of a communicator for a group.
+type bind struct {
+	parent *Comm
+	group  *Group
+	rank   int
+	told   []binding // one: sent or received
+	msgs   []*p2p.Request
+	err    *errs.Error
+	made   int64
+}
+
+// CommCreateGroup begins to make a communicator of the ranks of a group, which
+// alone call it. Calls that overlap have different tags. The request's result
+// is the handle; without a request (0) the process is not in the group.
+func CommCreateGroup(h, group int64, tag int) (req int64, code Code) {
+	defer Contain(&code)
+	c, e := getComm(h)
+	if e != nil {
+		return 0, CodeOf(e)
+	}
+	g, e := getGroup(group)
+	if e != nil {
+		return 0, CodeOf(e)
+	}
+	if tag < 0 {
+		return 0, classError(errs.Tag, "Create_group: the tag %d is negative", tag)
+	}
+	members, e := c.members(g)
+	if e != nil {
+		return 0, CodeOf(e)
+	}
+	b := &bind{parent: c, group: g, rank: slices.Index(g.ranks, w.rank), told: make([]binding, 1)}
+	if b.rank < 0 {
+		return 0, 0
+	}
+	tag = groupTag | tag&(groupTag-1)
+	data := rawBytes(unsafe.Pointer(&b.told[0]), int(unsafe.Sizeof(b.told[0])))
+	if b.rank > 0 {
+		b.msgs = []*p2p.Request{new(p2p.Request)}
+		c.coll.Chan.Recv(b.msgs[0], data, members[0], tag)
+	} else {
+		b.told[0] = binding{ctx: int64(newCtx()), block: -1}
+		if len(members) > 1 {
+			b.told[0].block = int64(w.seg.TakeBlock())
+		}
+		for _, m := range members[1:] {
+			r := new(p2p.Request)
+			b.msgs = append(b.msgs, r)
+			c.coll.Chan.Send(r, p2p.Standard, data, m, tag)
+		}
+	}
+	return reqs.add(&Request{op: b}), 0
+}
+
+// members are the ranks in c of a group's processes.
+func (c *Comm) members(g *Group) ([]int, *errs.Error) {
+	var out []int
+	for _, r := range g.ranks {
+		i := slices.Index(c.group.ranks, r)
+		if i < 0 {
+			return nil, errs.New(errs.Group, "world rank %d of the group is not in the communicator", r)
+		}
+		out = append(out, i)
+	}
+	return out, nil
+}
+
+func (b *bind) Advance() bool {
+	if b.made != 0 || b.err != nil {
+		return true
+	}
+	for _, r := range b.msgs {
+		if !r.Done() {
+			return false
+		}
+		if e := r.Status().Err; e != nil {
+			b.err = e
+			return true
+		}
+	}
+	b.made = comms.add(newComm(uint32(b.told[0].ctx), b.group, b.rank, int(b.told[0].block)))
+	return true
+}
+
+func (b *bind) Check() error {
+	for _, r := range b.msgs {
+		if !r.Done() {
+			if err := b.parent.coll.Chan.Check(r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (b *bind) Abandon() {
+	for _, r := range b.msgs {
+		b.parent.coll.Chan.Abandon(r)
+	}
+	b.err = errs.New(errs.Other, "Create_group was given up")
+}
+
+func (b *bind) Err() *errs.Error { return b.err }
+func (b *bind) handle() int64    { return b.made }
+
+func (b *bind) describe(why *engine.Reason) {
+	why.Call = job.CallCommCreate
+	for _, r := range b.msgs {
+		if !r.Done() {
+			why.Peer = r.Peer()
+			return
+		}
+	}
+}

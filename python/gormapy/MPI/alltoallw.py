@@ -1,0 +1,105 @@
+"""Exchanges in which each part has a datatype and a place of its own.
+
+The parts are packed, travel as bytes, and are unpacked when the exchange is complete.
+"""
+
+from gormapy._ext import fast
+
+from .datatype import Datatype
+from .msgbuffer import acquire, byte
+from .request import Step
+from .sentinel import BOTTOM, is_in_place
+from .userop import Kept, memory, pack, unpack
+
+
+def alltoallw(how, comm, sendbuf, recvbuf):
+    """Send data of different amounts and types from all to all processes."""
+    size = comm.size
+    recv, hold_recv = parts(recvbuf, False, size)
+    send, hold_send = (recv, None) if is_in_place(sendbuf) else parts(sendbuf, True, size)
+    return exchange(how, comm, [[part] for part in send], [[part] for part in recv], (hold_send, hold_recv))
+
+
+class Part:
+    """Elements of one datatype at an address."""
+
+    __slots__ = ("address", "count", "kept", "nbytes")
+
+    def __init__(self, address, count, datatype):
+        self.address, self.count, self.kept = address, count, Kept(datatype)
+        self.nbytes = count * datatype.Get_size()
+
+
+def parts(msg, readonly, blocks):
+    """Parse a specification with counts, displacements in bytes and datatypes; return a Part for each, and the holder.
+
+    (buffer, types), (buffer, (counts, displs), types) or (buffer, counts, displs, types).
+    """
+    if not isinstance(msg, (list, tuple)):
+        raise TypeError(f"message: expecting a list or tuple with datatypes, got {type(msg).__name__}")
+    counts = displs = None
+    if len(msg) == 2:
+        obj, types = msg
+    elif len(msg) == 3:
+        obj, (counts, displs), types = msg
+    elif len(msg) == 4:
+        obj, counts, displs, types = msg
+    else:
+        raise ValueError("message: expecting 2 to 4 items")
+    base, holder = 0, None
+    if obj is BOTTOM or obj is None:
+        if counts is None or displs is None:
+            raise ValueError("message: BOTTOM requires counts and displacements")
+    else:
+        base, _, _, _, _, holder = acquire(obj, readonly)
+    if counts is None and displs is None:
+        counts, displs = [1] * blocks, [0] * blocks
+    counts, displs, types = list(counts), list(displs), list(types)
+    for what, given in (("counts", counts), ("displacements", displs), ("datatypes", types)):
+        if len(given) != blocks:
+            raise ValueError(f"message: expecting {blocks} {what}, got {len(given)}")
+    for datatype in types:
+        if not isinstance(datatype, Datatype):
+            raise TypeError(f"message: expecting datatypes, got {type(datatype).__name__}")
+    for count in counts:
+        if count.__index__() < 0:
+            raise ValueError(f"message: negative count {count}")
+    found = [
+        Part(base + displ.__index__(), count.__index__(), datatype)
+        for count, displ, datatype in zip(counts, displs, types)
+    ]
+    return found, holder
+
+
+def exchange(how, comm, send, recv, holders):
+    """Send lists of parts to the ranks and receive others from them: send[r] is for rank r, recv[r] comes from it."""
+    out, outgoing = _layout(send)
+    into, incoming = _layout(recv)
+    where, hold_out = memory(sum(out))
+    there, hold_into = memory(sum(into))
+
+    def before():
+        for offset, part in outgoing:
+            pack(part.kept.type, part.address, part.count, where + offset)
+
+    def after():
+        for offset, part in incoming:
+            unpack(part.kept.type, there + offset, part.address, part.count)
+
+    octet = byte()._h
+    step = Step(after, before)
+    holders = (*holders, hold_out, hold_into)
+    sides = (where, out, None, octet, there, into, None, octet)
+    return how.collv(step, fast.ALLTOALLV, comm._h, *sides, 0, holders)
+
+
+def _layout(lists):
+    """Place lists of parts one after the other; return the bytes of each list, and (offset, part) for each part."""
+    sizes, placed, end = [], [], 0
+    for parts_of_rank in lists:
+        begin = end
+        for part in parts_of_rank:
+            placed.append((end, part))
+            end += part.nbytes
+        sizes.append(end - begin)
+    return sizes, placed

@@ -1,0 +1,70 @@
+"""How blocking, nonblocking and persistent collective calls use the core.
+
+A blocking operation never matches a nonblocking one. Each way takes what the core needs, preceded by what Python
+has to do before and after (request.Step) or None.
+"""
+
+from array import array
+
+from gormapy._ext import core, fast
+
+from .exception import check
+from .request import Prequest, Request, finish
+
+
+class Blocking:
+    """How a blocking call uses the core: it has completed when these return."""
+
+    @staticmethod
+    def coll(step, *args):
+        if step is None:
+            fast.coll_blocking(*args)
+            return
+        step.begin()
+        fast.coll_blocking(*args)
+        step()
+
+    @staticmethod
+    def collv(step, *args):
+        if step is not None:
+            step.begin()
+        finish(fast.collv_blocking(*args))
+        if step is not None:
+            step()
+
+
+class Nonblocking:
+    """How a nonblocking call does: these return the request of what they have started."""
+
+    @staticmethod
+    def coll(step, *args):
+        if step is not None:
+            step.begin()
+        return Request._started(fast.coll(*args), step)
+
+    @staticmethod
+    def collv(step, *args):
+        if step is not None:
+            step.begin()
+        return Request._started(fast.collv(*args), step)
+
+
+class Persistent:
+    """How a call that prepares a persistent operation does: these return its request."""
+
+    @staticmethod
+    def coll(step, *args):
+        *args, holders = args
+        return Prequest._prepared(check(core.CollInit(*args)), holders, step)
+
+    @staticmethod
+    def collv(step, kind, comm, *args):
+        *sides, root, holders = args
+        flat, kept = [], []
+        for address, counts, displs, datatype in (sides[:4], sides[4:]):
+            flat.append(address)
+            for integers in (counts, displs):
+                kept.append(array("q", integers or ()))  # which the core copies
+                flat += [len(kept[-1]), kept[-1].buffer_info()[0]]
+            flat.append(datatype)
+        return Prequest._prepared(check(core.CollvInit(kind, comm, *flat, root)), holders, step)
