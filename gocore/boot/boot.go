@@ -17,12 +17,14 @@ const (
 	EnvSegment = "GORMAPY_JOB_SEGMENT"
 	EnvRank    = "GORMAPY_JOB_RANK"
 	EnvSize    = "GORMAPY_JOB_SIZE"
+	EnvProgram = "GORMAPY_JOB_APPNUM"
 )
 
 // Place is what a process is in its job.
 type Place struct {
 	Segment  *job.Segment
 	Rank     int
+	Program  int    // number of its program on the command line (MPI_APPNUM)
 	Launcher string // "mpiexec", "Hydra", …, "none"
 	// Why says, for a singleton that could have been taken for a rank, why it
 	// is none; empty otherwise.
@@ -98,5 +100,5 @@ func own(path string) (*Place, error) {
 	}
 	seg.CloseFD()
 	pmi.Withhold(int(seg.Head.LauncherPID))
-	return &Place{Segment: seg, Rank: rank, Launcher: "mpiexec"}, nil
+	return &Place{Segment: seg, Rank: rank, Program: atoi(os.Getenv(EnvProgram)), Launcher: "mpiexec"}, nil
 }

@@ -23,6 +23,9 @@ func viaPMI() (*Place, error) {
 	} else if os.Getenv("SLURM_STEP_ID") != "" {
 		p.Launcher = "Slurm (pmi2)"
 	}
+	if p.Program, err = c.Program(); err != nil {
+		return nil, fmt.Errorf("join the job of %s: %w", p.Launcher, err)
+	}
 	p.Abort = func(code int) { _ = c.Abort(code) }
 	p.Finalize = func() { _ = c.Finalize() }
 	if p.Segment, err = share(c); err != nil {

@@ -55,14 +55,15 @@ func searchPath(env []string) string {
 }
 
 // rankEnviron adds what makes a process rank r of the job: for gormapy the
-// segment, for MPICH the connection to the PMI-1 server. MPI_LOCAL* are MPICH's
+// segment and the number of its program (MPI_APPNUM), for MPICH the connection to the PMI-1 server. MPI_LOCAL* are MPICH's
 // way to tell programs which rank on this host they are.
-func rankEnviron(shared []string, seg *job.Segment, r int) []string {
+func rankEnviron(shared []string, seg *job.Segment, r, app int) []string {
 	size := len(seg.Ranks)
 	return environ(nil, append(shared[:len(shared):len(shared)],
 		"GORMAPY_JOB_SEGMENT="+seg.Path(),
 		fmt.Sprintf("GORMAPY_JOB_RANK=%d", r),
 		fmt.Sprintf("GORMAPY_JOB_SIZE=%d", size),
+		fmt.Sprintf("GORMAPY_JOB_APPNUM=%d", app),
 		idVariable+"="+seg.ID(),
 		fmt.Sprintf("PMI_FD=%d", pmiFD),
 		fmt.Sprintf("PMI_RANK=%d", r),

@@ -3,31 +3,51 @@ package launch
 // Version is what --version says; the build sets it to the package's.
 var Version = "0.1.0"
 
-const help = `usage: mpiexec [options] PROGRAM [arguments]
+const help = `usage: mpiexec [options] PROGRAM [arguments] [: [options] PROGRAM [arguments]]...
 
-Runs PROGRAM as the ranks of one MPI job on this host.
+Runs PROGRAM as the ranks of one MPI job on this host. Several programs, with a
+":" between them, are one job together: their ranks are numbered in that order.
+Programs for gormapy and programs for MPICH can be run, but not as one job.
 
+For each program:
   -n, -np, -c N            number of ranks (default 1)
+  -env NAME VALUE          set an environment variable for its ranks
+  -x NAME[=VALUE]          the same; without a value the launcher's is passed on
+  -wdir DIR                working directory of its ranks
+
+For the whole job, before the first program:
+  -genv NAME VALUE         set an environment variable for all ranks
   -l, --tag-output         put the rank before each line of output
   --merge-stderr-to-stdout send the ranks' standard error where their output goes
+  --output-dir DIR         write what each rank says to DIR/rank.N.out and
+                           DIR/rank.N.err, instead of here
+  --bind-to none|core      let ranks run on any CPU (default), or each on a core of
+                           those that the launcher may use, in turn
   --timeout S              after S seconds say what each rank does, stop, status 124
-  -env, -genv NAME VALUE   set an environment variable for the ranks
-  -x NAME[=VALUE]          the same; without a value the launcher's is passed on
-  -wdir DIR                working directory of the ranks
-  -v, --verbose            say which process is which rank and what was ignored
+  -v, --verbose            say which rank is which process, on which CPUs, what was
+                           ignored, and at the end what each rank used
   -V, --version            print the version
   -h, --help               print this
-
-One dash or two make no difference. For the sake of existing scripts these are
-accepted and have no effect: -host localhost, --oversubscribe, --mca A B,
---allow-run-as-root, --bind-to X, --map-by X, --rank-by X, --report-bindings,
---use-hwthread-cpus, -ppn N, -genvall, -q.
 
 Standard input goes to rank 0. Ctrl-C, SIGTERM and SIGHUP reach every rank; what
 has not ended 1 s later is killed (at once on a second Ctrl-C). When a rank fails,
 the others are stopped and its exit status is mpiexec's: 128 + the number of the
 signal if it was killed by one, the code if it called Abort. Other statuses:
-2 wrong usage, 124 time-out, 126 not executable, 127 not found.
+1 the job could not be started, 2 wrong usage, 124 time-out, 126 not executable,
+127 not found.
 
-It serves one host; jobs on several hosts are not supported yet.
+Options of other launchers: one dash or two make no difference.
+  without effect, as they ask for what is always so:
+    --oversubscribe --allow-run-as-root -host localhost -envall -genvall -envlist L
+    -genvlist L -launcher X -iface X -localonly -s 0 --get-stack-traces -q
+  without effect, as they are about placement or for Open MPI only:
+    --map-by X --rank-by X --use-hwthread-cpus --mca A B --prefix DIR --tune FILE
+  without effect, as -v says it:
+    --report-bindings --display-map -print-rank-map -print-all-exitcodes
+  -ppn N, -N N             nothing, if the ranks are not more than N
+All others are refused, with what to use instead where there is something.
+
+This launcher serves one host: -f, --hostfile, -machinefile and names of other
+hosts are errors. For several use srun, mpiexec.hydra (MPICH) or mpirun/prterun
+(Open MPI), across which gormapy can't communicate yet.
 `

@@ -42,7 +42,12 @@ const (
 // launcher is one job in progress. All its methods run on the main goroutine,
 // which never waits for the outside world but in its select.
 type launcher struct {
-	opt    *Options
+	opt     *Options
+	begun   time.Time
+	tasks   []*task // by rank
+	binding *binding
+	outputs *outputs // nil without --output-dir
+
 	seg    *job.Segment
 	ranks  []*rank
 	byPID  map[int]*rank
@@ -56,7 +61,7 @@ type launcher struct {
 	stuckAt time.Time // when to end the job if MPICH programs can't get on
 
 	stdout, stderr *sink
-	broken         chan error
+	broken         chan unwritable
 	speaker        *speaker
 	signals        chan os.Signal
 
@@ -112,26 +117,32 @@ func complain(err error) int {
 // Run runs one job and returns its exit status, or an error if it could not
 // be started.
 func Run(opt *Options) (int, error) {
-	env := environ(os.Environ(), opt.Env)
-	if opt.Dir != "" {
-		env = environ(env, []string{"PWD=" + inDir(workingDir(), opt.Dir)})
-	}
-	path, err := findProgram(opt.Program, opt.Dir, searchPath(env))
+	begun := time.Now()
+	tasks, err := plan(opt)
 	if err != nil {
 		return 0, err
 	}
-	l := &launcher{opt: opt, byPID: map[int]*rank{}, broken: make(chan error, 1), signals: make(chan os.Signal, 64)}
-	l.stdout = newSink(1, func(err error) { l.broken <- err })
+	l := &launcher{opt: opt, begun: begun, tasks: tasks, byPID: map[int]*rank{}, broken: make(chan unwritable, 1),
+		signals: make(chan os.Signal, 64)}
+	if l.binding, err = newBinding(opt.Bind); err != nil {
+		return 0, err
+	}
+	if opt.OutputDir != "" {
+		if l.outputs, err = openOutputs(opt.OutputDir, len(tasks), opt.Merge); err != nil {
+			return 0, err
+		}
+	}
+	l.stdout = newSink(1, l.onUnwritable("standard output"))
 	l.stderr = newSink(2, func(error) {}) // nobody reads what went wrong: no reason to stop
 	if sameFile(1, 2) {
 		l.stderr = l.stdout
 	}
 	l.speaker = newSpeaker(l.stderr)
 	l.catchSignals()
-	if l.seg, err = job.Create(opt.Ranks); err != nil {
+	if l.seg, err = job.Create(len(tasks)); err != nil {
 		return 0, err
 	}
-	l.pmi = pmi.NewServer(l.seg.ID(), make([]int, opt.Ranks))
+	l.pmi = pmi.NewServer(l.seg.ID(), applications(tasks))
 	l.seg.Head.LauncherAge = sys.StartTime(os.Getpid())
 	atomic.StoreUint32(&l.seg.Head.LauncherPID, uint32(os.Getpid()))
 	if l.reaper, err = newReaper(); err != nil {
@@ -143,21 +154,16 @@ func Run(opt *Options) (int, error) {
 		return 0, err
 	}
 	defer func() { l.guard.stop() }()
-	if err := l.start(path, env); err != nil {
+	if opt.Verbose {
+		l.describeJob()
+	}
+	if err := l.start(); err != nil {
 		l.cleanUp()
 		return 0, err
-	}
-	if opt.Verbose {
-		l.describeStart()
 	}
 	l.wait()
 	l.finish()
 	return l.status, nil
-}
-
-func workingDir() string {
-	dir, _ := os.Getwd()
-	return dir
 }
 
 // catchSignals asks for the signals that concern the job. SIGHUP stays ignored
@@ -189,13 +195,13 @@ func (l *launcher) startGuardian() error {
 }
 
 // start starts all ranks. After an error some may run.
-func (l *launcher) start(path string, env []string) error {
+func (l *launcher) start() error {
 	null, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("open /dev/null: %w", err)
 	}
 	defer unix.Close(null)
-	s := &starter{opt: l.opt, path: path, env: env, seg: l.seg, pmi: l.pmi, stdout: l.stdout, stderr: l.stderr, null: null, stdin: 0}
+	s := &starter{launcher: l, null: null, stdin: 0}
 	terminal := isTerminal(0)
 	var typed int
 	if terminal {
@@ -206,7 +212,7 @@ func (l *launcher) start(path string, env []string) error {
 		defer unix.Close(p[0])
 		s.stdin, typed = p[0], p[1]
 	}
-	for i := range l.opt.Ranks {
+	for i := range l.tasks {
 		r, err := s.start(i)
 		if err != nil {
 			return err
@@ -217,6 +223,9 @@ func (l *launcher) start(path string, env []string) error {
 		l.live++
 		l.guard.add(r.pid)
 		l.reaper.watch(r.pid)
+		if l.opt.Verbose {
+			l.describeStart(r)
+		}
 	}
 	if terminal {
 		// Not earlier: the ranks are to have the default.
@@ -224,16 +233,6 @@ func (l *launcher) start(path string, env []string) error {
 		go copyTerminal(0, os.NewFile(uintptr(typed), "pipe"))
 	}
 	return nil
-}
-
-func (l *launcher) describeStart() {
-	for _, note := range l.opt.Notes {
-		l.speaker.say("mpiexec: " + note)
-	}
-	l.speaker.say(fmt.Sprintf("mpiexec: job %s, guardian is process %d", l.seg.ID(), l.guard.pid))
-	for _, r := range l.ranks {
-		l.speaker.say(fmt.Sprintf("mpiexec: rank %d is process %d", r.number, r.pid))
-	}
 }
 
 // wait serves the job until the last rank ended.
@@ -252,8 +251,8 @@ func (l *launcher) wait() {
 			l.onSignal(s.(unix.Signal))
 		case report := <-l.pmi.Reports():
 			l.onPMI(report)
-		case err := <-l.broken:
-			l.onBroken(err)
+		case u := <-l.broken:
+			l.onBroken(u)
 		case <-timeout:
 			l.onTimeout()
 		case <-ticker.C:
@@ -266,13 +265,14 @@ func (l *launcher) wait() {
 
 // onEnd reaps a child.
 func (l *launcher) onEnd(pid int) {
-	ws := reap(pid)
+	ws, resources := reap(pid)
 	r := l.byPID[pid]
 	if r == nil {
 		l.onGuardianEnd(ws)
 		return
 	}
 	r.ended, r.status = true, ws
+	r.usage.end, r.usage.resources = time.Now(), resources
 	r.pmi = l.pmi.Ended(r.number)
 	l.live--
 	if r.rest = unix.Kill(-pid, 0) == nil; !r.rest {
@@ -285,6 +285,9 @@ func (l *launcher) onEnd(pid int) {
 		l.completeAbort(r.number, r.code())
 	}
 	l.seg.Exited(r.number, int(ws))
+	if l.opt.Verbose {
+		l.describeEnd(r)
+	}
 	if !r.failed() || l.stopping {
 		return
 	}
@@ -339,6 +342,9 @@ func (l *launcher) onAbort(who, code int) {
 // fail stops the job because of its first failure.
 func (l *launcher) fail(r *rank, status int, text string) {
 	l.verdict = text + stoppingText(l.live, len(l.ranks))
+	if l.outputs != nil && r != nil {
+		l.verdict += "; see " + l.outputs.errors(r.number)
+	}
 	l.verdictOf, l.verdictAt = r, time.Now().Add(traceDelay)
 	l.stop(status, unix.SIGTERM, failGrace)
 }
@@ -402,14 +408,30 @@ func (l *launcher) onSignal(sig unix.Signal) {
 	}
 }
 
+// unwritable is an output that can't be written.
+type unwritable struct {
+	name string
+	err  error
+}
+
+// onUnwritable returns what a sink of that name does when it can't be written.
+func (l *launcher) onUnwritable(name string) func(error) {
+	return func(err error) {
+		select {
+		case l.broken <- unwritable{name, err}:
+		default: // another one ends the job
+		}
+	}
+}
+
 // onBroken stops the job because its output can't be written.
-func (l *launcher) onBroken(err error) {
+func (l *launcher) onBroken(u unwritable) {
 	switch {
 	case l.stopping:
-	case err == unix.EPIPE: // "| head": that is how programs in a pipe end
+	case u.err == unix.EPIPE: // "| head": that is how programs in a pipe end
 		l.stop(statusBrokenPipe, unix.SIGTERM, failGrace)
 	default:
-		l.speaker.say(fmt.Sprintf("mpiexec: can't write standard output: %v%s", err, stoppingText(l.live, len(l.ranks))))
+		l.speaker.say(fmt.Sprintf("mpiexec: can't write %s: %v%s", u.name, u.err, stoppingText(l.live, len(l.ranks))))
 		l.stop(1, unix.SIGTERM, failGrace)
 	}
 }
@@ -429,6 +451,7 @@ func (l *launcher) onTimeout() {
 	}
 	l.speaker.flush(tick)
 	for i := range l.seg.Ranks {
+		l.ranks[i].label()
 		rk := &l.seg.Ranks[i]
 		pid := rk.PID()
 		if atomic.LoadUint32(&rk.Flags)&job.FlagStacks != 0 && pid != 0 && sys.StartTime(pid) == rk.Age {
@@ -492,6 +515,11 @@ func (l *launcher) finish() {
 	}
 	l.drain()
 	l.sayVerdict()
+	if l.opt.Verbose {
+		for _, line := range l.summary() {
+			l.speaker.say("mpiexec: " + line)
+		}
+	}
 	l.speaker.flush(time.Second)
 }
 

@@ -13,46 +13,61 @@ import (
 func TestParse(t *testing.T) {
 	here, err := os.Hostname()
 	require.NoError(t, err)
+	one := func(name string, args ...string) []Program { return []Program{{Ranks: 1, Name: name, Args: args}} }
 	for _, c := range []struct {
 		line string
 		want Options
 	}{
-		{"true", Options{Ranks: 1, Program: "true"}},
-		{"-n 4 true", Options{Ranks: 4, Program: "true"}},
-		{"-np 4 true", Options{Ranks: 4, Program: "true"}},
-		{"--np 4 true", Options{Ranks: 4, Program: "true"}},
-		{"--np=4 true", Options{Ranks: 4, Program: "true"}},
-		{"-c 512 true", Options{Ranks: 512, Program: "true"}},
-		{"-n 2 prog -n 3 --help", Options{Ranks: 2, Program: "prog", Args: []string{"-n", "3", "--help"}}},
-		{"-n 2 -- -prog -x", Options{Ranks: 2, Program: "-prog", Args: []string{"-x"}}},
-		{"-env A 1 --env B 2=3 -genv C x prog", Options{Ranks: 1, Program: "prog", Env: []string{"A=1", "B=2=3", "C=x"}}},
-		{"-x A=b=c -x PATH prog", Options{Ranks: 1, Program: "prog", Env: []string{"A=b=c"}}},
-		{"-wdir /tmp prog", Options{Ranks: 1, Program: "prog", Dir: "/tmp"}},
-		{"--wdir=/ -wd /tmp prog", Options{Ranks: 1, Program: "prog", Dir: "/tmp"}},
-		{"-l prog", Options{Ranks: 1, Program: "prog", Tag: true}},
-		{"--tag-output prog", Options{Ranks: 1, Program: "prog", Tag: true}},
-		{"-prepend-rank --merge-stderr-to-stdout prog", Options{Ranks: 1, Program: "prog", Tag: true, Merge: true}},
-		{"--timeout 1.5 prog", Options{Ranks: 1, Program: "prog", Timeout: 1500 * time.Millisecond}},
-		{"-v prog", Options{Ranks: 1, Program: "prog", Verbose: true}},
-		{"--version", Options{Ranks: 1, Version: true}},
-		{"-h nonsense", Options{Ranks: 1, Help: true}},
+		{"true", Options{Programs: one("true")}},
+		{"-n 4 true", Options{Programs: []Program{{Ranks: 4, Name: "true"}}}},
+		{"-np 4 true", Options{Programs: []Program{{Ranks: 4, Name: "true"}}}},
+		{"--np 4 true", Options{Programs: []Program{{Ranks: 4, Name: "true"}}}},
+		{"--np=4 true", Options{Programs: []Program{{Ranks: 4, Name: "true"}}}},
+		{"-c 512 true", Options{Programs: []Program{{Ranks: 512, Name: "true"}}}},
+		{"-n 2 prog -n 3 --help", Options{Programs: []Program{{Ranks: 2, Name: "prog", Args: []string{"-n", "3", "--help"}}}}},
+		{"-n 2 -- -prog -x", Options{Programs: []Program{{Ranks: 2, Name: "-prog", Args: []string{"-x"}}}}},
+		{"-env A 1 --env B 2=3 -genv C x prog",
+			Options{Env: []string{"C=x"}, Programs: []Program{{Ranks: 1, Name: "prog", Env: []string{"A=1", "B=2=3"}}}}},
+		{"-x A=b=c -x PATH prog", Options{Programs: []Program{{Ranks: 1, Name: "prog", Env: []string{"A=b=c"}}}}},
+		{"-wdir /tmp prog", Options{Programs: []Program{{Ranks: 1, Name: "prog", Dir: "/tmp"}}}},
+		{"--wdir=/ -wd /tmp prog", Options{Programs: []Program{{Ranks: 1, Name: "prog", Dir: "/tmp"}}}},
+		{"-l prog", Options{Programs: one("prog"), Tag: true}},
+		{"--tag-output prog", Options{Programs: one("prog"), Tag: true}},
+		{"-prepend-rank --merge-stderr-to-stdout prog", Options{Programs: one("prog"), Tag: true, Merge: true}},
+		{"--timeout 1.5 prog", Options{Programs: one("prog"), Timeout: 1500 * time.Millisecond}},
+		{"--output-dir out prog", Options{Programs: one("prog"), OutputDir: "out"}},
+		{"--bind-to core prog", Options{Programs: one("prog"), Bind: true}},
+		{"-bind-to core:overload-allowed prog", Options{Programs: one("prog"), Bind: true}},
+		{"-bind-to=core -bind-to none prog", Options{Programs: one("prog")}},
+		{"-v prog", Options{Programs: one("prog"), Verbose: true}},
+		{"--version", Options{Version: true}},
+		{"-h nonsense", Options{Help: true}},
+		{"--python /bin/py a.py b.py", Options{Programs: one("/bin/py", "a.py", "b.py")}},
+		{"--python /bin/py -n 1 sh a.py : b.py : --help", Options{Help: true, Programs: []Program{
+			{Ranks: 1, Name: "sh", Args: []string{"a.py"}}, {Ranks: 1, Name: "/bin/py", Args: []string{"b.py"}}}}},
+		{"-v -n 2 -env A 1 a x : -n 3 -wdir / b : c", Options{Verbose: true, Programs: []Program{
+			{Ranks: 2, Name: "a", Args: []string{"x"}, Env: []string{"A=1"}}, {Ranks: 3, Name: "b", Dir: "/"}, {Ranks: 1, Name: "c"}}}},
+		{"-env A : a : -env B : b :x", Options{Programs: []Program{
+			{Ranks: 1, Name: "a", Env: []string{"A=:"}}, {Ranks: 1, Name: "b", Args: []string{":x"}, Env: []string{"B=:"}}}}},
 	} {
 		got, err := Parse(strings.Fields(c.line))
 		if assert.NoError(t, err, c.line) {
-			if len(got.Args) == 0 {
-				got.Args = nil
+			for i := range got.Programs {
+				if len(got.Programs[i].Args) == 0 {
+					got.Programs[i].Args = nil
+				}
 			}
 			assert.Equal(t, c.want, *got, c.line)
 		}
 	}
 	for _, line := range []string{
-		"--oversubscribe", "--allow-run-as-root", "-allow-run-as-root", "--mca btl self,sm", "--mca=btl self", "--bind-to none",
-		"--bind-to=core", "-map-by slot:OVERSUBSCRIBE", "--rank-by core", "--report-bindings", "--use-hwthread-cpus", "-q",
-		"-host localhost", "-H localhost:4,127.0.0.1", "--host " + here, "-hosts ::1,[::1]:*", "-ppn 2", "-genvall",
+		"--oversubscribe", "--allow-run-as-root", "-allow-run-as-root", "--mca btl self,sm", "--mca=btl self",
+		"-map-by slot:OVERSUBSCRIBE", "--rank-by core", "--report-bindings", "--use-hwthread-cpus", "-q",
+		"-host localhost", "-H localhost:4,127.0.0.1", "--host " + here, "-hosts ::1,[::1]:*", "-ppn 2", "-N 4", "-genvall", "-s 0", "-launcher fork", "--get-stack-traces",
 	} {
 		got, err := Parse(append(strings.Fields(line), "-n", "2", "prog"))
 		if assert.NoError(t, err, line) {
-			assert.Equal(t, 2, got.Ranks, line)
+			assert.Equal(t, 2, got.Ranks(), line)
 			require.Len(t, got.Notes, 1, line)
 			assert.Contains(t, got.Notes[0], "is ignored: ", line)
 		}
@@ -84,8 +99,31 @@ func TestParseRefuses(t *testing.T) {
 		"-host localhost:x true":  "number of slots",
 		"-f hosts true":           "srun, mpiexec.hydra",
 		"--hostfile hosts true":   "prterun",
-		"-n 1 a : -n 1 b":         "not yet supported",
-		"-n 1 a :":                "not yet supported",
+		"-machinefile=h true":     "prterun",
+		"-n4 true":                "write -n 4",
+		"--np16 true":             "write --np 16",
+		"-ppn 2 true":             "write -n 2",
+		"-ppn 2 -n 4 true":        "4 ranks would take several hosts",
+		"-ppn x -n 4 true":        "not a number of ranks",
+		"--bind-to socket true":   "the choices are none and core",
+		"--bind-to":               "needs 1 argument",
+		"--output-dir= true":      "is empty",
+		"-outfile-pattern o true": "use --output-dir DIR",
+		"--output-filename o a":   "use --output-dir DIR",
+		"-configfile f":           "\":\" between them",
+		"-genvnone true":          "env -i",
+		"--cpu-set 0,1 true":      "taskset -c LIST",
+		"-s all true":             "standard input goes to rank 0",
+		"--nooversubscribe true":  "leave it out",
+		"-n 1 a :":                "program 2: no program to run",
+		": a":                     "program 1: no program to run",
+		"-n 1 a : : b":            "program 2: no program to run",
+		"-n 1 a : -n 0 b":         "program 2: -n 0",
+		"-n 0 a : b":              "-n 0: this launcher",
+		"a : -v b":                "program 2: -v is for the whole job: put it before the first program",
+		"a : --timeout 3 b":       "program 2: --timeout is for the whole job",
+		"a : -hostfile h b":       "program 2: -hostfile h is not supported: this launcher serves one host",
+		"-n 300 a : -n 300 b":     "600 ranks in all",
 	} {
 		_, err := Parse(strings.Fields(line))
 		if assert.Error(t, err, line) {

@@ -3,11 +3,11 @@ package launch
 import (
 	"os"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"gormapy/gocore/boot/pmi"
-	"gormapy/gocore/job"
 )
 
 // pmiFD is the rank's end of its connection to the PMI-1 server. Shell scripts
@@ -25,6 +25,7 @@ type rank struct {
 	// without any, its number may be given to somebody else.
 	rest    bool
 	streams []*stream
+	usage   usage
 	pmi     pmi.Conduct // what it said until it ended, if it is an MPICH program
 }
 
@@ -60,75 +61,123 @@ func exitStatus(ws unix.WaitStatus) int {
 	return ws.ExitStatus()
 }
 
+// label makes what r writes to standard error from now on say whose it is.
+func (r *rank) label() {
+	if len(r.streams) > 0 {
+		r.streams[len(r.streams)-1].label()
+	}
+}
+
 // starter is what all ranks of a job have in common.
 type starter struct {
-	opt            *Options
-	path           string
-	env            []string
-	seg            *job.Segment
-	pmi            *pmi.Server
-	stdout, stderr *sink
-	null           int // descriptor of /dev/null
-	stdin          int // what rank 0 reads
+	*launcher
+	null  int // descriptor of /dev/null
+	stdin int // what rank 0 reads
+}
+
+// outlets are the standard output and error of a rank.
+type outlets struct {
+	ends    [2]int    // what the rank gets
+	streams []*stream // that read what it writes, and don't run yet
+}
+
+// connect makes the outlets of a rank.
+func (s *starter) connect(number int) (p *outlets, err error) {
+	p = &outlets{ends: [2]int{-1, -1}}
+	defer func() {
+		if err != nil {
+			p.undo()
+			p.close()
+		}
+	}()
+	sinks := [2]*sink{s.stdout, s.stderr}
+	if s.outputs != nil {
+		files, paths, err := s.outputs.take(number)
+		if err != nil || !s.opt.Tag {
+			p.ends = files
+			return p, err
+		}
+		for i, fd := range files {
+			sinks[i] = newSink(fd, s.onUnwritable(paths[i]))
+		}
+	}
+	for i := range p.ends {
+		if i == 1 && s.opt.Merge {
+			p.ends[1], err = unix.FcntlInt(uintptr(p.ends[0]), unix.F_DUPFD_CLOEXEC, 3)
+			return p, err
+		}
+		in, end, err := pipe()
+		if err != nil {
+			return p, err
+		}
+		p.ends[i] = end
+		p.streams = append(p.streams, newStream(in, sinks[i], number, s.opt.Tag))
+	}
+	return p, nil
+}
+
+// close closes what the rank got.
+func (p *outlets) close() {
+	for _, fd := range p.ends {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+	}
+}
+
+// undo closes streams that are not to run.
+func (p *outlets) undo() {
+	for _, st := range p.streams {
+		st.in.Close()
+	}
 }
 
 // start starts rank number. It must be called by the main thread: the kernel
 // kills the rank when the thread that started it ends.
 func (s *starter) start(number int) (*rank, error) {
 	r := &rank{number: number}
-	out, outEnd, err := pipe()
+	t := s.tasks[number]
+	p, err := s.connect(number)
 	if err != nil {
-		return nil, startError(s.opt.Program, number, err)
+		return nil, startError(t.Name, number, err)
 	}
-	defer unix.Close(outEnd)
-	fds, errEnd := []int{out}, outEnd
-	sinks := []*sink{s.stdout}
-	if !s.opt.Merge {
-		var in int
-		if in, errEnd, err = pipe(); err != nil {
-			unix.Close(out)
-			return nil, startError(s.opt.Program, number, err)
-		}
-		defer unix.Close(errEnd)
-		fds, sinks = append(fds, in), append(sinks, s.stderr)
-	}
-	stdin := s.null
-	if number == 0 {
-		stdin = s.stdin
-	}
+	defer p.close()
 	client, err := s.pmi.Connect(number)
+	if err == nil {
+		defer unix.Close(client)
+		r.usage.begun = time.Now()
+		err = s.binding.with(number, func() error { return s.fork(r, t, p.ends, client) })
+	}
 	if err != nil {
-		for _, fd := range fds {
-			unix.Close(fd)
-		}
-		return nil, startError(s.opt.Program, number, err)
+		p.undo()
+		return nil, startError(t.Name, number, err)
 	}
-	defer unix.Close(client)
-	files := []uintptr{uintptr(stdin), uintptr(outEnd), uintptr(errEnd)}
-	for len(files) < pmiFD {
-		files = append(files, ^uintptr(0))
-	}
-	files = append(files, uintptr(client))
-	// vfork semantics: it returns once the program runs, or with the reason
-	// why exec failed.
-	r.pid, err = syscall.ForkExec(s.path, append([]string{s.opt.Program}, s.opt.Args...), &syscall.ProcAttr{
-		Dir:   s.opt.Dir,
-		Env:   rankEnviron(s.env, s.seg, number),
-		Files: files,
-		Sys:   &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
-	})
-	if err != nil {
-		for _, fd := range fds {
-			unix.Close(fd)
-		}
-		return nil, startError(s.opt.Program, number, err)
-	}
-	for i, fd := range fds {
-		st := newStream(fd, sinks[i], number, s.opt.Tag)
-		r.streams = append(r.streams, st)
+	r.streams = p.streams
+	for _, st := range r.streams {
 		go st.run()
 	}
 	return r, nil
+}
+
+// fork starts the process of r.
+func (s *starter) fork(r *rank, t *task, ends [2]int, client int) (err error) {
+	stdin := s.null
+	if r.number == 0 {
+		stdin = s.stdin
+	}
+	files := []uintptr{uintptr(stdin), uintptr(ends[0]), uintptr(ends[1])}
+	for len(files) < pmiFD {
+		files = append(files, ^uintptr(0))
+	}
+	// vfork semantics: it returns once the program runs, or with the reason
+	// why exec failed.
+	r.pid, err = syscall.ForkExec(t.path, append([]string{t.Name}, t.Args...), &syscall.ProcAttr{
+		Dir:   t.Dir,
+		Env:   rankEnviron(t.env, s.seg, r.number, t.number),
+		Files: append(files, uintptr(client)),
+		Sys:   &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
+	})
+	return err
 }
 
 // pipe makes a pipe whose reading end suits Go's poller and whose writing end

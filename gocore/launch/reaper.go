@@ -101,12 +101,13 @@ func (r *reaper) runPolled() {
 	}
 }
 
-// reap takes the status of a child that ended.
-func reap(pid int) unix.WaitStatus {
+// reap takes the status of a child that ended, and what it used.
+func reap(pid int) (unix.WaitStatus, unix.Rusage) {
 	var ws unix.WaitStatus
+	var used unix.Rusage
 	for {
-		if _, err := unix.Wait4(pid, &ws, 0, nil); err != unix.EINTR {
-			return ws
+		if _, err := unix.Wait4(pid, &ws, 0, &used); err != unix.EINTR {
+			return ws, used
 		}
 	}
 }

@@ -41,6 +41,9 @@ func (s *sink) write(from *stream, b []byte, more bool) {
 	for s.owner != nil && s.owner != from {
 		s.free.Wait()
 	}
+	if from.tag != nil && !from.holding && s.midLine && len(b) > 0 {
+		s.put([]byte{'\n'}) // somebody without tags stopped in the middle of a line
+	}
 	s.put(b)
 	if more {
 		s.owner = from

@@ -36,6 +36,7 @@ type stream struct {
 	fd  int // of in, for questions to the kernel only
 	to  *sink
 	tag []byte // put before each line; nil for none
+	own []byte // the tag from label on
 
 	buf     []byte // what was read and not passed on: the beginning of a line
 	holding bool   // a line is being passed on in pieces, the sink is ours
@@ -47,6 +48,7 @@ type stream struct {
 
 	seen    atomic.Int64 // bytes read
 	writing atomic.Bool
+	labels  atomic.Bool // tag is to become own
 	closing atomic.Bool
 	done    chan struct{}
 }
@@ -55,10 +57,23 @@ type stream struct {
 // belongs to the stream from now on. run must be called.
 func newStream(fd int, to *sink, rank int, tagged bool) *stream {
 	s := &stream{in: os.NewFile(uintptr(fd), "pipe"), fd: fd, to: to, done: make(chan struct{})}
+	s.own = []byte("[" + strconv.Itoa(rank) + "] ")
 	if tagged {
-		s.tag = []byte("[" + strconv.Itoa(rank) + "] ")
+		s.tag = s.own
 	}
 	return s
+}
+
+// label puts the rank before each line that is read from now on.
+func (s *stream) label() { s.labels.Store(true) }
+
+// beginTags does what label asks for. The first had bytes of buf came before.
+func (s *stream) beginTags(had int) {
+	if had > 0 || s.holding {
+		s.write(s.buf[:had], false)
+		s.buf = s.buf[:copy(s.buf, s.buf[had:])]
+	}
+	s.tag = s.own
 }
 
 // run reads until all who hold the other end have closed it, or close.
@@ -73,6 +88,10 @@ func (s *stream) run() {
 			s.seen.Add(int64(n))
 			s.burst += n
 			s.buf = s.buf[:had+n]
+			if s.tag == nil && s.labels.Load() {
+				s.beginTags(had)
+				had = 0
+			}
 			s.pass(had)
 		}
 		switch {

@@ -248,8 +248,8 @@ func TestSinkBroken(t *testing.T) {
 	r.Close()
 	var broken []error
 	s := newSink(int(w.Fd()), func(err error) { broken = append(broken, err) })
-	s.write(nil, []byte("a\n"), false)
-	s.write(nil, []byte("b\n"), false)
+	s.write(&stream{}, []byte("a\n"), false)
+	s.write(&stream{}, []byte("b\n"), false)
 	assert.Equal(t, []error{unix.EPIPE}, broken, "said once")
 }
 
@@ -260,7 +260,7 @@ func TestSinkNonBlocking(t *testing.T) {
 	s := newSink(end, func(err error) { t.Errorf("sink broken: %v", err) })
 	want := bytes.Repeat([]byte("0123456789\n"), 50_000)
 	go func() {
-		s.write(nil, want, false)
+		s.write(&stream{}, want, false)
 		unix.Close(end)
 	}()
 	got, err := io.ReadAll(os.NewFile(uintptr(in), "pipe"))
@@ -270,8 +270,35 @@ func TestSinkNonBlocking(t *testing.T) {
 
 func TestSinkMessage(t *testing.T) {
 	p := newPlumbing(t, 1, false)
-	p.sink.write(nil, []byte("half a line"), false)
+	p.sink.write(&stream{}, []byte("half a line"), false)
 	p.sink.message("said")
 	p.sink.message("again")
 	assert.Equal(t, "half a line\nsaid\nagain\n", p.finish(t))
+}
+
+// TestLabel checks that after label each line says whose it is, also when the
+// stream, or another one, has stopped in the middle of a line.
+func TestLabel(t *testing.T) {
+	p := newPlumbing(t, 2, false)
+	write := func(i int, text string) {
+		_, err := p.ends[i].WriteString(text)
+		require.NoError(t, err)
+	}
+	reaches := func(want string) {
+		t.Helper()
+		assert.Eventually(t, func() bool { return p.soFar() == want }, 20*time.Second, time.Millisecond, want)
+	}
+	write(0, "before\nprompt> ")
+	reaches("before\nprompt> ")
+	p.streams[1].label()
+	write(1, "stack\n")
+	reaches("before\nprompt> \n[1] stack\n")
+	write(0, "un")
+	reaches("before\nprompt> \n[1] stack\nun")
+	p.streams[0].label()
+	write(0, "tagged\nline\n")
+	reaches("before\nprompt> \n[1] stack\nun\n[0] tagged\n[0] line\n")
+	for _, end := range p.ends {
+		end.Close()
+	}
 }

@@ -36,6 +36,15 @@ func WorldInfo() string {
 	})
 }
 
+// Program is the number of this process's program on the launcher's command
+// line, 0 before Init.
+func Program() int {
+	if w == nil {
+		return 0
+	}
+	return w.place.Program
+}
+
 // transport is one line of Transports.
 type transport struct {
 	Name   string `json:"name"`

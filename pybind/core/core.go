@@ -62,6 +62,9 @@ func Runtime() string { return mpi.Runtime() }
 // WorldInfo is a JSON object: launcher, job, rank, size; null before Init.
 func WorldInfo() string { return mpi.WorldInfo() }
 
+// Program is the number of this process's program on the launcher's command line.
+func Program() int { return mpi.Program() }
+
 // Transports is a JSON list of the transports, used here or not, and why.
 func Transports() string { return mpi.Transports() }
 

@@ -76,14 +76,14 @@ def test_launch_starts_python_files(tmp_path):
     assert sorted(result.stdout.splitlines()) == ["0 3", "1 3", "2 3"], result
 
 
-def test_interpreter_is_put_before_python_files():
-    from gormapy.launch import with_interpreter
-
-    for given, made in [
-        ("-n 2 a.py b.py", "-n 2 PYTHON a.py b.py"),
-        ("-x A --mca b c.py prog a.py", "-x A --mca b c.py prog a.py"),
-        ("--timeout=3 a.py", "--timeout=3 PYTHON a.py"),
-        ("-n 1 python a.py", "-n 1 python a.py"),
-        ("--version", "--version"),
+def test_interpreter_is_put_before_python_files(tmp_path):
+    program = tmp_path / "args.py"
+    program.write_text("import sys\nprint(sys.executable, *sys.argv[1:])\n")
+    for given, lines in [
+        (f"--timeout=60 {program} b.py", [f"{sys.executable} b.py"]),
+        (f"-x A --mca b c.py echo {program}", [str(program)]),
+        (f"-n 1 -x A {program} 1 : echo 2 : -wdir / {program} 3", [f"{sys.executable} 1", f"{sys.executable} 3", "2"]),
     ]:
-        assert with_interpreter(given.split()) == made.replace("PYTHON", sys.executable).split()
+        command = [sys.executable, "-m", "gormapy.launch", *given.split()]
+        result = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=90)
+        assert sorted(result.stdout.splitlines()) == lines, result

@@ -116,6 +116,26 @@ print("done", rank)
     assert sorted(done.stdout.split()) == ["0", "1", "2", "done", "done", "done"], done
 
 
+def test_hydra_several_programs(mpich, tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text("from gormapy import MPI; w = MPI.COMM_WORLD; print(w.rank, w.size, w.Get_attr(MPI.APPNUM))\n")
+    command = [
+        str(mpich / "mpiexec.hydra"),
+        "-n",
+        "1",
+        sys.executable,
+        str(path),
+        ":",
+        "-n",
+        "2",
+        sys.executable,
+        str(path),
+    ]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=30)
+    assert done.returncode == 0, done
+    assert sorted(done.stdout.splitlines()) == ["0 3 0", "1 3 1", "2 3 1"]
+
+
 def test_hydra_one_sided(mpich, tmp_path):
     source = (
         WHO

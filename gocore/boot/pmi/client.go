@@ -161,6 +161,19 @@ func (c *Client) Rank() int { return c.rank }
 // Size is the number of ranks of the job.
 func (c *Client) Size() int { return c.size }
 
+// Program is the number, on the launcher's command line, of the program that
+// this process runs (MPI_APPNUM), 0 if the process manager does not say.
+func (c *Client) Program() (int, error) {
+	w, err := c.ask("cmd=get_appnum", "appnum")
+	if errors.As(err, new(*refusal)) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return w.number("appnum")
+}
+
 // Put stores value under key for all ranks; they can read it after a Barrier.
 // A key is to be put once only. Key and value are printable and have no space
 // or backslash (encode binary data as hexadecimal or base64); the value is not

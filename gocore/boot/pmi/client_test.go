@@ -48,6 +48,12 @@ func (s *server) serve(conn *os.File) {
 			say("cmd=initack rc=0 rank=%s size=%d appnum=0 debug=0\ncmd=set size=%d\ncmd=set rank=%s\ncmd=set debug=0", w["pmiid"], s.size, s.size, w["pmiid"])
 		case "init":
 			say("cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=2")
+		case "get_appnum":
+			if s.style == "slurm" {
+				say("cmd=appnum rc=0 appnum=2")
+			} else {
+				say("cmd=appnum rc=-1")
+			}
 		case "get_my_kvsname":
 			say("cmd=my_kvsname rc=0 kvsname=kvs_1_0_2_host0")
 		case "put":
@@ -123,6 +129,9 @@ func TestClient(t *testing.T) {
 		require.NoError(t, err)
 		assert.NotZero(t, flags&unix.FD_CLOEXEC, "children must not inherit the socket")
 
+		program, err := b.Program()
+		require.NoError(t, err)
+		assert.Equal(t, map[string]int{"slurm": 2, "hydra": 0}[style], program)
 		require.NoError(t, a.Put("addr-0", "tcp://127.0.0.1:9000?a=b"))
 		done := make(chan error, 1)
 		go func() { done <- a.Barrier() }()

@@ -264,7 +264,7 @@ class Comm(
         if keyval == constants.WTIME_IS_GLOBAL:
             return 1  # ranks on one host read one clock
         if keyval == constants.APPNUM:
-            return 0
+            return core.Program()
         if keyval == constants.UNIVERSE_SIZE:
             return check(core.CommSize(_WORLD))
         if keyval == constants.LASTUSEDCODE:

@@ -1,0 +1,47 @@
+package launch
+
+import "os"
+
+// task is a program that is ready to be started as some ranks.
+type task struct {
+	*Program
+	number int    // of the program on the command line, from 0
+	path   string // of its file
+	env    []string
+}
+
+// plan looks for all programs, so that what is wrong with one is known before
+// any rank is started, and returns the task of each rank.
+func plan(opt *Options) ([]*task, error) {
+	var tasks []*task
+	shared := environ(os.Environ(), opt.Env)
+	for i := range opt.Programs {
+		t := &task{Program: &opt.Programs[i], number: i}
+		t.env = environ(shared, t.Env)
+		if t.Dir != "" {
+			t.env = environ(t.env, []string{"PWD=" + inDir(workingDir(), t.Dir)})
+		}
+		var err error
+		if t.path, err = findProgram(t.Name, t.Dir, searchPath(t.env)); err != nil {
+			return nil, err
+		}
+		for range t.Ranks {
+			tasks = append(tasks, t)
+		}
+	}
+	return tasks, nil
+}
+
+// applications is the number of the program of each rank.
+func applications(tasks []*task) []int {
+	out := make([]int, len(tasks))
+	for r, t := range tasks {
+		out[r] = t.number
+	}
+	return out
+}
+
+func workingDir() string {
+	dir, _ := os.Getwd()
+	return dir
+}
