@@ -38,7 +38,6 @@ type Engine struct {
 	delivered atomic.Uint32 // urgent messages handed over
 	backlog   atomic.Int32  // queued messages, all peers
 	spin      int           // polls before the first yield
-	cores     int
 
 	gone      []atomic.Uint32 // by rank: how it ended, see watch.go
 	onGone    func(rank int)
@@ -90,8 +89,7 @@ func New(seg *job.Segment, rank int, oneCopy bool) *Engine {
 		e.peers[r].via = e.transports[len(e.transports)-1]
 	}
 	e.peers[rank].via = own
-	e.cores = runtime.NumCPU()
-	if e.Size <= e.cores {
+	if e.Size <= runtime.NumCPU() {
 		e.spin = 500
 	}
 	return e
@@ -157,22 +155,10 @@ func (e *Engine) Stream(dst int, h *fabric.Header, data []byte, owner any, sent 
 // for one to stay in the cache between the sender's copy and the receiver's.
 const streamPiece = 32 << 10
 
-// Active tells whether rank r looks for messages just now and has, like every
-// other rank that does, a core to do it on: it will answer at once.
+// Active tells whether rank r looks for messages just now.
 func (e *Engine) Active(r int) bool {
-	if rk := &e.Job.Ranks[r]; atom.Load32(&rk.Pollers) == 0 || atom.Load32(&rk.Sleepers) != 0 {
-		return false
-	}
-	if e.spin > 0 || e.Size > 32 {
-		return e.spin > 0
-	}
-	awake := 0
-	for i := range e.Job.Ranks {
-		if atom.Load32(&e.Job.Ranks[i].Sleepers) == 0 {
-			awake++
-		}
-	}
-	return awake <= e.cores
+	rk := &e.Job.Ranks[r]
+	return atom.Load32(&rk.Pollers) != 0 && atom.Load32(&rk.Sleepers) == 0
 }
 
 // Detach makes what still waits for room in the name of owner independent of

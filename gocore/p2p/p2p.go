@@ -8,6 +8,7 @@ import (
 	"gormapy/gocore/engine"
 	"gormapy/gocore/errs"
 	"gormapy/gocore/fabric"
+	"gormapy/gocore/job"
 )
 
 // FlagSync, in Header.Flags: the sender of this Eager wants to know when it
@@ -22,10 +23,10 @@ const (
 // kernel, which costs about 1.5 us to begin with.
 const EagerLimit = 16 << 10
 
-// streamLimit is the size up to which a long message is better sent in pieces
-// than pulled by the receiver, if the sender is there to send them: two copies
-// at a time, through memory that stays in the caches, against one by the kernel,
-// which looks up every page. Beyond, both wait for the same memory.
+// streamLimit is the size up to which a long message may be sent in pieces
+// instead of pulled by the receiver, if the sender is there to send them: two
+// copies at a time, through memory that stays in the caches, against one by the
+// kernel, which looks up every page. Beyond, both wait for the same memory.
 const streamLimit = 2 << 20
 
 // P2P is the point-to-point layer of a process.
@@ -36,6 +37,8 @@ type P2P struct {
 	mu     sync.RWMutex
 	queues map[uint32]*queue
 
+	paces []paces // by world rank
+
 	tokens sync.Mutex
 	next   uint64
 	byID   map[uint64]*Request
@@ -43,7 +46,7 @@ type P2P struct {
 
 // New makes the layer and takes its kinds of messages.
 func New(e *engine.Engine) *P2P {
-	p := &P2P{eng: e, queues: map[uint32]*queue{}, byID: map[uint64]*Request{}}
+	p := &P2P{eng: e, queues: map[uint32]*queue{}, byID: map[uint64]*Request{}, paces: make([]paces, e.Size)}
 	e.Handle(fabric.KindEager, p.onMessage)
 	e.Handle(fabric.KindRTS, p.onMessage)
 	e.Handle(fabric.KindCTS, p.onCTS)
@@ -236,12 +239,21 @@ func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
 		r.flat = make([]byte, r.total)
 		local = unsafe.Pointer(&r.flat[0])
 	}
-	if h.Flags&FlagPull != 0 && !(r.total > 0 && r.total <= streamLimit && p.eng.Active(src)) {
-		if r.total == 0 {
-			p.fin(r, src, h)
-			r.complete()
-			return
-		}
+	if h.Flags&FlagPull != 0 && r.total == 0 {
+		p.fin(r, src, h)
+		r.complete()
+		return
+	}
+	by := pull
+	start := int64(0)
+	if h.Flags&FlagPull == 0 {
+		by = stream
+	} else if r.total <= streamLimit && p.eng.Active(src) {
+		r.pace = p.paces[src].of(r.total)
+		by = r.pace.choose()
+		start = job.Now()
+	}
+	if by == pull {
 		ep, err := p.eng.Endpoint(src)
 		if err == nil {
 			_, err = ep.Get(local, fabric.RemoteKey{Addr: h.B}, r.total, 0)
@@ -249,6 +261,9 @@ func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
 		if err == nil {
 			if r.flat != nil {
 				r.buf.Type.Unpack(r.buf.Addr, r.flat, r.buf.Count)
+			}
+			if r.pace != nil {
+				r.pace.learn(pull, job.Now()-start)
 			}
 			p.fin(r, src, h)
 			r.complete()
@@ -259,6 +274,7 @@ func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
 			return
 		}
 	}
+	r.start = start
 	reply := fabric.Header{Kind: fabric.KindCTS, Flags: engine.FlagUrgent, Gen: h.Gen, Ctx: h.Ctx, A: h.A, B: p.remember(r), Len: uint64(r.total)}
 	p.eng.Post(src, &reply, nil, nil, nil)
 }
@@ -320,6 +336,9 @@ func (p *P2P) onData(_ int, h *fabric.Header, payload []byte) {
 	}
 	if r.got += len(payload); r.got >= r.total {
 		p.recall(h.A)
+		if r.pace != nil {
+			r.pace.learn(stream, job.Now()-r.start)
+		}
 		if r.flat != nil {
 			r.buf.Type.Unpack(r.buf.Addr, r.flat, r.buf.Count)
 		}

@@ -64,6 +64,8 @@ type Request struct {
 	flat  []byte // packed data of a send, or what a rendezvous receive fills before unpacking
 	got   int    // bytes that came in pieces
 	total int
+	pace  *pace // of a long message that comes by either way, since start
+	start int64
 
 	status Status
 	head   fabric.Header // of what it sends; here so that a send allocates nothing

@@ -1,0 +1,65 @@
+package p2p
+
+import (
+	"math/bits"
+	"sync/atomic"
+)
+
+// A long message whose sender waits can come in two ways: the receiver pulls it
+// through the kernel, or the sender streams it through the ring while the
+// receiver takes it out. Streaming is two to three times as fast where each has
+// a core of its own, and slower than pulling where they share one, which a
+// process can't know. So the receiver measures.
+type way uint8
+
+const (
+	pull way = iota
+	stream
+	ways
+)
+
+// pace is how long messages of one size from one peer took: nanoseconds,
+// averaged over the latest, 0 if none has come that way yet. Threads that receive
+// at once may overwrite each other's average, which does no harm.
+type pace struct {
+	took  [ways]atomic.Int64
+	count atomic.Uint32
+}
+
+// tryOther is how many messages come the faster way before one comes the other.
+const tryOther = 64
+
+// choose is the way for the next message.
+func (p *pace) choose() way {
+	pulled, streamed := p.took[pull].Load(), p.took[stream].Load()
+	switch {
+	case streamed == 0:
+		return stream
+	case pulled == 0:
+		return pull
+	}
+	best := pull
+	if streamed < pulled {
+		best = stream
+	}
+	if p.count.Add(1)%tryOther == 0 {
+		return ways - 1 - best
+	}
+	return best
+}
+
+// learn notes that a message took ns by the way w. One that was held up by
+// something else counts little.
+func (p *pace) learn(w way, ns int64) {
+	old := p.took[w].Load()
+	if old == 0 {
+		p.took[w].Store(max(ns, 1))
+		return
+	}
+	p.took[w].Store(max(old+(min(ns, 4*old)-old)/4, 1))
+}
+
+// paces has the paces of one peer by the power of two that the size is.
+type paces [24]pace
+
+func (p *paces) of(size int) *pace { return &p[min(bits.Len(uint(size)), len(p)-1)] }
