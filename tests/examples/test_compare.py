@@ -6,8 +6,10 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 
 import pytest
+from support import leftovers
 from support.mpirun import environment
 
 from gormapy.bench import compare, job, peers, table, targets
@@ -125,7 +127,8 @@ def test_targets():
     assert targets.target("ring", "ring", 2, 2).met(1, None) is None
 
 
-def test_interrupt_ends_what_is_running():
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signal_ends_what_is_running(number, status):
     command = [
         sys.executable,
         "-m",
@@ -138,11 +141,14 @@ def test_interrupt_ends_what_is_running():
         "--budget",
         "9",
     ]
-    process = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    mark = uuid.uuid4().hex
+    env = environment({"GORMAPYTEST_JOB": mark})
+    process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     begun = process.stderr.readline()
     assert "passive" in begun, begun
     time.sleep(0.3)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, err = process.communicate(timeout=20)
-    assert process.returncode == 130, err
+    assert process.returncode == status, err
     assert "Traceback" not in err, err
+    assert leftovers.processes(mark) == []

@@ -7,6 +7,7 @@ library that hangs or crashes in a loop loses the rows that it has not written b
 import argparse
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -90,7 +91,7 @@ def parse(args):
     parser.add_argument("--rounds", type=int, default=3, help="how often to measure each (default: %(default)s)")
     parser.add_argument("--budget", type=float, default=0.05, help="seconds for each row (default: %(default)g)")
     parser.add_argument(
-        "--limit", type=float, default=30.0, help="seconds until a job is a hang (default: %(default)g)"
+        "--limit", type=float, default=60.0, help="seconds until a job is a hang (default: %(default)g)"
     )
     parser.add_argument(
         "--best", action="store_true", help="look at the 10th percentile and the best round, where much else is running"
@@ -235,6 +236,7 @@ def report(rows, libraries, about, options):
 def main(args):
     """Compare, print what was found, and return the exit status."""
     options = parse(args)
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # so that what runs is ended too
 
     def tell(text):
         print(f"compare: {text}", file=sys.stderr, flush=True)
