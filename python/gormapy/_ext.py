@@ -6,7 +6,9 @@ process are to be avoided.
 """
 
 import os
+import signal
 import sys
+from contextlib import contextmanager
 from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 
@@ -44,8 +46,28 @@ class _Core:
                 setattr(self, name[len(_PREFIX) :], getattr(module, name))
 
 
+# What Go's threads need to get themselves: faults, and what its run-time sends to its own threads.
+_GO = {"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGTRAP", "SIGSYS", "SIGABRT", "SIGPIPE", "SIGPROF", "SIGURG"}
+
+
+@contextmanager
+def _signals_for_python():
+    """Let threads that are made meanwhile, and all that they make, leave signals to the threads of Python.
+
+    A signal to the process goes to any thread that does not block it. If it is none of Python's, Python
+    before 3.12 notes it and does not look: Ctrl-C would do nothing to a rank that computes.
+    """
+    wanted = {s for s in signal.valid_signals() if getattr(s, "name", "") not in _GO}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, wanted)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 _path = _locate()
-fast = _load("_fast", _path)
+with _signals_for_python():
+    fast = _load("_fast", _path)
 core = _Core(_load("_gormapy", _path))
 
 
