@@ -91,6 +91,7 @@ class Result:
     stderr: str
     duration: float
     begun: float
+    gone: float  # when nothing of it was left any more
 
     @property
     def lines(self):
@@ -210,8 +211,9 @@ class Job:
             self.stop()
         for reader in self._readers:
             reader.join(5)
-        result = Result(self.command, self.process.returncode, self.stdout, self.stderr, duration, self.begun)
         left = leftovers.after(self.mark, self.before) if clean else []
+        gone = time.monotonic()
+        result = Result(self.command, self.process.returncode, self.stdout, self.stderr, duration, self.begun, gone)
         if left:
             self._kill(left)
         assert not hung, f"the launcher did not end by itself\n{result}"
