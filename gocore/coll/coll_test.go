@@ -219,3 +219,32 @@ func TestOverlapping(t *testing.T) {
 		}
 	})
 }
+
+// A broadcast long enough for segments, of dense data and of every other item.
+func TestLongBcast(t *testing.T) {
+	every2, err := dtype.Vector(dtype.ByName("INT64_T"), 50_001, 1, 2)
+	require.NoError(t, err)
+	run(t, func(r *ranktest.Rank, c *coll.Comm) {
+		for _, root := range []int{0, c.Size - 1} {
+			v := fill(100_003, func(i int) int64 { return int64(i * (root + 3)) })
+			want := slices.Clone(v)
+			if r.Rank != root {
+				clear(v)
+			}
+			finish(r, c.Bcast(longs(v), root))
+			require.Equal(r.T, want, v)
+			if r.Rank != root {
+				for i := range v {
+					v[i] = -1
+				}
+			}
+			finish(r, c.Bcast(p2p.Buf{Addr: unsafe.Pointer(&v[0]), Count: 1, Type: every2}, root))
+			for i := range v {
+				if r.Rank != root && (i%2 == 1 || i > 100_000) {
+					want[i] = -1
+				}
+			}
+			require.Equal(r.T, want, v)
+		}
+	})
+}

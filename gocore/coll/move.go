@@ -1,6 +1,8 @@
 package coll
 
 import (
+	"unsafe"
+
 	"gormapy/gocore/p2p"
 )
 
@@ -18,34 +20,58 @@ func (c *Comm) BarrierByMessages() *Op {
 	})
 }
 
-// Bcast starts a broadcast from root along a binomial tree.
+// segment is the size of the pieces in which a long broadcast travels down the
+// tree: a rank passes one on while it receives the next.
+const segment = 128 << 10
+
+// Bcast starts a broadcast from root along a binomial tree, in segments if it is
+// long and there is more than one level.
 func (c *Comm) Bcast(b p2p.Buf, root int) *Op {
 	me := (c.Rank - root + c.Size) % c.Size // root is 0
+	// The parent is me without its lowest bit; the children are me plus each
+	// power of two below that bit.
+	low := me & -me
+	if me == 0 {
+		low = 1
+		for low < c.Size {
+			low <<= 1
+		}
+	}
+	bytes := b.Bytes()
+	pieces, flat := 1, b
+	if bytes >= 2*segment && c.Size > 2 {
+		pieces = (bytes + segment - 1) / segment
+	}
 	return c.newOp(func(o *Op, k int) bool {
-		// The parent is me without its lowest bit; the children are me plus each
-		// power of two below that bit.
-		low := me & -me
-		if me == 0 {
-			low = 1
-			for low < c.Size {
-				low <<= 1
+		if k == 0 && pieces > 1 && !b.Type.Dense() {
+			flat = raw(o.temp(bytes), bytes)
+			if me == 0 {
+				b.Type.Pack(unsafe.Slice((*byte)(flat.Addr), bytes), b.Addr, b.Count)
 			}
 		}
-		switch k {
-		case 0:
-			if me != 0 {
-				o.recv(b, (me-low+root)%c.Size)
+		piece := func(i int) p2p.Buf {
+			if pieces == 1 {
+				return b
 			}
-			return false
-		case 1:
+			return raw(unsafe.Add(flat.Addr, i*segment), min(segment, bytes-i*segment))
+		}
+		if k > pieces {
+			if me != 0 && flat.Addr != b.Addr {
+				b.Type.Unpack(b.Addr, unsafe.Slice((*byte)(flat.Addr), bytes), b.Count)
+			}
+			return true
+		}
+		if me != 0 && k < pieces {
+			o.recv(piece(k), (me-low+root)%c.Size)
+		}
+		if k > 0 {
 			for d := low >> 1; d > 0; d >>= 1 {
 				if me+d < c.Size {
-					o.send(b, (me+d+root)%c.Size)
+					o.send(piece(k-1), (me+d+root)%c.Size)
 				}
 			}
-			return false
 		}
-		return true
+		return false
 	})
 }
 

@@ -186,6 +186,9 @@ func (c *Comm) ReduceScatterBlock(send p2p.Buf, recv p2p.Buf, f op.Op) *Op {
 
 // Scan starts an inclusive (or, with exclusive, an exclusive) prefix reduction.
 func (c *Comm) Scan(send, recv p2p.Buf, f op.Op, exclusive bool) *Op {
+	if c.Size > 4 || send.Bytes() >= splitFrom {
+		return c.scanDoubling(send, recv, f, exclusive)
+	}
 	var e elements
 	parts := make([]unsafe.Pointer, c.Rank+1)
 	return c.newOp(func(o *Op, k int) bool {
@@ -211,5 +214,56 @@ func (c *Comm) Scan(send, recv p2p.Buf, f op.Op, exclusive bool) *Op {
 			e.store(recv)
 		}
 		return true
+	})
+}
+
+// scanDoubling exchanges partial results with the ranks that differ in one bit:
+// after step k a rank has the partial result of the 2^(k+1) ranks that agree
+// with it in the higher bits, and of those before it.
+func (c *Comm) scanDoubling(send, recv p2p.Buf, f op.Op, exclusive bool) *Op {
+	var e elements                     // own group's partial result
+	var before, arrived unsafe.Pointer // of the ranks before this one; what comes
+	var out [2]unsafe.Pointer          // what peers read while e is folded, in turn
+	started := false                   // before has a value
+	peer := func(k int) int { return c.Rank ^ 1<<k }
+	return c.newOp(func(o *Op, k int) bool {
+		if k == 0 {
+			e = o.operand(send, f)
+			n := e.bytes()
+			before, arrived, out[0], out[1] = o.temp(n), o.temp(n), o.temp(n), o.temp(n)
+			if !exclusive {
+				copyLocal(raw(before, n), raw(e.p, n))
+				started = true
+			}
+		} else if p := peer(k - 1); p < c.Size {
+			n := e.n
+			if p < c.Rank { // inout = in op inout keeps the lower ranks on the left
+				if started {
+					f.Apply(e.kind, before, arrived, n)
+				} else {
+					copyLocal(raw(before, e.bytes()), raw(arrived, e.bytes()))
+					started = true
+				}
+				f.Apply(e.kind, e.p, arrived, n)
+			} else {
+				f.Apply(e.kind, arrived, e.p, n)
+				e.p, arrived = arrived, e.p
+			}
+		}
+		if 1<<k >= c.Size {
+			if started {
+				result := e
+				result.p = before
+				result.store(recv)
+			}
+			return true
+		}
+		if p := peer(k); p < c.Size {
+			mine := raw(out[k&1], e.bytes())
+			copyLocal(mine, raw(e.p, e.bytes()))
+			o.recv(raw(arrived, e.bytes()), p)
+			o.send(mine, p)
+		}
+		return false
 	})
 }

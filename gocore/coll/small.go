@@ -25,6 +25,7 @@ type Small struct {
 	c       *Comm
 	k       uint32
 	posted  bool
+	told    bool // has posted its call without data
 	crowded bool
 	at      int // ranks before this one have posted what is needed of them
 	fin     bool
@@ -47,7 +48,8 @@ func (c *Comm) Small(a *Args) *Small {
 		s.AdvanceFunc, s.CheckFunc = s.Advance, s.Check
 	}
 	c.seq++
-	s.Args, s.k, s.posted, s.crowded, s.at, s.fin, s.err = *a, c.seq, false, false, 0, false, nil
+	s.Args, s.k, s.at, s.err = *a, c.seq, 0, nil
+	s.posted, s.told, s.crowded, s.fin = false, false, false, false
 	return s
 }
 
@@ -130,8 +132,8 @@ func (s *Small) Advance() bool {
 		if !b.posted(s.at, s.k) {
 			return false
 		}
-		if e := b.compare(&s.Call, s.at, s.k, true); e != nil && s.err == nil {
-			s.err = e
+		if s.err = b.compare(&s.Call, s.at, s.k, true); s.err != nil {
+			break
 		}
 	}
 	if s.err == nil {
@@ -185,8 +187,25 @@ func (s *Small) Check() error {
 		}
 		return nil
 	}
-	for r := s.at; r < s.c.Size; r++ {
-		if r == s.c.Rank || !s.needs(r) || b.posted(r, s.k) {
+	// Two ranks that take each other for the root would wait for ever: those that
+	// have nothing to give say at least what they called. Who reads that finds
+	// another call than its own, never data.
+	if !s.gives() && !s.told && b.room(s.k) {
+		s.told = true
+		b.publish(s.k, &s.Call)
+		for _, r := range s.c.ranks {
+			r.Ring()
+		}
+	}
+	for r := range s.c.Size {
+		if r == s.c.Rank {
+			continue
+		}
+		if e := b.compare(&s.Call, r, s.k, false); e != nil {
+			s.Abandon()
+			return e
+		}
+		if r < s.at || !s.needs(r) || b.posted(r, s.k) {
 			continue
 		}
 		if err := checkPeer(s.c.eng, s.c.Chan.World, r, &s.Call); err != nil && !b.posted(r, s.k) {

@@ -1,0 +1,71 @@
+"""Collectives that the ranks call differently: an error that says so, on the ranks that can see it, and no hang."""
+
+import pytest
+
+PROLOGUE = """
+import numpy as np
+from gormapy import MPI
+comm = MPI.COMM_WORLD
+rank, size = comm.rank, comm.size
+"""
+
+# what rank 0 calls, what the others call, and words of the error
+CASES = {
+    "another collective": (
+        "comm.Allreduce(np.ones(3), np.zeros(3))",
+        "comm.Bcast(np.ones(3), root=1)",
+        ["Allreduce of 24 bytes of float64", "Bcast of 24 bytes", "root 1"],
+    ),
+    "a barrier": ("comm.Barrier()", "comm.Allreduce(np.ones(3), np.zeros(3))", ["Barrier", "Allreduce"]),
+    "another root": ("comm.Bcast(np.ones(3), root=1)", "comm.Bcast(np.ones(3), root=0)", ["root 0", "root 1"]),
+    "another size": ("comm.Bcast(np.ones(3))", "comm.Bcast(np.ones(5))", ["24 bytes", "40 bytes", "TRUNCATE"]),
+    "another size, long": (
+        "comm.Bcast(np.ones(300_000))",
+        "comm.Bcast(np.ones(5))",
+        ["2400000 bytes", "40 bytes", "TRUNCATE"],
+    ),
+    "another type": (
+        "comm.Bcast(np.arange(3))",
+        "comm.Bcast(np.empty(3))",
+        ["int64", "float64", "MPI_ERR_TYPE"],
+    ),
+    "another operation": (
+        "comm.Allreduce(np.ones(3), np.zeros(3), MPI.MAX)",
+        "comm.Allreduce(np.ones(3), np.zeros(3), MPI.MIN)",
+        ["MAX", "MIN", "MPI_ERR_OP"],
+    ),
+    "nonblocking and blocking": (
+        "comm.Iallreduce(np.ones(3), np.zeros(3)).Wait()",
+        "comm.Allreduce(np.ones(3), np.zeros(3))",
+        ["Iallreduce", "Allreduce"],
+    ),
+    "a communicator": ("comm.Dup()", "comm.Allreduce(np.ones(3), np.zeros(3))", ["communicator", "Allreduce"]),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_mismatch(mpirun, case, ranks):
+    """The job ends with an error that names both calls."""
+    mine, theirs, words = CASES[case]
+    result = mpirun(ranks, PROLOGUE + f"if rank == 0:\n    {mine}\nelse:\n    {theirs}\n", expect=1)
+    for word in words:
+        assert word in result.stderr
+
+
+def test_lenient(mpirun):
+    """Bytes, and another sign, are taken for what the other side has."""
+    mpirun(
+        4,
+        PROLOGUE
+        + """
+data = np.arange(4, dtype="u8" if rank == 0 else "i8") * (rank == 0)
+comm.Bcast([data, MPI.BYTE] if rank == 1 else data)
+assert data.tolist() == [0, 1, 2, 3]
+for root in range(size):  # roots that run ahead
+    for k in range(50):
+        data[:] = k if rank == root else -1 if data.dtype == "i8" else 0
+        comm.Bcast(data, root)
+        assert (data == k).all()
+""",
+    )
