@@ -46,6 +46,11 @@ func codeOfErr(err error) Code {
 	return CodeOf(errs.New(errs.Other, "%v", err))
 }
 
+// NewError makes a code of a class and a text, for errors that Python finds.
+func NewError(class int, text string) Code {
+	return CodeOf(errs.New(errs.Class(class&0xff), "%s", text))
+}
+
 // ErrorText is the sentence for a code; the standard's for a bare class.
 func ErrorText(c Code) string {
 	class, slot := errs.Class(c&0xff), c>>8

@@ -136,7 +136,7 @@ func CollBlocking(kind int, comm, saddr, scount, stype, raddr, rcount, rtype, op
 // args checks the arguments of a collective and fills in a.
 func (c *Comm) args(a *coll.Args, kind int, saddr, scount, stype, raddr, rcount, rtype, oph int64, root int) (e *errs.Error) {
 	if root < 0 || root >= c.size {
-		return errs.New(errs.Root, "the root %d is not in the communicator: its ranks are 0 to %d", root, c.size-1)
+		return errs.New(errs.Root, "the root %d is not in the communicator: %s", root, c.there())
 	}
 	a.Kind = coll.Kind(kind)
 	a.Root = root
@@ -261,7 +261,7 @@ func Collv(kind int, comm int64, s, r *Side, root int, nonblocking bool) (req in
 		return 0, CodeOf(e)
 	}
 	if root < 0 || root >= c.size {
-		return 0, classError(errs.Root, "the root %d is not in the communicator: its ranks are 0 to %d", root, c.size-1)
+		return 0, classError(errs.Root, "the root %d is not in the communicator: %s", root, c.there())
 	}
 	isRoot := c.rank == root
 	var o *coll.Op

@@ -55,7 +55,7 @@ func (c *Comm) checkPeer(recv bool, peer, tag int) *errs.Error {
 		if recv {
 			what = "source"
 		}
-		return errs.New(errs.Rank, "the %s rank %d is not in the communicator: its ranks are 0 to %d", what, peer, c.size-1)
+		return errs.New(errs.Rank, "the %s rank %d is not in the communicator: %s", what, peer, c.there())
 	}
 	if tag < 0 && !(recv && tag == p2p.AnyTag) || tag > tagUB {
 		if tag == p2p.AnyTag {

@@ -154,6 +154,7 @@ func WinCreate(flavor int, addr, bytes, unit, comm int64) (req int64, code Code)
 				wins.take(h)
 				return fail(s, e)
 			}
+			win.Hint = hintFor(comm)
 			win.prepare()
 			s.result = h
 			win.logWindow()
@@ -280,6 +281,17 @@ func Fence(h int64, assert int, pending *int64) (code Code) {
 	return CodeOf(win.Failure())
 }
 
+// WinCheckFree tells whether a window can be freed now: before Python lets go of
+// what belongs to it.
+func WinCheckFree(h int64) (code Code) {
+	defer Contain(&code)
+	win, e := getWin(h)
+	if e == nil {
+		e = win.CheckFree()
+	}
+	return CodeOf(e)
+}
+
 // WinFree begins to free a window.
 func WinFree(h int64) (req int64, code Code) {
 	defer Contain(&code)
@@ -287,8 +299,8 @@ func WinFree(h int64) (req int64, code Code) {
 	if e != nil {
 		return 0, CodeOf(e)
 	}
-	if s := win.InEpoch(); s != "" {
-		return 0, classError(errs.RMASync, "Free inside a passive-target epoch: %s; unlock first", s)
+	if e := win.CheckFree(); e != nil {
+		return 0, CodeOf(e)
 	}
 	o := &syncOp{win: win, call: job.CallWinFree, then: func() {
 		wins.take(h)
@@ -551,7 +563,7 @@ func WinShared(h int64, rank int) string {
 		}
 	}
 	if e == nil && (rank < 0 || rank >= win.Size) {
-		e = errs.New(errs.Rank, "Shared_query of rank %d: the ranks of the window are 0 to %d", rank, win.Size-1)
+		e = win.NoRank("Shared_query: rank", rank)
 	}
 	if e != nil {
 		return fmt.Sprintf("error %d", CodeOf(e))

@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"fmt"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -68,8 +69,11 @@ func Init() (code Code) {
 	defer Contain(&code)
 	initMu.Lock()
 	defer initMu.Unlock()
-	if state.Load() != stateNone {
+	switch state.Load() {
+	case stateReady:
 		return 0
+	case stateFinalized:
+		return classError(errs.Other, "MPI was finalized: a process can initialize it once only")
 	}
 	// Container limits can make this 1; the progress engine and callers that
 	// wait in the kernel must not wait for each other's turn.
@@ -149,6 +153,31 @@ func ready() *errs.Error {
 	return errs.New(errs.Other, "MPI is not initialized: call MPI.Init() first")
 }
 
+// alone says, in errors about ranks that are not there, that this process is the
+// whole job because nothing started more.
+func alone() string {
+	if w.size > 1 || w.place.Launcher != "none" {
+		return ""
+	}
+	return " (this process is the whole job: start more by mpiexec -n 4 python ...)"
+}
+
+// there says which ranks a communicator has.
+func (c *Comm) there() string {
+	if c.size == 1 {
+		return "its only rank is 0" + alone()
+	}
+	return fmt.Sprintf("its ranks are 0 to %d", c.size-1)
+}
+
+// hintFor is Hint of a window that was made on a communicator.
+func hintFor(comm int64) string {
+	if comm == CommSelf {
+		return "; it was made on COMM_SELF, the default, which is this process alone: give comm=MPI.COMM_WORLD to the call that makes it" + alone()
+	}
+	return alone()
+}
+
 // MarkFailed says that an unhandled exception ends this process: Finalize will
 // not wait for anybody, and a foreign launcher is asked to stop the others.
 func MarkFailed() { failed.Store(true) }
@@ -186,6 +215,7 @@ func Finalize(wait bool) (code Code) {
 	}
 	atomic.StoreUint32(&w.me.State, job.StateFinalized)
 	state.Store(stateFinalized)
+	wins.each(func(_ int64, win *Window) { win.Desc.Handle = 0 }) // the hot calls look only there
 	log.Debugf("mpi", "finalized; %d sends are left that nobody received", w.p2p.PendingSends())
 	switch {
 	case failed.Load() && w.place.Abort != nil:

@@ -1,6 +1,8 @@
 package rma
 
 import (
+	"fmt"
+
 	"gormapy/gocore/errs"
 )
 
@@ -28,13 +30,30 @@ func CheckAssert(a int) *errs.Error {
 	return nil
 }
 
+// NoRank is the error for a rank that the window does not have; what names it.
+func (w *Win) NoRank(what string, rank int) *errs.Error {
+	there := fmt.Sprintf("its ranks are 0 to %d", w.Size-1)
+	if w.Size == 1 {
+		there = "its only rank is 0"
+	}
+	return errs.New(errs.Rank, "%s %d is not in %s: %s%s", what, rank, w.name(), there, w.Hint)
+}
+
 // checkTarget tells why rank can't be accessed now.
 func (w *Win) checkTarget(rank int) *errs.Error {
 	if rank < 0 || rank >= w.Size {
-		return errs.New(errs.Rank, "the target rank %d is not in %s: its ranks are 0 to %d", rank, w.name(), w.Size-1)
+		return w.NoRank("the target rank", rank)
 	}
 	if w.Desc.Open == 0 && w.Desc.Target(rank).Open == 0 {
 		return errs.New(errs.RMASync, "rank %d can't be accessed outside of an epoch: call Fence on all ranks, or Lock(%d), or Lock_all before", rank, rank)
+	}
+	return nil
+}
+
+// CheckFree tells why the window can't be freed now.
+func (w *Win) CheckFree() *errs.Error {
+	if s := w.InEpoch(); s != "" {
+		return errs.New(errs.RMASync, "Free inside a passive-target epoch: %s; unlock first", s)
 	}
 	return nil
 }
@@ -76,7 +95,7 @@ func (w *Win) Lock(rank int, excl bool, assert int) (Lock, *errs.Error) {
 		return Lock{}, e
 	}
 	if rank < 0 || rank >= w.Size {
-		return Lock{}, errs.New(errs.Rank, "Lock of rank %d: the ranks of the window are 0 to %d", rank, w.Size-1)
+		return Lock{}, w.NoRank("Lock: rank", rank)
 	}
 	switch {
 	case w.lockAll:
@@ -201,7 +220,7 @@ func (l *Lock) Abandon() {
 // CheckUnlock tells why rank can't be unlocked or flushed.
 func (w *Win) CheckUnlock(call string, rank int) *errs.Error {
 	if rank < 0 || rank >= w.Size {
-		return errs.New(errs.Rank, "%s of rank %d: the ranks of the window are 0 to %d", call, rank, w.Size-1)
+		return w.NoRank(call+": rank", rank)
 	}
 	if w.held[rank] == heldNone || (w.lockAll && call == "Unlock") {
 		if w.lockAll {

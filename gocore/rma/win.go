@@ -98,6 +98,8 @@ type Win struct {
 	World  []int
 	Bar    *coll.Barrier // nil: the window's barriers go by messages
 	Desc   *Desc
+	// Hint says, in errors about ranks that are not there, what may be meant.
+	Hint string
 
 	ranks   []*job.Rank
 	seg     *sys.Segment
@@ -304,7 +306,12 @@ func (w *Win) Way(r int) string {
 	return "message"
 }
 
-func (w *Win) name() string { return fmt.Sprintf("the window of %d ranks", w.Size) }
+func (w *Win) name() string {
+	if w.Size == 1 {
+		return "the window of 1 rank"
+	}
+	return fmt.Sprintf("the window of %d ranks", w.Size)
+}
 
 // Reset drops what is under way, within a collective reset: messages of before
 // are not served or waited for after it.

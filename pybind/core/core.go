@@ -50,6 +50,9 @@ func SetStacks(int) int {
 	return 0
 }
 
+// NewError makes an error code of a class and a text.
+func NewError(class int, text string) int { return mpi.NewError(class, text) }
+
 // ErrorText is the sentence for an error code.
 func ErrorText(code int) string { return mpi.ErrorText(code) }
 
@@ -257,6 +260,9 @@ func WinShared(win int64, rank int) string { return mpi.WinShared(win, rank) }
 
 // WinWay names the way to a target: direct, copy or message.
 func WinWay(win int64, rank int) string { return mpi.WinWay(win, rank) }
+
+// WinCheckFree tells whether a window can be freed now.
+func WinCheckFree(win int64) int { return -mpi.WinCheckFree(win) }
 
 // WinGroup makes the group of a window.
 func WinGroup(win int64) int64 { return mpi.WinGroup(win) }

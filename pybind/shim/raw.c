@@ -7,15 +7,30 @@ PyObject *set_format(PyObject *self, PyObject *args);
 PyObject *set_slow(PyObject *self, PyObject *args);
 PyObject *set_op(PyObject *self, PyObject *args);
 
+/* Says which argument is no integer: name is the call's, followed by its arguments'
+   if programs give them ("probe communicator source tag"). */
+static int no_integer(const char *name, Py_ssize_t i, PyObject *o) {
+  if (!PyErr_ExceptionMatches(PyExc_TypeError)) return -1;
+  const char *word = name;
+  for (Py_ssize_t k = 0; k <= i && word; k++)
+    if ((word = strchr(word, ' '))) word++;
+  if (!word || !*word) return -1;
+  char argument[32]; /* PyErr_Format can't take the length of a string */
+  snprintf(argument, sizeof argument, "%.*s", (int)strcspn(word, " "), word);
+  PyErr_Clear();
+  PyErr_Format(PyExc_TypeError, "%s: expecting an integer, got %s", argument, Py_TYPE(o)->tp_name);
+  return -1;
+}
+
 /* Converts n arguments to integers. */
 static int longs(const char *name, PyObject *const *args, Py_ssize_t n, Py_ssize_t want, int64_t *out) {
   if (n != want) {
-    PyErr_Format(PyExc_TypeError, "%s takes %zd arguments (%zd given)", name, want, n);
+    PyErr_Format(PyExc_TypeError, "%s: takes %zd arguments (%zd given)", name, want, n);
     return -1;
   }
   for (Py_ssize_t i = 0; i < want; i++) {
     out[i] = PyLong_AsLongLong(args[i]);
-    if (out[i] == -1 && PyErr_Occurred()) return -1;
+    if (out[i] == -1 && PyErr_Occurred()) return no_integer(name, i, args[i]);
   }
   return check_process();
 }
@@ -75,7 +90,7 @@ static PyObject *raw_p2p(ARGS) {
   int64_t a[7], req = 0;
   int code;
   if (n != 8) return PyErr_Format(PyExc_TypeError, "p2p takes 8 arguments");
-  if (longs("p2p", args, 7, 7, a) < 0) return NULL;
+  if (longs("p2p kind communicator buffer count datatype rank tag", args, 7, 7, a) < 0) return NULL;
   Py_BEGIN_ALLOW_THREADS code = gm_p2p((int)a[0], a[1], a[2], a[3], a[4], a[5], a[6], &req);
   Py_END_ALLOW_THREADS return started(code, req, args[7]);
 }
@@ -95,7 +110,7 @@ static PyObject *raw_adopt(ARGS) {
 
 static PyObject *raw_p2p_init(ARGS) {
   int64_t a[7], req = 0;
-  if (longs("p2p_init", args, n, 7, a) < 0) return NULL;
+  if (longs("p2p_init kind communicator buffer count datatype rank tag", args, n, 7, a) < 0) return NULL;
   int code = gm_p2p_init((int)a[0], a[1], a[2], a[3], a[4], a[5], a[6], &req);
   return handle_or(code, req);
 }
@@ -372,7 +387,7 @@ static PyObject *raw_sendrecv(ARGS) {
   gm_status *st, own;
   int code;
   if (n != 12) return PyErr_Format(PyExc_TypeError, "sendrecv takes 12 arguments");
-  if (longs("sendrecv", args, 11, 11, a) < 0 || status_arg(args[11], &st) < 0) return NULL;
+  if (longs("sendrecv communicator buffer count datatype dest sendtag buffer count datatype source recvtag", args, 11, 11, a) < 0 || status_arg(args[11], &st) < 0) return NULL;
   if (!st) st = &own;
   Py_BEGIN_ALLOW_THREADS code = gm_sendrecv(a[0], a + 1, a + 6, st, pending);
   Py_END_ALLOW_THREADS if (code == GM_INTERRUPTED) {
@@ -403,7 +418,7 @@ static PyObject *probe(PyObject *const *args, Py_ssize_t n, int64_t *msg) {
   gm_status *st, own;
   int code;
   if (n != 4) return PyErr_Format(PyExc_TypeError, "probe takes 4 arguments");
-  if (longs("probe", args, 3, 3, a) < 0 || status_arg(args[3], &st) < 0) return NULL;
+  if (longs("probe communicator source tag", args, 3, 3, a) < 0 || status_arg(args[3], &st) < 0) return NULL;
   for (;;) {
     Py_BEGIN_ALLOW_THREADS code = gm_probe(a[0], a[1], a[2], st ? st : &own, msg, &wait);
     Py_END_ALLOW_THREADS if (code != GM_INTERRUPTED) break;
@@ -425,7 +440,7 @@ static PyObject *iprobe(PyObject *const *args, Py_ssize_t n, int64_t *msg) {
   gm_status *st, own;
   int found = 0;
   if (n != 4) return PyErr_Format(PyExc_TypeError, "iprobe takes 4 arguments");
-  if (longs("iprobe", args, 3, 3, a) < 0 || status_arg(args[3], &st) < 0) return NULL;
+  if (longs("iprobe communicator source tag", args, 3, 3, a) < 0 || status_arg(args[3], &st) < 0) return NULL;
   int code;
   Py_BEGIN_ALLOW_THREADS code = gm_iprobe(a[0], a[1], a[2], st ? st : &own, msg, &found);
   Py_END_ALLOW_THREADS if (code) return raise_code(code);
@@ -454,7 +469,7 @@ static PyObject *raw_coll(ARGS) {
   int64_t a[10], req = 0;
   int code;
   if (n != 11) return PyErr_Format(PyExc_TypeError, "coll takes 11 arguments");
-  if (longs("coll", args, 10, 10, a) < 0) return NULL;
+  if (longs("coll kind communicator sendbuf count datatype recvbuf count datatype op root", args, 10, 10, a) < 0) return NULL;
   Py_BEGIN_ALLOW_THREADS code = gm_coll((int)a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], &req);
   Py_END_ALLOW_THREADS return started(code, req, args[10]);
 }
@@ -465,7 +480,7 @@ static PyObject *raw_coll_blocking(ARGS) {
   int code;
   gm_status st;
   if (n != 11) return PyErr_Format(PyExc_TypeError, "coll_blocking takes 11 arguments");
-  if (longs("coll_blocking", args, 10, 10, a) < 0) return NULL;
+  if (longs("coll_blocking kind communicator sendbuf count datatype recvbuf count datatype op root", args, 10, 10, a) < 0) return NULL;
   BLOCKING(code, pending, &st, gm_coll_blocking((int)a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], &pending));
   if (code == -2) Py_INCREF(args[10]); /* a peer may still read or fill the memory: it stays, leaked */
   return none_or(code);
@@ -478,7 +493,7 @@ static PyObject *collv(PyObject *const *args, Py_ssize_t n, int nonblocking) {
   if (n != 12) return PyErr_Format(PyExc_TypeError, "collv takes 12 arguments");
   if (longs("collv", args, 2, 2, head) < 0 || longs("collv", args + 2, 1, 1, &s_addr) < 0 ||
       longs("collv", args + 5, 1, 1, &s_type) < 0 || longs("collv", args + 6, 1, 1, &r_addr) < 0 ||
-      longs("collv", args + 9, 1, 1, &r_type) < 0 || longs("collv", args + 10, 1, 1, &root) < 0)
+      longs("collv", args + 9, 1, 1, &r_type) < 0 || longs("collv root", args + 10, 1, 1, &root) < 0)
     return NULL;
   int64_t *lists[4] = {0};
   Py_ssize_t lengths[4] = {0};
@@ -515,51 +530,51 @@ static PyObject *raw_result(ARGS) {
   return handle_or(code, out);
 }
 
-#define MAKE(name, count, expr)                            \
+#define MAKE(name, count, arguments, expr)                 \
   static PyObject *raw_##name(ARGS) {                      \
     int64_t a[count], req = 0;                             \
-    if (longs(#name, args, n, count, a) < 0) return NULL;  \
+    if (longs(#name " " arguments, args, n, count, a) < 0) return NULL; \
     int code;                                              \
     Py_BEGIN_ALLOW_THREADS code = expr;                    \
     Py_END_ALLOW_THREADS return handle_or(code, req);      \
   }
 
-MAKE(comm_dup, 1, gm_comm_dup(a[0], &req))
-MAKE(comm_split, 3, gm_comm_split(a[0], a[1], a[2], &req))
-MAKE(comm_split_type, 3, gm_comm_split_type(a[0], a[1], a[2], &req))
-MAKE(comm_create, 2, gm_comm_create(a[0], a[1], &req))
-MAKE(comm_free, 1, gm_comm_free(a[0], &req))
-MAKE(win_create, 5, gm_win_create(a[0], a[1], a[2], a[3], a[4], &req))
-MAKE(win_free, 1, gm_win_free(a[0], &req))
+MAKE(comm_dup, 1, "", gm_comm_dup(a[0], &req))
+MAKE(comm_split, 3, "communicator color key", gm_comm_split(a[0], a[1], a[2], &req))
+MAKE(comm_split_type, 3, "communicator split_type key", gm_comm_split_type(a[0], a[1], a[2], &req))
+MAKE(comm_create, 2, "", gm_comm_create(a[0], a[1], &req))
+MAKE(comm_free, 1, "", gm_comm_free(a[0], &req))
+MAKE(win_create, 5, "", gm_win_create(a[0], a[1], a[2], a[3], a[4], &req))
+MAKE(win_free, 1, "", gm_win_free(a[0], &req))
 
 static PyObject *raw_rma(ARGS) {
   int64_t a[13];
   int code;
-  if (longs("rma", args, n, 13, a) < 0) return NULL;
+  if (longs("rma kind window origin count datatype result count datatype target_rank target count datatype op", args, n, 13, a) < 0) return NULL;
   Py_BEGIN_ALLOW_THREADS code = gm_rma((int)a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12]);
   Py_END_ALLOW_THREADS return none_or(code);
 }
 
-#define SYNC(name, count, expr)                            \
+#define SYNC(name, count, arguments, expr)                 \
   static PyObject *raw_##name(ARGS) {                      \
     int64_t a[count], pending = 0;                         \
     int code;                                              \
     gm_status own;                                         \
-    if (longs(#name, args, n, count, a) < 0) return NULL;  \
+    if (longs(#name " " arguments, args, n, count, a) < 0) return NULL; \
     BLOCKING(code, pending, &own, expr);                   \
     return none_or(code);                                  \
   }
 
-SYNC(barrier, 1, gm_barrier(a[0], &pending))
-SYNC(fence, 2, gm_fence(a[0], a[1], &pending))
-SYNC(lock, 4, gm_lock(a[0], a[1], a[2], a[3], &pending))
-SYNC(lock_all, 2, gm_lock_all(a[0], a[1], &pending))
-SYNC(unlock, 2, gm_unlock(a[0], a[1], &pending))
-SYNC(unlock_all, 1, gm_unlock_all(a[0], &pending))
-SYNC(flush, 2, gm_flush(a[0], a[1], &pending))
-SYNC(drain, 2, gm_drain(a[0], a[1], &pending))
-SYNC(flush_all, 1, gm_flush(a[0], -1, &pending))
-SYNC(win_sync, 1, gm_win_desc(a[0]) ? 0 : gm_flush(a[0], -1, &pending))
+SYNC(barrier, 1, "", gm_barrier(a[0], &pending))
+SYNC(fence, 2, "window assertion", gm_fence(a[0], a[1], &pending))
+SYNC(lock, 4, "window rank lock_type assertion", gm_lock(a[0], a[1], a[2], a[3], &pending))
+SYNC(lock_all, 2, "window assertion", gm_lock_all(a[0], a[1], &pending))
+SYNC(unlock, 2, "window rank", gm_unlock(a[0], a[1], &pending))
+SYNC(unlock_all, 1, "", gm_unlock_all(a[0], &pending))
+SYNC(flush, 2, "window rank", gm_flush(a[0], a[1], &pending))
+SYNC(drain, 2, "", gm_drain(a[0], a[1], &pending))
+SYNC(flush_all, 1, "", gm_flush(a[0], -1, &pending))
+SYNC(win_sync, 1, "", gm_win_desc(a[0]) ? 0 : gm_flush(a[0], -1, &pending))
 
 /* win_memory(win) -> Memory that shows this process's part, None if the memory
    is the user's. */

@@ -55,11 +55,12 @@ def _report(kind, value, tb):
     core.MarkFailed()
     if issubclass(kind, KeyboardInterrupt):
         _interrupted.append(True)
+    import json
     import traceback
     from binascii import crc32
 
     tb = _trim(tb)
-    rank = core.CommRank(1)
+    rank = (json.loads(core.WorldInfo()) or {"rank": "?"})["rank"]  # CommRank is an error after Finalize
     places = [(f.filename, f.lineno) for f in traceback.extract_tb(tb)]
     place = crc32(repr((kind.__name__, places)).encode())
     known = core.ClaimTraceback(place)

@@ -251,8 +251,8 @@ def test_wrong_arguments_are_said(mpirun):
             else:
                 raise AssertionError(pattern)
         a = np.zeros((4, 4))
-        refused(ValueError, "message: expecting 2 to 4 items", lambda: world.Send([a], 0))
-        refused(TypeError, "expecting buffer or list/tuple.*lower-case", lambda: world.Send({"a": 1}, 0))
+        refused(ValueError, "expecting 2 to 4 items", lambda: world.Send([a], 0))
+        refused(TypeError, "expecting a buffer.*lower-case", lambda: world.Send({"a": 1}, 0))
         refused(TypeError, "lower-case", lambda: world.Send([1, 2, 3], 0))
         refused(BufferError, "not contiguous: axis 0.*ascontiguousarray", lambda: world.Send(a[:, 1], 0))
         refused(BufferError, "read-only", lambda: world.Recv(b"abc", 0))

@@ -202,7 +202,7 @@ def reduce_scatter(how, comm, sendbuf, recvbuf, recvcounts, op):
         raise ValueError(f"mismatch in receive count {recv[1]} and sum(counts) {total}")
     if not in_place:
         if send[2]._h != recv[2]._h:
-            raise ValueError("mismatch in send and receive MPI datatypes")
+            raise ValueError(f"mismatch in send and receive MPI datatypes: {send[2].name} and {recv[2].name}")
         if send[1] != total:
             raise ValueError(f"mismatch in send count {send[1]} and sum(counts) {total}")
         if recv[1] != recvcounts[rank]:

@@ -6,7 +6,7 @@ from . import bsend, constants
 from .coll import Collectives
 from .collinit import PersistentCollectives
 from .errhandler import ErrorHandling
-from .exception import Exception, check, fields, last_used_code
+from .exception import Exception, check, error, fields, last_used_code
 from .group import Group
 from .handle import Handle, adopt, named
 from .info import INFO_NULL, Info
@@ -166,9 +166,10 @@ class Comm(
     def Free(self):
         """Free a communicator."""
         if self._h in (_WORLD, _SELF):
-            raise Exception(constants.ERR_COMM)
-        if not self._h:
-            raise Exception(constants.ERR_COMM)
+            raise error(
+                constants.ERR_COMM, f"{_DEFAULT_NAMES[self._h]} can't be freed: it lives as long as the process"
+            )
+        self._checked()
         self._delete_attributes()
         self._forget_name()
         _hints.pop(self._h, None)
@@ -211,7 +212,7 @@ class Comm(
 
     def _checked(self):
         if not self._h:
-            raise Exception(constants.ERR_COMM)
+            raise error(constants.ERR_COMM, "the communicator is COMM_NULL (it was never made, or has been freed)")
 
     # Kind
     # ----

@@ -86,6 +86,11 @@ class Exception(RuntimeError):
     error_string = property(Get_error_string, doc="Error text.")
 
 
+def error(error_class, text):
+    """Return the exception of an error class with a text of its own."""
+    return Exception(core.NewError(error_class, text))
+
+
 def check(result):
     """Return what the core returned, or raise the error that it stands for."""
     if result < 0:

@@ -23,8 +23,8 @@ NOTHING = (0, 0, DATATYPES["BYTE"], None)  # what there is instead of a buffer
 # -------
 
 
-def acquire(obj, readonly):
-    """Return (address, nbytes, format, itemsize, readonly, holder) of a buffer.
+def acquire(obj, readonly, window=False):
+    """Return (address, nbytes, format, itemsize, readonly, holder) of a buffer, or of a window's memory.
 
     The holder keeps the memory in place: keep it until the operation has completed.
     """
@@ -32,7 +32,7 @@ def acquire(obj, readonly):
         return _buffer_info(obj, not readonly)
     except (BufferError, TypeError, ValueError):
         pass  # it is said below what is wrong
-    _explain(obj, readonly)
+    _explain(obj, readonly, window)
     if hasattr(obj, "__dlpack__"):
         from .dlpack import acquire as acquire_dlpack
 
@@ -47,31 +47,20 @@ def acquire(obj, readonly):
     return _buffer_info(obj, not readonly)  # raises what it raised before
 
 
-def _explain(obj, readonly):
+def _explain(obj, readonly, window):
     """Say why a buffer cannot be used, and what to do; return if the object is no buffer."""
+    from .explain import no_format, unusable
+
     try:
         view = memoryview(obj)
-    except (BufferError, TypeError, ValueError):
+    except (BufferError, TypeError):
         return
-    if view.readonly and not readonly:
-        raise BufferError(f"message: {type(obj).__name__} is read-only, but MPI writes to this buffer")
-    if not view.contiguous:
-        axis = _gap(view)
-        raise BufferError(
-            f"message: {type(obj).__name__} of shape {view.shape} is not contiguous: axis {axis} has a stride of "
-            f"{view.strides[axis]} bytes for elements of {view.itemsize}; pass np.ascontiguousarray(...) of it, "
-            "or the whole array with a datatype (MPI.Datatype.Create_vector, Create_subarray)"
-        )
-
-
-def _gap(view):
-    """Return the axis that keeps a buffer from being contiguous."""
-    expected = view.itemsize
-    for axis in reversed(range(view.ndim)):
-        if view.shape[axis] > 1 and view.strides[axis] != expected:
-            return axis
-        expected *= view.shape[axis]
-    return view.ndim - 1
+    except ValueError as reason:
+        error = no_format(obj, reason)
+    else:
+        error = unusable(obj, view, readonly, window)
+    if error is not None:
+        raise error
 
 
 def _is_buffer(obj):
@@ -79,18 +68,23 @@ def _is_buffer(obj):
         return True
     try:
         memoryview(obj).release()
-    except BufferError:
+    except (BufferError, ValueError):
         return True
     except TypeError:
         return hasattr(obj, "__dlpack__") or hasattr(obj, "__cuda_array_interface__")
     return True
 
 
-def _not_a_message(msg):
-    hint = ""
-    if not isinstance(msg, type):
-        hint = f", got {type(msg).__name__}; Python objects go by the lower-case methods (send, bcast, ...)"
-    return TypeError("message: expecting buffer or list/tuple" + hint)
+def _not_a_message(msg, readonly):
+    from .explain import no_buffer
+
+    return no_buffer(msg, readonly)
+
+
+def _not_a_specification(spec, readonly, error=None):
+    from .explain import no_specification
+
+    return no_specification(spec, readonly, error)
 
 
 def as_datatype(spec):
@@ -148,12 +142,15 @@ def _infer(nbytes, datatype, blocks):
 
 def index(value, what):
     """Return an integer argument."""
-    if not hasattr(value, "__index__"):
-        raise TypeError(f"{what}: expecting an integer, got {type(value).__name__}")
-    return value.__index__()
+    try:
+        return value.__index__()
+    except (AttributeError, TypeError):
+        from .explain import no_integer
+
+        raise no_integer(value, what) from None
 
 
-def _unpack(msg, vector):
+def _unpack(msg, vector, readonly):
     """Return (buffer, count, displ, datatype) of a specification in a list or tuple."""
     count = displ = datatype = None
     items = len(msg)
@@ -166,7 +163,7 @@ def _unpack(msg, vector):
     elif items == 4:
         obj, count, displ, datatype = msg
     else:
-        raise ValueError("message: expecting 2 to 4 items")
+        raise _not_a_specification(msg, readonly, ValueError)
     if items != 4 and isinstance(count, tuple if vector else (tuple, list)):
         if len(count) != 2:
             raise ValueError(f"message: expecting (count, displ), got {len(count)} items")
@@ -186,19 +183,16 @@ def message(msg, readonly, rank=0, blocks=1):
             holder = None
         if holder is None:
             if msg is None or msg is BOTTOM or not _is_buffer(msg):
-                raise _not_a_message(msg)
+                raise _not_a_message(msg, readonly)
             address, nbytes, format, itemsize, _, holder = acquire(msg, readonly)
         datatype = for_format(format, itemsize)
         extent = datatype._extent
         if blocks < 2 and extent > 0 and nbytes % extent == 0:
             return address, nbytes // extent, datatype, holder
         return address, _infer(nbytes, datatype, blocks), datatype, holder
-    obj, count, displ, datatype = _unpack(msg, False)
+    obj, count, displ, datatype = _unpack(msg, False, readonly)
     if not isinstance(obj, (memoryview, bytearray, bytes)) and not _is_buffer(obj):
-        raise TypeError(
-            f"message: expecting a buffer as first item of {type(msg).__name__}, got {type(obj).__name__}; "
-            "Python objects go by the lower-case methods (send, bcast, ...)"
-        )
+        raise _not_a_specification(msg, readonly)
     address, nbytes, datatype, holder = _base(obj, datatype, readonly)
     if displ is not None:
         displ = index(displ, "message: displacement")
@@ -265,15 +259,13 @@ def vector(msg, readonly, rank, blocks):
     if rank == constants.PROC_NULL:
         return 0, None, None, NOTHING[2], None
     if isinstance(msg, (list, tuple)):
-        obj, counts, displs, datatype = _unpack(msg, True)
+        obj, counts, displs, datatype = _unpack(msg, True, readonly)
         if not _is_buffer(obj):
-            raise TypeError(
-                f"message: expecting a buffer as first item of {type(msg).__name__}, got {type(obj).__name__}"
-            )
+            raise _not_a_specification(msg, readonly)
     elif msg is not None and msg is not BOTTOM and _is_buffer(msg):
         obj, counts, displs, datatype = msg, None, None, None
     else:
-        raise _not_a_message(msg)
+        raise _not_a_message(msg, readonly)
     address, nbytes, datatype, holder = _base(obj, datatype, readonly)
     if counts is None:
         each, more = divmod(_infer(nbytes, datatype, 1), blocks) if blocks else (0, 0)
@@ -342,13 +334,13 @@ def same_type(rank, **parsed):
     (first, a), *rest = parsed.items()
     for name, b in rest:
         if rank != constants.PROC_NULL and a[2]._h != b[2]._h:
-            raise ValueError(f"mismatch in {first} and {name} MPI datatypes")
+            raise ValueError(f"mismatch in {first} and {name} MPI datatypes: {a[2].name} and {b[2].name}")
 
 
 def reduction(sendbuf, recvbuf):
     """Refuse parsed operands of a reduction that do not fit each other."""
     if sendbuf[2]._h != recvbuf[2]._h:
-        raise ValueError("mismatch in send and receive MPI datatypes")
+        raise ValueError(f"mismatch in send and receive MPI datatypes: {sendbuf[2].name} and {recvbuf[2].name}")
     if sendbuf[1] != recvbuf[1]:
         raise ValueError(f"mismatch in send count {sendbuf[1]} and receive count {recvbuf[1]}")
 

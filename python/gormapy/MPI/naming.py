@@ -3,7 +3,7 @@
 from contextlib import suppress
 
 from . import constants
-from .exception import Exception
+from .exception import Exception, error
 
 _names = {}  # (family, handle) -> name
 
@@ -40,7 +40,8 @@ class Named:
 
     def _null_error(self):
         family = self._family
-        raise Exception({"Datatype": constants.ERR_TYPE, "Comm": constants.ERR_COMM, "Win": constants.ERR_WIN}[family])
+        kinds = {"Datatype": constants.ERR_TYPE, "Comm": constants.ERR_COMM, "Win": constants.ERR_WIN}
+        raise error(kinds[family], f"the {family} object is null (it was never made, or has been freed)")
 
 
 # Attributes

@@ -74,7 +74,8 @@ class ObjectMessages:
         if buf is not None:
             import warnings
 
-            warnings.warn("the 'buf' argument is deprecated", UserWarning, stacklevel=2)
+            rank = f"; a rank is given as source={buf}" if isinstance(buf, int) else ""
+            warnings.warn(f"the 'buf' argument is deprecated{rank}", UserWarning, stacklevel=3)
         if source == PROC_NULL:
             memory = bytearray()
         elif buf is None or isinstance(buf, int):
@@ -266,7 +267,11 @@ class ObjectScans:
 
 def _dumps_each(objects, size):
     """Pickle an object for each rank; return bytes, sizes and displacements."""
-    items = [None] * size if objects is None else list(objects)
+    try:
+        items = [None] * size if objects is None else list(objects)
+    except TypeError:
+        got = type(objects).__name__
+        raise TypeError(f"expecting a sequence of {size} items, one for each rank, got {got}") from None
     if len(items) != size:
         raise ValueError(f"expecting {size} items, one for each rank, got {len(items)}")
     pickles = [pickle.dumps(item) for item in items]

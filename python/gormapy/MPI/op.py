@@ -159,4 +159,13 @@ OP_NULL = _predefined(0, "OP_NULL")
 
 def is_user_defined(op):
     """Tell whether an operation is a function of the program, which the core cannot call."""
-    return op._h >= _FIRST_USER
+    return handle_of(op) >= _FIRST_USER
+
+
+def handle_of(op):
+    """Return the handle of an operation."""
+    if isinstance(op, Op):
+        return op._h
+    from .explain import no_operation
+
+    raise no_operation(op)

@@ -135,13 +135,13 @@ class Request(Handle, fast.Request):
     @classmethod
     def Waitany(cls, requests, status=None):
         """Wait for any previously initiated request to complete."""
-        index = fast.waitany([r._h for r in requests], status)
+        index = fast.waitany(_handles(requests), status)
         return _completed(requests, index, status)
 
     @classmethod
     def Testany(cls, requests, status=None):
         """Test for completion of any previously initiated request."""
-        index, flag = fast.testany([r._h for r in requests], status)
+        index, flag = fast.testany(_handles(requests), status)
         return (_completed(requests, index, status) if flag else constants.UNDEFINED), bool(flag)
 
     @classmethod
@@ -160,7 +160,7 @@ class Request(Handle, fast.Request):
         """Wait for all previously initiated requests to complete."""
         filled = _statuses(requests, statuses)
         try:
-            fast.waitall([r._h for r in requests], filled)
+            fast.waitall(_handles(requests), filled)
         except Exception:  # the statuses say which of them failed
             _all_done(requests, filled, statuses)
             raise
@@ -172,7 +172,7 @@ class Request(Handle, fast.Request):
         """Test for the completion of all previously initiated requests."""
         filled = _statuses(requests, statuses)
         try:
-            if not fast.testall([r._h for r in requests], filled):
+            if not fast.testall(_handles(requests), filled):
                 return False
         except Exception:
             _all_done(requests, filled, statuses)
@@ -365,6 +365,16 @@ def _of_kind(cls, request):
 # -----------------
 
 
+def _handles(requests):
+    """Return the handles of requests."""
+    try:
+        return [request._h for request in requests]
+    except (AttributeError, TypeError):
+        from .explain import no_requests
+
+        raise no_requests(requests) from None
+
+
 def _completed(requests, index, status):
     if index < 0:
         if status is not None:
@@ -416,7 +426,7 @@ def _return_statuses(filled, statuses, count):
 def _some(requests, statuses, call):
     """Complete those of the requests that are done, by waitsome or testsome of the core."""
     filled = _statuses(requests, statuses)
-    indices = call([r._h for r in requests], filled)
+    indices = call(_handles(requests), filled)
     if indices is None:
         return None
     _return_statuses(filled, statuses, len(indices))

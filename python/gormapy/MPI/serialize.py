@@ -23,9 +23,13 @@ class Pickle:
 
     def dumps(self, obj):
         """Serialize object to pickle data stream."""
-        if self._protocol is None:
-            return self._dumps(obj)
-        return self._dumps(obj, self._protocol)
+        try:
+            return self._dumps(obj) if self._protocol is None else self._dumps(obj, self._protocol)
+        except Exception as error:
+            from .explain import note_unpicklable
+
+            note_unpicklable(error, obj, self._dumps)
+            raise
 
     def loads(self, data):
         """Deserialize object from pickle data stream."""

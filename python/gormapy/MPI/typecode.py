@@ -228,9 +228,13 @@ def lookup(code):
         return _typedict[code]
     except KeyError:
         pass
+    except TypeError:  # not hashable
+        raise TypeError(f"expecting a datatype or a type code, got {type(code).__name__}") from None
     if isinstance(code, str) and code[:1] in "@<=|" and code[1:] in _typedict:
         return _typedict[code[1:]]
-    raise KeyError(f"cannot map {code!r} to MPI datatype")
+    from .explain import no_datatype
+
+    raise no_datatype(code)
 
 
 def for_format(format, itemsize):
@@ -244,7 +248,11 @@ def for_format(format, itemsize):
                 f"message: the buffer's elements are big-endian (format {format!r}), gormapy sends native ones; "
                 "convert them, for instance by a.astype(a.dtype.newbyteorder('='))"
             )
-        datatype = lookup(format)
+        datatype = _typedict.get(format[1:] if format[:1] in "@<=|" else format)
+        if datatype is None:
+            from .explain import no_elements
+
+            raise no_elements(format)
     if datatype._size == itemsize or not itemsize:
         return datatype
     # ctypes and struct know formats whose sizes are not those of C types here

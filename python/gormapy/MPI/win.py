@@ -1,19 +1,21 @@
 """Windows: memory that other processes reach."""
 
+from functools import wraps
+
 from gormapy._ext import core, fast
 
 from . import constants
 from .buffer import view
 from .errhandler import ErrorHandling
-from .exception import Exception, fields
+from .exception import Exception, check, error, fields
 from .group import Group
 from .handle import Handle, adopt, named
 from .info import INFO_NULL, Info
 from .intracomm import COMM_SELF
 from .missing import WinCalls
-from .msgbuffer import acquire, message, rma, same_type, single
+from .msgbuffer import acquire, index, message, rma, same_type, single
 from .naming import Attributed, Named
-from .op import SUM
+from .op import SUM, handle_of
 from .sentinel import BOTTOM
 from .unimplemented import unimplemented_calls
 
@@ -27,6 +29,21 @@ _MOST_KEPT = 256
 _NOT_KEPT = ()
 
 
+def _to_a_rank(method):
+    """Make a one-sided call say how its target's rank is given, where it is missing."""
+    place = method.__code__.co_varnames.index("target_rank")
+
+    @wraps(method)
+    def call(self, *args, **kwargs):
+        if len(args) < place and "target_rank" not in kwargs:
+            from .explain import no_target_rank
+
+            raise no_target_rank(method.__name__, method.__code__.co_varnames[1 : method.__code__.co_argcount])
+        return method(self, *args, **kwargs)
+
+    return call
+
+
 @unimplemented_calls("Win")
 class _DynamicCalls:
     __slots__ = ()
@@ -34,6 +51,17 @@ class _DynamicCalls:
     @classmethod
     def Create_dynamic(cls, info=INFO_NULL, comm=COMM_SELF):
         """Create a window object to which memory is attached later."""
+
+
+def _memory_of(memory):
+    """Return address, bytes and holder of the memory that a window is to show."""
+    try:
+        address, nbytes, _, _, _, holder = acquire(memory, False, window=True)
+    except TypeError:
+        from .explain import no_memory
+
+        raise no_memory(memory) from None
+    return address, nbytes, holder
 
 
 class Win(ErrorHandling, Attributed, Named, Handle, WinCalls, _DynamicCalls, fast.Win):
@@ -69,7 +97,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, WinCalls, _DynamicCalls, fas
 
     def _checked(self):
         if not self._h:
-            raise Exception(constants.ERR_WIN)
+            raise error(constants.ERR_WIN, "the window is WIN_NULL (it was never made, or has been freed)")
         return self._description
 
     # Creation
@@ -77,6 +105,9 @@ class Win(ErrorHandling, Attributed, Named, Handle, WinCalls, _DynamicCalls, fas
 
     @classmethod
     def _made(cls, flavor, address, nbytes, disp_unit, info, comm, memory):
+        disp_unit = index(disp_unit, "disp_unit")
+        if not isinstance(comm, fast.Comm):
+            raise TypeError(f"comm: expecting a communicator, got {type(comm).__name__}")
         handle = fast.result(fast.win_create(flavor, address, nbytes, disp_unit, comm._h))
         self = cls._from_handle(handle)
         self._memory = memory
@@ -90,18 +121,20 @@ class Win(ErrorHandling, Attributed, Named, Handle, WinCalls, _DynamicCalls, fas
         if memory is None or memory is BOTTOM:
             address, nbytes, holder = 0, 0, None
         else:
-            address, nbytes, _, _, _, holder = acquire(memory, False)
+            address, nbytes, holder = _memory_of(memory)
         flavor = constants.WIN_FLAVOR_CREATE
         return cls._made(flavor, address, nbytes, disp_unit, info, comm, holder)
 
     @classmethod
     def Allocate(cls, size, disp_unit=1, info=INFO_NULL, comm=COMM_SELF):
         """Create a window with memory of its own."""
+        size = index(size, "Win.Allocate: size, a number of bytes")
         return cls._made(constants.WIN_FLAVOR_ALLOCATE, 0, size, disp_unit, info, comm, None)
 
     @classmethod
     def Allocate_shared(cls, size, disp_unit=1, info=INFO_NULL, comm=COMM_SELF):
         """Create a window with memory that all processes on a host can load from and store to."""
+        size = index(size, "Win.Allocate_shared: size, a number of bytes")
         return cls._made(constants.WIN_FLAVOR_SHARED, 0, size, disp_unit, info, comm, None)
 
     def Shared_query(self, rank):
@@ -113,6 +146,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, WinCalls, _DynamicCalls, fas
     def Free(self):
         """Free a window."""
         self._checked()
+        check(core.WinCheckFree(self._h))  # before anything of it is gone
         self._delete_attributes()
         self._forget_name()
         _hints.pop(self._h, None)
@@ -194,8 +228,12 @@ class Win(ErrorHandling, Attributed, Named, Handle, WinCalls, _DynamicCalls, fas
 
     def _keep(self, target_rank, holder):
         """Keep origin memory until the operation on it, which starts next, is complete."""
-        kept = self._kept.get(target_rank)
+        try:
+            kept = self._kept.get(target_rank)
+        except TypeError:  # not hashable, so no rank
+            kept = None
         if kept is None:
+            target_rank = index(target_rank, "target_rank")
             # other ways than messages are done with the memory when the call returns
             by_message = target_rank >= 0 and core.WinWay(self._h, target_rank) == "message"
             kept = self._kept[target_rank] = [] if by_message else _NOT_KEPT
@@ -220,31 +258,36 @@ class Win(ErrorHandling, Attributed, Named, Handle, WinCalls, _DynamicCalls, fas
         where, n, there = place[:3]
         _rma(kind, self._h, address, count, datatype._h, to, room, kept_type._h, target_rank, where, n, there._h, op)
 
+    @_to_a_rank
     def Put(self, origin, target_rank, target=None):
         """Put data into a memory window on a remote process."""
         source, place, holder = rma(origin, True, target_rank, target)
         self._keep(target_rank, holder)
         self._access(fast.PUT, target_rank, source, None, place)
 
+    @_to_a_rank
     def Get(self, origin, target_rank, target=None):
         """Get data from a memory window on a remote process."""
         source, place, holder = rma(origin, False, target_rank, target)
         self._keep(target_rank, holder)
         self._access(fast.GET, target_rank, source, None, place)
 
+    @_to_a_rank
     def Accumulate(self, origin, target_rank, target=None, op=SUM):
         """Accumulate data into the target process."""
         source, place, holder = rma(origin, True, target_rank, target)
         self._keep(target_rank, holder)
-        self._access(fast.ACC, target_rank, source, None, place, op._h)
+        self._access(fast.ACC, target_rank, source, None, place, handle_of(op))
 
+    @_to_a_rank
     def Get_accumulate(self, origin, result, target_rank, target=None, op=SUM):
         """Fetch-and-accumulate data into the target process."""
         source, place, holder = rma(origin, True, target_rank, target)
         fetched = message(result, False, target_rank, 0)
         self._keep(target_rank, (holder, fetched[3]))
-        self._access(fast.GET_ACC, target_rank, source, fetched, place, op._h)
+        self._access(fast.GET_ACC, target_rank, source, fetched, place, handle_of(op))
 
+    @_to_a_rank
     def Fetch_and_op(self, origin, result, target_rank, target_disp=0, op=SUM):
         """Perform one-sided read-modify-write."""
         source = single("origin", origin, True, target_rank)
@@ -252,8 +295,11 @@ class Win(ErrorHandling, Attributed, Named, Handle, WinCalls, _DynamicCalls, fas
         same_type(target_rank, origin=source, result=fetched)
         one = (source[0], 1, source[2])
         self._keep(target_rank, (source[3], fetched[3]))
-        self._access(fast.FETCH_OP, target_rank, one, (fetched[0], 1, source[2]), (target_disp, 1, source[2]), op._h)
+        self._access(
+            fast.FETCH_OP, target_rank, one, (fetched[0], 1, source[2]), (target_disp, 1, source[2]), handle_of(op)
+        )
 
+    @_to_a_rank
     def Compare_and_swap(self, origin, compare, result, target_rank, target_disp=0):
         """Perform one-sided atomic compare-and-swap."""
         source = single("origin", origin, True, target_rank)
