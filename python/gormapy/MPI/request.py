@@ -158,9 +158,10 @@ class Request(Handle, fast.Request):
     @classmethod
     def Waitall(cls, requests, statuses=None):
         """Wait for all previously initiated requests to complete."""
+        handles = _handles(requests)
         filled = _statuses(requests, statuses)
         try:
-            fast.waitall(_handles(requests), filled)
+            fast.waitall(handles, filled)
         except Exception:  # the statuses say which of them failed
             _all_done(requests, filled, statuses)
             raise
@@ -170,9 +171,10 @@ class Request(Handle, fast.Request):
     @classmethod
     def Testall(cls, requests, statuses=None):
         """Test for the completion of all previously initiated requests."""
+        handles = _handles(requests)
         filled = _statuses(requests, statuses)
         try:
-            if not fast.testall(_handles(requests), filled):
+            if not fast.testall(handles, filled):
                 return False
         except Exception:
             _all_done(requests, filled, statuses)
@@ -425,8 +427,9 @@ def _return_statuses(filled, statuses, count):
 
 def _some(requests, statuses, call):
     """Complete those of the requests that are done, by waitsome or testsome of the core."""
+    handles = _handles(requests)
     filled = _statuses(requests, statuses)
-    indices = call(_handles(requests), filled)
+    indices = call(handles, filled)
     if indices is None:
         return None
     _return_statuses(filled, statuses, len(indices))
