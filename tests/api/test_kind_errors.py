@@ -1,5 +1,10 @@
 """Errors say what was asked, what there is and what to do: what learners really do."""
 
+import re
+from pathlib import Path
+
+README = Path(__file__).resolve().parents[2] / "README.md"
+
 
 def test_integers_beyond_32_bits_are_not_cut(mpirun):
     """A rank, tag or root that is too large is an error that names it, never another rank."""
@@ -392,3 +397,40 @@ def test_rank_given_to_recv_as_the_buffer(mpirun):
     )
     assert "deprecated" in result.stderr and "source=0" in result.stderr
     assert "MPI_ERR_TRUNCATE" in result.stderr
+
+
+def test_readme_shows_the_texts(mpirun):
+    """What the table in README.md says one sees is what one sees."""
+    table = README.read_text(encoding="utf-8").partition("## When something goes wrong")[2].partition("\n\nWhen")[0]
+    shown = re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE)
+    assert len(shown) > 8
+    source = """
+    seen = []
+    def see(call):
+        try:
+            call()
+        except Exception as error:
+            seen.append(f"{type(error).__name__}: {error}")
+    own = MPI.Win.Create(b)
+    see(lambda: own.Lock(1))
+    see(lambda: win.Put(a, 1, 3))
+    see(lambda: win.Put(a, target=1))
+    see(lambda: world.Send(a, 5))
+    see(lambda: world.Send([1, 2, 3], 1))
+    see(lambda: world.Send(matrix[:, 1], 1))
+    if rank == 0:
+        world.Send(a, 1, 5)
+    else:
+        see(lambda: world.Recv(b[:2], 0, 5))
+    win.Fence(MPI.MODE_NOSUCCEED)
+    see(lambda: win.Put(a, 1))
+    if rank == 1:
+        say("\\n".join(seen))
+    win.Fence()
+    own.Free()
+    """
+    result = mpirun(2, SAYS + "\n".join(line[4:] for line in source.splitlines()) + "\nwin.Free()\n")
+    elsewhere = ("this process was started by a PMIx launcher", "MPI_ERR_PROC_FAILED")  # other tests see these
+    for text in shown:
+        parts = [re.escape(part.strip()) for part in text.split("…")]
+        assert text in elsewhere or re.search(".*".join(parts), result.stdout), f"{text}\nis not in\n{result.stdout}"
