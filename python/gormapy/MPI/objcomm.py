@@ -136,6 +136,17 @@ def _collv(kind, comm, send, recv, root, *memory):
     finish(fast.collv_blocking(kind, comm._h, *send, *recv, root, memory))
 
 
+# The first message of an operation says how long the object is, and has room for a short one: then it
+# is the only message.
+_HEAD = 512
+
+
+def _fill_head(head, data):
+    head[:8] = len(data).to_bytes(8, "little")
+    if len(data) <= _HEAD - 8:
+        head[8 : 8 + len(data)] = data
+
+
 def _displs(counts):
     displs, end = [], 0
     for count in counts:
@@ -161,18 +172,21 @@ class ObjectCollectives:
     def bcast(self, obj, root=0):
         """Broadcast."""
         octet = byte()._h
-        size = array("q", [0])
+        head, where, hold_head = _memory(_HEAD)
         data = None
         if self.rank == root:
             data = pickle.dumps(obj)
-            size[0] = len(data)
+            _fill_head(head, data)
         nothing = (0, 0, octet)
-        _coll(fast.BCAST, self, nothing, (size.buffer_info()[0], 8, octet), root, size)
+        _coll(fast.BCAST, self, nothing, (where, _HEAD, octet), root, hold_head)
+        size = int.from_bytes(head[:8], "little")
+        if size <= _HEAD - 8:
+            return pickle.loads(memoryview(head)[8 : 8 + size])
         if data is None:
-            data, address, holder = _memory(size[0])
+            data, address, holder = _memory(size)
         else:
             address, _, _, _, _, holder = acquire(data, True)
-        _coll(fast.BCAST, self, nothing, (address, size[0], octet), root, holder)
+        _coll(fast.BCAST, self, nothing, (address, size, octet), root, holder)
         return pickle.loads(data)
 
     def gather(self, sendobj, root=0):
@@ -213,12 +227,17 @@ class ObjectCollectives:
     def allgather(self, sendobj):
         """Gather to all."""
         octet = byte()._h
-        address, nbytes, _, _, _, holder = acquire(pickle.dumps(sendobj), True)
-        mine, sizes = array("q", [nbytes]), array("q", bytes(8 * self.size))
-        send, recv = (mine.buffer_info()[0], 8, octet), (sizes.buffer_info()[0], 8, octet)
-        _coll(fast.ALLGATHER, self, send, recv, 0, mine, sizes)
-        counts = sizes.tolist()
+        data = pickle.dumps(sendobj)
+        mine, mine_at, hold_mine = _memory(_HEAD)
+        _fill_head(mine, data)
+        heads, heads_at, hold_heads = _memory(_HEAD * self.size)
+        _coll(fast.ALLGATHER, self, (mine_at, _HEAD, octet), (heads_at, _HEAD, octet), 0, hold_mine, hold_heads)
+        starts = range(0, len(heads), _HEAD)
+        counts = [int.from_bytes(heads[at : at + 8], "little") for at in starts]
+        if max(counts) <= _HEAD - 8:
+            return _loads(heads, counts, [at + 8 for at in starts])
         displs, total = _displs(counts)
+        address, nbytes, _, _, _, holder = acquire(data, True)
         memory, where, hold_memory = _memory(total)
         send, recv = (address, [nbytes], None, octet), (where, counts, displs, octet)
         _collv(fast.ALLGATHERV, self, send, recv, 0, holder, hold_memory)
