@@ -14,17 +14,35 @@ const stuckDelay = 200 * time.Millisecond
 // onPMI acts on what the server of the MPICH programs among the ranks reports.
 func (l *launcher) onPMI(report pmi.Report) {
 	switch {
+	case report.Kind == pmi.Refused:
+		l.sayRefusal(report)
 	case l.stopping:
 	case report.Kind == pmi.Aborted:
 		l.seg.Abort(report.Rank, report.Code)
 		if who, code, ok := l.seg.Aborted(); ok {
 			l.onAbort(who, code)
 		}
-	case report.Kind == pmi.Stuck:
-		l.stuckAt = time.Now().Add(stuckDelay)
 	default:
-		l.speaker.say(fmt.Sprintf("mpiexec: rank %d %s", report.Rank, report.Text))
+		l.stuckAt = time.Now().Add(stuckDelay)
 	}
+}
+
+// sayRefusals says what was wrong with what the last ranks asked for.
+func (l *launcher) sayRefusals() {
+	for {
+		select {
+		case report := <-l.pmi.Reports():
+			if report.Kind == pmi.Refused {
+				l.sayRefusal(report)
+			}
+		default:
+			return
+		}
+	}
+}
+
+func (l *launcher) sayRefusal(report pmi.Report) {
+	l.speaker.say(fmt.Sprintf("mpiexec: rank %d %s", report.Rank, report.Text))
 }
 
 // onStuck ends a job that would wait for ever.

@@ -142,7 +142,9 @@ func Run(opt *Options) (int, error) {
 	if l.seg, err = job.Create(len(tasks)); err != nil {
 		return 0, err
 	}
-	l.pmi = pmi.NewServer(l.seg.ID(), applications(tasks))
+	if l.pmi, err = pmi.NewServer(l.seg.ID(), applications(tasks)); err != nil {
+		return 0, fmt.Errorf("make the PMI-1 server: %w", err)
+	}
 	l.seg.Head.LauncherAge = sys.StartTime(os.Getpid())
 	atomic.StoreUint32(&l.seg.Head.LauncherPID, uint32(os.Getpid()))
 	if l.reaper, err = newReaper(); err != nil {
@@ -514,6 +516,7 @@ func (l *launcher) finish() {
 		l.hangUp()
 	}
 	l.drain()
+	l.sayRefusals()
 	l.sayVerdict()
 	if l.opt.Verbose {
 		for _, line := range l.summary() {

@@ -2,7 +2,6 @@ package launch
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
@@ -150,11 +149,11 @@ func (ps *parser) options() error {
 	return nil
 }
 
-var gluedCount = regexp.MustCompile(`^(--?(?:n|np|c))(\d+)$`)
-
 func unknown(given string) error {
-	if m := gluedCount.FindStringSubmatch(given); m != nil {
-		return usagef("unknown option %q: write %s %s", given, m[1], m[2])
+	name := strings.TrimRight(given, "0123456789")
+	switch number := given[len(name):]; strings.TrimLeft(name, "-") {
+	case "n", "np", "c":
+		return usagef("unknown option %q: write %s %s", given, name, number)
 	}
 	return usagef("unknown option %q; see mpiexec --help", given)
 }

@@ -1,6 +1,10 @@
 package launch
 
-import "os"
+import (
+	"os"
+	"path/filepath"
+	"strings"
+)
 
 // task is a program that is ready to be started as some ranks.
 type task struct {
@@ -8,6 +12,15 @@ type task struct {
 	number int    // of the program on the command line, from 0
 	path   string // of its file
 	env    []string
+}
+
+// title is enough of the command line to tell the program by.
+func (t *task) title() string {
+	title := filepath.Base(t.Name)
+	if len(t.Args) > 0 && len(t.Args[0]) < 60 && t.Args[0] != "" && !strings.HasPrefix(t.Args[0], "-") {
+		title += " " + t.Args[0]
+	}
+	return title
 }
 
 // plan looks for all programs, so that what is wrong with one is known before

@@ -113,7 +113,7 @@ func startError(name string, rank int, err error) error {
 	case errors.Is(err, unix.EMFILE):
 		var limit unix.Rlimit
 		_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &limit)
-		return fmt.Errorf("can't start rank %d: %w (3 are needed for a rank, the limit ulimit -n is %d)", rank, err, limit.Cur)
+		return fmt.Errorf("can't start rank %d: %w (5 are needed for a rank, the limit ulimit -n is %d)", rank, err, limit.Cur)
 	case errors.Is(err, unix.EAGAIN):
 		return fmt.Errorf("can't start rank %d: %w (the limit on processes, ulimit -u, may be reached)", rank, err)
 	}

@@ -33,7 +33,7 @@ func (l *launcher) describeJob() {
 func (l *launcher) describeStart(r *rank) {
 	name := ""
 	if len(l.opt.Programs) > 1 {
-		name = " (" + l.tasks[r.number].Name + ")"
+		name = " (" + l.tasks[r.number].title() + ")"
 	}
 	l.speaker.say(fmt.Sprintf("mpiexec: rank %d%s is process %d, started after %.3f s, %s", r.number, name, r.pid,
 		r.usage.begun.Sub(l.begun).Seconds(), l.binding.text(r.number)))

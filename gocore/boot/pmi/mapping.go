@@ -2,7 +2,6 @@ package pmi
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 )
@@ -11,28 +10,35 @@ import (
 // each with Ranks consecutive ranks.
 type Block struct{ First, Nodes, Ranks int }
 
-var mappingForm = regexp.MustCompile(`^\(vector((?:,\(\d{1,9},\d{1,9},\d{1,9}\))+)\)$`)
-
 // ParseMapping reads a process mapping such as "(vector,(0,2,1))". It has no
 // blocks when the process manager left it out, as Hydra does for one rank.
 func ParseMapping(text string) ([]Block, error) {
 	if text == "(vector,0)" || text == "(vector)" {
 		return nil, nil
 	}
-	m := mappingForm.FindStringSubmatch(text)
-	if m == nil {
-		return nil, fmt.Errorf("process mapping %q is not of the form (vector,(node,nodes,ranks),…)", text)
-	}
+	// Not a regular expression, whose compilation is a part of Python's import.
+	list, begins := strings.CutPrefix(text, "(vector,(")
+	list, ends := strings.CutSuffix(list, "))")
+	bad := !begins || !ends
 	var out []Block
-	for _, triple := range strings.Split(strings.Trim(m[1], ",()"), "),(") {
-		var n [3]int
-		for i, s := range strings.Split(triple, ",") {
-			n[i], _ = strconv.Atoi(s) // digits only
+	for _, triple := range strings.Split(list, "),(") {
+		numbers := strings.Split(triple, ",")
+		if bad || len(numbers) != 3 {
+			bad = true
+			break
 		}
-		if n[1] == 0 || n[2] == 0 {
+		var n [3]int
+		for i, s := range numbers {
+			u, err := strconv.ParseUint(s, 10, 30)
+			n[i], bad = int(u), bad || err != nil
+		}
+		if !bad && (n[1] == 0 || n[2] == 0) {
 			return nil, fmt.Errorf("process mapping %q has a block without ranks", text)
 		}
 		out = append(out, Block{n[0], n[1], n[2]})
+	}
+	if bad {
+		return nil, fmt.Errorf("process mapping %q is not of the form (vector,(node,nodes,ranks),…)", text)
 	}
 	return out, nil
 }

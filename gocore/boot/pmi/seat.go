@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,6 +13,9 @@ const (
 	// (mcmd=spawn … endcmd).
 	maxRequest = 8 << 10
 	maxBlock   = 64 << 10
+	// maxBacklog is how many messages of a rank that ended are looked at: more
+	// than a socket holds. Children of it may go on sending for ever.
+	maxBacklog = 1 << 10
 )
 
 // seat is the server's end of one rank's connection. Everything in it is
@@ -34,53 +36,27 @@ type seat struct {
 	ended   bool // its process did
 }
 
-// connect makes the socket pair and begins to serve it.
+// connect makes the socket pair.
 func (c *seat) connect() (client int, err error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return -1, os.NewSyscallError("socketpair", err)
 	}
-	fail := func(call string, err error) (int, error) {
+	if err := unix.SetsockoptInt(pair[0], unix.SOL_SOCKET, unix.SO_PASSCRED, 1); err != nil {
 		unix.Close(pair[0])
 		unix.Close(pair[1])
-		return -1, os.NewSyscallError(call, err)
-	}
-	if err := unix.SetNonblock(pair[0], true); err != nil {
-		return fail("fcntl", err)
-	}
-	if err := unix.SetsockoptInt(pair[0], unix.SOL_SOCKET, unix.SO_PASSCRED, 1); err != nil {
-		return fail("setsockopt", err)
-	}
-	file := os.NewFile(uintptr(pair[0]), "PMI")
-	raw, err := file.SyscallConn()
-	if err != nil {
-		unix.Close(pair[1])
-		file.Close()
-		return -1, err
+		return -1, os.NewSyscallError("setsockopt", err)
 	}
 	c.fd = pair[0]
-	go c.serve(file, raw)
 	return pair[1], nil
-}
-
-// serve handles what comes until the connection is closed by either side.
-func (c *seat) serve(file *os.File, raw syscall.RawConn) {
-	defer file.Close()
-	_ = raw.Read(func(uintptr) (done bool) {
-		c.server.mu.Lock()
-		defer c.server.mu.Unlock()
-		for c.open() && c.receive() {
-		}
-		return !c.open() // else wait until there is more
-	})
 }
 
 func (c *seat) open() bool { return c.fd >= 0 }
 
-// close wakes serve, which closes the descriptor. What was sent can be read still.
+// close closes the connection. What was sent can be read still.
 func (c *seat) close() {
 	if c.open() {
-		_ = unix.Shutdown(c.fd, unix.SHUT_RDWR)
+		unix.Close(c.fd)
 		c.fd = -1
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"golang.org/x/sys/unix"
 )
 
 // What the answer to get_maxes promises.
@@ -13,7 +15,7 @@ const (
 	maxKeyLen   = 64
 	maxValueLen = 1024
 	// maxStored bounds what one rank stores in the launcher's memory.
-	maxStored = 16 << 20
+	maxStored = 4 << 20
 )
 
 // Kind says what a Report is about.
@@ -63,6 +65,8 @@ type Server struct {
 	apps   []int
 	report chan Report
 
+	listener *listener
+
 	mu       sync.Mutex
 	kvs      map[string]string
 	services map[string]string // of publish_name
@@ -73,7 +77,7 @@ type Server struct {
 
 // NewServer makes the server of a job named id. apps has, for each rank, the
 // number of the program on the command line that it runs.
-func NewServer(id string, apps []int) *Server {
+func NewServer(id string, apps []int) (*Server, error) {
 	s := &Server{
 		size:  len(apps),
 		space: "kvs_" + id,
@@ -87,7 +91,19 @@ func NewServer(id string, apps []int) *Server {
 	for i := range s.seats {
 		s.seats[i] = &seat{server: s, rank: i, fd: -1}
 	}
-	return s
+	var err error
+	s.listener, err = listen(s.ready)
+	return s, err
+}
+
+// Close closes all connections.
+func (s *Server) Close() {
+	s.listener.close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.seats {
+		c.close()
+	}
 }
 
 // Reports has what the launcher should know.
@@ -95,7 +111,30 @@ func (s *Server) Reports() <-chan Report { return s.report }
 
 // Connect makes the connection of a rank and returns the rank's end, which the
 // caller passes on and closes.
-func (s *Server) Connect(rank int) (fd int, err error) { return s.seats[rank].connect() }
+func (s *Server) Connect(rank int) (fd int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.seats[rank]
+	if fd, err = c.connect(); err != nil {
+		return -1, err
+	}
+	if err := s.listener.add(c.fd, rank); err != nil {
+		c.close()
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+// ready handles one message of rank. Not more at a time: one that never stops
+// sending is not to keep the others from being served.
+func (s *Server) ready(rank int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.seats[rank]; c.open() { // else it was closed after epoll had looked
+		c.receive()
+	}
+}
 
 // Conduct is what a rank said in its life.
 type Conduct struct {
@@ -112,7 +151,7 @@ func (s *Server) Ended(rank int) Conduct {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.seats[rank]
-	for c.open() && c.receive() {
+	for i := 0; i < maxBacklog && c.open() && c.receive(); i++ {
 	}
 	c.close()
 	how := c.conduct

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,12 +21,21 @@ import (
 
 // talker is a rank that says what the test wants.
 type talker struct {
-	t  testing.TB
-	fd int
-	in *bufio.Reader
+	t    testing.TB
+	fd   int
+	file *os.File
+	in   *bufio.Reader
 }
 
-func newJob(size int) *Server { return NewServer("test", make([]int, size)) }
+func newJob(t testing.TB, size int) *Server { return newJobOf(t, make([]int, size)) }
+
+func newJobOf(t testing.TB, apps []int) *Server {
+	t.Helper()
+	s, err := NewServer("test", apps)
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	return s
+}
 
 func talk(t testing.TB, s *Server, rank int) *talker {
 	t.Helper()
@@ -35,7 +45,7 @@ func talk(t testing.TB, s *Server, rank int) *talker {
 	require.NoError(t, unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 20}))
 	file := os.NewFile(uintptr(fd), "rank")
 	t.Cleanup(func() { file.Close() })
-	return &talker{t, fd, bufio.NewReader(file)}
+	return &talker{t, fd, file, bufio.NewReader(file)}
 }
 
 func (k *talker) say(text string) { k.t.Helper(); k.raw(text + "\n") }
@@ -85,7 +95,7 @@ func silentServer(t *testing.T, s *Server) {
 }
 
 func TestServerAnswers(t *testing.T) {
-	s := NewServer("test", []int{0, 3})
+	s := newJobOf(t, []int{0, 3})
 	k := talk(t, s, 1).join()
 	for _, c := range []struct{ ask, answer string }{
 		{"cmd=get_maxes", "cmd=maxes rc=0 kvsname_max=256 keylen_max=64 vallen_max=1024"},
@@ -130,7 +140,7 @@ func TestServerRefuses(t *testing.T) {
 		{"cmd=init pmi_version=1 pmi_subversion=1", "cmd=response_to_init rc=-1 msg=initialised_before", "init twice"},
 		{"mcmd=spawn\nnprocs=2\nexecname=/bin/true\nendcmd", "cmd=spawn_result rc=-1 msg=not_supported", "spawn"},
 	} {
-		s := newJob(1)
+		s := newJob(t, 1)
 		k := talk(t, s, 0).join()
 		assert.Equal(t, c.answer, k.ask(c.ask))
 		r := next(t, s)
@@ -140,7 +150,7 @@ func TestServerRefuses(t *testing.T) {
 		assert.Equal(t, "cmd=finalize_ack rc=0", k.ask("cmd=finalize"), c.ask)
 		silentServer(t, s)
 	}
-	s := newJob(1)
+	s := newJob(t, 1)
 	k := talk(t, s, 0)
 	assert.Equal(t, "cmd=get_maxes_result rc=-1 msg=no_init", k.ask("cmd=get_maxes"))
 	assert.Equal(t, "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=-1 msg=version", k.ask("cmd=init pmi_version=2 pmi_subversion=0"))
@@ -162,7 +172,7 @@ func TestServerAbandons(t *testing.T) {
 		"barriers":  "cmd=barrier_in\ncmd=barrier_in\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newJob(3)
+			s := newJob(t, 3)
 			a, b, c := talk(t, s, 0).join(), talk(t, s, 1).join(), talk(t, s, 2).join()
 			a.raw(garbage)
 			assert.Equal(t, "cmd=error rc=-1 msg=no_pmi1", a.hear())
@@ -186,7 +196,7 @@ func TestServerAbandons(t *testing.T) {
 }
 
 func TestServerBoundsWhatIsStored(t *testing.T) {
-	s := newJob(1)
+	s := newJob(t, 1)
 	k := talk(t, s, 0).join()
 	for i := 0; ; i++ {
 		answer := k.ask(fmt.Sprintf("cmd=put kvsname=kvs_test key=%d value=%s", i, strings.Repeat("v", maxValueLen)))
@@ -200,7 +210,7 @@ func TestServerBoundsWhatIsStored(t *testing.T) {
 
 // TestServerFlood checks that a rank that asks and never reads stops nobody.
 func TestServerFlood(t *testing.T) {
-	s := newJob(2)
+	s := newJob(t, 2)
 	a, b := talk(t, s, 0).join(), talk(t, s, 1).join()
 	flood := []byte(strings.Repeat("cmd=get_maxes\n", 1000))
 	for range 1000 {
@@ -212,9 +222,40 @@ func TestServerFlood(t *testing.T) {
 	assert.Contains(t, b.ask("cmd=get_maxes"), "rc=0")
 }
 
+// TestServerEndlessSender checks that who sends without end what needs no answer
+// keeps neither the others nor the launcher from going on.
+func TestServerEndlessSender(t *testing.T) {
+	s := newJob(t, 2)
+	a, b := talk(t, s, 0).join(), talk(t, s, 1).join()
+	var sent atomic.Int64
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		line := []byte("cmd=abort exitcode=1\n")
+		for {
+			if _, err := unix.SendmsgN(a.fd, line, nil, nil, unix.MSG_NOSIGNAL); err != nil {
+				return
+			}
+			sent.Add(1)
+		}
+	}()
+	for sent.Load() < 1000 {
+		time.Sleep(time.Millisecond)
+	}
+	for range 100 {
+		assert.Contains(t, b.ask("cmd=get_maxes"), "rc=0")
+	}
+	assert.True(t, s.Ended(0).Aborted)
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second):
+		t.Fatal("the connection is still open")
+	}
+}
+
 func TestServerBarrier(t *testing.T) {
 	const n = 9
-	s := newJob(n)
+	s := newJob(t, n)
 	ranks := make([]*talker, n)
 	for r := range ranks {
 		ranks[r] = talk(t, s, r).join()
@@ -252,7 +293,7 @@ func TestServerStuck(t *testing.T) {
 	}
 	for why, do := range leave {
 		for _, before := range []bool{true, false} {
-			s := newJob(3)
+			s := newJob(t, 3)
 			a, b := talk(t, s, 0).join(), talk(t, s, 1).join()
 			talk(t, s, 2).join()
 			if before {
@@ -276,7 +317,7 @@ func TestServerStuck(t *testing.T) {
 // others wait for in shared memory of their own.
 func TestServerStuckInInit(t *testing.T) {
 	for _, before := range []bool{true, false} {
-		s := newJob(3)
+		s := newJob(t, 3)
 		a := talk(t, s, 0)
 		if before {
 			s.Ended(1)
@@ -297,19 +338,19 @@ func TestServerStuckInInit(t *testing.T) {
 // known when the end is.
 func TestServerEndedHearsEverything(t *testing.T) {
 	for range 200 {
-		s := newJob(2)
+		s := newJob(t, 2)
 		k := talk(t, s, 0).join()
 		k.say("cmd=abort exitcode=5 message=what a pity")
 		assert.Equal(t, Conduct{Joined: true, Aborted: true, Code: 5}, s.Ended(0))
 		assert.Equal(t, Report{Kind: Aborted, Rank: 0, Code: 5}, next(t, s))
 	}
-	s := newJob(1)
+	s := newJob(t, 1)
 	talk(t, s, 0).join().say("cmd=abort")
 	assert.Equal(t, 1, s.Ended(0).Code, "no code")
 }
 
 func TestServerAbortInBarrier(t *testing.T) {
-	s := newJob(2)
+	s := newJob(t, 2)
 	k := talk(t, s, 0).join()
 	k.say("cmd=barrier_in")
 	k.say("cmd=abort exitcode=-3")
@@ -319,12 +360,11 @@ func TestServerAbortInBarrier(t *testing.T) {
 // TestServerStranger checks that a child which inherited the socket of a rank
 // is not the rank.
 func TestServerStranger(t *testing.T) {
-	s := newJob(1)
+	s := newJob(t, 1)
 	k := talk(t, s, 0).join()
 	assert.Contains(t, k.ask("cmd=put kvsname=kvs_test key=k value=v"), "rc=0")
-	file := os.NewFile(uintptr(k.fd), "rank")
 	child := exec.Command("sh", "-c", "echo cmd=init pmi_version=1 pmi_subversion=1 >&3; echo cmd=abort exitcode=3 >&3; head -n 1 <&3")
-	child.ExtraFiles = []*os.File{file}
+	child.ExtraFiles = []*os.File{k.file}
 	out, err := child.Output()
 	require.NoError(t, err)
 	const refusal = "cmd=response_to_init rc=-1 pmi_version=1 pmi_subversion=1 msg=rank_is_taken\n"
@@ -337,7 +377,7 @@ func TestServerStranger(t *testing.T) {
 }
 
 func TestWithhold(t *testing.T) {
-	s := newJob(1)
+	s := newJob(t, 1)
 	k := talk(t, s, 0)
 	kept := func() bool {
 		flags, err := unix.FcntlInt(uintptr(k.fd), unix.F_GETFD, 0)
@@ -360,7 +400,7 @@ func TestWithhold(t *testing.T) {
 // TestServerServesTheClient is both sides of this package together.
 func TestServerServesTheClient(t *testing.T) {
 	const n = 5
-	s := newJob(n)
+	s := newJob(t, n)
 	clients := make([]*Client, n)
 	for r := range clients {
 		fd, err := s.Connect(r)
@@ -408,7 +448,7 @@ func FuzzServer(f *testing.F) {
 		f.Add([]byte(seed), 7)
 	}
 	f.Fuzz(func(t *testing.T, data []byte, piece int) {
-		s := newJob(2)
+		s := newJob(t, 2)
 		wild, good := talk(t, s, 0), talk(t, s, 1)
 		good.join()
 		assert.Contains(t, good.ask("cmd=put kvsname=kvs_test key=good value=untouched"), "rc=0")
