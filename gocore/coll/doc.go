@@ -7,7 +7,26 @@
 // of the k-th collective on a communicator carry tag k in the communicator's
 // second context, so collectives in flight do not mix.
 //
-// The barrier of ranks on one host counts in shared memory instead (barrier.go).
+// The barrier of ranks on one host counts in shared memory instead (barrier.go),
+// and small blocking collectives post their data there (board.go, small.go).
+//
+// # Algorithms
+//
+// On one host every rank can read every other's memory, at any time and several
+// at once, so what is a tree or a ring on a network is often one flat step here.
+// By what goes to or comes from one rank, on a machine with 2 cores:
+//
+//   - up to job.PostBytes, blocking: flat through the board, whatever the number
+//     of ranks. A tree would have fewer cache lines to read, and as many waits
+//     one after the other as it has levels.
+//   - Bcast: binomial tree, from 256 KiB on in segments, so that a rank passes
+//     on one while it gets the next.
+//   - Gather, Scatter, Allgather, Alltoall: everything straight to where it
+//     belongs, each byte copied once; no schedule copies less.
+//   - Reduce, Allreduce from 32 KiB, Reduce_scatter_block: each rank reduces a
+//     slice that it takes straight from the others' buffers, then the slices are
+//     collected. Shorter: every rank (or the root) folds all operands.
+//   - Scan from 32 KiB or 5 ranks on: by doubling.
 //
 // It may import dtype, engine, errs, fabric, job, op, p2p and sys.
 package coll
