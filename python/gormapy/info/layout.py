@@ -3,6 +3,13 @@
 import textwrap
 
 _WIDTH = 110
+# What the core calls launchers, for people.
+_LAUNCHERS = {
+    "none": "none: a job of one rank",
+    "mpiexec": "gormapy's mpiexec",
+    "Hydra": "MPICH's mpiexec (Hydra), by PMI-1",
+    "PMI-1": "one that speaks PMI-1",
+}
 _LEGEND = {
     "direct": "loads and stores in memory that both ranks map",
     "copy": "one system call per access, the kernel copies",
@@ -85,9 +92,7 @@ def _job(report):
 
 
 def _launcher(job):
-    if job["launcher"] == "none":
-        return "none: a job of one rank"
-    return "gormapy's mpiexec" if job["launcher"] == "mpiexec" else job["launcher"]
+    return _LAUNCHERS.get(job["launcher"], job["launcher"])
 
 
 def _transports(transports):
