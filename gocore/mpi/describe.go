@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"sync/atomic"
 
+	"gormapy/gocore/job"
 	"gormapy/gocore/settings"
 	"gormapy/gocore/sys"
 )
@@ -93,7 +95,11 @@ func PeerInfo(r int) string {
 		return "null"
 	}
 	name, _ := w.eng.Transport(r)
-	return object(map[string]any{"rank": r, "pid": w.seg.Ranks[r].PID(), "transport": name, "refusal": w.eng.Refusal(r)})
+	rank := &w.seg.Ranks[r]
+	return object(map[string]any{
+		"rank": r, "pid": rank.PID(), "transport": name, "refusal": w.eng.Refusal(r),
+		"starting": atomic.LoadUint32(&rank.State) < job.StateReady && atomic.LoadUint32(&rank.Exit) == 0,
+	})
 }
 
 // setting is one row of Settings.

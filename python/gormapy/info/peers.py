@@ -11,28 +11,34 @@ import platform
 import time
 
 _HERE, _GO = 1, 2  # tags
-_PATIENCE = 10.0  # seconds until a rank that said nothing counts as missing
+_PATIENCE = 10.0  # seconds until a rank that has initialized MPI and said nothing counts as missing
+_AT_MOST = 90.0  # seconds until any does: many ranks take their time to start
 
 
-def gather(patience=_PATIENCE):
+def gather():
     """Return, on rank 0, what every rank says and who is missing; on other ranks None. All ranks call it."""
     from gormapy import MPI
 
     comm = MPI.COMM_WORLD
     if comm.rank != 0:
         comm.send(_here(), dest=0, tag=_HERE)
-        if _await(comm, 0, _GO, 2 * patience) is None:
+        if _await(comm, 0, _GO, _AT_MOST + _PATIENCE) is None:
             raise TimeoutError("rank 0 does not answer: all ranks of the job have to run gormapy info")
         if comm.recv(source=0, tag=_GO):
             comm.gather(_reach(MPI, comm))
         return None
     known = {0: _here()}
-    end = time.monotonic() + patience
+    begun = quiet = time.monotonic()
     while len(known) < comm.size:
-        source = _await(comm, MPI.ANY_SOURCE, _HERE, end - time.monotonic())
-        if source is None:
+        source = _await(comm, MPI.ANY_SOURCE, _HERE, 0.1)
+        now = time.monotonic()
+        if source is not None:
+            known[source] = comm.recv(source=source, tag=_HERE)
+            quiet = now
+        elif _starting(comm.size):
+            quiet = now
+        if now - quiet > _PATIENCE or now - begun > _AT_MOST:
             break
-        known[source] = comm.recv(source=source, tag=_HERE)
     missing = [rank for rank in range(comm.size) if rank not in known]
     for rank in known:
         if rank:
@@ -54,6 +60,13 @@ def _await(comm, source, tag, patience):
             return None
         time.sleep(0.001)
     return status.source
+
+
+def _starting(size):
+    """Tell whether a rank has not initialized MPI yet."""
+    from gormapy._ext import core
+
+    return any(json.loads(core.PeerInfo(rank))["starting"] for rank in range(size))
 
 
 def _here():
