@@ -135,6 +135,12 @@ def test_rank_that_runs_something_else_is_named(mpirun):
     assert re.search(r"^ +2 +\d+ ", result.stdout, re.MULTILINE), result
 
 
+def test_rank_that_ended_is_named(mpirun):
+    choose = 'if [ "$GORMAPY_JOB_RANK" = 1 ]; then exit 0; fi; exec "$0" -m gormapy info'
+    result = mpirun.command(2, "sh", "-c", choose, sys.executable, timeout=60).finish(expect=1)
+    assert "NOT HERE: rank 1: ended (exit status 0)" in result.stdout, result
+
+
 def test_report_in_any_state(mpirun):
     mpirun(
         1,

@@ -118,4 +118,6 @@ def _doing(ranks):
     from gormapy._ext import core
 
     lines = core.Describe().splitlines()
-    return {rank: "; ".join(line for line in lines if line.startswith(f"rank {rank} ")) for rank in ranks}
+    return {
+        rank: "; ".join(line for line in lines if line.startswith((f"rank {rank} ", f"rank {rank}:"))) for rank in ranks
+    }
