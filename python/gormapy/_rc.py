@@ -6,8 +6,8 @@ import sys
 class Rc:
     """Runtime configuration options.
 
-    The options are those of mpi4py.rc. Errors are always exceptions and the level of thread support is
-    always "multiple", whatever `errors`, `threads` and `thread_level` say.
+    The options are those of mpi4py.rc. The level of thread support is always "multiple", whatever `threads` and
+    `thread_level` say.
 
     Attributes
     ----------

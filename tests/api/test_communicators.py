@@ -95,6 +95,98 @@ def test_names_hints_and_attributes(mpirun):
     )
 
 
+def test_duplicate_without_blocking(mpirun, n):
+    mpirun(
+        n,
+        """
+        from rankside import *
+        key = MPI.Comm.Create_keyval(lambda c, k, v: v + 1)
+        world.Set_attr(key, 1)
+        made = [world.Idup() for _ in range(3)]
+        early = made[0][0]
+        for comm, request in reversed(made):
+            request.Wait()
+            assert request == MPI.REQUEST_NULL and comm.Get_attr(key) == 2
+            assert MPI.Comm.Compare(comm, world) == MPI.CONGRUENT
+        assert early.allgather(rank) == list(range(size))
+        assert made[1][0].allreduce(1) == size  # contexts of their own
+        for comm, _ in made:
+            comm.Free()
+        comm, request = world.Idup_with_info(MPI.Info.Create({"key": "value"}))
+        request.Wait()
+        assert comm.info["key"] == "value"
+        world.Delete_attr(key)
+        """,
+    )
+
+
+def test_group_that_makes_its_communicator_alone(mpirun, n):
+    mpirun(
+        n,
+        """
+        from rankside import *
+        group = world.group
+        odd = group.Incl([r for r in reversed(range(size)) if r % 2])
+        comm = world.Create_group(odd, tag=7)  # of no interest to the others, who may not even call it
+        assert (comm == MPI.COMM_NULL) == (rank % 2 == 0)
+        if rank % 2:
+            assert comm.allgather(rank) == [r for r in reversed(range(size)) if r % 2]
+            again = comm.Create_group(comm.group)
+            assert again.allreduce(1) == comm.size
+            again.Free()
+            comm.Free()
+        pairs = [group.Incl([r, r + 1]) for r in range(size - 1)]
+        made = [world.Create_group(pair, tag=k) for k, pair in enumerate(pairs) if rank in (k, k + 1)]
+        for comm in made:
+            comm.Barrier()
+            comm.Free()
+        by_name = MPI.Intracomm.Create_from_group(group, "org.example.test")
+        assert by_name.allgather(rank) == list(range(size))
+        by_name.Free()
+        if size > 1:
+            with fails(MPI.ERR_GROUP):
+                MPI.COMM_SELF.Create_group(group)
+        with fails(MPI.ERR_TAG):
+            world.Create_group(group, -1)
+        """,
+    )
+
+
+def test_attributes_of_windows_and_datatypes(mpirun):
+    mpirun(
+        2,
+        """
+        from rankside import *
+        win = MPI.Win.Allocate(24, 8, comm=world)
+        assert win.Get_attr(MPI.WIN_SIZE) == 24 and win.Get_attr(MPI.WIN_DISP_UNIT) == 8
+        assert win.Get_attr(MPI.WIN_BASE) == MPI.Get_address(win.tomemory()) == win.attrs[0]
+        assert win.Get_attr(MPI.WIN_CREATE_FLAVOR) == MPI.WIN_FLAVOR_ALLOCATE == win.flavor
+        assert win.Get_attr(MPI.WIN_MODEL) == MPI.WIN_UNIFIED == win.model
+        gone = []
+        key = MPI.Win.Create_keyval(delete_fn=lambda w, k, v: gone.append(v))
+        win.Set_attr(key, "of the window")
+        win.Set_name("a window")
+        assert win.name == "a window" and win.Get_attr(key) == "of the window"
+        win.Free()
+        assert gone == ["of the window"]
+        key = MPI.Datatype.Create_keyval(lambda t, k, v: [*v, "copy"], lambda t, k, v: gone.append(v))
+        pair = MPI.INT.Create_contiguous(2)
+        pair.Set_name("pair")
+        assert pair.name == "pair" and MPI.INT.name == "MPI_INT"
+        pair.Set_attr(key, ["first"])
+        copy = pair.Dup()
+        assert copy.Get_attr(key) == ["first", "copy"] and pair.Get_attr(key) == ["first"]
+        copy.Free()
+        pair.Set_attr(key, ["second"])
+        pair.Free()
+        assert gone[1:] == [["first", "copy"], ["first"], ["second"]]
+        assert MPI.Datatype.Free_keyval(key) == MPI.KEYVAL_INVALID
+        with fails(MPI.ERR_KEYVAL):
+            MPI.INT.Set_attr(key, 1)
+        """,
+    )
+
+
 def test_cartesian_grid(mpirun, n):
     mpirun(
         n,
@@ -106,7 +198,7 @@ def test_cartesian_grid(mpirun, n):
         grid = world.Create_cart(dims, periods=[True, False])
         assert type(grid) is MPI.Cartcomm and grid.topology == MPI.CART and grid.dims == dims
         assert grid.coords == [grid.rank // dims[1], grid.rank % dims[1]]
-        assert grid.Get_cart_rank(grid.coords) == grid.rank
+        assert grid.Get_cart_rank(grid.coords) == grid.rank and grid.Get_coords(grid.rank) == grid.coords
         up, down = grid.Shift(0, 1)
         into = np.zeros(1, int)
         grid.Sendrecv(np.array([grid.rank]), down, recvbuf=into, source=up)

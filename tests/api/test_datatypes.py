@@ -65,3 +65,18 @@ def test_derived_types(mpirun):
             MPI.INT.Free()
         """,
     )
+
+
+def test_types_of_numpy_by_their_characters(mpirun):
+    mpirun(
+        1,
+        """
+        import numpy as np
+        from rankside import *
+        for code in "?bBhHiIlLqQfdgFDG":
+            dtype = np.dtype(code)
+            datatype = MPI._typedict[dtype.char]
+            assert datatype.size == dtype.itemsize and np.dtype(datatype.tocode()) == dtype, code
+        assert MPI._typedict_c["d"] == MPI.DOUBLE and MPI._typedict_f["d"] == MPI.DOUBLE_PRECISION
+        """,
+    )

@@ -38,8 +38,11 @@ def test_windows_over_any_memory(mpirun, n):
         assert kept[0] == memory.view("u1")[0]  # stays as long as something shows it
         win = MPI.Win.Allocate_shared(16, 8, comm=world)
         mine, unit = win.Shared_query(rank)
+        assert unit == 8 and len(mine) == 16
         np.frombuffer(mine, "i8")[:] = rank
+        win.Sync()
         world.Barrier()
+        win.Sync()
         for r in range(size):
             assert np.frombuffer(win.Shared_query(r)[0], "i8").tolist() == [r, r]
         world.Barrier()

@@ -4,7 +4,7 @@ from gormapy._ext import core as _core
 from gormapy._ext import fast as _fast
 from gormapy._rc import rc as _rc
 
-from .bsend import Attach_buffer, Detach_buffer
+from .bsend import Attach_buffer, Detach_buffer, Flush_buffer, Iflush_buffer
 from .buffer import Alloc_mem, Free_mem, buffer, memory
 from .comm import COMM_NULL, Comm
 from .constants import *
@@ -15,6 +15,7 @@ from .environment import (
     Compute_dims,
     Finalize,
     Get_address,
+    Get_hw_resource_info,
     Get_library_version,
     Get_processor_name,
     Get_version,
@@ -60,12 +61,9 @@ from .intracomm import COMM_SELF, COMM_WORLD, Intercomm, Intracomm
 from .message import MESSAGE_NO_PROC, MESSAGE_NULL, Message
 from .missing import (
     Close_port,
-    Flush_buffer,
     Get_abi_fortran_info,
     Get_abi_info,
     Get_abi_version,
-    Get_hw_resource_info,
-    Iflush_buffer,
     Lookup_name,
     Open_port,
     Publish_name,
@@ -151,8 +149,11 @@ def _start():
     import sys
 
     under_launcher = any(name.startswith(("GORMAPY_JOB_", "PMI_")) for name in os.environ)
+    from . import errhandler
+
     if _rc.initialize and not Is_initialized():
         Init()
+    errhandler.start(Comm, Intracomm, Intercomm, Topocomm, Cartcomm, Graphcomm, Distgraphcomm, Win, Request, Prequest)
     if _rc.finalize or (_rc.finalize is None and _rc.initialize):
         import threading
 

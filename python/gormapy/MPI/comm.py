@@ -172,6 +172,7 @@ class Comm(
         self._checked()
         self._delete_attributes()
         self._forget_name()
+        self._forget_errhandler()
         _hints.pop(self._h, None)
         _topologies.pop(self._h, None)
         bsend.forget(self._h)
@@ -194,6 +195,15 @@ class Comm(
         """Remove an existing attached buffer."""
         self._checked()
         return bsend.detach(self._h)
+
+    def Flush_buffer(self):
+        """Block until all buffered messages have been transmitted."""
+        self._checked()  # no message is ever in the buffer: see bsend
+
+    def Iflush_buffer(self):
+        """Nonblocking flush for buffered messages."""
+        self.Flush_buffer()
+        return Request()
 
     # Hints
     # -----

@@ -8,7 +8,7 @@ from . import constants
 from .exception import Exception, check, fields
 from .handle import Handle, adopt, named
 from .missing import DatatypeCalls
-from .naming import Named
+from .naming import Attributed, Named
 from .typecode import TYPE_CHARS, TYPE_STRINGS, load_table
 
 # Constructors whose first integer argument is the length of their lists
@@ -28,7 +28,7 @@ def _int64s(values):
     return laid_out, laid_out.buffer_info()[0]
 
 
-class Datatype(Handle, Named, DatatypeCalls, fast.Datatype):
+class Datatype(Handle, Attributed, Named, DatatypeCalls, fast.Datatype):
     """Datatype of the elements of a buffer."""
 
     _family = "Datatype"
@@ -149,7 +149,9 @@ class Datatype(Handle, Named, DatatypeCalls, fast.Datatype):
 
     def Dup(self):
         """Duplicate a datatype."""
-        return self._derive(core.TypeDup(self._h), constants.COMBINER_DUP, [self])
+        made = self._derive(core.TypeDup(self._h), constants.COMBINER_DUP, [self])
+        made._copy_attributes(self)
+        return made
 
     Create_dup = Dup
 
@@ -252,6 +254,7 @@ class Datatype(Handle, Named, DatatypeCalls, fast.Datatype):
         """Free the datatype."""
         if self.is_predefined:
             raise Exception(constants.ERR_TYPE)
+        self._delete_attributes()
         check(core.TypeFree(self._h))
         self._forget_name()
         self._h = 0

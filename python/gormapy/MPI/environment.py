@@ -8,6 +8,7 @@ from . import constants
 from .datatype import Datatype
 from .exception import Exception, check
 from .handle import Handle
+from .info import Info
 from .sentinel import BottomType, BufferAutomaticType, InPlaceType
 from .status import Status
 from .typecode import typealign as _align
@@ -82,6 +83,11 @@ def Get_library_version():
 def Get_processor_name():
     """Obtain the name of the calling processor."""
     return core.ProcessorName()
+
+
+def Get_hw_resource_info():
+    """Obtain information about hardware platform and resources."""
+    return Info.Create()  # nothing is known of it
 
 
 def get_vendor():

@@ -1,8 +1,23 @@
-"""Error handlers: errors are exceptions, which is what ERRORS_RETURN means in Python."""
+"""Error handlers: what becomes of an MPI error of a communicator or window.
+
+Errors are exceptions, which is what ERRORS_RETURN means in Python, and calls look for no handler. When a program
+first asks for another one, the methods of communicators, windows and requests are replaced by guarded ones, which
+call the handler of the object before the exception is raised, or end the job.
+"""
+
+import functools
+from types import ClassMethodDescriptorType, FunctionType, MethodDescriptorType
+
+from gormapy._rc import rc
 
 from . import constants
-from .exception import Exception
+from .exception import Exception, error_class
 from .handle import Handle, adopt, named
+
+_FIRST_USER = 16
+_functions = {}  # handle of a handler that the program made -> its function
+_chosen = {}  # (family, handle) -> handle of its error handler
+_guarded_classes = []
 
 
 class Errhandler(Handle):
@@ -18,7 +33,7 @@ class Errhandler(Handle):
         """Free an error handler."""
         if not self:
             raise Exception(constants.ERR_ERRHANDLER)
-        self._h = 0
+        self._h = 0  # objects that have it keep it
 
     def free(self):
         """Call Free if not null."""
@@ -40,6 +55,13 @@ ERRORS_ARE_FATAL = _make(1, "ERRORS_ARE_FATAL")
 ERRORS_RETURN = _make(2, "ERRORS_RETURN")
 ERRORS_ABORT = _make(3, "ERRORS_ABORT")
 _PREDEFINED = (ERRORS_ARE_FATAL, ERRORS_RETURN, ERRORS_ABORT)
+_POLICIES = {
+    "exception": ERRORS_RETURN,
+    "default": ERRORS_ARE_FATAL,  # MPI's
+    "fatal": ERRORS_ARE_FATAL,
+    "abort": ERRORS_ABORT,
+}
+_default = ERRORS_RETURN._h
 
 
 class ErrorHandling:
@@ -47,24 +69,161 @@ class ErrorHandling:
 
     __slots__ = ()
 
+    @classmethod
+    def Create_errhandler(cls, errhandler_fn):
+        """Create a new error handler."""
+        if not callable(errhandler_fn):
+            raise TypeError(f"Create_errhandler: expecting a function, got {type(errhandler_fn).__name__}")
+        made = Errhandler()
+        made._h = _FIRST_USER + len(_functions)
+        _functions[made._h] = errhandler_fn
+        return made
+
     def Get_errhandler(self):
         """Get the error handler."""
         if not self._h:
             self._null_error()
-        return Errhandler(ERRORS_RETURN)
+        return Errhandler._from_handle(_handler(self))
 
     def Set_errhandler(self, errhandler):
         """Set the error handler."""
         if not self._h:
             self._null_error()
+        if not isinstance(errhandler, Errhandler):
+            raise TypeError(f"Set_errhandler: expecting Errhandler, got {type(errhandler).__name__}")
+        if not errhandler:
+            raise Exception(constants.ERR_ERRHANDLER)
         if errhandler != ERRORS_RETURN:
-            raise NotImplementedError(
-                f"MPI.{self._family}.Set_errhandler is implemented for ERRORS_RETURN only: errors are exceptions"
-            )
+            _guard_all()
+        _chosen[self._family, self._h] = errhandler._h
 
     def Call_errhandler(self, errorcode):
         """Call the error handler."""
         if not self._h:
             self._null_error()
-        if errorcode != constants.SUCCESS:
-            raise Exception(errorcode)
+        _handle(self, Exception(errorcode), "Call_errhandler")
+
+    def _forget_errhandler(self):
+        _chosen.pop((self._family, self._h), None)
+
+
+def _handler(obj):
+    return _chosen.get((obj._family, obj._h), _default)
+
+
+def _handle(obj, error, call, handler=None):
+    """Do what the error handler of an object says; return if the exception is to be raised."""
+    handler = handler or _handler(obj)
+    if handler in _functions:
+        _functions[handler](obj, int(error))
+    elif handler != ERRORS_RETURN._h:
+        _end(obj, error, call, handler)
+
+
+def _end(obj, error, call, handler):
+    """End the job."""
+    import sys
+
+    from gormapy._ext import core, fast
+
+    name = obj.Get_name() if obj else f"MPI_{obj._family.upper()}_NULL"
+    said = "ERRORS_ARE_FATAL" if handler == ERRORS_ARE_FATAL._h else "ERRORS_ABORT"
+    sys.stdout.flush()
+    print(
+        f"rank {core.CommRank(1)}: {type(obj).__name__}.{call}{f' on {name}' if name else ''}: {error}\n"
+        f"The error handler of the {'window' if obj._family == 'Win' else 'communicator'} is {said}: the job ends",
+        file=sys.stderr,
+        flush=True,
+    )
+    fast.abort(0, error_class(int(error)))
+
+
+# Guarded methods
+# ---------------
+
+
+def start(*classes):
+    """Take note of the classes whose calls may fail, and of what gormapy.rc says about errors."""
+    global _default
+    _guarded_classes.extend(classes)
+    try:
+        _default = _POLICIES[rc.errors]._h
+    except KeyError:
+        raise ValueError(f"gormapy.rc.errors: expecting one of {', '.join(_POLICIES)}, got {rc.errors!r}") from None
+    if _default != ERRORS_RETURN._h:
+        _guard_all()
+
+
+def _guard_all():
+    """Replace the methods of communicators, windows and requests by guarded ones."""
+    while _guarded_classes:
+        cls = _guarded_classes.pop()
+        exempt = {*vars(ErrorHandling), *vars(Handle), "Abort"} - {"free"}
+        for base in cls.__mro__:
+            for name, member in list(vars(base).items()):
+                if name.startswith("_") or name in exempt:
+                    continue
+                # a type of the extension can't be changed: what it has is guarded in the class itself
+                if isinstance(member, FunctionType):
+                    setattr(base, name, _guarded(member))
+                elif isinstance(member, MethodDescriptorType) and name not in vars(cls):
+                    setattr(cls, name, _guarded(member))
+                elif isinstance(member, classmethod) and not hasattr(member.__func__, "_guarded"):
+                    setattr(base, name, classmethod(_guarded(member.__func__)))
+                elif isinstance(member, ClassMethodDescriptorType) and name not in vars(cls):
+                    setattr(cls, name, _guarded_classmethod(name, member))
+
+
+def _guarded_classmethod(name, member):
+    def call(cls, *args, **kwargs):
+        return member.__get__(None, cls)(*args, **kwargs)
+
+    call.__name__, call.__doc__ = name, member.__doc__
+    return classmethod(_guarded(call))
+
+
+def _guarded(function):
+    """Make the method that calls the error handler of the object concerned when `function` fails."""
+    if hasattr(function, "_guarded"):
+        return function
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        obj = next(filter(None.__ne__, map(_concerned, (*args, *kwargs.values()))), None)
+        if obj is None:
+            return function(*args, **kwargs)
+        handler = _handler(obj)  # the call may free the object
+        try:
+            result = function(*args, **kwargs)
+        except Exception as error:
+            if not getattr(error, "_handled", False):  # by a call within this one
+                error._handled = True
+                _handle(obj, error, function.__name__, handler)
+            raise
+        for made in result if isinstance(result, tuple) else (result,):
+            _inherit(obj, handler, made)
+        return result
+
+    call._guarded = True
+    return call
+
+
+def _concerned(argument):
+    """Return the communicator or window that an argument is or belongs to, None if there is none."""
+    family = getattr(argument, "_family", None)
+    if family in ("Comm", "Win"):
+        return argument
+    if family == "Request":
+        return argument._errors_of
+    if isinstance(argument, (list, tuple)):
+        return next((r._errors_of for r in argument if getattr(r, "_family", None) == "Request" and r._errors_of), None)
+    return None
+
+
+def _inherit(obj, handler, made):
+    """Let what a call made have the error handler of its object."""
+    family = getattr(made, "_family", None)
+    if family == "Request":
+        made._errors_of = obj
+    elif family == "Comm" and obj._family == "Comm" and made._h and handler != _default:
+        _chosen.setdefault(("Comm", made._h), handler)

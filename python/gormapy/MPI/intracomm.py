@@ -1,14 +1,17 @@
 """Communicators of one group and of two."""
 
+from zlib import crc32
+
 from gormapy._ext import core, fast
 
 from .coll import Scans
 from .collinit import PersistentScans
-from .comm import Comm, _subclasses
+from .comm import _WORLD, Comm, _subclasses
 from .constants import UNDEFINED
 from .exception import check
 from .grid import Grid
 from .handle import named
+from .info import INFO_NULL
 from .missing import IntercommCalls, IntracommCalls
 from .objcomm import ObjectScans
 
@@ -19,6 +22,15 @@ class Intracomm(Scans, PersistentScans, ObjectScans, IntracommCalls, Comm):
     def Create_group(self, group, tag=0):
         """Create communicator from group."""
         return Intracomm._wrap(fast.result(check(core.CommCreateGroup(self._h, group._h, tag))))
+
+    @classmethod
+    def Create_from_group(cls, group, stringtag="org.mpi4py", info=INFO_NULL, errhandler=None):
+        """Create communicator from group."""
+        tag = crc32(stringtag.encode()) & 0x3FFFFFFF
+        made = cls._wrap(fast.result(check(core.CommCreateGroup(_WORLD, group._h, tag))))
+        if made and errhandler is not None:
+            made.Set_errhandler(errhandler)
+        return made
 
     def Create_cart(self, dims, periods=None, reorder=False):
         """Create cartesian communicator."""

@@ -25,13 +25,6 @@ class DatatypeCalls:
     def Pack_external(self, datarep, inbuf, outbuf, position): """Pack elements into contiguous memory in a portable representation."""
     def Unpack_external(self, datarep, inbuf, position, outbuf): """Unpack elements from contiguous memory in a portable representation."""
     def Pack_external_size(self, datarep, count): """Return the number of bytes that Pack_external needs at most."""
-    def Get_attr(self, keyval): """Retrieve an attribute value by its key."""
-    def Set_attr(self, keyval, attrval): """Store an attribute value with its key."""
-    def Delete_attr(self, keyval): """Delete the attribute value of a key."""
-    @classmethod
-    def Create_keyval(cls, copy_fn=None, delete_fn=None, nopython=False): """Create a new attribute key for datatypes."""
-    @classmethod
-    def Free_keyval(cls, keyval): """Free an attribute key for datatypes."""
 
 
 @unimplemented_calls("Prequest")
@@ -89,22 +82,16 @@ class CommCalls:
     def Iagree(self, flag): """Nonblocking agreement."""
     def Shrink(self): """Shrink a communicator to remove all failed processes."""
     def Ishrink(self): """Nonblocking shrink a communicator to remove all failed processes."""
-    def Flush_buffer(self): """Block until all buffered messages have been transmitted."""
-    def Iflush_buffer(self): """Nonblocking flush for buffered messages."""
     def Psend_init(self, buf, partitions, dest, tag=0, info=INFO_NULL): """Create request for a partitioned send operation."""
     def Precv_init(self, buf, partitions, source=ANY_SOURCE, tag=ANY_TAG, info=INFO_NULL): """Create request for a partitioned recv operation."""
     @classmethod
     def Join(cls, fd): """Interconnect two processes connected by a socket."""
-    @classmethod
-    def Create_errhandler(cls, errhandler_fn): """Create a new error handler for communicators."""
 
 
 @unimplemented_calls("Intracomm")
 class IntracommCalls:
     __slots__ = ()
 
-    @classmethod
-    def Create_from_group(cls, group, stringtag="org.mpi4py", info=INFO_NULL, errhandler=None): """Create communicator from group."""
     def Create_graph(self, index, edges, reorder=False): """Create graph communicator."""
     def Create_dist_graph_adjacent(self, sources, destinations, sourceweights=None, destweights=None, info=INFO_NULL, reorder=False): """Create distributed graph communicator."""
     def Create_dist_graph(self, sources, degrees, destinations, weights=None, info=INFO_NULL, reorder=False): """Create distributed graph communicator."""
@@ -215,18 +202,12 @@ class WinCalls:
     def Post(self, group, assertion=0): """Start an RMA exposure epoch."""
     def Wait(self): """Complete an RMA exposure epoch begun with Post."""
     def Test(self): """Test whether an RMA exposure epoch has completed."""
-    @classmethod
-    def Create_errhandler(cls, errhandler_fn): """Create a new error handler for windows."""
 
 
 # Module functions
 # ----------------
 
 
-@unimplemented
-def Flush_buffer(): """Block until all buffered messages have been transmitted."""
-@unimplemented
-def Iflush_buffer(): """Nonblocking flush for buffered messages."""
 @unimplemented
 def Open_port(info=INFO_NULL): """Return an address used to connect group of processes."""
 @unimplemented
@@ -245,8 +226,6 @@ def Get_abi_version(): """Obtain the version of the MPI ABI standard."""
 def Get_abi_info(): """Obtain information about the MPI ABI."""
 @unimplemented
 def Get_abi_fortran_info(): """Obtain information about the Fortran MPI ABI."""
-@unimplemented
-def Get_hw_resource_info(): """Obtain information about hardware platform and resources."""
 @unimplemented
 def _comm_lock(comm, key=None): """Return the lock of a communicator."""
 @unimplemented

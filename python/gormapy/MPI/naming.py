@@ -72,6 +72,8 @@ class Attributed:
     def Set_attr(self, keyval, attrval):
         """Store an attribute value with its key."""
         delete = self._check_user_attr(keyval)
+        if _keyvals[keyval][0] != self._family:  # of another kind of object, or freed
+            raise Exception(constants.ERR_KEYVAL)
         values = _attributes.setdefault((self._family, self._h), {})
         if keyval in values:
             _call_delete(delete, self, keyval, values[keyval])
@@ -127,7 +129,7 @@ class Attributed:
             copy = _keyvals[keyval][1]
             if copy is None:
                 continue
-            copied = copy(source, keyval, value)
+            copied = _called(copy, source, keyval, value)
             if copied is not NotImplemented:
                 _attributes.setdefault((self._family, self._h), {})[keyval] = copied
 
@@ -140,11 +142,14 @@ class Attributed:
 
 
 def _call_delete(function, obj, keyval, value):
-    """Call a delete function of the program; its exception is shown, MPI has but a code for it."""
-    if function is None:
-        return
+    if function is not None:
+        _called(function, obj, keyval, value)
+
+
+def _called(function, obj, keyval, value):
+    """Call a function of the program; its exception is shown, MPI has but a code for it."""
     try:
-        function(obj, keyval, value)
+        return function(obj, keyval, value)
     except BaseException:
         import traceback
 

@@ -45,6 +45,8 @@ class Request(Handle, fast.Request):
     # Memory that an object arrives in, for the lower-case methods.
     _arriving = None
     _step = None
+    # The communicator whose error handler is called; set if any object has one that is not ERRORS_RETURN.
+    _errors_of = None
 
     def __new__(cls, request=None):
         self = adopt(Request, super().__new__(cls), request)

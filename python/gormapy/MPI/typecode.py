@@ -201,6 +201,16 @@ for _name in (*TYPE_CHARS, "BFLOAT16_T", "LOGICAL16", "INTEGER16"):
 for _name in ("SHORT_INT", "LONG_INT", "FLOAT_INT", "DOUBLE_INT", "LONG_DOUBLE_INT"):
     ALIASES[_name] = _name
 
+_FORTRAN_CODES = {
+    "l": "LOGICAL",
+    "i": "INTEGER",
+    "r": "REAL",
+    "s": "REAL",
+    "d": "DOUBLE_PRECISION",
+    "c": "COMPLEX",
+    "z": "DOUBLE_COMPLEX",
+}
+
 DATATYPES = {}  # name without MPI_ -> object
 _typedict = {}  # code -> object
 _typedict_c = {}  # the same for types of C and of Fortran
@@ -220,6 +230,9 @@ def load_table(define):
                 fortran = name.startswith(_SIZED_PREFIXES)
                 _typedict[code] = (_typedict_f if fortran else _typedict_c)[code] = DATATYPES[name]
                 break
+    for code, name in _FORTRAN_CODES.items():
+        if name in DATATYPES:
+            _typedict_f[code] = DATATYPES[name]
 
 
 def lookup(code):

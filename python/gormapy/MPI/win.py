@@ -149,6 +149,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, WinCalls, _DynamicCalls, fas
         check(core.WinCheckFree(self._h))  # before anything of it is gone
         self._delete_attributes()
         self._forget_name()
+        self._forget_errhandler()
         _hints.pop(self._h, None)
         handle, self._h = self._h, 0
         fast.result(fast.win_free(handle))

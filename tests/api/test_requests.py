@@ -1,0 +1,107 @@
+"""Modes of sending, and the completion of one, some and all of several requests."""
+
+
+def test_buffered_sends_need_no_receiver(mpirun, n):
+    mpirun(
+        n,
+        """
+        import numpy as np
+        from rankside import *
+        room = bytearray(MPI.BSEND_OVERHEAD + 100)
+        MPI.Attach_buffer(room)
+        right, left = (rank + 1) % size, (rank - 1) % size
+        for count in (0, 1, 1000, 300_000):
+            world.Bsend(np.full(count, rank, "i4"), right, 5)  # all ranks send first
+            request = world.Ibsend(np.full(count, rank, "i4"), right, 6)
+            request.Wait()
+            world.bsend([rank] * 10, right, 7)
+            into = np.full(count, -1, "i4")
+            for tag in (5, 6):
+                world.Recv(into, left, tag)
+                assert (into == left).all()
+            assert world.recv(source=left, tag=7) == [left] * 10
+        MPI.Flush_buffer()
+        MPI.Iflush_buffer().Wait()
+        assert MPI.Detach_buffer().nbytes == len(room)
+        assert MPI.Detach_buffer() is None
+        """,
+    )
+
+
+def test_exchanges_without_blocking(mpirun, n):
+    mpirun(
+        n,
+        """
+        import numpy as np
+        from rankside import *
+        right, left = (rank + 1) % size, (rank - 1) % size
+        status = MPI.Status()
+        for count in (1, 1000, 300_000):
+            into = np.full(count, -1)
+            request = world.Isendrecv(np.full(count, rank), right, 3, into, left, 3)
+            request.Wait(status)
+            assert request == MPI.REQUEST_NULL
+            assert (into == left).all()
+            assert (status.source, status.tag, status.Get_count(MPI.LONG)) == (left, 3, count)
+            both = np.full(count, rank)
+            request = world.Isendrecv_replace(both, right, source=left)
+            while not request.Test(status):
+                pass
+            assert (both == left).all() and status.source == left
+            both = np.full(count, rank)
+            world.Sendrecv_replace(both, left, 1, right, 1, status)
+            assert (both == right).all() and status.tag == 1
+        request = world.Isendrecv(None, MPI.PROC_NULL, 0, None, MPI.PROC_NULL)
+        request.Wait(status)
+        assert status.source == MPI.PROC_NULL
+        with fails(MPI.ERR_RANK):
+            world.Isendrecv(np.zeros(1), size, 0, np.zeros(1), 0)
+        short = np.zeros(1)
+        request = world.Isendrecv(np.zeros(3), rank, 0, short, rank)
+        with fails(MPI.ERR_TRUNCATE):
+            request.Wait()
+        """,
+    )
+
+
+def test_some_of_several(mpirun):
+    mpirun(
+        2,
+        """
+        import numpy as np
+        from rankside import *
+        Request = MPI.Request
+        if rank == 0:
+            into = np.full((4, 10), -1)
+            requests = [world.Irecv(into[tag], 1, tag) for tag in range(4)]
+            statuses = [MPI.Status() for _ in requests]
+            assert Request.Testany(requests) == (MPI.UNDEFINED, False)
+            assert Request.Testsome(requests) == []
+            assert not requests[2].Get_status()
+            world.send("go", 1)
+            done = []
+            while len(done) < 2:
+                done += Request.Waitsome(requests, statuses)
+            assert sorted(done) == [0, 2]
+            assert (into[0] == 0).all() and (into[2] == 2).all() and (into[1] == -1).all()
+            assert requests[0] == MPI.REQUEST_NULL and requests[1] != MPI.REQUEST_NULL
+            world.send("go", 1)
+            while not requests[3].Get_status(statuses[0]):
+                pass
+            assert statuses[0].tag == 3 and (into[3] == 3).all()
+            assert requests[3] != MPI.REQUEST_NULL  # which Get_status leaves
+            index, flag = Request.Testany(requests, statuses[1])
+            assert (index, flag, statuses[1].Get_count(MPI.LONG)) == (3, True, 10)
+            requests[1].Cancel()
+            requests[1].Wait(statuses[0])
+            assert statuses[0].Is_cancelled() and (into[1] == -1).all()
+            assert Request.Testsome(requests) is None and Request.Waitsome(requests) is None
+            assert Request.Testany(requests) == (MPI.UNDEFINED, True)
+        else:
+            world.recv(source=0)
+            for tag in (2, 0):
+                world.Send(np.full(10, tag), 0, tag)
+            world.recv(source=0)
+            world.Send(np.full(10, 3), 0, 3)
+        """,
+    )
