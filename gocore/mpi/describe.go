@@ -99,6 +99,7 @@ func PeerInfo(r int) string {
 	return object(map[string]any{
 		"rank": r, "pid": rank.PID(), "transport": name, "refusal": w.eng.Refusal(r),
 		"starting": atomic.LoadUint32(&rank.State) < job.StateReady && atomic.LoadUint32(&rank.Exit) == 0,
+		"ended":    atomic.LoadUint32(&rank.Exit) != 0,
 	})
 }
 

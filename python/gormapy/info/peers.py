@@ -35,8 +35,12 @@ def gather():
         if source is not None:
             known[source] = comm.recv(source=source, tag=_HERE)
             quiet = now
-        elif _starting(comm.size):
+            continue
+        states = [_peer(rank) for rank in range(comm.size) if rank not in known]
+        if any(state["starting"] for state in states):
             quiet = now
+        if all(state["ended"] for state in states):
+            break
         if now - quiet > _PATIENCE or now - begun > _AT_MOST:
             break
     missing = [rank for rank in range(comm.size) if rank not in known]
@@ -62,11 +66,11 @@ def _await(comm, source, tag, patience):
     return status.source
 
 
-def _starting(size):
-    """Tell whether a rank has not initialized MPI yet."""
+def _peer(rank):
+    """Return what the core knows of a rank."""
     from gormapy._ext import core
 
-    return any(json.loads(core.PeerInfo(rank))["starting"] for rank in range(size))
+    return json.loads(core.PeerInfo(rank))
 
 
 def _here():
@@ -88,7 +92,7 @@ def _reach(MPI, comm):
     """Return the transport to each rank, and the way that a window of each flavor takes to it."""
     from gormapy._ext import core
 
-    peers = [json.loads(core.PeerInfo(rank)) for rank in range(comm.size)]
+    peers = [_peer(rank) for rank in range(comm.size)]
     return {
         "transports": [peer["transport"] for peer in peers],
         "refusals": {peer["rank"]: peer["refusal"] for peer in peers if peer["refusal"]},
