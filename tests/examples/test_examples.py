@@ -52,6 +52,55 @@ def test_work_queue(mpirun, n, tasks):
     ]
 
 
+def diffused(nx, ny, steps, alpha):
+    """Return the sum and the maximum within the plate of heat.py, by another formula: a cell at a time."""
+    cells = [[100.0 if i == 0 else 0.0 for _ in range(ny)] for i in range(nx)]
+    for j in range(ny // 3, 2 * ny // 3 + 1):
+        cells[nx // 2][j] = 500.0
+    for _ in range(steps):
+        new = [row[:] for row in cells]
+        for i in range(1, nx - 1):
+            for j in range(1, ny - 1):
+                around = cells[i - 1][j] + cells[i + 1][j] + cells[i][j - 1] + cells[i][j + 1]
+                new[i][j] = (1 - 4 * alpha) * cells[i][j] + alpha * around
+        cells = new
+    return sum(map(sum, cells)) / (nx * ny), max(max(row[1:-1]) for row in cells[1:-1])
+
+
+@pytest.mark.parametrize("shape", [(9, 3), (23, 14)])
+def test_heat(mpirun, n, shape):
+    # one job for all ways and numbers of steps, because a job takes longer to start than the steps do
+    out = mpirun(
+        n,
+        f"""
+        from gormapy.examples import heat
+        for by in heat.WAYS:
+            for steps in 0, 1, 12:
+                heat.main(f"--size {shape[0]} {shape[1]} --steps {{steps}} --by {{by}}".split())
+        """,
+    ).stdout
+    assert out.count("cells that differ from those of one process: 0") == 9, out
+    found = re.findall(r"^mean (\S+) hottest (\S+)$", out, re.MULTILINE)
+    for k, steps in enumerate((0, 1, 12) * 3):
+        mean, hottest = diffused(*shape, steps, 0.24)
+        assert float(found[k][0]) == pytest.approx(mean, rel=1e-9)
+        assert float(found[k][1]) == pytest.approx(hottest, rel=1e-9)
+    assert len(re.findall(r" cells on \d ranks, \d+ steps, by \w+: \d+\.\d+ s$", out, re.MULTILINE)) == 9
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["--size", 3, 9], "on 2 ranks a plate has at least 4 rows, and 3 columns"),
+        (["--steps", -1], "not negative"),
+        (["--by", "pigeon"], "invalid choice"),
+    ],
+)
+def test_heat_refuses_what_cannot_be(mpirun, args, words):
+    result = example(mpirun, 2, "heat", *args, expect=2)
+    assert result.stderr.count(words) == 1
+
+
 GRIDS = [(1, 1), (2, 1), (1, 2), (2, 2), (4, 1), (1, 4), (3, 2)]
 
 # The global sum is kept by the scheme; these are the values of a serial computation.
