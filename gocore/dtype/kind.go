@@ -125,30 +125,34 @@ func (k Kind) PairIndex() int {
 	return max(4, k.PairValue().Size())
 }
 
-// Family says which kinds can hold each other's values although they differ in
-// size or sign.
-type Family uint8
+// Compatible tells whether data that is sent as one kind may be received as the
+// other. Programs that give one side as bytes, or with another sign, mean what
+// they say; a float read as an integer is what goes wrong in practice.
+func Compatible(a, b Kind) bool {
+	x, y := a.family(), b.family()
+	return x == y || x == familyAny || y == familyAny
+}
 
-// The families of kinds.
+type family uint8
+
 const (
-	FamilyAny Family = iota // bytes, characters, logicals, mixtures: whatever it is taken for
-	FamilyInteger
-	FamilyFloat
-	FamilyComplex
-	FamilyPair
+	familyAny family = iota // bytes, characters, logicals, mixtures: whatever it is taken for
+	familyInteger
+	familyFloat
+	familyComplex
+	familyPair
 )
 
-// Family returns the kind's family. Integers of one byte are bytes.
-func (k Kind) Family() Family {
+func (k Kind) family() family {
 	switch {
 	case k >= Int16 && k <= Uint64:
-		return FamilyInteger
+		return familyInteger
 	case k >= Float16 && k <= LongDouble:
-		return FamilyFloat
+		return familyFloat
 	case k >= Complex32 && k <= ComplexLongDouble:
-		return FamilyComplex
+		return familyComplex
 	case k.IsPair():
-		return FamilyPair
+		return familyPair
 	}
-	return FamilyAny
+	return familyAny // integers of one byte are bytes
 }

@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"gormapy/gocore/coll"
+	"gormapy/gocore/dtype"
 	"gormapy/gocore/engine"
 	"gormapy/gocore/errs"
 	"gormapy/gocore/job"
@@ -182,6 +183,10 @@ func (c *Comm) args(a *coll.Args, kind int, saddr, scount, stype, raddr, rcount,
 	if needSend && !a.SendInPlace && a.Send.Bytes() != a.Bytes {
 		return errs.New(errs.Truncate, "%s: the send buffer has %d bytes for one rank, the receive buffer %d; they must be equal",
 			a.Kind, a.Send.Bytes(), a.Bytes)
+	}
+	if needSend && needRecv && !a.SendInPlace && !a.RecvInPlace && !dtype.Compatible(a.Send.Type.Kind(), a.Recv.Type.Kind()) {
+		return errs.New(errs.Type, "%s: the send buffer has elements of %s, the receive buffer of %s",
+			a.Kind, a.Send.Type.Kind(), a.Recv.Type.Kind())
 	}
 	return nil
 }
