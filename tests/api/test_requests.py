@@ -105,3 +105,60 @@ def test_some_of_several(mpirun):
             world.Send(np.full(10, 3), 0, 3)
         """,
     )
+
+
+def test_requests_of_the_program(mpirun):
+    mpirun(
+        2,
+        """
+        import threading
+        import time
+        import numpy as np
+        from rankside import *
+        said = []
+        def query(status, *args, **kwargs):
+            said.append(("query", args, kwargs))
+            status.Set_source(7)
+            status.Set_elements(MPI.INT, 3)
+        def start():
+            free = lambda *args, **kwargs: said.append(("free", args, kwargs))
+            cancel = lambda completed, *args, **kwargs: said.append(("cancel", completed))
+            return MPI.Grequest.Start(query, free, cancel, (1,), {"two": 2})
+        both = ((1,), {"two": 2})
+        status = MPI.Status()
+        request = start()
+        assert not request.Test() and not request.Get_status()
+        request.Cancel()
+        assert said == [("cancel", False)]
+        # completed by a thread, while this one waits with a receive
+        into = np.zeros(1)
+        receive = world.Irecv(into, 1 - rank)
+        def finish():
+            time.sleep(0.1)
+            request.Complete()
+        thread = threading.Thread(target=finish)
+        thread.start()
+        world.Send(np.ones(1), 1 - rank)
+        statuses = [MPI.Status(), MPI.Status()]
+        MPI.Request.Waitall([receive, request], statuses)
+        thread.join()
+        assert into[0] == 1 and statuses[1].source == 7 and statuses[1].Get_count(MPI.INT) == 3
+        assert said[1:] == [("query", *both), ("free", *both)]
+        assert request == MPI.REQUEST_NULL
+        request = start()
+        request.complete({"an": "object"})
+        said.clear()
+        assert request.Get_status(status) and status.source == 7
+        assert said == [("query", *both)]
+        assert request.wait() == {"an": "object"}
+        assert said[1:] == [("query", *both), ("free", *both)]
+        with fails(MPI.ERR_REQUEST):
+            request.Complete()
+        def wrong(status):
+            raise ValueError("of the program")
+        request = MPI.Grequest.Start(wrong)
+        request.Complete()
+        with fails(MPI.ERR_OTHER):
+            request.Wait()
+        """,
+    )

@@ -37,16 +37,6 @@ class PrequestCalls:
     def Parrived(self, partition): """Test partial completion of a partitioned receive operation."""
 
 
-@unimplemented_calls("Grequest")
-class GrequestCalls:
-    __slots__ = ()
-
-    @classmethod
-    def Start(cls, query_fn=None, free_fn=None, cancel_fn=None, args=None, kwargs=None): """Create and return a user-defined request."""
-    def Complete(self): """Notify that a user-defined request is complete."""
-    def complete(self, obj=None): """Notify that a user-defined request is complete."""
-
-
 @unimplemented_calls("Session")
 class SessionCalls:
     __slots__ = ()

@@ -1,11 +1,11 @@
 """Requests: operations that were started and have to be completed."""
 
-from gormapy._ext import fast
+from gormapy._ext import core, fast
 
 from . import constants
-from .exception import Exception
+from .exception import Exception, check
 from .handle import Handle, adopt, named
-from .missing import GrequestCalls, PrequestCalls
+from .missing import PrequestCalls
 from .serialize import pickle
 from .status import Status
 
@@ -352,11 +352,92 @@ class Prequest(PrequestCalls, Request):
             request.Start()
 
 
-class Grequest(GrequestCalls, Request):
+class Grequest(Request):
     """Generalized request."""
 
     def __new__(cls, request=None):
         return super().__new__(cls, _of_kind(Grequest, request))
+
+    @classmethod
+    def Start(cls, query_fn=None, free_fn=None, cancel_fn=None, args=None, kwargs=None):
+        """Create and return a user-defined request."""
+        for function in (query_fn, free_fn, cancel_fn):
+            if function is not None and not callable(function):
+                raise TypeError(f"Grequest.Start: expecting functions, got {type(function).__name__}")
+        self = cls.__new__(cls)
+        self._step = _Callbacks(query_fn, free_fn, cancel_fn, args or (), kwargs or {})
+        self._kind |= _STEPPED
+        self._h = check(core.GrequestStart())
+        return self
+
+    def Complete(self):
+        """Notify that a user-defined request is complete."""
+        if not self._h:
+            raise Exception(constants.ERR_REQUEST)
+        check(core.GrequestComplete(self._h))
+        if self._step is not None:
+            self._step.completed = True
+
+    def complete(self, obj=None):
+        """Notify that a user-defined request is complete, with the object that `wait` returns."""
+        if self._step is not None:
+            self._step.result = obj
+        self.Complete()
+
+    def Cancel(self):
+        """Cancel a request."""
+        if not self._h:
+            raise Exception(constants.ERR_REQUEST)
+        if self._step is not None:
+            self._step.cancel()
+
+    def _complete(self, status):
+        callbacks = self._step
+        self._retire()
+        if callbacks is not None:
+            try:
+                callbacks(status)
+            finally:
+                callbacks.free()
+
+    def _take(self, status):
+        if self._step is None:
+            return None
+        result, self._step.result = self._step.result, None
+        return result
+
+
+class _Callbacks:
+    """The functions of a generalized request; called as a Step, it tells the status."""
+
+    def __init__(self, query, free, cancel, args, kwargs):
+        self._query, self._free, self._cancel = query, free, cancel
+        self._args, self._kwargs = args, kwargs
+        self.completed = False
+        self.result = None
+
+    def __call__(self, status):
+        status = Status() if status is None else status
+        status._set(constants.ANY_SOURCE)
+        self._call(self._query, status)
+
+    def free(self):
+        self._call(self._free)
+
+    def cancel(self):
+        self._call(self._cancel, self.completed)
+
+    def _call(self, function, *first):
+        """Call a function of the program; its exception is shown, MPI has but a code for it."""
+        if function is None:
+            return
+        try:
+            function(*first, *self._args, **self._kwargs)
+        except BaseException as error:
+            import traceback
+
+            traceback.print_exc()
+            raise Exception(int(error) if isinstance(error, Exception) else constants.ERR_OTHER) from None
 
 
 def _of_kind(cls, request):
@@ -397,8 +478,10 @@ def _statuses(requests, statuses):
 
 def _all_done(requests, filled, statuses):
     """Take note that all of the requests have ended, well or not."""
-    _return_statuses(filled, statuses, len(requests))
-    _complete_each(requests, filled)
+    try:
+        _complete_each(requests, filled)  # which may set statuses
+    finally:
+        _return_statuses(filled, statuses, len(requests))
 
 
 def _complete_each(requests, filled):
@@ -434,8 +517,10 @@ def _some(requests, statuses, call):
     indices = call(handles, filled)
     if indices is None:
         return None
-    _return_statuses(filled, statuses, len(indices))
-    _complete_each([requests[i] for i in indices], filled)
+    try:
+        _complete_each([requests[i] for i in indices], filled)
+    finally:
+        _return_statuses(filled, statuses, len(indices))
     return indices
 
 
