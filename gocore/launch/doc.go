@@ -16,5 +16,14 @@
 // Processes of the job are told by their process group or, beyond that, by the
 // job's id in their environment.
 //
+// # What a rank gets
+//
+// A gormapy program finds the job segment by its environment. An MPICH program
+// finds a PMI-1 server, on descriptor 10, which is package boot/pmi's and part
+// of the launcher. Both are there for every rank, and the first process that
+// claims either is the rank; nobody claims the other one, or a program that
+// uses both libraries does. What the server notices (an abort, ranks that wait
+// for one that won't come) ends the job as if the rank had failed.
+//
 // It may import sys, job and boot/pmi.
 package launch

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -450,6 +451,9 @@ func (l *launcher) onTimeout() {
 		for _, line := range l.describe(i) {
 			l.speaker.say("mpiexec:   " + line)
 		}
+	}
+	if l.outputs != nil {
+		l.speaker.say("mpiexec: their stacks, if they print them, are in " + filepath.Join(l.opt.OutputDir, "rank.N.*"))
 	}
 	l.speaker.flush(tick)
 	for i := range l.seg.Ranks {

@@ -76,6 +76,7 @@ def test_output_dir(mpirun, tmp_path):
         from rankside import *
         print("out", rank)
         print("err", rank, file=sys.stderr)
+        world.Barrier()
         if rank == 1:
             raise ValueError("a mistake")
         world.recv(source=1)
