@@ -125,10 +125,11 @@ def test_all_ranks_interrupted_in_different_calls(mpirun):
         import numpy as np
         from rankside import *
         a = np.zeros(1)
+        other = world.Dup()  # two collectives on one communicator would be an error
         calls = [
             lambda: world.Recv(a, source=3, tag=1),
             lambda: world.Barrier(),
-            lambda: world.Bcast(a, root=(rank + 1) % size),
+            lambda: other.Bcast(a, root=(rank + 1) % size),
             lambda: world.Ssend(a, dest=0, tag=2),
         ]
         for turn in range(3):
