@@ -5,12 +5,11 @@ the hand-written shim. Both live in one file, because two Go run-times in one
 process are to be avoided.
 """
 
+# What every rank imports at its start, it waits for: signal and importlib.util bring enum, re and more along.
+import _signal  # type: ignore[import-not-found]
 import os
-import signal
 import sys
-from contextlib import contextmanager
-from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, ModuleSpec
 
 _PREFIX = "core_"
 
@@ -30,8 +29,10 @@ def _locate():
 def _load(name, path):
     full = f"gormapy.{name}"
     loader = ExtensionFileLoader(full, path)
-    spec = spec_from_file_location(full, path, loader=loader)
-    module = module_from_spec(spec)
+    spec = ModuleSpec(full, loader, origin=path)
+    spec.has_location = True
+    module = loader.create_module(spec)
+    module.__spec__ = spec
     loader.exec_module(module)
     sys.modules[full] = module
     return module
@@ -47,27 +48,25 @@ class _Core:
 
 
 # What Go's threads need to get themselves: faults, and what its run-time sends to its own threads.
-_GO = {"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGTRAP", "SIGSYS", "SIGABRT", "SIGPIPE", "SIGPROF", "SIGURG"}
+_GO = ("SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGTRAP", "SIGSYS", "SIGABRT", "SIGPIPE", "SIGPROF", "SIGURG")
 
 
-@contextmanager
-def _signals_for_python():
-    """Let threads that are made meanwhile, and all that they make, leave signals to the threads of Python.
+def _load_quietly(name, path):
+    """Load a module; threads that it makes, and all that they make, leave signals to the threads of Python.
 
     A signal to the process goes to any thread that does not block it. If it is none of Python's, Python
     before 3.12 notes it and does not look: Ctrl-C would do nothing to a rank that computes.
     """
-    wanted = {s for s in signal.valid_signals() if getattr(s, "name", "") not in _GO}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, wanted)
+    theirs = {int(getattr(_signal, signal)) for signal in _GO if hasattr(_signal, signal)}
+    before = _signal.pthread_sigmask(_signal.SIG_BLOCK, set(_signal.valid_signals()) - theirs)
     try:
-        yield
+        return _load(name, path)
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        _signal.pthread_sigmask(_signal.SIG_SETMASK, before)
 
 
 _path = _locate()
-with _signals_for_python():
-    fast = _load("_fast", _path)
+fast = _load_quietly("_fast", _path)
 core = _Core(_load("_gormapy", _path))
 
 

@@ -1,7 +1,5 @@
 """Communicators of one group and of two."""
 
-from zlib import crc32
-
 from gormapy._ext import core, fast
 
 from .coll import Scans
@@ -26,6 +24,8 @@ class Intracomm(Scans, PersistentScans, ObjectScans, IntracommCalls, Comm):
     @classmethod
     def Create_from_group(cls, group, stringtag="org.mpi4py", info=INFO_NULL, errhandler=None):
         """Create communicator from group."""
+        from zlib import crc32
+
         tag = crc32(stringtag.encode()) & 0x3FFFFFFF
         made = cls._wrap(fast.result(check(core.CommCreateGroup(_WORLD, group._h, tag))))
         if made and errhandler is not None:

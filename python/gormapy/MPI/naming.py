@@ -1,7 +1,5 @@
 """Names and attributes that a program attaches to communicators, windows and datatypes."""
 
-from contextlib import suppress
-
 from . import constants
 from .exception import Exception, error
 
@@ -137,8 +135,10 @@ class Attributed:
         """Delete all attributes in reverse order, as freeing an object does."""
         values = _attributes.pop((self._family, self._h), None)
         for keyval, value in reversed(list(values.items() if values else ())):
-            with suppress(Exception):  # the object is freed all the same
+            try:  # noqa: SIM105 (contextlib takes time to import)
                 _call_delete(_keyvals[keyval][2], self, keyval, value)
+            except Exception:  # the object is freed all the same
+                pass
 
 
 def _call_delete(function, obj, keyval, value):

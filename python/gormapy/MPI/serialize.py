@@ -3,22 +3,36 @@
 import os
 
 
+def _standard_dumps(*args, **kwargs):
+    # not before it is needed: a program with arrays only need not wait for the module at its start
+    from pickle import dumps
+
+    if pickle._dumps is _standard_dumps:
+        pickle._dumps = dumps
+    return dumps(*args, **kwargs)
+
+
+def _standard_loads(*args, **kwargs):
+    from pickle import loads
+
+    if pickle._loads is _standard_loads:
+        pickle._loads = loads
+    return loads(*args, **kwargs)
+
+
 class Pickle:
     """Serialize and deserialize Python objects."""
 
     def __init__(self, dumps=None, loads=None, protocol=None, threshold=None):
         """Initialize self."""
-        self._dumps = dumps
-        self._loads = loads
+        self._dumps = dumps or _standard_dumps
+        self._loads = loads or _standard_loads
         self.THRESHOLD = threshold
         self._default = dumps is None
-        if dumps is None or loads is None:
-            from pickle import dumps as standard_dumps
-            from pickle import loads as standard_loads
+        if dumps is not None:
+            from pickle import dumps as standard
 
-            self._dumps = dumps or standard_dumps
-            self._loads = loads or standard_loads
-            self._default = self._dumps is standard_dumps
+            self._default = dumps is standard
         self.PROTOCOL = protocol
 
     def dumps(self, obj):

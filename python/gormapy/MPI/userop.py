@@ -4,8 +4,6 @@ The core cannot call Python, so the operands are gathered, packed, and folded in
 completes the call on a rank that gets a result.
 """
 
-from contextlib import suppress
-
 from gormapy._ext import core, fast
 
 from .exception import check
@@ -22,9 +20,11 @@ class Kept:
         self.type = datatype._reference()
 
     def __del__(self):
-        with suppress(Exception):
+        try:
             if not self.type.is_predefined:
                 self.type.Free()
+        except Exception:  # the interpreter ends
+            pass
 
 
 def memory(nbytes):
