@@ -24,6 +24,8 @@ _UNKNOWN_TO_HARDWARE = (
 )
 _DEFAULT_NAMES = {_WORLD: "MPI_COMM_WORLD", _SELF: "MPI_COMM_SELF"}
 
+_TOPOLOGIES = {constants.CART: "Cartcomm", constants.GRAPH: "Graphcomm", constants.DIST_GRAPH: "Distgraphcomm"}
+
 # The subclasses that calls return, from where they are defined.
 _subclasses = {}
 
@@ -57,7 +59,7 @@ class Comm(
     def _from_handle(cls, handle):
         kind = cls
         if cls is Comm and handle:
-            kind = _subclasses["Cartcomm" if handle in _topologies else "Intracomm"]
+            kind = _subclasses[_TOPOLOGIES[_topologies[handle][0]] if handle in _topologies else "Intracomm"]
         self = kind.__new__(kind)
         self._h = handle
         return self

@@ -7,6 +7,7 @@ from .collinit import PersistentScans
 from .comm import _WORLD, Comm, _subclasses
 from .constants import UNDEFINED
 from .exception import check
+from .graph import Edges, Graph, edge_list
 from .grid import Grid
 from .handle import named
 from .info import INFO_NULL
@@ -42,6 +43,30 @@ class Intracomm(Scans, PersistentScans, ObjectScans, IntracommCalls, Comm):
     def Cart_map(self, dims, periods=None):
         """Determine optimal process placement on a cartesian topology."""
         return Grid(dims, periods).map(self.Get_rank(), self.Get_size())
+
+    def Create_graph(self, index, edges, reorder=False):
+        """Create graph communicator."""
+        graph = Graph(index, edges)
+        inside = graph.map(self.Get_rank(), self.Get_size())
+        made = self.Split(0 if inside >= 0 else UNDEFINED, self.rank)
+        return _subclasses["Graphcomm"]._placed(made, graph)
+
+    def Graph_map(self, index, edges):
+        """Determine optimal process placement on a graph topology."""
+        return Graph(index, edges).map(self.Get_rank(), self.Get_size())
+
+    def Create_dist_graph_adjacent(
+        self, sources, destinations, sourceweights=None, destweights=None, info=INFO_NULL, reorder=False
+    ):
+        """Create distributed graph communicator."""
+        edges = Edges(self.Get_size(), sources, destinations, sourceweights, destweights)
+        return _subclasses["Distgraphcomm"]._placed(self.Clone(), edges)
+
+    def Create_dist_graph(self, sources, degrees, destinations, weights=None, info=INFO_NULL, reorder=False):
+        """Create distributed graph communicator."""
+        mine = edge_list(self.Get_size(), sources, degrees, destinations, weights)
+        edges = Edges.of(self.Get_rank(), self.Get_size(), self.allgather(mine))
+        return _subclasses["Distgraphcomm"]._placed(self.Clone(), edges)
 
 
 class Intercomm(IntercommCalls, Comm):

@@ -82,84 +82,11 @@ class CommCalls:
 class IntracommCalls:
     __slots__ = ()
 
-    def Create_graph(self, index, edges, reorder=False): """Create graph communicator."""
-    def Create_dist_graph_adjacent(self, sources, destinations, sourceweights=None, destweights=None, info=INFO_NULL, reorder=False): """Create distributed graph communicator."""
-    def Create_dist_graph(self, sources, degrees, destinations, weights=None, info=INFO_NULL, reorder=False): """Create distributed graph communicator."""
     def Create_intercomm(self, local_leader, peer_comm, remote_leader, tag=0): """Create intercommunicator."""
-    def Graph_map(self, index, edges): """Determine optimal process placement on a graph topology."""
     def Spawn(self, command, args=None, maxprocs=1, info=INFO_NULL, root=0, errcodes=None): """Spawn instances of a single MPI application."""
     def Spawn_multiple(self, command, args=None, maxprocs=None, info=INFO_NULL, root=0, errcodes=None): """Spawn instances of multiple MPI applications."""
     def Accept(self, port_name, info=INFO_NULL, root=0): """Accept a request to form a new intercommunicator."""
     def Connect(self, port_name, info=INFO_NULL, root=0): """Make a request to form a new intercommunicator."""
-
-
-@unimplemented_calls("Topocomm")
-class TopocommCalls:
-    __slots__ = ()
-
-    def Neighbor_allgather(self, sendbuf, recvbuf): """Neighbor gather to all."""
-    def Neighbor_allgatherv(self, sendbuf, recvbuf): """Neighbor gather to all of different amounts."""
-    def Neighbor_alltoall(self, sendbuf, recvbuf): """Neighbor all to all."""
-    def Neighbor_alltoallv(self, sendbuf, recvbuf): """Neighbor all to all of different amounts."""
-    def Neighbor_alltoallw(self, sendbuf, recvbuf): """Neighbor all to all with datatypes for each neighbor."""
-    def Ineighbor_allgather(self, sendbuf, recvbuf): """Nonblocking neighbor gather to all."""
-    def Ineighbor_allgatherv(self, sendbuf, recvbuf): """Nonblocking neighbor gather to all of different amounts."""
-    def Ineighbor_alltoall(self, sendbuf, recvbuf): """Nonblocking neighbor all to all."""
-    def Ineighbor_alltoallv(self, sendbuf, recvbuf): """Nonblocking neighbor all to all of different amounts."""
-    def Ineighbor_alltoallw(self, sendbuf, recvbuf): """Nonblocking neighbor all to all with datatypes for each neighbor."""
-    def Neighbor_allgather_init(self, sendbuf, recvbuf, info=INFO_NULL): """Persistent neighbor gather to all."""
-    def Neighbor_allgatherv_init(self, sendbuf, recvbuf, info=INFO_NULL): """Persistent neighbor gather to all of different amounts."""
-    def Neighbor_alltoall_init(self, sendbuf, recvbuf, info=INFO_NULL): """Persistent neighbor all to all."""
-    def Neighbor_alltoallv_init(self, sendbuf, recvbuf, info=INFO_NULL): """Persistent neighbor all to all of different amounts."""
-    def Neighbor_alltoallw_init(self, sendbuf, recvbuf, info=INFO_NULL): """Persistent neighbor all to all with datatypes for each neighbor."""
-    def neighbor_allgather(self, sendobj): """Neighbor gather of objects to all."""
-    def neighbor_alltoall(self, sendobj): """Neighbor all to all of objects."""
-    @property
-    def degrees(self): """Number of incoming and outgoing neighbors."""
-    @property
-    def indegree(self): """Number of incoming neighbors."""
-    @property
-    def outdegree(self): """Number of outgoing neighbors."""
-    @property
-    def inoutedges(self): """Incoming and outgoing neighbors."""
-    @property
-    def inedges(self): """Incoming neighbors."""
-    @property
-    def outedges(self): """Outgoing neighbors."""
-
-
-@unimplemented_calls("Graphcomm")
-class GraphcommCalls:
-    __slots__ = ()
-
-    def Get_dims(self): """Return the number of nodes and edges."""
-    def Get_topo(self): """Return index and edges."""
-    def Get_neighbors_count(self, rank): """Return number of neighbors of a process."""
-    def Get_neighbors(self, rank): """Return list of neighbors of a process."""
-    @property
-    def dims(self): """Number of nodes and edges."""
-    @property
-    def nnodes(self): """Number of nodes."""
-    @property
-    def nedges(self): """Number of edges."""
-    @property
-    def topo(self): """Topology information."""
-    @property
-    def index(self): """Index."""
-    @property
-    def edges(self): """Edges."""
-    @property
-    def nneighbors(self): """Number of neighbors."""
-    @property
-    def neighbors(self): """Neighbors."""
-
-
-@unimplemented_calls("Distgraphcomm")
-class DistgraphcommCalls:
-    __slots__ = ()
-
-    def Get_dist_neighbors_count(self): """Return adjacency information for a distributed graph topology."""
-    def Get_dist_neighbors(self): """Return adjacency information for a distributed graph topology."""
 
 
 @unimplemented_calls("Intercomm")

@@ -4,10 +4,10 @@ from . import constants
 from .comm import COMM_NULL, Comm, _subclasses, _topologies
 from .exception import Exception
 from .intracomm import Intracomm
-from .missing import DistgraphcommCalls, GraphcommCalls, TopocommCalls
+from .neighbor import NeighborCollectives
 
 
-class Topocomm(TopocommCalls, Intracomm):
+class Topocomm(NeighborCollectives, Intracomm):
     """Communicator with a topology."""
 
     _kind = None
@@ -28,18 +28,59 @@ class Topocomm(TopocommCalls, Intracomm):
         _topologies[comm._h] = (cls._kind, topology)
         return made
 
+    def _topology(self):
+        self._checked()
+        try:
+            return _topologies[self._h][1]
+        except KeyError:
+            raise Exception(constants.ERR_TOPOLOGY) from None
+
+    # Neighbors
+    # ---------
+
+    def _edges(self):
+        """Return the sources of incoming and the destinations of outgoing edges."""
+        raise Exception(constants.ERR_TOPOLOGY)
+
+    @property
+    def inoutedges(self):
+        """Incoming and outgoing neighbors."""
+        sources, destinations = self._edges()
+        return list(sources), list(destinations)
+
+    @property
+    def inedges(self):
+        """Incoming neighbors."""
+        return self.inoutedges[0]
+
+    @property
+    def outedges(self):
+        """Outgoing neighbors."""
+        return self.inoutedges[1]
+
+    @property
+    def degrees(self):
+        """Number of incoming and outgoing neighbors."""
+        sources, destinations = self._edges()
+        return len(sources), len(destinations)
+
+    @property
+    def indegree(self):
+        """Number of incoming neighbors."""
+        return self.degrees[0]
+
+    @property
+    def outdegree(self):
+        """Number of outgoing neighbors."""
+        return self.degrees[1]
+
 
 class Cartcomm(Topocomm):
     """Communicator with a Cartesian grid."""
 
     _kind = constants.CART
 
-    def _grid(self):
-        self._checked()
-        try:
-            return _topologies[self._h][1]
-        except KeyError:
-            raise Exception(constants.ERR_TOPOLOGY) from None
+    _grid = Topocomm._topology
 
     def Get_dim(self):
         """Return number of dimensions."""
@@ -94,53 +135,100 @@ class Cartcomm(Topocomm):
             color = color if keep else color * dim + coord
         return Cartcomm._placed(self.Split(color, self.rank), grid.without(kept))
 
-    # Neighbors: in each direction the one before, then the one after
-    # ---------------------------------------------------------------
+    def _edges(self):
+        """Return the neighbors: in each direction the one before, then the one after."""
+        ranks = [rank for direction in range(self.dim) for rank in self.Shift(direction, 1)]
+        return ranks, ranks
 
-    def _neighbors(self):
-        return [rank for direction in range(self.dim) for rank in self.Shift(direction, 1)]
-
-    @property
-    def degrees(self):
-        """Number of incoming and outgoing neighbors."""
-        return self.indegree, self.outdegree
-
-    @property
-    def indegree(self):
-        """Number of incoming neighbors."""
-        return 2 * self.dim
-
-    @property
-    def outdegree(self):
-        """Number of outgoing neighbors."""
-        return 2 * self.dim
-
-    @property
-    def inoutedges(self):
-        """Incoming and outgoing neighbors."""
-        return self._neighbors(), self._neighbors()
-
-    @property
-    def inedges(self):
-        """Incoming neighbors."""
-        return self._neighbors()
-
-    @property
-    def outedges(self):
-        """Outgoing neighbors."""
-        return self._neighbors()
+    def _arrival_order(self):
+        # what comes from the one before was sent to the one after
+        return [edge ^ 1 for edge in range(2 * self.dim)]
 
 
-class Graphcomm(GraphcommCalls, Topocomm):
+class Graphcomm(Topocomm):
     """Communicator with a graph."""
 
     _kind = constants.GRAPH
 
+    def Get_dims(self):
+        """Return the number of nodes and edges."""
+        graph = self._topology()
+        return len(graph.index), len(graph.edges)
 
-class Distgraphcomm(DistgraphcommCalls, Topocomm):
+    @property
+    def dims(self):
+        """Number of nodes and edges."""
+        return self.Get_dims()
+
+    @property
+    def nnodes(self):
+        """Number of nodes."""
+        return self.Get_dims()[0]
+
+    @property
+    def nedges(self):
+        """Number of edges."""
+        return self.Get_dims()[1]
+
+    def Get_topo(self):
+        """Return index and edges."""
+        graph = self._topology()
+        return list(graph.index), list(graph.edges)
+
+    topo = property(Get_topo, doc="Topology information.")
+
+    @property
+    def index(self):
+        """Index."""
+        return self.Get_topo()[0]
+
+    @property
+    def edges(self):
+        """Edges."""
+        return self.Get_topo()[1]
+
+    def Get_neighbors_count(self, rank):
+        """Return number of neighbors of a process."""
+        return len(self._topology().neighbors(rank))
+
+    def Get_neighbors(self, rank):
+        """Return list of neighbors of a process."""
+        return self._topology().neighbors(rank)
+
+    @property
+    def nneighbors(self):
+        """Number of neighbors."""
+        return self.Get_neighbors_count(self.Get_rank())
+
+    @property
+    def neighbors(self):
+        """Neighbors."""
+        return self.Get_neighbors(self.Get_rank())
+
+    def _edges(self):
+        ranks = self.neighbors
+        return ranks, ranks
+
+
+class Distgraphcomm(Topocomm):
     """Communicator with a distributed graph."""
 
     _kind = constants.DIST_GRAPH
 
+    def Get_dist_neighbors_count(self):
+        """Return adjacency information for a distributed graph topology."""
+        edges = self._topology()
+        return len(edges.sources), len(edges.destinations), edges.weights is not None
 
-_subclasses["Cartcomm"] = Cartcomm
+    def Get_dist_neighbors(self):
+        """Return adjacency information for a distributed graph topology."""
+        edges = self._topology()
+        weights = None if edges.weights is None else tuple(map(list, edges.weights))
+        return list(edges.sources), list(edges.destinations), weights
+
+    def _edges(self):
+        edges = self._topology()
+        return edges.sources, edges.destinations
+
+
+_subclasses.update(Cartcomm=Cartcomm, Graphcomm=Graphcomm, Distgraphcomm=Distgraphcomm)
