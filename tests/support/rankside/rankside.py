@@ -28,6 +28,19 @@ def stamp(word):
     print(f"{word} {time.monotonic():.6f}", flush=True)
 
 
+def raise_flag(name):
+    """Tell other ranks of something without MPI: see await_flag."""
+    open(f"flag-{name}", "w").close()  # in the folder of the test
+
+
+def await_flag(name, within=20.0):
+    """Wait, outside of MPI, until a rank has raised a flag."""
+    end = time.monotonic() + within
+    while not os.path.exists(f"flag-{name}"):
+        assert time.monotonic() < end, f"nobody raised the flag {name!r}"
+        time.sleep(0.005)
+
+
 def signal_after(seconds, name="INT", pid=None):
     """Let another process send this one a signal."""
     return subprocess.Popen(["sh", "-c", f"sleep {seconds}; kill -{name} {pid or os.getpid()}"])
