@@ -26,7 +26,10 @@ func viaPMI() (*Place, error) {
 	if p.Program, err = c.Program(); err != nil {
 		return nil, fmt.Errorf("join the job of %s: %w", p.Launcher, err)
 	}
-	p.Abort = func(code int) { _ = c.Abort(code) }
+	p.Abort = func(code int) {
+		letOutputPass()
+		_ = c.Abort(code)
+	}
 	p.Finalize = func() { _ = c.Finalize() }
 	if p.Segment, err = share(c); err != nil {
 		return nil, fmt.Errorf("join the job of %s: %w", p.Launcher, err)
