@@ -19,7 +19,9 @@ import (
 // verdictTime is how long, after a peer's process ended, this rank waits for
 // the launcher's word on whether that ends the job, before it tells its callers.
 // Without it every rank would print an error of its own when one of them fails.
-const verdictTime = 500 * time.Millisecond
+// The launcher gives it at once, but on a machine with much else to do it may
+// not run for a while; if it has died, this rank is ended for that.
+const verdictTime = 5 * time.Second
 
 // OnGone sets what is called, from the watcher, when a rank turns out to be gone.
 func (e *Engine) OnGone(f func(rank int)) { e.onGone = f }
@@ -245,7 +247,7 @@ func (e *Engine) ended(rank int) {
 			time.Sleep(time.Millisecond)
 		}
 		if _, _, aborted := e.Job.Aborted(); aborted {
-			time.Sleep(2 * time.Second) // we should have been stopped by now
+			time.Sleep(verdictTime) // we should have been stopped by now
 		}
 		if e.stop.Load() {
 			return

@@ -116,11 +116,11 @@ def test_the_job_ends(mpirun, handler, obj, call, said):
         """,
         expect=ANY,
     )
-    assert result.status not in (0, None), result
+    assert result.status not in (0, None), str(result)
     assert result.lines == ["before"] * 2
-    assert said in result.stderr, result
-    assert f"is {handler}: the job ends" in result.stderr, result
-    assert "Traceback" not in result.stderr, result
+    assert said in result.stderr, str(result)
+    assert f"is {handler}: the job ends" in result.stderr, str(result)
+    assert "Traceback" not in result.stderr, str(result)
 
 
 @pytest.mark.parametrize(
@@ -144,9 +144,9 @@ def test_rc_errors(mpirun, errors, handler):
         """,
         expect=ANY,
     )
-    assert result.status not in (0, None), result
-    assert ("Traceback" in result.stderr) == (errors == "exception"), result
-    assert "MPI_ERR_RANK" in result.stderr, result
+    assert result.status not in (0, None), str(result)
+    assert ("Traceback" in result.stderr) == (errors == "exception"), str(result)
+    assert "MPI_ERR_RANK" in result.stderr, str(result)
 
 
 def test_rc_errors_that_do_not_exist(mpirun):

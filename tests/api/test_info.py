@@ -89,7 +89,7 @@ def test_report_is_printed_once(mpirun):
     result = mpirun.command(4, *INFO).finish()
     assert result.stdout.count(f"gormapy {gormapy.__version__}\n") == 1
     rows = re.findall(r"^ +(\d) +(\d+) +\S+ +\d+ +(self|shm) ", result.stdout, re.MULTILINE)
-    assert [row[0] for row in rows] == list("0123"), result
+    assert [row[0] for row in rows] == list("0123"), str(result)
     assert result.stderr == ""
 
 
@@ -106,7 +106,7 @@ def test_why_ranks_cannot_copy(mpirun, tmp_path, forbidden):
     result = mpirun.command(2, *command, "--json", env=env).finish(expect=ANY)
     if result.status == 77:
         pytest.skip("this kernel installs no seccomp filter")
-    assert result.status == 0, result
+    assert result.status == 0, str(result)
     found = json.loads(result.stdout)
     for row in found["ranks"]:
         other = 1 - row["rank"]
@@ -131,14 +131,14 @@ def test_launcher_that_cannot_be_joined():
 def test_rank_that_runs_something_else_is_named(mpirun):
     choose = 'if [ "$GORMAPY_JOB_RANK" = 1 ]; then exec "$0" -c "from gormapy import MPI; import time; time.sleep(60)"; fi; exec "$0" -m gormapy info'
     result = mpirun.command(3, "sh", "-c", choose, sys.executable, timeout=60).finish(expect=1)
-    assert re.search(r"NOT HERE: rank 1 \(pid \d+\): running, in no MPI call", result.stdout), result
-    assert re.search(r"^ +2 +\d+ ", result.stdout, re.MULTILINE), result
+    assert re.search(r"NOT HERE: rank 1 \(pid \d+\): running, in no MPI call", result.stdout), str(result)
+    assert re.search(r"^ +2 +\d+ ", result.stdout, re.MULTILINE), str(result)
 
 
 def test_rank_that_ended_is_named(mpirun):
     choose = 'if [ "$GORMAPY_JOB_RANK" = 1 ]; then exit 0; fi; exec "$0" -m gormapy info'
     result = mpirun.command(2, "sh", "-c", choose, sys.executable, timeout=60).finish(expect=1)
-    assert "NOT HERE: rank 1: ended (exit status 0)" in result.stdout, result
+    assert "NOT HERE: rank 1: ended (exit status 0)" in result.stdout, str(result)
 
 
 def test_report_in_any_state(mpirun):
@@ -287,7 +287,7 @@ gormapy.reset()
 def test_log_tells_what_the_core_decides(mpirun):
     result = mpirun(2, PROGRAM, env={"GORMAPY_LOG": "debug"})
     lines = result.stderr.splitlines()
-    assert all(LINE.match(line) for line in lines), result
+    assert all(LINE.match(line) for line in lines), str(result)
     for rank in (0, 1):
         mine = "\n".join(line for line in lines if f" rank {rank} " in line)
         for decision in (
@@ -314,14 +314,14 @@ def test_log_names_peers_that_end(mpirun):
         time.sleep(1.5)
     """
     result = mpirun(2, source, env={"GORMAPY_LOG": "info"})
-    assert re.search(r"rank 1 info engine: rank 0 \(pid \d+\) has ended", result.stderr), result
+    assert re.search(r"rank 1 info engine: rank 0 \(pid \d+\) has ended", result.stderr), str(result)
 
 
 @pytest.mark.parametrize("level", [None, "error", "warn", "info"])
 def test_log_levels(mpirun, level):
     result = mpirun(2, PROGRAM, env={"GORMAPY_LOG": level})
     levels = {LINE.match(line)[1] for line in result.stderr.splitlines()}
-    assert levels == ({"info"} if level == "info" else set()), result
+    assert levels == ({"info"} if level == "info" else set()), str(result)
 
 
 def test_log_file(mpirun, tmp_path):

@@ -38,10 +38,10 @@ def test_modules_and_code(mpirun, tmp_path):
     )
     command = [*RUN, "-m", "program_module", "x"]
     result = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=60)
-    assert result.stdout == "1 __main__ ['x']\n", result
+    assert result.stdout == "1 __main__ ['x']\n", str(result)
     command = [*RUN, "-c", "import sys; from mpi4py import MPI; print(MPI.COMM_WORLD.rank, sys.argv)", "y"]
     result = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=60)
-    assert result.stdout == "0 ['-c', 'y']\n", result
+    assert result.stdout == "0 ['-c', 'y']\n", str(result)
 
 
 def test_traceback_begins_in_the_program(mpirun):
@@ -65,7 +65,7 @@ def test_what_cannot_be_run():
         (["-m"], 1, "-m needs"),
     ]:
         result = subprocess.run([*RUN, *args], env=environment(), capture_output=True, text=True, timeout=60)
-        assert result.returncode == status and text in result.stderr, result
+        assert result.returncode == status and text in result.stderr, str(result)
 
 
 def test_launch_starts_python_files(tmp_path):
@@ -73,7 +73,7 @@ def test_launch_starts_python_files(tmp_path):
     program.write_text("from gormapy import MPI\nprint(MPI.COMM_WORLD.rank, MPI.COMM_WORLD.size)\n")
     command = [sys.executable, "-m", "gormapy.launch", "-n", "3", "--timeout", "60", str(program)]
     result = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=90)
-    assert sorted(result.stdout.splitlines()) == ["0 3", "1 3", "2 3"], result
+    assert sorted(result.stdout.splitlines()) == ["0 3", "1 3", "2 3"], str(result)
 
 
 def test_interpreter_is_put_before_python_files(tmp_path):
@@ -86,4 +86,4 @@ def test_interpreter_is_put_before_python_files(tmp_path):
     ]:
         command = [sys.executable, "-m", "gormapy.launch", *given.split()]
         result = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=90)
-        assert sorted(result.stdout.splitlines()) == lines, result
+        assert sorted(result.stdout.splitlines()) == lines, str(result)

@@ -380,5 +380,5 @@ def test_thread_in_a_call_does_not_hang_the_exit(mpirun, case):
         """,
         timeout=15,
     )
-    assert result.since("leaving0") < 3, result
-    assert "Traceback" not in result.stderr, result
+    assert result.since("leaving0") < 3, str(result)
+    assert "Traceback" not in result.stderr, str(result)

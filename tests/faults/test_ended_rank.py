@@ -53,11 +53,11 @@ def test_others_get_an_error(mpirun, wait):
         """,
     )
     texts = [line for line in result.lines if line.startswith("text ")]
-    assert len(texts) == 2, result
-    assert all("rank 1" in text for text in texts), result
+    assert len(texts) == 2, str(result)
+    assert all("rank 1" in text for text in texts), str(result)
     left = result.since("leaving")
     for r in (0, 2):
-        assert left - result.since(f"rank{r}") < 3, result
+        assert left - result.since(f"rank{r}") < 3, str(result)
 
 
 def test_messages_of_an_ended_rank_can_still_be_received(mpirun):
@@ -143,8 +143,8 @@ def test_lock_held_by_an_ended_rank(mpirun):
         """,
     )
     told = [line for line in result.lines if line.startswith("told")]
-    assert len(told) == 1, result
-    assert "rank 1" in told[0], result
+    assert len(told) == 1, str(result)
+    assert "rank 1" in told[0], str(result)
 
 
 def test_end_without_finalisation(mpirun):

@@ -44,14 +44,14 @@ def test_exit_with_everything_open(mpirun):
         """,
     )
     assert result.duration < 5
-    assert result.stderr == "", result
+    assert result.stderr == "", str(result)
 
 
 @pytest.mark.parametrize("call", ["Ssend(np.zeros(1), 0)", "Issend(np.zeros(1), 0)", "Isend(np.zeros(1_000_000), 0)"])
 def test_send_that_nobody_receives_does_not_hang_the_exit(mpirun, call):
     statement = f"with interrupted(): world.{call}" if call.startswith("S") else f"request = world.{call}"
     result = mpirun.alone(f"import numpy as np\nfrom rankside import *\n{statement}\nstamp('leaving')\n", timeout=5)
-    assert result.since("leaving") < 3, result
+    assert result.since("leaving") < 3, str(result)
 
 
 def test_explicit_finalize(mpirun):
@@ -113,9 +113,9 @@ def test_uncaught_error_of_mpi_names_the_rank_and_ends_the_job(mpirun):
         """,
         expect=1,
     )
-    assert result.stderr.count("Traceback") == 1, result
-    assert "rank 1:" in result.stderr, result
-    assert "MPI_ERR_RANK" in result.stderr, result
+    assert result.stderr.count("Traceback") == 1, str(result)
+    assert "rank 1:" in result.stderr, str(result)
+    assert "MPI_ERR_RANK" in result.stderr, str(result)
 
 
 def test_interrupt_during_the_end(mpirun):
@@ -130,4 +130,4 @@ def test_interrupt_during_the_end(mpirun):
         expect=0,
         timeout=10,
     )
-    assert result.since("leaving") < 3, result
+    assert result.since("leaving") < 3, str(result)

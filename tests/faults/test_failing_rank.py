@@ -18,15 +18,15 @@ def test_exception_is_shown_once_with_its_rank(mpirun):
         """,
         expect=1,
     )
-    assert result.stderr.count("Traceback (most recent call last)") == 1, result
-    assert result.stderr.count("ValueError: nothing left to compute") == 1, result
-    assert re.search(r"^rank 1:\nTraceback", result.stderr, re.MULTILINE), result
-    assert "in fail" in result.stderr, result
+    assert result.stderr.count("Traceback (most recent call last)") == 1, str(result)
+    assert result.stderr.count("ValueError: nothing left to compute") == 1, str(result)
+    assert re.search(r"^rank 1:\nTraceback", result.stderr, re.MULTILINE), str(result)
+    assert "in fail" in result.stderr, str(result)
 
 
 def test_same_exception_on_all_ranks_is_shown_in_full_once(mpirun):
     result = mpirun(4, "from rankside import *\ndef everywhere():\n    1 / 0\neverywhere()\n", expect=1)
-    assert result.stderr.count("Traceback (most recent call last)") == 1, result
+    assert result.stderr.count("Traceback (most recent call last)") == 1, str(result)
 
 
 def test_failure_before_mpi_is_imported(mpirun):

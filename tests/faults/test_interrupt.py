@@ -349,7 +349,7 @@ def test_singleton(mpirun):
         """,
         timeout=10,
     )
-    assert result.since("leaving") < 3, result
+    assert result.since("leaving") < 3, str(result)
 
 
 def test_uncaught_interrupt_ends_the_job(mpirun):
@@ -364,5 +364,5 @@ def test_uncaught_interrupt_ends_the_job(mpirun):
         """,
         expect=130,
     )
-    assert result.stderr.count("KeyboardInterrupt") == 1, result
-    assert "rank 1" in result.stderr, result
+    assert result.stderr.count("KeyboardInterrupt") == 1, str(result)
+    assert "rank 1" in result.stderr, str(result)

@@ -174,16 +174,16 @@ def fault_of_rank(mpirun, table, who, name, state):
     result = job.finish(expect=fault.status)
     ended = result.gone - sent
     table.add(who, name, state, result, ended)
-    assert ended < GENEROUS, result
+    assert ended < GENEROUS, str(result)
     rank = r"rank (\d) \(pid \d+\)" if everyone else rf"rank {VICTIM} \(pid {pids[VICTIM]}\)"
     said = messages(result)
-    assert len(said) == 1, result
-    assert re.match(rf"mpiexec: {rank} {fault.text}", said[0]), result
+    assert len(said) == 1, str(result)
+    assert re.match(rf"mpiexec: {rank} {fault.text}", said[0]), str(result)
     shown = result.stderr.count("Traceback (most recent call last)")
     # ranks that fail at once in different places all have something to show
     most = RANKS if everyone else 1
-    assert 1 <= shown <= most if fault.traceback else shown == 0, result
-    assert fault.traceback in result.stderr, result
+    assert 1 <= shown <= most if fault.traceback else shown == 0, str(result)
+    assert fault.traceback in result.stderr, str(result)
 
 
 @pytest.mark.parametrize("name", FAULTS)
@@ -207,9 +207,9 @@ def test_signal_to_the_launcher(mpirun, table, name):
         result = job.finish(expect=LAUNCHER[name])
         ended = result.gone - sent
         table.add("launcher", name, state, result, ended)
-        assert ended < GENEROUS, result
+        assert ended < GENEROUS, str(result)
         # whoever sent it knows of it: at most there is a line on what did not end by itself
-        assert len(messages(result)) <= 1, result
+        assert len(messages(result)) <= 1, str(result)
         shown = result.stderr.count("Traceback (most recent call last)")
         assert shown <= (RANKS if name == "SIGINT" else 0), result  # a KeyboardInterrupt in each place
 

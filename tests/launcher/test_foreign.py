@@ -42,7 +42,7 @@ def test_launcher_that_cannot_be_used_is_named(mpirun, launcher):
     result = mpirun.alone(WHO, env=env, expect=ANY)
     assert result.status != 0, f"a singleton was made of a rank of {name}\n{result}"
     assert "who" not in result.stdout
-    assert name.lower() in result.stderr.lower(), result
+    assert name.lower() in result.stderr.lower(), str(result)
 
 
 def test_settings_are_not_taken_for_a_launch(mpirun):
@@ -58,7 +58,7 @@ def test_job_that_is_gone_is_an_error(mpirun):
         "GORMAPY_JOB_ID": "0" * 32,
     }
     result = mpirun.alone(WHO, env=env, expect=ANY)
-    assert result.status != 0, result
+    assert result.status != 0, str(result)
     assert "who" not in result.stdout
 
 

@@ -65,7 +65,7 @@ def test_failure_ends_the_job(mpirun, python, end):
     """
     result = finish(mpirun.start(3, source, python=python), expect=status)
     lines = [line for line in result.stderr.splitlines() if line.startswith("mpiexec: ")]
-    assert len(lines) == 1 and lines[0].startswith("mpiexec: rank 1 (pid ") and text in lines[0], result
+    assert len(lines) == 1 and lines[0].startswith("mpiexec: rank 1 (pid ") and text in lines[0], str(result)
 
 
 def test_rank_that_never_joins(mpirun, python):
@@ -76,7 +76,7 @@ def test_rank_that_never_joins(mpirun, python):
         from mpi4py import MPI
     """
     result = finish(mpirun.start(3, source, python=python), expect=1)
-    assert "has called MPI_Init, which rank 1, which has ended, can't call any more" in result.stderr, result
+    assert "has called MPI_Init, which rank 1, which has ended, can't call any more" in result.stderr, str(result)
 
 
 def test_wrapper_passes_the_rank_on(mpirun, python):
@@ -99,7 +99,7 @@ def test_child_of_a_rank_is_not_the_rank(mpirun, python):
     """
     result = finish(mpirun.start(2, source, python=python))
     assert result.lines == ["child failed True", "who 0 2", "who 1 2"]
-    assert "one MPI process only" in result.stderr, result
+    assert "one MPI process only" in result.stderr, str(result)
 
 
 def test_spawn_is_refused(mpirun, python):
@@ -113,7 +113,7 @@ def test_spawn_is_refused(mpirun, python):
     """
     result = finish(mpirun.start(1, source, python=python))
     assert result.lines == ["refused"]
-    assert "mpiexec: rank 0 asked to spawn processes, which this launcher does not do" in result.stderr, result
+    assert "mpiexec: rank 0 asked to spawn processes, which this launcher does not do" in result.stderr, str(result)
 
 
 def test_timeout_says_what_the_ranks_do(mpirun, python):
@@ -124,7 +124,7 @@ def test_timeout_says_what_the_ranks_do(mpirun, python):
         from mpi4py import MPI
     """
     result = finish(mpirun.start(2, source, python=python, timeout=6), expect=124)
-    assert "an MPICH program, in MPI_Init, to which rank 1 did not come" in result.stderr, result
+    assert "an MPICH program, in MPI_Init, to which rank 1 did not come" in result.stderr, str(result)
 
 
 GARBAGE = """
@@ -164,5 +164,5 @@ def test_gormapy_under_hydra_inside_a_rank_is_not_confused(mpirun, python):
         print("outer", MPI.COMM_WORLD.allreduce(1))
     """
     result = finish(mpirun.start(1, source, python=python), expect=ANY)
-    assert result.status == 0, result
+    assert result.status == 0, str(result)
     assert result.lines == ["inner 0 2", "inner 1 2", "outer 1"]

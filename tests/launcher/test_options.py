@@ -84,7 +84,7 @@ def test_output_dir(mpirun, tmp_path):
     folder = tmp_path / "a" / "b"
     result = mpirun(2, source, launcher=["--output-dir", str(folder)], expect=1)
     assert result.stdout == ""
-    assert re.fullmatch(rf"mpiexec: rank 1 .*; see {folder}/rank\.1\.err\n", result.stderr), result
+    assert re.fullmatch(rf"mpiexec: rank 1 .*; see {folder}/rank\.1\.err\n", result.stderr), str(result)
     assert (folder / "rank.0.out").read_text() == "out 0\n"
     assert (folder / "rank.1.out").read_text() == "out 1\n"
     assert "ValueError: a mistake" in (folder / "rank.1.err").read_text()
@@ -99,7 +99,7 @@ def test_stacks_say_whose_they_are(mpirun):
     """
     result = mpirun(3, source, timeout=2, expect=124)
     for r in range(3):
-        assert re.search(rf"^\[{r}\] .*in waits_for_nothing$", result.stderr, re.MULTILINE), result
+        assert re.search(rf"^\[{r}\] .*in waits_for_nothing$", result.stderr, re.MULTILINE), str(result)
     stacks = [line for line in result.stderr.splitlines() if "waits_for_nothing" in line]
     assert all(re.match(r"\[[012]\] ", line) for line in stacks)
 
@@ -115,7 +115,7 @@ def test_summary(mpirun):
     """
     result = mpirun(2, source, launcher=["-v"])
     rows = re.findall(r"^mpiexec: +(\d+)  exit status 0 +([\d.]+) +([\d.]+) +([\d.]+) +([\d.]+)$", result.stderr, re.M)
-    assert [row[0] for row in rows] == ["0", "1"], result
+    assert [row[0] for row in rows] == ["0", "1"], str(result)
     wall, user, system, memory = map(float, rows[1][1:])
     assert user + system >= 0.3
     assert wall >= 0.3

@@ -36,7 +36,7 @@ WRAPPERS = {
 @pytest.mark.parametrize("wrapper", WRAPPERS)
 def test_wrappers_pass_the_rank_on(mpirun, wrapper):
     result = mpirun.command(2, *WRAPPERS[wrapper]).finish()
-    assert who(result) == expected(2), result
+    assert who(result) == expected(2), str(result)
 
 
 def test_status_comes_through_a_wrapper(mpirun):
@@ -155,7 +155,7 @@ def test_job_inside_a_rank(mpirun):
         assert world.allreduce(1) == 2
         """,
     )
-    assert who(result) == expected(3), result
+    assert who(result) == expected(3), str(result)
 
 
 def test_two_jobs_at_once(mpirun):
