@@ -27,6 +27,10 @@ const (
 	// than a peer on the same core needs to run and answer, short enough that
 	// nobody pays for a wait that lasts.
 	yieldFor = 50 * time.Microsecond
+	// yieldLong is the same where every rank can have a core: as long as a peer may
+	// take to copy a long message. Who sleeps is woken late, and often on the core
+	// of the one that wakes it.
+	yieldLong = time.Millisecond
 	// slice bounds a sleep: the time within which Ctrl-C is seen by a thread that
 	// the signal did not hit, and any lost wake-up of a future bug is made good.
 	slice = 50 * time.Millisecond
@@ -63,6 +67,10 @@ func (e *Engine) wait(why *Reason, done func() bool, check func() error) error {
 	if done() {
 		return nil
 	}
+	limit := int64(yieldFor)
+	if e.spin > 0 {
+		limit = int64(yieldLong)
+	}
 	start := now()
 	for i := 1; ; i++ {
 		atom.Yield()
@@ -73,7 +81,7 @@ func (e *Engine) wait(why *Reason, done func() bool, check func() error) error {
 		if done() {
 			return nil
 		}
-		if i%4 == 0 && now()-start > int64(yieldFor) {
+		if i%4 == 0 && now()-start > limit {
 			break
 		}
 	}
