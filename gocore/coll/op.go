@@ -24,6 +24,9 @@ type Comm struct {
 	board *Board // nil: all collectives go by messages
 	spare atomic.Pointer[Small]
 	seq   uint32 // collectives this rank has called
+
+	direct uint8  // whether the ranks can read each other's memory
+	word   uint64 // what others read to find out
 }
 
 // Attach gives the communicator block i of the job's memory, for its barrier

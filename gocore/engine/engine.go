@@ -37,7 +37,8 @@ type Engine struct {
 	polling   atomic.Uint32 // the poll lock
 	delivered atomic.Uint32 // urgent messages handed over
 	backlog   atomic.Int32  // queued messages, all peers
-	spin      int           // polls before the first yield
+	spin      int           // polls before the first yield; 0 if ranks have to share cores
+	spreadAt  atomic.Int64  // when it last looked for a core of its own
 
 	gone      []atomic.Uint32 // by rank: how it ended, see watch.go
 	onGone    func(rank int)
@@ -89,7 +90,7 @@ func New(seg *job.Segment, rank int, oneCopy bool) *Engine {
 		e.peers[r].via = e.transports[len(e.transports)-1]
 	}
 	e.peers[rank].via = own
-	if e.Size <= runtime.NumCPU() {
+	if !e.Shared() {
 		e.spin = 500
 	}
 	return e
@@ -154,6 +155,9 @@ func (e *Engine) Stream(dst int, h *fabric.Header, data []byte, owner any, sent 
 // streamPiece is small enough for several pieces to be under way in a ring, and
 // for one to stay in the cache between the sender's copy and the receiver's.
 const streamPiece = 32 << 10
+
+// Shared tells whether ranks have to share cores. All ranks say the same.
+func (e *Engine) Shared() bool { return e.Size > int(e.Job.Head.Cores) }
 
 // Active tells whether rank r looks for messages just now.
 func (e *Engine) Active(r int) bool {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"gormapy/gocore/job"
+	"gormapy/gocore/sys"
 	"gormapy/gocore/sys/atom"
 )
 
@@ -68,10 +69,11 @@ func (e *Engine) wait(why *Reason, done func() bool, check func() error) error {
 		return nil
 	}
 	limit := int64(yieldFor)
+	start := now()
 	if e.spin > 0 {
 		limit = int64(yieldLong)
+		e.spread(start)
 	}
-	start := now()
 	for i := 1; ; i++ {
 		atom.Yield()
 		if done() { // by what another process stored, without polling
@@ -120,6 +122,36 @@ func (e *Engine) wait(why *Reason, done func() bool, check func() error) error {
 		if interrupted || now()-start >= int64(slice) {
 			return ErrInterrupted
 		}
+	}
+}
+
+// spreadEvery bounds how often a rank looks for a core of its own.
+const spreadEvery = int64(2 * time.Millisecond)
+
+// spread leaves the core that this thread shares with another rank that polls
+// too, although there is one for each: the kernel, which wakes a thread near the
+// one that woke it, can leave both there for long, and then each answer costs
+// two switches instead of a cache line. The higher rank goes.
+func (e *Engine) spread(now int64) {
+	last := e.spreadAt.Load()
+	if now-last < spreadEvery || !e.spreadAt.CompareAndSwap(last, now) {
+		return
+	}
+	mine := sys.CPU() + 1
+	atom.Store32(&e.me.CPU, uint32(mine))
+	shared := false
+	var taken []int
+	for r := range e.Job.Ranks {
+		if r == e.Rank {
+			continue
+		}
+		if cpu := int(atom.Load32(&e.Job.Ranks[r].CPU)); cpu > 0 {
+			taken = append(taken, cpu-1)
+			shared = shared || cpu == mine && r < e.Rank && e.Active(r)
+		}
+	}
+	if shared && sys.MoveOff(taken) {
+		atom.Store32(&e.me.CPU, uint32(sys.CPU()+1))
 	}
 }
 

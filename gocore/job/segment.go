@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"sync/atomic"
 	"unsafe"
 
@@ -15,7 +16,7 @@ import (
 
 const (
 	magic   = 0x676f726d61707931 // "gormapy1"
-	version = 1
+	version = 2
 
 	headBytes = 4096
 	// MaxRanks bounds a job on one host; rings are laid out for every pair.
@@ -40,7 +41,7 @@ type Head struct {
 	Size        uint32 // number of ranks
 	ID          [32]byte
 	LauncherPID uint32 // 0 when no launcher of ours watches over the job
-	_           uint32
+	Cores       uint32 // that the job may use
 	LauncherAge uint64 // its start time, see sys.StartTime
 
 	AbortClaim uint32 // rank+1 of the first to abort
@@ -80,7 +81,8 @@ type Rank struct {
 	Gen   uint32 // generation of contexts, matching and epochs
 	Flags uint32
 	Age   uint64 // start time of the process, see sys.StartTime
-	_     [40]byte
+	CPU   uint32 // 1 + the processor on which it last waited, 0 if unknown
+	_     [36]byte
 
 	Exit       uint32 // 1 once the launcher reaped the rank
 	ExitStatus int32  // wait status
@@ -134,7 +136,7 @@ func Create(size int) (*Segment, error) {
 	}
 	s := attach(shm, size)
 	h := s.Head
-	h.Size, h.Version = uint32(size), version
+	h.Size, h.Version, h.Cores = uint32(size), version, uint32(runtime.NumCPU())
 	h.RankOff, h.RankStride = rankOff, stride
 	h.RingOff, h.RingBytes = ringOff, ring
 	h.BlockOff, h.BlockBytes = blockOff, block
@@ -200,8 +202,10 @@ const (
 // PostBytes is the room for the data of one small collective of one rank.
 func PostBytes(size int) int {
 	switch {
+	case size <= 8:
+		return 16 << 10
 	case size <= 32:
-		return 4096
+		return 4 << 10
 	case size <= 128:
 		return 512
 	}

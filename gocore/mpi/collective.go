@@ -73,6 +73,14 @@ type smallOp struct {
 	c *Comm
 }
 
+// directOp is a collective straight from rank to rank as a request.
+type directOp struct {
+	*coll.Direct
+	c *Comm
+}
+
+func (o directOp) describe(why *engine.Reason) { o.c.describe(why, o.Kind, o.Pending()) }
+
 func (o smallOp) describe(why *engine.Reason) { o.c.describe(why, o.Kind, o.Pending()) }
 
 func (c *Comm) describe(why *engine.Reason, kind coll.Kind, pending int) {
@@ -108,6 +116,9 @@ func CollBlocking(kind int, comm, saddr, scount, stype, raddr, rcount, rtype, op
 	}
 	s := c.coll.Small(&a)
 	if s == nil {
+		if d := c.coll.Direct(&a); d != nil {
+			return finishNow(directOp{d, c}, pending)
+		}
 		return finishNow(collective{c.coll.Start(&a)}, pending)
 	}
 	if s.Advance() {

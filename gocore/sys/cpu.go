@@ -1,0 +1,33 @@
+package sys
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// CPU is the processor that the calling thread runs on, -1 if unknown.
+func CPU() int {
+	var cpu uint32
+	if _, _, e := unix.RawSyscall(unix.SYS_GETCPU, uintptr(unsafe.Pointer(&cpu)), 0, 0); e != 0 {
+		return -1
+	}
+	return int(cpu)
+}
+
+// MoveOff moves the calling thread to a processor that is not in taken, if it
+// may use one. It is not bound to it: the kernel may move it again.
+func MoveOff(taken []int) bool {
+	var may, free unix.CPUSet
+	if unix.SchedGetaffinity(0, &may) != nil {
+		return false
+	}
+	free = may
+	for _, cpu := range taken {
+		free.Clear(cpu)
+	}
+	if free.Count() == 0 || unix.SchedSetaffinity(0, &free) != nil {
+		return false
+	}
+	return unix.SchedSetaffinity(0, &may) == nil
+}
