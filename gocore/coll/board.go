@@ -28,6 +28,9 @@ import (
 //     number k, and reads;
 //  3. stores k in done, and rings everybody if anybody waits for room (crowd).
 //
+// Data of more than PostBytes has fewer places, LongPosts for a rank: for it 1
+// waits until done is at least k-LongPosts.
+//
 // A rank is in one blocking collective at a time, so done only grows, and who
 // waits in 1 waits for ranks that are in an earlier collective, which in the end
 // waits for nobody. A nonblocking collective must not hold up later ones until
@@ -44,6 +47,8 @@ type Board struct {
 	ranks []boardRank
 	data  unsafe.Pointer
 	bytes int // room for the data of one post
+	long  unsafe.Pointer
+	most  int // room for the data of a long one, 0: there are none
 	me    int
 	seen  uint32 // every other rank's done was at least this
 }
@@ -72,6 +77,8 @@ func newBoard(seg *job.Segment, i int, size, me int) *Board {
 		ranks: unsafe.Slice((*boardRank)(unsafe.Pointer(&mem[job.PostsOffset])), size),
 		data:  unsafe.Pointer(&mem[job.PostDataOffset(all)]),
 		bytes: job.PostBytes(all),
+		long:  unsafe.Pointer(&mem[min(job.LongPostDataOffset(all), len(mem)-1)]),
+		most:  job.LongPostBytes(all),
 		me:    me,
 	}
 }
@@ -79,15 +86,31 @@ func newBoard(seg *job.Segment, i int, size, me int) *Board {
 // place is where the data of collective k of rank r lies, if it has n bytes.
 func (b *Board) place(r int, k uint32, n int) unsafe.Pointer {
 	i := int(k % job.Posts)
-	if n <= shortPost {
+	switch {
+	case n <= shortPost:
 		return unsafe.Pointer(&b.ranks[r].posts[i].short)
+	case n <= b.bytes:
+		return unsafe.Add(b.data, (r*job.Posts+i)*b.bytes)
 	}
-	return unsafe.Add(b.data, (r*job.Posts+i)*b.bytes)
+	return unsafe.Add(b.long, (r*job.LongPosts+int(k%job.LongPosts))*b.most)
 }
 
-// room tells whether this rank may write its post for collective k.
-func (b *Board) room(k uint32) bool {
-	if int32(b.seen-(k-job.Posts)) >= 0 {
+// holds tells whether n bytes of data have a place on the board.
+func (b *Board) holds(n int) bool { return n <= max(b.bytes, b.most) }
+
+// ahead is how many collectives a rank can be ahead that posts n bytes.
+func (b *Board) ahead(n int) uint32 {
+	if n > b.bytes {
+		return job.LongPosts
+	}
+	return job.Posts
+}
+
+// room tells whether this rank may write its post for collective k, with n
+// bytes of data.
+func (b *Board) room(k uint32, n int) bool {
+	free := k - b.ahead(n)
+	if int32(b.seen-free) >= 0 {
 		return true
 	}
 	least := k
@@ -97,7 +120,7 @@ func (b *Board) room(k uint32) bool {
 		}
 	}
 	b.seen = least
-	return int32(least-(k-job.Posts)) >= 0
+	return int32(least-free) >= 0
 }
 
 // publish makes the data that was written to place visible to all.

@@ -175,9 +175,9 @@ func (d *Direct) post(k *uint32, value func() uint64) func() bool {
 			begun = true
 			*k = d.number()
 		}
-		if !b.room(*k) {
+		if !b.room(*k, 8) {
 			d.crowded(true)
-			if !b.room(*k) {
+			if !b.room(*k, 8) {
 				return false
 			}
 		}

@@ -73,7 +73,7 @@ func (c *Comm) newOp(step func(o *Op, k int) bool) *Op {
 func (o *Op) Announce(call Call) *Op {
 	if b := o.c.board; b != nil {
 		o.call, o.told = call, true
-		if b.room(o.k) {
+		if b.room(o.k, 0) {
 			b.publish(o.k, &o.call)
 		}
 	}

@@ -39,7 +39,7 @@ type Small struct {
 // by messages: there is no board, or no room for the data. All ranks decide
 // alike.
 func (c *Comm) Small(a *Args) *Small {
-	if c.board == nil || c.need(a) > c.board.bytes {
+	if c.board == nil || !c.board.holds(c.need(a)) {
 		return nil
 	}
 	s := c.spare.Swap(nil)
@@ -106,12 +106,13 @@ func (s *Small) Advance() bool {
 	b := s.c.board
 	if !s.posted {
 		if s.gives() {
-			if !b.room(s.k) {
+			n := s.c.need(&s.Args)
+			if !b.room(s.k, n) {
 				if !s.crowded {
 					s.crowded = true
 					atom.Add32(b.crowd, 1)
 				}
-				if !b.room(s.k) {
+				if !b.room(s.k, n) {
 					return false
 				}
 			}
@@ -179,7 +180,7 @@ func (s *Small) Check() error {
 	b := s.c.board
 	if !s.posted {
 		for r := range b.ranks {
-			if r != s.c.Rank && int32(atom.Load32(&b.ranks[r].done)-(s.k-uint32(len(b.ranks[r].posts)))) < 0 {
+			if r != s.c.Rank && int32(atom.Load32(&b.ranks[r].done)-(s.k-b.ahead(s.c.need(&s.Args)))) < 0 {
 				if err := checkPeer(s.c.eng, s.c.Chan.World, r, &s.Call); err != nil {
 					return err
 				}
@@ -190,7 +191,7 @@ func (s *Small) Check() error {
 	// Two ranks that take each other for the root would wait for ever: those that
 	// have nothing to give say at least what they called. Who reads that finds
 	// another call than its own, never data.
-	if !s.gives() && !s.told && b.room(s.k) {
+	if !s.gives() && !s.told && b.room(s.k, 0) {
 		s.told = true
 		b.publish(s.k, &s.Call)
 		for _, r := range s.c.ranks {

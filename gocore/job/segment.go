@@ -192,7 +192,8 @@ func ringBytes(size int) uint64 {
 }
 
 // A barrier block has blockHead bytes for the barrier, then for each rank
-// Posts+1 lines (see coll.Posts), then for each rank Posts times PostBytes.
+// Posts+1 lines (see coll.Board), then for each rank Posts times PostBytes and
+// LongPosts times LongPostBytes.
 const (
 	blockHead = 4 * 64
 	// PostsOffset is where the ranks' lines begin in a block.
@@ -202,8 +203,6 @@ const (
 // PostBytes is the room for the data of one small collective of one rank.
 func PostBytes(size int) int {
 	switch {
-	case size <= 8:
-		return 16 << 10
 	case size <= 32:
 		return 4 << 10
 	case size <= 128:
@@ -212,11 +211,27 @@ func PostBytes(size int) int {
 	return 128
 }
 
-// PostDataOffset is where the ranks' data begins in a block.
+// LongPosts is how many collectives with more data a rank can be ahead.
+const LongPosts = 2
+
+// LongPostBytes is the room for the data of one of these. In a job of many ranks
+// there is none: the blocks would take more addresses than they are worth.
+func LongPostBytes(size int) int {
+	if size <= 8 {
+		return 64 << 10
+	}
+	return 0
+}
+
+// PostDataOffset is where the ranks' data begins in a block, LongPostDataOffset
+// that of the long ones.
 func PostDataOffset(size int) int { return blockHead + size*(Posts+1)*64 }
 
+// LongPostDataOffset: see PostDataOffset.
+func LongPostDataOffset(size int) int { return PostDataOffset(size) + size*Posts*PostBytes(size) }
+
 func blockBytes(size int) uint64 {
-	return roundUp(uint64(PostDataOffset(size)+size*Posts*PostBytes(size)), 4096)
+	return roundUp(uint64(LongPostDataOffset(size)+size*LongPosts*LongPostBytes(size)), 4096)
 }
 
 // WorldBlock is the barrier block of the communicator of all ranks.

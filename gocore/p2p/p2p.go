@@ -23,12 +23,6 @@ const (
 // kernel, which costs about 1.5 us to begin with.
 const EagerLimit = 16 << 10
 
-// streamLimit is the size up to which a long message may be sent in pieces
-// instead of pulled by the receiver, if the sender is there to send them: two
-// copies at a time, through memory that stays in the caches, against one by the
-// kernel, which looks up every page. Beyond, both wait for the same memory.
-const streamLimit = 2 << 20
-
 // P2P is the point-to-point layer of a process.
 type P2P struct {
 	eng *engine.Engine
@@ -248,7 +242,7 @@ func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
 	start := int64(0)
 	if h.Flags&FlagPull == 0 {
 		by = stream
-	} else if r.total <= streamLimit && p.eng.Active(src) {
+	} else if p.eng.Active(src) {
 		r.pace = p.paces[src].of(r.total)
 		by = r.pace.choose()
 		start = job.Now()

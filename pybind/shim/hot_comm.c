@@ -102,11 +102,9 @@ static PyObject *comm_bcast(HOT) {
   int64_t root = 0, pending = 0, h = comm_handle(self);
   int code;
   gm_status st;
-  if (!h || match_args(names, 1, args, n, kwnames, a) < 0 || small_int(a[1], &root) < 0 ||
-      root != 0 || parse_spec(a[0], 0, &s) < 0)
+  if (!h || match_args(names, 1, args, n, kwnames, a) < 0 || small_int(a[1], &root) < 0 || parse_spec(a[0], 0, &s) < 0)
     SLOWLY(SLOW_BCAST);
-  int rank = gm_comm_rank(h);
-  if (s.view.readonly && rank != root) {
+  if (s.view.readonly && gm_comm_rank(h) != root) {
     PyBuffer_Release(&s.view);
     SLOWLY(SLOW_BCAST);
   }
