@@ -84,7 +84,10 @@ func (e *Engine) wait(why *Reason, done func() bool, check func() error) error {
 			return nil
 		}
 		if i%4 == 0 && now()-start > limit {
-			break
+			if limit == int64(yieldLong) || !e.roomy() {
+				break
+			}
+			limit = int64(yieldLong)
 		}
 	}
 	if why.since == 0 {
@@ -123,6 +126,21 @@ func (e *Engine) wait(why *Reason, done func() bool, check func() error) error {
 			return ErrInterrupted
 		}
 	}
+}
+
+// roomy tells whether there is a core for every rank that does not sleep.
+func (e *Engine) roomy() bool {
+	const most = 64 // more would take too long to look at
+	if e.Size > most || e.Job.Head.Cores == 0 {
+		return false
+	}
+	awake := uint32(0)
+	for i := range e.Job.Ranks {
+		if atom.Load32(&e.Job.Ranks[i].Sleepers) == 0 {
+			awake++
+		}
+	}
+	return awake <= e.Job.Head.Cores
 }
 
 // spreadEvery bounds how often a rank looks for a core of its own.

@@ -77,7 +77,7 @@ func (c engineCase) world(w *explore.World) {
 	if c.urgent {
 		box.flags = FlagUrgent
 	}
-	e := &Engine{Job: &job.Segment{Ranks: ranks}, Rank: 0, Size: 1, me: me, transports: []fabric.Transport{box}}
+	e := &Engine{Job: &job.Segment{Head: &job.Head{}, Ranks: ranks}, Rank: 0, Size: 1, me: me, transports: []fabric.Transport{box}}
 	got := new([2]uint32)
 	e.handlers[fabric.KindEager] = func(src int, _ *fabric.Header, _ []byte) { got[src-1]++ }
 	explore.Watch(w, "box", &box.put)

@@ -26,23 +26,25 @@ type pace struct {
 	count atomic.Uint32
 }
 
-// tryOther is how many messages come the faster way before one comes the other.
-const tryOther = 64
+const (
+	// tryFirst is how many messages come by both ways in turn before one is chosen:
+	// the first of all find memory that nobody has touched yet.
+	tryFirst = 6
+	// tryOther is how many come the faster way before one comes the other.
+	tryOther = 64
+)
 
 // choose is the way for the next message.
 func (p *pace) choose() way {
-	pulled, streamed := p.took[pull].Load(), p.took[stream].Load()
-	switch {
-	case streamed == 0:
-		return stream
-	case pulled == 0:
-		return pull
+	n := p.count.Add(1)
+	if n <= tryFirst {
+		return way(n % uint32(ways))
 	}
 	best := pull
-	if streamed < pulled {
+	if p.took[stream].Load() < p.took[pull].Load() {
 		best = stream
 	}
-	if p.count.Add(1)%tryOther == 0 {
+	if n%tryOther == 0 {
 		return ways - 1 - best
 	}
 	return best
@@ -52,11 +54,15 @@ func (p *pace) choose() way {
 // something else counts little.
 func (p *pace) learn(w way, ns int64) {
 	old := p.took[w].Load()
-	if old == 0 {
-		p.took[w].Store(max(ns, 1))
-		return
+	switch {
+	case old == 0:
+		old = ns
+	case ns < old:
+		old -= (old - ns) / 2
+	default:
+		old += (min(ns, 2*old) - old) / 8
 	}
-	p.took[w].Store(max(old+(min(ns, 4*old)-old)/4, 1))
+	p.took[w].Store(max(old, 1))
 }
 
 // paces has the paces of one peer by the power of two that the size is.
