@@ -58,7 +58,9 @@ func (e *Engine) Wait(why *Reason, done func() bool, check func() error) error {
 }
 
 func (e *Engine) wait(why *Reason, done func() bool, check func() error) error {
-	for i := 0; i < e.spin; i++ {
+	// A wait that goes on has been asleep: it would burn the core again in each slice.
+	resumed := why.since != 0
+	for i := 0; i < e.spin && !resumed; i++ {
 		e.Poll()
 		if done() {
 			return nil
@@ -70,11 +72,11 @@ func (e *Engine) wait(why *Reason, done func() bool, check func() error) error {
 	}
 	limit := int64(yieldFor)
 	start := now()
-	if e.spin > 0 {
+	if e.spin > 0 && !resumed {
 		limit = int64(yieldLong)
 		e.spread(start)
 	}
-	for i := 1; ; i++ {
+	for i := 1; !resumed; i++ {
 		atom.Yield()
 		if done() { // by what another process stored, without polling
 			return nil
