@@ -424,6 +424,8 @@ def test_readme_shows_the_texts(mpirun):
         see(lambda: world.Recv(b[:2], 0, 5))
     win.Fence(MPI.MODE_NOSUCCEED)
     see(lambda: win.Put(a, 1))
+    other = world.Dup()
+    see(lambda: other.Bcast(a) if rank == 0 else other.Allreduce(a, b))
     if rank == 1:
         say("\\n".join(seen))
     win.Fence()
