@@ -24,9 +24,7 @@ def test_output_of_the_first_program(mpirun):
 
 def test_missing_calls_are_missing(mpirun):
     """The right-hand column of the table names calls that raise NotImplementedError."""
-    rows = re.findall(
-        r"^\| (windows|synchronisation|collectives|communicators) \| (.*?) \|(.*)\|$", TEXT, re.MULTILINE
-    )
+    rows = re.findall(r"^\| (windows|synchronisation|collectives|communicators) \| (.*?) \|(.*)\|$", TEXT, re.MULTILINE)
     assert len(rows) == 4
     there, missing = ([], [])
     for what, works, does_not in rows:
