@@ -30,7 +30,7 @@ For the whole job, before the first program:
   -h, --help               print this
 
 Standard input goes to rank 0. Ctrl-C, SIGTERM and SIGHUP reach every rank; what
-has not ended 1 s later is killed (at once on a second Ctrl-C). When a rank fails,
+has not ended 0.8 s later is killed (at once on a second Ctrl-C). When a rank fails,
 the others are stopped and its exit status is mpiexec's: 128 + the number of the
 signal if it was killed by one, the code if it called Abort. Other statuses:
 1 the job could not be started, 2 wrong usage, 124 time-out, 126 not executable,

@@ -517,7 +517,7 @@ func TestSignalsEndTheJob(t *testing.T) {
 	j := launch(t, 2, stubborn)
 	require.NoError(t, j.cmd.Process.Signal(unix.SIGINT))
 	assert.Equal(t, 130, j.end(t, soon))
-	assert.Contains(t, j.err.String(), "ranks 0, 1 did not end within 1s of SIGINT; killed")
+	assert.Contains(t, j.err.String(), "ranks 0, 1 did not end within 800ms of SIGINT; killed")
 	j.gone(t)
 }
 

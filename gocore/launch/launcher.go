@@ -18,7 +18,7 @@ import (
 
 const (
 	failGrace      = 300 * time.Millisecond // from SIGTERM to SIGKILL after a failure
-	interruptGrace = time.Second            // the same after Ctrl-C, for programs that save their work
+	interruptGrace = 800 * time.Millisecond // the same after Ctrl-C, for programs that save their work
 	stackDelay     = 300 * time.Millisecond // for the ranks to print their stacks
 	giveUpDelay    = 5 * time.Second        // from SIGKILL until an unkillable rank is left alone
 	tick           = 20 * time.Millisecond
