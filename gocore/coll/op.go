@@ -41,9 +41,10 @@ func (c *Comm) Attach(e *engine.Engine, i int) {
 // maxTag keeps the tags of collectives positive.
 const maxTag = 1<<30 - 1
 
-// Op is a collective in progress. It is not safe for concurrent use: MPI lets
-// one thread at a time wait for a request.
+// Op is a collective in progress. It is safe for concurrent use: whoever waits
+// for anything carries on the nonblocking ones, see engine.Work.
 type Op struct {
+	mu   sync.Mutex
 	c    *Comm
 	call Call
 	k    uint32 // number of the collective
@@ -92,6 +93,8 @@ func (c *Comm) done(k uint32) {
 // Advance goes on as far as it can without waiting and reports whether the
 // collective has completed.
 func (o *Op) Advance() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	for !o.fin {
 		for _, r := range o.wait[:o.used] {
 			if !r.Done() {
@@ -120,6 +123,8 @@ func (o *Op) Err() *errs.Error { return o.err }
 // Pending is a request of this process that is not done, nil if none: what to
 // say the collective waits for.
 func (o *Op) Pending() *p2p.Request {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	for _, r := range o.wait[:o.used] {
 		if !r.Done() {
 			return r
@@ -130,6 +135,8 @@ func (o *Op) Pending() *p2p.Request {
 
 // Check tells why the collective can't complete any more.
 func (o *Op) Check() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	for _, r := range o.wait[:o.used] {
 		if !r.Done() {
 			if err := o.c.Chan.Check(r); err != nil {
@@ -140,7 +147,7 @@ func (o *Op) Check() error {
 	if b := o.c.board; o.told {
 		for r := range o.c.Size {
 			if e := b.compare(&o.call, r, o.k, false); e != nil {
-				o.Abandon()
+				o.abandon()
 				return e
 			}
 		}
@@ -151,6 +158,12 @@ func (o *Op) Check() error {
 // Abandon gives up: the ranks' collectives are out of step from here on, until
 // a collective reset.
 func (o *Op) Abandon() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.abandon()
+}
+
+func (o *Op) abandon() {
 	for _, r := range o.wait[:o.used] {
 		o.c.Chan.Abandon(r)
 	}

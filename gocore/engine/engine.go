@@ -40,6 +40,8 @@ type Engine struct {
 	spin      int           // polls before the first yield; 0 if ranks have to share cores
 	spreadAt  atomic.Int64  // when it last looked for a core of its own
 
+	carried carried
+
 	gone      []atomic.Uint32 // by rank: how it ended, see watch.go
 	onGone    func(rank int)
 	stop      atomic.Bool

@@ -61,12 +61,12 @@ func (e *Engine) wait(why *Reason, done func() bool, check func() error) error {
 	// A wait that goes on has been asleep: it would burn the core again in each slice.
 	resumed := why.since != 0
 	for i := 0; i < e.spin && !resumed; i++ {
-		e.Poll()
+		e.Progress()
 		if done() {
 			return nil
 		}
 	}
-	e.Poll()
+	e.Progress()
 	if done() {
 		return nil
 	}
@@ -81,7 +81,7 @@ func (e *Engine) wait(why *Reason, done func() bool, check func() error) error {
 		if done() { // by what another process stored, without polling
 			return nil
 		}
-		e.Poll()
+		e.Progress()
 		if done() {
 			return nil
 		}
@@ -101,6 +101,7 @@ func (e *Engine) wait(why *Reason, done func() bool, check func() error) error {
 		atom.Add32(&e.me.Sleepers, 1)
 		bell := atom.Load32(&e.me.Doorbell)
 		e.pollSure(1)
+		e.carryOn()
 		if done() {
 			atom.Add32(&e.me.Sleepers, ^uint32(0))
 			return nil
@@ -120,7 +121,7 @@ func (e *Engine) wait(why *Reason, done func() bool, check func() error) error {
 			interrupted = atom.Wait(&e.me.Doorbell, bell, 200*time.Microsecond)
 		}
 		atom.Add32(&e.me.Sleepers, ^uint32(0))
-		e.Poll()
+		e.Progress()
 		if done() {
 			return nil
 		}

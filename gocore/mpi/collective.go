@@ -100,7 +100,7 @@ func Coll(kind int, comm, saddr, scount, stype, raddr, rcount, rtype, oph int64,
 		return 0, CodeOf(e)
 	}
 	a.Nonblocking = true
-	return reqs.add(&Request{op: collective{c.coll.Start(&a)}}), 0
+	return carried(collective{c.coll.Start(&a)}), 0
 }
 
 // CollBlocking runs a collective; like Blocking.
@@ -332,5 +332,5 @@ func Collv(kind int, comm int64, s, r *Side, root int, nonblocking bool) (req in
 	default:
 		return 0, classError(errs.Intern, "unknown collective %d", kind)
 	}
-	return reqs.add(&Request{op: collective{o.Announce(call)}}), 0
+	return carried(collective{o.Announce(call)}), 0
 }

@@ -293,7 +293,7 @@ func Iprobe(comm int64, source, tag int, st *Status, msg *int64) (found bool, co
 	if c.probe(source, tag, st, msg) {
 		return true, 0
 	}
-	w.eng.Poll()
+	w.eng.Progress()
 	if c.probe(source, tag, st, msg) {
 		return true, 0
 	}

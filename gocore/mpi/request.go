@@ -1,6 +1,8 @@
 package mpi
 
 import (
+	"sync"
+
 	"gormapy/gocore/coll"
 	"gormapy/gocore/engine"
 	"gormapy/gocore/errs"
@@ -42,8 +44,16 @@ type Request struct {
 }
 
 func addRequest(s *sequence) int64 {
-	s.Advance()
-	return reqs.add(&Request{op: s})
+	return carried(s)
+}
+
+// carried makes a request of an operation that is to go on whatever its caller
+// does meanwhile.
+func carried(o operation) int64 {
+	if !o.Advance() {
+		w.eng.Carry(o)
+	}
+	return reqs.add(&Request{op: o})
 }
 
 func getRequest(h int64) (*Request, *errs.Error) {
@@ -243,7 +253,7 @@ func Test(h int64, st *Status) (done bool, code Code) {
 		return false, CodeOf(e)
 	}
 	if !r.advance() {
-		w.eng.Poll()
+		w.eng.Progress()
 		if !r.advance() {
 			if err := r.check(); err != nil {
 				r.abandon()
@@ -270,7 +280,7 @@ func RequestStatus(h int64, st *Status) (done bool, code Code) {
 		return false, CodeOf(e)
 	}
 	if !r.advance() {
-		w.eng.Poll()
+		w.eng.Progress()
 		if !r.advance() {
 			return false, 0
 		}
@@ -356,7 +366,7 @@ func Testsome(hs []int64, indices []int32, sts []Status, codes []int32) (n int, 
 	if len(list) == 0 {
 		return -1, 0
 	}
-	w.eng.Poll()
+	w.eng.Progress()
 	for _, a := range list {
 		if a.r.advance() {
 			indices[n] = int32(a.i)
@@ -443,6 +453,7 @@ func (r *Request) launch() {
 // sequence is an operation of several collectives, each built from the results
 // of the one before. step returns nil when there is nothing more to wait for.
 type sequence struct {
+	mu     sync.Mutex
 	step   func(s *sequence, k int) *coll.Op
 	k      int
 	cur    *coll.Op
@@ -457,6 +468,8 @@ func newSequence(_ *Comm, step func(s *sequence, k int) *coll.Op) *sequence {
 }
 
 func (s *sequence) Advance() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for !s.done {
 		if s.cur != nil {
 			if !s.cur.Advance() {
@@ -475,6 +488,8 @@ func (s *sequence) Advance() bool {
 }
 
 func (s *sequence) Check() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.cur != nil {
 		return s.cur.Check()
 	}
@@ -482,6 +497,8 @@ func (s *sequence) Check() error {
 }
 
 func (s *sequence) Abandon() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.cur != nil {
 		s.cur.Abandon()
 	}
@@ -492,6 +509,8 @@ func (s *sequence) Err() *errs.Error { return s.err }
 func (s *sequence) handle() int64    { return s.result }
 
 func (s *sequence) describe(why *engine.Reason) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	why.Call = s.call
 	if s.cur != nil {
 		describeColl(s.cur, why)

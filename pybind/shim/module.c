@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "shim.h"
+#include "_cgo_export.h"
 
 static void in_child(void) { gm_forked = 1; }
 

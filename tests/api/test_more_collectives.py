@@ -165,3 +165,42 @@ def test_nonblocking(mpirun, n):
             assert (before == (r[:rank].sum() if rank else -7)).all()
         """,
     )
+
+
+def test_nonblocking_ones_go_on_in_other_calls(mpirun):
+    """A rank in the middle of a tree passes on what it gets although its program waits for something else."""
+    mpirun(
+        4,
+        """
+        import numpy as np
+        from rankside import *
+        other = world.Dup()
+        one, total = np.ones(1), np.zeros(1)
+        elsewhere = [
+            lambda: other.Allreduce(one, total),
+            lambda: other.Barrier(),
+            lambda: other.Sendrecv(one, (rank + 1) % size, 1, total, (rank - 1) % size, 1),
+        ]
+        for call in elsewhere:
+            for count in (10, 100_000):
+                for root in range(size):
+                    data = np.full(count, rank)
+                    request = world.Ibcast(data, root)
+                    if (rank - root) % size == size - 1:  # waits for the broadcast first, the others for it
+                        request.Wait()
+                        call()
+                    else:
+                        call()
+                        request.Wait()
+                    assert (data == root).all()
+            new, request = world.Idup()
+            if rank == size - 1:
+                request.Wait()
+                call()
+            else:
+                call()
+                request.Wait()
+            assert new.allreduce(1) == size
+            new.Free()
+        """,
+    )

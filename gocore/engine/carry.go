@@ -1,0 +1,54 @@
+package engine
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// Work is an operation in progress that nobody may be waiting for just now, such
+// as a nonblocking collective: a rank in the middle of a tree has to pass on what
+// it gets, while its program is in another call, or others wait for ever.
+type Work interface {
+	// Advance goes on as far as it can without waiting and reports whether the
+	// operation has completed. Threads may call it at once.
+	Advance() bool
+}
+
+// carried is the work that whoever waits for anything carries on.
+type carried struct {
+	mu   sync.Mutex
+	list []Work
+	n    atomic.Int32
+}
+
+// Carry has w carried on by all calls that wait or test, until it is complete.
+func (e *Engine) Carry(w Work) {
+	c := &e.carried
+	c.mu.Lock()
+	c.list = append(c.list, w)
+	c.n.Store(int32(len(c.list)))
+	c.mu.Unlock()
+}
+
+// Progress polls, and carries on what nobody waits for.
+func (e *Engine) Progress() {
+	e.Poll()
+	e.carryOn()
+}
+
+func (e *Engine) carryOn() {
+	c := &e.carried
+	if c.n.Load() == 0 || !c.mu.TryLock() {
+		return
+	}
+	defer c.mu.Unlock()
+	keep := c.list[:0]
+	for _, w := range c.list {
+		if !w.Advance() {
+			keep = append(keep, w)
+		}
+	}
+	clear(c.list[len(keep):])
+	c.list = keep
+	c.n.Store(int32(len(keep)))
+}
