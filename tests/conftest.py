@@ -1,5 +1,6 @@
 """Fixtures for tests that start jobs."""
 
+import signal
 import sys
 from pathlib import Path
 
@@ -11,6 +12,9 @@ if str(TESTS) not in sys.path:
     sys.path.insert(0, str(TESTS))
 
 from support.mpirun import Runner  # noqa: E402
+
+# A shell starts what it runs in the background with SIGINT ignored, and every process below would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SIZES = (1, 2, 4, 7)
 
