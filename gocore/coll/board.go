@@ -123,6 +123,19 @@ func (b *Board) room(k uint32, n int) bool {
 	return int32(least-free) >= 0
 }
 
+// wait enters or leaves the crowd that waits for the others' done; in says
+// whether this operation is in it.
+func (b *Board) wait(in *bool, yes bool) {
+	if *in == yes {
+		return
+	}
+	if *in = yes; yes {
+		atom.Add32(b.crowd, 1)
+	} else {
+		atom.Add32(b.crowd, ^uint32(0))
+	}
+}
+
 // publish makes the data that was written to place visible to all.
 func (b *Board) publish(k uint32, c *Call) {
 	p := &b.ranks[b.me].posts[k%job.Posts]

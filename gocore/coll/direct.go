@@ -77,7 +77,7 @@ func (d *Direct) Advance() bool {
 	}
 	switch {
 	case d.err != nil && len(d.steps) > 0: // the others must not wait for this rank
-		d.crowded(false)
+		d.c.board.wait(&d.crowd, false)
 		d.c.done(d.c.seq)
 		d.steps = nil
 	case d.err == nil && d.hold != nil:
@@ -95,7 +95,7 @@ func (d *Direct) Pending() int { return min(d.at, d.c.Size-1) }
 
 // Abandon gives up; see Small.
 func (d *Direct) Abandon() {
-	d.crowded(false)
+	d.c.board.wait(&d.crowd, false)
 	if d.msg != nil {
 		d.msg.Abandon()
 	}
@@ -127,18 +127,6 @@ func (d *Direct) Check() error {
 	return nil
 }
 
-// crowded says that this rank waits for the others' done.
-func (d *Direct) crowded(yes bool) {
-	if yes != d.crowd {
-		d.crowd = yes
-		if yes {
-			atom.Add32(d.c.board.crowd, 1)
-		} else {
-			atom.Add32(d.c.board.crowd, ^uint32(0))
-		}
-	}
-}
-
 // number takes the next number, for a step that posts or reads posts.
 func (d *Direct) number() uint32 {
 	d.c.seq++
@@ -155,13 +143,13 @@ func (d *Direct) wait(k func() uint32, rank int) func() bool {
 			}
 			done := &d.c.board.ranks[d.at].done
 			if int32(atom.Load32(done)-k()) < 0 {
-				d.crowded(true) // who leaves after this rings
+				d.c.board.wait(&d.crowd, true) // who leaves after this rings
 				if int32(atom.Load32(done)-k()) < 0 {
 					return false
 				}
 			}
 		}
-		d.crowded(false)
+		d.c.board.wait(&d.crowd, false)
 		return true
 	}
 }
@@ -176,20 +164,16 @@ func (d *Direct) post(k *uint32, value func() uint64) func() bool {
 			*k = d.number()
 		}
 		if !b.room(*k, 8) {
-			d.crowded(true)
+			d.c.board.wait(&d.crowd, true)
 			if !b.room(*k, 8) {
 				return false
 			}
 		}
-		d.crowded(false)
+		d.c.board.wait(&d.crowd, false)
 		word := unsafe.Slice((*byte)(b.place(d.c.Rank, *k, 8)), 8)
 		binary.NativeEndian.PutUint64(word, value())
 		b.publish(*k, &d.Call)
-		for i, r := range d.c.ranks {
-			if i != d.c.Rank {
-				r.Ring()
-			}
-		}
+		d.c.ringOthers()
 		return true
 	}
 }
@@ -281,6 +265,10 @@ func (d *Direct) dense(b p2p.Buf) uint64 {
 	if b.Type.Dense() || b.Bytes() == 0 {
 		return uint64(uintptr(b.Addr))
 	}
+	return d.packed(b)
+}
+
+func (d *Direct) packed(b p2p.Buf) uint64 {
 	p := d.temp(b.Bytes())
 	pack(unsafe.Slice((*byte)(p), b.Bytes()), b)
 	return uint64(uintptr(p))
@@ -292,12 +280,7 @@ func (d *Direct) whole(b p2p.Buf) p2p.Buf {
 	return b
 }
 
-func (d *Direct) part(b p2p.Buf, r int) p2p.Buf {
-	b.Addr = unsafe.Add(b.Addr, r*b.Count*b.Type.Extent())
-	return b
-}
-
-// schedule is the steps of the collective, nil if there are none for it.
+// schedule is the steps of the collective.
 func (d *Direct) schedule() []func() bool {
 	c, me := d.c, d.c.Rank
 	var k uint32
@@ -312,7 +295,7 @@ func (d *Direct) schedule() []func() bool {
 		if me == d.Root {
 			return []func() bool{d.post(&k, func() uint64 { return d.dense(d.whole(d.Send)) }), d.leave(&k), then(func() {
 				if !d.RecvInPlace {
-					copyLocal(d.Recv, d.part(d.Send, me))
+					copyLocal(d.Recv, part(d.Send, me))
 				}
 			}), d.wait(number, -1)}
 		}
@@ -325,32 +308,25 @@ func (d *Direct) schedule() []func() bool {
 	case KindAllgather:
 		own := d.Send
 		if d.SendInPlace {
-			own = d.part(d.Recv, me)
+			own = part(d.Recv, me)
 		}
 		return []func() bool{d.post(&k, func() uint64 { return d.dense(own) }), d.read(&k, d.anyone), then(d.collect), d.leave(&k), d.wait(number, -1)}
 	case KindAlltoall:
 		own := func() uint64 { return d.dense(d.whole(d.Send)) }
 		if d.SendInPlace { // what is to be sent is overwritten
-			own = func() uint64 {
-				b := d.whole(d.Recv)
-				p := d.temp(b.Bytes())
-				pack(unsafe.Slice((*byte)(p), b.Bytes()), b)
-				return uint64(uintptr(p))
-			}
+			own = func() uint64 { return d.packed(d.whole(d.Recv)) }
 		}
 		return []func() bool{d.post(&k, own), d.read(&k, d.anyone), then(func() {
 			for i := 1; i < c.Size; i++ {
 				r := (me + i) % c.Size
-				d.fetch(d.part(d.Recv, r), r, me)
+				d.fetch(part(d.Recv, r), r, me)
 			}
 			if !d.SendInPlace {
-				copyLocal(d.part(d.Recv, me), d.part(d.Send, me))
+				copyLocal(part(d.Recv, me), part(d.Send, me))
 			}
 		}), d.leave(&k), d.wait(number, -1)}
-	case KindReduceScatterBlock, KindAllreduce, KindReduce:
-		return d.reduction()
 	}
-	return nil
+	return d.reduction()
 }
 
 // collect fetches all parts of a gather.
@@ -358,10 +334,10 @@ func (d *Direct) collect() {
 	me := d.c.Rank
 	for i := 1; i < d.c.Size; i++ {
 		r := (me + i) % d.c.Size
-		d.fetch(d.part(d.Recv, r), r, 0)
+		d.fetch(part(d.Recv, r), r, 0)
 	}
 	if !d.SendInPlace {
-		copyLocal(d.part(d.Recv, me), d.Send)
+		copyLocal(part(d.Recv, me), d.Send)
 	}
 }
 
@@ -370,7 +346,7 @@ func (d *Direct) reduction() []func() bool {
 	c, me := d.c, d.c.Rank
 	var k, k2 uint32
 	e := d.elements()
-	own, slice, result := unsafe.Pointer(nil), unsafe.Pointer(nil), unsafe.Pointer(nil)
+	var own, slice, result unsafe.Pointer
 	off, n := e.slice(me, c.Size)
 	operand := func() uint64 {
 		own = d.Send.Addr

@@ -8,7 +8,8 @@
 // second context, so collectives in flight do not mix.
 //
 // The barrier of ranks on one host counts in shared memory instead (barrier.go),
-// and small blocking collectives post their data there (board.go, small.go).
+// small blocking collectives post their data there (board.go, small.go), and
+// longer ones where their data is (direct.go).
 //
 // # Algorithms
 //
@@ -16,17 +17,17 @@
 // at once, so what is a tree or a ring on a network is often one flat step here.
 // By what goes to or comes from one rank, on a machine with 2 cores:
 //
-//   - up to job.PostBytes, blocking: flat through the board, whatever the number
-//     of ranks. A tree would have fewer cache lines to read, and as many waits
-//     one after the other as it has levels.
-//   - Bcast: binomial tree, from 256 KiB on in segments, so that a rank passes
-//     on one while it gets the next.
-//   - Gather, Scatter, Allgather, Alltoall: everything straight to where it
-//     belongs, each byte copied once; no schedule copies less.
-//   - Reduce, Allreduce from 32 KiB, Reduce_scatter_block: each rank reduces a
-//     slice that it takes straight from the others' buffers, then the slices are
-//     collected. Shorter: every rank (or the root) folds all operands.
-//   - Scan from 32 KiB or 5 ranks on: by doubling.
+//   - up to job.PostBytes (job.LongPostBytes in small jobs), blocking: flat
+//     through the board, whatever the number of ranks. A tree would have fewer
+//     cache lines to read, and as many waits one after the other as it has levels.
+//   - longer, blocking, more ranks than two or than cores: each rank takes what it
+//     needs straight from the others' buffers, once; reductions fold a slice each.
+//   - else by messages. Bcast: binomial tree, from 256 KiB on in segments, so that
+//     a rank passes on one while it gets the next. Gather, Scatter, Allgather,
+//     Alltoall: everything straight to where it belongs. Reduce, Allreduce from 32
+//     KiB, Reduce_scatter_block: a slice each, then the slices are collected;
+//     shorter: every rank (or the root) folds all operands. Scan from 32 KiB or 5
+//     ranks on: by doubling.
 //
 // It may import dtype, engine, errs, fabric, job, op, p2p and sys.
 package coll

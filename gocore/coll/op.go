@@ -84,7 +84,14 @@ func (o *Op) Announce(call Call) *Op {
 // done says that this rank reads no post of collective k any more.
 func (c *Comm) done(k uint32) {
 	if c.board.leave(k) {
-		for _, r := range c.ranks {
+		c.ringOthers()
+	}
+}
+
+// ringOthers wakes the other ranks that sleep.
+func (c *Comm) ringOthers() {
+	for i, r := range c.ranks {
+		if i != c.Rank {
 			r.Ring()
 		}
 	}
@@ -237,6 +244,7 @@ func (s *spares) give(all [][]byte) {
 // Restart makes the ranks' collectives be in step again, within a reset.
 func (c *Comm) Restart() {
 	c.seq = 0
+	c.direct = directUnknown // some may have been in the middle of finding out
 	if c.board != nil {
 		c.board.zero()
 	}

@@ -108,10 +108,7 @@ func (s *Small) Advance() bool {
 		if s.gives() {
 			n := s.c.need(&s.Args)
 			if !b.room(s.k, n) {
-				if !s.crowded {
-					s.crowded = true
-					atom.Add32(b.crowd, 1)
-				}
+				b.wait(&s.crowded, true)
 				if !b.room(s.k, n) {
 					return false
 				}
@@ -120,10 +117,7 @@ func (s *Small) Advance() bool {
 			b.publish(s.k, &s.Call)
 			s.ring()
 		}
-		if s.crowded {
-			s.crowded = false
-			atom.Add32(b.crowd, ^uint32(0))
-		}
+		b.wait(&s.crowded, false)
 		s.posted = true
 	}
 	for ; s.at < s.c.Size; s.at++ {
@@ -152,11 +146,7 @@ func (s *Small) ring() {
 		s.c.ranks[s.Root].Ring()
 		return
 	}
-	for i, r := range s.c.ranks {
-		if i != s.c.Rank {
-			r.Ring()
-		}
-	}
+	s.c.ringOthers()
 }
 
 // Err is the error of a completed collective.
@@ -168,10 +158,7 @@ func (s *Small) Pending() int { return min(s.at, s.c.Size-1) }
 // Abandon gives up: the ranks' collectives are out of step from here on, until
 // a collective reset.
 func (s *Small) Abandon() {
-	if s.crowded {
-		s.crowded = false
-		atom.Add32(s.c.board.crowd, ^uint32(0))
-	}
+	s.c.board.wait(&s.crowded, false)
 	s.fin = true
 }
 
@@ -194,9 +181,7 @@ func (s *Small) Check() error {
 	if !s.gives() && !s.told && b.room(s.k, 0) {
 		s.told = true
 		b.publish(s.k, &s.Call)
-		for _, r := range s.c.ranks {
-			r.Ring()
-		}
+		s.c.ringOthers()
 	}
 	for r := range s.c.Size {
 		if r == s.c.Rank {
@@ -233,7 +218,7 @@ func (s *Small) write() {
 		src = s.Recv
 	case KindGather, KindAllgather:
 		if s.SendInPlace {
-			src = s.part(s.Recv, s.c.Rank)
+			src = part(s.Recv, s.c.Rank)
 		}
 	case KindScatter:
 		src.Count *= s.c.Size
@@ -262,7 +247,7 @@ func (s *Small) read() {
 		if me != s.Root {
 			s.take(s.Recv, s.Root, me)
 		} else if !s.RecvInPlace {
-			copyLocal(s.Recv, s.part(s.Send, me))
+			copyLocal(s.Recv, part(s.Send, me))
 		}
 	case KindGather, KindAllgather:
 		if s.Kind == KindGather && me != s.Root {
@@ -270,24 +255,24 @@ func (s *Small) read() {
 		}
 		for r := range c.Size {
 			if r != me {
-				s.take(s.part(s.Recv, r), r, 0)
+				s.take(part(s.Recv, r), r, 0)
 			} else if !s.SendInPlace {
-				copyLocal(s.part(s.Recv, r), s.Send)
+				copyLocal(part(s.Recv, r), s.Send)
 			}
 		}
 	case KindAlltoall:
 		for r := range c.Size {
 			if r != me {
-				s.take(s.part(s.Recv, r), r, me)
+				s.take(part(s.Recv, r), r, me)
 			} else if !s.SendInPlace {
-				copyLocal(s.part(s.Recv, r), s.part(s.Send, r))
+				copyLocal(part(s.Recv, r), part(s.Send, r))
 			}
 		}
 	}
 }
 
 // part is rank r's part of a buffer that has one for each rank.
-func (s *Small) part(b p2p.Buf, r int) p2p.Buf {
+func part(b p2p.Buf, r int) p2p.Buf {
 	b.Addr = unsafe.Add(b.Addr, r*b.Count*b.Type.Extent())
 	return b
 }

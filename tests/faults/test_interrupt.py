@@ -142,6 +142,29 @@ def test_all_ranks_interrupted_in_different_calls(mpirun):
     )
 
 
+def test_long_collectives_are_interrupted_and_put_back(mpirun):
+    # the first one on a communicator, in which the ranks find out how to copy, and later ones
+    mpirun(
+        4,
+        """
+        import numpy as np
+        from rankside import *
+        a, b = np.ones(100_000), np.zeros(100_000)
+        other = world.Dup()
+        for turn in range(3):
+            with interrupted():
+                if rank == turn:  # does not take part
+                    other.Barrier()
+                else:
+                    world.Allreduce(a, b)
+            reset()
+            world.Allreduce(a, b)
+            assert (b == size).all()
+            world.Bcast(b, turn)
+        """,
+    )
+
+
 def test_whole_job_is_interrupted_and_put_back_again_and_again(mpirun):
     # what a notebook does: Ctrl-C goes to all ranks, whatever they are in, and the next cell works
     mpirun(
