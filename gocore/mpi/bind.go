@@ -36,11 +36,7 @@ type bind struct {
 // is the handle; without a request (0) the process is not in the group.
 func CommCreateGroup(h, group int64, tag int) (req int64, code Code) {
 	defer Contain(&code)
-	c, e := getComm(h)
-	if e != nil {
-		return 0, CodeOf(e)
-	}
-	g, e := getGroup(group)
+	c, g, e := commAndGroup(h, group)
 	if e != nil {
 		return 0, CodeOf(e)
 	}

@@ -57,6 +57,16 @@ func getComm(h int64) (*Comm, *errs.Error) {
 	return nil, errs.New(errs.Comm, "the communicator has been freed, or is not made yet: wait for the request of Idup first")
 }
 
+// commAndGroup is what calls that make a communicator of a group take.
+func commAndGroup(h, group int64) (*Comm, *Group, *errs.Error) {
+	c, e := getComm(h)
+	if e != nil {
+		return nil, nil, e
+	}
+	g, e := getGroup(group)
+	return c, g, e
+}
+
 // CommRank is the calling process's rank, CommSize the number of ranks.
 func CommRank(h int64) int {
 	c, e := getComm(h)
@@ -171,11 +181,7 @@ func CommSplitType(h int64, kind, key int) (req int64, code Code) {
 // of the old communicator call it, those outside of the group get COMM_NULL.
 func CommCreate(h, group int64) (req int64, code Code) {
 	defer Contain(&code)
-	c, e := getComm(h)
-	if e != nil {
-		return 0, CodeOf(e)
-	}
-	g, e := getGroup(group)
+	c, g, e := commAndGroup(h, group)
 	if e != nil {
 		return 0, CodeOf(e)
 	}

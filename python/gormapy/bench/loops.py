@@ -54,38 +54,31 @@ def locked(MPI, comm, size, calls, budget):
         comm.Barrier()
 
 
-def put_latency(MPI, comm, budget=BUDGET):
-    """Time Put and Flush from rank 0 to rank 1 that waits in a barrier."""
+def transfers(name):
+    """Make the calls of Put or Get, of each size."""
 
     def calls(win, peer):
-        put, flush = win.Put, win.Flush
+        transfer, flush = getattr(win, name), win.Flush
         for size in SIZES:
             memory = np.zeros(size, "b")
 
             def call(memory=memory):
-                put(memory, peer)
+                transfer(memory, peer)
                 flush(peer)
 
-            yield f"Put {label(size)}", call
+            yield f"{name} {label(size)}", call
 
-    return locked(MPI, comm, SIZES[-1], calls, budget)
+    return calls
+
+
+def put_latency(MPI, comm, budget=BUDGET):
+    """Time Put and Flush from rank 0 to rank 1 that waits in a barrier."""
+    return locked(MPI, comm, SIZES[-1], transfers("Put"), budget)
 
 
 def get_latency(MPI, comm, budget=BUDGET):
     """Time Get and Flush by rank 0 from rank 1 that waits in a barrier."""
-
-    def calls(win, peer):
-        get, flush = win.Get, win.Flush
-        for size in SIZES:
-            memory = np.zeros(size, "b")
-
-            def call(memory=memory):
-                get(memory, peer)
-                flush(peer)
-
-            yield f"Get {label(size)}", call
-
-    return locked(MPI, comm, SIZES[-1], calls, budget)
+    return locked(MPI, comm, SIZES[-1], transfers("Get"), budget)
 
 
 def atomics(MPI, comm, budget=BUDGET):
