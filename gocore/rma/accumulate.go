@@ -110,7 +110,7 @@ func (w *Win) accRuns(operand unsafe.Pointer, result *p2p.Buf, s Spot, f op.Op, 
 
 // combine does one run: see "One arbiter" in the package comment.
 func (w *Win) combine(rank int, base unsafe.Pointer, at, n int, in, out unsafe.Pointer, f op.Op, kind dtype.Kind, size int) *errs.Error {
-	if base != nil && w.Desc.Flags&DescAtomic != 0 && op.Atomic(kind) && uintptr(unsafe.Add(base, at))%uintptr(size) == 0 {
+	if base != nil && w.Desc.Target(rank).Flags&TargetAtomic != 0 && op.Atomic(kind) && uintptr(unsafe.Add(base, at))%uintptr(size) == 0 {
 		f.AtomicApply(kind, unsafe.Add(base, at), in, out, n/size)
 		return nil
 	}
@@ -176,7 +176,7 @@ func (w *Win) CompareAndSwap(origin, compare, result unsafe.Pointer, t *dtype.Ty
 	switch {
 	case base == nil && !w.byCopy:
 		w.sendCAS(rank, off, origin, compare, result, size)
-	case base != nil && w.Desc.Flags&DescAtomic != 0 && op.Atomic(t.Kind()) && uintptr(unsafe.Add(base, off))%uintptr(size) == 0:
+	case base != nil && w.Desc.Target(rank).Flags&TargetAtomic != 0 && op.Atomic(t.Kind()) && uintptr(unsafe.Add(base, off))%uintptr(size) == 0:
 		op.AtomicCAS(size, unsafe.Add(base, off), compare, origin, result)
 	default:
 		w.acc[rank].lock()
@@ -301,11 +301,11 @@ func (m *RMA) onCAS(src int, h *fabric.Header, payload []byte) {
 // FastAcc combines n elements (with a result: fetches too) of a direct target
 // in a segment; false: Accumulate finds out why.
 func FastAcc(d *Desc, f op.Op, kind dtype.Kind, size int, in, out unsafe.Pointer, n, rank, disp int) bool {
-	if d.Flags&DescAtomic == 0 || !op.Atomic(kind) || !f.Valid(kind) {
+	if !op.Atomic(kind) || !f.Valid(kind) {
 		return false
 	}
 	to := fast(d, n*size, rank, disp)
-	if to == nil || uintptr(to)%uintptr(size) != 0 {
+	if to == nil || uintptr(to)%uintptr(size) != 0 || d.Target(rank).Flags&TargetAtomic == 0 {
 		return false
 	}
 	f.AtomicApply(kind, to, in, out, n)
@@ -314,11 +314,11 @@ func FastAcc(d *Desc, f op.Op, kind dtype.Kind, size int, in, out unsafe.Pointer
 
 // FastCAS is CompareAndSwap on a direct target in a segment.
 func FastCAS(d *Desc, size int, origin, compare, result unsafe.Pointer, rank, disp int) bool {
-	if d.Flags&DescAtomic == 0 || (size != 4 && size != 8) {
+	if size != 4 && size != 8 {
 		return false
 	}
 	to := fast(d, size, rank, disp)
-	if to == nil || uintptr(to)%uintptr(size) != 0 {
+	if to == nil || uintptr(to)%uintptr(size) != 0 || d.Target(rank).Flags&TargetAtomic == 0 {
 		return false
 	}
 	op.AtomicCAS(size, to, compare, origin, result)

@@ -26,11 +26,9 @@ const (
 
 // Flags of Desc.
 const (
-	// DescAtomic: the window lies in a segment, see "One arbiter".
-	DescAtomic uint32 = 1 << iota
 	// DescAtOnce: no target is reached by messages, so an operation is complete
 	// when its call returns and a flush has nothing to do.
-	DescAtOnce
+	DescAtOnce uint32 = 1 << iota
 )
 
 // Target is what the hot calls need of one rank; it follows Desc.
@@ -38,9 +36,19 @@ type Target struct {
 	Base  unsafe.Pointer // nil: not direct
 	Bytes int64
 	Unit  int64
-	Open  uint32 // 1 while locked by this process
-	_     uint32
+	Open  uint32 // TargetLocked, TargetStarted: what lets this process access it
+	Flags uint32
 }
+
+// Values of Target.Open, which are added.
+const (
+	TargetLocked uint32 = 1 << iota
+	TargetStarted
+)
+
+// TargetAtomic in Target.Flags: the part lies in shared memory that every rank
+// of the window maps, see "One arbiter".
+const TargetAtomic uint32 = 1
 
 const (
 	descBytes   = int(unsafe.Sizeof(Desc{}))

@@ -16,8 +16,8 @@
 // # One arbiter
 //
 // What makes an element of an accumulate atomic follows from the window, the
-// element's size and its alignment alone, never from the way: in a window that
-// lies in a segment, aligned elements of 4 and 8 bytes are updated by CPU
+// element's size and its alignment alone, never from the way: where a target's
+// part lies in memory that all ranks map (TargetAtomic), aligned elements of 4 and 8 bytes are updated by CPU
 // atomics by everybody; everything else is updated under the target's
 // accumulate lock, a word in the window's control segment, by everybody, be it
 // the origin (direct, copy) or the target on its behalf (message).

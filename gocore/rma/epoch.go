@@ -139,7 +139,7 @@ func (w *Win) closeFence() { w.fenced, w.Desc.Open = false, 0 }
 func (w *Win) opened(rank int, how uint8) {
 	w.held[rank] = how
 	w.nheld++
-	w.Desc.Target(rank).Open = 1
+	w.Desc.Target(rank).Open |= TargetLocked
 }
 
 // Advance goes on as far as it can and reports whether all is locked.
@@ -249,7 +249,7 @@ func (w *Win) Unlock(rank int) {
 	}
 	w.held[rank] = heldNone
 	w.nheld--
-	w.Desc.Target(rank).Open = 0
+	w.Desc.Target(rank).Open &^= TargetLocked
 }
 
 // UnlockAll releases all targets once everything has completed.

@@ -214,7 +214,7 @@ func (m *RMA) Attach(id uint32, handle int64, rank int, world []int, offers []Of
 	d.Size = int32(n)
 	inSegment := w.Flavor == FlavorAllocate || w.Flavor == FlavorShared
 	if inSegment {
-		d.Flags = DescAtomic | DescAtOnce
+		d.Flags = DescAtOnce
 	} else if n == 1 || copies {
 		d.Flags = DescAtOnce
 	}
@@ -226,7 +226,7 @@ func (m *RMA) Attach(id uint32, handle int64, rank int, world []int, offers []Of
 		w.keys[i] = fabric.RemoteKey{Addr: offers[i].Addr}
 		switch {
 		case inSegment:
-			t.Base = unsafe.Add(unsafe.Pointer(&seg.Mem[0]), dataAt[i])
+			t.Base, t.Flags = unsafe.Add(unsafe.Pointer(&seg.Mem[0]), dataAt[i]), TargetAtomic
 		case i == rank:
 			t.Base = fabric.Pointer(offers[i].Addr)
 		}

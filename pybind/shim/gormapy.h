@@ -21,7 +21,7 @@ typedef struct {
 typedef struct {
   void *base;
   int64_t bytes, unit;
-  uint32_t open, pad;
+  uint32_t open, flags;
 } gm_target;
 
 typedef struct {
@@ -31,7 +31,8 @@ typedef struct {
   gm_target target[];
 } gm_win;
 
-enum { GM_DESC_ATOMIC = 1, GM_DESC_AT_ONCE = 2 };
+enum { GM_DESC_AT_ONCE = 1 };
+enum { GM_TARGET_LOCKED = 1, GM_TARGET_STARTED = 2 };
 enum { GM_OPEN_FENCE = 1, GM_OPEN_LOCK_ALL = 2 };
 enum { GM_INTERRUPTED = -1 };
 

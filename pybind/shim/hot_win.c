@@ -171,7 +171,7 @@ static PyObject *flush(HOT, int which) {
   int64_t rank;
   gm_win *d = descriptor(self);
   if (!d || !(d->flags & GM_DESC_AT_ONCE) || match_args(names, 1, args, n, kwnames, a) < 0 || parse_int(a[0], &rank) < 0 ||
-      rank < 0 || rank >= d->size || !(d->open == GM_OPEN_LOCK_ALL || d->target[rank].open))
+      rank < 0 || rank >= d->size || !(d->open == GM_OPEN_LOCK_ALL || (d->target[rank].open & GM_TARGET_LOCKED)))
     SLOWLY(which);
   Py_RETURN_NONE;
 }
