@@ -18,6 +18,7 @@ const (
 type layout struct {
 	op     opcode
 	size   int // data bytes
+	blocks int // how many blocks it comes down to
 	lo, hi int // the least byte offset touched, and one past the greatest
 	count  int // opLoop
 	stride int // opLoop
@@ -44,7 +45,7 @@ func newBlock(n int) *layout {
 	if n == 0 {
 		return nil
 	}
-	return &layout{op: opBlock, size: n, hi: n}
+	return &layout{op: opBlock, size: n, blocks: 1, hi: n}
 }
 
 // makeLoop returns count (at least 1) copies of l, stride bytes apart, in the
@@ -56,7 +57,7 @@ func makeLoop(a *arith, count, stride int, l *layout) (loop layout, isNew bool) 
 	}
 	size := a.mul(count, l.size)
 	if stride == l.size && l.op == opBlock {
-		return layout{op: opBlock, size: size, hi: size}, true
+		return layout{op: opBlock, size: size, blocks: 1, hi: size}, true
 	}
 	shift := a.mul(count-1, stride)
 	lo, hi := l.lo, l.hi
@@ -65,7 +66,7 @@ func makeLoop(a *arith, count, stride int, l *layout) (loop layout, isNew bool) 
 	} else {
 		hi = a.add(hi, shift)
 	}
-	loop = layout{op: opLoop, size: size, lo: lo, hi: hi, count: count, stride: stride, child: l}
+	loop = layout{op: opLoop, size: size, blocks: a.mul(count, l.blocks), lo: lo, hi: hi, count: count, stride: stride, child: l}
 	if l.op == opLoop && stride == saturatingMul(l.count, l.stride) {
 		loop.count, loop.stride, loop.child = a.mul(count, l.count), l.stride, l.child
 	}
@@ -116,12 +117,13 @@ func concat(a *arith, parts []part) part {
 	}
 
 	first := parts[0].off
-	size, lo, hi := 0, 0, 0
+	size, blocks, lo, hi := 0, 0, 0, 0
 	uniform, regular := true, true
 	stride := a.sub(parts[1].off, first)
 	for i, p := range parts {
 		at := a.sub(p.off, first)
 		size = a.add(size, p.l.size)
+		blocks += p.l.blocks
 		lo = min(lo, a.add(at, p.l.lo))
 		hi = max(hi, a.add(at, p.l.hi))
 		uniform = uniform && same(p.l, parts[0].l)
@@ -133,7 +135,16 @@ func concat(a *arith, parts []part) part {
 	if uniform && regular {
 		return parts[0].loop(a, n, stride)
 	}
-	l := &layout{op: opList, size: size, lo: lo, hi: hi}
+	if uniform {
+		if k := period(parts, stride); k > 1 {
+			run := parts[0].loop(a, k, stride).l
+			for i := 0; i < n; i += k {
+				parts[i/k] = part{parts[i].off, run}
+			}
+			return concat(a, parts[:n/k])
+		}
+	}
+	l := &layout{op: opList, size: size, blocks: blocks, lo: lo, hi: hi}
 	if uniform {
 		l.op, l.child = opIndex, parts[0].l
 		l.offs = make([]int, n)
@@ -151,6 +162,26 @@ func concat(a *arith, parts []part) part {
 		l.ends[i] = end
 	}
 	return part{first, l}
+}
+
+// period returns how many of the parts at a time are stride apart, if they all
+// come in runs of that many; otherwise 1. A matrix that somebody describes
+// element by element, column after column, is a loop of loops all the same.
+// Short runs are better left in the list.
+func period(parts []part, stride int) int {
+	k := 2
+	for k < len(parts) && parts[k].off-parts[k-1].off == stride {
+		k++
+	}
+	if k < 8 || len(parts)%k != 0 {
+		return 1
+	}
+	for i := range parts {
+		if i%k != 0 && parts[i].off-parts[i-1].off != stride {
+			return 1
+		}
+	}
+	return k
 }
 
 // same says whether two layouts are known to be equal. It looks only as deep

@@ -214,10 +214,10 @@ func copyWords[T any](count, stride int, stream, mem unsafe.Pointer, d direction
 // fetch each cache line once per column; tiles fetch it once. It reports
 // whether it did it.
 func transpose(column *layout, columns, across int, stream, mem unsafe.Pointer, d direction) bool {
-	down := column.stride
-	if across >= 64 || across <= -64 || columns < 2 || column.count < 16 || (down < 64 && down > -64) {
+	if !tiled(column, columns, across) {
 		return false
 	}
+	down := column.stride
 	switch column.child.size {
 	case 1:
 		copyTiles[uint8](column.count, down, columns, across, stream, mem, d)
@@ -229,33 +229,125 @@ func transpose(column *layout, columns, across int, stream, mem unsafe.Pointer, 
 		copyTiles[uint64](column.count, down, columns, across, stream, mem, d)
 	case 16:
 		copyTiles[[2]uint64](column.count, down, columns, across, stream, mem, d)
-	default:
-		return false
 	}
 	return true
 }
 
-// tile is the side of the square of blocks that transpose works on.
-const tile = 32
+// tiled tells whether transpose is for these columns.
+func tiled(column *layout, columns, across int) bool {
+	down := column.stride
+	if across >= 64 || across <= -64 || columns < 2 || column.count < 16 || (down < 64 && down > -64) {
+		return false
+	}
+	switch column.child.size {
+	case 1, 2, 4, 8, 16:
+		return true
+	}
+	return false
+}
 
+// copyTiles moves tiles of tileRows by as many columns as share a cache line,
+// by way of a buffer: each line of the matrix is touched once, from its first
+// byte to its last, and each column of the stream in runs. Touching both sides
+// element by element would do if it were not for matrices whose rows are a
+// power of two long, whose lines evict each other from the cache.
 func copyTiles[T any](rows, down, columns, across int, stream, mem unsafe.Pointer, d direction) {
+	var buffer [tileRows * tileLine / 8]uint64
+	size := int(unsafe.Sizeof(*new(T)))
+	buf := unsafe.Slice((*T)(unsafe.Pointer(&buffer)), tileRows*tileLine/size)
 	s := unsafe.Slice((*T)(stream), rows*columns)
-	for r0 := 0; r0 < rows; r0 += tile {
-		r1 := min(r0+tile, rows)
-		for c0 := 0; c0 < columns; c0 += tile {
-			c1 := min(c0+tile, columns)
-			for r := r0; r < r1; r++ {
-				off := r * down
-				if d == toMemory {
-					for c := c0; c < c1; c++ {
-						*(*T)(unsafe.Add(mem, off+c*across)) = s[c*rows+r]
-					}
-				} else {
-					for c := c0; c < c1; c++ {
-						s[c*rows+r] = *(*T)(unsafe.Add(mem, off+c*across))
-					}
+	wide := max(tileLine/max(across, -across, size), 1)
+	first := wide
+	if across > 0 {
+		first = max((tileLine-int(uintptr(mem)%tileLine))/across, 1)
+	}
+	for r0 := 0; r0 < rows; r0 += tileRows {
+		n := min(rows-r0, tileRows)
+		for c0, next := 0, first; c0 < columns; c0, next = next, next+wide {
+			w := min(columns, next) - c0
+			at := unsafe.Add(mem, r0*down+c0*across)
+			if d == toMemory {
+				for k := range w {
+					copy(buf[k*tileRows:k*tileRows+n], s[(c0+k)*rows+r0:])
 				}
+				for k := 0; k < w; {
+					if w-k < 8 {
+						spread(buf[k*tileRows:][:n], unsafe.Add(at, k*across), down)
+						k++
+						continue
+					}
+					spread8(buf[k*tileRows:][:7*tileRows+n], unsafe.Add(at, k*across), down, across)
+					k += 8
+				}
+				continue
+			}
+			for k := 0; k < w; {
+				if w-k < 8 {
+					collect(buf[k*tileRows:][:n], unsafe.Add(at, k*across), down)
+					k++
+					continue
+				}
+				collect8(buf[k*tileRows:][:7*tileRows+n], unsafe.Add(at, k*across), down, across)
+				k += 8
+			}
+			for k := range w {
+				copy(s[(c0+k)*rows+r0:(c0+k)*rows+r0+n], buf[k*tileRows:])
 			}
 		}
+	}
+}
+
+const (
+	tileRows = 128
+	tileLine = 64 // bytes of a cache line
+)
+
+// collect fills one column of a tile, collect8 eight that are next to each other.
+
+func collect[T any](column []T, at unsafe.Pointer, down int) {
+	for r := range column {
+		column[r] = *(*T)(unsafe.Add(at, r*down))
+	}
+}
+
+func collect8[T any](b []T, at unsafe.Pointer, down, across int) {
+	off := 0
+	for len(b) > 7*tileRows {
+		p := unsafe.Add(at, off)
+		b[0*tileRows] = *(*T)(p)
+		b[1*tileRows] = *(*T)(unsafe.Add(p, across))
+		b[2*tileRows] = *(*T)(unsafe.Add(p, 2*across))
+		b[3*tileRows] = *(*T)(unsafe.Add(p, 3*across))
+		b[4*tileRows] = *(*T)(unsafe.Add(p, 4*across))
+		b[5*tileRows] = *(*T)(unsafe.Add(p, 5*across))
+		b[6*tileRows] = *(*T)(unsafe.Add(p, 6*across))
+		b[7*tileRows] = *(*T)(unsafe.Add(p, 7*across))
+		b = b[1:]
+		off += down
+	}
+}
+
+// spread and spread8 are the other direction.
+
+func spread[T any](column []T, at unsafe.Pointer, down int) {
+	for r, x := range column {
+		*(*T)(unsafe.Add(at, r*down)) = x
+	}
+}
+
+func spread8[T any](b []T, at unsafe.Pointer, down, across int) {
+	off := 0
+	for len(b) > 7*tileRows {
+		p := unsafe.Add(at, off)
+		*(*T)(p) = b[0*tileRows]
+		*(*T)(unsafe.Add(p, across)) = b[1*tileRows]
+		*(*T)(unsafe.Add(p, 2*across)) = b[2*tileRows]
+		*(*T)(unsafe.Add(p, 3*across)) = b[3*tileRows]
+		*(*T)(unsafe.Add(p, 4*across)) = b[4*tileRows]
+		*(*T)(unsafe.Add(p, 5*across)) = b[5*tileRows]
+		*(*T)(unsafe.Add(p, 6*across)) = b[6*tileRows]
+		*(*T)(unsafe.Add(p, 7*across)) = b[7*tileRows]
+		b = b[1:]
+		off += down
 	}
 }

@@ -1,0 +1,110 @@
+package dtype
+
+import (
+	"sync"
+	"unsafe"
+)
+
+// Copy copies scount items of type from at src to dcount items of type to at
+// dst, which must have as many data bytes and must not overlap, and returns how
+// many bytes that are. No more than a piece of the data is ever held packed.
+//
+// Where one side is dense, the other one's type map is gone through once. Where
+// neither is, the longer of both sides' runs decide: long ones are copied
+// straight to where they belong, short ones by way of a buffer that stays in the
+// cache, since following two type maps at once costs more for a few bytes than
+// moving them twice.
+func Copy(dst unsafe.Pointer, to *Type, dcount int, src unsafe.Pointer, from *Type, scount int) int {
+	n := from.total(scount)
+	if n != to.total(dcount) {
+		panic("dtype: Copy: the sides have different numbers of data bytes")
+	}
+	switch {
+	case n == 0:
+	case from.dense:
+		to.copyItems(to.body, src, dst, toMemory, dcount, 0, n)
+	case to.dense:
+		from.copyItems(from.body, dst, src, toStream, scount, 0, n)
+	default:
+		d, s := to.repeat(to.body, dcount), from.repeat(from.body, scount)
+		copyBetween(unsafe.Add(dst, to.body.off), &d, unsafe.Add(src, from.body.off), &s)
+	}
+	return n
+}
+
+// longRun is how long runs must be on average for copying them one by one to
+// cost less than a second copy of their bytes within the cache.
+const longRun = 256
+
+func copyBetween(dst unsafe.Pointer, d *layout, src unsafe.Pointer, s *layout) {
+	// The side with the longer runs is gone through, if the other one gains
+	// nothing from being given more than one run at a time.
+	if s.size/s.blocks >= d.size/d.blocks {
+		if s.size/s.blocks >= longRun && !d.tiles() {
+			done := 0
+			s.walk(0, func(off, n int) bool {
+				d.copyRange(unsafe.Add(src, off), dst, toMemory, done, n)
+				done += n
+				return true
+			})
+			return
+		}
+	} else if d.size/d.blocks >= longRun && !s.tiles() {
+		done := 0
+		d.walk(0, func(off, n int) bool {
+			s.copyRange(unsafe.Add(dst, off), src, toStream, done, n)
+			done += n
+			return true
+		})
+		return
+	}
+	buf := buffers.Get().(*[bufferBytes]byte)
+	p := unsafe.Pointer(buf)
+	step := d.step()
+	if s.tiles() || !d.tiles() {
+		step = s.step()
+	}
+	for done := 0; done < d.size; {
+		n := min(step, d.size-done)
+		s.copyRange(p, src, toStream, done, n)
+		d.copyRange(p, dst, toMemory, done, n)
+		done += n
+	}
+	buffers.Put(buf)
+}
+
+// bufferBytes is a part of the second-level cache that holds 32 columns of 1024
+// doubles: a transpose in pieces wants whole columns, and many of them.
+const bufferBytes = 256 << 10
+
+var buffers = sync.Pool{New: func() any { return new([bufferBytes]byte) }}
+
+// step is how much of l to copy at a time: as many whole children as the
+// buffer holds.
+func (l *layout) step() int {
+	for l.op == opLoop || l.op == opIndex {
+		if l = l.child; l.size <= bufferBytes {
+			return bufferBytes / l.size * l.size
+		}
+	}
+	return bufferBytes
+}
+
+// tiles tells whether copyAll goes through l, or much of it, in tiles.
+func (l *layout) tiles() bool {
+	for {
+		switch l.op {
+		case opLoop:
+			if l.child.op == opLoop && l.child.child.op == opBlock {
+				return tiled(l.child, l.count, l.stride)
+			}
+			l = l.child
+		case opIndex:
+			l = l.child
+		case opList:
+			l = l.parts[0].l
+		default:
+			return false
+		}
+	}
+}
