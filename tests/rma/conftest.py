@@ -1,0 +1,26 @@
+"""Run the programs of one-sided communication."""
+
+from pathlib import Path
+
+import pytest
+
+PROGRAMS = Path(__file__).parent / "programs"
+
+# How memory of the program is reached: through the kernel, or, where it refuses that, by messages that the
+# target's engine serves.
+WAYS = {"kernel": {}, "messages": {"GORMAPY_ONE_COPY": "0"}}
+
+# The number of ranks makes no difference to which code the second way takes.
+SIZES_AND_WAYS = [(1, "kernel"), (2, "kernel"), (4, "kernel"), (7, "kernel"), (3, "messages")]
+
+
+@pytest.fixture(params=SIZES_AND_WAYS, ids=lambda p: f"{p[0]}-{p[1]}")
+def onesided(request, mpirun):
+    """Run a program of this folder at several sizes and in both ways."""
+    n, way = request.param
+
+    def run(name, *args, **options):
+        options.setdefault("timeout", 60)
+        return mpirun(n, PROGRAMS / f"{name}.py", *args, env=WAYS[way] | options.pop("env", {}), **options)
+
+    return run

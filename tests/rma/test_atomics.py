@@ -1,0 +1,5 @@
+"""Accumulates are atomic, whatever the op, the type, the window and the way."""
+
+
+def test_atomics(onesided):
+    onesided("atomics")
