@@ -32,6 +32,7 @@ var lower = []struct {
 	{"dtype", ""},
 	{"sys", ""},
 	{"sys/atom", "sys"},
+	{"arena", "sys"},
 	{"fabric", ""},
 	{"op", "dtype"},
 	{"job", "sys sys/atom"},
@@ -44,8 +45,8 @@ var lower = []struct {
 	{"engine", "errs fabric fabric/self fabric/shm job log sys sys/atom"},
 	{"p2p", "dtype engine errs fabric job"},
 	{"coll", "dtype engine errs fabric job op p2p sys sys/atom"},
-	{"rma", "coll dtype engine errs fabric job op p2p sys sys/atom"},
-	{"mpi", "boot coll dtype engine errs fabric job log op p2p rma settings sys sys/atom"},
+	{"rma", "arena coll dtype engine errs fabric job op p2p sys sys/atom"},
+	{"mpi", "arena boot coll dtype engine errs fabric job log op p2p rma settings sys sys/atom"},
 	{"examples/ring", "mpi"},
 }
 

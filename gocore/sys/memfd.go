@@ -20,17 +20,9 @@ type Segment struct {
 // (so that no peer can turn our accesses into SIGBUS), and maps it.
 // The pages are allocated by the kernel when they are first touched.
 func NewSegment(name string, size int) (*Segment, error) {
-	fd, err := unix.MemfdCreate("gormapy-"+name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	fd, err := NewSealed(name, size, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW)
 	if err != nil {
-		return nil, fmt.Errorf("create shared segment %s: %w", name, err)
-	}
-	if err := unix.Ftruncate(fd, int64(size)); err != nil {
-		unix.Close(fd)
-		return nil, fmt.Errorf("size shared segment %s to %d bytes: %w", name, size, err)
-	}
-	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL); err != nil {
-		unix.Close(fd)
-		return nil, fmt.Errorf("seal shared segment %s: %w", name, err)
+		return nil, err
 	}
 	return mapFD(fd, name, size)
 }
@@ -44,21 +36,49 @@ func OpenSegment(pid, fd int) (*Segment, error) {
 
 // OpenSegmentPath maps the sealed segment at path, usually /proc/PID/fd/N.
 func OpenSegmentPath(path string) (*Segment, error) {
-	got, err := unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	fd, size, err := OpenSealed(path)
 	if err != nil {
-		return nil, fmt.Errorf("open shared segment %s: %w", path, err)
+		return nil, err
 	}
-	seals, err := unix.FcntlInt(uintptr(got), unix.F_GET_SEALS, 0)
+	return mapFD(fd, path, size)
+}
+
+// NewSealed creates a memfd of size bytes with seals that can't be taken away or
+// added to, and returns its descriptor.
+func NewSealed(name string, size, seals int) (int, error) {
+	fd, err := unix.MemfdCreate("gormapy-"+name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return -1, fmt.Errorf("create shared segment %s: %w", name, err)
+	}
+	if err := unix.Ftruncate(fd, int64(size)); err != nil {
+		unix.Close(fd)
+		return -1, fmt.Errorf("size shared segment %s to %d bytes: %w", name, size, err)
+	}
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals|unix.F_SEAL_SEAL); err != nil {
+		unix.Close(fd)
+		return -1, fmt.Errorf("seal shared segment %s: %w", name, err)
+	}
+	return fd, nil
+}
+
+// OpenSealed opens the memfd at path and returns its descriptor and size. It
+// refuses a file that is not sealed against shrinking.
+func OpenSealed(path string) (fd, size int, err error) {
+	fd, err = unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, 0, fmt.Errorf("open shared segment %s: %w", path, err)
+	}
+	seals, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
 	if err != nil || seals&unix.F_SEAL_SHRINK == 0 {
-		unix.Close(got)
-		return nil, fmt.Errorf("open shared segment %s: not a sealed memfd", path)
+		unix.Close(fd)
+		return -1, 0, fmt.Errorf("open shared segment %s: not a sealed memfd", path)
 	}
 	var st unix.Stat_t
-	if err := unix.Fstat(got, &st); err != nil {
-		unix.Close(got)
-		return nil, fmt.Errorf("stat shared segment %s: %w", path, err)
+	if err := unix.Fstat(fd, &st); err != nil {
+		unix.Close(fd)
+		return -1, 0, fmt.Errorf("stat shared segment %s: %w", path, err)
 	}
-	return mapFD(got, path, int(st.Size))
+	return fd, int(st.Size), nil
 }
 
 func mapFD(fd int, name string, size int) (*Segment, error) {

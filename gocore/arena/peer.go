@@ -1,0 +1,93 @@
+package arena
+
+import (
+	"fmt"
+	"math/bits"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"gormapy/gocore/sys"
+)
+
+// smallestView is what is mapped of a peer's arena at least. Most programs never
+// need more, and addresses cost nothing.
+const smallestView = 64 << 20
+
+// Peer is the arena of another process on this host as this one sees it. It
+// keeps one descriptor. It is safe for concurrent use.
+type Peer struct {
+	fd   int
+	view atomic.Pointer[view]
+	mu   sync.Mutex // whoever makes a larger view holds it
+}
+
+// view is a mapping of a peer's arena from its start. It is never unmapped.
+type view struct {
+	base   unsafe.Pointer
+	mapped uint64
+	usable uint64 // what of it the file is known to have
+}
+
+// OpenPeer opens the arena that process pid has as descriptor fd. It works for
+// processes of the same user in the same PID namespace, also for the own one.
+func OpenPeer(pid, fd int) (*Peer, error) {
+	got, _, err := sys.OpenSealed(fmt.Sprintf("/proc/%d/fd/%d", pid, fd))
+	if err != nil {
+		return nil, err
+	}
+	return &Peer{fd: got}, nil
+}
+
+// At is where this process has the n bytes at offset off of the peer's arena.
+// The pointer stays valid as long as the process lives.
+func (p *Peer) At(off, n uint64) (unsafe.Pointer, error) {
+	if v := p.view.Load(); v != nil && off <= v.usable && n <= v.usable-off {
+		return unsafe.Add(v.base, off), nil
+	}
+	return p.larger(off, n)
+}
+
+// larger makes a view that shows the n bytes at off.
+func (p *Peer) larger(off, n uint64) (unsafe.Pointer, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var st unix.Stat_t
+	if err := unix.Fstat(p.fd, &st); err != nil {
+		return nil, fmt.Errorf("stat a peer's arena: %w", err)
+	}
+	size := uint64(st.Size)
+	if off > size || n > size-off { // touching what is not there would be SIGBUS
+		return nil, fmt.Errorf("map %d bytes at offset %d of a peer's arena: it has %d bytes", n, off, size)
+	}
+	v := view{}
+	if old := p.view.Load(); old != nil {
+		v = *old
+	}
+	if need := off + n; v.base == nil || need > v.mapped {
+		var err error
+		if v, err = p.mapped(max(need, 1)); err != nil {
+			return nil, fmt.Errorf("map %d bytes of a peer's arena: %w", need, err)
+		}
+	}
+	v.usable = min(size, v.mapped)
+	p.view.Store(&v)
+	return unsafe.Add(v.base, off), nil
+}
+
+// mapped maps the peer's arena up to need and beyond, where it may grow to.
+func (p *Peer) mapped(need uint64) (view, error) {
+	v := view{mapped: max(uint64(1)<<bits.Len64(need-1), smallestView)}
+	base, err := unix.MmapPtr(p.fd, 0, nil, uintptr(v.mapped), readWrite, unix.MAP_SHARED)
+	if err != nil { // addresses may be limited
+		v.mapped = pageUp(need)
+		if base, err = unix.MmapPtr(p.fd, 0, nil, uintptr(v.mapped), readWrite, unix.MAP_SHARED); err != nil {
+			return v, err
+		}
+	}
+	v.base = base
+	// A forked child is no rank and must not write there by accident.
+	return v, unix.Madvise(unsafe.Slice((*byte)(base), v.mapped), unix.MADV_DONTFORK)
+}
