@@ -136,8 +136,10 @@ def main():
 
 def same(found, expected, *what):
     """Compare arrays, or anything, exactly."""
-    equal = np.array_equal(np.asarray(found), np.asarray(expected))
-    assert equal, f"rank {rank}: {what}: found {found!r}, expected {expected!r}"
+    found, expected = np.asarray(found), np.asarray(expected)
+    if not np.array_equal(found, expected):
+        where = np.argwhere(found != expected)[:5].tolist() if found.shape == expected.shape else ""
+        raise AssertionError(f"rank {rank} {what} at {where}: found {found!s:.500}, expected {expected!s:.500}")
 
 
 @contextmanager

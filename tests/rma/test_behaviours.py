@@ -1,0 +1,8 @@
+"""What MPI says of windows: synchronisation, access, nothing to do, requests, algorithms on top."""
+
+import pytest
+
+
+@pytest.mark.parametrize("program", ["algorithms", "access", "nothing"])
+def test_behaviours(onesided, program):
+    onesided(program)
