@@ -30,10 +30,13 @@ const (
 	CallReset
 	CallCommCreate
 	CallWinCreate
+	CallStart
+	CallComplete
+	CallExposed
 )
 
 var callNames = [...]string{"-", "Send", "Recv", "Probe", "Wait", "Barrier", "collective", "Win.Fence", "Win.Lock",
-	"Win.Flush", "Win.Unlock", "Win.Free", "Finalize", "reset", "communicator creation", "window creation"}
+	"Win.Flush", "Win.Unlock", "Win.Free", "Finalize", "reset", "communicator creation", "window creation", "Win.Start", "Win.Complete", "Win.Wait"}
 
 func (c Call) String() string {
 	if int(c) < len(callNames) {

@@ -5,11 +5,9 @@ import (
 	"unsafe"
 
 	"gormapy/gocore/coll"
-	"gormapy/gocore/engine"
 	"gormapy/gocore/errs"
 	"gormapy/gocore/job"
 	"gormapy/gocore/log"
-	"gormapy/gocore/op"
 	"gormapy/gocore/p2p"
 	"gormapy/gocore/rma"
 	"gormapy/gocore/sys"
@@ -68,8 +66,8 @@ func WinCreate(flavor int, addr, bytes, unit, comm int64) (req int64, code Code)
 		return 0, classError(errs.Disp, "the displacement unit %d is not positive", unit)
 	}
 	f := rma.Flavor(flavor)
-	if f != rma.FlavorCreate && f != rma.FlavorAllocate && f != rma.FlavorShared {
-		return 0, classError(errs.RMAFlavor, "windows of flavor %d are not supported yet", flavor)
+	if f < rma.FlavorCreate || f > rma.FlavorShared {
+		return 0, classError(errs.RMAFlavor, "there is no flavor %d of windows", flavor)
 	}
 	dup := parent.split(0, int64(parent.rank))
 	var c *Comm
@@ -167,120 +165,6 @@ func WinCreate(flavor int, addr, bytes, unit, comm int64) (req int64, code Code)
 	return reqs.add(&Request{op: s}), 0
 }
 
-// syncOp is a fence or the synchronisation of a free: first everything this
-// process started completes, then all ranks meet.
-type syncOp struct {
-	win     *Window
-	call    job.Call
-	entered bool
-	passed  bool
-	msg     *coll.Op // barrier by messages, if the window has no block
-	then    func()
-	err     *errs.Error
-}
-
-func (o *syncOp) Advance() bool {
-	if o.passed {
-		return true
-	}
-	if !o.entered {
-		if !o.win.Quiet(-1) {
-			return false
-		}
-		o.entered = true
-		if o.win.Bar != nil {
-			o.win.Bar.Arrive()
-		} else {
-			o.msg = o.win.comm.coll.BarrierByMessages()
-		}
-	}
-	if o.msg != nil {
-		o.passed = o.msg.Advance()
-	} else {
-		o.passed = o.win.Bar.Passed()
-	}
-	if o.passed {
-		o.err = o.win.Failure()
-		o.then()
-	}
-	return o.passed
-}
-
-func (o *syncOp) Check() error {
-	switch {
-	case !o.entered:
-		return o.win.CheckQuiet(-1)
-	case o.msg != nil:
-		return o.msg.Check()
-	}
-	return o.win.Bar.Check(w.eng)
-}
-
-func (o *syncOp) Abandon() {
-	if o.msg != nil {
-		o.msg.Abandon()
-	}
-}
-
-func (o *syncOp) Err() *errs.Error { return o.err }
-
-func (o *syncOp) describe(why *engine.Reason) {
-	why.Call, why.Ctx = o.call, uint64(o.win.ID)
-	why.Info = o.win.label
-}
-
-// later makes a request of an operation that has not completed, for the caller
-// to wait for.
-func later(o operation, pending *int64) Code {
-	*pending = reqs.add(&Request{op: o})
-	return Interrupted
-}
-
-// finishNow completes an operation without a request if it can be.
-func finishNow(o operation, pending *int64) Code {
-	if o.Advance() {
-		return CodeOf(o.Err())
-	}
-	r := &Request{op: o}
-	code := r.wait(0, nil, 0)
-	if code == Interrupted {
-		*pending = reqs.add(r)
-	}
-	return code
-}
-
-// Fence is MPI_Win_fence; like Blocking.
-func Fence(h int64, assert int, pending *int64) (code Code) {
-	defer Contain(&code)
-	win, e := getWin(h)
-	if e == nil {
-		e = win.CheckFence(assert)
-	}
-	if e != nil {
-		return CodeOf(e)
-	}
-	if win.Bar == nil || !win.Quiet(-1) {
-		return finishNow(&syncOp{win: win, call: job.CallFence, then: func() { win.Fenced(assert) }}, pending)
-	}
-	if !win.Bar.Arrive() {
-		why := engine.Reason{Call: job.CallFence, Peer: -2, Tag: -1, Ctx: uint64(win.ID), Info: win.label}
-		switch err := w.eng.Wait(&why, win.passed, win.checkBarrier); err {
-		case nil:
-		case engine.ErrInterrupted:
-			if e := ready(); e != nil {
-				return CodeOf(e)
-			}
-			o := &syncOp{win: win, call: job.CallFence, entered: true, then: func() { win.Fenced(assert) }}
-			*pending = reqs.add(&Request{op: o, why: why})
-			return Interrupted
-		default:
-			return codeOfErr(err)
-		}
-	}
-	win.Fenced(assert)
-	return CodeOf(win.Failure())
-}
-
 // WinCheckFree tells whether a window can be freed now: before Python lets go of
 // what belongs to it.
 func WinCheckFree(h int64) (code Code) {
@@ -315,231 +199,6 @@ func WinFree(h int64) (req int64, code Code) {
 	}}
 	o.Advance()
 	return reqs.add(&Request{op: o}), 0
-}
-
-// lockOp is the acquisition of locks as an operation.
-type lockOp struct {
-	*rma.Lock
-	win *Window
-}
-
-func (o lockOp) describe(why *engine.Reason) {
-	why.Call, why.Ctx = job.CallLock, uint64(o.win.ID)
-	why.Peer = o.win.World[o.Target()]
-	why.Info = o.win.label
-}
-
-// Lock types, numbered as in gormapy.MPI.
-const (
-	LockExclusive = 1
-	LockShared    = 2
-)
-
-// Lock locks one target. It never waits: if the lock is not free it returns
-// Interrupted, and the request in *pending is to be waited for.
-func Lock(h int64, rank, kind, assert int, pending *int64) (code Code) {
-	defer Contain(&code)
-	win, e := getWin(h)
-	if e != nil {
-		return CodeOf(e)
-	}
-	if rank == p2p.ProcNull {
-		return 0
-	}
-	if kind != LockExclusive && kind != LockShared {
-		return classError(errs.Locktype, "the lock type %d is neither LOCK_EXCLUSIVE nor LOCK_SHARED", kind)
-	}
-	l, e := win.Win.Lock(rank, kind == LockExclusive, assert)
-	if e != nil {
-		return CodeOf(e)
-	}
-	if l.Advance() {
-		return CodeOf(l.Err())
-	}
-	waiting := l // the copy that lives on
-	return later(lockOp{&waiting, win}, pending)
-}
-
-// LockAll locks all targets shared; like Blocking.
-func LockAll(h int64, assert int, pending *int64) (code Code) {
-	defer Contain(&code)
-	win, e := getWin(h)
-	if e != nil {
-		return CodeOf(e)
-	}
-	l, e := win.Win.LockAll(assert)
-	if e != nil {
-		return CodeOf(e)
-	}
-	return finishNow(lockOp{&l, win}, pending)
-}
-
-// flushOp waits until what was started for a target (-1: all) has completed.
-type flushOp struct {
-	win  *Window
-	rank int
-	call job.Call
-	then func()
-	done bool
-	err  *errs.Error
-}
-
-func (o *flushOp) Advance() bool {
-	if !o.done && o.win.Quiet(o.rank) {
-		o.done = true
-		o.err = o.win.Failure()
-		if o.then != nil {
-			o.then()
-		}
-	}
-	return o.done
-}
-func (o *flushOp) Check() error     { return o.win.CheckQuiet(o.rank) }
-func (o *flushOp) Abandon()         {}
-func (o *flushOp) Err() *errs.Error { return o.err }
-func (o *flushOp) describe(why *engine.Reason) {
-	why.Call, why.Ctx, why.Peer = o.call, uint64(o.win.ID), -1
-	if o.rank >= 0 {
-		why.Peer = o.win.World[o.rank]
-	}
-	why.Info = o.win.label
-}
-
-// Unlock ends the access to one target. It never waits; see Lock.
-func Unlock(h int64, rank int, pending *int64) (code Code) {
-	defer Contain(&code)
-	win, e := getWin(h)
-	if e != nil {
-		return CodeOf(e)
-	}
-	if rank == p2p.ProcNull {
-		return 0
-	}
-	if e := win.CheckUnlock("Unlock", rank); e != nil {
-		return CodeOf(e)
-	}
-	if win.Quiet(rank) {
-		win.Win.Unlock(rank)
-		return CodeOf(win.Failure())
-	}
-	return later(&flushOp{win: win, rank: rank, call: job.CallUnlock, then: func() { win.Win.Unlock(rank) }}, pending)
-}
-
-// UnlockAll ends the access to all targets; like Blocking.
-func UnlockAll(h int64, pending *int64) (code Code) {
-	defer Contain(&code)
-	win, e := getWin(h)
-	if e == nil {
-		e = win.CheckUnlockAll("Unlock_all")
-	}
-	if e != nil {
-		return CodeOf(e)
-	}
-	return finishNow(&flushOp{win: win, rank: -1, call: job.CallUnlock, then: win.Win.UnlockAll}, pending)
-}
-
-// Flush completes everything to rank (-1: to all); like Blocking.
-func Flush(h int64, rank int, pending *int64) (code Code) {
-	defer Contain(&code)
-	win, e := getWin(h)
-	switch {
-	case e != nil:
-	case rank == p2p.ProcNull:
-		return 0
-	case rank == -1:
-		e = win.CheckUnlockAll("Flush_all")
-	default:
-		e = win.CheckUnlock("Flush", rank)
-	}
-	if e != nil {
-		return CodeOf(e)
-	}
-	return finishNow(&flushOp{win: win, rank: rank, call: job.CallFlush}, pending)
-}
-
-// Drain waits until everything to rank has completed, in whatever epoch; like
-// Blocking. It bounds the memory that operations under way keep.
-func Drain(h int64, rank int, pending *int64) (code Code) {
-	defer Contain(&code)
-	win, e := getWin(h)
-	if e != nil {
-		return CodeOf(e)
-	}
-	return finishNow(&flushOp{win: win, rank: rank, call: job.CallFlush}, pending)
-}
-
-// Kinds of one-sided operations.
-const (
-	KindPut = iota
-	KindGet
-	KindAcc
-	KindGetAcc
-	KindFetchOp
-	KindCAS
-)
-
-// RMA starts a one-sided operation; it has completed after the next flush,
-// unlock or fence. For KindCAS origin is at oaddr, the value to compare with at
-// tcount, the result at raddr.
-func RMA(kind int, h, oaddr, ocount, otype, raddr, rcount, rtype int64, rank int, disp, tcount, ttype, oph int64) (code Code) {
-	defer Contain(&code)
-	win, e := getWin(h)
-	if e != nil {
-		return CodeOf(e)
-	}
-	if rank == p2p.ProcNull {
-		return 0
-	}
-	if kind == KindCAS {
-		t, e := getType(otype)
-		if e == nil {
-			e = win.CompareAndSwap(pointer(oaddr), pointer(tcount), pointer(raddr), t, rank, int(disp))
-		}
-		return CodeOf(e)
-	}
-	if kind == KindFetchOp {
-		tcount, ttype, rcount, rtype = 1, otype, 1, otype
-		if op.Op(oph) != op.NoOp {
-			ocount = 1
-		}
-		if t, e := getType(otype); e != nil {
-			return CodeOf(e)
-		} else if !t.IsPredefined() {
-			return classError(errs.Type, "Fetch_and_op takes a predefined datatype, not a derived one")
-		}
-	}
-	target, e := buf(0, tcount, ttype)
-	if e != nil {
-		return CodeOf(e)
-	}
-	spot := rma.Spot{Rank: rank, Disp: int(disp), Count: target.Count, Type: target.Type}
-	var origin p2p.Buf
-	f := op.Op(oph)
-	if kind == KindPut || kind == KindGet || f != op.NoOp {
-		if origin, e = buf(oaddr, ocount, otype); e != nil {
-			return CodeOf(e)
-		}
-	}
-	switch kind {
-	case KindPut:
-		return CodeOf(win.Put(origin, spot))
-	case KindGet:
-		return CodeOf(win.Get(origin, spot))
-	}
-	if f <= 0 || f > op.NoOp {
-		return classError(errs.Op, "the operation of an accumulate must be predefined (user-defined ones are not allowed by MPI)")
-	}
-	var result *p2p.Buf
-	if kind != KindAcc {
-		b, e := buf(raddr, rcount, rtype)
-		if e != nil {
-			return CodeOf(e)
-		}
-		result = &b
-	} else if f == op.NoOp {
-		return classError(errs.Op, "NO_OP is for Get_accumulate and Fetch_and_op, not for Accumulate")
-	}
-	return CodeOf(win.Accumulate(origin, result, spot, f))
 }
 
 // WinInfo is "addr nbytes disp_unit flavor rank size desc" of a window; desc is the
@@ -582,6 +241,26 @@ func WinWay(h int64, rank int) string {
 		return ""
 	}
 	return win.Way(rank)
+}
+
+// WinAttach makes n bytes at addr part of a dynamic window.
+func WinAttach(h, addr, n int64) (code Code) {
+	defer Contain(&code)
+	win, e := getWin(h)
+	if e == nil {
+		e = win.Attach(pointer(addr), int(n))
+	}
+	return CodeOf(e)
+}
+
+// WinDetach takes back what was attached to a dynamic window at addr.
+func WinDetach(h, addr int64) (code Code) {
+	defer Contain(&code)
+	win, e := getWin(h)
+	if e == nil {
+		e = win.Detach(pointer(addr))
+	}
+	return CodeOf(e)
 }
 
 // WinGroup makes the group of a window.

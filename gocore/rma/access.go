@@ -19,46 +19,62 @@ type Spot struct {
 	Type  *dtype.Type
 }
 
-// locate checks everything about the target side before anything moves and
-// returns the byte offset of the displacement.
-func (w *Win) locate(s Spot, bytes int) (int, *errs.Error) {
+// place is where a displacement at a target lies: at a distance from what the
+// target gave for its part and, if it is direct, at an address in this process.
+type place struct {
+	rank   int
+	off    int // bytes from the start of the part; in a dynamic window, the address at the target
+	direct bool
+	addr   unsafe.Pointer
+}
+
+// locate checks everything about the target side before anything moves, and
+// finds the displacement. The count and type span bytes lo to hi from there.
+func (w *Win) locate(s Spot, bytes int, span func(count int) (lo, hi int)) (place, *errs.Error) {
+	p := place{rank: s.Rank}
 	if e := w.checkTarget(s.Rank); e != nil {
-		return 0, e
+		return p, e
 	}
 	if s.Count < 0 {
-		return 0, errs.New(errs.Count, "the target count %d is negative", s.Count)
+		return p, errs.New(errs.Count, "the target count %d is negative", s.Count)
 	}
 	if n := s.Count * s.Type.Size(); n != bytes {
-		return 0, errs.New(errs.Type, "the target side describes %d bytes (%d x %s), the origin side %d", n, s.Count, s.Type.Name(), bytes)
+		return p, errs.New(errs.Type, "the target side describes %d bytes (%d x %s), the origin side %d", n, s.Count, s.Type.Name(), bytes)
+	}
+	if s.Disp < 0 {
+		return p, errs.New(errs.Disp, "the target displacement %d is negative", s.Disp)
+	}
+	if bytes == 0 {
+		return p, nil
+	}
+	lo, hi := span(s.Count)
+	if w.Flavor == FlavorDynamic {
+		return p, w.locateAttached(&p, s.Disp, lo, hi)
 	}
 	t := w.Desc.Target(s.Rank)
-	if s.Disp < 0 {
-		return 0, errs.New(errs.Disp, "the target displacement %d is negative", s.Disp)
+	p.off = s.Disp * int(t.Unit)
+	if s.Disp > int(t.Bytes)/max(int(t.Unit), 1) || p.off+lo < 0 || p.off+hi > int(t.Bytes) {
+		return p, errs.New(errs.RMARange, "bytes %d to %d of rank %d's part of %s were asked for (displacement %d in units of %d bytes), it has %d bytes",
+			p.off+lo, p.off+hi, s.Rank, w.name(), s.Disp, t.Unit, t.Bytes)
 	}
-	lo, hi := s.Type.Span(s.Count)
-	if s.Disp > int(t.Bytes)/max(int(t.Unit), 1) || s.Disp*int(t.Unit)+lo < 0 || s.Disp*int(t.Unit)+hi > int(t.Bytes) {
-		if bytes == 0 {
-			return 0, nil
-		}
-		off := s.Disp * int(t.Unit)
-		return 0, errs.New(errs.RMARange, "bytes %d to %d of rank %d's part of %s were asked for (displacement %d in units of %d bytes), it has %d bytes",
-			off+lo, off+hi, s.Rank, w.name(), s.Disp, t.Unit, t.Bytes)
+	if t.Base != nil {
+		p.direct, p.addr = true, unsafe.Add(t.Base, p.off)
 	}
-	return s.Disp * int(t.Unit), nil
+	return p, nil
 }
 
 // runs calls f for each run of the target's memory, with its offset from the
-// start of the part and the offset in the packed data.
-func (s Spot) runs(off int, f func(at, from, n int) *errs.Error) (err *errs.Error) {
+// displacement and the offset in the packed data.
+func (s Spot) runs(f func(at, from, n int) *errs.Error) (err *errs.Error) {
 	if s.Type.Dense() {
 		if n := s.Count * s.Type.Size(); n > 0 {
-			return f(off, 0, n)
+			return f(0, 0, n)
 		}
 		return nil
 	}
 	from := 0
 	s.Type.Runs(s.Count, func(at, n int) bool {
-		err = f(off+at, from, n)
+		err = f(at, from, n)
 		from += n
 		return err == nil
 	})
@@ -77,38 +93,37 @@ func packed(b p2p.Buf) unsafe.Pointer {
 
 // Put writes origin to the target.
 func (w *Win) Put(origin p2p.Buf, s Spot) *errs.Error {
-	off, err := w.locate(s, origin.Bytes())
+	to, err := w.locate(s, origin.Bytes(), s.Type.Span)
 	if err != nil {
 		return err
 	}
 	data := packed(origin)
-	base := w.Desc.Target(s.Rank).Base
-	return s.runs(off, func(at, from, n int) *errs.Error {
-		return w.write("Put", s.Rank, base, at, unsafe.Add(data, from), n)
+	return s.runs(func(at, from, n int) *errs.Error {
+		return w.write("Put", to, at, unsafe.Add(data, from), n)
 	})
 }
 
 // write puts one run, for the named call, on the way that the target has.
-func (w *Win) write(call string, rank int, base unsafe.Pointer, at int, p unsafe.Pointer, n int) *errs.Error {
+func (w *Win) write(call string, to place, at int, p unsafe.Pointer, n int) *errs.Error {
 	switch {
-	case base != nil:
-		fabric.Copy(unsafe.Add(base, at), p, n)
+	case to.direct:
+		fabric.Copy(unsafe.Add(to.addr, at), p, n)
 	case w.byCopy:
-		ep, _ := w.rma.eng.Endpoint(w.World[rank])
-		k := w.keys[rank]
-		k.Addr += uint64(at)
+		ep, _ := w.rma.eng.Endpoint(w.World[to.rank])
+		k := w.keys[to.rank]
+		k.Addr += uint64(to.off + at)
 		if _, err := ep.Put(p, k, n, 0); err != nil {
-			return w.failed(call, rank, err)
+			return w.failed(call, to.rank, err)
 		}
 	default:
-		w.sendPut(rank, at, p, n)
+		w.sendPut(to.rank, to.off+at, p, n)
 	}
 	return nil
 }
 
 // Get reads from the target into origin.
 func (w *Win) Get(origin p2p.Buf, s Spot) *errs.Error {
-	off, err := w.locate(s, origin.Bytes())
+	from, err := w.locate(s, origin.Bytes(), s.Type.Span)
 	if err != nil {
 		return err
 	}
@@ -116,22 +131,21 @@ func (w *Win) Get(origin p2p.Buf, s Spot) *errs.Error {
 	if n == 0 {
 		return nil
 	}
-	base := w.Desc.Target(s.Rank).Base
 	into, finish := origin.Addr, func() {}
 	if !origin.Type.Dense() {
 		flat := make([]byte, n)
 		into = unsafe.Pointer(&flat[0])
 		finish = func() { origin.Type.Unpack(origin.Addr, flat, origin.Count) }
 	}
-	if base == nil && !w.byCopy {
+	if w.byMessage(from) {
 		f := w.rma.fetchInto(w, s.Rank, into, n, finish)
-		return s.runs(off, func(at, from, n int) *errs.Error {
-			w.sendGet(f, at, from, n)
+		return s.runs(func(at, to, n int) *errs.Error {
+			w.sendGet(f, from.off+at, to, n)
 			return nil
 		})
 	}
-	err = s.runs(off, func(at, from, n int) *errs.Error {
-		return w.read("Get", s.Rank, base, at, unsafe.Add(into, from), n)
+	err = s.runs(func(at, to, n int) *errs.Error {
+		return w.read("Get", from, at, unsafe.Add(into, to), n)
 	})
 	if err == nil {
 		finish()
@@ -140,19 +154,22 @@ func (w *Win) Get(origin p2p.Buf, s Spot) *errs.Error {
 }
 
 // read gets one run of a target that is direct or reached by copies.
-func (w *Win) read(call string, rank int, base unsafe.Pointer, at int, p unsafe.Pointer, n int) *errs.Error {
-	if base != nil {
-		fabric.Copy(p, unsafe.Add(base, at), n)
+func (w *Win) read(call string, from place, at int, p unsafe.Pointer, n int) *errs.Error {
+	if from.direct {
+		fabric.Copy(p, unsafe.Add(from.addr, at), n)
 		return nil
 	}
-	ep, _ := w.rma.eng.Endpoint(w.World[rank])
-	k := w.keys[rank]
-	k.Addr += uint64(at)
+	ep, _ := w.rma.eng.Endpoint(w.World[from.rank])
+	k := w.keys[from.rank]
+	k.Addr += uint64(from.off + at)
 	if _, err := ep.Get(p, k, n, 0); err != nil {
-		return w.failed(call, rank, err)
+		return w.failed(call, from.rank, err)
 	}
 	return nil
 }
+
+// byMessage tells whether a place is reached by messages only.
+func (w *Win) byMessage(p place) bool { return !p.direct && !w.byCopy }
 
 func (w *Win) failed(call string, rank int, err error) *errs.Error {
 	if err == fabric.ErrPeerGone {
@@ -181,11 +198,9 @@ func (w *Win) sendPut(rank, at int, p unsafe.Pointer, n int) {
 	}
 }
 
-// expect counts one more answer to come from rank.
-func (w *Win) expect(rank int) {
-	w.pending[rank].Add(1)
-	w.Desc.Pending = 1
-}
+// expect counts one more answer to come from rank. A target serves what one
+// origin sends in order, so that the count of answers tells which came.
+func (w *Win) expect(rank int) { w.sent[rank].Add(1) }
 
 // fetch is data on its way to this process.
 type fetch struct {
@@ -223,6 +238,12 @@ func (m *RMA) window(id uint32) *Win {
 
 // inside checks again, at the target, what came in a message.
 func (w *Win) inside(at, n uint64) unsafe.Pointer {
+	if w.Flavor == FlavorDynamic {
+		if at > 1<<62 || n > 1<<62 || w.attached(w.Rank).find(at, n) == nil {
+			return nil
+		}
+		return fabric.Pointer(at)
+	}
 	t := w.Desc.Target(w.Rank)
 	if n > uint64(t.Bytes) || at > uint64(t.Bytes)-n || t.Base == nil {
 		return nil
@@ -268,7 +289,7 @@ func (w *Win) answered(src int, class uint32) {
 			if class != 0 {
 				w.failure.CompareAndSwap(nil, errs.New(errs.Class(class), "rank %d refused an operation on %s", r, w.name()))
 			}
-			w.pending[r].Add(-1)
+			w.answers[r].Add(1)
 			return
 		}
 	}

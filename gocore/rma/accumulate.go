@@ -22,7 +22,7 @@ func (w *Win) Accumulate(origin p2p.Buf, result *p2p.Buf, s Spot, f op.Op) *errs
 	if f != op.NoOp {
 		bytes = origin.Bytes()
 	}
-	off, err := w.locate(s, bytes)
+	to, err := w.locate(s, bytes, s.Type.CellSpan) // padding included, which is written back
 	if err != nil {
 		return err
 	}
@@ -42,15 +42,11 @@ func (w *Win) Accumulate(origin p2p.Buf, result *p2p.Buf, s Spot, f op.Op) *errs
 	if result != nil && result.Bytes() != bytes {
 		return errs.New(errs.Type, "the result buffer describes %d bytes, the target side %d", result.Bytes(), bytes)
 	}
-	if _, hi := s.Type.CellSpan(s.Count); off+hi > int(w.Desc.Target(s.Rank).Bytes) {
-		return errs.New(errs.RMARange, "the last %s, padding included, ends at byte %d of rank %d's part of %s, which has %d bytes",
-			s.Type.Name(), off+hi, s.Rank, w.name(), w.Desc.Target(s.Rank).Bytes)
-	}
 	var operand unsafe.Pointer
 	if f != op.NoOp {
 		operand = cells(origin)
 	}
-	return w.accRuns(operand, result, s, f, off, kind)
+	return w.accRuns(operand, result, s, f, to, kind)
 }
 
 // cells is b's elements as an array, as reductions and targets see them (pairs
@@ -65,7 +61,7 @@ func cells(b p2p.Buf) unsafe.Pointer {
 }
 
 // accRuns combines run by run, on the way that the target has.
-func (w *Win) accRuns(operand unsafe.Pointer, result *p2p.Buf, s Spot, f op.Op, off int, kind dtype.Kind) (err *errs.Error) {
+func (w *Win) accRuns(operand unsafe.Pointer, result *p2p.Buf, s Spot, f op.Op, to place, kind dtype.Kind) (err *errs.Error) {
 	size := s.Type.ElemSize()
 	bytes := s.Count * s.Type.Elems() * size
 	var old unsafe.Pointer
@@ -78,8 +74,7 @@ func (w *Win) accRuns(operand unsafe.Pointer, result *p2p.Buf, s Spot, f op.Op, 
 			finish = func() { result.Type.UnpackCells(result.Addr, flat, result.Count) }
 		}
 	}
-	base := w.Desc.Target(s.Rank).Base
-	byMessage := base == nil && !w.byCopy
+	byMessage := w.byMessage(to)
 	var fe *fetch
 	if byMessage && old != nil {
 		fe = w.rma.fetchInto(w, s.Rank, old, bytes, finish)
@@ -95,9 +90,9 @@ func (w *Win) accRuns(operand unsafe.Pointer, result *p2p.Buf, s Spot, f op.Op, 
 			out = unsafe.Add(old, from)
 		}
 		if byMessage {
-			w.sendAcc(fe, s.Rank, off+at, from, n, in, f, kind, size)
+			w.sendAcc(fe, s.Rank, to.off+at, from, n, in, f, kind, size)
 		} else {
-			err = w.combine(s.Rank, base, off+at, n, in, out, f, kind, size)
+			err = w.combine(to, at, n, in, out, f, kind, size)
 		}
 		from += n
 		return err == nil
@@ -109,11 +104,12 @@ func (w *Win) accRuns(operand unsafe.Pointer, result *p2p.Buf, s Spot, f op.Op, 
 }
 
 // combine does one run: see "One arbiter" in the package comment.
-func (w *Win) combine(rank int, base unsafe.Pointer, at, n int, in, out unsafe.Pointer, f op.Op, kind dtype.Kind, size int) *errs.Error {
-	if base != nil && w.Desc.Target(rank).Flags&TargetAtomic != 0 && op.Atomic(kind) && uintptr(unsafe.Add(base, at))%uintptr(size) == 0 {
-		f.AtomicApply(kind, unsafe.Add(base, at), in, out, n/size)
+func (w *Win) combine(to place, at, n int, in, out unsafe.Pointer, f op.Op, kind dtype.Kind, size int) *errs.Error {
+	if op.Atomic(kind) && w.byCPU(to, at, size) {
+		f.AtomicApply(kind, unsafe.Add(to.addr, at), in, out, n/size)
 		return nil
 	}
+	rank := to.rank
 	piece := max(accPiece/size, 1) * size
 	var local []byte
 	for done := 0; done < n; done += piece {
@@ -125,9 +121,9 @@ func (w *Win) combine(rank int, base unsafe.Pointer, at, n int, in, out unsafe.P
 		if out != nil {
 			outPart = unsafe.Add(out, done)
 		}
-		if base != nil {
+		if to.direct {
 			w.acc[rank].lock()
-			apply(f, kind, unsafe.Add(base, at+done), inPart, outPart, m, size)
+			apply(f, kind, unsafe.Add(to.addr, at+done), inPart, outPart, m, size)
 			w.acc[rank].unlock()
 			continue
 		}
@@ -136,11 +132,11 @@ func (w *Win) combine(rank int, base unsafe.Pointer, at, n int, in, out unsafe.P
 		}
 		tmp := unsafe.Pointer(&local[0])
 		w.acc[rank].lock()
-		err := w.read("Accumulate", rank, nil, at+done, tmp, m)
+		err := w.read("Accumulate", to, at+done, tmp, m)
 		if err == nil {
 			apply(f, kind, tmp, inPart, outPart, m, size)
 			if f != op.NoOp {
-				err = w.write("Accumulate", rank, nil, at+done, tmp, m)
+				err = w.write("Accumulate", to, at+done, tmp, m)
 			}
 		}
 		w.acc[rank].unlock()
@@ -149,6 +145,12 @@ func (w *Win) combine(rank int, base unsafe.Pointer, at, n int, in, out unsafe.P
 		}
 	}
 	return nil
+}
+
+// byCPU tells whether elements of size bytes, from at on, are updated by CPU
+// atomics.
+func (w *Win) byCPU(to place, at, size int) bool {
+	return to.direct && w.Desc.Target(to.rank).Flags&TargetAtomic != 0 && uintptr(unsafe.Add(to.addr, at))%uintptr(size) == 0
 }
 
 // apply saves the old values and combines, under the accumulate lock.
@@ -164,7 +166,7 @@ func apply(f op.Op, kind dtype.Kind, target, in, out unsafe.Pointer, bytes, size
 // CompareAndSwap replaces one element at the target by origin if it equals
 // compare, and returns what was there.
 func (w *Win) CompareAndSwap(origin, compare, result unsafe.Pointer, t *dtype.Type, rank, disp int) *errs.Error {
-	off, err := w.locate(Spot{Rank: rank, Disp: disp, Count: 1, Type: t}, t.Size())
+	to, err := w.locate(Spot{Rank: rank, Disp: disp, Count: 1, Type: t}, t.Size(), t.Span)
 	if err != nil {
 		return err
 	}
@@ -172,22 +174,21 @@ func (w *Win) CompareAndSwap(origin, compare, result unsafe.Pointer, t *dtype.Ty
 	if !comparable(t) {
 		return errs.New(errs.Type, "Compare_and_swap takes integer, logical and byte types, not %s", t.Name())
 	}
-	base := w.Desc.Target(rank).Base
 	switch {
-	case base == nil && !w.byCopy:
-		w.sendCAS(rank, off, origin, compare, result, size)
-	case base != nil && w.Desc.Target(rank).Flags&TargetAtomic != 0 && op.Atomic(t.Kind()) && uintptr(unsafe.Add(base, off))%uintptr(size) == 0:
-		op.AtomicCAS(size, unsafe.Add(base, off), compare, origin, result)
+	case w.byMessage(to):
+		w.sendCAS(rank, to.off, origin, compare, result, size)
+	case op.Atomic(t.Kind()) && w.byCPU(to, 0, size):
+		op.AtomicCAS(size, to.addr, compare, origin, result)
 	default:
 		w.acc[rank].lock()
 		defer w.acc[rank].unlock()
 		var old [16]byte
-		if err := w.read("Compare_and_swap", rank, base, off, unsafe.Pointer(&old), size); err != nil {
+		if err := w.read("Compare_and_swap", to, 0, unsafe.Pointer(&old), size); err != nil {
 			return err
 		}
 		same := string(old[:size]) == string(engine.Bytes(compare, size))
 		if same {
-			if err := w.write("Compare_and_swap", rank, base, off, origin, size); err != nil {
+			if err := w.write("Compare_and_swap", to, 0, origin, size); err != nil {
 				return err
 			}
 		}
@@ -238,10 +239,14 @@ func (m *RMA) onAcc(src int, h *fabric.Header, payload []byte) {
 	}
 	var class uint32
 	var old []byte
+	var p unsafe.Pointer
+	if w != nil && size >= 1 && size <= 32 && n >= 0 && n%size == 0 && n <= m.eng.MaxShort(src) && f.Valid(kind) {
+		p = w.inside(h.A, uint64(n))
+	}
 	switch {
 	case w == nil:
 		class = uint32(errs.Win)
-	case size < 1 || size > 32 || n%size != 0 || n < 0 || n > m.eng.MaxShort(src) || !f.Valid(kind) || w.inside(h.A, uint64(n)) == nil:
+	case p == nil:
 		class = uint32(errs.RMARange)
 	default:
 		var in, out unsafe.Pointer
@@ -252,7 +257,7 @@ func (m *RMA) onAcc(src int, h *fabric.Header, payload []byte) {
 			old = make([]byte, max(n, 1))
 			out = unsafe.Pointer(&old[0])
 		}
-		if e := w.combine(w.Rank, w.Desc.Target(w.Rank).Base, int(h.A), n, in, out, f, kind, size); e != nil {
+		if e := w.combine(place{rank: w.Rank, direct: true, addr: p}, 0, n, in, out, f, kind, size); e != nil {
 			class = uint32(e.Class)
 		}
 	}

@@ -11,11 +11,11 @@ import (
 // that the C shim reads it too; pybind/shim/gormapy.h has the same layout. Go
 // writes it when the window is made and when an epoch changes.
 type Desc struct {
-	Handle  int64 // the window's handle, 0 once freed
-	Size    int32 // ranks
-	Flags   uint32
-	Open    uint32 // openFence or openLockAll: every target may be accessed
-	Pending uint32 // operations that the target has still to confirm
+	Handle int64 // the window's handle, 0 once freed
+	Size   int32 // ranks
+	Flags  uint32
+	Open   uint32 // openFence or openLockAll: every target may be accessed
+	_      uint32
 }
 
 // Values of Desc.Open.

@@ -2,6 +2,7 @@ package rma
 
 import (
 	"fmt"
+	"strings"
 
 	"gormapy/gocore/errs"
 )
@@ -45,15 +46,21 @@ func (w *Win) checkTarget(rank int) *errs.Error {
 		return w.NoRank("the target rank", rank)
 	}
 	if w.Desc.Open == 0 && w.Desc.Target(rank).Open == 0 {
-		return errs.New(errs.RMASync, "rank %d can't be accessed outside of an epoch: call Fence on all ranks, or Lock(%d), or Lock_all before", rank, rank)
+		if s := w.inAccess(); s != "" {
+			return errs.New(errs.RMASync, "rank %d can't be accessed in this epoch, which is not for it: %s", rank, s)
+		}
+		return errs.New(errs.RMASync, "rank %d can't be accessed outside of an epoch: call Fence on all ranks, or Lock(%d), Lock_all or Start before", rank, rank)
 	}
 	return nil
 }
 
 // CheckFree tells why the window can't be freed now.
 func (w *Win) CheckFree() *errs.Error {
-	if s := w.InEpoch(); s != "" {
-		return errs.New(errs.RMASync, "Free inside a passive-target epoch: %s; unlock first", s)
+	if s := w.inAccess(); s != "" {
+		return errs.New(errs.RMASync, "Free inside an epoch: %s", s)
+	}
+	if w.general.exposed {
+		return errs.New(errs.RMASync, "Free inside an epoch: Post exposes this process's part; Wait first")
 	}
 	return nil
 }
@@ -63,17 +70,19 @@ func (w *Win) CheckFence(assert int) *errs.Error {
 	if e := CheckAssert(assert); e != nil {
 		return e
 	}
-	if s := w.InEpoch(); s != "" {
-		return errs.New(errs.RMASync, "Fence inside a passive-target epoch: %s; unlock first", s)
+	if s := w.inAccess(); s != "" {
+		return errs.New(errs.RMASync, "Fence inside an epoch: %s", s)
+	}
+	if w.general.exposed {
+		return errs.New(errs.RMASync, "Fence inside an epoch: Post exposes this process's part; Wait first")
 	}
 	return nil
 }
 
 // Fenced opens the next epoch after a fence that has completed.
 func (w *Win) Fenced(assert int) {
-	w.fenced = assert&ModeNoSucceed == 0
 	w.Desc.Open = 0
-	if w.fenced {
+	if assert&ModeNoSucceed == 0 {
 		w.Desc.Open = openFence
 	}
 }
@@ -98,6 +107,8 @@ func (w *Win) Lock(rank int, excl bool, assert int) (Lock, *errs.Error) {
 		return Lock{}, w.NoRank("Lock: rank", rank)
 	}
 	switch {
+	case w.general.started:
+		return Lock{}, errs.New(errs.RMASync, "Lock of rank %d: %s", rank, w.inAccess())
 	case w.lockAll:
 		return Lock{}, errs.New(errs.RMASync, "Lock of rank %d: all targets are locked by Lock_all already", rank)
 	case w.held[rank] != heldNone:
@@ -120,8 +131,8 @@ func (w *Win) LockAll(assert int) (Lock, *errs.Error) {
 	if e := CheckAssert(assert); e != nil {
 		return Lock{}, e
 	}
-	if s := w.InEpoch(); s != "" {
-		return Lock{}, errs.New(errs.RMASync, "Lock_all: %s already", s)
+	if s := w.inAccess(); s != "" {
+		return Lock{}, errs.New(errs.RMASync, "Lock_all: %s", s)
 	}
 	w.closeFence()
 	if assert&ModeNoCheck != 0 {
@@ -134,7 +145,7 @@ func (w *Win) LockAll(assert int) (Lock, *errs.Error) {
 	return Lock{w: w, to: w.Size, all: true}, nil
 }
 
-func (w *Win) closeFence() { w.fenced, w.Desc.Open = false, 0 }
+func (w *Win) closeFence() { w.Desc.Open = 0 }
 
 func (w *Win) opened(rank int, how uint8) {
 	w.held[rank] = how
@@ -217,6 +228,18 @@ func (l *Lock) Abandon() {
 	l.to = l.at
 }
 
+// CheckPassive tells why the request-based call can't be made: MPI allows it in
+// passive-target epochs only.
+func (w *Win) CheckPassive(call string, rank int) *errs.Error {
+	if rank < 0 || rank >= w.Size {
+		return w.NoRank("the target rank", rank)
+	}
+	if w.held[rank] == heldNone {
+		return errs.New(errs.RMASync, "%s: rank %d is not locked; request-based operations need Lock(%d) or Lock_all (%s is for every epoch)", call, rank, rank, strings.ToUpper(call[1:2])+call[2:])
+	}
+	return nil
+}
+
 // CheckUnlock tells why rank can't be unlocked or flushed.
 func (w *Win) CheckUnlock(call string, rank int) *errs.Error {
 	if rank < 0 || rank >= w.Size {
@@ -265,21 +288,33 @@ func (w *Win) UnlockAll() {
 
 // Quiet tells whether everything to rank (-1: to all) has completed.
 func (w *Win) Quiet(rank int) bool {
-	if rank >= 0 {
-		return w.pending[rank].Load() == 0
+	if w.Desc.Flags&DescAtOnce != 0 {
+		return true
 	}
-	for r := range w.pending {
-		if w.pending[r].Load() != 0 {
+	if rank >= 0 {
+		return w.answers[rank].Load() == w.sent[rank].Load()
+	}
+	for r := range w.sent {
+		if w.answers[r].Load() != w.sent[r].Load() {
 			return false
 		}
 	}
 	return true
 }
 
-// CheckQuiet tells why operations on rank (-1: on any) can't complete.
+// Sent counts the messages to rank so far; Answered tells whether the first n of
+// them have been answered.
+func (w *Win) Sent(rank int) uint64 { return w.sent[rank].Load() }
+
+// Answered is for Sent.
+func (w *Win) Answered(rank int, n uint64) bool { return int64(w.answers[rank].Load()-n) >= 0 }
+
+// CheckQuiet tells why operations on rank (-1: on any) can't complete: their
+// target has ended. They are given up then.
 func (w *Win) CheckQuiet(rank int) error {
-	for r := range w.pending {
-		if (rank < 0 || r == rank) && w.pending[r].Load() != 0 && w.rma.eng.Gone(w.World[r]) {
+	for r := range w.sent {
+		if (rank < 0 || r == rank) && !w.Quiet(r) && w.rma.eng.Gone(w.World[r]) {
+			w.answers[r].Store(w.sent[r].Load())
 			return errs.New(errs.ProcFailed, "operations on rank %d of the window can't complete: %s", r, w.rma.eng.HowGone(w.World[r]))
 		}
 	}

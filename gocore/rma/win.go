@@ -108,13 +108,18 @@ type Win struct {
 	keys    []fabric.RemoteKey
 	byCopy  bool
 	mem     *Memory
-	pending []atomic.Int64 // by target: messages without an answer
+	sent    []atomic.Uint64 // by target: messages that are to be answered
+	answers []atomic.Uint64 // by target: those that have been
 	failure atomic.Pointer[errs.Error]
 
-	fenced  bool // a fence has been called and no lock since
 	lockAll bool
 	held    []uint8 // by target: heldNone, heldLock, heldNoCheck
 	nheld   int
+	general general
+
+	tables   []*attachTable // of a dynamic window, by target
+	seen     []atomic.Pointer[attachments]
+	attachMu sync.Mutex
 }
 
 // probe is a word that peers read through the kernel to see whether they may.
@@ -127,24 +132,41 @@ func NewOffer(f Flavor, addr unsafe.Pointer, n, unit int) Offer {
 		Probe: uint64(uintptr(unsafe.Pointer(&probe)))}
 }
 
-// layout is where everything lies in a window's segment.
-func layout(offers []Offer) (lockAt, dataAt []int, total int) {
+// layout is where everything lies in a window's segment, by rank.
+type layout struct {
+	lock  []int
+	inbox []int // see general
+	table []int // of attached memory, in dynamic windows
+	data  []int
+	total int
+}
+
+func newLayout(offers []Offer) layout {
+	var l layout
 	n := len(offers)
 	for range n {
-		lockAt = append(lockAt, total)
-		total += lockBytes(n)
+		l.lock = append(l.lock, l.total)
+		l.total += lockBytes(n)
 	}
-	total = pageUp(total)
+	for range n {
+		l.inbox = append(l.inbox, l.total)
+		l.total += inboxBytes(n)
+	}
+	l.total = pageUp(l.total)
 	for i := range offers {
-		dataAt = append(dataAt, total)
+		l.data = append(l.data, l.total)
 		switch Flavor(offers[i].Flavor) {
 		case FlavorAllocate:
-			total += pageUp(int(offers[i].Bytes))
+			l.total += pageUp(int(offers[i].Bytes))
 		case FlavorShared: // one run of memory, as MPI promises by default
-			total += int(offers[i].Bytes)
+			l.total += int(offers[i].Bytes)
+		case FlavorDynamic:
+			l.table = append(l.table, l.total)
+			l.total += tableBytes
 		}
 	}
-	return lockAt, dataAt, max(pageUp(total), 4096)
+	l.total = max(pageUp(l.total), 4096)
+	return l
 }
 
 func pageUp(n int) int { return (n + 4095) / 4096 * 4096 }
@@ -167,10 +189,10 @@ func CheckOffers(offers []Offer) *errs.Error {
 
 // CreateSegment is done by rank 0 of the window's communicator.
 func CreateSegment(offers []Offer) (*sys.Segment, *errs.Error) {
-	_, _, total := layout(offers)
-	seg, err := sys.NewSegment("window", total)
+	l := newLayout(offers)
+	seg, err := sys.NewSegment("window", l.total)
 	if err != nil {
-		return nil, errs.New(errs.NoMem, "make window of %d bytes in all: %v", total, err)
+		return nil, errs.New(errs.NoMem, "make window of %d bytes in all: %v", l.total, err)
 	}
 	return seg, nil
 }
@@ -201,7 +223,7 @@ func (m *RMA) CanCopy(offers []Offer, world []int) bool {
 func (m *RMA) Attach(id uint32, handle int64, rank int, world []int, offers []Offer, seg *sys.Segment, copies bool, bar *coll.Barrier) (*Win, *errs.Error) {
 	n := len(world)
 	w := &Win{rma: m, ID: id, Flavor: Flavor(offers[0].Flavor), Rank: rank, Size: n, World: world, Bar: bar, seg: seg,
-		keys: make([]fabric.RemoteKey, n), byCopy: copies, pending: make([]atomic.Int64, n), held: make([]uint8, n)}
+		keys: make([]fabric.RemoteKey, n), byCopy: copies, sent: make([]atomic.Uint64, n), answers: make([]atomic.Uint64, n), held: make([]uint8, n)}
 	d, err := newDesc(n)
 	if err != nil {
 		return nil, errs.New(errs.NoMem, "map window descriptor: %v", err)
@@ -210,25 +232,33 @@ func (m *RMA) Attach(id uint32, handle int64, rank int, world []int, offers []Of
 	for _, r := range world {
 		w.ranks = append(w.ranks, &m.eng.Job.Ranks[r])
 	}
-	lockAt, dataAt, _ := layout(offers)
+	l := newLayout(offers)
 	d.Size = int32(n)
 	inSegment := w.Flavor == FlavorAllocate || w.Flavor == FlavorShared
-	if inSegment {
-		d.Flags = DescAtOnce
-	} else if n == 1 || copies {
+	if inSegment || n == 1 || copies {
 		d.Flags = DescAtOnce
 	}
+	w.general.init(n, rank, seg, l.inbox)
+	if w.Flavor == FlavorDynamic {
+		w.seen = make([]atomic.Pointer[attachments], n)
+		for _, at := range l.table {
+			w.tables = append(w.tables, newAttachTable(seg.Mem[at:]))
+		}
+	}
 	for i := range n {
-		w.locks = append(w.locks, newLock(seg.Mem[lockAt[i]:], rank, w.ranks))
+		w.locks = append(w.locks, newLock(seg.Mem[l.lock[i]:], rank, w.ranks))
 		w.acc = append(w.acc, accLock{word: &w.locks[i].words.acc, me: uint32(rank + 1), dead: func(r int) bool { return m.eng.Gone(world[r]) }})
 		t := d.Target(i)
 		t.Bytes, t.Unit = offers[i].Bytes, offers[i].Unit
 		w.keys[i] = fabric.RemoteKey{Addr: offers[i].Addr}
 		switch {
 		case inSegment:
-			t.Base, t.Flags = unsafe.Add(unsafe.Pointer(&seg.Mem[0]), dataAt[i]), TargetAtomic
+			t.Base, t.Flags = unsafe.Add(unsafe.Pointer(&seg.Mem[0]), l.data[i]), TargetAtomic
 		case i == rank:
 			t.Base = fabric.Pointer(offers[i].Addr)
+		}
+		if n == 1 { // nobody else reaches it
+			t.Flags = TargetAtomic
 		}
 	}
 	if inSegment {
@@ -280,15 +310,17 @@ func (w *Win) Free() {
 	}
 }
 
-// InEpoch tells what epoch is open, for Free and errors; empty if none.
-func (w *Win) InEpoch() string {
+// inAccess tells what access epoch is open, other than a fence's; empty if none.
+func (w *Win) inAccess() string {
 	switch {
+	case w.general.started:
+		return "Start has opened an access epoch (Complete ends it)"
 	case w.lockAll:
-		return "all targets are locked by Lock_all"
+		return "all targets are locked by Lock_all (Unlock_all ends it)"
 	case w.nheld > 0:
 		for r, h := range w.held {
 			if h != heldNone {
-				return fmt.Sprintf("rank %d is locked", r)
+				return fmt.Sprintf("rank %d is locked (unlock it first)", r)
 			}
 		}
 	}
@@ -298,7 +330,7 @@ func (w *Win) InEpoch() string {
 // Way names the way to target r: direct, copy or message.
 func (w *Win) Way(r int) string {
 	switch {
-	case w.Desc.Target(r).Base != nil:
+	case w.Desc.Target(r).Base != nil, r == w.Rank:
 		return "direct"
 	case w.byCopy:
 		return "copy"
@@ -326,13 +358,15 @@ func (m *RMA) Reset(gen uint32) {
 
 // Reset puts the window's epochs and locks back, within a collective reset.
 func (w *Win) Reset(words bool) {
-	w.fenced, w.lockAll, w.nheld = false, false, 0
+	w.lockAll, w.nheld = false, 0
 	clear(w.held)
-	w.Desc.Open, w.Desc.Pending = 0, 0
+	w.Desc.Open = 0
 	for r := range w.Size {
 		w.Desc.Target(r).Open = 0
-		w.pending[r].Store(0)
+		w.sent[r].Store(0)
+		w.answers[r].Store(0)
 	}
+	w.general.reset(words)
 	if words {
 		for _, l := range w.locks {
 			l.zero()

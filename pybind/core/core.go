@@ -264,5 +264,11 @@ func WinWay(win int64, rank int) string { return mpi.WinWay(win, rank) }
 // WinCheckFree tells whether a window can be freed now.
 func WinCheckFree(win int64) int { return -mpi.WinCheckFree(win) }
 
+// WinAttach makes n bytes at addr part of a dynamic window and returns 0 or a negative code.
+func WinAttach(win, addr, n int64) int { return -mpi.WinAttach(win, addr, n) }
+
+// WinDetach takes back what was attached at addr and returns 0 or a negative code.
+func WinDetach(win, addr int64) int { return -mpi.WinDetach(win, addr) }
+
 // WinGroup makes the group of a window.
 func WinGroup(win int64) int64 { return mpi.WinGroup(win) }

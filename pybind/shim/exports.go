@@ -217,6 +217,12 @@ func gm_rma(kind i32, win, oaddr, ocount, otype, raddr, rcount, rtype i64, rank 
 		int(rank), int64(disp), int64(tcount), int64(ttype), int64(oph)))
 }
 
+//export gm_rma_request
+func gm_rma_request(kind i32, win, oaddr, ocount, otype, raddr, rcount, rtype i64, rank i64, disp, tcount, ttype, oph i64, req *C.int64_t) i32 {
+	return started(req)(mpi.RMARequest(int(kind), int64(win), int64(oaddr), int64(ocount), int64(otype), int64(raddr), int64(rcount), int64(rtype),
+		int(rank), int64(disp), int64(tcount), int64(ttype), int64(oph)))
+}
+
 //export gm_fence
 func gm_fence(win i64, assert i64, pending *C.int64_t) i32 {
 	return i32(mpi.Fence(int64(win), int(assert), long(pending)))
@@ -251,6 +257,27 @@ func gm_flush(win i64, rank i64, pending *C.int64_t) i32 {
 func gm_drain(win i64, rank i64, pending *C.int64_t) i32 {
 	return i32(mpi.Drain(int64(win), int(rank), long(pending)))
 }
+
+//export gm_win_post
+func gm_win_post(win, group, assert i64) i32 {
+	return i32(mpi.WinPost(int64(win), int64(group), int(assert)))
+}
+
+//export gm_win_start
+func gm_win_start(win, group, assert i64, pending *C.int64_t) i32 {
+	return i32(mpi.WinStart(int64(win), int64(group), int(assert), long(pending)))
+}
+
+//export gm_win_complete
+func gm_win_complete(win i64, pending *C.int64_t) i32 {
+	return i32(mpi.WinComplete(int64(win), long(pending)))
+}
+
+//export gm_win_wait
+func gm_win_wait(win i64, pending *C.int64_t) i32 { return i32(mpi.WinWait(int64(win), long(pending))) }
+
+//export gm_win_test
+func gm_win_test(win i64, done *C.int64_t) i32 { return i32(mpi.WinTest(int64(win), long(done))) }
 
 //export gm_win_desc
 func gm_win_desc(win i64) unsafe.Pointer { return mpi.WinDesc(int64(win)) }

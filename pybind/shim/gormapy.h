@@ -27,7 +27,7 @@ typedef struct {
 typedef struct {
   int64_t handle;
   int32_t size;
-  uint32_t flags, open, pending;
+  uint32_t flags, open, pad;
   gm_target target[];
 } gm_win;
 

@@ -555,6 +555,16 @@ static PyObject *raw_rma(ARGS) {
   Py_END_ALLOW_THREADS return none_or(code);
 }
 
+/* The same arguments, and what must live until the request completes. */
+static PyObject *raw_rma_request(ARGS) {
+  int64_t a[13], req = 0;
+  int code;
+  if (n != 14) return PyErr_Format(PyExc_TypeError, "rma_request takes 14 arguments");
+  if (longs("rma kind window origin count datatype result count datatype target_rank target count datatype op", args, 13, 13, a) < 0) return NULL;
+  Py_BEGIN_ALLOW_THREADS code = gm_rma_request((int)a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], &req);
+  Py_END_ALLOW_THREADS return started(code, req, args[13]);
+}
+
 #define SYNC(name, count, arguments, expr)                 \
   static PyObject *raw_##name(ARGS) {                      \
     int64_t a[count], pending = 0;                         \
@@ -574,7 +584,20 @@ SYNC(unlock_all, 1, "", gm_unlock_all(a[0], &pending))
 SYNC(flush, 2, "window rank", gm_flush(a[0], a[1], &pending))
 SYNC(drain, 2, "", gm_drain(a[0], a[1], &pending))
 SYNC(flush_all, 1, "", gm_flush(a[0], -1, &pending))
+SYNC(win_post, 3, "window group assertion", gm_win_post(a[0], a[1], a[2]))
+SYNC(win_start, 3, "window group assertion", gm_win_start(a[0], a[1], a[2], &pending))
+SYNC(win_complete, 1, "", gm_win_complete(a[0], &pending))
+SYNC(win_wait, 1, "", gm_win_wait(a[0], &pending))
 SYNC(win_sync, 1, "", gm_win_desc(a[0]) ? 0 : gm_flush(a[0], -1, &pending))
+
+static PyObject *raw_win_test(ARGS) {
+  int64_t a[1], done = 0;
+  if (longs("win_test", args, n, 1, a) < 0) return NULL;
+  int code;
+  Py_BEGIN_ALLOW_THREADS code = gm_win_test(a[0], &done);
+  Py_END_ALLOW_THREADS if (code) return raise_code(code);
+  return PyBool_FromLong(done);
+}
 
 /* win_memory(win) -> Memory that shows this process's part, None if the memory
    is the user's. */
@@ -654,8 +677,8 @@ PyMethodDef raw_methods[] = {{"setup", setup, METH_VARARGS, NULL},
                              F(waitany), F(testany), F(waitsome), F(testsome), F(request_free), F(cancel),
                              F(request_inactive), F(sendrecv), F(isendrecv), F(probe), F(mprobe), F(iprobe), F(improbe), F(mrecv),
                              F(coll), F(coll_blocking), F(collv), F(collv_blocking), F(result), F(comm_dup), F(comm_split), F(comm_split_type),
-                             F(comm_create), F(comm_free), F(win_create), F(win_free), F(rma), F(barrier), F(fence), F(lock),
-                             F(lock_all), F(unlock), F(unlock_all), F(flush), F(drain), F(flush_all), F(win_sync), F(win_memory),
+                             F(comm_create), F(comm_free), F(win_create), F(win_free), F(rma), F(rma_request), F(barrier), F(fence), F(lock),
+                             F(lock_all), F(unlock), F(unlock_all), F(flush), F(drain), F(flush_all), F(win_sync), F(win_post), F(win_start), F(win_complete), F(win_wait), F(win_test), F(win_memory),
                              F(alloc_mem), F(abort), F(buffer_info),
                              {"flush_local", (PyCFunction)(void *)raw_flush, METH_FASTCALL, NULL},
                              {"flush_local_all", (PyCFunction)(void *)raw_flush_all, METH_FASTCALL, NULL},

@@ -31,7 +31,7 @@ def test_missing_calls_are_missing(mpirun):
         owner = "MPI.Intracomm" if what in ("collectives", "communicators") else "MPI.Win"
         there += [f"{owner}.{name}" for name in calls(works)]
         missing += [f"{owner}.{name}" for name in calls(does_not)]
-    assert len(there) > 15 and len(missing) > 10
+    assert len(there) > 25 and missing
     mpirun(
         1,
         f"""

@@ -7,7 +7,6 @@ Each class is a mix-in for the class that it names. A call leaves this file when
 
 from .constants import ANY_SOURCE, ANY_TAG, ORDER_C
 from .info import INFO_NULL
-from .op import SUM
 from .unimplemented import unimplemented, unimplemented_calls
 
 
@@ -102,23 +101,6 @@ class IntercommCalls:
     def remote_group(self): """Remote group."""
     @property
     def remote_size(self): """Number of remote processes."""
-
-
-@unimplemented_calls("Win")
-class WinCalls:
-    __slots__ = ()
-
-    def Attach(self, memory): """Attach a local memory region."""
-    def Detach(self, memory): """Detach a local memory region."""
-    def Rput(self, origin, target_rank, target=None): """Put data into a memory window on a remote process."""
-    def Rget(self, origin, target_rank, target=None): """Get data from a memory window on a remote process."""
-    def Raccumulate(self, origin, target_rank, target=None, op=SUM): """Accumulate data into the target process."""
-    def Rget_accumulate(self, origin, result, target_rank, target=None, op=SUM): """Fetch-and-accumulate data into the target process."""
-    def Start(self, group, assertion=0): """Start an RMA access epoch for MPI."""
-    def Complete(self): """Complete an RMA operation begun after a Start."""
-    def Post(self, group, assertion=0): """Start an RMA exposure epoch."""
-    def Wait(self): """Complete an RMA exposure epoch begun with Post."""
-    def Test(self): """Test whether an RMA exposure epoch has completed."""
 
 
 # Module functions

@@ -12,12 +12,11 @@ from .group import Group
 from .handle import Handle, adopt, named
 from .info import INFO_NULL, Info
 from .intracomm import COMM_SELF
-from .missing import WinCalls
 from .msgbuffer import acquire, index, message, rma, same_type, single
 from .naming import Attributed, Named
 from .op import SUM, handle_of
+from .request import Request
 from .sentinel import BOTTOM
-from .unimplemented import unimplemented_calls
 
 _rma = fast.rma
 
@@ -44,15 +43,6 @@ def _to_a_rank(method):
     return call
 
 
-@unimplemented_calls("Win")
-class _DynamicCalls:
-    __slots__ = ()
-
-    @classmethod
-    def Create_dynamic(cls, info=INFO_NULL, comm=COMM_SELF):
-        """Create a window object to which memory is attached later."""
-
-
 def _memory_of(memory):
     """Return address, bytes and holder of the memory that a window is to show."""
     try:
@@ -64,21 +54,31 @@ def _memory_of(memory):
     return address, nbytes, holder
 
 
-class Win(ErrorHandling, Attributed, Named, Handle, WinCalls, _DynamicCalls, fast.Win):
+def _group(group, call):
+    """Return the handle of the group that an epoch is for."""
+    if not isinstance(group, Group):
+        raise TypeError(f"{call}: expecting the Group of the ranks at the other side, got {type(group).__name__}")
+    return group._h
+
+
+class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
     """Window of memory for one-sided communication."""
 
     _family = "Win"
     _memory = None
     _kept = None
+    _attached = None
     # (base, size, disp_unit, flavor, rank, group size)
     _description = None
 
     def __new__(cls, win=None):
         self = adopt(Win, super().__new__(cls), win)
         self._kept = {}  # target rank -> memory of operations that are not complete
+        self._attached = {}  # address -> memory attached to a dynamic window
         if win is not None:
             self._take_over(win._description)
             self._memory = win._memory
+            self._attached = win._attached
         return self
 
     def _take_over(self, description):
@@ -137,6 +137,25 @@ class Win(ErrorHandling, Attributed, Named, Handle, WinCalls, _DynamicCalls, fas
         size = index(size, "Win.Allocate_shared: size, a number of bytes")
         return cls._made(constants.WIN_FLAVOR_SHARED, 0, size, disp_unit, info, comm, None)
 
+    @classmethod
+    def Create_dynamic(cls, info=INFO_NULL, comm=COMM_SELF):
+        """Create a window object to which memory is attached later."""
+        return cls._made(constants.WIN_FLAVOR_DYNAMIC, 0, 0, 1, info, comm, None)
+
+    def Attach(self, memory):
+        """Attach a local memory region."""
+        self._checked()
+        address, nbytes, holder = _memory_of(memory)
+        check(core.WinAttach(self._h, address, nbytes))
+        self._attached[address] = holder
+
+    def Detach(self, memory):
+        """Detach a local memory region."""
+        self._checked()
+        address, _, _ = _memory_of(memory)
+        check(core.WinDetach(self._h, address))
+        self._attached.pop(address, None)
+
     def Shared_query(self, rank):
         """Query the process-local address for the memory of another process."""
         self._checked()
@@ -154,6 +173,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, WinCalls, _DynamicCalls, fas
         handle, self._h = self._h, 0
         fast.result(fast.win_free(handle))
         self._description = self._memory = None
+        self._attached.clear()
         self._completed()
 
     # Hints, group and attributes
@@ -252,12 +272,35 @@ class Win(ErrorHandling, Attributed, Named, Handle, WinCalls, _DynamicCalls, fas
             if self._kept.get(rank):
                 self._kept[rank].clear()
 
-    def _access(self, kind, target_rank, source, fetched, place, op=0):
+    def _access(self, kind, target_rank, source, fetched, place, op=0, call=_rma, more=()):
         """Start an operation of the core; source, fetched and place are (address or place, count, datatype)."""
         to, room, kept_type = fetched[:3] if fetched else (0, 0, source[2])
         address, count, datatype = source[:3]
         where, n, there = place[:3]
-        _rma(kind, self._h, address, count, datatype._h, to, room, kept_type._h, target_rank, where, n, there._h, op)
+        return call(
+            kind,
+            self._h,
+            address,
+            count,
+            datatype._h,
+            to,
+            room,
+            kept_type._h,
+            target_rank,
+            where,
+            n,
+            there._h,
+            op,
+            *more,
+        )
+
+    def _request(self, kind, target_rank, source, fetched, place, holder, op=0):
+        """Start an operation of the core and return its request."""
+        # the window keeps the memory too: the request may be freed before the operation is complete
+        self._keep(target_rank, holder)
+        return Request._started(
+            self._access(kind, target_rank, source, fetched, place, op, fast.rma_request, (holder,))
+        )
 
     @_to_a_rank
     def Put(self, origin, target_rank, target=None):
@@ -312,6 +355,34 @@ class Win(ErrorHandling, Attributed, Named, Handle, WinCalls, _DynamicCalls, fas
         self._keep(target_rank, (source[3], expected[3], fetched[3]))
         self._access(fast.CAS, target_rank, one, (fetched[0], 1, source[2]), (target_disp, expected[0], source[2]))
 
+    # Request-based communication
+    # ---------------------------
+
+    @_to_a_rank
+    def Rput(self, origin, target_rank, target=None):
+        """Put data into a memory window on a remote process."""
+        source, place, holder = rma(origin, True, target_rank, target)
+        return self._request(fast.PUT, target_rank, source, None, place, holder)
+
+    @_to_a_rank
+    def Rget(self, origin, target_rank, target=None):
+        """Get data from a memory window on a remote process."""
+        source, place, holder = rma(origin, False, target_rank, target)
+        return self._request(fast.GET, target_rank, source, None, place, holder)
+
+    @_to_a_rank
+    def Raccumulate(self, origin, target_rank, target=None, op=SUM):
+        """Accumulate data into the target process."""
+        source, place, holder = rma(origin, True, target_rank, target)
+        return self._request(fast.ACC, target_rank, source, None, place, holder, handle_of(op))
+
+    @_to_a_rank
+    def Rget_accumulate(self, origin, result, target_rank, target=None, op=SUM):
+        """Fetch-and-accumulate data into the target process."""
+        source, place, holder = rma(origin, True, target_rank, target)
+        fetched = message(result, False, target_rank, 0)
+        return self._request(fast.GET_ACC, target_rank, source, fetched, place, (holder, fetched[3]), handle_of(op))
+
     # Synchronization
     # ---------------
 
@@ -319,6 +390,28 @@ class Win(ErrorHandling, Attributed, Named, Handle, WinCalls, _DynamicCalls, fas
         """Perform an MPI fence synchronization."""
         fast.fence(self._h, assertion)
         self._completed()
+
+    def Start(self, group, assertion=0):
+        """Start an RMA access epoch for MPI."""
+        fast.win_start(self._h, _group(group, "Start"), assertion)
+
+    def Complete(self):
+        """Complete an RMA operation begun after a Start."""
+        fast.win_complete(self._h)
+        self._completed()
+
+    def Post(self, group, assertion=0):
+        """Start an RMA exposure epoch."""
+        fast.win_post(self._h, _group(group, "Post"), assertion)
+
+    def Wait(self):
+        """Complete an RMA exposure epoch begun with Post."""
+        fast.win_wait(self._h)
+        return True
+
+    def Test(self):
+        """Test whether an RMA exposure epoch has completed."""
+        return fast.win_test(self._h)
 
     def Lock(self, rank, lock_type=constants.LOCK_EXCLUSIVE, assertion=0):
         """Begin an RMA access epoch at the target process."""

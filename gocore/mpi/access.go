@@ -1,0 +1,130 @@
+package mpi
+
+import (
+	"gormapy/gocore/engine"
+	"gormapy/gocore/errs"
+	"gormapy/gocore/job"
+	"gormapy/gocore/op"
+	"gormapy/gocore/p2p"
+	"gormapy/gocore/rma"
+)
+
+// Kinds of one-sided operations.
+const (
+	KindPut = iota
+	KindGet
+	KindAcc
+	KindGetAcc
+	KindFetchOp
+	KindCAS
+)
+
+// requestNames are the request-based calls, by kind.
+var requestNames = [...]string{KindPut: "Rput", KindGet: "Rget", KindAcc: "Raccumulate", KindGetAcc: "Rget_accumulate"}
+
+// transferOp is a request-based operation: the messages to its target up to its
+// own have to be answered.
+type transferOp struct {
+	win  *Window
+	rank int
+	sent uint64
+	done bool
+	err  *errs.Error
+}
+
+func (o *transferOp) Advance() bool {
+	if !o.done && o.win.Answered(o.rank, o.sent) {
+		o.done, o.err = true, o.win.Failure()
+	}
+	return o.done
+}
+
+func (o *transferOp) Check() error     { return o.win.CheckQuiet(o.rank) }
+func (o *transferOp) Abandon()         {}
+func (o *transferOp) Err() *errs.Error { return o.err }
+func (o *transferOp) describe(why *engine.Reason) {
+	why.Call, why.Ctx, why.Peer, why.Info = job.CallWait, uint64(o.win.ID), o.win.World[o.rank], o.win.label
+}
+
+// RMARequest is RMA with a request for the completion of that operation alone.
+func RMARequest(kind int, h, oaddr, ocount, otype, raddr, rcount, rtype int64, rank int, disp, tcount, ttype, oph int64) (req int64, code Code) {
+	defer Contain(&code)
+	win, e := getWin(h)
+	if e == nil && rank != p2p.ProcNull {
+		e = win.CheckPassive(requestNames[kind], rank)
+	}
+	if e != nil {
+		return 0, CodeOf(e)
+	}
+	if code := RMA(kind, h, oaddr, ocount, otype, raddr, rcount, rtype, rank, disp, tcount, ttype, oph); code != 0 {
+		return 0, code
+	}
+	if rank == p2p.ProcNull {
+		return reqs.add(&Request{null: true}), 0
+	}
+	return reqs.add(&Request{op: &transferOp{win: win, rank: rank, sent: win.Sent(rank)}}), 0
+}
+
+// RMA starts a one-sided operation; it has completed after the next flush,
+// unlock or fence. For KindCAS origin is at oaddr, the value to compare with at
+// tcount, the result at raddr.
+func RMA(kind int, h, oaddr, ocount, otype, raddr, rcount, rtype int64, rank int, disp, tcount, ttype, oph int64) (code Code) {
+	defer Contain(&code)
+	win, e := getWin(h)
+	if e != nil {
+		return CodeOf(e)
+	}
+	if rank == p2p.ProcNull {
+		return 0
+	}
+	if kind == KindCAS {
+		t, e := getType(otype)
+		if e == nil {
+			e = win.CompareAndSwap(pointer(oaddr), pointer(tcount), pointer(raddr), t, rank, int(disp))
+		}
+		return CodeOf(e)
+	}
+	if kind == KindFetchOp {
+		tcount, ttype, rcount, rtype = 1, otype, 1, otype
+		if op.Op(oph) != op.NoOp {
+			ocount = 1
+		}
+		if t, e := getType(otype); e != nil {
+			return CodeOf(e)
+		} else if !t.IsPredefined() {
+			return classError(errs.Type, "Fetch_and_op takes a predefined datatype, not a derived one")
+		}
+	}
+	target, e := buf(0, tcount, ttype)
+	if e != nil {
+		return CodeOf(e)
+	}
+	spot := rma.Spot{Rank: rank, Disp: int(disp), Count: target.Count, Type: target.Type}
+	var origin p2p.Buf
+	f := op.Op(oph)
+	if kind == KindPut || kind == KindGet || f != op.NoOp {
+		if origin, e = buf(oaddr, ocount, otype); e != nil {
+			return CodeOf(e)
+		}
+	}
+	switch kind {
+	case KindPut:
+		return CodeOf(win.Put(origin, spot))
+	case KindGet:
+		return CodeOf(win.Get(origin, spot))
+	}
+	if f <= 0 || f > op.NoOp {
+		return classError(errs.Op, "the operation of an accumulate must be predefined (user-defined ones are not allowed by MPI)")
+	}
+	var result *p2p.Buf
+	if kind != KindAcc {
+		b, e := buf(raddr, rcount, rtype)
+		if e != nil {
+			return CodeOf(e)
+		}
+		result = &b
+	} else if f == op.NoOp {
+		return classError(errs.Op, "NO_OP is for Get_accumulate and Fetch_and_op, not for Accumulate")
+	}
+	return CodeOf(win.Accumulate(origin, result, spot, f))
+}

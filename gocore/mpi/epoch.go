@@ -1,0 +1,412 @@
+package mpi
+
+import (
+	"slices"
+
+	"gormapy/gocore/coll"
+	"gormapy/gocore/engine"
+	"gormapy/gocore/errs"
+	"gormapy/gocore/job"
+	"gormapy/gocore/p2p"
+	"gormapy/gocore/rma"
+)
+
+// The epochs of windows: fences, locks, flushes, and general active target
+// synchronization.
+
+// syncOp is a fence or the synchronisation of a free: first everything this
+// process started completes, then all ranks meet.
+type syncOp struct {
+	win     *Window
+	call    job.Call
+	entered bool
+	passed  bool
+	msg     *coll.Op // barrier by messages, if the window has no block
+	then    func()
+	err     *errs.Error
+}
+
+func (o *syncOp) Advance() bool {
+	if o.passed {
+		return true
+	}
+	if !o.entered {
+		if !o.win.Quiet(-1) {
+			return false
+		}
+		o.entered = true
+		if o.win.Bar != nil {
+			o.win.Bar.Arrive()
+		} else {
+			o.msg = o.win.comm.coll.BarrierByMessages()
+		}
+	}
+	if o.msg != nil {
+		o.passed = o.msg.Advance()
+	} else {
+		o.passed = o.win.Bar.Passed()
+	}
+	if o.passed {
+		o.err = o.win.Failure()
+		o.then()
+	}
+	return o.passed
+}
+
+func (o *syncOp) Check() error {
+	switch {
+	case !o.entered:
+		return o.win.CheckQuiet(-1)
+	case o.msg != nil:
+		return o.msg.Check()
+	}
+	return o.win.Bar.Check(w.eng)
+}
+
+func (o *syncOp) Abandon() {
+	if o.msg != nil {
+		o.msg.Abandon()
+	}
+}
+
+func (o *syncOp) Err() *errs.Error { return o.err }
+
+func (o *syncOp) describe(why *engine.Reason) {
+	why.Call, why.Ctx = o.call, uint64(o.win.ID)
+	why.Info = o.win.label
+}
+
+// later makes a request of an operation that has not completed, for the caller
+// to wait for.
+func later(o operation, pending *int64) Code {
+	*pending = reqs.add(&Request{op: o})
+	return Interrupted
+}
+
+// finishNow completes an operation without a request if it can be.
+func finishNow(o operation, pending *int64) Code {
+	if o.Advance() {
+		return CodeOf(o.Err())
+	}
+	r := &Request{op: o}
+	code := r.wait(0, nil, 0)
+	if code == Interrupted {
+		*pending = reqs.add(r)
+	}
+	return code
+}
+
+// Fence is MPI_Win_fence; like Blocking.
+func Fence(h int64, assert int, pending *int64) (code Code) {
+	defer Contain(&code)
+	win, e := getWin(h)
+	if e == nil {
+		e = win.CheckFence(assert)
+	}
+	if e != nil {
+		return CodeOf(e)
+	}
+	if win.Bar == nil || !win.Quiet(-1) {
+		return finishNow(&syncOp{win: win, call: job.CallFence, then: func() { win.Fenced(assert) }}, pending)
+	}
+	if !win.Bar.Arrive() {
+		why := engine.Reason{Call: job.CallFence, Peer: -2, Tag: -1, Ctx: uint64(win.ID), Info: win.label}
+		switch err := w.eng.Wait(&why, win.passed, win.checkBarrier); err {
+		case nil:
+		case engine.ErrInterrupted:
+			if e := ready(); e != nil {
+				return CodeOf(e)
+			}
+			o := &syncOp{win: win, call: job.CallFence, entered: true, then: func() { win.Fenced(assert) }}
+			*pending = reqs.add(&Request{op: o, why: why})
+			return Interrupted
+		default:
+			return codeOfErr(err)
+		}
+	}
+	win.Fenced(assert)
+	return CodeOf(win.Failure())
+}
+
+// lockOp is the acquisition of locks as an operation.
+type lockOp struct {
+	*rma.Lock
+	win *Window
+}
+
+func (o lockOp) describe(why *engine.Reason) {
+	why.Call, why.Ctx = job.CallLock, uint64(o.win.ID)
+	why.Peer = o.win.World[o.Target()]
+	why.Info = o.win.label
+}
+
+// Lock types, numbered as in gormapy.MPI.
+const (
+	LockExclusive = 1
+	LockShared    = 2
+)
+
+// Lock locks one target. It never waits: if the lock is not free it returns
+// Interrupted, and the request in *pending is to be waited for.
+func Lock(h int64, rank, kind, assert int, pending *int64) (code Code) {
+	defer Contain(&code)
+	win, e := getWin(h)
+	if e != nil {
+		return CodeOf(e)
+	}
+	if rank == p2p.ProcNull {
+		return 0
+	}
+	if kind != LockExclusive && kind != LockShared {
+		return classError(errs.Locktype, "the lock type %d is neither LOCK_EXCLUSIVE nor LOCK_SHARED", kind)
+	}
+	l, e := win.Win.Lock(rank, kind == LockExclusive, assert)
+	if e != nil {
+		return CodeOf(e)
+	}
+	if l.Advance() {
+		return CodeOf(l.Err())
+	}
+	waiting := l // the copy that lives on
+	return later(lockOp{&waiting, win}, pending)
+}
+
+// LockAll locks all targets shared; like Blocking.
+func LockAll(h int64, assert int, pending *int64) (code Code) {
+	defer Contain(&code)
+	win, e := getWin(h)
+	if e != nil {
+		return CodeOf(e)
+	}
+	l, e := win.Win.LockAll(assert)
+	if e != nil {
+		return CodeOf(e)
+	}
+	return finishNow(lockOp{&l, win}, pending)
+}
+
+// flushOp waits until what was started for a target (-1: all) has completed.
+type flushOp struct {
+	win  *Window
+	rank int
+	call job.Call
+	then func()
+	done bool
+	err  *errs.Error
+}
+
+func (o *flushOp) Advance() bool {
+	if !o.done && o.win.Quiet(o.rank) {
+		o.done = true
+		o.err = o.win.Failure()
+		if o.then != nil {
+			o.then()
+		}
+	}
+	return o.done
+}
+
+// Check ends the epoch too if a target is gone: nothing holds it open any more.
+func (o *flushOp) Check() error {
+	err := o.win.CheckQuiet(o.rank)
+	if err != nil && o.then != nil {
+		o.done = true
+		o.then()
+	}
+	return err
+}
+
+func (o *flushOp) Abandon()         {}
+func (o *flushOp) Err() *errs.Error { return o.err }
+func (o *flushOp) describe(why *engine.Reason) {
+	why.Call, why.Ctx, why.Peer = o.call, uint64(o.win.ID), -1
+	if o.rank >= 0 {
+		why.Peer = o.win.World[o.rank]
+	}
+	why.Info = o.win.label
+}
+
+// Unlock ends the access to one target. It never waits; see Lock.
+func Unlock(h int64, rank int, pending *int64) (code Code) {
+	defer Contain(&code)
+	win, e := getWin(h)
+	if e != nil {
+		return CodeOf(e)
+	}
+	if rank == p2p.ProcNull {
+		return 0
+	}
+	if e := win.CheckUnlock("Unlock", rank); e != nil {
+		return CodeOf(e)
+	}
+	if win.Quiet(rank) {
+		win.Win.Unlock(rank)
+		return CodeOf(win.Failure())
+	}
+	return later(&flushOp{win: win, rank: rank, call: job.CallUnlock, then: func() { win.Win.Unlock(rank) }}, pending)
+}
+
+// UnlockAll ends the access to all targets; like Blocking.
+func UnlockAll(h int64, pending *int64) (code Code) {
+	defer Contain(&code)
+	win, e := getWin(h)
+	if e == nil {
+		e = win.CheckUnlockAll("Unlock_all")
+	}
+	if e != nil {
+		return CodeOf(e)
+	}
+	return finishNow(&flushOp{win: win, rank: -1, call: job.CallUnlock, then: win.Win.UnlockAll}, pending)
+}
+
+// Flush completes everything to rank (-1: to all); like Blocking.
+func Flush(h int64, rank int, pending *int64) (code Code) {
+	defer Contain(&code)
+	win, e := getWin(h)
+	switch {
+	case e != nil:
+	case rank == p2p.ProcNull:
+		return 0
+	case rank == -1:
+		e = win.CheckUnlockAll("Flush_all")
+	default:
+		e = win.CheckUnlock("Flush", rank)
+	}
+	if e != nil {
+		return CodeOf(e)
+	}
+	return finishNow(&flushOp{win: win, rank: rank, call: job.CallFlush}, pending)
+}
+
+// Drain waits until everything to rank has completed, in whatever epoch; like
+// Blocking. It bounds the memory that operations under way keep.
+func Drain(h int64, rank int, pending *int64) (code Code) {
+	defer Contain(&code)
+	win, e := getWin(h)
+	if e != nil {
+		return CodeOf(e)
+	}
+	return finishNow(&flushOp{win: win, rank: rank, call: job.CallFlush}, pending)
+}
+
+// members translates a group to ranks of the window.
+func (win *Window) members(call string, h int64) ([]int, *errs.Error) {
+	g, e := getGroup(h)
+	if e != nil {
+		return nil, e
+	}
+	ranks := make([]int, len(g.ranks))
+	for i, world := range g.ranks {
+		if ranks[i] = slices.Index(win.World, world); ranks[i] < 0 {
+			return nil, errs.New(errs.Group, "%s: rank %d of the group, rank %d of COMM_WORLD, is not in the window, which has %d ranks", call, i, world, win.Size)
+		}
+	}
+	return ranks, nil
+}
+
+// WinPost exposes this process's part to a group. It waits for nothing.
+func WinPost(h, group int64, assert int) (code Code) {
+	defer Contain(&code)
+	win, e := getWin(h)
+	if e != nil {
+		return CodeOf(e)
+	}
+	origins, e := win.members("Post", group)
+	if e == nil {
+		e = win.Win.Post(origins, assert)
+	}
+	return CodeOf(e)
+}
+
+// startOp is an access epoch that waits for its targets to post.
+type startOp struct {
+	*rma.Start
+	win *Window
+}
+
+func (o startOp) describe(why *engine.Reason) { o.win.awaits(why, job.CallStart, o.Awaited()) }
+
+// awaits fills in the wait record for a rank of the window, or -1.
+func (win *Window) awaits(why *engine.Reason, call job.Call, rank int) {
+	why.Call, why.Ctx, why.Peer, why.Info = call, uint64(win.ID), -2, win.label
+	if rank >= 0 {
+		why.Peer = win.World[rank]
+	}
+}
+
+// WinStart begins an access epoch on a group; like Blocking.
+func WinStart(h, group int64, assert int, pending *int64) (code Code) {
+	defer Contain(&code)
+	win, e := getWin(h)
+	if e != nil {
+		return CodeOf(e)
+	}
+	targets, e := win.members("Start", group)
+	if e != nil {
+		return CodeOf(e)
+	}
+	start, e := win.Win.Start(targets, assert)
+	if e != nil {
+		return CodeOf(e)
+	}
+	return finishNow(startOp{start, win}, pending)
+}
+
+// WinComplete ends the access epoch that Start began; like Blocking.
+func WinComplete(h int64, pending *int64) (code Code) {
+	defer Contain(&code)
+	win, e := getWin(h)
+	if e == nil {
+		e = win.CheckComplete()
+	}
+	if e != nil {
+		return CodeOf(e)
+	}
+	return finishNow(&flushOp{win: win, rank: -1, call: job.CallComplete, then: win.Win.Complete}, pending)
+}
+
+// exposedOp is an exposure epoch that waits for its origins to complete.
+type exposedOp struct {
+	*rma.Exposed
+	win *Window
+}
+
+func (o exposedOp) describe(why *engine.Reason) { o.win.awaits(why, job.CallExposed, o.Awaited()) }
+
+// WinWait waits for the end of the exposure epoch that Post began; like
+// Blocking.
+func WinWait(h int64, pending *int64) (code Code) {
+	defer Contain(&code)
+	win, e := getWin(h)
+	if e == nil {
+		e = win.CheckExposed("Wait")
+	}
+	if e != nil {
+		return CodeOf(e)
+	}
+	return finishNow(exposedOp{win.Exposed(), win}, pending)
+}
+
+// WinTest tells in done whether the exposure epoch has ended.
+func WinTest(h int64, done *int64) (code Code) {
+	defer Contain(&code)
+	win, e := getWin(h)
+	if e == nil {
+		e = win.CheckExposed("Test")
+	}
+	if e != nil {
+		return CodeOf(e)
+	}
+	x := win.Exposed()
+	if !x.Advance() {
+		w.eng.Progress()
+		if !x.Advance() {
+			if err := x.Check(); err != nil {
+				return codeOfErr(err)
+			}
+			return 0
+		}
+	}
+	*done = 1
+	return CodeOf(x.Err())
+}

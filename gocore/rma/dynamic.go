@@ -1,0 +1,203 @@
+package rma
+
+import (
+	"slices"
+	"unsafe"
+
+	"gormapy/gocore/errs"
+	"gormapy/gocore/fabric"
+	"gormapy/gocore/sys/atom"
+)
+
+// attachTable is where a rank of a dynamic window says what memory it has
+// attached, for the others to check displacements by before anything moves.
+//
+// # Protocol
+//
+// Only the owner writes. It makes version odd, changes entries and count, and
+// makes version even again: a reader copies entries while version stays the same
+// even number, and takes its copy for true until version has another. Attach and
+// Detach are one at a time (Win.attachMu). If the owner dies in between, version
+// stays odd for good: a reader that finds the owner gone says so.
+//
+// Entries are sorted by address and do not overlap.
+type attachTable struct {
+	*attachWords
+	entries []attachment // the whole table
+}
+
+type attachWords struct {
+	version uint32
+	count   uint32
+	_       [56]byte
+}
+
+// attachment is memory of the owner: its address and size there, and where it
+// lies in the owner's shared memory, plus 1 (0: nowhere).
+type attachment struct {
+	addr, bytes, share uint64
+}
+
+// maxAttached bounds what a rank can attach to a window. The pages of the table
+// are only there once they are used.
+const maxAttached = 1 << 16
+
+var tableBytes = pageUp(int(unsafe.Sizeof(attachWords{})) + maxAttached*int(unsafe.Sizeof(attachment{})))
+
+func newAttachTable(mem []byte) *attachTable {
+	words := (*attachWords)(unsafe.Pointer(&mem[0]))
+	return &attachTable{words, unsafe.Slice((*attachment)(unsafe.Pointer(&mem[unsafe.Sizeof(attachWords{})])), maxAttached)}
+}
+
+// change lets f edit the living entries.
+func (t *attachTable) change(f func(list []attachment) []attachment) {
+	version := atom.Load32(&t.version)
+	list := f(slices.Clone(t.entries[:t.count]))
+	atom.Store32(&t.version, version+1)
+	copy(t.entries, list)
+	atom.Store32(&t.count, uint32(len(list)))
+	atom.Store32(&t.version, version+2)
+}
+
+// attachments is what was read of a table.
+type attachments struct {
+	version uint32
+	list    []attachment
+}
+
+// read copies the table; nil while the owner changes it.
+func (t *attachTable) read() *attachments {
+	version := atom.Load32(&t.version)
+	if version&1 != 0 {
+		return nil
+	}
+	n := min(int(atom.Load32(&t.count)), maxAttached)
+	a := &attachments{version, slices.Clone(t.entries[:n])}
+	// Not a load: that could be made before those of the entries.
+	if !atom.CAS32(&t.version, version, version) {
+		return nil
+	}
+	return a
+}
+
+// find returns what n bytes at addr lie in, nil if they are not all attached.
+// Neighbours count as one if there is no gap.
+func (a *attachments) find(addr, n uint64) *attachment {
+	if a == nil {
+		return nil
+	}
+	i, found := slices.BinarySearchFunc(a.list, addr, func(x attachment, addr uint64) int {
+		switch {
+		case x.addr < addr:
+			return -1
+		case x.addr > addr:
+			return 1
+		}
+		return 0
+	})
+	if !found {
+		i--
+	}
+	if i < 0 {
+		return nil
+	}
+	first := i
+	for end := addr + n; ; i++ {
+		x := &a.list[i]
+		if end <= x.addr+x.bytes {
+			break
+		}
+		if i+1 == len(a.list) || addr > x.addr+x.bytes || a.list[i+1].addr != x.addr+x.bytes {
+			return nil
+		}
+	}
+	if first == i {
+		return &a.list[i]
+	}
+	return &attachment{addr: addr, bytes: n}
+}
+
+// attached returns what rank has attached; nil if it is gone in the middle of
+// changing that.
+func (w *Win) attached(rank int) *attachments {
+	t := w.tables[rank]
+	seen := w.seen[rank].Load()
+	if seen != nil && atom.Load32(&t.version) == seen.version {
+		return seen
+	}
+	for {
+		if now := t.read(); now != nil {
+			w.seen[rank].Store(now)
+			return now
+		}
+		if rank != w.Rank && w.rma.eng.Gone(w.World[rank]) {
+			return nil
+		}
+		atom.Yield()
+	}
+}
+
+// locateAttached finds an address in what the target has attached.
+func (w *Win) locateAttached(p *place, addr, lo, hi int) *errs.Error {
+	list := w.attached(p.rank)
+	if list == nil {
+		return errs.New(errs.ProcFailed, "the memory that rank %d attached can't be known: %s", p.rank, w.rma.eng.HowGone(w.World[p.rank]))
+	}
+	start := addr + lo
+	in := (*attachment)(nil)
+	if start >= 0 {
+		in = list.find(uint64(start), uint64(hi-lo))
+	}
+	if in == nil {
+		return errs.New(errs.RMARange, "%d bytes at address %#x of rank %d were asked for, which are not all attached to %s (%d pieces are): Attach there, and give MPI.Get_address of it as the displacement",
+			hi-lo, start, p.rank, w.name(), len(list.list))
+	}
+	p.off = addr
+	if p.rank == w.Rank {
+		p.direct, p.addr = true, fabric.Pointer(uint64(addr))
+	}
+	return nil
+}
+
+// Attach makes memory of this process part of a dynamic window.
+func (w *Win) Attach(addr unsafe.Pointer, n int) *errs.Error {
+	if w.Flavor != FlavorDynamic {
+		return errs.New(errs.RMAFlavor, "Attach: the window was made by %v; memory is attached to windows of Win.Create_dynamic", w.Flavor)
+	}
+	w.attachMu.Lock()
+	defer w.attachMu.Unlock()
+	t := w.tables[w.Rank]
+	at := uint64(uintptr(addr))
+	if int(t.count) == maxAttached {
+		return errs.New(errs.RMAAttach, "Attach: this process has attached %d pieces of memory to the window, which is as many as there can be", maxAttached)
+	}
+	for _, x := range t.entries[:t.count] {
+		if at == x.addr || at < x.addr+x.bytes && x.addr < at+uint64(n) {
+			return errs.New(errs.RMAAttach, "Attach: %d bytes at %#x overlap %d bytes at %#x, which are attached already", n, at, x.bytes, x.addr)
+		}
+	}
+	t.change(func(list []attachment) []attachment {
+		i := 0
+		for i < len(list) && list[i].addr < at {
+			i++
+		}
+		return slices.Insert(list, i, attachment{addr: at, bytes: uint64(n)})
+	})
+	return nil
+}
+
+// Detach takes back what was attached at addr.
+func (w *Win) Detach(addr unsafe.Pointer) *errs.Error {
+	if w.Flavor != FlavorDynamic {
+		return errs.New(errs.RMAFlavor, "Detach: the window was made by %v; memory is attached to windows of Win.Create_dynamic", w.Flavor)
+	}
+	w.attachMu.Lock()
+	defer w.attachMu.Unlock()
+	t := w.tables[w.Rank]
+	i := slices.IndexFunc(t.entries[:t.count], func(x attachment) bool { return x.addr == uint64(uintptr(addr)) })
+	if i < 0 {
+		return errs.New(errs.RMAAttach, "Detach: nothing is attached to the window at %#x (%d pieces of memory are elsewhere)", uintptr(addr), t.count)
+	}
+	t.change(func(list []attachment) []attachment { return slices.Delete(list, i, i+1) })
+	return nil
+}

@@ -1,0 +1,253 @@
+package rma
+
+import (
+	"unsafe"
+
+	"gormapy/gocore/errs"
+	"gormapy/gocore/sys"
+	"gormapy/gocore/sys/atom"
+)
+
+// general is general active target synchronization: Post, Start, Complete, Wait.
+//
+// # Protocol
+//
+// In the window's control segment each rank r has an inbox with two counters for
+// each rank s of the window. Only s writes them, and they only grow (modulo
+// 2^32): posts, how often s has exposed its part to r; completions, how often s
+// has completed an access epoch on r's part. What a rank has used of them it
+// counts in its own memory: taken[s] of s's posts, due[s] of its completions.
+//
+//   - Post(G): for each s in G adds 1 to due[s] and to posts in s's inbox, and
+//     rings s. It waits for nothing.
+//   - Start(G): waits until posts of each s in G is beyond taken[s], then adds 1
+//     to each taken[s]. Until then nothing is taken: a Start that is interrupted
+//     or fails has done nothing. With MODE_NOCHECK it does not look.
+//   - Complete: waits until all operations have completed at their targets, then
+//     adds 1 to completions in the inbox of each s in G, and rings s.
+//   - Wait and Test: all completions have come up to due.
+//
+// A rank that posts again while another still works on its previous exposure
+// can't be: Wait has to end first, and that takes the other's Complete. A post
+// that its target takes later is not lost, for posts are counted.
+//
+// Who waits for a rank that has ended gets an error. The exposure is closed by
+// it, and the dead rank's due is given up; the living may complete later, which
+// due still counts. So are an access epoch's dead targets in Complete.
+type general struct {
+	me      int
+	inboxes [][]slip // by rank, and by who wrote there
+	inbox   []slip   // this rank's
+	taken   []uint32
+	due     []uint32
+	started bool
+	targets []int // of the access epoch
+	exposed bool
+	origins []int // of the exposure epoch
+}
+
+type slip struct{ posts, completions uint32 }
+
+// inboxBytes is the room that the inbox of one rank takes among n.
+func inboxBytes(n int) int { return (n*int(unsafe.Sizeof(slip{})) + 63) / 64 * 64 }
+
+func (g *general) init(n, me int, seg *sys.Segment, at []int) {
+	g.me = me
+	g.taken, g.due = make([]uint32, n), make([]uint32, n)
+	for r := range n {
+		box := unsafe.Slice((*slip)(unsafe.Pointer(&seg.Mem[at[r]])), n)
+		g.inboxes = append(g.inboxes, box)
+	}
+	g.inbox = g.inboxes[me]
+}
+
+// posted tells whether all of targets have exposed their part to this rank, for
+// an access epoch that has not begun.
+func (g *general) posted(targets []int) bool {
+	for _, s := range targets {
+		if int32(atom.Load32(&g.inbox[s].posts)-g.taken[s]) <= 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// completed tells whether s has completed the access that it was asked for.
+func (g *general) completed(s int) bool {
+	return int32(atom.Load32(&g.inbox[s].completions)-g.due[s]) >= 0
+}
+
+func (g *general) reset(words bool) {
+	g.started, g.exposed, g.targets, g.origins = false, false, nil, nil
+	clear(g.taken)
+	clear(g.due)
+	if words {
+		for _, box := range g.inboxes {
+			clear(box)
+		}
+	}
+}
+
+// Post exposes this rank's part to origins, ranks of the window.
+func (w *Win) Post(origins []int, assert int) *errs.Error {
+	g := &w.general
+	if e := CheckAssert(assert); e != nil {
+		return e
+	}
+	if g.exposed {
+		return errs.New(errs.RMASync, "Post: this process exposes its part already by an earlier Post; Wait first")
+	}
+	w.closeFence()
+	g.exposed, g.origins = true, origins
+	for _, s := range origins {
+		g.due[s]++
+		atom.Add32(&g.inboxes[s][g.me].posts, 1)
+		w.ranks[s].Ring()
+	}
+	return nil
+}
+
+// Start is an access epoch that is about to begin, polled until it has.
+type Start struct {
+	w       *Win
+	targets []int
+	check   bool
+	err     *errs.Error
+}
+
+// Start begins to access targets, ranks of the window.
+func (w *Win) Start(targets []int, assert int) (*Start, *errs.Error) {
+	if e := CheckAssert(assert); e != nil {
+		return nil, e
+	}
+	if s := w.inAccess(); s != "" {
+		return nil, errs.New(errs.RMASync, "Start: %s", s)
+	}
+	return &Start{w: w, targets: targets, check: assert&ModeNoCheck == 0}, nil
+}
+
+// Advance reports whether the epoch has begun, or never will.
+func (s *Start) Advance() bool {
+	g := &s.w.general
+	switch {
+	case s.err != nil || g.started:
+		return true
+	case s.check && !g.posted(s.targets):
+		return false
+	}
+	s.w.closeFence()
+	g.started, g.targets = true, s.targets
+	for _, r := range s.targets {
+		g.taken[r]++
+		s.w.Desc.Target(r).Open |= TargetStarted
+	}
+	return true
+}
+
+// Check tells why the epoch can't begin.
+func (s *Start) Check() error {
+	w := s.w
+	for _, r := range s.targets {
+		if r != w.Rank && w.rma.eng.Gone(w.World[r]) && !w.general.posted([]int{r}) {
+			s.err = errs.New(errs.ProcFailed, "Start: rank %d of the window will not post: %s", r, w.rma.eng.HowGone(w.World[r]))
+			return s.err
+		}
+	}
+	return nil
+}
+
+// Abandon gives up; nothing has happened.
+func (s *Start) Abandon() {}
+
+// Err is the error of an epoch that can't begin.
+func (s *Start) Err() *errs.Error { return s.err }
+
+// Awaited is a rank whose Post is waited for, -1 if none.
+func (s *Start) Awaited() int {
+	for _, r := range s.targets {
+		if !s.w.general.posted([]int{r}) {
+			return r
+		}
+	}
+	return -1
+}
+
+// CheckComplete tells why Complete can't be called.
+func (w *Win) CheckComplete() *errs.Error {
+	if !w.general.started {
+		return errs.New(errs.RMASync, "Complete without Start")
+	}
+	return nil
+}
+
+// Complete ends the access epoch, once all operations have completed.
+func (w *Win) Complete() {
+	g := &w.general
+	for _, s := range g.targets {
+		w.Desc.Target(s).Open &^= TargetStarted
+		atom.Add32(&g.inboxes[s][g.me].completions, 1)
+		w.ranks[s].Ring()
+	}
+	g.started, g.targets = false, nil
+}
+
+// CheckExposed tells why the exposure can't be waited for or tested.
+func (w *Win) CheckExposed(call string) *errs.Error {
+	if !w.general.exposed {
+		return errs.New(errs.RMASync, "%s without Post", call)
+	}
+	return nil
+}
+
+// Exposed waits for the end of an exposure epoch, as an operation.
+type Exposed struct {
+	w   *Win
+	err *errs.Error
+}
+
+// Exposed begins to wait for the end of the exposure epoch.
+func (w *Win) Exposed() *Exposed { return &Exposed{w: w} }
+
+// Advance reports whether all origins have completed their access.
+func (x *Exposed) Advance() bool {
+	if x.err != nil || !x.w.general.exposed {
+		return true
+	}
+	if x.Awaited() >= 0 {
+		return false
+	}
+	x.w.general.exposed, x.w.general.origins = false, nil
+	return true
+}
+
+// Check tells why it can't end: an origin has ended. The exposure is over then.
+func (x *Exposed) Check() error {
+	w, g := x.w, &x.w.general
+	for _, s := range g.origins {
+		if s == w.Rank || g.completed(s) || !w.rma.eng.Gone(w.World[s]) {
+			continue
+		}
+		g.due[s] = atom.Load32(&g.inbox[s].completions)
+		g.exposed, g.origins = false, nil
+		x.err = errs.New(errs.ProcFailed, "Wait: rank %d of the window will not complete its access: %s", s, w.rma.eng.HowGone(w.World[s]))
+		return x.err
+	}
+	return nil
+}
+
+// Abandon gives up; the exposure goes on.
+func (x *Exposed) Abandon() {}
+
+// Err is the error of an exposure that an origin left by ending.
+func (x *Exposed) Err() *errs.Error { return x.err }
+
+// Awaited is a rank whose Complete is waited for, -1 if none.
+func (x *Exposed) Awaited() int {
+	g := &x.w.general
+	for _, s := range g.origins {
+		if !g.completed(s) {
+			return s
+		}
+	}
+	return -1
+}
