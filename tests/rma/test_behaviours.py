@@ -3,6 +3,6 @@
 import pytest
 
 
-@pytest.mark.parametrize("program", ["algorithms", "access", "nothing"])
+@pytest.mark.parametrize("program", ["algorithms", "access", "datatypes", "nothing"])
 def test_behaviours(onesided, program):
     onesided(program)
