@@ -56,6 +56,7 @@ const (
 // Caps says what a transport can do, in bytes and yes or no.
 type Caps struct {
 	MaxShort int  // largest payload of Send
+	MaxRuns  int  // most runs of one PutRuns or GetRuns
 	OneSided bool // Put and Get work on memory that the peer registered
 	Direct   bool // peers on this host can map the same segment
 	Manual   bool // nothing moves unless somebody polls
@@ -66,6 +67,12 @@ type Caps struct {
 type RemoteKey struct {
 	Addr uint64
 	Key  uint64
+}
+
+// Run is a piece of a peer's memory: N bytes at Addr there.
+type Run struct {
+	Addr uint64
+	N    int
 }
 
 // Region is registered memory.
@@ -104,6 +111,12 @@ type Endpoint interface {
 	Put(local unsafe.Pointer, remote RemoteKey, n int, cookie uint64) (done bool, err error)
 	// Get reads n bytes of remote memory, likewise.
 	Get(local unsafe.Pointer, remote RemoteKey, n int, cookie uint64) (done bool, err error)
+	// PutRuns writes what lies at local, one run after the other, to runs of
+	// remote memory, at most Caps.MaxRuns of them. key is that of the memory they
+	// are in. The endpoint may change the runs.
+	PutRuns(local unsafe.Pointer, key uint64, runs []Run, cookie uint64) (done bool, err error)
+	// GetRuns reads runs of remote memory, likewise.
+	GetRuns(local unsafe.Pointer, key uint64, runs []Run, cookie uint64) (done bool, err error)
 }
 
 // Sink takes what a transport delivers while it is polled.

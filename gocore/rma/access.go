@@ -53,7 +53,8 @@ func (w *Win) locate(s Spot, bytes int, span func(count int) (lo, hi int)) (plac
 	}
 	t := w.Desc.Target(s.Rank)
 	p.off = s.Disp * int(t.Unit)
-	if s.Disp > int(t.Bytes)/max(int(t.Unit), 1) || p.off+lo < 0 || p.off+hi > int(t.Bytes) {
+	// A span that does not fit in an int is cut off at the end of the range.
+	if s.Disp > int(t.Bytes)/max(int(t.Unit), 1) || lo < -p.off || hi > int(t.Bytes)-p.off {
 		return p, errs.New(errs.RMARange, "bytes %d to %d of rank %d's part of %s were asked for (displacement %d in units of %d bytes), it has %d bytes",
 			p.off+lo, p.off+hi, s.Rank, w.name(), s.Disp, t.Unit, t.Bytes)
 	}
@@ -97,6 +98,15 @@ func (w *Win) Put(origin p2p.Buf, s Spot) *errs.Error {
 	if err != nil {
 		return err
 	}
+	switch {
+	case origin.Bytes() == 0:
+		return nil
+	case to.direct:
+		dtype.Copy(to.addr, s.Type, s.Count, origin.Addr, origin.Type, origin.Count)
+		return nil
+	case w.byCopy && !(origin.Type.Dense() && s.Type.Dense()):
+		return w.copyRuns("Put", true, origin, s, to)
+	}
 	data := packed(origin)
 	return s.runs(func(at, from, n int) *errs.Error {
 		return w.write("Put", to, at, unsafe.Add(data, from), n)
@@ -131,26 +141,26 @@ func (w *Win) Get(origin p2p.Buf, s Spot) *errs.Error {
 	if n == 0 {
 		return nil
 	}
+	switch {
+	case from.direct:
+		dtype.Copy(origin.Addr, origin.Type, origin.Count, from.addr, s.Type, s.Count)
+		return nil
+	case w.byCopy && origin.Type.Dense() && s.Type.Dense():
+		return w.read("Get", from, 0, origin.Addr, n)
+	case w.byCopy:
+		return w.copyRuns("Get", false, origin, s, from)
+	}
 	into, finish := origin.Addr, func() {}
 	if !origin.Type.Dense() {
 		flat := make([]byte, n)
 		into = unsafe.Pointer(&flat[0])
 		finish = func() { origin.Type.Unpack(origin.Addr, flat, origin.Count) }
 	}
-	if w.byMessage(from) {
-		f := w.rma.fetchInto(w, s.Rank, into, n, finish)
-		return s.runs(func(at, to, n int) *errs.Error {
-			w.sendGet(f, from.off+at, to, n)
-			return nil
-		})
-	}
-	err = s.runs(func(at, to, n int) *errs.Error {
-		return w.read("Get", from, at, unsafe.Add(into, to), n)
+	f := w.rma.fetchInto(w, s.Rank, into, n, finish)
+	return s.runs(func(at, to, n int) *errs.Error {
+		w.sendGet(f, from.off+at, to, n)
+		return nil
 	})
-	if err == nil {
-		finish()
-	}
-	return err
 }
 
 // read gets one run of a target that is direct or reached by copies.

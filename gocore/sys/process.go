@@ -56,6 +56,50 @@ func copyProcess(call uintptr, pid int, local unsafe.Pointer, remote uint64, n i
 	return nil
 }
 
+// MaxRuns is how many runs the kernel takes at a time (UIO_MAXIOV).
+const MaxRuns = 1024
+
+// ReadProcessRuns copies runs of memory of process pid to local, one after the
+// other. There may be at most MaxRuns, and it changes them if the kernel stops
+// half-way.
+func ReadProcessRuns(pid int, local unsafe.Pointer, runs []unix.RemoteIovec) error {
+	return copyProcessRuns(unix.SYS_PROCESS_VM_READV, pid, local, runs)
+}
+
+// WriteProcessRuns is ReadProcessRuns the other way.
+func WriteProcessRuns(pid int, local unsafe.Pointer, runs []unix.RemoteIovec) error {
+	return copyProcessRuns(unix.SYS_PROCESS_VM_WRITEV, pid, local, runs)
+}
+
+func copyProcessRuns(call uintptr, pid int, local unsafe.Pointer, runs []unix.RemoteIovec) error {
+	left := 0
+	for i := range runs {
+		left += runs[i].Len
+	}
+	for left > 0 {
+		l := unix.Iovec{Base: (*byte)(local)}
+		l.SetLen(left)
+		got, _, e := unix.Syscall6(call, uintptr(pid), uintptr(unsafe.Pointer(&l)), 1, uintptr(unsafe.Pointer(&runs[0])), uintptr(len(runs)), 0)
+		if e != 0 {
+			return e
+		}
+		if got == 0 {
+			return unix.EFAULT
+		}
+		if left -= int(got); left == 0 {
+			break
+		}
+		local = unsafe.Add(local, got)
+		for int(got) >= runs[0].Len {
+			got -= uintptr(runs[0].Len)
+			runs = runs[1:]
+		}
+		runs[0].Base += got
+		runs[0].Len -= int(got)
+	}
+	return nil
+}
+
 // PidFD opens a descriptor that becomes readable when process pid ends.
 // ok is false on kernels before 5.3, which have none.
 func PidFD(pid int) (fd int, ok bool, err error) {

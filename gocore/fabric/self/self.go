@@ -32,7 +32,7 @@ func (t *Transport) Name() string { return "self" }
 
 // Caps implements fabric.Transport.
 func (t *Transport) Caps() fabric.Caps {
-	return fabric.Caps{MaxShort: 64 << 10, OneSided: true, Direct: true, Ordered: true}
+	return fabric.Caps{MaxShort: 64 << 10, MaxRuns: 1024, OneSided: true, Direct: true, Ordered: true}
 }
 
 // Connect implements fabric.Transport.
@@ -91,5 +91,21 @@ func (e endpoint) Put(local unsafe.Pointer, remote fabric.RemoteKey, n int, _ ui
 
 func (e endpoint) Get(local unsafe.Pointer, remote fabric.RemoteKey, n int, _ uint64) (bool, error) {
 	fabric.Copy(local, fabric.Pointer(remote.Addr), n)
+	return true, nil
+}
+
+func (e endpoint) PutRuns(local unsafe.Pointer, _ uint64, runs []fabric.Run, _ uint64) (bool, error) {
+	for _, r := range runs {
+		fabric.Copy(fabric.Pointer(r.Addr), local, r.N)
+		local = unsafe.Add(local, r.N)
+	}
+	return true, nil
+}
+
+func (e endpoint) GetRuns(local unsafe.Pointer, _ uint64, runs []fabric.Run, _ uint64) (bool, error) {
+	for _, r := range runs {
+		fabric.Copy(local, fabric.Pointer(r.Addr), r.N)
+		local = unsafe.Add(local, r.N)
+	}
 	return true, nil
 }

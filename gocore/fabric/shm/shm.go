@@ -36,7 +36,7 @@ func (t *Transport) Name() string { return "shm" }
 
 // Caps implements fabric.Transport.
 func (t *Transport) Caps() fabric.Caps {
-	return fabric.Caps{MaxShort: maxPayload(int(t.seg.Head.RingBytes)), OneSided: t.copy, Direct: true, Ordered: true}
+	return fabric.Caps{MaxShort: maxPayload(int(t.seg.Head.RingBytes)), MaxRuns: sys.MaxRuns, OneSided: t.copy, Direct: true, Ordered: true}
 }
 
 // Refusal implements fabric.Explainer.
@@ -131,6 +131,29 @@ func (e *endpoint) Get(local unsafe.Pointer, remote fabric.RemoteKey, n int, _ u
 	}
 	return true, gone(sys.ReadProcess(e.peer.PID(), local, remote.Addr, n))
 }
+
+// PutRuns implements fabric.Endpoint.
+func (e *endpoint) PutRuns(local unsafe.Pointer, _ uint64, runs []fabric.Run, _ uint64) (bool, error) {
+	if !e.t.copy {
+		return false, fabric.ErrUnsupported
+	}
+	return true, gone(sys.WriteProcessRuns(e.peer.PID(), local, iovecs(runs)))
+}
+
+// GetRuns implements fabric.Endpoint.
+func (e *endpoint) GetRuns(local unsafe.Pointer, _ uint64, runs []fabric.Run, _ uint64) (bool, error) {
+	if !e.t.copy {
+		return false, fabric.ErrUnsupported
+	}
+	return true, gone(sys.ReadProcessRuns(e.peer.PID(), local, iovecs(runs)))
+}
+
+// iovecs is runs as the kernel's array: a Run is laid out like a struct iovec.
+func iovecs(runs []fabric.Run) []unix.RemoteIovec {
+	return unsafe.Slice((*unix.RemoteIovec)(unsafe.Pointer(unsafe.SliceData(runs))), len(runs))
+}
+
+var _ = [1]byte{}[unsafe.Sizeof(fabric.Run{})-unsafe.Sizeof(unix.RemoteIovec{})]
 
 func gone(err error) error {
 	if errors.Is(err, unix.ESRCH) {
