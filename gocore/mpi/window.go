@@ -72,6 +72,7 @@ func WinCreate(flavor int, addr, bytes, unit, comm int64) (req int64, code Code)
 	dup := parent.split(0, int64(parent.rank))
 	var c *Comm
 	var seg *sys.Segment
+	var shared []unsafe.Pointer
 	mine := []rma.Offer{rma.NewOffer(f, pointer(addr), int(bytes), int(unit))}
 	offers := make([]rma.Offer, parent.size)
 	second := []rma.Offer{{}}
@@ -112,6 +113,10 @@ func WinCreate(flavor int, addr, bytes, unit, comm int64) (req int64, code Code)
 			if w.rma.CanCopy(offers, c.group.ranks) {
 				second[0].Copy = 1
 			}
+			var mapped bool
+			if shared, mapped = w.rma.MapShared(offers, c.group.ranks); mapped {
+				second[0].Mapped = 1
+			}
 			if c.rank == 0 {
 				var e *errs.Error
 				if seg, e = rma.CreateSegment(offers); e != nil {
@@ -144,11 +149,14 @@ func WinCreate(flavor int, addr, bytes, unit, comm int64) (req int64, code Code)
 			copies := true
 			for i := range seconds {
 				copies = copies && seconds[i].Copy == 1
+				if seconds[i].Mapped == 0 {
+					shared = nil
+				}
 			}
 			win := &Window{comm: c}
 			h := wins.add(win)
 			var e *errs.Error
-			if win.Win, e = w.rma.Attach(c.ctx, h, c.rank, c.group.ranks, offers, seg, copies, c.coll.Bar); e != nil {
+			if win.Win, e = w.rma.Attach(c.ctx, h, c.rank, c.group.ranks, offers, seg, copies, shared, c.coll.Bar); e != nil {
 				wins.take(h)
 				return fail(s, e)
 			}

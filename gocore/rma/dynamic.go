@@ -4,6 +4,7 @@ import (
 	"slices"
 	"unsafe"
 
+	"gormapy/gocore/arena"
 	"gormapy/gocore/errs"
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/sys/atom"
@@ -29,7 +30,8 @@ type attachTable struct {
 type attachWords struct {
 	version uint32
 	count   uint32
-	_       [56]byte
+	arena   int32 // the owner's descriptor of its shared memory
+	_       [52]byte
 }
 
 // attachment is memory of the owner: its address and size there, and where it
@@ -153,8 +155,13 @@ func (w *Win) locateAttached(p *place, addr, lo, hi int) *errs.Error {
 			hi-lo, start, p.rank, w.name(), len(list.list))
 	}
 	p.off = addr
-	if p.rank == w.Rank {
+	switch {
+	case p.rank == w.Rank:
 		p.direct, p.addr = true, fabric.Pointer(uint64(addr))
+	case in.share != 0:
+		if at := w.rma.share(w.World[p.rank], int(w.tables[p.rank].arena), in.share-1+uint64(start)-in.addr, uint64(hi-lo)); at != nil {
+			p.direct, p.addr = true, unsafe.Add(at, -lo)
+		}
 	}
 	return nil
 }
@@ -171,17 +178,21 @@ func (w *Win) Attach(addr unsafe.Pointer, n int) *errs.Error {
 	if int(t.count) == maxAttached {
 		return errs.New(errs.RMAAttach, "Attach: this process has attached %d pieces of memory to the window, which is as many as there can be", maxAttached)
 	}
-	for _, x := range t.entries[:t.count] {
-		if at == x.addr || at < x.addr+x.bytes && x.addr < at+uint64(n) {
-			return errs.New(errs.RMAAttach, "Attach: %d bytes at %#x overlap %d bytes at %#x, which are attached already", n, at, x.bytes, x.addr)
+	for _, is := range t.entries[:t.count] {
+		if at == is.addr || at < is.addr+is.bytes && is.addr < at+uint64(n) {
+			return errs.New(errs.RMAAttach, "Attach: %d bytes at %#x overlap %d bytes at %#x, which are attached already", n, at, is.bytes, is.addr)
 		}
+	}
+	x := attachment{addr: at, bytes: uint64(n)}
+	if off, ok := arena.Find(addr, n); ok {
+		x.share, t.arena = off+1, int32(arena.FD())
 	}
 	t.change(func(list []attachment) []attachment {
 		i := 0
 		for i < len(list) && list[i].addr < at {
 			i++
 		}
-		return slices.Insert(list, i, attachment{addr: at, bytes: uint64(n)})
+		return slices.Insert(list, i, x)
 	})
 	return nil
 }

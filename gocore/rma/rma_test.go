@@ -70,7 +70,7 @@ func run(t *testing.T, n, size, unit int, f func(w *window)) {
 				own, err := sys.OpenSegmentPath(fmt.Sprintf("/proc/self/fd/%d", seg.FD))
 				require.NoError(r.T, err)
 				var e *errs.Error
-				w.Win, e = m.Attach(7, 1, r.Rank, r.World, offers, own, m.CanCopy(offers, r.World), coll.NewBarrier(r.Engine.Job, 3, r.World))
+				w.Win, e = m.Attach(7, 1, r.Rank, r.World, offers, own, m.CanCopy(offers, r.World), nil, coll.NewBarrier(r.Engine.Job, 3, r.World))
 				require.Nil(r.T, e)
 				base := w.Desc.Target(r.Rank).Base
 				if size > 0 {

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gormapy/gocore/arena"
 	"gormapy/gocore/coll"
 	"gormapy/gocore/engine"
 	"gormapy/gocore/errs"
@@ -49,6 +50,7 @@ type RMA struct {
 	mu   sync.RWMutex
 	wins map[uint32]*Win
 
+	arenas  arenas
 	fetchMu sync.Mutex
 	next    uint64
 	fetches map[uint64]*fetch
@@ -56,7 +58,7 @@ type RMA struct {
 
 // New makes the layer and takes its kinds of messages.
 func New(e *engine.Engine) *RMA {
-	m := &RMA{eng: e, wins: map[uint32]*Win{}, fetches: map[uint64]*fetch{}}
+	m := &RMA{eng: e, wins: map[uint32]*Win{}, fetches: map[uint64]*fetch{}, arenas: arenas{peers: map[int]*arena.Peer{}}}
 	for kind, h := range map[fabric.Kind]engine.Handler{
 		fabric.KindPut: m.onPut, fabric.KindGet: m.onGet, fabric.KindAcc: m.onAcc,
 		fabric.KindCAS: m.onCAS, fabric.KindAck: m.onAck, fabric.KindGetData: m.onGetData,
@@ -79,10 +81,11 @@ type Offer struct {
 	Flavor int32
 	Failed int32 // error class, 0 if well
 	Probe  uint64
+	Share  uint64 // Create: where the memory lies in the rank's arena, plus 1; 0: not there
 	PID    int32
-	FD     int32 // rank 0, second round: the segment
+	FD     int32 // the arena; rank 0, second round: the window's segment
 	Copy   int32 // second round: 1 if the kernel lets this rank read all others
-	_      int32
+	Mapped int32 // second round: 1 if this rank maps all memory that lies in arenas
 }
 
 // OfferBytes is the size of Offer.
@@ -128,8 +131,14 @@ var probe = uint64(0x70726f6265) //nolint
 // NewOffer describes the calling rank's part. For Create addr and n are the
 // user's memory, for the other flavors n is what is asked for.
 func NewOffer(f Flavor, addr unsafe.Pointer, n, unit int) Offer {
-	return Offer{Addr: uint64(uintptr(addr)), Bytes: int64(n), Unit: int64(unit), Flavor: int32(f), PID: int32(os.Getpid()),
+	o := Offer{Addr: uint64(uintptr(addr)), Bytes: int64(n), Unit: int64(unit), Flavor: int32(f), PID: int32(os.Getpid()),
 		Probe: uint64(uintptr(unsafe.Pointer(&probe)))}
+	if f == FlavorCreate && n > 0 {
+		if off, ok := arena.Find(addr, n); ok {
+			o.Share, o.FD = off+1, int32(arena.FD())
+		}
+	}
+	return o
 }
 
 // layout is where everything lies in a window's segment, by rank.
@@ -219,8 +228,9 @@ func (m *RMA) CanCopy(offers []Offer, world []int) bool {
 }
 
 // Attach makes the window once all is exchanged: seg is rank 0's segment as
-// mapped here, copies whether all ranks can copy through the kernel.
-func (m *RMA) Attach(id uint32, handle int64, rank int, world []int, offers []Offer, seg *sys.Segment, copies bool, bar *coll.Barrier) (*Win, *errs.Error) {
+// mapped here, copies whether all ranks can copy through the kernel, shared what
+// MapShared gave, nil if not every rank could map all.
+func (m *RMA) Attach(id uint32, handle int64, rank int, world []int, offers []Offer, seg *sys.Segment, copies bool, shared []unsafe.Pointer, bar *coll.Barrier) (*Win, *errs.Error) {
 	n := len(world)
 	w := &Win{rma: m, ID: id, Flavor: Flavor(offers[0].Flavor), Rank: rank, Size: n, World: world, Bar: bar, seg: seg,
 		keys: make([]fabric.RemoteKey, n), byCopy: copies, sent: make([]atomic.Uint64, n), answers: make([]atomic.Uint64, n), held: make([]uint8, n)}
@@ -235,9 +245,6 @@ func (m *RMA) Attach(id uint32, handle int64, rank int, world []int, offers []Of
 	l := newLayout(offers)
 	d.Size = int32(n)
 	inSegment := w.Flavor == FlavorAllocate || w.Flavor == FlavorShared
-	if inSegment || n == 1 || copies {
-		d.Flags = DescAtOnce
-	}
 	w.general.init(n, rank, seg, l.inbox)
 	if w.Flavor == FlavorDynamic {
 		w.seen = make([]atomic.Pointer[attachments], n)
@@ -254,6 +261,8 @@ func (m *RMA) Attach(id uint32, handle int64, rank int, world []int, offers []Of
 		switch {
 		case inSegment:
 			t.Base, t.Flags = unsafe.Add(unsafe.Pointer(&seg.Mem[0]), l.data[i]), TargetAtomic
+		case shared != nil && shared[i] != nil:
+			t.Base, t.Flags = shared[i], TargetAtomic
 		case i == rank:
 			t.Base = fabric.Pointer(offers[i].Addr)
 		}
@@ -263,6 +272,12 @@ func (m *RMA) Attach(id uint32, handle int64, rank int, world []int, offers []Of
 	}
 	if inSegment {
 		w.mem = shareMemory(seg)
+	}
+	d.Flags = DescAtOnce
+	for i := range n {
+		if w.Way(i) == wayMessage {
+			d.Flags = 0
+		}
 	}
 	m.mu.Lock()
 	m.wins[id] = w
@@ -327,15 +342,24 @@ func (w *Win) inAccess() string {
 	return ""
 }
 
-// Way names the way to target r: direct, copy or message.
+// Names of the ways to a target.
+const (
+	wayDirect  = "direct"
+	wayCopy    = "copy"
+	wayMessage = "message"
+)
+
+// Way names the way to target r: direct, copy or message. In a dynamic window
+// shared memory is direct, too.
 func (w *Win) Way(r int) string {
+	t := w.Desc.Target(r)
 	switch {
-	case w.Desc.Target(r).Base != nil, r == w.Rank:
-		return "direct"
+	case t.Base != nil, r == w.Rank, t.Bytes == 0 && w.Flavor != FlavorDynamic:
+		return wayDirect
 	case w.byCopy:
-		return "copy"
+		return wayCopy
 	}
-	return "message"
+	return wayMessage
 }
 
 func (w *Win) name() string {

@@ -1,0 +1,61 @@
+package rma
+
+import (
+	"sync"
+	"unsafe"
+
+	"gormapy/gocore/arena"
+	"gormapy/gocore/fabric"
+)
+
+// arenas are the peers' shared memory, by world rank, opened when a window first
+// has a part there.
+type arenas struct {
+	mu    sync.RWMutex
+	peers map[int]*arena.Peer // nil: can't be opened
+}
+
+// share maps n bytes at off of the arena that world rank r holds as descriptor
+// fd; nil if it can't be had.
+func (m *RMA) share(r, fd int, off, n uint64) unsafe.Pointer {
+	a := &m.arenas
+	a.mu.RLock()
+	p, known := a.peers[r]
+	a.mu.RUnlock()
+	if !known {
+		a.mu.Lock()
+		if p, known = a.peers[r]; !known {
+			p, _ = arena.OpenPeer(m.eng.Job.Ranks[r].PID(), fd)
+			a.peers[r] = p
+		}
+		a.mu.Unlock()
+	}
+	if p == nil {
+		return nil
+	}
+	at, err := p.At(off, n)
+	if err != nil {
+		return nil
+	}
+	return at
+}
+
+// MapShared maps what others offer of their arenas, for a window over memory of
+// the program, and tells whether all of it could be. What makes an element
+// atomic must be the same for all ranks: they use it only if every one could.
+func (m *RMA) MapShared(offers []Offer, world []int) ([]unsafe.Pointer, bool) {
+	at := make([]unsafe.Pointer, len(offers))
+	for i := range offers {
+		o := &offers[i]
+		switch {
+		case o.Share == 0:
+		case world[i] == m.eng.Rank:
+			at[i] = fabric.Pointer(o.Addr)
+		default:
+			if at[i] = m.share(world[i], int(o.FD), o.Share-1, uint64(o.Bytes)); at[i] == nil {
+				return nil, false
+			}
+		}
+	}
+	return at, true
+}
