@@ -197,7 +197,8 @@ static PyObject *win_lock(HOT) {
   if (!descriptor(self) || match_args(names, 1, args, n, kwnames, a) < 0 || parse_int(a[0], &rank) < 0 ||
       (a[1] && parse_int(a[1], &kind) < 0) || (a[2] && parse_int(a[2], &assertion) < 0))
     SLOWLY(SLOW_LOCK);
-  BLOCKING(code, pending, &own, gm_lock(((WinObject *)self)->h, rank, kind, assertion, &pending));
+  code = gm_lock(((WinObject *)self)->h, rank, kind, assertion, &pending); /* never waits: not worth giving up the GIL */
+  if (code == GM_INTERRUPTED) code = resume(pending, &own);
   return none_or(code);
 }
 
@@ -208,7 +209,8 @@ static PyObject *win_unlock(HOT) {
   int code;
   gm_status own;
   if (!descriptor(self) || match_args(names, 1, args, n, kwnames, a) < 0 || parse_int(a[0], &rank) < 0) SLOWLY(SLOW_UNLOCK);
-  BLOCKING(code, pending, &own, gm_unlock(((WinObject *)self)->h, rank, &pending));
+  code = gm_unlock(((WinObject *)self)->h, rank, &pending);
+  if (code == GM_INTERRUPTED) code = resume(pending, &own);
   return none_or(code);
 }
 
