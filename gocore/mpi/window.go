@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"gormapy/gocore/arena"
 	"gormapy/gocore/coll"
 	"gormapy/gocore/errs"
 	"gormapy/gocore/job"
@@ -299,18 +300,30 @@ func WinRetain(h int64) int64 {
 	return held.add(&heldMemory{win: win.Memory()})
 }
 
-// AllocMem maps n bytes and returns their address and a handle for WinRelease.
-func AllocMem(n int64, addr *int64) (h int64, code Code) {
+// AllocMem allocates n bytes at a multiple of align (0: any), which windows know
+// to be shared, and returns their address and a handle for WinRelease.
+func AllocMem(n, align int64, addr *int64) (h int64, code Code) {
 	defer Contain(&code)
-	if n < 0 {
+	switch {
+	case n < 0:
 		return 0, classError(errs.Size, "Alloc_mem of %d bytes", n)
+	case align < 0 || align > arena.MaxAlign || align&(align-1) != 0:
+		return 0, classError(errs.InfoValue, "mpi_minimum_memory_alignment is %d; it must be a power of two up to %d", align, arena.MaxAlign)
 	}
-	mem, err := rma.AllocMem(int(n))
+	mem, err := arena.Alloc(int(n), int(align))
 	if err != nil {
 		return 0, classError(errs.NoMem, "Alloc_mem of %d bytes: %v", n, err)
 	}
-	*addr = int64(uintptr(unsafe.Pointer(&mem[0])))
+	*addr = int64(uintptr(unsafe.Pointer(unsafe.SliceData(mem))))
 	return held.add(&heldMemory{pages: mem}), 0
+}
+
+// ArenaProblem says why memory that Alloc_mem gives is not shared, "" if it is.
+func ArenaProblem() string {
+	if err := arena.Check(); err != nil {
+		return err.Error()
+	}
+	return ""
 }
 
 // WinRelease ends what WinRetain or AllocMem began.
@@ -321,7 +334,7 @@ func WinRelease(h int64) {
 	case m.win != nil:
 		m.win.Release()
 	default:
-		rma.FreeMem(m.pages)
+		_ = arena.Free(m.pages)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"gormapy/gocore/coll"
 	"gormapy/gocore/dtype"
@@ -48,9 +49,9 @@ func run(t *testing.T, n, size, unit int, f func(w *window)) {
 				if way.flavor == rma.FlavorCreate {
 					// Not Go's memory, as in a job; the race detector would not see that
 					// locks in mapped memory order the accesses.
-					keep, err := rma.AllocMem(size)
+					keep, err := unix.Mmap(-1, 0, max(size, 1), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 					require.NoError(r.T, err)
-					defer rma.FreeMem(keep)
+					defer func() { assert.NoError(r.T, unix.Munmap(keep)) }()
 					w.keep = keep
 					addr = unsafe.Pointer(&w.keep[0])
 				}

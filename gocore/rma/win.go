@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"golang.org/x/sys/unix"
-
 	"gormapy/gocore/arena"
 	"gormapy/gocore/coll"
 	"gormapy/gocore/engine"
@@ -401,11 +399,3 @@ func (w *Win) Reset(words bool) {
 	}
 	w.failure.Store(nil)
 }
-
-// AllocMem maps n bytes of private memory, page-aligned.
-func AllocMem(n int) ([]byte, error) {
-	return unix.Mmap(-1, 0, max(pageUp(n), 4096), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
-}
-
-// FreeMem unmaps what AllocMem mapped.
-func FreeMem(mem []byte) { _ = unix.Munmap(mem) }

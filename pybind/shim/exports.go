@@ -286,8 +286,8 @@ func gm_win_desc(win i64) unsafe.Pointer { return mpi.WinDesc(int64(win)) }
 func gm_win_retain(win i64) i64 { return i64(mpi.WinRetain(int64(win))) }
 
 //export gm_alloc_mem
-func gm_alloc_mem(n i64, addr, h *C.int64_t) i32 {
-	m, code := mpi.AllocMem(int64(n), long(addr))
+func gm_alloc_mem(n, align i64, addr, h *C.int64_t) i32 {
+	m, code := mpi.AllocMem(int64(n), int64(align), long(addr))
 	*h = C.int64_t(m)
 	return i32(code)
 }

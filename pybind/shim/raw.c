@@ -611,10 +611,11 @@ static PyObject *raw_win_memory(ARGS) {
   return m;
 }
 
+/* alloc_mem(bytes, alignment) -> Memory; an alignment of 0 is any. */
 static PyObject *raw_alloc_mem(ARGS) {
-  int64_t a[1], addr = 0, held = 0;
-  if (longs("alloc_mem", args, n, 1, a) < 0) return NULL;
-  int code = gm_alloc_mem(a[0], &addr, &held);
+  int64_t a[2], addr = 0, held = 0;
+  if (longs("alloc_mem", args, n, 2, a) < 0) return NULL;
+  int code = gm_alloc_mem(a[0], a[1], &addr, &held);
   if (code) return raise_code(code);
   return PyObject_CallFunction((PyObject *)&MemoryType, "LLL", (long long)held, (long long)addr, (long long)a[0]);
 }

@@ -157,11 +157,16 @@ view = _view
 
 def Alloc_mem(size, info=INFO_NULL):
     """Allocate memory for message passing and remote memory access."""
+    from .msgbuffer import index
+    from .wininfo import alignment, given
+
+    size = index(size, "Alloc_mem: size, a number of bytes")
     if size < 0:
         raise ValueError(f"Alloc_mem: expecting a size of 0 or more, got {size}")
+    align = alignment(given(info))
     if not size:
         return buffer()
-    owner = fast.alloc_mem(size)  # unmapped when the last view of it is gone
+    owner = fast.alloc_mem(size, align)  # unmapped when the last view of it is gone
     return _view(owner.address, size, False, owner)
 
 
