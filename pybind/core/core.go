@@ -68,6 +68,10 @@ func WorldInfo() string { return mpi.WorldInfo() }
 // Program is the number of this process's program on the launcher's command line.
 func Program() int { return mpi.Program() }
 
+// ArenaProblem says why the memory of shared_empty and Alloc_mem is not shared,
+// "" if it is.
+func ArenaProblem() string { return mpi.ArenaProblem() }
+
 // Transports is a JSON list of the transports, used here or not, and why.
 func Transports() string { return mpi.Transports() }
 

@@ -3,10 +3,15 @@
 ``from gormapy import MPI`` is the way in; `gormapy.rc` has the options that it reads.
 """
 
+from typing import TYPE_CHECKING
+
 from ._rc import rc
 from ._version import __version__
 
-__all__ = ["MPI", "__version__", "get_config", "get_include", "rc", "reset"]
+if TYPE_CHECKING:
+    from .shared import shared_empty, shared_zeros
+
+__all__ = ["MPI", "__version__", "get_config", "get_include", "rc", "reset", "shared_empty", "shared_zeros"]
 
 
 def get_include():
@@ -39,4 +44,8 @@ def __getattr__(name):
         import importlib
 
         return importlib.import_module("gormapy.MPI")
+    if name in ("shared_empty", "shared_zeros"):  # here on first use: they need NumPy
+        from . import shared
+
+        return getattr(shared, name)
     raise AttributeError(f"module 'gormapy' has no attribute {name!r}")

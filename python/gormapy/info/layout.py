@@ -19,7 +19,7 @@ _LEGEND = {
 
 def show(report):
     """Return all of a report."""
-    sections = [_gormapy(report), _machine(report["machine"]), _job(report), _transports(report["transports"])]
+    sections = [_gormapy(report), _machine(report["machine"]), _job(report), _transports(report)]
     if "ranks" in report:
         sections.append(_ranks(report["ranks"], report["missing"]))
     sections.append(_given(report["settings"]))
@@ -95,9 +95,15 @@ def _launcher(job):
     return _LAUNCHERS.get(job["launcher"], job["launcher"])
 
 
-def _transports(transports):
-    rows = [(found["name"], f"{'yes' if found['usable'] else 'no '}  {found['text']}") for found in transports]
+def _transports(report):
+    rows = [(found["name"], _usable(found)) for found in report["transports"]]
+    if report["shared_arrays"]:
+        rows.append(("arrays", _usable(report["shared_arrays"])))
     return _section("transports", rows) if rows else ""
+
+
+def _usable(found):
+    return f"{'yes' if found['usable'] else 'no '}  {found['text']}"
 
 
 def _ranks(ranks, missing):

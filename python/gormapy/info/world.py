@@ -11,6 +11,7 @@ _RANKS = ("GORMAPY_JOB_RANK", "PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "
 def facts():
     """Return the state of MPI in this process; "error" says what keeps it from being used."""
     found = {"state": "not usable", "error": "", "core": {}, "job": None, "transports": [], "variables": variables()}
+    found["shared_arrays"] = None
     try:
         from gormapy._ext import core
     except ImportError as error:
@@ -18,6 +19,7 @@ def facts():
     try:
         found["core"] = {**json.loads(core.Runtime()), "version": core.Version(), "file": _file()}
         found["transports"] = json.loads(core.Transports())
+        found["shared_arrays"] = _shared_arrays(core.ArenaProblem())
     except RuntimeError as error:  # this process was forked from an MPI process
         return {**found, "state": "forked", "error": str(error)}
     try:
@@ -31,6 +33,13 @@ def facts():
     else:
         found["state"] = "initialized" if MPI.Is_initialized() else "not initialized"
     return found
+
+
+def _shared_arrays(problem):
+    if problem:
+        return {"usable": False, "text": f"shared_empty, shared_zeros and Alloc_mem give ordinary memory: {problem}"}
+    text = "windows over shared_empty, shared_zeros and Alloc_mem are as those of Win.Allocate"
+    return {"usable": True, "text": text}
 
 
 def _file():

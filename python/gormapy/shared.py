@@ -1,0 +1,69 @@
+"""NumPy arrays that the other ranks on the host can map.
+
+A window over such an array, or over a part of it, is reached by loads and stores, as one that `Win.Allocate`
+made: ``MPI.Win.Create(gormapy.shared_zeros(1000), comm=MPI.COMM_WORLD)``.
+"""
+
+import numpy as np
+
+from ._ext import fast
+
+__all__ = ["shared_empty", "shared_zeros"]
+
+
+def shared_empty(shape, dtype=float, order="C"):
+    """Return a new array, not set to anything, in memory that the other ranks on the host can map.
+
+    `shape` is a number of elements or a tuple of numbers, `dtype` any type but one with Python objects in it,
+    `order` "C" or "F" as in `numpy.empty`. The kernel allocates the memory page by page (usually 4096 bytes)
+    when it is first touched, and takes it back when the last array that shows it is gone. Unlike other memory
+    it is not copied for a forked child: parent and child see the same.
+
+    Raises MemoryError if there is no such amount of memory, TypeError for a type with Python objects, and
+    ValueError for a negative number of elements or an unknown order. Where the system allows no shared
+    memory the array is an ordinary one, and ``python -m gormapy info`` says why.
+    """
+    return _array("shared_empty", shape, dtype, order)
+
+
+def shared_zeros(shape, dtype=float, order="C"):
+    """Return a new array of zeros in memory that the other ranks on the host can map.
+
+    The arguments, the memory and the errors are those of `shared_empty`. The zeros are the kernel's: what is
+    not written takes no memory until it is read.
+    """
+    return _array("shared_zeros", shape, dtype, order)  # what the core allocates is zero
+
+
+def _array(call, shape, dtype, order):
+    dtype = np.dtype(dtype)
+    if dtype.hasobject:
+        raise TypeError(f"{call}: {dtype} has Python objects in it, which are of no use to other processes")
+    if order not in ("C", "F"):
+        raise ValueError(f"{call}: order is {order!r}; it must be 'C' or 'F'")
+    shape, count = _shape(call, shape)
+    try:
+        memory = fast.alloc_mem(count * dtype.itemsize, dtype.alignment)
+    except OverflowError:
+        raise MemoryError(f"{call}: there are no {count} elements of {dtype.itemsize} bytes") from None
+    except RuntimeError as error:
+        if type(error) is RuntimeError:  # of a forked child, which can't
+            raise
+        raise MemoryError(f"{call}: {error}") from None
+    return np.ndarray(shape, dtype, memory, order=order)
+
+
+def _shape(call, shape):
+    """Return a shape as a tuple, and its number of elements."""
+    count = 1
+    sizes = []
+    for size in shape if hasattr(shape, "__iter__") else (shape,):
+        try:
+            sizes.append(size.__index__())
+        except (AttributeError, TypeError):
+            text = f"{call}: shape, a number of elements or several: expecting integers, got {type(size).__name__}"
+            raise TypeError(text) from None
+        if sizes[-1] < 0:
+            raise ValueError(f"{call}: shape is {shape}; a number of elements can't be negative")
+        count *= sizes[-1]
+    return tuple(sizes), count
