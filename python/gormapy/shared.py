@@ -6,7 +6,7 @@ made: ``MPI.Win.Create(gormapy.shared_zeros(1000), comm=MPI.COMM_WORLD)``.
 
 import numpy as np
 
-from ._ext import fast
+from ._ext import core, fast
 
 __all__ = ["shared_empty", "shared_zeros"]
 
@@ -47,9 +47,9 @@ def _array(call, shape, dtype, order):
     except OverflowError:
         raise MemoryError(f"{call}: there are no {count} elements of {dtype.itemsize} bytes") from None
     except RuntimeError as error:
-        if type(error) is RuntimeError:  # of a forked child, which can't
+        if not isinstance(error.args[0], int):  # a forked child, which can't
             raise
-        raise MemoryError(f"{call}: {error}") from None
+        raise MemoryError(f"{call}: {core.ErrorText(error.args[0])}") from None  # MPI may not be imported
     return np.ndarray(shape, dtype, memory, order=order)
 
 
