@@ -101,6 +101,9 @@ func (r *Request) reason(call job.Call) *engine.Reason {
 		r.op.describe(&r.why)
 		return &r.why
 	}
+	if r.ch == nil { // of an operation on no process, which never waits
+		return &r.why
+	}
 	if call == 0 {
 		r.why.Call = job.CallSend
 		if r.IsRecv() {
