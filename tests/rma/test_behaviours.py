@@ -3,6 +3,6 @@
 import pytest
 
 
-@pytest.mark.parametrize("program", ["algorithms", "access", "datatypes", "nothing"])
+@pytest.mark.parametrize("program", ["access", "algorithms", "attached", "datatypes", "epochs", "nothing", "requests"])
 def test_behaviours(onesided, program):
     onesided(program)

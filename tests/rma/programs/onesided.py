@@ -22,7 +22,7 @@ rank = world.Get_rank()
 size = world.Get_size()
 
 # The memory of a window: of the program (private, or from Alloc_mem), of MPI, shared, attached later.
-FLAVOURS = ("create", "create over Alloc_mem", "allocate", "shared")
+FLAVOURS = ("create", "create over Alloc_mem", "allocate", "shared", "dynamic")
 
 
 class Window:
