@@ -128,8 +128,11 @@ def Get_address(location):
         return int(location)
     if location is None:
         return 0
+    from .buffer import buffer
     from .msgbuffer import acquire
 
+    if isinstance(location, buffer):  # an empty one may be at 0, which a view of it can't
+        return location.address
     return acquire(location, True)[0]
 
 
