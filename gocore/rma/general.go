@@ -1,10 +1,12 @@
 package rma
 
 import (
+	"fmt"
+	"slices"
 	"unsafe"
 
 	"gormapy/gocore/errs"
-	"gormapy/gocore/sys"
+	"gormapy/gocore/job"
 	"gormapy/gocore/sys/atom"
 )
 
@@ -31,11 +33,13 @@ import (
 // can't be: Wait has to end first, and that takes the other's Complete. A post
 // that its target takes later is not lost, for posts are counted.
 //
-// Who waits for a rank that has ended gets an error. The exposure is closed by
-// it, and the dead rank's due is given up; the living may complete later, which
-// due still counts. So are an access epoch's dead targets in Complete.
+// Who waits for a rank that has ended gets an error. In Wait that rank is given
+// up; the exposure goes on for the living, until the next Wait, or is over if
+// there are none. Start has done nothing; Complete ends the epoch nevertheless.
 type general struct {
 	me      int
+	ranks   []*job.Rank
+	dead    func(rank int) bool
 	inboxes [][]slip // by rank, and by who wrote there
 	inbox   []slip   // this rank's
 	taken   []uint32
@@ -51,30 +55,88 @@ type slip struct{ posts, completions uint32 }
 // inboxBytes is the room that the inbox of one rank takes among n.
 func inboxBytes(n int) int { return (n*int(unsafe.Sizeof(slip{})) + 63) / 64 * 64 }
 
-func (g *general) init(n, me int, seg *sys.Segment, at []int) {
-	g.me = me
+func (g *general) init(me int, ranks []*job.Rank, dead func(rank int) bool, mem []byte, at []int) {
+	n := len(ranks)
+	g.me, g.ranks, g.dead = me, ranks, dead
 	g.taken, g.due = make([]uint32, n), make([]uint32, n)
 	for r := range n {
-		box := unsafe.Slice((*slip)(unsafe.Pointer(&seg.Mem[at[r]])), n)
+		box := unsafe.Slice((*slip)(unsafe.Pointer(&mem[at[r]])), n)
 		g.inboxes = append(g.inboxes, box)
 	}
 	g.inbox = g.inboxes[me]
 }
 
-// posted tells whether all of targets have exposed their part to this rank, for
-// an access epoch that has not begun.
-func (g *general) posted(targets []int) bool {
-	for _, s := range targets {
-		if int32(atom.Load32(&g.inbox[s].posts)-g.taken[s]) <= 0 {
-			return false
-		}
-	}
-	return true
+// posted tells whether s has exposed its part to this rank, for an access epoch
+// that has not begun.
+func (g *general) posted(s int) bool {
+	return int32(atom.Load32(&g.inbox[s].posts)-g.taken[s]) > 0
 }
 
 // completed tells whether s has completed the access that it was asked for.
 func (g *general) completed(s int) bool {
 	return int32(atom.Load32(&g.inbox[s].completions)-g.due[s]) >= 0
+}
+
+// post begins an exposure epoch.
+func (g *general) post(origins []int) {
+	g.exposed, g.origins = true, origins
+	for _, s := range origins {
+		g.due[s]++
+		atom.Add32(&g.inboxes[s][g.me].posts, 1)
+		g.ranks[s].Ring()
+	}
+}
+
+// start begins an access epoch, unless a post is missing that is to be waited
+// for: it returns that rank, or -1.
+func (g *general) start(targets []int, check bool) (missing int) {
+	if check {
+		for _, s := range targets {
+			if !g.posted(s) {
+				return s
+			}
+		}
+	}
+	for _, s := range targets {
+		g.taken[s]++
+	}
+	g.started, g.targets = true, targets
+	return -1
+}
+
+// complete ends the access epoch.
+func (g *general) complete() {
+	for _, s := range g.targets {
+		atom.Add32(&g.inboxes[s][g.me].completions, 1)
+		g.ranks[s].Ring()
+	}
+	g.started, g.targets = false, nil
+}
+
+// wait ends the exposure epoch, unless a completion is missing: it returns that
+// rank, or -1.
+func (g *general) wait() (missing int) {
+	for _, s := range g.origins {
+		if !g.completed(s) {
+			return s
+		}
+	}
+	g.exposed, g.origins = false, nil
+	return -1
+}
+
+// deserted gives up an origin that has ended without completing, and returns it;
+// -1 if there is none.
+func (g *general) deserted() int {
+	for i, s := range g.origins {
+		if s != g.me && g.dead(s) && !g.completed(s) {
+			g.due[s] = atom.Load32(&g.inbox[s].completions)
+			g.origins = slices.Delete(slices.Clone(g.origins), i, i+1)
+			g.exposed = len(g.origins) > 0
+			return s
+		}
+	}
+	return -1
 }
 
 func (g *general) reset(words bool) {
@@ -98,12 +160,7 @@ func (w *Win) Post(origins []int, assert int) *errs.Error {
 		return errs.New(errs.RMASync, "Post: this process exposes its part already by an earlier Post; Wait first")
 	}
 	w.closeFence()
-	g.exposed, g.origins = true, origins
-	for _, s := range origins {
-		g.due[s]++
-		atom.Add32(&g.inboxes[s][g.me].posts, 1)
-		w.ranks[s].Ring()
-	}
+	g.post(origins)
 	return nil
 }
 
@@ -129,16 +186,14 @@ func (w *Win) Start(targets []int, assert int) (*Start, *errs.Error) {
 // Advance reports whether the epoch has begun, or never will.
 func (s *Start) Advance() bool {
 	g := &s.w.general
-	switch {
-	case s.err != nil || g.started:
+	if s.err != nil || g.started {
 		return true
-	case s.check && !g.posted(s.targets):
+	}
+	if g.start(s.targets, s.check) >= 0 {
 		return false
 	}
 	s.w.closeFence()
-	g.started, g.targets = true, s.targets
 	for _, r := range s.targets {
-		g.taken[r]++
 		s.w.Desc.Target(r).Open |= TargetStarted
 	}
 	return true
@@ -148,7 +203,7 @@ func (s *Start) Advance() bool {
 func (s *Start) Check() error {
 	w := s.w
 	for _, r := range s.targets {
-		if r != w.Rank && w.rma.eng.Gone(w.World[r]) && !w.general.posted([]int{r}) {
+		if r != w.Rank && w.general.dead(r) && !w.general.posted(r) {
 			s.err = errs.New(errs.ProcFailed, "Start: rank %d of the window will not post: %s", r, w.rma.eng.HowGone(w.World[r]))
 			return s.err
 		}
@@ -165,7 +220,7 @@ func (s *Start) Err() *errs.Error { return s.err }
 // Awaited is a rank whose Post is waited for, -1 if none.
 func (s *Start) Awaited() int {
 	for _, r := range s.targets {
-		if !s.w.general.posted([]int{r}) {
+		if !s.w.general.posted(r) {
 			return r
 		}
 	}
@@ -185,10 +240,8 @@ func (w *Win) Complete() {
 	g := &w.general
 	for _, s := range g.targets {
 		w.Desc.Target(s).Open &^= TargetStarted
-		atom.Add32(&g.inboxes[s][g.me].completions, 1)
-		w.ranks[s].Ring()
 	}
-	g.started, g.targets = false, nil
+	g.complete()
 }
 
 // CheckExposed tells why the exposure can't be waited for or tested.
@@ -210,26 +263,18 @@ func (w *Win) Exposed() *Exposed { return &Exposed{w: w} }
 
 // Advance reports whether all origins have completed their access.
 func (x *Exposed) Advance() bool {
-	if x.err != nil || !x.w.general.exposed {
-		return true
-	}
-	if x.Awaited() >= 0 {
-		return false
-	}
-	x.w.general.exposed, x.w.general.origins = false, nil
-	return true
+	return x.err != nil || !x.w.general.exposed || x.w.general.wait() < 0
 }
 
-// Check tells why it can't end: an origin has ended. The exposure is over then.
+// Check tells why it can't end: an origin has ended.
 func (x *Exposed) Check() error {
-	w, g := x.w, &x.w.general
-	for _, s := range g.origins {
-		if s == w.Rank || g.completed(s) || !w.rma.eng.Gone(w.World[s]) {
-			continue
+	w := x.w
+	if s := w.general.deserted(); s >= 0 {
+		more := ""
+		if w.general.exposed {
+			more = fmt.Sprintf("; %d of the other ranks may still access it: Wait for them", len(w.general.origins))
 		}
-		g.due[s] = atom.Load32(&g.inbox[s].completions)
-		g.exposed, g.origins = false, nil
-		x.err = errs.New(errs.ProcFailed, "Wait: rank %d of the window will not complete its access: %s", s, w.rma.eng.HowGone(w.World[s]))
+		x.err = errs.New(errs.ProcFailed, "Wait: rank %d of the window will not complete its access: %s%s", s, w.rma.eng.HowGone(w.World[s]), more)
 		return x.err
 	}
 	return nil

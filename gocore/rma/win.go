@@ -243,7 +243,7 @@ func (m *RMA) Attach(id uint32, handle int64, rank int, world []int, offers []Of
 	l := newLayout(offers)
 	d.Size = int32(n)
 	inSegment := w.Flavor == FlavorAllocate || w.Flavor == FlavorShared
-	w.general.init(n, rank, seg, l.inbox)
+	w.general.init(rank, w.ranks, func(r int) bool { return m.eng.Gone(world[r]) }, seg.Mem, l.inbox)
 	if w.Flavor == FlavorDynamic {
 		w.seen = make([]atomic.Pointer[attachments], n)
 		for _, at := range l.table {
