@@ -66,6 +66,11 @@ func (o Op) Valid(k dtype.Kind) bool {
 	return false
 }
 
+// Whole says whether Apply, for all operations but REPLACE, updates elements of
+// kind k that are aligned to their size by one store of the processor each.
+// Pairs and complex numbers are stored one field after the other.
+func Whole(k dtype.Kind) bool { return k.Size() <= 8 && !k.IsPair() && !isComplex(k) }
+
 func isInteger(k dtype.Kind) bool { return k >= dtype.Int8 && k <= dtype.Uint64 }
 func isFloat(k dtype.Kind) bool   { return k >= dtype.Float16 && k <= dtype.LongDouble }
 func isComplex(k dtype.Kind) bool { return k >= dtype.Complex32 && k <= dtype.ComplexLongDouble }

@@ -64,24 +64,6 @@ func (w *Win) locate(s Spot, bytes int, span func(count int) (lo, hi int)) (plac
 	return p, nil
 }
 
-// runs calls f for each run of the target's memory, with its offset from the
-// displacement and the offset in the packed data.
-func (s Spot) runs(f func(at, from, n int) *errs.Error) (err *errs.Error) {
-	if s.Type.Dense() {
-		if n := s.Count * s.Type.Size(); n > 0 {
-			return f(0, 0, n)
-		}
-		return nil
-	}
-	from := 0
-	s.Type.Runs(s.Count, func(at, n int) bool {
-		err = f(at, from, n)
-		from += n
-		return err == nil
-	})
-	return err
-}
-
 // packed is b's data in one run.
 func packed(b p2p.Buf) unsafe.Pointer {
 	if b.Type.Dense() || b.Count == 0 {
@@ -108,9 +90,11 @@ func (w *Win) Put(origin p2p.Buf, s Spot) *errs.Error {
 		return w.copyRuns("Put", true, origin, s, to)
 	}
 	data := packed(origin)
-	return s.runs(func(at, from, n int) *errs.Error {
-		return w.write("Put", to, at, unsafe.Add(data, from), n)
-	})
+	if !s.Type.Dense() {
+		w.sendPutRuns(s, to, data)
+		return nil
+	}
+	return w.write("Put", to, 0, data, origin.Bytes())
 }
 
 // write puts one run, for the named call, on the way that the target has.
@@ -157,10 +141,12 @@ func (w *Win) Get(origin p2p.Buf, s Spot) *errs.Error {
 		finish = func() { origin.Type.Unpack(origin.Addr, flat, origin.Count) }
 	}
 	f := w.rma.fetchInto(w, s.Rank, into, n, finish)
-	return s.runs(func(at, to, n int) *errs.Error {
-		w.sendGet(f, from.off+at, to, n)
-		return nil
-	})
+	if s.Type.Dense() {
+		w.sendGet(f, from.off, 0, n)
+	} else {
+		w.sendGetRuns(f, s, from)
+	}
+	return nil
 }
 
 // read gets one run of a target that is direct or reached by copies.
@@ -266,6 +252,10 @@ func (m *RMA) onPut(src int, h *fabric.Header, payload []byte) {
 	w := m.window(h.Ctx)
 	if w == nil {
 		ack.Aux = uint32(errs.Win)
+	} else if h.Tag != 0 {
+		if !w.scatter(payload, int(h.Tag)) {
+			ack.Aux = uint32(errs.RMARange)
+		}
 	} else if p := w.inside(h.A, uint64(len(payload))); p == nil {
 		ack.Aux = uint32(errs.RMARange)
 	} else {
@@ -305,21 +295,27 @@ func (w *Win) answered(src int, class uint32) {
 	}
 }
 
-func (m *RMA) onGet(src int, h *fabric.Header, _ []byte) {
+func (m *RMA) onGet(src int, h *fabric.Header, payload []byte) {
 	w := m.window(h.Ctx)
 	reply := fabric.Header{Kind: fabric.KindGetData, Gen: h.Gen, Ctx: h.Ctx, A: h.B}
-	var p unsafe.Pointer
-	if w != nil {
-		p = w.inside(h.A, h.Len)
+	var data []byte
+	switch {
+	case w == nil:
+	case len(payload) > 0:
+		data = w.gather(payload, h.Len)
+	default:
+		if p := w.inside(h.A, h.Len); p != nil {
+			data = engine.Bytes(p, int(h.Len))
+		}
 	}
-	if p == nil {
+	if data == nil {
 		reply.Aux = uint32(errs.RMARange)
 		m.eng.Post(src, &reply, nil, nil, nil)
 		return
 	}
 	// Pieces carry their offset in the fetch in Len, since B is the stream's.
 	reply.Len = uint64(h.Aux) | uint64(uint32(h.Tag))<<32
-	m.eng.Stream(src, &reply, engine.Bytes(p, int(h.Len)), w, nil)
+	m.eng.Stream(src, &reply, data, w, nil)
 }
 
 func (m *RMA) onGetData(src int, h *fabric.Header, payload []byte) {

@@ -17,12 +17,41 @@ import (
 // then set the top bit and sleep on the word. Who acquires it after having slept
 // keeps the top bit set, for there may be more sleepers. Release: swap in 0; if
 // the top bit was set, wake all. A waiter that finds the holder dead takes the
-// lock from it by compare-and-swap: at most the elements in hand are lost, and
-// the death itself is reported as any other.
+// lock from it by compare-and-swap, and does what the next section says before
+// it goes on; the death itself is reported as any other.
+//
+// # No element half written
+//
+// An element that one store of the processor writes whole (it has 1, 2, 4 or 8
+// bytes, is aligned to them, has one field, and the target's memory is mapped
+// here) is written in place: a holder that dies has written it or not. All
+// others go through the target's journal, a batch of runs at a time. The holder
+//
+//  1. writes the runs and their new values to the journal;
+//  2. stores state = full;
+//  3. writes the values where they belong, in whatever pieces;
+//  4. stores state = empty.
+//
+// Who takes the lock from a dead holder finds state empty if that died before 2
+// (no element was touched) or after 4 (all are whole), and full otherwise: it
+// writes the journal's values where they belong, all of them, and stores
+// state = empty. Those are the final values of the elements, and nobody else has
+// had the lock since they were computed, so writing them twice is as good as
+// once. If it dies in doing so, its state is that of a holder between 2 and 4.
+//
+// The runs in the journal are offsets into the target's part, so that a rank
+// that reaches the target on another way than the dead one did can write them.
+// Where nobody but the target has the lock (all others ask it by messages), a
+// dead holder is a dead target, and there is nothing to write to.
+//
+// Accesses of 1 and 3 are plain. They can't be seen in another order by who
+// takes over: the stores of state and the compare-and-swap of the lock's word
+// are sequentially consistent.
 type accLock struct {
 	word *uint32
 	me   uint32
 	dead func(rank int) bool
+	redo func() // what to do before going on with a dead holder's lock
 }
 
 const accSleepers = 1 << 31
@@ -65,6 +94,7 @@ func (l accLock) slow() {
 		atom.Wait(l.word, w|accSleepers, 20*time.Millisecond)
 		if again := atom.Load32(l.word); again == w|accSleepers && l.dead(int(again&^accSleepers)-1) {
 			if atom.CAS32(l.word, again, l.me|accSleepers) {
+				l.redo()
 				return
 			}
 		}

@@ -26,7 +26,7 @@ func accWorld(ranks, rounds, mortal int) func(w *explore.World) {
 						t.Note(1)
 					}
 					return dead
-				}}
+				}, redo: func() {}}
 				for k := range rounds {
 					t.Forget(uint64(k))
 					l.lock()

@@ -9,11 +9,8 @@ import (
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/op"
 	"gormapy/gocore/p2p"
+	"gormapy/gocore/sys"
 )
-
-// accPiece bounds what is read, combined and written under the accumulate lock
-// at a time. MPI asks for atomic elements, not for atomic calls.
-const accPiece = 32 << 10
 
 // Accumulate combines origin into the target; with a result it returns what was
 // there before (Get_accumulate). origin.Type may be nil for NO_OP.
@@ -42,11 +39,37 @@ func (w *Win) Accumulate(origin p2p.Buf, result *p2p.Buf, s Spot, f op.Op) *errs
 	if result != nil && result.Bytes() != bytes {
 		return errs.New(errs.Type, "the result buffer describes %d bytes, the target side %d", result.Bytes(), bytes)
 	}
-	var operand unsafe.Pointer
+	a := update{f: f, kind: kind, size: s.Type.ElemSize()}
 	if f != op.NoOp {
-		operand = cells(origin)
+		a.in = cells(origin)
 	}
-	return w.accRuns(operand, result, s, f, to, kind)
+	return w.update(a, result, s, to)
+}
+
+// update is an accumulate's work on an array of elements at a target.
+type update struct {
+	f    op.Op
+	kind dtype.Kind
+	size int            // of an element, padding included
+	in   unsafe.Pointer // the operands, nil for NO_OP
+	out  unsafe.Pointer // where the old values go, or nil
+}
+
+// from is a for the elements from byte at on.
+func (a update) from(at int) update {
+	if a.in != nil {
+		a.in = unsafe.Add(a.in, at)
+	}
+	if a.out != nil {
+		a.out = unsafe.Add(a.out, at)
+	}
+	return a
+}
+
+// limits are how much is read, combined and written under the accumulate lock
+// at a time. MPI asks for atomic elements, not for atomic calls.
+func (a update) limits() limits {
+	return limits{runs: journalRuns, bytes: journalData, unit: a.size}
 }
 
 // cells is b's elements as an array, as reductions and targets see them (pairs
@@ -60,107 +83,142 @@ func cells(b p2p.Buf) unsafe.Pointer {
 	return unsafe.Pointer(&flat[0])
 }
 
-// accRuns combines run by run, on the way that the target has.
-func (w *Win) accRuns(operand unsafe.Pointer, result *p2p.Buf, s Spot, f op.Op, to place, kind dtype.Kind) (err *errs.Error) {
-	size := s.Type.ElemSize()
-	bytes := s.Count * s.Type.Elems() * size
-	var old unsafe.Pointer
+// update does a on the elements that s describes, on the way that they have.
+func (w *Win) update(a update, result *p2p.Buf, s Spot, to place) *errs.Error {
+	bytes := s.Count * s.Type.Elems() * a.size
 	finish := func() {}
 	if result != nil {
-		old = result.Addr
+		a.out = result.Addr
 		if !result.Type.Dense() {
 			flat := make([]byte, bytes)
-			old = unsafe.Pointer(&flat[0])
+			a.out = unsafe.Pointer(&flat[0])
 			finish = func() { result.Type.UnpackCells(result.Addr, flat, result.Count) }
 		}
 	}
-	byMessage := w.byMessage(to)
-	var fe *fetch
-	if byMessage && old != nil {
-		fe = w.rma.fetchInto(w, s.Rank, old, bytes, finish)
+	if w.byMessage(to) {
+		var fe *fetch
+		if result != nil {
+			fe = w.rma.fetchInto(w, s.Rank, a.out, bytes, finish)
+		}
+		w.sendAcc(fe, a, s, to)
+		return nil
 	}
-	from := 0
-	s.Type.Cells(s.Count, func(at, elems int) bool {
-		n := elems * size
-		var in, out unsafe.Pointer
-		if operand != nil {
-			in = unsafe.Add(operand, from)
-		}
-		if old != nil {
-			out = unsafe.Add(old, from)
-		}
-		if byMessage {
-			w.sendAcc(fe, s.Rank, to.off+at, from, n, in, f, kind, size)
-		} else {
-			err = w.combine(to, at, n, in, out, f, kind, size)
-		}
-		from += n
-		return err == nil
+	var b *batch
+	b = newBatch(a.limits(), func(from, _ int, runs []fabric.Run) *errs.Error {
+		return w.combine(to, runs, a.from(from), b)
 	})
-	if err == nil && !byMessage {
+	b.addCells(s, to.off)
+	err := b.end()
+	if err == nil {
 		finish()
 	}
 	return err
 }
 
-// combine does one run: see "One arbiter" in the package comment.
-func (w *Win) combine(to place, at, n int, in, out unsafe.Pointer, f op.Op, kind dtype.Kind, size int) *errs.Error {
-	if op.Atomic(kind) && w.byCPU(to, at, size) {
-		f.AtomicApply(kind, unsafe.Add(to.addr, at), in, out, n/size)
-		return nil
-	}
-	rank := to.rank
-	piece := max(accPiece/size, 1) * size
-	var local []byte
-	for done := 0; done < n; done += piece {
-		m := min(piece, n-done)
-		var inPart, outPart unsafe.Pointer
-		if in != nil {
-			inPart = unsafe.Add(in, done)
+// combine does runs of one target: see "One arbiter" in the package comment.
+func (w *Win) combine(to place, runs []fabric.Run, a update, b *batch) *errs.Error {
+	atomic := op.Atomic(a.kind)
+	for len(runs) > 0 {
+		n, bytes := 0, 0
+		for ; n < len(runs) && !(atomic && w.byCPU(to, runs[n].Addr, a.size)); n++ {
+			bytes += runs[n].N
 		}
-		if out != nil {
-			outPart = unsafe.Add(out, done)
-		}
-		if to.direct {
-			w.acc[rank].lock()
-			apply(f, kind, unsafe.Add(to.addr, at+done), inPart, outPart, m, size)
-			w.acc[rank].unlock()
-			continue
-		}
-		if local == nil {
-			local = make([]byte, min(piece, n))
-		}
-		tmp := unsafe.Pointer(&local[0])
-		w.acc[rank].lock()
-		err := w.read("Accumulate", to, at+done, tmp, m)
-		if err == nil {
-			apply(f, kind, tmp, inPart, outPart, m, size)
-			if f != op.NoOp {
-				err = w.write("Accumulate", to, at+done, tmp, m)
+		if n > 0 {
+			if err := w.combineLocked(to, runs[:n], bytes, a, b); err != nil {
+				return err
 			}
+		} else {
+			n, bytes = 1, runs[0].N
+			a.f.AtomicApply(a.kind, to.address(runs[0].Addr), a.in, a.out, bytes/a.size)
 		}
-		w.acc[rank].unlock()
-		if err != nil {
-			return err
+		if runs = runs[n:]; len(runs) > 0 {
+			a = a.from(bytes)
 		}
 	}
 	return nil
 }
 
-// byCPU tells whether elements of size bytes, from at on, are updated by CPU
-// atomics.
-func (w *Win) byCPU(to place, at, size int) bool {
-	return to.direct && w.Desc.Target(to.rank).Flags&TargetAtomic != 0 && uintptr(unsafe.Add(to.addr, at))%uintptr(size) == 0
+// combineLocked does runs of bytes in all under the accumulate lock.
+func (w *Win) combineLocked(to place, runs []fabric.Run, bytes int, a update, b *batch) *errs.Error {
+	lock, j := w.acc[to.rank], w.journals[to.rank]
+	lock.lock()
+	defer lock.unlock() // even if the memory of either side faults
+	if to.direct && a.inPlace(to, runs) {
+		for _, r := range runs {
+			p := to.address(r.Addr)
+			if a.out != nil {
+				fabric.Copy(a.out, p, r.N)
+			}
+			if a.f != op.NoOp {
+				a.f.Apply(a.kind, p, a.in, r.N/a.size)
+			}
+			a = a.from(r.N)
+		}
+		return nil
+	}
+	values := unsafe.Pointer(&j.data)
+	if err := w.readRuns(to, runs, values, b); err != nil {
+		return err
+	}
+	if a.out != nil {
+		fabric.Copy(a.out, values, bytes)
+	}
+	if a.f == op.NoOp {
+		return nil
+	}
+	a.f.Apply(a.kind, values, a.in, bytes/a.size)
+	j.setRuns(runs)
+	return j.commit(func() *errs.Error { return w.writeRuns(to, runs, values, b) })
 }
 
-// apply saves the old values and combines, under the accumulate lock.
-func apply(f op.Op, kind dtype.Kind, target, in, out unsafe.Pointer, bytes, size int) {
-	if out != nil {
-		fabric.Copy(out, target, bytes)
+// inPlace tells whether the elements need no journal: see acclock.go.
+func (a update) inPlace(to place, runs []fabric.Run) bool {
+	if a.f == op.NoOp || a.size == 1 {
+		return true
 	}
-	if f != op.NoOp && in != nil {
-		f.Apply(kind, target, in, bytes/size)
+	if a.f == op.Replace || !op.Whole(a.kind) {
+		return false // copies of memory come in pieces of any size
 	}
+	for _, r := range runs {
+		if uintptr(to.address(r.Addr))%uintptr(a.size) != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// readRuns and writeRuns copy runs of a target that is direct or reached by
+// copies to and from values, where they are one after the other.
+
+func (w *Win) readRuns(to place, runs []fabric.Run, values unsafe.Pointer, b *batch) *errs.Error {
+	if !to.direct {
+		return w.transfer("Accumulate", false, to.rank, values, runs, b)
+	}
+	for _, r := range runs {
+		fabric.Copy(values, to.address(r.Addr), r.N)
+		values = unsafe.Add(values, r.N)
+	}
+	return nil
+}
+
+func (w *Win) writeRuns(to place, runs []fabric.Run, values unsafe.Pointer, b *batch) *errs.Error {
+	if !to.direct {
+		return w.transfer("Accumulate", true, to.rank, values, runs, b)
+	}
+	for _, r := range runs {
+		fabric.Copy(to.address(r.Addr), values, r.N)
+		values = unsafe.Add(values, r.N)
+	}
+	return nil
+}
+
+// address is where the byte at an offset of the target's part is mapped here.
+func (p place) address(off uint64) unsafe.Pointer { return unsafe.Add(p.addr, int(off)-p.off) }
+
+// byCPU tells whether elements of size bytes, from an offset of the target's
+// part on, are updated by CPU atomics.
+func (w *Win) byCPU(to place, off uint64, size int) bool {
+	return to.direct && w.Desc.Target(to.rank).Flags&TargetAtomic != 0 && uintptr(to.address(off))%uintptr(size) == 0
 }
 
 // CompareAndSwap replaces one element at the target by origin if it equals
@@ -174,27 +232,39 @@ func (w *Win) CompareAndSwap(origin, compare, result unsafe.Pointer, t *dtype.Ty
 	if !comparable(t) {
 		return errs.New(errs.Type, "Compare_and_swap takes integer, logical and byte types, not %s", t.Name())
 	}
-	switch {
-	case w.byMessage(to):
+	if w.byMessage(to) {
 		w.sendCAS(rank, to.off, origin, compare, result, size)
-	case op.Atomic(t.Kind()) && w.byCPU(to, 0, size):
-		op.AtomicCAS(size, to.addr, compare, origin, result)
-	default:
-		w.acc[rank].lock()
-		defer w.acc[rank].unlock()
-		var old [16]byte
-		if err := w.read("Compare_and_swap", to, 0, unsafe.Pointer(&old), size); err != nil {
-			return err
-		}
-		same := string(old[:size]) == string(engine.Bytes(compare, size))
-		if same {
-			if err := w.write("Compare_and_swap", to, 0, origin, size); err != nil {
-				return err
-			}
-		}
-		copy(engine.Bytes(result, size), old[:size])
+		return nil
 	}
-	return nil
+	return w.compareAndSwap(to, origin, compare, result, size)
+}
+
+// compareAndSwap does it for an element of 1, 2, 4 or 8 bytes.
+func (w *Win) compareAndSwap(to place, origin, compare, result unsafe.Pointer, size int) *errs.Error {
+	off := uint64(to.off)
+	if size >= 4 && w.byCPU(to, off, size) {
+		op.AtomicCAS(size, to.addr, compare, origin, result)
+		return nil
+	}
+	b := batches.Get().(*batch)
+	defer batches.Put(b)
+	runs := b.runs[:1]
+	runs[0] = fabric.Run{Addr: off, N: size}
+	lock, j := w.acc[to.rank], w.journals[to.rank]
+	lock.lock()
+	defer lock.unlock()
+	values := unsafe.Pointer(&j.data)
+	if err := w.readRuns(to, runs, values, b); err != nil {
+		return err
+	}
+	same := string(engine.Bytes(values, size)) == string(engine.Bytes(compare, size))
+	copy(engine.Bytes(result, size), engine.Bytes(values, size))
+	if !same {
+		return nil
+	}
+	copy(engine.Bytes(values, size), engine.Bytes(origin, size))
+	j.setRuns(runs)
+	return j.commit(func() *errs.Error { return w.writeRuns(to, runs, values, b) })
 }
 
 // comparable tells whether MPI allows Compare_and_swap on t.
@@ -202,74 +272,87 @@ func comparable(t *dtype.Type) bool {
 	return t.IsPredefined() && t.Size() <= 8 && (op.Bor.Valid(t.Kind()) || op.Lor.Valid(t.Kind()))
 }
 
-// Accumulates by message: Tag is the kind and the operation, Aux the size of an
-// element, A the offset in the target's part, B the fetch's token (0: none),
-// Len where in the fetch the old values belong.
+// Accumulates by message: Tag is the kind, the operation and how many runs the
+// payload begins with (see runs.go), Aux the size of an element, Src how many
+// bytes of elements there are, B the fetch's token (0: none), Len where in the
+// fetch the old values belong. The operands follow the runs.
 
-// sendAcc sends n bytes of elements; from is where they are in the fetch.
-func (w *Win) sendAcc(fe *fetch, rank, at, from, n int, operand unsafe.Pointer, f op.Op, kind dtype.Kind, size int) {
-	to := w.World[rank]
-	piece := w.rma.eng.MaxShort(to) / size * size
-	for done := 0; done < n; done += piece {
-		m := min(piece, n-done)
+func (w *Win) sendAcc(fe *fetch, a update, s Spot, to place) {
+	peer := w.World[to.rank]
+	most := limits{runs: sys.MaxRuns, bytes: w.rma.eng.MaxShort(peer), perRun: runBytes, unit: a.size}
+	b := newBatch(most, func(from, n int, runs []fabric.Run) *errs.Error {
 		h := w.header(fabric.KindAcc)
-		h.Tag, h.Aux = int32(kind)|int32(f)<<8, uint32(size)
-		h.A, h.Len = uint64(at+done), uint64(from+done)
-		var data []byte
-		if operand != nil {
-			data = engine.Bytes(unsafe.Add(operand, done), m)
-		} else {
-			h.Src, data = int32(m), nil // NO_OP carries no data, only how much is asked for
+		h.Tag, h.Aux, h.Src = int32(a.kind)|int32(a.f)<<8|int32(len(runs))<<16, uint32(a.size), int32(n)
+		h.Len = uint64(from)
+		payload := append(make([]byte, 0, len(runs)*runBytes+n), runsAsBytes(runs)...)
+		if a.in != nil {
+			payload = append(payload, engine.Bytes(unsafe.Add(a.in, from), n)...)
 		}
 		if fe != nil {
 			h.B = fe.token
 		} else {
-			w.expect(rank)
+			w.expect(to.rank)
 		}
-		w.rma.eng.Post(to, &h, data, w, nil)
-	}
+		w.rma.eng.Post(peer, &h, payload, w, nil)
+		return nil
+	})
+	b.addCells(s, to.off)
+	b.end()
 }
 
 func (m *RMA) onAcc(src int, h *fabric.Header, payload []byte) {
 	w := m.window(h.Ctx)
-	f, kind, size := op.Op(h.Tag>>8), dtype.Kind(h.Tag&0xff), int(h.Aux)
-	n := len(payload)
-	if f == op.NoOp {
-		n = int(h.Src)
-	}
-	var class uint32
+	a := update{f: op.Op(h.Tag >> 8 & 0xff), kind: dtype.Kind(h.Tag & 0xff), size: int(h.Aux)}
+	n := int(h.Src)
+	class := uint32(errs.RMARange)
 	var old []byte
-	var p unsafe.Pointer
-	if w != nil && size >= 1 && size <= 32 && n >= 0 && n%size == 0 && n <= m.eng.MaxShort(src) && f.Valid(kind) {
-		p = w.inside(h.A, uint64(n))
-	}
-	switch {
-	case w == nil:
+	if w == nil {
 		class = uint32(errs.Win)
-	case p == nil:
-		class = uint32(errs.RMARange)
-	default:
-		var in, out unsafe.Pointer
-		if len(payload) > 0 {
-			in = unsafe.Pointer(&payload[0])
+	} else if n >= 0 && n <= m.eng.MaxShort(src) && a.f.Valid(a.kind) && a.size == a.kind.Size() && n%a.size == 0 {
+		runs, operands, ok := w.runsIn(payload, int(h.Tag>>16), n)
+		for _, r := range runs {
+			ok = ok && r.N%a.size == 0
 		}
-		if h.B != 0 {
-			old = make([]byte, max(n, 1))
-			out = unsafe.Pointer(&old[0])
-		}
-		if e := w.combine(place{rank: w.Rank, direct: true, addr: p}, 0, n, in, out, f, kind, size); e != nil {
-			class = uint32(e.Class)
+		if ok && (a.f == op.NoOp || len(operands) == n) {
+			if a.f != op.NoOp {
+				a.in = unsafe.Pointer(unsafe.SliceData(operands))
+			}
+			if h.B != 0 {
+				old = make([]byte, n)
+				a.out = unsafe.Pointer(unsafe.SliceData(old))
+			}
+			class = uint32(w.serve(a, runs))
 		}
 	}
 	if h.B == 0 {
 		m.answer(src, w, &fabric.Header{Kind: fabric.KindAck, Gen: h.Gen, Ctx: h.Ctx, Aux: class})
 		return
 	}
-	reply := fabric.Header{Kind: fabric.KindGetData, Gen: h.Gen, Ctx: h.Ctx, A: h.B, Aux: class, Len: h.Len}
 	if class != 0 {
-		old, n = nil, 0
+		old = nil
 	}
-	m.eng.Post(src, &reply, old[:n], nil, nil)
+	m.eng.Post(src, &fabric.Header{Kind: fabric.KindGetData, Gen: h.Gen, Ctx: h.Ctx, A: h.B, Aux: class, Len: h.Len}, old, nil, nil)
+}
+
+// serve does a on runs of this process's part, which have been checked.
+func (w *Win) serve(a update, runs []fabric.Run) errs.Class {
+	var b *batch
+	b = newBatch(a.limits(), func(from, _ int, runs []fabric.Run) *errs.Error {
+		// In a dynamic window an offset is an address: all runs are as far from
+		// this place as their addresses say.
+		p, err := w.at(w.Rank, int(runs[0].Addr), runs[0].N)
+		if err != nil {
+			return err
+		}
+		return w.combine(p, runs, a.from(from), b)
+	})
+	for _, r := range runs {
+		b.add(int(r.Addr), r.N)
+	}
+	if err := b.end(); err != nil {
+		return err.Class
+	}
+	return 0
 }
 
 func (w *Win) sendCAS(rank, off int, origin, compare, result unsafe.Pointer, size int) {
@@ -284,22 +367,19 @@ func (m *RMA) onCAS(src int, h *fabric.Header, payload []byte) {
 	w := m.window(h.Ctx)
 	size := int(h.Aux)
 	reply := fabric.Header{Kind: fabric.KindGetData, Gen: h.Gen, Ctx: h.Ctx, A: h.B}
-	var p unsafe.Pointer
-	if w != nil && size >= 1 && size <= 8 && len(payload) == 2*size {
-		p = w.inside(h.A, uint64(size))
-	}
-	if p == nil {
+	if w == nil || (size != 1 && size != 2 && size != 4 && size != 8) || len(payload) != 2*size || w.inside(h.A, uint64(size)) == nil {
 		reply.Aux = uint32(errs.RMARange)
 		m.eng.Post(src, &reply, nil, nil, nil)
 		return
 	}
 	old := make([]byte, size)
-	w.acc[w.Rank].lock()
-	copy(old, engine.Bytes(p, size))
-	if string(old) == string(payload[:size]) {
-		copy(engine.Bytes(p, size), payload[size:])
+	at, err := w.at(w.Rank, int(h.A), size)
+	if err == nil {
+		err = w.compareAndSwap(at, unsafe.Pointer(&payload[size]), unsafe.Pointer(&payload[0]), unsafe.Pointer(&old[0]), size)
 	}
-	w.acc[w.Rank].unlock()
+	if err != nil {
+		reply.Aux, old = uint32(err.Class), nil
+	}
 	m.eng.Post(src, &reply, old, nil, nil)
 }
 

@@ -4,20 +4,34 @@ import (
 	"sync"
 	"unsafe"
 
+	"gormapy/gocore/engine"
 	"gormapy/gocore/errs"
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/p2p"
 	"gormapy/gocore/sys"
 )
 
-// batch is the runs of a target's memory that one call of the transport copies,
-// and room for their data where the origin's is not in one piece.
+// batch gathers runs of a target's memory that are dealt with at once.
 type batch struct {
-	runs [sys.MaxRuns]fabric.Run
-	data []byte
+	runs  [sys.MaxRuns]fabric.Run // Addr is the offset in the target's part
+	there [sys.MaxRuns]fabric.Run // the same with addresses at the target
+	data  []byte                  // room for their data where the origin's is not in one piece
+
+	most    limits
+	handle  func(from, n int, runs []fabric.Run) *errs.Error
+	from, n int
+	used    int
+	err     *errs.Error
 }
 
-var batches = sync.Pool{New: func() any { return new(batch) }}
+// limits say how large a batch may become.
+type limits struct {
+	runs  int
+	bytes int // of data, and perRun for each run
+	// perRun is what a run takes beside its data, where that is carried along.
+	perRun int
+	unit   int // runs are only cut at multiples of it
+}
 
 const (
 	// batchPacked bounds what is packed at a time, so that it stays in the cache.
@@ -26,65 +40,208 @@ const (
 	batchBytes = 4 << 20
 )
 
-// each goes through s, which starts at address at of the target's memory, in
-// batches of runs; from is where in the packed data the batch of n bytes begins.
-func (b *batch) each(s Spot, at uint64, most, limit int, f func(from, n int, runs []fabric.Run) error) (err error) {
-	from, n, used := 0, 0, 0
-	s.Type.Runs(s.Count, func(off, left int) bool {
-		for left > 0 {
-			m := min(left, limit-n)
-			b.runs[used] = fabric.Run{Addr: at + uint64(off), N: m}
-			used, n, off, left = used+1, n+m, off+m, left-m
-			if used == most || n == limit {
-				if err = f(from, n, b.runs[:used]); err != nil {
-					return false
-				}
-				from, n, used = from+n, 0, 0
+var batches = sync.Pool{New: func() any { return new(batch) }}
+
+// newBatch takes a batch from the pool; end gives it back. handle is called with
+// runs of n bytes in all, which begin at from in the data of all of them.
+func newBatch(most limits, handle func(from, n int, runs []fabric.Run) *errs.Error) *batch {
+	b := batches.Get().(*batch)
+	most.runs = min(most.runs, len(b.runs))
+	b.most, b.handle, b.err, b.from, b.n, b.used = most, handle, nil, 0, 0, 0
+	return b
+}
+
+// add adds n bytes at off; false if an error has ended it all.
+func (b *batch) add(off, n int) bool {
+	for n > 0 {
+		room := (b.most.bytes - b.n - (b.used+1)*b.most.perRun) / b.most.unit * b.most.unit
+		if b.used == b.most.runs || room <= 0 {
+			if !b.flush() {
+				return false
 			}
+			continue
 		}
-		return true
-	})
-	if err == nil && used > 0 {
-		err = f(from, n, b.runs[:used])
+		m := min(n, room)
+		b.runs[b.used] = fabric.Run{Addr: uint64(off), N: m}
+		b.used, b.n, off, n = b.used+1, b.n+m, off+m, n-m
 	}
+	return true
+}
+
+func (b *batch) flush() bool {
+	if b.used > 0 && b.err == nil {
+		b.err = b.handle(b.from, b.n, b.runs[:b.used])
+		b.from, b.n, b.used = b.from+b.n, 0, 0
+	}
+	return b.err == nil
+}
+
+func (b *batch) end() *errs.Error {
+	b.flush()
+	err := b.err
+	b.handle, b.err = nil, nil
+	batches.Put(b)
 	return err
 }
 
-// copyRuns moves origin's data to or from s, whose place is reached by copies: where one side or both are derived types, many runs
-// go by one call of the transport.
-func (w *Win) copyRuns(call string, put bool, origin p2p.Buf, s Spot, at place) *errs.Error {
-	peer := w.World[s.Rank]
-	_, caps := w.rma.eng.Transport(peer)
+// addRuns adds the data bytes that s describes from offset at on, addCells its
+// basic elements.
+
+func (b *batch) addRuns(s Spot, at int) {
+	s.Type.Runs(s.Count, func(off, n int) bool { return b.add(at+off, n) })
+}
+
+func (b *batch) addCells(s Spot, at int) {
+	size := s.Type.ElemSize()
+	s.Type.Cells(s.Count, func(off, elems int) bool { return b.add(at+off, elems*size) })
+}
+
+// transfer copies between local, where the runs' data lies one after the other,
+// and the runs at offsets of a target that is reached by copies.
+func (w *Win) transfer(call string, put bool, rank int, local unsafe.Pointer, runs []fabric.Run, b *batch) *errs.Error {
+	peer := w.World[rank]
 	ep, _ := w.rma.eng.Endpoint(peer)
-	key := w.keys[s.Rank]
-	b := batches.Get().(*batch)
-	defer batches.Put(b)
-	limit, dense := batchBytes, origin.Type.Dense()
+	_, caps := w.rma.eng.Transport(peer)
+	key := w.keys[rank]
+	for len(runs) > 0 {
+		there := b.there[:min(len(runs), caps.MaxRuns)]
+		n := 0
+		for i := range there {
+			there[i] = fabric.Run{Addr: key.Addr + runs[i].Addr, N: runs[i].N}
+			n += runs[i].N
+		}
+		var err error
+		if put {
+			_, err = ep.PutRuns(local, key.Key, there, 0)
+		} else {
+			_, err = ep.GetRuns(local, key.Key, there, 0)
+		}
+		if err != nil {
+			return w.failed(call, rank, err)
+		}
+		runs = runs[len(there):]
+		if len(runs) > 0 {
+			local = unsafe.Add(local, n)
+		}
+	}
+	return nil
+}
+
+// copyRuns moves origin's data to or from s, whose place is reached by copies:
+// where one side or both are derived types, many runs go by one call of the
+// transport.
+func (w *Win) copyRuns(call string, put bool, origin p2p.Buf, s Spot, at place) *errs.Error {
+	most, dense := limits{runs: sys.MaxRuns, bytes: batchBytes, unit: 1}, origin.Type.Dense()
 	if !dense {
-		limit = batchPacked
+		most.bytes = batchPacked
+	}
+	var b *batch
+	b = newBatch(most, func(from, n int, runs []fabric.Run) *errs.Error {
+		if dense {
+			return w.transfer(call, put, s.Rank, unsafe.Add(origin.Addr, from), runs, b)
+		}
 		if b.data == nil {
 			b.data = make([]byte, batchPacked)
 		}
-	}
-	err := b.each(s, key.Addr+uint64(at.off), min(caps.MaxRuns, len(b.runs)), limit, func(from, n int, runs []fabric.Run) (err error) {
-		local := unsafe.Pointer(unsafe.SliceData(b.data))
-		if dense {
-			local = unsafe.Add(origin.Addr, from)
-		}
-		if !put {
-			if _, err = ep.GetRuns(local, key.Key, runs, 0); err == nil && !dense {
-				origin.Type.UnpackAt(origin.Addr, b.data[:n], origin.Count, from)
-			}
-			return err
-		}
-		if !dense {
+		if put {
 			origin.Type.PackAt(b.data[:n], origin.Addr, origin.Count, from)
 		}
-		_, err = ep.PutRuns(local, key.Key, runs, 0)
+		err := w.transfer(call, put, s.Rank, unsafe.Pointer(&b.data[0]), runs, b)
+		if err == nil && !put {
+			origin.Type.UnpackAt(origin.Addr, b.data[:n], origin.Count, from)
+		}
 		return err
 	})
-	if err != nil {
-		return w.failed(call, s.Rank, err)
+	b.addRuns(s, at.off)
+	return b.end()
+}
+
+// Many runs go in one message, too: the header's Tag says how many, and the
+// payload begins with them.
+
+const runBytes = int(unsafe.Sizeof(fabric.Run{}))
+
+func runsAsBytes(runs []fabric.Run) []byte {
+	return engine.Bytes(unsafe.Pointer(unsafe.SliceData(runs)), len(runs)*runBytes)
+}
+
+// runsIn takes used runs off a payload, after checking that all lie in this
+// process's part of the window and have n bytes in all; n < 0 stands for what
+// follows them. It returns false if not.
+func (w *Win) runsIn(payload []byte, used, n int) (runs []fabric.Run, rest []byte, ok bool) {
+	if used < 0 || used > len(payload)/runBytes {
+		return nil, nil, false
 	}
-	return nil
+	runs = make([]fabric.Run, used) // a payload need not be aligned
+	rest = payload[copy(runsAsBytes(runs), payload):]
+	if n < 0 {
+		n = len(rest)
+	}
+	for _, r := range runs {
+		if r.N < 0 || r.N > n || w.inside(r.Addr, uint64(r.N)) == nil {
+			return nil, nil, false
+		}
+		n -= r.N
+	}
+	return runs, rest, n == 0
+}
+
+func (w *Win) sendPutRuns(s Spot, to place, data unsafe.Pointer) {
+	peer := w.World[to.rank]
+	b := newBatch(limits{runs: sys.MaxRuns, bytes: w.rma.eng.MaxShort(peer), perRun: runBytes, unit: 1},
+		func(from, n int, runs []fabric.Run) *errs.Error {
+			h := w.header(fabric.KindPut)
+			h.Tag, h.Len = int32(len(runs)), uint64(len(runs)*runBytes+n)
+			payload := append(append(make([]byte, 0, h.Len), runsAsBytes(runs)...), engine.Bytes(unsafe.Add(data, from), n)...)
+			w.expect(to.rank)
+			w.rma.eng.Post(peer, &h, payload, w, nil)
+			return nil
+		})
+	b.addRuns(s, to.off)
+	b.end()
+}
+
+// scatter is the target's side of sendPutRuns.
+func (w *Win) scatter(payload []byte, used int) bool {
+	runs, data, ok := w.runsIn(payload, used, -1)
+	if ok {
+		for _, r := range runs {
+			data = data[copy(engine.Bytes(w.inside(r.Addr, uint64(r.N)), r.N), data):]
+		}
+	}
+	return ok
+}
+
+func (w *Win) sendGetRuns(f *fetch, s Spot, from place) {
+	peer := w.World[from.rank]
+	b := newBatch(limits{runs: w.rma.eng.MaxShort(peer) / runBytes, bytes: batchPacked, unit: 1},
+		func(at, n int, runs []fabric.Run) *errs.Error {
+			if len(runs) == 1 {
+				w.sendGet(f, int(runs[0].Addr), at, n)
+				return nil
+			}
+			h := w.header(fabric.KindGet)
+			h.B, h.Len = f.token, uint64(n)
+			h.Aux, h.Tag = uint32(at), int32(at>>32)
+			w.rma.eng.Post(peer, &h, append([]byte(nil), runsAsBytes(runs)...), w, nil)
+			return nil
+		})
+	b.addRuns(s, from.off)
+	b.end()
+}
+
+// gather is the target's side of sendGetRuns; nil if the request is wrong.
+func (w *Win) gather(payload []byte, n uint64) []byte {
+	if n > batchPacked || len(payload)%runBytes != 0 {
+		return nil
+	}
+	runs, _, ok := w.runsIn(payload, len(payload)/runBytes, int(n))
+	if !ok {
+		return nil
+	}
+	data := make([]byte, 0, n)
+	for _, r := range runs {
+		data = append(data, engine.Bytes(w.inside(r.Addr, uint64(r.N)), r.N)...)
+	}
+	return data
 }

@@ -102,16 +102,17 @@ type Win struct {
 	// Hint says, in errors about ranks that are not there, what may be meant.
 	Hint string
 
-	ranks   []*job.Rank
-	seg     *sys.Segment
-	locks   []*lock
-	acc     []accLock
-	keys    []fabric.RemoteKey
-	byCopy  bool
-	mem     *Memory
-	sent    []atomic.Uint64 // by target: messages that are to be answered
-	answers []atomic.Uint64 // by target: those that have been
-	failure atomic.Pointer[errs.Error]
+	ranks    []*job.Rank
+	seg      *sys.Segment
+	locks    []*lock
+	acc      []accLock
+	journals []*journal // of what is written under acc, by target
+	keys     []fabric.RemoteKey
+	byCopy   bool
+	mem      *Memory
+	sent     []atomic.Uint64 // by target: messages that are to be answered
+	answers  []atomic.Uint64 // by target: those that have been
+	failure  atomic.Pointer[errs.Error]
 
 	lockAll bool
 	held    []uint8 // by target: heldNone, heldLock, heldNoCheck
@@ -141,11 +142,12 @@ func NewOffer(f Flavor, addr unsafe.Pointer, n, unit int) Offer {
 
 // layout is where everything lies in a window's segment, by rank.
 type layout struct {
-	lock  []int
-	inbox []int // see general
-	table []int // of attached memory, in dynamic windows
-	data  []int
-	total int
+	lock    []int
+	inbox   []int // see general
+	journal []int
+	table   []int // of attached memory, in dynamic windows
+	data    []int
+	total   int
 }
 
 func newLayout(offers []Offer) layout {
@@ -160,6 +162,10 @@ func newLayout(offers []Offer) layout {
 		l.total += inboxBytes(n)
 	}
 	l.total = pageUp(l.total)
+	for range n {
+		l.journal = append(l.journal, l.total)
+		l.total += journalBytes
+	}
 	for i := range offers {
 		l.data = append(l.data, l.total)
 		switch Flavor(offers[i].Flavor) {
@@ -252,7 +258,9 @@ func (m *RMA) Attach(id uint32, handle int64, rank int, world []int, offers []Of
 	}
 	for i := range n {
 		w.locks = append(w.locks, newLock(seg.Mem[l.lock[i]:], rank, w.ranks))
-		w.acc = append(w.acc, accLock{word: &w.locks[i].words.acc, me: uint32(rank + 1), dead: func(r int) bool { return m.eng.Gone(world[r]) }})
+		w.journals = append(w.journals, newJournal(seg.Mem[l.journal[i]:]))
+		w.acc = append(w.acc, accLock{word: &w.locks[i].words.acc, me: uint32(rank + 1),
+			dead: func(r int) bool { return m.eng.Gone(world[r]) }, redo: func() { w.redo(i) }})
 		t := d.Target(i)
 		t.Bytes, t.Unit = offers[i].Bytes, offers[i].Unit
 		w.keys[i] = fabric.RemoteKey{Addr: offers[i].Addr}
@@ -390,7 +398,8 @@ func (w *Win) Reset(words bool) {
 	}
 	w.general.reset(words)
 	if words {
-		for _, l := range w.locks {
+		for r, l := range w.locks {
+			w.redo(r) // of a rank that is dead: nobody else is at it
 			l.zero()
 		}
 	}
