@@ -164,6 +164,32 @@ func TypeSubarray(h, dims, sizes, subsizes, starts, order int64) int64 {
 	})
 }
 
+// The distributions of Create_darray, numbered as in gormapy.MPI.
+var distributions = map[int]int{801: dtype.DistributeNone, 802: dtype.DistributeBlock, 803: dtype.DistributeCyclic}
+
+const distributeDefault = -804
+
+// TypeDarray takes its four lists, of dims integers each, one after the other.
+func TypeDarray(h, size, rank, dims, lists, order int64) int64 {
+	return derive(h, func(t *dtype.Type) (*dtype.Type, error) {
+		v := toInts(longs(lists, 4*dims))
+		gsizes, distribs, dargs, psizes := v[:dims], v[dims:2*dims], v[2*dims:3*dims], v[3*dims:]
+		for i, d := range distribs {
+			known, ok := distributions[d]
+			if !ok {
+				return nil, fmt.Errorf("%w: Create_darray: distribs[%d] is %d; it must be DISTRIBUTE_BLOCK, DISTRIBUTE_CYCLIC or DISTRIBUTE_NONE", dtype.ErrArg, i, d)
+			}
+			distribs[i] = known
+			if dargs[i] == distributeDefault {
+				dargs[i] = dtype.DistributeDefault
+			} else if dargs[i] == dtype.DistributeDefault {
+				dargs[i] = -1 // means nothing to the user
+			}
+		}
+		return dtype.Darray(t, int(size), int(rank), gsizes, distribs, dargs, psizes, order == 0)
+	})
+}
+
 func TypeResized(h, lb, extent int64) int64 {
 	return derive(h, func(t *dtype.Type) (*dtype.Type, error) { return dtype.Resized(t, int(lb), int(extent)) })
 }

@@ -231,6 +231,12 @@ func TypeSubarray(t, dims, sizes, subsizes, starts, order int64) int64 {
 	return mpi.TypeSubarray(t, dims, sizes, subsizes, starts, order)
 }
 
+// TypeDarray is a process's part of a distributed array; lists is the address of
+// gsizes, distribs, dargs and psizes, one after the other.
+func TypeDarray(t, size, rank, dims, lists, order int64) int64 {
+	return mpi.TypeDarray(t, size, rank, dims, lists, order)
+}
+
 // TypeResized sets lower bound and extent.
 func TypeResized(t, lb, extent int64) int64 { return mpi.TypeResized(t, lb, extent) }
 

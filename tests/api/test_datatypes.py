@@ -80,3 +80,62 @@ def test_types_of_numpy_by_their_characters(mpirun):
         assert MPI._typedict_c["d"] == MPI.DOUBLE and MPI._typedict_f["d"] == MPI.DOUBLE_PRECISION
         """,
     )
+
+
+def test_distributed_arrays(mpirun):
+    mpirun(
+        1,
+        """
+        import itertools, pickle
+        import numpy as np
+        import pytest
+        from rankside import *
+        kinds = [MPI.DISTRIBUTE_BLOCK, MPI.DISTRIBUTE_CYCLIC, MPI.DISTRIBUTE_NONE]
+        default = MPI.DISTRIBUTE_DFLT_DARG
+
+        def owners(size, kind, argument, parts):
+            if kind == MPI.DISTRIBUTE_NONE:
+                return np.zeros(size, int)
+            if argument == default:
+                argument = 1 if kind == MPI.DISTRIBUTE_CYCLIC else -(-size // parts)
+            return np.arange(size) // argument % parts
+
+        for order, (g0, g1), (k0, k1) in itertools.product(
+            [MPI.ORDER_C, MPI.ORDER_F], [(7, 5), (4, 6), (1, 9)], itertools.product(kinds, kinds)
+        ):
+            p0, p1 = 1 if k0 == MPI.DISTRIBUTE_NONE else 2, 1 if k1 == MPI.DISTRIBUTE_NONE else 3
+            a0 = 3 if k0 == MPI.DISTRIBUTE_CYCLIC else default
+            a1 = 2 if k1 == MPI.DISTRIBUTE_CYCLIC and g0 == 7 else default
+            seen = np.zeros(g0 * g1, int)
+            for r in range(p0 * p1):
+                arguments = (p0 * p1, r, [g0, g1], [k0, k1], [a0, a1], [p0, p1], order)
+                mine = MPI.INT.Create_darray(*arguments).Commit()
+                assert mine.Get_extent() == (0, 4 * g0 * g1)
+                into = np.zeros((g0, g1), "i4", order="C" if order == MPI.ORDER_C else "F")
+                ones = np.ones(mine.size // 4, "i4")
+                MPI.COMM_SELF.Sendrecv(ones, 0, 0, [into, 1, mine], 0)
+                want = (owners(g0, k0, a0, p0) == r // p1)[:, None] & (owners(g1, k1, a1, p1) == r % p1)
+                assert (into.astype(bool) == want).all(), arguments
+                seen += into.astype(bool).ravel()
+                integers, addresses, counts, types = mine.Get_contents()
+                assert integers == [p0 * p1, r, 2, g0, g1, k0, k1, a0, a1, p0, p1, order]
+                assert mine.Get_envelope() == (12, 0, 0, 1, MPI.COMBINER_DARRAY) and types == [MPI.INT]
+                base, name, parameters = mine.decode()
+                assert base == MPI.INT and name == "DARRAY" and parameters["gsizes"] == [g0, g1]
+                copy = pickle.loads(pickle.dumps(mine))
+                assert copy.decode() == mine.decode()
+                copy.Free()
+                mine.Free()
+            assert (seen == 1).all(), "each element has one owner"
+
+        good = dict(size=2, rank=1, gsizes=[4], distribs=[kinds[0]], dargs=[default], psizes=[2])
+        for bad in (dict(rank=2), dict(rank=-1), dict(size=3), dict(gsizes=[0]), dict(distribs=[5]), dict(dargs=[1]),
+                    dict(dargs=[0]), dict(dargs=[-49767]), dict(psizes=[0]), dict(gsizes=[], distribs=[], dargs=[], psizes=[])):
+            with pytest.raises(MPI.Exception) as e:
+                MPI.INT.Create_darray(**{**good, **bad})
+            assert e.value.Get_error_class() == MPI.ERR_ARG, bad
+        with pytest.raises(ValueError, match="as many gsizes"):
+            MPI.INT.Create_darray(**{**good, "psizes": [1, 2]})
+        MPI.INT.Create_darray(**good).Free()
+        """,
+    )

@@ -63,6 +63,16 @@ class Datatype:
     def Create_subarray(
         self, sizes: Sequence[int], subsizes: Sequence[int], starts: Sequence[int], order: int = ...
     ) -> Self: ...
+    def Create_darray(
+        self,
+        size: int,
+        rank: int,
+        gsizes: Sequence[int],
+        distribs: Sequence[int],
+        dargs: Sequence[int],
+        psizes: Sequence[int],
+        order: int = ...,
+    ) -> Self: ...
     def Create_resized(self, lb: int, extent: int) -> Self: ...
     def Resized(self, lb: int, extent: int) -> Self: ...
     @classmethod
@@ -108,16 +118,6 @@ class Datatype:
     def Get_name(self) -> str: ...
     def Set_name(self, name: str) -> None: ...
     name: str
-    def Create_darray(
-        self,
-        size: int,
-        rank: int,
-        gsizes: Sequence[int],
-        distribs: Sequence[int],
-        dargs: Sequence[int],
-        psizes: Sequence[int],
-        order: int = ...,
-    ) -> Self: ...
     @classmethod
     def Create_f90_integer(cls, r: int) -> Self: ...
     @classmethod

@@ -11,14 +11,15 @@ from .missing import DatatypeCalls
 from .naming import Attributed, Named
 from .typecode import TYPE_CHARS, TYPE_STRINGS, load_table
 
-# Constructors whose first integer argument is the length of their lists
+# Constructors that have the length of their lists among their integer arguments, and where
 _COUNTED = {
-    constants.COMBINER_INDEXED,
-    constants.COMBINER_HINDEXED,
-    constants.COMBINER_INDEXED_BLOCK,
-    constants.COMBINER_HINDEXED_BLOCK,
-    constants.COMBINER_STRUCT,
-    constants.COMBINER_SUBARRAY,
+    constants.COMBINER_INDEXED: 0,
+    constants.COMBINER_HINDEXED: 0,
+    constants.COMBINER_INDEXED_BLOCK: 0,
+    constants.COMBINER_HINDEXED_BLOCK: 0,
+    constants.COMBINER_STRUCT: 0,
+    constants.COMBINER_SUBARRAY: 0,
+    constants.COMBINER_DARRAY: 2,
 }
 
 
@@ -224,6 +225,21 @@ class Datatype(Handle, Attributed, Named, DatatypeCalls, fast.Datatype):
         arguments = {"sizes": a.tolist(), "subsizes": b.tolist(), "starts": c.tolist(), "order": order}
         return self._derive(made, constants.COMBINER_SUBARRAY, [self], **arguments)
 
+    def Create_darray(self, size, rank, gsizes, distribs, dargs, psizes, order=constants.ORDER_C):
+        """Create a datatype for the part of a distributed array that one process has."""
+        lists = [array("q", values).tolist() for values in (gsizes, distribs, dargs, psizes)]
+        if len({len(values) for values in lists}) != 1:
+            g, d, a, p = (len(values) for values in lists)
+            raise ValueError(
+                f"Create_darray: expecting as many gsizes ({g}) as distribs ({d}), dargs ({a}) and psizes ({p})"
+            )
+        laid_out, address = _int64s(sum(lists, []))
+        made = core.TypeDarray(self._h, size, rank, len(lists[0]), address, order)
+        del laid_out  # alive until here: the core reads it by address
+        arguments = dict(zip(("gsizes", "distribs", "dargs", "psizes"), lists, strict=True))
+        arguments = {"size": size, "rank": rank, **arguments, "order": order}
+        return self._derive(made, constants.COMBINER_DARRAY, [self], **arguments)
+
     def Create_resized(self, lb, extent):
         """Create a datatype with a new lower bound and extent."""
         made = core.TypeResized(self._h, lb, extent)
@@ -275,7 +291,7 @@ class Datatype(Handle, Attributed, Named, DatatypeCalls, fast.Datatype):
             (displacements if name in addresses else integers).extend(values)
         if combiner in _COUNTED:
             lists = [v for v in params.values() if isinstance(v, list)]
-            integers.insert(0, len(lists[0]))
+            integers.insert(_COUNTED[combiner], len(lists[0]))
         return integers, displacements, types
 
     def Get_envelope(self):

@@ -5,7 +5,7 @@ Each class is a mix-in for the class that it names. A call leaves this file when
 # ruff: noqa: E501, E704
 # fmt: off
 
-from .constants import ANY_SOURCE, ANY_TAG, ORDER_C
+from .constants import ANY_SOURCE, ANY_TAG
 from .info import INFO_NULL
 from .unimplemented import unimplemented, unimplemented_calls
 
@@ -14,7 +14,6 @@ from .unimplemented import unimplemented, unimplemented_calls
 class DatatypeCalls:
     __slots__ = ()
 
-    def Create_darray(self, size, rank, gsizes, distribs, dargs, psizes, order=ORDER_C): """Create a datatype for a distributed array."""
     @classmethod
     def Create_f90_integer(cls, r): """Return a bounded integer datatype."""
     @classmethod

@@ -345,6 +345,7 @@ _CONSTRUCTORS = {
     "HINDEXED_BLOCK": "Create_hindexed_block",
     "STRUCT": "Create_struct",
     "SUBARRAY": "Create_subarray",
+    "DARRAY": "Create_darray",
     "RESIZED": "Create_resized",
 }
 _COMBINER_NAMES = {getattr(constants, f"COMBINER_{name}"): name for name in _CONSTRUCTORS}
