@@ -6,6 +6,8 @@ import json
 import os
 import platform
 import sys
+import traceback
+from functools import partial
 
 from .startup import environment, startup
 
@@ -19,31 +21,44 @@ def parse(args):
     from .loops import LOOPS, RANKS
     from .timing import BUDGET
 
-    names = [*LOOPS, "startup", "compare"]
+    names = [*LOOPS, "startup", "osu", "compare"]
     parser = argparse.ArgumentParser(
         prog="python -m gormapy.bench",
         description="Measure gormapy on this machine. Times are in microseconds: the median over many batches, "
         "and the 10th and 90th percentile.",
         epilog="Rows: "
         + "; ".join(f"{name}: {loop.__doc__.splitlines()[0]}" for name, loop in LOOPS.items())
-        + "; compare: Run them over gormapy and over other MPIs in turn (compare --help).",
+        + "; osu: Run the one-sided programs of the OSU micro-benchmarks (osu --help)."
+        + "; compare: Run all of them over gormapy and over other MPIs in turn (compare --help).",
     )
     parser.add_argument("name", choices=names, metavar="NAME", help=", ".join(names))
-    parser.add_argument("-n", type=int, help="ranks to start, unless a launcher has (default: 2 or 4, by NAME)")
-    parser.add_argument("--budget", type=float, default=BUDGET, help="seconds for each row (default: %(default)g)")
+    add_common(parser, "seconds for each row (default: %(default)g)", BUDGET)
+    options = parser.parse_args(args)
+    options.default_ranks, options.error = RANKS.get(options.name, 4), parser.error
+    if options.name in LOOPS:
+        options.loop = partial(LOOPS[options.name], budget=options.budget)
+    return options
+
+
+def add_common(parser, budget_help, budget):
+    """Add the options that all measurements have."""
+    parser.add_argument("-n", type=int, help="ranks to start, unless a launcher has (default: 2 or more, by NAME)")
+    parser.add_argument("--budget", type=float, default=budget, help=budget_help)
     parser.add_argument("--json", action="store_true", help="write a JSON object instead of a table")
     parser.add_argument("--json-lines", action="store_true", help="write a JSON object for each row when it is known")
     parser.add_argument("--mpi", default="gormapy.MPI", metavar="MODULE", help="measure this module (mpi4py.MPI)")
     parser.add_argument("--mpiexec", metavar="PATH", help="start ranks by this program instead of gormapy's")
-    options = parser.parse_args(args)
+
+
+def examine(options):
+    """Refuse what cannot be, in the options that all measurements have."""
     if options.n is not None and options.n < 1:
-        parser.error(f"argument -n: there can't be {options.n} ranks")
-    if not 0 < options.budget < 3600:
-        parser.error(f"argument --budget: {options.budget:g} is not a number of seconds to measure for")
+        options.error(f"argument -n: there can't be {options.n} ranks")
+    if options.budget is not None and not 0 < options.budget < 3600:
+        options.error(f"argument --budget: {options.budget:g} is not a number of seconds to measure for")
     if options.mpi != "gormapy.MPI" and not options.mpiexec and not launched():
-        parser.error(f"{options.mpi} needs its own launcher: name it with --mpiexec, or start this program by it")
-    options.ranks = options.n or RANKS.get(options.name, 4)
-    return options
+        options.error(f"{options.mpi} needs its own launcher: name it with --mpiexec, or start this program by it")
+    options.ranks = options.n or options.default_ranks
 
 
 def launched():
@@ -70,11 +85,22 @@ def show(options, head, rows):
     else:
         print(f"{head['name']}: {head['library']}, {head['ranks']} ranks on {os.cpu_count()} cores, us (10 % / 90 %)")
         for row in rows:
-            more = "".join(
-                f", {text} {row[key]:g}" for key, text in (("max", "at most"), ("MB/s", "MB/s")) if key in row
-            )
-            print(f"  {row['what']:<72} {row['us']:>10.3f}  ({row['p10']:g} / {row['p90']:g}{more})")
+            print(f"  {row['what']:<72} {described(row)}")
         sys.stdout.flush()
+
+
+MORE = (("p99", "99 % {:g}"), ("max", "at most {:g}"), ("MB/s", "MB/s {:g}"), ("numpy", "NumPy {:g}"))
+
+
+def described(row):
+    """Return the times of a row as a line shows them."""
+    if "problem" in row:
+        return f"{row['problem']}: {row['detail']}"
+    more = "".join(f", {text.format(row[key])}" for key, text in MORE if key in row)
+    if "turns" in row:
+        turns = row["turns"]
+        more += ", turns of a rank: {} to {}, mean {:g}".format(min(turns), max(turns), sum(turns) / len(turns))
+    return f"{row['us']:>10.3f}  ({row['p10']:g} / {row['p90']:g}{more})"
 
 
 def describe(options, library, ranks):
@@ -84,21 +110,39 @@ def describe(options, library, ranks):
 
 def measure(options):
     """Measure as a rank of a job."""
-    from .loops import LOOPS
-
     MPI = importlib.import_module(options.mpi)
-    comm = MPI.COMM_WORLD
+    try:
+        return _measure(options, MPI, MPI.COMM_WORLD)
+    except Exception:
+        # Other MPIs' jobs hang when one rank leaves.
+        traceback.print_exc()
+        sys.stderr.flush()
+        MPI.COMM_WORLD.Abort(1)
+
+
+def _measure(options, MPI, comm):
     library = MPI.Get_library_version().splitlines()[0].split(",")[0].strip("\0 ")
     head = describe(options, library, comm.size)
     if options.json_lines and comm.rank == 0:
         print(json.dumps(head), flush=True)
+    tell = None
+    if comm.rank == 0 and options.name == "osu" and not options.json:
+        from .osu import Printer
+
+        tell = Printer(head["library"], head["python"], options.check)
     rows = []
-    for row in LOOPS[options.name](MPI, comm, options.budget):
+    for row in options.loop(MPI, comm):
         rows.append(row)
         if options.json_lines and comm.rank == 0:
             print(json.dumps(row), flush=True)
-    if comm.rank == 0 and not options.json_lines:
+        elif tell:
+            tell(row)
+    if comm.rank == 0 and not options.json_lines and not tell:
         show(options, head, rows)
+    wrong = [row for row in rows if row.get("valid") is False]
+    if wrong and comm.rank == 0:
+        print(*(f"gormapy.bench: {row['what']}: wrong data" for row in wrong), sep="\n", file=sys.stderr, flush=True)
+    return 1 if wrong else 0
 
 
 def main(args=None):
@@ -110,16 +154,22 @@ def main(args=None):
         if launched():
             sys.exit("gormapy.bench: compare starts jobs itself: run it without a launcher")
         sys.exit(compare(args[1:]))
-    options = parse(args)
-    if options.name == "compare":
-        sys.exit("gormapy.bench: compare has options of its own: put it first")
+    if args[:1] == ["osu"]:
+        from .osu_command import parse as parse_osu
+
+        options = parse_osu(args[1:], add_common)
+    else:
+        options = parse(args)
+        if options.name in ("compare", "osu"):
+            sys.exit(f"gormapy.bench: {options.name} has options of its own: put it first")
+    examine(options)
     if options.name == "startup":
         if launched():
             sys.exit("gormapy.bench: startup starts jobs itself: run it without a launcher")
         rows = startup(options.mpi, launcher(options), options.ranks)
         show(options, describe(options, options.mpi, options.ranks), rows)
     elif launched():
-        measure(options)
+        sys.exit(measure(options))
     else:
         command = [*launcher(options), "-n", str(options.ranks), sys.executable, "-m", "gormapy.bench", *args]
         try:

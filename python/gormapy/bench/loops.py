@@ -4,28 +4,27 @@ It yields rows: those that rank 0 gets count. `budget` is how many seconds a row
 the module that they are given, nothing else of gormapy.
 """
 
-import os
 from itertools import cycle
-from time import perf_counter, sleep
 
 import numpy as np
 
+from .contention import contention
+from .label import label
+from .numpy_copy import numpy_copy
+from .oversubscribed import CORES, oversubscribed
+from .passive import passive, passive_asleep, passive_c_call
 from .timing import BUDGET, batches, row
+from .transpose import transpose
 
 SIZES = (8, 65536, 1 << 20, 4 << 20)
 WINDOW = 16  # operations that are under way at once when bandwidth is measured
 
 
-def label(size):
-    """Write a number of bytes as people do."""
-    for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
-        if size >= unit:
-            return f"{size // unit} {name}"
-    return f"{size} B"
+def windows(MPI, comm, size, shared=False):
+    """Make a window in each of the two ways, of the library's memory and of the user's, and free it afterwards.
 
-
-def windows(MPI, comm, size):
-    """Make a window in each of the two ways, of the library's memory and of the user's, and free it afterwards."""
+    With `shared` there is a third way: memory of the user that the library allocated.
+    """
     win = MPI.Win.Allocate(size, 1, comm=comm)
     yield "Win.Allocate", win
     win.Free()
@@ -33,6 +32,12 @@ def windows(MPI, comm, size):
     win = MPI.Win.Create(memory, 1, comm=comm)
     yield "Win.Create", win
     win.Free()
+    if shared:
+        memory = MPI.Alloc_mem(size)
+        win = MPI.Win.Create(memory, 1, comm=comm)
+        yield "Win.Create on Alloc_mem", win
+        win.Free()
+        MPI.Free_mem(memory)
 
 
 def pair_of(MPI, comm, name):
@@ -42,10 +47,10 @@ def pair_of(MPI, comm, name):
     return comm.Split(0 if comm.rank < 2 else MPI.UNDEFINED)
 
 
-def locked(MPI, comm, size, calls, budget):
+def locked(MPI, comm, size, calls, budget, shared=False):
     """Time calls on rank 0, which has a shared lock on rank 1, while all other ranks wait in a barrier."""
     peer = 1 if comm.size > 1 else 0
-    for kind, win in windows(MPI, comm, size):
+    for kind, win in windows(MPI, comm, size, shared):
         if comm.rank == 0:
             win.Lock(peer, MPI.LOCK_SHARED)
             for name, call in calls(win, peer):
@@ -73,12 +78,12 @@ def transfers(name):
 
 def put_latency(MPI, comm, budget=BUDGET):
     """Time Put and Flush from rank 0 to rank 1 that waits in a barrier."""
-    return locked(MPI, comm, SIZES[-1], transfers("Put"), budget)
+    return locked(MPI, comm, SIZES[-1], transfers("Put"), budget, shared=True)
 
 
 def get_latency(MPI, comm, budget=BUDGET):
     """Time Get and Flush by rank 0 from rank 1 that waits in a barrier."""
-    return locked(MPI, comm, SIZES[-1], transfers("Get"), budget)
+    return locked(MPI, comm, SIZES[-1], transfers("Get"), budget, shared=True)
 
 
 def atomics(MPI, comm, budget=BUDGET):
@@ -253,42 +258,6 @@ def bcast(MPI, comm, budget=BUDGET):
         yield row(f"Bcast {label(size)}, roots in turn", batches(comm, call, budget))
 
 
-def passive(MPI, comm, budget=BUDGET):
-    """Time Lock/Put/Flush/Unlock to rank 1 while it computes in pure Python and calls no MPI."""
-    if comm.size < 2:
-        raise SystemExit("passive: it takes 2 ranks, and there is 1: use -n 2")
-    busy = 10 * budget
-    way = ", GORMAPY_ONE_COPY=0" if os.environ.get("GORMAPY_ONE_COPY") == "0" else ""
-    for kind, win in windows(MPI, comm, 8):
-        memory = np.zeros(8, "b")
-        comm.Barrier()
-        seconds = []
-        if comm.rank == 1:
-            _compute(busy)
-        elif comm.rank == 0:
-            begin = perf_counter()
-            sleep(busy / 10)  # until it computes for certain
-            while perf_counter() < begin + 0.9 * busy:
-                start = perf_counter()
-                win.Lock(1)
-                win.Put(memory, 1)
-                win.Flush(1)
-                win.Unlock(1)
-                seconds.append(perf_counter() - start)
-        comm.Barrier()
-        if comm.rank == 0:
-            most = round(1e6 * max(seconds), 1)
-            yield row(f"Lock + Put 8 B + Flush + Unlock to a computing rank, {kind}{way}", seconds, max=most)
-
-
-def _compute(seconds):
-    end, total = perf_counter() + seconds, 0
-    while perf_counter() < end:
-        for i in range(1000):
-            total += i * i
-    return total
-
-
 LOOPS = {
     loop.__name__: loop
     for loop in (
@@ -304,6 +273,13 @@ LOOPS = {
         allreduce,
         bcast,
         passive,
+        passive_asleep,
+        passive_c_call,
+        contention,
+        oversubscribed,
+        transpose,
+        numpy_copy,
     )
 }
 RANKS = {name: 4 if name in ("ring", "barrier", "allreduce", "bcast") else 2 for name in LOOPS}
+RANKS.update(contention=8 * CORES, oversubscribed=4 * CORES)

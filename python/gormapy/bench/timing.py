@@ -18,6 +18,11 @@ def row(what, seconds, **more):
     return {"what": what, "us": mid, "p10": low, "p90": high, "samples": len(seconds), **more}
 
 
+def absent(what, error):
+    """Return what stands for a result where the library does not have a call that the loop needs."""
+    return {"what": what, "problem": "not implemented", "detail": str(error)}
+
+
 def batches(comm, call, budget=BUDGET, batch=0.002, together=True):
     """Time `call` in batches on this rank and return the seconds per call of each batch.
 
@@ -45,4 +50,39 @@ def batches(comm, call, budget=BUDGET, batch=0.002, together=True):
         if together:
             comm.Barrier()
         times.append(run(count))
+    return times
+
+
+def alternate(calls, budget=BUDGET, batch=0.002):
+    """Time several calls on this rank in batches that take turns, so that the machine's noise meets all alike.
+
+    Return the seconds per call of each batch, for each of `calls`.
+    """
+
+    def run(call, count):
+        begin = perf_counter()
+        for _ in range(count):
+            call()
+        return (perf_counter() - begin) / count
+
+    counts = []
+    for call in calls:
+        run(call, 10)
+        counts.append(max(1, int(batch / max(run(call, 10), 1e-8))))
+    repeat = max(10, min(200, int(budget / batch)))
+    return list(zip(*([run(call, count) for call, count in zip(calls, counts)] for _ in range(repeat))))
+
+
+def single(call, budget=BUDGET, least=5, most=2.0):
+    """Time calls on this rank one by one, where each takes longer than the clock's grain by far.
+
+    There are `least` of them even where that is beyond the budget, unless they take `most` seconds.
+    """
+    call()
+    times: list[float] = []
+    begin = perf_counter()
+    while (spent := perf_counter() - begin) < budget or (len(times) < least and spent < most):
+        start = perf_counter()
+        call()
+        times.append(perf_counter() - start)
     return times

@@ -1,0 +1,53 @@
+"""Many ranks that want the same lock: how long a turn takes, and whether everyone gets as many."""
+
+from time import perf_counter, sleep
+
+import numpy as np
+
+from .timing import BUDGET, row
+from .windows import window
+
+SLICES = 10
+
+
+def contention(MPI, comm, budget=BUDGET):
+    """Let all ranks take an exclusive lock on rank 0, Put and unlock, for 10 times the budget, and count the turns."""
+    duration = 10 * budget
+    with window(MPI, comm, "allocate", 8 * comm.size) as made:
+        begin, ends = _turns(MPI, comm, made, duration)
+        in_slices = np.histogram(ends, SLICES, (begin, begin + duration))[0].astype("l")
+    waits = np.diff(ends, prepend=begin)
+    turns = comm.gather(len(ends))
+    every = comm.reduce(in_slices, MPI.SUM)
+    waits = comm.gather(waits)
+    if comm.rank == 0:
+        who = f"{comm.size} ranks, exclusive Lock + Put 8 B + Unlock on rank 0"
+        of_slices = [duration / SLICES / max(int(count), 1) for count in every]
+        mean = sum(turns) / len(turns)
+        fair = {"turns": turns, "fewest": round(min(turns) / mean, 3), "most": round(max(turns) / mean, 3)}
+        yield row(f"{who}: time per turn", of_slices, **fair)
+        every = np.concatenate(waits).tolist()
+        yield row(f"{who}: a rank's time for its turn", every, max=round(1e6 * max(every), 1))
+
+
+def _turns(MPI, comm, made, duration):
+    """Return when it began, on the clock that the ranks of a host share, and when each turn of this rank ended."""
+    win, mine, place = made.win, np.full(1, comm.rank + 1, "l"), 8 * comm.rank
+    begin = comm.bcast(perf_counter() + 0.05)
+    comm.Barrier()
+    sleep(max(0.0, begin - perf_counter()))
+    begin = perf_counter() if perf_counter() > begin + duration else begin  # where the barrier took very long
+    ends = []
+    while not ends or ends[-1] < begin + duration:
+        win.Lock(0)
+        win.Put(mine, 0, place)
+        win.Unlock(0)
+        ends.append(perf_counter())
+    comm.Barrier()
+    if comm.rank == 0:
+        win.Lock(0)
+        there = made.memory.view("l").tolist()
+        win.Unlock(0)
+        if there != list(range(1, comm.size + 1)):
+            raise RuntimeError(f"contention: rank 0 has {there} after a Put by every rank")
+    return begin, np.array(ends)
