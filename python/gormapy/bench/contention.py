@@ -7,27 +7,25 @@ import numpy as np
 from .timing import BUDGET, row
 from .windows import window
 
-SLICES = 10
+STRETCHES = 50
 
 
 def contention(MPI, comm, budget=BUDGET):
-    """Let all ranks take an exclusive lock on rank 0, Put and unlock, for 10 times the budget, and count the turns."""
-    duration = 10 * budget
+    """Let all ranks take an exclusive lock on rank 0, Put and unlock, for 40 times the budget, and count the turns."""
     with window(MPI, comm, "allocate", 8 * comm.size) as made:
-        begin, ends = _turns(MPI, comm, made, duration)
-        in_slices = np.histogram(ends, SLICES, (begin, begin + duration))[0].astype("l")
-    waits = np.diff(ends, prepend=begin)
-    turns = comm.gather(len(ends))
-    every = comm.reduce(in_slices, MPI.SUM)
-    waits = comm.gather(waits)
+        begin, ends = _turns(MPI, comm, made, 40 * budget)
+    every = comm.gather((begin, ends))
     if comm.rank == 0:
         who = f"{comm.size} ranks, exclusive Lock + Put 8 B + Unlock on rank 0"
-        of_slices = [duration / SLICES / max(int(count), 1) for count in every]
+        turns = [len(ends) for _, ends in every]
         mean = sum(turns) / len(turns)
         fair = {"turns": turns, "fewest": round(min(turns) / mean, 3), "most": round(max(turns) / mean, 3)}
-        yield row(f"{who}: time per turn", of_slices, **fair)
-        every = np.concatenate(waits).tolist()
-        yield row(f"{who}: a rank's time for its turn", every, max=round(1e6 * max(every), 1))
+        # One after the other, whoever's turn it was, in stretches of as many turns.
+        order = np.sort(np.concatenate([[begin], *(ends for _, ends in every)]))
+        step = max(1, (len(order) - 1) // STRETCHES)
+        yield row(f"{who}: time per turn", (np.diff(order[::step]) / step).tolist(), **fair)
+        waits = np.concatenate([np.diff(ends, prepend=begin) for begin, ends in every]).tolist()
+        yield row(f"{who}: a rank's time for its turn", waits, max=round(1e6 * max(waits), 1))
 
 
 def _turns(MPI, comm, made, duration):

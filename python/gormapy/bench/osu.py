@@ -82,7 +82,7 @@ class Transfer:
             self.letter = "l"
         self.total = size * program.depth
         count = self.total // np.dtype(self.letter).itemsize
-        self.origin, self.result = np.ones(count, self.letter), np.full(count, 99, self.letter)
+        self.origin, self.result = np.ones(count, self.letter), np.full(count, -7, self.letter)
         self.start(MPI)
         parts = zip(*(np.split(data, program.depth) for data in (self.origin, self.result)))
         start = made.starts[self.peer]

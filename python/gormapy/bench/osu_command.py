@@ -46,8 +46,8 @@ def parse(args, add_common):
     """Read the command line of `osu`; `add_common` adds what all measurements have."""
     parser = argparse.ArgumentParser(
         prog="python -m gormapy.bench osu",
-        description="Run the one-sided programs of the OSU micro-benchmarks from Python: their loops, sizes and numbers "
-        "of iterations. " + HEAD + " fop_latency and cas_latency work on 8 bytes, as OSU's.",
+        description="Run the one-sided programs of the OSU micro-benchmarks from Python: their loops, sizes and "
+        "numbers of iterations. " + HEAD + " fop_latency and cas_latency work on 8 bytes, as OSU's.",
         epilog="Latency (us) is the mean, as OSU prints it; the other columns are over batches of iterations. "
         "Validation looks at the memory of the target, or at what was fetched, after the last iteration.",
     )

@@ -29,9 +29,9 @@ class Library:
         """Return the command that starts `n` ranks of Python with arguments."""
         return [*self.mpiexec, "-n", str(n), self.python, *args]
 
-    def loop(self, n, name, budget):
+    def loop(self, n, words, budget):
         """Return the command that measures a loop on `n` ranks and writes each row as a line of JSON."""
-        arguments = [name, "--mpi", self.module, "--budget", str(budget), "--json-lines"]
+        arguments = [*words, "--mpi", self.module, "--budget", str(budget), "--json-lines"]
         return self.ranks(n, *self.bench, *arguments)
 
 

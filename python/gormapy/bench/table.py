@@ -16,6 +16,21 @@ def cell(row, library):
     return row["problems"].get(library, ["-"])[0]
 
 
+def digits(ratio):
+    """Write a ratio, small ones too."""
+    return f"{ratio:.2f}" if ratio >= 0.095 else f"{ratio:.1g}"
+
+
+def reached(row, library):
+    """Return the values that a target is for, where they are not in the columns."""
+    more = row["more"].get(library, {})
+    if "numpy" in more:
+        return f" ({more['numpy']:.2f})"
+    if "fewest" in more:
+        return f" ({more['fewest']:.2f} to {more['most']:.2f})"
+    return f" (99 %: {more['p99']:.1f} us)" if "p99" in more else ""
+
+
 def lines(found):
     """Return the lines of the table."""
     names = list(found["libraries"])
@@ -32,11 +47,11 @@ def lines(found):
             last = row["n"]
             yield ""
             yield f"{f'n={last}':<{width}}{head}{'ratio':>8}   {'range':<12}target"
-        ratio = "-" if row["ratio"] is None else f"{row['ratio']:.2f}"
-        spread = "" if row["spread"] is None else "{:.2f}-{:.2f}".format(*row["spread"])
+        ratio = "-" if row["ratio"] is None else digits(row["ratio"])
+        spread = "" if row["spread"] is None else "-".join(map(digits, row["spread"]))
         goal = ""
         if row["met"] is not None:
-            goal = ("ok    " if row["met"] else "MISSED") + f" {row['target']}"
+            goal = ("ok    " if row["met"] else "MISSED") + f" {row['target']}" + reached(row, names[0])
         times = "".join(f"{cell(row, name):>11}" for name in names)
         yield f"{row['what']:<{width}}{times}{ratio:>8}   {spread:<12}{goal}".rstrip()
     yield ""

@@ -79,7 +79,7 @@ def single(call, budget=BUDGET, least=5, most=2.0):
     There are `least` of them even where that is beyond the budget, unless they take `most` seconds.
     """
     call()
-    times: list[float] = []
+    times = []
     begin = perf_counter()
     while (spent := perf_counter() - begin) < budget or (len(times) < least and spent < most):
         start = perf_counter()
