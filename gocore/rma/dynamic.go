@@ -40,15 +40,14 @@ type attachment struct {
 	addr, bytes, share uint64
 }
 
-// maxAttached bounds what a rank can attach to a window. The pages of the table
+// tableBytes is the room for a table of some 65,000 pieces of memory. Its pages
 // are only there once they are used.
-const maxAttached = 1 << 16
-
-var tableBytes = pageUp(int(unsafe.Sizeof(attachWords{})) + maxAttached*int(unsafe.Sizeof(attachment{})))
+const tableBytes = 1536 << 10
 
 func newAttachTable(mem []byte) *attachTable {
 	words := (*attachWords)(unsafe.Pointer(&mem[0]))
-	return &attachTable{words, unsafe.Slice((*attachment)(unsafe.Pointer(&mem[unsafe.Sizeof(attachWords{})])), maxAttached)}
+	room := (len(mem) - int(unsafe.Sizeof(*words))) / int(unsafe.Sizeof(attachment{}))
+	return &attachTable{words, unsafe.Slice((*attachment)(unsafe.Pointer(&mem[unsafe.Sizeof(*words)])), room)}
 }
 
 // change lets f edit the living entries.
@@ -73,7 +72,7 @@ func (t *attachTable) read() *attachments {
 	if version&1 != 0 {
 		return nil
 	}
-	n := min(int(atom.Load32(&t.count)), maxAttached)
+	n := min(int(atom.Load32(&t.count)), len(t.entries))
 	a := &attachments{version, slices.Clone(t.entries[:n])}
 	// Not a load: that could be made before those of the entries.
 	if !atom.CAS32(&t.version, version, version) {
@@ -175,8 +174,8 @@ func (w *Win) Attach(addr unsafe.Pointer, n int) *errs.Error {
 	defer w.attachMu.Unlock()
 	t := w.tables[w.Rank]
 	at := uint64(uintptr(addr))
-	if int(t.count) == maxAttached {
-		return errs.New(errs.RMAAttach, "Attach: this process has attached %d pieces of memory to the window, which is as many as there can be", maxAttached)
+	if int(t.count) == len(t.entries) {
+		return errs.New(errs.RMAAttach, "Attach: this process has attached %d pieces of memory to the window, which is as many as there can be", t.count)
 	}
 	for _, is := range t.entries[:t.count] {
 		if at == is.addr || at < is.addr+is.bytes && is.addr < at+uint64(n) {

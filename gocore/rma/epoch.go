@@ -79,6 +79,12 @@ func (w *Win) CheckFence(assert int) *errs.Error {
 	return nil
 }
 
+// Idle tells whether a fence has nothing to do: no operation came before it, none
+// follows, and all ranks say so, as MPI asks of these two assertions.
+func Idle(assert int) bool {
+	return assert&(ModeNoPrecede|ModeNoSucceed) == ModeNoPrecede|ModeNoSucceed
+}
+
 // Fenced opens the next epoch after a fence that has completed.
 func (w *Win) Fenced(assert int) {
 	w.Desc.Open = 0

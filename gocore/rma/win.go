@@ -253,7 +253,7 @@ func (m *RMA) Attach(id uint32, handle int64, rank int, world []int, offers []Of
 	if w.Flavor == FlavorDynamic {
 		w.seen = make([]atomic.Pointer[attachments], n)
 		for _, at := range l.table {
-			w.tables = append(w.tables, newAttachTable(seg.Mem[at:]))
+			w.tables = append(w.tables, newAttachTable(seg.Mem[at:at+tableBytes]))
 		}
 	}
 	for i := range n {
