@@ -221,10 +221,19 @@ func WinInfo(h int64) string {
 	return fmt.Sprintf("%d %d %d %d %d %d %d", uintptr(t.Base), t.Bytes, t.Unit, win.Flavor, win.Rank, win.Size, uintptr(unsafe.Pointer(win.Desc)))
 }
 
+// WinCheck tells whether a handle names a window.
+func WinCheck(h int64) Code {
+	_, e := getWin(h)
+	return CodeOf(e)
+}
+
 // WinShared is "addr nbytes disp_unit" of rank's part of a window as far as this
 // process can load from and store to it; for a part that it can't, nbytes is 0.
 func WinShared(h int64, rank int) string {
 	win, e := getWin(h)
+	if e == nil && win.Flavor == rma.FlavorDynamic {
+		e = errs.New(errs.RMAFlavor, "Shared_query: memory is attached to a dynamic window in pieces; ask a window made by Win.Allocate_shared or Win.Allocate")
+	}
 	if e == nil && rank == p2p.ProcNull {
 		for rank = 0; rank < win.Size-1 && win.Desc.Target(rank).Bytes == 0; {
 			rank++

@@ -271,6 +271,9 @@ func WinShared(win int64, rank int) string { return mpi.WinShared(win, rank) }
 // WinWay names the way to a target: direct, copy or message.
 func WinWay(win int64, rank int) string { return mpi.WinWay(win, rank) }
 
+// WinCheck returns 0 if the handle names a window, else a negative code.
+func WinCheck(win int64) int { return -mpi.WinCheck(win) }
+
 // WinCheckFree tells whether a window can be freed now.
 func WinCheckFree(win int64) int { return -mpi.WinCheckFree(win) }
 

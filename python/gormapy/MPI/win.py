@@ -98,6 +98,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
     def _checked(self):
         if not self._h:
             raise error(constants.ERR_WIN, "the window is WIN_NULL (it was never made, or has been freed)")
+        check(core.WinCheck(self._h))  # another object may have freed it
         return self._description
 
     # Creation
