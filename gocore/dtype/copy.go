@@ -108,3 +108,50 @@ func (l *layout) tiles() bool {
 		}
 	}
 }
+
+// Blocks returns the number of contiguous blocks that count items come down to,
+// some of which may touch.
+func (t *Type) Blocks(count int) int {
+	if count <= 0 || t.body.l == nil {
+		return 0
+	}
+	if t.dense {
+		return 1
+	}
+	return saturatingMul(count, t.body.l.blocks)
+}
+
+// Solid says whether count items cover each byte of their Span once, in
+// whatever order: a transposed matrix does. It knows regular type maps only;
+// false is always a correct answer.
+func (t *Type) Solid(count int) bool {
+	if count <= 0 || t.body.l == nil {
+		return false
+	}
+	l := t.repeat(t.body, count)
+	return l.solid()
+}
+
+func (l *layout) solid() bool {
+	var loops [64]*layout // by stride
+	n := 0
+	for ; l.op == opLoop; l = l.child {
+		i := n
+		for ; i > 0 && magnitude(loops[i-1].stride) > magnitude(l.stride); i-- {
+			loops[i] = loops[i-1]
+		}
+		loops[i] = l
+		n++
+	}
+	if l.op != opBlock {
+		return false
+	}
+	covered := l.size
+	for _, loop := range loops[:n] {
+		if magnitude(loop.stride) != uint64(covered) {
+			return false
+		}
+		covered *= loop.count // at most the data's size
+	}
+	return true
+}

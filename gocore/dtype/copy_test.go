@@ -158,6 +158,33 @@ func TestIndexedMatrixIsALoopOfLoops(t *testing.T) {
 	require.Equal(t, []int{30, 40, 1200}, []int{typ.body.l.count, typ.body.l.child.count, typ.body.l.blocks})
 }
 
+// What is said to be solid is; matrices in any order are known to be.
+func TestSolid(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	found := 0
+	for range 20000 {
+		typ, m := randomType(t, r, 1+r.IntN(3))
+		count := r.IntN(4)
+		if m.size() > 1000 || !typ.Solid(count) {
+			continue
+		}
+		found++
+		offs := m.bytes(count)
+		lo, hi := typ.Span(count)
+		require.False(t, overlaps(offs), describe(typ))
+		require.Equal(t, len(offs), hi-lo, describe(typ))
+		require.NotZero(t, typ.Blocks(count))
+	}
+	require.Greater(t, found, 1000)
+	for i, s := range matrices(t, ByName("DOUBLE"), 9, 12) {
+		require.Equal(t, i < 4, s.typ.Solid(s.count), s.name)
+	}
+	require.False(t, ByName("DOUBLE").Solid(0))
+	twice, err := Resized(ByName("INT64_T"), 0, 4)
+	require.NoError(t, err)
+	require.False(t, twice.Solid(2), "it overlaps")
+}
+
 func FuzzCopy(f *testing.F) {
 	f.Add(uint64(1), uint64(2))
 	f.Fuzz(func(t *testing.T, a, b uint64) {

@@ -4,6 +4,9 @@ import (
 	"sync"
 	"unsafe"
 
+	"golang.org/x/sys/unix"
+
+	"gormapy/gocore/dtype"
 	"gormapy/gocore/engine"
 	"gormapy/gocore/errs"
 	"gormapy/gocore/fabric"
@@ -131,6 +134,9 @@ func (w *Win) transfer(call string, put bool, rank int, local unsafe.Pointer, ru
 // where one side or both are derived types, many runs go by one call of the
 // transport.
 func (w *Win) copyRuns(call string, put bool, origin p2p.Buf, s Spot, at place) *errs.Error {
+	if done, err := w.copySpan(call, put, origin, s, at); done {
+		return err
+	}
 	most, dense := limits{runs: sys.MaxRuns, bytes: batchBytes, unit: 1}, origin.Type.Dense()
 	if !dense {
 		most.bytes = batchPacked
@@ -154,6 +160,73 @@ func (w *Win) copyRuns(call string, put bool, origin p2p.Buf, s Spot, at place) 
 	})
 	b.addRuns(s, at.off)
 	return b.end()
+}
+
+const (
+	// spanBytes bounds the memory that copySpan takes.
+	spanBytes = 64 << 20
+	// runCost is how many bytes the kernel copies in the time that it takes to
+	// look up one run.
+	runCost = 4096
+)
+
+// spans is the memory for copySpan: kept, since the kernel takes longer to make
+// its pages than to copy what is in them, until a window is freed. It is not
+// Go's, as pointers that do not point into it are made from its address.
+var spans spanMemory
+
+type spanMemory struct {
+	sync.Mutex
+	mem []byte
+}
+
+func (m *spanMemory) take(n int) []byte {
+	if len(m.mem) < n {
+		m.release()
+		mem, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+		if err != nil {
+			return nil
+		}
+		m.mem = mem
+	}
+	return m.mem[:n]
+}
+
+func (m *spanMemory) release() {
+	if m.mem != nil {
+		_ = unix.Munmap(m.mem)
+		m.mem = nil
+	}
+}
+
+// copySpan does what copyRuns does in one piece where that is faster: what lies
+// between short runs may be read along with them, and if nothing does (the
+// target's matrix is transposed), the whole span may be put in order here and
+// written.
+func (w *Win) copySpan(call string, put bool, origin p2p.Buf, s Spot, at place) (done bool, err *errs.Error) {
+	lo, hi := s.Type.Span(s.Count)
+	n := hi - lo
+	if blocks := s.Type.Blocks(s.Count); n > spanBytes || blocks < 64 || n/runCost > blocks || put && !s.Type.Solid(s.Count) {
+		return false, nil
+	}
+	if !spans.TryLock() {
+		return false, nil // another thread is at it
+	}
+	defer spans.Unlock()
+	buf := spans.take(n)
+	if buf == nil {
+		return false, nil
+	}
+	p := unsafe.Pointer(&buf[0])
+	shifted := unsafe.Add(p, -lo)
+	if put {
+		dtype.Copy(shifted, s.Type, s.Count, origin.Addr, origin.Type, origin.Count)
+		return true, w.write(call, at, lo, p, n)
+	}
+	if err = w.read(call, at, lo, p, n); err == nil {
+		dtype.Copy(origin.Addr, origin.Type, origin.Count, shifted, s.Type, s.Count)
+	}
+	return true, err
 }
 
 // Many runs go in one message, too: the header's Tag says how many, and the

@@ -320,6 +320,10 @@ func (m *Memory) Release() {
 
 // Free ends the window on this rank. All ranks must have passed a barrier.
 func (w *Win) Free() {
+	if spans.TryLock() {
+		spans.release()
+		spans.Unlock()
+	}
 	w.rma.mu.Lock()
 	delete(w.rma.wins, w.ID)
 	w.rma.mu.Unlock()
