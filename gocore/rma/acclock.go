@@ -41,6 +41,9 @@ import (
 //
 // The runs in the journal are offsets into the target's part, so that a rank
 // that reaches the target on another way than the dead one did can write them.
+// The target does so itself as soon as it knows of the death, for its program may
+// look before anybody accumulates again.
+//
 // Where nobody but the target has the lock (all others ask it by messages), a
 // dead holder is a dead target, and there is nothing to write to.
 //

@@ -76,6 +76,21 @@ func (w *Win) redo(target int) {
 	})
 }
 
+// complete has what world rank gone had begun to write to this process's parts
+// of windows completed, when it is known that it is gone: the next accumulate
+// would do it, but the program may look at its memory before there is one.
+func (m *RMA) complete(gone int) {
+	m.mu.RLock()
+	defer m.mu.RUnlock() // no window is freed meanwhile
+	for _, w := range m.wins {
+		l := w.acc[w.Rank]
+		if holder := int(atom.Load32(l.word)&^accSleepers) - 1; holder >= 0 && holder < w.Size && w.World[holder] == gone {
+			l.lock()
+			l.unlock()
+		}
+	}
+}
+
 // at is the place of n bytes, off into a target's part.
 func (w *Win) at(target, off, n int) (place, *errs.Error) {
 	p := place{rank: target, off: off}

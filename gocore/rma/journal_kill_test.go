@@ -113,3 +113,26 @@ func TestKilledInAnAccumulate(t *testing.T) {
 	}
 	t.Logf("of %d kills, %d left the lock held and %d the journal full", kills, held, full)
 }
+
+// What a dead origin had begun to write is there soon after its death is known,
+// not only after the next accumulate.
+func TestCompletedWithoutAnAccumulate(t *testing.T) {
+	m := new(accMemory)
+	w, _ := m.window(0, func(rank int) bool { return rank == 1 })
+	w.Size, w.World = 2, []int{5, 9}
+	all := &RMA{wins: map[uint32]*Win{1: w}}
+	m.word, m.journal.state = 2, journalFull
+	m.journal.setRuns([]fabric.Run{{Addr: 16, N: 16}, {Addr: 64, N: 3}, {Addr: uint64(len(m.data)) - 1, N: 2}})
+	for i := range 21 {
+		m.journal.data[i] = byte(i + 1)
+	}
+	all.complete(5)
+	require.EqualValues(t, 2, m.word, "it is held by another")
+	all.complete(9)
+	require.Zero(t, m.word)
+	require.Equal(t, journalEmpty, m.journal.state)
+	var want [len(m.data)]byte
+	copy(want[16:32], m.journal.data[:16])
+	copy(want[64:67], m.journal.data[16:])
+	require.Equal(t, want, m.data, "and nothing outside of the window")
+}

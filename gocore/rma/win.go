@@ -57,6 +57,7 @@ type RMA struct {
 // New makes the layer and takes its kinds of messages.
 func New(e *engine.Engine) *RMA {
 	m := &RMA{eng: e, wins: map[uint32]*Win{}, fetches: map[uint64]*fetch{}, arenas: arenas{peers: map[int]*arena.Peer{}}}
+	e.OnGone(m.complete)
 	for kind, h := range map[fabric.Kind]engine.Handler{
 		fabric.KindPut: m.onPut, fabric.KindGet: m.onGet, fabric.KindAcc: m.onAcc,
 		fabric.KindCAS: m.onCAS, fabric.KindAck: m.onAck, fabric.KindGetData: m.onGetData,
