@@ -78,7 +78,7 @@ def test_all_programs_of_osu_with_every_window_and_synchronisation():
     rows = json.loads(done.stdout)["rows"]
     passive, active = ["lock", "lock_all", "flush", "flush_local"], ["fence", "pscw"]
     programs = ("put_latency", "get_latency", "acc_latency", "get_acc_latency", "put_bw", "get_bw", "put_bibw")
-    sizes = {**{name: (1, 65536) for name in programs}, "fop_latency": (8,), "cas_latency": (8,)}
+    sizes = {**dict.fromkeys(programs, (1, 65536)), "fop_latency": (8,), "cas_latency": (8,)}
     expected = {
         (name, window, sync, size)
         for name in sizes

@@ -76,13 +76,13 @@ def alternate(calls, budget=BUDGET, batch=0.002):
 def single(call, budget=BUDGET, least=5, most=2.0):
     """Time calls on this rank one by one, where each takes longer than the clock's grain by far.
 
-    There are `least` of them even where that is beyond the budget, unless they take `most` seconds.
+    There are `least` of them even where that is beyond the budget, unless they take `most` seconds. The first
+    one does not count, unless it has taken so long by itself.
     """
-    call()
     times = []
     begin = perf_counter()
-    while (spent := perf_counter() - begin) < budget or (len(times) < least and spent < most):
+    while (spent := perf_counter() - begin) < budget or (len(times) < 1 + least and spent < most):
         start = perf_counter()
         call()
         times.append(perf_counter() - start)
-    return times
+    return times[1:] or times

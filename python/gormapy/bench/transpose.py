@@ -41,9 +41,9 @@ def _loops(MPI, made, types, budget):
     repeated, columns, _ = types
     matrix, got = np.arange(N * N, dtype="d").reshape(N, N), np.zeros((N, N))
     shapes = (
+        ("hvector of columns at the origin", [1, columns], (0, N * N, MPI.DOUBLE)),
         ("vector of columns at the target", [N * N, MPI.DOUBLE], (0, N, repeated)),
         ("hvector of columns at the target", [N * N, MPI.DOUBLE], (0, 1, columns)),
-        ("hvector of columns at the origin", [1, columns], (0, N * N, MPI.DOUBLE)),
     )
     for name in ("Put", "Get"):
         transfer = getattr(win, name)
