@@ -282,4 +282,4 @@ LOOPS = {
     )
 }
 RANKS = {name: 4 if name in ("ring", "barrier", "allreduce", "bcast") else 2 for name in LOOPS}
-RANKS.update(contention=8 * CORES, oversubscribed=4 * CORES)
+RANKS.update(contention=16, oversubscribed=4 * CORES)
