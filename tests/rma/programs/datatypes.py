@@ -207,6 +207,7 @@ def every_layout(flavour):
     put_get_and_accumulate(flavour, layouts())
 
 
+@case
 def distributed_arrays(flavour):
     put_get_and_accumulate(flavour, distributed())
 

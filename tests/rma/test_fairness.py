@@ -1,0 +1,30 @@
+"""A lock that many ranks want goes round fairly, and who waits for it leaves the processor to others."""
+
+import json
+import os
+
+import pytest
+from conftest import PROGRAMS
+
+# The promise is for ten seconds; shorter runs show it too.
+SECONDS = float(os.environ.get("FAIRNESS_SECONDS", "3"))
+RANKS = 16
+
+
+@pytest.mark.parametrize("flavour", ["allocate", "create"])
+def test_turns(mpirun, flavour):
+    result = mpirun(RANKS, PROGRAMS / "fairness.py", SECONDS, flavour, timeout=60 + SECONDS)
+    found = json.loads(result.stdout)
+    mean = sum(found["turns"]) / RANKS
+    print(f"{flavour}: {found}")
+    assert mean > 10 * SECONDS, "the lock hardly goes round"
+    for turns in found["turns"]:
+        assert mean / 2 <= turns <= 2 * mean, found
+    # One processor's time is what the holders use, one after the other. Waiters that spin would use all there are.
+    assert found["cpu"] < 1.6 * found["wall"], found
+
+
+def test_waiting_takes_no_processor_time(mpirun):
+    result = mpirun(8, PROGRAMS / "holder.py")
+    for cpu in json.loads(result.stdout):
+        assert cpu < 0.2, f"a rank that waits a second for a lock used {cpu:.2f} s: {result.stdout}"
