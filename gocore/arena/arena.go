@@ -132,7 +132,7 @@ func (h *heap) span(bytes, align uint64, mu sync.Locker) (*span, error) {
 		mu.Lock()
 		s.at = h.reserve(bytes, align)
 		mu.Unlock()
-		s.addr, err = mapAligned(h.file(), s.at, bytes, align)
+		s.addr, err = sys.MapAligned(h.file(), s.at, bytes, align)
 		mu.Lock()
 		defer mu.Unlock()
 		if err == nil {
@@ -140,7 +140,7 @@ func (h *heap) span(bytes, align uint64, mu sync.Locker) (*span, error) {
 				h.insert(s)
 				return s, nil
 			}
-			unmap(s.addr, bytes)
+			sys.Unmap(s.addr, bytes)
 		}
 		h.spare.put(s.at, bytes)
 		s.at = 0
@@ -149,7 +149,7 @@ func (h *heap) span(bytes, align uint64, mu sync.Locker) (*span, error) {
 		defer mu.Unlock()
 	}
 	s.private = true
-	if s.addr, err = mapAligned(-1, 0, bytes, align); err != nil {
+	if s.addr, err = sys.MapAligned(-1, 0, bytes, align); err != nil {
 		return nil, err
 	}
 	h.insert(s)
@@ -263,7 +263,7 @@ func (h *heap) giveBack(s *span) {
 			}
 		}
 	}
-	unmap(s.addr, s.bytes)
+	sys.Unmap(s.addr, s.bytes)
 }
 
 // reuse lets others have the span's range of the file.

@@ -12,6 +12,8 @@ import (
 	"gormapy/gocore/sys"
 )
 
+const readWrite = unix.PROT_READ | unix.PROT_WRITE
+
 // smallestView is what is mapped of a peer's arena at least. Most programs never
 // need more, and addresses cost nothing.
 const smallestView = 64 << 20

@@ -53,8 +53,9 @@ func (win *Window) reset() {
 
 // WinCreate begins to make a window; the request's result is its handle. The
 // ranks exchange offers, agree on whether the kernel copies between them, and
-// map the segment that rank 0 makes.
-func WinCreate(flavor int, addr, bytes, unit, comm int64) (req int64, code Code) {
+// map the segment that rank 0 makes. hints are those of package rma; align is
+// what the memory of the core's is to be aligned to, 0 for nothing.
+func WinCreate(flavor int, addr, bytes, unit, comm, hints, align int64) (req int64, code Code) {
 	defer Contain(&code)
 	parent, e := getComm(comm)
 	if e != nil {
@@ -75,6 +76,7 @@ func WinCreate(flavor int, addr, bytes, unit, comm int64) (req int64, code Code)
 	var seg *sys.Segment
 	var shared []unsafe.Pointer
 	mine := []rma.Offer{rma.NewOffer(f, pointer(addr), int(bytes), int(unit))}
+	mine[0].Hints, mine[0].Align = rma.Hints(hints), int32(align)
 	offers := make([]rma.Offer, parent.size)
 	second := []rma.Offer{{}}
 	seconds := make([]rma.Offer, parent.size)
@@ -134,7 +136,7 @@ func WinCreate(flavor int, addr, bytes, unit, comm int64) (req int64, code Code)
 			mine[0].Failed = 0
 			if c.rank != 0 {
 				var err error
-				if seg, err = sys.OpenSegment(int(offers[0].PID), int(seconds[0].FD)); err != nil {
+				if seg, err = rma.OpenSegment(offers, &seconds[0]); err != nil {
 					mine[0].Failed = int32(errs.Win)
 					seg = nil
 				}
@@ -172,6 +174,16 @@ func WinCreate(flavor int, addr, bytes, unit, comm int64) (req int64, code Code)
 	}
 	s.Advance()
 	return reqs.add(&Request{op: s}), 0
+}
+
+// WinNoLocks says whether this rank promises to lock nothing of a window.
+func WinNoLocks(h int64, on bool) (code Code) {
+	defer Contain(&code)
+	win, e := getWin(h)
+	if e == nil {
+		win.SetNoLocks(on)
+	}
+	return CodeOf(e)
 }
 
 // WinCheckFree tells whether a window can be freed now: before Python lets go of

@@ -112,6 +112,9 @@ func (w *Win) Lock(rank int, excl bool, assert int) (Lock, *errs.Error) {
 	if rank < 0 || rank >= w.Size {
 		return Lock{}, w.NoRank("Lock: rank", rank)
 	}
+	if e := w.mayLock("Lock"); e != nil {
+		return Lock{}, e
+	}
 	switch {
 	case w.general.started:
 		return Lock{}, errs.New(errs.RMASync, "Lock of rank %d: %s", rank, w.inAccess())
@@ -139,6 +142,9 @@ func (w *Win) LockAll(assert int) (Lock, *errs.Error) {
 	}
 	if s := w.inAccess(); s != "" {
 		return Lock{}, errs.New(errs.RMASync, "Lock_all: %s", s)
+	}
+	if e := w.mayLock("Lock_all"); e != nil {
+		return Lock{}, e
 	}
 	w.closeFence()
 	if assert&ModeNoCheck != 0 {

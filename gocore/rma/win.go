@@ -85,6 +85,8 @@ type Offer struct {
 	FD     int32 // the arena; rank 0, second round: the window's segment
 	Copy   int32 // second round: 1 if the kernel lets this rank read all others
 	Mapped int32 // second round: 1 if this rank maps all memory that lies in arenas
+	Hints  Hints
+	Align  int32 // what mpi_minimum_memory_alignment asks for, 0 for nothing
 }
 
 // OfferBytes is the size of Offer.
@@ -119,6 +121,7 @@ type Win struct {
 	held    []uint8 // by target: heldNone, heldLock, heldNoCheck
 	nheld   int
 	general general
+	noLocks atomic.Bool
 
 	tables   []*attachTable // of a dynamic window, by target
 	seen     []atomic.Pointer[attachments]
@@ -167,14 +170,17 @@ func newLayout(offers []Offer) layout {
 		l.journal = append(l.journal, l.total)
 		l.total += journalBytes
 	}
+	align := Alignment(offers)
+	l.total = alignUp(l.total, align)
 	for i := range offers {
+		o := &offers[i]
 		l.data = append(l.data, l.total)
-		switch Flavor(offers[i].Flavor) {
-		case FlavorAllocate:
-			l.total += pageUp(int(offers[i].Bytes))
-		case FlavorShared: // one run of memory, as MPI promises by default
-			l.total += int(offers[i].Bytes)
-		case FlavorDynamic:
+		switch {
+		case Flavor(o.Flavor) == FlavorAllocate || Flavor(o.Flavor) == FlavorShared && o.Hints&HintNoncontig != 0:
+			l.total += alignUp(int(o.Bytes), align)
+		case Flavor(o.Flavor) == FlavorShared: // one run of memory, as MPI promises by default
+			l.total += int(o.Bytes)
+		case Flavor(o.Flavor) == FlavorDynamic:
 			l.table = append(l.table, l.total)
 			l.total += tableBytes
 		}
@@ -183,7 +189,9 @@ func newLayout(offers []Offer) layout {
 	return l
 }
 
-func pageUp(n int) int { return (n + 4095) / 4096 * 4096 }
+func alignUp(n, align int) int { return (n + align - 1) / align * align }
+
+func pageUp(n int) int { return alignUp(n, 4096) }
 
 // CheckOffers finds what makes the window impossible.
 func CheckOffers(offers []Offer) *errs.Error {
@@ -198,7 +206,7 @@ func CheckOffers(offers []Offer) *errs.Error {
 			return errs.New(errs.Size, "rank %d asks for a window of %d bytes", i, o.Bytes)
 		}
 	}
-	return nil
+	return checkHints(offers)
 }
 
 // CreateSegment is done by rank 0 of the window's communicator.
@@ -207,6 +215,24 @@ func CreateSegment(offers []Offer) (*sys.Segment, *errs.Error) {
 	seg, err := sys.NewSegment("window", l.total)
 	if err != nil {
 		return nil, errs.New(errs.NoMem, "make window of %d bytes in all: %v", l.total, err)
+	}
+	if err := seg.Align(Alignment(offers)); err != nil {
+		seg.Close()
+		return nil, errs.New(errs.NoMem, "make window of %d bytes in all: %v", l.total, err)
+	}
+	return seg, nil
+}
+
+// OpenSegment is done by the other ranks with what rank 0 made, as it told them
+// in its second offer.
+func OpenSegment(offers []Offer, made *Offer) (*sys.Segment, error) {
+	seg, err := sys.OpenSegment(int(offers[0].PID), int(made.FD))
+	if err != nil {
+		return nil, err
+	}
+	if err := seg.Align(Alignment(offers)); err != nil {
+		seg.Close()
+		return nil, err
 	}
 	return seg, nil
 }
@@ -244,6 +270,7 @@ func (m *RMA) Attach(id uint32, handle int64, rank int, world []int, offers []Of
 		return nil, errs.New(errs.NoMem, "map window descriptor: %v", err)
 	}
 	w.Desc = d
+	w.SetNoLocks(offers[rank].Hints&HintNoLocks != 0)
 	for _, r := range world {
 		w.ranks = append(w.ranks, &m.eng.Job.Ranks[r])
 	}

@@ -14,6 +14,8 @@ type Segment struct {
 	FD   int // -1 once closed or when the descriptor was not kept
 	Mem  []byte
 	addr uintptr
+
+	aligned bool // mapped by MapAligned
 }
 
 // NewSegment creates a memfd of size bytes, sealed against any change of size
@@ -118,7 +120,7 @@ func (s *Segment) Close() error {
 	if s.Mem == nil {
 		return nil
 	}
-	mem := s.Mem
+	err := s.unmap()
 	s.Mem, s.addr = nil, 0
-	return os.NewSyscallError("munmap", unix.Munmap(mem))
+	return os.NewSyscallError("munmap", err)
 }

@@ -277,6 +277,9 @@ func WinCheck(win int64) int { return -mpi.WinCheck(win) }
 // WinCheckFree tells whether a window can be freed now.
 func WinCheckFree(win int64) int { return -mpi.WinCheckFree(win) }
 
+// WinNoLocks says whether this rank locks nothing of a window and returns 0 or a negative code.
+func WinNoLocks(win int64, on bool) int { return -mpi.WinNoLocks(win, on) }
+
 // WinAttach makes n bytes at addr part of a dynamic window and returns 0 or a negative code.
 func WinAttach(win, addr, n int64) int { return -mpi.WinAttach(win, addr, n) }
 

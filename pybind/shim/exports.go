@@ -197,8 +197,8 @@ func gm_comm_create(comm, group i64, req *C.int64_t) i32 {
 func gm_comm_free(comm i64, req *C.int64_t) i32 { return started(req)(mpi.CommFree(int64(comm))) }
 
 //export gm_win_create
-func gm_win_create(flavor, addr, bytes, unit, comm i64, req *C.int64_t) i32 {
-	return started(req)(mpi.WinCreate(int(flavor), int64(addr), int64(bytes), int64(unit), int64(comm)))
+func gm_win_create(flavor, addr, bytes, unit, comm, hints, align i64, req *C.int64_t) i32 {
+	return started(req)(mpi.WinCreate(int(flavor), int64(addr), int64(bytes), int64(unit), int64(comm), int64(hints), int64(align)))
 }
 
 //export gm_win_free

@@ -544,7 +544,7 @@ MAKE(comm_split, 3, "communicator color key", gm_comm_split(a[0], a[1], a[2], &r
 MAKE(comm_split_type, 3, "communicator split_type key", gm_comm_split_type(a[0], a[1], a[2], &req))
 MAKE(comm_create, 2, "", gm_comm_create(a[0], a[1], &req))
 MAKE(comm_free, 1, "", gm_comm_free(a[0], &req))
-MAKE(win_create, 5, "", gm_win_create(a[0], a[1], a[2], a[3], a[4], &req))
+MAKE(win_create, 7, "", gm_win_create(a[0], a[1], a[2], a[3], a[4], a[5], a[6], &req))
 MAKE(win_free, 1, "", gm_win_free(a[0], &req))
 
 static PyObject *raw_rma(ARGS) {

@@ -4,13 +4,13 @@ from functools import wraps
 
 from gormapy._ext import core, fast
 
-from . import constants
+from . import constants, wininfo
 from .buffer import view
 from .errhandler import ErrorHandling
 from .exception import Exception, check, error, fields
 from .group import Group
 from .handle import Handle, adopt, named
-from .info import INFO_NULL, Info
+from .info import INFO_NULL
 from .intracomm import COMM_SELF
 from .msgbuffer import acquire, index, message, rma, same_type, single
 from .naming import Attributed, Named
@@ -109,11 +109,11 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         disp_unit = index(disp_unit, "disp_unit")
         if not isinstance(comm, fast.Comm):
             raise TypeError(f"comm: expecting a communicator, got {type(comm).__name__}")
-        handle = fast.result(fast.win_create(flavor, address, nbytes, disp_unit, comm._h))
-        self = cls._from_handle(handle)
+        hints = wininfo.Hints(info, flavor)
+        created = fast.win_create(flavor, address, nbytes, disp_unit, comm._h, hints.bits, hints.alignment)
+        self = cls._from_handle(fast.result(created))
         self._memory = memory
-        if info:
-            self.Set_info(info)
+        wininfo.keep(self._h, hints)
         return self
 
     @classmethod
@@ -170,7 +170,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         self._delete_attributes()
         self._forget_name()
         self._forget_errhandler()
-        _hints.pop(self._h, None)
+        wininfo.forget(self._h)
         handle, self._h = self._h, 0
         fast.result(fast.win_free(handle))
         self._description = self._memory = None
@@ -183,12 +183,12 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
     def Set_info(self, info):
         """Set new values for the hints associated with a window."""
         self._checked()
-        _hints[self._h] = {**_hints.get(self._h, {}), **dict(info.items())}
+        wininfo.change(self._h, info)
 
     def Get_info(self):
         """Return the current hints for a window."""
         self._checked()
-        return Info.Create(_hints.get(self._h))
+        return wininfo.current(self._h)
 
     info = property(Get_info, Set_info, doc="Info hints.")
 
@@ -457,6 +457,5 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         fast.win_sync(self._h)
 
 
-_hints = {}  # handle -> hints
 WIN_NULL = Win()
 named("Win", 0, "WIN_NULL")

@@ -1,10 +1,20 @@
 """Hints that windows and Alloc_mem know: their values, defaults and what they do."""
 
+from gormapy._ext import core
+
 from . import constants
-from .exception import error
+from .exception import check, error
 from .info import Info
 
 _MOST_ALIGNED = 2 << 20
+_PAGE = 4096
+_ALIGNMENT = "mpi_minimum_memory_alignment"
+_ORDER = ("rar", "raw", "war", "waw")
+
+# What the core is told: the Hints of gocore/rma.
+_BITS = {"no_locks": 1, "same_size": 2, "same_disp_unit": 4, "alloc_shared_noncontig": 8}
+# What may change as long as the window lives; the rest went into how it was made.
+_CHANGING = ("no_locks", "accumulate_ordering", "accumulate_ops")
 
 
 def given(info):
@@ -20,11 +30,94 @@ def _no_value(key, value, choices):
 
 def alignment(hints):
     """Return what mpi_minimum_memory_alignment asks for in bytes, 0 if nothing."""
-    key = "mpi_minimum_memory_alignment"
-    if key not in hints:
+    if _ALIGNMENT not in hints:
         return 0
-    value = hints[key].strip()
+    value = hints[_ALIGNMENT].strip()
     number = int(value) if value.isascii() and value.isdecimal() and len(value) < 20 else 0
     if number & (number - 1) or not 0 < number <= _MOST_ALIGNED:
-        raise _no_value(key, hints[key], f"a power of two from 1 to {_MOST_ALIGNED}, in bytes")
+        raise _no_value(_ALIGNMENT, hints[_ALIGNMENT], f"a power of two from 1 to {_MOST_ALIGNED}, in bytes")
     return number
+
+
+def _truth(key, value):
+    if value.strip() not in ("true", "false"):
+        raise _no_value(key, value, "true or false")
+    return value.strip()
+
+
+def _ordering(key, value):
+    words = [word.strip() for word in value.split(",")]
+    if words == ["none"]:
+        return "none"
+    if not words or any(word not in _ORDER for word in words):
+        raise _no_value(key, value, f"none, or some of {','.join(_ORDER)}")
+    return ",".join(word for word in _ORDER if word in words)
+
+
+def _operations(key, value):
+    if value.strip() not in ("same_op", "same_op_no_op"):
+        raise _no_value(key, value, "same_op or same_op_no_op")
+    return value.strip()
+
+
+# Accumulates are atomic and in order whatever the hints say: what they promise is kept, and nothing is made of it.
+_KEYS = {
+    "no_locks": (_truth, "false"),
+    "accumulate_ordering": (_ordering, ",".join(_ORDER)),
+    "accumulate_ops": (_operations, "same_op_no_op"),
+    "same_size": (_truth, "false"),
+    "same_disp_unit": (_truth, "false"),
+}
+
+
+class Hints:
+    """The hints of one window, with the values that hold."""
+
+    def __init__(self, info, flavor):
+        hints = given(info)
+        self._readers = dict(_KEYS)
+        if flavor == constants.WIN_FLAVOR_SHARED:
+            self._readers["alloc_shared_noncontig"] = (_truth, "false")
+        self.values = {key: default for key, (_, default) in self._readers.items()}
+        self._read(hints, self._readers)
+        self.alignment = 0
+        if flavor in (constants.WIN_FLAVOR_ALLOCATE, constants.WIN_FLAVOR_SHARED):
+            self.alignment = alignment(hints)
+            # of parts that follow each other without a gap only the first one is aligned
+            contiguous = flavor == constants.WIN_FLAVOR_SHARED and self.values["alloc_shared_noncontig"] == "false"
+            if not contiguous or self.alignment:
+                self.values[_ALIGNMENT] = str(max(self.alignment, _PAGE))
+
+    def _read(self, hints, keys):
+        read = {key: self._readers[key][0](key, hints[key]) for key in keys if key in hints}
+        self.values.update(read)  # all or, if one is wrong, none
+
+    @property
+    def bits(self):
+        """What the core is told."""
+        return sum(bit for key, bit in _BITS.items() if self.values.get(key) == "true")
+
+
+_of = {}  # handle -> Hints
+
+
+def keep(handle, hints):
+    """Keep the hints of a window that has been made."""
+    _of[handle] = hints
+
+
+def forget(handle):
+    """Forget the hints of a window that is freed."""
+    _of.pop(handle, None)
+
+
+def change(handle, info):
+    """Take over those new hints of a window that can still change."""
+    hints = _of[handle]
+    hints._read(given(info), _CHANGING)
+    check(core.WinNoLocks(handle, hints.values["no_locks"] == "true"))
+
+
+def current(handle):
+    """Return the hints of a window as an info object."""
+    return Info.Create(_of[handle].values)
