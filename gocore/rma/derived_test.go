@@ -8,6 +8,7 @@ import (
 
 	"gormapy/gocore/dtype"
 	"gormapy/gocore/errs"
+	"gormapy/gocore/op"
 	"gormapy/gocore/p2p"
 	"gormapy/gocore/rma"
 )
@@ -111,4 +112,64 @@ func TestHugeSpans(t *testing.T) {
 		}
 		w.unlock(w.Rank)
 	})
+}
+
+// Elements that lie apart take a number of locks, system calls, messages and
+// allocations that does not grow with theirs.
+func TestAccumulateOfManyRuns(t *testing.T) {
+	const n = 1500
+	for _, name := range []string{"INT64_T", "INT16_T", "C_DOUBLE_COMPLEX", "DOUBLE_INT"} {
+		old := dtype.ByName(name)
+		column, err := dtype.Vector(old, n, 1, 3)
+		require.NoError(t, err)
+		f := op.Sum
+		if old.Kind().IsPair() {
+			f = op.Maxloc
+		}
+		for _, disp := range []int{0, 1} { // aligned and not
+			run(t, 2, 3*n*old.Extent()+8, 1, func(w *window) {
+				operand, before := make([]byte, n*old.Extent()), make([]byte, n*old.Extent())
+				for i := range operand {
+					operand[i] = byte(i % 7)
+				}
+				origin := p2p.Buf{Addr: unsafe.Pointer(&operand[0]), Count: n, Type: old}
+				result := p2p.Buf{Addr: unsafe.Pointer(&before[0]), Count: n, Type: old}
+				spot := rma.Spot{Rank: 1 - w.Rank, Disp: disp, Count: 1, Type: column}
+				clear(w.mem)
+				w.fence()
+				if w.Rank == 0 {
+					allocs := testing.AllocsPerRun(5, func() {
+						require.Nil(w.r.T, w.Accumulate(origin, nil, spot, f))
+						w.quiet(-1)
+					})
+					require.Less(w.r.T, allocs, float64(n/5))
+				}
+				w.fence()
+				require.Nil(w.r.T, w.Accumulate(origin, &result, spot, f))
+				w.fence()
+				require.Nil(w.r.T, w.Accumulate(p2p.Buf{}, &result, spot, op.NoOp))
+				w.fence()
+				theirs := make([]byte, n*old.Size())
+				old.Pack(theirs, unsafe.Pointer(&before[0]), n)
+				// What there must be, by the same steps in one's own memory.
+				want, pad := make([]byte, len(operand)), make([]byte, len(operand))
+				rounds := 1
+				if w.Rank == 1 {
+					rounds += 6 // AllocsPerRun warms up once
+				}
+				for range rounds {
+					f.Apply(old.Kind(), unsafe.Pointer(&want[0]), unsafe.Pointer(&operand[0]), n)
+				}
+				mine := make([]byte, len(operand))
+				column.PackCells(mine, unsafe.Pointer(&w.mem[disp]), 1)
+				old.Pack(pad, unsafe.Pointer(&want[0]), n)
+				got := make([]byte, len(operand))
+				old.Pack(got, unsafe.Pointer(&mine[0]), n)
+				require.Equal(w.r.T, pad, got, name)
+				if f == op.Maxloc { // as often as you like
+					require.Equal(w.r.T, got[:n*old.Size()], theirs, "fetched by NO_OP")
+				}
+			})
+		}
+	}
 }
