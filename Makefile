@@ -14,7 +14,7 @@ GO_PACKAGES := ./gocore/... ./pybind/build/... $(if $(wildcard pybind/core/*.go)
 SOURCES := $(shell find gocore pybind python/gormapy go.mod go.sum pyproject.toml README.md -type f \
 	-not -path '*/__pycache__/*' -not -path '*/_bin/*' -not -name '*.so' 2>/dev/null)
 
-.PHONY: help build test test-go test-python conformance faults race interleave lint lint-go lint-python demo wheel sdist test-wheels clean
+.PHONY: help build test test-go test-python conformance large stress faults race interleave lint lint-go lint-python demo wheel sdist test-wheels clean
 
 help:
 	@echo 'make demo         install into an environment of its own and run a 4-rank program'
@@ -22,6 +22,8 @@ help:
 	@echo 'make lint         check the Go and the Python sources'
 	@echo 'make build        build into the tree, for use with .cache/dev/bin/python'
 	@echo 'make conformance  run all of mpi4py'"'"'s own tests and demonstrations'
+	@echo 'make large        run one-sided operations on more than 2^31 elements'
+	@echo 'make stress       run 100,000 random one-sided operations against a serial model'
 	@echo 'make faults       try every fault in every state and show how the jobs end'
 	@echo 'make race         run the Go tests under the race detector'
 	@echo 'make interleave   run the shared-memory protocols through their interleavings'
@@ -52,6 +54,16 @@ test-python: build
 conformance: build
 	@$(BACKEND) group test
 	$(DEV)/bin/python -m pytest -m "conformance or not conformance" $(PYTEST_FLAGS) tests/real
+
+# One-sided operations on more than 2^31 elements.
+large: build
+	@$(BACKEND) group test
+	$(DEV)/bin/python -m pytest -m large $(PYTEST_FLAGS) tests/rma
+
+# 100,000 random one-sided operations on 7 ranks, against a serial model.
+stress: build
+	@$(BACKEND) group test
+	$(DEV)/bin/python -m pytest -m stress $(PYTEST_FLAGS) tests/rma
 
 # make test tries a third of them.
 faults: build
