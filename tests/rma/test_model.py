@@ -1,0 +1,34 @@
+"""Random operations of all ranks, compared with a serial model."""
+
+import random
+
+import pytest
+from conftest import PROGRAMS, WAYS
+from support.mpirun import ANY
+
+RANKS = 7
+CASES = [
+    *((flavour, "kernel") for flavour in ("create", "create over Alloc_mem", "allocate", "shared", "dynamic")),
+    ("create", "messages"),
+    ("dynamic", "messages"),
+]
+
+
+def play(mpirun, flavour, way, operations, timeout):
+    """Play with a new seed, which is printed where it fails."""
+    seed = random.SystemRandom().randrange(1 << 30)
+    program = PROGRAMS / "model.py"
+    result = mpirun(RANKS, program, seed, operations, flavour, env=WAYS[way], timeout=timeout, expect=ANY)
+    print(result.stdout)
+    assert result.status == 0, f"seed {seed}, {operations} operations, {flavour}, {way}:\n{result}"
+
+
+@pytest.mark.parametrize(("flavour", "way"), CASES)
+def test_random_operations(mpirun, flavour, way):
+    play(mpirun, flavour, way, 1000, 60)
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize(("flavour", "way"), CASES)
+def test_many_random_operations(mpirun, flavour, way):
+    play(mpirun, flavour, way, 100_000, 900)
