@@ -89,7 +89,13 @@ def show(options, head, rows):
         sys.stdout.flush()
 
 
-MORE = (("p99", "99 % {:g}"), ("max", "at most {:g}"), ("MB/s", "MB/s {:g}"), ("numpy", "NumPy {:g}"))
+MORE = (
+    ("p99", "99 % {:g}"),
+    ("max", "at most {:g}"),
+    ("MB/s", "MB/s {:g}"),
+    ("numpy", "NumPy {:g}"),
+    ("wake-ups", "wake-ups {:g}"),
+)
 
 
 def described(row):

@@ -28,7 +28,8 @@ from .table import show, summary
 from .targets import target
 
 OSU = {f"osu_{name}": name for name in PROGRAMS}
-NAMES = (*LOOPS, "startup", "import", *OSU)
+# What idle threads cost is nothing, in most libraries, and nothing has no ratio.
+NAMES = (*(name for name in LOOPS if name != "idle"), "startup", "import", *OSU)
 # What takes long and has no target is measured when it is asked for.
 DEFAULT = [name for name in NAMES if name not in (*OSU, "passive_asleep", "passive_c_call")]
 N = [2, 4]

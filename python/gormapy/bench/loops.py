@@ -9,6 +9,7 @@ from itertools import cycle
 import numpy as np
 
 from .contention import contention
+from .idle import idle
 from .label import label
 from .numpy_copy import numpy_copy
 from .oversubscribed import CORES, oversubscribed
@@ -275,6 +276,7 @@ LOOPS = {
         passive,
         passive_asleep,
         passive_c_call,
+        idle,
         contention,
         oversubscribed,
         transpose,
