@@ -1,7 +1,7 @@
 """mpi4py's own tests run unmodified on gormapy; those that fail are the ones that are listed.
 
 The list is mpi4py-failures.txt. A test that fails and is not on it, and one that is on it and passes, fail here.
-``make conformance`` runs all modules, ``make test`` those of what everyday programs use.
+``make conformance`` runs all modules, ``make test`` those of what everyday programs use and of windows.
 """
 
 import fnmatch
@@ -25,13 +25,24 @@ EVERYDAY = (
     "test_group",
     "test_msgspec",
 )
+# Modules about windows, also on numbers of ranks that are no powers of two
+WINDOWS = (
+    "test_rma",
+    "test_rma_nb",
+    "test_win",
+    "test_errhandler",
+    "test_attributes",
+    "test_info",
+    "test_doc",
+    "test_pickle",
+)
 OTHERS = tuple(
     f"test_{name}"
     for name in (
-        "address attributes buffer cco_buf_inter cco_nb_buf cco_nb_vec cco_ngh_buf cco_ngh_obj cco_obj_inter cco_pr_buf "
-        "cco_pr_ngh_buf cco_pr_vec cco_vec cco_vec_inter comm_inter comm_topo datatype doc environ errhandler errorcode "
-        "exceptions file grequest handle info io mpimem msgzero objmodel op p2p_buf_matched p2p_buf_part "
-        "p2p_obj_matched pack pickle rma rma_nb session subclass threads toplevel ulfm win"
+        "address buffer cco_buf_inter cco_nb_buf cco_nb_vec cco_ngh_buf cco_ngh_obj cco_obj_inter cco_pr_buf "
+        "cco_pr_ngh_buf cco_pr_vec cco_vec cco_vec_inter comm_inter comm_topo datatype environ errorcode "
+        "exceptions file grequest handle io mpimem msgzero objmodel op p2p_buf_matched p2p_buf_part "
+        "p2p_obj_matched pack session subclass threads toplevel ulfm"
     ).split()
 )
 # What is not about MPI, or about what gormapy does not claim to be: a library with a C interface.
@@ -111,6 +122,12 @@ def test_everyday(mpirun, tmp_path, mpi4py_source, module, size):
     run(mpirun, tmp_path, mpi4py_source, module, size, 60)
 
 
+@pytest.mark.parametrize("size", (1, 2, 4, 5))
+@pytest.mark.parametrize("module", WINDOWS)
+def test_windows(mpirun, tmp_path, mpi4py_source, module, size):
+    run(mpirun, tmp_path, mpi4py_source, module, size, 250)
+
+
 @pytest.mark.conformance
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("module", OTHERS)
@@ -120,4 +137,4 @@ def test_others(mpirun, tmp_path, mpi4py_source, module, size):
 
 def test_every_module_is_known(mpi4py_source):
     modules = {path.stem for path in (mpi4py_source / "test").glob("test_*.py")}
-    assert modules == {*EVERYDAY, *OTHERS, *NOT_RUN}
+    assert modules == {*EVERYDAY, *WINDOWS, *OTHERS, *NOT_RUN}
