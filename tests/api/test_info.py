@@ -8,28 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.mpirun import ANY, Runner, environment, mpiexec
+from support.mpirun import ANY, WITHOUT_COPIES, Runner, environment, mpiexec
 
 import gormapy
 
 ROOT = Path(__file__).resolve().parents[2]
 INFO = (sys.executable, "-m", "gormapy", "info")
-
-# Takes process_vm_readv and process_vm_writev away, as the seccomp filters of containers do, and runs a program.
-WITHOUT_COPIES = """
-import ctypes, os, struct, sys
-first = {"x86_64": 310, "aarch64": 270}[os.uname().machine]
-def op(code, k, yes=0, no=0):
-    return struct.pack("HBBI", code, yes, no, k)
-program = (op(0x20, 0) + op(0x15, first, 1) + op(0x15, first + 1, 0, 1) + op(0x06, 0x00050001) + op(0x06, 0x7FFF0000))
-memory = ctypes.create_string_buffer(program, len(program))
-class Program(ctypes.Structure):
-    _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_void_p)]
-libc = ctypes.CDLL(None)
-if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, ctypes.byref(Program(5, ctypes.addressof(memory))), 0, 0):
-    sys.exit(77)
-os.execvp(sys.argv[1], sys.argv[1:])
-"""
 
 
 def info(*args, env=None, status=0):
@@ -100,9 +84,7 @@ def test_why_ranks_cannot_copy(mpirun, tmp_path, forbidden):
     if forbidden == "setting":
         env = {"GORMAPY_ONE_COPY": "0"}
     else:
-        filter = tmp_path / "filter.py"
-        filter.write_text(WITHOUT_COPIES)
-        command, reason = (sys.executable, filter, *INFO), "seccomp"
+        command, reason = (sys.executable, WITHOUT_COPIES, *INFO), "seccomp"
     result = mpirun.command(2, *command, "--json", env=env).finish(expect=ANY)
     if result.status == 77:
         pytest.skip("this kernel installs no seccomp filter")

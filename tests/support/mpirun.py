@@ -29,6 +29,7 @@ from . import leftovers
 
 SUPPORT = Path(__file__).parent
 TREE = SUPPORT.parents[1] / "python"
+WITHOUT_COPIES = SUPPORT / "without_copies.py"  # a program that runs another one
 BYTECODE = SUPPORT.parents[1] / ".cache" / "bytecode"
 
 # Stands for "any status": the test looks at the status itself.
