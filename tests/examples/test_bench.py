@@ -53,7 +53,7 @@ def test_reports_rows(name):
 
 @pytest.mark.parametrize("name", ["passive", "passive_asleep", "passive_c_call"])
 def test_put_to_a_busy_rank_does_not_wait_for_it(name):
-    busy = 0.5
+    busy = 0.3
     done = bench(name, "--json", "--budget", busy / 10)
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)["rows"]
