@@ -100,6 +100,11 @@ MADE = {
     "split": ("c = world.Split(rank % 2); c.Barrier(); c.Free()", 2, 200),
     "allocate": ("w = MPI.Win.Allocate(100_000, comm=world); w.Fence(); w.Free()", 2, 200),
     "create": ("w = MPI.Win.Create(large, comm=world); w.Fence(); w.Free()", 2, 200),
+    "create-shared": (
+        "a = gormapy.shared_zeros(10_000); w = MPI.Win.Create(a, comm=world); w.Fence(); w.Free()",
+        2,
+        200,
+    ),
     "group": ("g = world.Get_group(); h = g.Incl([0]); h.Free(); g.Free()", 1, 20_000),
     "datatype": ("t = MPI.DOUBLE.Create_vector(3, 2, 5).Commit(); t.Free()", 1, 20_000),
     "persistent": ("r = world.Recv_init(a, peer); r.Start(); world.Send(b, peer); r.Wait(); r.Free()", 1, 20_000),
