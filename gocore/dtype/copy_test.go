@@ -27,9 +27,9 @@ func checkCopy(t *testing.T, to *Type, mto naive, dcount int, from *Type, mfrom 
 
 func TestCopyBetweenRandomTypes(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
-	n := 12000
+	n := 5000
 	if testing.Short() {
-		n = 1200
+		n = 1000
 	}
 	for range n {
 		to, mto := randomType(t, r, 1+r.IntN(4))
@@ -162,7 +162,7 @@ func TestIndexedMatrixIsALoopOfLoops(t *testing.T) {
 func TestSolid(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	found := 0
-	for range 20000 {
+	for range 5000 {
 		typ, m := randomType(t, r, 1+r.IntN(3))
 		count := r.IntN(4)
 		if m.size() > 1000 || !typ.Solid(count) {
@@ -175,7 +175,7 @@ func TestSolid(t *testing.T) {
 		require.Equal(t, len(offs), hi-lo, describe(typ))
 		require.NotZero(t, typ.Blocks(count))
 	}
-	require.Greater(t, found, 1000)
+	require.Greater(t, found, 200)
 	for i, s := range matrices(t, ByName("DOUBLE"), 9, 12) {
 		require.Equal(t, i < 4, s.typ.Solid(s.count), s.name)
 	}

@@ -55,7 +55,8 @@ type update struct {
 	out  unsafe.Pointer // where the old values go, or nil
 }
 
-// from is a for the elements from byte at on.
+// from is a for the elements from byte at on; there must be one, for a pointer
+// past the end of Go's memory must not exist.
 func (a update) from(at int) update {
 	if a.in != nil {
 		a.in = unsafe.Add(a.in, at)
@@ -144,15 +145,16 @@ func (w *Win) combineLocked(to place, runs []fabric.Run, bytes int, a update, b 
 	lock.lock()
 	defer lock.unlock() // even if the memory of either side faults
 	if to.direct && a.inPlace(to, runs) {
+		done := 0
 		for _, r := range runs {
-			p := to.address(r.Addr)
+			p, at := to.address(r.Addr), a.from(done)
 			if a.out != nil {
-				fabric.Copy(a.out, p, r.N)
+				fabric.Copy(at.out, p, r.N)
 			}
 			if a.f != op.NoOp {
-				a.f.Apply(a.kind, p, a.in, r.N/a.size)
+				a.f.Apply(a.kind, p, at.in, r.N/a.size)
 			}
-			a = a.from(r.N)
+			done += r.N
 		}
 		return nil
 	}
@@ -194,9 +196,10 @@ func (w *Win) readRuns(to place, runs []fabric.Run, values unsafe.Pointer, b *ba
 	if !to.direct {
 		return w.transfer("Accumulate", false, to.rank, values, runs, b)
 	}
+	done := 0
 	for _, r := range runs {
-		fabric.Copy(values, to.address(r.Addr), r.N)
-		values = unsafe.Add(values, r.N)
+		fabric.Copy(unsafe.Add(values, done), to.address(r.Addr), r.N)
+		done += r.N
 	}
 	return nil
 }
@@ -205,9 +208,10 @@ func (w *Win) writeRuns(to place, runs []fabric.Run, values unsafe.Pointer, b *b
 	if !to.direct {
 		return w.transfer("Accumulate", true, to.rank, values, runs, b)
 	}
+	done := 0
 	for _, r := range runs {
-		fabric.Copy(to.address(r.Addr), values, r.N)
-		values = unsafe.Add(values, r.N)
+		fabric.Copy(to.address(r.Addr), unsafe.Add(values, done), r.N)
+		done += r.N
 	}
 	return nil
 }

@@ -97,7 +97,7 @@ func start(f op.Op, k dtype.Kind) []byte {
 // Every operation on every kind that it is defined on, by all ranks at once on
 // the same elements, aligned and not.
 func TestEveryOperationAtOnce(t *testing.T) {
-	const ranks, turns, n = 3, 60, 3 // so many that they overlap
+	const ranks, turns, n = 3, 40, 3 // so many that they overlap
 	run(t, ranks, 256, 1, func(w *window) {
 		for _, typ := range kinds() {
 			k := typ.Kind()

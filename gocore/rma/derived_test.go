@@ -32,7 +32,7 @@ func sides(t *testing.T) [][]side {
 	for i := range displs {
 		displs[i] = (i * 1237) % (n * n)
 	}
-	const row = 600 << 10 // more than one piece
+	const row = 280 << 10 // more than one piece
 	double := must(dtype.Struct([]int{1, 1}, []int{0, 8}, []*dtype.Type{dtype.ByName("INT32_T"), dtype.ByName("INT32_T")}))
 	return [][]side{{
 		{"dense", long, n * n},
@@ -49,7 +49,7 @@ func sides(t *testing.T) [][]side {
 // Data of any description goes to memory of any description and comes back, on
 // every way, and nothing beside it changes.
 func TestDerivedOnBothSides(t *testing.T) {
-	const size = 2 << 20
+	const size = 1 << 20
 	groups := sides(t)
 	run(t, 2, size, 1, func(w *window) {
 		other := 1 - w.Rank

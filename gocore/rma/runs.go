@@ -251,7 +251,7 @@ func (w *Win) runsIn(payload []byte, used, n int) (runs []fabric.Run, rest []byt
 		n = len(rest)
 	}
 	for _, r := range runs {
-		if r.N < 0 || r.N > n || w.inside(r.Addr, uint64(r.N)) == nil {
+		if r.N <= 0 || r.N > n || w.inside(r.Addr, uint64(r.N)) == nil {
 			return nil, nil, false
 		}
 		n -= r.N

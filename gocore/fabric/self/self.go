@@ -95,17 +95,19 @@ func (e endpoint) Get(local unsafe.Pointer, remote fabric.RemoteKey, n int, _ ui
 }
 
 func (e endpoint) PutRuns(local unsafe.Pointer, _ uint64, runs []fabric.Run, _ uint64) (bool, error) {
+	done := 0
 	for _, r := range runs {
-		fabric.Copy(fabric.Pointer(r.Addr), local, r.N)
-		local = unsafe.Add(local, r.N)
+		fabric.Copy(fabric.Pointer(r.Addr), unsafe.Add(local, done), r.N)
+		done += r.N
 	}
 	return true, nil
 }
 
 func (e endpoint) GetRuns(local unsafe.Pointer, _ uint64, runs []fabric.Run, _ uint64) (bool, error) {
+	done := 0
 	for _, r := range runs {
-		fabric.Copy(local, fabric.Pointer(r.Addr), r.N)
-		local = unsafe.Add(local, r.N)
+		fabric.Copy(unsafe.Add(local, done), fabric.Pointer(r.Addr), r.N)
+		done += r.N
 	}
 	return true, nil
 }
