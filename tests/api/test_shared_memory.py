@@ -150,6 +150,37 @@ def test_memory_outlives_a_window_over_it_and_a_window_keeps_its_memory(mpirun):
     )
 
 
+def test_windows_recognise_it(mpirun):
+    mpirun(
+        2,
+        looking(
+            """
+        from gormapy._ext import core
+        from rankside import *
+        big, small, own = gormapy.shared_zeros((100, 100)), gormapy.shared_zeros(4), np.zeros(100)
+        allocated = MPI.Alloc_mem(5000)
+        peer = 1 - rank
+        for memory, direct in (
+            (big, True), (big[7:9], True), (small, True), (small[1:2], True),
+            (allocated, True), (memoryview(allocated)[100:200], True), (own, False),
+        ):
+            win = MPI.Win.Create(memory, comm=world)
+            assert (core.WinWay(win._h, peer) == "direct") == direct, core.WinWay(win._h, peer)
+            win.Lock(peer)
+            win.Put(np.full(1, 40 + rank, "u1"), peer, 3)
+            win.Unlock(peer)
+            world.Barrier()
+            assert win.tomemory()[3] == 41 - rank
+            world.Barrier()
+            win.Free()
+        win = MPI.Win.Create(big if rank else own, comm=world)  # each part by itself
+        assert core.WinWay(win._h, 1) == "direct" and (core.WinWay(win._h, 0) == "direct") == (rank == 0)
+        win.Free()
+            """
+        ),
+    )
+
+
 @pytest.mark.parametrize("nbytes", [64, 3000, 100_000])
 def test_cycles_leave_nothing_behind(mpirun, nbytes):
     mpirun(
