@@ -63,6 +63,14 @@ def test_put_to_a_busy_rank_does_not_wait_for_it(name):
         assert row["us"] <= row["p99"] <= row["max"], row
 
 
+def test_idle_threads_are_counted_in_every_rank():
+    done = bench("idle", "--json", "--budget", 0.1, "-n", 3)
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads(done.stdout)["rows"]
+    assert row["samples"] == 15
+    assert row["us"] < 10_000 and row["wake-ups"] < 50, row  # for each second
+
+
 def test_contention_counts_the_turns_of_each_rank():
     done = bench("contention", "--json", "--budget", 0.01, "-n", 3)
     assert done.returncode == 0, done.stderr
