@@ -109,7 +109,7 @@ func (h *heap) alloc(n, align int) ([]byte, error) {
 		}
 		return unsafe.Slice((*byte)(p), blockBytes(class))[:n], nil
 	}
-	s, err := h.span(pageUp(uint64(n)), uint64(align), &h.mu)
+	s, err := h.span(pageUp(uint64(max(n, 1))), uint64(align), &h.mu)
 	if err != nil {
 		return nil, fmt.Errorf("allocate %d bytes: %w", n, err)
 	}

@@ -68,11 +68,13 @@ func TestMemoryIsZeroedAndFound(t *testing.T) {
 func TestAlignment(t *testing.T) {
 	h := &heap{}
 	for align := 1; align <= MaxAlign; align *= 2 {
-		for _, n := range []int{1, 100, 5000, 3 << 20} {
+		for _, n := range []int{0, 1, 100, 5000, 3 << 20} {
 			mem, err := h.alloc(n, align)
-			require.NoError(t, err)
+			require.NoError(t, err, "%d bytes aligned to %d", n, align)
 			assert.Zero(t, uintptr(addrOf(mem))%uintptr(align), "%d bytes aligned to %d", n, align)
-			mem[0], mem[n-1] = 1, 2
+			if n > 0 {
+				mem[0], mem[n-1] = 1, 2
+			}
 			off, ok := h.find(addrOf(mem), n)
 			assert.True(t, ok)
 			assert.Zero(t, off%uint64(align))
