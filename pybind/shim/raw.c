@@ -612,6 +612,20 @@ static PyObject *raw_win_memory(ARGS) {
 }
 
 /* alloc_mem(bytes, alignment) -> Memory; an alignment of 0 is any. */
+/* keep(object): it lives, whatever Python does, also at the end of the
+   interpreter, until let_go(object). */
+static PyObject *raw_keep(ARGS) {
+  if (n != 1) return PyErr_Format(PyExc_TypeError, "keep takes 1 argument");
+  Py_INCREF(args[0]);
+  Py_RETURN_NONE;
+}
+
+static PyObject *raw_let_go(ARGS) {
+  if (n != 1) return PyErr_Format(PyExc_TypeError, "let_go takes 1 argument");
+  Py_DECREF(args[0]); /* the caller has one more */
+  Py_RETURN_NONE;
+}
+
 static PyObject *raw_alloc_mem(ARGS) {
   int64_t a[2], addr = 0, held = 0;
   if (longs("alloc_mem", args, n, 2, a) < 0) return NULL;
@@ -680,7 +694,7 @@ PyMethodDef raw_methods[] = {{"setup", setup, METH_VARARGS, NULL},
                              F(coll), F(coll_blocking), F(collv), F(collv_blocking), F(result), F(comm_dup), F(comm_split), F(comm_split_type),
                              F(comm_create), F(comm_free), F(win_create), F(win_free), F(rma), F(rma_request), F(barrier), F(fence), F(lock),
                              F(lock_all), F(unlock), F(unlock_all), F(flush), F(drain), F(flush_all), F(win_sync), F(win_post), F(win_start), F(win_complete), F(win_wait), F(win_test), F(win_memory),
-                             F(alloc_mem), F(abort), F(buffer_info),
+                             F(keep), F(let_go), F(alloc_mem), F(abort), F(buffer_info),
                              {"flush_local", (PyCFunction)(void *)raw_flush, METH_FASTCALL, NULL},
                              {"flush_local_all", (PyCFunction)(void *)raw_flush_all, METH_FASTCALL, NULL},
                              {0}};

@@ -68,6 +68,9 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
     _memory = None
     _kept = None
     _attached = None
+    # All memory that the core or other ranks may access until the window is freed; kept by the extension as well,
+    # because a program may drop the window, or end, without freeing it.
+    _held = None
     # (base, size, disp_unit, flavor, rank, group size)
     _description = None
 
@@ -77,8 +80,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         self._attached = {}  # address -> memory attached to a dynamic window
         if win is not None:
             self._take_over(win._description)
-            self._memory = win._memory
-            self._attached = win._attached
+            self._memory, self._kept, self._attached, self._held = win._memory, win._kept, win._attached, win._held
         return self
 
     def _take_over(self, description):
@@ -113,6 +115,8 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         created = fast.win_create(flavor, address, nbytes, disp_unit, comm._h, hints.bits, hints.alignment)
         self = cls._from_handle(fast.result(created))
         self._memory = memory
+        self._held = (memory, self._kept, self._attached)
+        fast.keep(self._held)
         wininfo.keep(self._h, hints)
         return self
 
@@ -173,7 +177,8 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         wininfo.forget(self._h)
         handle, self._h = self._h, 0
         fast.result(fast.win_free(handle))
-        self._description = self._memory = None
+        fast.let_go(self._held)
+        self._description = self._memory = self._held = None
         self._attached.clear()
         self._completed()
 
