@@ -1,5 +1,7 @@
 """Windows and one-sided communication."""
 
+import pytest
+
 
 def test_windows_over_any_memory(mpirun, n):
     mpirun(
@@ -179,4 +181,29 @@ def test_errors_say_what_there_is(mpirun):
         with fails(MPI.ERR_WIN):
             win.Fence()
         """,
+    )
+
+
+@pytest.mark.parametrize("one_copy", ["0", "1"])
+def test_a_window_that_is_dropped_keeps_its_memory(mpirun, one_copy):
+    mpirun(
+        2,
+        """
+        import gc
+        import numpy as np
+        from rankside import *
+        def make():
+            win = MPI.Win.Create(np.zeros(1 << 16), 8, comm=world)
+            win.Lock_all()
+            return MPI.Win(win) if rank == 0 else None  # rank 1 lets go of everything
+        win = make()
+        gc.collect()
+        filler = [np.zeros(1 << 16) for _ in range(20)]
+        if rank == 0:
+            win.Put(np.ones(1 << 16), 1)
+            win.Flush(1)
+        world.Barrier()
+        assert not any(part.any() for part in filler)
+        """,
+        env={"GORMAPY_ONE_COPY": one_copy},
     )

@@ -233,7 +233,7 @@ class Datatype(Handle, Attributed, Named, DatatypeCalls, fast.Datatype):
             raise ValueError(
                 f"Create_darray: expecting as many gsizes ({g}) as distribs ({d}), dargs ({a}) and psizes ({p})"
             )
-        laid_out, address = _int64s(sum(lists, []))
+        laid_out, address = _int64s([value for values in lists for value in values])
         made = core.TypeDarray(self._h, size, rank, len(lists[0]), address, order)
         del laid_out  # alive until here: the core reads it by address
         arguments = dict(zip(("gsizes", "distribs", "dargs", "psizes"), lists, strict=True))
