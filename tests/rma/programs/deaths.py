@@ -42,6 +42,16 @@ def told(call, *, may_succeed=False):
     return answer
 
 
+def meet():
+    """Let the victim go on when all others have; a barrier in which it had died would be an error for them."""
+    world.Barrier()
+    if rank != VICTIM:
+        open(f"met-{sys.argv[1]}-{FLAVOUR}-{rank}", "w").close()
+        return
+    while not all(os.path.exists(f"met-{sys.argv[1]}-{FLAVOUR}-{r}") for r in others()):
+        time.sleep(0.002)
+
+
 def others():
     return [r for r in range(size) if r != VICTIM]
 
@@ -78,9 +88,9 @@ def exclusive(w):
     """In an exclusive lock: one of those who wait for it is told that the data may be incomplete."""
     if rank == VICTIM:
         w.win.Lock(0)
-        world.Barrier()
+        meet()
         die()
-    world.Barrier()
+    meet()
     heard = told(lambda: w.win.Lock(0), may_succeed=True)
     if heard:
         w.win.Lock(0)
@@ -100,7 +110,7 @@ def gathered(value):
 def shared(w):
     """In a shared lock, which it shared with others: whoever wants an exclusive one gets it, with an error or not."""
     w.win.Lock(0, MPI.LOCK_SHARED)
-    world.Barrier()
+    meet()
     if rank == VICTIM:
         die()
     w.win.Unlock(0)
@@ -112,7 +122,7 @@ def shared(w):
 def lock_all(w):
     """In Lock_all, as the others are."""
     w.win.Lock_all()
-    world.Barrier()
+    meet()
     if rank == VICTIM:
         die()
     time.sleep(0.1)
@@ -130,7 +140,7 @@ def fence(w):
     """In an epoch of fences: nobody gets out of the next one without an error."""
     w.win.Fence()
     w.win.Put(np.ones(1), 0, w.at(0, rank))
-    world.Barrier()
+    meet()
     if rank == VICTIM:
         die()
     told(w.win.Fence)
@@ -138,18 +148,19 @@ def fence(w):
 
 def inside_fence(w):
     """Waiting in a fence for the others, which may get through since it had come; not through the next one."""
-    world.Barrier()
+    meet()
     if rank == VICTIM:
         die(after=0.3)
-    else:
-        time.sleep(1.0)
+        w.win.Fence()
+        time.sleep(20)
+    time.sleep(1.0)
     if not told(w.win.Fence, may_succeed=True):
         told(w.win.Fence)
 
 
 def access(w):
     """Between Start and Complete: the target is told in Wait."""
-    world.Barrier()
+    meet()
     if rank == VICTIM:
         w.win.Start(group(0))
         w.win.Put(np.ones(1), 0, w.at(0))
@@ -161,7 +172,7 @@ def access(w):
 
 def exposure(w):
     """Before Post: who waits for that in Start is told."""
-    world.Barrier()
+    meet()
     if rank == VICTIM:
         die(after=0.2)
         time.sleep(10)
@@ -170,7 +181,7 @@ def exposure(w):
 
 def in_wait(w):
     """In Wait, exposed: its origins are told at the latest when they put, or not at all."""
-    world.Barrier()
+    meet()
     if rank == VICTIM:
         w.win.Post(group(0, 2))
         die(after=0.3)
@@ -186,15 +197,15 @@ def in_wait(w):
 def large_put(w):
     """In the middle of puts of 64 MiB."""
     with_room = Window(FLAVOUR, LARGE if rank == 0 else 0, "u1")
-    world.Barrier()
     if rank == VICTIM:
         values = np.ones(LARGE, "u1")
         with_room.win.Lock(0)
+        meet()
         die(after=0.3)
         while True:
             with_room.win.Put(values, 0, with_room.at(0))
             with_room.win.Flush(0)
-    time.sleep(0.5)
+    meet()
     if told(lambda: with_room.win.Lock(0), may_succeed=True):
         with_room.win.Lock(0)
     if rank == 2:
@@ -208,7 +219,7 @@ def large_put(w):
 def large_get(w):
     """While others get its memory."""
     with_room = Window(FLAVOUR, LARGE if rank == VICTIM else 0, "u1")
-    world.Barrier()
+    meet()
     if rank == VICTIM:
         die(after=0.3)
         time.sleep(10)
