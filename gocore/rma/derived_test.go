@@ -110,6 +110,12 @@ func TestHugeSpans(t *testing.T) {
 				require.Equal(w.r.T, errs.RMARange, e.Class)
 			}
 		}
+		// Counts whose bytes come out right only because they wrap around.
+		one := longs(make([]int64, 1))
+		huge := rma.Spot{Rank: w.Rank, Count: 1<<61 + 1, Type: dtype.ByName("INT64_T")}
+		for _, e := range []*errs.Error{w.Put(one, huge), w.Get(one, huge), w.Accumulate(one, nil, huge, op.Sum)} {
+			require.NotNil(w.r.T, e)
+		}
 		w.unlock(w.Rank)
 	})
 }

@@ -17,10 +17,14 @@
 //
 // What makes an element of an accumulate atomic follows from the window, the
 // element's size and its alignment alone, never from the way: where a target's
-// part lies in memory that all ranks map (TargetAtomic), aligned elements of 4 and 8 bytes are updated by CPU
-// atomics by everybody; everything else is updated under the target's
-// accumulate lock, a word in the window's control segment, by everybody, be it
-// the origin (direct, copy) or the target on its behalf (message).
+// part lies in memory that all ranks map (TargetAtomic), aligned elements of 4
+// and 8 bytes are updated by CPU atomics by everybody; everything else is
+// updated under the target's accumulate lock, a word in the window's control
+// segment, by everybody, be it the origin (direct, copy) or the target on its
+// behalf (message). What one store does not write whole goes through a journal
+// there first, so that the death of the lock's holder leaves no element half
+// written (acclock.go). No byte beside the elements is touched, but for the
+// padding of pairs.
 //
 // It may import coll, dtype, engine, errs, fabric, job, op, p2p and sys.
 package rma
