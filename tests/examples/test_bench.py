@@ -72,7 +72,7 @@ def test_idle_threads_are_counted_in_every_rank():
 
 
 def test_contention_counts_the_turns_of_each_rank():
-    done = bench("contention", "--json", "--budget", 0.01, "-n", 3)
+    done = bench("contention", "--json", "--budget", 0.03, "-n", 3)
     assert done.returncode == 0, done.stderr
     turn, wait = json.loads(done.stdout)["rows"]
     assert len(turn["turns"]) == 3 and min(turn["turns"]) > 0
