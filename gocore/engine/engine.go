@@ -139,7 +139,16 @@ func (e *Engine) Post(dst int, h *fabric.Header, payload []byte, owner any, sent
 	p.queue = append(p.queue, &queued{header: *h, data: payload, owner: owner, sent: sent})
 	e.backlog.Add(1)
 	p.mu.Unlock()
+	e.handOver()
 	return false
+}
+
+// handOver calls this process's progress engine if messages wait for room and
+// no thread polls, which would send them: the program may compute next.
+func (e *Engine) handOver() {
+	if e.backlog.Load() > 0 && atom.Load32(&e.me.Pollers) == 0 {
+		e.me.RingProgress()
+	}
 }
 
 // Stream sends data to rank dst in as many messages as it takes, each with a
@@ -152,6 +161,7 @@ func (e *Engine) Stream(dst int, h *fabric.Header, data []byte, owner any, sent 
 	e.backlog.Add(1)
 	p.mu.Unlock()
 	e.flush()
+	e.handOver()
 }
 
 // streamPiece is small enough for several pieces to be under way in a ring, and

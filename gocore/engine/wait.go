@@ -53,6 +53,8 @@ func (e *Engine) Wait(why *Reason, done func() bool, check func() error) error {
 	atom.Add32(&e.me.Pollers, ^uint32(0))
 	if atom.Load32(&e.me.Urgent) != e.delivered.Load() {
 		e.me.RingProgress()
+	} else {
+		e.handOver()
 	}
 	return err
 }

@@ -264,3 +264,30 @@ def test_wrong_arguments_are_said(mpirun):
         refused(TypeError, "dest", lambda: world.Send(a))
         """,
     )
+
+
+def test_messages_that_wait_for_room_go_out_while_the_sender_computes(mpirun):
+    mpirun(
+        2,
+        """
+        import os
+        import time
+        import numpy as np
+        from rankside import *
+        count = 3000  # more than a ring holds
+        if rank == 0:
+            requests = [world.Isend(np.full(1000, i, "i4"), 1) for i in range(count)]
+            end = time.monotonic() + 4
+            while time.monotonic() < end and not os.path.exists("flag-done"):
+                pass
+            assert os.path.exists("flag-done"), "nothing moved while rank 0 computed"
+            MPI.Request.Waitall(requests)
+        else:
+            time.sleep(0.2)  # rank 0 has left MPI
+            into = np.zeros(1000, "i4")
+            for i in range(count):
+                world.Recv(into, 0)
+                assert (into == i).all()
+            raise_flag("done")
+        """,
+    )
