@@ -1,14 +1,7 @@
 """Run the programs of one-sided communication."""
 
-from pathlib import Path
-
 import pytest
-
-PROGRAMS = Path(__file__).parent / "programs"
-
-# How memory of the program is reached: through the kernel, or, where it refuses that, by messages that the
-# target's engine serves.
-WAYS = {"kernel": {}, "messages": {"GORMAPY_ONE_COPY": "0"}}
+from support.windows import PROGRAMS, WAYS
 
 # The number of ranks makes no difference to which code the second way takes.
 SIZES_AND_WAYS = [(1, "kernel"), (2, "kernel"), (4, "kernel"), (7, "kernel"), (3, "messages")]

@@ -5,7 +5,7 @@ import re
 import sys
 
 import pytest
-from conftest import PROGRAMS, WAYS
+from support.windows import PROGRAMS, WAYS
 
 STATES = {
     "exclusive": "allocate",

@@ -3,8 +3,8 @@
 import re
 
 import pytest
-from conftest import PROGRAMS
 from support.mpirun import ANY
+from support.windows import PROGRAMS
 
 
 def test_mistakes(onesided):

@@ -4,7 +4,7 @@ import json
 import os
 
 import pytest
-from conftest import PROGRAMS
+from support.windows import PROGRAMS
 
 # The promise is for ten seconds; shorter runs show it too.
 SECONDS = float(os.environ.get("FAIRNESS_SECONDS", "3"))

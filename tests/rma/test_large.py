@@ -1,7 +1,7 @@
 """Windows and counts beyond 2^31."""
 
 import pytest
-from conftest import PROGRAMS, WAYS
+from support.windows import PROGRAMS, WAYS
 
 SAMPLE = 50_000_001
 BEYOND = (1 << 31) + 1001  # twice that much memory is touched

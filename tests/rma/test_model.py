@@ -3,8 +3,8 @@
 import random
 
 import pytest
-from conftest import PROGRAMS, WAYS
 from support.mpirun import ANY
+from support.windows import PROGRAMS, WAYS
 
 RANKS = 7
 CASES = [

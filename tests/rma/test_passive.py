@@ -1,7 +1,7 @@
 """Targets do nothing for what others do to their memory: they compute, sleep, or hold the interpreter lock in C."""
 
 import pytest
-from conftest import PROGRAMS, WAYS
+from support.windows import PROGRAMS, WAYS
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -3,8 +3,8 @@
 import sys
 
 import pytest
-from conftest import PROGRAMS, WAYS
 from support.mpirun import ANY, WITHOUT_COPIES
+from support.windows import PROGRAMS, WAYS
 
 REFUSED = (sys.executable, WITHOUT_COPIES, sys.executable)
 
