@@ -342,27 +342,9 @@ func (m *RMA) onGetData(src int, h *fabric.Header, payload []byte) {
 	}
 }
 
-// FastPut copies n bytes to a direct target. It returns false when anything
-// is not as it should be or not direct: Put then finds out what.
-func FastPut(d *Desc, p unsafe.Pointer, n, rank, disp int) bool {
-	to := fast(d, n, rank, disp)
-	if to == nil {
-		return false
-	}
-	fabric.Copy(to, p, n)
-	return true
-}
-
-// FastGet is FastPut the other way.
-func FastGet(d *Desc, p unsafe.Pointer, n, rank, disp int) bool {
-	from := fast(d, n, rank, disp)
-	if from == nil {
-		return false
-	}
-	fabric.Copy(p, from, n)
-	return true
-}
-
+// fast finds n bytes of a direct target, for the hot atomic calls (hot_win.c does
+// the same for puts and gets). It returns nil when anything is not as it should
+// be or not direct: the general call then finds out what.
 func fast(d *Desc, n, rank, disp int) unsafe.Pointer {
 	if d.Handle == 0 || uint(rank) >= uint(d.Size) || disp < 0 {
 		return nil

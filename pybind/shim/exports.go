@@ -10,7 +10,6 @@ package main
 import "C"
 
 import (
-	"runtime/debug"
 	"unsafe"
 
 	"gormapy/gocore/dtype"
@@ -309,20 +308,6 @@ func gm_exiting(status i32) { mpi.Exiting(int(status)) }
 
 //export gm_abort
 func gm_abort(code i64) { mpi.Abort(int(code)) }
-
-//export gm_fast_put
-func gm_fast_put(d unsafe.Pointer, p unsafe.Pointer, n i64, rank i64, disp i64) (ok i32) {
-	defer faulted(&ok)
-	debug.SetPanicOnFault(true)
-	return yes(rma.FastPut((*rma.Desc)(d), p, int(n), int(rank), int(disp)))
-}
-
-//export gm_fast_get
-func gm_fast_get(d unsafe.Pointer, p unsafe.Pointer, n i64, rank i64, disp i64) (ok i32) {
-	defer faulted(&ok)
-	debug.SetPanicOnFault(true)
-	return yes(rma.FastGet((*rma.Desc)(d), p, int(n), int(rank), int(disp)))
-}
 
 //export gm_fast_acc
 func gm_fast_acc(d unsafe.Pointer, f i32, typ i64, in, out unsafe.Pointer, n i64, rank i64, disp i64) i32 {

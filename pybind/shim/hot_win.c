@@ -48,12 +48,25 @@ static int at_once(gm_win *d, PyObject *self, int kind, spec *s, spec *result, i
   Py_END_ALLOW_THREADS return code == 0;
 }
 
+/* Where n bytes of a target are mapped in this process, NULL if anything is not
+   as it should be, or the target is not direct. rma.fast is the same in Go. */
+static char *direct(gm_win *d, int64_t n, int64_t rank, int64_t disp) {
+  if (rank < 0 || rank >= d->size || disp < 0) return NULL;
+  gm_target *t = &d->target[rank];
+  if (!t->base || !(d->open | t->open)) return NULL;
+  if (t->unit > 1) {
+    if (disp > t->bytes / t->unit) return NULL;
+    disp *= t->unit;
+  }
+  if (disp > t->bytes || n > t->bytes - disp) return NULL;
+  return (char *)t->base + disp;
+}
+
 static PyObject *transfer(HOT, int which) {
   static const char *const names[] = {"origin", "target_rank", "target", NULL};
   PyObject *a[3];
   spec s;
   int64_t rank, disp;
-  int ok;
   gm_win *d = descriptor(self);
   if (!d || match_args(names, 2, args, n, kwnames, a) < 0 || parse_int(a[1], &rank) < 0 ||
       parse_spec(a[0], which == SLOW_GET, &s) < 0)
@@ -63,14 +76,20 @@ static PyObject *transfer(HOT, int which) {
     PyBuffer_Release(&s.view);
     SLOWLY(which);
   }
-  if (bytes > LONG_COPY) {
-    Py_BEGIN_ALLOW_THREADS
-    ok = which == SLOW_PUT ? gm_fast_put(d, s.view.buf, bytes, rank, disp) : gm_fast_get(d, s.view.buf, bytes, rank, disp);
-    Py_END_ALLOW_THREADS
+  char *there = direct(d, bytes, rank, disp);
+  int ok = there != NULL;
+  if (ok) {
+    /* memmove: a rank may access its own part, and the ranges may be the same */
+    void *to = which == SLOW_PUT ? there : s.view.buf, *from = which == SLOW_PUT ? s.view.buf : there;
+    if (bytes > LONG_COPY) {
+      Py_BEGIN_ALLOW_THREADS memmove(to, from, bytes);
+      Py_END_ALLOW_THREADS
+    } else {
+      memmove(to, from, bytes);
+    }
   } else {
-    ok = which == SLOW_PUT ? gm_fast_put(d, s.view.buf, bytes, rank, disp) : gm_fast_get(d, s.view.buf, bytes, rank, disp);
+    ok = at_once(d, self, which == SLOW_PUT ? GM_PUT : GM_GET, &s, NULL, rank, disp, 0);
   }
-  ok = ok || at_once(d, self, which == SLOW_PUT ? GM_PUT : GM_GET, &s, NULL, rank, disp, 0);
   PyBuffer_Release(&s.view);
   if (!ok) SLOWLY(which);
   Py_RETURN_NONE;
