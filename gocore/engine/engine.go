@@ -151,6 +151,18 @@ func (e *Engine) handOver() {
 	}
 }
 
+// TryPost is Post if the message can go out at once; else it does nothing and
+// returns false. It is not for urgent messages.
+func (e *Engine) TryPost(dst int, h *fabric.Header, payload []byte) bool {
+	p := &e.peers[dst]
+	if _, err := e.Endpoint(dst); err != nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.queue) == 0 && e.send(dst, p, h, payload)
+}
+
 // Stream sends data to rank dst in as many messages as it takes, each with a
 // copy of h that has the piece's offset in B. sent is told when all are out.
 func (e *Engine) Stream(dst int, h *fabric.Header, data []byte, owner any, sent Sender) {
@@ -283,6 +295,10 @@ func (e *Engine) takePolling() {
 		}
 	}
 }
+
+// PollSure polls even if another thread is at it, after that one. Not to be
+// called from a handler.
+func (e *Engine) PollSure() { e.pollSure(0) }
 
 // pollSure polls even if it has to wait for another thread to finish polling.
 // asleep says how many of the announced sleepers are the caller itself.

@@ -20,6 +20,9 @@ type Reason struct {
 	Tag   int // -1: none
 	Ctx   uint64
 	Info  string
+	// Far says that others come first: the wait sleeps at once, since it would
+	// take the processor from them for nothing.
+	Far   bool
 	since int64
 }
 
@@ -61,7 +64,7 @@ func (e *Engine) Wait(why *Reason, done func() bool, check func() error) error {
 
 func (e *Engine) wait(why *Reason, done func() bool, check func() error) error {
 	// A wait that goes on has been asleep: it would burn the core again in each slice.
-	resumed := why.since != 0
+	resumed := why.since != 0 || why.Far && e.Shared()
 	for i := 0; i < e.spin && !resumed; i++ {
 		e.Progress()
 		if done() {

@@ -77,6 +77,11 @@ func RMA(kind int, h, oaddr, ocount, otype, raddr, rcount, rtype int64, rank int
 	if rank == p2p.ProcNull {
 		return 0
 	}
+	if !win.Settled(rank) && kind != KindPut {
+		if code := win.awaitSettled(rank); code != 0 {
+			return code
+		}
+	}
 	if kind == KindCAS {
 		t, e := getType(otype)
 		if e == nil {
@@ -109,7 +114,14 @@ func RMA(kind int, h, oaddr, ocount, otype, raddr, rcount, rtype int64, rank int
 	}
 	switch kind {
 	case KindPut:
-		return CodeOf(win.Put(origin, spot))
+		e := win.Put(origin, spot)
+		if e == rma.ErrUnsettled {
+			if code := win.awaitSettled(rank); code != 0 {
+				return code
+			}
+			e = win.Put(origin, spot)
+		}
+		return CodeOf(e)
 	case KindGet:
 		return CodeOf(win.Get(origin, spot))
 	}
@@ -127,4 +139,18 @@ func RMA(kind int, h, oaddr, ocount, otype, raddr, rcount, rtype int64, rank int
 		return classError(errs.Op, "NO_OP is for Get_accumulate and Fetch_and_op, not for Accumulate")
 	}
 	return CodeOf(win.Accumulate(origin, result, spot, f))
+}
+
+// awaitSettled waits until a target has left the last fence. Interrupted: the
+// operation has not begun; the caller looks at signals and calls it again.
+func (win *Window) awaitSettled(rank int) Code {
+	why := engine.Reason{Call: job.CallFence, Peer: win.World[rank], Tag: -1, Ctx: uint64(win.ID), Info: win.label}
+	switch err := w.eng.Wait(&why, func() bool { return win.Settled(rank) }, func() error { return win.CheckSettled(rank) }); err {
+	case nil:
+		return 0
+	case engine.ErrInterrupted:
+		return interrupted()
+	default:
+		return codeOfErr(err)
+	}
 }

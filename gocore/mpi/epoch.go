@@ -47,6 +47,7 @@ func (o *syncOp) Advance() bool {
 		o.passed = o.win.Bar.Passed()
 	}
 	if o.passed {
+		o.win.Settle(true)
 		o.err = o.win.Failure()
 		o.then()
 	}
@@ -128,6 +129,7 @@ func Fence(h int64, assert int, pending *int64) (code Code) {
 			return codeOfErr(err)
 		}
 	}
+	win.Settle(true)
 	win.Fenced(assert)
 	return CodeOf(win.Failure())
 }
@@ -139,7 +141,7 @@ type lockOp struct {
 }
 
 func (o lockOp) describe(why *engine.Reason) {
-	why.Call, why.Ctx = job.CallLock, uint64(o.win.ID)
+	why.Call, why.Ctx, why.Far = job.CallLock, uint64(o.win.ID), o.Far()
 	why.Peer = o.win.World[o.Target()]
 	why.Info = o.win.label
 }

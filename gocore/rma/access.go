@@ -74,7 +74,7 @@ func packed(b p2p.Buf) unsafe.Pointer {
 	return unsafe.Pointer(&flat[0])
 }
 
-// Put writes origin to the target.
+// Put writes origin to the target. It may return ErrUnsettled.
 func (w *Win) Put(origin p2p.Buf, s Spot) *errs.Error {
 	to, err := w.locate(s, origin.Bytes(), s.Type.Span)
 	if err != nil {
@@ -86,6 +86,10 @@ func (w *Win) Put(origin p2p.Buf, s Spot) *errs.Error {
 	case to.direct:
 		dtype.Copy(to.addr, s.Type, s.Count, origin.Addr, origin.Type, origin.Count)
 		return nil
+	case w.quietly(origin, s, to):
+		return nil
+	case !w.Settled(s.Rank):
+		return ErrUnsettled
 	case w.byCopy && !(origin.Type.Dense() && s.Type.Dense()):
 		return w.copyRuns("Put", true, origin, s, to)
 	}
@@ -176,7 +180,7 @@ func (w *Win) failed(call string, rank int, err error) *errs.Error {
 
 // The messages of the third way. Ctx is the window, Src the origin's rank in
 // it, A the offset in the target's part or the fetch's token, B the token or
-// the offset in the fetch.
+// the offset in the fetch; in a put, whether it is to go without an answer.
 
 func (w *Win) header(k fabric.Kind) fabric.Header {
 	return fabric.Header{Kind: k, Flags: engine.FlagUrgent, Gen: w.rma.gen.Load(), Ctx: w.ID, Src: int32(w.Rank)}
@@ -250,6 +254,12 @@ func (w *Win) inside(at, n uint64) unsafe.Pointer {
 func (m *RMA) onPut(src int, h *fabric.Header, payload []byte) {
 	ack := fabric.Header{Kind: fabric.KindAck, Gen: h.Gen, Ctx: h.Ctx, Src: h.Src}
 	w := m.window(h.Ctx)
+	if h.B != 0 { // see quiet.go
+		if w != nil {
+			w.takeQuiet(h, payload)
+		}
+		return
+	}
 	if w == nil {
 		ack.Aux = uint32(errs.Win)
 	} else if h.Tag != 0 {

@@ -198,6 +198,9 @@ func (l *Lock) Err() *errs.Error { return l.err }
 // Target is the rank whose lock is waited for.
 func (l *Lock) Target() int { return min(l.at, l.w.Size-1) }
 
+// Far tells whether others come before, and after who holds the lock now.
+func (l *Lock) Far() bool { return l.at < l.to && l.drawn && l.w.locks[l.at].ahead() > 1 }
+
 // Check passes over the dead. A dead exclusive holder left its target's memory
 // as it was when it died: whoever finds that gets the error, and the lock is
 // free from then on.

@@ -50,7 +50,11 @@ type general struct {
 	origins []int // of the exposure epoch
 }
 
-type slip struct{ posts, completions uint32 }
+type slip struct {
+	posts, completions uint32
+	puts               uint32 // see quiet.go
+	_                  uint32
+}
 
 // inboxBytes is the room that the inbox of one rank takes among n.
 func inboxBytes(n int) int { return (n*int(unsafe.Sizeof(slip{})) + 63) / 64 * 64 }
@@ -263,7 +267,14 @@ func (w *Win) Exposed() *Exposed { return &Exposed{w: w} }
 
 // Advance reports whether all origins have completed their access.
 func (x *Exposed) Advance() bool {
-	return x.err != nil || !x.w.general.exposed || x.w.general.wait() < 0
+	switch {
+	case x.err != nil || !x.w.general.exposed:
+		return true
+	case x.w.general.wait() >= 0:
+		return false
+	}
+	x.w.Settle(false)
+	return true
 }
 
 // Check tells why it can't end: an origin has ended.

@@ -55,7 +55,7 @@ func generalWorld(plans [][]generalStep, mortal int) func(w *explore.World) {
 		for i := range n {
 			ranks[i], at[i] = &job.Rank{}, i*inboxBytes(n)
 			w.Memory(fmt.Sprintf("rank %d", i), unsafe.Pointer(&ranks[i].Doorbell), 8)
-			w.Memory(fmt.Sprintf("inbox %d", i), unsafe.Pointer(&bytes[at[i]]), uintptr(8*n))
+			w.Memory(fmt.Sprintf("inbox %d", i), unsafe.Pointer(&bytes[at[i]]), unsafe.Sizeof(slip{})*uintptr(n))
 		}
 		threads := make([]*explore.Thread, n)
 		for i := range n {

@@ -65,7 +65,8 @@ type lockWords struct {
 	serving uint32
 	_       [56]byte
 	acc     uint32 // the accumulate lock, see acclock.go
-	_       [60]byte
+	fences  uint32 // that the target has settled, see quiet.go
+	_       [56]byte
 }
 
 type lockMode uint8
@@ -139,6 +140,9 @@ func (l *lock) try() bool {
 	atom.Store64(&l.slots[l.me], slotHeldX|uint64(t))
 	return true
 }
+
+// ahead is how many turns come before this rank's.
+func (l *lock) ahead() uint32 { return l.ticket - atom.Load32(&l.words.serving) }
 
 func (l *lock) release() {
 	if l.mode == shared {
@@ -290,6 +294,7 @@ func (l *lock) zero() {
 	atom.Store32(&l.words.users, 0)
 	atom.Store32(&l.words.serving, 0)
 	atom.Store32(&l.words.acc, 0)
+	atom.Store32(&l.words.fences, 0)
 	for i := range l.slots {
 		atom.Store64(&l.slots[i], slotFree)
 	}

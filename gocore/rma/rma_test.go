@@ -108,7 +108,33 @@ func (w *window) fence() {
 	require.Nil(w.r.T, w.CheckFence(0))
 	w.quiet(-1)
 	w.barrier()
+	w.Settle(true)
 	w.Fenced(0)
+}
+
+// settled waits until rank has left the last fence, as package mpi does before
+// it copies.
+func (w *window) settled(rank int) {
+	w.r.Until(func() bool { return w.Settled(rank) }, func() error { return w.CheckSettled(rank) })
+}
+
+func (w *window) Put(origin p2p.Buf, s rma.Spot) *errs.Error {
+	e := w.Win.Put(origin, s)
+	if e == rma.ErrUnsettled {
+		w.settled(s.Rank)
+		e = w.Win.Put(origin, s)
+	}
+	return e
+}
+
+func (w *window) Get(origin p2p.Buf, s rma.Spot) *errs.Error {
+	w.settled(s.Rank)
+	return w.Win.Get(origin, s)
+}
+
+func (w *window) Accumulate(origin p2p.Buf, result *p2p.Buf, s rma.Spot, f op.Op) *errs.Error {
+	w.settled(s.Rank)
+	return w.Win.Accumulate(origin, result, s, f)
 }
 
 func (w *window) lock(rank int, excl bool) {

@@ -121,6 +121,10 @@ type Win struct {
 	held    []uint8 // by target: heldNone, heldLock, heldNoCheck
 	nheld   int
 	general general
+	settles bool            // puts may come without being answered, see quiet.go
+	settled []atomic.Uint32 // by origin
+	fences  uint32
+	early   []early
 	noLocks atomic.Bool
 
 	tables   []*attachTable // of a dynamic window, by target
@@ -312,7 +316,11 @@ func (m *RMA) Attach(id uint32, handle int64, rank int, world []int, offers []Of
 		if w.Way(i) == wayMessage {
 			d.Flags = 0
 		}
+		// The same on all ranks, whatever their own way is.
+		users := w.Flavor == FlavorCreate && offers[i].Bytes > 0 && (shared == nil || shared[i] == nil)
+		w.settles = w.settles || copies && n > 1 && (users || w.Flavor == FlavorDynamic)
 	}
+	w.settled = make([]atomic.Uint32, n)
 	m.mu.Lock()
 	m.wins[id] = w
 	m.mu.Unlock()
@@ -429,6 +437,10 @@ func (w *Win) Reset(words bool) {
 		w.answers[r].Store(0)
 	}
 	w.general.reset(words)
+	for r := range w.settled {
+		w.settled[r].Store(0)
+	}
+	w.fences, w.early = 0, nil
 	if words {
 		for r, l := range w.locks {
 			w.redo(r) // of a rank that is dead: nobody else is at it

@@ -551,8 +551,11 @@ static PyObject *raw_rma(ARGS) {
   int64_t a[13];
   int code;
   if (longs("rma kind window origin count datatype result count datatype target_rank target count datatype op", args, n, 13, a) < 0) return NULL;
-  Py_BEGIN_ALLOW_THREADS code = gm_rma((int)a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12]);
-  Py_END_ALLOW_THREADS return none_or(code);
+  do {
+    Py_BEGIN_ALLOW_THREADS code = gm_rma((int)a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12]);
+    Py_END_ALLOW_THREADS if (code == GM_INTERRUPTED && PyErr_CheckSignals() < 0) return NULL;
+  } while (code == GM_INTERRUPTED); /* it has not begun */
+  return none_or(code);
 }
 
 /* The same arguments, and what must live until the request completes. */
@@ -561,8 +564,11 @@ static PyObject *raw_rma_request(ARGS) {
   int code;
   if (n != 14) return PyErr_Format(PyExc_TypeError, "rma_request takes 14 arguments");
   if (longs("rma kind window origin count datatype result count datatype target_rank target count datatype op", args, 13, 13, a) < 0) return NULL;
-  Py_BEGIN_ALLOW_THREADS code = gm_rma_request((int)a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], &req);
-  Py_END_ALLOW_THREADS return started(code, req, args[13]);
+  do {
+    Py_BEGIN_ALLOW_THREADS code = gm_rma_request((int)a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], &req);
+    Py_END_ALLOW_THREADS if (code == GM_INTERRUPTED && PyErr_CheckSignals() < 0) return NULL;
+  } while (code == GM_INTERRUPTED);
+  return started(code, req, args[13]);
 }
 
 #define SYNC(name, count, arguments, expr)                 \
