@@ -15,11 +15,11 @@ var ErrInterrupted = errors.New("wait interrupted")
 
 // Reason says what a thread waits for; it becomes the wait record.
 type Reason struct {
-	Call  job.Call
-	Peer  int // world rank, -1 any, -2 nobody in particular
-	Tag   int // -1: none
-	Ctx   uint64
-	Info  string
+	Call job.Call
+	Peer int // world rank, -1 any, -2 nobody in particular
+	Tag  int // -1: none
+	Ctx  uint64
+	Info string
 	// Far says that others come first: the wait sleeps at once, since it would
 	// take the processor from them for nothing.
 	Far   bool

@@ -113,6 +113,7 @@ func (w *Win) write(call string, to place, at int, p unsafe.Pointer, n int) *err
 		if _, err := ep.Put(p, k, n, 0); err != nil {
 			return w.failed(call, to.rank, err)
 		}
+		w.copied(to.rank)
 	default:
 		w.sendPut(to.rank, to.off+at, p, n)
 	}
@@ -165,6 +166,7 @@ func (w *Win) read(call string, from place, at int, p unsafe.Pointer, n int) *er
 	if _, err := ep.Get(p, k, n, 0); err != nil {
 		return w.failed(call, from.rank, err)
 	}
+	w.copied(from.rank)
 	return nil
 }
 

@@ -38,6 +38,10 @@ type Target struct {
 	Unit  int64
 	Open  uint32 // TargetLocked, TargetStarted: what lets this process access it
 	Flags uint32
+	// Of a target that is reached by copies of the kernel: its process, and where
+	// its part lies there.
+	Remote uint64
+	PID    int64
 }
 
 // Values of Target.Open, which are added.
@@ -46,9 +50,15 @@ const (
 	TargetStarted
 )
 
-// TargetAtomic in Target.Flags: the part lies in shared memory that every rank
-// of the window maps, see "One arbiter".
-const TargetAtomic uint32 = 1
+// Target.Flags, which are added.
+const (
+	// TargetAtomic: the part lies in shared memory that every rank of the window
+	// maps, see "One arbiter".
+	TargetAtomic uint32 = 1 << iota
+	// TargetCopy: the kernel has copied to or from there since the last fence, so
+	// that the target is Settled, and the hot calls may have it copy, too.
+	TargetCopy
+)
 
 const (
 	descBytes   = int(unsafe.Sizeof(Desc{}))

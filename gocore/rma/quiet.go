@@ -103,6 +103,9 @@ func (w *Win) Settle(fence bool) {
 	if !fence {
 		return
 	}
+	for r := range w.Size {
+		w.Desc.Target(r).Flags &^= TargetCopy
+	}
 	w.rma.eng.Exclude(func() {
 		w.fences++
 		for _, e := range w.early {
@@ -121,6 +124,13 @@ var ErrUnsettled = errs.New(errs.Intern, "the target has not left the last fence
 // can be copied from and to.
 func (w *Win) Settled(rank int) bool {
 	return !w.settles || uint(rank) >= uint(w.Size) || atom.Load32(&w.locks[rank].words.fences) == w.fences || rank == w.Rank
+}
+
+// copied takes note that the kernel copies to and from rank.
+func (w *Win) copied(rank int) {
+	if w.Flavor == FlavorCreate {
+		w.Desc.Target(rank).Flags |= TargetCopy
+	}
 }
 
 // CheckSettled tells why it never will be.

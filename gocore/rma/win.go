@@ -296,6 +296,7 @@ func (m *RMA) Attach(id uint32, handle int64, rank int, world []int, offers []Of
 		t := d.Target(i)
 		t.Bytes, t.Unit = offers[i].Bytes, offers[i].Unit
 		w.keys[i] = fabric.RemoteKey{Addr: offers[i].Addr}
+		t.Remote, t.PID = offers[i].Addr, int64(offers[i].PID)
 		switch {
 		case inSegment:
 			t.Base, t.Flags = unsafe.Add(unsafe.Pointer(&seg.Mem[0]), l.data[i]), TargetAtomic
@@ -433,6 +434,7 @@ func (w *Win) Reset(words bool) {
 	w.Desc.Open = 0
 	for r := range w.Size {
 		w.Desc.Target(r).Open = 0
+		w.Desc.Target(r).Flags &^= TargetCopy
 		w.sent[r].Store(0)
 		w.answers[r].Store(0)
 	}

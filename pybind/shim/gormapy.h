@@ -22,6 +22,8 @@ typedef struct {
   void *base;
   int64_t bytes, unit;
   uint32_t open, flags;
+  uint64_t remote;
+  int64_t pid;
 } gm_target;
 
 typedef struct {
@@ -32,7 +34,8 @@ typedef struct {
 } gm_win;
 
 enum { GM_DESC_AT_ONCE = 1 };
-enum { GM_TARGET_LOCKED = 1, GM_TARGET_STARTED = 2 };
+enum { GM_TARGET_LOCKED = 1, GM_TARGET_STARTED = 2 }; /* open */
+enum { GM_TARGET_ATOMIC = 1, GM_TARGET_COPY = 2 };    /* flags */
 enum { GM_OPEN_FENCE = 1, GM_OPEN_LOCK_ALL = 2 };
 enum { GM_INTERRUPTED = -1 };
 
