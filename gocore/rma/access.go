@@ -258,7 +258,7 @@ func (m *RMA) onPut(src int, h *fabric.Header, payload []byte) {
 	w := m.window(h.Ctx)
 	if h.B != 0 { // see quiet.go
 		if w != nil {
-			w.takeQuiet(h, payload)
+			w.quiet.take(int(h.Src), h.Aux, h.A, payload)
 		}
 		return
 	}

@@ -2,6 +2,7 @@ package rma
 
 import (
 	"bytes"
+	"sync/atomic"
 
 	"gormapy/gocore/engine"
 	"gormapy/gocore/errs"
@@ -41,25 +42,20 @@ import (
 // An origin that dies between message and count leaves settled ahead of puts,
 // which is as good as settled; nobody else's count is concerned.
 
-// quietBytes is how long a put may be to travel so. Longer ones cost both sides
-// more than the system call.
-const quietBytes = 1024
+// quiet is a rank's view of that, in one window.
+type quiet struct {
+	on      bool // some target is reached by copies: the same on all ranks
+	me      int
+	inboxes [][]slip  // by rank, and by who wrote there
+	numbers []*uint32 // by rank: the fences that it has settled
+	settled []atomic.Uint32
+	fences  uint32
+	early   []early
 
-// quietly puts origin by a message that is not answered, and tells whether it
-// did.
-func (w *Win) quietly(origin p2p.Buf, s Spot, to place) bool {
-	n := origin.Bytes()
-	if !w.settles || n > quietBytes || w.Desc.Open != openFence && w.Desc.Target(to.rank).Open != TargetStarted ||
-		!origin.Type.Dense() || !s.Type.Dense() {
-		return false
-	}
-	h := w.header(fabric.KindPut)
-	h.Flags, h.Aux, h.A, h.B, h.Len = 0, w.fences, uint64(to.off), 1, uint64(n)
-	if !w.rma.eng.TryPost(w.World[to.rank], &h, engine.Bytes(origin.Addr, n)) {
-		return false
-	}
-	atom.Add32(&w.general.inboxes[to.rank][w.Rank].puts, 1)
-	return true
+	// Of the engine, and of the window: write what came in a message.
+	poll    func()
+	exclude func(func())
+	deliver func(at uint64, data []byte)
 }
 
 // early is a put of an origin that is one fence ahead.
@@ -68,17 +64,75 @@ type early struct {
 	data []byte
 }
 
-// takeQuiet is the target's side, under the poll lock.
-func (w *Win) takeQuiet(h *fabric.Header, payload []byte) {
-	if h.Src < 0 || int(h.Src) >= w.Size {
+// sent takes note that a message is in target's ring.
+func (q *quiet) sent(target int) { atom.Add32(&q.inboxes[target][q.me].puts, 1) }
+
+// take is the target's side, under the poll lock: a message that rank src sent
+// after as many fences.
+func (q *quiet) take(src int, fences uint32, at uint64, data []byte) {
+	if src < 0 || src >= len(q.settled) {
 		return
 	}
-	if h.Aux == w.fences {
-		w.deliver(h.A, payload)
+	if fences == q.fences {
+		q.deliver(at, data)
 	} else {
-		w.early = append(w.early, early{h.A, bytes.Clone(payload)})
+		q.early = append(q.early, early{at, bytes.Clone(data)})
 	}
-	w.settled[h.Src].Add(1)
+	q.settled[src].Add(1)
+}
+
+// settle takes all that was sent before the end of the epoch. A fence is
+// counted.
+func (q *quiet) settle(fence bool) {
+	for s := range q.settled {
+		for int32(atom.Load32(&q.inboxes[q.me][s].puts)-q.settled[s].Load()) > 0 {
+			q.poll()
+		}
+	}
+	if !fence {
+		return
+	}
+	q.exclude(func() {
+		q.fences++
+		for _, e := range q.early {
+			q.deliver(e.at, e.data)
+		}
+		q.early = nil
+	})
+	atom.Store32(q.numbers[q.me], q.fences)
+}
+
+// done tells whether rank has settled the fences that this one has.
+func (q *quiet) done(rank int) bool {
+	return rank == q.me || atom.Load32(q.numbers[rank]) == q.fences
+}
+
+func (q *quiet) reset() {
+	q.fences, q.early = 0, nil
+	for s := range q.settled {
+		q.settled[s].Store(0)
+	}
+}
+
+// quietBytes is how long a put may be to travel so. Longer ones cost both sides
+// more than the system call.
+const quietBytes = 1024
+
+// quietly puts origin by a message that is not answered, and tells whether it
+// did.
+func (w *Win) quietly(origin p2p.Buf, s Spot, to place) bool {
+	n := origin.Bytes()
+	if !w.quiet.on || n > quietBytes || w.Desc.Open != openFence && w.Desc.Target(to.rank).Open != TargetStarted ||
+		!origin.Type.Dense() || !s.Type.Dense() {
+		return false
+	}
+	h := w.header(fabric.KindPut)
+	h.Flags, h.Aux, h.A, h.B, h.Len = 0, w.quiet.fences, uint64(to.off), 1, uint64(n)
+	if !w.rma.eng.TryPost(w.World[to.rank], &h, engine.Bytes(origin.Addr, n)) {
+		return false
+	}
+	w.quiet.sent(to.rank)
+	return true
 }
 
 // deliver writes what came in a message; what would go outside was refused by
@@ -92,28 +146,15 @@ func (w *Win) deliver(at uint64, data []byte) {
 // Settle completes, at the end of an active-target epoch, the puts that came as
 // messages. A fence is counted.
 func (w *Win) Settle(fence bool) {
-	if !w.settles {
+	if !w.quiet.on {
 		return
 	}
-	for s := range w.general.inbox {
-		for int32(atom.Load32(&w.general.inbox[s].puts)-w.settled[s].Load()) > 0 {
-			w.rma.eng.PollSure()
+	if fence {
+		for r := range w.Size {
+			w.Desc.Target(r).Flags &^= TargetCopy
 		}
 	}
-	if !fence {
-		return
-	}
-	for r := range w.Size {
-		w.Desc.Target(r).Flags &^= TargetCopy
-	}
-	w.rma.eng.Exclude(func() {
-		w.fences++
-		for _, e := range w.early {
-			w.deliver(e.at, e.data)
-		}
-		w.early = nil
-	})
-	atom.Store32(&w.locks[w.Rank].words.fences, w.fences)
+	w.quiet.settle(fence)
 }
 
 // ErrUnsettled is what Put returns, without having done anything, if it has to
@@ -123,7 +164,7 @@ var ErrUnsettled = errs.New(errs.Intern, "the target has not left the last fence
 // Settled tells whether rank's memory is as the last fence left it, so that it
 // can be copied from and to.
 func (w *Win) Settled(rank int) bool {
-	return !w.settles || uint(rank) >= uint(w.Size) || atom.Load32(&w.locks[rank].words.fences) == w.fences || rank == w.Rank
+	return !w.quiet.on || uint(rank) >= uint(w.Size) || w.quiet.done(rank)
 }
 
 // copied takes note that the kernel copies to and from rank.

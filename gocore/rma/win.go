@@ -121,10 +121,7 @@ type Win struct {
 	held    []uint8 // by target: heldNone, heldLock, heldNoCheck
 	nheld   int
 	general general
-	settles bool            // puts may come without being answered, see quiet.go
-	settled []atomic.Uint32 // by origin
-	fences  uint32
-	early   []early
+	quiet   quiet
 	noLocks atomic.Bool
 
 	tables   []*attachTable // of a dynamic window, by target
@@ -281,7 +278,9 @@ func (m *RMA) Attach(id uint32, handle int64, rank int, world []int, offers []Of
 	l := newLayout(offers)
 	d.Size = int32(n)
 	inSegment := w.Flavor == FlavorAllocate || w.Flavor == FlavorShared
+	w.quiet = quiet{me: rank, settled: make([]atomic.Uint32, n), poll: m.eng.PollSure, exclude: m.eng.Exclude, deliver: w.deliver}
 	w.general.init(rank, w.ranks, func(r int) bool { return m.eng.Gone(world[r]) }, seg.Mem, l.inbox)
+	w.quiet.inboxes = w.general.inboxes
 	if w.Flavor == FlavorDynamic {
 		w.seen = make([]atomic.Pointer[attachments], n)
 		for _, at := range l.table {
@@ -290,6 +289,7 @@ func (m *RMA) Attach(id uint32, handle int64, rank int, world []int, offers []Of
 	}
 	for i := range n {
 		w.locks = append(w.locks, newLock(seg.Mem[l.lock[i]:], rank, w.ranks))
+		w.quiet.numbers = append(w.quiet.numbers, &w.locks[i].words.fences)
 		w.journals = append(w.journals, newJournal(seg.Mem[l.journal[i]:]))
 		w.acc = append(w.acc, accLock{word: &w.locks[i].words.acc, me: uint32(rank + 1),
 			dead: func(r int) bool { return m.eng.Gone(world[r]) }, redo: func() { w.redo(i) }})
@@ -319,9 +319,8 @@ func (m *RMA) Attach(id uint32, handle int64, rank int, world []int, offers []Of
 		}
 		// The same on all ranks, whatever their own way is.
 		users := w.Flavor == FlavorCreate && offers[i].Bytes > 0 && (shared == nil || shared[i] == nil)
-		w.settles = w.settles || copies && n > 1 && (users || w.Flavor == FlavorDynamic)
+		w.quiet.on = w.quiet.on || copies && n > 1 && (users || w.Flavor == FlavorDynamic)
 	}
-	w.settled = make([]atomic.Uint32, n)
 	m.mu.Lock()
 	m.wins[id] = w
 	m.mu.Unlock()
@@ -439,10 +438,7 @@ func (w *Win) Reset(words bool) {
 		w.answers[r].Store(0)
 	}
 	w.general.reset(words)
-	for r := range w.settled {
-		w.settled[r].Store(0)
-	}
-	w.fences, w.early = 0, nil
+	w.quiet.reset()
 	if words {
 		for r, l := range w.locks {
 			w.redo(r) // of a rank that is dead: nobody else is at it

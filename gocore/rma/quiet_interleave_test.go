@@ -1,0 +1,132 @@
+//go:build interleave
+
+package rma
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"gormapy/gocore/sys/atom"
+	"gormapy/gocore/sys/atom/explore"
+)
+
+// quietStep is what a rank does in an epoch: it puts the epoch's number to one
+// rank, copies from another once the fence has been passed, or nothing (-1).
+type quietStep struct{ put, get int }
+
+// quietShared is what the ranks of a run share: rings, fence, and the memory of
+// each, which only its rank writes.
+type quietShared struct {
+	rings    [3][3][4]uint32 // to, from
+	inboxes  [3][4]slip
+	numbers  [3]uint32
+	arrived  uint32
+	released uint32
+	memory   [3]uint32
+}
+
+type quietRank struct {
+	quiet
+	m    *quietShared
+	t    *explore.Thread
+	tail [3]int
+	head [3]int
+}
+
+// poll takes what is in the rings to this rank.
+func (r *quietRank) pollRings(size int) {
+	for src := range size {
+		for r.head[src] < len(r.m.rings[r.me][src]) {
+			v := atom.Load32(&r.m.rings[r.me][src][r.head[src]])
+			if v == 0 {
+				break
+			}
+			r.head[src]++
+			r.take(src, v>>8-1, uint64(v&0xff), nil)
+		}
+	}
+}
+
+func (r *quietRank) put(to int, value uint32) {
+	atom.Store32(&r.m.rings[to][r.me][r.tail[to]], (r.fences+1)<<8|value)
+	r.tail[to]++
+	r.sent(to)
+}
+
+func (r *quietRank) fence(size, k int) {
+	if atom.Add32(&r.m.arrived, 1) == uint32(size*k) {
+		atom.Store32(&r.m.released, uint32(k))
+	}
+	r.t.Await("the fence", func() bool { return r.m.released >= uint32(k) })
+	r.settle(true)
+}
+
+// quietWorld has each rank do its steps, an epoch each; expected is what the memory of
+// each rank must be after each of them.
+func quietWorld(plans [][]quietStep, expected [][]uint32) func(w *explore.World) {
+	return func(w *explore.World) {
+		size := len(plans)
+		// is tells whether the memory of rank i may be so after fence k: as expected,
+		// or with what others have put since.
+		is := func(k, i int, value uint32) bool {
+			for _, plan := range plans {
+				if k+1 < len(plan) && plan[k+1].put == i && value == uint32(k+2) {
+					return true
+				}
+			}
+			return value == expected[k][i]
+		}
+		m := &quietShared{}
+		explore.Watch(w, "shared", m)
+		for i := range size {
+			r := &quietRank{m: m}
+			r.quiet = quiet{on: true, me: i, settled: make([]atomic.Uint32, size), exclude: func(f func()) { f() }}
+			for s := range size {
+				r.inboxes = append(r.inboxes, m.inboxes[s][:size])
+				r.numbers = append(r.numbers, &m.numbers[s])
+			}
+			r.poll = func() { r.pollRings(size) }
+			r.deliver = func(at uint64, _ []byte) { m.memory[i] = uint32(at) }
+			w.Thread(fmt.Sprintf("rank%d", i), func(t *explore.Thread) {
+				r.t = t
+				for k, step := range plans[i] {
+					if step.put >= 0 {
+						r.put(step.put, uint32(k+1))
+					}
+					r.pollRings(size) // a rank may poll at any time
+					r.fence(size, k+1)
+					t.Check(is(k, i, m.memory[i]), "rank %d has %d after fence %d", i, m.memory[i], k+1)
+					if from := step.get; from >= 0 {
+						if !r.done(from) {
+							t.Await("that the target settles", func() bool { return m.numbers[from] == r.fences })
+						}
+						t.Check(is(k, from, m.memory[from]), "rank %d finds %d at rank %d after fence %d", i, m.memory[from], from, k+1)
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestEveryInterleavingOfQuietPuts(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		plans    [][]quietStep
+		expected [][]uint32
+		preempt  int
+	}{
+		{"to each other", [][]quietStep{{{1, 1}, {1, -1}}, {{0, -1}, {0, 0}}}, [][]uint32{{1, 1}, {2, 2}}, 0},
+		// The second epoch's put must not be overwritten by the first one's.
+		{"one after the other to a third", [][]quietStep{
+			{{2, -1}, {-1, -1}}, {{-1, 2}, {2, 2}}, {{-1, -1}, {-1, -1}},
+		}, [][]uint32{{0, 0, 1}, {0, 0, 2}}, 0},
+		{"around, and back", [][]quietStep{
+			{{1, 2}, {2, 1}}, {{2, -1}, {0, -1}}, {{0, 1}, {1, 0}},
+		}, [][]uint32{{1, 1, 1}, {2, 2, 2}}, 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			explore.Run(t, explore.Options{FreeYield: true, Preemptions: c.preempt, MaxStates: 20 << 20}, quietWorld(c.plans, c.expected))
+		})
+	}
+}
