@@ -304,7 +304,7 @@ func (win *Window) members(call string, h int64) ([]int, *errs.Error) {
 	ranks := make([]int, len(g.ranks))
 	for i, world := range g.ranks {
 		if ranks[i] = slices.Index(win.World, world); ranks[i] < 0 {
-			return nil, errs.New(errs.Group, "%s: rank %d of the group, rank %d of COMM_WORLD, is not in the window, which has %d ranks", call, i, world, win.Size)
+			return nil, errs.New(errs.Group, "%s: rank %d of the group, rank %d of COMM_WORLD, is not in the window, which has %d; its group is win.group", call, i, world, win.Size)
 		}
 	}
 	return ranks, nil

@@ -206,7 +206,7 @@ func (w *Win) Detach(addr unsafe.Pointer) *errs.Error {
 	t := w.tables[w.Rank]
 	i := slices.IndexFunc(t.entries[:t.count], func(x attachment) bool { return x.addr == uint64(uintptr(addr)) })
 	if i < 0 {
-		return errs.New(errs.RMAAttach, "Detach: nothing is attached to the window at %#x (%d pieces of memory are elsewhere)", uintptr(addr), t.count)
+		return errs.New(errs.RMAAttach, "Detach: nothing is attached to the window at %#x; %d pieces of memory are, at other addresses", uintptr(addr), t.count)
 	}
 	t.change(func(list []attachment) []attachment { return slices.Delete(list, i, i+1) })
 	return nil

@@ -30,6 +30,8 @@ CALLS = {
     "fence": "win.Fence()",
     "lock": "win.Lock(0)",
     "lock-all": "win.Lock_all()",
+    "start": "win.Start(first)",
+    "win-wait": "win.Post(first); win.Wait()",
     "create": "MPI.Win.Create(a, comm=world)",
     "allocate": "MPI.Win.Allocate(64, comm=world)",
     "free": "win.Free()",
@@ -45,6 +47,7 @@ SETUP = """
     a, b = np.zeros(1), np.zeros(1)
     win = MPI.Win.Allocate(8, 1, comm=world)
     other = world.Dup()
+    first = world.Get_group().Incl([0])
     if rank == 0:
         win.Lock(0)  # nobody else gets it
     world.Barrier()
@@ -191,6 +194,9 @@ def test_whole_job_is_interrupted_and_put_back_again_and_again(mpirun):
             "Barrier": lambda: world.Barrier(),
             "Fence": lambda: win.Fence(),
             "Lock": lambda: win.Lock(1),
+            "Start": lambda: win.Start(everybody.Incl([1])),
+            "Win.Wait": lambda: (win.Post(everybody), win.Wait()),
+            "puts": lambda: (kept.Fence(), kept.Put(one, 1), world.Recv(four, source=1)),
             "locks": round_the_lock,
             "Free": lambda: win.Free(),
             "Allreduce": lambda: world.Allreduce(four, into),
@@ -205,7 +211,15 @@ def test_whole_job_is_interrupted_and_put_back_again_and_again(mpirun):
             names = (f"/proc/self/fd/{fd}" for fd in os.listdir("/proc/self/fd"))
             return Counter(os.readlink(name) for name in names if os.path.islink(name))
 
+        everybody = world.Get_group()
+        memory = np.zeros(8)
+        kept = MPI.Win.Create(memory, 8, comm=world)
+
         def check(turn):
+            kept.Fence()
+            kept.Put(np.full(1, rank + turn, float), (rank + 1) % size, 3)
+            kept.Fence(MPI.MODE_NOSUCCEED)
+            assert memory[3] == (rank - 1) % size + turn
             total = np.zeros(1)
             world.Allreduce(one, total)
             assert total[0] == size

@@ -210,7 +210,7 @@ def no_memory(obj):
     advice = (
         "Win.Allocate(nbytes) makes a window with memory of its own" if isinstance(obj, int) else "np.array(...) is one"
     )
-    return TypeError(f"Win.Create: expecting memory that can be written (such as a NumPy array), got {got}; {advice}")
+    return TypeError(f"{calling()}: expecting memory that can be written (such as a NumPy array), got {got}; {advice}")
 
 
 def no_requests(given):
