@@ -11,6 +11,7 @@ import (
 	"gormapy/gocore/fabric/self"
 	"gormapy/gocore/fabric/shm"
 	"gormapy/gocore/job"
+	"gormapy/gocore/sys"
 	"gormapy/gocore/sys/atom"
 )
 
@@ -38,7 +39,8 @@ type Engine struct {
 	delivered atomic.Uint32 // urgent messages handed over
 	backlog   atomic.Int32  // queued messages, all peers
 	spin      int           // polls before the first yield; 0 if ranks have to share cores
-	spreadAt  atomic.Int64  // when it last looked for a core of its own
+	spreadAt  atomic.Int64  // when it last looked for a better core
+	cores     []int         // that this process may use
 
 	carried carried
 
@@ -94,6 +96,8 @@ func New(seg *job.Segment, rank int, oneCopy bool) *Engine {
 	e.peers[rank].via = own
 	if !e.Shared() {
 		e.spin = 500
+	} else {
+		e.cores = sys.Allowed()
 	}
 	return e
 }

@@ -80,6 +80,8 @@ func (e *Engine) wait(why *Reason, done func() bool, check func() error) error {
 	if e.spin > 0 && !resumed {
 		limit = int64(yieldLong)
 		e.spread(start)
+	} else if !resumed {
+		e.balance(start)
 	}
 	for i := 1; !resumed; i++ {
 		atom.Yield()
@@ -177,6 +179,53 @@ func (e *Engine) spread(now int64) {
 		}
 	}
 	if shared && sys.MoveOff(taken) {
+		atom.Store32(&e.me.CPU, uint32(sys.CPU()+1))
+	}
+}
+
+// balance is spread where ranks have to share cores: it leaves a core that has
+// two more ranks than another one has. Ranks that only yield to each other look
+// like little load, so the kernel leaves three of them on one core and one on
+// the other for long, and a fence of all takes as long as the three. The highest
+// rank of the core goes.
+func (e *Engine) balance(now int64) {
+	const most = 64 // more would take too long to look at
+	last := e.spreadAt.Load()
+	if now-last < spreadEvery || e.Size > most || !e.spreadAt.CompareAndSwap(last, now) {
+		return
+	}
+	mine := sys.CPU()
+	if mine < 0 || mine >= sys.MaxCPU {
+		return
+	}
+	atom.Store32(&e.me.CPU, uint32(mine+1))
+	var ranks [sys.MaxCPU]int // by core
+	for r := range e.Job.Ranks {
+		rk := &e.Job.Ranks[r]
+		cpu := int(atom.Load32(&rk.CPU)) - 1
+		if cpu < 0 || cpu >= len(ranks) || atom.Load32(&rk.Sleepers) != 0 || atom.Load32(&rk.State) != job.StateReady {
+			continue
+		}
+		if cpu == mine && r > e.Rank {
+			return
+		}
+		ranks[cpu]++
+	}
+	least, taken := mine, []int(nil)
+	for _, cpu := range e.cores {
+		if ranks[cpu] < ranks[least] {
+			least = cpu
+		}
+	}
+	if ranks[mine] < ranks[least]+2 {
+		return
+	}
+	for _, cpu := range e.cores {
+		if cpu != least {
+			taken = append(taken, cpu)
+		}
+	}
+	if sys.MoveOff(taken) {
 		atom.Store32(&e.me.CPU, uint32(sys.CPU()+1))
 	}
 }

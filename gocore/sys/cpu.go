@@ -31,3 +31,21 @@ func MoveOff(taken []int) bool {
 	}
 	return unix.SchedSetaffinity(0, &may) == nil
 }
+
+// MaxCPU bounds the numbers of processors that Allowed returns.
+const MaxCPU = 1024
+
+// Allowed are the processors that the calling thread may run on; none if that
+// can't be known.
+func Allowed() (cpus []int) {
+	var may unix.CPUSet
+	if unix.SchedGetaffinity(0, &may) != nil {
+		return nil
+	}
+	for cpu := range MaxCPU {
+		if may.IsSet(cpu) {
+			cpus = append(cpus, cpu)
+		}
+	}
+	return cpus
+}
