@@ -143,13 +143,13 @@ func (e *Engine) Post(dst int, h *fabric.Header, payload []byte, owner any, sent
 	p.queue = append(p.queue, &queued{header: *h, data: payload, owner: owner, sent: sent})
 	e.backlog.Add(1)
 	p.mu.Unlock()
-	e.handOver()
 	return false
 }
 
-// handOver calls this process's progress engine if messages wait for room and
-// no thread polls, which would send them: the program may compute next.
-func (e *Engine) handOver() {
+// HandOver calls this process's progress engine if messages wait for room and no
+// thread polls, which would send them. Calls that start something and return, so
+// that the program may compute next, end with it; so does Wait.
+func (e *Engine) HandOver() {
 	if e.backlog.Load() > 0 && atom.Load32(&e.me.Pollers) == 0 {
 		e.me.RingProgress()
 	}
@@ -177,7 +177,6 @@ func (e *Engine) Stream(dst int, h *fabric.Header, data []byte, owner any, sent 
 	e.backlog.Add(1)
 	p.mu.Unlock()
 	e.flush()
-	e.handOver()
 }
 
 // streamPiece is small enough for several pieces to be under way in a ring, and

@@ -57,7 +57,7 @@ func (e *Engine) Wait(why *Reason, done func() bool, check func() error) error {
 	if atom.Load32(&e.me.Urgent) != e.delivered.Load() {
 		e.me.RingProgress()
 	} else {
-		e.handOver()
+		e.HandOver()
 	}
 	return err
 }

@@ -77,6 +77,7 @@ func RMA(kind int, h, oaddr, ocount, otype, raddr, rcount, rtype int64, rank int
 	if rank == p2p.ProcNull {
 		return 0
 	}
+	defer w.eng.HandOver()
 	if !win.Settled(rank) && kind != KindPut {
 		if code := win.awaitSettled(rank); code != 0 {
 			return code

@@ -74,6 +74,7 @@ func P2P(kind int, comm, addr, count, typ int64, peer, tag int) (req int64, code
 		return 0, CodeOf(e)
 	}
 	r.launch()
+	w.eng.HandOver()
 	return reqs.add(r), 0
 }
 
@@ -239,6 +240,7 @@ func Isendrecv(comm int64, s [5]int64, r [5]int64) (req int64, code Code) {
 	}
 	j.recv.launch()
 	j.send.launch()
+	w.eng.HandOver()
 	return reqs.add(&Request{op: j}), 0
 }
 

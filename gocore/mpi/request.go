@@ -52,6 +52,7 @@ func addRequest(s *sequence) int64 {
 func carried(o operation) int64 {
 	if !o.Advance() {
 		w.eng.Carry(o)
+		w.eng.HandOver()
 	}
 	return reqs.add(&Request{op: o})
 }
@@ -439,6 +440,7 @@ func Start(h int64) (code Code) {
 	}
 	r.inactive = false
 	r.launch()
+	w.eng.HandOver()
 	return 0
 }
 
