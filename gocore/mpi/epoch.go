@@ -203,22 +203,36 @@ type flushOp struct {
 
 func (o *flushOp) Advance() bool {
 	if !o.done && o.win.Quiet(o.rank) {
-		o.done = true
-		o.err = o.win.Failure()
-		if o.then != nil {
-			o.then()
-		}
+		o.end()
 	}
 	return o.done
 }
 
-// Check ends the epoch too if a target is gone: nothing holds it open any more.
-func (o *flushOp) Check() error {
-	err := o.win.CheckQuiet(o.rank)
-	if err != nil && o.then != nil {
-		o.done = true
+func (o *flushOp) end() {
+	o.done = true
+	if failure := o.win.Failure(); o.err == nil {
+		o.err = failure
+	}
+	if o.then != nil {
 		o.then()
 	}
+}
+
+// Check gives up the operations on a target that is gone. The epoch ends all the
+// same, with that error, but not before the living have answered: who is told of
+// the end may look at its memory.
+func (o *flushOp) Check() error {
+	err := o.win.CheckQuiet(o.rank)
+	if err == nil {
+		return nil
+	}
+	if o.err == nil {
+		o.err, _ = err.(*errs.Error)
+	}
+	if !o.win.Quiet(o.rank) {
+		return nil
+	}
+	o.end()
 	return err
 }
 
