@@ -16,6 +16,7 @@ STATES = {
     "access": "allocate",
     "exposure": "create",
     "in_wait": "dynamic",
+    "complete": "create",
     "large_put": "create",
     "large_get": "allocate",
 }
@@ -34,7 +35,7 @@ def test_the_others_are_told(mpirun, state):
 
 
 def test_the_others_are_told_by_messages(mpirun):
-    for state in ("exclusive", "large_put", "access"):
+    for state in ("exclusive", "large_put", "access", "complete"):
         result = mpirun(3, PROGRAMS / "deaths.py", state, "create", python=UNNOTICED, env=WAYS["messages"])
         assert result.stdout.count("through") == 2, str(result)
 

@@ -194,6 +194,29 @@ def in_wait(w):
         told(w.win.Complete, may_succeed=True)
 
 
+def complete(w):
+    """An origin in Complete, with data under way to a living target as well: that has it all when its Wait ends."""
+    with_room = Window(FLAVOUR, LARGE if rank == 2 else 8, "u1")
+    meet()
+    if rank == VICTIM:
+        with_room.win.Post(group(0))
+        world.Send(np.zeros(1), 0, 3)
+        die(after=0.2)
+        time.sleep(10)
+    if rank == 2:
+        with_room.win.Post(group(0))
+        with_room.win.Wait()
+        assert (with_room.mine == 3).all(), f"{np.count_nonzero(with_room.mine != 3)} bytes are missing"
+    if rank == 0:
+        world.Recv(np.zeros(1), VICTIM, 3)
+        with_room.win.Start(group(VICTIM, 2))
+        time.sleep(1.0)
+        values = np.full(LARGE, 3, "u1")
+        told(lambda: with_room.win.Put(values[:8], VICTIM, with_room.at(VICTIM)), may_succeed=True)
+        with_room.win.Put(values, 2, with_room.at(2))
+        told(with_room.win.Complete, may_succeed=True)
+
+
 def large_put(w):
     """In the middle of puts of 64 MiB."""
     with_room = Window(FLAVOUR, LARGE if rank == 0 else 0, "u1")
