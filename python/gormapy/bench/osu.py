@@ -313,7 +313,7 @@ def _row(name, flavour, sync, size, times, parts, calls):
     found = row(f"osu {name}, {flavour}, {sync}, {label(size)}", times)
     found.update(size=size, program=name, window=flavour, sync=sync, iterations=calls)
     for key, value in (("mean", mean), ("min", min(times)), ("max", max(times)), ("p99", percentile99(times))):
-        found[key] = round(1e6 * value, 4)
+        found[key] = round(1e6 * value, 3)
     if program.kind == "bw":
         found["MB/s"] = round((2 if program.both else 1) * size / mean / 1e6, 2)
     return found
