@@ -160,16 +160,19 @@ func TestCancelAndAbandon(t *testing.T) {
 			gone := []byte{1, 2, 3}
 			c.Recv(&a, bytesBuf(gone), 1, 2)
 			c.Abandon(&a)
-			// The message meant for it goes to the next receive.
+			// The message meant for it, sent from now on, goes to the next receive.
 			in := make([]byte, 3)
-			var b p2p.Request
+			var b, told p2p.Request
 			c.Recv(&b, bytesBuf(in), 1, 2)
-			wait(r, c, &b)
+			c.Send(&told, p2p.Standard, bytesBuf(nil), 1, 3)
+			wait(r, c, &told, &b)
 			assert.Equal(r.T, []byte{7, 8, 9}, in)
 			assert.Equal(r.T, []byte{1, 2, 3}, gone)
 			return
 		}
-		var s p2p.Request
+		var told, s p2p.Request
+		c.Recv(&told, bytesBuf(nil), 0, 3)
+		wait(r, c, &told)
 		c.Send(&s, p2p.Standard, bytesBuf([]byte{7, 8, 9}), 0, 2)
 		wait(r, c, &s)
 	})
