@@ -54,6 +54,7 @@ type Engine struct {
 type peer struct {
 	ep    fabric.Endpoint
 	short int // largest payload of a short message
+	piece int // what longer data is cut into
 	once  sync.Once
 	via   fabric.Transport
 	err   error
@@ -115,7 +116,7 @@ func (e *Engine) Endpoint(r int) (fabric.Endpoint, error) {
 	p := &e.peers[r]
 	p.once.Do(func() {
 		p.ep, p.err = p.via.Connect(r)
-		p.short = p.via.Caps().MaxShort
+		p.short, p.piece = p.via.Caps().MaxShort, p.via.Caps().Piece
 	})
 	return p.ep, p.err
 }
@@ -171,17 +172,13 @@ func (e *Engine) TryPost(dst int, h *fabric.Header, payload []byte) bool {
 // copy of h that has the piece's offset in B. sent is told when all are out.
 func (e *Engine) Stream(dst int, h *fabric.Header, data []byte, owner any, sent Sender) {
 	p := &e.peers[dst]
-	piece := min(e.MaxShort(dst), streamPiece)
+	_, _ = e.Endpoint(dst)
 	p.mu.Lock()
-	p.queue = append(p.queue, &queued{header: *h, data: data, piece: piece, owner: owner, sent: sent})
+	p.queue = append(p.queue, &queued{header: *h, data: data, piece: p.piece, owner: owner, sent: sent})
 	e.backlog.Add(1)
 	p.mu.Unlock()
 	e.flush()
 }
-
-// streamPiece is small enough for several pieces to be under way in a ring, and
-// for one to stay in the cache between the sender's copy and the receiver's.
-const streamPiece = 32 << 10
 
 // Shared tells whether ranks have to share cores. All ranks say the same.
 func (e *Engine) Shared() bool { return e.Size > int(e.Job.Head.Cores) }
@@ -339,6 +336,12 @@ func (e *Engine) Deliver(src int, h *fabric.Header, payload []byte) {
 
 // Completed implements fabric.Sink. No transport so far completes later.
 func (e *Engine) Completed(uint64, error) {}
+
+// Landing implements fabric.Sink.
+func (e *Engine) Landing(int, *fabric.Header, int) unsafe.Pointer { return nil }
+
+// Broken implements fabric.Sink.
+func (e *Engine) Broken(int, error) {}
 
 // Bytes views n bytes of foreign memory as a slice.
 func Bytes(p unsafe.Pointer, n int) []byte { return unsafe.Slice((*byte)(p), n) }

@@ -16,7 +16,7 @@ import (
 
 const (
 	magic   = 0x676f726d61707931 // "gormapy1"
-	version = 2
+	version = 3
 
 	headBytes = 4096
 	// MaxRanks bounds a job on one host; rings are laid out for every pair.
@@ -56,6 +56,9 @@ type Head struct {
 	RingOff, RingBytes   uint64 // ring from i to j at RingOff + (j*Size+i)*RingBytes
 	BlockOff, BlockBytes uint64
 	BlockUsed            [Blocks / 32]uint32 // bitmap of barrier blocks in use
+
+	MailOff uint64   // see Directory
+	Secret  [32]byte // of the job, for connections outside the segment
 }
 
 // WaitRecord says what a thread of a rank waits for. Seq is odd while a wait
@@ -100,6 +103,10 @@ type Rank struct {
 	_                [48]byte
 
 	Waits [WaitRecords]WaitRecord
+
+	Mails uint32 // see Directory
+	_     [60]byte
+	Card  card
 }
 
 // Rank.Flags
@@ -129,7 +136,8 @@ func Create(size int) (*Segment, error) {
 	ring := ringBytes(size)
 	blockOff := ringOff + uint64(size)*uint64(size)*ring
 	block := blockBytes(size)
-	total := blockOff + Blocks*block
+	mailOff := blockOff + Blocks*block
+	total := mailOff + uint64(size)*uint64(size)*uint64(unsafe.Sizeof(mail{}))
 	shm, err := sys.NewSegment("job", int(total))
 	if err != nil {
 		return nil, err
@@ -140,6 +148,10 @@ func Create(size int) (*Segment, error) {
 	h.RankOff, h.RankStride = rankOff, stride
 	h.RingOff, h.RingBytes = ringOff, ring
 	h.BlockOff, h.BlockBytes = blockOff, block
+	h.MailOff = mailOff
+	if _, err := rand.Read(h.Secret[:]); err != nil {
+		return nil, fmt.Errorf("make the job's secret: %w", err)
+	}
 	var id [16]byte
 	if _, err := rand.Read(id[:]); err != nil {
 		return nil, fmt.Errorf("make job id: %w", err)
@@ -163,7 +175,7 @@ func Open(path string) (*Segment, error) {
 	h := (*Head)(unsafe.Pointer(&shm.Mem[0]))
 	size := int(h.Size)
 	if atomic.LoadUint64(&h.Magic) != magic || h.Version != version || size < 1 || size > MaxRanks ||
-		h.BlockOff+Blocks*h.BlockBytes > uint64(len(shm.Mem)) || h.RankStride != uint64(unsafe.Sizeof(Rank{})) {
+		h.MailOff+uint64(size*size)*uint64(unsafe.Sizeof(mail{})) > uint64(len(shm.Mem)) || h.RankStride != uint64(unsafe.Sizeof(Rank{})) {
 		shm.Close()
 		return nil, fmt.Errorf("open job segment %s: made by another version of gormapy (launcher and ranks must be of one installation)", path)
 	}

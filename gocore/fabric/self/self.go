@@ -32,7 +32,7 @@ func (t *Transport) Name() string { return "self" }
 
 // Caps implements fabric.Transport.
 func (t *Transport) Caps() fabric.Caps {
-	return fabric.Caps{MaxShort: 64 << 10, MaxRuns: 1024, OneSided: true, Direct: true, Ordered: true}
+	return fabric.Caps{MaxShort: 64 << 10, Piece: 32 << 10, MaxRuns: 1024, OneSided: true, Direct: true, Ordered: true}
 }
 
 // Connect implements fabric.Transport.
@@ -110,4 +110,12 @@ func (e endpoint) GetRuns(local unsafe.Pointer, _ uint64, runs []fabric.Run, _ u
 		done += r.N
 	}
 	return true, nil
+}
+
+func (e endpoint) FetchAdd(unsafe.Pointer, fabric.RemoteKey, uint64, uint64) (bool, error) {
+	return false, fabric.ErrUnsupported
+}
+
+func (e endpoint) CompareSwap(unsafe.Pointer, fabric.RemoteKey, uint64, uint64, uint64) (bool, error) {
+	return false, fabric.ErrUnsupported
 }

@@ -36,7 +36,7 @@ func (t *Transport) Name() string { return "shm" }
 
 // Caps implements fabric.Transport.
 func (t *Transport) Caps() fabric.Caps {
-	return fabric.Caps{MaxShort: maxPayload(int(t.seg.Head.RingBytes)), MaxRuns: sys.MaxRuns, OneSided: t.copy, Direct: true, Ordered: true}
+	return fabric.Caps{MaxShort: maxPayload(int(t.seg.Head.RingBytes)), Piece: min(piece, maxPayload(int(t.seg.Head.RingBytes))), MaxRuns: sys.MaxRuns, OneSided: t.copy, Direct: true, Ordered: true}
 }
 
 // Refusal implements fabric.Explainer.
@@ -65,6 +65,10 @@ func (t *Transport) Register(p unsafe.Pointer, _ int) (fabric.Region, error) { r
 // pollBatch bounds how many messages of one sender are taken before the next
 // sender is looked at, so that none starves.
 const pollBatch = 16
+
+// piece is small enough for several pieces to be under way in a ring, and for
+// one to stay in the cache between the sender's copy and the receiver's.
+const piece = 32 << 10
 
 // Poll implements fabric.Transport.
 func (t *Transport) Poll(sink fabric.Sink) int {
@@ -160,4 +164,14 @@ func gone(err error) error {
 		return fabric.ErrPeerGone
 	}
 	return err
+}
+
+// FetchAdd implements fabric.Endpoint: memory that all map has the processor's atomics.
+func (e *endpoint) FetchAdd(unsafe.Pointer, fabric.RemoteKey, uint64, uint64) (bool, error) {
+	return false, fabric.ErrUnsupported
+}
+
+// CompareSwap implements fabric.Endpoint, likewise.
+func (e *endpoint) CompareSwap(unsafe.Pointer, fabric.RemoteKey, uint64, uint64, uint64) (bool, error) {
+	return false, fabric.ErrUnsupported
 }
