@@ -48,6 +48,7 @@ var lower = []struct {
 	{"rma", "arena coll dtype engine errs fabric job op p2p sys sys/atom"},
 	{"mpi", "arena boot coll dtype engine errs fabric job log op p2p rma settings sys sys/atom"},
 	{"examples/ring", "mpi"},
+	{"rdma/backend", ""},
 }
 
 // helpers are packages that only tests import. They may import any layer.
