@@ -52,7 +52,7 @@ var lower = []struct {
 }
 
 // helpers are packages that only tests import. They may import any layer.
-var helpers = []string{"ranktest", "sys/atom/explore"}
+var helpers = []string{"fabric/fabrictest", "ranktest", "sys/atom/explore"}
 
 // thirdParty is all that gocore uses beyond the standard library.
 var thirdParty = []string{"golang.org/x/sys"}
