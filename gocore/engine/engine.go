@@ -42,13 +42,23 @@ type Engine struct {
 	spreadAt  atomic.Int64  // when it last looked for a better core
 	cores     []int         // that this process may use
 
-	carried carried
+	carried    carried
+	completers completers
+	landings   [fabric.Kinds]Lander
+	chores     chores
+
+	net     fabric.Transport // nil: all ranks are reached by shared memory
+	loop    peer             // the network's way to this rank itself, for its atomics
+	napping atomic.Bool
+	napWord uint32
 
 	gone      []atomic.Uint32 // by rank: how it ended, see watch.go
 	onGone    func(rank int)
 	stop      atomic.Bool
 	stopWatch func()
-	served    chan struct{} // closed when the progress engine has ended
+
+	stopArrivals func()
+	served       chan struct{} // closed when the progress engine has ended
 }
 
 type peer struct {
@@ -59,8 +69,12 @@ type peer struct {
 	via   fabric.Transport
 	err   error
 
-	mu    sync.Mutex // guards queue and keeps the order of messages
+	far  bool // reached by the network: its doorbells can't be rung
+	lost atomic.Pointer[string]
+
+	mu    sync.Mutex // guards the queues and keeps the order of messages
 	queue []*queued
+	ops   []*op
 }
 
 // queued is a message that waits for room: one packet, or data that goes out
@@ -80,21 +94,30 @@ type Sender interface {
 	Sent()
 }
 
-// New makes the engine of rank in seg. With oneCopy the kernel may be asked to
-// copy between address spaces.
-func New(seg *job.Segment, rank int, oneCopy bool) *Engine {
-	e := &Engine{Job: seg, Rank: rank, Size: len(seg.Ranks), me: &seg.Ranks[rank]}
+// Options are how an engine reaches its peers.
+type Options struct {
+	OneCopy bool             // the kernel may be asked to copy between address spaces
+	Net     fabric.Transport // by which all other ranks are reached; nil: by shared memory
+}
+
+// New makes the engine of rank in seg.
+func New(seg *job.Segment, rank int, o Options) *Engine {
+	e := &Engine{Job: seg, Rank: rank, Size: len(seg.Ranks), me: &seg.Ranks[rank], net: o.Net}
 	e.peers = make([]peer, e.Size)
 	e.gone = make([]atomic.Uint32, e.Size)
 	own := self.New(rank)
 	e.transports = []fabric.Transport{own}
-	if e.Size > 1 {
-		e.transports = append(e.transports, shm.New(seg, rank, oneCopy))
+	switch {
+	case o.Net != nil:
+		e.transports = append(e.transports, o.Net)
+	case e.Size > 1:
+		e.transports = append(e.transports, shm.New(seg, rank, o.OneCopy))
 	}
 	for r := range e.peers {
 		e.peers[r].via = e.transports[len(e.transports)-1]
+		e.peers[r].far = o.Net != nil && r != rank
 	}
-	e.peers[rank].via = own
+	e.peers[rank].via, e.loop.via = own, o.Net
 	if !e.Shared() {
 		e.spin = 500
 	} else {
@@ -102,6 +125,23 @@ func New(seg *job.Segment, rank int, oneCopy bool) *Engine {
 	}
 	return e
 }
+
+// Far tells whether rank r is reached by a network: it shares no memory with this
+// process, as far as communication is concerned.
+func (e *Engine) Far(r int) bool { return e.peers[r].far }
+
+// Near tells whether all ranks share memory.
+func (e *Engine) Near(ranks []int) bool {
+	for _, r := range ranks {
+		if e.peers[r].far {
+			return false
+		}
+	}
+	return true
+}
+
+// Net is the network transport, nil if there is none.
+func (e *Engine) Net() fabric.Transport { return e.net }
 
 // Handle sets the handler of kind k. It must be set before messages can come.
 func (e *Engine) Handle(k fabric.Kind, h Handler) { e.handlers[k] = h }
@@ -113,7 +153,10 @@ func (e *Engine) Transport(r int) (string, fabric.Caps) {
 
 // Endpoint connects to peer r on first use.
 func (e *Engine) Endpoint(r int) (fabric.Endpoint, error) {
-	p := &e.peers[r]
+	return e.connect(r, &e.peers[r])
+}
+
+func (e *Engine) connect(r int, p *peer) (fabric.Endpoint, error) {
 	p.once.Do(func() {
 		p.ep, p.err = p.via.Connect(r)
 		p.short, p.piece = p.via.Caps().MaxShort, p.via.Caps().Piece
@@ -215,14 +258,14 @@ func (e *Engine) send(dst int, p *peer, h *fabric.Header, payload []byte) bool {
 }
 
 func (e *Engine) count(dst int, h *fabric.Header, d uint32) {
-	if h.Flags&FlagUrgent != 0 && dst != e.Rank {
+	if h.Flags&FlagUrgent != 0 && dst != e.Rank && !e.peers[dst].far {
 		atom.Add32(&e.Job.Ranks[dst].Urgent, d)
 	}
 }
 
 // urgent follows send: it calls the receiver's progress engine if nobody polls.
 func (e *Engine) urgent(dst int, h *fabric.Header) {
-	if h.Flags&FlagUrgent == 0 || dst == e.Rank {
+	if h.Flags&FlagUrgent == 0 || dst == e.Rank || e.peers[dst].far {
 		return
 	}
 	r := &e.Job.Ranks[dst]
@@ -265,8 +308,9 @@ func (e *Engine) flush() int {
 				q.sent.Sent()
 			}
 		}
+		moved += e.flushOps(p)
 	}
-	return moved
+	return moved + e.flushOps(&e.loop)
 }
 
 // Backlog is the number of messages that wait for room.
@@ -314,6 +358,11 @@ func (e *Engine) pollLocked(asleep uint32) int {
 	for _, t := range e.transports {
 		n += t.Poll(e)
 	}
+	if e.chores.due.Load() > 0 {
+		for _, do := range e.chores.list {
+			n += do()
+		}
+	}
 	if e.backlog.Load() > 0 {
 		n += e.flush()
 	}
@@ -326,7 +375,7 @@ func (e *Engine) pollLocked(asleep uint32) int {
 
 // Deliver implements fabric.Sink.
 func (e *Engine) Deliver(src int, h *fabric.Header, payload []byte) {
-	if h.Flags&FlagUrgent != 0 && src != e.Rank {
+	if h.Flags&FlagUrgent != 0 && src != e.Rank && !e.peers[src].far {
 		e.delivered.Add(1)
 	}
 	if int(h.Kind) < len(e.handlers) && e.handlers[h.Kind] != nil {
@@ -334,14 +383,41 @@ func (e *Engine) Deliver(src int, h *fabric.Header, payload []byte) {
 	}
 }
 
-// Completed implements fabric.Sink. No transport so far completes later.
-func (e *Engine) Completed(uint64, error) {}
+// Lander tells where the payload of a long message belongs, of n bytes; nil if it
+// is to be given to the handler. It runs under the poll lock.
+type Lander func(src int, h *fabric.Header, n int) unsafe.Pointer
+
+// Land sets the lander of kind k. The handler of k finds the payload there.
+func (e *Engine) Land(k fabric.Kind, l Lander) { e.landings[k] = l }
 
 // Landing implements fabric.Sink.
-func (e *Engine) Landing(int, *fabric.Header, int) unsafe.Pointer { return nil }
+func (e *Engine) Landing(src int, h *fabric.Header, n int) unsafe.Pointer {
+	if int(h.Kind) < len(e.landings) && e.landings[h.Kind] != nil {
+		return e.landings[h.Kind](src, h, n)
+	}
+	return nil
+}
 
-// Broken implements fabric.Sink.
-func (e *Engine) Broken(int, error) {}
+// Redirect has a payload that is on its way to mem, which a Lander gave, go
+// nowhere. The caller excludes pollers.
+func (e *Engine) Redirect(mem unsafe.Pointer) {
+	if r, ok := e.net.(fabric.Redirector); ok {
+		r.Redirect(mem)
+	}
+}
+
+// chores are what else is to be looked at whenever anybody polls.
+type chores struct {
+	list []func() int
+	due  atomic.Int32
+}
+
+// Chore has do called by whoever polls as long as Due says that there is reason
+// to; it returns how much it moved. It must be set before there is.
+func (e *Engine) Chore(do func() int) { e.chores.list = append(e.chores.list, do) }
+
+// Due counts d more reasons to do chores.
+func (e *Engine) Due(d int) { e.chores.due.Add(int32(d)) }
 
 // Bytes views n bytes of foreign memory as a slice.
 func Bytes(p unsafe.Pointer, n int) []byte { return unsafe.Slice((*byte)(p), n) }
@@ -352,7 +428,7 @@ func (e *Engine) BacklogHopeless() bool {
 	for dst := range e.peers {
 		p := &e.peers[dst]
 		p.mu.Lock()
-		n := len(p.queue)
+		n := len(p.queue) + len(p.ops)
 		p.mu.Unlock()
 		if n > 0 && !e.Gone(dst) && !e.Finalized(dst) {
 			return false

@@ -106,6 +106,7 @@ func (e *Engine) wait(why *Reason, done func() bool, check func() error) error {
 	defer unpublish(rec)
 	for {
 		atom.Add32(&e.me.Sleepers, 1)
+		e.endNap()
 		bell := atom.Load32(&e.me.Doorbell)
 		e.pollSure(1)
 		e.carryOn()

@@ -48,6 +48,9 @@ func (e *Engine) Gone(r int) bool {
 func (e *Engine) HowGone(r int) string {
 	rk := &e.Job.Ranks[r]
 	s := fmt.Sprintf("rank %d", r)
+	if why := e.peers[r].lost.Load(); why != nil && atomic.LoadUint32(&rk.Exit) == 0 && !e.Finalized(r) {
+		return fmt.Sprintf("the connection to %s is lost: %s", s, *why)
+	}
 	if pid := rk.PID(); pid != 0 {
 		s += fmt.Sprintf(" (pid %d)", pid)
 	}
@@ -68,6 +71,13 @@ func (e *Engine) Start() error {
 		defer close(e.served)
 		guarded("progress engine", e.serve)
 	}()
+	if e.net != nil {
+		stop, err := e.startArrivals()
+		if err != nil {
+			return fmt.Errorf("make eventfd: %w", err)
+		}
+		e.stopArrivals = stop
+	}
 	return e.watch()
 }
 
@@ -82,9 +92,40 @@ func (e *Engine) Stop() {
 	if e.served != nil {
 		<-e.served
 	}
+	if e.stopArrivals != nil {
+		e.stopArrivals()
+	}
 	if e.stopWatch != nil {
 		e.stopWatch()
 	}
+}
+
+// lostTime is how long a rank whose connection has broken may take to turn out to
+// have ended, which is the better thing to say.
+const lostTime = time.Second
+
+// Broken implements fabric.Sink. A rank that closes its connections because it has
+// finalized is not lost.
+func (e *Engine) Broken(rank int, err error) {
+	text := err.Error()
+	if rank == e.Rank || !e.peers[rank].lost.CompareAndSwap(nil, &text) {
+		return
+	}
+	log.Debugf("engine", "connection to rank %d: %s", rank, text)
+	go guarded("watcher of peers", func() {
+		rk := &e.Job.Ranks[rank]
+		for until := time.Now().Add(lostTime); time.Now().Before(until); time.Sleep(time.Millisecond) {
+			if e.stop.Load() || e.gone[rank].Load() != 0 || atomic.LoadUint32(&rk.Exit) != 0 || e.Finalized(rank) {
+				return // the watcher has the last word
+			}
+		}
+		log.Infof("engine", "%s", e.HowGone(rank))
+		e.gone[rank].Store(1)
+		if e.onGone != nil {
+			e.onGone(rank)
+		}
+		e.me.Ring()
+	})
 }
 
 // guarded keeps a panic of a goroutine from killing the interpreter.

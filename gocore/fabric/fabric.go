@@ -68,6 +68,9 @@ const (
 	KindAcc          // rma: accumulate this
 	KindCAS          // rma: compare and swap
 	KindAck          // rma: done at the target
+	KindLock         // rma: lock or unlock your part for me
+	KindLocked       // rma: the lock is yours
+	KindSlip         // rma: I have posted, or completed
 	Kinds
 )
 

@@ -28,12 +28,14 @@ type transferOp struct {
 	win  *Window
 	rank int
 	sent uint64
+	net  *rma.Tally // what a network does of it
 	done bool
 	err  *errs.Error
 }
 
 func (o *transferOp) Advance() bool {
-	if !o.done && o.win.Answered(o.rank, o.sent) {
+	if !o.done && o.win.Answered(o.rank, o.sent) && o.net.Idle() {
+		o.net.Drop()
 		o.done, o.err = true, o.win.Failure()
 	}
 	return o.done
@@ -56,13 +58,18 @@ func RMARequest(kind int, h, oaddr, ocount, otype, raddr, rcount, rtype int64, r
 	if e != nil {
 		return 0, CodeOf(e)
 	}
-	if code := RMA(kind, h, oaddr, ocount, otype, raddr, rcount, rtype, rank, disp, tcount, ttype, oph); code != 0 {
+	var net *rma.Tally
+	if rank != p2p.ProcNull {
+		net = win.NewTally(rank)
+	}
+	if code := transfer(kind, h, oaddr, ocount, otype, raddr, rcount, rtype, rank, disp, tcount, ttype, oph, net); code != 0 {
+		net.Drop()
 		return 0, code
 	}
 	if rank == p2p.ProcNull {
 		return reqs.add(&Request{null: true}), 0
 	}
-	return reqs.add(&Request{op: &transferOp{win: win, rank: rank, sent: win.Sent(rank)}}), 0
+	return reqs.add(&Request{op: &transferOp{win: win, rank: rank, sent: win.Sent(rank), net: net}}), 0
 }
 
 // RMA starts a one-sided operation; it has completed after the next flush,
@@ -70,6 +77,11 @@ func RMARequest(kind int, h, oaddr, ocount, otype, raddr, rcount, rtype int64, r
 // tcount, the result at raddr.
 func RMA(kind int, h, oaddr, ocount, otype, raddr, rcount, rtype int64, rank int, disp, tcount, ttype, oph int64) (code Code) {
 	defer Contain(&code)
+	return transfer(kind, h, oaddr, ocount, otype, raddr, rcount, rtype, rank, disp, tcount, ttype, oph, nil)
+}
+
+// transfer is RMA, counted in net if that is not nil.
+func transfer(kind int, h, oaddr, ocount, otype, raddr, rcount, rtype int64, rank int, disp, tcount, ttype, oph int64, net *rma.Tally) Code {
 	win, e := getWin(h)
 	if e != nil {
 		return CodeOf(e)
@@ -105,7 +117,7 @@ func RMA(kind int, h, oaddr, ocount, otype, raddr, rcount, rtype int64, rank int
 	if e != nil {
 		return CodeOf(e)
 	}
-	spot := rma.Spot{Rank: rank, Disp: int(disp), Count: target.Count, Type: target.Type}
+	spot := rma.Spot{Rank: rank, Disp: int(disp), Count: target.Count, Type: target.Type, Tally: net}
 	var origin p2p.Buf
 	f := op.Op(oph)
 	if kind == KindPut || kind == KindGet || f != op.NoOp {

@@ -57,10 +57,7 @@ func CommCreateGroup(h, group int64, tag int) (req int64, code Code) {
 		b.msgs = []*p2p.Request{new(p2p.Request)}
 		c.coll.Chan.Recv(b.msgs[0], data, members[0], tag)
 	} else {
-		b.told[0] = binding{ctx: int64(newCtx()), block: -1}
-		if len(members) > 1 {
-			b.told[0].block = int64(w.seg.TakeBlock())
-		}
+		b.told[0] = binding{ctx: int64(newCtx()), block: takeBlock(g.ranks)}
 		for _, m := range members[1:] {
 			r := new(p2p.Request)
 			b.msgs = append(b.msgs, r)

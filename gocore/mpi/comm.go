@@ -227,8 +227,8 @@ func (c *Comm) split(color, key int64) *sequence {
 				}
 			}
 			n = newComm(uint32(all[members[0]].ctx), g, me, -1)
-			if n.rank == 0 && n.size > 1 {
-				block[0] = int64(w.seg.TakeBlock())
+			if n.rank == 0 {
+				block[0] = takeBlock(g.ranks)
 			}
 			return n.coll.Bcast(rawBytes(unsafe.Pointer(&block[0]), 8), 0)
 		}
@@ -262,6 +262,16 @@ func CommFree(h int64) (req int64, code Code) {
 		c.close()
 		return nil
 	})), 0
+}
+
+// takeBlock reserves a barrier block for ranks, -1 if there is none for them: their
+// barriers and small collectives go by messages then, as between ranks that are
+// reached by a network.
+func takeBlock(ranks []int) int64 {
+	if len(ranks) < 2 || !w.eng.Near(ranks) {
+		return -1
+	}
+	return int64(w.seg.TakeBlock())
 }
 
 func rawBytes(p unsafe.Pointer, n int) p2p.Buf { return p2p.Buf{Addr: p, Count: n, Type: byteType} }

@@ -54,7 +54,7 @@ func (win *Window) logWindow() {
 		ways[win.Way(r)]++
 	}
 	text := ""
-	for _, way := range []string{"direct", "copy", "message"} {
+	for _, way := range []string{"direct", "copy", "rdma", "message"} {
 		if n := ways[way]; n > 0 {
 			text += fmt.Sprintf(", %s to %d", way, n)
 		}

@@ -7,6 +7,7 @@ import (
 	"gormapy/gocore/arena"
 	"gormapy/gocore/coll"
 	"gormapy/gocore/errs"
+	"gormapy/gocore/fabric"
 	"gormapy/gocore/job"
 	"gormapy/gocore/log"
 	"gormapy/gocore/p2p"
@@ -75,6 +76,7 @@ func WinCreate(flavor int, addr, bytes, unit, comm, hints, align int64) (req int
 	var c *Comm
 	var seg *sys.Segment
 	var shared []unsafe.Pointer
+	var region fabric.Region
 	mine := []rma.Offer{rma.NewOffer(f, pointer(addr), int(bytes), int(unit))}
 	mine[0].Hints, mine[0].Align = rma.Hints(hints), int32(align)
 	offers := make([]rma.Offer, parent.size)
@@ -86,6 +88,9 @@ func WinCreate(flavor int, addr, bytes, unit, comm, hints, align int64) (req int
 	}
 	fail := func(s *sequence, e *errs.Error) *coll.Op {
 		s.err = e
+		if region != nil {
+			_ = region.Close()
+		}
 		if seg != nil {
 			seg.Close()
 		}
@@ -141,6 +146,9 @@ func WinCreate(flavor int, addr, bytes, unit, comm, hints, align int64) (req int
 					seg = nil
 				}
 			}
+			if seg != nil {
+				region = w.rma.Register(&mine[0], c.rank, c.group.ranks, offers, seg)
+			}
 			return gather(mine, offers)
 		case 4:
 			for i := range offers {
@@ -159,7 +167,7 @@ func WinCreate(flavor int, addr, bytes, unit, comm, hints, align int64) (req int
 			win := &Window{comm: c}
 			h := wins.add(win)
 			var e *errs.Error
-			if win.Win, e = w.rma.Attach(c.ctx, h, c.rank, c.group.ranks, offers, seg, copies, shared, c.coll.Bar); e != nil {
+			if win.Win, e = w.rma.Attach(c.ctx, h, c.rank, c.group.ranks, offers, seg, region, copies, shared, c.coll.Bar); e != nil {
 				wins.take(h)
 				return fail(s, e)
 			}
@@ -257,14 +265,14 @@ func WinShared(h int64, rank int) string {
 	if e != nil {
 		return fmt.Sprintf("error %d", CodeOf(e))
 	}
-	t := win.Desc.Target(rank)
-	if t.Base == nil {
+	t, base := win.Desc.Target(rank), win.Shown(rank)
+	if base == nil {
 		return fmt.Sprintf("0 0 %d", t.Unit)
 	}
-	return fmt.Sprintf("%d %d %d", uintptr(t.Base), t.Bytes, t.Unit)
+	return fmt.Sprintf("%d %d %d", uintptr(base), t.Bytes, t.Unit)
 }
 
-// WinWay names the way to a target: direct, copy or message.
+// WinWay names the way to a target: direct, copy, rdma or message.
 func WinWay(h int64, rank int) string {
 	win, e := getWin(h)
 	if e != nil || rank < 0 || rank >= win.Size {

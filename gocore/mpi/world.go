@@ -89,7 +89,7 @@ func Init() (code Code) {
 	n := &world{place: place, seg: place.Segment, rank: place.Rank, size: len(place.Segment.Ranks)}
 	n.me = &n.seg.Ranks[n.rank]
 	n.logPlace()
-	n.eng = engine.New(n.seg, n.rank, oneCopy)
+	n.eng = engine.New(n.seg, n.rank, engine.Options{OneCopy: oneCopy})
 	n.logTransports()
 	n.p2p = p2p.New(n.eng)
 	n.rma = rma.New(n.eng)
@@ -99,7 +99,11 @@ func Init() (code Code) {
 		all[i] = i
 	}
 	w = n
-	comms.set(CommWorld, newComm(0, &Group{all}, n.rank, job.WorldBlock))
+	block := job.WorldBlock
+	if !n.eng.Near(all) {
+		block = -1
+	}
+	comms.set(CommWorld, newComm(0, &Group{all}, n.rank, block))
 	comms.set(CommSelf, newComm(selfCtx(n.rank), &Group{[]int{n.rank}}, 0, -1))
 	groups.set(GroupEmpty, &Group{})
 	setTypes()

@@ -2,7 +2,7 @@
 // each with its own engine on one real job segment: rings, doorbells and kernel
 // copies work as between processes.
 //
-// It may import engine, job and p2p; only tests import it.
+// It may import engine, fabric, job and p2p; only tests import it.
 package ranktest
 
 import (
@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"gormapy/gocore/engine"
+	"gormapy/gocore/fabric"
 	"gormapy/gocore/job"
 	"gormapy/gocore/p2p"
 )
@@ -39,6 +40,18 @@ const limit = 60 * time.Second
 // minute fails with what every rank waits for.
 func Run(t *testing.T, n int, oneCopy bool, f func(r *Rank)) {
 	t.Helper()
+	run(t, n, func(int) engine.Options { return engine.Options{OneCopy: oneCopy} }, f)
+}
+
+// RunNet is Run with all ranks reaching each other by a Net, see NewNet.
+func RunNet(t *testing.T, n int, caps fabric.Caps, f func(r *Rank)) {
+	t.Helper()
+	net := NewNet(n, caps)
+	run(t, n, func(rank int) engine.Options { return engine.Options{Net: net.nodes[rank]} }, f)
+}
+
+func run(t *testing.T, n int, options func(rank int) engine.Options, f func(r *Rank)) {
+	t.Helper()
 	// Every rank has threads that poll and yield; in a job they have a process
 	// and its share of Go's processors each.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4 + 3*n))
@@ -52,7 +65,7 @@ func Run(t *testing.T, n int, oneCopy bool, f func(r *Rank)) {
 	for i := range n {
 		_, ok := seg.Claim(i)
 		require.True(t, ok)
-		e := engine.New(seg, i, oneCopy)
+		e := engine.New(seg, i, options(i))
 		ranks[i] = &Rank{T: t, Rank: i, Size: n, Engine: e, P2P: p2p.New(e), World: world}
 		atomic.StoreUint32(&seg.Ranks[i].State, job.StateReady)
 	}

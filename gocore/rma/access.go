@@ -17,6 +17,7 @@ type Spot struct {
 	Disp  int
 	Count int
 	Type  *dtype.Type
+	Tally *Tally // of the request that this is for, nil: of the target
 }
 
 // place is where a displacement at a target lies: at a distance from what the
@@ -26,14 +27,18 @@ type place struct {
 	off    int // bytes from the start of the part; in a dynamic window, the address at the target
 	direct bool
 	addr   unsafe.Pointer
+	tally  *Tally
 }
 
 // locate checks everything about the target side before anything moves, and
 // finds the displacement. The count and type span bytes lo to hi from there.
 func (w *Win) locate(s Spot, bytes int, span func(count int) (lo, hi int)) (place, *errs.Error) {
-	p := place{rank: s.Rank}
+	p := place{rank: s.Rank, tally: s.Tally}
 	if e := w.checkTarget(s.Rank); e != nil {
 		return p, e
+	}
+	if p.tally == nil {
+		p.tally = w.tallies[s.Rank].Load()
 	}
 	if s.Count < 0 {
 		return p, errs.New(errs.Count, "the target count %d is negative", s.Count)
@@ -90,8 +95,12 @@ func (w *Win) Put(origin p2p.Buf, s Spot) *errs.Error {
 		return nil
 	case !w.Settled(s.Rank):
 		return ErrUnsettled
-	case w.byCopy && !(origin.Type.Dense() && s.Type.Dense()):
+	case origin.Type.Dense() && s.Type.Dense():
+		return w.write("Put", to, 0, origin.Addr, origin.Bytes())
+	case w.ways[s.Rank] == wayCopy:
 		return w.copyRuns("Put", true, origin, s, to)
+	case w.ways[s.Rank] == wayRDMA:
+		return w.runsByNet("Put", true, origin, s, to)
 	}
 	data := packed(origin)
 	if !s.Type.Dense() {
@@ -106,7 +115,9 @@ func (w *Win) write(call string, to place, at int, p unsafe.Pointer, n int) *err
 	switch {
 	case to.direct:
 		fabric.Copy(unsafe.Add(to.addr, at), p, n)
-	case w.byCopy:
+	case w.ways[to.rank] == wayRDMA:
+		return w.byNet(call, true, to, at, p, n)
+	case w.ways[to.rank] == wayCopy:
 		ep, _ := w.rma.eng.Endpoint(w.World[to.rank])
 		k := w.keys[to.rank]
 		k.Addr += uint64(to.off + at)
@@ -134,10 +145,12 @@ func (w *Win) Get(origin p2p.Buf, s Spot) *errs.Error {
 	case from.direct:
 		dtype.Copy(origin.Addr, origin.Type, origin.Count, from.addr, s.Type, s.Count)
 		return nil
-	case w.byCopy && origin.Type.Dense() && s.Type.Dense():
+	case w.ways[s.Rank] != wayMessage && origin.Type.Dense() && s.Type.Dense():
 		return w.read("Get", from, 0, origin.Addr, n)
-	case w.byCopy:
+	case w.ways[s.Rank] == wayCopy:
 		return w.copyRuns("Get", false, origin, s, from)
+	case w.ways[s.Rank] == wayRDMA:
+		return w.runsByNet("Get", false, origin, s, from)
 	}
 	into, finish := origin.Addr, func() {}
 	if !origin.Type.Dense() {
@@ -154,11 +167,14 @@ func (w *Win) Get(origin p2p.Buf, s Spot) *errs.Error {
 	return nil
 }
 
-// read gets one run of a target that is direct or reached by copies.
+// read gets one run of a target that is direct, or reached by copies or a network.
 func (w *Win) read(call string, from place, at int, p unsafe.Pointer, n int) *errs.Error {
 	if from.direct {
 		fabric.Copy(p, unsafe.Add(from.addr, at), n)
 		return nil
+	}
+	if w.ways[from.rank] == wayRDMA {
+		return w.byNet(call, false, from, at, p, n)
 	}
 	ep, _ := w.rma.eng.Endpoint(w.World[from.rank])
 	k := w.keys[from.rank]
@@ -170,12 +186,16 @@ func (w *Win) read(call string, from place, at int, p unsafe.Pointer, n int) *er
 	return nil
 }
 
-// byMessage tells whether a place is reached by messages only.
-func (w *Win) byMessage(p place) bool { return !p.direct && !w.byCopy }
+// byMessage tells whether what is more than a put or get goes to a place by
+// messages.
+func (w *Win) byMessage(p place) bool { return !p.direct && w.ways[p.rank] >= wayRDMA }
 
 func (w *Win) failed(call string, rank int, err error) *errs.Error {
 	if err == fabric.ErrPeerGone {
 		return errs.New(errs.ProcFailed, "%s: %s (rank %d of the window)", call, w.rma.eng.HowGone(w.World[rank]), rank)
+	}
+	if w.ways[rank] == wayRDMA {
+		return errs.New(errs.Win, "%s on rank %d of the window: %v", call, rank, err)
 	}
 	return errs.New(errs.Win, "%s to rank %d: the kernel refused the copy: %v (is the window's memory still there on that rank?)", call, rank, err)
 }
@@ -210,12 +230,13 @@ type fetch struct {
 	rank   int
 	token  uint64
 	into   unsafe.Pointer
+	size   int
 	left   int
 	finish func()
 }
 
 func (m *RMA) fetchInto(w *Win, rank int, into unsafe.Pointer, n int, finish func()) *fetch {
-	f := &fetch{w: w, rank: rank, into: into, left: n, finish: finish}
+	f := &fetch{w: w, rank: rank, into: into, size: n, left: n, finish: finish}
 	m.fetchMu.Lock()
 	m.next++
 	f.token = m.next
@@ -271,9 +292,41 @@ func (m *RMA) onPut(src int, h *fabric.Header, payload []byte) {
 	} else if p := w.inside(h.A, uint64(len(payload))); p == nil {
 		ack.Aux = uint32(errs.RMARange)
 	} else {
-		copy(engine.Bytes(p, len(payload)), payload)
+		arrive(p, payload)
 	}
 	m.answer(src, w, &ack)
+}
+
+// arrive copies a payload to where it belongs, unless it has landed there.
+func arrive(p unsafe.Pointer, payload []byte) {
+	if unsafe.Pointer(unsafe.SliceData(payload)) != p {
+		copy(engine.Bytes(p, len(payload)), payload)
+	}
+}
+
+// landPut lets the payload of a put come straight into the window.
+func (m *RMA) landPut(_ int, h *fabric.Header, n int) unsafe.Pointer {
+	w := m.window(h.Ctx)
+	if w == nil || h.Gen != m.gen.Load() || h.B != 0 || h.Tag != 0 {
+		return nil
+	}
+	return w.inside(h.A, uint64(n))
+}
+
+// landGetData lets what was asked for come straight to where it belongs.
+func (m *RMA) landGetData(_ int, h *fabric.Header, n int) unsafe.Pointer {
+	m.fetchMu.Lock()
+	defer m.fetchMu.Unlock()
+	if f := m.fetches[h.A]; f != nil && h.Gen == m.gen.Load() && h.Aux == 0 && f.holds(h, n) {
+		return unsafe.Add(f.into, h.Len+h.B)
+	}
+	return nil
+}
+
+// holds tells whether a piece that came lies in what was asked for.
+func (f *fetch) holds(h *fabric.Header, n int) bool {
+	size := uint64(f.size)
+	return h.Len <= size && h.B <= size-h.Len && uint64(n) <= size-h.Len-h.B
 }
 
 // answer tells the origin that its operation is done at this target.
@@ -333,7 +386,7 @@ func (m *RMA) onGet(src int, h *fabric.Header, payload []byte) {
 func (m *RMA) onGetData(src int, h *fabric.Header, payload []byte) {
 	m.fetchMu.Lock()
 	f := m.fetches[h.A]
-	if f == nil {
+	if f == nil || f.w.World[f.rank] != src || !f.holds(h, len(payload)) {
 		m.fetchMu.Unlock()
 		return
 	}
@@ -344,7 +397,7 @@ func (m *RMA) onGetData(src int, h *fabric.Header, payload []byte) {
 	}
 	m.fetchMu.Unlock()
 	if len(payload) > 0 {
-		copy(engine.Bytes(unsafe.Add(f.into, h.Len+h.B), len(payload)), payload)
+		arrive(unsafe.Add(f.into, h.Len+h.B), payload)
 	}
 	if last {
 		if h.Aux == 0 {

@@ -167,16 +167,35 @@ func (w *Win) opened(rank int, how uint8) {
 
 // Advance goes on as far as it can and reports whether all is locked.
 func (l *Lock) Advance() bool {
+	if l.all && l.at == 0 {
+		for _, f := range l.w.far { // all at once, as each takes a round trip
+			if f != nil {
+				f.ask(l.mode)
+			}
+		}
+	}
 	for l.err == nil && l.at < l.to {
-		k := l.w.locks[l.at]
-		if !l.drawn {
-			if !k.begin(l.mode) {
+		if f := l.w.far[l.at]; f != nil {
+			f.ask(l.mode)
+			switch f.state.Load() {
+			case farAsked:
+				return false
+			case farRefused:
+				l.err = l.refused(l.at, int(f.holder.Load()))
+				l.Abandon()
+				return true
+			}
+		} else {
+			k := l.w.locks[l.at]
+			if !l.drawn {
+				if !k.begin(l.mode) {
+					return false
+				}
+				l.drawn = true
+			}
+			if !k.try() {
 				return false
 			}
-			l.drawn = true
-		}
-		if !k.try() {
-			return false
 		}
 		l.drawn = false
 		if l.all {
@@ -199,7 +218,9 @@ func (l *Lock) Err() *errs.Error { return l.err }
 func (l *Lock) Target() int { return min(l.at, l.w.Size-1) }
 
 // Far tells whether others come before, and after who holds the lock now.
-func (l *Lock) Far() bool { return l.at < l.to && l.drawn && l.w.locks[l.at].ahead() > 1 }
+func (l *Lock) Far() bool {
+	return l.at < l.to && l.drawn && l.w.far[l.at] == nil && l.w.locks[l.at].ahead() > 1
+}
 
 // Check passes over the dead. A dead exclusive holder left its target's memory
 // as it was when it died: whoever finds that gets the error, and the lock is
@@ -210,7 +231,10 @@ func (l *Lock) Check() error {
 	}
 	w := l.w
 	dead := func(i int) bool { return i != w.Rank && w.rma.eng.Gone(w.World[i]) }
-	holder := w.locks[l.at].skip(dead)
+	holder := -1
+	if w.far[l.at] == nil { // else its agent looks
+		holder = w.locks[l.at].skip(dead)
+	}
 	if dead(l.at) {
 		l.Abandon()
 		l.err = errs.New(errs.ProcFailed, "rank %d of the window can't be locked: %s", l.at, w.rma.eng.HowGone(w.World[l.at]))
@@ -218,8 +242,7 @@ func (l *Lock) Check() error {
 	}
 	if holder >= 0 {
 		l.Abandon()
-		l.err = errs.New(errs.ProcFailed, "rank %d of the window held rank %d locked exclusively when it ended (%s); its updates may be incomplete, the lock has been released",
-			holder, l.at, w.rma.eng.HowGone(w.World[holder]))
+		l.err = l.refused(l.at, holder)
 		return l.err
 	}
 	return nil
@@ -234,10 +257,18 @@ func (l *Lock) Abandon() {
 		l.w.locks[l.at].leave()
 		l.drawn = false
 	}
+	if f := l.w.far[l.at]; f != nil && !l.all {
+		f.unlock()
+	}
 	if l.all {
 		for r := range l.at {
-			l.w.locks[r].release()
+			l.w.release(r)
 			l.w.held[r] = heldNone
+		}
+		for _, f := range l.w.far[l.at:] {
+			if f != nil {
+				f.unlock()
+			}
 		}
 	}
 	l.to = l.at
@@ -283,7 +314,7 @@ func (w *Win) CheckUnlockAll(call string) *errs.Error {
 // Unlock releases rank once everything to it has completed.
 func (w *Win) Unlock(rank int) {
 	if w.held[rank] == heldLock {
-		w.locks[rank].release()
+		w.release(rank)
 	}
 	w.held[rank] = heldNone
 	w.nheld--
@@ -294,11 +325,19 @@ func (w *Win) Unlock(rank int) {
 func (w *Win) UnlockAll() {
 	for r := range w.Size {
 		if w.held[r] == heldLock {
-			w.locks[r].release()
+			w.release(r)
 		}
 		w.held[r] = heldNone
 	}
 	w.lockAll, w.Desc.Open = false, 0
+}
+
+func (w *Win) release(rank int) {
+	if f := w.far[rank]; f != nil {
+		f.unlock()
+	} else {
+		w.locks[rank].release()
+	}
 }
 
 // Quiet tells whether everything to rank (-1: to all) has completed.
@@ -307,10 +346,10 @@ func (w *Win) Quiet(rank int) bool {
 		return true
 	}
 	if rank >= 0 {
-		return w.answers[rank].Load() == w.sent[rank].Load()
+		return w.answers[rank].Load() == w.sent[rank].Load() && w.tallies[rank].Load().Idle()
 	}
 	for r := range w.sent {
-		if w.answers[r].Load() != w.sent[r].Load() {
+		if !w.Quiet(r) {
 			return false
 		}
 	}
@@ -330,6 +369,7 @@ func (w *Win) CheckQuiet(rank int) error {
 	for r := range w.sent {
 		if (rank < 0 || r == rank) && !w.Quiet(r) && w.rma.eng.Gone(w.World[r]) {
 			w.answers[r].Store(w.sent[r].Load())
+			w.renewTally(r)
 			return errs.New(errs.ProcFailed, "operations on rank %d of the window can't complete: %s", r, w.rma.eng.HowGone(w.World[r]))
 		}
 	}

@@ -48,6 +48,9 @@ type general struct {
 	targets []int // of the access epoch
 	exposed bool
 	origins []int // of the exposure epoch
+	// tell adds 1 to a counter in the inbox of a rank that is reached by a network;
+	// false if it is not. There the counter's owner does it, for a message.
+	tell func(rank int, completed bool) bool
 }
 
 type slip struct {
@@ -86,8 +89,20 @@ func (g *general) post(origins []int) {
 	g.exposed, g.origins = true, origins
 	for _, s := range origins {
 		g.due[s]++
-		atom.Add32(&g.inboxes[s][g.me].posts, 1)
-		g.ranks[s].Ring()
+		if g.tell == nil || !g.tell(s, false) {
+			atom.Add32(&g.inboxes[s][g.me].posts, 1)
+			g.ranks[s].Ring()
+		}
+	}
+}
+
+// note takes note, for rank s that shares no memory, that it has posted to this
+// rank or completed.
+func (g *general) note(s int, completed bool) {
+	if completed {
+		atom.Add32(&g.inbox[s].completions, 1)
+	} else {
+		atom.Add32(&g.inbox[s].posts, 1)
 	}
 }
 
@@ -111,8 +126,10 @@ func (g *general) start(targets []int, check bool) (missing int) {
 // complete ends the access epoch.
 func (g *general) complete() {
 	for _, s := range g.targets {
-		atom.Add32(&g.inboxes[s][g.me].completions, 1)
-		g.ranks[s].Ring()
+		if g.tell == nil || !g.tell(s, true) {
+			atom.Add32(&g.inboxes[s][g.me].completions, 1)
+			g.ranks[s].Ring()
+		}
 	}
 	g.started, g.targets = false, nil
 }

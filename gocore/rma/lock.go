@@ -57,7 +57,7 @@ type lock struct {
 	me     int
 	ticket uint32
 	mode   lockMode
-	ranks  []*job.Rank
+	ring   func(i int) // wakes whoever waits for this lock as rank i, see farlock.go
 }
 
 type lockWords struct {
@@ -97,7 +97,7 @@ func newLock(mem []byte, me int, ranks []*job.Rank) *lock {
 		words: (*lockWords)(unsafe.Pointer(&mem[0])),
 		slots: unsafe.Slice((*uint64)(unsafe.Pointer(&mem[unsafe.Sizeof(lockWords{})])), len(ranks)),
 		me:    me,
-		ranks: ranks,
+		ring:  func(i int) { ranks[i].Ring() },
 	}
 }
 
@@ -180,7 +180,7 @@ func (l *lock) wake(t uint32) {
 		}
 		switch s & slotState {
 		case slotWaitX, slotWaitS:
-			l.ranks[i].Ring()
+			l.ring(i)
 			return
 		case slotLeft:
 			l.skip(func(int) bool { return false })
@@ -230,7 +230,7 @@ func (l *lock) skip(dead func(i int) bool) (holder int) {
 				holder = owner
 			}
 			if atom.CAS64(&l.slots[owner], is, slotFree) && is&slotState == slotLeft {
-				l.ranks[owner].Ring() // it may wait in begin for its slot
+				l.ring(owner) // it may wait in begin for its slot
 			}
 			if moved {
 				l.wakeOnly(t + 1)
@@ -271,7 +271,7 @@ func (l *lock) wakeOnly(t uint32) {
 		}
 		switch s & slotState {
 		case slotWaitX, slotWaitS:
-			l.ranks[i].Ring()
+			l.ring(i)
 			return
 		case slotLeft:
 			return
@@ -284,7 +284,7 @@ func (l *lock) wakeOnly(t uint32) {
 func (l *lock) wakeAll() {
 	for i := range l.slots {
 		if state := atom.Load64(&l.slots[i]) & slotState; state == slotWaitX || state == slotWaitS {
-			l.ranks[i].Ring()
+			l.ring(i)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"gormapy/gocore/coll"
 	"gormapy/gocore/dtype"
 	"gormapy/gocore/errs"
+	"gormapy/gocore/fabric"
 	"gormapy/gocore/op"
 	"gormapy/gocore/p2p"
 	"gormapy/gocore/ranktest"
@@ -25,7 +26,13 @@ var ways = []struct {
 	name    string
 	flavor  rma.Flavor
 	oneCopy bool
-}{{"direct", rma.FlavorAllocate, true}, {"copy", rma.FlavorCreate, true}, {"message", rma.FlavorCreate, false}}
+	net     *fabric.Caps // not nil: the ranks reach each other by a network that can do this
+}{
+	{"direct", rma.FlavorAllocate, true, nil}, {"copy", rma.FlavorCreate, true, nil}, {"message", rma.FlavorCreate, false, nil},
+	{"message", rma.FlavorAllocate, false, &fabric.Caps{}},
+	{"rdma", rma.FlavorCreate, false, &fabric.Caps{OneSided: true, Keys: true}},
+	{"rdma", rma.FlavorAllocate, false, &fabric.Caps{OneSided: true, Keys: true, Atomics: true}},
+}
 
 // window is a window made by hand from its parts, as package mpi does.
 type window struct {
@@ -39,9 +46,20 @@ type window struct {
 // run gives each of n ranks a window of size bytes, for every way.
 func run(t *testing.T, n, size, unit int, f func(w *window)) {
 	for _, way := range ways {
-		t.Run(fmt.Sprintf("%s,ranks=%d", way.name, n), func(t *testing.T) {
+		name := fmt.Sprintf("%s,%s,ranks=%d", way.name, way.flavor, n)
+		if way.net != nil {
+			name += fmt.Sprintf(",net(atomics=%t)", way.net.Atomics)
+		}
+		t.Run(name, func(t *testing.T) {
 			segs := make(chan *sys.Segment, 1)
-			ranktest.Run(t, n, way.oneCopy, func(r *ranktest.Rank) {
+			runRanks := func(f func(r *ranktest.Rank)) {
+				if way.net != nil {
+					ranktest.RunNet(t, n, *way.net, f)
+				} else {
+					ranktest.Run(t, n, way.oneCopy, f)
+				}
+			}
+			runRanks(func(r *ranktest.Rank) {
 				w := &window{r: r}
 				m := rma.New(r.Engine)
 				w.comm = &coll.Comm{Chan: r.P2P.Open(1, r.Rank, r.World), Rank: r.Rank, Size: n}
@@ -70,14 +88,16 @@ func run(t *testing.T, n, size, unit int, f func(w *window)) {
 				// Each rank maps the segment itself, as a process does.
 				own, err := sys.OpenSegmentPath(fmt.Sprintf("/proc/self/fd/%d", seg.FD))
 				require.NoError(r.T, err)
+				region := m.Register(&mine[0], r.Rank, r.World, offers, own)
+				w.wait(w.comm.Allgather(&b, coll.Uniform(p2p.Buf{Addr: unsafe.Pointer(&offers[0]), Count: rma.OfferBytes, Type: b.Type}, n)))
 				var e *errs.Error
-				w.Win, e = m.Attach(7, 1, r.Rank, r.World, offers, own, m.CanCopy(offers, r.World), nil, coll.NewBarrier(r.Engine.Job, 3, r.World))
+				w.Win, e = m.Attach(7, 1, r.Rank, r.World, offers, own, region, m.CanCopy(offers, r.World), nil, coll.NewBarrier(r.Engine.Job, 3, r.World))
 				require.Nil(r.T, e)
 				base := w.Desc.Target(r.Rank).Base
 				if size > 0 {
 					w.mem = unsafe.Slice((*byte)(base), size)
 				}
-				if n > 1 {
+				if n > 1 && size > 0 {
 					require.Equal(r.T, way.name, w.Way((r.Rank+1)%n))
 				}
 				w.barrier()

@@ -51,6 +51,7 @@ func (m *RMA) MapShared(offers []Offer, world []int) ([]unsafe.Pointer, bool) {
 		case o.Share == 0:
 		case world[i] == m.eng.Rank:
 			at[i] = fabric.Pointer(o.Addr)
+		case m.eng.Far(world[i]):
 		default:
 			if at[i] = m.share(world[i], int(o.FD), o.Share-1, uint64(o.Bytes)); at[i] == nil {
 				return nil, false

@@ -13,6 +13,7 @@ import (
 	"gormapy/gocore/errs"
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/job"
+	"gormapy/gocore/log"
 	"gormapy/gocore/sys"
 )
 
@@ -49,6 +50,7 @@ type RMA struct {
 	wins map[uint32]*Win
 
 	arenas  arenas
+	deaths  atomic.Int32 // of ranks, so far
 	fetchMu sync.Mutex
 	next    uint64
 	fetches map[uint64]*fetch
@@ -57,10 +59,18 @@ type RMA struct {
 // New makes the layer and takes its kinds of messages.
 func New(e *engine.Engine) *RMA {
 	m := &RMA{eng: e, wins: map[uint32]*Win{}, fetches: map[uint64]*fetch{}, arenas: arenas{peers: map[int]*arena.Peer{}}}
-	e.OnGone(m.complete)
+	e.OnGone(func(rank int) {
+		m.complete(rank)
+		m.deaths.Add(1)
+		e.Job.Ranks[e.Rank].RingProgress() // agents may wait for the one that died
+	})
+	e.Chore(m.serveAgents)
+	e.Land(fabric.KindPut, m.landPut)
+	e.Land(fabric.KindGetData, m.landGetData)
 	for kind, h := range map[fabric.Kind]engine.Handler{
 		fabric.KindPut: m.onPut, fabric.KindGet: m.onGet, fabric.KindAcc: m.onAcc,
 		fabric.KindCAS: m.onCAS, fabric.KindAck: m.onAck, fabric.KindGetData: m.onGetData,
+		fabric.KindLock: m.onLock, fabric.KindLocked: m.onLocked, fabric.KindSlip: m.onSlip,
 	} {
 		e.Handle(kind, func(src int, head *fabric.Header, payload []byte) {
 			if head.Gen == m.gen.Load() {
@@ -87,6 +97,8 @@ type Offer struct {
 	Mapped int32 // second round: 1 if this rank maps all memory that lies in arenas
 	Hints  Hints
 	Align  int32 // what mpi_minimum_memory_alignment asks for, 0 for nothing
+	Keyed  int64 // third round: 1 if a network reads and writes the part by Key
+	Key    fabric.RemoteKey
 }
 
 // OfferBytes is the size of Offer.
@@ -111,10 +123,13 @@ type Win struct {
 	acc      []accLock
 	journals []*journal // of what is written under acc, by target
 	keys     []fabric.RemoteKey
-	byCopy   bool
+	ways     []way
+	region   fabric.Region // of this rank's part, for a network; or nil
+	shown    []unsafe.Pointer
 	mem      *Memory
-	sent     []atomic.Uint64 // by target: messages that are to be answered
-	answers  []atomic.Uint64 // by target: those that have been
+	sent     []atomic.Uint64         // by target: messages that are to be answered
+	answers  []atomic.Uint64         // by target: those that have been
+	tallies  []atomic.Pointer[Tally] // by target: what the network is at
 	failure  atomic.Pointer[errs.Error]
 
 	lockAll bool
@@ -123,6 +138,9 @@ type Win struct {
 	general general
 	quiet   quiet
 	noLocks atomic.Bool
+
+	far    []*farLock // by target: nil if its lock is in memory that this process shares
+	agents []*agent   // by origin: who has the lock of this rank's part by messages
 
 	tables   []*attachTable // of a dynamic window, by target
 	seen     []atomic.Pointer[attachments]
@@ -238,10 +256,11 @@ func OpenSegment(offers []Offer, made *Offer) (*sys.Segment, error) {
 	return seg, nil
 }
 
-// CanCopy tries whether this process may read all the others' memory.
+// CanCopy tries whether this process may read the memory of all others that are
+// not reached by a network.
 func (m *RMA) CanCopy(offers []Offer, world []int) bool {
 	for i := range offers {
-		if world[i] == m.eng.Rank {
+		if world[i] == m.eng.Rank || m.eng.Far(world[i]) {
 			continue
 		}
 		if _, caps := m.eng.Transport(world[i]); !caps.OneSided {
@@ -259,13 +278,43 @@ func (m *RMA) CanCopy(offers []Offer, world []int) bool {
 	return true
 }
 
+// Register makes this rank's part of a window known to the network, if there is
+// one that reads and writes memory: offers are those of all ranks, seg what
+// CreateSegment or OpenSegment gave. If it can't, messages do it. The offer is
+// completed.
+func (m *RMA) Register(mine *Offer, rank int, world []int, offers []Offer, seg *sys.Segment) fabric.Region {
+	net := m.eng.Net()
+	if net == nil || !net.Caps().OneSided || mine.Bytes == 0 || m.eng.Near(world) {
+		return nil
+	}
+	var at unsafe.Pointer
+	switch Flavor(mine.Flavor) {
+	case FlavorDynamic:
+		return nil
+	case FlavorCreate:
+		at = fabric.Pointer(mine.Addr)
+	default:
+		at = unsafe.Pointer(&seg.Mem[newLayout(offers).data[rank]])
+	}
+	region, err := net.Register(at, int(mine.Bytes))
+	if err != nil {
+		log.Infof("rma", "%d bytes can't be registered with %s, so that messages serve this window: %v", mine.Bytes, net.Name(), err)
+		return nil
+	}
+	mine.Keyed, mine.Key = 1, region.Key()
+	return region
+}
+
 // Attach makes the window once all is exchanged: seg is rank 0's segment as
-// mapped here, copies whether all ranks can copy through the kernel, shared what
-// MapShared gave, nil if not every rank could map all.
-func (m *RMA) Attach(id uint32, handle int64, rank int, world []int, offers []Offer, seg *sys.Segment, copies bool, shared []unsafe.Pointer, bar *coll.Barrier) (*Win, *errs.Error) {
+// mapped here, region what Register gave, copies whether all ranks can copy
+// through the kernel where there is no network, shared what MapShared gave, nil if
+// not every rank could map all.
+func (m *RMA) Attach(id uint32, handle int64, rank int, world []int, offers []Offer, seg *sys.Segment, region fabric.Region, copies bool, shared []unsafe.Pointer, bar *coll.Barrier) (*Win, *errs.Error) {
 	n := len(world)
-	w := &Win{rma: m, ID: id, Flavor: Flavor(offers[0].Flavor), Rank: rank, Size: n, World: world, Bar: bar, seg: seg,
-		keys: make([]fabric.RemoteKey, n), byCopy: copies, sent: make([]atomic.Uint64, n), answers: make([]atomic.Uint64, n), held: make([]uint8, n)}
+	near := m.eng.Near(world)
+	w := &Win{rma: m, ID: id, Flavor: Flavor(offers[0].Flavor), Rank: rank, Size: n, World: world, Bar: bar, seg: seg, region: region,
+		keys: make([]fabric.RemoteKey, n), ways: make([]way, n), shown: make([]unsafe.Pointer, n), sent: make([]atomic.Uint64, n), answers: make([]atomic.Uint64, n), held: make([]uint8, n),
+		tallies: make([]atomic.Pointer[Tally], n), far: make([]*farLock, n), agents: make([]*agent, n)}
 	d, err := newDesc(n)
 	if err != nil {
 		return nil, errs.New(errs.NoMem, "map window descriptor: %v", err)
@@ -280,6 +329,7 @@ func (m *RMA) Attach(id uint32, handle int64, rank int, world []int, offers []Of
 	inSegment := w.Flavor == FlavorAllocate || w.Flavor == FlavorShared
 	w.quiet = quiet{me: rank, settled: make([]atomic.Uint32, n), poll: m.eng.PollSure, exclude: m.eng.Exclude, deliver: w.deliver}
 	w.general.init(rank, w.ranks, func(r int) bool { return m.eng.Gone(world[r]) }, seg.Mem, l.inbox)
+	w.general.tell = w.tellFar
 	w.quiet.inboxes = w.general.inboxes
 	if w.Flavor == FlavorDynamic {
 		w.seen = make([]atomic.Pointer[attachments], n)
@@ -289,6 +339,11 @@ func (m *RMA) Attach(id uint32, handle int64, rank int, world []int, offers []Of
 	}
 	for i := range n {
 		w.locks = append(w.locks, newLock(seg.Mem[l.lock[i]:], rank, w.ranks))
+		w.locks[i].ring = w.bell(i)
+		w.tallies[i].Store(w.newTally(i))
+		if m.eng.Far(world[i]) {
+			w.far[i] = &farLock{w: w, target: i}
+		}
 		w.quiet.numbers = append(w.quiet.numbers, &w.locks[i].words.fences)
 		w.journals = append(w.journals, newJournal(seg.Mem[l.journal[i]:]))
 		w.acc = append(w.acc, accLock{word: &w.locks[i].words.acc, me: uint32(rank + 1),
@@ -297,9 +352,17 @@ func (m *RMA) Attach(id uint32, handle int64, rank int, world []int, offers []Of
 		t.Bytes, t.Unit = offers[i].Bytes, offers[i].Unit
 		w.keys[i] = fabric.RemoteKey{Addr: offers[i].Addr}
 		t.Remote, t.PID = offers[i].Addr, int64(offers[i].PID)
+		far := m.eng.Far(world[i])
+		if inSegment {
+			w.shown[i] = unsafe.Add(unsafe.Pointer(&seg.Mem[0]), l.data[i])
+		}
 		switch {
+		case far:
+			if offers[i].Keyed != 0 {
+				w.keys[i] = offers[i].Key
+			}
 		case inSegment:
-			t.Base, t.Flags = unsafe.Add(unsafe.Pointer(&seg.Mem[0]), l.data[i]), TargetAtomic
+			t.Base, t.Flags = w.shown[i], TargetAtomic
 		case shared != nil && shared[i] != nil:
 			t.Base, t.Flags = shared[i], TargetAtomic
 		case i == rank:
@@ -314,12 +377,23 @@ func (m *RMA) Attach(id uint32, handle int64, rank int, world []int, offers []Of
 	}
 	d.Flags = DescAtOnce
 	for i := range n {
-		if w.Way(i) == wayMessage {
+		t := d.Target(i)
+		switch far := m.eng.Far(world[i]); {
+		case t.Base != nil, i == rank, t.Bytes == 0 && w.Flavor != FlavorDynamic:
+			w.ways[i] = wayDirect
+		case far && offers[i].Keyed != 0:
+			w.ways[i] = wayRDMA
+		case copies && !far:
+			w.ways[i] = wayCopy
+		default:
+			w.ways[i] = wayMessage
+		}
+		if w.ways[i] == wayMessage || w.ways[i] == wayRDMA {
 			d.Flags = 0
 		}
 		// The same on all ranks, whatever their own way is.
 		users := w.Flavor == FlavorCreate && offers[i].Bytes > 0 && (shared == nil || shared[i] == nil)
-		w.quiet.on = w.quiet.on || copies && n > 1 && (users || w.Flavor == FlavorDynamic)
+		w.quiet.on = w.quiet.on || near && copies && n > 1 && (users || w.Flavor == FlavorDynamic)
 	}
 	m.mu.Lock()
 	m.wins[id] = w
@@ -363,6 +437,13 @@ func (w *Win) Free() {
 	w.rma.mu.Lock()
 	delete(w.rma.wins, w.ID)
 	w.rma.mu.Unlock()
+	w.dropAgents()
+	for r := range w.tallies {
+		w.tallies[r].Load().dismiss()
+	}
+	if w.region != nil {
+		_ = w.region.Close()
+	}
 	w.Desc.release()
 	if w.mem != nil {
 		w.mem.Release()
@@ -388,24 +469,29 @@ func (w *Win) inAccess() string {
 	return ""
 }
 
-// Names of the ways to a target.
+// way is how puts and gets come to a target.
+type way uint8
+
 const (
-	wayDirect  = "direct"
-	wayCopy    = "copy"
-	wayMessage = "message"
+	wayDirect way = iota
+	wayCopy
+	wayRDMA
+	wayMessage
 )
 
-// Way names the way to target r: direct, copy or message. In a dynamic window
-// shared memory is direct, too.
-func (w *Win) Way(r int) string {
-	t := w.Desc.Target(r)
-	switch {
-	case t.Base != nil, r == w.Rank, t.Bytes == 0 && w.Flavor != FlavorDynamic:
-		return wayDirect
-	case w.byCopy:
-		return wayCopy
+func (k way) String() string { return [...]string{"direct", "copy", "rdma", "message"}[k] }
+
+// Way names the way to target r: direct, copy, rdma or message. In a dynamic
+// window shared memory is direct, too.
+func (w *Win) Way(r int) string { return w.ways[r].String() }
+
+// Shown is where this process can load from and store to target r's part; nil if
+// it can't.
+func (w *Win) Shown(r int) unsafe.Pointer {
+	if base := w.Desc.Target(r).Base; base != nil {
+		return base
 	}
-	return wayMessage
+	return w.shown[r]
 }
 
 func (w *Win) name() string {
@@ -436,7 +522,12 @@ func (w *Win) Reset(words bool) {
 		w.Desc.Target(r).Flags &^= TargetCopy
 		w.sent[r].Store(0)
 		w.answers[r].Store(0)
+		w.renewTally(r)
+		if w.far[r] != nil {
+			w.far[r].reset()
+		}
 	}
+	w.dropAgents()
 	w.general.reset(words)
 	w.quiet.reset()
 	if words {

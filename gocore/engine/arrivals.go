@@ -1,0 +1,124 @@
+package engine
+
+import (
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gormapy/gocore/fabric"
+	"gormapy/gocore/log"
+	"gormapy/gocore/sys"
+	"gormapy/gocore/sys/atom"
+)
+
+// # Arrivals by network
+//
+// Peers on this host ring a doorbell; a network does not. So a process that has a
+// network transport has a second progress engine, which looks there while the
+// program does not:
+//
+//   - as long as threads poll by themselves, it stays out of their way: it naps,
+//     and looks again after napTime whether they still do, or at once when one
+//     goes to sleep;
+//   - else it arms the transport's descriptor, polls once more, and blocks on it;
+//     what comes then, it delivers, which wakes the threads that sleep;
+//   - where the transport has no descriptor (Caps.Manual, as EFA), it polls, and
+//     naps for longer and longer between.
+//
+// A thread that leaves its wait to compute costs the first message that follows up
+// to napTime; those after it find the descriptor armed.
+
+const (
+	napTime = time.Millisecond
+	napMin  = 20 * time.Microsecond
+)
+
+// startArrivals runs it; the returned function ends it.
+func (e *Engine) startArrivals() (stop func(), err error) {
+	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		return nil, err
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		guarded("progress engine of the network", func() { e.arrivals(wake) })
+	}()
+	return func() {
+		one := [8]byte{1}
+		_, _ = unix.Write(wake, one[:])
+		e.endNap()
+		<-done
+		unix.Close(wake)
+	}, nil
+}
+
+// nap sleeps, but not longer than until endNap is called.
+func (e *Engine) nap(t time.Duration) {
+	word := atom.Load32(&e.napWord)
+	e.napping.Store(true)
+	if !e.stop.Load() {
+		atom.Wait(&e.napWord, word, t)
+	}
+	e.napping.Store(false)
+}
+
+// endNap is for who goes to sleep and wants to be woken by what comes.
+func (e *Engine) endNap() {
+	if e.napping.Load() {
+		atom.Add32(&e.napWord, 1)
+		atom.Wake(&e.napWord)
+	}
+}
+
+// othersPoll tells whether a thread of the program looks for messages just now.
+func (e *Engine) othersPoll() bool {
+	return int32(atom.Load32(&e.me.Pollers)-atom.Load32(&e.me.Sleepers)) > 0
+}
+
+func (e *Engine) arrivals(wake int) {
+	runtime.LockOSThread()
+	sys.ShortSlice()
+	sleeper, _ := e.net.(fabric.Sleeper)
+	pause := napMin
+	for !e.stop.Load() {
+		if e.othersPoll() {
+			e.nap(napTime)
+			continue
+		}
+		if sleeper == nil {
+			if e.pollSure(0) > 0 {
+				pause = napMin
+				atom.Yield()
+				continue
+			}
+			e.nap(pause)
+			pause = min(2*pause, napTime)
+			continue
+		}
+		var err error
+		e.Exclude(func() { err = sleeper.Arm() })
+		if err != nil {
+			log.Debugf("engine", "%s can't wait for arrivals, it is polled: %v", e.net.Name(), err)
+			sleeper = nil
+			continue
+		}
+		if e.pollSure(0) > 0 {
+			atom.Yield()
+			continue
+		}
+		limit := 1000
+		if e.backlog.Load() > 0 {
+			limit = 1
+		}
+		fds := []unix.PollFd{{Fd: int32(sleeper.FD()), Events: unix.POLLIN}, {Fd: int32(wake), Events: unix.POLLIN}}
+		if _, err := unix.Poll(fds, limit); err != nil && err != unix.EINTR {
+			log.Errorf("engine", "wait for arrivals: %v", err)
+			return
+		}
+		if !e.othersPoll() {
+			e.pollSure(0)
+		}
+	}
+}

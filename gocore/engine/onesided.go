@@ -1,0 +1,175 @@
+package engine
+
+import (
+	"sync"
+	"unsafe"
+
+	"gormapy/gocore/fabric"
+)
+
+// Completer is told that one-sided operations have completed.
+type Completer interface {
+	// Completed is called under the poll lock: it may post, it must not poll or
+	// wait. err tells that the operation has failed.
+	Completed(err error)
+}
+
+// completers are who is told, by the cookie that goes along with an operation.
+// Cookies are not used again, so that one which comes late finds nobody.
+type completers struct {
+	mu   sync.RWMutex
+	last uint64
+	by   map[uint64]Completer
+}
+
+// Enroll gives the cookie by which c is told of operations, any number of them.
+func (e *Engine) Enroll(c Completer) uint64 {
+	t := &e.completers
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.by == nil {
+		t.by = map[uint64]Completer{}
+	}
+	t.last++
+	t.by[t.last] = c
+	return t.last
+}
+
+// Dismiss has nobody told of operations with this cookie any more.
+func (e *Engine) Dismiss(cookie uint64) {
+	e.completers.mu.Lock()
+	delete(e.completers.by, cookie)
+	e.completers.mu.Unlock()
+}
+
+// Completed implements fabric.Sink.
+func (e *Engine) Completed(cookie uint64, err error) {
+	e.completers.mu.RLock()
+	c := e.completers.by[cookie]
+	e.completers.mu.RUnlock()
+	if c != nil {
+		c.Completed(err)
+	}
+}
+
+// op is a one-sided operation that waits for room in the transport.
+type op struct {
+	what   opKind
+	local  unsafe.Pointer
+	remote fabric.RemoteKey
+	n      int
+	runs   []fabric.Run
+	a, b   uint64
+	cookie uint64
+}
+
+type opKind uint8
+
+const (
+	opPut opKind = iota
+	opGet
+	opPutRuns
+	opGetRuns
+	opFetchAdd
+	opCompareSwap
+)
+
+func (o *op) post(ep fabric.Endpoint) (done bool, err error) {
+	switch o.what {
+	case opPut:
+		return ep.Put(o.local, o.remote, o.n, o.cookie)
+	case opGet:
+		return ep.Get(o.local, o.remote, o.n, o.cookie)
+	case opPutRuns:
+		return ep.PutRuns(o.local, o.remote.Key, o.runs, o.cookie)
+	case opGetRuns:
+		return ep.GetRuns(o.local, o.remote.Key, o.runs, o.cookie)
+	case opFetchAdd:
+		return ep.FetchAdd(o.local, o.remote, o.a, o.cookie)
+	default:
+		return ep.CompareSwap(o.local, o.remote, o.a, o.b, o.cookie)
+	}
+}
+
+// The one-sided operations of fabric.Endpoint, on world rank dst. What the
+// transport has no room for now is queued: like what it has accepted, it is not
+// done when they return, and completes with its cookie. Callers that hold the
+// poll lock may use them.
+
+// Put writes n bytes to memory of dst.
+func (e *Engine) Put(dst int, local unsafe.Pointer, remote fabric.RemoteKey, n int, cookie uint64) (done bool, err error) {
+	return e.start(dst, op{what: opPut, local: local, remote: remote, n: n, cookie: cookie})
+}
+
+// Get reads n bytes of memory of dst.
+func (e *Engine) Get(dst int, local unsafe.Pointer, remote fabric.RemoteKey, n int, cookie uint64) (done bool, err error) {
+	return e.start(dst, op{what: opGet, local: local, remote: remote, n: n, cookie: cookie})
+}
+
+// PutRuns writes to runs of memory of dst. The runs are copied if they are
+// needed longer.
+func (e *Engine) PutRuns(dst int, local unsafe.Pointer, key uint64, runs []fabric.Run, cookie uint64) (done bool, err error) {
+	return e.start(dst, op{what: opPutRuns, local: local, remote: fabric.RemoteKey{Key: key}, runs: runs, cookie: cookie})
+}
+
+// GetRuns reads runs of memory of dst, likewise.
+func (e *Engine) GetRuns(dst int, local unsafe.Pointer, key uint64, runs []fabric.Run, cookie uint64) (done bool, err error) {
+	return e.start(dst, op{what: opGetRuns, local: local, remote: fabric.RemoteKey{Key: key}, runs: runs, cookie: cookie})
+}
+
+// FetchAdd adds to 8 bytes of memory of dst, which may be this rank.
+func (e *Engine) FetchAdd(dst int, old unsafe.Pointer, remote fabric.RemoteKey, add uint64, cookie uint64) (done bool, err error) {
+	return e.start(dst, op{what: opFetchAdd, local: old, remote: remote, a: add, cookie: cookie})
+}
+
+// CompareSwap replaces 8 bytes of memory of dst, which may be this rank.
+func (e *Engine) CompareSwap(dst int, old unsafe.Pointer, remote fabric.RemoteKey, compare, swap uint64, cookie uint64) (done bool, err error) {
+	return e.start(dst, op{what: opCompareSwap, local: old, remote: remote, a: compare, b: swap, cookie: cookie})
+}
+
+func (e *Engine) start(dst int, o op) (done bool, err error) {
+	p := &e.peers[dst]
+	if o.what >= opFetchAdd && dst == e.Rank {
+		p = &e.loop
+	}
+	if _, err := e.connect(dst, p); err != nil {
+		return false, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.ops) == 0 {
+		if done, err = o.post(p.ep); err != fabric.ErrAgain {
+			return done, err
+		}
+	}
+	if o.runs != nil {
+		o.runs = append([]fabric.Run(nil), o.runs...)
+	}
+	p.ops = append(p.ops, &o)
+	e.backlog.Add(1)
+	return false, nil
+}
+
+// flushOps posts what waits for room in the transport to a peer.
+func (e *Engine) flushOps(p *peer) (moved int) {
+	for {
+		p.mu.Lock()
+		if len(p.ops) == 0 {
+			p.mu.Unlock()
+			return moved
+		}
+		o := p.ops[0]
+		done, err := o.post(p.ep)
+		if err == fabric.ErrAgain {
+			p.mu.Unlock()
+			return moved
+		}
+		p.ops = p.ops[1:]
+		e.backlog.Add(-1)
+		p.mu.Unlock()
+		moved++
+		if done || err != nil {
+			e.Completed(o.cookie, err)
+		}
+	}
+}

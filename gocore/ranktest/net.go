@@ -1,0 +1,216 @@
+package ranktest
+
+import (
+	"math/rand/v2"
+	"sync"
+	"unsafe"
+
+	"gormapy/gocore/fabric"
+)
+
+// Net is a network among the ranks of a test, in the memory of its process: what
+// is sent arrives when the receiver polls, one-sided operations take effect and
+// complete some polls later, in any order, and now and then there is no room. It
+// has no descriptor to sleep on. With it the layers above are tested with every
+// set of capabilities, under the race detector, which sees its memory.
+type Net struct {
+	caps  fabric.Caps
+	mu    sync.Mutex // guards all of it: it is to be right, not fast
+	nodes []*node
+}
+
+type node struct {
+	net     *Net
+	rank    int
+	inbox   []parcel
+	pending []func(sink fabric.Sink)
+	regions map[uint64]*region
+	nextKey uint64
+}
+
+type parcel struct {
+	src  int
+	h    fabric.Header
+	data []byte
+}
+
+type region struct {
+	n    *node
+	addr uintptr
+	size int
+	key  uint64
+}
+
+// NewNet makes a network of n ranks. Of caps, OneSided, Keys and Atomics count.
+func NewNet(n int, caps fabric.Caps) *Net {
+	caps.MaxShort, caps.Piece, caps.MaxRuns, caps.Ordered, caps.Manual = 4096, 2048, 16, true, true
+	net := &Net{caps: caps}
+	for r := range n {
+		net.nodes = append(net.nodes, &node{net: net, rank: r, regions: map[uint64]*region{}})
+	}
+	return net
+}
+
+func (n *node) Name() string                              { return "test" }
+func (n *node) Caps() fabric.Caps                         { return n.net.caps }
+func (n *node) Close() error                              { return nil }
+func (n *node) Connect(peer int) (fabric.Endpoint, error) { return &line{n, n.net.nodes[peer]}, nil }
+func (r *region) Key() fabric.RemoteKey                   { return fabric.RemoteKey{Addr: 0, Key: r.key} }
+func (n *node) Register(p unsafe.Pointer, size int) (fabric.Region, error) {
+	n.net.mu.Lock()
+	defer n.net.mu.Unlock()
+	n.nextKey++
+	r := &region{n, uintptr(p), size, n.nextKey<<8 | uint64(n.rank)}
+	n.regions[r.key] = r
+	return r, nil
+}
+
+func (r *region) Close() error {
+	r.n.net.mu.Lock()
+	defer r.n.net.mu.Unlock()
+	delete(r.n.regions, r.key)
+	return nil
+}
+
+// Poll implements fabric.Transport.
+func (n *node) Poll(sink fabric.Sink) int {
+	n.net.mu.Lock()
+	got := n.inbox
+	n.inbox = nil
+	rand.Shuffle(len(n.pending), func(i, j int) { n.pending[i], n.pending[j] = n.pending[j], n.pending[i] })
+	due := n.pending[:(len(n.pending)+1)/2]
+	n.pending = append([]func(fabric.Sink){}, n.pending[len(due):]...)
+	n.net.mu.Unlock()
+	for i := range got {
+		p := &got[i]
+		if len(p.data) > 64 {
+			if at := sink.Landing(p.src, &p.h, len(p.data)); at != nil {
+				landed := unsafe.Slice((*byte)(at), len(p.data))
+				copy(landed, p.data)
+				p.data = landed
+			}
+		}
+		sink.Deliver(p.src, &p.h, p.data)
+	}
+	for _, do := range due {
+		do(sink)
+	}
+	return len(got) + len(due)
+}
+
+type line struct{ from, to *node }
+
+func (l *line) full() bool { return rand.IntN(8) == 0 }
+
+func (l *line) Send(h *fabric.Header, payload []byte) error {
+	l.from.net.mu.Lock()
+	defer l.from.net.mu.Unlock()
+	if len(l.to.inbox) > 64 || l.full() {
+		return fabric.ErrAgain
+	}
+	l.to.inbox = append(l.to.inbox, parcel{l.from.rank, *h, append([]byte(nil), payload...)})
+	return nil
+}
+
+// later has do, under the lock, take effect when this rank polls some time.
+func (l *line) later(what string, cookie uint64, do func() error) (bool, error) {
+	n := l.from
+	n.net.mu.Lock()
+	defer n.net.mu.Unlock()
+	if l.full() {
+		return false, fabric.ErrAgain
+	}
+	n.pending = append(n.pending, func(sink fabric.Sink) {
+		n.net.mu.Lock()
+		err := do()
+		n.net.mu.Unlock()
+		if err != nil {
+			err = &fabric.OpError{Op: what, Peer: l.to.rank, Status: err.Error()}
+		}
+		sink.Completed(cookie, err)
+	})
+	return false, nil
+}
+
+type remoteError string
+
+func (e remoteError) Error() string { return string(e) }
+
+// at is memory of the peer; addresses are offsets in the region.
+func (l *line) at(k fabric.RemoteKey, n int) ([]byte, error) {
+	r := l.to.regions[k.Key]
+	if r == nil || k.Addr > uint64(r.size) || uint64(n) > uint64(r.size)-k.Addr {
+		return nil, remoteError("remote access error")
+	}
+	return unsafe.Slice((*byte)(unsafe.Add(fabric.Pointer(uint64(r.addr)), k.Addr)), n), nil
+}
+
+func (l *line) Put(local unsafe.Pointer, k fabric.RemoteKey, n int, cookie uint64) (bool, error) {
+	return l.PutRuns(local, k.Key, []fabric.Run{{Addr: k.Addr, N: n}}, cookie)
+}
+
+func (l *line) Get(local unsafe.Pointer, k fabric.RemoteKey, n int, cookie uint64) (bool, error) {
+	return l.GetRuns(local, k.Key, []fabric.Run{{Addr: k.Addr, N: n}}, cookie)
+}
+
+func (l *line) runs(put bool, local unsafe.Pointer, key uint64, runs []fabric.Run, cookie uint64) (bool, error) {
+	if !l.from.net.caps.OneSided {
+		return false, fabric.ErrUnsupported
+	}
+	runs = append([]fabric.Run(nil), runs...)
+	return l.later("put or get", cookie, func() error {
+		done := 0
+		for _, r := range runs {
+			there, err := l.at(fabric.RemoteKey{Addr: r.Addr, Key: key}, r.N)
+			if err != nil {
+				return err
+			}
+			here := unsafe.Slice((*byte)(unsafe.Add(local, done)), r.N)
+			if put {
+				copy(there, here)
+			} else {
+				copy(here, there)
+			}
+			done += r.N
+		}
+		return nil
+	})
+}
+
+func (l *line) PutRuns(local unsafe.Pointer, key uint64, runs []fabric.Run, cookie uint64) (bool, error) {
+	return l.runs(true, local, key, runs, cookie)
+}
+
+func (l *line) GetRuns(local unsafe.Pointer, key uint64, runs []fabric.Run, cookie uint64) (bool, error) {
+	return l.runs(false, local, key, runs, cookie)
+}
+
+func (l *line) atomic(old unsafe.Pointer, k fabric.RemoteKey, cookie uint64, f func(was uint64) uint64) (bool, error) {
+	if !l.from.net.caps.Atomics {
+		return false, fabric.ErrUnsupported
+	}
+	return l.later("atomic", cookie, func() error {
+		there, err := l.at(k, 8)
+		if err != nil {
+			return err
+		}
+		p := (*uint64)(unsafe.Pointer(&there[0]))
+		was := *p
+		*p = f(was)
+		*(*uint64)(old) = was
+		return nil
+	})
+}
+
+func (l *line) FetchAdd(old unsafe.Pointer, k fabric.RemoteKey, add uint64, cookie uint64) (bool, error) {
+	return l.atomic(old, k, cookie, func(was uint64) uint64 { return was + add })
+}
+
+func (l *line) CompareSwap(old unsafe.Pointer, k fabric.RemoteKey, compare, swap uint64, cookie uint64) (bool, error) {
+	return l.atomic(old, k, cookie, func(was uint64) uint64 {
+		if was == compare {
+			return swap
+		}
+		return was
+	})
+}

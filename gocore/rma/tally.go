@@ -1,0 +1,174 @@
+package rma
+
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"gormapy/gocore/engine"
+	"gormapy/gocore/errs"
+	"gormapy/gocore/fabric"
+	"gormapy/gocore/p2p"
+)
+
+// Tally counts the operations that a network is at: of one target, or of one
+// request.
+type Tally struct {
+	w      *Win
+	target int
+	left   atomic.Int64
+	cookie uint64
+	parent *Tally // a request's: that of its target
+}
+
+func (w *Win) newTally(target int) *Tally {
+	t := &Tally{w: w, target: target}
+	t.cookie = w.rma.eng.Enroll(t)
+	return t
+}
+
+// NewTally is for a request to one target: its operations are counted there, too.
+// It is nil if no operation on that target needs it.
+func (w *Win) NewTally(target int) *Tally {
+	if w.ways[target] != wayRDMA {
+		return nil
+	}
+	t := w.newTally(target)
+	t.parent = w.tallies[target].Load()
+	return t
+}
+
+// Idle tells whether all operations have completed; a nil Tally has none.
+func (t *Tally) Idle() bool { return t == nil || t.left.Load() == 0 }
+
+// Drop ends the use of a request's tally.
+func (t *Tally) Drop() {
+	if t != nil {
+		t.dismiss()
+	}
+}
+
+func (t *Tally) dismiss() { t.w.rma.eng.Dismiss(t.cookie) }
+
+func (t *Tally) begin() {
+	t.left.Add(1)
+	if t.parent != nil {
+		t.parent.left.Add(1)
+	}
+}
+
+// Completed implements engine.Completer.
+func (t *Tally) Completed(err error) {
+	if err != nil {
+		t.w.failure.CompareAndSwap(nil, t.w.failed("an operation", t.target, err))
+	}
+	t.left.Add(-1)
+	if t.parent != nil {
+		t.parent.left.Add(-1)
+	}
+}
+
+// renewTally gives up what is under way to a target.
+func (w *Win) renewTally(target int) {
+	w.tallies[target].Swap(w.newTally(target)).dismiss()
+}
+
+// pending is an operation of several parts, which ends with finish; it keeps
+// what finish knows of, such as packed data, until then.
+type pending struct {
+	t      *Tally
+	cookie uint64
+	parts  atomic.Int64
+	finish func()
+}
+
+// pend begins an operation of one part, which its caller ends.
+func (t *Tally) pend(finish func()) *pending {
+	p := &pending{t: t, finish: finish}
+	p.cookie = t.w.rma.eng.Enroll(p)
+	p.begin()
+	return p
+}
+
+func (p *pending) begin() {
+	p.parts.Add(1)
+	p.t.begin()
+}
+
+// Completed implements engine.Completer.
+func (p *pending) Completed(err error) {
+	if p.parts.Add(-1) == 0 {
+		p.t.w.rma.eng.Dismiss(p.cookie)
+		if err == nil {
+			p.finish()
+		}
+	}
+	p.t.Completed(err)
+}
+
+var _, _ engine.Completer = (*Tally)(nil), (*pending)(nil)
+
+// byNet moves one run between p and what lies at an offset of a target that a
+// network writes and reads.
+func (w *Win) byNet(call string, put bool, to place, at int, p unsafe.Pointer, n int) *errs.Error {
+	k := w.keys[to.rank]
+	k.Addr += uint64(to.off + at)
+	to.tally.begin()
+	done, err := false, error(nil)
+	if put {
+		done, err = w.rma.eng.Put(w.World[to.rank], p, k, n, to.tally.cookie)
+	} else {
+		done, err = w.rma.eng.Get(w.World[to.rank], p, k, n, to.tally.cookie)
+	}
+	if err != nil {
+		to.tally.Completed(nil) // it is this call's error
+		return w.failed(call, to.rank, err)
+	}
+	if done {
+		to.tally.Completed(nil)
+	}
+	return nil
+}
+
+// runsByNet is byNet for derived types on either side: the data is packed here,
+// and the network writes and reads the target's runs.
+func (w *Win) runsByNet(call string, put bool, origin p2p.Buf, s Spot, at place) *errs.Error {
+	eng, peer, key := w.rma.eng, w.World[s.Rank], w.keys[s.Rank]
+	local, finish := origin.Addr, func() {}
+	if !origin.Type.Dense() {
+		flat := make([]byte, origin.Bytes())
+		local = unsafe.Pointer(&flat[0])
+		if put {
+			origin.Type.Pack(flat, origin.Addr, origin.Count)
+			finish = func() { _ = flat }
+		} else {
+			finish = func() { origin.Type.Unpack(origin.Addr, flat, origin.Count) }
+		}
+	}
+	_, caps := eng.Transport(peer)
+	all := at.tally.pend(finish)
+	b := newBatch(limits{runs: caps.MaxRuns, bytes: batchBytes, unit: 1}, func(from, _ int, runs []fabric.Run) *errs.Error {
+		for i := range runs {
+			runs[i].Addr += key.Addr
+		}
+		part := unsafe.Add(local, from)
+		all.begin()
+		done, err := false, error(nil)
+		if put {
+			done, err = eng.PutRuns(peer, part, key.Key, runs, all.cookie)
+		} else {
+			done, err = eng.GetRuns(peer, part, key.Key, runs, all.cookie)
+		}
+		if err != nil {
+			all.Completed(nil)
+			return w.failed(call, s.Rank, err)
+		}
+		if done {
+			all.Completed(nil)
+		}
+		return nil
+	})
+	b.addRuns(s, at.off)
+	err := b.end()
+	all.Completed(nil)
+	return err
+}
