@@ -13,9 +13,11 @@ import (
 
 // FlagSync, in Header.Flags: the sender of this Eager wants to know when it
 // was matched. FlagPull: A is the sender's token and B the address of the data.
+// FlagKey: A is the sender's token and the payload the key of the data.
 const (
 	FlagSync uint8 = 1
 	FlagPull uint8 = 2
+	FlagKey  uint8 = 4
 )
 
 // Limits of the eager protocol, in bytes. A message up to EagerLimit is copied
@@ -46,6 +48,7 @@ func New(e *engine.Engine) *P2P {
 	e.Handle(fabric.KindCTS, p.onCTS)
 	e.Handle(fabric.KindData, p.onData)
 	e.Handle(fabric.KindFin, p.onFin)
+	e.Land(fabric.KindData, p.landData)
 	return p
 }
 
@@ -145,10 +148,15 @@ func (c *Channel) Send(r *Request, mode Mode, b Buf, dest, tag int) {
 	}
 	data := c.flatten(owner, n)
 	h.A = c.p.remember(owner)
-	if _, caps := c.p.eng.Transport(to); caps.OneSided {
+	var key []byte
+	if _, caps := c.p.eng.Transport(to); caps.Keys {
+		if key = c.p.offer(owner, data); key != nil {
+			h.Flags = FlagKey
+		}
+	} else if caps.OneSided {
 		h.Flags, h.B = FlagPull, uint64(uintptr(unsafe.Pointer(&data[0])))
 	}
-	c.p.eng.Post(to, h, nil, nil, nil)
+	c.p.eng.Post(to, h, key, nil, nil)
 }
 
 // flatten returns the data as one run: the buffer itself or a packed copy.
@@ -233,9 +241,13 @@ func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
 		r.flat = make([]byte, r.total)
 		local = unsafe.Pointer(&r.flat[0])
 	}
-	if h.Flags&FlagPull != 0 && r.total == 0 {
+	if h.Flags&(FlagPull|FlagKey) != 0 && r.total == 0 {
 		p.fin(r, src, h)
 		r.complete()
+		return
+	}
+	if h.Flags&FlagKey != 0 {
+		p.read(r, src, h, payload, local)
 		return
 	}
 	by := pull
@@ -296,6 +308,7 @@ func (p *P2P) fin(r *Request, src int, h *fabric.Header) {
 
 func (p *P2P) onFin(_ int, h *fabric.Header, _ []byte) {
 	if r := p.recall(h.A); r != nil {
+		r.withdraw()
 		r.complete()
 	}
 }
@@ -320,13 +333,14 @@ func (p *P2P) onData(_ int, h *fabric.Header, payload []byte) {
 	if r == nil {
 		return
 	}
-	if int(h.B)+len(payload) > r.total { // a broken peer must not write beyond
+	r.landing = nil
+	if h.B > uint64(r.total) || len(payload) > r.total-int(h.B) { // a broken peer must not write beyond
 		return
 	}
 	if r.flat != nil {
 		copy(r.flat[h.B:], payload)
-	} else {
-		copy(engine.Bytes(unsafe.Add(r.buf.Addr, h.B), len(payload)), payload)
+	} else if to := unsafe.Add(r.buf.Addr, h.B); unsafe.Pointer(unsafe.SliceData(payload)) != to { // else it has landed there
+		copy(engine.Bytes(to, len(payload)), payload)
 	}
 	if r.got += len(payload); r.got >= r.total {
 		p.recall(h.A)
@@ -366,11 +380,15 @@ func (c *Channel) Abandon(r *Request) {
 		if r.Done() || r.recv && c.Cancel(r) {
 			return
 		}
-		c.p.recall(r.token)
+		if r.region == nil {
+			c.p.recall(r.token)
+		}
+		c.p.redirect(r)
 		if !r.recv {
 			c.p.eng.Detach(r.Peer(), r)
 		}
 	})
+	c.p.settle(r)
 }
 
 // Matched is a message taken out of the queue by a matched probe.
@@ -483,7 +501,10 @@ func (p *P2P) reset(gen uint32) {
 	p.mu.RUnlock()
 	p.tokens.Lock()
 	for t, r := range p.byID {
-		delete(p.byID, t)
+		if r.region == nil {
+			delete(p.byID, t)
+		}
+		p.redirect(r)
 		r.fail(old)
 	}
 	p.tokens.Unlock()
@@ -495,7 +516,7 @@ func (p *P2P) PendingSends() int {
 	defer p.tokens.Unlock()
 	n := 0
 	for _, r := range p.byID {
-		if !r.recv {
+		if !r.recv && !r.Done() {
 			n++
 		}
 	}
@@ -508,7 +529,7 @@ func (p *P2P) SendsHopeless() bool {
 	defer p.tokens.Unlock()
 	for _, r := range p.byID {
 		// Nobody is left to receive what this process sent to itself either.
-		if to := r.Peer(); !r.recv && to != p.eng.Rank && !p.eng.Gone(to) && !p.eng.Finalized(to) {
+		if to := r.Peer(); !r.recv && !r.Done() && to != p.eng.Rank && !p.eng.Gone(to) && !p.eng.Finalized(to) {
 			return false
 		}
 	}

@@ -35,12 +35,19 @@ func wait(r *ranktest.Rank, c *p2p.Channel, reqs ...*p2p.Request) {
 	}
 }
 
+// eachWay runs f as each of n ranks, for every way in which they reach each other.
+func eachWay(t *testing.T, n int, f func(r *ranktest.Rank)) {
+	for _, way := range ranktest.Ways {
+		t.Run(way.Name, func(t *testing.T) { way.Run(t, n, f) })
+	}
+}
+
 // Every protocol: eager, pulled by the kernel, sent in pieces.
 func TestAllSizesAllWays(t *testing.T) {
-	for _, oneCopy := range []bool{true, false} {
+	for _, way := range ranktest.Ways {
 		for _, n := range []int{1, 2, 4} {
-			t.Run(fmt.Sprintf("ranks=%d,copy=%v", n, oneCopy), func(t *testing.T) {
-				ranktest.Run(t, n, oneCopy, func(r *ranktest.Rank) {
+			t.Run(fmt.Sprintf("ranks=%d,%s", n, way.Name), func(t *testing.T) {
+				way.Run(t, n, func(r *ranktest.Rank) {
 					c := r.P2P.Open(0, r.Rank, r.World)
 					right, left := (r.Rank+1)%n, (r.Rank+n-1)%n
 					for i, size := range []int{0, 1, 8, 4096, p2p.EagerLimit, p2p.EagerLimit + 1, 200_000, 3 << 20} {
@@ -69,7 +76,7 @@ func TestAllSizesAllWays(t *testing.T) {
 
 func TestOrderAndWildcards(t *testing.T) {
 	const n, count = 4, 500
-	ranktest.Run(t, n, true, func(r *ranktest.Rank) {
+	eachWay(t, n, func(r *ranktest.Rank) {
 		c := r.P2P.Open(0, r.Rank, r.World)
 		if r.Rank > 0 {
 			for i := range count {
@@ -98,8 +105,8 @@ func TestOrderAndWildcards(t *testing.T) {
 
 func TestTruncation(t *testing.T) {
 	for _, size := range []int{100, 100_000} {
-		for _, oneCopy := range []bool{true, false} {
-			ranktest.Run(t, 2, oneCopy, func(r *ranktest.Rank) {
+		for _, way := range ranktest.Ways {
+			way.Run(t, 2, func(r *ranktest.Rank) {
 				c := r.P2P.Open(0, r.Rank, r.World)
 				var q p2p.Request
 				if r.Rank == 0 {
@@ -121,7 +128,7 @@ func TestTruncation(t *testing.T) {
 }
 
 func TestProbes(t *testing.T) {
-	ranktest.Run(t, 2, true, func(r *ranktest.Rank) {
+	eachWay(t, 2, func(r *ranktest.Rank) {
 		c := r.P2P.Open(0, r.Rank, r.World)
 		if r.Rank == 0 {
 			for i, n := range []int{5, 50_000} {
@@ -149,7 +156,7 @@ func TestProbes(t *testing.T) {
 }
 
 func TestCancelAndAbandon(t *testing.T) {
-	ranktest.Run(t, 2, true, func(r *ranktest.Rank) {
+	eachWay(t, 2, func(r *ranktest.Rank) {
 		c := r.P2P.Open(0, r.Rank, r.World)
 		if r.Rank == 0 {
 			var q p2p.Request
@@ -181,8 +188,8 @@ func TestCancelAndAbandon(t *testing.T) {
 func TestDerivedTypes(t *testing.T) {
 	column, err := dtype.Vector(dtype.ByName("DOUBLE"), 300, 1, 300)
 	require.NoError(t, err)
-	for _, oneCopy := range []bool{true, false} {
-		ranktest.Run(t, 2, oneCopy, func(r *ranktest.Rank) {
+	for _, way := range ranktest.Ways {
+		way.Run(t, 2, func(r *ranktest.Rank) {
 			c := r.P2P.Open(0, r.Rank, r.World)
 			m := make([]float64, 300*300)
 			var q p2p.Request
@@ -214,7 +221,7 @@ func TestDerivedTypes(t *testing.T) {
 // receiver's progress engine drains it although the receiver computes.
 func TestFlood(t *testing.T) {
 	const count = 20_000
-	ranktest.Run(t, 2, true, func(r *ranktest.Rank) {
+	eachWay(t, 2, func(r *ranktest.Rank) {
 		c := r.P2P.Open(0, r.Rank, r.World)
 		if r.Rank == 0 {
 			reqs := make([]p2p.Request, count)
@@ -239,7 +246,7 @@ func TestFlood(t *testing.T) {
 }
 
 func TestReset(t *testing.T) {
-	ranktest.Run(t, 2, true, func(r *ranktest.Rank) {
+	eachWay(t, 2, func(r *ranktest.Rank) {
 		c := r.P2P.Open(0, r.Rank, r.World)
 		other := 1 - r.Rank
 		var stale, old p2p.Request

@@ -50,6 +50,23 @@ func RunNet(t *testing.T, n int, caps fabric.Caps, f func(r *Rank)) {
 	run(t, n, func(rank int) engine.Options { return engine.Options{Net: net.nodes[rank]} }, f)
 }
 
+// Ways are the ways by which the ranks of a test reach each other.
+var Ways = []Way{
+	{"copy", func(t *testing.T, n int, f func(r *Rank)) { t.Helper(); Run(t, n, true, f) }},
+	{"ring", func(t *testing.T, n int, f func(r *Rank)) { t.Helper(); Run(t, n, false, f) }},
+	{"net", func(t *testing.T, n int, f func(r *Rank)) { t.Helper(); RunNet(t, n, fabric.Caps{}, f) }},
+	{"rdma", func(t *testing.T, n int, f func(r *Rank)) {
+		t.Helper()
+		RunNet(t, n, fabric.Caps{OneSided: true, Keys: true, Atomics: true}, f)
+	}},
+}
+
+// Way runs f as each of n ranks, like Run.
+type Way struct {
+	Name string
+	Run  func(t *testing.T, n int, f func(r *Rank))
+}
+
 func run(t *testing.T, n int, options func(rank int) engine.Options, f func(r *Rank)) {
 	t.Helper()
 	// Every rank has threads that poll and yield; in a job they have a process

@@ -139,9 +139,8 @@ func (m *RMA) onLock(src int, h *fabric.Header, _ []byte) {
 	}
 	a := w.agents[h.Src]
 	if a == nil {
-		own := *w.locks[w.Rank]
-		own.me = int(h.Src)
-		a = &agent{lock: &own}
+		own := w.locks[w.Rank]
+		a = &agent{lock: &lock{words: own.words, slots: own.slots, ring: own.ring, me: int(h.Src)}}
 		w.agents[h.Src] = a
 	}
 	if h.Aux == askUnlock {

@@ -1,0 +1,113 @@
+package p2p
+
+import (
+	"encoding/binary"
+	"time"
+	"unsafe"
+
+	"gormapy/gocore/errs"
+	"gormapy/gocore/fabric"
+)
+
+// Long messages over a network that reads registered memory: the sender registers
+// the data and announces it with its key (FlagKey; the payload of the RTS is the
+// fabric.RemoteKey), the receiver reads it, straight into the user's memory, and
+// says so (Fin), upon which the sender closes the region.
+//
+// A region whose request is given up (Ctrl-C, reset) stays until Fin: were it
+// closed before, a receiver that reads there would lose its connection.
+
+// keyBytes is the length of a key in an RTS.
+const keyBytes = 16
+
+// offer registers the data of a long message for the receiver to read, and
+// returns its key; nil if it can't be registered, and has to be sent in pieces.
+func (p *P2P) offer(r *Request, data []byte) []byte {
+	region, err := p.eng.Net().Register(unsafe.Pointer(&data[0]), len(data))
+	if err != nil {
+		return nil
+	}
+	r.region = region
+	key := region.Key()
+	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, key.Addr), key.Key)
+}
+
+// withdraw closes the region of a send whose receiver has the data.
+func (r *Request) withdraw() {
+	if r.region != nil {
+		_ = r.region.Close()
+		r.region = nil
+	}
+}
+
+// reading is a receive that reads its data from the sender's memory.
+type reading struct {
+	p      *P2P
+	r      *Request
+	src    int
+	head   fabric.Header
+	cookie uint64
+}
+
+// read starts it. It may run under the poll lock.
+func (p *P2P) read(r *Request, src int, h *fabric.Header, key []byte, local unsafe.Pointer) {
+	if len(key) != keyBytes {
+		r.fail(errs.New(errs.Intern, "the announcement of a long message has a key of %d bytes, not %d", len(key), keyBytes))
+		return
+	}
+	x := &reading{p: p, r: r, src: src, head: *h}
+	x.cookie = p.eng.Enroll(x)
+	r.reading.Store(1)
+	from := fabric.RemoteKey{Addr: binary.LittleEndian.Uint64(key), Key: binary.LittleEndian.Uint64(key[8:])}
+	if done, err := p.eng.Get(src, local, from, r.total, x.cookie); done || err != nil {
+		x.Completed(err)
+	}
+}
+
+// Completed implements engine.Completer.
+func (x *reading) Completed(err error) {
+	x.p.eng.Dismiss(x.cookie)
+	r := x.r
+	r.reading.Store(0)
+	if err != nil {
+		r.fail(errs.New(errs.ProcFailed, "a message of %d bytes from rank %d with tag %d could not be read: %v", x.head.Len, x.head.Src, x.head.Tag, err))
+		return
+	}
+	if r.flat != nil {
+		r.buf.Type.Unpack(r.buf.Addr, r.flat, r.buf.Count)
+	}
+	x.p.fin(r, x.src, &x.head)
+	r.complete()
+}
+
+// readLimit is how long a receive that is given up waits for the network to end
+// its write to the user's memory; it does, with an error if need be.
+const readLimit = 5 * time.Second
+
+// settle waits until no network writes to the buffer of a request any more.
+func (p *P2P) settle(r *Request) {
+	for start := time.Now(); r.reading.Load() != 0 && time.Since(start) < readLimit; {
+		p.eng.PollSure()
+	}
+}
+
+// landData lets a piece of a long message come straight into the user's memory.
+func (p *P2P) landData(_ int, h *fabric.Header, n int) unsafe.Pointer {
+	p.tokens.Lock()
+	defer p.tokens.Unlock()
+	r := p.byID[h.A]
+	if r == nil || r.flat != nil || !r.recv || h.B > uint64(r.total) || uint64(n) > uint64(r.total)-h.B {
+		return nil
+	}
+	r.landing = unsafe.Add(r.buf.Addr, h.B)
+	return r.landing
+}
+
+// redirect has what is landing in the buffer of a request go nowhere. Pollers are
+// excluded.
+func (p *P2P) redirect(r *Request) {
+	if r.landing != nil {
+		p.eng.Redirect(r.landing)
+		r.landing = nil
+	}
+}
