@@ -38,6 +38,7 @@ var lower = []struct {
 	{"job", "sys sys/atom"},
 	{"fabric/self", "fabric"},
 	{"fabric/shm", "fabric job sys sys/atom"},
+	{"fabric/tcp", "fabric"},
 	{"boot/pmi", ""},
 	{"boot", "boot/pmi job sys"},
 	{"launch", "boot/pmi job sys"},

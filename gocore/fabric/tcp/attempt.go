@@ -1,0 +1,366 @@
+package tcp
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gormapy/gocore/fabric"
+)
+
+const (
+	maxStrangers = 64
+	strangerTime = 5 * time.Second
+	acceptBatch  = 64
+	cardPause    = 5 * time.Millisecond   // until a peer's card is looked for again
+	firstPause   = 5 * time.Millisecond   // after the first failed attempt
+	longestPause = 500 * time.Millisecond // it doubles up to here
+	yieldPause   = 200 * time.Millisecond // for the other's attempt to come
+	deafPause    = 100 * time.Millisecond
+	giveUp       = 30 * time.Second
+)
+
+// attempt is a connection before it belongs to a pair.
+type attempt struct {
+	id         int32
+	fd         int
+	hs         *handshake
+	mine       bool // this rank initiated it
+	connecting bool // connect(2) has not ended
+	where      netip.AddrPort
+	until      time.Time // a stranger's time
+}
+
+// All of this runs under t.mu.
+
+// seek has the next attempt to p's peer begin after pause.
+func (t *Transport) seek(p *pair, pause time.Duration) {
+	p.due = time.Now().Add(pause)
+	t.seeking[p.peer] = p
+}
+
+// setAlarm has the timer ring when something is due next.
+func (t *Transport) setAlarm() {
+	var next time.Time
+	earlier := func(at time.Time) {
+		if next.IsZero() || at.Before(next) {
+			next = at
+		}
+	}
+	for _, p := range t.seeking {
+		earlier(p.due)
+	}
+	if len(t.strangers) > 0 {
+		earlier(t.strangers[0].until)
+	}
+	if !t.deafUntil.IsZero() {
+		earlier(t.deafUntil)
+	}
+	var at unix.ItimerSpec // zero: never
+	if !next.IsZero() {
+		at.Value = unix.NsecToTimespec(max(1, time.Until(next).Nanoseconds()))
+	}
+	_ = unix.TimerfdSettime(t.timer, 0, &at, nil)
+}
+
+// runDue does what is due by now.
+func (t *Transport) runDue(now time.Time) int {
+	moved := 0
+	for _, p := range t.seeking {
+		if !p.due.After(now) {
+			delete(t.seeking, p.peer)
+			moved += t.begin(p)
+		}
+	}
+	for len(t.strangers) > 0 && !t.strangers[0].until.After(now) {
+		moved += t.oust(t.strangers[0])
+	}
+	if !t.deafUntil.IsZero() && !t.deafUntil.After(now) {
+		t.deafUntil = time.Time{}
+		t.rewatch(t.listener, unix.EPOLLIN, forListener, 0)
+	}
+	t.setAlarm()
+	return moved
+}
+
+// oust drops a stranger unless what it has sent by now changes what it is.
+func (t *Transport) oust(a *attempt) int {
+	before := a.hs.stage
+	moved := t.advance(a)
+	if t.attempts[a.id] == a && a.hs.stage == before {
+		t.drop(a)
+	} else if t.attempts[a.id] == a {
+		// It talks to us: this once it gets more time, at the end of the queue.
+		t.strangers = append(slices.DeleteFunc(t.strangers, func(s *attempt) bool { return s == a }), a)
+		a.until = time.Now().Add(strangerTime)
+	}
+	return moved
+}
+
+// begin starts an attempt to p's peer.
+func (t *Transport) begin(p *pair) int {
+	card := t.dir.Card(p.peer)
+	if card == nil {
+		t.seek(p, cardPause)
+		return 0
+	}
+	list, err := decodeCard(card)
+	if err != nil {
+		return t.fail(p, "no address", err.Error(), false)
+	}
+	where := list[p.address%len(list)]
+	fd, err := socket(where.Addr())
+	if err != nil {
+		return t.again(p, err)
+	}
+	if err := unix.Connect(fd, sockaddr(where)); err != nil && err != unix.EINPROGRESS {
+		_ = unix.Close(fd)
+		return t.unreachable(p, list, err)
+	}
+	t.lastID++
+	a := &attempt{id: t.lastID, fd: fd, mine: true, connecting: true, where: where}
+	a.hs, _ = initiating(t.id, p.peer)
+	if err := t.watch(fd, unix.EPOLLOUT, forAttempt, a.id); err != nil {
+		_ = unix.Close(fd)
+		return t.again(p, err)
+	}
+	t.attempts[a.id], p.try = a, a
+	p.set(trying)
+	return 0
+}
+
+// unreachable follows a connection that could not be made.
+func (t *Transport) unreachable(p *pair, list []netip.AddrPort, err error) int {
+	where := list[p.address%len(list)]
+	if p.address++; p.address < len(list) {
+		p.set(seeking)
+		t.seek(p, 0)
+		return 0
+	}
+	p.address = 0
+	if errors.Is(err, unix.ECONNREFUSED) {
+		return t.fail(p, statusOf(err), fmt.Sprintf("nobody listens at %v any more", where), true)
+	}
+	return t.again(p, fmt.Errorf("%v: %w", where, err))
+}
+
+// again repeats a failed attempt later, if there is time for that.
+func (t *Transport) again(p *pair, err error) int {
+	now := time.Now()
+	if p.tries == 0 {
+		p.failing = now
+	}
+	if now.Sub(p.failing) > giveUp {
+		return t.fail(p, statusOf(err), fmt.Sprintf("%d attempts in %v", p.tries, now.Sub(p.failing).Round(time.Second)), false)
+	}
+	p.set(seeking)
+	t.seek(p, min(longestPause, firstPause<<min(p.tries, 10)))
+	p.tries++
+	return 0
+}
+
+// fail gives up the connection to p's peer.
+func (t *Transport) fail(p *pair, status, detail string, gone bool) int {
+	err := error(&fabric.OpError{Op: "connect", Peer: p.peer, Status: status, Detail: detail})
+	if gone {
+		err = fmt.Errorf("%w: %w", fabric.ErrPeerGone, err)
+	}
+	p.mu.Lock()
+	p.end(err)
+	p.mu.Unlock()
+	t.ended = append(t.ended, ending{p.peer, err})
+	return 1
+}
+
+// accept takes new connections in.
+func (t *Transport) accept() int {
+	moved := 0
+	for range acceptBatch {
+		fd, from, err := unix.Accept4(t.listener, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+		switch err {
+		case nil:
+		case unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM:
+			t.deafUntil = time.Now().Add(deafPause)
+			t.rewatch(t.listener, 0, forListener, 0)
+			t.setAlarm()
+			return moved
+		case unix.EINTR, unix.ECONNABORTED:
+			continue
+		default:
+			return moved
+		}
+		moved += t.makeRoom()
+		tune(fd)
+		t.lastID++
+		a := &attempt{id: t.lastID, fd: fd, hs: accepting(t.id), where: addrPort(from), until: time.Now().Add(strangerTime)}
+		if len(t.strangers) >= maxStrangers || t.watch(fd, unix.EPOLLIN, forAttempt, a.id) != nil {
+			_ = unix.Close(fd)
+			continue
+		}
+		t.attempts[a.id] = a
+		t.strangers = append(t.strangers, a)
+		if len(t.strangers) == 1 {
+			t.setAlarm()
+		}
+		moved += t.advance(a) // its hello may be here
+	}
+	return moved
+}
+
+// makeRoom drops the oldest stranger that has said nothing sensible if there are
+// too many.
+func (t *Transport) makeRoom() int {
+	if len(t.strangers) < maxStrangers {
+		return 0
+	}
+	for _, a := range t.strangers {
+		if a.hs.stage == awaitHello {
+			return t.oust(a)
+		}
+	}
+	return 0
+}
+
+// forget takes a out of the books, without closing its socket.
+func (t *Transport) forget(a *attempt) {
+	delete(t.attempts, a.id)
+	if i := slices.Index(t.strangers, a); i >= 0 {
+		t.strangers = slices.Delete(t.strangers, i, i+1)
+	}
+	if a.mine {
+		t.pairs[a.hs.peer].try = nil
+	}
+}
+
+func (t *Transport) drop(a *attempt) {
+	t.forget(a)
+	t.release(a.fd)
+}
+
+// advance goes on with an attempt as far as it can now.
+func (t *Transport) advance(a *attempt) int {
+	if a.connecting {
+		return t.connected(a)
+	}
+	var buf [longestMessage]byte
+	for a.hs.missing() > 0 {
+		n, errno := receive(a.fd, buf[:a.hs.missing()])
+		switch {
+		case errno == unix.EAGAIN || errno == unix.EINTR:
+			return 0
+		case errno != 0:
+			return t.lose(a, errno)
+		case n == 0:
+			return t.lose(a, errClosed)
+		}
+		answer, err := a.hs.take(buf[:n])
+		if err != nil {
+			return t.deny(a, err)
+		}
+		if len(answer) == 0 {
+			continue
+		}
+		// Few bytes into an empty socket: all of them or it is dead.
+		if n, errno := send(a.fd, answer); n != len(answer) {
+			return t.lose(a, errno)
+		}
+	}
+	if a.mine {
+		return t.judged(a)
+	}
+	return t.judge(a)
+}
+
+var errClosed = errors.New("it closed the connection")
+
+// connected follows connect(2).
+func (t *Transport) connected(a *attempt) int {
+	p := &t.pairs[a.hs.peer]
+	if err := pending(a.fd); err != nil {
+		t.drop(a)
+		list, bad := decodeCard(t.dir.Card(p.peer))
+		if bad != nil {
+			return t.again(p, bad)
+		}
+		return t.unreachable(p, list, err)
+	}
+	if _, err := unix.Getpeername(a.fd); err != nil {
+		return 0 // not yet
+	}
+	a.connecting = false
+	tune(a.fd)
+	if n, errno := send(a.fd, a.hs.said[:helloBytes]); n != helloBytes {
+		return t.lose(a, errno)
+	}
+	t.rewatch(a.fd, unix.EPOLLIN, forAttempt, a.id)
+	return 0
+}
+
+// lose follows the end of an attempt's connection.
+func (t *Transport) lose(a *attempt, err error) int {
+	t.drop(a)
+	if !a.mine {
+		return 0
+	}
+	moved := t.again(&t.pairs[a.hs.peer], err)
+	t.setAlarm()
+	return moved
+}
+
+// deny ends an attempt with somebody who is not who it should be.
+func (t *Transport) deny(a *attempt, err error) int {
+	t.drop(a)
+	if !a.mine {
+		return 0
+	}
+	return t.fail(&t.pairs[a.hs.peer], "handshake failed", fmt.Sprintf("what answers at %v is not this rank: %v", a.where, err), false)
+}
+
+// judge says whether a connection that was accepted and proved is used.
+func (t *Transport) judge(a *attempt) int {
+	p := &t.pairs[a.hs.peer]
+	if p.state == open || p.state == broken {
+		t.drop(a)
+		return 0
+	}
+	use := p.state != trying || t.id.rank > p.peer
+	if word := a.hs.verdict(use); !use {
+		_, _ = send(a.fd, word)
+		t.drop(a)
+		return 0
+	} else if n, errno := send(a.fd, word); n != len(word) {
+		return t.lose(a, errno)
+	}
+	if p.try != nil {
+		t.drop(p.try)
+	}
+	return t.adopt(p, a)
+}
+
+// judged follows the verdict on an own attempt.
+func (t *Transport) judged(a *attempt) int {
+	p := &t.pairs[a.hs.peer]
+	if a.hs.use {
+		return t.adopt(p, a)
+	}
+	t.drop(a)
+	p.set(seeking)
+	t.seek(p, yieldPause)
+	t.setAlarm()
+	return 0
+}
+
+// adopt makes an attempt's connection that of p.
+func (t *Transport) adopt(p *pair, a *attempt) int {
+	t.forget(a)
+	delete(t.seeking, p.peer)
+	p.mu.Lock()
+	p.begin(a.fd)
+	p.mu.Unlock()
+	t.rewatch(a.fd, unix.EPOLLIN, forPair, int32(p.peer))
+	return 1
+}

@@ -1,0 +1,106 @@
+package tcp
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+)
+
+const (
+	cardVersion  = 1
+	maxAddresses = 16
+)
+
+// encodeCard writes where a rank listens: version, number of addresses, port,
+// then for each address its family (4 or 6) and its bytes.
+func encodeCard(addrs []netip.Addr, port uint16) []byte {
+	card := []byte{cardVersion, byte(len(addrs))}
+	card = binary.LittleEndian.AppendUint16(card, port)
+	for _, a := range addrs {
+		if a.Is4() {
+			card = append(card, 4)
+		} else {
+			card = append(card, 6)
+		}
+		card = append(card, a.AsSlice()...)
+	}
+	return card
+}
+
+// decodeCard reads what encodeCard wrote.
+func decodeCard(card []byte) ([]netip.AddrPort, error) {
+	if len(card) < 4 || card[0] != cardVersion {
+		return nil, fmt.Errorf("a card of %d bytes is none of TCP's, version %d", len(card), cardVersion)
+	}
+	count, port, rest := int(card[1]), binary.LittleEndian.Uint16(card[2:]), card[4:]
+	if count == 0 || count > maxAddresses || port == 0 {
+		return nil, fmt.Errorf("a card has %d addresses and port %d", count, port)
+	}
+	list := make([]netip.AddrPort, 0, count)
+	for range count {
+		if len(rest) == 0 || rest[0] != 4 && rest[0] != 6 {
+			return nil, errors.New("a card has an address of no known family")
+		}
+		n := map[byte]int{4: 4, 6: 16}[rest[0]]
+		if len(rest) < 1+n {
+			return nil, errors.New("a card ends in an address")
+		}
+		a, _ := netip.AddrFromSlice(rest[1 : 1+n])
+		list, rest = append(list, netip.AddrPortFrom(a, port)), rest[1+n:]
+	}
+	if len(rest) != 0 {
+		return nil, fmt.Errorf("a card has %d bytes too many", len(rest))
+	}
+	return list, nil
+}
+
+// addresses are those to listen on.
+func addresses(o Options) ([]netip.Addr, error) {
+	switch {
+	case o.Address != "" && o.Interface != "":
+		return nil, fmt.Errorf("listen on address %s and on interface %s: choose one", o.Address, o.Interface)
+	case o.Address != "":
+		a, err := netip.ParseAddr(o.Address)
+		if err != nil || a.Zone() != "" || a.IsUnspecified() || a.IsMulticast() {
+			return nil, fmt.Errorf("listen on %q: an IP address of this host is needed, such as 127.0.0.1", o.Address)
+		}
+		return []netip.Addr{a.Unmap()}, nil
+	case o.Interface != "":
+		return ofInterface(o.Interface)
+	}
+	return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}, nil
+}
+
+func ofInterface(name string) ([]netip.Addr, error) {
+	i, err := net.InterfaceByName(name)
+	if err != nil {
+		var names []string
+		all, _ := net.Interfaces()
+		for _, i := range all {
+			names = append(names, i.Name)
+		}
+		return nil, fmt.Errorf("listen on interface %q: there are %q", name, names)
+	}
+	list, err := i.Addrs()
+	if err != nil {
+		return nil, fmt.Errorf("listen on interface %s: %w", name, err)
+	}
+	var four, six []netip.Addr
+	for _, entry := range list {
+		p, err := netip.ParsePrefix(entry.String())
+		if err != nil || p.Addr().IsLinkLocalUnicast() {
+			continue // a link-local address means nothing without its link
+		}
+		if a := p.Addr().Unmap(); a.Is4() {
+			four = append(four, a)
+		} else {
+			six = append(six, a)
+		}
+	}
+	if list := append(four, six...); len(list) > 0 {
+		return list, nil
+	}
+	return nil, fmt.Errorf("listen on interface %s: it has no address", name)
+}

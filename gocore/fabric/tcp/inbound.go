@@ -1,0 +1,209 @@
+package tcp
+
+import (
+	"fmt"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"gormapy/gocore/fabric"
+)
+
+const (
+	inBytes   = 32 << 10 // receive buffer of a pair
+	landMin   = 4 << 10  // longer payloads go where they belong
+	behindMax = 4 << 10  // read with the rest of a long payload: more of the next one would have to be copied
+	readMax   = 1 << 20  // bytes of one peer in a poll, so that others have their turn
+)
+
+// inbound is the receiving half of a pair, the poller's own.
+type inbound struct {
+	in     []byte // in[r:w] has been read and not dealt with; r is a multiple of 8
+	r, w   int
+	head   fabric.Header
+	misses int // polls since something came
+
+	// A long payload that is coming, and its zeros; the buffer is empty then.
+	size    int            // without the zeros
+	rest    int            // what is missing; 0: there is none
+	into    unsafe.Pointer // where it belongs, as Landing said
+	scratch []byte         // or here
+	dropped bool           // or nowhere any more
+	iov     [3]unix.Iovec
+	hdr     unix.Msghdr
+}
+
+// receive reads what has come from p's peer and delivers it. It returns how much
+// that was, at least 1 if anything came.
+func (p *pair) receive(sink fabric.Sink) int {
+	if p.in == nil {
+		return 0
+	}
+	moved := 0
+	for total := 0; total < readMax; {
+		asked, n, errno := p.read()
+		switch {
+		case errno == unix.EAGAIN:
+			return moved
+		case errno == unix.EINTR:
+			continue
+		case errno != 0:
+			return moved + p.lose(errno)
+		case n == 0:
+			return moved + p.lose(errClosed)
+		}
+		total += n
+		delivered, err := p.digest(sink, n)
+		moved += max(1, delivered)
+		if err != nil {
+			return moved + p.lose(err)
+		}
+		if n < asked { // that was all; if more has come since then epoll tells
+			return moved
+		}
+	}
+	return moved
+}
+
+// read reads once: into the buffer, or the rest of a long payload and a little
+// of what follows.
+func (p *pair) read() (asked, n int, errno unix.Errno) {
+	if p.rest == 0 {
+		to := p.in[p.w:]
+		n, errno = receive(p.fd, to)
+		return len(to), n, errno
+	}
+	pad := frameBytes(p.size) - headBytes - p.size
+	data := max(0, p.rest-pad) // what is missing of the payload
+	var to []byte
+	switch {
+	case p.dropped:
+		to = p.t.trash[:min(data, len(p.t.trash))]
+	case p.into != nil:
+		to = unsafe.Slice((*byte)(unsafe.Add(p.into, p.size-data)), data)
+	default:
+		to = p.scratch[p.size-data : p.size]
+	}
+	zeros, behind := p.t.zeros[:0], p.in[:0]
+	if len(to) == data {
+		zeros, behind = p.t.zeros[:min(pad, p.rest)], p.in[:behindMax]
+	}
+	set(&p.iov[0], to)
+	set(&p.iov[1], zeros)
+	set(&p.iov[2], behind)
+	p.hdr.Iov = &p.iov[0]
+	p.hdr.SetIovlen(len(p.iov))
+	n, errno = receiveVector(p.fd, &p.hdr)
+	p.iov[0].Base = nil
+	return len(to) + len(zeros) + len(behind), n, errno
+}
+
+// digest deals with n bytes that were read.
+func (p *pair) digest(sink fabric.Sink, n int) (delivered int, err error) {
+	if p.rest > n {
+		p.rest -= n
+		return 0, nil
+	}
+	if p.rest > 0 {
+		p.r, p.w, p.rest = 0, n-p.rest, 0
+		p.deliverLong(sink)
+		delivered++
+	} else {
+		p.w += n
+	}
+	for p.w-p.r >= headBytes {
+		size, err := decodeHead(p.in[p.r:], &p.head)
+		if err != nil {
+			return delivered, err
+		}
+		total := frameBytes(size)
+		switch {
+		case size > landMin:
+			p.land(sink, size)
+			if p.rest > 0 {
+				p.r, p.w = 0, 0
+				return delivered, nil
+			}
+			p.deliverLong(sink)
+		case p.w-p.r < total:
+			p.compact()
+			return delivered, nil
+		default:
+			payload := p.in[p.r+headBytes:][:size:size]
+			p.r += total
+			sink.Deliver(p.peer, &p.head, payload)
+		}
+		delivered++
+	}
+	p.compact()
+	return delivered, nil
+}
+
+// compact makes room in the buffer for the frame that has begun in it.
+func (p *pair) compact() {
+	switch {
+	case p.r == p.w:
+		p.r, p.w = 0, 0
+	case len(p.in)-p.r < frameBytes(landMin):
+		p.w = copy(p.in, p.in[p.r:p.w])
+		p.r = 0
+	}
+}
+
+// land asks where a long payload belongs, and puts there what the buffer has.
+func (p *pair) land(sink fabric.Sink, size int) {
+	body := p.in[p.r+headBytes : min(p.w, p.r+frameBytes(size))]
+	p.r += headBytes + len(body)
+	p.size, p.rest, p.dropped = size, frameBytes(size)-headBytes-len(body), false
+	if p.into = sink.Landing(p.peer, &p.head, size); p.into != nil {
+		copy(unsafe.Slice((*byte)(p.into), size), body)
+		return
+	}
+	p.scratch = p.t.takeScratch()
+	copy(p.scratch[:size], body)
+}
+
+// deliverLong delivers a long payload that is complete.
+func (p *pair) deliverLong(sink fabric.Sink) {
+	payload, scratch := []byte(nil), p.scratch
+	switch {
+	case p.dropped:
+	case p.into != nil:
+		payload = unsafe.Slice((*byte)(p.into), p.size)
+	default:
+		payload = scratch[:p.size]
+	}
+	p.into, p.scratch = nil, nil
+	sink.Deliver(p.peer, &p.head, payload)
+	if scratch != nil {
+		p.t.spare = append(p.t.spare, scratch)
+	}
+}
+
+// takeScratch is memory for the longest payload; there is one for each peer that
+// is in the middle of one.
+func (t *Transport) takeScratch() []byte {
+	if n := len(t.spare); n > 0 {
+		b := t.spare[n-1]
+		t.spare = t.spare[:n-1]
+		return b
+	}
+	return make([]byte, maxShort)
+}
+
+// lose breaks the pair: its connection has ended, or brings nonsense.
+func (p *pair) lose(err error) int {
+	t := p.t
+	t.mu.Lock()
+	p.mu.Lock()
+	failure := p.lost("receive", err)
+	if p.w > p.r || p.rest > 0 {
+		failure = fmt.Errorf("%w, in the middle of a message", failure)
+	}
+	p.end(failure)
+	p.mu.Unlock()
+	t.mu.Unlock()
+	t.cool(p)
+	t.ended = append(t.ended, ending{p.peer, failure})
+	return 1
+}

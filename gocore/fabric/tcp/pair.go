@@ -1,0 +1,292 @@
+package tcp
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"gormapy/gocore/fabric"
+)
+
+const (
+	joinMax   = 2 << 10   // up to here a payload is copied behind its header, which is cheaper than a vector
+	queueMax  = 256 << 10 // of short frames behind others
+	closeTime = time.Second
+)
+
+// state is that of a pair, see the package comment.
+type state uint8
+
+const (
+	idle state = iota
+	seeking
+	trying
+	open
+	broken
+)
+
+// pair is the endpoint to one peer.
+type pair struct {
+	t    *Transport
+	peer int
+
+	mu     sync.Mutex
+	state  state
+	fd     int
+	err    error  // broken: why
+	failed error  // a send failed; what the peer has sent may still be read
+	queue  []byte // queue[sent:] is to be sent
+	sent   int
+	full   bool // somebody was told that there is no room
+	out    [headBytes + joinMax]byte
+	vector [3]unix.Iovec
+	msg    unix.Msghdr
+
+	// Under t.mu.
+	try     *attempt
+	due     time.Time
+	tries   int
+	failing time.Time // since when
+	address int       // which of the card's
+
+	inbound
+}
+
+// set changes the state, under t.mu.
+func (p *pair) set(s state) {
+	p.mu.Lock()
+	p.state = s
+	p.mu.Unlock()
+}
+
+// begin takes a connection into use, end gives it up; both under mu and t.mu.
+func (p *pair) begin(fd int) {
+	p.fd, p.state, p.try = fd, open, nil
+	p.inbound = inbound{in: make([]byte, inBytes)}
+}
+
+func (p *pair) end(err error) {
+	if p.fd >= 0 {
+		p.t.release(p.fd)
+		p.fd = -1
+	}
+	if p.waiting() {
+		p.t.queues.Add(-1)
+	}
+	p.state, p.err = broken, err
+	p.queue, p.sent, p.full = nil, 0, false
+	p.in, p.scratch, p.into = nil, nil, nil
+}
+
+// waiting tells whether Poll has to look for room, under mu.
+func (p *pair) waiting() bool { return p.full || p.sent < len(p.queue) }
+
+// Send implements fabric.Endpoint.
+func (p *pair) Send(h *fabric.Header, payload []byte) error {
+	if len(payload) > maxShort {
+		return fmt.Errorf("send %d bytes to rank %d: a message has at most %d", len(payload), p.peer, maxShort)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.state != open || p.failed != nil {
+		return p.closed()
+	}
+	if p.waiting() {
+		return p.enqueue(h, payload)
+	}
+	total := frameBytes(len(payload))
+	n, errno := p.write(h, payload, total)
+	if n == total && errno == 0 {
+		return nil
+	}
+	switch errno {
+	case 0:
+	case unix.EAGAIN, unix.EINTR, unix.ENOBUFS, unix.ENOMEM:
+		n = 0
+		p.wait()
+		if len(payload) > joinMax {
+			p.full = true
+			return fabric.ErrAgain
+		}
+	case unix.EFAULT:
+		return fmt.Errorf("send %d bytes to rank %d: %w", len(payload), p.peer, errno)
+	default:
+		p.failed = p.lost("send", errno)
+		return p.failed
+	}
+	p.wait()
+	p.append(n, payload, total)
+	return nil
+}
+
+// write sends a frame as far as the socket takes it.
+func (p *pair) write(h *fabric.Header, payload []byte, total int) (int, unix.Errno) {
+	encodeHead(p.out[:], h, len(payload))
+	if len(payload) <= joinMax {
+		clear(p.out[headBytes+copy(p.out[headBytes:], payload) : total])
+		return send(p.fd, p.out[:total])
+	}
+	set(&p.vector[0], p.out[:headBytes])
+	set(&p.vector[1], payload)
+	set(&p.vector[2], zeros[:total-headBytes-len(payload)])
+	p.msg.Iov = &p.vector[0]
+	p.msg.SetIovlen(len(p.vector))
+	n, errno := sendVector(p.fd, &p.msg)
+	p.vector[1].Base = nil
+	return n, errno
+}
+
+var zeros [8]byte
+
+func set(v *unix.Iovec, b []byte) {
+	v.Base = unsafe.SliceData(b)
+	v.SetLen(len(b))
+}
+
+// append queues what is left of a frame, of which skip bytes are out, and whose
+// head is in p.out.
+func (p *pair) append(skip int, payload []byte, total int) {
+	if skip < headBytes {
+		p.queue = append(p.queue, p.out[skip:headBytes]...)
+		skip = headBytes
+	}
+	if at := skip - headBytes; at < len(payload) {
+		p.queue = append(p.queue, payload[at:]...)
+		skip = headBytes + len(payload)
+	}
+	p.queue = append(p.queue, zeros[:total-skip]...)
+}
+
+// enqueue adds a frame to what waits already, if it is short and there is room.
+func (p *pair) enqueue(h *fabric.Header, payload []byte) error {
+	total := frameBytes(len(payload))
+	if p.full || len(payload) > joinMax || len(p.queue)-p.sent+total > queueMax {
+		p.full = true
+		return fabric.ErrAgain
+	}
+	if p.sent > queueMax {
+		p.queue, p.sent = p.queue[:copy(p.queue, p.queue[p.sent:])], 0
+	}
+	encodeHead(p.out[:], h, len(payload))
+	p.append(0, payload, total)
+	return nil
+}
+
+// wait has Poll look for room.
+func (p *pair) wait() {
+	p.t.queues.Add(1)
+	p.t.rewatch(p.fd, unix.EPOLLIN|unix.EPOLLOUT, forPair, int32(p.peer))
+}
+
+// flush sends what is queued, as far as there is room. It returns whether there
+// is any now, and 0 or 1 likewise.
+func (p *pair) flush() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.state != open || !p.waiting() {
+		return 0
+	}
+	moved := 0
+	for p.sent < len(p.queue) && p.failed == nil {
+		n, errno := send(p.fd, p.queue[p.sent:min(len(p.queue), p.sent+maxShort)])
+		switch errno {
+		case 0:
+			p.sent, moved = p.sent+n, 1
+			continue
+		case unix.EAGAIN, unix.EINTR, unix.ENOBUFS, unix.ENOMEM:
+			return moved
+		}
+		p.failed = p.lost("send", errno)
+	}
+	p.queue, p.sent, p.full = p.queue[:0], 0, false
+	p.t.queues.Add(-1)
+	p.t.rewatch(p.fd, unix.EPOLLIN, forPair, int32(p.peer))
+	return 1
+}
+
+// closed says why nothing can be sent.
+func (p *pair) closed() error {
+	switch {
+	case p.failed != nil:
+		return p.failed
+	case p.state == broken:
+		return p.err
+	}
+	return fabric.ErrAgain
+}
+
+// lost is the error of a connection that the peer has ended.
+func (p *pair) lost(op string, err error) error {
+	failure := &fabric.OpError{Op: op, Peer: p.peer, Status: statusOf(err), Detail: "TCP connection " + ends(p.fd)}
+	if errors.Is(err, errClosed) || errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE) {
+		return fmt.Errorf("%w: %w", fabric.ErrPeerGone, failure)
+	}
+	return failure
+}
+
+// statusOf names an error as errno's name, where it is one.
+func statusOf(err error) string {
+	var errno unix.Errno
+	if errors.As(err, &errno) {
+		return unix.ErrnoName(errno)
+	}
+	return err.Error()
+}
+
+// finish sends what is queued, under mu, as long as the peer takes it and until
+// has not come; then says that there is no more, and reads what has come, since
+// the kernel would otherwise reset the connection with what is on its way.
+func (p *pair) finish(until time.Time) {
+	for p.sent < len(p.queue) && p.failed == nil {
+		n, errno := send(p.fd, p.queue[p.sent:])
+		if errno == 0 {
+			p.sent += n
+			continue
+		}
+		left := time.Until(until)
+		if errno != unix.EAGAIN && errno != unix.EINTR || left <= 0 {
+			break
+		}
+		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(p.fd), Events: unix.POLLOUT}}, int(left.Milliseconds())+1)
+	}
+	_ = unix.Shutdown(p.fd, unix.SHUT_WR)
+	for time.Now().Before(until) {
+		if n, errno := receive(p.fd, p.t.trash); n <= 0 || errno != 0 {
+			break
+		}
+	}
+}
+
+// Put and the others implement fabric.Endpoint: the layers above emulate them.
+func (p *pair) Put(unsafe.Pointer, fabric.RemoteKey, int, uint64) (bool, error) {
+	return false, fabric.ErrUnsupported
+}
+
+// Get is for Put.
+func (p *pair) Get(unsafe.Pointer, fabric.RemoteKey, int, uint64) (bool, error) {
+	return false, fabric.ErrUnsupported
+}
+
+// PutRuns is for Put.
+func (p *pair) PutRuns(unsafe.Pointer, uint64, []fabric.Run, uint64) (bool, error) {
+	return false, fabric.ErrUnsupported
+}
+
+// GetRuns is for Put.
+func (p *pair) GetRuns(unsafe.Pointer, uint64, []fabric.Run, uint64) (bool, error) {
+	return false, fabric.ErrUnsupported
+}
+
+// FetchAdd is for Put.
+func (p *pair) FetchAdd(unsafe.Pointer, fabric.RemoteKey, uint64, uint64) (bool, error) {
+	return false, fabric.ErrUnsupported
+}
+
+// CompareSwap is for Put.
+func (p *pair) CompareSwap(unsafe.Pointer, fabric.RemoteKey, uint64, uint64, uint64) (bool, error) {
+	return false, fabric.ErrUnsupported
+}

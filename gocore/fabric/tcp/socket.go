@@ -1,0 +1,149 @@
+package tcp
+
+import (
+	"fmt"
+	"net/netip"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// longCopy is from where a system call is announced to Go's scheduler, which
+// costs some 50 ns and lets others run while the kernel copies.
+const longCopy = 32 << 10
+
+// receive reads once.
+func receive(fd int, b []byte) (int, unix.Errno) {
+	p, n := uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b))
+	if n >= longCopy {
+		r, _, errno := unix.Syscall6(unix.SYS_RECVFROM, uintptr(fd), p, n, unix.MSG_DONTWAIT, 0, 0)
+		return int(r), errno
+	}
+	r, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), p, n, unix.MSG_DONTWAIT, 0, 0)
+	return int(r), errno
+}
+
+// send writes once.
+func send(fd int, b []byte) (int, unix.Errno) {
+	p, n := uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b))
+	if n >= longCopy {
+		r, _, errno := unix.Syscall6(unix.SYS_SENDTO, uintptr(fd), p, n, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
+		return int(r), errno
+	}
+	r, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), p, n, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
+	return int(r), errno
+}
+
+// sendVector writes several pieces at once.
+func sendVector(fd int, m *unix.Msghdr) (int, unix.Errno) {
+	r, _, errno := unix.Syscall(unix.SYS_SENDMSG, uintptr(fd), uintptr(unsafe.Pointer(m)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+	return int(r), errno
+}
+
+// receiveVector reads into several pieces at once.
+func receiveVector(fd int, m *unix.Msghdr) (int, unix.Errno) {
+	r, _, errno := unix.Syscall(unix.SYS_RECVMSG, uintptr(fd), uintptr(unsafe.Pointer(m)), unix.MSG_DONTWAIT)
+	return int(r), errno
+}
+
+// ready asks epoll what there is, without waiting.
+func ready(epoll int, events []unix.EpollEvent) int {
+	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epoll), uintptr(unsafe.Pointer(unsafe.SliceData(events))), uintptr(len(events)), 0, 0, 0)
+	if errno != 0 {
+		return 0 // EINTR
+	}
+	return int(n)
+}
+
+func family(a netip.Addr) int {
+	if a.Is4() {
+		return unix.AF_INET
+	}
+	return unix.AF_INET6
+}
+
+func sockaddr(a netip.AddrPort) unix.Sockaddr {
+	if a.Addr().Is4() {
+		return &unix.SockaddrInet4{Port: int(a.Port()), Addr: a.Addr().As4()}
+	}
+	return &unix.SockaddrInet6{Port: int(a.Port()), Addr: a.Addr().As16()}
+}
+
+func addrPort(sa unix.Sockaddr) netip.AddrPort {
+	switch sa := sa.(type) {
+	case *unix.SockaddrInet4:
+		return netip.AddrPortFrom(netip.AddrFrom4(sa.Addr), uint16(sa.Port))
+	case *unix.SockaddrInet6:
+		return netip.AddrPortFrom(netip.AddrFrom16(sa.Addr), uint16(sa.Port))
+	}
+	return netip.AddrPort{}
+}
+
+func socket(a netip.Addr) (int, error) {
+	fd, err := unix.Socket(family(a), unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, unix.IPPROTO_TCP)
+	if err != nil {
+		return -1, fmt.Errorf("make a socket: %w", err)
+	}
+	return fd, nil
+}
+
+// listen makes a listening socket on the first address of list that works.
+func listen(list []netip.Addr) (fd int, at netip.AddrPort, err error) {
+	for _, a := range list {
+		if fd, at, err = listenOn(a); err == nil {
+			return fd, at, nil
+		}
+	}
+	return -1, at, err
+}
+
+func listenOn(a netip.Addr) (fd int, at netip.AddrPort, err error) {
+	if fd, err = socket(a); err != nil {
+		return -1, at, err
+	}
+	defer func() {
+		if err != nil {
+			_ = unix.Close(fd)
+			fd = -1
+		}
+	}()
+	if err = unix.Bind(fd, sockaddr(netip.AddrPortFrom(a, 0))); err != nil {
+		return fd, at, fmt.Errorf("listen on %v: %w", a, err)
+	}
+	if err = unix.Listen(fd, 4096); err != nil {
+		return fd, at, fmt.Errorf("listen on %v: %w", a, err)
+	}
+	sa, err := unix.Getsockname(fd)
+	if err != nil {
+		return fd, at, fmt.Errorf("listen on %v: %w", a, err)
+	}
+	return fd, addrPort(sa), nil
+}
+
+// tune makes a connection's socket send at once.
+func tune(fd int) { _ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1) }
+
+// pending is the error that a non-blocking connect ended with.
+func pending(fd int) error {
+	code, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
+	if err != nil {
+		return err
+	}
+	if code != 0 {
+		return unix.Errno(code)
+	}
+	return nil
+}
+
+// ends are the two addresses of a connection, for messages.
+func ends(fd int) string {
+	here, err := unix.Getsockname(fd)
+	if err != nil {
+		return "no connection"
+	}
+	there, err := unix.Getpeername(fd)
+	if err != nil {
+		return fmt.Sprintf("%v, not connected", addrPort(here))
+	}
+	return fmt.Sprintf("%v to %v", addrPort(here), addrPort(there))
+}

@@ -1,0 +1,357 @@
+package tcp
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"gormapy/gocore/fabric"
+)
+
+const (
+	maxShort = 256 << 10 // longest payload
+	piece    = 64 << 10  // little of it is copied if the socket takes only a part
+
+	maxHot     = 2   // pairs that Poll reads without asking epoll first
+	coolAfter  = 256 // polls without a message until one is hot no longer
+	epollEvery = 8   // polls of hot pairs until epoll is asked again
+)
+
+// Options say where to listen. The zero value is the loopback interface.
+type Options struct {
+	Address   string // an IP address of this host
+	Interface string // or a network interface, by name
+}
+
+// Transport reaches the ranks of a job by TCP.
+type Transport struct {
+	dir      fabric.Directory
+	id       *identity
+	at       netip.AddrPort
+	epoll    int
+	timer    int // timerfd: when the next deadline is
+	listener int
+	pairs    []pair // by rank
+
+	// The poller's own.
+	events  [64]unix.EpollEvent
+	hot     []*pair // recently active; the last one the most recently
+	skipped int     // polls since epoll was asked
+	armed   bool    // somebody may sleep: epoll is asked at every poll
+	trash   []byte  // takes what nobody wants
+	zeros   [8]byte // likewise, what follows a payload
+	spare   [][]byte
+	ended   []ending
+
+	attention atomic.Bool  // something is due at once
+	queues    atomic.Int32 // pairs with a queue, or told to wait for room
+
+	mu        sync.Mutex
+	attempts  map[int32]*attempt
+	strangers []*attempt // accepted and not proved, in the order of their coming
+	lastID    int32
+	seeking   map[int]*pair
+	deafUntil time.Time // no descriptors are left: nothing is accepted until then
+}
+
+// ending is a pair that has just broken.
+type ending struct {
+	peer int
+	err  error
+}
+
+var (
+	_ fabric.Transport  = (*Transport)(nil)
+	_ fabric.Sleeper    = (*Transport)(nil)
+	_ fabric.Redirector = (*Transport)(nil)
+	_ fabric.Explainer  = (*Transport)(nil)
+	_ fabric.Describer  = (*Transport)(nil)
+	_ fabric.Endpoint   = (*pair)(nil)
+)
+
+// What an epoll event is about, in its Pad; Fd says which one.
+const (
+	forPair = iota
+	forAttempt
+	forListener
+	forTimer
+)
+
+// New listens, and publishes where.
+func New(dir fabric.Directory, o Options) (*Transport, error) {
+	list, err := addresses(o)
+	if err != nil {
+		return nil, err
+	}
+	if len(dir.Secret()) == 0 {
+		return nil, errors.New("TCP needs a secret of the job to know its peers by")
+	}
+	t := &Transport{dir: dir, id: newIdentity(dir.Secret(), dir.Rank(), dir.Size()), epoll: -1, timer: -1, listener: -1}
+	t.pairs = make([]pair, dir.Size())
+	for i := range t.pairs {
+		t.pairs[i].t, t.pairs[i].peer, t.pairs[i].fd = t, i, -1
+	}
+	t.attempts, t.seeking = map[int32]*attempt{}, map[int]*pair{}
+	t.trash = make([]byte, 64<<10)
+	if err := t.open(list); err != nil {
+		_ = t.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+func (t *Transport) open(list []netip.Addr) (err error) {
+	if t.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		t.epoll = -1
+		return fmt.Errorf("make an epoll descriptor: %w", err)
+	}
+	if t.timer, err = unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC); err != nil {
+		t.timer = -1
+		return fmt.Errorf("make a timer: %w", err)
+	}
+	if t.listener, t.at, err = listen(list); err != nil {
+		return err
+	}
+	if err = t.watch(t.timer, unix.EPOLLIN, forTimer, 0); err != nil {
+		return err
+	}
+	if err = t.watch(t.listener, unix.EPOLLIN, forListener, 0); err != nil {
+		return err
+	}
+	return t.dir.Publish(encodeCard([]netip.Addr{t.at.Addr()}, t.at.Port()))
+}
+
+// watch adds a descriptor to epoll, rewatch changes what is asked of it.
+func (t *Transport) watch(fd int, events uint32, kind, id int32) error {
+	if err := unix.EpollCtl(t.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: events, Fd: id, Pad: kind}); err != nil {
+		return fmt.Errorf("watch a socket: %w", err)
+	}
+	return nil
+}
+
+func (t *Transport) rewatch(fd int, events uint32, kind, id int32) {
+	_ = unix.EpollCtl(t.epoll, unix.EPOLL_CTL_MOD, fd, &unix.EpollEvent{Events: events, Fd: id, Pad: kind}) // it is there
+}
+
+// release closes a socket that epoll knows. A child that was forked and has not
+// executed anything may still have it: so it is taken out, and shut down, first.
+func (t *Transport) release(fd int) {
+	_ = unix.EpollCtl(t.epoll, unix.EPOLL_CTL_DEL, fd, nil)
+	_ = unix.Shutdown(fd, unix.SHUT_RDWR)
+	_ = unix.Close(fd)
+}
+
+// Name implements fabric.Transport.
+func (t *Transport) Name() string { return "tcp" }
+
+// Caps implements fabric.Transport.
+func (t *Transport) Caps() fabric.Caps {
+	return fabric.Caps{MaxShort: maxShort, Piece: piece, Ordered: true}
+}
+
+// Refusal implements fabric.Explainer.
+func (t *Transport) Refusal(int) string {
+	return "TCP has no one-sided operations: the peer's progress engine serves them"
+}
+
+// Describe implements fabric.Describer.
+func (t *Transport) Describe(peer int) string {
+	if peer < 0 || peer >= len(t.pairs) {
+		return ""
+	}
+	p := &t.pairs[peer]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch p.state {
+	case open:
+		return ends(p.fd)
+	case broken:
+		return p.err.Error()
+	}
+	return fmt.Sprintf("listens at %v, not connected", t.at)
+}
+
+// Connect implements fabric.Transport.
+func (t *Transport) Connect(peer int) (fabric.Endpoint, error) {
+	if peer < 0 || peer >= len(t.pairs) || peer == t.id.rank {
+		return nil, fmt.Errorf("connect to rank %d: there are ranks 0 to %d, and this is rank %d", peer, len(t.pairs)-1, t.id.rank)
+	}
+	p := &t.pairs[peer]
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.state == idle {
+		p.state = seeking
+		t.seek(p, 0)
+		t.attention.Store(true)
+		t.setAlarm()
+	}
+	return p, nil
+}
+
+// Register implements fabric.Transport. There is nothing to do: nobody but this
+// process accesses its memory.
+func (t *Transport) Register(p unsafe.Pointer, _ int) (fabric.Region, error) { return region{p}, nil }
+
+type region struct{ p unsafe.Pointer }
+
+func (r region) Key() fabric.RemoteKey { return fabric.RemoteKey{Addr: uint64(uintptr(r.p))} }
+func (r region) Close() error          { return nil }
+
+// FD implements fabric.Sleeper.
+func (t *Transport) FD() int { return t.epoll }
+
+// Arm implements fabric.Sleeper. What is watched tells of itself as long as there
+// is work; only Poll's short cuts must not leave it there.
+func (t *Transport) Arm() error {
+	t.armed = true
+	return nil
+}
+
+// Poll implements fabric.Transport. Reading a socket that was active lately costs
+// as much as asking epoll, which then would have to be followed by reading.
+func (t *Transport) Poll(sink fabric.Sink) int {
+	n := 0
+	for i := len(t.hot) - 1; i >= 0 && i < len(t.hot); i-- { // receiving may shorten it
+		p := t.hot[i]
+		if got := p.receive(sink); got > 0 {
+			n, p.misses = n+got, 0
+		} else if p.misses++; p.misses > coolAfter {
+			t.cool(p)
+		}
+	}
+	if t.skipped++; t.skipped >= epollEvery || len(t.hot) == 0 || t.armed || t.queues.Load() > 0 || t.attention.Load() {
+		t.skipped = 0
+		n += t.look(sink)
+	}
+	if n > 0 {
+		t.armed = false
+	}
+	if len(t.ended) > 0 {
+		n += t.tell(sink)
+	}
+	return n
+}
+
+// look deals with what epoll has to tell.
+func (t *Transport) look(sink fabric.Sink) int {
+	moved := 0
+	if t.attention.Swap(false) {
+		t.mu.Lock()
+		moved += t.runDue(time.Now())
+		t.mu.Unlock()
+	}
+	for _, e := range t.events[:ready(t.epoll, t.events[:])] {
+		if e.Pad != forPair {
+			t.mu.Lock()
+			moved += t.control(e)
+			t.mu.Unlock()
+			continue
+		}
+		p := &t.pairs[e.Fd]
+		if e.Events&unix.EPOLLOUT != 0 {
+			moved += p.flush()
+		}
+		if e.Events&^unix.EPOLLOUT == 0 {
+			continue
+		}
+		if got := p.receive(sink); got > 0 {
+			moved += got
+			t.warm(p)
+		}
+	}
+	return moved
+}
+
+// control deals with an event of the making of connections, under t.mu.
+func (t *Transport) control(e unix.EpollEvent) int {
+	switch e.Pad {
+	case forListener:
+		return t.accept()
+	case forTimer:
+		var count [8]byte
+		_, _ = unix.Read(t.timer, count[:])
+		return t.runDue(time.Now())
+	}
+	if a := t.attempts[e.Fd]; a != nil {
+		return t.advance(a)
+	}
+	return 0
+}
+
+// tell reports the pairs that have broken.
+func (t *Transport) tell(sink fabric.Sink) int {
+	n := len(t.ended)
+	for len(t.ended) > 0 {
+		e := t.ended[0]
+		t.ended = t.ended[1:]
+		sink.Broken(e.peer, e.err)
+	}
+	t.ended = nil
+	return n
+}
+
+// warm has Poll read p first.
+func (t *Transport) warm(p *pair) {
+	if p.state != open || slices.Contains(t.hot, p) {
+		return
+	}
+	p.misses = 0
+	if len(t.hot) == maxHot {
+		t.hot = slices.Delete(t.hot, 0, 1)
+	}
+	t.hot = append(t.hot, p)
+}
+
+func (t *Transport) cool(p *pair) {
+	if i := slices.Index(t.hot, p); i >= 0 {
+		t.hot = slices.Delete(t.hot, i, i+1)
+	}
+}
+
+// Redirect implements fabric.Redirector.
+func (t *Transport) Redirect(mem unsafe.Pointer) {
+	for i := range t.pairs {
+		if p := &t.pairs[i]; mem != nil && p.into == mem {
+			p.into, p.dropped = nil, true
+		}
+	}
+}
+
+// Close implements fabric.Transport.
+func (t *Transport) Close() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, a := range t.attempts {
+		t.release(a.fd)
+	}
+	t.attempts, t.strangers, t.seeking = map[int32]*attempt{}, nil, map[int]*pair{}
+	until := time.Now().Add(closeTime)
+	for i := range t.pairs {
+		p := &t.pairs[i]
+		p.mu.Lock()
+		if p.state == open {
+			p.finish(until)
+		}
+		if p.state != broken {
+			p.end(errors.New("the transport is closed"))
+		}
+		p.mu.Unlock()
+	}
+	t.hot, t.ended = nil, nil
+	for _, fd := range []*int{&t.listener, &t.timer, &t.epoll} {
+		if *fd >= 0 {
+			_ = unix.Close(*fd)
+			*fd = -1
+		}
+	}
+	return nil
+}
