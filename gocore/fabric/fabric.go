@@ -178,7 +178,8 @@ type Sleeper interface {
 // Redirector is a transport that calls Sink.Landing.
 type Redirector interface {
 	// Redirect has what still belongs into mem, as Landing returned it, go
-	// nowhere. It is called while nobody polls.
+	// nowhere. Deliver is called for that message all the same, without a payload.
+	// It is called while nobody polls.
 	Redirect(mem unsafe.Pointer)
 }
 
