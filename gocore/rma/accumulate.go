@@ -86,6 +86,9 @@ func cells(b p2p.Buf) unsafe.Pointer {
 
 // update does a on the elements that s describes, on the way that they have.
 func (w *Win) update(a update, result *p2p.Buf, s Spot, to place) *errs.Error {
+	if w.native && a.size == 8 {
+		return w.updateNative(a, result, s, to)
+	}
 	bytes := s.Count * s.Type.Elems() * a.size
 	finish := func() {}
 	if result != nil {
@@ -101,7 +104,7 @@ func (w *Win) update(a update, result *p2p.Buf, s Spot, to place) *errs.Error {
 		if result != nil {
 			fe = w.rma.fetchInto(w, s.Rank, a.out, bytes, finish)
 		}
-		w.sendAcc(fe, a, s, to)
+		w.sendAcc(fe, a, func(b *batch) { b.addCells(s, to.off) }, to)
 		return nil
 	}
 	var b *batch
@@ -236,6 +239,10 @@ func (w *Win) CompareAndSwap(origin, compare, result unsafe.Pointer, t *dtype.Ty
 	if !comparable(t) {
 		return errs.New(errs.Type, "Compare_and_swap takes integer, logical and byte types, not %s", t.Name())
 	}
+	if w.byNIC(rank, to.off, size) {
+		w.compareAndSwapNative(to, origin, compare, result)
+		return nil
+	}
 	if w.byMessage(to) {
 		w.sendCAS(rank, to.off, origin, compare, result, size)
 		return nil
@@ -281,7 +288,7 @@ func comparable(t *dtype.Type) bool {
 // bytes of elements there are, B the fetch's token (0: none), Len where in the
 // fetch the old values belong. The operands follow the runs.
 
-func (w *Win) sendAcc(fe *fetch, a update, s Spot, to place) {
+func (w *Win) sendAcc(fe *fetch, a update, add func(b *batch), to place) {
 	peer := w.World[to.rank]
 	most := limits{runs: sys.MaxRuns, bytes: w.rma.eng.MaxShort(peer), perRun: runBytes, unit: a.size}
 	b := newBatch(most, func(from, n int, runs []fabric.Run) *errs.Error {
@@ -300,7 +307,7 @@ func (w *Win) sendAcc(fe *fetch, a update, s Spot, to place) {
 		w.rma.eng.Post(peer, &h, payload, w, nil)
 		return nil
 	})
-	b.addCells(s, to.off)
+	add(b)
 	b.end()
 }
 

@@ -14,12 +14,15 @@ const (
 	HintSameSize                    // same_size
 	HintSameUnit                    // same_disp_unit
 	HintNoncontig                   // alloc_shared_noncontig
+	HintNative                      // gormapy_native_atomics=true, see native.go
+	HintSoftware                    // gormapy_native_atomics=false
 )
 
 // agreed are the hints that a window has on all ranks or on none.
-const agreed = HintSameSize | HintSameUnit | HintNoncontig
+const agreed = HintSameSize | HintSameUnit | HintNoncontig | HintNative | HintSoftware
 
-var hintNames = map[Hints]string{HintSameSize: "same_size", HintSameUnit: "same_disp_unit", HintNoncontig: "alloc_shared_noncontig"}
+var hintNames = map[Hints]string{HintSameSize: "same_size", HintSameUnit: "same_disp_unit", HintNoncontig: "alloc_shared_noncontig",
+	HintNative: "gormapy_native_atomics", HintSoftware: "gormapy_native_atomics=false"}
 
 // checkHints finds where ranks say different things, and what they say that is
 // not so.

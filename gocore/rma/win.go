@@ -99,6 +99,7 @@ type Offer struct {
 	Align  int32 // what mpi_minimum_memory_alignment asks for, 0 for nothing
 	Keyed  int64 // third round: 1 if a network reads and writes the part by Key
 	Key    fabric.RemoteKey
+	Skew   int64 // of its address, from a multiple of 8
 }
 
 // OfferBytes is the size of Offer.
@@ -126,6 +127,8 @@ type Win struct {
 	ways     []way
 	region   fabric.Region // of this rank's part, for a network; or nil
 	shown    []unsafe.Pointer
+	native   bool  // see native.go
+	skews    []int // by target: of the part's address, from a multiple of 8
 	mem      *Memory
 	sent     []atomic.Uint64         // by target: messages that are to be answered
 	answers  []atomic.Uint64         // by target: those that have been
@@ -301,7 +304,7 @@ func (m *RMA) Register(mine *Offer, rank int, world []int, offers []Offer, seg *
 		log.Infof("rma", "%d bytes can't be registered with %s, so that messages serve this window: %v", mine.Bytes, net.Name(), err)
 		return nil
 	}
-	mine.Keyed, mine.Key = 1, region.Key()
+	mine.Keyed, mine.Key, mine.Skew = 1, region.Key(), int64(uintptr(at)%8)
 	return region
 }
 
@@ -351,6 +354,10 @@ func (m *RMA) Attach(id uint32, handle int64, rank int, world []int, offers []Of
 		t := d.Target(i)
 		t.Bytes, t.Unit = offers[i].Bytes, offers[i].Unit
 		w.keys[i] = fabric.RemoteKey{Addr: offers[i].Addr}
+		if offers[i].Keyed != 0 {
+			w.keys[i] = offers[i].Key
+		}
+		w.skews = append(w.skews, int(offers[i].Skew))
 		t.Remote, t.PID = offers[i].Addr, int64(offers[i].PID)
 		far := m.eng.Far(world[i])
 		if inSegment {
@@ -358,9 +365,6 @@ func (m *RMA) Attach(id uint32, handle int64, rank int, world []int, offers []Of
 		}
 		switch {
 		case far:
-			if offers[i].Keyed != 0 {
-				w.keys[i] = offers[i].Key
-			}
 		case inSegment:
 			t.Base, t.Flags = w.shown[i], TargetAtomic
 		case shared != nil && shared[i] != nil:
@@ -374,6 +378,9 @@ func (m *RMA) Attach(id uint32, handle int64, rank int, world []int, offers []Of
 	}
 	if inSegment {
 		w.mem = shareMemory(seg)
+	}
+	if w.native = m.native(offers, world, rank); w.native {
+		d.Target(rank).Flags = 0
 	}
 	d.Flags = DescAtOnce
 	for i := range n {

@@ -9,6 +9,7 @@ from .info import Info
 _MOST_ALIGNED = 2 << 20
 _PAGE = 4096
 _ALIGNMENT = "mpi_minimum_memory_alignment"
+_NATIVE = "gormapy_native_atomics"
 _ORDER = ("rar", "raw", "war", "waw")
 
 # What the core is told: the Hints of gocore/rma.
@@ -60,6 +61,12 @@ def _operations(key, value):
     return value.strip()
 
 
+def _native(key, value):
+    if value.strip() not in ("true", "false", "auto"):
+        raise _no_value(key, value, "true, false or auto")
+    return value.strip()
+
+
 # Accumulates are atomic and in order whatever the hints say: what they promise is kept, and nothing is made of it.
 _KEYS = {
     "no_locks": (_truth, "false"),
@@ -67,6 +74,7 @@ _KEYS = {
     "accumulate_ops": (_operations, "same_op_no_op"),
     "same_size": (_truth, "false"),
     "same_disp_unit": (_truth, "false"),
+    _NATIVE: (_native, "auto"),
 }
 
 
@@ -95,7 +103,8 @@ class Hints:
     @property
     def bits(self):
         """What the core is told."""
-        return sum(bit for key, bit in _BITS.items() if self.values.get(key) == "true")
+        bits = sum(bit for key, bit in _BITS.items() if self.values.get(key) == "true")
+        return bits + {"true": 16, "false": 32, "auto": 0}[self.values[_NATIVE]]
 
 
 _of = {}  # handle -> Hints
