@@ -39,6 +39,7 @@ var lower = []struct {
 	{"fabric/self", "fabric"},
 	{"fabric/shm", "fabric job sys sys/atom"},
 	{"fabric/tcp", "fabric"},
+	{"fabric/network", "fabric fabric/tcp settings"},
 	{"boot/pmi", ""},
 	{"boot", "boot/pmi job sys"},
 	{"launch", "boot/pmi job sys"},
@@ -46,8 +47,8 @@ var lower = []struct {
 	{"engine", "errs fabric fabric/self fabric/shm job log sys sys/atom"},
 	{"p2p", "dtype engine errs fabric job"},
 	{"coll", "dtype engine errs fabric job op p2p sys sys/atom"},
-	{"rma", "arena coll dtype engine errs fabric job op p2p sys sys/atom"},
-	{"mpi", "arena boot coll dtype engine errs fabric job log op p2p rma settings sys sys/atom"},
+	{"rma", "arena coll dtype engine errs fabric job log op p2p sys sys/atom"},
+	{"mpi", "arena boot coll dtype engine errs fabric fabric/network job log op p2p rma settings sys sys/atom"},
 	{"examples/ring", "mpi"},
 	{"rdma/backend", ""},
 }

@@ -2,11 +2,13 @@ package job
 
 import (
 	"crypto/rand"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"unsafe"
 
@@ -58,6 +60,7 @@ type Head struct {
 	BlockUsed            [Blocks / 32]uint32 // bitmap of barrier blocks in use
 
 	MailOff uint64   // see Directory
+	Fabric  uint64   // the first rank's GORMAPY_FABRIC, see AgreeFabric
 	Secret  [32]byte // of the job, for connections outside the segment
 }
 
@@ -306,6 +309,16 @@ func (s *Segment) TakeBlock() int {
 // GiveBlock returns block i. The caller must be the last to use it.
 func (s *Segment) GiveBlock(i int) {
 	atomic.AndUint32(&s.Head.BlockUsed[i/32], ^uint32(1<<(i%32)))
+}
+
+// AgreeFabric returns the name that the first rank to call it gave, of at most 8
+// bytes.
+func (s *Segment) AgreeFabric(name string) string {
+	var b [8]byte
+	copy(b[:], name)
+	atomic.CompareAndSwapUint64(&s.Head.Fabric, 0, binary.LittleEndian.Uint64(b[:]))
+	binary.LittleEndian.PutUint64(b[:], atomic.LoadUint64(&s.Head.Fabric))
+	return strings.TrimRight(string(b[:]), "\x00")
 }
 
 // Claim makes this process rank r of the job. It fails if the rank was granted

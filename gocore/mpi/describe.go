@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"sync/atomic"
 
+	"gormapy/gocore/fabric"
+	"gormapy/gocore/fabric/network"
 	"gormapy/gocore/job"
 	"gormapy/gocore/settings"
 	"gormapy/gocore/sys"
@@ -62,12 +64,18 @@ func Transports() string {
 	if w != nil {
 		reach = w.eng.Reach()
 	}
-	const absent = "not in this version: all ranks run on one host"
-	return object([]transport{
+	list := []transport{
 		{"self", true, reach["self"], "messages of a rank to itself"},
 		{"shm", true, reach["shm"], "shared memory, to ranks on this host, " + copying()},
-		{"tcp", false, 0, absent}, {"verbs", false, 0, absent}, {"ofi", false, 0, absent},
-	})
+	}
+	for _, k := range network.Kinds() {
+		text := k.What
+		if k.Problem != "" {
+			text += ": " + k.Problem
+		}
+		list = append(list, transport{k.Name, k.Problem == "", reach[k.Name], text})
+	}
+	return object(list)
 }
 
 // copying says whether ranks can copy straight between their memories here, as
@@ -96,7 +104,12 @@ func PeerInfo(r int) string {
 	}
 	name, _ := w.eng.Transport(r)
 	rank := &w.seg.Ranks[r]
+	text := ""
+	if d, ok := w.eng.Net().(fabric.Describer); ok && w.eng.Far(r) {
+		text = d.Describe(r)
+	}
 	return object(map[string]any{
+		"text": text,
 		"rank": r, "pid": rank.PID(), "transport": name, "refusal": w.eng.Refusal(r),
 		"starting": atomic.LoadUint32(&rank.State) < job.StateReady && atomic.LoadUint32(&rank.Exit) == 0,
 		"ended":    atomic.LoadUint32(&rank.Exit) != 0,

@@ -11,6 +11,8 @@ import (
 	"gormapy/gocore/boot"
 	"gormapy/gocore/engine"
 	"gormapy/gocore/errs"
+	"gormapy/gocore/fabric"
+	"gormapy/gocore/fabric/network"
 	"gormapy/gocore/job"
 	"gormapy/gocore/log"
 	"gormapy/gocore/p2p"
@@ -89,7 +91,11 @@ func Init() (code Code) {
 	n := &world{place: place, seg: place.Segment, rank: place.Rank, size: len(place.Segment.Ranks)}
 	n.me = &n.seg.Ranks[n.rank]
 	n.logPlace()
-	n.eng = engine.New(n.seg, n.rank, engine.Options{OneCopy: oneCopy})
+	net, err := n.network()
+	if err != nil {
+		return CodeOf(errs.New(errs.Other, "%v", err))
+	}
+	n.eng = engine.New(n.seg, n.rank, engine.Options{OneCopy: oneCopy, Net: net})
 	n.logTransports()
 	n.p2p = p2p.New(n.eng)
 	n.rma = rma.New(n.eng)
@@ -113,6 +119,16 @@ func Init() (code Code) {
 	atomic.StoreUint32(&n.me.State, job.StateReady)
 	state.Store(stateReady)
 	return 0
+}
+
+// network makes the network transport that the settings ask for; nil if they ask
+// for none. All ranks of a job must have been given the same.
+func (n *world) network() (fabric.Transport, error) {
+	name := settings.Fabric.Value()
+	if first := n.seg.AgreeFabric(name); first != name {
+		return nil, fmt.Errorf("this rank has GORMAPY_FABRIC=%s and another one of the job has %s: all must have the same", name, first)
+	}
+	return network.Open(n.seg.Directory(n.rank))
 }
 
 // selfCtx is the context of a rank's COMM_SELF, newCtx of a communicator whose

@@ -3,12 +3,14 @@
 //
 // # The ways to a target
 //
-// When a window is made, each target gets one of three ways, and puts and gets
+// When a window is made, each target gets one of four ways, and puts and gets
 // take it from then on without asking again:
 //
 //   - direct: the target's part lies in a segment that this process maps
 //     (Win.Allocate), or in this process itself: load and store.
 //   - copy: the transport's one-sided Put and Get (Win.Create on one host).
+//   - rdma: a network's Put and Get, with the key that the target registered its
+//     part under. They complete later (tally.go).
 //   - message: short messages that the target's engine serves (Put, Get, Acc,
 //     CAS, answered by Ack or GetData). Urgent, so a computing target serves
 //     them too.
@@ -23,8 +25,10 @@
 // segment, by everybody, be it the origin (direct, copy) or the target on its
 // behalf (message). What one store does not write whole goes through a journal
 // there first, so that the death of the lock's holder leaves no element half
-// written (acclock.go). No byte beside the elements is touched, but for the
+// written (acclock.go). In small windows over a network with atomics of its own,
+// that updates the aligned elements of 8 bytes, for everybody (native.go). No byte beside the elements is touched, but for the
 // padding of pairs.
 //
-// It may import coll, dtype, engine, errs, fabric, job, op, p2p and sys.
+// It may import coll, dtype, engine, errs, fabric, job, log, op, p2p
+// and sys.
 package rma

@@ -38,6 +38,16 @@ const (
 var (
 	OneCopy = add(Setting{Name: "GORMAPY_ONE_COPY", Default: "1", Choices: []string{"1", "0"}, Reader: byRanks,
 		Meaning: "whether ranks copy straight between their memories (process_vm_readv); with 0 the target's progress engine serves windows made by Win.Create, and long messages go through shared memory"})
+	Fabric = add(Setting{Name: "GORMAPY_FABRIC", Default: "auto", Choices: []string{"auto", "shm", "tcp", "verbs", "ofi"}, Reader: byRanks,
+		Meaning: "the transport by which ranks reach each other, the same for all of a job; auto is shared memory on a host, the others are for those who learn or test them"})
+	IBDevice = add(Setting{Name: "GORMAPY_IB_DEV", Reader: byRanks,
+		Meaning: "name of the RDMA device that GORMAPY_FABRIC=verbs uses; empty: ranks of a host take turns among those with an active port"})
+	IBPort = add(Setting{Name: "GORMAPY_IB_PORT", Reader: byRanks,
+		Meaning: "number of its port; empty: the first active one"})
+	IBGid = add(Setting{Name: "GORMAPY_IB_GID", Reader: byRanks,
+		Meaning: "index of the GID on that port; empty: a RoCE v2 one, with an IPv4 address if there is one"})
+	OFIProvider = add(Setting{Name: "GORMAPY_OFI_PROV", Reader: byRanks,
+		Meaning: "libfabric's provider for GORMAPY_FABRIC=ofi, such as tcp;ofi_rxm (fi_info lists them); empty: the best of efa, verbs;ofi_rxm and tcp;ofi_rxm that is there"})
 	Log = add(Setting{Name: "GORMAPY_LOG", Default: "warn", Choices: []string{"error", "warn", "info", "debug"}, Reader: byRanks,
 		Meaning: "how much the core tells on standard error about what it decides: launcher, transports, ways of windows, ends of peers"})
 	LogFile = add(Setting{Name: "GORMAPY_LOG_FILE", Reader: byRanks,
