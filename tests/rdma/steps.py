@@ -1,0 +1,27 @@
+"""The steps of ``make test-rdma``: what runs where RDMA devices are.
+
+A step's command runs in bash at the top of the tree. Python is ``$PYTHON``, the
+Go tests are ``$TESTS/NAME.test``.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing to run, and the seconds that it may take (in the guest: 20 times slower than outside)."""
+
+    name: str
+    command: str
+    limit: int
+
+
+#: Test binaries to build: their name, and the package.
+GO_TESTS = {
+    "ibverbs": "./gocore/ibverbs",
+}
+
+STEPS = [
+    Step("devices", "ibv_devinfo | grep -E 'hca_id|transport|state|active_mtu'", 30),
+    Step("ibverbs", "cd gocore/ibverbs && $TESTS/ibverbs.test -test.v -test.run Device", 120),
+]
