@@ -96,7 +96,7 @@ func (t *Transport) oust(a *attempt) int {
 	} else if t.attempts[a.id] == a {
 		// It talks to us: this once it gets more time, at the end of the queue.
 		t.strangers = append(slices.DeleteFunc(t.strangers, func(s *attempt) bool { return s == a }), a)
-		a.until = time.Now().Add(strangerTime)
+		a.until = time.Now().Add(t.patience)
 	}
 	return moved
 }
@@ -196,7 +196,7 @@ func (t *Transport) accept() int {
 		moved += t.makeRoom()
 		tune(fd)
 		t.lastID++
-		a := &attempt{id: t.lastID, fd: fd, hs: accepting(t.id), where: addrPort(from), until: time.Now().Add(strangerTime)}
+		a := &attempt{id: t.lastID, fd: fd, hs: accepting(t.id), where: addrPort(from), until: time.Now().Add(t.patience)}
 		if len(t.strangers) >= maxStrangers || t.watch(fd, unix.EPOLLIN, forAttempt, a.id) != nil {
 			_ = unix.Close(fd)
 			continue
@@ -275,7 +275,7 @@ func (t *Transport) advance(a *attempt) int {
 	return t.judge(a)
 }
 
-var errClosed = errors.New("it closed the connection")
+var errClosed = errors.New("closed by the peer")
 
 // connected follows connect(2).
 func (t *Transport) connected(a *attempt) int {

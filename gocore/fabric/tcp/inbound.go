@@ -196,7 +196,7 @@ func (p *pair) lose(err error) int {
 	t := p.t
 	t.mu.Lock()
 	p.mu.Lock()
-	failure := p.lost("receive", err)
+	failure := p.lost("connection", err)
 	if p.w > p.r || p.rest > 0 {
 		failure = fmt.Errorf("%w, in the middle of a message", failure)
 	}

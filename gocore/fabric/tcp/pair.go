@@ -106,10 +106,9 @@ func (p *pair) Send(h *fabric.Header, payload []byte) error {
 	switch errno {
 	case 0:
 	case unix.EAGAIN, unix.EINTR, unix.ENOBUFS, unix.ENOMEM:
-		n = 0
-		p.wait()
-		if len(payload) > joinMax {
+		if n = 0; len(payload) > joinMax {
 			p.full = true
+			p.wait()
 			return fabric.ErrAgain
 		}
 	case unix.EFAULT:
@@ -219,9 +218,9 @@ func (p *pair) closed() error {
 	return fabric.ErrAgain
 }
 
-// lost is the error of a connection that the peer has ended.
+// lost is the error of a connection that has ended.
 func (p *pair) lost(op string, err error) error {
-	failure := &fabric.OpError{Op: op, Peer: p.peer, Status: statusOf(err), Detail: "TCP connection " + ends(p.fd)}
+	failure := &fabric.OpError{Op: op, Peer: p.peer, Status: statusOf(err), Detail: "TCP, " + ends(p.fd)}
 	if errors.Is(err, errClosed) || errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE) {
 		return fmt.Errorf("%w: %w", fabric.ErrPeerGone, failure)
 	}

@@ -38,7 +38,8 @@ type Transport struct {
 	epoll    int
 	timer    int // timerfd: when the next deadline is
 	listener int
-	pairs    []pair // by rank
+	patience time.Duration // with strangers
+	pairs    []pair        // by rank
 
 	// The poller's own.
 	events  [64]unix.EpollEvent
@@ -93,7 +94,7 @@ func New(dir fabric.Directory, o Options) (*Transport, error) {
 	if len(dir.Secret()) == 0 {
 		return nil, errors.New("TCP needs a secret of the job to know its peers by")
 	}
-	t := &Transport{dir: dir, id: newIdentity(dir.Secret(), dir.Rank(), dir.Size()), epoll: -1, timer: -1, listener: -1}
+	t := &Transport{dir: dir, id: newIdentity(dir.Secret(), dir.Rank(), dir.Size()), epoll: -1, timer: -1, listener: -1, patience: strangerTime}
 	t.pairs = make([]pair, dir.Size())
 	for i := range t.pairs {
 		t.pairs[i].t, t.pairs[i].peer, t.pairs[i].fd = t, i, -1

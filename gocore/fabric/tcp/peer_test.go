@@ -1,0 +1,391 @@
+package tcp
+
+import (
+	"bufio"
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"gormapy/gocore/fabric"
+	"gormapy/gocore/fabric/fabrictest"
+)
+
+// Ranks that connect to each other at once, in all kinds of interleavings, end
+// with one connection a pair, and every message comes once.
+func TestCrossing(t *testing.T) {
+	yields := 0
+	for seed := range uint64(150) {
+		const n = 3
+		r := rand.New(rand.NewPCG(seed, 7))
+		var ts []*Transport
+		var sinks []*script
+		for _, dir := range fabrictest.Directories(n) {
+			tr, err := New(dir, Options{})
+			require.NoError(t, err)
+			ts, sinks = append(ts, tr), append(sinks, &script{})
+		}
+		type arrow struct{ from, to int }
+		var todo []arrow
+		for from := range n {
+			for to := range n {
+				if from != to {
+					todo = append(todo, arrow{from, to})
+				}
+			}
+		}
+		r.Shuffle(len(todo), func(i, j int) { todo[i], todo[j] = todo[j], todo[i] })
+		for end := time.Now().Add(fabrictest.Patience); len(todo) > 0; {
+			require.True(t, time.Now().Before(end), "seed %d: %v", seed, todo)
+			who := r.IntN(n)
+			ts[who].Poll(sinks[who])
+			i := r.IntN(len(todo))
+			a := todo[i]
+			ep, err := ts[a.from].Connect(a.to)
+			require.NoError(t, err)
+			if ep.Send(&fabric.Header{Kind: 1, Src: int32(a.from), Tag: int32(a.to)}, []byte("x")) == nil {
+				todo = append(todo[:i], todo[i+1:]...)
+			}
+			for _, tr := range ts {
+				for i := range tr.pairs {
+					p := &tr.pairs[i]
+					if p.state == trying && p.tries == 0 && tr.id.rank < p.peer && ts[p.peer].pairs[tr.id.rank].state == trying {
+						yields++
+					}
+				}
+			}
+		}
+		for i, s := range sinks {
+			fabrictest.Until(t, "both messages", func() bool {
+				for j := range ts {
+					ts[j].Poll(sinks[j])
+				}
+				return len(s.payloads) >= n-1
+			})
+			require.Len(t, s.payloads, n-1)
+			require.Empty(t, s.broken, "seed %d", seed)
+			for _, h := range s.headers {
+				require.Equal(t, int32(i), h.Tag)
+			}
+		}
+		for i := range ts {
+			for j := range i {
+				here, there, found := strings.Cut(ts[i].Describe(j), " to ")
+				require.True(t, found, ts[i].Describe(j))
+				require.Equal(t, there+" to "+here, ts[j].Describe(i), "both use the same connection")
+			}
+			require.Empty(t, ts[i].attempts)
+		}
+		for _, tr := range ts {
+			require.NoError(t, tr.Close())
+		}
+	}
+	assert.Positive(t, yields, "they never tried at once")
+}
+
+// A peer that has closed before: known at once, and by name.
+func TestConnectToNobody(t *testing.T) {
+	dirs := fabrictest.Directories(2)
+	a, err := New(dirs[0], Options{})
+	require.NoError(t, err)
+	b, err := New(dirs[1], Options{})
+	require.NoError(t, err)
+	defer a.Close()
+	require.NoError(t, b.Close())
+	ep, err := a.Connect(1)
+	require.NoError(t, err)
+	s := &script{}
+	fabrictest.Until(t, "Broken", func() bool { a.Poll(s); return len(s.broken) > 0 })
+	assert.ErrorIs(t, s.broken[0], fabric.ErrPeerGone)
+	var failed *fabric.OpError
+	require.ErrorAs(t, s.broken[0], &failed)
+	assert.Equal(t, fabric.OpError{Op: "connect", Peer: 1, Status: "ECONNREFUSED", Detail: fmt.Sprintf("nobody listens at %v any more", b.at)}, *failed)
+	assert.Equal(t, s.broken[0], ep.Send(&fabric.Header{}, nil))
+	again, err := a.Connect(1)
+	require.NoError(t, err)
+	assert.Equal(t, s.broken[0], again.Send(&fabric.Header{}, nil))
+	for range 100 {
+		a.Poll(s)
+	}
+	assert.Len(t, s.broken, 1)
+}
+
+// A card that is not there yet is waited for, also by who sleeps.
+func TestCardComesLater(t *testing.T) {
+	dirs := fabrictest.Directories(2)
+	a, err := New(dirs[0], Options{})
+	require.NoError(t, err)
+	defer a.Close()
+	ep, err := a.Connect(1)
+	require.NoError(t, err)
+	s := &script{}
+	for range 20 {
+		a.Poll(s)
+		assert.ErrorIs(t, ep.Send(&fabric.Header{}, nil), fabric.ErrAgain)
+	}
+	b, err := New(dirs[1], Options{})
+	require.NoError(t, err)
+	defer b.Close()
+	other := &script{}
+	fabrictest.Until(t, "the connection", func() bool {
+		require.NoError(t, a.Arm())
+		if a.Poll(s) == 0 {
+			n, err := unix.Poll([]unix.PollFd{{Fd: int32(a.FD()), Events: unix.POLLIN}}, 2)
+			require.True(t, n >= 0 || err == unix.EINTR)
+		}
+		b.Poll(other)
+		return ep.Send(&fabric.Header{}, nil) == nil
+	})
+}
+
+// raw is a world of two whose rank 1 is played by the test, through a socket.
+func raw(t *testing.T) (r *fabrictest.Rank, s *script, c interface {
+	Write(b []byte) (int, error)
+	Close() error
+	SetLinger(sec int) error
+}) {
+	t.Helper()
+	w := fabrictest.NewWorld(t, 2, create)
+	conn := call(t, w.Ranks[0])
+	require.NoError(t, introduce(t, conn, inside(w.Ranks[1]).id, 0))
+	w.Ranks[0].Pause()
+	w.Ranks[1].Pause()
+	return w.Ranks[0], &script{}, conn
+}
+
+func pollUntil(t *testing.T, r *fabrictest.Rank, s *script, what string, holds func() bool) {
+	t.Helper()
+	fabrictest.Until(t, what, func() bool { inside(r).Poll(s); return holds() })
+}
+
+// Frames that come byte by byte, with a payload that is redirected half-way.
+func TestByteByByte(t *testing.T) {
+	r, s, c := raw(t)
+	mem := make([]byte, 2*landMin)
+	s.land = func(h *fabric.Header, n int) unsafe.Pointer { return unsafe.Pointer(&mem[0]) }
+	long := strings.Repeat("0123456789abcdef", landMin/16) + "end"
+	data := frames(fabric.Header{Kind: 2}, "", "short", long, "tail")
+	half := len(frames(fabric.Header{}, "", "short")) + headBytes + len(long)/2
+	for round, redirect := range []bool{false, true} {
+		clear(mem)
+		s.payloads, s.headers = nil, nil
+		for i := range data {
+			_, err := c.Write(data[i : i+1])
+			require.NoError(t, err)
+			for inside(r).Poll(s) == 0 {
+			}
+			if redirect && i+1 == half {
+				inside(r).Redirect(unsafe.Pointer(&mem[0]))
+			}
+		}
+		want := []string{"", "short", long, "tail"}
+		if redirect {
+			want[2] = ""
+			n := len(long) / 2
+			assert.Equal(t, long[:n], string(mem[:n]))
+			assert.Equal(t, make([]byte, len(mem)-n), mem[n:], "nothing is written after Redirect")
+		}
+		assert.Equal(t, want, s.payloads)
+		assert.Equal(t, round+1, s.asked)
+	}
+	assert.Empty(t, s.broken)
+}
+
+// Nonsense breaks the connection, once, with a sentence; what came before is
+// delivered.
+func TestNonsense(t *testing.T) {
+	good := frames(fabric.Header{Kind: 2}, "good", "too")
+	huge := frame(fabric.Header{Kind: 2}, "x")
+	huge[3] = 0xff
+	for _, c := range []struct {
+		name string
+		data []byte
+		says string
+	}{
+		{"a huge length", huge, "there are at most 262144"},
+		{"no magic", make([]byte, 100), "a frame begins with 0x0"},
+		{"text", []byte(strings.Repeat("hello ", 20)), "a frame begins with"},
+	} {
+		r, s, conn := raw(t)
+		_, err := conn.Write(append(append([]byte{}, good...), c.data...))
+		require.NoError(t, err)
+		pollUntil(t, r, s, "Broken", func() bool { return len(s.broken) > 0 })
+		assert.Equal(t, []string{"good", "too"}, s.payloads, c.name)
+		assert.ErrorContains(t, s.broken[0], "connection to rank 1 failed", c.name)
+		assert.ErrorContains(t, s.broken[0], c.says, c.name)
+		for range 50 {
+			inside(r).Poll(s)
+		}
+		assert.Len(t, s.broken, 1, c.name)
+		assert.Equal(t, s.broken[0], r.Endpoint(1).Send(&fabric.Header{}, nil), c.name)
+	}
+}
+
+// What came before the end of a connection is delivered, whichever way it ends.
+func TestEnds(t *testing.T) {
+	for _, reset := range []bool{false, true} {
+		for _, partial := range []int{0, 5, headBytes, headBytes + 3, headBytes + 9000} {
+			r, s, c := raw(t)
+			payloads := []string{"a", strings.Repeat("b", 20000), "c"}
+			data := append(frames(fabric.Header{Kind: 2}, payloads...), frame(fabric.Header{Kind: 2}, strings.Repeat("d", 30000))[:partial]...)
+			_, err := c.Write(data)
+			require.NoError(t, err)
+			if reset {
+				require.NoError(t, c.SetLinger(0))
+			}
+			require.NoError(t, c.Close())
+			pollUntil(t, r, s, "Broken", func() bool { return len(s.broken) > 0 })
+			what := fmt.Sprintf("reset %v, %d bytes of a frame: %v", reset, partial, s.broken)
+			assert.Equal(t, payloads, s.payloads, what)
+			assert.ErrorIs(t, s.broken[0], fabric.ErrPeerGone, what)
+			assert.Equal(t, partial > 0, strings.Contains(s.broken[0].Error(), "in the middle of a message"), what)
+			for range 50 {
+				inside(r).Poll(s)
+			}
+			assert.Len(t, s.broken, 1, what)
+			assert.Empty(t, inside(r).hot)
+		}
+	}
+}
+
+// What is queued for a peer that does not read is bounded.
+func TestQueueIsBounded(t *testing.T) {
+	r, s, _ := raw(t)
+	ep := r.Endpoint(1)
+	for _, size := range []int{8, maxShort, joinMax, landMin} {
+		for range 100_000 {
+			if ep.Send(&fabric.Header{}, make([]byte, size)) != nil {
+				break
+			}
+			inside(r).Poll(s)
+		}
+		assert.ErrorIs(t, ep.Send(&fabric.Header{}, make([]byte, size)), fabric.ErrAgain)
+		assert.LessOrEqual(t, cap(inside(r).pairs[1].queue), 2*(queueMax+maxShort))
+	}
+	assert.Equal(t, int32(1), inside(r).queues.Load())
+	begin := time.Now()
+	require.NoError(t, r.Transport.Close())
+	assert.Less(t, time.Since(begin), closeTime+2*time.Second, "it does not wait for ever")
+}
+
+// Close sends what is queued.
+func TestCloseSendsWhatIsQueued(t *testing.T) {
+	w := fabrictest.NewWorld(t, 2, create)
+	exchange(t, w)
+	a, b := w.Ranks[0], w.Ranks[1]
+	b.Pause()
+	s, n := &script{}, 0
+	for a.Endpoint(1).Send(&fabric.Header{Aux: uint32(n)}, make([]byte, 1000)) == nil {
+		n++
+	}
+	require.Positive(t, inside(a).queues.Load())
+	done := make(chan struct{})
+	go func() { a.Close(); close(done) }()
+	pollUntil(t, b, s, "all and the end", func() bool { return len(s.broken) > 0 })
+	assert.Len(t, s.payloads, n)
+	<-done
+}
+
+const childEnv = "GORMAPY_TCP_TEST_PEER"
+
+// TestPeer is rank 1 of a job whose rank 0 is in the process that started it.
+func TestPeer(t *testing.T) {
+	spec := os.Getenv(childEnv)
+	if spec == "" {
+		t.Skip("started by TestKilled")
+	}
+	secret, card := []byte(spec[:32]), must(hex.DecodeString(spec[32:]))
+	dir := other{fabrictest.Directories(2)[1], secret, map[int][]byte{0: card}}
+	tr, err := New(dir, Options{})
+	require.NoError(t, err)
+	ep, err := tr.Connect(0)
+	require.NoError(t, err)
+	buf := make([]byte, maxShort)
+	for k := uint64(0); ; {
+		h := fabric.Header{Kind: 1, A: k}
+		fabrictest.Fill(buf, k)
+		if err := ep.Send(&h, buf[:[]int{8, 3000, maxShort}[k%3]]); err == nil {
+			k++
+		} else {
+			require.ErrorIs(t, err, fabric.ErrAgain)
+		}
+		tr.Poll(&script{})
+		if k == 1000 {
+			fmt.Println("under way")
+		}
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// A peer is killed while it sends: what it sent whole is delivered whole and in
+// order, then Broken.
+func TestKilled(t *testing.T) {
+	for range 3 {
+		dirs := fabrictest.Directories(2)
+		tr, err := New(dirs[0], Options{})
+		require.NoError(t, err)
+		secret := hex.EncodeToString(dirs[0].Secret()[:16])
+		tr.id = newIdentity([]byte(secret), 0, 2)
+		c := exec.Command(os.Args[0], "-test.run=^TestPeer$", "-test.timeout=60s")
+		c.Env = append(os.Environ(), childEnv+"="+secret+hex.EncodeToString(dirs[0].Card(0)))
+		out, err := c.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, c.Start())
+		k, bad := uint64(0), ""
+		s := &checker{take: func(h *fabric.Header, payload []byte) {
+			if wrong := fabrictest.Check(payload, k); wrong != "" || h.A != k || len(payload) != []int{8, 3000, maxShort}[k%3] {
+				bad = fmt.Sprintf("message %d comes as %d with %d bytes, %s", k, h.A, len(payload), wrong)
+			}
+			k++
+		}}
+		under := make(chan struct{})
+		go func() {
+			for lines := bufio.NewScanner(out); lines.Scan(); {
+				if lines.Text() == "under way" {
+					close(under)
+				}
+			}
+		}()
+		killed := false
+		fabrictest.Until(t, "Broken", func() bool {
+			tr.Poll(s)
+			select {
+			case <-under:
+				if !killed {
+					killed = true
+					require.NoError(t, c.Process.Kill())
+				}
+			default:
+			}
+			return len(s.broken) > 0 || bad != ""
+		})
+		_ = c.Wait()
+		assert.Empty(t, bad)
+		assert.GreaterOrEqual(t, k, uint64(900))
+		assert.ErrorIs(t, s.broken[0], fabric.ErrPeerGone)
+		t.Logf("%d messages, then %v", k, s.broken)
+		require.NoError(t, tr.Close())
+	}
+}
+
+type checker struct {
+	script
+	take func(h *fabric.Header, payload []byte)
+}
+
+func (c *checker) Deliver(_ int, h *fabric.Header, payload []byte) { c.take(h, payload) }
