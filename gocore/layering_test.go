@@ -52,6 +52,8 @@ var lower = []struct {
 	{"mpi", "arena boot coll dtype engine errs fabric fabric/network job log op p2p rma settings sys sys/atom"},
 	{"examples/ring", "mpi"},
 	{"rdma/backend", ""},
+	{"rdma/soft", "fabric sys rdma/backend"},
+	{"rdma", "fabric rdma/backend rdma/soft"},
 }
 
 // helpers are packages that only tests import. They may import any layer.

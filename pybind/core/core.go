@@ -2,7 +2,7 @@
 // strings in, integers and strings out, nothing that waits (the shim beside it
 // exports that). A negative result -c stands for the error code c.
 //
-// It may import gocore/mpi, nothing else of gocore.
+// It may import gocore/mpi and gocore/rdma, nothing else of gocore.
 package core
 
 import (

@@ -1,0 +1,102 @@
+package soft
+
+import (
+	"encoding/binary"
+	"errors"
+	"net"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"gormapy/gocore/sys"
+)
+
+var errNotReached = errors.New("the memory of the peer's process can't be copied")
+
+// process is the one at the other end of a Unix socket.
+type process struct {
+	pid int
+	fd  int // of pidfd_open
+}
+
+// peerProcess finds the process at the other end, nil if it can't be told for sure.
+func peerProcess(conn net.Conn) *process {
+	u, ok := conn.(*net.UnixConn)
+	if !ok {
+		return nil
+	}
+	raw, err := u.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	var cred *unix.Ucred
+	if raw.Control(func(fd uintptr) {
+		cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	}) != nil || err != nil || cred.Pid <= 0 {
+		return nil
+	}
+	fd, ok, err := sys.PidFD(int(cred.Pid))
+	if err != nil || !ok {
+		return nil
+	}
+	return &process{pid: int(cred.Pid), fd: fd}
+}
+
+// lives tells whether the process has not ended, so that its number is not another
+// one's by now.
+func (p *process) lives() bool {
+	fds := []unix.PollFd{{Fd: int32(p.fd), Events: unix.POLLIN}}
+	n, err := unix.Poll(fds, 0)
+	return n == 0 && err == nil
+}
+
+func (p *process) close() {
+	if p != nil {
+		unix.Close(p.fd)
+	}
+}
+
+// try tells whether the peer's probe can be read.
+func (l *link) try(probe []byte) bool {
+	l.process = peerProcess(l.conn)
+	if l.process == nil {
+		return false
+	}
+	var got [8]byte
+	err := sys.ReadProcess(l.process.pid, unsafe.Pointer(&got[0]), binary.LittleEndian.Uint64(probe), len(got))
+	return err == nil && got == [8]byte(probe[8:16]) && l.process.lives()
+}
+
+// copyStep is how much is copied at a time with the memory's lock held.
+const copyStep = 1 << 20
+
+// pull copies from address addr of the peer's process; gone is true if the
+// memory here is registered no more.
+func (l *link) pull(to span, addr uint64) (gone bool, err error) {
+	return l.across(to, addr, sys.ReadProcess)
+}
+
+// push copies to address addr of the peer's process.
+func (l *link) push(from span, addr uint64) (gone bool, err error) {
+	return l.across(from, addr, sys.WriteProcess)
+}
+
+func (l *link) across(s span, addr uint64, copy func(int, unsafe.Pointer, uint64, int) error) (gone bool, err error) {
+	if !l.reaches {
+		return false, errNotReached
+	}
+	for off := 0; off < s.n && err == nil; off += copyStep {
+		part := s.at(off, min(copyStep, s.n-off))
+		if !l.process.lives() {
+			return false, errNotReached
+		}
+		ok, alive := l.move(part.region, func() { err = copy(l.process.pid, part.p, addr+uint64(off), part.n) })
+		if !alive {
+			return false, errDead
+		}
+		if !ok {
+			return true, nil
+		}
+	}
+	return false, err
+}
