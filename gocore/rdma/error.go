@@ -40,6 +40,9 @@ func from(err error, operation string, s sizes) *Error {
 	if errors.As(err, &errno) {
 		return &Error{Status: errno.Name, Operation: operation, Text: errno.Text, Sizes: s}
 	}
+	if errors.Is(err, backend.ErrBusy) {
+		return &Error{Status: "EBUSY", Operation: operation, Text: err.Error() + ": it does not answer, and the memory must never be freed", Sizes: s}
+	}
 	return &Error{Status: "EIO", Operation: operation, Text: err.Error(), Sizes: s}
 }
 

@@ -1,10 +1,16 @@
 package rdma
 
-import "sync"
+import (
+	"errors"
+	"sync"
+
+	"gormapy/gocore/rdma/backend"
+)
 
 // node is an object that a handle names.
 type node struct {
-	handle   int64
+	handle   int64 // 0 once it is closed
+	was      int64 // the handle that it had
 	kind     string
 	object   any
 	parents  []*node
@@ -82,9 +88,6 @@ func get[T any](h int64, kind, operation string) (T, *node, *Error) {
 // remove takes a node and all that depends on it out of the graph and returns
 // them, those that depend on others first.
 func remove(n *node) []*node {
-	if n.handle == 0 {
-		return nil
-	}
 	var all []*node
 	for len(n.children) > 0 {
 		for c := range n.children {
@@ -98,13 +101,27 @@ func remove(n *node) []*node {
 	i := n.handle & 0xffffffff
 	graph.nodes[i].node = nil
 	graph.free = append(graph.free, int32(i))
-	n.handle = 0
+	n.was, n.handle = n.handle, 0
 	return append(all, n)
+}
+
+// Alive is 1 if a handle names an object, else 0.
+func Alive(h int64) int64 {
+	if lookup(h) == nil {
+		return 0
+	}
+	return 1
+}
+
+// busy holds the handles of closed regions to which a peer may still write.
+var busy struct {
+	sync.Mutex
+	handles map[int64]bool
 }
 
 // Close closes what a handle names and all that depends on it. A handle that names
 // nothing is no error: closing twice does nothing. A negative result is an error;
-// it is closed nevertheless.
+// it is closed nevertheless. EBUSY means that the memory of a region must be kept.
 func Close(h int64) (c int64) {
 	defer contain("close", &c)
 	graph.mu.Lock()
@@ -116,8 +133,24 @@ func Close(h int64) (c int64) {
 	graph.mu.Unlock()
 	var first *Error
 	for _, n := range all {
-		if err := from(n.close(), "close "+n.kind, nil); err != nil && first == nil {
-			first = err
+		err := n.close()
+		if errors.Is(err, backend.ErrBusy) {
+			busy.Lock()
+			if busy.handles == nil {
+				busy.handles = map[int64]bool{}
+			}
+			busy.handles[n.was] = true
+			busy.Unlock()
+		}
+		if e := from(err, "close "+n.kind, nil); e != nil && first == nil {
+			first = e
+		}
+	}
+	if len(all) == 0 {
+		busy.Lock()
+		defer busy.Unlock()
+		if busy.handles[h] { // closed with its context, say
+			first = from(backend.ErrBusy, "close MemoryRegion", nil)
 		}
 	}
 	return code(first)

@@ -12,6 +12,9 @@ func RdmaError(code int64) string { return rdma.ErrorOf(code) }
 // RdmaClose closes what a handle names and all that depends on it.
 func RdmaClose(h int64) int64 { return rdma.Close(h) }
 
+// RdmaAlive is 1 if a handle names an object, else 0.
+func RdmaAlive(h int64) int64 { return rdma.Alive(h) }
+
 // RdmaOpen opens a device and returns a context.
 func RdmaOpen(backend, device string) int64 { return rdma.Open(backend, device) }
 

@@ -1,0 +1,67 @@
+"""Memory of Python objects: the buffer protocol, and DLPack for what lies in the processor's memory."""
+
+import numpy as np
+
+from .._ext import fast
+from .errors import Error, mismatch
+
+# DLDeviceType: CPU, CUDA host, ROCm host, CUDA managed
+_HOST = (1, 3, 11, 13)
+
+
+def locate(obj, writable, operation, name="buffer"):
+    """Return (address, number of bytes, what keeps the memory in place) of an object's contiguous memory.
+
+    Raises `TypeMismatch` for objects without such memory, and `Error` for memory that is read-only if it is
+    to be written, lies in another device, or is in pieces.
+    """
+    try:
+        memoryview(obj)
+    except TypeError:
+        obj = _by_dlpack(obj, operation, name)
+    except BufferError:
+        pass  # the words are better below
+    try:
+        address, nbytes, _, _, _, holder = fast.buffer_info(obj, False)
+    except (BufferError, ValueError) as error:
+        text = f"{operation}: {name} must be contiguous memory ({error}): pass a copy (numpy.ascontiguousarray)"
+        raise Error(text, "EINVAL", operation) from None
+    if writable and _read_only(obj):
+        text = f"{operation}: {name} is read-only memory, which can't be registered for writing: pass access=Access.REMOTE_READ, or a copy"
+        raise Error(text, "EACCES", operation, {"length": nbytes})
+    return address, nbytes, holder
+
+
+def _read_only(obj):
+    if isinstance(obj, _Unmarked):
+        return False
+    with memoryview(obj) as view:
+        return view.readonly
+
+
+class _Unmarked(np.ndarray):
+    """An array by a DLPack that could not say whether it may be written, of which NumPy then makes a read-only one."""
+
+
+def _by_dlpack(obj, operation, name):
+    if not hasattr(obj, "__dlpack__") or not hasattr(obj, "__dlpack_device__"):
+        raise mismatch(operation, name, "an object with memory (buffer protocol or DLPack)", obj)
+    device = int(obj.__dlpack_device__()[0])
+    if device not in _HOST:
+        text = f"{operation}: {name} lies in the memory of a device (DLPack device type {device}), which this back end can't reach: copy it to the host"
+        raise Error(text, "EINVAL", operation)
+    try:
+        array = np.from_dlpack(obj)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise Error(f"{operation}: {name} can't be used by DLPack: {error}", "EINVAL", operation) from None
+    if not array.flags.writeable and not _says_read_only(obj):
+        array = array.view(_Unmarked)
+    return array
+
+
+def _says_read_only(obj):
+    """Tell whether an object passes a versioned capsule, which has a flag for memory that is read-only."""
+    try:
+        return "dltensor_versioned" in repr(obj.__dlpack__(max_version=(1, 0)))
+    except (TypeError, BufferError, RuntimeError, ValueError):
+        return False

@@ -1,0 +1,70 @@
+"""What goes wrong, as an exception with the name that verbs has for it."""
+
+import json
+
+from .._ext import core
+
+__all__ = ["Error", "TimedOut", "TypeMismatch"]
+
+
+class Error(RuntimeError):
+    """An operation that was refused, or that failed.
+
+    `status` is a name: ``IBV_WC_...`` for what became of a work request, or would have become of it, and that of
+    an errno (``ENOMEM``, ``EINVAL``, ``EBADF`` for closed objects, ``ENODEV``) for other calls. `operation` is
+    what was asked for, such as ``post_write``. `sizes` is a dictionary of the numbers that matter, in bytes or
+    pieces. `completion` is the `WorkCompletion` if there is one.
+    """
+
+    def __init__(self, text, status="EIO", operation="", sizes=None, completion=None):
+        super().__init__(text)
+        self.status = status
+        self.operation = operation
+        self.sizes = dict(sizes or {})
+        self.completion = completion
+
+
+class TypeMismatch(Error, TypeError):
+    """An argument of the wrong type."""
+
+
+class TimedOut(Error, TimeoutError):
+    """Time was up before what was waited for came."""
+
+
+def mismatch(operation, name, expected, got):
+    """Return the exception for an argument of the wrong type."""
+    return TypeMismatch(
+        f"{operation}: {name} must be {expected}, not {type(got).__name__}", status="EINVAL", operation=operation
+    )
+
+
+def invalid(operation, text, **sizes):
+    """Return the exception for an argument with a wrong value."""
+    return Error(f"{operation}: {text} (EINVAL)", status="EINVAL", operation=operation, sizes=sizes)
+
+
+def integer(operation, name, value, least=0, most=2**63 - 1):
+    """Return an integer argument, checked."""
+    try:
+        number = value.__index__()
+    except (AttributeError, TypeError):
+        raise mismatch(operation, name, "an integer", value) from None
+    if not least <= number <= most:
+        raise invalid(operation, f"{name} is {number}; it must be from {least} to {most}", **{name: number})
+    return number
+
+
+def described(code, completion=None):
+    """Return the exception for a negative code of the core."""
+    told = json.loads(core.RdmaError(code))
+    operation, status, sizes = told["operation"], told["status"], told["sizes"] or {}
+    numbers = "".join(f"; {name} {size}" for name, size in sizes.items())
+    return Error(f"{operation}: {told['text']} ({status}{numbers})", status, operation, sizes, completion)
+
+
+def check(code):
+    """Return a result of the core; raise `Error` if it is a negative code."""
+    if code < 0:
+        raise described(code)
+    return code

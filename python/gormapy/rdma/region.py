@@ -1,0 +1,137 @@
+"""Protection domains and the memory registered in them."""
+
+import ctypes
+from contextlib import suppress
+from dataclasses import dataclass
+
+from .._ext import core, fast
+from .buffer import locate
+from .constants import Access
+from .device import Context
+from .errors import Error, check, integer, invalid, mismatch
+from .handle import Handle
+
+__all__ = ["MemoryRegion", "ProtectionDomain", "RemoteMemory"]
+
+
+class ProtectionDomain(Handle):
+    """What memory regions and queue pairs have to share to be used together."""
+
+    def __init__(self, context):
+        if not isinstance(context, Context):
+            raise mismatch("alloc_pd", "context", "a Context", context)
+        self._handle = check(core.RdmaAllocPD(context._handle))
+        self.context = context
+
+    def register(self, buffer, access=Access.ALL):
+        """Return a new `MemoryRegion` of a buffer."""
+        return MemoryRegion(self, buffer, access)
+
+    reg_mr = register
+
+    def create_qp(self, send_cq, recv_cq=None, **options):
+        """Return a new `QueuePair`."""
+        from .pair import QueuePair
+
+        return QueuePair(self, send_cq, recv_cq, **options)
+
+    def __repr__(self):
+        return f"<ProtectionDomain of {self.context.name}{' closed' if self.closed else ''}>"
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteMemory:
+    """Memory of a peer: what operations need to know of it. It can be pickled, and sent by any way there is.
+
+    `addr` is the address there, `rkey` the key of the region, `length` its size in bytes.
+    """
+
+    addr: int
+    rkey: int
+    length: int
+
+    def __post_init__(self):
+        integer("RemoteMemory", "addr", self.addr, 0, 2**64 - 1)
+        integer("RemoteMemory", "rkey", self.rkey, 0, 2**64 - 1)
+        integer("RemoteMemory", "length", self.length)
+
+
+class MemoryRegion(Handle):
+    """Registered memory: that of any object with the buffer protocol, or with DLPack on the processor.
+
+    `buffer` is contiguous; the region holds the object until it is closed. A number makes a new zeroed buffer of
+    that many bytes. `access` is a sum of `Access` flags: who may do what. Memory that is read-only can be
+    registered without LOCAL_WRITE only.
+
+    Raises `Error` for an empty or a read-only buffer, and `TypeMismatch` for an object without memory.
+    """
+
+    def __init__(self, pd, buffer, access=Access.ALL):
+        if not isinstance(pd, ProtectionDomain):
+            raise mismatch("register", "pd", "a ProtectionDomain", pd)
+        access = integer("register", "access", access, 0, 2**31)
+        if isinstance(buffer, int) and not isinstance(buffer, bool):
+            buffer = bytearray(integer("register", "buffer, a number of bytes,", buffer, 1, 2**48))
+        writable = access & (Access.LOCAL_WRITE | Access.REMOTE_WRITE | Access.REMOTE_ATOMIC)
+        address, nbytes, self._holder = locate(buffer, bool(writable), "register")
+        if nbytes == 0:
+            raise invalid("register", "the buffer is empty", length=0)
+        self._handle = check(core.RdmaRegister(pd._handle, address, nbytes, access))
+        addr, length, self.lkey, self.rkey, granted = map(int, core.RdmaRegionInfo(self._handle).split())
+        self.pd = pd
+        self.buffer = buffer
+        self.addr = addr
+        self.length = length
+        self.access = Access(granted)
+        self._address = address
+        self.remote = RemoteMemory(addr, self.rkey, length)
+
+    def close(self):
+        """Deregister the memory; nothing touches it any more afterwards.
+
+        Raises `Error` with status EBUSY if a peer that does not answer may still write to it: the memory is
+        never freed then.
+        """
+        try:
+            super().close()
+        except Error as error:
+            if error.status == "EBUSY":
+                fast.keep(self._holder)
+            raise
+        finally:
+            self._holder = self.buffer = None
+
+    def read(self, length=None, offset=0):
+        """Return bytes of the region."""
+        length, offset = self._range("read", length, offset)
+        return ctypes.string_at(self._address + offset, length)
+
+    def write(self, data, length=None, offset=0):
+        """Copy bytes into the region."""
+        with suppress(TypeError), memoryview(data) as view:
+            data = bytes(view)
+        if not isinstance(data, bytes):
+            raise mismatch("write", "data", "an object with memory", data)
+        length, offset = self._range("write", len(data) if length is None else length, offset)
+        if length > len(data):
+            raise invalid("write", f"{length} bytes of data that has {len(data)}", length=length, data=len(data))
+        if not self.access & Access.LOCAL_WRITE:
+            raise Error("write: the region does not allow LOCAL_WRITE (EACCES)", "EACCES", "write", {"length": length})
+        ctypes.memmove(self._address + offset, data, length)
+
+    def _range(self, operation, length, offset):
+        if self._holder is None:
+            raise Error(f"{operation}: this MemoryRegion is closed (EBADF)", "EBADF", operation)
+        offset = integer(operation, "offset", offset)
+        length = max(0, self.length - offset) if length is None else integer(operation, "length", length)
+        if offset + length > self.length:
+            text = f"{length} bytes at offset {offset} are outside of the region of {self.length} bytes"
+            raise invalid(operation, text, length=length, offset=offset, region=self.length)
+        return length, offset
+
+    def __len__(self):
+        return self.length
+
+    def __repr__(self):
+        state = " closed" if self.closed else ""
+        return f"<MemoryRegion {self.length} bytes at {self.addr:#x}, rkey {self.rkey:#x}, {self.access!r}{state}>"
