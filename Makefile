@@ -14,7 +14,7 @@ GO_PACKAGES := ./gocore/... ./pybind/build/... $(if $(wildcard pybind/core/*.go)
 SOURCES := $(shell find gocore pybind python/gormapy go.mod go.sum pyproject.toml README.md -type f \
 	-not -path '*/__pycache__/*' -not -path '*/_bin/*' -not -name '*.so' 2>/dev/null)
 
-.PHONY: help build test test-go test-python test-rdma conformance large stress faults race interleave lint lint-go lint-python demo wheel sdist test-wheels clean
+.PHONY: help build test test-go test-python test-rdma conformance large stress faults race interleave fuzz lint lint-go lint-python demo wheel sdist test-wheels clean
 
 help:
 	@echo 'make demo         install into an environment of its own and run a 4-rank program'
@@ -28,6 +28,7 @@ help:
 	@echo 'make faults       try every fault in every state and show how the jobs end'
 	@echo 'make race         run the Go tests under the race detector'
 	@echo 'make interleave   run the shared-memory protocols through their interleavings'
+	@echo 'make fuzz         feed the decoders of what comes from a network with nonsense'
 	@echo 'make wheel sdist  write dist/'
 	@echo 'make test-wheels  build and try a wheel with every CPython 3.10+ that is found'
 	@echo 'make clean        remove everything that was made'
@@ -85,6 +86,12 @@ lint: lint-go lint-python
 # The protocols in shared memory, through every interleaving of their accesses.
 interleave: $(DEV)/made
 	$(GO) test -tags interleave -run Interleaving -timeout 8m ./gocore/...
+
+# Each fuzz test for FUZZTIME; make test runs their seeds.
+FUZZTIME ?= 10s
+fuzz: $(DEV)/made
+	@for f in $$(grep -ro '^func Fuzz[A-Za-z]*' --include='*_test.go' gocore | sed 's/func //'); do \
+		echo "$${f#*:}"; $(GO) test -run '^$$' -fuzz "^$${f#*:}$$" -fuzztime $(FUZZTIME) "./$$(dirname "$${f%%:*}")" || exit 1; done
 
 # The staticcheck of the nested module keeps its dependencies out of go.mod and
 # of the source distribution.
