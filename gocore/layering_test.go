@@ -53,7 +53,8 @@ var lower = []struct {
 	{"examples/ring", "mpi"},
 	{"rdma/backend", ""},
 	{"rdma/soft", "fabric sys rdma/backend"},
-	{"rdma", "fabric rdma/backend rdma/soft"},
+	{"rdma/verbs", "ibverbs rdma/backend"},
+	{"rdma", "fabric rdma/backend rdma/soft rdma/verbs"},
 }
 
 // helpers are packages that only tests import. They may import any layer.

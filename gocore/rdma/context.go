@@ -8,10 +8,11 @@ import (
 
 	"gormapy/gocore/rdma/backend"
 	"gormapy/gocore/rdma/soft"
+	"gormapy/gocore/rdma/verbs"
 )
 
 // backends are all there are, in the order in which a device is looked for.
-var backends = []backend.Backend{soft.TCP, soft.SHM}
+var backends = []backend.Backend{verbs.Backend{}, soft.TCP, soft.SHM}
 
 // found is what a back end has, or why it has nothing.
 type found struct {

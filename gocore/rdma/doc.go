@@ -25,5 +25,6 @@
 // Locks are taken in this order: queue.polling, pair.mu, queue.mu; graph.mu is
 // never held when another one is taken.
 //
-// It may import fabric (for foreign memory), rdma/backend, rdma/soft.
+// It may import fabric (for foreign memory), rdma/backend, rdma/soft,
+// rdma/verbs.
 package rdma

@@ -114,7 +114,7 @@ func CreateQP(pd, scq, rcq, maxSend, maxRecv, maxInline int64) (h int64) {
 			return code(e)
 		}
 	}
-	if maxInline < 0 || maxInline > int64(l.MaxInline) {
+	if maxInline < 0 || l.MaxInline > 0 && maxInline > int64(l.MaxInline) {
 		s := sizes{"max_inline": maxInline, "limit": int64(l.MaxInline)}
 		return code(refuse("EINVAL", op, s, "max_inline is %d; the device takes 0 to %d", maxInline, l.MaxInline))
 	}
@@ -222,6 +222,11 @@ func (p *pair) state() backend.State {
 	p.mu.Unlock()
 	if broken {
 		return backend.StateErr
+	}
+	if asks, ok := p.qp.(interface{ Query() (backend.State, error) }); ok {
+		if s, err := asks.Query(); err == nil {
+			return s
+		}
 	}
 	return p.qp.State()
 }

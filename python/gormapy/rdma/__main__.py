@@ -47,7 +47,7 @@ def table(found):
             notes.append(f"{device.name}: {device.detail}; {_limits(device)}")
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip() for row in rows]
-    return "\n".join(lines + [""] + notes)
+    return "\n".join([*lines, "", *notes])
 
 
 def _rows(device):

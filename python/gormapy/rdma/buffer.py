@@ -3,7 +3,7 @@
 import numpy as np
 
 from .._ext import fast
-from .errors import Error, mismatch
+from .errors import mismatch, refusal
 
 # DLDeviceType: CPU, CUDA host, ROCm host, CUDA managed
 _HOST = (1, 3, 11, 13)
@@ -24,11 +24,11 @@ def locate(obj, writable, operation, name="buffer"):
     try:
         address, nbytes, _, _, _, holder = fast.buffer_info(obj, False)
     except (BufferError, ValueError) as error:
-        text = f"{operation}: {name} must be contiguous memory ({error}): pass a copy (numpy.ascontiguousarray)"
-        raise Error(text, "EINVAL", operation) from None
+        text = f"{name} must be contiguous memory ({error}): pass a copy (numpy.ascontiguousarray)"
+        raise refusal("EINVAL", operation, text) from None
     if writable and _read_only(obj):
-        text = f"{operation}: {name} is read-only memory, which can't be registered for writing: pass access=Access.REMOTE_READ, or a copy"
-        raise Error(text, "EACCES", operation, {"length": nbytes})
+        text = f"{name} is read-only memory: pass access=Access.REMOTE_READ, which does not write to it, or a copy"
+        raise refusal("EACCES", operation, text, {"length": nbytes})
     return address, nbytes, holder
 
 
@@ -48,12 +48,12 @@ def _by_dlpack(obj, operation, name):
         raise mismatch(operation, name, "an object with memory (buffer protocol or DLPack)", obj)
     device = int(obj.__dlpack_device__()[0])
     if device not in _HOST:
-        text = f"{operation}: {name} lies in the memory of a device (DLPack device type {device}), which this back end can't reach: copy it to the host"
-        raise Error(text, "EINVAL", operation)
+        text = f"{name} lies in the memory of a device (DLPack device type {device}): copy it to the host"
+        raise refusal("EINVAL", operation, text)
     try:
         array = np.from_dlpack(obj)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
-        raise Error(f"{operation}: {name} can't be used by DLPack: {error}", "EINVAL", operation) from None
+        raise refusal("EINVAL", operation, f"{name} can't be used by DLPack: {error}") from None
     if not array.flags.writeable and not _says_read_only(obj):
         array = array.view(_Unmarked)
     return array

@@ -7,7 +7,7 @@ import time
 from .._ext import core
 from .constants import OPERATIONS, STATUS_NAMES, WCOpcode, WCStatus
 from .device import Context
-from .errors import TimedOut, check, described, integer, invalid, mismatch
+from .errors import TimedOut, check, described, integer, invalid, mismatch, refusal
 from .handle import Handle
 from .scratch import Scratch
 
@@ -31,12 +31,10 @@ class WorkCompletion:
     __slots__ = ("_opcode", "_status", "byte_len", "error", "imm_data", "length", "operation", "qp_num", "wr_id")
 
     def __init__(self, fields):
-        self.wr_id, self._status, self._opcode, self.byte_len, has_imm, imm, self.qp_num, _, what, length, code, _ = (
-            fields
-        )
+        self.wr_id, self._status, self._opcode, self.byte_len, has_imm, imm, self.qp_num = fields[:7]
+        what, self.length, code = fields[8:11]
         self.imm_data = imm if has_imm else None
         self.operation = OPERATIONS[what]
-        self.length = length
         self.error = described(code, self) if code else None
 
     @property
@@ -67,7 +65,8 @@ class WorkCompletion:
 
     def __repr__(self):
         imm = "" if self.imm_data is None else f", imm_data {self.imm_data:#x}"
-        return f"<WorkCompletion {self.wr_id}: {self.operation} on queue pair {self.qp_num}, {self.status_name}, {self.byte_len} bytes{imm}>"
+        what = f"{self.operation} on queue pair {self.qp_num}"
+        return f"<WorkCompletion {self.wr_id}: {what}, {self.status_name}, {self.byte_len} bytes{imm}>"
 
 
 class CompletionQueue(Handle):
@@ -144,8 +143,8 @@ class CompletionQueue(Handle):
                     return done
                 left = _SLICE if end is None else min(_SLICE, end - time.monotonic())
                 if left <= 0:
-                    text = f"wait: {len(found)} of {n} completions came within {timeout} s (ETIMEDOUT)"
-                    raise TimedOut(text, "ETIMEDOUT", "wait", {"n": n, "completed": len(found)})
+                    text = f"{len(found)} of {n} completions came within {timeout} s"
+                    raise refusal("ETIMEDOUT", "wait", text, {"n": n, "completed": len(found)}, kind=TimedOut)
                 code = core.RdmaWait(self._handle, int(left * 1e6) + 1)
                 if code < 0:
                     raise described(code)

@@ -32,16 +32,21 @@ class TimedOut(Error, TimeoutError):
     """Time was up before what was waited for came."""
 
 
+def refusal(status, operation, text, sizes=None, completion=None, kind=Error):
+    """Return an exception, with all that it knows in its sentence."""
+    numbers = "".join(f"; {name} {size}" for name, size in (sizes or {}).items())
+    return kind(f"{operation}: {text} ({status}{numbers})", status, operation, sizes, completion)
+
+
 def mismatch(operation, name, expected, got):
     """Return the exception for an argument of the wrong type."""
-    return TypeMismatch(
-        f"{operation}: {name} must be {expected}, not {type(got).__name__}", status="EINVAL", operation=operation
-    )
+    text = f"{name} must be {expected}, not {type(got).__name__}"
+    return refusal("EINVAL", operation, text, kind=TypeMismatch)
 
 
 def invalid(operation, text, **sizes):
     """Return the exception for an argument with a wrong value."""
-    return Error(f"{operation}: {text} (EINVAL)", status="EINVAL", operation=operation, sizes=sizes)
+    return refusal("EINVAL", operation, text, sizes)
 
 
 def integer(operation, name, value, least=0, most=2**63 - 1):
@@ -58,9 +63,7 @@ def integer(operation, name, value, least=0, most=2**63 - 1):
 def described(code, completion=None):
     """Return the exception for a negative code of the core."""
     told = json.loads(core.RdmaError(code))
-    operation, status, sizes = told["operation"], told["status"], told["sizes"] or {}
-    numbers = "".join(f"; {name} {size}" for name, size in sizes.items())
-    return Error(f"{operation}: {told['text']} ({status}{numbers})", status, operation, sizes, completion)
+    return refusal(told["status"], told["operation"], told["text"], told["sizes"], completion)
 
 
 def check(code):

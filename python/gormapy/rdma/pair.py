@@ -5,7 +5,7 @@ from collections import deque
 from .._ext import core, fast
 from .completion import CompletionQueue
 from .constants import QPState
-from .errors import Error, check, described, integer, invalid, mismatch
+from .errors import check, described, integer, invalid, mismatch, refusal
 from .handle import Handle
 from .region import ProtectionDomain
 from .scratch import Scratch
@@ -59,7 +59,7 @@ class QueuePair(Handle, Posting):
         """The number of the queue pair on its device."""
         told = core.RdmaPairInfo(self._handle)
         if not told:
-            raise Error("qp_num: this QueuePair is closed (EBADF)", "EBADF", "query QueuePair")
+            raise refusal("EBADF", "query QueuePair", "this QueuePair is closed")
         return int(told.split()[0])
 
     @property

@@ -8,7 +8,7 @@ from .._ext import core, fast
 from .buffer import locate
 from .constants import Access
 from .device import Context
-from .errors import Error, check, integer, invalid, mismatch
+from .errors import Error, check, integer, invalid, mismatch, refusal
 from .handle import Handle
 
 __all__ = ["MemoryRegion", "ProtectionDomain", "RemoteMemory"]
@@ -116,12 +116,12 @@ class MemoryRegion(Handle):
         if length > len(data):
             raise invalid("write", f"{length} bytes of data that has {len(data)}", length=length, data=len(data))
         if not self.access & Access.LOCAL_WRITE:
-            raise Error("write: the region does not allow LOCAL_WRITE (EACCES)", "EACCES", "write", {"length": length})
+            raise refusal("EACCES", "write", "the region does not allow LOCAL_WRITE", {"length": length})
         ctypes.memmove(self._address + offset, data, length)
 
     def _range(self, operation, length, offset):
         if self._holder is None:
-            raise Error(f"{operation}: this MemoryRegion is closed (EBADF)", "EBADF", operation)
+            raise refusal("EBADF", operation, "this MemoryRegion is closed")
         offset = integer(operation, "offset", offset)
         length = max(0, self.length - offset) if length is None else integer(operation, "length", length)
         if offset + length > self.length:

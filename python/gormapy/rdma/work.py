@@ -4,7 +4,7 @@ import struct
 
 from .buffer import locate
 from .constants import COMPARE_SWAP, FETCH_ADD, OPERATIONS, READ, SEND, SEND_IMM, WRITE, WRITE_IMM
-from .errors import integer, mismatch
+from .errors import integer, mismatch, refusal
 from .region import MemoryRegion, RemoteMemory
 
 SEND_WR = struct.Struct("<qqQqqqQQqQqQQq")  # rdma.WR
@@ -127,8 +127,6 @@ class Posting:
 
 def outside(operation, offset, length, available):
     """Return the exception for bytes that are not in local memory."""
-    from .errors import Error
-
-    text = f"{operation}: {length} bytes at offset {offset} are outside of local memory of {available} bytes"
+    text = f"{length} bytes at offset {offset} are outside of local memory of {available} bytes"
     sizes = {"local_offset": offset, "length": length, "region": available}
-    return Error(f"{text} (IBV_WC_LOC_PROT_ERR)", "IBV_WC_LOC_PROT_ERR", operation, sizes)
+    return refusal("IBV_WC_LOC_PROT_ERR", operation, text, sizes)
