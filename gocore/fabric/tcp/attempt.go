@@ -154,8 +154,8 @@ func (t *Transport) again(p *pair, err error) int {
 	if p.tries == 0 {
 		p.failing = now
 	}
-	if now.Sub(p.failing) > giveUp {
-		return t.fail(p, statusOf(err), fmt.Sprintf("%d attempts in %v", p.tries, now.Sub(p.failing).Round(time.Second)), false)
+	if now.Sub(p.failing) > t.giveUp {
+		return t.fail(p, statusOf(err), fmt.Sprintf("%d attempts in %v; does it belong to another job?", p.tries, now.Sub(p.failing).Round(time.Millisecond)), false)
 	}
 	p.set(seeking)
 	t.seek(p, min(longestPause, firstPause<<min(p.tries, 10)))

@@ -219,11 +219,16 @@ func TestWrongSecret(t *testing.T) {
 		if job {
 			// The acceptor drops it before it says anything: tried again and again.
 			ep := w.Ranks[1].Endpoint(0)
-			time.Sleep(100 * time.Millisecond)
+			time.Sleep(50 * time.Millisecond)
 			assert.ErrorIs(t, ep.Send(&fabric.Header{}, nil), fabric.ErrAgain)
 			n, _ := strangers(w.Ranks[0])
 			assert.LessOrEqual(t, n, 1)
 		}
+		w.Ranks[1].Quiet(func() { inside(w.Ranks[1]).giveUp = 300 * time.Millisecond })
+		w.Ranks[1].Endpoint(0)
+		fabrictest.Until(t, "it gives up", func() bool { return len(w.Ranks[1].Broke(0)) > 0 })
+		assert.ErrorContains(t, w.Ranks[1].Broke(0)[0], "connect to rank 0 failed: closed by the peer")
+		assert.ErrorContains(t, w.Ranks[1].Broke(0)[0], "does it belong to another job?")
 		assert.Empty(t, w.Ranks[0].Broke(1), "who is asked loses nothing")
 		w.Close()
 	}

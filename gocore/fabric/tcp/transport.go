@@ -39,6 +39,7 @@ type Transport struct {
 	timer    int // timerfd: when the next deadline is
 	listener int
 	patience time.Duration // with strangers
+	giveUp   time.Duration // failed attempts after each other
 	pairs    []pair        // by rank
 
 	// The poller's own.
@@ -94,7 +95,7 @@ func New(dir fabric.Directory, o Options) (*Transport, error) {
 	if len(dir.Secret()) == 0 {
 		return nil, errors.New("TCP needs a secret of the job to know its peers by")
 	}
-	t := &Transport{dir: dir, id: newIdentity(dir.Secret(), dir.Rank(), dir.Size()), epoll: -1, timer: -1, listener: -1, patience: strangerTime}
+	t := &Transport{dir: dir, id: newIdentity(dir.Secret(), dir.Rank(), dir.Size()), epoll: -1, timer: -1, listener: -1, patience: strangerTime, giveUp: giveUp}
 	t.pairs = make([]pair, dir.Size())
 	for i := range t.pairs {
 		t.pairs[i].t, t.pairs[i].peer, t.pairs[i].fd = t, i, -1
@@ -231,7 +232,9 @@ func (t *Transport) Poll(sink fabric.Sink) int {
 	}
 	if t.skipped++; t.skipped >= epollEvery || len(t.hot) == 0 || t.armed || t.queues.Load() > 0 || t.attention.Load() {
 		t.skipped = 0
-		n += t.look(sink)
+		if got := t.look(sink); got > 0 { // more may come from there
+			n, t.skipped = n+got, epollEvery
+		}
 	}
 	if n > 0 {
 		t.armed = false
