@@ -12,7 +12,7 @@ import (
 const (
 	inBytes   = 32 << 10 // receive buffer of a pair
 	landMin   = 4 << 10  // longer payloads go where they belong
-	behindMax = 4 << 10  // read with the rest of a long payload: more of the next one would have to be copied
+	behindMax = 4 << 10  // read behind a long payload: more of the next one would have to be copied
 	readMax   = 1 << 20  // bytes of one peer in a poll, so that others have their turn
 )
 
@@ -26,6 +26,7 @@ type inbound struct {
 	// A long payload that is coming, and its zeros; the buffer is empty then.
 	size    int            // without the zeros
 	rest    int            // what is missing; 0: there is none
+	long    bool           // the last payload was long: the next one may be, too
 	into    unsafe.Pointer // where it belongs, as Landing said
 	scratch []byte         // or here
 	dropped bool           // or nowhere any more
@@ -70,6 +71,9 @@ func (p *pair) receive(sink fabric.Sink) int {
 func (p *pair) read() (asked, n int, errno unix.Errno) {
 	if p.rest == 0 {
 		to := p.in[p.w:]
+		if p.long && len(to) > behindMax {
+			to = to[:behindMax]
+		}
 		n, errno = receive(p.fd, to)
 		return len(to), n, errno
 	}
@@ -130,7 +134,7 @@ func (p *pair) digest(sink fabric.Sink, n int) (delivered int, err error) {
 			return delivered, nil
 		default:
 			payload := p.in[p.r+headBytes:][:size:size]
-			p.r += total
+			p.r, p.long = p.r+total, false
 			sink.Deliver(p.peer, &p.head, payload)
 		}
 		delivered++
@@ -153,7 +157,7 @@ func (p *pair) compact() {
 // land asks where a long payload belongs, and puts there what the buffer has.
 func (p *pair) land(sink fabric.Sink, size int) {
 	body := p.in[p.r+headBytes : min(p.w, p.r+frameBytes(size))]
-	p.r += headBytes + len(body)
+	p.r, p.long = p.r+headBytes+len(body), true
 	p.size, p.rest, p.dropped = size, frameBytes(size)-headBytes-len(body), false
 	if p.into = sink.Landing(p.peer, &p.head, size); p.into != nil {
 		copy(unsafe.Slice((*byte)(p.into), size), body)

@@ -232,9 +232,7 @@ func (t *Transport) Poll(sink fabric.Sink) int {
 	}
 	if t.skipped++; t.skipped >= epollEvery || len(t.hot) == 0 || t.armed || t.queues.Load() > 0 || t.attention.Load() {
 		t.skipped = 0
-		if got := t.look(sink); got > 0 { // more may come from there
-			n, t.skipped = n+got, epollEvery
-		}
+		n += t.look(sink)
 	}
 	if n > 0 {
 		t.armed = false
@@ -269,7 +267,9 @@ func (t *Transport) look(sink fabric.Sink) int {
 		}
 		if got := p.receive(sink); got > 0 {
 			moved += got
-			t.warm(p)
+			if t.warm(p) {
+				t.skipped = epollEvery // others may have something, too
+			}
 		}
 	}
 	return moved
@@ -303,16 +303,17 @@ func (t *Transport) tell(sink fabric.Sink) int {
 	return n
 }
 
-// warm has Poll read p first.
-func (t *Transport) warm(p *pair) {
+// warm has Poll read p first. It returns false if it did already.
+func (t *Transport) warm(p *pair) bool {
 	if p.state != open || slices.Contains(t.hot, p) {
-		return
+		return false
 	}
 	p.misses = 0
 	if len(t.hot) == maxHot {
 		t.hot = slices.Delete(t.hot, 0, 1)
 	}
 	t.hot = append(t.hot, p)
+	return true
 }
 
 func (t *Transport) cool(p *pair) {
