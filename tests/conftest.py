@@ -11,12 +11,34 @@ TESTS = Path(__file__).parent
 if str(TESTS) not in sys.path:
     sys.path.insert(0, str(TESTS))
 
-from support.mpirun import Runner  # noqa: E402
+from support.mpirun import Runner, choose_fabric  # noqa: E402
 
 # A shell starts what it runs in the background with SIGINT ignored, and every process below would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SIZES = (1, 2, 4, 7)
+
+
+def pytest_addoption(parser):
+    """Add the choice of the transport that all jobs use."""
+    parser.addoption("--fabric", default="", help="transport of all jobs: shm, tcp, verbs, ofi or ofi:PROVIDER")
+
+
+def pytest_configure(config):
+    """Take the choice over."""
+    if config.getoption("--fabric"):
+        choose_fabric(config.getoption("--fabric"))
+
+
+def pytest_collection_modifyitems(config, items):
+    """Skip, over a network, what is about shared memory."""
+    fabric = config.getoption("--fabric")
+    if fabric in ("", "shm"):
+        return
+    for item in items:
+        mark = item.get_closest_marker("shm")
+        if mark:
+            item.add_marker(pytest.mark.skip(reason=f"not over {fabric}: {mark.args[0]}"))
 
 
 @pytest.fixture

@@ -67,8 +67,8 @@ func (c boardCase) run(t *explore.Thread, com *Comm, call Call, me *job.Rank) {
 	long := dtype.ByName("INT64_T")
 	call.Bytes, call.Elem = 8, long.Kind()
 	if call.Nonblocking { // by messages, which take no time here
-		o := com.newOp(func(*Op, int) bool { return true })
-		o.Announce(call)
+		com.Calling(call)
+		com.newOp(func(*Op, int) bool { return true })
 		return
 	}
 	a := Args{Call: call, Send: p2p.Buf{Addr: unsafe.Pointer(&out), Count: 1, Type: long}, Recv: p2p.Buf{Addr: unsafe.Pointer(&in), Count: 1, Type: long}}

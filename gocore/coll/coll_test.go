@@ -23,9 +23,7 @@ func run(t *testing.T, f func(r *ranktest.Rank, c *coll.Comm)) {
 			t.Run(fmt.Sprintf("ranks=%d,%s", n, way.Name), func(t *testing.T) {
 				way.Run(t, n, func(r *ranktest.Rank) {
 					c := &coll.Comm{Chan: r.P2P.Open(1, r.Rank, r.World), Rank: r.Rank, Size: r.Size}
-					if r.Engine.Near(r.World) {
-						c.Attach(r.Engine, 0)
-					}
+					c.Attach(r.Engine, 0)
 					f(r, c)
 				})
 			})

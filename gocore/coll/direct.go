@@ -38,7 +38,7 @@ type Direct struct {
 // returns nil if messages are better: all ranks decide alike. Two ranks with a
 // core each copy at the same time when they send messages.
 func (c *Comm) Direct(a *Args) *Direct {
-	if c.board == nil || c.direct == directNo || c.Size < 2 || c.Size == 2 && !c.eng.Shared() {
+	if c.board == nil || c.far || c.direct == directNo || c.Size < 2 || c.Size == 2 && !c.eng.Shared() {
 		return nil
 	}
 	switch a.Kind {

@@ -21,7 +21,10 @@ type Comm struct {
 
 	eng   *engine.Engine
 	ranks []*job.Rank
-	board *Board // nil: all collectives go by messages
+	board *Board   // nil: all collectives go by messages
+	block *Barrier // where board lies, even if Bar is nil
+	far   bool     // the ranks are reached by a network: board is for announcements only
+	next  *Call    // what is about to be started, see Calling
 	spare atomic.Pointer[Small]
 	seq   uint32 // collectives this rank has called
 
@@ -30,13 +33,22 @@ type Comm struct {
 }
 
 // Attach gives the communicator block i of the job's memory, for its barrier
-// and its small collectives. All its ranks do so before any calls a collective.
+// and its small collectives; or, if its ranks are reached by a network, only for
+// what tells a rank on the same host that another has called something else. All
+// its ranks do so before any calls a collective.
 func (c *Comm) Attach(e *engine.Engine, i int) {
 	c.eng = e
-	c.Bar = NewBarrier(e.Job, i, c.Chan.World)
-	c.ranks = c.Bar.ranks
+	c.block = NewBarrier(e.Job, i, c.Chan.World)
+	if c.far = !e.Near(c.Chan.World); !c.far {
+		c.Bar = c.block
+	}
+	c.ranks = c.block.ranks
 	c.board = newBoard(e.Job, i, c.Size, c.Rank)
 }
+
+// Leave says that this rank is done with the block; true for the last one, who
+// gives it back.
+func (c *Comm) Leave() bool { return c.block.Leave() }
 
 // maxTag keeps the tags of collectives positive.
 const maxTag = 1<<30 - 1
@@ -64,22 +76,22 @@ func (c *Comm) newOp(step func(o *Op, k int) bool) *Op {
 	o := &Op{c: c, k: c.seq, tag: int(c.seq & maxTag)}
 	if c.board != nil {
 		c.done(o.k)
+		if c.next != nil {
+			o.call, o.told = *c.next, true
+			if c.board.room(o.k, 0) {
+				c.board.publish(o.k, &o.call)
+			}
+		}
 	}
+	c.next = nil
 	o.step = func(k int) bool { return step(o, k) }
 	o.Advance()
 	return o
 }
 
-// Announce lets the other ranks see, if they look, what this rank has called.
-func (o *Op) Announce(call Call) *Op {
-	if b := o.c.board; b != nil {
-		o.call, o.told = call, true
-		if b.room(o.k, 0) {
-			b.publish(o.k, &o.call)
-		}
-	}
-	return o
-}
+// Calling lets the other ranks see, if they look, what this rank is about to
+// start.
+func (c *Comm) Calling(call Call) { c.next = &call }
 
 // done says that this rank reads no post of collective k any more.
 func (c *Comm) done(k uint32) {
@@ -109,11 +121,17 @@ func (o *Op) Advance() bool {
 			}
 			if e := r.Status().Err; e != nil && o.err == nil {
 				o.err = e
+				if m := o.compare(); o.c.far && m != nil {
+					o.err = m // which is why the message was not what was expected
+				}
 			}
 		}
 		o.used = 0
 		if o.err != nil || o.step(o.n) {
 			o.fin = true
+			if o.err == nil && o.c.far {
+				o.err = o.compare() // here data of different calls may have met
+			}
 			if o.err == nil { // all requests are done, so no peer reads it any more
 				spare.give(o.hold)
 				o.hold = nil
@@ -151,12 +169,21 @@ func (o *Op) Check() error {
 			}
 		}
 	}
-	if b := o.c.board; o.told {
-		for r := range o.c.Size {
-			if e := b.compare(&o.call, r, o.k, false); e != nil {
-				o.abandon()
-				return e
-			}
+	if e := o.compare(); e != nil {
+		o.abandon()
+		return e
+	}
+	return nil
+}
+
+// compare tells that another rank has called something else.
+func (o *Op) compare() *errs.Error {
+	if !o.told {
+		return nil
+	}
+	for r := range o.c.Size {
+		if e := o.c.board.compare(&o.call, r, o.k, false); e != nil {
+			return e
 		}
 	}
 	return nil

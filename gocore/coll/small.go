@@ -39,7 +39,7 @@ type Small struct {
 // by messages: there is no board, or no room for the data. All ranks decide
 // alike.
 func (c *Comm) Small(a *Args) *Small {
-	if c.board == nil || !c.board.holds(c.need(a)) {
+	if c.board == nil || c.far || !c.board.holds(c.need(a)) {
 		return nil
 	}
 	s := c.spare.Swap(nil)

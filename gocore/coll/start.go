@@ -10,6 +10,7 @@ func (c *Comm) Start(a *Args) *Op {
 	if a.SendInPlace {
 		send = nil
 	}
+	c.Calling(a.Call)
 	var o *Op
 	switch a.Kind {
 	case KindBarrier, KindIbarrier:
@@ -43,7 +44,7 @@ func (c *Comm) Start(a *Args) *Op {
 	default:
 		panic("coll: Start of " + a.Kind.String())
 	}
-	return o.Announce(a.Call)
+	return o
 }
 
 // all is the side of a root that has a part for each rank; nil elsewhere.

@@ -60,6 +60,7 @@ func Barrier(comm int64, pending *int64) (code Code) {
 		*pending = reqs.add(r)
 		return Interrupted
 	}
+	c.coll.Calling(coll.Call{Kind: coll.KindBarrier})
 	r := &Request{op: collective{c.coll.BarrierByMessages()}}
 	if code = r.wait(0, nil, 0); code == Interrupted {
 		*pending = reqs.add(r)
@@ -301,6 +302,7 @@ func Collv(kind int, comm int64, s, r *Side, root int, nonblocking bool) (req in
 		} else if one, e = s.one(); e != nil {
 			return 0, CodeOf(e)
 		}
+		c.coll.Calling(call)
 		if call.Kind == coll.KindGatherv {
 			o = c.coll.Gather(single, all, root)
 		} else {
@@ -317,6 +319,7 @@ func Collv(kind int, comm int64, s, r *Side, root int, nonblocking bool) (req in
 		} else if one, e = r.one(); e != nil {
 			return 0, CodeOf(e)
 		}
+		c.coll.Calling(call)
 		o = c.coll.Scatter(all, single, root)
 	case coll.KindAlltoallv:
 		if all, e = r.vec(c.size); e != nil {
@@ -328,9 +331,10 @@ func Collv(kind int, comm int64, s, r *Side, root int, nonblocking bool) (req in
 				return 0, CodeOf(e)
 			}
 		}
+		c.coll.Calling(call)
 		o = c.coll.Alltoall(sv, all, inPlace)
 	default:
 		return 0, classError(errs.Intern, "unknown collective %d", kind)
 	}
-	return carried(collective{o.Announce(call)}), 0
+	return carried(collective{o}), 0
 }

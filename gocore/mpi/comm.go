@@ -206,7 +206,8 @@ func (c *Comm) split(color, key int64) *sequence {
 		switch k {
 		case 0:
 			b := rawBytes(unsafe.Pointer(&mine[0]), int(unsafe.Sizeof(mine[0])))
-			return c.coll.Allgather(&b, coll.Uniform(rawBytes(unsafe.Pointer(&all[0]), int(unsafe.Sizeof(all[0]))), c.size)).Announce(madeTogether)
+			c.coll.Calling(madeTogether)
+			return c.coll.Allgather(&b, coll.Uniform(rawBytes(unsafe.Pointer(&all[0]), int(unsafe.Sizeof(all[0]))), c.size))
 		case 1:
 			if color == Undefined {
 				return nil
@@ -256,7 +257,8 @@ func CommFree(h int64) (req int64, code Code) {
 	}
 	return addRequest(newSequence(c, func(s *sequence, k int) *coll.Op {
 		if k == 0 {
-			return c.coll.BarrierByMessages().Announce(madeTogether)
+			c.coll.Calling(madeTogether)
+			return c.coll.BarrierByMessages()
 		}
 		comms.take(h)
 		c.close()
@@ -265,10 +267,9 @@ func CommFree(h int64) (req int64, code Code) {
 }
 
 // takeBlock reserves a barrier block for ranks, -1 if there is none for them: their
-// barriers and small collectives go by messages then, as between ranks that are
-// reached by a network.
+// barriers and small collectives go by messages then.
 func takeBlock(ranks []int) int64 {
-	if len(ranks) < 2 || !w.eng.Near(ranks) {
+	if len(ranks) < 2 {
 		return -1
 	}
 	return int64(w.seg.TakeBlock())
@@ -281,7 +282,7 @@ func rawBytes(p unsafe.Pointer, n int) p2p.Buf { return p2p.Buf{Addr: p, Count: 
 func (c *Comm) close() {
 	c.pt.Close()
 	c.coll.Chan.Close()
-	if c.block >= 0 && c.coll.Bar.Leave() {
+	if c.block >= 0 && c.coll.Leave() {
 		w.seg.GiveBlock(c.block)
 	}
 }

@@ -84,7 +84,8 @@ func WinCreate(flavor int, addr, bytes, unit, comm, hints, align int64) (req int
 	seconds := make([]rma.Offer, parent.size)
 	gather := func(mine, all []rma.Offer) *coll.Op {
 		b := rawBytes(unsafe.Pointer(&mine[0]), rma.OfferBytes)
-		return c.coll.Allgather(&b, coll.Uniform(rawBytes(unsafe.Pointer(&all[0]), rma.OfferBytes), c.size)).Announce(madeTogether)
+		c.coll.Calling(madeTogether)
+		return c.coll.Allgather(&b, coll.Uniform(rawBytes(unsafe.Pointer(&all[0]), rma.OfferBytes), c.size))
 	}
 	fail := func(s *sequence, e *errs.Error) *coll.Op {
 		s.err = e
@@ -176,7 +177,8 @@ func WinCreate(flavor int, addr, bytes, unit, comm, hints, align int64) (req int
 			s.result = h
 			win.logWindow()
 			// Nobody may use the window before all have it.
-			return c.coll.BarrierByMessages().Announce(madeTogether)
+			c.coll.Calling(madeTogether)
+			return c.coll.BarrierByMessages()
 		}
 		return nil
 	}

@@ -105,11 +105,7 @@ func Init() (code Code) {
 		all[i] = i
 	}
 	w = n
-	block := job.WorldBlock
-	if !n.eng.Near(all) {
-		block = -1
-	}
-	comms.set(CommWorld, newComm(0, &Group{all}, n.rank, block))
+	comms.set(CommWorld, newComm(0, &Group{all}, n.rank, job.WorldBlock))
 	comms.set(CommSelf, newComm(selfCtx(n.rank), &Group{[]int{n.rank}}, 0, -1))
 	groups.set(GroupEmpty, &Group{})
 	setTypes()

@@ -150,6 +150,7 @@ def test_memory_outlives_a_window_over_it_and_a_window_keeps_its_memory(mpirun):
     )
 
 
+@pytest.mark.shm("windows over shared memory are direct")
 def test_windows_recognise_it(mpirun):
     mpirun(
         2,

@@ -6,6 +6,7 @@ DEFAULTS = {
     "accumulate_ops": "same_op_no_op",
     "same_size": "false",
     "same_disp_unit": "false",
+    "gormapy_native_atomics": "auto",
 }
 
 MAKE = f"""

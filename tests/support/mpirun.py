@@ -60,6 +60,18 @@ def mpiexec():
     return str(path)
 
 
+# What --fabric asks for: settings of every job, unless the test gives its own.
+FABRIC = {}
+
+
+def choose_fabric(text):
+    """Have jobs use a transport: its name, for ofi with a provider as in "ofi:tcp;ofi_rxm"."""
+    name, _, provider = text.partition(":")
+    FABRIC["GORMAPY_FABRIC"] = name
+    if provider:
+        FABRIC["GORMAPY_OFI_PROV"] = provider
+
+
 def environment(env=None):
     """Return the environment of a job; a value of None takes a variable away."""
     merged = {k: v for k, v in os.environ.items() if not k.startswith(("GORMAPY_", "PMI_", "PMIX_", "SLURM_", "OMPI_"))}
@@ -74,7 +86,7 @@ def environment(env=None):
     merged.pop("PYTHONUNBUFFERED", None)  # what programs rarely have; it hides output that is lost at the end
     for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         merged.setdefault(threads, "1")  # ranks are the parallelism; thread pools only slow the start
-    for name, value in (env or {}).items():
+    for name, value in {**FABRIC, **(env or {})}.items():
         if value is None:
             merged.pop(name, None)
         else:
