@@ -47,6 +47,9 @@ func text(v any) string {
 	return string(b)
 }
 
+// Sockets lists the descriptors that a forked child has to close.
+func Sockets() string { return strings.Trim(fmt.Sprint(soft.Sockets()), "[]") }
+
 // device is an open context.
 type device struct {
 	backend string

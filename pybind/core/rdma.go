@@ -6,6 +6,9 @@ import "gormapy/gocore/rdma"
 // following see the functions of package rdma.
 func RdmaDevices() string { return rdma.Devices() }
 
+// RdmaSockets lists the descriptors that a forked child has to close.
+func RdmaSockets() string { return rdma.Sockets() }
+
 // RdmaError is the error for a negative code, a JSON object.
 func RdmaError(code int64) string { return rdma.ErrorOf(code) }
 

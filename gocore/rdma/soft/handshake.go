@@ -134,6 +134,7 @@ func dial(q *qp, secret []byte, remote info, opened func(net.Conn) bool) (*link,
 	if err != nil {
 		return nil, err
 	}
+	q.ctx.track(conn)
 	if !opened(conn) {
 		conn.Close()
 		return nil, net.ErrClosed

@@ -246,7 +246,6 @@ func (l *link) read() {
 	close(l.drained)
 	l.conn.Close()
 	l.process.close()
-	l.qp.ctx.forgetLink(l)
 }
 
 func (l *link) serve() error {

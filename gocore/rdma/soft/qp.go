@@ -141,7 +141,6 @@ func (q *qp) dial(life int, g *guest) {
 		} else {
 			q.link, l.requester = l, true
 		}
-		q.ctx.keepLink(l)
 		if err := l.start(); err != nil {
 			q.fail(backend.RetryExcErr, err.Error())
 		}
@@ -396,16 +395,4 @@ func release(l *link, requests []*request) {
 	case <-time.After(drainTime): // the regions stay pinned until then
 		go func() { <-l.drained; unpin(requests) }()
 	}
-}
-
-func (c *context) keepLink(l *link) {
-	c.mu.Lock()
-	c.links[l] = struct{}{}
-	c.mu.Unlock()
-}
-
-func (c *context) forgetLink(l *link) {
-	c.mu.Lock()
-	delete(c.links, l)
-	c.mu.Unlock()
 }

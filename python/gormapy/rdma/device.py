@@ -1,6 +1,8 @@
 """Devices and what is open of them."""
 
 import json
+import os
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from .._ext import core
@@ -8,6 +10,23 @@ from .errors import check, invalid, mismatch
 from .handle import Handle
 
 __all__ = ["Context", "Device", "Port", "backends", "devices"]
+
+# A forked child can't use them, and as long as it holds them, peers would not see this process end.
+_sockets: list = []
+
+
+def _before_fork():
+    with suppress(RuntimeError):  # in a forked child that forks
+        _sockets[:] = map(int, core.RdmaSockets().split())
+
+
+def _in_child():
+    for socket in _sockets:
+        with suppress(OSError):
+            os.close(socket)
+
+
+os.register_at_fork(before=_before_fork, after_in_child=_in_child)
 
 
 @dataclass(frozen=True)
