@@ -10,7 +10,7 @@ import (
 )
 
 // drainTime is how long a peer may take to be done with memory that is closed.
-const drainTime = 5 * time.Second
+var drainTime = 5 * time.Second
 
 // region is registered memory.
 type region struct {
