@@ -19,9 +19,11 @@ class Step:
 #: Test binaries to build: their name, and the package.
 GO_TESTS = {
     "ibverbs": "./gocore/ibverbs",
+    "verbs": "./gocore/fabric/verbs",
 }
 
 STEPS = [
     Step("devices", "ibv_devinfo | grep -E 'hca_id|transport|state|active_mtu'", 30),
     Step("ibverbs", "cd gocore/ibverbs && $TESTS/ibverbs.test -test.v -test.run Device", 120),
+    Step("transport", "cd gocore/fabric/verbs && $TESTS/verbs.test -test.v -test.run Device", 300),
 ]

@@ -35,7 +35,7 @@ enum {
   DOUBLE_WC_STATUS,       /* the work request that WC_AFTER says ends with this status, once */
   DOUBLE_WC_AFTER,
   DOUBLE_HOLD,            /* work requests wait */
-  DOUBLE_LAZY,            /* work is done by polls, not by posts: at most so many requests of a queue at a time */
+  DOUBLE_LAZY,            /* work is done by a thread, at most so many requests of a queue at a time */
   DOUBLE_DOWN,            /* no port is active */
   DOUBLE_MAX_INLINE,      /* a queue pair may have so many bytes inline; -1: none */
   DOUBLE_MAX_MSG,         /* bytes of one message */

@@ -1,0 +1,318 @@
+//go:build cgo
+
+package verbs
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"gormapy/gocore/fabric"
+	"gormapy/gocore/ibverbs"
+)
+
+const (
+	bufferBytes = 8 << 10 // of a short message with its header
+	recvBuffers = 256
+	sendBuffers = 128
+	cellBytes   = 64 // for old values and small gets
+	cells       = 1024
+	maxDepth    = 256 // requests of a send queue
+	minDepth    = 16
+	maxRuns     = 64
+	wantInline  = 220 // what common devices have room for in one work queue element
+	pollBatch   = 32
+	repostBatch = 16
+)
+
+// timers: what is under way to a peer that does not answer fails after about
+// 8 times 4.096 us * 2^15, which is a second.
+var timers = ibverbs.Timers{Timeout: 15, Retries: 7, RNRRetry: 7, MinRNR: 1, RDAtomic: 16, DestRDAto: 16}
+
+const (
+	closePatience = 2 * time.Second
+	flushPatience = 500 * time.Millisecond
+)
+
+var errClosed = errors.New("the verbs transport is closed")
+
+// Transport reaches peers through RDMA devices. Its parts are safe for concurrent
+// use where fabric's contract says so.
+type Transport struct {
+	*place
+	dir    fabric.Directory
+	rank   int
+	pd     *ibverbs.PD
+	ch     *ibverbs.CompChannel
+	cq     *ibverbs.CQ
+	srq    *ibverbs.SRQ
+	caps   fabric.Caps
+	timers ibverbs.Timers
+	depth  uint32
+	maxMsg int
+
+	mu      sync.Mutex
+	eps     []*endpoint // by rank
+	pairs   map[uint32]*endpoint
+	regions regions
+	bounce  *slab
+	cells   *slab
+	stage   unsafe.Pointer // where an inline message is put together
+	starved bool           // somebody has found no buffer: also sends are completed early
+	closed  bool
+	busy    []*endpoint
+	working atomic.Int32  // len(busy)
+	over    []*ibverbs.MR // that nothing uses any more
+
+	// What follows is Poll's.
+	recvs  *slab
+	repost []ibverbs.RecvWR
+	wcs    [pollBatch]ibverbs.WC
+	done   []completion
+	unused []*ibverbs.MR // over, to be closed without the lock
+	broke  []*endpoint
+	left   []*endpoint // whose peers have mailed closed
+	mails  uint32
+	armed  bool
+	tries  int // how often Poll still looks for the event of a completion that it has seen
+}
+
+type completion struct {
+	cookie uint64
+	err    error
+}
+
+var (
+	_ fabric.Transport = (*Transport)(nil)
+	_ fabric.Sleeper   = (*Transport)(nil)
+	_ fabric.Describer = (*Transport)(nil)
+)
+
+// New makes the transport of a rank.
+func New(dir fabric.Directory, o Options) (*Transport, error) {
+	lib, err := ibverbs.Load()
+	if err != nil {
+		return nil, err
+	}
+	return newTransport(lib, dir, o)
+}
+
+// Problem says why there can be no transport on this machine, nothing if there can.
+func Problem() string {
+	lib, err := ibverbs.Load()
+	if err == nil {
+		var p *place
+		if p, err = choose(lib, 0, Options{}); err == nil {
+			_ = p.ctx.Close()
+			return ""
+		}
+	}
+	return err.Error()
+}
+
+func newTransport(lib *ibverbs.Library, dir fabric.Directory, o Options) (t *Transport, err error) {
+	t = &Transport{
+		dir: dir, rank: dir.Rank(), eps: make([]*endpoint, dir.Size()), pairs: map[uint32]*endpoint{}, timers: timers,
+		mails: dir.Mails() - 1,
+	}
+	defer func() {
+		if err != nil {
+			_ = t.free()
+			t = nil
+		}
+	}()
+	if t.place, err = choose(lib, t.rank, o); err != nil {
+		return t, err
+	}
+	if t.pd, err = t.ctx.AllocPD(); err != nil {
+		return t, err
+	}
+	if t.ch, err = t.ctx.CreateCompChannel(); err != nil {
+		return t, err
+	}
+	// One completion queue for everything: what can be in it at a time fits.
+	recvs := min(recvBuffers, max(t.attr.MaxSRQWR, 1))
+	room := min(t.attr.MaxCQE, 1<<16) - recvs
+	t.depth = uint32(min(max(room/(dir.Size()+1), minDepth), maxDepth, t.attr.MaxQPWR))
+	if t.cq, err = t.ctx.CreateCQ(min(recvs+(dir.Size()+1)*int(t.depth), t.attr.MaxCQE), t.ch); err != nil {
+		return t, err
+	}
+	if t.srq, err = t.pd.CreateSRQ(recvs); err != nil {
+		return t, err
+	}
+	if t.recvs, err = newSlab(t, recvs, bufferBytes, "receive buffers"); err != nil {
+		return t, err
+	}
+	if t.bounce, err = newSlab(t, sendBuffers+1, bufferBytes, "send buffers"); err != nil {
+		return t, err
+	}
+	t.stage = t.bounce.at(t.bounce.take())
+	if t.cells, err = newSlab(t, cells, cellBytes, "cells"); err != nil {
+		return t, err
+	}
+	t.repost = make([]ibverbs.RecvWR, 0, recvs)
+	for i := t.recvs.take(); i >= 0; i = t.recvs.take() {
+		t.giveBack(i)
+	}
+	if _, err = t.srq.PostRecv(t.repost); err != nil {
+		return t, err
+	}
+	t.repost = t.repost[:0]
+	t.maxMsg = int(min(t.pa.MaxMsg, 1<<30)) &^ 4095
+	if t.maxMsg == 0 {
+		t.maxMsg = max(int(t.pa.MaxMsg), 1)
+	}
+	if n := min(t.attr.MaxInitAtomic, t.attr.MaxRDAtomic); n > 0 {
+		t.timers.RDAtomic, t.timers.DestRDAto = min(timers.RDAtomic, n), min(timers.DestRDAto, n)
+	}
+	t.caps = fabric.Caps{
+		MaxShort: bufferBytes - fabric.HeaderBytes, Piece: bufferBytes - fabric.HeaderBytes, MaxRuns: min(maxRuns, int(t.depth)/2),
+		OneSided: true, Keys: true, Atomics: t.attr.AtomicCap != ibverbs.AtomicNone, Ordered: true,
+	}
+	return t, dir.Publish([]byte("verbs " + t.place.String()))
+}
+
+// Name implements fabric.Transport.
+func (t *Transport) Name() string { return "verbs" }
+
+// Caps implements fabric.Transport.
+func (t *Transport) Caps() fabric.Caps { return t.caps }
+
+// Describe implements fabric.Describer.
+func (t *Transport) Describe(peer int) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	text := t.place.String()
+	if peer < 0 || peer >= len(t.eps) || t.eps[peer] == nil || t.eps[peer].qp == nil {
+		return text
+	}
+	e := t.eps[peer]
+	text += fmt.Sprintf("; queue pair %d", e.qp.Num())
+	if e.peerQP != 0 {
+		text += fmt.Sprintf(" to %d at %s", e.peerQP, gidText(e.peerGID))
+	}
+	if e.err != nil {
+		return text + ": " + e.err.Error()
+	}
+	if state, err := e.qp.State(); err == nil {
+		text += ", " + state.String()
+	}
+	return text
+}
+
+// FD implements fabric.Sleeper.
+func (t *Transport) FD() int { return t.ch.FD() }
+
+// Arm implements fabric.Sleeper.
+func (t *Transport) Arm() error {
+	// An event that came too late for the Poll that took its completion would wake
+	// for nothing, and for ever: Poll reads events only when there are completions.
+	for {
+		got, err := t.ch.Event()
+		if err != nil {
+			return err
+		}
+		if !got {
+			break
+		}
+	}
+	t.armed, t.tries = true, 0
+	return t.cq.ReqNotify(false)
+}
+
+// Close implements fabric.Transport. What has been sent arrives first, if the
+// peers are there to take it.
+func (t *Transport) Close() error {
+	t.mu.Lock()
+	if t.closed {
+		t.mu.Unlock()
+		return nil
+	}
+	t.closed = true
+	t.mu.Unlock()
+	for end := time.Now().Add(closePatience); !t.drained() && time.Now().Before(end); {
+		if t.poll(discard{}) == 0 {
+			runtime.Gosched()
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, e := range t.eps {
+		if e != nil && e.err == nil && e.peer != t.rank {
+			e.mail(mailClosed, "it has closed the connection")
+		}
+	}
+	return t.free()
+}
+
+// drained says whether nothing is under way, and has what is completed.
+func (t *Transport) drained() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, e := range t.eps {
+		if e != nil && e.usable() == nil && (e.head != e.tail || e.long.active) {
+			e.follow()
+			return false
+		}
+	}
+	return true
+}
+
+// free gives everything back, in the order in which that is possible, also after
+// errors and when only a part of it was made.
+func (t *Transport) free() error {
+	var errs []error
+	closeOf := func(c interface{ Close() error }) { errs = append(errs, c.Close()) }
+	for _, e := range t.eps {
+		if e == nil {
+			continue
+		}
+		if e.qp != nil {
+			closeOf(e.qp)
+		}
+		if e.twin != nil {
+			closeOf(e.twin)
+		}
+		e.release()
+	}
+	for _, mr := range append(t.over, t.unused...) {
+		closeOf(mr)
+	}
+	if t.srq != nil {
+		closeOf(t.srq)
+	}
+	if t.cq != nil {
+		for got := true; got; {
+			got, _ = t.ch.Event()
+		}
+		closeOf(t.cq)
+	}
+	if t.ch != nil {
+		closeOf(t.ch)
+	}
+	for _, r := range t.regions.list {
+		r.closed = true
+		closeOf(r.mr)
+	}
+	t.regions = regions{}
+	errs = append(errs, t.recvs.close(), t.bounce.close(), t.cells.close())
+	if t.pd != nil {
+		closeOf(t.pd)
+	}
+	if t.place != nil {
+		closeOf(t.ctx)
+	}
+	return errors.Join(errs...)
+}
+
+// discard takes what comes while the transport is closed.
+type discard struct{}
+
+func (discard) Deliver(int, *fabric.Header, []byte)             {}
+func (discard) Landing(int, *fabric.Header, int) unsafe.Pointer { return nil }
+func (discard) Completed(uint64, error)                         {}
+func (discard) Broken(int, error)                               {}
