@@ -9,6 +9,7 @@ import (
 
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/fabric/tcp"
+	"gormapy/gocore/fabric/verbs"
 	"gormapy/gocore/settings"
 )
 
@@ -25,6 +26,9 @@ var kinds = []kind{
 	{"tcp", "sockets between processes, on the loopback interface", func(dir fabric.Directory) (fabric.Transport, error) {
 		return tcp.New(dir, tcp.Options{})
 	}, func() string { return "" }},
+	{"verbs", "RDMA devices, by libibverbs", func(dir fabric.Directory) (fabric.Transport, error) {
+		return verbs.New(dir, verbs.Options{Device: settings.IBDevice.Value(), Port: settings.IBPort.Value(), GID: settings.IBGid.Value()})
+	}, verbs.Problem},
 }
 
 // Open makes the transport that GORMAPY_FABRIC names. It is nil, without an error,
