@@ -15,3 +15,6 @@ type Transport struct{ fabric.Transport }
 func New(fabric.Directory, Options) (*Transport, error) {
 	return nil, errors.New("verbs: this program was built without cgo")
 }
+
+// Problem says why there can be no transport on this machine.
+func Problem() string { return "this program was built without cgo" }
