@@ -92,6 +92,15 @@ func TestCrossing(t *testing.T) {
 	assert.Positive(t, yields, "they never tried at once")
 }
 
+// Many ranks, which all meet at once.
+func TestManyRanks(t *testing.T) {
+	w := fabrictest.NewWorld(t, 16, create)
+	exchange(t, w)
+	for _, r := range w.Ranks {
+		fabrictest.Until(t, "no attempts are left", func() bool { n, m := strangers(r); return n+m == 0 })
+	}
+}
+
 // A peer that has closed before: known at once, and by name.
 func TestConnectToNobody(t *testing.T) {
 	dirs := fabrictest.Directories(2)
