@@ -92,9 +92,17 @@
 //
 // Transport.mu guards attempts, deadlines and the state of all pairs; pair.mu the
 // queue and whatever sends. A state is changed under both, in this order, and
-// only by the poller, but for Connect (idle to seeking). So the poller reads a
-// pair's socket without a lock, and nobody closes a descriptor that another
-// thread sends to. Sink is called without locks.
+// only by the poller, but for Connect (idle to seeking) and for Close, when nobody
+// polls. So the poller reads a pair's socket without a lock, and nobody closes a
+// descriptor that another thread sends to. Sink is called without locks.
+//
+// # What Poll costs
+//
+// A message that finds the socket with room is one system call, and one or two
+// take it out: Poll reads the pairs that were active lately (maxHot) without asking
+// epoll, which it asks at each epollEvery-th poll, and at each one when there is no
+// such pair, when something waits for room, and from Arm until something has come.
+// A read that is not filled is not followed by another.
 //
 // It may import only fabric.
 package tcp
