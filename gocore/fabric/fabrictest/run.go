@@ -126,7 +126,7 @@ func testDescriptors(t *testing.T, create Make) {
 		use(false)
 	}
 	after := descriptors(t)
-	assert.Len(t, after, len(before), "open before: %q, after: %q", before, after)
+	assert.LessOrEqual(t, len(after), len(before), "open before: %q, after: %q", before, after) // a test before may have left some
 }
 
 // A rank closes: the others notice when they use it, once, and go on.

@@ -306,6 +306,7 @@ func TestNoDescriptorsLeft(t *testing.T) {
 	defer unix.Close(fd)
 	tight := unix.Rlimit{Cur: uint64(fd), Max: limit.Max} // fd is the lowest that was free
 	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &tight))
+	t.Cleanup(func() { _ = unix.Setrlimit(unix.RLIMIT_NOFILE, &limit) })
 	err = unix.Connect(fd, sockaddr(inside(w.Ranks[0]).at))
 	fabrictest.Until(t, "it notices", func() bool {
 		var deaf bool
