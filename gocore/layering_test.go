@@ -39,6 +39,8 @@ var lower = []struct {
 	{"job", "sys sys/atom"},
 	{"fabric/self", "fabric"},
 	{"fabric/shm", "fabric job sys sys/atom"},
+	{"libfabric", ""},
+	{"fabric/ofi", "fabric libfabric sys"},
 	{"fabric/tcp", "fabric"},
 	{"fabric/verbs", "fabric ibverbs"},
 	{"fabric/network", "fabric fabric/tcp fabric/verbs settings"},

@@ -1,0 +1,236 @@
+//go:build cgo
+
+package ofi
+
+import (
+	"errors"
+	"fmt"
+	"time"
+	"unsafe"
+
+	"gormapy/gocore/fabric"
+	"gormapy/gocore/libfabric"
+)
+
+// endpoint is a connection to one peer.
+type endpoint struct {
+	t    *transport
+	peer int
+	addr libfabric.Addr
+
+	tokenOut, tokenIn uint64
+
+	// Guarded by the transport's lock.
+	connected bool
+	queued    bool       // in transport.waiting
+	open      int        // slots in use
+	bufs      int        // buffers in use
+	sent      uint32     // messages so far
+	pending   *operation // not posted whole
+	acks      []uint16   // slots of puts of the peer that have arrived here
+	broken    error
+	since     time.Time // when it broke
+
+	// Of whoever polls.
+	received uint32
+	early    map[uint32][]byte // messages whose turn has not come
+	told     bool
+}
+
+// failure is an OpError of this connection.
+func (e *endpoint) failure(op string, err error, detail string) *fabric.OpError {
+	status := err.Error()
+	var no libfabric.Errno
+	if errors.As(err, &no) {
+		status = fmt.Sprintf("%s, %s", no.Name(), no.Error())
+	}
+	if detail == "" {
+		detail = "provider " + e.t.info.Provider
+	} else {
+		detail = "provider " + e.t.info.Provider + ": " + detail
+	}
+	return &fabric.OpError{Op: op, Peer: e.peer, Status: status, Detail: detail}
+}
+
+// connect makes the peer known to the provider if it has published its card, and
+// has Poll try again if not. The caller has the lock.
+func (e *endpoint) connect() error {
+	if e.connected || e.broken != nil {
+		return nil
+	}
+	b := e.t.dir.Card(e.peer)
+	if b == nil {
+		if !e.queued {
+			e.queued = true
+			e.t.waiting = append(e.t.waiting, e)
+			e.t.work.Store(true)
+		}
+		return nil
+	}
+	c, err := decodeCard(b)
+	if err == nil && c.provider != e.t.info.Provider {
+		err = fmt.Errorf("it uses provider %s, this rank %s", c.provider, e.t.info.Provider)
+	}
+	if err == nil {
+		e.addr, err = e.t.av.Insert(c.name)
+	}
+	if err != nil {
+		failed := e.failure("connect", err, "")
+		e.fail(failed)
+		return failed
+	}
+	e.connected = true
+	return nil
+}
+
+// ready tells whether requests can be posted, and if not why. The caller has the
+// lock.
+func (e *endpoint) ready() error {
+	switch {
+	case e.t.closed:
+		return errClosed
+	case e.broken != nil:
+		return e.broken
+	case e.connected:
+		return nil
+	}
+	if err := e.connect(); err != nil {
+		return err
+	}
+	if !e.connected {
+		return fabric.ErrAgain
+	}
+	return nil
+}
+
+// fail breaks the connection. The caller has the lock.
+func (e *endpoint) fail(err error) {
+	if e.broken != nil {
+		return
+	}
+	e.broken, e.since = err, time.Now()
+	if op := e.pending; op != nil {
+		op.drop(err)
+		e.pending = nil
+		if op.open == 0 {
+			e.t.finish(op)
+		}
+	}
+	e.acks = nil
+	e.t.breaking = append(e.t.breaking, e)
+	e.t.work.Store(true)
+}
+
+// take takes a slot, -1 if there is none. The caller has the lock.
+func (e *endpoint) take(op *operation, wait uint8) int {
+	t := e.t
+	if len(t.free) == 0 || e.open >= slotsEach {
+		return -1
+	}
+	s := t.free[len(t.free)-1]
+	t.free = t.free[:len(t.free)-1]
+	t.slots[s] = slot{ep: e, op: op, buf: -1, wait: wait, used: true}
+	e.open++
+	return s
+}
+
+// takeBuf takes a buffer, -1 if there is none.
+func (e *endpoint) takeBuf() int {
+	t := e.t
+	if len(t.freeBufs) == 0 || e.bufs >= bufsEach {
+		return -1
+	}
+	b := t.freeBufs[len(t.freeBufs)-1]
+	t.freeBufs = t.freeBufs[:len(t.freeBufs)-1]
+	e.bufs++
+	return b
+}
+
+func (e *endpoint) giveBuf(b int) {
+	e.t.freeBufs = append(e.t.freeBufs, b)
+	e.bufs--
+}
+
+// give frees a slot and what it holds.
+func (e *endpoint) give(s int) {
+	t := e.t
+	if b := t.slots[s].buf; b >= 0 {
+		e.giveBuf(b)
+	}
+	t.slots[s] = slot{}
+	t.free = append(t.free, s)
+	e.open--
+}
+
+// Send implements fabric.Endpoint.
+func (e *endpoint) Send(h *fabric.Header, payload []byte) error {
+	if len(payload) > maxShort {
+		return e.failure("send", fmt.Errorf("a message of %d bytes is longer than %d", len(payload), maxShort), "")
+	}
+	e.t.mu.Lock()
+	defer e.t.mu.Unlock()
+	if err := e.ready(); err != nil {
+		return err
+	}
+	err := e.sendFrame(frameMessage, e.sent+1, h, payload)
+	if err == nil {
+		e.sent++
+	}
+	return err
+}
+
+// sendFrame sends one. The caller has the lock.
+func (e *endpoint) sendFrame(kind byte, seq uint32, h *fabric.Header, payload []byte) error {
+	t := e.t
+	n := prefixBytes + len(payload)
+	if h != nil {
+		n += fabric.HeaderBytes
+	}
+	b := e.takeBuf()
+	if b < 0 {
+		return fabric.ErrAgain
+	}
+	s := e.take(nil, waitLocal)
+	if s < 0 {
+		e.giveBuf(b)
+		return fabric.ErrAgain
+	}
+	t.slots[s].buf = b
+	mem := t.buf(b)
+	putPrefix(mem, kind, t.me, seq, e.tokenOut)
+	rest := mem[prefixBytes:]
+	if h != nil {
+		copy(rest, unsafe.Slice((*byte)(unsafe.Pointer(h)), fabric.HeaderBytes))
+		rest = rest[fabric.HeaderBytes:]
+	}
+	copy(rest, payload)
+	// The request lies in the transport, since what C is given escapes.
+	t.requests[0] = libfabric.Request{
+		Kind: libfabric.Send, Flags: libfabric.Completed, Local: addressOf(mem), Len: uint64(n), Desc: t.desc(),
+		Addr: e.addr, Context: t.txs.At(s),
+	}
+	if n <= t.inject {
+		t.requests[0].Flags |= libfabric.Inject
+	}
+	if _, err := t.ep.Post(t.requests[:1]); err != nil {
+		e.give(s)
+		return e.refused("send", err)
+	}
+	if n <= t.inject {
+		t.slots[s].buf = -1
+		e.giveBuf(b)
+	}
+	return nil
+}
+
+// refused is the error of a request that could not be posted: ErrAgain, or the
+// end of the connection. The caller has the lock.
+func (e *endpoint) refused(op string, err error) error {
+	if errors.Is(err, libfabric.EAGAIN) {
+		e.t.again.Store(true)
+		return fabric.ErrAgain
+	}
+	failed := e.failure(op, err, "")
+	e.fail(failed)
+	return failed
+}

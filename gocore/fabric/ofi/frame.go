@@ -1,0 +1,84 @@
+package ofi
+
+import (
+	"encoding/binary"
+	"unsafe"
+
+	"gormapy/gocore/fabric"
+)
+
+// prefix precedes everything that is sent (little-endian).
+//
+//	0  1 kind  1 zero  2 zero
+//	4  4 rank of the sender
+//	8  4 number of the message, of acknowledgements 0
+//	12 4 zero
+//	16 8 token
+const prefixBytes = 24
+
+// Kinds of frames.
+const (
+	frameMessage = 1 // a header and a payload
+	frameAck     = 2 // slots of puts that have arrived, 2 bytes each
+)
+
+// frameBytes is the longest frame. Providers over message endpoints (ofi_rxm)
+// send up to 16 KiB, their own header included, without a rendezvous.
+const frameBytes = 16 << 10
+
+const (
+	rxmHeader = 128 // what ofi_rxm may put before it, generously
+	maxShort  = frameBytes - rxmHeader - prefixBytes - 48
+)
+
+var _ [48]byte = [fabric.HeaderBytes]byte{}
+
+func putPrefix(b []byte, kind byte, src int, seq uint32, token uint64) {
+	_ = b[prefixBytes-1]
+	binary.LittleEndian.PutUint32(b, uint32(kind))
+	binary.LittleEndian.PutUint32(b[4:], uint32(src))
+	binary.LittleEndian.PutUint32(b[8:], seq)
+	binary.LittleEndian.PutUint32(b[12:], 0)
+	binary.LittleEndian.PutUint64(b[16:], token)
+}
+
+// frame is a decoded one; it refers to the bytes it was decoded from.
+type frame struct {
+	kind   byte
+	src    int
+	seq    uint32
+	token  uint64
+	header *fabric.Header
+	rest   []byte
+}
+
+// decodeFrame checks what can be checked without knowing the job. b is aligned
+// to 8 bytes.
+func decodeFrame(b []byte, ranks int) (f frame, ok bool) {
+	if len(b) < prefixBytes {
+		return f, false
+	}
+	kind := binary.LittleEndian.Uint32(b)
+	src := binary.LittleEndian.Uint32(b[4:])
+	f.seq = binary.LittleEndian.Uint32(b[8:])
+	f.token = binary.LittleEndian.Uint64(b[16:])
+	if uint64(src) >= uint64(ranks) {
+		return f, false
+	}
+	f.src = int(src)
+	f.rest = b[prefixBytes:]
+	switch kind {
+	case frameMessage:
+		f.kind = frameMessage
+		if len(f.rest) < fabric.HeaderBytes {
+			return f, false
+		}
+		f.header = (*fabric.Header)(unsafe.Pointer(&f.rest[0]))
+		f.rest = f.rest[fabric.HeaderBytes:]
+		return f, f.header.Kind != fabric.KindNone && f.header.Kind < fabric.Kinds
+	case frameAck:
+		f.kind = frameAck
+		return f, len(f.rest)%2 == 0
+	}
+	return f, false
+}

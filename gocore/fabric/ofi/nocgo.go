@@ -1,0 +1,14 @@
+//go:build !cgo
+
+package ofi
+
+import (
+	"gormapy/gocore/fabric"
+	"gormapy/gocore/libfabric"
+)
+
+// New fails: libfabric needs cgo.
+func New(fabric.Directory, Options) (fabric.Transport, error) {
+	_, err := libfabric.Open(libfabric.Defaults{})
+	return nil, err
+}

@@ -1,0 +1,30 @@
+package ofi
+
+// Options choose a provider and how to use it.
+type Options struct {
+	// Provider is libfabric's name, such as "tcp;ofi_rxm", "shm", "verbs;ofi_rxm"
+	// or "efa". Empty: the first there is of efa, verbs;ofi_rxm, tcp;ofi_rxm.
+	Provider string
+	// Domain is the interface or device, such as "eth0". Empty: the provider's
+	// first one, for sockets that of the loopback, which other hosts can't reach.
+	Domain string
+	// Everywhere prefers interfaces that other hosts reach to the loopback.
+	Everywhere bool
+	// Restrictions turn off what the provider may have, so that a test has the
+	// rules of another one.
+	Restrictions Restrictions
+}
+
+// Restrictions turn off what a provider may have.
+type Restrictions struct {
+	NoInject   bool
+	NoWait     bool // no descriptor to sleep on
+	NoAtomics  bool
+	NoDelivery bool // no FI_DELIVERY_COMPLETE: puts are acknowledged by the target
+	NoOrder    bool // sends may arrive in any order
+	LocalMR    bool // local memory has to be registered
+	MaxMsg     int  // longest request
+}
+
+// EFA has the rules of the EFA provider as fi_efa(7) states them.
+var EFA = Restrictions{NoInject: true, NoWait: true, NoAtomics: true, NoOrder: true, LocalMR: true}

@@ -1,0 +1,148 @@
+//go:build cgo
+
+package ofi
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"unsafe"
+
+	"gormapy/gocore/fabric"
+	"gormapy/gocore/libfabric"
+)
+
+// region is registered memory.
+type region struct {
+	t    *transport
+	addr uintptr
+	n    int
+	mr   *libfabric.MR // nil: it is empty, or closed
+	key  fabric.RemoteKey
+}
+
+// regions are the transport's, by address.
+type regions struct {
+	mu   sync.Mutex
+	list []*region
+}
+
+// register makes n bytes at addr known to the provider. Keys that the provider
+// lets us choose are random: whoever reaches the endpoint needs nothing else.
+func (t *transport) register(addr uintptr, n int, access libfabric.Access) (*libfabric.MR, error) {
+	for range 8 {
+		var key uint64
+		if !t.provKey {
+			var b [8]byte
+			_, _ = rand.Read(b[:]) // it never fails
+			key = binary.LittleEndian.Uint64(b[:]) >> 1
+			if size := t.info.MRKeySize; size > 0 && size < 8 {
+				key &= 1<<(8*size) - 1
+			}
+		}
+		mr, err := t.domain.Register(addr, n, access, key, t.info, t.ep)
+		const enokey = libfabric.Errno(266) // the key is taken
+		if errors.Is(err, enokey) && !t.provKey {
+			continue
+		}
+		return mr, err
+	}
+	return nil, errors.New("all keys that were tried are taken")
+}
+
+// Register implements fabric.Transport.
+func (t *transport) Register(p unsafe.Pointer, n int) (fabric.Region, error) {
+	if n < 0 {
+		return nil, fmt.Errorf("register %d bytes", n)
+	}
+	r := &region{t: t, addr: uintptr(p), n: n}
+	if n == 0 {
+		return r, nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return nil, errClosed
+	}
+	mr, err := t.register(r.addr, n, libfabric.AccessAll)
+	if err != nil {
+		return nil, fmt.Errorf("register %d bytes at %#x with provider %s: %w", n, r.addr, t.info.Provider, err)
+	}
+	r.mr, r.key.Key = mr, mr.Key
+	if t.virtual {
+		r.key.Addr = uint64(r.addr)
+	}
+	t.regions.add(r)
+	return r, nil
+}
+
+// Key implements fabric.Region.
+func (r *region) Key() fabric.RemoteKey { return r.key }
+
+// Close implements fabric.Region.
+func (r *region) Close() error {
+	r.t.mu.Lock()
+	defer r.t.mu.Unlock()
+	if r.mr == nil {
+		return nil
+	}
+	r.t.regions.remove(r)
+	mr := r.mr
+	r.mr = nil
+	return mr.Close()
+}
+
+func (s *regions) add(r *region) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at, _ := slices.BinarySearchFunc(s.list, r.addr, func(o *region, addr uintptr) int {
+		if o.addr < addr {
+			return -1
+		}
+		return 1
+	})
+	s.list = slices.Insert(s.list, at, r)
+}
+
+func (s *regions) remove(r *region) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at := slices.Index(s.list, r); at >= 0 {
+		s.list = slices.Delete(s.list, at, at+1)
+	}
+}
+
+// desc is the descriptor of a region that has n bytes at addr in it.
+func (s *regions) desc(addr uintptr, n int) (uintptr, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at, _ := slices.BinarySearchFunc(s.list, addr, func(o *region, addr uintptr) int {
+		if o.addr <= addr {
+			return -1
+		}
+		return 1
+	})
+	// Regions may overlap, so the nearest one before need not be the one.
+	for at--; at >= 0; at-- {
+		if r := s.list[at]; addr+uintptr(n) <= r.addr+uintptr(r.n) {
+			return r.mr.Desc, true
+		}
+	}
+	return 0, false
+}
+
+// closeAll closes what the user has left. The transport is closed.
+func (s *regions) closeAll() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for _, r := range s.list {
+		errs = append(errs, r.mr.Close())
+		r.mr = nil
+	}
+	s.list = nil
+	return errors.Join(errs...)
+}

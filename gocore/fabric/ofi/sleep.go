@@ -1,0 +1,101 @@
+//go:build cgo
+
+package ofi
+
+import (
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gormapy/gocore/fabric"
+)
+
+// retry is when a sleeper looks again after what no descriptor tells of: new
+// room at the provider, connections that it makes, cards.
+const retry = time.Millisecond
+
+// sleeper is a transport whose provider has FI_WAIT_FD. Its descriptor is an
+// epoll set of the provider's and a timer, for the provider's refusal to be
+// waited for.
+type sleeper struct {
+	*transport
+	set, timer int
+	armed      bool // the timer; of whoever polls or arms
+}
+
+var _ fabric.Sleeper = (*sleeper)(nil)
+
+func newSleeper(t *transport) (s *sleeper, err error) {
+	s = &sleeper{transport: t, set: -1, timer: -1}
+	defer func() {
+		if err != nil {
+			s.closeFDs()
+		}
+	}()
+	if s.set, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		return nil, fmt.Errorf("make an epoll set: %w", err)
+	}
+	if s.timer, err = unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK); err != nil {
+		return nil, fmt.Errorf("make a timer: %w", err)
+	}
+	for _, fd := range []int{s.timer, t.cq.FD} {
+		if err = unix.EpollCtl(s.set, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)}); err != nil {
+			return nil, fmt.Errorf("add a descriptor to an epoll set: %w", err)
+		}
+	}
+	return s, nil
+}
+
+func (s *sleeper) closeFDs() {
+	for _, fd := range []int{s.set, s.timer} {
+		if fd >= 0 {
+			_ = unix.Close(fd)
+		}
+	}
+	s.set, s.timer = -1, -1
+}
+
+// FD implements fabric.Sleeper.
+func (s *sleeper) FD() int { return s.set }
+
+// Arm implements fabric.Sleeper.
+func (s *sleeper) Arm() error {
+	if err := s.net.TryWait(s.cq); err != nil {
+		return s.setTimer(1) // there is something already: now
+	}
+	if s.again.Swap(false) || s.work.Load() {
+		return s.setTimer(retry)
+	}
+	return s.setTimer(0)
+}
+
+func (s *sleeper) setTimer(after time.Duration) error {
+	if after == 0 && !s.armed {
+		return nil
+	}
+	s.armed = after != 0
+	when := unix.ItimerSpec{Value: unix.NsecToTimespec(after.Nanoseconds())}
+	if err := unix.TimerfdSettime(s.timer, 0, &when, nil); err != nil {
+		return fmt.Errorf("set a timer: %w", err)
+	}
+	return nil
+}
+
+// Poll implements fabric.Transport.
+func (s *sleeper) Poll(sink fabric.Sink) int {
+	if s.armed {
+		_ = s.setTimer(0) // also forgets that it has rung
+	}
+	return s.transport.Poll(sink)
+}
+
+// Close implements fabric.Transport.
+func (s *sleeper) Close() error {
+	closed := s.set < 0
+	err := s.transport.Close()
+	if !closed {
+		s.closeFDs()
+	}
+	return err
+}

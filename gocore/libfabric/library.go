@@ -1,0 +1,127 @@
+//go:build cgo
+
+package libfabric
+
+/*
+#cgo CFLAGS: -D_GNU_SOURCE -Wall -Wextra
+#cgo LDFLAGS: -ldl -lpthread
+#include <stdlib.h>
+#include "glue.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+)
+
+// sonames are tried in turn. GORMAPY's users choose another one by the dynamic
+// linker's own means.
+var sonames = []string{"libfabric.so.1", "libfabric.so.2", "libfabric.so"}
+
+// apiVersion is the behaviour asked for: that of libfabric 1.14, the oldest one
+// supported.
+const apiVersion = 1<<16 | 14
+
+// ErrMissing is wrapped by errors of Open where there is no library.
+var ErrMissing = errors.New("libfabric is not installed")
+
+var (
+	loaded   atomic.Pointer[Library]
+	loading  sync.Mutex
+	loadFail error
+)
+
+// Library is the opened library.
+type Library struct {
+	Major, Minor int
+	// Soname is the name it was found by.
+	Soname string
+}
+
+// Defaults are settings of libfabric, by environment variables, that take effect
+// when it initialises. Those of the user win.
+type Defaults struct {
+	// Universe is how many processes will communicate, 0: libfabric's own guess of
+	// 256. Providers size queues by it, and a small device refuses those.
+	Universe int
+}
+
+// Open opens the library and initialises it, once a process, and never closes
+// it. It is safe for concurrent use; defaults matter in the first call only.
+//
+// Where the user's environment says nothing it sets
+//   - FI_MR_CACHE_MONITOR=disabled: otherwise providers patch malloc's system
+//     calls in the whole process (memhooks), to cache registrations of memory that
+//     is not registered by its owner. Nothing here needs that cache.
+//   - FI_HMEM=system: else each process initialises the CUDA, ROCm and Level Zero
+//     run times that it finds, for device memory that nothing here asks for.
+//   - FI_EFA_FORK_SAFE=1: Python programs fork.
+//   - FI_UNIVERSE_SIZE: see Defaults.
+//
+// Signal handlers that providers install are taken out again.
+func Open(d Defaults) (*Library, error) {
+	if l := loaded.Load(); l != nil {
+		return l, nil
+	}
+	loading.Lock()
+	defer loading.Unlock()
+	if l := loaded.Load(); l != nil {
+		return l, nil
+	}
+	if loadFail != nil {
+		return nil, loadFail
+	}
+	l, err := open(d)
+	if err != nil {
+		loadFail = err
+		return nil, err
+	}
+	loaded.Store(l)
+	return l, nil
+}
+
+func open(d Defaults) (*Library, error) {
+	defaults := map[string]string{"FI_MR_CACHE_MONITOR": "disabled", "FI_HMEM": "system", "FI_EFA_FORK_SAFE": "1"}
+	if d.Universe > 0 {
+		defaults["FI_UNIVERSE_SIZE"] = strconv.Itoa(d.Universe)
+	}
+	for name, value := range defaults {
+		setenv(name, value)
+	}
+	var why []string
+	for _, soname := range sonames {
+		path := C.CString(soname)
+		text := C.gm_fi_load(path)
+		C.free(unsafe.Pointer(path))
+		if text != nil {
+			why = append(why, C.GoString(text))
+			continue
+		}
+		v := uint32(C.gm_fi_version())
+		if v < apiVersion {
+			return nil, fmt.Errorf("open libfabric: %s is version %d.%d, and 1.14 is needed", soname, v>>16, v&0xffff)
+		}
+		// The result does not matter: it may be that there is no provider.
+		C.gm_fi_init(apiVersion)
+		return &Library{Major: int(v >> 16), Minor: int(v & 0xffff), Soname: soname}, nil
+	}
+	return nil, fmt.Errorf("%w (%s): install it, for instance the package libfabric1 of Debian", ErrMissing, strings.Join(why, "; "))
+}
+
+// setenv sets what the environment does not have, for C code only: children that
+// Go or Python start should not inherit it.
+func setenv(name, value string) {
+	n, v := C.CString(name), C.CString(value)
+	C.gm_fi_setenv(n, v)
+	C.free(unsafe.Pointer(n))
+	C.free(unsafe.Pointer(v))
+}
+
+// Version is how the library writes its version.
+func (l *Library) Version() string { return fmt.Sprintf("%d.%d", l.Major, l.Minor) }

@@ -1,0 +1,17 @@
+//go:build !cgo
+
+package libfabric
+
+import "errors"
+
+// ErrMissing: this program was built without cgo, and libfabric is a C library.
+var ErrMissing = errors.New("libfabric can't be used: built without cgo")
+
+// Library is the opened library.
+type Library struct{}
+
+// Defaults are settings of libfabric.
+type Defaults struct{ Universe int }
+
+// Open fails.
+func Open(Defaults) (*Library, error) { return nil, ErrMissing }
