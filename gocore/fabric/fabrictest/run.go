@@ -15,12 +15,20 @@ import (
 // Run checks transports against the contract of package fabric. create is
 // called once for each rank of each world, in the order of ranks, from one
 // goroutine; all worlds are closed when it returns.
-func Run(t *testing.T, create Make) {
+func Run(t *testing.T, create Make) { RunExcept(t, create, nil) }
+
+// RunExcept is Run without the tests in except, which says why for each.
+func RunExcept(t *testing.T, create Make, except map[string]string) {
 	t.Run("descriptors", func(t *testing.T) { testDescriptors(t, create) })
 	for _, n := range []int{2, 3} {
 		t.Run(fmt.Sprintf("ranks=%d", n), func(t *testing.T) {
 			each := func(name string, f func(t *testing.T, w *World)) {
-				t.Run(name, func(t *testing.T) { f(t, NewWorld(t, n, create)) })
+				t.Run(name, func(t *testing.T) {
+					if why := except[name]; why != "" {
+						t.Skip(why)
+					}
+					f(t, NewWorld(t, n, create))
+				})
 			}
 			each("caps", testCaps)
 			each("messages", testMessages)

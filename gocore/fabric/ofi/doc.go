@@ -54,8 +54,10 @@
 // A post or completion that fails for the connection's sake breaks the endpoint:
 // nothing is posted to it any more, what is under way gets a grace of one second
 // to complete or fail by itself, since until then the provider may write to
-// local memory; then Completed, then Broken. Connectionless providers may never
-// notice; that a process is dead the engine learns otherwise.
+// local memory; then Completed, then Broken. A transport that closes says goodbye
+// to the peers that it has talked to, in the order of messages. Of a process that
+// dies a provider of datagrams may never tell (ofi_rxm connects again and again,
+// EAGAIN each time); that it is dead the engine learns otherwise.
 //
 // # Locks
 //

@@ -123,8 +123,17 @@ func (e *endpoint) fail(err error) {
 
 // take takes a slot, -1 if there is none. The caller has the lock.
 func (e *endpoint) take(op *operation, wait uint8) int {
+	if len(e.t.free) <= reserved || e.open >= slotsEach {
+		return -1
+	}
+	return e.mustTake(op, wait)
+}
+
+// mustTake takes a slot, also of those reserved for what frees other slots: peers
+// whose puts wait for each other's acknowledgements would wait for ever.
+func (e *endpoint) mustTake(op *operation, wait uint8) int {
 	t := e.t
-	if len(t.free) == 0 || e.open >= slotsEach {
+	if len(t.free) == 0 {
 		return -1
 	}
 	s := t.free[len(t.free)-1]
@@ -137,7 +146,16 @@ func (e *endpoint) take(op *operation, wait uint8) int {
 // takeBuf takes a buffer, -1 if there is none.
 func (e *endpoint) takeBuf() int {
 	t := e.t
-	if len(t.freeBufs) == 0 || e.bufs >= bufsEach {
+	if len(t.freeBufs) <= reserved || e.bufs >= bufsEach {
+		return -1
+	}
+	return e.mustTakeBuf()
+}
+
+// mustTakeBuf is to buffers what mustTake is to slots.
+func (e *endpoint) mustTakeBuf() int {
+	t := e.t
+	if len(t.freeBufs) == 0 {
 		return -1
 	}
 	b := t.freeBufs[len(t.freeBufs)-1]
@@ -186,11 +204,20 @@ func (e *endpoint) sendFrame(kind byte, seq uint32, h *fabric.Header, payload []
 	if h != nil {
 		n += fabric.HeaderBytes
 	}
-	b := e.takeBuf()
+	b, s := -1, -1
+	if kind == frameMessage {
+		b = e.takeBuf()
+	} else {
+		b = e.mustTakeBuf()
+	}
 	if b < 0 {
 		return fabric.ErrAgain
 	}
-	s := e.take(nil, waitLocal)
+	if kind == frameMessage {
+		s = e.take(nil, waitLocal)
+	} else {
+		s = e.mustTake(nil, waitLocal)
+	}
 	if s < 0 {
 		e.giveBuf(b)
 		return fabric.ErrAgain

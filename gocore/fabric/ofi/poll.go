@@ -58,27 +58,17 @@ func (t *transport) readQueue() bool {
 	if len(done) == 0 {
 		return false
 	}
-	locked := false
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	for k := range done {
 		c := &done[k]
 		if c.Flags&(libfabric.FlagRemoteCQData|libfabric.FlagRemoteWrite) != 0 && c.Flags&libfabric.FlagRecv == 0 {
 			t.arrived(c)
-			continue
-		}
-		if r := t.recvs.Index(c.Context); r >= 0 {
+		} else if r := t.recvs.Index(c.Context); r >= 0 {
 			t.deliver, t.lengths = append(t.deliver, r), append(t.lengths, int(min(c.Len, frameBytes)))
-			continue
-		}
-		if s := t.txs.Index(c.Context); s >= 0 {
-			if !locked {
-				t.mu.Lock()
-				locked = true
-			}
+		} else if s := t.txs.Index(c.Context); s >= 0 {
 			t.ended(s, waitLocal, nil)
 		}
-	}
-	if locked {
-		t.mu.Unlock()
 	}
 	return len(done) == libfabric.Batch
 }
@@ -118,14 +108,13 @@ func (t *transport) ended(s int, wait uint8, err error) {
 	}
 }
 
-// arrived notes that a put of a peer without FI_DELIVERY_COMPLETE is here.
+// arrived notes that a put of a peer without FI_DELIVERY_COMPLETE is here. The
+// caller has the lock.
 func (t *transport) arrived(c *libfabric.Completion) {
 	src, s := int(c.Data>>16&0xffff), uint16(c.Data)
 	if src >= t.size {
 		return
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	e := t.eps[src]
 	if e.broken != nil || len(e.acks) >= slotCount {
 		return
@@ -218,19 +207,29 @@ func (t *transport) receive(sink fabric.Sink, b []byte) {
 		t.early(e, f.seq, b)
 		return
 	}
-	e.received++
-	sink.Deliver(f.src, f.header, f.rest)
+	t.inTurn(sink, e, f)
 	for len(e.early) > 0 {
 		b, ok := e.early[e.received+1]
 		if !ok {
 			return
 		}
 		delete(e.early, e.received+1)
-		e.received++
 		if f, ok := decodeFrame(b, t.size); ok {
-			sink.Deliver(f.src, f.header, f.rest)
+			t.inTurn(sink, e, f)
 		}
 	}
+}
+
+// inTurn takes the next frame of a peer.
+func (t *transport) inTurn(sink fabric.Sink, e *endpoint, f frame) {
+	e.received++
+	if f.kind == frameMessage {
+		sink.Deliver(f.src, f.header, f.rest)
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e.fail(&fabric.OpError{Op: "connect", Peer: e.peer, Status: "the peer has closed its transport"})
 }
 
 // early keeps a message whose turn has not come.

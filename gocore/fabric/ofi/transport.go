@@ -6,9 +6,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -22,6 +25,7 @@ const (
 	slotsEach  = 512  // of them to one peer
 	bufCount   = 128  // frames and bounce buffers under way
 	bufsEach   = 64   // of them to one peer
+	reserved   = 16   // slots and buffers for frames that free others
 	recvCount  = 128  // posted receives
 	stashMost  = 4096 // early messages of one peer
 	maxRuns    = 256
@@ -321,10 +325,16 @@ func (t *transport) Describe(peer int) string {
 	return s
 }
 
+func (t *transport) isClosed() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.closed
+}
+
 // Close implements fabric.Transport.
 func (t *transport) Close() error {
-	if t.ep != nil {
-		t.drain(time.Now().Add(grace))
+	if t.ep != nil && len(t.recvOf) > 0 && !t.isClosed() {
+		t.leave()
 	}
 	t.mu.Lock()
 	if t.closed {
@@ -375,30 +385,71 @@ func (t *transport) Close() error {
 	return nil
 }
 
-// drain moves frames on that were accepted: closing an endpoint drops what the
-// provider has not sent yet.
-func (t *transport) drain(until time.Time) {
+// Patience of Close, with frames that the provider has accepted, and with peers
+// that it does not take a goodbye for.
+const (
+	drainTime = time.Second
+	byeTime   = 200 * time.Millisecond
+)
+
+// leave says goodbye to the peers that this rank has talked to, since a provider
+// of datagrams does not tell them, and moves on what was accepted: closing an
+// endpoint drops what is not sent yet. Nobody else polls any more.
+func (t *transport) leave() {
+	start := time.Now()
+	t.mu.Lock()
+	var to []*endpoint
+	for _, e := range t.eps {
+		if e.peer != t.me && (e.connected || e.received > 0) {
+			to = append(to, e)
+		}
+	}
+	t.mu.Unlock()
 	for {
-		t.mu.Lock()
-		left := 0
-		for s := range t.slots {
-			if t.slots[s].used && t.slots[s].op == nil && t.slots[s].ep.broken == nil {
-				left++
-			}
-		}
-		dead := t.dead != nil || t.closed
-		t.mu.Unlock()
-		if left == 0 || dead || time.Now().After(until) {
-			return
-		}
 		t.readQueue()
-		t.repost = append(t.repost, t.deliver...) // nobody wants it any more
+		for k, r := range t.deliver { // others say goodbye, too
+			t.receive(nobody{}, t.recvOf[r][:t.lengths[k]])
+			t.repost = append(t.repost, r)
+		}
 		t.deliver, t.lengths = t.deliver[:0], t.lengths[:0]
 		if t.postReceives() != nil {
 			return
 		}
+		t.mu.Lock()
+		if t.closed || t.dead != nil {
+			t.mu.Unlock()
+			return
+		}
+		t.sendAcks() // peers that go on wait for them
+		to = slices.DeleteFunc(to, func(e *endpoint) bool {
+			err := e.ready()
+			if err == nil {
+				err = e.sendFrame(frameBye, e.sent+1, nil, nil)
+			}
+			return err != fabric.ErrAgain
+		})
+		left := 0
+		for s := range t.slots {
+			if sl := &t.slots[s]; sl.used && sl.op == nil && sl.ep.broken == nil {
+				left++
+			}
+		}
+		t.mu.Unlock()
+		waited := time.Since(start)
+		if len(to) == 0 && left == 0 || len(to) > 0 && waited > byeTime || waited > drainTime {
+			return
+		}
+		runtime.Gosched()
 	}
 }
+
+// nobody is the sink of a transport that closes.
+type nobody struct{}
+
+func (nobody) Deliver(int, *fabric.Header, []byte)             {}
+func (nobody) Landing(int, *fabric.Header, int) unsafe.Pointer { return nil }
+func (nobody) Completed(uint64, error)                         {}
+func (nobody) Broken(int, error)                               {}
 
 // putWord writes a word of a slot's memory.
 func putWord(b []byte, v uint64) { binary.LittleEndian.PutUint64(b, v) }
