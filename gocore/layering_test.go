@@ -35,6 +35,7 @@ var lower = []struct {
 	{"arena", "sys"},
 	{"ibverbs", ""},
 	{"fabric", ""},
+	{"mt19937", "fabric"},
 	{"op", "dtype"},
 	{"job", "sys sys/atom"},
 	{"fabric/self", "fabric"},

@@ -2,7 +2,8 @@
 // strings in, integers and strings out, nothing that waits (the shim beside it
 // exports that). A negative result -c stands for the error code c.
 //
-// It may import gocore/mpi and gocore/rdma, nothing else of gocore.
+// It may import gocore/mpi, gocore/rdma, gocore/mt19937 and gocore/fabric (for
+// foreign memory), nothing else of gocore.
 package core
 
 import (
