@@ -2,5 +2,6 @@
 
     mpiexec -n 4 python -m gormapy.examples.ring
 
-Each uses only what mpi4py has too: with `from mpi4py import MPI` in place of its import it runs there.
+Most use only what mpi4py has too: with `from mpi4py import MPI` in place of their import they run there.
+`simple_interchange` and `write_cpu` are programs of `gormapy.rdma`, without MPI and without mpiexec.
 """

@@ -13,7 +13,7 @@ from ..rdma.buffer import locate
 _PIECE = 64 << 20  # bytes that are filled in one call: what Ctrl-C waits for
 
 
-class MT19937_64:  # noqa: N801 - its name
+class MT19937_64:
     """A Mersenne twister of 64 bits, seeded with a number from 0 to 2**64 - 1.
 
     Threads may share one; each call has numbers of its own.
