@@ -156,7 +156,7 @@ class CupyArray(HostArray):
     """Memory of a device by CuPy, staged through that of the host."""
 
     def __init__(self, nbytes):
-        import cupy
+        import cupy  # type: ignore[import-not-found]
 
         super().__init__(nbytes)
         device = cupy.cuda.Device()
@@ -185,7 +185,7 @@ class TorchArray(HostArray):
     """Memory of a device by PyTorch (CUDA, or HIP under the same name), staged through that of the host."""
 
     def __init__(self, nbytes):
-        import torch
+        import torch  # type: ignore[import-not-found]
 
         super().__init__(nbytes)
         if not torch.cuda.is_available():
