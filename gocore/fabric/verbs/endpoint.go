@@ -87,6 +87,7 @@ type endpoint struct {
 	busy                 bool   // it is in Transport.busy
 
 	wrs  []ibverbs.SendWR
+	mark [1]ibverbs.SendWR
 	long cursor // an operation longer than the queue
 	runs [maxRuns]fabric.Run
 	one  [1]fabric.Run
@@ -225,15 +226,15 @@ func (e *endpoint) follow() {
 	if e.signaled == e.head || int(e.head-e.tail) >= len(e.ring) {
 		return
 	}
-	// Not wrs: an operation may be about to be posted from there.
-	wr := [1]ibverbs.SendWR{{ID: uint64(e.peer)<<32 | uint64(e.head), Opcode: ibverbs.RDMAWrite, Flags: ibverbs.Signaled}}
-	if posted, err := e.qp.PostSend(wr[:]); posted == 0 {
+	// Not in wrs: an operation may be about to be posted from there.
+	e.mark[0] = ibverbs.SendWR{ID: uint64(e.peer)<<32 | uint64(e.head), Opcode: ibverbs.RDMAWrite, Flags: ibverbs.Signaled}
+	if posted, err := e.qp.PostSend(e.mark[:]); posted == 0 {
 		if !errors.Is(err, syscall.ENOMEM) {
 			_ = e.refused(&record{}, err)
 		}
 		return
 	}
-	e.note(&wr[0], record{})
+	e.note(&e.mark[0], record{})
 }
 
 // Put implements fabric.Endpoint.

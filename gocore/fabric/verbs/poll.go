@@ -184,16 +184,24 @@ func (e *endpoint) finish(rec *record, err error) {
 	t.undo(rec)
 	if rec.last {
 		e.open--
-		var of *fabric.OpError
-		switch {
-		case errors.Is(err, fabric.ErrPeerGone):
-			err = fmt.Errorf("%s to rank %d failed: %w", opNames[rec.op], e.peer, err)
-		case err != nil && !errors.As(err, &of):
-			err = &fabric.OpError{Op: opNames[rec.op], Peer: e.peer, Status: "connection lost", Detail: err.Error()}
+		if err != nil {
+			err = e.lost(rec.op, err)
 		}
 		t.done = append(t.done, completion{rec.cookie, err})
 	}
 	*rec = record{}
+}
+
+// lost says why an operation has failed, given why the connection has.
+func (e *endpoint) lost(op opName, err error) error {
+	var of *fabric.OpError
+	switch {
+	case errors.Is(err, fabric.ErrPeerGone):
+		return fmt.Errorf("%s to rank %d failed: %w", opNames[op], e.peer, err)
+	case errors.As(err, &of):
+		return err
+	}
+	return &fabric.OpError{Op: opNames[op], Peer: e.peer, Status: "connection lost", Detail: err.Error()}
 }
 
 // continueLong posts more of an operation that is longer than the queue.

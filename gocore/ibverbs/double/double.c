@@ -472,6 +472,7 @@ static void finish(struct queue_pair *q, struct request *r, int status) {
 /* To the error state: all that waits is flushed. */
 static void fail(struct queue_pair *q) {
   q->base.state = IBV_QPS_ERR;
+  if (faults[DOUBLE_NO_FLUSH]) q->done = q->posted;
   while (q->done != q->posted) finish(q, &q->ring[q->done % q->size], IBV_WC_WR_FLUSH_ERR);
   for (; q->from == &q->own && q->own.head != q->own.tail; q->own.head++) {
     struct completion c = {.wc = {.wr_id = q->own.ring[q->own.head % q->own.size].id, .status = IBV_WC_WR_FLUSH_ERR,

@@ -15,15 +15,16 @@ package double
 import "C"
 
 import (
+	"sync"
 	"unsafe"
 
 	"gormapy/gocore/ibverbs"
 )
 
-// Library is the double.
-func Library() (*ibverbs.Library, error) {
+// Library is the double. There is one: a library stays for good.
+var Library = sync.OnceValues(func() (*ibverbs.Library, error) {
 	return ibverbs.OpenSymbols(unsafe.Pointer(C.double_find))
-}
+})
 
 // What Count counts, see double.h.
 const (
@@ -56,6 +57,7 @@ const (
 	MaxMsg       = C.DOUBLE_MAX_MSG
 	NoAtomics    = C.DOUBLE_NO_ATOMICS
 	ODP          = C.DOUBLE_ODP
+	NoFlush      = C.DOUBLE_NO_FLUSH
 )
 
 // Count returns how many of something there have been since Reset, or of

@@ -41,6 +41,7 @@ enum {
   DOUBLE_MAX_MSG,         /* bytes of one message */
   DOUBLE_NO_ATOMICS,      /* the device says that it has none */
   DOUBLE_ODP,             /* the device has on-demand paging, and registers nothing else */
+  DOUBLE_NO_FLUSH,        /* what waits when a queue pair fails never completes */
   DOUBLE_FAULTS
 };
 void double_fault(int which, int value);

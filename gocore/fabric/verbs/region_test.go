@@ -1,0 +1,46 @@
+//go:build cgo
+
+package verbs
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// Lookups against a search through all, with regions that overlap and go.
+func TestRegions(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var s regions
+	var all []*region
+	for range 3000 {
+		if len(all) > 0 && random.IntN(3) == 0 {
+			i := random.IntN(len(all))
+			s.remove(all[i])
+			all[i] = all[len(all)-1]
+			all = all[:len(all)-1]
+		} else if len(all) < 40 {
+			start := random.Uint64N(1000)
+			r := &region{start: start, end: start + 1 + random.Uint64N(200)}
+			s.add(r)
+			all = append(all, r)
+		}
+		for range 20 {
+			start, n := random.Uint64N(1200), 1+random.IntN(150)
+			covered := false
+			for _, r := range all {
+				covered = covered || r.start <= start && start+uint64(n) <= r.end
+			}
+			got := s.find(start, n)
+			if assert.Equal(t, covered, got != nil) && got != nil {
+				assert.True(t, got.start <= start && start+uint64(n) <= got.end)
+				assert.Contains(t, all, got)
+			}
+		}
+		if t.Failed() {
+			return
+		}
+	}
+	s.remove(&region{})
+}
