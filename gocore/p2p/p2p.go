@@ -156,6 +156,7 @@ func (c *Channel) Send(r *Request, mode Mode, b Buf, dest, tag int) {
 	} else if caps.OneSided {
 		h.Flags, h.B = FlagPull, uint64(uintptr(unsafe.Pointer(&data[0])))
 	}
+	owner.streams = h.Flags == 0
 	c.p.eng.Post(to, h, key, nil, nil)
 }
 
@@ -380,15 +381,38 @@ func (c *Channel) Abandon(r *Request) {
 		if r.Done() || r.recv && c.Cancel(r) {
 			return
 		}
-		if r.region == nil {
+		c.p.redirect(r)
+		if r.recv || !c.p.standIn(r) {
 			c.p.recall(r.token)
 		}
-		c.p.redirect(r)
 		if !r.recv {
 			c.p.eng.Detach(r.Peer(), r)
 		}
 	})
 	c.p.settle(r)
+}
+
+// standIn has a request of its own serve the receiver of an abandoned send that was
+// told of it: with the region in which it reads the data, or a copy to send. It
+// reports whether there is reason to.
+func (p *P2P) standIn(r *Request) bool {
+	if r.region == nil && !r.streams {
+		return false
+	}
+	p.tokens.Lock()
+	defer p.tokens.Unlock()
+	if p.byID[r.token] != r {
+		return false // the receiver has it, or has asked for it
+	}
+	s := &Request{src: r.src, tag: r.tag, gen: r.gen, buf: r.buf, token: r.token, region: r.region, streams: r.streams, flat: r.flat}
+	s.world.Store(r.world.Load())
+	if s.region == nil && s.flat == nil {
+		s.flat = make([]byte, r.buf.Bytes())
+		r.buf.Type.Pack(s.flat, r.buf.Addr, r.buf.Count)
+	}
+	r.region = nil
+	p.byID[r.token] = s
+	return true
 }
 
 // Matched is a message taken out of the queue by a matched probe.

@@ -67,6 +67,7 @@ type Request struct {
 	pace  *pace // of a long message that comes by either way, since start
 	start int64
 
+	streams bool           // a long send whose data goes in pieces when it is asked for
 	region  fabric.Region  // of the data of a long send, for the receiver to read
 	reading atomic.Uint32  // 1 while a network writes to the buffer
 	landing unsafe.Pointer // where a piece is about to come, in the buffer
