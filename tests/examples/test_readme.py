@@ -63,6 +63,6 @@ def test_examples_and_measurements_exist():
 
     for name in LOOPS:
         assert f"`{name}`" in TEXT
-    shown = re.search(r"gormapy\.examples\.NAME` with (.*), under", TEXT)[1]
+    shown = " ".join(re.findall(r"gormapy\.examples\.NAME` with\s((?:`\w+`(?:, )?)+)", TEXT))
     there = {p.stem for p in (README.parent / "python/gormapy/examples").glob("*.py")} - {"__init__"}
     assert set(re.findall(r"`(\w+)`", shown)) == there

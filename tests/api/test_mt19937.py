@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gormapy.examples.mt19937 import MT19937_64, random_bytes
+from gormapy.mt19937 import MT19937_64, random_bytes
 from gormapy.rdma import TypeMismatch
 
 SEED = 0xB584035FABE6CE9B  # the first number of seed 0xabcdabcd987

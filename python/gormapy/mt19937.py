@@ -7,8 +7,8 @@ import threading
 
 import numpy as np
 
-from .._ext import core
-from ..rdma.buffer import locate
+from ._ext import core
+from .rdma.buffer import locate
 
 _PIECE = 64 << 20  # bytes that are filled in one call: what Ctrl-C waits for
 
