@@ -1,15 +1,18 @@
 // Package network makes the network transport that the settings ask for, if they
 // ask for one.
 //
-// It may import fabric and its network transports, and settings.
+// It may import fabric and its network transports, the bindings of their libraries, and
+// settings.
 package network
 
 import (
 	"fmt"
 
 	"gormapy/gocore/fabric"
+	"gormapy/gocore/fabric/ofi"
 	"gormapy/gocore/fabric/tcp"
 	"gormapy/gocore/fabric/verbs"
+	"gormapy/gocore/libfabric"
 	"gormapy/gocore/settings"
 )
 
@@ -26,6 +29,12 @@ var kinds = []kind{
 	{"tcp", "sockets between processes, on the loopback interface", func(dir fabric.Directory) (fabric.Transport, error) {
 		return tcp.New(dir, tcp.Options{})
 	}, func() string { return "" }},
+	{"ofi", "libfabric's providers", func(dir fabric.Directory) (fabric.Transport, error) {
+		return ofi.New(dir, ofi.Options{Provider: settings.OFIProvider.Value()})
+	}, func() string {
+		_, err := libfabric.Open(libfabric.Defaults{})
+		return text(err)
+	}},
 	{"verbs", "RDMA devices, by libibverbs", func(dir fabric.Directory) (fabric.Transport, error) {
 		return verbs.New(dir, verbs.Options{Device: settings.IBDevice.Value(), Port: settings.IBPort.Value(), GID: settings.IBGid.Value()})
 	}, verbs.Problem},
@@ -46,6 +55,13 @@ func Open(dir fabric.Directory) (fabric.Transport, error) {
 		}
 	}
 	return nil, nil
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
 }
 
 // Kind describes a network transport to people.
