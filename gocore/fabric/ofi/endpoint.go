@@ -26,6 +26,8 @@ type endpoint struct {
 	open      int        // slots in use
 	bufs      int        // buffers in use
 	sent      uint32     // messages so far
+	greeted   bool       // the peer knows of this rank
+	known     bool       // the peer has sent something
 	pending   *operation // not posted whole
 	acks      []uint16   // slots of puts of the peer that have arrived here
 	broken    error
@@ -193,7 +195,19 @@ func (e *endpoint) Send(h *fabric.Header, payload []byte) error {
 	err := e.sendFrame(frameMessage, e.sent+1, h, payload)
 	if err == nil {
 		e.sent++
+		e.greeted = true
 	}
+	return err
+}
+
+// greet tells the peer of this rank before the first operation, which by itself
+// the peer would not notice. The caller has the lock.
+func (e *endpoint) greet() error {
+	if e.greeted || e.peer == e.t.me {
+		return nil
+	}
+	err := e.sendFrame(frameHello, 0, nil, nil)
+	e.greeted = err == nil
 	return err
 }
 

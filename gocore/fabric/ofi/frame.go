@@ -11,7 +11,7 @@ import (
 //
 //	0  1 kind  1 zero  2 zero
 //	4  4 rank of the sender
-//	8  4 number of the message or goodbye, of acknowledgements 0
+//	8  4 number of the message or goodbye, else 0
 //	12 4 zero
 //	16 8 token
 const prefixBytes = 24
@@ -21,6 +21,7 @@ const (
 	frameMessage = 1 // a header and a payload
 	frameAck     = 2 // slots of puts that have arrived, 2 bytes each
 	frameBye     = 3 // nothing: the last frame of a transport that closes
+	frameHello   = 4 // nothing: before the first operation, so that the target knows whom to say goodbye
 )
 
 // frameBytes is the longest frame. Providers over message endpoints (ofi_rxm)
@@ -80,8 +81,8 @@ func decodeFrame(b []byte, ranks int) (f frame, ok bool) {
 	case frameAck:
 		f.kind = frameAck
 		return f, len(f.rest)%2 == 0
-	case frameBye:
-		f.kind = frameBye
+	case frameBye, frameHello:
+		f.kind = byte(kind)
 		return f, len(f.rest) == 0
 	}
 	return f, false

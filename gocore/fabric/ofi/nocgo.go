@@ -12,3 +12,6 @@ func New(fabric.Directory, Options) (fabric.Transport, error) {
 	_, err := libfabric.Open(libfabric.Defaults{})
 	return nil, err
 }
+
+// Problem says why there can be no transport on this machine.
+func Problem(Options) string { return libfabric.ErrMissing.Error() }

@@ -142,3 +142,16 @@ func New(dir fabric.Directory, o Options) (fabric.Transport, error) {
 	}
 	return t, nil
 }
+
+// Problem says why there can be no transport on this machine, nothing if there can.
+func Problem(o Options) string {
+	_, err := libfabric.Open(libfabric.Defaults{})
+	if err == nil {
+		var c *choice
+		if c, err = choose(o); err == nil {
+			c.info.Free()
+			return ""
+		}
+	}
+	return err.Error()
+}

@@ -173,6 +173,9 @@ func (e *endpoint) begin(o *operation) (bool, error) {
 	if e.pending != nil {
 		return abandon(fabric.ErrAgain)
 	}
+	if err := e.greet(); err != nil {
+		return abandon(err)
+	}
 	if err := e.prepare(o); err != nil {
 		return abandon(err)
 	}
@@ -327,6 +330,9 @@ func (e *endpoint) atomic(kind libfabric.Kind, old unsafe.Pointer, remote fabric
 	}
 	if e.pending != nil {
 		return false, fabric.ErrAgain
+	}
+	if err := e.greet(); err != nil {
+		return false, err
 	}
 	o := t.newOperation()
 	o.ep, o.kind, o.cookie, o.old = e, kind, cookie, old

@@ -190,6 +190,12 @@ func (t *transport) receive(sink fabric.Sink, b []byte) {
 		return // not from this job
 	}
 	e := t.eps[f.src]
+	if f.kind == frameHello {
+		t.mu.Lock()
+		e.known = true
+		t.mu.Unlock()
+		return
+	}
 	if f.kind == frameAck {
 		t.mu.Lock()
 		for ; len(f.rest) >= 2; f.rest = f.rest[2:] {

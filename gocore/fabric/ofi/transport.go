@@ -400,7 +400,7 @@ func (t *transport) leave() {
 	t.mu.Lock()
 	var to []*endpoint
 	for _, e := range t.eps {
-		if e.peer != t.me && (e.connected || e.received > 0) {
+		if e.peer != t.me && (e.connected || e.known || e.received > 0) {
 			to = append(to, e)
 		}
 	}
