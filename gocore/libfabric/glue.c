@@ -17,6 +17,27 @@ static struct {
 
 #define OFFERS(table, type, call) ((table) && (table)->size > offsetof(type, call) && (table)->call)
 
+// Libraries of providers (PSM) take SIGSEGV and others for themselves when they are
+// loaded, the shm provider SIGINT, SIGTERM, SIGSEGV and SIGBUS when libfabric
+// initialises. They belong to Python and to Go.
+static struct sigaction before[65];
+
+void gm_fi_keep_signals(void)
+{
+	for (int s = 1; s < 65; s++)
+		sigaction(s, NULL, &before[s]);
+}
+
+void gm_fi_restore_signals(void)
+{
+	for (int s = 1; s < 65; s++) {
+		struct sigaction now;
+		// Only what has changed: others may set handlers at the same time.
+		if (sigaction(s, NULL, &now) == 0 && now.sa_handler != before[s].sa_handler)
+			sigaction(s, &before[s], NULL);
+	}
+}
+
 const char *gm_fi_load(const char *path)
 {
 	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -34,19 +55,10 @@ const char *gm_fi_load(const char *path)
 	return NULL;
 }
 
-// The shm provider takes SIGINT, SIGTERM, SIGSEGV and SIGBUS for itself when the
-// library initialises. They belong to Python and to Go.
-static const int kept[] = {SIGINT, SIGTERM, SIGSEGV, SIGBUS, SIGABRT, SIGCHLD, SIGUSR1, SIGUSR2, SIGPIPE};
-
 int gm_fi_init(uint32_t version)
 {
-	struct sigaction before[sizeof kept / sizeof *kept];
 	struct fi_info *info = NULL;
-	for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
-		sigaction(kept[i], NULL, &before[i]);
 	int rc = lib.getinfo(version, NULL, NULL, 0, NULL, &info);
-	for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
-		sigaction(kept[i], &before[i], NULL);
 	if (info)
 		lib.freeinfo(info);
 	return rc;

@@ -40,7 +40,9 @@ struct gm_fi_failure {
 };
 
 const char *gm_fi_load(const char *path); // NULL, or why not
-int gm_fi_init(uint32_t version);         // the first fi_getinfo, with signal handlers kept
+int gm_fi_init(uint32_t version);         // the first fi_getinfo
+void gm_fi_keep_signals(void);            // before loading
+void gm_fi_restore_signals(void);         // after the first fi_getinfo
 int gm_fi_setenv(const char *name, const char *value);
 uint32_t gm_fi_version(void);
 const char *gm_fi_strerror(int err);

@@ -3,7 +3,7 @@
 package libfabric
 
 /*
-#cgo CFLAGS: -D_GNU_SOURCE -Wall -Wextra
+#cgo CFLAGS: -D_GNU_SOURCE -Wall
 #cgo LDFLAGS: -ldl -lpthread
 #include <stdlib.h>
 #include "glue.h"
@@ -64,7 +64,7 @@ type Defaults struct {
 //   - FI_EFA_FORK_SAFE=1: Python programs fork.
 //   - FI_UNIVERSE_SIZE: see Defaults.
 //
-// Signal handlers that providers install are taken out again.
+// Signal handlers that providers and their libraries install are taken out again.
 func Open(d Defaults) (*Library, error) {
 	if l := loaded.Load(); l != nil {
 		return l, nil
@@ -94,6 +94,8 @@ func open(d Defaults) (*Library, error) {
 	for name, value := range defaults {
 		setenv(name, value)
 	}
+	C.gm_fi_keep_signals()
+	defer C.gm_fi_restore_signals()
 	var why []string
 	for _, soname := range sonames {
 		path := C.CString(soname)
