@@ -2,6 +2,7 @@ package engine
 
 import (
 	"runtime"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -46,6 +47,7 @@ func (e *Engine) startArrivals() (stop func(), err error) {
 		guarded("progress engine of the network", func() { e.arrivals(wake) })
 	}()
 	return func() {
+		e.netEnds.Store(true)
 		one := [8]byte{1}
 		_, _ = unix.Write(wake, one[:])
 		e.endNap()
@@ -58,7 +60,7 @@ func (e *Engine) startArrivals() (stop func(), err error) {
 func (e *Engine) nap(t time.Duration) {
 	word := atom.Load32(&e.napWord)
 	e.napping.Store(true)
-	if !e.stop.Load() {
+	if !e.netEnds.Load() {
 		atom.Wait(&e.napWord, word, t)
 	}
 	e.napping.Store(false)
@@ -82,7 +84,7 @@ func (e *Engine) arrivals(wake int) {
 	sys.ShortSlice()
 	sleeper, _ := e.net.(fabric.Sleeper)
 	pause := napMin
-	for !e.stop.Load() {
+	for !e.netEnds.Load() {
 		if e.othersPoll() {
 			e.nap(napTime)
 			continue
@@ -121,4 +123,21 @@ func (e *Engine) arrivals(wake int) {
 			e.pollSure(0)
 		}
 	}
+}
+
+// CloseNet ends the network's connections, once all that was sent has left this
+// process. No operation is started any more.
+func (e *Engine) CloseNet() {
+	if e.net == nil || e.closed.Swap(true) {
+		return
+	}
+	if e.stopArrivals != nil {
+		e.stopArrivals()
+	}
+	e.Exclude(func() {
+		e.transports = slices.DeleteFunc(slices.Clone(e.transports), func(t fabric.Transport) bool { return t == e.net })
+		if err := e.net.Close(); err != nil {
+			log.Debugf("engine", "close %s: %v", e.net.Name(), err)
+		}
+	})
 }

@@ -51,6 +51,8 @@ type Engine struct {
 	loop    peer             // the network's way to this rank itself, for its atomics
 	napping atomic.Bool
 	napWord uint32
+	netEnds atomic.Bool // the progress engine of the network is to end
+	closed  atomic.Bool // the network
 
 	gone      []atomic.Uint32 // by rank: how it ended, see watch.go
 	onGone    func(rank int)

@@ -92,7 +92,7 @@ func (e *Engine) Stop() {
 	if e.served != nil {
 		<-e.served
 	}
-	if e.stopArrivals != nil {
+	if e.stopArrivals != nil && !e.closed.Load() {
 		e.stopArrivals()
 	}
 	if e.stopWatch != nil {

@@ -232,6 +232,7 @@ func Finalize(wait bool) (code Code) {
 	atomic.StoreUint32(&w.me.State, job.StateFinalized)
 	state.Store(stateFinalized)
 	wins.each(func(_ int64, win *Window) { win.Desc.Handle = 0 }) // the hot calls look only there
+	w.eng.CloseNet()
 	log.Debugf("mpi", "finalized; %d sends are left that nobody received", w.p2p.PendingSends())
 	switch {
 	case failed.Load() && w.place.Abort != nil:

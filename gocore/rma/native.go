@@ -34,7 +34,7 @@ func isInteger(k dtype.Kind) bool { return op.Band.Valid(k) }
 // native tells whether the network updates the aligned elements of 8 bytes.
 func (m *RMA) native(offers []Offer, world []int, rank int) bool {
 	net := m.eng.Net()
-	if net == nil || !net.Caps().Atomics || len(world) == 1 {
+	if net == nil || !net.Caps().Atomics || len(world) == 1 || Flavor(offers[0].Flavor) == FlavorDynamic {
 		return false
 	}
 	for i := range offers {

@@ -1,6 +1,7 @@
 package rma
 
 import (
+	"errors"
 	"sync/atomic"
 	"unsafe"
 
@@ -59,12 +60,22 @@ func (t *Tally) begin() {
 // Completed implements engine.Completer.
 func (t *Tally) Completed(err error) {
 	if err != nil {
-		t.w.failure.CompareAndSwap(nil, t.w.failed("an operation", t.target, err))
+		t.w.failure.CompareAndSwap(nil, t.w.failedLater(t.target, err))
 	}
 	t.left.Add(-1)
 	if t.parent != nil {
 		t.parent.left.Add(-1)
 	}
+}
+
+// failedLater is the error of an operation that the network had accepted: of the
+// process there, if it has ended.
+func (w *Win) failedLater(rank int, err error) *errs.Error {
+	class, gone := errs.Win, ""
+	if w.rma.eng.Gone(w.World[rank]) || errors.Is(err, fabric.ErrPeerGone) {
+		class, gone = errs.ProcFailed, w.rma.eng.HowGone(w.World[rank])+": "
+	}
+	return errs.New(class, "an operation on rank %d of the window has failed: %s%v", rank, gone, err)
 }
 
 // renewTally gives up what is under way to a target.
