@@ -16,14 +16,24 @@ class Step:
     limit: int
 
 
-#: Test binaries to build: their name, and the package.
+#: Test binaries to build: their name, and the package. Those of ``-asan`` are built with the address sanitizer.
 GO_TESTS = {
     "ibverbs": "./gocore/ibverbs",
     "verbs": "./gocore/fabric/verbs",
+    "ibverbs-asan": "./gocore/ibverbs",
+    "verbs-asan": "./gocore/fabric/verbs",
 }
 
 STEPS = [
     Step("devices", "ibv_devinfo | grep -E 'hca_id|transport|state|active_mtu'", 30),
     Step("ibverbs", "cd gocore/ibverbs && $TESTS/ibverbs.test -test.v -test.run Device", 120),
-    Step("transport", "cd gocore/fabric/verbs && $TESTS/verbs.test -test.v -test.run Device", 300),
+    Step("transport", "cd gocore/fabric/verbs && $TESTS/verbs.test -test.v -test.run Device", 400),
+    Step("address sanitizer", "cd gocore/ibverbs && $TESTS/ibverbs-asan.test -test.v", 120),
+    Step(
+        "sanitized transport",
+        "cd gocore/fabric/verbs && $TESTS/verbs-asan.test -test.v"
+        " -test.run 'DeviceLongPut|DeviceKilled|SixtyFour|FailedPiece|NoFlush|PartialPost|NoBuffers|LongOperations|Close|Choice'",
+        240,
+    ),
+    Step("beside perftest", "$PYTHON tests/rdma/beside_perftest.py", 200),
 ]

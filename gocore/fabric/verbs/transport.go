@@ -30,8 +30,9 @@ const (
 )
 
 // timers: what is under way to a peer that does not answer fails after about
-// 8 times 4.096 us * 2^15, which is a second.
-var timers = ibverbs.Timers{Timeout: 15, Retries: 7, RNRRetry: 7, MinRNR: 1, RDAtomic: 16, DestRDAto: 16}
+// 7 times 4.096 us * 2^15, which is a second. Not 7 retries: rdma_rxe takes that
+// for ever, as it is meant for RNR only.
+var timers = ibverbs.Timers{Timeout: 15, Retries: 6, RNRRetry: 7, MinRNR: 1, RDAtomic: 16, DestRDAto: 16}
 
 const (
 	closePatience = 2 * time.Second
