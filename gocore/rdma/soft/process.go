@@ -46,8 +46,12 @@ func peerProcess(conn net.Conn) *process {
 // one's by now.
 func (p *process) lives() bool {
 	fds := []unix.PollFd{{Fd: int32(p.fd), Events: unix.POLLIN}}
-	n, err := unix.Poll(fds, 0)
-	return n == 0 && err == nil
+	for {
+		n, err := unix.Poll(fds, 0)
+		if err != unix.EINTR { // by one of the signals that Go's run-time sends its threads
+			return n == 0 && err == nil
+		}
+	}
 }
 
 func (p *process) close() {
