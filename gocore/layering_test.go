@@ -58,7 +58,8 @@ var lower = []struct {
 	{"rdma/backend", ""},
 	{"rdma/soft", "fabric sys rdma/backend"},
 	{"rdma/verbs", "ibverbs rdma/backend"},
-	{"rdma", "fabric rdma/backend rdma/soft rdma/verbs"},
+	{"rdma/transfer", "fabric rdma/backend"},
+	{"rdma", "fabric rdma/backend rdma/soft rdma/transfer rdma/verbs"},
 }
 
 // helpers are packages that only tests import. They may import any layer.

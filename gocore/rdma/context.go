@@ -8,6 +8,7 @@ import (
 
 	"gormapy/gocore/rdma/backend"
 	"gormapy/gocore/rdma/soft"
+	"gormapy/gocore/rdma/transfer"
 	"gormapy/gocore/rdma/verbs"
 )
 
@@ -48,7 +49,9 @@ func text(v any) string {
 }
 
 // Sockets lists the descriptors that a forked child has to close.
-func Sockets() string { return strings.Trim(fmt.Sprint(soft.Sockets()), "[]") }
+func Sockets() string {
+	return strings.Trim(fmt.Sprint(append(soft.Sockets(), transfer.Sockets()...)), "[]")
+}
 
 // device is an open context.
 type device struct {
@@ -61,6 +64,20 @@ type device struct {
 func Open(by, name string) (h int64) {
 	const op = "open device"
 	defer contain(op, &h)
+	d, e := openDevice(by, name, op)
+	if e != nil {
+		return code(e)
+	}
+	n, e := add("Context", d, d.ctx.Close, op)
+	if e != nil {
+		d.ctx.Close()
+		return code(e)
+	}
+	return n.handle
+}
+
+// openDevice opens a device that no handle names yet.
+func openDevice(by, name, op string) (*device, *Error) {
 	var known, missing, names []string
 	for _, b := range backends {
 		known = append(known, b.Name())
@@ -79,18 +96,13 @@ func Open(by, name string) (h int64) {
 			}
 			ctx, err := b.Open(d.Name)
 			if err != nil {
-				return code(from(err, op+" "+d.Name, nil))
+				return nil, from(err, op+" "+d.Name, nil)
 			}
-			n, e := add("Context", &device{b.Name(), ctx}, ctx.Close, op)
-			if e != nil {
-				ctx.Close()
-				return code(e)
-			}
-			return n.handle
+			return &device{b.Name(), ctx}, nil
 		}
 	}
 	if by != "" && !contains(known, by) {
-		return code(refuse("EINVAL", op, nil, "there is no back end %q; there are: %s", by, strings.Join(known, ", ")))
+		return nil, refuse("EINVAL", op, nil, "there is no back end %q; there are: %s", by, strings.Join(known, ", "))
 	}
 	problem := fmt.Sprintf("there is no device %q", name)
 	if name == "" {
@@ -102,7 +114,7 @@ func Open(by, name string) (h int64) {
 	for _, m := range missing {
 		problem += "; " + m
 	}
-	return code(refuse("ENODEV", op, nil, "%s", problem))
+	return nil, refuse("ENODEV", op, nil, "%s", problem)
 }
 
 func contains(list []string, s string) bool {

@@ -25,6 +25,9 @@
 // Locks are taken in this order: queue.polling, pair.mu, queue.mu; graph.mu is
 // never held when another one is taken.
 //
-// It may import fabric (for foreign memory), rdma/backend, rdma/soft,
+// The transfer engine (engine.go, status.go) is handles of package rdma/transfer's
+// objects; a transfer's status has a number of its own kind, because there are many.
+//
+// It may import fabric (for foreign memory), rdma/backend, rdma/soft, rdma/transfer,
 // rdma/verbs.
 package rdma

@@ -24,6 +24,10 @@ MPI is not needed and not initialized; ranks of a job can connect by their commu
 from .completion import CompletionQueue, WorkCompletion
 from .constants import Access, QPState, WCOpcode, WCStatus
 from .device import Context, Device, Port, backends, devices
+from .engine import Engine
+from .engine_desc import EngineDesc, MemoryDesc
+from .engine_session import Session
+from .engine_status import StatusCode, TransferStatus, wait_all
 from .errors import Error, TimedOut, TypeMismatch
 from .pair import Batch, QueuePair
 from .region import MemoryRegion, ProtectionDomain, RemoteMemory
@@ -45,18 +49,25 @@ __all__ = [
     "CompletionQueue",
     "Context",
     "Device",
+    "Engine",
+    "EngineDesc",
     "Error",
+    "MemoryDesc",
     "MemoryRegion",
     "Port",
     "ProtectionDomain",
     "QPState",
     "QueuePair",
     "RemoteMemory",
+    "Session",
+    "StatusCode",
     "TimedOut",
+    "TransferStatus",
     "TypeMismatch",
     "WCOpcode",
     "WCStatus",
     "WorkCompletion",
     "backends",
     "devices",
+    "wait_all",
 ]

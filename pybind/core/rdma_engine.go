@@ -1,0 +1,74 @@
+package core
+
+import "gormapy/gocore/rdma"
+
+// RdmaEngineOpen makes a transfer engine; for this and the following see the
+// functions of package rdma.
+func RdmaEngineOpen(options string) int64 { return rdma.EngineOpen(options) }
+
+// RdmaEngineInfo is the descriptor of an engine.
+func RdmaEngineInfo(h int64) string { return rdma.EngineInfo(h) }
+
+// RdmaEngineAdd makes another engine known.
+func RdmaEngineAdd(h int64, descriptor string) int64 { return rdma.EngineAdd(h, descriptor) }
+
+// RdmaEngineRemove ends all that there is with another engine.
+func RdmaEngineRemove(h int64, name string) int64 { return rdma.EngineRemove(h, name) }
+
+// RdmaEngineRegister registers memory.
+func RdmaEngineRegister(h, addr, n, writable int64) int64 {
+	return rdma.EngineRegister(h, addr, n, writable)
+}
+
+// RdmaEngineMemory is "addr rkey access" of memory.
+func RdmaEngineMemory(h, id int64) string { return rdma.EngineMemory(h, id) }
+
+// RdmaEngineDeregister ends what can be done with memory.
+func RdmaEngineDeregister(h, id int64) int64 { return rdma.EngineDeregister(h, id) }
+
+// RdmaEngineSession pairs local memory with that of another engine.
+func RdmaEngineSession(h, local int64, name, id string, addr, rkey, n, access int64) int64 {
+	return rdma.EngineSession(h, local, name, id, addr, rkey, n, access)
+}
+
+// RdmaEngineSessionAlive is 1 if transfers of a session can be tried.
+func RdmaEngineSessionAlive(h int64) int64 { return rdma.EngineSessionAlive(h) }
+
+// RdmaEngineTransfer begins a transfer.
+func RdmaEngineTransfer(session, read, local, remote, n, uid int64) int64 {
+	return rdma.EngineTransfer(session, read, local, remote, n, uid)
+}
+
+// RdmaEngineBatch begins a transfer of n entries at addr.
+func RdmaEngineBatch(session, read, addr, n, uid int64) int64 {
+	return rdma.EngineBatch(session, read, addr, n, uid)
+}
+
+// RdmaEngineArrived takes the arrival of a transfer.
+func RdmaEngineArrived(h int64, name string, uid, us int64) int64 {
+	return rdma.EngineArrived(h, name, uid, us)
+}
+
+// RdmaEngineUID is a number for a transfer.
+func RdmaEngineUID(h int64) int64 { return rdma.EngineUID(h) }
+
+// RdmaStatusFree forgets a status.
+func RdmaStatusFree(h int64) int64 { return rdma.StatusFree(h) }
+
+// RdmaStatusWait waits for a transfer and returns its code.
+func RdmaStatusWait(h, us int64) int64 { return rdma.StatusWait(h, us) }
+
+// RdmaStatusText says why a transfer has failed.
+func RdmaStatusText(h int64) string { return rdma.StatusText(h) }
+
+// RdmaWakerOpen makes a waker.
+func RdmaWakerOpen() int64 { return rdma.WakerOpen() }
+
+// RdmaWakerFD is its descriptor.
+func RdmaWakerFD(h int64) int64 { return rdma.WakerFD(h) }
+
+// RdmaWakerWatch has a waker told when a transfer ends.
+func RdmaWakerWatch(h, status int64) int64 { return rdma.WakerWatch(h, status) }
+
+// RdmaWakerTake writes the numbers of statuses that have ended to addr.
+func RdmaWakerTake(h, addr, n int64) int64 { return rdma.WakerTake(h, addr, n) }
