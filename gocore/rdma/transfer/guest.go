@@ -171,6 +171,7 @@ func (g *guest) run() {
 	g.conn.Close()
 	g.poller.stop()
 	<-served
+	g.poller.drain(g.take) // the caller has been told that these have arrived
 	g.engine.mu.Lock()
 	delete(g.engine.guests, g)
 	g.engine.mu.Unlock()

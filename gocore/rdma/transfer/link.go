@@ -231,9 +231,10 @@ func (l *link) postNotes() {
 			continue
 		}
 		l.wrs = l.wrs[:0]
+		limit := l.batch(lane)
 		kept := l.notes[:0]
 		for _, n := range l.notes {
-			if n.lane != lane || len(l.wrs) == l.batch(lane) {
+			if n.lane != lane || len(l.wrs) == limit {
 				kept = append(kept, n)
 				continue
 			}

@@ -76,6 +76,18 @@ func (p *poller) run(f func([]backend.Completion), spin func() bool) error {
 	return nil
 }
 
+// drain calls f with all completions there are, after run.
+func (p *poller) drain(f func([]backend.Completion)) {
+	var some [128]backend.Completion
+	for {
+		n, err := p.cq.Poll(some[:])
+		if n == 0 || err != nil {
+			return
+		}
+		f(some[:n])
+	}
+}
+
 // close closes the queue, once run has returned or if it was never called.
 func (p *poller) close() {
 	p.mu.Lock()
