@@ -1,6 +1,7 @@
 package rma
 
 import (
+	"sync"
 	"unsafe"
 
 	"gormapy/gocore/dtype"
@@ -21,6 +22,10 @@ import (
 // and no part has more than nativeBytes, or the program asks for it (the hint
 // gormapy_native_atomics). Windows of a few counters are what the network is
 // faster for: an array it would update element by element.
+//
+// What one rank does to one element is done in program order, as MPI has it for
+// accumulates: the next operation starts when the one before has completed, since
+// the network orders nothing.
 //
 // Sums of integers and reads are one fetch-add. Other operations read the element,
 // combine, and compare and swap until nobody came between.
@@ -125,6 +130,7 @@ type nicOp struct {
 	was     uint64 // what the element is, or is expected to be
 	old     uint64 // what the network found
 	put     uint64 // what the compare-and-swap would write
+	next    *nicOp // on the same element
 	once    bool   // the compare-and-swap is the program's: whatever it finds is the result
 }
 
@@ -135,7 +141,7 @@ func (w *Win) nic(a update, rank, at int, all *pending) {
 		x.operand = *(*uint64)(a.in)
 	}
 	x.add = a.f == op.NoOp || a.f == op.Sum && isInteger(a.kind)
-	x.post()
+	x.start()
 }
 
 func (w *Win) newNIC(a update, rank, at int, all *pending) *nicOp {
@@ -144,6 +150,49 @@ func (w *Win) newNIC(a update, rank, at int, all *pending) *nicOp {
 	x.cookie = w.rma.eng.Enroll(x)
 	all.begin()
 	return x
+}
+
+// nicOps are the latest operations under way, by target and address.
+type nicOps struct {
+	mu   sync.Mutex
+	last map[nicElement]*nicOp
+}
+
+type nicElement struct {
+	rank int
+	addr uint64
+}
+
+// start posts the operation, or leaves that to the one before it.
+func (x *nicOp) start() {
+	q, e := &x.w.nics, nicElement{x.rank, x.key.Addr}
+	q.mu.Lock()
+	if q.last == nil {
+		q.last = map[nicElement]*nicOp{}
+	}
+	before := q.last[e]
+	q.last[e] = x
+	if before != nil {
+		before.next = x
+	}
+	q.mu.Unlock()
+	if before == nil {
+		x.post()
+	}
+}
+
+// end starts the operation that comes after this one.
+func (x *nicOp) end() {
+	q, e := &x.w.nics, nicElement{x.rank, x.key.Addr}
+	q.mu.Lock()
+	next := x.next
+	if q.last[e] == x {
+		delete(q.last, e)
+	}
+	q.mu.Unlock()
+	if next != nil {
+		next.post()
+	}
 }
 
 func (x *nicOp) post() {
@@ -171,6 +220,7 @@ func (x *nicOp) Completed(err error) {
 			*(*uint64)(x.a.out) = x.old
 		}
 		x.all.Completed(err)
+		x.end()
 		return
 	}
 	x.was, x.swap = x.old, true
@@ -185,6 +235,6 @@ func (w *Win) compareAndSwapNative(to place, origin, compare, result unsafe.Poin
 	x := w.newNIC(update{out: result}, to.rank, to.off, all)
 	x.once, x.swap = true, true
 	x.was, x.put = *(*uint64)(compare), *(*uint64)(origin)
-	x.post()
+	x.start()
 	all.Completed(nil)
 }

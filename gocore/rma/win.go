@@ -127,7 +127,8 @@ type Win struct {
 	ways     []way
 	region   fabric.Region // of this rank's part, for a network; or nil
 	shown    []unsafe.Pointer
-	native   bool  // see native.go
+	native   bool // see native.go
+	nics     nicOps
 	skews    []int // by target: of the part's address, from a multiple of 8
 	mem      *Memory
 	sent     []atomic.Uint64         // by target: messages that are to be answered
