@@ -64,5 +64,6 @@ def test_examples_and_measurements_exist():
     for name in LOOPS:
         assert f"`{name}`" in TEXT
     shown = " ".join(re.findall(r"gormapy\.examples\.NAME` with\s((?:`\w+`(?:, )?)+)", TEXT))
-    there = {p.stem for p in (README.parent / "python/gormapy/examples").glob("*.py")} - {"__init__"}
+    folder = README.parent / "python/gormapy/examples"
+    there = {p.stem for p in folder.glob("*.py")} - {"__init__"} | {p.parent.name for p in folder.glob("*/__main__.py")}
     assert set(re.findall(r"`(\w+)`", shown)) == there
