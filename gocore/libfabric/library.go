@@ -47,8 +47,8 @@ type Library struct {
 // Defaults are settings of libfabric, by environment variables, that take effect
 // when it initialises. Those of the user win.
 type Defaults struct {
-	// Universe is how many processes will communicate, 0: libfabric's own guess of
-	// 256. Providers size queues by it, and a small device refuses those.
+	// Universe is how many processes will communicate, 0: 64. Providers size queues
+	// by it, and small devices refuse those of libfabric's own guess, 256.
 	Universe int
 }
 
@@ -88,9 +88,10 @@ func Open(d Defaults) (*Library, error) {
 
 func open(d Defaults) (*Library, error) {
 	defaults := map[string]string{"FI_MR_CACHE_MONITOR": "disabled", "FI_HMEM": "system", "FI_EFA_FORK_SAFE": "1"}
-	if d.Universe > 0 {
-		defaults["FI_UNIVERSE_SIZE"] = strconv.Itoa(d.Universe)
+	if d.Universe <= 0 {
+		d.Universe = 64
 	}
+	defaults["FI_UNIVERSE_SIZE"] = strconv.Itoa(d.Universe)
 	for name, value := range defaults {
 		setenv(name, value)
 	}

@@ -22,6 +22,7 @@ GO_TESTS = {
     "verbs": "./gocore/fabric/verbs",
     "ibverbs-asan": "./gocore/ibverbs",
     "verbs-asan": "./gocore/fabric/verbs",
+    "ofi": "./gocore/fabric/ofi",
 }
 
 STEPS = [
@@ -36,4 +37,10 @@ STEPS = [
         240,
     ),
     Step("beside perftest", "$PYTHON tests/rdma/beside_perftest.py", 200),
+    Step(
+        "libfabric",
+        "cd gocore/fabric/ofi && $TESTS/ofi.test -test.v -test.run "
+        "'(Processes|KilledPeer)/verbs|Conformance/verbs/ranks=2/(messages|runs|fetch|wrong|closed)'",
+        300,
+    ),
 ]

@@ -42,6 +42,7 @@ func TestConformance(t *testing.T) {
 			Options{Provider: "tcp;ofi_rxm", Restrictions: Restrictions{NoDelivery: true, LocalMR: true, MaxMsg: 100_000}},
 			map[string]string{silent: "without FI_DELIVERY_COMPLETE the provider reports no error of the target"},
 		},
+		{"verbs", Options{Provider: "verbs;ofi_rxm"}, nil},
 		{"shm", Options{Provider: "shm"}, map[string]string{silent: "the shm provider never answers a wrong key (libfabric 1.17)"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

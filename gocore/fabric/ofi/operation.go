@@ -4,6 +4,7 @@ package ofi
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"unsafe"
 
@@ -35,8 +36,7 @@ type operation struct {
 	temp   *libfabric.MR
 
 	// Of an atomic.
-	old              unsafe.Pointer
-	operand, compare uint64
+	old unsafe.Pointer
 
 	one  [1]fabric.Run
 	copy []fabric.Run
@@ -98,6 +98,7 @@ func (t *transport) settle(o *operation) {
 			o.err = o.ep.failure(o.name(), err, "")
 		}
 		o.temp = nil
+		t.temps--
 	}
 }
 
@@ -198,6 +199,7 @@ func (t *transport) settleUnused(o *operation) {
 	}
 	if o.temp != nil {
 		_ = o.temp.Close()
+		t.temps--
 	}
 	o.bounce, o.temp = -1, nil
 	t.opPool = append(t.opPool, o)
@@ -230,10 +232,19 @@ func (e *endpoint) prepare(o *operation) error {
 		access = libfabric.AccessRead
 	}
 	mr, err := t.register(o.local, o.total, access)
+	if errors.Is(err, enokey) {
+		// Devices give all memory that no peer may access the key 0, and ofi_rxm takes
+		// each key once: one at a time, then.
+		if t.temps > 0 {
+			return fabric.ErrAgain
+		}
+		mr, err = t.register(o.local, o.total, libfabric.AccessAll)
+	}
 	if err != nil {
 		return e.failure(o.name(), err, fmt.Sprintf("%d bytes of local memory can't be registered", o.total))
 	}
 	o.temp, o.desc = mr, mr.Desc
+	t.temps++
 	return nil
 }
 

@@ -30,6 +30,9 @@ type regions struct {
 	list []*region
 }
 
+// enokey is FI_ENOKEY: the key is taken.
+const enokey = libfabric.Errno(266)
+
 // register makes n bytes at addr known to the provider. Keys that the provider
 // lets us choose are random: whoever reaches the endpoint needs nothing else.
 func (t *transport) register(addr uintptr, n int, access libfabric.Access) (*libfabric.MR, error) {
@@ -44,7 +47,6 @@ func (t *transport) register(addr uintptr, n int, access libfabric.Access) (*lib
 			}
 		}
 		mr, err := t.domain.Register(addr, n, access, key, t.info, t.ep)
-		const enokey = libfabric.Errno(266) // the key is taken
 		if errors.Is(err, enokey) && !t.provKey {
 			continue
 		}

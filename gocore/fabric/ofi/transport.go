@@ -90,6 +90,7 @@ type transport struct {
 	breaking []*endpoint // broken and not told yet
 	ackTo    []int       // ranks that have acknowledgements to come
 	opPool   []*operation
+	temps    int // registrations for one operation
 	requests [postBatch]libfabric.Request
 	acks     []byte
 }
@@ -184,7 +185,7 @@ func (t *transport) open() (err error) {
 		size = min(size, i.CQSize)
 	}
 	if !t.o.Restrictions.NoWait {
-		t.cq, err = t.domain.OpenCQ(size, true)
+		t.cq, _ = t.domain.OpenCQ(size, true) // a provider without such a thing refuses
 	}
 	if t.cq == nil {
 		if t.cq, err = t.domain.OpenCQ(size, false); err != nil {
