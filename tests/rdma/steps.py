@@ -29,6 +29,7 @@ STEPS = [
     Step("devices", "ibv_devinfo | grep -E 'hca_id|transport|state|active_mtu'", 30),
     Step("ibverbs", "cd gocore/ibverbs && $TESTS/ibverbs.test -test.v -test.run Device", 120),
     Step("transport", "cd gocore/fabric/verbs && $TESTS/verbs.test -test.v -test.run Device", 400),
+    Step("mpi", "$PYTHON -m pytest -v -rA -p no:cacheprovider tests/rdma", 300),
     Step("address sanitizer", "cd gocore/ibverbs && $TESTS/ibverbs-asan.test -test.v", 120),
     Step(
         "sanitized transport",
@@ -36,7 +37,7 @@ STEPS = [
         " -test.run 'DeviceLongPut|DeviceKilled|SixtyFour|FailedPiece|NoFlush|PartialPost|NoBuffers|LongOperations|Close|Choice'",
         240,
     ),
-    Step("beside perftest", "$PYTHON tests/rdma/beside_perftest.py", 200),
+    Step("beside perftest", "$PYTHON tests/rdma/beside_perftest.py", 400),
     Step(
         "libfabric",
         "cd gocore/fabric/ofi && $TESTS/ofi.test -test.v -test.run "
