@@ -4,6 +4,7 @@ It is also the program that runs inside the guest: with ``--here``.
 """
 
 import argparse
+import contextlib
 import os
 import re
 import shutil
@@ -89,10 +90,8 @@ def run_step(step: Step) -> tuple[str, float]:
         os.killpg(child.pid, signal.SIGQUIT)
         time.sleep(5)
         result = f"no end after {step.limit} s"
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     child.wait()
     return result, time.monotonic() - start
 
