@@ -73,11 +73,12 @@ func TestConnectInEveryOrder(t *testing.T) {
 				require.NoError(t, office.Directory.Mail(1-i, old))
 				sides[1-i].Poll(sides[1-i])
 			}
-			// From a queue pair that there was before, and not for this transport at all.
+			// From a queue pair that there was before (the double has none of these numbers), and not for this
+			// transport at all.
 			m, err := decodeMail(office.sent[0])
 			require.NoError(t, err)
 			for _, state := range []uint8{mailInit, mailReady, mailClosed} {
-				m.qp, m.yours, m.state = 4000, 4001, state
+				m.qp, m.yours, m.state = 5000, 5001, state
 				require.NoError(t, office.Directory.Mail(1-i, m.encode()))
 				sides[1-i].Poll(sides[1-i])
 			}
