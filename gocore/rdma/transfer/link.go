@@ -293,18 +293,24 @@ func (l *link) complete(some []backend.Completion) {
 		if int(c.Cookie>>32) >= len(l.lanes) {
 			continue
 		}
-		lane := l.lanes[c.Cookie>>32]
-		lane.retire(uint32(c.Cookie), func(p posted, last bool) {
+		lane, n := l.lanes[c.Cookie>>32], uint32(c.Cookie)
+		if lane.dead {
+			continue
+		}
+		// Those before it have succeeded, even if it has failed. It stays then, and
+		// those after it, until the lane is closed.
+		known := lane.retire(n, c.Status == backend.Success, func(p posted) {
 			l.active.Add(-1)
 			t := p.t
 			t.left--
-			if last && c.Status != backend.Success {
-				l.failed(t, c)
-			}
 			if t.left == 0 && t.spent() && l.finish(t) {
 				over = append(over, t)
 			}
 		})
+		if known && c.Status != backend.Success {
+			lane.dead = true
+			l.failed(lane.at(n).t, c)
+		}
 	}
 	l.pump()
 	l.mu.Unlock()

@@ -295,12 +295,9 @@ class Engine(Handle):
         if local.engine_id != self._desc.id:
             text = f"the local memory is registered with engine {local.engine!r}, not with this one, {self.name!r}"
             raise refusal("ENOENT", operation, text)
-        return check(
-            core.RdmaEngineSession(
-                self._handle, local.id, remote.engine, remote.engine_id.hex(), _signed(remote.addr),
-                _signed(remote.rkey), remote.size, int(remote.access),
-            )  # fmt: skip
-        )
+        numbers = _signed(remote.addr), _signed(remote.rkey), remote.size, int(remote.access)
+        engine_id = remote.engine_id.hex()
+        return check(core.RdmaEngineSession(self._handle, local.id, remote.engine, engine_id, *numbers))
 
     def _forget(self, which):
         with self._lock:

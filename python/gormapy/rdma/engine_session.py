@@ -98,4 +98,6 @@ class Session(Handle):
         return bool(self._handle) and core.RdmaEngineSessionAlive(self._handle) == 1
 
     def __repr__(self):
-        return f"<Session {self.local.engine!r} {self.local.size} bytes, {self.remote.engine!r} {self.remote.size} bytes>"
+        return (
+            f"<Session {self.local.engine!r} {self.local.size} bytes, {self.remote.engine!r} {self.remote.size} bytes>"
+        )
