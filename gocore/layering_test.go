@@ -44,7 +44,7 @@ var lower = []struct {
 	{"fabric/ofi", "fabric libfabric sys"},
 	{"fabric/tcp", "fabric"},
 	{"fabric/verbs", "fabric ibverbs"},
-	{"fabric/network", "fabric fabric/ofi fabric/tcp fabric/verbs libfabric settings"},
+	{"fabric/network", "fabric fabric/ofi fabric/tcp fabric/verbs settings"},
 	{"boot/pmi", ""},
 	{"boot", "boot/pmi job sys"},
 	{"launch", "boot/pmi job sys"},

@@ -46,6 +46,7 @@ type Engine struct {
 	completers completers
 	landings   [fabric.Kinds]Lander
 	chores     chores
+	regions    regions
 
 	net     fabric.Transport // nil: all ranks are reached by shared memory
 	loop    peer             // the network's way to this rank itself, for its atomics

@@ -20,15 +20,20 @@ import (
 // keyBytes is the length of a key in an RTS.
 const keyBytes = 16
 
-// offer registers the data of a long message for the receiver to read, and
-// returns its key; nil if it can't be registered, and has to be sent in pieces.
+// offer registers the data of a long message for the receiver to read, unless it
+// is kept registered, and returns its key; nil if it can't be registered, and has to be sent in pieces.
 func (p *P2P) offer(r *Request, data []byte) []byte {
-	region, err := p.eng.Net().Register(unsafe.Pointer(&data[0]), len(data))
-	if err != nil {
-		return nil
+	at := unsafe.Pointer(&data[0])
+	kept, key := p.eng.Kept(at, len(data))
+	if kept != nil {
+		r.region = kept
+	} else {
+		region, err := p.eng.Net().Register(at, len(data))
+		if err != nil {
+			return nil
+		}
+		r.region, key = region, region.Key()
 	}
-	r.region = region
-	key := region.Key()
 	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, key.Addr), key.Key)
 }
 

@@ -269,7 +269,20 @@ func WinInfo(win int64) string { return mpi.WinInfo(win) }
 // WinShared is "addr nbytes disp_unit" of a rank's part.
 func WinShared(win int64, rank int) string { return mpi.WinShared(win, rank) }
 
-// WinWay names the way to a target: direct, copy or message.
+// NetworkKeys tells whether the network wants memory to be registered.
+func NetworkKeys() bool { return mpi.NetworkKeys() }
+
+// KeepMemory registers n bytes at addr until ReleaseKept is called with the
+// returned handle; 0 if that can't be.
+func KeepMemory(addr, n int64) int64 { return mpi.KeepMemory(addr, n) }
+
+// ReleaseKept ends what KeepMemory began, before the memory is freed; it returns 0.
+func ReleaseKept(h int64) int {
+	mpi.ReleaseKept(h)
+	return 0
+}
+
+// WinWay names the way to a target: direct, copy, rdma or message.
 func WinWay(win int64, rank int) string { return mpi.WinWay(win, rank) }
 
 // WinCheck returns 0 if the handle names a window, else a negative code.

@@ -682,6 +682,7 @@ static PyObject *raw_buffer_info(ARGS) {
     Py_DECREF(h);
     return NULL;
   }
+  watch(args[0], h->view.len);
   return Py_BuildValue("LnsniN", (long long)(intptr_t)h->view.buf, h->view.len, h->view.format, h->view.itemsize,
                        h->view.readonly, (PyObject *)h);
 }
@@ -701,6 +702,7 @@ PyMethodDef raw_methods[] = {{"setup", setup, METH_VARARGS, NULL},
                              F(comm_create), F(comm_free), F(win_create), F(win_free), F(rma), F(rma_request), F(barrier), F(fence), F(lock),
                              F(lock_all), F(unlock), F(unlock_all), F(flush), F(drain), F(flush_all), F(win_sync), F(win_post), F(win_start), F(win_complete), F(win_wait), F(win_test), F(win_memory),
                              F(keep), F(let_go), F(alloc_mem), F(abort), F(buffer_info),
+                             {"watch", (PyCFunction)(void *)raw_watch, METH_FASTCALL, NULL},
                              {"flush_local", (PyCFunction)(void *)raw_flush, METH_FASTCALL, NULL},
                              {"flush_local_all", (PyCFunction)(void *)raw_flush_all, METH_FASTCALL, NULL},
                              {0}};

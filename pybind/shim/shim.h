@@ -96,6 +96,11 @@ typedef struct {
 /* Reads one of the common buffer specifications. Returns 0, or -1 (without an
    exception) if the object is anything else, which the Python parser sees to. */
 int parse_spec(PyObject *o, int writable, spec *s);
+
+/* raw.c's watch(from, callable): what is called with objects of from bytes or more
+ * that are about to be communicated, by watch. */
+PyObject *raw_watch(PyObject *self, PyObject *const *args, Py_ssize_t n);
+void watch(PyObject *o, Py_ssize_t n);
 int parse_int(PyObject *o, int64_t *out);
 
 /* Matches arguments with names, -1 if they do not fit. */

@@ -81,6 +81,31 @@ static int from_format(const Py_buffer *v, int64_t *type) {
   return 0;
 }
 
+/* Called with objects whose memory of watch_from bytes or more is about to be
+ * communicated; see gormapy.MPI.registration. */
+static PyObject *watcher;
+static Py_ssize_t watch_from = PY_SSIZE_T_MAX;
+
+PyObject *raw_watch(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+  if (n != 2) {
+    PyErr_SetString(PyExc_TypeError, "watch takes a number of bytes and a callable");
+    return NULL;
+  }
+  Py_ssize_t from = PyLong_AsSsize_t(args[0]);
+  if (from == -1 && PyErr_Occurred()) return NULL;
+  Py_INCREF(args[1]);
+  Py_XSETREF(watcher, args[1]);
+  watch_from = from;
+  Py_RETURN_NONE;
+}
+
+void watch(PyObject *o, Py_ssize_t n) {
+  if (n < watch_from) return;
+  PyObject *r = PyObject_CallOneArg(watcher, o);
+  if (!r) PyErr_Clear(); /* not watched: registered for the operation */
+  Py_XDECREF(r);
+}
+
 int parse_spec(PyObject *o, int writable, spec *s) {
   PyObject *b = o, *t = NULL, *c = NULL;
   if (PyList_CheckExact(o) || PyTuple_CheckExact(o)) {
@@ -113,6 +138,7 @@ int parse_spec(PyObject *o, int writable, spec *s) {
     s->count = s->view.len / s->size;
     if (s->count * s->size != s->view.len) goto unusual;
   }
+  watch(b, s->view.len);
   return 0;
 unusual:
   PyBuffer_Release(&s->view);

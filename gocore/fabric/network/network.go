@@ -1,8 +1,7 @@
 // Package network makes the network transport that the settings ask for, if they
 // ask for one.
 //
-// It may import fabric and its network transports, the bindings of their libraries, and
-// settings.
+// It may import fabric and its network transports, and settings.
 package network
 
 import (
@@ -12,7 +11,6 @@ import (
 	"gormapy/gocore/fabric/ofi"
 	"gormapy/gocore/fabric/tcp"
 	"gormapy/gocore/fabric/verbs"
-	"gormapy/gocore/libfabric"
 	"gormapy/gocore/settings"
 )
 
@@ -32,8 +30,7 @@ var kinds = []kind{
 	{"ofi", "libfabric's providers", func(dir fabric.Directory) (fabric.Transport, error) {
 		return ofi.New(dir, ofi.Options{Provider: settings.OFIProvider.Value()})
 	}, func() string {
-		_, err := libfabric.Open(libfabric.Defaults{})
-		return text(err)
+		return ofi.Problem(ofi.Options{Provider: settings.OFIProvider.Value()})
 	}},
 	{"verbs", "RDMA devices, by libibverbs", func(dir fabric.Directory) (fabric.Transport, error) {
 		return verbs.New(dir, verbs.Options{Device: settings.IBDevice.Value(), Port: settings.IBPort.Value(), GID: settings.IBGid.Value()})
@@ -55,13 +52,6 @@ func Open(dir fabric.Directory) (fabric.Transport, error) {
 		}
 	}
 	return nil, nil
-}
-
-func text(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
 }
 
 // Kind describes a network transport to people.

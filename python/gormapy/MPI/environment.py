@@ -4,7 +4,7 @@ import time
 
 from gormapy._ext import core, fast
 
-from . import constants
+from . import constants, registration
 from .datatype import Datatype
 from .exception import Exception, check
 from .handle import Handle
@@ -22,11 +22,12 @@ from .unimplemented import unimplemented
 def Init():
     """Initialize the MPI execution environment."""
     check(core.Init())
+    registration.start()
 
 
 def Init_thread(required=constants.THREAD_MULTIPLE):
     """Initialize the MPI execution environment with a level of thread support."""
-    check(core.Init())
+    Init()
     return constants.THREAD_MULTIPLE
 
 

@@ -13,6 +13,7 @@ _LAUNCHERS = {
 _LEGEND = {
     "direct": "loads and stores in memory that both ranks map",
     "copy": "one system call per access, the kernel copies",
+    "rdma": "the network reads and writes the target's memory",
     "message": "the target's progress engine serves it",
 }
 

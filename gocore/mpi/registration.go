@@ -1,0 +1,38 @@
+package mpi
+
+import (
+	"gormapy/gocore/engine"
+)
+
+// kept is user memory that stays registered, by handle.
+var kept = newTable[engine.Region](1)
+
+// NetworkKeys tells whether the network, if there is one, wants memory to be
+// registered.
+func NetworkKeys() bool {
+	return w != nil && w.eng.Net() != nil && w.eng.Net().Caps().Keys
+}
+
+// KeepMemory registers n bytes at addr until ReleaseKept is called with the
+// returned handle, which must be before they are freed; 0 if that can't be.
+func KeepMemory(addr, n int64) (h int64) {
+	var code Code
+	defer Contain(&code)
+	if state.Load() != stateReady {
+		return 0
+	}
+	r := w.eng.Keep(pointer(addr), int(n))
+	if r == nil {
+		return 0
+	}
+	return kept.add(r)
+}
+
+// ReleaseKept ends what KeepMemory began.
+func ReleaseKept(h int64) {
+	var code Code
+	defer Contain(&code)
+	if r := kept.take(h); r != nil && state.Load() == stateReady {
+		r.Release()
+	}
+}
