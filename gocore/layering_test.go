@@ -59,7 +59,8 @@ var lower = []struct {
 	{"rdma/soft", "fabric sys rdma/backend"},
 	{"rdma/verbs", "ibverbs rdma/backend"},
 	{"rdma/transfer", "fabric rdma/backend"},
-	{"rdma", "fabric rdma/backend rdma/soft rdma/transfer rdma/verbs"},
+	{"rdma/ofi", "libfabric rdma/backend"},
+	{"rdma", "fabric rdma/backend rdma/ofi rdma/soft rdma/transfer rdma/verbs"},
 }
 
 // helpers are packages that only tests import. They may import any layer.

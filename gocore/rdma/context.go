@@ -7,13 +7,14 @@ import (
 	"strings"
 
 	"gormapy/gocore/rdma/backend"
+	"gormapy/gocore/rdma/ofi"
 	"gormapy/gocore/rdma/soft"
 	"gormapy/gocore/rdma/transfer"
 	"gormapy/gocore/rdma/verbs"
 )
 
 // backends are all there are, in the order in which a device is looked for.
-var backends = []backend.Backend{verbs.Backend{}, soft.TCP, soft.SHM}
+var backends = []backend.Backend{verbs.Backend{}, soft.TCP, soft.SHM, ofi.Backend{}}
 
 // found is what a back end has, or why it has nothing.
 type found struct {

@@ -1,7 +1,6 @@
 package rdma
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
 	"unsafe"
@@ -22,12 +21,6 @@ type end struct {
 	mr              int64
 	addr            uint64
 	rkey            uint64
-}
-
-func errorOf(c int64) Error {
-	var e Error
-	json.Unmarshal([]byte(ErrorOf(c)), &e) //nolint:errcheck // an empty one fails the test
-	return e
 }
 
 func must(t *testing.T, c int64) int64 {

@@ -10,7 +10,7 @@ from support.mpirun import environment
 from gormapy import rdma
 
 
-@pytest.mark.parametrize("backend", ("verbs", "tcp", "shm"))
+@pytest.mark.parametrize("backend", ("verbs", "ofi", "tcp", "shm"))
 def test_each_backend_has_devices_or_says_why_not(backend):
     found = rdma.backends()[backend]
     if isinstance(found, str):

@@ -11,10 +11,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from support.rxe import SLOW
 
 from gormapy import rdma
 
-TIMEOUT = 20
+TIMEOUT = 20 * SLOW
 NAMES = ("context", "pd", "mr", "cq", "qp")
 
 
@@ -29,8 +30,20 @@ def things(device, backend):
     return SimpleNamespace(context=context, pd=pd, mr=mr, cq=cq, qp=qp, peer=peer)
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations(NAMES)), ids="-".join)
+ORDERS = list(itertools.permutations(NAMES))
+
+
+def test_closing_and_deleting_in_all_orders():
+    for order in ORDERS:
+        close_and_delete("shm0", "shm", order)
+
+
+@pytest.mark.parametrize("order", ORDERS[::12], ids="-".join)
 def test_closing_and_deleting_in_any_order(device, backend, order):
+    close_and_delete(device, backend, order)
+
+
+def close_and_delete(device, backend, order):
     for busy in (False, True):
         have = things(device, backend)
         if busy:
@@ -74,15 +87,19 @@ def test_nothing_is_left_of_what_was_closed(end):
     assert count()[0] <= before[0] + 2
 
 
-def test_a_region_holds_the_object(end):
+def test_a_region_holds_the_object(end, limits):
     a = end()
     memory = bytearray(64)
     region = a.pd.register(memory)
     with pytest.raises(BufferError):
         memory.append(1)
     region.close()
-    memory.append(1)
     assert region.buffer is None
+    if limits["lingers"]:
+        with pytest.raises(BufferError):
+            memory.append(1)
+        a.pd.close()
+    memory.append(1)
 
 
 def test_regions_of_outstanding_requests_are_not_collected(linked):
@@ -96,8 +113,8 @@ def test_regions_of_outstanding_requests_are_not_collected(linked):
     assert b.recv_cq.wait(TIMEOUT)[0].byte_len == 8
 
 
-def test_closing_a_region_while_it_is_written(linked):
-    a, b = linked(8 << 20)
+def test_closing_a_region_while_it_is_written(linked, limits):
+    a, b = linked((8 << 20) // SLOW**2)
     a.array[:] = 1
     for _ in range(20):
         a.qp.post_write(a.mr, b.mr.remote)
@@ -105,14 +122,15 @@ def test_closing_a_region_while_it_is_written(linked):
     b.array[:] = 7  # nothing touches it from here on
     done = a.cq.wait(TIMEOUT, 20, check=False)
     time.sleep(0.1)
-    assert (b.array == 7).all()
-    statuses = [w.status_name for w in done]
+    assert limits["lingers"] or (b.array == 7).all()
+    # libfabric tells of a broken connection only.
+    statuses = [w.status_name.replace("RETRY_EXC", "REM_ACCESS") for w in done]
     assert statuses[-1] in ("IBV_WC_SUCCESS", "IBV_WC_REM_ACCESS_ERR", "IBV_WC_WR_FLUSH_ERR")
     assert statuses == sorted(statuses, key=("IBV_WC_SUCCESS", "IBV_WC_REM_ACCESS_ERR", "IBV_WC_WR_FLUSH_ERR").index)
 
 
 def test_closing_a_region_while_it_is_read_into(linked):
-    a, b = linked(8 << 20)
+    a, b = linked((8 << 20) // SLOW**2)
     b.array[:] = 1
     for _ in range(20):
         a.qp.post_read(a.mr, b.mr.remote)
@@ -125,12 +143,12 @@ def test_closing_a_region_while_it_is_read_into(linked):
 
 
 def test_closing_a_queue_pair_while_it_is_written_to(linked):
-    a, b = linked(8 << 20)
+    a, b = linked((8 << 20) // SLOW**2)
     a.array[:] = 1
     for _ in range(20):
         a.qp.post_write(a.mr, b.mr.remote)
     b.qp.close()
-    b.array[:] = 7
+    b.array[:] = 7  # nothing touches it from here on
     a.cq.wait(TIMEOUT, 20, check=False)
     time.sleep(0.1)
     assert (b.array == 7).all()
@@ -263,7 +281,7 @@ def test_objects_with_dlpack(linked):
     a, b = linked()
     array = np.arange(8.0)
     region = a.pd.register(ByDLPack(array))
-    assert region.length == 64 and region.addr
+    assert region.length == 64
     a.qp.post_write(region, b.mr.remote)
     a.cq.wait(TIMEOUT)
     assert b.array[:64].tobytes() == array.tobytes()

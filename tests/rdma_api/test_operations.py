@@ -4,10 +4,11 @@ import pickle
 
 import numpy as np
 import pytest
+from support.rxe import SLOW
 
 from gormapy import rdma
 
-TIMEOUT = 20
+TIMEOUT = 20 * SLOW
 SIZES = (1, 8, 4096, 8193, 300_000, 3_000_001)
 
 
@@ -146,7 +147,9 @@ def test_a_fence_waits_for_reads(linked):
     assert (b.array == 9).all()
 
 
-def test_a_message_waits_for_its_receive(linked):
+def test_a_message_waits_for_its_receive(linked, backend):
+    if backend == "ofi":
+        pytest.skip("ofi: the provider keeps messages until there is a receive")
     a, b = linked(64)
     a.array[:] = 3
     a.qp.post_send(a.mr, wr_id=1)

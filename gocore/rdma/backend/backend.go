@@ -40,6 +40,9 @@ type Limits struct {
 	MaxQPRdAtomic int   `json:"max_qp_rd_atom"`
 	Atomics       bool  `json:"atomics"` // fetch-and-add, compare-and-swap
 	Immediate     bool  `json:"immediate"`
+	// Lingers: what a peer was writing to a region goes on when that is closed, until
+	// the queue pairs of its protection domain are; the memory must stay until then.
+	Lingers bool `json:"lingers"`
 }
 
 // Port is the part of ibv_port_attr that programs look at.

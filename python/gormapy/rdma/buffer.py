@@ -1,7 +1,5 @@
 """Memory of Python objects: the buffer protocol, and DLPack for what lies in the processor's memory."""
 
-import numpy as np
-
 from .._ext import fast
 from .errors import mismatch, refusal
 
@@ -15,10 +13,12 @@ def locate(obj, writable, operation, name="buffer"):
     Raises `TypeMismatch` for objects without such memory, and `Error` for memory that is read-only if it is
     to be written, lies in another device, or is in pieces.
     """
+    read_only = False
     try:
-        memoryview(obj)
+        with memoryview(obj) as view:
+            read_only = view.readonly
     except TypeError:
-        obj = _by_dlpack(obj, operation, name)
+        obj, read_only = _by_dlpack(obj, operation, name)
     except BufferError:
         pass  # the words are better below
     try:
@@ -26,24 +26,16 @@ def locate(obj, writable, operation, name="buffer"):
     except (BufferError, ValueError) as error:
         text = f"{name} must be contiguous memory ({error}): pass a copy (numpy.ascontiguousarray)"
         raise refusal("EINVAL", operation, text) from None
-    if writable and _read_only(obj):
+    if writable and read_only:
         text = f"{name} is read-only memory: pass access=Access.REMOTE_READ, which does not write to it, or a copy"
         raise refusal("EACCES", operation, text, {"length": nbytes})
     return address, nbytes, holder
 
 
-def _read_only(obj):
-    if isinstance(obj, _Unmarked):
-        return False
-    with memoryview(obj) as view:
-        return view.readonly
-
-
-class _Unmarked(np.ndarray):
-    """An array by a DLPack that could not say whether it may be written, of which NumPy then makes a read-only one."""
-
-
 def _by_dlpack(obj, operation, name):
+    """Return an array of an object's memory, and whether that is read-only."""
+    import numpy as np  # here, since most programs do without
+
     if not hasattr(obj, "__dlpack__") or not hasattr(obj, "__dlpack_device__"):
         raise mismatch(operation, name, "an object with memory (buffer protocol or DLPack)", obj)
     device = int(obj.__dlpack_device__()[0])
@@ -54,9 +46,8 @@ def _by_dlpack(obj, operation, name):
         array = np.from_dlpack(obj)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise refusal("EINVAL", operation, f"{name} can't be used by DLPack: {error}") from None
-    if not array.flags.writeable and not _says_read_only(obj):
-        array = array.view(_Unmarked)
-    return array
+    # Of an object that can't say whether it may be written NumPy makes an array that may not.
+    return array, not array.flags.writeable and _says_read_only(obj)
 
 
 def _says_read_only(obj):

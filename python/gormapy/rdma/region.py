@@ -22,6 +22,12 @@ class ProtectionDomain(Handle):
             raise mismatch("alloc_pd", "context", "a Context", context)
         self._handle = check(core.RdmaAllocPD(context._handle))
         self.context = context
+        self._kept = []  # memory of closed regions that peers may be writing to
+
+    def close(self):
+        """Close the protection domain, and first all regions and queue pairs in it."""
+        super().close()
+        self._kept.clear()
 
     def register(self, buffer, access=Access.ALL):
         """Return a new `MemoryRegion` of a buffer."""
@@ -43,7 +49,8 @@ class ProtectionDomain(Handle):
 class RemoteMemory:
     """Memory of a peer: what operations need to know of it. It can be pickled, and sent by any way there is.
 
-    `addr` is the address there, `rkey` the key of the region, `length` its size in bytes.
+    `addr` is the address there (from 0 with providers of libfabric that count so), `rkey` the key of the region,
+    `length` its size in bytes.
     """
 
     addr: int
@@ -86,8 +93,13 @@ class MemoryRegion(Handle):
         self._address = address
         self.remote = RemoteMemory(addr, self.rkey, length)
 
+    _holder = None  # while it is being made
+
     def close(self):
         """Deregister the memory; nothing touches it any more afterwards.
+
+        An exception is libfabric: a write of a peer's that has begun may go on until the protection domain is
+        closed, which holds the memory for that long (``context.device.limits["lingers"]``).
 
         Raises `Error` with status EBUSY if a peer that does not answer may still write to it: the memory is
         never freed then.
@@ -99,7 +111,14 @@ class MemoryRegion(Handle):
                 fast.keep(self._holder)
             raise
         finally:
+            if self._holder is not None and self._lingers():
+                self.pd._kept.append(self._holder)
             self._holder = self.buffer = None
+
+    def _lingers(self):
+        """Whether a peer may go on writing, until the queue pairs of the protection domain are closed."""
+        remote = self.access & (Access.REMOTE_WRITE | Access.REMOTE_ATOMIC)
+        return bool(remote) and self.pd.context.device.limits["lingers"] and not self.pd.closed
 
     def read(self, length=None, offset=0):
         """Return bytes of the region."""
