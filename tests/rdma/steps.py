@@ -29,7 +29,7 @@ STEPS = [
     Step("devices", "ibv_devinfo | grep -E 'hca_id|transport|state|active_mtu'", 30),
     Step("ibverbs", "cd gocore/ibverbs && $TESTS/ibverbs.test -test.v -test.run Device", 120),
     Step("transport", "cd gocore/fabric/verbs && $TESTS/verbs.test -test.v -test.run Device", 400),
-    Step("mpi", "$PYTHON -m pytest -v -rA -p no:cacheprovider tests/rdma", 300),
+    Step("mpi", "$PYTHON -m pytest -v -rA --durations=0 -p no:cacheprovider tests/rdma", 500),
     Step("address sanitizer", "cd gocore/ibverbs && $TESTS/ibverbs-asan.test -test.v", 120),
     Step(
         "sanitized transport",
