@@ -21,7 +21,7 @@ def parse(args):
     from .loops import LOOPS, RANKS
     from .timing import BUDGET
 
-    names = [*LOOPS, "startup", "osu", "compare", "rdma_ladder"]
+    names = [*LOOPS, "startup", "osu", "compare", "rdma_ladder", "rdma_engine"]
     parser = argparse.ArgumentParser(
         prog="python -m gormapy.bench",
         description="Measure gormapy on this machine. Times are in microseconds: the median over many batches, "
@@ -30,7 +30,8 @@ def parse(args):
         + "; ".join(f"{name}: {loop.__doc__.splitlines()[0]}" for name, loop in LOOPS.items())
         + "; osu: Run the one-sided programs of the OSU micro-benchmarks (osu --help)."
         + "; compare: Run all of them over gormapy and over other MPIs in turn (compare --help)"
-        + "; rdma_ladder: RDMA writes without MPI, step by step faster (rdma_ladder --help).",
+        + "; rdma_ladder: RDMA writes without MPI, step by step faster (rdma_ladder --help)"
+        + "; rdma_engine: Latency and bandwidth of gormapy.rdma.Engine by size and batch (rdma_engine --help).",
     )
     parser.add_argument("name", choices=names, metavar="NAME", help=", ".join(names))
     add_common(parser, "seconds for each row (default: %(default)g)", BUDGET)
@@ -155,7 +156,7 @@ def _measure(options, MPI, comm):
 def main(args=None):
     """Measure, after starting ranks if need be."""
     args = sys.argv[1:] if args is None else args
-    if args[:1] in (["compare"], ["rdma_ladder"]):
+    if args[:1] in (["compare"], ["rdma_ladder"], ["rdma_engine"]):
         run = importlib.import_module(f".{args[0]}", __package__).main
         if launched():
             sys.exit(f"gormapy.bench: {args[0]} starts processes itself: run it without a launcher")
@@ -166,7 +167,7 @@ def main(args=None):
         options = parse_osu(args[1:], add_common)
     else:
         options = parse(args)
-        if options.name in ("compare", "osu", "rdma_ladder"):
+        if options.name in ("compare", "osu", "rdma_ladder", "rdma_engine"):
             sys.exit(f"gormapy.bench: {options.name} has options of its own: put it first")
     examine(options)
     if options.name == "startup":

@@ -19,6 +19,40 @@ MPI is not needed and not initialized; ranks of a job can connect by their commu
         other.connect(one.info())
         one.post_write(source, target.remote, wr_id=1)
         print(cq.wait(timeout=5))
+
+# The transfer engine
+
+Above all that is `Engine`, the counterpart of MORI-IO's IOEngine, for programs that move blocks of memory (of caches,
+of models) between processes and do not want to look after queues. Memory is registered once; engines and memory are
+named by descriptors, which any channel carries as bytes; a transfer returns a `TransferStatus` at once and is carried
+out by the engine's own threads, while neither side's program takes part. Any number of transfers can be under way.
+
+    # one process, the target
+    engine = rdma.Engine("target")
+    cache = np.zeros(1 << 20, np.uint8)
+    send(engine.desc().pack(), engine.register_memory(cache).pack())
+    engine.register_remote(receive())            # the initiator's, to ask for its notifications
+    engine.pop_inbound("initiator", 7, timeout=None)  # transfer 7 has arrived, all of it
+
+    # another one, the initiator
+    engine = rdma.Engine("initiator")
+    engine_bytes, memory_bytes = receive()
+    engine.register_remote(engine_bytes)
+    remote = rdma.MemoryDesc.unpack(memory_bytes)
+    send(engine.desc().pack())
+    local = engine.register_memory(np.ones(1 << 20, np.uint8))
+    status = engine.write(local, 0, remote, 0, 4096, uid=7)
+    status.wait(timeout=5).check()               # or: await status
+
+What a transfer was refused for, or failed of, is in its status (`StatusCode` and a message), as in MORI-IO; an
+exception is raised for arguments of the wrong type only. A `Session` is for many transfers between the same two pieces
+of memory, `batch_read` and `batch_write` make one transfer of many parts, and ``await`` works in asyncio without a
+thread. If a peer ends, transfers to it fail at once. A transfer whose memory the target does not know breaks the
+connection for all that are under way beside it; these begin anew by themselves.
+
+Not as in MORI-IO: only the initiator has to have registered the other engine (what it may do it knows by its
+descriptor); `uid` may be left out, if the target need not be told; offsets are checked before anything is sent;
+memory of a GPU can't be registered; TCP is a back end.
 """
 
 from .completion import CompletionQueue, WorkCompletion

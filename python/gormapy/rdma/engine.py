@@ -1,8 +1,11 @@
 """The transfer engine, the counterpart of MORI-IO's IOEngine."""
 
+import atexit
 import json
 import threading
 import time
+from contextlib import suppress
+from weakref import WeakSet
 
 from .._ext import core, fast
 from .buffer import locate
@@ -17,7 +20,18 @@ __all__ = ["Engine"]
 
 _SLICE = 50_000  # microseconds after which signals are looked at
 _SESSIONS = 4096  # that are kept for read() and write()
-_NOT_FOUND = 12
+
+_engines: WeakSet = WeakSet()  # that are open
+
+
+def _at_exit():
+    """Close engines before the interpreter frees memory to which peers may be writing."""
+    for engine in list(_engines):
+        with suppress(Exception):  # a forked child
+            engine.close()
+
+
+atexit.register(_at_exit)
 
 
 def _name(operation, what, value):
@@ -87,6 +101,7 @@ class Engine(Handle):
         self._sessions = {}
         self._handle = check(core.RdmaEngineOpen(json.dumps(options)))
         self._desc = _described(core.RdmaEngineInfo(self._handle))
+        _engines.add(self)
 
     @property
     def name(self):
