@@ -288,14 +288,20 @@ def test_what_is_not_registered(joined, engines):
     assert not target.any()
 
 
-def test_memory_that_the_target_has_deregistered(joined):
+@pytest.fixture
+def refused(backend):
+    """Words in the message of a transfer with a wrong key: providers of libfabric may only say that it failed."""
+    return () if backend == "ofi" else ("IBV_WC_REM_ACCESS_ERR",)
+
+
+def test_memory_that_the_target_has_deregistered(joined, refused):
     a, b, source, target, local, remote = joined(1000)
     other = bytearray(1000)
     kept = b.register_memory(other)
     good(a.write(local, 0, remote, 0, 1))
     b.deregister_memory(remote)
     target[:] = 0
-    bad(a.write(local, 0, remote, 0, 1000), StatusCode.ERR_RDMA_OP, "IBV_WC_REM_ACCESS_ERR")
+    bad(a.write(local, 0, remote, 0, 1000), StatusCode.ERR_RDMA_OP, *refused)
     assert not target.any()
     # Those that are under way at the same time are not harmed.
     statuses = [a.write(local, i, kept, i, 1, i) for i in range(500)]
@@ -310,7 +316,7 @@ def test_memory_that_the_target_has_deregistered(joined):
         assert b.pop_inbound("a", uid) is None
 
 
-def test_read_only_memory(joined):
+def test_read_only_memory(joined, refused):
     a, b, _, target, local, remote = joined(100)
     constant = a.register_memory(b"x" * 100)
     good(a.write(constant, 0, remote, 0, 100))
@@ -319,7 +325,7 @@ def test_read_only_memory(joined):
     bad(b.write(remote, 0, constant, 0, 100), StatusCode.ERR_INVALID_ARGS, "can't be written")
     good(b.read(remote, 0, constant, 0, 100))
     forged = rdma.MemoryDesc(*(getattr(local if name == "access" else constant, name) for name in constant.__slots__))
-    bad(b.write(remote, 0, forged, 0, 100), StatusCode.ERR_RDMA_OP, "REM_ACCESS")
+    bad(b.write(remote, 0, forged, 0, 100), StatusCode.ERR_RDMA_OP, *refused)
 
 
 def test_closed_engines(joined):

@@ -31,9 +31,9 @@
 //	up       work requests are posted
 //	broken   link.end says why; no more is posted. The link's goroutine closes
 //	         the socket and the lanes, after which nothing of them moves, and then
-//	         settles all transfers: they fail, or, if it was another transfer's
-//	         fault (a key that the target does not know breaks the lane), begin
-//	         anew on the next link
+//	         settles all transfers. If a work request has failed (a key that the
+//	         target does not know breaks the lane), its transfer fails, and the
+//	         others begin anew on the next link; else all fail
 //
 // The remote replaces a broken link when the next transfer comes.
 //

@@ -349,24 +349,17 @@ func (l *link) failed(t *transfer, c *backend.Completion) {
 	if text == "" {
 		text = c.Status.Meaning()
 	}
-	word := t.op.String()
-	f := failure{RDMAOp, fmt.Sprintf("%s at engine %q failed with %v: %s", word, l.remote.card.Name, c.Status, text)}
-	own := ownFault(c.Status) && !t.telling
-	if own && t.withheld == nil {
+	f := failure{RDMAOp, fmt.Sprintf("%s at engine %q failed with %v: %s", t.op, l.remote.card.Name, c.Status, text)}
+	// Not every device tells a wrong key from a lost connection, so this transfer
+	// fails in any case; the others begin anew, and fail if nobody is there.
+	if t.withheld == nil && !(t.telling && t.tries < tellTries) {
 		t.withheld = &f
 	}
-	l.breakUp(f, own)
+	l.breakUp(f, true)
 }
 
-// ownFault tells whether a status is the fault of the request, rather than that
-// of the connection.
-func ownFault(s backend.Status) bool {
-	switch s {
-	case backend.LocLenErr, backend.LocQPOpErr, backend.LocProtErr, backend.LocAccessErr, backend.RemInvReqErr, backend.RemAccessErr, backend.RemOpErr:
-		return true
-	}
-	return false
-}
+// tellTries is how often a notice that fails may have its transfer begin anew.
+const tellTries = 3
 
 // fail breaks the link up.
 func (l *link) fail(code Code, text string) {
