@@ -30,6 +30,16 @@ STEPS = [
     Step("ibverbs", "cd gocore/ibverbs && $TESTS/ibverbs.test -test.v -test.run Device", 120),
     Step("transport", "cd gocore/fabric/verbs && $TESTS/verbs.test -test.v -test.run Device", 400),
     Step("mpi", "$PYTHON -m pytest -v -rA --durations=0 -p no:cacheprovider tests/rdma", 500),
+    Step(
+        "mpi4py's tests",
+        "$PYTHON -m pytest -v -p no:cacheprovider --fabric verbs tests/real/test_mpi4py_tests.py -k test_rma-2",
+        600,
+    ),
+    Step(
+        "gormapy.rdma",
+        "$PYTHON -m pytest -v -p no:cacheprovider tests/rdma_api/test_operations.py -k verbs",
+        300,
+    ),
     Step("address sanitizer", "cd gocore/ibverbs && $TESTS/ibverbs-asan.test -test.v", 120),
     Step(
         "sanitized transport",
