@@ -54,4 +54,10 @@ STEPS = [
         "'(Processes|KilledPeer)/verbs|Conformance/verbs/ranks=2/(messages|runs|fetch|wrong|closed)'",
         300,
     ),
+    Step(
+        "examples",
+        "$PYTHON -m gormapy.examples.simple_interchange --backend verbs && "
+        "$PYTHON -m pytest -v -p no:cacheprovider tests/examples/test_write_cpu.py -k 'says_what and verbs'",
+        400,
+    ),
 ]

@@ -1,6 +1,7 @@
 """The server: it writes random data into the memory of clients."""
 
 import secrets
+import signal
 import socket
 import sys
 import threading
@@ -67,6 +68,14 @@ class Server:
                 self._threads[thread] = sock
             thread.start()
 
+    def interrupt(self, *_):
+        """Let `run` return soon. It is a signal handler, as an exception anywhere is hard to clear up after.
+
+        The next Ctrl-C does what it always does.
+        """
+        self._stopping.set()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
     def stop(self):
         """End all that is under way, and free everything."""
         self._stopping.set()
@@ -78,6 +87,11 @@ class Server:
                 sock.shutdown(socket.SHUT_RDWR)
             thread.join()
         self.context.close()
+
+    @property
+    def interrupted(self):
+        """Whether `interrupt` was called."""
+        return self._stopping.is_set()
 
     def say(self, *lines):
         """Print lines that belong together."""
@@ -123,7 +137,10 @@ class Server:
             self._refuse(sock, link, str(error))
         finally:
             if link:
-                link.close()
+                try:
+                    link.close()
+                except rdma.Error as error:  # a client that is stopped, and may write here when it goes on
+                    failure = failure or error
             with self._lock:
                 self.served += 1
                 self.failed += failure is not None
@@ -266,6 +283,8 @@ def main(options):
     """Run the server; return the exit status."""
     context = rdma.Context(options.device, options.backend)
     server = Server(context, options.host, debug=not options.quiet)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, server.interrupt)
     try:
         server.say(
             about(context),
@@ -274,8 +293,8 @@ def main(options):
             "Registered 2 buffers in CPU memory",
         )
         server.run(options.clients)
-    except KeyboardInterrupt:
-        server.say("Interrupted: no more clients")
+        if server.interrupted:
+            server.say("Interrupted: no more clients")
     finally:
         server.stop()
     return 1 if options.clients and server.failed else 0
