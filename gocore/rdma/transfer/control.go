@@ -184,9 +184,14 @@ func nonce() (n [nonceBytes]byte) {
 	return n
 }
 
-// call introduces an engine to the one that it has connected to, and returns the
-// infos of its lanes.
-func call(conn net.Conn, to *Card, h hello) ([][]byte, error) {
+// slowness is how many times longer the other end may take where it makes lanes,
+// which takes some providers of libfabric half a second each on a busy machine.
+const slowness = 4
+
+// call introduces an engine to the one that it has connected to, which may take
+// some time to greet, and returns the infos of its lanes.
+func call(conn net.Conn, to *Card, h hello, patience time.Duration) ([][]byte, error) {
+	conn.SetDeadline(time.Now().Add(patience)) //nolint:errcheck // a socket has deadlines
 	var g [greeting]byte
 	if _, err := io.ReadFull(conn, g[:]); err != nil {
 		return nil, fmt.Errorf("no greeting: %w", err)
@@ -202,6 +207,7 @@ func call(conn net.Conn, to *Card, h hello) ([][]byte, error) {
 	if _, err := conn.Write(append(withLength(body), proof(to.Secret, "hello", g[:], body)...)); err != nil {
 		return nil, err
 	}
+	conn.SetDeadline(time.Now().Add(slowness * patience)) //nolint:errcheck // a socket has deadlines
 	said, err := readBody(conn, maxBody)
 	if errors.Is(err, io.EOF) {
 		return nil, errors.New("it does not know this descriptor: it is of another engine, which has ended")
@@ -230,7 +236,8 @@ func call(conn net.Conn, to *Card, h hello) ([][]byte, error) {
 }
 
 // listen hears a caller out. decide is told what he says and answers.
-func listen(conn net.Conn, self *Card, decide func(hello) answer) error {
+func listen(conn net.Conn, self *Card, decide func(hello) answer, patience time.Duration) error {
+	conn.SetDeadline(time.Now().Add(slowness * patience)) //nolint:errcheck // a socket has deadlines
 	g := append(append([]byte(magic), version, 0, 0, 0), make([]byte, nonceBytes)...)
 	n := nonce()
 	copy(g[8:], n[:])
@@ -254,6 +261,7 @@ func listen(conn net.Conn, self *Card, decide func(hello) answer) error {
 	}
 	a := decide(h)
 	said := a.bytes()
+	conn.SetDeadline(time.Now().Add(patience)) //nolint:errcheck // a socket has deadlines
 	_, err = conn.Write(append(withLength(said), proof(self.Secret, "answer", g, body, said)...))
 	if err == nil && a.refusal != "" {
 		err = errors.New(a.refusal)

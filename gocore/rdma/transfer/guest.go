@@ -62,7 +62,6 @@ func (e *Engine) accept() {
 func (e *Engine) welcome(conn net.Conn) *guest {
 	stop := context.AfterFunc(e.life, func() { conn.Close() })
 	defer stop()
-	conn.SetDeadline(time.Now().Add(e.config.ConnectTimeout)) //nolint:errcheck // a socket has deadlines
 	g := &guest{engine: e, conn: conn, partial: map[uint64]uint32{}}
 	err := listen(conn, &e.card, func(h hello) answer {
 		infos, err := g.admit(h)
@@ -70,7 +69,7 @@ func (e *Engine) welcome(conn net.Conn) *guest {
 			return answer{refusal: err.Error()}
 		}
 		return answer{infos: infos}
-	})
+	}, e.config.ConnectTimeout)
 	if err == nil {
 		err = conn.SetDeadline(time.Time{})
 	}

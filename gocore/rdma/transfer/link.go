@@ -103,7 +103,6 @@ func (l *link) call(ctx context.Context) error {
 	l.mu.Lock()
 	l.conn = conn
 	l.mu.Unlock()
-	conn.SetDeadline(time.Now().Add(c.ConnectTimeout)) //nolint:errcheck // a socket has deadlines
 	cq, err := l.engine.ctx.CreateCQ(c.Lanes * (c.MaxSend + 1))
 	if err != nil {
 		return err
@@ -130,7 +129,7 @@ func (l *link) call(ctx context.Context) error {
 	if l.slab, err = newSlab(l.engine.pd, c.Lanes*len(l.lanes[0].ring)); err != nil {
 		return err
 	}
-	infos, err := call(conn, card, h)
+	infos, err := call(conn, card, h, c.ConnectTimeout)
 	if err != nil {
 		return err
 	}
