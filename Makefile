@@ -14,7 +14,7 @@ GO_PACKAGES := ./gocore/... ./pybind/build/... $(if $(wildcard pybind/core/*.go)
 SOURCES := $(shell find gocore pybind python/gormapy go.mod go.sum pyproject.toml README.md -type f \
 	-not -path '*/__pycache__/*' -not -path '*/_bin/*' -not -name '*.so' 2>/dev/null)
 
-.PHONY: help build test test-go test-python test-rdma conformance large stress faults race interleave fuzz lint lint-go lint-python demo wheel sdist test-wheels clean
+.PHONY: help build test test-go test-python test-fabrics test-rdma conformance large stress faults race interleave fuzz lint lint-go lint-python demo wheel sdist test-wheels clean
 
 help:
 	@echo 'make demo         install into an environment of its own and run a 4-rank program'
@@ -22,6 +22,7 @@ help:
 	@echo 'make lint         check the Go and the Python sources'
 	@echo 'make build        build into the tree, for use with .cache/dev/bin/python'
 	@echo 'make conformance  run all of mpi4py'"'"'s own tests and demonstrations'
+	@echo 'make test-fabrics run the tests of MPI over tcp and libfabric'
 	@echo 'make test-rdma    run the tests that need RDMA devices, in a guest that has some if need be'
 	@echo 'make large        run one-sided operations on more than 2^31 elements'
 	@echo 'make stress       run 100,000 random one-sided operations against a serial model'
@@ -61,6 +62,14 @@ conformance: build
 test-rdma: build
 	@$(BACKEND) group test
 	PYTHONPATH=pybind/build $(DEV)/bin/python tests/rdma/run.py --go "$(DEV)/bin/python -m gormapy_build go" $(RDMA_STEPS)
+
+# The tests of the API over other transports than shared memory.
+FABRICS ?= tcp ofi
+FABRIC_TESTS ?= tests/api tests/rma tests/faults
+test-fabrics: build
+	@$(BACKEND) group test
+	@for f in $(FABRICS); do echo "$(DEV)/bin/python -m pytest --fabric $$f $(FABRIC_TESTS)"; \
+		$(DEV)/bin/python -m pytest -q --fabric $$f $(PYTEST_FLAGS) $(FABRIC_TESTS) || exit 1; done
 
 # One-sided operations on more than 2^31 elements.
 large: build

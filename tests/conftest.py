@@ -1,6 +1,8 @@
 """Fixtures for tests that start jobs."""
 
+import json
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,7 +13,7 @@ TESTS = Path(__file__).parent
 if str(TESTS) not in sys.path:
     sys.path.insert(0, str(TESTS))
 
-from support.mpirun import Runner, choose_fabric  # noqa: E402
+from support.mpirun import Runner, choose_fabric, environment  # noqa: E402
 
 # A shell starts what it runs in the background with SIGINT ignored, and every process below would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -30,12 +32,24 @@ def pytest_configure(config):
         choose_fabric(config.getoption("--fabric"))
 
 
+def why_not(fabric):
+    """Say why jobs can't use a transport on this machine, or nothing."""
+    command = [sys.executable, "-m", "gormapy", "info", "--json"]
+    done = subprocess.run(command, env=environment({"GORMAPY_FABRIC": "shm"}), capture_output=True, text=True, timeout=60)
+    rows = {row["name"]: row for row in json.loads(done.stdout)["transports"]}
+    row = rows[fabric.partition(":")[0]]
+    return "" if row["usable"] else row["text"]
+
+
 def pytest_collection_modifyitems(config, items):
     """Skip, over a network, what is about shared memory."""
     fabric = config.getoption("--fabric")
     if fabric in ("", "shm"):
         return
+    missing = why_not(fabric)
     for item in items:
+        if missing:
+            item.add_marker(pytest.mark.skip(reason=f"no {fabric} here: {missing}"))
         mark = item.get_closest_marker("shm")
         if mark:
             item.add_marker(pytest.mark.skip(reason=f"not over {fabric}: {mark.args[0]}"))

@@ -396,7 +396,7 @@ func (m *RMA) Attach(id uint32, handle int64, rank int, world []int, offers []Of
 		default:
 			w.ways[i] = wayMessage
 		}
-		if w.ways[i] == wayMessage || w.ways[i] == wayRDMA {
+		if w.ways[i] == wayMessage || w.ways[i] == wayRDMA || w.native {
 			d.Flags = 0
 		}
 		// The same on all ranks, whatever their own way is.

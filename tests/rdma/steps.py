@@ -30,6 +30,7 @@ STEPS = [
     Step("ibverbs", "cd gocore/ibverbs && $TESTS/ibverbs.test -test.v -test.run Device", 120),
     Step("transport", "cd gocore/fabric/verbs && $TESTS/verbs.test -test.v -test.run Device", 400),
     Step("mpi", "$PYTHON -m pytest -v -rA --durations=0 -p no:cacheprovider tests/rdma", 500),
+    Step("killed peer", "$PYTHON tests/rdma/killed_peer.py", 150),
     Step(
         "mpi4py's tests",
         "$PYTHON -m pytest -v -p no:cacheprovider --fabric verbs tests/real/test_mpi4py_tests.py -k test_rma-2",
