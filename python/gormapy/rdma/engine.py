@@ -98,6 +98,7 @@ class Engine(Handle):
         options["connect_timeout"] = _seconds(operation, connect_timeout)
         self._lock = threading.Lock()
         self._held = {}  # what keeps registered memory in place, by its number
+        self._lingering = []  # deregistered memory that a peer's write may still reach: libfabric can't call it back
         self._sessions = {}
         self._handle = check(core.RdmaEngineOpen(json.dumps(options)))
         self._desc = _described(core.RdmaEngineInfo(self._handle))
@@ -181,6 +182,8 @@ class Engine(Handle):
                 holder = self._held.pop(desc.id, None)
             if error is not None and error.status == "EBUSY" and holder is not None:
                 fast.keep(holder)
+            elif self._desc.backend == "ofi":
+                self._lingering.append(holder)
         if error is not None:
             raise error
 
@@ -256,6 +259,7 @@ class Engine(Handle):
             raise
         finally:
             self._held.clear()
+            self._lingering.clear()
 
     def _transfer(self, read, local, local_offset, remote, remote_offset, size, uid):
         try:
