@@ -35,7 +35,9 @@ def pytest_configure(config):
 def why_not(fabric):
     """Say why jobs can't use a transport on this machine, or nothing."""
     command = [sys.executable, "-m", "gormapy", "info", "--json"]
-    done = subprocess.run(command, env=environment({"GORMAPY_FABRIC": "shm"}), capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        command, env=environment({"GORMAPY_FABRIC": "shm"}), capture_output=True, text=True, timeout=60
+    )
     rows = {row["name"]: row for row in json.loads(done.stdout)["transports"]}
     row = rows[fabric.partition(":")[0]]
     return "" if row["usable"] else row["text"]
