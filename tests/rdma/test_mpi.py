@@ -22,11 +22,3 @@ def test_info_names_verbs(mpirun):
     print(done.stdout)
     # The row of the peer: rank, pid, host, cores, transport, and how windows reach it.
     assert re.search(r"^ +1 .* verbs +rdma", done.stdout, re.MULTILINE), done.stdout
-
-
-def test_simple_interchange(mpirun):
-    done = mpirun.command(
-        1, sys.executable, "-m", "gormapy.examples.simple_interchange", "--backend", "verbs", timeout=TIMEOUT
-    ).finish()
-    print(done.stdout)
-    assert "Success! All 1024 bytes verified with value 42" in done.stdout
