@@ -127,6 +127,7 @@ def _ranks(ranks, missing):
         cells = [_cell(text, width, column) for column, (text, width) in enumerate(zip(row, widths))]
         lines.append("  " + "  ".join(cells).rstrip())
     if reached:
+        lines += [f"  to rank {rank}: {text}" for rank, text in first["texts"].items()]
         lines += _others(ranks)
         used = {way for row in ranks for ways in row["ways"].values() for way in ways}
         lines += [f"  {way}: {text}" for way, text in _LEGEND.items() if way in used]

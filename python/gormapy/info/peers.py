@@ -95,6 +95,7 @@ def _reach(MPI, comm):
     peers = [_peer(rank) for rank in range(comm.size)]
     return {
         "transports": [peer["transport"] for peer in peers],
+        "texts": {peer["rank"]: peer["text"] for peer in peers if peer["text"]},
         "refusals": {peer["rank"]: peer["refusal"] for peer in peers if peer["refusal"]},
         "ways": {flavor: _ways(MPI, core, make, comm) for flavor, make in _FLAVORS.items()},
     }
