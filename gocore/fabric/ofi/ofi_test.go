@@ -43,10 +43,8 @@ func TestConformance(t *testing.T) {
 			map[string]string{silent: "without FI_DELIVERY_COMPLETE the provider reports no error of the target"},
 		},
 		{"verbs", Options{Provider: "verbs;ofi_rxm"}, nil},
-		{"shm", Options{Provider: "shm"}, map[string]string{
-			silent:        "the shm provider never answers a wrong key (libfabric 1.17)",
-			"closed peer": "endpoints of one process share memory in the shm provider, so one may not use the other after its end",
-		}},
+		// Not shm: there one endpoint touches the memory of another of the same process
+		// when it closes, after that has closed (libfabric 1.17): TestTwoProcesses has it.
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			need(t, c.o)
