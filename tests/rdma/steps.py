@@ -33,8 +33,8 @@ STEPS = [
     Step("killed peer", "$PYTHON tests/rdma/killed_peer.py", 150),
     Step(
         "mpi4py's tests",
-        "$PYTHON -m pytest -v -p no:cacheprovider --fabric verbs tests/real/test_mpi4py_tests.py -k test_rma-2",
-        600,
+        "$PYTHON -m pytest -v -p no:cacheprovider --fabric verbs tests/real/test_mpi4py_tests.py -k short_windows",
+        300,
     ),
     Step(
         "gormapy.rdma",
