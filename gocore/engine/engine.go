@@ -184,7 +184,7 @@ func (e *Engine) Post(dst int, h *fabric.Header, payload []byte, owner any, sent
 	p.mu.Lock()
 	if len(p.queue) == 0 && e.send(dst, p, h, payload) {
 		p.mu.Unlock()
-		e.urgent(dst, h)
+		e.urgent(dst, p, h)
 		return true
 	}
 	p.queue = append(p.queue, &queued{header: *h, data: payload, owner: owner, sent: sent})
@@ -252,23 +252,23 @@ func (e *Engine) Detach(dst int, owner any) {
 // that the count is never behind what was delivered, even if this process dies
 // in between.
 func (e *Engine) send(dst int, p *peer, h *fabric.Header, payload []byte) bool {
-	e.count(dst, h, 1)
+	e.count(dst, p, h, 1)
 	if p.ep.Send(h, payload) != nil {
-		e.count(dst, h, ^uint32(0))
+		e.count(dst, p, h, ^uint32(0))
 		return false
 	}
 	return true
 }
 
-func (e *Engine) count(dst int, h *fabric.Header, d uint32) {
-	if h.Flags&FlagUrgent != 0 && dst != e.Rank && !e.peers[dst].far {
+func (e *Engine) count(dst int, p *peer, h *fabric.Header, d uint32) {
+	if h.Flags&FlagUrgent != 0 && dst != e.Rank && !p.far {
 		atom.Add32(&e.Job.Ranks[dst].Urgent, d)
 	}
 }
 
 // urgent follows send: it calls the receiver's progress engine if nobody polls.
-func (e *Engine) urgent(dst int, h *fabric.Header) {
-	if h.Flags&FlagUrgent == 0 || dst == e.Rank || e.peers[dst].far {
+func (e *Engine) urgent(dst int, p *peer, h *fabric.Header) {
+	if h.Flags&FlagUrgent == 0 || dst == e.Rank || p.far {
 		return
 	}
 	r := &e.Job.Ranks[dst]
@@ -306,7 +306,7 @@ func (e *Engine) flush() int {
 				e.backlog.Add(-1)
 			}
 			p.mu.Unlock()
-			e.urgent(dst, &h)
+			e.urgent(dst, p, &h)
 			if last && q.sent != nil {
 				q.sent.Sent()
 			}

@@ -77,7 +77,7 @@ func (c engineCase) world(w *explore.World) {
 	if c.urgent {
 		box.flags = FlagUrgent
 	}
-	e := &Engine{Job: &job.Segment{Head: &job.Head{}, Ranks: ranks}, Rank: 0, Size: 1, me: me, transports: []fabric.Transport{box}}
+	e := &Engine{Job: &job.Segment{Head: &job.Head{}, Ranks: ranks}, Rank: 0, Size: 1, me: me, transports: []fabric.Transport{box}, peers: make([]peer, 3)}
 	got := new([2]uint32)
 	e.handlers[fabric.KindEager] = func(src int, _ *fabric.Header, _ []byte) { got[src-1]++ }
 	explore.Watch(w, "box", &box.put)
@@ -118,7 +118,7 @@ func (c engineCase) world(w *explore.World) {
 		sent[i] = w.Thread(fmt.Sprintf("sender%d", i), func(t *explore.Thread) {
 			for range c.messages {
 				peer.send(0, &to, &h, nil)
-				peer.urgent(0, &h)
+				peer.urgent(0, &to, &h)
 			}
 		})
 		if c.mortal && i == 0 {
