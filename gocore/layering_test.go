@@ -56,11 +56,12 @@ var lower = []struct {
 	{"mpi", "arena boot coll dtype engine errs fabric fabric/network job log op p2p rma settings sys sys/atom"},
 	{"examples/ring", "mpi"},
 	{"rdma/backend", ""},
-	{"rdma/soft", "fabric sys rdma/backend"},
+	{"rdma/sockets", ""},
+	{"rdma/soft", "fabric sys rdma/backend rdma/sockets"},
 	{"rdma/verbs", "ibverbs rdma/backend"},
-	{"rdma/transfer", "fabric rdma/backend"},
+	{"rdma/transfer", "fabric rdma/backend rdma/sockets"},
 	{"rdma/ofi", "libfabric rdma/backend"},
-	{"rdma", "fabric rdma/backend rdma/ofi rdma/soft rdma/transfer rdma/verbs"},
+	{"rdma", "fabric rdma/backend rdma/ofi rdma/sockets rdma/soft rdma/transfer rdma/verbs"},
 }
 
 // helpers are packages that only tests import. They may import any layer.

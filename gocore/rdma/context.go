@@ -8,8 +8,8 @@ import (
 
 	"gormapy/gocore/rdma/backend"
 	"gormapy/gocore/rdma/ofi"
+	"gormapy/gocore/rdma/sockets"
 	"gormapy/gocore/rdma/soft"
-	"gormapy/gocore/rdma/transfer"
 	"gormapy/gocore/rdma/verbs"
 )
 
@@ -51,7 +51,7 @@ func text(v any) string {
 
 // Sockets lists the descriptors that a forked child has to close.
 func Sockets() string {
-	return strings.Trim(fmt.Sprint(append(soft.Sockets(), transfer.Sockets()...)), "[]")
+	return strings.Trim(fmt.Sprint(sockets.Open()), "[]")
 }
 
 // device is an open context.

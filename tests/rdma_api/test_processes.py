@@ -139,8 +139,6 @@ def test_a_peer_that_is_killed(mpirun, backend, op):
 def test_a_peer_that_ends_while_its_forked_child_lives(mpirun, backend):
     if backend not in ("tcp", "shm"):
         pytest.skip(f"{backend}: what a fork shares of a device is its driver's")
-    if backend == "tcp":
-        pytest.skip("tcp: in one run of four the writer does not learn of the end; the cause is not known yet")
     mpirun.alone(KILLED.format(backend=backend, op="write", how="fork"), timeout=60 * SLOW)
 
 

@@ -7,66 +7,16 @@ import (
 	"fmt"
 	"net"
 	"sync"
-	"syscall"
 	"time"
 	"unsafe"
 
 	"gormapy/gocore/rdma/backend"
+	"gormapy/gocore/rdma/sockets"
 	"gormapy/gocore/sys"
 )
 
 // handshakes is how many strangers may be at the door at a time.
 const handshakes = 256
-
-// contexts are all that are open.
-var contexts struct {
-	sync.Mutex
-	all map[*context]struct{}
-}
-
-// Sockets returns the descriptors of all sockets, which a forked child has to
-// close: as long as it holds them, peers would not see this process end.
-func Sockets() []int {
-	var fds []int
-	note := func(fd uintptr) { fds = append(fds, int(fd)) }
-	contexts.Lock()
-	defer contexts.Unlock()
-	for c := range contexts.all {
-		control(c.listen, note)
-		c.mu.RLock()
-		for conn := range c.conns {
-			control(conn, note)
-		}
-		c.mu.RUnlock()
-	}
-	return fds
-}
-
-// control calls f with the descriptor of a socket and returns false if that is
-// closed.
-func control(socket any, f func(fd uintptr)) bool {
-	s, ok := socket.(syscall.Conn)
-	if !ok {
-		return false
-	}
-	raw, err := s.SyscallConn()
-	return err == nil && raw.Control(f) == nil
-}
-
-// track notes a socket until it is closed.
-func (c *context) track(conn net.Conn) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.conns) >= c.look {
-		for conn := range c.conns {
-			if !control(conn, func(uintptr) {}) {
-				delete(c.conns, conn)
-			}
-		}
-		c.look = 2*len(c.conns) + 16
-	}
-	c.conns[conn] = struct{}{}
-}
 
 // context is an open device: a socket that listens, and what peers can name.
 type context struct {
@@ -78,15 +28,13 @@ type context struct {
 	mu      sync.RWMutex
 	regions map[uint32]*region
 	qps     map[uint32]*qp
-	conns   map[net.Conn]struct{} // all sockets of peers, and some that are closed
-	look    int                   // for closed ones when there are so many
 	nextQP  uint32
 	closed  bool
 }
 
 func open(kind string, d backend.Device) (*context, error) {
 	c := &context{
-		kind: kind, device: d, regions: map[uint32]*region{}, qps: map[uint32]*qp{}, conns: map[net.Conn]struct{}{},
+		kind: kind, device: d, regions: map[uint32]*region{}, qps: map[uint32]*qp{},
 		probe: new(uint64), nextQP: 1 + random32()&0xffff,
 	}
 	*c.probe = uint64(random32())<<32 | uint64(random32())
@@ -100,12 +48,7 @@ func open(kind string, d backend.Device) (*context, error) {
 	if err != nil {
 		return nil, &backend.Errno{Name: "EADDRNOTAVAIL", Text: fmt.Sprintf("open %s: %v", d.Name, err)}
 	}
-	contexts.Lock()
-	if contexts.all == nil {
-		contexts.all = map[*context]struct{}{}
-	}
-	contexts.all[c] = struct{}{}
-	contexts.Unlock()
+	sockets.Track(c.listen)
 	go c.accept()
 	return c, nil
 }
@@ -133,7 +76,7 @@ func (c *context) accept() {
 			time.Sleep(10 * time.Millisecond) // out of descriptors, say
 			continue
 		}
-		c.track(conn)
+		sockets.Track(conn)
 		select {
 		case room <- struct{}{}:
 			go func() {
@@ -164,9 +107,6 @@ func (c *context) Close() error {
 		qps = append(qps, q)
 	}
 	c.mu.Unlock()
-	contexts.Lock()
-	delete(contexts.all, c)
-	contexts.Unlock()
 	c.listen.Close()
 	for _, q := range qps {
 		q.Close()

@@ -74,5 +74,6 @@
 // Locks are taken in this order: link.wmu, qp.mu, then one of link.moving,
 // cq.mu, region.mu.
 //
-// It may import fabric (for foreign memory), sys, rdma/backend.
+// It may import fabric (for foreign memory), sys, rdma/backend,
+// rdma/sockets.
 package soft

@@ -11,6 +11,8 @@ import (
 	"net"
 	"time"
 	"unsafe"
+
+	"gormapy/gocore/rdma/sockets"
 )
 
 // Messages of the handshake, all little-endian, each with magic and version:
@@ -134,7 +136,6 @@ func dial(q *qp, secret []byte, remote info, opened func(net.Conn) bool) (*link,
 	if err != nil {
 		return nil, err
 	}
-	q.ctx.track(conn)
 	if !opened(conn) {
 		conn.Close()
 		return nil, net.ErrClosed
@@ -155,7 +156,7 @@ func reach(kind string, addresses []string) (net.Conn, error) {
 	var err error
 	for _, a := range addresses {
 		var conn net.Conn
-		if conn, err = net.DialTimeout(network, a, patience); err == nil {
+		if conn, err = sockets.Dialer(patience).Dial(network, a); err == nil {
 			return conn, nil
 		}
 	}

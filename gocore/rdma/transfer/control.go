@@ -10,7 +10,6 @@ import (
 	"io"
 	"net"
 	"slices"
-	"sync"
 	"syscall"
 	"time"
 )
@@ -289,50 +288,4 @@ func ended(conn net.Conn) string {
 		return "the connection was closed here"
 	}
 	return err.Error()
-}
-
-// sockets are all sockets of all engines, and some that are closed.
-var sockets struct {
-	sync.Mutex
-	all  map[any]struct{}
-	look int // for closed ones when there are so many
-}
-
-// track notes a socket until it is closed.
-func track(socket any) {
-	sockets.Lock()
-	defer sockets.Unlock()
-	if sockets.all == nil {
-		sockets.all = map[any]struct{}{}
-	}
-	if len(sockets.all) >= sockets.look {
-		for s := range sockets.all {
-			if !control(s, func(uintptr) {}) {
-				delete(sockets.all, s)
-			}
-		}
-		sockets.look = 2*len(sockets.all) + 16
-	}
-	sockets.all[socket] = struct{}{}
-}
-
-// Sockets returns the descriptors of all sockets, which a forked child has to
-// close: as long as it holds them, peers would not see this process end.
-func Sockets() []int {
-	var fds []int
-	sockets.Lock()
-	defer sockets.Unlock()
-	for s := range sockets.all {
-		control(s, func(fd uintptr) { fds = append(fds, int(fd)) })
-	}
-	return fds
-}
-
-func control(socket any, f func(fd uintptr)) bool {
-	s, ok := socket.(syscall.Conn)
-	if !ok {
-		return false
-	}
-	raw, err := s.SyscallConn()
-	return err == nil && raw.Control(f) == nil
 }

@@ -14,6 +14,7 @@ import (
 	"unsafe"
 
 	"gormapy/gocore/rdma/backend"
+	"gormapy/gocore/rdma/sockets"
 )
 
 // Config says how an engine is to be.
@@ -137,7 +138,7 @@ func Open(ctx backend.Context, c Config) (e *Engine, err error) {
 		e.pd.Close() //nolint:errcheck // there is another error to report
 		return nil, errno("EADDRNOTAVAIL", "listen on %s port %d: %v", c.Host, c.Port, err)
 	}
-	track(e.socket)
+	sockets.Track(e.socket)
 	e.card = Card{Name: c.Name, Backend: c.Backend, Address: e.address(&d)}
 	rand.Read(e.card.ID[:])     //nolint:errcheck // it ends the program rather than fail
 	rand.Read(e.card.Secret[:]) //nolint:errcheck // likewise

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gormapy/gocore/rdma/backend"
+	"gormapy/gocore/rdma/sockets"
 )
 
 // guest is the end here of a link that another engine made.
@@ -38,7 +39,7 @@ func (e *Engine) accept() {
 			time.Sleep(10 * time.Millisecond) // out of descriptors, say
 			continue
 		}
-		track(conn)
+		sockets.Track(conn)
 		select {
 		case e.room <- struct{}{}:
 			e.work.Add(1)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gormapy/gocore/rdma/backend"
+	"gormapy/gocore/rdma/sockets"
 )
 
 // state is that of a link (doc.go).
@@ -92,12 +93,10 @@ func (l *link) run(ctx context.Context) {
 func (l *link) call(ctx context.Context) error {
 	c := &l.engine.config
 	card := &l.remote.card
-	dialer := net.Dialer{Timeout: c.ConnectTimeout}
-	conn, err := dialer.DialContext(ctx, "tcp", card.Address)
+	conn, err := sockets.Dialer(c.ConnectTimeout).DialContext(ctx, "tcp", card.Address)
 	if err != nil {
 		return err
 	}
-	track(conn)
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	l.mu.Lock()

@@ -11,17 +11,33 @@ from .handle import Handle
 
 __all__ = ["Context", "Device", "Port", "backends", "devices"]
 
-# A forked child can't use them, and as long as it holds them, peers would not see this process end.
+# A forked child can't use the core's sockets, and as long as it holds them, peers would not see this process end. The
+# core goes on making some while this thread gets from the list to the fork: those were not there at the beginning.
 _sockets: list = []
+_at_first: set = set()
+
+
+def _open_sockets():
+    with os.scandir("/proc/self/fd") as entries:
+        for entry in entries:
+            with suppress(OSError):
+                if os.readlink(entry.path).startswith("socket:"):
+                    yield int(entry.name)
 
 
 def _before_fork():
+    _sockets.clear()
     with suppress(RuntimeError):  # in a forked child that forks
-        _sockets[:] = map(int, core.RdmaSockets().split())
+        if core.RdmaSockets():
+            _at_first.clear()
+            _at_first.update(_open_sockets())
+            _sockets[:] = map(int, core.RdmaSockets().split())
 
 
 def _in_child():
-    for socket in _sockets:
+    if not _sockets:
+        return
+    for socket in _sockets + [late for late in _open_sockets() if late not in _at_first]:
         with suppress(OSError):
             os.close(socket)
 
