@@ -222,12 +222,21 @@ func (l *link) answered(f frame) error {
 	again := l == q.link && q.stopped
 	if again {
 		q.stopped = false
+		q.stopRNRTimer()
 	}
 	q.mu.Unlock()
 	if again {
 		l.pump()
 	}
 	return nil
+}
+
+// stopRNRTimer ends the pause before a request is repeated. The caller holds mu.
+func (q *qp) stopRNRTimer() {
+	if q.rnrTimer != nil {
+		q.rnrTimer.Stop()
+		q.rnrTimer = nil
+	}
 }
 
 // finished completes all requests before number end.
@@ -379,17 +388,19 @@ func (q *qp) unready(l *link, psn uint32) error {
 	if q.conn.RNRRetry >= 7 {
 		return nil // the peer tells when it has one
 	}
-	life := q.life
-	q.rnrTimer = time.AfterFunc(q.conn.RNRTimer, func() {
+	q.stopRNRTimer()
+	var timer *time.Timer
+	timer = time.AfterFunc(q.conn.RNRTimer, func() {
 		q.mu.Lock()
-		again := q.life == life && q.state == backend.StateRTS && q.stopped && q.link == l
+		again := q.rnrTimer == timer // else it was stopped too late
 		if again {
-			q.stopped = false
+			q.stopped, q.rnrTimer = false, nil
 		}
 		q.mu.Unlock()
 		if again {
 			l.pump()
 		}
 	})
+	q.rnrTimer = timer
 	return nil
 }

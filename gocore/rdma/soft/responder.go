@@ -123,10 +123,10 @@ func (l *link) begin(f frame) (ok bool, err error) {
 		in.memory = r
 	}
 	if f.kind == frSend || f.flags&flImm != 0 {
-		if in.recv = l.qp.takeReceive(l); in.recv == nil {
+		if in.recv = l.qp.takeReceive(l, f.psn); in.recv == nil {
 			l.naked = true
 			l.ackDue = false
-			l.qp.answer(l, answer{frame: frame{kind: frRNR, psn: f.psn}})
+			l.pump()
 			return false, l.discard(f.payload())
 		}
 	}
@@ -253,12 +253,16 @@ func (q *qp) answer(l *link, a answer) bool {
 	return !full
 }
 
-// takeReceive takes the next receive, nil if there is none.
-func (q *qp) takeReceive(l *link) *backend.RecvWR {
+// takeReceive takes the next receive for a request. If there is none it answers
+// so, before anybody can post one: the peer must hear of that afterwards.
+func (q *qp) takeReceive(l *link, psn uint32) *backend.RecvWR {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.rq) == 0 {
-		l.asked = true
+		if !l.closing {
+			l.asked = true
+			l.answers = append(l.answers, answer{frame: frame{kind: frRNR, psn: psn}})
+		}
 		return nil
 	}
 	r := q.rq[0]
