@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"runtime/debug"
 	"sync"
 	"syscall"
@@ -49,6 +50,7 @@ type link struct {
 	answers []answer
 	closing bool // no more requests; the socket is shut down once answers are out
 	asked   bool // the peer waits for a receive
+	lent    bool // the peer may write here by itself until it closes the socket
 
 	// moving is held while data is moved into memory here, or by this side in the
 	// peer's; dead is written with it held.
@@ -228,10 +230,15 @@ func (l *link) finish() error {
 	if !closing {
 		return nil
 	}
+	l.shut()
+	return nil
+}
+
+// shut says that nothing more is sent.
+func (l *link) shut() {
 	if c, ok := l.conn.(interface{ CloseWrite() error }); ok {
 		c.CloseWrite() //nolint:errcheck // the peer has closed it then
 	}
-	return nil
 }
 
 // read is the reader. It alone closes the socket.
@@ -242,10 +249,29 @@ func (l *link) read() {
 		err = io.EOF
 	}
 	l.qp.lost(l, err)
-	io.Copy(io.Discard, l.conn) //nolint:errcheck // until the peer, too, has said all, or the time is up
+	for err = error(os.ErrDeadlineExceeded); errors.Is(err, os.ErrDeadlineExceeded); {
+		_, err = io.Copy(io.Discard, l.conn) // until the peer, too, has said all, or the time is up
+		if !l.outlasts() {
+			break
+		}
+	}
 	close(l.drained)
 	l.conn.Close()
 	l.process.close()
+}
+
+// outlasts tells whether the peer, whose time is up, is to be waited for as long as
+// it lives: when it goes on, it may do what it was asked for before. It is told
+// that nothing more comes.
+func (l *link) outlasts() bool {
+	l.qp.mu.Lock()
+	lent := l.lent
+	l.qp.mu.Unlock()
+	if lent {
+		l.shut()
+		l.conn.SetReadDeadline(time.Time{}) //nolint:errcheck // it is open: only the reader closes it
+	}
+	return lent
 }
 
 func (l *link) serve() error {

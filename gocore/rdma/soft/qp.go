@@ -27,15 +27,18 @@ type qp struct {
 	state  backend.State
 	closed bool
 	why    string // what brought it to the error state
-	secret []byte
-	life   int // how often it was reset: what an earlier life began is stale
-	peer   info
-	conn   backend.Connection
-	parked *guest   // let in, and waiting for Connect
-	dialed net.Conn // waiting for the peer's Connect
-	link   *link
-	mirror *link // the other end, of a queue pair connected to itself
-	timer  *time.Timer
+	// In the error state, while the peer may still write here: what is posted
+	// completes after what was posted before.
+	reporting bool
+	secret    []byte
+	life      int // how often it was reset: what an earlier life began is stale
+	peer      info
+	conn      backend.Connection
+	parked    *guest   // let in, and waiting for Connect
+	dialed    net.Conn // waiting for the peer's Connect
+	link      *link
+	mirror    *link // the other end, of a queue pair connected to itself
+	timer     *time.Timer
 
 	// Requester: requests that are not complete, of which the first has number
 	// base; those before next have been sent.
@@ -129,6 +132,9 @@ func (q *qp) dial(life int, g *guest) {
 	if g != nil && (errors.Is(err, errStranger) || q.link != nil && !mirror) { // the peer itself may still come, or has
 		q.mu.Unlock()
 		g.conn.Close()
+		if l != nil {
+			l.process.close()
+		}
 		return
 	}
 	q.dialed = nil
@@ -202,11 +208,11 @@ func (q *qp) PostSend(wrs []backend.SendWR) (int, error) {
 		return 0, &backend.Errno{Name: "EINVAL", Text: "the queue pair is not connected"}
 	}
 	for i := range wrs {
-		if q.state == backend.StateErr {
-			q.sendCQ.push(backend.Completion{Cookie: wrs[i].Cookie, Status: backend.WRFlushErr, Detail: q.why})
-			continue
-		}
 		q.sq = append(q.sq, newRequest(&wrs[i]))
+	}
+	if q.state == backend.StateErr && !q.reporting {
+		q.flush(q.sq, nil)
+		q.sq = nil
 	}
 	l := q.link
 	if l == nil && q.state == backend.StateRTS && q.timer == nil {
@@ -236,10 +242,8 @@ func (q *qp) PostRecv(wrs []backend.RecvWR) (int, error) {
 		q.mu.Unlock()
 		return 0, &backend.Errno{Name: "EINVAL", Text: "the queue pair is closed"}
 	}
-	if q.state == backend.StateErr {
-		for i := range wrs {
-			q.recvCQ.push(backend.Completion{Cookie: wrs[i].Cookie, Status: backend.WRFlushErr, Recv: true, Detail: q.why})
-		}
+	if q.state == backend.StateErr && !q.reporting {
+		q.flush(nil, wrs)
 		q.mu.Unlock()
 		return len(wrs), nil
 	}
@@ -286,47 +290,63 @@ func (q *qp) fail(status backend.Status, why string) {
 	}
 	q.state = backend.StateErr
 	q.why = why
-	var sends, recvs []backend.Completion
-	pinned := false
-	for i, r := range q.sq {
-		c := backend.Completion{Cookie: r.Cookie, Status: backend.WRFlushErr, Detail: why}
-		if i == 0 {
-			c.Status = status
-		}
-		sends = append(sends, c)
-		pinned = pinned || r.pinned
-	}
 	if q.current != nil {
 		q.rq = append([]backend.RecvWR{*q.current}, q.rq...)
 		q.current = nil
 	}
-	for i := range q.rq {
-		recvs = append(recvs, backend.Completion{Cookie: q.rq[i].Cookie, Status: backend.WRFlushErr, Recv: true, Detail: why})
-	}
-	l, requests := q.hangUp()
+	sends, recvs := q.sq, q.rq
+	l, pinned := q.hangUp()
 	report := func() {
-		unpin(requests)
-		for _, c := range sends {
+		unpin(sends)
+		for i, r := range sends {
+			c := backend.Completion{Cookie: r.Cookie, Status: backend.WRFlushErr, Detail: why}
+			if i == 0 {
+				c.Status = status
+			}
 			q.sendCQ.push(c)
 		}
-		for _, c := range recvs {
-			q.recvCQ.push(c)
-		}
+		q.flush(nil, recvs)
 	}
 	if !pinned {
 		report()
 		return
 	}
+	life := q.life
+	q.reporting = true
 	go func() { // the peer may still be copying
 		<-l.drained
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if q.life != life { // reset or closed: nothing of it completes
+			unpin(sends)
+			return
+		}
 		report()
+		q.reporting = false
+		q.flush(q.sq, q.rq)
+		q.sq, q.rq = nil, nil
 	}()
 }
 
-// hangUp ends the link and all that waits, and empties the queues. The caller
-// holds mu.
-func (q *qp) hangUp() (*link, []*request) {
-	l, requests := q.link, q.sq
+// flush completes what was not carried out. The caller holds mu.
+func (q *qp) flush(sends []*request, recvs []backend.RecvWR) {
+	for _, r := range sends {
+		q.sendCQ.push(backend.Completion{Cookie: r.Cookie, Status: backend.WRFlushErr, Detail: q.why})
+	}
+	for i := range recvs {
+		q.recvCQ.push(backend.Completion{Cookie: recvs[i].Cookie, Status: backend.WRFlushErr, Recv: true, Detail: q.why})
+	}
+}
+
+// hangUp ends the link and all that waits, and empties the queues. pinned tells
+// whether the peer may write here until link.drained. The caller holds mu.
+func (q *qp) hangUp() (l *link, pinned bool) {
+	l = q.link
+	for _, r := range q.sq {
+		if r.pinned {
+			l.lent, pinned = true, true
+		}
+	}
 	for _, end := range []*link{q.link, q.mirror} {
 		if end != nil {
 			end.kill()
@@ -344,14 +364,15 @@ func (q *qp) hangUp() (*link, []*request) {
 		}
 	}
 	q.parked, q.dialed, q.timer, q.rnrTimer = nil, nil, nil, nil
-	q.sq, q.rq, q.current, q.next, q.stopped, q.rnr = nil, nil, nil, 0, false, 0
-	return l, requests
+	q.sq, q.rq, q.current, q.next, q.stopped, q.rnr, q.reporting = nil, nil, nil, 0, false, 0, false
+	return l, pinned
 }
 
 // Reset is described with backend.QP.
 func (q *qp) Reset() error {
 	q.mu.Lock()
-	l, requests := q.hangUp()
+	requests := q.sq
+	l, pinned := q.hangUp()
 	q.link, q.mirror, q.base, q.why = nil, nil, 0, ""
 	q.life++
 	q.secret = random(secretBytes)
@@ -359,7 +380,9 @@ func (q *qp) Reset() error {
 		q.state = backend.StateInit
 	}
 	q.mu.Unlock()
-	release(l, requests)
+	if pinned {
+		release(l, requests)
+	}
 	return nil
 }
 
@@ -371,24 +394,20 @@ func (q *qp) Close() error {
 	}
 	q.ctx.mu.Unlock()
 	q.mu.Lock()
-	l, requests := q.hangUp()
+	requests := q.sq
+	l, pinned := q.hangUp()
 	q.closed, q.state = true, backend.StateErr
 	q.why = "the queue pair is closed"
 	q.life++
 	q.mu.Unlock()
-	release(l, requests)
+	if pinned {
+		release(l, requests)
+	}
 	return nil
 }
 
 // release waits, for a time, until no peer writes here any more.
 func release(l *link, requests []*request) {
-	pinned := false
-	for _, r := range requests {
-		pinned = pinned || r.pinned
-	}
-	if !pinned {
-		return
-	}
 	select {
 	case <-l.drained:
 		unpin(requests)

@@ -357,9 +357,16 @@ func TestRegionsThatAPeerMayWriteToStayBusy(t *testing.T) {
 	}
 	assert.Equal(t, uint64(uintptr(unsafe.Pointer(&a.memory[guard]))), f.local)
 	assert.ErrorIs(t, a.region.Close(), backend.ErrBusy)
+	a.qp.mu.Lock()
+	l := a.qp.link
+	a.qp.mu.Unlock()
 	require.NoError(t, a.qp.Reset())
 	n, _ := a.qp.sendCQ.Poll(make([]backend.Completion, 1))
 	assert.Zero(t, n)
+	for range 4 { // its time is up: that is no reason to trust that it will not write
+		l.conn.SetDeadline(time.Now()) //nolint:errcheck // it is open
+		time.Sleep(10 * time.Millisecond)
+	}
 	a.region.pinMu.Lock()
 	assert.Equal(t, 1, a.region.pins)
 	a.region.pinMu.Unlock()
@@ -383,10 +390,17 @@ func TestAFlushWaitsForAPeerThatMayStillWrite(t *testing.T) {
 	nonsense := frame{kind: frAck, psn: 99}
 	conn.Write(nonsense.append(nil)) //nolint:errcheck // the socket is open
 	require.Eventually(t, func() bool { return a.qp.State() == backend.StateErr }, 10*time.Second, time.Millisecond)
+	_, err = a.qp.PostSend([]backend.SendWR{{Cookie: 7, Op: backend.OpSend}})
+	require.NoError(t, err)
+	a.receives(t, 1)
 	n, _ := a.qp.sendCQ.Poll(make([]backend.Completion, 1))
 	assert.Zero(t, n)
 	conn.Close()
-	assert.Equal(t, backend.RetryExcErr, a.wait(t, 1)[0].Status)
+	done := a.wait(t, 3) // in the order of posting
+	assert.Equal(t, backend.RetryExcErr, done[0].Status)
+	assert.EqualValues(t, 7, done[1].Cookie)
+	assert.Equal(t, backend.WRFlushErr, done[1].Status)
+	assert.True(t, done[2].Recv)
 }
 
 func TestNaksThatComeTooEarly(t *testing.T) {
