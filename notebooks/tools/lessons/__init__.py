@@ -1,0 +1,9 @@
+"""The lessons' notebooks, made from one Markdown source each and executed.
+
+    python -m lessons build [LESSON...]   execute the sources, write the notebooks
+    python -m lessons test [LESSON...]    compare the notebooks with the sources, execute them
+    python -m lessons check               compare only
+
+`source` reads a lesson into cells, `notebook` makes of them what Jupyter opens, `execute` runs it and cleans
+what came out. The format is described in notebooks/README.md.
+"""

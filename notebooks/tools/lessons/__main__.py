@@ -1,0 +1,140 @@
+"""What the Makefile asks for: python -m lessons COMMAND [LESSON...]."""
+
+import re
+import sys
+from pathlib import Path
+
+from . import execute, notebook, source
+
+FOLDER = Path(__file__).resolve().parents[2]
+EXECUTED = FOLDER.parent / ".cache" / "notebooks"
+
+USAGE = """\
+usage: python -m lessons COMMAND [LESSON...]
+  build   execute the lessons, write their notebooks and the list in README.md
+  test    compare the notebooks with the sources, and execute them
+  check   compare only
+  LESSON is a number or the beginning of a name: 1, 04-windows"""
+
+
+def lessons(chosen):
+    """Return the lessons that the arguments name; all without arguments."""
+    found = [source.read(path) for path in sorted((FOLDER / "source").glob("[0-9][0-9]-*.md"))]
+    if not chosen:
+        return found
+    wanted = []
+    for text in chosen:
+        start = f"{int(text):02}-" if text.isdigit() else text
+        matching = [lesson for lesson in found if lesson.name.startswith(start)]
+        if not matching:
+            raise SystemExit(f"no lesson begins with '{start}'; there are: {' '.join(lesson.name for lesson in found)}")
+        wanted += matching
+    return wanted
+
+
+def files(lesson):
+    """Return the student's and the teacher's file of a lesson."""
+    return FOLDER / f"{lesson.name}.ipynb", FOLDER / "teacher" / f"{lesson.name}.ipynb"
+
+
+def build(chosen):
+    """Execute the sources and write the notebooks."""
+    rows = []
+    for lesson in lessons(chosen):
+        done = execute.run(lesson, notebook.make(lesson, teacher=True))
+        for path, teacher in zip(files(lesson), (False, True)):
+            notebook.write(notebook.with_outputs(notebook.make(lesson, teacher=teacher), done.notebook), path)
+        rows.append(show(lesson, done))
+    write_list()
+    table(rows)
+
+
+def check(chosen):
+    """Return what is wrong with the notebooks as they are in the repository."""
+    wrong = []
+    for lesson in lessons(chosen):
+        for path, teacher in zip(files(lesson), (False, True)):
+            again = f"run 'make notebooks LESSONS={lesson.name[:2]}' and commit what it writes"
+            if not path.exists():
+                wrong.append(f"{path}: missing: {again}")
+                continue
+            there, due = notebook.load(path), notebook.make(lesson, teacher=teacher)
+            if notebook.without_outputs(there) != notebook.without_outputs(due):
+                wrong.append(f"{path}: not what its source says: {again}")
+            elif any(cell["cell_type"] == "code" and not cell["execution_count"] for cell in there["cells"]):
+                wrong.append(f"{path}: has cells that were not executed: {again}")
+            elif stain := execute.stains(there):
+                wrong.append(f"{path}: {stain}")
+    names = {lesson.name for lesson in lessons([])}
+    for path in [*FOLDER.glob("*.ipynb"), *FOLDER.glob("teacher/*.ipynb")]:
+        if path.stem not in names:
+            wrong.append(f"{path}: has no source")
+    if listed() != (FOLDER / "README.md").read_text(encoding="utf-8"):
+        wrong.append(f"{FOLDER / 'README.md'}: its list of lessons is not that of the sources: run 'make notebooks'")
+    return wrong
+
+
+def test(chosen):
+    """Compare and execute; what was executed lies in .cache/notebooks."""
+    wrong, rows = check(chosen), []
+    for lesson in lessons(chosen):
+        try:
+            done = execute.run(lesson, notebook.make(lesson, teacher=True))
+        except execute.LessonError as failed:
+            wrong.append(str(failed))
+            print(f"{lesson.name:<30} failed", flush=True)
+            continue
+        notebook.write(done.notebook, EXECUTED / f"{lesson.name}.ipynb")
+        rows.append(show(lesson, done))
+    table(rows)
+    return wrong
+
+
+def show(lesson, done):
+    """Print a lesson's row as it comes, and return it."""
+    kinds = [cell.kind for cell in lesson.cells]
+    row = (lesson.name, len(kinds) - kinds.count("solution"), kinds.count("exercise"), done.seconds, done.slowest)
+    print(f"{lesson.name:<30} {done.seconds:6.1f} s", flush=True)
+    return row
+
+
+def table(rows):
+    """Print the lessons with the times that they took."""
+    print(f"\n{'lesson':<30} {'cells':>5} {'exercises':>9} {'time':>8} {'longest cell':>12}")
+    for name, cells, exercises, seconds, slowest in rows:
+        print(f"{name:<30} {cells:>5} {exercises:>9} {seconds:>6.1f} s {slowest:>10.1f} s")
+    print(f"{'all':<30} {'':>5} {'':>9} {sum(row[3] for row in rows):>6.1f} s")
+
+
+def listed():
+    """Return the text of notebooks/README.md with the list of the lessons that there are."""
+    rows = ["| lesson | |", "|---|---|"]
+    rows += [f"| [{lesson.title}]({lesson.name}.ipynb) | {lesson.summary} |" for lesson in lessons([])]
+    text = (FOLDER / "README.md").read_text(encoding="utf-8")
+    begin, end = "<!-- list of lessons -->\n", "<!-- end of list -->"
+    return re.sub(f"{begin}.*?{end}", lambda _: begin + "\n".join(rows) + "\n" + end, text, flags=re.DOTALL)
+
+
+def write_list():
+    """Write that text."""
+    (FOLDER / "README.md").write_text(listed(), encoding="utf-8")
+
+
+def main(arguments):
+    """Run a command."""
+    command, chosen = (arguments or [""])[0], arguments[1:]
+    try:
+        match command:
+            case "build":
+                build(chosen)
+            case "test" | "check":
+                wrong = {"test": test, "check": check}[command](chosen)
+                if wrong:
+                    raise SystemExit("\n" + "\n\n".join(wrong))
+            case _:
+                raise SystemExit(USAGE)
+    except (source.SourceError, execute.LessonError) as wrong:
+        raise SystemExit(str(wrong)) from None
+
+
+main(sys.argv[1:])

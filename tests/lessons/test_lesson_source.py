@@ -1,0 +1,136 @@
+"""Sources of lessons: what becomes a cell, and what is refused."""
+
+import pytest
+from lessons import notebook, source
+
+HEAD = "# 7 · Shared memory\n\nWhat it is\nabout.\n\n<!-- first cell -->\n\n"
+
+
+@pytest.fixture
+def read(tmp_path):
+    def read(text, head=HEAD, name="07-shared-memory.md"):
+        path = tmp_path / name
+        path.write_text(head + text)
+        return source.read(path)
+
+    return read
+
+
+EXERCISE = """
+### Exercise 1 ★
+
+Do it.
+
+```exercise
+x = 1
+```
+
+```hint
+Think, with `x`.
+```
+
+```solution
+y = x + 1
+```
+
+```solution
+y + 1
+```
+
+## Next
+
+Text.
+"""
+
+
+def test_cells(read):
+    lesson = read("Text.\n\n```console\n$ ls\n```\n\nMore.\n```python\nx = 1\n\ny = 2\n```\n---\nA\n\n---\nB\n## C\n")
+    assert lesson.title == "7 · Shared memory" and lesson.summary == "What it is about."
+    assert [(cell.kind, cell.text) for cell in lesson.cells[1:]] == [
+        ("first", ""),
+        ("text", "Text.\n\n```console\n$ ls\n```\n\nMore."),
+        ("python", "x = 1\n\ny = 2"),
+        ("text", "A"),
+        ("text", "B"),
+        ("text", "## C"),
+    ]
+    assert [cell.line for cell in lesson.cells] == [1, 6, 8, 15, 21, 24, 25]
+
+
+def test_a_fence_in_a_fence(read):
+    lesson = read("````py\n```python\nx\n```\n````\n")
+    assert [cell.kind for cell in lesson.cells] == ["text", "first", "text"]
+
+
+def test_students_have_no_solutions(read):
+    lesson = read(EXERCISE)
+    student, teacher = (notebook.make(lesson, teacher=who) for who in (False, True))
+    text = ["".join(cell["source"]) for cell in student["cells"]]
+    assert "x = 1" in text and "y = x + 1" not in text and "Think, with `x`." in text[4]
+    kept = [cell for cell in teacher["cells"] if "solution" not in cell["metadata"].get("tags", [])]
+    assert kept == student["cells"] and len(teacher["cells"]) == len(student["cells"]) + 3
+
+
+def test_ids_stay_and_are_unique(read):
+    before = notebook.make(read("```python\nx\n```\n"), teacher=False)
+    after = notebook.make(read("New.\n```python\nx\n```\n```python\nx\n```\n"), teacher=False)
+    assert before["cells"][-1]["id"] == after["cells"][-2]["id"]
+    assert len({cell["id"] for cell in after["cells"]}) == len(after["cells"])
+
+
+def test_outputs_are_those_of_the_run_and_counted_anew(read):
+    lesson = read(EXERCISE + "```error ZeroDivisionError\n1 / 0\n```\n")
+    ran = notebook.make(lesson, teacher=True)
+    for count, cell in enumerate((c for c in ran["cells"] if c["cell_type"] == "code"), 1):
+        cell["execution_count"] = count
+        cell["outputs"] = [{"output_type": "error", "traceback": [f"\x1b[32mIn[{count}]\x1b[39m"]}]
+    student = notebook.with_outputs(notebook.make(lesson, teacher=False), ran)
+    code = [cell for cell in student["cells"] if cell["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in code] == [1, 2, 3]
+    assert code[2]["outputs"][0]["traceback"] == ["\x1b[32mIn[3]\x1b[39m"]
+    assert notebook.without_outputs(student) == notebook.without_outputs(notebook.make(lesson, teacher=False))
+
+
+@pytest.mark.parametrize(
+    "text, says",
+    [
+        ("```python\nx = \n```\n", ":9: invalid syntax"),
+        ("```python\nx = 1\n", ":8: the block that begins here has no end"),
+        ("```error\n1 / 0\n```\n", "names what the failure shows"),
+        ("```python now\nx\n```\n", "takes no words"),
+        ("```solution\nx\n```\n", ":8: a solution goes below an exercise"),
+        ("```exercise\nx\n```\n## Next\n```solution\nx\n```\n", "a solution goes below an exercise"),
+        ("```exercise\nx\n```\n", ":8: this exercise has no solution"),
+        ("```exercise\nx\n```\n```exercise\ny\n```\n```solution\nz\n```\n", ":8: this exercise has no solution"),
+        (EXERCISE + "```python\nprint(y)\n```\n", "'y' comes from the solution of line 21, which students don't have"),
+        ("<!-- first cell -->\n", "has to be there once"),
+        ("A\n```output\n1\n```\n", ""),
+    ],
+)
+def test_what_is_refused(read, text, says):
+    if not says:
+        assert read(text).cells[1].lines == ["1"]
+        return
+    with pytest.raises(source.SourceError) as refused:
+        read(text)
+    assert says in str(refused.value) and "07-shared-memory.md" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "head, says",
+    [
+        ("", "begins with its number and name: '# 7 · Name'"),
+        ("# 8 · Shared memory\n\nA\n", "'# 7 · Name'"),
+        ("# 7 · Shared memory\n", "a paragraph that says what the lesson is about"),
+        ("```output\n1\n```\n", "an output block belongs below a cell with code"),
+        ("# 7 · Shared memory\n\nA\n", "'<!-- first cell -->' has to be there once"),
+    ],
+)
+def test_heads_that_are_refused(read, head, says):
+    with pytest.raises(source.SourceError, match=".*") as refused:
+        read("", head=head)
+    assert says in str(refused.value)
+
+
+def test_a_later_cell_may_define_what_a_solution_does(read):
+    read(EXERCISE + "```python\n%%mpi\ny = 2\n```\n```python\n%mpi stop\nprint(y)\n```\n")
