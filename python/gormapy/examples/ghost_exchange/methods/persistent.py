@@ -1,0 +1,61 @@
+"""Persistent requests: the messages are described once, and started in every iteration."""
+
+import numpy as np
+
+from gormapy import MPI
+
+from .exchange import Exchange, as_buffer, buffer_for
+
+
+class Persistent(Exchange):
+    """Exchange halos by persistent requests.
+
+    A request is bound to its memory. Where that is the field itself, there is one for each of the two fields.
+    """
+
+    MEMORIES = ("packed", "direct")
+
+    def __init__(self, grid, fields, corners, memory):
+        super().__init__(grid, fields, corners, memory)
+        self.buffers = {strip: (buffer_for(strip), buffer_for(strip)) for strip in self.strips}
+        self.types = {}
+        if memory == "direct":
+            self.types = {strip: self.block_type(strip.shape, grid.shape[1]) for strip in self.strips}
+        self.plans = [[self.plan(phase, k) for phase in self.phases] for k in range(2)]
+
+    def plan(self, phase, k):
+        """Return the requests of a phase, and what to copy before they start and after they end."""
+        x, comm = self.fields[k], self.grid.comm
+        requests, before, after = [], [], []
+        for strip in phase:
+            out, into = as_buffer(strip, x, strip.out), as_buffer(strip, x, strip.into)
+            if self.memory == "direct":
+                cells, block = self.fields.flat, self.types[strip]
+                send, receive = ([cells[self.index(k, part) :], 1, block] for part in (strip.out, strip.into))
+            elif out.flags.c_contiguous:
+                send, receive = out, into
+            else:
+                send, receive = self.buffers[strip]
+                before.append((send, out))
+                after.append((into, receive))
+            requests.append(comm.Recv_init(receive, strip.neighbour, strip.tag_in))
+            requests.append(comm.Send_init(send, strip.neighbour, strip.tag_out))
+        return requests, before, after
+
+    def update(self, k):
+        """Fill the halo of fields[k]."""
+        for requests, before, after in self.plans[k]:
+            for to, cells in before:
+                np.copyto(to, cells)
+            MPI.Prequest.Startall(requests)
+            MPI.Request.Waitall(requests)
+            for to, cells in after:
+                np.copyto(to, cells)
+
+    def free(self):
+        """Free the requests and datatypes."""
+        for plans in self.plans:
+            for requests, _, _ in plans:
+                for request in requests:
+                    request.Free()
+        super().free()
