@@ -134,7 +134,7 @@ func (p *pair) Connect(b []byte, c backend.Connection) error {
 	}
 	copy(r.GID[:], b[16:])
 	depth := max(1, min(int(b[3]), p.ctx.d.Limits.MaxQPRdAtomic, 16))
-	t := ibverbs.Timers{Timeout: timeout(c.Timeout), Retries: 7, RNRRetry: c.RNRRetry, MinRNR: rnrCode(c.RNRTimer), RDAtomic: depth, DestRDAto: depth}
+	t := ibverbs.Timers{Timeout: timeout(c.Timeout), Retries: retries, RNRRetry: c.RNRRetry, MinRNR: rnrCode(c.RNRTimer), RDAtomic: depth, DestRDAto: depth}
 	if err := p.qp.ToRTR(at.port, &r, &t); err != nil {
 		return translate(err)
 	}
@@ -146,10 +146,14 @@ func (p *pair) Connect(b []byte, c backend.Connection) error {
 	return nil
 }
 
-// timeout is the exponent with which seven retries and the first try take about d.
+// retries is how often a request is sent again that the peer does not acknowledge.
+// 7, the most that there is, means for ever to Soft-RoCE.
+const retries = 6
+
+// timeout is the exponent with which the first try and the retries take about d.
 func timeout(d time.Duration) int {
 	e := 8
-	for ; e < 22 && (4096*time.Nanosecond)<<(e+1)*8 <= d; e++ {
+	for ; e < 22 && (4096*time.Nanosecond)<<(e+1)*(1+retries) <= d; e++ {
 	}
 	return e
 }
