@@ -22,7 +22,10 @@ type Reason struct {
 	Info string
 	// Far says that others come first: the wait sleeps at once, since it would
 	// take the processor from them for nothing.
-	Far   bool
+	Far bool
+	// Until, if not 0, is when what is waited for is the case anyhow (job.Now's
+	// clock): done says so by then, and the wait does not sleep longer.
+	Until int64
 	since int64
 }
 
@@ -121,6 +124,9 @@ func (e *Engine) wait(why *Reason, done func() bool, check func() error) error {
 			}
 		}
 		left := slice - time.Duration(now()-start)
+		if why.Until != 0 {
+			left = min(left, time.Duration(why.Until-now()))
+		}
 		interrupted := false
 		if left > 0 && e.backlog.Load() == 0 {
 			interrupted = atom.Wait(&e.me.Doorbell, bell, left)

@@ -33,10 +33,11 @@ const (
 	CallStart
 	CallComplete
 	CallExposed
+	CallWord
 )
 
 var callNames = [...]string{"-", "Send", "Recv", "Probe", "Wait", "Barrier", "collective", "Win.Fence", "Win.Lock",
-	"Win.Flush", "Win.Unlock", "Win.Free", "Finalize", "reset", "communicator creation", "window creation", "Win.Start", "Win.Complete", "Win.Wait"}
+	"Win.Flush", "Win.Unlock", "Win.Free", "Finalize", "reset", "communicator creation", "window creation", "Win.Start", "Win.Complete", "Win.Wait", "slots"}
 
 func (c Call) String() string {
 	if int(c) < len(callNames) {

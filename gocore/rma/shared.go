@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"gormapy/gocore/arena"
+	"gormapy/gocore/errs"
 	"gormapy/gocore/fabric"
 )
 
@@ -59,4 +60,21 @@ func (m *RMA) MapShared(offers []Offer, world []int) ([]unsafe.Pointer, bool) {
 		}
 	}
 	return at, true
+}
+
+// Address is where this process has the n bytes at address addr of target rank
+// mapped, which are attached to a dynamic window; nil if they are reached in
+// another way. It stays valid as long as the process lives, see arena.Peer.At.
+func (w *Win) Address(rank, addr, n int) (unsafe.Pointer, *errs.Error) {
+	if w.Flavor != FlavorDynamic {
+		return nil, errs.New(errs.RMAFlavor, "the window was made by %v; addresses are looked for in windows of Win.Create_dynamic", w.Flavor)
+	}
+	p := place{rank: rank}
+	if e := w.checkTarget(rank); e != nil {
+		return nil, e
+	}
+	if e := w.locateAttached(&p, addr, 0, n); e != nil || !p.direct {
+		return nil, e
+	}
+	return p.addr, nil
 }

@@ -282,6 +282,9 @@ func ReleaseKept(h int64) int {
 	return 0
 }
 
+// WinGone is how a rank of a window's has ended, "" while it has not.
+func WinGone(win int64, rank int) string { return mpi.WinGone(win, rank) }
+
 // WinWay names the way to a target: direct, copy, rdma or message.
 func WinWay(win int64, rank int) string { return mpi.WinWay(win, rank) }
 

@@ -342,5 +342,27 @@ func yes(b bool) i32 {
 	return 0
 }
 
+//export gm_word_wait
+func gm_word_wait(win, addr, value, timeout i64, peers *C.int32_t, n C.int, label *C.char, pending *C.int64_t) i32 {
+	list := append([]int32(nil), unsafe.Slice((*int32)(unsafe.Pointer(peers)), int(n))...)
+	return i32(mpi.WordWait(int64(win), int64(addr), int64(value), int64(timeout), list, C.GoString(label), long(pending)))
+}
+
+//export gm_word_sleepers
+func gm_word_sleepers(win i64, rank i32) unsafe.Pointer {
+	return mpi.WordSleepers(int64(win), int(rank))
+}
+
+//export gm_word_ring
+func gm_word_ring(win i64, rank i32) { mpi.WordRing(int64(win), int(rank)) }
+
+//export gm_word_shared
+func gm_word_shared() i32 { return yes(mpi.CoresShared()) }
+
+//export gm_win_address
+func gm_win_address(win i64, rank i32, disp, n i64, addr *C.int64_t) i32 {
+	return i32(mpi.WinAddress(int64(win), int(rank), int64(disp), int64(n), long(addr)))
+}
+
 //export gm_comm_rank
 func gm_comm_rank(comm i64) i32 { return i32(mpi.CommRank(int64(comm))) }

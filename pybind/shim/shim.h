@@ -61,7 +61,7 @@ typedef struct {
   PyObject *buf;
 } StartedObject;
 
-extern PyTypeObject StartedType, CommType, WinType, RequestType, DatatypeType, StatusType, HolderType, MemoryType;
+extern PyTypeObject StartedType, CommType, WinType, RequestType, DatatypeType, StatusType, HolderType, MemoryType, WordType;
 int ready_types(PyObject *module);
 
 /* Set in a forked child, where nothing of MPI may be used. */
@@ -102,6 +102,9 @@ int parse_spec(PyObject *o, int writable, spec *s);
 PyObject *raw_watch(PyObject *self, PyObject *const *args, Py_ssize_t n);
 void watch(PyObject *o, Py_ssize_t n);
 int parse_int(PyObject *o, int64_t *out);
+
+/* word.c */
+PyObject *raw_win_address(PyObject *self, PyObject *const *args, Py_ssize_t n);
 
 /* Matches arguments with names, -1 if they do not fit. */
 int match_args(const char *const *names, int required, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, PyObject **out);

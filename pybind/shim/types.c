@@ -204,7 +204,7 @@ int ready_types(PyObject *module) {
     PyTypeObject *type;
   } all[] = {{"Comm", &CommType},     {"Win", &WinType},       {"Request", &RequestType}, {"Datatype", &DatatypeType},
              {"Status", &StatusType}, {"Holder", &HolderType}, {"Memory", &MemoryType},
-             {"Buffer", &BufferType}, {"Started", &StartedType}};
+             {"Buffer", &BufferType}, {"Started", &StartedType}, {"Word", &WordType}};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     if (PyType_Ready(all[i].type) < 0) return -1;
     Py_INCREF(all[i].type);

@@ -1,0 +1,288 @@
+/* Word: a counter of 8 bytes in memory that all ranks of a window map, and what is announced by it.
+   The protocol is in gocore/mpi/word.go. Addresses come from the package gormapy.slots, which has
+   checked them; nothing here is for programs. */
+#include "shim.h"
+#include "_cgo_export.h"
+
+#include <math.h>
+
+/* Looks at a word before a wait gives up the GIL and the processor: some microseconds. */
+#define LOOKS 400
+
+#if defined(__x86_64__)
+#define PAUSE() __builtin_ia32_pause()
+#elif defined(__aarch64__)
+#define PAUSE() __asm__ volatile("yield")
+#else
+#define PAUSE() (void)0
+#endif
+
+#define LABEL 40
+
+typedef struct {
+  PyObject_HEAD
+  int64_t *at;
+  int64_t last;       /* what this object stored last: what the owner of the object has announced */
+  uint32_t *sleepers; /* of the rank whose word it is; NULL: nobody is to be woken */
+  int64_t win;
+  int32_t rank;
+  int looks;
+  PyObject *owner; /* keeps the memory */
+  char label[LABEL];
+} WordObject;
+
+/* Word(win, rank, address, owner, label): rank -1 is a word that nobody sleeps for. */
+static PyObject *word_new(PyTypeObject *type, PyObject *args, PyObject *kw) {
+  long long win, at;
+  int rank;
+  PyObject *owner;
+  const char *label;
+  if (check_process() < 0 || !PyArg_ParseTuple(args, "LiLOs", &win, &rank, &at, &owner, &label)) return NULL;
+  if (at == 0 || at % 8) return PyErr_Format(PyExc_ValueError, "a word is at an address that is a multiple of 8, not at %lld", at);
+  WordObject *self = (WordObject *)type->tp_alloc(type, 0);
+  if (!self) return NULL;
+  self->at = (int64_t *)(intptr_t)at;
+  self->win = win;
+  self->rank = rank;
+  self->sleepers = rank < 0 ? NULL : gm_word_sleepers(win, rank);
+  self->looks = gm_word_shared() ? 1 : LOOKS;
+  Py_INCREF(owner);
+  self->owner = owner;
+  snprintf(self->label, sizeof self->label, "%s", label);
+  return (PyObject *)self;
+}
+
+static int word_traverse(WordObject *self, visitproc visit, void *arg) {
+  Py_VISIT(self->owner);
+  return 0;
+}
+
+static int word_clear(WordObject *self) {
+  Py_CLEAR(self->owner);
+  return 0;
+}
+
+static void word_dealloc(WordObject *self) {
+  PyObject_GC_UnTrack(self);
+  Py_CLEAR(self->owner);
+  Py_TYPE(self)->tp_free(self);
+}
+
+static int64_t look(WordObject *self) { return __atomic_load_n(self->at, __ATOMIC_SEQ_CST); }
+
+/* After the word was changed by a sequentially consistent instruction. */
+static void ring(WordObject *self) {
+  if (self->sleepers && __atomic_load_n(self->sleepers, __ATOMIC_SEQ_CST)) gm_word_ring(self->win, self->rank);
+}
+
+static void announce(WordObject *self, int64_t value) {
+  (void)__atomic_exchange_n(self->at, value, __ATOMIC_SEQ_CST);
+  self->last = value;
+  ring(self);
+}
+
+static int integer(PyObject *o, int64_t *out) {
+  *out = PyLong_AsLongLong(o);
+  return *out == -1 && PyErr_Occurred() ? -1 : 0;
+}
+
+static PyObject *word_load(WordObject *self, PyObject *noargs) { return PyLong_FromLongLong(look(self)); }
+
+static PyObject *word_store(WordObject *self, PyObject *value) {
+  int64_t v;
+  if (integer(value, &v) < 0 || check_process() < 0) return NULL;
+  announce(self, v);
+  Py_RETURN_NONE;
+}
+
+static PyObject *word_add(WordObject *self, PyObject *amount) {
+  int64_t v;
+  if (integer(amount, &v) < 0 || check_process() < 0) return NULL;
+  int64_t before = __atomic_fetch_add(self->at, v, __ATOMIC_SEQ_CST);
+  ring(self);
+  return PyLong_FromLongLong(before);
+}
+
+#define ARGS WordObject *self, PyObject *const *args, Py_ssize_t n
+
+static int arguments(const char *name, Py_ssize_t n, Py_ssize_t least, Py_ssize_t most) {
+  if (n >= least && n <= most) return check_process();
+  PyErr_Format(PyExc_TypeError, "%s: takes %zd arguments (%zd given)", name, least, n);
+  return -1;
+}
+
+/* swap(expected, value) -> what was there: value was stored if that is expected. */
+static PyObject *word_swap(ARGS) {
+  int64_t expected, value;
+  if (arguments("swap", n, 2, 2) < 0 || integer(args[0], &expected) < 0 || integer(args[1], &value) < 0) return NULL;
+  if (__atomic_compare_exchange_n(self->at, &expected, value, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) ring(self);
+  return PyLong_FromLongLong(expected);
+}
+
+static void copy(void *to, const void *from, Py_ssize_t n) {
+  if (n > LONG_COPY) {
+    Py_BEGIN_ALLOW_THREADS memmove(to, from, n);
+    Py_END_ALLOW_THREADS
+  } else {
+    memmove(to, from, n);
+  }
+}
+
+/* put(address, source, bytes, value): copies a contiguous buffer of so many bytes
+   there, then stores value. */
+static PyObject *word_put(ARGS) {
+  int64_t to, size, value = 0;
+  Py_buffer from;
+  if (arguments("put", n, 4, 4) < 0 || integer(args[0], &to) < 0 || integer(args[2], &size) < 0 ||
+      integer(args[3], &value) < 0 || PyObject_GetBuffer(args[1], &from, PyBUF_ANY_CONTIGUOUS) < 0)
+    return NULL;
+  if (from.len != size) {
+    PyErr_Format(PyExc_ValueError, "%s: a token of this channel has %lld bytes, not %zd", self->label, (long long)size, from.len);
+    PyBuffer_Release(&from);
+    return NULL;
+  }
+  copy((void *)(intptr_t)to, from.buf, size);
+  PyBuffer_Release(&from);
+  announce(self, value);
+  Py_RETURN_NONE;
+}
+
+/* copy_in(address, source): copies a contiguous buffer to an address; a put announces it later. */
+static PyObject *word_copy_in(ARGS) {
+  int64_t to;
+  Py_buffer from;
+  if (arguments("copy_in", n, 2, 2) < 0 || integer(args[0], &to) < 0 || PyObject_GetBuffer(args[1], &from, PyBUF_ANY_CONTIGUOUS) < 0)
+    return NULL;
+  copy((void *)(intptr_t)to, from.buf, from.len);
+  PyBuffer_Release(&from);
+  Py_RETURN_NONE;
+}
+
+/* move(to, from, bytes, amount): copies between addresses, then adds amount to the word. */
+static PyObject *word_move(ARGS) {
+  int64_t to, from, size, amount;
+  if (arguments("move", n, 4, 4) < 0 || integer(args[0], &to) < 0 || integer(args[1], &from) < 0 || integer(args[2], &size) < 0 ||
+      integer(args[3], &amount) < 0)
+    return NULL;
+  copy((void *)(intptr_t)to, (void *)(intptr_t)from, size);
+  __atomic_fetch_add(self->at, amount, __ATOMIC_SEQ_CST);
+  ring(self);
+  Py_RETURN_NONE;
+}
+
+/* take(address, bytes, value) -> the bytes there; then stores value. */
+static PyObject *word_take(ARGS) {
+  int64_t from, size, value;
+  if (arguments("take", n, 3, 3) < 0 || integer(args[0], &from) < 0 || integer(args[1], &size) < 0 || integer(args[2], &value) < 0)
+    return NULL;
+  PyObject *token = PyBytes_FromStringAndSize(NULL, size);
+  if (!token) return NULL;
+  copy(PyBytes_AS_STRING(token), (void *)(intptr_t)from, size);
+  announce(self, value);
+  return token;
+}
+
+/* take_into(address, buffer, value): copies what is there into a buffer, as many bytes
+   as that has; then stores value. */
+static PyObject *word_take_into(ARGS) {
+  int64_t from, value;
+  Py_buffer to;
+  if (arguments("take_into", n, 3, 3) < 0 || integer(args[0], &from) < 0 || integer(args[2], &value) < 0 ||
+      PyObject_GetBuffer(args[1], &to, PyBUF_ANY_CONTIGUOUS | PyBUF_WRITABLE) < 0)
+    return NULL;
+  copy(to.buf, (void *)(intptr_t)from, to.len);
+  PyBuffer_Release(&to);
+  announce(self, value);
+  Py_RETURN_NONE;
+}
+
+/* Nanoseconds of a time-out in seconds; -1 for None. */
+static int nanoseconds(PyObject *o, int64_t *out) {
+  *out = -1;
+  if (o == Py_None) return 0;
+  double s = PyFloat_AsDouble(o);
+  if (s == -1 && PyErr_Occurred()) return -1;
+  if (isnan(s)) {
+    PyErr_SetString(PyExc_ValueError, "timeout: seconds, or None to wait for as long as it takes; got nan");
+    return -1;
+  }
+  *out = s <= 0 ? 0 : s > 1e9 ? -1 : (int64_t)(s * 1e9);
+  return 0;
+}
+
+/* wait(value, timeout, peers) -> what the word has: value or more, or less if time was over.
+   peers are the ranks of the window that can change it; none of them left is an error. */
+static PyObject *word_wait(ARGS) {
+  int64_t value, timeout, pending = 0, now = look(self);
+  if (arguments("wait", n, 3, 3) < 0 || integer(args[0], &value) < 0) return NULL;
+  if (now >= value) return PyLong_FromLongLong(now);
+  if (nanoseconds(args[1], &timeout) < 0) return NULL;
+  if (timeout == 0) return PyLong_FromLongLong(now);
+  for (int i = self->looks; i; i--) {
+    PAUSE();
+    if ((now = look(self)) >= value) return PyLong_FromLongLong(now);
+  }
+  PyObject *list = PySequence_Fast(args[2], "peers: expecting a sequence of ranks");
+  if (!list) return NULL;
+  Py_ssize_t k = PySequence_Fast_GET_SIZE(list);
+  int32_t *peers = PyMem_Malloc((k ? k : 1) * sizeof *peers);
+  if (!peers) {
+    Py_DECREF(list);
+    return PyErr_NoMemory();
+  }
+  for (Py_ssize_t i = 0; i < k; i++) {
+    int64_t rank;
+    if (integer(PySequence_Fast_GET_ITEM(list, i), &rank) < 0) {
+      Py_DECREF(list);
+      PyMem_Free(peers);
+      return NULL;
+    }
+    peers[i] = (int32_t)rank;
+  }
+  Py_DECREF(list);
+  int code;
+  gm_status own;
+  BLOCKING(code, pending, &own, gm_word_wait(self->win, (int64_t)(intptr_t)self->at, value, timeout, peers, (int)k, self->label, &pending));
+  PyMem_Free(peers);
+  if (code) return none_or(code);
+  return PyLong_FromLongLong(look(self));
+}
+
+/* wake(): wakes all ranks of the window that sleep. */
+static PyObject *word_wake(WordObject *self, PyObject *noargs) {
+  if (check_process() < 0) return NULL;
+  gm_word_ring(self->win, -1);
+  Py_RETURN_NONE;
+}
+
+static PyMemberDef word_members[] = {{"last", T_LONGLONG, offsetof(WordObject, last), 0, "what was stored last"},
+                                     {"rank", T_INT, offsetof(WordObject, rank), READONLY, "whose word it is"},
+                                     {0}};
+
+#define M(name, flags) {#name, (PyCFunction)(void *)word_##name, flags, NULL}
+
+static PyMethodDef word_methods[] = {M(load, METH_NOARGS), M(store, METH_O), M(add, METH_O), M(swap, METH_FASTCALL),
+                                     M(put, METH_FASTCALL), M(copy_in, METH_FASTCALL), M(move, METH_FASTCALL), M(take, METH_FASTCALL),
+                                     M(take_into, METH_FASTCALL), M(wait, METH_FASTCALL), M(wake, METH_NOARGS), {0}};
+
+PyTypeObject WordType = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fast.Word",
+                         .tp_basicsize = sizeof(WordObject),
+                         .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+                         .tp_members = word_members,
+                         .tp_methods = word_methods,
+                         .tp_traverse = (traverseproc)word_traverse,
+                         .tp_clear = (inquiry)word_clear,
+                         .tp_dealloc = (destructor)word_dealloc,
+                         .tp_free = PyObject_GC_Del,
+                         .tp_new = word_new,
+                         .tp_doc = "Counter in memory that all ranks map: Word(win, rank, address, owner, label)."};
+
+/* win_address(win, rank, address, bytes) -> where these bytes of a rank are mapped here, 0 if they are not. */
+PyObject *raw_win_address(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+  int64_t a[4], at = 0;
+  if (arguments("win_address", n, 4, 4) < 0) return NULL;
+  for (int i = 0; i < 4; i++)
+    if (integer(args[i], &a[i]) < 0) return NULL;
+  int code = gm_win_address(a[0], (int)a[1], a[2], a[3], &at);
+  return code ? raise_code(code) : PyLong_FromLongLong(at);
+}

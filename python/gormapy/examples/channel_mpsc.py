@@ -1,0 +1,61 @@
+"""Push values through a channel from all ranks but the first to the first.
+
+    mpiexec -n 4 python -m gormapy.examples.channel_mpsc CAPACITY [--nonlocking]
+
+The producers share one ring of CAPACITY values under a lock, or with --nonlocking have a ring each. Every one pushes
+three values.
+"""
+
+import argparse
+import sys
+
+from gormapy import MPI, slots
+from gormapy.examples.channel_spsc import VALUES, natural
+
+
+def main(args=None):
+    """Push on all ranks but 0, pop there."""
+    parser = argparse.ArgumentParser(prog="channel_mpsc", description=__doc__.split("\n")[0])
+    parser.add_argument("capacity", type=natural, help="how many values the channel has room for")
+    parser.add_argument("--nonlocking", action="store_true", help="a ring for each producer in place of a lock")
+    options = parser.parse_args(args)
+    comm = MPI.COMM_WORLD
+    if comm.Get_size() < 2:
+        print("[Error] This example requires at least 2 HiCR instances to run: mpiexec -n 4 …", file=sys.stderr)
+        sys.exit(1)
+    with slots.Space(comm) as space:
+        channel = slots.mpsc(space, "values", None, 0, options.capacity, locking=not options.nonlocking, dtype="u4")
+        if space.rank > 0:
+            with channel:
+                for value in VALUES:
+                    channel.push(value, timeout=None)
+                    print(f"[Producer {space.rank:03d}] Sent Value: {value}", flush=True)
+        else:
+            consume(channel, (space.size - 1) * len(VALUES))
+
+
+def consume(channel, expected):
+    """Pop until all producers have closed the channel."""
+    got = 0
+    while True:
+        try:
+            # what it waits for is the next one's arrival; where that lies is asked before it is popped
+            place, value = pop(channel)
+        except slots.Closed:
+            break
+        got += 1
+        print(f"    [Consumer] Recv Value: {value}  ({got}/{expected}) {place}", flush=True)
+    assert got == expected, f"{got} values came, {expected} were pushed"
+
+
+def pop(channel):
+    """Return where the next token lies, and the token."""
+    channel.wait()
+    place = f"Pos: {channel.position}"
+    if hasattr(channel, "source"):
+        place += f" @ SPSC Channel {channel.source}"
+    return place, channel.pop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""The memory that a process has attached to a dynamic window, shared between slots."""
+
+from gormapy import MPI
+
+
+class Attached:
+    """Pieces of memory that are attached as long as a slot needs them.
+
+    A window refuses overlapping pieces, and slots may overlap: only what no other slot has attached is
+    attached, in pieces without gaps, and a piece goes with the last slot that needs it.
+    """
+
+    def __init__(self, win):
+        self._win = win
+        self._pieces = {}  # address -> [end, slots that need it, what keeps the memory]
+
+    def add(self, address, nbytes, owner):
+        """Attach memory, and return what `remove` takes."""
+        end = address + nbytes
+        used, made = [], []
+        at = address
+        try:
+            for start in sorted(self._pieces):
+                stop = self._pieces[start][0]
+                if stop <= at or start >= end:
+                    continue
+                if start > at:
+                    made.append(self._attach(at, start, owner))
+                used.append(start)
+                at = stop
+            if at < end:
+                made.append(self._attach(at, end, owner))
+        except BaseException:
+            for start in made:
+                self._detach(start)
+            raise
+        for start in used:
+            self._pieces[start][1] += 1
+        return used + made
+
+    def remove(self, starts):
+        """Take back what `add` attached, as far as no other slot needs it."""
+        for start in starts:
+            piece = self._pieces[start]
+            piece[1] -= 1
+            if piece[1] == 0:
+                self._detach(start)
+
+    def _attach(self, start, end, owner):
+        self._win.Attach(MPI.buffer.fromaddress(start, end - start))
+        self._pieces[start] = [end, 1, owner]
+        return start
+
+    def _detach(self, start):
+        end = self._pieces[start][0]
+        self._win.Detach(MPI.buffer.fromaddress(start, end - start))
+        del self._pieces[start]

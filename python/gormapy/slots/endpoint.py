@@ -1,0 +1,162 @@
+"""What all producers and all consumers of channels have: waits, iteration, async forms.
+
+# The ring
+
+Tokens lie in memory of the consumer. Two words count for ever, and a token's place is its number modulo the
+capacity: *head* has twice the number of tokens pushed, plus one when the channel is closed; it is stored by producers
+after the token is there, and lies at the consumer, who waits for it. *tail* has the number of tokens popped;
+it is stored by the consumer when it is done with a token, and lies where producers wait for room. A side that dies
+leaves both words true: what was announced is whole, what was not does not exist. The other side gets what is
+there, and then an error.
+
+A word's `last` is what this process stored last, and moves with the store in one step of the extension: an
+exception between two lines of Python, such as KeyboardInterrupt, never parts a side from what it announced.
+"""
+
+from gormapy._ext import core
+
+from .errors import Closed, Empty, EmptyTimeout, Full, FullTimeout, SlotError
+from .wait import Deadline, Naps
+
+
+class Endpoint:
+    """One end of a channel: `capacity` is the number of tokens that it has room for."""
+
+    _role = "end"
+
+    def __init__(self, space, tag, capacity, kind, peers):
+        self.capacity = capacity
+        self.tag = tag
+        self._space, self._kind, self._peers = space, kind, peers
+        self._dtype = kind.dtype
+        self._nbytes = kind.nbytes
+
+    def __repr__(self):
+        return f"<{self._role} of channel {self.tag!r}, {self.depth} of {self.capacity} tokens>"
+
+    def _check_peers(self):
+        """Raise SlotError if nobody is left at the other end."""
+        gone = [core.WinGone(self._space._win._h, rank) for rank in self._peers]
+        if gone and all(gone):
+            raise SlotError(f"channel {self.tag!r} can't go on: {gone[0]}")
+
+    async def _poll(self, attempt, error, timeout):
+        """Call a function until it does not raise an error, letting other tasks run in between."""
+        import asyncio
+
+        deadline, naps = Deadline(timeout), Naps()
+        while True:
+            try:
+                return attempt()
+            except Closed:
+                raise
+            except error as problem:
+                if deadline.over():
+                    late = FullTimeout if error is Full else EmptyTimeout
+                    raise late(f"{problem} (waited for {timeout} s)") from None
+            self._check_peers()
+            if not self._space.mapped:
+                self._space._comm.Iprobe()
+            await asyncio.sleep(naps.length(deadline.left()))
+
+    @property
+    def is_full(self):
+        """Whether there is no room for another token."""
+        return self.depth >= self.capacity
+
+    @property
+    def is_empty(self):
+        """Whether there is no token."""
+        return self.depth == 0
+
+
+class Producer(Endpoint):
+    """The end of a channel that pushes; a `with` block closes it, unless an exception ends the block."""
+
+    _role = "producer"
+
+    def push(self, token, timeout=0):
+        """Push a token; wait for room at most `timeout` seconds (0: not at all, None: as long as it takes).
+
+        Raises Full if there is no room (FullTimeout, which also is a TimeoutError, after a wait), ValueError for
+        a token that can never fit, Closed after `close`, and an error if the consumer has ended.
+        """
+        raise NotImplementedError
+
+    async def push_async(self, token, timeout=None):
+        """Push a token, letting other tasks run while there is no room."""
+        return await self._poll(lambda: self.push(token), Full, timeout)
+
+    def close(self):
+        """Tell the consumer that this producer pushes no more."""
+        raise NotImplementedError
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, traceback):
+        if kind is None:  # else the consumer is not to take what came for all there is
+            self.close()
+
+    def _full(self, timeout):
+        if timeout is not None and timeout <= 0:
+            return Full(
+                f"channel {self.tag!r} is full ({self.capacity} tokens): the consumer must pop, or give push a timeout"
+            )
+        return FullTimeout(f"channel {self.tag!r} had no room for a token within {timeout} s")
+
+
+class Consumer(Endpoint):
+    """The end of a channel that pops; iteration gives tokens until the channel is closed and empty."""
+
+    _role = "consumer"
+
+    def pop(self, timeout=0):
+        """Return the next token; wait for it at most `timeout` seconds (0: not at all, None: as long as it takes).
+
+        Raises Empty if there is none (EmptyTimeout, which also is a TimeoutError, after a wait), Closed if there
+        will be none, and an error if all producers have ended without closing.
+        """
+        raise NotImplementedError
+
+    def wait(self, timeout=None):
+        """Wait until there is a token, and leave it there; the errors are those of `pop`."""
+        raise NotImplementedError
+
+    def peek(self, index=0):
+        """Return the next token, or the one `index` further on, where it lies: valid until it is popped."""
+        raise NotImplementedError
+
+    def drop(self, count=1):
+        """Pop tokens without returning them, after `peek`."""
+        raise NotImplementedError
+
+    async def pop_async(self, timeout=None):
+        """Return the next token, letting other tasks run until there is one."""
+        return await self._poll(self.pop, Empty, timeout)
+
+    def __iter__(self):
+        while True:
+            try:
+                token = self.pop(timeout=None)
+            except Closed:
+                return
+            yield token
+
+    async def __aiter__(self):
+        while True:
+            try:
+                token = await self.pop_async()
+            except Closed:
+                return
+            yield token
+
+    def _empty(self, timeout):
+        if timeout is not None and timeout <= 0:
+            return Empty(
+                f"channel {self.tag!r} is empty: a producer has to push, or give pop a timeout to wait for that"
+            )
+        return EmptyTimeout(f"no token came by channel {self.tag!r} within {timeout} s")
+
+    def _closed(self):
+        return Closed(f"channel {self.tag!r} is closed, and all of its tokens have been popped")

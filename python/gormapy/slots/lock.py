@@ -1,0 +1,69 @@
+"""Locks of global slots.
+
+A lock is a word at the slot's owner: 0 while it is free, -(rank + 1) while a rank holds it. It is acquired by
+compare-and-swap and released by the same, so that only the holder can. Who finds it taken adds itself to a second
+word and waits; who releases wakes all ranks if that second word is not 0. The order (the word is changed, then the
+other one read; the waiter does it the other way round) makes that no wake-up is lost. A waiter that died
+leaves the second word too high, which costs a look at each rank's doorbell and nothing else. A holder that died is
+found by those who wait: one of them frees the lock, and says so by HolderDied.
+"""
+
+from gormapy._ext import core
+
+from .errors import HolderDied, SlotError
+from .wait import Deadline, Naps
+
+_LOOK = 0.05  # seconds after which a waiter looks whether the holder still lives
+
+
+class Lock:
+    """The lock of one global slot as this process sees it."""
+
+    def __init__(self, space, word, waiters, name):
+        self._space, self._word, self._waiters, self._name = space, word, waiters, name
+        self._mine = -(space.rank + 1)
+
+    def try_acquire(self):
+        """Acquire the lock if it is free, and tell whether it was acquired."""
+        return self._word.swap(0, self._mine) == 0
+
+    def acquire(self, timeout=None):
+        """Acquire the lock; TimeoutError, SlotError or HolderDied if that can't be."""
+        holder = self._word.swap(0, self._mine)
+        if holder == 0:
+            return
+        deadline, naps = Deadline(timeout), Naps()
+        self._waiters.add(1)
+        try:
+            while holder != 0:
+                if holder == self._mine:
+                    raise SlotError(f"the lock of {self._name} is held by this rank already: release it first")
+                how = core.WinGone(self._space._win._h, -holder - 1)
+                if how and self._word.swap(holder, 0) == holder:
+                    raise HolderDied(
+                        f"the lock of {self._name} was held by a rank that is gone ({how}); it is free again: see "
+                        "that what it protects is whole, then acquire it"
+                    )
+                if deadline.over():
+                    raise TimeoutError(
+                        f"the lock of {self._name} was not to be had in time: rank {-holder - 1} holds it"
+                    )
+                self._wait(deadline.left(), naps)
+                holder = self._word.swap(0, self._mine)
+        finally:
+            self._waiters.add(-1)
+
+    def _wait(self, left, naps):
+        if self._space.mapped:
+            self._word.wait(0, _LOOK if left is None else min(left, _LOOK), ())
+        else:
+            self._space._nap(naps.length(left))
+
+    def release(self):
+        """Release the lock; SlotError if this rank does not hold it."""
+        holder = self._word.swap(self._mine, 0)
+        if holder != self._mine:
+            who = "nobody holds it" if holder == 0 else f"rank {-holder - 1} holds it"
+            raise SlotError(f"the lock of {self._name} can't be released by rank {self._space.rank}: {who}")
+        if self._waiters.load():
+            self._word.wake()

@@ -1,0 +1,452 @@
+"""Spaces: the slots of the ranks of a communicator.
+
+# How slots map to windows
+
+A space has one dynamic window, in a passive-target epoch from its making to its end. A slot that other ranks may
+access is attached to it, which is a local operation: hence `promote` needs nobody else. Beside its memory each
+slot has a cell of words (`cells.py`) in memory of its owner: the numbers of messages received and sent, and for
+each global slot of it the number under which that lives, and its lock. Who has a slot's description (where the
+memory and the cells are, and the number) can do everything with it that follows.
+
+When the space is made, the ranks agree on whether each of them can map the memory of all others (`Space.mapped`).
+If so, words are changed by the processor's atomic instructions, and what `allocate` made is reached by loads and
+stores; memory of the program is reached by the window's Put and Get, which the kernel carries out. If not, as over
+a network, all of it goes by calls of the window. What makes a word atomic is the same for all ranks, always.
+
+# Who writes what, in which order
+
+* received: the origin of a put adds one, after the data are there: who sees the count sees the data. Over a network
+  the data are flushed before the count is sent.
+* sent: the origin of a put adds one to its own slot's, the origin of a get to the slot that it read, afterwards.
+* alive: its owner alone. A number is never used again, and cells stay until the space is closed, so that an origin
+  sees whether a slot is still there, before anything moves.
+* lock: see `lock.py`.
+
+A process that waits for a count waits for words in its own memory. The origin rings its doorbell if it sleeps
+(`gocore/mpi/word.go`). A wait ends with an error when all others that could write are gone, and by time-out or
+Ctrl-C with nothing done. An origin that dies between data and count leaves a message that does not count.
+"""
+
+import numpy as np
+
+import gormapy
+from gormapy import MPI
+from gormapy._ext import core, fast
+
+from . import description
+from .attached import Attached
+from .cells import Cells
+from .errors import SlotError
+from .slot import GlobalSlot, LocalSlot, check_range
+from .wait import Deadline, look_until
+
+__all__ = ["Space"]
+
+
+class Space:
+    """The memory slots of the ranks of a communicator (COMM_WORLD unless another is given); collective.
+
+    `rank` and `size` are those of the communicator, `mapped` tells whether all ranks share memory.
+    """
+
+    def __init__(self, comm=None):
+        self._win = None  # should the next line fail
+        self._comm = (MPI.COMM_WORLD if comm is None else comm).Dup()
+        self.rank, self.size = self._comm.Get_rank(), self._comm.Get_size()
+        self._others = tuple(r for r in range(self.size) if r != self.rank)
+        self._win = MPI.Win.Create_dynamic(comm=self._comm)
+        self._win.Lock_all()
+        self._attached = Attached(self._win)
+        self._cells = Cells(self._attached.add)
+        self._tags = {}  # tag -> key -> global slot
+        self._doomed = {}  # tag -> keys of slots to be destroyed at the next fence
+        self._promoted = []
+        self.mapped = self._all_mapped()
+        self._id = self._comm.bcast(description.new_id() if self.rank == 0 else None)
+
+    def _all_mapped(self):
+        samples = self._comm.allgather(self._cells.sample)
+        mapped = all(fast.win_address(self._win._h, r, at, 8) for r, at in enumerate(samples))
+        return self._comm.allreduce(mapped, MPI.LAND)
+
+    def __repr__(self):
+        return f"<slots.Space of {self.size} ranks{'' if self._win is not None else ', closed'}>"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, traceback):
+        if kind is None:  # else the other ranks may not come
+            self.close()
+
+    def close(self):
+        """Destroy all slots and free what the space has; collective."""
+        if self._win is None:
+            return
+        self._comm.Barrier()  # nobody accesses anything any more
+        self._win.Unlock_all()
+        self._win.Free()
+        self._comm.Free()
+        self._win = None
+        self._tags, self._doomed, self._promoted = {}, {}, []
+
+    # What the other modules use
+    # --------------------------
+
+    def _check(self):
+        if self._win is None:
+            raise SlotError("the space has been closed: make another one")
+
+    def _window(self):
+        """Return the window in its epoch, which a collective reset (gormapy.reset) has ended."""
+        self._check()
+        try:
+            fast.flush(self._win._h, self.rank)
+        except MPI.Exception as error:
+            if error.Get_error_class() != MPI.ERR_RMA_SYNC:
+                raise
+            self._win.Lock_all()
+        return self._win
+
+    def _map(self, rank, address, nbytes):
+        """Return where memory of a rank is mapped here; 0 if it is not."""
+        if nbytes == 0:
+            return 0
+        return fast.win_address(self._window()._h, rank, address, nbytes)
+
+    def _word(self, rank, address, label, owner, wakes=True, direct=True):
+        """Return the word at an address of a rank; one that does not wake is nobody's to sleep for."""
+        if self.mapped and direct:
+            at = self._map(rank, address, 8)
+            return fast.Word(self._win._h, rank if wakes else -1, at, owner, label)
+        from .farword import FarWord
+
+        return FarWord(self, rank, address, owner, label)
+
+    def _nap(self, seconds):
+        """Sleep, and let signals and the transports have their turn."""
+        import time
+
+        time.sleep(seconds)
+        self._comm.Iprobe()
+
+    # Local slots
+    # -----------
+
+    def allocate(self, nbytes):
+        """Allocate memory, all zero, and return it as a local slot; its `array` has bytes (uint8)."""
+        self._check()
+        try:
+            nbytes = nbytes.__index__()
+        except AttributeError:
+            raise TypeError(f"allocate: expecting a number of bytes, got {type(nbytes).__name__}") from None
+        if nbytes < 0:
+            raise ValueError(f"allocate: a slot can't have {nbytes} bytes")
+        # whole cache lines, so that words in it share none with other memory
+        array = gormapy.shared_zeros(-(-max(nbytes, 1) // 64) * 64 // 8, "i8").view("u1")[:nbytes]
+        return LocalSlot(self, array, array, True)
+
+    def register(self, array):
+        """Make a local slot of an array or another writable buffer without gaps, which stays in use."""
+        self._check()
+        try:
+            memory = np.frombuffer(memoryview(array).cast("B"), "u1") if memoryview(array).nbytes else np.empty(0, "u1")
+        except TypeError as error:
+            raise TypeError(f"register: expecting an array without gaps or another buffer: {error}") from None
+        if memory.size and not memory.flags.writeable:
+            raise ValueError("register: the memory is read-only; register a writable copy")
+        return LocalSlot(self, array, memory, False)
+
+    def free(self, slot):
+        """Free a local slot, and destroy the global slots of its memory, wherever they are known.
+
+        The memory lives on as long as anything of the program shows it.
+        """
+        slot._check()
+        for shown in list(slot._globals):
+            self._bury(shown)
+        cell, slot._cell = slot._cell, None
+        self._cells.give_back(cell)
+
+    deregister = free
+
+    # Global slots
+    # ------------
+
+    def _expose(self, tag, key, local):
+        """Make a global slot of local memory that other ranks can access."""
+        if not isinstance(local, LocalSlot):
+            raise TypeError(f"expecting a local slot, got {type(local).__name__}: allocate or register one")
+        local._check()
+        if local._space is not self:
+            raise SlotError(f"{local!r} belongs to another space")
+        cell, number = self._cells.take(), self._cells.number()
+        pieces = self._attached.add(local.address, local.nbytes, local._memory) if local.nbytes else []
+        slot = GlobalSlot(
+            self, tag, key, (self.rank, local.address, local.nbytes, local._mapped, local._cell, cell, number), local
+        )
+        slot._pieces = pieces
+        self._word(self.rank, cell, "slots", self, wakes=False).store(number)
+        local._globals.add(slot)
+        return slot
+
+    def _bury(self, slot):
+        """End a global slot of this process's memory."""
+        if slot._pieces is None:
+            return
+        pieces, slot._pieces = slot._pieces, None
+        slot._gone = "it has been destroyed"
+        self._word(self.rank, slot._cell, "slots", self, wakes=False).store(0)
+        self._attached.remove(pieces)
+        self._cells.give_back(slot._cell)
+        slot.source._globals.discard(slot)
+        if slot in self._promoted:
+            self._promoted.remove(slot)
+
+    def exchange(self, tag, slots=None):
+        """Make local slots global under a tag, each by a key: {key: slot}; collective.
+
+        Every rank gives those of its own that the others are to have, if any. Tags and keys are integers, or
+        anything else that can be pickled and hashed. A key that is there already is a ValueError on all ranks,
+        and nothing is changed.
+        """
+        self._check()
+        mine, problem = {}, None
+        try:
+            for key, local in dict(slots or {}).items():
+                mine[key] = self._expose(tag, key, local)
+        except (TypeError, ValueError, SlotError) as error:  # the others wait: all are to know
+            problem = error
+        offers = self._comm.allgather(
+            f"{type(problem).__name__}: {problem}" if problem else {k: s._where() for k, s in mine.items()}
+        )
+        known = self._tags.get(tag, {})
+        try:
+            if problem:
+                raise problem
+            self._check_offers(tag, known, offers)
+        except Exception:
+            for slot in mine.values():
+                self._bury(slot)
+            raise
+        table = self._tags.setdefault(tag, {})
+        for rank, offer in enumerate(offers):
+            for key, where in offer.items():
+                table[key] = mine[key] if rank == self.rank else GlobalSlot(self, tag, key, where)
+
+    def _check_offers(self, tag, known, offers):
+        owners = {}
+        for rank, offer in enumerate(offers):
+            if isinstance(offer, str):
+                raise SlotError(f"exchange of tag {tag!r}: rank {rank} has no such slots to give ({offer})")
+            for key in offer:
+                if key in known:
+                    raise ValueError(f"exchange of tag {tag!r}: the key {key!r} is there already; take another one")
+                if key in owners:
+                    raise ValueError(
+                        f"exchange of tag {tag!r}: ranks {owners[key]} and {rank} both give the key {key!r}"
+                    )
+                owners[key] = rank
+
+    def get(self, tag, key):
+        """Return the global slot that was exchanged by a tag and a key."""
+        self._check()
+        if tag not in self._tags:
+            there = ", ".join(map(repr, self._tags)) or "none"
+            raise KeyError(f"no slots were exchanged with tag {tag!r}; tags there are: {there}")
+        if key not in self._tags[tag]:
+            there = ", ".join(map(repr, self._tags[tag])) or "none"
+            raise KeyError(f"no slot was exchanged with tag {tag!r} and key {key!r}; keys there are: {there}")
+        return self._tags[tag][key]
+
+    def promote(self, local, tag=0):
+        """Return a global slot of local memory, without the other ranks; `serialize` makes it known to them."""
+        self._check()
+        slot = self._expose(tag, None, local)
+        slot._promoted = True
+        self._promoted.append(slot)
+        return slot
+
+    def _serialize(self, slot):
+        slot._check()
+        return description.pack(self._id, slot._where())
+
+    def deserialize(self, data, tag=0):
+        """Return the global slot that `serialize` made bytes of on a rank of this space."""
+        self._check()
+        return GlobalSlot(self, tag, None, description.unpack(self._id, self.size, data))
+
+    def deregister_global(self, slot):
+        """Forget a global slot in this process; the others still have it."""
+        if self._tags.get(slot.tag, {}).get(slot.key) is slot:
+            del self._tags[slot.tag][slot.key]
+        if slot.source is None:
+            slot._gone = "it has been deregistered in this process"
+
+    def destroy(self, slot):
+        """Destroy a global slot: a promoted one at once, others at the next `fence` of their tag, on all ranks.
+
+        One rank or several may ask for it. Of a promoted slot only the owner can.
+        """
+        self._check()
+        if slot.key is None:
+            if slot.source is None:
+                raise SlotError(f"{slot!r} can be destroyed by its owner only: deregister_global forgets it here")
+            self._bury(slot)
+        elif slot._gone is None or slot.source is not None:
+            self._doomed.setdefault(slot.tag, set()).add(slot.key)
+
+    # Copies
+    # ------
+
+    def memcpy(self, dst, dst_offset, src, src_offset, size):
+        """Copy bytes from one slot to another: local to local, local to global (a put), global to local (a get).
+
+        Offsets and size are bytes. They are checked at both sides before anything moves (SlotRangeError). The
+        data are there when the call returns, and then count as a message: received by `dst`, sent by `src`.
+        """
+        check_range("source", src, src_offset, size)
+        check_range("destination", dst, dst_offset, size)
+        if isinstance(src, LocalSlot):
+            src._check()
+            if isinstance(dst, LocalSlot):
+                dst._check()
+                dst._memory[dst_offset : dst_offset + size] = src._memory[src_offset : src_offset + size]
+                dst._received.add(1)
+            else:
+                self._put(dst, dst_offset, src, src_offset, size)
+            src._sent.add(1)
+        elif isinstance(dst, LocalSlot):
+            dst._check()
+            self._get(dst, dst_offset, src, src_offset, size)
+            dst._received.add(1)
+        else:
+            raise SlotError("memcpy: between two global slots nothing can be copied; one of them has to be local")
+
+    def _put(self, dst, dst_offset, src, src_offset, size):
+        dst._check()
+        if dst._base and self.mapped:
+            dst._received.move(dst._base + dst_offset, src.address + src_offset, size, 1)
+            return
+        if size:
+            self._transfer(dst, self._window().Put, src._memory[src_offset : src_offset + size], dst_offset)
+        dst._received.add(1)
+
+    def _get(self, dst, dst_offset, src, src_offset, size):
+        src._check()
+        if src._base and self.mapped:
+            src._sent.move(dst.address + dst_offset, src._base + src_offset, size, 1)
+            return
+        if size:
+            self._transfer(src, self._window().Get, dst._memory[dst_offset : dst_offset + size], src_offset)
+        src._sent.add(1)
+
+    def _transfer(self, slot, call, memory, offset):
+        try:
+            call([memory, MPI.BYTE], slot.rank, slot.address + offset)
+            self._win.Flush(slot.rank)
+        except MPI.Exception as error:
+            if error.Get_error_class() != MPI.ERR_RMA_RANGE:
+                raise
+            slot._gone = "its owner has destroyed it"
+            raise SlotError(f"{slot!r} can't be used: {slot._gone}") from error
+
+    # Synchronisation
+    # ---------------
+
+    def fence(self, what, sent=0, received=0, timeout=None, peers=None):
+        """Wait for everybody, with a tag, or for messages of one slot, with a slot.
+
+        `fence(tag)` is collective: what any rank copied before is there afterwards, and the slots of the tag that
+        ranks asked to destroy are destroyed.
+
+        `fence(slot, sent, received)` is not: it returns when so many more messages were sent from and received by
+        the slot as counted since the last such fence of it that succeeded. It raises TimeoutError after
+        `timeout` seconds, with what there is, and MPI.Exception when the ranks in `peers` (all others, unless
+        given) have ended.
+        """
+        self._check()
+        if isinstance(what, (LocalSlot, GlobalSlot)):
+            self._fence_slot(what, sent, received, timeout, peers)
+        else:
+            self._fence_tag(what)
+
+    def _fence_tag(self, tag):
+        self._window().Flush_all()
+        doomed = self._doomed.pop(tag, None)
+        if not self._comm.allreduce(doomed is not None, MPI.LOR):
+            return
+        table = self._tags.get(tag, {})
+        for key in set().union(*self._comm.allgather(doomed or set())):
+            slot = table.pop(key, None)
+            if slot is not None and slot.source is not None:
+                self._bury(slot)
+            elif slot is not None:
+                slot._gone = "it has been destroyed"
+        self._comm.Barrier()  # nobody finds memory of others that is to go but is not yet gone
+
+    def _fence_slot(self, slot, sent, received, timeout, peers):
+        slot._check()
+        local = slot if isinstance(slot, LocalSlot) else slot.source
+        peers = self._others if peers is None else tuple(peers)
+        deadline = Deadline(timeout)
+        fenced = self._fenced_of(slot if local is None else local)
+        for word, target, name in (
+            ((slot if local is None else local)._sent, fenced[0] + sent, "sent"),
+            ((slot if local is None else local)._received, fenced[1] + received, "received"),
+        ):
+            if local is not None:
+                count = word.wait(target, deadline.left(), peers)
+            else:
+                count = self._watch(slot, word, target, deadline)
+            if count < target:
+                raise TimeoutError(
+                    f"fence: {slot!r} has {name} {count - fenced[name == 'received']} of the messages waited for "
+                    f"({sent} sent, {received} received) within {timeout} s"
+                )
+        fenced[0] += sent
+        fenced[1] += received
+
+    @staticmethod
+    def _fenced_of(slot):
+        if isinstance(slot, GlobalSlot) and not hasattr(slot, "_fenced"):
+            slot._fenced = [0, 0]
+        return slot._fenced
+
+    def _watch(self, slot, word, target, deadline):
+        """Look at a word of another rank until it has a value or the time is over."""
+
+        def look():
+            count = word.load()
+            if count >= target:
+                return count
+            how = core.WinGone(self._win._h, slot.rank)
+            if how:
+                raise SlotError(f"fence: {slot!r} gets no more messages: {how}")
+            self._comm.Iprobe()
+            return None
+
+        found = look_until(look, deadline.left())
+        return word.load() if found is None else found
+
+    def query_updates(self, slot):
+        """Return how many messages a slot has sent and received, as two numbers, without waiting."""
+        slot._check()
+        if not self.mapped:
+            self._comm.Iprobe()  # what has come by the network is served
+        return slot._sent.load(), slot._received.load()
+
+    # Locks
+    # -----
+
+    def acquire(self, slot, timeout=None):
+        """Acquire the lock of a global slot: see `GlobalSlot.acquire`."""
+        slot.acquire(timeout)
+
+    def try_acquire(self, slot):
+        """Acquire the lock of a global slot if nobody has it, and tell whether it was acquired."""
+        return slot.try_acquire()
+
+    def release(self, slot):
+        """Release the lock of a global slot."""
+        slot.release()
