@@ -369,7 +369,11 @@ func (e *Engine) pollLocked(asleep uint32) int {
 	if e.backlog.Load() > 0 {
 		n += e.flush()
 	}
-	if n > 0 && atom.Load32(&e.me.Sleepers) > asleep {
+	if n == 0 {
+		return 0
+	}
+	e.me.Moved++ // only who has the poll lock writes it
+	if atom.Load32(&e.me.Sleepers) > asleep {
 		// Another thread of this process may sleep for what was just delivered.
 		e.me.Ring()
 	}

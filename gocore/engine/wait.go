@@ -245,6 +245,7 @@ func (e *Engine) publish(why *Reason) *job.WaitRecord {
 		if seq&1 == 0 && atom.CAS32(&w.Seq, seq, seq+1) {
 			w.Call, w.Peer, w.Tag = uint32(why.Call), int32(why.Peer), int32(why.Tag)
 			w.Ctx, w.Since = why.Ctx, why.since
+			w.Thread = uint32(sys.Thread())
 			n := copy(w.Info[:], why.Info)
 			clear(w.Info[n:])
 			return w

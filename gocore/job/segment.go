@@ -18,7 +18,7 @@ import (
 
 const (
 	magic   = 0x676f726d61707931 // "gormapy1"
-	version = 3
+	version = 4
 
 	headBytes = 4096
 	// MaxRanks bounds a job on one host; rings are laid out for every pair.
@@ -74,6 +74,10 @@ type WaitRecord struct {
 	Ctx   uint64 // context of the communicator or id of the window
 	Since int64  // CLOCK_MONOTONIC, ns
 	Info  [32]byte
+	// Thread is the kernel's number of the thread that waits: that of the process
+	// for its main thread.
+	Thread uint32
+	_      uint32
 }
 
 // WaitRecords is how many waits of one process are published at a time.
@@ -106,6 +110,11 @@ type Rank struct {
 	_                [48]byte
 
 	Waits [WaitRecords]WaitRecord
+
+	// Moved counts the polls that moved something: a rank that waits and whose count
+	// stands still gets nowhere.
+	Moved uint32
+	_     [60]byte
 
 	Mails uint32 // see Directory
 	_     [60]byte

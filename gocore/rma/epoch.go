@@ -217,6 +217,14 @@ func (l *Lock) Err() *errs.Error { return l.err }
 // Target is the rank whose lock is waited for.
 func (l *Lock) Target() int { return min(l.at, l.w.Size-1) }
 
+// Holders are the ranks of the window that hold the lock of target now, for people.
+func (w *Win) Holders(target int) []int {
+	if target < 0 || target >= len(w.locks) || w.locks[target] == nil {
+		return nil
+	}
+	return w.locks[target].holders()
+}
+
 // Far tells whether others come before, and after who holds the lock now.
 func (l *Lock) Far() bool {
 	return l.at < l.to && l.drawn && l.w.far[l.at] == nil && l.w.locks[l.at].ahead() > 1

@@ -299,3 +299,14 @@ func (l *lock) zero() {
 		atom.Store64(&l.slots[i], slotFree)
 	}
 }
+
+// holders are the ranks of the window that hold the lock now.
+func (l *lock) holders() (ranks []int) {
+	for i := range l.slots {
+		switch atom.Load64(&l.slots[i]) & slotState {
+		case slotHeldX, slotHeldS:
+			ranks = append(ranks, i)
+		}
+	}
+	return ranks
+}

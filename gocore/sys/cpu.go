@@ -15,6 +15,9 @@ func CPU() int {
 	return int(cpu)
 }
 
+// Thread is the kernel's number of the calling thread.
+func Thread() int { return unix.Gettid() }
+
 // MoveOff moves the calling thread to a processor that is not in taken, if it
 // may use one. It is not bound to it: the kernel may move it again.
 func MoveOff(taken []int) bool {

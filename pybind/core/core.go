@@ -85,6 +85,9 @@ func Settings() string { return mpi.Settings() }
 // Describe is what every rank waits for, a line for each wait.
 func Describe() string { return mpi.Describe() }
 
+// Waits is a JSON object: what the threads of this process wait for.
+func Waits() string { return mpi.Waits() }
+
 // ProcessorName is the name of the host.
 func ProcessorName() string { return mpi.ProcessorName() }
 

@@ -49,3 +49,17 @@ def __getattr__(name):
 
         return getattr(shared, name)
     raise AttributeError(f"module 'gormapy' has no attribute {name!r}")
+
+
+def load_ipython_extension(shell):
+    """Give a notebook %%mpi and %mpi: ``%load_ext gormapy``."""
+    from .magic import load_ipython_extension as load
+
+    load(shell)
+
+
+def unload_ipython_extension(shell):
+    """Take %%mpi and %mpi away, and end the ranks."""
+    from .magic import unload_ipython_extension as unload
+
+    unload(shell)

@@ -1,0 +1,211 @@
+"""One cell on the ranks of a session: shows output as it comes, and notices whatever keeps it from its end."""
+
+import time
+
+from .diagnosis import Report, Sighting, stand_still
+from .errors import CellInterrupted, CellTimeout, Deadlock, MPICellError, RankDied, ranks_text
+
+_FIRST_LOOK = 0.5  # seconds after which ranks are first asked what they do
+_LOOK_EVERY = 0.25
+_LOOK_LATE = 2.0  # a rank that has not answered by then holds Python's lock
+_REACT_WITHIN = 5.0  # for ranks that were interrupted
+_AGAIN = 1.5  # seconds until those that did not react get another signal
+
+
+class CellRun:
+    """One cell on some ranks; `run` returns when all have ended it, or raises an MPICellError."""
+
+    def __init__(self, session, view, ranks, deadlock=2.0, grace=1.0, timeout=None):
+        self.session, self.view = session, view
+        self.ranks = session.chosen(ranks)
+        self.deadlock, self.grace, self.timeout = deadlock, grace, timeout
+        self.results = {}
+        self.asked = 0
+        numbers = {r.number for r in self.ranks}
+        self.sightings = {r.number: Sighting(r.number, r.number in numbers) for r in session.chosen()}
+        self.stopped = None  # why the ranks were interrupted, an exception
+
+    @property
+    def running(self):
+        """The ranks that have not come to the end of the cell."""
+        return [r for r in self.ranks if r.number not in self.results]
+
+    def run(self, code, count, **options):
+        """Run the code as the notebook's cell number ``count``; return the ranks' results."""
+        session = self.session
+        session.cells += 1
+        self.begun = self.looked = time.monotonic()
+        for rank in self.ranks:
+            rank.state = "running"
+            rank.replies.clear()
+        session.send(self.ranks, "run", cell=session.cells, code=code, count=count, **options)
+        while self.running:
+            self._step()
+            if self.stopped is None:
+                self.stopped = self._reason()
+                if self.stopped is not None:
+                    self.view.refresh(final=True)
+                    self._interrupt()
+        return self.results
+
+    def _step(self):
+        session = self.session
+        session.pump(0.05)
+        self._collect()
+        self.view.refresh()
+        if any(r.gone for r in session.ranks.values()):
+            self._on_death()
+
+    def _collect(self):
+        for rank in self.session.chosen():
+            sighting = self.sightings[rank.number]
+            for reply in rank.replies:
+                if reply.kind == "done" and reply.cell == self.session.cells:
+                    self.results[rank.number] = reply
+                    failure = reply.failure
+                    sighting.running, sighting.failed = False, _failed(failure)
+                elif reply.kind == "failed":
+                    self.results[rank.number] = {
+                        "failure": {"ename": "InternalError", "text": reply.text, "code": None}
+                    }
+                    sighting.running, sighting.failed = False, True
+                elif reply.kind == "where":
+                    sighting.see(reply)
+            rank.replies.clear()
+
+    def _reason(self):
+        """Return why the ranks are to be interrupted, None if they are not."""
+        if not self.running:
+            return None
+        if self.session.interrupts():
+            return CellInterrupted("the cell was interrupted")
+        now = time.monotonic()
+        if self.timeout is not None and now - self.begun > self.timeout:
+            self._look(wait=1.0)
+            report = Report(self.sightings.values())
+            running = [r.number for r in self.running]
+            self.view.report(report, f"After {self.timeout:g} s: what the ranks do", "timeout")
+            return CellTimeout(f"{ranks_text(running)} did not end within {self.timeout:g} s")
+        if now - self.begun < _FIRST_LOOK or now - self.looked < _LOOK_EVERY:
+            return None
+        seen = self.sightings.values()
+        if self.asked and now - self.looked < _LOOK_LATE and any(s.ask != self.asked for s in seen):
+            return None  # answers take their time on a machine that does much else
+        failed = [s.rank for s in seen if s.failed]
+        if stand_still(seen, self.asked, self.grace if failed else self.deadlock):
+            report = Report(seen)
+            if failed:
+                waiting = [r.number for r in self.running]
+                verb = "was" if len(waiting) == 1 else "were"
+                self.view.say(f"{report.sentence()}. {_capital(ranks_text(waiting))} {verb} interrupted.")
+                return MPICellError("")  # the failure itself is told at the end
+            self.view.report(report, f"Deadlock: {report.sentence()}", "deadlock")
+            return Deadlock(report.sentence())
+        self._look()
+        return None
+
+    def _look(self, wait=0.0):
+        """Ask all ranks what they do; with ``wait`` give them so long to say."""
+        self.asked += 1
+        self.looked = time.monotonic()
+        self.session.send(self.session.chosen(), "where", ask=self.asked)
+        while wait and time.monotonic() - self.looked < wait:
+            if all(s.ask == self.asked for s in self.sightings.values()):
+                break
+            self.session.pump(0.05)
+            self._collect()
+
+    def _interrupt(self):
+        """Interrupt the ranks that run, and see to it that the cell ends."""
+        session, begun = self.session, time.monotonic()
+        by_user = isinstance(self.stopped, CellInterrupted)
+        pressed, sent, told = session.interrupts(), 0, False
+        while self.running:
+            waited = time.monotonic() - begun
+            if waited >= sent * _AGAIN and sent < 3:
+                session.interrupt(self.running)
+                sent += 1
+            self._step()
+            if not self.running:
+                break
+            stuck = [r.number for r in self.running]
+            if session.interrupts() > pressed or (waited > _REACT_WITHIN and not by_user):
+                self.view.say(f"{_capital(ranks_text(stuck))} did not react: all ranks were ended. State is lost.")
+                session.close(at_once=True)
+                raise self.stopped
+            if waited > _REACT_WITHIN and not told:
+                told = True
+                verb = "it runs" if len(stuck) == 1 else "they run"
+                self.view.say(
+                    f"{_capital(ranks_text(stuck))} did not react within {_REACT_WITHIN:g} s: {verb} code that "
+                    "Python can't interrupt. Interrupt again to end all ranks."
+                )
+
+    def _on_death(self):
+        session = self.session
+        how = session.dead()
+        self._collect()
+        self.view.refresh(final=True)
+        session.close(at_once=True)
+        self.view.refresh(final=True)
+        raise RankDied(
+            "; ".join(f"rank {r} {text}" if r >= 0 else text for r, text in how.items())
+            + ". All ranks were ended, and their state is lost; the next cell starts new ones."
+        )
+
+    def conclude(self):
+        """Show failures, reset where ranks ended differently, and return the error to raise, or None."""
+        session = self.session
+        failed, left = {}, []
+        for number, result in sorted(self.results.items()):
+            failure = result["failure"]
+            if not _failed(failure):
+                if failure is not None:
+                    left.append(number)
+                continue
+            failed[number] = failure
+        told = {
+            r: f for r, f in failed.items() if not (self.stopped is not None and self.results[r].get("interrupted"))
+        }
+        for number, failure in told.items():
+            text = failure["text"] or f"{failure['ename']}: {failure['evalue']}"
+            self.view.transcript.fail(number, text)
+        self.view.refresh(final=True)
+        if left and len(left) < len(self.ranks):
+            self.view.say(f"{_capital(ranks_text(left))} left the cell by sys.exit().")
+        differ = failed and (len(failed) < len(session.ranks) or len({_place(f) for f in failed.values()}) > 1)
+        if (self.stopped is not None or differ) and not session.finalized:
+            problem = session.reset()
+            if problem:
+                session.close(at_once=True)
+                self.view.say(f"Communication could not be put back ({problem}): all ranks were ended. State is lost.")
+            else:
+                self.view.say(
+                    "Communication was put back: messages under way are gone, epochs of windows are closed, "
+                    "locks are free."
+                )
+        if session.finalized and not session.closed:
+            session.close()
+            self.view.say("MPI was finalized in this cell, so the ranks ended. The next cell starts new ones.")
+        if self.stopped is not None and type(self.stopped) is not MPICellError:
+            return self.stopped
+        if told:
+            kinds = {}
+            for number, failure in told.items():
+                kinds.setdefault(failure["ename"], []).append(number)
+            return MPICellError("; ".join(f"{kind} on {ranks_text(ranks)}" for kind, ranks in kinds.items()))
+        return None
+
+
+def _failed(failure):
+    """Tell whether a rank's end is a failure: sys.exit() without a status is none."""
+    return failure is not None and not (failure["ename"] == "SystemExit" and failure["code"] in (None, 0))
+
+
+def _place(failure):
+    place = failure.get("place") or {}
+    return failure["ename"], place.get("cell"), place.get("line")
+
+
+def _capital(text):
+    return text[0].upper() + text[1:]

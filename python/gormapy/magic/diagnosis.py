@@ -1,0 +1,228 @@
+"""What the ranks of a cell wait for, and whether any of them can go on.
+
+A rank says (`Worker.where`) which call its main thread waits in and since when, how often something has moved
+in its transports, how long the thread has run, and whether other threads of the program are at work. A rank
+*stands still* as long as nothing moves, the thread hardly runs and no other thread is at work. A deadlock is:
+all ranks that still run the cell have stood still in a wait for some time, and the others stand still too.
+A rank that computes, sleeps or reads a file is not in a wait, so nobody is told of a deadlock who waits for it.
+"""
+
+from dataclasses import dataclass, field
+from html import escape
+
+from .errors import ranges, ranks_text
+from .picture import draw
+
+# What share of the time the thread of a rank that waits may run: waits look around 20 times a second.
+_RUNS = 0.08
+
+
+@dataclass
+class Sighting:
+    """What was last seen of one rank."""
+
+    rank: int
+    running: bool = True  # it has not come to the end of the cell
+    failed: bool = False
+    ask: int = -1  # which question the answer is to
+    answer: dict = field(default_factory=dict)
+    still_since: float = 0.0
+
+    def see(self, answer):
+        """Take an answer over."""
+        old, self.answer = self.answer, answer
+        moved = (
+            not old
+            or answer["moved"] != old["moved"]
+            or answer["busy"]
+            or answer["run"] - old["run"] > _RUNS * (answer["at"] - old["at"]) + 0.01
+        )
+        if moved:
+            self.still_since = answer["at"]
+        self.ask = answer["ask"]
+
+    @property
+    def wait(self):
+        """What the main thread waits for, None if it does not."""
+        for wait in self.answer.get("waits", ()):
+            if wait["main"]:
+                return wait
+        return None
+
+    def still(self, seconds):
+        """Tell whether the rank has stood still for so long; one that runs the cell also has to wait in a call."""
+        if not self.answer or self.answer["at"] - self.still_since < seconds:
+            return False
+        if not self.running:
+            return True
+        wait = self.wait
+        return wait is not None and wait["seconds"] >= seconds
+
+    @property
+    def state(self):
+        """One word for the picture."""
+        if not self.running:
+            return "failed" if self.failed else "finished"
+        if not self.answer:
+            return "unknown"
+        return "waiting" if self.wait else "running"
+
+
+def stand_still(sightings, ask, seconds):
+    """Tell whether no rank can go on: all have answered a question, and have stood still for so long."""
+    return any(s.running for s in sightings) and all(s.ask == ask and s.still(seconds) for s in sightings)
+
+
+class Report:
+    """Who waits for whom, to be shown."""
+
+    def __init__(self, sightings):
+        self.sightings = {s.rank: s for s in sightings}
+        self.targets = {r: self._targets(s) for r, s in self.sightings.items()}
+        self.circle = self._circle()
+
+    def _targets(self, sighting):
+        """Return the ranks that a rank waits for, and whether any one of them would do."""
+        wait = sighting.wait if sighting.running else None
+        if wait is None:
+            return [], False
+        known = [r for r in wait["members"] or self.sightings if r in self.sightings]
+        if wait["holders"]:
+            return list(wait["holders"]), False
+        if wait["all"]:
+            absent = [r for r in known if r != sighting.rank and not self._same(wait, r)]
+            if absent:
+                return absent, False
+        if wait["peer"] >= 0:
+            return [wait["peer"]], False
+        if wait["peer"] == -1:
+            return [r for r in known if r != sighting.rank], True
+        return [], False
+
+    def _same(self, wait, rank):
+        other = self.sightings[rank].wait if self.sightings[rank].running else None
+        if other is None or not other["all"]:
+            return False
+        # Not every wait says on which communicator it is.
+        on = not (wait["on"] and other["on"]) or (wait["on"], wait["context"]) == (other["on"], other["context"])
+        return on and other["call"] == wait["call"]
+
+    def _circle(self):
+        """Return ranks that wait for each other in a circle, [] if there are none."""
+        done = set()
+        for start in self.sightings:
+            path, rank = [], start
+            while rank in self.sightings and rank not in done and rank not in path:
+                path.append(rank)
+                targets, any_rank = self.targets[rank]
+                rank = targets[0] if len(targets) == 1 and not any_rank else None
+            if rank in path:
+                return path[path.index(rank) :]
+            done |= set(path)
+        return []
+
+    def sentence(self):
+        """Say in one sentence who waits for whom."""
+        circle = self.circle
+        if len(circle) == 1:
+            return f"rank {circle[0]} waits for itself in {self._call(circle[0])}"
+        if circle and len(circle) <= 4:
+            links = [f"rank {r} in {self._call(r)} for rank {self.targets[r][0][0]}" for r in circle]
+            return f"{ranks_text(circle)} wait for each other: {', '.join(links)}"
+        if circle:
+            return (
+                f"{len(circle)} ranks wait for each other in a circle: {' -> '.join(map(str, circle))} -> {circle[0]}"
+            )
+        groups = {}
+        for r in self.sightings:
+            if self.sightings[r].running:
+                targets, any_rank = self.targets[r]
+                key = (self._call(r), tuple(t for t in targets), any_rank)
+                groups.setdefault(key, []).append(r)
+        parts = []
+        for (call, targets, any_rank), ranks in list(groups.items())[:4]:
+            verb = "waits" if len(ranks) == 1 else "wait"
+            text = f"{ranks_text(ranks)} {verb} in {call}"
+            if targets:
+                text += f" for {'any of ' if any_rank and len(targets) > 1 else ''}{ranks_text(targets)}"
+                ended = [t for t in targets if t in self.sightings and not self.sightings[t].running]
+                if len(ended) == len(targets) and not any_rank:
+                    verb = "has" if len(ended) == 1 else "have"
+                    failed = all(self.sightings[t].failed for t in ended)
+                    text += f", which {verb} {'failed' if failed else 'come to the end of the cell'}"
+            parts.append(text)
+        if len(groups) > 4:
+            parts.append("…")
+        return "; ".join(parts)
+
+    def _call(self, rank):
+        wait = self.sightings[rank].wait
+        return wait["call"] if wait else "its own code"
+
+    def rows(self):
+        """Return the table: rank, call, waits for, on what, line; all texts."""
+        rows = []
+        for rank, s in self.sightings.items():
+            wait, place = (s.wait, s.answer.get("place")) if s.running else (None, None)
+            line = f"In [{place['cell']}], line {place['line']}: {place['text']}" if place else ""
+            if not s.running:
+                rows.append((str(rank), "failed" if s.failed else "has finished the cell", "", "", ""))
+                continue
+            if not s.answer:
+                rows.append((str(rank), "does not answer: in C code that holds Python's lock?", "", "", ""))
+                continue
+            if wait is None:
+                inner = s.answer.get("inner")
+                rows.append(
+                    (str(rank), "runs" + (f" ({inner})" if inner and s.answer.get("busy") == 0 else ""), "", "", line)
+                )
+                continue
+            targets, any_rank = self.targets[rank]
+            who = ("any rank" if any_rank else ranks_text(targets)) if targets else ""
+            if wait["holders"]:
+                who = f"{ranks_text(wait['holders'])}, which hold{'s' if len(wait['holders']) == 1 else ''} the lock"
+                who += f" of rank {wait['peer']}" if wait["peer"] >= 0 else ""
+            on = wait["on"]
+            if wait["tag"] >= 0:
+                on += f"{', ' if on else ''}tag {wait['tag']}"
+            rows.append((str(rank), f"{wait['call']}, {wait['seconds']:.1f} s", who, on, line))
+        return rows
+
+    _HEADS = ("rank", "call", "waits for", "on", "line")
+
+    def text(self):
+        """Return the table as text."""
+        rows = [self._HEADS, *self.rows()]
+        widths = [max(len(row[i]) for row in rows) for i in range(len(self._HEADS))]
+        return "\n".join("  ".join(cell.ljust(w) for cell, w in zip(row, widths)).rstrip() for row in rows)
+
+    def html(self, caption):
+        """Return the table as HTML."""
+        cell = "text-align:left;padding:2px 10px 2px 0;vertical-align:top"
+        head = "".join(f'<th style="{cell}">{h}</th>' for h in self._HEADS)
+        body = ""
+        for row in self.rows():
+            cells = [f'<td style="{cell}">{escape(c)}</td>' for c in row[:-1]]
+            cells.append(f'<td style="{cell}"><code>{escape(row[-1])}</code></td>')
+            body += f'<tr class="gormapy-wait" data-rank="{row[0]}">{"".join(cells)}</tr>'
+        return (
+            f'<table class="gormapy-waits" style="border-collapse:collapse"><caption style="text-align:left;'
+            f'font-weight:bold;padding-bottom:4px">{escape(caption)}</caption>'
+            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        )
+
+    def svg(self, title):
+        """Return the picture."""
+        states = {r: s.state for r, s in self.sightings.items()}
+        edges = []
+        for rank, (targets, any_rank) in self.targets.items():
+            wait = self.sightings[rank].wait
+            for i, target in enumerate(t for t in targets if t in states):
+                label = wait["call"] + (f", tag {wait['tag']}" if wait["tag"] >= 0 else "") if i == 0 else ""
+                edges.append((rank, target, label, rank in self.circle and target in self.circle, any_rank))
+        if len(edges) > 40:  # nobody could tell the labels apart
+            edges = [(a, b, "", c, d) for a, b, _, c, d in edges]
+        return draw(states, edges, title)
+
+
+__all__ = ["Report", "Sighting", "ranges", "stand_still"]

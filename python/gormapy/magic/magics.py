@@ -1,0 +1,283 @@
+"""The magics %%mpi and %mpi."""
+
+import contextlib
+import os
+import shlex
+import signal
+import threading
+
+from IPython.core.error import UsageError
+from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
+from traitlets import Float, Int
+
+from . import transfer
+from .cellrun import CellRun
+from .errors import CellInterrupted, MPICellError, ranks_text
+from .options import cell_parser, line_parser
+from .session import Session
+from .view import view_for
+
+_MOVE_WITHIN = 600.0  # for the objects of push and pull
+
+
+@magics_class
+class MPIMagics(Magics):
+    """MPI in notebooks; ``%config MPIMagics`` lists the settings."""
+
+    deadlock_after = Float(2.0, help="Seconds for which all ranks have to wait before a deadlock is told.").tag(
+        config=True
+    )
+    output_limit = Int(60_000, help="How many characters of each rank's output are shown.").tag(config=True)
+    default_ranks = Int(4, help="How many ranks %%mpi starts without -n.").tag(config=True)
+
+    def __init__(self, shell):
+        super().__init__(shell)
+        self.session = None
+        self._size = None
+
+    # Sessions
+    # --------
+
+    def _live(self, view, size=None, fresh=False):
+        """Return a session of ``size`` ranks: the one there is, or another, and say if state is lost."""
+        old, why = self.session, ""
+        if old is not None and old.closed:  # the cell that ended it has said so
+            old = self.session = None
+        if old is not None:
+            old.pump(0)
+            if any(r.gone for r in old.ranks.values()):
+                dead = old.dead()
+                why = "; ".join(f"rank {r} {text}" if r >= 0 else text for r, text in dead.items())
+                why = f"Since the last cell: {why}. The ranks are new, and the state of the old ones is lost."
+            elif any(r.state != "idle" for r in old.ranks.values()):
+                why = "The last command was cut short. The ranks are new, and the state of the old ones is lost."
+            elif fresh:
+                why = f"Starting {size or old.size} new ranks; what the old ones had is gone."
+            elif size is not None and size != old.size:
+                why = f"Starting {size} ranks in place of {old.size}; what the old ones had is gone."
+        if old is not None and not why:
+            return old
+        size = size or (old.size if old else self._size or self.default_ranks)
+        if old is not None:
+            self.session = None
+            old.close()
+            view.say(why)
+        session = Session(size)
+        with self._watched(session):
+            session.start()
+        self.session, self._size = session, size
+        return session
+
+    @contextlib.contextmanager
+    def _watched(self, session):
+        """Count Ctrl-C while a command runs, in place of an exception that could come anywhere."""
+        if threading.current_thread() is not threading.main_thread():
+            yield  # signals are for the main thread
+            return
+        pressed = []
+        before = signal.signal(signal.SIGINT, lambda number, frame: pressed.append(number))
+        session.interrupts = lambda: len(pressed)
+        try:
+            yield
+        finally:
+            session.interrupts = lambda: 0
+            signal.signal(signal.SIGINT, before)
+
+    def close(self):
+        """End the ranks."""
+        session, self.session = self.session, None
+        if session is not None:
+            session.close()
+
+    # Cells
+    # -----
+
+    @cell_magic("mpi")
+    def cell(self, line, body):
+        """Run the cell on ranks that stay alive between cells; ``%%mpi --help`` lists the options."""
+        parser = cell_parser()
+        opt = parser.parse_args(_split(line))
+        if opt.help:
+            print(parser.format_help())
+            return
+        if opt.local:
+            result = self.shell.run_cell(body, store_history=False)
+            if not result.success:
+                raise MPICellError("the cell failed in the kernel (--local), and was not run on the ranks")
+        view = view_for(self.shell, self.output_limit)
+        error = None
+        try:
+            error = self._run(opt, line, body, view)
+        except MPICellError as failure:
+            error = failure
+        if error is None:
+            return
+        if opt.allow_errors and isinstance(error, MPICellError):
+            view.say(f"{type(error).__name__}: {error}")
+            return
+        raise error from None
+
+    def _run(self, opt, line, body, view):
+        session = self._live(view, opt.n, opt.fresh)
+        self._check(opt.ranks, session)
+        with self._watched(session):
+            session.sink = view.transcript
+            try:
+                run = CellRun(session, view, opt.ranks, self.deadlock_after, timeout=opt.timeout)
+                run.run(_numbered(line, body), self.shell.execution_count)
+                return run.conclude()
+            finally:
+                session.sink = None
+
+    def _check(self, ranks, session):
+        if ranks and ranks[-1] >= session.size:
+            raise UsageError(f"--ranks: there is no rank {ranks[-1]} among {session.size} (0 to {session.size - 1})")
+
+    # Commands
+    # --------
+
+    @line_magic("mpi")
+    def command(self, line):
+        """Do something with the ranks: status, start, stop, reset, pull, push."""
+        parser = line_parser()
+        opt = parser.parse_args(_split(line))
+        if opt.help:
+            print(parser.format_help())
+            return
+        getattr(self, f"_do_{opt.command or 'status'}")(opt)
+
+    def _do_status(self, opt):
+        session = self.session
+        if session is not None and not session.closed:
+            session.pump(0)
+        if session is None or session.closed:
+            print("No ranks run. The next %%mpi cell starts some.")
+            return
+        print(f"{'rank':>4}  {'pid':>7}  {'state':<9}  memory")
+        dead = session.dead()
+        for number, rank in sorted(session.ranks.items()):
+            memory = "" if rank.gone else _memory(rank.pid)
+            state = dead.get(number, "gone") if rank.gone else rank.state
+            print(f"{number:>4}  {rank.pid:>7}  {state:<9}  {memory}")
+
+    def _do_start(self, opt):
+        session = self._live(view_for(self.shell, self.output_limit), opt.n)
+        print(f"{session.size} rank{'s' if session.size > 1 else ''} run.")
+
+    def _do_stop(self, opt):
+        there = self.session is not None and not self.session.closed
+        size = self.session.size if there else 0
+        self.close()
+        print(f"{size} rank{'s' if size > 1 else ''} ended." if there else "No ranks run.")
+
+    def _needed(self):
+        session = self.session
+        if session is not None and not session.closed:
+            session.pump(0)
+            if not session.dead():
+                return session
+        raise UsageError("no ranks run: an %%mpi cell or %mpi start starts some")
+
+    def _do_reset(self, opt):
+        session = self._needed()
+        with self._watched(session):
+            problem = session.reset()
+        if problem:
+            session.close(at_once=True)
+            raise MPICellError(f"communication could not be put back ({problem}): all ranks were ended")
+        print("Communication was put back on all ranks.")
+
+    def _do_pull(self, opt):
+        session = self._needed()
+        self._check(opt.ranks, session)
+        ranks = session.chosen(opt.ranks)
+        with self._watched(session):
+            answers = session.ask(ranks, "pull", "pulled", _MOVE_WITHIN, names=opt.names)
+            interrupted = session.interrupts()
+        self._whole(session, ranks, answers, interrupted, "pull")
+        missing = {}
+        for r, answer in answers.items():
+            for name in answer.get("missing", ()):
+                missing.setdefault(name, []).append(r)
+        if missing:
+            text = "; ".join(f"{name} is not defined on {ranks_text(on)}" for name, on in missing.items())
+            raise MPICellError(text)
+        values = {r: transfer.load(answers[r].payloads) for r in sorted(answers)}
+        for name in opt.names:
+            by_rank = {r: v[name] for r, v in values.items()}
+            self.shell.user_ns[name] = by_rank if opt.ranks is not None else list(by_rank.values())
+
+    def _do_push(self, opt):
+        session = self._needed()
+        self._check(opt.ranks, session)
+        missing = [name for name in opt.names if name not in self.shell.user_ns]
+        if missing:
+            raise UsageError(f"%mpi push: {', '.join(missing)} is not defined in the notebook")
+        try:
+            payloads = transfer.dump({name: self.shell.user_ns[name] for name in opt.names})
+        except Exception as error:
+            raise MPICellError(f"can't be pushed: {type(error).__name__}: {error}") from None
+        ranks = session.chosen(opt.ranks)
+        with self._watched(session):
+            answers = session.ask(ranks, "push", "pushed", _MOVE_WITHIN, payloads)
+            interrupted = session.interrupts()
+        self._whole(session, ranks, answers, interrupted, "push")
+
+    def _whole(self, session, ranks, answers, interrupted, what):
+        """Raise an error unless all ranks have answered well."""
+        silent = [r.number for r in ranks if r.number not in answers]
+        if silent:
+            dead = session.dead()
+            session.close(at_once=True)  # an answer may come in the middle of the next command
+            if interrupted:
+                raise CellInterrupted(f"{what} was interrupted: all ranks were ended")
+            how = "; ".join(f"rank {r} {text}" for r, text in dead.items())
+            raise MPICellError(
+                f"{what}: no answer of {ranks_text(silent)}{f' ({how})' if how else ''}; all ranks were ended"
+            )
+        failed = {r: a.text for r, a in answers.items() if a.get("text")}
+        if failed:
+            r, text = next(iter(failed.items()))
+            more = f" (and on {ranks_text(list(failed)[1:])})" if len(failed) > 1 else ""
+            raise MPICellError(f"{what} failed on rank {r}: {text}{more}")
+
+
+def _split(line):
+    try:
+        return shlex.split(line.partition("#")[0] if "'" not in line and '"' not in line else line)
+    except ValueError as error:
+        raise UsageError(f"%mpi: {error} in {line!r}") from None
+
+
+def _numbered(line, body):
+    """Return the code of a cell such that its lines have the numbers that the notebook shows."""
+    first = next((text for text in body.splitlines() if text.strip()), "")
+    if first.startswith("%%") or first[:1].isspace():
+        return body  # a magic has to come first, and indentation is looked for there
+    return f"#%%mpi {line}".rstrip() + "\n" + body
+
+
+def _memory(pid):
+    try:
+        with open(f"/proc/{pid}/statm") as file:
+            pages = int(file.read().split()[1])
+    except (OSError, ValueError, IndexError):
+        return "?"
+    return f"{pages * os.sysconf('SC_PAGE_SIZE') / 2**20:.0f} MiB"
+
+
+def load_ipython_extension(shell):
+    """Give an IPython shell %%mpi and %mpi."""
+    if getattr(shell, "gormapy_magics", None) is None:
+        shell.gormapy_magics = MPIMagics(shell)
+    shell.register_magics(shell.gormapy_magics)
+
+
+def unload_ipython_extension(shell):
+    """Take them away and end the ranks."""
+    magics = getattr(shell, "gormapy_magics", None)
+    if magics is not None:
+        magics.close()
+        shell.gormapy_magics = None
+        for kind in ("line", "cell"):
+            shell.magics_manager.magics[kind].pop("mpi", None)

@@ -1,0 +1,212 @@
+"""What the ranks of a cell show, grouped by rank, as HTML and as text."""
+
+import base64
+from html import escape
+
+from .ansi import to_html, without_colors
+from .errors import ranges, ranks_text
+
+# Colours of the ranks' bars; they say nothing, but lead the eye.
+_COLORS = ("#4c78a8", "#f58518", "#54a24b", "#b279a2", "#e45756", "#72b7b2", "#9d755d", "#bab0ac")
+_IMAGES = ("image/png", "image/jpeg", "image/gif")
+_PRE = (
+    "margin:0;padding:0;border:0;background:none;white-space:pre-wrap;overflow-wrap:anywhere;font-size:inherit;"
+    "line-height:1.4"
+)
+
+
+class Text:
+    """Text of one stream, of which the middle is dropped when it gets too long."""
+
+    def __init__(self, stream, limit):
+        self.stream = stream
+        self.head = limit // 4
+        self.tail = limit - self.head
+        self.start, self.end = "", ""
+        self.dropped = [0, 0]  # characters, lines
+
+    def add(self, text):
+        """Append text; a carriage return begins the line anew, as progress bars want it."""
+        if not self.dropped[0] and len(self.start) + len(self.end) + len(text) <= self.head:
+            self.start = _rewrite(self.start + text)
+            return
+        if not self.dropped[0] and not self.end:
+            both = self.start + text
+            self.start, text = both[: self.head], both[self.head :]
+        self.end = _rewrite(self.end + text)
+        over = len(self.end) - self.tail
+        if over > 0:
+            cut = self.end.find("\n", over) + 1 or over
+            gone, self.end = self.end[:cut], self.end[cut:]
+            self.dropped[0] += len(gone)
+            self.dropped[1] += gone.count("\n")
+
+    def text(self):
+        """Return what is left, with a line that says what is not."""
+        if not self.dropped[0]:
+            return self.start + self.end
+        note = f"[... {self.dropped[0]:,} characters ({self.dropped[1]:,} lines) are not shown ...]"
+        return f"{self.start}\n{note}\n{self.end}"
+
+
+def _rewrite(text):
+    if "\r" not in text:
+        return text
+    lines = text.replace("\r\n", "\n").split("\n")
+    # A carriage return at the very end waits for what overwrites the line.
+    return "\n".join(line if "\r" not in line else _last(line) for line in lines)
+
+
+def _last(line):
+    kept = line.rstrip("\r").rpartition("\r")[2]
+    return kept + ("\r" if line.endswith("\r") else "")
+
+
+class Bundle:
+    """A MIME bundle that a rank displayed."""
+
+    def __init__(self, data, display_id):
+        self.data, self.display_id = data, display_id
+
+    def text(self):
+        """Return the plain form."""
+        return str(self.data.get("text/plain", f"<{', '.join(self.data)}>")) + "\n"
+
+    def html(self):
+        """Return the best form that a browser shows."""
+        data = self.data
+        if "text/html" in data:
+            return f'<div class="gormapy-html">{data["text/html"]}</div>'
+        if "image/svg+xml" in data:
+            return f'<div class="gormapy-image">{data["image/svg+xml"]}</div>'
+        for mime in _IMAGES:
+            if mime in data:
+                value = data[mime]
+                coded = base64.b64encode(value).decode() if isinstance(value, bytes) else str(value).strip()
+                alt = escape(str(data.get("text/plain", "")), quote=True)
+                return (
+                    f'<div class="gormapy-image"><img alt="{alt}" style="max-width:100%" '
+                    f'src="data:{mime};base64,{coded}"></div>'
+                )
+        if "text/latex" in data:
+            return f'<div class="gormapy-latex">{escape(str(data["text/latex"]))}</div>'
+        return f'<pre class="gormapy-result" style="{_PRE}">{to_html(self.text().rstrip())}</pre>'
+
+
+class Transcript:
+    """All that the ranks have shown in one cell."""
+
+    def __init__(self, limit):
+        self.limit = limit
+        self.items = {}  # by rank
+        self.errors = []  # (rank, text)
+        self.clearing = set()
+        self.changed = False
+
+    def __bool__(self):
+        return any(self.items.values()) or bool(self.errors)
+
+    def _list(self, rank):
+        if rank in self.clearing:
+            self.clearing.discard(rank)
+            self.items[rank] = []
+        return self.items.setdefault(rank, [])
+
+    def write(self, rank, stream, text):
+        """Take text that a rank wrote to "stdout" or "stderr"."""
+        items = self._list(rank)
+        if not items or not isinstance(items[-1], Text) or items[-1].stream != stream:
+            # A rank that changes its stream all the time gets no more room for it.
+            used = sum(i.head + i.tail for i in items if isinstance(i, Text) and i.dropped[0])
+            items.append(Text(stream, max(2000, self.limit - used)))
+        items[-1].add(text)
+        if len(items) > 400:
+            del items[200:300]
+            items.insert(200, _note("[... 100 pieces of output are not shown ...]\n"))
+        self.changed = True
+
+    def display(self, rank, data, display_id, update):
+        """Take a MIME bundle; update: in place of those with the same display_id."""
+        self.changed = True
+        if update:
+            for item in self.items.get(rank, ()):
+                if isinstance(item, Bundle) and item.display_id == display_id:
+                    item.data = data
+            return
+        self._list(rank).append(Bundle(data, display_id))
+
+    def clear(self, rank, wait):
+        """Take away what a rank has shown, at once or when something new comes."""
+        if wait:
+            self.clearing.add(rank)
+        else:
+            self.items[rank] = []
+        self.changed = True
+
+    def fail(self, rank, text):
+        """Take the traceback of a rank."""
+        self.errors.append((rank, text))
+        self.changed = True
+
+    def _groups(self, merge):
+        """Yield (ranks, their items), in the order of ranks; merge: ranks with the same output together."""
+        groups = {}
+        for rank in sorted(r for r, items in self.items.items() if items):
+            items = self.items[rank]
+            key = rank
+            if merge and all(isinstance(i, Text) for i in items):
+                key = tuple((i.stream, i.text()) for i in items)
+            groups.setdefault(key, ([], items))[0].append(rank)
+        return groups.values()
+
+    def _failures(self):
+        groups = {}
+        for rank, text in self.errors:
+            groups.setdefault(without_colors(text), ([], text))[0].append(rank)
+        return groups.values()
+
+    def html(self, merge=False):
+        """Return all of it as HTML."""
+        out = ['<div class="gormapy-output" style="font-size:13px">']
+        for ranks, items in self._groups(merge):
+            out.append(_block(ranks, "".join(_item_html(i) for i in items)))
+        for ranks, text in self._failures():
+            body = f'<pre class="gormapy-traceback" style="{_PRE}">{to_html(text.rstrip())}</pre>'
+            out.append(_block(ranks, body, failed=True))
+        out.append("</div>")
+        return "".join(out)
+
+    def text(self, merge=False):
+        """Return all of it as lines that begin with "[rank]"."""
+        lines = []
+        for ranks, items in self._groups(merge):
+            body = "".join(i.text() for i in items)
+            lines += [f"[{ranges(ranks)}] {line}" for line in without_colors(body).rstrip("\n").split("\n")]
+        for ranks, text in self._failures():
+            lines += [f"[{ranges(ranks)}] {line}" for line in without_colors(text).rstrip("\n").split("\n")]
+        return "\n".join(lines)
+
+
+def _note(text):
+    note = Text("stdout", len(text) * 2 + 8)
+    note.add(text)
+    return note
+
+
+def _item_html(item):
+    if isinstance(item, Bundle):
+        return item.html()
+    text = item.text().rstrip("\n")
+    tint = ";background:rgba(224,108,117,.14)" if item.stream == "stderr" else ""
+    return f'<pre class="gormapy-{item.stream}" style="{_PRE}{tint}">{to_html(text)}</pre>'
+
+
+def _block(ranks, body, failed=False):
+    color = "#c0392b" if failed else _COLORS[ranks[0] % len(_COLORS)] if len(ranks) == 1 else "#7f8c8d"
+    kind = "gormapy-rank gormapy-failed" if failed else "gormapy-rank"
+    return (
+        f'<div class="{kind}" data-ranks="{ranges(ranks)}" style="display:flex;border-left:3px solid {color};'
+        f'margin:2px 0;padding:1px 0 1px 8px"><div class="gormapy-label" style="flex:0 0 auto;min-width:4.5em;'
+        f'padding-right:.8em;font-weight:600;color:{color}">{ranks_text(ranks)}</div>'
+        f'<div class="gormapy-body" style="flex:1 1 auto;min-width:0">{body}</div></div>'
+    )

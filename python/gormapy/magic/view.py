@@ -1,0 +1,116 @@
+"""How a cell's output gets to the front end: one display that is updated, or lines on a terminal."""
+
+import sys
+import time
+import uuid
+from html import escape
+
+from IPython.display import publish_display_data
+
+from .ansi import without_colors
+from .errors import ranges
+from .transcript import Transcript
+
+# Jupyter's server drops output that comes faster than 1 MB/s; every update sends all of it again.
+_BYTES_PER_SECOND = 250_000
+_UPDATE_EVERY = 0.15
+
+
+class NotebookView:
+    """Output in a notebook: a display that groups all output by rank, updated as output comes."""
+
+    def __init__(self, limit):
+        self.transcript = Transcript(limit)
+        self._id = None
+        self._due = 0.0
+
+    def refresh(self, final=False):
+        """Show what has come; final: all of it, at once."""
+        t = self.transcript
+        now = time.monotonic()
+        if not t.changed or (not t and self._id is None) or (now < self._due and not final):
+            return
+        t.changed = False
+        html, text = t.html(merge=final), t.text(merge=final)
+        update, self._id = self._id is not None, self._id or f"gormapy-{uuid.uuid4().hex}"
+        publish_display_data({"text/html": html, "text/plain": text}, transient={"display_id": self._id}, update=update)
+        self._due = now + max(_UPDATE_EVERY, (len(html) + len(text)) / _BYTES_PER_SECOND)
+
+    def say(self, text):
+        """Show a remark of ours."""
+        html = f'<div class="gormapy-note" style="font-style:italic;opacity:.85;margin:3px 0">{escape(text)}</div>'
+        publish_display_data({"text/html": html, "text/plain": text})
+
+    def report(self, report, title, kind):
+        """Show who waits for whom, as a picture and a table."""
+        publish_display_data({"image/svg+xml": report.svg(title.partition(":")[0]), "text/plain": f"<{title}>"})
+        html = f'<div class="gormapy-{kind}">{report.html(title)}</div>'
+        publish_display_data({"text/html": html, "text/plain": f"{title}\n{report.text()}"})
+
+
+class TerminalView:
+    """Output on a terminal: lines, each with its rank, as they come."""
+
+    def __init__(self, limit):
+        self.transcript = _Lines(limit)
+
+    def refresh(self, final=False):
+        """Show lines that are not complete, too, if nothing will follow."""
+        if final:
+            self.transcript.finish()
+
+    def say(self, text):
+        """Show a remark of ours."""
+        print(text, file=sys.stderr, flush=True)
+
+    def report(self, report, title, kind):
+        """Show who waits for whom."""
+        print(f"{title}\n{report.text()}", flush=True)
+
+
+class _Lines(Transcript):
+    """A Transcript that prints."""
+
+    def __init__(self, limit):
+        super().__init__(limit)
+        self._rest = {}
+        self._written = {}
+
+    def write(self, rank, stream, text):
+        """Print the lines of the text."""
+        text = self._rest.pop((rank, stream), "") + text
+        *lines, rest = text.split("\n")
+        if rest:
+            self._rest[rank, stream] = rest[-4000:]
+        for line in lines:
+            self._print(rank, stream, line)
+
+    def _print(self, rank, stream, line):
+        written = self._written[rank] = self._written.get(rank, 0) + len(line) + 1
+        if written <= self.limit:
+            print(f"[{rank}] {line}", file=sys.stderr if stream == "stderr" else sys.stdout, flush=True)
+        elif written - len(line) - 1 <= self.limit:
+            print(f"[{rank}] [... more than {self.limit:,} characters: the rest is not shown ...]", flush=True)
+
+    def display(self, rank, data, display_id, update):
+        """Print the plain form."""
+        for line in str(data.get("text/plain", f"<{', '.join(data)}>")).split("\n"):
+            self._print(rank, "stdout", line)
+
+    def clear(self, rank, wait):
+        """Take nothing back."""
+
+    def finish(self):
+        """Print what has no end of line, and failures."""
+        for (rank, stream), rest in list(self._rest.items()):
+            self._print(rank, stream, rest)
+        self._rest.clear()
+        for ranks, text in self._failures():
+            for line in without_colors(text).rstrip("\n").split("\n"):
+                print(f"[{ranges(ranks)}] {line}", file=sys.stderr, flush=True)
+        self.errors.clear()
+
+
+def view_for(shell, limit):
+    """Return the view that suits the front end of an IPython shell."""
+    return (NotebookView if getattr(shell, "kernel", None) is not None else TerminalView)(limit)

@@ -1,0 +1,380 @@
+"""A rank of a notebook: ``mpiexec -n 4 python -m gormapy.magic.worker``, started by `Session`.
+
+Threads: the main one runs cells, and the collective reset after them; a listener takes messages and answers
+those about this process's state even while the main thread waits in MPI; a writer sends, so that a Ctrl-C
+never cuts a message in two. When the socket closes the process ends; a pipe of the kernel's whose other end
+closes kills it even if C code holds Python's lock.
+"""
+
+import contextlib
+import ctypes
+import faulthandler
+import fcntl
+import io
+import json
+import os
+import queue
+import signal
+import socket
+import sys
+import threading
+import time
+
+from . import link, transfer
+
+# How long a rank waits for the notebook to have taken a picture, so that output stays in order.
+_SHOWN_WITHIN = 10.0
+_F_SETSIG = 10
+
+
+class Outlet:
+    """Where output of the shell goes."""
+
+    def __init__(self, worker):
+        self.worker = worker
+        self.shown = threading.Semaphore(0)
+
+    def display(self, data, metadata, display_id, update):
+        """Send a MIME bundle, after what was printed before and before what is printed later."""
+        self.worker.flush()
+        payloads, plain, binary = [], {}, []
+        for mime, value in data.items():
+            if isinstance(value, bytes):
+                binary.append(mime)
+                payloads.append(value)
+            else:
+                plain[mime] = value
+        try:
+            json.dumps([plain, metadata])
+        except (TypeError, ValueError):
+            plain = {k: v if isinstance(v, str) else repr(v) for k, v in plain.items()}
+            metadata = {}
+        while self.shown.acquire(blocking=False):
+            pass
+        self.worker.say(
+            "display", payloads, data=plain, binary=binary, metadata=metadata, display_id=display_id, update=update
+        )
+        self.shown.acquire(timeout=_SHOWN_WITHIN)
+
+    def clear(self, wait):
+        """Ask to take the output of this rank away."""
+        self.worker.flush()
+        self.worker.say("clear", wait=bool(wait))
+        self.shown.acquire(timeout=_SHOWN_WITHIN)
+
+
+class Worker:
+    """This process as a rank of a notebook."""
+
+    def __init__(self, sock, token):
+        self.sock = sock
+        self.reader = link.Reader(sock)
+        self.outgoing = queue.SimpleQueue()
+        self.tasks = queue.SimpleQueue()
+        self.outlet = Outlet(self)
+        self.token = token
+        self.armed = False  # a SIGINT is for what runs now
+        self.main = threading.get_ident()
+        self.own = set()  # threads that are no user's
+        self.shell = None
+        self.cell = None
+
+    def say(self, kind, payloads=(), **fields):
+        """Send a message, in turn."""
+        self.outgoing.put((kind, payloads, fields))
+
+    def _write(self):
+        while True:
+            kind, payloads, fields = self.outgoing.get()
+            try:
+                link.send(self.sock, kind, payloads, **fields)
+            except OSError:
+                os._exit(0)  # nobody is there any more
+            except Exception as error:
+                link.send(self.sock, "note", text=f"gormapy: a message of the rank was lost: {error!r}")
+
+    def _listen(self):
+        while True:
+            message = self.reader.next()
+            if message is None:
+                os._exit(0)
+            if message.kind == "where":
+                self.say("where", ask=message.ask, **self.where())
+            elif message.kind == "shown":
+                self.outlet.shown.release()
+            else:
+                self.tasks.put(message)
+
+    # Start
+    # -----
+
+    def streams(self):
+        """Give standard output and error, of Python and C, to pipes, and return their reading ends."""
+        ends = []
+        for fd, name in ((1, "stdout"), (2, "stderr")):
+            reading, writing = os.pipe()
+            with contextlib.suppress(OSError):
+                fcntl.fcntl(writing, 1031, 1 << 20)  # F_SETPIPE_SZ
+            getattr(sys, name).flush()
+            os.dup2(writing, fd)
+            os.close(writing)
+            raw = open(fd, "wb", closefd=False, buffering=8192)  # noqa: SIM115
+            stream = io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", line_buffering=True)
+            setattr(sys, name, stream)
+            setattr(sys, f"__{name}__", stream)
+            ends.append(reading)
+        self.python_streams = (sys.stdout, sys.stderr)
+        self.libc = ctypes.CDLL(None)
+        with contextlib.suppress(AttributeError, ValueError):
+            self.libc.setvbuf(ctypes.c_void_p.in_dll(self.libc, "stdout"), None, 1, ctypes.c_size_t(0))
+        return ends
+
+    def start(self):
+        """Become a rank, tell the kernel, and get ready for cells."""
+        from gormapy import MPI
+
+        self.rank, self.size = MPI.COMM_WORLD.Get_rank(), MPI.COMM_WORLD.Get_size()
+        ends = self.streams()
+        faulthandler.enable(sys.stderr)
+        link.send(self.sock, "hello", fds=ends, token=self.token, rank=self.rank, size=self.size, pid=os.getpid())
+        for end in ends:
+            os.close(end)
+        welcome = self.reader.next()
+        if welcome is None:
+            os._exit(0)
+        for fd in self.reader.fds:
+            # Its writing end is the kernel's, which never writes: the only signal is that of its end.
+            fcntl.fcntl(fd, _F_SETSIG, signal.SIGKILL)
+            fcntl.fcntl(fd, fcntl.F_SETOWN, os.getpid())
+            fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | os.O_ASYNC)
+        os.register_at_fork(after_in_child=self._in_child)
+        sys.path[:] = welcome.sys_path
+        sys.argv[:] = [""]
+        for name in ("_write", "_listen"):
+            thread = threading.Thread(target=getattr(self, name), name=f"gormapy-magic{name}", daemon=True)
+            thread.start()
+            self.own.add(thread.ident)
+        self.shell = self._shell()
+        self.own |= {t.ident for t in threading.enumerate()}
+        signal.signal(signal.SIGINT, self._on_interrupt)
+        self.say("ready")
+
+    def _shell(self):
+        import builtins
+
+        from .shell import make
+
+        def no_input(*args, **kwargs):
+            raise RuntimeError(
+                "input() can't ask on a rank: there is one keyboard and several ranks. Ask in an ordinary cell, "
+                "and hand the answer over with %mpi push"
+            )
+
+        builtins.input = no_input
+        return make(self.outlet)
+
+    def _in_child(self):
+        for fd in (self.sock.fileno(), *self.reader.fds):
+            with contextlib.suppress(OSError):
+                os.close(fd)
+
+    # State
+    # -----
+
+    def where(self):
+        """Return what this process does just now."""
+        from gormapy._ext import core
+
+        for stream in self.python_streams:
+            # a line that is not complete yet, such as a progress bar
+            with contextlib.suppress(Exception):
+                stream.flush()
+        frames = sys._current_frames()
+        frame = frames.get(self.main)
+        place = self.shell.place(frame) if self.shell is not None and self.cell is not None else None
+        inner = ""
+        if frame is not None and place is not None:
+            code = frame.f_code
+            if code.co_filename not in self.shell.cells:
+                inner = f"{os.path.basename(code.co_filename)}:{frame.f_lineno} {code.co_name}"
+        state = json.loads(core.Waits()) or {"waits": [], "moved": 0}
+        return {"cell": self.cell, "place": place, "inner": inner, "busy": self._busy(state["waits"]),
+                "run": _run_time(), "at": time.monotonic(), **state}  # fmt: skip
+
+    def _busy(self, waits):
+        """Return how many threads of the program may go on, such as one that will send what is waited for."""
+        waiting = {w["thread"] for w in waits}
+        frames = sys._current_frames()
+        busy = 0
+        for thread in threading.enumerate():
+            if thread.ident in self.own or thread.ident == self.main or thread.native_id in waiting:
+                continue
+            frame = frames.get(thread.ident)
+            names = set()
+            while frame is not None:
+                names.add((frame.f_globals.get("__name__"), frame.f_code.co_name))
+                frame = frame.f_back
+            # a worker of a pool that has nothing to do, and the progress bars' watcher
+            idle = ("concurrent.futures.thread", "_worker") in names and not _in_task(names)
+            if not idle and ("tqdm._monitor", "run") not in names:
+                busy += 1
+        return busy
+
+    # Tasks
+    # -----
+
+    def _on_interrupt(self, number, frame):
+        if self.armed:
+            self.armed = False
+            raise KeyboardInterrupt
+
+    def guarded(self, function):
+        """Call a function that SIGINT interrupts; return its result and whether it was interrupted."""
+        result, interrupted = None, False
+        try:
+            try:
+                self.armed = True
+                result = function()
+            finally:
+                self.armed = False
+        except KeyboardInterrupt:
+            self.armed, interrupted = False, True
+        return result, interrupted
+
+    def flush(self):
+        """Write out what the streams of Python and C still hold."""
+        for stream in {sys.stdout, sys.stderr, *self.python_streams}:
+            with contextlib.suppress(Exception):
+                stream.flush()
+        self.libc.fflush(None)
+
+    def serve(self):
+        """Do what the kernel asks for, one after the other."""
+        while True:
+            task = self.tasks.get()
+            try:
+                getattr(self, f"do_{task.kind}")(task)
+            except KeyboardInterrupt:
+                pass  # it came too late for its cell
+            except Exception as error:
+                import traceback
+
+                self.say("failed", task=task.kind, text=f"{error!r}\n{traceback.format_exc()}")
+
+    def do_run(self, task):
+        """Run a cell."""
+        shell = self.shell
+        shell.execution_count = task.count
+        shell.cell_text = task.code
+        shell.failure = None
+        self.cell = task.cell
+        begun = time.monotonic()
+        result, interrupted = self.guarded(lambda: shell.run_cell(task.code, store_history=False))
+        interrupted = interrupted or (shell.failure or {}).get("ename") == "KeyboardInterrupt"
+        self.guarded(self.flush)
+        self.cell = None
+        failure = shell.failure
+        if failure is None and interrupted:
+            failure = {"ename": "KeyboardInterrupt", "evalue": "", "text": "KeyboardInterrupt"}
+        elif failure is None and result is not None and not result.success:
+            error = result.error_before_exec or result.error_in_exec
+            failure = {"ename": type(error).__name__, "evalue": str(error), "text": f"{type(error).__name__}: {error}"}
+        error = getattr(result, "error_in_exec", None)
+        if failure is not None and error is not None and error.__traceback__ is not None:
+            tb = error.__traceback__
+            while tb is not None:
+                if tb.tb_frame.f_code.co_filename in shell.cells:
+                    name = tb.tb_frame.f_code.co_filename
+                    failure["place"] = {"cell": shell.cells[name], "line": tb.tb_lineno}
+                tb = tb.tb_next
+        if failure is not None:
+            failure.setdefault("code", None)
+            if not isinstance(failure["code"], (int, str, type(None))):
+                failure["code"] = str(failure["code"])
+        from gormapy import MPI
+
+        self.say(
+            "done",
+            cell=task.cell,
+            failure=failure,
+            interrupted=interrupted,
+            finalized=bool(MPI.Is_finalized()),
+            seconds=time.monotonic() - begun,
+        )
+
+    def do_reset(self, task):
+        """Take part in the collective reset."""
+        import gormapy
+
+        text = ""
+        try:
+            _, interrupted = self.guarded(gormapy.reset)
+            text = "interrupted" if interrupted else ""
+        except Exception as error:
+            text = str(error)
+        self.say("reset", text=text)
+
+    def do_pull(self, task):
+        """Send objects of the namespace."""
+        try:
+            values, missing = {}, []
+            for name in task.names:
+                if name in self.shell.user_ns:
+                    values[name] = self.shell.user_ns[name]
+                else:
+                    missing.append(name)
+            if missing:
+                self.say("pulled", missing=missing, text="")
+            else:
+                self.say("pulled", transfer.dump(values), missing=[], text="")
+        except Exception as error:
+            self.say("pulled", missing=[], text=f"{type(error).__name__}: {error}")
+
+    def do_push(self, task):
+        """Take objects into the namespace."""
+        try:
+            self.shell.user_ns.update(transfer.load(task.payloads))
+            self.say("pushed", text="")
+        except Exception as error:
+            self.say("pushed", text=f"{type(error).__name__}: {error}")
+
+    def do_chdir(self, task):
+        """Go where the kernel is."""
+        with contextlib.suppress(OSError):
+            os.chdir(task.path)
+
+    def do_exit(self, task):
+        """End in order: MPI is finalised, exit functions run."""
+        self.armed = True
+        sys.exit(0)
+
+
+def _in_task(names):
+    return ("concurrent.futures.thread", "run") in names
+
+
+def _run_time():
+    """Return for how many seconds the main thread has run."""
+    try:
+        with open("/proc/self/schedstat") as file:  # of the main thread
+            return int(file.read().split()[0]) / 1e9
+    except (OSError, ValueError):
+        return time.process_time()
+
+
+def main():
+    """Connect to the kernel that started this process, and serve it."""
+    address, _, token = os.environ.pop("GORMAPY_MAGIC").partition(" ")
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # until there is something to interrupt
+    sock = socket.socket(socket.AF_UNIX)
+    sock.connect("\0" + address)
+    worker = Worker(sock, token)
+    worker.start()
+    worker.serve()
+
+
+if __name__ == "__main__":
+    # Under the name by which others import it: __main__ is going to be the user's.
+    from gormapy.magic.worker import main as run
+
+    run()
