@@ -38,8 +38,8 @@ STEPS = [
     ),
     Step(
         "gormapy.rdma",
-        "$PYTHON -m pytest -v -p no:cacheprovider tests/rdma_api/test_operations.py -k verbs",
-        300,
+        "$PYTHON -m pytest -v -p no:cacheprovider tests/rdma_api/test_{operations,refused_requests,lifetimes}.py -k verbs",
+        400,
     ),
     Step("address sanitizer", "cd gocore/ibverbs && $TESTS/ibverbs-asan.test -test.v", 120),
     Step(

@@ -1,6 +1,7 @@
 """The transfer engine between processes: ranks of a job, programs that exchange bytes, and what becomes of their deaths."""
 
 import pytest
+from support.rxe import SLOW
 
 RANKS = """
     import time
@@ -33,7 +34,7 @@ RANKS = """
 
 @pytest.mark.parametrize("n", (1, 3))
 def test_ranks_exchange_descriptors_by_allgather(mpirun, backend, n):
-    result = mpirun(n, RANKS.replace("BACKEND", backend))
+    result = mpirun(n, RANKS.replace("BACKEND", backend), timeout=30 * SLOW)
     assert result.lines == [f"fine {rank}" for rank in range(n)]
 
 
