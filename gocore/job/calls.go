@@ -34,10 +34,12 @@ const (
 	CallComplete
 	CallExposed
 	CallWord
+	CallFile
 )
 
 var callNames = [...]string{"-", "Send", "Recv", "Probe", "Wait", "Barrier", "collective", "Win.Fence", "Win.Lock",
-	"Win.Flush", "Win.Unlock", "Win.Free", "Finalize", "reset", "communicator creation", "window creation", "Win.Start", "Win.Complete", "Win.Wait", "slots"}
+	"Win.Flush", "Win.Unlock", "Win.Free", "Finalize", "reset", "communicator creation", "window creation", "Win.Start", "Win.Complete", "Win.Wait", "slots",
+	"a call of a file"}
 
 func (c Call) String() string {
 	if int(c) < len(callNames) {

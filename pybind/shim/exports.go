@@ -200,6 +200,11 @@ func gm_win_create(flavor, addr, bytes, unit, comm, hints, align i64, req *C.int
 	return started(req)(mpi.WinCreate(int(flavor), int64(addr), int64(bytes), int64(unit), int64(comm), int64(hints), int64(align)))
 }
 
+//export gm_file_io
+func gm_file_io(kind i32, file, offset, addr, count, typ i64, req *C.int64_t) i32 {
+	return started(req)(mpi.FileIO(int(kind), int64(file), int64(offset), int64(addr), int64(count), int64(typ)))
+}
+
 //export gm_win_free
 func gm_win_free(win i64, req *C.int64_t) i32 { return started(req)(mpi.WinFree(int64(win))) }
 

@@ -464,6 +464,16 @@ static PyObject *raw_mrecv(ARGS) {
   Py_END_ALLOW_THREADS return started(code, req, args[4]);
 }
 
+/* file_io(kind, file, offset, address, count, datatype, holder) */
+static PyObject *raw_file_io(ARGS) {
+  int64_t a[6], req = 0;
+  int code;
+  if (n != 7) return PyErr_Format(PyExc_TypeError, "file_io takes 7 arguments");
+  if (longs("file_io kind file offset buffer count datatype", args, 6, 6, a) < 0) return NULL;
+  Py_BEGIN_ALLOW_THREADS code = gm_file_io((int)a[0], a[1], a[2], a[3], a[4], a[5], &req);
+  Py_END_ALLOW_THREADS return started(code, req, args[6]);
+}
+
 /* coll(kind, comm, address, count, datatype, address, count, datatype, op, root, holder) */
 static PyObject *raw_coll(ARGS) {
   int64_t a[10], req = 0;
@@ -697,7 +707,7 @@ PyMethodDef raw_methods[] = {{"setup", setup, METH_VARARGS, NULL},
                              {"reset", raw_reset, METH_NOARGS, NULL},
                              F(p2p), F(p2p_init), F(start), F(wait), F(finish), F(adopt), F(test), F(request_status), F(waitall), F(testall),
                              F(waitany), F(testany), F(waitsome), F(testsome), F(request_free), F(cancel),
-                             F(request_inactive), F(sendrecv), F(isendrecv), F(probe), F(mprobe), F(iprobe), F(improbe), F(mrecv),
+                             F(request_inactive), F(sendrecv), F(isendrecv), F(probe), F(mprobe), F(iprobe), F(improbe), F(mrecv), F(file_io),
                              F(coll), F(coll_blocking), F(collv), F(collv_blocking), F(result), F(comm_dup), F(comm_split), F(comm_split_type),
                              F(comm_create), F(comm_free), F(win_create), F(win_free), F(rma), F(rma_request), F(barrier), F(fence), F(lock),
                              F(lock_all), F(unlock), F(unlock_all), F(flush), F(drain), F(flush_all), F(win_sync), F(win_post), F(win_start), F(win_complete), F(win_wait), F(win_test), F(win_memory),

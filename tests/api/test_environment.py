@@ -92,7 +92,6 @@ def test_calls_that_do_not_exist_yet_say_so(mpirun):
         from gormapy import MPI
         for call, name in [
             (lambda: MPI.COMM_WORLD.Spawn("x"), "MPI.Intracomm.Spawn"),
-            (lambda: MPI.File.Open(MPI.COMM_WORLD, "x"), "MPI.File.Open"),
             (lambda: MPI.Open_port(), "MPI.Open_port"),
             (lambda: MPI.Session.Init(), "MPI.Session.Init"),
         ]:

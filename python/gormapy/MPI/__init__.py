@@ -153,7 +153,9 @@ def _start():
 
     if _rc.initialize and not Is_initialized():
         Init()
-    errhandler.start(Comm, Intracomm, Intercomm, Topocomm, Cartcomm, Graphcomm, Distgraphcomm, Win, Request, Prequest)
+    errhandler.start(
+        Comm, Intracomm, Intercomm, Topocomm, Cartcomm, Graphcomm, Distgraphcomm, Win, File, Request, Prequest
+    )
     if _rc.finalize or (_rc.finalize is None and _rc.initialize):
         import threading
 

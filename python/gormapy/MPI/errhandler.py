@@ -1,4 +1,4 @@
-"""Error handlers: what becomes of an MPI error of a communicator or window.
+"""Error handlers: what becomes of an MPI error of a communicator, window or file.
 
 Errors are exceptions, which is what ERRORS_RETURN means in Python, and calls look for no handler. When a program
 first asks for another one, the methods of communicators, windows and requests are replaced by guarded ones, which
@@ -89,6 +89,9 @@ class ErrorHandling:
         """Set the error handler."""
         if not self._h:
             self._null_error()
+        self._set_errhandler(errhandler)
+
+    def _set_errhandler(self, errhandler):
         if not isinstance(errhandler, Errhandler):
             raise TypeError(f"Set_errhandler: expecting Errhandler, got {type(errhandler).__name__}")
         if not errhandler:
@@ -120,18 +123,24 @@ def _handle(obj, error, call, handler=None):
         _end(obj, error, call, handler)
 
 
+_THINGS = {"Comm": "communicator", "Win": "window", "File": "file"}
+
+
 def _end(obj, error, call, handler):
     """End the job."""
     import sys
 
     from gormapy._ext import core, fast
 
-    name = obj.Get_name() if obj else f"MPI_{obj._family.upper()}_NULL"
+    if not obj:
+        name = f"MPI_{obj._family.upper()}_NULL"
+    else:
+        name = obj.Get_name() if hasattr(obj, "Get_name") else ""
     said = "ERRORS_ARE_FATAL" if handler == ERRORS_ARE_FATAL._h else "ERRORS_ABORT"
     sys.stdout.flush()
     print(
         f"rank {core.CommRank(1)}: {type(obj).__name__}.{call}{f' on {name}' if name else ''}: {error}\n"
-        f"The error handler of the {'window' if obj._family == 'Win' else 'communicator'} is {said}: the job ends",
+        f"The error handler of the {_THINGS[obj._family]} is {said}: the job ends",
         file=sys.stderr,
         flush=True,
     )
@@ -155,10 +164,12 @@ def start(*classes):
 
 
 def _guard_all():
-    """Replace the methods of communicators, windows and requests by guarded ones."""
+    """Replace the methods of communicators, windows, files and requests by guarded ones."""
     while _guarded_classes:
         cls = _guarded_classes.pop()
         exempt = {*vars(ErrorHandling), *vars(Handle), "Abort"} - {"free"}
+        if cls._family == "File":
+            exempt |= {"Open", "Delete"}  # their errors belong to FILE_NULL, whatever their communicator is
         for base in cls.__mro__:
             for name, member in list(vars(base).items()):
                 if name.startswith("_") or name in exempt:
@@ -209,15 +220,22 @@ def _guarded(function):
 
 
 def _concerned(argument):
-    """Return the communicator or window that an argument is or belongs to, None if there is none."""
+    """Return the communicator, window or file that an argument is or belongs to, None if there is none."""
     family = getattr(argument, "_family", None)
-    if family in ("Comm", "Win"):
+    if family in _THINGS:
         return argument
     if family == "Request":
         return argument._errors_of
     if isinstance(argument, (list, tuple)):
         return next((r._errors_of for r in argument if getattr(r, "_family", None) == "Request" and r._errors_of), None)
     return None
+
+
+def inherit_default(made, null):
+    """Let a new object have the error handler that its family's null object has."""
+    handler = _chosen.get((null._family, 0))
+    if handler is not None:
+        _chosen[made._family, made._h] = handler
 
 
 def _inherit(obj, handler, made):

@@ -1,110 +1,482 @@
-"""Files: not implemented yet, all calls are there by name."""
-# fmt: off
+"""Files: read and written by all ranks together, or by each for itself."""
 
-from .constants import MODE_RDONLY, SEEK_SET
+import os
+import weakref
+from array import array
+
+from gormapy._ext import core, fast
+
+from . import errhandler, fileinfo
+from .constants import ERR_FILE, ERR_UNSUPPORTED_DATAREP, MODE_RDONLY, SEEK_SET
+from .datatype import Datatype
+from .errhandler import ErrorHandling
+from .exception import Exception, check, error, fields
+from .group import Group
 from .handle import Handle, adopt, named
 from .info import INFO_NULL
-from .typecode import DATATYPES
-from .unimplemented import unimplemented_calls
+from .msgbuffer import index, message
+from .request import Request
+from .typecode import DATATYPES, lookup
 
 BYTE = DATATYPES["BYTE"]
 
-
-@unimplemented_calls("File")
-class _FileCalls:
-    __slots__ = ()
-
-    @classmethod
-    def Open(cls, comm, filename, amode=MODE_RDONLY, info=INFO_NULL): """Open a file."""
-    def Close(self): """Close a file."""
-    @classmethod
-    def Delete(cls, filename, info=INFO_NULL): """Delete a file."""
-    def Set_size(self, size): """Set the file size."""
-    def Preallocate(self, size): """Preallocate storage space for a file."""
-    def Get_size(self): """Return the file size."""
-    def Get_amode(self): """Return the file access mode."""
-    def Get_group(self): """Access the group of processes that opened the file."""
-    def Set_info(self, info): """Set new values for the hints associated with a file."""
-    def Get_info(self): """Return the current hints for a file."""
-    def Set_view(self, disp=0, etype=BYTE, filetype=None, datarep="native", info=INFO_NULL): """Set the file view."""
-    def Get_view(self): """Return the file view."""
-    def Read_at(self, offset, buf, status=None): """Read using explicit offset."""
-    def Read_at_all(self, offset, buf, status=None): """Collective read using explicit offset."""
-    def Write_at(self, offset, buf, status=None): """Write using explicit offset."""
-    def Write_at_all(self, offset, buf, status=None): """Collective write using explicit offset."""
-    def Iread_at(self, offset, buf): """Nonblocking read using explicit offset."""
-    def Iread_at_all(self, offset, buf): """Nonblocking collective read using explicit offset."""
-    def Iwrite_at(self, offset, buf): """Nonblocking write using explicit offset."""
-    def Iwrite_at_all(self, offset, buf): """Nonblocking collective write using explicit offset."""
-    def Read(self, buf, status=None): """Read using individual file pointer."""
-    def Read_all(self, buf, status=None): """Collective read using individual file pointer."""
-    def Write(self, buf, status=None): """Write using individual file pointer."""
-    def Write_all(self, buf, status=None): """Collective write using individual file pointer."""
-    def Iread(self, buf): """Nonblocking read using individual file pointer."""
-    def Iread_all(self, buf): """Nonblocking collective read using individual file pointer."""
-    def Iwrite(self, buf): """Nonblocking write using individual file pointer."""
-    def Iwrite_all(self, buf): """Nonblocking collective write using individual file pointer."""
-    def Seek(self, offset, whence=SEEK_SET): """Update the individual file pointer."""
-    def Get_position(self): """Return the current position of the individual file pointer."""
-    def Get_byte_offset(self, offset): """Return the absolute byte position in the file."""
-    def Read_shared(self, buf, status=None): """Read using shared file pointer."""
-    def Write_shared(self, buf, status=None): """Write using shared file pointer."""
-    def Iread_shared(self, buf): """Nonblocking read using shared file pointer."""
-    def Iwrite_shared(self, buf): """Nonblocking write using shared file pointer."""
-    def Read_ordered(self, buf, status=None): """Collective read using shared file pointer."""
-    def Write_ordered(self, buf, status=None): """Collective write using shared file pointer."""
-    def Seek_shared(self, offset, whence=SEEK_SET): """Update the shared file pointer."""
-    def Get_position_shared(self): """Return the current position of the shared file pointer."""
-    def Read_at_all_begin(self, offset, buf): """Start a split collective read using explicit offset."""
-    def Read_at_all_end(self, buf, status=None): """Complete a split collective read using explicit offset."""
-    def Write_at_all_begin(self, offset, buf): """Start a split collective write using explicit offset."""
-    def Write_at_all_end(self, buf, status=None): """Complete a split collective write using explicit offset."""
-    def Read_all_begin(self, buf): """Start a split collective read using individual file pointer."""
-    def Read_all_end(self, buf, status=None): """Complete a split collective read using individual file pointer."""
-    def Write_all_begin(self, buf): """Start a split collective write using individual file pointer."""
-    def Write_all_end(self, buf, status=None): """Complete a split collective write using individual file pointer."""
-    def Read_ordered_begin(self, buf): """Start a split collective read using shared file pointer."""
-    def Read_ordered_end(self, buf, status=None): """Complete a split collective read using shared file pointer."""
-    def Write_ordered_begin(self, buf): """Start a split collective write using shared file pointer."""
-    def Write_ordered_end(self, buf, status=None): """Complete a split collective write using shared file pointer."""
-    def Get_type_extent(self, datatype): """Return the extent of datatype in the file."""
-    def Set_atomicity(self, flag): """Set the atomicity mode."""
-    def Get_atomicity(self): """Return the atomicity mode."""
-    def Sync(self): """Make previous writes visible."""
-    @classmethod
-    def Create_errhandler(cls, errhandler_fn): """Create a new error handler for files."""
-    def Get_errhandler(self): """Get the error handler for a file."""
-    def Set_errhandler(self, errhandler): """Set the error handler for a file."""
-    def Call_errhandler(self, errorcode): """Call the error handler installed on a file."""
-    @property
-    def size(self): """Size in bytes."""
-    @property
-    def amode(self): """Access mode."""
-    @property
-    def group(self): """Group."""
-    @property
-    def group_size(self): """Group size."""
-    @property
-    def group_rank(self): """Group rank."""
-    @property
-    def info(self): """Info hints."""
-    @property
-    def atomicity(self): """Atomicity mode."""
+# What a read or write is, for the core: the bits of mpiio.Kind.
+_WRITE, _ALL, _OWN, _SHARED, _NONBLOCKING = 1, 2, 4, 8, 16
 
 
-class File(_FileCalls, Handle):
+class _Opened:
+    """What all objects for one open file share. When the last one is gone, the descriptor is closed."""
+
+    __slots__ = ("__weakref__", "amode", "etype", "filetype", "handle", "split")
+
+    def __init__(self, handle, amode):
+        self.handle, self.amode = handle, amode
+        self.etype = self.filetype = BYTE
+        self.split = None  # what a split collective has begun: name and request
+        _opened[handle] = self
+
+    def __del__(self):
+        if self.handle:
+            core.FileDrop(self.handle)
+
+
+_opened = weakref.WeakValueDictionary()
+
+
+def _name(filename):
+    """Return the name of a file as an array of bytes."""
+    name = os.fsencode(filename)
+    if b"\0" in name:
+        raise ValueError(f"filename: {filename!r} has a null byte in it")
+    return array("B", name)
+
+
+def _done(request):
+    """Wait for what a call of the core has begun; return its result."""
+    return fast.result(check(request))
+
+
+class File(ErrorHandling, Handle):
     """File opened by a group of processes."""
 
     _family = "File"
-    __slots__ = ("__weakref__", "_h")
+    __slots__ = ("__weakref__", "_h", "_open")
 
     def __new__(cls, file=None):
-        return adopt(File, super().__new__(cls), file)
+        self = adopt(File, super().__new__(cls), file)
+        self._open = _opened.get(self._h) if file is None else file._open
+        return self
+
+    @classmethod
+    def _from_handle(cls, handle):
+        self = cls.__new__(cls)
+        self._h = handle
+        self._open = _opened.get(handle)
+        return self
+
+    def _checked(self):
+        if not self._h or self._open is None:
+            raise error(ERR_FILE, "the file is FILE_NULL (it was never opened, or has been closed)")
+        check(core.FileCheck(self._h))  # another object may have closed it
+        return self._open
+
+    # Opening, closing and what belongs to the file
+    # ---------------------------------------------
+
+    @classmethod
+    def Open(cls, comm, filename, amode=MODE_RDONLY, info=INFO_NULL):
+        """Open a file."""
+        if not isinstance(comm, fast.Comm):
+            raise TypeError(f"comm: expecting a communicator, got {type(comm).__name__}")
+        name = _name(filename)
+        amode = index(amode, "amode")
+        try:
+            hints = fileinfo.read(info)
+            handle = _done(core.FileOpen(comm._h, name.buffer_info()[0], len(name), amode, *hints))
+        except Exception as failed:
+            _null_handles(failed, "Open")
+            raise
+        self = cls.__new__(cls)
+        self._h = handle
+        self._open = _Opened(handle, amode)
+        errhandler.inherit_default(self, FILE_NULL)
+        return self
+
+    def Close(self):
+        """Close a file."""
+        opened = self._checked()
+        try:
+            _done(core.FileClose(self._h))
+        finally:
+            if core.FileCheck(self._h):  # it may have been closed and yet have failed
+                opened.handle = 0
+                self._forget_errhandler()
+                _free_types(opened)
+                self._h, self._open = 0, None
+
+    @classmethod
+    def Delete(cls, filename, info=INFO_NULL):
+        """Delete a file."""
+        name = _name(filename)
+        try:
+            fileinfo.read(info)
+            check(core.FileDelete(name.buffer_info()[0], len(name)))
+        except Exception as failed:
+            _null_handles(failed, "Delete")
+            raise
 
     def free(self):
         """Call Close if not null."""
         if self:
             self.Close()
+
+    def Set_size(self, size):
+        """Set the file size."""
+        self._checked()
+        _done(core.FileSetSize(self._h, index(size, "Set_size: size, a number of bytes")))
+
+    def Preallocate(self, size):
+        """Preallocate storage space for a file."""
+        self._checked()
+        _done(core.FilePreallocate(self._h, index(size, "Preallocate: size, a number of bytes")))
+
+    def Get_size(self):
+        """Return the file size."""
+        self._checked()
+        return check(core.FileSize(self._h))
+
+    def Get_amode(self):
+        """Return the file access mode."""
+        return self._checked().amode
+
+    def Get_group(self):
+        """Access the group of processes that opened the file."""
+        self._checked()
+        return Group._made(core.FileGroup(self._h))
+
+    def Set_info(self, info):
+        """Set new values for the hints associated with a file."""
+        self._checked()
+        _done(core.FileSetInfo(self._h, *fileinfo.read(info, self._hints())))
+
+    def Get_info(self):
+        """Return the current hints for a file."""
+        self._checked()
+        return fileinfo.info(self._hints())
+
+    def _hints(self):
+        return fields(core.FileInfo(self._h))[2:]
+
+    size = property(Get_size, doc="Size in bytes.")
+    amode = property(Get_amode, doc="Access mode.")
+    group = property(Get_group, doc="Group.")
+    info = property(Get_info, Set_info, doc="Info hints.")
+
+    @property
+    def group_size(self):
+        """Group size."""
+        self._checked()
+        return fields(core.FileInfo(self._h))[1]
+
+    @property
+    def group_rank(self):
+        """Group rank."""
+        self._checked()
+        return fields(core.FileInfo(self._h))[0]
+
+    # Views and file pointers
+    # -----------------------
+
+    def Set_view(self, disp=0, etype=BYTE, filetype=None, datarep="native", info=INFO_NULL):
+        """Set the file view."""
+        opened = self._checked()
+        etype = BYTE if etype is None else _datatype("etype", etype)
+        filetype = etype if filetype is None else _datatype("filetype", filetype)
+        if not isinstance(datarep, str):
+            raise TypeError(f"datarep: expecting str, got {type(datarep).__name__}")
+        if datarep != "native":
+            raise error(
+                ERR_UNSUPPORTED_DATAREP,
+                f'Set_view: the data representation {datarep!r} is not supported; "native" is, which writes the bytes '
+                "as they are in memory",
+            )
+        disp = index(disp, "disp, a number of bytes")
+        hints = fileinfo.read(info, self._hints())
+        _done(core.FileSetView(self._h, disp, etype._h, filetype._h, *hints))
+        _free_types(opened)
+        # the program may free its datatypes before it asks for them
+        opened.etype, opened.filetype = etype._reference(), filetype._reference()
+
+    def Get_view(self):
+        """Return the file view."""
+        opened = self._checked()
+        disp = check(core.FileViewDisp(self._h))
+        return disp, opened.etype._reference(), opened.filetype._reference(), "native"
+
+    def Seek(self, offset, whence=SEEK_SET):
+        """Update the individual file pointer."""
+        self._checked()
+        check(core.FileSeek(self._h, index(offset, "offset"), index(whence, "whence")))
+
+    def Get_position(self):
+        """Return the current position of the individual file pointer."""
+        self._checked()
+        return check(core.FilePosition(self._h))
+
+    def Seek_shared(self, offset, whence=SEEK_SET):
+        """Update the shared file pointer."""
+        self._checked()
+        _done(core.FileSeekShared(self._h, index(offset, "offset"), index(whence, "whence")))
+
+    def Get_position_shared(self):
+        """Return the current position of the shared file pointer."""
+        self._checked()
+        return check(core.FileSharedPosition(self._h))
+
+    def Get_byte_offset(self, offset):
+        """Return the absolute byte position in the file."""
+        self._checked()
+        return check(core.FileByteOffset(self._h, index(offset, "offset")))
+
+    def Get_type_extent(self, datatype):
+        """Return the extent of datatype in the file."""
+        self._checked()
+        return _datatype("datatype", datatype).Get_extent()[1]
+
+    # Consistency
+    # -----------
+
+    def Set_atomicity(self, flag):
+        """Set the atomicity mode."""
+        self._checked()
+        _done(core.FileSetAtomicity(self._h, bool(flag)))
+
+    def Get_atomicity(self):
+        """Return the atomicity mode."""
+        self._checked()
+        return bool(check(core.FileAtomicity(self._h)))
+
+    atomicity = property(Get_atomicity, Set_atomicity, doc="Atomicity mode.")
+
+    def Sync(self):
+        """Make previous writes visible."""
+        self._checked()
+        _done(core.FileSync(self._h))
+
+    # Reading and writing
+    # -------------------
+
+    def _begin(self, kind, buf, offset=0):
+        """Begin a read or write in the core."""
+        self._checked()
+        address, count, datatype, holder = message(buf, bool(kind & _WRITE))
+        return fast.file_io(kind, self._h, index(offset, "offset"), address, count, datatype._h, holder)
+
+    def _access(self, kind, buf, status, offset=0):
+        fast.finish(self._begin(kind, buf, offset), status)
+
+    def _start(self, kind, buf, offset=0):
+        return Request._started(self._begin(kind | _NONBLOCKING, buf, offset))
+
+    def _split_begin(self, name, kind, buf, offset=0):
+        opened = self._checked()
+        if opened.split is not None:
+            raise error(
+                ERR_FILE,
+                f"{name}_begin: {opened.split[0]}_begin has not been ended: a file can have one at a time",
+            )
+        opened.split = name, self._start(kind, buf, offset)
+
+    def _split_end(self, name, buf, status):
+        opened = self._checked()
+        if opened.split is None or opened.split[0] != name:
+            has = "nothing has" if opened.split is None else f"{opened.split[0]}_begin has"
+            raise error(ERR_FILE, f"{name}_end: {has} been begun on the file; the call that it ends is {name}_begin")
+        (_, request), opened.split = opened.split, None
+        request.Wait(status)
+
+    def Read_at(self, offset, buf, status=None):
+        """Read using explicit offset."""
+        self._access(0, buf, status, offset)
+
+    def Read_at_all(self, offset, buf, status=None):
+        """Collective read using explicit offset."""
+        self._access(_ALL, buf, status, offset)
+
+    def Write_at(self, offset, buf, status=None):
+        """Write using explicit offset."""
+        self._access(_WRITE, buf, status, offset)
+
+    def Write_at_all(self, offset, buf, status=None):
+        """Collective write using explicit offset."""
+        self._access(_WRITE | _ALL, buf, status, offset)
+
+    def Iread_at(self, offset, buf):
+        """Nonblocking read using explicit offset."""
+        return self._start(0, buf, offset)
+
+    def Iread_at_all(self, offset, buf):
+        """Nonblocking collective read using explicit offset."""
+        return self._start(_ALL, buf, offset)
+
+    def Iwrite_at(self, offset, buf):
+        """Nonblocking write using explicit offset."""
+        return self._start(_WRITE, buf, offset)
+
+    def Iwrite_at_all(self, offset, buf):
+        """Nonblocking collective write using explicit offset."""
+        return self._start(_WRITE | _ALL, buf, offset)
+
+    def Read(self, buf, status=None):
+        """Read using individual file pointer."""
+        self._access(_OWN, buf, status)
+
+    def Read_all(self, buf, status=None):
+        """Collective read using individual file pointer."""
+        self._access(_OWN | _ALL, buf, status)
+
+    def Write(self, buf, status=None):
+        """Write using individual file pointer."""
+        self._access(_OWN | _WRITE, buf, status)
+
+    def Write_all(self, buf, status=None):
+        """Collective write using individual file pointer."""
+        self._access(_OWN | _WRITE | _ALL, buf, status)
+
+    def Iread(self, buf):
+        """Nonblocking read using individual file pointer."""
+        return self._start(_OWN, buf)
+
+    def Iread_all(self, buf):
+        """Nonblocking collective read using individual file pointer."""
+        return self._start(_OWN | _ALL, buf)
+
+    def Iwrite(self, buf):
+        """Nonblocking write using individual file pointer."""
+        return self._start(_OWN | _WRITE, buf)
+
+    def Iwrite_all(self, buf):
+        """Nonblocking collective write using individual file pointer."""
+        return self._start(_OWN | _WRITE | _ALL, buf)
+
+    def Read_shared(self, buf, status=None):
+        """Read using shared file pointer."""
+        self._access(_SHARED, buf, status)
+
+    def Write_shared(self, buf, status=None):
+        """Write using shared file pointer."""
+        self._access(_SHARED | _WRITE, buf, status)
+
+    def Iread_shared(self, buf):
+        """Nonblocking read using shared file pointer."""
+        return self._start(_SHARED, buf)
+
+    def Iwrite_shared(self, buf):
+        """Nonblocking write using shared file pointer."""
+        return self._start(_SHARED | _WRITE, buf)
+
+    def Read_ordered(self, buf, status=None):
+        """Collective read using shared file pointer."""
+        self._access(_SHARED | _ALL, buf, status)
+
+    def Write_ordered(self, buf, status=None):
+        """Collective write using shared file pointer."""
+        self._access(_SHARED | _WRITE | _ALL, buf, status)
+
+    # Split collectives
+    # -----------------
+
+    def Read_at_all_begin(self, offset, buf):
+        """Start a split collective read using explicit offset."""
+        self._split_begin("Read_at_all", _ALL, buf, offset)
+
+    def Read_at_all_end(self, buf, status=None):
+        """Complete a split collective read using explicit offset."""
+        self._split_end("Read_at_all", buf, status)
+
+    def Write_at_all_begin(self, offset, buf):
+        """Start a split collective write using explicit offset."""
+        self._split_begin("Write_at_all", _WRITE | _ALL, buf, offset)
+
+    def Write_at_all_end(self, buf, status=None):
+        """Complete a split collective write using explicit offset."""
+        self._split_end("Write_at_all", buf, status)
+
+    def Read_all_begin(self, buf):
+        """Start a split collective read using individual file pointer."""
+        self._split_begin("Read_all", _OWN | _ALL, buf)
+
+    def Read_all_end(self, buf, status=None):
+        """Complete a split collective read using individual file pointer."""
+        self._split_end("Read_all", buf, status)
+
+    def Write_all_begin(self, buf):
+        """Start a split collective write using individual file pointer."""
+        self._split_begin("Write_all", _OWN | _WRITE | _ALL, buf)
+
+    def Write_all_end(self, buf, status=None):
+        """Complete a split collective write using individual file pointer."""
+        self._split_end("Write_all", buf, status)
+
+    def Read_ordered_begin(self, buf):
+        """Start a split collective read using shared file pointer."""
+        self._split_begin("Read_ordered", _SHARED | _ALL, buf)
+
+    def Read_ordered_end(self, buf, status=None):
+        """Complete a split collective read using shared file pointer."""
+        self._split_end("Read_ordered", buf, status)
+
+    def Write_ordered_begin(self, buf):
+        """Start a split collective write using shared file pointer."""
+        self._split_begin("Write_ordered", _SHARED | _WRITE | _ALL, buf)
+
+    def Write_ordered_end(self, buf, status=None):
+        """Complete a split collective write using shared file pointer."""
+        self._split_end("Write_ordered", buf, status)
+
+    # Errors
+    # ------
+
+    def _null_error(self):
+        raise error(ERR_FILE, "the file is FILE_NULL (it was never opened, or has been closed)")
+
+    def Get_errhandler(self):
+        """Get the error handler for a file."""
+        return errhandler.Errhandler._from_handle(errhandler._handler(self))
+
+    def Set_errhandler(self, errhandler):
+        """Set the error handler for a file; that of FILE_NULL is for files that cannot be opened or deleted."""
+        self._set_errhandler(errhandler)
+
+    def Call_errhandler(self, errorcode):
+        """Call the error handler installed on a file."""
+        self._checked()
+        errhandler._handle(self, Exception(errorcode), "Call_errhandler")
+
+
+def _datatype(what, value):
+    """Return a datatype argument."""
+    if isinstance(value, Datatype):
+        value._checked()
+        return value
+    if isinstance(value, str):
+        return lookup(value)
+    raise TypeError(f"{what}: expecting a Datatype, got {type(value).__name__}")
+
+
+def _free_types(opened):
+    """Free the file's own copies of the datatypes of a view."""
+    for datatype in (opened.etype, opened.filetype):
+        if datatype and not datatype.is_predefined:
+            datatype.Free()
+    opened.etype = opened.filetype = BYTE
+
+
+def _null_handles(failed, call):
+    """Do what the error handler of FILE_NULL says about an error that belongs to no file."""
+    if not getattr(failed, "_handled", False):
+        failed._handled = True
+        errhandler._handle(FILE_NULL, failed, call)
 
 
 FILE_NULL = File()

@@ -1,0 +1,239 @@
+package mpiio
+
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"gormapy/gocore/errs"
+	"gormapy/gocore/p2p"
+)
+
+// Kind says what a data access does: bits of Start's first argument.
+type Kind int
+
+// The bits of a Kind. Shared with All is an ordered access, neither Individual nor
+// Shared one at an explicit offset.
+const (
+	Write Kind = 1 << iota
+	All
+	Individual
+	Shared
+	Nonblocking
+)
+
+// base is the name of the blocking call.
+func (k Kind) base() string {
+	name := "Read"
+	if k&Write != 0 {
+		name = "Write"
+	}
+	switch {
+	case k&Shared != 0 && k&All != 0:
+		return name + "_ordered"
+	case k&Shared != 0:
+		return name + "_shared"
+	case k&Individual == 0:
+		name += "_at"
+	}
+	if k&All != 0 {
+		name += "_all"
+	}
+	return name
+}
+
+func (k Kind) String() string {
+	name := k.base()
+	if k&Nonblocking != 0 {
+		name = "I" + string(name[0]|0x20) + name[1:]
+	}
+	return name
+}
+
+// access is what one rank reads or writes: n bytes of its view's stream from at on,
+// to or from memory.
+type access struct {
+	f     *File
+	kind  Kind
+	v     *View
+	buf   p2p.Buf
+	at, n int64
+	eof   int64 // of a read: where the file ends, if it was met
+	err   *errs.Error
+}
+
+// Start begins to read or write; offset, in etypes, is for explicit offsets.
+func (f *File) Start(kind Kind, offset int64, buf p2p.Buf) (*Op, *errs.Error) {
+	a := &access{f: f, kind: kind, buf: buf, n: int64(buf.Bytes()), eof: noEOF}
+	f.mu.Lock()
+	a.v = f.view
+	f.mu.Unlock()
+	e := a.check()
+	switch {
+	case e != nil:
+	case kind&Shared != 0:
+		if e = f.needShared(kind.String()); e == nil {
+			f.give()
+			if kind&All == 0 {
+				e = a.place(addShared(f, a.n/a.v.Etype))
+			}
+		}
+	case kind&Individual != 0:
+		f.mu.Lock()
+		offset = f.pos
+		if kind&Nonblocking != 0 {
+			f.pos += a.n / a.v.Etype
+		}
+		f.mu.Unlock()
+		e = a.place(offset)
+	default:
+		e = a.place(offset)
+	}
+	if kind&All == 0 && e != nil {
+		return nil, e
+	}
+	first := a.alone
+	if kind&All != 0 {
+		first = func(o *Op) state { return a.together(o, e) }
+	}
+	o, gone := f.newOp(kind.String(), first)
+	if gone != nil {
+		return nil, gone
+	}
+	o.base, o.background = kind.base(), kind&Nonblocking != 0
+	if kind&All != 0 {
+		o.queue()
+	}
+	return o, nil
+}
+
+// check refuses what can't be, whatever the offset.
+func (a *access) check() *errs.Error {
+	f, call := a.f, a.kind.String()
+	if a.kind&Shared == 0 {
+		if e := f.noPointer(call); e != nil {
+			return e
+		}
+	}
+	if a.kind&Write != 0 {
+		if e := f.writable(call); e != nil {
+			return e
+		}
+	} else if e := f.readable(call); e != nil {
+		return e
+	}
+	switch {
+	case a.n%a.v.Etype != 0:
+		return errs.New(errs.IO, "%s: %d bytes are not a whole number of etypes, of which each has %d bytes (Set_view)", call, a.n, a.v.Etype)
+	case a.n > 0 && a.v.empty():
+		return errs.New(errs.Arg, "%s: %d bytes, but the view of this rank shows nothing of %s", call, a.n, f.name())
+	}
+	return nil
+}
+
+// place puts the access at an offset in etypes.
+func (a *access) place(offset int64) *errs.Error {
+	const most = 1 << 61
+	call := a.kind.String()
+	if offset < 0 {
+		return errs.New(errs.Arg, "%s: the offset %d is negative", call, offset)
+	}
+	if offset > (most-a.n)/a.v.Etype || !a.v.empty() && (offset*a.v.Etype+a.n)/a.v.size > (most-a.v.Disp)/max(a.v.ext, 1) {
+		return errs.New(errs.Arg, "%s: the offset %d is more than a file can have", call, offset)
+	}
+	a.at = offset * a.v.Etype
+	return nil
+}
+
+// memory is n bytes of the user's data from skip on, where they lie in one piece;
+// nil if they don't.
+func (a *access) memory(skip, n int64) []byte {
+	if !a.buf.Type.Dense() {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Add(a.buf.Addr, skip)), n)
+}
+
+// load fills b with the user's data from skip on.
+func (a *access) load(b []byte, skip int64) {
+	a.buf.Type.PackAt(b, a.buf.Addr, a.buf.Count, int(skip))
+}
+
+// store does the opposite.
+func (a *access) store(b []byte, skip int64) {
+	a.buf.Type.UnpackAt(a.buf.Addr, b, a.buf.Count, int(skip))
+}
+
+// moved ends an access: it says how much there was, and moves the file pointer by it.
+func (a *access) moved(o *Op, n int64) {
+	o.Bytes = n
+	if a.kind&Individual != 0 && a.kind&Nonblocking == 0 {
+		a.f.mu.Lock()
+		a.f.pos = (a.at + n) / a.v.Etype
+		a.f.mu.Unlock()
+	}
+}
+
+// alone is the access of one rank, for itself.
+func (a *access) alone(o *Op) state {
+	return a.locked(o, func(o *Op) state {
+		done := int64(0)
+		o.work = a.transfer(&done)
+		return func(o *Op) state {
+			a.moved(o, done)
+			if a.err != nil {
+				return o.fail(a.err)
+			}
+			return nil
+		}
+	})
+}
+
+// locked does what comes next, in atomic mode with the access's range locked.
+func (a *access) locked(o *Op, then state) state {
+	f := a.f
+	if !f.Atomic() || a.n == 0 {
+		return then
+	}
+	lo, hi := a.v.span(a.at, a.n)
+	lock := unix.Flock_t{Type: unix.F_RDLCK, Start: lo, Len: hi - lo}
+	if a.kind&Write != 0 {
+		lock.Type = unix.F_WRLCK
+	}
+	var failed *errs.Error
+	end := o.end
+	o.work = func() bool {
+		if !f.turn.CompareAndSwap(false, true) {
+			nap()
+			return false
+		}
+		err := again(func() error { return unix.FcntlFlock(uintptr(f.fd), unix.F_OFD_SETLK, &lock) })
+		switch err {
+		case nil:
+			o.end = func() {
+				open := unix.Flock_t{Type: unix.F_UNLCK, Start: lo, Len: hi - lo}
+				_ = unix.FcntlFlock(uintptr(f.fd), unix.F_OFD_SETLK, &open)
+				f.turn.Store(false)
+				end()
+			}
+			return true
+		case unix.EAGAIN, unix.EACCES:
+			f.turn.Store(false)
+			nap()
+			return false
+		}
+		f.turn.Store(false)
+		failed = failure(o.call+" in atomic mode, to lock the file", f.name(), err)
+		return true
+	}
+	return func(o *Op) state {
+		if failed != nil {
+			return o.fail(failed)
+		}
+		return then
+	}
+}
+
+// addShared moves the shared file pointer by count etypes and returns where it was.
+func addShared(f *File, count int64) int64 { return atomic.AddInt64(f.pointer(), count) - count }

@@ -1,0 +1,172 @@
+package mpiio
+
+import (
+	"errors"
+	"path/filepath"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"gormapy/gocore/errs"
+)
+
+// classes is what the errors of the system are in MPI.
+var classes = map[unix.Errno]errs.Class{
+	unix.ENOENT: errs.NoSuchFile, unix.EEXIST: errs.FileExists, unix.EACCES: errs.Access, unix.EPERM: errs.Access,
+	unix.EROFS: errs.ReadOnly, unix.ENOSPC: errs.NoSpace, unix.EDQUOT: errs.Quota, unix.ENAMETOOLONG: errs.BadFile,
+	unix.ENOTDIR: errs.BadFile, unix.EISDIR: errs.BadFile, unix.ELOOP: errs.BadFile, unix.ETXTBSY: errs.FileInUse,
+	unix.EBUSY: errs.FileInUse, unix.EFBIG: errs.NoSpace, unix.ENOMEM: errs.NoMem, unix.EFAULT: errs.Buffer,
+	unix.EOPNOTSUPP: errs.UnsupportedOperation, unix.ENXIO: errs.BadFile, unix.ENODEV: errs.BadFile,
+}
+
+// advice is what to do about an error of the system.
+var advice = map[unix.Errno]string{
+	unix.ENOENT:       "create it with MODE_CREATE, or look at the name and the working directory",
+	unix.EEXIST:       "MODE_EXCL asks for a new file: delete this one, or leave out MODE_EXCL",
+	unix.EACCES:       "look at the permissions of the file and of its directory",
+	unix.EROFS:        "open it with MODE_RDONLY, or write elsewhere",
+	unix.ENOSPC:       "free some space, or write elsewhere",
+	unix.EDQUOT:       "free some of your space, or write elsewhere",
+	unix.EISDIR:       "it is a directory",
+	unix.EMFILE:       "this process has too many files open: close some",
+	unix.ENFILE:       "the system has too many files open",
+	unix.EFBIG:        "the file would become larger than the file system or the limit of the shell (ulimit -f) allows",
+	unix.ENXIO:        "it is not a regular file",
+	unix.ENAMETOOLONG: "shorten the name",
+}
+
+// classOf is the error class for what a system call returned.
+func classOf(err error) errs.Class {
+	var errno unix.Errno
+	if !errors.As(err, &errno) {
+		return errs.IO
+	}
+	if c, ok := classes[errno]; ok {
+		return c
+	}
+	return errs.IO
+}
+
+// failure makes the error of a system call on a file.
+func failure(call, path string, err error) *errs.Error {
+	text := err.Error()
+	var errno unix.Errno
+	if errors.As(err, &errno) {
+		if s := advice[errno]; s != "" {
+			text += "; " + s
+		}
+	}
+	return errs.New(classOf(err), "%s: %s: %s", call, path, text)
+}
+
+// counters of system calls on files, for tests and for people who tune.
+var counters struct{ reads, writes atomic.Int64 }
+
+// Counters returns how many system calls of this process have read from files, and
+// how many have written to them.
+func Counters() (reads, writes int64) { return counters.reads.Load(), counters.writes.Load() }
+
+// again calls f until no signal interrupts it.
+func again(f func() error) error {
+	for {
+		if err := f(); err != unix.EINTR {
+			return err
+		}
+	}
+}
+
+// writeAt writes all of b at off.
+func writeAt(fd int, b []byte, off int64) error {
+	for len(b) > 0 {
+		n, err := unix.Pwrite(fd, b, off)
+		counters.writes.Add(1)
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return err
+		case n == 0:
+			return unix.EIO // the system took nothing and gave no reason
+		default:
+			b, off = b[n:], off+int64(n)
+		}
+	}
+	return nil
+}
+
+// readAt reads b at off and returns how much of it there is before the file's end.
+func readAt(fd int, b []byte, off int64) (int, error) {
+	got := 0
+	for got < len(b) {
+		n, err := unix.Pread(fd, b[got:], off+int64(got))
+		counters.reads.Add(1)
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return got, err
+		case n == 0:
+			return got, nil
+		default:
+			got += n
+		}
+	}
+	return got, nil
+}
+
+// openFile opens a file and tells whether this call has created it. perm is for
+// a file that is made.
+func openFile(path string, amode int, create bool, perm uint32) (fd int, created bool, err error) {
+	flags := unix.O_CLOEXEC | unix.O_NOCTTY | unix.O_NONBLOCK // who opens a pipe must not hang
+	switch {
+	case amode&ModeRdwr != 0:
+		flags |= unix.O_RDWR
+	case amode&ModeWronly != 0:
+		flags |= unix.O_WRONLY
+	}
+	open := func(more int) error {
+		return again(func() (err error) { fd, err = unix.Open(path, flags|more, perm); return err })
+	}
+	if create && amode&ModeCreate != 0 {
+		err = open(unix.O_CREAT | unix.O_EXCL)
+		if err == nil {
+			return fd, true, nil
+		}
+		if err != unix.EEXIST || amode&ModeExcl != 0 {
+			return -1, false, err
+		}
+	}
+	if err = open(0); err == unix.ENOENT && create && amode&ModeCreate != 0 {
+		err = open(unix.O_CREAT) // it has gone since, or is a link to nothing
+	}
+	if err != nil {
+		return -1, false, err
+	}
+	var st unix.Stat_t
+	if err = unix.Fstat(fd, &st); err == nil {
+		switch st.Mode & unix.S_IFMT {
+		case unix.S_IFREG, unix.S_IFCHR, unix.S_IFBLK:
+			return fd, false, nil
+		case unix.S_IFDIR:
+			err = unix.EISDIR
+		default:
+			err = unix.ENXIO
+		}
+	}
+	unix.Close(fd)
+	return -1, false, err
+}
+
+// Delete removes a file.
+func Delete(path string) *errs.Error {
+	if err := again(func() error { return unix.Unlink(path) }); err != nil {
+		return failure("Delete", path, err)
+	}
+	return nil
+}
+
+// absolute makes a name that stays right when the working directory changes.
+func absolute(path string) string {
+	if a, err := filepath.Abs(path); err == nil {
+		return a
+	}
+	return path
+}

@@ -1,0 +1,269 @@
+package mpiio
+
+import (
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"gormapy/gocore/coll"
+	"gormapy/gocore/dtype"
+	"gormapy/gocore/errs"
+	"gormapy/gocore/p2p"
+	"gormapy/gocore/sys"
+)
+
+// The access modes, numbered as in the MPI 5.0 ABI.
+const (
+	ModeCreate        = 1
+	ModeRdonly        = 2
+	ModeWronly        = 4
+	ModeRdwr          = 8
+	ModeDeleteOnClose = 16
+	ModeUniqueOpen    = 32
+	ModeExcl          = 64
+	ModeAppend        = 128
+	ModeSequential    = 256
+	modeAll           = 511
+)
+
+// Hints are what a program says about how to access a file; rank 0's hold.
+type Hints struct {
+	Buffer      int64 // bytes of an aggregator's window
+	Aggregators int64 // 0: the core decides
+	Collective  int64 // Automatic, Enabled, Disabled: two phases
+	Perm        int64 // of a file that is made
+}
+
+// Whether collective accesses have two phases.
+const (
+	Automatic = iota
+	Enabled
+	Disabled
+)
+
+// File is one rank's side of an open file.
+type File struct {
+	Path  string
+	Amode int
+	Comm  *coll.Comm // of its own
+	World []int      // its ranks in COMM_WORLD
+	Cores int
+	Wake  func()         // wakes who sleeps in this process
+	Carry func(o *Op)    // has whoever waits advance a nonblocking operation
+	Log   func(s string) // what the core decides
+
+	fd     int
+	shared *sys.Segment // the shared file pointer, nil if the ranks can't map it
+	turn   atomic.Bool  // held by the operation that locks, in atomic mode
+
+	mu     sync.Mutex
+	hints  Hints
+	view   *View
+	pos    int64 // individual file pointer, in etypes
+	atomic bool
+	last   *Op // the latest collective
+	ops    int // operations that use the descriptor
+	closed bool
+	split  bool // between begin and end of a split collective
+}
+
+var byteType = dtype.ByName("BYTE")
+
+func raw(b []byte) p2p.Buf {
+	return p2p.Buf{Addr: unsafe.Pointer(unsafe.SliceData(b)), Count: len(b), Type: byteType}
+}
+
+// name is how errors call the file.
+func (f *File) name() string { return f.Path }
+
+// short is how wait records do, which have little room.
+func (f *File) short() string { return filepath.Base(f.Path) }
+
+// take keeps the descriptor open for an operation; false if it is closed.
+func (f *File) take() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return false
+	}
+	f.ops++
+	return true
+}
+
+// give ends what take began.
+func (f *File) give() {
+	f.mu.Lock()
+	f.ops--
+	last := f.closed && f.ops == 0
+	f.mu.Unlock()
+	if last {
+		_ = f.release()
+	}
+}
+
+// Drop closes this rank's descriptor, as soon as nothing uses it.
+func (f *File) Drop() error {
+	f.mu.Lock()
+	if f.closed {
+		f.mu.Unlock()
+		return nil
+	}
+	f.closed = true
+	idle := f.ops == 0
+	f.mu.Unlock()
+	if idle {
+		return f.release()
+	}
+	return nil
+}
+
+func (f *File) release() error {
+	if f.shared != nil {
+		_ = f.shared.Close()
+		f.shared = nil
+	}
+	if f.fd < 0 {
+		return nil
+	}
+	fd := f.fd
+	f.fd = -1
+	if err := unix.Close(fd); err != nil && err != unix.EINTR {
+		return err
+	}
+	return nil
+}
+
+// pointer is the shared file pointer, in etypes.
+func (f *File) pointer() *int64 { return (*int64)(unsafe.Pointer(&f.shared.Mem[0])) }
+
+// View returns the view in effect.
+func (f *File) View() *View {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.view
+}
+
+// Hints returns the hints in effect.
+func (f *File) Hints() Hints {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.hints
+}
+
+// Atomic tells whether the file is in atomic mode.
+func (f *File) Atomic() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.atomic
+}
+
+// Size is the length of the file in bytes.
+func (f *File) Size() (int64, *errs.Error) {
+	var st unix.Stat_t
+	if !f.take() {
+		return 0, errs.New(errs.File, "Get_size: %s has been closed", f.name())
+	}
+	defer f.give()
+	if err := again(func() error { return unix.Fstat(f.fd, &st) }); err != nil {
+		return 0, failure("Get_size", f.name(), err)
+	}
+	return st.Size, nil
+}
+
+// noPointer refuses calls with offsets and individual pointers in sequential mode.
+func (f *File) noPointer(call string) *errs.Error {
+	if f.Amode&ModeSequential != 0 {
+		return errs.New(errs.UnsupportedOperation, "%s: %s was opened with MODE_SEQUENTIAL, which has only the shared file pointer: use Read_shared, Write_shared and the ordered calls",
+			call, f.name())
+	}
+	return nil
+}
+
+// Whence of Seek, numbered as in the MPI 5.0 ABI.
+const (
+	SeekSet = 600
+	SeekCur = 602
+	SeekEnd = 604
+)
+
+// target is where a seek leads to, in etypes.
+func (f *File) target(call string, offset int64, whence int, now int64) (int64, *errs.Error) {
+	switch whence {
+	case SeekSet:
+		now = 0
+	case SeekCur:
+	case SeekEnd:
+		size, e := f.Size()
+		if e != nil {
+			return 0, e
+		}
+		v := f.View()
+		now = (v.Before(size) + v.Etype - 1) / v.Etype
+	default:
+		return 0, errs.New(errs.Arg, "%s: whence is %d; it must be SEEK_SET, SEEK_CUR or SEEK_END", call, whence)
+	}
+	if to := now + offset; to >= 0 {
+		return to, nil
+	}
+	return 0, errs.New(errs.Arg, "%s: the offset %d leads before the beginning of %s's view (it counts from %d)", call, offset, f.name(), now)
+}
+
+// SetPosition moves the individual file pointer.
+func (f *File) SetPosition(offset int64, whence int) *errs.Error {
+	if e := f.noPointer("Seek"); e != nil {
+		return e
+	}
+	now, _ := f.Position()
+	to, e := f.target("Seek", offset, whence, now)
+	if e != nil {
+		return e
+	}
+	f.mu.Lock()
+	f.pos = to
+	f.mu.Unlock()
+	return nil
+}
+
+// Position is the individual file pointer, in etypes.
+func (f *File) Position() (int64, *errs.Error) {
+	if e := f.noPointer("Get_position"); e != nil {
+		return 0, e
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.pos, nil
+}
+
+// SharedPosition is the shared file pointer, in etypes.
+func (f *File) SharedPosition() (int64, *errs.Error) {
+	if e := f.needShared("Get_position_shared"); e != nil {
+		return 0, e
+	}
+	defer f.give()
+	return atomic.LoadInt64(f.pointer()), nil
+}
+
+// needShared takes the file for a call that uses the shared file pointer.
+func (f *File) needShared(call string) *errs.Error {
+	if !f.take() {
+		return errs.New(errs.File, "%s: %s has been closed", call, f.name())
+	}
+	if f.shared == nil {
+		f.give()
+		return errs.New(errs.UnsupportedOperation, "%s: the ranks that opened %s can't share memory, which the shared file pointer needs (they must run as the same user, and /proc must be mounted)",
+			call, f.name())
+	}
+	return nil
+}
+
+// ByteOffset is where an offset in etypes lies in the file.
+func (f *File) ByteOffset(offset int64) (int64, *errs.Error) {
+	if offset < 0 {
+		return 0, errs.New(errs.Arg, "Get_byte_offset: the offset %d is negative", offset)
+	}
+	v := f.View()
+	return v.Pos(offset * v.Etype), nil
+}

@@ -1,0 +1,320 @@
+package mpiio
+
+import (
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+	"unsafe"
+
+	"gormapy/gocore/coll"
+	"gormapy/gocore/errs"
+)
+
+// Waiting is what an operation waits for.
+type Waiting interface {
+	Advance() bool
+	Check() error
+	Abandon()
+	Err() *errs.Error
+}
+
+// state does what comes next in an operation, and returns what comes after what
+// it leaves in wait or work; nil: nothing.
+type state func(o *Op) state
+
+// Op is an operation on a file in progress.
+type Op struct {
+	mu   sync.Mutex
+	f    *File
+	call string
+	base string // the blocking call that it is a form of, "": call itself
+	prev *Op    // the collective before this one
+	next state
+
+	wait Waiting     // what comes first
+	work func() bool // or: a piece of work on the file; true if there is no more
+
+	background bool // work is done by a goroutine
+	busy       bool // it is at it
+	abandoned  bool
+	done       bool
+	err        *errs.Error
+	end        func() // called once, when nothing of the operation is in progress
+
+	Bytes  int64 // moved
+	Result int64
+	keep   []any // memory that collectives use
+}
+
+// newOp makes an operation that begins with first, and takes the file for it.
+func (f *File) newOp(call string, first state) (*Op, *errs.Error) {
+	if !f.take() {
+		return nil, errs.New(errs.File, "%s: %s has been closed", call, f.name())
+	}
+	return &Op{f: f, call: call, next: first, end: f.give}, nil
+}
+
+// queue puts a collective operation after those before it.
+func (o *Op) queue() {
+	o.f.mu.Lock()
+	o.prev, o.f.last = o.f.last, o
+	o.f.mu.Unlock()
+}
+
+// Advance goes on as far as it can without waiting for another rank and reports
+// whether the operation has completed.
+func (o *Op) Advance() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.prev != nil {
+		if !o.prev.Advance() {
+			return false
+		}
+		o.prev = nil
+	}
+	for !o.done {
+		switch {
+		case o.busy:
+			return false
+		case o.work != nil && o.background:
+			o.busy = true
+			go o.run(o.work)
+			return false
+		case o.work != nil:
+			if !o.work() {
+				o.f.Wake() // who waits comes back at once, after a look at signals
+				return false
+			}
+			o.work = nil
+		case o.wait != nil:
+			if !o.wait.Advance() {
+				return false
+			}
+			err := o.wait.Err()
+			o.wait = nil
+			if err != nil {
+				o.finish(err)
+			}
+		case o.next == nil:
+			o.finish(nil)
+		default:
+			o.next = o.next(o)
+		}
+	}
+	return true
+}
+
+// run does work to its end, in a goroutine.
+func (o *Op) run(work func() bool) {
+	var failed *errs.Error
+	func() {
+		debug.SetPanicOnFault(true)
+		defer func() {
+			if p := recover(); p != nil {
+				failed = errs.New(errs.Intern, "%s: internal error: %v\n%s", o.call, p, debug.Stack())
+			}
+		}()
+		for !work() {
+			o.mu.Lock()
+			stop := o.abandoned
+			o.mu.Unlock()
+			if stop {
+				return
+			}
+		}
+	}()
+	o.mu.Lock()
+	o.busy, o.work = false, nil
+	if failed != nil || o.abandoned {
+		o.finish(failed)
+	}
+	o.mu.Unlock()
+	o.Advance()
+	o.f.Wake()
+}
+
+// finish ends the operation; o.mu is held.
+func (o *Op) finish(err *errs.Error) {
+	if o.err == nil {
+		o.err = err
+	}
+	o.done = true
+	o.next, o.work, o.wait, o.keep = nil, nil, nil, nil
+	if end := o.end; end != nil && !o.busy {
+		o.end = nil
+		end()
+	}
+}
+
+// fail makes err the outcome.
+func (o *Op) fail(err *errs.Error) state {
+	if o.err == nil {
+		o.err = err
+	}
+	return nil
+}
+
+// Check tells why the operation can't complete any more.
+func (o *Op) Check() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.prev != nil {
+		return o.prev.Check()
+	}
+	if o.wait != nil {
+		return o.wait.Check()
+	}
+	return nil
+}
+
+// Abandon gives up. Work that is under way ends first.
+func (o *Op) Abandon() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.done {
+		return
+	}
+	o.abandoned = true
+	if o.wait != nil {
+		o.wait.Abandon()
+	}
+	if o.busy {
+		o.done = true // run ends it
+		return
+	}
+	o.finish(errs.New(errs.Other, "%s was given up", o.call))
+}
+
+// Err is the error of a completed operation.
+func (o *Op) Err() *errs.Error { return o.err }
+
+// Text says for wait records what the operation is.
+func (o *Op) Text() string { return fmt.Sprintf("%s of %s", o.call, o.f.short()) }
+
+// Pending is what the operation waits for, nil if that is no other rank.
+func (o *Op) Pending() Waiting {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.wait
+}
+
+// record is what ranks tell each other at the beginning and at the end of a
+// collective. Kind 0 ends one.
+type record struct {
+	Kind, Class, Errno, Where int64
+	A, B, C, D                int64
+}
+
+const recordBytes = 64
+
+// kinds of collective calls, by what they begin with.
+var kindNames = []string{"", "Open", "Close", "Set_size", "Preallocate", "Set_view", "Set_info", "Set_atomicity", "Sync", "Seek_shared",
+	"Read_at_all", "Write_at_all", "Read_all", "Write_all", "Read_ordered", "Write_ordered"}
+
+func kindOf(call string) int64 {
+	for i, name := range kindNames {
+		if name == call {
+			return int64(i)
+		}
+	}
+	panic("mpiio: no kind of " + call)
+}
+
+// exchange gives every rank the records of all, and goes on with then.
+func (o *Op) exchange(mine record, then func(o *Op, all []record) state) state {
+	all := make([]record, o.f.Comm.Size)
+	o.gather(&mine, all)
+	return func(o *Op) state { return then(o, all) }
+}
+
+func (o *Op) gather(mine *record, all []record) {
+	one := raw(bytesOf([]record{*mine}))
+	o.keep = append(o.keep, all)
+	o.wait = o.f.Comm.Allgather(&one, coll.Uniform(raw(bytesOf(all)[:recordBytes]), o.f.Comm.Size))
+}
+
+// begin is the exchange that a collective begins with: it goes on with then if all
+// ranks have called the same and nobody's arguments are wrong.
+func (o *Op) begin(mine record, e *errs.Error, then func(o *Op, all []record) state) state {
+	base := o.base
+	if base == "" {
+		base = o.call
+	}
+	mine.Kind = kindOf(base)
+	if e != nil {
+		mine.Class = int64(e.Class)
+	}
+	return o.exchange(mine, func(o *Op, all []record) state {
+		for i, r := range all {
+			if r.Kind != mine.Kind {
+				return o.fail(errs.New(errs.NotSame, "the ranks do not call the same on %s: this rank calls %s, rank %d of the file calls %s",
+					o.f.name(), o.call, i, kindName(r.Kind)))
+			}
+		}
+		if e != nil {
+			return o.fail(e)
+		}
+		for i, r := range all {
+			if r.Class != 0 {
+				return o.fail(errs.New(errs.Class(r.Class), "%s: the arguments of rank %d of %s are wrong: %s (its own error says how)", o.call, i, o.f.name(), reason(r.Class)))
+			}
+		}
+		return then(o, all)
+	})
+}
+
+func kindName(k int64) string {
+	if k > 0 && int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return "something else"
+}
+
+// conclude is the exchange that a collective ends with: e is this rank's error,
+// and all fail if any has one.
+func (o *Op) conclude(e *errs.Error, then func(o *Op) state) state {
+	var mine record
+	if e != nil {
+		mine.Class = int64(e.Class)
+	}
+	return o.exchange(mine, func(o *Op, all []record) state {
+		if e != nil {
+			return o.fail(e)
+		}
+		for i, r := range all {
+			if r.Class != 0 {
+				return o.fail(errs.New(errs.Class(r.Class), "%s: rank %d of %s failed: %s (its own error says more)", o.call, i, o.f.name(), reason(r.Class)))
+			}
+		}
+		if then == nil {
+			return nil
+		}
+		return then(o)
+	})
+}
+
+// same refuses a value that differs between ranks.
+func (o *Op) same(all []record, what string, get func(r *record) int64) *errs.Error {
+	for i := range all {
+		if a, b := get(&all[0]), get(&all[i]); a != b {
+			return errs.New(errs.NotSame, "%s: %s must be the same on all ranks of %s: it is %d on rank 0 and %d on rank %d", o.call, what, o.f.name(), a, b, i)
+		}
+	}
+	return nil
+}
+
+// pause is how long an operation sleeps that looks for something again.
+const pause = 200 * time.Microsecond
+
+// int64Bytes views integers as bytes.
+func int64Bytes(v []int64) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), 8*len(v))
+}
+
+// reason is a class in words.
+func reason(class int64) string {
+	_, words, _ := strings.Cut(errs.Class(class).Text(), ": ")
+	return words
+}

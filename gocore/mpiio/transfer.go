@@ -1,0 +1,140 @@
+package mpiio
+
+import (
+	"math"
+
+	"gormapy/gocore/errs"
+)
+
+// A piece of work on the file is at most so long, so that signals are seen.
+const (
+	pieceBytes = 4 << 20
+	pieceRuns  = 4096
+)
+
+// A read of many runs takes all from the first to the last if at least one byte in
+// sieve of these is wanted: a system call costs as much as copying some KiB.
+const sieve = 16
+
+const noEOF = math.MaxInt64
+
+// transfer is the work of an access that one rank does for itself; done counts the
+// bytes.
+func (a *access) transfer(done *int64) func() bool {
+	if a.n == 0 {
+		return func() bool { return true }
+	}
+	var scratch, file []byte
+	return func() bool {
+		p := *done
+		n := min(pieceBytes, a.n-p)
+		if a.kind&Write != 0 {
+			m := a.memory(p, n)
+			if m == nil {
+				scratch = room(scratch, n)
+				m = scratch
+				a.load(m, p)
+			}
+			*done += a.put(m, p)
+			return a.err != nil || *done == a.n
+		}
+		// Runs that are far apart are not read together.
+		at := a.at + p
+		lo, hi := a.v.span(at, n)
+		if hi-lo > pieceBytes && hi-lo > n && !a.v.overlaps {
+			if n = min(n, a.v.Before(lo+pieceBytes)-at); n <= 0 {
+				n = min(pieceBytes, a.n-p)
+			}
+			lo, hi = a.v.span(at, n)
+		}
+		m := a.memory(p, n)
+		direct := m != nil
+		if !direct {
+			scratch = room(scratch, n)
+			m = scratch
+		}
+		var got int64
+		if hi-lo > n && n*sieve >= hi-lo && !a.v.overlaps {
+			file = room(file, hi-lo)
+			got = a.sift(m, file, at, lo)
+		} else {
+			got = a.get(m, at)
+		}
+		if !direct {
+			a.store(m[:got], p)
+		}
+		*done += got
+		return a.err != nil || a.eof != noEOF || *done == a.n
+	}
+}
+
+// room makes b n bytes long.
+func room(b []byte, n int64) []byte {
+	if int64(cap(b)) < n {
+		return make([]byte, n)
+	}
+	return b[:n]
+}
+
+// put writes what m has, the data from p on, run by run, and returns how much of it
+// was written.
+func (a *access) put(m []byte, p int64) int64 {
+	done, runs := int64(0), 0
+	a.v.Runs(a.at+p, int64(len(m)), func(off, n int64) bool {
+		if err := writeAt(a.f.fd, m[done:done+n], off); err != nil {
+			a.err = a.failed("at byte", off, err)
+			return false
+		}
+		done += n
+		runs++
+		return runs < pieceRuns
+	})
+	return done
+}
+
+// get reads into m, run by run, and returns how much there is.
+func (a *access) get(m []byte, at int64) int64 {
+	done, runs := int64(0), 0
+	a.v.Runs(at, int64(len(m)), func(off, n int64) bool {
+		got, err := readAt(a.f.fd, m[done:done+n], off)
+		done += int64(got)
+		if err != nil {
+			a.err = a.failed("at byte", off, err)
+			return false
+		}
+		if int64(got) < n {
+			a.eof = off + int64(got)
+			return false
+		}
+		runs++
+		return runs < pieceRuns
+	})
+	return done
+}
+
+// sift reads all of the file that m's runs reach over into file, and takes them
+// from there.
+func (a *access) sift(m, file []byte, at, lo int64) int64 {
+	got, err := readAt(a.f.fd, file, lo)
+	if err != nil {
+		a.err = a.failed("at byte", lo, err)
+		return 0
+	}
+	n := int64(len(m))
+	if got < len(file) {
+		a.eof = lo + int64(got)
+		n = max(0, min(n, a.v.Before(a.eof)-at))
+	}
+	done := int64(0)
+	a.v.Runs(at, n, func(off, n int64) bool {
+		done += int64(copy(m[done:done+n], file[off-lo:]))
+		return true
+	})
+	return done
+}
+
+// failed makes the error of an access.
+func (a *access) failed(where string, off int64, err error) *errs.Error {
+	e := failure(a.kind.String(), a.f.name(), err)
+	return errs.New(e.Class, "%s (%s %d)", e.Detail, where, off)
+}

@@ -1,0 +1,78 @@
+package core
+
+import "gormapy/gocore/mpi"
+
+// FileOpen begins to open the file whose name is n bytes at addr; it and the
+// other calls that begin something return a request for the shim's result().
+func FileOpen(comm, addr, n int64, amode int, buffer, aggregators, collective, perm int64) int64 {
+	return handle(mpi.FileOpen(comm, addr, n, amode, buffer, aggregators, collective, perm))
+}
+
+// FileClose begins to close a file.
+func FileClose(file int64) int64 { return handle(mpi.FileClose(file)) }
+
+// FileDrop closes this process's descriptor and returns 0.
+func FileDrop(file int64) int { return -mpi.FileDrop(file) }
+
+// FileCheck returns 0 if the handle names an open file, else a negative code.
+func FileCheck(file int64) int { return -mpi.FileCheck(file) }
+
+// FileDelete removes the file whose name is n bytes at addr.
+func FileDelete(addr, n int64) int { return -mpi.FileDelete(addr, n) }
+
+// FileSetSize begins to set the length.
+func FileSetSize(file, size int64) int64 { return handle(mpi.FileSetSize(file, size)) }
+
+// FilePreallocate begins to reserve room.
+func FilePreallocate(file, size int64) int64 { return handle(mpi.FilePreallocate(file, size)) }
+
+// FileSync begins to write what is in the system's memory to the device.
+func FileSync(file int64) int64 { return handle(mpi.FileSync(file)) }
+
+// FileSetAtomicity begins to switch atomic mode.
+func FileSetAtomicity(file int64, on bool) int64 { return handle(mpi.FileSetAtomicity(file, on)) }
+
+// FileSeekShared begins to move the shared file pointer.
+func FileSeekShared(file, offset int64, whence int) int64 {
+	return handle(mpi.FileSeekShared(file, offset, whence))
+}
+
+// FileSetInfo begins to change the hints.
+func FileSetInfo(file, buffer, aggregators, collective, perm int64) int64 {
+	return handle(mpi.FileSetInfo(file, buffer, aggregators, collective, perm))
+}
+
+// FileSetView begins to change the view.
+func FileSetView(file, disp, etype, filetype, buffer, aggregators, collective, perm int64) int64 {
+	return handle(mpi.FileSetView(file, disp, etype, filetype, buffer, aggregators, collective, perm))
+}
+
+// FileSize is the length in bytes.
+func FileSize(file int64) int64 { return mpi.FileSize(file) }
+
+// FileSeek moves the individual file pointer and returns 0.
+func FileSeek(file, offset int64, whence int) int64 { return mpi.FileSeek(file, offset, whence) }
+
+// FilePosition is the individual file pointer.
+func FilePosition(file int64) int64 { return mpi.FilePosition(file) }
+
+// FileSharedPosition is the shared file pointer.
+func FileSharedPosition(file int64) int64 { return mpi.FileSharedPosition(file) }
+
+// FileByteOffset is where an offset of the view lies in the file.
+func FileByteOffset(file, offset int64) int64 { return mpi.FileByteOffset(file, offset) }
+
+// FileViewDisp is the displacement of the view.
+func FileViewDisp(file int64) int64 { return mpi.FileViewDisp(file) }
+
+// FileAtomicity is 1 in atomic mode, else 0.
+func FileAtomicity(file int64) int64 { return mpi.FileAtomicity(file) }
+
+// FileGroup makes the group of a file.
+func FileGroup(file int64) int64 { return mpi.FileGroup(file) }
+
+// FileInfo is "rank size buffer aggregators collective perm".
+func FileInfo(file int64) string { return mpi.FileInfo(file) }
+
+// FileCounters is "reads writes": the system calls of this process on files.
+func FileCounters() string { return mpi.FileCounters() }
