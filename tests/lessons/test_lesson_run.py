@@ -60,7 +60,7 @@ def test_a_cell_that_hangs_ends(tmp_path, monkeypatch):
 def test_a_process_that_lives_on_is_noticed_and_named(tmp_path, monkeypatch):
     monkeypatch.setattr(execute, "GRACE", 0.5)
     code = "import subprocess\nsubprocess.Popen(['sleep', '4'], start_new_session=True);"
-    with pytest.raises(execute.LessonError, match="live on: .*sleep 4"):
+    with pytest.raises(execute.LessonError, match=r"live on: .*sleep 4"):
         run(tmp_path, monkeypatch, f"```python\n{code}\n```\n")
 
 

@@ -127,7 +127,7 @@ def test_what_is_refused(read, text, says):
     ],
 )
 def test_heads_that_are_refused(read, head, says):
-    with pytest.raises(source.SourceError, match=".*") as refused:
+    with pytest.raises(source.SourceError) as refused:
         read("", head=head)
     assert says in str(refused.value)
 
