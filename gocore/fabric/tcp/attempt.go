@@ -358,9 +358,10 @@ func (t *Transport) judged(a *attempt) int {
 func (t *Transport) adopt(p *pair, a *attempt) int {
 	t.forget(a)
 	delete(t.seeking, p.peer)
+	// Under p.mu: who sends from here on may ask for EPOLLOUT, which is to stay.
 	p.mu.Lock()
 	p.begin(a.fd)
-	p.mu.Unlock()
 	t.rewatch(a.fd, unix.EPOLLIN, forPair, int32(p.peer))
+	p.mu.Unlock()
 	return 1
 }
