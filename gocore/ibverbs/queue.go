@@ -125,12 +125,7 @@ func (p *PD) CreateQP(o QPOptions) (*QP, error) {
 		return nil, &Error{"ibv_create_qp", syscall.EINVAL, fmt.Sprintf("two completion queues, %d requests to send (at "+
 			"least 1), %d to receive, %d bytes inline", o.MaxSend, o.MaxRecv, o.MaxInline)}
 	}
-	o.SendCQ.mu.Lock()
-	defer o.SendCQ.mu.Unlock()
-	if o.RecvCQ != o.SendCQ {
-		o.RecvCQ.mu.Lock()
-		defer o.RecvCQ.mu.Unlock()
-	}
+	defer lockBoth(o.SendCQ, o.RecvCQ)()
 	if o.SendCQ.ptr == nil || o.RecvCQ.ptr == nil {
 		return nil, closed("ibv_create_qp", "the completion queue")
 	}
@@ -159,6 +154,19 @@ func (p *PD) CreateQP(o QPOptions) (*QP, error) {
 		q.recv = newScratch(maxRecvBatch, C.sizeof_struct_gmv_recv_slot)
 	}
 	return q, nil
+}
+
+// lockBoth locks two queues, always in the same order, which may be one.
+func lockBoth(a, b *CQ) (unlock func()) {
+	if uintptr(unsafe.Pointer(a)) > uintptr(unsafe.Pointer(b)) {
+		a, b = b, a
+	}
+	a.mu.Lock()
+	if a == b {
+		return a.mu.Unlock
+	}
+	b.mu.Lock()
+	return func() { b.mu.Unlock(); a.mu.Unlock() }
 }
 
 // maxSendBatch bounds the memory for a batch of requests.
