@@ -119,6 +119,7 @@ type region struct {
 	mr     *libfabric.MR
 	addr   uint64
 	access backend.Access
+	closed bool // under domain.mu
 }
 
 func (r *region) Addr() uint64           { return r.addr }
@@ -134,6 +135,7 @@ func (r *region) Close() error {
 	for p := range r.d.pairs {
 		p.withdraw(r)
 	}
+	r.closed = true
 	return translate(r.mr.Close())
 }
 

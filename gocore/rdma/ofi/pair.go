@@ -324,6 +324,10 @@ func (p *pair) post(o *op, r libfabric.Request) bool {
 	if last := o.Op == backend.OpWriteImm && o.halves == 1 && !o.recv; !last {
 		r.Local, r.Len = uintptr(o.Local), uint64(o.N)
 		if mr, ok := o.Region.(*region); ok {
+			if mr.closed { // since it was checked; the provider would use what is freed
+				p.fail(o, backend.LocProtErr, "the local memory is not registered any more")
+				return false
+			}
 			r.Desc = mr.mr.Desc
 		}
 		if o.Inline && o.N > 0 && (r.Kind == libfabric.Send || r.Kind == libfabric.Write) {
@@ -469,7 +473,7 @@ func (p *pair) ended(context uintptr, c *libfabric.Completion) {
 // settle hands completions on, in the order of posting.
 func (p *pair) settle() {
 	for len(p.sq) > 0 && p.sq[0].done {
-		if o := p.sq[0]; o.Signaled {
+		if o := p.sq[0]; o.Signaled || o.result.Status != backend.Success {
 			p.send.push(o.result)
 		}
 		p.sq = p.sq[1:]
