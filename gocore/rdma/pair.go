@@ -241,6 +241,9 @@ func PairReset(h int64) (c int64) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.closed {
+		return code(refuse("EBADF", op, nil, "this QueuePair was closed meanwhile"))
+	}
 	if err := p.qp.Reset(); err != nil {
 		return code(from(err, op, nil))
 	}
@@ -293,6 +296,9 @@ func PairConnect(h, addr, n, timeoutUS, rnrRetry, rnrTimerUS int64) (c int64) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.closed {
+		return code(refuse("EBADF", op, nil, "this QueuePair was closed meanwhile"))
+	}
 	err := p.qp.Connect(payload, backend.Connection{
 		Timeout: time.Duration(max(timeoutUS, 1)) * time.Microsecond, RNRRetry: int(rnrRetry), RNRTimer: time.Duration(max(rnrTimerUS, 10)) * time.Microsecond,
 	})

@@ -24,7 +24,6 @@ type queue struct {
 	mu       sync.Mutex
 	reserved int64 // places taken by what is posted, or not polled yet
 	waiters  int
-	gone     *sync.Cond // a waiter has left
 	closed   bool
 }
 
@@ -44,7 +43,6 @@ func CreateCQ(ctx, depth int64) (h int64) {
 		return code(from(err, op, sizes{"depth": depth}))
 	}
 	q := &queue{dev: d, cq: cq, depth: depth, scratch: make([]backend.Completion, batch)}
-	q.gone = sync.NewCond(&q.mu)
 	made, e := add("CompletionQueue", q, q.close, op, n)
 	if e != nil {
 		cq.Close()
@@ -56,9 +54,11 @@ func CreateCQ(ctx, depth int64) (h int64) {
 func (q *queue) close() error {
 	q.mu.Lock()
 	q.closed = true
-	for q.waiters > 0 {
-		q.cq.Wake()
-		q.gone.Wait()
+	for pause := 50 * time.Microsecond; q.waiters > 0; pause = min(2*pause, 5*time.Millisecond) {
+		q.mu.Unlock()
+		q.cq.Wake() // which is lost if a waiter was just going to wait
+		time.Sleep(pause)
+		q.mu.Lock()
 	}
 	q.mu.Unlock()
 	q.polling.Lock()
@@ -136,7 +136,7 @@ func Poll(cq, addr, n int64) (c int64) {
 			break
 		}
 		some, err := q.cq.Poll(q.scratch[:min(batch, len(out)-got)])
-		if err != nil {
+		if err != nil && got == 0 { // else the next call says so: these completions come once
 			return code(from(err, op, nil))
 		}
 		if some == 0 {
@@ -206,7 +206,6 @@ func Wait(cq, us int64) (c int64) {
 	err := q.cq.Wait(min(time.Duration(max(us, 0))*time.Microsecond, longestSlice))
 	q.mu.Lock()
 	q.waiters--
-	q.gone.Broadcast()
 	q.mu.Unlock()
 	return code(from(err, op, nil))
 }

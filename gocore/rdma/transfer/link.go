@@ -118,7 +118,9 @@ func (l *link) call(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		l.mu.Lock() // who deregisters memory looks through them
 		l.lanes = append(l.lanes, newLane(i, qp, c.MaxSend))
+		l.mu.Unlock()
 		info, err := qp.Info()
 		if err != nil {
 			return err
