@@ -113,6 +113,35 @@ def test_regions_of_outstanding_requests_are_not_collected(linked):
     assert b.recv_cq.wait(TIMEOUT)[0].byte_len == 8
 
 
+def test_a_refused_request_does_not_push_out_one_that_is_outstanding(end):
+    a, b = end(max_send_wr=2, max_recv_wr=2), end()
+    a.qp.connect(b.qp.info())  # the peer comes later: requests wait for it
+
+    def read_only(data):
+        return a.pd.register(data, rdma.Access.REMOTE_READ)
+
+    for i in range(2):
+        a.qp.post_recv(a.pd.register(bytearray(8)))
+        if not i:
+            a.qp.post_write(read_only(b"first..."), b.mr.remote, wr_id=1)
+    for _ in range(3):
+        with pytest.raises(rdma.Error, match="room"), a.qp.batch() as batch:
+            batch.post_write(read_only(b"refused."), b.mr.remote)
+            batch.post_write(read_only(b"refused."), b.mr.remote)
+        with pytest.raises(rdma.Error, match="room"):
+            a.qp.post_recv(a.pd.register(bytearray(8)))
+    a.qp.post_write(read_only(b"second.."), b.mr.remote, remote_offset=8, wr_id=2)
+    for _ in range(3):
+        with pytest.raises(rdma.Error, match="room"):
+            a.qp.post_write(read_only(b"refused."), b.mr.remote)
+    gc.collect()
+    b.qp.connect(a.qp.info())
+    assert [w.wr_id for w in a.cq.wait(TIMEOUT, 2)] == [1, 2]
+    assert b.array[:16].tobytes() == b"first...second.."
+    b.qp.post_send(b.mr, length=8)
+    assert a.recv_cq.wait(TIMEOUT)[0].byte_len == 8
+
+
 def test_closing_a_region_while_it_is_written(linked, limits):
     a, b = linked((8 << 20) // SLOW**2)
     a.array[:] = 1

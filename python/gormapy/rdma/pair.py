@@ -50,7 +50,8 @@ class QueuePair(Handle, Posting):
         self.max_send_wr = max_send_wr
         self.max_recv_wr = max_recv_wr
         self.max_inline = max_inline
-        # The latest regions: those of requests that are outstanding are among them, and must not be collected.
+        # The regions of the latest requests that were posted: those that are outstanding are among them, and their
+        # regions must not be collected. One that is refused is not noted, since it would push another one out.
         self._sends = deque(maxlen=max_send_wr)
         self._recvs = deque(maxlen=max_recv_wr)
 
@@ -132,22 +133,22 @@ class QueuePair(Handle, Posting):
                 getattr(self, held, deque()).clear()
 
     def _post_send(self, packed, local):
-        self._sends.append(local)
         buffer = _send.take()
         buffer[0][:] = packed
         code = core.RdmaPostSend(self._handle, buffer[1], 1)
         _send.give(buffer)
         if code < 0:
             raise described(code)
+        self._sends.append(local)
 
     def _post_recv(self, packed, local):
-        self._recvs.append(local)
         buffer = _recv.take()
         buffer[0][:] = packed
         code = core.RdmaPostRecv(self._handle, buffer[1], 1)
         _recv.give(buffer)
         if code < 0:
             raise described(code)
+        self._recvs.append(local)
 
     def __repr__(self):
         if self.closed:
@@ -185,11 +186,15 @@ class Batch(Posting):
                 continue
             data = b"".join(packed for packed, _ in requests)
             address, _, _, _, _, holder = fast.buffer_info(data, False)
-            held.extend(local for _, local in requests)
             code = call(pair._handle, address, len(requests))
             del holder
-            if code < 0:
-                raise described(code)
+            error = described(code) if code < 0 else None
+            posted = len(requests)
+            if error is not None:  # the device may have taken some
+                posted = error.sizes.get("posted", 0) if "requests" in error.sizes else 0
+            held.extend(local for _, local in requests[:posted])
+            if error is not None:
+                raise error
 
     def _post_send(self, packed, local):
         self._sends.append((packed, local))
