@@ -34,5 +34,5 @@
 // trying): otherwise another poller could have passed over the ring in which
 // the message lies, the sender found no sleeper, and both would sleep.
 //
-// It may import errs, fabric and its transports, job, log and sys.
+// It may import errs, fabric and its transports, job, log, sys and trace.
 package engine

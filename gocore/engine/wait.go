@@ -7,6 +7,7 @@ import (
 	"gormapy/gocore/job"
 	"gormapy/gocore/sys"
 	"gormapy/gocore/sys/atom"
+	"gormapy/gocore/trace"
 )
 
 // ErrInterrupted tells that a wait returned so that the caller can look at
@@ -54,6 +55,11 @@ func (e *Engine) Wait(why *Reason, done func() bool, check func() error) error {
 	if done() {
 		return nil
 	}
+	var begun uint64
+	recording := trace.On()
+	if recording != nil {
+		begun = recording.Now()
+	}
 	atom.Add32(&e.me.Pollers, 1)
 	err := e.wait(why, done, check)
 	atom.Add32(&e.me.Pollers, ^uint32(0))
@@ -61,6 +67,9 @@ func (e *Engine) Wait(why *Reason, done func() bool, check func() error) error {
 		e.me.RingProgress()
 	} else {
 		e.HandOver()
+	}
+	if recording != nil {
+		recording.Waited(begun, uint32(why.Call), why.Peer, why.Tag)
 	}
 	return err
 }

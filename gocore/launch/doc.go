@@ -25,5 +25,5 @@
 // uses both libraries does. What the server notices (an abort, ranks that wait
 // for one that won't come) ends the job as if the rank had failed.
 //
-// It may import sys, job and boot/pmi.
+// It may import sys, job, trace, trace/chrome and boot/pmi.
 package launch

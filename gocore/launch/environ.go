@@ -57,9 +57,10 @@ func searchPath(env []string) string {
 // rankEnviron adds what makes a process rank r of the job: for gormapy the
 // segment and the number of its program (MPI_APPNUM), for MPICH the connection to the PMI-1 server. MPI_LOCAL* are MPICH's
 // way to tell programs which rank on this host they are.
-func rankEnviron(shared []string, seg *job.Segment, r, app int) []string {
+func rankEnviron(shared []string, seg *job.Segment, r, app int, more ...string) []string {
 	size := len(seg.Ranks)
-	return environ(nil, append(shared[:len(shared):len(shared)],
+	own := append(shared[:len(shared):len(shared)], more...)
+	return environ(nil, append(own,
 		"GORMAPY_JOB_SEGMENT="+seg.Path(),
 		fmt.Sprintf("GORMAPY_JOB_RANK=%d", r),
 		fmt.Sprintf("GORMAPY_JOB_SIZE=%d", size),

@@ -49,6 +49,8 @@ type launcher struct {
 	binding *binding
 	outputs *outputs // nil without --output-dir
 
+	recording *recording // nil without --trace and --summary
+
 	seg    *job.Segment
 	ranks  []*rank
 	byPID  map[int]*rank
@@ -146,6 +148,10 @@ func Run(opt *Options) (int, error) {
 	if l.pmi, err = pmi.NewServer(l.seg.ID(), applications(tasks)); err != nil {
 		return 0, fmt.Errorf("make the PMI-1 server: %w", err)
 	}
+	if l.recording, err = newRecording(opt, len(tasks)); err != nil {
+		return 0, err
+	}
+	defer l.recording.close()
 	l.seg.Head.LauncherAge = sys.StartTime(os.Getpid())
 	atomic.StoreUint32(&l.seg.Head.LauncherPID, uint32(os.Getpid()))
 	if l.reaper, err = newReaper(); err != nil {
@@ -522,6 +528,7 @@ func (l *launcher) finish() {
 	l.drain()
 	l.sayRefusals()
 	l.sayVerdict()
+	l.report()
 	if l.opt.Verbose {
 		for _, line := range l.summary() {
 			l.speaker.say("mpiexec: " + line)

@@ -19,6 +19,8 @@ type Options struct {
 	Tag       bool   // prefix lines with the rank
 	Merge     bool   // standard error of the ranks goes where their output goes
 	Verbose   bool
+	Trace     string // file for a recording of what the ranks did, "" for none
+	Summary   bool   // a table of the time that their calls took, at the end
 	Version   bool
 	Help      bool
 

@@ -75,6 +75,8 @@ var options = map[string]option{
 	"output-dir":             {1, setOutputDir, true},
 	"output-directory":       {1, setOutputDir, true},
 	"bind-to":                {1, setBinding, true},
+	"trace":                  {1, setTrace, true},
+	"summary":                flag(func(o *Options) { o.Summary = true }),
 	"l":                      flag(func(o *Options) { o.Tag = true }),
 	"tag-output":             flag(func(o *Options) { o.Tag = true }),
 	"prepend-rank":           flag(func(o *Options) { o.Tag = true }),
@@ -190,6 +192,17 @@ func setOutputDir(ps *parser, name string, v []string) error {
 		return usagef("%s: the name of the directory is empty", name)
 	}
 	ps.o.OutputDir = v[0]
+	return nil
+}
+
+func setTrace(ps *parser, name string, v []string) error {
+	if v[0] == "" {
+		return usagef("%s: the name of the file is empty", name)
+	}
+	if err := writable(v[0]); err != nil {
+		return usagef("%s %s: %v", name, v[0], reason(err))
+	}
+	ps.o.Trace = v[0]
 	return nil
 }
 

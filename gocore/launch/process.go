@@ -173,7 +173,7 @@ func (s *starter) fork(r *rank, t *task, ends [2]int, client int) (err error) {
 	// why exec failed.
 	r.pid, err = syscall.ForkExec(t.path, append([]string{t.Name}, t.Args...), &syscall.ProcAttr{
 		Dir:   t.Dir,
-		Env:   rankEnviron(t.env, s.seg, r.number, t.number),
+		Env:   rankEnviron(t.env, s.seg, r.number, t.number, s.recording.variables(r.number)...),
 		Files: append(files, uintptr(client)),
 		Sys:   &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
 	})

@@ -26,6 +26,7 @@ func newComm(ctx uint32, g *Group, rank, block int) *Comm {
 	c := &Comm{ctx: ctx, group: g, rank: rank, size: len(g.ranks), block: block}
 	c.pt = w.p2p.Open(ctx<<1, rank, g.ranks)
 	c.coll = &coll.Comm{Chan: w.p2p.Open(ctx<<1|1, rank, g.ranks), Rank: rank, Size: c.size}
+	c.coll.Chan.Internal = true
 	if block >= 0 {
 		c.coll.Attach(w.eng, block)
 	}

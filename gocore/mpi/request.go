@@ -8,6 +8,7 @@ import (
 	"gormapy/gocore/errs"
 	"gormapy/gocore/job"
 	"gormapy/gocore/p2p"
+	"gormapy/gocore/trace"
 )
 
 // operation is what a request waits for, other than a send or receive.
@@ -128,6 +129,9 @@ var empty = Status{Source: p2p.AnySource, Tag: p2p.AnyTag}
 // frees it.
 func (r *Request) finish(h int64, st *Status) Code {
 	code := r.outcome(st)
+	if recording := trace.On(); recording != nil {
+		r.record(recording)
+	}
 	if r.persistent {
 		r.inactive = true
 		r.why = engine.Reason{}
@@ -135,6 +139,19 @@ func (r *Request) finish(h int64, st *Status) Code {
 		reqs.take(h)
 	}
 	return code
+}
+
+// record notes that a message was received.
+func (r *Request) record(p *trace.Part) {
+	if j, ok := r.op.(*joined); ok {
+		r = j.recv
+	}
+	if r.inactive || r.null || r.op != nil || !r.IsRecv() || r.ch.Internal {
+		return
+	}
+	if s := r.Request.Status(); !s.Cancelled && s.Err == nil || s.Err != nil && s.Err.Class == errs.Truncate {
+		p.Received(r.Number(), r.ch.Ctx, r.Peer(), s.Tag, s.Bytes)
+	}
 }
 
 // outcome writes the status of a completed request and returns its error.

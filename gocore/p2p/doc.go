@@ -14,6 +14,9 @@
 // request that was cancelled or belongs to an older generation finds nothing,
 // and the message is dropped.
 //
+// While a recording is on, Header.Aux of an Eager or RTS has the number of the
+// send there (package trace).
+//
 // # Matching
 //
 // Each context (half of a communicator: one for point-to-point, one for
@@ -24,5 +27,5 @@
 // job: older ones are dropped on arrival, newer ones (the sender has passed the
 // collective reset before us) are kept until we pass it too.
 //
-// It may import dtype, engine, errs, fabric and job.
+// It may import dtype, engine, errs, fabric, job and trace.
 package p2p

@@ -9,6 +9,7 @@ import (
 	"gormapy/gocore/errs"
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/job"
+	"gormapy/gocore/trace"
 )
 
 // FlagSync, in Header.Flags: the sender of this Eager wants to know when it
@@ -60,6 +61,8 @@ type Channel struct {
 	Ctx   uint32
 	Rank  int   // own rank
 	World []int // world rank of each rank
+	// Internal messages are not the program's: they are in no recording.
+	Internal bool
 }
 
 // Open makes the channel with context ctx. Messages for it may have come before.
@@ -117,6 +120,9 @@ func (c *Channel) Send(r *Request, mode Mode, b Buf, dest, tag int) {
 	h := &r.head
 	*h = fabric.Header{Kind: fabric.KindEager, Gen: r.gen, Ctx: c.Ctx, Src: int32(c.Rank), Tag: int32(tag), Len: uint64(n)}
 	r.status = Status{Source: AnySource, Tag: AnyTag}
+	if recording := trace.On(); recording != nil && !c.Internal {
+		h.Aux = recording.Sent(c.Ctx, to, tag, n)
+	}
 	limit := min(EagerLimit, c.p.eng.MaxShort(to))
 	if n <= limit {
 		data := c.flatten(r, n)
@@ -219,6 +225,7 @@ func (p *P2P) onMessage(src int, h *fabric.Header, payload []byte) {
 func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
 	n := int(h.Len)
 	r.world.Store(int32(src))
+	r.number = h.Aux
 	r.status = Status{Source: int(h.Src), Tag: int(h.Tag), Bytes: n}
 	if room := r.buf.Bytes(); n > room {
 		r.status.Bytes = room

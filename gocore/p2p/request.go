@@ -73,6 +73,7 @@ type Request struct {
 	landing unsafe.Pointer // where a piece is about to come, in the buffer
 
 	status Status
+	number uint32        // of the message that was received, in recordings
 	head   fabric.Header // of what it sends; here so that a send allocates nothing
 
 	next, prev *Request // posted queue
@@ -89,6 +90,10 @@ func (r *Request) IsRecv() bool { return r.recv }
 
 // Peer is the world rank waited for, -1 if any.
 func (r *Request) Peer() int { return int(r.world.Load()) }
+
+// Number is the number of the message that was received, for recordings; 0 if
+// its sender did not record it.
+func (r *Request) Number() uint32 { return r.number }
 
 // Tag is the tag asked for.
 func (r *Request) Tag() int { return r.tag }

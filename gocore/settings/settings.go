@@ -30,8 +30,9 @@ type Setting struct {
 
 // Readers of settings.
 const (
-	byRanks = "ranks, when MPI is initialised"
-	byBuild = "pip install and make, when gormapy is built"
+	byRanks   = "ranks, when MPI is initialised"
+	byTracers = "mpiexec --trace and gormapy.trace, when a recording begins"
+	byBuild   = "pip install and make, when gormapy is built"
 )
 
 // The settings.
@@ -52,6 +53,8 @@ var (
 		Meaning: "how much the core tells on standard error about what it decides: launcher, transports, ways of windows, ends of peers"})
 	LogFile = add(Setting{Name: "GORMAPY_LOG_FILE", Reader: byRanks,
 		Meaning: "file to which all ranks append those lines, in place of standard error"})
+	TraceEvents = add(Setting{Name: "GORMAPY_TRACE_EVENTS", Default: "1000000", Reader: byTracers,
+		Meaning: "how many events a rank can record, 64 bytes each; a call takes one, a message one at each side, a wait one"})
 	BuildToolchain = add(Setting{Name: "GORMAPY_BUILD_TOOLCHAIN", Default: "wheels", Choices: []string{"wheels", "system", "auto"}, Reader: byBuild,
 		Meaning: "where Go and the C compiler come from: wheels are the pinned ones of the package index, system those on PATH, auto (what make takes by default) the latter if they are there"})
 )

@@ -371,3 +371,16 @@ func gm_win_address(win i64, rank i32, disp, n i64, addr *C.int64_t) i32 {
 
 //export gm_comm_rank
 func gm_comm_rank(comm i64) i32 { return i32(mpi.CommRank(int64(comm))) }
+
+//export gm_trace_head
+func gm_trace_head() unsafe.Pointer { return mpi.TraceAddress() }
+
+//export gm_trace_define
+func gm_trace_define(handle i64, window i32) { mpi.TraceDefine(int64(handle), window != 0) }
+
+//export gm_trace_span
+func gm_trace_span(typ, count i64, span *C.int64_t) i64 {
+	size, reach := mpi.TraceSpan(int64(typ), int64(count))
+	*span = C.int64_t(reach)
+	return i64(size)
+}

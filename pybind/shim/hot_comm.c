@@ -1,5 +1,5 @@
 /* The hot methods of Comm and Request; see hot_win.c. */
-#include "shim.h"
+#include "trace.h"
 #include "_cgo_export.h"
 
 #define HOT PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames
@@ -24,6 +24,7 @@ static PyObject *comm_send(HOT) {
   if (!h || match_args(names, 2, args, n, kwnames, a) < 0 || small_int(a[1], &dest) < 0 || small_int(a[2], &tag) < 0 ||
       parse_spec(a[0], 0, &s) < 0)
     SLOWLY(SLOW_SEND);
+  NOTE_COMM(h, dest, tag, s.count * s.size);
   BLOCKING(code, pending, &st, gm_blocking(GM_SEND, h, (int64_t)(intptr_t)s.view.buf, s.count, s.type, dest, tag, &st, &pending));
   /* After Ctrl-C a receiver may still read the data: it stays, leaked. */
   if (code != -2) PyBuffer_Release(&s.view);
@@ -40,8 +41,10 @@ static PyObject *comm_recv(HOT) {
   if (!h || match_args(names, 1, args, n, kwnames, a) < 0 || small_int(a[1], &source) < 0 || small_int(a[2], &tag) < 0 ||
       (a[3] && a[3] != Py_None && !PyObject_TypeCheck(a[3], &StatusType)) || parse_spec(a[0], 1, &s) < 0)
     SLOWLY(SLOW_RECV);
+  NOTE_COMM(h, source, tag, 0);
   BLOCKING(code, pending, &st, gm_blocking(GM_RECV, h, (int64_t)(intptr_t)s.view.buf, s.count, s.type, source, tag, &st, &pending));
   if (a[3] && a[3] != Py_None && code != -2) ((StatusObject *)a[3])->st = st;
+  if (TRACING && code == 0) trace_note_status(&st, 1);
   PyBuffer_Release(&s.view);
   return none_or(code);
 }
@@ -70,6 +73,7 @@ static PyObject *start_p2p(HOT, int which, int kind) {
       small_int(a[1], &peer) < 0 || small_int(a[2], &tag) < 0 || parse_spec(a[0], kind == GM_RECV, &s) < 0)
     SLOWLY(which);
   int code;
+  NOTE_COMM(h, peer, tag, s.count * s.size);
   if (s.count * s.size > LONG_COPY) { /* the data of a message that is here already is copied at once */
     Py_BEGIN_ALLOW_THREADS code = gm_p2p(kind, h, (int64_t)(intptr_t)s.view.buf, s.count, s.type, peer, tag, &req);
     Py_END_ALLOW_THREADS
@@ -91,6 +95,7 @@ static PyObject *comm_barrier(HOT) {
   int code;
   gm_status st;
   if (!h || n || kwnames) SLOWLY(SLOW_BARRIER);
+  NOTE_COMM(h, TRACE_NO_PEER, -1, 0);
   BLOCKING(code, pending, &st, gm_barrier(h, &pending));
   return none_or(code);
 }
@@ -108,6 +113,7 @@ static PyObject *comm_bcast(HOT) {
     PyBuffer_Release(&s.view);
     SLOWLY(SLOW_BCAST);
   }
+  NOTE_COMM(h, root, -1, s.count * s.size);
   BLOCKING(code, pending, &st, gm_coll_blocking(GM_BCAST, h, 0, 0, 0, (int64_t)(intptr_t)s.view.buf, s.count, s.type, 0, root, &pending));
   if (code != -2) PyBuffer_Release(&s.view);
   return none_or(code);
@@ -130,6 +136,7 @@ static PyObject *comm_allreduce(HOT) {
     if (!inplace) PyBuffer_Release(&s.view);
     SLOWLY(SLOW_ALLREDUCE);
   }
+  NOTE_COMM(h, TRACE_NO_PEER, -1, r.count * r.size);
   BLOCKING(code, pending, &st,
            gm_coll_blocking(GM_ALLREDUCE, h, addr, inplace ? 0 : s.count, inplace ? 0 : s.type, (int64_t)(intptr_t)r.view.buf,
                             r.count, r.type, op, 0, &pending));
@@ -159,6 +166,7 @@ static int wait_for(RequestObject *r, gm_status *st) {
     if (PyErr_CheckSignals() < 0) return -2;
   }
   settle(r);
+  if (TRACING && code == 0) trace_note_status(st, 1);
   return code;
 }
 
@@ -196,6 +204,7 @@ static PyObject *request_test(HOT) {
   int code;
   Py_BEGIN_ALLOW_THREADS code = gm_test(r->h, st, &done);
   Py_END_ALLOW_THREADS if (done || code) settle(r);
+  if (TRACING && done && !code) trace_note_status(st, 1);
   return code ? raise_code(code) : PyBool_FromLong(done);
 }
 
@@ -255,23 +264,36 @@ static PyObject *request_waitall(HOT) {
   Py_RETURN_TRUE;
 }
 
+TRACED(comm_send, SLOW_SEND)
+TRACED(comm_recv, SLOW_RECV)
+TRACED(comm_isend, SLOW_ISEND)
+TRACED(comm_irecv, SLOW_IRECV)
+TRACED(comm_barrier, SLOW_BARRIER)
+TRACED(comm_bcast, SLOW_BCAST)
+TRACED(comm_allreduce, SLOW_ALLREDUCE)
+TRACED(request_wait, SLOW_WAIT)
+TRACED(request_test, SLOW_TEST)
+TRACED(request_start, SLOW_START)
+TRACED(request_startall, SLOW_STARTALL)
+TRACED(request_waitall, SLOW_WAITALL)
+
 #define M(name, f, doc) {name, (PyCFunction)(void *)f, METH_FASTCALL | METH_KEYWORDS, doc}
 #define CM(name, f, doc) {name, (PyCFunction)(void *)f, METH_FASTCALL | METH_KEYWORDS | METH_CLASS, doc}
 
 PyMethodDef comm_methods[] = {
-    M("Send", comm_send, "Send($self, buf, dest, tag=0)\n--\n\nPerform a blocking send."),
-    M("Recv", comm_recv, "Recv($self, buf, source=-1, tag=-1, status=None)\n--\n\nPerform a blocking receive."),
-    M("Isend", comm_isend, "Isend($self, buf, dest, tag=0)\n--\n\nStart a nonblocking send."),
-    M("Irecv", comm_irecv, "Irecv($self, buf, source=-1, tag=-1)\n--\n\nStart a nonblocking receive."),
-    M("Barrier", comm_barrier, "Barrier($self)\n--\n\nSynchronize all processes of a communicator."),
-    M("Bcast", comm_bcast, "Bcast($self, buf, root=0)\n--\n\nBroadcast data from one process to all others."),
-    M("Allreduce", comm_allreduce, "Allreduce($self, sendbuf, recvbuf, op=...)\n--\n\nReduce to all."),
+    M("Send", traced_comm_send, "Send($self, buf, dest, tag=0)\n--\n\nPerform a blocking send."),
+    M("Recv", traced_comm_recv, "Recv($self, buf, source=-1, tag=-1, status=None)\n--\n\nPerform a blocking receive."),
+    M("Isend", traced_comm_isend, "Isend($self, buf, dest, tag=0)\n--\n\nStart a nonblocking send."),
+    M("Irecv", traced_comm_irecv, "Irecv($self, buf, source=-1, tag=-1)\n--\n\nStart a nonblocking receive."),
+    M("Barrier", traced_comm_barrier, "Barrier($self)\n--\n\nSynchronize all processes of a communicator."),
+    M("Bcast", traced_comm_bcast, "Bcast($self, buf, root=0)\n--\n\nBroadcast data from one process to all others."),
+    M("Allreduce", traced_comm_allreduce, "Allreduce($self, sendbuf, recvbuf, op=...)\n--\n\nReduce to all."),
     {0}};
 
 PyMethodDef request_methods[] = {
-    M("Wait", request_wait, "Wait($self, status=None)\n--\n\nWait for a non-blocking operation to complete."),
-    M("Test", request_test, "Test($self, status=None)\n--\n\nTest for the completion of a non-blocking operation."),
-    M("Start", request_start, "Start($self)\n--\n\nInitiate a communication with a persistent request."),
-    CM("Startall", request_startall, "Startall($cls, requests)\n--\n\nStart a collection of persistent requests."),
-    CM("Waitall", request_waitall, "Waitall($cls, requests, statuses=None)\n--\n\nWait for all previously initiated requests."),
+    M("Wait", traced_request_wait, "Wait($self, status=None)\n--\n\nWait for a non-blocking operation to complete."),
+    M("Test", traced_request_test, "Test($self, status=None)\n--\n\nTest for the completion of a non-blocking operation."),
+    M("Start", traced_request_start, "Start($self)\n--\n\nInitiate a communication with a persistent request."),
+    CM("Startall", traced_request_startall, "Startall($cls, requests)\n--\n\nStart a collection of persistent requests."),
+    CM("Waitall", traced_request_waitall, "Waitall($cls, requests, statuses=None)\n--\n\nWait for all previously initiated requests."),
     {0}};

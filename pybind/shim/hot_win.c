@@ -1,6 +1,6 @@
 /* The hot methods of Win: the common arguments are read here, direct targets
    are reached with one call into Go, and everything else goes to Python. */
-#include "shim.h"
+#include "trace.h"
 #include "_cgo_export.h"
 
 #include <sys/uio.h>
@@ -94,6 +94,12 @@ static int copied(gm_win *d, int which, void *p, int64_t n, int64_t rank, int64_
   return n == (which == SLOW_PUT ? process_vm_writev(pid, &here, 1, &there, 1, 0) : process_vm_readv(pid, &here, 1, &there, 1, 0));
 }
 
+/* Records what has been done. What was left to Python is noted by raw_rma. */
+static void note(gm_win *d, int64_t rank, int64_t disp, int64_t bytes, int op) {
+  if (rank >= 0 && rank < d->size) disp *= d->target[rank].unit;
+  trace_note_rma(d->handle, rank, disp, bytes, bytes, op);
+}
+
 static PyObject *transfer(HOT, int which) {
   static const char *const names[] = {"origin", "target_rank", "target", NULL};
   PyObject *a[3];
@@ -112,6 +118,7 @@ static PyObject *transfer(HOT, int which) {
            at_once(d, self, which == SLOW_PUT ? GM_PUT : GM_GET, &s, NULL, rank, disp, 0);
   PyBuffer_Release(&s.view);
   if (!ok) SLOWLY(which);
+  if (TRACING) note(d, rank, disp, bytes, 0);
   Py_RETURN_NONE;
 }
 
@@ -156,6 +163,7 @@ static PyObject *win_accumulate(HOT) {
          at_once(d, self, GM_ACC, &s, NULL, rank, disp, op);
   PyBuffer_Release(&s.view);
   if (!ok) SLOWLY(SLOW_ACCUMULATE);
+  if (TRACING) note(d, rank, disp, s.count * s.size, op);
   Py_RETURN_NONE;
 }
 
@@ -177,6 +185,7 @@ static PyObject *win_fetch_and_op(HOT) {
   }
   PyBuffer_Release(&s.view);
   if (!ok) SLOWLY(SLOW_FETCH_AND_OP);
+  if (TRACING) note(d, rank, disp, s.size, op);
   Py_RETURN_NONE;
 }
 
@@ -200,6 +209,7 @@ static PyObject *win_compare_and_swap(HOT) {
   }
   PyBuffer_Release(&s.view);
   if (!ok) SLOWLY(SLOW_COMPARE_AND_SWAP);
+  if (TRACING) note(d, rank, disp, s.size, 0);
   Py_RETURN_NONE;
 }
 
@@ -212,6 +222,7 @@ static PyObject *flush(HOT, int which) {
   if (!d || !(d->flags & GM_DESC_AT_ONCE) || match_args(names, 1, args, n, kwnames, a) < 0 || parse_int(a[0], &rank) < 0 ||
       rank < 0 || rank >= d->size || !(d->open == GM_OPEN_LOCK_ALL || (d->target[rank].open & GM_TARGET_LOCKED)))
     SLOWLY(which);
+  NOTE_WIN(d->handle, rank, -1);
   Py_RETURN_NONE;
 }
 
@@ -221,6 +232,7 @@ static PyObject *win_flush_local(HOT) { return flush(self, args, n, kwnames, SLO
 static PyObject *flush_all(HOT, int which) {
   gm_win *d = descriptor(self);
   if (!d || n || kwnames || !(d->flags & GM_DESC_AT_ONCE) || d->open != GM_OPEN_LOCK_ALL) SLOWLY(which);
+  NOTE_WIN(d->handle, TRACE_NO_PEER, -1);
   Py_RETURN_NONE;
 }
 
@@ -236,6 +248,7 @@ static PyObject *win_lock(HOT) {
   if (!descriptor(self) || match_args(names, 1, args, n, kwnames, a) < 0 || parse_int(a[0], &rank) < 0 ||
       (a[1] && parse_int(a[1], &kind) < 0) || (a[2] && parse_int(a[2], &assertion) < 0))
     SLOWLY(SLOW_LOCK);
+  NOTE_WIN(((WinObject *)self)->h, rank, kind);
   code = gm_lock(((WinObject *)self)->h, rank, kind, assertion, &pending); /* never waits: not worth giving up the GIL */
   if (code == GM_INTERRUPTED) code = resume(pending, &own);
   return none_or(code);
@@ -248,6 +261,7 @@ static PyObject *win_unlock(HOT) {
   int code;
   gm_status own;
   if (!descriptor(self) || match_args(names, 1, args, n, kwnames, a) < 0 || parse_int(a[0], &rank) < 0) SLOWLY(SLOW_UNLOCK);
+  NOTE_WIN(((WinObject *)self)->h, rank, -1);
   code = gm_unlock(((WinObject *)self)->h, rank, &pending);
   if (code == GM_INTERRUPTED) code = resume(pending, &own);
   return none_or(code);
@@ -261,23 +275,37 @@ static PyObject *win_fence(HOT) {
   gm_status own;
   if (!descriptor(self) || match_args(names, 0, args, n, kwnames, a) < 0 || (a[0] && parse_int(a[0], &assertion) < 0))
     SLOWLY(SLOW_FENCE);
+  NOTE_WIN(((WinObject *)self)->h, TRACE_NO_PEER, assertion);
   BLOCKING(code, pending, &own, gm_fence(((WinObject *)self)->h, assertion, &pending));
   return none_or(code);
 }
 
+TRACED(win_put, SLOW_PUT)
+TRACED(win_get, SLOW_GET)
+TRACED(win_accumulate, SLOW_ACCUMULATE)
+TRACED(win_fetch_and_op, SLOW_FETCH_AND_OP)
+TRACED(win_compare_and_swap, SLOW_COMPARE_AND_SWAP)
+TRACED(win_flush, SLOW_FLUSH)
+TRACED(win_flush_local, SLOW_FLUSH_LOCAL)
+TRACED(win_flush_all, SLOW_FLUSH_ALL)
+TRACED(win_flush_local_all, SLOW_FLUSH_LOCAL_ALL)
+TRACED(win_lock, SLOW_LOCK)
+TRACED(win_unlock, SLOW_UNLOCK)
+TRACED(win_fence, SLOW_FENCE)
+
 #define M(name, f, doc) {name, (PyCFunction)(void *)f, METH_FASTCALL | METH_KEYWORDS, doc}
 
 PyMethodDef win_methods[] = {
-    M("Put", win_put, "Put($self, origin, target_rank, target=None)\n--\n\nPut data into a memory window on a remote process."),
-    M("Get", win_get, "Get($self, origin, target_rank, target=None)\n--\n\nGet data from a memory window on a remote process."),
-    M("Accumulate", win_accumulate, "Accumulate($self, origin, target_rank, target=None, op=...)\n--\n\nAccumulate data into the target process."),
-    M("Fetch_and_op", win_fetch_and_op, "Fetch_and_op($self, origin, result, target_rank, target_disp=0, op=...)\n--\n\nPerform one-sided read-modify-write."),
-    M("Compare_and_swap", win_compare_and_swap, "Compare_and_swap($self, origin, compare, result, target_rank, target_disp=0)\n--\n\nPerform one-sided atomic compare-and-swap."),
-    M("Flush", win_flush, "Flush($self, rank)\n--\n\nComplete all outstanding RMA operations at a target."),
-    M("Flush_local", win_flush_local, "Flush_local($self, rank)\n--\n\nComplete locally all outstanding RMA operations at a target."),
-    M("Flush_all", win_flush_all, "Flush_all($self)\n--\n\nComplete all outstanding RMA operations at all targets."),
-    M("Flush_local_all", win_flush_local_all, "Flush_local_all($self)\n--\n\nComplete locally all outstanding RMA operations at all targets."),
-    M("Lock", win_lock, "Lock($self, rank, lock_type=1, assertion=0)\n--\n\nBegin an RMA access epoch at the target process."),
-    M("Unlock", win_unlock, "Unlock($self, rank)\n--\n\nComplete an RMA access epoch at the target process."),
-    M("Fence", win_fence, "Fence($self, assertion=0)\n--\n\nPerform an MPI fence synchronization call."),
+    M("Put", traced_win_put, "Put($self, origin, target_rank, target=None)\n--\n\nPut data into a memory window on a remote process."),
+    M("Get", traced_win_get, "Get($self, origin, target_rank, target=None)\n--\n\nGet data from a memory window on a remote process."),
+    M("Accumulate", traced_win_accumulate, "Accumulate($self, origin, target_rank, target=None, op=...)\n--\n\nAccumulate data into the target process."),
+    M("Fetch_and_op", traced_win_fetch_and_op, "Fetch_and_op($self, origin, result, target_rank, target_disp=0, op=...)\n--\n\nPerform one-sided read-modify-write."),
+    M("Compare_and_swap", traced_win_compare_and_swap, "Compare_and_swap($self, origin, compare, result, target_rank, target_disp=0)\n--\n\nPerform one-sided atomic compare-and-swap."),
+    M("Flush", traced_win_flush, "Flush($self, rank)\n--\n\nComplete all outstanding RMA operations at a target."),
+    M("Flush_local", traced_win_flush_local, "Flush_local($self, rank)\n--\n\nComplete locally all outstanding RMA operations at a target."),
+    M("Flush_all", traced_win_flush_all, "Flush_all($self)\n--\n\nComplete all outstanding RMA operations at all targets."),
+    M("Flush_local_all", traced_win_flush_local_all, "Flush_local_all($self)\n--\n\nComplete locally all outstanding RMA operations at all targets."),
+    M("Lock", traced_win_lock, "Lock($self, rank, lock_type=1, assertion=0)\n--\n\nBegin an RMA access epoch at the target process."),
+    M("Unlock", traced_win_unlock, "Unlock($self, rank)\n--\n\nComplete an RMA access epoch at the target process."),
+    M("Fence", traced_win_fence, "Fence($self, assertion=0)\n--\n\nPerform an MPI fence synchronization call."),
     {0}};

@@ -2,10 +2,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "shim.h"
+#include "trace.h"
 #include "_cgo_export.h"
 
-static void in_child(void) { gm_forked = 1; }
+static void in_child(void) { gm_forked = 1, gm_tracing = 0; }
 
 /* Only here is it known how sys.exit ends the process: Python has forgotten the
    exception when it runs what was registered with it. */
@@ -17,7 +17,7 @@ static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_fast", "The cal
 
 PyMODINIT_FUNC PyInit__fast(void) {
   PyObject *m = PyModule_Create(&definition);
-  if (!m || ready_types(m) < 0) return NULL;
+  if (!m || ready_types(m) < 0 || ready_trace(m) < 0) return NULL;
   pthread_atfork(NULL, NULL, in_child);
   if (on_exit(at_exit, NULL) == 0) gm_tell_exit();
   static const struct {

@@ -1,6 +1,6 @@
 /* The calls that the Python implementations of gormapy.MPI use: integers in,
    requests out. docs are in the .pyi of the package and in gocore/mpi. */
-#include "shim.h"
+#include "trace.h"
 #include "_cgo_export.h"
 
 PyObject *set_format(PyObject *self, PyObject *args);
@@ -91,6 +91,7 @@ static PyObject *raw_p2p(ARGS) {
   int code;
   if (n != 8) return PyErr_Format(PyExc_TypeError, "p2p takes 8 arguments");
   if (longs("p2p kind communicator buffer count datatype rank tag", args, 7, 7, a) < 0) return NULL;
+  if (TRACING) trace_note(TRACE_CALL_COMM, a[1], a[5], a[6], trace_bytes(a[4], a[3]));
   Py_BEGIN_ALLOW_THREADS code = gm_p2p((int)a[0], a[1], a[2], a[3], a[4], a[5], a[6], &req);
   Py_END_ALLOW_THREADS return started(code, req, args[7]);
 }
@@ -111,6 +112,7 @@ static PyObject *raw_adopt(ARGS) {
 static PyObject *raw_p2p_init(ARGS) {
   int64_t a[7], req = 0;
   if (longs("p2p_init kind communicator buffer count datatype rank tag", args, n, 7, a) < 0) return NULL;
+  if (TRACING) trace_note(TRACE_CALL_COMM, a[1], a[5], a[6], trace_bytes(a[4], a[3]));
   int code = gm_p2p_init((int)a[0], a[1], a[2], a[3], a[4], a[5], a[6], &req);
   return handle_or(code, req);
 }
@@ -139,7 +141,9 @@ static PyObject *raw_wait(ARGS) {
   gm_status *st, own;
   if (n != 2) return PyErr_Format(PyExc_TypeError, "wait takes 2 arguments");
   if (longs("wait", args, 1, 1, a) < 0 || status_arg(args[1], &st) < 0) return NULL;
-  return none_or(wait_request(a[0], st ? st : &own));
+  int code = wait_request(a[0], st ? st : &own);
+  if (TRACING && code == 0) trace_note_status(st ? st : &own, 1);
+  return none_or(code);
 }
 
 /* finish(started, status or None): wait for what a blocking call has started.
@@ -156,6 +160,7 @@ static PyObject *raw_finish(ARGS) {
     Py_END_ALLOW_THREADS s->buf = NULL; /* leaked on purpose */
   }
   s->h = 0;
+  if (TRACING && code == 0) trace_note_status(st ? st : &own, 0);
   return none_or(code);
 }
 
@@ -167,7 +172,8 @@ static PyObject *raw_test(ARGS) {
   if (longs("test", args, 1, 1, a) < 0 || status_arg(args[1], &st) < 0) return NULL;
   int code;
   Py_BEGIN_ALLOW_THREADS code = gm_test(a[0], st ? st : &own, &done);
-  Py_END_ALLOW_THREADS return code ? raise_code(code) : PyBool_FromLong(done);
+  Py_END_ALLOW_THREADS if (TRACING && done && !code) trace_note_status(st ? st : &own, 1);
+  return code ? raise_code(code) : PyBool_FromLong(done);
 }
 
 static PyObject *raw_request_status(ARGS) {
@@ -389,6 +395,7 @@ static PyObject *raw_sendrecv(ARGS) {
   if (n != 12) return PyErr_Format(PyExc_TypeError, "sendrecv takes 12 arguments");
   if (longs("sendrecv communicator buffer count datatype dest sendtag buffer count datatype source recvtag", args, 11, 11, a) < 0 || status_arg(args[11], &st) < 0) return NULL;
   if (!st) st = &own;
+  if (TRACING) trace_note(TRACE_CALL_COMM, a[0], a[4], a[5], trace_bytes(a[3], a[2]));
   Py_BEGIN_ALLOW_THREADS code = gm_sendrecv(a[0], a + 1, a + 6, st, pending);
   Py_END_ALLOW_THREADS if (code == GM_INTERRUPTED) {
     gm_status ignored;
@@ -409,6 +416,7 @@ static PyObject *raw_isendrecv(ARGS) {
   int code;
   if (n != 12) return PyErr_Format(PyExc_TypeError, "isendrecv takes 12 arguments");
   if (longs("isendrecv", args, 11, 11, a) < 0) return NULL;
+  if (TRACING) trace_note(TRACE_CALL_COMM, a[0], a[4], a[5], trace_bytes(a[3], a[2]));
   Py_BEGIN_ALLOW_THREADS code = gm_isendrecv(a[0], a + 1, a + 6, &req);
   Py_END_ALLOW_THREADS return started(code, req, args[11]);
 }
@@ -419,6 +427,7 @@ static PyObject *probe(PyObject *const *args, Py_ssize_t n, int64_t *msg) {
   int code;
   if (n != 4) return PyErr_Format(PyExc_TypeError, "probe takes 4 arguments");
   if (longs("probe communicator source tag", args, 3, 3, a) < 0 || status_arg(args[3], &st) < 0) return NULL;
+  NOTE_COMM(a[0], a[1], a[2], 0);
   for (;;) {
     Py_BEGIN_ALLOW_THREADS code = gm_probe(a[0], a[1], a[2], st ? st : &own, msg, &wait);
     Py_END_ALLOW_THREADS if (code != GM_INTERRUPTED) break;
@@ -442,6 +451,7 @@ static PyObject *iprobe(PyObject *const *args, Py_ssize_t n, int64_t *msg) {
   if (n != 4) return PyErr_Format(PyExc_TypeError, "iprobe takes 4 arguments");
   if (longs("iprobe communicator source tag", args, 3, 3, a) < 0 || status_arg(args[3], &st) < 0) return NULL;
   int code;
+  NOTE_COMM(a[0], a[1], a[2], 0);
   Py_BEGIN_ALLOW_THREADS code = gm_iprobe(a[0], a[1], a[2], st ? st : &own, msg, &found);
   Py_END_ALLOW_THREADS if (code) return raise_code(code);
   if (msg) return PyLong_FromLongLong(found ? *msg : 0);
@@ -470,8 +480,16 @@ static PyObject *raw_file_io(ARGS) {
   int code;
   if (n != 7) return PyErr_Format(PyExc_TypeError, "file_io takes 7 arguments");
   if (longs("file_io kind file offset buffer count datatype", args, 6, 6, a) < 0) return NULL;
+  if (TRACING) trace_note_bytes(trace_bytes(a[5], a[4]));
   Py_BEGIN_ALLOW_THREADS code = gm_file_io((int)a[0], a[1], a[2], a[3], a[4], a[5], &req);
   Py_END_ALLOW_THREADS return started(code, req, args[6]);
+}
+
+/* Records a collective with equal counts; the root only where there is one. */
+static void note_coll(const int64_t *a) {
+  int rooted = a[0] == GM_BCAST || a[0] == GM_GATHER || a[0] == GM_SCATTER || a[0] == GM_REDUCE;
+  int64_t bytes = a[2] != IN_PLACE && a[3] > 0 ? trace_bytes(a[4], a[3]) : trace_bytes(a[7], a[6]);
+  trace_note(TRACE_CALL_COMM, a[1], rooted ? a[9] : TRACE_NO_PEER, -1, bytes);
 }
 
 /* coll(kind, comm, address, count, datatype, address, count, datatype, op, root, holder) */
@@ -480,6 +498,7 @@ static PyObject *raw_coll(ARGS) {
   int code;
   if (n != 11) return PyErr_Format(PyExc_TypeError, "coll takes 11 arguments");
   if (longs("coll kind communicator sendbuf count datatype recvbuf count datatype op root", args, 10, 10, a) < 0) return NULL;
+  if (TRACING) note_coll(a);
   Py_BEGIN_ALLOW_THREADS code = gm_coll((int)a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], &req);
   Py_END_ALLOW_THREADS return started(code, req, args[10]);
 }
@@ -491,6 +510,7 @@ static PyObject *raw_coll_blocking(ARGS) {
   gm_status st;
   if (n != 11) return PyErr_Format(PyExc_TypeError, "coll_blocking takes 11 arguments");
   if (longs("coll_blocking kind communicator sendbuf count datatype recvbuf count datatype op root", args, 10, 10, a) < 0) return NULL;
+  if (TRACING) note_coll(a);
   BLOCKING(code, pending, &st, gm_coll_blocking((int)a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], &pending));
   if (code == -2) Py_INCREF(args[10]); /* a peer may still read or fill the memory: it stays, leaked */
   return none_or(code);
@@ -513,6 +533,13 @@ static PyObject *collv(PyObject *const *args, Py_ssize_t n, int nonblocking) {
   gm_side s = {s_addr, s_type, lists[0], lists[1], lengths[0], lengths[1]};
   gm_side r = {r_addr, r_type, lists[2], lists[3], lengths[2], lengths[3]};
   int code;
+  if (TRACING) {
+    const gm_side *side = s_addr != IN_PLACE && s.ncounts ? &s : &r;
+    int64_t items = 0;
+    for (int64_t i = 0; i < side->ncounts; i++) items += side->counts[i];
+    int rooted = head[0] == GM_GATHERV || head[0] == GM_SCATTERV;
+    trace_note(TRACE_CALL_COMM, head[1], rooted ? root : TRACE_NO_PEER, -1, trace_bytes(side->type, items));
+  }
   Py_BEGIN_ALLOW_THREADS code = gm_collv((int)head[0], head[1], &s, &r, root, nonblocking, &req);
   Py_END_ALLOW_THREADS out = started(code, req, args[11]);
 end:
@@ -540,27 +567,29 @@ static PyObject *raw_result(ARGS) {
   return handle_or(code, out);
 }
 
-#define MAKE(name, count, arguments, expr)                 \
+#define MAKE(name, count, arguments, note, expr)           \
   static PyObject *raw_##name(ARGS) {                      \
     int64_t a[count], req = 0;                             \
     if (longs(#name " " arguments, args, n, count, a) < 0) return NULL; \
     int code;                                              \
+    note;                                                  \
     Py_BEGIN_ALLOW_THREADS code = expr;                    \
     Py_END_ALLOW_THREADS return handle_or(code, req);      \
   }
 
-MAKE(comm_dup, 1, "", gm_comm_dup(a[0], &req))
-MAKE(comm_split, 3, "communicator color key", gm_comm_split(a[0], a[1], a[2], &req))
-MAKE(comm_split_type, 3, "communicator split_type key", gm_comm_split_type(a[0], a[1], a[2], &req))
-MAKE(comm_create, 2, "", gm_comm_create(a[0], a[1], &req))
-MAKE(comm_free, 1, "", gm_comm_free(a[0], &req))
-MAKE(win_create, 7, "", gm_win_create(a[0], a[1], a[2], a[3], a[4], a[5], a[6], &req))
-MAKE(win_free, 1, "", gm_win_free(a[0], &req))
+MAKE(comm_dup, 1, "", NOTE_COMM(a[0], TRACE_NO_PEER, -1, 0), gm_comm_dup(a[0], &req))
+MAKE(comm_split, 3, "communicator color key", NOTE_COMM(a[0], TRACE_NO_PEER, -1, 0), gm_comm_split(a[0], a[1], a[2], &req))
+MAKE(comm_split_type, 3, "communicator split_type key", NOTE_COMM(a[0], TRACE_NO_PEER, -1, 0), gm_comm_split_type(a[0], a[1], a[2], &req))
+MAKE(comm_create, 2, "", NOTE_COMM(a[0], TRACE_NO_PEER, -1, 0), gm_comm_create(a[0], a[1], &req))
+MAKE(comm_free, 1, "", NOTE_COMM(a[0], TRACE_NO_PEER, -1, 0), gm_comm_free(a[0], &req))
+MAKE(win_create, 7, "", NOTE_COMM(a[4], TRACE_NO_PEER, -1, a[2]), gm_win_create(a[0], a[1], a[2], a[3], a[4], a[5], a[6], &req))
+MAKE(win_free, 1, "", NOTE_WIN(a[0], TRACE_NO_PEER, -1), gm_win_free(a[0], &req))
 
 static PyObject *raw_rma(ARGS) {
   int64_t a[13];
   int code;
   if (longs("rma kind window origin count datatype result count datatype target_rank target count datatype op", args, n, 13, a) < 0) return NULL;
+  if (TRACING) trace_note_rma_types(a);
   do {
     Py_BEGIN_ALLOW_THREADS code = gm_rma((int)a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12]);
     Py_END_ALLOW_THREADS if (code == GM_INTERRUPTED && PyErr_CheckSignals() < 0) return NULL;
@@ -574,6 +603,7 @@ static PyObject *raw_rma_request(ARGS) {
   int code;
   if (n != 14) return PyErr_Format(PyExc_TypeError, "rma_request takes 14 arguments");
   if (longs("rma kind window origin count datatype result count datatype target_rank target count datatype op", args, 13, 13, a) < 0) return NULL;
+  if (TRACING) trace_note_rma_types(a);
   do {
     Py_BEGIN_ALLOW_THREADS code = gm_rma_request((int)a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], &req);
     Py_END_ALLOW_THREADS if (code == GM_INTERRUPTED && PyErr_CheckSignals() < 0) return NULL;
@@ -581,37 +611,39 @@ static PyObject *raw_rma_request(ARGS) {
   return started(code, req, args[13]);
 }
 
-#define SYNC(name, count, arguments, expr)                 \
+#define SYNC(name, count, arguments, note, expr)           \
   static PyObject *raw_##name(ARGS) {                      \
     int64_t a[count], pending = 0;                         \
     int code;                                              \
     gm_status own;                                         \
     if (longs(#name " " arguments, args, n, count, a) < 0) return NULL; \
+    note;                                                  \
     BLOCKING(code, pending, &own, expr);                   \
     return none_or(code);                                  \
   }
 
-SYNC(barrier, 1, "", gm_barrier(a[0], &pending))
-SYNC(fence, 2, "window assertion", gm_fence(a[0], a[1], &pending))
-SYNC(lock, 4, "window rank lock_type assertion", gm_lock(a[0], a[1], a[2], a[3], &pending))
-SYNC(lock_all, 2, "window assertion", gm_lock_all(a[0], a[1], &pending))
-SYNC(unlock, 2, "window rank", gm_unlock(a[0], a[1], &pending))
-SYNC(unlock_all, 1, "", gm_unlock_all(a[0], &pending))
-SYNC(flush, 2, "window rank", gm_flush(a[0], a[1], &pending))
-SYNC(drain, 2, "", gm_drain(a[0], a[1], &pending))
-SYNC(flush_all, 1, "", gm_flush(a[0], -1, &pending))
-SYNC(win_post, 3, "window group assertion", gm_win_post(a[0], a[1], a[2]))
-SYNC(win_start, 3, "window group assertion", gm_win_start(a[0], a[1], a[2], &pending))
-SYNC(win_complete, 1, "", gm_win_complete(a[0], &pending))
-SYNC(win_wait, 1, "", gm_win_wait(a[0], &pending))
-SYNC(win_sync, 1, "", gm_win_desc(a[0]) ? 0 : gm_flush(a[0], -1, &pending))
+SYNC(barrier, 1, "", NOTE_COMM(a[0], TRACE_NO_PEER, -1, 0), gm_barrier(a[0], &pending))
+SYNC(fence, 2, "window assertion", NOTE_WIN(a[0], TRACE_NO_PEER, a[1]), gm_fence(a[0], a[1], &pending))
+SYNC(lock, 4, "window rank lock_type assertion", NOTE_WIN(a[0], a[1], a[2]), gm_lock(a[0], a[1], a[2], a[3], &pending))
+SYNC(lock_all, 2, "window assertion", NOTE_WIN(a[0], TRACE_NO_PEER, -1), gm_lock_all(a[0], a[1], &pending))
+SYNC(unlock, 2, "window rank", NOTE_WIN(a[0], a[1], -1), gm_unlock(a[0], a[1], &pending))
+SYNC(unlock_all, 1, "", NOTE_WIN(a[0], TRACE_NO_PEER, -1), gm_unlock_all(a[0], &pending))
+SYNC(flush, 2, "window rank", NOTE_WIN(a[0], a[1], -1), gm_flush(a[0], a[1], &pending))
+SYNC(drain, 2, "", (void)0, gm_drain(a[0], a[1], &pending))
+SYNC(flush_all, 1, "", NOTE_WIN(a[0], TRACE_NO_PEER, -1), gm_flush(a[0], -1, &pending))
+SYNC(win_post, 3, "window group assertion", NOTE_WIN(a[0], TRACE_NO_PEER, -1), gm_win_post(a[0], a[1], a[2]))
+SYNC(win_start, 3, "window group assertion", NOTE_WIN(a[0], TRACE_NO_PEER, -1), gm_win_start(a[0], a[1], a[2], &pending))
+SYNC(win_complete, 1, "", NOTE_WIN(a[0], TRACE_NO_PEER, -1), gm_win_complete(a[0], &pending))
+SYNC(win_wait, 1, "", NOTE_WIN(a[0], TRACE_NO_PEER, -1), gm_win_wait(a[0], &pending))
+SYNC(win_sync, 1, "", NOTE_WIN(a[0], TRACE_NO_PEER, -1), gm_win_desc(a[0]) ? 0 : gm_flush(a[0], -1, &pending))
 
 static PyObject *raw_win_test(ARGS) {
   int64_t a[1], done = 0;
   if (longs("win_test", args, n, 1, a) < 0) return NULL;
   int code;
   Py_BEGIN_ALLOW_THREADS code = gm_win_test(a[0], &done);
-  Py_END_ALLOW_THREADS if (code) return raise_code(code);
+  Py_END_ALLOW_THREADS NOTE_WIN(a[0], TRACE_NO_PEER, done);
+  if (code) return raise_code(code);
   return PyBool_FromLong(done);
 }
 
@@ -650,9 +682,8 @@ static PyObject *raw_alloc_mem(ARGS) {
   return PyObject_CallFunction((PyObject *)&MemoryType, "LLL", (long long)held, (long long)addr, (long long)a[0]);
 }
 
-static PyObject *raw_finalize(PyObject *self, PyObject *noargs) {
+static PyObject *finalize(void) {
   int code = 0;
-  if (gm_forked) Py_RETURN_NONE;
   for (;;) {
     Py_BEGIN_ALLOW_THREADS code = gm_finalize(1);
     Py_END_ALLOW_THREADS if (code != GM_INTERRUPTED) return none_or(code);
@@ -661,6 +692,15 @@ static PyObject *raw_finalize(PyObject *self, PyObject *noargs) {
       return NULL;
     }
   }
+}
+
+static PyObject *raw_finalize(PyObject *self, PyObject *noargs) {
+  if (gm_forked) Py_RETURN_NONE;
+  if (!TRACING) return finalize();
+  trace_open(TRACE_FINALIZE);
+  PyObject *result = finalize();
+  trace_close(result != NULL);
+  return result;
 }
 
 static PyObject *raw_reset(PyObject *self, PyObject *noargs) {
@@ -711,6 +751,9 @@ PyMethodDef raw_methods[] = {{"setup", setup, METH_VARARGS, NULL},
                              F(coll), F(coll_blocking), F(collv), F(collv_blocking), F(result), F(comm_dup), F(comm_split), F(comm_split_type),
                              F(comm_create), F(comm_free), F(win_create), F(win_free), F(rma), F(rma_request), F(barrier), F(fence), F(lock),
                              F(lock_all), F(unlock), F(unlock_all), F(flush), F(drain), F(flush_all), F(win_sync), F(win_post), F(win_start), F(win_complete), F(win_wait), F(win_test), F(win_memory),
+                             {"trace", trace_switch, METH_O, NULL},
+                             {"trace_mark", trace_mark, METH_NOARGS, NULL},
+                             {"trace_part", trace_part, METH_VARARGS, NULL},
                              F(keep), F(let_go), F(alloc_mem), F(abort), F(buffer_info), F(win_address),
                              {"watch", (PyCFunction)(void *)raw_watch, METH_FASTCALL, NULL},
                              {"flush_local", (PyCFunction)(void *)raw_flush, METH_FASTCALL, NULL},

@@ -1,5 +1,6 @@
 """The environment: start, end, versions, clock and other module functions."""
 
+import os
 import time
 
 from gormapy._ext import core, fast
@@ -23,6 +24,10 @@ def Init():
     """Initialize the MPI execution environment."""
     check(core.Init())
     registration.start()
+    if "GORMAPY_JOB_TRACE" in os.environ:
+        from gormapy.trace import recording
+
+        recording.join_job()
 
 
 def Init_thread(required=constants.THREAD_MULTIPLE):

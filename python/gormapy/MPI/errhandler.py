@@ -8,6 +8,7 @@ call the handler of the object before the exception is raised, or end the job.
 import functools
 from types import ClassMethodDescriptorType, FunctionType, MethodDescriptorType
 
+from gormapy._ext import fast
 from gormapy._rc import rc
 
 from . import constants
@@ -175,7 +176,7 @@ def _guard_all():
                 if name.startswith("_") or name in exempt:
                     continue
                 # a type of the extension can't be changed: what it has is guarded in the class itself
-                if isinstance(member, FunctionType):
+                if isinstance(member, (FunctionType, fast.Recorded)):
                     setattr(base, name, _guarded(member))
                 elif isinstance(member, MethodDescriptorType) and name not in vars(cls):
                     setattr(cls, name, _guarded(member))

@@ -1,0 +1,21 @@
+package core
+
+import "gormapy/gocore/mpi"
+
+// TraceStart begins to record; for this and the following see package mpi.
+func TraceStart(names string) int { return -mpi.TraceStart(names) }
+
+// TraceJob begins to record for the launcher: 1, or 0 if it does not want it.
+func TraceJob(names string) int {
+	yes, code := mpi.TraceJob(names)
+	if yes {
+		return 1
+	}
+	return -code
+}
+
+// TraceStop ends the recording.
+func TraceStop() int { return -mpi.TraceStop() }
+
+// TraceWrite joins parts of recordings into a file.
+func TraceWrite(parts, path string) string { return mpi.TraceWrite(parts, path) }
