@@ -6,7 +6,7 @@ are equal to the last bit. Neither may use fused multiply-add or another order.
 
 import numpy as np
 
-BLOCK = 8192  # cells; an operand of NumPy's loops stays in the cache until the next of them needs it
+BLOCK = 32768  # cells; an operand of NumPy's loops stays in the cache until the next of them needs it
 
 
 def numpy_kernel(x, xnew, width):

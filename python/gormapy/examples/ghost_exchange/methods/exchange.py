@@ -20,6 +20,8 @@ class Exchange:
         self.corners = corners
         self.phases = phases(grid, corners)
         self.strips = [strip for phase in self.phases for strip in phase]
+        # For each of the fields, the cells that a strip gives and those that it fills.
+        self.cells = [{strip: (fields[k][strip.out], fields[k][strip.into]) for strip in self.strips} for k in range(2)]
         self._types = []
 
     def update(self, k):
@@ -42,17 +44,11 @@ class Exchange:
         return self.fields.place(self.grid, self.grid.comm.Get_rank(), k, cells[0].start, cells[1].start)
 
 
-def buffer_for(strip):
-    """Return a new buffer for the cells of a strip.
+def copy(to, cells):
+    """Copy a block of cells to another of the same shape.
 
-    It has them in the order of the longer side. NumPy's loop for a copy then runs along that, and not, for columns, two
-    cells at a time.
+    A row of the block is one element for NumPy here. Its loop for a copy is slow for each row of a two-dimensional
+    block, and those of a column of halo cells have as few cells as the halo is wide.
     """
-    rows, columns = strip.shape
-    return np.empty((rows, columns) if columns >= rows else (columns, rows))
-
-
-def as_buffer(strip, x, cells):
-    """Return the view of cells in an array that has the shape of the strip's buffer."""
-    rows, columns = strip.shape
-    return x[cells] if columns >= rows else x[cells].T
+    row = np.dtype(("V", cells.shape[1] * cells.itemsize))
+    np.copyto(to.view(row), cells.view(row))

@@ -5,7 +5,7 @@ import numpy as np
 from gormapy import MPI
 
 from ..strips import OPPOSITE
-from .exchange import Exchange, as_buffer, buffer_for
+from .exchange import Exchange, copy
 
 
 class OneSided(Exchange):
@@ -32,7 +32,7 @@ class OneSided(Exchange):
         else:
             longest = max((strip.shape[0] * strip.shape[1] for strip in self.strips), default=0)
             self.length = grid.comm.allreduce(longest, op=MPI.MAX)
-            self.packed = {strip: buffer_for(strip) for strip in self.strips}
+            self.packed = {strip: np.empty(strip.shape) for strip in self.strips}
             if memory == "packed":
                 self.new_window()
 
@@ -65,18 +65,18 @@ class OneSided(Exchange):
         if self.in_place:
             self.win.Put(*self.puts[k][strip])
             return
-        source = as_buffer(strip, self.fields[k], strip.out)
+        cells = self.cells[k][strip][0]
         if self.memory == "implicit":
-            self.packed[strip] = source.copy(order="C")
+            self.packed[strip] = cells.copy()
         else:
-            np.copyto(self.packed[strip], source)
+            copy(self.packed[strip], cells)
         self.win.Put(self.packed[strip], strip.neighbour, OPPOSITE[strip.side] * self.length)
 
     def unpack(self, strip, k):
         """Copy what the neighbour has put into the halo of fields[k], if it isn't there already."""
         if not self.in_place:
-            into = as_buffer(strip, self.fields[k], strip.into)
-            np.copyto(into, self.received[strip.side][: into.size].reshape(into.shape))
+            halo = self.cells[k][strip][1]
+            copy(halo, self.received[strip.side][: halo.size].reshape(halo.shape))
 
     def free(self):
         """Free the window and the datatypes; collective."""

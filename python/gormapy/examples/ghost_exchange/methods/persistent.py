@@ -4,7 +4,7 @@ import numpy as np
 
 from gormapy import MPI
 
-from .exchange import Exchange, as_buffer, buffer_for
+from .exchange import Exchange, copy
 
 
 class Persistent(Exchange):
@@ -17,7 +17,7 @@ class Persistent(Exchange):
 
     def __init__(self, grid, fields, corners, memory):
         super().__init__(grid, fields, corners, memory)
-        self.buffers = {strip: (buffer_for(strip), buffer_for(strip)) for strip in self.strips}
+        self.buffers = {strip: (np.empty(strip.shape), np.empty(strip.shape)) for strip in self.strips}
         self.types = {}
         if memory == "direct":
             self.types = {strip: self.block_type(strip.shape, grid.shape[1]) for strip in self.strips}
@@ -25,10 +25,10 @@ class Persistent(Exchange):
 
     def plan(self, phase, k):
         """Return the requests of a phase, and what to copy before they start and after they end."""
-        x, comm = self.fields[k], self.grid.comm
+        comm = self.grid.comm
         requests, before, after = [], [], []
         for strip in phase:
-            out, into = as_buffer(strip, x, strip.out), as_buffer(strip, x, strip.into)
+            out, into = self.cells[k][strip]
             if self.memory == "direct":
                 cells, block = self.fields.flat, self.types[strip]
                 send, receive = ([cells[self.index(k, part) :], 1, block] for part in (strip.out, strip.into))
@@ -46,11 +46,11 @@ class Persistent(Exchange):
         """Fill the halo of fields[k]."""
         for requests, before, after in self.plans[k]:
             for to, cells in before:
-                np.copyto(to, cells)
+                copy(to, cells)
             MPI.Prequest.Startall(requests)
             MPI.Request.Waitall(requests)
             for to, cells in after:
-                np.copyto(to, cells)
+                copy(to, cells)
 
     def free(self):
         """Free the requests and datatypes."""

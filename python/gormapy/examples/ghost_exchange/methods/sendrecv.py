@@ -4,7 +4,7 @@ import numpy as np
 
 from gormapy import MPI
 
-from .exchange import Exchange, as_buffer, buffer_for
+from .exchange import Exchange, copy
 
 
 class Sendrecv(Exchange):
@@ -15,36 +15,36 @@ class Sendrecv(Exchange):
     def __init__(self, grid, fields, corners, memory):
         super().__init__(grid, fields, corners, memory)
         if memory == "packed":
-            self.buffers = {strip: (buffer_for(strip), buffer_for(strip)) for strip in self.strips}
+            self.buffers = {strip: (np.empty(strip.shape), np.empty(strip.shape)) for strip in self.strips}
         elif memory == "direct":
             self.types = {strip: self.block_type(strip.shape, grid.shape[1]) for strip in self.strips}
 
     def update(self, k):
         """Fill the halo of fields[k]."""
-        x, comm = self.fields[k], self.grid.comm
+        comm = self.grid.comm
         for phase in self.phases:
             received, requests = [], []
             for strip in phase:
-                out, into, unpack = self.prepare(strip, k, x)
+                out, into, unpack = self.prepare(strip, k)
                 requests.append(comm.Irecv(into, strip.neighbour, strip.tag_in))
                 requests.append(comm.Isend(out, strip.neighbour, strip.tag_out))
                 if unpack:
                     received.append((strip, into))
             MPI.Request.Waitall(requests)
             for strip, into in received:
-                as_buffer(strip, x, strip.into)[...] = into
+                copy(self.cells[k][strip][1], into)
 
-    def prepare(self, strip, k, x):
+    def prepare(self, strip, k):
         """Return what to send, where to receive, and whether that has to be unpacked."""
         if self.memory == "direct":
             cells, block = self.fields.flat, self.types[strip]
             out, into = (cells[self.index(k, part) :] for part in (strip.out, strip.into))
             return [out, 1, block], [into, 1, block], False
-        source = as_buffer(strip, x, strip.out)
+        cells, halo = self.cells[k][strip]
         if self.memory == "implicit":
-            return source.copy(order="C"), buffer_for(strip), True
-        if source.flags.c_contiguous:  # whole rows lie in one piece
-            return source, as_buffer(strip, x, strip.into), False
+            return cells.copy(), np.empty(strip.shape), True
+        if cells.flags.c_contiguous:  # whole rows lie in one piece
+            return cells, halo, False
         out, into = self.buffers[strip]
-        np.copyto(out, source)
+        copy(out, cells)
         return out, into, True

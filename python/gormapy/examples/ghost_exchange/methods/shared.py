@@ -1,10 +1,8 @@
 """Loads from the neighbours' fields, in a window of shared memory: nothing is sent and nothing is put."""
 
-import numpy as np
-
 from gormapy import MPI
 
-from .exchange import Exchange
+from .exchange import Exchange, copy
 from .tokens import Tokens
 
 READY = 1
@@ -54,7 +52,7 @@ class Shared(Exchange):
         self.ready.exchange()
         self.fields.win.Sync()
         for halo, cells in self.copies[k]:
-            np.copyto(halo, cells)
+            copy(halo, cells)
 
     def free(self):
         """End the epoch, and free the requests; collective."""
