@@ -1,6 +1,7 @@
 """The program."""
 
 import sys
+from contextlib import nullcontext
 
 from gormapy import MPI
 
@@ -33,14 +34,25 @@ def main(args=None):
         if options.self_test or wrong:
             say(comm, f"        Halo cells that are wrong: {wrong}")
     if not wrong:
-        advance(solver, options, begin)
+        with recorded(comm, options.trace):
+            advance(solver, options)
+        finish(solver, options, begin)
     solver.free()
     if wrong:
         sys.exit(1)
 
 
-def advance(solver, options, begin):
-    """Do the iterations and print the result."""
+def recorded(comm, path):
+    """Return a context manager that records what the ranks do inside into a file, or does nothing without a path."""
+    if not path:
+        return nullcontext()
+    from gormapy import trace
+
+    return trace.record(path, comm)
+
+
+def advance(solver, options):
+    """Do the iterations."""
     comm = solver.grid.comm
     solver.start()
     if options.print:
@@ -53,6 +65,10 @@ def advance(solver, options, begin):
             say(comm, f"        Iter {iteration}")
         if options.print:
             report.field(solver)
+
+
+def finish(solver, options, begin):
+    """Print and draw the result."""
     report.timings(solver, MPI.Wtime() - begin, options.t)
     report.result(solver)
     if options.plot:

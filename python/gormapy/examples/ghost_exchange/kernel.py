@@ -4,6 +4,8 @@ Both kernels add in the order of the original (cell, left, right, below, above) 
 are equal to the last bit. Neither may use fused multiply-add or another order.
 """
 
+from functools import cache
+
 import numpy as np
 
 BLOCK = 32768  # cells; an operand of NumPy's loops stays in the cache until the next of them needs it
@@ -44,6 +46,7 @@ def numba_kernel():
 KERNELS = ("numpy", "numba")
 
 
+@cache
 def load(name):
     """Return a kernel by name; ImportError if what it needs isn't installed."""
     return numba_kernel() if name == "numba" else numpy_kernel
