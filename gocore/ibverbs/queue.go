@@ -274,8 +274,9 @@ func (q *QP) State() (State, error) {
 	return State(a.qp_state), nil
 }
 
-// PostSend posts work requests with one doorbell and returns how many of them the
-// device took; the error is for the next one. There are at most MaxSend.
+// PostSend posts work requests with one doorbell (for each 4096) and returns how
+// many of them the device took; the error is for the next one. There are at most
+// MaxSend.
 func (q *QP) PostSend(wrs []SendWR) (int, error) {
 	if len(wrs) == 0 {
 		return 0, nil
@@ -285,18 +286,22 @@ func (q *QP) PostSend(wrs []SendWR) (int, error) {
 	if q.ptr == nil {
 		return 0, closed("ibv_post_send", "the queue pair")
 	}
-	if len(wrs) > q.send.n {
+	if len(wrs) > q.cap.MaxSend {
 		return 0, &Error{"ibv_post_send", syscall.ENOMEM,
-			fmt.Sprintf("%d requests at once, queue pair %d takes %d", len(wrs), q.num, q.send.n)}
+			fmt.Sprintf("%d requests at once, queue pair %d takes %d", len(wrs), q.num, q.cap.MaxSend)}
 	}
-	posted, errno := result(C.gmv_post_send(q.ptr, (*C.struct_gmv_send)(ptrOf(&wrs[0])), C.int(len(wrs)),
-		(*C.struct_gmv_send_slot)(q.send.mem)))
-	if errno != 0 {
-		bad := &wrs[min(posted, len(wrs)-1)]
-		return posted, failed("ibv_post_send", errno, "%v of %d bytes, request %d of %d, queue pair %d", bad.Opcode, bad.Len,
-			posted+1, len(wrs), q.num)
+	for done := 0; done < len(wrs); {
+		n := min(len(wrs)-done, q.send.n)
+		posted, errno := result(C.gmv_post_send(q.ptr, (*C.struct_gmv_send)(ptrOf(&wrs[done])), C.int(n),
+			(*C.struct_gmv_send_slot)(q.send.mem)))
+		done += posted
+		if errno != 0 {
+			bad := &wrs[min(done, len(wrs)-1)]
+			return done, failed("ibv_post_send", errno, "%v of %d bytes, request %d of %d, queue pair %d", bad.Opcode, bad.Len,
+				done+1, len(wrs), q.num)
+		}
 	}
-	return posted, nil
+	return len(wrs), nil
 }
 
 // PostRecv posts receives with one doorbell for each 256 and returns how many the

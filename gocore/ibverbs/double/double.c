@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { DEVICES = 2, MAX_OBJECTS = 4096, INLINE_ROOM = 512 };
+enum { DEVICES = 2, MAX_OBJECTS = 4096, INLINE_ROOM = 512, MOST_SENDS = 16384 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int64_t counts[DOUBLE_COUNTS];
@@ -114,7 +114,7 @@ static int query_device(struct ibv_context *c, struct ibv_device_attr *a) {
   memset(a, 0, sizeof *a);
   strcpy(a->fw_ver, "double");
   a->phys_port_cnt = 1;
-  a->max_qp = MAX_OBJECTS, a->max_qp_wr = 4096, a->max_sge = 1, a->max_cq = 64, a->max_cqe = 32767;
+  a->max_qp = MAX_OBJECTS, a->max_qp_wr = MOST_SENDS, a->max_sge = 1, a->max_cq = 64, a->max_cqe = 32767;
   a->max_mr = MAX_OBJECTS, a->max_pd = 64, a->max_qp_rd_atom = a->max_qp_init_rd_atom = 16;
   a->max_srq = 64, a->max_srq_wr = 4096, a->max_mr_size = UINT64_MAX;
   a->atomic_cap = faults[DOUBLE_NO_ATOMICS] ? IBV_ATOMIC_NONE : IBV_ATOMIC_HCA;
@@ -417,7 +417,7 @@ static int destroy_srq(struct ibv_srq *base) {
 static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a) {
   uint32_t most = INLINE_ROOM;
   if (faults[DOUBLE_MAX_INLINE]) most = faults[DOUBLE_MAX_INLINE] < 0 ? 0 : (uint32_t)faults[DOUBLE_MAX_INLINE];
-  if (a->cap.max_inline_data > most || a->cap.max_send_wr > 4096) return errno = EINVAL, NULL;
+  if (a->cap.max_inline_data > most || a->cap.max_send_wr > MOST_SENDS) return errno = EINVAL, NULL;
   struct queue_pair *q = calloc(1, sizeof *q);
   q->size = a->cap.max_send_wr;
   q->max_inline = a->cap.max_inline_data;
