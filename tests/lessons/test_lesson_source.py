@@ -66,7 +66,7 @@ def test_students_have_no_solutions(read):
     lesson = read(EXERCISE)
     student, teacher = (notebook.make(lesson, teacher=who) for who in (False, True))
     text = ["".join(cell["source"]) for cell in student["cells"]]
-    assert "x = 1" in text and "y = x + 1" not in text and "Think, with `x`." in text[4]
+    assert "x = 1" in text and "y = x + 1" not in text and "Do it.\n\n<details><summary>Hint</summary>\n\nThink, with `x`." in text[2]
     kept = [cell for cell in teacher["cells"] if "solution" not in cell["metadata"].get("tags", [])]
     assert kept == student["cells"] and len(teacher["cells"]) == len(student["cells"]) + 3
 
@@ -99,17 +99,18 @@ def test_outputs_are_those_of_the_run_and_counted_anew(read):
         ("```error\n1 / 0\n```\n", "names what the failure shows"),
         ("```python now\nx\n```\n", "takes no words"),
         ("```solution\nx\n```\n", ":8: a solution goes below an exercise"),
-        ("```exercise\nx\n```\n## Next\n```solution\nx\n```\n", "a solution goes below an exercise"),
-        ("```exercise\nx\n```\n", ":8: this exercise has no solution"),
-        ("```exercise\nx\n```\n```exercise\ny\n```\n```solution\nz\n```\n", ":8: this exercise has no solution"),
+        ("A\n```exercise\nx\n```\n## Next\n```solution\nx\n```\n", "a solution goes below an exercise"),
+        ("```exercise\nx\n```\n", ":8: above an exercise goes text"),
+        ("A\n```exercise\nx\n```\n", ":9: this exercise has no solution"),
+        ("A\n```exercise\nx\n```\nB\n```exercise\ny\n```\n```solution\nz\n```\n", ":9: this exercise has no solution"),
         (EXERCISE + "```python\nprint(y)\n```\n", "'y' comes from the solution of line 21, which students don't have"),
         ("<!-- first cell -->\n", "has to be there once"),
-        ("A\n```output\n1\n```\n", ""),
+        ("```python\nx\n```\n```output\n1\n\n 2\n```\n", ""),
     ],
 )
 def test_what_is_refused(read, text, says):
     if not says:
-        assert read(text).cells[1].lines == ["1"]
+        assert read(text).cells[2].lines == ["1", " 2"]
         return
     with pytest.raises(source.SourceError) as refused:
         read(text)

@@ -93,7 +93,9 @@ def test(chosen):
 def show(lesson, done):
     """Print a lesson's row as it comes, and return it."""
     kinds = [cell.kind for cell in lesson.cells]
-    row = (lesson.name, len(kinds) - kinds.count("solution"), kinds.count("exercise"), done.seconds, done.slowest)
+    exercises = kinds.count("exercise")
+    cells = len(kinds) - sum(kinds.count(kind) for kind in ("hint", "solution")) - 2 * exercises  # task, beginning
+    row = (lesson.name, cells, exercises, done.seconds, done.slowest)
     print(f"{lesson.name:<30} {done.seconds:6.1f} s", flush=True)
     return row
 

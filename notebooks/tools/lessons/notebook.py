@@ -1,6 +1,7 @@
 """What Jupyter opens, made of a lesson's cells: dictionaries as they stand in an .ipynb file."""
 
 import hashlib
+import itertools
 import json
 import re
 from pathlib import Path
@@ -16,7 +17,7 @@ METADATA = {
 def make(lesson, *, teacher):
     """Return the notebook of a lesson, not executed: the teacher's has the solutions."""
     cells, taken, solved = [], {}, False
-    for cell in lesson.cells:
+    for number, cell in enumerate(lesson.cells):
         if cell.kind == "solution":
             if not teacher:
                 continue
@@ -24,10 +25,9 @@ def make(lesson, *, teacher):
                 cells.append(_cell("markdown", "**Solution**", taken, ["solution"]))
             cells.append(_cell("code", cell.text, taken, ["solution"], cell))
         elif cell.kind == "text":
-            cells.append(_cell("markdown", cell.text, taken))
+            cells.append(_cell("markdown", "\n\n".join([cell.text, *_hints(lesson.cells[number + 1 :])]), taken))
         elif cell.kind == "hint":
-            text = f"<details><summary>Hint</summary>\n\n{cell.text}\n\n</details>"
-            cells.append(_cell("markdown", text, taken, ["hint"]))
+            continue  # stands with the task
         elif cell.kind == "first":
             cells.append(_cell("code", FIRST_CELL, taken, ["first-cell"], cell))
         else:
@@ -36,6 +36,14 @@ def make(lesson, *, teacher):
             cells.append(_cell("code", cell.text, taken, tags, cell))
         solved = cell.kind == "solution"
     return {"cells": cells, "metadata": METADATA, "nbformat": 4, "nbformat_minor": 5}
+
+
+def _hints(below):
+    """Return the hints, folded up, of the exercise whose task stands above these cells."""
+    if not below or below[0].kind != "exercise":
+        return []
+    hints = itertools.takewhile(lambda cell: cell.kind in ("hint", "solution"), below[1:])
+    return [f"<details><summary>Hint</summary>\n\n{h.text}\n\n</details>" for h in hints if h.kind == "hint"]
 
 
 def _cell(kind, text, taken, tags=(), made_of=None):

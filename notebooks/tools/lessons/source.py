@@ -126,9 +126,11 @@ def _check_order(lesson):
         raise SourceError(f"{lesson.path}: the line '{FIRST_CELL}' has to be there once")
     exercise = None  # the exercise that has no solution yet
     inside = False  # below an exercise, where hints and solutions go
-    for cell in lesson.cells:
+    for above, cell in zip([None, *lesson.cells], lesson.cells):
         where = f"{lesson.path}:{cell.line}"
         if cell.kind == "exercise":
+            if above is None or above.kind != "text":
+                raise SourceError(f"{where}: above an exercise goes text that says what to do")
             if exercise:
                 raise SourceError(f"{lesson.path}:{exercise.line}: this exercise has no solution")
             exercise, inside = cell, True
