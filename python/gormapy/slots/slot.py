@@ -90,7 +90,7 @@ class GlobalSlot:
             self._find()
         if self._gone is not None:
             raise SlotError(f"{self!r} can't be used: {self._gone}")
-        if self._space.mapped and self._alive.load() != self._number:
+        if self._alive.load() != self._number:
             self._gone = "its owner has destroyed it"
             raise SlotError(f"{self!r} can't be used: {self._gone}")
         return self
@@ -99,7 +99,7 @@ class GlobalSlot:
         space, rank = self._space, self.rank
         self._space._check()
         self._alive = space._word(rank, self._cell + 8 * cells.ALIVE, "slots", space, wakes=False)
-        if space.mapped and self._alive.load() != self._number:
+        if self._alive.load() != self._number:
             self._gone = "its owner has destroyed it"
             return
         self._received = space._word(rank, self._counts + 8 * cells.RECEIVED, "slots.fence", space)

@@ -33,9 +33,9 @@ class Naps:
 
 
 def look_until(look, timeout):
-    """Call a function until it returns true or the time is over, and return its result."""
+    """Call a function until it returns something or the time is over, and return its result, None if there is none."""
     deadline, naps = Deadline(timeout), Naps()
-    while not (found := look()):
+    while (found := look()) is None:
         left = deadline.left()
         if left == 0:
             return look()
