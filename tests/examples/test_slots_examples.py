@@ -28,15 +28,16 @@ def test_remote_memcpy_counts_the_message_and_has_no_race(mpirun):
         ]
 
 
-@pytest.mark.parametrize("capacity", [1, 2, 3, 100])
+@pytest.mark.parametrize("capacity", [1, 3, 100])
 def test_channel_spsc(mpirun, capacity):
     lines = example(mpirun, 2, "channel_spsc", capacity).stdout.splitlines()
     for word in ("Sent", "Received"):
         assert [line for line in lines if line.startswith(word)] == [f"{word} Value: {v}" for v in (42, 43, 44)]
 
 
-@pytest.mark.parametrize("n", [2, 4, 7])
-@pytest.mark.parametrize("options", [["3"], ["1"], ["3", "--nonlocking"], ["1", "--nonlocking"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "n, options", [(2, ["3"]), (4, ["1"]), (7, ["3"]), (2, ["1", "--nonlocking"]), (7, ["3", "--nonlocking"])]
+)
 def test_channel_mpsc(mpirun, n, options):
     lines = example(mpirun, n, "channel_mpsc", *options).stdout.splitlines()
     for rank in range(1, n):
@@ -56,7 +57,7 @@ def test_channel_mpsc(mpirun, n, options):
         assert [int(m[4]) for m in got] == [i % int(options[0]) for i in range(total)]
 
 
-@pytest.mark.parametrize("capacity", [1, 2, 3])
+@pytest.mark.parametrize("capacity", [1, 3])
 def test_channel_varsize(mpirun, capacity):
     lines = example(mpirun, 2, "channel_varsize", capacity).stdout.splitlines()
     for word in ("PRODUCER sent:", "CONSUMER:"):
@@ -85,8 +86,10 @@ def test_object_store_alone(mpirun):
     ]
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.parametrize("n", [1, 3])
+@pytest.mark.parametrize(
+    "name, n",
+    [("remote_memcpy", 1), ("remote_memcpy", 3), ("channel_spsc", 3), ("channel_varsize", 1), ("pingpong", 3)],
+)
 def test_wrong_number_of_ranks(mpirun, name, n):
     result = example(mpirun, n, name, *PROGRAMS[name], expect=ANY)
     assert result.status == 1
@@ -102,14 +105,12 @@ def test_wrong_number_of_ranks_elsewhere(mpirun):
     "command",
     [
         "channel_spsc",
-        "channel_spsc 0",
         "channel_spsc x",
         "channel_spsc 3 4",
         "channel_mpsc -1",
         "channel_mpsc 3 --lockless",
         "channel_varsize 1.5",
         "pingpong 5 10",
-        "pingpong 5 0 256",
         "pingpong 5 10 0",
         "remote_memcpy 3",
         "object_store x",

@@ -55,12 +55,9 @@ def test_interrupted(mpirun, kind):
     )
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind, env", [*((kind, None) for kind in KINDS), ("spsc", TCP), ("locking", TCP)])
 @pytest.mark.parametrize("victim", [0, 1])
-@pytest.mark.parametrize("env", [None, TCP], ids=["shm", "tcp"])
 def test_killed(mpirun, kind, victim, env):
-    if env and kind in ("variable", "nonlocking"):
-        pytest.skip("over tcp the others show it")
     result = mpirun(
         3,
         SETUP
