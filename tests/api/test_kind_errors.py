@@ -436,3 +436,33 @@ def test_readme_shows_the_texts(mpirun):
     for text in shown:
         parts = [re.escape(part.strip()) for part in text.split("…")]
         assert text in elsewhere or re.search(".*".join(parts), result.stdout), f"{text}\nis not in\n{result.stdout}"
+
+
+def test_array_that_is_received_as_an_object(mpirun):
+    check(
+        mpirun,
+        1,
+        """
+import pickle, sys
+for array in np.arange(3.0), np.full(9, 3, "b"):
+    request = world.Isend(array, 0)
+    try:
+        world.recv(source=0)
+    except Exception as error:
+        if hasattr(error, "__notes__"):
+            (note,) = error.__notes__
+            assert note.startswith(f"recv: the {array.nbytes} bytes that came are no pickled object"), note
+    else:
+        raise AssertionError(array)
+    request.Wait()
+class Bad:
+    def __reduce__(self):
+        return int, ("no number",)
+request = world.isend(Bad(), 0)
+try:
+    world.recv(source=0)
+except ValueError as error:
+    assert not getattr(error, "__notes__", None)
+request.wait()
+        """,
+    )

@@ -238,6 +238,16 @@ def note_unpicklable(error, obj, dumps):
     )
 
 
+def note_no_pickle(error, data):
+    """Add to an error of pickle that what came was never an object, if that is how it looks."""
+    if bytes(data[:1]) == b"\x80" or not hasattr(error, "add_note"):  # how pickles begin; Python 3.10
+        return
+    error.add_note(
+        f"{calling_object()}: the {len(data)} bytes that came are no pickled object. Lower-case calls take what "
+        "lower-case ones send; what comm.Send and its like send, arrays, has to be received by comm.Recv"
+    )
+
+
 def calling_object():
     """Return the name of the lower-case call that the program made."""
     package = __name__.rpartition(".")[0]

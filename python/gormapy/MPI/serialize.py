@@ -47,7 +47,14 @@ class Pickle:
 
     def loads(self, data):
         """Deserialize object from pickle data stream."""
-        return self._loads(data)
+        try:
+            return self._loads(data)
+        except Exception as error:
+            if self._default:
+                from .explain import note_no_pickle
+
+                note_no_pickle(error, data)
+            raise
 
     def dumps_oob(self, obj):
         """Serialize object to pickle data stream and out-of-band buffers."""
