@@ -14,6 +14,7 @@ usage: python -m lessons COMMAND [LESSON...]
   build   execute the lessons, write their notebooks and the list in README.md
   test    compare the notebooks with the sources, and execute them
   check   compare only
+  list    write the list only
   LESSON is a number or the beginning of a name: 1, 04-windows"""
 
 
@@ -129,6 +130,8 @@ def main(arguments):
         match command:
             case "build":
                 build(chosen)
+            case "list":
+                write_list()
             case "test" | "check":
                 wrong = {"test": test, "check": check}[command](chosen)
                 if wrong:
