@@ -333,7 +333,7 @@ class Session:
     def ask(self, ranks, kind, answer, within, payloads=(), **fields):
         """Send a message and return the answers by rank; a rank that gives none is left out."""
         self.send(ranks, kind, payloads, **fields)
-        end, answers = time.monotonic() + within, {}
+        end, answers, pressed = time.monotonic() + within, {}, self.interrupts()
         while True:
             for rank in ranks:
                 for reply in list(rank.replies):
@@ -341,7 +341,7 @@ class Session:
                         rank.replies.remove(reply)
                         answers[rank.number] = reply
             missing = [r for r in ranks if r.number not in answers and not r.gone]
-            if not missing or time.monotonic() > end or self.interrupts():
+            if not missing or time.monotonic() > end or self.interrupts() > pressed:
                 return answers
             self.pump(0.05)
 

@@ -4,6 +4,7 @@ import linecache
 import os
 import sys
 import types
+import warnings
 
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
@@ -145,5 +146,6 @@ def make(outlet):
     except Exception:
         shell.colors = "linux"  # as it is called since IPython 9
     shell.run_line_magic("colors", "linux")
+    warnings.filterwarnings("ignore", message="To exit: use")  # what sys.exit() does here is told by the kernel
     shell.user_ns["exit"] = shell.user_ns["quit"] = sys.exit
     return shell

@@ -22,31 +22,39 @@ class Text:
         self.stream = stream
         self.head = limit // 4
         self.tail = limit - self.head
-        self.start, self.end = "", ""
         self.dropped = [0, 0]  # characters, lines
+        self._start, self._end = "", ""
+        self._new, self._size = [], 0  # what came since the last look
 
     def add(self, text):
         """Append text; a carriage return begins the line anew, as progress bars want it."""
-        if not self.dropped[0] and len(self.start) + len(self.end) + len(text) <= self.head:
-            self.start = _rewrite(self.start + text)
-            return
-        if not self.dropped[0] and not self.end:
-            both = self.start + text
-            self.start, text = both[: self.head], both[self.head :]
-        self.end = _rewrite(self.end + text)
-        over = len(self.end) - self.tail
+        self._new.append(text)
+        self._size += len(text)
+        if self._size > self.tail:
+            self._settle()
+
+    def _settle(self):
+        text = "".join(self._new)
+        self._new, self._size = [], 0
+        if not self._end:
+            text = _rewrite(self._start + text)
+            cut = len(text) if len(text) <= self.head else text.rfind("\n", 0, self.head) + 1 or self.head
+            self._start, text = text[:cut], text[cut:]
+        self._end = _rewrite(self._end + text)
+        over = len(self._end) - self.tail
         if over > 0:
-            cut = self.end.find("\n", over) + 1 or over
-            gone, self.end = self.end[:cut], self.end[cut:]
+            cut = self._end.find("\n", over) + 1 or over
+            gone, self._end = self._end[:cut], self._end[cut:]
             self.dropped[0] += len(gone)
             self.dropped[1] += gone.count("\n")
 
     def text(self):
         """Return what is left, with a line that says what is not."""
+        self._settle()
         if not self.dropped[0]:
-            return self.start + self.end
+            return self._start + self._end
         note = f"[... {self.dropped[0]:,} characters ({self.dropped[1]:,} lines) are not shown ...]"
-        return f"{self.start}\n{note}\n{self.end}"
+        return f"{self._start}{note}\n{self._end}"
 
 
 def _rewrite(text):
