@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -176,16 +175,24 @@ func (e *Engine) MaxShort(r int) int {
 // Post sends a short message to rank dst. It returns true if the payload may
 // be reused now; otherwise sent, if not nil, is told once it may.
 // Messages to one peer keep their order. Owner names the message for Detach.
+//
+// A message that the transport refuses for good, as the connection has broken, is
+// lost, and nobody is told that it is out: who waits for what depends on it learns
+// that the peer is Gone.
 func (e *Engine) Post(dst int, h *fabric.Header, payload []byte, owner any, sent Sender) bool {
 	p := &e.peers[dst]
-	if _, err := e.Endpoint(dst); err != nil {
-		panic(fmt.Sprintf("connect to rank %d: %v", dst, err)) // ranks were checked above
+	if !e.reach(dst) {
+		return false
 	}
 	p.mu.Lock()
-	if len(p.queue) == 0 && e.send(dst, p, h, payload) {
-		p.mu.Unlock()
-		e.urgent(dst, p, h)
-		return true
+	if len(p.queue) == 0 {
+		if out, lost := e.send(dst, p, h, payload); out || lost {
+			p.mu.Unlock()
+			if out {
+				e.urgent(dst, p, h)
+			}
+			return out
+		}
 	}
 	p.queue = append(p.queue, &queued{header: *h, data: payload, owner: owner, sent: sent})
 	e.backlog.Add(1)
@@ -211,14 +218,20 @@ func (e *Engine) TryPost(dst int, h *fabric.Header, payload []byte) bool {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.queue) == 0 && e.send(dst, p, h, payload)
+	if len(p.queue) > 0 {
+		return false
+	}
+	out, _ := e.send(dst, p, h, payload)
+	return out
 }
 
 // Stream sends data to rank dst in as many messages as it takes, each with a
 // copy of h that has the piece's offset in B. sent is told when all are out.
 func (e *Engine) Stream(dst int, h *fabric.Header, data []byte, owner any, sent Sender) {
 	p := &e.peers[dst]
-	_, _ = e.Endpoint(dst)
+	if !e.reach(dst) {
+		return
+	}
 	p.mu.Lock()
 	p.queue = append(p.queue, &queued{header: *h, data: data, piece: p.piece, owner: owner, sent: sent})
 	e.backlog.Add(1)
@@ -248,16 +261,25 @@ func (e *Engine) Detach(dst int, owner any) {
 	p.mu.Unlock()
 }
 
+// reach connects to a peer; false if that can't be, which breaks what there was.
+func (e *Engine) reach(dst int) bool {
+	_, err := e.Endpoint(dst)
+	if err != nil {
+		e.Broken(dst, err)
+	}
+	return err == nil
+}
+
 // send puts a message into the transport, counted if it is urgent: first, so
 // that the count is never behind what was delivered, even if this process dies
-// in between.
-func (e *Engine) send(dst int, p *peer, h *fabric.Header, payload []byte) bool {
+// in between. If it is not out, there is no room now, or it is lost.
+func (e *Engine) send(dst int, p *peer, h *fabric.Header, payload []byte) (out, lost bool) {
 	e.count(dst, p, h, 1)
-	if p.ep.Send(h, payload) != nil {
+	err := p.ep.Send(h, payload)
+	if err != nil {
 		e.count(dst, p, h, ^uint32(0))
-		return false
 	}
-	return true
+	return err == nil, err != nil && err != fabric.ErrAgain
 }
 
 func (e *Engine) count(dst int, p *peer, h *fabric.Header, d uint32) {
@@ -294,18 +316,22 @@ func (e *Engine) flush() int {
 				part = part[q.off:min(q.off+q.piece, len(q.data))]
 				h.B = uint64(q.off)
 			}
-			if !e.send(dst, p, &h, part) {
+			out, lost := e.send(dst, p, &h, part)
+			if !out && !lost {
 				p.mu.Unlock()
 				break
 			}
 			moved++
 			q.off += len(part)
 			last := q.piece == 0 || q.off >= len(q.data)
-			if last {
+			if last || lost {
 				p.queue = p.queue[1:]
 				e.backlog.Add(-1)
 			}
 			p.mu.Unlock()
+			if lost {
+				continue
+			}
 			e.urgent(dst, p, &h)
 			if last && q.sent != nil {
 				q.sent.Sent()

@@ -17,6 +17,7 @@ type Net struct {
 	caps  fabric.Caps
 	mu    sync.Mutex // guards all of it: it is to be right, not fast
 	nodes []*node
+	ended map[int]bool
 }
 
 type node struct {
@@ -44,7 +45,7 @@ type region struct {
 // NewNet makes a network of n ranks. Of caps, OneSided, Keys and Atomics count.
 func NewNet(n int, caps fabric.Caps) *Net {
 	caps.MaxShort, caps.Piece, caps.MaxRuns, caps.Ordered, caps.Manual = 4096, 2048, 16, true, true
-	net := &Net{caps: caps}
+	net := &Net{caps: caps, ended: map[int]bool{}}
 	for r := range n {
 		net.nodes = append(net.nodes, &node{net: net, rank: r, regions: map[uint64]*region{}})
 	}
@@ -98,6 +99,14 @@ func (n *node) Poll(sink fabric.Sink) int {
 	return len(got) + len(due)
 }
 
+// End has rank reached by nobody any more, as if its process had ended: what is on
+// its way there is lost, and what is started fails.
+func (net *Net) End(rank int) {
+	net.mu.Lock()
+	defer net.mu.Unlock()
+	net.ended[rank] = true
+}
+
 type line struct{ from, to *node }
 
 func (l *line) full() bool { return rand.IntN(8) == 0 }
@@ -105,6 +114,9 @@ func (l *line) full() bool { return rand.IntN(8) == 0 }
 func (l *line) Send(h *fabric.Header, payload []byte) error {
 	l.from.net.mu.Lock()
 	defer l.from.net.mu.Unlock()
+	if l.from.net.ended[l.to.rank] {
+		return fabric.ErrPeerGone
+	}
 	if len(l.to.inbox) > 64 || l.full() {
 		return fabric.ErrAgain
 	}
@@ -117,6 +129,9 @@ func (l *line) later(what string, cookie uint64, do func() error) (bool, error) 
 	n := l.from
 	n.net.mu.Lock()
 	defer n.net.mu.Unlock()
+	if n.net.ended[l.to.rank] {
+		return false, fabric.ErrPeerGone
+	}
 	if l.full() {
 		return false, fabric.ErrAgain
 	}

@@ -31,6 +31,15 @@ type Rank struct {
 	Engine *engine.Engine
 	P2P    *p2p.P2P
 	World  []int
+	Net    *Net // nil: the ranks share memory
+}
+
+// End has the others see the process of a rank ended.
+func (r *Rank) End(rank int) {
+	if r.Net != nil {
+		r.Net.End(rank)
+	}
+	atomic.StoreUint32(&r.Engine.Job.Ranks[rank].Exit, 1)
 }
 
 // limit is how long a job of a test may take.
@@ -40,14 +49,14 @@ const limit = 60 * time.Second
 // minute fails with what every rank waits for.
 func Run(t *testing.T, n int, oneCopy bool, f func(r *Rank)) {
 	t.Helper()
-	run(t, n, func(int) engine.Options { return engine.Options{OneCopy: oneCopy} }, f)
+	run(t, n, nil, func(int) engine.Options { return engine.Options{OneCopy: oneCopy} }, f)
 }
 
 // RunNet is Run with all ranks reaching each other by a Net, see NewNet.
 func RunNet(t *testing.T, n int, caps fabric.Caps, f func(r *Rank)) {
 	t.Helper()
 	net := NewNet(n, caps)
-	run(t, n, func(rank int) engine.Options { return engine.Options{Net: net.nodes[rank]} }, f)
+	run(t, n, net, func(rank int) engine.Options { return engine.Options{Net: net.nodes[rank]} }, f)
 }
 
 // Ways are the ways by which the ranks of a test reach each other.
@@ -67,7 +76,7 @@ type Way struct {
 	Run  func(t *testing.T, n int, f func(r *Rank))
 }
 
-func run(t *testing.T, n int, options func(rank int) engine.Options, f func(r *Rank)) {
+func run(t *testing.T, n int, net *Net, options func(rank int) engine.Options, f func(r *Rank)) {
 	t.Helper()
 	// Every rank has threads that poll and yield; in a job they have a process
 	// and its share of Go's processors each.
@@ -83,7 +92,7 @@ func run(t *testing.T, n int, options func(rank int) engine.Options, f func(r *R
 		_, ok := seg.Claim(i)
 		require.True(t, ok)
 		e := engine.New(seg, i, options(i))
-		ranks[i] = &Rank{T: t, Rank: i, Size: n, Engine: e, P2P: p2p.New(e), World: world}
+		ranks[i] = &Rank{T: t, Rank: i, Size: n, Engine: e, P2P: p2p.New(e), World: world, Net: net}
 		atomic.StoreUint32(&seg.Ranks[i].State, job.StateReady)
 	}
 	var all sync.WaitGroup
