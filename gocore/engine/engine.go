@@ -279,7 +279,8 @@ func (e *Engine) send(dst int, p *peer, h *fabric.Header, payload []byte) (out, 
 	if err != nil {
 		e.count(dst, p, h, ^uint32(0))
 	}
-	return err == nil, err != nil && err != fabric.ErrAgain
+	// A transport may go on trying to reach a process that has ended.
+	return err == nil, err != nil && (err != fabric.ErrAgain || dst != e.Rank && e.Gone(dst))
 }
 
 func (e *Engine) count(dst int, p *peer, h *fabric.Header, d uint32) {
@@ -337,9 +338,9 @@ func (e *Engine) flush() int {
 				q.sent.Sent()
 			}
 		}
-		moved += e.flushOps(p)
+		moved += e.flushOps(dst, p)
 	}
-	return moved + e.flushOps(&e.loop)
+	return moved + e.flushOps(e.Rank, &e.loop)
 }
 
 // Backlog is the number of messages that wait for room.

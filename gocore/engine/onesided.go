@@ -150,8 +150,8 @@ func (e *Engine) start(dst int, o op) (done bool, err error) {
 	return false, nil
 }
 
-// flushOps posts what waits for room in the transport to a peer.
-func (e *Engine) flushOps(p *peer) (moved int) {
+// flushOps posts what waits for room in the transport to rank dst by p.
+func (e *Engine) flushOps(dst int, p *peer) (moved int) {
 	for {
 		p.mu.Lock()
 		if len(p.ops) == 0 {
@@ -160,6 +160,9 @@ func (e *Engine) flushOps(p *peer) (moved int) {
 		}
 		o := p.ops[0]
 		done, err := o.post(p.ep)
+		if err == fabric.ErrAgain && dst != e.Rank && e.Gone(dst) {
+			err = fabric.ErrPeerGone
+		}
 		if err == fabric.ErrAgain {
 			p.mu.Unlock()
 			return moved

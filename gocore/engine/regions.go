@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"sort"
 	"sync"
 	"sync/atomic"
@@ -54,17 +55,18 @@ func (e *Engine) Keep(p unsafe.Pointer, n int) *Region {
 	return r
 }
 
-// Release ends the keeping: nobody finds the memory any more.
+// Release ends the keeping: nobody finds the memory any more, also not the
+// transport, although it stays registered for users that are left.
 func (r *Region) Release() {
 	t := &r.e.regions
 	t.mu.Lock()
-	for i, x := range t.list {
-		if x == r {
-			t.list = append(t.list[:i], t.list[i+1:]...)
-			break
-		}
+	if i := slices.Index(t.list, r); i >= 0 {
+		t.list = slices.Delete(t.list, i, i+1)
 	}
 	t.mu.Unlock()
+	if h, ok := r.region.(fabric.Hider); ok {
+		h.Hide()
+	}
 	_ = r.Close()
 }
 

@@ -133,6 +133,13 @@ const (
 	MailBytes = 232
 )
 
+// Hider is a Region of a transport that finds local memory by its address.
+type Hider interface {
+	// Hide ends the region's use for local memory, which may be other memory soon.
+	// Peers may access it until it is closed.
+	Hide()
+}
+
 // Transport is one way of reaching peers.
 type Transport interface {
 	Name() string

@@ -34,15 +34,21 @@ type transferOp struct {
 }
 
 func (o *transferOp) Advance() bool {
-	if !o.done && o.win.Answered(o.rank, o.sent) && o.net.Idle() {
+	if !o.done && o.win.Answered(o.rank, o.sent) && o.net.Over() {
+		o.done, o.err = true, o.net.Failure()
+		if o.err == nil {
+			o.err = o.win.Lost(o.rank, o.sent, o.net)
+		}
+		if o.err == nil {
+			o.err = o.win.Failure()
+		}
 		o.net.Drop()
-		o.done, o.err = true, o.win.Failure()
 	}
 	return o.done
 }
 
 func (o *transferOp) Check() error     { return o.win.CheckQuiet(o.rank) }
-func (o *transferOp) Abandon()         {}
+func (o *transferOp) Abandon()         { o.net.Drop() } // its target is gone, or MPI finalized
 func (o *transferOp) Err() *errs.Error { return o.err }
 func (o *transferOp) describe(why *engine.Reason) {
 	why.Call, why.Ctx, why.Peer, why.Info = job.CallWait, uint64(o.win.ID), o.win.World[o.rank], o.win.label

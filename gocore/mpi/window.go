@@ -283,6 +283,13 @@ func WinWay(h int64, rank int) string {
 	return win.Way(rank)
 }
 
+// WinLater tells whether operations on a target may use their origin's memory after
+// the call that starts them.
+func WinLater(h int64, rank int) bool {
+	win, e := getWin(h)
+	return e == nil && rank >= 0 && rank < win.Size && win.Later(rank)
+}
+
 // WinAttach makes n bytes at addr part of a dynamic window.
 func WinAttach(h, addr, n int64) (code Code) {
 	defer Contain(&code)

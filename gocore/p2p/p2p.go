@@ -403,6 +403,9 @@ func (c *Channel) Abandon(r *Request) {
 // told of it: with the region in which it reads the data, or a copy to send. It
 // reports whether there is reason to.
 func (p *P2P) standIn(r *Request) bool {
+	if p.eng.Gone(r.Peer()) {
+		r.withdraw()
+	}
 	if r.region == nil && !r.streams {
 		return false
 	}
@@ -532,7 +535,7 @@ func (p *P2P) reset(gen uint32) {
 	p.mu.RUnlock()
 	p.tokens.Lock()
 	for t, r := range p.byID {
-		if r.region == nil {
+		if r.hide(); r.region == nil {
 			delete(p.byID, t)
 		}
 		p.redirect(r)

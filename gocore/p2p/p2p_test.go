@@ -11,6 +11,7 @@ import (
 
 	"gormapy/gocore/dtype"
 	"gormapy/gocore/errs"
+	"gormapy/gocore/fabric"
 	"gormapy/gocore/p2p"
 	"gormapy/gocore/ranktest"
 )
@@ -261,5 +262,47 @@ func TestReset(t *testing.T) {
 		c.Send(&s, p2p.Standard, bytesBuf([]byte("new")), other, 1)
 		wait(r, c, &s, &q)
 		assert.Equal(r.T, "new", string(in[:q.Status().Bytes]), "a message of before the reset must not be received after it")
+	})
+}
+
+// The memory of a send that is given up may be other memory soon: no transport may
+// take it for what was registered there.
+func TestRegionsOfSendsThatAreGivenUp(t *testing.T) {
+	caps := fabric.Caps{OneSided: true, Keys: true}
+	long := make([]byte, 1<<20)
+	t.Run("reset", func(t *testing.T) {
+		ranktest.RunNet(t, 2, caps, func(r *ranktest.Rank) {
+			c := r.P2P.Open(0, r.Rank, r.World)
+			if r.Rank == 0 {
+				kept := r.Engine.Keep(unsafe.Pointer(&long[0]), 1<<19)
+				require.NotNil(t, kept)
+				var s, k p2p.Request
+				c.Send(&s, p2p.Standard, bytesBuf(long[1<<19:]), 1, 1)
+				c.Send(&k, p2p.Standard, bytesBuf(long[:1<<19]), 1, 2)
+				all, local := r.Net.Regions(0)
+				assert.Equal(t, []int{2, 2}, []int{all, local})
+				r.P2P.Reset(2)
+				_, local = r.Net.Regions(0)
+				assert.Equal(t, 1, local, "what is kept still is the program's")
+				kept.Release()
+				_, local = r.Net.Regions(0)
+				assert.Zero(t, local)
+			}
+		})
+	})
+	t.Run("death", func(t *testing.T) {
+		ranktest.RunNet(t, 2, caps, func(r *ranktest.Rank) {
+			c := r.P2P.Open(0, r.Rank, r.World)
+			if r.Rank == 0 {
+				var s p2p.Request
+				c.Send(&s, p2p.Standard, bytesBuf(long), 1, 1)
+				r.End(1)
+				require.Error(t, c.Check(&s))
+				c.Abandon(&s)
+				all, _ := r.Net.Regions(0)
+				assert.Zero(t, all)
+				assert.Zero(t, r.P2P.PendingSends())
+			}
+		})
 	})
 }

@@ -15,7 +15,10 @@ import (
 // says so (Fin), upon which the sender closes the region.
 //
 // A region whose request is given up (Ctrl-C, reset) stays until Fin: were it
-// closed before, a receiver that reads there would lose its connection.
+// closed before, a receiver that reads there would lose its connection. After a
+// reset Fin comes only of messages that had been matched, and the memory may be
+// other memory by then: so the transport does not find it any more (hide). A peer
+// that has ended reads nothing: its region goes at once.
 
 // keyBytes is the length of a key in an RTS.
 const keyBytes = 16
@@ -42,6 +45,13 @@ func (r *Request) withdraw() {
 	if r.region != nil {
 		_ = r.region.Close()
 		r.region = nil
+	}
+}
+
+// hide has the region be for the receiver only.
+func (r *Request) hide() {
+	if h, ok := r.region.(fabric.Hider); ok {
+		h.Hide()
 	}
 }
 

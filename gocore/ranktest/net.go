@@ -40,6 +40,8 @@ type region struct {
 	addr uintptr
 	size int
 	key  uint64
+
+	hidden bool
 }
 
 // NewNet makes a network of n ranks. Of caps, OneSided, Keys and Atomics count.
@@ -61,7 +63,7 @@ func (n *node) Register(p unsafe.Pointer, size int) (fabric.Region, error) {
 	n.net.mu.Lock()
 	defer n.net.mu.Unlock()
 	n.nextKey++
-	r := &region{n, uintptr(p), size, n.nextKey<<8 | uint64(n.rank)}
+	r := &region{n: n, addr: uintptr(p), size: size, key: n.nextKey<<8 | uint64(n.rank)}
 	n.regions[r.key] = r
 	return r, nil
 }
@@ -71,6 +73,26 @@ func (r *region) Close() error {
 	defer r.n.net.mu.Unlock()
 	delete(r.n.regions, r.key)
 	return nil
+}
+
+// Hide implements fabric.Hider.
+func (r *region) Hide() {
+	r.n.net.mu.Lock()
+	defer r.n.net.mu.Unlock()
+	r.hidden = true
+}
+
+// Regions counts what a rank has registered, and what of that is for local memory.
+func (net *Net) Regions(rank int) (all, local int) {
+	net.mu.Lock()
+	defer net.mu.Unlock()
+	for _, r := range net.nodes[rank].regions {
+		all++
+		if !r.hidden {
+			local++
+		}
+	}
+	return all, local
 }
 
 // Poll implements fabric.Transport.

@@ -1,6 +1,7 @@
 package rma
 
 import (
+	"errors"
 	"unsafe"
 
 	"gormapy/gocore/dtype"
@@ -191,7 +192,7 @@ func (w *Win) read(call string, from place, at int, p unsafe.Pointer, n int) *er
 func (w *Win) byMessage(p place) bool { return !p.direct && w.ways[p.rank] >= wayRDMA }
 
 func (w *Win) failed(call string, rank int, err error) *errs.Error {
-	if err == fabric.ErrPeerGone {
+	if errors.Is(err, fabric.ErrPeerGone) || w.ways[rank] == wayRDMA && w.rma.eng.Gone(w.World[rank]) {
 		return errs.New(errs.ProcFailed, "%s: %s (rank %d of the window)", call, w.rma.eng.HowGone(w.World[rank]), rank)
 	}
 	if w.ways[rank] == wayRDMA {
@@ -232,7 +233,9 @@ type fetch struct {
 	into   unsafe.Pointer
 	size   int
 	left   int
-	finish func()
+	finish func()         // what came is complete
+	failed func()         // the target refused; or nil
+	at     unsafe.Pointer // where a piece is about to come, in into; or nil
 }
 
 func (m *RMA) fetchInto(w *Win, rank int, into unsafe.Pointer, n int, finish func()) *fetch {
@@ -277,6 +280,7 @@ func (w *Win) inside(at, n uint64) unsafe.Pointer {
 func (m *RMA) onPut(src int, h *fabric.Header, payload []byte) {
 	ack := fabric.Header{Kind: fabric.KindAck, Gen: h.Gen, Ctx: h.Ctx, Src: h.Src}
 	w := m.window(h.Ctx)
+	delete(m.landing, src)
 	if h.B != 0 { // see quiet.go
 		if w != nil {
 			w.quiet.take(int(h.Src), h.Aux, h.A, payload)
@@ -305,22 +309,62 @@ func arrive(p unsafe.Pointer, payload []byte) {
 }
 
 // landPut lets the payload of a put come straight into the window.
-func (m *RMA) landPut(_ int, h *fabric.Header, n int) unsafe.Pointer {
+func (m *RMA) landPut(src int, h *fabric.Header, n int) unsafe.Pointer {
 	w := m.window(h.Ctx)
 	if w == nil || h.Gen != m.gen.Load() || h.B != 0 || h.Tag != 0 {
 		return nil
 	}
-	return w.inside(h.A, uint64(n))
+	p := w.inside(h.A, uint64(n))
+	if p != nil {
+		m.landing[src] = landing{w, p}
+	}
+	return p
+}
+
+// landing is a put whose payload is coming straight into a window.
+type landing struct {
+	w  *Win
+	at unsafe.Pointer
+}
+
+// divert has what is coming into a window go nowhere, since its memory goes.
+// Pollers are excluded.
+func (m *RMA) divert(w *Win) {
+	for src, l := range m.landing {
+		if l.w == w {
+			m.eng.Redirect(l.at)
+			delete(m.landing, src)
+		}
+	}
 }
 
 // landGetData lets what was asked for come straight to where it belongs.
-func (m *RMA) landGetData(_ int, h *fabric.Header, n int) unsafe.Pointer {
+func (m *RMA) landGetData(src int, h *fabric.Header, n int) unsafe.Pointer {
 	m.fetchMu.Lock()
 	defer m.fetchMu.Unlock()
-	if f := m.fetches[h.A]; f != nil && h.Gen == m.gen.Load() && h.Aux == 0 && f.holds(h, n) {
-		return unsafe.Add(f.into, h.Len+h.B)
+	f := m.fetches[h.A]
+	if f == nil || f.w.World[f.rank] != src || h.Gen != m.gen.Load() || h.Aux != 0 || !f.holds(h, n) {
+		return nil
 	}
-	return nil
+	f.at = unsafe.Add(f.into, h.Len+h.B)
+	return f.at
+}
+
+// forget gives up fetches from a rank of a window, nil for all there are: what
+// still comes for them goes nowhere, since their memory is the program's again.
+// Pollers are excluded.
+func (m *RMA) forget(w *Win, rank int) {
+	m.fetchMu.Lock()
+	defer m.fetchMu.Unlock()
+	for token, f := range m.fetches {
+		if w != nil && (f.w != w || f.rank != rank) {
+			continue
+		}
+		if f.at != nil {
+			m.eng.Redirect(f.at)
+		}
+		delete(m.fetches, token)
+	}
 }
 
 // holds tells whether a piece that came lies in what was asked for.
@@ -390,6 +434,7 @@ func (m *RMA) onGetData(src int, h *fabric.Header, payload []byte) {
 		m.fetchMu.Unlock()
 		return
 	}
+	f.at = nil
 	f.left -= len(payload)
 	last := f.left <= 0 || h.Aux != 0
 	if last {
@@ -402,6 +447,8 @@ func (m *RMA) onGetData(src int, h *fabric.Header, payload []byte) {
 	if last {
 		if h.Aux == 0 {
 			f.finish()
+		} else if f.failed != nil {
+			f.failed()
 		}
 		f.w.answered(src, h.Aux)
 	}

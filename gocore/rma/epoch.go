@@ -376,12 +376,29 @@ func (w *Win) Answered(rank int, n uint64) bool { return int64(w.answers[rank].L
 func (w *Win) CheckQuiet(rank int) error {
 	for r := range w.sent {
 		if (rank < 0 || r == rank) && !w.Quiet(r) && w.rma.eng.Gone(w.World[r]) {
-			w.answers[r].Store(w.sent[r].Load())
-			w.renewTally(r)
+			w.rma.eng.Exclude(func() { w.giveUp(r) })
 			return errs.New(errs.ProcFailed, "operations on rank %d of the window can't complete: %s", r, w.rma.eng.HowGone(w.World[r]))
 		}
 	}
 	return nil
+}
+
+// giveUp ends what is under way to a target that has ended. Pollers are excluded.
+func (w *Win) giveUp(r int) {
+	w.rma.forget(w, r)
+	w.lost[r].CompareAndSwap(0, w.answers[r].Load()+1)
+	w.answers[r].Store(w.sent[r].Load())
+	w.renewTally(r)
+}
+
+// Lost tells why an operation on rank, the n-th message to it and what t counts,
+// has been given up although it looks complete; nil if it has not.
+func (w *Win) Lost(rank int, n uint64, t *Tally) *errs.Error {
+	first := w.lost[rank].Load()
+	if first == 0 || int64(n-first) < 0 && (t.Idle() || !t.givenUp()) {
+		return nil
+	}
+	return errs.New(errs.ProcFailed, "the operation on rank %d of the window can't complete: %s", rank, w.rma.eng.HowGone(w.World[rank]))
 }
 
 // Failure returns, once, an error that a target reported.

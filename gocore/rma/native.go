@@ -110,6 +110,7 @@ func (w *Win) updateApart(a update, to place, at, n int, all *pending) *errs.Err
 	if a.out != nil {
 		all.begin()
 		fe = w.rma.fetchInto(w, to.rank, a.out, n, func() { all.Completed(nil) })
+		fe.failed = fe.finish // its answer tells the error
 	}
 	w.sendAcc(fe, a, func(b *batch) { b.add(at, n) }, to)
 	return nil

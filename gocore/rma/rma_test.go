@@ -404,3 +404,46 @@ func TestErrorsBeforeHarm(t *testing.T) {
 		w.unlock(w.Rank)
 	})
 }
+
+// A result that comes later is kept in memory by who asks Later; all others must be
+// there when the call returns, also on this rank itself.
+func TestLater(t *testing.T) {
+	run(t, 2, 64, 8, func(w *window) {
+		l, e := w.LockAll(0)
+		require.Nil(w.r.T, e)
+		w.r.Until(l.Advance, l.Check)
+		for rank := range 2 {
+			one, old := []int64{1}, []int64{-7}
+			result := longs(old)
+			require.Nil(w.r.T, w.Accumulate(longs(one), &result, spot(rank, w.r.Rank, 1, "INT64_T"), op.Sum))
+			if !w.Later(rank) {
+				assert.Zero(w.r.T, old[0])
+			}
+			w.quiet(rank)
+			assert.Zero(w.r.T, old[0])
+		}
+		w.UnlockAll()
+	})
+}
+
+// An update of elements that messages carry ends, too, when the target refuses it.
+func TestRefusedUpdate(t *testing.T) {
+	run(t, 2, 64, 1, func(w *window) {
+		l, e := w.LockAll(0)
+		require.Nil(w.r.T, e)
+		w.r.Until(l.Advance, l.Check)
+		if w.r.Rank == 0 && w.Way(1) != "direct" && w.Way(1) != "copy" {
+			w.Desc.Target(1).Bytes = 1 << 10 // so that only the target knows better
+			for _, disp := range []int{260, 264} {
+				one, old := []int64{1}, []int64{-7}
+				result := longs(old)
+				s := spot(1, disp, 1, "INT64_T")
+				require.Nil(w.r.T, w.Accumulate(longs(one), &result, s, op.Sum))
+				w.r.Until(func() bool { return w.Quiet(1) }, func() error { return w.CheckQuiet(1) })
+				assert.NotNil(w.r.T, w.Failure())
+			}
+			w.Desc.Target(1).Bytes = 64
+		}
+		w.UnlockAll()
+	})
+}

@@ -19,6 +19,7 @@ type Tally struct {
 	left   atomic.Int64
 	cookie uint64
 	parent *Tally // a request's: that of its target
+	err    atomic.Pointer[errs.Error]
 }
 
 func (w *Win) newTally(target int) *Tally {
@@ -41,6 +42,27 @@ func (w *Win) NewTally(target int) *Tally {
 // Idle tells whether all operations have completed; a nil Tally has none.
 func (t *Tally) Idle() bool { return t == nil || t.left.Load() == 0 }
 
+// Over tells whether no operation is waited for any more.
+func (t *Tally) Over() bool { return t.Idle() || t.givenUp() }
+
+// givenUp tells whether a request's operations were given up with their target.
+func (t *Tally) givenUp() bool {
+	return t != nil && t.parent != nil && t.w.tallies[t.target].Load() != t.parent
+}
+
+// Failure is the error of a request's operations. The window does not report it
+// again.
+func (t *Tally) Failure() *errs.Error {
+	if t == nil {
+		return nil
+	}
+	e := t.err.Load()
+	if e != nil {
+		t.w.failure.CompareAndSwap(e, nil)
+	}
+	return e
+}
+
 // Drop ends the use of a request's tally.
 func (t *Tally) Drop() {
 	if t != nil {
@@ -60,7 +82,9 @@ func (t *Tally) begin() {
 // Completed implements engine.Completer.
 func (t *Tally) Completed(err error) {
 	if err != nil {
-		t.w.failure.CompareAndSwap(nil, t.w.failedLater(t.target, err))
+		e := t.w.failedLater(t.target, err)
+		t.err.CompareAndSwap(nil, e)
+		t.w.failure.CompareAndSwap(nil, e)
 	}
 	t.left.Add(-1)
 	if t.parent != nil {

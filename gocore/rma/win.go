@@ -54,11 +54,12 @@ type RMA struct {
 	fetchMu sync.Mutex
 	next    uint64
 	fetches map[uint64]*fetch
+	landing map[int]landing // by world rank; of whoever polls
 }
 
 // New makes the layer and takes its kinds of messages.
 func New(e *engine.Engine) *RMA {
-	m := &RMA{eng: e, wins: map[uint32]*Win{}, fetches: map[uint64]*fetch{}, arenas: arenas{peers: map[int]*arena.Peer{}}}
+	m := &RMA{eng: e, wins: map[uint32]*Win{}, fetches: map[uint64]*fetch{}, landing: map[int]landing{}, arenas: arenas{peers: map[int]*arena.Peer{}}}
 	e.OnGone(func(rank int) {
 		m.complete(rank)
 		m.deaths.Add(1)
@@ -133,6 +134,7 @@ type Win struct {
 	mem      *Memory
 	sent     []atomic.Uint64         // by target: messages that are to be answered
 	answers  []atomic.Uint64         // by target: those that have been
+	lost     []atomic.Uint64         // by target: the first one that never will be, as it has ended; 0: none
 	tallies  []atomic.Pointer[Tally] // by target: what the network is at
 	failure  atomic.Pointer[errs.Error]
 
@@ -317,7 +319,7 @@ func (m *RMA) Attach(id uint32, handle int64, rank int, world []int, offers []Of
 	n := len(world)
 	near := m.eng.Near(world)
 	w := &Win{rma: m, ID: id, Flavor: Flavor(offers[0].Flavor), Rank: rank, Size: n, World: world, Bar: bar, seg: seg, region: region,
-		keys: make([]fabric.RemoteKey, n), ways: make([]way, n), shown: make([]unsafe.Pointer, n), sent: make([]atomic.Uint64, n), answers: make([]atomic.Uint64, n), held: make([]uint8, n),
+		keys: make([]fabric.RemoteKey, n), ways: make([]way, n), shown: make([]unsafe.Pointer, n), sent: make([]atomic.Uint64, n), answers: make([]atomic.Uint64, n), lost: make([]atomic.Uint64, n), held: make([]uint8, n),
 		tallies: make([]atomic.Pointer[Tally], n), far: make([]*farLock, n), agents: make([]*agent, n)}
 	d, err := newDesc(n)
 	if err != nil {
@@ -446,6 +448,7 @@ func (w *Win) Free() {
 	delete(w.rma.wins, w.ID)
 	w.rma.mu.Unlock()
 	w.dropAgents()
+	w.rma.eng.Exclude(func() { w.rma.divert(w) })
 	for r := range w.tallies {
 		w.tallies[r].Load().dismiss()
 	}
@@ -493,6 +496,10 @@ func (k way) String() string { return [...]string{"direct", "copy", "rdma", "mes
 // window shared memory is direct, too.
 func (w *Win) Way(r int) string { return w.ways[r].String() }
 
+// Later tells whether operations on target r may use their origin's memory after
+// the call that starts them.
+func (w *Win) Later(r int) bool { return w.ways[r] >= wayRDMA || w.native }
+
 // Shown is where this process can load from and store to target r's part; nil if
 // it can't.
 func (w *Win) Shown(r int) unsafe.Pointer {
@@ -514,9 +521,7 @@ func (w *Win) name() string {
 func (m *RMA) Reset(gen uint32) {
 	m.eng.Exclude(func() {
 		m.gen.Store(gen)
-		m.fetchMu.Lock()
-		clear(m.fetches)
-		m.fetchMu.Unlock()
+		m.forget(nil, 0)
 	})
 }
 
@@ -530,6 +535,7 @@ func (w *Win) Reset(words bool) {
 		w.Desc.Target(r).Flags &^= TargetCopy
 		w.sent[r].Store(0)
 		w.answers[r].Store(0)
+		w.lost[r].Store(0)
 		w.renewTally(r)
 		if w.far[r] != nil {
 			w.far[r].reset()

@@ -291,6 +291,10 @@ func WinGone(win int64, rank int) string { return mpi.WinGone(win, rank) }
 // WinWay names the way to a target: direct, copy, rdma or message.
 func WinWay(win int64, rank int) string { return mpi.WinWay(win, rank) }
 
+// WinLater tells whether operations on a target may use their origin's memory after
+// the call that starts them.
+func WinLater(win int64, rank int) bool { return mpi.WinLater(win, rank) }
+
 // WinCheck returns 0 if the handle names a window, else a negative code.
 func WinCheck(win int64) int { return -mpi.WinCheck(win) }
 

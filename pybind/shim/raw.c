@@ -732,7 +732,10 @@ static PyObject *raw_buffer_info(ARGS) {
     Py_DECREF(h);
     return NULL;
   }
-  watch(args[0], h->view.len);
+  if (watch(args[0], h->view.len) < 0) {
+    Py_DECREF(h);
+    return NULL;
+  }
   return Py_BuildValue("LnsniN", (long long)(intptr_t)h->view.buf, h->view.len, h->view.format, h->view.itemsize,
                        h->view.readonly, (PyObject *)h);
 }

@@ -93,14 +93,15 @@ typedef struct {
   int64_t type, count, size; /* handle, items, bytes of an item */
 } spec;
 
-/* Reads one of the common buffer specifications. Returns 0, or -1 (without an
-   exception) if the object is anything else, which the Python parser sees to. */
+/* Reads one of the common buffer specifications. Returns 0, or -1 if the object is
+   anything else, which the Python parser sees to (call_slow), or with an exception
+   that a signal handler has raised meanwhile. */
 int parse_spec(PyObject *o, int writable, spec *s);
 
 /* raw.c's watch(from, callable): what is called with objects of from bytes or more
  * that are about to be communicated, by watch. */
 PyObject *raw_watch(PyObject *self, PyObject *const *args, Py_ssize_t n);
-void watch(PyObject *o, Py_ssize_t n);
+int watch(PyObject *o, Py_ssize_t n); /* -1 with an exception, such as a signal handler's */
 int parse_int(PyObject *o, int64_t *out);
 
 /* word.c */

@@ -99,11 +99,11 @@ PyObject *raw_watch(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   Py_RETURN_NONE;
 }
 
-void watch(PyObject *o, Py_ssize_t n) {
-  if (n < watch_from) return;
+int watch(PyObject *o, Py_ssize_t n) {
+  if (n < watch_from) return 0;
   PyObject *r = PyObject_CallOneArg(watcher, o);
-  if (!r) PyErr_Clear(); /* not watched: registered for the operation */
   Py_XDECREF(r);
+  return r ? 0 : -1;
 }
 
 int parse_spec(PyObject *o, int writable, spec *s) {
@@ -138,7 +138,7 @@ int parse_spec(PyObject *o, int writable, spec *s) {
     s->count = s->view.len / s->size;
     if (s->count * s->size != s->view.len) goto unusual;
   }
-  watch(b, s->view.len);
+  if (watch(b, s->view.len) < 0) goto unusual;
   return 0;
 unusual:
   PyBuffer_Release(&s->view);
@@ -187,7 +187,7 @@ PyObject *set_slow(PyObject *self, PyObject *args) {
 }
 
 PyObject *call_slow(int which, PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames) {
-  if (check_process() < 0) return NULL;
+  if (PyErr_Occurred() || check_process() < 0) return NULL;
   if (!slow[which]) return PyErr_Format(PyExc_RuntimeError, "gormapy.MPI is not imported");
   Py_ssize_t nk = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
   PyObject *stack[16];

@@ -22,6 +22,8 @@ type region struct {
 	n    int
 	mr   *libfabric.MR // nil: it is empty, or closed
 	key  fabric.RemoteKey
+
+	hidden bool // it is not for local memory any more
 }
 
 // regions are the transport's, by address.
@@ -84,6 +86,13 @@ func (t *transport) Register(p unsafe.Pointer, n int) (fabric.Region, error) {
 // Key implements fabric.Region.
 func (r *region) Key() fabric.RemoteKey { return r.key }
 
+// Hide implements fabric.Hider.
+func (r *region) Hide() {
+	r.t.regions.mu.Lock()
+	defer r.t.regions.mu.Unlock()
+	r.hidden = true
+}
+
 // Close implements fabric.Region.
 func (r *region) Close() error {
 	r.t.mu.Lock()
@@ -129,7 +138,7 @@ func (s *regions) desc(addr uintptr, n int) (uintptr, bool) {
 	})
 	// Regions may overlap, so the nearest one before need not be the one.
 	for at--; at >= 0; at-- {
-		if r := s.list[at]; addr+uintptr(n) <= r.addr+uintptr(r.n) {
+		if r := s.list[at]; !r.hidden && addr+uintptr(n) <= r.addr+uintptr(r.n) {
 			return r.mr.Desc, true
 		}
 	}

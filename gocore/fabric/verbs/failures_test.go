@@ -411,3 +411,22 @@ func TestChoice(t *testing.T) {
 	assert.ErrorContains(t, err, "receive buffers")
 	assert.Equal(t, before, double.Count(double.Objects), "something is left")
 }
+
+// A hidden region is for peers only: its address may be other memory by now.
+func TestHiddenRegion(t *testing.T) {
+	a, b := duo(t)
+	mem, key, hidden := expose(t, b, 1<<16)
+	hidden.(fabric.Hider).Hide()
+	b.mu.Lock()
+	assert.Nil(t, b.regions.find(uint64(uintptr(fabrictest.Pointer(mem))), 64))
+	b.mu.Unlock()
+	local := fabrictest.Memory(t, 1<<16)
+	fabrictest.Fill(local, 4)
+	post(t, a, func() (bool, error) { return a.to.Put(fabrictest.Pointer(local), key, 1<<16, 1) })
+	poll(t, "the put", func() bool { return len(a.done[1]) == 1 }, a)
+	require.NoError(t, a.done[1][0])
+	assert.Empty(t, fabrictest.Check(mem, 4))
+	regions := double.Count(double.Regions)
+	require.NoError(t, hidden.Close())
+	assert.Equal(t, regions-1, double.Count(double.Regions))
+}

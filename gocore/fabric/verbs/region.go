@@ -39,6 +39,7 @@ func (r *region) Close() error {
 	}
 	r.closed = true
 	t.regions.remove(r)
+	delete(t.hidden, r)
 	mr := r.mr
 	if r.uses > 0 {
 		mr = nil
@@ -48,6 +49,21 @@ func (r *region) Close() error {
 		return nil
 	}
 	return mr.Close()
+}
+
+// Hide implements fabric.Hider.
+func (r *region) Hide() {
+	t := r.t
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if r.mr == nil || r.closed || t.closed {
+		return
+	}
+	t.regions.remove(r)
+	if t.hidden == nil {
+		t.hidden = map[*region]bool{}
+	}
+	t.hidden[r] = true
 }
 
 // Register implements fabric.Transport.

@@ -60,6 +60,7 @@ type Transport struct {
 	eps     []*endpoint // by rank
 	pairs   map[uint32]*endpoint
 	regions regions
+	hidden  map[*region]bool // regions that are not for local memory any more
 	bounce  *slab
 	cells   *slab
 	stage   unsafe.Pointer // where an inline message is put together
@@ -299,7 +300,11 @@ func (t *Transport) free() error {
 		r.closed = true
 		closeOf(r.mr)
 	}
-	t.regions = regions{}
+	for r := range t.hidden {
+		r.closed = true
+		closeOf(r.mr)
+	}
+	t.regions, t.hidden = regions{}, nil
 	errs = append(errs, t.recvs.close(), t.bounce.close(), t.cells.close())
 	if t.pd != nil {
 		closeOf(t.pd)

@@ -261,9 +261,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
             kept = None
         if kept is None:
             target_rank = index(target_rank, "target_rank")
-            # other ways are done with the memory when the call returns
-            later = target_rank >= 0 and core.WinWay(self._h, target_rank) in ("message", "rdma")
-            kept = self._kept[target_rank] = [] if later else _NOT_KEPT
+            kept = self._kept[target_rank] = [] if core.WinLater(self._h, target_rank) else _NOT_KEPT
         if kept is _NOT_KEPT:
             return
         if len(kept) >= _MOST_KEPT:
