@@ -3,6 +3,8 @@ package engine
 import (
 	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -23,7 +25,9 @@ import (
 //     and looks again after napTime whether they still do, or at once when one
 //     goes to sleep;
 //   - else it arms the transport's descriptor, polls once more, and blocks on it;
-//     what comes then, it delivers, which wakes the threads that sleep;
+//     what comes then, it delivers, which wakes the threads that sleep. A thread
+//     that polls meanwhile and finds something may have taken what the descriptor
+//     would have told, and wakes it to arm again;
 //   - where the transport has no descriptor (Caps.Manual, as EFA), it polls, and
 //     naps for longer and longer between.
 //
@@ -41,6 +45,7 @@ func (e *Engine) startArrivals() (stop func(), err error) {
 	if err != nil {
 		return nil, err
 	}
+	e.rearm.wake = wake
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -48,12 +53,36 @@ func (e *Engine) startArrivals() (stop func(), err error) {
 	}()
 	return func() {
 		e.netEnds.Store(true)
-		one := [8]byte{1}
-		_, _ = unix.Write(wake, one[:])
+		e.rearm.ring()
 		e.endNap()
 		<-done
+		e.rearm.mu.Lock()
+		defer e.rearm.mu.Unlock()
 		unix.Close(wake)
+		e.rearm.wake = -1
 	}, nil
+}
+
+// rearm is how other threads wake the progress engine of the network.
+type rearm struct {
+	armed atomic.Bool // it may block on the transport's descriptor
+	mu    sync.Mutex
+	wake  int // eventfd, -1 when it has ended
+}
+
+func (r *rearm) ring() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if one := [8]byte{1}; r.wake >= 0 {
+		_, _ = unix.Write(r.wake, one[:])
+	}
+}
+
+// polled is for who has polled and found something.
+func (r *rearm) polled() {
+	if r.armed.Load() && r.armed.Swap(false) {
+		r.ring()
+	}
 }
 
 // nap sleeps, but not longer than until endNap is called.
@@ -100,13 +129,16 @@ func (e *Engine) arrivals(wake int) {
 			continue
 		}
 		var err error
-		e.Exclude(func() { err = sleeper.Arm() })
+		e.Exclude(func() {
+			err = sleeper.Arm()
+			e.rearm.armed.Store(true)
+		})
 		if err != nil {
 			log.Debugf("engine", "%s can't wait for arrivals, it is polled: %v", e.net.Name(), err)
 			sleeper = nil
 			continue
 		}
-		if e.pollSure(0) > 0 {
+		if e.pollAlone() > 0 {
 			atom.Yield()
 			continue
 		}
@@ -119,10 +151,20 @@ func (e *Engine) arrivals(wake int) {
 			log.Errorf("engine", "wait for arrivals: %v", err)
 			return
 		}
+		if fds[1].Revents != 0 {
+			var count [8]byte
+			_, _ = unix.Read(wake, count[:])
+		}
 		if !e.othersPoll() {
-			e.pollSure(0)
+			e.pollAlone()
 		}
 	}
+}
+
+// pollAlone is pollSure for who arms.
+func (e *Engine) pollAlone() int {
+	e.takePolling()
+	return e.pollLocked(0)
 }
 
 // CloseNet ends the network's connections, once all that was sent has left this

@@ -53,6 +53,7 @@ type Engine struct {
 	napWord uint32
 	netEnds atomic.Bool // the progress engine of the network is to end
 	closed  atomic.Bool // the network
+	rearm   rearm
 
 	gone      []atomic.Uint32 // by rank: how it ended, see watch.go
 	onGone    func(rank int)
@@ -348,8 +349,8 @@ func (e *Engine) Backlog() int { return int(e.backlog.Load()) }
 
 // Poll makes what progress can be made now, unless another thread is at it.
 func (e *Engine) Poll() {
-	if e.polling.CompareAndSwap(0, 1) {
-		e.pollLocked(0)
+	if e.polling.CompareAndSwap(0, 1) && e.pollLocked(0) > 0 {
+		e.rearm.polled()
 	}
 }
 
@@ -378,7 +379,11 @@ func (e *Engine) PollSure() { e.pollSure(0) }
 // asleep says how many of the announced sleepers are the caller itself.
 func (e *Engine) pollSure(asleep uint32) int {
 	e.takePolling()
-	return e.pollLocked(asleep)
+	n := e.pollLocked(asleep)
+	if n > 0 {
+		e.rearm.polled()
+	}
+	return n
 }
 
 func (e *Engine) pollLocked(asleep uint32) int {

@@ -3,7 +3,10 @@ package ranktest
 import (
 	"math/rand/v2"
 	"sync"
+	"time"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 
 	"gormapy/gocore/fabric"
 )
@@ -27,6 +30,9 @@ type node struct {
 	pending []func(sink fabric.Sink)
 	regions map[uint64]*region
 	nextKey uint64
+	event   int // eventfd of a sleeper
+	armed   bool
+	due     bool // event is about to be written
 }
 
 type parcel struct {
@@ -129,6 +135,54 @@ func (net *Net) End(rank int) {
 	net.ended[rank] = true
 }
 
+// sleeper is a node with a descriptor that tells, once each time it is armed, of
+// what comes, a little later than it does. Who polls meanwhile takes that, too, as
+// with a device's completion channel.
+type sleeper struct{ *node }
+
+func (s sleeper) Caps() fabric.Caps {
+	c := s.node.Caps()
+	c.Manual = false
+	return c
+}
+
+func (s sleeper) FD() int { return s.event }
+
+func (s sleeper) Arm() error {
+	s.net.mu.Lock()
+	defer s.net.mu.Unlock()
+	s.armed = true
+	return nil
+}
+
+func (s sleeper) Poll(sink fabric.Sink) int {
+	n := s.node.Poll(sink)
+	if n > 0 {
+		s.net.mu.Lock()
+		defer s.net.mu.Unlock()
+		s.due = false
+		var count [8]byte
+		_, _ = unix.Read(s.event, count[:])
+	}
+	return n
+}
+
+// tell rings for who waits for a node's descriptor. The caller has the lock.
+func (n *node) tell() {
+	if !n.armed {
+		return
+	}
+	n.armed, n.due = false, true
+	time.AfterFunc(100*time.Microsecond, func() {
+		n.net.mu.Lock()
+		defer n.net.mu.Unlock()
+		if n.due {
+			n.due = false
+			_, _ = unix.Write(n.event, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+		}
+	})
+}
+
 type line struct{ from, to *node }
 
 func (l *line) full() bool { return rand.IntN(8) == 0 }
@@ -143,6 +197,7 @@ func (l *line) Send(h *fabric.Header, payload []byte) error {
 		return fabric.ErrAgain
 	}
 	l.to.inbox = append(l.to.inbox, parcel{l.from.rank, *h, append([]byte(nil), payload...)})
+	l.to.tell()
 	return nil
 }
 
@@ -166,6 +221,7 @@ func (l *line) later(what string, cookie uint64, do func() error) (bool, error) 
 		}
 		sink.Completed(cookie, err)
 	})
+	n.tell()
 	return false, nil
 }
 

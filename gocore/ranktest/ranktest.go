@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"gormapy/gocore/engine"
 	"gormapy/gocore/fabric"
@@ -57,6 +58,24 @@ func RunNet(t *testing.T, n int, caps fabric.Caps, f func(r *Rank)) {
 	t.Helper()
 	net := NewNet(n, caps)
 	run(t, n, net, func(rank int) engine.Options { return engine.Options{Net: net.nodes[rank]} }, f)
+}
+
+// RunSleeping is RunNet with a network that has a descriptor to sleep on.
+func RunSleeping(t *testing.T, n int, caps fabric.Caps, f func(r *Rank)) {
+	t.Helper()
+	net := NewNet(n, caps)
+	for _, node := range net.nodes {
+		var err error
+		node.event, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+		require.NoError(t, err)
+		defer func() {
+			net.mu.Lock()
+			defer net.mu.Unlock()
+			node.due = false
+			_ = unix.Close(node.event)
+		}()
+	}
+	run(t, n, net, func(rank int) engine.Options { return engine.Options{Net: sleeper{net.nodes[rank]}} }, f)
 }
 
 // Ways are the ways by which the ranks of a test reach each other.
