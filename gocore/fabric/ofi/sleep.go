@@ -21,7 +21,8 @@ const retry = time.Millisecond
 type sleeper struct {
 	*transport
 	set, timer int
-	armed      bool // the timer; of whoever polls or arms
+	armed      bool      // the timer; of whoever polls or arms
+	tryAt      time.Time // when it rings for what is to be tried again; zero: for what has been polled
 }
 
 var _ fabric.Sleeper = (*sleeper)(nil)
@@ -74,7 +75,10 @@ func (s *sleeper) setTimer(after time.Duration) error {
 	if after == 0 && !s.armed {
 		return nil
 	}
-	s.armed = after != 0
+	s.armed, s.tryAt = after != 0, time.Time{}
+	if after == retry {
+		s.tryAt = time.Now().Add(retry)
+	}
 	when := unix.ItimerSpec{Value: unix.NsecToTimespec(after.Nanoseconds())}
 	if err := unix.TimerfdSettime(s.timer, 0, &when, nil); err != nil {
 		return fmt.Errorf("set a timer: %w", err)
@@ -84,10 +88,13 @@ func (s *sleeper) setTimer(after time.Duration) error {
 
 // Poll implements fabric.Transport.
 func (s *sleeper) Poll(sink fabric.Sink) int {
-	if s.armed {
+	n := s.transport.Poll(sink)
+	// Not before it has rung: who arms polls once more before it sleeps, and what
+	// has to be tried again is still there.
+	if s.armed && (s.tryAt.IsZero() || n > 0 && time.Now().After(s.tryAt)) {
 		_ = s.setTimer(0) // also forgets that it has rung
 	}
-	return s.transport.Poll(sink)
+	return n
 }
 
 // Close implements fabric.Transport.
