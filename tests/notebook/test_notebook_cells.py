@@ -78,16 +78,23 @@ def test_values_tables_pictures_and_html(four):
 
 
 def test_figures_become_pictures_in_their_place(four):
-    out = four.run("""
+    out = four.run(
+        """
         %%mpi --ranks 1,2
         import matplotlib.pyplot as plt
         print("before")
         plt.plot([rank, 2])
         plt.show()
         print("after")
-        """, timeout=120).check()
+        """,
+        timeout=120,
+    ).check()
     for r in (1, 2):
-        assert [line for line in out.of(r) if "Line2D" not in line] == ["before", "<Figure size 640x480 with 1 Axes>", "after"]
+        assert [line for line in out.of(r) if "Line2D" not in line] == [
+            "before",
+            "<Figure size 640x480 with 1 Axes>",
+            "after",
+        ]
     assert out.html.count("data:image/png;base64,iVBOR") == 2
     assert out.html.index("before") < out.html.index("data:image") < out.html.index("after")
 
@@ -109,7 +116,9 @@ def test_displays_are_updated(four):
 
 
 def test_clear_output(four):
-    out = four.run("%%mpi\nfrom IPython.display import clear_output\nprint('gone')\nclear_output()\nprint('kept', rank)")
+    out = four.run(
+        "%%mpi\nfrom IPython.display import clear_output\nprint('gone')\nclear_output()\nprint('kept', rank)"
+    )
     assert out.check().lines == [f"[{r}] kept {r}" for r in range(4)]
 
 
@@ -135,7 +144,9 @@ def test_output_of_c_code_and_of_child_processes(four):
 
 
 def test_long_output_is_cut_and_says_so(four):
-    out = four.run("%%mpi\nfor i in range(30_000): print(rank, 'line', i)\nprint('the end of', rank)", timeout=120).check()
+    out = four.run(
+        "%%mpi\nfor i in range(30_000): print(rank, 'line', i)\nprint('the end of', rank)", timeout=120
+    ).check()
     assert len(out.text) < 4 * 90_000 and "lines) are not shown" in out.text
     for r in range(4):
         lines = out.of(r)
@@ -143,7 +154,9 @@ def test_long_output_is_cut_and_says_so(four):
 
 
 def test_progress_bars_stay_one_line(four):
-    out = four.run("%%mpi --ranks 0\nimport time\nfor i in range(50): print(f'\\r{i} of 50', end='', flush=True)").check()
+    out = four.run(
+        "%%mpi --ranks 0\nimport time\nfor i in range(50): print(f'\\r{i} of 50', end='', flush=True)"
+    ).check()
     assert out.of(0) == ["49 of 50"]
 
 
@@ -204,7 +217,11 @@ def test_pull_and_push(four):
     four.run("%%mpi\nx = np.arange(3) + rank\ny = {'rank': rank}").check()
     four.run("%mpi pull x y").check()
     out = four.run("import json\nx[2] += 1\njson.dumps([type(x).__name__, [a.tolist() for a in x], y])").check()
-    assert json.loads(out.text.strip("'")) == ["list", [[0, 1, 2], [1, 2, 3], [3, 4, 5], [3, 4, 5]], [{"rank": r} for r in range(4)]]
+    assert json.loads(out.text.strip("'")) == [
+        "list",
+        [[0, 1, 2], [1, 2, 3], [3, 4, 5], [3, 4, 5]],
+        [{"rank": r} for r in range(4)],
+    ]
     four.run("%mpi pull x --ranks 1,3").check()
     assert four.run("sorted(x)").check().text == "[1, 3]"
     four.run("import numpy as np\nz = np.ones((3, 100_000))\nword = 'hello'").check()

@@ -37,7 +37,9 @@ def edges(out):
 
 def rows(out):
     (table,) = re.findall(r'<table class="gormapy-waits".*?</table>', out.html)
-    return [re.findall(r"<td[^>]*>(?:<code>)?(.*?)(?:</code>)?</td>", row) for row in re.findall("<tr class.*?</tr>", table)]
+    return [
+        re.findall(r"<td[^>]*>(?:<code>)?(.*?)(?:</code>)?</td>", row) for row in re.findall("<tr class.*?</tr>", table)
+    ]
 
 
 STOPPED = {
@@ -65,21 +67,26 @@ def test_stop_again_and_again(three):
 
 def test_code_that_cant_be_interrupted_is_told_and_ended_by_a_second_stop(kernel):
     kernel.run(SETUP).check()
-    out = kernel.run("""
+    out = kernel.run(
+        """
         %%mpi
         import ctypes
         if rank == 1:
             mutex = ctypes.create_string_buffer(64)
             for _ in range(2): ctypes.PyDLL(None).pthread_mutex_lock(mutex)  # keeps Python's lock
         comm.Barrier()
-        """, during=pressing(kernel, 0.7, 8.0)).check("CellInterrupted")
+        """,
+        during=pressing(kernel, 0.7, 8.0),
+    ).check("CellInterrupted")
     assert "Rank 1 did not react within 5 s: it runs code that Python can't interrupt" in out.text
     assert "all ranks were ended" in out.text
     assert kernel.run("%%mpi\n1").check().of(2) == ["1"]
 
 
 def test_a_ring_of_receives(three):
-    out = three.run("%%mpi\n# everybody receives first\ncomm.Recv(np.zeros(1), source=(rank + 1) % 3, tag=7)").check("Deadlock")
+    out = three.run("%%mpi\n# everybody receives first\ncomm.Recv(np.zeros(1), source=(rank + 1) % 3, tag=7)").check(
+        "Deadlock"
+    )
     assert out.seconds < 20
     assert out.value == (
         "ranks 0-2 wait for each other: rank 0 in Recv for rank 1, rank 1 in Recv for rank 2, rank 2 in Recv for rank 0"
@@ -101,7 +108,11 @@ DEADLOCKS = {
         {(2, 1)},
         "rank 2 waits in Win.Lock for rank 1",
     ),
-    "a long send": ("comm.Send(np.zeros(1_000_000), dest=(rank + 1) % 3)", {(0, 1), (1, 2), (2, 0)}, "wait for each other"),
+    "a long send": (
+        "comm.Send(np.zeros(1_000_000), dest=(rank + 1) % 3)",
+        {(0, 1), (1, 2), (2, 0)},
+        "wait for each other",
+    ),
     "any source": ("comm.Recv(np.zeros(1), source=MPI.ANY_SOURCE)", None, "for any of"),
     "itself": ("if rank == 1: comm.Recv(np.zeros(1), source=1)", {(1, 1)}, "rank 1 waits for itself in Recv"),
     "two communicators": (
@@ -134,7 +145,9 @@ def test_deadlocks(three, what):
 
 def test_a_deadlock_on_one_and_on_seven_ranks(kernel):
     for n in (1, 7):
-        out = kernel.run(f"%%mpi -n {n}\nfrom gormapy import MPI\ncomm = MPI.COMM_WORLD\ncomm.recv(source=(comm.rank + 1) % {n})")
+        out = kernel.run(
+            f"%%mpi -n {n}\nfrom gormapy import MPI\ncomm = MPI.COMM_WORLD\ncomm.recv(source=(comm.rank + 1) % {n})"
+        )
         out.check("Deadlock")
         assert edges(out) == {(r, (r + 1) % n) for r in range(n)}
     assert kernel.run("%%mpi\ncomm.allreduce(1)").check().of(6) == ["7"]
@@ -185,13 +198,16 @@ def test_a_cell_within_its_time(three):
 
 
 def test_an_interrupt_that_the_cell_catches(three):
-    out = three.run("""
+    out = three.run(
+        """
         %%mpi
         try:
             comm.recv(source=(rank + 1) % 3)
         except KeyboardInterrupt:
             print("caught on", rank)
-        """, during=pressing(three, 0.7)).check("CellInterrupted")
+        """,
+        during=pressing(three, 0.7),
+    ).check("CellInterrupted")
     assert out.of(1) == ["caught on 1"]
 
 

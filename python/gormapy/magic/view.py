@@ -23,15 +23,19 @@ class NotebookView:
         self.transcript = Transcript(limit)
         self._id = None
         self._due = 0.0
+        self._shown = ""
 
     def refresh(self, final=False):
         """Show what has come; final: all of it, at once."""
         t = self.transcript
         now = time.monotonic()
-        if not t.changed or (not t and self._id is None) or (now < self._due and not final):
+        if (not t and self._id is None) or not (final or (t.changed and now >= self._due)):
             return
         t.changed = False
         html, text = t.html(merge=final), t.text(merge=final)
+        if html == self._shown:
+            return
+        self._shown = html
         update, self._id = self._id is not None, self._id or f"gormapy-{uuid.uuid4().hex}"
         publish_display_data({"text/html": html, "text/plain": text}, transient={"display_id": self._id}, update=update)
         self._due = now + max(_UPDATE_EVERY, (len(html) + len(text)) / _BYTES_PER_SECOND)

@@ -25,6 +25,7 @@ from . import link, transfer
 # How long a rank waits for the notebook to have taken a picture, so that output stays in order.
 _SHOWN_WITHIN = 10.0
 _F_SETSIG = 10
+_GLANCES = 15
 
 
 class Outlet:
@@ -198,6 +199,16 @@ class Worker:
             if code.co_filename not in self.shell.cells:
                 inner = f"{os.path.basename(code.co_filename)}:{frame.f_lineno} {code.co_name}"
         state = json.loads(core.Waits()) or {"waits": [], "moved": 0}
+        # A wait that goes on is left and entered 20 times a second, and the thread needs Python's lock for it,
+        # which this one has: give it the time, as long as it is at the same place.
+        for _ in range(_GLANCES):
+            if frame is None or any(w["main"] for w in state["waits"]) or self.cell is None:
+                break
+            at = frame.f_lasti
+            time.sleep(0.003)
+            if sys._current_frames().get(self.main) is not frame or frame.f_lasti != at:
+                break
+            state = json.loads(core.Waits()) or state
         return {"cell": self.cell, "place": place, "inner": inner, "busy": self._busy(state["waits"]),
                 "run": _run_time(), "at": time.monotonic(), **state}  # fmt: skip
 
