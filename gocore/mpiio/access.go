@@ -61,11 +61,14 @@ type access struct {
 	at, n int64
 	eof   int64 // of a read: where the file ends, if it was met
 	err   *errs.Error
+
+	held   bool   // a lock on the range
+	unlock func() // gives it back
 }
 
 // Start begins to read or write; offset, in etypes, is for explicit offsets.
 func (f *File) Start(kind Kind, offset int64, buf p2p.Buf) (*Op, *errs.Error) {
-	a := &access{f: f, kind: kind, buf: buf, n: int64(buf.Bytes()), eof: noEOF}
+	a := &access{f: f, kind: kind, buf: buf, n: int64(buf.Bytes()), eof: noEOF, unlock: func() {}}
 	f.mu.Lock()
 	a.v = f.view
 	f.mu.Unlock()
@@ -181,6 +184,7 @@ func (a *access) alone(o *Op) state {
 		done := int64(0)
 		o.work = a.transfer(&done)
 		return func(o *Op) state {
+			a.unlock()
 			a.moved(o, done)
 			if a.err != nil {
 				return o.fail(a.err)
@@ -190,7 +194,8 @@ func (a *access) alone(o *Op) state {
 	})
 }
 
-// locked does what comes next, in atomic mode with the access's range locked.
+// locked does what comes next, in atomic mode with the access's range locked; unlock
+// ends that, before the operation waits for other ranks.
 func (a *access) locked(o *Op, then state) state {
 	f := a.f
 	if !f.Atomic() || a.n == 0 {
@@ -211,10 +216,17 @@ func (a *access) locked(o *Op, then state) state {
 		err := again(func() error { return unix.FcntlFlock(uintptr(f.fd), unix.F_OFD_SETLK, &lock) })
 		switch err {
 		case nil:
-			o.end = func() {
-				open := unix.Flock_t{Type: unix.F_UNLCK, Start: lo, Len: hi - lo}
-				_ = unix.FcntlFlock(uintptr(f.fd), unix.F_OFD_SETLK, &open)
-				f.turn.Store(false)
+			a.held = true
+			a.unlock = func() {
+				if a.held {
+					a.held = false
+					open := unix.Flock_t{Type: unix.F_UNLCK, Start: lo, Len: hi - lo}
+					_ = unix.FcntlFlock(uintptr(f.fd), unix.F_OFD_SETLK, &open)
+					f.turn.Store(false)
+				}
+			}
+			o.end = func() { // also of an operation that is given up
+				a.unlock()
 				end()
 			}
 			return true

@@ -49,11 +49,8 @@ type File struct {
 	Path  string
 	Amode int
 	Comm  *coll.Comm // of its own
-	World []int      // its ranks in COMM_WORLD
-	Cores int
-	Wake  func()         // wakes who sleeps in this process
-	Carry func(o *Op)    // has whoever waits advance a nonblocking operation
-	Log   func(s string) // what the core decides
+	Cores int        // of the host: more aggregators would not help
+	Wake  func()     // wakes who sleeps in this process
 
 	fd     int
 	shared *sys.Segment // the shared file pointer, nil if the ranks can't map it
@@ -67,7 +64,8 @@ type File struct {
 	last   *Op // the latest collective
 	ops    int // operations that use the descriptor
 	closed bool
-	split  bool // between begin and end of a split collective
+
+	buffers *buffers // of the latest access in two phases
 }
 
 var byteType = dtype.ByName("BYTE")

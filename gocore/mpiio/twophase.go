@@ -16,6 +16,11 @@ const (
 	domainAlign   = 4096 // aggregators do not share pages of the file
 	// A range in which less than one byte in sparse is wanted is not worth going through.
 	sparse = 64
+	// Runs as long as that are as fast by themselves: the system call is little beside the copy.
+	longRun = 16 << 10
+	// Where the ranks read no more than that many times what they want, each reads it for
+	// itself: what one has read, the others find in the system's memory.
+	rereads = 8
 )
 
 // together is a collective access; e is what is wrong with this rank's arguments.
@@ -45,27 +50,33 @@ func (a *access) together(o *Op, e *errs.Error) state {
 	})
 }
 
-// record tells the others where the access is.
+// unordered stands for the number of pieces of a view that is not in the file's order.
+const unordered = -1
+
+// record tells the others where the access is, and in how many pieces.
 func (a *access) record() record {
 	lo, hi := a.v.span(a.at, a.n)
 	r := record{A: lo, B: hi, C: a.n}
-	if a.v.overlaps {
-		r.D = 1
+	if r.D = a.v.pieces(a.n); a.v.overlaps {
+		r.D = unordered
 	}
 	return r
 }
 
 // split decides how the ranks access the file: each for itself or in two phases.
 func (a *access) split(o *Op, all []record) state {
-	d := a.f.divide(all)
+	d := a.f.divide(all, a.kind&Write == 0)
 	if d == nil {
 		return a.locked(o, func(o *Op) state {
 			done := int64(0)
 			o.work = a.transfer(&done)
-			return func(o *Op) state { return a.conclude(o, done) }
+			return func(o *Op) state {
+				a.unlock()
+				return a.conclude(o, done)
+			}
 		})
 	}
-	x := &exchange{access: a, d: d, size: a.f.Comm.Size}
+	x := &exchange{access: a, buffers: a.f.borrow(), d: d, size: a.f.Comm.Size}
 	if a.kind&Write != 0 {
 		return x.writeRound
 	}
@@ -89,25 +100,30 @@ type domains struct {
 
 // divide makes the domains, nil if each rank is to access the file for itself. All
 // ranks come to the same result.
-func (f *File) divide(all []record) *domains {
+func (f *File) divide(all []record, reading bool) *domains {
 	h := f.Hints()
 	d := &domains{lo: math.MaxInt64, n: f.Comm.Size}
-	total := int64(0)
-	single := false // a view that is not in the order of the file
+	total, pieces, spans := int64(0), int64(0), int64(0)
+	single := false
 	var busy []record
 	for _, r := range all {
 		if r.C > 0 {
 			busy = append(busy, r)
 			d.lo, d.hi = min(d.lo, r.A), max(d.hi, r.B)
 			total += r.C
-			single = single || r.D != 0
+			pieces += r.D
+			spans += r.B - r.A
+			single = single || r.D == unordered
 		}
 	}
 	if total == 0 || single || h.Collective == Disabled {
 		return nil
 	}
-	if h.Collective == Automatic && (!interleaved(busy) || (d.hi-d.lo)/sparse > total) {
-		return nil
+	if h.Collective == Automatic {
+		switch {
+		case !interleaved(busy), total/longRun > pieces, (d.hi-d.lo)/sparse > total, reading && spans/rereads <= total:
+			return nil
+		}
 	}
 	if f.Cores > 0 {
 		d.n = min(d.n, f.Cores)
@@ -170,16 +186,46 @@ func (d *domains) at(i int, round int64) (lo, hi int64) {
 // exchange is an access in two phases in progress.
 type exchange struct {
 	*access
+	*buffers
 	d     *domains
 	size  int
 	round int64
 
-	out, in         []byte  // what goes to and what comes from all ranks
-	outLen, inLen   []int64 // bytes for and of each rank
-	from, to        []int64 // the stream of this rank that each rank gets in this round
+	outLen, inLen []int64 // bytes for and of each rank
+	from, to      []int64 // the stream of this rank that each rank gets in this round
+}
+
+// buffers is the memory of an exchange, which the file keeps for the next: new
+// memory costs a page fault every 4 KiB.
+type buffers struct {
+	out, in         []byte // what goes to and what comes from all ranks
 	window          []byte
 	covered         bitmap
 	replies, answer []byte
+}
+
+// keepBuffers is how much memory a file keeps.
+const keepBuffers = 32 << 20
+
+// borrow takes the file's buffers, or new ones.
+func (f *File) borrow() *buffers {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	b := f.buffers
+	if f.buffers = nil; b == nil {
+		b = new(buffers)
+	}
+	return b
+}
+
+// giveBack keeps what borrow gave; no rank reads it any more.
+func (f *File) giveBack(b *buffers) {
+	if cap(b.out)+cap(b.in)+cap(b.window)+cap(b.replies)+cap(b.answer) > keepBuffers {
+		return
+	}
+	f.mu.Lock()
+	f.buffers = b
+	f.mu.Unlock()
 }
 
 // segment is count runs of n bytes, stride apart.
@@ -325,6 +371,7 @@ func (x *exchange) writeRound(o *Op) state {
 		if x.err != nil {
 			n = 0
 		}
+		x.f.giveBack(x.buffers)
 		return x.conclude(o, n)
 	}
 	o.work = func() bool { x.compose(true); return true }
@@ -373,6 +420,7 @@ func (x *exchange) readRound(o *Op) state {
 		if x.err != nil {
 			n = 0
 		}
+		x.f.giveBack(x.buffers)
 		return x.conclude(o, n)
 	}
 	o.work = func() bool { x.compose(false); return true }

@@ -170,8 +170,11 @@ func (v *View) span(at, n int64) (lo, hi int64) {
 	return v.Pos(at), v.Pos(at+n-1) + 1
 }
 
-// contiguous tells whether n bytes from at on are one run.
-func (v *View) contiguous(at, n int64) bool {
-	lo, hi := v.span(at, n)
-	return hi-lo == n
+// pieces is about how many runs n bytes are in.
+func (v *View) pieces(n int64) int64 {
+	if n == 0 || v.empty() {
+		return 0
+	}
+	runs := int64(len(v.runs))
+	return max(1, n/v.size*runs+n%v.size*runs/v.size)
 }

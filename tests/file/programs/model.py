@@ -71,6 +71,7 @@ def memory(data, strided):
 HINTS = (
     {},
     {"cb_buffer_size": "4096"},
+    {"collective_buffering": "true"},
     {"cb_nodes": "1"},
     {"collective_buffering": "true", "cb_buffer_size": "4096", "cb_nodes": "3"},
     {"collective_buffering": "false"},
