@@ -44,6 +44,12 @@ func (e *Engine) Gone(r int) bool {
 	return true
 }
 
+// Lost tells whether rank r is gone, or the connection to it: then it will be Gone
+// before long.
+func (e *Engine) Lost(r int) bool {
+	return e.Gone(r) || e.peers[r].lost.Load() != nil && !e.Finalized(r)
+}
+
 // HowGone describes the end of rank r for an error message.
 func (e *Engine) HowGone(r int) string {
 	rk := &e.Job.Ranks[r]

@@ -396,6 +396,7 @@ func (w *Win) answered(src int, class uint32) {
 	for r, world := range w.World {
 		if world == src {
 			if class != 0 {
+				w.culprit.Store(int32(r))
 				w.failure.CompareAndSwap(nil, errs.New(errs.Class(class), "rank %d refused an operation on %s", r, w.name()))
 			}
 			w.answers[r].Add(1)

@@ -406,5 +406,5 @@ func (w *Win) Failure() *errs.Error {
 	if w.failure.Load() == nil {
 		return nil
 	}
-	return w.failure.Swap(nil)
+	return w.judge(w.failure.Swap(nil), int(w.culprit.Load()))
 }

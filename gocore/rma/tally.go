@@ -60,6 +60,19 @@ func (t *Tally) Failure() *errs.Error {
 	if e != nil {
 		t.w.failure.CompareAndSwap(e, nil)
 	}
+	return t.w.judge(e, t.target)
+}
+
+// judge is an error as it is told: operations fail a little before it is known that
+// the rank that they went to is lost.
+func (w *Win) judge(e *errs.Error, rank int) *errs.Error {
+	if e == nil || e.Class != errs.Win || rank < 0 {
+		return e
+	}
+	w.rma.eng.PollSure() // who completed it says in the same poll that the connection is lost
+	if world := w.World[rank]; w.rma.eng.Lost(world) {
+		return errs.New(errs.ProcFailed, "%s: %s", w.rma.eng.HowGone(world), e.Detail)
+	}
 	return e
 }
 
@@ -84,7 +97,9 @@ func (t *Tally) Completed(err error) {
 	if err != nil {
 		e := t.w.failedLater(t.target, err)
 		t.err.CompareAndSwap(nil, e)
-		t.w.failure.CompareAndSwap(nil, e)
+		if t.w.failure.CompareAndSwap(nil, e) {
+			t.w.culprit.Store(int32(t.target))
+		}
 	}
 	t.left.Add(-1)
 	if t.parent != nil {

@@ -137,6 +137,7 @@ type Win struct {
 	lost     []atomic.Uint64         // by target: the first one that never will be, as it has ended; 0: none
 	tallies  []atomic.Pointer[Tally] // by target: what the network is at
 	failure  atomic.Pointer[errs.Error]
+	culprit  atomic.Int32 // the target of the last operation of a network that has failed
 
 	lockAll bool
 	held    []uint8 // by target: heldNone, heldLock, heldNoCheck
