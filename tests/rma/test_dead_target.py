@@ -49,7 +49,9 @@ def test_each_request_is_told(mpirun, way):
     print("told", told, flush=True)
     os._exit(0)
     """
-    result = mpirun(2, KILLED + textwrap.dedent(program), python=UNNOTICED, env=WAYS["messages"] if way == "messages" else {})
+    result = mpirun(
+        2, KILLED + textwrap.dedent(program), python=UNNOTICED, env=WAYS["messages"] if way == "messages" else {}
+    )
     assert "told 3" in result.stdout, str(result)
 
 
