@@ -124,7 +124,7 @@ class MPIMagics(Magics):
             session.sink = view.transcript
             try:
                 run = CellRun(session, view, opt.ranks, self.deadlock_after, timeout=opt.timeout)
-                run.run(_numbered(line, body), self.shell.execution_count)
+                run.run(_numbered(line, body), _number(self.shell))
                 return run.conclude()
             finally:
                 session.sink = None
@@ -247,6 +247,12 @@ def _split(line):
         return shlex.split(line.partition("#")[0] if "'" not in line and '"' not in line else line)
     except ValueError as error:
         raise UsageError(f"%mpi: {error} in {line!r}") from None
+
+
+def _number(shell):
+    """Return the number of the cell that runs: some IPythons count on before they run it, others after."""
+    inputs = shell.user_ns.get("In") or [""]
+    return min(max(len(inputs) - 1, 1), shell.execution_count)
 
 
 def _numbered(line, body):
