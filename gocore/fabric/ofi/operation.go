@@ -34,6 +34,7 @@ type operation struct {
 	start  unsafe.Pointer // the user's memory
 	total  int
 	temp   *libfabric.MR
+	region *region // whose descriptor is used
 
 	// Of an atomic.
 	old unsafe.Pointer
@@ -99,6 +100,15 @@ func (t *transport) settle(o *operation) {
 		}
 		o.temp = nil
 		t.temps--
+	}
+	o.leave()
+}
+
+// leave ends the use of a region.
+func (o *operation) leave() {
+	if r := o.region; r != nil {
+		o.region = nil
+		r.unuse()
 	}
 }
 
@@ -202,6 +212,7 @@ func (t *transport) settleUnused(o *operation) {
 		t.temps--
 	}
 	o.bounce, o.temp = -1, nil
+	o.leave()
 	t.opPool = append(t.opPool, o)
 }
 
@@ -212,8 +223,9 @@ func (e *endpoint) prepare(o *operation) error {
 	if !t.localMR {
 		return nil
 	}
-	if desc, ok := t.regions.desc(o.local, o.total); ok {
-		o.desc = desc
+	if r := t.regions.find(o.local, o.total); r != nil {
+		r.uses++
+		o.region, o.desc = r, r.mr.Desc
 		return nil
 	}
 	if o.total <= frameBytes {

@@ -377,4 +377,4 @@ func (t *transport) endBroken() (told []*endpoint) {
 
 // giveUp has memory that the provider may still use stay: it is lost to the
 // transport.
-func (o *operation) giveUp() { o.bounce, o.temp = -1, nil }
+func (o *operation) giveUp() { o.bounce, o.temp, o.region = -1, nil, nil }

@@ -21,6 +21,7 @@ type region struct {
 	addr uintptr
 	n    int
 	mr   *libfabric.MR // nil: it is empty, or closed
+	uses int           // operations of this process that have its descriptor; under transport.mu
 	key  fabric.RemoteKey
 
 	hidden bool // it is not for local memory any more
@@ -30,6 +31,7 @@ type region struct {
 type regions struct {
 	mu   sync.Mutex
 	list []*region
+	late map[*region]*libfabric.MR // closed, and in use: the provider may read its descriptor
 }
 
 // enokey is FI_ENOKEY: the key is taken.
@@ -93,7 +95,8 @@ func (r *region) Hide() {
 	r.hidden = true
 }
 
-// Close implements fabric.Region.
+// Close implements fabric.Region. As long as an operation of this process uses it,
+// the provider keeps it.
 func (r *region) Close() error {
 	r.t.mu.Lock()
 	defer r.t.mu.Unlock()
@@ -103,7 +106,35 @@ func (r *region) Close() error {
 	r.t.regions.remove(r)
 	mr := r.mr
 	r.mr = nil
+	if r.uses > 0 {
+		r.t.regions.postpone(r, mr)
+		return nil
+	}
 	return mr.Close()
+}
+
+// unuse ends an operation's use of r. The caller has the lock.
+func (r *region) unuse() {
+	if r.uses--; r.uses > 0 {
+		return
+	}
+	s := &r.t.regions
+	s.mu.Lock()
+	mr := s.late[r]
+	delete(s.late, r)
+	s.mu.Unlock()
+	if mr != nil {
+		_ = mr.Close() // nobody is there to tell
+	}
+}
+
+func (s *regions) postpone(r *region, mr *libfabric.MR) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.late == nil {
+		s.late = map[*region]*libfabric.MR{}
+	}
+	s.late[r] = mr
 }
 
 func (s *regions) add(r *region) {
@@ -126,8 +157,8 @@ func (s *regions) remove(r *region) {
 	}
 }
 
-// desc is the descriptor of a region that has n bytes at addr in it.
-func (s *regions) desc(addr uintptr, n int) (uintptr, bool) {
+// find is a region that has n bytes at addr in it, nil if there is none.
+func (s *regions) find(addr uintptr, n int) *region {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at, _ := slices.BinarySearchFunc(s.list, addr, func(o *region, addr uintptr) int {
@@ -139,10 +170,10 @@ func (s *regions) desc(addr uintptr, n int) (uintptr, bool) {
 	// Regions may overlap, so the nearest one before need not be the one.
 	for at--; at >= 0; at-- {
 		if r := s.list[at]; !r.hidden && addr+uintptr(n) <= r.addr+uintptr(r.n) {
-			return r.mr.Desc, true
+			return r
 		}
 	}
-	return 0, false
+	return nil
 }
 
 // closeAll closes what the user has left. The transport is closed.
@@ -154,6 +185,9 @@ func (s *regions) closeAll() error {
 		errs = append(errs, r.mr.Close())
 		r.mr = nil
 	}
-	s.list = nil
+	for _, mr := range s.late {
+		errs = append(errs, mr.Close())
+	}
+	s.list, s.late = nil, nil
 	return errors.Join(errs...)
 }
