@@ -197,7 +197,18 @@ ENDS = (
     refused(ValueError, lambda: slots.mpsc(space, "bad", [0, 0], 0, 1, nbytes=1), "twice")
     refused(ValueError, lambda: slots.mpsc(space, "bad", [], 0, 1, nbytes=1), "no producer")
     refused(ValueError, lambda: slots.spsc(space, "numbers", 0, 0, 4, dtype="u1"), "there already")
+    for locking in (True, False):  # the others are none
+        assert list(slots.mpsc(space, f"none {locking}", locking=locking, nbytes=1)) == []
+    ends = [slots.spsc(space, "v", 0, 0, 4, payload=9)]
+    ends += [slots.mpsc(space, f"m{locking}", [0], 0, 4, locking=locking, nbytes=1) for locking in (True, False)]
     space.close()
+    for p, c in [(p, c), *ends]:
+        refused(slots.SlotError, lambda: p.push(1 if p._dtype else b"1"), "closed")
+        refused(slots.SlotError, lambda: c.pop(None), "closed")
+        refused(slots.SlotError, lambda: c.peek(), "closed")
+        refused(slots.SlotError, lambda: p.depth, "closed")
+        refused(slots.SlotError, lambda: slots.mpsc(space, "x", [0], 0, 4, nbytes=1), "closed")
+        assert "closed space" in repr(p) and "closed space" in repr(c)
 """
 )
 

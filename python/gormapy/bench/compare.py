@@ -29,7 +29,7 @@ from .targets import target
 
 OSU = {f"osu_{name}": name for name in PROGRAMS}
 # What idle threads cost is nothing, in most libraries, and nothing has no ratio.
-NAMES = (*(name for name in LOOPS if name != "idle"), "startup", "import", *OSU)
+NAMES = (*(name for name in LOOPS if name not in ("idle", "channel")), "startup", "import", *OSU)
 # What takes long and has no target is measured when it is asked for.
 DEFAULT = [name for name in NAMES if name not in (*OSU, "passive_asleep", "passive_c_call")]
 N = [2, 4]

@@ -8,6 +8,7 @@ from itertools import cycle
 
 import numpy as np
 
+from .channel import channel
 from .contention import contention
 from .idle import idle
 from .label import label
@@ -281,6 +282,7 @@ LOOPS = {
         oversubscribed,
         transpose,
         numpy_copy,
+        channel,
     )
 }
 RANKS = {name: 4 if name in ("ring", "barrier", "allreduce", "bcast") else 2 for name in LOOPS}

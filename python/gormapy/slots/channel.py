@@ -45,10 +45,9 @@ def mpsc(
     of `capacity` tokens and `payload` bytes, and never waits for another producer. The rest is as in `spsc`.
     """
     kind = Kind(nbytes, dtype, shape, payload)
-    if producers is None:
-        producers = [rank for rank in range(space.size) if rank != consumer]
-    producers = tuple(producers)
-    _check(space, capacity, payload, producers, consumer)
+    others = producers is None  # of a space of one rank there are none: the channel is closed from the beginning
+    producers = tuple(rank for rank in range(space.size) if rank != consumer) if others else tuple(producers)
+    _check(space, capacity, payload, producers or (consumer,) if others else producers, consumer)
     if not locking:
         ends = _rings(space, tag, producers, consumer, capacity, kind, payload)
         return _with_bell(space, tag, capacity, kind, *ends)
@@ -63,6 +62,8 @@ def mpsc(
         mine = LockingProducer(space, tag, capacity, kind, payload, ring, len(producers))
     if space.rank == consumer:
         theirs = LockingConsumer(space, tag, capacity, kind, payload, ring, producers)
+        if not producers:
+            theirs._words.head.store(1)
     return _ends(mine, theirs)
 
 

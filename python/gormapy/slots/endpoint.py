@@ -19,10 +19,24 @@ from .errors import Closed, Empty, EmptyTimeout, Full, FullTimeout, SlotError
 from .wait import Deadline, Naps
 
 
+class Retired:
+    """What stands for a word of a channel whose space has been closed."""
+
+    def __getattr__(self, name):
+        raise SlotError("the channel can't be used any more: its space has been closed")
+
+
+RETIRED = Retired()
+
+
 class Endpoint:
-    """One end of a channel: `capacity` is the number of tokens that it has room for."""
+    """One end of a channel: `capacity` is the number of tokens that it has room for.
+
+    An end is for one thread at a time. It can be used until its space is closed.
+    """
 
     _role = "end"
+    _words_of = ("_head", "_tail")  # the attributes by which it reaches the ring
 
     def __init__(self, space, tag, capacity, kind, peers):
         self.capacity = capacity
@@ -30,8 +44,16 @@ class Endpoint:
         self._space, self._kind, self._peers = space, kind, peers
         self._dtype = kind.dtype
         self._nbytes = kind.nbytes
+        space._ends.add(self)
+
+    def _retire(self):
+        """Let go of all words: the memory that they are in may be there no more."""
+        for name in self._words_of:
+            setattr(self, name, RETIRED)
 
     def __repr__(self):
+        if getattr(self, self._words_of[0]) is RETIRED:
+            return f"<{self._role} of channel {self.tag!r}, closed space>"
         return f"<{self._role} of channel {self.tag!r}, {self.depth} of {self.capacity} tokens>"
 
     def _check_peers(self):

@@ -29,6 +29,15 @@ class Lock:
 
     def acquire(self, timeout=None):
         """Acquire the lock; TimeoutError, SlotError or HolderDied if that can't be."""
+        if self._word.load() == self._mine:
+            raise SlotError(f"the lock of {self._name} is held by this rank already: release it first")
+        try:
+            self._acquire(timeout)
+        except BaseException:  # KeyboardInterrupt may come when it has just been acquired
+            self._word.swap(self._mine, 0)
+            raise
+
+    def _acquire(self, timeout):
         holder = self._word.swap(0, self._mine)
         if holder == 0:
             return
@@ -36,8 +45,6 @@ class Lock:
         self._waiters.add(1)
         try:
             while holder != 0:
-                if holder == self._mine:
-                    raise SlotError(f"the lock of {self._name} is held by this rank already: release it first")
                 how = core.WinGone(self._space._win._h, -holder - 1)
                 if how and self._word.swap(holder, 0) == holder:
                     raise HolderDied(

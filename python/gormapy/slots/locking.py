@@ -45,6 +45,8 @@ class _Words:
 class LockingProducer(Producer):
     """One of many producers that share a ring."""
 
+    _words_of = ("_words", "_ring")
+
     def __init__(self, space, tag, capacity, kind, payload, ring, producers):
         super().__init__(space, tag, capacity, kind, (ring.rank,))
         self.payload = payload
@@ -140,6 +142,8 @@ class LockingProducer(Producer):
 
 class LockingConsumer(Consumer):
     """The consumer of a ring that producers share."""
+
+    _words_of = ("_words",)
 
     def __init__(self, space, tag, capacity, kind, payload, ring, producers):
         super().__init__(space, tag, capacity, kind, tuple(producers))

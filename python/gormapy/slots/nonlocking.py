@@ -15,6 +15,8 @@ _LOOK = 0.5  # seconds after which the rings are looked at without a bell: who d
 class BellProducer(Producer):
     """One of many producers, with a ring of its own."""
 
+    _words_of = ("_bell",)
+
     def __init__(self, producer, bell):
         super().__init__(producer._space, producer.tag, producer.capacity, producer._kind, producer._peers)
         self._producer, self._bell = producer, bell
@@ -35,6 +37,8 @@ class BellProducer(Producer):
 
 class NonlockingConsumer(Consumer):
     """The consumer of the rings of many producers."""
+
+    _words_of = ("_bell",)
 
     def __init__(self, space, tag, capacity, kind, consumers, bell):
         super().__init__(space, tag, capacity * len(consumers), kind, tuple(c._peers[0] for c in consumers))

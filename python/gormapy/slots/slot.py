@@ -86,6 +86,8 @@ class GlobalSlot:
 
     def _check(self):
         """Raise SlotError if the slot is known not to be there any more."""
+        if self._space._win is None:
+            self._space._check()
         if self._gone is None and self._base is None:
             self._find()
         if self._gone is not None:
@@ -97,7 +99,6 @@ class GlobalSlot:
 
     def _find(self):
         space, rank = self._space, self.rank
-        self._space._check()
         self._alive = space._word(rank, self._cell + 8 * cells.ALIVE, "slots", space, wakes=False)
         if self._alive.load() != self._number:
             self._gone = "its owner has destroyed it"
@@ -125,7 +126,7 @@ class GlobalSlot:
         self._check()
         if offset % 8 or offset < 0 or offset + 8 > self.nbytes:
             raise SlotRangeError(f"{self!r} has no word at offset {offset}: words are 8 bytes, at multiples of 8")
-        return self._space._word(self.rank, self.address + offset, label, self._space, direct=self._direct())
+        return self._space._word(self.rank, self.address + offset, label, self, direct=self._direct())
 
     @property
     def messages_received(self):

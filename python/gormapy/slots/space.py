@@ -27,6 +27,8 @@ A process that waits for a count waits for words in its own memory. The origin r
 Ctrl-C with nothing done. An origin that dies between data and count leaves a message that does not count.
 """
 
+from weakref import WeakSet
+
 import numpy as np
 
 import gormapy
@@ -59,6 +61,7 @@ class Space:
         self._attached = Attached(self._win)
         self._cells = Cells(self._attached.add)
         self._tags = {}  # tag -> key -> global slot
+        self._ends = WeakSet()  # of channels
         self._doomed = {}  # tag -> keys of slots to be destroyed at the next fence
         self._promoted = []
         self.mapped = self._all_mapped()
@@ -88,6 +91,8 @@ class Space:
         self._win.Free()
         self._comm.Free()
         self._win = None
+        for end in self._ends:
+            end._retire()
         self._tags, self._doomed, self._promoted = {}, {}, []
 
     # What the other modules use
@@ -217,15 +222,13 @@ class Space:
                 mine[key] = self._expose(tag, key, local)
         except (TypeError, ValueError, SlotError) as error:  # the others wait: all are to know
             problem = error
-        offers = self._comm.allgather(
-            f"{type(problem).__name__}: {problem}" if problem else {k: s._where() for k, s in mine.items()}
-        )
-        known = self._tags.get(tag, {})
+        offer = f"{type(problem).__name__}: {problem}" if problem else {k: s._where() for k, s in mine.items()}
         try:
+            offers = self._comm.allgather(offer)
             if problem:
                 raise problem
-            self._check_offers(tag, known, offers)
-        except Exception:
+            self._check_offers(tag, self._tags.get(tag, {}), offers)
+        except BaseException:
             for slot in mine.values():
                 self._bury(slot)
             raise
@@ -305,6 +308,7 @@ class Space:
         Offsets and size are bytes. They are checked at both sides before anything moves (SlotRangeError). The
         data are there when the call returns, and then count as a message: received by `dst`, sent by `src`.
         """
+        self._check()
         check_range("source", src, src_offset, size)
         check_range("destination", dst, dst_offset, size)
         if isinstance(src, LocalSlot):
