@@ -50,7 +50,7 @@ def mpsc(
     _check(space, capacity, payload, producers or (consumer,) if others else producers, consumer)
     if not locking:
         ends = _rings(space, tag, producers, consumer, capacity, kind, payload)
-        return _with_bell(space, tag, capacity, kind, *ends)
+        return _with_bell(space, tag, consumer, capacity, kind, *ends)
     slots = {}
     if space.rank == consumer:
         slots["ring"] = space.allocate(locking_bytes(capacity, kind.nbytes, payload))
@@ -108,13 +108,13 @@ def _rings(space, tag, producers, consumer, capacity, kind, payload):
     return pushing, popping
 
 
-def _with_bell(space, tag, capacity, kind, pushing, popping):
+def _with_bell(space, tag, consumer, capacity, kind, pushing, popping):
     mine = theirs = None
-    if pushing or popping:
+    if pushing or space.rank == consumer:
         bell = space.get(("channel", tag), "bell").word(0, "pop: channel is empty")
         if pushing:
             mine = BellProducer(pushing[0], bell)
-        if popping:
+        if space.rank == consumer:
             theirs = NonlockingConsumer(space, tag, capacity, kind, popping, bell)
     return _ends(mine, theirs)
 
