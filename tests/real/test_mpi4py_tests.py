@@ -24,6 +24,7 @@ EVERYDAY = (
     "test_comm",
     "test_group",
     "test_msgspec",
+    "test_file",
 )
 # Modules about windows, also on numbers of ranks that are no powers of two
 WINDOWS = (
@@ -41,7 +42,7 @@ OTHERS = tuple(
     for name in (
         "address buffer cco_buf_inter cco_nb_buf cco_nb_vec cco_ngh_buf cco_ngh_obj cco_obj_inter cco_pr_buf "
         "cco_pr_ngh_buf cco_pr_vec cco_vec cco_vec_inter comm_inter comm_topo datatype environ errorcode "
-        "exceptions file grequest handle io mpimem msgzero objmodel op p2p_buf_matched p2p_buf_part "
+        "exceptions grequest handle io mpimem msgzero objmodel op p2p_buf_matched p2p_buf_part "
         "p2p_obj_matched pack session subclass threads toplevel ulfm"
     ).split()
 )
@@ -142,6 +143,10 @@ def test_everyday(mpirun, tmp_path, mpi4py_source, module, size):
 @pytest.mark.parametrize("module", WINDOWS)
 def test_windows(mpirun, tmp_path, mpi4py_source, module, size):
     run(mpirun, tmp_path, mpi4py_source, module, size, 250)
+
+
+def test_reading_and_writing(mpirun, tmp_path, mpi4py_source):
+    run(mpirun, tmp_path, mpi4py_source, "test_io", 2, 120)  # the other numbers of ranks: make conformance
 
 
 @pytest.mark.conformance

@@ -27,16 +27,17 @@ _WRITE, _ALL, _OWN, _SHARED, _NONBLOCKING = 1, 2, 4, 8, 16
 class _Opened:
     """What all objects for one open file share. When the last one is gone, the descriptor is closed."""
 
-    __slots__ = ("__weakref__", "amode", "etype", "filetype", "handle", "split")
+    __slots__ = ("__weakref__", "amode", "etype", "filetype", "handle", "process", "split")
 
     def __init__(self, handle, amode):
         self.handle, self.amode = handle, amode
+        self.process = os.getpid()
         self.etype = self.filetype = BYTE
         self.split = None  # what a split collective has begun: name and request
         _opened[handle] = self
 
     def __del__(self):
-        if self.handle:
+        if self.handle and self.process == os.getpid():  # a forked child must not call the core
             core.FileDrop(self.handle)
 
 
