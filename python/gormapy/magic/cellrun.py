@@ -9,6 +9,7 @@ _FIRST_LOOK = 0.5  # seconds after which ranks are first asked what they do
 _LOOK_EVERY = 0.25
 _LOOK_LATE = 2.0  # a rank that has not answered by then holds Python's lock
 _REACT_WITHIN = 5.0  # for ranks that were interrupted
+_END_AFTER = 12.0  # when there may be nobody to press stop again
 _AGAIN = 1.5  # seconds until those that did not react get another signal
 
 
@@ -97,7 +98,7 @@ class CellRun:
             if failed:
                 waiting = [r.number for r in self.running]
                 verb = "was" if len(waiting) == 1 else "were"
-                self.view.say(f"{report.sentence()}. {_capital(ranks_text(waiting))} {verb} interrupted.")
+                self.view.say(f"{_capital(report.sentence())}. {_capital(ranks_text(waiting))} {verb} interrupted.")
                 return MPICellError("")  # the failure itself is told at the end
             self.view.report(report, f"Deadlock: {report.sentence()}", "deadlock")
             return Deadlock(report.sentence())
@@ -129,11 +130,11 @@ class CellRun:
             if not self.running:
                 break
             stuck = [r.number for r in self.running]
-            if session.interrupts() > pressed or (waited > _REACT_WITHIN and not by_user):
+            if session.interrupts() > pressed or (waited > _END_AFTER and not by_user):
                 self.view.say(f"{_capital(ranks_text(stuck))} did not react: all ranks were ended. State is lost.")
                 session.close(at_once=True)
                 raise self.stopped
-            if waited > _REACT_WITHIN and not told:
+            if by_user and waited > _REACT_WITHIN and not told:
                 told = True
                 verb = "it runs" if len(stuck) == 1 else "they run"
                 self.view.say(

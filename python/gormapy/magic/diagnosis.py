@@ -157,7 +157,12 @@ class Report:
 
     def _call(self, rank):
         wait = self.sightings[rank].wait
-        return wait["call"] if wait else "its own code"
+        return self._name(rank, wait) if wait else "its own code"
+
+    def _name(self, rank, wait):
+        """Return the call as the program has written it: recv, although it waits in a probe."""
+        method = self.sightings[rank].answer.get("method")
+        return method if method and not wait["call"].startswith("Win.") else wait["call"]
 
     def rows(self):
         """Return the table: rank, call, waits for, on what, line; all texts."""
@@ -185,7 +190,7 @@ class Report:
             on = wait["on"]
             if wait["tag"] >= 0:
                 on += f"{', ' if on else ''}tag {wait['tag']}"
-            rows.append((str(rank), f"{wait['call']}, {wait['seconds']:.1f} s", who, on, line))
+            rows.append((str(rank), f"{self._call(rank)}, {wait['seconds']:.1f} s", who, on, line))
         return rows
 
     _HEADS = ("rank", "call", "waits for", "on", "line")
@@ -203,7 +208,8 @@ class Report:
         body = ""
         for row in self.rows():
             cells = [f'<td style="{cell}">{escape(c)}</td>' for c in row[:-1]]
-            cells.append(f'<td style="{cell}"><code>{escape(row[-1])}</code></td>')
+            line = f"<code>{escape(row[-1])}</code>" if row[-1] else ""
+            cells.append(f'<td style="{cell}">{line}</td>')
             body += f'<tr class="gormapy-wait" data-rank="{row[0]}">{"".join(cells)}</tr>'
         return (
             f'<table class="gormapy-waits" style="border-collapse:collapse"><caption style="text-align:left;'
@@ -218,7 +224,7 @@ class Report:
         for rank, (targets, any_rank) in self.targets.items():
             wait = self.sightings[rank].wait
             for i, target in enumerate(t for t in targets if t in states):
-                label = wait["call"] + (f", tag {wait['tag']}" if wait["tag"] >= 0 else "") if i == 0 else ""
+                label = self._call(rank) + (f", tag {wait['tag']}" if wait["tag"] >= 0 else "") if i == 0 else ""
                 edges.append((rank, target, label, rank in self.circle and target in self.circle, any_rank))
         if len(edges) > 40:  # nobody could tell the labels apart
             edges = [(a, b, "", c, d) for a, b, _, c, d in edges]

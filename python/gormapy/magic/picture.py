@@ -15,7 +15,7 @@ def draw(states, edges, title):
     edges: (from, to, label, in a circle, any) for each wait, where "any" is drawn dashed.
     """
     ranks = sorted(states)
-    radius = max(95.0, len(ranks) * 17.0) if len(ranks) > 1 else 0.0
+    radius = max(95.0, len(ranks) * 22.0) if len(ranks) > 1 else 0.0
     side = 2 * (radius + _NODE)
     wide, margin = side + 240, 40
     cx, cy = wide / 2, margin + _NODE + radius + 18
@@ -32,8 +32,8 @@ def draw(states, edges, title):
         f'<rect width="{wide:.0f}" height="{height:.0f}" fill="#ffffff"/>',
         "<defs>"
         + "".join(
-            f'<marker id="gormapy-head-{name}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" '
-            f'markerHeight="8" orient="auto"><path d="M0 0L10 5L0 10z" fill="{color}"/></marker>'
+            f'<marker id="gormapy-head-{name}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="12" '
+            f'markerHeight="12" markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0L10 5L0 10z" fill="{color}"/></marker>'
             for name, color in (("c", "#c0392b"), ("p", "#566573"))
         )
         + "</defs>",

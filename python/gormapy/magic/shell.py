@@ -95,6 +95,10 @@ class RankShell(InteractiveShell):
         if issubclass(kind, SystemExit):
             self.failure = {"ename": "SystemExit", "evalue": str(value), "code": value.code, "text": ""}
             return None
+        if issubclass(kind, KeyboardInterrupt):
+            # Who has pressed the button needs no stack, and to make one takes seconds on a busy machine.
+            self.failure = {"ename": kind.__name__, "evalue": str(value), "text": kind.__name__}
+            return None
         return super().showtraceback((kind, value, _shorten(tb)), *args, **kwargs)
 
     def _showtraceback(self, etype, evalue, stb):

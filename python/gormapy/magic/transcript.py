@@ -11,7 +11,7 @@ _COLORS = ("#4c78a8", "#f58518", "#54a24b", "#b279a2", "#e45756", "#72b7b2", "#9
 _IMAGES = ("image/png", "image/jpeg", "image/gif")
 _PRE = (
     "margin:0;padding:0;border:0;background:none;white-space:pre-wrap;overflow-wrap:anywhere;font-size:inherit;"
-    "line-height:1.4"
+    "line-height:1.4;font-family:var(--jp-code-font-family,ui-monospace,Menlo,Consolas,monospace)"
 )
 
 
@@ -214,7 +214,7 @@ def _block(ranks, body, failed=False):
     kind = "gormapy-rank gormapy-failed" if failed else "gormapy-rank"
     return (
         f'<div class="{kind}" data-ranks="{ranges(ranks)}" style="display:flex;border-left:3px solid {color};'
-        f'margin:2px 0;padding:1px 0 1px 8px"><div class="gormapy-label" style="flex:0 0 auto;min-width:4.5em;'
+        f'margin:2px 0;padding:1px 0 1px 8px"><div class="gormapy-label" style="flex:0 0 auto;min-width:5.2em;'
         f'padding-right:.8em;font-weight:600;color:{color}">{ranks_text(ranks)}</div>'
         f'<div class="gormapy-body" style="flex:1 1 auto;min-width:0">{body}</div></div>'
     )

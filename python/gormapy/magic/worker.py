@@ -198,6 +198,7 @@ class Worker:
             code = frame.f_code
             if code.co_filename not in self.shell.cells:
                 inner = f"{os.path.basename(code.co_filename)}:{frame.f_lineno} {code.co_name}"
+        method = _method(frame)
         state = json.loads(core.Waits()) or {"waits": [], "moved": 0}
         # A wait that goes on is left and entered 20 times a second, and the thread needs Python's lock for it,
         # which this one has: give it the time, as long as it is at the same place.
@@ -209,7 +210,7 @@ class Worker:
             if sys._current_frames().get(self.main) is not frame or frame.f_lasti != at:
                 break
             state = json.loads(core.Waits()) or state
-        return {"cell": self.cell, "place": place, "inner": inner, "busy": self._busy(state["waits"]),
+        return {"cell": self.cell, "place": place, "inner": inner, "method": method, "busy": self._busy(state["waits"]),
                 "run": _run_time(), "at": time.monotonic(), **state}  # fmt: skip
 
     def _busy(self, waits):
@@ -358,6 +359,15 @@ class Worker:
         """End in order: MPI is finalised, exit functions run."""
         self.armed = True
         sys.exit(0)
+
+
+def _method(frame):
+    """Return which method of gormapy.MPI the program has called in this frame or above it, "" for none or one in C."""
+    name = ""
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("gormapy.MPI"):
+        name = frame.f_code.co_name
+        frame = frame.f_back
+    return "" if name.startswith("_") else name
 
 
 def _in_task(names):
