@@ -290,3 +290,14 @@ def test_finalize_says_that_the_next_cell_is_fresh(kernel):
     assert "MPI was finalized in this cell" in out.text
     out = kernel.run("%%mpi\nfrom gormapy import MPI\nMPI.COMM_WORLD.allreduce(1)").check()
     assert out.of(1) == ["2"]
+
+
+def test_a_traced_cell(four, tmp_path):
+    path = tmp_path / "trace.json"
+    out = four.run(f"%%mpi --trace {path}\nfor _ in range(3): comm.Barrier()", timeout=120).check()
+    assert json.loads(path.read_text())
+    assert str(path) in out.text and ("gormapy[plot]" in out.text or out.mime("image/png"))
+    assert "Barrier" in four.run("print(mpi_trace.summary())").check().text
+    four.run("%%mpi --ranks 1,2 --trace\nrank").check()
+    four.run("%%mpi --trace --allow-errors\n1/0").check()
+    assert four.run("%%mpi\nfrom gormapy import trace\ntrace.is_on()").check().of(0) == ["False"]

@@ -105,10 +105,14 @@ def test_an_ended_kernel_leaves_nothing(tmp_path, how):
 def test_forked_children_of_the_kernel_do_not_keep_ranks_alive(tmp_path):
     with Kernel(tmp_path) as kernel:
         kernel.run(SETUP).check()
-        kernel.run("import os, time\nif os.fork() == 0:\n    os.environ.clear()\n    time.sleep(20)\n    os._exit(0)").check()
+        kernel.run(
+            "import os, time\nif os.fork() == 0:\n    os.environ.clear()\n    time.sleep(20)\n    os._exit(0)"
+        ).check()
         os.kill(kernel.pid, signal.SIGKILL)
         end = time.monotonic() + 8
-        while any("magic.worker" in line or "mpiexec" in line for line in kernel.processes()) and time.monotonic() < end:
+        while (
+            any("magic.worker" in line or "mpiexec" in line for line in kernel.processes()) and time.monotonic() < end
+        ):
             time.sleep(0.05)
         assert not any("magic.worker" in line or "mpiexec" in line for line in kernel.processes())
         for line in kernel.processes():

@@ -127,6 +127,7 @@ DEADLOCKS = {
         "rank 0 waits in Win.",
     ),
     "bcast without root": ("if rank: comm.Bcast(np.zeros(1), root=0)", {(1, 0), (2, 0)}, "in Bcast"),
+    "a pickled message": ("comm.recv(source=(rank + 1) % 3)", {(0, 1), (1, 2), (2, 0)}, "rank 0 in recv for rank 1"),
     "a request": ("if rank == 2: comm.Irecv(np.zeros(1), source=0, tag=3).Wait()", {(2, 0)}, "rank 2 waits in"),
 }
 

@@ -1,6 +1,7 @@
 """The magics %%mpi and %mpi."""
 
 import contextlib
+import io
 import os
 import shlex
 import signal
@@ -124,10 +125,56 @@ class MPIMagics(Magics):
             session.sink = view.transcript
             try:
                 run = CellRun(session, view, opt.ranks, self.deadlock_after, timeout=opt.timeout)
-                run.run(_numbered(line, body), _number(self.shell))
-                return run.conclude()
+                traced = opt.trace is not None
+                run.run(_numbered(line, body), _number(self.shell), trace=traced)
+                error = run.conclude()
+                if traced:
+                    self._show_trace(run, opt.trace, view)
+                return error
             finally:
                 session.sink = None
+
+    def _show_trace(self, run, path, view):
+        """Join what the ranks have recorded, write it to a file if there is a name, and show it as a timeline."""
+        from IPython.display import display
+
+        from .. import trace
+
+        problems = {r: result["trace"] for r, result in sorted(run.results.items()) if result.get("trace")}
+        parts = [result.payloads[0] for _, result in sorted(run.results.items()) if getattr(result, "payloads", ())]
+        if problems:
+            view.say("; ".join(f"rank {r} was not recorded: {text}" for r, text in problems.items()))
+        if not parts:
+            return
+        try:
+            recorded = trace.join(parts, os.path.expanduser(path) or None)
+        except (OSError, ValueError) as error:
+            view.say(f"The recording is lost: {error}")
+            return
+        if path:
+            view.say(f"The recording is in {path}, for https://ui.perfetto.dev and gormapy.trace.load.")
+        self.shell.user_ns["mpi_trace"] = recorded
+        try:
+            from ..plot import timeline
+
+            figure = timeline(recorded)
+        except ImportError as error:
+            view.say(
+                f"No picture of the recording ({error}): pip install 'gormapy[plot]'. It is the variable mpi_trace."
+            )
+            return
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+        FigureCanvasAgg(figure)
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="png", bbox_inches="tight")
+        from IPython.display import Image
+
+        display(Image(data=buffer.getvalue(), format="png"))
+        with contextlib.suppress(Exception):
+            import matplotlib.pyplot as plt
+
+            plt.close(figure)  # else the notebook shows it again
 
     def _check(self, ranks, session):
         if ranks and ranks[-1] >= session.size:
@@ -235,7 +282,7 @@ class MPIMagics(Magics):
             raise MPICellError(
                 f"{what}: no answer of {ranks_text(silent)}{f' ({how})' if how else ''}; all ranks were ended"
             )
-        failed = {r: a.text for r, a in answers.items() if a.get("text")}
+        failed = {r: a.text for r, a in sorted(answers.items()) if a.get("text")}
         if failed:
             r, text = next(iter(failed.items()))
             more = f" (and on {ranks_text(list(failed)[1:])})" if len(failed) > 1 else ""

@@ -60,7 +60,13 @@ def cell_parser():
     add("--fresh", action="store_true", help="start new ranks first: nothing of earlier cells is left")
     add("--local", action="store_true", help="run the cell in the notebook's own kernel first, too")
     add("--allow-errors", action="store_true", help="show what goes wrong, and go on with the notebook")
-    add("--trace", nargs="?", const="", metavar="FILE", help="record what the ranks do, and show it as a timeline")
+    add(
+        "--trace",
+        nargs="?",
+        const="",
+        metavar="FILE",
+        help="record what the ranks do and show a timeline; it stays in the variable mpi_trace, and in FILE",
+    )
     add("-h", "--help", action="store_true", help="show this")
     return p
 

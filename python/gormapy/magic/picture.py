@@ -33,7 +33,8 @@ def draw(states, edges, title):
         "<defs>"
         + "".join(
             f'<marker id="gormapy-head-{name}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="12" '
-            f'markerHeight="12" markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0L10 5L0 10z" fill="{color}"/></marker>'
+            f'markerHeight="12" markerUnits="userSpaceOnUse" orient="auto">'
+            f'<path d="M0 0L10 5L0 10z" fill="{color}"/></marker>'
             for name, color in (("c", "#c0392b"), ("p", "#566573"))
         )
         + "</defs>",

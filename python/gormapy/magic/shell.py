@@ -1,8 +1,10 @@
 """The IPython shell in which a rank runs cells: it shows nothing itself, but hands everything on."""
 
+import io
 import linecache
 import os
 import sys
+import tokenize
 import types
 import warnings
 
@@ -12,6 +14,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets import Any, Type
 from traitlets.config import Config
 
+_NOTHING = (tokenize.ENDMARKER, tokenize.NL, tokenize.NEWLINE, tokenize.COMMENT, tokenize.DEDENT, tokenize.INDENT)
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
@@ -32,10 +35,14 @@ class RankDisplayHook(DisplayHook):
 
     def quiet(self):
         """Tell whether the cell ends with a semicolon."""
+        last = ""
         try:
-            return self.semicolon_at_end_of_expression(self.shell.cell_text)
-        except Exception:  # what the tokenizer does not understand, such as magics
-            return False
+            for token in tokenize.generate_tokens(io.StringIO(self.shell.cell_text).readline):
+                if token.type not in _NOTHING:
+                    last = token.string
+        except (tokenize.TokenError, SyntaxError):  # such as magics
+            pass
+        return last == ";"
 
     def write_output_prompt(self):
         """Write no prompt."""

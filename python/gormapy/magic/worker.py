@@ -281,7 +281,9 @@ class Worker:
         shell.failure = None
         self.cell = task.cell
         begun = time.monotonic()
+        problem = self._record(task.trace)
         result, interrupted = self.guarded(lambda: shell.run_cell(task.code, store_history=False))
+        part, problem = self._recorded(task.trace, problem)
         interrupted = interrupted or (shell.failure or {}).get("ename") == "KeyboardInterrupt"
         self.guarded(self.flush)
         self.cell = None
@@ -307,12 +309,37 @@ class Worker:
 
         self.say(
             "done",
+            part,
             cell=task.cell,
+            trace=problem,
             failure=failure,
             interrupted=interrupted,
             finalized=bool(MPI.Is_finalized()),
             seconds=time.monotonic() - begun,
         )
+
+    def _record(self, wanted):
+        """Begin to record, if that is wanted; return why it can't be done."""
+        if not wanted:
+            return ""
+        try:
+            from gormapy import trace
+
+            trace.start()
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
+        return ""
+
+    def _recorded(self, wanted, problem):
+        """Return what was recorded as a payload, and why there is nothing."""
+        if not wanted or problem:
+            return (), problem
+        try:
+            from gormapy import trace
+
+            return (trace.stop(),), ""
+        except Exception as error:  # such as that the cell has ended it itself
+            return (), f"{type(error).__name__}: {error}"
 
     def do_reset(self, task):
         """Take part in the collective reset."""
