@@ -1,14 +1,31 @@
 """What README.md shows works as it is printed there."""
 
+import os
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from support.mpirun import environment, mpiexec
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 TEXT = README.read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
-PROGRAMS = [code for kind, code in BLOCKS if kind == "python"]
+PROGRAMS = [code for kind, code in BLOCKS if kind == "python" and not code.startswith("%")]
+CELLS = [code for kind, code in BLOCKS if kind == "python" and code.startswith("%")]
+COMMANDS = [
+    line[2:].partition("#")[0].strip()
+    for kind, code in BLOCKS
+    if kind == "console"
+    for line in code.splitlines()
+    if line.startswith("$ ")
+]
+
+# Commands that take minutes or change the machine, and what runs them in their place.
+ELSEWHERE = {"pip install .": "tests/packaging/test_install.py"}
+SHORTER = {"python -m gormapy.bench": "--sizes 8,4096 --budget 0.02 --sync flush"}
 
 
 @pytest.mark.parametrize("number", range(len(PROGRAMS)))
@@ -20,6 +37,38 @@ def test_output_of_the_first_program(mpirun):
     (shown,) = (code for kind, code in BLOCKS if kind == "console" and "mpiexec -n 4 python hello.py" in code)
     assert mpirun(4, PROGRAMS[0]).stdout.count("\n") == 4
     assert mpirun(4, PROGRAMS[0]).lines == shown.splitlines()[1:]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_command(command, tmp_path):
+    """Each line of a console works, or is run by another test."""
+    program, *arguments = shlex.split(command)
+    if program == "make":
+        makefile = (README.parent / "Makefile").read_text(encoding="utf-8")
+        assert all(re.search(rf"^([\w-]+ )*{target}\b.*:", makefile, re.MULTILINE) for target in arguments)
+        return
+    if command in ELSEWHERE:
+        assert (README.parent / ELSEWHERE[command]).exists()
+        return
+    (tmp_path / "hello.py").write_text(PROGRAMS[0])
+    (tmp_path / "script.py").write_text(PROGRAMS[0].replace("from gormapy", "from mpi4py"))
+    for start, shorter in SHORTER.items():
+        arguments += shlex.split(shorter) if command.startswith(start) else []
+    names = {"python": [sys.executable], "mpiexec": [mpiexec(), "--timeout", "60"]}
+    words = [*names[program], *(sys.executable if word == "python" else word for word in arguments)]
+    done = subprocess.run(words, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and done.stdout, done.stdout + done.stderr
+
+
+def test_cells(tmp_path):
+    """What is shown for notebooks works, cell by cell, in one notebook."""
+    import nbclient
+    from nbformat import v4
+
+    notebook = v4.new_notebook(cells=[v4.new_code_cell(code.strip()) for code in CELLS])
+    assert any("%%mpi" in code for code in CELLS)
+    client = nbclient.NotebookClient(notebook, timeout=60, resources={"metadata": {"path": str(tmp_path)}})
+    client.execute(env={**os.environ, **environment()})  # raises where a cell fails
 
 
 def test_missing_calls_are_missing(mpirun):
