@@ -40,8 +40,11 @@ class Run:
     slowest: float
 
 
-def run(lesson, notebook):
-    """Execute a notebook and return a Run, or raise LessonError."""
+def run(lesson, notebook, kernel="python3", env=None):
+    """Execute a notebook and return a Run, or raise LessonError.
+
+    `kernel` is the name of a kernel that Jupyter knows; `env` has what its environment has in place of this one's.
+    """
     import nbclient
     import nbformat
 
@@ -62,7 +65,7 @@ def run(lesson, notebook):
             document,
             timeout=CELL_LIMIT,
             startup_timeout=60,
-            kernel_name="python3",
+            kernel_name=kernel,
             record_timing=False,
             extra_arguments=["--IPKernelApp.log_level=ERROR"],
             resources={"metadata": {"path": folder}},
@@ -70,7 +73,7 @@ def run(lesson, notebook):
             on_cell_executed=end,
         )
         try:
-            client.execute(env=_environment(folder, mark))
+            client.execute(env={**_environment(folder, mark), **(env or {})})
         except nbclient.exceptions.CellTimeoutError as late:
             raise LessonError(f"{lesson.path}: a cell took longer than {CELL_LIMIT} s\n{late}") from None
         except nbclient.exceptions.CellExecutionError as failed:
