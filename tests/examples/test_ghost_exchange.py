@@ -1,5 +1,6 @@
 """GhostExchange: every method, memory and process grid gives the field of a serial model, to the last bit."""
 
+import json
 import re
 import sys
 
@@ -131,6 +132,13 @@ def test_plot(mpirun, tmp_path):
     path = tmp_path / "field.png"
     ghost_exchange(mpirun, 4, "-i", 300, "-j", 200, "-I", 2, "--plot", path)
     assert path.read_bytes()[:4] == b"\x89PNG"
+
+
+def test_trace(mpirun, tmp_path):
+    path = tmp_path / "trace.json"
+    ghost_exchange(mpirun, 2, *"-i 40 -j 40 -I 5 --method persistent --trace".split(), path)
+    names = {event["name"] for event in json.loads(path.read_text())["traceEvents"]}
+    assert "Prequest.Startall" in names
 
 
 REFUSED = {
