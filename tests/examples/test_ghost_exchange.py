@@ -164,6 +164,8 @@ REFUSED = {
     "--memory core": "'core' is none of implicit, packed, direct, window, shared",
     "--method fence --memory shared": "--memory shared is nothing for --method fence",
     "--kernel fortran": "'fortran' is none of numpy, numba",
+    "--array cupy": "--array cupy: fields on a device are not supported yet",
+    "--plot x.zebra": "Option --plot: there is no format 'zebra'",
     "--plot /nowhere/x.png": "Option --plot: '/nowhere/x.png' can't be written",
 }
 

@@ -26,6 +26,8 @@ def main(args=None):
     begin = MPI.Wtime()
     grid = Grid(comm, options.x, options.y, options.i, options.j, options.h)
     solver = Solver(grid, options.method, options.memory, options.c, kernel.load(options.kernel), options.barrier)
+    if options.print and report.too_wide(grid):
+        say(comm, f"        The field is not printed: with its halos it has more than {report.WIDEST} columns")
     wrong = 0
     if options.self_test or report.maximum(comm, max(grid.isize, grid.jsize)) <= SMALL:
         wrong = solver.self_test()

@@ -25,7 +25,7 @@ HELP = f"""usage: mpiexec -n RANKS python -m gormapy.examples.ghost_exchange [op
   --memory NAME       where strips of cells are kept (default: the method's first)
 {{memories}}
   --kernel NAME       {", ".join(KERNELS)} (default: numpy)
-  --array NAME        where fields are: numpy, or cupy, on a CUDA device (default: numpy)
+  --array NAME        where fields are: numpy; cupy, on a device, is not supported yet
   --barrier           wait for all ranks before each update of the ghost cells, and time that apart
   --self-test         check the halos first, for any size; small grids are always checked
   --plot FILE         draw the result
@@ -182,13 +182,24 @@ def require(options):
     if options.plot:
         if importlib.util.find_spec("matplotlib") is None:
             raise Refused("--plot needs matplotlib, which is not installed: pip install 'gormapy[plot]'")
+        drawable(options.plot)
         writable("--plot", options.plot)
     if options.trace:
         if importlib.util.find_spec("gormapy.trace") is None:
             raise Refused("--trace needs gormapy.trace, which this gormapy does not have")
         writable("--trace", options.trace)
     if options.array == "cupy":
-        raise Refused("--array cupy: this program computes on the CPU only")
+        raise Refused("--array cupy: fields on a device are not supported yet; leave the option out")
+
+
+def drawable(path):
+    """Check that matplotlib has the format that a file's name says."""
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    known = FigureCanvasBase.get_supported_filetypes()
+    suffix = os.path.splitext(path)[1][1:].lower()
+    if suffix and suffix not in known:  # without a suffix matplotlib makes a PNG file
+        raise Refused(f"Option --plot: there is no format {suffix!r}, only {', '.join(sorted(known))}")
 
 
 def writable(option, path):

@@ -53,10 +53,15 @@ def cell(solver, i, j):
     return next(value for value in grid.comm.allgather(mine) if value is not None)
 
 
+def too_wide(grid):
+    """Return whether the field has too many columns to be printed."""
+    return grid.imax + 2 * grid.width * grid.nx > WIDEST
+
+
 def field(solver):
     """Print all ranks' cells with their halos, top row first, if they are few; collective."""
     grid, comm, w = solver.grid, solver.grid.comm, solver.grid.width
-    if grid.imax + 2 * w * grid.nx > WIDEST:
+    if too_wide(grid):
         return
     everybody = comm.gather(solver.x.copy())
     if comm.Get_rank():
