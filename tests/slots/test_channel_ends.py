@@ -183,3 +183,47 @@ def test_other_threads_run_while_one_waits(mpirun):
 def test_waits_say_what_they_are(mpirun):
     result = mpirun(2, SETUP + "\n    if rank: end.pop(None)\n    else: time.sleep(60)", "spsc", timeout=3, expect=124)
     assert "in slots on pop: channel is empty, waiting for rank 0" in result.stderr, str(result)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_interrupts_at_any_moment(mpirun, kind):
+    """A push that an interrupt ends has pushed its token or has not; no token is lost, and no lock is kept."""
+    mpirun(
+        3,
+        SETUP
+        + """
+    armed = False
+
+    def handler(number, frame):
+        global armed
+        if armed:
+            armed = False
+            raise KeyboardInterrupt
+
+    if rank == 0:
+        signal.signal(signal.SIGALRM, handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.001, 0.0007)
+        number, interrupts, until = 0, 0, time.monotonic() + 1
+        while time.monotonic() < until or interrupts == 0:
+            try:
+                armed = True
+                end.push(b"%08d" % number, None)
+                number += 1
+                armed = False
+            except KeyboardInterrupt:
+                interrupts += 1
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        end.push(b"last....", timeout=20)
+        world.send((number, interrupts), dest=1)
+    elif rank == 1:
+        last = again = 0
+        while (token := end.pop(timeout=20)) != b"last....":
+            again += int(token) == last  # the program pushes once more what it does not know to be pushed
+            assert last <= int(token) <= last + 1, (last, token)
+            last = int(token)
+        number, interrupts = world.recv(source=0)
+        assert last in (number - 1, number) and again <= interrupts + 1, (last, number, again, interrupts)
+    space.close()
+        """,
+        kind,
+    )

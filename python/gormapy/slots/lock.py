@@ -72,5 +72,9 @@ class Lock:
         if holder != self._mine:
             who = "nobody holds it" if holder == 0 else f"rank {-holder - 1} holds it"
             raise SlotError(f"the lock of {self._name} can't be released by rank {self._space.rank}: {who}")
+        self.wake()
+
+    def wake(self):
+        """Wake those who wait for the lock, after it was released."""
         if self._waiters.load():
             self._word.wake()

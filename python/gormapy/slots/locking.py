@@ -64,12 +64,16 @@ class LockingProducer(Producer):
         if len(memory) > limit or (self.payload is None and len(memory) != limit):
             raise ValueError(f"push: the token has {len(memory)} bytes, the channel {limit}: it can never fit")
         deadline, naps = Deadline(timeout), Naps()
+        lock = self._ring._lock
+        word, mine = lock._word, lock._mine
         while True:
-            self._acquire(deadline, timeout)
             try:
+                self._acquire(deadline, timeout)
                 popped = self._push(memory)
             finally:
-                self._ring._lock.release()
+                # Whatever came where, this end does not keep the lock; one call of C, so that no signal comes before it.
+                word.swap(mine, 0)
+            lock.wake()
             if popped is None:
                 return
             if deadline.over():
@@ -124,14 +128,17 @@ class LockingProducer(Producer):
     def close(self):
         if self._closed_here:
             return
-        self._acquire(Deadline(None), None)
+        lock = self._ring._lock
+        word, mine = lock._word, lock._mine
         try:
+            self._acquire(Deadline(None), None)
             self._closed_here = True
             words = self._words
             if words.closes.add(1) + 1 == self._producers:
                 words.head.store(words.head.load() | 1)
         finally:
-            self._ring._lock.release()
+            word.swap(mine, 0)
+        lock.wake()
 
     @property
     def depth(self):
