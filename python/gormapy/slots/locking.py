@@ -71,7 +71,7 @@ class LockingProducer(Producer):
                 self._acquire(deadline, timeout)
                 popped = self._push(memory)
             finally:
-                # Whatever came where, this end does not keep the lock; one call of C, so that no signal comes before it.
+                # Whatever came, this end keeps no lock; one call of C, so that no signal comes before it.
                 word.swap(mine, 0)
             lock.wake()
             if popped is None:
