@@ -3,7 +3,7 @@
 import pytest
 from lessons import notebook, source
 
-HEAD = "# 7 · Shared memory\n\nWhat it is\nabout.\n\n<!-- first cell -->\n\n"
+HEAD = "# 7 · Shared memory\n\nWhat it is\nabout. And more.\n\n<!-- first cell -->\n\n"
 
 
 @pytest.fixture
@@ -66,7 +66,11 @@ def test_students_have_no_solutions(read):
     lesson = read(EXERCISE)
     student, teacher = (notebook.make(lesson, teacher=who) for who in (False, True))
     text = ["".join(cell["source"]) for cell in student["cells"]]
-    assert "x = 1" in text and "y = x + 1" not in text and "Do it.\n\n<details><summary>Hint</summary>\n\nThink, with `x`." in text[2]
+    assert (
+        "x = 1" in text
+        and "y = x + 1" not in text
+        and "Do it.\n\n<details><summary>Hint</summary>\n\nThink, with `x`." in text[2]
+    )
     kept = [cell for cell in teacher["cells"] if "solution" not in cell["metadata"].get("tags", [])]
     assert kept == student["cells"] and len(teacher["cells"]) == len(student["cells"]) + 3
 

@@ -117,7 +117,7 @@ def _title(path, cells):
         raise SourceError(f"{path}:1: a lesson begins with its number and name: '# {int(path.name[:2])} · Name'")
     if len(first) < 2:
         raise SourceError(f"{path}:1: below the title goes a paragraph that says what the lesson is about")
-    return first[0][2:], " ".join(first[1].split())
+    return first[0][2:], re.split(r"(?<=[.!?]) ", " ".join(first[1].split()))[0]
 
 
 def _check_order(lesson):
