@@ -346,3 +346,44 @@ with fails(MPI.ERR_PROC_FAILED, within=10):
     f.Close()
 """,
     )
+
+
+def test_end_in_the_middle(mpirun):
+    """A rank that ends in the middle of collective writes: the others are told, and nothing stays open."""
+    mpirun(
+        3,
+        HEAD
+        + """
+import threading
+f = MPI.File.Open(world, "a", RW)
+f.Set_view(8 * rank, MPI.LONG, MPI.LONG.Create_vector(200000, 1, size).Commit())
+b = np.zeros(200000, "l")
+f.Write_at_all(0, b)
+if rank == 1:
+    threading.Timer(0.4, lambda: os._exit(0)).start()
+with fails(MPI.ERR_PROC_FAILED, "rank 1", within=20):
+    while True:
+        f.Write_at_all(0, b)
+with fails(MPI.ERR_PROC_FAILED, within=20):
+    MPI.File.Open(world, "b", RW)
+del f
+gc.collect()
+assert not descriptors(), descriptors()
+""",
+    )
+
+
+def test_interrupted_open(mpirun):
+    mpirun(
+        2,
+        HEAD
+        + """
+if rank == 0:
+    with interrupted():
+        MPI.File.Open(world, "a", RW | MPI.MODE_EXCL)
+    assert not os.path.exists("a") and not descriptors()
+reset()
+f = MPI.File.Open(world, "a", RW | MPI.MODE_EXCL | MPI.MODE_DELETE_ON_CLOSE)
+f.Close()
+""",
+    )
