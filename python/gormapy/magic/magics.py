@@ -1,6 +1,7 @@
 """The magics %%mpi and %mpi."""
 
 import contextlib
+import importlib
 import io
 import os
 import shlex
@@ -155,9 +156,7 @@ class MPIMagics(Magics):
             view.say(f"The recording is in {path}, for https://ui.perfetto.dev and gormapy.trace.load.")
         self.shell.user_ns["mpi_trace"] = recorded
         try:
-            from ..plot import timeline
-
-            figure = timeline(recorded)
+            figure = importlib.import_module("gormapy.plot").timeline(recorded)
         except ImportError as error:
             view.say(
                 f"No picture of the recording ({error}): pip install 'gormapy[plot]'. It is the variable mpi_trace."

@@ -1,0 +1,111 @@
+"""Other ways of notebooks: IPython on a terminal, nbclient, ipyparallel with gormapy's launcher."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import nbclient
+import nbformat
+import pytest
+from kernels import Kernel
+from support import leftovers
+from support.mpirun import environment
+
+
+def test_a_terminal_gets_lines(mpirun, tmp_path):
+    program = """
+        import sys
+        from IPython.terminal.interactiveshell import TerminalInteractiveShell
+
+        shell = TerminalInteractiveShell.instance()
+        for cell in (
+            "%load_ext gormapy",
+            "%%mpi -n 2\\nfrom gormapy import MPI\\nprint('hello from', MPI.COMM_WORLD.rank)\\nMPI.COMM_WORLD.rank + 0.5",
+            "%%mpi\\nMPI.COMM_WORLD.recv(source=1 - MPI.COMM_WORLD.rank)",
+            "%%mpi\\n1 / 0",
+            "%mpi stop",
+        ):
+            shell.run_cell(cell)
+        """
+    done = mpirun.alone(program, timeout=120, env={"IPYTHONDIR": str(tmp_path / "ipython")})
+    for r in (0, 1):
+        assert f"[{r}] hello from {r}\n" in done.stdout and f"[{r}] {r}.5\n" in done.stdout, done
+    assert "rank 0 in recv for rank 1" in done.stdout
+    assert "[0, 1] ZeroDivisionError: division by zero" in done.stderr
+    assert "2 ranks ended." in done.stdout
+
+
+def test_nbclient_stops_at_a_failure_and_keeps_outputs(tmp_path):
+    cells = ["%load_ext gormapy", "%%mpi -n 2\nprint('kept')", "%%mpi\n1 / 0", "%%mpi\nprint('never')"]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in cells])
+    mark = f"GORMAPYTEST_NB={os.getpid()}"
+    before = leftovers.names()
+    client = nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3")
+    with pytest.raises(nbclient.exceptions.CellExecutionError, match="ZeroDivisionError on ranks 0, 1"):
+        client.execute(env={**environment(), "GORMAPYTEST_NB": mark.partition("=")[2]})
+    nbformat.validate(notebook)
+    (kept,) = notebook.cells[1].outputs
+    assert kept.output_type == "display_data" and kept.data["text/plain"] == "[0, 1] kept"
+    assert notebook.cells[3].outputs == []
+    assert not leftovers.after(mark, before, 8.0)
+
+
+def readme():
+    """Return the cells that README.md shows."""
+    text = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+    return re.findall(r"^```ipython\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def test_the_cells_of_the_readme(kernel):
+    load, cell, _ = readme()
+    kernel.run(load).check()
+    out = kernel.run(cell).check()
+    assert out.lines == [f"[{r}] rank {r} of 4" for r in range(4)]
+
+
+def test_ipyparallel_with_our_launcher_as_in_the_readme(kernel):
+    pytest.importorskip("ipyparallel")
+    kernel.run(readme()[2], timeout=120).check()
+    out = kernel.run("%%px\nfrom mpi4py import MPI\nprint(MPI.COMM_WORLD.allreduce(1), 'ranks')", timeout=60).check()
+    assert out.text.count("4 ranks") == 4, out
+    kernel.run("%%px\nfrom gormapy import MPI\nassert MPI.Get_library_version().startswith('gormapy')").check()
+    kernel.run("client.cluster.stop_cluster_sync()", timeout=60).check()
+
+
+def private_shm():
+    """Return what gives a command a /dev/shm of 64 MiB, as Docker does, or nothing if that is not allowed here."""
+    prefix = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs -o size=64m tmpfs /dev/shm && exec "$@"', "sh"]
+    try:
+        allowed = subprocess.run([*prefix, "true"], capture_output=True).returncode == 0
+    except OSError:
+        allowed = False
+    return prefix if allowed else None
+
+
+def test_the_conditions_of_colab(tmp_path):
+    # root, nothing of ours on PATH, little shared memory, a kernel with threads
+    prefix = private_shm()
+    if prefix is None:
+        pytest.skip("no private mounts here")
+    with Kernel(tmp_path, env={"PATH": "/usr/bin:/bin"}, prefix=prefix) as kernel:
+        kernel.run("""
+            import shutil, threading, time
+            assert shutil.which("gormapy-mpiexec") is None
+            for _ in range(8): threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()
+            """).check()
+        out = kernel.run("""
+            %%mpi -n 4
+            from gormapy import MPI
+            import numpy as np, shutil
+            comm = MPI.COMM_WORLD
+            win = MPI.Win.Allocate(32 << 20, 8, comm=comm)  # more than there is in /dev/shm
+            mine = np.frombuffer(win.tomemory())
+            win.Fence()
+            win.Put(np.full(4 << 20, comm.rank, float), (comm.rank + 1) % 4)
+            win.Fence()
+            bool((mine == (comm.rank - 1) % 4).all()), shutil.disk_usage("/dev/shm").total >> 20
+            """).check()
+        assert out.of(0) == out.of(3) == ["(True, 64)"]
+        kernel.run("%%mpi\ncomm.recv(source=(comm.rank + 1) % 4)").check("Deadlock")
+        assert kernel.run("%%mpi\ncomm.allreduce(1)").check().of(2) == ["4"]
