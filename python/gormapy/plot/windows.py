@@ -1,0 +1,149 @@
+"""Who accessed which bytes of a window in which epoch."""
+
+import math
+
+import numpy as np
+
+from .figure import RANKS, WIDTH, Picture, new, nothing, scale_of
+
+_READS = ("Win.Get", "Win.Rget")
+_ROWS = 24  # with more epochs the y axis is time
+_TARGETS = 8
+
+
+def windows(trace, window=None, targets=None):
+    """Draw, for each rank's part of a window, which bytes were accessed in which epoch, coloured by the origin.
+
+    window: its number in trace.operations (default: the one with most operations). targets: ranks of COMM_WORLD
+    (default: all whose parts were accessed, at most 8). Filled bars were written, hatched ones read.
+    With many epochs the y axis is time instead. Return a matplotlib Figure.
+    ValueError: there is no such window in the recording.
+    """
+    operations = trace.operations
+    if window is None:
+        if not len(operations):
+            figure = new(2)
+            nothing(figure.add_subplot(), "no one-sided operations were recorded")
+            return figure
+        numbers, counts = np.unique(operations["window"], return_counts=True)
+        window = int(numbers[np.argmax(counts)])
+    elif window not in trace.window_ranks:
+        there = ", ".join(map(str, sorted(trace.window_ranks))) or "none"
+        raise ValueError(f"window {window} is not in the recording: there are {there}")
+    chosen = operations[operations["window"] == window]
+    accessed = [int(target) for target in np.unique(chosen["target"])]
+    left_out = 0
+    if targets is None:
+        targets, left_out = accessed[:_TARGETS], max(0, len(accessed) - _TARGETS)
+    chosen = chosen[np.isin(chosen["target"], targets)]
+    if not len(chosen):
+        figure = new(2)
+        nothing(figure.add_subplot(), f"nobody accessed these parts of window {window}")
+        return figure
+    columns = 1 if len(targets) == 1 else 2
+    rows = math.ceil(len(targets) / columns)
+    labels, places = _rows(trace, chosen, window)
+    by_time = len(labels) > _ROWS
+    height = 3.0 if by_time else max(1.6, 0.9 + 0.26 * len(labels))
+    figure = Picture(figsize=(WIDTH, min(0.6 + rows * height, 16)), layout="constrained")
+    grid = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
+    factor, unit = scale_of(trace.duration)
+    for axes, target in zip(grid.flat, targets):
+        mine = chosen["target"] == target
+        if by_time:
+            _draw(axes, chosen[mine], chosen["begin"][mine] * factor, trace.duration * factor / 60)
+        else:
+            _draw(axes, chosen[mine], places[mine], 0.7)
+        axes.set_title(f"rank {target}'s part", fontsize=9)
+        axes.grid(axis="x", alpha=0.3)
+        axes.set_axisbelow(True)
+        axes.tick_params(labelsize=8)
+    for axes in grid.flat[len(targets) :]:
+        axes.set_visible(False)
+    first = grid[0, 0]
+    if by_time:
+        first.set_ylim(trace.duration * factor, 0)
+    else:
+        first.set_yticks(range(len(labels)), labels)
+        first.set_ylim(len(labels) - 0.4, -0.6)
+    end = int((chosen["disp"] + np.maximum(chosen["span"], chosen["bytes"])).max())
+    first.set_xlim(0, max(end, 1))
+    for axes in grid[:, 0]:
+        axes.set_ylabel(f"time in {unit}" if by_time else "epoch")
+    for axes in [column[np.flatnonzero([a.get_visible() for a in column])[-1]] for column in grid.T]:
+        axes.set_xlabel("bytes from the beginning of the part")
+        axes.tick_params(labelbottom=True)
+    note = f", {left_out} more parts not shown" if left_out else ""
+    _legend(figure, chosen, f"window {window}{note}")
+    return figure
+
+
+def _rows(trace, chosen, window):
+    """Give operations the rows of their epochs; return the labels of the rows and the row of each operation.
+
+    Fences are counted per rank: all ranks' k-th epoch between fences is one row.
+    """
+    of_window = np.flatnonzero(trace.epochs["window"] == window)
+    keys, number = {-1: ("none", 0)}, {}
+    for i in of_window:
+        epoch = trace.epochs[i]
+        if epoch["kind"] == "fence":
+            rank = int(epoch["rank"])
+            number[rank] = number.get(rank, 0) + 1
+            keys[int(i)] = ("fence", number[rank])
+        else:
+            keys[int(i)] = (str(epoch["kind"]), int(i))
+    begins = {}
+    for operation in chosen:
+        key = keys[int(operation["epoch"])]
+        begins[key] = min(begins.get(key, math.inf), operation["begin"])
+    ordered = sorted(begins, key=begins.get)
+    labels = []
+    for kind, i in ordered:
+        if kind == "none":
+            labels.append("no epoch")
+        elif kind == "fence":
+            labels.append(f"fence {i} to {i + 1}")
+        else:
+            labels.append(f"{kind} by {trace.epochs['rank'][i]}")
+    row = {key: i for i, key in enumerate(ordered)}
+    return labels, np.array([row[keys[int(operation["epoch"])]] for operation in chosen], float)
+
+
+def _draw(axes, operations, y, height):
+    """Draw the accesses; those of several origins in one row lie beside each other."""
+    origins = np.unique(operations["rank"])
+    part = height / max(len(origins), 1)
+    for k, origin in enumerate(origins):
+        for reads in (False, True):
+            mine = (operations["rank"] == origin) & (np.isin(operations["name"], _READS) == reads)
+            if not mine.any():
+                continue
+            of = operations[mine]
+            colour = RANKS[int(origin) % len(RANKS)]
+            widths = np.maximum(np.maximum(of["span"], of["bytes"]), 1)
+            axes.bar(
+                of["disp"],
+                part,
+                widths,
+                y[mine] - height / 2 + k * part,
+                align="edge",
+                color="none" if reads else colour,
+                edgecolor=colour,
+                hatch="////" if reads else None,
+                linewidth=0.8,
+                alpha=0.85,
+                gid=f"rank {origin}",
+            )
+
+
+def _legend(figure, chosen, title):
+    from matplotlib.patches import Patch
+
+    origins = [int(rank) for rank in np.unique(chosen["rank"])]
+    handles = [Patch(facecolor=RANKS[rank % len(RANKS)], label=f"by rank {rank}") for rank in origins[: len(RANKS)]]
+    if np.isin(chosen["name"], _READS).any():
+        handles.append(Patch(facecolor="none", edgecolor="#555555", hatch="////", label="read"))
+    figure.legend(
+        handles=handles, title=title, loc="outside upper center", ncols=min(len(handles), 9), fontsize=8, frameon=False
+    )
