@@ -36,6 +36,9 @@
 // Next is all that two processes could write, and they don't: a rank is one
 // process, and the launcher reads when it has ended.
 //
+// Pages are made ahead of the writers by a goroutine, since a first touch takes as
+// long as all the records that a page has room for.
+//
 // # Messages
 //
 // A send has a number, counted per process, which travels in the header of its

@@ -1,8 +1,10 @@
 package trace
 
 import (
+	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -34,12 +36,44 @@ func Start(p *Part, rank, size, pid int, names string) error {
 	h := p.Head
 	h.Size, h.PID = int32(size), uint32(pid)
 	h.Tick0, h.Nano0 = p.pair()
-	// The first pages now: most recordings need no more, and a fault takes longer
-	// than the records that fit on a page.
-	_ = unix.Madvise(p.mem[:min(len(p.mem), recordsAt+(1<<20))], unix.MADV_POPULATE_WRITE)
+	ahead := min(mostAhead, max(leastAhead, jobAhead/max(size, 1)))
+	p.populate(0, leastAhead)
 	atomic.StoreInt32(&h.Rank, int32(rank))
 	active.Store(p)
+	go p.keepAhead(ahead)
 	return nil
+}
+
+// How far ahead of the writers the pages of a part are made, in bytes: a first
+// touch takes microseconds, as long as all records on the page.
+const (
+	leastAhead = 256 << 10
+	mostAhead  = 8 << 20
+	jobAhead   = 256 << 20 // all ranks of a job, on one host
+	lookEvery  = 2 * time.Millisecond
+)
+
+// keepAhead makes pages ahead of the writers until the recording ends.
+func (p *Part) keepAhead(ahead int) {
+	made := leastAhead
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for ; active.Load() == p && made < len(p.mem)-recordsAt; <-ticker.C {
+		used := int(min(atomic.LoadUint64(&p.Head.Next), p.Head.Capacity)) * RecordBytes
+		if want := used + ahead; made < want-ahead/2 || made == leastAhead {
+			from := max(made, used)
+			p.populate(from, want-from)
+			made = want
+		}
+	}
+}
+
+// populate makes the pages of n bytes of records.
+func (p *Part) populate(from, n int) {
+	end := min(len(p.mem), recordsAt+from+n)
+	if begin := (recordsAt + from) &^ (os.Getpagesize() - 1); begin < end {
+		_ = unix.Madvise(p.mem[begin:end], unix.MADV_POPULATE_WRITE)
+	}
 }
 
 // Stop ends the recording and returns what was recorded, nil if there was none.

@@ -97,6 +97,9 @@ MORE = (
     ("MB/s", "MB/s {:g}"),
     ("numpy", "NumPy {:g}"),
     ("wake-ups", "wake-ups {:g}"),
+    ("ratio", "{:g} times as long"),
+    ("events", "events {:g}"),
+    ("event_ns", "{:g} ns each"),
 )
 
 

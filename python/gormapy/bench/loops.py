@@ -16,6 +16,7 @@ from .numpy_copy import numpy_copy
 from .oversubscribed import CORES, oversubscribed
 from .passive import passive, passive_asleep, passive_c_call
 from .timing import BUDGET, batches, row
+from .trace import trace
 from .transpose import transpose
 
 SIZES = (8, 65536, 1 << 20, 4 << 20)
@@ -283,6 +284,7 @@ LOOPS = {
         transpose,
         numpy_copy,
         channel,
+        trace,
     )
 }
 RANKS = {name: 4 if name in ("ring", "barrier", "allreduce", "bcast") else 2 for name in LOOPS}
