@@ -9,6 +9,7 @@ from .figure import RANKS, WIDTH, Picture, new, nothing, scale_of
 _READS = ("Win.Get", "Win.Rget")
 _ROWS = 24  # with more epochs the y axis is time
 _TARGETS = 8
+_PIXELS = 1000
 
 
 def windows(trace, window=None, targets=None):
@@ -48,12 +49,13 @@ def windows(trace, window=None, targets=None):
     figure = Picture(figsize=(WIDTH, min(0.6 + rows * height, 16)), layout="constrained")
     grid = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
     factor, unit = scale_of(trace.duration)
+    end = int((chosen["disp"] + np.maximum(chosen["span"], chosen["bytes"])).max())
     for axes, target in zip(grid.flat, targets):
         mine = chosen["target"] == target
         if by_time:
-            _draw(axes, chosen[mine], chosen["begin"][mine] * factor, trace.duration * factor / 60)
+            _draw(axes, chosen[mine], chosen["begin"][mine] * factor, trace.duration * factor / 60, end)
         else:
-            _draw(axes, chosen[mine], places[mine], 0.7)
+            _draw(axes, chosen[mine], places[mine], 0.7, end)
         axes.set_title(f"rank {target}'s part", fontsize=9)
         axes.grid(axis="x", alpha=0.3)
         axes.set_axisbelow(True)
@@ -66,7 +68,6 @@ def windows(trace, window=None, targets=None):
     else:
         first.set_yticks(range(len(labels)), labels)
         first.set_ylim(len(labels) - 0.4, -0.6)
-    end = int((chosen["disp"] + np.maximum(chosen["span"], chosen["bytes"])).max())
     first.set_xlim(0, max(end, 1))
     for axes in grid[:, 0]:
         axes.set_ylabel(f"time in {unit}" if by_time else "epoch")
@@ -94,9 +95,9 @@ def _rows(trace, chosen, window):
         else:
             keys[int(i)] = (str(epoch["kind"]), int(i))
     begins = {}
-    for operation in chosen:
-        key = keys[int(operation["epoch"])]
-        begins[key] = min(begins.get(key, math.inf), operation["begin"])
+    for i in np.unique(chosen["epoch"]):
+        key = keys[int(i)]
+        begins[key] = min(begins.get(key, math.inf), chosen["begin"][chosen["epoch"] == i].min())
     ordered = sorted(begins, key=begins.get)
     labels = []
     for kind, i in ordered:
@@ -107,11 +108,16 @@ def _rows(trace, chosen, window):
         else:
             labels.append(f"{kind} by {trace.epochs['rank'][i]}")
     row = {key: i for i, key in enumerate(ordered)}
-    return labels, np.array([row[keys[int(operation["epoch"])]] for operation in chosen], float)
+    places = np.zeros(len(chosen))
+    for i in np.unique(chosen["epoch"]):
+        places[chosen["epoch"] == i] = row[keys[int(i)]]
+    return labels, places
 
 
-def _draw(axes, operations, y, height):
+def _draw(axes, operations, y, height, end):
     """Draw the accesses; those of several origins in one row lie beside each other."""
+    from matplotlib.collections import PolyCollection
+
     origins = np.unique(operations["rank"])
     part = height / max(len(origins), 1)
     for k, origin in enumerate(origins):
@@ -122,19 +128,27 @@ def _draw(axes, operations, y, height):
             of = operations[mine]
             colour = RANKS[int(origin) % len(RANKS)]
             widths = np.maximum(np.maximum(of["span"], of["bytes"]), 1)
-            axes.bar(
-                of["disp"],
-                part,
-                widths,
-                y[mine] - height / 2 + k * part,
-                align="edge",
-                color="none" if reads else colour,
-                edgecolor=colour,
+            bars = PolyCollection(
+                _rectangles(of["disp"], widths, y[mine] - height / 2 + k * part, part, end),
+                facecolors="none" if reads else colour,
+                edgecolors=colour,
                 hatch="////" if reads else None,
-                linewidth=0.8,
+                linewidths=0.8,
                 alpha=0.85,
-                gid=f"rank {origin}",
             )
+            bars.set_gid(f"rank {origin}")
+            axes.add_collection(bars, autolim=False)
+
+
+def _rectangles(x, widths, y, height, end):
+    """Return the corners of rectangles; of those that can't be told apart, one."""
+    pixel, line = max(end / _PIXELS, 1), height / 2
+    if len(x) > _PIXELS:
+        kept = np.stack([np.round(x / pixel), np.round(widths / pixel), np.round(y / line)])
+        _, chosen = np.unique(kept, axis=1, return_index=True)
+        x, widths, y = x[chosen], widths[chosen], y[chosen]
+    left, right, low, high = x, x + widths, y, y + height
+    return np.stack([[left, low], [right, low], [right, high], [left, high]]).transpose(2, 0, 1)
 
 
 def _legend(figure, chosen, title):

@@ -11,7 +11,7 @@ from .recording import is_on, start, stop
 
 if TYPE_CHECKING:
     from .file import Trace, join, load
-    from .record import record
+    from .recorder import record
 
 __all__ = ["Trace", "is_on", "join", "load", "record", "start", "stop"]
 
@@ -22,7 +22,7 @@ def __getattr__(name):
 
         return getattr(file, name)
     if name == "record":
-        import importlib
+        from .recorder import record
 
-        return importlib.import_module(".record", __name__).record
+        return record
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

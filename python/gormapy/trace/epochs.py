@@ -56,22 +56,24 @@ def find(calls, last):
 
 def assign(epochs, operations):
     """Set the epoch of each operation and count them; return the epochs without last fences that had none."""
-    order = {"lock": 0, "access": 1, "lock_all": 2, "fence": 3}
-    candidates = {}
-    for i, epoch in enumerate(epochs):
-        if epoch["kind"] != "exposure":
-            candidates.setdefault((int(epoch["rank"]), int(epoch["window"])), []).append(i)
-    for operation in operations:
-        fits = [
-            i
-            for i in candidates.get((int(operation["rank"]), int(operation["window"])), ())
-            if epochs["begin"][i] <= operation["begin"] <= epochs["end"][i]
-            and (epochs["kind"][i] != "lock" or epochs["target"][i] == operation["peer"])
-        ]
-        if fits:
-            best = min(fits, key=lambda i: order[str(epochs["kind"][i])])
-            operation["epoch"] = best
-            epochs["operations"][best] += 1
+    # The most particular kind last: it takes the operations over.
+    order = {"fence": 0, "lock_all": 1, "access": 2, "lock": 3}
+    ranked = [i for i in range(len(epochs)) if epochs["kind"][i] in order]
+    by_origin = {}
+    for key in np.unique(operations[["rank", "window"]]):
+        mine = np.flatnonzero((operations["rank"] == key["rank"]) & (operations["window"] == key["window"]))
+        by_origin[int(key["rank"]), int(key["window"])] = mine[np.argsort(operations["begin"][mine], kind="stable")]
+    for i in sorted(ranked, key=lambda i: order[str(epochs["kind"][i])]):
+        mine = by_origin.get((int(epochs["rank"][i]), int(epochs["window"][i])))
+        if mine is None:
+            continue
+        first, last = np.searchsorted(operations["begin"][mine], [epochs["begin"][i], epochs["end"][i]])
+        inside = mine[first : last + 1]
+        inside = inside[operations["begin"][inside] <= epochs["end"][i]]
+        if epochs["kind"][i] == "lock":
+            inside = inside[operations["peer"][inside] == epochs["target"][i]]
+        operations["epoch"][inside] = i
+    np.add.at(epochs["operations"], operations["epoch"][operations["epoch"] >= 0], 1)
     kept = epochs["closed"] | (epochs["kind"] != "fence") | (epochs["operations"] > 0)
     places = np.cumsum(kept) - 1
     chosen = operations["epoch"] >= 0

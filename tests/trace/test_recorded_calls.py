@@ -1,0 +1,300 @@
+"""What is recorded is what the program did: calls, messages, operations, epochs, exactly."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+HEAD = """
+import sys, time
+import numpy as np
+from gormapy import MPI
+comm = MPI.COMM_WORLD
+rank, size = comm.rank, comm.size
+right, left = (rank + 1) % size, (rank - 1) % size
+a, b = np.zeros(10), np.zeros(10)
+"""
+
+MESSAGES = """
+for i in range(3):  # eager, to wildcards
+    r = comm.Isend(a, right, i)
+    comm.Recv(b, MPI.ANY_SOURCE, MPI.ANY_TAG)
+    r.Wait()
+p, q = comm.Send_init(a[:5], right, 11), comm.Recv_init(b, left, 11)
+for i in range(4):
+    MPI.Prequest.Startall([p, q])
+    MPI.Request.Waitall([p, q])
+p.Free(), q.Free()
+comm.Sendrecv(a[:1], right, 20, b, left, 20)
+long = np.zeros(100_000)  # rendezvous
+r = comm.Irecv(long.copy(), left, 30)
+comm.Send(long, right, 30)
+while not r.Test():
+    pass
+if rank == 0:  # tags out of order, waited for out of order
+    comm.Ssend(a, 0) if size == 0 else None
+    s = [comm.Isend(a[:k], 0, 40) for k in (1, 2, 3)]
+    r = [comm.Irecv(b[k:], 0, 40) for k in (1, 4, 7)]
+    for k in (2, 0, 1):
+        r[k].Wait()
+    MPI.Request.Waitall(s)
+comm.send({"a": 1}, right, 50)
+comm.recv(source=left, tag=50)
+s = comm.Isend(a, right, 60)
+m = comm.Mprobe(left, 60)
+m.Recv(b)
+s.Wait()
+comm.Isend(a, MPI.PROC_NULL).Wait()
+comm.Recv(b, MPI.PROC_NULL)
+"""
+
+
+@pytest.mark.parametrize("n", [1, 2, 4, 7])
+def test_messages_are_joined_with_their_receives(recorded, n):
+    trace = recorded(n, HEAD + MESSAGES)
+    messages = trace.messages
+    assert not np.isnan(messages["sent"]).any() and not np.isnan(messages["received"]).any()
+    assert (messages["sent"] <= messages["received"]).all()
+    expected = Counter()
+    for rank in range(n):
+        to = (rank + 1) % n
+        expected.update((rank, to, tag, 80) for tag in (0, 1, 2, 60))
+        expected.update({(rank, to, 11, 40): 4, (rank, to, 20, 8): 1, (rank, to, 30, 800_000): 1})
+    expected.update((0, 0, 40, 8 * k) for k in (1, 2, 3))
+    found = Counter(tuple(m) for m in messages[["source", "dest", "tag", "bytes"]].tolist() if m[2] != 50)
+    assert found == expected
+    pickled = messages[messages["tag"] == 50]
+    assert sorted(zip(pickled["source"], pickled["dest"])) == sorted((r, (r + 1) % n) for r in range(n))
+    # each received message was received inside of a call of its receiver, and sent inside of one of its sender
+    for message in messages:
+        for rank, at in ((message["source"], message["sent"]), (message["dest"], message["received"])):
+            calls = trace.calls[trace.calls["rank"] == rank]
+            assert ((calls["begin"] <= at) & (at <= calls["end"])).any()
+
+
+def test_messages_of_one_pair_and_tag_are_joined_in_order(recorded):
+    # received with a smaller tag first, by requests that are waited for in another order
+    trace = recorded(
+        2,
+        HEAD
+        + """
+    if rank == 0:
+        for k in range(1, 6):
+            comm.Send(a[:k], 1, 5)
+        comm.Send(a, 1, 4)
+    else:
+        comm.Recv(b, 0, 4)
+        into = [np.zeros(10) for k in range(5)]
+        r = [comm.Irecv(into[k], MPI.ANY_SOURCE if k % 2 else 0, 5) for k in range(5)]
+        for k in (4, 2, 0, 1, 3):
+            r[k].Wait()
+            time.sleep(0.002)
+    """.replace("\n    ", "\n"),
+    )
+    of = trace.messages[trace.messages["tag"] == 5]
+    of = of[np.argsort(of["sent"])]
+    assert of["bytes"].tolist() == [8, 16, 24, 32, 40]
+    # completed in the order of the waits: 5th, 3rd, 1st, 2nd, 4th
+    assert np.argsort(of["received"]).tolist() == [4, 2, 0, 1, 3]
+
+
+CALLS = """
+comm.Barrier()
+comm.Bcast(a, root=size - 1)
+comm.Allreduce(a, b)
+comm.Gather(a, np.zeros(10 * size) if rank == 0 else None)
+comm.Allgatherv(a[:2], [np.zeros(2 * size), [2] * size])
+comm.Ibarrier().Wait()
+comm.bcast([1, 2])
+comm.barrier()
+dup = comm.Dup()
+dup.Barrier()
+dup.Free()
+comm.Send([a, 3, MPI.DOUBLE], rank, 1) if False else None
+vector = MPI.DOUBLE.Create_vector(2, 1, 3).Commit()
+r = comm.Irecv([b, 1, vector], rank, 2)  # which the hot method leaves to Python
+comm.Send([a, 1, vector], rank, 2)
+r.Wait()
+try:
+    comm.Send(a, size + 3)
+except MPI.Exception:
+    pass
+"""
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_every_call_is_recorded_once(recorded, n):
+    trace = recorded(n, HEAD + CALLS)
+    expected = Counter(
+        "Barrier Barrier Bcast Allreduce Gather Allgatherv Ibarrier Request.Wait bcast barrier Dup Free Irecv Send "
+        "Request.Wait Send Finalize".split()
+    )
+    for rank in range(n):
+        mine = trace.calls[trace.calls["rank"] == rank]
+        assert Counter(mine["name"].tolist()) == expected
+        assert mine["finished"].all()
+        assert mine["failed"].sum() == 1
+        assert mine["name"][mine["failed"]].tolist() == ["Send"]
+        assert (mine["begin"][1:] >= mine["end"][:-1]).all()  # one after the other, none in another
+
+        def only(name, mine=mine):
+            found = mine[(mine["name"] == name) & ~mine["failed"]]
+            assert len(found) == 1
+            return found[0]
+
+        assert only("Bcast")["bytes"] == 80 and only("Bcast")["peer"] == n - 1
+        assert only("Allreduce")["bytes"] == 80 and only("Allreduce")["peer"] == -3
+        assert only("Gather")["peer"] == 0 and only("Gather")["bytes"] == 80
+        assert only("Allgatherv")["bytes"] == 16
+        assert only("Send")["bytes"] == 16 and only("Send")["tag"] == 2
+        world, dup = mine["comm"][mine["name"] == "Barrier"]
+        assert world != dup and world == only("Bcast")["comm"]
+    # a communicator has the same number at all ranks
+    assert len(np.unique(trace.calls["comm"][trace.calls["name"] == "Barrier"])) == 2
+
+
+WINDOW = """
+win = MPI.Win.Allocate(800, disp_unit=8, comm=comm)
+win.Fence(MPI.MODE_NOPRECEDE)
+win.Put(a, right, 5)
+win.Get(b[:2], left, 1)
+win.Fence()
+win.Fence(MPI.MODE_NOSUCCEED)
+comm.Barrier()
+win.Lock(right, MPI.LOCK_SHARED)
+win.Accumulate(a[:3], right, 20)
+win.Fetch_and_op(a[:1], b[:1], right, 30, MPI.SUM)
+win.Unlock(right)
+win.Lock_all()
+win.Rput(a[:4], right, 40).Wait()
+vector = MPI.DOUBLE.Create_vector(2, 1, 3).Commit()
+win.Get([b[:2], 2, MPI.DOUBLE], right, [50, 1, vector])
+win.Flush(right)
+win.Unlock_all()
+comm.Barrier()
+group = comm.group
+win.Post(group.Incl([left]))
+win.Start(group.Incl([right]))
+one, two, three = np.zeros(1, "l"), np.zeros(1, "l"), np.zeros(1, "l")
+win.Compare_and_swap(one, two, three, right, 60)
+win.Complete()
+win.Wait()
+comm.Barrier()
+win.Free()
+"""
+
+
+@pytest.mark.parametrize("n", [1, 2, 4, 7])
+@pytest.mark.parametrize("make", ["Allocate", "Create"])
+def test_operations_and_epochs(recorded, n, make):
+    source = HEAD + WINDOW
+    if make == "Create":
+        source = source.replace("Allocate(800,", "Create(np.zeros(100),")
+    trace = recorded(n, source)
+    operations, epochs = trace.operations, trace.epochs
+    assert len(np.unique(operations["window"])) == 1
+    window = int(operations["window"][0])
+    assert trace.window_ranks[window] == list(range(n))
+    for rank in range(n):
+        right, left = (rank + 1) % n, (rank - 1) % n
+        mine = operations[operations["rank"] == rank]
+        assert mine[["name", "target", "disp", "bytes"]].tolist() == [
+            ("Win.Put", right, 40, 80),
+            ("Win.Get", left, 8, 16),
+            ("Win.Accumulate", right, 160, 24),
+            ("Win.Fetch_and_op", right, 240, 8),
+            ("Win.Rput", right, 320, 32),
+            ("Win.Get", right, 400, 16),
+            ("Win.Compare_and_swap", right, 480, 8),
+        ]
+        assert mine["span"].tolist()[:5] == [80, 16, 24, 8, 32]
+        assert mine["span"][5] == 32  # two doubles with two between them: 4 * 8
+        of = epochs[epochs["rank"] == rank]
+        assert sorted(of[["kind", "target", "operations"]].tolist()) == sorted(
+            [
+                ("fence", -1, 2),
+                ("fence", -1, 0),
+                ("lock", right, 2),
+                ("lock_all", -1, 2),
+                ("access", -1, 1),
+                ("exposure", -1, 0),
+            ]
+        )
+        assert of["closed"].all()
+        kinds = [str(epochs["kind"][i]) for i in mine["epoch"]]
+        assert kinds == ["fence", "fence", "lock", "lock", "lock_all", "lock_all", "access"]
+        assert (trace.calls["name"][mine["call"]] == mine["name"]).all()
+
+
+def test_waiting_is_told_from_working(recorded):
+    trace = recorded(
+        2,
+        HEAD
+        + """
+comm.Barrier()
+if rank == 0:
+    time.sleep(0.3)
+    comm.Send(a, 1)
+else:
+    comm.Recv(b, 0)
+comm.Barrier()
+""",
+    )
+    recv = trace.calls[trace.calls["name"] == "Recv"][0]
+    assert 0.25 < recv["wait"] <= recv["end"] - recv["begin"]
+    assert recv["waits_for"] == 0
+    send = trace.calls[trace.calls["name"] == "Send"][0]
+    assert send["wait"] < 0.1
+    assert (trace.calls["wait"] <= (trace.calls["end"] - trace.calls["begin"]) * 1.01 + 1e-6).all()
+
+
+def test_threads_have_lanes_of_their_own(recorded):
+    trace = recorded(
+        2,
+        HEAD
+        + """
+import threading
+def talk(tag):
+    for _ in range(20):
+        comm.Sendrecv(a, 1 - rank, tag, np.zeros(10), 1 - rank, tag)
+ts = [threading.Thread(target=talk, args=(k,)) for k in range(3)]
+[t.start() for t in ts]
+[t.join() for t in ts]
+""",
+    )
+    of = trace.calls[trace.calls["name"] == "Sendrecv"]
+    for rank in range(2):
+        mine = of[of["rank"] == rank]
+        assert Counter(Counter(mine["thread"].tolist()).values()) == {20: 3}
+        for thread in np.unique(mine["thread"]):
+            calls = mine[mine["thread"] == thread]
+            assert (calls["begin"][1:] >= calls["end"][:-1]).all()
+            assert len(np.unique(calls["tag"])) == 1
+            # waits went to the thread that waited
+            assert (calls["wait"] <= (calls["end"] - calls["begin"]) * 1.01 + 1e-6).all()
+    assert len(trace.messages) == 2 * 3 * 20
+    assert not np.isnan(trace.messages["received"]).any()
+
+
+def test_messages_over_a_network(recorded):
+    trace = recorded(2, HEAD + MESSAGES, env={"GORMAPY_FABRIC": "tcp"})
+    assert not np.isnan(trace.messages["received"]).any()
+    assert len(trace.messages) == 2 * (3 + 4 + 1 + 1 + 1 + 1) + 3
+
+
+def test_error_handlers_hold_while_a_program_is_recorded(recorded):
+    recorded(
+        1,
+        HEAD
+        + """
+calls = []
+handler = MPI.Comm.Create_errhandler(lambda comm, code: calls.append(code))
+comm.Set_errhandler(handler)
+try:
+    comm.Bcast(a, root=5)
+    comm.Gather(a, b, root=5)
+except MPI.Exception:
+    pass
+assert calls, "the program's error handler was not called"
+""",
+    )

@@ -1,0 +1,266 @@
+"""What is there when a recording, or a rank, ends early, and when there is none."""
+
+import json
+import signal
+
+import numpy as np
+import pytest
+from support.mpirun import ANY
+
+from gormapy.trace import load
+
+PROGRAM = """
+import os, signal, sys, time
+import numpy as np
+from gormapy import MPI
+comm = MPI.COMM_WORLD
+rank = comm.rank
+a = np.zeros(4)
+comm.Barrier()
+comm.Sendrecv(a, 1 - rank, 1, a.copy(), 1 - rank, 1)
+if rank == 1:
+    {end}
+try:
+    comm.Recv(a, 1, 77)
+except KeyboardInterrupt:
+    raise
+"""
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "raise ValueError('on purpose')",
+        "comm.Abort(3)",
+        "os.kill(os.getpid(), signal.SIGKILL)",
+        "import ctypes; ctypes.string_at(0)",
+        "os._exit(5)",
+    ],
+)
+def test_recording_survives_any_end(recorded, end):
+    trace = recorded(2, PROGRAM.format(end=end), expect=ANY)
+    assert trace.job.status != 0
+    for rank in (0, 1):
+        names = trace.calls["name"][trace.calls["rank"] == rank].tolist()
+        assert names[:2] == ["Barrier", "Sendrecv"], names
+    assert len(trace.messages) == 2
+    assert not np.isnan(trace.messages["received"]).any()
+    if "Abort" in end or "kill" in end:
+        waiting = trace.calls[(trace.calls["rank"] == 0) & (trace.calls["name"] == "Recv")]
+        assert len(waiting) == 1
+
+
+def test_interrupt_and_time_out_leave_a_recording(mpirun, tmp_path):
+    path = tmp_path / "out.json"
+    source = PROGRAM.format(end="time.sleep(100)").replace(
+        "comm.Recv(a, 1, 77)", "print('there', flush=True); comm.Recv(a, 1, 77)"
+    )
+    job = mpirun.start(2, source, launcher=("--trace", str(path)))
+    job.expect("there")
+    job.signal(signal.SIGINT)
+    job.finish(ANY)
+    trace = load(path)
+    assert "Recv" in trace.calls["name"][trace.calls["rank"] == 0]
+    late = mpirun(2, source, launcher=("--trace", str(path)), timeout=3, expect=124)
+    trace = load(path)
+    stuck = trace.calls[~trace.calls["finished"]]
+    assert stuck[["rank", "name"]].tolist() == [(0, "Recv")]
+    assert stuck["end"][0] - stuck["begin"][0] >= 0
+    assert "rank 0 was in Recv when it ended" in late.stderr
+    assert "was in Recv" in trace.summary()
+
+
+def test_more_events_than_there_is_room_for(recorded):
+    source = """
+    import numpy as np
+    from gormapy import MPI
+    comm = MPI.COMM_WORLD
+    for _ in range(500):
+        comm.Barrier()
+    """
+    trace = recorded(2, source, env={"GORMAPY_TRACE_EVENTS": 100})
+    assert set(trace.dropped) == {0, 1}
+    assert all(n > 300 for n in trace.dropped.values())
+    assert 0 < len(trace.calls) <= 200
+    assert "found no room" in trace.summary()
+    assert "found no room" in trace.job.stderr
+
+
+@pytest.mark.parametrize("events", ["0", "many"])
+def test_bad_number_of_events_is_refused(mpirun, tmp_path, events):
+    job = mpirun(
+        1, "print('ran')", launcher=("--trace", str(tmp_path / "o")), env={"GORMAPY_TRACE_EVENTS": events}, expect=2
+    )
+    assert "GORMAPY_TRACE_EVENTS" in job.stderr
+    assert "ran" not in job.stdout
+
+
+def test_file_that_cannot_be_written_is_refused_before_the_job(mpirun, tmp_path):
+    for path in (tmp_path / "no" / "such" / "folder.json", tmp_path):
+        job = mpirun(1, "print('ran')", launcher=("--trace", str(path)), expect=2)
+        assert "--trace" in job.stderr and "ran" not in job.stdout
+
+
+def test_without_the_option_nothing_is_recorded(mpirun, tmp_path):
+    mpirun(
+        2,
+        """
+        import os
+        from gormapy import MPI, trace
+        from gormapy._ext import fast
+        assert not trace.is_on()
+        assert "GORMAPY_JOB_TRACE" not in os.environ
+        MPI.COMM_WORLD.Barrier()
+        assert fast.trace_mark() == 0
+        assert not any(isinstance(member, fast.Recorded) for cls in MPI.Comm.__mro__ for member in vars(cls).values())
+        assert "gormapy-trace" not in open("/proc/self/maps").read()
+        """,
+        cwd=tmp_path,
+    )
+    assert not list(tmp_path.glob("*.json"))
+
+
+def test_rank_without_mpi_is_said_to_be_absent(recorded):
+    trace = recorded(1, "print('no MPI here')")
+    assert trace.absent == [0]
+    assert "recorded nothing" in trace.summary()
+    assert len(trace.calls) == 0 and repr(trace).startswith("<Trace of 1 rank")
+
+
+def test_children_are_not_recorded(recorded):
+    trace = recorded(
+        1,
+        """
+        import os, subprocess, sys
+        from gormapy import MPI
+        comm = MPI.COMM_WORLD
+        comm.Barrier()
+        pid = os.fork()
+        if pid == 0:
+            try:
+                comm.Barrier()
+            except RuntimeError:
+                os._exit(0)
+            os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+        code = "from gormapy import MPI, trace; MPI.COMM_WORLD.Barrier(); assert not trace.is_on()"
+        subprocess.run([sys.executable, "-c", code], check=True)
+        comm.Barrier()
+        """,
+    )
+    assert (trace.calls["name"] == "Barrier").sum() == 2
+
+
+def test_summary_goes_to_standard_error(mpirun):
+    job = mpirun(
+        2,
+        """
+        import numpy as np
+        from gormapy import MPI
+        comm = MPI.COMM_WORLD
+        a = np.zeros(100)
+        for _ in range(5):
+            comm.Sendrecv(a, 1 - comm.rank, 0, a.copy(), 1 - comm.rank)
+        """,
+        launcher=("--summary",),
+    )
+    assert job.stdout == ""
+    rows = [line.split() for line in job.stderr.splitlines()]
+    row = next(row for row in rows if row[:1] == ["Sendrecv"])
+    assert row[1:4] == ["10", "8000", "B"]
+    assert ["10", "messages", "of", "8000", "B"] in rows
+    total, rank0, rank1 = float(row[4]), float(row[7]), float(row[8])
+    assert abs(total - rank0 - rank1) < 0.01
+
+
+IN_PROGRAM = """
+import sys
+import numpy as np
+from gormapy import MPI, trace
+comm = MPI.COMM_WORLD
+rank, size = comm.rank, comm.size
+a = np.zeros(5)
+comm.Barrier()
+for path in sys.argv[1:]:
+    with trace.record(path) as recording:
+        assert trace.is_on()
+        comm.Sendrecv(a, (rank + 1) % size, 3, a.copy(), (rank - 1) % size, 3)
+        comm.Allreduce(a, a.copy())
+    comm.Barrier()
+    assert (recording.trace is not None) == (rank == 0)
+    if rank == 0:
+        found = recording.trace
+        assert found.ranks == size, found
+        assert sorted(found.calls["name"].tolist()) == ["Allreduce"] * size + ["Sendrecv"] * size, found.calls
+        assert len(found.messages) == size and not np.isnan(found.messages["received"]).any()
+try:
+    trace.stop()
+except RuntimeError:
+    pass
+else:
+    assert False
+trace.start()
+try:
+    trace.start()
+except RuntimeError:
+    pass
+else:
+    assert False
+comm.Barrier()
+part = trace.stop()
+mine = trace.join([part])
+assert mine.calls[["rank", "name"]].tolist() == [(rank, "Barrier")]
+"""
+
+
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_part_of_a_program(mpirun, tmp_path, n):
+    paths = [str(tmp_path / name) for name in ("a.json", "b.json", "c.json", "d.json")]
+    mpirun(n, IN_PROGRAM, *paths)
+    for path in paths:
+        assert len(load(path).calls) == 2 * n
+
+
+def test_part_of_a_program_that_is_recorded(recorded, tmp_path):
+    trace = recorded(2, IN_PROGRAM, str(tmp_path / "inner.json"))
+    assert len(load(tmp_path / "inner.json").calls) == 4
+    assert (trace.calls["name"] == "Barrier").sum() == 6
+    assert (trace.calls["name"] == "Sendrecv").sum() == 2
+
+
+def test_exception_in_a_recorded_part_leaves_what_there_is(mpirun, tmp_path):
+    job = mpirun(
+        2,
+        """
+        import sys
+        from gormapy import MPI, trace
+        comm = MPI.COMM_WORLD
+        with trace.record(sys.argv[1]):
+            comm.Barrier()
+            raise ValueError("on purpose")
+        """,
+        str(tmp_path / "out.json"),
+        expect=1,
+    )
+    assert "on purpose" in job.stderr
+    left = sorted(tmp_path.glob("out.rank*.json"))
+    assert left, job
+    for path in left:
+        assert load(path).calls["name"].tolist() == ["Barrier"]
+
+
+def test_what_is_no_recording(tmp_path):
+    for text in (
+        "",
+        "{}",
+        "[]",
+        "nonsense",
+        json.dumps({"traceEvents": []}),
+        json.dumps({"otherData": {"producer": "gormapy"}}),
+    ):
+        path = tmp_path / "bad.json"
+        path.write_text(text)
+        with pytest.raises(ValueError, match=r"bad\.json"):
+            load(path)
+    with pytest.raises(FileNotFoundError):
+        load(tmp_path / "absent.json")
