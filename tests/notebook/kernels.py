@@ -120,7 +120,8 @@ class Kernel:
 
     def left(self, patience=3.0):
         """What there is of the kernel and its ranks."""
-        return leftovers.after(self.mark, self.before, patience)
+        left = leftovers.after(self.mark, self.before, patience)
+        return [line for line in left if "gormapy-build" not in line]  # a build that runs beside the tests
 
     def processes(self):
         """The processes of the kernel that are no kernel."""

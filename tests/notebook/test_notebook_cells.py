@@ -301,3 +301,10 @@ def test_a_traced_cell(four, tmp_path):
     four.run("%%mpi --ranks 1,2 --trace\nrank").check()
     four.run("%%mpi --trace --allow-errors\n1/0").check()
     assert four.run("%%mpi\nfrom gormapy import trace\ntrace.is_on()").check().of(0) == ["False"]
+
+
+def test_output_of_threads_between_cells_comes_with_the_next(four):
+    four.run("%%mpi --ranks 1\nimport threading\nthreading.Timer(0.5, print, ('late',)).start()").check()
+    four.run("import time; time.sleep(1.5)").check()
+    four.run("%mpi status").check()
+    assert four.run("%%mpi --ranks 2\nprint('next')").check().lines == ["[1] late", "[2] next"]

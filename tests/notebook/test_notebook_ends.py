@@ -141,6 +141,6 @@ def test_interrupted_while_it_starts(kernel):
     from kernels import pressing
 
     out = kernel.run("%%mpi -n 7\n1", during=pressing(kernel, 0.15))
-    assert out.error in ("KeyboardInterrupt", "CellInterrupted"), out
+    out.check("CellInterrupted")
     assert not kernel.processes()
     assert kernel.run("%%mpi -n 2\n1").check().of(1) == ["1"]

@@ -195,6 +195,8 @@ class CellRun:
             for number, failure in told.items():
                 kinds.setdefault(failure["ename"], []).append(number)
             return MPICellError("; ".join(f"{kind} on {ranks_text(ranks)}" for kind, ranks in kinds.items()))
+        if self.stopped is not None:
+            return MPICellError("ranks were interrupted")
         return None
 
 

@@ -123,7 +123,7 @@ class MPIMagics(Magics):
         session = self._live(view, opt.n, opt.fresh)
         self._check(opt.ranks, session)
         with self._watched(session):
-            session.sink = view.transcript
+            session.show_in(view.transcript)
             try:
                 run = CellRun(session, view, opt.ranks, self.deadlock_after, timeout=opt.timeout)
                 traced = opt.trace is not None

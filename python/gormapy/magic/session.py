@@ -15,11 +15,12 @@ import sys
 import time
 
 from . import link
-from .errors import StartError, ranks_text
+from .errors import CellInterrupted, StartError, ranks_text
 
 _START_WITHIN = 90.0  # an environment on a network file system, on a machine that does much else
 _RESET_WITHIN = 15.0
 _EXIT_WITHIN = 2.0
+_LATE_LIMIT = 1 << 20  # characters that threads of the ranks write between two cells
 _VERDICT = re.compile(r"mpiexec: rank (\d+) \(pid \d+\) ((?:was killed|ended with|called Abort)[^;\n]*)")
 _PEER = struct.Struct("3i")  # pid, uid, gid
 
@@ -47,6 +48,7 @@ class Session:
         self.size = size
         self.ranks = {}
         self.sink = None  # a Transcript, which takes output
+        self._late, self._late_size = [], 0  # output that came while there was none
         self.spoken = ""  # what mpiexec said
         self.closed = False
         self.finalized = False
@@ -109,7 +111,7 @@ class Session:
                 there = len(self.ranks)
                 self.close(at_once=True)
                 if self.interrupts():
-                    raise KeyboardInterrupt
+                    raise CellInterrupted("the ranks were about to start; there are none now")
                 how = f"mpiexec ended with status {self._launcher.returncode}" if ended else "they did not come up"
                 said = self.spoken.strip() or "nothing was said"
                 raise StartError(f"{self.size} ranks could not be started ({how}; {there} came): {said}")
@@ -202,6 +204,13 @@ class Session:
     # Traffic
     # -------
 
+    def show_in(self, sink):
+        """Let a Transcript take output from now on, and what came while there was none."""
+        self.sink = sink
+        late, self._late, self._late_size = self._late, [], 0
+        for rank, stream, text in late:
+            sink.write(rank, stream, text)
+
     def send(self, ranks, kind, payloads=(), fds=(), **fields):
         """Send a message to ranks; those that are gone are left out."""
         for rank in ranks:
@@ -264,6 +273,9 @@ class Session:
             text = decoder.decode(data)
             if text and self.sink is not None:
                 self.sink.write(rank.number, name, text)
+            elif text and self._late_size < _LATE_LIMIT:
+                self._late.append((rank.number, name, text))
+                self._late_size += len(text)
 
     def _drain(self, rank):
         for fd in list(rank.pipes):
