@@ -83,6 +83,14 @@ void trace_close(int ok) {
   __atomic_store_n(&r->state, STATE_DONE, __ATOMIC_RELEASE);
 }
 
+/* Out of line, so that a method that is not recorded pays for a branch only. */
+PyObject *trace_hot(hot_method f, int name, PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames) {
+  trace_open(name);
+  PyObject *result = f(self, args, n, kwnames);
+  trace_close(result != NULL);
+  return result;
+}
+
 static trace_record *current(void) { return mine.generation == generation ? mine.record : NULL; }
 
 static void define(int kind, int64_t object) {

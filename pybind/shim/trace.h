@@ -33,7 +33,7 @@ enum { TRACE_NO_PEER = -3 };
 enum { TRACE_FINALIZE = SLOW_COUNT }; /* the name after those of the hot methods */
 
 /* Whether calls are recorded. It changes with the GIL held. */
-extern int gm_tracing;
+extern int gm_tracing __attribute__((visibility("hidden")));
 #define TRACING __builtin_expect(gm_tracing, 0)
 
 void trace_open(int name);
@@ -62,12 +62,12 @@ int64_t trace_bytes(int64_t type, int64_t count);
 /* The hot method f, recorded under the name of what it falls back to. */
 #define TRACED(f, which)                                                                      \
   static PyObject *traced_##f(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames) { \
-    if (!TRACING) return f(self, args, n, kwnames);                                           \
-    trace_open(which);                                                                        \
-    PyObject *result = f(self, args, n, kwnames);                                             \
-    trace_close(result != NULL);                                                              \
-    return result;                                                                            \
+    if (TRACING) return trace_hot(f, which, self, args, n, kwnames);                          \
+    return f(self, args, n, kwnames);                                                         \
   }
+
+typedef PyObject *(*hot_method)(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
+PyObject *trace_hot(hot_method f, int name, PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames);
 
 int ready_trace(PyObject *module);
 PyObject *trace_switch(PyObject *self, PyObject *on);

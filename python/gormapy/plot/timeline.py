@@ -5,7 +5,7 @@ import numpy as np
 from .figure import COLOURS, lanes, new, nothing, rank_axis, scale_of
 
 _PIXELS = 1500  # what is closer than this part of the width is one bar
-_ARROWS = 400
+_ARROWS = 300
 _LABELS = 150
 
 
@@ -166,7 +166,7 @@ def _arrows(axes, found, place, begin, factor, most, colour, what):
             headlength=7,
             headaxislength=6,
             color=colour,
-            alpha=0.75,
+            alpha=0.75 if len(chosen) <= 100 else 0.35,
             zorder=3,
         )
         drawn.set_gid(what)

@@ -49,11 +49,12 @@ def windows(trace, window=None, targets=None):
     figure = Picture(figsize=(WIDTH, min(0.6 + rows * height, 16)), layout="constrained")
     grid = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
     factor, unit = scale_of(trace.duration)
+    early, late = chosen["begin"].min(), max(chosen["end"].max(), chosen["begin"].min() + 1e-9)
     end = int((chosen["disp"] + np.maximum(chosen["span"], chosen["bytes"])).max())
     for axes, target in zip(grid.flat, targets):
         mine = chosen["target"] == target
         if by_time:
-            _draw(axes, chosen[mine], chosen["begin"][mine] * factor, trace.duration * factor / 60, end)
+            _draw(axes, chosen[mine], chosen["begin"][mine] * factor, (late - early) * factor / 60, end)
         else:
             _draw(axes, chosen[mine], places[mine], 0.7, end)
         axes.set_title(f"rank {target}'s part", fontsize=9)
@@ -64,7 +65,7 @@ def windows(trace, window=None, targets=None):
         axes.set_visible(False)
     first = grid[0, 0]
     if by_time:
-        first.set_ylim(trace.duration * factor, 0)
+        first.set_ylim(late * factor, early * factor)
     else:
         first.set_yticks(range(len(labels)), labels)
         first.set_ylim(len(labels) - 0.4, -0.6)
