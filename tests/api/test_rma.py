@@ -47,8 +47,10 @@ def test_windows_over_any_memory(mpirun, n):
         win.Sync()
         for r in range(size):
             assert np.frombuffer(win.Shared_query(r)[0], "i8").tolist() == [r, r]
+        parts = [np.frombuffer(win.Shared_query(r)[0], "i8") for r in range(size)]
         world.Barrier()
         win.Free()
+        assert [part[1] for part in parts] == list(range(size))  # others' parts stay as well
         """,
     )
 

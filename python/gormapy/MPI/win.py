@@ -165,7 +165,9 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         """Query the process-local address for the memory of another process."""
         self._checked()
         address, nbytes, disp_unit = fields(core.WinShared(self._h, rank))
-        return view(address, nbytes, False, self), disp_unit
+        # all parts of a window that the core allocated are in one piece, which stays mapped as in tomemory
+        owner = fast.win_memory(self._h, address, nbytes) if nbytes else None
+        return view(address, nbytes, False, self if owner is None else owner), disp_unit
 
     def Free(self):
         """Free a window."""
