@@ -11,7 +11,7 @@
 #include <x86intrin.h>
 #endif
 
-enum { CLOCK_TICKS = 1, RECORDS_AT = 64 << 10, KNOWN = 64, STATE_OPEN = 1, STATE_DONE = 2 };
+enum { CLOCK_TICKS = 1, RECORDS_AT = 64 << 10, KNOWN = 64, STATE_OPEN = 1, STATE_DONE = 2, PROC_NULL = -2 };
 
 int gm_tracing;
 static trace_head *head;
@@ -111,7 +111,7 @@ void trace_note(int kind, int64_t object, int64_t peer, int64_t tag, int64_t byt
   r->object = object;
   r->peer = narrow(peer);
   r->tag = narrow(tag);
-  r->bytes += bytes;
+  if (peer != PROC_NULL) r->bytes += bytes;
 }
 
 void trace_note_bytes(int64_t bytes) {
@@ -127,7 +127,7 @@ void trace_note_rma(int64_t win, int64_t rank, int64_t disp, int64_t bytes, int6
   r->object = win;
   r->peer = narrow(rank);
   r->disp = disp;
-  r->bytes = bytes;
+  r->bytes = rank == PROC_NULL ? 0 : bytes;
   r->tag = narrow(span);
   r->op = op;
 }

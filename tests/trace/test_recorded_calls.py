@@ -65,6 +65,8 @@ def test_messages_are_joined_with_their_receives(recorded, n):
     assert found == expected
     pickled = messages[messages["tag"] == 50]
     assert sorted(zip(pickled["source"], pickled["dest"])) == sorted((r, (r + 1) % n) for r in range(n))
+    nobody = trace.calls[trace.calls["peer"] == -2]  # PROC_NULL
+    assert Counter(nobody["name"].tolist()) == {"Isend": n, "Recv": n} and not nobody["bytes"].any()
     # each received message was received inside of a call of its receiver, and sent inside of one of its sender
     for message in messages:
         for rank, at in ((message["source"], message["sent"]), (message["dest"], message["received"])):

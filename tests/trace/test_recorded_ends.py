@@ -18,6 +18,7 @@ rank = comm.rank
 a = np.zeros(4)
 comm.Barrier()
 comm.Sendrecv(a, 1 - rank, 1, a.copy(), 1 - rank, 1)
+comm.Barrier()  # both have received
 if rank == 1:
     {end}
 try:
