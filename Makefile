@@ -14,7 +14,7 @@ GO_PACKAGES := ./gocore/... ./pybind/build/... $(if $(wildcard pybind/core/*.go)
 SOURCES := $(shell find gocore pybind python/gormapy go.mod go.sum pyproject.toml README.md -type f \
 	-not -path '*/__pycache__/*' -not -path '*/_bin/*' -not -name '*.so' 2>/dev/null)
 
-.PHONY: help build test test-go test-python test-fabrics test-rdma conformance large stress faults race interleave fuzz lint lint-go lint-python demo notebooks test-notebooks wheel sdist test-wheels clean
+.PHONY: help build test test-go test-python test-fabrics test-rdma conformance large stress faults race interleave fuzz lint lint-go lint-python demo notebooks test-notebooks test-browser wheel sdist test-wheels clean
 
 help:
 	@echo 'make demo         install into an environment of its own and run a 4-rank program'
@@ -32,6 +32,7 @@ help:
 	@echo 'make fuzz         feed the decoders of what comes from a network with nonsense'
 	@echo 'make notebooks    execute the lessons and write their notebooks; LESSONS="1 2" chooses'
 	@echo 'make test-notebooks compare the notebooks with their sources, and execute them'
+	@echo 'make test-browser use the magics in JupyterLab as a person does; screenshots in .cache/screenshots'
 	@echo 'make wheel sdist  write dist/'
 	@echo 'make test-wheels  build and try a wheel with every CPython 3.10+ that is found'
 	@echo 'make clean        remove everything that was made'
@@ -134,6 +135,13 @@ LESSONS ?=
 notebooks test-notebooks: build
 	@$(BACKEND) group notebook
 	PYTHONPATH=notebooks/tools $(DEV)/bin/python -m lessons $(if $(filter test-%,$@),test,build) $(LESSONS)
+
+# JupyterLab in a headless Chromium; says why the tests are skipped where they can't run.
+test-browser: build
+	@$(BACKEND) group test
+	@$(BACKEND) group browser
+	@$(DEV)/bin/python tests/browser/prepare.py
+	$(DEV)/bin/python -m pytest -m browser $(PYTEST_FLAGS) tests/browser
 
 wheel: $(DEV)/made
 	@$(DEV)/bin/python $(PIP) wheel --no-deps --wheel-dir dist .

@@ -1,0 +1,45 @@
+"""A browser and a JupyterLab server for the tests of this folder."""
+
+import os
+
+import lab
+import pytest
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A Chromium without a window."""
+    pytest.importorskip("jupyterlab", reason="JupyterLab is not installed: run 'make test-browser'")
+    api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: run 'make test-browser'")
+    if not lab.chromium():
+        pytest.skip("there is no Chromium on PATH: install the distribution's package chromium")
+    options = ["--disable-dev-shm-usage"]  # where containers have little of it
+    if os.getuid() == 0:
+        options.append("--no-sandbox")  # Chromium's sandbox is not for root
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=lab.chromium(), args=options, timeout=60_000)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory):
+    """A JupyterLab server for all tests."""
+    with lab.Server(tmp_path_factory.mktemp("lab")) as server:
+        yield server
+
+
+@pytest.fixture
+def notebook(browser, server, request):
+    """A new notebook in a window of its own; ``notebook(name)`` opens another."""
+    context = browser.new_context(viewport={"width": 1200, "height": 860})
+
+    def make(name=None):
+        return lab.Notebook(server, context, f"{name or request.node.name}.ipynb")
+
+    try:
+        yield make
+    finally:
+        for number, page in enumerate(context.pages):  # what the test saw last
+            page.screenshot(path=lab.SCREENSHOTS / f"end-of-{request.node.name}-{number}.png", timeout=20_000)
+        context.close()

@@ -1,0 +1,197 @@
+"""Front ends other than JupyterLab: the messages they get, notebooks that are saved, IPython on a terminal."""
+
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import termios
+import time
+import uuid
+
+import nbformat
+import pytest
+from kernels import Kernel
+from support import leftovers
+from support.mpirun import environment
+
+SETUP = """%%mpi -n 4
+from gormapy import MPI
+import time
+comm = MPI.COMM_WORLD
+rank, size = comm.Get_rank(), comm.Get_size()
+print("rank", rank)"""
+
+# Cells that show all there is to show: text, pictures, values, remarks, failures, deadlocks.
+CELLS = {
+    "start": SETUP,
+    "text": "%%mpi\nfor i in range(3):\n    print(i, flush=True); time.sleep(0.3)",
+    "value": "%%mpi\n{'rank': rank}",
+    "rich": "%%mpi\nfrom IPython.display import HTML, SVG, Markdown, display\ndisplay(HTML('<b>x</b>'), Markdown('*y*'))\n"
+    "display({'application/x-own': {'a': [1]}, 'text/plain': 'own'}, raw=True)",
+    "figure": "%%mpi --ranks 0\nimport matplotlib.pyplot as plt\nplt.plot([1, 2]);",
+    "failure": "%%mpi\nif rank == 1: 1 / 0\ncomm.Barrier()",
+    "deadlock": "%%mpi\ncomm.recv(source=(rank + 1) % size)",
+    "death": "%%mpi\nimport os\nif rank == 2: os._exit(3)\ncomm.Barrier()",
+    "status": "%mpi status",
+}
+
+
+def messages(kernel, code):
+    """Run a cell; return what the kernel published for it."""
+    asked, found = kernel.client.execute(code, allow_stdin=False), []
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        message = kernel.client.get_iopub_msg(timeout=60)
+        if message["parent_header"].get("msg_id") != asked:
+            continue
+        found.append(message)
+        if message["msg_type"] == "status" and message["content"]["execution_state"] == "idle":
+            return found
+    raise AssertionError("the cell did not end")
+
+
+def saved(found):
+    """Return the outputs that a front end without updates of displays keeps, and one with them."""
+    plain, updated, ids = [], [], {}
+    for message in found:
+        kind, content = message["msg_type"], message["content"]
+        if kind in ("stream", "display_data", "execute_result", "error"):
+            for outputs in (plain, updated):
+                outputs.append(nbformat.v4.output_from_msg(message))
+            ids.setdefault(content.get("transient", {}).get("display_id"), []).append(updated[-1])
+        elif kind == "update_display_data":
+            for output in ids[content["transient"]["display_id"]]:
+                output["data"], output["metadata"] = content["data"], content["metadata"]
+    return plain, updated
+
+
+def test_messages_are_legal_and_notebooks_valid(kernel):
+    book = nbformat.v4.new_notebook()
+    for name, code in CELLS.items():
+        found = messages(kernel, code)
+        kinds = {m["msg_type"] for m in found}
+        assert kinds <= {
+            "status", "execute_input", "stream", "display_data", "update_display_data", "execute_result", "error"
+        }, f"{name}: {kinds}"  # fmt: skip
+        for message in found:
+            content = message["content"]
+            json.dumps(content)
+            if "data" not in content:
+                continue
+            assert isinstance(content["data"]["text/plain"], str) and isinstance(content["metadata"], dict), name
+            for mime, value in content["data"].items():
+                assert isinstance(value, str) or mime.endswith("json") or "x-own" in mime, (name, mime)
+        plain, updated = saved(found)
+        cell = nbformat.v4.new_code_cell(code, execution_count=len(book.cells) + 1)
+        cell.outputs = updated
+        book.cells.append(cell)
+        if name != "text":  # which takes its time
+            assert plain == updated, f"{name}: a front end without updates would show something else"
+        words = "\n".join(o.get("text", "") or o.get("data", {}).get("text/plain", "") for o in updated)
+        assert words.strip(), name
+        if name == "deadlock":
+            assert "Deadlock: ranks 0-3 wait for each other" in words and re.search(r"^rank +call", words, re.MULTILINE)
+        if name == "failure":
+            assert re.search(r"^\[1\] ZeroDivisionError", words, re.MULTILINE)
+    nbformat.validate(book)
+    again = nbformat.reads(nbformat.writes(book), as_version=4)
+    assert again.cells == book.cells
+
+
+def test_two_notebooks_at_once(tmp_path):
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for folder in folders:
+        folder.mkdir()
+    with Kernel(folders[0]) as one, Kernel(folders[1]) as two:
+        one.before = two.before  # each has names of its own
+        for number, kernel in enumerate((one, two)):
+            kernel.run(f"{SETUP}\nmine = {10 ** number}").check()
+        code = "%%mpi\nfor _ in range(300): total = comm.allreduce(mine)\ntotal"
+        asked = [kernel.begin(code) for kernel in (one, two)]
+        for number, kernel in enumerate((one, two)):
+            out = kernel.finish(asked[number]).check()
+            assert [out.of(r) for r in range(4)] == [[str(4 * 10**number)]] * 4
+        one.run("%mpi stop").check()
+        assert two.run("%%mpi\ncomm.allreduce(mine)").check().of(3) == ["40"]
+
+
+class Terminal:
+    """IPython on a terminal of its own."""
+
+    def __init__(self, folder):
+        self.mark = f"GORMAPYTEST_JOB={uuid.uuid4().hex}"
+        self.before = leftovers.names()
+        name, _, value = self.mark.partition("=")
+        env = environment({name: value, "IPYTHONDIR": folder, "TERM": "dumb"})
+        ours, theirs = pty.openpty()
+        self.fd, self.text = ours, ""
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "IPython", "--no-banner", "--simple-prompt", "--colors=nocolor", "--no-confirm-exit"],
+            stdin=theirs, stdout=theirs, stderr=theirs, env=env, cwd=folder, start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        )  # fmt: skip
+        os.close(theirs)
+
+    def see(self, pattern, patience=60.0):
+        """Read until the pattern has come; return what came up to its end."""
+        end = time.monotonic() + patience
+        while not (match := re.search(pattern, self.text, re.MULTILINE)):
+            assert time.monotonic() < end, f"{pattern!r} did not come within {patience} s, but:\n{self.text}"
+            if select.select([self.fd], [], [], 0.1)[0]:
+                self.text += os.read(self.fd, 65536).decode(errors="replace").replace("\r\n", "\n")
+        seen, self.text = self.text[: match.end()], self.text[match.end() :]
+        return seen
+
+    def type(self, text):
+        """Type text."""
+        os.write(self.fd, text.encode())
+
+    def run(self, code):
+        """Type a cell, wait for the next prompt, and return what came before it."""
+        self.type(code + ("\n\n" if "\n" in code else "\n"))
+        return self.see(r"^In \[\d+\]: $")
+
+
+@pytest.fixture
+def terminal(tmp_path):
+    """IPython, which leaves nothing behind whatever the test does."""
+    terminal = Terminal(tmp_path)
+    try:
+        yield terminal
+    finally:
+        terminal.process.kill()
+        terminal.process.wait(10)
+        os.close(terminal.fd)
+    assert not leftovers.after(terminal.mark, terminal.before, 8.0)
+
+
+def test_a_terminal(terminal):
+    terminal.see(r"^In \[1\]: $")
+    terminal.run("%load_ext gormapy")
+    out = terminal.run(SETUP)
+    assert all(f"[{r}] rank {r}\n" in out for r in range(4))
+    out = terminal.run("%%mpi\nif rank == 1: 1 / 0")
+    assert re.search(r"^\[1\] ZeroDivisionError: division by zero$", out, re.MULTILINE)
+    assert "MPICellError: ZeroDivisionError on rank 1" in out and "<div" not in out
+
+    terminal.type("%%mpi\nprint('here', rank)\ntime.sleep(50)\n\n")
+    terminal.see(r"^\[3\] here 3$")
+    begun = time.monotonic()
+    terminal.type("\x03")
+    out = terminal.see(r"^In \[\d+\]: $")
+    assert "CellInterrupted" in out and time.monotonic() - begun < 20
+    out = terminal.run("%%mpi\nrank + comm.allreduce(1)")
+    assert all(f"[{r}] {r + 4}\n" in out for r in range(4))
+
+    out = terminal.run("%%mpi\ncomm.recv(source=(rank + 1) % size)")
+    assert "Deadlock: ranks 0-3 wait for each other" in out
+    assert re.search(r"^rank +call +waits for +on +line *$", out, re.MULTILINE) and "<svg" not in out
+
+    # without %mpi stop
+    terminal.type("exit\n")
+    assert terminal.process.wait(20) == 0
+    assert not leftovers.after(terminal.mark, terminal.before, 8.0)
