@@ -70,7 +70,7 @@ class Server:
             "timeout", "--kill-after=5", str(LIVES),
             sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root",
             "--ServerApp.ip=127.0.0.1", "--ServerApp.port=0",
-            "--LabApp.extension_manager=readonly",
+            "--LabApp.extension_manager=readonly", "--LabApp.expose_app_in_browser=True",
             f"--LabApp.app_settings_dir={self.folder / 'settings'}",
         ]  # fmt: skip
         with open(self.folder / "server.log", "wb") as log:
@@ -171,7 +171,9 @@ class Notebook:
         self.ready()
 
     def ready(self):
-        """Wait until the kernel is idle."""
+        """Wait until the notebook has a kernel, and it is idle."""
+        # A cell that is run before that makes JupyterLab ask for a kernel.
+        self.page.wait_for_function("window.jupyterapp?.shell.currentWidget?.sessionContext?.isReady")
         self.page.wait_for_selector('.jp-Notebook-ExecutionIndicator[data-status="idle"]')
 
     @property
@@ -221,10 +223,6 @@ class Notebook:
         blocks = self.cells.nth(number).locator(f'.gormapy-rank[data-ranks="{rank}"] .gormapy-body')
         return "\n".join(blocks.all_inner_texts())
 
-    def button(self, title):
-        """Press a button of the notebook's toolbar."""
-        self.page.locator(f'.jp-NotebookPanel:not(.lm-mod-hidden) .jp-Toolbar [title^="{title}"]').first.click()
-
     def stop(self):
         """Press the stop button."""
         self.page.locator(
@@ -236,6 +234,12 @@ class Notebook:
         self.page.locator(".lm-MenuBar-itemLabel", has_text=path[0]).first.click()
         for entry in path[1:]:
             self.page.locator(".lm-Menu-itemLabel", has_text=entry).first.click()
+
+    def theme(self, name):
+        """Choose the theme Light or Dark."""
+        self.menu("Settings", "Theme", f"JupyterLab {name}")
+        self.page.wait_for_selector(f'body[data-jp-theme-name="JupyterLab {name}"]', state="attached")
+        self.page.wait_for_timeout(300)
 
     def agree(self, text):
         """Press a button of a question."""

@@ -7,7 +7,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from lab import chromium  # noqa: E402
+from lab import chromium
 
 
 def main():
@@ -22,7 +22,9 @@ def main():
     install = ["apt-get", "install", "-qy", "--no-install-recommends", "chromium"]
     for command in (install, ["apt-get", "update", "-q"], install):
         try:
-            done = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=400)
+            done = subprocess.run(
+                command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=400
+            )
         except subprocess.TimeoutExpired:
             sys.exit(f"{' '.join(command)} did not end within 400 s")
         if chromium():

@@ -67,8 +67,7 @@ def test_first_steps(notebook, server):
     book.picture("04-traceback", failed)
 
     # other themes and widths
-    book.menu("Settings", "Theme", "JupyterLab Dark")
-    book.page.wait_for_selector('body[data-jp-theme-light="false"]')
+    book.theme("Dark")
     book.picture("05-dark-traceback", failed)
     book.picture("06-dark-plots", plot)
     book.page.set_viewport_size({"width": 520, "height": 860})
@@ -76,8 +75,7 @@ def test_first_steps(notebook, server):
     inside = book.cells.nth(failed).locator(".gormapy-output").evaluate("o => o.scrollWidth <= o.clientWidth + 1")
     assert inside, "output is wider than a narrow window"
     book.page.set_viewport_size({"width": 1200, "height": 860})
-    book.menu("Settings", "Theme", "JupyterLab Light")
-    book.page.wait_for_selector('body[data-jp-theme-light="true"]')
+    book.theme("Light")
 
     # what is saved is a valid notebook and shows the same when it is opened again
     shown = {n: book.text(n) for n in (first, plot, failed)}
@@ -121,16 +119,16 @@ def test_stop_and_deadlock(notebook, server):
     rows = cell.locator("table.gormapy-waits tbody tr")
     assert rows.count() == 4
     for r, row in enumerate(rows.all_inner_texts()):
-        assert re.search(rf"{r}\s+recv, [0-9.]+ s\s+rank {(r + 1) % 4}\s+COMM_WORLD, tag 7\s+In \[\d+\], line 3: got", row)
+        assert re.search(
+            rf"{r}\s+recv, [0-9.]+ s\s+rank {(r + 1) % 4}\s+COMM_WORLD, tag 7\s+In \[\d+\], line 3: got", row
+        )
     book.picture("11-deadlock", dead)
-    book.menu("Settings", "Theme", "JupyterLab Dark")
-    book.page.wait_for_selector('body[data-jp-theme-light="false"]')
+    book.theme("Dark")
     book.picture("12-deadlock-dark", dead)
     book.page.set_viewport_size({"width": 520, "height": 860})
     book.picture("13-deadlock-narrow", dead)
     book.page.set_viewport_size({"width": 1200, "height": 860})
-    book.menu("Settings", "Theme", "JupyterLab Light")
-    book.page.wait_for_selector('body[data-jp-theme-light="true"]')
+    book.theme("Light")
 
     busy = book.begin("%%mpi\nprint('computing', flush=True)\nwhile True: kept += 1000")
     book.see(busy, "computing")
@@ -140,7 +138,9 @@ def test_stop_and_deadlock(notebook, server):
     assert [book.of(number, r) for r in range(4)] == [f"({100 + r}, 4)" for r in range(4)]
     book.picture("14-stopped-computation", number)
 
-    number, text = book.run("%%mpi\nimport os, signal\nif rank == 2: os.kill(os.getpid(), signal.SIGKILL)\ncomm.Barrier()")
+    number, text = book.run(
+        "%%mpi\nimport os, signal\nif rank == 2: os.kill(os.getpid(), signal.SIGKILL)\ncomm.Barrier()"
+    )
     assert "RankDied" in text and "rank 2 was killed by signal 9" in text
     book.picture("15-killed-rank", number)
     server.no_ranks()

@@ -4,8 +4,8 @@ import re
 from html import escape
 
 _ESCAPE = re.compile(r"\x1b\[([0-9;]*)([A-Za-z])|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\-_]")
-# Colours that can be read on white and on black.
-_BASE = ("#555555", "#c0392b", "#2e8b57", "#b7791f", "#3b6fb6", "#9b4fa5", "#1f8a8a", "#888888")
+# Colours that can be read on white and on black; backgrounds are tints of them.
+_BASE = ("#7a7a7a", "#d0483a", "#2e8b57", "#b7791f", "#4c7fc4", "#a85ab3", "#1f8a8a", "#888888")
 
 
 def without_colors(text):
@@ -43,10 +43,10 @@ def _apply(codes, style):
             style["font-weight"] = "bold"
         elif code == 22:
             style.pop("font-weight", None)
-        elif 30 <= code <= 37 or 90 <= code <= 97:
-            style["color"] = _BASE[code % 10]
-        elif code == 39:
+        elif code in (30, 39):  # black is what text has on a background: here that lets the page through
             style.pop("color", None)
+        elif 31 <= code <= 37 or 90 <= code <= 97:
+            style["color"] = _BASE[code % 10]
         elif 40 <= code <= 47:
             style["background"] = _BASE[code - 40] + "44"
         elif code == 49:
@@ -54,7 +54,7 @@ def _apply(codes, style):
         elif code in (38, 48):
             color, i = _extended(numbers, i)
             if color:
-                style["color" if code == 38 else "background"] = color
+                style.update({"color": color} if code == 38 else {"background": color + "44"})
         i += 1
 
 

@@ -14,6 +14,8 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets import Any, Type
 from traitlets.config import Config
 
+from .ansi import without_colors
+
 _NOTHING = (tokenize.ENDMARKER, tokenize.NL, tokenize.NEWLINE, tokenize.COMMENT, tokenize.DEDENT, tokenize.INDENT)
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
@@ -109,7 +111,11 @@ class RankShell(InteractiveShell):
         return super().showtraceback((kind, value, _shorten(tb)), *args, **kwargs)
 
     def _showtraceback(self, etype, evalue, stb):
-        self.failure = {"ename": etype.__name__, "evalue": str(evalue), "text": self.InteractiveTB.stb2text(stb)}
+        text = self.InteractiveTB.stb2text(stb)
+        first, _, rest = text.partition("\n")
+        if not without_colors(first).strip("-"):
+            text = rest  # a rule, which a narrow window would break into several
+        self.failure = {"ename": etype.__name__, "evalue": str(evalue), "text": text}
 
     def show_usage_error(self, exc):
         """Show a wrong use of a magic."""

@@ -6,8 +6,9 @@ from html import escape
 from .ansi import to_html, without_colors
 from .errors import ranges, ranks_text
 
-# Colours of the ranks' bars; they say nothing, but lead the eye.
-_COLORS = ("#4c78a8", "#f58518", "#54a24b", "#b279a2", "#e45756", "#72b7b2", "#9d755d", "#bab0ac")
+# Colours of the ranks' bars; they say nothing, but lead the eye. They can be read on white and on black, and none is
+# the red of a failure.
+_COLORS = ("#4c82bd", "#cf7016", "#429b4a", "#a866a0", "#7a74d6", "#2f9690", "#a0745a", "#85807c")
 _IMAGES = ("image/png", "image/jpeg", "image/gif")
 _PRE = (
     "margin:0;padding:0;border:0;background:none;white-space:pre-wrap;overflow-wrap:anywhere;font-size:inherit;"
@@ -210,11 +211,11 @@ def _item_html(item):
 
 
 def _block(ranks, body, failed=False):
-    color = "#c0392b" if failed else _COLORS[ranks[0] % len(_COLORS)] if len(ranks) == 1 else "#7f8c8d"
+    color = "#d0483a" if failed else _COLORS[ranks[0] % len(_COLORS)] if len(ranks) == 1 else "#7f8c8d"
     kind = "gormapy-rank gormapy-failed" if failed else "gormapy-rank"
     return (
         f'<div class="{kind}" data-ranks="{ranges(ranks)}" style="display:flex;border-left:3px solid {color};'
         f'margin:2px 0;padding:1px 0 1px 8px"><div class="gormapy-label" style="flex:0 0 auto;min-width:5.2em;'
-        f'padding-right:.8em;font-weight:600;color:{color}">{ranks_text(ranks)}</div>'
+        f'padding-right:.8em;line-height:1.4;font-weight:600;color:{color}">{ranks_text(ranks)}</div>'
         f'<div class="gormapy-body" style="flex:1 1 auto;min-width:0">{body}</div></div>'
     )

@@ -14,6 +14,8 @@ from .transcript import Transcript
 # Jupyter's server drops output that comes faster than 1 MB/s; every update sends all of it again.
 _BYTES_PER_SECOND = 250_000
 _UPDATE_EVERY = 0.15
+# Most cells end sooner: they are shown by one message, which front ends without updates understand too.
+_FIRST_AFTER = 0.25
 
 
 class NotebookView:
@@ -22,14 +24,18 @@ class NotebookView:
     def __init__(self, limit):
         self.transcript = Transcript(limit)
         self._id = None
-        self._due = 0.0
+        self._due = None  # when something may be shown next
         self._shown = ""
 
     def refresh(self, final=False):
         """Show what has come; final: all of it, at once."""
         t = self.transcript
         now = time.monotonic()
-        if (not t and self._id is None) or not (final or (t.changed and now >= self._due)):
+        if not t and self._id is None:
+            return
+        if self._due is None:
+            self._due = now + _FIRST_AFTER
+        if not (final or (t.changed and now >= self._due)):
             return
         t.changed = False
         html, text = t.html(merge=final), t.text(merge=final)
