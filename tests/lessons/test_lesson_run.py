@@ -37,6 +37,7 @@ def test_outputs(tmp_path, monkeypatch):
     "text, says",
     [
         ("```python\n1 / 0\n```\n", "ZeroDivisionError"),
+        ("```python\nprint(6 * 7)\n1 / 0\n```\n", "\n42\n"),
         ("```error ValueError\n1 / 0\n```\n", "should fail with 'ValueError'"),
         ("```error ValueError\n1\n```\n", "should fail with 'ValueError'"),
         ("```python\nprint(1)\n```\n```output\n2\n```\n", "should write '2'"),

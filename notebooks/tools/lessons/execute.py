@@ -77,7 +77,8 @@ def run(lesson, notebook, kernel="python3", env=None):
         except nbclient.exceptions.CellTimeoutError as late:
             raise LessonError(f"{lesson.path}: a cell took longer than {CELL_LIMIT} s\n{late}") from None
         except nbclient.exceptions.CellExecutionError as failed:
-            raise LessonError(f"{lesson.path}: a cell failed\n{failed}") from None
+            shown = [notebooks.texts(cell["outputs"]) for cell in document["cells"] if cell.get("outputs")]
+            raise LessonError(f"{lesson.path}: a cell failed\n{failed}\n{(shown or [''])[-1]}") from None
         finally:
             left = _left_behind(mark)
         if left:
