@@ -25,7 +25,9 @@ EVERYDAY = (
     "test_group",
     "test_msgspec",
     "test_file",
+    "test_io",
 )
+LONG = ("test_msgspec", "test_io")
 # Modules about windows, also on numbers of ranks that are no powers of two
 WINDOWS = (
     "test_rma",
@@ -42,7 +44,7 @@ OTHERS = tuple(
     for name in (
         "address buffer cco_buf_inter cco_nb_buf cco_nb_vec cco_ngh_buf cco_ngh_obj cco_obj_inter cco_pr_buf "
         "cco_pr_ngh_buf cco_pr_vec cco_vec cco_vec_inter comm_inter comm_topo datatype environ errorcode "
-        "exceptions grequest handle io mpimem msgzero objmodel op p2p_buf_matched p2p_buf_part "
+        "exceptions grequest handle mpimem msgzero objmodel op p2p_buf_matched p2p_buf_part "
         "p2p_obj_matched pack session subclass threads toplevel ulfm"
     ).split()
 )
@@ -133,20 +135,22 @@ def test_short_windows(mpirun, tmp_path, mpi4py_source):
     assert found == dict.fromkeys(names, "passed"), result
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("module", EVERYDAY)
+def sizes(modules, often, also=()):
+    """Return modules with numbers of ranks; those in also, and all but 2 of long modules, are for make conformance."""
+    for module in modules:
+        for n in (*often, *also):
+            rare = n in also or (module in LONG and n != 2)
+            yield pytest.param(module, n, marks=[pytest.mark.conformance] if rare else [])
+
+
+@pytest.mark.parametrize(("module", "size"), list(sizes(EVERYDAY, (1, 2, 4))))
 def test_everyday(mpirun, tmp_path, mpi4py_source, module, size):
-    run(mpirun, tmp_path, mpi4py_source, module, size, 60)
+    run(mpirun, tmp_path, mpi4py_source, module, size, 120)
 
 
-@pytest.mark.parametrize("size", (1, 2, 4, 5))
-@pytest.mark.parametrize("module", WINDOWS)
+@pytest.mark.parametrize(("module", "size"), list(sizes(WINDOWS, (1, 2, 3), also=(4, 5))))
 def test_windows(mpirun, tmp_path, mpi4py_source, module, size):
     run(mpirun, tmp_path, mpi4py_source, module, size, 250)
-
-
-def test_reading_and_writing(mpirun, tmp_path, mpi4py_source):
-    run(mpirun, tmp_path, mpi4py_source, "test_io", 2, 120)  # the other numbers of ranks: make conformance
 
 
 @pytest.mark.conformance
