@@ -43,3 +43,5 @@ def notebook(browser, server, request):
         for number, page in enumerate(context.pages):  # what the test saw last
             page.screenshot(path=lab.SCREENSHOTS / f"end-of-{request.node.name}-{number}.png", timeout=20_000)
         context.close()
+        server.shut_down()
+        server.no_ranks()

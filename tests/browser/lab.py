@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 import uuid
 from pathlib import Path
 
@@ -139,6 +140,17 @@ class Server:
     def kernels(self):
         """Return the processes of kernels."""
         return [line for line in leftovers.processes(self.mark) if "ipykernel" in line and "gormapy.magic" not in line]
+
+    def shut_down(self):
+        """End all kernels."""
+        for kernel in self._ask("GET", "api/kernels"):
+            self._ask("DELETE", f"api/kernels/{kernel['id']}")
+
+    def _ask(self, method, path):
+        headers = {"Authorization": f"token {self.token}"}
+        request = urllib.request.Request(self.url + path, method=method, headers=headers)
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.loads(answer.read() or "null")
 
     def new(self, name):
         """Write an empty notebook, and return its path."""

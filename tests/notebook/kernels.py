@@ -81,18 +81,18 @@ def _ranks(text):
 class Kernel:
     """A kernel in a folder of its own; leaving the context ends it and looks for leftovers."""
 
-    def __init__(self, folder, env=None, load=True, prefix=()):
+    def __init__(self, folder, env=None, load=True, prefix=(), python=sys.executable):
         self.folder, self.load = folder, load
         self.mark = f"GORMAPYTEST_JOB={uuid.uuid4().hex}"
         name, _, value = self.mark.partition("=")
         self.env = {**environment(), name: value, "IPYTHONDIR": str(folder / "ipython"),
                     "MPLCONFIGDIR": str(folder.parent / "mpl"), **(env or {})}  # fmt: skip
-        self.prefix = list(prefix)
+        self.command = [*prefix, python]
 
     def __enter__(self):
         self.before = leftovers.names()
         self.manager = KernelManager(kernel_name="python3", transport="ipc", ip=str(self.folder / "ipc"))
-        self.manager.kernel_spec.argv[0:1] = [*self.prefix, sys.executable]
+        self.manager.kernel_spec.argv[0:1] = self.command
         self._start()
         return self
 

@@ -158,7 +158,7 @@ class Terminal:
 
     def run(self, code):
         """Type a cell, wait for the next prompt, and return what came before it."""
-        self.type(code + ("\n\n" if "\n" in code else "\n"))
+        self.type(code + ("\n\n\n" if "\n" in code else "\n"))
         return self.see(r"^In \[\d+\]: $")
 
 
@@ -184,7 +184,7 @@ def test_a_terminal(terminal):
     assert re.search(r"^\[1\] ZeroDivisionError: division by zero$", out, re.MULTILINE)
     assert "MPICellError: ZeroDivisionError on rank 1" in out and "<div" not in out
 
-    terminal.type("%%mpi\nprint('here', rank)\ntime.sleep(50)\n\n")
+    terminal.type("%%mpi\nprint('here', rank)\ntime.sleep(50)\n\n\n")
     terminal.see(r"^\[3\] here 3$")
     begun = time.monotonic()
     terminal.type("\x03")
