@@ -167,12 +167,9 @@ def test_restart_and_shut_down(notebook, server):
     (kernel,) = server.kernels()
     os.kill(int(kernel.partition(":")[0]), signal.SIGKILL)  # as when memory runs out
     server.no_ranks()
-    book.page.wait_for_timeout(500)
+    book.page.locator(".jp-Dialog", has_text="appears to have died").wait_for()
     book.picture("17-kernel-killed")
-    if book.page.locator(".jp-Dialog").count():
-        book.agree("Ok")
-    book.page.wait_for_timeout(3000)  # the server starts another
-    book.ready()
+    book.agree("Ok")
 
     ready(book)
     book.menu("Kernel", "Shut Down Kernel")
