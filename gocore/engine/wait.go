@@ -47,6 +47,9 @@ const (
 // now is the clock; the test of the wait's interleavings sets it.
 var now = job.Now
 
+// thread is replaced likewise: which thread of the system a goroutine gets is chance.
+var thread = sys.Thread
+
 // Wait polls until done returns true, and then returns nil. It returns
 // ErrInterrupted when a signal arrived or a slice of time is over: call it again
 // with the same Reason to wait on. check, if not nil, is asked before every
@@ -254,7 +257,7 @@ func (e *Engine) publish(why *Reason) *job.WaitRecord {
 		if seq&1 == 0 && atom.CAS32(&w.Seq, seq, seq+1) {
 			w.Call, w.Peer, w.Tag = uint32(why.Call), int32(why.Peer), int32(why.Tag)
 			w.Ctx, w.Since = why.Ctx, why.since
-			w.Thread = uint32(sys.Thread())
+			w.Thread = uint32(thread())
 			n := copy(w.Info[:], why.Info)
 			clear(w.Info[n:])
 			return w

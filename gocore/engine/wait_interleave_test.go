@@ -93,6 +93,7 @@ func (c engineCase) world(w *explore.World) {
 	w.Name(unsafe.Pointer(&me.Pollers), "Pollers")
 	w.Name(unsafe.Pointer(&me.Urgent), "Urgent")
 	now = func() int64 { return w.Current().Now(int64(yieldFor) + 1) } // yields a little, never ends a slice
+	thread = func() int { return 1 }
 	var sent [2]*explore.Thread
 	for i := range c.waiters {
 		w.Thread(fmt.Sprintf("waiter%d", i), func(t *explore.Thread) {

@@ -16,8 +16,9 @@ import (
 )
 
 // Marks begin the names of variables that are not for users: of the launcher for
-// its ranks (package boot), and of the measurements, to find their processes by.
-var Marks = []string{"GORMAPY_JOB_", "GORMAPY_BENCH_JOB"}
+// its ranks (package boot), of the measurements, to find their processes by, and of
+// a notebook for its ranks.
+var Marks = []string{"GORMAPY_JOB_", "GORMAPY_BENCH_JOB", "GORMAPY_MAGIC"}
 
 // Setting is one environment variable.
 type Setting struct {
