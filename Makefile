@@ -135,6 +135,7 @@ LESSONS ?=
 notebooks test-notebooks: build
 	@$(BACKEND) group notebook
 	PYTHONPATH=notebooks/tools $(DEV)/bin/python -m lessons $(if $(filter test-%,$@),test,build) $(LESSONS)
+	@$(if $(LESSONS)$(filter notebooks,$@),,$(MAKE) --no-print-directory test-browser)
 
 # JupyterLab in a headless Chromium; says why the tests are skipped where they can't run.
 test-browser: build

@@ -73,8 +73,12 @@ def test_wheel_records_every_file(built):
                 assert (digest, int(size)) == (f"sha256={expected}", len(content))
         metadata = email.message_from_bytes(archive.read(record.replace("RECORD", "METADATA")))
     assert metadata["Name"] == "gormapy"
-    assert metadata.get_all("Requires-Dist") == ["numpy", 'matplotlib; extra == "plot"']
-    assert metadata.get_all("Provides-Extra") == ["plot"]
+    assert metadata.get_all("Requires-Dist") == [
+        "numpy",
+        'matplotlib; extra == "plot"',
+        'ipython>=7.34; extra == "notebook"',
+    ]
+    assert metadata.get_all("Provides-Extra") == ["plot", "notebook"]
     assert metadata["Requires-Python"] == ">=3.10"
 
 

@@ -30,12 +30,13 @@ def processes(mark):
 def names():
     """List the names in shared memory and the temporary folder that a job could have made.
 
-    Other MPIs that run beside the tests leave names of their own there.
+    Other MPIs that run beside the tests leave names of their own there, and so does a build.
     """
     found = set()
     for folder in ("/dev/shm", "/tmp"):
         if os.path.isdir(folder):
-            found |= {f"{folder}/{name}" for name in os.listdir(folder) if "gormapy" in name.lower()}
+            here = [name for name in os.listdir(folder) if "gormapy" in name.lower()]
+            found |= {f"{folder}/{name}" for name in here if not name.startswith("gormapy-build-")}
     return found
 
 
