@@ -80,7 +80,7 @@ def test_colab(built, python, conditions, tmp_path):
                 continue
             text, tags = "".join(cell["source"]), cell["metadata"].get("tags", ())
             out = kernel.run(first_cell(built) if text == notebook.FIRST_CELL else text, timeout=240)
-            assert bool(out.error) == ("raises-exception" in tags), out
+            assert not out.error or "raises-exception" in tags, out
         out = kernel.run("%%mpi -n 4\nfrom gormapy import MPI\ncomm = MPI.COMM_WORLD\nrank = comm.rank\nrank").check()
         assert [out.of(r) for r in range(4)] == [["0"], ["1"], ["2"], ["3"]]
         where = kernel.run("import gormapy; gormapy.__file__").check().text
