@@ -659,7 +659,6 @@ static PyObject *raw_win_memory(ARGS) {
   return m;
 }
 
-/* alloc_mem(bytes, alignment) -> Memory; an alignment of 0 is any. */
 /* keep(object): it lives, whatever Python does, also at the end of the
    interpreter, until let_go(object). */
 static PyObject *raw_keep(ARGS) {
@@ -674,6 +673,7 @@ static PyObject *raw_let_go(ARGS) {
   Py_RETURN_NONE;
 }
 
+/* alloc_mem(bytes, alignment) -> Memory; an alignment of 0 is any. */
 static PyObject *raw_alloc_mem(ARGS) {
   int64_t a[2], addr = 0, held = 0;
   if (longs("alloc_mem", args, n, 2, a) < 0) return NULL;
