@@ -189,7 +189,7 @@ def test_syntax_errors(four):
 def test_one_rank_fails_while_others_wait_for_it(four):
     out = four.run("%%mpi\nif rank == 2: raise ValueError('mine')\ncomm.Barrier()").check("MPICellError")
     assert out.value == "ValueError on rank 2" and out.seconds < 10
-    assert "ranks 0, 1, 3 wait in Barrier for rank 2, which has failed" in out.text and out.of(0) == []
+    assert "Ranks 0, 1, 3 wait in Barrier for rank 2, which has failed" in out.text and out.of(0) == []
     assert four.run("%%mpi\ncomm.allreduce(1)").check().of(3) == ["4"]
 
 
