@@ -23,8 +23,9 @@ For the whole job, before the first program:
                            DIR/rank.N.err, instead of here
   --bind-to none|core      let ranks run on any CPU (default), or each on a core of
                            those that the launcher may use, in turn
-  --trace FILE             record calls, messages, one-sided operations and waits of all
-                           ranks; FILE is for https://ui.perfetto.dev and gormapy.plot
+  --trace FILE             record calls, messages, one-sided operations and waits
+                           of all ranks; FILE is for https://ui.perfetto.dev and
+                           gormapy.plot
   --summary                at the end, a table of the time that each call took
   --timeout S              after S seconds say what each rank does, stop, status 124
   -v, --verbose            say which rank is which process, on which CPUs, what was
