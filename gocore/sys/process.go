@@ -3,6 +3,7 @@ package sys
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -110,11 +111,15 @@ func PidFD(pid int) (fd int, ok bool, err error) {
 	return fd, true, err
 }
 
-// Alive tells whether process pid exists and is not a zombie.
+// Alive tells whether process pid exists and is not a zombie. Who can't find that
+// out, for want of descriptors, takes it to be alive.
 func Alive(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
 		return false
+	}
+	if err != nil {
+		return unix.Kill(pid, 0) != unix.ESRCH
 	}
 	rest := string(stat)
 	i := strings.LastIndexByte(rest, ')')

@@ -64,12 +64,12 @@ class CellRun:
                 if reply.kind == "done" and reply.cell == self.session.cells:
                     self.results[rank.number] = reply
                     failure = reply.failure
-                    sighting.running, sighting.failed = False, _failed(failure)
+                    sighting.end(_failed(failure))
                 elif reply.kind == "failed":
                     self.results[rank.number] = {
                         "failure": {"ename": "InternalError", "text": reply.text, "code": None}
                     }
-                    sighting.running, sighting.failed = False, True
+                    sighting.end(True)
                 elif reply.kind == "where":
                     sighting.see(reply)
             rank.replies.clear()

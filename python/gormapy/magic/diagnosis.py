@@ -7,6 +7,7 @@ all ranks that still run the cell have stood still in a wait for some time, and 
 A rank that computes, sleeps or reads a file is not in a wait, so nobody is told of a deadlock who waits for it.
 """
 
+import time
 from dataclasses import dataclass, field
 from html import escape
 
@@ -40,6 +41,11 @@ class Sighting:
         if moved:
             self.still_since = answer["at"]
         self.ask = answer["ask"]
+
+    def end(self, failed):
+        """Note that the rank came to the end of the cell. That is a step, which others may have waited for."""
+        self.running, self.failed = False, failed
+        self.still_since = time.monotonic()
 
     @property
     def wait(self):

@@ -1,0 +1,33 @@
+package sys
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+func TestAliveAlsoWithoutDescriptors(t *testing.T) {
+	ended := exec.Command("true")
+	require.NoError(t, ended.Run())
+	alive := func() {
+		t.Helper()
+		assert.True(t, Alive(os.Getpid()))
+		assert.False(t, Alive(ended.Process.Pid))
+	}
+	alive()
+	var had unix.Rlimit
+	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &had))
+	free, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	require.NoError(t, err)
+	require.NoError(t, unix.Close(free))
+	none := unix.Rlimit{Cur: uint64(free), Max: had.Max}
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &none))
+	defer unix.Setrlimit(unix.RLIMIT_NOFILE, &had) //nolint:errcheck // as it was
+	_, err = os.Open("/dev/null")
+	require.ErrorIs(t, err, unix.EMFILE)
+	alive()
+}
