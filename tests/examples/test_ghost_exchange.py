@@ -1,11 +1,13 @@
 """GhostExchange: every method, memory and process grid gives the field of a serial model, to the last bit."""
 
 import json
+import os
 import re
 import sys
+from pathlib import Path
 
 import pytest
-from support.mpirun import ANY
+from support.mpirun import ANY, environment
 
 PROGRAM = [sys.executable, "-m", "gormapy.examples.ghost_exchange"]
 
@@ -13,6 +15,7 @@ PROGRAM = [sys.executable, "-m", "gormapy.examples.ghost_exchange"]
 MODEL = """
     import numpy as np
     from gormapy import MPI
+    from gormapy.examples.ghost_exchange.device import DeviceSolver
     from gormapy.examples.ghost_exchange.grid import Grid
     from gormapy.examples.ghost_exchange.kernel import load
     from gormapy.examples.ghost_exchange.methods import METHODS
@@ -44,7 +47,7 @@ MODEL = """
             for method, way in METHODS.items():
                 for memory in way.MEMORIES:
                     what = nx, method, memory, corners, width
-                    solver = Solver(grid, method, memory, corners, load("KERNEL"))
+                    solver = SOLVER(grid, method, memory, corners, load("KERNEL"))
                     assert solver.self_test() == 0, what
                     solver.start()
                     for _ in range(steps):
@@ -64,12 +67,37 @@ MODEL = """
 @pytest.mark.parametrize("n", [1, 2, 4, 6, 7])
 def test_every_way_gives_the_field_of_a_serial_model(mpirun, n):
     grids = sum(n % nx == 0 for nx in range(1, n + 1))
-    assert mpirun(n, MODEL.replace("KERNEL", "numpy"), timeout=100).stdout.split() == [str(grids * 4 * 18)]
+    assert mpirun(n, MODEL.replace("KERNEL", "numpy").replace("SOLVER", "Solver"), timeout=100).stdout.split() == [
+        str(grids * 4 * 18)
+    ]
 
 
 def test_the_compiled_kernel_gives_the_same_bits(mpirun):
     pytest.importorskip("numba")
-    assert mpirun(2, MODEL.replace("KERNEL", "numba"), timeout=100).stdout.split() == [str(2 * 4 * 18)]
+    assert mpirun(2, MODEL.replace("KERNEL", "numba").replace("SOLVER", "Solver"), timeout=100).stdout.split() == [
+        str(2 * 4 * 18)
+    ]
+
+
+DOUBLE = Path(__file__).parent / "double_of_cupy"
+
+
+def test_fields_on_a_device(mpirun):
+    """No device is needed: what stands for CuPy keeps its arrays apart from NumPy's, as memory of a device is."""
+    model = MODEL.replace("KERNEL", "numpy").replace("SOLVER", "DeviceSolver")
+    assert mpirun(4, model, env={"PYTHONPATH": with_double()}, timeout=100).stdout.split() == [str(3 * 4 * 18)]
+
+
+def test_the_program_on_a_device(mpirun):
+    args = "-i 12 -j 12 -h 1 -c -I 5 -p --array cupy".split()
+    on_device = mpirun.command(2, *PROGRAM, *args, env={"PYTHONPATH": with_double()}).finish()
+    on_host = mpirun.command(2, *PROGRAM, *args[:-2]).finish()
+    untimed = [[line for line in r.lines if "." not in line or "Sum" in line] for r in (on_device, on_host)]
+    assert untimed[0] == untimed[1] and any("Sum: 13.027477243978" in line for line in untimed[0])
+
+
+def with_double():
+    return os.pathsep.join([str(DOUBLE), *filter(None, [environment().get("PYTHONPATH")])])
 
 
 def ghost_exchange(mpirun, n, *args, expect=0):
@@ -164,7 +192,8 @@ REFUSED = {
     "--memory core": "'core' is none of implicit, packed, direct, window, shared",
     "--method fence --memory shared": "--memory shared is nothing for --method fence",
     "--kernel fortran": "'fortran' is none of numpy, numba",
-    "--array cupy": "--array cupy: fields on a device are not supported yet",
+    "--array cupy": "--array cupy: CuPy ",
+    "--array cupy --kernel numba": "--array cupy has a kernel of its own",
     "--plot x.zebra": "Option --plot: there is no format 'zebra'",
     "--plot /nowhere/x.png": "Option --plot: '/nowhere/x.png' can't be written",
 }

@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from gormapy import MPI
 
 from . import kernel, picture, report
+from .device import DeviceSolver
 from .grid import Grid
 from .options import Options, agree, help_text
 from .solver import Solver
@@ -26,7 +27,8 @@ def main(args=None):
     means = kernel.load(options.kernel)  # compiling is no part of the total
     begin = MPI.Wtime()
     grid = Grid(comm, options.x, options.y, options.i, options.j, options.h)
-    solver = Solver(grid, options.method, options.memory, options.c, means, options.barrier)
+    make = DeviceSolver if options.array == "cupy" else Solver
+    solver = make(grid, options.method, options.memory, options.c, means, options.barrier)
     if options.print and report.too_wide(grid):
         say(comm, f"        The field is not printed: with its halos it has more than {report.WIDEST} columns")
     wrong = 0

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from gormapy import MPI
 
+from . import device
 from .grid import part
 from .kernel import KERNELS
 from .methods import MEMORIES, METHODS
@@ -25,7 +26,7 @@ HELP = f"""usage: mpiexec -n RANKS python -m gormapy.examples.ghost_exchange [op
   --memory NAME       where strips of cells are kept (default: the method's first)
 {{memories}}
   --kernel NAME       {", ".join(KERNELS)} (default: numpy)
-  --array NAME        where fields are: numpy; cupy, on a device, is not supported yet
+  --array NAME        where fields are: numpy, or cupy for the memory of a GPU (halos go through the host's)
   --barrier           wait for all ranks before each update of the ghost cells, and time that apart
   --self-test         check the halos first, for any size; small grids are always checked
   --plot FILE         draw the result
@@ -177,6 +178,11 @@ def available():
 
 def require(options):
     """Check that what is asked for is installed, before anything is computed."""
+    if options.array == "cupy":
+        if options.kernel != "numpy":
+            raise Refused(f"--array cupy has a kernel of its own: leave --kernel {options.kernel} out")
+        if why := device.missing():
+            raise Refused(f"--array cupy: {why}")
     if options.kernel == "numba" and importlib.util.find_spec("numba") is None:
         raise Refused("--kernel numba needs Numba, which is not installed: pip install numba")
     if options.plot:
@@ -188,8 +194,6 @@ def require(options):
         if importlib.util.find_spec("gormapy.trace") is None:
             raise Refused("--trace needs gormapy.trace, which this gormapy does not have")
         writable("--trace", options.trace)
-    if options.array == "cupy":
-        raise Refused("--array cupy: fields on a device are not supported yet; leave the option out")
 
 
 def drawable(path):

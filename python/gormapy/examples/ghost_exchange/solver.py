@@ -31,23 +31,32 @@ class Solver:
     def update_halo(self):
         """Enforce the boundary condition and fetch the neighbours' cells."""
         begin = MPI.Wtime()
-        self.grid.enforce_boundary(self.x)
+        self._boundary()
         boundary = MPI.Wtime()
         self.seconds["boundary"] += boundary - begin
         if self.barrier:
             self.grid.comm.Barrier()
         ready = MPI.Wtime()
         self.seconds["wait"] += ready - boundary
-        self.exchange.update(self.k)
+        self._exchange()
         self.seconds["ghost"] += MPI.Wtime() - ready
 
     def advance(self):
         """Do an iteration."""
         begin = MPI.Wtime()
-        self.kernel(self.fields[self.k], self.fields[1 - self.k], self.grid.width)
+        self._stencil()
         self.k = 1 - self.k
         self.seconds["stencil"] += MPI.Wtime() - begin
         self.update_halo()
+
+    def _boundary(self):
+        self.grid.enforce_boundary(self.x)
+
+    def _exchange(self):
+        self.exchange.update(self.k)
+
+    def _stencil(self):
+        self.kernel(self.fields[self.k], self.fields[1 - self.k], self.grid.width)
 
     def start(self):
         """Set the field to a Gaussian hill in the middle of the grid."""
