@@ -156,7 +156,7 @@ class CupyArray(HostArray):
     """Memory of a device by CuPy, staged through that of the host."""
 
     def __init__(self, nbytes):
-        import cupy  # type: ignore[import-not-found]
+        import cupy
 
         super().__init__(nbytes)
         device = cupy.cuda.Device()
