@@ -156,9 +156,17 @@ class Terminal:
         """Type text."""
         os.write(self.fd, text.encode())
 
+    def enter(self, code):
+        """Type a cell, each line when it is asked for: what is typed ahead may be lost while readline sets the terminal up."""
+        *lines, last = [*code.split("\n"), "", ""] if "\n" in code else [code]
+        for line in lines:
+            self.type(line + "\n")
+            self.see(r"\.\.\.: $")
+        self.type(last + "\n")
+
     def run(self, code):
         """Type a cell, wait for the next prompt, and return what came before it."""
-        self.type(code + ("\n\n\n" if "\n" in code else "\n"))
+        self.enter(code)
         return self.see(r"^In \[\d+\]: $")
 
 
@@ -184,7 +192,7 @@ def test_a_terminal(terminal):
     assert re.search(r"^\[1\] ZeroDivisionError: division by zero$", out, re.MULTILINE)
     assert "MPICellError: ZeroDivisionError on rank 1" in out and "<div" not in out
 
-    terminal.type("%%mpi\nprint('here', rank)\ntime.sleep(50)\n\n\n")
+    terminal.enter("%%mpi\nprint('here', rank)\ntime.sleep(50)")
     terminal.see(r"^\[3\] here 3$")
     begun = time.monotonic()
     terminal.type("\x03")
