@@ -153,6 +153,7 @@ def _measure(options, MPI, comm):
     wrong = [row for row in rows if row.get("valid") is False]
     if wrong and comm.rank == 0:
         print(*(f"gormapy.bench: {row['what']}: wrong data" for row in wrong), sep="\n", file=sys.stderr, flush=True)
+    comm.Barrier()  # the first rank that ends with an error may be the end of all
     return 1 if wrong else 0
 
 
