@@ -108,5 +108,5 @@ def test_examples_and_measurements_exist():
         assert f"`{name}`" in TEXT
     shown = " ".join(re.findall(r"gormapy\.examples\.NAME` with\s((?:`\w+`(?:, )?)+)", TEXT))
     folder = README.parent / "python/gormapy/examples"
-    there = {p.stem for p in folder.glob("*.py")} - {"__init__"} | {p.parent.name for p in folder.glob("*/__main__.py")}
+    there = {p.stem for p in folder.glob("[a-z]*.py")} | {p.parent.name for p in folder.glob("*/__main__.py")}
     assert set(re.findall(r"`(\w+)`", shown)) == there

@@ -10,19 +10,6 @@ SETUP = """
     from gormapy import slots
     from rankside import *
 
-    def error_of(call):
-        try:
-            call()
-        except Exception as error:
-            return error
-        raise AssertionError("no error")
-
-    def refused(kind, call, *words):
-        error = error_of(call)
-        assert isinstance(error, kind), repr(error)
-        for word in words:
-            assert word in str(error), f"{word!r} is not in {error}"
-
     space = slots.Space(world)
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 0
 """

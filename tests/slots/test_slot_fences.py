@@ -20,12 +20,6 @@ SETUP = """
     space.exchange("x", {rank: mine})
     theirs = space.get("x", right)
 
-    def error_of(call):
-        try:
-            call()
-        except Exception as error:
-            return error
-        raise AssertionError("no error")
 """
 
 COUNTS = (

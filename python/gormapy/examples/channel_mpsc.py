@@ -7,10 +7,10 @@ three values.
 """
 
 import argparse
-import sys
 
 from gormapy import MPI, slots
-from gormapy.examples.channel_spsc import VALUES, natural
+from gormapy.examples._hicr import natural, require
+from gormapy.examples.channel_spsc import VALUES
 
 
 def main(args=None):
@@ -20,9 +20,7 @@ def main(args=None):
     parser.add_argument("--nonlocking", action="store_true", help="a ring for each producer in place of a lock")
     options = parser.parse_args(args)
     comm = MPI.COMM_WORLD
-    if comm.Get_size() < 2:
-        print("[Error] This example requires at least 2 HiCR instances to run: mpiexec -n 4 …", file=sys.stderr)
-        sys.exit(1)
+    require(comm, comm.Get_size() >= 2, "at least 2", n=4)
     with slots.Space(comm) as space:
         channel = slots.mpsc(space, "values", None, 0, options.capacity, locking=not options.nonlocking, dtype="u4")
         if space.rank > 0:

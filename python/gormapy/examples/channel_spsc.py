@@ -7,19 +7,11 @@ popped one.
 """
 
 import argparse
-import sys
 
 from gormapy import MPI, slots
+from gormapy.examples._hicr import natural, require
 
 VALUES = (42, 43, 44)
-
-
-def natural(text):
-    """Return the number that a text says, if it is 1 or more."""
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"a number from 1 is expected, not {text}")
-    return number
 
 
 def main(args=None):
@@ -28,15 +20,7 @@ def main(args=None):
     parser.add_argument("capacity", type=natural, help="how many values the channel has room for")
     options = parser.parse_args(args)
     comm = MPI.COMM_WORLD
-    if comm.Get_size() != 2:
-        if comm.Get_rank() == 0:
-            print(
-                "[Error] This example requires exactly 2 HiCR instances to run: mpiexec -n 2 …",
-                file=sys.stderr,
-                flush=True,
-            )
-        comm.Barrier()  # said before the first one ends
-        sys.exit(1)
+    require(comm, comm.Get_size() == 2, "exactly 2")
     with slots.Space(comm) as space:
         channel = slots.spsc(space, "values", 0, 1, options.capacity, dtype="u4")
         if space.rank == 0:

@@ -7,12 +7,11 @@ been popped, and then lies at the end of the ring and at its beginning.
 """
 
 import argparse
-import sys
 
 import numpy as np
 
 from gormapy import MPI, slots
-from gormapy.examples.channel_spsc import natural
+from gormapy.examples._hicr import natural, require
 
 PAYLOAD = 32
 ARRAYS = [np.array(a, "u4") for a in ([0, 1, 2, 3], [4, 5, 6], [7, 8])]
@@ -29,15 +28,7 @@ def main(args=None):
     parser.add_argument("capacity", type=natural, help="how many arrays the channel has room for")
     options = parser.parse_args(args)
     comm = MPI.COMM_WORLD
-    if comm.Get_size() != 2:
-        if comm.Get_rank() == 0:
-            print(
-                "[Error] This example requires exactly 2 HiCR instances to run: mpiexec -n 2 …",
-                file=sys.stderr,
-                flush=True,
-            )
-        comm.Barrier()  # said before the first one ends
-        sys.exit(1)
+    require(comm, comm.Get_size() == 2, "exactly 2")
     with slots.Space(comm) as space:
         channel = slots.spsc(space, "arrays", 0, 1, options.capacity, dtype="u4", payload=PAYLOAD)
         if space.rank == 0:

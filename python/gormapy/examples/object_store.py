@@ -8,9 +8,9 @@ memory, one-sided. A rank alone reads its own.
 """
 
 import argparse
-import sys
 
 from gormapy import MPI, slots
+from gormapy.examples._hicr import require
 
 
 def alone(store):
@@ -24,15 +24,7 @@ def main(args=None):
     """Publish, send the handles, read, destroy."""
     argparse.ArgumentParser(prog="object_store", description=__doc__.split("\n")[0]).parse_args(args)
     comm = MPI.COMM_WORLD
-    if comm.Get_size() > 2:
-        if comm.Get_rank() == 0:
-            print(
-                "[Error] This example requires 1 or 2 HiCR instances to run: mpiexec -n 2 …",
-                file=sys.stderr,
-                flush=True,
-            )
-        comm.Barrier()  # said before the first one ends
-        sys.exit(1)
+    require(comm, comm.Get_size() <= 2, "1 or 2")
     with slots.Space(comm) as space:
         store = slots.ObjectStore(space)
         if space.size == 1:

@@ -4,11 +4,10 @@ mpiexec -n 2 python -m gormapy.examples.pingpong CAPACITY REPETITIONS BYTES
 """
 
 import argparse
-import sys
 import time
 
 from gormapy import MPI, slots
-from gormapy.examples.channel_spsc import natural
+from gormapy.examples._hicr import natural, require
 
 
 def main(args=None):
@@ -19,15 +18,7 @@ def main(args=None):
     parser.add_argument("bytes", type=natural, help="size of the token")
     options = parser.parse_args(args)
     comm = MPI.COMM_WORLD
-    if comm.Get_size() != 2:
-        if comm.Get_rank() == 0:
-            print(
-                "[Error] This example requires exactly 2 HiCR instances to run: mpiexec -n 2 …",
-                file=sys.stderr,
-                flush=True,
-            )
-        comm.Barrier()  # said before the first one ends
-        sys.exit(1)
+    require(comm, comm.Get_size() == 2, "exactly 2")
     with slots.Space(comm) as space:
         there = slots.spsc(space, "ping", 0, 1, options.capacity, nbytes=options.bytes)
         back = slots.spsc(space, "pong", 1, 0, options.capacity, nbytes=options.bytes)

@@ -9,9 +9,9 @@ fence more separates the two.
 """
 
 import argparse
-import sys
 
 from gormapy import MPI, slots
+from gormapy.examples._hicr import require
 
 TAG = 0
 SIZE = 256
@@ -33,15 +33,7 @@ def main(args=None):
     """Put, count, answer and get."""
     argparse.ArgumentParser(prog="remote_memcpy", description=__doc__.split("\n")[0]).parse_args(args)
     comm = MPI.COMM_WORLD
-    if comm.Get_size() != 2:
-        if comm.Get_rank() == 0:
-            print(
-                "[Error] This example requires exactly 2 HiCR instances to run: mpiexec -n 2 …",
-                file=sys.stderr,
-                flush=True,
-            )
-        comm.Barrier()  # said before the first one ends
-        sys.exit(1)
+    require(comm, comm.Get_size() == 2, "exactly 2")
     with slots.Space(comm) as space:
         sender, receiver = 0, 1
         mine = space.allocate(SIZE)

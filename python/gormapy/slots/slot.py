@@ -18,7 +18,21 @@ def check_range(what, slot, offset, size):
         )
 
 
-class LocalSlot:
+class Counted:
+    """The numbers of messages of a slot."""
+
+    @property
+    def messages_received(self):
+        """Number of messages that were written to this slot."""
+        return self._check()._received.load()
+
+    @property
+    def messages_sent(self):
+        """Number of messages that were read from this slot."""
+        return self._check()._sent.load()
+
+
+class LocalSlot(Counted):
     """Memory of this process, with the numbers of messages that it sent and received.
 
     `array` is the memory as bytes or as the array that was registered; `Space.allocate` and `Space.register`
@@ -46,21 +60,11 @@ class LocalSlot:
             raise SlotError("the local slot has been freed: allocate or register another one")
         return self
 
-    @property
-    def messages_received(self):
-        """Number of messages that were written to this slot."""
-        return self._check()._received.load()
-
-    @property
-    def messages_sent(self):
-        """Number of messages that were read from this slot."""
-        return self._check()._sent.load()
-
     def __len__(self):
         return self.nbytes
 
 
-class GlobalSlot:
+class GlobalSlot(Counted):
     """Memory of some rank, as every rank can name it.
 
     `rank` is whose memory it is, `nbytes` its size, `tag` and `key` what it was exchanged by (the key of a
@@ -127,16 +131,6 @@ class GlobalSlot:
         if offset % 8 or offset < 0 or offset + 8 > self.nbytes:
             raise SlotRangeError(f"{self!r} has no word at offset {offset}: words are 8 bytes, at multiples of 8")
         return self._space._word(self.rank, self.address + offset, label, self, direct=self._direct())
-
-    @property
-    def messages_received(self):
-        """Number of messages that were written to this slot."""
-        return self._check()._received.load()
-
-    @property
-    def messages_sent(self):
-        """Number of messages that were read from this slot."""
-        return self._check()._sent.load()
 
     def acquire(self, timeout=None):
         """Acquire the slot's lock; wait for it at most `timeout` seconds (None: as long as it takes).

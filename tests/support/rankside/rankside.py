@@ -67,6 +67,23 @@ def interrupted(after=0.3, within=0.5, slack=1.0):
     assert took < within + slack, f"KeyboardInterrupt came {took:.2f} s after the signal"
 
 
+def error_of(call):
+    """Return the exception that a call raises."""
+    try:
+        call()
+    except Exception as error:
+        return error
+    raise AssertionError("no error")
+
+
+def refused(kind, call, *words):
+    """Expect a call to raise an exception of a kind, with these words in its text."""
+    error = error_of(call)
+    assert isinstance(error, kind), repr(error)
+    for word in words:
+        assert word in str(error), f"{word!r} is not in {error}"
+
+
 @contextmanager
 def fails(error_class, naming=None, within=3.0):
     """Expect MPI.Exception of a class, with a text that has ``naming``, within some seconds."""
