@@ -2,13 +2,11 @@
 
 import os
 import re
-import subprocess
 from pathlib import Path
 
 import nbclient
 import nbformat
 import pytest
-from kernels import Kernel
 from support import leftovers
 from support.mpirun import environment
 
@@ -71,41 +69,3 @@ def test_ipyparallel_with_our_launcher_as_in_the_readme(kernel):
     assert out.text.count("4 ranks") == 4, out
     kernel.run("%%px\nfrom gormapy import MPI\nassert MPI.Get_library_version().startswith('gormapy')").check()
     kernel.run("client.cluster.stop_cluster_sync()", timeout=60).check()
-
-
-def private_shm():
-    """Return what gives a command a /dev/shm of 64 MiB, as Docker does, or nothing if that is not allowed here."""
-    prefix = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs -o size=64m tmpfs /dev/shm && exec "$@"', "sh"]
-    try:
-        allowed = subprocess.run([*prefix, "true"], capture_output=True).returncode == 0
-    except OSError:
-        allowed = False
-    return prefix if allowed else None
-
-
-def test_the_conditions_of_colab(tmp_path):
-    # root, nothing of ours on PATH, little shared memory, a kernel with threads
-    prefix = private_shm()
-    if prefix is None:
-        pytest.skip("no private mounts here")
-    with Kernel(tmp_path, env={"PATH": "/usr/bin:/bin"}, prefix=prefix) as kernel:
-        kernel.run("""
-            import shutil, threading, time
-            assert shutil.which("gormapy-mpiexec") is None
-            for _ in range(8): threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()
-            """).check()
-        out = kernel.run("""
-            %%mpi -n 4
-            from gormapy import MPI
-            import numpy as np, shutil
-            comm = MPI.COMM_WORLD
-            win = MPI.Win.Allocate(32 << 20, 8, comm=comm)  # more than there is in /dev/shm
-            mine = np.frombuffer(win.tomemory())
-            win.Fence()
-            win.Put(np.full(4 << 20, comm.rank, float), (comm.rank + 1) % 4)
-            win.Fence()
-            bool((mine == (comm.rank - 1) % 4).all()), shutil.disk_usage("/dev/shm").total >> 20
-            """).check()
-        assert out.of(0) == out.of(3) == ["(True, 64)"]
-        kernel.run("%%mpi\ncomm.recv(source=(comm.rank + 1) % 4)").check("Deadlock")
-        assert kernel.run("%%mpi\ncomm.allreduce(1)").check().of(2) == ["4"]
