@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import venv
 from pathlib import Path
@@ -23,6 +24,13 @@ def first_cell(where):
     return text
 
 
+def only_sh(folder):
+    """Return environment variables by which nothing is found but the shell, which `!` of a notebook needs."""
+    folder.mkdir()
+    (folder / "sh").symlink_to(shutil.which("sh"))
+    return {"PATH": str(folder), "SHELL": "sh", "PYTHONPATH": ""}
+
+
 @pytest.fixture(scope="module")
 def bare_kernel(bare, tmp_path_factory):
     """A new environment with a kernel and nothing else; what to pass for its environment variables."""
@@ -36,8 +44,7 @@ def bare_kernel(bare, tmp_path_factory):
     spec.mkdir(parents=True)
     argv = [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     (spec / "kernel.json").write_text(json.dumps({"argv": argv, "display_name": "bare", "language": "python"}))
-    (folder / "empty").mkdir()
-    return {"JUPYTER_PATH": str(folder / "share"), "PATH": str(folder / "empty"), "PYTHONPATH": ""}
+    return {"JUPYTER_PATH": str(folder / "share"), **only_sh(folder / "bin")}
 
 
 def run(bare_kernel, monkeypatch, lesson):
@@ -59,12 +66,12 @@ def test_it_says_what_to_do_when_it_fails(bare_kernel, tmp_path, monkeypatch):
 
 @pytest.mark.timeout(600)
 def test_it_installs_and_the_lesson_runs(built, bare_kernel, monkeypatch):
-    """No compiler and no launcher is on PATH: it is empty."""
+    """No compiler and no launcher is on PATH."""
     monkeypatch.setattr(notebook, "FIRST_CELL", first_cell(built))
     done = run(bare_kernel, monkeypatch, source.read(LESSON))
     first = next(cell for cell in done["cells"] if cell["cell_type"] == "code")
     assert first["outputs"] == []  # quiet
-    assert os.listdir(bare_kernel["PATH"]) == []
+    assert os.listdir(bare_kernel["PATH"]) == ["sh"]
 
     # A second time there is nothing to do, not even for a pip that could do nothing.
     monkeypatch.setattr(notebook, "FIRST_CELL", first_cell("/nowhere.whl"))

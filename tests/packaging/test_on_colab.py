@@ -18,7 +18,7 @@ TESTS = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS / "notebook"))
 
 from kernels import Kernel, pressing  # noqa: E402
-from test_first_cell import first_cell  # noqa: E402
+from test_first_cell import first_cell, only_sh  # noqa: E402
 
 LESSON = TESTS.parent / "notebooks" / "source" / "00-start-here.md"
 SMALL = 'mount -t tmpfs -o size=64m,mode=1777 tmpfs /dev/shm && exec "$@"'
@@ -61,9 +61,7 @@ def python(bare, tmp_path_factory):
 
 @pytest.mark.timeout(600)
 def test_colab(built, python, conditions, tmp_path):
-    (tmp_path / "empty").mkdir()
-    env = {"PATH": str(tmp_path / "empty"), "PYTHONPATH": ""}
-    with Kernel(tmp_path, env=env, load=False, prefix=conditions, python=python) as kernel:
+    with Kernel(tmp_path, env=only_sh(tmp_path / "bin"), load=False, prefix=conditions, python=python) as kernel:
         out = kernel.run("""
             import os, threading
             for _ in range(3):
