@@ -57,7 +57,10 @@
 // local memory; then Completed, then Broken. A transport that closes says goodbye
 // to the peers that it has talked to, in the order of messages. Of a process that
 // dies a provider of datagrams may never tell (ofi_rxm connects again and again,
-// EAGAIN each time); that it is dead the engine learns otherwise.
+// EAGAIN each time); that it is dead the engine learns otherwise. libfabric's own
+// shm provider has spin locks in shared memory: who is killed while holding one
+// leaves its peers in a call that never returns, until the launcher ends them. It
+// is for learning, and used only where GORMAPY_OFI_PROV names it.
 //
 // # Locks
 //

@@ -244,6 +244,9 @@ func TestTwoProcesses(t *testing.T) {
 func TestKilledPeer(t *testing.T) {
 	for role, o := range roles() {
 		t.Run(role, func(t *testing.T) {
+			if role == "shm" {
+				t.Skip("a process that dies inside libfabric's shm provider leaves a spin lock taken, for which its peers wait for ever")
+			}
 			g := start(t, o, role)
 			mem := fabrictest.Memory(t, exposedBytes)
 			region, err := g.Register(fabrictest.Pointer(mem), len(mem))
@@ -272,20 +275,14 @@ func TestKilledPeer(t *testing.T) {
 					killed, begin = true, time.Now()
 					require.NoError(t, g.child.Process.Kill())
 				}
-				patience := fabrictest.Patience
-				if role == "shm" && killed {
-					patience = time.Second // it never says anything
-				}
-				if time.Since(begin) > patience {
+				if time.Since(begin) > fabrictest.Patience {
 					break
 				}
 			}
 			t.Logf("%d puts posted, %d completed, %d with errors, after %v; broken: %v", posted, len(g.completed), failed, time.Since(begin), g.broken)
-			if role != "shm" {
-				g.until(t, "the connection is broken", func() bool { return len(g.broken) > 0 })
-				assert.Len(t, g.completed, posted)
-			}
-			assert.LessOrEqual(t, len(g.broken), 1)
+			g.until(t, "the connection is broken", func() bool { return len(g.broken) > 0 })
+			assert.Len(t, g.completed, posted)
+			assert.Len(t, g.broken, 1)
 			assert.NoError(t, region.Close())
 			require.NoError(t, g.Transport.Close())
 		})
