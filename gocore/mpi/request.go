@@ -420,6 +420,10 @@ func RequestAbandon(h int64) {
 	}
 }
 
+// Left tells whether a network may still write to the memory of receives that were
+// given up: that of a receive given up just before must then stay.
+func Left() bool { return w.p2p.Left() }
+
 // RequestCancel withdraws a receive that has not been matched.
 func RequestCancel(h int64) (code Code) {
 	defer Contain(&code)

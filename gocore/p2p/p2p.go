@@ -34,7 +34,8 @@ type P2P struct {
 	mu     sync.RWMutex
 	queues map[uint32]*queue
 
-	paces []paces // by world rank
+	paces []paces      // by world rank
+	left  atomic.Int32 // see reading
 
 	tokens sync.Mutex
 	next   uint64

@@ -265,6 +265,32 @@ func TestReset(t *testing.T) {
 	})
 }
 
+// A receive that is given up while the network reads its data from a peer that is
+// stopped: it is counted until the network is done, and nobody unpacks what came.
+func TestReceiveLeftToTheNetwork(t *testing.T) {
+	ranktest.RunNet(t, 2, fabric.Caps{OneSided: true, Keys: true}, func(r *ranktest.Rank) {
+		c := r.P2P.Open(0, r.Rank, r.World)
+		long := pattern(7, 1<<20)
+		if r.Rank == 0 {
+			var s p2p.Request
+			c.Send(&s, p2p.Standard, bytesBuf(long), 1, 1)
+			wait(r, c, &s) // its memory is free when the network is done with it
+			return
+		}
+		r.Net.Stop(0, true)
+		into := make([]byte, len(long))
+		var q p2p.Request
+		c.Recv(&q, bytesBuf(into), 0, 1)
+		r.Until(func() bool { return r.Net.Held(0) > 0 }, nil)
+		assert.False(t, r.P2P.Left())
+		c.Abandon(&q)
+		assert.True(t, r.P2P.Left(), "its buffer may be written to")
+		assert.False(t, q.Done())
+		r.Net.Stop(0, false)
+		r.Until(func() bool { return !r.P2P.Left() }, nil)
+	})
+}
+
 // The memory of a send that is given up may be other memory soon: no transport may
 // take it for what was registered there.
 func TestRegionsOfSendsThatAreGivenUp(t *testing.T) {

@@ -55,7 +55,11 @@ func (r *Request) hide() {
 	}
 }
 
-// reading is a receive that reads its data from the sender's memory.
+// reading is a receive that reads its data from the sender's memory. What happens to
+// its buffer is in Request.reading: read goes from still to underWay, and Completed
+// by finishing, in which it is the one that writes there, to still. A receive that is
+// given up goes from underWay to leftAlone when the network does not end in time, and
+// Completed only tells the sender. P2P.left counts those.
 type reading struct {
 	p      *P2P
 	r      *Request
@@ -72,7 +76,7 @@ func (p *P2P) read(r *Request, src int, h *fabric.Header, key []byte, local unsa
 	}
 	x := &reading{p: p, r: r, src: src, head: *h}
 	x.cookie = p.eng.Enroll(x)
-	r.reading.Store(1)
+	r.reading.Store(underWay)
 	from := fabric.RemoteKey{Addr: binary.LittleEndian.Uint64(key), Key: binary.LittleEndian.Uint64(key[8:])}
 	if done, err := p.eng.Get(src, local, from, r.total, x.cookie); done || err != nil {
 		x.Completed(err)
@@ -83,8 +87,15 @@ func (p *P2P) read(r *Request, src int, h *fabric.Header, key []byte, local unsa
 func (x *reading) Completed(err error) {
 	x.p.eng.Dismiss(x.cookie)
 	r := x.r
-	r.reading.Store(0)
+	if !r.reading.CompareAndSwap(underWay, finishing) {
+		if err == nil {
+			x.p.fin(r, x.src, &x.head)
+		}
+		x.p.left.Add(-1)
+		return
+	}
 	if err != nil {
+		r.reading.Store(still)
 		r.fail(errs.New(errs.ProcFailed, "a message of %d bytes from rank %d with tag %d could not be read: %v", x.head.Len, x.head.Src, x.head.Tag, err))
 		return
 	}
@@ -92,19 +103,36 @@ func (x *reading) Completed(err error) {
 		r.buf.Type.Unpack(r.buf.Addr, r.flat, r.buf.Count)
 	}
 	x.p.fin(r, x.src, &x.head)
-	r.complete()
+	r.reading.Store(still)
+	r.complete() // from here on it can be another one
 }
 
-// readLimit is how long a receive that is given up waits for the network to end
-// its write to the user's memory; it does, with an error if need be.
-const readLimit = 5 * time.Second
+const (
+	still = iota
+	underWay
+	finishing
+	leftAlone
+)
 
-// settle waits until no network writes to the buffer of a request any more.
+// readLimit is how long a receive that is given up waits for the network to end
+// its write to the user's memory. It may not: a peer can be stopped.
+const readLimit = time.Second
+
+// settle waits until no network writes to the buffer of a request any more, or
+// counts it as left to the network.
 func (p *P2P) settle(r *Request) {
-	for start := time.Now(); r.reading.Load() != 0 && time.Since(start) < readLimit; {
+	for start := time.Now(); r.reading.Load() != still; {
+		if time.Since(start) > readLimit && r.reading.CompareAndSwap(underWay, leftAlone) {
+			p.left.Add(1)
+			return
+		}
 		p.eng.PollSure()
 	}
 }
+
+// Left tells whether there are receives that were given up and into whose buffers a
+// network may still write.
+func (p *P2P) Left() bool { return p.left.Load() > 0 }
 
 // landData lets a piece of a long message come straight into the user's memory.
 func (p *P2P) landData(_ int, h *fabric.Header, n int) unsafe.Pointer {

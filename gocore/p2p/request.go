@@ -69,7 +69,7 @@ type Request struct {
 
 	streams bool           // a long send whose data goes in pieces when it is asked for
 	region  fabric.Region  // of the data of a long send, for the receiver to read
-	reading atomic.Uint32  // 1 while a network writes to the buffer
+	reading atomic.Uint32  // what a network does with the buffer: see reading
 	landing unsafe.Pointer // where a piece is about to come, in the buffer
 
 	status Status

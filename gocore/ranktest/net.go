@@ -2,6 +2,7 @@ package ranktest
 
 import (
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 	"unsafe"
@@ -21,18 +22,24 @@ type Net struct {
 	mu    sync.Mutex // guards all of it: it is to be right, not fast
 	nodes []*node
 	ended map[int]bool
+	still map[int]bool
 }
 
 type node struct {
 	net     *Net
 	rank    int
 	inbox   []parcel
-	pending []func(sink fabric.Sink)
+	pending []pending
 	regions map[uint64]*region
 	nextKey uint64
 	event   int // eventfd of a sleeper
 	armed   bool
 	due     bool // event is about to be written
+}
+
+type pending struct {
+	to int
+	do func(sink fabric.Sink)
 }
 
 type parcel struct {
@@ -53,7 +60,7 @@ type region struct {
 // NewNet makes a network of n ranks. Of caps, OneSided, Keys and Atomics count.
 func NewNet(n int, caps fabric.Caps) *Net {
 	caps.MaxShort, caps.Piece, caps.MaxRuns, caps.Ordered, caps.Manual = 4096, 2048, 16, true, true
-	net := &Net{caps: caps, ended: map[int]bool{}}
+	net := &Net{caps: caps, ended: map[int]bool{}, still: map[int]bool{}}
 	for r := range n {
 		net.nodes = append(net.nodes, &node{net: net, rank: r, regions: map[uint64]*region{}})
 	}
@@ -108,7 +115,13 @@ func (n *node) Poll(sink fabric.Sink) int {
 	n.inbox = nil
 	rand.Shuffle(len(n.pending), func(i, j int) { n.pending[i], n.pending[j] = n.pending[j], n.pending[i] })
 	due := n.pending[:(len(n.pending)+1)/2]
-	n.pending = append([]func(fabric.Sink){}, n.pending[len(due):]...)
+	n.pending = append([]pending{}, n.pending[len(due):]...)
+	for _, p := range due {
+		if n.net.still[p.to] {
+			n.pending = append(n.pending, p)
+		}
+	}
+	due = slices.DeleteFunc(due, func(p pending) bool { return n.net.still[p.to] })
 	n.net.mu.Unlock()
 	for i := range got {
 		p := &got[i]
@@ -121,10 +134,32 @@ func (n *node) Poll(sink fabric.Sink) int {
 		}
 		sink.Deliver(p.src, &p.h, p.data)
 	}
-	for _, do := range due {
-		do(sink)
+	for _, p := range due {
+		p.do(sink)
 	}
 	return len(got) + len(due)
+}
+
+// Stop has the memory of rank answer nothing until it is told to go on.
+func (net *Net) Stop(rank int, stop bool) {
+	net.mu.Lock()
+	defer net.mu.Unlock()
+	net.still[rank] = stop
+}
+
+// Held is how many operations wait for the memory of rank.
+func (net *Net) Held(rank int) int {
+	net.mu.Lock()
+	defer net.mu.Unlock()
+	held := 0
+	for _, n := range net.nodes {
+		for _, p := range n.pending {
+			if p.to == rank {
+				held++
+			}
+		}
+	}
+	return held
 }
 
 // End has rank reached by nobody any more, as if its process had ended: what is on
@@ -212,7 +247,7 @@ func (l *line) later(what string, cookie uint64, do func() error) (bool, error) 
 	if l.full() {
 		return false, fabric.ErrAgain
 	}
-	n.pending = append(n.pending, func(sink fabric.Sink) {
+	n.pending = append(n.pending, pending{l.to.rank, func(sink fabric.Sink) {
 		n.net.mu.Lock()
 		err := do()
 		n.net.mu.Unlock()
@@ -220,7 +255,7 @@ func (l *line) later(what string, cookie uint64, do func() error) (bool, error) 
 			err = &fabric.OpError{Op: what, Peer: l.to.rank, Status: err.Error()}
 		}
 		sink.Completed(cookie, err)
-	})
+	}})
 	n.tell()
 	return false, nil
 }

@@ -72,6 +72,9 @@ func gm_request_free(req i64) i32 { return i32(mpi.RequestFree(int64(req))) }
 //export gm_abandon
 func gm_abandon(req i64) { mpi.RequestAbandon(int64(req)) }
 
+//export gm_left
+func gm_left() i32 { return yes(mpi.Left()) }
+
 //export gm_request_inactive
 func gm_request_inactive(req i64) i32 { return yes(mpi.RequestInactive(int64(req))) }
 

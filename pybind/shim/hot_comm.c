@@ -45,7 +45,8 @@ static PyObject *comm_recv(HOT) {
   BLOCKING(code, pending, &st, gm_blocking(GM_RECV, h, (int64_t)(intptr_t)s.view.buf, s.count, s.type, source, tag, &st, &pending));
   if (a[3] && a[3] != Py_None && code != -2) ((StatusObject *)a[3])->st = st;
   if (TRACING && code == 0) trace_note_status(&st, 1);
-  PyBuffer_Release(&s.view);
+  /* After Ctrl-C a network may still write there: it stays, leaked. */
+  if (code != -2 || !gm_left()) PyBuffer_Release(&s.view);
   return none_or(code);
 }
 
@@ -140,8 +141,9 @@ static PyObject *comm_allreduce(HOT) {
   BLOCKING(code, pending, &st,
            gm_coll_blocking(GM_ALLREDUCE, h, addr, inplace ? 0 : s.count, inplace ? 0 : s.type, (int64_t)(intptr_t)r.view.buf,
                             r.count, r.type, op, 0, &pending));
+  if (code == -2) return NULL; /* peers may still read and write there: it stays, leaked */
   PyBuffer_Release(&r.view);
-  if (!inplace && code != -2) PyBuffer_Release(&s.view);
+  if (!inplace) PyBuffer_Release(&s.view);
   return none_or(code);
 }
 

@@ -388,11 +388,12 @@ static PyObject *raw_request_inactive(ARGS) {
   return PyBool_FromLong(gm_request_inactive(a[0]));
 }
 
+/* sendrecv(comm, address, count, datatype, dest, tag, address, count, datatype, source, tag, status, holder) */
 static PyObject *raw_sendrecv(ARGS) {
   int64_t a[11], pending[2] = {0, 0};
   gm_status *st, own;
   int code;
-  if (n != 12) return PyErr_Format(PyExc_TypeError, "sendrecv takes 12 arguments");
+  if (n != 13) return PyErr_Format(PyExc_TypeError, "sendrecv takes 13 arguments");
   if (longs("sendrecv communicator buffer count datatype dest sendtag buffer count datatype source recvtag", args, 11, 11, a) < 0 || status_arg(args[11], &st) < 0) return NULL;
   if (!st) st = &own;
   if (TRACING) trace_note(TRACE_CALL_COMM, a[0], a[4], a[5], trace_bytes(a[3], a[2]));
@@ -400,11 +401,12 @@ static PyObject *raw_sendrecv(ARGS) {
   Py_END_ALLOW_THREADS if (code == GM_INTERRUPTED) {
     gm_status ignored;
     code = resume(pending[0], st);
-    if (code == -2) {
+    int sent = code;
+    if (code == -2)
       gm_abandon(pending[1]);
-      return NULL;
-    }
-    int sent = resume(pending[1], &ignored);
+    else
+      sent = resume(pending[1], &ignored);
+    if (sent == -2) Py_INCREF(args[12]); /* peers may still read and write there: it stays, leaked */
     if (code == 0) code = sent;
   }
   return none_or(code);

@@ -44,21 +44,9 @@ class PointToPoint:
         """Send and receive a message."""
         s_address, s_count, s_type, s_holder = message(sendbuf, True, dest)
         r_address, r_count, r_type, r_holder = message(recvbuf, False, source)
-        fast.sendrecv(
-            self._h,
-            s_address,
-            s_count,
-            s_type._h,
-            dest,
-            sendtag,
-            r_address,
-            r_count,
-            r_type._h,
-            source,
-            recvtag,
-            status,
-        )
-        del s_holder, r_holder  # alive until here
+        send = (s_address, s_count, s_type._h, dest, sendtag)
+        recv = (r_address, r_count, r_type._h, source, recvtag)
+        fast.sendrecv(self._h, *send, *recv, status, (s_holder, r_holder))
 
     def Sendrecv_replace(self, buf, dest, sendtag=0, source=ANY_SOURCE, recvtag=ANY_TAG, status=None):
         """Send and receive a message into the same buffer."""
@@ -66,10 +54,8 @@ class PointToPoint:
         address, count, datatype, holder = message(buf, False, rank)
         copy = _packed(address, count, datatype)
         where, nbytes, _, _, _, copy_holder = acquire(copy, True)
-        fast.sendrecv(
-            self._h, where, nbytes, byte()._h, dest, sendtag, address, count, datatype._h, source, recvtag, status
-        )
-        del holder, copy_holder  # alive until here
+        send, recv = (where, nbytes, byte()._h, dest, sendtag), (address, count, datatype._h, source, recvtag)
+        fast.sendrecv(self._h, *send, *recv, status, (holder, copy_holder))
 
     def Isendrecv(self, sendbuf, dest, sendtag=0, recvbuf=None, source=ANY_SOURCE, recvtag=ANY_TAG):
         """Nonblocking send and receive."""
