@@ -90,7 +90,9 @@ func (d *Directory) Mail(to int, msg []byte) error {
 		return fmt.Errorf("mail of %d bytes: it has at most %d", len(msg), len(m.data))
 	}
 	seq := atom.Load32(&m.seq) | 1
-	atom.Store32(&m.seq, seq)
+	// Not a store: what is written next could be seen before it. This comes before or
+	// after the receiver's exchange of the same word, and so do the bytes.
+	atom.Swap32(&m.seq, seq)
 	m.n = uint32(copy(m.data[:], msg))
 	atom.Store32(&m.seq, seq+1)
 	atom.Add32(&d.seg.Ranks[to].Mails, 1)

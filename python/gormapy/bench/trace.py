@@ -75,7 +75,10 @@ def _pingpong(pair, budget):
 
 
 def _turns(calls, budget, pair):
-    """Return the seconds per call of batches without and with a recording, and the events per call."""
+    """Return the seconds per call of batches without and with a recording, and the events per call.
+
+    A round trip is the calls of both ranks one after the other, so the events of both are counted.
+    """
     from gormapy import trace
     from gormapy._ext import fast
 
@@ -101,6 +104,8 @@ def _turns(calls, budget, pair):
         before = fast.trace_mark()
         on.append(timed())
         events = (fast.trace_mark() - before) / CALLS
+        if pair is not None:
+            events = pair.allreduce(events)
         trace.stop()
     return off, on, events
 
