@@ -65,6 +65,9 @@ func (o *syncOp) Check() error {
 }
 
 func (o *syncOp) Abandon() {
+	if o.entered && !o.passed {
+		o.win.QuitFence()
+	}
 	if o.msg != nil {
 		o.msg.Abandon()
 	}
@@ -120,12 +123,14 @@ func Fence(h int64, assert int, pending *int64) (code Code) {
 		case nil:
 		case engine.ErrInterrupted:
 			if e := ready(); e != nil {
+				win.QuitFence()
 				return CodeOf(e)
 			}
 			o := &syncOp{win: win, call: job.CallFence, entered: true, then: func() { win.Fenced(assert) }}
 			*pending = reqs.add(&Request{op: o, why: why})
 			return Interrupted
 		default:
+			win.QuitFence()
 			return codeOfErr(err)
 		}
 	}

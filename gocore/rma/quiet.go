@@ -41,6 +41,12 @@ import (
 //
 // An origin that dies between message and count leaves settled ahead of puts,
 // which is as good as settled; nobody else's count is concerned.
+//
+// A rank that gives up a fence which it has entered (Ctrl-C, or the end of another
+// rank) is out of step: others may have passed it. Until a collective reset it
+// sends no such messages, takes those of others at once, waits for nobody to have
+// settled, and has outOfStep in its number, so that nobody waits for it. What the
+// window then holds is not defined, but it can be used.
 
 // quiet is a rank's view of that, in one window.
 type quiet struct {
@@ -50,6 +56,7 @@ type quiet struct {
 	numbers []*uint32 // by rank: the fences that it has settled
 	settled []atomic.Uint32
 	fences  uint32
+	lost    bool // out of step
 	early   []early
 
 	// Of the engine, and of the window: write what came in a message.
@@ -57,6 +64,9 @@ type quiet struct {
 	exclude func(func())
 	deliver func(at uint64, data []byte)
 }
+
+// outOfStep is in the number of a rank that has given up a fence.
+const outOfStep = 1 << 31
 
 // early is a put of an origin that is one fence ahead.
 type early struct {
@@ -73,7 +83,7 @@ func (q *quiet) take(src int, fences uint32, at uint64, data []byte) {
 	if src < 0 || src >= len(q.settled) {
 		return
 	}
-	if fences == q.fences {
+	if fences == q.fences || q.lost {
 		q.deliver(at, data)
 	} else {
 		q.early = append(q.early, early{at, bytes.Clone(data)})
@@ -89,26 +99,41 @@ func (q *quiet) settle(fence bool) {
 			q.poll()
 		}
 	}
-	if !fence {
+	if !fence || q.lost {
 		return
 	}
 	q.exclude(func() {
 		q.fences++
-		for _, e := range q.early {
-			q.deliver(e.at, e.data)
-		}
-		q.early = nil
+		q.deliverEarly()
 	})
 	atom.Store32(q.numbers[q.me], q.fences)
 }
 
-// done tells whether rank has settled the fences that this one has.
-func (q *quiet) done(rank int) bool {
-	return rank == q.me || atom.Load32(q.numbers[rank]) == q.fences
+func (q *quiet) deliverEarly() {
+	for _, e := range q.early {
+		q.deliver(e.at, e.data)
+	}
+	q.early = nil
 }
 
+// quit gives up a fence that was entered.
+func (q *quiet) quit() {
+	q.exclude(func() {
+		q.lost = true
+		q.deliverEarly()
+	})
+	atom.Store32(q.numbers[q.me], q.fences|outOfStep)
+}
+
+// done tells whether rank has settled the fences that this one has.
+func (q *quiet) done(rank int) bool {
+	return rank == q.me || q.lost || q.reached(atom.Load32(q.numbers[rank]))
+}
+
+func (q *quiet) reached(number uint32) bool { return number == q.fences || number&outOfStep != 0 }
+
 func (q *quiet) reset() {
-	q.fences, q.early = 0, nil
+	q.fences, q.lost, q.early = 0, false, nil
 	for s := range q.settled {
 		q.settled[s].Store(0)
 	}
@@ -122,7 +147,7 @@ const quietBytes = 1024
 // did.
 func (w *Win) quietly(origin p2p.Buf, s Spot, to place) bool {
 	n := origin.Bytes()
-	if !w.quiet.on || n > quietBytes || w.Desc.Open != openFence && w.Desc.Target(to.rank).Open != TargetStarted ||
+	if !w.quiet.on || w.quiet.lost || n > quietBytes || w.Desc.Open != openFence && w.Desc.Target(to.rank).Open != TargetStarted ||
 		!origin.Type.Dense() || !s.Type.Dense() {
 		return false
 	}
@@ -155,6 +180,13 @@ func (w *Win) Settle(fence bool) {
 		}
 	}
 	w.quiet.settle(fence)
+}
+
+// QuitFence gives up a fence that was entered.
+func (w *Win) QuitFence() {
+	if w.quiet.on {
+		w.quiet.quit()
+	}
 }
 
 // ErrUnsettled is what Put returns, without having done anything, if it has to

@@ -403,3 +403,33 @@ def test_uncaught_interrupt_ends_the_job(mpirun):
     )
     assert result.stderr.count("KeyboardInterrupt") == 1, str(result)
     assert "rank 1" in result.stderr, str(result)
+
+
+FENCE_GIVEN_UP = """
+    import numpy as np
+    from gormapy import MPI
+    from rankside import *
+
+    mine = np.zeros(4)
+    win = MPI.Win.Create(mine, 8, comm=world)
+    if rank == 0:
+        with interrupted():
+            win.Fence()
+        raise_flag("given up")
+    else:
+        await_flag("given up")
+        win.Fence()  # rank 0 had come there
+    other = 1 - rank
+    win.Lock(other)
+    win.Put(np.full(1, rank + 1.0), other, 2)
+    win.Flush(other)
+    got = np.zeros(1)
+    win.Get(got, other, 2)
+    win.Unlock(other)
+    assert got[0] == rank + 1
+    world.Barrier()
+"""
+
+
+def test_a_fence_that_one_rank_gives_up_and_the_other_passes(mpirun):
+    mpirun(2, FENCE_GIVEN_UP, timeout=10)
