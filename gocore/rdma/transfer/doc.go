@@ -35,6 +35,11 @@
 //	         target does not know breaks the lane), its transfer fails, and the
 //	         others begin anew on the next link; else all fail
 //
+// Not every device tells whose fault it was: where a wrong key ends the connection,
+// those that were under way with it may be the first to fail, as if the peer were
+// gone. Then all begin anew, and one at a time (transfer.alone), so that the next
+// one to fail is the one.
+//
 // The remote replaces a broken link when the next transfer comes.
 //
 // # Ends

@@ -44,8 +44,10 @@ type link struct {
 	state   state
 	end     failure
 	blame   bool // it was one transfer's fault: others begin anew
+	doubt   bool // but whose is not known
 	queue   []*transfer
-	pending int64 // pieces in it, about
+	single  *transfer // under way alone, or to be
+	pending int64     // pieces in it, about
 	notes   []note
 	conn    net.Conn
 	poller  *poller
@@ -173,6 +175,12 @@ func (l *link) pump() {
 	}
 	l.postNotes()
 	for len(l.queue) > 0 && l.state == up {
+		if t := l.queue[0]; t.alone && l.single == nil {
+			l.single = t
+		}
+		if l.single != nil && (l.queue[0] != l.single || l.single.left == 0 && l.active.Load() > 0) {
+			return
+		}
 		lane := l.free()
 		if lane == nil {
 			return
@@ -206,6 +214,9 @@ func (l *link) postPieces(lane *lane, limit int) {
 	l.wrs = l.wrs[:0]
 	for len(l.wrs) < limit && len(l.queue) > 0 {
 		t := l.queue[0]
+		if t.alone && t != l.single || l.single != nil && t != l.single {
+			break
+		}
 		l.wrs = append(l.wrs, backend.SendWR{})
 		t.next(&l.wrs[len(l.wrs)-1])
 		lane.push(t, &l.wrs[len(l.wrs)-1])
@@ -305,6 +316,9 @@ func (l *link) complete(some []backend.Completion) {
 			t.left--
 			if t.left == 0 && t.spent() && l.finish(t) {
 				over = append(over, t)
+				if t == l.single {
+					l.single = nil
+				}
 			}
 		})
 		if known && c.Status != backend.Success {
@@ -350,9 +364,10 @@ func (l *link) failed(t *transfer, c *backend.Completion) {
 		text = c.Status.Meaning()
 	}
 	f := failure{RDMAOp, fmt.Sprintf("%s at engine %q failed with %v: %s", t.op, l.remote.card.Name, c.Status, text)}
-	// Not every device tells a wrong key from a lost connection, so this transfer
-	// fails in any case; the others begin anew, and fail if nobody is there.
-	if t.withheld == nil && !(t.telling && t.tries < tellTries) {
+	// This transfer fails, the others begin anew, and fail if nobody is there.
+	switch l.doubt = c.Status == backend.RetryExcErr && !t.alone; {
+	case l.doubt || t.withheld != nil || t.telling && t.tries < tellTries:
+	default:
 		t.withheld = &f
 	}
 	l.breakUp(f, true)
@@ -392,10 +407,14 @@ func (l *link) withdraw(which func(*transfer) bool, code Code, text string) {
 		t.withheld = &failure{code, text}
 		if t.left == 0 {
 			over = append(over, t)
+			if t == l.single {
+				l.single = nil
+			}
 		}
 	}
 	clear(l.queue[len(kept):])
 	l.queue = kept
+	l.pump()
 	l.mu.Unlock()
 	for _, t := range over {
 		t.settle(*t.withheld)
@@ -444,7 +463,7 @@ func (l *link) close() {
 	l.mu.Lock()
 	all := l.outstanding()
 	l.queue, l.notes = nil, nil
-	f, blame := l.end, l.blame
+	f, blame, doubt := l.end, l.blame, l.doubt
 	l.mu.Unlock()
 	for _, lane := range l.lanes {
 		lane.qp.Close() //nolint:errcheck // nothing of it completes from here on
@@ -466,6 +485,7 @@ func (l *link) close() {
 			t.settle(failure{NotFound, "the local memory was deregistered"})
 		case blame && t.tries < maxTries:
 			t.rewind()
+			t.alone = doubt
 			l.remote.submit(t)
 		default:
 			t.settle(f)

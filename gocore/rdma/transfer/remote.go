@@ -133,6 +133,7 @@ type transfer struct {
 	telling  bool     // all pieces have completed; left counts notices
 	serial   uint64   // of the notices
 	tries    int
+	alone    bool // nothing else may be under way
 }
 
 // Transfer begins one: a read (op OpRead) or a write (OpWrite) of all entries. A
