@@ -20,7 +20,7 @@ import (
 // sequentially consistent instruction after the data that it announces, and then
 // rings the owner's doorbell if the owner sleeps (job.Rank.Ring). Only the owner
 // is woken: a rank that waits for a word of another one has to look now and then,
-// by waits with a time limit. A wait looks before it checks on the peers, so
+// by waits with a time limit. A wait that finds its peers gone looks once more, so
 // what a rank announced before it ended is seen.
 
 // wordOp is a wait for a word. It also is complete when time is up: the caller
@@ -45,8 +45,8 @@ func (o *wordOp) Check() error {
 			return nil
 		}
 	}
-	if len(o.peers) == 0 {
-		return nil
+	if len(o.peers) == 0 || int64(atom.Load64(o.word)) >= o.value {
+		return nil // the last of them changed it, and ended, since Advance looked
 	}
 	how := w.eng.HowGone(o.win.World[o.peers[0]])
 	if n := len(o.peers) - 1; n > 0 {

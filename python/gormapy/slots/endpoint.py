@@ -7,7 +7,8 @@ capacity: *head* has twice the number of tokens pushed, plus one when the channe
 after the token is there, and lies at the consumer, who waits for it. *tail* has the number of tokens popped;
 it is stored by the consumer when it is done with a token, and lies where producers wait for room. A side that dies
 leaves both words true: what was announced is whole, what was not does not exist. The other side gets what is
-there, and then an error.
+there, and then an error. tests/slots/test_interleavings.py runs the ends of all kinds of channels, and the locks,
+through every interleaving of their accesses.
 
 A word's `last` is what this process stored last, and moves with the store in one step of the extension: an
 exception between two lines of Python, such as KeyboardInterrupt, never parts a side from what it announced.
@@ -66,17 +67,23 @@ class Endpoint:
         """Call a function until it does not raise an error, letting other tasks run in between."""
         import asyncio
 
-        deadline, naps = Deadline(timeout), Naps()
+        deadline, naps, gone = Deadline(timeout), Naps(), None
         while True:
             try:
                 return attempt()
             except Closed:
                 raise
             except error as problem:
+                if gone is not None:
+                    raise gone from None
                 if deadline.over():
                     late = FullTimeout if error is Full else EmptyTimeout
                     raise late(f"{problem} (waited for {timeout} s)") from None
-            self._check_peers()
+            try:
+                self._check_peers()
+            except SlotError as problem:
+                gone = problem  # what they did before they ended may have come after the attempt: try once more
+                continue
             if not self._space.mapped:
                 self._space._comm.Iprobe()
             await asyncio.sleep(naps.length(deadline.left()))

@@ -34,7 +34,8 @@ class Lock:
         try:
             self._acquire(timeout)
         except BaseException:  # KeyboardInterrupt may come when it has just been acquired
-            self._word.swap(self._mine, 0)
+            if self._word.swap(self._mine, 0) == self._mine:
+                self.wake()
             raise
 
     def _acquire(self, timeout):
@@ -47,6 +48,7 @@ class Lock:
             while holder != 0:
                 how = core.WinGone(self._space._win._h, -holder - 1)
                 if how and self._word.swap(holder, 0) == holder:
+                    self.wake()  # the caller may not want it any more, others do
                     raise HolderDied(
                         f"the lock of {self._name} was held by a rank that is gone ({how}); it is free again: see "
                         "that what it protects is whole, then acquire it"

@@ -103,11 +103,12 @@ class LockingProducer(Producer):
             return None
         start = words.bytes_pushed.load()
         nbytes = len(memory)
-        if start + nbytes - words.bytes_popped.load() > self.payload:
+        # Where no token is left, all bytes are free: what a dead producer left unused no consumer will skip.
+        if count > popped and start + nbytes - words.bytes_popped.load() > self.payload:
             return popped
         for at, first, last in pieces(start, nbytes, self.payload):
             words.head.copy_in(self._tokens + at, memory[first:last])
-        # The sum before head: who dies in between leaves some bytes unused, which the consumer skips.
+        # The sum before head: who dies in between leaves some bytes unused, which the consumer of the next token skips.
         words.bytes_pushed.store(start + nbytes)
         words.head.put(self._sizes + 16 * (count % self.capacity), np.array([start, nbytes], "i8"), 16, value + 2)
         return None

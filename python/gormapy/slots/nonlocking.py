@@ -5,6 +5,8 @@ at the consumer, the *bell*, to which a producer adds one after each token, so t
 for all of them at once. The consumer takes from the rings in turn.
 """
 
+from gormapy import MPI
+
 from .endpoint import Consumer, Producer
 from .errors import Empty
 from .wait import Deadline
@@ -47,7 +49,7 @@ class NonlockingConsumer(Consumer):
 
     def _find(self, timeout=0):
         """Return the ring that the next token is in."""
-        deadline = Deadline(timeout)
+        deadline, gone = Deadline(timeout), None
         while True:
             heard = self._bell.load()
             closed = 0
@@ -61,11 +63,16 @@ class NonlockingConsumer(Consumer):
                 if any(c.depth for c in self._consumers):  # came after the look and before the closing
                     continue
                 raise self._closed()
+            if gone is not None:
+                raise gone
             if deadline.over():
                 raise self._empty(timeout)
             left = deadline.left()
             waiting = tuple(c._peers[0] for c in self._consumers if not c.is_closed)
-            self._bell.wait(heard + 1, _LOOK if left is None else min(left, _LOOK), waiting)
+            try:
+                self._bell.wait(heard + 1, _LOOK if left is None else min(left, _LOOK), waiting)
+            except MPI.Exception as error:
+                gone = error  # but who died may not have rung for its last token: look once more
 
     def pop(self, timeout=0):
         token = self._find(timeout).pop()
