@@ -45,8 +45,8 @@ static PyObject *comm_recv(HOT) {
   BLOCKING(code, pending, &st, gm_blocking(GM_RECV, h, (int64_t)(intptr_t)s.view.buf, s.count, s.type, source, tag, &st, &pending));
   if (a[3] && a[3] != Py_None && code != -2) ((StatusObject *)a[3])->st = st;
   if (TRACING && code == 0) trace_note_status(&st, 1);
-  /* After Ctrl-C a network may still write there: it stays, leaked. */
-  if (code != -2 || !gm_left()) PyBuffer_Release(&s.view);
+  /* After Ctrl-C or an error a network may still write there: it stays, leaked. */
+  if (code == 0 || !gm_left()) PyBuffer_Release(&s.view);
   return none_or(code);
 }
 
