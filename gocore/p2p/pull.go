@@ -107,6 +107,7 @@ func (x *reading) Completed(err error) {
 	r.complete() // from here on it can be another one
 }
 
+// The states of Request.reading.
 const (
 	still = iota
 	underWay

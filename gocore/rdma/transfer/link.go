@@ -44,7 +44,7 @@ type link struct {
 	state   state
 	end     failure
 	blame   bool // it was one transfer's fault: others begin anew
-	doubt   bool // but whose is not known
+	doubt   bool // but whose is not known: those begin anew one at a time
 	queue   []*transfer
 	single  *transfer // under way alone, or to be
 	pending int64     // pieces in it, about
@@ -214,7 +214,7 @@ func (l *link) postPieces(lane *lane, limit int) {
 	l.wrs = l.wrs[:0]
 	for len(l.wrs) < limit && len(l.queue) > 0 {
 		t := l.queue[0]
-		if t.alone && t != l.single || l.single != nil && t != l.single {
+		if t != l.single && (t.alone || l.single != nil) {
 			break
 		}
 		l.wrs = append(l.wrs, backend.SendWR{})
@@ -365,9 +365,8 @@ func (l *link) failed(t *transfer, c *backend.Completion) {
 	}
 	f := failure{RDMAOp, fmt.Sprintf("%s at engine %q failed with %v: %s", t.op, l.remote.card.Name, c.Status, text)}
 	// This transfer fails, the others begin anew, and fail if nobody is there.
-	switch l.doubt = c.Status == backend.RetryExcErr && !t.alone; {
-	case l.doubt || t.withheld != nil || t.telling && t.tries < tellTries:
-	default:
+	l.doubt = c.Status == backend.RetryExcErr && !t.alone
+	if !l.doubt && t.withheld == nil && !(t.telling && t.tries < tellTries) {
 		t.withheld = &f
 	}
 	l.breakUp(f, true)
