@@ -44,15 +44,15 @@ var lower = []struct {
 	{"fabric/shm", "fabric job sys sys/atom"},
 	{"libfabric", ""},
 	{"fabric/ofi", "fabric libfabric sys"},
-	{"fabric/tcp", "fabric"},
-	{"fabric/verbs", "fabric ibverbs"},
+	{"fabric/tcp", "fabric sys"},
+	{"fabric/verbs", "fabric ibverbs sys"},
 	{"fabric/network", "fabric fabric/ofi fabric/tcp fabric/verbs settings"},
 	{"boot/pmi", ""},
 	{"boot", "boot/pmi job sys"},
 	{"launch", "boot/pmi job sys trace trace/chrome"},
 	{"cmd/mpiexec", "launch"},
 	{"engine", "errs fabric fabric/self fabric/shm job log sys sys/atom trace"},
-	{"p2p", "dtype engine errs fabric job trace"},
+	{"p2p", "dtype engine errs fabric job sys trace"},
 	{"coll", "dtype engine errs fabric job op p2p sys sys/atom"},
 	{"rma", "arena coll dtype engine errs fabric job log op p2p sys sys/atom"},
 	{"mpiio", "coll dtype errs p2p sys"},
@@ -64,11 +64,11 @@ var lower = []struct {
 	{"rdma/verbs", "ibverbs rdma/backend"},
 	{"rdma/transfer", "fabric rdma/backend rdma/sockets"},
 	{"rdma/ofi", "libfabric rdma/backend"},
-	{"rdma", "fabric rdma/backend rdma/ofi rdma/sockets rdma/soft rdma/transfer rdma/verbs"},
+	{"rdma", "fabric sys rdma/backend rdma/ofi rdma/sockets rdma/soft rdma/transfer rdma/verbs"},
 }
 
 // helpers are packages that only tests import. They may import any layer.
-var helpers = []string{"fabric/fabrictest", "ibverbs/double", "ranktest", "sys/atom/explore"}
+var helpers = []string{"fabric/fabrictest", "ibverbs/double", "ranktest", "simulate", "sys/atom/explore"}
 
 // bindings are the packages that may use cgo beside pybind: they open a library
 // at run time, and without cgo there is something to compile that says so.

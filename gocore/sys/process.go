@@ -1,12 +1,6 @@
 package sys
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"strconv"
-	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -99,47 +93,6 @@ func copyProcessRuns(call uintptr, pid int, local unsafe.Pointer, runs []unix.Re
 		runs[0].Len -= int(got)
 	}
 	return nil
-}
-
-// PidFD opens a descriptor that becomes readable when process pid ends.
-// ok is false on kernels before 5.3, which have none.
-func PidFD(pid int) (fd int, ok bool, err error) {
-	fd, err = unix.PidfdOpen(pid, 0)
-	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
-		return -1, false, nil
-	}
-	return fd, true, err
-}
-
-// Alive tells whether process pid exists and is not a zombie. Who can't find that
-// out, for want of descriptors, takes it to be alive.
-func Alive(pid int) bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
-		return false
-	}
-	if err != nil {
-		return unix.Kill(pid, 0) != unix.ESRCH
-	}
-	rest := string(stat)
-	i := strings.LastIndexByte(rest, ')')
-	return i >= 0 && len(rest) > i+2 && rest[i+2] != 'Z' && rest[i+2] != 'X'
-}
-
-// StartTime is the start of process pid in clock ticks since boot, 0 if it
-// does not exist. Together with the pid it names a process for good.
-func StartTime(pid int) uint64 {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0
-	}
-	rest := string(stat)
-	f := strings.Fields(rest[strings.LastIndexByte(rest, ')')+1:])
-	if len(f) < 20 {
-		return 0
-	}
-	t, _ := strconv.ParseUint(f[19], 10, 64) // field 22 of proc_pid_stat(5)
-	return t
 }
 
 // schedAttr is struct sched_attr of linux/sched/types.h, version 0.

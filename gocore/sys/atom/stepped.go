@@ -26,6 +26,8 @@ const (
 type Stepper interface {
 	// Step returns when the calling thread may make the access to p.
 	Step(op Op, p unsafe.Pointer)
+	// Delay reports whether it keeps a store of size bytes to itself, to make it later.
+	Delay(p unsafe.Pointer, size int, v uint64) bool
 	// Done follows the access: its result (of a store, what was stored; of a
 	// compare-and-swap, 1 if it swapped) and whether it wrote.
 	Done(op Op, p unsafe.Pointer, result uint64, wrote bool)
@@ -72,7 +74,9 @@ func Load32(p *uint32) uint32 {
 // Store32 writes *p.
 func Store32(p *uint32, v uint32) {
 	step(OpStore, unsafe.Pointer(p))
-	atomic.StoreUint32(p, v)
+	if Explorer == nil || !Explorer.Delay(unsafe.Pointer(p), 4, uint64(v)) {
+		atomic.StoreUint32(p, v)
+	}
 	done(OpStore, unsafe.Pointer(p), uint64(v), true)
 }
 
@@ -111,7 +115,9 @@ func Load64(p *uint64) uint64 {
 // Store64 writes *p.
 func Store64(p *uint64, v uint64) {
 	step(OpStore, unsafe.Pointer(p))
-	atomic.StoreUint64(p, v)
+	if Explorer == nil || !Explorer.Delay(unsafe.Pointer(p), 8, v) {
+		atomic.StoreUint64(p, v)
+	}
 	done(OpStore, unsafe.Pointer(p), v, true)
 }
 

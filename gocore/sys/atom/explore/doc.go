@@ -35,7 +35,8 @@
 // The interleavings are the sequentially consistent ones, which is what package
 // atom promises of its own accesses. Accesses past it happen together with the
 // atomic access before them, or, with Options.Plain, at any time between the
-// two atomic accesses around them.
+// two atomic accesses around them; with Options.Weak they may also be seen before the
+// atomic stores that precede them (buffer.go).
 //
 // It may import sys/atom.
 package explore

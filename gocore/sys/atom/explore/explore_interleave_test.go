@@ -4,7 +4,9 @@ package explore
 
 import (
 	"errors"
+	"fmt"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -226,6 +228,84 @@ func TestPlain(t *testing.T) {
 	}
 	Run(t, Options{}, world)
 	require.Contains(t, Explore(Options{Plain: true}, world).Failure, "before the payload")
+}
+
+// seqlock is a number that is odd while two words are changed, by open and at last by
+// a store; readers take a copy between two equal even numbers.
+func seqlock(open func(seq *uint32, v uint32)) func(w *World) {
+	return func(w *World) {
+		m := &struct{ seq, a, b uint32 }{}
+		Watch(w, "m", m)
+		w.Name(unsafe.Pointer(&m.seq), "seq")
+		w.Thread("writer", func(*Thread) {
+			open(&m.seq, 1)
+			m.a, m.b = 7, 7
+			atom.Store32(&m.seq, 2)
+		})
+		w.Thread("reader", func(t *Thread) {
+			seq := atom.Load32(&m.seq)
+			if seq&1 != 0 {
+				return
+			}
+			a := m.a
+			t.Pause()
+			b := m.b
+			if atom.CAS32(&m.seq, seq, seq) {
+				t.Check(a == b && a == 7*(seq/2), "%d and %d at number %d", a, b, seq)
+			}
+		})
+	}
+}
+
+func TestWeak(t *testing.T) {
+	byStore := seqlock(atom.Store32)
+	byExchange := seqlock(func(seq *uint32, v uint32) { atom.Swap32(seq, v) })
+	Run(t, Options{Plain: true}, byStore) // what processors with a total order of stores do
+	require.Contains(t, Explore(Options{Weak: true}, byStore).Failure, "at number 0")
+	Run(t, Options{Weak: true}, byExchange)
+
+	// What is written before a store is seen before it, and stores keep their order.
+	Run(t, Options{Weak: true}, func(w *World) {
+		m := &memory{}
+		Watch(w, "m", m)
+		w.Thread("writer", func(*Thread) {
+			m.b = 7
+			atom.Store32(&m.a, 1)
+			atom.Store32(&m.a, 2)
+		})
+		w.Thread("reader", func(t *Thread) {
+			first := atom.Load32(&m.a)
+			t.Check(first == 0 || m.b == 7, "the flag came before the payload")
+			t.Check(atom.Load32(&m.a) >= first, "the stores were seen in another order")
+		})
+		w.Finally(func() error {
+			if m.a != 2 {
+				return fmt.Errorf("a store was lost: %d", m.a)
+			}
+			return nil
+		})
+	})
+
+	// A store is seen before what the same thread loads after it.
+	Run(t, Options{Weak: true}, func(w *World) {
+		m := &memory{}
+		Watch(w, "m", m)
+		a, b := uint32(1), uint32(1)
+		w.Thread("a", func(*Thread) {
+			atom.Store32(&m.a, 1)
+			b = atom.Load32(&m.b)
+		})
+		w.Thread("b", func(*Thread) {
+			atom.Store32(&m.b, 1)
+			a = atom.Load32(&m.a)
+		})
+		w.Finally(func() error {
+			if a == 0 && b == 0 {
+				return errors.New("both were before the other")
+			}
+			return nil
+		})
+	})
 }
 
 func TestPreemptionBound(t *testing.T) {

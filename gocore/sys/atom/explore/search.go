@@ -31,6 +31,8 @@ type Options struct {
 	// Plain parts accesses to memory past package atom from the atomic access
 	// before them.
 	Plain bool
+	// Weak gives each thread a store buffer: see "Weak memory". It implies Plain.
+	Weak bool
 	// Preemptions, if not 0, bounds how often a thread that could go on is
 	// interrupted; the search is then not exhaustive.
 	Preemptions int
@@ -56,6 +58,7 @@ const (
 	choiceRun choice = iota << 8
 	choiceKill
 	choiceTimeout
+	choiceCommit
 	choiceKind  = choice(0xff00)
 	choiceIndex = choice(0xff)
 )
@@ -285,7 +288,7 @@ func (w *World) over() bool {
 			return false
 		}
 	}
-	return true
+	return w.drained()
 }
 
 func (t *Thread) runnable() bool {
@@ -321,6 +324,11 @@ func (w *World) choices() []choice {
 			}
 		}
 	}
+	for _, t := range w.threads {
+		if len(t.buffer) > 0 {
+			out = append(out, choiceCommit|choice(t.index))
+		}
+	}
 	idle := len(out) == 0
 	for _, t := range w.threads {
 		if t.status == asleep && ((idle && w.opt.Timeouts) || w.early < w.opt.EarlyTimeouts) {
@@ -329,7 +337,7 @@ func (w *World) choices() []choice {
 	}
 	if w.deaths < w.opt.Deaths {
 		for _, t := range w.threads {
-			if t.mortal && (t.wrote || w.opt.Plain) && t.status != dead && t.status != ended {
+			if t.mortal && (t.wrote || w.opt.Plain || w.opt.Weak) && t.status != dead && t.status != ended {
 				out = append(out, choiceKill|choice(t.index))
 			}
 		}
@@ -350,6 +358,9 @@ func (w *World) do(c choice) {
 		for _, o := range w.threads {
 			o.fresh = true
 		}
+		return
+	case choiceCommit:
+		t.commit()
 		return
 	case choiceTimeout:
 		w.log(t, "times out")

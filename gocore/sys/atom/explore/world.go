@@ -86,6 +86,7 @@ type Thread struct {
 	unwinds bool
 	onDeath func()
 	clock   int64
+	buffer  []delayed // with Options.Weak
 }
 
 // Thread adds a thread; it runs up to its first access at once.
@@ -130,6 +131,10 @@ type (
 	unwind struct{} // ends the coroutine of a run that is over
 	failed string
 )
+
+// Uncontained keeps code that contains panics from taking these for its own.
+func (unwind) Uncontained() {}
+func (failed) Uncontained() {}
 
 func (w *World) fail(format string, args ...any) {
 	if w.failure == "" {
@@ -277,6 +282,9 @@ func (w *World) Step(op atom.Op, p unsafe.Pointer) {
 	t.pending = mix(uint64(op)+1, w.place(p))
 	t.pause(ready)
 	t.pending = 0
+	if op != atom.OpStore && !t.unwinds {
+		t.drain()
+	}
 }
 
 // Done implements atom.Stepper.
@@ -290,7 +298,7 @@ func (w *World) Done(op atom.Op, p unsafe.Pointer, result uint64, wrote bool) {
 	}
 	t.past = mix(mix(t.past, uint64(op)), w.place(p))
 	t.done(result, wrote)
-	if wrote && w.opt.Plain {
+	if wrote && (w.opt.Plain || w.opt.Weak) {
 		t.pause(ready)
 		t.done(3<<60, true)
 	}
@@ -300,6 +308,7 @@ func (w *World) Done(op atom.Op, p unsafe.Pointer, result uint64, wrote bool) {
 func (w *World) Yield() {
 	t := w.current
 	t.pause(yielded)
+	t.drain()
 	t.fresh = false
 	t.idle++
 	w.log(t, "comes back from yield")
@@ -313,6 +322,7 @@ func (w *World) Sleep(p *uint32, v uint32) {
 	if t.unwinds {
 		return
 	}
+	t.drain()
 	t.past = mix(t.past, w.place(unsafe.Pointer(p)))
 	if *p != v {
 		w.log(t, "does not sleep: %s is %#x, not %#x", w.name(unsafe.Pointer(p)), *p, v)
@@ -341,6 +351,7 @@ func (w *World) Wake(p *uint32) {
 	if t.unwinds {
 		return
 	}
+	t.drain()
 	n := uint64(0)
 	for _, o := range w.threads {
 		if o.status == asleep && o.word == unsafe.Pointer(p) {
@@ -379,6 +390,7 @@ func (w *World) state() uint64 {
 	mayDie := w.deaths < w.opt.Deaths
 	for _, t := range w.threads {
 		s := uint64(t.status)
+		h = t.mixBuffer(h)
 		if t.status == dead || t.status == ended {
 			h = mix(h, s)
 			continue

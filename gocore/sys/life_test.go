@@ -13,6 +13,10 @@ import (
 func TestAliveAlsoWithoutDescriptors(t *testing.T) {
 	ended := exec.Command("true")
 	require.NoError(t, ended.Run())
+	age := StartTime(os.Getpid())
+	require.NotZero(t, age)
+	assert.Equal(t, Living, Look(os.Getpid(), age))
+	assert.Equal(t, Ended, Look(os.Getpid(), age+1), "the number has come again")
 	alive := func() {
 		t.Helper()
 		assert.True(t, Alive(os.Getpid()))
@@ -30,4 +34,8 @@ func TestAliveAlsoWithoutDescriptors(t *testing.T) {
 	_, err = os.Open("/dev/null")
 	require.ErrorIs(t, err, unix.EMFILE)
 	alive()
+	assert.Zero(t, StartTime(os.Getpid()))
+	assert.Equal(t, Unknown, Look(os.Getpid(), age))
+	assert.Equal(t, Unknown, Look(os.Getpid(), age+1), "what can't be looked at is not dead")
+	assert.ErrorIs(t, StartPoller(), unix.EMFILE)
 }
