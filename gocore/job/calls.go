@@ -48,17 +48,6 @@ func (c Call) String() string {
 	return fmt.Sprintf("call %d", uint32(c))
 }
 
-// began is a moment on both clocks: Go's, which is read without a system call,
-// and the one that all processes share.
-var began, beganNanos = func() (time.Time, int64) {
-	var ts unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts)
-	return time.Now(), ts.Nano()
-}()
-
-// Now is CLOCK_MONOTONIC in nanoseconds, the clock of WaitRecord.Since.
-func Now() int64 { return beganNanos + int64(time.Since(began)) }
-
 // Describe tells people what rank r does, for time-outs and deadlock reports:
 // one line for each wait in progress, or one that says there is none.
 func (s *Segment) Describe(r int) []string {

@@ -89,28 +89,39 @@ func (d *Directory) Mail(to int, msg []byte) error {
 	if len(msg) > len(m.data) {
 		return fmt.Errorf("mail of %d bytes: it has at most %d", len(msg), len(m.data))
 	}
-	seq := atom.Load32(&m.seq) | 1
-	// Not a store: what is written next could be seen before it. This comes before or
-	// after the receiver's exchange of the same word, and so do the bytes.
-	atom.Swap32(&m.seq, seq)
-	m.n = uint32(copy(m.data[:], msg))
-	atom.Store32(&m.seq, seq+1)
+	m.write(msg)
 	atom.Add32(&d.seg.Ranks[to].Mails, 1)
 	d.seg.Ranks[to].Ring()
 	d.seg.Ranks[to].RingProgress()
 	return nil
 }
 
+// write is the sender's side.
+func (m *mail) write(msg []byte) {
+	seq := atom.Load32(&m.seq) | 1
+	// Not a store: what is written next could be seen before it. This comes before or
+	// after the receiver's exchange of the same word, and so do the bytes.
+	atom.Swap32(&m.seq, seq)
+	m.n = uint32(copy(m.data[:], msg))
+	atom.Store32(&m.seq, seq+1)
+}
+
+// read is the receiver's: a copy and its number, if there is one other than seen that
+// is not being overwritten.
+func (m *mail) read(seen uint32) (msg []byte, seq uint32, ok bool) {
+	seq = atom.Load32(&m.seq)
+	if seq&1 != 0 || seq == seen {
+		return nil, 0, false
+	}
+	msg = bytes.Clone(m.data[:min(int(m.n), len(m.data))])
+	// Not a load: that could be made before those of the bytes.
+	return msg, seq, atom.CAS32(&m.seq, seq, seq)
+}
+
 // Mailed is what rank from has left since it was last asked for, nil if nothing.
 func (d *Directory) Mailed(from int) []byte {
-	m := d.slot(from, d.rank)
-	seq := atom.Load32(&m.seq)
-	if seq&1 != 0 || seq == d.seen[from] {
-		return nil
-	}
-	msg := bytes.Clone(m.data[:min(int(m.n), len(m.data))])
-	// Not a load: that could be made before those of the bytes.
-	if !atom.CAS32(&m.seq, seq, seq) {
+	msg, seq, ok := d.slot(from, d.rank).read(d.seen[from])
+	if !ok {
 		return nil
 	}
 	d.seen[from] = seq

@@ -18,7 +18,7 @@ import (
 
 const (
 	magic   = 0x676f726d61707931 // "gormapy1"
-	version = 4
+	version = 5
 
 	headBytes = 4096
 	// MaxRanks bounds a job on one host; rings are laid out for every pair.
@@ -94,10 +94,13 @@ type Rank struct {
 	CPU   uint32 // 1 + the processor on which it last waited, 0 if unknown
 	_     [36]byte
 
-	Exit       uint32 // 1 once the launcher reaped the rank
+	Exit       uint32 // 1 once the launcher saw the end of the rank
 	ExitStatus int32  // wait status
 	ChildPID   uint32 // the process the launcher started for this rank
-	_          [52]byte
+	// Ended is 1 once somebody knows that the process has ended: whatever goes by
+	// its number (copies between address spaces, /proc) may reach another one.
+	Ended uint32
+	_     [48]byte
 
 	Doorbell uint32 // callers sleep here
 	Sleepers uint32
@@ -366,6 +369,7 @@ func (s *Segment) Aborted() (rank, code int, yes bool) {
 
 // Exited records, for the launcher, that rank r ended with wait status ws.
 func (s *Segment) Exited(r int, ws int) {
+	atomic.StoreUint32(&s.Ranks[r].Ended, 1)
 	atomic.StoreInt32(&s.Ranks[r].ExitStatus, int32(ws))
 	atomic.StoreUint32(&s.Ranks[r].Exit, 1)
 	s.RingAll()

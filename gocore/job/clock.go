@@ -1,0 +1,23 @@
+package job
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// began is a moment on both clocks: Go's, which is read without a system call,
+// and the one that all processes share.
+var began, beganNanos = func() (time.Time, int64) {
+	var ts unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts)
+	return time.Now(), ts.Nano()
+}()
+
+// Now is CLOCK_MONOTONIC in nanoseconds, the clock of WaitRecord.Since.
+func Now() int64 {
+	if t, ok := simulated(); ok {
+		return t
+	}
+	return beganNanos + int64(time.Since(began))
+}
