@@ -148,8 +148,8 @@ func (e *Engine) arrivals(wake int) {
 		}
 		fds := []unix.PollFd{{Fd: int32(sleeper.FD()), Events: unix.POLLIN}, {Fd: int32(wake), Events: unix.POLLIN}}
 		if _, err := unix.Poll(fds, limit); err != nil && err != unix.EINTR {
-			log.Errorf("engine", "wait for arrivals: %v", err)
-			return
+			log.Debugf("engine", "wait for arrivals: %v", err) // the kernel may have no memory just now
+			e.nap(napTime)
 		}
 		if fds[1].Revents != 0 {
 			var count [8]byte

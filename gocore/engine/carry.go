@@ -30,7 +30,9 @@ func (e *Engine) Carry(w Work) {
 	c.mu.Unlock()
 }
 
-// Progress polls, and carries on what nobody waits for.
+// Progress polls, and carries on what nobody waits for. Both may touch memory of the
+// program: whoever calls it, or Poll, has faults made panics (debug.SetPanicOnFault, a
+// setting of each goroutine), as Wait does itself.
 func (e *Engine) Progress() {
 	e.Poll()
 	e.carryOn()
@@ -44,11 +46,20 @@ func (e *Engine) carryOn() {
 	defer c.mu.Unlock()
 	keep := c.list[:0]
 	for _, w := range c.list {
-		if !w.Advance() {
+		if !e.advance(w) {
 			keep = append(keep, w)
 		}
 	}
 	clear(c.list[len(keep):])
 	c.list = keep
 	c.n.Store(int32(len(keep)))
+}
+
+// advance goes on with work that is not its caller's. Work that panics is carried
+// no further.
+func (e *Engine) advance(w Work) (complete bool) {
+	defer e.contain("an operation in progress")
+	complete = true
+	complete = w.Advance()
+	return complete
 }

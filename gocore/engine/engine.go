@@ -2,10 +2,12 @@ package engine
 
 import (
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
 
+	"gormapy/gocore/errs"
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/fabric/self"
 	"gormapy/gocore/fabric/shm"
@@ -46,6 +48,8 @@ type Engine struct {
 	landings   [fabric.Kinds]Lander
 	chores     chores
 	regions    regions
+
+	damage atomic.Pointer[errs.Error] // see Damage
 
 	net     fabric.Transport // nil: all ranks are reached by shared memory
 	loop    peer             // the network's way to this rank itself, for its atomics
@@ -91,10 +95,11 @@ type queued struct {
 	sent   Sender
 }
 
-// Sender is told when a message that had to wait is out.
+// Sender is told what became of a message that had to wait.
 type Sender interface {
-	// Sent is called under the poll lock, once the payload may be reused.
-	Sent()
+	// Sent is called under the poll lock, once the message is out and the payload
+	// may be reused; or with the reason why it will never be sent, or not whole.
+	Sent(err error)
 }
 
 // Options are how an engine reaches its peers.
@@ -173,32 +178,42 @@ func (e *Engine) MaxShort(r int) int {
 	return e.peers[r].short
 }
 
-// Post sends a short message to rank dst. It returns true if the payload may
-// be reused now; otherwise sent, if not nil, is told once it may.
-// Messages to one peer keep their order. Owner names the message for Detach.
+// Post sends a short message to rank dst. It reports whether the payload may be
+// reused now; otherwise sent, if not nil, is told once it may. Messages to one peer
+// keep their order. Owner names the message for Detach and Drop.
+//
+// A message whose payload can't be read is not sent: the error is a *sys.Fault.
 //
 // A message that the transport refuses for good, as the connection has broken, is
 // lost, and nobody is told that it is out: who waits for what depends on it learns
 // that the peer is Gone.
-func (e *Engine) Post(dst int, h *fabric.Header, payload []byte, owner any, sent Sender) bool {
+func (e *Engine) Post(dst int, h *fabric.Header, payload []byte, owner any, sent Sender) (out bool, err error) {
 	p := &e.peers[dst]
 	if !e.reach(dst) {
-		return false
+		return false, nil
 	}
+	switch err = e.sendOrQueue(dst, p, h, payload, owner, sent); {
+	case err == nil:
+		e.urgent(dst, p, h)
+		return true, nil
+	case sys.IsFault(err):
+		return false, err
+	}
+	return false, nil // it waits, or is lost
+}
+
+// sendOrQueue sends a message, or queues it and returns fabric.ErrAgain.
+func (e *Engine) sendOrQueue(dst int, p *peer, h *fabric.Header, payload []byte, owner any, sent Sender) error {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	if len(p.queue) == 0 {
-		if out, lost := e.send(dst, p, h, payload); out || lost {
-			p.mu.Unlock()
-			if out {
-				e.urgent(dst, p, h)
-			}
-			return out
+		if err := e.send(dst, p, h, payload); err != fabric.ErrAgain {
+			return err
 		}
 	}
 	p.queue = append(p.queue, &queued{header: *h, data: payload, owner: owner, sent: sent})
 	e.backlog.Add(1)
-	p.mu.Unlock()
-	return false
+	return fabric.ErrAgain
 }
 
 // HandOver calls this process's progress engine if messages wait for room and no
@@ -219,25 +234,26 @@ func (e *Engine) TryPost(dst int, h *fabric.Header, payload []byte) bool {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.queue) > 0 {
-		return false
-	}
-	out, _ := e.send(dst, p, h, payload)
-	return out
+	return len(p.queue) == 0 && e.send(dst, p, h, payload) == nil
 }
 
 // Stream sends data to rank dst in as many messages as it takes, each with a
-// copy of h that has the piece's offset in B. sent is told when all are out.
+// copy of h that has the piece's offset in B. sent is told when all are out, or
+// that a piece can't be read: those before it have been sent then.
 func (e *Engine) Stream(dst int, h *fabric.Header, data []byte, owner any, sent Sender) {
 	p := &e.peers[dst]
 	if !e.reach(dst) {
 		return
 	}
-	p.mu.Lock()
-	p.queue = append(p.queue, &queued{header: *h, data: data, piece: p.piece, owner: owner, sent: sent})
-	e.backlog.Add(1)
-	p.mu.Unlock()
+	e.queue(p, &queued{header: *h, data: data, piece: p.piece, owner: owner, sent: sent})
 	e.flush()
+}
+
+func (e *Engine) queue(p *peer, q *queued) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.queue = append(p.queue, q)
+	e.backlog.Add(1)
 }
 
 // Shared tells whether ranks have to share cores. All ranks say the same.
@@ -250,16 +266,66 @@ func (e *Engine) Active(r int) bool {
 }
 
 // Detach makes what still waits for room in the name of owner independent of
-// the owner's memory: it is copied, and owner is not told when it is out.
-func (e *Engine) Detach(dst int, owner any) {
-	p := &e.peers[dst]
-	p.mu.Lock()
-	for _, q := range p.queue {
-		if q.owner == owner {
-			q.data, q.sent = append([]byte(nil), q.data...), nil
+// the owner's memory: it is copied, and owner is not told when it is out. A message
+// whose payload can't be read is dropped; its owner is told that by the error.
+func (e *Engine) Detach(dst int, owner any) (err error) {
+	e.dequeue(&e.peers[dst], func(q *queued) bool {
+		if q.owner != owner {
+			return true
 		}
+		q.sent = nil
+		if fault := sys.Touch(func() { q.data = append([]byte(nil), q.data...) }); fault != nil {
+			err = fault
+			return false
+		}
+		return true
+	})
+	return err
+}
+
+// Drop forgets what waits for room in the name of owner, to whatever rank, before
+// the owner's memory goes. The Sender of a message is told err.
+func (e *Engine) Drop(owner any, err error) {
+	e.dropQueued(func(q *queued) bool { return q.owner == owner }, err)
+}
+
+// DropOlder forgets the messages of generations before gen that wait for room, and
+// all one-sided operations that do, within a collective reset: the memory that they
+// name is the program's again. Senders and Completers are told err. The caller excludes
+// pollers.
+func (e *Engine) DropOlder(gen uint32, err error) {
+	e.dropQueued(func(q *queued) bool { return int32(q.header.Gen-gen) < 0 }, err)
+	for i := range e.peers {
+		e.dropOps(&e.peers[i], err)
 	}
-	p.mu.Unlock()
+	e.dropOps(&e.loop, err)
+}
+
+func (e *Engine) dropQueued(which func(q *queued) bool, err error) {
+	var told []Sender
+	for i := range e.peers {
+		e.dequeue(&e.peers[i], func(q *queued) bool {
+			if !which(q) {
+				return true
+			}
+			if q.sent != nil {
+				told = append(told, q.sent)
+			}
+			return false
+		})
+	}
+	for _, s := range told {
+		s.Sent(err)
+	}
+}
+
+// dequeue takes out of a peer's queue what keep does not want to keep.
+func (e *Engine) dequeue(p *peer, keep func(q *queued) bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before := len(p.queue)
+	p.queue = slices.DeleteFunc(p.queue, func(q *queued) bool { return !keep(q) })
+	e.backlog.Add(int32(len(p.queue) - before))
 }
 
 // reach connects to a peer; false if that can't be, which breaks what there was.
@@ -273,15 +339,29 @@ func (e *Engine) reach(dst int) bool {
 
 // send puts a message into the transport, counted if it is urgent: first, so
 // that the count is never behind what was delivered, even if this process dies
-// in between. If it is not out, there is no room now, or it is lost.
-func (e *Engine) send(dst int, p *peer, h *fabric.Header, payload []byte) (out, lost bool) {
-	e.count(dst, p, h, 1)
-	err := p.ep.Send(h, payload)
-	if err != nil {
-		e.count(dst, p, h, ^uint32(0))
+// in between. fabric.ErrAgain says that there is no room now, a *sys.Fault that the
+// payload can't be read; with any other error the message is lost.
+func (e *Engine) send(dst int, p *peer, h *fabric.Header, payload []byte) (err error) {
+	if h.Flags&FlagUrgent != 0 {
+		e.count(dst, p, h, 1)
+		defer func() {
+			if err != nil {
+				e.count(dst, p, h, ^uint32(0))
+			}
+		}()
+		err = fabric.ErrAgain // should the transport panic
 	}
-	// A transport may go on trying to reach a process that has ended.
-	return err == nil, err != nil && (err != fabric.ErrAgain || dst != e.Rank && e.Gone(dst))
+	if err = put(p.ep, h, payload); err == fabric.ErrAgain && dst != e.Rank && e.Gone(dst) {
+		err = fabric.ErrPeerGone // a transport may go on trying to reach a process that has ended
+	}
+	return err
+}
+
+// put is the one place where payloads are read. Transports leave no trace of a
+// message whose payload faults.
+func put(ep fabric.Endpoint, h *fabric.Header, payload []byte) (err error) {
+	defer sys.CatchFault(&err)
+	return ep.Send(h, payload)
 }
 
 func (e *Engine) count(dst int, p *peer, h *fabric.Header, d uint32) {
@@ -306,42 +386,57 @@ func (e *Engine) flush() int {
 	moved := 0
 	for dst := range e.peers {
 		p := &e.peers[dst]
-		for {
-			p.mu.Lock()
-			if len(p.queue) == 0 {
-				p.mu.Unlock()
-				break
-			}
-			q := p.queue[0]
-			h, part := q.header, q.data
-			if q.piece > 0 {
-				part = part[q.off:min(q.off+q.piece, len(q.data))]
-				h.B = uint64(q.off)
-			}
-			out, lost := e.send(dst, p, &h, part)
-			if !out && !lost {
-				p.mu.Unlock()
-				break
-			}
+		for e.flushOne(dst, p) {
 			moved++
-			q.off += len(part)
-			last := q.piece == 0 || q.off >= len(q.data)
-			if last || lost {
-				p.queue = p.queue[1:]
-				e.backlog.Add(-1)
-			}
-			p.mu.Unlock()
-			if lost {
-				continue
-			}
-			e.urgent(dst, p, &h)
-			if last && q.sent != nil {
-				q.sent.Sent()
-			}
 		}
 		moved += e.flushOps(dst, p)
 	}
 	return moved + e.flushOps(e.Rank, &e.loop)
+}
+
+// flushOne sends the first message that waits for room to dst, or the next piece of
+// it; false if there is none, or no room.
+func (e *Engine) flushOne(dst int, p *peer) bool {
+	q, h, err := e.sendFirst(dst, p)
+	switch {
+	case q == nil || err == fabric.ErrAgain:
+		return false
+	case err == nil:
+		e.urgent(dst, p, &h)
+		if q.piece > 0 && q.off < len(q.data) {
+			return true
+		}
+	case !sys.IsFault(err):
+		return true // lost: see Post
+	}
+	if q.sent != nil {
+		q.sent.Sent(err)
+	}
+	return true
+}
+
+// sendFirst takes a message out of the queue unless there is more of it to send.
+func (e *Engine) sendFirst(dst int, p *peer) (q *queued, h fabric.Header, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.queue) == 0 {
+		return nil, h, nil
+	}
+	q = p.queue[0]
+	h = q.header
+	part := q.data
+	if q.piece > 0 {
+		part = part[q.off:min(q.off+q.piece, len(q.data))]
+		h.B = uint64(q.off)
+	}
+	if err = e.send(dst, p, &h, part); err == fabric.ErrAgain {
+		return q, h, err
+	}
+	if q.off += len(part); err != nil || q.piece == 0 || q.off >= len(q.data) {
+		p.queue = p.queue[1:]
+		e.backlog.Add(-1)
+	}
+	return q, h, err
 }
 
 // Backlog is the number of messages that wait for room.
@@ -386,10 +481,11 @@ func (e *Engine) pollSure(asleep uint32) int {
 	return n
 }
 
-func (e *Engine) pollLocked(asleep uint32) int {
-	n := 0
-	// A handler that panics must not leave the poll lock taken for good.
+func (e *Engine) pollLocked(asleep uint32) (n int) {
+	// What panics in here leaves no lock taken, and is nothing to this caller, who
+	// may have come for something else.
 	defer e.polling.Store(0)
+	defer e.contain("the progress of communication")
 	for _, t := range e.transports {
 		n += t.Poll(e)
 	}
@@ -414,6 +510,7 @@ func (e *Engine) pollLocked(asleep uint32) int {
 
 // Deliver implements fabric.Sink.
 func (e *Engine) Deliver(src int, h *fabric.Header, payload []byte) {
+	defer e.contain("the handling of a message")
 	if h.Flags&FlagUrgent != 0 && src != e.Rank && !e.peers[src].far {
 		e.delivered.Add(1)
 	}
@@ -431,6 +528,7 @@ func (e *Engine) Land(k fabric.Kind, l Lander) { e.landings[k] = l }
 
 // Landing implements fabric.Sink.
 func (e *Engine) Landing(src int, h *fabric.Header, n int) unsafe.Pointer {
+	defer e.contain("the placing of a message")
 	if int(h.Kind) < len(e.landings) && e.landings[h.Kind] != nil {
 		return e.landings[h.Kind](src, h, n)
 	}

@@ -26,7 +26,9 @@ func TestMessagesToTheEndedAreLost(t *testing.T) {
 		r.End(1)
 		r.Engine.PollSure()
 		assert.Zero(t, r.Engine.Backlog())
-		assert.False(t, r.Engine.Post(1, &head, []byte("another"), nil, nil))
+		out, err := r.Engine.Post(1, &head, []byte("another"), nil, nil)
+		assert.False(t, out)
+		assert.NoError(t, err)
 		assert.Zero(t, r.Engine.Backlog())
 	})
 }

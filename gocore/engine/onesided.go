@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"gormapy/gocore/fabric"
+	"gormapy/gocore/sys"
 )
 
 // Completer is told that one-sided operations have completed.
@@ -44,6 +45,7 @@ func (e *Engine) Dismiss(cookie uint64) {
 
 // Completed implements fabric.Sink.
 func (e *Engine) Completed(cookie uint64, err error) {
+	defer e.contain("the completion of an operation")
 	e.completers.mu.RLock()
 	c := e.completers.by[cookie]
 	e.completers.mu.RUnlock()
@@ -74,7 +76,10 @@ const (
 	opCompareSwap
 )
 
+// post starts the operation. Transports copy short ones at once, so that memory
+// which faults is met here.
 func (o *op) post(ep fabric.Endpoint) (done bool, err error) {
+	defer sys.CatchFault(&err)
 	switch o.what {
 	case opPut:
 		return ep.Put(o.local, o.remote, o.n, o.cookie)
@@ -153,26 +158,49 @@ func (e *Engine) start(dst int, o op) (done bool, err error) {
 // flushOps posts what waits for room in the transport to rank dst by p.
 func (e *Engine) flushOps(dst int, p *peer) (moved int) {
 	for {
-		p.mu.Lock()
-		if len(p.ops) == 0 {
-			p.mu.Unlock()
+		o, done, err := e.postFirst(dst, p)
+		if o == nil || err == fabric.ErrAgain {
 			return moved
 		}
-		o := p.ops[0]
-		done, err := o.post(p.ep)
-		if err == fabric.ErrAgain && dst != e.Rank && e.Gone(dst) {
-			err = fabric.ErrPeerGone
-		}
-		if err == fabric.ErrAgain {
-			p.mu.Unlock()
-			return moved
-		}
-		p.ops = p.ops[1:]
-		e.backlog.Add(-1)
-		p.mu.Unlock()
 		moved++
 		if done || err != nil {
 			e.Completed(o.cookie, err)
 		}
 	}
+}
+
+// postFirst posts the first operation that waits, and takes it out of the queue
+// unless there is no room: then the error is fabric.ErrAgain.
+func (e *Engine) postFirst(dst int, p *peer) (o *op, done bool, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.ops) == 0 {
+		return nil, false, nil
+	}
+	o = p.ops[0]
+	done, err = o.post(p.ep)
+	if err == fabric.ErrAgain && dst != e.Rank && e.Gone(dst) {
+		err = fabric.ErrPeerGone
+	}
+	if err != fabric.ErrAgain {
+		p.ops = p.ops[1:]
+		e.backlog.Add(-1)
+	}
+	return o, done, err
+}
+
+// dropOps completes the operations that wait for room with an error.
+func (e *Engine) dropOps(p *peer, err error) {
+	for _, o := range e.takeOps(p) {
+		e.Completed(o.cookie, err)
+	}
+}
+
+func (e *Engine) takeOps(p *peer) []*op {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	ops := p.ops
+	p.ops = nil
+	e.backlog.Add(-int32(len(ops)))
+	return ops
 }

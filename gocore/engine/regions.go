@@ -43,7 +43,7 @@ func (e *Engine) Keep(p unsafe.Pointer, n int) *Region {
 	if i < len(t.list) && t.list[i].start < at+uintptr(n) {
 		return nil
 	}
-	region, err := e.net.Register(p, n)
+	region, err := fabric.RegisterReadable(e.net, p, n)
 	if err != nil {
 		return nil
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"runtime/debug"
 	"time"
 
 	"gormapy/gocore/job"
@@ -55,6 +56,7 @@ var thread = sys.Thread
 // with the same Reason to wait on. check, if not nil, is asked before every
 // sleep whether what is waited for can still happen; its error ends the wait.
 func (e *Engine) Wait(why *Reason, done func() bool, check func() error) error {
+	debug.SetPanicOnFault(true) // of this goroutine, which handles what has come: see Progress
 	if done() {
 		return nil
 	}
@@ -63,18 +65,29 @@ func (e *Engine) Wait(why *Reason, done func() bool, check func() error) error {
 	if recording != nil {
 		begun = recording.Now()
 	}
+	err := e.waitPolling(why, done, check)
+	if recording != nil {
+		recording.Waited(begun, uint32(why.Call), why.Peer, why.Tag)
+	}
+	return err
+}
+
+// waitPolling counts the caller among those who poll, also if what it waits for
+// panics: peers don't call the progress engine of a process that polls.
+func (e *Engine) waitPolling(why *Reason, done func() bool, check func() error) error {
 	atom.Add32(&e.me.Pollers, 1)
-	err := e.wait(why, done, check)
+	defer e.stopPolling()
+	return e.wait(why, done, check)
+}
+
+// stopPolling leaves what has come since the last poll to the progress engine.
+func (e *Engine) stopPolling() {
 	atom.Add32(&e.me.Pollers, ^uint32(0))
 	if atom.Load32(&e.me.Urgent) != e.delivered.Load() {
 		e.me.RingProgress()
 	} else {
 		e.HandOver()
 	}
-	if recording != nil {
-		recording.Waited(begun, uint32(why.Call), why.Peer, why.Tag)
-	}
-	return err
 }
 
 func (e *Engine) wait(why *Reason, done func() bool, check func() error) error {
@@ -120,33 +133,10 @@ func (e *Engine) wait(why *Reason, done func() bool, check func() error) error {
 	rec := e.publish(why)
 	defer unpublish(rec)
 	for {
-		atom.Add32(&e.me.Sleepers, 1)
-		e.endNap()
-		bell := atom.Load32(&e.me.Doorbell)
-		e.pollSure(1)
-		e.carryOn()
-		if done() {
-			atom.Add32(&e.me.Sleepers, ^uint32(0))
-			return nil
+		over, interrupted, err := e.sleep(why, start, done, check)
+		if over {
+			return err
 		}
-		if check != nil {
-			if err := check(); err != nil {
-				atom.Add32(&e.me.Sleepers, ^uint32(0))
-				return err
-			}
-		}
-		left := slice - time.Duration(now()-start)
-		if why.Until != 0 {
-			left = min(left, time.Duration(why.Until-now()))
-		}
-		interrupted := false
-		if left > 0 && e.backlog.Load() == 0 {
-			interrupted = atom.Wait(&e.me.Doorbell, bell, left)
-		} else if left > 0 {
-			// Room in a ring is not announced: look for it again soon.
-			interrupted = atom.Wait(&e.me.Doorbell, bell, 200*time.Microsecond)
-		}
-		atom.Add32(&e.me.Sleepers, ^uint32(0))
 		e.Progress()
 		if done() {
 			return nil
@@ -155,6 +145,39 @@ func (e *Engine) wait(why *Reason, done func() bool, check func() error) error {
 			return ErrInterrupted
 		}
 	}
+}
+
+// sleep looks once more, and sleeps if there is still reason to. over says that the
+// wait has ended, with err.
+func (e *Engine) sleep(why *Reason, start int64, done func() bool, check func() error) (over, interrupted bool, err error) {
+	atom.Add32(&e.me.Sleepers, 1)
+	defer atom.Add32(&e.me.Sleepers, ^uint32(0))
+	e.endNap()
+	bell := atom.Load32(&e.me.Doorbell)
+	e.pollSure(1)
+	e.carryOn()
+	if done() {
+		return true, false, nil
+	}
+	if err := e.Damage(); err != nil {
+		return true, false, err
+	}
+	if check != nil {
+		if err := check(); err != nil {
+			return true, false, err
+		}
+	}
+	left := slice - time.Duration(now()-start)
+	if why.Until != 0 {
+		left = min(left, time.Duration(why.Until-now()))
+	}
+	if left <= 0 {
+		return false, false, nil
+	}
+	if e.backlog.Load() != 0 {
+		left = min(left, 200*time.Microsecond) // room in a ring is not announced: look for it again soon
+	}
+	return false, atom.Wait(&e.me.Doorbell, bell, left), nil
 }
 
 // roomy tells whether there is a core for every rank that does not sleep.

@@ -113,6 +113,7 @@ const lostTime = time.Second
 // Broken implements fabric.Sink. A rank that closes its connections because it has
 // finalized is not lost.
 func (e *Engine) Broken(rank int, err error) {
+	defer e.contain("the end of a connection")
 	text := err.Error()
 	if rank == e.Rank || !e.peers[rank].lost.CompareAndSwap(nil, &text) {
 		return
@@ -125,13 +126,19 @@ func (e *Engine) Broken(rank int, err error) {
 				return // the watcher has the last word
 			}
 		}
-		log.Infof("engine", "%s", e.HowGone(rank))
-		e.gone[rank].Store(1)
-		if e.onGone != nil {
-			e.onGone(rank)
-		}
-		e.me.Ring()
+		e.NoteGone(rank)
 	})
+}
+
+// NoteGone takes note that a rank will never answer again, and wakes who waits for it.
+// The watcher does so; a simulation, which has none, does it itself.
+func (e *Engine) NoteGone(rank int) {
+	log.Infof("engine", "%s", e.HowGone(rank))
+	e.gone[rank].Store(1)
+	if e.onGone != nil {
+		e.onGone(rank)
+	}
+	e.me.Ring()
 }
 
 // guarded keeps a panic of a goroutine from killing the interpreter.
@@ -173,35 +180,84 @@ func (e *Engine) serve() {
 	}
 }
 
+// lookEvery is how often a process is looked at that no descriptor tells of.
+const lookEvery = 200 * time.Millisecond
+
 // watch learns of the end of peers and of the launcher through pidfds, or by
-// looking every 200 ms on kernels that have none.
+// looking now and then where it can't have any: on old kernels, and as long as the
+// process has no descriptors left.
 func (e *Engine) watch() error {
-	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
 		return fmt.Errorf("make eventfd: %w", err)
 	}
+	var wake atomic.Int32 // -1: somebody else has closed it
+	wake.Store(int32(fd))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		guarded("watcher of peers", func() { e.watchLoop(wake) })
+		guarded("watcher of peers", func() { e.watchLoop(&wake) })
 	}()
 	e.stopWatch = func() {
-		one := [8]byte{1}
-		_, _ = unix.Write(wake, one[:])
+		if fd := wake.Load(); fd >= 0 {
+			one := [8]byte{1}
+			_, _ = unix.Write(int(fd), one[:])
+		}
 		<-done
-		unix.Close(wake)
+		if fd := wake.Load(); fd >= 0 {
+			unix.Close(int(fd))
+		}
 	}
 	return nil
 }
 
+// watched is a process whose end is to be noticed.
 type watched struct {
 	rank int // -1: the launcher
 	pid  int
-	fd   int // -1: kernel without pidfds
+	age  uint64 // 0: not known
+	fd   int    // -1: there is none now
 }
 
-func (e *Engine) watchLoop(wake int) {
-	launcher := int(e.Job.Head.LauncherPID)
+// look tells whether the process has ended. If it lives it has a descriptor from
+// now on, if there is one to be had.
+func (w *watched) look() (ended bool) {
+	if w.fd >= 0 {
+		return sys.Look(w.pid, w.age) == sys.Ended
+	}
+	fd, ok, err := sys.PidFD(w.pid)
+	life := sys.Look(w.pid, w.age) // after it was opened: so it is that process's
+	switch {
+	case !ok || err != nil:
+	case life == sys.Living:
+		w.fd = fd
+	default:
+		unix.Close(fd)
+	}
+	return life == sys.Ended
+}
+
+// told acts on what poll says of the descriptor. That it is readable is not enough:
+// the program may have closed it and something else may have its number. Then, and
+// if it is closed, there is another next time; this one is not ours to close.
+func (w *watched) told(events int16) (ended bool) {
+	switch {
+	case events == 0:
+		return false
+	case events&unix.POLLNVAL == 0:
+		switch sys.Look(w.pid, w.age) {
+		case sys.Ended:
+			unix.Close(w.fd)
+			return true
+		case sys.Unknown:
+			return false
+		}
+	}
+	w.fd = -1
+	return false
+}
+
+func (e *Engine) watchLoop(wake *atomic.Int32) {
 	var list []watched
 	known := make([]bool, e.Size)
 	known[e.Rank] = true
@@ -212,19 +268,8 @@ func (e *Engine) watchLoop(wake int) {
 			}
 		}
 	}()
-	add := func(rank, pid int, age uint64) {
-		fd, _, err := sys.PidFD(pid)
-		if err != nil || (age != 0 && sys.StartTime(pid) != age) {
-			if fd >= 0 {
-				unix.Close(fd)
-			}
-			e.ended(rank)
-			return
-		}
-		list = append(list, watched{rank, pid, fd})
-	}
-	if launcher != 0 {
-		add(-1, launcher, e.Job.Head.LauncherAge)
+	if launcher := int(e.Job.Head.LauncherPID); launcher != 0 {
+		list = append(list, watched{-1, launcher, e.Job.Head.LauncherAge, -1})
 	}
 	missing := e.Size - 1
 	for !e.stop.Load() {
@@ -235,43 +280,68 @@ func (e *Engine) watchLoop(wake int) {
 				known[r] = true
 				missing--
 				rk := &e.Job.Ranks[r]
-				add(r, rk.PID(), rk.Age)
+				list = append(list, watched{r, rk.PID(), rk.Age, -1})
 			}
 		}
+		list = e.drop(list, func(w *watched) bool { return w.fd < 0 && w.look() })
 		fds := make([]unix.PollFd, 1, len(list)+1)
-		fds[0] = unix.PollFd{Fd: int32(wake), Events: unix.POLLIN}
-		timeout := -1
+		fds[0] = unix.PollFd{Fd: wake.Load(), Events: unix.POLLIN}
+		timeout := time.Duration(-1)
+		if wake.Load() < 0 {
+			timeout = lookEvery
+		}
 		for _, w := range list {
-			if w.fd >= 0 {
-				fds = append(fds, unix.PollFd{Fd: int32(w.fd), Events: unix.POLLIN})
-			} else {
-				fds = append(fds, unix.PollFd{Fd: -1})
-				timeout = 200
+			fds = append(fds, unix.PollFd{Fd: int32(w.fd), Events: unix.POLLIN})
+			if w.fd < 0 {
+				timeout = lookEvery
 			}
 		}
 		if missing > 0 {
-			timeout = 100
+			timeout = lookEvery / 2
 		}
-		if _, err := unix.Poll(fds, timeout); err != nil && err != unix.EINTR {
-			return
+		switch _, err := unix.Poll(fds, milliseconds(timeout)); {
+		case err == unix.EINTR:
+			continue
+		case err != nil: // more descriptors than the process may have by now, or no memory
+			time.Sleep(lookEvery)
+			list = e.drop(list, (*watched).look)
+			continue
 		}
-		keep := list[:0]
-		for i, w := range list {
-			dead := fds[i+1].Revents != 0
-			if w.fd < 0 {
-				dead = !sys.Alive(w.pid)
-			}
-			if !dead {
-				keep = append(keep, w)
-				continue
-			}
-			if w.fd >= 0 {
-				unix.Close(w.fd)
-			}
-			e.ended(w.rank)
+		if fds[0].Revents != 0 && !e.stop.Load() {
+			wake.Store(-1) // nobody has written there: it is not ours any more
 		}
-		list = keep
+		i, unsure := 0, false
+		list = e.drop(list, func(w *watched) bool {
+			i++
+			ended := w.told(fds[i].Revents)
+			unsure = unsure || !ended && w.fd >= 0 && fds[i].Revents != 0
+			return ended
+		})
+		if unsure {
+			time.Sleep(lookEvery)
+		}
 	}
+}
+
+// drop takes those out of list that have ended.
+func (e *Engine) drop(list []watched, ended func(*watched) bool) []watched {
+	keep := list[:0]
+	for _, w := range list {
+		if ended(&w) {
+			e.ended(w.rank)
+		} else {
+			keep = append(keep, w)
+		}
+	}
+	return keep
+}
+
+// milliseconds is d as poll takes it.
+func milliseconds(d time.Duration) int {
+	if d < 0 {
+		return -1
+	}
+	return int(d / time.Millisecond)
 }
 
 // ended takes note that the process of rank (-1: of the launcher) is gone.
@@ -287,6 +357,7 @@ func (e *Engine) ended(rank int) {
 		})
 		return
 	}
+	atomic.StoreUint32(&e.Job.Ranks[rank].Ended, 1) // for all: this may be the first to know
 	deadline := time.Now().Add(verdictTime)
 	go guarded("watcher of peers", func() {
 		rk := &e.Job.Ranks[rank]
@@ -299,12 +370,7 @@ func (e *Engine) ended(rank int) {
 		if e.stop.Load() {
 			return
 		}
-		log.Infof("engine", "%s", e.HowGone(rank))
-		e.gone[rank].Store(1)
-		if e.onGone != nil {
-			e.onGone(rank)
-		}
-		e.me.Ring()
+		e.NoteGone(rank)
 	})
 }
 

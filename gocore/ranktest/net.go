@@ -23,6 +23,7 @@ type Net struct {
 	nodes []*node
 	ended map[int]bool
 	still map[int]bool
+	rand  *rand.Rand // delays and want of room come from it
 }
 
 type node struct {
@@ -59,13 +60,22 @@ type region struct {
 
 // NewNet makes a network of n ranks. Of caps, OneSided, Keys and Atomics count.
 func NewNet(n int, caps fabric.Caps) *Net {
+	return NewSeededNet(n, caps, rand.NewPCG(rand.Uint64(), rand.Uint64()))
+}
+
+// NewSeededNet is NewNet whose delays come from a source: used by one thread at a time,
+// it does the same each time.
+func NewSeededNet(n int, caps fabric.Caps, source rand.Source) *Net {
 	caps.MaxShort, caps.Piece, caps.MaxRuns, caps.Ordered, caps.Manual = 4096, 2048, 16, true, true
-	net := &Net{caps: caps, ended: map[int]bool{}, still: map[int]bool{}}
+	net := &Net{caps: caps, ended: map[int]bool{}, still: map[int]bool{}, rand: rand.New(source)}
 	for r := range n {
 		net.nodes = append(net.nodes, &node{net: net, rank: r, regions: map[uint64]*region{}})
 	}
 	return net
 }
+
+// Node is rank's transport.
+func (net *Net) Node(rank int) fabric.Transport { return net.nodes[rank] }
 
 func (n *node) Name() string                              { return "test" }
 func (n *node) Caps() fabric.Caps                         { return n.net.caps }
@@ -113,7 +123,7 @@ func (n *node) Poll(sink fabric.Sink) int {
 	n.net.mu.Lock()
 	got := n.inbox
 	n.inbox = nil
-	rand.Shuffle(len(n.pending), func(i, j int) { n.pending[i], n.pending[j] = n.pending[j], n.pending[i] })
+	n.net.rand.Shuffle(len(n.pending), func(i, j int) { n.pending[i], n.pending[j] = n.pending[j], n.pending[i] })
 	due := n.pending[:(len(n.pending)+1)/2]
 	n.pending = append([]pending{}, n.pending[len(due):]...)
 	for _, p := range due {
@@ -220,7 +230,7 @@ func (n *node) tell() {
 
 type line struct{ from, to *node }
 
-func (l *line) full() bool { return rand.IntN(8) == 0 }
+func (l *line) full() bool { return l.from.net.rand.IntN(8) == 0 }
 
 func (l *line) Send(h *fabric.Header, payload []byte) error {
 	l.from.net.mu.Lock()
