@@ -23,3 +23,17 @@ func Copy(dst, src unsafe.Pointer, n int) {
 		copy(unsafe.Slice((*byte)(dst), n), unsafe.Slice((*byte)(src), n))
 	}
 }
+
+const pageSize = 4096
+
+// Probe reads a byte of each page of n bytes of foreign memory, so that memory which
+// faults does so here, where Go makes a panic of it, and not in C, or in the kernel
+// when half of it has been taken.
+//
+//go:noinline
+func Probe(p unsafe.Pointer, n int) (sum byte) {
+	for at := 0; at < n; at += pageSize - int(uintptr(p)+uintptr(at))%pageSize {
+		sum |= *(*byte)(unsafe.Add(p, at))
+	}
+	return sum
+}

@@ -158,6 +158,21 @@ type Transport interface {
 	Close() error
 }
 
+// Lender is a transport that can register memory which peers may read, and not change.
+type Lender interface {
+	// RegisterReadable is Register for memory that is only sent.
+	RegisterReadable(p unsafe.Pointer, n int) (Region, error)
+}
+
+// RegisterReadable registers n bytes at p with t for peers to read; where the transport
+// makes no difference, they are registered as by Register.
+func RegisterReadable(t Transport, p unsafe.Pointer, n int) (Region, error) {
+	if l, ok := t.(Lender); ok {
+		return l.RegisterReadable(p, n)
+	}
+	return t.Register(p, n)
+}
+
 // Explainer is a transport that can say why it lacks Caps.OneSided, or why the
 // kernel will not let a peer's memory be copied although it has it.
 type Explainer interface {
@@ -200,9 +215,13 @@ type Redirector interface {
 //
 // Cookies need not be unique.
 type Endpoint interface {
-	// Send copies a short message; ErrAgain when there is no room.
+	// Send copies a short message; ErrAgain when there is no room. The payload is
+	// the program's memory, which may fault: then Send panics, has sent nothing, and
+	// the endpoint is as it was.
 	Send(h *Header, payload []byte) error
-	// Put writes n bytes to remote memory.
+	// Put writes n bytes to remote memory. What is said of the payload of Send is true
+	// of local memory that an operation reads or writes at once. Where it faults later,
+	// the operation is Completed with the fault.
 	Put(local unsafe.Pointer, remote RemoteKey, n int, cookie uint64) (done bool, err error)
 	// Get reads n bytes of remote memory.
 	Get(local unsafe.Pointer, remote RemoteKey, n int, cookie uint64) (done bool, err error)

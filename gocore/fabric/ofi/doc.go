@@ -69,5 +69,13 @@
 // receiving state (numbers, stashes) belongs to whoever polls. Sinks are called
 // without it.
 //
+// # Memory that faults
+//
+// Local memory is probed before an operation begins, so that memory which can't be
+// accessed is an error of the operation. Memory of a window that can't be accessed any
+// more (the file that it maps was truncated) is met by whoever writes it: a device
+// refuses the write, but the providers in software (tcp, shm, ofi_rxm over them) copy in
+// C within the target's process, which then ends with SIGSEGV or SIGBUS.
+//
 // It may import fabric, libfabric and sys.
 package ofi

@@ -10,6 +10,7 @@ import (
 
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/libfabric"
+	"gormapy/gocore/sys"
 )
 
 // endpoint is a connection to one peer.
@@ -244,7 +245,10 @@ func (e *endpoint) sendFrame(kind byte, seq uint32, h *fabric.Header, payload []
 		copy(rest, unsafe.Slice((*byte)(unsafe.Pointer(h)), fabric.HeaderBytes))
 		rest = rest[fabric.HeaderBytes:]
 	}
-	copy(rest, payload)
+	if err := sys.Touch(func() { copy(rest, payload) }); err != nil {
+		e.give(s)
+		return err
+	}
 	// The request lies in the transport, since what C is given escapes.
 	t.requests[0] = libfabric.Request{
 		Kind: libfabric.Send, Flags: libfabric.Completed, Local: addressOf(mem), Len: uint64(n), Desc: t.desc(),

@@ -10,6 +10,7 @@ import (
 
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/libfabric"
+	"gormapy/gocore/sys"
 )
 
 // operation is a put, get or atomic that has been accepted. The transport's lock
@@ -89,7 +90,7 @@ func (t *transport) finish(o *operation) {
 func (t *transport) settle(o *operation) {
 	if o.bounce >= 0 {
 		if o.kind == libfabric.Read && o.err == nil {
-			copy(unsafe.Slice((*byte)(o.start), o.total), t.buf(o.bounce))
+			o.err = sys.Touch(func() { copy(unsafe.Slice((*byte)(o.start), o.total), t.buf(o.bounce)) })
 		}
 		o.ep.giveBuf(o.bounce)
 		o.bounce = -1
@@ -220,6 +221,12 @@ func (t *transport) settleUnused(o *operation) {
 func (e *endpoint) prepare(o *operation) error {
 	t := e.t
 	o.local = uintptr(o.start)
+	if o.kind == libfabric.Write && o.total <= frameBytes {
+		// The provider may copy it, in C.
+		if err := sys.Touch(func() { fabric.Probe(o.start, o.total) }); err != nil {
+			return err
+		}
+	}
 	if !t.localMR {
 		return nil
 	}
@@ -234,7 +241,9 @@ func (e *endpoint) prepare(o *operation) error {
 		}
 		mem := t.buf(o.bounce)
 		if o.kind == libfabric.Write {
-			copy(mem, unsafe.Slice((*byte)(o.start), o.total))
+			if err := sys.Touch(func() { copy(mem, unsafe.Slice((*byte)(o.start), o.total)) }); err != nil {
+				return err
+			}
 		}
 		o.local, o.desc = addressOf(mem), t.desc()
 		return nil
@@ -383,5 +392,8 @@ func (e *endpoint) atomic(kind libfabric.Kind, old unsafe.Pointer, remote fabric
 
 // fetched hands an atomic's result to the user.
 func (t *transport) fetched(o *operation, s int) {
-	*(*uint64)(o.old) = binary.LittleEndian.Uint64(t.words(s)[16:])
+	err := sys.Touch(func() { *(*uint64)(o.old) = binary.LittleEndian.Uint64(t.words(s)[16:]) })
+	if err != nil && o.err == nil {
+		o.err = err
+	}
 }

@@ -61,6 +61,15 @@ func (t *transport) register(addr uintptr, n int, access libfabric.Access) (*lib
 
 // Register implements fabric.Transport.
 func (t *transport) Register(p unsafe.Pointer, n int) (fabric.Region, error) {
+	return t.registerFor(p, n, libfabric.AccessAll)
+}
+
+// RegisterReadable implements fabric.Lender.
+func (t *transport) RegisterReadable(p unsafe.Pointer, n int) (fabric.Region, error) {
+	return t.registerFor(p, n, libfabric.AccessAll&^libfabric.AccessRemoteWrite)
+}
+
+func (t *transport) registerFor(p unsafe.Pointer, n int, access libfabric.Access) (fabric.Region, error) {
 	if n < 0 {
 		return nil, fmt.Errorf("register %d bytes", n)
 	}
@@ -73,7 +82,7 @@ func (t *transport) Register(p unsafe.Pointer, n int) (fabric.Region, error) {
 	if t.closed {
 		return nil, errClosed
 	}
-	mr, err := t.register(r.addr, n, libfabric.AccessAll)
+	mr, err := t.register(r.addr, n, access)
 	if err != nil {
 		return nil, fmt.Errorf("register %d bytes at %#x with provider %s: %w", n, r.addr, t.info.Provider, err)
 	}

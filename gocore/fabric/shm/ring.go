@@ -40,7 +40,8 @@ func maxPayload(ringBytes int) int { return (ringBytes-ringHeader)/4/line*line -
 
 func (r *ring) at(pos uint64) unsafe.Pointer { return unsafe.Add(r.base, (pos%r.lines)*line) }
 
-// send writes one record, or returns false when there is no room.
+// send writes one record, or returns false when there is no room. If the payload
+// faults, the record was never there: the next one is written in its place.
 func (r *ring) send(h *fabric.Header, payload []byte) bool {
 	need := uint64(prefix+len(payload)+line-1) / line
 	skip := uint64(0)

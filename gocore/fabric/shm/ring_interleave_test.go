@@ -114,7 +114,7 @@ func TestEveryInterleavingOfRing(t *testing.T) {
 	} {
 		for _, mortal := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%d lines mortal %v", c.lines, mortal), func(t *testing.T) {
-				opt := explore.Options{Plain: true}
+				opt := explore.Options{Plain: true, Weak: true}
 				if mortal {
 					opt.Deaths = 1
 				}

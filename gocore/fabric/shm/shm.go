@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -108,10 +109,7 @@ type endpoint struct {
 
 // Send implements fabric.Endpoint.
 func (e *endpoint) Send(h *fabric.Header, payload []byte) error {
-	e.mu.Lock()
-	ok := e.ring.send(h, payload)
-	e.mu.Unlock()
-	if !ok {
+	if !e.write(h, payload) {
 		// Nobody takes messages out: the peer computes. Its progress engine does.
 		e.peer.RingProgress()
 		return fabric.ErrAgain
@@ -120,36 +118,65 @@ func (e *endpoint) Send(h *fabric.Header, payload []byte) error {
 	return nil
 }
 
+func (e *endpoint) write(h *fabric.Header, payload []byte) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock() // also if the payload faults
+	return e.ring.send(h, payload)
+}
+
 // Put implements fabric.Endpoint.
 func (e *endpoint) Put(local unsafe.Pointer, remote fabric.RemoteKey, n int, _ uint64) (bool, error) {
-	if !e.t.copy {
-		return false, fabric.ErrUnsupported
+	if err := e.refusal(); err != nil {
+		return false, err
 	}
-	return true, gone(sys.WriteProcess(e.peer.PID(), local, remote.Addr, n))
+	return e.copied(sys.WriteProcess(e.peer.PID(), local, remote.Addr, n))
 }
 
 // Get implements fabric.Endpoint.
 func (e *endpoint) Get(local unsafe.Pointer, remote fabric.RemoteKey, n int, _ uint64) (bool, error) {
-	if !e.t.copy {
-		return false, fabric.ErrUnsupported
+	if err := e.refusal(); err != nil {
+		return false, err
 	}
-	return true, gone(sys.ReadProcess(e.peer.PID(), local, remote.Addr, n))
+	return e.copied(sys.ReadProcess(e.peer.PID(), local, remote.Addr, n))
 }
 
 // PutRuns implements fabric.Endpoint.
 func (e *endpoint) PutRuns(local unsafe.Pointer, _ uint64, runs []fabric.Run, _ uint64) (bool, error) {
-	if !e.t.copy {
-		return false, fabric.ErrUnsupported
+	if err := e.refusal(); err != nil {
+		return false, err
 	}
-	return true, gone(sys.WriteProcessRuns(e.peer.PID(), local, iovecs(runs)))
+	return e.copied(sys.WriteProcessRuns(e.peer.PID(), local, iovecs(runs)))
 }
 
 // GetRuns implements fabric.Endpoint.
 func (e *endpoint) GetRuns(local unsafe.Pointer, _ uint64, runs []fabric.Run, _ uint64) (bool, error) {
-	if !e.t.copy {
-		return false, fabric.ErrUnsupported
+	if err := e.refusal(); err != nil {
+		return false, err
 	}
-	return true, gone(sys.ReadProcessRuns(e.peer.PID(), local, iovecs(runs)))
+	return e.copied(sys.ReadProcessRuns(e.peer.PID(), local, iovecs(runs)))
+}
+
+// refusal is why the kernel is not asked to copy from or to the peer, which it knows by
+// the number of its process. Once the peer is known to have ended that may be another
+// one's. The launcher makes that known before it gives the number away; where it was
+// another that did, such as a shell around the peer, an engine does within a millisecond.
+func (e *endpoint) refusal() error {
+	if !e.t.copy {
+		return fabric.ErrUnsupported
+	}
+	if atomic.LoadUint32(&e.peer.Ended) != 0 {
+		return fabric.ErrPeerGone
+	}
+	return nil
+}
+
+// copied is what came of a copy: whose it was is sure only if the peer has not ended
+// meanwhile.
+func (e *endpoint) copied(err error) (bool, error) {
+	if atomic.LoadUint32(&e.peer.Ended) != 0 || err != nil && errors.Is(err, unix.ESRCH) {
+		return true, fabric.ErrPeerGone
+	}
+	return true, err
 }
 
 // iovecs is runs as the kernel's array: a Run is laid out like a struct iovec.
@@ -158,13 +185,6 @@ func iovecs(runs []fabric.Run) []unix.RemoteIovec {
 }
 
 var _ = [1]byte{}[unsafe.Sizeof(fabric.Run{})-unsafe.Sizeof(unix.RemoteIovec{})]
-
-func gone(err error) error {
-	if errors.Is(err, unix.ESRCH) {
-		return fabric.ErrPeerGone
-	}
-	return err
-}
 
 // FetchAdd implements fabric.Endpoint: memory that all map has the processor's atomics.
 func (e *endpoint) FetchAdd(unsafe.Pointer, fabric.RemoteKey, uint64, uint64) (bool, error) {

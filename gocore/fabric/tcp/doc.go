@@ -104,5 +104,5 @@
 // such pair, when something waits for room, and from Arm until something has come.
 // A read that is not filled is not followed by another.
 //
-// It may import only fabric.
+// It may import fabric and sys.
 package tcp

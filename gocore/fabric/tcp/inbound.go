@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gormapy/gocore/fabric"
+	"gormapy/gocore/sys"
 )
 
 const (
@@ -47,6 +48,9 @@ func (p *pair) receive(sink fabric.Sink) int {
 		case errno == unix.EAGAIN:
 			return moved
 		case errno == unix.EINTR:
+			continue
+		case errno == unix.EFAULT && p.rest > 0 && p.into != nil:
+			p.divert()
 			continue
 		case errno != 0:
 			return moved + p.lose(errno)
@@ -160,11 +164,19 @@ func (p *pair) land(sink fabric.Sink, size int) {
 	p.r, p.long = p.r+headBytes+len(body), true
 	p.size, p.rest, p.dropped = size, frameBytes(size)-headBytes-len(body), false
 	if p.into = sink.Landing(p.peer, &p.head, size); p.into != nil {
-		copy(unsafe.Slice((*byte)(p.into), size), body)
-		return
+		if sys.Touch(func() { copy(unsafe.Slice((*byte)(p.into), size), body) }) == nil {
+			return
+		}
 	}
-	p.scratch = p.t.takeScratch()
+	p.into, p.scratch = nil, p.t.takeScratch()
 	copy(p.scratch[:size], body)
+}
+
+// divert has the rest of a long payload come to memory of the transport, since where
+// it belongs can't be written to. Whoever it is for meets that when it is delivered.
+func (p *pair) divert() {
+	p.into, p.scratch = nil, p.t.takeScratch()
+	clear(p.scratch[:p.size])
 }
 
 // deliverLong delivers a long payload that is complete.

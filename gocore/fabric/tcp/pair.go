@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gormapy/gocore/fabric"
+	"gormapy/gocore/sys"
 )
 
 const (
@@ -99,6 +100,9 @@ func (p *pair) Send(h *fabric.Header, payload []byte) error {
 		return p.enqueue(h, payload)
 	}
 	total := frameBytes(len(payload))
+	if len(payload) > joinMax {
+		fabric.Probe(unsafe.Pointer(unsafe.SliceData(payload)), len(payload))
+	}
 	n, errno := p.write(h, payload, total)
 	if n == total && errno == 0 {
 		return nil
@@ -111,14 +115,19 @@ func (p *pair) Send(h *fabric.Header, payload []byte) error {
 			p.wait()
 			return fabric.ErrAgain
 		}
-	case unix.EFAULT:
-		return fmt.Errorf("send %d bytes to rank %d: %w", len(payload), p.peer, errno)
+	case unix.EFAULT: // since the probe
+		return &sys.Fault{Addr: uintptr(unsafe.Pointer(unsafe.SliceData(payload)))}
 	default:
 		p.failed = p.lost("send", errno)
 		return p.failed
 	}
+	if err := sys.Touch(func() { p.append(n, payload, total) }); err != nil {
+		if n > 0 { // the peer has a part of the frame, and the rest is not to be had
+			p.failed = p.lost("send", err)
+		}
+		return err
+	}
 	p.wait()
-	p.append(n, payload, total)
 	return nil
 }
 
@@ -149,6 +158,12 @@ func set(v *unix.Iovec, b []byte) {
 // append queues what is left of a frame, of which skip bytes are out, and whose
 // head is in p.out.
 func (p *pair) append(skip int, payload []byte, total int) {
+	whole, before := false, len(p.queue)
+	defer func() {
+		if !whole { // the payload faulted
+			p.queue = p.queue[:before]
+		}
+	}()
 	if skip < headBytes {
 		p.queue = append(p.queue, p.out[skip:headBytes]...)
 		skip = headBytes
@@ -158,6 +173,7 @@ func (p *pair) append(skip int, payload []byte, total int) {
 		skip = headBytes + len(payload)
 	}
 	p.queue = append(p.queue, zeros[:total-skip]...)
+	whole = true
 }
 
 // enqueue adds a frame to what waits already, if it is short and there is room.

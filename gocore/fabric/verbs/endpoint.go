@@ -11,6 +11,7 @@ import (
 
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/ibverbs"
+	"gormapy/gocore/sys"
 )
 
 // record is what there is to do when a request of the send queue has ended.
@@ -153,7 +154,12 @@ func (e *endpoint) Send(h *fabric.Header, payload []byte) error {
 	}
 	wr.Addr = uint64(uintptr(buf))
 	*(*fabric.Header)(buf) = *h
-	copy(unsafe.Slice((*byte)(unsafe.Add(buf, fabric.HeaderBytes)), len(payload)), payload)
+	if err := sys.Touch(func() {
+		copy(unsafe.Slice((*byte)(unsafe.Add(buf, fabric.HeaderBytes)), len(payload)), payload)
+	}); err != nil {
+		t.undo(&rec)
+		return err
+	}
 	e.sign(wr, e.head, e.signaled, false)
 	if posted, err := e.qp.PostSend(e.wrs[:1]); posted == 0 {
 		t.undo(&rec)
@@ -277,13 +283,14 @@ func (e *endpoint) move(op opName, local unsafe.Pointer, key uint64, runs []fabr
 // never is room for all.
 func (e *endpoint) start(op opName, local unsafe.Pointer, key uint64, runs []fabric.Run, cookie uint64) (bool, error) {
 	t := e.t
-	total, longest, need := 0, 0, 0
+	total, longest, need, inline := 0, 0, 0, false
 	for _, r := range runs {
 		if r.N < 0 {
 			return false, fmt.Errorf("%s to rank %d: %d bytes", opNames[op], e.peer, r.N)
 		}
 		total, longest = total+r.N, max(longest, r.N)
 		need += (r.N + t.maxMsg - 1) / t.maxMsg
+		inline = inline || r.N%t.maxMsg <= e.inline
 	}
 	if err := e.ready(); err != nil {
 		return false, err
@@ -293,6 +300,9 @@ func (e *endpoint) start(op opName, local unsafe.Pointer, key uint64, runs []fab
 	}
 	if e.room() < min(need, len(e.ring)/2) {
 		return false, fabric.ErrAgain
+	}
+	if op == opPut && inline {
+		fabric.Probe(local, total) // the library copies it, in C
 	}
 	c := cursor{active: true, rkey: uint32(key), runs: runs, local: uint64(uintptr(local))}
 	c.end = record{op: op, last: true, cookie: cookie}
@@ -344,7 +354,10 @@ func (e *endpoint) place(c *cursor, local unsafe.Pointer, n int) error {
 		c.end.kind, c.end.slot = k, slot
 		c.local, c.lkey = s.addr(slot), s.mr.LKey()
 		if c.end.op == opPut {
-			copy(unsafe.Slice((*byte)(s.at(slot)), n), unsafe.Slice((*byte)(local), n))
+			if err := sys.Touch(func() { fabric.Copy(s.at(slot), local, n) }); err != nil {
+				t.undo(&c.end)
+				return err
+			}
 		} else {
 			c.end.dst, c.end.n = local, int32(n)
 		}

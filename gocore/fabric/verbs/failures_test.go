@@ -430,3 +430,22 @@ func TestHiddenRegion(t *testing.T) {
 	require.NoError(t, hidden.Close())
 	assert.Equal(t, regions-1, double.Count(double.Regions))
 }
+
+// Memory that was registered to be sent can be read by peers, and not changed.
+func TestWhatIsSentIsNotWritten(t *testing.T) {
+	a, b := duo(t)
+	local, _, _ := expose(t, a, 4096)
+	mem := fabrictest.Memory(t, 4096)
+	fabrictest.Fill(mem, 3)
+	r, err := fabric.RegisterReadable(b.Transport, fabrictest.Pointer(mem), len(mem))
+	require.NoError(t, err)
+	post(t, a, func() (bool, error) { return a.to.Get(fabrictest.Pointer(local), r.Key(), 4096, 1) })
+	poll(t, "the get", func() bool { return len(a.done[1]) == 1 }, a, b)
+	require.NoError(t, a.done[1][0])
+	require.Empty(t, fabrictest.Check(local, 3))
+	clear(local)
+	post(t, a, func() (bool, error) { return a.to.Put(fabrictest.Pointer(local), r.Key(), 4096, 2) })
+	poll(t, "the put", func() bool { return len(a.done[2]) == 1 }, a, b)
+	assert.ErrorContains(t, a.done[2][0], "IBV_WC_REM_ACCESS_ERR")
+	assert.Empty(t, fabrictest.Check(mem, 3))
+}

@@ -10,6 +10,7 @@ import (
 
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/ibverbs"
+	"gormapy/gocore/sys"
 )
 
 // recvID marks the requests of the receive queue; the others have rank and number.
@@ -179,7 +180,7 @@ func (e *endpoint) finish(rec *record, err error) {
 		if rec.kind == bounced {
 			from = t.bounce
 		}
-		copy(unsafe.Slice((*byte)(rec.dst), int(rec.n)), unsafe.Slice((*byte)(from.at(rec.slot)), int(rec.n)))
+		err = sys.Touch(func() { fabric.Copy(rec.dst, from.at(rec.slot), int(rec.n)) })
 	}
 	t.undo(rec)
 	if rec.last {
@@ -195,7 +196,10 @@ func (e *endpoint) finish(rec *record, err error) {
 // lost says why an operation has failed, given why the connection has.
 func (e *endpoint) lost(op opName, err error) error {
 	var of *fabric.OpError
+	var fault *sys.Fault
 	switch {
+	case errors.As(err, &fault):
+		return err
 	case errors.Is(err, fabric.ErrPeerGone):
 		return fmt.Errorf("%s to rank %d failed: %w", opNames[op], e.peer, err)
 	case errors.As(err, &of):

@@ -68,12 +68,20 @@ func (r *region) Hide() {
 
 // Register implements fabric.Transport.
 func (t *Transport) Register(p unsafe.Pointer, n int) (fabric.Region, error) {
+	return t.registerFor(p, n, ibverbs.LocalWrite|ibverbs.RemoteWrite|ibverbs.RemoteRead|ibverbs.RemoteAtomic)
+}
+
+// RegisterReadable implements fabric.Lender.
+func (t *Transport) RegisterReadable(p unsafe.Pointer, n int) (fabric.Region, error) {
+	return t.registerFor(p, n, ibverbs.LocalWrite|ibverbs.RemoteRead)
+}
+
+func (t *Transport) registerFor(p unsafe.Pointer, n int, access ibverbs.Access) (fabric.Region, error) {
 	start := uint64(uintptr(p))
 	r := &region{t: t, start: start, end: start + uint64(max(n, 0))}
 	if n == 0 {
 		return r, nil
 	}
-	const access = ibverbs.LocalWrite | ibverbs.RemoteWrite | ibverbs.RemoteRead | ibverbs.RemoteAtomic
 	mr, err := t.register(start, n, access)
 	if err != nil {
 		return nil, err
