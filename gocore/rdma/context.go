@@ -11,6 +11,7 @@ import (
 	"gormapy/gocore/rdma/sockets"
 	"gormapy/gocore/rdma/soft"
 	"gormapy/gocore/rdma/verbs"
+	"gormapy/gocore/sys"
 )
 
 // backends are all there are, in the order in which a device is looked for.
@@ -79,6 +80,9 @@ func Open(by, name string) (h int64) {
 
 // openDevice opens a device that no handle names yet.
 func openDevice(by, name, op string) (*device, *Error) {
+	if err := sys.StartPoller(); err != nil {
+		return nil, refuse("EMFILE", op, nil, "%v", err)
+	}
 	var known, missing, names []string
 	for _, b := range backends {
 		known = append(known, b.Name())

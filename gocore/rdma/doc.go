@@ -28,6 +28,6 @@
 // The transfer engine (engine.go, status.go) is handles of package rdma/transfer's
 // objects; a transfer's status has a number of its own kind, because there are many.
 //
-// It may import fabric (for foreign memory), rdma/backend, rdma/ofi, rdma/sockets, rdma/soft,
+// It may import fabric (for foreign memory), sys, rdma/backend, rdma/ofi, rdma/sockets, rdma/soft,
 // rdma/transfer, rdma/verbs.
 package rdma

@@ -1,5 +1,6 @@
-// Package sockets knows the descriptors of all sockets that the software back
-// ends and the transfer engine have open. A forked child has to close them: as
+// Package sockets has what the sockets of the software back ends and of the
+// transfer engine have in common: who is let in (Door), and the descriptors of all
+// that are open. A forked child has to close them: as
 // long as it holds them, peers would not see this process end. So a socket is
 // noted before it is connected, and not when that has succeeded. It may import
 // nothing of gormapy.

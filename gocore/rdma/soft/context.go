@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"sync"
-	"time"
 	"unsafe"
 
 	"gormapy/gocore/rdma/backend"
@@ -15,14 +14,12 @@ import (
 	"gormapy/gocore/sys"
 )
 
-// handshakes is how many strangers may be at the door at a time.
-const handshakes = 256
-
 // context is an open device: a socket that listens, and what peers can name.
 type context struct {
 	kind   string
 	device backend.Device
 	listen net.Listener
+	door   sockets.Door
 	probe  *uint64 // peers read this to see whether they can
 
 	mu      sync.RWMutex
@@ -63,30 +60,12 @@ func random32() uint32 { return binary.LittleEndian.Uint32(random(4)) }
 
 // accept is the agent: it lets peers in.
 func (c *context) accept() {
-	room := make(chan struct{}, handshakes)
-	for {
-		conn, err := c.listen.Accept()
-		if err != nil {
-			c.mu.RLock()
-			closed := c.closed
-			c.mu.RUnlock()
-			if closed {
-				return
-			}
-			time.Sleep(10 * time.Millisecond) // out of descriptors, say
-			continue
-		}
-		sockets.Track(conn)
-		select {
-		case room <- struct{}{}:
-			go func() {
-				defer func() { <-room }()
-				c.welcome(conn)
-			}()
-		default:
-			conn.Close()
-		}
-	}
+	c.door.Serve(c.listen, func(conn net.Conn) {
+		go func() {
+			defer c.door.Known(conn)
+			c.welcome(conn)
+		}()
+	})
 }
 
 // Device is described with backend.Context.

@@ -90,6 +90,7 @@ func (c *context) welcome(conn net.Conn) {
 		conn.Close()
 		return
 	}
+	c.door.Known(conn)
 	conn.SetDeadline(time.Time{}) //nolint:errcheck // as above
 	q.park(g)
 }
@@ -132,19 +133,24 @@ func (g *guest) finish(q *qp, secret []byte, remote info) (l *link, err error) {
 // dial is the dialer's side. It waits as long as the peer's program takes to call
 // Connect; closing the socket, which it tells by opened, ends it.
 func dial(q *qp, secret []byte, remote info, opened func(net.Conn) bool) (*link, error) {
-	conn, err := reach(q.ctx.kind, remote.addresses)
-	if err != nil {
-		return nil, err
-	}
-	if !opened(conn) {
+	for end := time.Now().Add(patience); ; {
+		conn, err := reach(q.ctx.kind, remote.addresses)
+		if err != nil {
+			return nil, err
+		}
+		if !opened(conn) {
+			conn.Close()
+			return nil, net.ErrClosed
+		}
+		l, err := introduce(q, conn, secret, remote)
+		if err == nil {
+			return l, nil
+		}
 		conn.Close()
-		return nil, net.ErrClosed
+		if !sockets.Ousted(err) || time.Now().After(end) {
+			return nil, err
+		}
 	}
-	l, err := introduce(q, conn, secret, remote)
-	if err != nil {
-		conn.Close()
-	}
-	return l, err
 }
 
 // reach dials the addresses of a peer until one answers.
@@ -156,9 +162,14 @@ func reach(kind string, addresses []string) (net.Conn, error) {
 	var err error
 	for _, a := range addresses {
 		var conn net.Conn
-		if conn, err = sockets.Dialer(patience).Dial(network, a); err == nil {
+		if conn, err = sockets.Dialer(patience).Dial(network, a); err != nil {
+			continue
+		}
+		if sockets.SameUser(conn) {
 			return conn, nil
 		}
+		conn.Close()
+		err = fmt.Errorf("a process of another user listens at %s", a)
 	}
 	return nil, err
 }

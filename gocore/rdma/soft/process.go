@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"net"
+	"sync/atomic"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -16,7 +17,8 @@ var errNotReached = errors.New("the memory of the peer's process can't be copied
 // process is the one at the other end of a Unix socket.
 type process struct {
 	pid int
-	fd  int // of pidfd_open
+	age uint64       // its start time, see sys.StartTime
+	fd  atomic.Int32 // of pidfd_open
 }
 
 // peerProcess finds the process at the other end, nil if it can't be told for sure.
@@ -39,13 +41,32 @@ func peerProcess(conn net.Conn) *process {
 	if err != nil || !ok {
 		return nil
 	}
-	return &process{pid: int(cred.Pid), fd: fd}
+	p := &process{pid: int(cred.Pid), age: sys.StartTime(int(cred.Pid))}
+	p.fd.Store(int32(fd))
+	return p
 }
 
 // lives tells whether the process has not ended, so that its number is not another
-// one's by now.
+// one's by now. A descriptor that somebody else has closed, and may have given to
+// something else, is replaced: that one says nothing of the process.
 func (p *process) lives() bool {
-	fds := []unix.PollFd{{Fd: int32(p.fd), Events: unix.POLLIN}}
+	if p.quiet() {
+		return true
+	}
+	if p.age == 0 || sys.Look(p.pid, p.age) != sys.Living {
+		return false
+	}
+	fd, ok, err := sys.PidFD(p.pid)
+	if !ok || err != nil {
+		return false
+	}
+	p.fd.Store(int32(fd))
+	return sys.Look(p.pid, p.age) == sys.Living && p.quiet()
+}
+
+// quiet tells whether the descriptor says nothing.
+func (p *process) quiet() bool {
+	fds := []unix.PollFd{{Fd: p.fd.Load(), Events: unix.POLLIN}}
 	for {
 		n, err := unix.Poll(fds, 0)
 		if err != unix.EINTR { // by one of the signals that Go's run-time sends its threads
@@ -56,7 +77,7 @@ func (p *process) lives() bool {
 
 func (p *process) close() {
 	if p != nil {
-		unix.Close(p.fd)
+		unix.Close(int(p.fd.Load()))
 	}
 }
 

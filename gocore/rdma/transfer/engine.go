@@ -81,7 +81,7 @@ type Engine struct {
 	piece  int64 // longest work request, in bytes
 	socket net.Listener
 	work   sync.WaitGroup // links, guests, handshakes
-	room   chan struct{}  // for callers at the door
+	door   sockets.Door
 
 	mu       sync.Mutex
 	regions  map[uint64]*Region
@@ -99,10 +99,7 @@ type Engine struct {
 	serial atomic.Uint64 // of transfers with a notice
 }
 
-const (
-	callers  = 256 // at the door at a time
-	maxPiece = 1 << 30
-)
+const maxPiece = 1 << 30
 
 // Open makes an engine on a device, which it closes in the end, even if there is
 // an error.
@@ -119,7 +116,6 @@ func Open(ctx backend.Context, c Config) (e *Engine, err error) {
 	e = &Engine{
 		config: c, ctx: ctx, limits: d.Limits, piece: maxPiece, regions: map[uint64]*Region{}, remotes: map[string]*remote{},
 		guests: map[*guest]struct{}{}, inboxes: map[string]*inbox{}, unwanted: map[[idBytes]byte]bool{},
-		room: make(chan struct{}, callers),
 	}
 	e.life, e.end = context.WithCancel(context.Background())
 	if len(d.Ports) > 0 && d.Ports[0].MaxMessage > 0 {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"gormapy/gocore/rdma/backend"
-	"gormapy/gocore/rdma/sockets"
 )
 
 // guest is the end here of a link that another engine made.
@@ -30,33 +29,19 @@ const maxPartial = 1 << 20
 // accept lets callers in.
 func (e *Engine) accept() {
 	defer e.work.Done()
-	for {
-		conn, err := e.socket.Accept()
-		if err != nil {
-			if e.life.Err() != nil {
+	e.door.Serve(e.socket, func(conn net.Conn) {
+		e.work.Add(1)
+		go func() {
+			defer e.work.Done()
+			g := e.welcome(conn)
+			if g == nil {
+				conn.Close()
+				e.door.Known(conn)
 				return
 			}
-			time.Sleep(10 * time.Millisecond) // out of descriptors, say
-			continue
-		}
-		sockets.Track(conn)
-		select {
-		case e.room <- struct{}{}:
-			e.work.Add(1)
-			go func() {
-				defer e.work.Done()
-				g := e.welcome(conn)
-				<-e.room
-				if g == nil {
-					conn.Close()
-					return
-				}
-				g.run()
-			}()
-		default:
-			conn.Close()
-		}
-	}
+			g.run()
+		}()
+	})
 }
 
 // welcome hears a caller out and returns him as a guest, or nil.
@@ -65,6 +50,7 @@ func (e *Engine) welcome(conn net.Conn) *guest {
 	defer stop()
 	g := &guest{engine: e, conn: conn, partial: map[uint64]uint32{}}
 	err := listen(conn, &e.card, func(h hello) answer {
+		e.door.Known(conn)
 		infos, err := g.admit(h)
 		if err != nil {
 			return answer{refusal: err.Error()}

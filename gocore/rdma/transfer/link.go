@@ -95,15 +95,11 @@ func (l *link) run(ctx context.Context) {
 func (l *link) call(ctx context.Context) error {
 	c := &l.engine.config
 	card := &l.remote.card
-	conn, err := sockets.Dialer(c.ConnectTimeout).DialContext(ctx, "tcp", card.Address)
+	conn, stop, err := l.dial(ctx)
 	if err != nil {
 		return err
 	}
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	defer stop()
-	l.mu.Lock()
-	l.conn = conn
-	l.mu.Unlock()
+	defer func() { stop() }()
 	cq, err := l.engine.ctx.CreateCQ(c.Lanes * (c.MaxSend + 1))
 	if err != nil {
 		return err
@@ -133,6 +129,14 @@ func (l *link) call(ctx context.Context) error {
 		return err
 	}
 	infos, err := call(conn, card, h, c.ConnectTimeout)
+	for end := time.Now().Add(c.ConnectTimeout); err != nil && sockets.Ousted(err) && time.Now().Before(end); {
+		stop()
+		conn.Close()
+		if conn, stop, err = l.dial(ctx); err != nil {
+			return err
+		}
+		infos, err = call(conn, card, h, c.ConnectTimeout)
+	}
 	if err != nil {
 		return err
 	}
@@ -142,6 +146,18 @@ func (l *link) call(ctx context.Context) error {
 		}
 	}
 	return conn.SetDeadline(time.Time{})
+}
+
+// dial makes the link's socket, which the end of ctx closes until stop is called.
+func (l *link) dial(ctx context.Context) (conn net.Conn, stop func() bool, err error) {
+	conn, err = sockets.Dialer(l.engine.config.ConnectTimeout).DialContext(ctx, "tcp", l.remote.card.Address)
+	if err != nil {
+		return nil, func() bool { return false }, err
+	}
+	l.mu.Lock()
+	l.conn = conn
+	l.mu.Unlock()
+	return conn, context.AfterFunc(ctx, func() { conn.Close() }), nil
 }
 
 // connection waits for ever for a peer that has no receive for a notice: whether

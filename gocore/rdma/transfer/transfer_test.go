@@ -3,6 +3,7 @@ package transfer
 import (
 	"fmt"
 	"math/rand"
+	"net"
 	"sync"
 	"testing"
 	"time"
@@ -80,6 +81,34 @@ func finish(t *testing.T, s *Status) {
 	require.True(t, s.Wait(20*time.Second), "the transfer does not end")
 	c, text := s.Get()
 	require.Equal(t, Success, c, text)
+}
+
+// Silent connections, some before and some while engines meet, keep no engine out.
+func TestSilentStrangersKeepNoEngineOut(t *testing.T) {
+	eachBackend(t, func(t *testing.T, by backend.Backend) {
+		b := engine(t, by, "b", nil)
+		stranger := func() {
+			conn, err := net.Dial("tcp", b.card.Address)
+			require.NoError(t, err)
+			t.Cleanup(func() { conn.Close() })
+		}
+		for range 300 {
+			stranger()
+		}
+		begun := time.Now()
+		for i := range 3 {
+			a := engine(t, by, fmt.Sprintf("a%d", i), nil)
+			require.NoError(t, a.AddRemote(b.card))
+			p := newPlace(t, a, b, 1<<16)
+			status := p.session.Transfer(backend.OpWrite, []Entry{{0, 0, 1 << 16}}, -1)
+			for range 20 {
+				stranger()
+			}
+			finish(t, status)
+			assert.Equal(t, p.source, p.target)
+		}
+		assert.Less(t, time.Since(begun), 3*time.Second)
+	})
 }
 
 // Many transfers of many entries, from several goroutines, with so little room that
