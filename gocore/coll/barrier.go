@@ -67,14 +67,12 @@ func (b *Barrier) Arrive() bool {
 // Passed tells whether the barrier that this rank entered last is complete.
 func (b *Barrier) Passed() bool { return atom.Load32(&b.words.released) == b.count }
 
-// Zero sets the barrier back; only between the two halves of a collective
-// reset, by one rank for the words and by each for its own count.
-func (b *Barrier) Zero(words bool) {
+// Zero sets the barrier back; only between the two halves of a collective reset, in
+// which nobody uses it. Each rank does so, for any of them may have ended.
+func (b *Barrier) Zero() {
 	b.count = 0
-	if words {
-		atom.Store32(&b.words.arrived, 0)
-		atom.Store32(&b.words.released, 0)
-	}
+	atom.Store32(&b.words.arrived, 0)
+	atom.Store32(&b.words.released, 0)
 }
 
 // Check tells why the barrier can't complete: a rank has ended outside of it.

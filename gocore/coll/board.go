@@ -51,13 +51,17 @@ type Board struct {
 	most  int // room for the data of a long one, 0: there are none
 	me    int
 	seen  uint32 // every other rank's done was at least this
+	given int    // collectives that this rank has refused
 }
 
 type boardRank struct {
-	posts [job.Posts]post
-	done  uint32
-	_     [60]byte
+	posts   [job.Posts]post
+	done    uint32
+	refused [refusals]uint32 // numbers of collectives by messages that the rank gave up lately
 }
+
+// refusals is how many are remembered.
+const refusals = 15
 
 // post is one cache line; data that does not fit lies in the block's data.
 type post struct {
@@ -148,6 +152,30 @@ func (b *Board) posted(r int, k uint32) bool {
 	return uint32(atom.Load64(&b.ranks[r].posts[k%job.Posts].word)>>32) == k
 }
 
+// refuse says that this rank gives up collective k, which goes by messages. It has told
+// that it reads no post of k, so that its posts may be those of later ones by now, or
+// have no room: it says so beside them.
+func (b *Board) refuse(k uint32) {
+	atom.Store32(&b.ranks[b.me].refused[b.given%refusals], k)
+	b.given++
+}
+
+// refused reports whether rank r has said so.
+func (b *Board) refused(r int, k uint32) bool {
+	for i := range b.ranks[r].refused {
+		if atom.Load32(&b.ranks[r].refused[i]) == k {
+			return true
+		}
+	}
+	return false
+}
+
+// gaveUp reports whether rank r has posted that it can't take part in collective k.
+func (b *Board) gaveUp(r int, k uint32) bool {
+	word := atom.Load64(&b.ranks[r].posts[k%job.Posts].word)
+	return uint32(word>>32) == k && callOf(uint32(word)).Kind == KindGiveUp
+}
+
 // leave says that this rank reads nothing of collective k any more.
 func (b *Board) leave(k uint32) (crowded bool) {
 	atom.Store32(&b.ranks[b.me].done, k)
@@ -198,6 +226,9 @@ func (b *Board) zero() {
 			atom.Store64(&b.ranks[r].posts[i].word, 0)
 		}
 		atom.Store32(&b.ranks[r].done, 0)
+		for i := range b.ranks[r].refused {
+			atom.Store32(&b.ranks[r].refused[i], 0)
+		}
 	}
 	b.seen = 0
 }

@@ -4,10 +4,12 @@ package coll
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 	"unsafe"
 
 	"gormapy/gocore/dtype"
+	"gormapy/gocore/engine"
 	"gormapy/gocore/job"
 	"gormapy/gocore/op"
 	"gormapy/gocore/p2p"
@@ -22,6 +24,15 @@ type boardCase struct {
 	nosleep bool // ranks only look again, as before they sleep
 	preempt int
 }
+
+// channel is one that nothing is sent by: collectives ask it for the generation.
+var channel = sync.OnceValue(func() *p2p.Channel {
+	seg, err := job.Create(1)
+	if err != nil {
+		panic(err)
+	}
+	return p2p.New(engine.New(seg, 0, engine.Options{})).Open(1, 0, []int{0})
+})
 
 func (c boardCase) world(w *explore.World) {
 	mem := &struct {
@@ -44,7 +55,7 @@ func (c boardCase) world(w *explore.World) {
 	for i := range c.ranks {
 		w.Thread(fmt.Sprintf("rank%d", i), func(t *explore.Thread) {
 			board := &Board{crowd: &mem.crowd, ranks: mem.ranks[:c.ranks], bytes: shortPost, me: i}
-			com := &Comm{Rank: i, Size: c.ranks, ranks: ranks, board: board}
+			com := &Comm{Chan: channel(), Rank: i, Size: c.ranks, ranks: ranks, board: board}
 			for n, call := range c.calls {
 				t.Forget(uint64(n), uint64(board.seen))
 				c.run(t, com, call, ranks[i])

@@ -30,13 +30,14 @@ const (
 	KindAllgatherv
 	KindAlltoallv
 	KindIbarrier
-	KindComm // what makes or frees a communicator or a window
+	KindComm   // what makes or frees a communicator or a window
+	KindGiveUp // not a collective: this rank can't take part in the one with this number
 	kinds
 )
 
 var kindNames = [kinds]string{"Barrier", "Bcast", "Gather", "Scatter", "Allgather", "Alltoall", "Reduce", "Allreduce",
 	"Reduce_scatter_block", "Scan", "Exscan", "Gatherv", "Scatterv", "Allgatherv", "Alltoallv", "Ibarrier",
-	"a call that makes or frees a communicator or a window"}
+	"a call that makes or frees a communicator or a window", "nothing more"}
 
 func (k Kind) String() string {
 	if k >= kinds {
@@ -91,6 +92,8 @@ func (c Call) text() string {
 func (mine Call) mismatch(theirs Call, rank int) *errs.Error {
 	class := errs.Class(0)
 	switch {
+	case theirs.Kind == KindGiveUp:
+		return errs.New(errs.Other, "%s can't complete: rank %d of the communicator has given it up (its own error says why)", mine.Kind, rank)
 	case mine.Kind != theirs.Kind || mine.Nonblocking != theirs.Nonblocking:
 		class = errs.Other
 	case mine.Kind.Rooted() && mine.Root != theirs.Root:
@@ -114,4 +117,13 @@ func sameElements(a, b Call) bool {
 		return a.Elem == b.Elem
 	}
 	return dtype.Compatible(a.Elem, b.Elem)
+}
+
+// giveUp is what a rank posts in place of its call, so that the others need not wait
+// for its data.
+var giveUp = Call{Kind: KindGiveUp, Bytes: -1}
+
+// faulted is the error of the rank whose memory it is.
+func (mine Call) faulted(fault error) *errs.Error {
+	return errs.New(errs.Buffer, "%s: %v", mine.Kind, fault)
 }

@@ -19,6 +19,9 @@ type Vec struct {
 }
 
 func (v *Vec) part(i int) p2p.Buf {
+	if v.Counts[i] == 0 {
+		return p2p.Buf{Addr: v.Addr, Type: v.Type}
+	}
 	return p2p.Buf{Addr: unsafe.Add(v.Addr, v.Displs[i]*v.Type.Extent()), Count: v.Counts[i], Type: v.Type}
 }
 

@@ -7,6 +7,7 @@ import (
 	"gormapy/gocore/errs"
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/p2p"
+	"gormapy/gocore/sys"
 	"gormapy/gocore/sys/atom"
 )
 
@@ -20,6 +21,11 @@ import (
 // the slices are collected. Who has posted for the second has finished reading
 // in the first.
 //
+// A rank whose own memory faults gives up: in place of what it has not posted yet it
+// posts that, for all numbers that the collective takes, and it too waits for those
+// who may be reading its memory. The others then end in the same way, with the same
+// number.
+//
 // Before the first one on a communicator the ranks find out, all together,
 // whether each can read from every other; if not, they use messages.
 type Direct struct {
@@ -32,6 +38,12 @@ type Direct struct {
 	msg   *Op      // the collective by messages, if it has to be that
 	crowd bool
 	err   *errs.Error
+
+	numbers int  // that posts and joins of steps have yet to take
+	begun   bool // a number has been taken, and
+	shown   bool // this rank's data has been posted for it
+	ending  bool // steps are those of giveUp
+	inStep  bool // err is of memory: the ranks give up together
 }
 
 // Direct starts a collective whose data goes straight from rank to rank, or
@@ -66,11 +78,21 @@ const (
 // collective has completed.
 func (d *Direct) Advance() bool {
 	for len(d.steps) > 0 {
-		if !d.steps[0]() && d.err == nil {
-			return false
+		done := false
+		if fault := sys.Touch(func() { done = d.steps[0]() }); fault != nil {
+			d.err = d.faulted(fault)
+			d.giveUp()
+			continue
 		}
-		if d.err != nil {
+		if d.err != nil && !d.ending {
+			if d.inStep {
+				d.giveUp()
+				continue
+			}
 			break
+		}
+		if !done {
+			return false
 		}
 		d.steps = d.steps[1:]
 		d.at = 0
@@ -85,6 +107,46 @@ func (d *Direct) Advance() bool {
 		d.hold = nil
 	}
 	return true
+}
+
+// giveUp makes the steps those that remain to a rank which can't take part any more.
+func (d *Direct) giveUp() {
+	d.ending, d.at = true, 0
+	d.c.board.wait(&d.crowd, false)
+	d.steps = nil
+	k := d.c.seq
+	switch {
+	case d.shown: // others may be reading this rank's memory
+		d.steps = append(d.steps, d.leave(&k), d.wait(func() uint32 { return k }, -1))
+	case d.begun:
+		d.steps = append(d.steps, d.refuse(func() uint32 { return k }))
+	}
+	for range d.numbers {
+		d.steps = append(d.steps, d.refuse(d.number))
+	}
+}
+
+// refuse is a step that posts, for the collective with a number, that this rank has
+// given up.
+func (d *Direct) refuse(number func() uint32) func() bool {
+	begun, k := false, uint32(0)
+	return func() bool {
+		b := d.c.board
+		if !begun {
+			begun, k = true, number()
+		}
+		if !b.room(k, 0) {
+			b.wait(&d.crowd, true)
+			if !b.room(k, 0) {
+				return false
+			}
+		}
+		b.wait(&d.crowd, false)
+		b.publish(k, &giveUp)
+		d.c.done(k)
+		d.c.ringOthers()
+		return true
+	}
 }
 
 // Err is the error of a completed collective.
@@ -112,7 +174,7 @@ func (d *Direct) Check() error {
 		if r == d.c.Rank {
 			continue
 		}
-		if e := b.compare(&d.Call, r, k, false); e != nil {
+		if e := b.compare(&d.Call, r, k, false); e != nil && !b.gaveUp(r, k) {
 			d.Abandon()
 			return e
 		}
@@ -130,6 +192,8 @@ func (d *Direct) Check() error {
 // number takes the next number, for a step that posts or reads posts.
 func (d *Direct) number() uint32 {
 	d.c.seq++
+	d.numbers--
+	d.begun, d.shown = true, false
 	return d.c.seq
 }
 
@@ -157,6 +221,7 @@ func (d *Direct) wait(k func() uint32, rank int) func() bool {
 // post is a step that posts where this rank's data is, as collective number k.
 func (d *Direct) post(k *uint32, value func() uint64) func() bool {
 	begun := false
+	d.numbers++
 	return func() bool {
 		b := d.c.board
 		if !begun {
@@ -173,6 +238,7 @@ func (d *Direct) post(k *uint32, value func() uint64) func() bool {
 		word := unsafe.Slice((*byte)(b.place(d.c.Rank, *k, 8)), 8)
 		binary.NativeEndian.PutUint64(word, value())
 		b.publish(*k, &d.Call)
+		d.shown = true
 		d.c.ringOthers()
 		return true
 	}
@@ -180,6 +246,7 @@ func (d *Direct) post(k *uint32, value func() uint64) func() bool {
 
 // join is a step for a rank that has nothing to post for the collective.
 func (d *Direct) join(k *uint32) func() bool {
+	d.numbers++
 	return func() bool {
 		*k = d.number()
 		return true
@@ -199,6 +266,7 @@ func (d *Direct) read(k *uint32, needed func(r int) bool) func() bool {
 				return false
 			}
 			if d.err = b.compare(&d.Call, r, *k, true); d.err != nil {
+				d.inStep = b.gaveUp(r, *k)
 				return false
 			}
 			d.from[r] = binary.NativeEndian.Uint64(unsafe.Slice((*byte)(b.place(r, *k, 8)), 8))
@@ -237,7 +305,12 @@ func (d *Direct) get(to unsafe.Pointer, r, off, n int) {
 	case fabric.ErrPeerGone:
 		d.err = errs.New(errs.ProcFailed, "%s can't complete: %s (rank %d of the communicator)", d.Kind, d.c.eng.HowGone(d.c.Chan.World[r]), r)
 	default:
-		d.err = errs.New(errs.Intern, "%s: copy %d bytes from rank %d of the communicator: %v", d.Kind, n, r, err)
+		d.inStep = true
+		if fault := sys.Touch(func() { fabric.Probe(to, n) }); fault != nil { // the kernel does not say whose memory it is
+			d.err = d.faulted(fault)
+		} else {
+			d.err = errs.New(errs.Buffer, "%s: the %d bytes of rank %d of the communicator can't be read: %v", d.Kind, n, r, err)
+		}
 	}
 }
 
@@ -466,7 +539,7 @@ func (d *Direct) trial() []func() bool {
 					can = 0
 				}
 			}
-			d.err = nil
+			d.err, d.inStep = nil, false
 		}),
 		d.leave(&k),
 		d.post(&k2, func() uint64 { return can }),

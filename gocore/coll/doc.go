@@ -11,6 +11,13 @@
 // small blocking collectives post their data there (board.go, small.go), and
 // longer ones where their data is (direct.go).
 //
+// # Memory that faults
+//
+// A rank that can't access the memory it was given posts that it gives the collective
+// up, in place of its call (KindGiveUp): the others end with an error that names it, or
+// complete if they have what they need. The ranks' numbers stay in step, so that the
+// communicator works on.
+//
 // # Algorithms
 //
 // On one host every rank can read every other's memory, at any time and several

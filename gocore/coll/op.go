@@ -10,6 +10,7 @@ import (
 	"gormapy/gocore/errs"
 	"gormapy/gocore/job"
 	"gormapy/gocore/p2p"
+	"gormapy/gocore/sys"
 )
 
 // Comm is what a collective needs of a communicator.
@@ -69,11 +70,12 @@ type Op struct {
 	err  *errs.Error
 	fin  bool
 	hold [][]byte // temporary memory
+	gen  uint32
 }
 
 func (c *Comm) newOp(step func(o *Op, k int) bool) *Op {
 	c.seq++
-	o := &Op{c: c, k: c.seq, tag: int(c.seq & maxTag)}
+	o := &Op{c: c, k: c.seq, tag: int(c.seq & maxTag), gen: c.Chan.Generation()}
 	if c.board != nil {
 		c.done(o.k)
 		if c.next != nil {
@@ -115,19 +117,28 @@ func (o *Op) Advance() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for !o.fin {
+		pending := false
 		for _, r := range o.wait[:o.used] {
 			if !r.Done() {
-				return false
-			}
-			if e := r.Status().Err; e != nil && o.err == nil {
+				pending = true
+			} else if e := r.Status().Err; e != nil && o.err == nil {
 				o.err = e
-				if m := o.compare(); o.c.far && m != nil {
+				if m := o.compare(); o.c.far && m != nil && e.Class != errs.Buffer {
 					o.err = m // which is why the message was not what was expected
 				}
 			}
 		}
+		if pending && (o.err == nil || o.err.Class != errs.Buffer) {
+			return false
+		}
+		if o.err != nil && o.err.Class == errs.Buffer {
+			o.giveUp()
+		}
 		o.used = 0
-		if o.err != nil || o.step(o.n) {
+		if o.err == nil {
+			o.err = o.c.Chan.Dropped(o.gen)
+		}
+		if o.err != nil || o.next() {
 			o.fin = true
 			if o.err == nil && o.c.far {
 				o.err = o.compare() // here data of different calls may have met
@@ -140,6 +151,28 @@ func (o *Op) Advance() bool {
 		o.n++
 	}
 	return true
+}
+
+// next makes the next step and reports whether it was the last.
+func (o *Op) next() (last bool) {
+	if fault := sys.Touch(func() { last = o.step(o.n) }); fault != nil {
+		o.err = o.call.faulted(fault)
+		o.giveUp()
+		return true
+	}
+	return last
+}
+
+// giveUp ends the part of a rank whose memory has faulted, or that waits for such a
+// rank, and lets the others know.
+func (o *Op) giveUp() {
+	for _, r := range o.wait[:o.used] {
+		o.c.Chan.Abandon(r)
+	}
+	if o.c.board != nil {
+		o.c.board.refuse(o.k)
+		o.c.ringOthers()
+	}
 }
 
 // Err is the error of a completed collective.
@@ -184,6 +217,9 @@ func (o *Op) compare() *errs.Error {
 	for r := range o.c.Size {
 		if e := o.c.board.compare(&o.call, r, o.k, false); e != nil {
 			return e
+		}
+		if r != o.c.Rank && o.c.board.refused(r, o.k) {
+			return o.call.mismatch(giveUp, r)
 		}
 	}
 	return nil

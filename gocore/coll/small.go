@@ -6,6 +6,7 @@ import (
 	"gormapy/gocore/errs"
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/p2p"
+	"gormapy/gocore/sys"
 	"gormapy/gocore/sys/atom"
 )
 
@@ -113,14 +114,18 @@ func (s *Small) Advance() bool {
 					return false
 				}
 			}
-			s.write()
-			b.publish(s.k, &s.Call)
+			if fault := sys.Touch(s.write); fault != nil {
+				s.err = s.faulted(fault)
+				b.publish(s.k, &giveUp)
+			} else {
+				b.publish(s.k, &s.Call)
+			}
 			s.ring()
 		}
 		b.wait(&s.crowded, false)
 		s.posted = true
 	}
-	for ; s.at < s.c.Size; s.at++ {
+	for ; s.err == nil && s.at < s.c.Size; s.at++ {
 		if s.at == s.c.Rank || !s.needs(s.at) {
 			continue
 		}
@@ -132,7 +137,9 @@ func (s *Small) Advance() bool {
 		}
 	}
 	if s.err == nil {
-		s.read()
+		if fault := sys.Touch(s.read); fault != nil {
+			s.err = s.faulted(fault)
+		}
 	}
 	s.fin = true
 	s.c.done(s.k)
@@ -188,7 +195,9 @@ func (s *Small) Check() error {
 			continue
 		}
 		if e := b.compare(&s.Call, r, s.k, false); e != nil {
-			s.Abandon()
+			if s.Abandon(); b.gaveUp(r, s.k) {
+				s.c.done(s.k) // the ranks stay in step
+			}
 			return e
 		}
 		if r < s.at || !s.needs(r) || b.posted(r, s.k) {

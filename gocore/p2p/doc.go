@@ -8,7 +8,9 @@
 // dense data); the receiver that matched it reads the data with a one-sided Get
 // and says so (Fin), or, where the transport has no Get or the data is not
 // dense, asks for it (CTS) and is sent it in pieces (Data). A synchronous send
-// of a short message is an Eager with FlagSync, answered by Fin when matched.
+// of a short message is an Eager with FlagSync, answered by Fin when matched. A
+// sender that can't read its memory (package sys, Fault) sends nothing of a short
+// message, and ends a long one by a Data with FlagFailed.
 //
 // Both sides name their requests by tokens, never by pointers: a token of a
 // request that was cancelled or belongs to an older generation finds nothing,
@@ -27,5 +29,5 @@
 // job: older ones are dropped on arrival, newer ones (the sender has passed the
 // collective reset before us) are kept until we pass it too.
 //
-// It may import dtype, engine, errs, fabric, job and trace.
+// It may import dtype, engine, errs, fabric, job, sys and trace.
 package p2p

@@ -9,16 +9,19 @@ import (
 	"gormapy/gocore/errs"
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/job"
+	"gormapy/gocore/sys"
 	"gormapy/gocore/trace"
 )
 
 // FlagSync, in Header.Flags: the sender of this Eager wants to know when it
 // was matched. FlagPull: A is the sender's token and B the address of the data.
-// FlagKey: A is the sender's token and the payload the key of the data.
+// FlagKey: A is the sender's token and the payload the key of the data. FlagFailed:
+// there is no more of this Data, since the sender can't read it.
 const (
-	FlagSync uint8 = 1
-	FlagPull uint8 = 2
-	FlagKey  uint8 = 4
+	FlagSync   uint8 = 1
+	FlagPull   uint8 = 2
+	FlagKey    uint8 = 4
+	FlagFailed uint8 = 8
 )
 
 // Limits of the eager protocol, in bytes. A message up to EagerLimit is copied
@@ -126,34 +129,26 @@ func (c *Channel) Send(r *Request, mode Mode, b Buf, dest, tag int) {
 	}
 	limit := min(EagerLimit, c.p.eng.MaxShort(to))
 	if n <= limit {
-		data := c.flatten(r, n)
-		if mode == Synchronous {
-			h.Flags, h.A = FlagSync, c.p.remember(r)
-			c.p.eng.Post(to, h, data, r, nil)
-			return
-		}
-		if mode == Buffered {
-			if !c.p.eng.Post(to, h, data, r, nil) {
-				c.p.eng.Detach(to, r)
-			}
-			r.complete()
-			return
-		}
-		if c.p.eng.Post(to, h, data, r, r) {
-			r.complete()
-		}
+		c.sendEager(r, mode, n)
 		return
 	}
 	h.Kind = fabric.KindRTS
 	owner := r
 	if mode == Buffered {
 		// The message outlives the caller's request: one of its own carries a copy.
-		owner = &Request{src: dest, tag: tag, gen: r.gen, buf: b, flat: make([]byte, n)}
+		owner = &Request{src: dest, tag: tag, gen: r.gen, buf: b}
 		owner.world.Store(int32(to))
-		b.Type.Pack(owner.flat, b.Addr, b.Count)
+		if err := owner.pack(n); err != nil {
+			r.fail(r.refusal(err))
+			return
+		}
 		r.complete()
 	}
-	data := c.flatten(owner, n)
+	data, err := c.flatten(owner, n)
+	if err != nil {
+		r.fail(r.refusal(err))
+		return
+	}
 	h.A = c.p.remember(owner)
 	var key []byte
 	if _, caps := c.p.eng.Transport(to); caps.Keys {
@@ -167,19 +162,72 @@ func (c *Channel) Send(r *Request, mode Mode, b Buf, dest, tag int) {
 	c.p.eng.Post(to, h, key, nil, nil)
 }
 
+// sendEager sends the n bytes of a short message along with its header.
+func (c *Channel) sendEager(r *Request, mode Mode, n int) {
+	to, h := r.Peer(), &r.head
+	data, err := c.flatten(r, n)
+	if err != nil {
+		r.fail(r.refusal(err))
+		return
+	}
+	out := false
+	switch mode {
+	case Synchronous:
+		h.Flags, h.A = FlagSync, c.p.remember(r)
+		if _, err = c.p.eng.Post(to, h, data, r, synchronous{r}); err != nil {
+			c.p.recall(h.A)
+		}
+	case Buffered:
+		if out, err = c.p.eng.Post(to, h, data, r, nil); err == nil && !out {
+			out, err = true, c.p.eng.Detach(to, r)
+		}
+	default:
+		out, err = c.p.eng.Post(to, h, data, r, r)
+	}
+	switch {
+	case err != nil:
+		r.fail(r.refusal(err))
+	case out:
+		r.complete()
+	}
+}
+
+// synchronous is told what became of a short synchronous send that had to wait. It
+// completes when it is matched.
+type synchronous struct{ *Request }
+
+func (s synchronous) Sent(err error) {
+	if err != nil {
+		s.Request.Sent(err)
+	}
+}
+
 // flatten returns the data as one run: the buffer itself or a packed copy.
-func (c *Channel) flatten(r *Request, n int) []byte {
+func (c *Channel) flatten(r *Request, n int) ([]byte, error) {
 	switch {
 	case r.flat != nil:
-		return r.flat
+		return r.flat, nil
 	case n == 0:
-		return nil
+		return nil, nil
 	case r.buf.dense():
-		return engine.Bytes(r.buf.Addr, n)
+		return engine.Bytes(r.buf.Addr, n), nil
 	}
+	err := r.pack(n)
+	return r.flat, err
+}
+
+// pack makes flat a copy of the n bytes of the buffer.
+func (r *Request) pack(n int) error {
 	r.flat = make([]byte, n)
-	r.buf.Type.Pack(r.flat, r.buf.Addr, r.buf.Count)
-	return r.flat
+	return sys.Touch(func() { r.buf.Type.Pack(r.flat, r.buf.Addr, r.buf.Count) })
+}
+
+// unpack writes flat, which has come, to the buffer.
+func (r *Request) unpack() error {
+	if r.flat == nil {
+		return nil
+	}
+	return sys.Touch(func() { r.buf.Type.Unpack(r.buf.Addr, r.flat, r.buf.Count) })
 }
 
 // Recv starts a receive into b from rank source (or AnySource) with tag (or
@@ -235,11 +283,11 @@ func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
 			n, h.Src, h.Tag, room)
 	}
 	if h.Kind == fabric.KindEager {
-		r.put(payload)
+		err := r.put(payload)
 		if h.Flags&FlagSync != 0 {
-			p.fin(r, src, h)
+			p.fin(r, src, h) // it has been matched, whatever became of the data
 		}
-		r.complete()
+		r.end(err)
 		return
 	}
 	r.total = min(n, r.buf.Bytes())
@@ -274,14 +322,12 @@ func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
 			_, err = ep.Get(local, fabric.RemoteKey{Addr: h.B}, r.total, 0)
 		}
 		if err == nil {
-			if r.flat != nil {
-				r.buf.Type.Unpack(r.buf.Addr, r.flat, r.buf.Count)
-			}
+			err = r.unpack()
 			if r.pace != nil {
 				r.pace.learn(pull, job.Now()-start)
 			}
 			p.fin(r, src, h)
-			r.complete()
+			r.end(err)
 			return
 		}
 		if err == fabric.ErrPeerGone {
@@ -295,18 +341,30 @@ func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
 }
 
 // put copies what came, as much as there is room for, into the user's buffer.
-func (r *Request) put(payload []byte) {
+func (r *Request) put(payload []byte) (err error) {
+	defer sys.CatchFault(&err)
 	if len(payload) > r.buf.Bytes() {
 		payload = payload[:r.buf.Bytes()]
 	}
 	if len(payload) == 0 {
-		return
+		return nil
 	}
 	if r.buf.dense() {
 		copy(engine.Bytes(r.buf.Addr, len(payload)), payload)
+	} else {
+		r.buf.Type.Unpack(r.buf.Addr, payload, r.buf.Count)
+	}
+	return nil
+}
+
+// end completes a receive whose data has come; err says that it could not be put
+// where it belongs.
+func (r *Request) end(err error) {
+	if err != nil {
+		r.fail(r.refusal(err))
 		return
 	}
-	r.buf.Type.Unpack(r.buf.Addr, payload, r.buf.Count)
+	r.complete()
 }
 
 // fin tells the sender of the message h that r has matched it or has its data.
@@ -332,7 +390,24 @@ func (p *P2P) onCTS(src int, h *fabric.Header, _ []byte) {
 	if all == nil && h.Len > 0 {
 		all = engine.Bytes(r.buf.Addr, int(h.Len))
 	}
-	p.eng.Stream(src, &data, all[:h.Len], r, r)
+	p.eng.Stream(src, &data, all[:h.Len], r, streaming{p, r, src, data})
+}
+
+// streaming is a long send whose data is on its way in pieces.
+type streaming struct {
+	p    *P2P
+	r    *Request
+	to   int
+	head fabric.Header
+}
+
+// Sent implements engine.Sender. The receiver learns that no more will come.
+func (s streaming) Sent(err error) {
+	if sys.IsFault(err) {
+		s.head.Flags = FlagFailed
+		_, _ = s.p.eng.Post(s.to, &s.head, nil, nil, nil)
+	}
+	s.r.Sent(err)
 }
 
 func (p *P2P) onData(_ int, h *fabric.Header, payload []byte) {
@@ -343,24 +418,38 @@ func (p *P2P) onData(_ int, h *fabric.Header, payload []byte) {
 		return
 	}
 	r.landing = nil
+	if h.Flags&FlagFailed != 0 {
+		p.recall(h.A)
+		r.fail(errs.New(errs.Buffer, "receive from rank %d with tag %d: the sender can't read the memory that it sends", r.status.Source, r.status.Tag))
+		return
+	}
 	if h.B > uint64(r.total) || len(payload) > r.total-int(h.B) { // a broken peer must not write beyond
 		return
 	}
-	if r.flat != nil {
-		copy(r.flat[h.B:], payload)
-	} else if to := unsafe.Add(r.buf.Addr, h.B); unsafe.Pointer(unsafe.SliceData(payload)) != to { // else it has landed there
-		copy(engine.Bytes(to, len(payload)), payload)
+	if r.failed == nil {
+		r.failed = r.piece(int(h.B), payload)
 	}
 	if r.got += len(payload); r.got >= r.total {
 		p.recall(h.A)
 		if r.pace != nil {
 			r.pace.learn(stream, job.Now()-r.start)
 		}
-		if r.flat != nil {
-			r.buf.Type.Unpack(r.buf.Addr, r.flat, r.buf.Count)
+		if r.failed == nil {
+			r.failed = r.unpack()
 		}
-		r.complete()
+		r.end(r.failed)
 	}
+}
+
+// piece puts a piece of a long message where it belongs, unless it has landed there.
+func (r *Request) piece(at int, payload []byte) (err error) {
+	defer sys.CatchFault(&err)
+	if r.flat != nil {
+		copy(r.flat[at:], payload)
+	} else if to := unsafe.Add(r.buf.Addr, at); unsafe.Pointer(unsafe.SliceData(payload)) != to {
+		copy(engine.Bytes(to, len(payload)), payload)
+	}
+	return nil
 }
 
 // Cancel withdraws a receive that was not matched; it reports whether it did.
@@ -394,7 +483,7 @@ func (c *Channel) Abandon(r *Request) {
 			c.p.recall(r.token)
 		}
 		if !r.recv {
-			c.p.eng.Detach(r.Peer(), r)
+			_ = c.p.eng.Detach(r.Peer(), r) // who gives it up is not told
 		}
 	})
 	c.p.settle(r)
@@ -418,8 +507,9 @@ func (p *P2P) standIn(r *Request) bool {
 	s := &Request{src: r.src, tag: r.tag, gen: r.gen, buf: r.buf, token: r.token, region: r.region, streams: r.streams, flat: r.flat}
 	s.world.Store(r.world.Load())
 	if s.region == nil && s.flat == nil {
-		s.flat = make([]byte, r.buf.Bytes())
-		r.buf.Type.Pack(s.flat, r.buf.Addr, r.buf.Count)
+		if err := s.pack(r.buf.Bytes()); err != nil {
+			return false
+		}
 	}
 	r.region = nil
 	p.byID[r.token] = s
@@ -509,6 +599,19 @@ func (c *Channel) allGone(tag int) error {
 // Generation is the current one.
 func (p *P2P) Generation() uint32 { return p.gen.Load() }
 
+// Generation is the current one.
+func (c *Channel) Generation() uint32 { return c.p.Generation() }
+
+// Dropped is the error of an operation of generation gen that a collective reset has
+// come between, nil if none has. An operation of several steps asks before each: what
+// it started now would be of the new generation, in which nobody answers it.
+func (c *Channel) Dropped(gen uint32) *errs.Error {
+	if gen == c.Generation() {
+		return nil
+	}
+	return errs.New(errs.Pending, "the operation was dropped by the collective reset")
+}
+
 // Reset drops all that belongs to generations before gen: posted receives and
 // requests known by tokens fail with MPI_ERR_PENDING.
 func (p *P2P) Reset(gen uint32) { p.eng.Exclude(func() { p.reset(gen) }) }
@@ -516,6 +619,7 @@ func (p *P2P) Reset(gen uint32) { p.eng.Exclude(func() { p.reset(gen) }) }
 func (p *P2P) reset(gen uint32) {
 	p.gen.Store(gen)
 	old := errs.New(errs.Pending, "the request was dropped by the collective reset")
+	p.eng.DropOlder(gen, old) // of package rma, too: it has the same generations
 	p.mu.RLock()
 	for _, q := range p.queues {
 		q.mu.Lock()
@@ -540,7 +644,9 @@ func (p *P2P) reset(gen uint32) {
 			delete(p.byID, t)
 		}
 		p.redirect(r)
-		r.fail(old)
+		if !r.Done() {
+			r.fail(old)
+		}
 	}
 	p.tokens.Unlock()
 }

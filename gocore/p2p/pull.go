@@ -2,11 +2,13 @@ package p2p
 
 import (
 	"encoding/binary"
+	"errors"
 	"time"
 	"unsafe"
 
 	"gormapy/gocore/errs"
 	"gormapy/gocore/fabric"
+	"gormapy/gocore/sys"
 )
 
 // Long messages over a network that reads registered memory: the sender registers
@@ -27,11 +29,16 @@ const keyBytes = 16
 // is kept registered, and returns its key; nil if it can't be registered, and has to be sent in pieces.
 func (p *P2P) offer(r *Request, data []byte) []byte {
 	at := unsafe.Pointer(&data[0])
+	// Networks and their libraries take memory that can't be read for the end of the
+	// connection, or wait. In pieces, the fault is met here.
+	if sys.Touch(func() { fabric.Probe(at, len(data)) }) != nil {
+		return nil
+	}
 	kept, key := p.eng.Kept(at, len(data))
 	if kept != nil {
 		r.region = kept
 	} else {
-		region, err := p.eng.Net().Register(at, len(data))
+		region, err := fabric.RegisterReadable(p.eng.Net(), at, len(data))
 		if err != nil {
 			return nil
 		}
@@ -74,6 +81,11 @@ func (p *P2P) read(r *Request, src int, h *fabric.Header, key []byte, local unsa
 		r.fail(errs.New(errs.Intern, "the announcement of a long message has a key of %d bytes, not %d", len(key), keyBytes))
 		return
 	}
+	if fault := sys.Touch(func() { fabric.Probe(local, r.total) }); fault != nil {
+		p.fin(r, src, h)
+		r.end(fault)
+		return
+	}
 	x := &reading{p: p, r: r, src: src, head: *h}
 	x.cookie = p.eng.Enroll(x)
 	r.reading.Store(underWay)
@@ -96,15 +108,23 @@ func (x *reading) Completed(err error) {
 	}
 	if err != nil {
 		r.reading.Store(still)
-		r.fail(errs.New(errs.ProcFailed, "a message of %d bytes from rank %d with tag %d could not be read: %v", x.head.Len, x.head.Src, x.head.Tag, err))
+		r.fail(x.failure(err))
 		return
 	}
-	if r.flat != nil {
-		r.buf.Type.Unpack(r.buf.Addr, r.flat, r.buf.Count)
-	}
+	failed := r.unpack()
 	x.p.fin(r, x.src, &x.head)
 	r.reading.Store(still)
-	r.complete() // from here on it can be another one
+	r.end(failed) // from here on it can be another one
+}
+
+// failure is the error of the receive: of its own memory or of a reset, else of the
+// sender, whose memory could not be read.
+func (x *reading) failure(err error) *errs.Error {
+	var e *errs.Error
+	if errors.As(err, &e) || sys.IsFault(err) {
+		return x.r.refusal(err)
+	}
+	return errs.New(errs.ProcFailed, "a message of %d bytes from rank %d with tag %d could not be read: %v", x.head.Len, x.head.Src, x.head.Tag, err)
 }
 
 // The states of Request.reading.

@@ -1,6 +1,7 @@
 package p2p
 
 import (
+	"errors"
 	"sync/atomic"
 	"unsafe"
 
@@ -53,19 +54,20 @@ const (
 type Request struct {
 	done atomic.Uint32
 
-	recv  bool
-	q     *queue
-	src   int // receive: comm rank or AnySource; send: comm rank of the receiver
-	tag   int
-	world atomic.Int32 // world rank of the peer, -1 as long as it can be any
-	gen   uint32
-	buf   Buf
-	token uint64
-	flat  []byte // packed data of a send, or what a rendezvous receive fills before unpacking
-	got   int    // bytes that came in pieces
-	total int
-	pace  *pace // of a long message that comes by either way, since start
-	start int64
+	recv   bool
+	q      *queue
+	src    int // receive: comm rank or AnySource; send: comm rank of the receiver
+	tag    int
+	world  atomic.Int32 // world rank of the peer, -1 as long as it can be any
+	gen    uint32
+	buf    Buf
+	token  uint64
+	flat   []byte // packed data of a send, or what a rendezvous receive fills before unpacking
+	got    int    // bytes that came in pieces
+	failed error  // why a piece could not be put where it belongs
+	total  int
+	pace   *pace // of a long message that comes by either way, since start
+	start  int64
 
 	streams bool           // a long send whose data goes in pieces when it is asked for
 	region  fabric.Region  // of the data of a long send, for the receiver to read
@@ -101,7 +103,26 @@ func (r *Request) Tag() int { return r.tag }
 func (r *Request) complete() { r.done.Store(1) }
 
 // Sent implements engine.Sender.
-func (r *Request) Sent() { r.complete() }
+func (r *Request) Sent(err error) {
+	if err == nil {
+		r.complete()
+	} else {
+		r.fail(r.refusal(err))
+	}
+}
+
+// refusal is the error of a request whose operation could not be done.
+func (r *Request) refusal(err error) *errs.Error {
+	var e *errs.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	what := "send to"
+	if r.recv {
+		what = "receive from"
+	}
+	return errs.New(errs.Buffer, "%s rank %d with tag %d: %v", what, r.src, r.tag, err)
+}
 
 // fail completes the request with an error.
 func (r *Request) fail(e *errs.Error) {
