@@ -8,6 +8,7 @@ import (
 
 	"gormapy/gocore/errs"
 	"gormapy/gocore/p2p"
+	"gormapy/gocore/sys"
 )
 
 // Kind says what a data access does: bits of Start's first argument.
@@ -158,14 +159,23 @@ func (a *access) memory(skip, n int64) []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(a.buf.Addr, skip)), n)
 }
 
-// load fills b with the user's data from skip on.
-func (a *access) load(b []byte, skip int64) {
-	a.buf.Type.PackAt(b, a.buf.Addr, a.buf.Count, int(skip))
+// load fills b with the user's data from skip on. It returns false if the user's
+// memory can't be read, which is the access's error then.
+func (a *access) load(b []byte, skip int64) bool {
+	return a.touch(func() { a.buf.Type.PackAt(b, a.buf.Addr, a.buf.Count, int(skip)) })
 }
 
 // store does the opposite.
-func (a *access) store(b []byte, skip int64) {
-	a.buf.Type.UnpackAt(a.buf.Addr, b, a.buf.Count, int(skip))
+func (a *access) store(b []byte, skip int64) bool {
+	return a.touch(func() { a.buf.Type.UnpackAt(a.buf.Addr, b, a.buf.Count, int(skip)) })
+}
+
+func (a *access) touch(f func()) bool {
+	fault := sys.Touch(f)
+	if fault != nil && a.err == nil {
+		a.err = errs.New(errs.Buffer, "%s of %s: %v", a.kind, a.f.name(), fault)
+	}
+	return fault == nil
 }
 
 // moved ends an access: it says how much there was, and moves the file pointer by it.

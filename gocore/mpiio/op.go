@@ -43,7 +43,9 @@ type Op struct {
 	err        *errs.Error
 	end        func() // called once, when nothing of the operation is in progress
 
-	Bytes  int64 // moved
+	comm   *coll.Comm // the file's; nil until an Open has made it
+	gen    uint32     // of the job, when comm was first used
+	Bytes  int64      // moved
 	Result int64
 	keep   []any // memory that collectives use
 }
@@ -100,10 +102,25 @@ func (o *Op) Advance() bool {
 		case o.next == nil:
 			o.finish(nil)
 		default:
-			o.next = o.next(o)
+			if e := o.dropped(); e != nil {
+				o.finish(e)
+			} else {
+				o.next = o.next(o)
+			}
 		}
 	}
 	return true
+}
+
+// dropped is the error of an operation that a collective reset has come between.
+func (o *Op) dropped() *errs.Error {
+	if o.comm == nil {
+		if o.comm = o.f.Comm; o.comm != nil {
+			o.gen = o.comm.Chan.Generation()
+		}
+		return nil
+	}
+	return o.comm.Chan.Dropped(o.gen)
 }
 
 // run does work to its end, in a goroutine.
@@ -185,6 +202,13 @@ func (o *Op) Abandon() {
 		return
 	}
 	o.finish(errs.New(errs.Other, "%s was given up", o.call))
+}
+
+// Busy tells whether a goroutine still works for an operation that was given up.
+func (o *Op) Busy() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.busy
 }
 
 // Err is the error of a completed operation.

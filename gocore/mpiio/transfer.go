@@ -33,7 +33,9 @@ func (a *access) transfer(done *int64) func() bool {
 			if m == nil {
 				scratch = room(scratch, n)
 				m = scratch
-				a.load(m, p)
+				if !a.load(m, p) {
+					return true
+				}
 			}
 			*done += a.put(m, p)
 			return a.err != nil || *done == a.n
@@ -60,8 +62,8 @@ func (a *access) transfer(done *int64) func() bool {
 		} else {
 			got = a.get(m, at)
 		}
-		if !direct {
-			a.store(m[:got], p)
+		if !direct && !a.store(m[:got], p) {
+			return true
 		}
 		*done += got
 		return a.err != nil || a.eof != noEOF || *done == a.n
@@ -126,10 +128,14 @@ func (a *access) sift(m, file []byte, at, lo int64) int64 {
 		n = max(0, min(n, a.v.Before(a.eof)-at))
 	}
 	done := int64(0)
-	a.v.Runs(at, n, func(off, n int64) bool {
-		done += int64(copy(m[done:done+n], file[off-lo:]))
-		return true
-	})
+	if !a.touch(func() {
+		a.v.Runs(at, n, func(off, n int64) bool {
+			done += int64(copy(m[done:done+n], file[off-lo:]))
+			return true
+		})
+	}) {
+		return 0
+	}
 	return done
 }
 

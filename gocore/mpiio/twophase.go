@@ -285,6 +285,9 @@ func (x *exchange) compose(data bool) {
 	x.outLen = make([]int64, x.size)
 	x.inLen = make([]int64, x.size)
 	x.from, x.to = make([]int64, x.size), make([]int64, x.size)
+	if x.err != nil {
+		return // the others go on, without this rank's data
+	}
 	end := x.at + x.n
 	for i := range x.d.n {
 		lo, hi := x.d.at(i, x.round)
@@ -302,7 +305,10 @@ func (x *exchange) compose(data bool) {
 		if data {
 			begin := len(x.out)
 			x.out = slices.Grow(x.out, int(q-p))[:begin+int(q-p)]
-			x.load(x.out[begin:], p-x.at)
+			if !x.load(x.out[begin:], p-x.at) {
+				x.out = x.out[:head]
+				return
+			}
 		}
 		x.outLen[r] = int64(len(x.out) - head)
 	}

@@ -9,6 +9,7 @@ import (
 	"gormapy/gocore/errs"
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/p2p"
+	"gormapy/gocore/sys"
 )
 
 // Spot is where an operation goes at the target: a displacement in the target's
@@ -60,6 +61,10 @@ func (w *Win) locate(s Spot, bytes int, span func(count int) (lo, hi int)) (plac
 	t := w.Desc.Target(s.Rank)
 	p.off = s.Disp * int(t.Unit)
 	// A span that does not fit in an int is cut off at the end of the range.
+	if s.Disp > (1<<62)/max(int(t.Unit), 1) || hi > 1<<62 {
+		return p, errs.New(errs.RMARange, "a displacement of %d units of %d bytes is beyond rank %d's part of %s, which has %d bytes",
+			s.Disp, t.Unit, s.Rank, w.name(), t.Bytes)
+	}
 	if s.Disp > int(t.Bytes)/max(int(t.Unit), 1) || lo < -p.off || hi > int(t.Bytes)-p.off {
 		return p, errs.New(errs.RMARange, "bytes %d to %d of rank %d's part of %s were asked for (displacement %d in units of %d bytes), it has %d bytes",
 			p.off+lo, p.off+hi, s.Rank, w.name(), s.Disp, t.Unit, t.Bytes)
@@ -123,11 +128,11 @@ func (w *Win) write(call string, to place, at int, p unsafe.Pointer, n int) *err
 		k := w.keys[to.rank]
 		k.Addr += uint64(to.off + at)
 		if _, err := ep.Put(p, k, n, 0); err != nil {
-			return w.failed(call, to.rank, err)
+			return w.failed(call, to.rank, p, n, err)
 		}
 		w.copied(to.rank)
 	default:
-		w.sendPut(to.rank, to.off+at, p, n)
+		return w.sendPut(call, to.rank, to.off+at, p, n)
 	}
 	return nil
 }
@@ -181,7 +186,7 @@ func (w *Win) read(call string, from place, at int, p unsafe.Pointer, n int) *er
 	k := w.keys[from.rank]
 	k.Addr += uint64(from.off + at)
 	if _, err := ep.Get(p, k, n, 0); err != nil {
-		return w.failed(call, from.rank, err)
+		return w.failed(call, from.rank, p, n, err)
 	}
 	w.copied(from.rank)
 	return nil
@@ -191,9 +196,18 @@ func (w *Win) read(call string, from place, at int, p unsafe.Pointer, n int) *er
 // messages.
 func (w *Win) byMessage(p place) bool { return !p.direct && w.ways[p.rank] >= wayRDMA }
 
-func (w *Win) failed(call string, rank int, err error) *errs.Error {
+// failed is the error of an operation between n bytes of local memory and rank that
+// was refused when it was started.
+func (w *Win) failed(call string, rank int, local unsafe.Pointer, n int, err error) *errs.Error {
 	if errors.Is(err, fabric.ErrPeerGone) || w.ways[rank] == wayRDMA && w.rma.eng.Gone(w.World[rank]) {
 		return errs.New(errs.ProcFailed, "%s: %s (rank %d of the window)", call, w.rma.eng.HowGone(w.World[rank]), rank)
+	}
+	fault := sys.Touch(func() { fabric.Probe(local, n) }) // the kernel does not say whose memory it is
+	if fault == nil && sys.IsFault(err) {
+		fault = err
+	}
+	if fault != nil {
+		return errs.New(errs.Buffer, "%s on rank %d of the window: %v", call, rank, fault)
 	}
 	if w.ways[rank] == wayRDMA {
 		return errs.New(errs.Win, "%s on rank %d of the window: %v", call, rank, err)
@@ -209,7 +223,7 @@ func (w *Win) header(k fabric.Kind) fabric.Header {
 	return fabric.Header{Kind: k, Flags: engine.FlagUrgent, Gen: w.rma.gen.Load(), Ctx: w.ID, Src: int32(w.Rank)}
 }
 
-func (w *Win) sendPut(rank, at int, p unsafe.Pointer, n int) {
+func (w *Win) sendPut(call string, rank, at int, p unsafe.Pointer, n int) *errs.Error {
 	to := w.World[rank]
 	piece := w.rma.eng.MaxShort(to)
 	for done := 0; done < n; done += piece {
@@ -217,8 +231,33 @@ func (w *Win) sendPut(rank, at int, p unsafe.Pointer, n int) {
 		h := w.header(fabric.KindPut)
 		h.A, h.Len = uint64(at+done), uint64(len(part))
 		w.expect(rank)
-		w.rma.eng.Post(to, &h, part, w, nil)
+		if _, err := w.rma.eng.Post(to, &h, part, w, delayed{w, rank}); err != nil {
+			w.answers[rank].Add(1) // none will come
+			return errs.New(errs.Buffer, "%s on rank %d of the window: %v", call, rank, err)
+		}
 	}
+	return nil
+}
+
+// delayed is a put by message that had to wait, and is sent from the program's memory.
+type delayed struct {
+	w    *Win
+	rank int
+}
+
+// Sent implements engine.Sender.
+func (d delayed) Sent(err error) {
+	if err != nil {
+		d.w.report(d.rank, errs.New(errs.Buffer, "a put on rank %d of the window: %v", d.rank, err))
+		d.w.answers[d.rank].Add(1)
+	}
+}
+
+// report has the next call that completes operations return an error that has to do
+// with rank, unless there is one already.
+func (w *Win) report(rank int, e *errs.Error) {
+	w.culprit.Store(int32(rank))
+	w.failure.CompareAndSwap(nil, e)
 }
 
 // expect counts one more answer to come from rank. A target serves what one
@@ -234,6 +273,7 @@ type fetch struct {
 	size   int
 	left   int
 	finish func()         // what came is complete
+	fault  error          // what came can't be put where it belongs
 	failed func()         // the target refused; or nil
 	at     unsafe.Pointer // where a piece is about to come, in into; or nil
 }
@@ -247,6 +287,16 @@ func (m *RMA) fetchInto(w *Win, rank int, into unsafe.Pointer, n int, finish fun
 	m.fetchMu.Unlock()
 	w.expect(rank)
 	return f
+}
+
+// cancel ends a fetch that was not asked for, or not for all of it.
+func (f *fetch) cancel() {
+	f.w.rma.fetchMu.Lock()
+	defer f.w.rma.fetchMu.Unlock()
+	if f.w.rma.fetches[f.token] == f {
+		delete(f.w.rma.fetches, f.token)
+		f.w.answers[f.rank].Add(1) // no answer is waited for
+	}
 }
 
 func (w *Win) sendGet(f *fetch, at, from, n int) {
@@ -287,25 +337,38 @@ func (m *RMA) onPut(src int, h *fabric.Header, payload []byte) {
 		}
 		return
 	}
-	if w == nil {
+	switch {
+	case w == nil:
 		ack.Aux = uint32(errs.Win)
-	} else if h.Tag != 0 {
-		if !w.scatter(payload, int(h.Tag)) {
-			ack.Aux = uint32(errs.RMARange)
-		}
-	} else if p := w.inside(h.A, uint64(len(payload))); p == nil {
-		ack.Aux = uint32(errs.RMARange)
-	} else {
-		arrive(p, payload)
+	case h.Tag != 0:
+		ack.Aux = uint32(w.scatter(payload, int(h.Tag)))
+	default:
+		ack.Aux = uint32(w.arrived(h.A, payload))
 	}
 	m.answer(src, w, &ack)
 }
 
-// arrive copies a payload to where it belongs, unless it has landed there.
-func arrive(p unsafe.Pointer, payload []byte) {
+// arrived writes the payload of a put to this process's part; errs.Success says that
+// it is there.
+func (w *Win) arrived(at uint64, payload []byte) errs.Class {
+	p := w.inside(at, uint64(len(payload)))
+	if p == nil {
+		return errs.RMARange
+	}
+	if arrive(p, payload) != nil {
+		return errs.Buffer
+	}
+	return errs.Success
+}
+
+// arrive copies a payload to where it belongs, unless it has landed there. The error
+// is a *sys.Fault.
+func arrive(p unsafe.Pointer, payload []byte) (err error) {
+	defer sys.CatchFault(&err)
 	if unsafe.Pointer(unsafe.SliceData(payload)) != p {
 		copy(engine.Bytes(p, len(payload)), payload)
 	}
+	return nil
 }
 
 // landPut lets the payload of a put come straight into the window.
@@ -395,9 +458,12 @@ func (m *RMA) onAck(src int, h *fabric.Header, _ []byte) {
 func (w *Win) answered(src int, class uint32) {
 	for r, world := range w.World {
 		if world == src {
-			if class != 0 {
-				w.culprit.Store(int32(r))
-				w.failure.CompareAndSwap(nil, errs.New(errs.Class(class), "rank %d refused an operation on %s", r, w.name()))
+			switch errs.Class(class) {
+			case errs.Success:
+			case errs.Buffer:
+				w.report(r, errs.New(errs.Buffer, "an operation on rank %d of %s: that rank can't access the memory of its own part (has the file that is mapped there been truncated?)", r, w.name()))
+			default:
+				w.report(r, errs.New(errs.Class(class), "rank %d refused an operation on %s", r, w.name()))
 			}
 			w.answers[r].Add(1)
 			return
@@ -409,50 +475,79 @@ func (m *RMA) onGet(src int, h *fabric.Header, payload []byte) {
 	w := m.window(h.Ctx)
 	reply := fabric.Header{Kind: fabric.KindGetData, Gen: h.Gen, Ctx: h.Ctx, A: h.B}
 	var data []byte
+	class := errs.RMARange
 	switch {
 	case w == nil:
 	case len(payload) > 0:
-		data = w.gather(payload, h.Len)
+		data, class = w.gather(payload, h.Len)
 	default:
 		if p := w.inside(h.A, h.Len); p != nil {
 			data = engine.Bytes(p, int(h.Len))
 		}
 	}
+	answer := reply
 	if data == nil {
-		reply.Aux = uint32(errs.RMARange)
-		m.eng.Post(src, &reply, nil, nil, nil)
+		answer.Aux = uint32(class)
+		m.eng.Post(src, &answer, nil, nil, nil)
 		return
 	}
 	// Pieces carry their offset in the fetch in Len, since B is the stream's.
-	reply.Len = uint64(h.Aux) | uint64(uint32(h.Tag))<<32
-	m.eng.Stream(src, &reply, data, w, nil)
+	answer.Len = uint64(h.Aux) | uint64(uint32(h.Tag))<<32
+	m.eng.Stream(src, &answer, data, w, replying{m, src, reply})
+}
+
+// replying is a reply that is sent from the window's memory.
+type replying struct {
+	m    *RMA
+	to   int
+	head fabric.Header
+}
+
+// Sent implements engine.Sender. The origin learns that no more will come.
+func (r replying) Sent(err error) {
+	if sys.IsFault(err) {
+		r.head.Aux = uint32(errs.Buffer)
+		r.m.eng.Post(r.to, &r.head, nil, nil, nil)
+	}
 }
 
 func (m *RMA) onGetData(src int, h *fabric.Header, payload []byte) {
-	m.fetchMu.Lock()
-	f := m.fetches[h.A]
-	if f == nil || f.w.World[f.rank] != src || !f.holds(h, len(payload)) {
-		m.fetchMu.Unlock()
+	f, last := m.fetched(src, h, len(payload))
+	if f == nil {
 		return
 	}
+	if len(payload) > 0 && f.fault == nil {
+		f.fault = arrive(unsafe.Add(f.into, h.Len+h.B), payload)
+	}
+	if !last {
+		return
+	}
+	if h.Aux == 0 && f.fault == nil {
+		f.fault = sys.Touch(f.finish)
+	} else if f.failed != nil {
+		f.failed()
+	}
+	if f.fault != nil {
+		f.w.report(f.rank, errs.New(errs.Buffer, "what was asked of rank %d of the window: %v", f.rank, f.fault))
+	}
+	f.w.answered(src, h.Aux)
+}
+
+// fetched finds what n bytes that came were asked for by, and reports whether they
+// are the last; nil if they belong to nothing.
+func (m *RMA) fetched(src int, h *fabric.Header, n int) (f *fetch, last bool) {
+	m.fetchMu.Lock()
+	defer m.fetchMu.Unlock()
+	f = m.fetches[h.A]
+	if f == nil || f.w.World[f.rank] != src || !f.holds(h, n) {
+		return nil, false
+	}
 	f.at = nil
-	f.left -= len(payload)
-	last := f.left <= 0 || h.Aux != 0
-	if last {
+	f.left -= n
+	if last = f.left <= 0 || h.Aux != 0; last {
 		delete(m.fetches, h.A)
 	}
-	m.fetchMu.Unlock()
-	if len(payload) > 0 {
-		arrive(unsafe.Add(f.into, h.Len+h.B), payload)
-	}
-	if last {
-		if h.Aux == 0 {
-			f.finish()
-		} else if f.failed != nil {
-			f.failed()
-		}
-		f.w.answered(src, h.Aux)
-	}
+	return f, last
 }
 
 // fast finds n bytes of a direct target, for the hot atomic calls (hot_win.c does

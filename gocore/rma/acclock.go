@@ -97,11 +97,24 @@ func (l accLock) slow() {
 		atom.Wait(l.word, w|accSleepers, 20*time.Millisecond)
 		if again := atom.Load32(l.word); again == w|accSleepers && l.dead(int(again&^accSleepers)-1) {
 			if atom.CAS32(l.word, again, l.me|accSleepers) {
-				l.redo()
+				l.inherit()
 				return
 			}
 		}
 	}
+}
+
+// inherit does what a dead holder has left to do. If the target's memory faults, the
+// lock is released before the caller hears of it.
+func (l accLock) inherit() {
+	done := false
+	defer func() {
+		if !done {
+			l.unlock()
+		}
+	}()
+	l.redo()
+	done = true
 }
 
 func (l accLock) unlock() {

@@ -104,8 +104,7 @@ func (w *Win) update(a update, result *p2p.Buf, s Spot, to place) *errs.Error {
 		if result != nil {
 			fe = w.rma.fetchInto(w, s.Rank, a.out, bytes, finish)
 		}
-		w.sendAcc(fe, a, func(b *batch) { b.addCells(s, to.off) }, to)
-		return nil
+		return w.sendAcc(fe, a, func(b *batch) { b.addCells(s, to.off) }, to)
 	}
 	var b *batch
 	b = newBatch(a.limits(), func(from, _ int, runs []fabric.Run) *errs.Error {
@@ -288,7 +287,7 @@ func comparable(t *dtype.Type) bool {
 // bytes of elements there are, B the fetch's token (0: none), Len where in the
 // fetch the old values belong. The operands follow the runs.
 
-func (w *Win) sendAcc(fe *fetch, a update, add func(b *batch), to place) {
+func (w *Win) sendAcc(fe *fetch, a update, add func(b *batch), to place) *errs.Error {
 	peer := w.World[to.rank]
 	most := limits{runs: sys.MaxRuns, bytes: w.rma.eng.MaxShort(peer), perRun: runBytes, unit: a.size}
 	b := newBatch(most, func(from, n int, runs []fabric.Run) *errs.Error {
@@ -297,7 +296,10 @@ func (w *Win) sendAcc(fe *fetch, a update, add func(b *batch), to place) {
 		h.Len = uint64(from)
 		payload := append(make([]byte, 0, len(runs)*runBytes+n), runsAsBytes(runs)...)
 		if a.in != nil {
-			payload = append(payload, engine.Bytes(unsafe.Add(a.in, from), n)...)
+			fault := sys.Touch(func() { payload = append(payload, engine.Bytes(unsafe.Add(a.in, from), n)...) })
+			if fault != nil {
+				return errs.New(errs.Buffer, "an accumulate on rank %d of the window: %v", to.rank, fault)
+			}
 		}
 		if fe != nil {
 			h.B = fe.token
@@ -308,7 +310,11 @@ func (w *Win) sendAcc(fe *fetch, a update, add func(b *batch), to place) {
 		return nil
 	})
 	add(b)
-	b.end()
+	err := b.end()
+	if err != nil && fe != nil {
+		fe.cancel()
+	}
+	return err
 }
 
 func (m *RMA) onAcc(src int, h *fabric.Header, payload []byte) {
@@ -332,7 +338,9 @@ func (m *RMA) onAcc(src int, h *fabric.Header, payload []byte) {
 				old = make([]byte, n)
 				a.out = unsafe.Pointer(unsafe.SliceData(old))
 			}
-			class = uint32(w.serve(a, runs))
+			if sys.Touch(func() { class = uint32(w.serve(a, runs)) }) != nil {
+				class = uint32(errs.Buffer)
+			}
 		}
 	}
 	if h.B == 0 {
@@ -367,10 +375,10 @@ func (w *Win) serve(a update, runs []fabric.Run) errs.Class {
 }
 
 func (w *Win) sendCAS(rank, off int, origin, compare, result unsafe.Pointer, size int) {
+	data := append(append([]byte(nil), engine.Bytes(compare, size)...), engine.Bytes(origin, size)...)
 	f := w.rma.fetchInto(w, rank, result, size, func() {})
 	h := w.header(fabric.KindCAS)
 	h.A, h.B, h.Aux = uint64(off), f.token, uint32(size)
-	data := append(append([]byte(nil), engine.Bytes(compare, size)...), engine.Bytes(origin, size)...)
 	w.rma.eng.Post(w.World[rank], &h, data, w, nil)
 }
 
@@ -385,8 +393,14 @@ func (m *RMA) onCAS(src int, h *fabric.Header, payload []byte) {
 	}
 	old := make([]byte, size)
 	at, err := w.at(w.Rank, int(h.A), size)
+	var fault error
 	if err == nil {
-		err = w.compareAndSwap(at, unsafe.Pointer(&payload[size]), unsafe.Pointer(&payload[0]), unsafe.Pointer(&old[0]), size)
+		fault = sys.Touch(func() {
+			err = w.compareAndSwap(at, unsafe.Pointer(&payload[size]), unsafe.Pointer(&payload[0]), unsafe.Pointer(&old[0]), size)
+		})
+	}
+	if fault != nil {
+		err = errs.New(errs.Buffer, "%v", fault)
 	}
 	if err != nil {
 		reply.Aux, old = uint32(err.Class), nil

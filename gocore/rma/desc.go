@@ -42,6 +42,7 @@ type Target struct {
 	// its part lies there.
 	Remote uint64
 	PID    int64
+	Ended  *uint32 // of the job's record: not 0 once PID may be another process's
 }
 
 // Values of Target.Open, which are added.

@@ -15,6 +15,11 @@
 //     CAS, answered by Ack or GetData). Urgent, so a computing target serves
 //     them too.
 //
+// # Memory that faults
+//
+// At the origin it is the call's error, or the next one's that completes operations
+// (report). At the target it is answered as a class, which becomes that at the origin.
+//
 // # One arbiter
 //
 // What makes an element of an accumulate atomic follows from the window, the

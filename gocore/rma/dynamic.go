@@ -54,7 +54,9 @@ func newAttachTable(mem []byte) *attachTable {
 func (t *attachTable) change(f func(list []attachment) []attachment) {
 	version := atom.Load32(&t.version)
 	list := f(slices.Clone(t.entries[:t.count]))
-	atom.Store32(&t.version, version+1)
+	// Not a store: the entries could be seen before it. This comes before or after a
+	// reader's exchange of the same word, and so do the entries.
+	atom.Swap32(&t.version, version+1)
 	copy(t.entries, list)
 	atom.Store32(&t.count, uint32(len(list)))
 	atom.Store32(&t.version, version+2)
@@ -197,16 +199,16 @@ func (w *Win) Attach(addr unsafe.Pointer, n int) *errs.Error {
 }
 
 // Detach takes back what was attached at addr.
-func (w *Win) Detach(addr unsafe.Pointer) *errs.Error {
+func (w *Win) Detach(addr uintptr) *errs.Error {
 	if w.Flavor != FlavorDynamic {
 		return errs.New(errs.RMAFlavor, "Detach: the window was made by %v; memory is attached to windows of Win.Create_dynamic", w.Flavor)
 	}
 	w.attachMu.Lock()
 	defer w.attachMu.Unlock()
 	t := w.tables[w.Rank]
-	i := slices.IndexFunc(t.entries[:t.count], func(x attachment) bool { return x.addr == uint64(uintptr(addr)) })
+	i := slices.IndexFunc(t.entries[:t.count], func(x attachment) bool { return x.addr == uint64(addr) })
 	if i < 0 {
-		return errs.New(errs.RMAAttach, "Detach: nothing is attached to the window at %#x; %d pieces of memory are, at other addresses", uintptr(addr), t.count)
+		return errs.New(errs.RMAAttach, "Detach: no memory at %#x is attached to the window; %d attached regions begin at other addresses", addr, t.count)
 	}
 	t.change(func(list []attachment) []attachment { return slices.Delete(list, i, i+1) })
 	return nil

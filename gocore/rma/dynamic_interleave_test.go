@@ -16,7 +16,7 @@ import (
 func TestEveryInterleavingOfAttach(t *testing.T) {
 	for _, deaths := range []int{0, 1} {
 		t.Run(fmt.Sprintf("deaths=%d", deaths), func(t *testing.T) {
-			explore.Run(t, explore.Options{Deaths: deaths, FreeYield: true, Plain: true}, func(w *explore.World) {
+			explore.Run(t, explore.Options{Deaths: deaths, FreeYield: true, Plain: true, Weak: true}, func(w *explore.World) {
 				var mem struct {
 					attachWords
 					entries [3]attachment

@@ -160,14 +160,12 @@ func (g *general) deserted() int {
 	return -1
 }
 
-func (g *general) reset(words bool) {
+func (g *general) reset() {
 	g.started, g.exposed, g.targets, g.origins = false, false, nil, nil
 	clear(g.taken)
 	clear(g.due)
-	if words {
-		for _, box := range g.inboxes {
-			clear(box)
-		}
+	for _, box := range g.inboxes {
+		clear(box)
 	}
 }
 

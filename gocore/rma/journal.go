@@ -54,6 +54,7 @@ func (j *journal) redo(write func(off, n int, data unsafe.Pointer)) {
 	if atom.Load32(&j.state) != journalFull {
 		return
 	}
+	defer atom.Store32(&j.state, journalEmpty) // even if write faults
 	from := 0
 	for _, r := range j.runs[:min(j.used, journalRuns)] {
 		if r.N < 0 || r.N > journalData-from {
@@ -62,7 +63,6 @@ func (j *journal) redo(write func(off, n int, data unsafe.Pointer)) {
 		write(int(r.Addr), r.N, unsafe.Pointer(&j.data[from]))
 		from += r.N
 	}
-	atom.Store32(&j.state, journalEmpty)
 }
 
 // redo completes what a dead holder of target's lock had begun to write.

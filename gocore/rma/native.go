@@ -9,6 +9,7 @@ import (
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/op"
 	"gormapy/gocore/p2p"
+	"gormapy/gocore/sys"
 )
 
 // Native atomics: fetch-add and compare-and-swap of the network, which the
@@ -73,6 +74,7 @@ func (w *Win) updateNative(a update, result *p2p.Buf, s Spot, to place) *errs.Er
 		}
 	}
 	all := to.tally.pend(finish)
+	defer all.Completed(nil) // also if an operand faults
 	done := 0
 	var failed *errs.Error
 	s.Type.Cells(s.Count, func(off, elems int) bool {
@@ -88,7 +90,6 @@ func (w *Win) updateNative(a update, result *p2p.Buf, s Spot, to place) *errs.Er
 		}
 		return true
 	})
-	all.Completed(nil)
 	return failed
 }
 
@@ -112,8 +113,11 @@ func (w *Win) updateApart(a update, to place, at, n int, all *pending) *errs.Err
 		fe = w.rma.fetchInto(w, to.rank, a.out, n, func() { all.Completed(nil) })
 		fe.failed = fe.finish // its answer tells the error
 	}
-	w.sendAcc(fe, a, func(b *batch) { b.add(at, n) }, to)
-	return nil
+	err := w.sendAcc(fe, a, func(b *batch) { b.add(at, n) }, to)
+	if err != nil && fe != nil {
+		all.Completed(nil)
+	}
+	return err
 }
 
 // nicOp is one element's update by the network.
@@ -137,10 +141,12 @@ type nicOp struct {
 
 // nic starts the update of one element; a points at its operand and result.
 func (w *Win) nic(a update, rank, at int, all *pending) {
-	x := w.newNIC(a, rank, at, all)
+	operand := uint64(0)
 	if a.in != nil {
-		x.operand = *(*uint64)(a.in)
+		operand = *(*uint64)(a.in) // before anything counts on the operation
 	}
+	x := w.newNIC(a, rank, at, all)
+	x.operand = operand
 	x.add = a.f == op.NoOp || a.f == op.Sum && isInteger(a.kind)
 	x.start()
 }
@@ -218,7 +224,7 @@ func (x *nicOp) Completed(err error) {
 	case err != nil || x.add || x.once, x.swap && x.old == x.was:
 		x.w.rma.eng.Dismiss(x.cookie)
 		if err == nil && x.a.out != nil {
-			*(*uint64)(x.a.out) = x.old
+			err = sys.Touch(func() { *(*uint64)(x.a.out) = x.old })
 		}
 		x.all.Completed(err)
 		x.end()
@@ -232,10 +238,11 @@ func (x *nicOp) Completed(err error) {
 
 // compareAndSwapNative is compareAndSwap of an element that is the network's.
 func (w *Win) compareAndSwapNative(to place, origin, compare, result unsafe.Pointer) {
+	was, put := *(*uint64)(compare), *(*uint64)(origin)
 	all := to.tally.pend(func() {})
 	x := w.newNIC(update{out: result}, to.rank, to.off, all)
 	x.once, x.swap = true, true
-	x.was, x.put = *(*uint64)(compare), *(*uint64)(origin)
+	x.was, x.put = was, put
 	x.start()
 	all.Completed(nil)
 }

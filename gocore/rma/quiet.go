@@ -164,7 +164,9 @@ func (w *Win) quietly(origin p2p.Buf, s Spot, to place) bool {
 // the origin.
 func (w *Win) deliver(at uint64, data []byte) {
 	if p := w.inside(at, uint64(len(data))); p != nil {
-		copy(engine.Bytes(p, len(data)), data)
+		if err := arrive(p, data); err != nil {
+			w.report(w.Rank, errs.New(errs.Buffer, "a put of another rank: %v", err))
+		}
 	}
 }
 

@@ -120,7 +120,7 @@ func (w *Win) transfer(call string, put bool, rank int, local unsafe.Pointer, ru
 			_, err = ep.GetRuns(local, key.Key, there, 0)
 		}
 		if err != nil {
-			return w.failed(call, rank, err)
+			return w.failed(call, rank, local, n, err)
 		}
 		runs = runs[len(there):]
 		if len(runs) > 0 {
@@ -274,15 +274,19 @@ func (w *Win) sendPutRuns(s Spot, to place, data unsafe.Pointer) {
 	b.end()
 }
 
-// scatter is the target's side of sendPutRuns.
-func (w *Win) scatter(payload []byte, used int) bool {
+// scatter is the target's side of sendPutRuns; errs.Success says that all is there.
+func (w *Win) scatter(payload []byte, used int) errs.Class {
 	runs, data, ok := w.runsIn(payload, used, -1)
-	if ok {
-		for _, r := range runs {
-			data = data[copy(engine.Bytes(w.inside(r.Addr, uint64(r.N)), r.N), data):]
-		}
+	if !ok {
+		return errs.RMARange
 	}
-	return ok
+	for _, r := range runs {
+		if class := w.arrived(r.Addr, data[:r.N]); class != errs.Success {
+			return class
+		}
+		data = data[r.N:]
+	}
+	return errs.Success
 }
 
 func (w *Win) sendGetRuns(f *fetch, s Spot, from place) {
@@ -303,18 +307,23 @@ func (w *Win) sendGetRuns(f *fetch, s Spot, from place) {
 	b.end()
 }
 
-// gather is the target's side of sendGetRuns; nil if the request is wrong.
-func (w *Win) gather(payload []byte, n uint64) []byte {
+// gather is the target's side of sendGetRuns; nil and a class if the request is
+// wrong, or the memory can't be read.
+func (w *Win) gather(payload []byte, n uint64) ([]byte, errs.Class) {
 	if n > batchPacked || len(payload)%runBytes != 0 {
-		return nil
+		return nil, errs.RMARange
 	}
 	runs, _, ok := w.runsIn(payload, len(payload)/runBytes, int(n))
 	if !ok {
-		return nil
+		return nil, errs.RMARange
 	}
 	data := make([]byte, 0, n)
-	for _, r := range runs {
-		data = append(data, engine.Bytes(w.inside(r.Addr, uint64(r.N)), r.N)...)
+	if sys.Touch(func() {
+		for _, r := range runs {
+			data = append(data, engine.Bytes(w.inside(r.Addr, uint64(r.N)), r.N)...)
+		}
+	}) != nil {
+		return nil, errs.Buffer
 	}
-	return data
+	return data, errs.Success
 }

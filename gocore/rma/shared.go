@@ -2,6 +2,7 @@ package rma
 
 import (
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"gormapy/gocore/arena"
@@ -26,7 +27,10 @@ func (m *RMA) share(r, fd int, off, n uint64) unsafe.Pointer {
 	if !known {
 		a.mu.Lock()
 		if p, known = a.peers[r]; !known {
-			p, _ = arena.OpenPeer(m.eng.Job.Ranks[r].PID(), fd)
+			peer := &m.eng.Job.Ranks[r]
+			if p, _ = arena.OpenPeer(peer.PID(), fd); atomic.LoadUint32(&peer.Ended) != 0 {
+				p = nil // of whom that is nobody knows
+			}
 			a.peers[r] = p
 		}
 		a.mu.Unlock()

@@ -3,12 +3,15 @@ package rma
 import (
 	"errors"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"gormapy/gocore/engine"
 	"gormapy/gocore/errs"
 	"gormapy/gocore/fabric"
+	"gormapy/gocore/log"
 	"gormapy/gocore/p2p"
+	"gormapy/gocore/sys"
 )
 
 // Tally counts the operations that a network is at: of one target, or of one
@@ -111,10 +114,36 @@ func (t *Tally) Completed(err error) {
 // process there, if it has ended.
 func (w *Win) failedLater(rank int, err error) *errs.Error {
 	class, gone := errs.Win, ""
-	if w.rma.eng.Gone(w.World[rank]) || errors.Is(err, fabric.ErrPeerGone) {
+	if sys.IsFault(err) {
+		class = errs.Buffer
+	} else if w.rma.eng.Gone(w.World[rank]) || errors.Is(err, fabric.ErrPeerGone) {
 		class, gone = errs.ProcFailed, w.rma.eng.HowGone(w.World[rank])+": "
 	}
 	return errs.New(class, "an operation on rank %d of the window has failed: %s%v", rank, gone, err)
+}
+
+// settleLimit is how long a collective reset waits for a network to end what it is at. It
+// may not: a peer can be stopped.
+const settleLimit = time.Second
+
+// settleNet waits until no network reads or writes local memory for the window any more:
+// what is under way can't be called back, and the memory is the program's again.
+func (w *Win) settleNet() {
+	for start := time.Now(); !w.netIdle(); w.rma.eng.PollSure() {
+		if time.Since(start) > settleLimit {
+			log.Warnf("rma", "operations of before the collective reset are still under way on %s: their memory may change", w.name())
+			return
+		}
+	}
+}
+
+func (w *Win) netIdle() bool {
+	for r := range w.tallies {
+		if t := w.tallies[r].Load(); !t.Idle() && !w.rma.eng.Gone(w.World[r]) {
+			return false
+		}
+	}
+	return true
 }
 
 // renewTally gives up what is under way to a target.
@@ -149,7 +178,7 @@ func (p *pending) Completed(err error) {
 	if p.parts.Add(-1) == 0 {
 		p.t.w.rma.eng.Dismiss(p.cookie)
 		if err == nil {
-			p.finish()
+			err = sys.Touch(p.finish)
 		}
 	}
 	p.t.Completed(err)
@@ -160,6 +189,9 @@ var _, _ engine.Completer = (*Tally)(nil), (*pending)(nil)
 // byNet moves one run between p and what lies at an offset of a target that a
 // network writes and reads.
 func (w *Win) byNet(call string, put bool, to place, at int, p unsafe.Pointer, n int) *errs.Error {
+	if fault := sys.Touch(func() { fabric.Probe(p, n) }); fault != nil {
+		return w.failed(call, to.rank, p, n, fault) // a network would take it for the end of the connection
+	}
 	k := w.keys[to.rank]
 	k.Addr += uint64(to.off + at)
 	to.tally.begin()
@@ -171,7 +203,7 @@ func (w *Win) byNet(call string, put bool, to place, at int, p unsafe.Pointer, n
 	}
 	if err != nil {
 		to.tally.Completed(nil) // it is this call's error
-		return w.failed(call, to.rank, err)
+		return w.failed(call, to.rank, p, n, err)
 	}
 	if done {
 		to.tally.Completed(nil)
@@ -196,11 +228,14 @@ func (w *Win) runsByNet(call string, put bool, origin p2p.Buf, s Spot, at place)
 	}
 	_, caps := eng.Transport(peer)
 	all := at.tally.pend(finish)
-	b := newBatch(limits{runs: caps.MaxRuns, bytes: batchBytes, unit: 1}, func(from, _ int, runs []fabric.Run) *errs.Error {
+	b := newBatch(limits{runs: caps.MaxRuns, bytes: batchBytes, unit: 1}, func(from, n int, runs []fabric.Run) *errs.Error {
 		for i := range runs {
 			runs[i].Addr += key.Addr
 		}
 		part := unsafe.Add(local, from)
+		if fault := sys.Touch(func() { fabric.Probe(part, n) }); fault != nil {
+			return w.failed(call, s.Rank, part, n, fault)
+		}
 		all.begin()
 		done, err := false, error(nil)
 		if put {
@@ -210,7 +245,7 @@ func (w *Win) runsByNet(call string, put bool, origin p2p.Buf, s Spot, at place)
 		}
 		if err != nil {
 			all.Completed(nil)
-			return w.failed(call, s.Rank, err)
+			return w.failed(call, s.Rank, part, n, err)
 		}
 		if done {
 			all.Completed(nil)

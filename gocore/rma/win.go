@@ -138,6 +138,7 @@ type Win struct {
 	tallies  []atomic.Pointer[Tally] // by target: what the network is at
 	failure  atomic.Pointer[errs.Error]
 	culprit  atomic.Int32 // the target of the last operation of a network that has failed
+	resets   atomic.Uint32
 
 	lockAll bool
 	held    []uint8 // by target: heldNone, heldLock, heldNoCheck
@@ -362,7 +363,7 @@ func (m *RMA) Attach(id uint32, handle int64, rank int, world []int, offers []Of
 			w.keys[i] = offers[i].Key
 		}
 		w.skews = append(w.skews, int(offers[i].Skew))
-		t.Remote, t.PID = offers[i].Addr, int64(offers[i].PID)
+		t.Remote, t.PID, t.Ended = offers[i].Addr, int64(offers[i].PID), &m.eng.Job.Ranks[world[i]].Ended
 		far := m.eng.Far(world[i])
 		if inSegment {
 			w.shown[i] = unsafe.Add(unsafe.Pointer(&seg.Mem[0]), l.data[i])
@@ -449,7 +450,11 @@ func (w *Win) Free() {
 	delete(w.rma.wins, w.ID)
 	w.rma.mu.Unlock()
 	w.dropAgents()
-	w.rma.eng.Exclude(func() { w.rma.divert(w) })
+	w.rma.eng.Exclude(func() {
+		w.rma.divert(w)
+		// Replies to ranks that have ended, or from before a collective reset.
+		w.rma.eng.Drop(w, errs.New(errs.Win, "the window has been freed"))
+	})
 	for r := range w.tallies {
 		w.tallies[r].Load().dismiss()
 	}
@@ -526,8 +531,15 @@ func (m *RMA) Reset(gen uint32) {
 	})
 }
 
-// Reset puts the window's epochs and locks back, within a collective reset.
-func (w *Win) Reset(words bool) {
+// Resets is how often Reset has been called: what was started before is not counted
+// any more.
+func (w *Win) Resets() uint32 { return w.resets.Load() }
+
+// Reset puts the window's epochs and locks back, within a collective reset. Each rank
+// does so for all that they share, for any of them may have ended.
+func (w *Win) Reset() {
+	w.resets.Add(1)
+	w.settleNet()
 	w.lockAll, w.nheld = false, 0
 	clear(w.held)
 	w.Desc.Open = 0
@@ -543,16 +555,14 @@ func (w *Win) Reset(words bool) {
 		}
 	}
 	w.dropAgents()
-	w.general.reset(words)
+	w.general.reset()
 	w.quiet.reset()
-	if words {
-		for r, l := range w.locks {
-			w.redo(r) // of a rank that is dead: nobody else is at it
-			l.zero()
-		}
+	for r, l := range w.locks {
+		w.redo(r) // of a rank that is dead: others may write the same
+		l.zero()
 	}
 	if w.Bar != nil {
-		w.Bar.Zero(words)
+		w.Bar.Zero()
 	}
 	w.failure.Store(nil)
 }
