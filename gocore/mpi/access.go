@@ -1,6 +1,8 @@
 package mpi
 
 import (
+	"sync"
+
 	"gormapy/gocore/engine"
 	"gormapy/gocore/errs"
 	"gormapy/gocore/job"
@@ -25,15 +27,23 @@ var requestNames = [...]string{KindPut: "Rput", KindGet: "Rget", KindAcc: "Raccu
 // transferOp is a request-based operation: the messages to its target up to its
 // own have to be answered.
 type transferOp struct {
+	mu   sync.Mutex // several threads may wait for it
 	win  *Window
 	rank int
 	sent uint64
 	net  *rma.Tally // what a network does of it
+	gen  uint32     // Win.Resets when it was started
 	done bool
 	err  *errs.Error
 }
 
 func (o *transferOp) Advance() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.done && o.win.Resets() != o.gen {
+		o.done, o.err = true, errs.New(errs.Pending, "the request was dropped by the collective reset")
+		o.net.Drop()
+	}
 	if !o.done && o.win.Answered(o.rank, o.sent) && o.net.Over() {
 		o.done, o.err = true, o.net.Failure()
 		if o.err == nil {
@@ -75,7 +85,7 @@ func RMARequest(kind int, h, oaddr, ocount, otype, raddr, rcount, rtype int64, r
 	if rank == p2p.ProcNull {
 		return reqs.add(&Request{null: true}), 0
 	}
-	return reqs.add(&Request{op: &transferOp{win: win, rank: rank, sent: win.Sent(rank), net: net}}), 0
+	return reqs.add(&Request{op: &transferOp{win: win, rank: rank, sent: win.Sent(rank), net: net, gen: win.Resets()}}), 0
 }
 
 // RMA starts a one-sided operation; it has completed after the next flush,
@@ -102,7 +112,12 @@ func transfer(kind int, h, oaddr, ocount, otype, raddr, rcount, rtype int64, ran
 		}
 	}
 	if kind == KindCAS {
-		t, e := getType(otype)
+		t, e := committedType(otype)
+		for _, at := range []int64{oaddr, tcount, raddr} {
+			if e == nil {
+				_, e = buf(at, 1, otype)
+			}
+		}
 		if e == nil {
 			e = win.CompareAndSwap(pointer(oaddr), pointer(tcount), pointer(raddr), t, rank, int(disp))
 		}
@@ -119,7 +134,7 @@ func transfer(kind int, h, oaddr, ocount, otype, raddr, rcount, rtype int64, ran
 			return classError(errs.Type, "Fetch_and_op takes a predefined datatype, not a derived one")
 		}
 	}
-	target, e := buf(0, tcount, ttype)
+	target, e := shape(tcount, ttype)
 	if e != nil {
 		return CodeOf(e)
 	}

@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"gormapy/gocore/errs"
+	"gormapy/gocore/log"
+	"gormapy/gocore/sys"
 )
 
 // Code is what calls from Python get: 0, or class | slot<<8 of a text.
@@ -68,8 +70,34 @@ func ErrorText(c Code) string {
 // called from C, so that no panic ends the interpreter.
 func Contain(c *Code) {
 	if p := recover(); p != nil {
-		*c = CodeOf(errs.New(errs.Intern, "internal error: %v\n%s", p, debug.Stack()))
+		*c = Panicked(p)
 	}
+}
+
+// containNegated is Contain for results that are codes when they are negative.
+func containNegated(result *int64) {
+	if p := recover(); p != nil {
+		*result = -int64(Panicked(p))
+	}
+}
+
+// Panicked is the code for what a panic has been recovered with. A fault, but for one
+// close to address 0, is of memory that the program gave to the call, since Go's own
+// does not fault.
+func Panicked(p any) Code {
+	if fault := sys.AsFault(p); fault != nil && fault.Addr >= smallestAddress {
+		log.Debugf("mpi", "%v\n%s", fault, debug.Stack())
+		return Faulted(fault.Addr)
+	}
+	return CodeOf(errs.New(errs.Intern, "internal error: %v\n%s", p, debug.Stack()))
+}
+
+// smallestAddress is above what nil pointers to structs lead to.
+const smallestAddress = 64 << 10
+
+// Faulted is the code for a fault on the program's memory.
+func Faulted(addr uintptr) Code {
+	return CodeOf(errs.New(errs.Buffer, "%v", &sys.Fault{Addr: addr}))
 }
 
 func classError(c errs.Class, format string, args ...any) Code {

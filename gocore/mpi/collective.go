@@ -239,7 +239,10 @@ func (s *Side) vec(n int) (*coll.Vec, *errs.Error) {
 	if len(s.Counts) != n || (len(s.Displs) != n && len(s.Displs) != 0) {
 		return nil, errs.New(errs.Arg, "there are %d counts and %d displacements for %d ranks", len(s.Counts), len(s.Displs), n)
 	}
-	v := &coll.Vec{Addr: pointer(s.Addr), Counts: make([]int, n), Displs: make([]int, n)}
+	v := &coll.Vec{Counts: make([]int, n), Displs: make([]int, n)}
+	if s.Addr == 0 || uint64(s.Addr) >= smallestAddress {
+		v.Addr = pointer(s.Addr)
+	}
 	at := 0
 	for i := range n {
 		b, e := buf(s.Addr, s.Counts[i], s.Type)

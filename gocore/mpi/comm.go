@@ -37,7 +37,7 @@ func newComm(ctx uint32, g *Group, rank, block int) *Comm {
 func (c *Comm) reset() {
 	c.coll.Restart()
 	if c.coll.Bar != nil {
-		c.coll.Bar.Zero(c.rank == 0)
+		c.coll.Bar.Zero()
 	}
 }
 

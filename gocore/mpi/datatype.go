@@ -2,7 +2,9 @@ package mpi
 
 import (
 	"fmt"
+	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"unsafe"
 
 	"gormapy/gocore/dtype"
@@ -14,13 +16,20 @@ import (
 // datatype is what a handle names; predefined types have their id as handle.
 type datatype struct {
 	*dtype.Type
+	committed atomic.Bool
+}
+
+func newDatatype(t *dtype.Type, committed bool) *datatype {
+	d := &datatype{Type: t}
+	d.committed.Store(committed)
+	return d
 }
 
 var byteType = dtype.ByName("BYTE")
 
 func setTypes() {
 	for _, t := range dtype.Predefined() {
-		types.set(t.ID(), &datatype{t})
+		types.set(t.ID(), newDatatype(t, true))
 	}
 	types.mu.Lock()
 	types.base = len(types.items)
@@ -46,9 +55,45 @@ func getType(h int64) (*dtype.Type, *errs.Error) {
 	return nil, errs.New(errs.Type, "the datatype has been freed")
 }
 
-// buf makes a buffer of what Python passes, checked.
+// committedType is getType for calls that communicate, which take committed types only.
+func committedType(h int64) (*dtype.Type, *errs.Error) {
+	if d := types.get(h); d != nil && !d.committed.Load() {
+		return nil, errs.New(errs.Type, "the datatype %s is not committed: call its Commit() once, before it is used in communication", d.Name())
+	}
+	return getType(h)
+}
+
+// buf makes a buffer of what Python passes, checked. That nothing lies at its address
+// is found when it is touched, but for the lowest addresses: Go takes an access there
+// for a mistake of its own, and the garbage collector does a pointer to there.
 func buf(addr, count, typ int64) (p2p.Buf, *errs.Error) {
-	t, e := getType(typ)
+	b, e := shape(count, typ)
+	if e != nil || b.Bytes() == 0 {
+		return b, e
+	}
+	lo, _ := b.Type.Span(b.Count)
+	if first := uint64(addr + int64(lo)); first < smallestAddress || addr != 0 && uint64(addr) < smallestAddress {
+		return b, errs.New(errs.Buffer, "%d items of %s at address %#x: no memory of a program lies at %#x (is the buffer None, or a null pointer?)",
+			count, b.Type.Name(), uint64(addr), first)
+	}
+	b.Addr = pointer(addr)
+	return b, nil
+}
+
+// place is the address of n bytes, checked as buf does.
+func place(addr, n int64) (unsafe.Pointer, *errs.Error) {
+	switch low := uint64(addr) < smallestAddress; {
+	case low && n > 0:
+		return nil, errs.New(errs.Buffer, "%d bytes at address %#x: no memory of a program lies there (is the buffer None, or a null pointer?)", n, uint64(addr))
+	case low:
+		return nil, nil
+	}
+	return pointer(addr), nil
+}
+
+// shape is what a buffer describes, without where it is.
+func shape(count, typ int64) (p2p.Buf, *errs.Error) {
+	t, e := committedType(typ)
 	if e != nil {
 		return p2p.Buf{}, e
 	}
@@ -58,7 +103,7 @@ func buf(addr, count, typ int64) (p2p.Buf, *errs.Error) {
 	if count > 0 && t.Size() > 0 && count > (1<<62)/int64(t.Size()) {
 		return p2p.Buf{}, errs.New(errs.Count, "%d items of %s are more than memory can hold", count, t.Name())
 	}
-	return p2p.Buf{Addr: pointer(addr), Count: int(count), Type: t}, nil
+	return p2p.Buf{Count: int(count), Type: t}, nil
 }
 
 func typeError(err error) *errs.Error {
@@ -89,7 +134,7 @@ func derive(h int64, f func(old *dtype.Type) (*dtype.Type, error)) (out int64) {
 	if err != nil {
 		return -int64(CodeOf(typeError(err)))
 	}
-	return types.add(&datatype{t})
+	return types.add(newDatatype(t, false))
 }
 
 func toInts(v []int64) []int {
@@ -102,7 +147,14 @@ func toInts(v []int64) []int {
 
 // The constructors of MPI; lists are addresses of 64-bit integers.
 
-func TypeDup(h int64) int64 { return derive(h, dtype.Dup) }
+// TypeDup makes a type that is committed if the other one is.
+func TypeDup(h int64) int64 {
+	made := derive(h, dtype.Dup)
+	if old, copied := types.get(h), types.get(made); old != nil && copied != nil {
+		copied.committed.Store(old.committed.Load())
+	}
+	return made
+}
 
 func TypeContiguous(h, count int64) int64 {
 	return derive(h, func(t *dtype.Type) (*dtype.Type, error) { return dtype.Contiguous(t, int(count)) })
@@ -208,14 +260,14 @@ func TypeFree(h int64) Code {
 }
 
 // TypeInfo is "size extent lb true_lb true_extent dense" of a type, or
-// "error CODE".
+// "error CODE". Dense is what the hot calls take: one run, and committed.
 func TypeInfo(h int64) string {
 	t, e := getType(h)
 	if e != nil {
 		return fmt.Sprintf("error %d", CodeOf(e))
 	}
 	dense := 0
-	if t.Dense() {
+	if _, e := committedType(h); e == nil && t.Dense() {
 		dense = 1
 	}
 	return fmt.Sprintf("%d %d %d %d %d %d", t.Size(), t.Extent(), t.LB(), t.TrueLB(), t.TrueExtent(), dense)
@@ -224,32 +276,44 @@ func TypeInfo(h int64) string {
 // TypePack packs count items from in into out, from position on, and returns
 // the new position.
 func TypePack(h, in, count, out, outSize, position int64) (pos int64) {
+	defer containNegated(&pos)
+	debug.SetPanicOnFault(true)
 	b, e := buf(in, count, h)
 	if e != nil {
 		return -int64(CodeOf(e))
 	}
 	n := int64(b.Bytes())
-	if position < 0 || position+n > outSize {
+	if position < 0 || position > outSize || n > outSize-position {
 		return -int64(classError(errs.Arg, "Pack: %d bytes from position %d do not fit an output of %d bytes", n, position, outSize))
 	}
+	to, e := place(out, outSize)
+	if e != nil {
+		return -int64(CodeOf(e))
+	}
 	if n > 0 {
-		b.Type.Pack(unsafe.Slice((*byte)(unsafe.Add(pointer(out), position)), n), b.Addr, b.Count)
+		b.Type.Pack(unsafe.Slice((*byte)(unsafe.Add(to, position)), n), b.Addr, b.Count)
 	}
 	return position + n
 }
 
 // TypeUnpack is the inverse of TypePack.
 func TypeUnpack(h, in, inSize, position, out, count int64) (pos int64) {
+	defer containNegated(&pos)
+	debug.SetPanicOnFault(true)
 	b, e := buf(out, count, h)
 	if e != nil {
 		return -int64(CodeOf(e))
 	}
 	n := int64(b.Bytes())
-	if position < 0 || position+n > inSize {
+	if position < 0 || position > inSize || n > inSize-position {
 		return -int64(classError(errs.Arg, "Unpack: %d bytes from position %d are more than the input of %d bytes has", n, position, inSize))
 	}
+	from, e := place(in, inSize)
+	if e != nil {
+		return -int64(CodeOf(e))
+	}
 	if n > 0 {
-		b.Type.Unpack(b.Addr, unsafe.Slice((*byte)(unsafe.Add(pointer(in), position)), n), b.Count)
+		b.Type.Unpack(b.Addr, unsafe.Slice((*byte)(unsafe.Add(from, position)), n), b.Count)
 	}
 	return position + n
 }
@@ -272,6 +336,7 @@ func getOp(h int64, t *dtype.Type) (op.Op, *errs.Error) {
 // OpApply makes inout[i] = in[i] op inout[i] for count items.
 func OpApply(h, typ, in, inout, count int64) (code Code) {
 	defer Contain(&code)
+	debug.SetPanicOnFault(true)
 	a, e := buf(in, count, typ)
 	if e != nil {
 		return CodeOf(e)
@@ -280,22 +345,29 @@ func OpApply(h, typ, in, inout, count int64) (code Code) {
 	if e != nil {
 		return CodeOf(e)
 	}
+	b, e := buf(inout, count, typ)
+	if e != nil {
+		return CodeOf(e)
+	}
 	n := a.Count * a.Type.Elems()
 	if a.Type.Dense() || a.Type.Extent() == a.Type.Elems()*a.Type.ElemSize() {
-		f.Apply(a.Type.Kind(), pointer(inout), a.Addr, n)
+		f.Apply(a.Type.Kind(), b.Addr, a.Addr, n)
 		return 0
 	}
 	size := a.Type.ElemSize()
 	x, y := make([]byte, max(n*size, 1)), make([]byte, max(n*size, 1))
 	a.Type.PackCells(x, a.Addr, a.Count)
-	a.Type.PackCells(y, pointer(inout), a.Count)
+	a.Type.PackCells(y, b.Addr, a.Count)
 	f.Apply(a.Type.Kind(), unsafe.Pointer(&y[0]), unsafe.Pointer(&x[0]), n)
-	a.Type.UnpackCells(pointer(inout), y, a.Count)
+	a.Type.UnpackCells(b.Addr, y, a.Count)
 	return 0
 }
 
-// TypeCommit checks the handle; types need no commit.
+// TypeCommit makes a type one that calls which communicate take.
 func TypeCommit(h int64) Code {
 	_, e := getType(h)
+	if d := types.get(h); d != nil {
+		d.committed.Store(true)
+	}
 	return CodeOf(e)
 }

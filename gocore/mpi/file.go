@@ -198,11 +198,11 @@ func FileSetInfo(h, buffer, aggregators, collective, perm int64) (int64, Code) {
 func FileSetView(h, disp, etype, filetype, buffer, aggregators, collective, perm int64) (int64, Code) {
 	hints := mpiio.Hints{Buffer: buffer, Aggregators: aggregators, Collective: collective, Perm: perm}
 	return fileCall(h, func(f *File) (*mpiio.Op, *errs.Error) {
-		e, err := getType(etype)
+		e, err := committedType(etype)
 		if err != nil {
 			return nil, err
 		}
-		t, err := getType(filetype)
+		t, err := committedType(filetype)
 		if err != nil {
 			return nil, err
 		}

@@ -86,19 +86,13 @@ func Exchange[T Element](c Communicator, out []T, dest int, in []T, source, tag 
 	var pin runtime.Pinner
 	defer pin.Unpin()
 	var st Status
-	var pending [2]int64
+	var pending int64
 	oaddr, ocount, otype := describe(&pin, out)
 	iaddr, icount, itype := describe(&pin, in)
 	code := Sendrecv(c.handle,
 		[5]int64{oaddr, ocount, otype, int64(dest), int64(tag)},
 		[5]int64{iaddr, icount, itype, int64(source), int64(tag)}, &st, &pending)
-	if code == Interrupted {
-		received := waited(code, pending[0], &st)
-		if code = waited(Interrupted, pending[1], nil); received != 0 {
-			code = received
-		}
-	}
-	return st, toError(code)
+	return st, toError(waited(code, pending, &st))
 }
 
 // waited goes on waiting for a request that was interrupted: a Go program has

@@ -81,7 +81,8 @@ func P2P(kind int, comm, addr, count, typ int64, peer, tag int) (req int64, code
 // P2PInit makes a persistent request.
 func P2PInit(kind int, comm, addr, count, typ int64, peer, tag int) (req int64, code Code) {
 	defer Contain(&code)
-	r := &Request{persistent: true, inactive: true}
+	r := &Request{persistent: true}
+	r.inactive.Store(true)
 	if e := r.prepare(kind, comm, addr, count, typ, peer, tag); e != nil {
 		return 0, CodeOf(e)
 	}
@@ -157,48 +158,35 @@ func SendNow(kind int, comm, addr, count, typ int64, peer, tag int, pending *int
 }
 
 // Sendrecv sends and receives at once; like Blocking.
-func Sendrecv(comm int64, s [5]int64, r [5]int64, st *Status, pending *[2]int64) (code Code) {
+func Sendrecv(comm int64, s [5]int64, r [5]int64, st *Status, pending *int64) (code Code) {
 	defer Contain(&code)
-	recv, send := new(Request), new(Request)
-	if e := recv.prepare(KindRecv, comm, r[0], r[1], r[2], int(r[3]), int(r[4])); e != nil {
+	j, e := launchJoined(comm, s, r)
+	if e != nil {
 		return CodeOf(e)
 	}
-	if e := send.prepare(KindSend, comm, s[0], s[1], s[2], int(s[3]), int(s[4])); e != nil {
-		return CodeOf(e)
+	both := &Request{op: j}
+	code = both.wait(0, st, 0)
+	if code == Interrupted {
+		*pending = reqs.add(both)
 	}
-	recv.launch()
-	send.launch()
-	err := w.eng.Wait(recv.reason(0), func() bool { return recv.advance() && send.advance() }, func() error {
-		if !recv.advance() {
-			return recv.check()
-		}
-		return send.check()
-	})
-	switch err {
-	case nil:
-		code = recv.finish(0, st)
-		if c := send.finish(0, nil); c != 0 {
-			code = c
-		}
-		return code
-	case engine.ErrInterrupted:
-		e := ready()
-		if e == nil {
-			pending[0], pending[1] = reqs.add(recv), reqs.add(send)
-			return Interrupted
-		}
-		err = e
-	}
-	recv.abandon()
-	send.abandon()
-	return codeOfErr(err)
+	return code
 }
 
 // joined is a send and a receive as one operation, whose status is the
-// receive's.
-type joined struct{ recv, send *Request }
+// receive's. If the send fails, the receive is given up: what it waits for may depend
+// on what was to be sent.
+type joined struct {
+	recv, send *Request
+	gaveUp     bool
+}
 
-func (j *joined) Advance() bool { return j.recv.advance() && j.send.advance() }
+func (j *joined) Advance() bool {
+	if !j.gaveUp && j.send.op == nil && !j.send.null && j.send.Done() && j.send.Request.Status().Err != nil {
+		j.gaveUp = true
+		j.recv.abandon()
+	}
+	return j.gaveUp || j.recv.advance() && j.send.advance()
+}
 
 func (j *joined) Check() error {
 	if !j.recv.advance() {
@@ -231,17 +219,26 @@ func (j *joined) describe(why *engine.Reason) { *why = *j.recv.reason(0) }
 // Isendrecv starts to send and to receive at once.
 func Isendrecv(comm int64, s [5]int64, r [5]int64) (req int64, code Code) {
 	defer Contain(&code)
-	j := &joined{recv: new(Request), send: new(Request)}
-	if e := j.recv.prepare(KindRecv, comm, r[0], r[1], r[2], int(r[3]), int(r[4])); e != nil {
+	j, e := launchJoined(comm, s, r)
+	if e != nil {
 		return 0, CodeOf(e)
 	}
+	w.eng.HandOver()
+	return reqs.add(&Request{op: j}), 0
+}
+
+// launchJoined starts both, or neither.
+func launchJoined(comm int64, s [5]int64, r [5]int64) (*joined, *errs.Error) {
+	j := &joined{recv: new(Request), send: new(Request)}
+	if e := j.recv.prepare(KindRecv, comm, r[0], r[1], r[2], int(r[3]), int(r[4])); e != nil {
+		return nil, e
+	}
 	if e := j.send.prepare(KindSend, comm, s[0], s[1], s[2], int(s[3]), int(s[4])); e != nil {
-		return 0, CodeOf(e)
+		return nil, e
 	}
 	j.recv.launch()
 	j.send.launch()
-	w.eng.HandOver()
-	return reqs.add(&Request{op: j}), 0
+	return j, nil
 }
 
 // probes are the waits of probes that were interrupted.

@@ -1,15 +1,21 @@
 package mpi
 
-import "slices"
+import (
+	"slices"
+
+	"gormapy/gocore/coll"
+)
 
 // starter starts the operation of a persistent request anew and returns the
 // handle of what it started.
 type starter func() (req int64, code Code)
 
-// persist makes a persistent request of a starter. Arguments are checked when
-// it is started: checking them takes the buffers as they are then.
+// persist makes a persistent request of a starter, which checks the arguments
+// again: that takes the buffers as they are then.
 func persist(start starter) int64 {
-	return reqs.add(&Request{persistent: true, inactive: true, start: start})
+	r := &Request{persistent: true, start: start}
+	r.inactive.Store(true)
+	return reqs.add(r)
 }
 
 // renew starts the operation of a persistent request that has a starter.
@@ -25,7 +31,11 @@ func (r *Request) renew() Code {
 // CollInit makes a persistent request of a collective with equal counts.
 func CollInit(kind int, comm, saddr, scount, stype, raddr, rcount, rtype, oph int64, root int) (req int64, code Code) {
 	defer Contain(&code)
-	if _, e := getComm(comm); e != nil {
+	c, e := getComm(comm)
+	if e != nil {
+		return 0, CodeOf(e)
+	}
+	if e := c.args(new(coll.Args), kind, saddr, scount, stype, raddr, rcount, rtype, oph, root); e != nil {
 		return 0, CodeOf(e)
 	}
 	return persist(func() (int64, Code) {
@@ -41,6 +51,11 @@ func CollvInit(kind int, comm int64, s, r Side, root int) (req int64, code Code)
 		return 0, CodeOf(e)
 	}
 	for _, side := range []*Side{&s, &r} {
+		if len(side.Counts) > 0 && side.Addr != InPlace {
+			if _, e := committedType(side.Type); e != nil {
+				return 0, CodeOf(e)
+			}
+		}
 		side.Counts, side.Displs = slices.Clone(side.Counts), slices.Clone(side.Displs)
 	}
 	return persist(func() (int64, Code) { return Collv(kind, comm, &s, &r, root, true) }), 0

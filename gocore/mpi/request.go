@@ -1,7 +1,9 @@
 package mpi
 
 import (
+	"runtime/debug"
 	"sync"
+	"sync/atomic"
 
 	"gormapy/gocore/coll"
 	"gormapy/gocore/engine"
@@ -33,7 +35,8 @@ type Request struct {
 
 	// A persistent request: what to start.
 	persistent bool
-	inactive   bool
+	inactive   atomic.Bool
+	starting   sync.Mutex // held by Start, and by what makes it inactive
 	mode       p2p.Mode
 	buf        p2p.Buf
 	peer, tag  int
@@ -42,7 +45,20 @@ type Request struct {
 
 	null bool // to or from PROC_NULL: complete at once
 	why  engine.Reason
+
+	waiting atomic.Int32  // threads that wait for it; only the first may use why
+	let     atomic.Uint32 // see owned
+	gen     uint32        // in which it was dropped
 }
+
+// What becomes of a request, in Request.let. The operation of one that nobody can wait for
+// any more may still use memory; RequestOver tells when it doesn't.
+const (
+	owned   = iota // by its owner
+	freed          // it goes on to its end
+	givenUp        // so does a send that Ctrl-C has ended the call of, if the program goes on as well
+	dropped        // peers may use the memory until a collective reset
+)
 
 func addRequest(s *sequence) int64 {
 	return carried(s)
@@ -59,7 +75,8 @@ func carried(o operation) int64 {
 }
 
 func getRequest(h int64) (*Request, *errs.Error) {
-	if r := reqs.get(h); r != nil {
+	debug.SetPanicOnFault(true) // as ready does: the request may be the first that this thread asks for
+	if r := reqs.get(h); r != nil && r.let.Load() == owned {
 		return r, nil
 	}
 	return nil, errs.New(errs.Request, "the request has been completed or freed")
@@ -68,7 +85,7 @@ func getRequest(h int64) (*Request, *errs.Error) {
 // advance makes local progress and reports whether the request is complete.
 func (r *Request) advance() bool {
 	switch {
-	case r.inactive || r.null:
+	case r.inactive.Load() || r.null:
 		return true
 	case r.op != nil:
 		return r.op.Advance()
@@ -85,7 +102,7 @@ func (r *Request) check() error {
 
 func (r *Request) abandon() {
 	switch {
-	case r.inactive || r.null:
+	case r.inactive.Load() || r.null:
 	case r.op != nil:
 		r.op.Abandon()
 	default:
@@ -95,26 +112,42 @@ func (r *Request) abandon() {
 
 // reason is the wait record of a wait for r in call (0: by what r is).
 func (r *Request) reason(call job.Call) *engine.Reason {
-	if r.why.Call != 0 {
-		return &r.why
+	if r.why.Call == 0 {
+		r.explain(&r.why, call)
 	}
-	r.why = engine.Reason{Call: call, Peer: -2, Tag: -1}
-	if r.op != nil {
-		r.op.describe(&r.why)
-		return &r.why
-	}
-	if r.ch == nil { // of an operation on no process, which never waits
-		return &r.why
-	}
-	if call == 0 {
-		r.why.Call = job.CallSend
-		if r.IsRecv() {
-			r.why.Call = job.CallRecv
-		}
-	}
-	r.why.Peer, r.why.Tag, r.why.Ctx = r.Peer(), r.Tag(), uint64(r.ch.Ctx)
 	return &r.why
 }
+
+// explain fills in a wait record.
+func (r *Request) explain(why *engine.Reason, call job.Call) {
+	*why = engine.Reason{Call: call, Peer: -2, Tag: -1}
+	if r.op != nil {
+		r.op.describe(why)
+		return
+	}
+	if r.ch == nil { // of an operation on no process, which never waits
+		return
+	}
+	if call == 0 {
+		why.Call = job.CallSend
+		if r.IsRecv() {
+			why.Call = job.CallRecv
+		}
+	}
+	why.Peer, why.Tag, why.Ctx = r.Peer(), r.Tag(), uint64(r.ch.Ctx)
+}
+
+// enter is reason for a request that several threads may wait for; each calls leave.
+func (r *Request) enter(call job.Call) *engine.Reason {
+	if r.waiting.Add(1) == 1 {
+		return r.reason(call)
+	}
+	why := new(engine.Reason)
+	r.explain(why, call)
+	return why
+}
+
+func (r *Request) leave() { r.waiting.Add(-1) }
 
 // Status is what C and Python see of a status.
 type Status struct {
@@ -133,12 +166,21 @@ func (r *Request) finish(h int64, st *Status) Code {
 		r.record(recording)
 	}
 	if r.persistent {
-		r.inactive = true
-		r.why = engine.Reason{}
+		r.rest()
 	} else if h != 0 {
 		reqs.take(h)
 	}
 	return code
+}
+
+// rest makes a persistent request that has completed inactive, unless another thread that
+// waited for it has done so, and has started it again.
+func (r *Request) rest() {
+	r.starting.Lock()
+	defer r.starting.Unlock()
+	if r.advance() && r.inactive.CompareAndSwap(false, true) && r.waiting.Load() <= 1 {
+		r.why = engine.Reason{}
+	}
 }
 
 // record notes that a message was received.
@@ -146,7 +188,7 @@ func (r *Request) record(p *trace.Part) {
 	if j, ok := r.op.(*joined); ok {
 		r = j.recv
 	}
-	if r.inactive || r.null || r.op != nil || !r.IsRecv() || r.ch.Internal {
+	if r.inactive.Load() || r.null || r.op != nil || !r.IsRecv() || r.ch.Internal {
 		return
 	}
 	if s := r.Request.Status(); !s.Cancelled && s.Err == nil || s.Err != nil && s.Err.Class == errs.Truncate {
@@ -159,7 +201,7 @@ func (r *Request) outcome(st *Status) Code {
 	out := empty
 	var e *errs.Error
 	switch {
-	case r.inactive:
+	case r.inactive.Load():
 	case r.null:
 		out.Source = p2p.ProcNull
 	case r.op != nil:
@@ -187,7 +229,8 @@ func (r *Request) outcome(st *Status) Code {
 
 // wait waits for r under the handle h (0: none).
 func (r *Request) wait(h int64, st *Status, call job.Call) Code {
-	err := w.eng.Wait(r.reason(call), r.advance, r.check)
+	defer r.leave()
+	err := w.eng.Wait(r.enter(call), r.advance, r.check)
 	switch err {
 	case nil:
 		return r.finish(h, st)
@@ -199,18 +242,38 @@ func (r *Request) wait(h int64, st *Status, call job.Call) Code {
 		}
 		err = e
 	}
-	r.abandon()
+	code := codeOfErr(err)
+	fillFailed(st, code)
+	r.fail(h)
+	return code
+}
+
+// fillFailed writes the status of a request that ends with an error without having completed.
+func fillFailed(st *Status, code Code) {
 	if st != nil {
 		*st = empty
+		st.Error = int32(code & 0xff)
 	}
-	if h != 0 {
-		if r.persistent {
-			r.inactive = true
-		} else {
-			reqs.take(h)
-		}
+}
+
+// fail ends a request under the handle h (0: none) that can't complete.
+func (r *Request) fail(h int64) {
+	r.abandon()
+	switch {
+	case h == 0:
+	case r.persistent:
+		r.inactive.Store(true)
+	case r.busy():
+		r.let.Store(freed)
+	default:
+		reqs.take(h)
 	}
-	return codeOfErr(err)
+}
+
+// busy reports whether an operation that has been given up still works.
+func (r *Request) busy() bool {
+	o, ok := r.op.(interface{ Busy() bool })
+	return ok && o.Busy()
 }
 
 // interrupted is what a call that was interrupted returns: to be called again,
@@ -233,9 +296,31 @@ func Wait(h int64, st *Status) (code Code) {
 	}
 	r, e := getRequest(h)
 	if e != nil {
-		return CodeOf(e)
+		code = CodeOf(e)
+		fillFailed(st, code)
+		return code
 	}
 	return r.wait(h, st, 0)
+}
+
+// Await waits until requests are complete or can't complete any more, or returns Interrupted. It
+// finishes none of them: who is interrupted may wait for all of them again.
+func Await(hs []int64) (code Code) {
+	defer Contain(&code)
+	for _, h := range hs {
+		if h == 0 {
+			continue
+		}
+		if r, e := getRequest(h); e == nil && !r.advance() && r.await() == engine.ErrInterrupted {
+			return interrupted()
+		}
+	}
+	return 0
+}
+
+func (r *Request) await() error {
+	defer r.leave()
+	return w.eng.Wait(r.enter(0), r.advance, r.check)
 }
 
 // maker is an operation that makes an object.
@@ -271,17 +356,18 @@ func Test(h int64, st *Status) (done bool, code Code) {
 	}
 	r, e := getRequest(h)
 	if e != nil {
-		return false, CodeOf(e)
+		code = CodeOf(e)
+		fillFailed(st, code)
+		return false, code
 	}
 	if !r.advance() {
 		w.eng.Progress()
 		if !r.advance() {
 			if err := r.check(); err != nil {
-				r.abandon()
-				if !r.persistent {
-					reqs.take(h)
-				}
-				return false, codeOfErr(err)
+				code = codeOfErr(err)
+				fillFailed(st, code)
+				r.fail(h)
+				return false, code
 			}
 			return false, 0
 		}
@@ -311,12 +397,14 @@ func RequestStatus(h int64, st *Status) (done bool, code Code) {
 	return true, 0
 }
 
-// Waitany waits for one of several requests; index is -1 if none is active.
+// Waitany waits for one of several requests; index is -1 if none is active. An error is that
+// of the request with the index, if there is one.
 func Waitany(hs []int64, st *Status) (index int, code Code) {
 	defer Contain(&code)
-	list, code := active(hs)
+	list, index, code := active(hs)
 	if code != 0 {
-		return -1, code
+		fillFailed(st, code)
+		return index, code
 	}
 	if len(list) == 0 {
 		if st != nil {
@@ -324,11 +412,12 @@ func Waitany(hs []int64, st *Status) (index int, code Code) {
 		}
 		return -1, 0
 	}
-	found := -1
-	err := w.eng.Wait(list[0].r.reason(job.CallWait), func() bool {
+	var found activeRequest
+	defer list[0].r.leave()
+	err := w.eng.Wait(list[0].r.enter(job.CallWait), func() bool {
 		for _, a := range list {
 			if a.r.advance() {
-				found = a.i
+				found = a
 				return true
 			}
 		}
@@ -336,7 +425,7 @@ func Waitany(hs []int64, st *Status) (index int, code Code) {
 	}, func() error {
 		for _, a := range list {
 			if err := a.r.check(); err != nil {
-				found = a.i
+				found = a
 				return err
 			}
 		}
@@ -345,13 +434,13 @@ func Waitany(hs []int64, st *Status) (index int, code Code) {
 	switch {
 	case err == engine.ErrInterrupted:
 		return -1, interrupted()
+	case err != nil && found.r == nil:
+		return -1, codeOfErr(err)
 	case err != nil:
-		r := reqs.get(hs[found])
-		r.abandon()
-		reqs.take(hs[found])
-		return found, codeOfErr(err)
+		found.r.fail(hs[found.i])
+		return found.i, codeOfErr(err)
 	}
-	return found, reqs.get(hs[found]).finish(hs[found], st)
+	return found.i, found.r.finish(hs[found.i], st)
 }
 
 type activeRequest struct {
@@ -359,7 +448,9 @@ type activeRequest struct {
 	r *Request
 }
 
-func active(hs []int64) ([]activeRequest, Code) {
+// active returns those of the requests that are active, or the index of one that has been
+// completed or freed, and the code of that.
+func active(hs []int64) ([]activeRequest, int, Code) {
 	list := make([]activeRequest, 0, len(hs))
 	for i, h := range hs {
 		if h == 0 {
@@ -367,29 +458,39 @@ func active(hs []int64) ([]activeRequest, Code) {
 		}
 		r, e := getRequest(h)
 		if e != nil {
-			return nil, CodeOf(e)
+			return nil, i, CodeOf(e)
 		}
-		if !r.inactive {
+		if !r.inactive.Load() {
 			list = append(list, activeRequest{i, r})
 		}
 	}
-	return list, 0
+	return list, -1, 0
 }
 
 // Testsome finishes all that are complete and writes their indices; n is -1 if
-// none is active. codes[k] belongs to indices[k].
+// none is active. codes[k] belongs to indices[k]: they are all 0, or those of requests that have
+// failed, and then what has ended well is left for the next call.
 func Testsome(hs []int64, indices []int32, sts []Status, codes []int32) (n int, code Code) {
 	defer Contain(&code)
-	list, code := active(hs)
+	list, stale, code := active(hs)
 	if code != 0 {
-		return 0, code
+		indices[0], codes[0] = int32(stale), int32(code)
+		fillFailed(&sts[0], code)
+		return 1, 0
 	}
 	if len(list) == 0 {
 		return -1, 0
 	}
 	w.eng.Progress()
+	complete, failing := list[:0], false
 	for _, a := range list {
 		if a.r.advance() {
+			complete = append(complete, a)
+			failing = failing || a.r.outcome(nil) != 0
+		}
+	}
+	for _, a := range complete {
+		if !failing || a.r.outcome(nil) != 0 {
 			indices[n] = int32(a.i)
 			codes[n] = int32(a.r.finish(hs[a.i], &sts[n]))
 			n++
@@ -398,31 +499,133 @@ func Testsome(hs []int64, indices []int32, sts []Status, codes []int32) (n int, 
 	return n, 0
 }
 
-// RequestFree frees a request. One in progress goes on, as MPI has it, but
-// without anybody waiting for it.
+// RequestFree frees a request. One in progress goes on, as MPI has it, but nobody can wait
+// for it: RequestOver says when it has ended.
 func RequestFree(h int64) (code Code) {
 	defer Contain(&code)
 	if h == 0 {
 		return classError(errs.Request, "the request is REQUEST_NULL")
 	}
-	if reqs.take(h) == nil {
+	r := reqs.get(h)
+	if r == nil || !r.let.CompareAndSwap(owned, freed) {
 		return classError(errs.Request, "the request has been completed or freed")
+	}
+	if r.op != nil && !usesMemory(r.op) {
+		reqs.take(h)
 	}
 	return 0
 }
 
-// RequestAbandon gives a request up after a Ctrl-C in a blocking call.
-func RequestAbandon(h int64) {
+// RequestAbandon gives a request up: after a Ctrl-C in a call that waited for it, or in one that
+// had only started it. A receive is withdrawn. A send goes on, since its receiver may have been
+// told of it, and so does everything else that nobody has waited for.
+func RequestAbandon(h int64, waited bool) {
 	var code Code
 	defer Contain(&code)
-	if r := reqs.take(h); r != nil {
+	debug.SetPanicOnFault(true)
+	r := reqs.get(h)
+	switch {
+	case r == nil:
+		return
+	case r.inactive.Load() || r.null:
+	case r.op == nil && !r.IsRecv():
+		r.let.Store(givenUp)
+		return
+	case r.op != nil:
+		if j, ok := r.op.(*joined); ok {
+			j.recv.abandon()
+			r.op = &joined{recv: &Request{null: true}, send: j.send}
+			r.let.Store(givenUp)
+			return
+		}
+		if usesMemory(r.op) {
+			r.let.Store(freed)
+			if waited {
+				r.op.Abandon()
+				r.gen = w.p2p.Generation()
+				r.let.Store(dropped)
+			}
+			return
+		}
 		r.abandon()
+	default:
+		r.abandon()
+	}
+	reqs.take(h)
+}
+
+// usesMemory reports whether an operation works on memory of the program's.
+func usesMemory(o operation) bool {
+	switch o.(type) {
+	case collective, directOp, *joined, *transferOp, fileOp:
+		return true
+	}
+	return false
+}
+
+// RequestOver reports whether the memory of an operation is free: it has ended, and no network
+// may write there any more.
+func RequestOver(h int64) (over bool) {
+	debug.SetPanicOnFault(true)
+	if h != 0 {
+		if r := reqs.get(h); r != nil {
+			if !r.over() {
+				return false
+			}
+			if r.let.Load() != owned {
+				reqs.take(h)
+			}
+		}
+	}
+	return w == nil || !w.p2p.Left()
+}
+
+// Progress polls once.
+func Progress() {
+	var code Code
+	defer Contain(&code)
+	if e := ready(); e == nil {
+		w.eng.Progress()
 	}
 }
 
-// Left tells whether a network may still write to the memory of receives that were
-// given up: that of a receive given up just before must then stay.
-func Left() bool { return w.p2p.Left() }
+// over reports whether the operation has ended. One of which this can't be found out lasts until
+// a collective reset.
+func (r *Request) over() (over bool) {
+	defer func() {
+		if recover() != nil {
+			r.gen = w.p2p.Generation()
+			r.let.Store(dropped)
+			over = false
+		}
+	}()
+	if r.persistent { // which another thread may be starting
+		if !r.starting.TryLock() {
+			return false
+		}
+		defer r.starting.Unlock()
+	}
+	if r.let.Load() == dropped {
+		return r.gen != w.p2p.Generation() && !r.busy()
+	}
+	if !r.advance() {
+		if r.check() == nil {
+			return false
+		}
+		r.abandon()
+	}
+	return !r.busy()
+}
+
+// endSends gives up the sends of calls that Ctrl-C has ended, so that the end of the program does not wait
+// for their receivers.
+func endSends() {
+	reqs.each(func(_ int64, r *Request) {
+		if r.let.Load() == givenUp {
+			r.abandon()
+		}
+	})
+}
 
 // RequestCancel withdraws a receive that has not been matched.
 func RequestCancel(h int64) (code Code) {
@@ -431,7 +634,7 @@ func RequestCancel(h int64) (code Code) {
 	if e != nil {
 		return CodeOf(e)
 	}
-	if r.op != nil || r.inactive || r.null {
+	if r.op != nil || r.inactive.Load() || r.null {
 		return 0
 	}
 	r.ch.Cancel(&r.Request)
@@ -445,10 +648,14 @@ func Start(h int64) (code Code) {
 	if e != nil {
 		return CodeOf(e)
 	}
+	r.starting.Lock()
+	defer r.starting.Unlock()
 	switch {
+	case r.let.Load() != owned:
+		return classError(errs.Request, "Start of a request that has been freed")
 	case !r.persistent:
 		return classError(errs.Request, "Start of a request that is not persistent")
-	case !r.inactive:
+	case !r.inactive.Load():
 		return classError(errs.Request, "Start of a persistent request that is active: wait for it first")
 	}
 	if e := ready(); e != nil {
@@ -459,8 +666,8 @@ func Start(h int64) (code Code) {
 			return code
 		}
 	}
-	r.inactive = false
 	r.launch()
+	r.inactive.Store(false) // last: until then nobody looks at what is being started
 	w.eng.HandOver()
 	return 0
 }
@@ -487,10 +694,12 @@ type sequence struct {
 	err    *errs.Error
 	result int64
 	call   job.Call
+	ch     *p2p.Channel
+	gen    uint32
 }
 
-func newSequence(_ *Comm, step func(s *sequence, k int) *coll.Op) *sequence {
-	return &sequence{step: step, call: job.CallCommCreate}
+func newSequence(c *Comm, step func(s *sequence, k int) *coll.Op) *sequence {
+	return &sequence{step: step, call: job.CallCommCreate, ch: c.pt, gen: c.pt.Generation()}
 }
 
 func (s *sequence) Advance() bool {
@@ -505,6 +714,10 @@ func (s *sequence) Advance() bool {
 				s.done = true
 				break
 			}
+		}
+		if s.err = s.ch.Dropped(s.gen); s.err != nil {
+			s.done = true
+			break
 		}
 		s.cur = s.step(s, s.k)
 		s.k++
@@ -560,5 +773,5 @@ func (c collective) describe(why *engine.Reason) {
 // RequestInactive tells whether a persistent request waits to be started.
 func RequestInactive(h int64) bool {
 	r := reqs.get(h)
-	return r != nil && r.inactive
+	return r != nil && r.inactive.Load()
 }

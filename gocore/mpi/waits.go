@@ -44,7 +44,7 @@ func Waits() string {
 			continue
 		}
 		one := *rec
-		if atom.Load32(&rec.Seq) != seq {
+		if !atom.CAS32(&rec.Seq, seq, seq) { // not a load, which could be made before those of the record
 			continue // it ended meanwhile
 		}
 		list = append(list, describeWait(&one))

@@ -49,7 +49,7 @@ func getWin(h int64) (*Window, *errs.Error) {
 
 func (win *Window) reset() {
 	win.comm.coll.Restart()
-	win.Win.Reset(win.Rank == 0)
+	win.Win.Reset()
 }
 
 // WinCreate begins to make a window; the request's result is its handle. The
@@ -72,12 +72,19 @@ func WinCreate(flavor int, addr, bytes, unit, comm, hints, align int64) (req int
 	if f < rma.FlavorCreate || f > rma.FlavorShared {
 		return 0, classError(errs.RMAFlavor, "there is no flavor %d of windows", flavor)
 	}
+	var base unsafe.Pointer
+	if f == rma.FlavorCreate {
+		if base, e = place(addr, bytes); e != nil {
+			return 0, CodeOf(e)
+		}
+	}
 	dup := parent.split(0, int64(parent.rank))
 	var c *Comm
 	var seg *sys.Segment
+	var own *errs.Error // what has failed here
 	var shared []unsafe.Pointer
 	var region fabric.Region
-	mine := []rma.Offer{rma.NewOffer(f, pointer(addr), int(bytes), int(unit))}
+	mine := []rma.Offer{rma.NewOffer(f, base, int(bytes), int(unit))}
 	mine[0].Hints, mine[0].Align = rma.Hints(hints), int32(align)
 	offers := make([]rma.Offer, parent.size)
 	second := []rma.Offer{{}}
@@ -100,7 +107,8 @@ func WinCreate(flavor int, addr, bytes, unit, comm, hints, align int64) (req int
 		return nil
 	}
 	phase := 0
-	s := &sequence{call: job.CallWinCreate}
+	s := newSequence(parent, nil)
+	s.call = job.CallWinCreate
 	s.step = func(s *sequence, _ int) *coll.Op {
 		if !dup.done { // the first phases are those of the duplication
 			if op := dup.step(dup, dup.k); op != nil {
@@ -127,15 +135,17 @@ func WinCreate(flavor int, addr, bytes, unit, comm, hints, align int64) (req int
 				second[0].Mapped = 1
 			}
 			if c.rank == 0 {
-				var e *errs.Error
-				if seg, e = rma.CreateSegment(offers); e != nil {
-					second[0].Failed = int32(e.Class)
+				if seg, own = rma.CreateSegment(offers); own != nil {
+					second[0].Failed = int32(own.Class)
 				} else {
 					second[0].FD = int32(seg.FD)
 				}
 			}
 			return gather(second, seconds)
 		case 3:
+			if own != nil {
+				return fail(s, own)
+			}
 			if cls := seconds[0].Failed; cls != 0 {
 				return fail(s, errs.New(errs.Class(cls), "rank 0 of the communicator could not make the shared memory for the window"))
 			}
@@ -144,6 +154,7 @@ func WinCreate(flavor int, addr, bytes, unit, comm, hints, align int64) (req int
 				var err error
 				if seg, err = rma.OpenSegment(offers, &seconds[0]); err != nil {
 					mine[0].Failed = int32(errs.Win)
+					own = errs.New(errs.Win, "map the window's shared memory: %v", err)
 					seg = nil
 				}
 			}
@@ -152,6 +163,9 @@ func WinCreate(flavor int, addr, bytes, unit, comm, hints, align int64) (req int
 			}
 			return gather(mine, offers)
 		case 4:
+			if own != nil {
+				return fail(s, own)
+			}
 			for i := range offers {
 				if offers[i].Failed != 0 {
 					return fail(s, errs.New(errs.Win, "rank %d of the communicator could not map the window's shared memory (it must run as the same user, and /proc must be mounted)", i))
@@ -294,8 +308,12 @@ func WinLater(h int64, rank int) bool {
 func WinAttach(h, addr, n int64) (code Code) {
 	defer Contain(&code)
 	win, e := getWin(h)
+	if e != nil {
+		return CodeOf(e)
+	}
+	at, e := place(addr, n)
 	if e == nil {
-		e = win.Attach(pointer(addr), int(n))
+		e = win.Attach(at, int(n))
 	}
 	return CodeOf(e)
 }
@@ -305,7 +323,7 @@ func WinDetach(h, addr int64) (code Code) {
 	defer Contain(&code)
 	win, e := getWin(h)
 	if e == nil {
-		e = win.Detach(pointer(addr))
+		e = win.Detach(uintptr(addr))
 	}
 	return CodeOf(e)
 }

@@ -77,6 +77,9 @@ func Init() (code Code) {
 	case stateFinalized:
 		return classError(errs.Other, "MPI was finalized: a process can initialize it once only")
 	}
+	if err := sys.StartPoller(); err != nil {
+		return CodeOf(errs.New(errs.Other, "%v", err))
+	}
 	// Container limits can make this 1; the progress engine and callers that
 	// wait in the kernel must not wait for each other's turn.
 	runtime.GOMAXPROCS(max(8, runtime.NumCPU()))
@@ -162,7 +165,7 @@ func ready() *errs.Error {
 	debug.SetPanicOnFault(true)
 	switch state.Load() {
 	case stateReady:
-		return nil
+		return w.eng.Damage()
 	case stateFinalized:
 		return errs.New(errs.Other, "MPI was finalized: no communication is possible any more")
 	}
@@ -217,6 +220,7 @@ func Finalize(wait bool) (code Code) {
 	if finalizing.why == nil {
 		finalizing.why = &engine.Reason{Call: job.CallFinalize, Peer: -2, Tag: -1}
 		finalizing.start = job.Now()
+		endSends()
 	}
 	if wait && !failed.Load() {
 		err := w.eng.Wait(finalizing.why, func() bool { return w.eng.Backlog() == 0 && w.p2p.PendingSends() == 0 }, func() error {
