@@ -14,7 +14,9 @@
 //   - The guardian: the launcher starts another.
 //
 // Processes of the job are told by their process group or, beyond that, by the
-// job's id in their environment.
+// job's id in their environment. A rank that has ended stays a zombie until the
+// job's end, so that its number and its group's are given to nobody: peers copy to
+// and from memory by that number. Other processes get signals by their pidfd.
 //
 // # What a rank gets
 //

@@ -6,20 +6,23 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
-	"strings"
 	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"gormapy/gocore/sys"
 )
 
 // guardianName is argument 0 of the guardian. It has nothing in common with
 // the launcher's, so that killing all processes of that name spares it.
 const guardianName = "gormapy-guardian"
 
-// Guardian protocol: lines over a pipe, "+G" for a process group that is to be
-// killed if the launcher dies, "-G" for one that is no more. The launcher kills
-// the guardian at the end; when the pipe closes before, the launcher is dead.
+// Guardian protocol: lines over a pipe, each the number of a process group that is
+// to be killed if the launcher dies. The launcher kills the guardian at the end;
+// when the pipe closes before, the launcher is dead. The launcher keeps the numbers
+// from others as long as it lives; later they may be given away, so the guardian has
+// a pidfd of each group's leader.
 
 // guardian is the launcher's end.
 type guardian struct {
@@ -58,14 +61,11 @@ func startGuardian(id string) (*guardian, error) {
 	return &guardian{id: id, pid: pid, pipe: p[1]}, nil
 }
 
-// add and drop tell the guardian about a process group. A guardian that is
-// dead is noticed elsewhere.
-func (g *guardian) add(group int)  { g.send('+', group) }
-func (g *guardian) drop(group int) { g.send('-', group) }
-
-func (g *guardian) send(sign byte, group int) {
+// add tells the guardian about a process group. A guardian that is dead is noticed
+// elsewhere.
+func (g *guardian) add(group int) {
 	if g.pid != 0 {
-		_, _ = unix.Write(g.pipe, append(strconv.AppendInt([]byte{sign}, int64(group), 10), '\n'))
+		_, _ = unix.Write(g.pipe, append(strconv.AppendInt(nil, int64(group), 10), '\n'))
 	}
 }
 
@@ -100,20 +100,15 @@ func Guard(id string) {
 	name := append([]byte("gormapy-guard"), 0) // for ps; at most 15 bytes
 	_ = unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name[0])), 0, 0, 0)
 
-	groups := map[int]bool{}
+	var groups []*sys.Group
 	in := bufio.NewScanner(os.Stdin)
 	for in.Scan() {
-		line := in.Text()
-		if group, err := strconv.Atoi(strings.TrimLeft(line, "+-")); err == nil && group > 1 {
-			if line[0] == '+' {
-				groups[group] = true
-			} else {
-				delete(groups, group)
-			}
+		if leader, err := strconv.Atoi(in.Text()); err == nil && leader > 1 {
+			groups = append(groups, sys.OpenGroup(leader))
 		}
 	}
-	for group := range groups {
-		_ = unix.Kill(-group, unix.SIGKILL)
+	for _, group := range groups {
+		group.Kill()
 	}
 	sweep(marked(id))
 }

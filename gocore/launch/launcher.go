@@ -121,6 +121,9 @@ func complain(err error) int {
 // be started.
 func Run(opt *Options) (int, error) {
 	begun := time.Now()
+	if err := sys.StartPoller(); err != nil {
+		return 0, err
+	}
 	tasks, err := plan(opt)
 	if err != nil {
 		return 0, err
@@ -196,9 +199,7 @@ func (l *launcher) startGuardian() error {
 	l.guardians++
 	l.reaper.watch(g.pid)
 	for _, r := range l.ranks {
-		if !r.ended || r.rest {
-			g.add(r.pid)
-		}
+		g.add(r.pid)
 	}
 	return nil
 }
@@ -272,21 +273,21 @@ func (l *launcher) wait() {
 	}
 }
 
-// onEnd reaps a child.
+// onEnd takes note of the end of a child. A rank is not reaped before the job's
+// end: as long as it is a zombie its number, and that of its group, are nobody
+// else's, and neither peers nor this launcher can reach another process by them.
 func (l *launcher) onEnd(pid int) {
-	ws, resources := reap(pid)
 	r := l.byPID[pid]
 	if r == nil {
+		ws, _ := reap(pid)
 		l.onGuardianEnd(ws)
 		return
 	}
+	ws, resources := statusOf(pid)
 	r.ended, r.status = true, ws
 	r.usage.end, r.usage.resources = time.Now(), resources
 	r.pmi = l.pmi.Ended(r.number)
 	l.live--
-	if r.rest = unix.Kill(-pid, 0) == nil; !r.rest {
-		l.guard.drop(pid)
-	}
 	first := false
 	if r.failed() {
 		// Before Exited: peers take an end without Abort for a clean one.
@@ -305,9 +306,7 @@ func (l *launcher) onEnd(pid int) {
 		return
 	}
 	l.fail(r, abortStatus(r.code()), fmt.Sprintf("mpiexec: rank %d (pid %d) %s%s", r.number, pid, endText(ws), r.unfinished()))
-	if r.rest {
-		_ = unix.Kill(-pid, unix.SIGTERM)
-	}
+	_ = unix.Kill(-pid, unix.SIGTERM) // what it leaves in its group
 }
 
 // completeAbort finishes the Abort of a rank that died in the middle of it.
@@ -466,8 +465,8 @@ func (l *launcher) onTimeout() {
 		l.ranks[i].label()
 		rk := &l.seg.Ranks[i]
 		pid := rk.PID()
-		if atomic.LoadUint32(&rk.Flags)&job.FlagStacks != 0 && pid != 0 && sys.StartTime(pid) == rk.Age {
-			_ = unix.Kill(pid, unix.Signal(job.StackSignal))
+		if atomic.LoadUint32(&rk.Flags)&job.FlagStacks != 0 && pid != 0 {
+			sys.Signal(pid, func(pid int) bool { return sys.Look(pid, rk.Age) == sys.Living }, unix.Signal(job.StackSignal))
 		}
 	}
 }
@@ -543,15 +542,13 @@ func (l *launcher) finish() {
 func (l *launcher) cleanUp() {
 	groups := map[int]bool{}
 	for _, r := range l.ranks {
-		if !r.ended || r.rest {
-			groups[r.pid] = true
-		}
+		groups[r.pid] = true
 	}
 	byMark, byGroup := marked(l.seg.ID()), grouped(groups)
 	is := func(pid int) bool { return byMark(pid) || len(groups) > 0 && byGroup(pid) }
-	for _, pid := range members(func(pid int) bool { return byMark(pid) && !byGroup(pid) }) {
-		_ = unix.Kill(pid, unix.SIGTERM)
-		_ = unix.Kill(pid, unix.SIGCONT)
+	strayed := func(pid int) bool { return byMark(pid) && !byGroup(pid) }
+	for _, pid := range members(strayed) {
+		sys.Signal(pid, strayed, unix.SIGTERM, unix.SIGCONT)
 	}
 	helperEnd := time.Now().Add(helperDelay)
 	for hurry := l.live > 0; !hurry; {
@@ -568,6 +565,9 @@ func (l *launcher) cleanUp() {
 		}
 	}
 	sweep(is)
+	for _, r := range l.ranks {
+		r.reap()
+	}
 }
 
 // hangUp tells what ranks that ended cleanly left running in the background
@@ -576,7 +576,7 @@ func (l *launcher) cleanUp() {
 func (l *launcher) hangUp() {
 	groups := map[int]bool{}
 	for _, r := range l.ranks {
-		if r.rest {
+		if r.reap(); unix.Kill(-r.pid, 0) == nil { // others are in its group, and keep its number
 			groups[r.pid] = true
 		}
 	}
@@ -590,7 +590,6 @@ func (l *launcher) hangUp() {
 		}
 	}
 	for _, pid := range members(is) {
-		_ = unix.Kill(pid, unix.SIGHUP)
-		_ = unix.Kill(pid, unix.SIGCONT)
+		sys.Signal(pid, is, unix.SIGHUP, unix.SIGCONT)
 	}
 }

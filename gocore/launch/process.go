@@ -17,13 +17,11 @@ const pmiFD = 10
 // rank is a process that the launcher started, and the leader of a process
 // group.
 type rank struct {
-	number int
-	pid    int
-	ended  bool
-	status unix.WaitStatus
-	// rest says that the group had other members when the leader was reaped;
-	// without any, its number may be given to somebody else.
-	rest    bool
+	number  int
+	pid     int
+	ended   bool
+	status  unix.WaitStatus
+	reaped  bool
 	streams []*stream
 	usage   usage
 	pmi     pmi.Conduct // what it said until it ended, if it is an MPICH program
@@ -34,6 +32,14 @@ type rank struct {
 func (r *rank) signal(sig unix.Signal) {
 	if !r.ended && unix.Kill(-r.pid, sig) == unix.ESRCH {
 		_ = unix.Kill(r.pid, sig)
+	}
+}
+
+// reap lets go of the number of a process that has ended.
+func (r *rank) reap() {
+	if r.ended && !r.reaped {
+		reap(r.pid)
+		r.reaped = true
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -100,6 +101,31 @@ func (r *reaper) runPolled() {
 		}
 	}
 }
+
+// statusOf is the status of a child that ended, and what it used. The child stays
+// a zombie.
+func statusOf(pid int) (ws unix.WaitStatus, used unix.Rusage) {
+	var info unix.Siginfo
+	for unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOWAIT, &used) == unix.EINTR {
+	}
+	// struct siginfo of a SIGCHLD: si_pid, si_uid and si_status follow three numbers
+	// and, where pointers have 8 bytes, padding.
+	status := *(*int32)(unsafe.Add(unsafe.Pointer(&info), siginfoStatus))
+	switch info.Code {
+	case childExited:
+		return unix.WaitStatus(status << 8), used
+	case childDumped:
+		return unix.WaitStatus(status | 0x80), used
+	}
+	return unix.WaitStatus(status), used
+}
+
+// CLD_EXITED and CLD_DUMPED of linux/siginfo.h, and where it has si_status.
+const (
+	childExited   = 1
+	childDumped   = 3
+	siginfoStatus = 16 + 8
+)
 
 // reap takes the status of a child that ended, and what it used.
 func reap(pid int) (unix.WaitStatus, unix.Rusage) {

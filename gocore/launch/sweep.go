@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"gormapy/gocore/sys"
 )
 
 // sweepLimit bounds a sweep: a process in an uninterruptible sleep does not
@@ -84,7 +86,7 @@ func sweep(is member) {
 	for clean := 0; clean < 2 && time.Now().Before(end); {
 		found := members(is)
 		for _, pid := range found {
-			_ = unix.Kill(pid, unix.SIGKILL)
+			sys.Signal(pid, is, unix.SIGKILL)
 		}
 		if len(found) == 0 {
 			clean++
