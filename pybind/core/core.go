@@ -247,7 +247,7 @@ func TypeResized(t, lb, extent int64) int64 { return mpi.TypeResized(t, lb, exte
 // TypeFree frees a derived type.
 func TypeFree(t int64) int { return -mpi.TypeFree(t) }
 
-// TypeCommit checks that a type exists; types need no commit.
+// TypeCommit lets a type be used in communication.
 func TypeCommit(t int64) int { return -mpi.TypeCommit(t) }
 
 // TypeInfo is "size extent lb true_lb true_extent dense".

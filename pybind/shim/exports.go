@@ -10,6 +10,7 @@ package main
 import "C"
 
 import (
+	"runtime/debug"
 	"unsafe"
 
 	"gormapy/gocore/dtype"
@@ -28,6 +29,9 @@ func long(p *C.int64_t) *int64           { return (*int64)(unsafe.Pointer(p)) }
 
 //export gm_wait
 func gm_wait(req i64, st *C.gm_status) i32 { return i32(mpi.Wait(int64(req), status(st))) }
+
+//export gm_await
+func gm_await(reqs *C.int64_t, n C.int) i32 { return i32(mpi.Await(unsafe.Slice(long(reqs), int(n)))) }
 
 //export gm_result
 func gm_result(req i64, out *C.int64_t) i32 { return i32(mpi.Result(int64(req), long(out))) }
@@ -70,10 +74,13 @@ func gm_testsome(reqs *C.int64_t, n C.int, indices *C.int, sts *C.gm_status, cod
 func gm_request_free(req i64) i32 { return i32(mpi.RequestFree(int64(req))) }
 
 //export gm_abandon
-func gm_abandon(req i64) { mpi.RequestAbandon(int64(req)) }
+func gm_abandon(req i64, waited i32) { mpi.RequestAbandon(int64(req), waited != 0) }
 
-//export gm_left
-func gm_left() i32 { return yes(mpi.Left()) }
+//export gm_progress
+func gm_progress() { mpi.Progress() }
+
+//export gm_request_over
+func gm_request_over(req i64) i32 { return yes(mpi.RequestOver(int64(req))) }
 
 //export gm_request_inactive
 func gm_request_inactive(req i64) i32 { return yes(mpi.RequestInactive(int64(req))) }
@@ -111,7 +118,7 @@ func gm_send_now(kind i32, comm, addr, count, typ i64, peer, tag i32, pending *C
 //export gm_sendrecv
 func gm_sendrecv(comm i64, s, r *C.int64_t, st *C.gm_status, pending *C.int64_t) i32 {
 	return i32(mpi.Sendrecv(int64(comm), *(*[5]int64)(unsafe.Pointer(s)), *(*[5]int64)(unsafe.Pointer(r)), status(st),
-		(*[2]int64)(unsafe.Pointer(pending))))
+		long(pending)))
 }
 
 //export gm_isendrecv
@@ -186,7 +193,7 @@ func gm_comm_split(comm i64, color, key i64, req *C.int64_t) i32 {
 }
 
 //export gm_comm_split_type
-func gm_comm_split_type(comm i64, kind, key i32, req *C.int64_t) i32 {
+func gm_comm_split_type(comm, kind, key i64, req *C.int64_t) i32 {
 	return started(req)(mpi.CommSplitType(int64(comm), int(kind), int(key)))
 }
 
@@ -317,31 +324,40 @@ func gm_exiting(status i32) { mpi.Exiting(int(status)) }
 //export gm_abort
 func gm_abort(code i64) { mpi.Abort(int(code)) }
 
+// gm_fast_acc and gm_fast_cas return done, 0 where the slow call is to find out why not, or the
+// code of an error: nothing is to be done a second time after a fault.
+//
 //export gm_fast_acc
-func gm_fast_acc(d unsafe.Pointer, f i32, typ i64, in, out unsafe.Pointer, n i64, rank i64, disp i64) i32 {
+func gm_fast_acc(d unsafe.Pointer, f i32, typ i64, in, out unsafe.Pointer, n i64, rank i64, disp i64) (result i32) {
+	defer contain(&result)
 	t := dtype.ByID(int(typ))
 	if t == nil {
 		return 0
 	}
+	debug.SetPanicOnFault(true)
 	return yes(rma.FastAcc((*rma.Desc)(d), op.Op(f), t.Kind(), t.ElemSize(), in, out, int(n), int(rank), int(disp)))
 }
 
 //export gm_fast_cas
-func gm_fast_cas(d unsafe.Pointer, typ i64, origin, compare, result unsafe.Pointer, rank i64, disp i64) i32 {
+func gm_fast_cas(d unsafe.Pointer, typ i64, origin, compare, swapped unsafe.Pointer, rank i64, disp i64) (result i32) {
+	defer contain(&result)
 	t := dtype.ByID(int(typ))
 	if t == nil || !op.Bor.Valid(t.Kind()) {
 		return 0
 	}
-	return yes(rma.FastCAS((*rma.Desc)(d), t.Size(), origin, compare, result, int(rank), int(disp)))
+	debug.SetPanicOnFault(true)
+	return yes(rma.FastCAS((*rma.Desc)(d), t.Size(), origin, compare, swapped, int(rank), int(disp)))
 }
 
-// faulted turns a fault in a hot call into "not fast": the slow call then meets
-// it again and says what it is.
-func faulted(ok *i32) {
-	if recover() != nil {
-		*ok = 0
+// contain makes the code of an error of a panic.
+func contain(result *i32) {
+	if p := recover(); p != nil {
+		*result = i32(mpi.Panicked(p))
 	}
 }
+
+//export gm_faulted
+func gm_faulted(addr i64) i32 { return i32(mpi.Faulted(uintptr(addr))) }
 
 func yes(b bool) i32 {
 	if b {

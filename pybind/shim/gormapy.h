@@ -24,6 +24,7 @@ typedef struct {
   uint32_t open, flags;
   uint64_t remote;
   int64_t pid;
+  uint32_t *ended; /* not 0 once pid may be another process's */
 } gm_target;
 
 typedef struct {
@@ -38,6 +39,7 @@ enum { GM_TARGET_LOCKED = 1, GM_TARGET_STARTED = 2 }; /* open */
 enum { GM_TARGET_ATOMIC = 1, GM_TARGET_COPY = 2 };    /* flags */
 enum { GM_OPEN_FENCE = 1, GM_OPEN_LOCK_ALL = 2 };
 enum { GM_INTERRUPTED = -1 };
+enum { GM_ERR_BUFFER = 1, GM_ERR_INTERN = 17 }; /* errs.Buffer, errs.Intern: the low byte of a code is the class */
 
 /* Kinds, numbered as in package mpi. */
 enum { GM_SEND, GM_SSEND, GM_RECV, GM_BSEND, GM_RSEND };

@@ -14,6 +14,15 @@ static int small_int(PyObject *o, int64_t *v) {
   return o ? (parse_int(o, v) < 0 || *v < INT32_MIN || *v > INT32_MAX ? -1 : 0) : 0;
 }
 
+/* Releases the buffer of a blocking call. After Ctrl-C or an error others may still read
+   or write it. */
+static void release_view(int code, int64_t pending, spec *s) {
+  if (code == 0)
+    PyBuffer_Release(&s->view);
+  else
+    keep_view(pending, &s->view);
+}
+
 static PyObject *comm_send(HOT) {
   static const char *const names[] = {"buf", "dest", "tag", NULL};
   PyObject *a[3];
@@ -26,8 +35,7 @@ static PyObject *comm_send(HOT) {
     SLOWLY(SLOW_SEND);
   NOTE_COMM(h, dest, tag, s.count * s.size);
   BLOCKING(code, pending, &st, gm_blocking(GM_SEND, h, (int64_t)(intptr_t)s.view.buf, s.count, s.type, dest, tag, &st, &pending));
-  /* After Ctrl-C a receiver may still read the data: it stays, leaked. */
-  if (code != -2) PyBuffer_Release(&s.view);
+  release_view(code, pending, &s);
   return none_or(code);
 }
 
@@ -45,8 +53,7 @@ static PyObject *comm_recv(HOT) {
   BLOCKING(code, pending, &st, gm_blocking(GM_RECV, h, (int64_t)(intptr_t)s.view.buf, s.count, s.type, source, tag, &st, &pending));
   if (a[3] && a[3] != Py_None && code != -2) ((StatusObject *)a[3])->st = st;
   if (TRACING && code == 0) trace_note_status(&st, 1);
-  /* After Ctrl-C or an error a network may still write there: it stays, leaked. */
-  if (code == 0 || !gm_left()) PyBuffer_Release(&s.view);
+  release_view(code, pending, &s);
   return none_or(code);
 }
 
@@ -62,6 +69,7 @@ static PyObject *new_request(int64_t h, spec *s) {
   holder->view = s->view;
   r->h = h;
   r->buf = (PyObject *)holder;
+  keep_sweep();
   return (PyObject *)r;
 }
 
@@ -116,7 +124,7 @@ static PyObject *comm_bcast(HOT) {
   }
   NOTE_COMM(h, root, -1, s.count * s.size);
   BLOCKING(code, pending, &st, gm_coll_blocking(GM_BCAST, h, 0, 0, 0, (int64_t)(intptr_t)s.view.buf, s.count, s.type, 0, root, &pending));
-  if (code != -2) PyBuffer_Release(&s.view);
+  release_view(code, pending, &s);
   return none_or(code);
 }
 
@@ -141,17 +149,20 @@ static PyObject *comm_allreduce(HOT) {
   BLOCKING(code, pending, &st,
            gm_coll_blocking(GM_ALLREDUCE, h, addr, inplace ? 0 : s.count, inplace ? 0 : s.type, (int64_t)(intptr_t)r.view.buf,
                             r.count, r.type, op, 0, &pending));
-  if (code == -2) return NULL; /* peers may still read and write there: it stays, leaked */
-  PyBuffer_Release(&r.view);
-  if (!inplace) PyBuffer_Release(&s.view);
+  if (!inplace) release_view(code, pending, &s);
+  release_view(code, pending, &r);
   return none_or(code);
 }
 
-/* A request is done with: a persistent one keeps its handle and buffer. */
-static void settle(RequestObject *r) {
-  if (prequest_class && PyObject_TypeCheck((PyObject *)r, (PyTypeObject *)prequest_class)) return;
-  r->h = 0;
-  Py_CLEAR(r->buf);
+void settle(RequestObject *r, int64_t h, int code) {
+  if (r->h != h || (r->kind & REQUEST_PERSISTENT)) return;
+  PyObject *memory = r->buf;
+  r->h = r->kind = 0;
+  r->buf = NULL;
+  if (code)
+    keep_until_over(h, memory);
+  else
+    Py_XDECREF(memory);
 }
 
 /* Not one that completes with a step in Python: see request.py. */
@@ -161,13 +172,14 @@ static int plain(PyObject *o) {
 }
 
 static int wait_for(RequestObject *r, gm_status *st) {
+  int64_t h = r->h; /* another thread may wait for it as well, and be first */
   int code;
   for (;;) {
-    Py_BEGIN_ALLOW_THREADS code = gm_wait(r->h, st);
+    Py_BEGIN_ALLOW_THREADS code = gm_wait(h, st);
     Py_END_ALLOW_THREADS if (code != GM_INTERRUPTED) break;
     if (PyErr_CheckSignals() < 0) return -2;
   }
-  settle(r);
+  settle(r, h, code);
   if (TRACING && code == 0) trace_note_status(st, 1);
   return code;
 }
@@ -203,9 +215,10 @@ static PyObject *request_test(HOT) {
     *st = (gm_status){.source = -1, .tag = -1};
     Py_RETURN_TRUE;
   }
+  int64_t h = r->h;
   int code;
-  Py_BEGIN_ALLOW_THREADS code = gm_test(r->h, st, &done);
-  Py_END_ALLOW_THREADS if (done || code) settle(r);
+  Py_BEGIN_ALLOW_THREADS code = gm_test(h, st, &done);
+  Py_END_ALLOW_THREADS if (done || code) settle(r, h, code);
   if (TRACING && done && !code) trace_note_status(st, 1);
   return code ? raise_code(code) : PyBool_FromLong(done);
 }
@@ -223,23 +236,25 @@ static PyObject *request_start(HOT) {
   return none_or(start((RequestObject *)self));
 }
 
-/* The class methods take a list of requests. */
+/* The class methods take a list of requests, which another thread or a signal handler may
+   change meanwhile: this is what was in it, as a new tuple, or NULL if not all of that are
+   plain requests. */
 static PyObject *list_of(PyObject *o) {
   if (!PyList_CheckExact(o) && !PyTuple_CheckExact(o)) return NULL;
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); i++)
-    if (!plain(PySequence_Fast_GET_ITEM(o, i))) return NULL;
-  return o;
+  PyObject *list = PySequence_Tuple(o);
+  for (Py_ssize_t i = 0; list && i < PyTuple_GET_SIZE(list); i++)
+    if (!plain(PyTuple_GET_ITEM(list, i))) Py_CLEAR(list);
+  return list;
 }
 
 static PyObject *request_startall(HOT) {
   static const char *const names[] = {"requests", NULL};
   PyObject *a[1], *list;
   if (gm_forked || match_args(names, 1, args, n, kwnames, a) < 0 || !(list = list_of(a[0]))) SLOWLY(SLOW_STARTALL);
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list); i++) {
-    int code = start((RequestObject *)PySequence_Fast_GET_ITEM(list, i));
-    if (code) return raise_code(code);
-  }
-  Py_RETURN_NONE;
+  int code = 0;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(list) && !code; i++) code = start((RequestObject *)PyTuple_GET_ITEM(list, i));
+  Py_DECREF(list);
+  return none_or(code);
 }
 
 static PyObject *request_waitall(HOT) {
@@ -248,13 +263,10 @@ static PyObject *request_waitall(HOT) {
   if (gm_forked || match_args(names, 1, args, n, kwnames, a) < 0 || (a[1] && a[1] != Py_None) || !(list = list_of(a[0])))
     SLOWLY(SLOW_WAITALL);
   int first = 0;
-  Py_INCREF(list);
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list); i++) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(list); i++) {
     gm_status own;
-    PyObject *r = PySequence_Fast_GET_ITEM(list, i);
-    Py_INCREF(r);
-    int code = ((RequestObject *)r)->h ? wait_for((RequestObject *)r, &own) : 0;
-    Py_DECREF(r);
+    RequestObject *r = (RequestObject *)PyTuple_GET_ITEM(list, i);
+    int code = r->h ? wait_for(r, &own) : 0;
     if (code == -2) {
       Py_DECREF(list);
       return NULL;
@@ -279,23 +291,24 @@ TRACED(request_start, SLOW_START)
 TRACED(request_startall, SLOW_STARTALL)
 TRACED(request_waitall, SLOW_WAITALL)
 
-#define M(name, f, doc) {name, (PyCFunction)(void *)f, METH_FASTCALL | METH_KEYWORDS, doc}
-#define CM(name, f, doc) {name, (PyCFunction)(void *)f, METH_FASTCALL | METH_KEYWORDS | METH_CLASS, doc}
+/* set_slow has the docstring of the Python method follow the signature. */
+#define M(name, f, signature) {name, (PyCFunction)(void *)f, METH_FASTCALL | METH_KEYWORDS, name signature SIGNATURE_END}
+#define CM(name, f, signature) {name, (PyCFunction)(void *)f, METH_FASTCALL | METH_KEYWORDS | METH_CLASS, name signature SIGNATURE_END}
 
 PyMethodDef comm_methods[] = {
-    M("Send", traced_comm_send, "Send($self, buf, dest, tag=0)\n--\n\nPerform a blocking send."),
-    M("Recv", traced_comm_recv, "Recv($self, buf, source=-1, tag=-1, status=None)\n--\n\nPerform a blocking receive."),
-    M("Isend", traced_comm_isend, "Isend($self, buf, dest, tag=0)\n--\n\nStart a nonblocking send."),
-    M("Irecv", traced_comm_irecv, "Irecv($self, buf, source=-1, tag=-1)\n--\n\nStart a nonblocking receive."),
-    M("Barrier", traced_comm_barrier, "Barrier($self)\n--\n\nSynchronize all processes of a communicator."),
-    M("Bcast", traced_comm_bcast, "Bcast($self, buf, root=0)\n--\n\nBroadcast data from one process to all others."),
-    M("Allreduce", traced_comm_allreduce, "Allreduce($self, sendbuf, recvbuf, op=...)\n--\n\nReduce to all."),
+    M("Send", traced_comm_send, "($self, buf, dest, tag=0)"),
+    M("Recv", traced_comm_recv, "($self, buf, source=-1, tag=-1, status=None)"),
+    M("Isend", traced_comm_isend, "($self, buf, dest, tag=0)"),
+    M("Irecv", traced_comm_irecv, "($self, buf, source=-1, tag=-1)"),
+    M("Barrier", traced_comm_barrier, "($self)"),
+    M("Bcast", traced_comm_bcast, "($self, buf, root=0)"),
+    M("Allreduce", traced_comm_allreduce, "($self, sendbuf, recvbuf, op=...)"),
     {0}};
 
 PyMethodDef request_methods[] = {
-    M("Wait", traced_request_wait, "Wait($self, status=None)\n--\n\nWait for a non-blocking operation to complete."),
-    M("Test", traced_request_test, "Test($self, status=None)\n--\n\nTest for the completion of a non-blocking operation."),
-    M("Start", traced_request_start, "Start($self)\n--\n\nInitiate a communication with a persistent request."),
-    CM("Startall", traced_request_startall, "Startall($cls, requests)\n--\n\nStart a collection of persistent requests."),
-    CM("Waitall", traced_request_waitall, "Waitall($cls, requests, statuses=None)\n--\n\nWait for all previously initiated requests."),
+    M("Wait", traced_request_wait, "($self, status=None)"),
+    M("Test", traced_request_test, "($self, status=None)"),
+    M("Start", traced_request_start, "($self)"),
+    CM("Startall", traced_request_startall, "($cls, requests)"),
+    CM("Waitall", traced_request_waitall, "($cls, requests, statuses=None)"),
     {0}};

@@ -23,34 +23,48 @@ static gm_win *descriptor(PyObject *self) {
 }
 
 /* Where at the target: a displacement; a count and type, if given, must say the
-   same number of bytes as the origin. Returns -1 for anything unusual. */
+   same number of bytes as the origin. Returns -1 for anything unusual. What is in
+   a list may go when a displacement's __index__ runs: it is held meanwhile. */
 static int target_disp(PyObject *o, int64_t bytes, int64_t *disp) {
   *disp = 0;
   if (!o || o == Py_None) return 0;
   if (PyLong_Check(o)) return parse_int(o, disp);
   if (!PyList_CheckExact(o) && !PyTuple_CheckExact(o)) return -1;
   Py_ssize_t k = PySequence_Fast_GET_SIZE(o);
-  if (k < 1 || k > 3 || k == 2 || parse_int(PySequence_Fast_GET_ITEM(o, 0), disp) < 0) return -1;
+  if (k != 1 && k != 3) return -1;
+  PyObject *where = PySequence_Fast_GET_ITEM(o, 0), *c = NULL, *t = NULL;
   if (k == 3) {
-    int64_t count;
-    PyObject *t = PySequence_Fast_GET_ITEM(o, 2);
-    if (parse_int(PySequence_Fast_GET_ITEM(o, 1), &count) < 0 || !PyObject_TypeCheck(t, &DatatypeType)) return -1;
-    DatatypeObject *d = (DatatypeObject *)t;
-    if (!d->dense || count < 0 || count * d->size != bytes) return -1;
+    c = PySequence_Fast_GET_ITEM(o, 1), t = PySequence_Fast_GET_ITEM(o, 2);
+    if (!PyObject_TypeCheck(t, &DatatypeType)) return -1;
   }
-  return 0;
+  Py_INCREF(where), Py_XINCREF(c), Py_XINCREF(t);
+  int usual = parse_int(where, disp) == 0;
+  if (usual && k == 3) {
+    DatatypeObject *d = (DatatypeObject *)t;
+    int64_t count, asked;
+    usual = parse_int(c, &count) == 0 && d->dense && d->h > 0 && count >= 0 && !__builtin_mul_overflow(count, d->size, &asked) &&
+            asked == bytes;
+  }
+  Py_DECREF(where), Py_XDECREF(c), Py_XDECREF(t);
+  return usual ? 0 : -1;
 }
 
+/* The ways to do an operation return DONE, 0 if they are not for it, or the code of an
+   error. Codes with their sentence are larger. */
+enum { DONE = 1 };
+
 /* What is not direct, on a window where no message keeps the buffers in use:
-   the general call, without going through Python. False if it has failed; Python
-   then does it again, and says why. */
+   the general call, without going through Python. 0 if it was refused; Python
+   then does it again, and says why. What a fault has ended midway is not done twice. */
 static int at_once(gm_win *d, PyObject *self, int kind, spec *s, spec *result, int64_t rank, int64_t disp, int op) {
   int code;
   if (!(d->flags & GM_DESC_AT_ONCE)) return 0;
   int64_t addr = result ? (int64_t)(intptr_t)result->view.buf : 0, count = result ? result->count : 0, type = result ? result->type : s->type;
   Py_BEGIN_ALLOW_THREADS code = gm_rma(kind, ((WinObject *)self)->h, (int64_t)(intptr_t)s->view.buf, s->count, s->type, addr, count, type,
                                        rank, disp, s->count, s->type, op);
-  Py_END_ALLOW_THREADS return code == 0;
+  Py_END_ALLOW_THREADS if (code == 0) return DONE;
+  int class = code & 0xff;
+  return class == GM_ERR_BUFFER || class == GM_ERR_INTERN ? code : 0;
 }
 
 /* How far into the target's part n bytes at a displacement are, -1 if they are
@@ -65,21 +79,16 @@ static int64_t offset(gm_win *d, int64_t n, int64_t rank, int64_t disp) {
   return disp > t->bytes || n > t->bytes - disp ? -1 : disp;
 }
 
-/* Moves n bytes to or from a target that is mapped in this process. False if it
-   is not, or anything is not as it should be. */
+/* Moves n bytes to or from a target that is mapped in this process; 0 if it is not,
+   or anything is not as it should be. */
+
 static int direct(gm_win *d, int which, void *p, int64_t n, int64_t rank, int64_t disp) {
   int64_t at = offset(d, n, rank, disp);
   if (at < 0 || !d->target[rank].base || !(d->open | d->target[rank].open)) return 0;
   char *there = (char *)d->target[rank].base + at;
   /* memmove: a rank may access its own part, and the ranges may be the same */
   void *to = which == SLOW_PUT ? there : p, *from = which == SLOW_PUT ? p : there;
-  if (n > LONG_COPY) {
-    Py_BEGIN_ALLOW_THREADS memmove(to, from, n);
-    Py_END_ALLOW_THREADS
-  } else {
-    memmove(to, from, n);
-  }
-  return 1;
+  return long_copy(to, from, n) ? gm_faulted(guard_address()) : DONE;
 }
 
 /* Does the same by the kernel, in passive-target epochs, where rma has found that
@@ -87,7 +96,8 @@ static int direct(gm_win *d, int which, void *p, int64_t n, int64_t rank, int64_
 static int copied(gm_win *d, int which, void *p, int64_t n, int64_t rank, int64_t disp) {
   int64_t at = offset(d, n, rank, disp);
   if (at < 0 || n > SHORT_SYSCALL || !(d->target[rank].flags & GM_TARGET_COPY) ||
-      !(d->open == GM_OPEN_LOCK_ALL || (d->target[rank].open & GM_TARGET_LOCKED)))
+      !(d->open == GM_OPEN_LOCK_ALL || (d->target[rank].open & GM_TARGET_LOCKED)) ||
+      __atomic_load_n(d->target[rank].ended, __ATOMIC_ACQUIRE))
     return 0;
   struct iovec here = {p, n}, there = {(void *)(uintptr_t)(d->target[rank].remote + at), n};
   pid_t pid = (pid_t)d->target[rank].pid;
@@ -114,10 +124,12 @@ static PyObject *transfer(HOT, int which) {
     PyBuffer_Release(&s.view);
     SLOWLY(which);
   }
-  int ok = direct(d, which, s.view.buf, bytes, rank, disp) || copied(d, which, s.view.buf, bytes, rank, disp) ||
-           at_once(d, self, which == SLOW_PUT ? GM_PUT : GM_GET, &s, NULL, rank, disp, 0);
+  int done = direct(d, which, s.view.buf, bytes, rank, disp);
+  if (!done) done = copied(d, which, s.view.buf, bytes, rank, disp);
+  if (!done) done = at_once(d, self, which == SLOW_PUT ? GM_PUT : GM_GET, &s, NULL, rank, disp, 0);
   PyBuffer_Release(&s.view);
-  if (!ok) SLOWLY(which);
+  if (!done) SLOWLY(which);
+  if (done != DONE) return raise_code(done);
   if (TRACING) note(d, rank, disp, bytes, 0);
   Py_RETURN_NONE;
 }
@@ -153,16 +165,18 @@ static PyObject *win_accumulate(HOT) {
   PyObject *a[4];
   spec s;
   int64_t rank, disp;
-  int op, ok = 0;
+  int op, done = 0;
   gm_win *d = descriptor(self);
   if (!d || match_args(names, 2, args, n, kwnames, a) < 0 || parse_int(a[1], &rank) < 0 || (op = op_number(a[3])) < 0 ||
       op == OP_NO_OP || (a[2] && a[2] != Py_None && !PyLong_Check(a[2])) || parse_spec(a[0], 0, &s) < 0)
     SLOWLY(SLOW_ACCUMULATE);
-  if (target_disp(a[2], s.count * s.size, &disp) == 0 && s.count * s.size <= LONG_COPY)
-    ok = gm_fast_acc(d, op, s.type, s.view.buf, NULL, s.count, rank, disp) ||
-         at_once(d, self, GM_ACC, &s, NULL, rank, disp, op);
+  if (target_disp(a[2], s.count * s.size, &disp) == 0 && s.count * s.size <= LONG_COPY) {
+    done = gm_fast_acc(d, op, s.type, s.view.buf, NULL, s.count, rank, disp);
+    if (!done) done = at_once(d, self, GM_ACC, &s, NULL, rank, disp, op);
+  }
   PyBuffer_Release(&s.view);
-  if (!ok) SLOWLY(SLOW_ACCUMULATE);
+  if (!done) SLOWLY(SLOW_ACCUMULATE);
+  if (done != DONE) return raise_code(done);
   if (TRACING) note(d, rank, disp, s.count * s.size, op);
   Py_RETURN_NONE;
 }
@@ -172,19 +186,21 @@ static PyObject *win_fetch_and_op(HOT) {
   PyObject *a[5];
   spec s, r;
   int64_t rank, disp = 0;
-  int op, ok = 0;
+  int op, done = 0;
   gm_win *d = descriptor(self);
   if (!d || match_args(names, 3, args, n, kwnames, a) < 0 || parse_int(a[2], &rank) < 0 || (op = op_number(a[4])) < 0 ||
       op == OP_NO_OP || (a[3] && parse_int(a[3], &disp) < 0) || parse_spec(a[0], 0, &s) < 0)
     SLOWLY(SLOW_FETCH_AND_OP);
   if (parse_spec(a[1], 1, &r) == 0) {
-    if (s.count == 1 && r.count == 1 && s.type == r.type)
-      ok = gm_fast_acc(d, op, s.type, s.view.buf, r.view.buf, 1, rank, disp) ||
-           at_once(d, self, GM_FETCH_OP, &s, &r, rank, disp, op);
+    if (s.count == 1 && r.count == 1 && s.type == r.type) {
+      done = gm_fast_acc(d, op, s.type, s.view.buf, r.view.buf, 1, rank, disp);
+      if (!done) done = at_once(d, self, GM_FETCH_OP, &s, &r, rank, disp, op);
+    }
     PyBuffer_Release(&r.view);
   }
   PyBuffer_Release(&s.view);
-  if (!ok) SLOWLY(SLOW_FETCH_AND_OP);
+  if (!done) SLOWLY(SLOW_FETCH_AND_OP);
+  if (done != DONE) return raise_code(done);
   if (TRACING) note(d, rank, disp, s.size, op);
   Py_RETURN_NONE;
 }
@@ -194,7 +210,7 @@ static PyObject *win_compare_and_swap(HOT) {
   PyObject *a[5];
   spec s, c, r;
   int64_t rank, disp = 0;
-  int ok = 0;
+  int done = 0;
   gm_win *d = descriptor(self);
   if (!d || match_args(names, 4, args, n, kwnames, a) < 0 || parse_int(a[3], &rank) < 0 ||
       (a[4] && parse_int(a[4], &disp) < 0) || parse_spec(a[0], 0, &s) < 0)
@@ -202,13 +218,14 @@ static PyObject *win_compare_and_swap(HOT) {
   if (parse_spec(a[1], 0, &c) == 0) {
     if (parse_spec(a[2], 1, &r) == 0) {
       if (s.count == 1 && c.count == 1 && r.count == 1 && s.type == c.type && s.type == r.type)
-        ok = gm_fast_cas(d, s.type, s.view.buf, c.view.buf, r.view.buf, rank, disp);
+        done = gm_fast_cas(d, s.type, s.view.buf, c.view.buf, r.view.buf, rank, disp);
       PyBuffer_Release(&r.view);
     }
     PyBuffer_Release(&c.view);
   }
   PyBuffer_Release(&s.view);
-  if (!ok) SLOWLY(SLOW_COMPARE_AND_SWAP);
+  if (!done) SLOWLY(SLOW_COMPARE_AND_SWAP);
+  if (done != DONE) return raise_code(done);
   if (TRACING) note(d, rank, disp, s.size, 0);
   Py_RETURN_NONE;
 }
@@ -293,19 +310,20 @@ TRACED(win_lock, SLOW_LOCK)
 TRACED(win_unlock, SLOW_UNLOCK)
 TRACED(win_fence, SLOW_FENCE)
 
-#define M(name, f, doc) {name, (PyCFunction)(void *)f, METH_FASTCALL | METH_KEYWORDS, doc}
+/* set_slow has the docstring of the Python method follow the signature. */
+#define M(name, f, signature) {name, (PyCFunction)(void *)f, METH_FASTCALL | METH_KEYWORDS, name signature SIGNATURE_END}
 
 PyMethodDef win_methods[] = {
-    M("Put", traced_win_put, "Put($self, origin, target_rank, target=None)\n--\n\nPut data into a memory window on a remote process."),
-    M("Get", traced_win_get, "Get($self, origin, target_rank, target=None)\n--\n\nGet data from a memory window on a remote process."),
-    M("Accumulate", traced_win_accumulate, "Accumulate($self, origin, target_rank, target=None, op=...)\n--\n\nAccumulate data into the target process."),
-    M("Fetch_and_op", traced_win_fetch_and_op, "Fetch_and_op($self, origin, result, target_rank, target_disp=0, op=...)\n--\n\nPerform one-sided read-modify-write."),
-    M("Compare_and_swap", traced_win_compare_and_swap, "Compare_and_swap($self, origin, compare, result, target_rank, target_disp=0)\n--\n\nPerform one-sided atomic compare-and-swap."),
-    M("Flush", traced_win_flush, "Flush($self, rank)\n--\n\nComplete all outstanding RMA operations at a target."),
-    M("Flush_local", traced_win_flush_local, "Flush_local($self, rank)\n--\n\nComplete locally all outstanding RMA operations at a target."),
-    M("Flush_all", traced_win_flush_all, "Flush_all($self)\n--\n\nComplete all outstanding RMA operations at all targets."),
-    M("Flush_local_all", traced_win_flush_local_all, "Flush_local_all($self)\n--\n\nComplete locally all outstanding RMA operations at all targets."),
-    M("Lock", traced_win_lock, "Lock($self, rank, lock_type=1, assertion=0)\n--\n\nBegin an RMA access epoch at the target process."),
-    M("Unlock", traced_win_unlock, "Unlock($self, rank)\n--\n\nComplete an RMA access epoch at the target process."),
-    M("Fence", traced_win_fence, "Fence($self, assertion=0)\n--\n\nPerform an MPI fence synchronization call."),
+    M("Put", traced_win_put, "($self, origin, target_rank, target=None)"),
+    M("Get", traced_win_get, "($self, origin, target_rank, target=None)"),
+    M("Accumulate", traced_win_accumulate, "($self, origin, target_rank, target=None, op=...)"),
+    M("Fetch_and_op", traced_win_fetch_and_op, "($self, origin, result, target_rank, target_disp=0, op=...)"),
+    M("Compare_and_swap", traced_win_compare_and_swap, "($self, origin, compare, result, target_rank, target_disp=0)"),
+    M("Flush", traced_win_flush, "($self, rank)"),
+    M("Flush_local", traced_win_flush_local, "($self, rank)"),
+    M("Flush_all", traced_win_flush_all, "($self)"),
+    M("Flush_local_all", traced_win_flush_local_all, "($self)"),
+    M("Lock", traced_win_lock, "($self, rank, lock_type=1, assertion=0)"),
+    M("Unlock", traced_win_unlock, "($self, rank)"),
+    M("Fence", traced_win_fence, "($self, assertion=0)"),
     {0}};

@@ -1,8 +1,10 @@
 /* The module gormapy._fast. */
+#include "trace.h" /* Python.h comes first */
+
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 
-#include "trace.h"
 #include "_cgo_export.h"
 
 static void in_child(void) { gm_forked = 1, gm_tracing = 0; }
@@ -10,7 +12,13 @@ static void in_child(void) { gm_forked = 1, gm_tracing = 0; }
 /* Only here is it known how sys.exit ends the process: Python has forgotten the
    exception when it runs what was registered with it. */
 static void at_exit(int status, void *unused) {
-  if (!gm_forked) gm_exiting(status);
+  if (gm_forked) return;
+  /* faulthandler has taken back the signal stack that it gave to this thread, and that Go
+     has used since; a signal of Go's scheduler would end the process without one. */
+  static char stack[64 << 10];
+  stack_t now, ours = {.ss_sp = stack, .ss_size = sizeof stack};
+  if (sigaltstack(NULL, &now) == 0 && (now.ss_flags & SS_DISABLE)) sigaltstack(&ours, NULL);
+  gm_exiting(status);
 }
 
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_fast", "The calls of gormapy that wait or are hot.", -1, raw_methods};
@@ -19,6 +27,7 @@ PyMODINIT_FUNC PyInit__fast(void) {
   PyObject *m = PyModule_Create(&definition);
   if (!m || ready_types(m) < 0 || ready_trace(m) < 0) return NULL;
   pthread_atfork(NULL, NULL, in_child);
+  guard_arm(0);
   if (on_exit(at_exit, NULL) == 0) gm_tell_exit();
   static const struct {
     const char *name;

@@ -76,6 +76,7 @@ static PyObject *started(int code, int64_t req, PyObject *holder) {
   s->h = req;
   Py_INCREF(holder);
   s->buf = holder;
+  keep_sweep();
   return (PyObject *)s;
 }
 
@@ -147,8 +148,7 @@ static PyObject *raw_wait(ARGS) {
 }
 
 /* finish(started, status or None): wait for what a blocking call has started.
-   Ctrl-C gives it up; since a peer may still read the data of a send, its memory
-   is then kept for good. */
+   Ctrl-C gives it up. */
 static PyObject *raw_finish(ARGS) {
   gm_status *st, own;
   StartedObject *s;
@@ -156,8 +156,13 @@ static PyObject *raw_finish(ARGS) {
   if (check_process() < 0 || !(s = started_arg(args[0])) || status_arg(args[1], &st) < 0) return NULL;
   int code = wait_request(s->h, st ? st : &own);
   if (code == -2) {
-    Py_BEGIN_ALLOW_THREADS gm_abandon(s->h);
-    Py_END_ALLOW_THREADS s->buf = NULL; /* leaked on purpose */
+    Py_BEGIN_ALLOW_THREADS gm_abandon(s->h, 1);
+    Py_END_ALLOW_THREADS
+  }
+  if (code) {
+    PyObject *memory = s->buf;
+    s->buf = NULL;
+    keep_until_over(s->h, memory);
   }
   s->h = 0;
   if (TRACING && code == 0) trace_note_status(st ? st : &own, 0);
@@ -186,9 +191,11 @@ static PyObject *raw_request_status(ARGS) {
   return code ? raise_code(code) : PyBool_FromLong(done);
 }
 
-/* A sequence of integers as an array; free with PyMem_Free. */
+/* A sequence of integers as an array; free with PyMem_Free. The __index__ of one may change
+   the list: this is what was in it. */
 static int64_t *array(PyObject *seq, Py_ssize_t *count) {
   PyObject *fast = PySequence_Fast(seq, "expecting a sequence of integers");
+  if (fast && PyList_Check(fast)) Py_SETREF(fast, PyList_AsTuple(fast));
   if (!fast) return NULL;
   *count = PySequence_Fast_GET_SIZE(fast);
   int64_t *out = PyMem_Malloc((*count + 1) * sizeof *out);
@@ -217,15 +224,45 @@ static gm_status *status_at(PyObject *list, Py_ssize_t i) {
   return PyObject_TypeCheck(o, &StatusType) ? &((StatusObject *)o)->st : NULL;
 }
 
-/* waitall(requests, statuses or None). On the first error the rest is still
-   waited for, then that error is raised. */
+/* What the calls for several requests take: their handles, as an array to be freed with
+   PyMem_Free, and a list of as many codes, each None until its request has ended. */
+static int64_t *several(PyObject *const *args, Py_ssize_t n, Py_ssize_t *count) {
+  if (n != 3) {
+    PyErr_Format(PyExc_TypeError, "takes 3 arguments (%zd given)", n);
+    return NULL;
+  }
+  if (check_process() < 0) return NULL;
+  int64_t *reqs = array(args[0], count);
+  if (reqs && (!PyList_CheckExact(args[2]) || PyList_GET_SIZE(args[2]) != *count)) {
+    PyMem_Free(reqs);
+    PyErr_Format(PyExc_TypeError, "expecting a list of %zd codes", *count);
+    return NULL;
+  }
+  return reqs;
+}
+
+/* Request i has ended, with a code. */
+static void ended(PyObject *codes, Py_ssize_t i, int code) {
+  PyObject *value = PyLong_FromLong(code);
+  if (!value || PyList_SetItem(codes, i, value) < 0) PyErr_Clear();
+}
+
+/* waitall(requests, statuses or None, codes). On the first error the rest is still
+   waited for, then that error is raised. None has ended if Python code that a signal
+   has run raises an exception while one is in progress. */
 static PyObject *raw_waitall(ARGS) {
   Py_ssize_t count;
   int first = 0;
-  if (n != 2) return PyErr_Format(PyExc_TypeError, "waitall takes 2 arguments");
-  if (check_process() < 0) return NULL;
-  int64_t *reqs = array(args[0], &count);
+  int64_t *reqs = several(args, n, &count);
   if (!reqs) return NULL;
+  for (int code;;) {
+    Py_BEGIN_ALLOW_THREADS code = gm_await(reqs, (int)count);
+    Py_END_ALLOW_THREADS if (code != GM_INTERRUPTED) break;
+    if (PyErr_CheckSignals() < 0) {
+      PyMem_Free(reqs);
+      return NULL;
+    }
+  }
   for (Py_ssize_t i = 0; i < count; i++) {
     gm_status own, *st = status_at(args[1], i);
     int code = wait_request(reqs[i], st ? st : &own);
@@ -233,44 +270,52 @@ static PyObject *raw_waitall(ARGS) {
       PyMem_Free(reqs);
       return NULL;
     }
+    ended(args[2], i, code);
     if (code && !first) first = code;
   }
   PyMem_Free(reqs);
   return none_or(first);
 }
 
-/* testall(requests, statuses or None): True if all are complete, and then all
+/* testall(requests, statuses or None, codes): True if all are complete, and then all
    are finished. */
 static PyObject *raw_testall(ARGS) {
   Py_ssize_t count;
   int code = 0, all = 1;
-  if (n != 2) return PyErr_Format(PyExc_TypeError, "testall takes 2 arguments");
-  if (check_process() < 0) return NULL;
-  int64_t *reqs = array(args[0], &count);
+  int64_t *reqs = several(args, n, &count);
   if (!reqs) return NULL;
   gm_status own;
   for (Py_ssize_t i = 0; i < count && all && !code; i++) {
     int done = 0;
     code = gm_request_status(reqs[i], &own, &done);
     all = done;
+    if (code) {
+      gm_status *st = status_at(args[1], i);
+      if (st) st->error = code & 0xff;
+      ended(args[2], i, code);
+    }
   }
   for (Py_ssize_t i = 0; i < count && all; i++) {
     gm_status *st = status_at(args[1], i);
     int done = 0, c = gm_test(reqs[i], st ? st : &own, &done);
+    if (c || done) ended(args[2], i, c);
     if (c && !code) code = c;
   }
   PyMem_Free(reqs);
   return code ? raise_code(code) : PyBool_FromLong(all);
 }
 
+/* waitany(requests, status, codes) -> index */
 static PyObject *raw_waitany(ARGS) {
   Py_ssize_t count;
   int code, index = -1;
   gm_status *st, own;
-  if (n != 2) return PyErr_Format(PyExc_TypeError, "waitany takes 2 arguments");
-  if (check_process() < 0 || status_arg(args[1], &st) < 0) return NULL;
-  int64_t *reqs = array(args[0], &count);
+  int64_t *reqs = several(args, n, &count);
   if (!reqs) return NULL;
+  if (status_arg(args[1], &st) < 0) {
+    PyMem_Free(reqs);
+    return NULL;
+  }
   for (;;) {
     Py_BEGIN_ALLOW_THREADS code = gm_waitany(reqs, (int)count, st ? st : &own, &index);
     Py_END_ALLOW_THREADS if (code != GM_INTERRUPTED) break;
@@ -280,17 +325,20 @@ static PyObject *raw_waitany(ARGS) {
     }
   }
   PyMem_Free(reqs);
+  if (index >= 0) ended(args[2], index, code);
   return code ? raise_code(code) : PyLong_FromLong(index);
 }
 
-/* testany(requests, status) -> (index, flag) */
+/* testany(requests, status, codes) -> (index, flag) */
 static PyObject *raw_testany(ARGS) {
   Py_ssize_t count;
   gm_status *st, own;
-  if (n != 2) return PyErr_Format(PyExc_TypeError, "testany takes 2 arguments");
-  if (check_process() < 0 || status_arg(args[1], &st) < 0) return NULL;
-  int64_t *reqs = array(args[0], &count);
+  int64_t *reqs = several(args, n, &count);
   if (!reqs) return NULL;
+  if (status_arg(args[1], &st) < 0) {
+    PyMem_Free(reqs);
+    return NULL;
+  }
   int code = 0, index = -1, done = 0, active = 0;
   for (Py_ssize_t i = 0; i < count && !done && !code; i++) {
     if (reqs[i] == 0) continue;
@@ -305,19 +353,18 @@ static PyObject *raw_testany(ARGS) {
       index = (int)i;
       code = gm_test(reqs[i], st ? st : &own, &done);
     }
+    if (code || done) ended(args[2], i, code);
   }
   PyMem_Free(reqs);
   if (code) return raise_code(code);
   return Py_BuildValue("iO", index, done || !active ? Py_True : Py_False);
 }
 
-/* testsome(requests, statuses or None) -> indices, or None if none is active;
-   waitsome likewise, but at least one. */
+/* testsome(requests, statuses or None, codes) -> indices, or None if none is active;
+   waitsome likewise, but at least one. The status of a request has its index in the list. */
 static PyObject *some(PyObject *const *args, Py_ssize_t n, int wait) {
   Py_ssize_t count;
-  if (n != 2) return PyErr_Format(PyExc_TypeError, "waitsome and testsome take 2 arguments");
-  if (check_process() < 0) return NULL;
-  int64_t *reqs = array(args[0], &count);
+  int64_t *reqs = several(args, n, &count);
   if (!reqs) return NULL;
   int *indices = PyMem_Malloc((count + 1) * sizeof *indices), *codes = PyMem_Malloc((count + 1) * sizeof *codes);
   gm_status *sts = PyMem_Malloc((count + 1) * sizeof *sts), st;
@@ -352,8 +399,9 @@ static PyObject *some(PyObject *const *args, Py_ssize_t n, int wait) {
   }
   for (int i = 0; i < k && !code; i++) code = codes[i];
   for (int i = 0; i < k; i++) {
-    gm_status *to = status_at(args[1], i);
+    gm_status *to = status_at(args[1], indices[i]);
     if (to) *to = sts[i];
+    ended(args[2], indices[i], codes[i]);
   }
   if (code) {
     raise_code(code);
@@ -379,7 +427,40 @@ static PyObject *raw_testsome(ARGS) { return some(args, n, 0); }
     return none_or(expr);                                \
   }
 
-ONE(request_free, gm_request_free(a[0]))
+/* free(request): what it stands for goes on, and keeps its memory. */
+static PyObject *raw_free(ARGS) {
+  if (n != 1 || !PyObject_TypeCheck(args[0], &RequestType)) return PyErr_Format(PyExc_TypeError, "free takes a Request");
+  if (check_process() < 0) return NULL;
+  RequestObject *r = (RequestObject *)args[0];
+  int64_t h = r->h;
+  PyObject *memory = r->buf;
+  int code = gm_request_free(h);
+  if (code) return raise_code(code);
+  r->h = 0;
+  r->buf = NULL;
+  r->kind = 0;
+  keep_until_over(h, memory);
+  Py_RETURN_NONE;
+}
+
+/* retire(request, handle, failed): its operation has ended; see settle. */
+static PyObject *raw_retire(ARGS) {
+  int64_t h;
+  if (n != 3 || !PyObject_TypeCheck(args[0], &RequestType)) return PyErr_Format(PyExc_TypeError, "retire takes a Request, a handle and whether it failed");
+  if (longs("retire", args + 1, 1, 1, &h) < 0) return NULL;
+  settle((RequestObject *)args[0], h, PyObject_IsTrue(args[2]));
+  Py_RETURN_NONE;
+}
+
+/* kept() -> how many operations that nobody waits for keep memory. Like Test, it makes progress. */
+static PyObject *raw_kept(PyObject *self, PyObject *noargs) {
+  if (check_process() < 0) return NULL;
+  Py_BEGIN_ALLOW_THREADS gm_progress();
+  Py_END_ALLOW_THREADS
+  keep_sweep();
+  return PyLong_FromSsize_t(kept_count());
+}
+
 ONE(cancel, gm_cancel(a[0]))
 
 static PyObject *raw_request_inactive(ARGS) {
@@ -390,24 +471,17 @@ static PyObject *raw_request_inactive(ARGS) {
 
 /* sendrecv(comm, address, count, datatype, dest, tag, address, count, datatype, source, tag, status, holder) */
 static PyObject *raw_sendrecv(ARGS) {
-  int64_t a[11], pending[2] = {0, 0};
+  int64_t a[11], pending = 0;
   gm_status *st, own;
   int code;
   if (n != 13) return PyErr_Format(PyExc_TypeError, "sendrecv takes 13 arguments");
   if (longs("sendrecv communicator buffer count datatype dest sendtag buffer count datatype source recvtag", args, 11, 11, a) < 0 || status_arg(args[11], &st) < 0) return NULL;
   if (!st) st = &own;
   if (TRACING) trace_note(TRACE_CALL_COMM, a[0], a[4], a[5], trace_bytes(a[3], a[2]));
-  Py_BEGIN_ALLOW_THREADS code = gm_sendrecv(a[0], a + 1, a + 6, st, pending);
-  Py_END_ALLOW_THREADS if (code == GM_INTERRUPTED) {
-    gm_status ignored;
-    code = resume(pending[0], st);
-    int sent = code;
-    if (code == -2)
-      gm_abandon(pending[1]);
-    else
-      sent = resume(pending[1], &ignored);
-    if (sent == -2) Py_INCREF(args[12]); /* peers may still read and write there: it stays, leaked */
-    if (code == 0) code = sent;
+  BLOCKING(code, pending, st, gm_sendrecv(a[0], a + 1, a + 6, st, &pending));
+  if (code) { /* peers may still read and write there */
+    Py_INCREF(args[12]);
+    keep_until_over(pending, args[12]);
   }
   return none_or(code);
 }
@@ -514,7 +588,10 @@ static PyObject *raw_coll_blocking(ARGS) {
   if (longs("coll_blocking kind communicator sendbuf count datatype recvbuf count datatype op root", args, 10, 10, a) < 0) return NULL;
   if (TRACING) note_coll(a);
   BLOCKING(code, pending, &st, gm_coll_blocking((int)a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], &pending));
-  if (code == -2) Py_INCREF(args[10]); /* a peer may still read or fill the memory: it stays, leaked */
+  if (code) { /* a peer may still read or fill the memory */
+    Py_INCREF(args[10]);
+    keep_until_over(pending, args[10]);
+  }
   return none_or(code);
 }
 
@@ -562,7 +639,8 @@ static PyObject *raw_result(ARGS) {
     Py_BEGIN_ALLOW_THREADS code = gm_result(a[0], &out);
     Py_END_ALLOW_THREADS if (code != GM_INTERRUPTED) break;
     if (PyErr_CheckSignals() < 0) {
-      gm_abandon(a[0]);
+      gm_abandon(a[0], 1);
+      keep_until_over(a[0], NULL);
       return NULL;
     }
   }
@@ -584,7 +662,7 @@ MAKE(comm_split, 3, "communicator color key", NOTE_COMM(a[0], TRACE_NO_PEER, -1,
 MAKE(comm_split_type, 3, "communicator split_type key", NOTE_COMM(a[0], TRACE_NO_PEER, -1, 0), gm_comm_split_type(a[0], a[1], a[2], &req))
 MAKE(comm_create, 2, "", NOTE_COMM(a[0], TRACE_NO_PEER, -1, 0), gm_comm_create(a[0], a[1], &req))
 MAKE(comm_free, 1, "", NOTE_COMM(a[0], TRACE_NO_PEER, -1, 0), gm_comm_free(a[0], &req))
-MAKE(win_create, 7, "", NOTE_COMM(a[4], TRACE_NO_PEER, -1, a[2]), gm_win_create(a[0], a[1], a[2], a[3], a[4], a[5], a[6], &req))
+MAKE(win_create, 7, "", NOTE_COMM(a[4], TRACE_NO_PEER, -1, a[2]), (guard_arm(0), gm_win_create(a[0], a[1], a[2], a[3], a[4], a[5], a[6], &req)))
 MAKE(win_free, 1, "", NOTE_WIN(a[0], TRACE_NO_PEER, -1), gm_win_free(a[0], &req))
 
 static PyObject *raw_rma(ARGS) {
@@ -638,6 +716,12 @@ SYNC(win_start, 3, "window group assertion", NOTE_WIN(a[0], TRACE_NO_PEER, -1), 
 SYNC(win_complete, 1, "", NOTE_WIN(a[0], TRACE_NO_PEER, -1), gm_win_complete(a[0], &pending))
 SYNC(win_wait, 1, "", NOTE_WIN(a[0], TRACE_NO_PEER, -1), gm_win_wait(a[0], &pending))
 SYNC(win_sync, 1, "", NOTE_WIN(a[0], TRACE_NO_PEER, -1), gm_win_desc(a[0]) ? 0 : gm_flush(a[0], -1, &pending))
+
+/* arm_guard(forget): see guard.c. */
+static PyObject *raw_arm_guard(PyObject *self, PyObject *forget) {
+  guard_arm(PyObject_IsTrue(forget));
+  Py_RETURN_NONE;
+}
 
 static PyObject *raw_win_test(ARGS) {
   int64_t a[1], done = 0;
@@ -750,8 +834,10 @@ PyMethodDef raw_methods[] = {{"setup", setup, METH_VARARGS, NULL},
                              {"set_op", set_op, METH_VARARGS, NULL},
                              {"finalize", raw_finalize, METH_NOARGS, NULL},
                              {"reset", raw_reset, METH_NOARGS, NULL},
+                             {"kept", raw_kept, METH_NOARGS, NULL},
+                             {"arm_guard", raw_arm_guard, METH_O, NULL},
                              F(p2p), F(p2p_init), F(start), F(wait), F(finish), F(adopt), F(test), F(request_status), F(waitall), F(testall),
-                             F(waitany), F(testany), F(waitsome), F(testsome), F(request_free), F(cancel),
+                             F(waitany), F(testany), F(waitsome), F(testsome), F(free), F(retire), F(cancel),
                              F(request_inactive), F(sendrecv), F(isendrecv), F(probe), F(mprobe), F(iprobe), F(improbe), F(mrecv), F(file_io),
                              F(coll), F(coll_blocking), F(collv), F(collv_blocking), F(result), F(comm_dup), F(comm_split), F(comm_split_type),
                              F(comm_create), F(comm_free), F(win_create), F(win_free), F(rma), F(rma_request), F(barrier), F(fence), F(lock),

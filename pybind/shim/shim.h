@@ -10,7 +10,8 @@
 
 #define IN_PLACE (-1)
 
-/* Bit of RequestObject.kind: see request.py. */
+/* Bits of RequestObject.kind: see request.py. */
+#define REQUEST_PERSISTENT 2
 #define REQUEST_STEPPED 4
 
 /* What moves more bytes than this is called without the GIL. */
@@ -53,8 +54,8 @@ typedef struct {
 } HolderObject;
 
 /* What a call has started and nobody owns yet. Python may raise KeyboardInterrupt
-   between any two calls: then this object goes, and the operation with it,
-   before the memory that it works on. */
+   between any two calls: then this object goes. A receive is withdrawn, anything else
+   goes on, and the memory stays until that is over. */
 typedef struct {
   PyObject_HEAD
   int64_t h;
@@ -72,8 +73,20 @@ int check_process(void);
 PyObject *raise_code(int code);
 extern PyObject *exception_class, *request_class, *prequest_class, *in_place;
 
+/* A request is done with, with a code: one that is not persistent has no handle and no
+   memory any more. Only if its handle is still h. */
+void settle(RequestObject *r, int64_t h, int code);
+
+/* keep.c: memory of an operation that nobody waits for any more, released when the request h
+   (0: none) is over. keep_until_over takes the reference, keep_view the buffer. */
+void keep_until_over(int64_t h, PyObject *memory);
+void keep_view(int64_t h, Py_buffer *view);
+void keep_sweep(void);
+Py_ssize_t kept_count(void);
+
 /* Goes on with a call that was interrupted: looks at signals (with the GIL),
-   waits on (without). Returns the code, or -2 with a Python exception set. */
+   waits on (without). Returns the code, or -2 with a Python exception set: the
+   operation has been given up, and its memory is to be kept by keep_.... */
 int resume(int64_t pending, gm_status *st);
 
 /* Runs CALL (an int expression that may set pending) without the GIL, resumes
@@ -83,6 +96,15 @@ int resume(int64_t pending, gm_status *st);
     Py_BEGIN_ALLOW_THREADS code = (CALL);                                      \
     Py_END_ALLOW_THREADS if (code == GM_INTERRUPTED) code = resume(pending, st); \
   } while (0)
+
+/* guard.c: memmove to or from a program's memory. Returns 0, or 1 if the memory faulted,
+   at guard_address(). */
+int guarded_copy(void *to, const void *from, size_t n);
+int64_t guard_address(void);
+void guard_arm(int forget); /* has faults come to the guard first; forget: who came after Go is no more */
+
+/* The same, without the GIL if it takes long. */
+int long_copy(void *to, const void *from, Py_ssize_t n);
 
 /* What a call returns: None, an exception for the code, or NULL if one is set. */
 PyObject *none_or(int code);
@@ -113,6 +135,8 @@ int match_args(const char *const *names, int required, PyObject *const *args, Py
 /* The Python implementations that hot methods fall back to. */
 PyObject *call_slow(int which, PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames);
 
+/* Between the signature of a method and its docstring, as Python has it. */
+#define SIGNATURE_END "\n--\n\n"
 extern PyMethodDef raw_methods[], win_methods[], comm_methods[], request_methods[];
 extern const char *const hot_names[];
 enum {

@@ -26,13 +26,20 @@ int resume(int64_t pending, gm_status *st) {
   int code;
   do {
     if (PyErr_CheckSignals() < 0) {
-      Py_BEGIN_ALLOW_THREADS gm_abandon(pending);
+      Py_BEGIN_ALLOW_THREADS gm_abandon(pending, 1);
       Py_END_ALLOW_THREADS return -2;
     }
     Py_BEGIN_ALLOW_THREADS code = gm_wait(pending, st);
     Py_END_ALLOW_THREADS
   } while (code == GM_INTERRUPTED);
   return code;
+}
+
+int long_copy(void *to, const void *from, Py_ssize_t n) {
+  int faulted;
+  if (n <= LONG_COPY) return guarded_copy(to, from, n);
+  Py_BEGIN_ALLOW_THREADS faulted = guarded_copy(to, from, n);
+  Py_END_ALLOW_THREADS return faulted;
 }
 
 PyObject *none_or(int code) {
@@ -106,16 +113,8 @@ int watch(PyObject *o, Py_ssize_t n) {
   return r ? 0 : -1;
 }
 
-int parse_spec(PyObject *o, int writable, spec *s) {
-  PyObject *b = o, *t = NULL, *c = NULL;
-  if (PyList_CheckExact(o) || PyTuple_CheckExact(o)) {
-    Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
-    if (n < 2 || n > 3) return -1;
-    b = PySequence_Fast_GET_ITEM(o, 0);
-    t = PySequence_Fast_GET_ITEM(o, n - 1);
-    if (n == 3) c = PySequence_Fast_GET_ITEM(o, 1);
-    if (!PyObject_TypeCheck(t, &DatatypeType)) return -1;
-  }
+/* A buffer b with a datatype t and a count c, or NULL. */
+static int parse_items(PyObject *b, PyObject *t, PyObject *c, int writable, spec *s) {
   if (b == Py_None || !PyObject_CheckBuffer(b)) return -1;
   /* NumPy takes its time to spell out a format: only where it is needed. */
   int flags = PyBUF_ANY_CONTIGUOUS | (t ? 0 : PyBUF_FORMAT) | (writable ? PyBUF_WRITABLE : 0);
@@ -145,6 +144,20 @@ unusual:
   return -1;
 }
 
+int parse_spec(PyObject *o, int writable, spec *s) {
+  if (!PyList_CheckExact(o) && !PyTuple_CheckExact(o)) return parse_items(o, NULL, NULL, writable, s);
+  Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
+  if (n < 2 || n > 3) return -1;
+  PyObject *b = PySequence_Fast_GET_ITEM(o, 0), *t = PySequence_Fast_GET_ITEM(o, n - 1);
+  PyObject *c = n == 3 ? PySequence_Fast_GET_ITEM(o, 1) : NULL;
+  if (!PyObject_TypeCheck(t, &DatatypeType)) return -1;
+  /* A list may change when the buffer is asked for, which may run Python. */
+  Py_INCREF(b), Py_INCREF(t), Py_XINCREF(c);
+  int rc = parse_items(b, t, c, writable, s);
+  Py_DECREF(b), Py_DECREF(t), Py_XDECREF(c);
+  return rc;
+}
+
 int match_args(const char *const *names, int required, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, PyObject **out) {
   int max = 0;
   while (names[max]) out[max++] = NULL;
@@ -172,12 +185,35 @@ const char *const hot_names[SLOW_COUNT + 1] = {
     "Comm.Isend", "Comm.Irecv", "Comm.Barrier", "Request.Wait", "Request.Test", "Prequest.Start", "Request.Waitall",
     "Prequest.Startall", "Comm.Allreduce", "Comm.Bcast", NULL};
 
+/* Has a method of the extension the docstring that the Python method of the same name has. */
+static int document(const char *name, const char *doc) {
+  for (PyMethodDef *tables[] = {comm_methods, request_methods, win_methods, NULL}, **t = tables; *t; t++) {
+    for (PyMethodDef *m = *t; m->ml_name; m++) {
+      if (strcmp(m->ml_name, name) != 0) continue;
+      size_t signature = strstr(m->ml_doc, SIGNATURE_END) - m->ml_doc + strlen(SIGNATURE_END);
+      if (strcmp(m->ml_doc + signature, doc) == 0) return 0;
+      char *both = malloc(signature + strlen(doc) + 1); /* for good: somebody may be reading the old one */
+      if (!both) {
+        PyErr_NoMemory();
+        return -1;
+      }
+      memcpy(both, m->ml_doc, signature);
+      strcpy(both + signature, doc);
+      m->ml_doc = both;
+      return 0;
+    }
+  }
+  return 0;
+}
+
+/* set_slow(name, function, docstring) */
 PyObject *set_slow(PyObject *self, PyObject *args) {
-  const char *name;
+  const char *name, *doc;
   PyObject *f;
-  if (!PyArg_ParseTuple(args, "sO", &name, &f)) return NULL;
+  if (!PyArg_ParseTuple(args, "sOs", &name, &f, &doc)) return NULL;
   for (int i = 0; i < SLOW_COUNT; i++) {
     if (strcmp(name, hot_names[i]) == 0) {
+      if (document(strchr(name, '.') + 1, doc) < 0) return NULL;
       Py_INCREF(f);
       Py_XSETREF(slow[i], f);
       Py_RETURN_NONE;

@@ -25,23 +25,20 @@ static int request_traverse(RequestObject *self, visitproc visit, void *arg) {
   return 0;
 }
 
+/* The collector calls this for a request in a cycle, which may still be in progress. */
 static int request_clear(RequestObject *self) {
-  Py_CLEAR(self->buf);
+  PyObject *memory = self->buf;
+  self->buf = NULL;
+  if (self->h != 0 && memory != NULL)
+    keep_until_over(self->h, memory);
+  else
+    Py_XDECREF(memory);
   return 0;
 }
 
 static void request_dealloc(RequestObject *self) {
   PyObject_GC_UnTrack(self);
-  if (self->h != 0 && self->buf != NULL) {
-    /* Dropped while it may still be in progress: its memory must stay. */
-    int done = 0;
-    gm_status st;
-    if (gm_forked || gm_request_status(self->h, &st, &done) != 0 || done)
-      Py_CLEAR(self->buf);
-    else
-      self->buf = NULL; /* leaked on purpose */
-  }
-  Py_CLEAR(self->buf);
+  request_clear(self);
   Py_TYPE(self)->tp_free(self);
 }
 
@@ -96,8 +93,12 @@ PyTypeObject StatusType = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fa
                            .tp_doc = "Base of gormapy.MPI.Status."};
 
 static void started_dealloc(StartedObject *self) {
-  if (self->h && !gm_forked) gm_abandon(self->h);
-  Py_CLEAR(self->buf);
+  if (self->h && !gm_forked) {
+    gm_abandon(self->h, 0);
+    keep_until_over(self->h, self->buf);
+  } else {
+    Py_XDECREF(self->buf);
+  }
   Py_TYPE(self)->tp_free(self);
 }
 

@@ -119,13 +119,11 @@ static PyObject *word_swap(ARGS) {
   return PyLong_FromLongLong(expected);
 }
 
-static void copy(void *to, const void *from, Py_ssize_t n) {
-  if (n > LONG_COPY) {
-    Py_BEGIN_ALLOW_THREADS memmove(to, from, n);
-    Py_END_ALLOW_THREADS
-  } else {
-    memmove(to, from, n);
-  }
+/* Copies to or from the memory of a program; -1 with an exception. */
+static int copy(void *to, const void *from, Py_ssize_t n) {
+  if (!long_copy(to, from, n)) return 0;
+  raise_code(gm_faulted(guard_address()));
+  return -1;
 }
 
 /* put(address, source, bytes, value): copies a contiguous buffer of so many bytes
@@ -141,8 +139,9 @@ static PyObject *word_put(ARGS) {
     PyBuffer_Release(&from);
     return NULL;
   }
-  copy((void *)(intptr_t)to, from.buf, size);
+  int failed = copy((void *)(intptr_t)to, from.buf, size);
   PyBuffer_Release(&from);
+  if (failed) return NULL;
   announce(self, value);
   Py_RETURN_NONE;
 }
@@ -153,8 +152,9 @@ static PyObject *word_copy_in(ARGS) {
   Py_buffer from;
   if (arguments("copy_in", n, 2, 2) < 0 || integer(args[0], &to) < 0 || PyObject_GetBuffer(args[1], &from, PyBUF_ANY_CONTIGUOUS) < 0)
     return NULL;
-  copy((void *)(intptr_t)to, from.buf, from.len);
+  int failed = copy((void *)(intptr_t)to, from.buf, from.len);
   PyBuffer_Release(&from);
+  if (failed) return NULL;
   Py_RETURN_NONE;
 }
 
@@ -164,7 +164,7 @@ static PyObject *word_move(ARGS) {
   if (arguments("move", n, 4, 4) < 0 || integer(args[0], &to) < 0 || integer(args[1], &from) < 0 || integer(args[2], &size) < 0 ||
       integer(args[3], &amount) < 0)
     return NULL;
-  copy((void *)(intptr_t)to, (void *)(intptr_t)from, size);
+  if (copy((void *)(intptr_t)to, (void *)(intptr_t)from, size) < 0) return NULL;
   __atomic_fetch_add(self->at, amount, __ATOMIC_SEQ_CST);
   ring(self);
   Py_RETURN_NONE;
@@ -177,7 +177,10 @@ static PyObject *word_take(ARGS) {
     return NULL;
   PyObject *token = PyBytes_FromStringAndSize(NULL, size);
   if (!token) return NULL;
-  copy(PyBytes_AS_STRING(token), (void *)(intptr_t)from, size);
+  if (copy(PyBytes_AS_STRING(token), (void *)(intptr_t)from, size) < 0) {
+    Py_DECREF(token);
+    return NULL;
+  }
   announce(self, value);
   return token;
 }
@@ -190,8 +193,9 @@ static PyObject *word_take_into(ARGS) {
   if (arguments("take_into", n, 3, 3) < 0 || integer(args[0], &from) < 0 || integer(args[2], &value) < 0 ||
       PyObject_GetBuffer(args[1], &to, PyBUF_ANY_CONTIGUOUS | PyBUF_WRITABLE) < 0)
     return NULL;
-  copy(to.buf, (void *)(intptr_t)from, to.len);
+  int failed = copy(to.buf, (void *)(intptr_t)from, to.len);
   PyBuffer_Release(&to);
+  if (failed) return NULL;
   announce(self, value);
   Py_RETURN_NONE;
 }

@@ -11,6 +11,8 @@ import os
 import sys
 from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, ModuleSpec
 
+from gormapy._faults import stand_in_front as _stand_in_front
+
 _PREFIX = "core_"
 
 
@@ -68,6 +70,7 @@ def _load_quietly(name, path):
 _path = _locate()
 fast = _load_quietly("_fast", _path)
 core = _Core(_load("_gormapy", _path))
+_stand_in_front(fast.arm_guard)
 
 
 class _Forked:

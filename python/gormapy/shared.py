@@ -1,7 +1,7 @@
 """NumPy arrays that the other ranks on the host can map.
 
 A window over such an array, or over a part of it, is reached by loads and stores, as one that `Win.Allocate`
-made: ``MPI.Win.Create(gormapy.shared_zeros(1000), comm=MPI.COMM_WORLD)``.
+made: ``field = gormapy.shared_zeros(1000)``, then ``win = MPI.Win.Create(field, comm=MPI.COMM_WORLD)``.
 """
 
 import numpy as np

@@ -9,7 +9,7 @@ from .datatype import Datatype
 from .msgbuffer import acquire, byte
 from .request import Step
 from .sentinel import BOTTOM, is_in_place
-from .userop import Kept, memory, pack, unpack
+from .userop import Kept, Packed, marked, pack, unpack
 
 
 def alltoallw(how, comm, sendbuf, recvbuf):
@@ -73,33 +73,44 @@ def parts(msg, readonly, blocks):
 
 def exchange(how, comm, send, recv, holders):
     """Send lists of parts to the ranks and receive others from them: send[r] is for rank r, recv[r] comes from it."""
-    out, outgoing = _layout(send)
-    into, incoming = _layout(recv)
-    where, hold_out = memory(sum(out))
-    there, hold_into = memory(sum(into))
+    out, outgoing, marks_out = _layout(send)
+    into, incoming, marks_into = _layout(recv)
+    mine = Packed(sum(out), [mark for _, mark in marks_out])
+    room = bytearray(max(sum(into), 1))
+    there, _, _, _, _, hold_into = acquire(room, False)
+
+    def fill():
+        for offset, part in outgoing:
+            pack(part.kept.type, part.address, part.count, mine.address + offset)
 
     def before():
-        for offset, part in outgoing:
-            pack(part.kept.type, part.address, part.count, where + offset)
+        mine.fill(fill)
 
     def after():
+        mine.check(room, marks_into)
         for offset, part in incoming:
             unpack(part.kept.type, there + offset, part.address, part.count)
 
     octet = byte()._h
     step = Step(after, before)
-    holders = (*holders, hold_out, hold_into)
-    sides = (where, out, None, octet, there, into, None, octet)
+    holders = (*holders, mine.holder, hold_into)
+    sides = (mine.address, out, None, octet, there, into, None, octet)
     return how.collv(step, fast.ALLTOALLV, comm._h, *sides, 0, holders)
 
 
 def _layout(lists):
-    """Place lists of parts one after the other; return the bytes of each list, and (offset, part) for each part."""
-    sizes, placed, end = [], [], 0
-    for parts_of_rank in lists:
-        begin = end
+    """Place lists of parts one after the other, and a byte after each list; see Packed.
+
+    Return the bytes of each list, (offset, part) for each part, and (rank, offset) for each of the bytes.
+    """
+    sizes, placed, marks, begin = [], [], [], 0
+    for rank, parts_of_rank in enumerate(lists):
+        end = begin
         for part in parts_of_rank:
             placed.append((end, part))
             end += part.nbytes
-        sizes.append(end - begin)
-    return sizes, placed
+        if end > begin:
+            marks.append((rank, end))
+        sizes.append(marked(end - begin))
+        begin += sizes[-1]
+    return sizes, placed, marks

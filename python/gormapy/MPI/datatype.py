@@ -264,6 +264,8 @@ class Datatype(Handle, Attributed, Named, DatatypeCalls, fast.Datatype):
     def Commit(self):
         """Commit the datatype."""
         check(core.TypeCommit(self._h))
+        if self._h not in _by_handle:
+            self._describe()
         return self
 
     def Free(self):
@@ -352,7 +354,7 @@ class Datatype(Handle, Attributed, Named, DatatypeCalls, fast.Datatype):
             end = call(self._h, address, count, where, room, position)
         else:
             # as many whole items as there are in the packed data, at most what fits
-            left = (room - position) // self._size if self._size else 0
+            left = max(0, room - position) // self._size if self._size else 0
             end = call(self._h, where, room, position, address, min(count, left))
         del hold_items, hold_packed
         return check(end)

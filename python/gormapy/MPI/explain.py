@@ -5,6 +5,8 @@ A learner's mistake should name itself: what was given, what there is, what to w
 
 import sys
 
+from gormapy._ext import fast
+
 
 def calling():
     """Return the name of the MPI call that the program made, "message" if it is none of these modules'."""
@@ -218,7 +220,7 @@ def no_requests(given):
     if not isinstance(given, (list, tuple)):
         advice = "; Wait and Test are for a single one" if hasattr(given, "Wait") else ""
         return TypeError(f"{calling()}: expecting a list of requests, got {type(given).__name__}{advice}")
-    at, wrong = next((i, item) for i, item in enumerate(given) if not hasattr(item, "_h"))
+    at, wrong = next((i, item) for i, item in enumerate(given) if not isinstance(item, fast.Request))
     return TypeError(f"{calling()}: expecting a list of requests, got {type(wrong).__name__} at index {at}")
 
 

@@ -86,7 +86,7 @@ class File(ErrorHandling, Handle):
 
     @classmethod
     def Open(cls, comm, filename, amode=MODE_RDONLY, info=INFO_NULL):
-        """Open a file."""
+        """Open a file; collective: all ranks of `comm` give the same file and `amode`."""
         if not isinstance(comm, fast.Comm):
             raise TypeError(f"comm: expecting a communicator, got {type(comm).__name__}")
         name = _name(filename)
@@ -104,7 +104,10 @@ class File(ErrorHandling, Handle):
         return self
 
     def Close(self):
-        """Close a file."""
+        """Close the file, after all requests for it are complete; collective. It does what Sync does, too.
+
+        It need not wait for the other ranks: before they read what this rank wrote, they need a barrier.
+        """
         opened = self._checked()
         try:
             _done(core.FileClose(self._h))
@@ -117,7 +120,7 @@ class File(ErrorHandling, Handle):
 
     @classmethod
     def Delete(cls, filename, info=INFO_NULL):
-        """Delete a file."""
+        """Delete a file that nobody has open; one rank calls it."""
         name = _name(filename)
         try:
             fileinfo.read(info)
@@ -132,17 +135,17 @@ class File(ErrorHandling, Handle):
             self.Close()
 
     def Set_size(self, size):
-        """Set the file size."""
+        """Cut off or lengthen the file; collective, with the same `size` at all ranks."""
         self._checked()
         _done(core.FileSetSize(self._h, index(size, "Set_size: size, a number of bytes")))
 
     def Preallocate(self, size):
-        """Preallocate storage space for a file."""
+        """Have storage for the first `size` bytes of the file; collective, with the same `size` at all ranks."""
         self._checked()
         _done(core.FilePreallocate(self._h, index(size, "Preallocate: size, a number of bytes")))
 
     def Get_size(self):
-        """Return the file size."""
+        """Return the file size in bytes. What other ranks wrote counts after Sync, Barrier, Sync."""
         self._checked()
         return check(core.FileSize(self._h))
 
@@ -156,7 +159,7 @@ class File(ErrorHandling, Handle):
         return Group._made(core.FileGroup(self._h))
 
     def Set_info(self, info):
-        """Set new values for the hints associated with a file."""
+        """Set new values for the hints associated with a file; collective."""
         self._checked()
         _done(core.FileSetInfo(self._h, *fileinfo.read(info, self._hints())))
 
@@ -189,7 +192,10 @@ class File(ErrorHandling, Handle):
     # -----------------------
 
     def Set_view(self, disp=0, etype=BYTE, filetype=None, datarep="native", info=INFO_NULL):
-        """Set the file view."""
+        """Collective. Skip `disp` bytes, then tile the file with `filetype`; offsets count etypes (also in Write_at).
+
+        Resets the file pointers. The ranks may give different `disp` and `filetype`; their etypes have the same extent.
+        """
         opened = self._checked()
         etype = BYTE if etype is None else _datatype("etype", etype)
         filetype = etype if filetype is None else _datatype("filetype", filetype)
@@ -209,33 +215,33 @@ class File(ErrorHandling, Handle):
         opened.etype, opened.filetype = etype._reference(), filetype._reference()
 
     def Get_view(self):
-        """Return the file view."""
+        """Return the view as (disp, etype, filetype, datarep)."""
         opened = self._checked()
         disp = check(core.FileViewDisp(self._h))
         return disp, opened.etype._reference(), opened.filetype._reference(), "native"
 
     def Seek(self, offset, whence=SEEK_SET):
-        """Update the individual file pointer."""
+        """Move this rank's file pointer; offsets count etypes of the view."""
         self._checked()
         check(core.FileSeek(self._h, index(offset, "offset"), index(whence, "whence")))
 
     def Get_position(self):
-        """Return the current position of the individual file pointer."""
+        """Return where this rank's file pointer is, in etypes of the view."""
         self._checked()
         return check(core.FilePosition(self._h))
 
     def Seek_shared(self, offset, whence=SEEK_SET):
-        """Update the shared file pointer."""
+        """Move the shared file pointer; collective, with the same arguments and the same view at all ranks."""
         self._checked()
         _done(core.FileSeekShared(self._h, index(offset, "offset"), index(whence, "whence")))
 
     def Get_position_shared(self):
-        """Return the current position of the shared file pointer."""
+        """Return where the shared file pointer is, in etypes; other ranks may have moved it already."""
         self._checked()
         return check(core.FileSharedPosition(self._h))
 
     def Get_byte_offset(self, offset):
-        """Return the absolute byte position in the file."""
+        """Return the byte of the file at which an offset of the view lies."""
         self._checked()
         return check(core.FileByteOffset(self._h, index(offset, "offset")))
 
@@ -248,19 +254,27 @@ class File(ErrorHandling, Handle):
     # -----------
 
     def Set_atomicity(self, flag):
-        """Set the atomicity mode."""
+        """Switch the atomic mode on or off; collective, with the same `flag` at all ranks.
+
+        When it is on, a read sees all of another rank's write or nothing of it. It sees it as soon as that write has
+        returned, without Sync. So the ranks only have to agree on what comes first, as by a Barrier. It holds for ranks
+        that opened the file together.
+        """
         self._checked()
         _done(core.FileSetAtomicity(self._h, bool(flag)))
 
     def Get_atomicity(self):
-        """Return the atomicity mode."""
+        """Return whether the atomic mode is on."""
         self._checked()
         return bool(check(core.FileAtomicity(self._h)))
 
     atomicity = property(Get_atomicity, Set_atomicity, doc="Atomicity mode.")
 
     def Sync(self):
-        """Make previous writes visible."""
+        """Send my writes to storage and see those of others that have arrived; collective.
+
+        To read theirs: Sync, Barrier, Sync.
+        """
         self._checked()
         _done(core.FileSync(self._h))
 
@@ -297,142 +311,148 @@ class File(ErrorHandling, Handle):
         request.Wait(status)
 
     def Read_at(self, offset, buf, status=None):
-        """Read using explicit offset."""
+        """Read into `buf` at an offset, in etypes of the view; no file pointer moves."""
         self._access(0, buf, status, offset)
 
     def Read_at_all(self, offset, buf, status=None):
-        """Collective read using explicit offset."""
+        """As Read_at, by all ranks together, each at its own offset; collective."""
         self._access(_ALL, buf, status, offset)
 
     def Write_at(self, offset, buf, status=None):
-        """Write using explicit offset."""
+        """Write `buf` at an offset, in etypes of the view; no file pointer moves. Others see it as Sync says."""
         self._access(_WRITE, buf, status, offset)
 
     def Write_at_all(self, offset, buf, status=None):
-        """Collective write using explicit offset."""
+        """As Write_at, by all ranks together, each at its own offset; collective, but no barrier."""
         self._access(_WRITE | _ALL, buf, status, offset)
 
     def Iread_at(self, offset, buf):
-        """Nonblocking read using explicit offset."""
+        """Start Read_at; `buf` is undefined until the returned request is complete."""
         return self._start(0, buf, offset)
 
     def Iread_at_all(self, offset, buf):
-        """Nonblocking collective read using explicit offset."""
+        """Start Read_at_all; `buf` is undefined until the returned request is complete."""
         return self._start(_ALL, buf, offset)
 
     def Iwrite_at(self, offset, buf):
-        """Nonblocking write using explicit offset."""
+        """Start Write_at; `buf` must not change until the returned request is complete."""
         return self._start(_WRITE, buf, offset)
 
     def Iwrite_at_all(self, offset, buf):
-        """Nonblocking collective write using explicit offset."""
+        """Start Write_at_all; `buf` must not change until the returned request is complete."""
         return self._start(_WRITE | _ALL, buf, offset)
 
     def Read(self, buf, status=None):
-        """Read using individual file pointer."""
+        """Read into `buf` at this rank's file pointer, and move it on."""
         self._access(_OWN, buf, status)
 
     def Read_all(self, buf, status=None):
-        """Collective read using individual file pointer."""
+        """As Read, by all ranks together, each at its own pointer; collective."""
         self._access(_OWN | _ALL, buf, status)
 
     def Write(self, buf, status=None):
-        """Write using individual file pointer."""
+        """Write `buf` at this rank's file pointer, and move it on. Others see it as Sync says."""
         self._access(_OWN | _WRITE, buf, status)
 
     def Write_all(self, buf, status=None):
-        """Collective write using individual file pointer."""
+        """As Write, by all ranks together, each at its own pointer; collective, but no barrier."""
         self._access(_OWN | _WRITE | _ALL, buf, status)
 
     def Iread(self, buf):
-        """Nonblocking read using individual file pointer."""
+        """Start Read; `buf` is undefined until the returned request is complete."""
         return self._start(_OWN, buf)
 
     def Iread_all(self, buf):
-        """Nonblocking collective read using individual file pointer."""
+        """Start Read_all; `buf` is undefined until the returned request is complete."""
         return self._start(_OWN | _ALL, buf)
 
     def Iwrite(self, buf):
-        """Nonblocking write using individual file pointer."""
+        """Start Write; `buf` must not change until the returned request is complete."""
         return self._start(_OWN | _WRITE, buf)
 
     def Iwrite_all(self, buf):
-        """Nonblocking collective write using individual file pointer."""
+        """Start Write_all; `buf` must not change until the returned request is complete."""
         return self._start(_OWN | _WRITE | _ALL, buf)
 
     def Read_shared(self, buf, status=None):
-        """Read using shared file pointer."""
+        """Read into `buf` at the pointer that all ranks share, and move it on; the ranks' turns come in any order.
+
+        All ranks have the same view.
+        """
         self._access(_SHARED, buf, status)
 
     def Write_shared(self, buf, status=None):
-        """Write using shared file pointer."""
+        """Write `buf` at the pointer that all ranks share, and move it on; the ranks' turns come in any order.
+
+        All ranks have the same view.
+        """
         self._access(_SHARED | _WRITE, buf, status)
 
     def Iread_shared(self, buf):
-        """Nonblocking read using shared file pointer."""
+        """Start Read_shared; `buf` is undefined until the returned request is complete."""
         return self._start(_SHARED, buf)
 
     def Iwrite_shared(self, buf):
-        """Nonblocking write using shared file pointer."""
+        """Start Write_shared; `buf` must not change until the returned request is complete."""
         return self._start(_SHARED | _WRITE, buf)
 
     def Read_ordered(self, buf, status=None):
-        """Collective read using shared file pointer."""
+        """As Read_shared, one rank's part after the other in the order of ranks; collective."""
         self._access(_SHARED | _ALL, buf, status)
 
     def Write_ordered(self, buf, status=None):
-        """Collective write using shared file pointer."""
+        """As Write_shared, one rank's part after the other in the order of ranks; collective."""
         self._access(_SHARED | _WRITE | _ALL, buf, status)
 
     # Split collectives
     # -----------------
 
     def Read_at_all_begin(self, offset, buf):
-        """Start a split collective read using explicit offset."""
+        """Start Read_at_all; `buf` is undefined until Read_at_all_end. A file has one such at a time."""
         self._split_begin("Read_at_all", _ALL, buf, offset)
 
     def Read_at_all_end(self, buf, status=None):
-        """Complete a split collective read using explicit offset."""
+        """Wait for what Read_at_all_begin started, with the same `buf`; collective."""
         self._split_end("Read_at_all", buf, status)
 
     def Write_at_all_begin(self, offset, buf):
-        """Start a split collective write using explicit offset."""
+        """Start Write_at_all; `buf` must not change until Write_at_all_end. A file has one such at a time."""
         self._split_begin("Write_at_all", _WRITE | _ALL, buf, offset)
 
     def Write_at_all_end(self, buf, status=None):
-        """Complete a split collective write using explicit offset."""
+        """Wait for what Write_at_all_begin started, with the same `buf`; collective."""
         self._split_end("Write_at_all", buf, status)
 
     def Read_all_begin(self, buf):
-        """Start a split collective read using individual file pointer."""
+        """Start Read_all; `buf` is undefined until Read_all_end. A file has one such at a time."""
         self._split_begin("Read_all", _OWN | _ALL, buf)
 
     def Read_all_end(self, buf, status=None):
-        """Complete a split collective read using individual file pointer."""
+        """Wait for what Read_all_begin started, with the same `buf`; collective."""
         self._split_end("Read_all", buf, status)
 
     def Write_all_begin(self, buf):
-        """Start a split collective write using individual file pointer."""
+        """Start Write_all; `buf` must not change until Write_all_end. A file has one such at a time."""
         self._split_begin("Write_all", _OWN | _WRITE | _ALL, buf)
 
     def Write_all_end(self, buf, status=None):
-        """Complete a split collective write using individual file pointer."""
+        """Wait for what Write_all_begin started, with the same `buf`; collective."""
         self._split_end("Write_all", buf, status)
 
     def Read_ordered_begin(self, buf):
-        """Start a split collective read using shared file pointer."""
+        """Start Read_ordered; `buf` is undefined until Read_ordered_end. A file has one such at a time."""
         self._split_begin("Read_ordered", _SHARED | _ALL, buf)
 
     def Read_ordered_end(self, buf, status=None):
-        """Complete a split collective read using shared file pointer."""
+        """Wait for what Read_ordered_begin started, with the same `buf`; collective."""
         self._split_end("Read_ordered", buf, status)
 
     def Write_ordered_begin(self, buf):
-        """Start a split collective write using shared file pointer."""
+        """Start Write_ordered; `buf` must not change until Write_ordered_end. A file has one such at a time."""
         self._split_begin("Write_ordered", _SHARED | _WRITE | _ALL, buf)
 
     def Write_ordered_end(self, buf, status=None):
-        """Complete a split collective write using shared file pointer."""
+        """Wait for what Write_ordered_begin started, with the same `buf`; collective."""
         self._split_end("Write_ordered", buf, status)
 
     # Errors

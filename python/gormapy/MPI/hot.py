@@ -5,6 +5,8 @@ unusual it hands to the Python method of the same name, which stands in the exte
 in the class.
 """
 
+import inspect
+
 from gormapy._ext import fast
 
 
@@ -17,6 +19,6 @@ def install(classes):
         for cls in classes[owner].__mro__:
             member = vars(cls).get(name)
             if member is not None and cls.__module__.startswith("gormapy.MPI"):
-                fast.set_slow(call, getattr(member, "__func__", member))
+                fast.set_slow(call, getattr(member, "__func__", member), inspect.cleandoc(member.__doc__))
                 delattr(cls, name)
                 break

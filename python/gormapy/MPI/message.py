@@ -51,18 +51,17 @@ class Message(Handle):
         handle = fast.improbe(comm._h, source, tag, status)
         return cls._matched(handle, status) if handle else None
 
-    def _taken(self):
-        """Return the handle, which is the receiver's from now on."""
-        handle = self._h
-        if not handle:
+    def _receive(self, address, count, datatype, holder):
+        """Start to receive the message; it is still there if that is refused."""
+        if not self._h:
             raise Exception(constants.ERR_REQUEST)
-        if self is not MESSAGE_NO_PROC:
-            self._h = 0
-        return handle
+        started = fast.mrecv(self._h, address, count, datatype._h, holder)
+        self._h = 0
+        return started
 
     def _nothing(self):
         """Make the request of a receive from PROC_NULL."""
-        self._taken()
+        self.free()
         return Request._started(fast.p2p(_RECV, _COMM_SELF, 0, 0, byte()._h, constants.PROC_NULL, ANY_TAG, None))
 
     def Recv(self, buf, status=None):
@@ -75,7 +74,7 @@ class Message(Handle):
         if self._h == _NO_PROC:
             return self._nothing()
         address, count, datatype, holder = message(buf, False)
-        return Request._started(fast.mrecv(self._taken(), address, count, datatype._h, holder))
+        return Request._started(self._receive(address, count, datatype, holder))
 
     @classmethod
     def probe(cls, comm, source=ANY_SOURCE, tag=ANY_TAG, status=None):
@@ -97,7 +96,7 @@ class Message(Handle):
             return self._nothing()
         memory = bytearray(self._nbytes)
         address, nbytes, _, _, _, holder = acquire(memory, False)
-        request = Request._started(fast.mrecv(self._taken(), address, nbytes, byte()._h, holder))
+        request = Request._started(self._receive(address, nbytes, byte(), holder))
         request._arriving = memory
         return request
 

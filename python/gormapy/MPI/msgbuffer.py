@@ -174,7 +174,9 @@ def _unpack(msg, vector, readonly):
 def message(msg, readonly, rank=0, blocks=1):
     """Parse a plain specification; return address, count, datatype and holder."""
     if rank == constants.PROC_NULL:
-        return NOTHING
+        given = msg[-1] if isinstance(msg, (list, tuple)) and msg else None
+        # the core refuses one that is not committed
+        return (*NOTHING[:2], given, None) if isinstance(given, Datatype) and given else NOTHING
     if not isinstance(msg, (list, tuple)):
         # the common case: a bare buffer
         try:

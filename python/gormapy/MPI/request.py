@@ -77,20 +77,14 @@ class Request(Handle, fast.Request):
     # Completion
     # ----------
 
-    def _retire(self):
-        """Take note that the operation has ended."""
-        if not self._kind & _PERSISTENT:
-            self._h = self._kind = 0
-            self._buf = None
-
-    def _complete(self, status):
-        """Take note that the operation has ended well, and do what is left to do."""
+    def _complete(self, handle, status):
+        """Take note that the operation that had a handle has ended well, and do what is left to do."""
         step = self._step
         if step is None:
-            self._retire()
+            fast.retire(self, handle, False)
             return
         memory = self._buf  # where the step finds what came
-        self._retire()
+        fast.retire(self, handle, False)
         step(status)
         del memory
 
@@ -104,23 +98,25 @@ class Request(Handle, fast.Request):
 
     def Wait(self, status=None):
         """Wait for a nonblocking operation to complete."""
+        handle = self._h
         try:
-            fast.wait(self._h, status)
+            fast.wait(handle, status)
         except Exception:
-            self._retire()
+            fast.retire(self, handle, True)
             raise
-        self._complete(status)
+        self._complete(handle, status)
         return True
 
     def Test(self, status=None):
         """Test for the completion of a nonblocking operation."""
+        handle = self._h
         try:
-            done = fast.test(self._h, status)
+            done = fast.test(handle, status)
         except Exception:
-            self._retire()
+            fast.retire(self, handle, True)
             raise
         if done:
-            self._complete(status)
+            self._complete(handle, status)
         return done
 
     def Get_status(self, status=None):
@@ -137,21 +133,31 @@ class Request(Handle, fast.Request):
     @classmethod
     def Waitany(cls, requests, status=None):
         """Wait for any previously initiated request to complete."""
-        index = fast.waitany(_handles(requests), status)
-        return _completed(requests, index, status)
+        listed = _listed(requests)
+        codes = [None] * len(listed)
+        try:
+            index = fast.waitany(_handles(listed), status, codes)
+        finally:
+            _settle(listed, codes, [status] * len(listed))
+        return _chosen(index, status)
 
     @classmethod
     def Testany(cls, requests, status=None):
         """Test for completion of any previously initiated request."""
-        index, flag = fast.testany(_handles(requests), status)
-        return (_completed(requests, index, status) if flag else constants.UNDEFINED), bool(flag)
+        listed = _listed(requests)
+        codes = [None] * len(listed)
+        try:
+            index, flag = fast.testany(_handles(listed), status, codes)
+        finally:
+            _settle(listed, codes, [status] * len(listed))
+        return (_chosen(index, status) if flag else constants.UNDEFINED), bool(flag)
 
     @classmethod
     def Get_status_any(cls, requests, status=None):
         """Test for completion of any request without freeing it."""
-        active = [i for i, r in enumerate(requests) if r]
-        for i in active:
-            if requests[i].Get_status(status):
+        active = [(i, r) for i, (r, handle) in enumerate(_listed(requests)) if handle]
+        for i, request in active:
+            if request.Get_status(status):
                 return i, True
         if not active and status is not None:
             status._set()
@@ -160,35 +166,20 @@ class Request(Handle, fast.Request):
     @classmethod
     def Waitall(cls, requests, statuses=None):
         """Wait for all previously initiated requests to complete."""
-        handles = _handles(requests)
-        filled = _statuses(requests, statuses)
-        try:
-            fast.waitall(handles, filled)
-        except Exception:  # the statuses say which of them failed
-            _all_done(requests, filled, statuses)
-            raise
-        _all_done(requests, filled, statuses)
+        _all(requests, statuses, fast.waitall)
         return True
 
     @classmethod
     def Testall(cls, requests, statuses=None):
         """Test for the completion of all previously initiated requests."""
-        handles = _handles(requests)
-        filled = _statuses(requests, statuses)
-        try:
-            if not fast.testall(handles, filled):
-                return False
-        except Exception:
-            _all_done(requests, filled, statuses)
-            raise
-        _all_done(requests, filled, statuses)
-        return True
+        return _all(requests, statuses, fast.testall)
 
     @classmethod
     def Get_status_all(cls, requests, statuses=None):
         """Test for completion of all requests without freeing them."""
-        filled = [Status() for _ in requests]
-        for request, status in zip(requests, filled):
+        listed = _listed(requests)
+        filled = [Status() for _ in listed]
+        for (request, _), status in zip(listed, filled):
             if not request.Get_status(status):
                 return False
         _return_statuses(filled, statuses, len(filled))
@@ -207,13 +198,13 @@ class Request(Handle, fast.Request):
     @classmethod
     def Get_status_some(cls, requests, statuses=None):
         """Test for completion of some requests without freeing them."""
-        active = [i for i, r in enumerate(requests) if r]
+        active = [(i, r) for i, (r, handle) in enumerate(_listed(requests)) if handle]
         if not active:
             return None
         filled, indices = [], []
-        for i in active:
+        for i, request in active:
             status = Status()
-            if requests[i].Get_status(status):
+            if request.Get_status(status):
                 indices.append(i)
                 filled.append(status)
         _return_statuses(filled, statuses, len(filled))
@@ -228,12 +219,9 @@ class Request(Handle, fast.Request):
 
     def Free(self):
         """Free a communication request."""
-        if self._h:
-            fast.request_free(self._h)
-        else:
+        if not self._h:
             raise Exception(constants.ERR_REQUEST)
-        self._h = self._kind = 0
-        self._buf = None
+        fast.free(self)
 
     def free(self):
         """Call Free if not null."""
@@ -264,6 +252,7 @@ class Request(Handle, fast.Request):
     def waitany(cls, requests, status=None):
         """Wait for any previously initiated request to complete."""
         status = Status() if status is None else status
+        requests = _copied(requests)
         index = cls.Waitany(requests, status)
         return index, (requests[index]._take(status) if index >= 0 else None)
 
@@ -271,6 +260,7 @@ class Request(Handle, fast.Request):
     def testany(cls, requests, status=None):
         """Test for completion of any previously initiated request."""
         status = Status() if status is None else status
+        requests = _copied(requests)
         index, flag = cls.Testany(requests, status)
         return index, flag, (requests[index]._take(status) if index >= 0 else None)
 
@@ -282,6 +272,7 @@ class Request(Handle, fast.Request):
     @classmethod
     def waitall(cls, requests, statuses=None):
         """Wait for all previously initiated requests to complete."""
+        requests = _copied(requests)
         filled = [Status() for _ in requests]
         cls.Waitall(requests, filled)
         _return_statuses(filled, statuses, len(filled))
@@ -290,6 +281,7 @@ class Request(Handle, fast.Request):
     @classmethod
     def testall(cls, requests, statuses=None):
         """Test for the completion of all previously initiated requests."""
+        requests = _copied(requests)
         filled = [Status() for _ in requests]
         if not cls.Testall(requests, filled):
             return False, None
@@ -348,7 +340,7 @@ class Prequest(PrequestCalls, Request):
     @classmethod
     def Startall(cls, requests):
         """Start a collection of persistent requests."""
-        for request in requests:
+        for request in _copied(requests):
             request.Start()
 
 
@@ -391,9 +383,9 @@ class Grequest(Request):
         if self._step is not None:
             self._step.cancel()
 
-    def _complete(self, status):
+    def _complete(self, handle, status):
         callbacks = self._step
-        self._retire()
+        fast.retire(self, handle, False)
         if callbacks is not None:
             try:
                 callbacks(status)
@@ -450,53 +442,73 @@ def _of_kind(cls, request):
 # -----------------
 
 
-def _handles(requests):
-    """Return the handles of requests."""
+def _copied(requests):
+    """Return the requests of a list as they are now: another thread or a signal handler may change it."""
     try:
-        return [request._h for request in requests]
-    except (AttributeError, TypeError):
+        copy = list(requests)
+    except TypeError:
+        copy = None
+    if copy is None or not all(isinstance(request, Request) for request in copy):
         from .explain import no_requests
 
-        raise no_requests(requests) from None
+        raise no_requests(requests if copy is None else copy) from None
+    return copy
 
 
-def _completed(requests, index, status):
-    if index < 0:
-        if status is not None:
-            status._set()
-        return constants.UNDEFINED
-    requests[index]._complete(status)
-    return index
+def _listed(requests):
+    """Return the requests of a list and their handles, as they are now."""
+    return [(request, request._h) for request in _copied(requests)]
 
 
-def _statuses(requests, statuses):
-    """Make the statuses that the core fills, None if nobody wants them."""
-    if statuses is None and all(r._step is None for r in requests):
-        return None
-    return [Status() for _ in requests]
+def _handles(listed):
+    return [handle for _, handle in listed]
 
 
-def _all_done(requests, filled, statuses):
-    """Take note that all of the requests have ended, well or not."""
-    try:
-        _complete_each(requests, filled)  # which may set statuses
-    finally:
-        _return_statuses(filled, statuses, len(requests))
+def _chosen(index, status):
+    if index >= 0:
+        return index
+    if status is not None:
+        status._set()
+    return constants.UNDEFINED
 
 
-def _complete_each(requests, filled):
-    """Complete requests, all of them even if the function of one fails."""
+def _settle(listed, codes, filled):
+    """Take note of which requests have ended, well or not: all of them even if the function of one fails.
+
+    The code of a request is None as long as it has not ended: it stays as it is, and so does its memory.
+    """
     failure = None
-    for i, request in enumerate(requests):
-        if filled is not None and filled[i]._error:
-            request._retire()
+    for (request, handle), code, status in zip(listed, codes, filled):
+        if code is None:
+            continue
+        if code:
+            fast.retire(request, handle, True)
             continue
         try:
-            request._complete(filled and filled[i])
+            request._complete(handle, status)  # which may set the status
         except BaseException as error:
             failure = failure or error
     if failure is not None:
         raise failure
+
+
+def _all(requests, statuses, call):
+    """Complete the requests by waitall or testall of the core; return what that returns."""
+    listed = _listed(requests)
+    filled = [Status() for _ in listed]
+    codes = [None] * len(listed)
+    try:
+        return call(_handles(listed), filled, codes)
+    finally:
+        try:
+            _settle(listed, codes, filled)
+        finally:
+            if any(codes):  # the statuses say which of them failed
+                for status, code in zip(filled, codes):
+                    if code is None:
+                        status._error = constants.ERR_PENDING
+            if any(codes) or None not in codes:
+                _return_statuses(filled, statuses, len(listed))
 
 
 def _return_statuses(filled, statuses, count):
@@ -512,19 +524,22 @@ def _return_statuses(filled, statuses, count):
 
 def _some(requests, statuses, call):
     """Complete those of the requests that are done, by waitsome or testsome of the core."""
-    handles = _handles(requests)
-    filled = _statuses(requests, statuses)
-    indices = call(handles, filled)
-    if indices is None:
-        return None
+    listed = _listed(requests)
+    filled = [Status() for _ in listed]
+    codes = [None] * len(listed)
     try:
-        _complete_each([requests[i] for i in indices], filled)
+        indices = call(_handles(listed), filled, codes)
     finally:
-        _return_statuses(filled, statuses, len(indices))
+        try:
+            _settle(listed, codes, filled)
+        finally:
+            ended = [status for status, code in zip(filled, codes) if code is not None]
+            _return_statuses(ended, statuses, len(ended))
     return indices
 
 
 def _some_objects(requests, statuses, call):
+    requests = _copied(requests)
     filled = [Status() for _ in requests]
     indices = call(requests, filled)
     if indices is None:

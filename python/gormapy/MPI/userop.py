@@ -4,9 +4,12 @@ The core cannot call Python, so the operands are gathered, packed, and folded in
 completes the call on a rank that gets a result.
 """
 
+from itertools import accumulate
+
 from gormapy._ext import core, fast
 
-from .exception import check
+from . import constants
+from .exception import check, error
 from .msgbuffer import acquire, byte
 from .request import Step
 
@@ -18,6 +21,7 @@ class Kept:
 
     def __init__(self, datatype):
         self.type = datatype._reference()
+        pack(self.type, 0, 0, 0)  # which refuses one that is not committed
 
     def __del__(self):
         try:
@@ -31,6 +35,52 @@ def memory(nbytes):
     """Return the address of new memory, and its holder."""
     address, _, _, _, _, holder = acquire(bytearray(max(nbytes, 1)), False)
     return address, holder
+
+
+class Packed:
+    """What a rank packs for others, with a byte after each part that tells them whether it could be packed.
+
+    If it can't, as its memory faults, the rank takes part all the same: the others would wait for it.
+    """
+
+    __slots__ = ("_failure", "_marks", "_room", "address", "holder")
+
+    def __init__(self, nbytes, marks):
+        self._room = bytearray(max(nbytes, 1))
+        self._marks = marks
+        self._failure = None
+        self.address, _, _, _, _, self.holder = acquire(self._room, False)
+
+    def fill(self, function):
+        """Pack by calling a function."""
+        self._failure = None
+        try:
+            function()
+        except Exception as failure:
+            self._failure = failure
+        for mark in self._marks:
+            self._room[mark] = self._failure is not None
+
+    def check(self, gathered, marks):
+        """Raise the failure of this rank, or say which other one failed; marks are (rank, where its byte is)."""
+        if self._failure is not None:
+            failure, self._failure = self._failure, None
+            raise failure
+        for rank, mark in marks:
+            if gathered[mark]:
+                raise error(
+                    constants.ERR_OTHER,
+                    f"the collective can't complete: rank {rank} of the communicator can't access its memory "
+                    "(its own error says more)",
+                )
+
+
+def marked(nbytes):
+    """Return how many bytes are sent for a part of `nbytes`, which are followed by the byte that marks it.
+
+    Parts of several ranks that lie one after the other stay aligned for every datatype. An empty part has no mark.
+    """
+    return (nbytes + 16) // 16 * 16 if nbytes else 0
 
 
 def pack(datatype, address, count, where):
@@ -69,19 +119,23 @@ def _gathered(how, kind, comm, send, recv, op, root, ranks):
     apply = op._applier(datatype)
     kept, octet = Kept(datatype), byte()._h
     nbytes = count * datatype._size
-    mine, hold_mine = memory(nbytes)
-    gathered, hold_gathered = memory(nbytes * comm.size if ranks or kind == fast.ALLGATHER else 0)
-    rows = [gathered + rank * nbytes for rank in ranks]
+    sent = marked(nbytes)
+    mine = Packed(sent, [nbytes] if nbytes else [])
+    room = bytearray(max(sent * comm.size, 1) if ranks or kind == fast.ALLGATHER else 1)
+    gathered, _, _, _, _, hold_gathered = acquire(room, False)
+    rows = [gathered + rank * sent for rank in ranks]
+    marks = [(rank, rank * sent + nbytes) for rank in ranks] if nbytes else []
 
     def before():
-        pack(kept.type, address, count, mine)
+        mine.fill(lambda: pack(kept.type, address, count, mine.address))
 
     def after():
+        mine.check(room, marks)
         _fold(apply, kept.type, count, rows, recv[0])
 
-    holders = (holder, recv[3], hold_mine, hold_gathered)
+    holders = (holder, recv[3], mine.holder, hold_gathered)
     step = Step(after, before)
-    return how.coll(step, kind, comm._h, mine, nbytes, octet, gathered, nbytes, octet, 0, root, holders)
+    return how.coll(step, kind, comm._h, mine.address, sent, octet, gathered, sent, octet, 0, root, holders)
 
 
 def reduce_scatter(how, comm, send, recv, counts, op):
@@ -89,34 +143,45 @@ def reduce_scatter(how, comm, send, recv, counts, op):
     address, _, datatype, holder = recv if send[0] == fast.IN_PLACE else send
     apply = op._applier(datatype)
     kept, octet = Kept(datatype), byte()._h
-    total, count = sum(counts), counts[comm.rank]
+    count = counts[comm.rank]
     nbytes = count * datatype._size
-    out = [n * datatype._size for n in counts]
-    mine, hold_mine = memory(sum(out))
-    gathered, hold_gathered = memory(nbytes * comm.size)
-    rows = [gathered + rank * nbytes for rank in range(comm.size)]
-    displs = [rank * nbytes for rank in range(comm.size)]
+    sent = marked(nbytes)
+    out = [marked(n * datatype._size) for n in counts]
+    ends = list(accumulate(out))
+    mine = Packed(sum(out), [end - whole + n * datatype._size for end, whole, n in zip(ends, out, counts) if whole])
+    room = bytearray(max(sent * comm.size, 1))
+    gathered, _, _, _, _, hold_gathered = acquire(room, False)
+    rows = [gathered + rank * sent for rank in range(comm.size)]
+    displs = [rank * sent for rank in range(comm.size)]
+    marks = [(rank, rank * sent + nbytes) for rank in range(comm.size)] if nbytes else []
+
+    def fill():
+        at = address
+        for n, end, whole in zip(counts, ends, out):
+            pack(kept.type, at, n, mine.address + end - whole)
+            at += n * datatype._extent
 
     def before():
-        pack(kept.type, address, total, mine)
+        mine.fill(fill)
 
     def after():
+        mine.check(room, marks)
         _fold(apply, kept.type, count, rows, recv[0])
 
     return how.collv(
         Step(after, before),
         fast.ALLTOALLV,
         comm._h,
-        mine,
+        mine.address,
         out,
         None,
         octet,
         gathered,
-        [nbytes] * comm.size,
+        [sent] * comm.size,
         displs,
         octet,
         0,
-        (holder, recv[3], hold_mine, hold_gathered),
+        (holder, recv[3], mine.holder, hold_gathered),
     )
 
 

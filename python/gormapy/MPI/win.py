@@ -122,7 +122,10 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
 
     @classmethod
     def Create(cls, memory, disp_unit=1, info=INFO_NULL, comm=COMM_SELF):
-        """Create a window over memory of the program."""
+        """Create a window over memory of the program, which has to stay until Free; collective.
+
+        Displacements count `disp_unit` bytes. The ranks may give different memory, also none.
+        """
         if memory is None or memory is BOTTOM:
             address, nbytes, holder = 0, 0, None
         else:
@@ -132,37 +135,43 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
 
     @classmethod
     def Allocate(cls, size, disp_unit=1, info=INFO_NULL, comm=COMM_SELF):
-        """Create a window with memory of its own."""
+        """Create a window with `size` bytes of memory of its own at this rank (see tomemory); collective."""
         size = index(size, "Win.Allocate: size, a number of bytes")
         return cls._made(constants.WIN_FLAVOR_ALLOCATE, 0, size, disp_unit, info, comm, None)
 
     @classmethod
     def Allocate_shared(cls, size, disp_unit=1, info=INFO_NULL, comm=COMM_SELF):
-        """Create a window with memory that all processes on a host can load from and store to."""
+        """Create a window with memory that all processes on a host can load from and store to; collective.
+
+        A barrier does not order loads and stores: Lock_all once, then store, Sync, Barrier, Sync, load.
+        """
         size = index(size, "Win.Allocate_shared: size, a number of bytes")
         return cls._made(constants.WIN_FLAVOR_SHARED, 0, size, disp_unit, info, comm, None)
 
     @classmethod
     def Create_dynamic(cls, info=INFO_NULL, comm=COMM_SELF):
-        """Create a window object to which memory is attached later."""
+        """Create a window without memory, to which each rank attaches some later; collective.
+
+        Displacements are addresses at the target, as Get_address returns them there.
+        """
         return cls._made(constants.WIN_FLAVOR_DYNAMIC, 0, 0, 1, info, comm, None)
 
     def Attach(self, memory):
-        """Attach a local memory region."""
+        """Let others access memory of this rank through a dynamic window; local: tell them the address."""
         self._checked()
         address, nbytes, holder = _memory_of(memory)
         check(core.WinAttach(self._h, address, nbytes))
         self._attached[address] = holder
 
     def Detach(self, memory):
-        """Detach a local memory region."""
+        """Take attached memory out of a dynamic window, when nobody accesses it any more."""
         self._checked()
         address, _, _ = _memory_of(memory)
         check(core.WinDetach(self._h, address))
         self._attached.pop(address, None)
 
     def Shared_query(self, rank):
-        """Query the process-local address for the memory of another process."""
+        """Return (buffer, disp_unit) of `rank`'s part, mapped in this process; `np.frombuffer` makes an array of it."""
         self._checked()
         address, nbytes, disp_unit = fields(core.WinShared(self._h, rank))
         # all parts of a window that the core allocated are in one piece, which stays mapped as in tomemory
@@ -170,7 +179,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         return view(address, nbytes, False, self if owner is None else owner), disp_unit
 
     def Free(self):
-        """Free a window."""
+        """Free the window, outside of any epoch; collective."""
         self._checked()
         check(core.WinCheckFree(self._h))  # before anything of it is gone
         self._delete_attributes()
@@ -188,7 +197,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
     # ---------------------------
 
     def Set_info(self, info):
-        """Set new values for the hints associated with a window."""
+        """Set new values for the hints associated with a window; collective."""
         self._checked()
         wininfo.change(self._h, info)
 
@@ -246,7 +255,10 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         return values[keyval]
 
     def tomemory(self):
-        """Return window memory buffer."""
+        """Return the memory of this rank's part; `np.frombuffer` makes an array of it.
+
+        Where others access it, load and store between fences, under Lock of this rank, or under Lock_all with Sync.
+        """
         base, size = self._checked()[:2]
         # memory of the core stays mapped as long as anything shows it, also after Free
         owner = fast.win_memory(self._h, base, size) if size else None
@@ -310,28 +322,39 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
 
     @_to_a_rank
     def Put(self, origin, target_rank, target=None):
-        """Put data into a memory window on a remote process."""
+        """Start copying contiguous `origin` to `target` (place in the target's disp_unit, or [disp, count, type]).
+
+        `origin` may be changed after Flush_local; the data are at the target after Flush, Unlock or Fence, or
+        when the target's Wait has returned.
+        """
         source, place, holder = rma(origin, True, target_rank, target)
         self._keep(target_rank, holder)
         self._access(fast.PUT, target_rank, source, None, place)
 
     @_to_a_rank
     def Get(self, origin, target_rank, target=None):
-        """Get data from a memory window on a remote process."""
+        """Start reading into `origin`, which is undefined until Flush_local, Flush, Unlock, Fence or Complete."""
         source, place, holder = rma(origin, False, target_rank, target)
         self._keep(target_rank, holder)
         self._access(fast.GET, target_rank, source, None, place)
 
     @_to_a_rank
     def Accumulate(self, origin, target_rank, target=None, op=SUM):
-        """Accumulate data into the target process."""
+        """Start replacing each element at `target` by `target op origin`; `origin` and completion are as in Put.
+
+        Atomic for each element, with calls of the same type and the same op or NO_OP. REPLACE stores, and NO_OP is for
+        Get_accumulate and Fetch_and_op.
+        """
         source, place, holder = rma(origin, True, target_rank, target)
         self._keep(target_rank, holder)
         self._access(fast.ACC, target_rank, source, None, place, handle_of(op))
 
     @_to_a_rank
     def Get_accumulate(self, origin, result, target_rank, target=None, op=SUM):
-        """Fetch-and-accumulate data into the target process."""
+        """As Accumulate; the old values are in `result` (another array than `origin`) after a flush.
+
+        With NO_OP it reads each element atomically, and `origin` is not used.
+        """
         source, place, holder = rma(origin, True, target_rank, target)
         fetched = message(result, False, target_rank, 0)
         self._keep(target_rank, (holder, fetched[3]))
@@ -339,7 +362,10 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
 
     @_to_a_rank
     def Fetch_and_op(self, origin, result, target_rank, target_disp=0, op=SUM):
-        """Perform one-sided read-modify-write."""
+        """Replace one element by `target op origin`; the old value is in `result` after a flush.
+
+        `result` is another array than `origin`. Atomic with calls of the same type and the same op or NO_OP.
+        """
         source = single("origin", origin, True, target_rank)
         fetched = single("result", result, False, target_rank)
         same_type(target_rank, origin=source, result=fetched)
@@ -351,7 +377,10 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
 
     @_to_a_rank
     def Compare_and_swap(self, origin, compare, result, target_rank, target_disp=0):
-        """Perform one-sided atomic compare-and-swap."""
+        """Replace one element by `origin` if it equals `compare`; the old value is in `result` after a flush.
+
+        The three are different arrays. Atomic with other calls of it of the same type.
+        """
         source = single("origin", origin, True, target_rank)
         expected = single("compare", compare, True, target_rank)
         fetched = single("result", result, False, target_rank)
@@ -366,25 +395,34 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
 
     @_to_a_rank
     def Rput(self, origin, target_rank, target=None):
-        """Put data into a memory window on a remote process."""
+        """As Put; the returned request's completion means that `origin` is reusable, not that the data have arrived.
+
+        Within Lock or Lock_all only.
+        """
         source, place, holder = rma(origin, True, target_rank, target)
         return self._request(fast.PUT, target_rank, source, None, place, holder)
 
     @_to_a_rank
     def Rget(self, origin, target_rank, target=None):
-        """Get data from a memory window on a remote process."""
+        """As Get; `origin` has the data when the returned request is complete. Within Lock or Lock_all only."""
         source, place, holder = rma(origin, False, target_rank, target)
         return self._request(fast.GET, target_rank, source, None, place, holder)
 
     @_to_a_rank
     def Raccumulate(self, origin, target_rank, target=None, op=SUM):
-        """Accumulate data into the target process."""
+        """As Accumulate; the returned request's completion means that `origin` is reusable, not that it has happened.
+
+        Within Lock or Lock_all only.
+        """
         source, place, holder = rma(origin, True, target_rank, target)
         return self._request(fast.ACC, target_rank, source, None, place, holder, handle_of(op))
 
     @_to_a_rank
     def Rget_accumulate(self, origin, result, target_rank, target=None, op=SUM):
-        """Fetch-and-accumulate data into the target process."""
+        """As Get_accumulate; when the returned request is complete, `result` has the old values, `origin` is reusable.
+
+        A flush tells whether the target has been changed. Within Lock or Lock_all only.
+        """
         source, place, holder = rma(origin, True, target_rank, target)
         fetched = message(result, False, target_rank, 0)
         return self._request(fast.GET_ACC, target_rank, source, fetched, place, (holder, fetched[3]), handle_of(op))
@@ -393,72 +431,82 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
     # ---------------
 
     def Fence(self, assertion=0):
-        """Perform an MPI fence synchronization."""
+        """End the epoch before and begin the next one; collective.
+
+        What this rank began is complete then, and so is what others did to its window. All ranks give MODE_NOPRECEDE or
+        none does, and so for MODE_NOSUCCEED.
+        """
         fast.fence(self._h, assertion)
         self._completed()
 
     def Start(self, group, assertion=0):
-        """Start an RMA access epoch for MPI."""
+        """Begin access to the windows of `group`; may return before they call Post."""
         fast.win_start(self._h, _group(group, "Start"), assertion)
 
     def Complete(self):
-        """Complete an RMA operation begun after a Start."""
+        """End what Start began: done at the origin; at each target when its Wait returns."""
         fast.win_complete(self._h)
         self._completed()
 
     def Post(self, group, assertion=0):
-        """Start an RMA exposure epoch."""
+        """Let the ranks of `group` access this window until Wait; does not wait for their Start."""
         fast.win_post(self._h, _group(group, "Post"), assertion)
 
     def Wait(self):
-        """Complete an RMA exposure epoch begun with Post."""
+        """Wait until all ranks of Post's group have called Complete: then what they did is in this window."""
         fast.win_wait(self._h)
         return True
 
     def Test(self):
-        """Test whether an RMA exposure epoch has completed."""
+        """Return whether all ranks of Post's group have called Complete; if so, end the exposure as Wait does."""
         return fast.win_test(self._h)
 
     def Lock(self, rank, lock_type=constants.LOCK_EXCLUSIVE, assertion=0):
-        """Begin an RMA access epoch at the target process."""
+        """Open an access epoch at one rank; may return before the lock is granted: it is not a mutex."""
         fast.lock(self._h, rank, lock_type, assertion)
 
     def Unlock(self, rank):
-        """Complete an RMA access epoch at the target process."""
+        """End the access epoch at one rank: all its operations are complete, here and at the target."""
         fast.unlock(self._h, rank)
         self._completed(rank)
 
     def Lock_all(self, assertion=0):
-        """Begin an RMA access epoch at all processes."""
+        """Open an access epoch at all ranks, under shared locks; not collective, and no mutex either."""
         fast.lock_all(self._h, assertion)
 
     def Unlock_all(self):
-        """Complete an RMA access epoch at all processes."""
+        """End the access epoch at all ranks: all its operations are complete, here and at the targets."""
         fast.unlock_all(self._h)
         self._completed()
 
     def Flush(self, rank):
-        """Complete all outstanding RMA operations at a target."""
+        """Complete all operations at one rank, here and at the target. Within Lock or Lock_all only."""
         fast.flush(self._h, rank)
         self._completed(rank)
 
     def Flush_all(self):
-        """Complete all outstanding RMA operations at all targets."""
+        """Complete all operations at all ranks, here and at the targets. Within Lock or Lock_all only."""
         fast.flush_all(self._h)
         self._completed()
 
     def Flush_local(self, rank):
-        """Complete locally all outstanding RMA operations at a target."""
+        """Complete all operations at one rank here only: buffers are reusable, results are there.
+
+        The data may still be on their way to the target. Within Lock or Lock_all only.
+        """
         fast.flush_local(self._h, rank)
         self._completed(rank)
 
     def Flush_local_all(self):
-        """Complete locally all outstanding RMA operations at all targets."""
+        """Complete all operations at all ranks here only, as Flush_local does at one."""
         fast.flush_local_all(self._h)
         self._completed()
 
     def Sync(self):
-        """Synchronize public and private copies of the window."""
+        """Order this rank's loads and stores to its window (a memory barrier); reconcile private and public copies.
+
+        Within Lock or Lock_all only. It completes no operation.
+        """
         fast.win_sync(self._h)
 
 

@@ -26,11 +26,15 @@ class Posting:
     """
 
     def post_write(self, local, remote, **options):
-        """Write local memory to memory of the peer, whose program takes no part in it."""
+        """Write local memory to memory of the peer, whose program takes no part in it.
+
+        Its completion says that local memory may be changed; whether the bytes have arrived is the network's matter.
+        A read behind it returns them; a receive that completes at the peer for a later request stands for them.
+        """
         self._send(WRITE, local, remote, **options)
 
     def post_write_imm(self, local, remote, imm_data, **options):
-        """Write to the peer's memory and complete a receive there, with 32 bits of immediate data."""
+        """Write to the peer's memory, then complete a receive there, with 32 bits of immediate data."""
         self._send(WRITE_IMM, local, remote, imm_data=imm_data, **options)
 
     def post_read(self, local, remote, **options):

@@ -1,0 +1,29 @@
+"""Faults on memory that is communicated: the core's handlers stay in front of faulthandler's.
+
+The core makes an MPI error of a fault on memory that a program has handed to it. To faulthandler every
+fault is fatal, and it puts its handlers before those that are there when it is enabled.
+"""
+
+import faulthandler
+import functools
+
+
+def _then_in_front(function, arm, forget):
+    @functools.wraps(function)
+    def changed(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        finally:
+            arm(forget)
+
+    return changed
+
+
+def stand_in_front(arm):
+    """Have faults come to the core first, also when the program enables or disables faulthandler later.
+
+    ``arm`` is the core's arm_guard.
+    """
+    faulthandler.enable = _then_in_front(faulthandler.enable, arm, False)
+    faulthandler.disable = _then_in_front(faulthandler.disable, arm, True)
+    arm(False)
