@@ -2,6 +2,8 @@
 newer that is found, installs it into a new environment and runs a job of two.
 
     python tests/packaging/every_python.py [PYTHON...]
+
+With --newest it prints the path of the newest one, and builds nothing.
 """
 
 import os
@@ -38,7 +40,7 @@ def interpreters():
         version, _, wanted = done.stdout.strip().partition(" ")
         if wanted == "True":
             found.setdefault(version, str(path))
-    return found.values()
+    return found
 
 
 def attempt(python, source, folder):
@@ -57,9 +59,13 @@ def attempt(python, source, folder):
 
 
 def main():
+    if sys.argv[1:] == ["--newest"]:
+        found = {tuple(map(int, version.split("."))): path for version, path in interpreters().items()}
+        print(found[max(found)])
+        return
     (source,) = (ROOT / "dist").glob("*.tar.gz")
     failed = []
-    for python in sys.argv[1:] or interpreters():
+    for python in sys.argv[1:] or interpreters().values():
         with tempfile.TemporaryDirectory() as folder:
             try:
                 attempt(python, source, folder)

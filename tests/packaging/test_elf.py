@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from gormapy import _ext
 from gormapy_build import elf
 
 
@@ -52,3 +53,9 @@ def test_not_an_elf_file(tmp_path):
     path.write_bytes(b"#!/bin/sh\n")
     with pytest.raises(SystemExit, match="not a 64-bit little-endian ELF file"):
         elf.needs(path)
+
+
+def test_the_extension_is_hardened():
+    path = Path(_ext.fast.__file__)
+    assert elf.needs(path).at_once
+    assert b"\0__stack_chk_fail\0" in path.read_bytes()

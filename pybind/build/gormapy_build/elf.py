@@ -25,6 +25,7 @@ ALLOWED = {
 
 _PT_LOAD, _PT_DYNAMIC = 1, 2
 _DT_NEEDED, _DT_STRTAB, _DT_RPATH, _DT_RUNPATH = 1, 5, 15, 29
+_DT_FLAGS, _DF_BIND_NOW, _PT_GNU_RELRO = 30, 8, 0x6474E552
 _DT_VERNEED, _DT_VERNEEDNUM = 0x6FFFFFFE, 0x6FFFFFFF
 
 
@@ -35,6 +36,7 @@ class Needs:
     libraries: list[str] = field(default_factory=list)
     versions: list[str] = field(default_factory=list)
     run_paths: list[str] = field(default_factory=list)
+    at_once: bool = False  # functions are looked up when it is loaded, and their table is read-only then
 
 
 def needs(path: Path) -> Needs:
@@ -57,7 +59,8 @@ def needs(path: Path) -> Needs:
         if kind == _PT_DYNAMIC:
             entries = [struct.unpack_from("<qQ", data, at) for at in range(start, start + length, 16)]
     values = dict(entries)
-    found = Needs()
+    relro = any(kind == _PT_GNU_RELRO for kind, *_ in segments)
+    found = Needs(at_once=relro and bool(values.get(_DT_FLAGS, 0) & _DF_BIND_NOW))
     if _DT_STRTAB not in values:
         return found  # a static program
     strings = place(values[_DT_STRTAB])

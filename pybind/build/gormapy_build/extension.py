@@ -32,6 +32,14 @@ _VERSIONS = ("gormapy/gocore/launch.Version", "gormapy/pybind/core.version")
 
 _LINK = ["-trimpath", "-tags=netgo,osusergo"]
 
+# Go's own defaults, and what distributions build their C with: a frame that was
+# written over and a copy past the end of an object end the process, and the table
+# of functions can't be written once the object is loaded.
+_HARDENED = {
+    "CGO_CFLAGS": "-O2 -g -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2",
+    "CGO_LDFLAGS": "-O2 -g -Wl,-z,relro -Wl,-z,now",
+}
+
 
 class Build:
     """Builds the module at root (the tree, or a copy of it) into out."""
@@ -91,7 +99,8 @@ class Build:
         run([tools / "gopy", "gen", *options, "./pybind/core"], self.root, PATH=path)
         # goimports takes GOWORK=off for the name of a workspace and then finds no vendor folder.
         run([tools / "goimports", "-w", f"{BINDING}.go"], self.generated, GOWORK="")
-        run([sys.executable, "build.py"], self.generated)
+        # Bytecode beside pybindgen's sources was not looked at.
+        run([sys.executable, "build.py"], self.generated, PYTHONPYCACHEPREFIX=str(self.work / "bytecode"))
         # The generated C includes a header that only gopy's own build makes; in
         # one cgo package, cgo's header declares the same functions.
         _rewrite(self.generated / f"{BINDING}.c", rf'#include "{BINDING}_go\.h"', '#include "_cgo_export.h"')
@@ -138,9 +147,8 @@ class Build:
         target.parent.mkdir(parents=True, exist_ok=True)
         options = [*_LINK, f"-ldflags={ldflags}", *flags, "-o", str(fresh)]
         try:
-            self.toolchain.run(
-                [self.toolchain.go, "build", *options, package], self.root, CGO_ENABLED="1" if cgo else "0"
-            )
+            env = {"CGO_ENABLED": "1", **_HARDENED} if cgo else {"CGO_ENABLED": "0"}
+            self.toolchain.run([self.toolchain.go, "build", *options, package], self.root, **env)
             os.replace(fresh, target)
         finally:
             fresh.unlink(missing_ok=True)

