@@ -14,7 +14,7 @@ GO_PACKAGES := ./gocore/... ./pybind/build/... $(if $(wildcard pybind/core/*.go)
 SOURCES := $(shell find gocore pybind python/gormapy go.mod go.sum pyproject.toml README.md -type f \
 	-not -path '*/__pycache__/*' -not -path '*/_bin/*' -not -name '*.so' 2>/dev/null)
 
-.PHONY: help build test test-go test-python test-fabrics test-rdma conformance large stress faults race interleave fuzz lint lint-go lint-python demo notebooks test-notebooks test-browser wheel sdist test-wheels clean
+.PHONY: help build test test-go test-python test-fabrics test-rdma conformance large stress faults exhaustion neighbours interrupts threads soak race interleave simulate fuzz lint lint-go lint-python demo notebooks test-notebooks test-elsewhere test-browser wheel sdist test-wheels clean
 
 help:
 	@echo 'make demo         install into an environment of its own and run a 4-rank program'
@@ -26,12 +26,19 @@ help:
 	@echo 'make test-rdma    run the tests that need RDMA devices, in a guest that has some if need be'
 	@echo 'make large        run one-sided operations on more than 2^31 elements'
 	@echo 'make stress       run 100,000 random one-sided operations against a serial model'
-	@echo 'make faults       try every fault in every state and show how the jobs end'
+	@echo 'make faults       try memory that faults in every call, and every fault in every state, and show how the jobs end'
+	@echo 'make interrupts   interrupt every call written in Python at every bytecode boundary'
+	@echo 'make threads      have threads change, free and wait for the same requests, with checks of memory'
+	@echo 'make exhaustion   let descriptors and memory run out in every call'
+	@echo 'make neighbours   have process ids come again, and 10,000 connections that say nothing'
+	@echo 'make soak         work for MINUTES (60) while ranks are stopped, interrupted and killed'
 	@echo 'make race         run the Go tests under the race detector'
 	@echo 'make interleave   run the shared-memory protocols through their interleavings'
+	@echo 'make simulate     run whole jobs in an order that seeds decide; SEEDS=1000 or FROM-TO chooses'
 	@echo 'make fuzz         feed the decoders of what comes from a network with nonsense'
 	@echo 'make notebooks    execute the lessons and write their notebooks; LESSONS="1 2" chooses'
 	@echo 'make test-notebooks compare the notebooks with their sources, and execute them'
+	@echo 'make test-elsewhere run the programs of the lessons on MPICH and Open MPI'
 	@echo 'make test-browser use the magics in JupyterLab as a person does; screenshots in .cache/screenshots'
 	@echo 'make wheel sdist  write dist/'
 	@echo 'make test-wheels  build and try a wheel with every CPython 3.10+ that is found'
@@ -87,8 +94,51 @@ stress: build
 # make test tries a third of them.
 faults: build
 	@$(BACKEND) group test
+	FAULTS=whole $(DEV)/bin/python -m pytest -q tests/faults/test_faulting_memory.py tests/faults/test_bad_memory.py \
+		tests/faults/test_reset.py tests/rdma_api/test_faulting_regions.py
 	FAULTS=whole FAULT_TABLE=.cache/faults.txt $(DEV)/bin/python -m pytest -q tests/faults/test_table.py; \
 		status=$$?; cat .cache/faults.txt; exit $$status
+
+# make test tries a twentieth of them.
+interrupts: build
+	@$(BACKEND) group test
+	INTERRUPTS=whole $(DEV)/bin/python -m pytest -q $(PYTEST_FLAGS) tests/faults/test_every_bytecode.py
+
+# First with the address sanitizer, if cc has one, then with Python's own allocator, which marks what
+# is freed and looks at the bytes around every object.
+HOSTILE_SECONDS ?= 20
+HOSTILE_TESTS := tests/faults/test_hostile_threads.py tests/faults/test_memory_kept.py tests/faults/test_bad_memory.py
+SANITIZED := .cache/sanitized
+threads: build
+	@$(BACKEND) group test
+	@library=$$(cc -print-file-name=libasan.so 2>&1); case "$$library" in /*) ;; \
+		*) echo 'not with the address sanitizer: cc has none'; exit 0;; esac; \
+	rm -rf $(SANITIZED) && mkdir -p $(SANITIZED) && cp -r python/gormapy $(SANITIZED)/ && \
+	CGO_ENABLED=1 CGO_CFLAGS='-O1 -g -fsanitize=address -fno-omit-frame-pointer' CGO_LDFLAGS=-fsanitize=address \
+		go build -tags=netgo,osusergo -buildmode=c-shared -o $(SANITIZED)/gormapy/_gormapy.*.so ./build/_ext-* && \
+	rm -f $(SANITIZED)/gormapy/_gormapy.*.h && \
+	LD_PRELOAD=$$library PYTHONMALLOC=malloc PYTHONPATH=$(SANITIZED) HOSTILE_SECONDS=$(HOSTILE_SECONDS) \
+		ASAN_OPTIONS=detect_leaks=0:handle_segv=0:handle_sigbus=0:allow_user_segv_handler=1:abort_on_error=1 \
+		$(DEV)/bin/python -m pytest -q $(PYTEST_FLAGS) $(HOSTILE_TESTS)
+	HOSTILE_SECONDS=$(HOSTILE_SECONDS) PYTHONMALLOC=debug \
+		$(DEV)/bin/python -m pytest -q $(PYTEST_FLAGS) $(HOSTILE_TESTS)
+
+# make test tries the first few descriptors, on two ranks.
+exhaustion: build
+	@$(BACKEND) group test
+	EXHAUSTION=whole $(DEV)/bin/python -m pytest $(PYTEST_FLAGS) tests/faults/test_exhaustion.py tests/faults/test_descriptors.py
+
+# make test has some hundreds of callers.
+neighbours: build
+	@$(BACKEND) group test
+	NEIGHBOURS=whole $(DEV)/bin/python -m pytest $(PYTEST_FLAGS) tests/faults/test_neighbours.py tests/faults/test_reused_pid.py
+	$(GO) test -count=1 -run 'Stranger|Door|User|Group|Signal' ./gocore/sys ./gocore/fabric/tcp ./gocore/rdma/...
+
+# make test works for half a minute.
+MINUTES ?= 60
+soak: build
+	@$(BACKEND) group test
+	SOAK_MINUTES=$(MINUTES) $(DEV)/bin/python -m pytest -q -s $(PYTEST_FLAGS) tests/soak
 
 race: $(DEV)/made
 	CGO_ENABLED=1 $(GO) test -race -timeout 8m ./gocore/...
@@ -97,7 +147,13 @@ lint: lint-go lint-python
 
 # The protocols in shared memory, through every interleaving of their accesses.
 interleave: $(DEV)/made
+	$(GO) test -tags interleave ./gocore/sys/atom/explore
 	$(GO) test -tags interleave -run Interleaving -timeout 8m ./gocore/...
+
+# make interleave tries the first 100 seeds.
+SEEDS ?= 1000
+simulate: $(DEV)/made
+	SEEDS=$(SEEDS) $(GO) test -v -tags interleave -run 'OfSimulation$$' -timeout 60m ./gocore/simulate
 
 # Each fuzz test for FUZZTIME; make test runs their seeds.
 FUZZTIME ?= 10s
@@ -136,6 +192,10 @@ notebooks test-notebooks: build
 	@$(BACKEND) group notebook
 	PYTHONPATH=notebooks/tools $(DEV)/bin/python -m lessons $(if $(filter test-%,$@),test,build) $(LESSONS)
 	@$(if $(LESSONS)$(filter notebooks,$@),,$(MAKE) --no-print-directory test-browser)
+
+test-elsewhere: build
+	@$(BACKEND) group notebook
+	PYTHONPATH=notebooks/tools $(DEV)/bin/python -m lessons elsewhere $(LESSONS)
 
 # JupyterLab in a headless Chromium; says why the tests are skipped where they can't run.
 test-browser: build

@@ -221,3 +221,23 @@ def test_cartesian_grid(mpirun, n):
             world.Create_cart([size + 1])
         """,
     )
+
+
+def test_keys_and_colours_are_not_cut(mpirun):
+    """They are compared whole, also where they differ above the 32nd bit only."""
+    mpirun(
+        4,
+        """
+        from rankside import *
+        key = (size - rank) << 32
+        for node in world.Split_type(MPI.COMM_TYPE_SHARED, key), world.Split(0, key):
+            assert node.Get_rank() == size - 1 - rank, node.Get_rank()
+            node.Free()
+        try:
+            world.Split_type(MPI.COMM_TYPE_SHARED + (1 << 32))
+        except (MPI.Exception, OverflowError):
+            pass
+        else:
+            raise AssertionError("the type was cut")
+        """,
+    )

@@ -49,6 +49,7 @@ def test_unreachable_memory_is_refused(mpirun):
         address = np.frombuffer(region, "u1").ctypes.data
         assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(address + page), ctypes.c_size_t(page), 0) == 0
         world.Isend(Array(address, page), 0).Free()
+        await_watchers()  # they take descriptors
         open_files = len(os.listdir("/proc/self/fd"))
         for hidden in (Array(address + page, page), Array(address, page + 1), Array(0, 1), Array(1 << 62, 8)):
             for call in (lambda: world.Send(hidden, 0), lambda: world.Bcast(hidden), lambda: MPI.Win.Create(hidden)):

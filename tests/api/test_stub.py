@@ -80,3 +80,26 @@ def test_docstrings_are_sentences(mpi):
             assert obj.__doc__, label
             summary = obj.__doc__.strip().split("\n")[0]
             assert summary.endswith(".") and summary[0].isupper(), label
+
+
+def test_the_extension_shows_the_docstrings_of_python(mpi):
+    """Calls that it answers itself: their docstrings stand in the Python method of the same name only."""
+    from gormapy._ext import fast
+
+    folder, seen = Path(mpi.__file__).parent, 0
+    files = {"Win": ["win.py"], "Comm": ["p2p.py", "coll.py"], "Request": ["request.py"]}
+    for call in fast.HOT:
+        owner, name = call.split(".")
+        method = getattr(getattr(mpi, owner, None), name, None)
+        if method is None or owner not in files:
+            continue
+        written = [
+            ast.get_docstring(node)
+            for file in files[owner]
+            for node in ast.walk(ast.parse((folder / file).read_text(encoding="utf-8")))
+            if isinstance(node, ast.FunctionDef) and node.name == name
+        ]
+        assert inspect.getdoc(method) in written, call
+        assert str(inspect.signature(method)).startswith("("), call
+        seen += 1
+    assert seen > 20

@@ -38,6 +38,48 @@ def test_a_rank_that_dies_does_not_take_the_kernel_along(shared, how):
     assert shared.pid == kernel and shared.run("1 + 1").check().text == "2"
 
 
+def test_a_crash_shows_where_python_was(shared):
+    shared.run(SETUP).check()
+    out = shared.run("%%mpi\ndef deep():\n    ctypes.string_at(8)\nif rank == 1: deep()\ncomm.Barrier()")
+    out.check("RankDied")
+    assert "Fatal Python error: Segmentation fault" in out.text and " in deep" in out.text, out.text
+    assert "rank 1 was killed by signal 11 (SIGSEGV)" in out.value
+
+
+# Memory whose file was cut: each access to it is SIGBUS.
+CUT = """
+%%mpi
+import mmap, tempfile
+import numpy as np
+with tempfile.TemporaryFile() as file:
+    file.truncate(1 << 20)
+    memory = mmap.mmap(file.fileno(), 1 << 20)
+    file.truncate(0)
+cut = np.frombuffer(memory, np.uint8)
+kept = "state"
+"""
+
+
+def test_a_fault_that_the_core_contains_is_an_error_of_the_cell(shared):
+    shared.run(SETUP).check()
+    shared.run(CUT).check()
+    for call in (
+        "MPI.SUM.Reduce_local(cut[:100], np.zeros(100, np.uint8))",
+        "MPI.SUM.Reduce_local(cut, np.zeros(1 << 20, np.uint8))",
+        "MPI.COMM_SELF.Allgather(cut[:1000], np.zeros(1000, np.uint8))",
+    ):
+        out = shared.run(f"""
+            %%mpi
+            if rank == 1:
+                try:
+                    {call}
+                except MPI.Exception as error:
+                    print("contained:", error.Get_error_class() == MPI.ERR_BUFFER)
+            """).check()
+        assert out.of(1) == ["contained: True"], f"{call}: {out.text}"
+    assert shared.run("%%mpi\nkept, comm.allreduce(1)").check().of(1) == ["('state', 3)"]
+
+
 def test_a_rank_that_dies_between_cells(shared):
     shared.run(SETUP).check()
     pid = int(shared.run("%%mpi --ranks 2\nos.getpid()").check().of(2)[0])

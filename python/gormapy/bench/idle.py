@@ -14,7 +14,7 @@ _SAMPLES = 5
 
 def idle(MPI, comm, budget=BUDGET):
     """Time the threads of a rank beside its own, per second that it computes with windows of every flavour alive."""
-    peer = (comm.rank + 1) % comm.size
+    peer, some = (comm.rank + 1) % comm.size, np.ones(8, "b")
     with ExitStack() as alive:
         for flavour in FLAVOURS:
             try:
@@ -22,7 +22,7 @@ def idle(MPI, comm, budget=BUDGET):
             except NotImplementedError:
                 continue
             made.win.Lock(peer)
-            made.win.Put(np.ones(8, "b"), peer, made.starts[peer])
+            made.win.Put(some, peer, made.starts[peer])
             made.win.Unlock(peer)
         comm.Barrier()
         _compute(0.1)  # what follows communication is over

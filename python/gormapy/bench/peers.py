@@ -69,8 +69,11 @@ def folder():
     return Path(cache) / "gormapy" / "peers"
 
 
-def peer(name, base=None, tell=print):
-    """Return a peer's library, in an environment that is made if it is not there as it should be."""
+def peer(name, base=None, tell=print, also=()):
+    """Return a peer's library, in an environment that is made if it is not there as it should be.
+
+    `also` names more packages that it is to have.
+    """
     import numpy
 
     wheel = WHEELS[name]
@@ -79,7 +82,7 @@ def peer(name, base=None, tell=print):
     # The same Python and NumPy as here: what differs is the MPI.
     wanted = {
         "python": ".".join(map(str, sys.version_info[:2])),
-        "packages": [f"numpy=={numpy.__version__}", MPI4PY, wheel.requirement],
+        "packages": [f"numpy=={numpy.__version__}", MPI4PY, wheel.requirement, *also],
     }
     with open(f"{place}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -4,6 +4,7 @@ import re
 from html import escape
 
 _ESCAPE = re.compile(r"\x1b\[([0-9;]*)([A-Za-z])|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\-_]")
+_DIGITS = 3
 # Colours that can be read on white and on black; backgrounds are tints of them.
 _BASE = ("#7a7a7a", "#d0483a", "#2e8b57", "#b7791f", "#4c7fc4", "#a85ab3", "#1f8a8a", "#888888")
 
@@ -33,7 +34,7 @@ def _span(text, style):
 
 
 def _apply(codes, style):
-    numbers = [int(c) if c else 0 for c in codes.split(";")]
+    numbers = [_number(c) for c in codes.split(";")]
     i = 0
     while i < len(numbers):
         code = numbers[i]
@@ -56,6 +57,12 @@ def _apply(codes, style):
             if color:
                 style.update({"color": color} if code == 38 else {"background": color + "44"})
         i += 1
+
+
+def _number(digits):
+    """Return a parameter; any of more digits than a meaning has is too large for one."""
+    digits = digits.lstrip("0")
+    return int(digits or "0") if len(digits) <= _DIGITS else 10**_DIGITS
 
 
 def _extended(numbers, i):

@@ -16,6 +16,7 @@ import os
 import queue
 import signal
 import socket
+import struct
 import sys
 import threading
 import time
@@ -136,7 +137,6 @@ class Worker:
 
         self.rank, self.size = MPI.COMM_WORLD.Get_rank(), MPI.COMM_WORLD.Get_size()
         ends = self.streams()
-        faulthandler.enable(sys.stderr)
         link.send(self.sock, "hello", fds=ends, token=self.token, rank=self.rank, size=self.size, pid=os.getpid())
         for end in ends:
             os.close(end)
@@ -414,8 +414,14 @@ def main():
     """Connect to the kernel that started this process, and serve it."""
     address, _, token = os.environ.pop("GORMAPY_MAGIC").partition(" ")
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # until there is something to interrupt
+    # Before Go takes the same signals: a fault in the core is Go's, which makes an error of it, and any other
+    # one it passes on. The other way round each would end the process. Standard error keeps its descriptor.
+    faulthandler.enable(2)
     sock = socket.socket(socket.AF_UNIX)
     sock.connect("\0" + address)
+    uid = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1]
+    if uid != os.getuid():  # what runs here is told by who has that name
+        raise SystemExit(f"a process of user {uid} listens where the kernel of this notebook did")
     worker = Worker(sock, token)
     worker.start()
     worker.serve()

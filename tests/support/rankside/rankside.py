@@ -41,6 +41,27 @@ def await_flag(name, within=20.0):
         time.sleep(0.005)
 
 
+def pidfds():
+    """List the descriptors by which this process notices the end of others."""
+    found = []
+    for name in os.listdir("/proc/self/fdinfo"):
+        try:
+            with open(f"/proc/self/fdinfo/{name}") as info:
+                if any(line.startswith("Pid:") for line in info):
+                    found.append(int(name))
+        except OSError:
+            pass  # it was that of the list
+    return found
+
+
+def await_watchers():
+    """Wait until the launcher and all ranks are watched, for which each takes a descriptor when it has come."""
+    end = time.monotonic() + 20
+    while len(pidfds()) < size:
+        assert time.monotonic() < end, pidfds()
+        time.sleep(0.01)
+
+
 def signal_after(seconds, name="INT", pid=None):
     """Let another process send this one a signal."""
     return subprocess.Popen(["sh", "-c", f"sleep {seconds}; kill -{name} {pid or os.getpid()}"])
