@@ -1,7 +1,9 @@
 """Sources of lessons: what becomes a cell, and what is refused."""
 
+import ast
+
 import pytest
-from lessons import notebook, source
+from lessons import buffers, notebook, source
 
 HEAD = "# 7 · Shared memory\n\nWhat it is\nabout. And more.\n\n<!-- first cell -->\n\n"
 
@@ -62,6 +64,68 @@ def test_a_fence_in_a_fence(read):
     assert [cell.kind for cell in lesson.cells] == ["text", "first", "text"]
 
 
+def test_what_runs_with_gormapy_only(read):
+    lesson = read(
+        "```python gormapy\n%%mpi\nx\n```\n```output gormapy\n1\n```\n```output\n2\n```\n"
+        "```python gormapy\ny\n```\n```python\nz\n```\n```output\n3\n```\n```error gormapy\n1\n```\n"
+    )
+    x, y, z, wrong = lesson.cells[2:]
+    assert [cell.only for cell in (x, y, z, wrong)] == [True, True, False, False]
+    assert wrong.expected == "gormapy"
+    assert (x.lines, x.portable, z.portable) == (["1", "2"], ["2"], ["3"])
+    shown = ["".join(cell["source"]) for cell in notebook.make(lesson, teacher=False)["cells"][2:]]
+    assert shown == ["%%mpi\n# Runs with gormapy only.\nx", "# Runs with gormapy only.\ny", "z", "1"]
+
+
+def test_a_lesson_that_runs_with_gormapy_only(read):
+    lesson = read(f"{source.GORMAPY_ONLY}\n```python\nx\n```\n```output\n1\n```\n{EXERCISE}")
+    assert all(cell.only for cell in lesson.cells if cell.kind in ("python", "exercise", "solution"))
+    shown = ["".join(cell["source"]) for cell in notebook.make(lesson, teacher=True)["cells"]]
+    assert "x" in shown and "<!--" not in "".join(shown[2:])
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "win.Put(np.ones(1), 1)",
+        "win.Put([np.ones(1), MPI.DOUBLE], 1)",
+        "win.Put(a + b, 1)",
+        "win.Put(origin=np.array([1]), target_rank=1)",
+        "win.Get(np.empty(4)[1:], 1)",
+        "win.Accumulate(bytearray(4), 1)",
+        "win.Get_accumulate(one, np.empty(1), 1)",
+        "win.Fetch_and_op(one, np.empty(1), 1)",
+        "win.Compare_and_swap(one, np.zeros(1), was, 1)",
+        "for i in range(3):\n    a = np.full(1, i)\n    win.Put(a, i)\nwin.Flush_all()",
+        "for i in range(3):\n    a, b = np.full(1, i), i\n    win.Put(a, b)",
+        "while more():\n    a = b * 2\n    if x:\n        win.Put([a, 1, MPI.INT], 0)",
+    ],
+)
+def test_memory_that_nobody_keeps(program):
+    assert len(list(buffers.temporary(ast.parse(program)))) == 1
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "win.Put(a, 1)",
+        "win.Put([a[2:], 1, MPI.INT], 1)",
+        "win.Put(self.rows[0], 1)",
+        "win.Put(None, 1)",
+        "win.Fetch_and_op(one, was, 1, op=MPI.SUM)",
+        "win.Compare_and_swap(one, zero, was, 0)",
+        "request = win.Rput(np.ones(1), 1)",
+        "comm.Isend(np.ones(1), 1)",
+        "for i in range(3):\n    a = np.full(1, i)\n    win.Put(a, i)\n    win.Flush_local(i)",
+        "for i in range(3):\n    win.Put(a[i:], i)",
+        "print(Put(1))",
+        "info.Get('accumulate_ops')",
+    ],
+)
+def test_memory_that_is_kept(program):
+    assert not list(buffers.temporary(ast.parse(program)))
+
+
 def test_students_have_no_solutions(read):
     lesson = read(EXERCISE)
     student, teacher = (notebook.make(lesson, teacher=who) for who in (False, True))
@@ -101,7 +165,9 @@ def test_outputs_are_those_of_the_run_and_counted_anew(read):
         ("```python\nx = \n```\n", ":9: invalid syntax"),
         ("```python\nx = 1\n", ":8: the block that begins here has no end"),
         ("```error\n1 / 0\n```\n", "names what the failure shows"),
-        ("```python now\nx\n```\n", "takes no words"),
+        ("```python now\nx\n```\n", "takes no word but 'gormapy'"),
+        ("```python\nx\n```\n```output now\nx\n```\n", ":11: '```output' takes no word but 'gormapy'"),
+        ("```python\nx = 1\nwin.Put(np.ones(1), 0)\n```\n", ":10: Put is given a buffer that nobody keeps"),
         ("```solution\nx\n```\n", ":8: a solution goes below an exercise"),
         ("A\n```exercise\nx\n```\n## Next\n```solution\nx\n```\n", "a solution goes below an exercise"),
         ("```exercise\nx\n```\n", ":8: above an exercise goes text"),

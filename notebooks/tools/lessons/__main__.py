@@ -4,33 +4,36 @@ import re
 import sys
 from pathlib import Path
 
-from . import execute, notebook, source
+from . import elsewhere, execute, notebook, source
 
 FOLDER = Path(__file__).resolve().parents[2]
 EXECUTED = FOLDER.parent / ".cache" / "notebooks"
+
+# How many cells a lesson has, without exercises.
+SIZES = range(15, 26)
 
 USAGE = """\
 usage: python -m lessons COMMAND [LESSON...]
   build   execute the lessons, write their notebooks and the list in README.md
   test    compare the notebooks with the sources, and execute them
   check   compare only
+  try     execute the sources only; what was executed lies in .cache/notebooks
+  elsewhere  run the programs of the sources on MPICH and Open MPI
   list    write the list only
-  LESSON is a number or the beginning of a name: 1, 04-windows"""
+  LESSON is a number or the beginning of a name: 1, 05-windows"""
 
 
 def lessons(chosen):
     """Return the lessons that the arguments name; all without arguments."""
-    found = [source.read(path) for path in sorted((FOLDER / "source").glob("[0-9][0-9]-*.md"))]
-    if not chosen:
-        return found
+    found = sorted((FOLDER / "source").glob("[0-9][0-9]-*.md"))
     wanted = []
     for text in chosen:
         start = f"{int(text):02}-" if text.isdigit() else text
-        matching = [lesson for lesson in found if lesson.name.startswith(start)]
+        matching = [path for path in found if path.stem.startswith(start)]
         if not matching:
-            raise SystemExit(f"no lesson begins with '{start}'; there are: {' '.join(lesson.name for lesson in found)}")
+            raise SystemExit(f"no lesson begins with '{start}'; there are: {' '.join(path.stem for path in found)}")
         wanted += matching
-    return wanted
+    return [source.read(path) for path in (wanted if chosen else found)]
 
 
 def files(lesson):
@@ -54,6 +57,14 @@ def check(chosen):
     """Return what is wrong with the notebooks as they are in the repository."""
     wrong = []
     for lesson in lessons(chosen):
+        if not lesson.minutes:
+            wrong.append(
+                f"{lesson.path}: the line '<!-- 45 minutes -->' is missing, with the time that the lesson takes"
+            )
+        if lesson.size not in SIZES:
+            wrong.append(
+                f"{lesson.path}: has {lesson.size} cells without exercises; {SIZES[0]} to {SIZES[-1]} are a lesson"
+            )
         for path, teacher in zip(files(lesson), (False, True)):
             again = f"run 'make notebooks LESSONS={lesson.name[:2]}' and commit what it writes"
             if not path.exists():
@@ -76,8 +87,13 @@ def check(chosen):
 
 
 def test(chosen):
-    """Compare and execute; what was executed lies in .cache/notebooks."""
-    wrong, rows = check(chosen), []
+    """Compare and execute."""
+    return check(chosen) + attempt(chosen)
+
+
+def attempt(chosen):
+    """Execute; what was executed lies in .cache/notebooks."""
+    wrong, rows = [], []
     for lesson in lessons(chosen):
         try:
             done = execute.run(lesson, notebook.make(lesson, teacher=True))
@@ -91,12 +107,14 @@ def test(chosen):
     return wrong
 
 
+def compare(chosen):
+    """Run the programs on other MPIs."""
+    return elsewhere.table(lessons(chosen))
+
+
 def show(lesson, done):
     """Print a lesson's row as it comes, and return it."""
-    kinds = [cell.kind for cell in lesson.cells]
-    exercises = kinds.count("exercise")
-    cells = len(kinds) - sum(kinds.count(kind) for kind in ("hint", "solution")) - 2 * exercises  # task, beginning
-    row = (lesson.name, cells, exercises, done.seconds, done.slowest)
+    row = (lesson.name, lesson.size, lesson.exercises, done.seconds, done.slowest)
     print(f"{lesson.name:<30} {done.seconds:6.1f} s", flush=True)
     return row
 
@@ -111,8 +129,8 @@ def table(rows):
 
 def listed():
     """Return the text of notebooks/README.md with the list of the lessons that there are."""
-    rows = ["| lesson | |", "|---|---|"]
-    rows += [f"| [{lesson.title}]({lesson.name}.ipynb) | {lesson.summary} |" for lesson in lessons([])]
+    rows = ["| lesson | minutes | |", "|---|---|---|"]
+    rows += [f"| [{each.title}]({each.name}.ipynb) | {each.minutes} | {each.summary} |" for each in lessons([])]
     text = (FOLDER / "README.md").read_text(encoding="utf-8")
     begin, end = "<!-- list of lessons -->\n", "<!-- end of list -->"
     return re.sub(f"{begin}.*?{end}", lambda _: begin + "\n".join(rows) + "\n" + end, text, flags=re.DOTALL)
@@ -132,9 +150,9 @@ def main(arguments):
                 build(chosen)
             case "list":
                 write_list()
-            case "test" | "check":
-                wrong = {"test": test, "check": check}[command](chosen)
-                if wrong:
+            case "test" | "check" | "try" | "elsewhere":
+                do = {"test": test, "check": check, "try": attempt, "elsewhere": compare}[command]
+                if wrong := do(chosen):
                     raise SystemExit("\n" + "\n\n".join(wrong))
             case _:
                 raise SystemExit(USAGE)

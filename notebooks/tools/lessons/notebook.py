@@ -23,7 +23,7 @@ def make(lesson, *, teacher):
                 continue
             if not solved:
                 cells.append(_cell("markdown", "**Solution**", taken, ["solution"]))
-            cells.append(_cell("code", cell.text, taken, ["solution"], cell))
+            cells.append(_cell("code", _marked(lesson, cell), taken, ["solution"], cell))
         elif cell.kind == "text":
             cells.append(_cell("markdown", "\n\n".join([cell.text, *_hints(lesson.cells[number + 1 :])]), taken))
         elif cell.kind == "hint":
@@ -33,9 +33,18 @@ def make(lesson, *, teacher):
         else:
             # Jupyter's "run all" goes on below a cell with this tag.
             tags = {"error": ["raises-exception"], "exercise": ["exercise"]}.get(cell.kind, [])
-            cells.append(_cell("code", cell.text, taken, tags, cell))
+            cells.append(_cell("code", _marked(lesson, cell), taken, tags, cell))
         solved = cell.kind == "solution"
     return {"cells": cells, "metadata": METADATA, "nbformat": 4, "nbformat_minor": 5}
+
+
+def _marked(lesson, cell):
+    """Return the text of a cell, with a comment if it runs with gormapy only and other cells of the lesson do not."""
+    if not cell.only or not any(other.kind == "python" and not other.only for other in lesson.cells):
+        return cell.text
+    magic, newline, rest = cell.text.partition("\n")
+    note = "# Runs with gormapy only."
+    return f"{magic}\n{note}\n{rest}" if newline and magic.startswith("%%") else f"{note}\n{cell.text}"
 
 
 def _hints(below):

@@ -5,11 +5,22 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from . import buffers
+
 # What the line that stands for the first cell looks like; Markdown viewers hide it.
 FIRST_CELL = "<!-- first cell -->"
 
+# Below it: no cell of the lesson runs on another MPI.
+GORMAPY_ONLY = "<!-- gormapy only -->"
+
 # Fences of these kinds are cells; others (console, text, py, ...) stay in the Markdown around them.
 KINDS = ("python", "error", "exercise", "hint", "solution", "output")
+
+# How long a student needs for the lesson, with its exercises; below the first cell.
+MINUTES = re.compile(r"^<!-- (?P<minutes>\d+) minutes -->$")
+
+# The word behind the kind of a fence that says so of one cell, or of the lines of one output.
+ONLY = "gormapy"
 
 FENCE = re.compile(r"^(?P<ticks>`{3,})(?P<info>[^`]*)$")
 HEADING = re.compile(r"^#{1,3} ")
@@ -25,14 +36,17 @@ class Cell:
     """One cell of a lesson.
 
     `kind` is "text", "first" or one of KINDS but "output". `expected` has, for a cell that is meant to fail, the
-    text that its failure has to show, and `lines` what the output of a cell has to have.
+    text that its failure has to show. `lines` is what the output of a cell has to have, and `portable` the part of
+    it that holds on every MPI. `only` says that the cell runs with gormapy only.
     """
 
     kind: str
     text: str
     line: int
     expected: str = ""
+    only: bool = False
     lines: list = field(default_factory=list)
+    portable: list = field(default_factory=list)
 
 
 @dataclass
@@ -42,6 +56,7 @@ class Lesson:
     path: Path
     title: str
     summary: str
+    minutes: int
     cells: list
 
     @property
@@ -49,12 +64,23 @@ class Lesson:
         """The name of its files without suffix: "01-messages-and-deadlocks"."""
         return self.path.stem
 
+    @property
+    def exercises(self):
+        """How many exercises it has."""
+        return sum(cell.kind == "exercise" for cell in self.cells)
+
+    @property
+    def size(self):
+        """How many cells it has, without exercises."""
+        inside = sum(cell.kind in ("hint", "solution") for cell in self.cells)
+        return len(self.cells) - inside - 2 * self.exercises  # the task, and the cell below it
+
 
 def read(path):
     """Read a lesson's source, or raise SourceError."""
     path = Path(path)
     cells = list(_cells(path))
-    lesson = Lesson(path, *_title(path, cells), cells)
+    lesson = Lesson(path, *_title(path, cells), _minutes(path), cells)
     _check_order(lesson)
     _check_code(lesson)
     _check_solutions_stay_inside(lesson)
@@ -66,6 +92,7 @@ def _cells(path):
     text, start = [], 1  # the Markdown cell under way and its first line
     ticks, info, body, opened = "", "", [], 0  # the fence under way
     before = None  # the cell before, which an output block belongs to
+    everywhere = False  # all cells run with gormapy only
 
     def finish():
         nonlocal text
@@ -80,9 +107,15 @@ def _cells(path):
                 if kind == "output":
                     if before is None:
                         raise SourceError(f"{path}:{opened}: an output block belongs below a cell with code")
-                    before.lines += [expected for expected in body if expected.strip()]
+                    if rest.strip() not in ("", ONLY):
+                        raise SourceError(f"{path}:{opened}: '```output' takes no word but '{ONLY}'")
+                    promised = [expected for expected in body if expected.strip()]
+                    before.lines += promised
+                    before.portable += [] if rest.strip() == ONLY else promised
                 elif kind in KINDS:
-                    before = Cell(kind, "\n".join(body).strip("\n"), opened, expected=rest.strip())
+                    only = kind != "error" and rest.strip() == ONLY
+                    expected = "" if only else rest.strip()
+                    before = Cell(kind, "\n".join(body).strip("\n"), opened, expected, only or everywhere)
                     yield before
                 else:
                     start = start if text else opened
@@ -98,6 +131,10 @@ def _cells(path):
             yield from finish()
             before = Cell("first", "", number)
             yield before
+        elif line == GORMAPY_ONLY:
+            everywhere = True
+        elif MINUTES.match(line):
+            continue
         elif line == "---" or HEADING.match(line):
             yield from finish()
             text, start = ([] if line == "---" else [line]), number
@@ -118,6 +155,12 @@ def _title(path, cells):
     if len(first) < 2:
         raise SourceError(f"{path}:1: below the title goes a paragraph that says what the lesson is about")
     return first[0][2:], re.split(r"(?<=[.!?]) ", " ".join(first[1].split()))[0]
+
+
+def _minutes(path):
+    """Return how long a lesson takes, 0 if it does not say."""
+    found = map(MINUTES.match, path.read_text(encoding="utf-8").splitlines())
+    return sum(int(match["minutes"]) for match in found if match)
 
 
 def _check_order(lesson):
@@ -142,7 +185,9 @@ def _check_order(lesson):
             inside = False
         if (cell.kind == "error") != bool(cell.expected):
             rule = (
-                "error TEXT' names what the failure shows" if cell.kind == "error" else f"{cell.kind}' takes no words"
+                "error TEXT' names what the failure shows"
+                if cell.kind == "error"
+                else f"{cell.kind}' takes no word but '{ONLY}'"
             )
             raise SourceError(f"{where}: '```{rule}")
     if exercise:
@@ -169,10 +214,18 @@ def _tree(lesson, cell):
 
 
 def _check_code(lesson):
-    """Raise SourceError where a cell is no Python."""
+    """Raise SourceError where a cell is no Python, or gives a call memory that nobody keeps."""
     for cell in lesson.cells:
-        if cell.kind not in ("text", "first", "hint"):
-            _tree(lesson, cell)
+        if cell.kind in ("text", "first", "hint"):
+            continue
+        tree = _tree(lesson, cell)
+        if tree is None or cell.kind == "error":
+            continue
+        for line, call in buffers.temporary(tree):
+            raise SourceError(
+                f"{lesson.path}:{cell.line + line}: {call} is given a buffer that nobody keeps: with other MPIs its "
+                "memory may be gone before it is used. Name the array, and keep it until the call that completes"
+            )
 
 
 def _check_solutions_stay_inside(lesson):

@@ -49,8 +49,9 @@ def put(comm):
     memory = np.full(1, -1, "i")
     win = MPI.Win.Create(memory, disp_unit=memory.itemsize, comm=comm)
     right = (comm.rank + 1) % comm.size
+    value = np.array([comm.rank * 11], "i")
     win.Fence()
-    win.Put(np.array([comm.rank * 11], "i"), right)
+    win.Put(value, right)
     win.Fence()
     seen = comm.gather(int(memory[0]))
     win.Free()
@@ -83,12 +84,15 @@ def busy(comm):
         begin = MPI.Wtime()
         while MPI.Wtime() < begin + BUSY / 2:
             start = MPI.Wtime()
+            count = np.array([len(times)], "d")
             win.Lock(target)
-            win.Put(np.array([len(times)], "d"), target)
+            win.Put(count, target)
             win.Unlock(target)
             times.append(MPI.Wtime() - start)
     comm.Barrier()  # the others wait here, asleep
+    win.Lock(comm.rank)
     last = comm.bcast(float(memory[0]), root=target)
+    win.Unlock(comm.rank)
     win.Free()
     if comm.rank == 0:
         slowest = 1e6 * sorted(times)[len(times) * 99 // 100]
