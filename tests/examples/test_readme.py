@@ -1,5 +1,6 @@
 """What README.md shows works as it is printed there."""
 
+import ast
 import re
 import shlex
 import subprocess
@@ -7,12 +8,17 @@ import sys
 from pathlib import Path
 
 import pytest
+from lessons import buffers
 from support.mpirun import environment, mpiexec
+
+from gormapy.bench import peers
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 TEXT = README.read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 PROGRAMS = [code for kind, code in BLOCKS if kind == "python"]  # cells are "ipython": tests/notebook
+# The others use modules of gormapy.
+PORTABLE = [i for i, code in enumerate(PROGRAMS) if not re.search(r"^import gormapy|MPI, ", code, re.MULTILINE)]
 CONSOLES = [
     [line[2:].partition("#")[0].strip() for line in code.splitlines() if line.startswith("$ ")]
     for kind, code in BLOCKS
@@ -27,6 +33,33 @@ SHORTER = {"python -m gormapy.bench": "--sizes 8,4096 --budget 0.02 --sync flush
 @pytest.mark.parametrize("number", range(len(PROGRAMS)))
 def test_program(mpirun, number, n):
     mpirun(n, PROGRAMS[number])
+
+
+@pytest.mark.parametrize("number", PORTABLE)
+@pytest.mark.parametrize("mpi", peers.WHEELS)
+def test_program_on_another_mpi(tmp_path, mpi, number):
+    library = peers.peer(mpi)
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAMS[number].replace("from gormapy import MPI", "from mpi4py import MPI"))
+    for ranks in (1, 2, 4):
+        command = library.ranks(ranks, str(program))
+        done = subprocess.run(
+            command, cwd=tmp_path, env=library.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60
+        )
+        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+
+
+def test_most_programs_run_everywhere():
+    assert len(PORTABLE) == 4
+
+
+def test_programs_keep_their_buffers():
+    cells = [re.sub("^%.*", "pass", code, flags=re.MULTILINE) for kind, code in BLOCKS if kind == "ipython"]
+    programs = {f"program {i} of README.md": code for i, code in enumerate(PROGRAMS + cells)}
+    folder = README.parent / "python" / "gormapy" / "examples"
+    programs |= {str(path): path.read_text(encoding="utf-8") for path in folder.rglob("*.py")}
+    for name, code in programs.items():
+        assert not list(buffers.temporary(ast.parse(code))), f"{name}: a one-sided call has an array without a name"
 
 
 def test_output_of_the_first_program(mpirun):
