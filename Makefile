@@ -132,7 +132,7 @@ exhaustion: build
 neighbours: build
 	@$(BACKEND) group test
 	NEIGHBOURS=whole $(DEV)/bin/python -m pytest $(PYTEST_FLAGS) tests/faults/test_neighbours.py tests/faults/test_reused_pid.py
-	$(GO) test -count=1 -run 'Stranger|Door|User|Group|Signal' ./gocore/sys ./gocore/fabric/tcp ./gocore/rdma/...
+	$(GO) test -count=1 -run 'Pending|Unauthenticated|Acceptor|User|Group|Signal' ./gocore/sys ./gocore/fabric/tcp ./gocore/rdmaapi/...
 
 # make test works for half a minute.
 MINUTES ?= 60

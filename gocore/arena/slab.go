@@ -33,7 +33,7 @@ type blocks struct {
 
 func (b *blocks) most() int { return int(slabBytes / blockBytes(b.class)) }
 
-// holds tells whether n bytes from offset in of the slab are of one block that
+// holds reports whether n bytes from offset in of the slab are of one block that
 // is allocated.
 func (b *blocks) holds(in, n uint64) bool {
 	size := blockBytes(b.class)

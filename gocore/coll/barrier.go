@@ -64,7 +64,7 @@ func (b *Barrier) Arrive() bool {
 	return true
 }
 
-// Passed tells whether the barrier that this rank entered last is complete.
+// Passed reports whether the barrier that this rank entered last is complete.
 func (b *Barrier) Passed() bool { return atom.Load32(&b.words.released) == b.count }
 
 // Zero sets the barrier back; only between the two halves of a collective reset, in

@@ -28,8 +28,8 @@ import (
 //     number k, and reads;
 //  3. stores k in done, and rings everybody if anybody waits for room (crowd).
 //
-// Data of more than PostBytes has fewer places, LongPosts for a rank: for it 1
-// waits until done is at least k-LongPosts.
+// Data of more than BoardSlotBytes has fewer places, LongSlots for a rank: for it 1
+// waits until done is at least k-LongSlots.
 //
 // A rank is in one blocking collective at a time, so done only grows, and who
 // waits in 1 waits for ranks that are in an earlier collective, which in the end
@@ -43,19 +43,19 @@ import (
 // ends that. What a post says of its call is one word with the number, so that
 // it can be looked at without waiting, and may change meanwhile.
 type Board struct {
-	crowd *uint32 // ranks that wait for room
-	ranks []boardRank
-	data  unsafe.Pointer
-	bytes int // room for the data of one post
-	long  unsafe.Pointer
-	most  int // room for the data of a long one, 0: there are none
-	me    int
-	seen  uint32 // every other rank's done was at least this
-	given int    // collectives that this rank has refused
+	waiters *uint32 // ranks that wait for room
+	ranks   []boardRank
+	data    unsafe.Pointer
+	bytes   int // room for the data of one post
+	long    unsafe.Pointer
+	most    int // room for the data of a long one, 0: there are none
+	me      int
+	seen    uint32 // every other rank's done was at least this
+	given   int    // collectives that this rank has refused
 }
 
 type boardRank struct {
-	posts   [job.Posts]post
+	slots   [job.BoardSlots]slot
 	done    uint32
 	refused [refusals]uint32 // numbers of collectives by messages that the rank gave up lately
 }
@@ -63,54 +63,54 @@ type boardRank struct {
 // refusals is how many are remembered.
 const refusals = 15
 
-// post is one cache line; data that does not fit lies in the block's data.
-type post struct {
+// slot is one cache line; data that does not fit lies in the block's data.
+type slot struct {
 	word   uint64 // number<<32 | sign
 	length int64  // Call.Bytes
-	short  [shortPost]byte
+	short  [shortSlot]byte
 }
 
-const shortPost = 48
+const shortSlot = 48
 
 // newBoard makes the view of rank me of the board in block i.
 func newBoard(seg *job.Segment, i int, size, me int) *Board {
 	mem := seg.Block(i)
 	all := len(seg.Ranks)
 	return &Board{
-		crowd: (*uint32)(unsafe.Pointer(&mem[2*64])),
-		ranks: unsafe.Slice((*boardRank)(unsafe.Pointer(&mem[job.PostsOffset])), size),
-		data:  unsafe.Pointer(&mem[job.PostDataOffset(all)]),
-		bytes: job.PostBytes(all),
-		long:  unsafe.Pointer(&mem[min(job.LongPostDataOffset(all), len(mem)-1)]),
-		most:  job.LongPostBytes(all),
-		me:    me,
+		waiters: (*uint32)(unsafe.Pointer(&mem[2*64])),
+		ranks:   unsafe.Slice((*boardRank)(unsafe.Pointer(&mem[job.BoardOffset])), size),
+		data:    unsafe.Pointer(&mem[job.BoardDataOffset(all)]),
+		bytes:   job.BoardSlotBytes(all),
+		long:    unsafe.Pointer(&mem[min(job.LongSlotDataOffset(all), len(mem)-1)]),
+		most:    job.LongSlotBytes(all),
+		me:      me,
 	}
 }
 
 // place is where the data of collective k of rank r lies, if it has n bytes.
 func (b *Board) place(r int, k uint32, n int) unsafe.Pointer {
-	i := int(k % job.Posts)
+	i := int(k % job.BoardSlots)
 	switch {
-	case n <= shortPost:
-		return unsafe.Pointer(&b.ranks[r].posts[i].short)
+	case n <= shortSlot:
+		return unsafe.Pointer(&b.ranks[r].slots[i].short)
 	case n <= b.bytes:
-		return unsafe.Add(b.data, (r*job.Posts+i)*b.bytes)
+		return unsafe.Add(b.data, (r*job.BoardSlots+i)*b.bytes)
 	}
-	return unsafe.Add(b.long, (r*job.LongPosts+int(k%job.LongPosts))*b.most)
+	return unsafe.Add(b.long, (r*job.LongSlots+int(k%job.LongSlots))*b.most)
 }
 
-// holds tells whether n bytes of data have a place on the board.
+// holds reports whether n bytes of data have a place on the board.
 func (b *Board) holds(n int) bool { return n <= max(b.bytes, b.most) }
 
 // ahead is how many collectives a rank can be ahead that posts n bytes.
 func (b *Board) ahead(n int) uint32 {
 	if n > b.bytes {
-		return job.LongPosts
+		return job.LongSlots
 	}
-	return job.Posts
+	return job.BoardSlots
 }
 
-// room tells whether this rank may write its post for collective k, with n
+// room reports whether this rank may write its post for collective k, with n
 // bytes of data.
 func (b *Board) room(k uint32, n int) bool {
 	free := k - b.ahead(n)
@@ -134,22 +134,22 @@ func (b *Board) wait(in *bool, yes bool) {
 		return
 	}
 	if *in = yes; yes {
-		atom.Add32(b.crowd, 1)
+		atom.Add32(b.waiters, 1)
 	} else {
-		atom.Add32(b.crowd, ^uint32(0))
+		atom.Add32(b.waiters, ^uint32(0))
 	}
 }
 
 // publish makes the data that was written to place visible to all.
 func (b *Board) publish(k uint32, c *Call) {
-	p := &b.ranks[b.me].posts[k%job.Posts]
+	p := &b.ranks[b.me].slots[k%job.BoardSlots]
 	p.length = int64(c.Bytes)
 	atom.Store64(&p.word, uint64(k)<<32|uint64(c.sign()))
 }
 
-// posted tells whether rank r has posted for collective k.
-func (b *Board) posted(r int, k uint32) bool {
-	return uint32(atom.Load64(&b.ranks[r].posts[k%job.Posts].word)>>32) == k
+// filled reports whether rank r has posted for collective k.
+func (b *Board) filled(r int, k uint32) bool {
+	return uint32(atom.Load64(&b.ranks[r].slots[k%job.BoardSlots].word)>>32) == k
 }
 
 // refuse says that this rank gives up collective k, which goes by messages. It has told
@@ -172,21 +172,21 @@ func (b *Board) refused(r int, k uint32) bool {
 
 // gaveUp reports whether rank r has posted that it can't take part in collective k.
 func (b *Board) gaveUp(r int, k uint32) bool {
-	word := atom.Load64(&b.ranks[r].posts[k%job.Posts].word)
+	word := atom.Load64(&b.ranks[r].slots[k%job.BoardSlots].word)
 	return uint32(word>>32) == k && callOf(uint32(word)).Kind == KindGiveUp
 }
 
 // leave says that this rank reads nothing of collective k any more.
 func (b *Board) leave(k uint32) (crowded bool) {
 	atom.Store32(&b.ranks[b.me].done, k)
-	return atom.Load32(b.crowd) != 0
+	return atom.Load32(b.waiters) != 0
 }
 
-// compare tells whether the call that rank r posted for collective k, if it has,
+// compare reports whether the call that rank r posted for collective k, if it has,
 // belongs to another collective than mine. Exact says that the post can't change
 // meanwhile.
 func (b *Board) compare(mine *Call, r int, k uint32, exact bool) *errs.Error {
-	p := &b.ranks[r].posts[k%job.Posts]
+	p := &b.ranks[r].slots[k%job.BoardSlots]
 	word := atom.Load64(&p.word)
 	if uint32(word>>32) != k || uint32(word) == mine.sign() && (!exact || int(p.length) == mine.Bytes) {
 		return nil
@@ -206,7 +206,7 @@ func (b *Board) compare(mine *Call, r int, k uint32, exact bool) *errs.Error {
 // other rank.
 func (b *Board) other(k uint32) (rank int, c Call, found bool) {
 	for r := range b.ranks {
-		p := &b.ranks[r].posts[k%job.Posts]
+		p := &b.ranks[r].slots[k%job.BoardSlots]
 		if word := atom.Load64(&p.word); r != b.me && uint32(word>>32) == k {
 			c = callOf(uint32(word))
 			if c.Bytes >= 0 {
@@ -220,10 +220,10 @@ func (b *Board) other(k uint32) (rank int, c Call, found bool) {
 
 // zero sets the board back, within a collective reset.
 func (b *Board) zero() {
-	atom.Store32(b.crowd, 0)
+	atom.Store32(b.waiters, 0)
 	for r := range b.ranks {
-		for i := range b.ranks[r].posts {
-			atom.Store64(&b.ranks[r].posts[i].word, 0)
+		for i := range b.ranks[r].slots {
+			atom.Store64(&b.ranks[r].slots[i].word, 0)
 		}
 		atom.Store32(&b.ranks[r].done, 0)
 		for i := range b.ranks[r].refused {

@@ -42,8 +42,8 @@ func (c boardCase) world(w *explore.World) {
 	w.Memory("crowd", unsafe.Pointer(&mem.crowd), 4)
 	for i := range c.ranks {
 		r := &mem.ranks[i]
-		for k := range r.posts {
-			w.Memory(fmt.Sprintf("post[%d][%d]", i, k), unsafe.Pointer(&r.posts[k]), 24)
+		for k := range r.slots {
+			w.Memory(fmt.Sprintf("post[%d][%d]", i, k), unsafe.Pointer(&r.slots[k]), 24)
 		}
 		w.Memory(fmt.Sprintf("done[%d]", i), unsafe.Pointer(&r.done), 4)
 	}
@@ -54,7 +54,7 @@ func (c boardCase) world(w *explore.World) {
 	}
 	for i := range c.ranks {
 		w.Thread(fmt.Sprintf("rank%d", i), func(t *explore.Thread) {
-			board := &Board{crowd: &mem.crowd, ranks: mem.ranks[:c.ranks], bytes: shortPost, me: i}
+			board := &Board{waiters: &mem.crowd, ranks: mem.ranks[:c.ranks], bytes: shortSlot, me: i}
 			com := &Comm{Chan: channel(), Rank: i, Size: c.ranks, ranks: ranks, board: board}
 			for n, call := range c.calls {
 				t.Forget(uint64(n), uint64(board.seen))
@@ -83,13 +83,13 @@ func (c boardCase) run(t *explore.Thread, com *Comm, call Call, me *job.Rank) {
 		return
 	}
 	a := Args{Call: call, Send: p2p.Buf{Addr: unsafe.Pointer(&out), Count: 1, Type: long}, Recv: p2p.Buf{Addr: unsafe.Pointer(&in), Count: 1, Type: long}}
-	s := com.Small(&a)
+	s := com.BoardOp(&a)
 	out = value(com.Rank)
 	if call.Kind == KindBcast && com.Rank == call.Root {
 		in = out
 	}
 	for !s.Advance() {
-		t.Forget(uint64(com.seq), uint64(com.board.seen), uint64(s.at), uint64(flag(s.posted)|flag(s.crowded)<<1))
+		t.Forget(uint64(com.seq), uint64(com.board.seen), uint64(s.at), uint64(flag(s.filled)|flag(s.waiting)<<1))
 		if c.nosleep {
 			atom.Yield()
 			continue

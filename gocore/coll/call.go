@@ -46,7 +46,7 @@ func (k Kind) String() string {
 	return kindNames[k]
 }
 
-// Rooted tells whether one rank of the collective is its root.
+// Rooted reports whether one rank of the collective is its root.
 func (k Kind) Rooted() bool {
 	switch k {
 	case KindBcast, KindGather, KindScatter, KindReduce, KindGatherv, KindScatterv:

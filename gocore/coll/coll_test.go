@@ -19,7 +19,7 @@ import (
 // run runs f on communicators of several sizes, with and without kernel copies.
 func run(t *testing.T, f func(r *ranktest.Rank, c *coll.Comm)) {
 	for _, n := range []int{1, 2, 3, 4, 7} {
-		for _, way := range ranktest.Ways {
+		for _, way := range ranktest.Transports {
 			t.Run(fmt.Sprintf("ranks=%d,%s", n, way.Name), func(t *testing.T) {
 				way.Run(t, n, func(r *ranktest.Rank) {
 					c := &coll.Comm{Chan: r.P2P.Open(1, r.Rank, r.World), Rank: r.Rank, Size: r.Size}

@@ -8,8 +8,8 @@
 // second context, so collectives in flight do not mix.
 //
 // The barrier of ranks on one host counts in shared memory instead (barrier.go),
-// small blocking collectives post their data there (board.go, small.go), and
-// longer ones where their data is (direct.go).
+// small blocking collectives post their data there (board.go, boardop.go), and
+// longer ones where their data is (singlecopy.go).
 //
 // # Memory that faults
 //

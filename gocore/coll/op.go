@@ -20,17 +20,17 @@ type Comm struct {
 	Size int
 	Bar  *Barrier // nil: synchronise by messages
 
-	eng   *engine.Engine
-	ranks []*job.Rank
-	board *Board   // nil: all collectives go by messages
-	block *Barrier // where board lies, even if Bar is nil
-	far   bool     // the ranks are reached by a network: board is for announcements only
-	next  *Call    // what is about to be started, see Calling
-	spare atomic.Pointer[Small]
-	seq   uint32 // collectives this rank has called
+	eng    *engine.Engine
+	ranks  []*job.Rank
+	board  *Board   // nil: all collectives go by messages
+	block  *Barrier // where board lies, even if Bar is nil
+	remote bool     // the ranks are reached by a network: board is for announcements only
+	next   *Call    // what is about to be started, see Calling
+	spare  atomic.Pointer[BoardOp]
+	seq    uint32 // collectives this rank has called
 
-	direct uint8  // whether the ranks can read each other's memory
-	word   uint64 // what others read to find out
+	singleCopy uint8  // whether the ranks can read each other's memory
+	word       uint64 // what others read to find out
 }
 
 // Attach gives the communicator block i of the job's memory, for its barrier
@@ -40,7 +40,7 @@ type Comm struct {
 func (c *Comm) Attach(e *engine.Engine, i int) {
 	c.eng = e
 	c.block = NewBarrier(e.Job, i, c.Chan.World)
-	if c.far = !e.Near(c.Chan.World); !c.far {
+	if c.remote = !e.AllLocal(c.Chan.World); !c.remote {
 		c.Bar = c.block
 	}
 	c.ranks = c.block.ranks
@@ -123,7 +123,7 @@ func (o *Op) Advance() bool {
 				pending = true
 			} else if e := r.Status().Err; e != nil && o.err == nil {
 				o.err = e
-				if m := o.compare(); o.c.far && m != nil && e.Class != errs.Buffer {
+				if m := o.compare(); o.c.remote && m != nil && e.Class != errs.Buffer {
 					o.err = m // which is why the message was not what was expected
 				}
 			}
@@ -140,7 +140,7 @@ func (o *Op) Advance() bool {
 		}
 		if o.err != nil || o.next() {
 			o.fin = true
-			if o.err == nil && o.c.far {
+			if o.err == nil && o.c.remote {
 				o.err = o.compare() // here data of different calls may have met
 			}
 			if o.err == nil { // all requests are done, so no peer reads it any more
@@ -307,7 +307,7 @@ func (s *spares) give(all [][]byte) {
 // Restart makes the ranks' collectives be in step again, within a reset.
 func (c *Comm) Restart() {
 	c.seq = 0
-	c.direct = directUnknown // some may have been in the middle of finding out
+	c.singleCopy = singleCopyUnknown // some may have been in the middle of finding out
 	if c.board != nil {
 		c.board.zero()
 	}

@@ -90,7 +90,7 @@ func (l *layout) step() int {
 	return bufferBytes
 }
 
-// tiles tells whether copyAll goes through l, or much of it, in tiles.
+// tiles reports whether copyAll goes through l, or much of it, in tiles.
 func (l *layout) tiles() bool {
 	for {
 		switch l.op {

@@ -125,7 +125,7 @@ func (k Kind) PairIndex() int {
 	return max(4, k.PairValue().Size())
 }
 
-// Compatible tells whether data that is sent as one kind may be received as the
+// Compatible reports whether data that is sent as one kind may be received as the
 // other. Programs that give one side as bytes, or with another sign, mean what
 // they say; a float read as an integer is what goes wrong in practice.
 func Compatible(a, b Kind) bool {

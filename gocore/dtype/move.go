@@ -233,7 +233,7 @@ func transpose(column *layout, columns, across int, stream, mem unsafe.Pointer, 
 	return true
 }
 
-// tiled tells whether transpose is for these columns.
+// tiled reports whether transpose is for these columns.
 func tiled(column *layout, columns, across int) bool {
 	down := column.stride
 	if across >= 64 || across <= -64 || columns < 2 || column.count < 16 || (down < 64 && down > -64) {

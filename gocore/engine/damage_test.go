@@ -24,7 +24,7 @@ const (
 // error, and nothing else: no lock stays taken, no counter raised, and what comes after it
 // is delivered.
 func TestMessageWhoseHandlerPanics(t *testing.T) {
-	for _, way := range ranktest.Ways {
+	for _, way := range ranktest.Transports {
 		t.Run(way.Name, func(t *testing.T) {
 			ready := make(chan struct{}) // rank 0 handles messages
 			way.Run(t, 2, func(r *ranktest.Rank) {
@@ -32,7 +32,7 @@ func TestMessageWhoseHandlerPanics(t *testing.T) {
 				if r.Rank == 1 {
 					<-ready
 					for _, kind := range []fabric.Kind{kindHealthy, kindFaulty, kindHealthy} {
-						_, err := e.Post(0, &fabric.Header{Kind: kind}, []byte("payload"), nil, nil)
+						_, err := e.Send(0, &fabric.Header{Kind: kind}, []byte("payload"), nil, nil)
 						require.NoError(t, err)
 					}
 					r.Until(func() bool { return e.Backlog() == 0 }, nil)
@@ -80,8 +80,8 @@ func (s *soon) Advance() bool {
 func TestOperationInProgressThatPanics(t *testing.T) {
 	ranktest.Run(t, 1, true, func(r *ranktest.Rank) {
 		bad, good := &faulty{}, &soon{left: 10}
-		r.Engine.Carry(bad)
-		r.Engine.Carry(good)
+		r.Engine.AddBackground(bad)
+		r.Engine.AddBackground(good)
 		for range 20 {
 			r.Engine.Progress()
 		}

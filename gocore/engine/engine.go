@@ -43,10 +43,10 @@ type Engine struct {
 	spreadAt  atomic.Int64  // when it last looked for a better core
 	cores     []int         // that this process may use
 
-	carried    carried
+	background backgroundList
 	completers completers
-	landings   [fabric.Kinds]Lander
-	chores     chores
+	placers    [fabric.Kinds]Placer
+	hooks      pollHooks
 	regions    regions
 
 	damage atomic.Pointer[errs.Error] // see Damage
@@ -64,8 +64,8 @@ type Engine struct {
 	stop      atomic.Bool
 	stopWatch func()
 
-	stopArrivals func()
-	served       chan struct{} // closed when the progress engine has ended
+	stopNetProgress func()
+	served          chan struct{} // closed when the progress engine has ended
 }
 
 type peer struct {
@@ -76,8 +76,8 @@ type peer struct {
 	via   fabric.Transport
 	err   error
 
-	far  bool // reached by the network: its doorbells can't be rung
-	lost atomic.Pointer[string]
+	remote bool // reached by the network: its doorbells can't be rung
+	lost   atomic.Pointer[string]
 
 	mu    sync.Mutex // guards the queues and keeps the order of messages
 	queue []*queued
@@ -123,7 +123,7 @@ func New(seg *job.Segment, rank int, o Options) *Engine {
 	}
 	for r := range e.peers {
 		e.peers[r].via = e.transports[len(e.transports)-1]
-		e.peers[r].far = o.Net != nil && r != rank
+		e.peers[r].remote = o.Net != nil && r != rank
 	}
 	e.peers[rank].via, e.loop.via = own, o.Net
 	if !e.Shared() {
@@ -134,14 +134,14 @@ func New(seg *job.Segment, rank int, o Options) *Engine {
 	return e
 }
 
-// Far tells whether rank r is reached by a network: it shares no memory with this
+// Remote reports whether rank r is reached by a network: it shares no memory with this
 // process, as far as communication is concerned.
-func (e *Engine) Far(r int) bool { return e.peers[r].far }
+func (e *Engine) Remote(r int) bool { return e.peers[r].remote }
 
-// Near tells whether all ranks share memory.
-func (e *Engine) Near(ranks []int) bool {
+// AllLocal reports whether all ranks share memory.
+func (e *Engine) AllLocal(ranks []int) bool {
 	for _, r := range ranks {
-		if e.peers[r].far {
+		if e.peers[r].remote {
 			return false
 		}
 	}
@@ -178,7 +178,7 @@ func (e *Engine) MaxShort(r int) int {
 	return e.peers[r].short
 }
 
-// Post sends a short message to rank dst. It reports whether the payload may be
+// Send sends a short message to rank dst. It reports whether the payload may be
 // reused now; otherwise sent, if not nil, is told once it may. Messages to one peer
 // keep their order. Owner names the message for Detach and Drop.
 //
@@ -187,7 +187,7 @@ func (e *Engine) MaxShort(r int) int {
 // A message that the transport refuses for good, as the connection has broken, is
 // lost, and nobody is told that it is out: who waits for what depends on it learns
 // that the peer is Gone.
-func (e *Engine) Post(dst int, h *fabric.Header, payload []byte, owner any, sent Sender) (out bool, err error) {
+func (e *Engine) Send(dst int, h *fabric.Header, payload []byte, owner any, sent Sender) (out bool, err error) {
 	p := &e.peers[dst]
 	if !e.reach(dst) {
 		return false, nil
@@ -225,9 +225,9 @@ func (e *Engine) HandOver() {
 	}
 }
 
-// TryPost is Post if the message can go out at once; else it does nothing and
+// TrySend is Post if the message can go out at once; else it does nothing and
 // returns false. It is not for urgent messages.
-func (e *Engine) TryPost(dst int, h *fabric.Header, payload []byte) bool {
+func (e *Engine) TrySend(dst int, h *fabric.Header, payload []byte) bool {
 	p := &e.peers[dst]
 	if _, err := e.Endpoint(dst); err != nil {
 		return false
@@ -256,10 +256,10 @@ func (e *Engine) queue(p *peer, q *queued) {
 	e.backlog.Add(1)
 }
 
-// Shared tells whether ranks have to share cores. All ranks say the same.
+// Shared reports whether ranks have to share cores. All ranks say the same.
 func (e *Engine) Shared() bool { return e.Size > int(e.Job.Head.Cores) }
 
-// Active tells whether rank r looks for messages just now.
+// Active reports whether rank r looks for messages just now.
 func (e *Engine) Active(r int) bool {
 	rk := &e.Job.Ranks[r]
 	return atom.Load32(&rk.Pollers) != 0 && atom.Load32(&rk.Sleepers) == 0
@@ -365,14 +365,14 @@ func put(ep fabric.Endpoint, h *fabric.Header, payload []byte) (err error) {
 }
 
 func (e *Engine) count(dst int, p *peer, h *fabric.Header, d uint32) {
-	if h.Flags&FlagUrgent != 0 && dst != e.Rank && !p.far {
+	if h.Flags&FlagUrgent != 0 && dst != e.Rank && !p.remote {
 		atom.Add32(&e.Job.Ranks[dst].Urgent, d)
 	}
 }
 
 // urgent follows send: it calls the receiver's progress engine if nobody polls.
 func (e *Engine) urgent(dst int, p *peer, h *fabric.Header) {
-	if h.Flags&FlagUrgent == 0 || dst == e.Rank || p.far {
+	if h.Flags&FlagUrgent == 0 || dst == e.Rank || p.remote {
 		return
 	}
 	r := &e.Job.Ranks[dst]
@@ -489,8 +489,8 @@ func (e *Engine) pollLocked(asleep uint32) (n int) {
 	for _, t := range e.transports {
 		n += t.Poll(e)
 	}
-	if e.chores.due.Load() > 0 {
-		for _, do := range e.chores.list {
+	if e.hooks.needed.Load() > 0 {
+		for _, do := range e.hooks.list {
 			n += do()
 		}
 	}
@@ -511,7 +511,7 @@ func (e *Engine) pollLocked(asleep uint32) (n int) {
 // Deliver implements fabric.Sink.
 func (e *Engine) Deliver(src int, h *fabric.Header, payload []byte) {
 	defer e.contain("the handling of a message")
-	if h.Flags&FlagUrgent != 0 && src != e.Rank && !e.peers[src].far {
+	if h.Flags&FlagUrgent != 0 && src != e.Rank && !e.peers[src].remote {
 		e.delivered.Add(1)
 	}
 	if int(h.Kind) < len(e.handlers) && e.handlers[h.Kind] != nil {
@@ -519,23 +519,23 @@ func (e *Engine) Deliver(src int, h *fabric.Header, payload []byte) {
 	}
 }
 
-// Lander tells where the payload of a long message belongs, of n bytes; nil if it
+// Placer tells where the payload of a long message belongs, of n bytes; nil if it
 // is to be given to the handler. It runs under the poll lock.
-type Lander func(src int, h *fabric.Header, n int) unsafe.Pointer
+type Placer func(src int, h *fabric.Header, n int) unsafe.Pointer
 
-// Land sets the lander of kind k. The handler of k finds the payload there.
-func (e *Engine) Land(k fabric.Kind, l Lander) { e.landings[k] = l }
+// SetPlacer sets the lander of kind k. The handler of k finds the payload there.
+func (e *Engine) SetPlacer(k fabric.Kind, l Placer) { e.placers[k] = l }
 
-// Landing implements fabric.Sink.
-func (e *Engine) Landing(src int, h *fabric.Header, n int) unsafe.Pointer {
+// Place implements fabric.Sink.
+func (e *Engine) Place(src int, h *fabric.Header, n int) unsafe.Pointer {
 	defer e.contain("the placing of a message")
-	if int(h.Kind) < len(e.landings) && e.landings[h.Kind] != nil {
-		return e.landings[h.Kind](src, h, n)
+	if int(h.Kind) < len(e.placers) && e.placers[h.Kind] != nil {
+		return e.placers[h.Kind](src, h, n)
 	}
 	return nil
 }
 
-// Redirect has a payload that is on its way to mem, which a Lander gave, go
+// Redirect has a payload that is on its way to mem, which a Placer gave, go
 // nowhere. The caller excludes pollers.
 func (e *Engine) Redirect(mem unsafe.Pointer) {
 	if r, ok := e.net.(fabric.Redirector); ok {
@@ -543,23 +543,23 @@ func (e *Engine) Redirect(mem unsafe.Pointer) {
 	}
 }
 
-// chores are what else is to be looked at whenever anybody polls.
-type chores struct {
-	list []func() int
-	due  atomic.Int32
+// pollHooks are what else is to be looked at whenever anybody polls.
+type pollHooks struct {
+	list   []func() int
+	needed atomic.Int32
 }
 
-// Chore has do called by whoever polls as long as Due says that there is reason
+// AddPollHook has do called by whoever polls as long as Due says that there is reason
 // to; it returns how much it moved. It must be set before there is.
-func (e *Engine) Chore(do func() int) { e.chores.list = append(e.chores.list, do) }
+func (e *Engine) AddPollHook(do func() int) { e.hooks.list = append(e.hooks.list, do) }
 
-// Due counts d more reasons to do chores.
-func (e *Engine) Due(d int) { e.chores.due.Add(int32(d)) }
+// NeedPollHooks counts d more reasons to do chores.
+func (e *Engine) NeedPollHooks(d int) { e.hooks.needed.Add(int32(d)) }
 
 // Bytes views n bytes of foreign memory as a slice.
 func Bytes(p unsafe.Pointer, n int) []byte { return unsafe.Slice((*byte)(p), n) }
 
-// BacklogHopeless tells whether all that waits for room is for ranks that will
+// BacklogHopeless reports whether all that waits for room is for ranks that will
 // never take it.
 func (e *Engine) BacklogHopeless() bool {
 	for dst := range e.peers {

@@ -19,14 +19,14 @@ func TestMessagesToTheEndedAreLost(t *testing.T) {
 		const many = 300 // more than the network holds
 		head := fabric.Header{Kind: fabric.KindEager}
 		for range many {
-			r.Engine.Post(1, &head, []byte("one"), nil, nil)
+			r.Engine.Send(1, &head, []byte("one"), nil, nil)
 		}
 		r.Engine.Stream(1, &head, make([]byte, 1<<20), nil, nil)
 		assert.Positive(t, r.Engine.Backlog())
 		r.End(1)
 		r.Engine.PollSure()
 		assert.Zero(t, r.Engine.Backlog())
-		out, err := r.Engine.Post(1, &head, []byte("another"), nil, nil)
+		out, err := r.Engine.Send(1, &head, []byte("another"), nil, nil)
 		assert.False(t, out)
 		assert.NoError(t, err)
 		assert.Zero(t, r.Engine.Backlog())

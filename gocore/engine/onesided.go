@@ -36,8 +36,8 @@ func (e *Engine) Enroll(c Completer) uint64 {
 	return t.last
 }
 
-// Dismiss has nobody told of operations with this cookie any more.
-func (e *Engine) Dismiss(cookie uint64) {
+// Cancel has nobody told of operations with this cookie any more.
+func (e *Engine) Cancel(cookie uint64) {
 	e.completers.mu.Lock()
 	delete(e.completers.by, cookie)
 	e.completers.mu.Unlock()
@@ -76,9 +76,9 @@ const (
 	opCompareSwap
 )
 
-// post starts the operation. Transports copy short ones at once, so that memory
+// issue starts the operation. Transports copy short ones at once, so that memory
 // which faults is met here.
-func (o *op) post(ep fabric.Endpoint) (done bool, err error) {
+func (o *op) issue(ep fabric.Endpoint) (done bool, err error) {
 	defer sys.CatchFault(&err)
 	switch o.what {
 	case opPut:
@@ -143,7 +143,7 @@ func (e *Engine) start(dst int, o op) (done bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.ops) == 0 {
-		if done, err = o.post(p.ep); err != fabric.ErrAgain {
+		if done, err = o.issue(p.ep); err != fabric.ErrAgain {
 			return done, err
 		}
 	}
@@ -158,7 +158,7 @@ func (e *Engine) start(dst int, o op) (done bool, err error) {
 // flushOps posts what waits for room in the transport to rank dst by p.
 func (e *Engine) flushOps(dst int, p *peer) (moved int) {
 	for {
-		o, done, err := e.postFirst(dst, p)
+		o, done, err := e.issueFirst(dst, p)
 		if o == nil || err == fabric.ErrAgain {
 			return moved
 		}
@@ -169,16 +169,16 @@ func (e *Engine) flushOps(dst int, p *peer) (moved int) {
 	}
 }
 
-// postFirst posts the first operation that waits, and takes it out of the queue
+// issueFirst posts the first operation that waits, and takes it out of the queue
 // unless there is no room: then the error is fabric.ErrAgain.
-func (e *Engine) postFirst(dst int, p *peer) (o *op, done bool, err error) {
+func (e *Engine) issueFirst(dst int, p *peer) (o *op, done bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.ops) == 0 {
 		return nil, false, nil
 	}
 	o = p.ops[0]
-	done, err = o.post(p.ep)
+	done, err = o.issue(p.ep)
 	if err == fabric.ErrAgain && dst != e.Rank && e.Gone(dst) {
 		err = fabric.ErrPeerGone
 	}

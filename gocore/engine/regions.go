@@ -43,7 +43,7 @@ func (e *Engine) Keep(p unsafe.Pointer, n int) *Region {
 	if i < len(t.list) && t.list[i].start < at+uintptr(n) {
 		return nil
 	}
-	region, err := fabric.RegisterReadable(e.net, p, n)
+	region, err := fabric.RegisterReadOnly(e.net, p, n)
 	if err != nil {
 		return nil
 	}
@@ -64,8 +64,8 @@ func (r *Region) Release() {
 		t.list = slices.Delete(t.list, i, i+1)
 	}
 	t.mu.Unlock()
-	if h, ok := r.region.(fabric.Hider); ok {
-		h.Hide()
+	if h, ok := r.region.(fabric.Unpublisher); ok {
+		h.Unpublish()
 	}
 	_ = r.Close()
 }

@@ -22,9 +22,9 @@ type Reason struct {
 	Tag  int // -1: none
 	Ctx  uint64
 	Info string
-	// Far says that others come first: the wait sleeps at once, since it would
+	// SleepAtOnce says that others come first: the wait sleeps at once, since it would
 	// take the processor from them for nothing.
-	Far bool
+	SleepAtOnce bool
 	// Until, if not 0, is when what is waited for is the case anyhow (job.Now's
 	// clock): done says so by then, and the wait does not sleep longer.
 	Until int64
@@ -92,7 +92,7 @@ func (e *Engine) stopPolling() {
 
 func (e *Engine) wait(why *Reason, done func() bool, check func() error) error {
 	// A wait that goes on has been asleep: it would burn the core again in each slice.
-	resumed := why.since != 0 || why.Far && e.Shared()
+	resumed := why.since != 0 || why.SleepAtOnce && e.Shared()
 	for i := 0; i < e.spin && !resumed; i++ {
 		e.Progress()
 		if done() {
@@ -155,7 +155,7 @@ func (e *Engine) sleep(why *Reason, start int64, done func() bool, check func() 
 	e.endNap()
 	bell := atom.Load32(&e.me.Doorbell)
 	e.pollSure(1)
-	e.carryOn()
+	e.advanceBackground()
 	if done() {
 		return true, false, nil
 	}
@@ -180,7 +180,7 @@ func (e *Engine) sleep(why *Reason, start int64, done func() bool, check func() 
 	return false, atom.Wait(&e.me.Doorbell, bell, left), nil
 }
 
-// roomy tells whether there is a core for every rank that does not sleep.
+// roomy reports whether there is a core for every rank that does not sleep.
 func (e *Engine) roomy() bool {
 	const most = 64 // more would take too long to look at
 	if e.Size > most || e.Job.Head.Cores == 0 {

@@ -26,7 +26,7 @@ const verdictTime = 5 * time.Second
 // OnGone sets what is called, from the watcher, when a rank turns out to be gone.
 func (e *Engine) OnGone(f func(rank int)) { e.onGone = f }
 
-// Gone tells whether rank r has ended and will never answer again. While the
+// Gone reports whether rank r has ended and will never answer again. While the
 // job is being stopped because of that end it says no: this process is about to
 // be stopped too, and the failed rank's message is the one to be seen.
 func (e *Engine) Gone(r int) bool {
@@ -44,7 +44,7 @@ func (e *Engine) Gone(r int) bool {
 	return true
 }
 
-// Lost tells whether rank r is gone, or the connection to it: then it will be Gone
+// Lost reports whether rank r is gone, or the connection to it: then it will be Gone
 // before long.
 func (e *Engine) Lost(r int) bool {
 	return e.Gone(r) || e.peers[r].lost.Load() != nil && !e.Finalized(r)
@@ -78,11 +78,11 @@ func (e *Engine) Start() error {
 		guarded("progress engine", e.serve)
 	}()
 	if e.net != nil {
-		stop, err := e.startArrivals()
+		stop, err := e.startNetProgress()
 		if err != nil {
 			return fmt.Errorf("make eventfd: %w", err)
 		}
-		e.stopArrivals = stop
+		e.stopNetProgress = stop
 	}
 	return e.watch()
 }
@@ -98,8 +98,8 @@ func (e *Engine) Stop() {
 	if e.served != nil {
 		<-e.served
 	}
-	if e.stopArrivals != nil && !e.closed.Load() {
-		e.stopArrivals()
+	if e.stopNetProgress != nil && !e.closed.Load() {
+		e.stopNetProgress()
 	}
 	if e.stopWatch != nil {
 		e.stopWatch()
@@ -219,7 +219,7 @@ type watched struct {
 	fd   int    // -1: there is none now
 }
 
-// look tells whether the process has ended. If it lives it has a descriptor from
+// look reports whether the process has ended. If it lives it has a descriptor from
 // now on, if there is one to be had.
 func (w *watched) look() (ended bool) {
 	if w.fd >= 0 {
@@ -374,7 +374,7 @@ func (e *Engine) ended(rank int) {
 	})
 }
 
-// Finalized tells whether rank r has said that it is done.
+// Finalized reports whether rank r has said that it is done.
 func (e *Engine) Finalized(r int) bool {
 	return atomic.LoadUint32(&e.Job.Ranks[r].State) == job.StateFinalized
 }

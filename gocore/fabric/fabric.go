@@ -56,21 +56,21 @@ type Kind uint8
 
 // The kinds of short messages. Each belongs to one package.
 const (
-	KindNone    Kind = iota
-	KindEager        // p2p: a whole message
-	KindRTS          // p2p: ready to send, the receiver pulls or asks for the data
-	KindCTS          // p2p: send me the data in packets
-	KindData         // p2p: a piece of a message
-	KindFin          // p2p: the receiver matched (Ssend) or has the data
-	KindPut          // rma: write this into your window
-	KindGet          // rma: send me that of your window
-	KindGetData      // rma: what a get or fetching accumulate asked for
-	KindAcc          // rma: accumulate this
-	KindCAS          // rma: compare and swap
-	KindAck          // rma: done at the target
-	KindLock         // rma: lock or unlock your part for me
-	KindLocked       // rma: the lock is yours
-	KindSlip         // rma: I have posted, or completed
+	KindNone     Kind = iota
+	KindEager         // p2p: a whole message
+	KindRTS           // p2p: ready to send, the receiver pulls or asks for the data
+	KindCTS           // p2p: send me the data in packets
+	KindData          // p2p: a piece of a message
+	KindFin           // p2p: the receiver matched (Ssend) or has the data
+	KindPut           // rma: write this into your window
+	KindGet           // rma: send me that of your window
+	KindGetData       // rma: what a get or fetching accumulate asked for
+	KindAcc           // rma: accumulate this
+	KindCAS           // rma: compare and swap
+	KindAck           // rma: done at the target
+	KindLock          // rma: lock or unlock your part for me
+	KindLocked        // rma: the lock is yours
+	KindCounters      // rma: I have posted, or completed
 	Kinds
 )
 
@@ -82,7 +82,7 @@ type Caps struct {
 	OneSided bool // Put and Get work, without any help of the peer's program
 	Keys     bool // they need the key of a region that the peer registered
 	Atomics  bool // FetchAdd and CompareSwap, atomic to each other for all who use them
-	Direct   bool // peers on this host can map the same segment
+	Mappable bool // peers on this host can map the same segment
 	Manual   bool // what others do here moves only while this process polls
 	Ordered  bool // Sends to one peer arrive in the order they were posted
 }
@@ -133,11 +133,11 @@ const (
 	MailBytes = 232
 )
 
-// Hider is a Region of a transport that finds local memory by its address.
-type Hider interface {
-	// Hide ends the region's use for local memory, which may be other memory soon.
+// Unpublisher is a Region of a transport that finds local memory by its address.
+type Unpublisher interface {
+	// Unpublish ends the region's use for local memory, which may be other memory soon.
 	// Peers may access it until it is closed.
-	Hide()
+	Unpublish()
 }
 
 // Transport is one way of reaching peers.
@@ -158,17 +158,17 @@ type Transport interface {
 	Close() error
 }
 
-// Lender is a transport that can register memory which peers may read, and not change.
-type Lender interface {
-	// RegisterReadable is Register for memory that is only sent.
-	RegisterReadable(p unsafe.Pointer, n int) (Region, error)
+// ReadOnlyRegisterer is a transport that can register memory which peers may read, and not change.
+type ReadOnlyRegisterer interface {
+	// RegisterReadOnly is Register for memory that is only sent.
+	RegisterReadOnly(p unsafe.Pointer, n int) (Region, error)
 }
 
-// RegisterReadable registers n bytes at p with t for peers to read; where the transport
+// RegisterReadOnly registers n bytes at p with t for peers to read; where the transport
 // makes no difference, they are registered as by Register.
-func RegisterReadable(t Transport, p unsafe.Pointer, n int) (Region, error) {
-	if l, ok := t.(Lender); ok {
-		return l.RegisterReadable(p, n)
+func RegisterReadOnly(t Transport, p unsafe.Pointer, n int) (Region, error) {
+	if l, ok := t.(ReadOnlyRegisterer); ok {
+		return l.RegisterReadOnly(p, n)
 	}
 	return t.Register(p, n)
 }
@@ -197,9 +197,9 @@ type Sleeper interface {
 	Arm() error
 }
 
-// Redirector is a transport that calls Sink.Landing.
+// Redirector is a transport that calls Sink.Place.
 type Redirector interface {
-	// Redirect has what still belongs into mem, as Landing returned it, go
+	// Redirect has what still belongs into mem, as Place returned it, go
 	// nowhere. Deliver is called for that message all the same, without a payload.
 	// It is called while nobody polls.
 	Redirect(mem unsafe.Pointer)
@@ -244,10 +244,10 @@ type Sink interface {
 	// Deliver is given a short message from world rank src. The payload is
 	// valid only during the call.
 	Deliver(src int, h *Header, payload []byte)
-	// Landing asks where the payload of n bytes of a message that is about to come
+	// Place asks where the payload of n bytes of a message that is about to come
 	// belongs; Deliver is called with that memory once it has. nil: in memory of
 	// the transport. Only transports that copy from a socket ask, for long ones.
-	Landing(src int, h *Header, n int) unsafe.Pointer
+	Place(src int, h *Header, n int) unsafe.Pointer
 	// Completed tells that the operation with this cookie is done, or has failed.
 	Completed(cookie uint64, err error)
 	// Broken tells that the connection to peer is lost, with all that was sent on

@@ -219,16 +219,16 @@ func ringBytes(size int) uint64 {
 }
 
 // A barrier block has blockHead bytes for the barrier, then for each rank
-// Posts+1 lines (see coll.Board), then for each rank Posts times PostBytes and
-// LongPosts times LongPostBytes.
+// Posts+1 lines (see coll.Board), then for each rank Posts times BoardSlotBytes and
+// LongSlots times LongSlotBytes.
 const (
 	blockHead = 4 * 64
-	// PostsOffset is where the ranks' lines begin in a block.
-	PostsOffset = blockHead
+	// BoardOffset is where the ranks' lines begin in a block.
+	BoardOffset = blockHead
 )
 
-// PostBytes is the room for the data of one small collective of one rank.
-func PostBytes(size int) int {
+// BoardSlotBytes is the room for the data of one small collective of one rank.
+func BoardSlotBytes(size int) int {
 	switch {
 	case size <= 32:
 		return 4 << 10
@@ -238,27 +238,29 @@ func PostBytes(size int) int {
 	return 128
 }
 
-// LongPosts is how many collectives with more data a rank can be ahead.
-const LongPosts = 2
+// LongSlots is how many collectives with more data a rank can be ahead.
+const LongSlots = 2
 
-// LongPostBytes is the room for the data of one of these. In a job of many ranks
+// LongSlotBytes is the room for the data of one of these. In a job of many ranks
 // there is none: the blocks would take more addresses than they are worth.
-func LongPostBytes(size int) int {
+func LongSlotBytes(size int) int {
 	if size <= 8 {
 		return 64 << 10
 	}
 	return 0
 }
 
-// PostDataOffset is where the ranks' data begins in a block, LongPostDataOffset
+// BoardDataOffset is where the ranks' data begins in a block, LongSlotDataOffset
 // that of the long ones.
-func PostDataOffset(size int) int { return blockHead + size*(Posts+1)*64 }
+func BoardDataOffset(size int) int { return blockHead + size*(BoardSlots+1)*64 }
 
-// LongPostDataOffset: see PostDataOffset.
-func LongPostDataOffset(size int) int { return PostDataOffset(size) + size*Posts*PostBytes(size) }
+// LongSlotDataOffset: see BoardDataOffset.
+func LongSlotDataOffset(size int) int {
+	return BoardDataOffset(size) + size*BoardSlots*BoardSlotBytes(size)
+}
 
 func blockBytes(size int) uint64 {
-	return roundUp(uint64(LongPostDataOffset(size)+size*LongPosts*LongPostBytes(size)), 4096)
+	return roundUp(uint64(LongSlotDataOffset(size)+size*LongSlots*LongSlotBytes(size)), 4096)
 }
 
 // WorldBlock is the barrier block of the communicator of all ranks.
@@ -310,7 +312,7 @@ func (s *Segment) TakeBlock() int {
 			}
 			if atomic.CompareAndSwapUint32(p, old, old|1<<bit) {
 				i := w*32 + bit
-				clear(s.Block(i)[:PostDataOffset(len(s.Ranks))])
+				clear(s.Block(i)[:BoardDataOffset(len(s.Ranks))])
 				return i
 			}
 		}

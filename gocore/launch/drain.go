@@ -14,7 +14,7 @@ const (
 	chatter = 2 * time.Second
 )
 
-// silent tells whether everything that r wrote was passed on.
+// silent reports whether everything that r wrote was passed on.
 func (r *rank) silent() bool {
 	for _, s := range r.streams {
 		select {

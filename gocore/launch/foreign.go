@@ -42,7 +42,7 @@ func (l *launcher) sayRefusals() {
 }
 
 func (l *launcher) sayRefusal(report pmi.Report) {
-	l.speaker.say(fmt.Sprintf("mpiexec: rank %d %s", report.Rank, report.Text))
+	l.messages.say(fmt.Sprintf("mpiexec: rank %d %s", report.Rank, report.Text))
 }
 
 // onStuck ends a job that would wait for ever.

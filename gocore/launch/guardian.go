@@ -90,7 +90,7 @@ func (g *guardian) stop() {
 	g.reaped()
 }
 
-// IsGuardian tells whether this process was started by startGuardian.
+// IsGuardian reports whether this process was started by startGuardian.
 func IsGuardian(args []string) bool { return len(args) == 2 && args[0] == guardianName }
 
 // Guard is the main function of the guardian of job id: it waits for the

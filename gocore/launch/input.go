@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isTerminal tells whether fd is a terminal.
+// isTerminal reports whether fd is a terminal.
 func isTerminal(fd int) bool {
 	_, err := unix.IoctlGetTermios(fd, unix.TCGETS)
 	return err == nil

@@ -65,7 +65,7 @@ type launcher struct {
 
 	stdout, stderr *sink
 	broken         chan unwritable
-	speaker        *speaker
+	messages       *messageWriter
 	signals        chan os.Signal
 
 	stopping    bool // the job is to end; status says how
@@ -143,7 +143,7 @@ func Run(opt *Options) (int, error) {
 	if sameFile(1, 2) {
 		l.stderr = l.stdout
 	}
-	l.speaker = newSpeaker(l.stderr)
+	l.messages = newMessageWriter(l.stderr)
 	l.catchSignals()
 	if l.seg, err = job.Create(len(tasks)); err != nil {
 		return 0, err
@@ -328,9 +328,9 @@ func (l *launcher) onGuardianEnd(ws unix.WaitStatus) {
 	err := l.startGuardian()
 	switch {
 	case err != nil:
-		l.speaker.say("mpiexec: the guardian " + endText(ws) + "; " + err.Error())
+		l.messages.say("mpiexec: the guardian " + endText(ws) + "; " + err.Error())
 	case l.opt.Verbose:
-		l.speaker.say(fmt.Sprintf("mpiexec: the guardian %s; process %d is the new one", endText(ws), l.guard.pid))
+		l.messages.say(fmt.Sprintf("mpiexec: the guardian %s; process %d is the new one", endText(ws), l.guard.pid))
 	}
 }
 
@@ -380,7 +380,7 @@ func (l *launcher) kill(now time.Time) {
 	l.broadcast(unix.SIGKILL)
 }
 
-// ends tells whether sig, to the launcher, ends the job.
+// ends reports whether sig, to the launcher, ends the job.
 func ends(sig unix.Signal) bool {
 	switch sig {
 	case unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT:
@@ -439,7 +439,7 @@ func (l *launcher) onBroken(u unwritable) {
 	case u.err == unix.EPIPE: // "| head": that is how programs in a pipe end
 		l.stop(statusBrokenPipe, unix.SIGTERM, failGrace)
 	default:
-		l.speaker.say(fmt.Sprintf("mpiexec: can't write %s: %v%s", u.name, u.err, stoppingText(l.live, len(l.ranks))))
+		l.messages.say(fmt.Sprintf("mpiexec: can't write %s: %v%s", u.name, u.err, stoppingText(l.live, len(l.ranks))))
 		l.stop(1, unix.SIGTERM, failGrace)
 	}
 }
@@ -451,16 +451,16 @@ func (l *launcher) onTimeout() {
 	}
 	l.stopping, l.status = true, statusTimeout
 	l.termAt = time.Now().Add(stackDelay)
-	l.speaker.say(fmt.Sprintf("mpiexec: time-out after %v; what the ranks do:", l.opt.Timeout))
+	l.messages.say(fmt.Sprintf("mpiexec: time-out after %v; what the ranks do:", l.opt.Timeout))
 	for i := range l.ranks {
 		for _, line := range l.describe(i) {
-			l.speaker.say("mpiexec:   " + line)
+			l.messages.say("mpiexec:   " + line)
 		}
 	}
 	if l.outputs != nil {
-		l.speaker.say("mpiexec: their stacks, if they print them, are in " + filepath.Join(l.opt.OutputDir, "rank.N.*"))
+		l.messages.say("mpiexec: their stacks, if they print them, are in " + filepath.Join(l.opt.OutputDir, "rank.N.*"))
 	}
-	l.speaker.flush(tick)
+	l.messages.flush(tick)
 	for i := range l.seg.Ranks {
 		l.ranks[i].label()
 		rk := &l.seg.Ranks[i]
@@ -488,12 +488,12 @@ func (l *launcher) onTick(now time.Time) (giveUp bool) {
 		l.stop(l.status, unix.SIGTERM, failGrace)
 	case due(l.killAt):
 		if !l.interrupted.IsZero() && l.status != statusTimeout {
-			l.speaker.say(fmt.Sprintf("mpiexec: %s did not end within %v of %s; killed", rankList(l.running()), interruptGrace,
+			l.messages.say(fmt.Sprintf("mpiexec: %s did not end within %v of %s; killed", rankList(l.running()), interruptGrace,
 				unix.SignalName(unix.Signal(l.status-128))))
 		}
 		l.kill(now)
 	case due(l.giveUpAt):
-		l.speaker.say(fmt.Sprintf("mpiexec: %s can't be killed (in an uninterruptible system call); left alone", rankList(l.running())))
+		l.messages.say(fmt.Sprintf("mpiexec: %s can't be killed (in an uninterruptible system call); left alone", rankList(l.running())))
 		return true
 	}
 	return false
@@ -501,7 +501,7 @@ func (l *launcher) onTick(now time.Time) (giveUp bool) {
 
 func (l *launcher) sayVerdict() {
 	if l.verdict != "" {
-		l.speaker.say(l.verdict)
+		l.messages.say(l.verdict)
 		l.verdict = ""
 	}
 }
@@ -530,10 +530,10 @@ func (l *launcher) finish() {
 	l.report()
 	if l.opt.Verbose {
 		for _, line := range l.summary() {
-			l.speaker.say("mpiexec: " + line)
+			l.messages.say("mpiexec: " + line)
 		}
 	}
-	l.speaker.flush(time.Second)
+	l.messages.flush(time.Second)
 }
 
 // cleanUp leaves no process of the job behind. What stayed in the group of a

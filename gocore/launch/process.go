@@ -43,7 +43,7 @@ func (r *rank) reap() {
 	}
 }
 
-// failed tells whether the end of r ends the job.
+// failed reports whether the end of r ends the job.
 func (r *rank) failed() bool {
 	return exitStatus(r.status) != 0 || r.pmi.Aborted || r.unfinished() != ""
 }

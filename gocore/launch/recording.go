@@ -62,22 +62,22 @@ func (l *launcher) report() {
 	r := chrome.New(l.recording.parts, len(l.ranks))
 	if l.opt.Trace != "" {
 		if err := r.WriteFile(l.opt.Trace); err != nil {
-			l.speaker.say(fmt.Sprintf("mpiexec: can't write the recording: %v", err))
+			l.messages.say(fmt.Sprintf("mpiexec: can't write the recording: %v", err))
 			if l.status == 0 {
 				l.status = 1
 			}
 		} else if l.opt.Verbose {
-			l.speaker.say(fmt.Sprintf("mpiexec: wrote %s; open it at https://ui.perfetto.dev, or with python -m gormapy.trace", l.opt.Trace))
+			l.messages.say(fmt.Sprintf("mpiexec: wrote %s; open it at https://ui.perfetto.dev, or with python -m gormapy.trace", l.opt.Trace))
 		}
 		if !l.opt.Summary {
 			for _, line := range r.Incomplete() {
-				l.speaker.say("mpiexec: " + line)
+				l.messages.say("mpiexec: " + line)
 			}
 		}
 	}
 	if l.opt.Summary {
 		for _, line := range strings.Split(strings.TrimRight(r.Summary(), "\n"), "\n") {
-			l.speaker.say(line)
+			l.messages.say(line)
 		}
 	}
 }

@@ -25,7 +25,7 @@ func newSink(fd int, broken func(error)) *sink {
 	return s
 }
 
-// sameFile tells whether two descriptors lead to one file, so that lines of
+// sameFile reports whether two descriptors lead to one file, so that lines of
 // both must not be written at the same time.
 func sameFile(a, b int) bool {
 	var sa, sb unix.Stat_t

@@ -21,12 +21,12 @@ func seconds(tv unix.Timeval) float64 { return float64(tv.Sec) + float64(tv.Usec
 // describeJob says, for -v, what is about to be started.
 func (l *launcher) describeJob() {
 	for _, note := range l.opt.Notes {
-		l.speaker.say("mpiexec: " + note)
+		l.messages.say("mpiexec: " + note)
 	}
 	if text := l.binding.shared(len(l.tasks)); text != "" {
-		l.speaker.say("mpiexec: " + text)
+		l.messages.say("mpiexec: " + text)
 	}
-	l.speaker.say(fmt.Sprintf("mpiexec: job %s of %s, guardian is process %d", l.seg.ID(), count(len(l.tasks), "rank"), l.guard.pid))
+	l.messages.say(fmt.Sprintf("mpiexec: job %s of %s, guardian is process %d", l.seg.ID(), count(len(l.tasks), "rank"), l.guard.pid))
 }
 
 // describeStart says that r was started.
@@ -35,13 +35,13 @@ func (l *launcher) describeStart(r *rank) {
 	if len(l.opt.Programs) > 1 {
 		name = " (" + l.tasks[r.number].title() + ")"
 	}
-	l.speaker.say(fmt.Sprintf("mpiexec: rank %d%s is process %d, started after %.3f s, %s", r.number, name, r.pid,
+	l.messages.say(fmt.Sprintf("mpiexec: rank %d%s is process %d, started after %.3f s, %s", r.number, name, r.pid,
 		r.usage.begun.Sub(l.begun).Seconds(), l.binding.text(r.number)))
 }
 
 // describeEnd says that r ended.
 func (l *launcher) describeEnd(r *rank) {
-	l.speaker.say(fmt.Sprintf("mpiexec: rank %d (pid %d) %s after %.3f s", r.number, r.pid, endText(r.status), r.usage.wall().Seconds()))
+	l.messages.say(fmt.Sprintf("mpiexec: rank %d (pid %d) %s after %.3f s", r.number, r.pid, endText(r.status), r.usage.wall().Seconds()))
 }
 
 // summary is a table of all ranks, a line each.

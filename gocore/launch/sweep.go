@@ -17,7 +17,7 @@ import (
 // end, whatever is sent.
 const sweepLimit = 10 * time.Second
 
-// member tells whether process pid belongs to a job.
+// member reports whether process pid belongs to a job.
 type member func(pid int) bool
 
 // marked is the membership by environment: descendants that left the process

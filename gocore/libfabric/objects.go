@@ -185,7 +185,7 @@ func (e *Endpoint) Name() ([]byte, error) {
 	return append([]byte(nil), buf[:n]...), nil
 }
 
-// HasAtomics tells whether fetch-add and compare-swap on 8 bytes work.
+// HasAtomics reports whether fetch-add and compare-swap on 8 bytes work.
 func (e *Endpoint) HasAtomics() bool { return C.gm_fi_has_atomics(e.c) != 0 }
 
 // Close closes it; what is under way is dropped.

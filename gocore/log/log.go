@@ -78,7 +78,7 @@ func Infof(area, format string, args ...any) { write(levelInfo, area, format, ar
 // Debugf writes about decisions for one object or peer.
 func Debugf(area, format string, args ...any) { write(levelDebug, area, format, args) }
 
-// Debugging tells whether Debugf writes, where finding out what to write takes time.
+// Debugging reports whether Debugf writes, where finding out what to write takes time.
 func Debugging() bool { return setup().most >= levelDebug }
 
 func write(l level, area, format string, args []any) {

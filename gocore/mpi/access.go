@@ -31,8 +31,8 @@ type transferOp struct {
 	win  *Window
 	rank int
 	sent uint64
-	net  *rma.Tally // what a network does of it
-	gen  uint32     // Win.Resets when it was started
+	net  *rma.Outstanding // what a network does of it
+	gen  uint32           // Win.Resets when it was started
 	done bool
 	err  *errs.Error
 }
@@ -74,9 +74,9 @@ func RMARequest(kind int, h, oaddr, ocount, otype, raddr, rcount, rtype int64, r
 	if e != nil {
 		return 0, CodeOf(e)
 	}
-	var net *rma.Tally
+	var net *rma.Outstanding
 	if rank != p2p.ProcNull {
-		net = win.NewTally(rank)
+		net = win.NewOutstanding(rank)
 	}
 	if code := transfer(kind, h, oaddr, ocount, otype, raddr, rcount, rtype, rank, disp, tcount, ttype, oph, net); code != 0 {
 		net.Drop()
@@ -97,7 +97,7 @@ func RMA(kind int, h, oaddr, ocount, otype, raddr, rcount, rtype int64, rank int
 }
 
 // transfer is RMA, counted in net if that is not nil.
-func transfer(kind int, h, oaddr, ocount, otype, raddr, rcount, rtype int64, rank int, disp, tcount, ttype, oph int64, net *rma.Tally) Code {
+func transfer(kind int, h, oaddr, ocount, otype, raddr, rcount, rtype int64, rank int, disp, tcount, ttype, oph int64, net *rma.Outstanding) Code {
 	win, e := getWin(h)
 	if e != nil {
 		return CodeOf(e)
@@ -138,7 +138,7 @@ func transfer(kind int, h, oaddr, ocount, otype, raddr, rcount, rtype int64, ran
 	if e != nil {
 		return CodeOf(e)
 	}
-	spot := rma.Spot{Rank: rank, Disp: int(disp), Count: target.Count, Type: target.Type, Tally: net}
+	spot := rma.Spot{Rank: rank, Disp: int(disp), Count: target.Count, Type: target.Type, Outstanding: net}
 	var origin p2p.Buf
 	f := op.Op(oph)
 	if kind == KindPut || kind == KindGet || f != op.NoOp {

@@ -70,13 +70,13 @@ func Barrier(comm int64, pending *int64) (code Code) {
 
 // smallOp is a collective through the board as a request.
 type smallOp struct {
-	*coll.Small
+	*coll.BoardOp
 	c *Comm
 }
 
 // directOp is a collective straight from rank to rank as a request.
 type directOp struct {
-	*coll.Direct
+	*coll.SingleCopyOp
 	c *Comm
 }
 
@@ -101,7 +101,7 @@ func Coll(kind int, comm, saddr, scount, stype, raddr, rcount, rtype, oph int64,
 		return 0, CodeOf(e)
 	}
 	a.Nonblocking = true
-	return carried(collective{c.coll.Start(&a)}), 0
+	return inBackground(collective{c.coll.Start(&a)}), 0
 }
 
 // CollBlocking runs a collective; like Blocking.
@@ -115,9 +115,9 @@ func CollBlocking(kind int, comm, saddr, scount, stype, raddr, rcount, rtype, op
 	if e := c.args(&a, kind, saddr, scount, stype, raddr, rcount, rtype, oph, root); e != nil {
 		return CodeOf(e)
 	}
-	s := c.coll.Small(&a)
+	s := c.coll.BoardOp(&a)
 	if s == nil {
-		if d := c.coll.Direct(&a); d != nil {
+		if d := c.coll.SingleCopyOp(&a); d != nil {
 			return finishNow(directOp{d, c}, pending)
 		}
 		return finishNow(collective{c.coll.Start(&a)}, pending)
@@ -339,5 +339,5 @@ func Collv(kind int, comm int64, s, r *Side, root int, nonblocking bool) (req in
 	default:
 		return 0, classError(errs.Intern, "unknown collective %d", kind)
 	}
-	return carried(collective{o}), 0
+	return inBackground(collective{o}), 0
 }

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 
 	"gormapy/gocore/fabric"
-	"gormapy/gocore/fabric/network"
+	"gormapy/gocore/fabric/registry"
 	"gormapy/gocore/job"
 	"gormapy/gocore/settings"
 	"gormapy/gocore/sys"
@@ -68,7 +68,7 @@ func Transports() string {
 		{"self", true, reach["self"], "messages of a rank to itself"},
 		{"shm", true, reach["shm"], "shared memory, to ranks on this host, " + copying()},
 	}
-	for _, k := range network.Kinds() {
+	for _, k := range registry.Kinds() {
 		text := k.What
 		if k.Problem != "" {
 			text += ": " + k.Problem
@@ -105,7 +105,7 @@ func PeerInfo(r int) string {
 	name, _ := w.eng.Transport(r)
 	rank := &w.seg.Ranks[r]
 	text := ""
-	if d, ok := w.eng.Net().(fabric.Describer); ok && w.eng.Far(r) {
+	if d, ok := w.eng.Net().(fabric.Describer); ok && w.eng.Remote(r) {
 		text = d.Describe(r)
 	}
 	return object(map[string]any{

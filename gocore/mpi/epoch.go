@@ -146,7 +146,7 @@ type lockOp struct {
 }
 
 func (o lockOp) describe(why *engine.Reason) {
-	why.Call, why.Ctx, why.Far = job.CallLock, uint64(o.win.ID), o.Far()
+	why.Call, why.Ctx, why.SleepAtOnce = job.CallLock, uint64(o.win.ID), o.Queued()
 	why.Peer = o.win.World[o.Target()]
 	why.Info = o.win.label
 }

@@ -115,7 +115,7 @@ func FileDrop(h int64) (code Code) {
 	return 0
 }
 
-// FileCheck tells whether a handle names an open file.
+// FileCheck reports whether a handle names an open file.
 func FileCheck(h int64) Code {
 	_, e := getFile(h)
 	return CodeOf(e)
@@ -158,7 +158,7 @@ func FileIO(kind int, h, offset, addr, count, typ int64) (req int64, code Code) 
 		return 0, CodeOf(e)
 	}
 	if mpiio.Kind(kind)&mpiio.Nonblocking != 0 {
-		return carried(fileOp{o}), 0
+		return inBackground(fileOp{o}), 0
 	}
 	return reqs.add(&Request{op: fileOp{o}}), 0
 }

@@ -7,7 +7,7 @@ import (
 // kept is user memory that stays registered, by handle.
 var kept = newTable[engine.Region](1)
 
-// NetworkKeys tells whether the network, if there is one, wants memory to be
+// NetworkKeys reports whether the network, if there is one, wants memory to be
 // registered.
 func NetworkKeys() bool {
 	return w != nil && w.eng.Net() != nil && w.eng.Net().Caps().Keys

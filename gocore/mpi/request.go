@@ -61,14 +61,14 @@ const (
 )
 
 func addRequest(s *sequence) int64 {
-	return carried(s)
+	return inBackground(s)
 }
 
-// carried makes a request of an operation that is to go on whatever its caller
+// inBackground makes a request of an operation that is to go on whatever its caller
 // does meanwhile.
-func carried(o operation) int64 {
+func inBackground(o operation) int64 {
 	if !o.Advance() {
-		w.eng.Carry(o)
+		w.eng.AddBackground(o)
 		w.eng.HandOver()
 	}
 	return reqs.add(&Request{op: o})
@@ -345,7 +345,7 @@ func Result(h int64, out *int64) (code Code) {
 	return code
 }
 
-// Test tells whether a request is complete, and then finishes it.
+// Test reports whether a request is complete, and then finishes it.
 func Test(h int64, st *Status) (done bool, code Code) {
 	defer Contain(&code)
 	if h == 0 {
@@ -770,7 +770,7 @@ func (c collective) describe(why *engine.Reason) {
 	describeColl(c.Op, why)
 }
 
-// RequestInactive tells whether a persistent request waits to be started.
+// RequestInactive reports whether a persistent request waits to be started.
 func RequestInactive(h int64) bool {
 	r := reqs.get(h)
 	return r != nil && r.inactive.Load()

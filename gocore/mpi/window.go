@@ -210,7 +210,7 @@ func WinNoLocks(h int64, on bool) (code Code) {
 	return CodeOf(e)
 }
 
-// WinCheckFree tells whether a window can be freed now: before Python lets go of
+// WinCheckFree reports whether a window can be freed now: before Python lets go of
 // what belongs to it.
 func WinCheckFree(h int64) (code Code) {
 	defer Contain(&code)
@@ -257,7 +257,7 @@ func WinInfo(h int64) string {
 	return fmt.Sprintf("%d %d %d %d %d %d %d", uintptr(t.Base), t.Bytes, t.Unit, win.Flavor, win.Rank, win.Size, uintptr(unsafe.Pointer(win.Desc)))
 }
 
-// WinCheck tells whether a handle names a window.
+// WinCheck reports whether a handle names a window.
 func WinCheck(h int64) Code {
 	_, e := getWin(h)
 	return CodeOf(e)
@@ -288,16 +288,16 @@ func WinShared(h int64, rank int) string {
 	return fmt.Sprintf("%d %d %d", uintptr(base), t.Bytes, t.Unit)
 }
 
-// WinWay names the way to a target: direct, copy, rdma or message.
-func WinWay(h int64, rank int) string {
+// WinPath names the way to a target: direct, copy, rdma or message.
+func WinPath(h int64, rank int) string {
 	win, e := getWin(h)
 	if e != nil || rank < 0 || rank >= win.Size {
 		return ""
 	}
-	return win.Way(rank)
+	return win.Path(rank)
 }
 
-// WinLater tells whether operations on a target may use their origin's memory after
+// WinLater reports whether operations on a target may use their origin's memory after
 // the call that starts them.
 func WinLater(h int64, rank int) bool {
 	win, e := getWin(h)

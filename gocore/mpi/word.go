@@ -122,7 +122,7 @@ func WordRing(h int64, rank int) {
 	}
 }
 
-// CoresShared tells whether ranks have to share cores, so that looking at a word
+// CoresShared reports whether ranks have to share cores, so that looking at a word
 // again and again keeps the processor from the rank that would change it.
 func CoresShared() bool { return state.Load() != stateReady || w.eng.Shared() }
 

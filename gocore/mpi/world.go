@@ -12,7 +12,7 @@ import (
 	"gormapy/gocore/engine"
 	"gormapy/gocore/errs"
 	"gormapy/gocore/fabric"
-	"gormapy/gocore/fabric/network"
+	"gormapy/gocore/fabric/registry"
 	"gormapy/gocore/job"
 	"gormapy/gocore/log"
 	"gormapy/gocore/p2p"
@@ -127,7 +127,7 @@ func (n *world) network() (fabric.Transport, error) {
 	if first := n.seg.AgreeFabric(name); first != name {
 		return nil, fmt.Errorf("this rank has GORMAPY_FABRIC=%s and another one of the job has %s: all must have the same", name, first)
 	}
-	return network.Open(n.seg.Directory(n.rank))
+	return registry.Open(n.seg.Directory(n.rank))
 }
 
 // selfCtx is the context of a rank's COMM_SELF, newCtx of a communicator whose
@@ -152,10 +152,10 @@ func newCtx() uint32 {
 	}
 }
 
-// Initialized tells whether Init has been called, Finalized whether Finalize.
+// Initialized reports whether Init has been called, Finalized whether Finalize.
 func Initialized() bool { return state.Load() != stateNone }
 
-// Finalized tells whether Finalize has been called.
+// Finalized reports whether Finalize has been called.
 func Finalized() bool { return state.Load() == stateFinalized }
 
 // ready refuses calls before Init and after Finalize. Since every call comes by

@@ -112,7 +112,7 @@ func readAt(fd int, b []byte, off int64) (int, error) {
 	return got, nil
 }
 
-// openFile opens a file and tells whether this call has created it. perm is for
+// openFile opens a file and reports whether this call has created it. perm is for
 // a file that is made.
 func openFile(path string, amode int, create bool, perm uint32) (fd int, created bool, err error) {
 	flags := unix.O_CLOEXEC | unix.O_NOCTTY | unix.O_NONBLOCK // who opens a pipe must not hang

@@ -151,7 +151,7 @@ func (f *File) Hints() Hints {
 	return f.hints
 }
 
-// Atomic tells whether the file is in atomic mode.
+// Atomic reports whether the file is in atomic mode.
 func (f *File) Atomic() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -204,7 +204,7 @@ func (o *Op) Abandon() {
 	o.finish(errs.New(errs.Other, "%s was given up", o.call))
 }
 
-// Busy tells whether a goroutine still works for an operation that was given up.
+// Busy reports whether a goroutine still works for an operation that was given up.
 func (o *Op) Busy() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

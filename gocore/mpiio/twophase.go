@@ -143,7 +143,7 @@ func (f *File) divide(all []record, reading bool) *domains {
 	return d
 }
 
-// interleaved tells whether the ranges of two ranks meet.
+// interleaved reports whether the ranges of two ranks meet.
 func interleaved(busy []record) bool {
 	slices.SortFunc(busy, func(x, y record) int {
 		switch {

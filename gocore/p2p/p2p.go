@@ -37,8 +37,8 @@ type P2P struct {
 	mu     sync.RWMutex
 	queues map[uint32]*queue
 
-	paces []paces      // by world rank
-	left  atomic.Int32 // see reading
+	timings []timings    // by world rank
+	left    atomic.Int32 // see reading
 
 	tokens sync.Mutex
 	next   uint64
@@ -47,13 +47,13 @@ type P2P struct {
 
 // New makes the layer and takes its kinds of messages.
 func New(e *engine.Engine) *P2P {
-	p := &P2P{eng: e, queues: map[uint32]*queue{}, byID: map[uint64]*Request{}, paces: make([]paces, e.Size)}
+	p := &P2P{eng: e, queues: map[uint32]*queue{}, byID: map[uint64]*Request{}, timings: make([]timings, e.Size)}
 	e.Handle(fabric.KindEager, p.onMessage)
 	e.Handle(fabric.KindRTS, p.onMessage)
 	e.Handle(fabric.KindCTS, p.onCTS)
 	e.Handle(fabric.KindData, p.onData)
 	e.Handle(fabric.KindFin, p.onFin)
-	e.Land(fabric.KindData, p.landData)
+	e.SetPlacer(fabric.KindData, p.placeData)
 	return p
 }
 
@@ -159,7 +159,7 @@ func (c *Channel) Send(r *Request, mode Mode, b Buf, dest, tag int) {
 		h.Flags, h.B = FlagPull, uint64(uintptr(unsafe.Pointer(&data[0])))
 	}
 	owner.streams = h.Flags == 0
-	c.p.eng.Post(to, h, key, nil, nil)
+	c.p.eng.Send(to, h, key, nil, nil)
 }
 
 // sendEager sends the n bytes of a short message along with its header.
@@ -174,15 +174,15 @@ func (c *Channel) sendEager(r *Request, mode Mode, n int) {
 	switch mode {
 	case Synchronous:
 		h.Flags, h.A = FlagSync, c.p.remember(r)
-		if _, err = c.p.eng.Post(to, h, data, r, synchronous{r}); err != nil {
+		if _, err = c.p.eng.Send(to, h, data, r, synchronous{r}); err != nil {
 			c.p.recall(h.A)
 		}
 	case Buffered:
-		if out, err = c.p.eng.Post(to, h, data, r, nil); err == nil && !out {
+		if out, err = c.p.eng.Send(to, h, data, r, nil); err == nil && !out {
 			out, err = true, c.p.eng.Detach(to, r)
 		}
 	default:
-		out, err = c.p.eng.Post(to, h, data, r, r)
+		out, err = c.p.eng.Send(to, h, data, r, r)
 	}
 	switch {
 	case err != nil:
@@ -312,8 +312,8 @@ func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
 	if h.Flags&FlagPull == 0 {
 		by = stream
 	} else if p.eng.Active(src) {
-		r.pace = p.paces[src].of(r.total)
-		by = r.pace.choose()
+		r.timing = p.timings[src].of(r.total)
+		by = r.timing.choose()
 		start = job.Now()
 	}
 	if by == pull {
@@ -323,8 +323,8 @@ func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
 		}
 		if err == nil {
 			err = r.unpack()
-			if r.pace != nil {
-				r.pace.learn(pull, job.Now()-start)
+			if r.timing != nil {
+				r.timing.learn(pull, job.Now()-start)
 			}
 			p.fin(r, src, h)
 			r.end(err)
@@ -337,7 +337,7 @@ func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
 	}
 	r.start = start
 	reply := fabric.Header{Kind: fabric.KindCTS, Flags: engine.FlagUrgent, Gen: h.Gen, Ctx: h.Ctx, A: h.A, B: p.remember(r), Len: uint64(r.total)}
-	p.eng.Post(src, &reply, nil, nil, nil)
+	p.eng.Send(src, &reply, nil, nil, nil)
 }
 
 // put copies what came, as much as there is room for, into the user's buffer.
@@ -370,7 +370,7 @@ func (r *Request) end(err error) {
 // fin tells the sender of the message h that r has matched it or has its data.
 func (p *P2P) fin(r *Request, src int, h *fabric.Header) {
 	r.head = fabric.Header{Kind: fabric.KindFin, Gen: h.Gen, Ctx: h.Ctx, A: h.A}
-	p.eng.Post(src, &r.head, nil, nil, nil)
+	p.eng.Send(src, &r.head, nil, nil, nil)
 }
 
 func (p *P2P) onFin(_ int, h *fabric.Header, _ []byte) {
@@ -405,7 +405,7 @@ type streaming struct {
 func (s streaming) Sent(err error) {
 	if sys.IsFault(err) {
 		s.head.Flags = FlagFailed
-		_, _ = s.p.eng.Post(s.to, &s.head, nil, nil, nil)
+		_, _ = s.p.eng.Send(s.to, &s.head, nil, nil, nil)
 	}
 	s.r.Sent(err)
 }
@@ -417,7 +417,7 @@ func (p *P2P) onData(_ int, h *fabric.Header, payload []byte) {
 	if r == nil {
 		return
 	}
-	r.landing = nil
+	r.placing = nil
 	if h.Flags&FlagFailed != 0 {
 		p.recall(h.A)
 		r.fail(errs.New(errs.Buffer, "receive from rank %d with tag %d: the sender can't read the memory that it sends", r.status.Source, r.status.Tag))
@@ -431,8 +431,8 @@ func (p *P2P) onData(_ int, h *fabric.Header, payload []byte) {
 	}
 	if r.got += len(payload); r.got >= r.total {
 		p.recall(h.A)
-		if r.pace != nil {
-			r.pace.learn(stream, job.Now()-r.start)
+		if r.timing != nil {
+			r.timing.learn(stream, job.Now()-r.start)
 		}
 		if r.failed == nil {
 			r.failed = r.unpack()
@@ -640,7 +640,7 @@ func (p *P2P) reset(gen uint32) {
 	p.mu.RUnlock()
 	p.tokens.Lock()
 	for t, r := range p.byID {
-		if r.hide(); r.region == nil {
+		if r.unpublish(); r.region == nil {
 			delete(p.byID, t)
 		}
 		p.redirect(r)
@@ -664,7 +664,7 @@ func (p *P2P) PendingSends() int {
 	return n
 }
 
-// SendsHopeless tells whether no receiver of a pending send lives any more.
+// SendsHopeless reports whether no receiver of a pending send lives any more.
 func (p *P2P) SendsHopeless() bool {
 	p.tokens.Lock()
 	defer p.tokens.Unlock()

@@ -36,16 +36,16 @@ func wait(r *ranktest.Rank, c *p2p.Channel, reqs ...*p2p.Request) {
 	}
 }
 
-// eachWay runs f as each of n ranks, for every way in which they reach each other.
-func eachWay(t *testing.T, n int, f func(r *ranktest.Rank)) {
-	for _, way := range ranktest.Ways {
+// eachTransport runs f as each of n ranks, for every way in which they reach each other.
+func eachTransport(t *testing.T, n int, f func(r *ranktest.Rank)) {
+	for _, way := range ranktest.Transports {
 		t.Run(way.Name, func(t *testing.T) { way.Run(t, n, f) })
 	}
 }
 
 // Every protocol: eager, pulled by the kernel, sent in pieces.
-func TestAllSizesAllWays(t *testing.T) {
-	for _, way := range ranktest.Ways {
+func TestAllSizesAllTransports(t *testing.T) {
+	for _, way := range ranktest.Transports {
 		for _, n := range []int{1, 2, 4} {
 			t.Run(fmt.Sprintf("ranks=%d,%s", n, way.Name), func(t *testing.T) {
 				way.Run(t, n, func(r *ranktest.Rank) {
@@ -77,7 +77,7 @@ func TestAllSizesAllWays(t *testing.T) {
 
 func TestOrderAndWildcards(t *testing.T) {
 	const n, count = 4, 500
-	eachWay(t, n, func(r *ranktest.Rank) {
+	eachTransport(t, n, func(r *ranktest.Rank) {
 		c := r.P2P.Open(0, r.Rank, r.World)
 		if r.Rank > 0 {
 			for i := range count {
@@ -106,7 +106,7 @@ func TestOrderAndWildcards(t *testing.T) {
 
 func TestTruncation(t *testing.T) {
 	for _, size := range []int{100, 100_000} {
-		for _, way := range ranktest.Ways {
+		for _, way := range ranktest.Transports {
 			way.Run(t, 2, func(r *ranktest.Rank) {
 				c := r.P2P.Open(0, r.Rank, r.World)
 				var q p2p.Request
@@ -129,7 +129,7 @@ func TestTruncation(t *testing.T) {
 }
 
 func TestProbes(t *testing.T) {
-	eachWay(t, 2, func(r *ranktest.Rank) {
+	eachTransport(t, 2, func(r *ranktest.Rank) {
 		c := r.P2P.Open(0, r.Rank, r.World)
 		if r.Rank == 0 {
 			for i, n := range []int{5, 50_000} {
@@ -157,7 +157,7 @@ func TestProbes(t *testing.T) {
 }
 
 func TestCancelAndAbandon(t *testing.T) {
-	eachWay(t, 2, func(r *ranktest.Rank) {
+	eachTransport(t, 2, func(r *ranktest.Rank) {
 		c := r.P2P.Open(0, r.Rank, r.World)
 		if r.Rank == 0 {
 			var q p2p.Request
@@ -189,7 +189,7 @@ func TestCancelAndAbandon(t *testing.T) {
 func TestDerivedTypes(t *testing.T) {
 	column, err := dtype.Vector(dtype.ByName("DOUBLE"), 300, 1, 300)
 	require.NoError(t, err)
-	for _, way := range ranktest.Ways {
+	for _, way := range ranktest.Transports {
 		way.Run(t, 2, func(r *ranktest.Rank) {
 			c := r.P2P.Open(0, r.Rank, r.World)
 			m := make([]float64, 300*300)
@@ -222,7 +222,7 @@ func TestDerivedTypes(t *testing.T) {
 // receiver's progress engine drains it although the receiver computes.
 func TestFlood(t *testing.T) {
 	const count = 20_000
-	eachWay(t, 2, func(r *ranktest.Rank) {
+	eachTransport(t, 2, func(r *ranktest.Rank) {
 		c := r.P2P.Open(0, r.Rank, r.World)
 		if r.Rank == 0 {
 			reqs := make([]p2p.Request, count)
@@ -247,7 +247,7 @@ func TestFlood(t *testing.T) {
 }
 
 func TestReset(t *testing.T) {
-	eachWay(t, 2, func(r *ranktest.Rank) {
+	eachTransport(t, 2, func(r *ranktest.Rank) {
 		c := r.P2P.Open(0, r.Rank, r.World)
 		other := 1 - r.Rank
 		var stale, old p2p.Request

@@ -38,7 +38,7 @@ func (p *P2P) offer(r *Request, data []byte) []byte {
 	if kept != nil {
 		r.region = kept
 	} else {
-		region, err := fabric.RegisterReadable(p.eng.Net(), at, len(data))
+		region, err := fabric.RegisterReadOnly(p.eng.Net(), at, len(data))
 		if err != nil {
 			return nil
 		}
@@ -55,10 +55,10 @@ func (r *Request) withdraw() {
 	}
 }
 
-// hide has the region be for the receiver only.
-func (r *Request) hide() {
-	if h, ok := r.region.(fabric.Hider); ok {
-		h.Hide()
+// unpublish has the region be for the receiver only.
+func (r *Request) unpublish() {
+	if h, ok := r.region.(fabric.Unpublisher); ok {
+		h.Unpublish()
 	}
 }
 
@@ -97,7 +97,7 @@ func (p *P2P) read(r *Request, src int, h *fabric.Header, key []byte, local unsa
 
 // Completed implements engine.Completer.
 func (x *reading) Completed(err error) {
-	x.p.eng.Dismiss(x.cookie)
+	x.p.eng.Cancel(x.cookie)
 	r := x.r
 	if !r.reading.CompareAndSwap(underWay, finishing) {
 		if err == nil {
@@ -151,27 +151,27 @@ func (p *P2P) settle(r *Request) {
 	}
 }
 
-// Left tells whether there are receives that were given up and into whose buffers a
+// Left reports whether there are receives that were given up and into whose buffers a
 // network may still write.
 func (p *P2P) Left() bool { return p.left.Load() > 0 }
 
-// landData lets a piece of a long message come straight into the user's memory.
-func (p *P2P) landData(_ int, h *fabric.Header, n int) unsafe.Pointer {
+// placeData lets a piece of a long message come straight into the user's memory.
+func (p *P2P) placeData(_ int, h *fabric.Header, n int) unsafe.Pointer {
 	p.tokens.Lock()
 	defer p.tokens.Unlock()
 	r := p.byID[h.A]
 	if r == nil || r.flat != nil || !r.recv || h.B > uint64(r.total) || uint64(n) > uint64(r.total)-h.B {
 		return nil
 	}
-	r.landing = unsafe.Add(r.buf.Addr, h.B)
-	return r.landing
+	r.placing = unsafe.Add(r.buf.Addr, h.B)
+	return r.placing
 }
 
 // redirect has what is landing in the buffer of a request go nowhere. Pollers are
 // excluded.
 func (p *P2P) redirect(r *Request) {
-	if r.landing != nil {
-		p.eng.Redirect(r.landing)
-		r.landing = nil
+	if r.placing != nil {
+		p.eng.Redirect(r.placing)
+		r.placing = nil
 	}
 }

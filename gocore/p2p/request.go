@@ -66,13 +66,13 @@ type Request struct {
 	got    int    // bytes that came in pieces
 	failed error  // why a piece could not be put where it belongs
 	total  int
-	pace   *pace // of a long message that comes by either way, since start
+	timing *timing // of a long message that comes by either way, since start
 	start  int64
 
 	streams bool           // a long send whose data goes in pieces when it is asked for
 	region  fabric.Region  // of the data of a long send, for the receiver to read
 	reading atomic.Uint32  // what a network does with the buffer: see reading
-	landing unsafe.Pointer // where a piece is about to come, in the buffer
+	placing unsafe.Pointer // where a piece is about to come, in the buffer
 
 	status Status
 	number uint32        // of the message that was received, in recordings
@@ -81,7 +81,7 @@ type Request struct {
 	next, prev *Request // posted queue
 }
 
-// Done tells whether the request has completed.
+// Done reports whether the request has completed.
 func (r *Request) Done() bool { return r.done.Load() != 0 }
 
 // Status is valid once Done.

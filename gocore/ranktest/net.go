@@ -98,8 +98,8 @@ func (r *region) Close() error {
 	return nil
 }
 
-// Hide implements fabric.Hider.
-func (r *region) Hide() {
+// Unpublish implements fabric.Unpublisher.
+func (r *region) Unpublish() {
 	r.n.net.mu.Lock()
 	defer r.n.net.mu.Unlock()
 	r.hidden = true
@@ -136,7 +136,7 @@ func (n *node) Poll(sink fabric.Sink) int {
 	for i := range got {
 		p := &got[i]
 		if len(p.data) > 64 {
-			if at := sink.Landing(p.src, &p.h, len(p.data)); at != nil {
+			if at := sink.Place(p.src, &p.h, len(p.data)); at != nil {
 				landed := unsafe.Slice((*byte)(at), len(p.data))
 				copy(landed, p.data)
 				p.data = landed

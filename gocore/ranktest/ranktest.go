@@ -78,8 +78,8 @@ func RunSleeping(t *testing.T, n int, caps fabric.Caps, f func(r *Rank)) {
 	run(t, n, net, func(rank int) engine.Options { return engine.Options{Net: sleeper{net.nodes[rank]}} }, f)
 }
 
-// Ways are the ways by which the ranks of a test reach each other.
-var Ways = []Way{
+// Transports are the ways by which the ranks of a test reach each other.
+var Transports = []Transport{
 	{"copy", func(t *testing.T, n int, f func(r *Rank)) { t.Helper(); Run(t, n, true, f) }},
 	{"ring", func(t *testing.T, n int, f func(r *Rank)) { t.Helper(); Run(t, n, false, f) }},
 	{"net", func(t *testing.T, n int, f func(r *Rank)) { t.Helper(); RunNet(t, n, fabric.Caps{}, f) }},
@@ -89,8 +89,8 @@ var Ways = []Way{
 	}},
 }
 
-// Way runs f as each of n ranks, like Run.
-type Way struct {
+// Transport runs f as each of n ranks, like Run.
+type Transport struct {
 	Name string
 	Run  func(t *testing.T, n int, f func(r *Rank))
 }

@@ -15,32 +15,32 @@ import (
 // Spot is where an operation goes at the target: a displacement in the target's
 // units, and count items of a type.
 type Spot struct {
-	Rank  int
-	Disp  int
-	Count int
-	Type  *dtype.Type
-	Tally *Tally // of the request that this is for, nil: of the target
+	Rank        int
+	Disp        int
+	Count       int
+	Type        *dtype.Type
+	Outstanding *Outstanding // of the request that this is for, nil: of the target
 }
 
 // place is where a displacement at a target lies: at a distance from what the
 // target gave for its part and, if it is direct, at an address in this process.
 type place struct {
-	rank   int
-	off    int // bytes from the start of the part; in a dynamic window, the address at the target
-	direct bool
-	addr   unsafe.Pointer
-	tally  *Tally
+	rank        int
+	off         int // bytes from the start of the part; in a dynamic window, the address at the target
+	direct      bool
+	addr        unsafe.Pointer
+	outstanding *Outstanding
 }
 
 // locate checks everything about the target side before anything moves, and
 // finds the displacement. The count and type span bytes lo to hi from there.
 func (w *Win) locate(s Spot, bytes int, span func(count int) (lo, hi int)) (place, *errs.Error) {
-	p := place{rank: s.Rank, tally: s.Tally}
+	p := place{rank: s.Rank, outstanding: s.Outstanding}
 	if e := w.checkTarget(s.Rank); e != nil {
 		return p, e
 	}
-	if p.tally == nil {
-		p.tally = w.tallies[s.Rank].Load()
+	if p.outstanding == nil {
+		p.outstanding = w.outstanding[s.Rank].Load()
 	}
 	if s.Count < 0 {
 		return p, errs.New(errs.Count, "the target count %d is negative", s.Count)
@@ -97,15 +97,15 @@ func (w *Win) Put(origin p2p.Buf, s Spot) *errs.Error {
 	case to.direct:
 		dtype.Copy(to.addr, s.Type, s.Count, origin.Addr, origin.Type, origin.Count)
 		return nil
-	case w.quietly(origin, s, to):
+	case w.putUnacked(origin, s, to):
 		return nil
 	case !w.Settled(s.Rank):
 		return ErrUnsettled
 	case origin.Type.Dense() && s.Type.Dense():
 		return w.write("Put", to, 0, origin.Addr, origin.Bytes())
-	case w.ways[s.Rank] == wayCopy:
+	case w.paths[s.Rank] == pathCopy:
 		return w.copyRuns("Put", true, origin, s, to)
-	case w.ways[s.Rank] == wayRDMA:
+	case w.paths[s.Rank] == pathRDMA:
 		return w.runsByNet("Put", true, origin, s, to)
 	}
 	data := packed(origin)
@@ -121,9 +121,9 @@ func (w *Win) write(call string, to place, at int, p unsafe.Pointer, n int) *err
 	switch {
 	case to.direct:
 		fabric.Copy(unsafe.Add(to.addr, at), p, n)
-	case w.ways[to.rank] == wayRDMA:
+	case w.paths[to.rank] == pathRDMA:
 		return w.byNet(call, true, to, at, p, n)
-	case w.ways[to.rank] == wayCopy:
+	case w.paths[to.rank] == pathCopy:
 		ep, _ := w.rma.eng.Endpoint(w.World[to.rank])
 		k := w.keys[to.rank]
 		k.Addr += uint64(to.off + at)
@@ -151,11 +151,11 @@ func (w *Win) Get(origin p2p.Buf, s Spot) *errs.Error {
 	case from.direct:
 		dtype.Copy(origin.Addr, origin.Type, origin.Count, from.addr, s.Type, s.Count)
 		return nil
-	case w.ways[s.Rank] != wayMessage && origin.Type.Dense() && s.Type.Dense():
+	case w.paths[s.Rank] != pathMessage && origin.Type.Dense() && s.Type.Dense():
 		return w.read("Get", from, 0, origin.Addr, n)
-	case w.ways[s.Rank] == wayCopy:
+	case w.paths[s.Rank] == pathCopy:
 		return w.copyRuns("Get", false, origin, s, from)
-	case w.ways[s.Rank] == wayRDMA:
+	case w.paths[s.Rank] == pathRDMA:
 		return w.runsByNet("Get", false, origin, s, from)
 	}
 	into, finish := origin.Addr, func() {}
@@ -179,7 +179,7 @@ func (w *Win) read(call string, from place, at int, p unsafe.Pointer, n int) *er
 		fabric.Copy(p, unsafe.Add(from.addr, at), n)
 		return nil
 	}
-	if w.ways[from.rank] == wayRDMA {
+	if w.paths[from.rank] == pathRDMA {
 		return w.byNet(call, false, from, at, p, n)
 	}
 	ep, _ := w.rma.eng.Endpoint(w.World[from.rank])
@@ -192,14 +192,14 @@ func (w *Win) read(call string, from place, at int, p unsafe.Pointer, n int) *er
 	return nil
 }
 
-// byMessage tells whether what is more than a put or get goes to a place by
+// byMessage reports whether what is more than a put or get goes to a place by
 // messages.
-func (w *Win) byMessage(p place) bool { return !p.direct && w.ways[p.rank] >= wayRDMA }
+func (w *Win) byMessage(p place) bool { return !p.direct && w.paths[p.rank] >= pathRDMA }
 
 // failed is the error of an operation between n bytes of local memory and rank that
 // was refused when it was started.
 func (w *Win) failed(call string, rank int, local unsafe.Pointer, n int, err error) *errs.Error {
-	if errors.Is(err, fabric.ErrPeerGone) || w.ways[rank] == wayRDMA && w.rma.eng.Gone(w.World[rank]) {
+	if errors.Is(err, fabric.ErrPeerGone) || w.paths[rank] == pathRDMA && w.rma.eng.Gone(w.World[rank]) {
 		return errs.New(errs.ProcFailed, "%s: %s (rank %d of the window)", call, w.rma.eng.HowGone(w.World[rank]), rank)
 	}
 	fault := sys.Touch(func() { fabric.Probe(local, n) }) // the kernel does not say whose memory it is
@@ -209,7 +209,7 @@ func (w *Win) failed(call string, rank int, local unsafe.Pointer, n int, err err
 	if fault != nil {
 		return errs.New(errs.Buffer, "%s on rank %d of the window: %v", call, rank, fault)
 	}
-	if w.ways[rank] == wayRDMA {
+	if w.paths[rank] == pathRDMA {
 		return errs.New(errs.Win, "%s on rank %d of the window: %v", call, rank, err)
 	}
 	return errs.New(errs.Win, "%s to rank %d: the kernel refused the copy: %v (is the window's memory still there on that rank?)", call, rank, err)
@@ -231,7 +231,7 @@ func (w *Win) sendPut(call string, rank, at int, p unsafe.Pointer, n int) *errs.
 		h := w.header(fabric.KindPut)
 		h.A, h.Len = uint64(at+done), uint64(len(part))
 		w.expect(rank)
-		if _, err := w.rma.eng.Post(to, &h, part, w, delayed{w, rank}); err != nil {
+		if _, err := w.rma.eng.Send(to, &h, part, w, delayed{w, rank}); err != nil {
 			w.answers[rank].Add(1) // none will come
 			return errs.New(errs.Buffer, "%s on rank %d of the window: %v", call, rank, err)
 		}
@@ -303,7 +303,7 @@ func (w *Win) sendGet(f *fetch, at, from, n int) {
 	h := w.header(fabric.KindGet)
 	h.A, h.B, h.Len = uint64(at), f.token, uint64(n)
 	h.Aux, h.Tag = uint32(from), int32(from>>32) // where in the fetch the data belongs
-	w.rma.eng.Post(w.World[f.rank], &h, nil, w, nil)
+	w.rma.eng.Send(w.World[f.rank], &h, nil, w, nil)
 }
 
 func (m *RMA) window(id uint32) *Win {
@@ -330,10 +330,10 @@ func (w *Win) inside(at, n uint64) unsafe.Pointer {
 func (m *RMA) onPut(src int, h *fabric.Header, payload []byte) {
 	ack := fabric.Header{Kind: fabric.KindAck, Gen: h.Gen, Ctx: h.Ctx, Src: h.Src}
 	w := m.window(h.Ctx)
-	delete(m.landing, src)
-	if h.B != 0 { // see quiet.go
+	delete(m.placements, src)
+	if h.B != 0 { // see unacked.go
 		if w != nil {
-			w.quiet.take(int(h.Src), h.Aux, h.A, payload)
+			w.unacked.take(int(h.Src), h.Aux, h.A, payload)
 		}
 		return
 	}
@@ -371,21 +371,21 @@ func arrive(p unsafe.Pointer, payload []byte) (err error) {
 	return nil
 }
 
-// landPut lets the payload of a put come straight into the window.
-func (m *RMA) landPut(src int, h *fabric.Header, n int) unsafe.Pointer {
+// placePut lets the payload of a put come straight into the window.
+func (m *RMA) placePut(src int, h *fabric.Header, n int) unsafe.Pointer {
 	w := m.window(h.Ctx)
 	if w == nil || h.Gen != m.gen.Load() || h.B != 0 || h.Tag != 0 {
 		return nil
 	}
 	p := w.inside(h.A, uint64(n))
 	if p != nil {
-		m.landing[src] = landing{w, p}
+		m.placements[src] = placement{w, p}
 	}
 	return p
 }
 
-// landing is a put whose payload is coming straight into a window.
-type landing struct {
+// placement is a put whose payload is coming straight into a window.
+type placement struct {
 	w  *Win
 	at unsafe.Pointer
 }
@@ -393,16 +393,16 @@ type landing struct {
 // divert has what is coming into a window go nowhere, since its memory goes.
 // Pollers are excluded.
 func (m *RMA) divert(w *Win) {
-	for src, l := range m.landing {
+	for src, l := range m.placements {
 		if l.w == w {
 			m.eng.Redirect(l.at)
-			delete(m.landing, src)
+			delete(m.placements, src)
 		}
 	}
 }
 
-// landGetData lets what was asked for come straight to where it belongs.
-func (m *RMA) landGetData(src int, h *fabric.Header, n int) unsafe.Pointer {
+// placeGetData lets what was asked for come straight to where it belongs.
+func (m *RMA) placeGetData(src int, h *fabric.Header, n int) unsafe.Pointer {
 	m.fetchMu.Lock()
 	defer m.fetchMu.Unlock()
 	f := m.fetches[h.A]
@@ -430,7 +430,7 @@ func (m *RMA) forget(w *Win, rank int) {
 	}
 }
 
-// holds tells whether a piece that came lies in what was asked for.
+// holds reports whether a piece that came lies in what was asked for.
 func (f *fetch) holds(h *fabric.Header, n int) bool {
 	size := uint64(f.size)
 	return h.Len <= size && h.B <= size-h.Len && uint64(n) <= size-h.Len-h.B
@@ -443,7 +443,7 @@ func (m *RMA) answer(src int, w *Win, ack *fabric.Header) {
 	} else {
 		ack.Src = -1
 	}
-	m.eng.Post(src, ack, nil, nil, nil)
+	m.eng.Send(src, ack, nil, nil, nil)
 }
 
 func (m *RMA) onAck(src int, h *fabric.Header, _ []byte) {
@@ -488,7 +488,7 @@ func (m *RMA) onGet(src int, h *fabric.Header, payload []byte) {
 	answer := reply
 	if data == nil {
 		answer.Aux = uint32(class)
-		m.eng.Post(src, &answer, nil, nil, nil)
+		m.eng.Send(src, &answer, nil, nil, nil)
 		return
 	}
 	// Pieces carry their offset in the fetch in Len, since B is the stream's.
@@ -507,7 +507,7 @@ type replying struct {
 func (r replying) Sent(err error) {
 	if sys.IsFault(err) {
 		r.head.Aux = uint32(errs.Buffer)
-		r.m.eng.Post(r.to, &r.head, nil, nil, nil)
+		r.m.eng.Send(r.to, &r.head, nil, nil, nil)
 	}
 }
 

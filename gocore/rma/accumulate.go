@@ -86,8 +86,8 @@ func cells(b p2p.Buf) unsafe.Pointer {
 
 // update does a on the elements that s describes, on the way that they have.
 func (w *Win) update(a update, result *p2p.Buf, s Spot, to place) *errs.Error {
-	if w.native && a.size == 8 {
-		return w.updateNative(a, result, s, to)
+	if w.nicAtomics && a.size == 8 {
+		return w.updateNIC(a, result, s, to)
 	}
 	bytes := s.Count * s.Type.Elems() * a.size
 	finish := func() {}
@@ -175,7 +175,7 @@ func (w *Win) combineLocked(to place, runs []fabric.Run, bytes int, a update, b 
 	return j.commit(func() *errs.Error { return w.writeRuns(to, runs, values, b) })
 }
 
-// inPlace tells whether the elements need no journal: see acclock.go.
+// inPlace reports whether the elements need no journal: see acclock.go.
 func (a update) inPlace(to place, runs []fabric.Run) bool {
 	if a.f == op.NoOp || a.size == 1 {
 		return true
@@ -221,7 +221,7 @@ func (w *Win) writeRuns(to place, runs []fabric.Run, values unsafe.Pointer, b *b
 // address is where the byte at an offset of the target's part is mapped here.
 func (p place) address(off uint64) unsafe.Pointer { return unsafe.Add(p.addr, int(off)-p.off) }
 
-// byCPU tells whether elements of size bytes, from an offset of the target's
+// byCPU reports whether elements of size bytes, from an offset of the target's
 // part on, are updated by CPU atomics.
 func (w *Win) byCPU(to place, off uint64, size int) bool {
 	return to.direct && w.Desc.Target(to.rank).Flags&TargetAtomic != 0 && uintptr(to.address(off))%uintptr(size) == 0
@@ -239,7 +239,7 @@ func (w *Win) CompareAndSwap(origin, compare, result unsafe.Pointer, t *dtype.Ty
 		return errs.New(errs.Type, "Compare_and_swap takes integer, logical and byte types, not %s", t.Name())
 	}
 	if w.byNIC(rank, to.off, size) {
-		w.compareAndSwapNative(to, origin, compare, result)
+		w.compareAndSwapNIC(to, origin, compare, result)
 		return nil
 	}
 	if w.byMessage(to) {
@@ -277,7 +277,7 @@ func (w *Win) compareAndSwap(to place, origin, compare, result unsafe.Pointer, s
 	return j.commit(func() *errs.Error { return w.writeRuns(to, runs, values, b) })
 }
 
-// comparable tells whether MPI allows Compare_and_swap on t.
+// comparable reports whether MPI allows Compare_and_swap on t.
 func comparable(t *dtype.Type) bool {
 	return t.IsPredefined() && t.Size() <= 8 && (op.Bor.Valid(t.Kind()) || op.Lor.Valid(t.Kind()))
 }
@@ -306,7 +306,7 @@ func (w *Win) sendAcc(fe *fetch, a update, add func(b *batch), to place) *errs.E
 		} else {
 			w.expect(to.rank)
 		}
-		w.rma.eng.Post(peer, &h, payload, w, nil)
+		w.rma.eng.Send(peer, &h, payload, w, nil)
 		return nil
 	})
 	add(b)
@@ -350,7 +350,7 @@ func (m *RMA) onAcc(src int, h *fabric.Header, payload []byte) {
 	if class != 0 {
 		old = nil
 	}
-	m.eng.Post(src, &fabric.Header{Kind: fabric.KindGetData, Gen: h.Gen, Ctx: h.Ctx, A: h.B, Aux: class, Len: h.Len}, old, nil, nil)
+	m.eng.Send(src, &fabric.Header{Kind: fabric.KindGetData, Gen: h.Gen, Ctx: h.Ctx, A: h.B, Aux: class, Len: h.Len}, old, nil, nil)
 }
 
 // serve does a on runs of this process's part, which have been checked.
@@ -379,7 +379,7 @@ func (w *Win) sendCAS(rank, off int, origin, compare, result unsafe.Pointer, siz
 	f := w.rma.fetchInto(w, rank, result, size, func() {})
 	h := w.header(fabric.KindCAS)
 	h.A, h.B, h.Aux = uint64(off), f.token, uint32(size)
-	w.rma.eng.Post(w.World[rank], &h, data, w, nil)
+	w.rma.eng.Send(w.World[rank], &h, data, w, nil)
 }
 
 func (m *RMA) onCAS(src int, h *fabric.Header, payload []byte) {
@@ -388,7 +388,7 @@ func (m *RMA) onCAS(src int, h *fabric.Header, payload []byte) {
 	reply := fabric.Header{Kind: fabric.KindGetData, Gen: h.Gen, Ctx: h.Ctx, A: h.B}
 	if w == nil || (size != 1 && size != 2 && size != 4 && size != 8) || len(payload) != 2*size || w.inside(h.A, uint64(size)) == nil {
 		reply.Aux = uint32(errs.RMARange)
-		m.eng.Post(src, &reply, nil, nil, nil)
+		m.eng.Send(src, &reply, nil, nil, nil)
 		return
 	}
 	old := make([]byte, size)
@@ -405,7 +405,7 @@ func (m *RMA) onCAS(src int, h *fabric.Header, payload []byte) {
 	if err != nil {
 		reply.Aux, old = uint32(err.Class), nil
 	}
-	m.eng.Post(src, &reply, old, nil, nil)
+	m.eng.Send(src, &reply, old, nil, nil)
 }
 
 // FastAcc combines n elements (with a result: fetches too) of a direct target

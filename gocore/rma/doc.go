@@ -10,7 +10,7 @@
 //     (Win.Allocate), or in this process itself: load and store.
 //   - copy: the transport's one-sided Put and Get (Win.Create on one host).
 //   - rdma: a network's Put and Get, with the key that the target registered its
-//     part under. They complete later (tally.go).
+//     part under. They complete later (outstanding.go).
 //   - message: short messages that the target's engine serves (Put, Get, Acc,
 //     CAS, answered by Ack or GetData). Urgent, so a computing target serves
 //     them too.
@@ -31,7 +31,7 @@
 // behalf (message). What one store does not write whole goes through a journal
 // there first, so that the death of the lock's holder leaves no element half
 // written (acclock.go). In small windows over a network with atomics of its own,
-// that updates the aligned elements of 8 bytes, for everybody (native.go). No byte beside the elements is touched, but for the
+// that updates the aligned elements of 8 bytes, for everybody (nicatomics.go). No byte beside the elements is touched, but for the
 // padding of pairs.
 //
 // It may import coll, dtype, engine, errs, fabric, job, log, op, p2p

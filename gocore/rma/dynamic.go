@@ -159,7 +159,7 @@ func (w *Win) locateAttached(p *place, addr, lo, hi int) *errs.Error {
 	switch {
 	case p.rank == w.Rank:
 		p.direct, p.addr = true, fabric.Pointer(uint64(addr))
-	case in.share != 0 && !w.rma.eng.Far(w.World[p.rank]):
+	case in.share != 0 && !w.rma.eng.Remote(w.World[p.rank]):
 		if at := w.rma.share(w.World[p.rank], int(w.tables[p.rank].arena), in.share-1+uint64(start)-in.addr, uint64(hi-lo)); at != nil {
 			p.direct, p.addr = true, unsafe.Add(at, -lo)
 		}

@@ -59,7 +59,7 @@ func (w *Win) CheckFree() *errs.Error {
 	if s := w.inAccess(); s != "" {
 		return errs.New(errs.RMASync, "Free inside an epoch: %s", s)
 	}
-	if w.general.exposed {
+	if w.pscw.exposed {
 		return errs.New(errs.RMASync, "Free inside an epoch: Post exposes this process's part; Wait first")
 	}
 	return nil
@@ -73,13 +73,13 @@ func (w *Win) CheckFence(assert int) *errs.Error {
 	if s := w.inAccess(); s != "" {
 		return errs.New(errs.RMASync, "Fence inside an epoch: %s", s)
 	}
-	if w.general.exposed {
+	if w.pscw.exposed {
 		return errs.New(errs.RMASync, "Fence inside an epoch: Post exposes this process's part; Wait first")
 	}
 	return nil
 }
 
-// Idle tells whether a fence has nothing to do: no operation came before it, none
+// Idle reports whether a fence has nothing to do: no operation came before it, none
 // follows, and all ranks say so, as MPI asks of these two assertions.
 func Idle(assert int) bool {
 	return assert&(ModeNoPrecede|ModeNoSucceed) == ModeNoPrecede|ModeNoSucceed
@@ -116,7 +116,7 @@ func (w *Win) Lock(rank int, excl bool, assert int) (Lock, *errs.Error) {
 		return Lock{}, e
 	}
 	switch {
-	case w.general.started:
+	case w.pscw.started:
 		return Lock{}, errs.New(errs.RMASync, "Lock of rank %d: %s", rank, w.inAccess())
 	case w.lockAll:
 		return Lock{}, errs.New(errs.RMASync, "Lock of rank %d: all targets are locked by Lock_all already", rank)
@@ -168,19 +168,19 @@ func (w *Win) opened(rank int, how uint8) {
 // Advance goes on as far as it can and reports whether all is locked.
 func (l *Lock) Advance() bool {
 	if l.all && l.at == 0 {
-		for _, f := range l.w.far { // all at once, as each takes a round trip
+		for _, f := range l.w.remoteLocks { // all at once, as each takes a round trip
 			if f != nil {
 				f.ask(l.mode)
 			}
 		}
 	}
 	for l.err == nil && l.at < l.to {
-		if f := l.w.far[l.at]; f != nil {
+		if f := l.w.remoteLocks[l.at]; f != nil {
 			f.ask(l.mode)
 			switch f.state.Load() {
-			case farAsked:
+			case remoteAsked:
 				return false
-			case farRefused:
+			case remoteRefused:
 				l.err = l.refused(l.at, int(f.holder.Load()))
 				l.Abandon()
 				return true
@@ -225,9 +225,9 @@ func (w *Win) Holders(target int) []int {
 	return w.locks[target].holders()
 }
 
-// Far tells whether others come before, and after who holds the lock now.
-func (l *Lock) Far() bool {
-	return l.at < l.to && l.drawn && l.w.far[l.at] == nil && l.w.locks[l.at].ahead() > 1
+// Queued reports whether others come before, and after who holds the lock now.
+func (l *Lock) Queued() bool {
+	return l.at < l.to && l.drawn && l.w.remoteLocks[l.at] == nil && l.w.locks[l.at].ahead() > 1
 }
 
 // Check passes over the dead. A dead exclusive holder left its target's memory
@@ -240,7 +240,7 @@ func (l *Lock) Check() error {
 	w := l.w
 	dead := func(i int) bool { return i != w.Rank && w.rma.eng.Gone(w.World[i]) }
 	holder := -1
-	if w.far[l.at] == nil { // else its agent looks
+	if w.remoteLocks[l.at] == nil { // else its agent looks
 		holder = w.locks[l.at].skip(dead)
 	}
 	if dead(l.at) {
@@ -265,7 +265,7 @@ func (l *Lock) Abandon() {
 		l.w.locks[l.at].leave()
 		l.drawn = false
 	}
-	if f := l.w.far[l.at]; f != nil && !l.all {
+	if f := l.w.remoteLocks[l.at]; f != nil && !l.all {
 		f.unlock()
 	}
 	if l.all {
@@ -273,7 +273,7 @@ func (l *Lock) Abandon() {
 			l.w.release(r)
 			l.w.held[r] = heldNone
 		}
-		for _, f := range l.w.far[l.at:] {
+		for _, f := range l.w.remoteLocks[l.at:] {
 			if f != nil {
 				f.unlock()
 			}
@@ -341,20 +341,20 @@ func (w *Win) UnlockAll() {
 }
 
 func (w *Win) release(rank int) {
-	if f := w.far[rank]; f != nil {
+	if f := w.remoteLocks[rank]; f != nil {
 		f.unlock()
 	} else {
 		w.locks[rank].release()
 	}
 }
 
-// Quiet tells whether everything to rank (-1: to all) has completed.
+// Quiet reports whether everything to rank (-1: to all) has completed.
 func (w *Win) Quiet(rank int) bool {
 	if w.Desc.Flags&DescAtOnce != 0 {
 		return true
 	}
 	if rank >= 0 {
-		return w.answers[rank].Load() == w.sent[rank].Load() && w.tallies[rank].Load().Idle()
+		return w.answers[rank].Load() == w.sent[rank].Load() && w.outstanding[rank].Load().Idle()
 	}
 	for r := range w.sent {
 		if !w.Quiet(r) {
@@ -364,7 +364,7 @@ func (w *Win) Quiet(rank int) bool {
 	return true
 }
 
-// Sent counts the messages to rank so far; Answered tells whether the first n of
+// Sent counts the messages to rank so far; Answered reports whether the first n of
 // them have been answered.
 func (w *Win) Sent(rank int) uint64 { return w.sent[rank].Load() }
 
@@ -388,12 +388,12 @@ func (w *Win) giveUp(r int) {
 	w.rma.forget(w, r)
 	w.lost[r].CompareAndSwap(0, w.answers[r].Load()+1)
 	w.answers[r].Store(w.sent[r].Load())
-	w.renewTally(r)
+	w.renewOutstanding(r)
 }
 
 // Lost tells why an operation on rank, the n-th message to it and what t counts,
 // has been given up although it looks complete; nil if it has not.
-func (w *Win) Lost(rank int, n uint64, t *Tally) *errs.Error {
+func (w *Win) Lost(rank int, n uint64, t *Outstanding) *errs.Error {
 	first := w.lost[rank].Load()
 	if first == 0 || int64(n-first) < 0 && (t.Idle() || !t.givenUp()) {
 		return nil

@@ -10,19 +10,19 @@ type Hints uint32
 
 // The hints; alignment is beside them in Offer.
 const (
-	HintNoLocks   Hints = 1 << iota // no_locks; of this rank alone
-	HintSameSize                    // same_size
-	HintSameUnit                    // same_disp_unit
-	HintNoncontig                   // alloc_shared_noncontig
-	HintNative                      // gormapy_native_atomics=true, see native.go
-	HintSoftware                    // gormapy_native_atomics=false
+	HintNoLocks    Hints = 1 << iota // no_locks; of this rank alone
+	HintSameSize                     // same_size
+	HintSameUnit                     // same_disp_unit
+	HintNoncontig                    // alloc_shared_noncontig
+	HintNICAtomics                   // gormapy_native_atomics=true, see nicatomics.go
+	HintSoftware                     // gormapy_native_atomics=false
 )
 
 // agreed are the hints that a window has on all ranks or on none.
-const agreed = HintSameSize | HintSameUnit | HintNoncontig | HintNative | HintSoftware
+const agreed = HintSameSize | HintSameUnit | HintNoncontig | HintNICAtomics | HintSoftware
 
 var hintNames = map[Hints]string{HintSameSize: "same_size", HintSameUnit: "same_disp_unit", HintNoncontig: "alloc_shared_noncontig",
-	HintNative: "gormapy_native_atomics", HintSoftware: "gormapy_native_atomics=false"}
+	HintNICAtomics: "gormapy_native_atomics", HintSoftware: "gormapy_native_atomics=false"}
 
 // checkHints finds where ranks say different things, and what they say that is
 // not so.

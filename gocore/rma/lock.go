@@ -57,7 +57,7 @@ type lock struct {
 	me     int
 	ticket uint32
 	mode   lockMode
-	ring   func(i int) // wakes whoever waits for this lock as rank i, see farlock.go
+	ring   func(i int) // wakes whoever waits for this lock as rank i, see remotelock.go
 }
 
 type lockWords struct {
@@ -65,7 +65,7 @@ type lockWords struct {
 	serving uint32
 	_       [56]byte
 	acc     uint32 // the accumulate lock, see acclock.go
-	fences  uint32 // that the target has settled, see quiet.go
+	fences  uint32 // that the target has settled, see unacked.go
 	_       [56]byte
 }
 

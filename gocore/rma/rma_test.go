@@ -21,8 +21,8 @@ import (
 	"gormapy/gocore/sys"
 )
 
-// ways are the ways to a target that a window can have.
-var ways = []struct {
+// paths are the ways to a target that a window can have.
+var paths = []struct {
 	name    string
 	flavor  rma.Flavor
 	oneCopy bool
@@ -45,7 +45,7 @@ type window struct {
 
 // run gives each of n ranks a window of size bytes, for every way.
 func run(t *testing.T, n, size, unit int, f func(w *window)) {
-	for _, way := range ways {
+	for _, way := range paths {
 		name := fmt.Sprintf("%s,%s,ranks=%d", way.name, way.flavor, n)
 		if way.net != nil {
 			name += fmt.Sprintf(",net(atomics=%t)", way.net.Atomics)
@@ -98,7 +98,7 @@ func run(t *testing.T, n, size, unit int, f func(w *window)) {
 					w.mem = unsafe.Slice((*byte)(base), size)
 				}
 				if n > 1 && size > 0 {
-					require.Equal(r.T, way.name, w.Way((r.Rank+1)%n))
+					require.Equal(r.T, way.name, w.Path((r.Rank+1)%n))
 				}
 				w.barrier()
 				f(w)
@@ -432,7 +432,7 @@ func TestRefusedUpdate(t *testing.T) {
 		l, e := w.LockAll(0)
 		require.Nil(w.r.T, e)
 		w.r.Until(l.Advance, l.Check)
-		if w.r.Rank == 0 && w.Way(1) != "direct" && w.Way(1) != "copy" {
+		if w.r.Rank == 0 && w.Path(1) != "direct" && w.Path(1) != "copy" {
 			w.Desc.Target(1).Bytes = 1 << 10 // so that only the target knows better
 			for _, disp := range []int{260, 264} {
 				one, old := []int64{1}, []int64{-7}

@@ -267,7 +267,7 @@ func (w *Win) sendPutRuns(s Spot, to place, data unsafe.Pointer) {
 			h.Tag, h.Len = int32(len(runs)), uint64(len(runs)*runBytes+n)
 			payload := append(append(make([]byte, 0, h.Len), runsAsBytes(runs)...), engine.Bytes(unsafe.Add(data, from), n)...)
 			w.expect(to.rank)
-			w.rma.eng.Post(peer, &h, payload, w, nil)
+			w.rma.eng.Send(peer, &h, payload, w, nil)
 			return nil
 		})
 	b.addRuns(s, to.off)
@@ -300,7 +300,7 @@ func (w *Win) sendGetRuns(f *fetch, s Spot, from place) {
 			h := w.header(fabric.KindGet)
 			h.B, h.Len = f.token, uint64(n)
 			h.Aux, h.Tag = uint32(at), int32(at>>32)
-			w.rma.eng.Post(peer, &h, append([]byte(nil), runsAsBytes(runs)...), w, nil)
+			w.rma.eng.Send(peer, &h, append([]byte(nil), runsAsBytes(runs)...), w, nil)
 			return nil
 		})
 	b.addRuns(s, from.off)

@@ -46,7 +46,7 @@ func (m *RMA) share(r, fd int, off, n uint64) unsafe.Pointer {
 }
 
 // MapShared maps what others offer of their arenas, for a window over memory of
-// the program, and tells whether all of it could be. What makes an element
+// the program, and reports whether all of it could be. What makes an element
 // atomic must be the same for all ranks: they use it only if every one could.
 func (m *RMA) MapShared(offers []Offer, world []int) ([]unsafe.Pointer, bool) {
 	at := make([]unsafe.Pointer, len(offers))
@@ -56,7 +56,7 @@ func (m *RMA) MapShared(offers []Offer, world []int) ([]unsafe.Pointer, bool) {
 		case o.Share == 0:
 		case world[i] == m.eng.Rank:
 			at[i] = fabric.Pointer(o.Addr)
-		case m.eng.Far(world[i]):
+		case m.eng.Remote(world[i]):
 		default:
 			if at[i] = m.share(world[i], int(o.FD), o.Share-1, uint64(o.Bytes)); at[i] == nil {
 				return nil, false

@@ -49,29 +49,29 @@ type RMA struct {
 	mu   sync.RWMutex
 	wins map[uint32]*Win
 
-	arenas  arenas
-	deaths  atomic.Int32 // of ranks, so far
-	fetchMu sync.Mutex
-	next    uint64
-	fetches map[uint64]*fetch
-	landing map[int]landing // by world rank; of whoever polls
+	arenas     arenas
+	deaths     atomic.Int32 // of ranks, so far
+	fetchMu    sync.Mutex
+	next       uint64
+	fetches    map[uint64]*fetch
+	placements map[int]placement // by world rank; of whoever polls
 }
 
 // New makes the layer and takes its kinds of messages.
 func New(e *engine.Engine) *RMA {
-	m := &RMA{eng: e, wins: map[uint32]*Win{}, fetches: map[uint64]*fetch{}, landing: map[int]landing{}, arenas: arenas{peers: map[int]*arena.Peer{}}}
+	m := &RMA{eng: e, wins: map[uint32]*Win{}, fetches: map[uint64]*fetch{}, placements: map[int]placement{}, arenas: arenas{peers: map[int]*arena.Peer{}}}
 	e.OnGone(func(rank int) {
 		m.complete(rank)
 		m.deaths.Add(1)
 		e.Job.Ranks[e.Rank].RingProgress() // agents may wait for the one that died
 	})
-	e.Chore(m.serveAgents)
-	e.Land(fabric.KindPut, m.landPut)
-	e.Land(fabric.KindGetData, m.landGetData)
+	e.AddPollHook(m.serveLockProxies)
+	e.SetPlacer(fabric.KindPut, m.placePut)
+	e.SetPlacer(fabric.KindGetData, m.placeGetData)
 	for kind, h := range map[fabric.Kind]engine.Handler{
 		fabric.KindPut: m.onPut, fabric.KindGet: m.onGet, fabric.KindAcc: m.onAcc,
 		fabric.KindCAS: m.onCAS, fabric.KindAck: m.onAck, fabric.KindGetData: m.onGetData,
-		fabric.KindLock: m.onLock, fabric.KindLocked: m.onLocked, fabric.KindSlip: m.onSlip,
+		fabric.KindLock: m.onLock, fabric.KindLocked: m.onLocked, fabric.KindCounters: m.onCounters,
 	} {
 		e.Handle(kind, func(src int, head *fabric.Header, payload []byte) {
 			if head.Gen == m.gen.Load() {
@@ -119,36 +119,36 @@ type Win struct {
 	// Hint says, in errors about ranks that are not there, what may be meant.
 	Hint string
 
-	ranks    []*job.Rank
-	seg      *sys.Segment
-	locks    []*lock
-	acc      []accLock
-	journals []*journal // of what is written under acc, by target
-	keys     []fabric.RemoteKey
-	ways     []way
-	region   fabric.Region // of this rank's part, for a network; or nil
-	shown    []unsafe.Pointer
-	native   bool // see native.go
-	nics     nicOps
-	skews    []int // by target: of the part's address, from a multiple of 8
-	mem      *Memory
-	sent     []atomic.Uint64         // by target: messages that are to be answered
-	answers  []atomic.Uint64         // by target: those that have been
-	lost     []atomic.Uint64         // by target: the first one that never will be, as it has ended; 0: none
-	tallies  []atomic.Pointer[Tally] // by target: what the network is at
-	failure  atomic.Pointer[errs.Error]
-	culprit  atomic.Int32 // the target of the last operation of a network that has failed
-	resets   atomic.Uint32
+	ranks       []*job.Rank
+	seg         *sys.Segment
+	locks       []*lock
+	acc         []accLock
+	journals    []*journal // of what is written under acc, by target
+	keys        []fabric.RemoteKey
+	paths       []path
+	region      fabric.Region // of this rank's part, for a network; or nil
+	shown       []unsafe.Pointer
+	nicAtomics  bool // see nicatomics.go
+	nics        nicOps
+	skews       []int // by target: of the part's address, from a multiple of 8
+	mem         *Memory
+	sent        []atomic.Uint64               // by target: messages that are to be answered
+	answers     []atomic.Uint64               // by target: those that have been
+	lost        []atomic.Uint64               // by target: the first one that never will be, as it has ended; 0: none
+	outstanding []atomic.Pointer[Outstanding] // by target: what the network is at
+	failure     atomic.Pointer[errs.Error]
+	culprit     atomic.Int32 // the target of the last operation of a network that has failed
+	resets      atomic.Uint32
 
 	lockAll bool
 	held    []uint8 // by target: heldNone, heldLock, heldNoCheck
 	nheld   int
-	general general
-	quiet   quiet
+	pscw    pscw
+	unacked unacked
 	noLocks atomic.Bool
 
-	far    []*farLock // by target: nil if its lock is in memory that this process shares
-	agents []*agent   // by origin: who has the lock of this rank's part by messages
+	remoteLocks []*remoteLock // by target: nil if its lock is in memory that this process shares
+	lockProxies []*lockProxy  // by origin: who has the lock of this rank's part by messages
 
 	tables   []*attachTable // of a dynamic window, by target
 	seen     []atomic.Pointer[attachments]
@@ -268,7 +268,7 @@ func OpenSegment(offers []Offer, made *Offer) (*sys.Segment, error) {
 // not reached by a network.
 func (m *RMA) CanCopy(offers []Offer, world []int) bool {
 	for i := range offers {
-		if world[i] == m.eng.Rank || m.eng.Far(world[i]) {
+		if world[i] == m.eng.Rank || m.eng.Remote(world[i]) {
 			continue
 		}
 		if _, caps := m.eng.Transport(world[i]); !caps.OneSided {
@@ -292,7 +292,7 @@ func (m *RMA) CanCopy(offers []Offer, world []int) bool {
 // completed.
 func (m *RMA) Register(mine *Offer, rank int, world []int, offers []Offer, seg *sys.Segment) fabric.Region {
 	net := m.eng.Net()
-	if net == nil || !net.Caps().OneSided || mine.Bytes == 0 || m.eng.Near(world) {
+	if net == nil || !net.Caps().OneSided || mine.Bytes == 0 || m.eng.AllLocal(world) {
 		return nil
 	}
 	var at unsafe.Pointer
@@ -319,10 +319,10 @@ func (m *RMA) Register(mine *Offer, rank int, world []int, offers []Offer, seg *
 // not every rank could map all.
 func (m *RMA) Attach(id uint32, handle int64, rank int, world []int, offers []Offer, seg *sys.Segment, region fabric.Region, copies bool, shared []unsafe.Pointer, bar *coll.Barrier) (*Win, *errs.Error) {
 	n := len(world)
-	near := m.eng.Near(world)
+	near := m.eng.AllLocal(world)
 	w := &Win{rma: m, ID: id, Flavor: Flavor(offers[0].Flavor), Rank: rank, Size: n, World: world, Bar: bar, seg: seg, region: region,
-		keys: make([]fabric.RemoteKey, n), ways: make([]way, n), shown: make([]unsafe.Pointer, n), sent: make([]atomic.Uint64, n), answers: make([]atomic.Uint64, n), lost: make([]atomic.Uint64, n), held: make([]uint8, n),
-		tallies: make([]atomic.Pointer[Tally], n), far: make([]*farLock, n), agents: make([]*agent, n)}
+		keys: make([]fabric.RemoteKey, n), paths: make([]path, n), shown: make([]unsafe.Pointer, n), sent: make([]atomic.Uint64, n), answers: make([]atomic.Uint64, n), lost: make([]atomic.Uint64, n), held: make([]uint8, n),
+		outstanding: make([]atomic.Pointer[Outstanding], n), remoteLocks: make([]*remoteLock, n), lockProxies: make([]*lockProxy, n)}
 	d, err := newDesc(n)
 	if err != nil {
 		return nil, errs.New(errs.NoMem, "map window descriptor: %v", err)
@@ -335,10 +335,10 @@ func (m *RMA) Attach(id uint32, handle int64, rank int, world []int, offers []Of
 	l := newLayout(offers)
 	d.Size = int32(n)
 	inSegment := w.Flavor == FlavorAllocate || w.Flavor == FlavorShared
-	w.quiet = quiet{me: rank, settled: make([]atomic.Uint32, n), poll: m.eng.PollSure, exclude: m.eng.Exclude, deliver: w.deliver}
-	w.general.init(rank, w.ranks, func(r int) bool { return m.eng.Gone(world[r]) }, seg.Mem, l.inbox)
-	w.general.tell = w.tellFar
-	w.quiet.inboxes = w.general.inboxes
+	w.unacked = unacked{me: rank, settled: make([]atomic.Uint32, n), poll: m.eng.PollSure, exclude: m.eng.Exclude, deliver: w.deliver}
+	w.pscw.init(rank, w.ranks, func(r int) bool { return m.eng.Gone(world[r]) }, seg.Mem, l.inbox)
+	w.pscw.tell = w.tellRemote
+	w.unacked.inboxes = w.pscw.inboxes
 	if w.Flavor == FlavorDynamic {
 		w.seen = make([]atomic.Pointer[attachments], n)
 		for _, at := range l.table {
@@ -348,11 +348,11 @@ func (m *RMA) Attach(id uint32, handle int64, rank int, world []int, offers []Of
 	for i := range n {
 		w.locks = append(w.locks, newLock(seg.Mem[l.lock[i]:], rank, w.ranks))
 		w.locks[i].ring = w.bell(i)
-		w.tallies[i].Store(w.newTally(i))
-		if m.eng.Far(world[i]) {
-			w.far[i] = &farLock{w: w, target: i}
+		w.outstanding[i].Store(w.newOutstanding(i))
+		if m.eng.Remote(world[i]) {
+			w.remoteLocks[i] = &remoteLock{w: w, target: i}
 		}
-		w.quiet.numbers = append(w.quiet.numbers, &w.locks[i].words.fences)
+		w.unacked.numbers = append(w.unacked.numbers, &w.locks[i].words.fences)
 		w.journals = append(w.journals, newJournal(seg.Mem[l.journal[i]:]))
 		w.acc = append(w.acc, accLock{word: &w.locks[i].words.acc, me: uint32(rank + 1),
 			dead: func(r int) bool { return m.eng.Gone(world[r]) }, redo: func() { w.redo(i) }})
@@ -364,7 +364,7 @@ func (m *RMA) Attach(id uint32, handle int64, rank int, world []int, offers []Of
 		}
 		w.skews = append(w.skews, int(offers[i].Skew))
 		t.Remote, t.PID, t.Ended = offers[i].Addr, int64(offers[i].PID), &m.eng.Job.Ranks[world[i]].Ended
-		far := m.eng.Far(world[i])
+		far := m.eng.Remote(world[i])
 		if inSegment {
 			w.shown[i] = unsafe.Add(unsafe.Pointer(&seg.Mem[0]), l.data[i])
 		}
@@ -384,28 +384,28 @@ func (m *RMA) Attach(id uint32, handle int64, rank int, world []int, offers []Of
 	if inSegment {
 		w.mem = shareMemory(seg)
 	}
-	if w.native = m.native(offers, world, rank); w.native {
+	if w.nicAtomics = m.nicAtomics(offers, world, rank); w.nicAtomics {
 		d.Target(rank).Flags = 0
 	}
 	d.Flags = DescAtOnce
 	for i := range n {
 		t := d.Target(i)
-		switch far := m.eng.Far(world[i]); {
+		switch far := m.eng.Remote(world[i]); {
 		case t.Base != nil, i == rank, t.Bytes == 0 && w.Flavor != FlavorDynamic:
-			w.ways[i] = wayDirect
+			w.paths[i] = pathDirect
 		case far && offers[i].Keyed != 0:
-			w.ways[i] = wayRDMA
+			w.paths[i] = pathRDMA
 		case copies && !far:
-			w.ways[i] = wayCopy
+			w.paths[i] = pathCopy
 		default:
-			w.ways[i] = wayMessage
+			w.paths[i] = pathMessage
 		}
-		if w.ways[i] == wayMessage || w.ways[i] == wayRDMA || w.native {
+		if w.paths[i] == pathMessage || w.paths[i] == pathRDMA || w.nicAtomics {
 			d.Flags = 0
 		}
 		// The same on all ranks, whatever their own way is.
 		users := w.Flavor == FlavorCreate && offers[i].Bytes > 0 && (shared == nil || shared[i] == nil)
-		w.quiet.on = w.quiet.on || near && copies && n > 1 && (users || w.Flavor == FlavorDynamic)
+		w.unacked.on = w.unacked.on || near && copies && n > 1 && (users || w.Flavor == FlavorDynamic)
 	}
 	m.mu.Lock()
 	m.wins[id] = w
@@ -449,14 +449,14 @@ func (w *Win) Free() {
 	w.rma.mu.Lock()
 	delete(w.rma.wins, w.ID)
 	w.rma.mu.Unlock()
-	w.dropAgents()
+	w.dropLockProxies()
 	w.rma.eng.Exclude(func() {
 		w.rma.divert(w)
 		// Replies to ranks that have ended, or from before a collective reset.
 		w.rma.eng.Drop(w, errs.New(errs.Win, "the window has been freed"))
 	})
-	for r := range w.tallies {
-		w.tallies[r].Load().dismiss()
+	for r := range w.outstanding {
+		w.outstanding[r].Load().cancel()
 	}
 	if w.region != nil {
 		_ = w.region.Close()
@@ -472,7 +472,7 @@ func (w *Win) Free() {
 // inAccess tells what access epoch is open, other than a fence's; empty if none.
 func (w *Win) inAccess() string {
 	switch {
-	case w.general.started:
+	case w.pscw.started:
 		return "Start has opened an access epoch (Complete ends it)"
 	case w.lockAll:
 		return "all targets are locked by Lock_all (Unlock_all ends it)"
@@ -486,25 +486,25 @@ func (w *Win) inAccess() string {
 	return ""
 }
 
-// way is how puts and gets come to a target.
-type way uint8
+// path is how puts and gets come to a target.
+type path uint8
 
 const (
-	wayDirect way = iota
-	wayCopy
-	wayRDMA
-	wayMessage
+	pathDirect path = iota
+	pathCopy
+	pathRDMA
+	pathMessage
 )
 
-func (k way) String() string { return [...]string{"direct", "copy", "rdma", "message"}[k] }
+func (k path) String() string { return [...]string{"direct", "copy", "rdma", "message"}[k] }
 
-// Way names the way to target r: direct, copy, rdma or message. In a dynamic
+// Path names the way to target r: direct, copy, rdma or message. In a dynamic
 // window shared memory is direct, too.
-func (w *Win) Way(r int) string { return w.ways[r].String() }
+func (w *Win) Path(r int) string { return w.paths[r].String() }
 
-// Later tells whether operations on target r may use their origin's memory after
+// Later reports whether operations on target r may use their origin's memory after
 // the call that starts them.
-func (w *Win) Later(r int) bool { return w.ways[r] >= wayRDMA || w.native }
+func (w *Win) Later(r int) bool { return w.paths[r] >= pathRDMA || w.nicAtomics }
 
 // Shown is where this process can load from and store to target r's part; nil if
 // it can't.
@@ -549,14 +549,14 @@ func (w *Win) Reset() {
 		w.sent[r].Store(0)
 		w.answers[r].Store(0)
 		w.lost[r].Store(0)
-		w.renewTally(r)
-		if w.far[r] != nil {
-			w.far[r].reset()
+		w.renewOutstanding(r)
+		if w.remoteLocks[r] != nil {
+			w.remoteLocks[r].reset()
 		}
 	}
-	w.dropAgents()
-	w.general.reset()
-	w.quiet.reset()
+	w.dropLockProxies()
+	w.pscw.reset()
+	w.unacked.reset()
 	for r, l := range w.locks {
 		w.redo(r) // of a rank that is dead: others may write the same
 		l.zero()

@@ -83,7 +83,7 @@ func (s *Setting) Problem() string {
 	return problem
 }
 
-// Given tells whether the variable is set.
+// Given reports whether the variable is set.
 func (s *Setting) Given() bool { return os.Getenv(s.Name) != "" }
 
 func (s *Setting) read() (value, problem string) {
@@ -100,7 +100,7 @@ func (s *Setting) read() (value, problem string) {
 	return s.Default, fmt.Sprintf("%s is %q, which it can't be: choose from %s (%s is taken)", s.Name, given, strings.Join(s.Choices, ", "), s.Default)
 }
 
-// On tells whether a setting with the choices 1 and 0 is 1.
+// On reports whether a setting with the choices 1 and 0 is 1.
 func (s *Setting) On() bool { return s.Value() == "1" }
 
 // Problems is what is wrong with the settings that ranks read.

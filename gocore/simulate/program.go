@@ -212,7 +212,7 @@ func (r *rank) ahead(step int) {
 			fill(mems[i], keys[i])
 		}
 		ops[i] = r.coll.Bcast(bytesBuf(mems[i]), root)
-		r.eng.Carry(ops[i])
+		r.eng.AddBackground(ops[i])
 		r.compute()
 	}
 	for _, i := range r.own.Perm(many) {
@@ -226,13 +226,13 @@ func (r *rank) ahead(step int) {
 // call makes a collective call as package mpi does.
 func (r *rank) call(a *coll.Args, blocking bool) {
 	if blocking {
-		if s := r.coll.Small(a); s != nil {
+		if s := r.coll.BoardOp(a); s != nil {
 			r.until(s.Advance, s.Check)
 			r.end(s.Err())
 			s.Release()
 			return
 		}
-		if d := r.coll.Direct(a); d != nil {
+		if d := r.coll.SingleCopyOp(a); d != nil {
 			r.until(d.Advance, d.Check)
 			r.end(d.Err())
 			return
@@ -241,7 +241,7 @@ func (r *rank) call(a *coll.Args, blocking bool) {
 	a.Nonblocking = !blocking
 	o := r.coll.Start(a)
 	if !blocking {
-		r.eng.Carry(o)
+		r.eng.AddBackground(o)
 		r.compute()
 	}
 	r.finish(o)
@@ -286,7 +286,7 @@ func (r *rank) interrupted(step int) {
 		a := r.w.memory(200_000)
 		mems = append(mems, a)
 		o = r.coll.Bcast(bytesBuf(a), r.plan.IntN(n))
-		r.eng.Carry(o)
+		r.eng.AddBackground(o)
 	}
 	r.compute()
 	r.reset()

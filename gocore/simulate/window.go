@@ -243,7 +243,7 @@ func (r *rank) epoch(step int) {
 	if string(r.win.view) != string(r.win.model[r.n]) {
 		for i := range longs(r.win.view) {
 			got, want := longs(r.win.view)[i], longs(r.win.model[r.n])[i]
-			r.check(got == want, "step %d: element %d of rank %d's window is %d, not %d (epoch %d, %s)", step, i, r.n, got, want, kind, r.win.Way((r.n+1)%n))
+			r.check(got == want, "step %d: element %d of rank %d's window is %d, not %d (epoch %d, %s)", step, i, r.n, got, want, kind, r.win.Path((r.n+1)%n))
 		}
 	}
 	r.fetched(step, longs(before))

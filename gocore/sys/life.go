@@ -21,7 +21,7 @@ const (
 	Ended // it does not exist, or is a zombie, or its number is another's by now
 )
 
-// Look tells whether the process that has number pid and start time age, 0 if that
+// Look reports whether the process that has number pid and start time age, 0 if that
 // is not known, lives. It never takes a process for dead that it can't look at.
 func Look(pid int, age uint64) Life {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -39,7 +39,7 @@ func Look(pid int, age uint64) Life {
 	return Living
 }
 
-// Alive tells whether process pid exists and is not a zombie. Who can't find that
+// Alive reports whether process pid exists and is not a zombie. Who can't find that
 // out takes it to be alive.
 func Alive(pid int) bool { return Look(pid, 0) != Ended }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // CopyRefusal says why the kernel does not let this process copy from and to
-// the memory of process pid; empty if it does. For its own pid it tells whether
+// the memory of process pid; empty if it does. For its own pid it reports whether
 // the system calls can be used at all.
 //
 // Nothing of the other process is read: the kernel checks the permission before

@@ -193,7 +193,7 @@ func (p *Part) Close() {
 	}
 }
 
-// Used tells whether a rank has recorded here.
+// Used reports whether a rank has recorded here.
 func (p *Part) Used() bool { return p.Head.Rank >= 0 }
 
 // Records are those that were written, and Dropped is how many there was no room

@@ -2,7 +2,7 @@
 // strings in, integers and strings out, nothing that waits (the shim beside it
 // exports that). A negative result -c stands for the error code c.
 //
-// It may import gocore/mpi, gocore/rdma, gocore/mt19937 and gocore/fabric (for
+// It may import gocore/mpi, gocore/rdmaapi, gocore/mt19937 and gocore/fabric (for
 // foreign memory), nothing else of gocore.
 package core
 
@@ -24,10 +24,10 @@ func LibraryVersion() string { return "gormapy " + version }
 // Init makes this process a rank of its job.
 func Init() int { return -mpi.Init() }
 
-// Initialized tells whether Init has been called.
+// Initialized reports whether Init has been called.
 func Initialized() bool { return mpi.Initialized() }
 
-// Finalized tells whether Finalize has been called.
+// Finalized reports whether Finalize has been called.
 func Finalized() bool { return mpi.Finalized() }
 
 // MarkFailed says that an unhandled exception ends this process. (gopy gives
@@ -272,7 +272,7 @@ func WinInfo(win int64) string { return mpi.WinInfo(win) }
 // WinShared is "addr nbytes disp_unit" of a rank's part.
 func WinShared(win int64, rank int) string { return mpi.WinShared(win, rank) }
 
-// NetworkKeys tells whether the network wants memory to be registered.
+// NetworkKeys reports whether the network wants memory to be registered.
 func NetworkKeys() bool { return mpi.NetworkKeys() }
 
 // KeepMemory registers n bytes at addr until ReleaseKept is called with the
@@ -288,17 +288,17 @@ func ReleaseKept(h int64) int {
 // WinGone is how a rank of a window's has ended, "" while it has not.
 func WinGone(win int64, rank int) string { return mpi.WinGone(win, rank) }
 
-// WinWay names the way to a target: direct, copy, rdma or message.
-func WinWay(win int64, rank int) string { return mpi.WinWay(win, rank) }
+// WinPath names the way to a target: direct, copy, rdma or message.
+func WinPath(win int64, rank int) string { return mpi.WinPath(win, rank) }
 
-// WinLater tells whether operations on a target may use their origin's memory after
+// WinLater reports whether operations on a target may use their origin's memory after
 // the call that starts them.
 func WinLater(win int64, rank int) bool { return mpi.WinLater(win, rank) }
 
 // WinCheck returns 0 if the handle names a window, else a negative code.
 func WinCheck(win int64) int { return -mpi.WinCheck(win) }
 
-// WinCheckFree tells whether a window can be freed now.
+// WinCheckFree reports whether a window can be freed now.
 func WinCheckFree(win int64) int { return -mpi.WinCheckFree(win) }
 
 // WinNoLocks says whether this rank locks nothing of a window and returns 0 or a negative code.

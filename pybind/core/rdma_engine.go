@@ -1,74 +1,74 @@
 package core
 
-import "gormapy/gocore/rdma"
+import "gormapy/gocore/rdmaapi"
 
 // RdmaEngineOpen makes a transfer engine; for this and the following see the
 // functions of package rdma.
-func RdmaEngineOpen(options string) int64 { return rdma.EngineOpen(options) }
+func RdmaEngineOpen(options string) int64 { return rdmaapi.EngineOpen(options) }
 
 // RdmaEngineInfo is the descriptor of an engine.
-func RdmaEngineInfo(h int64) string { return rdma.EngineInfo(h) }
+func RdmaEngineInfo(h int64) string { return rdmaapi.EngineInfo(h) }
 
 // RdmaEngineAdd makes another engine known.
-func RdmaEngineAdd(h int64, descriptor string) int64 { return rdma.EngineAdd(h, descriptor) }
+func RdmaEngineAdd(h int64, descriptor string) int64 { return rdmaapi.EngineAdd(h, descriptor) }
 
 // RdmaEngineRemove ends all that there is with another engine.
-func RdmaEngineRemove(h int64, name string) int64 { return rdma.EngineRemove(h, name) }
+func RdmaEngineRemove(h int64, name string) int64 { return rdmaapi.EngineRemove(h, name) }
 
 // RdmaEngineRegister registers memory.
 func RdmaEngineRegister(h, addr, n, writable int64) int64 {
-	return rdma.EngineRegister(h, addr, n, writable)
+	return rdmaapi.EngineRegister(h, addr, n, writable)
 }
 
 // RdmaEngineMemory is "addr rkey access" of memory.
-func RdmaEngineMemory(h, id int64) string { return rdma.EngineMemory(h, id) }
+func RdmaEngineMemory(h, id int64) string { return rdmaapi.EngineMemory(h, id) }
 
 // RdmaEngineDeregister ends what can be done with memory.
-func RdmaEngineDeregister(h, id int64) int64 { return rdma.EngineDeregister(h, id) }
+func RdmaEngineDeregister(h, id int64) int64 { return rdmaapi.EngineDeregister(h, id) }
 
 // RdmaEngineSession pairs local memory with that of another engine.
 func RdmaEngineSession(h, local int64, name, id string, addr, rkey, n, access int64) int64 {
-	return rdma.EngineSession(h, local, name, id, addr, rkey, n, access)
+	return rdmaapi.EngineSession(h, local, name, id, addr, rkey, n, access)
 }
 
 // RdmaEngineSessionAlive is 1 if transfers of a session can be tried.
-func RdmaEngineSessionAlive(h int64) int64 { return rdma.EngineSessionAlive(h) }
+func RdmaEngineSessionAlive(h int64) int64 { return rdmaapi.EngineSessionAlive(h) }
 
 // RdmaEngineTransfer begins a transfer.
 func RdmaEngineTransfer(session, read, local, remote, n, uid int64) int64 {
-	return rdma.EngineTransfer(session, read, local, remote, n, uid)
+	return rdmaapi.EngineTransfer(session, read, local, remote, n, uid)
 }
 
 // RdmaEngineBatch begins a transfer of n entries at addr.
 func RdmaEngineBatch(session, read, addr, n, uid int64) int64 {
-	return rdma.EngineBatch(session, read, addr, n, uid)
+	return rdmaapi.EngineBatch(session, read, addr, n, uid)
 }
 
 // RdmaEngineArrived takes the arrival of a transfer.
 func RdmaEngineArrived(h int64, name string, uid, us int64) int64 {
-	return rdma.EngineArrived(h, name, uid, us)
+	return rdmaapi.EngineArrived(h, name, uid, us)
 }
 
 // RdmaEngineUID is a number for a transfer.
-func RdmaEngineUID(h int64) int64 { return rdma.EngineUID(h) }
+func RdmaEngineUID(h int64) int64 { return rdmaapi.EngineUID(h) }
 
 // RdmaStatusFree forgets a status.
-func RdmaStatusFree(h int64) int64 { return rdma.StatusFree(h) }
+func RdmaStatusFree(h int64) int64 { return rdmaapi.StatusFree(h) }
 
 // RdmaStatusWait waits for a transfer and returns its code.
-func RdmaStatusWait(h, us int64) int64 { return rdma.StatusWait(h, us) }
+func RdmaStatusWait(h, us int64) int64 { return rdmaapi.StatusWait(h, us) }
 
 // RdmaStatusText says why a transfer has failed.
-func RdmaStatusText(h int64) string { return rdma.StatusText(h) }
+func RdmaStatusText(h int64) string { return rdmaapi.StatusText(h) }
 
 // RdmaWakerOpen makes a waker.
-func RdmaWakerOpen() int64 { return rdma.WakerOpen() }
+func RdmaWakerOpen() int64 { return rdmaapi.WakerOpen() }
 
 // RdmaWakerFD is its descriptor.
-func RdmaWakerFD(h int64) int64 { return rdma.WakerFD(h) }
+func RdmaWakerFD(h int64) int64 { return rdmaapi.WakerFD(h) }
 
 // RdmaWakerWatch has a waker told when a transfer ends.
-func RdmaWakerWatch(h, status int64) int64 { return rdma.WakerWatch(h, status) }
+func RdmaWakerWatch(h, status int64) int64 { return rdmaapi.WakerWatch(h, status) }
 
 // RdmaWakerTake writes the numbers of statuses that have ended to addr.
-func RdmaWakerTake(h, addr, n int64) int64 { return rdma.WakerTake(h, addr, n) }
+func RdmaWakerTake(h, addr, n int64) int64 { return rdmaapi.WakerTake(h, addr, n) }

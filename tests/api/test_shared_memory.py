@@ -166,7 +166,7 @@ def test_windows_recognise_it(mpirun):
             (allocated, True), (memoryview(allocated)[100:200], True), (own, False),
         ):
             win = MPI.Win.Create(memory, comm=world)
-            assert (core.WinWay(win._h, peer) == "direct") == direct, core.WinWay(win._h, peer)
+            assert (core.WinPath(win._h, peer) == "direct") == direct, core.WinPath(win._h, peer)
             win.Lock(peer)
             win.Put(np.full(1, 40 + rank, "u1"), peer, 3)
             win.Unlock(peer)
@@ -175,7 +175,7 @@ def test_windows_recognise_it(mpirun):
             world.Barrier()
             win.Free()
         win = MPI.Win.Create(big if rank else own, comm=world)  # each part by itself
-        assert core.WinWay(win._h, 1) == "direct" and (core.WinWay(win._h, 0) == "direct") == (rank == 0)
+        assert core.WinPath(win._h, 1) == "direct" and (core.WinPath(win._h, 0) == "direct") == (rank == 0)
         win.Free()
             """
         ),

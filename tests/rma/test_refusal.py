@@ -14,7 +14,7 @@ WHICH = """
     from rankside import *
     from gormapy._ext import core
     win = MPI.Win.Create(np.zeros(4), 8, comm=world)
-    print(core.WinWay(win._h, 1 - rank))
+    print(core.WinPath(win._h, 1 - rank))
     win.Free()
 """
 

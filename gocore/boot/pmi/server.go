@@ -70,7 +70,7 @@ type Server struct {
 	mu       sync.Mutex
 	kvs      map[string]string
 	services map[string]string // of publish_name
-	seats    []*seat
+	conns    []*rankConn
 	inside   int // ranks in the barrier
 	stuck    bool
 }
@@ -86,10 +86,10 @@ func NewServer(id string, apps []int) (*Server, error) {
 		report:   make(chan Report, 3*len(apps)),
 		kvs:      map[string]string{"PMI_process_mapping": fmt.Sprintf("(vector,(0,1,%d))", len(apps))},
 		services: map[string]string{},
-		seats:    make([]*seat, len(apps)),
+		conns:    make([]*rankConn, len(apps)),
 	}
-	for i := range s.seats {
-		s.seats[i] = &seat{server: s, rank: i, fd: -1}
+	for i := range s.conns {
+		s.conns[i] = &rankConn{server: s, rank: i, fd: -1}
 	}
 	var err error
 	s.listener, err = listen(s.ready)
@@ -101,7 +101,7 @@ func (s *Server) Close() {
 	s.listener.close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, c := range s.seats {
+	for _, c := range s.conns {
 		c.close()
 	}
 }
@@ -114,7 +114,7 @@ func (s *Server) Reports() <-chan Report { return s.report }
 func (s *Server) Connect(rank int) (fd int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.seats[rank]
+	c := s.conns[rank]
 	if fd, err = c.connect(); err != nil {
 		return -1, err
 	}
@@ -131,7 +131,7 @@ func (s *Server) Connect(rank int) (fd int, err error) {
 func (s *Server) ready(rank int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c := s.seats[rank]; c.open() { // else it was closed after epoll had looked
+	if c := s.conns[rank]; c.open() { // else it was closed after epoll had looked
 		c.receive()
 	}
 }
@@ -150,7 +150,7 @@ type Conduct struct {
 func (s *Server) Ended(rank int) Conduct {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.seats[rank]
+	c := s.conns[rank]
 	for i := 0; i < maxBacklog && c.open() && c.receive(); i++ {
 	}
 	c.close()
@@ -165,11 +165,11 @@ func (s *Server) Ended(rank int) Conduct {
 func (s *Server) Conduct(rank int) Conduct {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.seats[rank].conduct
+	return s.conns[rank].conduct
 }
 
-// lost tells whether c will never join or enter a barrier again, and why.
-func (c *seat) lost() (why string) {
+// lost reports whether c will never join or enter a barrier again, and why.
+func (c *rankConn) lost() (why string) {
 	switch {
 	case c.ended:
 		return "has ended"
@@ -191,7 +191,7 @@ func (s *Server) Stuck() (Report, bool) {
 
 func (s *Server) findStuck() (Report, bool) {
 	waits, runs := -1, -1
-	for r, c := range s.seats {
+	for r, c := range s.conns {
 		switch {
 		case c.conduct.Waits && waits < 0:
 			waits = r
@@ -199,7 +199,7 @@ func (s *Server) findStuck() (Report, bool) {
 			runs = r
 		}
 	}
-	for r, c := range s.seats {
+	for r, c := range s.conns {
 		switch why := c.lost(); {
 		case why == "":
 		case waits >= 0:
@@ -220,13 +220,13 @@ func (s *Server) checkStuck() {
 }
 
 // refuse answers a request with an error, and reports the first one of a rank.
-func (s *Server) refuse(c *seat, answer, msg, text string) {
+func (s *Server) refuse(c *rankConn, answer, msg, text string) {
 	c.answer("cmd=" + answer + " rc=-1 msg=" + msg)
 	c.note(text)
 }
 
 // handle acts on one line of the process that is the rank.
-func (s *Server) handle(c *seat, line string) {
+func (s *Server) handle(c *rankConn, line string) {
 	w := parse(line)
 	cmd := w["cmd"]
 	switch {
@@ -283,7 +283,7 @@ func (s *Server) handle(c *seat, line string) {
 	}
 }
 
-func (s *Server) init(c *seat, w words) {
+func (s *Server) init(c *rankConn, w words) {
 	switch {
 	case c.conduct.Joined:
 		s.refuse(c, "response_to_init", "initialised_before", "said PMI-1 init twice")
@@ -298,7 +298,7 @@ func (s *Server) init(c *seat, w words) {
 	}
 }
 
-func (s *Server) abort(c *seat, w words) {
+func (s *Server) abort(c *rankConn, w words) {
 	if c.conduct.Aborted {
 		return
 	}
@@ -310,7 +310,7 @@ func (s *Server) abort(c *seat, w words) {
 	s.report <- Report{Kind: Aborted, Rank: c.rank, Code: code}
 }
 
-func (s *Server) put(c *seat, line string, w words) {
+func (s *Server) put(c *rankConn, line string, w words) {
 	// The value is the rest of the line: what the rank's library escapes, and
 	// how, is its own business.
 	_, value, _ := strings.Cut(line, " value=")
@@ -339,7 +339,7 @@ func (s *Server) put(c *seat, line string, w words) {
 	c.answer("cmd=put_result rc=0")
 }
 
-func (s *Server) barrier(c *seat) {
+func (s *Server) barrier(c *rankConn) {
 	if c.conduct.Waits {
 		c.abandon("said barrier_in twice")
 		return
@@ -350,16 +350,16 @@ func (s *Server) barrier(c *seat) {
 		return
 	}
 	s.inside = 0
-	for _, c := range s.seats {
+	for _, c := range s.conns {
 		c.conduct.Waits = false
 	}
-	for _, c := range s.seats {
+	for _, c := range s.conns {
 		c.answer("cmd=barrier_out rc=0")
 	}
 }
 
 // name serves the names of ports (MPI_Publish_name), among the ranks of the job.
-func (s *Server) name(c *seat, cmd, line string, w words) {
+func (s *Server) name(c *rankConn, cmd, line string, w words) {
 	service := w["service"]
 	_, port, _ := strings.Cut(line, " port=")
 	known, ok := s.services[service]

@@ -357,9 +357,9 @@ func TestServerAbortInBarrier(t *testing.T) {
 	assert.Equal(t, Report{Kind: Aborted, Rank: 0, Code: -3}, next(t, s))
 }
 
-// TestServerStranger checks that a child which inherited the socket of a rank
+// TestServerChildOfARank checks that a child which inherited the socket of a rank
 // is not the rank.
-func TestServerStranger(t *testing.T) {
+func TestServerChildOfARank(t *testing.T) {
 	s := newJob(t, 1)
 	k := talk(t, s, 0).join()
 	assert.Contains(t, k.ask("cmd=put kvsname=kvs_test key=k value=v"), "rc=0")
@@ -462,7 +462,7 @@ func FuzzServer(f *testing.F) {
 		}
 		s.Ended(0)
 		s.mu.Lock()
-		c := s.seats[0]
+		c := s.conns[0]
 		assert.LessOrEqual(t, len(c.pending), maxRequest+4096)
 		assert.LessOrEqual(t, c.block, maxBlock)
 		assert.LessOrEqual(t, s.inside, 1)

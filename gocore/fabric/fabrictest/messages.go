@@ -51,7 +51,7 @@ func newInbox(w *World, r *Rank) *inbox {
 	for i := range in.seen {
 		in.seen[i] = map[int]bool{}
 	}
-	r.Quiet(func() { r.OnDeliver = in.take })
+	r.StopPolling(func() { r.OnDeliver = in.take })
 	return in
 }
 
@@ -151,7 +151,7 @@ func testMessages(t *testing.T, w *World) {
 				case <-stop:
 					return
 				case <-time.After(time.Duration(rand.IntN(4000)) * time.Microsecond):
-					r.Quiet(func() { time.Sleep(time.Duration(rand.IntN(1000)) * time.Microsecond) })
+					r.StopPolling(func() { time.Sleep(time.Duration(rand.IntN(1000)) * time.Microsecond) })
 				}
 			}
 		})
@@ -180,7 +180,7 @@ func testMessages(t *testing.T, w *World) {
 	if !w.Ranks[0].Caps().OneSided {
 		assert.ErrorIs(t, err, fabric.ErrUnsupported)
 	}
-	if c := w.Ranks[0].Caps(); !c.Direct { // rings have more room than they promise
+	if c := w.Ranks[0].Caps(); !c.Mappable { // rings have more room than they promise
 		assert.Error(t, w.Ranks[0].Send(1, &fabric.Header{}, make([]byte, c.MaxShort+1)), "more than MaxShort")
 	}
 }
@@ -192,7 +192,7 @@ func testThreads(t *testing.T, w *World) {
 	next := [threads]int{}
 	bad := ""
 	ordered := w.Ranks[1].Caps().Ordered
-	w.Ranks[1].Quiet(func() {
+	w.Ranks[1].StopPolling(func() {
 		w.Ranks[1].OnDeliver = func(_ int, h *fabric.Header, payload []byte) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -257,7 +257,7 @@ func testReplies(t *testing.T, w *World) {
 				queue = queue[1:]
 			}
 		}
-		r.Quiet(func() {
+		r.StopPolling(func() {
 			r.OnDeliver = func(src int, h *fabric.Header, _ []byte) {
 				left.Add(-1)
 				if h.Aux > 0 {
@@ -274,7 +274,7 @@ func testReplies(t *testing.T, w *World) {
 				case <-stop:
 					return
 				default:
-					r.Quiet(flush)
+					r.StopPolling(flush)
 					time.Sleep(time.Millisecond)
 				}
 			}
@@ -326,8 +326,8 @@ func testBackPressure(t *testing.T, w *World) {
 	in.wait(t, 0, k+500)
 }
 
-// landings gives memory to what comes, and checks that it comes there.
-type landings struct {
+// placements gives memory to what comes, and checks that it comes there.
+type placements struct {
 	mu      sync.Mutex
 	mem     []byte
 	open    bool
@@ -337,7 +337,7 @@ type landings struct {
 	bad     string
 }
 
-func (l *landings) landing(_ int, h *fabric.Header, n int) unsafe.Pointer {
+func (l *placements) landing(_ int, h *fabric.Header, n int) unsafe.Pointer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.asked++
@@ -356,7 +356,7 @@ func (l *landings) landing(_ int, h *fabric.Header, n int) unsafe.Pointer {
 	return Pointer(l.mem)
 }
 
-func (l *landings) deliver(_ int, h *fabric.Header, payload []byte) {
+func (l *placements) deliver(_ int, h *fabric.Header, payload []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	here := len(payload) > 0 && unsafe.SliceData(payload) == unsafe.SliceData(l.mem)
@@ -384,17 +384,17 @@ func (l *landings) deliver(_ int, h *fabric.Header, payload []byte) {
 }
 
 // next is the size of message k.
-func (l *landings) next(k int) int {
+func (l *placements) next(k int) int {
 	m := len(l.mem) - 64
 	return []int{m, m / 2, 40 << 10, 9, m - 1, 12345, 0}[k%7] % (m + 1)
 }
 
 // Where a transport asks, long payloads come where they belong.
-func testLanding(t *testing.T, w *World) {
+func testPlacement(t *testing.T, w *World) {
 	from, to := w.Ranks[0], w.Ranks[1]
 	red, can := to.Transport.(fabric.Redirector)
 	if !can {
-		to.OnLanding = func(_ int, h *fabric.Header, _ int) unsafe.Pointer {
+		to.OnPlace = func(_ int, h *fabric.Header, _ int) unsafe.Pointer {
 			t.Errorf("%s asks where message %d belongs, but is no Redirector", to.Name(), h.Aux)
 			return nil
 		}
@@ -403,8 +403,8 @@ func testLanding(t *testing.T, w *World) {
 	}
 	meet(t, w)
 	const n = 200
-	l := &landings{mem: Memory(t, to.Caps().MaxShort+64)}
-	to.Quiet(func() { to.OnLanding, to.OnDeliver = l.landing, l.deliver })
+	l := &placements{mem: Memory(t, to.Caps().MaxShort+64)}
+	to.StopPolling(func() { to.OnPlace, to.OnDeliver = l.landing, l.deliver })
 	buf := make([]byte, to.Caps().MaxShort)
 	for k := range n {
 		h := fabric.Header{Kind: fabric.KindData, Aux: uint32(k), Len: uint64(l.next(k)), A: uint64(k)}
@@ -431,9 +431,9 @@ func testRedirect(t *testing.T, from, to *Rank, red fabric.Redirector) {
 	size := to.Caps().MaxShort
 	mem := Memory(t, size)
 	to.Pause()
-	to.Quiet(func() { red.Redirect(Pointer(mem)) }) // nothing belongs there: nothing happens
+	to.StopPolling(func() { red.Redirect(Pointer(mem)) }) // nothing belongs there: nothing happens
 	open, gone, after, redirected, left := false, false, 0, 0, 0
-	to.OnLanding = func(int, *fabric.Header, int) unsafe.Pointer { open = true; return Pointer(mem) }
+	to.OnPlace = func(int, *fabric.Header, int) unsafe.Pointer { open = true; return Pointer(mem) }
 	to.OnDeliver = func(_ int, h *fabric.Header, payload []byte) {
 		after++
 		if gone {
@@ -468,7 +468,7 @@ func testRedirect(t *testing.T, from, to *Rank, red fabric.Redirector) {
 			continue
 		}
 		redirected, gone = redirected+1, true
-		to.Quiet(func() { red.Redirect(Pointer(mem)) })
+		to.StopPolling(func() { red.Redirect(Pointer(mem)) })
 		Fill(mem, 4711)
 		for before := after; after == before && time.Now().Before(end); {
 			to.Poll()
@@ -480,6 +480,6 @@ func testRedirect(t *testing.T, from, to *Rank, red fabric.Redirector) {
 	require.NoError(t, <-sent)
 	assert.Equal(t, n, after, "each is delivered, also those redirected, which have no payload then")
 	t.Logf("%d of %d messages were redirected on their way", redirected, n)
-	to.OnLanding, to.OnDeliver = nil, nil
+	to.OnPlace, to.OnDeliver = nil, nil
 	to.Resume()
 }

@@ -35,7 +35,7 @@ func RunExcept(t *testing.T, create Make, except map[string]string) {
 			each("threads", testThreads)
 			each("replies", testReplies)
 			each("back-pressure", testBackPressure)
-			each("landing", testLanding)
+			each("landing", testPlacement)
 			each("put and get", testPutGet)
 			each("runs", testRuns)
 			each("many", testMany)
@@ -79,7 +79,7 @@ func meet(t *testing.T, w *World) {
 	n := len(w.Ranks)
 	met := make(chan [2]int, n*n)
 	for _, r := range w.Ranks {
-		r.Quiet(func() {
+		r.StopPolling(func() {
 			r.OnDeliver = func(src int, _ *fabric.Header, _ []byte) { met <- [2]int{src, r.ID} }
 		})
 	}
@@ -101,7 +101,7 @@ func meet(t *testing.T, w *World) {
 		}
 	}
 	for _, r := range w.Ranks {
-		r.Quiet(func() { r.OnDeliver = nil })
+		r.StopPolling(func() { r.OnDeliver = nil })
 	}
 }
 
@@ -139,7 +139,7 @@ func testDescriptors(t *testing.T, create Make) {
 
 // A rank closes: the others notice when they use it, once, and go on.
 func testClosedPeer(t *testing.T, w *World) {
-	if w.Ranks[0].Caps().Direct {
+	if w.Ranks[0].Caps().Mappable {
 		t.Skip("the end of a process on this host is noticed by the engine")
 	}
 	meet(t, w)
@@ -158,7 +158,7 @@ func testClosedPeer(t *testing.T, w *World) {
 	}
 	if len(w.Ranks) == 3 {
 		got := make(chan int, 1)
-		w.Ranks[1].Quiet(func() { w.Ranks[1].OnDeliver = func(src int, _ *fabric.Header, _ []byte) { got <- src } })
+		w.Ranks[1].StopPolling(func() { w.Ranks[1].OnDeliver = func(src int, _ *fabric.Header, _ []byte) { got <- src } })
 		require.NoError(t, w.Ranks[0].Send(1, &fabric.Header{Kind: fabric.KindEager}, nil))
 		select {
 		case src := <-got:

@@ -41,7 +41,7 @@ func readable(r *Rank, patience time.Duration) bool {
 func settle(r *Rank) error {
 	for {
 		var err error
-		r.Quiet(func() { err = r.Transport.(fabric.Sleeper).Arm() })
+		r.StopPolling(func() { err = r.Transport.(fabric.Sleeper).Arm() })
 		if err != nil {
 			return fmt.Errorf("arm rank %d: %w", r.ID, err)
 		}
@@ -52,7 +52,7 @@ func settle(r *Rank) error {
 }
 
 // doze has r poll only when its descriptor says so, in place of its poller, until
-// the returned function is called, which also tells whether it ever slept.
+// the returned function is called, which also reports whether it ever slept.
 func doze(r *Rank, failed *atomic.Value) (wake func() int) {
 	r.Pause()
 	var stop atomic.Bool
@@ -121,7 +121,7 @@ func testSleep(t *testing.T, w *World) {
 	var left atomic.Int64
 	left.Store(2 * n)
 	for _, r := range []*Rank{a, b} {
-		r.Quiet(func() {
+		r.StopPolling(func() {
 			r.OnDeliver = func(src int, h *fabric.Header, _ []byte) {
 				left.Add(-1)
 				if h.Aux == 0 {

@@ -61,7 +61,7 @@ type Rank struct {
 	// What to do with messages, if the test wants them. Set them in Quiet, or
 	// before messages come; they are called by whoever polls.
 	OnDeliver func(src int, h *fabric.Header, payload []byte)
-	OnLanding func(src int, h *fabric.Header, n int) unsafe.Pointer
+	OnPlace   func(src int, h *fabric.Header, n int) unsafe.Pointer
 
 	t      testing.TB
 	poll   sync.Mutex // held by who polls
@@ -86,8 +86,8 @@ func (r *Rank) Poll() int {
 	return r.Transport.Poll(r)
 }
 
-// Quiet runs f while nobody polls.
-func (r *Rank) Quiet(f func()) {
+// StopPolling runs f while nobody polls.
+func (r *Rank) StopPolling(f func()) {
 	r.poll.Lock()
 	defer r.poll.Unlock()
 	f()
@@ -233,10 +233,10 @@ func (r *Rank) Deliver(src int, h *fabric.Header, payload []byte) {
 	}
 }
 
-// Landing implements fabric.Sink.
-func (r *Rank) Landing(src int, h *fabric.Header, n int) unsafe.Pointer {
-	if r.OnLanding != nil {
-		return r.OnLanding(src, h, n)
+// Place implements fabric.Sink.
+func (r *Rank) Place(src int, h *fabric.Header, n int) unsafe.Pointer {
+	if r.OnPlace != nil {
+		return r.OnPlace(src, h, n)
 	}
 	return nil
 }

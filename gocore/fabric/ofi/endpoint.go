@@ -86,7 +86,7 @@ func (e *endpoint) connect() error {
 	return nil
 }
 
-// ready tells whether requests can be posted, and if not why. The caller has the
+// ready reports whether requests can be posted, and if not why. The caller has the
 // lock.
 func (e *endpoint) ready() error {
 	switch {

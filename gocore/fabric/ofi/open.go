@@ -111,7 +111,7 @@ func pick(infos []*libfabric.Info, name string, o Options) *libfabric.Info {
 	return best
 }
 
-// loopback tells whether the offer's address is 127.0.0.1: a sockaddr_in of that
+// loopback reports whether the offer's address is 127.0.0.1: a sockaddr_in of that
 // address, in the network's byte order.
 func loopback(i *libfabric.Info) bool {
 	const sockaddrIn = 2 // FI_SOCKADDR_IN

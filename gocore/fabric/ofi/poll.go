@@ -44,7 +44,7 @@ func (t *transport) Poll(sink fabric.Sink) int {
 }
 
 // readQueue reads completions: of receives to t.deliver, others end slots. It
-// tells whether there may be more.
+// reports whether there may be more.
 func (t *transport) readQueue() bool {
 	done, failed, err := t.cq.Read()
 	if err != nil {
@@ -126,7 +126,7 @@ func (t *transport) arrived(c *libfabric.Completion) {
 	t.work.Store(true)
 }
 
-// connection tells whether an error is that of the connection, and not of one
+// connection reports whether an error is that of the connection, and not of one
 // operation.
 func connection(no libfabric.Errno) bool {
 	switch syscall.Errno(no) {

@@ -77,7 +77,7 @@ type inbox struct {
 func (b *inbox) Deliver(_ int, h *fabric.Header, payload []byte) {
 	b.last, b.payload, b.messages = *h, append([]byte(nil), payload...), b.messages+1
 }
-func (b *inbox) Landing(int, *fabric.Header, int) unsafe.Pointer { return nil }
+func (b *inbox) Place(int, *fabric.Header, int) unsafe.Pointer { return nil }
 func (b *inbox) Completed(cookie uint64, err error) {
 	b.completed = append(b.completed, finish{cookie, err})
 }

@@ -64,8 +64,8 @@ func (t *transport) Register(p unsafe.Pointer, n int) (fabric.Region, error) {
 	return t.registerFor(p, n, libfabric.AccessAll)
 }
 
-// RegisterReadable implements fabric.Lender.
-func (t *transport) RegisterReadable(p unsafe.Pointer, n int) (fabric.Region, error) {
+// RegisterReadOnly implements fabric.ReadOnlyRegisterer.
+func (t *transport) RegisterReadOnly(p unsafe.Pointer, n int) (fabric.Region, error) {
 	return t.registerFor(p, n, libfabric.AccessAll&^libfabric.AccessRemoteWrite)
 }
 
@@ -97,8 +97,8 @@ func (t *transport) registerFor(p unsafe.Pointer, n int, access libfabric.Access
 // Key implements fabric.Region.
 func (r *region) Key() fabric.RemoteKey { return r.key }
 
-// Hide implements fabric.Hider.
-func (r *region) Hide() {
+// Unpublish implements fabric.Unpublisher.
+func (r *region) Unpublish() {
 	r.t.regions.mu.Lock()
 	defer r.t.regions.mu.Unlock()
 	r.hidden = true

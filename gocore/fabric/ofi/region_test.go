@@ -44,7 +44,7 @@ func TestARegionIsClosedWhileItIsUsed(t *testing.T) {
 	assert.Len(t, r.t.regions.late, 1)
 	a.Resume()
 	require.NoError(t, a.Wait(7))
-	a.Quiet(func() {
+	a.StopPolling(func() {
 		assert.Zero(t, r.uses)
 		assert.Empty(t, r.t.regions.late)
 	})

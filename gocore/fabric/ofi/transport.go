@@ -447,10 +447,10 @@ func (t *transport) leave() {
 // nobody is the sink of a transport that closes.
 type nobody struct{}
 
-func (nobody) Deliver(int, *fabric.Header, []byte)             {}
-func (nobody) Landing(int, *fabric.Header, int) unsafe.Pointer { return nil }
-func (nobody) Completed(uint64, error)                         {}
-func (nobody) Broken(int, error)                               {}
+func (nobody) Deliver(int, *fabric.Header, []byte)           {}
+func (nobody) Place(int, *fabric.Header, int) unsafe.Pointer { return nil }
+func (nobody) Completed(uint64, error)                       {}
+func (nobody) Broken(int, error)                             {}
 
 // putWord writes a word of a slot's memory.
 func putWord(b []byte, v uint64) { binary.LittleEndian.PutUint64(b, v) }

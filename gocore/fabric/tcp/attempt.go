@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	maxStrangers = 64
-	strangerTime = 5 * time.Second
-	acceptBatch  = 64
-	cardPause    = 5 * time.Millisecond   // until a peer's card is looked for again
-	firstPause   = 5 * time.Millisecond   // after the first failed attempt
-	longestPause = 500 * time.Millisecond // it doubles up to here
-	yieldPause   = 200 * time.Millisecond // for the other's attempt to come
-	deafPause    = 100 * time.Millisecond
-	giveUp       = 30 * time.Second
+	maxPending    = 64
+	pendingTime   = 5 * time.Second
+	acceptBatch   = 64
+	cardPause     = 5 * time.Millisecond   // until a peer's card is looked for again
+	firstPause    = 5 * time.Millisecond   // after the first failed attempt
+	longestPause  = 500 * time.Millisecond // it doubles up to here
+	yieldPause    = 200 * time.Millisecond // for the other's attempt to come
+	acceptBackoff = 100 * time.Millisecond
+	giveUp        = 30 * time.Second
 )
 
 // attempt is a connection before it belongs to a pair.
@@ -54,11 +54,11 @@ func (t *Transport) setAlarm() {
 	for _, p := range t.seeking {
 		earlier(p.due)
 	}
-	if len(t.strangers) > 0 {
-		earlier(t.strangers[0].until)
+	if len(t.pending) > 0 {
+		earlier(t.pending[0].until)
 	}
-	if !t.deafUntil.IsZero() {
-		earlier(t.deafUntil)
+	if !t.acceptAfter.IsZero() {
+		earlier(t.acceptAfter)
 	}
 	var at unix.ItimerSpec // zero: never
 	if !next.IsZero() {
@@ -76,26 +76,26 @@ func (t *Transport) runDue(now time.Time) int {
 			moved += t.begin(p)
 		}
 	}
-	for len(t.strangers) > 0 && !t.strangers[0].until.After(now) {
-		moved += t.oust(t.strangers[0])
+	for len(t.pending) > 0 && !t.pending[0].until.After(now) {
+		moved += t.evict(t.pending[0])
 	}
-	if !t.deafUntil.IsZero() && !t.deafUntil.After(now) {
-		t.deafUntil = time.Time{}
+	if !t.acceptAfter.IsZero() && !t.acceptAfter.After(now) {
+		t.acceptAfter = time.Time{}
 		t.rewatch(t.listener, unix.EPOLLIN, forListener, 0)
 	}
 	t.setAlarm()
 	return moved
 }
 
-// oust drops a stranger unless what it has sent by now changes what it is.
-func (t *Transport) oust(a *attempt) int {
+// evict drops a stranger unless what it has sent by now changes what it is.
+func (t *Transport) evict(a *attempt) int {
 	before := a.hs.stage
 	moved := t.advance(a)
 	if t.attempts[a.id] == a && a.hs.stage == before {
 		t.drop(a)
 	} else if t.attempts[a.id] == a {
 		// It talks to us: this once it gets more time, at the end of the queue.
-		t.strangers = append(slices.DeleteFunc(t.strangers, func(s *attempt) bool { return s == a }), a)
+		t.pending = append(slices.DeleteFunc(t.pending, func(s *attempt) bool { return s == a }), a)
 		a.until = time.Now().Add(t.patience)
 	}
 	return moved
@@ -184,7 +184,7 @@ func (t *Transport) accept() int {
 		switch err {
 		case nil:
 		case unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM:
-			t.deafUntil = time.Now().Add(deafPause)
+			t.acceptAfter = time.Now().Add(acceptBackoff)
 			t.rewatch(t.listener, 0, forListener, 0)
 			t.setAlarm()
 			return moved
@@ -197,13 +197,13 @@ func (t *Transport) accept() int {
 		tune(fd)
 		t.lastID++
 		a := &attempt{id: t.lastID, fd: fd, hs: accepting(t.id), where: addrPort(from), until: time.Now().Add(t.patience)}
-		if len(t.strangers) >= maxStrangers || t.watch(fd, unix.EPOLLIN, forAttempt, a.id) != nil {
+		if len(t.pending) >= maxPending || t.watch(fd, unix.EPOLLIN, forAttempt, a.id) != nil {
 			_ = unix.Close(fd)
 			continue
 		}
 		t.attempts[a.id] = a
-		t.strangers = append(t.strangers, a)
-		if len(t.strangers) == 1 {
+		t.pending = append(t.pending, a)
+		if len(t.pending) == 1 {
 			t.setAlarm()
 		}
 		moved += t.advance(a) // its hello may be here
@@ -214,12 +214,12 @@ func (t *Transport) accept() int {
 // makeRoom drops the oldest stranger that has said nothing sensible if there are
 // too many.
 func (t *Transport) makeRoom() int {
-	if len(t.strangers) < maxStrangers {
+	if len(t.pending) < maxPending {
 		return 0
 	}
-	for _, a := range t.strangers {
+	for _, a := range t.pending {
 		if a.hs.stage == awaitHello {
-			return t.oust(a)
+			return t.evict(a)
 		}
 	}
 	return 0
@@ -228,8 +228,8 @@ func (t *Transport) makeRoom() int {
 // forget takes a out of the books, without closing its socket.
 func (t *Transport) forget(a *attempt) {
 	delete(t.attempts, a.id)
-	if i := slices.Index(t.strangers, a); i >= 0 {
-		t.strangers = slices.Delete(t.strangers, i, i+1)
+	if i := slices.Index(t.pending, a); i >= 0 {
+		t.pending = slices.Delete(t.pending, i, i+1)
 	}
 	if a.mine {
 		t.pairs[a.hs.peer].try = nil

@@ -134,7 +134,7 @@ func (e *echo) Deliver(_ int, h *fabric.Header, payload []byte) {
 	}
 }
 
-func (e *echo) Landing(int, *fabric.Header, int) unsafe.Pointer {
+func (e *echo) Place(int, *fabric.Header, int) unsafe.Pointer {
 	if len(e.mem) == 0 {
 		return nil
 	}
@@ -236,7 +236,7 @@ func TestNoAllocation(t *testing.T) {
 		r.Pause()
 		ends[i] = &echo{ep: r.Endpoint(1 - i), silent: true, mem: make([]byte, maxShort)}
 	}
-	for _, size := range []int{8, joinMax, landMin, landMin + 1, piece, maxShort} {
+	for _, size := range []int{8, joinMax, placeMin, placeMin + 1, piece, maxShort} {
 		h, buf := fabric.Header{Kind: 1}, make([]byte, size)
 		allocs := testing.AllocsPerRun(100, func() {
 			for i, e := range ends {

@@ -57,7 +57,7 @@
 // neither encrypted nor authenticated.
 //
 // Accepted connections that have not proved anything yet are strangers. Each has
-// strangerTime, there are at most maxStrangers, and if there are more the oldest
+// pendingTime, there are at most maxPending, and if there are more the oldest
 // of those that have not even sent a hello of this job goes. They are read when
 // there is something to read, a message at most each time, and never waited for.
 //
@@ -67,8 +67,8 @@
 //
 // all little-endian, each frame a multiple of 8 bytes, so that payloads lie
 // aligned in the receive buffer. A receiver reads into that buffer; of a payload
-// longer than landMin, what is not in there yet goes straight to where
-// Sink.Landing wants it, over several polls if need be. Lengths are checked
+// longer than placeMin, what is not in there yet goes straight to where
+// Sink.Place wants it, over several polls if need be. Lengths are checked
 // before anything is made of them; whatever is wrong breaks the pair.
 //
 // # Sending

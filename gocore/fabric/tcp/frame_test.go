@@ -50,7 +50,7 @@ func (s *script) Deliver(_ int, h *fabric.Header, payload []byte) {
 	}
 	s.headers, s.payloads = append(s.headers, *h), append(s.payloads, string(payload))
 }
-func (s *script) Landing(_ int, h *fabric.Header, n int) unsafe.Pointer {
+func (s *script) Place(_ int, h *fabric.Header, n int) unsafe.Pointer {
 	s.asked++
 	if s.land == nil {
 		return nil
@@ -117,7 +117,7 @@ func TestDigest(t *testing.T) {
 	var data []byte
 	var want []string
 	for k := range 120 {
-		n := []int{0, 1, 7, 8, 9, 300, landMin - 1, landMin, landMin + 1, landMin + 7, inBytes, inBytes + 3, maxShort, 40000}[r.IntN(14)]
+		n := []int{0, 1, 7, 8, 9, 300, placeMin - 1, placeMin, placeMin + 1, placeMin + 7, inBytes, inBytes + 3, maxShort, 40000}[r.IntN(14)]
 		if n == maxShort && k%40 > 0 {
 			n = 5
 		}
@@ -153,7 +153,7 @@ func TestDigest(t *testing.T) {
 // longer than what came.
 func FuzzDigest(f *testing.F) {
 	f.Add(frames(fabric.Header{Kind: 1, Len: 3}, "abc", "", "12345678"), 7, false)
-	f.Add(frame(fabric.Header{Kind: 1}, string(make([]byte, landMin+5))), 1000, true)
+	f.Add(frame(fabric.Header{Kind: 1}, string(make([]byte, placeMin+5))), 1000, true)
 	f.Add(frames(fabric.Header{}, string(make([]byte, inBytes)), "tail"), 40000, false)
 	bad := frame(fabric.Header{}, "x")
 	binary.LittleEndian.PutUint32(bad, 1<<31)

@@ -12,7 +12,7 @@ import (
 
 const (
 	inBytes   = 32 << 10 // receive buffer of a pair
-	landMin   = 4 << 10  // longer payloads go where they belong
+	placeMin  = 4 << 10  // longer payloads go where they belong
 	behindMax = 4 << 10  // read behind a long payload: more of the next one would have to be copied
 	readMax   = 1 << 20  // bytes of one peer in a poll, so that others have their turn
 )
@@ -28,7 +28,7 @@ type inbound struct {
 	size    int            // without the zeros
 	rest    int            // what is missing; 0: there is none
 	long    bool           // the last payload was long: the next one may be, too
-	into    unsafe.Pointer // where it belongs, as Landing said
+	into    unsafe.Pointer // where it belongs, as Place said
 	scratch []byte         // or here
 	dropped bool           // or nowhere any more
 	iov     [3]unix.Iovec
@@ -126,7 +126,7 @@ func (p *pair) digest(sink fabric.Sink, n int) (delivered int, err error) {
 		}
 		total := frameBytes(size)
 		switch {
-		case size > landMin:
+		case size > placeMin:
 			p.land(sink, size)
 			if p.rest > 0 {
 				p.r, p.w = 0, 0
@@ -152,7 +152,7 @@ func (p *pair) compact() {
 	switch {
 	case p.r == p.w:
 		p.r, p.w = 0, 0
-	case len(p.in)-p.r < frameBytes(landMin):
+	case len(p.in)-p.r < frameBytes(placeMin):
 		p.w = copy(p.in, p.in[p.r:p.w])
 		p.r = 0
 	}
@@ -163,7 +163,7 @@ func (p *pair) land(sink fabric.Sink, size int) {
 	body := p.in[p.r+headBytes : min(p.w, p.r+frameBytes(size))]
 	p.r, p.long = p.r+headBytes+len(body), true
 	p.size, p.rest, p.dropped = size, frameBytes(size)-headBytes-len(body), false
-	if p.into = sink.Landing(p.peer, &p.head, size); p.into != nil {
+	if p.into = sink.Place(p.peer, &p.head, size); p.into != nil {
 		if sys.Touch(func() { copy(unsafe.Slice((*byte)(p.into), size), body) }) == nil {
 			return
 		}

@@ -83,7 +83,7 @@ func (p *pair) end(err error) {
 	p.in, p.scratch, p.into = nil, nil, nil
 }
 
-// waiting tells whether Poll has to look for room, under mu.
+// waiting reports whether Poll has to look for room, under mu.
 func (p *pair) waiting() bool { return p.full || p.sent < len(p.queue) }
 
 // Send implements fabric.Endpoint.

@@ -97,7 +97,7 @@ func TestManyRanks(t *testing.T) {
 	w := fabrictest.NewWorld(t, 16, create)
 	exchange(t, w)
 	for _, r := range w.Ranks {
-		fabrictest.Until(t, "no attempts are left", func() bool { n, m := strangers(r); return n+m == 0 })
+		fabrictest.Until(t, "no attempts are left", func() bool { n, m := pendingOf(r); return n+m == 0 })
 	}
 }
 
@@ -179,9 +179,9 @@ func pollUntil(t *testing.T, r *fabrictest.Rank, s *script, what string, holds f
 // Frames that come byte by byte, with a payload that is redirected half-way.
 func TestByteByByte(t *testing.T) {
 	r, s, c := raw(t)
-	mem := make([]byte, 2*landMin)
+	mem := make([]byte, 2*placeMin)
 	s.land = func(h *fabric.Header, n int) unsafe.Pointer { return unsafe.Pointer(&mem[0]) }
-	long := strings.Repeat("0123456789abcdef", landMin/16) + "end"
+	long := strings.Repeat("0123456789abcdef", placeMin/16) + "end"
 	data := frames(fabric.Header{Kind: 2}, "", "short", long, "tail")
 	half := len(frames(fabric.Header{}, "", "short")) + headBytes + len(long)/2
 	for round, redirect := range []bool{false, true} {
@@ -270,7 +270,7 @@ func TestEnds(t *testing.T) {
 func TestQueueIsBounded(t *testing.T) {
 	r, s, _ := raw(t)
 	ep := r.Endpoint(1)
-	for _, size := range []int{8, maxShort, joinMax, landMin} {
+	for _, size := range []int{8, maxShort, joinMax, placeMin} {
 		for range 100_000 {
 			if ep.Send(&fabric.Header{}, make([]byte, size)) != nil {
 				break

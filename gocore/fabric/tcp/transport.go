@@ -55,12 +55,12 @@ type Transport struct {
 	attention atomic.Bool  // something is due at once
 	queues    atomic.Int32 // pairs with a queue, or told to wait for room
 
-	mu        sync.Mutex
-	attempts  map[int32]*attempt
-	strangers []*attempt // accepted and not proved, in the order of their coming
-	lastID    int32
-	seeking   map[int]*pair
-	deafUntil time.Time // no descriptors are left: nothing is accepted until then
+	mu          sync.Mutex
+	attempts    map[int32]*attempt
+	pending     []*attempt // accepted and not proved, in the order of their coming
+	lastID      int32
+	seeking     map[int]*pair
+	acceptAfter time.Time // no descriptors are left: nothing is accepted until then
 }
 
 // ending is a pair that has just broken.
@@ -95,7 +95,7 @@ func New(dir fabric.Directory, o Options) (*Transport, error) {
 	if len(dir.Secret()) == 0 {
 		return nil, errors.New("TCP needs a secret of the job to know its peers by")
 	}
-	t := &Transport{dir: dir, id: newIdentity(dir.Secret(), dir.Rank(), dir.Size()), epoll: -1, timer: -1, listener: -1, patience: strangerTime, giveUp: giveUp}
+	t := &Transport{dir: dir, id: newIdentity(dir.Secret(), dir.Rank(), dir.Size()), epoll: -1, timer: -1, listener: -1, patience: pendingTime, giveUp: giveUp}
 	t.pairs = make([]pair, dir.Size())
 	for i := range t.pairs {
 		t.pairs[i].t, t.pairs[i].peer, t.pairs[i].fd = t, i, -1
@@ -338,7 +338,7 @@ func (t *Transport) Close() error {
 	for _, a := range t.attempts {
 		t.release(a.fd)
 	}
-	t.attempts, t.strangers, t.seeking = map[int32]*attempt{}, nil, map[int]*pair{}
+	t.attempts, t.pending, t.seeking = map[int32]*attempt{}, nil, map[int]*pair{}
 	until := time.Now().Add(closeTime)
 	for i := range t.pairs {
 		p := &t.pairs[i]

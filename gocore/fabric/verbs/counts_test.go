@@ -17,9 +17,9 @@ import (
 // counter is a sink that only counts, so that what allocates is the transport.
 type counter struct{ completed, delivered, failed int }
 
-func (c *counter) Deliver(int, *fabric.Header, []byte)             { c.delivered++ }
-func (c *counter) Landing(int, *fabric.Header, int) unsafe.Pointer { return nil }
-func (c *counter) Broken(int, error)                               { c.failed++ }
+func (c *counter) Deliver(int, *fabric.Header, []byte)           { c.delivered++ }
+func (c *counter) Place(int, *fabric.Header, int) unsafe.Pointer { return nil }
+func (c *counter) Broken(int, error)                             { c.failed++ }
 func (c *counter) Completed(_ uint64, err error) {
 	c.completed++
 	if err != nil {

@@ -27,9 +27,9 @@ type side struct {
 func (s *side) Deliver(_ int, _ *fabric.Header, payload []byte) {
 	s.got = append(s.got, append([]byte{}, payload...))
 }
-func (s *side) Landing(int, *fabric.Header, int) unsafe.Pointer { return nil }
-func (s *side) Completed(cookie uint64, err error)              { s.done[cookie] = append(s.done[cookie], err) }
-func (s *side) Broken(_ int, err error)                         { s.broken = append(s.broken, err) }
+func (s *side) Place(int, *fabric.Header, int) unsafe.Pointer { return nil }
+func (s *side) Completed(cookie uint64, err error)            { s.done[cookie] = append(s.done[cookie], err) }
+func (s *side) Broken(_ int, err error)                       { s.broken = append(s.broken, err) }
 
 // duo is two ranks of the double that are connected.
 func duo(t testing.TB) (a, b *side) {

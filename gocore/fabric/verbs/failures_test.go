@@ -416,7 +416,7 @@ func TestChoice(t *testing.T) {
 func TestHiddenRegion(t *testing.T) {
 	a, b := duo(t)
 	mem, key, hidden := expose(t, b, 1<<16)
-	hidden.(fabric.Hider).Hide()
+	hidden.(fabric.Unpublisher).Unpublish()
 	b.mu.Lock()
 	assert.Nil(t, b.regions.find(uint64(uintptr(fabrictest.Pointer(mem))), 64))
 	b.mu.Unlock()
@@ -437,7 +437,7 @@ func TestWhatIsSentIsNotWritten(t *testing.T) {
 	local, _, _ := expose(t, a, 4096)
 	mem := fabrictest.Memory(t, 4096)
 	fabrictest.Fill(mem, 3)
-	r, err := fabric.RegisterReadable(b.Transport, fabrictest.Pointer(mem), len(mem))
+	r, err := fabric.RegisterReadOnly(b.Transport, fabrictest.Pointer(mem), len(mem))
 	require.NoError(t, err)
 	post(t, a, func() (bool, error) { return a.to.Get(fabrictest.Pointer(local), r.Key(), 4096, 1) })
 	poll(t, "the get", func() bool { return len(a.done[1]) == 1 }, a, b)

@@ -51,8 +51,8 @@ func (r *region) Close() error {
 	return mr.Close()
 }
 
-// Hide implements fabric.Hider.
-func (r *region) Hide() {
+// Unpublish implements fabric.Unpublisher.
+func (r *region) Unpublish() {
 	t := r.t
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -71,8 +71,8 @@ func (t *Transport) Register(p unsafe.Pointer, n int) (fabric.Region, error) {
 	return t.registerFor(p, n, ibverbs.LocalWrite|ibverbs.RemoteWrite|ibverbs.RemoteRead|ibverbs.RemoteAtomic)
 }
 
-// RegisterReadable implements fabric.Lender.
-func (t *Transport) RegisterReadable(p unsafe.Pointer, n int) (fabric.Region, error) {
+// RegisterReadOnly implements fabric.ReadOnlyRegisterer.
+func (t *Transport) RegisterReadOnly(p unsafe.Pointer, n int) (fabric.Region, error) {
 	return t.registerFor(p, n, ibverbs.LocalWrite|ibverbs.RemoteRead)
 }
 

@@ -318,7 +318,7 @@ func (t *Transport) free() error {
 // discard takes what comes while the transport is closed.
 type discard struct{}
 
-func (discard) Deliver(int, *fabric.Header, []byte)             {}
-func (discard) Landing(int, *fabric.Header, int) unsafe.Pointer { return nil }
-func (discard) Completed(uint64, error)                         {}
-func (discard) Broken(int, error)                               {}
+func (discard) Deliver(int, *fabric.Header, []byte)           {}
+func (discard) Place(int, *fabric.Header, int) unsafe.Pointer { return nil }
+func (discard) Completed(uint64, error)                       {}
+func (discard) Broken(int, error)                             {}

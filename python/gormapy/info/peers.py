@@ -113,7 +113,7 @@ def _ways(MPI, core, make, comm):
         win = make(MPI, comm)
     except MPI.Exception as error:
         return [f"fails: {error}"] * comm.size
-    ways = [core.WinWay(win.handle, rank) for rank in range(comm.size)]
+    ways = [core.WinPath(win.handle, rank) for rank in range(comm.size)]
     win.Free()
     return ways
 

@@ -217,7 +217,7 @@ func (s *search) once() {
 	}
 }
 
-// luck tells whether a thread that waits for this choice may wait for ever.
+// luck reports whether a thread that waits for this choice may wait for ever.
 func (s *search) luck(c choice) bool {
 	return c&choiceKind == choiceKill || c&choiceKind == choiceTimeout && !s.opt.Timeouts
 }
@@ -306,7 +306,7 @@ func (t *Thread) runnable() bool {
 	return false
 }
 
-// busy tells whether choosing another thread interrupts the one that ran last.
+// busy reports whether choosing another thread interrupts the one that ran last.
 func (w *World) busy() bool {
 	return w.last != nil && w.last.status != yielded && w.last.runnable()
 }

@@ -214,10 +214,10 @@ func (t *Thread) Await(what string, cond func() bool) {
 	t.done(2<<60, false)
 }
 
-// Dead tells whether the thread has died. Who acts on it has to Note it.
+// Dead reports whether the thread has died. Who acts on it has to Note it.
 func (t *Thread) Dead() bool { return t.status == dead }
 
-// Asleep tells whether the thread sleeps on a futex.
+// Asleep reports whether the thread sleeps on a futex.
 func (t *Thread) Asleep() bool { return t.status == asleep }
 
 // Current is the thread that calls.

@@ -1,0 +1,347 @@
+package coll
+
+import (
+	"unsafe"
+
+	"gormapy/gocore/errs"
+	"gormapy/gocore/fabric"
+	"gormapy/gocore/p2p"
+	"gormapy/gocore/sys"
+	"gormapy/gocore/sys/atom"
+)
+
+// Args are the arguments of a collective with equal counts. Send and Recv hold
+// what goes to or comes from one rank, for each of the ranks where the operation
+// has more than one; what is not significant on this rank is not looked at.
+type Args struct {
+	Call
+	Send, Recv  p2p.Buf
+	SendInPlace bool
+	RecvInPlace bool // root of a scatter
+}
+
+// BoardOp is a blocking collective through the board; see Board for the protocol.
+type BoardOp struct {
+	Args
+	c       *Comm
+	k       uint32
+	filled  bool
+	told    bool // has posted its call without data
+	waiting bool
+	at      int // ranks before this one have posted what is needed of them
+	fin     bool
+	err     *errs.Error
+
+	AdvanceFunc func() bool // Advance and Check, made once
+	CheckFunc   func() error
+}
+
+// BoardOp starts a collective through the board, or returns nil if it has to go
+// by messages: there is no board, or no room for the data. All ranks decide
+// alike.
+func (c *Comm) BoardOp(a *Args) *BoardOp {
+	if c.board == nil || c.remote || !c.board.holds(c.need(a)) {
+		return nil
+	}
+	s := c.spare.Swap(nil)
+	if s == nil {
+		s = &BoardOp{c: c}
+		s.AdvanceFunc, s.CheckFunc = s.Advance, s.Check
+	}
+	c.seq++
+	s.Args, s.k, s.at, s.err = *a, c.seq, 0, nil
+	s.filled, s.told, s.waiting, s.fin = false, false, false, false
+	return s
+}
+
+// Release gives a completed collective back, to be used again.
+func (s *BoardOp) Release() { s.c.spare.Store(s) }
+
+// need is how many bytes a rank posts.
+func (c *Comm) need(a *Args) int {
+	n := a.Bytes
+	if a.Op != 0 {
+		e := a.elements()
+		n = e.bytes()
+	}
+	switch a.Kind {
+	case KindScatter, KindAlltoall:
+		n *= c.Size
+	}
+	return n
+}
+
+// elements describes the operand of a reduction; for Reduce_scatter_block that
+// is the blocks of all ranks.
+func (a *Args) elements() elements {
+	return elements{n: a.Send.Count * a.Send.Type.Elems(), kind: a.Send.Type.Kind(), size: a.Send.Type.ElemSize(), op: a.Op}
+}
+
+// gives reports whether this rank posts data, needs whether it reads rank r's.
+func (s *BoardOp) gives() bool {
+	switch s.Kind {
+	case KindBcast, KindScatter:
+		return s.c.Rank == s.Root
+	}
+	return true
+}
+
+func (s *BoardOp) needs(r int) bool {
+	switch s.Kind {
+	case KindBcast, KindScatter:
+		return r == s.Root
+	case KindGather, KindReduce:
+		return s.c.Rank == s.Root
+	case KindScan, KindExscan:
+		return r < s.c.Rank
+	}
+	return true
+}
+
+// Advance goes on as far as it can without waiting and reports whether the
+// collective has completed.
+func (s *BoardOp) Advance() bool {
+	if s.fin {
+		return true
+	}
+	b := s.c.board
+	if !s.filled {
+		if s.gives() {
+			n := s.c.need(&s.Args)
+			if !b.room(s.k, n) {
+				b.wait(&s.waiting, true)
+				if !b.room(s.k, n) {
+					return false
+				}
+			}
+			if fault := sys.Touch(s.write); fault != nil {
+				s.err = s.faulted(fault)
+				b.publish(s.k, &giveUp)
+			} else {
+				b.publish(s.k, &s.Call)
+			}
+			s.ring()
+		}
+		b.wait(&s.waiting, false)
+		s.filled = true
+	}
+	for ; s.err == nil && s.at < s.c.Size; s.at++ {
+		if s.at == s.c.Rank || !s.needs(s.at) {
+			continue
+		}
+		if !b.filled(s.at, s.k) {
+			return false
+		}
+		if s.err = b.compare(&s.Call, s.at, s.k, true); s.err != nil {
+			break
+		}
+	}
+	if s.err == nil {
+		if fault := sys.Touch(s.read); fault != nil {
+			s.err = s.faulted(fault)
+		}
+	}
+	s.fin = true
+	s.c.done(s.k)
+	return true
+}
+
+// ring wakes those who may wait for what was posted.
+func (s *BoardOp) ring() {
+	switch s.Kind {
+	case KindGather, KindReduce:
+		s.c.ranks[s.Root].Ring()
+		return
+	}
+	s.c.ringOthers()
+}
+
+// Err is the error of a completed collective.
+func (s *BoardOp) Err() *errs.Error { return s.err }
+
+// Pending is the rank of the communicator that the collective waits for.
+func (s *BoardOp) Pending() int { return min(s.at, s.c.Size-1) }
+
+// Abandon gives up: the ranks' collectives are out of step from here on, until
+// a collective reset.
+func (s *BoardOp) Abandon() {
+	s.c.board.wait(&s.waiting, false)
+	s.fin = true
+}
+
+// Check tells why the collective can't complete any more.
+func (s *BoardOp) Check() error {
+	b := s.c.board
+	if !s.filled {
+		for r := range b.ranks {
+			if r != s.c.Rank && int32(atom.Load32(&b.ranks[r].done)-(s.k-b.ahead(s.c.need(&s.Args)))) < 0 {
+				if err := checkPeer(s.c.eng, s.c.Chan.World, r, &s.Call); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	// Two ranks that take each other for the root would wait for ever: those that
+	// have nothing to give say at least what they called. Who reads that finds
+	// another call than its own, never data.
+	if !s.gives() && !s.told && b.room(s.k, 0) {
+		s.told = true
+		b.publish(s.k, &s.Call)
+		s.c.ringOthers()
+	}
+	for r := range s.c.Size {
+		if r == s.c.Rank {
+			continue
+		}
+		if e := b.compare(&s.Call, r, s.k, false); e != nil {
+			if s.Abandon(); b.gaveUp(r, s.k) {
+				s.c.done(s.k) // the ranks stay in step
+			}
+			return e
+		}
+		if r < s.at || !s.needs(r) || b.filled(r, s.k) {
+			continue
+		}
+		if err := checkPeer(s.c.eng, s.c.Chan.World, r, &s.Call); err != nil && !b.filled(r, s.k) {
+			return err
+		}
+	}
+	return nil
+}
+
+// write puts this rank's data into its post.
+func (s *BoardOp) write() {
+	n := s.c.need(&s.Args)
+	if n == 0 {
+		return
+	}
+	dst := unsafe.Slice((*byte)(s.c.board.place(s.c.Rank, s.k, n)), n)
+	if s.Op != 0 {
+		s.Send.Type.PackCells(dst, s.Send.Addr, s.Send.Count)
+		return
+	}
+	src := s.Send
+	switch s.Kind {
+	case KindBcast:
+		src = s.Recv
+	case KindGather, KindAllgather:
+		if s.SendInPlace {
+			src = part(s.Recv, s.c.Rank)
+		}
+	case KindScatter:
+		src.Count *= s.c.Size
+	case KindAlltoall:
+		if s.SendInPlace {
+			src = s.Recv
+		}
+		src.Count *= s.c.Size
+	}
+	pack(dst, src)
+}
+
+// read takes what the others posted.
+func (s *BoardOp) read() {
+	c, me := s.c, s.c.Rank
+	if s.Op != 0 {
+		s.fold()
+		return
+	}
+	switch s.Kind {
+	case KindBcast:
+		if me != s.Root {
+			s.take(s.Recv, s.Root, 0)
+		}
+	case KindScatter:
+		if me != s.Root {
+			s.take(s.Recv, s.Root, me)
+		} else if !s.RecvInPlace {
+			copyLocal(s.Recv, part(s.Send, me))
+		}
+	case KindGather, KindAllgather:
+		if s.Kind == KindGather && me != s.Root {
+			return
+		}
+		for r := range c.Size {
+			if r != me {
+				s.take(part(s.Recv, r), r, 0)
+			} else if !s.SendInPlace {
+				copyLocal(part(s.Recv, r), s.Send)
+			}
+		}
+	case KindAlltoall:
+		for r := range c.Size {
+			if r != me {
+				s.take(part(s.Recv, r), r, me)
+			} else if !s.SendInPlace {
+				copyLocal(part(s.Recv, r), part(s.Send, r))
+			}
+		}
+	}
+}
+
+// part is rank r's part of a buffer that has one for each rank.
+func part(b p2p.Buf, r int) p2p.Buf {
+	b.Addr = unsafe.Add(b.Addr, r*b.Count*b.Type.Extent())
+	return b
+}
+
+// take copies the i-th part of what rank r posted to dst.
+func (s *BoardOp) take(dst p2p.Buf, r, i int) {
+	if s.Bytes == 0 {
+		return
+	}
+	src := unsafe.Add(s.c.board.place(r, s.k, s.c.need(&s.Args)), i*s.Bytes)
+	if dst.Type.Dense() {
+		fabric.Copy(dst.Addr, src, s.Bytes)
+		return
+	}
+	dst.Type.Unpack(dst.Addr, unsafe.Slice((*byte)(src), s.Bytes), dst.Count)
+}
+
+// fold reduces what the ranks posted, in the order of the ranks.
+func (s *BoardOp) fold() {
+	c := s.c
+	e := s.elements()
+	first, last, off := 0, c.Size-1, 0
+	switch s.Kind {
+	case KindReduce:
+		if c.Rank != s.Root {
+			return
+		}
+	case KindScan:
+		last = c.Rank
+	case KindExscan:
+		last = c.Rank - 1
+	case KindReduceScatterBlock:
+		e.n /= c.Size
+		off = c.Rank * e.bytes()
+	}
+	n := e.bytes()
+	if last < first || n == 0 {
+		return
+	}
+	posted := c.need(&s.Args)
+	e.p = s.Recv.Addr
+	direct := s.Recv.Type.Dense() && s.Recv.Bytes() == n
+	if !direct {
+		buf := make([]byte, n)
+		e.p = unsafe.Pointer(&buf[0])
+	}
+	fabric.Copy(e.p, unsafe.Add(c.board.place(last, s.k, posted), off), n)
+	for r := last - 1; r >= first; r-- { // see foldAll for the order
+		e.op.Apply(e.kind, e.p, unsafe.Add(c.board.place(r, s.k, posted), off), e.n)
+	}
+	if !direct {
+		e.store(s.Recv)
+	}
+}
+
+// pack copies the data of b to dst.
+func pack(dst []byte, b p2p.Buf) {
+	if b.Type.Dense() {
+		fabric.Copy(unsafe.Pointer(&dst[0]), b.Addr, len(dst))
+		return
+	}
+	b.Type.Pack(dst, b.Addr, b.Count)
+}

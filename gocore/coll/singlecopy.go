@@ -1,0 +1,575 @@
+package coll
+
+import (
+	"encoding/binary"
+	"unsafe"
+
+	"gormapy/gocore/errs"
+	"gormapy/gocore/fabric"
+	"gormapy/gocore/p2p"
+	"gormapy/gocore/sys"
+	"gormapy/gocore/sys/atom"
+)
+
+// SingleCopyOp is a blocking collective whose data is too long for the board: the
+// ranks post where their data is, and who needs it copies it from there, once,
+// with the transport's one-sided Get. Nothing is sent.
+//
+// Whose memory others read must not go on before they have finished: it waits
+// until their done has the number of the collective. A reduction takes two
+// numbers: in the first each rank folds one slice of all operands, in the second
+// the slices are collected. Who has posted for the second has finished reading
+// in the first.
+//
+// A rank whose own memory faults gives up: in place of what it has not posted yet it
+// posts that, for all numbers that the collective takes, and it too waits for those
+// who may be reading its memory. The others then end in the same way, with the same
+// number.
+//
+// Before the first one on a communicator the ranks find out, all together,
+// whether each can read from every other; if not, they use messages.
+type SingleCopyOp struct {
+	Args
+	c       *Comm
+	steps   []func() bool // each returns true once it is done
+	at      int           // rank that the current step waits for
+	hold    [][]byte
+	from    []uint64 // where the ranks' data is
+	msg     *Op      // the collective by messages, if it has to be that
+	waiting bool
+	err     *errs.Error
+
+	numbers int  // that posts and joins of steps have yet to take
+	begun   bool // a number has been taken, and
+	shown   bool // this rank's data has been posted for it
+	ending  bool // steps are those of giveUp
+	inStep  bool // err is of memory: the ranks give up together
+}
+
+// SingleCopyOp starts a collective whose data goes straight from rank to rank, or
+// returns nil if messages are better: all ranks decide alike. Two ranks with a
+// core each copy at the same time when they send messages.
+func (c *Comm) SingleCopyOp(a *Args) *SingleCopyOp {
+	if c.board == nil || c.remote || c.singleCopy == singleCopyNo || c.Size < 2 || c.Size == 2 && !c.eng.Shared() {
+		return nil
+	}
+	switch a.Kind {
+	case KindBcast, KindScatter, KindGather, KindAllgather, KindAlltoall, KindReduce, KindAllreduce, KindReduceScatterBlock:
+	default:
+		return nil
+	}
+	d := &SingleCopyOp{Args: *a, c: c, from: make([]uint64, c.Size)}
+	if c.singleCopy == singleCopyUnknown {
+		d.steps = d.trial()
+	} else {
+		d.steps = d.schedule()
+	}
+	return d
+}
+
+// What is known of a communicator.
+const (
+	singleCopyUnknown uint8 = iota
+	singleCopyYes
+	singleCopyNo
+)
+
+// Advance goes on as far as it can without waiting and reports whether the
+// collective has completed.
+func (d *SingleCopyOp) Advance() bool {
+	for len(d.steps) > 0 {
+		done := false
+		if fault := sys.Touch(func() { done = d.steps[0]() }); fault != nil {
+			d.err = d.faulted(fault)
+			d.giveUp()
+			continue
+		}
+		if d.err != nil && !d.ending {
+			if d.inStep {
+				d.giveUp()
+				continue
+			}
+			break
+		}
+		if !done {
+			return false
+		}
+		d.steps = d.steps[1:]
+		d.at = 0
+	}
+	switch {
+	case d.err != nil && len(d.steps) > 0: // the others must not wait for this rank
+		d.c.board.wait(&d.waiting, false)
+		d.c.done(d.c.seq)
+		d.steps = nil
+	case d.err == nil && d.hold != nil:
+		spare.give(d.hold)
+		d.hold = nil
+	}
+	return true
+}
+
+// giveUp makes the steps those that remain to a rank which can't take part any more.
+func (d *SingleCopyOp) giveUp() {
+	d.ending, d.at = true, 0
+	d.c.board.wait(&d.waiting, false)
+	d.steps = nil
+	k := d.c.seq
+	switch {
+	case d.shown: // others may be reading this rank's memory
+		d.steps = append(d.steps, d.leave(&k), d.wait(func() uint32 { return k }, -1))
+	case d.begun:
+		d.steps = append(d.steps, d.refuse(func() uint32 { return k }))
+	}
+	for range d.numbers {
+		d.steps = append(d.steps, d.refuse(d.number))
+	}
+}
+
+// refuse is a step that posts, for the collective with a number, that this rank has
+// given up.
+func (d *SingleCopyOp) refuse(number func() uint32) func() bool {
+	begun, k := false, uint32(0)
+	return func() bool {
+		b := d.c.board
+		if !begun {
+			begun, k = true, number()
+		}
+		if !b.room(k, 0) {
+			b.wait(&d.waiting, true)
+			if !b.room(k, 0) {
+				return false
+			}
+		}
+		b.wait(&d.waiting, false)
+		b.publish(k, &giveUp)
+		d.c.done(k)
+		d.c.ringOthers()
+		return true
+	}
+}
+
+// Err is the error of a completed collective.
+func (d *SingleCopyOp) Err() *errs.Error { return d.err }
+
+// Pending is the rank of the communicator that the collective waits for.
+func (d *SingleCopyOp) Pending() int { return min(d.at, d.c.Size-1) }
+
+// Abandon gives up; see Small.
+func (d *SingleCopyOp) Abandon() {
+	d.c.board.wait(&d.waiting, false)
+	if d.msg != nil {
+		d.msg.Abandon()
+	}
+	d.steps = nil
+}
+
+// Check tells why the collective can't complete any more.
+func (d *SingleCopyOp) Check() error {
+	if d.msg != nil {
+		return d.msg.Check()
+	}
+	b, k := d.c.board, d.c.seq
+	for r := range d.c.Size {
+		if r == d.c.Rank {
+			continue
+		}
+		if e := b.compare(&d.Call, r, k, false); e != nil && !b.gaveUp(r, k) {
+			d.Abandon()
+			return e
+		}
+		// All ranks have to take part to the end, or their memory is gone.
+		if int32(atom.Load32(&b.ranks[r].done)-k) < 0 {
+			err := checkPeer(d.c.eng, d.c.Chan.World, r, &d.Call)
+			if err != nil && int32(atom.Load32(&b.ranks[r].done)-k) < 0 {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// number takes the next number, for a step that posts or reads posts.
+func (d *SingleCopyOp) number() uint32 {
+	d.c.seq++
+	d.numbers--
+	d.begun, d.shown = true, false
+	return d.c.seq
+}
+
+// wait is a step that waits until the others' done has reached k, or only that
+// of rank (not -1).
+func (d *SingleCopyOp) wait(k func() uint32, rank int) func() bool {
+	return func() bool {
+		for ; d.at < d.c.Size; d.at++ {
+			if d.at == d.c.Rank || rank >= 0 && d.at != rank {
+				continue
+			}
+			done := &d.c.board.ranks[d.at].done
+			if int32(atom.Load32(done)-k()) < 0 {
+				d.c.board.wait(&d.waiting, true) // who leaves after this rings
+				if int32(atom.Load32(done)-k()) < 0 {
+					return false
+				}
+			}
+		}
+		d.c.board.wait(&d.waiting, false)
+		return true
+	}
+}
+
+// publish is a step that posts where this rank's data is, as collective number k.
+func (d *SingleCopyOp) publish(k *uint32, value func() uint64) func() bool {
+	begun := false
+	d.numbers++
+	return func() bool {
+		b := d.c.board
+		if !begun {
+			begun = true
+			*k = d.number()
+		}
+		if !b.room(*k, 8) {
+			d.c.board.wait(&d.waiting, true)
+			if !b.room(*k, 8) {
+				return false
+			}
+		}
+		d.c.board.wait(&d.waiting, false)
+		word := unsafe.Slice((*byte)(b.place(d.c.Rank, *k, 8)), 8)
+		binary.NativeEndian.PutUint64(word, value())
+		b.publish(*k, &d.Call)
+		d.shown = true
+		d.c.ringOthers()
+		return true
+	}
+}
+
+// join is a step for a rank that has nothing to post for the collective.
+func (d *SingleCopyOp) join(k *uint32) func() bool {
+	d.numbers++
+	return func() bool {
+		*k = d.number()
+		return true
+	}
+}
+
+// read is a step that waits for the posts of the ranks that are needed.
+func (d *SingleCopyOp) read(k *uint32, needed func(r int) bool) func() bool {
+	return func() bool {
+		b := d.c.board
+		for ; d.at < d.c.Size; d.at++ {
+			r := d.at
+			if r == d.c.Rank || !needed(r) {
+				continue
+			}
+			if !b.filled(r, *k) {
+				return false
+			}
+			if d.err = b.compare(&d.Call, r, *k, true); d.err != nil {
+				d.inStep = b.gaveUp(r, *k)
+				return false
+			}
+			d.from[r] = binary.NativeEndian.Uint64(unsafe.Slice((*byte)(b.place(r, *k, 8)), 8))
+		}
+		return true
+	}
+}
+
+// then is a step of this rank's own work.
+func then(f func()) func() bool {
+	return func() bool {
+		f()
+		return true
+	}
+}
+
+// leave is the step that says that this rank has read what it needs.
+func (d *SingleCopyOp) leave(k *uint32) func() bool {
+	return then(func() { d.c.done(*k) })
+}
+
+func (d *SingleCopyOp) anyone(int) bool { return true }
+func (d *SingleCopyOp) root(r int) bool { return r == d.Root }
+
+// get copies n bytes from offset off of rank r's data.
+func (d *SingleCopyOp) get(to unsafe.Pointer, r, off, n int) {
+	if n == 0 || d.err != nil {
+		return
+	}
+	ep, err := d.c.eng.Endpoint(d.c.Chan.World[r])
+	if err == nil {
+		_, err = ep.Get(to, fabric.RemoteKey{Addr: d.from[r] + uint64(off)}, n, 0)
+	}
+	switch err {
+	case nil:
+	case fabric.ErrPeerGone:
+		d.err = errs.New(errs.ProcFailed, "%s can't complete: %s (rank %d of the communicator)", d.Kind, d.c.eng.HowGone(d.c.Chan.World[r]), r)
+	default:
+		d.inStep = true
+		if fault := sys.Touch(func() { fabric.Probe(to, n) }); fault != nil { // the kernel does not say whose memory it is
+			d.err = d.faulted(fault)
+		} else {
+			d.err = errs.New(errs.Buffer, "%s: the %d bytes of rank %d of the communicator can't be read: %v", d.Kind, n, r, err)
+		}
+	}
+}
+
+// fetch copies the i-th part of rank r's data to b.
+func (d *SingleCopyOp) fetch(b p2p.Buf, r, i int) {
+	n := b.Bytes()
+	if b.Type.Dense() {
+		d.get(b.Addr, r, i*n, n)
+		return
+	}
+	flat := d.temp(n)
+	if d.get(flat, r, i*n, n); d.err == nil && n > 0 {
+		b.Type.Unpack(b.Addr, unsafe.Slice((*byte)(flat), n), b.Count)
+	}
+}
+
+func (d *SingleCopyOp) temp(n int) unsafe.Pointer {
+	b := spare.take(max(n, 1))
+	d.hold = append(d.hold, b)
+	return unsafe.Pointer(&b[0])
+}
+
+// dense is the data of b as one run: where it is, or a packed copy.
+func (d *SingleCopyOp) dense(b p2p.Buf) uint64 {
+	if b.Type.Dense() || b.Bytes() == 0 {
+		return uint64(uintptr(b.Addr))
+	}
+	return d.packed(b)
+}
+
+func (d *SingleCopyOp) packed(b p2p.Buf) uint64 {
+	p := d.temp(b.Bytes())
+	pack(unsafe.Slice((*byte)(p), b.Bytes()), b)
+	return uint64(uintptr(p))
+}
+
+// whole is a buffer with a part for each rank as one.
+func (d *SingleCopyOp) whole(b p2p.Buf) p2p.Buf {
+	b.Count *= d.c.Size
+	return b
+}
+
+// schedule is the steps of the collective.
+func (d *SingleCopyOp) schedule() []func() bool {
+	c, me := d.c, d.c.Rank
+	var k uint32
+	number := func() uint32 { return k }
+	switch d.Kind {
+	case KindBcast:
+		if me == d.Root {
+			return []func() bool{d.publish(&k, func() uint64 { return d.dense(d.Recv) }), d.leave(&k), d.wait(number, -1)}
+		}
+		return []func() bool{d.join(&k), d.read(&k, d.root), then(func() { d.fetch(d.Recv, d.Root, 0) }), d.leave(&k)}
+	case KindScatter:
+		if me == d.Root {
+			return []func() bool{d.publish(&k, func() uint64 { return d.dense(d.whole(d.Send)) }), d.leave(&k), then(func() {
+				if !d.RecvInPlace {
+					copyLocal(d.Recv, part(d.Send, me))
+				}
+			}), d.wait(number, -1)}
+		}
+		return []func() bool{d.join(&k), d.read(&k, d.root), then(func() { d.fetch(d.Recv, d.Root, me) }), d.leave(&k)}
+	case KindGather:
+		if me == d.Root {
+			return []func() bool{d.join(&k), d.read(&k, d.anyone), then(d.collect), d.leave(&k)}
+		}
+		return []func() bool{d.publish(&k, func() uint64 { return d.dense(d.Send) }), d.leave(&k), d.wait(number, d.Root)}
+	case KindAllgather:
+		own := d.Send
+		if d.SendInPlace {
+			own = part(d.Recv, me)
+		}
+		return []func() bool{d.publish(&k, func() uint64 { return d.dense(own) }), d.read(&k, d.anyone), then(d.collect), d.leave(&k), d.wait(number, -1)}
+	case KindAlltoall:
+		own := func() uint64 { return d.dense(d.whole(d.Send)) }
+		if d.SendInPlace { // what is to be sent is overwritten
+			own = func() uint64 { return d.packed(d.whole(d.Recv)) }
+		}
+		return []func() bool{d.publish(&k, own), d.read(&k, d.anyone), then(func() {
+			for i := 1; i < c.Size; i++ {
+				r := (me + i) % c.Size
+				d.fetch(part(d.Recv, r), r, me)
+			}
+			if !d.SendInPlace {
+				copyLocal(part(d.Recv, me), part(d.Send, me))
+			}
+		}), d.leave(&k), d.wait(number, -1)}
+	}
+	return d.reduction()
+}
+
+// collect fetches all parts of a gather.
+func (d *SingleCopyOp) collect() {
+	me := d.c.Rank
+	for i := 1; i < d.c.Size; i++ {
+		r := (me + i) % d.c.Size
+		d.fetch(part(d.Recv, r), r, 0)
+	}
+	if !d.SendInPlace {
+		copyLocal(part(d.Recv, me), d.Send)
+	}
+}
+
+// reduction is the steps of a reduction.
+func (d *SingleCopyOp) reduction() []func() bool {
+	c, me := d.c, d.c.Rank
+	var k, k2 uint32
+	e := d.elements()
+	var own, slice, result unsafe.Pointer
+	off, n := e.slice(me, c.Size)
+	operand := func() uint64 {
+		own = d.Send.Addr
+		if !d.Send.Type.Dense() || e.bytes() != d.Send.Bytes() {
+			own = d.temp(e.bytes())
+			d.Send.Type.PackCells(unsafe.Slice((*byte)(own), e.bytes()), d.Send.Addr, d.Send.Count)
+		}
+		return uint64(uintptr(own))
+	}
+	receives := d.Kind != KindReduce || me == d.Root
+	direct := receives && d.Recv.Type.Dense() && d.Recv.Type.ElemSize()*d.Recv.Type.Elems() == d.Recv.Type.Size()
+	fold := func() {
+		switch {
+		case d.Kind == KindReduceScatterBlock && direct && !d.SendInPlace:
+			slice = d.Recv.Addr
+		case d.Kind != KindReduceScatterBlock && direct:
+			result = d.Recv.Addr
+			slice = unsafe.Add(result, off)
+		default:
+			slice = d.temp(n)
+			if receives && d.Kind != KindReduceScatterBlock {
+				result = d.temp(e.bytes())
+			}
+		}
+		d.foldSlice(&e, slice, unsafe.Add(own, off), off, n)
+	}
+	first := []func() bool{d.publish(&k, operand), d.read(&k, d.anyone), then(fold), d.leave(&k)}
+	if d.Kind == KindReduceScatterBlock {
+		return append(first, d.wait(func() uint32 { return k }, -1), then(func() {
+			if slice != d.Recv.Addr && d.err == nil {
+				part := elements{p: slice, n: e.n / c.Size, kind: e.kind, size: e.size, op: e.op}
+				part.store(d.Recv)
+			}
+		}))
+	}
+	second := append(first, d.publish(&k2, func() uint64 { return uint64(uintptr(slice)) }))
+	if !receives {
+		return append(second, d.leave(&k2), d.wait(func() uint32 { return k2 }, d.Root))
+	}
+	second = append(second, d.read(&k2, d.anyone), then(func() {
+		for i := 1; i < c.Size; i++ {
+			r := (me + i) % c.Size
+			at, length := e.slice(r, c.Size)
+			d.get(unsafe.Add(result, at), r, 0, length)
+		}
+		if mine := unsafe.Add(result, off); mine != slice {
+			fabric.Copy(mine, slice, n)
+		}
+	}), d.leave(&k2))
+	if d.Kind == KindAllreduce {
+		second = append(second, d.wait(func() uint32 { return k2 }, -1))
+	}
+	return append(second, then(func() {
+		if !direct && d.err == nil {
+			all := e
+			all.p = result
+			all.store(d.Recv)
+		}
+	}))
+}
+
+// foldPiece is as much of an operand as is folded at a time, so that it is still
+// in the cache after it was copied.
+const foldPiece = 64 << 10
+
+// foldSlice folds n bytes at offset off of all operands into to. own is this
+// rank's operand there, which may be the same memory.
+func (d *SingleCopyOp) foldSlice(e *elements, to, own unsafe.Pointer, off, n int) {
+	c, me := d.c, d.c.Rank
+	piece := foldPiece / e.size * e.size
+	tmp := d.temp(min(n, piece))
+	mine := own
+	if own == to {
+		mine = d.temp(min(n, piece))
+	}
+	for at := 0; at < n && d.err == nil; at += piece {
+		m := min(n-at, piece)
+		acc, here := unsafe.Add(to, at), unsafe.Add(own, at)
+		if own == to {
+			fabric.Copy(mine, here, m)
+			here = mine
+		}
+		if last := c.Size - 1; last == me {
+			fabric.Copy(acc, here, m)
+		} else {
+			d.get(acc, last, off+at, m)
+		}
+		for r := c.Size - 2; r >= 0; r-- { // see foldAll for the order
+			in := here
+			if r != me {
+				in = tmp
+				d.get(tmp, r, off+at, m)
+			}
+			e.op.Apply(e.kind, acc, in, m/e.size)
+		}
+	}
+}
+
+// trial finds out whether all ranks can read from each other, and goes on with
+// the collective in the way that is then possible.
+func (d *SingleCopyOp) trial() []func() bool {
+	c := d.c
+	var k, k2 uint32
+	word := &c.word
+	*word = magic + uint64(c.Chan.World[c.Rank])
+	can := uint64(1)
+	return []func() bool{
+		d.publish(&k, func() uint64 { return uint64(uintptr(unsafe.Pointer(word))) }),
+		d.read(&k, d.anyone),
+		then(func() {
+			for r := range c.Size {
+				got := new(uint64)
+				if r == c.Rank {
+					continue
+				}
+				if d.get(unsafe.Pointer(got), r, 0, 8); d.err != nil || *got != magic+uint64(c.Chan.World[r]) {
+					can = 0
+				}
+			}
+			d.err, d.inStep = nil, false
+		}),
+		d.leave(&k),
+		d.publish(&k2, func() uint64 { return can }),
+		d.read(&k2, d.anyone),
+		then(func() {
+			for r, said := range d.from {
+				if r != c.Rank && said == 0 {
+					can = 0
+				}
+			}
+		}),
+		d.leave(&k2),
+		func() bool {
+			if d.msg == nil && can == 0 {
+				c.singleCopy = singleCopyNo
+				d.msg = c.Start(&d.Args)
+			}
+			if d.msg == nil {
+				c.singleCopy = singleCopyYes
+				d.steps = append(d.steps, d.schedule()...)
+				return true
+			}
+			if !d.msg.Advance() {
+				return false
+			}
+			d.err = d.msg.Err()
+			return true
+		},
+	}
+}
+
+// magic is what a rank's word is, its world rank added.
+const magic = 0x676f726d61707900

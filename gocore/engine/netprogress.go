@@ -1,0 +1,185 @@
+package engine
+
+import (
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gormapy/gocore/fabric"
+	"gormapy/gocore/log"
+	"gormapy/gocore/sys"
+	"gormapy/gocore/sys/atom"
+)
+
+// # Arrivals by network
+//
+// Peers on this host ring a doorbell; a network does not. So a process that has a
+// network transport has a second progress engine, which looks there while the
+// program does not:
+//
+//   - as long as threads poll by themselves, it stays out of their way: it naps,
+//     and looks again after napTime whether they still do, or at once when one
+//     goes to sleep;
+//   - else it arms the transport's descriptor, polls once more, and blocks on it;
+//     what comes then, it delivers, which wakes the threads that sleep. A thread
+//     that polls meanwhile and finds something may have taken what the descriptor
+//     would have told, and wakes it to arm again;
+//   - where the transport has no descriptor (Caps.Manual, as EFA), it polls, and
+//     naps for longer and longer between.
+//
+// A thread that leaves its wait to compute costs the first message that follows up
+// to napTime; those after it find the descriptor armed.
+
+const (
+	napTime = time.Millisecond
+	napMin  = 20 * time.Microsecond
+)
+
+// startNetProgress runs it; the returned function ends it.
+func (e *Engine) startNetProgress() (stop func(), err error) {
+	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		return nil, err
+	}
+	e.rearm.wake = wake
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		guarded("progress engine of the network", func() { e.serveNet(wake) })
+	}()
+	return func() {
+		e.netEnds.Store(true)
+		e.rearm.ring()
+		e.endNap()
+		<-done
+		e.rearm.mu.Lock()
+		defer e.rearm.mu.Unlock()
+		unix.Close(wake)
+		e.rearm.wake = -1
+	}, nil
+}
+
+// rearm is how other threads wake the progress engine of the network.
+type rearm struct {
+	armed atomic.Bool // it may block on the transport's descriptor
+	mu    sync.Mutex
+	wake  int // eventfd, -1 when it has ended
+}
+
+func (r *rearm) ring() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if one := [8]byte{1}; r.wake >= 0 {
+		_, _ = unix.Write(r.wake, one[:])
+	}
+}
+
+// polled is for who has polled and found something.
+func (r *rearm) polled() {
+	if r.armed.Load() && r.armed.Swap(false) {
+		r.ring()
+	}
+}
+
+// nap sleeps, but not longer than until endNap is called.
+func (e *Engine) nap(t time.Duration) {
+	word := atom.Load32(&e.napWord)
+	e.napping.Store(true)
+	if !e.netEnds.Load() {
+		atom.Wait(&e.napWord, word, t)
+	}
+	e.napping.Store(false)
+}
+
+// endNap is for who goes to sleep and wants to be woken by what comes.
+func (e *Engine) endNap() {
+	if e.napping.Load() {
+		atom.Add32(&e.napWord, 1)
+		atom.Wake(&e.napWord)
+	}
+}
+
+// othersPoll reports whether a thread of the program looks for messages just now.
+func (e *Engine) othersPoll() bool {
+	return int32(atom.Load32(&e.me.Pollers)-atom.Load32(&e.me.Sleepers)) > 0
+}
+
+func (e *Engine) serveNet(wake int) {
+	runtime.LockOSThread()
+	sys.ShortSlice()
+	sleeper, _ := e.net.(fabric.Sleeper)
+	pause := napMin
+	for !e.netEnds.Load() {
+		if e.othersPoll() {
+			e.nap(napTime)
+			continue
+		}
+		if sleeper == nil {
+			if e.pollSure(0) > 0 {
+				pause = napMin
+				atom.Yield()
+				continue
+			}
+			e.nap(pause)
+			pause = min(2*pause, napTime)
+			continue
+		}
+		var err error
+		e.Exclude(func() {
+			err = sleeper.Arm()
+			e.rearm.armed.Store(true)
+		})
+		if err != nil {
+			log.Debugf("engine", "%s can't wait for arrivals, it is polled: %v", e.net.Name(), err)
+			sleeper = nil
+			continue
+		}
+		if e.pollAlone() > 0 {
+			atom.Yield()
+			continue
+		}
+		limit := 1000
+		if e.backlog.Load() > 0 {
+			limit = 1
+		}
+		fds := []unix.PollFd{{Fd: int32(sleeper.FD()), Events: unix.POLLIN}, {Fd: int32(wake), Events: unix.POLLIN}}
+		if _, err := unix.Poll(fds, limit); err != nil && err != unix.EINTR {
+			log.Debugf("engine", "wait for arrivals: %v", err) // the kernel may have no memory just now
+			e.nap(napTime)
+		}
+		if fds[1].Revents != 0 {
+			var count [8]byte
+			_, _ = unix.Read(wake, count[:])
+		}
+		if !e.othersPoll() {
+			e.pollAlone()
+		}
+	}
+}
+
+// pollAlone is pollSure for who arms.
+func (e *Engine) pollAlone() int {
+	e.takePolling()
+	return e.pollLocked(0)
+}
+
+// CloseNet ends the network's connections, once all that was sent has left this
+// process. No operation is started any more.
+func (e *Engine) CloseNet() {
+	if e.net == nil || e.closed.Swap(true) {
+		return
+	}
+	if e.stopNetProgress != nil {
+		e.stopNetProgress()
+	}
+	e.Exclude(func() {
+		e.transports = slices.DeleteFunc(slices.Clone(e.transports), func(t fabric.Transport) bool { return t == e.net })
+		if err := e.net.Close(); err != nil {
+			log.Debugf("engine", "close %s: %v", e.net.Name(), err)
+		}
+	})
+}

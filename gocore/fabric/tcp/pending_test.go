@@ -1,0 +1,324 @@
+package tcp
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"gormapy/gocore/fabric"
+	"gormapy/gocore/fabric/fabrictest"
+)
+
+func inside(r *fabrictest.Rank) *Transport { return r.Transport.(*Transport) }
+
+// call connects to a rank's listener.
+func call(t testing.TB, r *fabrictest.Rank) *net.TCPConn {
+	t.Helper()
+	c, err := net.Dial("tcp", inside(r).at.String())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	require.NoError(t, c.SetDeadline(time.Now().Add(fabrictest.Patience)))
+	return c.(*net.TCPConn)
+}
+
+// gone waits for the other side to end a connection, whatever it says before.
+func gone(t testing.TB, c net.Conn, most time.Duration) []byte {
+	t.Helper()
+	require.NoError(t, c.SetReadDeadline(time.Now().Add(most)))
+	said, err := io.ReadAll(c)
+	assert.NotErrorIs(t, err, os.ErrDeadlineExceeded, "the connection is still there after %v", most)
+	return said
+}
+
+// introduce does the handshake of rank as with the rank that c leads to.
+func introduce(t testing.TB, c net.Conn, id *identity, to int) error {
+	t.Helper()
+	h, m := initiating(id, to)
+	for h.stage != settled {
+		if len(m) > 0 {
+			if _, err := c.Write(m); err != nil {
+				return err
+			}
+		}
+		buf := make([]byte, h.missing())
+		if _, err := io.ReadFull(c, buf); err != nil {
+			return err
+		}
+		var err error
+		if m, err = h.take(buf); err != nil {
+			return err
+		}
+	}
+	if !h.use {
+		return errors.New("yield")
+	}
+	return nil
+}
+
+// exchange has all ranks send each other a message.
+func exchange(t testing.TB, w *fabrictest.World) {
+	t.Helper()
+	var mu sync.Mutex
+	got, want := map[[2]int]string{}, map[[2]int]string{}
+	for _, r := range w.Ranks {
+		r.StopPolling(func() {
+			r.OnDeliver = func(src int, _ *fabric.Header, payload []byte) {
+				mu.Lock()
+				got[[2]int{src, r.ID}] += string(payload)
+				mu.Unlock()
+			}
+		})
+	}
+	for _, r := range w.Ranks {
+		for to := range w.Ranks {
+			if to != r.ID {
+				want[[2]int{r.ID, to}] = "hi"
+				require.NoError(t, r.Send(to, &fabric.Header{Kind: 1}, []byte("hi")))
+			}
+		}
+	}
+	fabrictest.Until(t, "all messages", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(got) == len(want)
+	})
+	mu.Lock()
+	defer mu.Unlock()
+	assert.Equal(t, want, got)
+	for _, r := range w.Ranks {
+		for peer := range w.Ranks {
+			assert.Empty(t, r.Broke(peer))
+		}
+	}
+}
+
+func pendingOf(r *fabrictest.Rank) (pending, attempts int) {
+	t := inside(r)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.pending), len(t.attempts)
+}
+
+func impatient(patience time.Duration) fabrictest.Make {
+	return func(dir fabric.Directory) (fabric.Transport, error) {
+		t, err := New(dir, Options{})
+		if err == nil {
+			t.patience = patience
+		}
+		return t, err
+	}
+}
+
+// Strangers that are silent, or speak nonsense, or slowly, go after a while, and
+// do not keep peers from each other.
+func TestPendingConnections(t *testing.T) {
+	w := fabrictest.NewWorld(t, 3, impatient(time.Second))
+	r := w.Ranks[1]
+	begin := time.Now()
+	silent := call(t, r)
+	http := call(t, r)
+	_, err := http.Write([]byte("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAccept: everything there is\r\n\r\n"))
+	require.NoError(t, err)
+	assert.Empty(t, gone(t, http, 500*time.Millisecond), "nonsense is not answered")
+
+	random := call(t, r)
+	junk := make([]byte, 1<<16)
+	_, _ = rand.Read(junk)
+	_, _ = random.Write(junk)
+	assert.Empty(t, gone(t, random, 500*time.Millisecond))
+
+	half := call(t, r)
+	_, hello := initiating(inside(w.Ranks[0]).id, 1)
+	_, err = half.Write(hello)
+	require.NoError(t, err)
+	challenge := make([]byte, challengeBytes)
+	_, err = io.ReadFull(half, challenge)
+	require.NoError(t, err)
+	assert.False(t, bytes.Contains(challenge, inside(r).id.secret[:8]))
+
+	slow := call(t, r)
+	for _, b := range hello[:20] {
+		if _, err := slow.Write([]byte{b}); err != nil {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	exchange(t, w)
+	assert.Empty(t, gone(t, silent, 10*time.Second))
+	assert.Empty(t, gone(t, slow, 10*time.Second))
+	assert.Empty(t, gone(t, half, 10*time.Second))
+	assert.Greater(t, time.Since(begin), 900*time.Millisecond, "a stranger has its time")
+	fabrictest.Until(t, "no strangers are left", func() bool { n, m := pendingOf(r); return n == 0 && m == 0 })
+	exchange(t, w)
+}
+
+// A thousand silent strangers, and peers that find each other all the same.
+func TestThousandPendingConnections(t *testing.T) {
+	var limit unix.Rlimit
+	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
+	n := min(1000, int(limit.Cur)-200)
+	w := fabrictest.NewWorld(t, 3, create)
+	var most int
+	for i := range n {
+		// Not by net: Go's poller has a hard time beside goroutines that spin.
+		fd, err := socket(inside(w.Ranks[1]).at.Addr())
+		require.NoError(t, err)
+		defer unix.Close(fd)
+		if err := unix.Connect(fd, sockaddr(inside(w.Ranks[1]).at)); err != unix.EINPROGRESS {
+			require.NoError(t, err)
+		}
+		if i == n/2 {
+			exchange(t, w)
+		}
+		pending, _ := pendingOf(w.Ranks[1])
+		most = max(most, pending)
+	}
+	assert.LessOrEqual(t, most, maxPending)
+	fabrictest.Until(t, "the rest is dropped", func() bool { n, _ := pendingOf(w.Ranks[1]); return n > 0 && n <= maxPending })
+	exchange(t, w)
+}
+
+// other is a rank of another job: only the addresses are those of this one.
+type other struct {
+	fabric.Directory
+	secret []byte
+	cards  map[int][]byte
+}
+
+func (o other) Secret() []byte { return o.secret }
+func (o other) Card(rank int) []byte {
+	if card, ok := o.cards[rank]; ok {
+		return card
+	}
+	return o.Directory.Card(rank)
+}
+
+// A rank with another secret reaches nobody, and learns why.
+func TestWrongSecret(t *testing.T) {
+	for _, job := range []bool{false, true} {
+		w := fabrictest.NewWorld(t, 2, func(dir fabric.Directory) (fabric.Transport, error) {
+			o := other{dir, append([]byte{byte(dir.Rank())}, dir.Secret()...), nil}
+			tr, err := New(o, Options{})
+			if err == nil && job { // it even knows what the job calls itself
+				tr.id.job = newIdentity(dir.Secret(), 0, 2).job
+			}
+			return tr, err
+		})
+		w.Ranks[0].OnDeliver = func(int, *fabric.Header, []byte) { t.Error("a message is delivered") }
+		if job {
+			// The acceptor drops it before it says anything: tried again and again.
+			ep := w.Ranks[1].Endpoint(0)
+			time.Sleep(50 * time.Millisecond)
+			assert.ErrorIs(t, ep.Send(&fabric.Header{}, nil), fabric.ErrAgain)
+			n, _ := pendingOf(w.Ranks[0])
+			assert.LessOrEqual(t, n, 1)
+		}
+		w.Ranks[1].StopPolling(func() { inside(w.Ranks[1]).giveUp = 300 * time.Millisecond })
+		w.Ranks[1].Endpoint(0)
+		fabrictest.Until(t, "it gives up", func() bool { return len(w.Ranks[1].Broke(0)) > 0 })
+		assert.ErrorContains(t, w.Ranks[1].Broke(0)[0], "connect to rank 0 failed: closed by the peer")
+		assert.ErrorContains(t, w.Ranks[1].Broke(0)[0], "does it belong to another job?")
+		assert.Empty(t, w.Ranks[0].Broke(1), "who is asked loses nothing")
+		w.Close()
+	}
+	// Who answers at the address is not the peer.
+	real := fabrictest.NewWorld(t, 2, create)
+	fake := other{fabrictest.Directories(2)[1], []byte("other"), map[int][]byte{0: encodeCard([]netip.Addr{inside(real.Ranks[0]).at.Addr()}, servant(t).Port())}}
+	tr, err := New(fake, Options{})
+	require.NoError(t, err)
+	defer tr.Close()
+	_, err = tr.Connect(0)
+	require.NoError(t, err)
+	s := &script{}
+	fabrictest.Until(t, "Broken", func() bool { tr.Poll(s); return len(s.broken) > 0 })
+	assert.ErrorContains(t, s.broken[0], "connect to rank 0 failed: handshake failed")
+	assert.ErrorContains(t, s.broken[0], "it does not speak this protocol")
+}
+
+// servant is a server of something else.
+func servant(t *testing.T) netip.AddrPort {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = c.Write([]byte("220 mail.example.com ESMTP, what can I do for you today?\r\n"))
+			defer c.Close()
+		}
+	}()
+	return l.Addr().(*net.TCPAddr).AddrPort()
+}
+
+// Somebody in between who has recorded a handshake can't do it again.
+func TestReplay(t *testing.T) {
+	w := fabrictest.NewWorld(t, 2, create)
+	id := inside(w.Ranks[1]).id
+	c := call(t, w.Ranks[0])
+	h, hello := initiating(id, 0)
+	_, err := c.Write(hello)
+	require.NoError(t, err)
+	buf := make([]byte, challengeBytes)
+	_, err = io.ReadFull(c, buf)
+	require.NoError(t, err)
+	response, err := h.take(buf)
+	require.NoError(t, err)
+
+	again := call(t, w.Ranks[0])
+	_, err = again.Write(append(bytes.Clone(hello), response...))
+	require.NoError(t, err)
+	said := gone(t, again, time.Second)
+	assert.LessOrEqual(t, len(said), challengeBytes, "no verdict")
+
+	_, err = c.Write(response)
+	require.NoError(t, err)
+	_, err = io.ReadFull(c, make([]byte, verdictBytes))
+	require.NoError(t, err, "the original one is good")
+	// And once the pair is open nobody else becomes it, whatever he knows.
+	second := call(t, w.Ranks[0])
+	assert.Error(t, introduce(t, second, id, 0))
+	assert.Empty(t, w.Ranks[0].Broke(1))
+}
+
+// A process that has no descriptors left accepts later.
+func TestNoDescriptorsLeft(t *testing.T) {
+	w := fabrictest.NewWorld(t, 2, create)
+	var limit unix.Rlimit
+	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
+	c := call(t, w.Ranks[0])
+	fabrictest.Until(t, "it is accepted", func() bool { n, _ := pendingOf(w.Ranks[0]); return n == 1 })
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	require.NoError(t, err)
+	defer unix.Close(fd)
+	tight := unix.Rlimit{Cur: uint64(fd), Max: limit.Max} // fd is the lowest that was free
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &tight))
+	t.Cleanup(func() { _ = unix.Setrlimit(unix.RLIMIT_NOFILE, &limit) })
+	err = unix.Connect(fd, sockaddr(inside(w.Ranks[0]).at))
+	fabrictest.Until(t, "it notices", func() bool {
+		var deaf bool
+		tr := inside(w.Ranks[0])
+		tr.mu.Lock()
+		deaf = !tr.acceptAfter.IsZero()
+		tr.mu.Unlock()
+		return deaf
+	})
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
+	require.NoError(t, err)
+	fabrictest.Until(t, "it is accepted", func() bool { n, _ := pendingOf(w.Ranks[0]); return n == 2 })
+	require.NoError(t, c.Close())
+	exchange(t, w)
+}

@@ -1,7 +1,0 @@
-//go:build !interleave
-
-package job
-
-// Posts is how many collectives a rank can be ahead of the others. The test of
-// the interleavings has fewer, so that it sees them used again.
-const Posts = 8

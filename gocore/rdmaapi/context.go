@@ -1,0 +1,187 @@
+package rdmaapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+
+	"gormapy/gocore/rdmaapi/backend"
+	"gormapy/gocore/rdmaapi/ofi"
+	"gormapy/gocore/rdmaapi/sockets"
+	"gormapy/gocore/rdmaapi/soft"
+	"gormapy/gocore/rdmaapi/verbs"
+	"gormapy/gocore/sys"
+)
+
+// backends are all there are, in the order in which a device is looked for.
+var backends = []backend.Backend{verbs.Backend{}, soft.TCP, soft.SHM, ofi.Backend{}}
+
+// found is what a back end has, or why it has nothing.
+type found struct {
+	Backend string           `json:"backend"`
+	Problem string           `json:"problem"`
+	Devices []backend.Device `json:"devices"`
+}
+
+// Devices is a JSON list of the back ends with their devices.
+func Devices() string {
+	all := []found{}
+	for _, b := range backends {
+		f := found{Backend: b.Name(), Devices: []backend.Device{}}
+		devices, err := b.Devices()
+		if err != nil {
+			f.Problem = err.Error()
+		} else if len(devices) > 0 {
+			f.Devices = devices
+		} else {
+			f.Problem = "no devices"
+		}
+		all = append(all, f)
+	}
+	return text(all)
+}
+
+func text(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return "null"
+	}
+	return string(b)
+}
+
+// Sockets lists the descriptors that a forked child has to close.
+func Sockets() string {
+	return strings.Trim(fmt.Sprint(sockets.Open()), "[]")
+}
+
+// device is an open context.
+type device struct {
+	backend string
+	ctx     backend.Context
+}
+
+// Open opens a device. An empty back end is any that has a device of that name,
+// an empty device is the first one with an active port.
+func Open(by, name string) (h int64) {
+	const op = "open device"
+	defer contain(op, &h)
+	d, e := openDevice(by, name, op)
+	if e != nil {
+		return code(e)
+	}
+	n, e := add("Context", d, d.ctx.Close, op)
+	if e != nil {
+		d.ctx.Close()
+		return code(e)
+	}
+	return n.handle
+}
+
+// openDevice opens a device that no handle names yet.
+func openDevice(by, name, op string) (*device, *Error) {
+	if err := sys.StartPoller(); err != nil {
+		return nil, refuse("EMFILE", op, nil, "%v", err)
+	}
+	var known, missing, names []string
+	for _, b := range backends {
+		known = append(known, b.Name())
+		if by != "" && by != b.Name() {
+			continue
+		}
+		devices, err := b.Devices()
+		if err != nil {
+			missing = append(missing, b.Name()+": "+err.Error())
+			continue
+		}
+		for _, d := range devices {
+			names = append(names, d.Name)
+			if d.Name != name && (name != "" || !active(d)) {
+				continue
+			}
+			ctx, err := b.Open(d.Name)
+			if err != nil {
+				return nil, from(err, op+" "+d.Name, nil)
+			}
+			return &device{b.Name(), ctx}, nil
+		}
+	}
+	if by != "" && !contains(known, by) {
+		return nil, refuse("EINVAL", op, nil, "there is no back end %q; there are: %s", by, strings.Join(known, ", "))
+	}
+	problem := fmt.Sprintf("there is no device %q", name)
+	if name == "" {
+		problem = "there is no device with an active port"
+	}
+	if len(names) > 0 {
+		problem += "; there are: " + strings.Join(names, ", ")
+	}
+	for _, m := range missing {
+		problem += "; " + m
+	}
+	return nil, refuse("ENODEV", op, nil, "%s", problem)
+}
+
+func contains(list []string, s string) bool {
+	for _, l := range list {
+		if l == s {
+			return true
+		}
+	}
+	return false
+}
+
+func active(d backend.Device) bool {
+	for _, p := range d.Ports {
+		if p.State == "ACTIVE" {
+			return true
+		}
+	}
+	return false
+}
+
+// ContextInfo is the device of a context, a JSON object.
+func ContextInfo(h int64) string {
+	d, _, err := get[*device](h, "Context", "query device")
+	if err != nil {
+		return ""
+	}
+	return text(d.ctx.Device())
+}
+
+// domain is a protection domain.
+type domain struct {
+	dev *device
+	pd  backend.PD
+}
+
+// AllocPD makes a protection domain.
+func AllocPD(ctx int64) (h int64) {
+	const op = "alloc_pd"
+	defer contain(op, &h)
+	d, n, e := get[*device](ctx, "Context", op)
+	if e != nil {
+		return code(e)
+	}
+	pd, err := d.ctx.AllocPD()
+	if err != nil {
+		return code(from(err, op, nil))
+	}
+	made, e := add("ProtectionDomain", &domain{d, pd}, pd.Close, op, n)
+	if e != nil {
+		pd.Close()
+		return code(e)
+	}
+	return made.handle
+}
+
+// limit refuses a number that is not from least to most; most 0 is no limit.
+func limit(op, name string, value, least, most int64) *Error {
+	if most == 0 {
+		most = math.MaxInt32
+	}
+	if value < least || value > most {
+		return refuse("EINVAL", op, sizes{name: value, "limit": most}, "%s is %d; the device takes %d to %d", name, value, least, most)
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+//go:build cgo
+
+package ofi
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"sync"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"gormapy/gocore/libfabric"
+	"gormapy/gocore/rdmaapi/backend"
+)
+
+// domain is a protection domain.
+type domain struct {
+	ctx  *context
+	dom  *libfabric.Domain
+	wake int // an eventfd: there is a new pair, or the end
+	done chan struct{}
+
+	mu     sync.Mutex
+	pairs  map[*pair]struct{}
+	number uint32
+	latest time.Time // something came
+	closed bool
+}
+
+// AllocPD is described with backend.Context.
+func (c *context) AllocPD() (backend.PD, error) {
+	dom, err := c.fabric.OpenDomain(c.info)
+	if err != nil {
+		return nil, translate(err)
+	}
+	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		dom.Close() //nolint:errcheck // there is another error to report
+		return nil, err
+	}
+	d := &domain{ctx: c, dom: dom, wake: wake, done: make(chan struct{}), pairs: map[*pair]struct{}{}}
+	go d.drive()
+	return d, nil
+}
+
+func (d *domain) rouse() {
+	one := [8]byte{1}
+	unix.Write(d.wake, one[:]) //nolint:errcheck // it is full: somebody is waking up
+}
+
+// Close is described with backend.PD.
+func (d *domain) Close() error {
+	d.mu.Lock()
+	d.closed = true
+	d.mu.Unlock()
+	d.rouse()
+	<-d.done
+	unix.Close(d.wake)
+	return translate(d.dom.Close())
+}
+
+// drive moves the provider on while there are pairs.
+func (d *domain) drive() {
+	defer close(d.done)
+	for {
+		d.mu.Lock()
+		if d.closed {
+			d.mu.Unlock()
+			return
+		}
+		busy := d.progress()
+		fds := []unix.PollFd{{Fd: int32(d.wake), Events: unix.POLLIN}}
+		sleep := time.Hour
+		for p := range d.pairs {
+			if p.ep == nil {
+				continue
+			}
+			sleep = idle
+			if p.cq.FD < 0 || errors.Is(d.ctx.fabric.TryWait(p.cq), libfabric.EAGAIN) {
+				busy = busy || p.cq.FD >= 0
+				continue
+			}
+			fds = append(fds, unix.PollFd{Fd: int32(p.cq.FD), Events: unix.POLLIN})
+		}
+		if sleep == idle && time.Since(d.latest) < lately {
+			sleep = watchful
+		}
+		d.mu.Unlock()
+		if busy {
+			continue
+		}
+		unix.Poll(fds, int(sleep/time.Millisecond)) //nolint:errcheck // an interrupt is a wake-up, too
+		if fds[0].Revents != 0 {
+			var count [8]byte
+			unix.Read(d.wake, count[:]) //nolint:errcheck // it does not block
+		}
+	}
+}
+
+// progress reads all queues, and posts what waits. The caller holds mu.
+func (d *domain) progress() (busy bool) {
+	for p := range d.pairs {
+		if p.progress() {
+			busy = true
+		}
+	}
+	if busy {
+		d.latest = time.Now()
+	}
+	return busy
+}
+
+// region is registered memory.
+type region struct {
+	d      *domain
+	mr     *libfabric.MR
+	addr   uint64
+	access backend.Access
+	closed bool // under domain.mu
+}
+
+func (r *region) Addr() uint64           { return r.addr }
+func (r *region) LKey() uint32           { return 0 }
+func (r *region) RKey() uint64           { return r.mr.Key }
+func (r *region) Access() backend.Access { return r.access }
+
+// Close is described with backend.Region. A provider may go on using local memory
+// of what is under way, so that ends first.
+func (r *region) Close() error {
+	r.d.mu.Lock()
+	defer r.d.mu.Unlock()
+	for p := range r.d.pairs {
+		p.withdraw(r)
+	}
+	r.closed = true
+	return translate(r.mr.Close())
+}
+
+// Register is described with backend.PD.
+func (d *domain) Register(p unsafe.Pointer, n int, access backend.Access) (backend.Region, error) {
+	a := libfabric.AccessSend | libfabric.AccessWrite
+	if access&backend.LocalWrite != 0 {
+		a |= libfabric.AccessRecv | libfabric.AccessRead
+	}
+	if access&backend.RemoteWrite != 0 {
+		a |= libfabric.AccessRemoteWrite
+	}
+	if access&backend.RemoteRead != 0 {
+		a |= libfabric.AccessRemoteRead
+	}
+	if access&backend.RemoteAtomic != 0 { // there is nothing finer
+		a |= libfabric.AccessRemoteRead | libfabric.AccessRemoteWrite
+	}
+	size := min(d.ctx.info.MRKeySize, 8)
+	var err error
+	for range 8 { // keys that are taken
+		var key [8]byte
+		rand.Read(key[:size]) //nolint:errcheck // it ends the program rather than fail
+		key[max(size-1, 0)] &= 0x7f
+		var mr *libfabric.MR
+		if mr, err = d.dom.Register(uintptr(p), n, a, binary.LittleEndian.Uint64(key[:]), d.ctx.info, nil); err != nil {
+			continue
+		}
+		r := &region{d: d, mr: mr, access: access}
+		if d.ctx.info.MRMode&libfabric.MRVirtAddr != 0 {
+			r.addr = uint64(uintptr(p))
+		}
+		return r, nil
+	}
+	return nil, translate(err)
+}

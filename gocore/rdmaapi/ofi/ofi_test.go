@@ -1,0 +1,73 @@
+//go:build cgo
+
+package ofi
+
+import (
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"gormapy/gocore/rdmaapi/backend"
+)
+
+// TestAFailureIsNeverSilent: also not if what failed was not signalled, and
+// requests behind it end while the endpoint is closed.
+func TestAFailureIsNeverSilent(t *testing.T) {
+	q := &queue{}
+	p := &pair{send: q, recv: q, next: 2}
+	p.sq = []*op{
+		{done: true, result: backend.Completion{Cookie: 1, Status: backend.RetryExcErr}},
+		{SendWR: backend.SendWR{Signaled: true}, done: true, result: backend.Completion{Cookie: 2}},
+	}
+	p.settle()
+	var out [4]backend.Completion
+	require.Equal(t, 2, q.take(out[:]))
+	assert.Equal(t, backend.RetryExcErr, out[0].Status)
+	assert.Equal(t, backend.Success, out[1].Status)
+}
+
+// TestMemoryThatWasClosedMeanwhile: a request that names a region which is closed
+// by the time that it is posted fails, and the provider does not see it.
+func TestMemoryThatWasClosedMeanwhile(t *testing.T) {
+	devices, err := Backend{}.Devices()
+	if err != nil {
+		t.Skip(err)
+	}
+	c, err := Backend{}.Open(devices[0].Name)
+	require.NoError(t, err)
+	d, err := c.AllocPD()
+	require.NoError(t, err)
+	q, err := c.CreateCQ(16)
+	require.NoError(t, err)
+	p, err := d.CreateQP(backend.QPInit{Send: q, Recv: q, MaxSend: 4, MaxRecv: 4})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		assert.NoError(t, p.Close())
+		assert.NoError(t, d.Close())
+		assert.NoError(t, c.Close())
+	})
+	info, err := p.Info()
+	require.NoError(t, err)
+	require.NoError(t, p.Connect(info, backend.Connection{Timeout: time.Second}))
+	mem, err := unix.Mmap(-1, 0, 1<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	require.NoError(t, err)
+	defer unix.Munmap(mem) //nolint:errcheck // the process ends soon
+	r, err := d.Register(unsafe.Pointer(&mem[0]), len(mem), backend.AllAccess)
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	n, err := p.PostSend([]backend.SendWR{{Cookie: 5, Op: backend.OpSend, Region: r, Local: unsafe.Pointer(&mem[0]), N: len(mem)}})
+	require.NoError(t, err)
+	assert.Equal(t, 1, n)
+	var out [2]backend.Completion
+	require.Eventually(t, func() bool {
+		n, err := q.Poll(out[:1])
+		return err == nil && n == 1
+	}, 5*time.Second, time.Millisecond)
+	assert.EqualValues(t, 5, out[0].Cookie)
+	assert.Equal(t, backend.LocProtErr, out[0].Status)
+	assert.Equal(t, backend.StateErr, p.State())
+}

@@ -1,0 +1,132 @@
+package sockets
+
+import (
+	"io"
+	"net"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+func doors(t *testing.T, most int, serve func(d *Acceptor, network string, l net.Listener)) {
+	for network, address := range map[string]string{"tcp": "127.0.0.1:0", "unix": "@gormapy-test-door"} {
+		t.Run(network, func(t *testing.T) {
+			l, err := net.Listen(network, address)
+			require.NoError(t, err)
+			t.Cleanup(func() { l.Close() })
+			serve(&Acceptor{most: most}, network, l)
+		})
+	}
+}
+
+// leaves reports whether the other end of a connection has closed it.
+func leaves(conn net.Conn) bool {
+	conn.SetReadDeadline(time.Now().Add(200 * time.Millisecond)) //nolint:errcheck // it is open
+	_, err := conn.Read(make([]byte, 1))
+	return Evicted(err)
+}
+
+func TestTheOldestSilentPendingConnectionIsEvicted(t *testing.T) {
+	doors(t, 3, func(d *Acceptor, network string, l net.Listener) {
+		came := make(chan net.Conn, 16)
+		go d.Serve(l, func(conn net.Conn) {
+			t.Cleanup(func() { conn.Close() })
+			came <- conn
+		})
+		var here, there []net.Conn
+		call := func() {
+			conn, err := net.Dial(network, l.Addr().String())
+			require.NoError(t, err)
+			t.Cleanup(func() { conn.Close() })
+			here, there = append(here, conn), append(there, <-came)
+		}
+		for range 3 {
+			call()
+		}
+		_, err := here[0].Write([]byte("good day"))
+		require.NoError(t, err)
+		time.Sleep(10 * time.Millisecond)
+		call()
+		assert.True(t, leaves(here[1]), "the oldest one who has said nothing")
+		d.Authenticated(there[2])
+		call()
+		call()
+		assert.False(t, leaves(here[2]), "who is known stays")
+		assert.False(t, leaves(here[0]), "and so does who has spoken")
+		assert.True(t, leaves(here[3]))
+		b, err := io.ReadAll(io.LimitReader(there[0], 4))
+		require.NoError(t, err)
+		assert.Equal(t, "good", string(b))
+	})
+}
+
+func TestAnAcceptorWithoutDescriptors(t *testing.T) {
+	doors(t, 0, func(d *Acceptor, network string, l net.Listener) {
+		came := make(chan net.Conn, 16)
+		go d.Serve(l, func(conn net.Conn) {
+			t.Cleanup(func() { conn.Close() })
+			came <- conn
+		})
+		silent, err := net.Dial(network, l.Addr().String())
+		require.NoError(t, err)
+		defer silent.Close()
+		<-came
+		var had unix.Rlimit
+		require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &had))
+		fd, err := unix.Dup(0)
+		require.NoError(t, err)
+		require.NoError(t, unix.Close(fd))
+		// One is left: for this end of the next connection.
+		require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(fd + 1), Max: had.Max}))
+		defer unix.Setrlimit(unix.RLIMIT_NOFILE, &had) //nolint:errcheck // as it was
+		next, err := net.Dial(network, l.Addr().String())
+		require.NoError(t, err)
+		defer next.Close()
+		select {
+		case conn := <-came:
+			conn.Close()
+		case <-time.After(2 * time.Second):
+			t.Error("nobody comes in although a stranger could go")
+		}
+	})
+}
+
+func TestAnotherUserDoesNotComeIn(t *testing.T) {
+	if syscall.Geteuid() != 0 {
+		t.Skip("needs to become another user")
+	}
+	l, err := net.Listen("unix", "@gormapy-test-user")
+	require.NoError(t, err)
+	defer l.Close()
+	came := make(chan net.Conn, 16)
+	go new(Acceptor).Serve(l, func(conn net.Conn) {
+		t.Cleanup(func() { conn.Close() })
+		came <- conn
+	})
+	fds := make(chan int)
+	go func() {
+		runtime.LockOSThread() // the thread ends with the goroutine: it alone is another user
+		syscall.RawSyscall(syscall.SYS_SETRESUID, ^uintptr(0), 65534, ^uintptr(0))
+		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if err == nil {
+			err = unix.Connect(fd, &unix.SockaddrUnix{Name: "@gormapy-test-user"})
+		}
+		assert.NoError(t, err)
+		fds <- fd
+	}()
+	fd := <-fds
+	defer unix.Close(fd)
+	n, err := unix.Read(fd, make([]byte, 1))
+	assert.Zero(t, n)
+	assert.NoError(t, err)
+	assert.Empty(t, came)
+	own, err := net.Dial("unix", "@gormapy-test-user")
+	require.NoError(t, err)
+	defer own.Close()
+	assert.True(t, SameUser(<-came))
+}

@@ -1,0 +1,155 @@
+package soft
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"sync"
+	"unsafe"
+
+	"gormapy/gocore/rdmaapi/backend"
+	"gormapy/gocore/rdmaapi/sockets"
+	"gormapy/gocore/sys"
+)
+
+// context is an open device: a socket that listens, and what peers can name.
+type context struct {
+	kind   string
+	device backend.Device
+	listen net.Listener
+	door   sockets.Acceptor
+	probe  *uint64 // peers read this to see whether they can
+
+	mu      sync.RWMutex
+	regions map[uint32]*region
+	qps     map[uint32]*qp
+	nextQP  uint32
+	closed  bool
+}
+
+func open(kind string, d backend.Device) (*context, error) {
+	c := &context{
+		kind: kind, device: d, regions: map[uint32]*region{}, qps: map[uint32]*qp{},
+		probe: new(uint64), nextQP: 1 + random32()&0xffff,
+	}
+	*c.probe = uint64(random32())<<32 | uint64(random32())
+	var err error
+	if kind == "shm" {
+		sys.AllowPeers()
+		c.listen, err = net.Listen("unix", "@gormapy-rdma-"+hex.EncodeToString(random(12)))
+	} else {
+		c.listen, err = net.Listen("tcp", net.JoinHostPort(d.Ports[0].Addresses[0], "0"))
+	}
+	if err != nil {
+		return nil, &backend.Errno{Name: "EADDRNOTAVAIL", Text: fmt.Sprintf("open %s: %v", d.Name, err)}
+	}
+	sockets.Track(c.listen)
+	go c.accept()
+	return c, nil
+}
+
+func random(n int) []byte {
+	b := make([]byte, n)
+	rand.Read(b) //nolint:errcheck // it ends the program rather than fail
+	return b
+}
+
+func random32() uint32 { return binary.LittleEndian.Uint32(random(4)) }
+
+// accept is the agent: it lets peers in.
+func (c *context) accept() {
+	c.door.Serve(c.listen, func(conn net.Conn) {
+		go func() {
+			defer c.door.Authenticated(conn)
+			c.welcome(conn)
+		}()
+	})
+}
+
+// Device is described with backend.Context.
+func (c *context) Device() backend.Device { return c.device }
+
+// AllocPD is described with backend.Context.
+func (c *context) AllocPD() (backend.PD, error) { return &pd{ctx: c}, nil }
+
+// CreateCQ is described with backend.Context.
+func (c *context) CreateCQ(int) (backend.CQ, error) { return &cq{}, nil }
+
+// Close is described with backend.Context.
+func (c *context) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	var qps []*qp
+	for _, q := range c.qps {
+		qps = append(qps, q)
+	}
+	c.mu.Unlock()
+	c.listen.Close()
+	for _, q := range qps {
+		q.Close()
+	}
+	return nil
+}
+
+// region finds what a peer names by a key.
+func (c *context) region(key uint32) *region {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.regions[key]
+}
+
+func (c *context) forget(r *region) {
+	c.mu.Lock()
+	if c.regions[r.key] == r {
+		delete(c.regions, r.key)
+	}
+	c.mu.Unlock()
+}
+
+func (c *context) qp(num uint32) *qp {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.qps[num]
+}
+
+// pd is a protection domain: what is in it knows it, and it knows nothing.
+type pd struct{ ctx *context }
+
+// Register is described with backend.PD.
+func (d *pd) Register(p unsafe.Pointer, n int, access backend.Access) (backend.Region, error) {
+	r := &region{ctx: d.ctx, pd: d, addr: uint64(uintptr(p)), n: n, access: access}
+	d.ctx.mu.Lock()
+	defer d.ctx.mu.Unlock()
+	for r.key == 0 || d.ctx.regions[r.key] != nil {
+		r.key = random32() // not to be guessed from others
+	}
+	d.ctx.regions[r.key] = r
+	return r, nil
+}
+
+// CreateQP is described with backend.PD.
+func (d *pd) CreateQP(init backend.QPInit) (backend.QP, error) {
+	send, ok := init.Send.(*cq)
+	recv, also := init.Recv.(*cq)
+	if !ok || !also {
+		return nil, &backend.Errno{Name: "EINVAL", Text: "the completion queues are of another back end"}
+	}
+	q := &qp{ctx: d.ctx, pd: d, init: init, sendCQ: send, recvCQ: recv, state: backend.StateInit, secret: random(secretBytes)}
+	d.ctx.mu.Lock()
+	defer d.ctx.mu.Unlock()
+	if d.ctx.closed {
+		return nil, &backend.Errno{Name: "EBADF", Text: "the context is closed"}
+	}
+	for d.ctx.qps[d.ctx.nextQP] != nil || d.ctx.nextQP == 0 {
+		d.ctx.nextQP = (d.ctx.nextQP + 1) & 0xffffff
+	}
+	q.num = d.ctx.nextQP
+	d.ctx.nextQP = (d.ctx.nextQP + 1) & 0xffffff
+	d.ctx.qps[q.num] = q
+	return q, nil
+}
+
+// Close is described with backend.PD.
+func (d *pd) Close() error { return nil }

@@ -1,0 +1,178 @@
+package transfer
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/binary"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"gormapy/gocore/rdmaapi/backend"
+)
+
+func someHello() hello {
+	return hello{nonce: nonce(), from: [idBytes]byte{1}, to: [idBytes]byte{2}, name: "a", backend: "tcp", infos: [][]byte{{1, 2, 3}, {}}}
+}
+
+func TestMessagesComeBackAsTheyWere(t *testing.T) {
+	h := someHello()
+	got, err := parseHello(h.bytes())
+	require.NoError(t, err)
+	assert.Equal(t, h, got)
+	for _, a := range []answer{{infos: [][]byte{{9}, {8, 7}}}, {refusal: "no"}} {
+		got, err := parseAnswer(a.bytes())
+		require.NoError(t, err)
+		assert.Equal(t, a, got)
+	}
+}
+
+func TestMessagesThatAreCutOff(t *testing.T) {
+	h := someHello()
+	b := h.bytes()
+	for n := range b {
+		_, err := parseHello(b[:n])
+		assert.Error(t, err, "%d bytes", n)
+	}
+	_, err := parseHello(append(b, 0))
+	assert.Error(t, err)
+	b = (&answer{infos: [][]byte{{9}, {8, 7}}}).bytes()
+	for n := range b {
+		_, err := parseAnswer(b[:n])
+		assert.Error(t, err, "%d bytes", n)
+	}
+}
+
+func FuzzHello(f *testing.F) {
+	h := someHello()
+	f.Add(h.bytes())
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		h, err := parseHello(b)
+		if err == nil {
+			assert.Equal(t, b, h.bytes())
+			assert.LessOrEqual(t, len(h.infos), maxLanes)
+		}
+	})
+}
+
+func FuzzAnswer(f *testing.F) {
+	f.Add((&answer{infos: [][]byte{{9}, {8, 7}}}).bytes())
+	f.Add((&answer{refusal: "no"}).bytes())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if a, err := parseAnswer(b); err == nil {
+			assert.True(t, a.refusal != "" || len(a.infos) > 0)
+		}
+	})
+}
+
+func FuzzNotice(f *testing.F) {
+	b := make([]byte, noticeBytes)
+	putNotice(b, 3, 4, 5)
+	f.Add(b)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if lanes, serial, uid, ok := parseNotice(b); ok {
+			again := make([]byte, noticeBytes)
+			putNotice(again, lanes, serial, uid)
+			assert.Equal(t, b, again)
+		}
+	})
+}
+
+// dial connects to an engine as a stranger does.
+func dial(t *testing.T, e *Engine) (conn net.Conn, g []byte) {
+	t.Helper()
+	conn, err := net.Dial("tcp", e.card.Address)
+	require.NoError(t, err)
+	t.Cleanup(func() { conn.Close() })
+	conn.SetDeadline(time.Now().Add(10 * time.Second)) //nolint:errcheck // a socket has deadlines
+	g = make([]byte, greeting)
+	_, err = io.ReadFull(conn, g)
+	require.NoError(t, err)
+	return conn, g
+}
+
+// hungUp asserts that an engine says nothing and closes the connection.
+func hungUp(t *testing.T, conn net.Conn) {
+	t.Helper()
+	b, err := io.ReadAll(conn)
+	if err != nil {
+		assert.NotErrorIs(t, err, io.EOF)
+		var timeout net.Error
+		assert.False(t, assert.ErrorAs(t, err, &timeout) && timeout.Timeout(), "the engine has not hung up")
+	}
+	assert.Empty(t, b)
+}
+
+func TestUnauthenticatedPeersAreRefused(t *testing.T) {
+	eachBackend(t, func(t *testing.T, by backend.Backend) {
+		a, b := engine(t, by, "a", nil), engine(t, by, "b", nil)
+		infos := [][]byte{bytes.Repeat([]byte{1}, 60)}
+		t.Run("wrong secret", func(t *testing.T) {
+			conn, g := dial(t, b)
+			h := hello{to: b.card.ID, name: "a", backend: b.card.Backend, infos: infos}
+			body := h.bytes()
+			conn.Write(append(withLength(body), proof([secretBytes]byte{}, "hello", g, body)...)) //nolint:errcheck // it hangs up
+			hungUp(t, conn)
+		})
+		t.Run("proof of another connection", func(t *testing.T) {
+			_, g := dial(t, b)
+			conn, _ := dial(t, b)
+			h := hello{to: b.card.ID, name: "a", backend: b.card.Backend, infos: infos}
+			body := h.bytes()
+			conn.Write(append(withLength(body), proof(b.card.Secret, "hello", g, body)...)) //nolint:errcheck // it hangs up
+			hungUp(t, conn)
+		})
+		t.Run("noise", func(t *testing.T) {
+			conn, _ := dial(t, b)
+			noise := make([]byte, 1<<16)
+			rand.Read(noise) //nolint:errcheck // it ends the program rather than fail
+			binary.LittleEndian.PutUint32(noise, 1<<31)
+			conn.Write(noise) //nolint:errcheck // it hangs up
+			hungUp(t, conn)
+		})
+		t.Run("silence and half a hello", func(t *testing.T) {
+			dial(t, b)
+			conn, _ := dial(t, b)
+			conn.Write([]byte{10, 0, 0, 0, 1}) //nolint:errcheck // it waits for more
+		})
+		t.Run("infos of no queue pair", func(t *testing.T) {
+			conn, g := dial(t, b)
+			h := hello{to: b.card.ID, name: "a", backend: b.card.Backend, infos: [][]byte{{1}}}
+			body := h.bytes()
+			_, err := conn.Write(append(withLength(body), proof(b.card.Secret, "hello", g, body)...))
+			require.NoError(t, err)
+			said, err := readBody(conn, maxBody)
+			require.NoError(t, err)
+			got, err := parseAnswer(said)
+			require.NoError(t, err)
+			assert.NotEmpty(t, got.refusal)
+		})
+		t.Run("who has the descriptor is", func(t *testing.T) {
+			require.NoError(t, a.AddRemote(b.card))
+			p := newPlace(t, a, b, 100)
+			finish(t, p.session.Transfer(backend.OpWrite, []Entry{{0, 0, 100}}, -1))
+			assert.Equal(t, p.source, p.target)
+		})
+	})
+}
+
+func TestAnImpostorIsFoundOut(t *testing.T) {
+	eachBackend(t, func(t *testing.T, by backend.Backend) {
+		a, b := engine(t, by, "a", nil), engine(t, by, "b", nil)
+		false1 := b.card
+		false1.Secret = [secretBytes]byte{1} // the engine at that address can't prove that it has it
+		require.NoError(t, a.AddRemote(false1))
+		p := newPlace(t, a, b, 100)
+		s := p.session.Transfer(backend.OpWrite, []Entry{{0, 0, 100}}, -1)
+		require.True(t, s.Wait(10*time.Second))
+		c, text := s.Get()
+		assert.Equal(t, RDMAOp, c)
+		assert.Contains(t, text, "does not know this descriptor")
+		assert.NotEqual(t, p.source, p.target)
+	})
+}

@@ -1,0 +1,112 @@
+package transfer
+
+import (
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Code is how a transfer is doing, numbered as in MORI-IO.
+type Code int32
+
+// The codes.
+const (
+	Success     Code = 0
+	Init        Code = 1 // waits for a connection, or for room
+	InProgress  Code = 2
+	InvalidArgs Code = 11
+	NotFound    Code = 12
+	RDMAOp      Code = 13 // the device, the connection or the peer failed
+	BadState    Code = 14 // something that is needed is closed
+)
+
+// Failed reports whether it is one of the errors.
+func (c Code) Failed() bool { return c >= InvalidArgs }
+
+// Done reports whether it stays so.
+func (c Code) Done() bool { return c != Init && c != InProgress }
+
+// Status is what becomes of a transfer. It is safe for concurrent use.
+type Status struct {
+	mu    sync.Mutex
+	code  Code
+	text  string
+	done  chan struct{} // made for the first that waits
+	tells []func()
+}
+
+// Failure is a status that has failed from the beginning.
+func Failure(code Code, format string, args ...any) *Status {
+	return &Status{code: code, text: fmt.Sprintf(format, args...)}
+}
+
+// Get returns code and text.
+func (s *Status) Get() (Code, string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.code, s.text
+}
+
+func (s *Status) started() {
+	s.mu.Lock()
+	if s.code == Init {
+		s.code = InProgress
+	}
+	s.mu.Unlock()
+}
+
+func (s *Status) settle(code Code, text string) {
+	s.mu.Lock()
+	if s.code.Done() {
+		s.mu.Unlock()
+		return
+	}
+	s.code, s.text = code, text
+	if s.done != nil {
+		close(s.done)
+	}
+	tells := s.tells
+	s.tells = nil
+	s.mu.Unlock()
+	for _, tell := range tells {
+		tell()
+	}
+}
+
+// Tell calls f once the transfer has ended, maybe at once.
+func (s *Status) Tell(f func()) {
+	s.mu.Lock()
+	if !s.code.Done() {
+		s.tells = append(s.tells, f)
+		s.mu.Unlock()
+		return
+	}
+	s.mu.Unlock()
+	f()
+}
+
+// Wait returns whether the transfer ended within d.
+func (s *Status) Wait(d time.Duration) bool {
+	s.mu.Lock()
+	if s.code.Done() {
+		s.mu.Unlock()
+		return true
+	}
+	if d <= 0 {
+		s.mu.Unlock()
+		return false
+	}
+	if s.done == nil {
+		s.done = make(chan struct{})
+	}
+	done := s.done
+	s.mu.Unlock()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
+	}
+}

@@ -1,0 +1,59 @@
+package transfer
+
+import (
+	"sync"
+
+	"gormapy/gocore/rdmaapi/backend"
+)
+
+// vague is a back end whose completion queues don't tell whose fault it is that a
+// queue pair breaks: of the first request that was under way they say that the peer
+// is gone. So do providers of libfabric where a wrong key ends the connection.
+type vague struct{ backend.Backend }
+
+func (v vague) Open(name string) (backend.Context, error) {
+	c, err := v.Backend.Open(name)
+	return vagueContext{c}, err
+}
+
+type vagueContext struct{ backend.Context }
+
+func (v vagueContext) AllocPD() (backend.PD, error) {
+	pd, err := v.Context.AllocPD()
+	return vaguePD{pd}, err
+}
+
+func (v vagueContext) CreateCQ(depth int) (backend.CQ, error) {
+	cq, err := v.Context.CreateCQ(depth)
+	return &vagueCQ{CQ: cq, next: map[uint64]uint32{}}, err
+}
+
+type vaguePD struct{ backend.PD }
+
+func (v vaguePD) CreateQP(init backend.QPInit) (backend.QP, error) {
+	init.Send, init.Recv = init.Send.(*vagueCQ).CQ, init.Recv.(*vagueCQ).CQ
+	return v.PD.CreateQP(init)
+}
+
+type vagueCQ struct {
+	backend.CQ
+	mu   sync.Mutex
+	next map[uint64]uint32 // by lane: the first request that was not told of
+}
+
+func (v *vagueCQ) Poll(out []backend.Completion) (int, error) {
+	n, err := v.CQ.Poll(out)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for i := range out[:n] {
+		c := &out[i]
+		switch lane := c.Cookie >> 32; {
+		case c.Recv:
+		case c.Status == backend.Success:
+			v.next[lane] = uint32(c.Cookie) + 1
+		default:
+			*c = backend.Completion{Cookie: lane<<32 | uint64(v.next[lane]), Status: backend.RetryExcErr}
+		}
+	}
+	return n, err
+}

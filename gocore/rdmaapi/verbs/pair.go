@@ -1,0 +1,238 @@
+//go:build cgo
+
+package verbs
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"gormapy/gocore/ibverbs"
+	"gormapy/gocore/rdmaapi/backend"
+)
+
+type domain struct {
+	ctx *context
+	pd  *ibverbs.PD
+}
+
+// Close is described with backend.PD.
+func (d *domain) Close() error { return translate(d.pd.Close()) }
+
+type region struct{ *ibverbs.MR }
+
+func (r region) RKey() uint64           { return uint64(r.MR.RKey()) }
+func (r region) Access() backend.Access { return backend.Access(r.MR.Access()) }
+func (r region) Close() error           { return translate(r.MR.Close()) }
+
+// Register is described with backend.PD.
+func (d *domain) Register(p unsafe.Pointer, n int, access backend.Access) (backend.Region, error) {
+	mr, err := d.pd.Register(uint64(uintptr(p)), n, ibverbs.Access(access))
+	if err != nil {
+		return nil, translate(err)
+	}
+	return region{mr}, nil
+}
+
+// pair is a queue pair.
+type pair struct {
+	ctx   *context
+	qp    *ibverbs.QP
+	psn   uint32
+	state atomic.Int32
+}
+
+// CreateQP is described with backend.PD.
+func (d *domain) CreateQP(init backend.QPInit) (backend.QP, error) {
+	send, ok := init.Send.(*queue)
+	recv, also := init.Recv.(*queue)
+	if !ok || !also {
+		return nil, &backend.Errno{Name: "EINVAL", Text: "the completion queues are of another back end"}
+	}
+	qp, err := d.pd.CreateQP(ibverbs.QPOptions{SendCQ: send.cq, RecvCQ: recv.cq, MaxSend: init.MaxSend, MaxRecv: init.MaxRecv, MaxInline: init.MaxInline})
+	if err != nil {
+		return nil, translate(err)
+	}
+	p := &pair{ctx: d.ctx, qp: qp}
+	if err := p.begin(); err != nil {
+		qp.Close() //nolint:errcheck // there is another error to report
+		return nil, err
+	}
+	return p, nil
+}
+
+// begin brings a queue pair from RESET to INIT.
+func (p *pair) begin() error {
+	var b [4]byte
+	rand.Read(b[:]) //nolint:errcheck // it ends the program rather than fail
+	p.psn = binary.LittleEndian.Uint32(b[:]) & 0xffffff
+	all := ibverbs.LocalWrite | ibverbs.RemoteWrite | ibverbs.RemoteRead
+	if p.ctx.d.Limits.Atomics {
+		all |= ibverbs.RemoteAtomic
+	}
+	if err := p.qp.ToInit(p.ctx.at.port, all); err != nil {
+		return translate(err)
+	}
+	p.state.Store(int32(backend.StateInit))
+	return nil
+}
+
+// Num is described with backend.QP.
+func (p *pair) Num() uint32 { return p.qp.Num() }
+
+// State is what is known without asking the device.
+func (p *pair) State() backend.State { return backend.State(p.state.Load()) }
+
+// Query asks the device.
+func (p *pair) Query() (backend.State, error) {
+	s, err := p.qp.State()
+	if err != nil {
+		return backend.StateErr, translate(err)
+	}
+	if s == ibverbs.Err || s == ibverbs.SQE {
+		p.state.Store(int32(backend.StateErr))
+	}
+	return backend.State(s), nil
+}
+
+// The info: version, MTU (enum), link layer, reads and atomics that are answered
+// at a time, number, PSN, LID in 2 bytes, 2 of zero, GID.
+const (
+	infoVersion = 1
+	infoBytes   = 32
+)
+
+// Info is described with backend.QP.
+func (p *pair) Info() ([]byte, error) {
+	at := &p.ctx.at
+	b := []byte{infoVersion, byte(at.attr.ActiveMTU), byte(at.attr.LinkLayer), byte(min(p.ctx.d.Limits.MaxQPRdAtomic, 16))}
+	b = binary.LittleEndian.AppendUint32(b, p.qp.Num())
+	b = binary.LittleEndian.AppendUint32(b, p.psn)
+	b = binary.LittleEndian.AppendUint16(b, at.attr.LID)
+	b = binary.LittleEndian.AppendUint16(b, 0)
+	return append(b, at.gid[:]...), nil
+}
+
+// Connect is described with backend.QP.
+func (p *pair) Connect(b []byte, c backend.Connection) error {
+	if len(b) != infoBytes || b[0] != infoVersion {
+		return &backend.Errno{Name: "EINVAL", Text: fmt.Sprintf("the connection info has %d bytes, version %d; this is version %d with %d bytes", len(b), b[0], infoVersion, infoBytes)}
+	}
+	if s := p.State(); s != backend.StateInit {
+		return &backend.Errno{Name: "EINVAL", Text: fmt.Sprintf("queue pair %d is in state %s; it can be connected in INIT, once", p.Num(), s)}
+	}
+	at := &p.ctx.at
+	if int(b[2]) != at.attr.LinkLayer {
+		return &backend.Errno{Name: "EINVAL", Text: "one port is InfiniBand, the other one Ethernet"}
+	}
+	r := ibverbs.Remote{
+		MTU: min(int(b[1]), at.attr.ActiveMTU), QPNum: binary.LittleEndian.Uint32(b[4:]), PSN: binary.LittleEndian.Uint32(b[8:]) & 0xffffff,
+		LID: binary.LittleEndian.Uint16(b[12:]), Global: at.attr.LinkLayer == ibverbs.LinkLayerEthernet, SGIDIndex: max(at.index, 0),
+	}
+	copy(r.GID[:], b[16:])
+	depth := max(1, min(int(b[3]), p.ctx.d.Limits.MaxQPRdAtomic, 16))
+	t := ibverbs.Timers{Timeout: timeout(c.Timeout), Retries: retries, RNRRetry: c.RNRRetry, MinRNR: rnrCode(c.RNRTimer), RDAtomic: depth, DestRDAto: depth}
+	if err := p.qp.ToRTR(at.port, &r, &t); err != nil {
+		return translate(err)
+	}
+	p.state.Store(int32(backend.StateRTR))
+	if err := p.qp.ToRTS(p.psn, &t); err != nil {
+		return translate(err)
+	}
+	p.state.Store(int32(backend.StateRTS))
+	return nil
+}
+
+// retries is how often a request is sent again that the peer does not acknowledge.
+// 7, the most that there is, means for ever to Soft-RoCE.
+const retries = 6
+
+// timeout is the exponent with which the first try and the retries take about d.
+func timeout(d time.Duration) int {
+	e := 8
+	for ; e < 22 && (4096*time.Nanosecond)<<(e+1)*(1+retries) <= d; e++ {
+	}
+	return e
+}
+
+// rnrMicroseconds are the times that the specification has codes for, from code 1.
+var rnrMicroseconds = [...]int{
+	10, 20, 30, 40, 60, 80, 120, 160, 240, 320, 480, 640, 960, 1280, 1920, 2560, 3840, 5120, 7680, 10240, 15360, 20480,
+	30720, 40960, 61440, 81920, 122880, 163840, 245760, 327680, 491520,
+}
+
+// rnrCode is the code of the shortest time from d on.
+func rnrCode(d time.Duration) int {
+	for i, us := range rnrMicroseconds {
+		if time.Duration(us)*time.Microsecond >= d {
+			return i + 1
+		}
+	}
+	return len(rnrMicroseconds)
+}
+
+// few is how many work requests are translated without an allocation.
+const few = 8
+
+// PostSend is described with backend.QP.
+func (p *pair) PostSend(wrs []backend.SendWR) (int, error) {
+	var short [few]ibverbs.SendWR
+	out := short[:0]
+	for i := range wrs {
+		w := &wrs[i]
+		s := ibverbs.SendWR{
+			ID: w.Cookie, Opcode: ibverbs.Opcode(w.Op), Addr: uint64(uintptr(w.Local)), Len: uint32(w.N), RemoteAddr: w.Raddr, RKey: uint32(w.RKey),
+			Imm: w.Imm, Add: w.Operand,
+		}
+		if w.RKey>>32 != 0 {
+			s.RKey = 0 // nobody's
+		}
+		if w.Op == backend.OpCompareSwap {
+			s.Add, s.Swap = w.Compare, w.Operand
+		}
+		if w.Signaled {
+			s.Flags |= ibverbs.Signaled
+		}
+		if w.Inline {
+			s.Flags |= ibverbs.Inline
+		}
+		if w.Fence {
+			s.Flags |= ibverbs.Fence
+		}
+		if w.Region != nil {
+			s.LKey = w.Region.LKey()
+		}
+		out = append(out, s)
+	}
+	n, err := p.qp.PostSend(out)
+	return n, translate(err)
+}
+
+// PostRecv is described with backend.QP.
+func (p *pair) PostRecv(wrs []backend.RecvWR) (int, error) {
+	var short [few]ibverbs.RecvWR
+	out := short[:0]
+	for i := range wrs {
+		w := ibverbs.RecvWR{ID: wrs[i].Cookie, Addr: uint64(uintptr(wrs[i].Local)), Len: uint32(wrs[i].N)}
+		if wrs[i].Region != nil {
+			w.LKey = wrs[i].Region.LKey()
+		}
+		out = append(out, w)
+	}
+	n, err := p.qp.PostRecv(out)
+	return n, translate(err)
+}
+
+// Reset is described with backend.QP.
+func (p *pair) Reset() error {
+	if err := p.qp.ToReset(); err != nil {
+		return translate(err)
+	}
+	return p.begin()
+}
+
+// Close is described with backend.QP.
+func (p *pair) Close() error { return translate(p.qp.Close()) }

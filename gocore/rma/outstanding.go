@@ -1,0 +1,259 @@
+package rma
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"gormapy/gocore/engine"
+	"gormapy/gocore/errs"
+	"gormapy/gocore/fabric"
+	"gormapy/gocore/log"
+	"gormapy/gocore/p2p"
+	"gormapy/gocore/sys"
+)
+
+// Outstanding counts the operations that a network is at: of one target, or of one
+// request.
+type Outstanding struct {
+	w      *Win
+	target int
+	left   atomic.Int64
+	cookie uint64
+	parent *Outstanding // a request's: that of its target
+	err    atomic.Pointer[errs.Error]
+}
+
+func (w *Win) newOutstanding(target int) *Outstanding {
+	t := &Outstanding{w: w, target: target}
+	t.cookie = w.rma.eng.Enroll(t)
+	return t
+}
+
+// NewOutstanding is for a request to one target: its operations are counted there, too.
+// It is nil if no operation on that target needs it.
+func (w *Win) NewOutstanding(target int) *Outstanding {
+	if w.paths[target] != pathRDMA {
+		return nil
+	}
+	t := w.newOutstanding(target)
+	t.parent = w.outstanding[target].Load()
+	return t
+}
+
+// Idle reports whether all operations have completed; a nil Outstanding has none.
+func (t *Outstanding) Idle() bool { return t == nil || t.left.Load() == 0 }
+
+// Over reports whether no operation is waited for any more.
+func (t *Outstanding) Over() bool { return t.Idle() || t.givenUp() }
+
+// givenUp reports whether a request's operations were given up with their target.
+func (t *Outstanding) givenUp() bool {
+	return t != nil && t.parent != nil && t.w.outstanding[t.target].Load() != t.parent
+}
+
+// Failure is the error of a request's operations. The window does not report it
+// again.
+func (t *Outstanding) Failure() *errs.Error {
+	if t == nil {
+		return nil
+	}
+	e := t.err.Load()
+	if e != nil {
+		t.w.failure.CompareAndSwap(e, nil)
+	}
+	return t.w.judge(e, t.target)
+}
+
+// judge is an error as it is told: operations fail a little before it is known that
+// the rank that they went to is lost.
+func (w *Win) judge(e *errs.Error, rank int) *errs.Error {
+	if e == nil || e.Class != errs.Win || rank < 0 {
+		return e
+	}
+	w.rma.eng.PollSure() // who completed it says in the same poll that the connection is lost
+	if world := w.World[rank]; w.rma.eng.Lost(world) {
+		return errs.New(errs.ProcFailed, "%s: %s", w.rma.eng.HowGone(world), e.Detail)
+	}
+	return e
+}
+
+// Drop ends the use of a request's tally.
+func (t *Outstanding) Drop() {
+	if t != nil {
+		t.cancel()
+	}
+}
+
+func (t *Outstanding) cancel() { t.w.rma.eng.Cancel(t.cookie) }
+
+func (t *Outstanding) begin() {
+	t.left.Add(1)
+	if t.parent != nil {
+		t.parent.left.Add(1)
+	}
+}
+
+// Completed implements engine.Completer.
+func (t *Outstanding) Completed(err error) {
+	if err != nil {
+		e := t.w.failedLater(t.target, err)
+		t.err.CompareAndSwap(nil, e)
+		if t.w.failure.CompareAndSwap(nil, e) {
+			t.w.culprit.Store(int32(t.target))
+		}
+	}
+	t.left.Add(-1)
+	if t.parent != nil {
+		t.parent.left.Add(-1)
+	}
+}
+
+// failedLater is the error of an operation that the network had accepted: of the
+// process there, if it has ended.
+func (w *Win) failedLater(rank int, err error) *errs.Error {
+	class, gone := errs.Win, ""
+	if sys.IsFault(err) {
+		class = errs.Buffer
+	} else if w.rma.eng.Gone(w.World[rank]) || errors.Is(err, fabric.ErrPeerGone) {
+		class, gone = errs.ProcFailed, w.rma.eng.HowGone(w.World[rank])+": "
+	}
+	return errs.New(class, "an operation on rank %d of the window has failed: %s%v", rank, gone, err)
+}
+
+// settleLimit is how long a collective reset waits for a network to end what it is at. It
+// may not: a peer can be stopped.
+const settleLimit = time.Second
+
+// settleNet waits until no network reads or writes local memory for the window any more:
+// what is under way can't be called back, and the memory is the program's again.
+func (w *Win) settleNet() {
+	for start := time.Now(); !w.netIdle(); w.rma.eng.PollSure() {
+		if time.Since(start) > settleLimit {
+			log.Warnf("rma", "operations of before the collective reset are still under way on %s: their memory may change", w.name())
+			return
+		}
+	}
+}
+
+func (w *Win) netIdle() bool {
+	for r := range w.outstanding {
+		if t := w.outstanding[r].Load(); !t.Idle() && !w.rma.eng.Gone(w.World[r]) {
+			return false
+		}
+	}
+	return true
+}
+
+// renewOutstanding gives up what is under way to a target.
+func (w *Win) renewOutstanding(target int) {
+	w.outstanding[target].Swap(w.newOutstanding(target)).cancel()
+}
+
+// pending is an operation of several parts, which ends with finish; it keeps
+// what finish knows of, such as packed data, until then.
+type pending struct {
+	t      *Outstanding
+	cookie uint64
+	parts  atomic.Int64
+	finish func()
+}
+
+// pend begins an operation of one part, which its caller ends.
+func (t *Outstanding) pend(finish func()) *pending {
+	p := &pending{t: t, finish: finish}
+	p.cookie = t.w.rma.eng.Enroll(p)
+	p.begin()
+	return p
+}
+
+func (p *pending) begin() {
+	p.parts.Add(1)
+	p.t.begin()
+}
+
+// Completed implements engine.Completer.
+func (p *pending) Completed(err error) {
+	if p.parts.Add(-1) == 0 {
+		p.t.w.rma.eng.Cancel(p.cookie)
+		if err == nil {
+			err = sys.Touch(p.finish)
+		}
+	}
+	p.t.Completed(err)
+}
+
+var _, _ engine.Completer = (*Outstanding)(nil), (*pending)(nil)
+
+// byNet moves one run between p and what lies at an offset of a target that a
+// network writes and reads.
+func (w *Win) byNet(call string, put bool, to place, at int, p unsafe.Pointer, n int) *errs.Error {
+	if fault := sys.Touch(func() { fabric.Probe(p, n) }); fault != nil {
+		return w.failed(call, to.rank, p, n, fault) // a network would take it for the end of the connection
+	}
+	k := w.keys[to.rank]
+	k.Addr += uint64(to.off + at)
+	to.outstanding.begin()
+	done, err := false, error(nil)
+	if put {
+		done, err = w.rma.eng.Put(w.World[to.rank], p, k, n, to.outstanding.cookie)
+	} else {
+		done, err = w.rma.eng.Get(w.World[to.rank], p, k, n, to.outstanding.cookie)
+	}
+	if err != nil {
+		to.outstanding.Completed(nil) // it is this call's error
+		return w.failed(call, to.rank, p, n, err)
+	}
+	if done {
+		to.outstanding.Completed(nil)
+	}
+	return nil
+}
+
+// runsByNet is byNet for derived types on either side: the data is packed here,
+// and the network writes and reads the target's runs.
+func (w *Win) runsByNet(call string, put bool, origin p2p.Buf, s Spot, at place) *errs.Error {
+	eng, peer, key := w.rma.eng, w.World[s.Rank], w.keys[s.Rank]
+	local, finish := origin.Addr, func() {}
+	if !origin.Type.Dense() {
+		flat := make([]byte, origin.Bytes())
+		local = unsafe.Pointer(&flat[0])
+		if put {
+			origin.Type.Pack(flat, origin.Addr, origin.Count)
+			finish = func() { _ = flat }
+		} else {
+			finish = func() { origin.Type.Unpack(origin.Addr, flat, origin.Count) }
+		}
+	}
+	_, caps := eng.Transport(peer)
+	all := at.outstanding.pend(finish)
+	b := newBatch(limits{runs: caps.MaxRuns, bytes: batchBytes, unit: 1}, func(from, n int, runs []fabric.Run) *errs.Error {
+		for i := range runs {
+			runs[i].Addr += key.Addr
+		}
+		part := unsafe.Add(local, from)
+		if fault := sys.Touch(func() { fabric.Probe(part, n) }); fault != nil {
+			return w.failed(call, s.Rank, part, n, fault)
+		}
+		all.begin()
+		done, err := false, error(nil)
+		if put {
+			done, err = eng.PutRuns(peer, part, key.Key, runs, all.cookie)
+		} else {
+			done, err = eng.GetRuns(peer, part, key.Key, runs, all.cookie)
+		}
+		if err != nil {
+			all.Completed(nil)
+			return w.failed(call, s.Rank, part, n, err)
+		}
+		if done {
+			all.Completed(nil)
+		}
+		return nil
+	})
+	b.addRuns(s, at.off)
+	err := b.end()
+	all.Completed(nil)
+	return err
+}

@@ -1,0 +1,324 @@
+package rma
+
+import (
+	"fmt"
+	"slices"
+	"unsafe"
+
+	"gormapy/gocore/errs"
+	"gormapy/gocore/job"
+	"gormapy/gocore/sys/atom"
+)
+
+// pscw is general active target synchronization: Post, Start, Complete, Wait.
+//
+// # Protocol
+//
+// In the window's control segment each rank r has an inbox with two counters for
+// each rank s of the window. Only s writes them, and they only grow (modulo
+// 2^32): posts, how often s has exposed its part to r; completions, how often s
+// has completed an access epoch on r's part. What a rank has used of them it
+// counts in its own memory: taken[s] of s's posts, due[s] of its completions.
+//
+//   - Post(G): for each s in G adds 1 to due[s] and to posts in s's inbox, and
+//     rings s. It waits for nothing.
+//   - Start(G): waits until posts of each s in G is beyond taken[s], then adds 1
+//     to each taken[s]. Until then nothing is taken: a Start that is interrupted
+//     or fails has done nothing. With MODE_NOCHECK it does not look.
+//   - Complete: waits until all operations have completed at their targets, then
+//     adds 1 to completions in the inbox of each s in G, and rings s.
+//   - Wait and Test: all completions have come up to due.
+//
+// A rank that posts again while another still works on its previous exposure
+// can't be: Wait has to end first, and that takes the other's Complete. A post
+// that its target takes later is not lost, for posts are counted.
+//
+// Who waits for a rank that has ended gets an error. In Wait that rank is given
+// up; the exposure goes on for the living, until the next Wait, or is over if
+// there are none. Start has done nothing; Complete ends the epoch nevertheless.
+type pscw struct {
+	me      int
+	ranks   []*job.Rank
+	dead    func(rank int) bool
+	inboxes [][]counters // by rank, and by who wrote there
+	inbox   []counters   // this rank's
+	taken   []uint32
+	due     []uint32
+	started bool
+	targets []int // of the access epoch
+	exposed bool
+	origins []int // of the exposure epoch
+	// tell adds 1 to a counter in the inbox of a rank that is reached by a network;
+	// false if it is not. There the counter's owner does it, for a message.
+	tell func(rank int, completed bool) bool
+}
+
+type counters struct {
+	posts, completions uint32
+	puts               uint32 // see unacked.go
+	_                  uint32
+}
+
+// inboxBytes is the room that the inbox of one rank takes among n.
+func inboxBytes(n int) int { return (n*int(unsafe.Sizeof(counters{})) + 63) / 64 * 64 }
+
+func (g *pscw) init(me int, ranks []*job.Rank, dead func(rank int) bool, mem []byte, at []int) {
+	n := len(ranks)
+	g.me, g.ranks, g.dead = me, ranks, dead
+	g.taken, g.due = make([]uint32, n), make([]uint32, n)
+	for r := range n {
+		box := unsafe.Slice((*counters)(unsafe.Pointer(&mem[at[r]])), n)
+		g.inboxes = append(g.inboxes, box)
+	}
+	g.inbox = g.inboxes[me]
+}
+
+// posted reports whether s has exposed its part to this rank, for an access epoch
+// that has not begun.
+func (g *pscw) posted(s int) bool {
+	return int32(atom.Load32(&g.inbox[s].posts)-g.taken[s]) > 0
+}
+
+// completed reports whether s has completed the access that it was asked for.
+func (g *pscw) completed(s int) bool {
+	return int32(atom.Load32(&g.inbox[s].completions)-g.due[s]) >= 0
+}
+
+// post begins an exposure epoch.
+func (g *pscw) post(origins []int) {
+	g.exposed, g.origins = true, origins
+	for _, s := range origins {
+		g.due[s]++
+		if g.tell == nil || !g.tell(s, false) {
+			atom.Add32(&g.inboxes[s][g.me].posts, 1)
+			g.ranks[s].Ring()
+		}
+	}
+}
+
+// note takes note, for rank s that shares no memory, that it has posted to this
+// rank or completed.
+func (g *pscw) note(s int, completed bool) {
+	if completed {
+		atom.Add32(&g.inbox[s].completions, 1)
+	} else {
+		atom.Add32(&g.inbox[s].posts, 1)
+	}
+}
+
+// start begins an access epoch, unless a post is missing that is to be waited
+// for: it returns that rank, or -1.
+func (g *pscw) start(targets []int, check bool) (missing int) {
+	if check {
+		for _, s := range targets {
+			if !g.posted(s) {
+				return s
+			}
+		}
+	}
+	for _, s := range targets {
+		g.taken[s]++
+	}
+	g.started, g.targets = true, targets
+	return -1
+}
+
+// complete ends the access epoch.
+func (g *pscw) complete() {
+	for _, s := range g.targets {
+		if g.tell == nil || !g.tell(s, true) {
+			atom.Add32(&g.inboxes[s][g.me].completions, 1)
+			g.ranks[s].Ring()
+		}
+	}
+	g.started, g.targets = false, nil
+}
+
+// wait ends the exposure epoch, unless a completion is missing: it returns that
+// rank, or -1.
+func (g *pscw) wait() (missing int) {
+	for _, s := range g.origins {
+		if !g.completed(s) {
+			return s
+		}
+	}
+	g.exposed, g.origins = false, nil
+	return -1
+}
+
+// deserted gives up an origin that has ended without completing, and returns it;
+// -1 if there is none.
+func (g *pscw) deserted() int {
+	for i, s := range g.origins {
+		if s != g.me && g.dead(s) && !g.completed(s) {
+			g.due[s] = atom.Load32(&g.inbox[s].completions)
+			g.origins = slices.Delete(slices.Clone(g.origins), i, i+1)
+			g.exposed = len(g.origins) > 0
+			return s
+		}
+	}
+	return -1
+}
+
+func (g *pscw) reset() {
+	g.started, g.exposed, g.targets, g.origins = false, false, nil, nil
+	clear(g.taken)
+	clear(g.due)
+	for _, box := range g.inboxes {
+		clear(box)
+	}
+}
+
+// Post exposes this rank's part to origins, ranks of the window.
+func (w *Win) Post(origins []int, assert int) *errs.Error {
+	g := &w.pscw
+	if e := CheckAssert(assert); e != nil {
+		return e
+	}
+	if g.exposed {
+		return errs.New(errs.RMASync, "Post: this process exposes its part already by an earlier Post; Wait first")
+	}
+	w.closeFence()
+	g.post(origins)
+	return nil
+}
+
+// Start is an access epoch that is about to begin, polled until it has.
+type Start struct {
+	w       *Win
+	targets []int
+	check   bool
+	err     *errs.Error
+}
+
+// Start begins to access targets, ranks of the window.
+func (w *Win) Start(targets []int, assert int) (*Start, *errs.Error) {
+	if e := CheckAssert(assert); e != nil {
+		return nil, e
+	}
+	if s := w.inAccess(); s != "" {
+		return nil, errs.New(errs.RMASync, "Start: %s", s)
+	}
+	return &Start{w: w, targets: targets, check: assert&ModeNoCheck == 0}, nil
+}
+
+// Advance reports whether the epoch has begun, or never will.
+func (s *Start) Advance() bool {
+	g := &s.w.pscw
+	if s.err != nil || g.started {
+		return true
+	}
+	if g.start(s.targets, s.check) >= 0 {
+		return false
+	}
+	s.w.closeFence()
+	for _, r := range s.targets {
+		s.w.Desc.Target(r).Open |= TargetStarted
+	}
+	return true
+}
+
+// Check tells why the epoch can't begin.
+func (s *Start) Check() error {
+	w := s.w
+	for _, r := range s.targets {
+		if r != w.Rank && w.pscw.dead(r) && !w.pscw.posted(r) {
+			s.err = errs.New(errs.ProcFailed, "Start: rank %d of the window will not post: %s", r, w.rma.eng.HowGone(w.World[r]))
+			return s.err
+		}
+	}
+	return nil
+}
+
+// Abandon gives up; nothing has happened.
+func (s *Start) Abandon() {}
+
+// Err is the error of an epoch that can't begin.
+func (s *Start) Err() *errs.Error { return s.err }
+
+// Awaited is a rank whose Post is waited for, -1 if none.
+func (s *Start) Awaited() int {
+	for _, r := range s.targets {
+		if !s.w.pscw.posted(r) {
+			return r
+		}
+	}
+	return -1
+}
+
+// CheckComplete tells why Complete can't be called.
+func (w *Win) CheckComplete() *errs.Error {
+	if !w.pscw.started {
+		return errs.New(errs.RMASync, "Complete without Start")
+	}
+	return nil
+}
+
+// Complete ends the access epoch, once all operations have completed.
+func (w *Win) Complete() {
+	g := &w.pscw
+	for _, s := range g.targets {
+		w.Desc.Target(s).Open &^= TargetStarted
+	}
+	g.complete()
+}
+
+// CheckExposed tells why the exposure can't be waited for or tested.
+func (w *Win) CheckExposed(call string) *errs.Error {
+	if !w.pscw.exposed {
+		return errs.New(errs.RMASync, "%s without Post", call)
+	}
+	return nil
+}
+
+// Exposed waits for the end of an exposure epoch, as an operation.
+type Exposed struct {
+	w   *Win
+	err *errs.Error
+}
+
+// Exposed begins to wait for the end of the exposure epoch.
+func (w *Win) Exposed() *Exposed { return &Exposed{w: w} }
+
+// Advance reports whether all origins have completed their access.
+func (x *Exposed) Advance() bool {
+	switch {
+	case x.err != nil || !x.w.pscw.exposed:
+		return true
+	case x.w.pscw.wait() >= 0:
+		return false
+	}
+	x.w.Settle(false)
+	return true
+}
+
+// Check tells why it can't end: an origin has ended.
+func (x *Exposed) Check() error {
+	w := x.w
+	if s := w.pscw.deserted(); s >= 0 {
+		more := ""
+		if w.pscw.exposed {
+			more = fmt.Sprintf("; %d of the other ranks may still access it: Wait for them", len(w.pscw.origins))
+		}
+		x.err = errs.New(errs.ProcFailed, "Wait: rank %d of the window will not complete its access: %s%s", s, w.rma.eng.HowGone(w.World[s]), more)
+		return x.err
+	}
+	return nil
+}
+
+// Abandon gives up; the exposure goes on.
+func (x *Exposed) Abandon() {}
+
+// Err is the error of an exposure that an origin left by ending.
+func (x *Exposed) Err() *errs.Error { return x.err }
+
+// Awaited is a rank whose Complete is waited for, -1 if none.
+func (x *Exposed) Awaited() int {
+	g := &x.w.pscw
+	for _, s := range g.origins {
+		if !g.completed(s) {
+			return s
+		}
+	}
+	return -1
+}

@@ -1,0 +1,277 @@
+package rma
+
+import (
+	"sync/atomic"
+
+	"gormapy/gocore/errs"
+	"gormapy/gocore/fabric"
+)
+
+// Locks of targets that are reached by a network.
+//
+// # Protocol
+//
+// The lock of a part is the one of lock.go, in the control segment, for everybody:
+// a rank that shares no memory with the target has an agent there, who acts in
+// that rank's slot. Agents live under the target's poll lock, so its progress
+// engine serves them while the program computes.
+//
+//	origin                                    agent
+//	Lock(number, mode)   ------------------>  draws a ticket (wants, until its slot is free), waits
+//	                     <------------------  Locked(number): it is the ticket's turn
+//	...operations, until all have completed...
+//	Unlock(number)       ------------------>  releases; or leaves the queue, if it still waits
+//
+// Numbers grow with each request of an origin for a target's lock. An origin that
+// gives up (Ctrl-C) sends Unlock as well: the Locked that may be under way has a
+// number that it does not know any more. Messages from one rank to another keep
+// their order, so an agent that is asked for a lock has been told to unlock the one
+// before. Nobody waits for an Unlock to arrive: the next lock is behind it.
+//
+// Whose turn it is, an agent learns as other waiters do: who passes the turn on
+// rings, for a rank with an agent the progress engine of the target's process.
+//
+// A dead origin's agent does nothing more: it is its slot that tells who died, and
+// the living deal with that as lock.go says. An agent who finds that an exclusive
+// holder has died reports it in place of the lock (Refused), as Lock.Check does. A
+// dead target answers nobody: the origin's wait ends by its own check.
+type remoteLock struct {
+	w      *Win
+	target int
+	number atomic.Uint64
+	state  atomic.Uint32
+	holder atomic.Int32 // who died holding it, where it is refused
+}
+
+// States of a remoteLock.
+const (
+	remoteIdle uint32 = iota
+	remoteAsked
+	remoteGranted
+	remoteRefused
+)
+
+// What KindLock asks for, in Aux, and KindLocked answers.
+const (
+	askShared uint32 = iota
+	askExclusive
+	askUnlock
+
+	lockGranted uint32 = iota
+	lockRefused
+)
+
+func (f *remoteLock) send(what uint32) {
+	h := f.w.header(fabric.KindLock)
+	h.Aux, h.A = what, f.number.Load()
+	f.w.rma.eng.Send(f.w.World[f.target], &h, nil, nil, nil)
+}
+
+// ask asks for the lock, once.
+func (f *remoteLock) ask(mode lockMode) {
+	if f.state.Load() != remoteIdle {
+		return
+	}
+	f.number.Add(1)
+	f.state.Store(remoteAsked)
+	what := askShared
+	if mode == exclusive {
+		what = askExclusive
+	}
+	f.send(what)
+}
+
+// unlock releases the lock, or gives up asking for it.
+func (f *remoteLock) unlock() {
+	if f.state.Swap(remoteIdle) != remoteRefused {
+		f.send(askUnlock)
+	}
+}
+
+func (f *remoteLock) reset() {
+	f.number.Add(1)
+	f.state.Store(remoteIdle)
+}
+
+// onLocked is the origin's side of the answer.
+func (m *RMA) onLocked(src int, h *fabric.Header, _ []byte) {
+	w := m.window(h.Ctx)
+	if w == nil || h.Src < 0 || int(h.Src) >= w.Size || w.World[h.Src] != src {
+		return
+	}
+	f := w.remoteLocks[h.Src]
+	if f == nil || h.A != f.number.Load() {
+		return
+	}
+	to := remoteGranted
+	if h.Aux == lockRefused {
+		f.holder.Store(int32(h.B))
+		to = remoteRefused
+	}
+	f.state.CompareAndSwap(remoteAsked, to)
+}
+
+// lockProxy has the lock of this rank's part for a rank without access to it.
+type lockProxy struct {
+	lock   *lock
+	number uint64
+	mode   lockMode
+	state  proxyState
+}
+
+type proxyState uint8
+
+const (
+	proxyIdle proxyState = iota
+	proxyWants
+	proxyWaits
+	proxyHolds
+)
+
+// waiting reports whether the agent is a reason for whoever polls to look.
+func (a *lockProxy) waiting() bool { return a.state == proxyWants || a.state == proxyWaits }
+
+// onLock is the target's side.
+func (m *RMA) onLock(src int, h *fabric.Header, _ []byte) {
+	w := m.window(h.Ctx)
+	if w == nil || h.Src < 0 || int(h.Src) >= w.Size || w.World[h.Src] != src || int(h.Src) == w.Rank {
+		return
+	}
+	a := w.lockProxies[h.Src]
+	if a == nil {
+		own := w.locks[w.Rank]
+		a = &lockProxy{lock: &lock{words: own.words, slots: own.slots, ring: own.ring, me: int(h.Src)}}
+		w.lockProxies[h.Src] = a
+	}
+	if h.Aux == askUnlock {
+		if a.number == h.A {
+			w.retire(a)
+		}
+		return
+	}
+	w.retire(a)
+	a.number, a.mode, a.state = h.A, shared, proxyWants
+	if h.Aux == askExclusive {
+		a.mode = exclusive
+	}
+	m.eng.NeedPollHooks(1)
+	w.serve1(int(h.Src), a)
+}
+
+// retire ends whatever the agent is at.
+func (w *Win) retire(a *lockProxy) {
+	switch a.state {
+	case proxyWaits:
+		a.lock.leave()
+	case proxyHolds:
+		a.lock.release()
+	}
+	if a.waiting() {
+		w.rma.eng.NeedPollHooks(-1)
+	}
+	a.state = proxyIdle
+}
+
+// dropLockProxies forgets all agents, as their locks are about to go.
+func (w *Win) dropLockProxies() {
+	w.rma.eng.Exclude(func() {
+		for i, a := range w.lockProxies {
+			if a != nil && a.waiting() {
+				w.rma.eng.NeedPollHooks(-1)
+			}
+			w.lockProxies[i] = nil
+		}
+	})
+}
+
+// serve1 goes on with the agent of one origin, and reports whether it did.
+func (w *Win) serve1(origin int, a *lockProxy) bool {
+	dead := func(i int) bool { return i != w.Rank && w.rma.eng.Gone(w.World[i]) }
+	if dead(origin) {
+		a.state = proxyIdle // its slot is for the living to deal with
+		w.rma.eng.NeedPollHooks(-1)
+		return true
+	}
+	if a.state == proxyWants {
+		if !a.lock.begin(a.mode) {
+			return false
+		}
+		a.state = proxyWaits
+	}
+	h := fabric.Header{Kind: fabric.KindLocked, Gen: w.rma.gen.Load(), Ctx: w.ID, Src: int32(w.Rank), A: a.number, Aux: lockGranted}
+	if !a.lock.try() {
+		holder := -1
+		if w.rma.deaths.Load() > 0 {
+			holder = a.lock.skip(dead)
+		}
+		switch {
+		case holder >= 0:
+			a.lock.leave()
+			w.rma.eng.NeedPollHooks(-1)
+			a.state = proxyIdle
+			h.Aux, h.B = lockRefused, uint64(holder)
+			w.rma.eng.Send(w.World[origin], &h, nil, nil, nil)
+			return true
+		case !a.lock.try():
+			return false
+		}
+	}
+	a.state = proxyHolds
+	w.rma.eng.NeedPollHooks(-1)
+	w.rma.eng.Send(w.World[origin], &h, nil, nil, nil)
+	return true
+}
+
+// serveLockProxies goes on with all that wait; it runs under the poll lock.
+func (m *RMA) serveLockProxies() (moved int) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	for _, w := range m.wins {
+		for origin, a := range w.lockProxies {
+			if a != nil && a.waiting() && w.serve1(origin, a) {
+				moved++
+			}
+		}
+	}
+	return moved
+}
+
+// bell is what wakes those that wait for the lock of target's part.
+func (w *Win) bell(target int) func(i int) {
+	return func(i int) {
+		if i != w.Rank && w.rma.eng.Remote(w.World[i]) {
+			w.ranks[target].RingProgress()
+		} else {
+			w.ranks[i].Ring()
+		}
+	}
+}
+
+// tellRemote says to a rank that is reached by a network that this one has posted, or
+// completed; false if it shares memory.
+func (w *Win) tellRemote(rank int, completed bool) bool {
+	if rank == w.Rank || !w.rma.eng.Remote(w.World[rank]) {
+		return false
+	}
+	h := w.header(fabric.KindCounters)
+	if completed {
+		h.Aux = 1
+	}
+	w.rma.eng.Send(w.World[rank], &h, nil, nil, nil)
+	return true
+}
+
+// onCounters counts it.
+func (m *RMA) onCounters(src int, h *fabric.Header, _ []byte) {
+	w := m.window(h.Ctx)
+	if w != nil && h.Src >= 0 && int(h.Src) < w.Size && w.World[h.Src] == src {
+		w.pscw.note(int(h.Src), h.Aux == 1)
+	}
+}
+
+// refused is the error of a lock whose holder died.
+func (l *Lock) refused(rank, holder int) *errs.Error {
+	w := l.w
+	return errs.New(errs.ProcFailed, "rank %d of the window held rank %d locked exclusively when it ended (%s); its updates may be incomplete, the lock has been released",
+		holder, rank, w.rma.eng.HowGone(w.World[holder]))
+}
