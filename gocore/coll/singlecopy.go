@@ -296,11 +296,7 @@ func (d *SingleCopyOp) get(to unsafe.Pointer, r, off, n int) {
 	if n == 0 || d.err != nil {
 		return
 	}
-	ep, err := d.c.eng.Endpoint(d.c.Chan.World[r])
-	if err == nil {
-		_, err = ep.Get(to, fabric.RemoteKey{Addr: d.from[r] + uint64(off)}, n, 0)
-	}
-	switch err {
+	switch _, err := d.c.eng.Get(d.c.Chan.World[r], to, fabric.RemoteKey{Addr: d.from[r] + uint64(off)}, n, 0); err {
 	case nil:
 	case fabric.ErrPeerGone:
 		d.err = errs.New(errs.ProcFailed, "%s can't complete: %s (rank %d of the communicator)", d.Kind, d.c.eng.HowGone(d.c.Chan.World[r]), r)

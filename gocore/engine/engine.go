@@ -76,8 +76,9 @@ type peer struct {
 	via   fabric.Transport
 	err   error
 
-	remote bool // reached by the network: its doorbells can't be rung
-	lost   atomic.Pointer[string]
+	remote      bool // reached by the network: its doorbells can't be rung
+	synchronous bool // see fabric.Caps
+	lost        atomic.Pointer[string]
 
 	mu    sync.Mutex // guards the queues and keeps the order of messages
 	queue []*queued
@@ -159,23 +160,21 @@ func (e *Engine) Transport(r int) (string, fabric.Caps) {
 	return e.peers[r].via.Name(), e.peers[r].via.Caps()
 }
 
-// Endpoint connects to peer r on first use.
-func (e *Engine) Endpoint(r int) (fabric.Endpoint, error) {
-	return e.connect(r, &e.peers[r])
-}
-
-func (e *Engine) connect(r int, p *peer) (fabric.Endpoint, error) {
+// connect connects to peer r by p on first use.
+func (e *Engine) connect(r int, p *peer) error {
 	p.once.Do(func() {
 		p.ep, p.err = p.via.Connect(r)
-		p.short, p.piece = p.via.Caps().MaxShort, p.via.Caps().Piece
+		caps := p.via.Caps()
+		p.short, p.piece, p.synchronous = caps.MaxShort, caps.Piece, caps.Synchronous
 	})
-	return p.ep, p.err
+	return p.err
 }
 
 // MaxShort is the largest payload that goes to peer r in one message.
 func (e *Engine) MaxShort(r int) int {
-	_, _ = e.Endpoint(r)
-	return e.peers[r].short
+	p := &e.peers[r]
+	_ = e.connect(r, p)
+	return p.short
 }
 
 // Send sends a short message to rank dst. It reports whether the payload may be
@@ -229,7 +228,7 @@ func (e *Engine) HandOver() {
 // returns false. It is not for urgent messages.
 func (e *Engine) TrySend(dst int, h *fabric.Header, payload []byte) bool {
 	p := &e.peers[dst]
-	if _, err := e.Endpoint(dst); err != nil {
+	if e.connect(dst, p) != nil {
 		return false
 	}
 	p.mu.Lock()
@@ -330,7 +329,7 @@ func (e *Engine) dequeue(p *peer, keep func(q *queued) bool) {
 
 // reach connects to a peer; false if that can't be, which breaks what there was.
 func (e *Engine) reach(dst int) bool {
-	_, err := e.Endpoint(dst)
+	err := e.connect(dst, &e.peers[dst])
 	if err != nil {
 		e.Broken(dst, err)
 	}

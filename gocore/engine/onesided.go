@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -137,8 +138,11 @@ func (e *Engine) start(dst int, o op) (done bool, err error) {
 	if o.what >= opFetchAdd && dst == e.Rank {
 		p = &e.loop
 	}
-	if _, err := e.connect(dst, p); err != nil {
+	if err := e.connect(dst, p); err != nil {
 		return false, err
+	}
+	if p.synchronous { // nothing ever waits for room, and others can send while this one copies
+		return o.issue(p.ep)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -147,10 +151,10 @@ func (e *Engine) start(dst int, o op) (done bool, err error) {
 			return done, err
 		}
 	}
-	if o.runs != nil {
-		o.runs = append([]fabric.Run(nil), o.runs...)
-	}
-	p.ops = append(p.ops, &o)
+	waiting := new(op) // o itself is not to be on the heap
+	*waiting = o
+	waiting.runs = slices.Clone(o.runs)
+	p.ops = append(p.ops, waiting)
 	e.backlog.Add(1)
 	return false, nil
 }

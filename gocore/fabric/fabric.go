@@ -83,8 +83,11 @@ type Caps struct {
 	Keys     bool // they need the key of a region that the peer registered
 	Atomics  bool // FetchAdd and CompareSwap, atomic to each other for all who use them
 	Mappable bool // peers on this host can map the same segment
-	Manual   bool // what others do here moves only while this process polls
-	Ordered  bool // Sends to one peer arrive in the order they were posted
+	// Synchronous: Put, Get, PutRuns and GetRuns have completed when they return, and
+	// never return ErrAgain.
+	Synchronous bool
+	Manual      bool // what others do here moves only while this process polls
+	Ordered     bool // Sends to one peer arrive in the order they were posted
 }
 
 // RemoteKey names registered memory of a peer: its address there and a key.

@@ -11,14 +11,36 @@ import (
 	"gormapy/gocore/rma"
 )
 
+// Access is a one-sided operation as the program asks for it; types and operation
+// are handles. pybind/shim/gormapy.h has the same layout.
+type Access struct {
+	Kind           AccessKind
+	Win            int64
+	Origin, Result Operand
+	Rank           int64
+	Target         Part
+	Op             int64
+}
+
+// Operand is memory of the program: count elements of a type.
+type Operand struct{ Addr, Count, Type int64 }
+
+func (o Operand) buf() (p2p.Buf, *errs.Error) { return buf(o.Addr, o.Count, o.Type) }
+
+// Part is what an access is to of the target's part of a window: count elements of
+// a type at a displacement, in the target's units.
+type Part struct{ Disp, Count, Type int64 }
+
+// AccessKind is a kind of one-sided operation; pybind/shim/gormapy.h has the same.
+type AccessKind int64
+
 // Kinds of one-sided operations.
 const (
-	KindPut = iota
+	KindPut AccessKind = iota
 	KindGet
 	KindAcc
 	KindGetAcc
 	KindFetchOp
-	KindCAS
 )
 
 // requestNames are the request-based calls, by kind.
@@ -65,39 +87,45 @@ func (o *transferOp) describe(why *engine.Reason) {
 }
 
 // RMARequest is RMA with a request for the completion of that operation alone.
-func RMARequest(kind int, h, oaddr, ocount, otype, raddr, rcount, rtype int64, rank int, disp, tcount, ttype, oph int64) (req int64, code Code) {
+func RMARequest(a *Access) (req int64, code Code) {
 	defer Contain(&code)
-	win, e := getWin(h)
-	if e == nil && rank != p2p.ProcNull {
-		e = win.CheckPassive(requestNames[kind], rank)
+	win, e := getWin(a.Win)
+	if e == nil && a.Rank != p2p.ProcNull {
+		e = win.CheckPassive(requestNames[a.Kind], int(a.Rank))
 	}
 	if e != nil {
 		return 0, CodeOf(e)
 	}
-	var net *rma.Outstanding
-	if rank != p2p.ProcNull {
-		net = win.NewOutstanding(rank)
+	if a.Rank == p2p.ProcNull {
+		return reqs.add(&Request{null: true}), 0
 	}
-	if code := transfer(kind, h, oaddr, ocount, otype, raddr, rcount, rtype, rank, disp, tcount, ttype, oph, net); code != 0 {
+	rank := int(a.Rank)
+	net := win.NewOutstanding(rank)
+	if code := win.access(a, net); code != 0 {
 		net.Drop()
 		return 0, code
-	}
-	if rank == p2p.ProcNull {
-		return reqs.add(&Request{null: true}), 0
 	}
 	return reqs.add(&Request{op: &transferOp{win: win, rank: rank, sent: win.Sent(rank), net: net, gen: win.Resets()}}), 0
 }
 
 // RMA starts a one-sided operation; it has completed after the next flush,
-// unlock or fence. For KindCAS origin is at oaddr, the value to compare with at
-// tcount, the result at raddr.
-func RMA(kind int, h, oaddr, ocount, otype, raddr, rcount, rtype int64, rank int, disp, tcount, ttype, oph int64) (code Code) {
+// unlock or fence.
+func RMA(a *Access) (code Code) {
 	defer Contain(&code)
-	return transfer(kind, h, oaddr, ocount, otype, raddr, rcount, rtype, rank, disp, tcount, ttype, oph, nil)
+	win, e := getWin(a.Win)
+	if e != nil {
+		return CodeOf(e)
+	}
+	if a.Rank == p2p.ProcNull {
+		return 0
+	}
+	return win.access(a, nil)
 }
 
-// transfer is RMA, counted in net if that is not nil.
-func transfer(kind int, h, oaddr, ocount, otype, raddr, rcount, rtype int64, rank int, disp, tcount, ttype, oph int64, net *rma.Outstanding) Code {
+// CompareAndSwap replaces an element at a target that equals *compare by *origin,
+// and writes what was there before to *result.
+func CompareAndSwap(h, origin, compare, result, datatype int64, rank int, disp int64) (code Code) {
+	defer Contain(&code)
 	win, e := getWin(h)
 	if e != nil {
 		return CodeOf(e)
@@ -106,78 +134,103 @@ func transfer(kind int, h, oaddr, ocount, otype, raddr, rcount, rtype int64, ran
 		return 0
 	}
 	defer w.eng.HandOver()
-	if !win.Settled(rank) && kind != KindPut {
-		if code := win.awaitSettled(rank); code != 0 {
+	if code := win.awaitSettled(rank); code != 0 {
+		return code
+	}
+	t, e := committedType(datatype)
+	for _, at := range []int64{origin, compare, result} {
+		if e == nil {
+			_, e = buf(at, 1, datatype)
+		}
+	}
+	if e == nil {
+		e = win.CompareAndSwap(pointer(origin), pointer(compare), pointer(result), t, rank, int(disp))
+	}
+	return CodeOf(e)
+}
+
+// access starts an operation on a rank of the window, counted in net if that is not
+// nil.
+func (win *Window) access(a *Access, net *rma.Outstanding) Code {
+	defer w.eng.HandOver()
+	if a.Kind != KindPut { // a put may go as a message, before the fence is over there
+		if code := win.awaitSettled(int(a.Rank)); code != 0 {
 			return code
 		}
 	}
-	if kind == KindCAS {
-		t, e := committedType(otype)
-		for _, at := range []int64{oaddr, tcount, raddr} {
-			if e == nil {
-				_, e = buf(at, 1, otype)
-			}
-		}
-		if e == nil {
-			e = win.CompareAndSwap(pointer(oaddr), pointer(tcount), pointer(raddr), t, rank, int(disp))
-		}
-		return CodeOf(e)
-	}
-	if kind == KindFetchOp {
-		tcount, ttype, rcount, rtype = 1, otype, 1, otype
-		if op.Op(oph) != op.NoOp {
-			ocount = 1
-		}
-		if t, e := getType(otype); e != nil {
+	if a.Kind == KindFetchOp {
+		if e := a.single(); e != nil {
 			return CodeOf(e)
-		} else if !t.IsPredefined() {
-			return classError(errs.Type, "Fetch_and_op takes a predefined datatype, not a derived one")
 		}
 	}
-	target, e := shape(tcount, ttype)
+	target, e := shape(a.Target.Count, a.Target.Type)
 	if e != nil {
 		return CodeOf(e)
 	}
-	spot := rma.Spot{Rank: rank, Disp: int(disp), Count: target.Count, Type: target.Type, Outstanding: net}
+	spot := rma.Spot{Rank: int(a.Rank), Disp: int(a.Target.Disp), Count: target.Count, Type: target.Type, Outstanding: net}
 	var origin p2p.Buf
-	f := op.Op(oph)
-	if kind == KindPut || kind == KindGet || f != op.NoOp {
-		if origin, e = buf(oaddr, ocount, otype); e != nil {
+	if a.Kind == KindPut || a.Kind == KindGet || op.Op(a.Op) != op.NoOp {
+		if origin, e = a.Origin.buf(); e != nil {
 			return CodeOf(e)
 		}
 	}
-	switch kind {
+	switch a.Kind {
 	case KindPut:
-		e := win.Put(origin, spot)
-		if e == rma.ErrUnsettled {
-			if code := win.awaitSettled(rank); code != 0 {
-				return code
-			}
-			e = win.Put(origin, spot)
-		}
-		return CodeOf(e)
+		return win.put(origin, spot)
 	case KindGet:
 		return CodeOf(win.Get(origin, spot))
 	}
-	if f <= 0 || f > op.NoOp {
-		return classError(errs.Op, "the operation of an accumulate must be predefined (user-defined ones are not allowed by MPI)")
+	return CodeOf(win.accumulate(a, origin, spot))
+}
+
+// single makes a Fetch_and_op one of a single element at both sides.
+func (a *Access) single() *errs.Error {
+	a.Target.Count, a.Target.Type, a.Result.Count, a.Result.Type = 1, a.Origin.Type, 1, a.Origin.Type
+	if op.Op(a.Op) != op.NoOp {
+		a.Origin.Count = 1
 	}
-	var result *p2p.Buf
-	if kind != KindAcc {
-		b, e := buf(raddr, rcount, rtype)
-		if e != nil {
-			return CodeOf(e)
+	t, e := getType(a.Origin.Type)
+	if e == nil && !t.IsPredefined() {
+		e = errs.New(errs.Type, "Fetch_and_op takes a predefined datatype, not a derived one")
+	}
+	return e
+}
+
+func (win *Window) put(origin p2p.Buf, to rma.Spot) Code {
+	e := win.Put(origin, to)
+	if e == rma.ErrUnsettled {
+		if code := win.awaitSettled(to.Rank); code != 0 {
+			return code
 		}
-		result = &b
-	} else if f == op.NoOp {
-		return classError(errs.Op, "NO_OP is for Get_accumulate and Fetch_and_op, not for Accumulate")
+		e = win.Put(origin, to)
 	}
-	return CodeOf(win.Accumulate(origin, result, spot, f))
+	return CodeOf(e)
+}
+
+// accumulate is Accumulate and its fetching forms.
+func (win *Window) accumulate(a *Access, origin p2p.Buf, to rma.Spot) *errs.Error {
+	f := op.Op(a.Op)
+	switch {
+	case f <= 0 || f > op.NoOp:
+		return errs.New(errs.Op, "the operation of an accumulate must be predefined (user-defined ones are not allowed by MPI)")
+	case a.Kind != KindAcc:
+		result, e := a.Result.buf()
+		if e != nil {
+			return e
+		}
+		return win.Accumulate(origin, &result, to, f)
+	case f == op.NoOp:
+		return errs.New(errs.Op, "NO_OP is for Get_accumulate and Fetch_and_op, not for Accumulate")
+	}
+	return win.Accumulate(origin, nil, to, f)
 }
 
 // awaitSettled waits until a target has left the last fence. Interrupted: the
 // operation has not begun; the caller looks at signals and calls it again.
 func (win *Window) awaitSettled(rank int) Code {
+	if win.Settled(rank) {
+		return 0
+	}
 	why := engine.Reason{Call: job.CallFence, Peer: win.World[rank], Tag: -1, Ctx: uint64(win.ID), Info: win.label}
 	switch err := w.eng.Wait(&why, func() bool { return win.Settled(rank) }, func() error { return win.CheckSettled(rank) }); err {
 	case nil:

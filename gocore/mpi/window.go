@@ -5,14 +5,11 @@ import (
 	"unsafe"
 
 	"gormapy/gocore/arena"
-	"gormapy/gocore/coll"
 	"gormapy/gocore/errs"
-	"gormapy/gocore/fabric"
 	"gormapy/gocore/job"
 	"gormapy/gocore/log"
 	"gormapy/gocore/p2p"
 	"gormapy/gocore/rma"
-	"gormapy/gocore/sys"
 )
 
 // Window is a window and the communicator of its own that it synchronises on.
@@ -50,154 +47,6 @@ func getWin(h int64) (*Window, *errs.Error) {
 func (win *Window) reset() {
 	win.comm.coll.Restart()
 	win.Win.Reset()
-}
-
-// WinCreate begins to make a window; the request's result is its handle. The
-// ranks exchange offers, agree on whether the kernel copies between them, and
-// map the segment that rank 0 makes. hints are those of package rma; align is
-// what the memory of the core's is to be aligned to, 0 for nothing.
-func WinCreate(flavor int, addr, bytes, unit, comm, hints, align int64) (req int64, code Code) {
-	defer Contain(&code)
-	parent, e := getComm(comm)
-	if e != nil {
-		return 0, CodeOf(e)
-	}
-	switch {
-	case bytes < 0:
-		return 0, classError(errs.Size, "a window of %d bytes", bytes)
-	case unit < 1 || unit > 1<<31-1:
-		return 0, classError(errs.Disp, "the displacement unit %d is not positive", unit)
-	}
-	f := rma.Flavor(flavor)
-	if f < rma.FlavorCreate || f > rma.FlavorShared {
-		return 0, classError(errs.RMAFlavor, "there is no flavor %d of windows", flavor)
-	}
-	var base unsafe.Pointer
-	if f == rma.FlavorCreate {
-		if base, e = place(addr, bytes); e != nil {
-			return 0, CodeOf(e)
-		}
-	}
-	dup := parent.split(0, int64(parent.rank))
-	var c *Comm
-	var seg *sys.Segment
-	var own *errs.Error // what has failed here
-	var shared []unsafe.Pointer
-	var region fabric.Region
-	mine := []rma.Offer{rma.NewOffer(f, base, int(bytes), int(unit))}
-	mine[0].Hints, mine[0].Align = rma.Hints(hints), int32(align)
-	offers := make([]rma.Offer, parent.size)
-	second := []rma.Offer{{}}
-	seconds := make([]rma.Offer, parent.size)
-	gather := func(mine, all []rma.Offer) *coll.Op {
-		b := rawBytes(unsafe.Pointer(&mine[0]), rma.OfferBytes)
-		c.coll.Calling(madeTogether)
-		return c.coll.Allgather(&b, coll.Uniform(rawBytes(unsafe.Pointer(&all[0]), rma.OfferBytes), c.size))
-	}
-	fail := func(s *sequence, e *errs.Error) *coll.Op {
-		s.err = e
-		if region != nil {
-			_ = region.Close()
-		}
-		if seg != nil {
-			seg.Close()
-		}
-		comms.take(dup.result)
-		c.close()
-		return nil
-	}
-	phase := 0
-	s := newSequence(parent, nil)
-	s.call = job.CallWinCreate
-	s.step = func(s *sequence, _ int) *coll.Op {
-		if !dup.done { // the first phases are those of the duplication
-			if op := dup.step(dup, dup.k); op != nil {
-				dup.k++
-				return op
-			}
-			dup.done = true
-			c = comms.get(dup.result)
-		}
-		phase++
-		switch phase {
-		case 1:
-			return gather(mine, offers)
-		case 2:
-			if e := rma.CheckOffers(offers); e != nil {
-				return fail(s, e) // all ranks see the same offers, so all fail
-			}
-			second[0].FD = -1
-			if w.rma.CanCopy(offers, c.group.ranks) {
-				second[0].Copy = 1
-			}
-			var mapped bool
-			if shared, mapped = w.rma.MapShared(offers, c.group.ranks); mapped {
-				second[0].Mapped = 1
-			}
-			if c.rank == 0 {
-				if seg, own = rma.CreateSegment(offers); own != nil {
-					second[0].Failed = int32(own.Class)
-				} else {
-					second[0].FD = int32(seg.FD)
-				}
-			}
-			return gather(second, seconds)
-		case 3:
-			if own != nil {
-				return fail(s, own)
-			}
-			if cls := seconds[0].Failed; cls != 0 {
-				return fail(s, errs.New(errs.Class(cls), "rank 0 of the communicator could not make the shared memory for the window"))
-			}
-			mine[0].Failed = 0
-			if c.rank != 0 {
-				var err error
-				if seg, err = rma.OpenSegment(offers, &seconds[0]); err != nil {
-					mine[0].Failed = int32(errs.Win)
-					own = errs.New(errs.Win, "map the window's shared memory: %v", err)
-					seg = nil
-				}
-			}
-			if seg != nil {
-				region = w.rma.Register(&mine[0], c.rank, c.group.ranks, offers, seg)
-			}
-			return gather(mine, offers)
-		case 4:
-			if own != nil {
-				return fail(s, own)
-			}
-			for i := range offers {
-				if offers[i].Failed != 0 {
-					return fail(s, errs.New(errs.Win, "rank %d of the communicator could not map the window's shared memory (it must run as the same user, and /proc must be mounted)", i))
-				}
-			}
-			seg.CloseFD()
-			copies := true
-			for i := range seconds {
-				copies = copies && seconds[i].Copy == 1
-				if seconds[i].Mapped == 0 {
-					shared = nil
-				}
-			}
-			win := &Window{comm: c}
-			h := wins.add(win)
-			var e *errs.Error
-			if win.Win, e = w.rma.Attach(c.ctx, h, c.rank, c.group.ranks, offers, seg, region, copies, shared, c.coll.Bar); e != nil {
-				wins.take(h)
-				return fail(s, e)
-			}
-			win.Hint = hintFor(comm)
-			win.prepare()
-			s.result = h
-			win.logWindow()
-			// Nobody may use the window before all have it.
-			c.coll.Calling(madeTogether)
-			return c.coll.BarrierByMessages()
-		}
-		return nil
-	}
-	s.Advance()
-	return reqs.add(&Request{op: s}), 0
 }
 
 // WinNoLocks says whether this rank promises to lock nothing of a window.

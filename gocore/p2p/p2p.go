@@ -317,10 +317,7 @@ func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
 		start = job.Now()
 	}
 	if by == pull {
-		ep, err := p.eng.Endpoint(src)
-		if err == nil {
-			_, err = ep.Get(local, fabric.RemoteKey{Addr: h.B}, r.total, 0)
-		}
+		_, err := p.eng.Get(src, local, fabric.RemoteKey{Addr: h.B}, r.total, 0)
 		if err == nil {
 			err = r.unpack()
 			if r.timing != nil {

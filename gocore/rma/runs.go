@@ -102,9 +102,8 @@ func (b *batch) addCells(s Spot, at int) {
 // transfer copies between local, where the runs' data lies one after the other,
 // and the runs at offsets of a target that is reached by copies.
 func (w *Win) transfer(call string, put bool, rank int, local unsafe.Pointer, runs []fabric.Run, b *batch) *errs.Error {
-	peer := w.World[rank]
-	ep, _ := w.rma.eng.Endpoint(peer)
-	_, caps := w.rma.eng.Transport(peer)
+	eng, peer := w.rma.eng, w.World[rank]
+	_, caps := eng.Transport(peer)
 	key := w.keys[rank]
 	for len(runs) > 0 {
 		there := b.there[:min(len(runs), caps.MaxRuns)]
@@ -115,9 +114,9 @@ func (w *Win) transfer(call string, put bool, rank int, local unsafe.Pointer, ru
 		}
 		var err error
 		if put {
-			_, err = ep.PutRuns(local, key.Key, there, 0)
+			_, err = eng.PutRuns(peer, local, key.Key, there, 0)
 		} else {
-			_, err = ep.GetRuns(local, key.Key, there, 0)
+			_, err = eng.GetRuns(peer, local, key.Key, there, 0)
 		}
 		if err != nil {
 			return w.failed(call, rank, local, n, err)

@@ -67,7 +67,8 @@ func (r *rank) makeWindow(step int) {
 		bar.Zero()
 	}
 	var e *errs.Error
-	win.Win, e = r.rma.Attach(id, int64(id), r.n, r.all, offers, own, region, r.rma.CanCopy(offers, r.all), nil, bar)
+	win.Win, e = r.rma.Attach(&rma.Setup{ID: id, Handle: int64(id), Rank: r.n, World: r.all, Offers: offers, Segment: own, Region: region,
+		Copies: r.rma.CanCopy(offers, r.all), Barrier: bar})
 	r.end(e)
 	win.view = unsafe.Slice((*byte)(win.Desc.Target(r.n).Base), size)
 	for range n {

@@ -226,15 +226,16 @@ func started(req *C.int64_t) func(int64, mpi.Code) i32 {
 }
 
 //export gm_rma
-func gm_rma(kind i32, win, oaddr, ocount, otype, raddr, rcount, rtype i64, rank i64, disp, tcount, ttype, oph i64) i32 {
-	return i32(mpi.RMA(int(kind), int64(win), int64(oaddr), int64(ocount), int64(otype), int64(raddr), int64(rcount), int64(rtype),
-		int(rank), int64(disp), int64(tcount), int64(ttype), int64(oph)))
-}
+func gm_rma(a *C.gm_access) i32 { return i32(mpi.RMA((*mpi.Access)(unsafe.Pointer(a)))) }
 
 //export gm_rma_request
-func gm_rma_request(kind i32, win, oaddr, ocount, otype, raddr, rcount, rtype i64, rank i64, disp, tcount, ttype, oph i64, req *C.int64_t) i32 {
-	return started(req)(mpi.RMARequest(int(kind), int64(win), int64(oaddr), int64(ocount), int64(otype), int64(raddr), int64(rcount), int64(rtype),
-		int(rank), int64(disp), int64(tcount), int64(ttype), int64(oph)))
+func gm_rma_request(a *C.gm_access, req *C.int64_t) i32 {
+	return started(req)(mpi.RMARequest((*mpi.Access)(unsafe.Pointer(a))))
+}
+
+//export gm_compare_and_swap
+func gm_compare_and_swap(win, origin, compare, result, datatype, rank, disp i64) i32 {
+	return i32(mpi.CompareAndSwap(int64(win), int64(origin), int64(compare), int64(result), int64(datatype), int(rank), int64(disp)))
 }
 
 //export gm_fence

@@ -96,6 +96,12 @@ func testPutGet(t *testing.T, w *World) {
 			}
 		}
 	}
+	if r.Transport.Caps().Synchronous {
+		for _, peer := range targets(w, r) {
+			done, err := r.Endpoint(peer).Put(Pointer(plain), exposed[peer].At(0), 1<<20, 1)
+			assert.True(t, done && err == nil, "a put to rank %d of a transport that says it is synchronous: %v, %v", peer, done, err)
+		}
+	}
 	assert.Empty(t, r.Left(), "completed more often than started")
 }
 

@@ -32,7 +32,7 @@ func (t *Transport) Name() string { return "self" }
 
 // Caps implements fabric.Transport.
 func (t *Transport) Caps() fabric.Caps {
-	return fabric.Caps{MaxShort: 64 << 10, Piece: 32 << 10, MaxRuns: 1024, OneSided: true, Mappable: true, Ordered: true}
+	return fabric.Caps{MaxShort: 64 << 10, Piece: 32 << 10, MaxRuns: 1024, OneSided: true, Mappable: true, Synchronous: true, Ordered: true}
 }
 
 // Connect implements fabric.Transport.

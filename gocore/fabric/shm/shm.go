@@ -37,7 +37,7 @@ func (t *Transport) Name() string { return "shm" }
 
 // Caps implements fabric.Transport.
 func (t *Transport) Caps() fabric.Caps {
-	return fabric.Caps{MaxShort: maxPayload(int(t.seg.Head.RingBytes)), Piece: min(piece, maxPayload(int(t.seg.Head.RingBytes))), MaxRuns: sys.MaxRuns, OneSided: t.copy, Mappable: true, Ordered: true}
+	return fabric.Caps{MaxShort: maxPayload(int(t.seg.Head.RingBytes)), Piece: min(piece, maxPayload(int(t.seg.Head.RingBytes))), MaxRuns: sys.MaxRuns, OneSided: t.copy, Mappable: true, Synchronous: true, Ordered: true}
 }
 
 // Refusal implements fabric.Explainer.

@@ -1,0 +1,199 @@
+package mpi
+
+import (
+	"unsafe"
+
+	"gormapy/gocore/coll"
+	"gormapy/gocore/errs"
+	"gormapy/gocore/fabric"
+	"gormapy/gocore/job"
+	"gormapy/gocore/rma"
+	"gormapy/gocore/sys"
+)
+
+// winCreation is the making of a window: a collective of some exchanges, whose steps
+// every rank takes in the same order. A step that fails on one rank is told to the
+// others in the next exchange, so that all end alike.
+type winCreation struct {
+	handle int64 // of the parent communicator
+	dup    *sequence
+	comm   *Comm // the window's own
+	step   int
+
+	mine, made    []rma.Offer // what this rank gives in the two kinds of exchange
+	offers, mades []rma.Offer // what all ranks give
+	segment       *sys.Segment
+	region        fabric.Region
+	mapped        []unsafe.Pointer // by rank, see rma.MapShared
+	failed        *errs.Error      // on this rank, which the others are to be told
+}
+
+// winSteps are the steps after the duplication of the communicator. Each returns
+// the exchange that the next one waits for, nil after the last.
+var winSteps = []func(c *winCreation, s *sequence) *coll.Op{
+	(*winCreation).exchangeOffers,
+	(*winCreation).makeSegment,
+	(*winCreation).openSegment,
+	(*winCreation).attach,
+	func(*winCreation, *sequence) *coll.Op { return nil },
+}
+
+// WinCreate begins to make a window; the request's result is its handle. The
+// ranks exchange offers, agree on whether the kernel copies between them, and
+// map the segment that rank 0 makes. hints are those of package rma; align is
+// what the memory of the core's is to be aligned to, 0 for nothing.
+func WinCreate(flavor int, addr, bytes, unit, comm, hints, align int64) (req int64, code Code) {
+	defer Contain(&code)
+	parent, e := getComm(comm)
+	if e != nil {
+		return 0, CodeOf(e)
+	}
+	switch {
+	case bytes < 0:
+		return 0, classError(errs.Size, "a window of %d bytes", bytes)
+	case unit < 1 || unit > 1<<31-1:
+		return 0, classError(errs.Disp, "the displacement unit %d is not positive", unit)
+	}
+	f := rma.Flavor(flavor)
+	if f < rma.FlavorCreate || f > rma.FlavorShared {
+		return 0, classError(errs.RMAFlavor, "there is no flavor %d of windows", flavor)
+	}
+	var base unsafe.Pointer
+	if f == rma.FlavorCreate {
+		if base, e = place(addr, bytes); e != nil {
+			return 0, CodeOf(e)
+		}
+	}
+	c := &winCreation{
+		handle: comm,
+		dup:    parent.split(0, int64(parent.rank)),
+		mine:   []rma.Offer{rma.NewOffer(f, base, int(bytes), int(unit))},
+		made:   []rma.Offer{{FD: -1}},
+		offers: make([]rma.Offer, parent.size),
+		mades:  make([]rma.Offer, parent.size),
+	}
+	c.mine[0].Hints, c.mine[0].Align = rma.Hints(hints), int32(align)
+	s := newSequence(parent, nil)
+	s.call = job.CallWinCreate
+	s.step = c.next
+	s.Advance()
+	return reqs.add(&Request{op: s}), 0
+}
+
+// next takes the next step: of the duplication, then of winSteps.
+func (c *winCreation) next(s *sequence, _ int) *coll.Op {
+	if c.comm == nil {
+		if op := c.dup.step(c.dup, c.dup.k); op != nil {
+			c.dup.k++
+			return op
+		}
+		c.comm = comms.get(c.dup.result)
+	}
+	c.step++
+	return winSteps[c.step-1](c, s)
+}
+
+// exchange gathers an offer of each rank.
+func (c *winCreation) exchange(mine, all []rma.Offer) *coll.Op {
+	b := rawBytes(unsafe.Pointer(&mine[0]), rma.OfferBytes)
+	c.comm.coll.Calling(madeTogether)
+	return c.comm.coll.Allgather(&b, coll.Uniform(rawBytes(unsafe.Pointer(&all[0]), rma.OfferBytes), c.comm.size))
+}
+
+// fail ends the making on this rank, and gives back what it holds.
+func (c *winCreation) fail(s *sequence, e *errs.Error) *coll.Op {
+	s.err = e
+	if c.region != nil {
+		_ = c.region.Close()
+	}
+	if c.segment != nil {
+		c.segment.Close()
+	}
+	comms.take(c.dup.result)
+	c.comm.close()
+	return nil
+}
+
+func (c *winCreation) exchangeOffers(*sequence) *coll.Op { return c.exchange(c.mine, c.offers) }
+
+// makeSegment has rank 0 make the window's segment, and all find out how they reach
+// each other's parts.
+func (c *winCreation) makeSegment(s *sequence) *coll.Op {
+	if e := rma.CheckOffers(c.offers); e != nil {
+		return c.fail(s, e) // all ranks see the same offers, so all fail
+	}
+	made := &c.made[0]
+	if w.rma.CanCopy(c.offers, c.comm.group.ranks) {
+		made.Copy = 1
+	}
+	var ok bool
+	if c.mapped, ok = w.rma.MapShared(c.offers, c.comm.group.ranks); ok {
+		made.Mapped = 1
+	}
+	if c.comm.rank == 0 {
+		if c.segment, c.failed = rma.CreateSegment(c.offers); c.failed != nil {
+			made.Failed = int32(c.failed.Class)
+		} else {
+			made.FD = int32(c.segment.FD)
+		}
+	}
+	return c.exchange(c.made, c.mades)
+}
+
+// openSegment has the other ranks map it.
+func (c *winCreation) openSegment(s *sequence) *coll.Op {
+	if c.failed != nil {
+		return c.fail(s, c.failed)
+	}
+	if class := c.mades[0].Failed; class != 0 {
+		return c.fail(s, errs.New(errs.Class(class), "rank 0 of the communicator could not make the shared memory for the window"))
+	}
+	mine := &c.mine[0]
+	mine.Failed = 0
+	if c.comm.rank != 0 {
+		var err error
+		if c.segment, err = rma.OpenSegment(c.offers, &c.mades[0]); err != nil {
+			mine.Failed = int32(errs.Win)
+			c.failed = errs.New(errs.Win, "map the window's shared memory: %v", err)
+			c.segment = nil
+		}
+	}
+	if c.segment != nil {
+		c.region = w.rma.Register(mine, c.comm.rank, c.comm.group.ranks, c.offers, c.segment)
+	}
+	return c.exchange(c.mine, c.offers)
+}
+
+// attach makes the window, which nobody may use before all have it.
+func (c *winCreation) attach(s *sequence) *coll.Op {
+	if c.failed != nil {
+		return c.fail(s, c.failed)
+	}
+	for i := range c.offers {
+		if c.offers[i].Failed != 0 {
+			return c.fail(s, errs.New(errs.Win, "rank %d of the communicator could not map the window's shared memory (it must run as the same user, and /proc must be mounted)", i))
+		}
+	}
+	c.segment.CloseFD()
+	setup := rma.Setup{ID: c.comm.ctx, Rank: c.comm.rank, World: c.comm.group.ranks, Offers: c.offers, Segment: c.segment,
+		Region: c.region, Mapped: c.mapped, Copies: true, Barrier: c.comm.coll.Bar}
+	for i := range c.mades {
+		setup.Copies = setup.Copies && c.mades[i].Copy == 1
+		if c.mades[i].Mapped == 0 {
+			setup.Mapped = nil
+		}
+	}
+	win := &Window{comm: c.comm}
+	setup.Handle = wins.add(win)
+	var e *errs.Error
+	if win.Win, e = w.rma.Attach(&setup); e != nil {
+		wins.take(setup.Handle)
+		return c.fail(s, e)
+	}
+	win.Hint = hintFor(c.handle)
+	win.prepare()
+	s.result = setup.Handle
+	win.logWindow()
+	c.comm.coll.Calling(madeTogether)
+	return c.comm.coll.BarrierByMessages()
+}

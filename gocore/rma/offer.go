@@ -1,0 +1,190 @@
+package rma
+
+import (
+	"os"
+	"unsafe"
+
+	"gormapy/gocore/arena"
+	"gormapy/gocore/errs"
+	"gormapy/gocore/fabric"
+	"gormapy/gocore/log"
+	"gormapy/gocore/sys"
+)
+
+// Offer is what each rank tells the others when a window is made (a fixed
+// layout, exchanged as bytes).
+type Offer struct {
+	Addr   uint64 // Create: the memory
+	Bytes  int64
+	Unit   int64
+	Flavor int32
+	Failed int32 // error class, 0 if well
+	Probe  uint64
+	Share  uint64 // Create: where the memory lies in the rank's arena, plus 1; 0: not there
+	PID    int32
+	FD     int32 // the arena; rank 0, second round: the window's segment
+	Copy   int32 // second round: 1 if the kernel lets this rank read all others
+	Mapped int32 // second round: 1 if this rank maps all memory that lies in arenas
+	Hints  Hints
+	Align  int32 // what mpi_minimum_memory_alignment asks for, 0 for nothing
+	Keyed  int64 // third round: 1 if a network reads and writes the part by Key
+	Key    fabric.RemoteKey
+	Skew   int64 // of its address, from a multiple of 8
+}
+
+// OfferBytes is the size of Offer.
+const OfferBytes = int(unsafe.Sizeof(Offer{}))
+
+// probe is a word that peers read through the kernel to see whether they may.
+var probe = uint64(0x70726f6265) //nolint
+
+// NewOffer describes the calling rank's part. For Create addr and n are the
+// user's memory, for the other flavors n is what is asked for.
+func NewOffer(f Flavor, addr unsafe.Pointer, n, unit int) Offer {
+	o := Offer{Addr: uint64(uintptr(addr)), Bytes: int64(n), Unit: int64(unit), Flavor: int32(f), PID: int32(os.Getpid()),
+		Probe: uint64(uintptr(unsafe.Pointer(&probe)))}
+	if f == FlavorCreate && n > 0 {
+		if off, ok := arena.Find(addr, n); ok {
+			o.Share, o.FD = off+1, int32(arena.FD())
+		}
+	}
+	return o
+}
+
+// layout is where everything lies in a window's segment, by rank.
+type layout struct {
+	lock    []int
+	inbox   []int // see general
+	journal []int
+	table   []int // of attached memory, in dynamic windows
+	data    []int
+	total   int
+}
+
+func newLayout(offers []Offer) layout {
+	var l layout
+	n := len(offers)
+	for range n {
+		l.lock = append(l.lock, l.total)
+		l.total += lockBytes(n)
+	}
+	for range n {
+		l.inbox = append(l.inbox, l.total)
+		l.total += inboxBytes(n)
+	}
+	l.total = pageUp(l.total)
+	for range n {
+		l.journal = append(l.journal, l.total)
+		l.total += journalBytes
+	}
+	align := Alignment(offers)
+	l.total = alignUp(l.total, align)
+	for i := range offers {
+		o := &offers[i]
+		l.data = append(l.data, l.total)
+		switch {
+		case Flavor(o.Flavor) == FlavorAllocate || Flavor(o.Flavor) == FlavorShared && o.Hints&HintNoncontig != 0:
+			l.total += alignUp(int(o.Bytes), align)
+		case Flavor(o.Flavor) == FlavorShared: // one run of memory, as MPI promises by default
+			l.total += int(o.Bytes)
+		case Flavor(o.Flavor) == FlavorDynamic:
+			l.table = append(l.table, l.total)
+			l.total += tableBytes
+		}
+	}
+	l.total = max(pageUp(l.total), 4096)
+	return l
+}
+
+func alignUp(n, align int) int { return (n + align - 1) / align * align }
+
+func pageUp(n int) int { return alignUp(n, 4096) }
+
+// CheckOffers finds what makes the window impossible.
+func CheckOffers(offers []Offer) *errs.Error {
+	for i := range offers {
+		o := &offers[i]
+		switch {
+		case o.Failed != 0:
+			return errs.New(errs.Class(o.Failed), "rank %d of the communicator could not give its part of the window", i)
+		case o.Flavor != offers[0].Flavor:
+			return errs.New(errs.Win, "the ranks of the communicator make different kinds of windows in the same collective call")
+		case o.Bytes < 0 || o.Bytes > 1<<46:
+			return errs.New(errs.Size, "rank %d asks for a window of %d bytes", i, o.Bytes)
+		}
+	}
+	return checkHints(offers)
+}
+
+// CreateSegment is done by rank 0 of the window's communicator.
+func CreateSegment(offers []Offer) (*sys.Segment, *errs.Error) {
+	l := newLayout(offers)
+	seg, err := sys.NewSegment("window", l.total)
+	if err != nil {
+		return nil, errs.New(errs.NoMem, "make window of %d bytes in all: %v", l.total, err)
+	}
+	if err := seg.Align(Alignment(offers)); err != nil {
+		seg.Close()
+		return nil, errs.New(errs.NoMem, "make window of %d bytes in all: %v", l.total, err)
+	}
+	return seg, nil
+}
+
+// OpenSegment is done by the other ranks with what rank 0 made, as it told them
+// in its second offer.
+func OpenSegment(offers []Offer, made *Offer) (*sys.Segment, error) {
+	seg, err := sys.OpenSegment(int(offers[0].PID), int(made.FD))
+	if err != nil {
+		return nil, err
+	}
+	if err := seg.Align(Alignment(offers)); err != nil {
+		seg.Close()
+		return nil, err
+	}
+	return seg, nil
+}
+
+// CanCopy tries whether this process may read the memory of all others that are
+// not reached by a network.
+func (m *RMA) CanCopy(offers []Offer, world []int) bool {
+	for i := range offers {
+		if world[i] == m.eng.Rank || m.eng.Remote(world[i]) {
+			continue
+		}
+		if _, caps := m.eng.Transport(world[i]); !caps.OneSided {
+			return false
+		}
+		var got uint64
+		if _, err := m.eng.Get(world[i], unsafe.Pointer(&got), fabric.RemoteKey{Addr: offers[i].Probe}, 8, 0); err != nil || got != probe {
+			return false
+		}
+	}
+	return true
+}
+
+// Register makes this rank's part of a window known to the network, if there is
+// one that reads and writes memory: offers are those of all ranks, seg what
+// CreateSegment or OpenSegment gave. If it can't, messages do it. The offer is
+// completed.
+func (m *RMA) Register(mine *Offer, rank int, world []int, offers []Offer, seg *sys.Segment) fabric.Region {
+	net := m.eng.Net()
+	if net == nil || !net.Caps().OneSided || mine.Bytes == 0 || m.eng.AllLocal(world) {
+		return nil
+	}
+	var at unsafe.Pointer
+	switch Flavor(mine.Flavor) {
+	case FlavorDynamic:
+		return nil
+	case FlavorCreate:
+		at = fabric.Pointer(mine.Addr)
+	default:
+		at = unsafe.Pointer(&seg.Mem[newLayout(offers).data[rank]])
+	}
+	region, err := net.Register(at, int(mine.Bytes))
+	if err != nil {
+		log.Infof("rma", "%d bytes can't be registered with %s, so that messages serve this window: %v", mine.Bytes, net.Name(), err)
+		return nil
+	}
+	mine.Keyed, mine.Key, mine.Skew = 1, region.Key(), int64(uintptr(at)%8)
+	return region
+}

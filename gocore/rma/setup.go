@@ -1,0 +1,163 @@
+package rma
+
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"gormapy/gocore/coll"
+	"gormapy/gocore/errs"
+	"gormapy/gocore/fabric"
+	"gormapy/gocore/sys"
+)
+
+// Setup is what the ranks of a window have agreed on before they attach it.
+type Setup struct {
+	ID      uint32
+	Handle  int64
+	Rank    int
+	World   []int // world ranks
+	Offers  []Offer
+	Segment *sys.Segment     // rank 0's, as mapped here
+	Region  fabric.Region    // what Register returned
+	Copies  bool             // all ranks can copy through the kernel where there is no network
+	Mapped  []unsafe.Pointer // what MapShared returned, nil unless every rank could map all
+	Barrier *coll.Barrier
+
+	layout layout
+}
+
+// inSegment reports whether the parts lie in the window's segment.
+func (s *Setup) inSegment() bool {
+	f := Flavor(s.Offers[0].Flavor)
+	return f == FlavorAllocate || f == FlavorShared
+}
+
+// mapped is where the part of rank i is mapped, if it is the program's memory; nil
+// if it is not.
+func (s *Setup) mapped(i int) unsafe.Pointer {
+	if s.Mapped == nil {
+		return nil
+	}
+	return s.Mapped[i]
+}
+
+// Attach makes the window once all is exchanged.
+func (m *RMA) Attach(s *Setup) (*Win, *errs.Error) {
+	s.layout = newLayout(s.Offers)
+	d, err := newDesc(len(s.World))
+	if err != nil {
+		return nil, errs.New(errs.NoMem, "map window descriptor: %v", err)
+	}
+	w := m.newWin(s, d)
+	for i := range s.World {
+		w.addRank(s, i)
+		w.addTarget(s, i)
+	}
+	if s.inSegment() {
+		w.mem = shareMemory(s.Segment)
+	}
+	if w.nicAtomics = m.nicAtomics(s.Offers, s.World, s.Rank); w.nicAtomics {
+		d.Target(s.Rank).Flags = 0
+	}
+	d.Flags = DescAtOnce
+	for i := range s.World {
+		w.choosePath(s, i)
+	}
+	m.mu.Lock()
+	m.wins[s.ID] = w
+	m.mu.Unlock()
+	d.Handle = s.Handle
+	return w, nil
+}
+
+// newWin makes the window without its targets.
+func (m *RMA) newWin(s *Setup, d *Desc) *Win {
+	n := len(s.World)
+	w := &Win{rma: m, ID: s.ID, Flavor: Flavor(s.Offers[0].Flavor), Rank: s.Rank, Size: n, World: s.World, Bar: s.Barrier,
+		Desc: d, seg: s.Segment, region: s.Region,
+		keys: make([]fabric.RemoteKey, n), paths: make([]path, n), shown: make([]unsafe.Pointer, n), held: make([]uint8, n),
+		sent: make([]atomic.Uint64, n), answers: make([]atomic.Uint64, n), lost: make([]atomic.Uint64, n),
+		outstanding: make([]atomic.Pointer[Outstanding], n), remoteLocks: make([]*remoteLock, n), lockProxies: make([]*lockProxy, n)}
+	d.Size = int32(n)
+	w.SetNoLocks(s.Offers[s.Rank].Hints&HintNoLocks != 0)
+	for _, r := range s.World {
+		w.ranks = append(w.ranks, &m.eng.Job.Ranks[r])
+	}
+	w.pscw.init(s.Rank, w.ranks, func(r int) bool { return m.eng.Gone(s.World[r]) }, s.Segment.Mem, s.layout.inbox)
+	w.pscw.tell = w.tellRemote
+	w.unacked = unacked{me: s.Rank, inboxes: w.pscw.inboxes, settled: make([]atomic.Uint32, n), poll: m.eng.PollSure, exclude: m.eng.Exclude, deliver: w.deliver}
+	if w.Flavor == FlavorDynamic {
+		w.seen = make([]atomic.Pointer[attachments], n)
+		for _, at := range s.layout.table {
+			w.tables = append(w.tables, newAttachTable(s.Segment.Mem[at:at+tableBytes]))
+		}
+	}
+	return w
+}
+
+// addRank adds what the window's segment has for rank i: its lock and its journal.
+func (w *Win) addRank(s *Setup, i int) {
+	eng, world := w.rma.eng, s.World[i]
+	l := newLock(s.Segment.Mem[s.layout.lock[i]:], s.Rank, w.ranks)
+	l.ring = w.bell(i)
+	w.locks = append(w.locks, l)
+	if eng.Remote(world) {
+		w.remoteLocks[i] = &remoteLock{w: w, target: i}
+	}
+	w.unacked.numbers = append(w.unacked.numbers, &l.words.fences)
+	w.journals = append(w.journals, newJournal(s.Segment.Mem[s.layout.journal[i]:]))
+	w.acc = append(w.acc, accLock{word: &l.words.acc, me: uint32(s.Rank + 1),
+		dead: func(r int) bool { return eng.Gone(s.World[r]) }, redo: func() { w.redo(i) }})
+}
+
+// addTarget fills in where the part of rank i lies, and where this process has it
+// mapped.
+func (w *Win) addTarget(s *Setup, i int) {
+	o, t := &s.Offers[i], w.Desc.Target(i)
+	w.outstanding[i].Store(w.newOutstanding(i))
+	w.keys[i] = fabric.RemoteKey{Addr: o.Addr}
+	if o.Keyed != 0 {
+		w.keys[i] = o.Key
+	}
+	w.skews = append(w.skews, int(o.Skew))
+	t.Bytes, t.Unit = o.Bytes, o.Unit
+	t.Remote, t.PID, t.Ended = o.Addr, int64(o.PID), &w.ranks[i].Ended
+	if s.inSegment() {
+		w.shown[i] = unsafe.Add(unsafe.Pointer(&s.Segment.Mem[0]), s.layout.data[i])
+	}
+	switch {
+	case w.rma.eng.Remote(s.World[i]):
+	case s.inSegment():
+		t.Base, t.Flags = w.shown[i], TargetAtomic
+	case s.mapped(i) != nil:
+		t.Base, t.Flags = s.mapped(i), TargetAtomic
+	case i == s.Rank:
+		t.Base = fabric.Pointer(o.Addr)
+	}
+	if w.Size == 1 { // nobody else reaches it
+		t.Flags = TargetAtomic
+	}
+}
+
+// choosePath decides how operations reach rank i, once all targets are filled in.
+func (w *Win) choosePath(s *Setup, i int) {
+	o, t := &s.Offers[i], w.Desc.Target(i)
+	switch remote := w.rma.eng.Remote(s.World[i]); {
+	case t.Base != nil, i == s.Rank, t.Bytes == 0 && w.Flavor != FlavorDynamic:
+		w.paths[i] = pathDirect
+	case remote && o.Keyed != 0:
+		w.paths[i] = pathRDMA
+	case s.Copies && !remote:
+		w.paths[i] = pathCopy
+	default:
+		w.paths[i] = pathMessage
+	}
+	if w.paths[i] == pathMessage || w.paths[i] == pathRDMA || w.nicAtomics {
+		w.Desc.Flags = 0
+	}
+	// The same on all ranks, whatever their own paths are.
+	users := w.Flavor == FlavorCreate && o.Bytes > 0 && s.mapped(i) == nil
+	if s.Copies && w.Size > 1 && w.rma.eng.AllLocal(s.World) && (users || w.Flavor == FlavorDynamic) {
+		w.unacked.on = true
+	}
+}
