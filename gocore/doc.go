@@ -1,19 +1,24 @@
-// Package gocore has no code: it is the folder of the core, whose layers are,
-// from the lowest to the highest,
+// Package gocore has no code: it is the folder of the core. These are its
+// packages, by layer; a package imports only packages of its own layer and of
+// those below it.
 //
-//	sys               what Linux offers
-//	errs dtype fabric errors, datatypes, the transports' contract
-//	job op            the memory a job shares, reduction kernels
-//	fabric/* boot     transports; how a process learns its rank
-//	engine            progress and waiting
-//	p2p               messages
-//	coll              collective operations
-//	rma               windows
-//	mpi               the object model: what pybind exports and Go programs use
+//	programs   cmd/mpiexec launch examples/ring
+//	objects    mpi rdmaapi mt19937
+//	operations rma mpiio coll p2p
+//	progress   engine
+//	start      boot boot/pmi
+//	transports fabric/registry fabric/self fabric/shm fabric/tcp fabric/verbs fabric/ofi
+//	           rdmaapi/transfer rdmaapi/soft rdmaapi/verbs rdmaapi/ofi rdmaapi/sockets rdmaapi/backend
+//	libraries  ibverbs libfabric
+//	contracts  fabric job
+//	data       op dtype
+//	system     arena trace/chrome trace log settings errs sys/atom sys
 //
-// and beside them launch, which is mpiexec. A lower layer never imports a
-// higher one. What each package may import is said in its comment and held to
-// by the test in this folder.
+// The comment of each package says what it is for, where its protocol is written
+// down, and what it may import; the test in this folder compares that with the
+// imports there are. Packages whose comment says that only tests import them are
+// in no layer: fabric/fabrictest, ibverbs/double, ranktest, simulate and
+// sys/atom/explore.
 //
-// It may import nothing.
+// It may import only the standard library.
 package gocore
