@@ -5,23 +5,24 @@ import (
 	"sync/atomic"
 )
 
-// Background is an operation in progress that nobody may be waiting for just now, such
-// as a nonblocking collective: a rank in the middle of a tree has to pass on what
-// it gets, while its program is in another call, or others wait for ever.
+// Background is an operation that has to advance although no thread may be waiting
+// for it, such as a nonblocking collective: a rank in the middle of a tree has to pass
+// on the data that it receives, while its program is in another call, or others wait
+// for ever.
 type Background interface {
-	// Advance goes on as far as it can without waiting and reports whether the
-	// operation has completed. Threads may call it at once.
+	// Advance continues as far as it can without waiting and reports whether the
+	// operation has completed. It may be called concurrently.
 	Advance() bool
 }
 
-// backgroundList is the work that whoever waits for anything carries on.
+// backgroundList has the operations that every waiting thread advances.
 type backgroundList struct {
 	mu   sync.Mutex
 	list []Background
 	n    atomic.Int32
 }
 
-// AddBackground has w carried on by all calls that wait or test, until it is complete.
+// AddBackground lets every call that waits or tests advance w, until it is complete.
 func (e *Engine) AddBackground(w Background) {
 	c := &e.background
 	c.mu.Lock()
@@ -30,9 +31,9 @@ func (e *Engine) AddBackground(w Background) {
 	c.mu.Unlock()
 }
 
-// Progress polls, and carries on what nobody waits for. Both may touch memory of the
-// program: whoever calls it, or Poll, has faults made panics (debug.SetPanicOnFault, a
-// setting of each goroutine), as Wait does itself.
+// Progress polls and advances background operations. Both may touch memory of the
+// program: a goroutine that calls Progress or Poll first turns faults into panics
+// (debug.SetPanicOnFault, a setting of each goroutine), as Wait does itself.
 func (e *Engine) Progress() {
 	e.Poll()
 	e.advanceBackground()
@@ -55,8 +56,8 @@ func (e *Engine) advanceBackground() {
 	c.n.Store(int32(len(keep)))
 }
 
-// advanceOne goes on with work that is not its caller's. Work that panics is carried
-// no further.
+// advanceOne advances an operation that the caller may have no part in. An operation
+// that panics is not advanced again.
 func (e *Engine) advanceOne(w Background) (complete bool) {
 	defer e.contain("an operation in progress")
 	complete = true

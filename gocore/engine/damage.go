@@ -7,24 +7,24 @@ import (
 	"gormapy/gocore/log"
 )
 
-// Damage is the error of calls after an internal error in this process's part of
-// communication, nil if there was none.
+// Damage returns the error with which calls fail after an internal error in this
+// process's part of communication, nil if there was none.
 //
-// What a call does with the memory that it was given can fault. That is the call's
-// own error: whoever touches the program's memory catches faults there (package sys),
-// and nobody else learns of it. Any other panic under the engine is a mistake of
-// ours. It leaves locks and counters as they should be, but a message or a step of
-// an operation is lost with it, so that calls could wait for ever: they say what
-// happened, and fail.
+// A call can fault on the memory that it was given. That is an error of this call
+// alone: code that touches the program's memory catches the fault there (package
+// sys). Any other panic under the engine is a bug in gormapy. It leaves locks and
+// counters as they should be, but a message or a step of an operation is lost, so that
+// calls could wait for ever. They fail with this error instead.
 func (e *Engine) Damage() *errs.Error { return e.damage.Load() }
 
-// contain, deferred, ends a panic in something that the engine does for others.
+// contain is deferred. It ends a panic in work that the engine does for other callers,
+// and notes it as damage.
 func (e *Engine) contain(what string) {
 	p := recover()
 	if p == nil {
 		return
 	}
-	if _, ends := p.(interface{ Uncontained() }); ends { // how a test's explorer ends a thread
+	if _, ends := p.(interface{ Uncontained() }); ends { // package explore ends a thread in this way
 		panic(p)
 	}
 	d := errs.New(errs.Intern, "communication of this process has ended because of an internal error in %s: %v (its first report has where)", what, p)

@@ -20,14 +20,14 @@ const (
 	kindHealthy = fabric.KindEager
 )
 
-// A mistake of ours in the handling of one message ends the waits of its process with an
-// error, and nothing else: no lock stays taken, no counter raised, and what comes after it
-// is delivered.
+// A bug in the handling of one message ends the waits of its process with an error, and
+// does nothing else: no lock stays taken, no counter stays raised, and later messages are
+// delivered.
 func TestMessageWhoseHandlerPanics(t *testing.T) {
-	for _, way := range ranktest.Transports {
-		t.Run(way.Name, func(t *testing.T) {
+	for _, transport := range ranktest.Transports {
+		t.Run(transport.Name, func(t *testing.T) {
 			ready := make(chan struct{}) // rank 0 handles messages
-			way.Run(t, 2, func(r *ranktest.Rank) {
+			transport.Run(t, 2, func(r *ranktest.Rank) {
 				e := r.Engine
 				if r.Rank == 1 {
 					<-ready
@@ -40,7 +40,7 @@ func TestMessageWhoseHandlerPanics(t *testing.T) {
 				}
 				var healthy atomic.Int32
 				e.Exclude(func() { // the progress engine polls already
-					e.Handle(kindFaulty, func(int, *fabric.Header, []byte) { panic("a mistake of ours") })
+					e.Handle(kindFaulty, func(int, *fabric.Header, []byte) { panic("a bug") })
 					e.Handle(kindHealthy, func(int, *fabric.Header, []byte) { healthy.Add(1) })
 				})
 				close(ready)
@@ -48,8 +48,8 @@ func TestMessageWhoseHandlerPanics(t *testing.T) {
 				require.Error(t, err)
 				require.ErrorIs(t, err, e.Damage())
 				assert.Equal(t, errs.Intern, e.Damage().Class)
-				assert.Contains(t, e.Damage().Detail, "a mistake of ours")
-				for healthy.Load() < 2 { // what came after it; PollSure hangs if a lock stayed taken
+				assert.Contains(t, e.Damage().Detail, "a bug")
+				for healthy.Load() < 2 { // later messages; PollSure hangs if a lock stayed taken
 					e.PollSure()
 				}
 				me := &e.Job.Ranks[0]
@@ -61,15 +61,15 @@ func TestMessageWhoseHandlerPanics(t *testing.T) {
 	}
 }
 
-// faulty is an operation whose steps panic.
+// faulty is a background operation whose steps panic.
 type faulty struct{ steps int }
 
 func (f *faulty) Advance() bool {
 	f.steps++
-	panic("a mistake of ours")
+	panic("a bug")
 }
 
-// soon is an operation of a few steps.
+// soon is a background operation of a few steps.
 type soon struct{ left int }
 
 func (s *soon) Advance() bool {
@@ -77,7 +77,7 @@ func (s *soon) Advance() bool {
 	return s.left <= 0
 }
 
-func TestOperationInProgressThatPanics(t *testing.T) {
+func TestBackgroundOperationThatPanics(t *testing.T) {
 	ranktest.Run(t, 1, true, func(r *ranktest.Rank) {
 		bad, good := &faulty{}, &soon{left: 10}
 		r.Engine.AddBackground(bad)
@@ -85,14 +85,14 @@ func TestOperationInProgressThatPanics(t *testing.T) {
 		for range 20 {
 			r.Engine.Progress()
 		}
-		assert.Equal(t, 1, bad.steps, "it is carried no further")
+		assert.Equal(t, 1, bad.steps, "it is not advanced again")
 		assert.Zero(t, good.left, "others are")
 		require.NotNil(t, r.Engine.Damage())
 		assert.ErrorIs(t, waitFor(r.Engine, func() bool { return false }), r.Engine.Damage())
 	})
 }
 
-// waitFor is Wait until it ends for another reason than an interrupt.
+// waitFor calls Wait again until it ends for another reason than an interrupt.
 func waitFor(e *engine.Engine, done func() bool) error {
 	why := &engine.Reason{Call: job.CallWait, Peer: -2, Tag: -1}
 	for {

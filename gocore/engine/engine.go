@@ -16,8 +16,8 @@ import (
 	"gormapy/gocore/sys/atom"
 )
 
-// Handler takes the short messages of one kind. It runs under the poll lock:
-// it may post messages, it must not poll or wait. The payload is valid only
+// Handler receives the short messages of one kind. It runs under the poll lock:
+// it may send messages, but it must not poll or wait. The payload is valid only
 // during the call.
 type Handler func(src int, h *fabric.Header, payload []byte)
 
@@ -25,7 +25,8 @@ type Handler func(src int, h *fabric.Header, payload []byte)
 // if it makes no MPI call.
 const FlagUrgent uint8 = 0x80
 
-// Engine is the progress of one process.
+// Engine is the communication state of one process: its transports, queues and
+// handlers. It is safe for concurrent use unless a method says otherwise.
 type Engine struct {
 	Job  *job.Segment
 	Rank int
@@ -37,11 +38,11 @@ type Engine struct {
 	handlers   [fabric.Kinds]Handler
 
 	polling   atomic.Uint32 // the poll lock
-	delivered atomic.Uint32 // urgent messages handed over
-	backlog   atomic.Int32  // queued messages, all peers
+	delivered atomic.Uint32 // urgent messages delivered
+	backlog   atomic.Int32  // queued messages and operations, all peers
 	spin      int           // polls before the first yield; 0 if ranks have to share cores
-	spreadAt  atomic.Int64  // when it last looked for a better core
-	cores     []int         // that this process may use
+	spreadAt  atomic.Int64  // time of the last look for a better core
+	cores     []int         // the cores that this process may use
 
 	background backgroundList
 	completers completers
@@ -52,14 +53,14 @@ type Engine struct {
 	damage atomic.Pointer[errs.Error] // see Damage
 
 	net     fabric.Transport // nil: all ranks are reached by shared memory
-	loop    peer             // the network's way to this rank itself, for its atomics
+	loop    peer             // this rank reached by the network, for NIC atomics
 	napping atomic.Bool
 	napWord uint32
-	netEnds atomic.Bool // the progress engine of the network is to end
-	closed  atomic.Bool // the network
+	netEnds atomic.Bool // asks the progress engine of the network to end
+	closed  atomic.Bool // whether the network is closed
 	rearm   rearm
 
-	gone      []atomic.Uint32 // by rank: how it ended, see watch.go
+	gone      []atomic.Uint32 // by rank: 1 when it has ended, see watch.go
 	onGone    func(rank int)
 	stop      atomic.Bool
 	stopWatch func()
@@ -71,22 +72,22 @@ type Engine struct {
 type peer struct {
 	ep    fabric.Endpoint
 	short int // largest payload of a short message
-	piece int // what longer data is cut into
+	piece int // size of the pieces of longer data
 	once  sync.Once
 	via   fabric.Transport
 	err   error
 
 	remote      bool // reached by the network: its doorbells can't be rung
 	synchronous bool // see fabric.Caps
-	lost        atomic.Pointer[string]
+	lost        atomic.Pointer[string] // why the connection broke; nil: it has not
 
 	mu    sync.Mutex // guards the queues and keeps the order of messages
 	queue []*queued
 	ops   []*op
 }
 
-// queued is a message that waits for room: one packet, or data that goes out
-// in pieces, each with the header and its offset in B.
+// queued is a message that waits for room in the transport: one packet, or data
+// that is sent in pieces, each with the header and its offset in B.
 type queued struct {
 	header fabric.Header
 	data   []byte
@@ -96,20 +97,21 @@ type queued struct {
 	sent   Sender
 }
 
-// Sender is told what became of a message that had to wait.
+// Sender is notified of the end of a message that was queued.
 type Sender interface {
-	// Sent is called under the poll lock, once the message is out and the payload
-	// may be reused; or with the reason why it will never be sent, or not whole.
+	// Sent is called under the poll lock, once the message is sent and the payload
+	// may be reused. A non-nil err is the reason why the message was not sent, or
+	// only in part.
 	Sent(err error)
 }
 
-// Options are how an engine reaches its peers.
+// Options say how an engine reaches its peers.
 type Options struct {
 	OneCopy bool             // the kernel may be asked to copy between address spaces
-	Net     fabric.Transport // by which all other ranks are reached; nil: by shared memory
+	Net     fabric.Transport // reaches all other ranks; nil: shared memory does
 }
 
-// New makes the engine of rank in seg.
+// New returns the engine of rank in seg.
 func New(seg *job.Segment, rank int, o Options) *Engine {
 	e := &Engine{Job: seg, Rank: rank, Size: len(seg.Ranks), me: &seg.Ranks[rank], net: o.Net}
 	e.peers = make([]peer, e.Size)
@@ -135,8 +137,8 @@ func New(seg *job.Segment, rank int, o Options) *Engine {
 	return e
 }
 
-// Remote reports whether rank r is reached by a network: it shares no memory with this
-// process, as far as communication is concerned.
+// Remote reports whether rank r is reached by a network. For communication it then
+// counts as sharing no memory with this process.
 func (e *Engine) Remote(r int) bool { return e.peers[r].remote }
 
 // AllLocal reports whether all ranks share memory.
@@ -149,13 +151,13 @@ func (e *Engine) AllLocal(ranks []int) bool {
 	return true
 }
 
-// Net is the network transport, nil if there is none.
+// Net returns the network transport, nil if there is none.
 func (e *Engine) Net() fabric.Transport { return e.net }
 
-// Handle sets the handler of kind k. It must be set before messages can come.
+// Handle sets the handler of kind k, before messages of that kind can arrive.
 func (e *Engine) Handle(k fabric.Kind, h Handler) { e.handlers[k] = h }
 
-// Transport names the transport to peer r and says what it can do.
+// Transport returns the name and the capabilities of the transport to peer r.
 func (e *Engine) Transport(r int) (string, fabric.Caps) {
 	return e.peers[r].via.Name(), e.peers[r].via.Caps()
 }
@@ -170,7 +172,7 @@ func (e *Engine) connect(r int, p *peer) error {
 	return p.err
 }
 
-// MaxShort is the largest payload that goes to peer r in one message.
+// MaxShort returns the size of the largest payload of one message to peer r.
 func (e *Engine) MaxShort(r int) int {
 	p := &e.peers[r]
 	_ = e.connect(r, p)
@@ -178,14 +180,14 @@ func (e *Engine) MaxShort(r int) int {
 }
 
 // Send sends a short message to rank dst. It reports whether the payload may be
-// reused now; otherwise sent, if not nil, is told once it may. Messages to one peer
-// keep their order. Owner names the message for Detach and Drop.
+// reused now; otherwise sent, if not nil, is called once it may. Messages to one peer
+// keep their order. Owner identifies the message for Detach and Drop.
 //
 // A message whose payload can't be read is not sent: the error is a *sys.Fault.
 //
-// A message that the transport refuses for good, as the connection has broken, is
-// lost, and nobody is told that it is out: who waits for what depends on it learns
-// that the peer is Gone.
+// A message that the transport refuses for good, because the connection has broken,
+// is lost and sent is not called: a thread that waits for its effect learns that the
+// peer is Gone.
 func (e *Engine) Send(dst int, h *fabric.Header, payload []byte, owner any, sent Sender) (out bool, err error) {
 	p := &e.peers[dst]
 	if !e.reach(dst) {
@@ -198,7 +200,7 @@ func (e *Engine) Send(dst int, h *fabric.Header, payload []byte, owner any, sent
 	case sys.IsFault(err):
 		return false, err
 	}
-	return false, nil // it waits, or is lost
+	return false, nil // it is queued or lost
 }
 
 // sendOrQueue sends a message, or queues it and returns fabric.ErrAgain.
@@ -215,16 +217,16 @@ func (e *Engine) sendOrQueue(dst int, p *peer, h *fabric.Header, payload []byte,
 	return fabric.ErrAgain
 }
 
-// HandOver calls this process's progress engine if messages wait for room and no
-// thread polls, which would send them. Calls that start something and return, so
-// that the program may compute next, end with it; so does Wait.
+// HandOver wakes this process's progress engine if messages are queued and no
+// thread polls, which would send them. Calls that start an operation and return to
+// a program that may compute next end with it; so does Wait.
 func (e *Engine) HandOver() {
 	if e.backlog.Load() > 0 && atom.Load32(&e.me.Pollers) == 0 {
 		e.me.RingProgress()
 	}
 }
 
-// TrySend is Post if the message can go out at once; else it does nothing and
+// TrySend is Send if there is room for the message now; else it does nothing and
 // returns false. It is not for urgent messages.
 func (e *Engine) TrySend(dst int, h *fabric.Header, payload []byte) bool {
 	p := &e.peers[dst]
@@ -237,8 +239,8 @@ func (e *Engine) TrySend(dst int, h *fabric.Header, payload []byte) bool {
 }
 
 // Stream sends data to rank dst in as many messages as it takes, each with a
-// copy of h that has the piece's offset in B. sent is told when all are out, or
-// that a piece can't be read: those before it have been sent then.
+// copy of h that has the piece's offset in B. sent is called when all are sent, or
+// with the fault of a piece that can't be read: those before it have been sent then.
 func (e *Engine) Stream(dst int, h *fabric.Header, data []byte, owner any, sent Sender) {
 	p := &e.peers[dst]
 	if !e.reach(dst) {
@@ -255,18 +257,19 @@ func (e *Engine) queue(p *peer, q *queued) {
 	e.backlog.Add(1)
 }
 
-// Shared reports whether ranks have to share cores. All ranks say the same.
+// Shared reports whether ranks have to share cores. The result is the same on all
+// ranks.
 func (e *Engine) Shared() bool { return e.Size > int(e.Job.Head.Cores) }
 
-// Active reports whether rank r looks for messages just now.
+// Active reports whether rank r polls for messages at the moment.
 func (e *Engine) Active(r int) bool {
 	rk := &e.Job.Ranks[r]
 	return atom.Load32(&rk.Pollers) != 0 && atom.Load32(&rk.Sleepers) == 0
 }
 
-// Detach makes what still waits for room in the name of owner independent of
-// the owner's memory: it is copied, and owner is not told when it is out. A message
-// whose payload can't be read is dropped; its owner is told that by the error.
+// Detach makes the queued messages of owner independent of the owner's memory: the
+// payloads are copied, and no Sender is called for them any more. A message whose
+// payload can't be read is dropped, and the fault is returned.
 func (e *Engine) Detach(dst int, owner any) (err error) {
 	e.dequeue(&e.peers[dst], func(q *queued) bool {
 		if q.owner != owner {
@@ -282,16 +285,16 @@ func (e *Engine) Detach(dst int, owner any) (err error) {
 	return err
 }
 
-// Drop forgets what waits for room in the name of owner, to whatever rank, before
-// the owner's memory goes. The Sender of a message is told err.
+// Drop removes the queued messages of owner to all ranks, before the owner's memory
+// is reused. It calls the Senders of the messages with err.
 func (e *Engine) Drop(owner any, err error) {
 	e.dropQueued(func(q *queued) bool { return q.owner == owner }, err)
 }
 
-// DropOlder forgets the messages of generations before gen that wait for room, and
-// all one-sided operations that do, within a collective reset: the memory that they
-// name is the program's again. Senders and Completers are told err. The caller excludes
-// pollers.
+// DropOlder removes the queued messages of generations before gen, and all queued
+// one-sided operations. The collective reset calls it, since the memory that they
+// refer to belongs to the program again. It calls Senders and Completers with err.
+// The caller excludes pollers.
 func (e *Engine) DropOlder(gen uint32, err error) {
 	e.dropQueued(func(q *queued) bool { return int32(q.header.Gen-gen) < 0 }, err)
 	for i := range e.peers {
@@ -300,25 +303,25 @@ func (e *Engine) DropOlder(gen uint32, err error) {
 	e.dropOps(&e.loop, err)
 }
 
-func (e *Engine) dropQueued(which func(q *queued) bool, err error) {
-	var told []Sender
+func (e *Engine) dropQueued(match func(q *queued) bool, err error) {
+	var senders []Sender
 	for i := range e.peers {
 		e.dequeue(&e.peers[i], func(q *queued) bool {
-			if !which(q) {
+			if !match(q) {
 				return true
 			}
 			if q.sent != nil {
-				told = append(told, q.sent)
+				senders = append(senders, q.sent)
 			}
 			return false
 		})
 	}
-	for _, s := range told {
+	for _, s := range senders {
 		s.Sent(err)
 	}
 }
 
-// dequeue takes out of a peer's queue what keep does not want to keep.
+// dequeue removes from a peer's queue the messages for which keep returns false.
 func (e *Engine) dequeue(p *peer, keep func(q *queued) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -327,7 +330,8 @@ func (e *Engine) dequeue(p *peer, keep func(q *queued) bool) {
 	e.backlog.Add(int32(len(p.queue) - before))
 }
 
-// reach connects to a peer; false if that can't be, which breaks what there was.
+// reach connects to a peer. If that fails it marks the connection as broken and
+// returns false.
 func (e *Engine) reach(dst int) bool {
 	err := e.connect(dst, &e.peers[dst])
 	if err != nil {
@@ -336,9 +340,9 @@ func (e *Engine) reach(dst int) bool {
 	return err == nil
 }
 
-// send puts a message into the transport, counted if it is urgent: first, so
-// that the count is never behind what was delivered, even if this process dies
-// in between. fabric.ErrAgain says that there is no room now, a *sys.Fault that the
+// send passes a message to the transport. It counts an urgent one first, so that the
+// count is never less than the number delivered, even if this process dies in
+// between. fabric.ErrAgain means that there is no room now, a *sys.Fault that the
 // payload can't be read; with any other error the message is lost.
 func (e *Engine) send(dst int, p *peer, h *fabric.Header, payload []byte) (err error) {
 	if h.Flags&FlagUrgent != 0 {
@@ -351,13 +355,13 @@ func (e *Engine) send(dst int, p *peer, h *fabric.Header, payload []byte) (err e
 		err = fabric.ErrAgain // should the transport panic
 	}
 	if err = put(p.ep, h, payload); err == fabric.ErrAgain && dst != e.Rank && e.Gone(dst) {
-		err = fabric.ErrPeerGone // a transport may go on trying to reach a process that has ended
+		err = fabric.ErrPeerGone // a transport may keep trying to reach a process that has ended
 	}
 	return err
 }
 
-// put is the one place where payloads are read. Transports leave no trace of a
-// message whose payload faults.
+// put calls the transport and returns a fault of the payload as an error. Only here
+// are payloads read. Transports leave no trace of a message whose payload faults.
 func put(ep fabric.Endpoint, h *fabric.Header, payload []byte) (err error) {
 	defer sys.CatchFault(&err)
 	return ep.Send(h, payload)
@@ -369,7 +373,8 @@ func (e *Engine) count(dst int, p *peer, h *fabric.Header, d uint32) {
 	}
 }
 
-// urgent follows send: it calls the receiver's progress engine if nobody polls.
+// urgent wakes the receiver's progress engine after send, if the message is urgent
+// and no thread of the receiver polls.
 func (e *Engine) urgent(dst int, p *peer, h *fabric.Header) {
 	if h.Flags&FlagUrgent == 0 || dst == e.Rank || p.remote {
 		return
@@ -380,7 +385,8 @@ func (e *Engine) urgent(dst int, p *peer, h *fabric.Header) {
 	}
 }
 
-// flush sends what waits for room, as far as there is room.
+// flush sends queued messages and operations as far as there is room, and returns how
+// many it sent.
 func (e *Engine) flush() int {
 	moved := 0
 	for dst := range e.peers {
@@ -393,8 +399,8 @@ func (e *Engine) flush() int {
 	return moved + e.flushOps(e.Rank, &e.loop)
 }
 
-// flushOne sends the first message that waits for room to dst, or the next piece of
-// it; false if there is none, or no room.
+// flushOne sends the first message queued for dst, or the next piece of it. It
+// returns false if there is none, or no room.
 func (e *Engine) flushOne(dst int, p *peer) bool {
 	q, h, err := e.sendFirst(dst, p)
 	switch {
@@ -406,7 +412,7 @@ func (e *Engine) flushOne(dst int, p *peer) bool {
 			return true
 		}
 	case !sys.IsFault(err):
-		return true // lost: see Post
+		return true // lost: see Send
 	}
 	if q.sent != nil {
 		q.sent.Sent(err)
@@ -414,7 +420,8 @@ func (e *Engine) flushOne(dst int, p *peer) bool {
 	return true
 }
 
-// sendFirst takes a message out of the queue unless there is more of it to send.
+// sendFirst sends the first queued message, or its next piece, and removes it from
+// the queue when all of it is sent or it has failed. q is nil if the queue is empty.
 func (e *Engine) sendFirst(dst int, p *peer) (q *queued, h fabric.Header, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -438,18 +445,18 @@ func (e *Engine) sendFirst(dst int, p *peer) (q *queued, h fabric.Header, err er
 	return q, h, err
 }
 
-// Backlog is the number of messages that wait for room.
+// Backlog returns the number of queued messages and one-sided operations.
 func (e *Engine) Backlog() int { return int(e.backlog.Load()) }
 
-// Poll makes what progress can be made now, unless another thread is at it.
+// Poll makes the progress that is possible now, unless another thread is polling.
 func (e *Engine) Poll() {
 	if e.polling.CompareAndSwap(0, 1) && e.pollLocked(0) > 0 {
 		e.rearm.polled()
 	}
 }
 
-// Exclude runs f while nobody polls: no handler is at work on a request's
-// memory when f begins, nor before it ends. Not to be called from a handler.
+// Exclude runs f while no thread polls: from the beginning of f to its end no handler
+// works on a request's memory. It must not be called from a handler.
 func (e *Engine) Exclude(f func()) {
 	e.takePolling()
 	defer e.polling.Store(0)
@@ -460,17 +467,17 @@ func (e *Engine) takePolling() {
 	for i := 1; !e.polling.CompareAndSwap(0, 1); i++ {
 		atom.Yield()
 		if i%64 == 0 {
-			runtime.Gosched() // the poller may wait for our turn in Go's scheduler
+			runtime.Gosched() // Go's scheduler may have the poller wait for this goroutine's turn
 		}
 	}
 }
 
-// PollSure polls even if another thread is at it, after that one. Not to be
-// called from a handler.
+// PollSure polls, if necessary after the thread that is polling. It must not be called
+// from a handler.
 func (e *Engine) PollSure() { e.pollSure(0) }
 
-// pollSure polls even if it has to wait for another thread to finish polling.
-// asleep says how many of the announced sleepers are the caller itself.
+// pollSure is PollSure and returns how much it moved. asleep is 1 if the caller has
+// announced itself in Sleepers, else 0.
 func (e *Engine) pollSure(asleep uint32) int {
 	e.takePolling()
 	n := e.pollLocked(asleep)
@@ -481,8 +488,8 @@ func (e *Engine) pollSure(asleep uint32) int {
 }
 
 func (e *Engine) pollLocked(asleep uint32) (n int) {
-	// What panics in here leaves no lock taken, and is nothing to this caller, who
-	// may have come for something else.
+	// A panic in here leaves no lock taken. It is not passed on to the caller, which
+	// may be waiting for something else.
 	defer e.polling.Store(0)
 	defer e.contain("the progress of communication")
 	for _, t := range e.transports {
@@ -499,9 +506,9 @@ func (e *Engine) pollLocked(asleep uint32) (n int) {
 	if n == 0 {
 		return 0
 	}
-	e.me.Moved++ // only who has the poll lock writes it
+	e.me.Moved++ // written under the poll lock only
 	if atom.Load32(&e.me.Sleepers) > asleep {
-		// Another thread of this process may sleep for what was just delivered.
+		// Another thread of this process may wait asleep for what was just delivered.
 		e.me.Ring()
 	}
 	return n
@@ -518,11 +525,11 @@ func (e *Engine) Deliver(src int, h *fabric.Header, payload []byte) {
 	}
 }
 
-// Placer tells where the payload of a long message belongs, of n bytes; nil if it
-// is to be given to the handler. It runs under the poll lock.
+// Placer returns the address at which the payload of a long message, of n bytes, is to
+// be stored; nil if it is to be passed to the handler. It runs under the poll lock.
 type Placer func(src int, h *fabric.Header, n int) unsafe.Pointer
 
-// SetPlacer sets the lander of kind k. The handler of k finds the payload there.
+// SetPlacer sets the placer of kind k. The handler of k then finds the payload there.
 func (e *Engine) SetPlacer(k fabric.Kind, l Placer) { e.placers[k] = l }
 
 // Place implements fabric.Sink.
@@ -534,32 +541,33 @@ func (e *Engine) Place(src int, h *fabric.Header, n int) unsafe.Pointer {
 	return nil
 }
 
-// Redirect has a payload that is on its way to mem, which a Placer gave, go
-// nowhere. The caller excludes pollers.
+// Redirect discards the rest of a payload that is being written to mem, an address
+// that a Placer returned. The caller excludes pollers.
 func (e *Engine) Redirect(mem unsafe.Pointer) {
 	if r, ok := e.net.(fabric.Redirector); ok {
 		r.Redirect(mem)
 	}
 }
 
-// pollHooks are what else is to be looked at whenever anybody polls.
+// pollHooks are functions that every poll calls while they are needed.
 type pollHooks struct {
 	list   []func() int
 	needed atomic.Int32
 }
 
-// AddPollHook has do called by whoever polls as long as Due says that there is reason
-// to; it returns how much it moved. It must be set before there is.
+// AddPollHook makes pollers call do while the count of NeedPollHooks is positive. do
+// returns how much it moved. All hooks are added before the first NeedPollHooks.
 func (e *Engine) AddPollHook(do func() int) { e.hooks.list = append(e.hooks.list, do) }
 
-// NeedPollHooks counts d more reasons to do chores.
+// NeedPollHooks adds d, which may be negative, to the number of reasons to call the
+// poll hooks.
 func (e *Engine) NeedPollHooks(d int) { e.hooks.needed.Add(int32(d)) }
 
-// Bytes views n bytes of foreign memory as a slice.
+// Bytes returns n bytes of memory outside Go's heap as a slice.
 func Bytes(p unsafe.Pointer, n int) []byte { return unsafe.Slice((*byte)(p), n) }
 
-// BacklogHopeless reports whether all that waits for room is for ranks that will
-// never take it.
+// BacklogHopeless reports whether everything that is queued is for ranks that will
+// never receive it.
 func (e *Engine) BacklogHopeless() bool {
 	for dst := range e.peers {
 		p := &e.peers[dst]

@@ -4,8 +4,8 @@ import (
 	"gormapy/gocore/fabric"
 )
 
-// Refusal says why one-sided operations on the memory of rank r can't be left
-// to its transport; empty if they can.
+// Refusal returns the reason why the transport of rank r can't do one-sided
+// operations on its memory; empty if it can.
 func (e *Engine) Refusal(r int) string {
 	if x, ok := e.peers[r].via.(fabric.Explainer); ok {
 		return x.Refusal(r)
@@ -13,7 +13,7 @@ func (e *Engine) Refusal(r int) string {
 	return ""
 }
 
-// Reach is how many ranks each transport of this process leads to.
+// Reach returns the number of ranks that each transport of this process reaches.
 func (e *Engine) Reach() map[string]int {
 	reach := map[string]int{}
 	for r := range e.peers {

@@ -9,9 +9,9 @@ import (
 	"gormapy/gocore/ranktest"
 )
 
-// What can't be sent any more must not be tried for ever: each try takes the
+// Messages that can't be sent any more must not be tried for ever: each try takes the
 // processor from a program that computes.
-func TestMessagesToTheEndedAreLost(t *testing.T) {
+func TestMessagesToEndedRanksAreLost(t *testing.T) {
 	ranktest.RunNet(t, 2, fabric.Caps{}, func(r *ranktest.Rank) {
 		if r.Rank == 1 {
 			return

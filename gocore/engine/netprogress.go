@@ -15,31 +15,31 @@ import (
 	"gormapy/gocore/sys/atom"
 )
 
-// # Arrivals by network
+// # Network progress
 //
 // Peers on this host ring a doorbell; a network does not. So a process that has a
-// network transport has a second progress engine, which looks there while the
-// program does not:
+// network transport has a second progress engine, which polls the network while no
+// thread of the program does:
 //
-//   - as long as threads poll by themselves, it stays out of their way: it naps,
-//     and looks again after napTime whether they still do, or at once when one
-//     goes to sleep;
-//   - else it arms the transport's descriptor, polls once more, and blocks on it;
-//     what comes then, it delivers, which wakes the threads that sleep. A thread
-//     that polls meanwhile and finds something may have taken what the descriptor
-//     would have told, and wakes it to arm again;
-//   - where the transport has no descriptor (Caps.Manual, as EFA), it polls, and
-//     naps for longer and longer between.
+//   - While threads poll by themselves, it naps. It checks again after napTime, or
+//     at once when one of them goes to sleep.
+//   - Otherwise it arms the transport's descriptor, polls once more, and blocks on
+//     the descriptor. It delivers what arrives, which wakes the sleeping threads. A
+//     thread that polls meanwhile and finds something may have consumed the event
+//     that the descriptor would have signalled, so it wakes the progress engine to
+//     arm again.
+//   - If the transport has no descriptor (Caps.Manual, as EFA), it polls and naps,
+//     twice as long each time up to napTime.
 //
-// A thread that leaves its wait to compute costs the first message that follows up
-// to napTime; those after it find the descriptor armed.
+// When a thread leaves its wait to compute, the first message that follows is delayed
+// by up to napTime; those after it find the descriptor armed.
 
 const (
 	napTime = time.Millisecond
 	napMin  = 20 * time.Microsecond
 )
 
-// startNetProgress runs it; the returned function ends it.
+// startNetProgress starts the progress engine of the network; stop ends it.
 func (e *Engine) startNetProgress() (stop func(), err error) {
 	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
@@ -63,9 +63,9 @@ func (e *Engine) startNetProgress() (stop func(), err error) {
 	}, nil
 }
 
-// rearm is how other threads wake the progress engine of the network.
+// rearm lets other threads wake the progress engine of the network.
 type rearm struct {
-	armed atomic.Bool // it may block on the transport's descriptor
+	armed atomic.Bool // the progress engine may block on the transport's descriptor
 	mu    sync.Mutex
 	wake  int // eventfd, -1 when it has ended
 }
@@ -78,14 +78,14 @@ func (r *rearm) ring() {
 	}
 }
 
-// polled is for who has polled and found something.
+// polled is called by a thread that has polled and found something.
 func (r *rearm) polled() {
 	if r.armed.Load() && r.armed.Swap(false) {
 		r.ring()
 	}
 }
 
-// nap sleeps, but not longer than until endNap is called.
+// nap sleeps for t, or until endNap is called.
 func (e *Engine) nap(t time.Duration) {
 	word := atom.Load32(&e.napWord)
 	e.napping.Store(true)
@@ -95,7 +95,8 @@ func (e *Engine) nap(t time.Duration) {
 	e.napping.Store(false)
 }
 
-// endNap is for who goes to sleep and wants to be woken by what comes.
+// endNap ends the nap. A thread calls it before it sleeps, so that the progress engine
+// delivers what arrives and wakes the thread.
 func (e *Engine) endNap() {
 	if e.napping.Load() {
 		atom.Add32(&e.napWord, 1)
@@ -103,11 +104,12 @@ func (e *Engine) endNap() {
 	}
 }
 
-// othersPoll reports whether a thread of the program looks for messages just now.
+// othersPoll reports whether a thread of the program polls at the moment.
 func (e *Engine) othersPoll() bool {
 	return int32(atom.Load32(&e.me.Pollers)-atom.Load32(&e.me.Sleepers)) > 0
 }
 
+// serveNet is the loop of the progress engine of the network.
 func (e *Engine) serveNet(wake int) {
 	runtime.LockOSThread()
 	sys.ShortSlice()
@@ -161,14 +163,15 @@ func (e *Engine) serveNet(wake int) {
 	}
 }
 
-// pollAlone is pollSure for who arms.
+// pollAlone is pollSure without waking the progress engine of the network, which calls
+// it.
 func (e *Engine) pollAlone() int {
 	e.takePolling()
 	return e.pollLocked(0)
 }
 
-// CloseNet ends the network's connections, once all that was sent has left this
-// process. No operation is started any more.
+// CloseNet closes the network's connections. The caller has made sure that all
+// messages have left this process, and starts no operation any more.
 func (e *Engine) CloseNet() {
 	if e.net == nil || e.closed.Swap(true) {
 		return

@@ -11,9 +11,9 @@ import (
 	"gormapy/gocore/ranktest"
 )
 
-// A thread that takes what came takes the event of it, too, so that a progress
-// engine which sleeps for that would not be told of what comes next: it has to arm
-// again, or a program that computes now answers a second later.
+// A thread that takes a message also consumes its event, so that a progress engine
+// which blocks on the descriptor would miss the next one. It has to arm again, or a
+// program that computes answers a second later.
 func TestNetworkProgressAfterAThreadPolled(t *testing.T) {
 	const rounds = 12
 	var late atomic.Int32

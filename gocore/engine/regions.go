@@ -10,17 +10,18 @@ import (
 	"gormapy/gocore/fabric"
 )
 
-// regions is the user memory that is registered with the network for as long as
-// the object lives that it belongs to, so that what is communicated again and again
-// is registered once. Who calls Keep watches that object, and calls Release before
-// its memory goes; memory that nobody can watch is never kept, so no key is stale.
+// regions is a cache of registrations: user memory that stays registered with the
+// network as long as the object lives that owns it, so that a buffer which is used
+// repeatedly is registered once. The caller of Keep watches that object and calls
+// Release before its memory is freed. Memory that can't be watched is never kept, so
+// no key is stale.
 type regions struct {
 	mu   sync.RWMutex
 	list []*Region // by address; they do not overlap
 }
 
-// Region is kept memory. It is a fabric.Region for those who use it: closed by its
-// last user after it has been released.
+// Region is a cached registration. It implements fabric.Region for its users: the last
+// one to close it after Release ends the registration.
 type Region struct {
 	e      *Engine
 	region fabric.Region
@@ -29,8 +30,8 @@ type Region struct {
 	users  atomic.Int32
 }
 
-// Keep registers n bytes at p with the network; nil if there is none that needs it,
-// it refuses, or part of them is kept already.
+// Keep registers n bytes at p with the network. It returns nil if no network needs
+// it, the network refuses, or part of the bytes is kept already.
 func (e *Engine) Keep(p unsafe.Pointer, n int) *Region {
 	if e.net == nil || !e.net.Caps().Keys || n <= 0 {
 		return nil
@@ -55,8 +56,8 @@ func (e *Engine) Keep(p unsafe.Pointer, n int) *Region {
 	return r
 }
 
-// Release ends the keeping: nobody finds the memory any more, also not the
-// transport, although it stays registered for users that are left.
+// Release removes the region from the cache: Kept and the transport do not find it any
+// more. It stays registered until its last user closes it.
 func (r *Region) Release() {
 	t := &r.e.regions
 	t.mu.Lock()
@@ -81,8 +82,8 @@ func (r *Region) Close() error {
 	return nil
 }
 
-// Kept finds n bytes at p in kept memory: the region, which the caller closes, and
-// the key of the bytes. nil if they are not kept.
+// Kept returns the region that has n bytes at p, which the caller closes, and the key
+// of the bytes. It returns nil if they are not kept.
 func (e *Engine) Kept(p unsafe.Pointer, n int) (*Region, fabric.RemoteKey) {
 	t := &e.regions
 	t.mu.RLock()

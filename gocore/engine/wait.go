@@ -11,52 +11,54 @@ import (
 	"gormapy/gocore/trace"
 )
 
-// ErrInterrupted tells that a wait returned so that the caller can look at
-// signals; what it waits for has not happened, and it may wait on.
+// ErrInterrupted means that a wait returned so that the caller can handle
+// signals. What it waits for has not happened, and it may wait again.
 var ErrInterrupted = errors.New("wait interrupted")
 
-// Reason says what a thread waits for; it becomes the wait record.
+// Reason describes what a thread waits for; it becomes the wait record.
 type Reason struct {
 	Call job.Call
-	Peer int // world rank, -1 any, -2 nobody in particular
+	Peer int // world rank, -1 any, -2 no particular rank
 	Tag  int // -1: none
 	Ctx  uint64
 	Info string
-	// SleepAtOnce says that others come first: the wait sleeps at once, since it would
-	// take the processor from them for nothing.
+	// SleepAtOnce makes the wait sleep at once where ranks share cores, because other
+	// ranks have to run first and polling would only take the processor from them.
 	SleepAtOnce bool
-	// Until, if not 0, is when what is waited for is the case anyhow (job.Now's
-	// clock): done says so by then, and the wait does not sleep longer.
+	// Until, if not 0, is the time (by job.Now's clock) from which done returns true
+	// in any case. The wait does not sleep longer.
 	Until int64
 	since int64
 }
 
 const (
 	// yieldFor is how long a wait yields the processor before it sleeps: longer
-	// than a peer on the same core needs to run and answer, short enough that
-	// nobody pays for a wait that lasts.
+	// than a peer on the same core needs to run and answer, but so short that it
+	// costs little in a long wait.
 	yieldFor = 50 * time.Microsecond
 	// yieldLong is the same where every rank can have a core: as long as a peer may
-	// take to copy a long message. Who sleeps is woken late, and often on the core
-	// of the one that wakes it.
+	// take to copy a long message. A thread that sleeps is woken late, and often on
+	// the core of the thread that wakes it.
 	yieldLong = time.Millisecond
-	// slice bounds a sleep: the time within which Ctrl-C is seen by a thread that
-	// the signal did not hit, and any lost wake-up of a future bug is made good.
+	// slice bounds a sleep: within this time a thread that the signal did not
+	// interrupt notices Ctrl-C, and a wake-up that a future bug loses is made up for.
 	slice = 50 * time.Millisecond
 )
 
-// now is the clock; the test of the wait's interleavings sets it.
+// now is the clock; the interleaving test of Wait replaces it.
 var now = job.Now
 
-// thread is replaced likewise: which thread of the system a goroutine gets is chance.
+// thread returns the system's number of the calling thread. The same test replaces it,
+// since a goroutine does not run on the same thread each time.
 var thread = sys.Thread
 
 // Wait polls until done returns true, and then returns nil. It returns
-// ErrInterrupted when a signal arrived or a slice of time is over: call it again
-// with the same Reason to wait on. check, if not nil, is asked before every
-// sleep whether what is waited for can still happen; its error ends the wait.
+// ErrInterrupted when a signal has arrived or a slice of time is over: to continue
+// the wait, call it again with the same Reason. check, if not nil, is called before
+// every sleep; it returns an error, which ends the wait, if what is waited for can't
+// happen any more.
 func (e *Engine) Wait(why *Reason, done func() bool, check func() error) error {
-	debug.SetPanicOnFault(true) // of this goroutine, which handles what has come: see Progress
+	debug.SetPanicOnFault(true) // of this goroutine, which runs handlers: see Progress
 	if done() {
 		return nil
 	}
@@ -72,15 +74,15 @@ func (e *Engine) Wait(why *Reason, done func() bool, check func() error) error {
 	return err
 }
 
-// waitPolling counts the caller among those who poll, also if what it waits for
-// panics: peers don't call the progress engine of a process that polls.
+// waitPolling counts the caller in Pollers during the wait, since peers don't wake the
+// progress engine of a process that polls. A panic does not leave it counted.
 func (e *Engine) waitPolling(why *Reason, done func() bool, check func() error) error {
 	atom.Add32(&e.me.Pollers, 1)
 	defer e.stopPolling()
 	return e.wait(why, done, check)
 }
 
-// stopPolling leaves what has come since the last poll to the progress engine.
+// stopPolling leaves what has arrived since the last poll to the progress engine.
 func (e *Engine) stopPolling() {
 	atom.Add32(&e.me.Pollers, ^uint32(0))
 	if atom.Load32(&e.me.Urgent) != e.delivered.Load() {
@@ -91,7 +93,7 @@ func (e *Engine) stopPolling() {
 }
 
 func (e *Engine) wait(why *Reason, done func() bool, check func() error) error {
-	// A wait that goes on has been asleep: it would burn the core again in each slice.
+	// A continued wait has slept before: it would keep the core busy again in each slice.
 	resumed := why.since != 0 || why.SleepAtOnce && e.Shared()
 	for i := 0; i < e.spin && !resumed; i++ {
 		e.Progress()
@@ -113,7 +115,7 @@ func (e *Engine) wait(why *Reason, done func() bool, check func() error) error {
 	}
 	for i := 1; !resumed; i++ {
 		atom.Yield()
-		if done() { // by what another process stored, without polling
+		if done() { // another process may have stored what it looks at, without a poll
 			return nil
 		}
 		e.Progress()
@@ -147,8 +149,8 @@ func (e *Engine) wait(why *Reason, done func() bool, check func() error) error {
 	}
 }
 
-// sleep looks once more, and sleeps if there is still reason to. over says that the
-// wait has ended, with err.
+// sleep polls once more, and sleeps if done still returns false. over reports whether
+// the wait has ended, with err.
 func (e *Engine) sleep(why *Reason, start int64, done func() bool, check func() error) (over, interrupted bool, err error) {
 	atom.Add32(&e.me.Sleepers, 1)
 	defer atom.Add32(&e.me.Sleepers, ^uint32(0))
@@ -175,15 +177,14 @@ func (e *Engine) sleep(why *Reason, start int64, done func() bool, check func() 
 		return false, false, nil
 	}
 	if e.backlog.Load() != 0 {
-		left = min(left, 200*time.Microsecond) // room in a ring is not announced: look for it again soon
+		left = min(left, 200*time.Microsecond) // nothing announces room in a ring: look for it again soon
 	}
 	return false, atom.Wait(&e.me.Doorbell, bell, left), nil
 }
 
 // roomy reports whether there is a core for every rank that does not sleep.
 func (e *Engine) roomy() bool {
-	const most = 64 // more would take too long to look at
-	if e.Size > most || e.Job.Head.Cores == 0 {
+	if e.Size > maxInspected || e.Job.Head.Cores == 0 {
 		return false
 	}
 	awake := uint32(0)
@@ -195,13 +196,17 @@ func (e *Engine) roomy() bool {
 	return awake <= e.Job.Head.Cores
 }
 
+// maxInspected is the largest job in which a wait inspects all ranks: in larger ones
+// it would take too long.
+const maxInspected = 64
+
 // spreadEvery bounds how often a rank looks for a core of its own.
 const spreadEvery = int64(2 * time.Millisecond)
 
-// spread leaves the core that this thread shares with another rank that polls
-// too, although there is one for each: the kernel, which wakes a thread near the
+// spread moves this thread off a core that it shares with another rank that polls
+// too, although there is a core for each. The kernel, which wakes a thread near the
 // one that woke it, can leave both there for long, and then each answer costs
-// two switches instead of a cache line. The higher rank goes.
+// two context switches instead of a cache line. The higher rank moves.
 func (e *Engine) spread(now int64) {
 	last := e.spreadAt.Load()
 	if now-last < spreadEvery || !e.spreadAt.CompareAndSwap(last, now) {
@@ -225,15 +230,14 @@ func (e *Engine) spread(now int64) {
 	}
 }
 
-// balance is spread where ranks have to share cores: it leaves a core that has
-// two more ranks than another one has. Ranks that only yield to each other look
-// like little load, so the kernel leaves three of them on one core and one on
-// the other for long, and a fence of all takes as long as the three. The highest
-// rank of the core goes.
+// balance is spread where ranks have to share cores: it moves this thread off a core
+// that has at idlest two more ranks than another one. Ranks that only yield to each
+// other look like little load, so the kernel leaves three of them on one core and one
+// on the other for long, and a fence of all takes as long as the three. The highest
+// rank of the core moves.
 func (e *Engine) balance(now int64) {
-	const most = 64 // more would take too long to look at
 	last := e.spreadAt.Load()
-	if now-last < spreadEvery || e.Size > most || !e.spreadAt.CompareAndSwap(last, now) {
+	if now-last < spreadEvery || e.Size > maxInspected || !e.spreadAt.CompareAndSwap(last, now) {
 		return
 	}
 	mine := sys.CPU()
@@ -253,17 +257,17 @@ func (e *Engine) balance(now int64) {
 		}
 		ranks[cpu]++
 	}
-	least, taken := mine, []int(nil)
+	idlest, taken := mine, []int(nil)
 	for _, cpu := range e.cores {
-		if ranks[cpu] < ranks[least] {
-			least = cpu
+		if ranks[cpu] < ranks[idlest] {
+			idlest = cpu
 		}
 	}
-	if ranks[mine] < ranks[least]+2 {
+	if ranks[mine] < ranks[idlest]+2 {
 		return
 	}
 	for _, cpu := range e.cores {
-		if cpu != least {
+		if cpu != idlest {
 			taken = append(taken, cpu)
 		}
 	}
@@ -272,7 +276,7 @@ func (e *Engine) balance(now int64) {
 	}
 }
 
-// publish writes the wait record; nil if all slots are taken.
+// publish writes the wait record and returns it; nil if all slots are taken.
 func (e *Engine) publish(why *Reason) *job.WaitRecord {
 	for i := range e.me.Waits {
 		w := &e.me.Waits[i]

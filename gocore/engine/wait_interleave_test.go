@@ -13,7 +13,7 @@ import (
 	"gormapy/gocore/sys/atom/explore"
 )
 
-// mailbox is a transport of one word for each sender: how many messages it put.
+// mailbox is a transport of one word for each sender: the number of messages sent.
 type mailbox struct {
 	w     *explore.World
 	put   [2]uint32
@@ -29,7 +29,7 @@ func (m *mailbox) Register(unsafe.Pointer, int) (fabric.Region, error) {
 }
 func (m *mailbox) Close() error { return nil }
 func (m *mailbox) Poll(sink fabric.Sink) int {
-	m.w.Current().Note(1) // that it has the poll lock
+	m.w.Current().Note(1) // it has the poll lock
 	n := 0
 	for src := range m.put {
 		for m.taken[src] != atom.Load32(&m.put[src]) {
@@ -42,7 +42,7 @@ func (m *mailbox) Poll(sink fabric.Sink) int {
 	return n
 }
 
-// slot is a sender's end of the mailbox.
+// slot is a sender's endpoint of the mailbox.
 type slot struct {
 	fabric.Endpoint
 	put *uint32
@@ -61,7 +61,7 @@ func (s *slot) Send(*fabric.Header, []byte) error {
 }
 
 // engineCase is one process: threads that wait, each for the messages of one
-// sender, and maybe its progress engine.
+// sender, and optionally its progress engine.
 type engineCase struct {
 	waiters, senders int
 	messages         int
@@ -134,7 +134,7 @@ func (c engineCase) world(w *explore.World) {
 	}
 	if c.serve {
 		w.Thread("progress", func(t *explore.Thread) {
-			// Engine.serve without its moment of staying awake, which only helps.
+			// Engine.serve without the moment for which it stays awake, which only helps.
 			for {
 				t.Forget()
 				atom.Add32(&me.ProgressSleepers, 1)

@@ -16,18 +16,18 @@ import (
 	"gormapy/gocore/sys/atom"
 )
 
-// verdictTime is how long, after a peer's process ended, this rank waits for
-// the launcher's word on whether that ends the job, before it tells its callers.
+// verdictTime is how long, after a peer's process has ended, this rank waits for
+// the launcher to decide whether that ends the job, before its own calls fail.
 // Without it every rank would print an error of its own when one of them fails.
-// The launcher gives it at once, but on a machine with much else to do it may
-// not run for a while; if it has died, this rank is ended for that.
+// The launcher decides at once, but on a busy machine it may not run for a while.
+// If the launcher has died, this rank ends for that reason.
 const verdictTime = 5 * time.Second
 
-// OnGone sets what is called, from the watcher, when a rank turns out to be gone.
+// OnGone sets the function that the watcher calls when a rank is gone.
 func (e *Engine) OnGone(f func(rank int)) { e.onGone = f }
 
-// Gone reports whether rank r has ended and will never answer again. While the
-// job is being stopped because of that end it says no: this process is about to
+// Gone reports whether rank r has ended and will never answer again. It returns false
+// while the job is being stopped because of that end: this process is about to
 // be stopped too, and the failed rank's message is the one to be seen.
 func (e *Engine) Gone(r int) bool {
 	if e.gone[r].Load() != 0 {
@@ -38,19 +38,19 @@ func (e *Engine) Gone(r int) bool {
 		return false
 	}
 	if _, _, aborted := e.Job.Aborted(); aborted {
-		return false // the watcher says so if nobody stops us
+		return false // the watcher sets gone if this process is not stopped
 	}
 	e.gone[r].Store(1)
 	return true
 }
 
-// Lost reports whether rank r is gone, or the connection to it: then it will be Gone
-// before long.
+// Lost reports whether rank r is gone or the connection to it has broken. In the second
+// case it will be Gone soon.
 func (e *Engine) Lost(r int) bool {
 	return e.Gone(r) || e.peers[r].lost.Load() != nil && !e.Finalized(r)
 }
 
-// HowGone describes the end of rank r for an error message.
+// HowGone returns a description of the end of rank r for an error message.
 func (e *Engine) HowGone(r int) string {
 	rk := &e.Job.Ranks[r]
 	s := fmt.Sprintf("rank %d", r)
@@ -69,7 +69,7 @@ func (e *Engine) HowGone(r int) string {
 	return s + " has ended without finalizing"
 }
 
-// Start runs the progress engine and the watcher of peers.
+// Start starts the progress engines and the watcher of peers.
 func (e *Engine) Start() error {
 	e.served = make(chan struct{})
 	log.Debugf("engine", "progress engine and watcher of peers start")
@@ -87,7 +87,7 @@ func (e *Engine) Start() error {
 	return e.watch()
 }
 
-// Stop ends both; it returns when they have ended.
+// Stop ends them, and returns when they have ended.
 func (e *Engine) Stop() {
 	if e.stop.Swap(true) {
 		return
@@ -106,8 +106,8 @@ func (e *Engine) Stop() {
 	}
 }
 
-// lostTime is how long a rank whose connection has broken may take to turn out to
-// have ended, which is the better thing to say.
+// lostTime is how long the engine waits, after a connection broke, for news that the
+// rank has ended: that makes a better message than a broken connection.
 const lostTime = time.Second
 
 // Broken implements fabric.Sink. A rank that closes its connections because it has
@@ -123,15 +123,15 @@ func (e *Engine) Broken(rank int, err error) {
 		rk := &e.Job.Ranks[rank]
 		for until := time.Now().Add(lostTime); time.Now().Before(until); time.Sleep(time.Millisecond) {
 			if e.stop.Load() || e.gone[rank].Load() != 0 || atomic.LoadUint32(&rk.Exit) != 0 || e.Finalized(rank) {
-				return // the watcher has the last word
+				return // the watcher reports it
 			}
 		}
 		e.NoteGone(rank)
 	})
 }
 
-// NoteGone takes note that a rank will never answer again, and wakes who waits for it.
-// The watcher does so; a simulation, which has none, does it itself.
+// NoteGone records that a rank will never answer again, and wakes the threads that
+// wait for it. The watcher calls it; a simulation has no watcher and calls it itself.
 func (e *Engine) NoteGone(rank int) {
 	log.Infof("engine", "%s", e.HowGone(rank))
 	e.gone[rank].Store(1)
@@ -141,7 +141,8 @@ func (e *Engine) NoteGone(rank int) {
 	e.me.Ring()
 }
 
-// guarded keeps a panic of a goroutine from killing the interpreter.
+// guarded runs f, the body of a goroutine, and logs a panic instead of letting it end
+// the interpreter.
 func guarded(what string, f func()) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -152,9 +153,9 @@ func guarded(what string, f func()) {
 	f()
 }
 
-// serve polls on behalf of a process that makes no call. It has a thread of its
-// own with a short slice, so that it runs soon after it is woken although the
-// process's main thread keeps a core busy.
+// serve is the loop of the progress engine: it polls for a process that makes no call.
+// It has a thread of its own with a short scheduling slice, so that it runs soon after
+// it is woken although the process's main thread keeps a core busy.
 func (e *Engine) serve() {
 	runtime.LockOSThread()
 	sys.ShortSlice()
@@ -163,14 +164,14 @@ func (e *Engine) serve() {
 		bell := atom.Load32(&e.me.Progress)
 		n := e.pollSure(0)
 		if n == 0 && !e.stop.Load() {
-			wait := 10 * time.Second // nothing is due: only against a lost wake-up
+			wait := 10 * time.Second // nothing is due: this guards against a lost wake-up
 			if e.backlog.Load() > 0 {
 				wait = 200 * time.Microsecond
 			}
 			atom.Wait(&e.me.Progress, bell, wait)
 		}
 		atom.Add32(&e.me.ProgressSleepers, ^uint32(0))
-		// More often follows what came: stay for a moment before sleeping again.
+		// Another message often follows: stay awake for a moment.
 		for quiet := 0; quiet < 8 && !e.stop.Load(); quiet++ {
 			if e.pollSure(0) > 0 {
 				quiet = 0
@@ -180,18 +181,18 @@ func (e *Engine) serve() {
 	}
 }
 
-// lookEvery is how often a process is looked at that no descriptor tells of.
+// lookEvery is how often the watcher checks a process for which it has no pidfd.
 const lookEvery = 200 * time.Millisecond
 
-// watch learns of the end of peers and of the launcher through pidfds, or by
-// looking now and then where it can't have any: on old kernels, and as long as the
+// watch starts the watcher, which detects the end of peers and of the launcher by
+// pidfds, or by periodic checks where it can't have any: on old kernels, and while the
 // process has no descriptors left.
 func (e *Engine) watch() error {
 	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
 		return fmt.Errorf("make eventfd: %w", err)
 	}
-	var wake atomic.Int32 // -1: somebody else has closed it
+	var wake atomic.Int32 // -1: the program has closed it
 	wake.Store(int32(fd))
 	done := make(chan struct{})
 	go func() {
@@ -211,16 +212,16 @@ func (e *Engine) watch() error {
 	return nil
 }
 
-// watched is a process whose end is to be noticed.
+// watched is a process whose end the watcher detects.
 type watched struct {
 	rank int // -1: the launcher
 	pid  int
 	age  uint64 // 0: not known
-	fd   int    // -1: there is none now
+	fd   int    // pidfd; -1: there is none now
 }
 
-// look reports whether the process has ended. If it lives it has a descriptor from
-// now on, if there is one to be had.
+// look reports whether the process has ended. If it lives and has no pidfd, look opens
+// one if it can.
 func (w *watched) look() (ended bool) {
 	if w.fd >= 0 {
 		return sys.Look(w.pid, w.age) == sys.Ended
@@ -237,10 +238,11 @@ func (w *watched) look() (ended bool) {
 	return life == sys.Ended
 }
 
-// told acts on what poll says of the descriptor. That it is readable is not enough:
-// the program may have closed it and something else may have its number. Then, and
-// if it is closed, there is another next time; this one is not ours to close.
-func (w *watched) told(events int16) (ended bool) {
+// polled handles the events that poll returned for the pidfd, and reports whether the
+// process has ended. That the descriptor is readable is not enough: the program may
+// have closed it, and its number may be another file's. In that case, and if it is
+// closed, look opens another one, and this one is not closed here.
+func (w *watched) polled(events int16) (ended bool) {
 	switch {
 	case events == 0:
 		return false
@@ -273,8 +275,8 @@ func (e *Engine) watchLoop(wake *atomic.Int32) {
 	}
 	missing := e.Size - 1
 	for !e.stop.Load() {
-		// Ranks come one by one: claim is seen within 100 ms, which is soon
-		// enough, for until then the launcher alone decides.
+		// Ranks are claimed one by one. A claim is seen within 100 ms, which is soon
+		// enough: until then only the launcher acts on the end of a rank.
 		for r := range known {
 			if !known[r] && atomic.LoadUint32(&e.Job.Ranks[r].State) != job.StateNone {
 				known[r] = true
@@ -308,12 +310,12 @@ func (e *Engine) watchLoop(wake *atomic.Int32) {
 			continue
 		}
 		if fds[0].Revents != 0 && !e.stop.Load() {
-			wake.Store(-1) // nobody has written there: it is not ours any more
+			wake.Store(-1) // only Stop writes to it: the number is another file's now
 		}
 		i, unsure := 0, false
 		list = e.drop(list, func(w *watched) bool {
 			i++
-			ended := w.told(fds[i].Revents)
+			ended := w.polled(fds[i].Revents)
 			unsure = unsure || !ended && w.fd >= 0 && fds[i].Revents != 0
 			return ended
 		})
@@ -323,7 +325,7 @@ func (e *Engine) watchLoop(wake *atomic.Int32) {
 	}
 }
 
-// drop takes those out of list that have ended.
+// drop removes from list the processes that have ended, and acts on their end.
 func (e *Engine) drop(list []watched, ended func(*watched) bool) []watched {
 	keep := list[:0]
 	for _, w := range list {
@@ -336,7 +338,7 @@ func (e *Engine) drop(list []watched, ended func(*watched) bool) []watched {
 	return keep
 }
 
-// milliseconds is d as poll takes it.
+// milliseconds converts d to the time-out of poll(2).
 func milliseconds(d time.Duration) int {
 	if d < 0 {
 		return -1
@@ -344,11 +346,11 @@ func milliseconds(d time.Duration) int {
 	return int(d / time.Millisecond)
 }
 
-// ended takes note that the process of rank (-1: of the launcher) is gone.
+// ended acts on the end of the process of rank, or of the launcher if rank is -1.
 func (e *Engine) ended(rank int) {
 	if rank < 0 {
-		// Nobody is left who could stop this rank: it must not stay behind. Time
-		// for a launcher that died of SIGKILL to have its guardian do it first.
+		// No process is left that could stop this rank, which must not stay behind.
+		// The delay lets the guardian of a launcher that died of SIGKILL do it first.
 		time.AfterFunc(200*time.Millisecond, func() {
 			if !e.stop.Load() {
 				log.Errorf("engine", "the launcher (pid %d) is gone: this rank ends too", e.Job.Head.LauncherPID)
@@ -357,7 +359,7 @@ func (e *Engine) ended(rank int) {
 		})
 		return
 	}
-	atomic.StoreUint32(&e.Job.Ranks[rank].Ended, 1) // for all: this may be the first to know
+	atomic.StoreUint32(&e.Job.Ranks[rank].Ended, 1) // for all ranks: this one may be the first to know
 	deadline := time.Now().Add(verdictTime)
 	go guarded("watcher of peers", func() {
 		rk := &e.Job.Ranks[rank]
@@ -365,7 +367,7 @@ func (e *Engine) ended(rank int) {
 			time.Sleep(time.Millisecond)
 		}
 		if _, _, aborted := e.Job.Aborted(); aborted {
-			time.Sleep(verdictTime) // we should have been stopped by now
+			time.Sleep(verdictTime) // the launcher should stop this process within that time
 		}
 		if e.stop.Load() {
 			return
@@ -374,7 +376,7 @@ func (e *Engine) ended(rank int) {
 	})
 }
 
-// Finalized reports whether rank r has said that it is done.
+// Finalized reports whether rank r has finalized.
 func (e *Engine) Finalized(r int) bool {
 	return atomic.LoadUint32(&e.Job.Ranks[r].State) == job.StateFinalized
 }
