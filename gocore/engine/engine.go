@@ -77,8 +77,8 @@ type peer struct {
 	via   fabric.Transport
 	err   error
 
-	remote      bool // reached by the network: its doorbells can't be rung
-	synchronous bool // see fabric.Caps
+	remote      bool                   // reached by the network: its doorbells can't be rung
+	synchronous bool                   // see fabric.Caps
 	lost        atomic.Pointer[string] // why the connection broke; nil: it has not
 
 	mu    sync.Mutex // guards the queues and keeps the order of messages

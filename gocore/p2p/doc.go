@@ -1,33 +1,34 @@
 // Package p2p is point-to-point communication: matching, the eager and the
-// rendezvous protocol, requests, probes.
+// rendezvous protocol, requests and probes. coll, rma and mpi send messages by it.
 //
 // # Protocols
 //
-// A message of at most the eager limit travels whole (Eager). A longer one, or
-// one whose data the receiver can pull, is announced (RTS, with the address of
-// dense data); the receiver that matched it reads the data with a one-sided Get
-// and says so (Fin), or, where the transport has no Get or the data is not
-// dense, asks for it (CTS) and is sent it in pieces (Data). A synchronous send
-// of a short message is an Eager with FlagSync, answered by Fin when matched. A
-// sender that can't read its memory (package sys, Fault) sends nothing of a short
-// message, and ends a long one by a Data with FlagFailed.
+// A message of at most the eager limit travels whole (Eager). A longer one is
+// announced (RTS, with the address or the key of dense data where the receiver
+// can read it). The receiver that has matched it reads the data with a one-sided
+// Get and notifies the sender (Fin). Where the transport has no Get, or it is
+// slower, the receiver asks for the data (CTS), and the sender sends it in pieces
+// (Data). A synchronous send of a short message is an Eager with FlagSync,
+// answered by Fin when matched. A sender that can't read its memory (package sys,
+// Fault) sends nothing of a short message, and ends a long one by a Data with
+// FlagFailed.
 //
-// Both sides name their requests by tokens, never by pointers: a token of a
-// request that was cancelled or belongs to an older generation finds nothing,
+// Both sides name their requests by tokens, never by pointers. The token of a
+// request that was cancelled or belongs to an older generation finds no request,
 // and the message is dropped.
 //
-// While a recording is on, Header.Aux of an Eager or RTS has the number of the
-// send there (package trace).
+// While a recording is on, Header.Aux of an Eager or RTS is the number of the
+// send in it (package trace).
 //
 // # Matching
 //
 // Each context (half of a communicator: one for point-to-point, one for
 // collectives) has a queue of posted receives and one of unexpected messages,
 // under one mutex. A message is matched with the first posted receive that
-// accepts it, a receive with the first unexpected message that it accepts; since
+// accepts it, a receive with the first unexpected message that it accepts. Since
 // transports keep order, so does matching. Messages carry the generation of the
 // job: older ones are dropped on arrival, newer ones (the sender has passed the
-// collective reset before us) are kept until we pass it too.
+// collective reset before this rank) are kept until this rank passes it too.
 //
 // It may import dtype, engine, errs, fabric, job, sys and trace.
 package p2p

@@ -13,10 +13,10 @@ import (
 	"gormapy/gocore/trace"
 )
 
-// FlagSync, in Header.Flags: the sender of this Eager wants to know when it
-// was matched. FlagPull: A is the sender's token and B the address of the data.
-// FlagKey: A is the sender's token and the payload the key of the data. FlagFailed:
-// there is no more of this Data, since the sender can't read it.
+// The flags of Header.Flags. FlagSync: the sender of this Eager waits for Fin, which
+// is sent when it is matched. FlagPull: A is the sender's token and B the address of
+// the data. FlagKey: A is the sender's token and the payload the key of the data.
+// FlagFailed: no more Data of this message follows, since the sender can't read it.
 const (
 	FlagSync   uint8 = 1
 	FlagPull   uint8 = 2
@@ -24,7 +24,7 @@ const (
 	FlagFailed uint8 = 8
 )
 
-// Limits of the eager protocol, in bytes. A message up to EagerLimit is copied
+// EagerLimit is the limit of the eager protocol in bytes. A message up to it is copied
 // twice (into the ring and out of it); a longer one is copied once by the
 // kernel, which costs about 1.5 us to begin with.
 const EagerLimit = 16 << 10
@@ -37,15 +37,15 @@ type P2P struct {
 	mu     sync.RWMutex
 	queues map[uint32]*queue
 
-	timings []timings    // by world rank
-	left    atomic.Int32 // see reading
+	timings        []timings    // by world rank
+	abandonedReads atomic.Int32 // see reading
 
 	tokens sync.Mutex
 	next   uint64
 	byID   map[uint64]*Request
 }
 
-// New makes the layer and takes its kinds of messages.
+// New returns the layer and sets the handlers of its kinds of messages.
 func New(e *engine.Engine) *P2P {
 	p := &P2P{eng: e, queues: map[uint32]*queue{}, byID: map[uint64]*Request{}, timings: make([]timings, e.Size)}
 	e.Handle(fabric.KindEager, p.onMessage)
@@ -57,24 +57,24 @@ func New(e *engine.Engine) *P2P {
 	return p
 }
 
-// Channel is one context with the ranks that communicate in it: what a
-// communicator holds two of.
+// Channel is one context with the ranks that communicate in it. A communicator has
+// two.
 type Channel struct {
 	p     *P2P
 	q     *queue
 	Ctx   uint32
 	Rank  int   // own rank
 	World []int // world rank of each rank
-	// Internal messages are not the program's: they are in no recording.
+	// Internal marks messages that are not the program's: they are not recorded.
 	Internal bool
 }
 
-// Open makes the channel with context ctx. Messages for it may have come before.
+// Open returns the channel with context ctx. Messages for it may have arrived before.
 func (p *P2P) Open(ctx uint32, rank int, world []int) *Channel {
 	return &Channel{p: p, q: p.queue(ctx), Ctx: ctx, Rank: rank, World: world}
 }
 
-// Close drops the context and whatever was not received in it.
+// Close drops the context and the messages in it that were not received.
 func (c *Channel) Close() {
 	c.p.mu.Lock()
 	delete(c.p.queues, c.Ctx)
@@ -97,6 +97,7 @@ func (p *P2P) queue(ctx uint32) *queue {
 	return q
 }
 
+// remember gives r a token, by which recall finds it.
 func (p *P2P) remember(r *Request) uint64 {
 	p.tokens.Lock()
 	p.next++
@@ -106,6 +107,7 @@ func (p *P2P) remember(r *Request) uint64 {
 	return r.token
 }
 
+// recall returns the request of a token and ends the token; nil if there is none.
 func (p *P2P) recall(token uint64) *Request {
 	p.tokens.Lock()
 	r := p.byID[token]
@@ -135,7 +137,7 @@ func (c *Channel) Send(r *Request, mode Mode, b Buf, dest, tag int) {
 	h.Kind = fabric.KindRTS
 	owner := r
 	if mode == Buffered {
-		// The message outlives the caller's request: one of its own carries a copy.
+		// The message outlives the caller's request: another request has a copy of the data.
 		owner = &Request{src: dest, tag: tag, gen: r.gen, buf: b}
 		owner.world.Store(int32(to))
 		if err := owner.pack(n); err != nil {
@@ -162,7 +164,7 @@ func (c *Channel) Send(r *Request, mode Mode, b Buf, dest, tag int) {
 	c.p.eng.Send(to, h, key, nil, nil)
 }
 
-// sendEager sends the n bytes of a short message along with its header.
+// sendEager sends the n bytes of a short message in one packet with its header.
 func (c *Channel) sendEager(r *Request, mode Mode, n int) {
 	to, h := r.Peer(), &r.head
 	data, err := c.flatten(r, n)
@@ -192,8 +194,8 @@ func (c *Channel) sendEager(r *Request, mode Mode, n int) {
 	}
 }
 
-// synchronous is told what became of a short synchronous send that had to wait. It
-// completes when it is matched.
+// synchronous is the Sender of a short synchronous send. That the message was sent does
+// not complete the request, which completes when it is matched.
 type synchronous struct{ *Request }
 
 func (s synchronous) Sent(err error) {
@@ -202,7 +204,7 @@ func (s synchronous) Sent(err error) {
 	}
 }
 
-// flatten returns the data as one run: the buffer itself or a packed copy.
+// flatten returns the data in contiguous memory: the buffer itself or a packed copy.
 func (c *Channel) flatten(r *Request, n int) ([]byte, error) {
 	switch {
 	case r.flat != nil:
@@ -216,13 +218,13 @@ func (c *Channel) flatten(r *Request, n int) ([]byte, error) {
 	return r.flat, err
 }
 
-// pack makes flat a copy of the n bytes of the buffer.
+// pack copies the n bytes of the buffer to flat.
 func (r *Request) pack(n int) error {
 	r.flat = make([]byte, n)
 	return sys.Touch(func() { r.buf.Type.Pack(r.flat, r.buf.Addr, r.buf.Count) })
 }
 
-// unpack writes flat, which has come, to the buffer.
+// unpack writes the received data in flat, if there is any, to the buffer.
 func (r *Request) unpack() error {
 	if r.flat == nil {
 		return nil
@@ -250,7 +252,7 @@ func (c *Channel) Recv(r *Request, b Buf, source, tag int) {
 	c.q.mu.Unlock()
 }
 
-// onMessage matches an Eager or RTS.
+// onMessage handles an Eager or RTS: it matches it or queues it as unexpected.
 func (p *P2P) onMessage(src int, h *fabric.Header, payload []byte) {
 	if int32(h.Gen-p.gen.Load()) < 0 {
 		return
@@ -270,7 +272,7 @@ func (p *P2P) onMessage(src int, h *fabric.Header, payload []byte) {
 	q.mu.Unlock()
 }
 
-// take gives a matched message to its receive.
+// take starts the transfer of a matched message to its receive r.
 func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
 	n := int(h.Len)
 	r.world.Store(int32(src))
@@ -285,7 +287,7 @@ func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
 	if h.Kind == fabric.KindEager {
 		err := r.put(payload)
 		if h.Flags&FlagSync != 0 {
-			p.fin(r, src, h) // it has been matched, whatever became of the data
+			p.fin(r, src, h) // it has been matched, even if the data could not be stored
 		}
 		r.end(err)
 		return
@@ -307,16 +309,16 @@ func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
 		p.read(r, src, h, payload, local)
 		return
 	}
-	by := pull
+	chosen := pull
 	start := int64(0)
 	if h.Flags&FlagPull == 0 {
-		by = stream
+		chosen = stream
 	} else if p.eng.Active(src) {
 		r.timing = p.timings[src].of(r.total)
-		by = r.timing.choose()
+		chosen = r.timing.choose()
 		start = job.Now()
 	}
-	if by == pull {
+	if chosen == pull {
 		_, err := p.eng.Get(src, local, fabric.RemoteKey{Addr: h.B}, r.total, 0)
 		if err == nil {
 			err = r.unpack()
@@ -337,7 +339,7 @@ func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
 	p.eng.Send(src, &reply, nil, nil, nil)
 }
 
-// put copies what came, as much as there is room for, into the user's buffer.
+// put copies payload, as much as there is room for, into the user's buffer.
 func (r *Request) put(payload []byte) (err error) {
 	defer sys.CatchFault(&err)
 	if len(payload) > r.buf.Bytes() {
@@ -354,8 +356,8 @@ func (r *Request) put(payload []byte) (err error) {
 	return nil
 }
 
-// end completes a receive whose data has come; err says that it could not be put
-// where it belongs.
+// end completes a receive whose data has arrived; err, if not nil, is why it could not
+// be stored in the buffer.
 func (r *Request) end(err error) {
 	if err != nil {
 		r.fail(r.refusal(err))
@@ -364,12 +366,13 @@ func (r *Request) end(err error) {
 	r.complete()
 }
 
-// fin tells the sender of the message h that r has matched it or has its data.
+// fin notifies the sender of the message h that r has matched it or has its data.
 func (p *P2P) fin(r *Request, src int, h *fabric.Header) {
 	r.head = fabric.Header{Kind: fabric.KindFin, Gen: h.Gen, Ctx: h.Ctx, A: h.A}
 	p.eng.Send(src, &r.head, nil, nil, nil)
 }
 
+// onFin completes the send that the receiver has matched or read.
 func (p *P2P) onFin(_ int, h *fabric.Header, _ []byte) {
 	if r := p.recall(h.A); r != nil {
 		r.withdraw()
@@ -377,6 +380,7 @@ func (p *P2P) onFin(_ int, h *fabric.Header, _ []byte) {
 	}
 }
 
+// onCTS sends the data that the receiver asks for.
 func (p *P2P) onCTS(src int, h *fabric.Header, _ []byte) {
 	r := p.recall(h.A)
 	if r == nil {
@@ -390,7 +394,7 @@ func (p *P2P) onCTS(src int, h *fabric.Header, _ []byte) {
 	p.eng.Stream(src, &data, all[:h.Len], r, streaming{p, r, src, data})
 }
 
-// streaming is a long send whose data is on its way in pieces.
+// streaming is a long send whose data is being sent in pieces.
 type streaming struct {
 	p    *P2P
 	r    *Request
@@ -398,7 +402,8 @@ type streaming struct {
 	head fabric.Header
 }
 
-// Sent implements engine.Sender. The receiver learns that no more will come.
+// Sent implements engine.Sender. If the data can't be read it notifies the receiver
+// that no more will come.
 func (s streaming) Sent(err error) {
 	if sys.IsFault(err) {
 		s.head.Flags = FlagFailed
@@ -407,6 +412,7 @@ func (s streaming) Sent(err error) {
 	s.r.Sent(err)
 }
 
+// onData stores a piece of a long message and completes the receive with the last one.
 func (p *P2P) onData(_ int, h *fabric.Header, payload []byte) {
 	p.tokens.Lock()
 	r := p.byID[h.A]
@@ -420,7 +426,7 @@ func (p *P2P) onData(_ int, h *fabric.Header, payload []byte) {
 		r.fail(errs.New(errs.Buffer, "receive from rank %d with tag %d: the sender can't read the memory that it sends", r.status.Source, r.status.Tag))
 		return
 	}
-	if h.B > uint64(r.total) || len(payload) > r.total-int(h.B) { // a broken peer must not write beyond
+	if h.B > uint64(r.total) || len(payload) > r.total-int(h.B) { // a faulty peer must not make this process write beyond the buffer
 		return
 	}
 	if r.failed == nil {
@@ -438,7 +444,8 @@ func (p *P2P) onData(_ int, h *fabric.Header, payload []byte) {
 	}
 }
 
-// piece puts a piece of a long message where it belongs, unless it has landed there.
+// piece stores a piece of a long message at its offset, unless the transport has
+// placed it there.
 func (r *Request) piece(at int, payload []byte) (err error) {
 	defer sys.CatchFault(&err)
 	if r.flat != nil {
@@ -449,7 +456,7 @@ func (r *Request) piece(at int, payload []byte) (err error) {
 	return nil
 }
 
-// Cancel withdraws a receive that was not matched; it reports whether it did.
+// Cancel withdraws a receive that was not matched, and reports whether it did.
 // A send can't be withdrawn.
 func (c *Channel) Cancel(r *Request) bool {
 	if !r.recv {
@@ -465,31 +472,31 @@ func (c *Channel) Cancel(r *Request) bool {
 	return ok
 }
 
-// Abandon forgets a request whose caller gives up (a Ctrl-C inside a wait), so
-// that this process does not touch its buffer any more: pieces that still come
-// are dropped, data that waits for room is copied. A receiver that was told the
-// address of a long message may still read it there.
+// Abandon ends a request whose caller gives up (a Ctrl-C inside a wait), so
+// that this process does not touch its buffer any more: pieces that still arrive
+// are dropped, queued data is copied. A receiver that has the address of a long
+// message may still read it there.
 func (c *Channel) Abandon(r *Request) {
-	// Without pollers: another thread's may be filling the buffer just now.
+	// Pollers are excluded, since another thread may be filling the buffer in a poll.
 	c.p.eng.Exclude(func() {
 		if r.Done() || r.recv && c.Cancel(r) {
 			return
 		}
 		c.p.redirect(r)
-		if r.recv || !c.p.standIn(r) {
+		if r.recv || !c.p.substitute(r) {
 			c.p.recall(r.token)
 		}
 		if !r.recv {
-			_ = c.p.eng.Detach(r.Peer(), r) // who gives it up is not told
+			_ = c.p.eng.Detach(r.Peer(), r) // the caller gives up: a fault has nobody to be returned to
 		}
 	})
 	c.p.settle(r)
 }
 
-// standIn has a request of its own serve the receiver of an abandoned send that was
-// told of it: with the region in which it reads the data, or a copy to send. It
-// reports whether there is reason to.
-func (p *P2P) standIn(r *Request) bool {
+// substitute replaces an announced send that is abandoned by a request of its own, which
+// serves the receiver: with the region in which it reads the data, or with a copy to
+// send. It reports whether it did; otherwise the receiver needs nothing more.
+func (p *P2P) substitute(r *Request) bool {
 	if p.eng.Gone(r.Peer()) {
 		r.withdraw()
 	}
@@ -499,7 +506,7 @@ func (p *P2P) standIn(r *Request) bool {
 	p.tokens.Lock()
 	defer p.tokens.Unlock()
 	if p.byID[r.token] != r {
-		return false // the receiver has it, or has asked for it
+		return false // the receiver has the data, or has asked for it
 	}
 	s := &Request{src: r.src, tag: r.tag, gen: r.gen, buf: r.buf, token: r.token, region: r.region, streams: r.streams, flat: r.flat}
 	s.world.Store(r.world.Load())
@@ -513,13 +520,14 @@ func (p *P2P) standIn(r *Request) bool {
 	return true
 }
 
-// Matched is a message taken out of the queue by a matched probe.
+// Matched is a message that a matched probe has taken out of the queue.
 type Matched struct {
 	c *Channel
 	m *message
 }
 
-// Probe looks for a message without receiving it.
+// Probe returns the status of the first message that source and tag accept, without
+// receiving it, and reports whether there is one.
 func (c *Channel) Probe(source, tag int) (Status, bool) {
 	c.q.mu.Lock()
 	defer c.q.mu.Unlock()
@@ -531,7 +539,7 @@ func (c *Channel) Probe(source, tag int) (Status, bool) {
 	return Status{Source: int(h.Src), Tag: int(h.Tag), Bytes: int(h.Len)}, true
 }
 
-// MatchedProbe is Probe, and takes the message out of matching.
+// MatchedProbe is Probe, and takes the message out of the queue.
 func (c *Channel) MatchedProbe(source, tag int) (*Matched, Status, bool) {
 	c.q.mu.Lock()
 	defer c.q.mu.Unlock()
@@ -551,8 +559,8 @@ func (m *Matched) Recv(r *Request, b Buf) {
 	m.c.p.take(r, m.m.world, &m.m.header, m.m.payload)
 }
 
-// Check tells why a pending request can't complete any more, nil if it can:
-// its peer, or for a receive from anybody every other rank, has ended.
+// Check returns why a pending request can't complete any more, nil if it can:
+// its peer, or for a receive from any source every other rank, has ended.
 func (c *Channel) Check(r *Request) error {
 	what := "send to"
 	if r.recv {
@@ -593,15 +601,15 @@ func (c *Channel) allGone(tag int) error {
 	return errs.New(errs.ProcFailed, "receive from any rank with tag %d can't complete: all other ranks of the communicator have ended", tag)
 }
 
-// Generation is the current one.
+// Generation returns the current generation.
 func (p *P2P) Generation() uint32 { return p.gen.Load() }
 
-// Generation is the current one.
+// Generation returns the current generation.
 func (c *Channel) Generation() uint32 { return c.p.Generation() }
 
-// Dropped is the error of an operation of generation gen that a collective reset has
-// come between, nil if none has. An operation of several steps asks before each: what
-// it started now would be of the new generation, in which nobody answers it.
+// Dropped returns the error of an operation of generation gen if a collective reset has
+// ended that generation, else nil. An operation of several steps calls it before each:
+// a message that it sent now would be of the new generation, in which no rank answers it.
 func (c *Channel) Dropped(gen uint32) *errs.Error {
 	if gen == c.Generation() {
 		return nil
@@ -609,14 +617,14 @@ func (c *Channel) Dropped(gen uint32) *errs.Error {
 	return errs.New(errs.Pending, "the operation was dropped by the collective reset")
 }
 
-// Reset drops all that belongs to generations before gen: posted receives and
-// requests known by tokens fail with MPI_ERR_PENDING.
+// Reset drops everything of the generations before gen: posted receives and requests
+// that have tokens fail with MPI_ERR_PENDING.
 func (p *P2P) Reset(gen uint32) { p.eng.Exclude(func() { p.reset(gen) }) }
 
 func (p *P2P) reset(gen uint32) {
 	p.gen.Store(gen)
 	old := errs.New(errs.Pending, "the request was dropped by the collective reset")
-	p.eng.DropOlder(gen, old) // of package rma, too: it has the same generations
+	p.eng.DropOlder(gen, old) // also drops what package rma queued: it has the same generations
 	p.mu.RLock()
 	for _, q := range p.queues {
 		q.mu.Lock()
@@ -648,7 +656,7 @@ func (p *P2P) reset(gen uint32) {
 	p.tokens.Unlock()
 }
 
-// PendingSends is the number of sends that a receiver has yet to take.
+// PendingSends returns the number of sends that their receivers have not taken yet.
 func (p *P2P) PendingSends() int {
 	p.tokens.Lock()
 	defer p.tokens.Unlock()
@@ -666,7 +674,7 @@ func (p *P2P) SendsHopeless() bool {
 	p.tokens.Lock()
 	defer p.tokens.Unlock()
 	for _, r := range p.byID {
-		// Nobody is left to receive what this process sent to itself either.
+		// What this process sent to itself is not received any more either.
 		if to := r.Peer(); !r.recv && !r.Done() && to != p.eng.Rank && !p.eng.Gone(to) && !p.eng.Finalized(to) {
 			return false
 		}
@@ -674,5 +682,5 @@ func (p *P2P) SendsHopeless() bool {
 	return true
 }
 
-// Channel is where the message was matched.
+// Channel returns the channel in which the message was matched.
 func (m *Matched) Channel() *Channel { return m.c }

@@ -36,19 +36,19 @@ func wait(r *ranktest.Rank, c *p2p.Channel, reqs ...*p2p.Request) {
 	}
 }
 
-// eachTransport runs f as each of n ranks, for every way in which they reach each other.
+// eachTransport runs f as each of n ranks, over every transport.
 func eachTransport(t *testing.T, n int, f func(r *ranktest.Rank)) {
-	for _, way := range ranktest.Transports {
-		t.Run(way.Name, func(t *testing.T) { way.Run(t, n, f) })
+	for _, transport := range ranktest.Transports {
+		t.Run(transport.Name, func(t *testing.T) { transport.Run(t, n, f) })
 	}
 }
 
 // Every protocol: eager, pulled by the kernel, sent in pieces.
 func TestAllSizesAllTransports(t *testing.T) {
-	for _, way := range ranktest.Transports {
+	for _, transport := range ranktest.Transports {
 		for _, n := range []int{1, 2, 4} {
-			t.Run(fmt.Sprintf("ranks=%d,%s", n, way.Name), func(t *testing.T) {
-				way.Run(t, n, func(r *ranktest.Rank) {
+			t.Run(fmt.Sprintf("ranks=%d,%s", n, transport.Name), func(t *testing.T) {
+				transport.Run(t, n, func(r *ranktest.Rank) {
 					c := r.P2P.Open(0, r.Rank, r.World)
 					right, left := (r.Rank+1)%n, (r.Rank+n-1)%n
 					for i, size := range []int{0, 1, 8, 4096, p2p.EagerLimit, p2p.EagerLimit + 1, 200_000, 3 << 20} {
@@ -67,7 +67,7 @@ func TestAllSizesAllTransports(t *testing.T) {
 							require.Equal(r.T, pattern(left+i*10, size), in)
 						}
 					}
-					// The buffered ones are done when their receivers say so.
+					// The buffered ones end when their receivers have read them.
 					r.Until(func() bool { return r.P2P.PendingSends() == 0 }, nil)
 				})
 			})
@@ -87,7 +87,7 @@ func TestOrderAndWildcards(t *testing.T) {
 			}
 			return
 		}
-		next := make([][3]int, n) // by source and tag: which message comes next
+		next := make([][3]int, n) // by source and tag: the number of the next message
 		for k := range next {
 			next[k] = [3]int{0, 1, 2}
 		}
@@ -106,8 +106,8 @@ func TestOrderAndWildcards(t *testing.T) {
 
 func TestTruncation(t *testing.T) {
 	for _, size := range []int{100, 100_000} {
-		for _, way := range ranktest.Transports {
-			way.Run(t, 2, func(r *ranktest.Rank) {
+		for _, transport := range ranktest.Transports {
+			transport.Run(t, 2, func(r *ranktest.Rank) {
 				c := r.P2P.Open(0, r.Rank, r.World)
 				var q p2p.Request
 				if r.Rank == 0 {
@@ -189,8 +189,8 @@ func TestCancelAndAbandon(t *testing.T) {
 func TestDerivedTypes(t *testing.T) {
 	column, err := dtype.Vector(dtype.ByName("DOUBLE"), 300, 1, 300)
 	require.NoError(t, err)
-	for _, way := range ranktest.Transports {
-		way.Run(t, 2, func(r *ranktest.Rank) {
+	for _, transport := range ranktest.Transports {
+		transport.Run(t, 2, func(r *ranktest.Rank) {
 			c := r.P2P.Open(0, r.Rank, r.World)
 			m := make([]float64, 300*300)
 			var q p2p.Request
@@ -266,8 +266,8 @@ func TestReset(t *testing.T) {
 }
 
 // A receive that is given up while the network reads its data from a peer that is
-// stopped: it is counted until the network is done, and nobody unpacks what came.
-func TestReceiveLeftToTheNetwork(t *testing.T) {
+// stopped is counted until the network has finished, and the data is not unpacked.
+func TestAbandonedReadOfANetwork(t *testing.T) {
 	ranktest.RunNet(t, 2, fabric.Caps{OneSided: true, Keys: true}, func(r *ranktest.Rank) {
 		c := r.P2P.Open(0, r.Rank, r.World)
 		long := pattern(7, 1<<20)
@@ -291,8 +291,8 @@ func TestReceiveLeftToTheNetwork(t *testing.T) {
 	})
 }
 
-// The memory of a send that is given up may be other memory soon: no transport may
-// take it for what was registered there.
+// The address of a send that is given up may soon be other memory: no transport may
+// use its registration for that.
 func TestRegionsOfSendsThatAreGivenUp(t *testing.T) {
 	caps := fabric.Caps{OneSided: true, Keys: true}
 	long := make([]byte, 1<<20)
@@ -309,7 +309,7 @@ func TestRegionsOfSendsThatAreGivenUp(t *testing.T) {
 				assert.Equal(t, []int{2, 2}, []int{all, local})
 				r.P2P.Reset(2)
 				_, local = r.Net.Regions(0)
-				assert.Equal(t, 1, local, "what is kept still is the program's")
+				assert.Equal(t, 1, local, "what Keep registered is still the program's")
 				kept.Release()
 				_, local = r.Net.Regions(0)
 				assert.Zero(t, local)

@@ -5,11 +5,11 @@ import (
 	"sync/atomic"
 )
 
-// A long message whose sender waits can come in two ways: the receiver pulls it
+// protocol is how a long message travels whose sender waits: the receiver pulls it
 // through the kernel, or the sender streams it through the ring while the
 // receiver takes it out. Streaming is two to three times as fast where each has
-// a core of its own, and slower than pulling where they share one, which a
-// process can't know. So the receiver measures.
+// a core of its own, and slower than pulling where they share one. A process can't
+// know which is the case, so the receiver measures.
 type protocol uint8
 
 const (
@@ -18,23 +18,23 @@ const (
 	protocols
 )
 
-// timing is how long messages of one size from one peer took: nanoseconds,
-// averaged over the latest, 0 if none has come that way yet. Threads that receive
-// at once may overwrite each other's average, which does no harm.
+// timing has the times that messages of one size from one peer took by each protocol:
+// nanoseconds, averaged over the latest; 0 if none has come by it yet. Concurrent
+// receives may overwrite each other's average, which does no harm.
 type timing struct {
 	took  [protocols]atomic.Int64
 	count atomic.Uint32
 }
 
 const (
-	// tryFirst is how many messages come by both ways in turn before one is chosen:
-	// the first of all find memory that nobody has touched yet.
+	// tryFirst is how many messages use both protocols in turn before one is chosen:
+	// the very first ones are slow because their memory has not been touched yet.
 	tryFirst = 6
-	// tryOther is how many come the faster way before one comes the other.
+	// tryOther is after how many messages the slower protocol is measured again.
 	tryOther = 64
 )
 
-// choose is the way for the next message.
+// choose returns the protocol for the next message.
 func (p *timing) choose() protocol {
 	n := p.count.Add(1)
 	if n <= tryFirst {
@@ -50,10 +50,10 @@ func (p *timing) choose() protocol {
 	return best
 }
 
-// learn notes that a message took ns by the way w. One that was held up by
-// something else counts little.
-func (p *timing) learn(w protocol, ns int64) {
-	old := p.took[w].Load()
+// learn records that a message took ns by the protocol by. A message that was delayed
+// by something else has little weight.
+func (p *timing) learn(by protocol, ns int64) {
+	old := p.took[by].Load()
 	switch {
 	case old == 0:
 		old = ns
@@ -62,10 +62,10 @@ func (p *timing) learn(w protocol, ns int64) {
 	default:
 		old += (min(ns, 2*old) - old) / 8
 	}
-	p.took[w].Store(max(old, 1))
+	p.took[by].Store(max(old, 1))
 }
 
-// timings has the paces of one peer by the power of two that the size is.
+// timings has the timing of one peer for each power of two of the size.
 type timings [24]timing
 
 func (p *timings) of(size int) *timing { return &p[min(bits.Len(uint(size)), len(p)-1)] }

@@ -11,26 +11,28 @@ import (
 	"gormapy/gocore/sys"
 )
 
-// Long messages over a network that reads registered memory: the sender registers
-// the data and announces it with its key (FlagKey; the payload of the RTS is the
-// fabric.RemoteKey), the receiver reads it, straight into the user's memory, and
-// says so (Fin), upon which the sender closes the region.
+// # Long messages over a network that reads registered memory
 //
-// A region whose request is given up (Ctrl-C, reset) stays until Fin: were it
+// The sender registers the data and announces it with its key (FlagKey; the payload of
+// the RTS is the fabric.RemoteKey). The receiver reads it straight into the user's
+// memory and sends Fin, upon which the sender closes the region.
+//
+// A region whose request is given up (Ctrl-C, reset) stays until Fin: if it were
 // closed before, a receiver that reads there would lose its connection. After a
-// reset Fin comes only of messages that had been matched, and the memory may be
-// other memory by then: so the transport does not find it any more (hide). A peer
-// that has ended reads nothing: its region goes at once.
+// reset Fin comes only for messages that had been matched, and the address may be
+// other memory by then: so the region is unpublished, and the transport does not find
+// it any more. A peer that has ended reads nothing: its region is closed at once.
 
 // keyBytes is the length of a key in an RTS.
 const keyBytes = 16
 
-// offer registers the data of a long message for the receiver to read, unless it
-// is kept registered, and returns its key; nil if it can't be registered, and has to be sent in pieces.
+// offer registers the data of a long message for the receiver to read, unless it is
+// kept registered, and returns its key. It returns nil if the data can't be registered
+// and has to be sent in pieces.
 func (p *P2P) offer(r *Request, data []byte) []byte {
 	at := unsafe.Pointer(&data[0])
-	// Networks and their libraries take memory that can't be read for the end of the
-	// connection, or wait. In pieces, the fault is met here.
+	// Networks and their libraries end the connection if memory can't be read, or wait.
+	// If the data is sent in pieces, this process meets the fault.
 	if sys.Touch(func() { fabric.Probe(at, len(data)) }) != nil {
 		return nil
 	}
@@ -55,18 +57,19 @@ func (r *Request) withdraw() {
 	}
 }
 
-// unpublish has the region be for the receiver only.
+// unpublish leaves the region to the receiver alone: the transport does not use it for
+// other operations any more.
 func (r *Request) unpublish() {
 	if h, ok := r.region.(fabric.Unpublisher); ok {
 		h.Unpublish()
 	}
 }
 
-// reading is a receive that reads its data from the sender's memory. What happens to
-// its buffer is in Request.reading: read goes from still to underWay, and Completed
-// by finishing, in which it is the one that writes there, to still. A receive that is
-// given up goes from underWay to leftAlone when the network does not end in time, and
-// Completed only tells the sender. P2P.left counts those.
+// reading is a receive that reads its data from the sender's memory. Request.reading is
+// the state of its buffer. read sets it from idle to underWay. Completed sets it to
+// finishing, in which only Completed writes to the buffer, and then to idle. A receive
+// that is given up goes from underWay to abandoned if the network does not finish in
+// time; Completed then only notifies the sender. P2P.abandonedReads counts those.
 type reading struct {
 	p      *P2P
 	r      *Request
@@ -75,7 +78,7 @@ type reading struct {
 	cookie uint64
 }
 
-// read starts it. It may run under the poll lock.
+// read starts the transfer. It may run under the poll lock.
 func (p *P2P) read(r *Request, src int, h *fabric.Header, key []byte, local unsafe.Pointer) {
 	if len(key) != keyBytes {
 		r.fail(errs.New(errs.Intern, "the announcement of a long message has a key of %d bytes, not %d", len(key), keyBytes))
@@ -103,22 +106,22 @@ func (x *reading) Completed(err error) {
 		if err == nil {
 			x.p.fin(r, x.src, &x.head)
 		}
-		x.p.left.Add(-1)
+		x.p.abandonedReads.Add(-1)
 		return
 	}
 	if err != nil {
-		r.reading.Store(still)
+		r.reading.Store(idle)
 		r.fail(x.failure(err))
 		return
 	}
 	failed := r.unpack()
 	x.p.fin(r, x.src, &x.head)
-	r.reading.Store(still)
-	r.end(failed) // from here on it can be another one
+	r.reading.Store(idle)
+	r.end(failed) // from here on its owner can reuse the request
 }
 
-// failure is the error of the receive: of its own memory or of a reset, else of the
-// sender, whose memory could not be read.
+// failure returns the error of the receive: that of its own memory or of a reset, else
+// that the sender's memory could not be read.
 func (x *reading) failure(err error) *errs.Error {
 	var e *errs.Error
 	if errors.As(err, &e) || sys.IsFault(err) {
@@ -129,33 +132,34 @@ func (x *reading) failure(err error) *errs.Error {
 
 // The states of Request.reading.
 const (
-	still = iota
+	idle = iota
 	underWay
 	finishing
-	leftAlone
+	abandoned
 )
 
-// readLimit is how long a receive that is given up waits for the network to end
-// its write to the user's memory. It may not: a peer can be stopped.
+// readLimit is how long a receive that is given up waits for the network to finish
+// its write to the user's memory. It may not finish: a peer can be stopped.
 const readLimit = time.Second
 
-// settle waits until no network writes to the buffer of a request any more, or
-// counts it as left to the network.
+// settle waits until no network writes to the buffer of a request any more, or after
+// readLimit counts the read as abandoned.
 func (p *P2P) settle(r *Request) {
-	for start := time.Now(); r.reading.Load() != still; {
-		if time.Since(start) > readLimit && r.reading.CompareAndSwap(underWay, leftAlone) {
-			p.left.Add(1)
+	for start := time.Now(); r.reading.Load() != idle; {
+		if time.Since(start) > readLimit && r.reading.CompareAndSwap(underWay, abandoned) {
+			p.abandonedReads.Add(1)
 			return
 		}
 		p.eng.PollSure()
 	}
 }
 
-// Left reports whether there are receives that were given up and into whose buffers a
-// network may still write.
-func (p *P2P) Left() bool { return p.left.Load() > 0 }
+// Left reports whether there are abandoned reads: a network may still write to the
+// buffers of receives that were given up.
+func (p *P2P) Left() bool { return p.abandonedReads.Load() > 0 }
 
-// placeData lets a piece of a long message come straight into the user's memory.
+// placeData is the Placer of Data: a piece of a long message is stored straight in the
+// user's memory.
 func (p *P2P) placeData(_ int, h *fabric.Header, n int) unsafe.Pointer {
 	p.tokens.Lock()
 	defer p.tokens.Unlock()
@@ -167,8 +171,8 @@ func (p *P2P) placeData(_ int, h *fabric.Header, n int) unsafe.Pointer {
 	return r.placing
 }
 
-// redirect has what is landing in the buffer of a request go nowhere. Pollers are
-// excluded.
+// redirect discards the rest of a piece that is being written to the buffer of a
+// request. The caller excludes pollers.
 func (p *P2P) redirect(r *Request) {
 	if r.placing != nil {
 		p.eng.Redirect(r.placing)

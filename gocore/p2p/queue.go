@@ -6,15 +6,15 @@ import (
 	"gormapy/gocore/fabric"
 )
 
-// queue is the matching of one context.
+// queue has the posted receives and the unexpected messages of one context.
 type queue struct {
 	mu      sync.Mutex
 	ctx     uint32
-	posted  Request // head of a ring list, in posting order
+	posted  Request // head of a circular list, in posting order
 	arrived []*message
 }
 
-// message is one that arrived before its receive.
+// message is an unexpected message: it arrived before its receive was posted.
 type message struct {
 	world   int // sender
 	header  fabric.Header
@@ -52,7 +52,8 @@ func (q *queue) takePosted(h *fabric.Header) *Request {
 	return nil
 }
 
-// findArrived returns the index of the first message that src, tag accept, -1.
+// findArrived returns the index of the first unexpected message that src and tag
+// accept, -1 if there is none.
 func (q *queue) findArrived(src, tag int, gen uint32) int {
 	for i, m := range q.arrived {
 		if accepts(src, tag, &m.header) && m.header.Gen == gen {

@@ -17,17 +17,17 @@ const (
 	ProcNull  = -2
 )
 
-// Buf is a buffer in foreign memory: count items of a type at an address.
+// Buf is a buffer outside Go's heap: Count items of a type at an address.
 type Buf struct {
 	Addr  unsafe.Pointer
 	Count int
 	Type  *dtype.Type
 }
 
-// Bytes is the length of the data.
+// Bytes returns the length of the data.
 func (b Buf) Bytes() int { return b.Count * b.Type.Size() }
 
-// dense tells that the data is one run of memory from Addr.
+// dense reports whether the data is contiguous from Addr.
 func (b Buf) dense() bool { return b.Type.Dense() }
 
 // Status is the outcome of a receive.
@@ -49,8 +49,8 @@ const (
 	Buffered
 )
 
-// Request is a send or receive in progress. Its user owns it; a goroutine or
-// thread that waits for it reads Done.
+// Request is a send or receive in progress. The caller owns it; a thread that waits
+// for it reads Done.
 type Request struct {
 	done atomic.Uint32
 
@@ -58,25 +58,25 @@ type Request struct {
 	q      *queue
 	src    int // receive: comm rank or AnySource; send: comm rank of the receiver
 	tag    int
-	world  atomic.Int32 // world rank of the peer, -1 as long as it can be any
+	world  atomic.Int32 // world rank of the peer, -1 as long as any source matches
 	gen    uint32
 	buf    Buf
 	token  uint64
-	flat   []byte // packed data of a send, or what a rendezvous receive fills before unpacking
-	got    int    // bytes that came in pieces
-	failed error  // why a piece could not be put where it belongs
-	total  int
-	timing *timing // of a long message that comes by either way, since start
-	start  int64
+	flat   []byte  // packed data of a send, or of a rendezvous receive before unpacking
+	got    int     // bytes received in pieces
+	failed error   // why a piece could not be stored
+	total  int     // bytes to receive by rendezvous
+	timing *timing // measures a long message that both protocols can transfer; nil: none
+	start  int64   // when that transfer began
 
-	streams bool           // a long send whose data goes in pieces when it is asked for
+	streams bool           // a long send whose data is sent in pieces when a CTS asks for it
 	region  fabric.Region  // of the data of a long send, for the receiver to read
-	reading atomic.Uint32  // what a network does with the buffer: see reading
-	placing unsafe.Pointer // where a piece is about to come, in the buffer
+	reading atomic.Uint32  // whether a network writes to the buffer: see reading
+	placing unsafe.Pointer // where the transport is storing a piece, in the buffer
 
 	status Status
-	number uint32        // of the message that was received, in recordings
-	head   fabric.Header // of what it sends; here so that a send allocates nothing
+	number uint32        // of the received message, in recordings
+	head   fabric.Header // of the message it sends; here so that a send allocates nothing
 
 	next, prev *Request // posted queue
 }
@@ -84,20 +84,20 @@ type Request struct {
 // Done reports whether the request has completed.
 func (r *Request) Done() bool { return r.done.Load() != 0 }
 
-// Status is valid once Done.
+// Status returns the outcome, which is valid once Done.
 func (r *Request) Status() *Status { return &r.status }
 
-// IsRecv tells a receive from a send.
+// IsRecv reports whether the request is a receive.
 func (r *Request) IsRecv() bool { return r.recv }
 
-// Peer is the world rank waited for, -1 if any.
+// Peer returns the world rank of the peer, -1 if any source matches.
 func (r *Request) Peer() int { return int(r.world.Load()) }
 
-// Number is the number of the message that was received, for recordings; 0 if
-// its sender did not record it.
+// Number returns the number of the received message in recordings; 0 if its sender
+// did not record it.
 func (r *Request) Number() uint32 { return r.number }
 
-// Tag is the tag asked for.
+// Tag returns the tag that the request was started with.
 func (r *Request) Tag() int { return r.tag }
 
 func (r *Request) complete() { r.done.Store(1) }
@@ -111,7 +111,7 @@ func (r *Request) Sent(err error) {
 	}
 }
 
-// refusal is the error of a request whose operation could not be done.
+// refusal returns the error of a request whose operation failed with err.
 func (r *Request) refusal(err error) *errs.Error {
 	var e *errs.Error
 	if errors.As(err, &e) {
