@@ -13,22 +13,22 @@ import (
 //
 // # Protocol
 //
-// Two words, both only ever growing (modulo 2^32): arrived, how often any rank
-// came, and released, how many barriers are complete. Each rank counts its own
-// barriers. In its k-th barrier (from 1) a rank
+// There are two words, which only grow (modulo 2^32): arrived counts the arrivals of
+// all ranks, released the complete barriers. Each rank counts its own barriers. In its
+// k-th barrier (from 1) a rank
 //
 //  1. adds one to arrived; if that makes k times the number of ranks, it is the
-//     last: it stores k in released and rings the doorbells of those who sleep;
-//  2. else waits until released is k (it can't be more: barrier k+1 needs us).
+//     last: it stores k in released and rings the doorbells of the sleeping ranks;
+//  2. else waits until released is k (it can't be more: barrier k+1 needs this rank).
 //
-// No rank can come for the (k+1)-th time before released is k, so arrived never
-// mixes two barriers, and nothing is ever set back. A rank that dies inside
-// leaves the others waiting; they end by the check of their wait. After a
-// Ctrl-C inside, the counts are out of step: the collective reset zeroes them.
+// No rank can arrive for the (k+1)-th time before released is k, so arrived never
+// mixes two barriers, and no barrier has to reset the words. A rank that dies inside
+// leaves the others waiting, until the check of their wait ends that. After a
+// Ctrl-C inside, the counts do not agree: the collective reset zeroes them.
 type Barrier struct {
 	words *barrierWords
 	size  uint32
-	count uint32 // barriers this rank has come to
+	count uint32 // number of barriers that this rank has entered
 	ranks []*job.Rank
 	World []int
 	Index int // number of the block
@@ -38,11 +38,11 @@ type barrierWords struct {
 	arrived  uint32
 	_        [60]byte
 	released uint32
-	left     uint32 // ranks that are done with the block
+	left     uint32 // number of ranks that do not use the block any more
 	_        [56]byte
 }
 
-// NewBarrier makes the calling rank's view of block i.
+// NewBarrier returns the calling rank's view of the barrier in block i.
 func NewBarrier(seg *job.Segment, i int, world []int) *Barrier {
 	b := &Barrier{words: (*barrierWords)(unsafe.Pointer(&seg.Block(i)[0])), size: uint32(len(world)), World: world, Index: i}
 	for _, w := range world {
@@ -67,15 +67,16 @@ func (b *Barrier) Arrive() bool {
 // Passed reports whether the barrier that this rank entered last is complete.
 func (b *Barrier) Passed() bool { return atom.Load32(&b.words.released) == b.count }
 
-// Zero sets the barrier back; only between the two halves of a collective reset, in
-// which nobody uses it. Each rank does so, for any of them may have ended.
+// Zero clears the barrier. It is called only between the two halves of a collective
+// reset, when no rank uses it. Every rank calls it, because any of them may have ended.
 func (b *Barrier) Zero() {
 	b.count = 0
 	atom.Store32(&b.words.arrived, 0)
 	atom.Store32(&b.words.released, 0)
 }
 
-// Check tells why the barrier can't complete: a rank has ended outside of it.
+// Check returns why the barrier can't complete, nil if it can: a rank has ended before
+// it entered the barrier.
 func (b *Barrier) Check(e *engine.Engine) error {
 	for i, w := range b.World {
 		if e.Gone(w) && !b.Passed() {
@@ -85,6 +86,6 @@ func (b *Barrier) Check(e *engine.Engine) error {
 	return nil
 }
 
-// Leave says that this rank is done with the block for good; true for the last
-// one, who gives it back.
+// Leave records that this rank does not use the block any more. It returns true on the
+// last rank, which frees the block.
 func (b *Barrier) Leave() bool { return atom.Add32(&b.words.left, 1) == b.size }

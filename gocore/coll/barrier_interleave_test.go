@@ -12,7 +12,7 @@ import (
 	"gormapy/gocore/sys/atom/explore"
 )
 
-// barrierWorld is ranks that pass rounds barriers and leave the block.
+// barrierWorld returns a world of n ranks that pass rounds barriers and leave the block.
 func barrierWorld(n, rounds int) func(w *explore.World) {
 	return func(w *explore.World) {
 		words := &barrierWords{}
@@ -20,7 +20,7 @@ func barrierWorld(n, rounds int) func(w *explore.World) {
 		w.Memory("released", unsafe.Pointer(&words.released), 8)
 		m := &struct {
 			entered [3]uint32
-			last    uint32 // ranks that were told to give the block back
+			last    uint32 // number of ranks that Leave told to free the block
 		}{}
 		explore.Watch(w, "model", m)
 		ranks := make([]*job.Rank, n)
@@ -36,14 +36,14 @@ func barrierWorld(n, rounds int) func(w *explore.World) {
 					m.entered[i] = k
 					barrierWait(t, b, ranks[i])
 					for o := range n {
-						t.Check(m.entered[o] >= k, "rank %d is out of barrier %d before rank %d came", i, k, o)
+						t.Check(m.entered[o] >= k, "rank %d is out of barrier %d before rank %d entered it", i, k, o)
 					}
 				}
 				t.Forget(0)
 				if b.Leave() {
 					m.last++
 					for o := range n {
-						t.Check(m.entered[o] == uint32(rounds), "the block is given back and rank %d uses it", o)
+						t.Check(m.entered[o] == uint32(rounds), "the block is freed and rank %d uses it", o)
 					}
 				}
 			})
@@ -57,7 +57,7 @@ func barrierWorld(n, rounds int) func(w *explore.World) {
 	}
 }
 
-// barrierWait waits as engine.wait does once it has stopped yielding.
+// barrierWait waits as engine.Wait does after it has stopped yielding.
 func barrierWait(t *explore.Thread, b *Barrier, me *job.Rank) {
 	if b.Arrive() {
 		return

@@ -21,13 +21,13 @@ const (
 	stressBarriers = 20000
 )
 
-// stressMemory is what the processes of the stress test share.
+// stressMemory is the memory that the processes of the stress test share.
 type stressMemory struct {
 	Words   barrierWords
 	Ranks   [stressRanks]job.Rank
 	Entered [stressRanks]uint32
-	Early   [stressRanks]uint32 // barriers that were left too early
-	Slices  [stressRanks]uint32 // sleeps that nobody ended
+	Early   [stressRanks]uint32 // number of barriers that were left too early
+	Slices  [stressRanks]uint32 // number of sleeps that no wake-up ended
 	Last    uint32
 }
 
@@ -47,7 +47,7 @@ func TestBarrierStressRank(t *testing.T) {
 		b.ranks = append(b.ranks, &m.Ranks[i])
 	}
 	r := &m.Ranks[me]
-	const slice = 20 * time.Second // far beyond what a wake-up takes on a busy machine
+	const slice = 20 * time.Second // much longer than a wake-up takes on a busy machine
 	for k := uint32(1); k <= stressBarriers; k++ {
 		atom.Store32(&m.Entered[me], k)
 		done := b.Arrive()

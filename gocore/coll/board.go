@@ -11,83 +11,85 @@ import (
 	"gormapy/gocore/sys/atom"
 )
 
-// Board is where the ranks of a communicator post the data of small collectives
-// for the others to read. It lies in the communicator's block of the job's
-// memory.
+// Board is shared memory in which the ranks of a communicator publish the data of
+// small collectives for the others to read. It is part of the communicator's block of
+// the job's memory.
 //
 // # Protocol
 //
-// Each rank numbers the collectives on a communicator 1, 2, 3…; MPI has all
-// ranks call them in one order, so the numbers agree. A rank has some posts,
-// which it alone writes, and a word done. In the blocking collective k it
+// Each rank numbers the collectives on a communicator 1, 2, 3…; MPI requires that all
+// ranks call them in the same order, so these sequence numbers agree. A rank has
+// BoardSlots slots, which it alone writes, and a word done. In the blocking collective
+// k it
 //
-//  1. if it has something to give: waits until done of every other rank is at
-//     least k-Posts, so that nobody reads what its post k mod Posts had before;
-//     writes data and call; stores the number k; rings who may wait for it;
-//  2. if it needs something: waits until post k mod Posts of those ranks has the
-//     number k, and reads;
-//  3. stores k in done, and rings everybody if anybody waits for room (crowd).
+//  1. if it contributes data: waits until done of every other rank is at least
+//     k-BoardSlots, so that no rank still reads what its slot k mod BoardSlots had
+//     before; writes data and call; stores the number k; rings the ranks that may
+//     wait for it;
+//  2. if it needs data: waits until slot k mod BoardSlots of the ranks that contribute
+//     it has the number k, and reads;
+//  3. stores k in done, and rings all others if any rank waits for room (waiters).
 //
-// Data of more than BoardSlotBytes has fewer places, LongSlots for a rank: for it 1
-// waits until done is at least k-LongSlots.
+// Data of more than BoardSlotBytes is stored in one of LongSlots long slots of the
+// rank: for it step 1 waits until done is at least k-LongSlots.
 //
-// A rank is in one blocking collective at a time, so done only grows, and who
-// waits in 1 waits for ranks that are in an earlier collective, which in the end
-// waits for nobody. A nonblocking collective must not hold up later ones until
-// its own wait, therefore it goes by messages, and so does one whose data does
-// not fit; they store k in done at their start, and post their call without data
-// if there is room just then, for others to see that it is not theirs.
+// A rank is in one blocking collective at a time, so done only grows. A rank that
+// waits in step 1 waits for ranks in earlier collectives, and the earliest of these
+// waits for none, so the waits form no cycle. A nonblocking collective must not delay
+// later ones until its own wait, therefore it uses messages, and so does one whose data
+// does not fit. These store k in done at their start, and publish their call without
+// data if there is room at that time, so that others can see that it is not theirs.
 //
-// Numbers and done are compared modulo 2^32. A rank that dies in 1 has posted
-// nothing, one that dies before 3 leaves the others waiting; their wait's check
-// ends that. What a post says of its call is one word with the number, so that
-// it can be looked at without waiting, and may change meanwhile.
+// Numbers and done are compared modulo 2^32. A rank that dies in step 1 has published
+// nothing; one that dies before step 3 leaves the others waiting, until the check of
+// their wait ends that. A slot's number and the signature of its call are one word, so
+// that a rank can read both without waiting. The slot may change meanwhile.
 type Board struct {
-	waiters *uint32 // ranks that wait for room
-	ranks   []boardRank
-	data    unsafe.Pointer
-	bytes   int // room for the data of one post
-	long    unsafe.Pointer
-	most    int // room for the data of a long one, 0: there are none
-	me      int
-	seen    uint32 // every other rank's done was at least this
-	given   int    // collectives that this rank has refused
+	waiters   *uint32 // number of operations that wait for room
+	ranks     []boardRank
+	data      unsafe.Pointer
+	bytes     int // size of the data of one slot
+	long      unsafe.Pointer
+	longBytes int // size of the data of a long slot; 0: there are none
+	me        int
+	seen      uint32 // done of every other rank was at least this
+	refusals  int    // number of collectives that this rank has refused
 }
 
 type boardRank struct {
 	slots   [job.BoardSlots]slot
 	done    uint32
-	refused [refusals]uint32 // numbers of collectives by messages that the rank gave up lately
+	refused [maxRefused]uint32 // numbers of the last collectives by messages that the rank gave up
 }
 
-// refusals is how many are remembered.
-const refusals = 15
+// maxRefused is how many refused collectives are remembered.
+const maxRefused = 15
 
-// slot is one cache line; data that does not fit lies in the block's data.
+// slot is one cache line; data that does not fit is stored in the block's data.
 type slot struct {
-	word   uint64 // number<<32 | sign
+	word   uint64 // number<<32 | signature
 	length int64  // Call.Bytes
 	short  [shortSlot]byte
 }
 
 const shortSlot = 48
 
-// newBoard makes the view of rank me of the board in block i.
+// newBoard returns rank me's view of the board in block i.
 func newBoard(seg *job.Segment, i int, size, me int) *Board {
 	mem := seg.Block(i)
 	all := len(seg.Ranks)
 	return &Board{
-		waiters: (*uint32)(unsafe.Pointer(&mem[2*64])),
-		ranks:   unsafe.Slice((*boardRank)(unsafe.Pointer(&mem[job.BoardOffset])), size),
-		data:    unsafe.Pointer(&mem[job.BoardDataOffset(all)]),
-		bytes:   job.BoardSlotBytes(all),
-		long:    unsafe.Pointer(&mem[min(job.LongSlotDataOffset(all), len(mem)-1)]),
-		most:    job.LongSlotBytes(all),
-		me:      me,
+		waiters:   (*uint32)(unsafe.Pointer(&mem[2*64])),
+		ranks:     unsafe.Slice((*boardRank)(unsafe.Pointer(&mem[job.BoardOffset])), size),
+		data:      unsafe.Pointer(&mem[job.BoardDataOffset(all)]),
+		bytes:     job.BoardSlotBytes(all),
+		long:      unsafe.Pointer(&mem[min(job.LongSlotDataOffset(all), len(mem)-1)]),
+		longBytes: job.LongSlotBytes(all),
+		me:        me,
 	}
 }
 
-// place is where the data of collective k of rank r lies, if it has n bytes.
+// place returns the address of rank r's data of collective k, which has n bytes.
 func (b *Board) place(r int, k uint32, n int) unsafe.Pointer {
 	i := int(k % job.BoardSlots)
 	switch {
@@ -96,13 +98,14 @@ func (b *Board) place(r int, k uint32, n int) unsafe.Pointer {
 	case n <= b.bytes:
 		return unsafe.Add(b.data, (r*job.BoardSlots+i)*b.bytes)
 	}
-	return unsafe.Add(b.long, (r*job.LongSlots+int(k%job.LongSlots))*b.most)
+	return unsafe.Add(b.long, (r*job.LongSlots+int(k%job.LongSlots))*b.longBytes)
 }
 
 // holds reports whether n bytes of data have a place on the board.
-func (b *Board) holds(n int) bool { return n <= max(b.bytes, b.most) }
+func (b *Board) holds(n int) bool { return n <= max(b.bytes, b.longBytes) }
 
-// ahead is how many collectives a rank can be ahead that posts n bytes.
+// ahead returns how many collectives a rank that publishes n bytes can be ahead of the
+// others.
 func (b *Board) ahead(n int) uint32 {
 	if n > b.bytes {
 		return job.LongSlots
@@ -110,57 +113,58 @@ func (b *Board) ahead(n int) uint32 {
 	return job.BoardSlots
 }
 
-// room reports whether this rank may write its post for collective k, with n
-// bytes of data.
+// room reports whether this rank may write its slot for collective k, with n bytes of
+// data.
 func (b *Board) room(k uint32, n int) bool {
 	free := k - b.ahead(n)
 	if int32(b.seen-free) >= 0 {
 		return true
 	}
-	least := k
+	lowest := k
 	for r := range b.ranks {
-		if d := atom.Load32(&b.ranks[r].done); r != b.me && int32(d-least) < 0 {
-			least = d
+		if d := atom.Load32(&b.ranks[r].done); r != b.me && int32(d-lowest) < 0 {
+			lowest = d
 		}
 	}
-	b.seen = least
-	return int32(least-free) >= 0
+	b.seen = lowest
+	return int32(lowest-free) >= 0
 }
 
-// wait enters or leaves the crowd that waits for the others' done; in says
-// whether this operation is in it.
-func (b *Board) wait(in *bool, yes bool) {
-	if *in == yes {
+// wait counts an operation in waiters, those that wait for the others' done, or takes
+// it off. counted is whether the operation is in waiters, yes whether it is to be.
+func (b *Board) wait(counted *bool, yes bool) {
+	if *counted == yes {
 		return
 	}
-	if *in = yes; yes {
+	if *counted = yes; yes {
 		atom.Add32(b.waiters, 1)
 	} else {
 		atom.Add32(b.waiters, ^uint32(0))
 	}
 }
 
-// publish makes the data that was written to place visible to all.
+// publish makes this rank's call c, and the data that was written to place, visible to
+// all ranks as collective k.
 func (b *Board) publish(k uint32, c *Call) {
 	p := &b.ranks[b.me].slots[k%job.BoardSlots]
 	p.length = int64(c.Bytes)
-	atom.Store64(&p.word, uint64(k)<<32|uint64(c.sign()))
+	atom.Store64(&p.word, uint64(k)<<32|uint64(c.signature()))
 }
 
-// filled reports whether rank r has posted for collective k.
+// filled reports whether rank r has published for collective k.
 func (b *Board) filled(r int, k uint32) bool {
 	return uint32(atom.Load64(&b.ranks[r].slots[k%job.BoardSlots].word)>>32) == k
 }
 
-// refuse says that this rank gives up collective k, which goes by messages. It has told
-// that it reads no post of k, so that its posts may be those of later ones by now, or
-// have no room: it says so beside them.
+// refuse records that this rank gives up collective k, which uses messages. Because
+// the rank has stored k in done, its slots may belong to later collectives by now, or
+// have no room: so refusals have words of their own beside the slots.
 func (b *Board) refuse(k uint32) {
-	atom.Store32(&b.ranks[b.me].refused[b.given%refusals], k)
-	b.given++
+	atom.Store32(&b.ranks[b.me].refused[b.refusals%maxRefused], k)
+	b.refusals++
 }
 
-// refused reports whether rank r has said so.
+// refused reports whether rank r has given up collective k, which uses messages.
 func (b *Board) refused(r int, k uint32) bool {
 	for i := range b.ranks[r].refused {
 		if atom.Load32(&b.ranks[r].refused[i]) == k {
@@ -170,31 +174,31 @@ func (b *Board) refused(r int, k uint32) bool {
 	return false
 }
 
-// gaveUp reports whether rank r has posted that it can't take part in collective k.
+// gaveUp reports whether rank r has published that it can't take part in collective k.
 func (b *Board) gaveUp(r int, k uint32) bool {
 	word := atom.Load64(&b.ranks[r].slots[k%job.BoardSlots].word)
 	return uint32(word>>32) == k && callOf(uint32(word)).Kind == KindGiveUp
 }
 
-// leave says that this rank reads nothing of collective k any more.
-func (b *Board) leave(k uint32) (crowded bool) {
+// leave records that this rank reads nothing of collective k any more. It reports
+// whether any rank waits for room.
+func (b *Board) leave(k uint32) (awaited bool) {
 	atom.Store32(&b.ranks[b.me].done, k)
 	return atom.Load32(b.waiters) != 0
 }
 
-// compare reports whether the call that rank r posted for collective k, if it has,
-// belongs to another collective than mine. Exact says that the post can't change
-// meanwhile.
+// compare returns an error if rank r has published another call than mine for
+// collective k. exact means that the slot can't change meanwhile.
 func (b *Board) compare(mine *Call, r int, k uint32, exact bool) *errs.Error {
 	p := &b.ranks[r].slots[k%job.BoardSlots]
 	word := atom.Load64(&p.word)
-	if uint32(word>>32) != k || uint32(word) == mine.sign() && (!exact || int(p.length) == mine.Bytes) {
+	if uint32(word>>32) != k || uint32(word) == mine.signature() && (!exact || int(p.length) == mine.Bytes) {
 		return nil
 	}
 	theirs := callOf(uint32(word))
 	switch {
 	case theirs.Bytes < 0:
-	case exact, uint32(word)&signBytes != mine.sign()&signBytes:
+	case exact, uint32(word)&signBytes != mine.signature()&signBytes:
 		theirs.Bytes = int(p.length)
 	default:
 		theirs.Bytes = mine.Bytes
@@ -202,8 +206,8 @@ func (b *Board) compare(mine *Call, r int, k uint32, exact bool) *errs.Error {
 	return mine.mismatch(theirs, r)
 }
 
-// other returns the first rank's call that was posted for collective k by any
-// other rank.
+// other returns the lowest other rank that has published for collective k, and its
+// call.
 func (b *Board) other(k uint32) (rank int, c Call, found bool) {
 	for r := range b.ranks {
 		p := &b.ranks[r].slots[k%job.BoardSlots]
@@ -218,7 +222,7 @@ func (b *Board) other(k uint32) (rank int, c Call, found bool) {
 	return 0, Call{}, false
 }
 
-// zero sets the board back, within a collective reset.
+// zero clears the board. The collective reset calls it.
 func (b *Board) zero() {
 	atom.Store32(b.waiters, 0)
 	for r := range b.ranks {
@@ -233,7 +237,7 @@ func (b *Board) zero() {
 	b.seen = 0
 }
 
-// checkPeer tells that rank r, which collective c waits for, has ended.
+// checkPeer returns an error if rank r, which collective c waits for, has ended.
 func checkPeer(e *engine.Engine, world []int, r int, c *Call) error {
 	if e.Gone(world[r]) {
 		return errs.New(errs.ProcFailed, "%s can't complete: %s (rank %d of the communicator)", c.Kind, e.HowGone(world[r]), r)
@@ -241,8 +245,8 @@ func checkPeer(e *engine.Engine, world []int, r int, c *Call) error {
 	return nil
 }
 
-// The sign of a call: kind, nonblocking, op, elem and root as they are, and a
-// hash of Bytes, 0 for -1.
+// The signature of a call has kind, nonblocking, op, elem and root, and a hash of Bytes,
+// 0 for -1.
 const (
 	signNonblocking = 5
 	signOp          = signNonblocking + 1
@@ -258,7 +262,7 @@ var (
 	_ [1<<5 - kinds]struct{}
 )
 
-func (c *Call) sign() uint32 {
+func (c *Call) signature() uint32 {
 	s := uint32(c.Kind) | uint32(c.Op)<<signOp | uint32(c.Elem)<<signElem | uint32(c.Root)<<signRoot
 	if c.Nonblocking {
 		s |= 1 << signNonblocking
@@ -269,7 +273,7 @@ func (c *Call) sign() uint32 {
 	return s
 }
 
-// callOf is the call of a sign; Bytes is 0 where it has to be looked up.
+// callOf returns the call of a signature; Bytes is -1 or, where the slot has it, 0.
 func callOf(s uint32) Call {
 	c := Call{Kind: Kind(s & 31), Nonblocking: s>>signNonblocking&1 != 0, Op: op.Op(s >> signOp & 31),
 		Elem: dtype.Kind(s >> signElem & 31), Root: int(s >> signRoot & 511)}

@@ -17,15 +17,16 @@ import (
 	"gormapy/gocore/sys/atom/explore"
 )
 
-// boardCase is ranks that call the same collectives one after the other.
+// boardCase is a number of ranks that call the same collectives one after the other.
 type boardCase struct {
 	ranks   int
 	calls   []Call
-	nosleep bool // ranks only look again, as before they sleep
+	nosleep bool // ranks yield and look again, as Wait does before it sleeps
 	preempt int
 }
 
-// channel is one that nothing is sent by: collectives ask it for the generation.
+// channel returns a channel by which nothing is sent: collectives only ask it for the
+// generation.
 var channel = sync.OnceValue(func() *p2p.Channel {
 	seg, err := job.Create(1)
 	if err != nil {
@@ -36,14 +37,14 @@ var channel = sync.OnceValue(func() *p2p.Channel {
 
 func (c boardCase) world(w *explore.World) {
 	mem := &struct {
-		crowd uint32
-		ranks [3]boardRank
+		waiters uint32
+		ranks   [3]boardRank
 	}{}
-	w.Memory("crowd", unsafe.Pointer(&mem.crowd), 4)
+	w.Memory("waiters", unsafe.Pointer(&mem.waiters), 4)
 	for i := range c.ranks {
 		r := &mem.ranks[i]
 		for k := range r.slots {
-			w.Memory(fmt.Sprintf("post[%d][%d]", i, k), unsafe.Pointer(&r.slots[k]), 24)
+			w.Memory(fmt.Sprintf("slot[%d][%d]", i, k), unsafe.Pointer(&r.slots[k]), 24)
 		}
 		w.Memory(fmt.Sprintf("done[%d]", i), unsafe.Pointer(&r.done), 4)
 	}
@@ -54,7 +55,7 @@ func (c boardCase) world(w *explore.World) {
 	}
 	for i := range c.ranks {
 		w.Thread(fmt.Sprintf("rank%d", i), func(t *explore.Thread) {
-			board := &Board{waiters: &mem.crowd, ranks: mem.ranks[:c.ranks], bytes: shortSlot, me: i}
+			board := &Board{waiters: &mem.waiters, ranks: mem.ranks[:c.ranks], bytes: shortSlot, me: i}
 			com := &Comm{Chan: channel(), Rank: i, Size: c.ranks, ranks: ranks, board: board}
 			for n, call := range c.calls {
 				t.Forget(uint64(n), uint64(board.seen))
@@ -63,15 +64,15 @@ func (c boardCase) world(w *explore.World) {
 		})
 	}
 	w.Finally(func() error {
-		if mem.crowd != 0 {
-			return fmt.Errorf("%d ranks still wait for room", mem.crowd)
+		if mem.waiters != 0 {
+			return fmt.Errorf("%d ranks still wait for room", mem.waiters)
 		}
 		return nil
 	})
 }
 
-// run calls one collective and checks what comes of it: rank r gives r*16 and
-// the number of the collective.
+// run calls one collective and checks its result. Rank r contributes r*16 plus the
+// number of the collective.
 func (c boardCase) run(t *explore.Thread, com *Comm, call Call, me *job.Rank) {
 	out, in := int64(0), int64(-1)
 	value := func(r int) int64 { return int64(r*16) + int64(com.seq) }

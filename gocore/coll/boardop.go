@@ -10,9 +10,10 @@ import (
 	"gormapy/gocore/sys/atom"
 )
 
-// Args are the arguments of a collective with equal counts. Send and Recv hold
-// what goes to or comes from one rank, for each of the ranks where the operation
-// has more than one; what is not significant on this rank is not looked at.
+// Args are the arguments of a collective with equal counts. The Count of Send and
+// Recv is that of one rank's part; where the operation has a part for each rank, the
+// parts follow each other. An argument that is not significant on this rank is
+// ignored.
 type Args struct {
 	Call
 	Send, Recv  p2p.Buf
@@ -23,22 +24,21 @@ type Args struct {
 // BoardOp is a blocking collective through the board; see Board for the protocol.
 type BoardOp struct {
 	Args
-	c       *Comm
-	k       uint32
-	filled  bool
-	told    bool // has posted its call without data
-	waiting bool
-	at      int // ranks before this one have posted what is needed of them
-	fin     bool
-	err     *errs.Error
+	c         *Comm
+	k         uint32
+	filled    bool // this rank has published its data, if it contributes any
+	announced bool // this rank has published its call without data
+	waiting   bool // this operation is counted in Board.waiters
+	at        int  // this rank has read the slots of all ranks before this one
+	fin       bool
+	err       *errs.Error
 
-	AdvanceFunc func() bool // Advance and Check, made once
+	AdvanceFunc func() bool // Advance and Check as values, so that a call allocates none
 	CheckFunc   func() error
 }
 
-// BoardOp starts a collective through the board, or returns nil if it has to go
-// by messages: there is no board, or no room for the data. All ranks decide
-// alike.
+// BoardOp starts a collective through the board, or returns nil if it has to use
+// messages: there is no board, or no room for the data. All ranks decide alike.
 func (c *Comm) BoardOp(a *Args) *BoardOp {
 	if c.board == nil || c.remote || !c.board.holds(c.need(a)) {
 		return nil
@@ -50,14 +50,14 @@ func (c *Comm) BoardOp(a *Args) *BoardOp {
 	}
 	c.seq++
 	s.Args, s.k, s.at, s.err = *a, c.seq, 0, nil
-	s.filled, s.told, s.waiting, s.fin = false, false, false, false
+	s.filled, s.announced, s.waiting, s.fin = false, false, false, false
 	return s
 }
 
-// Release gives a completed collective back, to be used again.
+// Release returns a completed collective to the communicator, which reuses it.
 func (s *BoardOp) Release() { s.c.spare.Store(s) }
 
-// need is how many bytes a rank posts.
+// need returns how many bytes a contributing rank publishes.
 func (c *Comm) need(a *Args) int {
 	n := a.Bytes
 	if a.Op != 0 {
@@ -71,14 +71,14 @@ func (c *Comm) need(a *Args) int {
 	return n
 }
 
-// elements describes the operand of a reduction; for Reduce_scatter_block that
-// is the blocks of all ranks.
+// elements returns the operand of a reduction, without its address; for
+// Reduce_scatter_block that is the blocks of all ranks.
 func (a *Args) elements() elements {
 	return elements{n: a.Send.Count * a.Send.Type.Elems(), kind: a.Send.Type.Kind(), size: a.Send.Type.ElemSize(), op: a.Op}
 }
 
-// gives reports whether this rank posts data, needs whether it reads rank r's.
-func (s *BoardOp) gives() bool {
+// contributes reports whether this rank publishes data.
+func (s *BoardOp) contributes() bool {
 	switch s.Kind {
 	case KindBcast, KindScatter:
 		return s.c.Rank == s.Root
@@ -86,6 +86,7 @@ func (s *BoardOp) gives() bool {
 	return true
 }
 
+// needs reports whether this rank reads the data of rank r.
 func (s *BoardOp) needs(r int) bool {
 	switch s.Kind {
 	case KindBcast, KindScatter:
@@ -98,7 +99,7 @@ func (s *BoardOp) needs(r int) bool {
 	return true
 }
 
-// Advance goes on as far as it can without waiting and reports whether the
+// Advance continues as far as it can without waiting and reports whether the
 // collective has completed.
 func (s *BoardOp) Advance() bool {
 	if s.fin {
@@ -106,7 +107,7 @@ func (s *BoardOp) Advance() bool {
 	}
 	b := s.c.board
 	if !s.filled {
-		if s.gives() {
+		if s.contributes() {
 			n := s.c.need(&s.Args)
 			if !b.room(s.k, n) {
 				b.wait(&s.waiting, true)
@@ -146,7 +147,7 @@ func (s *BoardOp) Advance() bool {
 	return true
 }
 
-// ring wakes those who may wait for what was posted.
+// ring wakes the ranks that may wait for what this rank has published.
 func (s *BoardOp) ring() {
 	switch s.Kind {
 	case KindGather, KindReduce:
@@ -156,20 +157,20 @@ func (s *BoardOp) ring() {
 	s.c.ringOthers()
 }
 
-// Err is the error of a completed collective.
+// Err returns the error of a completed collective.
 func (s *BoardOp) Err() *errs.Error { return s.err }
 
-// Pending is the rank of the communicator that the collective waits for.
+// Pending returns the rank of the communicator that the collective waits for.
 func (s *BoardOp) Pending() int { return min(s.at, s.c.Size-1) }
 
-// Abandon gives up: the ranks' collectives are out of step from here on, until
-// a collective reset.
+// Abandon gives the collective up. From here on the ranks' sequence numbers differ,
+// until a collective reset.
 func (s *BoardOp) Abandon() {
 	s.c.board.wait(&s.waiting, false)
 	s.fin = true
 }
 
-// Check tells why the collective can't complete any more.
+// Check returns why the collective can't complete any more, nil if it can.
 func (s *BoardOp) Check() error {
 	b := s.c.board
 	if !s.filled {
@@ -182,11 +183,11 @@ func (s *BoardOp) Check() error {
 		}
 		return nil
 	}
-	// Two ranks that take each other for the root would wait for ever: those that
-	// have nothing to give say at least what they called. Who reads that finds
+	// Two ranks that take each other for the root would wait for ever. So a rank that
+	// contributes no data publishes at least its call. A rank that reads it finds
 	// another call than its own, never data.
-	if !s.gives() && !s.told && b.room(s.k, 0) {
-		s.told = true
+	if !s.contributes() && !s.announced && b.room(s.k, 0) {
+		s.announced = true
 		b.publish(s.k, &s.Call)
 		s.c.ringOthers()
 	}
@@ -196,7 +197,7 @@ func (s *BoardOp) Check() error {
 		}
 		if e := b.compare(&s.Call, r, s.k, false); e != nil {
 			if s.Abandon(); b.gaveUp(r, s.k) {
-				s.c.done(s.k) // the ranks stay in step
+				s.c.done(s.k) // the ranks' numbers still agree
 			}
 			return e
 		}
@@ -210,7 +211,7 @@ func (s *BoardOp) Check() error {
 	return nil
 }
 
-// write puts this rank's data into its post.
+// write copies this rank's data into its slot.
 func (s *BoardOp) write() {
 	n := s.c.need(&s.Args)
 	if n == 0 {
@@ -240,7 +241,7 @@ func (s *BoardOp) write() {
 	pack(dst, src)
 }
 
-// read takes what the others posted.
+// read copies or folds what the others have published.
 func (s *BoardOp) read() {
 	c, me := s.c, s.c.Rank
 	if s.Op != 0 {
@@ -280,13 +281,13 @@ func (s *BoardOp) read() {
 	}
 }
 
-// part is rank r's part of a buffer that has one for each rank.
+// part returns rank r's part of a buffer that has one for each rank.
 func part(b p2p.Buf, r int) p2p.Buf {
 	b.Addr = unsafe.Add(b.Addr, r*b.Count*b.Type.Extent())
 	return b
 }
 
-// take copies the i-th part of what rank r posted to dst.
+// take copies the i-th part of what rank r has published to dst.
 func (s *BoardOp) take(dst p2p.Buf, r, i int) {
 	if s.Bytes == 0 {
 		return
@@ -299,7 +300,7 @@ func (s *BoardOp) take(dst p2p.Buf, r, i int) {
 	dst.Type.Unpack(dst.Addr, unsafe.Slice((*byte)(src), s.Bytes), dst.Count)
 }
 
-// fold reduces what the ranks posted, in the order of the ranks.
+// fold reduces what the ranks have published, in the order of the ranks.
 func (s *BoardOp) fold() {
 	c := s.c
 	e := s.elements()
@@ -321,18 +322,18 @@ func (s *BoardOp) fold() {
 	if last < first || n == 0 {
 		return
 	}
-	posted := c.need(&s.Args)
+	slotBytes := c.need(&s.Args)
 	e.p = s.Recv.Addr
-	direct := s.Recv.Type.Dense() && s.Recv.Bytes() == n
-	if !direct {
+	intoRecv := s.Recv.Type.Dense() && s.Recv.Bytes() == n
+	if !intoRecv {
 		buf := make([]byte, n)
 		e.p = unsafe.Pointer(&buf[0])
 	}
-	fabric.Copy(e.p, unsafe.Add(c.board.place(last, s.k, posted), off), n)
+	fabric.Copy(e.p, unsafe.Add(c.board.place(last, s.k, slotBytes), off), n)
 	for r := last - 1; r >= first; r-- { // see foldAll for the order
-		e.op.Apply(e.kind, e.p, unsafe.Add(c.board.place(r, s.k, posted), off), e.n)
+		e.op.Apply(e.kind, e.p, unsafe.Add(c.board.place(r, s.k, slotBytes), off), e.n)
 	}
-	if !direct {
+	if !intoRecv {
 		e.store(s.Recv)
 	}
 }

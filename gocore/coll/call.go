@@ -9,7 +9,7 @@ import (
 	"gormapy/gocore/op"
 )
 
-// Kind is a collective operation; pybind/shim/gormapy.h has the same numbers.
+// Kind identifies a collective operation; pybind/shim/gormapy.h has the same numbers.
 type Kind uint8
 
 // The collectives.
@@ -30,7 +30,7 @@ const (
 	KindAllgatherv
 	KindAlltoallv
 	KindIbarrier
-	KindComm   // what makes or frees a communicator or a window
+	KindComm   // a call that makes or frees a communicator or a window
 	KindGiveUp // not a collective: this rank can't take part in the one with this number
 	kinds
 )
@@ -55,19 +55,19 @@ func (k Kind) Rooted() bool {
 	return false
 }
 
-// Call is what one rank called, as far as the others must have called the same.
+// Call describes a rank's call by what has to be the same on all ranks.
 type Call struct {
 	Kind Kind
 	Root int
-	// Bytes that go to or come from one rank; -1 where that may differ.
+	// Bytes is the amount of data to or from one rank; -1 where that may differ.
 	Bytes int
 	Elem  dtype.Kind
 	Op    op.Op // reductions only
-	// Nonblocking calls don't match blocking ones.
+	// Nonblocking calls do not match blocking ones.
 	Nonblocking bool
 }
 
-// text names the call for people.
+// text describes the call for an error message.
 func (c Call) text() string {
 	s := c.Kind.String()
 	if c.Nonblocking {
@@ -88,7 +88,8 @@ func (c Call) text() string {
 	return s
 }
 
-// mismatch tells why mine and theirs, the call of rank, can't be one collective.
+// mismatch returns why mine and theirs, the call of rank, can't be the same
+// collective; nil if they can.
 func (mine Call) mismatch(theirs Call, rank int) *errs.Error {
 	class := errs.Class(0)
 	switch {
@@ -111,7 +112,8 @@ func (mine Call) mismatch(theirs Call, rank int) *errs.Error {
 		mine.text(), rank, theirs.text())
 }
 
-// sameElements is exact for reductions.
+// sameElements reports whether the element kinds match: exactly for reductions, else
+// if they are compatible.
 func sameElements(a, b Call) bool {
 	if a.Op != 0 {
 		return a.Elem == b.Elem
@@ -119,11 +121,11 @@ func sameElements(a, b Call) bool {
 	return dtype.Compatible(a.Elem, b.Elem)
 }
 
-// giveUp is what a rank posts in place of its call, so that the others need not wait
-// for its data.
+// giveUp is what a rank publishes in place of its call, so that the others need not
+// wait for its data.
 var giveUp = Call{Kind: KindGiveUp, Bytes: -1}
 
-// faulted is the error of the rank whose memory it is.
+// faulted returns the error of the rank whose own memory has faulted.
 func (mine Call) faulted(fault error) *errs.Error {
 	return errs.New(errs.Buffer, "%s: %v", mine.Kind, fault)
 }

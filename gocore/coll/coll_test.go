@@ -16,12 +16,12 @@ import (
 	"gormapy/gocore/ranktest"
 )
 
-// run runs f on communicators of several sizes, with and without kernel copies.
+// run runs f on communicators of several sizes, over every transport.
 func run(t *testing.T, f func(r *ranktest.Rank, c *coll.Comm)) {
 	for _, n := range []int{1, 2, 3, 4, 7} {
-		for _, way := range ranktest.Transports {
-			t.Run(fmt.Sprintf("ranks=%d,%s", n, way.Name), func(t *testing.T) {
-				way.Run(t, n, func(r *ranktest.Rank) {
+		for _, transport := range ranktest.Transports {
+			t.Run(fmt.Sprintf("ranks=%d,%s", n, transport.Name), func(t *testing.T) {
+				transport.Run(t, n, func(r *ranktest.Rank) {
 					c := &coll.Comm{Chan: r.P2P.Open(1, r.Rank, r.World), Rank: r.Rank, Size: r.Size}
 					c.Attach(r.Engine, 0)
 					f(r, c)
@@ -142,8 +142,8 @@ func TestReductions(t *testing.T) {
 	})
 }
 
-// Pairs with a hole (16 bytes of which 12 are data) and the lower rank's index
-// for equal values.
+// Pairs with a gap (16 bytes of which 12 are data); of equal values the lower rank's
+// index is the result.
 func TestMaxloc(t *testing.T) {
 	type pair struct {
 		v float64
@@ -164,8 +164,8 @@ func TestMaxloc(t *testing.T) {
 	})
 }
 
-// All ranks get the same bits whatever the order of arrival, although floating
-// point addition is not associative.
+// All ranks have the same bits whatever the order of arrival, although floating-point
+// addition is not associative.
 func TestAllreduceReproducible(t *testing.T) {
 	run(t, func(r *ranktest.Rank, c *coll.Comm) {
 		for _, k := range []int{1, 10_000} {
@@ -186,8 +186,8 @@ func TestAllreduceReproducible(t *testing.T) {
 
 func TestBarriers(t *testing.T) {
 	run(t, func(r *ranktest.Rank, c *coll.Comm) {
-		// Every rank writes its round into shared memory before the barrier and
-		// finds everybody's there after it.
+		// Every rank writes its round to shared memory before the barrier and finds
+		// that of all ranks there after it.
 		slots := unsafe.Slice((*int64)(unsafe.Pointer(&r.Engine.Job.Block(1)[0])), 64)
 		for round := int64(1); round <= 300; round++ {
 			slots[r.Rank] = round
@@ -220,7 +220,7 @@ func TestOverlapping(t *testing.T) {
 	})
 }
 
-// A broadcast long enough for segments, of dense data and of every other item.
+// A broadcast that is long enough for segments, of dense data and of every second item.
 func TestLongBcast(t *testing.T) {
 	every2, err := dtype.Vector(dtype.ByName("INT64_T"), 50_001, 1, 2)
 	require.NoError(t, err)

@@ -25,7 +25,7 @@ func (v *Vec) part(i int) p2p.Buf {
 	return p2p.Buf{Addr: unsafe.Add(v.Addr, v.Displs[i]*v.Type.Extent()), Count: v.Counts[i], Type: v.Type}
 }
 
-// Uniform views a buffer that holds count items for each of n ranks.
+// Uniform returns a buffer that has b.Count items for each of n ranks.
 func Uniform(b p2p.Buf, n int) *Vec {
 	v := &Vec{Addr: b.Addr, Counts: make([]int, n), Displs: make([]int, n), Type: b.Type}
 	for i := range n {
@@ -34,7 +34,7 @@ func Uniform(b p2p.Buf, n int) *Vec {
 	return v
 }
 
-// copyLocal copies between two buffers of this process, as a message would.
+// copyLocal copies between two buffers of this process as a message would.
 func copyLocal(dst, src p2p.Buf) {
 	n := min(dst.Bytes(), src.Bytes())
 	switch {
@@ -78,7 +78,7 @@ func (e *elements) store(b p2p.Buf) {
 	b.Type.UnpackCells(b.Addr, unsafe.Slice((*byte)(e.p), e.bytes()), b.Count)
 }
 
-// slice is the part of the elements for rank i of n in a reduce-scatter.
+// slice returns the part of the elements for rank i of n in a reduce-scatter, in bytes.
 func (e *elements) slice(i, n int) (off, length int) {
 	lo, hi := i*e.n/n, (i+1)*e.n/n
 	return lo * e.size, (hi - lo) * e.size

@@ -6,8 +6,8 @@ import (
 	"gormapy/gocore/p2p"
 )
 
-// BarrierByMessages starts a barrier by dissemination: in round k a rank tells
-// the one 2^k after it. For ranks that share no memory, and for Ibarrier.
+// BarrierByMessages starts a dissemination barrier: in round k a rank sends to the one
+// 2^k after it. It is for ranks that share no memory, and for Ibarrier.
 func (c *Comm) BarrierByMessages() *Op {
 	return c.newOp(func(o *Op, k int) bool {
 		d := 1 << k
@@ -27,7 +27,7 @@ const segment = 128 << 10
 // Bcast starts a broadcast from root along a binomial tree, in segments if it is
 // long and there is more than one level.
 func (c *Comm) Bcast(b p2p.Buf, root int) *Op {
-	me := (c.Rank - root + c.Size) % c.Size // root is 0
+	me := (c.Rank - root + c.Size) % c.Size // relative to root, which is 0
 	// The parent is me without its lowest bit; the children are me plus each
 	// power of two below that bit.
 	low := me & -me
@@ -75,8 +75,8 @@ func (c *Comm) Bcast(b p2p.Buf, root int) *Op {
 	})
 }
 
-// Gather starts a gather to root; all is significant there only. A nil send
-// means that root's part is in place already.
+// Gather starts a gather to root; all is significant at root only. If send is nil,
+// root's part is already in place.
 func (c *Comm) Gather(send *p2p.Buf, all *Vec, root int) *Op {
 	return c.newOp(func(o *Op, k int) bool {
 		if k > 0 {
@@ -97,8 +97,8 @@ func (c *Comm) Gather(send *p2p.Buf, all *Vec, root int) *Op {
 	})
 }
 
-// Scatter starts a scatter from root; all is significant there only. A nil
-// recv means that root's part stays in place.
+// Scatter starts a scatter from root; all is significant at root only. If recv is
+// nil, root's part stays in place.
 func (c *Comm) Scatter(all *Vec, recv *p2p.Buf, root int) *Op {
 	return c.newOp(func(o *Op, k int) bool {
 		if k > 0 {
@@ -119,9 +119,10 @@ func (c *Comm) Scatter(all *Vec, recv *p2p.Buf, root int) *Op {
 	})
 }
 
-// Allgather starts an allgather: every rank sends its part to every other, in
-// one step without dependencies, which on one host beats trees: nobody waits
-// for a rank that has no processor just now. A nil send: own part in place.
+// Allgather starts an allgather. Every rank sends its part to every other, in one step
+// without dependencies. On one host this is faster than a tree, in which ranks wait
+// for one that has no processor at the moment. If send is nil, the own part is already
+// in place.
 func (c *Comm) Allgather(send *p2p.Buf, all *Vec) *Op {
 	return c.newOp(func(o *Op, k int) bool {
 		if k > 0 {
@@ -137,7 +138,7 @@ func (c *Comm) Allgather(send *p2p.Buf, all *Vec) *Op {
 	})
 }
 
-// Alltoall starts an exchange of a part with every rank. With inPlace the parts
+// Alltoall starts an exchange of a part with every rank. If inPlace is set, the parts
 // to send are taken from recv.
 func (c *Comm) Alltoall(send, recv *Vec, inPlace bool) *Op {
 	return c.newOp(func(o *Op, k int) bool {
@@ -145,7 +146,7 @@ func (c *Comm) Alltoall(send, recv *Vec, inPlace bool) *Op {
 			return true
 		}
 		if inPlace {
-			// Receiving overwrites what is to be sent: send from copies.
+			// Receiving overwrites the data to send: send copies.
 			out := make([]p2p.Buf, c.Size)
 			for i := range c.Size {
 				b := recv.part(i)
@@ -162,8 +163,8 @@ func (c *Comm) Alltoall(send, recv *Vec, inPlace bool) *Op {
 	})
 }
 
-// exchange posts receives from and sends to all others, each rank starting
-// with its neighbour so that they do not all meet at the same one.
+// exchange starts receives from and sends to all other ranks. Each rank begins with its
+// neighbour, so that they do not all send to the same one.
 func (o *Op) exchange(recv, send func(i int)) {
 	for d := 1; d < o.c.Size; d++ {
 		recv((o.c.Rank - d + o.c.Size) % o.c.Size)

@@ -13,7 +13,7 @@ import (
 	"gormapy/gocore/sys"
 )
 
-// Comm is what a collective needs of a communicator.
+// Comm is the part of a communicator that collectives need.
 type Comm struct {
 	Chan *p2p.Channel
 	Rank int
@@ -22,21 +22,21 @@ type Comm struct {
 
 	eng    *engine.Engine
 	ranks  []*job.Rank
-	board  *Board   // nil: all collectives go by messages
-	block  *Barrier // where board lies, even if Bar is nil
-	remote bool     // the ranks are reached by a network: board is for announcements only
-	next   *Call    // what is about to be started, see Calling
+	board  *Board   // nil: all collectives use messages
+	block  *Barrier // the barrier in the block that has the board, even if Bar is nil
+	remote bool     // ranks are reached by a network: board has calls but no data
+	next   *Call    // the call that starts next, see Calling
 	spare  atomic.Pointer[BoardOp]
-	seq    uint32 // collectives this rank has called
+	seq    uint32 // number of collectives that this rank has called
 
 	singleCopy uint8  // whether the ranks can read each other's memory
-	word       uint64 // what others read to find out
+	word       uint64 // read by the other ranks to find that out
 }
 
 // Attach gives the communicator block i of the job's memory, for its barrier
-// and its small collectives; or, if its ranks are reached by a network, only for
-// what tells a rank on the same host that another has called something else. All
-// its ranks do so before any calls a collective.
+// and its small collectives. If its ranks are reached by a network, the block is only
+// used to detect that another rank on the same host has called another collective. All
+// ranks of the communicator attach before any of them calls a collective.
 func (c *Comm) Attach(e *engine.Engine, i int) {
 	c.eng = e
 	c.block = NewBarrier(e.Job, i, c.Chan.World)
@@ -47,39 +47,41 @@ func (c *Comm) Attach(e *engine.Engine, i int) {
 	c.board = newBoard(e.Job, i, c.Size, c.Rank)
 }
 
-// Leave says that this rank is done with the block; true for the last one, who
-// gives it back.
+// Leave records that this rank does not use the block any more. It returns true on the
+// last rank, which frees the block.
 func (c *Comm) Leave() bool { return c.block.Leave() }
 
 // maxTag keeps the tags of collectives positive.
 const maxTag = 1<<30 - 1
 
-// Op is a collective in progress. It is safe for concurrent use: whoever waits
-// for anything carries on the nonblocking ones, see engine.Work.
+// Op is a collective by messages in progress. It is safe for concurrent use: every
+// thread that waits also advances nonblocking ones, see engine.Background.
 type Op struct {
-	mu   sync.Mutex
-	c    *Comm
-	call Call
-	k    uint32 // number of the collective
-	told bool   // call is known
-	tag  int
-	step func(k int) (done bool)
-	n    int // steps made
-	wait []*p2p.Request
-	used int
-	err  *errs.Error
-	fin  bool
-	hold [][]byte // temporary memory
-	gen  uint32
+	mu      sync.Mutex
+	c       *Comm
+	call    Call
+	k       uint32 // sequence number of the collective
+	hasCall bool   // call is set
+	tag     int
+	step    func(k int) (done bool)
+	n       int // number of completed steps
+	wait    []*p2p.Request
+	used    int
+	err     *errs.Error
+	fin     bool
+	hold    [][]byte // temporary memory
+	gen     uint32
 }
 
+// newOp starts a collective by messages. step starts the k-th step, from 0, and reports
+// whether the collective is complete.
 func (c *Comm) newOp(step func(o *Op, k int) bool) *Op {
 	c.seq++
 	o := &Op{c: c, k: c.seq, tag: int(c.seq & maxTag), gen: c.Chan.Generation()}
 	if c.board != nil {
 		c.done(o.k)
 		if c.next != nil {
-			o.call, o.told = *c.next, true
+			o.call, o.hasCall = *c.next, true
 			if c.board.room(o.k, 0) {
 				c.board.publish(o.k, &o.call)
 			}
@@ -91,11 +93,12 @@ func (c *Comm) newOp(step func(o *Op, k int) bool) *Op {
 	return o
 }
 
-// Calling lets the other ranks see, if they look, what this rank is about to
-// start.
+// Calling sets the call that this rank is about to start, for the other ranks to
+// compare with theirs.
 func (c *Comm) Calling(call Call) { c.next = &call }
 
-// done says that this rank reads no post of collective k any more.
+// done records that this rank reads no slot of collective k any more, and wakes the
+// ranks that may wait for that.
 func (c *Comm) done(k uint32) {
 	if c.board.leave(k) {
 		c.ringOthers()
@@ -111,7 +114,7 @@ func (c *Comm) ringOthers() {
 	}
 }
 
-// Advance goes on as far as it can without waiting and reports whether the
+// Advance continues as far as it can without waiting and reports whether the
 // collective has completed.
 func (o *Op) Advance() bool {
 	o.mu.Lock()
@@ -124,7 +127,7 @@ func (o *Op) Advance() bool {
 			} else if e := r.Status().Err; e != nil && o.err == nil {
 				o.err = e
 				if m := o.compare(); o.c.remote && m != nil && e.Class != errs.Buffer {
-					o.err = m // which is why the message was not what was expected
+					o.err = m // the cause of the unexpected message
 				}
 			}
 		}
@@ -141,9 +144,9 @@ func (o *Op) Advance() bool {
 		if o.err != nil || o.next() {
 			o.fin = true
 			if o.err == nil && o.c.remote {
-				o.err = o.compare() // here data of different calls may have met
+				o.err = o.compare() // messages of different calls may have matched
 			}
-			if o.err == nil { // all requests are done, so no peer reads it any more
+			if o.err == nil { // all requests are done, so no peer reads hold any more
 				spare.give(o.hold)
 				o.hold = nil
 			}
@@ -153,7 +156,7 @@ func (o *Op) Advance() bool {
 	return true
 }
 
-// next makes the next step and reports whether it was the last.
+// next starts the next step and reports whether the collective is complete.
 func (o *Op) next() (last bool) {
 	if fault := sys.Touch(func() { last = o.step(o.n) }); fault != nil {
 		o.err = o.call.faulted(fault)
@@ -163,8 +166,8 @@ func (o *Op) next() (last bool) {
 	return last
 }
 
-// giveUp ends the part of a rank whose memory has faulted, or that waits for such a
-// rank, and lets the others know.
+// giveUp ends the collective on a rank whose memory has faulted, or that waits for such
+// a rank, and notifies the others.
 func (o *Op) giveUp() {
 	for _, r := range o.wait[:o.used] {
 		o.c.Chan.Abandon(r)
@@ -175,11 +178,11 @@ func (o *Op) giveUp() {
 	}
 }
 
-// Err is the error of a completed collective.
+// Err returns the error of a completed collective.
 func (o *Op) Err() *errs.Error { return o.err }
 
-// Pending is a request of this process that is not done, nil if none: what to
-// say the collective waits for.
+// Pending returns a request that is not done, as what the collective waits for; nil if
+// there is none.
 func (o *Op) Pending() *p2p.Request {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -191,7 +194,7 @@ func (o *Op) Pending() *p2p.Request {
 	return nil
 }
 
-// Check tells why the collective can't complete any more.
+// Check returns why the collective can't complete any more, nil if it can.
 func (o *Op) Check() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -209,9 +212,10 @@ func (o *Op) Check() error {
 	return nil
 }
 
-// compare tells that another rank has called something else.
+// compare returns an error if another rank has called another collective, or has given
+// this one up.
 func (o *Op) compare() *errs.Error {
-	if !o.told {
+	if !o.hasCall {
 		return nil
 	}
 	for r := range o.c.Size {
@@ -225,8 +229,8 @@ func (o *Op) compare() *errs.Error {
 	return nil
 }
 
-// Abandon gives up: the ranks' collectives are out of step from here on, until
-// a collective reset.
+// Abandon gives the collective up. From here on the ranks' sequence numbers differ,
+// until a collective reset.
 func (o *Op) Abandon() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -240,6 +244,7 @@ func (o *Op) abandon() {
 	o.fin = true
 }
 
+// request returns a request of the current step.
 func (o *Op) request() *p2p.Request {
 	if o.used == len(o.wait) {
 		o.wait = append(o.wait, new(p2p.Request))
@@ -252,8 +257,8 @@ func (o *Op) request() *p2p.Request {
 func (o *Op) send(b p2p.Buf, to int)   { o.c.Chan.Send(o.request(), p2p.Standard, b, to, o.tag) }
 func (o *Op) recv(b p2p.Buf, from int) { o.c.Chan.Recv(o.request(), b, from, o.tag) }
 
-// temp is n bytes of memory that live as long as the operation. What is in it
-// is undefined.
+// temp returns n bytes of memory that live as long as the operation. Their contents
+// are undefined.
 func (o *Op) temp(n int) unsafe.Pointer {
 	b := spare.take(max(n, 1))
 	o.hold = append(o.hold, b)
@@ -266,14 +271,15 @@ var spare spares
 
 type spares struct {
 	mu   sync.Mutex
-	free [48][][]byte // by the power of two that the size is
+	free [48][][]byte // by the binary logarithm of the size
 }
 
-// Temporary memory from keepFrom to keepTo bytes is kept, a few of each size.
+// Temporary memory of keepFrom to keepTo bytes is kept, at most keepCount of a size
+// class.
 const (
-	keepFrom = 4 << 10
-	keepTo   = 64 << 20
-	keepMost = 8
+	keepFrom  = 4 << 10
+	keepTo    = 64 << 20
+	keepCount = 8
 )
 
 func (s *spares) take(n int) []byte {
@@ -291,29 +297,30 @@ func (s *spares) take(n int) []byte {
 	return make([]byte, 1<<class)[:n]
 }
 
-// give takes back the memory of an operation that peers are done with too.
+// give returns to the pool the memory of an operation, which no peer reads any more.
 func (s *spares) give(all [][]byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, b := range all {
 		if n := cap(b); n >= keepFrom && n <= keepTo {
-			if class := bits.Len(uint(n - 1)); len(s.free[class]) < keepMost {
+			if class := bits.Len(uint(n - 1)); len(s.free[class]) < keepCount {
 				s.free[class] = append(s.free[class], b)
 			}
 		}
 	}
 }
 
-// Restart makes the ranks' collectives be in step again, within a reset.
+// Restart makes the ranks' sequence numbers agree again. The collective reset calls it.
 func (c *Comm) Restart() {
 	c.seq = 0
-	c.singleCopy = singleCopyUnknown // some may have been in the middle of finding out
+	c.singleCopy = singleCopyUnknown // the reset may have interrupted the trial
 	if c.board != nil {
 		c.board.zero()
 	}
 }
 
-// CheckBarrier tells why the barrier that this rank waits in can't complete.
+// CheckBarrier returns why the barrier that this rank waits in can't complete, nil if
+// it can.
 func (c *Comm) CheckBarrier() error {
 	if err := c.Bar.Check(c.eng); err != nil {
 		return err

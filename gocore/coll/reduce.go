@@ -7,8 +7,8 @@ import (
 	"gormapy/gocore/p2p"
 )
 
-// splitFrom is the size in bytes from which a reduction is divided among the
-// ranks (each reduces a slice) instead of done whole.
+// splitFrom is the size in bytes from which a reduction is divided among the ranks, each
+// of which reduces a slice.
 const splitFrom = 32 << 10
 
 // Reduce starts a reduction to root. recv is significant at root only.
@@ -61,8 +61,8 @@ func (c *Comm) Reduce(send p2p.Buf, recv *p2p.Buf, f op.Op, root int) *Op {
 	})
 }
 
-// Allreduce starts a reduction whose result every rank gets. All ranks fold in
-// the same order, so all get the same bits.
+// Allreduce starts a reduction whose result every rank receives. All ranks fold in
+// the same order, so all have the same bits.
 func (c *Comm) Allreduce(send, recv p2p.Buf, f op.Op) *Op {
 	if send.Bytes() >= splitFrom && c.Size > 1 {
 		return c.allreduceSplit(send, recv, f)
@@ -85,9 +85,9 @@ func (c *Comm) Allreduce(send, recv p2p.Buf, f op.Op) *Op {
 	})
 }
 
-// allreduceSplit has every rank reduce one slice, taken straight from the
-// others' send buffers, and then everybody fetch all slices into the receive
-// buffer. A buffer that is not dense is packed first, or unpacked last.
+// allreduceSplit is Allreduce of long data: every rank reduces one slice, straight from
+// the others' send buffers, and then fetches all slices into the receive buffer. A
+// buffer that is not dense is packed first, or unpacked last.
 func (c *Comm) allreduceSplit(send, recv p2p.Buf, f op.Op) *Op {
 	var e elements // the own operand
 	var dst unsafe.Pointer
@@ -130,13 +130,13 @@ func (c *Comm) allreduceSplit(send, recv p2p.Buf, f op.Op) *Op {
 	})
 }
 
-// scatterSlices sends each rank its slice of the operand and returns where the
-// others' parts of the own slice arrive.
+// scatterSlices sends each rank its slice of the operand. It returns the memory into
+// which it receives the own slice of all operands.
 func (o *Op) scatterSlices(e *elements) []unsafe.Pointer {
 	c := o.c
 	parts := make([]unsafe.Pointer, c.Size)
 	off, n := e.slice(c.Rank, c.Size)
-	// The own slice is folded into memory of its own: what peers pull must stay.
+	// The own slice is folded elsewhere, since peers still read the operand.
 	parts[c.Rank] = o.temp(n)
 	copyLocal(raw(parts[c.Rank], n), raw(unsafe.Add(e.p, off), n))
 	o.exchange(func(i int) { parts[i] = o.temp(n); o.recv(raw(parts[i], n), i) },
@@ -150,8 +150,8 @@ func (o *Op) foldSlices(e *elements, parts []unsafe.Pointer) {
 	copyLocal(raw(unsafe.Add(e.p, off), n), raw(foldAll(&part, parts), n))
 }
 
-// foldAll folds the parts of all ranks in rank order and returns the result,
-// which lies in the memory of the last part.
+// foldAll folds the parts of all ranks in rank order and returns the result, which is
+// in the memory of the last part.
 func foldAll(e *elements, parts []unsafe.Pointer) unsafe.Pointer {
 	// inout[i] = in[i] op inout[i] keeps the lower rank on the left when the
 	// fold runs from the right.
@@ -162,8 +162,8 @@ func foldAll(e *elements, parts []unsafe.Pointer) unsafe.Pointer {
 	return acc
 }
 
-// ReduceScatterBlock starts a reduction of which rank i gets the i-th of Size
-// equal blocks. send holds Size blocks of recv.Count items.
+// ReduceScatterBlock starts a reduction of which rank i receives the i-th of Size
+// equal blocks. send has Size blocks of recv.Count items.
 func (c *Comm) ReduceScatterBlock(send p2p.Buf, recv p2p.Buf, f op.Op) *Op {
 	var e elements
 	parts := make([]unsafe.Pointer, c.Size)
@@ -217,13 +217,14 @@ func (c *Comm) Scan(send, recv p2p.Buf, f op.Op, exclusive bool) *Op {
 	})
 }
 
-// scanDoubling exchanges partial results with the ranks that differ in one bit:
-// after step k a rank has the partial result of the 2^(k+1) ranks that agree
-// with it in the higher bits, and of those before it.
+// scanDoubling is Scan by recursive doubling: a rank exchanges partial results with the
+// ranks whose numbers differ from its own in one bit. After step k it has the partial
+// result of the 2^(k+1) ranks that agree with it in the higher bits, and that of those
+// among them which come before it.
 func (c *Comm) scanDoubling(send, recv p2p.Buf, f op.Op, exclusive bool) *Op {
-	var e elements                     // own group's partial result
-	var before, arrived unsafe.Pointer // of the ranks before this one; what comes
-	var out [2]unsafe.Pointer          // what peers read while e is folded, in turn
+	var e elements                     // partial result of the own group
+	var before, arrived unsafe.Pointer // partial result of the ranks before this one; receive buffer
+	var out [2]unsafe.Pointer          // copies of e for peers to read, used alternately
 	started := false                   // before has a value
 	peer := func(k int) int { return c.Rank ^ 1<<k }
 	return c.newOp(func(o *Op, k int) bool {

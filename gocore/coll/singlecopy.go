@@ -11,44 +11,44 @@ import (
 	"gormapy/gocore/sys/atom"
 )
 
-// SingleCopyOp is a blocking collective whose data is too long for the board: the
-// ranks post where their data is, and who needs it copies it from there, once,
-// with the transport's one-sided Get. Nothing is sent.
+// SingleCopyOp is a blocking collective whose data is too long for the board. The
+// ranks publish the addresses of their data, and a rank that needs it copies it from
+// there, once, with the transport's one-sided Get. No messages are sent.
 //
-// Whose memory others read must not go on before they have finished: it waits
+// A rank whose memory others read must not return before they have finished: it waits
 // until their done has the number of the collective. A reduction takes two
 // numbers: in the first each rank folds one slice of all operands, in the second
-// the slices are collected. Who has posted for the second has finished reading
-// in the first.
+// the slices are collected. A rank that has published for the second has finished
+// reading in the first.
 //
-// A rank whose own memory faults gives up: in place of what it has not posted yet it
-// posts that, for all numbers that the collective takes, and it too waits for those
-// who may be reading its memory. The others then end in the same way, with the same
-// number.
+// A rank whose own memory faults gives up. It publishes that in place of what it has
+// not published yet, for all numbers that the collective takes, and it too waits for
+// the ranks that may be reading its memory. The others then end in the same way, with
+// the same number.
 //
-// Before the first one on a communicator the ranks find out, all together,
-// whether each can read from every other; if not, they use messages.
+// In the first one on a communicator the ranks find out together whether each can read
+// from every other; if not, they use messages.
 type SingleCopyOp struct {
 	Args
 	c       *Comm
 	steps   []func() bool // each returns true once it is done
 	at      int           // rank that the current step waits for
-	hold    [][]byte
-	from    []uint64 // where the ranks' data is
-	msg     *Op      // the collective by messages, if it has to be that
-	waiting bool
+	hold    [][]byte      // temporary memory
+	from    []uint64      // addresses of the ranks' data
+	msg     *Op           // the collective by messages; nil: it does not use them
+	waiting bool          // this operation is counted in Board.waiters
 	err     *errs.Error
 
-	numbers int  // that posts and joins of steps have yet to take
+	numbers int  // how many numbers the remaining steps take
 	begun   bool // a number has been taken, and
-	shown   bool // this rank's data has been posted for it
+	shown   bool // this rank's data has been published for it
 	ending  bool // steps are those of giveUp
-	inStep  bool // err is of memory: the ranks give up together
+	inStep  bool // err is of memory: the ranks give up with the same number
 }
 
-// SingleCopyOp starts a collective whose data goes straight from rank to rank, or
-// returns nil if messages are better: all ranks decide alike. Two ranks with a
-// core each copy at the same time when they send messages.
+// SingleCopyOp starts a collective whose data is copied straight from rank to rank, or
+// returns nil if messages are faster. All ranks decide alike. Two ranks with a core each
+// use messages, since both then copy at the same time.
 func (c *Comm) SingleCopyOp(a *Args) *SingleCopyOp {
 	if c.board == nil || c.remote || c.singleCopy == singleCopyNo || c.Size < 2 || c.Size == 2 && !c.eng.Shared() {
 		return nil
@@ -67,14 +67,14 @@ func (c *Comm) SingleCopyOp(a *Args) *SingleCopyOp {
 	return d
 }
 
-// What is known of a communicator.
+// The values of Comm.singleCopy.
 const (
 	singleCopyUnknown uint8 = iota
 	singleCopyYes
 	singleCopyNo
 )
 
-// Advance goes on as far as it can without waiting and reports whether the
+// Advance continues as far as it can without waiting and reports whether the
 // collective has completed.
 func (d *SingleCopyOp) Advance() bool {
 	for len(d.steps) > 0 {
@@ -109,7 +109,7 @@ func (d *SingleCopyOp) Advance() bool {
 	return true
 }
 
-// giveUp makes the steps those that remain to a rank which can't take part any more.
+// giveUp replaces the steps by those of a rank that can't take part any more.
 func (d *SingleCopyOp) giveUp() {
 	d.ending, d.at = true, 0
 	d.c.board.wait(&d.waiting, false)
@@ -126,8 +126,8 @@ func (d *SingleCopyOp) giveUp() {
 	}
 }
 
-// refuse is a step that posts, for the collective with a number, that this rank has
-// given up.
+// refuse returns a step that publishes that this rank has given up the collective with
+// the number that number returns.
 func (d *SingleCopyOp) refuse(number func() uint32) func() bool {
 	begun, k := false, uint32(0)
 	return func() bool {
@@ -149,13 +149,13 @@ func (d *SingleCopyOp) refuse(number func() uint32) func() bool {
 	}
 }
 
-// Err is the error of a completed collective.
+// Err returns the error of a completed collective.
 func (d *SingleCopyOp) Err() *errs.Error { return d.err }
 
-// Pending is the rank of the communicator that the collective waits for.
+// Pending returns the rank of the communicator that the collective waits for.
 func (d *SingleCopyOp) Pending() int { return min(d.at, d.c.Size-1) }
 
-// Abandon gives up; see Small.
+// Abandon gives the collective up, as BoardOp.Abandon does.
 func (d *SingleCopyOp) Abandon() {
 	d.c.board.wait(&d.waiting, false)
 	if d.msg != nil {
@@ -164,7 +164,7 @@ func (d *SingleCopyOp) Abandon() {
 	d.steps = nil
 }
 
-// Check tells why the collective can't complete any more.
+// Check returns why the collective can't complete any more, nil if it can.
 func (d *SingleCopyOp) Check() error {
 	if d.msg != nil {
 		return d.msg.Check()
@@ -178,7 +178,7 @@ func (d *SingleCopyOp) Check() error {
 			d.Abandon()
 			return e
 		}
-		// All ranks have to take part to the end, or their memory is gone.
+		// The memory of a rank that has ended can't be read: all have to finish.
 		if int32(atom.Load32(&b.ranks[r].done)-k) < 0 {
 			err := checkPeer(d.c.eng, d.c.Chan.World, r, &d.Call)
 			if err != nil && int32(atom.Load32(&b.ranks[r].done)-k) < 0 {
@@ -189,7 +189,7 @@ func (d *SingleCopyOp) Check() error {
 	return nil
 }
 
-// number takes the next number, for a step that posts or reads posts.
+// number takes the next sequence number, for a step that publishes or reads slots.
 func (d *SingleCopyOp) number() uint32 {
 	d.c.seq++
 	d.numbers--
@@ -197,8 +197,8 @@ func (d *SingleCopyOp) number() uint32 {
 	return d.c.seq
 }
 
-// wait is a step that waits until the others' done has reached k, or only that
-// of rank (not -1).
+// wait returns a step that waits until done of the other ranks has reached k, or only
+// done of rank if it is not -1.
 func (d *SingleCopyOp) wait(k func() uint32, rank int) func() bool {
 	return func() bool {
 		for ; d.at < d.c.Size; d.at++ {
@@ -207,7 +207,7 @@ func (d *SingleCopyOp) wait(k func() uint32, rank int) func() bool {
 			}
 			done := &d.c.board.ranks[d.at].done
 			if int32(atom.Load32(done)-k()) < 0 {
-				d.c.board.wait(&d.waiting, true) // who leaves after this rings
+				d.c.board.wait(&d.waiting, true) // a rank that leaves after this rings
 				if int32(atom.Load32(done)-k()) < 0 {
 					return false
 				}
@@ -218,7 +218,8 @@ func (d *SingleCopyOp) wait(k func() uint32, rank int) func() bool {
 	}
 }
 
-// publish is a step that posts where this rank's data is, as collective number k.
+// publish returns a step that publishes value, as the next collective, whose number it
+// stores in k.
 func (d *SingleCopyOp) publish(k *uint32, value func() uint64) func() bool {
 	begun := false
 	d.numbers++
@@ -244,7 +245,7 @@ func (d *SingleCopyOp) publish(k *uint32, value func() uint64) func() bool {
 	}
 }
 
-// join is a step for a rank that has nothing to post for the collective.
+// join returns the step that takes the number on a rank that publishes nothing.
 func (d *SingleCopyOp) join(k *uint32) func() bool {
 	d.numbers++
 	return func() bool {
@@ -253,7 +254,8 @@ func (d *SingleCopyOp) join(k *uint32) func() bool {
 	}
 }
 
-// read is a step that waits for the posts of the ranks that are needed.
+// read returns a step that waits until the needed ranks have published, and reads the
+// addresses.
 func (d *SingleCopyOp) read(k *uint32, needed func(r int) bool) func() bool {
 	return func() bool {
 		b := d.c.board
@@ -275,7 +277,7 @@ func (d *SingleCopyOp) read(k *uint32, needed func(r int) bool) func() bool {
 	}
 }
 
-// then is a step of this rank's own work.
+// then returns a step that does local work.
 func then(f func()) func() bool {
 	return func() bool {
 		f()
@@ -283,13 +285,13 @@ func then(f func()) func() bool {
 	}
 }
 
-// leave is the step that says that this rank has read what it needs.
+// leave returns the step that records that this rank has read what it needs.
 func (d *SingleCopyOp) leave(k *uint32) func() bool {
 	return then(func() { d.c.done(*k) })
 }
 
-func (d *SingleCopyOp) anyone(int) bool { return true }
-func (d *SingleCopyOp) root(r int) bool { return r == d.Root }
+func (d *SingleCopyOp) anyRank(int) bool { return true }
+func (d *SingleCopyOp) root(r int) bool  { return r == d.Root }
 
 // get copies n bytes from offset off of rank r's data.
 func (d *SingleCopyOp) get(to unsafe.Pointer, r, off, n int) {
@@ -302,7 +304,7 @@ func (d *SingleCopyOp) get(to unsafe.Pointer, r, off, n int) {
 		d.err = errs.New(errs.ProcFailed, "%s can't complete: %s (rank %d of the communicator)", d.Kind, d.c.eng.HowGone(d.c.Chan.World[r]), r)
 	default:
 		d.inStep = true
-		if fault := sys.Touch(func() { fabric.Probe(to, n) }); fault != nil { // the kernel does not say whose memory it is
+		if fault := sys.Touch(func() { fabric.Probe(to, n) }); fault != nil { // the kernel does not report whose memory has faulted
 			d.err = d.faulted(fault)
 		} else {
 			d.err = errs.New(errs.Buffer, "%s: the %d bytes of rank %d of the communicator can't be read: %v", d.Kind, n, r, err)
@@ -329,7 +331,8 @@ func (d *SingleCopyOp) temp(n int) unsafe.Pointer {
 	return unsafe.Pointer(&b[0])
 }
 
-// dense is the data of b as one run: where it is, or a packed copy.
+// dense returns the address of the data of b in contiguous memory: b itself, or a
+// packed copy.
 func (d *SingleCopyOp) dense(b p2p.Buf) uint64 {
 	if b.Type.Dense() || b.Bytes() == 0 {
 		return uint64(uintptr(b.Addr))
@@ -343,13 +346,13 @@ func (d *SingleCopyOp) packed(b p2p.Buf) uint64 {
 	return uint64(uintptr(p))
 }
 
-// whole is a buffer with a part for each rank as one.
+// whole returns b, a buffer with a part for each rank, as one buffer.
 func (d *SingleCopyOp) whole(b p2p.Buf) p2p.Buf {
 	b.Count *= d.c.Size
 	return b
 }
 
-// schedule is the steps of the collective.
+// schedule returns the steps of the collective.
 func (d *SingleCopyOp) schedule() []func() bool {
 	c, me := d.c, d.c.Rank
 	var k uint32
@@ -371,7 +374,7 @@ func (d *SingleCopyOp) schedule() []func() bool {
 		return []func() bool{d.join(&k), d.read(&k, d.root), then(func() { d.fetch(d.Recv, d.Root, me) }), d.leave(&k)}
 	case KindGather:
 		if me == d.Root {
-			return []func() bool{d.join(&k), d.read(&k, d.anyone), then(d.collect), d.leave(&k)}
+			return []func() bool{d.join(&k), d.read(&k, d.anyRank), then(d.collect), d.leave(&k)}
 		}
 		return []func() bool{d.publish(&k, func() uint64 { return d.dense(d.Send) }), d.leave(&k), d.wait(number, d.Root)}
 	case KindAllgather:
@@ -379,13 +382,13 @@ func (d *SingleCopyOp) schedule() []func() bool {
 		if d.SendInPlace {
 			own = part(d.Recv, me)
 		}
-		return []func() bool{d.publish(&k, func() uint64 { return d.dense(own) }), d.read(&k, d.anyone), then(d.collect), d.leave(&k), d.wait(number, -1)}
+		return []func() bool{d.publish(&k, func() uint64 { return d.dense(own) }), d.read(&k, d.anyRank), then(d.collect), d.leave(&k), d.wait(number, -1)}
 	case KindAlltoall:
 		own := func() uint64 { return d.dense(d.whole(d.Send)) }
-		if d.SendInPlace { // what is to be sent is overwritten
+		if d.SendInPlace { // receiving overwrites the data to send
 			own = func() uint64 { return d.packed(d.whole(d.Recv)) }
 		}
-		return []func() bool{d.publish(&k, own), d.read(&k, d.anyone), then(func() {
+		return []func() bool{d.publish(&k, own), d.read(&k, d.anyRank), then(func() {
 			for i := 1; i < c.Size; i++ {
 				r := (me + i) % c.Size
 				d.fetch(part(d.Recv, r), r, me)
@@ -410,7 +413,7 @@ func (d *SingleCopyOp) collect() {
 	}
 }
 
-// reduction is the steps of a reduction.
+// reduction returns the steps of a reduction.
 func (d *SingleCopyOp) reduction() []func() bool {
 	c, me := d.c, d.c.Rank
 	var k, k2 uint32
@@ -426,12 +429,12 @@ func (d *SingleCopyOp) reduction() []func() bool {
 		return uint64(uintptr(own))
 	}
 	receives := d.Kind != KindReduce || me == d.Root
-	direct := receives && d.Recv.Type.Dense() && d.Recv.Type.ElemSize()*d.Recv.Type.Elems() == d.Recv.Type.Size()
+	intoRecv := receives && d.Recv.Type.Dense() && d.Recv.Type.ElemSize()*d.Recv.Type.Elems() == d.Recv.Type.Size()
 	fold := func() {
 		switch {
-		case d.Kind == KindReduceScatterBlock && direct && !d.SendInPlace:
+		case d.Kind == KindReduceScatterBlock && intoRecv && !d.SendInPlace:
 			slice = d.Recv.Addr
-		case d.Kind != KindReduceScatterBlock && direct:
+		case d.Kind != KindReduceScatterBlock && intoRecv:
 			result = d.Recv.Addr
 			slice = unsafe.Add(result, off)
 		default:
@@ -442,7 +445,7 @@ func (d *SingleCopyOp) reduction() []func() bool {
 		}
 		d.foldSlice(&e, slice, unsafe.Add(own, off), off, n)
 	}
-	first := []func() bool{d.publish(&k, operand), d.read(&k, d.anyone), then(fold), d.leave(&k)}
+	first := []func() bool{d.publish(&k, operand), d.read(&k, d.anyRank), then(fold), d.leave(&k)}
 	if d.Kind == KindReduceScatterBlock {
 		return append(first, d.wait(func() uint32 { return k }, -1), then(func() {
 			if slice != d.Recv.Addr && d.err == nil {
@@ -455,7 +458,7 @@ func (d *SingleCopyOp) reduction() []func() bool {
 	if !receives {
 		return append(second, d.leave(&k2), d.wait(func() uint32 { return k2 }, d.Root))
 	}
-	second = append(second, d.read(&k2, d.anyone), then(func() {
+	second = append(second, d.read(&k2, d.anyRank), then(func() {
 		for i := 1; i < c.Size; i++ {
 			r := (me + i) % c.Size
 			at, length := e.slice(r, c.Size)
@@ -469,7 +472,7 @@ func (d *SingleCopyOp) reduction() []func() bool {
 		second = append(second, d.wait(func() uint32 { return k2 }, -1))
 	}
 	return append(second, then(func() {
-		if !direct && d.err == nil {
+		if !intoRecv && d.err == nil {
 			all := e
 			all.p = result
 			all.store(d.Recv)
@@ -477,12 +480,12 @@ func (d *SingleCopyOp) reduction() []func() bool {
 	}))
 }
 
-// foldPiece is as much of an operand as is folded at a time, so that it is still
-// in the cache after it was copied.
+// foldPiece is how many bytes of an operand are folded at a time, so that they are
+// still in the cache after they were copied.
 const foldPiece = 64 << 10
 
-// foldSlice folds n bytes at offset off of all operands into to. own is this
-// rank's operand there, which may be the same memory.
+// foldSlice folds n bytes at offset off of all operands into to. own is this rank's
+// operand at that offset, which may be the same memory.
 func (d *SingleCopyOp) foldSlice(e *elements, to, own unsafe.Pointer, off, n int) {
 	c, me := d.c, d.c.Rank
 	piece := foldPiece / e.size * e.size
@@ -514,17 +517,17 @@ func (d *SingleCopyOp) foldSlice(e *elements, to, own unsafe.Pointer, off, n int
 	}
 }
 
-// trial finds out whether all ranks can read from each other, and goes on with
-// the collective in the way that is then possible.
+// trial returns steps that find out whether all ranks can read from each other, and
+// then do the collective accordingly.
 func (d *SingleCopyOp) trial() []func() bool {
 	c := d.c
 	var k, k2 uint32
 	word := &c.word
 	*word = magic + uint64(c.Chan.World[c.Rank])
-	can := uint64(1)
+	readable := uint64(1)
 	return []func() bool{
 		d.publish(&k, func() uint64 { return uint64(uintptr(unsafe.Pointer(word))) }),
-		d.read(&k, d.anyone),
+		d.read(&k, d.anyRank),
 		then(func() {
 			for r := range c.Size {
 				got := new(uint64)
@@ -532,24 +535,24 @@ func (d *SingleCopyOp) trial() []func() bool {
 					continue
 				}
 				if d.get(unsafe.Pointer(got), r, 0, 8); d.err != nil || *got != magic+uint64(c.Chan.World[r]) {
-					can = 0
+					readable = 0
 				}
 			}
 			d.err, d.inStep = nil, false
 		}),
 		d.leave(&k),
-		d.publish(&k2, func() uint64 { return can }),
-		d.read(&k2, d.anyone),
+		d.publish(&k2, func() uint64 { return readable }),
+		d.read(&k2, d.anyRank),
 		then(func() {
-			for r, said := range d.from {
-				if r != c.Rank && said == 0 {
-					can = 0
+			for r, theirs := range d.from {
+				if r != c.Rank && theirs == 0 {
+					readable = 0
 				}
 			}
 		}),
 		d.leave(&k2),
 		func() bool {
-			if d.msg == nil && can == 0 {
+			if d.msg == nil && readable == 0 {
 				c.singleCopy = singleCopyNo
 				d.msg = c.Start(&d.Args)
 			}
@@ -567,5 +570,5 @@ func (d *SingleCopyOp) trial() []func() bool {
 	}
 }
 
-// magic is what a rank's word is, its world rank added.
+// magic plus the world rank is the value of a rank's word.
 const magic = 0x676f726d61707900

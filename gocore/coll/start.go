@@ -47,7 +47,7 @@ func (c *Comm) Start(a *Args) *Op {
 	return o
 }
 
-// all is the side of a root that has a part for each rank; nil elsewhere.
+// all returns root's buffer, with a part for each rank; nil on the other ranks.
 func (c *Comm) all(b p2p.Buf, root int) *Vec {
 	if c.Rank != root {
 		return nil

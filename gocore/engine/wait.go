@@ -231,7 +231,7 @@ func (e *Engine) spread(now int64) {
 }
 
 // balance is spread where ranks have to share cores: it moves this thread off a core
-// that has at idlest two more ranks than another one. Ranks that only yield to each
+// that has at least two more ranks than another one. Ranks that only yield to each
 // other look like little load, so the kernel leaves three of them on one core and one
 // on the other for long, and a fence of all takes as long as the three. The highest
 // rank of the core moves.
