@@ -11,7 +11,8 @@ import (
 	"gormapy/gocore/sys/atom/explore"
 )
 
-// A rank with waiters that each want a word set, and ringers that set them.
+// bell returns the world of a rank with waiters, each of which waits for a word to grow,
+// and as many ringers that add to the words.
 func bell(waiters, rounds int) func(w *explore.World) {
 	return func(w *explore.World) {
 		r := &Rank{}
@@ -23,7 +24,7 @@ func bell(waiters, rounds int) func(w *explore.World) {
 		for i := range waiters {
 			w.Thread(fmt.Sprintf("waiter%d", i), func(t *explore.Thread) {
 				for k := range rounds {
-					// As engine.wait does once it has stopped yielding.
+					// As engine.Wait does after it has stopped yielding.
 					for {
 						t.Forget(uint64(k))
 						atom.Add32(&r.Sleepers, 1)

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Call names a call that may wait, for wait records.
+// Call identifies, in wait records, a call that may wait.
 type Call uint32
 
 // The calls that publish a wait record.
@@ -48,8 +48,8 @@ func (c Call) String() string {
 	return fmt.Sprintf("call %d", uint32(c))
 }
 
-// Describe tells people what rank r does, for time-outs and deadlock reports:
-// one line for each wait in progress, or one that says there is none.
+// Describe returns the state of rank r as text for time-out and deadlock reports: one
+// line for each wait in progress, or a single line if there is none.
 func (s *Segment) Describe(r int) []string {
 	rk := &s.Ranks[r]
 	if atomic.LoadUint32(&rk.Exit) != 0 {
@@ -90,7 +90,7 @@ func (s *Segment) Describe(r int) []string {
 	return out
 }
 
-// StatusText says how a process ended, from its wait status.
+// StatusText returns a description of how a process ended, from its wait status.
 func StatusText(ws int) string {
 	st := unix.WaitStatus(ws)
 	if st.Signaled() {

@@ -6,15 +6,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// began is a moment on both clocks: Go's, which is read without a system call,
-// and the one that all processes share.
+// began and beganNanos are the same moment on two clocks: Go's, which is read without a
+// system call, and CLOCK_MONOTONIC, which all processes share.
 var began, beganNanos = func() (time.Time, int64) {
 	var ts unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts)
 	return time.Now(), ts.Nano()
 }()
 
-// Now is CLOCK_MONOTONIC in nanoseconds, the clock of WaitRecord.Since.
+// Now returns the time of CLOCK_MONOTONIC in nanoseconds, the clock of
+// WaitRecord.Since.
 func Now() int64 {
 	if t, ok := simulated(); ok {
 		return t

@@ -2,7 +2,7 @@
 
 package job
 
-// Clock, if not nil, is the time of a simulation, in nanoseconds.
+// Clock, if not nil, returns the time of a simulation in nanoseconds.
 var Clock func() int64
 
 func simulated() (int64, bool) {

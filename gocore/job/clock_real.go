@@ -2,5 +2,6 @@
 
 package job
 
-// simulated is for tests that make time pass themselves; see clock_interleave.go.
+// simulated returns the time of a simulation, of which there is none in this build; see
+// clock_interleave.go.
 func simulated() (int64, bool) { return 0, false }

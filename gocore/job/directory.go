@@ -8,20 +8,20 @@ import (
 	"gormapy/gocore/sys/atom"
 )
 
-// Directory is what a rank's transports know of the others before they can
-// communicate: a card of each rank, and a slot for mail from each rank to each
-// (fabric.Directory). It lies in the job segment, so it reaches one host.
+// Directory lets the transports of different ranks exchange addresses before they can
+// communicate: it has a card of each rank, and a slot for mail from each rank to each
+// (fabric.Directory). It is part of the job segment, so it covers one host.
 //
 // # Protocol
 //
 // A card is written once: its bytes, then its length, which is 0 until then.
 //
-// A slot's sequence number is odd while its sender writes. The sender makes it
-// even, adds 1 to the receiver's Mails, and rings its progress engine. The
-// receiver copies what it finds at an even number that it has not seen, and
-// takes it only if the number is still the same; else it was overwritten, and
-// Mails will grow. A sender that dies while it writes leaves the number odd:
-// its mail was never there.
+// The sequence number of a slot is odd while its sender writes. Then the sender makes
+// it even, adds 1 to the receiver's Mails, and rings the receiver's doorbells. The
+// receiver copies the mail if the number is even and one that it has not seen, and
+// takes the copy only if the number is still the same; else the mail was overwritten,
+// and Mails will grow. A sender that dies while it writes leaves the number odd, and
+// the receiver never takes that mail.
 type Directory struct {
 	seg  *Segment
 	rank int
@@ -42,21 +42,21 @@ type mail struct {
 	_    [16]byte
 }
 
-// Directory is that of one rank. It is for one thread at a time.
+// Directory returns the directory of rank. It is not safe for concurrent use.
 func (s *Segment) Directory(rank int) *Directory {
 	return &Directory{seg: s, rank: rank, seen: make([]uint32, len(s.Ranks))}
 }
 
-// Rank is this rank, Size how many there are.
+// Rank returns this rank.
 func (d *Directory) Rank() int { return d.rank }
 
-// Size is for Rank.
+// Size returns the number of ranks.
 func (d *Directory) Size() int { return len(d.seg.Ranks) }
 
-// Secret is known to the ranks of this job and to nobody else.
+// Secret returns bytes that only the ranks of this job know.
 func (d *Directory) Secret() []byte { return d.seg.Head.Secret[:] }
 
-// Publish makes card known to all ranks.
+// Publish makes card visible to all ranks.
 func (d *Directory) Publish(card []byte) error {
 	c := &d.seg.Ranks[d.rank].Card
 	if len(card) == 0 || len(card) > len(c.data) {
@@ -67,7 +67,7 @@ func (d *Directory) Publish(card []byte) error {
 	return nil
 }
 
-// Card is what rank has published, nil as long as it has not.
+// Card returns the card that rank has published, nil if it has not yet.
 func (d *Directory) Card(rank int) []byte {
 	c := &d.seg.Ranks[rank].Card
 	n := int(atom.Load32(&c.n))
@@ -83,7 +83,7 @@ func (d *Directory) slot(from, to int) *mail {
 	return (*mail)(unsafe.Pointer(&d.seg.shm.Mem[off]))
 }
 
-// Mail leaves msg for rank to, in place of any earlier one.
+// Mail stores msg for rank to, in place of any earlier mail.
 func (d *Directory) Mail(to int, msg []byte) error {
 	m := d.slot(d.rank, to)
 	if len(msg) > len(m.data) {
@@ -96,29 +96,31 @@ func (d *Directory) Mail(to int, msg []byte) error {
 	return nil
 }
 
-// write is the sender's side.
+// write stores msg. The sender calls it.
 func (m *mail) write(msg []byte) {
 	seq := atom.Load32(&m.seq) | 1
-	// Not a store: what is written next could be seen before it. This comes before or
-	// after the receiver's exchange of the same word, and so do the bytes.
+	// This is not a store, since the bytes written next could be seen before a store.
+	// The exchange is ordered with the receiver's compare-and-swap of the same word,
+	// and so are the bytes.
 	atom.Swap32(&m.seq, seq)
 	m.n = uint32(copy(m.data[:], msg))
 	atom.Store32(&m.seq, seq+1)
 }
 
-// read is the receiver's: a copy and its number, if there is one other than seen that
-// is not being overwritten.
+// read returns a copy of the mail and its number, if the number is not seen and the mail
+// is not being overwritten. The receiver calls it.
 func (m *mail) read(seen uint32) (msg []byte, seq uint32, ok bool) {
 	seq = atom.Load32(&m.seq)
 	if seq&1 != 0 || seq == seen {
 		return nil, 0, false
 	}
 	msg = bytes.Clone(m.data[:min(int(m.n), len(m.data))])
-	// Not a load: that could be made before those of the bytes.
+	// This is not a load, which could be made before those of the bytes.
 	return msg, seq, atom.CAS32(&m.seq, seq, seq)
 }
 
-// Mailed is what rank from has left since it was last asked for, nil if nothing.
+// Mailed returns the last mail from rank from, nil if there is none since the previous
+// call.
 func (d *Directory) Mailed(from int) []byte {
 	msg, seq, ok := d.slot(from, d.rank).read(d.seen[from])
 	if !ok {
@@ -128,5 +130,5 @@ func (d *Directory) Mailed(from int) []byte {
 	return msg
 }
 
-// Mails counts what has been left here.
+// Mails returns how many mails have been stored for this rank.
 func (d *Directory) Mails() uint32 { return atom.Load32(&d.seg.Ranks[d.rank].Mails) }

@@ -12,8 +12,8 @@ import (
 	"gormapy/gocore/sys/atom/explore"
 )
 
-// The sender overwrites its mail, and may end; the receiver must never take a mixture
-// of two letters for one, and must get the last.
+// The sender overwrites its mail, and may die. The receiver must never take a mixture of
+// two mails, and must receive the last.
 func TestEveryInterleavingOfMail(t *testing.T) {
 	for _, deaths := range []int{0, 1} {
 		t.Run(fmt.Sprintf("deaths=%d", deaths), func(t *testing.T) {

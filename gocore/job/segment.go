@@ -24,16 +24,16 @@ const (
 	// MaxRanks bounds a job on one host; rings are laid out for every pair.
 	MaxRanks = 512
 	// Blocks is how many communicators and windows can have a barrier block at
-	// the same time; those beyond it synchronise by messages.
+	// the same time; the others synchronise by messages.
 	Blocks = 512
 )
 
 // Rank states, in the order in which they are passed.
 const (
-	StateNone      uint32 = iota // nobody has claimed the rank
-	StateClaimed                 // a process is initialising
+	StateNone      uint32 = iota // no process has claimed the rank
+	StateClaimed                 // its process is initialising
 	StateReady                   // it communicates
-	StateFinalized               // it said that it is done; its messages stay readable
+	StateFinalized               // it has finalized; its messages stay readable
 )
 
 // Head is the first page of the segment.
@@ -42,16 +42,16 @@ type Head struct {
 	Version     uint32
 	Size        uint32 // number of ranks
 	ID          [32]byte
-	LauncherPID uint32 // 0 when no launcher of ours watches over the job
-	Cores       uint32 // that the job may use
-	LauncherAge uint64 // its start time, see sys.StartTime
+	LauncherPID uint32 // 0 if the job has no launcher of gormapy
+	Cores       uint32 // number of cores that the job may use
+	LauncherAge uint64 // start time of the launcher, see sys.StartTime
 
 	AbortClaim uint32 // rank+1 of the first to abort
 	AbortState uint32 // 1 once AbortCode is valid
 	AbortCode  int32  // exit status the job is to end with
 	Interrupt  uint32 // 1 once the launcher was asked to stop (Ctrl-C, SIGTERM)
-	// ErrorHash names the first unhandled exception that was printed in full, so
-	// that ranks with the same one print a line only.
+	// ErrorHash identifies the first unhandled exception that was printed in full, so
+	// that ranks with the same one print only a line.
 	ErrorHash uint64
 
 	RankOff, RankStride  uint64
@@ -64,18 +64,18 @@ type Head struct {
 	Secret  [32]byte // of the job, for connections outside the segment
 }
 
-// WaitRecord says what a thread of a rank waits for. Seq is odd while a wait
-// is in progress. Readers may see a torn record; it is for people.
+// WaitRecord describes what a thread of a rank waits for. Seq is odd while a wait
+// is in progress. Readers may see a torn record, which only appears in reports.
 type WaitRecord struct {
 	Seq   uint32
-	Call  uint32 // index into CallNames
+	Call  uint32 // a Call
 	Peer  int32  // world rank, -1 any, -2 none
 	Tag   int32
 	Ctx   uint64 // context of the communicator or id of the window
 	Since int64  // CLOCK_MONOTONIC, ns
 	Info  [32]byte
-	// Thread is the kernel's number of the thread that waits: that of the process
-	// for its main thread.
+	// Thread is the kernel's number of the thread that waits. For the main thread it is
+	// the pid.
 	Thread uint32
 	_      uint32
 }
@@ -83,39 +83,39 @@ type WaitRecord struct {
 // WaitRecords is how many waits of one process are published at a time.
 const WaitRecords = 4
 
-// Rank is what the job knows of one rank. Words written by different parties
-// lie on different cache lines.
+// Rank is the shared state of one rank. Words written by different processes are on
+// different cache lines.
 type Rank struct {
 	Claim uint32 // pid of the process that is this rank
 	State uint32
 	Gen   uint32 // generation of contexts, matching and epochs
 	Flags uint32
 	Age   uint64 // start time of the process, see sys.StartTime
-	CPU   uint32 // 1 + the processor on which it last waited, 0 if unknown
+	CPU   uint32 // 1 + the processor on which it last waited; 0 if unknown
 	_     [36]byte
 
 	Exit       uint32 // 1 once the launcher saw the end of the rank
 	ExitStatus int32  // wait status
-	ChildPID   uint32 // the process the launcher started for this rank
-	// Ended is 1 once somebody knows that the process has ended: whatever goes by
-	// its number (copies between address spaces, /proc) may reach another one.
+	ChildPID   uint32 // the process that the launcher started for this rank
+	// Ended is 1 once any process has found that the rank's process has ended: from then
+	// on its pid (for copies between address spaces, /proc) may be another process's.
 	Ended uint32
 	_     [48]byte
 
-	Doorbell uint32 // callers sleep here
+	Doorbell uint32 // threads that wait sleep on it
 	Sleepers uint32
 	_        [56]byte
 
-	Progress         uint32 // the progress engine sleeps here
+	Progress         uint32 // the progress engine sleeps on it
 	ProgressSleepers uint32
 	Pollers          uint32 // threads of the rank that poll or sleep in a wait
-	Urgent           uint32 // messages sent to the rank that must not wait for a call
+	Urgent           uint32 // number of urgent messages sent to the rank, see package engine
 	_                [48]byte
 
 	Waits [WaitRecords]WaitRecord
 
 	// Moved counts the polls that moved something: a rank that waits and whose count
-	// stands still gets nowhere.
+	// does not change makes no progress.
 	Moved uint32
 	_     [60]byte
 
@@ -129,8 +129,8 @@ const (
 	FlagStacks uint32 = 1 << iota // StackSignal makes the rank print its stacks
 )
 
-// StackSignal makes a rank that set FlagStacks print the Python stacks of all
-// its threads. A real-time signal that neither Python, Go nor glibc uses.
+// StackSignal makes a rank that has set FlagStacks print the Python stacks of all
+// its threads. It is a real-time signal that neither Python, Go nor glibc uses.
 const StackSignal = 61
 
 // Segment is a mapped job segment.
@@ -206,8 +206,9 @@ func attach(shm *sys.Segment, size int) *Segment {
 	}
 }
 
-// ringBytes keeps the mapping of a job modest: it grows with the square of
-// the number of ranks (16 ranks: 64 MiB of addresses, touched on first use).
+// ringBytes returns the size of a ring. It is smaller in larger jobs, because the
+// mapping grows with the square of the number of ranks (16 ranks: 64 MiB of addresses,
+// touched on first use).
 func ringBytes(size int) uint64 {
 	switch {
 	case size <= 32:
@@ -219,15 +220,15 @@ func ringBytes(size int) uint64 {
 }
 
 // A barrier block has blockHead bytes for the barrier, then for each rank
-// Posts+1 lines (see coll.Board), then for each rank Posts times BoardSlotBytes and
-// LongSlots times LongSlotBytes.
+// BoardSlots+1 cache lines (see coll.Board), then for each rank BoardSlots times
+// BoardSlotBytes and LongSlots times LongSlotBytes.
 const (
 	blockHead = 4 * 64
-	// BoardOffset is where the ranks' lines begin in a block.
+	// BoardOffset is the offset of the ranks' cache lines in a block.
 	BoardOffset = blockHead
 )
 
-// BoardSlotBytes is the room for the data of one small collective of one rank.
+// BoardSlotBytes returns the size of a rank's data of one small collective.
 func BoardSlotBytes(size int) int {
 	switch {
 	case size <= 32:
@@ -238,11 +239,11 @@ func BoardSlotBytes(size int) int {
 	return 128
 }
 
-// LongSlots is how many collectives with more data a rank can be ahead.
+// LongSlots is how many collectives with more data a rank can be ahead of the others.
 const LongSlots = 2
 
-// LongSlotBytes is the room for the data of one of these. In a job of many ranks
-// there is none: the blocks would take more addresses than they are worth.
+// LongSlotBytes returns the size of a rank's data of one of these; 0 in a job of many
+// ranks, where the blocks would need too much address space.
 func LongSlotBytes(size int) int {
 	if size <= 8 {
 		return 64 << 10
@@ -250,11 +251,10 @@ func LongSlotBytes(size int) int {
 	return 0
 }
 
-// BoardDataOffset is where the ranks' data begins in a block, LongSlotDataOffset
-// that of the long ones.
+// BoardDataOffset returns the offset of the ranks' data in a block.
 func BoardDataOffset(size int) int { return blockHead + size*(BoardSlots+1)*64 }
 
-// LongSlotDataOffset: see BoardDataOffset.
+// LongSlotDataOffset returns the offset of the data of the long slots.
 func LongSlotDataOffset(size int) int {
 	return BoardDataOffset(size) + size*BoardSlots*BoardSlotBytes(size)
 }
@@ -268,36 +268,36 @@ const WorldBlock = 0
 
 func roundUp(n, to uint64) uint64 { return (n + to - 1) / to * to }
 
-// Path is where other processes of this user can open the segment as long as
-// this process lives.
+// Path returns a path at which other processes of this user can open the segment while
+// this process lives and keeps the descriptor.
 func (s *Segment) Path() string { return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), s.shm.FD) }
 
-// FD is the segment's descriptor in this process.
+// FD returns the segment's descriptor in this process.
 func (s *Segment) FD() int { return s.shm.FD }
 
-// CloseFD drops the descriptor and keeps the mapping.
+// CloseFD closes the descriptor and keeps the mapping.
 func (s *Segment) CloseFD() { s.shm.CloseFD() }
 
 // Close unmaps the segment.
 func (s *Segment) Close() error { return s.shm.Close() }
 
-// Ring is the memory of the ring from rank src to rank dst.
+// Ring returns the memory of the ring from rank src to rank dst.
 func (s *Segment) Ring(src, dst int) []byte {
 	off := s.Head.RingOff + uint64(dst*len(s.Ranks)+src)*s.Head.RingBytes
 	return s.shm.Mem[off : off+s.Head.RingBytes : off+s.Head.RingBytes]
 }
 
-// ID is the job's random name, 32 hexadecimal digits.
+// ID returns the job's random name, 32 hexadecimal digits.
 func (s *Segment) ID() string { return string(s.Head.ID[:]) }
 
-// Block is the memory of barrier block i.
+// Block returns the memory of barrier block i.
 func (s *Segment) Block(i int) []byte {
 	off := s.Head.BlockOff + uint64(i)*s.Head.BlockBytes
 	return s.shm.Mem[off : off+s.Head.BlockBytes : off+s.Head.BlockBytes]
 }
 
-// TakeBlock reserves a barrier block, zeroed but for its data, or returns -1
-// when none is left.
+// TakeBlock reserves a barrier block and zeroes it except for its data. It returns -1
+// if none is left.
 func (s *Segment) TakeBlock() int {
 	for w := range s.Head.BlockUsed {
 		p := &s.Head.BlockUsed[w]
@@ -320,13 +320,13 @@ func (s *Segment) TakeBlock() int {
 	return -1
 }
 
-// GiveBlock returns block i. The caller must be the last to use it.
+// GiveBlock frees block i. No rank may use it any more.
 func (s *Segment) GiveBlock(i int) {
 	atomic.AndUint32(&s.Head.BlockUsed[i/32], ^uint32(1<<(i%32)))
 }
 
-// AgreeFabric returns the name that the first rank to call it gave, of at most 8
-// bytes.
+// AgreeFabric returns the name, of at most 8 bytes, with which the first rank called
+// it.
 func (s *Segment) AgreeFabric(name string) string {
 	var b [8]byte
 	copy(b[:], name)
@@ -335,8 +335,8 @@ func (s *Segment) AgreeFabric(name string) string {
 	return strings.TrimRight(string(b[:]), "\x00")
 }
 
-// Claim makes this process rank r of the job. It fails if the rank was granted
-// before; held is then the pid of the process it was granted to.
+// Claim makes this process rank r of the job. It fails if another process has claimed
+// the rank before; held is then the pid of that process.
 func (s *Segment) Claim(r int) (held int, ok bool) {
 	me := uint32(os.Getpid())
 	rk := &s.Ranks[r]
@@ -349,7 +349,7 @@ func (s *Segment) Claim(r int) (held int, ok bool) {
 }
 
 // Abort records that rank r ends the job with the exit status code; only the
-// first call counts. It wakes everybody. It reports whether this was the first.
+// first call counts. It wakes all ranks, and reports whether this was the first call.
 func (s *Segment) Abort(r int, code int) bool {
 	h := s.Head
 	first := atomic.CompareAndSwapUint32(&h.AbortClaim, 0, uint32(r+1))
@@ -361,7 +361,7 @@ func (s *Segment) Abort(r int, code int) bool {
 	return first
 }
 
-// Aborted returns the rank that aborted the job and the status it asked for.
+// Aborted returns the rank that aborted the job and the exit status that it set.
 func (s *Segment) Aborted() (rank, code int, yes bool) {
 	if atomic.LoadUint32(&s.Head.AbortState) == 0 {
 		return 0, 0, false
@@ -385,11 +385,11 @@ func (s *Segment) RingAll() {
 	}
 }
 
-// Ring wakes the callers of the rank that sleep. A waiter increments Sleepers,
-// reads Doorbell, looks once more for what it waits for, and only then sleeps
-// while Doorbell has that value; whoever makes that thing true does so with a
-// sequentially consistent store before calling Ring. So either the waiter sees
-// the thing, or Ring sees the sleeper.
+// Ring wakes the rank's threads that sleep in a wait. A waiter increments Sleepers,
+// reads Doorbell, checks its condition once more, and only then sleeps while Doorbell
+// has that value. A thread that makes the condition true does so with a
+// sequentially consistent store before it calls Ring. So either the waiter sees
+// the condition, or Ring sees the sleeper.
 func (r *Rank) Ring() {
 	if atom.Load32(&r.Sleepers) != 0 {
 		atom.Add32(&r.Doorbell, 1)
@@ -405,5 +405,5 @@ func (r *Rank) RingProgress() {
 	}
 }
 
-// PID is the process that is this rank, 0 before it came.
+// PID returns the pid of the process that is this rank, 0 if none has claimed it.
 func (r *Rank) PID() int { return int(atomic.LoadUint32(&r.Claim)) }

@@ -2,6 +2,6 @@
 
 package job
 
-// BoardSlots is how many collectives a rank can be ahead of the others. The test of
-// the interleavings has fewer, so that it sees them used again.
+// BoardSlots is how many collectives a rank can be ahead of the others. The interleaving
+// test has fewer, so that it covers their reuse.
 const BoardSlots = 8

@@ -2,5 +2,5 @@
 
 package job
 
-// BoardSlots is for the test; see posts.go.
+// BoardSlots is the number for the interleaving test; see slots.go.
 const BoardSlots = 2
