@@ -1,5 +1,8 @@
-// Package self is the smallest complete transport, the template for the
-// others: a rank's messages to itself. It may import fabric.
+// Package self is the transport of a rank's messages to itself. It is the
+// smallest complete transport and the template for the others: a queue under a
+// mutex for messages, plain copies for one-sided operations.
+//
+// It may import fabric.
 package self
 
 import (
@@ -10,13 +13,13 @@ import (
 	"gormapy/gocore/fabric"
 )
 
-// Transport queues messages to the own rank until they are polled.
+// Transport queues messages to the own rank until Poll delivers them.
 type Transport struct {
 	rank    int
-	waiting atomic.Int32
+	waiting atomic.Int32 // 1: queue is not empty; lets Poll return without mu
 	mu      sync.Mutex
 	queue   []packet
-	spare   []packet
+	spare   []packet // the array that the next queue uses
 }
 
 type packet struct {
