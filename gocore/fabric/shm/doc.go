@@ -1,5 +1,5 @@
-// Package shm reaches peers on the same host: short messages through rings in
-// the job's shared memory, one-sided copies through the kernel
+// Package shm is the transport to peers on the same host: short messages go
+// through rings in the job's shared memory, one-sided copies through the kernel
 // (process_vm_readv and process_vm_writev).
 //
 // # The ring protocol
@@ -11,32 +11,33 @@
 //	from byte 128: records, each on a 64-byte boundary
 //
 // A record is a commit word, a length, the header and the payload, so that a
-// message of 8 bytes is one cache line and a receiver that polls looks at just
-// the line that will arrive. The commit word is 0 (empty), recordData or
-// recordSkip (go on at the start of the ring), and the number of lines the
-// record takes. The sender
+// message of 8 bytes is one cache line and a receiver that polls reads only the
+// line that will arrive. The commit word is 0 (empty), or else recordData or
+// recordSkip (continue at the start of the ring) with the number of lines that
+// the record takes. The sender
 //
 //  1. makes sure that there is room: written + lines + 1 <= head + capacity, with
-//     a copy of head that it refreshes when it seems full;
-//  2. writes everything but the commit word, and sets the word behind the record
-//     to 0: that is where the receiver looks next;
+//     a copy of head that it refreshes when the ring seems full;
+//  2. writes everything but the commit word, and sets the commit word behind the
+//     record to 0: the receiver reads that one next;
 //  3. stores the commit word.
 //
 // The receiver
 //
-//  1. loads the commit word at its position; 0: nothing there;
-//  2. hands over header and payload;
+//  1. loads the commit word at its position; 0: there is no message;
+//  2. delivers header and payload;
 //  3. stores head.
 //
-// The receiver writes nothing but head, so that what it has read need not travel
-// back. Only the sender writes records, between head and one line beyond what it
-// has written; head is the hand-over. Where the receiver looks there is always 0
-// or a record: memory is zero at first, and who publishes a record has set the
-// word behind it before (and, for recordSkip, the first word of the ring). So
-// neither can see a word of the other's half-done work. When the sender dies between 2 and 3 the
-// record was never there; when the receiver dies nobody reads, and the sender
-// learns of its death as anybody does. Several threads of a process share a
-// sender under a mutex and a receiver under the engine's poll lock.
+// The receiver writes nothing but head, so that lines that it has read need not
+// travel back. Only the sender writes records, and only in lines that head has
+// released, up to one line beyond what it has written. At the receiver's position
+// there is always 0 or a record: memory is zero at first, and before the sender
+// publishes a record it has set the word behind it (and, for recordSkip, the
+// first word of the ring). So neither side can see unfinished work of the other.
+// When the sender dies between 2 and 3 the record was never there. When the
+// receiver dies the sender learns of it as all ranks do, from the engine. Several
+// threads of a process share a sender under a mutex and a receiver under the
+// engine's poll lock.
 //
 // It may import fabric, job and sys.
 package shm

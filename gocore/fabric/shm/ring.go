@@ -17,7 +17,7 @@ const (
 	prefix = 8 + fabric.HeaderBytes
 )
 
-// ring is one side's view of a ring: the words it shares, and its own position.
+// ring is one side's view of a ring: the shared words, and this side's position.
 type ring struct {
 	head  *uint64
 	base  unsafe.Pointer // first record
@@ -34,13 +34,13 @@ func newRing(mem []byte) ring {
 	}
 }
 
-// maxPayload is what fits a quarter of the ring, so that a sender never waits
-// for the ring to drain completely.
+// maxPayload returns the longest payload of a record that takes a quarter of the
+// ring, so that a sender never waits for the ring to drain completely.
 func maxPayload(ringBytes int) int { return (ringBytes-ringHeader)/4/line*line - prefix }
 
 func (r *ring) at(pos uint64) unsafe.Pointer { return unsafe.Add(r.base, (pos%r.lines)*line) }
 
-// send writes one record, or returns false when there is no room. If the payload
+// send writes one record, or returns false if there is no room. If the payload
 // faults, the record was never there: the next one is written in its place.
 func (r *ring) send(h *fabric.Header, payload []byte) bool {
 	need := uint64(prefix+len(payload)+line-1) / line
@@ -48,7 +48,7 @@ func (r *ring) send(h *fabric.Header, payload []byte) bool {
 	if left := r.lines - r.pos%r.lines; left < need {
 		skip = left
 	}
-	// One line more: the commit word that follows.
+	// One line more, for the commit word behind the record.
 	if r.pos+skip+need+1 > r.seen+r.lines {
 		r.seen = atom.Load64(r.head)
 		if r.pos+skip+need+1 > r.seen+r.lines {
@@ -72,7 +72,7 @@ func (r *ring) send(h *fabric.Header, payload []byte) bool {
 	return true
 }
 
-// receive hands the next record to deliver, or returns false if there is none.
+// receive passes the next message to deliver, or returns false if there is none.
 func (r *ring) receive(deliver func(h *fabric.Header, payload []byte)) bool {
 	for {
 		p := r.at(r.pos)

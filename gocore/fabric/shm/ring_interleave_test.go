@@ -12,8 +12,8 @@ import (
 	"gormapy/gocore/sys/atom/explore"
 )
 
-// payload is that of message k: every byte tells which message it is of, and
-// none is 0, which a commit word is where nothing has come yet.
+// payload returns the payload of message k: every byte depends on k, and none is
+// 0, the value of a commit word where no message has arrived.
 func payload(k, n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -34,7 +34,7 @@ func intact(k int, h *fabric.Header, got []byte, n int) bool {
 	return true
 }
 
-// ringWorld sends messages with payloads of these sizes through a ring of few
+// ringWorld sends messages with payloads of these sizes through a ring of lines
 // lines.
 func ringWorld(lines int, sizes []int, mortal bool) func(w *explore.World) {
 	return func(w *explore.World) {
@@ -81,7 +81,7 @@ func ringWorld(lines int, sizes []int, mortal bool) func(w *explore.World) {
 					k++
 					m.got++
 				} else if last {
-					return // what a dead sender had not committed was never there
+					return // a message that a dead sender had not committed was never there
 				} else {
 					atom.Yield()
 				}

@@ -17,11 +17,11 @@ import (
 
 const stressRing = ringHeader + 16*line
 
-// stressByte is byte i of message k; stressLen its length.
+// stressByte returns byte i of message k, stressLen the length of message k.
 func stressByte(k, i int) byte { return byte(k*31 + i*7 + 1) }
 func stressLen(k int) int      { return (k * 37) % (8*line - prefix + 1) }
 
-// TestRingStressSender is the sending process of TestRingStress.
+// TestRingStressSender runs as the sending process of TestRingStress.
 func TestRingStressSender(t *testing.T) {
 	path := os.Getenv("GORMAPY_RING_STRESS")
 	if path == "" {
@@ -56,7 +56,7 @@ func TestRingStress(t *testing.T) {
 	c := exec.Command(os.Args[0], "-test.run=^TestRingStressSender$", "-test.timeout=30s")
 	c.Env = append(os.Environ(), fmt.Sprintf("GORMAPY_RING_STRESS=/proc/%d/fd/%d", os.Getpid(), seg.FD))
 	require.NoError(t, c.Start())
-	defer c.Process.Kill() //nolint:errcheck // it has ended, if all went well
+	defer c.Process.Kill() //nolint:errcheck // an error if the process has already ended
 	n, bad := 0, ""
 	take := func() bool {
 		return r.receive(func(h *fabric.Header, got []byte) {

@@ -14,16 +14,17 @@ import (
 	"gormapy/gocore/sys"
 )
 
-// Transport reaches the ranks of one job segment.
+// Transport is the transport between the ranks of one job segment.
 type Transport struct {
 	seg  *job.Segment
 	rank int
 	in   []ring // by sender; in[rank] is not used
-	copy bool   // the kernel lets us copy from and to peers
+	copy bool   // one-sided copies through the kernel are on
 }
 
-// New makes the transport of world rank rank. With oneCopy the kernel copies
-// between address spaces; see Probe.
+// New makes the transport of world rank rank. With oneCopy it has one-sided
+// operations, which the kernel carries out; Refusal reports whether it does so
+// for a peer.
 func New(seg *job.Segment, rank int, oneCopy bool) *Transport {
 	t := &Transport{seg: seg, rank: rank, in: make([]ring, len(seg.Ranks)), copy: oneCopy}
 	for src := range t.in {
@@ -60,11 +61,12 @@ func (t *Transport) Connect(peer int) (fabric.Endpoint, error) {
 	return &endpoint{t: t, peer: &t.seg.Ranks[peer], ring: newRing(t.seg.Ring(t.rank, peer))}, nil
 }
 
-// Register implements fabric.Transport; the kernel checks addresses itself.
+// Register implements fabric.Transport. It has nothing to do: the kernel checks
+// addresses itself.
 func (t *Transport) Register(p unsafe.Pointer, _ int) (fabric.Region, error) { return region{p}, nil }
 
-// pollBatch bounds how many messages of one sender are taken before the next
-// sender is looked at, so that none starves.
+// pollBatch bounds the messages that Poll takes from one sender before it turns
+// to the next, so that no sender starves.
 const pollBatch = 16
 
 // piece is small enough for several pieces to be under way in a ring, and for
@@ -110,7 +112,7 @@ type endpoint struct {
 // Send implements fabric.Endpoint.
 func (e *endpoint) Send(h *fabric.Header, payload []byte) error {
 	if !e.write(h, payload) {
-		// Nobody takes messages out: the peer computes. Its progress engine does.
+		// The peer computes and takes no messages: wake its progress engine, which does.
 		e.peer.RingProgress()
 		return fabric.ErrAgain
 	}
@@ -156,10 +158,11 @@ func (e *endpoint) GetRuns(local unsafe.Pointer, _ uint64, runs []fabric.Run, _ 
 	return e.copied(sys.ReadProcessRuns(e.peer.PID(), local, iovecs(runs)))
 }
 
-// refusal is why the kernel is not asked to copy from or to the peer, which it knows by
-// the number of its process. Once the peer is known to have ended that may be another
-// one's. The launcher makes that known before it gives the number away; where it was
-// another that did, such as a shell around the peer, an engine does within a millisecond.
+// refusal returns why the kernel is not asked to copy from or to the peer, nil if
+// it may be. The kernel knows the peer by its process id, which may be another
+// process's once the peer has ended. The launcher sets Ended before it reaps the
+// peer and so frees the id; if another process reaps it, such as a shell around
+// the peer, an engine sets Ended within a millisecond.
 func (e *endpoint) refusal() error {
 	if !e.t.copy {
 		return fabric.ErrUnsupported
@@ -170,8 +173,8 @@ func (e *endpoint) refusal() error {
 	return nil
 }
 
-// copied is what came of a copy: whose it was is sure only if the peer has not ended
-// meanwhile.
+// copied returns the result of a copy. Only if the peer has not ended meanwhile is
+// it certain that the memory was the peer's.
 func (e *endpoint) copied(err error) (bool, error) {
 	if atomic.LoadUint32(&e.peer.Ended) != 0 || err != nil && errors.Is(err, unix.ESRCH) {
 		return true, fabric.ErrPeerGone
@@ -179,14 +182,15 @@ func (e *endpoint) copied(err error) (bool, error) {
 	return true, err
 }
 
-// iovecs is runs as the kernel's array: a Run is laid out like a struct iovec.
+// iovecs returns runs as the kernel's array: a Run has the layout of a struct iovec.
 func iovecs(runs []fabric.Run) []unix.RemoteIovec {
 	return unsafe.Slice((*unix.RemoteIovec)(unsafe.Pointer(unsafe.SliceData(runs))), len(runs))
 }
 
 var _ = [1]byte{}[unsafe.Sizeof(fabric.Run{})-unsafe.Sizeof(unix.RemoteIovec{})]
 
-// FetchAdd implements fabric.Endpoint: memory that all map has the processor's atomics.
+// FetchAdd implements fabric.Endpoint. It is not supported: ranks of one host use
+// the processor's atomics, on memory that all of them map.
 func (e *endpoint) FetchAdd(unsafe.Pointer, fabric.RemoteKey, uint64, uint64) (bool, error) {
 	return false, fabric.ErrUnsupported
 }
