@@ -13,10 +13,10 @@ import (
 // Directory is a fabric.Directory in the memory of one process.
 type Directory struct {
 	rank int
-	all  *pigeonholes
+	all  *store
 }
 
-type pigeonholes struct {
+type store struct {
 	mu     sync.Mutex
 	size   int
 	secret []byte
@@ -27,9 +27,9 @@ type pigeonholes struct {
 
 var _ fabric.Directory = (*Directory)(nil)
 
-// Directories makes those of n ranks.
+// Directories makes the directories of n ranks.
 func Directories(n int) []*Directory {
-	all := &pigeonholes{size: n, secret: make([]byte, 32), cards: make([][]byte, n), mail: map[[2]int][]byte{}, mails: make([]uint32, n)}
+	all := &store{size: n, secret: make([]byte, 32), cards: make([][]byte, n), mail: map[[2]int][]byte{}, mails: make([]uint32, n)}
 	_, _ = rand.Read(all.secret) // it never fails
 	dirs := make([]*Directory, n)
 	for r := range dirs {

@@ -12,7 +12,7 @@ import (
 	"gormapy/gocore/job"
 )
 
-// The transport of one host keeps the contract, too.
+// The shared-memory transport fulfils the contract.
 func TestSharedMemory(t *testing.T) {
 	var seg *job.Segment
 	t.Cleanup(func() { seg.Close() })

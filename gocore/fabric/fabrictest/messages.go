@@ -17,8 +17,8 @@ import (
 	"gormapy/gocore/fabric"
 )
 
-// message is number k of those from rank src to rank dst: all of it follows from
-// these three.
+// message returns the header, the payload's seed and the payload's length of
+// message k from rank src to rank dst.
 func message(src, dst, k, maxShort int) (fabric.Header, uint64, int) {
 	seed := uint64(src)<<48 | uint64(dst)<<40 | uint64(k)
 	sizes := []int{0, 1, 7, 8, 9, 47, 48, 49, 63, 64, 65, 255, 256, 0, 8, 8}
@@ -36,7 +36,7 @@ func message(src, dst, k, maxShort int) (fabric.Header, uint64, int) {
 	}, seed, n
 }
 
-// inbox checks what comes to a rank against message.
+// inbox compares the messages that a rank receives with message.
 type inbox struct {
 	rank    *Rank
 	ordered bool
@@ -111,7 +111,7 @@ func sendAll(r *Rank, peer, from, to int) error {
 	return nil
 }
 
-// together runs f for each ordered pair of ranks at once.
+// together runs f concurrently for each ordered pair of ranks.
 func together(t *testing.T, w *World, f func(r *Rank, peer int) error) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -134,8 +134,8 @@ func together(t *testing.T, w *World, f func(r *Rank, peer int) error) {
 	}
 }
 
-// Thousands of messages of all sizes, both ways between all ranks at once,
-// while the ranks stop polling now and then: whole, once, in order.
+// Thousands of messages of all sizes travel both ways between all ranks at once,
+// while the ranks stop polling now and then. Each arrives whole, once, in order.
 func testMessages(t *testing.T, w *World) {
 	const n = 3000
 	var boxes []*inbox
@@ -180,7 +180,7 @@ func testMessages(t *testing.T, w *World) {
 	if !w.Ranks[0].Caps().OneSided {
 		assert.ErrorIs(t, err, fabric.ErrUnsupported)
 	}
-	if c := w.Ranks[0].Caps(); !c.Mappable { // rings have more room than they promise
+	if c := w.Ranks[0].Caps(); !c.Mappable { // rings take more than MaxShort
 		assert.Error(t, w.Ranks[0].Send(1, &fabric.Header{}, make([]byte, c.MaxShort+1)), "more than MaxShort")
 	}
 }
@@ -233,7 +233,7 @@ func testThreads(t *testing.T, w *World) {
 	assert.Empty(t, bad)
 }
 
-// Handlers send: ranks throw messages back and forth from Deliver.
+// Handlers send: ranks answer messages from Deliver.
 func testReplies(t *testing.T, w *World) {
 	const n = 500
 	var left atomic.Int64
@@ -243,7 +243,7 @@ func testReplies(t *testing.T, w *World) {
 		h  fabric.Header
 	}
 	for _, r := range w.Ranks {
-		// What there was no room for is sent from outside of the handler.
+		// Answers for which there was no room are sent from outside of the handler.
 		var queue []answer
 		flush := func() {
 			for len(queue) > 0 {
@@ -291,10 +291,10 @@ func testReplies(t *testing.T, w *World) {
 	assert.Zero(t, left.Load())
 }
 
-// A receiver that does not poll: the sender has no room any more after a bounded
-// amount, and what it could send comes as soon as the receiver polls again.
+// While the receiver does not poll, the sender runs out of room after a bounded
+// amount. The messages that it could send arrive when the receiver polls again.
 func testBackPressure(t *testing.T, w *World) {
-	const most = 64 << 20
+	const limit = 64 << 20
 	from, to := w.Ranks[0], w.Ranks[1]
 	meet(t, w)
 	in := newInbox(w, to)
@@ -314,7 +314,7 @@ func testBackPressure(t *testing.T, w *World) {
 		}
 		require.NoError(t, err)
 		full, k, taken = 0, k+1, taken+fabric.HeaderBytes+n
-		require.Less(t, taken, most, "nobody takes them, but it has room for more and more")
+		require.Less(t, taken, limit, "nobody takes them, but it has room for more and more")
 	}
 	t.Logf("it takes %d messages, %d bytes", k, taken)
 	require.Positive(t, k)
@@ -326,18 +326,18 @@ func testBackPressure(t *testing.T, w *World) {
 	in.wait(t, 0, k+500)
 }
 
-// placements gives memory to what comes, and checks that it comes there.
+// placements returns memory for payloads, and checks that they arrive there.
 type placements struct {
 	mu      sync.Mutex
 	mem     []byte
 	open    bool
 	asked   int
-	landed  int
-	shorter int // messages for which it wasn't asked
+	placed  int
+	shorter int // messages for which Place was not called
 	bad     string
 }
 
-func (l *placements) landing(_ int, h *fabric.Header, n int) unsafe.Pointer {
+func (l *placements) place(_ int, h *fabric.Header, n int) unsafe.Pointer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.asked++
@@ -372,7 +372,7 @@ func (l *placements) deliver(_ int, h *fabric.Header, payload []byte) {
 		l.bad = wrong
 	}
 	if here {
-		l.landed++
+		l.placed++
 		if Check(l.mem[len(payload):][:64], 99) != "" {
 			l.bad = fmt.Sprintf("message %d is longer there than it is", h.Aux)
 		}
@@ -383,13 +383,13 @@ func (l *placements) deliver(_ int, h *fabric.Header, payload []byte) {
 	l.open = false
 }
 
-// next is the size of message k.
-func (l *placements) next(k int) int {
+// size returns the length of message k.
+func (l *placements) size(k int) int {
 	m := len(l.mem) - 64
 	return []int{m, m / 2, 40 << 10, 9, m - 1, 12345, 0}[k%7] % (m + 1)
 }
 
-// Where a transport asks, long payloads come where they belong.
+// A transport that calls Place writes long payloads to the memory it returned.
 func testPlacement(t *testing.T, w *World) {
 	from, to := w.Ranks[0], w.Ranks[1]
 	red, can := to.Transport.(fabric.Redirector)
@@ -404,10 +404,10 @@ func testPlacement(t *testing.T, w *World) {
 	meet(t, w)
 	const n = 200
 	l := &placements{mem: Memory(t, to.Caps().MaxShort+64)}
-	to.StopPolling(func() { to.OnPlace, to.OnDeliver = l.landing, l.deliver })
+	to.StopPolling(func() { to.OnPlace, to.OnDeliver = l.place, l.deliver })
 	buf := make([]byte, to.Caps().MaxShort)
 	for k := range n {
-		h := fabric.Header{Kind: fabric.KindData, Aux: uint32(k), Len: uint64(l.next(k)), A: uint64(k)}
+		h := fabric.Header{Kind: fabric.KindData, Aux: uint32(k), Len: uint64(l.size(k)), A: uint64(k)}
 		Fill(buf[:h.Len], h.A)
 		require.NoError(t, from.Send(1, &h, buf[:h.Len]))
 	}
@@ -421,17 +421,17 @@ func testPlacement(t *testing.T, w *World) {
 	}
 	Until(t, "all messages", func() bool { return all() == n })
 	require.Empty(t, l.bad)
-	assert.Positive(t, l.landed)
+	assert.Positive(t, l.placed)
 	assert.Positive(t, l.shorter, "short ones are not worth asking")
 	testRedirect(t, from, to, red)
 }
 
-// What is redirected while it comes is written no further.
+// After Redirect nothing more of a payload is written.
 func testRedirect(t *testing.T, from, to *Rank, red fabric.Redirector) {
 	size := to.Caps().MaxShort
 	mem := Memory(t, size)
 	to.Pause()
-	to.StopPolling(func() { red.Redirect(Pointer(mem)) }) // nothing belongs there: nothing happens
+	to.StopPolling(func() { red.Redirect(Pointer(mem)) }) // no payload is placed there: no effect
 	open, gone, after, redirected, left := false, false, 0, 0, 0
 	to.OnPlace = func(int, *fabric.Header, int) unsafe.Pointer { open = true; return Pointer(mem) }
 	to.OnDeliver = func(_ int, h *fabric.Header, payload []byte) {

@@ -19,7 +19,7 @@ func needOneSided(t *testing.T, w *World) {
 	}
 }
 
-// Exposed is memory that a rank has registered.
+// Exposed is memory registered by a rank.
 type Exposed struct {
 	Mem    []byte
 	Key    fabric.RemoteKey
@@ -37,12 +37,12 @@ func Expose(t testing.TB, r *Rank, n int) *Exposed {
 	return x
 }
 
-// At is the key of what is off bytes further.
+// At returns the key of the memory at offset off.
 func (x *Exposed) At(off int) fabric.RemoteKey {
 	return fabric.RemoteKey{Addr: x.Key.Addr + uint64(off), Key: x.Key.Key}
 }
 
-// Close takes the registration back.
+// Close ends the registration.
 func (x *Exposed) Close() {
 	if x.region != nil {
 		_ = x.region.Close()
@@ -50,7 +50,7 @@ func (x *Exposed) Close() {
 	}
 }
 
-// targets are the ranks that r has endpoints to.
+// targets returns the ranks that r can connect to.
 func targets(w *World, r *Rank) []int {
 	var list []int
 	for peer := range w.Ranks {
@@ -61,8 +61,8 @@ func targets(w *World, r *Rank) []int {
 	return list
 }
 
-// Single puts and gets of all sizes, at odd addresses, from registered memory
-// and from memory that the transport has never heard of.
+// Single puts and gets of all sizes, at odd addresses, from registered and from
+// unregistered local memory.
 func testPutGet(t *testing.T, w *World) {
 	needOneSided(t, w)
 	const room, guard = 4<<20 + 4096, 128
@@ -79,20 +79,20 @@ func testPutGet(t *testing.T, w *World) {
 				off, at := 1+i*3, guard+i*5+j
 				what := fmt.Sprintf("%d bytes, rank %d, memory %d", n, peer, j)
 				seed := uint64(peer*1000 + i*10 + j)
-				// All of a few kilobytes around it: emulated devices are slow.
+				// Only a few kilobytes around it are checked: emulated devices are slow.
 				span := min(room, n+8192)
-				there, here := x.Mem[:span], local[:span]
-				Fill(there, 1)
-				Fill(here, 2)
+				target, origin := x.Mem[:span], local[:span]
+				Fill(target, 1)
+				Fill(origin, 2)
 				Fill(local[off:off+n], seed)
 				require.NoError(t, r.Do(seed, func() (bool, error) { return ep.Put(Pointer(local[off:]), x.At(at), n, seed) }), "put "+what)
 				assert.Empty(t, Check(x.Mem[at:at+n], seed), "put "+what)
-				assertRest(t, there, 1, at, n, "put "+what)
+				assertRest(t, target, 1, at, n, "put "+what)
 
-				Fill(here, 3)
+				Fill(origin, 3)
 				require.NoError(t, r.Do(seed, func() (bool, error) { return ep.Get(Pointer(local[off:]), x.At(at), n, seed) }), "get "+what)
 				assert.Empty(t, Check(local[off:off+n], seed), "get "+what)
-				assertRest(t, here, 3, off, n, "get "+what)
+				assertRest(t, origin, 3, off, n, "get "+what)
 			}
 		}
 	}
@@ -121,7 +121,7 @@ func assertRest(t *testing.T, mem []byte, seed uint64, off, n int, what string) 
 	}
 }
 
-// Puts and gets of runs.
+// Puts and gets of several runs.
 func testRuns(t *testing.T, w *World) {
 	needOneSided(t, w)
 	r, room := w.Ranks[0], 1<<20
@@ -167,7 +167,7 @@ func testRuns(t *testing.T, w *World) {
 	assert.Empty(t, r.Left(), "completed more often than started")
 }
 
-// Many operations in flight from each rank to each, with messages in between.
+// Many operations in flight from each rank to each other, with messages in between.
 func testMany(t *testing.T, w *World) {
 	needOneSided(t, w)
 	const n, size = 400, 4096
@@ -234,7 +234,7 @@ func testMany(t *testing.T, w *World) {
 	}
 }
 
-// What the transport can't do it says.
+// Operations that the transport lacks return ErrUnsupported.
 func testRefused(t *testing.T, w *World) {
 	r, c := w.Ranks[0], w.Ranks[0].Caps()
 	ep, mem := r.Endpoint(1), Memory(t, 64)
@@ -262,8 +262,8 @@ func testRefused(t *testing.T, w *World) {
 	assert.Empty(t, r.Left())
 }
 
-// Wrong keys and addresses: an error with the peer in it, nothing touched, and
-// afterwards either all works or the connection is reported broken.
+// Wrong keys and addresses give an error that names the peer and touch nothing.
+// Afterwards either everything works or the connection is reported broken.
 func testWrongKey(t *testing.T, w *World) {
 	needOneSided(t, w)
 	r := w.Ranks[0]
@@ -276,7 +276,7 @@ func testWrongKey(t *testing.T, w *World) {
 	Fill(x.Mem, 1)
 	y.Close()
 	meet(t, w)
-	// Endpoint is asked each time: a broken connection may be made again.
+	// Endpoint is called each time: a broken connection may be made again.
 	ops := []struct {
 		name string
 		run  func(ep fabric.Endpoint, cookie uint64) (bool, error)
@@ -301,7 +301,7 @@ func testWrongKey(t *testing.T, w *World) {
 		broken := func() bool { return len(r.Broke(1)) > 0 }
 		err := r.Do(uint64(i), func() (bool, error) { return op.run(r.Endpoint(1), uint64(i)) })
 		if broken() && i > 0 && err != nil {
-			continue // the one before has ended the connection, which is an answer, too
+			continue // the operation before has ended the connection, which is allowed
 		}
 		require.Error(t, err, op.name)
 		var failed *fabric.OpError
@@ -327,7 +327,7 @@ func needAtomics(t *testing.T, w *World) {
 	}
 }
 
-// origins runs f on all ranks at once.
+// origins runs f concurrently on all ranks that can connect to rank 0.
 func origins(t *testing.T, w *World, f func(r *Rank) error) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -344,7 +344,7 @@ func origins(t *testing.T, w *World, f func(r *Rank) error) {
 	}
 }
 
-// All ranks, the target too, add to one word: each finds another value.
+// All ranks, including the target, add to one word: each fetches another value.
 func testFetchAdd(t *testing.T, w *World) {
 	needAtomics(t, w)
 	const n = 300
@@ -374,7 +374,7 @@ func testFetchAdd(t *testing.T, w *World) {
 	assert.Zero(t, word(x.Mem[16:]), "the word behind")
 }
 
-// All ranks count by compare-and-swap.
+// All ranks increment one word by compare-and-swap.
 func testCompareSwap(t *testing.T, w *World) {
 	needAtomics(t, w)
 	const n = 100

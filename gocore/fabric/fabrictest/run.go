@@ -17,7 +17,7 @@ import (
 // goroutine; all worlds are closed when it returns.
 func Run(t *testing.T, create Make) { RunExcept(t, create, nil) }
 
-// RunExcept is Run without the tests in except, which says why for each.
+// RunExcept is Run without the tests named in except, which maps each to the reason.
 func RunExcept(t *testing.T, create Make, except map[string]string) {
 	t.Run("descriptors", func(t *testing.T) { testDescriptors(t, create) })
 	for _, n := range []int{2, 3} {
@@ -35,7 +35,7 @@ func RunExcept(t *testing.T, create Make, except map[string]string) {
 			each("threads", testThreads)
 			each("replies", testReplies)
 			each("back-pressure", testBackPressure)
-			each("landing", testPlacement)
+			each("placement", testPlacement)
 			each("put and get", testPutGet)
 			each("runs", testRuns)
 			each("many", testMany)
@@ -73,7 +73,7 @@ func testCaps(t *testing.T, w *World) {
 	}
 }
 
-// meet has all ranks exchange a message, so that they are connected.
+// meet makes all ranks exchange a message, so that they are connected.
 func meet(t *testing.T, w *World) {
 	t.Helper()
 	n := len(w.Ranks)
@@ -118,7 +118,7 @@ func descriptors(t *testing.T) []string {
 	return open
 }
 
-// Closing frees all descriptors, whether ranks have talked or not.
+// Closing frees all descriptors, whether ranks have communicated or not.
 func testDescriptors(t *testing.T, create Make) {
 	use := func(talk bool) {
 		w := NewWorld(t, 2, create)
@@ -127,17 +127,18 @@ func testDescriptors(t *testing.T, create Make) {
 		}
 		w.Close()
 	}
-	use(true) // libraries open some for good
+	use(true) // libraries open some and never close them
 	before := descriptors(t)
 	for range 3 {
 		use(true)
 		use(false)
 	}
 	after := descriptors(t)
-	assert.LessOrEqual(t, len(after), len(before), "open before: %q, after: %q", before, after) // a test before may have left some
+	assert.LessOrEqual(t, len(after), len(before), "open before: %q, after: %q", before, after) // an earlier test may have left some that are closed now
 }
 
-// A rank closes: the others notice when they use it, once, and go on.
+// When a rank closes, each other rank that uses it gets Broken once, and the
+// other ranks can still communicate.
 func testClosedPeer(t *testing.T, w *World) {
 	if w.Ranks[0].Caps().Mappable {
 		t.Skip("the end of a process on this host is noticed by the engine")

@@ -26,7 +26,7 @@ func needSleeper(t *testing.T, w *World) {
 	meet(t, w)
 }
 
-// readable waits for r's descriptor.
+// readable waits for r's descriptor and reports whether it became readable.
 func readable(r *Rank, patience time.Duration) bool {
 	fd := []unix.PollFd{{Fd: int32(r.Transport.(fabric.Sleeper).FD()), Events: unix.POLLIN}}
 	for end := time.Now().Add(patience); ; {
@@ -37,7 +37,7 @@ func readable(r *Rank, patience time.Duration) bool {
 	}
 }
 
-// settle arms r's descriptor and polls, until there is nothing more to do.
+// settle arms r's descriptor and polls, until a poll finds nothing.
 func settle(r *Rank) error {
 	for {
 		var err error
@@ -51,8 +51,8 @@ func settle(r *Rank) error {
 	}
 }
 
-// doze has r poll only when its descriptor says so, in place of its poller, until
-// the returned function is called, which also reports whether it ever slept.
+// doze replaces r's poller by one that polls only when r's descriptor is
+// readable. The returned function ends it and returns how often it slept.
 func doze(r *Rank, failed *atomic.Value) (wake func() int) {
 	r.Pause()
 	var stop atomic.Bool
@@ -80,7 +80,7 @@ func doze(r *Rank, failed *atomic.Value) (wake func() int) {
 	}
 }
 
-// The descriptor is silent while nothing comes, and tells of each message.
+// The descriptor is not readable while nothing arrives, and signals each message.
 func testSleep(t *testing.T, w *World) {
 	needSleeper(t, w)
 	for _, r := range w.Ranks {
@@ -127,7 +127,7 @@ func testSleep(t *testing.T, w *World) {
 				if h.Aux == 0 {
 					return
 				}
-				// There is room: one message is under way at a time.
+				// There is always room: one message is in flight at a time.
 				if err := r.Endpoint(src).Send(&fabric.Header{Kind: fabric.KindEager, Aux: h.Aux - 1}, make([]byte, 100)); err != nil {
 					failed.Store(err)
 				}
@@ -144,7 +144,7 @@ func testSleep(t *testing.T, w *World) {
 }
 
 // Ranks that poll only when they are woken send each other more than there is
-// room for: the descriptor also tells of new room.
+// room for: the descriptor also signals new room.
 func testSleepQueues(t *testing.T, w *World) {
 	needSleeper(t, w)
 	const n = 300
@@ -173,7 +173,7 @@ func testSleepQueues(t *testing.T, w *World) {
 						failed.Store(fmt.Errorf("message %d: %w", k, err))
 						return
 					}
-					// Once it has polled, and not sooner, there can be room.
+					// There can be room only after a poll.
 					for r.polls.Load() == before && time.Now().Before(end) {
 						time.Sleep(20 * time.Microsecond)
 					}

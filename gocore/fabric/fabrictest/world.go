@@ -17,19 +17,20 @@ import (
 	"gormapy/gocore/fabric"
 )
 
-// Patience is how long anything may take that has to happen.
+// Patience limits every wait: a test fails when an expected event takes longer.
 const Patience = 60 * time.Second
 
-// Make makes the transport of the rank that dir belongs to.
+// Make makes the transport of the rank that owns dir.
 type Make func(dir fabric.Directory) (fabric.Transport, error)
 
-// World is n ranks in this process.
+// World is a job of ranks in this process.
 type World struct {
 	t     testing.TB
 	Ranks []*Rank
 }
 
-// NewWorld makes n transports, polls them, and closes them when the test ends.
+// NewWorld makes the transports of n ranks, starts a goroutine for each that
+// polls it, and closes them when the test ends.
 func NewWorld(t testing.TB, n int, create Make) *World {
 	t.Helper()
 	w := &World{t: t}
@@ -53,18 +54,18 @@ func (w *World) Close() {
 	}
 }
 
-// Rank is one transport and what it has told.
+// Rank is one transport and the Sink that records what it reports.
 type Rank struct {
 	fabric.Transport
 	ID int
 
-	// What to do with messages, if the test wants them. Set them in Quiet, or
-	// before messages come; they are called by whoever polls.
+	// The test's handlers of messages; nil: messages are dropped. They are set
+	// in StopPolling, or before messages arrive, and run on the goroutine that polls.
 	OnDeliver func(src int, h *fabric.Header, payload []byte)
 	OnPlace   func(src int, h *fabric.Header, n int) unsafe.Pointer
 
 	t      testing.TB
-	poll   sync.Mutex // held by who polls
+	poll   sync.Mutex // held during a poll
 	stop   chan struct{}
 	ended  chan struct{}
 	closed bool
@@ -78,7 +79,7 @@ type Rank struct {
 
 var _ fabric.Sink = (*Rank)(nil)
 
-// Poll polls once. It returns how much there was.
+// Poll polls once. It returns the result of Transport.Poll.
 func (r *Rank) Poll() int {
 	r.poll.Lock()
 	defer r.poll.Unlock()
@@ -86,14 +87,14 @@ func (r *Rank) Poll() int {
 	return r.Transport.Poll(r)
 }
 
-// StopPolling runs f while nobody polls.
+// StopPolling runs f while no goroutine polls.
 func (r *Rank) StopPolling(f func()) {
 	r.poll.Lock()
 	defer r.poll.Unlock()
 	f()
 }
 
-// Resume has a goroutine poll.
+// Resume starts a goroutine that polls until Pause.
 func (r *Rank) Resume() {
 	stop, ended := make(chan struct{}), make(chan struct{})
 	r.stop, r.ended = stop, ended
@@ -112,7 +113,7 @@ func (r *Rank) Resume() {
 	}()
 }
 
-// Pause has nobody poll until Resume.
+// Pause ends the goroutine that polls, until Resume.
 func (r *Rank) Pause() {
 	if r.stop != nil {
 		close(r.stop)
@@ -121,7 +122,7 @@ func (r *Rank) Pause() {
 	}
 }
 
-// Close pauses and closes the transport, once.
+// Close pauses and closes the transport. Further calls have no effect.
 func (r *Rank) Close() {
 	if r.closed {
 		return
@@ -133,7 +134,7 @@ func (r *Rank) Close() {
 	}
 }
 
-// Endpoint is that to peer, connected on first use.
+// Endpoint returns the endpoint to peer, which it connects on first use.
 func (r *Rank) Endpoint(peer int) fabric.Endpoint {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -147,7 +148,7 @@ func (r *Rank) Endpoint(peer int) fabric.Endpoint {
 	return r.eps[peer]
 }
 
-// Send sends a message as soon as there is room. Somebody else polls.
+// Send sends a message as soon as there is room. Another goroutine must poll.
 func (r *Rank) Send(peer int, h *fabric.Header, payload []byte) error {
 	ep := r.Endpoint(peer)
 	for end := time.Now().Add(Patience); ; {
@@ -165,8 +166,8 @@ func (r *Rank) Send(peer int, h *fabric.Header, payload []byte) error {
 	}
 }
 
-// Do starts an operation, again as long as there is no room, and waits until it
-// is complete. No other operation in flight may have its cookie.
+// Do starts an operation as Start does and waits until it is complete. No other
+// operation in flight may have its cookie.
 func (r *Rank) Do(cookie uint64, start func() (bool, error)) error {
 	done, err := r.Start(start)
 	if done || err != nil {
@@ -175,7 +176,7 @@ func (r *Rank) Do(cookie uint64, start func() (bool, error)) error {
 	return r.Wait(cookie)
 }
 
-// Start starts an operation, again as long as there is no room.
+// Start starts an operation; it repeats the attempt while there is no room.
 func (r *Rank) Start(start func() (bool, error)) (done bool, err error) {
 	for end := time.Now().Add(Patience); ; {
 		done, err := start()
@@ -192,7 +193,8 @@ func (r *Rank) Start(start func() (bool, error)) (done bool, err error) {
 	}
 }
 
-// Wait waits until an operation with this cookie is complete, and forgets it.
+// Wait waits until an operation with this cookie is complete and removes its
+// completion.
 func (r *Rank) Wait(cookie uint64) error {
 	for end := time.Now().Add(Patience); time.Now().Before(end); runtime.Gosched() {
 		r.mu.Lock()
@@ -208,7 +210,7 @@ func (r *Rank) Wait(cookie uint64) error {
 	return fmt.Errorf("operation %#x of rank %d did not complete in %v", cookie, r.ID, Patience)
 }
 
-// Left are the cookies that were completed and that nobody has waited for.
+// Left returns the cookies of completions that Wait has not taken.
 func (r *Rank) Left() []uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -219,7 +221,7 @@ func (r *Rank) Left() []uint64 {
 	return left
 }
 
-// Broke lists what Broken was told of peer.
+// Broke returns the errors that Broken was called with for peer.
 func (r *Rank) Broke(peer int) []error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -255,7 +257,7 @@ func (r *Rank) Broken(peer int, err error) {
 	r.broken[peer] = append(r.broken[peer], err)
 }
 
-// Until waits for something that other threads bring about.
+// Until waits until holds returns true, and fails the test after Patience.
 func Until(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(Patience); !holds(); {
@@ -266,7 +268,7 @@ func Until(t testing.TB, what string, holds func() bool) {
 	}
 }
 
-// Memory is n bytes that are not Go's, until the test ends.
+// Memory returns n bytes of foreign (not Go's) memory, mapped until the test ends.
 func Memory(t testing.TB, n int) []byte {
 	t.Helper()
 	mem, err := unix.Mmap(-1, 0, max(n, 1), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
@@ -275,11 +277,11 @@ func Memory(t testing.TB, n int) []byte {
 	return mem[:n]
 }
 
-// Pointer is the address of mem.
+// Pointer returns the address of mem.
 func Pointer(mem []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(mem)) }
 
-// Fill writes a pattern that depends on seed, by words: under the race detector
-// bytes take their time.
+// Fill writes a pattern that depends on seed. It writes words: single bytes are
+// slow under the race detector.
 func Fill(mem []byte, seed uint64) {
 	x := start(seed)
 	for ; len(mem) >= 8; mem = mem[8:] {
@@ -292,7 +294,7 @@ func Fill(mem []byte, seed uint64) {
 	}
 }
 
-// Check says where mem differs from Fill's pattern, "" if nowhere.
+// Check returns where mem differs from Fill's pattern, "" if nowhere.
 func Check(mem []byte, seed uint64) string {
 	x := start(seed)
 	for rest := mem; len(rest) > 0; rest = rest[min(8, len(rest)):] {
