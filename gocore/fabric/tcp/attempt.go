@@ -16,10 +16,10 @@ const (
 	maxPending    = 64
 	pendingTime   = 5 * time.Second
 	acceptBatch   = 64
-	cardPause     = 5 * time.Millisecond   // until a peer's card is looked for again
+	cardPause     = 5 * time.Millisecond   // until a peer's card is looked up again
 	firstPause    = 5 * time.Millisecond   // after the first failed attempt
-	longestPause  = 500 * time.Millisecond // it doubles up to here
-	yieldPause    = 200 * time.Millisecond // for the other's attempt to come
+	longestPause  = 500 * time.Millisecond // the pause doubles up to here
+	yieldPause    = 200 * time.Millisecond // for the peer's attempt to arrive
 	acceptBackoff = 100 * time.Millisecond
 	giveUp        = 30 * time.Second
 )
@@ -30,20 +30,20 @@ type attempt struct {
 	fd         int
 	hs         *handshake
 	mine       bool // this rank initiated it
-	connecting bool // connect(2) has not ended
+	connecting bool // connect(2) has not completed
 	where      netip.AddrPort
-	until      time.Time // a stranger's time
+	until      time.Time // deadline of a pending connection
 }
 
-// All of this runs under t.mu.
+// All methods of Transport in this file run under t.mu.
 
-// seek has the next attempt to p's peer begin after pause.
+// seek schedules the next attempt to p's peer after pause.
 func (t *Transport) seek(p *pair, pause time.Duration) {
 	p.due = time.Now().Add(pause)
 	t.seeking[p.peer] = p
 }
 
-// setAlarm has the timer ring when something is due next.
+// setAlarm sets the timer to the next deadline.
 func (t *Transport) setAlarm() {
 	var next time.Time
 	earlier := func(at time.Time) {
@@ -67,7 +67,7 @@ func (t *Transport) setAlarm() {
 	_ = unix.TimerfdSettime(t.timer, 0, &at, nil)
 }
 
-// runDue does what is due by now.
+// runDue handles all deadlines that have passed by now.
 func (t *Transport) runDue(now time.Time) int {
 	moved := 0
 	for _, p := range t.seeking {
@@ -87,14 +87,16 @@ func (t *Transport) runDue(now time.Time) int {
 	return moved
 }
 
-// evict drops a stranger unless what it has sent by now changes what it is.
+// evict drops a pending connection unless bytes that it has sent in the meantime
+// complete a stage of its handshake.
 func (t *Transport) evict(a *attempt) int {
 	before := a.hs.stage
 	moved := t.advance(a)
 	if t.attempts[a.id] == a && a.hs.stage == before {
 		t.drop(a)
 	} else if t.attempts[a.id] == a {
-		// It talks to us: this once it gets more time, at the end of the queue.
+		// Its hello has arrived: for this, once, it gets more time, at the end of the
+		// queue.
 		t.pending = append(slices.DeleteFunc(t.pending, func(s *attempt) bool { return s == a }), a)
 		a.until = time.Now().Add(t.patience)
 	}
@@ -133,7 +135,8 @@ func (t *Transport) begin(p *pair) int {
 	return 0
 }
 
-// unreachable follows a connection that could not be made.
+// unreachable handles a failed connect(2) to p's peer: it tries the next address
+// of the card, or else gives up (connection refused) or repeats the attempt later.
 func (t *Transport) unreachable(p *pair, list []netip.AddrPort, err error) int {
 	where := list[p.address%len(list)]
 	if p.address++; p.address < len(list) {
@@ -148,7 +151,7 @@ func (t *Transport) unreachable(p *pair, list []netip.AddrPort, err error) int {
 	return t.again(p, fmt.Errorf("%v: %w", where, err))
 }
 
-// again repeats a failed attempt later, if there is time for that.
+// again schedules the repetition of a failed attempt, or gives up after giveUp.
 func (t *Transport) again(p *pair, err error) int {
 	now := time.Now()
 	if p.tries == 0 {
@@ -176,7 +179,7 @@ func (t *Transport) fail(p *pair, status, detail string, gone bool) int {
 	return 1
 }
 
-// accept takes new connections in.
+// accept accepts new connections.
 func (t *Transport) accept() int {
 	moved := 0
 	for range acceptBatch {
@@ -211,8 +214,8 @@ func (t *Transport) accept() int {
 	return moved
 }
 
-// makeRoom drops the oldest stranger that has said nothing sensible if there are
-// too many.
+// makeRoom evicts the oldest pending connection that has not sent a valid hello if
+// there are maxPending of them.
 func (t *Transport) makeRoom() int {
 	if len(t.pending) < maxPending {
 		return 0
@@ -225,7 +228,7 @@ func (t *Transport) makeRoom() int {
 	return 0
 }
 
-// forget takes a out of the books, without closing its socket.
+// forget removes a from the transport's tables, without closing its socket.
 func (t *Transport) forget(a *attempt) {
 	delete(t.attempts, a.id)
 	if i := slices.Index(t.pending, a); i >= 0 {
@@ -241,7 +244,7 @@ func (t *Transport) drop(a *attempt) {
 	t.release(a.fd)
 }
 
-// advance goes on with an attempt as far as it can now.
+// advance continues an attempt as far as possible without waiting.
 func (t *Transport) advance(a *attempt) int {
 	if a.connecting {
 		return t.connected(a)
@@ -264,7 +267,7 @@ func (t *Transport) advance(a *attempt) int {
 		if len(answer) == 0 {
 			continue
 		}
-		// Few bytes into an empty socket: all of them or it is dead.
+		// The socket's buffer is empty: it takes these few bytes, unless it is dead.
 		if n, errno := send(a.fd, answer); n != len(answer) {
 			return t.lose(a, errno)
 		}
@@ -277,10 +280,10 @@ func (t *Transport) advance(a *attempt) int {
 
 var errClosed = errors.New("closed by the peer")
 
-// connected follows connect(2).
+// connected handles the end of connect(2): it sends the hello.
 func (t *Transport) connected(a *attempt) int {
 	p := &t.pairs[a.hs.peer]
-	if err := pending(a.fd); err != nil {
+	if err := connectError(a.fd); err != nil {
 		t.drop(a)
 		list, bad := decodeCard(t.dir.Card(p.peer))
 		if bad != nil {
@@ -300,7 +303,7 @@ func (t *Transport) connected(a *attempt) int {
 	return 0
 }
 
-// lose follows the end of an attempt's connection.
+// lose handles the loss of an attempt's connection. An own attempt is repeated.
 func (t *Transport) lose(a *attempt, err error) int {
 	t.drop(a)
 	if !a.mine {
@@ -311,7 +314,8 @@ func (t *Transport) lose(a *attempt, err error) int {
 	return moved
 }
 
-// deny ends an attempt with somebody who is not who it should be.
+// deny ends an attempt whose other side failed the handshake. If the attempt is an
+// own one the pair is broken: no rank of this job answers at the address.
 func (t *Transport) deny(a *attempt, err error) int {
 	t.drop(a)
 	if !a.mine {
@@ -320,7 +324,8 @@ func (t *Transport) deny(a *attempt, err error) int {
 	return t.fail(&t.pairs[a.hs.peer], "handshake failed", fmt.Sprintf("what answers at %v is not this rank: %v", a.where, err), false)
 }
 
-// judge says whether a connection that was accepted and proved is used.
+// judge decides whether an accepted connection whose initiator has proved its
+// identity is used, and sends the verdict.
 func (t *Transport) judge(a *attempt) int {
 	p := &t.pairs[a.hs.peer]
 	if p.state == open || p.state == broken {
@@ -341,7 +346,7 @@ func (t *Transport) judge(a *attempt) int {
 	return t.adopt(p, a)
 }
 
-// judged follows the verdict on an own attempt.
+// judged handles the verdict on an own attempt.
 func (t *Transport) judged(a *attempt) int {
 	p := &t.pairs[a.hs.peer]
 	if a.hs.use {
@@ -354,11 +359,12 @@ func (t *Transport) judged(a *attempt) int {
 	return 0
 }
 
-// adopt makes an attempt's connection that of p.
+// adopt makes an attempt's connection the one of p.
 func (t *Transport) adopt(p *pair, a *attempt) int {
 	t.forget(a)
 	delete(t.seeking, p.peer)
-	// Under p.mu: who sends from here on may ask for EPOLLOUT, which is to stay.
+	// Under p.mu, since a thread that sends once p is open may request EPOLLOUT,
+	// which this rewatch must not undo.
 	p.mu.Lock()
 	p.begin(a.fd)
 	t.rewatch(a.fd, unix.EPOLLIN, forPair, int32(p.peer))

@@ -19,13 +19,13 @@ import (
 	"gormapy/gocore/fabric/fabrictest"
 )
 
-// The benchmarks have a second process, which TestMain starts, and compare the
-// transport with bare sockets:
+// The benchmarks start a second process and compare the transport with bare
+// sockets:
 //
 //	go test -run xxx -bench . -benchtime 1s -count 5 ./gocore/fabric/tcp
 //
-// PingPong's time is that of a round trip. Each kind of Stream moves a MiB per
-// operation, in pieces that land in the receiver's memory.
+// PingPong measures a round trip. Each kind of Stream moves a MiB per operation, in
+// pieces that are placed in the receiver's memory.
 
 const benchEnv = "GORMAPY_TCP_BENCH"
 
@@ -40,8 +40,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// partner starts the second process. Its standard input is a pipe: it ends when
-// that is closed.
+// partner starts the second process, and ends it with the benchmark.
 func partner(b *testing.B, spec ...string) {
 	b.Helper()
 	c := exec.Command(os.Args[0])
@@ -53,7 +52,7 @@ func partner(b *testing.B, spec ...string) {
 	b.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
 }
 
-// serve is the second process.
+// serve runs in the second process.
 func serve(spec []string) error {
 	runtime.LockOSThread()
 	switch kind := spec[0]; kind {
@@ -170,7 +169,7 @@ func dialRaw(at string) (int, error) {
 	return rawOf(c.(*net.TCPConn))
 }
 
-// rawOf takes the socket from Go's poller.
+// rawOf returns a duplicate of c's socket that Go's poller does not watch.
 func rawOf(c *net.TCPConn) (int, error) {
 	f, err := c.File()
 	if err != nil {

@@ -13,8 +13,8 @@ const (
 	maxAddresses = 16
 )
 
-// encodeCard writes where a rank listens: version, number of addresses, port,
-// then for each address its family (4 or 6) and its bytes.
+// encodeCard encodes the addresses that a rank listens on: version, number of
+// addresses, port, then for each address its family (4 or 6) and its bytes.
 func encodeCard(addrs []netip.Addr, port uint16) []byte {
 	card := []byte{cardVersion, byte(len(addrs))}
 	card = binary.LittleEndian.AppendUint16(card, port)
@@ -29,7 +29,7 @@ func encodeCard(addrs []netip.Addr, port uint16) []byte {
 	return card
 }
 
-// decodeCard reads what encodeCard wrote.
+// decodeCard decodes a card that encodeCard made.
 func decodeCard(card []byte) ([]netip.AddrPort, error) {
 	if len(card) < 4 || card[0] != cardVersion {
 		return nil, fmt.Errorf("a card of %d bytes is none of TCP's, version %d", len(card), cardVersion)
@@ -56,7 +56,7 @@ func decodeCard(card []byte) ([]netip.AddrPort, error) {
 	return list, nil
 }
 
-// addresses are those to listen on.
+// addresses returns the addresses to listen on, the preferred one first.
 func addresses(o Options) ([]netip.Addr, error) {
 	switch {
 	case o.Address != "" && o.Interface != "":

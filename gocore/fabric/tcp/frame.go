@@ -13,10 +13,10 @@ const (
 	headBytes   = prefixBytes + fabric.HeaderBytes
 )
 
-// frameBytes is the length of a frame with a payload of n bytes.
+// frameBytes returns the length of a frame with a payload of n bytes.
 func frameBytes(n int) int { return headBytes + (n+7)&^7 }
 
-// encodeHead writes all of a frame that comes before its payload.
+// encodeHead writes the part of a frame that precedes its payload of n bytes.
 func encodeHead(b []byte, h *fabric.Header, n int) {
 	le := binary.LittleEndian
 	b = b[:headBytes]
@@ -33,8 +33,8 @@ func encodeHead(b []byte, h *fabric.Header, n int) {
 	le.PutUint64(b[48:], h.B)
 }
 
-// decodeHead reads what encodeHead wrote, of which all headBytes are there, and
-// returns the length of the payload.
+// decodeHead decodes what encodeHead wrote and returns the length of the payload.
+// b has at least headBytes.
 func decodeHead(b []byte, h *fabric.Header) (n int, err error) {
 	le := binary.LittleEndian
 	b = b[:headBytes]

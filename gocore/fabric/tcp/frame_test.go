@@ -35,11 +35,11 @@ func TestHead(t *testing.T) {
 	}
 }
 
-// script is a Sink that takes notes.
+// script is a Sink that records its calls.
 type script struct {
 	headers  []fabric.Header
 	payloads []string
-	land     func(h *fabric.Header, n int) unsafe.Pointer
+	place    func(h *fabric.Header, n int) unsafe.Pointer
 	asked    int
 	broken   []error
 }
@@ -52,10 +52,10 @@ func (s *script) Deliver(_ int, h *fabric.Header, payload []byte) {
 }
 func (s *script) Place(_ int, h *fabric.Header, n int) unsafe.Pointer {
 	s.asked++
-	if s.land == nil {
+	if s.place == nil {
 		return nil
 	}
-	return s.land(h, n)
+	return s.place(h, n)
 }
 func (s *script) Completed(uint64, error) { panic("nothing is completed") }
 func (s *script) Broken(_ int, err error) { s.broken = append(s.broken, err) }
@@ -72,7 +72,7 @@ func frames(h fabric.Header, payloads ...string) []byte {
 	return b
 }
 
-// feed has a pair digest data as it would come from its socket, at most step
+// feed makes a pair digest data as if it were read from its socket, at most step
 // bytes a read.
 func feed(p *pair, s fabric.Sink, data []byte, step func() int) error {
 	for len(data) > 0 {
@@ -111,7 +111,7 @@ func inboundOnly() *pair {
 	return p
 }
 
-// A stream of frames, cut in all kinds of pieces, gives the same messages.
+// A stream of frames gives the same messages however it is cut into pieces.
 func TestDigest(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var data []byte
@@ -134,7 +134,7 @@ func TestDigest(t *testing.T) {
 		"random": func() int { return 1 + r.IntN(1+r.IntN(20000)) }, "48": func() int { return 48 },
 	} {
 		s := &script{}
-		s.land = func(h *fabric.Header, _ int) unsafe.Pointer {
+		s.place = func(h *fabric.Header, _ int) unsafe.Pointer {
 			if h.Aux%2 == 0 {
 				return nil
 			}
@@ -149,8 +149,7 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// Whatever comes, it is digested or refused, and nothing is delivered that is
-// longer than what came.
+// Any bytes are digested or refused, and no more bytes are delivered than arrived.
 func FuzzDigest(f *testing.F) {
 	f.Add(frames(fabric.Header{Kind: 1, Len: 3}, "abc", "", "12345678"), 7, false)
 	f.Add(frame(fabric.Header{Kind: 1}, string(make([]byte, placeMin+5))), 1000, true)
@@ -159,10 +158,10 @@ func FuzzDigest(f *testing.F) {
 	binary.LittleEndian.PutUint32(bad, 1<<31)
 	f.Add(bad, 3, true)
 	mem := make([]byte, maxShort)
-	f.Fuzz(func(t *testing.T, data []byte, step int, land bool) {
+	f.Fuzz(func(t *testing.T, data []byte, step int, place bool) {
 		s := &script{}
-		if land {
-			s.land = func(_ *fabric.Header, n int) unsafe.Pointer {
+		if place {
+			s.place = func(_ *fabric.Header, n int) unsafe.Pointer {
 				if n > len(mem) {
 					t.Fatalf("a payload of %d bytes", n)
 				}

@@ -9,7 +9,7 @@ import (
 	"fmt"
 )
 
-// The handshake's messages, see the package comment.
+// The lengths of the handshake's messages, see the package comment.
 const (
 	magicBytes     = 8
 	jobBytes       = 16
@@ -31,7 +31,7 @@ const (
 
 var errOtherJob = errors.New("it does not know this job's secret")
 
-// identity is what a rank knows for its handshakes.
+// identity has the rank and the secret by which a rank proves itself in handshakes.
 type identity struct {
 	secret     []byte
 	job        [jobBytes]byte
@@ -46,34 +46,35 @@ func newIdentity(secret []byte, rank, size int) *identity {
 	return id
 }
 
-// stage is what a handshake waits for.
+// stage is the step that a handshake waits for or has reached.
 type stage uint8
 
 const (
 	awaitHello     stage = iota // acceptor
 	awaitResponse               // acceptor
-	proved                      // acceptor: the initiator is who it says, verdict is due
+	proved                      // acceptor: the initiator has proved its identity, the verdict is due
 	awaitChallenge              // initiator
 	awaitVerdict                // initiator
-	settled                     // initiator: verdict came
+	settled                     // initiator: the verdict is known
 )
 
-// handshake is one side of a handshake: bytes in, bytes out.
+// handshake is one side of a handshake. It takes and returns bytes and does not
+// depend on sockets.
 type handshake struct {
 	id    *identity
 	stage stage
-	peer  int  // world rank; the acceptor's know it once there was a hello
+	peer  int  // world rank; an acceptor knows it from the hello
 	use   bool // the verdict, once settled
 
-	said [helloBytes + challengeBytes]byte // hello and challenge
-	buf  [longestMessage]byte              // of the message that comes
+	said [helloBytes + challengeBytes]byte // hello and challenge, which all MACs cover
+	buf  [longestMessage]byte              // buf[:have] is the begin of the awaited message
 	have int
 }
 
 // accepting begins the acceptor's side.
 func accepting(id *identity) *handshake { return &handshake{id: id, stage: awaitHello, peer: -1} }
 
-// initiating begins the initiator's side; hello is to be sent.
+// initiating begins the initiator's side; the caller sends hello.
 func initiating(id *identity, peer int) (h *handshake, hello []byte) {
 	h = &handshake{id: id, stage: awaitChallenge, peer: peer}
 	b := append(h.said[:0], handshakeMagic...)
@@ -84,15 +85,15 @@ func initiating(id *identity, peer int) (h *handshake, hello []byte) {
 	return h, h.said[:helloBytes]
 }
 
-// missing is how many bytes of the message that is awaited have not come, 0 if
-// none is.
+// missing returns how many bytes of the awaited message have not arrived, 0 if no
+// message is awaited.
 func (h *handshake) missing() int {
 	want := map[stage]int{awaitHello: helloBytes, awaitResponse: responseBytes, awaitChallenge: challengeBytes, awaitVerdict: verdictBytes}[h.stage]
 	return want - h.have
 }
 
-// take adds bytes, at most missing of them, and returns what to answer. After an
-// error the connection is to be dropped.
+// take adds bytes, at most missing of them, and returns the answer to send, if any.
+// After an error the caller drops the connection.
 func (h *handshake) take(b []byte) (answer []byte, err error) {
 	if len(b) > h.missing() {
 		return nil, fmt.Errorf("%d bytes more than the handshake has", len(b)-h.missing())
@@ -105,7 +106,7 @@ func (h *handshake) take(b []byte) (answer []byte, err error) {
 	h.have = 0
 	switch h.stage {
 	case awaitHello:
-		return h.heardHello(m)
+		return h.takeHello(m)
 	case awaitResponse:
 		if !hmac.Equal(m, h.mac("initiator", nil)) {
 			return nil, errOtherJob
@@ -127,7 +128,7 @@ func (h *handshake) take(b []byte) (answer []byte, err error) {
 	return nil, nil
 }
 
-func (h *handshake) heardHello(m []byte) (challenge []byte, err error) {
+func (h *handshake) takeHello(m []byte) (challenge []byte, err error) {
 	id := h.id
 	if string(m[:magicBytes]) != handshakeMagic {
 		return nil, errors.New("it does not speak this protocol")
@@ -147,7 +148,7 @@ func (h *handshake) heardHello(m []byte) (challenge []byte, err error) {
 	return h.said[helloBytes:], nil
 }
 
-// verdict is the acceptor's last message, once the initiator has proved itself.
+// verdict returns the acceptor's last message, for an initiator that is proved.
 func (h *handshake) verdict(use bool) []byte {
 	var word [8]byte
 	word[0] = verdictYield

@@ -10,8 +10,8 @@ import (
 
 var testSecret = []byte("a secret of thirty-two bytes....")
 
-// shake takes both sides through a handshake, step bytes at a time. Each message
-// may be changed on its way; number counts them from 0, the hello.
+// shake runs both sides of a handshake, step bytes at a time. tamper may change
+// each message; number counts them from 0, the hello.
 func shake(i, a *handshake, hello []byte, step int, use bool, tamper func(number int, m []byte)) error {
 	m := bytes.Clone(hello)
 	for number := 0; len(m) > 0; number++ {
@@ -87,7 +87,7 @@ func TestHandshakeRefuses(t *testing.T) {
 		i, hello := initiating(c.initiator, c.peer)
 		assert.ErrorContains(t, shake(i, accepting(c.acceptor), hello, 1000, true, nil), c.says, c.name)
 	}
-	// Right job, wrong secret: only the HMACs can tell.
+	// With the right job and a wrong secret only the HMACs are wrong.
 	liar := newIdentity([]byte("another"), 1, 2)
 	liar.job = newIdentity(testSecret, 1, 2).job
 	i, hello := initiating(liar, 0)
@@ -104,7 +104,7 @@ func TestHandshakeRefuses(t *testing.T) {
 	assert.ErrorIs(t, err, errOtherJob)
 }
 
-// What was said once, or by the other role, proves nothing.
+// A recorded message and one of the other role prove nothing.
 func TestHandshakeReplayAndReflection(t *testing.T) {
 	server, client := newIdentity(testSecret, 0, 2), newIdentity(testSecret, 1, 2)
 	var said [][]byte
@@ -132,7 +132,7 @@ func TestHandshakeReplayAndReflection(t *testing.T) {
 	assert.ErrorIs(t, err, errOtherJob, "a reflected response")
 }
 
-// Whatever a stranger sends, it is not taken for a peer.
+// No bytes from an initiator that does not know the secret pass the handshake.
 func FuzzAcceptor(f *testing.F) {
 	_, hello := initiating(newIdentity(testSecret, 1, 4), 0)
 	f.Add(hello, 64)
@@ -156,7 +156,7 @@ func FuzzAcceptor(f *testing.F) {
 	})
 }
 
-// Whatever answers, it is not taken for the peer.
+// No bytes from an acceptor that does not know the secret pass the handshake.
 func FuzzInitiator(f *testing.F) {
 	a := accepting(newIdentity(testSecret, 0, 4))
 	_, hello := initiating(newIdentity(testSecret, 1, 4), 0)

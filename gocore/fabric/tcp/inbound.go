@@ -12,31 +12,32 @@ import (
 
 const (
 	inBytes   = 32 << 10 // receive buffer of a pair
-	placeMin  = 4 << 10  // longer payloads go where they belong
-	behindMax = 4 << 10  // read behind a long payload: more of the next one would have to be copied
-	readMax   = 1 << 20  // bytes of one peer in a poll, so that others have their turn
+	placeMin  = 4 << 10  // Place is called for longer payloads
+	behindMax = 4 << 10  // bytes read behind a long payload: more of the next one would have to be copied
+	readMax   = 1 << 20  // bytes read from one peer in a poll, so that no peer starves
 )
 
-// inbound is the receiving half of a pair, the poller's own.
+// inbound is the receiving half of a pair. Only the poller uses it.
 type inbound struct {
-	in     []byte // in[r:w] has been read and not dealt with; r is a multiple of 8
+	in     []byte // in[r:w] has been read and not processed; r is a multiple of 8
 	r, w   int
 	head   fabric.Header
-	misses int // polls since something came
+	misses int // polls since bytes arrived
 
-	// A long payload that is coming, and its zeros; the buffer is empty then.
+	// The long payload that is being received, and its zeros. The buffer is empty
+	// in the meantime.
 	size    int            // without the zeros
-	rest    int            // what is missing; 0: there is none
+	rest    int            // missing bytes, with the zeros; 0: no long payload is being received
 	long    bool           // the last payload was long: the next one may be, too
-	into    unsafe.Pointer // where it belongs, as Place said
-	scratch []byte         // or here
-	dropped bool           // or nowhere any more
+	into    unsafe.Pointer // the memory that Place returned
+	scratch []byte         // or memory of the transport
+	dropped bool           // or neither: the payload is discarded
 	iov     [3]unix.Iovec
 	hdr     unix.Msghdr
 }
 
-// receive reads what has come from p's peer and delivers it. It returns how much
-// that was, at least 1 if anything came.
+// receive reads from p's peer and delivers messages. It returns their number, at
+// least 1 if any bytes arrived.
 func (p *pair) receive(sink fabric.Sink) int {
 	if p.in == nil {
 		return 0
@@ -63,15 +64,15 @@ func (p *pair) receive(sink fabric.Sink) int {
 		if err != nil {
 			return moved + p.lose(err)
 		}
-		if n < asked { // that was all; if more has come since then epoll tells
+		if n < asked { // the socket was empty; epoll reports what arrives later
 			return moved
 		}
 	}
 	return moved
 }
 
-// read reads once: into the buffer, or the rest of a long payload and a little
-// of what follows.
+// read reads once: into the buffer, or the rest of a long payload and at most
+// behindMax bytes behind it.
 func (p *pair) read() (asked, n int, errno unix.Errno) {
 	if p.rest == 0 {
 		to := p.in[p.w:]
@@ -82,7 +83,7 @@ func (p *pair) read() (asked, n int, errno unix.Errno) {
 		return len(to), n, errno
 	}
 	pad := frameBytes(p.size) - headBytes - p.size
-	data := max(0, p.rest-pad) // what is missing of the payload
+	data := max(0, p.rest-pad) // missing bytes of the payload
 	var to []byte
 	switch {
 	case p.dropped:
@@ -106,7 +107,7 @@ func (p *pair) read() (asked, n int, errno unix.Errno) {
 	return len(to) + len(zeros) + len(behind), n, errno
 }
 
-// digest deals with n bytes that were read.
+// digest processes n bytes that were read, and delivers complete messages.
 func (p *pair) digest(sink fabric.Sink, n int) (delivered int, err error) {
 	if p.rest > n {
 		p.rest -= n
@@ -127,7 +128,7 @@ func (p *pair) digest(sink fabric.Sink, n int) (delivered int, err error) {
 		total := frameBytes(size)
 		switch {
 		case size > placeMin:
-			p.land(sink, size)
+			p.place(sink, size)
 			if p.rest > 0 {
 				p.r, p.w = 0, 0
 				return delivered, nil
@@ -147,7 +148,7 @@ func (p *pair) digest(sink fabric.Sink, n int) (delivered int, err error) {
 	return delivered, nil
 }
 
-// compact makes room in the buffer for the frame that has begun in it.
+// compact makes room in the buffer for the rest of an incomplete frame.
 func (p *pair) compact() {
 	switch {
 	case p.r == p.w:
@@ -158,8 +159,9 @@ func (p *pair) compact() {
 	}
 }
 
-// land asks where a long payload belongs, and puts there what the buffer has.
-func (p *pair) land(sink fabric.Sink, size int) {
+// place calls Place for a long payload, and copies there the part of it that is in
+// the buffer.
+func (p *pair) place(sink fabric.Sink, size int) {
 	body := p.in[p.r+headBytes : min(p.w, p.r+frameBytes(size))]
 	p.r, p.long = p.r+headBytes+len(body), true
 	p.size, p.rest, p.dropped = size, frameBytes(size)-headBytes-len(body), false
@@ -172,14 +174,15 @@ func (p *pair) land(sink fabric.Sink, size int) {
 	copy(p.scratch[:size], body)
 }
 
-// divert has the rest of a long payload come to memory of the transport, since where
-// it belongs can't be written to. Whoever it is for meets that when it is delivered.
+// divert makes the rest of a long payload go to memory of the transport, because
+// the memory that Place returned can't be written to. The sink meets the same
+// fault when the payload is delivered.
 func (p *pair) divert() {
 	p.into, p.scratch = nil, p.t.takeScratch()
 	clear(p.scratch[:p.size])
 }
 
-// deliverLong delivers a long payload that is complete.
+// deliverLong delivers a complete long payload.
 func (p *pair) deliverLong(sink fabric.Sink) {
 	payload, scratch := []byte(nil), p.scratch
 	switch {
@@ -196,8 +199,8 @@ func (p *pair) deliverLong(sink fabric.Sink) {
 	}
 }
 
-// takeScratch is memory for the longest payload; there is one for each peer that
-// is in the middle of one.
+// takeScratch returns memory for the longest payload. Each pair in the middle of a
+// payload without memory of Place has one.
 func (t *Transport) takeScratch() []byte {
 	if n := len(t.spare); n > 0 {
 		b := t.spare[n-1]
@@ -207,7 +210,7 @@ func (t *Transport) takeScratch() []byte {
 	return make([]byte, maxShort)
 }
 
-// lose breaks the pair: its connection has ended, or brings nonsense.
+// lose breaks the pair: its connection has ended, or an invalid frame has arrived.
 func (p *pair) lose(err error) int {
 	t := p.t
 	t.mu.Lock()

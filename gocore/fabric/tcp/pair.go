@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	joinMax   = 2 << 10   // up to here a payload is copied behind its header, which is cheaper than a vector
-	queueMax  = 256 << 10 // of short frames behind others
+	joinMax   = 2 << 10   // longest payload that is copied behind its header, which is cheaper than a vector
+	queueMax  = 256 << 10 // bytes of short frames behind others in a queue
 	closeTime = time.Second
 )
 
-// state is that of a pair, see the package comment.
+// state is the state of a pair, see the package comment.
 type state uint8
 
 const (
@@ -38,11 +38,11 @@ type pair struct {
 	mu     sync.Mutex
 	state  state
 	fd     int
-	err    error  // broken: why
-	failed error  // a send failed; what the peer has sent may still be read
-	queue  []byte // queue[sent:] is to be sent
+	err    error  // the reason, if broken
+	failed error  // a send failed; messages of the peer may still be read
+	queue  []byte // queue[sent:] is still to be sent
 	sent   int
-	full   bool // somebody was told that there is no room
+	full   bool // a Send has returned ErrAgain since there was room
 	out    [headBytes + joinMax]byte
 	vector [3]unix.Iovec
 	msg    unix.Msghdr
@@ -51,8 +51,8 @@ type pair struct {
 	try     *attempt
 	due     time.Time
 	tries   int
-	failing time.Time // since when
-	address int       // which of the card's
+	failing time.Time // when the first of tries failed
+	address int       // index of the address of the card to try
 
 	inbound
 }
@@ -64,7 +64,7 @@ func (p *pair) set(s state) {
 	p.mu.Unlock()
 }
 
-// begin takes a connection into use, end gives it up; both under mu and t.mu.
+// begin takes a connection into use, end closes it; both under mu and t.mu.
 func (p *pair) begin(fd int) {
 	p.fd, p.state, p.try = fd, open, nil
 	p.inbound = inbound{in: make([]byte, inBytes)}
@@ -131,7 +131,7 @@ func (p *pair) Send(h *fabric.Header, payload []byte) error {
 	return nil
 }
 
-// write sends a frame as far as the socket takes it.
+// write sends as much of a frame as the socket takes.
 func (p *pair) write(h *fabric.Header, payload []byte, total int) (int, unix.Errno) {
 	encodeHead(p.out[:], h, len(payload))
 	if len(payload) <= joinMax {
@@ -155,8 +155,8 @@ func set(v *unix.Iovec, b []byte) {
 	v.SetLen(len(b))
 }
 
-// append queues what is left of a frame, of which skip bytes are out, and whose
-// head is in p.out.
+// append queues the rest of a frame of which skip bytes are sent and whose head is
+// in p.out.
 func (p *pair) append(skip int, payload []byte, total int) {
 	whole, before := false, len(p.queue)
 	defer func() {
@@ -176,7 +176,7 @@ func (p *pair) append(skip int, payload []byte, total int) {
 	whole = true
 }
 
-// enqueue adds a frame to what waits already, if it is short and there is room.
+// enqueue adds a frame to the queue, if it is short and there is room.
 func (p *pair) enqueue(h *fabric.Header, payload []byte) error {
 	total := frameBytes(len(payload))
 	if p.full || len(payload) > joinMax || len(p.queue)-p.sent+total > queueMax {
@@ -191,14 +191,14 @@ func (p *pair) enqueue(h *fabric.Header, payload []byte) error {
 	return nil
 }
 
-// wait has Poll look for room.
+// wait makes Poll look for room.
 func (p *pair) wait() {
 	p.t.queues.Add(1)
 	p.t.rewatch(p.fd, unix.EPOLLIN|unix.EPOLLOUT, forPair, int32(p.peer))
 }
 
-// flush sends what is queued, as far as there is room. It returns whether there
-// is any now, and 0 or 1 likewise.
+// flush sends as much of the queue as the socket takes. It returns 1 if it sent
+// anything or if Poll need not look for room any more, else 0.
 func (p *pair) flush() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -223,7 +223,7 @@ func (p *pair) flush() int {
 	return 1
 }
 
-// closed says why nothing can be sent.
+// closed returns why nothing can be sent.
 func (p *pair) closed() error {
 	switch {
 	case p.failed != nil:
@@ -234,7 +234,7 @@ func (p *pair) closed() error {
 	return fabric.ErrAgain
 }
 
-// lost is the error of a connection that has ended.
+// lost returns the error of a connection that has ended.
 func (p *pair) lost(op string, err error) error {
 	failure := &fabric.OpError{Op: op, Peer: p.peer, Status: statusOf(err), Detail: "TCP, " + ends(p.fd)}
 	if errors.Is(err, errClosed) || errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE) {
@@ -243,7 +243,8 @@ func (p *pair) lost(op string, err error) error {
 	return failure
 }
 
-// statusOf names an error as errno's name, where it is one.
+// statusOf returns the name of an errno, such as ECONNRESET, or the text of
+// another error.
 func statusOf(err error) string {
 	var errno unix.Errno
 	if errors.As(err, &errno) {
@@ -252,9 +253,10 @@ func statusOf(err error) string {
 	return err.Error()
 }
 
-// finish sends what is queued, under mu, as long as the peer takes it and until
-// has not come; then says that there is no more, and reads what has come, since
-// the kernel would otherwise reset the connection with what is on its way.
+// finish sends the queue, under mu, as long as the peer takes it and until has not
+// passed. Then it shuts down the sending side and reads what has arrived: on
+// unread data the kernel would reset the connection, and bytes in flight would be
+// lost.
 func (p *pair) finish(until time.Time) {
 	for p.sent < len(p.queue) && p.failed == nil {
 		n, errno := send(p.fd, p.queue[p.sent:])
@@ -276,32 +278,33 @@ func (p *pair) finish(until time.Time) {
 	}
 }
 
-// Put and the others implement fabric.Endpoint: the layers above emulate them.
+// Put and the methods below implement fabric.Endpoint. They are not supported: the
+// layers above emulate them.
 func (p *pair) Put(unsafe.Pointer, fabric.RemoteKey, int, uint64) (bool, error) {
 	return false, fabric.ErrUnsupported
 }
 
-// Get is for Put.
+// Get implements fabric.Endpoint, see Put.
 func (p *pair) Get(unsafe.Pointer, fabric.RemoteKey, int, uint64) (bool, error) {
 	return false, fabric.ErrUnsupported
 }
 
-// PutRuns is for Put.
+// PutRuns implements fabric.Endpoint, see Put.
 func (p *pair) PutRuns(unsafe.Pointer, uint64, []fabric.Run, uint64) (bool, error) {
 	return false, fabric.ErrUnsupported
 }
 
-// GetRuns is for Put.
+// GetRuns implements fabric.Endpoint, see Put.
 func (p *pair) GetRuns(unsafe.Pointer, uint64, []fabric.Run, uint64) (bool, error) {
 	return false, fabric.ErrUnsupported
 }
 
-// FetchAdd is for Put.
+// FetchAdd implements fabric.Endpoint, see Put.
 func (p *pair) FetchAdd(unsafe.Pointer, fabric.RemoteKey, uint64, uint64) (bool, error) {
 	return false, fabric.ErrUnsupported
 }
 
-// CompareSwap is for Put.
+// CompareSwap implements fabric.Endpoint, see Put.
 func (p *pair) CompareSwap(unsafe.Pointer, fabric.RemoteKey, uint64, uint64, uint64) (bool, error) {
 	return false, fabric.ErrUnsupported
 }

@@ -20,9 +20,9 @@ import (
 	"gormapy/gocore/fabric/fabrictest"
 )
 
-// Ranks that connect to each other at once, in all kinds of interleavings, end
-// with one connection a pair, and every message comes once.
-func TestCrossing(t *testing.T) {
+// Ranks that connect to each other at once, in random orders, end with one
+// connection a pair, and every message arrives once.
+func TestSimultaneousConnects(t *testing.T) {
 	yields := 0
 	for seed := range uint64(150) {
 		const n = 3
@@ -79,9 +79,9 @@ func TestCrossing(t *testing.T) {
 		}
 		for i := range ts {
 			for j := range i {
-				here, there, found := strings.Cut(ts[i].Describe(j), " to ")
+				local, remote, found := strings.Cut(ts[i].Describe(j), " to ")
 				require.True(t, found, ts[i].Describe(j))
-				require.Equal(t, there+" to "+here, ts[j].Describe(i), "both use the same connection")
+				require.Equal(t, remote+" to "+local, ts[j].Describe(i), "both use the same connection")
 			}
 			require.Empty(t, ts[i].attempts)
 		}
@@ -92,7 +92,7 @@ func TestCrossing(t *testing.T) {
 	assert.Positive(t, yields, "they never tried at once")
 }
 
-// Many ranks, which all meet at once.
+// Many ranks all connect at once.
 func TestManyRanks(t *testing.T) {
 	w := fabrictest.NewWorld(t, 16, create)
 	exchange(t, w)
@@ -101,8 +101,8 @@ func TestManyRanks(t *testing.T) {
 	}
 }
 
-// A peer that has closed before: known at once, and by name.
-func TestConnectToNobody(t *testing.T) {
+// Connect to a peer that has closed fails at once, with an error that names it.
+func TestConnectToClosedPeer(t *testing.T) {
 	dirs := fabrictest.Directories(2)
 	a, err := New(dirs[0], Options{})
 	require.NoError(t, err)
@@ -128,8 +128,8 @@ func TestConnectToNobody(t *testing.T) {
 	assert.Len(t, s.broken, 1)
 }
 
-// A card that is not there yet is waited for, also by who sleeps.
-func TestCardComesLater(t *testing.T) {
+// A card that is not published yet is waited for, also by a rank that sleeps.
+func TestCardIsPublishedLater(t *testing.T) {
 	dirs := fabrictest.Directories(2)
 	a, err := New(dirs[0], Options{})
 	require.NoError(t, err)
@@ -156,7 +156,7 @@ func TestCardComesLater(t *testing.T) {
 	})
 }
 
-// raw is a world of two whose rank 1 is played by the test, through a socket.
+// raw makes a world of two ranks in which the test acts as rank 1, through a socket.
 func raw(t *testing.T) (r *fabrictest.Rank, s *script, c interface {
 	Write(b []byte) (int, error)
 	Close() error
@@ -176,11 +176,11 @@ func pollUntil(t *testing.T, r *fabrictest.Rank, s *script, what string, holds f
 	fabrictest.Until(t, what, func() bool { inside(r).Poll(s); return holds() })
 }
 
-// Frames that come byte by byte, with a payload that is redirected half-way.
+// Frames arrive byte by byte, and a payload is redirected half-way.
 func TestByteByByte(t *testing.T) {
 	r, s, c := raw(t)
 	mem := make([]byte, 2*placeMin)
-	s.land = func(h *fabric.Header, n int) unsafe.Pointer { return unsafe.Pointer(&mem[0]) }
+	s.place = func(h *fabric.Header, n int) unsafe.Pointer { return unsafe.Pointer(&mem[0]) }
 	long := strings.Repeat("0123456789abcdef", placeMin/16) + "end"
 	data := frames(fabric.Header{Kind: 2}, "", "short", long, "tail")
 	half := len(frames(fabric.Header{}, "", "short")) + headBytes + len(long)/2
@@ -209,9 +209,9 @@ func TestByteByByte(t *testing.T) {
 	assert.Empty(t, s.broken)
 }
 
-// Nonsense breaks the connection, once, with a sentence; what came before is
-// delivered.
-func TestNonsense(t *testing.T) {
+// An invalid frame breaks the connection, once, with an error; messages before it
+// are delivered.
+func TestInvalidFrames(t *testing.T) {
 	good := frames(fabric.Header{Kind: 2}, "good", "too")
 	huge := frame(fabric.Header{Kind: 2}, "x")
 	huge[3] = 0xff
@@ -239,8 +239,8 @@ func TestNonsense(t *testing.T) {
 	}
 }
 
-// What came before the end of a connection is delivered, whichever way it ends.
-func TestEnds(t *testing.T) {
+// Messages before the end of a connection are delivered, however it ends.
+func TestEndsOfConnections(t *testing.T) {
 	for _, reset := range []bool{false, true} {
 		for _, partial := range []int{0, 5, headBytes, headBytes + 3, headBytes + 9000} {
 			r, s, c := raw(t)
@@ -266,7 +266,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// What is queued for a peer that does not read is bounded.
+// The queue for a peer that does not read is bounded.
 func TestQueueIsBounded(t *testing.T) {
 	r, s, _ := raw(t)
 	ep := r.Endpoint(1)
@@ -286,8 +286,8 @@ func TestQueueIsBounded(t *testing.T) {
 	assert.Less(t, time.Since(begin), closeTime+2*time.Second, "it does not wait for ever")
 }
 
-// Close sends what is queued.
-func TestCloseSendsWhatIsQueued(t *testing.T) {
+// Close sends the queue.
+func TestCloseSendsQueue(t *testing.T) {
 	w := fabrictest.NewWorld(t, 2, create)
 	exchange(t, w)
 	a, b := w.Ranks[0], w.Ranks[1]
@@ -306,7 +306,7 @@ func TestCloseSendsWhatIsQueued(t *testing.T) {
 
 const childEnv = "GORMAPY_TCP_TEST_PEER"
 
-// TestPeer is rank 1 of a job whose rank 0 is in the process that started it.
+// TestPeer runs as rank 1 of a job whose rank 0 is the process that started it.
 func TestPeer(t *testing.T) {
 	spec := os.Getenv(childEnv)
 	if spec == "" {
@@ -341,8 +341,8 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// A peer is killed while it sends: what it sent whole is delivered whole and in
-// order, then Broken.
+// A peer is killed while it sends: complete messages are delivered in order, then
+// Broken is called.
 func TestKilled(t *testing.T) {
 	for range 3 {
 		dirs := fabrictest.Directories(2)

@@ -32,16 +32,16 @@ func call(t testing.TB, r *fabrictest.Rank) *net.TCPConn {
 	return c.(*net.TCPConn)
 }
 
-// gone waits for the other side to end a connection, whatever it says before.
-func gone(t testing.TB, c net.Conn, most time.Duration) []byte {
+// gone waits until the other side ends a connection, and returns what it sent.
+func gone(t testing.TB, c net.Conn, limit time.Duration) []byte {
 	t.Helper()
-	require.NoError(t, c.SetReadDeadline(time.Now().Add(most)))
+	require.NoError(t, c.SetReadDeadline(time.Now().Add(limit)))
 	said, err := io.ReadAll(c)
-	assert.NotErrorIs(t, err, os.ErrDeadlineExceeded, "the connection is still there after %v", most)
+	assert.NotErrorIs(t, err, os.ErrDeadlineExceeded, "the connection is still there after %v", limit)
 	return said
 }
 
-// introduce does the handshake of rank as with the rank that c leads to.
+// introduce does the handshake of id's rank with rank to, which accepted c.
 func introduce(t testing.TB, c net.Conn, id *identity, to int) error {
 	t.Helper()
 	h, m := initiating(id, to)
@@ -66,7 +66,7 @@ func introduce(t testing.TB, c net.Conn, id *identity, to int) error {
 	return nil
 }
 
-// exchange has all ranks send each other a message.
+// exchange makes all ranks send each other a message.
 func exchange(t testing.TB, w *fabrictest.World) {
 	t.Helper()
 	var mu sync.Mutex
@@ -120,8 +120,8 @@ func impatient(patience time.Duration) fabrictest.Make {
 	}
 }
 
-// Strangers that are silent, or speak nonsense, or slowly, go after a while, and
-// do not keep peers from each other.
+// Pending connections that send nothing, or garbage, or too slowly are evicted
+// after a while, and do not keep peers from connecting.
 func TestPendingConnections(t *testing.T) {
 	w := fabrictest.NewWorld(t, 3, impatient(time.Second))
 	r := w.Ranks[1]
@@ -158,20 +158,20 @@ func TestPendingConnections(t *testing.T) {
 	assert.Empty(t, gone(t, silent, 10*time.Second))
 	assert.Empty(t, gone(t, slow, 10*time.Second))
 	assert.Empty(t, gone(t, half, 10*time.Second))
-	assert.Greater(t, time.Since(begin), 900*time.Millisecond, "a stranger has its time")
-	fabrictest.Until(t, "no strangers are left", func() bool { n, m := pendingOf(r); return n == 0 && m == 0 })
+	assert.Greater(t, time.Since(begin), 900*time.Millisecond, "a pending connection has its time")
+	fabrictest.Until(t, "no pending connections are left", func() bool { n, m := pendingOf(r); return n == 0 && m == 0 })
 	exchange(t, w)
 }
 
-// A thousand silent strangers, and peers that find each other all the same.
+// A thousand silent pending connections do not keep peers from connecting.
 func TestThousandPendingConnections(t *testing.T) {
 	var limit unix.Rlimit
 	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
 	n := min(1000, int(limit.Cur)-200)
 	w := fabrictest.NewWorld(t, 3, create)
-	var most int
+	var largest int
 	for i := range n {
-		// Not by net: Go's poller has a hard time beside goroutines that spin.
+		// Not by package net: Go's poller is slow beside goroutines that spin.
 		fd, err := socket(inside(w.Ranks[1]).at.Addr())
 		require.NoError(t, err)
 		defer unix.Close(fd)
@@ -182,14 +182,14 @@ func TestThousandPendingConnections(t *testing.T) {
 			exchange(t, w)
 		}
 		pending, _ := pendingOf(w.Ranks[1])
-		most = max(most, pending)
+		largest = max(largest, pending)
 	}
-	assert.LessOrEqual(t, most, maxPending)
+	assert.LessOrEqual(t, largest, maxPending)
 	fabrictest.Until(t, "the rest is dropped", func() bool { n, _ := pendingOf(w.Ranks[1]); return n > 0 && n <= maxPending })
 	exchange(t, w)
 }
 
-// other is a rank of another job: only the addresses are those of this one.
+// other is the directory of a rank of another job, with addresses of this one.
 type other struct {
 	fabric.Directory
 	secret []byte
@@ -204,20 +204,20 @@ func (o other) Card(rank int) []byte {
 	return o.Directory.Card(rank)
 }
 
-// A rank with another secret reaches nobody, and learns why.
+// A rank with another secret connects to no rank, and gets the reason.
 func TestWrongSecret(t *testing.T) {
 	for _, job := range []bool{false, true} {
 		w := fabrictest.NewWorld(t, 2, func(dir fabric.Directory) (fabric.Transport, error) {
 			o := other{dir, append([]byte{byte(dir.Rank())}, dir.Secret()...), nil}
 			tr, err := New(o, Options{})
-			if err == nil && job { // it even knows what the job calls itself
+			if err == nil && job { // it even knows the job's public identifier
 				tr.id.job = newIdentity(dir.Secret(), 0, 2).job
 			}
 			return tr, err
 		})
 		w.Ranks[0].OnDeliver = func(int, *fabric.Header, []byte) { t.Error("a message is delivered") }
 		if job {
-			// The acceptor drops it before it says anything: tried again and again.
+			// The acceptor drops the connection without an answer, so the attempt is repeated.
 			ep := w.Ranks[1].Endpoint(0)
 			time.Sleep(50 * time.Millisecond)
 			assert.ErrorIs(t, ep.Send(&fabric.Header{}, nil), fabric.ErrAgain)
@@ -229,12 +229,12 @@ func TestWrongSecret(t *testing.T) {
 		fabrictest.Until(t, "it gives up", func() bool { return len(w.Ranks[1].Broke(0)) > 0 })
 		assert.ErrorContains(t, w.Ranks[1].Broke(0)[0], "connect to rank 0 failed: closed by the peer")
 		assert.ErrorContains(t, w.Ranks[1].Broke(0)[0], "does it belong to another job?")
-		assert.Empty(t, w.Ranks[0].Broke(1), "who is asked loses nothing")
+		assert.Empty(t, w.Ranks[0].Broke(1), "the acceptor loses nothing")
 		w.Close()
 	}
-	// Who answers at the address is not the peer.
+	// A server that is not the peer answers at the address.
 	real := fabrictest.NewWorld(t, 2, create)
-	fake := other{fabrictest.Directories(2)[1], []byte("other"), map[int][]byte{0: encodeCard([]netip.Addr{inside(real.Ranks[0]).at.Addr()}, servant(t).Port())}}
+	fake := other{fabrictest.Directories(2)[1], []byte("other"), map[int][]byte{0: encodeCard([]netip.Addr{inside(real.Ranks[0]).at.Addr()}, otherServer(t).Port())}}
 	tr, err := New(fake, Options{})
 	require.NoError(t, err)
 	defer tr.Close()
@@ -246,8 +246,8 @@ func TestWrongSecret(t *testing.T) {
 	assert.ErrorContains(t, s.broken[0], "it does not speak this protocol")
 }
 
-// servant is a server of something else.
-func servant(t *testing.T) netip.AddrPort {
+// otherServer starts a server of another protocol.
+func otherServer(t *testing.T) netip.AddrPort {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
@@ -264,7 +264,7 @@ func servant(t *testing.T) netip.AddrPort {
 	return l.Addr().(*net.TCPAddr).AddrPort()
 }
 
-// Somebody in between who has recorded a handshake can't do it again.
+// An attacker that has recorded a handshake can't repeat it.
 func TestReplay(t *testing.T) {
 	w := fabrictest.NewWorld(t, 2, create)
 	id := inside(w.Ranks[1]).id
@@ -288,13 +288,13 @@ func TestReplay(t *testing.T) {
 	require.NoError(t, err)
 	_, err = io.ReadFull(c, make([]byte, verdictBytes))
 	require.NoError(t, err, "the original one is good")
-	// And once the pair is open nobody else becomes it, whatever he knows.
+	// Once the pair is open no further connection is accepted, even with the secret.
 	second := call(t, w.Ranks[0])
 	assert.Error(t, introduce(t, second, id, 0))
 	assert.Empty(t, w.Ranks[0].Broke(1))
 }
 
-// A process that has no descriptors left accepts later.
+// A process that has no descriptors left backs off and accepts later.
 func TestNoDescriptorsLeft(t *testing.T) {
 	w := fabrictest.NewWorld(t, 2, create)
 	var limit unix.Rlimit
@@ -304,17 +304,15 @@ func TestNoDescriptorsLeft(t *testing.T) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	require.NoError(t, err)
 	defer unix.Close(fd)
-	tight := unix.Rlimit{Cur: uint64(fd), Max: limit.Max} // fd is the lowest that was free
+	tight := unix.Rlimit{Cur: uint64(fd), Max: limit.Max} // fd was the lowest free descriptor
 	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &tight))
 	t.Cleanup(func() { _ = unix.Setrlimit(unix.RLIMIT_NOFILE, &limit) })
 	err = unix.Connect(fd, sockaddr(inside(w.Ranks[0]).at))
 	fabrictest.Until(t, "it notices", func() bool {
-		var deaf bool
 		tr := inside(w.Ranks[0])
 		tr.mu.Lock()
-		deaf = !tr.acceptAfter.IsZero()
-		tr.mu.Unlock()
-		return deaf
+		defer tr.mu.Unlock()
+		return !tr.acceptAfter.IsZero()
 	})
 	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
 	require.NoError(t, err)

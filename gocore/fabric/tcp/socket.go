@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// longCopy is from where a system call is announced to Go's scheduler, which
-// costs some 50 ns and lets others run while the kernel copies.
+// longCopy is the size from which a system call is announced to Go's scheduler.
+// That costs some 50 ns and lets other goroutines run while the kernel copies.
 const longCopy = 32 << 10
 
-// receive reads once.
+// receive reads from a socket, by one system call.
 func receive(fd int, b []byte) (int, unix.Errno) {
 	p, n := uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b))
 	if n >= longCopy {
@@ -23,7 +23,7 @@ func receive(fd int, b []byte) (int, unix.Errno) {
 	return int(r), errno
 }
 
-// send writes once.
+// send writes to a socket, by one system call.
 func send(fd int, b []byte) (int, unix.Errno) {
 	p, n := uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b))
 	if n >= longCopy {
@@ -34,19 +34,19 @@ func send(fd int, b []byte) (int, unix.Errno) {
 	return int(r), errno
 }
 
-// sendVector writes several pieces at once.
+// sendVector writes several pieces by one system call.
 func sendVector(fd int, m *unix.Msghdr) (int, unix.Errno) {
 	r, _, errno := unix.Syscall(unix.SYS_SENDMSG, uintptr(fd), uintptr(unsafe.Pointer(m)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 	return int(r), errno
 }
 
-// receiveVector reads into several pieces at once.
+// receiveVector reads into several pieces by one system call.
 func receiveVector(fd int, m *unix.Msghdr) (int, unix.Errno) {
 	r, _, errno := unix.Syscall(unix.SYS_RECVMSG, uintptr(fd), uintptr(unsafe.Pointer(m)), unix.MSG_DONTWAIT)
 	return int(r), errno
 }
 
-// ready asks epoll what there is, without waiting.
+// ready takes the events that epoll has, without waiting, and returns their number.
 func ready(epoll int, events []unix.EpollEvent) int {
 	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epoll), uintptr(unsafe.Pointer(unsafe.SliceData(events))), uintptr(len(events)), 0, 0, 0)
 	if errno != 0 {
@@ -120,11 +120,12 @@ func listenOn(a netip.Addr) (fd int, at netip.AddrPort, err error) {
 	return fd, addrPort(sa), nil
 }
 
-// tune makes a connection's socket send at once.
+// tune makes a connection's socket send without delay.
 func tune(fd int) { _ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1) }
 
-// pending is the error that a non-blocking connect ended with.
-func pending(fd int) error {
+// connectError returns the error of a non-blocking connect(2), nil if there is
+// none so far.
+func connectError(fd int) error {
 	code, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
 	if err != nil {
 		return err
@@ -135,15 +136,15 @@ func pending(fd int) error {
 	return nil
 }
 
-// ends are the two addresses of a connection, for messages.
+// ends returns the two addresses of a connection, for error texts.
 func ends(fd int) string {
-	here, err := unix.Getsockname(fd)
+	local, err := unix.Getsockname(fd)
 	if err != nil {
 		return "no connection"
 	}
-	there, err := unix.Getpeername(fd)
+	remote, err := unix.Getpeername(fd)
 	if err != nil {
-		return fmt.Sprintf("%v, not connected", addrPort(here))
+		return fmt.Sprintf("%v, not connected", addrPort(local))
 	}
-	return fmt.Sprintf("%v to %v", addrPort(here), addrPort(there))
+	return fmt.Sprintf("%v to %v", addrPort(local), addrPort(remote))
 }

@@ -17,53 +17,53 @@ import (
 
 const (
 	maxShort = 256 << 10 // longest payload
-	piece    = 64 << 10  // little of it is copied if the socket takes only a part
+	piece    = 64 << 10  // short, so that little is copied if the socket takes only a part
 
 	maxHot     = 2   // pairs that Poll reads without asking epoll first
-	coolAfter  = 256 // polls without a message until one is hot no longer
+	coolAfter  = 256 // polls without a message after which a pair is not hot any more
 	epollEvery = 8   // polls of hot pairs until epoll is asked again
 )
 
-// Options say where to listen. The zero value is the loopback interface.
+// Options select the address to listen on. The zero value is the loopback interface.
 type Options struct {
 	Address   string // an IP address of this host
 	Interface string // or a network interface, by name
 }
 
-// Transport reaches the ranks of a job by TCP.
+// Transport is the transport to the ranks of a job by TCP.
 type Transport struct {
 	dir      fabric.Directory
 	id       *identity
 	at       netip.AddrPort
 	epoll    int
-	timer    int // timerfd: when the next deadline is
+	timer    int // timerfd: expires at the next deadline
 	listener int
-	patience time.Duration // with strangers
-	giveUp   time.Duration // failed attempts after each other
+	patience time.Duration // the time of a pending connection
+	giveUp   time.Duration // the time in which attempts that fail are repeated
 	pairs    []pair        // by rank
 
-	// The poller's own.
+	// Used by the poller only.
 	events  [64]unix.EpollEvent
 	hot     []*pair // recently active; the last one the most recently
 	skipped int     // polls since epoll was asked
-	armed   bool    // somebody may sleep: epoll is asked at every poll
-	trash   []byte  // takes what nobody wants
-	zeros   [8]byte // likewise, what follows a payload
+	armed   bool    // a thread may sleep on FD: epoll is asked at every poll
+	trash   []byte  // takes bytes that are dropped
+	zeros   [8]byte // takes the zeros behind a payload
 	spare   [][]byte
 	ended   []ending
 
-	attention atomic.Bool  // something is due at once
-	queues    atomic.Int32 // pairs with a queue, or told to wait for room
+	attention atomic.Bool  // an attempt is due at once
+	queues    atomic.Int32 // pairs for which Poll looks for room, see pair.waiting
 
 	mu          sync.Mutex
 	attempts    map[int32]*attempt
-	pending     []*attempt // accepted and not proved, in the order of their coming
+	pending     []*attempt // accepted and not proved, in the order of their deadlines
 	lastID      int32
 	seeking     map[int]*pair
-	acceptAfter time.Time // no descriptors are left: nothing is accepted until then
+	acceptAfter time.Time // accept back-off: no descriptors were left, nothing is accepted until then
 }
 
-// ending is a pair that has just broken.
+// ending is a pair that has broken and for which Broken has not been called yet.
 type ending struct {
 	peer int
 	err  error
@@ -78,7 +78,7 @@ var (
 	_ fabric.Endpoint   = (*pair)(nil)
 )
 
-// What an epoll event is about, in its Pad; Fd says which one.
+// The kinds of epoll events, in Pad. Fd has the pair's rank or the attempt's id.
 const (
 	forPair = iota
 	forAttempt
@@ -86,7 +86,8 @@ const (
 	forTimer
 )
 
-// New listens, and publishes where.
+// New makes the transport of the rank that owns dir. It listens, and publishes the
+// address.
 func New(dir fabric.Directory, o Options) (*Transport, error) {
 	list, err := addresses(o)
 	if err != nil {
@@ -130,7 +131,7 @@ func (t *Transport) open(list []netip.Addr) (err error) {
 	return t.dir.Publish(encodeCard([]netip.Addr{t.at.Addr()}, t.at.Port()))
 }
 
-// watch adds a descriptor to epoll, rewatch changes what is asked of it.
+// watch adds a descriptor to epoll; rewatch changes the events that are reported.
 func (t *Transport) watch(fd int, events uint32, kind, id int32) error {
 	if err := unix.EpollCtl(t.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: events, Fd: id, Pad: kind}); err != nil {
 		return fmt.Errorf("watch a socket: %w", err)
@@ -142,8 +143,8 @@ func (t *Transport) rewatch(fd int, events uint32, kind, id int32) {
 	_ = unix.EpollCtl(t.epoll, unix.EPOLL_CTL_MOD, fd, &unix.EpollEvent{Events: events, Fd: id, Pad: kind}) // it is there
 }
 
-// release closes a socket that epoll knows. A child that was forked and has not
-// executed anything may still have it: so it is taken out, and shut down, first.
+// release closes a socket that epoll watches. A forked child that has not called
+// exec may still hold a copy, so the socket is first removed and shut down.
 func (t *Transport) release(fd int) {
 	_ = unix.EpollCtl(t.epoll, unix.EPOLL_CTL_DEL, fd, nil)
 	_ = unix.Shutdown(fd, unix.SHUT_RDWR)
@@ -199,8 +200,8 @@ func (t *Transport) Connect(peer int) (fabric.Endpoint, error) {
 	return p, nil
 }
 
-// Register implements fabric.Transport. There is nothing to do: nobody but this
-// process accesses its memory.
+// Register implements fabric.Transport. There is nothing to do: only this process
+// accesses its memory.
 func (t *Transport) Register(p unsafe.Pointer, _ int) (fabric.Region, error) { return region{p}, nil }
 
 type region struct{ p unsafe.Pointer }
@@ -211,15 +212,16 @@ func (r region) Close() error          { return nil }
 // FD implements fabric.Sleeper.
 func (t *Transport) FD() int { return t.epoll }
 
-// Arm implements fabric.Sleeper. What is watched tells of itself as long as there
-// is work; only Poll's short cuts must not leave it there.
+// Arm implements fabric.Sleeper. Epoll is level-triggered, so the descriptor stays
+// readable while there is work. Arm only makes each Poll ask epoll.
 func (t *Transport) Arm() error {
 	t.armed = true
 	return nil
 }
 
-// Poll implements fabric.Transport. Reading a socket that was active lately costs
-// as much as asking epoll, which then would have to be followed by reading.
+// Poll implements fabric.Transport. It reads sockets that were active lately
+// without asking epoll first: a read costs as much as the question, and would
+// follow it anyway.
 func (t *Transport) Poll(sink fabric.Sink) int {
 	n := 0
 	for i := len(t.hot) - 1; i >= 0 && i < len(t.hot); i-- { // receiving may shorten it
@@ -232,19 +234,19 @@ func (t *Transport) Poll(sink fabric.Sink) int {
 	}
 	if t.skipped++; t.skipped >= epollEvery || len(t.hot) == 0 || t.armed || t.queues.Load() > 0 || t.attention.Load() {
 		t.skipped = 0
-		n += t.look(sink)
+		n += t.handleEvents(sink)
 	}
 	if n > 0 {
 		t.armed = false
 	}
 	if len(t.ended) > 0 {
-		n += t.tell(sink)
+		n += t.reportBroken(sink)
 	}
 	return n
 }
 
-// look deals with what epoll has to tell.
-func (t *Transport) look(sink fabric.Sink) int {
+// handleEvents handles what epoll reports, and attempts that are due at once.
+func (t *Transport) handleEvents(sink fabric.Sink) int {
 	moved := 0
 	if t.attention.Swap(false) {
 		t.mu.Lock()
@@ -268,14 +270,14 @@ func (t *Transport) look(sink fabric.Sink) int {
 		if got := p.receive(sink); got > 0 {
 			moved += got
 			if t.warm(p) {
-				t.skipped = epollEvery // others may have something, too
+				t.skipped = epollEvery // other pairs may have become active, too
 			}
 		}
 	}
 	return moved
 }
 
-// control deals with an event of the making of connections, under t.mu.
+// control handles an event of the listener, the timer or an attempt, under t.mu.
 func (t *Transport) control(e unix.EpollEvent) int {
 	switch e.Pad {
 	case forListener:
@@ -291,8 +293,8 @@ func (t *Transport) control(e unix.EpollEvent) int {
 	return 0
 }
 
-// tell reports the pairs that have broken.
-func (t *Transport) tell(sink fabric.Sink) int {
+// reportBroken calls Broken for the pairs that have broken.
+func (t *Transport) reportBroken(sink fabric.Sink) int {
 	n := len(t.ended)
 	for len(t.ended) > 0 {
 		e := t.ended[0]
@@ -303,7 +305,8 @@ func (t *Transport) tell(sink fabric.Sink) int {
 	return n
 }
 
-// warm has Poll read p first. It returns false if it did already.
+// warm adds p to the pairs that Poll reads first. It returns false if p is among
+// them already or not open.
 func (t *Transport) warm(p *pair) bool {
 	if p.state != open || slices.Contains(t.hot, p) {
 		return false
