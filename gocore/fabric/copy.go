@@ -8,12 +8,12 @@ func Pointer(addr uint64) unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(&p))
 }
 
-// copyPiece bounds one memmove: Go can't interrupt it, and whoever stops the
-// world waits for it (64 MiB held up every thread that entered Go for 300 ms).
+// copyPiece bounds one memmove: Go can't interrupt it, and a thread that stops
+// the world waits for it (64 MiB held up every thread that entered Go for 300 ms).
 const copyPiece = 256 << 10
 
-// Copy copies n bytes between foreign memory; overlap is allowed within a
-// piece only, as for MPI buffers, which must not overlap.
+// Copy copies n bytes of foreign memory. Overlap is allowed only within a piece
+// of copyPiece bytes; MPI buffers must not overlap.
 func Copy(dst, src unsafe.Pointer, n int) {
 	for n > copyPiece {
 		copy(unsafe.Slice((*byte)(dst), copyPiece), unsafe.Slice((*byte)(src), copyPiece))
@@ -26,9 +26,9 @@ func Copy(dst, src unsafe.Pointer, n int) {
 
 const pageSize = 4096
 
-// Probe reads a byte of each page of n bytes of foreign memory, so that memory which
-// faults does so here, where Go makes a panic of it, and not in C, or in the kernel
-// when half of it has been taken.
+// Probe reads a byte of each page of n bytes of foreign memory. Memory that
+// faults then does so here, where Go turns the fault into a panic, and not in C,
+// or in the kernel when it has taken half of the memory.
 //
 //go:noinline
 func Probe(p unsafe.Pointer, n int) (sum byte) {

@@ -8,21 +8,21 @@ import (
 
 // Errors of endpoints.
 var (
-	// ErrAgain: no room now; the caller queues the operation and polls.
+	// ErrAgain: there is no room now. The caller queues the operation and polls.
 	ErrAgain = errors.New("transport has no room now")
 	// ErrUnsupported: see Caps.
 	ErrUnsupported = errors.New("transport does not support this operation")
-	// ErrPeerGone: the peer's process does not exist any more.
+	// ErrPeerGone: the peer's process no longer exists.
 	ErrPeerGone = errors.New("peer process is gone")
 )
 
 // OpError is the failure of an operation that a transport had accepted, or of
-// the connection that it was on.
+// its connection.
 type OpError struct {
 	Op     string // put, get, fetch-add, compare-and-swap, send, connect
 	Peer   int    // world rank
-	Status string // the transport's word for it, such as IBV_WC_RETRY_EXC_ERR
-	Detail string // which queue pair or address, what it may mean
+	Status string // the transport's name of the error, such as IBV_WC_RETRY_EXC_ERR
+	Detail string // the queue pair or address, and the likely cause
 }
 
 func (e *OpError) Error() string {
@@ -44,50 +44,50 @@ type Header struct {
 	Src   int32  // sender's rank in that communicator
 	Tag   int32
 	Aux   uint32
-	Len   uint64 // length of the whole message, whatever of it is in this packet
+	Len   uint64 // length of the whole message, of which this packet may carry a part
 	A, B  uint64
 }
 
 // HeaderBytes is the size of Header on the wire.
 const HeaderBytes = int(unsafe.Sizeof(Header{}))
 
-// Kind tells which handler takes a short message.
+// Kind selects the handler of a short message.
 type Kind uint8
 
 // The kinds of short messages. Each belongs to one package.
 const (
 	KindNone     Kind = iota
 	KindEager         // p2p: a whole message
-	KindRTS           // p2p: ready to send, the receiver pulls or asks for the data
-	KindCTS           // p2p: send me the data in packets
+	KindRTS           // p2p: ready to send; the receiver pulls the data or asks for it
+	KindCTS           // p2p: request for the data, in packets
 	KindData          // p2p: a piece of a message
-	KindFin           // p2p: the receiver matched (Ssend) or has the data
-	KindPut           // rma: write this into your window
-	KindGet           // rma: send me that of your window
-	KindGetData       // rma: what a get or fetching accumulate asked for
-	KindAcc           // rma: accumulate this
+	KindFin           // p2p: the receiver has matched (Ssend) or has the data
+	KindPut           // rma: data to write to the receiver's window
+	KindGet           // rma: request for data of the receiver's window
+	KindGetData       // rma: the answer to a get or a fetching accumulate
+	KindAcc           // rma: operands to accumulate
 	KindCAS           // rma: compare and swap
-	KindAck           // rma: done at the target
-	KindLock          // rma: lock or unlock your part for me
-	KindLocked        // rma: the lock is yours
-	KindCounters      // rma: I have posted, or completed
+	KindAck           // rma: the operation is done at the target
+	KindLock          // rma: request to lock or unlock the receiver's part of the window
+	KindLocked        // rma: the lock is granted
+	KindCounters      // rma: the sender has posted, or completed
 	Kinds
 )
 
-// Caps says what a transport can do, in bytes and yes or no.
+// Caps are the capabilities of a transport. Sizes are in bytes.
 type Caps struct {
 	MaxShort int  // largest payload of Send
-	Piece    int  // what longer data is best cut into for Send, at most MaxShort
-	MaxRuns  int  // most runs of one PutRuns or GetRuns
+	Piece    int  // the best size of the pieces of longer data for Send, at most MaxShort
+	MaxRuns  int  // largest number of runs of one PutRuns or GetRuns
 	OneSided bool // Put and Get work, without any help of the peer's program
-	Keys     bool // they need the key of a region that the peer registered
-	Atomics  bool // FetchAdd and CompareSwap, atomic to each other for all who use them
+	Keys     bool // one-sided operations need the key of a region that the peer registered
+	Atomics  bool // FetchAdd and CompareSwap work, and are atomic to each other for all ranks
 	Mappable bool // peers on this host can map the same segment
 	// Synchronous: Put, Get, PutRuns and GetRuns have completed when they return, and
 	// never return ErrAgain.
 	Synchronous bool
-	Manual      bool // what others do here moves only while this process polls
-	Ordered     bool // Sends to one peer arrive in the order they were posted
+	Manual      bool // operations of peers on this process advance only while it polls
+	Ordered     bool // Sends to one peer arrive in the order of the calls
 }
 
 // RemoteKey names registered memory of a peer: its address there and a key.
@@ -96,7 +96,7 @@ type RemoteKey struct {
 	Key  uint64
 }
 
-// Run is a piece of a peer's memory: N bytes at Addr there.
+// Run is a contiguous piece of a peer's memory: N bytes at the peer's address Addr.
 type Run struct {
 	Addr uint64
 	N    int
@@ -108,67 +108,71 @@ type Region interface {
 	Close() error
 }
 
-// Directory is how the transports of a job's ranks find each other: what
-// launcher and ranks know of each other before they can communicate.
+// Directory lets the transports of a job's ranks find each other. It carries
+// what ranks must know of each other before they can communicate.
 type Directory interface {
 	Rank() int
 	Size() int
-	// Secret is known to the ranks of this job and to nobody else.
+	// Secret is known to the ranks of this job and to no other process.
 	Secret() []byte
-	// Publish makes card, at most CardBytes, known to all ranks. It is called
-	// once, when the transport is made.
+	// Publish makes card, at most CardBytes long, known to all ranks. It is
+	// called once, when the transport is made.
 	Publish(card []byte) error
-	// Card is what rank has published, nil as long as it has not.
+	// Card returns the card that rank has published, nil if there is none yet.
 	Card(rank int) []byte
-	// Mail leaves msg, at most MailBytes, for rank to, in place of any earlier
-	// one, and has to's engine poll.
+	// Mail leaves msg, at most MailBytes long, for rank to, in place of any
+	// earlier message that is unread, and wakes that rank's engine to poll.
 	Mail(to int, msg []byte) error
-	// Mailed returns what rank from has left since it was last asked for, nil if
-	// nothing. Mails counts what all ranks have left here: unless it has changed
-	// there is nothing new.
+	// Mailed takes the unread message from rank from; nil: there is none.
 	Mailed(from int) []byte
+	// Mails counts the messages that all ranks have left for this one. While
+	// it does not change there is nothing new.
 	Mails() uint32
 }
 
-// Sizes of what a Directory carries.
+// The largest sizes that a Directory carries.
 const (
 	CardBytes = 480
 	MailBytes = 232
 )
 
-// Unpublisher is a Region of a transport that finds local memory by its address.
+// Unpublisher is a Region of a transport that finds the region of local memory
+// by the memory's address.
 type Unpublisher interface {
-	// Unpublish ends the region's use for local memory, which may be other memory soon.
-	// Peers may access it until it is closed.
+	// Unpublish ends the region's use for local memory, since its addresses may
+	// soon belong to other memory. Peers may access it until it is closed.
 	Unpublish()
 }
 
-// Transport is one way of reaching peers.
+// Transport is one means of communication with peers.
 type Transport interface {
 	Name() string
 	Caps() Caps
-	// Connect makes the endpoint to peer, a world rank. It does not wait: an
-	// endpoint that is not connected yet answers ErrAgain and goes on in Poll.
-	// With Caps.Keys there is one to the own rank, too.
+	// Connect makes the endpoint to peer, a world rank. It does not wait: until
+	// the connection is made, in Poll, the endpoint's operations return ErrAgain.
+	// With Caps.Keys a rank can connect to itself, too.
 	Connect(peer int) (Endpoint, error)
 	// Register makes n bytes at p accessible to peers until the region is closed.
-	// From then on it is also used for local memory that lies in there.
+	// The region is also used for operations whose local memory lies in it.
 	Register(p unsafe.Pointer, n int) (Region, error)
-	// Poll hands what has arrived to sink and returns how much that was. One
-	// thread at a time. Handlers may post to endpoints but must not poll.
+	// Poll hands messages and completions that have arrived to sink and returns
+	// their number. One thread at a time may call it. Handlers may start
+	// operations on endpoints but must not poll.
 	Poll(sink Sink) int
-	// Close ends all connections and frees everything. Nobody polls any more.
+	// Close ends all connections and frees all resources. No thread may poll
+	// during the call or after it.
 	Close() error
 }
 
-// ReadOnlyRegisterer is a transport that can register memory which peers may read, and not change.
+// ReadOnlyRegisterer is a transport that can register memory for peers to read
+// but not to change.
 type ReadOnlyRegisterer interface {
 	// RegisterReadOnly is Register for memory that is only sent.
 	RegisterReadOnly(p unsafe.Pointer, n int) (Region, error)
 }
 
-// RegisterReadOnly registers n bytes at p with t for peers to read; where the transport
-// makes no difference, they are registered as by Register.
+// RegisterReadOnly registers n bytes at p with t for peers to read. If t is no
+// ReadOnlyRegisterer it calls Register.
 func RegisterReadOnly(t Transport, p unsafe.Pointer, n int) (Region, error) {
 	if l, ok := t.(ReadOnlyRegisterer); ok {
 		return l.RegisterReadOnly(p, n)
@@ -176,84 +180,86 @@ func RegisterReadOnly(t Transport, p unsafe.Pointer, n int) (Region, error) {
 	return t.Register(p, n)
 }
 
-// Explainer is a transport that can say why it lacks Caps.OneSided, or why the
-// kernel will not let a peer's memory be copied although it has it.
+// Explainer is a transport that can say why it lacks Caps.OneSided, or why, in
+// spite of Caps.OneSided, the kernel does not let a peer's memory be copied.
 type Explainer interface {
-	// Refusal is empty if one-sided operations on peer work.
+	// Refusal returns the reason; it is empty if one-sided operations on peer work.
 	Refusal(peer int) string
 }
 
-// Describer is a transport that has more to say about itself and a peer, such as
-// the devices and addresses used.
+// Describer is a transport that can describe its connection to a peer, such as
+// by the devices and addresses used.
 type Describer interface {
 	Describe(peer int) string
 }
 
-// Sleeper is a transport that tells by a file descriptor that there is work for
-// Poll. Others whose peers do not ring are polled now and then.
+// Sleeper is a transport with a file descriptor that signals work for Poll.
+// Another transport whose peers ring no doorbell is polled now and then.
 type Sleeper interface {
-	// FD becomes readable, and stays so until Poll has dealt with it, when
-	// something comes after Arm. It is the same for the life of the transport.
+	// FD returns the descriptor, the same for the life of the transport. It
+	// becomes readable when something arrives after Arm, and stays readable
+	// until Poll has handled it.
 	FD() int
-	// Arm has FD tell of what comes from now on. It is called while nobody polls,
-	// and Poll once more after it before anybody waits for FD.
+	// Arm makes FD signal what arrives from now on. It is called while no thread
+	// polls. The caller polls once more after it, before it waits for FD.
 	Arm() error
 }
 
 // Redirector is a transport that calls Sink.Place.
 type Redirector interface {
-	// Redirect has what still belongs into mem, as Place returned it, go
-	// nowhere. Deliver is called for that message all the same, without a payload.
-	// It is called while nobody polls.
+	// Redirect discards the rest of a payload that was being written to mem,
+	// which Place returned. Deliver is still called for that message, without a
+	// payload. Redirect is called while no thread polls.
 	Redirect(mem unsafe.Pointer)
 }
 
 // Endpoint is a connection to one peer. It is safe for concurrent use.
 //
-// Where an operation returns done false and no error it has been accepted, and
-// Sink.Completed is called for it exactly once, with its cookie, provided that
-// somebody polls; local memory is in use until then. It is complete when its
-// effect is visible at the peer. Operations are not ordered to each other nor to
-// Sends. ErrAgain: nothing was done, try again after a Poll.
+// An operation that returns done false and no error has been accepted. Poll
+// calls Sink.Completed for it exactly once, with its cookie; its local memory is
+// in use until then. It is complete when its effect is visible at the peer.
+// Operations are not ordered to each other nor to Sends. ErrAgain: nothing was
+// done; the caller tries again after a Poll.
 //
 // Cookies need not be unique.
 type Endpoint interface {
-	// Send copies a short message; ErrAgain when there is no room. The payload is
-	// the program's memory, which may fault: then Send panics, has sent nothing, and
-	// the endpoint is as it was.
+	// Send copies a short message; it returns ErrAgain when there is no room. The
+	// payload is the program's memory, which may fault: then Send panics, has sent
+	// nothing, and the endpoint is unchanged.
 	Send(h *Header, payload []byte) error
-	// Put writes n bytes to remote memory. What is said of the payload of Send is true
-	// of local memory that an operation reads or writes at once. Where it faults later,
-	// the operation is Completed with the fault.
+	// Put writes n bytes to remote memory. If local memory faults while an
+	// operation accesses it during the call, the operation panics as Send does. If
+	// it faults later, the operation is Completed with the fault.
 	Put(local unsafe.Pointer, remote RemoteKey, n int, cookie uint64) (done bool, err error)
 	// Get reads n bytes of remote memory.
 	Get(local unsafe.Pointer, remote RemoteKey, n int, cookie uint64) (done bool, err error)
-	// PutRuns writes what lies at local, one run after the other, to runs of
-	// remote memory, at most Caps.MaxRuns of them. key is that of the memory they
-	// are in. The endpoint may change the runs. Completed is called once for all.
+	// PutRuns writes the bytes at local to runs of remote memory, one run after
+	// the other, at most Caps.MaxRuns of them. All runs lie in the memory of key.
+	// The endpoint may change the slice of runs. Completed is called once for all.
 	PutRuns(local unsafe.Pointer, key uint64, runs []Run, cookie uint64) (done bool, err error)
 	// GetRuns reads runs of remote memory, likewise.
 	GetRuns(local unsafe.Pointer, key uint64, runs []Run, cookie uint64) (done bool, err error)
 	// FetchAdd adds to 8 aligned bytes of remote memory, a little-endian integer,
-	// and writes what was there before to old.
+	// and writes their previous value to old.
 	FetchAdd(old unsafe.Pointer, remote RemoteKey, add uint64, cookie uint64) (done bool, err error)
-	// CompareSwap replaces 8 aligned bytes of remote memory that equal compare by
-	// swap, and writes what was there before to old.
+	// CompareSwap replaces 8 aligned bytes of remote memory by swap if they equal
+	// compare, and writes their previous value to old.
 	CompareSwap(old unsafe.Pointer, remote RemoteKey, compare, swap uint64, cookie uint64) (done bool, err error)
 }
 
 // Sink takes what a transport delivers while it is polled.
 type Sink interface {
-	// Deliver is given a short message from world rank src. The payload is
-	// valid only during the call.
+	// Deliver handles a short message from world rank src. The payload is valid
+	// only during the call.
 	Deliver(src int, h *Header, payload []byte)
-	// Place asks where the payload of n bytes of a message that is about to come
-	// belongs; Deliver is called with that memory once it has. nil: in memory of
-	// the transport. Only transports that copy from a socket ask, for long ones.
+	// Place returns the memory for the payload of n bytes of a message that has
+	// begun to arrive; Deliver is called with that memory once the payload is
+	// there. nil: the transport uses memory of its own. Only transports that copy
+	// from a socket call Place, for long payloads.
 	Place(src int, h *Header, n int) unsafe.Pointer
-	// Completed tells that the operation with this cookie is done, or has failed.
+	// Completed reports that the operation with this cookie is done, or has failed.
 	Completed(cookie uint64, err error)
-	// Broken tells that the connection to peer is lost, with all that was sent on
+	// Broken reports that the connection to peer is lost, with all that was sent on
 	// it and has not arrived. Operations under way have been Completed before.
 	Broken(peer int, err error)
 }
