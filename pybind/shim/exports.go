@@ -325,7 +325,7 @@ func gm_exiting(status i32) { mpi.Exiting(int(status)) }
 //export gm_abort
 func gm_abort(code i64) { mpi.Abort(int(code)) }
 
-// gm_fast_acc and gm_fast_cas return done, 0 where the slow call is to find out why not, or the
+// gm_fast_acc and gm_fast_cas return GM_DONE, 0 where the slow call is to find out why not, or the
 // code of an error: nothing is to be done a second time after a fault.
 //
 //export gm_fast_acc
@@ -336,7 +336,7 @@ func gm_fast_acc(d unsafe.Pointer, f i32, typ i64, in, out unsafe.Pointer, n i64
 		return 0
 	}
 	debug.SetPanicOnFault(true)
-	return yes(rma.FastAcc((*rma.Desc)(d), op.Op(f), t.Kind(), t.ElemSize(), in, out, int(n), int(rank), int(disp)))
+	return done(rma.FastAcc((*rma.Desc)(d), op.Op(f), t.Kind(), t.ElemSize(), in, out, int(n), int(rank), int(disp)))
 }
 
 //export gm_fast_cas
@@ -347,8 +347,10 @@ func gm_fast_cas(d unsafe.Pointer, typ i64, origin, compare, swapped unsafe.Poin
 		return 0
 	}
 	debug.SetPanicOnFault(true)
-	return yes(rma.FastCAS((*rma.Desc)(d), t.Size(), origin, compare, swapped, int(rank), int(disp)))
+	return done(rma.FastCAS((*rma.Desc)(d), t.Size(), origin, compare, swapped, int(rank), int(disp)))
 }
+
+func done(b bool) i32 { return C.GM_DONE * yes(b) }
 
 // contain makes the code of an error of a panic.
 func contain(result *i32) {

@@ -1,4 +1,6 @@
-/* What the C and the Go side of the extension share. */
+/* What the C and the Go side of the extension share: layouts of memory that both read, and numbers that both know.
+   agree.go compares each with Go's when the extension is built; a difference does not compile. Nothing of Python's
+   is here, since cgo reads it. */
 #ifndef GORMAPY_H
 #define GORMAPY_H
 
@@ -10,43 +12,70 @@ typedef struct {
   int64_t bytes;
 } gm_status;
 
-/* One side of a collective with a count for each rank: mpi.Side. */
+/* One side of a collective with a count for each rank. exports.go makes a mpi.Side of it. */
 typedef struct {
   int64_t addr, type;
   int64_t *counts, *displs;
   int64_t ncounts, ndispls;
 } gm_side;
 
-/* rma.Target and rma.Desc */
+/* rma.Target: what the hot calls need of one rank of a window. */
 typedef struct {
-  void *base;
+  void *base; /* NULL: not mapped here */
   int64_t bytes, unit;
   uint32_t open, flags;
-  uint64_t remote;
+  uint64_t remote; /* of a target that the kernel copies to and from: where its part lies in its process */
   int64_t pid;
   uint32_t *ended; /* not 0 once pid may be another process's */
 } gm_target;
 
+/* rma.Desc, which the targets follow. Go writes it when the window is made and when an epoch changes. Its memory is
+   never unmapped, only used again: who keeps a pointer compares the handle. */
 typedef struct {
-  int64_t handle;
+  int64_t handle; /* 0 once freed */
   int32_t size;
   uint32_t flags, open, pad;
   gm_target target[];
 } gm_win;
 
-enum { GM_DESC_AT_ONCE = 1 };
-enum { GM_TARGET_LOCKED = 1, GM_TARGET_STARTED = 2 }; /* open */
-enum { GM_TARGET_ATOMIC = 1, GM_TARGET_COPY = 2 };    /* flags */
-enum { GM_OPEN_FENCE = 1, GM_OPEN_LOCK_ALL = 2 };
-enum { GM_INTERRUPTED = -1 };
-enum { GM_ERR_BUFFER = 1, GM_ERR_INTERN = 17 }; /* errs.Buffer, errs.Intern: the low byte of a code is the class */
+enum { GM_DESC_AT_ONCE = 1 };                         /* gm_win.flags, which are added */
+enum { GM_OPEN_FENCE = 1, GM_OPEN_LOCK_ALL = 2 };     /* gm_win.open, one of them */
+enum { GM_TARGET_LOCKED = 1, GM_TARGET_STARTED = 2 }; /* gm_target.open, which are added */
+enum { GM_TARGET_ATOMIC = 1, GM_TARGET_COPY = 2 };    /* gm_target.flags, which are added */
 
-/* Kinds, numbered as in package mpi. */
+/* A code is 0, or its low byte is the class of an error and the rest finds its sentence. */
+enum { GM_INTERRUPTED = -1 };
+enum { GM_ERR_BUFFER = 1, GM_ERR_INTERN = 17 };
+/* Of gm_fast_acc and gm_fast_cas, which return a code as well: all codes with a sentence are larger. */
+enum { GM_DONE = 1 };
+
+/* What stands for a rank, a tag, an address. */
+enum { GM_ANY_SOURCE = -1, GM_ANY_TAG = -1, GM_PROC_NULL = -2, GM_IN_PLACE = -1 };
+
+/* The operations and locks that C knows. */
+enum { GM_OP_SUM = 3, GM_OP_NO_OP = 14 };
+enum { GM_LOCK_EXCLUSIVE = 1 };
+
+/* Kinds of calls. Python has them from here, see module.c. */
 enum { GM_SEND, GM_SSEND, GM_RECV, GM_BSEND, GM_RSEND };
 enum { GM_PUT, GM_GET, GM_ACC, GM_GET_ACC, GM_FETCH_OP, GM_CAS };
 enum {
-  GM_BARRIER, GM_BCAST, GM_GATHER, GM_SCATTER, GM_ALLGATHER, GM_ALLTOALL, GM_REDUCE, GM_ALLREDUCE,
-  GM_REDUCE_SCATTER_BLOCK, GM_SCAN, GM_EXSCAN, GM_GATHERV, GM_SCATTERV, GM_ALLGATHERV, GM_ALLTOALLV, GM_IBARRIER
+  GM_BARRIER,
+  GM_BCAST,
+  GM_GATHER,
+  GM_SCATTER,
+  GM_ALLGATHER,
+  GM_ALLTOALL,
+  GM_REDUCE,
+  GM_ALLREDUCE,
+  GM_REDUCE_SCATTER_BLOCK,
+  GM_SCAN,
+  GM_EXSCAN,
+  GM_GATHERV,
+  GM_SCATTERV,
+  GM_ALLGATHERV,
+  GM_ALLTOALLV,
+  GM_IBARRIER
 };
 
 #endif

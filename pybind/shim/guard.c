@@ -12,11 +12,12 @@
 
    Who installs a handler after us (faulthandler.enable) gets faults first, and to
    faulthandler every one is fatal: gormapy/_faults.py has guard_arm called after that, which
-   puts ours in front again, or forgets a handler that was taken back. A handler that has been told of a fault and gets it again has
-   no use for it, or has raised it anew to end the process: that goes to Go's handler.
+   puts ours in front again, or forgets a handler that was taken back. A handler that has
+   been told of a fault and gets it again has no use for it, or has raised it anew to end the
+   process: that goes to Go's handler.
 
    Nothing here costs the copy more than a few instructions; without an implementation for
-   the processor the copy is not guarded. */
+   the processor the copy is not guarded. Any thread may copy, with the GIL or without. */
 #include "shim.h" /* Python.h asks for GNU's extensions, which registers in a context are */
 
 #include <link.h>
@@ -172,5 +173,12 @@ int guarded_copy(void *to, const void *from, size_t n) {
   return 0;
 }
 #endif
+
+int long_copy(void *to, const void *from, Py_ssize_t n) {
+  int faulted;
+  if (n <= LONG_COPY) return guarded_copy(to, from, n);
+  WITHOUT_GIL(faulted = guarded_copy(to, from, n));
+  return faulted;
+}
 
 int64_t guard_address(void) { return (int64_t)(intptr_t)fault_address; }

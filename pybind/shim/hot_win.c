@@ -1,15 +1,12 @@
-/* The hot methods of Win: the common arguments are read here, direct targets
-   are reached with one call into Go, and everything else goes to Python. */
+/* The hot methods of Win. Their usual arguments are read here, and checked against the window's descriptor, which
+   Go keeps up to date (rma.Desc). Put and Get on a target that is mapped here copy, and on one that the kernel copies
+   to make a system call, neither enters Go; atomics enter it once. Where a window completes every operation at once,
+   the general call is made from here; everything else, and what is not allowed, goes to the Python method of the
+   same name (fallback.c).
+
+   They are called with the GIL held. */
 #include "trace.h"
 #include "_cgo_export.h"
-
-#include <sys/uio.h>
-
-/* What the kernel copies in so few microseconds that the GIL is kept. */
-#define SHORT_SYSCALL (16 << 10)
-
-#define HOT PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames
-#define SLOWLY(which) return call_slow(which, self, args, n, kwnames)
 
 /* The window's descriptor, NULL if the handle names no window. */
 static gm_win *descriptor(PyObject *self) {
@@ -42,16 +39,14 @@ static int target_disp(PyObject *o, int64_t bytes, int64_t *disp) {
   if (usual && k == 3) {
     DatatypeObject *d = (DatatypeObject *)t;
     int64_t count, asked;
-    usual = parse_int(c, &count) == 0 && d->dense && d->h > 0 && count >= 0 && !__builtin_mul_overflow(count, d->size, &asked) &&
-            asked == bytes;
+    usual = parse_int(c, &count) == 0 && d->dense && d->h > 0 && count >= 0 &&
+            !__builtin_mul_overflow(count, d->size, &asked) && asked == bytes;
   }
   Py_DECREF(where), Py_XDECREF(c), Py_XDECREF(t);
   return usual ? 0 : -1;
 }
 
-/* The ways to do an operation return DONE, 0 if they are not for it, or the code of an
-   error. Codes with their sentence are larger. */
-enum { DONE = 1 };
+/* The ways to do an operation return GM_DONE, 0 if they are not for it, or the code of an error. */
 
 /* What is not direct, on a window where no message keeps the buffers in use:
    the general call, without going through Python. 0 if it was refused; Python
@@ -59,49 +54,49 @@ enum { DONE = 1 };
 static int at_once(gm_win *d, PyObject *self, int kind, spec *s, spec *result, int64_t rank, int64_t disp, int op) {
   int code;
   if (!(d->flags & GM_DESC_AT_ONCE)) return 0;
-  int64_t addr = result ? (int64_t)(intptr_t)result->view.buf : 0, count = result ? result->count : 0, type = result ? result->type : s->type;
-  Py_BEGIN_ALLOW_THREADS code = gm_rma(kind, ((WinObject *)self)->h, (int64_t)(intptr_t)s->view.buf, s->count, s->type, addr, count, type,
-                                       rank, disp, s->count, s->type, op);
-  Py_END_ALLOW_THREADS if (code == 0) return DONE;
-  int class = code & 0xff;
+  int64_t addr = result ? (int64_t)(intptr_t)result->view.buf : 0, count = result ? result->count : 0,
+          type = result ? result->type : s->type;
+  WITHOUT_GIL(code = gm_rma(kind, ((WinObject *)self)->h, (int64_t)(intptr_t)s->view.buf, s->count, s->type, addr,
+                            count, type, rank, disp, s->count, s->type, op));
+  if (code == 0) return GM_DONE;
+  int class = error_class(code);
   return class == GM_ERR_BUFFER || class == GM_ERR_INTERN ? code : 0;
 }
 
-/* How far into the target's part n bytes at a displacement are, -1 if they are
-   not all there or there is no such target. */
-static int64_t offset(gm_win *d, int64_t n, int64_t rank, int64_t disp) {
-  if (rank < 0 || rank >= d->size || disp < 0) return -1;
-  gm_target *t = &d->target[rank];
+/* Checks a one-sided call: this is the only place in C that does, and what it refuses the general call explains.
+   Returns the target, if there is such a rank and it has n bytes at the displacement, and how many bytes into its
+   part these are; NULL otherwise. Whether an epoch allows the access is asked with accessible or locked. */
+static const gm_target *reach(const gm_win *d, int64_t rank, int64_t disp, int64_t n, int64_t *at) {
+  if (rank < 0 || rank >= d->size || disp < 0) return NULL;
+  const gm_target *t = &d->target[rank];
   if (t->unit > 1) {
-    if (disp > t->bytes / t->unit) return -1;
+    if (disp > t->bytes / t->unit) return NULL;
     disp *= t->unit;
   }
-  return disp > t->bytes || n > t->bytes - disp ? -1 : disp;
+  if (disp > t->bytes || n > t->bytes - disp) return NULL;
+  *at = disp;
+  return t;
 }
 
-/* Moves n bytes to or from a target that is mapped in this process; 0 if it is not,
-   or anything is not as it should be. */
+/* Any epoch. */
+static int accessible(const gm_win *d, const gm_target *t) { return (d->open | t->open) != 0; }
 
-static int direct(gm_win *d, int which, void *p, int64_t n, int64_t rank, int64_t disp) {
-  int64_t at = offset(d, n, rank, disp);
-  if (at < 0 || !d->target[rank].base || !(d->open | d->target[rank].open)) return 0;
-  char *there = (char *)d->target[rank].base + at;
-  /* memmove: a rank may access its own part, and the ranges may be the same */
-  void *to = which == SLOW_PUT ? there : p, *from = which == SLOW_PUT ? p : there;
-  return long_copy(to, from, n) ? gm_faulted(guard_address()) : DONE;
+/* A passive-target epoch. */
+static int locked(const gm_win *d, const gm_target *t) {
+  return d->open == GM_OPEN_LOCK_ALL || (t->open & GM_TARGET_LOCKED);
 }
 
-/* Does the same by the kernel, in passive-target epochs, where rma has found that
-   it copies: entering Go for a few bytes would take half as long again. */
-static int copied(gm_win *d, int which, void *p, int64_t n, int64_t rank, int64_t disp) {
-  int64_t at = offset(d, n, rank, disp);
-  if (at < 0 || n > SHORT_SYSCALL || !(d->target[rank].flags & GM_TARGET_COPY) ||
-      !(d->open == GM_OPEN_LOCK_ALL || (d->target[rank].open & GM_TARGET_LOCKED)) ||
-      __atomic_load_n(d->target[rank].ended, __ATOMIC_ACQUIRE))
-    return 0;
-  struct iovec here = {p, n}, there = {(void *)(uintptr_t)(d->target[rank].remote + at), n};
-  pid_t pid = (pid_t)d->target[rank].pid;
-  return n == (which == SLOW_PUT ? process_vm_writev(pid, &here, 1, &there, 1, 0) : process_vm_readv(pid, &here, 1, &there, 1, 0));
+/* Moves n bytes to (put) or from a target that is mapped in this process. memmove: a rank may access its own part,
+   and the ranges may be the same. */
+static int direct(const gm_win *d, const gm_target *t, int put, void *p, int64_t at, int64_t n) {
+  if (!t->base || !accessible(d, t)) return 0;
+  char *there = (char *)t->base + at;
+  return long_copy(put ? there : p, put ? p : there, n) ? gm_faulted(guard_address()) : GM_DONE;
+}
+
+/* Does the same by the kernel, in passive-target epochs, where rma has found that it copies. */
+static int copied(const gm_win *d, const gm_target *t, int put, void *p, int64_t at, int64_t n) {
+  return locked(d, t) && single_copy(t, put, p, at, n) ? GM_DONE : 0;
 }
 
 /* Records what has been done. What was left to Python is noted by raw_rma. */
@@ -124,41 +119,21 @@ static PyObject *transfer(HOT, int which) {
     PyBuffer_Release(&s.view);
     SLOWLY(which);
   }
-  int done = direct(d, which, s.view.buf, bytes, rank, disp);
-  if (!done) done = copied(d, which, s.view.buf, bytes, rank, disp);
-  if (!done) done = at_once(d, self, which == SLOW_PUT ? GM_PUT : GM_GET, &s, NULL, rank, disp, 0);
+  int done = 0, put = which == SLOW_PUT;
+  int64_t at;
+  const gm_target *t = reach(d, rank, disp, bytes, &at);
+  if (t) done = direct(d, t, put, s.view.buf, at, bytes);
+  if (t && !done) done = copied(d, t, put, s.view.buf, at, bytes);
+  if (!done) done = at_once(d, self, put ? GM_PUT : GM_GET, &s, NULL, rank, disp, 0);
   PyBuffer_Release(&s.view);
   if (!done) SLOWLY(which);
-  if (done != DONE) return raise_code(done);
+  if (done != GM_DONE) return raise_code(done);
   if (TRACING) note(d, rank, disp, bytes, 0);
   Py_RETURN_NONE;
 }
 
 static PyObject *win_put(HOT) { return transfer(self, args, n, kwnames, SLOW_PUT); }
 static PyObject *win_get(HOT) { return transfer(self, args, n, kwnames, SLOW_GET); }
-
-/* The number of a predefined operation, -1 if o is none. Op objects have a
-   handle attribute; the hot calls know the address of each from Python. */
-static PyObject *op_objects[32];
-
-PyObject *set_op(PyObject *self, PyObject *args) {
-  int i;
-  PyObject *o;
-  if (!PyArg_ParseTuple(args, "iO", &i, &o)) return NULL;
-  if (i < 0 || i >= 32) return PyErr_Format(PyExc_ValueError, "operation %d", i);
-  Py_INCREF(o);
-  Py_XSETREF(op_objects[i], o);
-  Py_RETURN_NONE;
-}
-
-enum { OP_SUM = 3, OP_NO_OP = 14 };
-
-int op_number(PyObject *o) {
-  if (!o) return OP_SUM;
-  for (int i = 1; i < 32 && op_objects[i]; i++)
-    if (op_objects[i] == o) return i;
-  return -1;
-}
 
 static PyObject *win_accumulate(HOT) {
   static const char *const names[] = {"origin", "target_rank", "target", "op", NULL};
@@ -168,7 +143,7 @@ static PyObject *win_accumulate(HOT) {
   int op, done = 0;
   gm_win *d = descriptor(self);
   if (!d || match_args(names, 2, args, n, kwnames, a) < 0 || parse_int(a[1], &rank) < 0 || (op = op_number(a[3])) < 0 ||
-      op == OP_NO_OP || (a[2] && a[2] != Py_None && !PyLong_Check(a[2])) || parse_spec(a[0], 0, &s) < 0)
+      op == GM_OP_NO_OP || (a[2] && a[2] != Py_None && !PyLong_Check(a[2])) || parse_spec(a[0], 0, &s) < 0)
     SLOWLY(SLOW_ACCUMULATE);
   if (target_disp(a[2], s.count * s.size, &disp) == 0 && s.count * s.size <= LONG_COPY) {
     done = gm_fast_acc(d, op, s.type, s.view.buf, NULL, s.count, rank, disp);
@@ -176,7 +151,7 @@ static PyObject *win_accumulate(HOT) {
   }
   PyBuffer_Release(&s.view);
   if (!done) SLOWLY(SLOW_ACCUMULATE);
-  if (done != DONE) return raise_code(done);
+  if (done != GM_DONE) return raise_code(done);
   if (TRACING) note(d, rank, disp, s.count * s.size, op);
   Py_RETURN_NONE;
 }
@@ -189,7 +164,7 @@ static PyObject *win_fetch_and_op(HOT) {
   int op, done = 0;
   gm_win *d = descriptor(self);
   if (!d || match_args(names, 3, args, n, kwnames, a) < 0 || parse_int(a[2], &rank) < 0 || (op = op_number(a[4])) < 0 ||
-      op == OP_NO_OP || (a[3] && parse_int(a[3], &disp) < 0) || parse_spec(a[0], 0, &s) < 0)
+      op == GM_OP_NO_OP || (a[3] && parse_int(a[3], &disp) < 0) || parse_spec(a[0], 0, &s) < 0)
     SLOWLY(SLOW_FETCH_AND_OP);
   if (parse_spec(a[1], 1, &r) == 0) {
     if (s.count == 1 && r.count == 1 && s.type == r.type) {
@@ -200,7 +175,7 @@ static PyObject *win_fetch_and_op(HOT) {
   }
   PyBuffer_Release(&s.view);
   if (!done) SLOWLY(SLOW_FETCH_AND_OP);
-  if (done != DONE) return raise_code(done);
+  if (done != GM_DONE) return raise_code(done);
   if (TRACING) note(d, rank, disp, s.size, op);
   Py_RETURN_NONE;
 }
@@ -225,7 +200,7 @@ static PyObject *win_compare_and_swap(HOT) {
   }
   PyBuffer_Release(&s.view);
   if (!done) SLOWLY(SLOW_COMPARE_AND_SWAP);
-  if (done != DONE) return raise_code(done);
+  if (done != GM_DONE) return raise_code(done);
   if (TRACING) note(d, rank, disp, s.size, 0);
   Py_RETURN_NONE;
 }
@@ -234,10 +209,11 @@ static PyObject *win_compare_and_swap(HOT) {
 static PyObject *flush(HOT, int which) {
   static const char *const names[] = {"rank", NULL};
   PyObject *a[1];
-  int64_t rank;
+  int64_t rank, at;
+  const gm_target *t;
   gm_win *d = descriptor(self);
-  if (!d || !(d->flags & GM_DESC_AT_ONCE) || match_args(names, 1, args, n, kwnames, a) < 0 || parse_int(a[0], &rank) < 0 ||
-      rank < 0 || rank >= d->size || !(d->open == GM_OPEN_LOCK_ALL || (d->target[rank].open & GM_TARGET_LOCKED)))
+  if (!d || !(d->flags & GM_DESC_AT_ONCE) || match_args(names, 1, args, n, kwnames, a) < 0 ||
+      parse_int(a[0], &rank) < 0 || !(t = reach(d, rank, 0, 0, &at)) || !locked(d, t))
     SLOWLY(which);
   NOTE_WIN(d->handle, rank, -1);
   Py_RETURN_NONE;
@@ -259,14 +235,15 @@ static PyObject *win_flush_local_all(HOT) { return flush_all(self, args, n, kwna
 static PyObject *win_lock(HOT) {
   static const char *const names[] = {"rank", "lock_type", "assertion", NULL};
   PyObject *a[3];
-  int64_t rank, kind = 1, assertion = 0, pending = 0;
+  int64_t rank, kind = GM_LOCK_EXCLUSIVE, assertion = 0, pending = 0;
   int code;
   gm_status own;
   if (!descriptor(self) || match_args(names, 1, args, n, kwnames, a) < 0 || parse_int(a[0], &rank) < 0 ||
       (a[1] && parse_int(a[1], &kind) < 0) || (a[2] && parse_int(a[2], &assertion) < 0))
     SLOWLY(SLOW_LOCK);
   NOTE_WIN(((WinObject *)self)->h, rank, kind);
-  code = gm_lock(((WinObject *)self)->h, rank, kind, assertion, &pending); /* never waits: not worth giving up the GIL */
+  /* Neither this nor gm_unlock waits: the GIL stays held. */
+  code = gm_lock(((WinObject *)self)->h, rank, kind, assertion, &pending);
   if (code == GM_INTERRUPTED) code = resume(pending, &own);
   return none_or(code);
 }
@@ -277,7 +254,8 @@ static PyObject *win_unlock(HOT) {
   int64_t rank, pending = 0;
   int code;
   gm_status own;
-  if (!descriptor(self) || match_args(names, 1, args, n, kwnames, a) < 0 || parse_int(a[0], &rank) < 0) SLOWLY(SLOW_UNLOCK);
+  if (!descriptor(self) || match_args(names, 1, args, n, kwnames, a) < 0 || parse_int(a[0], &rank) < 0)
+    SLOWLY(SLOW_UNLOCK);
   NOTE_WIN(((WinObject *)self)->h, rank, -1);
   code = gm_unlock(((WinObject *)self)->h, rank, &pending);
   if (code == GM_INTERRUPTED) code = resume(pending, &own);
@@ -310,20 +288,18 @@ TRACED(win_lock, SLOW_LOCK)
 TRACED(win_unlock, SLOW_UNLOCK)
 TRACED(win_fence, SLOW_FENCE)
 
-/* set_slow has the docstring of the Python method follow the signature. */
-#define M(name, f, signature) {name, (PyCFunction)(void *)f, METH_FASTCALL | METH_KEYWORDS, name signature SIGNATURE_END}
-
 PyMethodDef win_methods[] = {
-    M("Put", traced_win_put, "($self, origin, target_rank, target=None)"),
-    M("Get", traced_win_get, "($self, origin, target_rank, target=None)"),
-    M("Accumulate", traced_win_accumulate, "($self, origin, target_rank, target=None, op=...)"),
-    M("Fetch_and_op", traced_win_fetch_and_op, "($self, origin, result, target_rank, target_disp=0, op=...)"),
-    M("Compare_and_swap", traced_win_compare_and_swap, "($self, origin, compare, result, target_rank, target_disp=0)"),
-    M("Flush", traced_win_flush, "($self, rank)"),
-    M("Flush_local", traced_win_flush_local, "($self, rank)"),
-    M("Flush_all", traced_win_flush_all, "($self)"),
-    M("Flush_local_all", traced_win_flush_local_all, "($self)"),
-    M("Lock", traced_win_lock, "($self, rank, lock_type=1, assertion=0)"),
-    M("Unlock", traced_win_unlock, "($self, rank)"),
-    M("Fence", traced_win_fence, "($self, assertion=0)"),
+    HOT_METHOD("Put", traced_win_put, "($self, origin, target_rank, target=None)"),
+    HOT_METHOD("Get", traced_win_get, "($self, origin, target_rank, target=None)"),
+    HOT_METHOD("Accumulate", traced_win_accumulate, "($self, origin, target_rank, target=None, op=...)"),
+    HOT_METHOD("Fetch_and_op", traced_win_fetch_and_op, "($self, origin, result, target_rank, target_disp=0, op=...)"),
+    HOT_METHOD("Compare_and_swap", traced_win_compare_and_swap,
+               "($self, origin, compare, result, target_rank, target_disp=0)"),
+    HOT_METHOD("Flush", traced_win_flush, "($self, rank)"),
+    HOT_METHOD("Flush_local", traced_win_flush_local, "($self, rank)"),
+    HOT_METHOD("Flush_all", traced_win_flush_all, "($self)"),
+    HOT_METHOD("Flush_local_all", traced_win_flush_local_all, "($self)"),
+    HOT_METHOD("Lock", traced_win_lock, "($self, rank, lock_type=1, assertion=0)"),
+    HOT_METHOD("Unlock", traced_win_unlock, "($self, rank)"),
+    HOT_METHOD("Fence", traced_win_fence, "($self, assertion=0)"),
     {0}};

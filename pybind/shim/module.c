@@ -1,5 +1,6 @@
-/* The module gormapy._fast. */
-#include "trace.h" /* Python.h comes first */
+/* The module gormapy._fast: what is done when it is loaded, in a forked child, and at the end of the process. Its
+   calls are in the tables of raw_NOUN.c, the hot methods in those of the base types (types.c). */
+#include "raw.h" /* Python.h comes first */
 
 #include <pthread.h>
 #include <signal.h>
@@ -21,7 +22,47 @@ static void at_exit(int status, void *unused) {
   gm_exiting(status);
 }
 
-static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_fast", "The calls of gormapy that wait or are hot.", -1, raw_methods};
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_fast", "The calls of gormapy that wait or are hot.",
+                                        -1};
+
+/* The calls and numbers of the module; Python's kinds of calls are these. */
+static PyMethodDef *const raw_tables[] = {raw_process_methods, raw_request_methods, raw_requests_methods,
+                                          raw_message_methods, raw_coll_methods,    raw_comm_methods,
+                                          raw_win_methods,     raw_file_methods,    raw_memory_methods};
+
+static const struct {
+  const char *name;
+  int value;
+} constants[] = {
+    {"IN_PLACE", GM_IN_PLACE},
+    {"SEND", GM_SEND},
+    {"SSEND", GM_SSEND},
+    {"RECV", GM_RECV},
+    {"BSEND", GM_BSEND},
+    {"RSEND", GM_RSEND},
+    {"PUT", GM_PUT},
+    {"GET", GM_GET},
+    {"ACC", GM_ACC},
+    {"GET_ACC", GM_GET_ACC},
+    {"FETCH_OP", GM_FETCH_OP},
+    {"CAS", GM_CAS},
+    {"BARRIER", GM_BARRIER},
+    {"BCAST", GM_BCAST},
+    {"GATHER", GM_GATHER},
+    {"SCATTER", GM_SCATTER},
+    {"ALLGATHER", GM_ALLGATHER},
+    {"ALLTOALL", GM_ALLTOALL},
+    {"REDUCE", GM_REDUCE},
+    {"ALLREDUCE", GM_ALLREDUCE},
+    {"REDUCE_SCATTER_BLOCK", GM_REDUCE_SCATTER_BLOCK},
+    {"SCAN", GM_SCAN},
+    {"EXSCAN", GM_EXSCAN},
+    {"GATHERV", GM_GATHERV},
+    {"SCATTERV", GM_SCATTERV},
+    {"ALLGATHERV", GM_ALLGATHERV},
+    {"ALLTOALLV", GM_ALLTOALLV},
+    {"IBARRIER", GM_IBARRIER},
+};
 
 PyMODINIT_FUNC PyInit__fast(void) {
   PyObject *m = PyModule_Create(&definition);
@@ -29,18 +70,8 @@ PyMODINIT_FUNC PyInit__fast(void) {
   pthread_atfork(NULL, NULL, in_child);
   guard_arm(0);
   if (on_exit(at_exit, NULL) == 0) gm_tell_exit();
-  static const struct {
-    const char *name;
-    int value;
-  } constants[] = {{"IN_PLACE", IN_PLACE},
-                   {"SEND", GM_SEND}, {"SSEND", GM_SSEND}, {"RECV", GM_RECV}, {"BSEND", GM_BSEND}, {"RSEND", GM_RSEND},
-                   {"PUT", GM_PUT}, {"GET", GM_GET}, {"ACC", GM_ACC}, {"GET_ACC", GM_GET_ACC},
-                   {"FETCH_OP", GM_FETCH_OP}, {"CAS", GM_CAS},
-                   {"BARRIER", GM_BARRIER}, {"BCAST", GM_BCAST}, {"GATHER", GM_GATHER}, {"SCATTER", GM_SCATTER},
-                   {"ALLGATHER", GM_ALLGATHER}, {"ALLTOALL", GM_ALLTOALL}, {"REDUCE", GM_REDUCE},
-                   {"ALLREDUCE", GM_ALLREDUCE}, {"REDUCE_SCATTER_BLOCK", GM_REDUCE_SCATTER_BLOCK}, {"SCAN", GM_SCAN},
-                   {"EXSCAN", GM_EXSCAN}, {"GATHERV", GM_GATHERV}, {"SCATTERV", GM_SCATTERV},
-                   {"ALLGATHERV", GM_ALLGATHERV}, {"ALLTOALLV", GM_ALLTOALLV}, {"IBARRIER", GM_IBARRIER}};
+  for (size_t i = 0; i < sizeof raw_tables / sizeof *raw_tables; i++)
+    if (PyModule_AddFunctions(m, raw_tables[i]) < 0) return NULL;
   for (size_t i = 0; i < sizeof constants / sizeof *constants; i++)
     if (PyModule_AddIntConstant(m, constants[i].name, constants[i].value) < 0) return NULL;
   PyObject *hot = PyTuple_New(SLOW_COUNT);

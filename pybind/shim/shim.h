@@ -1,4 +1,5 @@
-/* The Python side of the extension: types, helpers. */
+/* What the C files of the extension share: the base types of the classes in gormapy.MPI, and helpers, by the file that
+   has them. Everything is called with the GIL held but where a comment says otherwise. */
 #ifndef SHIM_H
 #define SHIM_H
 
@@ -7,8 +8,6 @@
 #include <structmember.h>
 
 #include "gormapy.h"
-
-#define IN_PLACE (-1)
 
 /* Bits of RequestObject.kind: see request.py. */
 #define REQUEST_PERSISTENT 2
@@ -62,20 +61,53 @@ typedef struct {
   PyObject *buf;
 } StartedObject;
 
-extern PyTypeObject StartedType, CommType, WinType, RequestType, DatatypeType, StatusType, HolderType, MemoryType, WordType;
+/* types.c, memory.c, word.c */
+extern PyTypeObject StartedType, CommType, WinType, RequestType, DatatypeType, StatusType, HolderType;
+extern PyTypeObject MemoryType, BufferType, WordType;
 int ready_types(PyObject *module);
 
-/* Set in a forked child, where nothing of MPI may be used. */
+/* Runs statements without the GIL. */
+#define WITHOUT_GIL(...)    \
+  do {                      \
+    Py_BEGIN_ALLOW_THREADS; \
+    __VA_ARGS__;            \
+    Py_END_ALLOW_THREADS;   \
+  } while (0)
+
+/* errors.c: processes that MPI can't be used in, errors, and calls that a signal interrupts. */
+
+/* Not 0 in a forked child, where nothing of MPI may be used. */
 extern int gm_forked;
-int check_process(void);
+int check_process(void); /* -1 with an exception there */
 
-/* Raises MPI.Exception for a code; returns NULL. */
+/* Beside the codes of calls: an exception is set. */
+enum { RAISED = -2 };
+
+static inline int error_class(int code) { return code & 0xff; }
+
+/* What a call returns: None, MPI.Exception for the code, or NULL if an exception is set. raise_code returns NULL. */
+PyObject *none_or(int code);
 PyObject *raise_code(int code);
-extern PyObject *exception_class, *request_class, *prequest_class, *in_place;
+extern PyObject *exception_class;
 
-/* A request is done with, with a code: one that is not persistent has no handle and no
-   memory any more. Only if its handle is still h. */
-void settle(RequestObject *r, int64_t h, int code);
+/* Runs CALL, an int expression, without the GIL, and again after the handlers of signals whenever it comes back
+   interrupted. Sets code to what it returns, or to RAISED if a handler raised an exception. */
+#define RESTARTING(code, CALL)                                             \
+  do {                                                                     \
+    WITHOUT_GIL(code = (CALL));                                            \
+    if (code == GM_INTERRUPTED && PyErr_CheckSignals() < 0) code = RAISED; \
+  } while (code == GM_INTERRUPTED)
+
+/* Runs CALL, an int expression that sets pending when it comes back interrupted, without the GIL, and resumes it. */
+#define BLOCKING(code, pending, st, CALL)                   \
+  do {                                                      \
+    WITHOUT_GIL(code = (CALL));                             \
+    if (code == GM_INTERRUPTED) code = resume(pending, st); \
+  } while (0)
+
+/* Goes on with a call that was interrupted, as often as it is. RAISED: the operation has been given up, and its memory
+   is to be kept by keep.c. */
+int resume(int64_t pending, gm_status *st);
 
 /* keep.c: memory of an operation that nobody waits for any more, released when the request h
    (0: none) is over. keep_until_over takes the reference, keep_view the buffer. */
@@ -84,32 +116,24 @@ void keep_view(int64_t h, Py_buffer *view);
 void keep_sweep(void);
 Py_ssize_t kept_count(void);
 
-/* Goes on with a call that was interrupted: looks at signals (with the GIL),
-   waits on (without). Returns the code, or -2 with a Python exception set: the
-   operation has been given up, and its memory is to be kept by keep_.... */
-int resume(int64_t pending, gm_status *st);
-
-/* Runs CALL (an int expression that may set pending) without the GIL, resumes
-   it as often as it is interrupted. */
-#define BLOCKING(code, pending, st, CALL)                                      \
-  do {                                                                         \
-    Py_BEGIN_ALLOW_THREADS code = (CALL);                                      \
-    Py_END_ALLOW_THREADS if (code == GM_INTERRUPTED) code = resume(pending, st); \
-  } while (0)
-
-/* guard.c: memmove to or from a program's memory. Returns 0, or 1 if the memory faulted,
-   at guard_address(). */
+/* guard.c: memmove to or from a program's memory. Returns 0, or 1 if the memory faulted, at guard_address().
+   long_copy gives up the GIL if it takes long; guarded_copy may be called without it. */
+int long_copy(void *to, const void *from, Py_ssize_t n);
 int guarded_copy(void *to, const void *from, size_t n);
 int64_t guard_address(void);
 void guard_arm(int forget); /* has faults come to the guard first; forget: who came after Go is no more */
 
-/* The same, without the GIL if it takes long. */
-int long_copy(void *to, const void *from, Py_ssize_t n);
+/* single_copy.c: copies n bytes to (put) or from a target's part, at bytes into it, by the kernel. Returns 0 if Go is
+   to do it. */
+int single_copy(const gm_target *t, int put, void *p, int64_t at, int64_t n);
 
-/* What a call returns: None, an exception for the code, or NULL if one is set. */
-PyObject *none_or(int code);
+/* args.c: arguments of the hot methods. match_args matches them with names. They return -1, without an exception,
+   for what does not fit. */
+int match_args(const char *const *names, int required, PyObject *const *args, Py_ssize_t n, PyObject *kwnames,
+               PyObject **out);
+int parse_int(PyObject *o, int64_t *out);
 
-/* A contiguous buffer of a dense datatype, as the hot calls take it. */
+/* spec.c: a contiguous buffer of a dense datatype, as the hot methods take it. */
 typedef struct {
   Py_buffer view;
   int64_t type, count, size; /* handle, items, bytes of an item */
@@ -120,30 +144,69 @@ typedef struct {
    that a signal handler has raised meanwhile. */
 int parse_spec(PyObject *o, int writable, spec *s);
 
-/* raw.c's watch(from, callable): what is called with objects of from bytes or more
- * that are about to be communicated, by watch. */
+/* watch tells the callable that raw_watch(from, callable) has set of an object of from bytes or more that is about to
+   be communicated. Returns -1 with an exception, such as a signal handler's. */
+int watch(PyObject *o, Py_ssize_t n);
 PyObject *raw_watch(PyObject *self, PyObject *const *args, Py_ssize_t n);
-int watch(PyObject *o, Py_ssize_t n); /* -1 with an exception, such as a signal handler's */
-int parse_int(PyObject *o, int64_t *out);
+PyObject *set_format(PyObject *self, PyObject *args);
 
-/* word.c */
-PyObject *raw_win_address(PyObject *self, PyObject *const *args, Py_ssize_t n);
+/* op.c: the number of a predefined operation, -1 if o is none. */
+int op_number(PyObject *o);
+PyObject *set_op(PyObject *self, PyObject *args);
 
-/* Matches arguments with names, -1 if they do not fit. */
-int match_args(const char *const *names, int required, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, PyObject **out);
+/* hot_request.c. A new Request that keeps the buffer of s acquired. */
+PyObject *new_request(int64_t h, spec *s);
 
-/* The Python implementations that hot methods fall back to. */
-PyObject *call_slow(int which, PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames);
+/* A request is done with, with a code: one that is not persistent has no handle and no
+   memory any more. Only if its handle is still h. */
+void settle(RequestObject *r, int64_t h, int code);
 
-/* Between the signature of a method and its docstring, as Python has it. */
-#define SIGNATURE_END "\n--\n\n"
-extern PyMethodDef raw_methods[], win_methods[], comm_methods[], request_methods[];
-extern const char *const hot_names[];
+/* raw_process.c: what setup() was told. */
+extern PyObject *request_class, *prequest_class, *in_place;
+
+/* fallback.c: the Python methods that the hot methods stand in for, by the name of the hot one. */
 enum {
-  SLOW_PUT, SLOW_GET, SLOW_ACCUMULATE, SLOW_FETCH_AND_OP, SLOW_COMPARE_AND_SWAP, SLOW_FLUSH, SLOW_FLUSH_LOCAL,
-  SLOW_FLUSH_ALL, SLOW_FLUSH_LOCAL_ALL, SLOW_LOCK, SLOW_UNLOCK, SLOW_FENCE, SLOW_SEND, SLOW_RECV, SLOW_ISEND,
-  SLOW_IRECV, SLOW_BARRIER, SLOW_WAIT, SLOW_TEST, SLOW_START, SLOW_WAITALL, SLOW_STARTALL, SLOW_ALLREDUCE, SLOW_BCAST,
+  SLOW_PUT,
+  SLOW_GET,
+  SLOW_ACCUMULATE,
+  SLOW_FETCH_AND_OP,
+  SLOW_COMPARE_AND_SWAP,
+  SLOW_FLUSH,
+  SLOW_FLUSH_LOCAL,
+  SLOW_FLUSH_ALL,
+  SLOW_FLUSH_LOCAL_ALL,
+  SLOW_LOCK,
+  SLOW_UNLOCK,
+  SLOW_FENCE,
+  SLOW_SEND,
+  SLOW_RECV,
+  SLOW_ISEND,
+  SLOW_IRECV,
+  SLOW_BARRIER,
+  SLOW_WAIT,
+  SLOW_TEST,
+  SLOW_START,
+  SLOW_WAITALL,
+  SLOW_STARTALL,
+  SLOW_ALLREDUCE,
+  SLOW_BCAST,
   SLOW_COUNT
 };
+extern const char *const hot_names[];
+PyObject *call_slow(int which, PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames);
+PyObject *set_slow(PyObject *self, PyObject *args);
+
+/* The arguments of a hot method, and what it does with any that it does not take. */
+#define HOT PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames
+#define SLOWLY(which) return call_slow(which, self, args, n, kwnames)
+
+/* Their tables. Python finds the signature of a method before SIGNATURE_END; set_slow has the docstring of the Python
+   method follow it. */
+#define SIGNATURE_END "\n--\n\n"
+#define HOT_METHOD(name, f, signature) \
+  {name, (PyCFunction)(void *)f, METH_FASTCALL | METH_KEYWORDS, name signature SIGNATURE_END}
+#define HOT_CLASS_METHOD(name, f, signature) \
+  {name, (PyCFunction)(void *)f, METH_FASTCALL | METH_KEYWORDS | METH_CLASS, name signature SIGNATURE_END}
+extern PyMethodDef win_methods[], comm_methods[], request_methods[];
 
 #endif

@@ -1,4 +1,4 @@
-/* Recording calls. Everything here runs with the GIL held, and a process has one
+/* Recording calls: see trace.h. Everything here runs with the GIL held, and a process has one
    recording at most. The thread-local state says which call of this thread is
    being recorded; the generation, whether it belongs to this recording. */
 #include "trace.h"
@@ -11,7 +11,7 @@
 #include <x86intrin.h>
 #endif
 
-enum { CLOCK_TICKS = 1, RECORDS_AT = 64 << 10, KNOWN = 64, STATE_OPEN = 1, STATE_DONE = 2, PROC_NULL = -2 };
+enum { KNOWN = 64 };
 
 int gm_tracing;
 static trace_head *head;
@@ -31,9 +31,9 @@ static int64_t known[2][KNOWN];
 
 static uint64_t now(void) {
 #if defined(__x86_64__)
-  if (head->clock == CLOCK_TICKS) return __rdtsc();
+  if (head->clock == TRACE_CLOCK_TICKS) return __rdtsc();
 #elif defined(__aarch64__)
-  if (head->clock == CLOCK_TICKS) {
+  if (head->clock == TRACE_CLOCK_TICKS) {
     uint64_t t;
     __asm__ volatile("mrs %0, cntvct_el0" : "=r"(t));
     return t;
@@ -62,7 +62,7 @@ void trace_open(int name) {
     mine.record = &nowhere;
     return;
   }
-  trace_record *r = (trace_record *)((char *)head + RECORDS_AT) + i;
+  trace_record *r = (trace_record *)((char *)head + TRACE_RECORDS_AT) + i;
   mine.record = r;
   r->kind = TRACE_CALL;
   r->name = (uint16_t)name;
@@ -70,7 +70,7 @@ void trace_open(int name) {
   r->peer = TRACE_NO_PEER;
   r->tag = -1;
   r->begin = now();
-  __atomic_store_n(&r->state, STATE_OPEN, __ATOMIC_RELEASE);
+  __atomic_store_n(&r->state, TRACE_STATE_OPEN, __ATOMIC_RELEASE);
 }
 
 void trace_close(int ok) {
@@ -80,7 +80,7 @@ void trace_close(int ok) {
   if (!r || r == &nowhere) return;
   if (!ok) r->op = -1;
   r->end = now();
-  __atomic_store_n(&r->state, STATE_DONE, __ATOMIC_RELEASE);
+  __atomic_store_n(&r->state, TRACE_STATE_DONE, __ATOMIC_RELEASE);
 }
 
 /* Out of line, so that a method that is not recorded pays for a branch only. */
@@ -111,7 +111,7 @@ void trace_note(int kind, int64_t object, int64_t peer, int64_t tag, int64_t byt
   r->object = object;
   r->peer = narrow(peer);
   r->tag = narrow(tag);
-  if (peer != PROC_NULL) r->bytes += bytes;
+  if (peer != GM_PROC_NULL) r->bytes += bytes;
 }
 
 void trace_note_bytes(int64_t bytes) {
@@ -127,7 +127,7 @@ void trace_note_rma(int64_t win, int64_t rank, int64_t disp, int64_t bytes, int6
   r->object = win;
   r->peer = narrow(rank);
   r->disp = disp;
-  r->bytes = rank == PROC_NULL ? 0 : bytes;
+  r->bytes = rank == GM_PROC_NULL ? 0 : bytes;
   r->tag = narrow(span);
   r->op = op;
 }
@@ -210,18 +210,18 @@ static PyObject *recorded_new(PyTypeObject *type, PyObject *args, PyObject *kw) 
   return (PyObject *)self;
 }
 
-static PyTypeObject RecordedType = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fast.Recorded",
-                                    .tp_basicsize = sizeof(RecordedObject),
-                                    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
-                                                Py_TPFLAGS_METHOD_DESCRIPTOR,
-                                    .tp_vectorcall_offset = offsetof(RecordedObject, call),
-                                    .tp_call = PyVectorcall_Call,
-                                    .tp_descr_get = recorded_get,
-                                    .tp_getattro = recorded_getattro,
-                                    .tp_traverse = (traverseproc)recorded_traverse,
-                                    .tp_dealloc = (destructor)recorded_dealloc,
-                                    .tp_new = recorded_new,
-                                    .tp_doc = "A method whose calls are recorded: Recorded(method, name)."};
+static PyTypeObject RecordedType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fast.Recorded",
+    .tp_basicsize = sizeof(RecordedObject),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
+    .tp_vectorcall_offset = offsetof(RecordedObject, call),
+    .tp_call = PyVectorcall_Call,
+    .tp_descr_get = recorded_get,
+    .tp_getattro = recorded_getattro,
+    .tp_traverse = (traverseproc)recorded_traverse,
+    .tp_dealloc = (destructor)recorded_dealloc,
+    .tp_new = recorded_new,
+    .tp_doc = "A method whose calls are recorded: Recorded(method, name)."};
 
 int ready_trace(PyObject *module) {
   if (PyType_Ready(&RecordedType) < 0) return -1;
@@ -258,20 +258,20 @@ PyObject *trace_part(PyObject *self, PyObject *args) {
   if (!PyArg_ParseTuple(args, "K", &from)) return NULL;
   if (!head) return PyErr_Format(PyExc_RuntimeError, "nothing has been recorded");
   uint64_t next = __atomic_load_n(&head->next, __ATOMIC_ACQUIRE), n = next < head->capacity ? next : head->capacity;
-  const trace_record *all = (const trace_record *)((const char *)head + RECORDS_AT);
+  const trace_record *all = (const trace_record *)((const char *)head + TRACE_RECORDS_AT);
   uint64_t defined = 0;
-  for (uint64_t i = 0; i < from && i < n; i++) defined += all[i].kind >= 7;
+  for (uint64_t i = 0; i < from && i < n; i++) defined += all[i].kind >= TRACE_DEFINITIONS;
   uint64_t rest = from < n ? n - from : 0;
-  PyObject *out = PyBytes_FromStringAndSize(NULL, RECORDS_AT + (Py_ssize_t)((defined + rest) * sizeof *all));
+  PyObject *out = PyBytes_FromStringAndSize(NULL, TRACE_RECORDS_AT + (Py_ssize_t)((defined + rest) * sizeof *all));
   if (!out) return NULL;
   char *to = PyBytes_AS_STRING(out);
-  memcpy(to, head, RECORDS_AT);
+  memcpy(to, head, TRACE_RECORDS_AT);
   trace_head *copy = (trace_head *)to;
   copy->next = defined + rest + (next - n); /* what was dropped stays dropped */
   copy->capacity = defined + rest;
-  trace_record *r = (trace_record *)(to + RECORDS_AT);
+  trace_record *r = (trace_record *)(to + TRACE_RECORDS_AT);
   for (uint64_t i = 0; i < from && i < n; i++)
-    if (all[i].kind >= 7) *r++ = all[i];
+    if (all[i].kind >= TRACE_DEFINITIONS) *r++ = all[i];
   if (rest) memcpy(r, all + from, rest * sizeof *all);
   return out;
 }

@@ -1,4 +1,5 @@
-/* Recording calls: see gocore/trace/doc.go, which has the protocol. */
+/* Recording calls: see gocore/trace/doc.go, which has the protocol. agree.go compares layouts and numbers with Go's.
+   Everything is called with the GIL held. */
 #ifndef TRACE_H
 #define TRACE_H
 
@@ -28,7 +29,11 @@ typedef struct {
   uint64_t pad1[6];
 } trace_head;
 
-enum { TRACE_CALL = 1, TRACE_CALL_COMM, TRACE_CALL_WIN };
+/* trace_record.kind. From TRACE_DEFINITIONS on, records say what handles stand for. */
+enum { TRACE_CALL = 1, TRACE_CALL_COMM, TRACE_CALL_WIN, TRACE_DEFINITIONS = 7 };
+enum { TRACE_STATE_OPEN = 1, TRACE_STATE_DONE = 2 }; /* trace_record.state */
+enum { TRACE_CLOCK_TICKS = 1 };                      /* trace_head.clock */
+enum { TRACE_RECORDS_AT = 64 << 10 };                /* bytes from the head to the first record */
 enum { TRACE_NO_PEER = -3 };
 enum { TRACE_FINALIZE = SLOW_COUNT }; /* the name after those of the hot methods */
 
@@ -50,20 +55,20 @@ void trace_note_status(const gm_status *st, int add);
 /* The bytes of count items of a datatype. */
 int64_t trace_bytes(int64_t type, int64_t count);
 
-#define NOTE_COMM(comm, peer, tag, bytes) \
-  do {                                    \
+#define NOTE_COMM(comm, peer, tag, bytes)                             \
+  do {                                                                \
     if (TRACING) trace_note(TRACE_CALL_COMM, comm, peer, tag, bytes); \
   } while (0)
-#define NOTE_WIN(win, peer, tag) \
-  do {                           \
+#define NOTE_WIN(win, peer, tag)                                \
+  do {                                                          \
     if (TRACING) trace_note(TRACE_CALL_WIN, win, peer, tag, 0); \
   } while (0)
 
 /* The hot method f, recorded under the name of what it falls back to. */
-#define TRACED(f, which)                                                                      \
+#define TRACED(f, which)                                                                                \
   static PyObject *traced_##f(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames) { \
-    if (TRACING) return trace_hot(f, which, self, args, n, kwnames);                          \
-    return f(self, args, n, kwnames);                                                         \
+    if (TRACING) return trace_hot(f, which, self, args, n, kwnames);                                    \
+    return f(self, args, n, kwnames);                                                                   \
   }
 
 typedef PyObject *(*hot_method)(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);

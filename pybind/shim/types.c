@@ -1,4 +1,5 @@
-/* The base types: a handle and what the hot methods need beside it. */
+/* The base types of the classes in gormapy.MPI: a handle and what the hot methods need beside it. Python adds the rest
+   of each class. Holder and Started, which have no such class, keep memory for a call. */
 #include "shim.h"
 #include "_cgo_export.h"
 
@@ -44,18 +45,18 @@ static void request_dealloc(RequestObject *self) {
 
 static PyObject *status_new(PyTypeObject *type, PyObject *args, PyObject *kw) {
   StatusObject *s = (StatusObject *)type->tp_alloc(type, 0);
-  if (s) s->st.source = s->st.tag = -1;
+  if (s) s->st.source = GM_ANY_SOURCE, s->st.tag = GM_ANY_TAG;
   return (PyObject *)s;
 }
 
-#define BASE(Name, Object, members, methods_, buffer_)                                                         \
-  PyTypeObject Name##Type = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fast." #Name,                  \
-                             .tp_basicsize = sizeof(Object),                                                   \
-                             .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,                             \
-                             .tp_members = members,                                                            \
-                             .tp_methods = methods_,                                                           \
-                             .tp_as_buffer = buffer_,                                                          \
-                             .tp_new = PyType_GenericNew,                                                      \
+#define BASE(Name, Object, members, methods_, buffer_)                                        \
+  PyTypeObject Name##Type = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fast." #Name, \
+                             .tp_basicsize = sizeof(Object),                                  \
+                             .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,            \
+                             .tp_members = members,                                           \
+                             .tp_methods = methods_,                                          \
+                             .tp_as_buffer = buffer_,                                         \
+                             .tp_new = PyType_GenericNew,                                     \
                              .tp_doc = "Base of gormapy.MPI." #Name "."}
 
 /* A window shows its memory as tomemory() does (PEP 3118). */
@@ -102,110 +103,34 @@ static void started_dealloc(StartedObject *self) {
   Py_TYPE(self)->tp_free(self);
 }
 
-PyTypeObject StartedType = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fast.Started",
-                            .tp_basicsize = sizeof(StartedObject),
-                            .tp_flags = Py_TPFLAGS_DEFAULT,
-                            .tp_dealloc = (destructor)started_dealloc,
-                            .tp_doc = "What a call has started, for finish() or adopt()."};
+PyTypeObject StartedType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fast.Started",
+    .tp_basicsize = sizeof(StartedObject),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_dealloc = (destructor)started_dealloc,
+    .tp_doc = "What a call has started, for finish() or adopt().",
+};
 
 static void holder_dealloc(HolderObject *self) {
   PyBuffer_Release(&self->view);
   Py_TYPE(self)->tp_free(self);
 }
 
-PyTypeObject HolderType = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fast.Holder",
-                           .tp_basicsize = sizeof(HolderObject),
-                           .tp_flags = Py_TPFLAGS_DEFAULT,
-                           .tp_dealloc = (destructor)holder_dealloc,
-                           .tp_doc = "Keeps a buffer acquired."};
-
-/* Memory is memory of the core's that Python shows: part of a window's segment
-   or what Alloc_mem made. It stays mapped as long as anything shows it. */
-typedef struct {
-  PyObject_HEAD
-  int64_t held, addr, bytes;
-} MemoryObject;
-
-static void memory_dealloc(MemoryObject *self) {
-  if (self->held && !gm_forked) gm_release(self->held);
-  Py_TYPE(self)->tp_free(self);
-}
-
-static int memory_getbuffer(MemoryObject *self, Py_buffer *view, int flags) {
-  return PyBuffer_FillInfo(view, (PyObject *)self, (void *)(intptr_t)self->addr, self->bytes, 0, flags);
-}
-
-static PyObject *memory_new(PyTypeObject *type, PyObject *args, PyObject *kw) {
-  long long held, addr, bytes;
-  if (!PyArg_ParseTuple(args, "LLL", &held, &addr, &bytes)) return NULL;
-  MemoryObject *m = (MemoryObject *)type->tp_alloc(type, 0);
-  if (m) m->held = held, m->addr = addr, m->bytes = bytes;
-  return (PyObject *)m;
-}
-
-static PyMemberDef memory_members[] = {{"address", T_LONGLONG, offsetof(MemoryObject, addr), READONLY, "address"},
-                                       {"nbytes", T_LONGLONG, offsetof(MemoryObject, bytes), READONLY, "bytes"},
-                                       {0}};
-static PyBufferProcs memory_buffer = {(getbufferproc)memory_getbuffer, NULL};
-
-PyTypeObject MemoryType = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fast.Memory",
-                           .tp_basicsize = sizeof(MemoryObject),
-                           .tp_flags = Py_TPFLAGS_DEFAULT,
-                           .tp_members = memory_members,
-                           .tp_as_buffer = &memory_buffer,
-                           .tp_new = memory_new,
-                           .tp_dealloc = (destructor)memory_dealloc,
-                           .tp_doc = "Memory of the core: Memory(hold, address, nbytes)."};
-
-/* Base of gormapy.MPI.buffer: an address, a length, and who owns the memory. */
-typedef struct {
-  PyObject_HEAD
-  int64_t addr, bytes;
-  int readonly;
-  PyObject *owner;
-} BufferObject;
-
-static int buffer_getbuffer(BufferObject *self, Py_buffer *view, int flags) {
-  /* The view holds the owner, not this object: release() may come before the
-     view's end. It is wrapped, so that releasing the view does not call the
-     owner's own release function. */
-  PyObject *exporter = PyTuple_Pack(1, self->owner ? self->owner : Py_None);
-  if (!exporter) return -1;
-  static char empty;
-  void *at = self->bytes ? (void *)(intptr_t)self->addr : &empty;
-  int rc = PyBuffer_FillInfo(view, exporter, at, self->bytes, self->readonly, flags);
-  Py_DECREF(exporter);
-  return rc;
-}
-
-static void buffer_dealloc(BufferObject *self) {
-  Py_CLEAR(self->owner);
-  Py_TYPE(self)->tp_free(self);
-}
-
-static PyMemberDef buffer_members[] = {{"_addr", T_LONGLONG, offsetof(BufferObject, addr), 0, "address"},
-                                       {"_nbytes", T_LONGLONG, offsetof(BufferObject, bytes), 0, "bytes"},
-                                       {"_readonly", T_INT, offsetof(BufferObject, readonly), 0, "read-only"},
-                                       {"_obj", T_OBJECT, offsetof(BufferObject, owner), 0, "owner"},
-                                       {0}};
-static PyBufferProcs buffer_procs = {(getbufferproc)buffer_getbuffer, NULL};
-
-PyTypeObject BufferType = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fast.Buffer",
-                           .tp_basicsize = sizeof(BufferObject),
-                           .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
-                           .tp_members = buffer_members,
-                           .tp_as_buffer = &buffer_procs,
-                           .tp_new = PyType_GenericNew,
-                           .tp_dealloc = (destructor)buffer_dealloc,
-                           .tp_doc = "Base of gormapy.MPI.buffer."};
+PyTypeObject HolderType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fast.Holder",
+    .tp_basicsize = sizeof(HolderObject),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_dealloc = (destructor)holder_dealloc,
+    .tp_doc = "Keeps a buffer acquired.",
+};
 
 int ready_types(PyObject *module) {
   struct {
     const char *name;
     PyTypeObject *type;
-  } all[] = {{"Comm", &CommType},     {"Win", &WinType},       {"Request", &RequestType}, {"Datatype", &DatatypeType},
-             {"Status", &StatusType}, {"Holder", &HolderType}, {"Memory", &MemoryType},
-             {"Buffer", &BufferType}, {"Started", &StartedType}, {"Word", &WordType}};
+  } all[] = {{"Comm", &CommType},       {"Win", &WinType},       {"Request", &RequestType}, {"Datatype", &DatatypeType},
+             {"Status", &StatusType},   {"Holder", &HolderType}, {"Memory", &MemoryType},   {"Buffer", &BufferType},
+             {"Started", &StartedType}, {"Word", &WordType}};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     if (PyType_Ready(all[i].type) < 0) return -1;
     Py_INCREF(all[i].type);

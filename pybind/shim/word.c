@@ -38,7 +38,8 @@ static PyObject *word_new(PyTypeObject *type, PyObject *args, PyObject *kw) {
   PyObject *owner;
   const char *label;
   if (check_process() < 0 || !PyArg_ParseTuple(args, "LiLOs", &win, &rank, &at, &owner, &label)) return NULL;
-  if (at == 0 || at % 8) return PyErr_Format(PyExc_ValueError, "a word is at an address that is a multiple of 8, not at %lld", at);
+  if (at == 0 || at % 8)
+    return PyErr_Format(PyExc_ValueError, "a word is at an address that is a multiple of 8, not at %lld", at);
   WordObject *self = (WordObject *)type->tp_alloc(type, 0);
   if (!self) return NULL;
   self->at = (int64_t *)(intptr_t)at;
@@ -135,7 +136,8 @@ static PyObject *word_put(ARGS) {
       integer(args[3], &value) < 0 || PyObject_GetBuffer(args[1], &from, PyBUF_ANY_CONTIGUOUS) < 0)
     return NULL;
   if (from.len != size) {
-    PyErr_Format(PyExc_ValueError, "%s: a token of this channel has %lld bytes, not %zd", self->label, (long long)size, from.len);
+    PyErr_Format(PyExc_ValueError, "%s: a token of this channel has %lld bytes, not %zd", self->label, (long long)size,
+                 from.len);
     PyBuffer_Release(&from);
     return NULL;
   }
@@ -150,7 +152,8 @@ static PyObject *word_put(ARGS) {
 static PyObject *word_copy_in(ARGS) {
   int64_t to;
   Py_buffer from;
-  if (arguments("copy_in", n, 2, 2) < 0 || integer(args[0], &to) < 0 || PyObject_GetBuffer(args[1], &from, PyBUF_ANY_CONTIGUOUS) < 0)
+  if (arguments("copy_in", n, 2, 2) < 0 || integer(args[0], &to) < 0 ||
+      PyObject_GetBuffer(args[1], &from, PyBUF_ANY_CONTIGUOUS) < 0)
     return NULL;
   int failed = copy((void *)(intptr_t)to, from.buf, from.len);
   PyBuffer_Release(&from);
@@ -161,8 +164,8 @@ static PyObject *word_copy_in(ARGS) {
 /* move(to, from, bytes, amount): copies between addresses, then adds amount to the word. */
 static PyObject *word_move(ARGS) {
   int64_t to, from, size, amount;
-  if (arguments("move", n, 4, 4) < 0 || integer(args[0], &to) < 0 || integer(args[1], &from) < 0 || integer(args[2], &size) < 0 ||
-      integer(args[3], &amount) < 0)
+  if (arguments("move", n, 4, 4) < 0 || integer(args[0], &to) < 0 || integer(args[1], &from) < 0 ||
+      integer(args[2], &size) < 0 || integer(args[3], &amount) < 0)
     return NULL;
   if (copy((void *)(intptr_t)to, (void *)(intptr_t)from, size) < 0) return NULL;
   __atomic_fetch_add(self->at, amount, __ATOMIC_SEQ_CST);
@@ -173,7 +176,8 @@ static PyObject *word_move(ARGS) {
 /* take(address, bytes, value) -> the bytes there; then stores value. */
 static PyObject *word_take(ARGS) {
   int64_t from, size, value;
-  if (arguments("take", n, 3, 3) < 0 || integer(args[0], &from) < 0 || integer(args[1], &size) < 0 || integer(args[2], &value) < 0)
+  if (arguments("take", n, 3, 3) < 0 || integer(args[0], &from) < 0 || integer(args[1], &size) < 0 ||
+      integer(args[2], &value) < 0)
     return NULL;
   PyObject *token = PyBytes_FromStringAndSize(NULL, size);
   if (!token) return NULL;
@@ -246,7 +250,8 @@ static PyObject *word_wait(ARGS) {
   Py_DECREF(list);
   int code;
   gm_status own;
-  BLOCKING(code, pending, &own, gm_word_wait(self->win, (int64_t)(intptr_t)self->at, value, timeout, peers, (int)k, self->label, &pending));
+  BLOCKING(code, pending, &own,
+           gm_word_wait(self->win, (int64_t)(intptr_t)self->at, value, timeout, peers, (int)k, self->label, &pending));
   PyMem_Free(peers);
   if (code) return none_or(code);
   return PyLong_FromLongLong(look(self));
@@ -265,9 +270,10 @@ static PyMemberDef word_members[] = {{"last", T_LONGLONG, offsetof(WordObject, l
 
 #define M(name, flags) {#name, (PyCFunction)(void *)word_##name, flags, NULL}
 
-static PyMethodDef word_methods[] = {M(load, METH_NOARGS), M(store, METH_O), M(add, METH_O), M(swap, METH_FASTCALL),
-                                     M(put, METH_FASTCALL), M(copy_in, METH_FASTCALL), M(move, METH_FASTCALL), M(take, METH_FASTCALL),
-                                     M(take_into, METH_FASTCALL), M(wait, METH_FASTCALL), M(wake, METH_NOARGS), {0}};
+static PyMethodDef word_methods[] = {M(load, METH_NOARGS),   M(store, METH_O),       M(add, METH_O),
+                                     M(swap, METH_FASTCALL), M(put, METH_FASTCALL),  M(copy_in, METH_FASTCALL),
+                                     M(move, METH_FASTCALL), M(take, METH_FASTCALL), M(take_into, METH_FASTCALL),
+                                     M(wait, METH_FASTCALL), M(wake, METH_NOARGS),   {0}};
 
 PyTypeObject WordType = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fast.Word",
                          .tp_basicsize = sizeof(WordObject),
@@ -280,13 +286,3 @@ PyTypeObject WordType = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fast
                          .tp_free = PyObject_GC_Del,
                          .tp_new = word_new,
                          .tp_doc = "Counter in memory that all ranks map: Word(win, rank, address, owner, label)."};
-
-/* win_address(win, rank, address, bytes) -> where these bytes of a rank are mapped here, 0 if they are not. */
-PyObject *raw_win_address(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-  int64_t a[4], at = 0;
-  if (arguments("win_address", n, 4, 4) < 0) return NULL;
-  for (int i = 0; i < 4; i++)
-    if (integer(args[i], &a[i]) < 0) return NULL;
-  int code = gm_win_address(a[0], (int)a[1], a[2], a[3], &at);
-  return code ? raise_code(code) : PyLong_FromLongLong(at);
-}

@@ -1,0 +1,161 @@
+/* The hot methods of Request and Prequest, and how a request ends. As in hot_win.c, the usual arguments are read here,
+   and the Python method of the same name gets the others; so are requests that complete with a step in Python.
+
+   They are called with the GIL held, and give it up while they wait: another thread may complete the same request
+   meanwhile, so one is only settled if its handle is still that which was waited for. */
+#include "trace.h"
+#include "_cgo_export.h"
+
+/* A new Request that keeps the buffer acquired. */
+PyObject *new_request(int64_t h, spec *s) {
+  PyTypeObject *type = (PyTypeObject *)request_class;
+  HolderObject *holder = (HolderObject *)HolderType.tp_alloc(&HolderType, 0);
+  RequestObject *r = holder ? (RequestObject *)type->tp_alloc(type, 0) : NULL;
+  if (!r) {
+    Py_XDECREF(holder);
+    return NULL; /* out of memory; the buffer stays acquired */
+  }
+  holder->view = s->view;
+  r->h = h;
+  r->buf = (PyObject *)holder;
+  keep_sweep();
+  return (PyObject *)r;
+}
+
+void settle(RequestObject *r, int64_t h, int code) {
+  if (r->h != h || (r->kind & REQUEST_PERSISTENT)) return;
+  PyObject *memory = r->buf;
+  r->h = r->kind = 0;
+  r->buf = NULL;
+  if (code)
+    keep_until_over(h, memory);
+  else
+    Py_XDECREF(memory);
+}
+
+/* Not one that completes with a step in Python: see request.py. */
+static int plain(PyObject *o) {
+  return request_class &&
+         (Py_TYPE(o) == (PyTypeObject *)request_class || Py_TYPE(o) == (PyTypeObject *)prequest_class) &&
+         !(((RequestObject *)o)->kind & REQUEST_STEPPED);
+}
+
+static int wait_for(RequestObject *r, gm_status *st) {
+  int64_t h = r->h; /* another thread may wait for it as well, and be first */
+  int code;
+  RESTARTING(code, gm_wait(h, st));
+  if (code == RAISED) return code;
+  settle(r, h, code);
+  if (TRACING && code == 0) trace_note_status(st, 1);
+  return code;
+}
+
+static int status_of(PyObject *o, gm_status **st, gm_status *own) {
+  *st = own;
+  if (!o || o == Py_None) return 0;
+  if (!PyObject_TypeCheck(o, &StatusType)) return -1;
+  *st = &((StatusObject *)o)->st;
+  return 0;
+}
+
+static PyObject *request_wait(HOT) {
+  static const char *const names[] = {"status", NULL};
+  PyObject *a[1];
+  gm_status own, *st;
+  if (gm_forked || !plain(self) || match_args(names, 0, args, n, kwnames, a) < 0 || status_of(a[0], &st, &own) < 0)
+    SLOWLY(SLOW_WAIT);
+  int code = wait_for((RequestObject *)self, st);
+  if (code == 0) Py_RETURN_TRUE;
+  return none_or(code);
+}
+
+static PyObject *request_test(HOT) {
+  static const char *const names[] = {"status", NULL};
+  PyObject *a[1];
+  gm_status own, *st;
+  int done = 0;
+  if (gm_forked || !plain(self) || match_args(names, 0, args, n, kwnames, a) < 0 || status_of(a[0], &st, &own) < 0)
+    SLOWLY(SLOW_TEST);
+  RequestObject *r = (RequestObject *)self;
+  if (r->h == 0) { /* nothing to do: answered without entering Go */
+    *st = (gm_status){.source = GM_ANY_SOURCE, .tag = GM_ANY_TAG};
+    Py_RETURN_TRUE;
+  }
+  int64_t h = r->h;
+  int code;
+  WITHOUT_GIL(code = gm_test(h, st, &done));
+  if (done || code) settle(r, h, code);
+  if (TRACING && done && !code) trace_note_status(st, 1);
+  return code ? raise_code(code) : PyBool_FromLong(done);
+}
+
+/* Starts a persistent request; see start_p2p for the GIL. */
+static int start(RequestObject *r) {
+  int code;
+  if (r->buf && Py_TYPE(r->buf) == &HolderType && ((HolderObject *)r->buf)->view.len <= LONG_COPY)
+    return gm_start(r->h);
+  WITHOUT_GIL(code = gm_start(r->h));
+  return code;
+}
+
+static PyObject *request_start(HOT) {
+  if (gm_forked || n || kwnames || !plain(self)) SLOWLY(SLOW_START);
+  return none_or(start((RequestObject *)self));
+}
+
+/* The class methods take a list of requests, which another thread or a signal handler may
+   change meanwhile: this is what was in it, as a new tuple, or NULL if not all of that are
+   plain requests. */
+static PyObject *list_of(PyObject *o) {
+  if (!PyList_CheckExact(o) && !PyTuple_CheckExact(o)) return NULL;
+  PyObject *list = PySequence_Tuple(o);
+  for (Py_ssize_t i = 0; list && i < PyTuple_GET_SIZE(list); i++)
+    if (!plain(PyTuple_GET_ITEM(list, i))) Py_CLEAR(list);
+  return list;
+}
+
+static PyObject *request_startall(HOT) {
+  static const char *const names[] = {"requests", NULL};
+  PyObject *a[1], *list;
+  if (gm_forked || match_args(names, 1, args, n, kwnames, a) < 0 || !(list = list_of(a[0]))) SLOWLY(SLOW_STARTALL);
+  int code = 0;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(list) && !code; i++)
+    code = start((RequestObject *)PyTuple_GET_ITEM(list, i));
+  Py_DECREF(list);
+  return none_or(code);
+}
+
+static PyObject *request_waitall(HOT) {
+  static const char *const names[] = {"requests", "statuses", NULL};
+  PyObject *a[2], *list;
+  if (gm_forked || match_args(names, 1, args, n, kwnames, a) < 0 || (a[1] && a[1] != Py_None) ||
+      !(list = list_of(a[0])))
+    SLOWLY(SLOW_WAITALL);
+  int first = 0;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(list); i++) {
+    gm_status own;
+    RequestObject *r = (RequestObject *)PyTuple_GET_ITEM(list, i);
+    int code = r->h ? wait_for(r, &own) : 0;
+    if (code == RAISED) {
+      Py_DECREF(list);
+      return NULL;
+    }
+    if (code && !first) first = code;
+  }
+  Py_DECREF(list);
+  if (first) return raise_code(first);
+  Py_RETURN_TRUE;
+}
+
+TRACED(request_wait, SLOW_WAIT)
+TRACED(request_test, SLOW_TEST)
+TRACED(request_start, SLOW_START)
+TRACED(request_startall, SLOW_STARTALL)
+TRACED(request_waitall, SLOW_WAITALL)
+
+PyMethodDef request_methods[] = {HOT_METHOD("Wait", traced_request_wait, "($self, status=None)"),
+                                 HOT_METHOD("Test", traced_request_test, "($self, status=None)"),
+                                 HOT_METHOD("Start", traced_request_start, "($self)"),
+                                 HOT_CLASS_METHOD("Startall", traced_request_startall, "($cls, requests)"),
+                                 HOT_CLASS_METHOD("Waitall", traced_request_waitall, "($cls, requests, statuses=None)"),
+                                 {0}};

@@ -1,0 +1,84 @@
+/* Memory that Python shows by the buffer protocol: Memory, which belongs to the core, and Buffer, the base of
+   gormapy.MPI.buffer, which belongs to whoever its owner is. */
+#include "shim.h"
+#include "_cgo_export.h"
+
+/* Memory is memory of the core's that Python shows: part of a window's segment
+   or what Alloc_mem made. It stays mapped as long as anything shows it. */
+typedef struct {
+  PyObject_HEAD
+  int64_t held, addr, bytes;
+} MemoryObject;
+
+static void memory_dealloc(MemoryObject *self) {
+  if (self->held && !gm_forked) gm_release(self->held);
+  Py_TYPE(self)->tp_free(self);
+}
+
+static int memory_getbuffer(MemoryObject *self, Py_buffer *view, int flags) {
+  return PyBuffer_FillInfo(view, (PyObject *)self, (void *)(intptr_t)self->addr, self->bytes, 0, flags);
+}
+
+static PyObject *memory_new(PyTypeObject *type, PyObject *args, PyObject *kw) {
+  long long held, addr, bytes;
+  if (!PyArg_ParseTuple(args, "LLL", &held, &addr, &bytes)) return NULL;
+  MemoryObject *m = (MemoryObject *)type->tp_alloc(type, 0);
+  if (m) m->held = held, m->addr = addr, m->bytes = bytes;
+  return (PyObject *)m;
+}
+
+static PyMemberDef memory_members[] = {{"address", T_LONGLONG, offsetof(MemoryObject, addr), READONLY, "address"},
+                                       {"nbytes", T_LONGLONG, offsetof(MemoryObject, bytes), READONLY, "bytes"},
+                                       {0}};
+static PyBufferProcs memory_buffer = {(getbufferproc)memory_getbuffer, NULL};
+
+PyTypeObject MemoryType = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fast.Memory",
+                           .tp_basicsize = sizeof(MemoryObject),
+                           .tp_flags = Py_TPFLAGS_DEFAULT,
+                           .tp_members = memory_members,
+                           .tp_as_buffer = &memory_buffer,
+                           .tp_new = memory_new,
+                           .tp_dealloc = (destructor)memory_dealloc,
+                           .tp_doc = "Memory of the core: Memory(hold, address, nbytes)."};
+
+/* Base of gormapy.MPI.buffer: an address, a length, and who owns the memory. */
+typedef struct {
+  PyObject_HEAD
+  int64_t addr, bytes;
+  int readonly;
+  PyObject *owner;
+} BufferObject;
+
+static int buffer_getbuffer(BufferObject *self, Py_buffer *view, int flags) {
+  /* The view holds the owner, not this object: release() may come before the
+     view's end. It is wrapped, so that releasing the view does not call the
+     owner's own release function. */
+  PyObject *exporter = PyTuple_Pack(1, self->owner ? self->owner : Py_None);
+  if (!exporter) return -1;
+  static char empty;
+  void *at = self->bytes ? (void *)(intptr_t)self->addr : &empty;
+  int rc = PyBuffer_FillInfo(view, exporter, at, self->bytes, self->readonly, flags);
+  Py_DECREF(exporter);
+  return rc;
+}
+
+static void buffer_dealloc(BufferObject *self) {
+  Py_CLEAR(self->owner);
+  Py_TYPE(self)->tp_free(self);
+}
+
+static PyMemberDef buffer_members[] = {{"_addr", T_LONGLONG, offsetof(BufferObject, addr), 0, "address"},
+                                       {"_nbytes", T_LONGLONG, offsetof(BufferObject, bytes), 0, "bytes"},
+                                       {"_readonly", T_INT, offsetof(BufferObject, readonly), 0, "read-only"},
+                                       {"_obj", T_OBJECT, offsetof(BufferObject, owner), 0, "owner"},
+                                       {0}};
+static PyBufferProcs buffer_procs = {(getbufferproc)buffer_getbuffer, NULL};
+
+PyTypeObject BufferType = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fast.Buffer",
+                           .tp_basicsize = sizeof(BufferObject),
+                           .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+                           .tp_members = buffer_members,
+                           .tp_as_buffer = &buffer_procs,
+                           .tp_new = PyType_GenericNew,
+                           .tp_dealloc = (destructor)buffer_dealloc,
+                           .tp_doc = "Base of gormapy.MPI.buffer."};

@@ -1,0 +1,14 @@
+/* The raw calls that begin to make or free a communicator. They return a request for result(). What does not wait,
+   such as CommRank and the groups, is in pybind/core. */
+#include "raw.h"
+#include "_cgo_export.h"
+
+DEFINE_MAKE(comm_dup, 1, "", NOTE_COMM(a[0], TRACE_NO_PEER, -1, 0), gm_comm_dup(a[0], &req))
+DEFINE_MAKE(comm_split, 3, "communicator color key", NOTE_COMM(a[0], TRACE_NO_PEER, -1, 0),
+            gm_comm_split(a[0], a[1], a[2], &req))
+DEFINE_MAKE(comm_split_type, 3, "communicator split_type key", NOTE_COMM(a[0], TRACE_NO_PEER, -1, 0),
+            gm_comm_split_type(a[0], a[1], a[2], &req))
+DEFINE_MAKE(comm_create, 2, "", NOTE_COMM(a[0], TRACE_NO_PEER, -1, 0), gm_comm_create(a[0], a[1], &req))
+DEFINE_MAKE(comm_free, 1, "", NOTE_COMM(a[0], TRACE_NO_PEER, -1, 0), gm_comm_free(a[0], &req))
+
+PyMethodDef raw_comm_methods[] = {F(comm_dup), F(comm_split), F(comm_split_type), F(comm_create), F(comm_free), {0}};

@@ -1,0 +1,107 @@
+/* The raw calls of windows: making and freeing them, one-sided operations of any form, synchronisation.
+   hot_win.c has the usual forms, without a detour through Python. */
+#include "raw.h"
+#include "_cgo_export.h"
+
+DEFINE_MAKE(win_create, 7, "", NOTE_COMM(a[4], TRACE_NO_PEER, -1, a[2]),
+            (guard_arm(0), gm_win_create(a[0], a[1], a[2], a[3], a[4], a[5], a[6], &req)))
+DEFINE_MAKE(win_free, 1, "", NOTE_WIN(a[0], TRACE_NO_PEER, -1), gm_win_free(a[0], &req))
+
+/* rma(kind, win, address, count, datatype, result, count, datatype, rank, displacement, count, datatype, op).
+   What is interrupted has not begun. */
+static PyObject *raw_rma(ARGS) {
+  int64_t a[13];
+  int code;
+  if (integers("rma kind window origin count datatype result count datatype target_rank target count datatype op", args,
+               n, 13, a) < 0)
+    return NULL;
+  if (TRACING) trace_note_rma_types(a);
+  RESTARTING(code, gm_rma((int)a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12]));
+  return none_or(code);
+}
+
+/* The same arguments, and what must live until the request completes. */
+static PyObject *raw_rma_request(ARGS) {
+  int64_t a[13], req = 0;
+  int code;
+  if (n != 14) return PyErr_Format(PyExc_TypeError, "rma_request takes 14 arguments");
+  if (integers("rma kind window origin count datatype result count datatype target_rank target count datatype op", args,
+               13, 13, a) < 0)
+    return NULL;
+  if (TRACING) trace_note_rma_types(a);
+  RESTARTING(
+      code, gm_rma_request((int)a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], &req));
+  return started(code, req, args[13]);
+}
+
+DEFINE_WAIT(fence, 2, "window assertion", NOTE_WIN(a[0], TRACE_NO_PEER, a[1]), gm_fence(a[0], a[1], &pending))
+DEFINE_WAIT(lock, 4, "window rank lock_type assertion", NOTE_WIN(a[0], a[1], a[2]),
+            gm_lock(a[0], a[1], a[2], a[3], &pending))
+DEFINE_WAIT(lock_all, 2, "window assertion", NOTE_WIN(a[0], TRACE_NO_PEER, -1), gm_lock_all(a[0], a[1], &pending))
+DEFINE_WAIT(unlock, 2, "window rank", NOTE_WIN(a[0], a[1], -1), gm_unlock(a[0], a[1], &pending))
+DEFINE_WAIT(unlock_all, 1, "", NOTE_WIN(a[0], TRACE_NO_PEER, -1), gm_unlock_all(a[0], &pending))
+DEFINE_WAIT(flush, 2, "window rank", NOTE_WIN(a[0], a[1], -1), gm_flush(a[0], a[1], &pending))
+DEFINE_WAIT(drain, 2, "", (void)0, gm_drain(a[0], a[1], &pending))
+DEFINE_WAIT(flush_all, 1, "", NOTE_WIN(a[0], TRACE_NO_PEER, -1), gm_flush(a[0], -1, &pending))
+DEFINE_WAIT(win_post, 3, "window group assertion", NOTE_WIN(a[0], TRACE_NO_PEER, -1), gm_win_post(a[0], a[1], a[2]))
+DEFINE_WAIT(win_start, 3, "window group assertion", NOTE_WIN(a[0], TRACE_NO_PEER, -1),
+            gm_win_start(a[0], a[1], a[2], &pending))
+DEFINE_WAIT(win_complete, 1, "", NOTE_WIN(a[0], TRACE_NO_PEER, -1), gm_win_complete(a[0], &pending))
+DEFINE_WAIT(win_wait, 1, "", NOTE_WIN(a[0], TRACE_NO_PEER, -1), gm_win_wait(a[0], &pending))
+DEFINE_WAIT(win_sync, 1, "", NOTE_WIN(a[0], TRACE_NO_PEER, -1), gm_win_desc(a[0]) ? 0 : gm_flush(a[0], -1, &pending))
+
+/* win_test(win) -> whether a Wait would return at once; then the exposure epoch has ended. */
+static PyObject *raw_win_test(ARGS) {
+  int64_t a[1], done = 0;
+  if (integers("win_test", args, n, 1, a) < 0) return NULL;
+  int code;
+  WITHOUT_GIL(code = gm_win_test(a[0], &done));
+  NOTE_WIN(a[0], TRACE_NO_PEER, done);
+  if (code) return raise_code(code);
+  return PyBool_FromLong(done);
+}
+
+/* win_memory(win, address, bytes) -> Memory that shows this process's part, which is there; None if the memory is the
+   program's. */
+static PyObject *raw_win_memory(ARGS) {
+  int64_t a[4];
+  if (integers("win_memory", args, n, 3, a) < 0) return NULL;
+  int64_t held = gm_win_retain(a[0]);
+  if (!held) Py_RETURN_NONE;
+  PyObject *m =
+      PyObject_CallFunction((PyObject *)&MemoryType, "LLL", (long long)held, (long long)a[1], (long long)a[2]);
+  if (!m) gm_release(held);
+  return m;
+}
+
+/* win_address(win, rank, address, bytes) -> where these bytes of a rank are mapped here, 0 if they are not. */
+static PyObject *raw_win_address(ARGS) {
+  int64_t a[4], at = 0;
+  if (integers("win_address", args, n, 4, a) < 0) return NULL;
+  int code = gm_win_address(a[0], (int)a[1], a[2], a[3], &at);
+  return code ? raise_code(code) : PyLong_FromLongLong(at);
+}
+
+PyMethodDef raw_win_methods[] = {F(win_create),
+                                 F(win_free),
+                                 F(rma),
+                                 F(rma_request),
+                                 F(fence),
+                                 F(lock),
+                                 F(lock_all),
+                                 F(unlock),
+                                 F(unlock_all),
+                                 F(flush),
+                                 F(flush_all),
+                                 {"flush_local", (PyCFunction)(void *)raw_flush, METH_FASTCALL, NULL},
+                                 {"flush_local_all", (PyCFunction)(void *)raw_flush_all, METH_FASTCALL, NULL},
+                                 F(drain),
+                                 F(win_post),
+                                 F(win_start),
+                                 F(win_complete),
+                                 F(win_wait),
+                                 F(win_test),
+                                 F(win_sync),
+                                 F(win_memory),
+                                 F(win_address),
+                                 {0}};
