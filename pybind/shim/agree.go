@@ -1,0 +1,213 @@
+package main
+
+// What C and Go both have is declared twice: in gormapy.h and trace.h, and in Go. This file compares all of it when the
+// extension is compiled: a size, an offset or a number that differs is an index out of range. header_test.go of
+// pybind/core looks that nothing in the headers is left out here, and at what Go does not export.
+
+/*
+#include <stddef.h>
+#include "trace.h"
+
+_Static_assert(offsetof(gm_win, target) == sizeof(gm_win), "the first target follows at once (rma.Desc.Target)");
+*/
+import "C"
+
+import (
+	"unsafe"
+
+	"gormapy/gocore/coll"
+	"gormapy/gocore/errs"
+	"gormapy/gocore/job"
+	"gormapy/gocore/mpi"
+	"gormapy/gocore/op"
+	"gormapy/gocore/rma"
+	"gormapy/gocore/trace"
+)
+
+// same has one element: its only index is the difference of two equal constants.
+var same [1]struct{}
+
+// Layouts: the size of each structure, and the offset and size of each field.
+var (
+	_ = same[unsafe.Sizeof(C.gm_status{})-unsafe.Sizeof(mpi.Status{})]
+	_ = same[unsafe.Offsetof(C.gm_status{}.source)-unsafe.Offsetof(mpi.Status{}.Source)]
+	_ = same[unsafe.Sizeof(C.gm_status{}.source)-unsafe.Sizeof(mpi.Status{}.Source)]
+	_ = same[unsafe.Offsetof(C.gm_status{}.tag)-unsafe.Offsetof(mpi.Status{}.Tag)]
+	_ = same[unsafe.Sizeof(C.gm_status{}.tag)-unsafe.Sizeof(mpi.Status{}.Tag)]
+	_ = same[unsafe.Offsetof(C.gm_status{}.error)-unsafe.Offsetof(mpi.Status{}.Error)]
+	_ = same[unsafe.Sizeof(C.gm_status{}.error)-unsafe.Sizeof(mpi.Status{}.Error)]
+	_ = same[unsafe.Offsetof(C.gm_status{}.cancelled)-unsafe.Offsetof(mpi.Status{}.Cancelled)]
+	_ = same[unsafe.Sizeof(C.gm_status{}.cancelled)-unsafe.Sizeof(mpi.Status{}.Cancelled)]
+	_ = same[unsafe.Offsetof(C.gm_status{}.bytes)-unsafe.Offsetof(mpi.Status{}.Bytes)]
+	_ = same[unsafe.Sizeof(C.gm_status{}.bytes)-unsafe.Sizeof(mpi.Status{}.Bytes)]
+)
+
+var (
+	_ = same[unsafe.Sizeof(C.gm_target{})-unsafe.Sizeof(rma.Target{})]
+	_ = same[unsafe.Offsetof(C.gm_target{}.base)-unsafe.Offsetof(rma.Target{}.Base)]
+	_ = same[unsafe.Sizeof(C.gm_target{}.base)-unsafe.Sizeof(rma.Target{}.Base)]
+	_ = same[unsafe.Offsetof(C.gm_target{}.bytes)-unsafe.Offsetof(rma.Target{}.Bytes)]
+	_ = same[unsafe.Sizeof(C.gm_target{}.bytes)-unsafe.Sizeof(rma.Target{}.Bytes)]
+	_ = same[unsafe.Offsetof(C.gm_target{}.unit)-unsafe.Offsetof(rma.Target{}.Unit)]
+	_ = same[unsafe.Sizeof(C.gm_target{}.unit)-unsafe.Sizeof(rma.Target{}.Unit)]
+	_ = same[unsafe.Offsetof(C.gm_target{}.open)-unsafe.Offsetof(rma.Target{}.Open)]
+	_ = same[unsafe.Sizeof(C.gm_target{}.open)-unsafe.Sizeof(rma.Target{}.Open)]
+	_ = same[unsafe.Offsetof(C.gm_target{}.flags)-unsafe.Offsetof(rma.Target{}.Flags)]
+	_ = same[unsafe.Sizeof(C.gm_target{}.flags)-unsafe.Sizeof(rma.Target{}.Flags)]
+	_ = same[unsafe.Offsetof(C.gm_target{}.remote)-unsafe.Offsetof(rma.Target{}.Remote)]
+	_ = same[unsafe.Sizeof(C.gm_target{}.remote)-unsafe.Sizeof(rma.Target{}.Remote)]
+	_ = same[unsafe.Offsetof(C.gm_target{}.pid)-unsafe.Offsetof(rma.Target{}.PID)]
+	_ = same[unsafe.Sizeof(C.gm_target{}.pid)-unsafe.Sizeof(rma.Target{}.PID)]
+	_ = same[unsafe.Offsetof(C.gm_target{}.ended)-unsafe.Offsetof(rma.Target{}.Ended)]
+	_ = same[unsafe.Sizeof(C.gm_target{}.ended)-unsafe.Sizeof(rma.Target{}.Ended)]
+)
+
+var (
+	_ = same[unsafe.Sizeof(C.gm_win{})-unsafe.Sizeof(rma.Desc{})]
+	_ = same[unsafe.Offsetof(C.gm_win{}.handle)-unsafe.Offsetof(rma.Desc{}.Handle)]
+	_ = same[unsafe.Sizeof(C.gm_win{}.handle)-unsafe.Sizeof(rma.Desc{}.Handle)]
+	_ = same[unsafe.Offsetof(C.gm_win{}.size)-unsafe.Offsetof(rma.Desc{}.Size)]
+	_ = same[unsafe.Sizeof(C.gm_win{}.size)-unsafe.Sizeof(rma.Desc{}.Size)]
+	_ = same[unsafe.Offsetof(C.gm_win{}.flags)-unsafe.Offsetof(rma.Desc{}.Flags)]
+	_ = same[unsafe.Sizeof(C.gm_win{}.flags)-unsafe.Sizeof(rma.Desc{}.Flags)]
+	_ = same[unsafe.Offsetof(C.gm_win{}.open)-unsafe.Offsetof(rma.Desc{}.Open)]
+	_ = same[unsafe.Sizeof(C.gm_win{}.open)-unsafe.Sizeof(rma.Desc{}.Open)]
+)
+
+var (
+	_ = same[unsafe.Sizeof(C.trace_record{})-unsafe.Sizeof(trace.Record{})]
+	_ = same[unsafe.Offsetof(C.trace_record{}.state)-unsafe.Offsetof(trace.Record{}.State)]
+	_ = same[unsafe.Sizeof(C.trace_record{}.state)-unsafe.Sizeof(trace.Record{}.State)]
+	_ = same[unsafe.Offsetof(C.trace_record{}.kind)-unsafe.Offsetof(trace.Record{}.Kind)]
+	_ = same[unsafe.Sizeof(C.trace_record{}.kind)-unsafe.Sizeof(trace.Record{}.Kind)]
+	_ = same[unsafe.Offsetof(C.trace_record{}.name)-unsafe.Offsetof(trace.Record{}.Name)]
+	_ = same[unsafe.Sizeof(C.trace_record{}.name)-unsafe.Sizeof(trace.Record{}.Name)]
+	_ = same[unsafe.Offsetof(C.trace_record{}.begin)-unsafe.Offsetof(trace.Record{}.Begin)]
+	_ = same[unsafe.Sizeof(C.trace_record{}.begin)-unsafe.Sizeof(trace.Record{}.Begin)]
+	_ = same[unsafe.Offsetof(C.trace_record{}.end)-unsafe.Offsetof(trace.Record{}.End)]
+	_ = same[unsafe.Sizeof(C.trace_record{}.end)-unsafe.Sizeof(trace.Record{}.End)]
+	_ = same[unsafe.Offsetof(C.trace_record{}.thread)-unsafe.Offsetof(trace.Record{}.Thread)]
+	_ = same[unsafe.Sizeof(C.trace_record{}.thread)-unsafe.Sizeof(trace.Record{}.Thread)]
+	_ = same[unsafe.Offsetof(C.trace_record{}.peer)-unsafe.Offsetof(trace.Record{}.Peer)]
+	_ = same[unsafe.Sizeof(C.trace_record{}.peer)-unsafe.Sizeof(trace.Record{}.Peer)]
+	_ = same[unsafe.Offsetof(C.trace_record{}.object)-unsafe.Offsetof(trace.Record{}.Object)]
+	_ = same[unsafe.Sizeof(C.trace_record{}.object)-unsafe.Sizeof(trace.Record{}.Object)]
+	_ = same[unsafe.Offsetof(C.trace_record{}.bytes)-unsafe.Offsetof(trace.Record{}.Bytes)]
+	_ = same[unsafe.Sizeof(C.trace_record{}.bytes)-unsafe.Sizeof(trace.Record{}.Bytes)]
+	_ = same[unsafe.Offsetof(C.trace_record{}.disp)-unsafe.Offsetof(trace.Record{}.Disp)]
+	_ = same[unsafe.Sizeof(C.trace_record{}.disp)-unsafe.Sizeof(trace.Record{}.Disp)]
+	_ = same[unsafe.Offsetof(C.trace_record{}.tag)-unsafe.Offsetof(trace.Record{}.Tag)]
+	_ = same[unsafe.Sizeof(C.trace_record{}.tag)-unsafe.Sizeof(trace.Record{}.Tag)]
+	_ = same[unsafe.Offsetof(C.trace_record{}.op)-unsafe.Offsetof(trace.Record{}.Op)]
+	_ = same[unsafe.Sizeof(C.trace_record{}.op)-unsafe.Sizeof(trace.Record{}.Op)]
+)
+
+var (
+	_ = same[unsafe.Sizeof(C.trace_head{})-unsafe.Sizeof(trace.Head{})]
+	_ = same[unsafe.Offsetof(C.trace_head{}.magic)-unsafe.Offsetof(trace.Head{}.Magic)]
+	_ = same[unsafe.Sizeof(C.trace_head{}.magic)-unsafe.Sizeof(trace.Head{}.Magic)]
+	_ = same[unsafe.Offsetof(C.trace_head{}.version)-unsafe.Offsetof(trace.Head{}.Version)]
+	_ = same[unsafe.Sizeof(C.trace_head{}.version)-unsafe.Sizeof(trace.Head{}.Version)]
+	_ = same[unsafe.Offsetof(C.trace_head{}.clock)-unsafe.Offsetof(trace.Head{}.Clock)]
+	_ = same[unsafe.Sizeof(C.trace_head{}.clock)-unsafe.Sizeof(trace.Head{}.Clock)]
+	_ = same[unsafe.Offsetof(C.trace_head{}.capacity)-unsafe.Offsetof(trace.Head{}.Capacity)]
+	_ = same[unsafe.Sizeof(C.trace_head{}.capacity)-unsafe.Sizeof(trace.Head{}.Capacity)]
+	_ = same[unsafe.Offsetof(C.trace_head{}.rank)-unsafe.Offsetof(trace.Head{}.Rank)]
+	_ = same[unsafe.Sizeof(C.trace_head{}.rank)-unsafe.Sizeof(trace.Head{}.Rank)]
+	_ = same[unsafe.Offsetof(C.trace_head{}.size)-unsafe.Offsetof(trace.Head{}.Size)]
+	_ = same[unsafe.Sizeof(C.trace_head{}.size)-unsafe.Sizeof(trace.Head{}.Size)]
+	_ = same[unsafe.Offsetof(C.trace_head{}.pid)-unsafe.Offsetof(trace.Head{}.PID)]
+	_ = same[unsafe.Sizeof(C.trace_head{}.pid)-unsafe.Sizeof(trace.Head{}.PID)]
+	_ = same[unsafe.Offsetof(C.trace_head{}.name_len)-unsafe.Offsetof(trace.Head{}.NameLen)]
+	_ = same[unsafe.Sizeof(C.trace_head{}.name_len)-unsafe.Sizeof(trace.Head{}.NameLen)]
+	_ = same[unsafe.Offsetof(C.trace_head{}.tick0)-unsafe.Offsetof(trace.Head{}.Tick0)]
+	_ = same[unsafe.Sizeof(C.trace_head{}.tick0)-unsafe.Sizeof(trace.Head{}.Tick0)]
+	_ = same[unsafe.Offsetof(C.trace_head{}.nano0)-unsafe.Offsetof(trace.Head{}.Nano0)]
+	_ = same[unsafe.Sizeof(C.trace_head{}.nano0)-unsafe.Sizeof(trace.Head{}.Nano0)]
+	_ = same[unsafe.Offsetof(C.trace_head{}.tick1)-unsafe.Offsetof(trace.Head{}.Tick1)]
+	_ = same[unsafe.Sizeof(C.trace_head{}.tick1)-unsafe.Sizeof(trace.Head{}.Tick1)]
+	_ = same[unsafe.Offsetof(C.trace_head{}.nano1)-unsafe.Offsetof(trace.Head{}.Nano1)]
+	_ = same[unsafe.Sizeof(C.trace_head{}.nano1)-unsafe.Sizeof(trace.Head{}.Nano1)]
+	_ = same[unsafe.Offsetof(C.trace_head{}.next)-unsafe.Offsetof(trace.Head{}.Next)]
+	_ = same[unsafe.Sizeof(C.trace_head{}.next)-unsafe.Sizeof(trace.Head{}.Next)]
+	_ = same[unsafe.Offsetof(C.trace_head{}.threads)-unsafe.Offsetof(trace.Head{}.Threads)]
+	_ = same[unsafe.Sizeof(C.trace_head{}.threads)-unsafe.Sizeof(trace.Head{}.Threads)]
+	_ = same[unsafe.Offsetof(C.trace_head{}.first)-unsafe.Offsetof(trace.Head{}.First)]
+	_ = same[unsafe.Sizeof(C.trace_head{}.first)-unsafe.Sizeof(trace.Head{}.First)]
+)
+
+// What C reads through a pointer that it was given is 4 bytes wide.
+var (
+	_ *uint32 = rma.Target{}.Ended
+	_ uint32  = job.Rank{}.Sleepers                                   // gm_word_sleepers
+	_         = same[unsafe.Sizeof(C.int(0))-unsafe.Sizeof(int32(0))] // gm_testsome's indices and codes
+)
+
+// Descriptors of windows.
+var (
+	_ = same[C.GM_DESC_AT_ONCE-rma.DescAtOnce]
+	_ = same[C.GM_TARGET_LOCKED-rma.TargetLocked]
+	_ = same[C.GM_TARGET_STARTED-rma.TargetStarted]
+	_ = same[C.GM_TARGET_ATOMIC-rma.TargetAtomic]
+	_ = same[C.GM_TARGET_COPY-rma.TargetCopy]
+)
+
+// Codes.
+var (
+	_ = same[C.GM_INTERRUPTED-mpi.Interrupted]
+	_ = same[C.GM_ERR_BUFFER-errs.Buffer]
+	_ = same[C.GM_ERR_INTERN-errs.Intern]
+)
+
+// Ranks, tags, addresses, operations, locks.
+var (
+	_ = same[C.GM_ANY_SOURCE-mpi.AnySource]
+	_ = same[C.GM_ANY_TAG-mpi.AnyTag]
+	_ = same[C.GM_PROC_NULL-mpi.ProcNull]
+	_ = same[C.GM_IN_PLACE-mpi.InPlace]
+	_ = same[C.GM_OP_SUM-op.Sum]
+	_ = same[C.GM_OP_NO_OP-op.NoOp]
+	_ = same[C.GM_LOCK_EXCLUSIVE-mpi.LockExclusive]
+)
+
+// Kinds of calls.
+var (
+	_ = same[C.GM_SEND-mpi.KindSend]
+	_ = same[C.GM_SSEND-mpi.KindSsend]
+	_ = same[C.GM_RECV-mpi.KindRecv]
+	_ = same[C.GM_BSEND-mpi.KindBsend]
+	_ = same[C.GM_RSEND-mpi.KindRsend]
+	_ = same[C.GM_PUT-mpi.KindPut]
+	_ = same[C.GM_GET-mpi.KindGet]
+	_ = same[C.GM_ACC-mpi.KindAcc]
+	_ = same[C.GM_GET_ACC-mpi.KindGetAcc]
+	_ = same[C.GM_FETCH_OP-mpi.KindFetchOp]
+	_ = same[C.GM_CAS-mpi.KindCAS]
+	_ = same[C.GM_BARRIER-coll.KindBarrier]
+	_ = same[C.GM_BCAST-coll.KindBcast]
+	_ = same[C.GM_GATHER-coll.KindGather]
+	_ = same[C.GM_SCATTER-coll.KindScatter]
+	_ = same[C.GM_ALLGATHER-coll.KindAllgather]
+	_ = same[C.GM_ALLTOALL-coll.KindAlltoall]
+	_ = same[C.GM_REDUCE-coll.KindReduce]
+	_ = same[C.GM_ALLREDUCE-coll.KindAllreduce]
+	_ = same[C.GM_REDUCE_SCATTER_BLOCK-coll.KindReduceScatterBlock]
+	_ = same[C.GM_SCAN-coll.KindScan]
+	_ = same[C.GM_EXSCAN-coll.KindExscan]
+	_ = same[C.GM_GATHERV-coll.KindGatherv]
+	_ = same[C.GM_SCATTERV-coll.KindScatterv]
+	_ = same[C.GM_ALLGATHERV-coll.KindAllgatherv]
+	_ = same[C.GM_ALLTOALLV-coll.KindAlltoallv]
+	_ = same[C.GM_IBARRIER-coll.KindIbarrier]
+)
+
+// Records.
+var (
+	_ = same[C.TRACE_CALL-trace.KindCall]
+	_ = same[C.TRACE_CALL_COMM-trace.KindCallComm]
+	_ = same[C.TRACE_CALL_WIN-trace.KindCallWin]
+	_ = same[C.TRACE_DEFINITIONS-trace.KindComm]
+	_ = same[C.TRACE_STATE_OPEN-trace.StateOpen]
+	_ = same[C.TRACE_STATE_DONE-trace.StateDone]
+	_ = same[C.TRACE_CLOCK_TICKS-trace.ClockTSC]
+)
