@@ -14,12 +14,12 @@ GO_PACKAGES := ./gocore/... ./pybind/build/... $(if $(wildcard pybind/core/*.go)
 SOURCES := $(shell find gocore pybind python/gormapy go.mod go.sum pyproject.toml README.md -type f \
 	-not -path '*/__pycache__/*' -not -path '*/_bin/*' -not -name '*.so' 2>/dev/null)
 
-.PHONY: help build test test-go test-python test-fabrics test-rdma conformance large stress faults exhaustion neighbours interrupts threads soak race interleave simulate fuzz lint lint-go lint-python demo notebooks test-notebooks test-elsewhere test-browser wheel sdist test-wheels clean
+.PHONY: help build test test-go test-python test-fabrics test-rdma conformance large stress faults exhaustion neighbours interrupts threads soak race interleave simulate fuzz lint lint-go lint-c lint-python demo notebooks test-notebooks test-elsewhere test-browser wheel sdist test-wheels clean
 
 help:
 	@echo 'make demo         install into an environment of its own and run a 4-rank program'
 	@echo 'make test         build, then run the Go and the Python tests'
-	@echo 'make lint         check the Go and the Python sources'
+	@echo 'make lint         check the Go, the C and the Python sources'
 	@echo 'make build        build into the tree, for use with .cache/dev/bin/python'
 	@echo 'make conformance  run all of mpi4py'"'"'s own tests and demonstrations'
 	@echo 'make test-fabrics run the tests of MPI over tcp and libfabric'
@@ -143,7 +143,7 @@ soak: build
 race: $(DEV)/made
 	CGO_ENABLED=1 $(GO) test -race -timeout 8m ./gocore/...
 
-lint: lint-go lint-python
+lint: lint-go lint-c lint-python
 
 # The protocols in shared memory, through every interleaving of their accesses.
 interleave: $(DEV)/made
@@ -170,6 +170,10 @@ lint-go: $(DEV)/made
 	CGO_ENABLED=0 GOARCH=arm64 $(GO) vet ./gocore/...
 	@$(GO) -C pybind/build/lint build -o $(CURDIR)/.cache/bin/ tool
 	PATH=.cache/bin:$$PATH $(BACKEND) staticcheck $(GO_PACKAGES)
+
+lint-c: $(DEV)/made
+	@$(BACKEND) group lint
+	$(DEV)/bin/clang-format --dry-run -Werror pybind/shim/*.[ch]
 
 lint-python: $(DEV)/made
 	@$(BACKEND) group lint
