@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -80,7 +81,7 @@ func TestEveryNumberOfTheHeadersIsCompared(t *testing.T) {
 			case inner:
 				assert.Equal(t, unexportedValue(t, goName.folder, goName.name), values[name], "%s is not gocore/%s.%s", name, goName.folder, goName.name)
 			default:
-				assert.Regexp(t, `same\[C\.`+name+`-`, agree, "%s: agree.go does not compare it", name)
+				assert.True(t, strings.Contains(agree, "same[C."+name+"-"), "%s: agree.go does not compare it", name)
 			}
 		}
 	}
@@ -93,10 +94,10 @@ func TestEveryFieldOfTheHeadersIsCompared(t *testing.T) {
 		structs := regexp.MustCompile(`(?s)typedef struct \{(.*?)\} (\w+);`).FindAllStringSubmatch(shim(t, file), -1)
 		require.NotEmpty(t, structs)
 		for _, s := range structs {
-			if strings.Contains(strings.Join(layoutless, " "), s[2]) {
+			if slices.Contains(layoutless, s[2]) {
 				continue
 			}
-			assert.Contains(t, agree, "Sizeof(C."+s[2]+"{})-", "%s: agree.go does not compare its size", s[2])
+			assert.True(t, strings.Contains(agree, "Sizeof(C."+s[2]+"{})-"), "%s: agree.go does not compare its size", s[2])
 			fields := field.FindAllStringSubmatch(s[1], -1)
 			require.NotEmpty(t, fields)
 			for _, f := range fields {
@@ -104,7 +105,8 @@ func TestEveryFieldOfTheHeadersIsCompared(t *testing.T) {
 					continue
 				}
 				for _, what := range []string{"Offsetof", "Sizeof"} {
-					assert.Contains(t, agree, what+"(C."+s[2]+"{}."+f[1]+")-", "agree.go does not compare %s", f[1])
+					compared := strings.Contains(agree, what+"(C."+s[2]+"{}."+f[1]+")-")
+					assert.True(t, compared, "%s.%s: agree.go does not compare its %s", s[2], f[1], what)
 				}
 			}
 		}
