@@ -1,8 +1,8 @@
 /* The hot methods of Win. Their usual arguments are read here, and checked against the window's descriptor, which
-   Go keeps up to date (rma.Desc). Put and Get on a target that is mapped here copy, and on one that the kernel copies
-   to make a system call, neither enters Go; atomics enter it once. Where a window completes every operation at once,
-   the general call is made from here; everything else, and what is not allowed, goes to the Python method of the
-   same name (fallback.c).
+   Go keeps up to date (rma.Desc). Put and Get copy where the target is mapped here, and make a system call where the
+   kernel copies (single_copy.c): neither enters Go. Atomics enter it once. Where a window completes every operation
+   at once, the general call is made from here. Everything else, and what is not allowed, goes to the Python method of
+   the same name (fallback.c).
 
    They are called with the GIL held. */
 #include "trace.h"
@@ -46,11 +46,12 @@ static int target_disp(PyObject *o, int64_t bytes, int64_t *disp) {
   return usual ? 0 : -1;
 }
 
-/* The ways to do an operation return GM_DONE, 0 if they are not for it, or the code of an error. */
+/* An operation is done by at_once, direct, copied, gm_fast_acc or gm_fast_cas. Each returns GM_DONE, 0 if another is to
+   do it, or the code of an error. */
 
-/* What is not direct, on a window where no message keeps the buffers in use:
-   the general call, without going through Python. 0 if it was refused; Python
-   then does it again, and says why. What a fault has ended midway is not done twice. */
+/* What is not direct, on a window where no message keeps the buffers in use: the general call, without going through
+   Python. 0 if it was refused; Python then does it again, and says why. What a fault has ended midway is not done
+   twice. */
 static int at_once(gm_win *d, PyObject *self, int kind, spec *s, spec *result, int64_t rank, int64_t disp, int op) {
   int code;
   if (!(d->flags & GM_DESC_AT_ONCE)) return 0;
@@ -63,7 +64,7 @@ static int at_once(gm_win *d, PyObject *self, int kind, spec *s, spec *result, i
   return class == GM_ERR_BUFFER || class == GM_ERR_INTERN ? code : 0;
 }
 
-/* Checks a one-sided call: this is the only place in C that does, and what it refuses the general call explains.
+/* Checks the bounds of a one-sided call. No other place in C does; what it refuses, the general call explains.
    Returns the target, if there is such a rank and it has n bytes at the displacement, and how many bytes into its
    part these are; NULL otherwise. Whether an epoch allows the access is asked with accessible or locked. */
 static const gm_target *reach(const gm_win *d, int64_t rank, int64_t disp, int64_t n, int64_t *at) {
