@@ -26,5 +26,5 @@
 // Where there can be no memfd, or no more of it, Alloc gives private memory,
 // which Find does not know.
 //
-// It may import sys, golang.org/x/sys and the standard library.
+// It may import sys.
 package arena

@@ -5,5 +5,5 @@
 // A launcher that is there but can't be served is an error, never a job of
 // singletons.
 //
-// It may import job, sys and its own sub-packages.
+// It may import boot/pmi, job and sys.
 package boot

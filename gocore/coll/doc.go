@@ -38,5 +38,5 @@
 //     collected; shorter: every rank (or the root) folds all operands. Scan from 32
 //     KiB or 5 ranks on: by recursive doubling.
 //
-// It may import dtype, engine, errs, fabric, job, op, p2p and sys.
+// It may import dtype, engine, errs, fabric, job, op, p2p, sys and sys/atom.
 package coll

@@ -40,5 +40,6 @@
 //
 // What a network delivers rings no doorbell: see netprogress.go.
 //
-// It may import errs, fabric and its transports, job, log, sys and trace.
+// It may import errs, fabric, fabric/self, fabric/shm, job, log, sys, sys/atom
+// and trace.
 package engine

@@ -13,6 +13,6 @@
 // abi.h declares what is used of the library's binary interface, calls.c makes
 // the calls. Memory that the device reads or writes must not be Go's.
 //
-// It may import only the standard library and golang.org/x/sys; it uses cgo.
-// Built without cgo, it has no library to offer.
+// It may import only the standard library. Built without cgo, it has no library
+// to offer.
 package ibverbs

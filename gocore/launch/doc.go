@@ -27,5 +27,5 @@
 // uses both libraries does. What the server notices (an abort, ranks that wait
 // for one that won't come) ends the job as if the rank had failed.
 //
-// It may import sys, job, trace, trace/chrome and boot/pmi.
+// It may import boot/pmi, job, sys, trace and trace/chrome.
 package launch

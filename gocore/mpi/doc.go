@@ -9,5 +9,7 @@
 // Nothing here waits except Wait and the calls that say so; those return
 // Interrupted now and then, so that a caller can look at signals.
 //
-// It may import every other package of gocore except launch.
+// It may import arena, boot, coll, dtype, engine, errs, fabric, fabric/registry,
+// job, log, mpiio, op, p2p, rma, settings, sys, sys/atom, trace and
+// trace/chrome.
 package mpi

@@ -7,5 +7,5 @@
 // A State may lie in memory of the program that uses it (At), so that there is
 // nothing to free.
 //
-// It may import fabric (for foreign memory).
+// It may import fabric.
 package mt19937

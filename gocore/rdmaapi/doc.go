@@ -28,6 +28,6 @@
 // The transfer engine (engine.go, status.go) is handles of package rdmaapi/transfer's
 // objects; a transfer's status has a number of its own kind, because there are many.
 //
-// It may import fabric (for foreign memory), sys, rdmaapi/backend, rdmaapi/ofi, rdmaapi/sockets, rdmaapi/soft,
-// rdmaapi/transfer, rdmaapi/verbs.
+// It may import fabric, rdmaapi/backend, rdmaapi/ofi, rdmaapi/sockets,
+// rdmaapi/soft, rdmaapi/transfer, rdmaapi/verbs and sys.
 package rdmaapi

@@ -211,26 +211,3 @@ func (w *Win) failed(call string, rank int, local unsafe.Pointer, n int, err err
 	}
 	return errs.New(errs.Win, "%s to rank %d: the kernel refused the copy: %v (is the window's memory still there on that rank?)", call, rank, err)
 }
-
-// fast finds n bytes of a direct target, for the hot atomic calls (hot_win.c does
-// the same for puts and gets). It returns nil when anything is not as it should
-// be or not direct: the general call then finds out what.
-func fast(d *Desc, n, rank, disp int) unsafe.Pointer {
-	if d.Handle == 0 || uint(rank) >= uint(d.Size) || disp < 0 {
-		return nil
-	}
-	t := d.Target(rank)
-	if t.Base == nil || d.Open|t.Open == 0 {
-		return nil
-	}
-	if t.Unit > 1 {
-		if disp > int(t.Bytes)/int(t.Unit) {
-			return nil
-		}
-		disp *= int(t.Unit)
-	}
-	if disp > int(t.Bytes) || n > int(t.Bytes)-disp {
-		return nil
-	}
-	return unsafe.Add(t.Base, disp)
-}

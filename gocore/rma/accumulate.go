@@ -408,27 +408,20 @@ func (m *RMA) onCAS(src int, h *fabric.Header, payload []byte) {
 	m.eng.Send(src, &reply, old, nil, nil)
 }
 
-// FastAcc combines n elements (with a result: fetches too) of a direct target
-// in a segment; false: Accumulate finds out why.
-func FastAcc(d *Desc, f op.Op, kind dtype.Kind, size int, in, out unsafe.Pointer, n, rank, disp int) bool {
-	if !op.Atomic(kind) || !f.Valid(kind) {
-		return false
-	}
-	to := fast(d, n*size, rank, disp)
-	if to == nil || uintptr(to)%uintptr(size) != 0 || d.Target(rank).Flags&TargetAtomic == 0 {
+// FastAcc combines n elements at to, in a target's part that every rank of the window
+// maps; with out it fetches too. The shim has checked bounds and epoch. It returns
+// false if Accumulate has to do it, or to report why it can't.
+func FastAcc(to unsafe.Pointer, f op.Op, kind dtype.Kind, size int, in, out unsafe.Pointer, n int) bool {
+	if !op.Atomic(kind) || !f.Valid(kind) || uintptr(to)%uintptr(size) != 0 {
 		return false
 	}
 	f.AtomicApply(kind, to, in, out, n)
 	return true
 }
 
-// FastCAS is CompareAndSwap on a direct target in a segment.
-func FastCAS(d *Desc, size int, origin, compare, result unsafe.Pointer, rank, disp int) bool {
-	if size != 4 && size != 8 {
-		return false
-	}
-	to := fast(d, size, rank, disp)
-	if to == nil || uintptr(to)%uintptr(size) != 0 || d.Target(rank).Flags&TargetAtomic == 0 {
+// FastCAS is CompareAndSwap, likewise.
+func FastCAS(to unsafe.Pointer, size int, origin, compare, result unsafe.Pointer) bool {
+	if size != 4 && size != 8 || uintptr(to)%uintptr(size) != 0 {
 		return false
 	}
 	op.AtomicCAS(size, to, compare, origin, result)

@@ -34,6 +34,6 @@
 // that updates the aligned elements of 8 bytes, for everybody (nicatomics.go). No byte beside the elements is touched, but for the
 // padding of pairs.
 //
-// It may import coll, dtype, engine, errs, fabric, job, log, op, p2p
-// and sys.
+// It may import arena, coll, dtype, engine, errs, fabric, job, log, op, p2p, sys
+// and sys/atom.
 package rma

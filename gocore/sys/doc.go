@@ -3,5 +3,5 @@
 // entered from C: sealed memfds, shared futexes, copies between address
 // spaces, whether processes live, pidfds and the scheduler's slice.
 //
-// It may import only the standard library and golang.org/x/sys.
+// It may import only the standard library.
 package sys

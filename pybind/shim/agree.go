@@ -43,6 +43,44 @@ var (
 )
 
 var (
+	_ = same[unsafe.Sizeof(C.gm_operand{})-unsafe.Sizeof(mpi.Operand{})]
+	_ = same[unsafe.Offsetof(C.gm_operand{}.addr)-unsafe.Offsetof(mpi.Operand{}.Addr)]
+	_ = same[unsafe.Sizeof(C.gm_operand{}.addr)-unsafe.Sizeof(mpi.Operand{}.Addr)]
+	_ = same[unsafe.Offsetof(C.gm_operand{}.count)-unsafe.Offsetof(mpi.Operand{}.Count)]
+	_ = same[unsafe.Sizeof(C.gm_operand{}.count)-unsafe.Sizeof(mpi.Operand{}.Count)]
+	_ = same[unsafe.Offsetof(C.gm_operand{}._type)-unsafe.Offsetof(mpi.Operand{}.Type)]
+	_ = same[unsafe.Sizeof(C.gm_operand{}._type)-unsafe.Sizeof(mpi.Operand{}.Type)]
+)
+
+var (
+	_ = same[unsafe.Sizeof(C.gm_part{})-unsafe.Sizeof(mpi.Part{})]
+	_ = same[unsafe.Offsetof(C.gm_part{}.disp)-unsafe.Offsetof(mpi.Part{}.Disp)]
+	_ = same[unsafe.Sizeof(C.gm_part{}.disp)-unsafe.Sizeof(mpi.Part{}.Disp)]
+	_ = same[unsafe.Offsetof(C.gm_part{}.count)-unsafe.Offsetof(mpi.Part{}.Count)]
+	_ = same[unsafe.Sizeof(C.gm_part{}.count)-unsafe.Sizeof(mpi.Part{}.Count)]
+	_ = same[unsafe.Offsetof(C.gm_part{}._type)-unsafe.Offsetof(mpi.Part{}.Type)]
+	_ = same[unsafe.Sizeof(C.gm_part{}._type)-unsafe.Sizeof(mpi.Part{}.Type)]
+)
+
+var (
+	_ = same[unsafe.Sizeof(C.gm_access{})-unsafe.Sizeof(mpi.Access{})]
+	_ = same[unsafe.Offsetof(C.gm_access{}.kind)-unsafe.Offsetof(mpi.Access{}.Kind)]
+	_ = same[unsafe.Sizeof(C.gm_access{}.kind)-unsafe.Sizeof(mpi.Access{}.Kind)]
+	_ = same[unsafe.Offsetof(C.gm_access{}.win)-unsafe.Offsetof(mpi.Access{}.Win)]
+	_ = same[unsafe.Sizeof(C.gm_access{}.win)-unsafe.Sizeof(mpi.Access{}.Win)]
+	_ = same[unsafe.Offsetof(C.gm_access{}.origin)-unsafe.Offsetof(mpi.Access{}.Origin)]
+	_ = same[unsafe.Sizeof(C.gm_access{}.origin)-unsafe.Sizeof(mpi.Access{}.Origin)]
+	_ = same[unsafe.Offsetof(C.gm_access{}.result)-unsafe.Offsetof(mpi.Access{}.Result)]
+	_ = same[unsafe.Sizeof(C.gm_access{}.result)-unsafe.Sizeof(mpi.Access{}.Result)]
+	_ = same[unsafe.Offsetof(C.gm_access{}.rank)-unsafe.Offsetof(mpi.Access{}.Rank)]
+	_ = same[unsafe.Sizeof(C.gm_access{}.rank)-unsafe.Sizeof(mpi.Access{}.Rank)]
+	_ = same[unsafe.Offsetof(C.gm_access{}.target)-unsafe.Offsetof(mpi.Access{}.Target)]
+	_ = same[unsafe.Sizeof(C.gm_access{}.target)-unsafe.Sizeof(mpi.Access{}.Target)]
+	_ = same[unsafe.Offsetof(C.gm_access{}.op)-unsafe.Offsetof(mpi.Access{}.Op)]
+	_ = same[unsafe.Sizeof(C.gm_access{}.op)-unsafe.Sizeof(mpi.Access{}.Op)]
+)
+
+var (
 	_ = same[unsafe.Sizeof(C.gm_target{})-unsafe.Sizeof(rma.Target{})]
 	_ = same[unsafe.Offsetof(C.gm_target{}.base)-unsafe.Offsetof(rma.Target{}.Base)]
 	_ = same[unsafe.Sizeof(C.gm_target{}.base)-unsafe.Sizeof(rma.Target{}.Base)]
@@ -182,7 +220,6 @@ var (
 	_ = same[C.GM_ACC-mpi.KindAcc]
 	_ = same[C.GM_GET_ACC-mpi.KindGetAcc]
 	_ = same[C.GM_FETCH_OP-mpi.KindFetchOp]
-	_ = same[C.GM_CAS-mpi.KindCAS]
 	_ = same[C.GM_BARRIER-coll.KindBarrier]
 	_ = same[C.GM_BCAST-coll.KindBcast]
 	_ = same[C.GM_GATHER-coll.KindGather]

@@ -329,25 +329,25 @@ func gm_abort(code i64) { mpi.Abort(int(code)) }
 // code of an error: nothing is to be done a second time after a fault.
 //
 //export gm_fast_acc
-func gm_fast_acc(d unsafe.Pointer, f i32, typ i64, in, out unsafe.Pointer, n i64, rank i64, disp i64) (result i32) {
+func gm_fast_acc(to unsafe.Pointer, f i32, typ i64, in, out unsafe.Pointer, n i64) (result i32) {
 	defer contain(&result)
 	t := dtype.ByID(int(typ))
 	if t == nil {
 		return 0
 	}
 	debug.SetPanicOnFault(true)
-	return done(rma.FastAcc((*rma.Desc)(d), op.Op(f), t.Kind(), t.ElemSize(), in, out, int(n), int(rank), int(disp)))
+	return done(rma.FastAcc(to, op.Op(f), t.Kind(), t.ElemSize(), in, out, int(n)))
 }
 
 //export gm_fast_cas
-func gm_fast_cas(d unsafe.Pointer, typ i64, origin, compare, swapped unsafe.Pointer, rank i64, disp i64) (result i32) {
+func gm_fast_cas(to unsafe.Pointer, typ i64, origin, compare, swapped unsafe.Pointer) (result i32) {
 	defer contain(&result)
 	t := dtype.ByID(int(typ))
 	if t == nil || !op.Bor.Valid(t.Kind()) {
 		return 0
 	}
 	debug.SetPanicOnFault(true)
-	return done(rma.FastCAS((*rma.Desc)(d), t.Size(), origin, compare, swapped, int(rank), int(disp)))
+	return done(rma.FastCAS(to, t.Size(), origin, compare, swapped))
 }
 
 func done(b bool) i32 { return C.GM_DONE * yes(b) }

@@ -19,6 +19,25 @@ typedef struct {
   int64_t ncounts, ndispls;
 } gm_side;
 
+/* mpi.Operand: count elements of the program's memory. */
+typedef struct {
+  int64_t addr, count, type;
+} gm_operand;
+
+/* mpi.Part: count elements of the target's part of a window, at a displacement in its units. */
+typedef struct {
+  int64_t disp, count, type;
+} gm_part;
+
+/* mpi.Access: a one-sided operation. Window, types and operation are handles. */
+typedef struct {
+  int64_t kind, win;
+  gm_operand origin, result;
+  int64_t rank;
+  gm_part target;
+  int64_t op;
+} gm_access;
+
 /* rma.Target: what the hot calls need of one rank of a window. */
 typedef struct {
   void *base; /* NULL: not mapped here */
@@ -58,7 +77,7 @@ enum { GM_LOCK_EXCLUSIVE = 1 };
 
 /* Kinds of calls. Python has them from here, see module.c. */
 enum { GM_SEND, GM_SSEND, GM_RECV, GM_BSEND, GM_RSEND };
-enum { GM_PUT, GM_GET, GM_ACC, GM_GET_ACC, GM_FETCH_OP, GM_CAS };
+enum { GM_PUT, GM_GET, GM_ACC, GM_GET_ACC, GM_FETCH_OP };
 enum {
   GM_BARRIER,
   GM_BCAST,

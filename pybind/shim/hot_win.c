@@ -49,16 +49,22 @@ static int target_disp(PyObject *o, int64_t bytes, int64_t *disp) {
 /* An operation is done by at_once, direct, copied, gm_fast_acc or gm_fast_cas. Each returns GM_DONE, 0 if another is to
    do it, or the code of an error. */
 
+static gm_operand operand(const spec *s) { return (gm_operand){(int64_t)(intptr_t)s->view.buf, s->count, s->type}; }
+
 /* What is not direct, on a window where no message keeps the buffers in use: the general call, without going through
    Python. 0 if it was refused; Python then does it again, and says why. What a fault has ended midway is not done
    twice. */
 static int at_once(gm_win *d, PyObject *self, int kind, spec *s, spec *result, int64_t rank, int64_t disp, int op) {
   int code;
   if (!(d->flags & GM_DESC_AT_ONCE)) return 0;
-  int64_t addr = result ? (int64_t)(intptr_t)result->view.buf : 0, count = result ? result->count : 0,
-          type = result ? result->type : s->type;
-  WITHOUT_GIL(code = gm_rma(kind, ((WinObject *)self)->h, (int64_t)(intptr_t)s->view.buf, s->count, s->type, addr,
-                            count, type, rank, disp, s->count, s->type, op));
+  gm_access a = {.kind = kind,
+                 .win = ((WinObject *)self)->h,
+                 .origin = operand(s),
+                 .result = result ? operand(result) : (gm_operand){0, 0, s->type},
+                 .rank = rank,
+                 .target = {disp, s->count, s->type},
+                 .op = op};
+  WITHOUT_GIL(code = gm_rma(&a));
   if (code == 0) return GM_DONE;
   int class = error_class(code);
   return class == GM_ERR_BUFFER || class == GM_ERR_INTERN ? code : 0;
@@ -98,6 +104,13 @@ static int direct(const gm_win *d, const gm_target *t, int put, void *p, int64_t
 /* Does the same by the kernel, in passive-target epochs, where rma has found that it copies. */
 static int copied(const gm_win *d, const gm_target *t, int put, void *p, int64_t at, int64_t n) {
   return locked(d, t) && single_copy(t, put, p, at, n) ? GM_DONE : 0;
+}
+
+/* Where n bytes lie that the processor may update atomically; NULL if they do not. */
+static void *atomic_place(const gm_win *d, int64_t rank, int64_t disp, int64_t n) {
+  int64_t at;
+  const gm_target *t = reach(d, rank, disp, n, &at);
+  return t && t->base && accessible(d, t) && (t->flags & GM_TARGET_ATOMIC) ? (char *)t->base + at : NULL;
 }
 
 /* Records what has been done. What was left to Python is noted by raw_rma. */
@@ -147,7 +160,8 @@ static PyObject *win_accumulate(HOT) {
       op == GM_OP_NO_OP || (a[2] && a[2] != Py_None && !PyLong_Check(a[2])) || parse_spec(a[0], 0, &s) < 0)
     SLOWLY(SLOW_ACCUMULATE);
   if (target_disp(a[2], s.count * s.size, &disp) == 0 && s.count * s.size <= LONG_COPY) {
-    done = gm_fast_acc(d, op, s.type, s.view.buf, NULL, s.count, rank, disp);
+    void *to = atomic_place(d, rank, disp, s.count * s.size);
+    if (to) done = gm_fast_acc(to, op, s.type, s.view.buf, NULL, s.count);
     if (!done) done = at_once(d, self, GM_ACC, &s, NULL, rank, disp, op);
   }
   PyBuffer_Release(&s.view);
@@ -169,7 +183,8 @@ static PyObject *win_fetch_and_op(HOT) {
     SLOWLY(SLOW_FETCH_AND_OP);
   if (parse_spec(a[1], 1, &r) == 0) {
     if (s.count == 1 && r.count == 1 && s.type == r.type) {
-      done = gm_fast_acc(d, op, s.type, s.view.buf, r.view.buf, 1, rank, disp);
+      void *to = atomic_place(d, rank, disp, s.size);
+      if (to) done = gm_fast_acc(to, op, s.type, s.view.buf, r.view.buf, 1);
       if (!done) done = at_once(d, self, GM_FETCH_OP, &s, &r, rank, disp, op);
     }
     PyBuffer_Release(&r.view);
@@ -193,8 +208,10 @@ static PyObject *win_compare_and_swap(HOT) {
     SLOWLY(SLOW_COMPARE_AND_SWAP);
   if (parse_spec(a[1], 0, &c) == 0) {
     if (parse_spec(a[2], 1, &r) == 0) {
+      void *to = NULL;
       if (s.count == 1 && c.count == 1 && r.count == 1 && s.type == c.type && s.type == r.type)
-        done = gm_fast_cas(d, s.type, s.view.buf, c.view.buf, r.view.buf, rank, disp);
+        to = atomic_place(d, rank, disp, s.size);
+      if (to) done = gm_fast_cas(to, s.type, s.view.buf, c.view.buf, r.view.buf);
       PyBuffer_Release(&r.view);
     }
     PyBuffer_Release(&c.view);

@@ -45,7 +45,6 @@ static const struct {
     {"ACC", GM_ACC},
     {"GET_ACC", GM_GET_ACC},
     {"FETCH_OP", GM_FETCH_OP},
-    {"CAS", GM_CAS},
     {"BARRIER", GM_BARRIER},
     {"BCAST", GM_BCAST},
     {"GATHER", GM_GATHER},

@@ -7,31 +7,43 @@ DEFINE_MAKE(win_create, 7, "", NOTE_COMM(a[4], TRACE_NO_PEER, -1, a[2]),
             (guard_arm(0), gm_win_create(a[0], a[1], a[2], a[3], a[4], a[5], a[6], &req)))
 DEFINE_MAKE(win_free, 1, "", NOTE_WIN(a[0], TRACE_NO_PEER, -1), gm_win_free(a[0], &req))
 
+/* The integers of a gm_access, in its order. */
+#define ACCESS "rma kind window origin count datatype result count datatype target_rank target count datatype op"
+enum { ACCESS_INTEGERS = sizeof(gm_access) / sizeof(int64_t) };
+_Static_assert(sizeof(gm_access) == 13 * sizeof(int64_t), "a gm_access is what ACCESS names");
+
 /* rma(kind, win, address, count, datatype, result, count, datatype, rank, displacement, count, datatype, op).
    What is interrupted has not begun. */
 static PyObject *raw_rma(ARGS) {
-  int64_t a[13];
+  gm_access a;
   int code;
-  if (integers("rma kind window origin count datatype result count datatype target_rank target count datatype op", args,
-               n, 13, a) < 0)
-    return NULL;
-  if (TRACING) trace_note_rma_types(a);
-  RESTARTING(code, gm_rma((int)a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12]));
+  if (integers(ACCESS, args, n, ACCESS_INTEGERS, (int64_t *)&a) < 0) return NULL;
+  if (TRACING) trace_note_access(&a);
+  RESTARTING(code, gm_rma(&a));
   return none_or(code);
 }
 
 /* The same arguments, and what must live until the request completes. */
 static PyObject *raw_rma_request(ARGS) {
-  int64_t a[13], req = 0;
+  gm_access a;
+  int64_t req = 0;
   int code;
-  if (n != 14) return PyErr_Format(PyExc_TypeError, "rma_request takes 14 arguments");
-  if (integers("rma kind window origin count datatype result count datatype target_rank target count datatype op", args,
-               13, 13, a) < 0)
-    return NULL;
-  if (TRACING) trace_note_rma_types(a);
-  RESTARTING(
-      code, gm_rma_request((int)a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], &req));
-  return started(code, req, args[13]);
+  if (n != ACCESS_INTEGERS + 1) return PyErr_Format(PyExc_TypeError, "rma_request takes %d arguments", ACCESS_INTEGERS + 1);
+  if (integers(ACCESS, args, ACCESS_INTEGERS, ACCESS_INTEGERS, (int64_t *)&a) < 0) return NULL;
+  if (TRACING) trace_note_access(&a);
+  RESTARTING(code, gm_rma_request(&a, &req));
+  return started(code, req, args[ACCESS_INTEGERS]);
+}
+
+/* compare_and_swap(win, origin, compare, result, datatype, rank, displacement) */
+static PyObject *raw_compare_and_swap(ARGS) {
+  int64_t a[7];
+  int code;
+  if (integers("compare_and_swap window origin compare result datatype target_rank target", args, n, 7, a) < 0) return NULL;
+  if (TRACING)
+    trace_note_access(&(gm_access){.win = a[0], .origin = {a[1], 1, a[4]}, .rank = a[5], .target = {a[6], 1, a[4]}});
+  RESTARTING(code, gm_compare_and_swap(a[0], a[1], a[2], a[3], a[4], a[5], a[6]));
+  return none_or(code);
 }
 
 DEFINE_WAIT(fence, 2, "window assertion", NOTE_WIN(a[0], TRACE_NO_PEER, a[1]), gm_fence(a[0], a[1], &pending))
@@ -86,6 +98,7 @@ PyMethodDef raw_win_methods[] = {F(win_create),
                                  F(win_free),
                                  F(rma),
                                  F(rma_request),
+                                 F(compare_and_swap),
                                  F(fence),
                                  F(lock),
                                  F(lock_all),

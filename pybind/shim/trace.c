@@ -132,15 +132,14 @@ void trace_note_rma(int64_t win, int64_t rank, int64_t disp, int64_t bytes, int6
   r->op = op;
 }
 
-/* args are those of raw_rma. */
-void trace_note_rma_types(const int64_t *a) {
-  int64_t span, ignored, rank = a[8], disp = a[9];
+void trace_note_access(const gm_access *a) {
+  int64_t span, ignored, disp = a->target.disp;
   if (!current()) return;
-  int64_t bytes = a[3] * gm_trace_span(a[4], a[3], &ignored);
-  gm_win *d = gm_win_desc(a[1]);
-  if (d && d->handle == a[1] && rank >= 0 && rank < d->size) disp *= d->target[rank].unit;
-  gm_trace_span(a[11], a[0] == GM_CAS ? 1 : a[10], &span); /* a CAS has an address for a count */
-  trace_note_rma(a[1], rank, disp, bytes, span, (int)a[12]);
+  int64_t bytes = a->origin.count * gm_trace_span(a->origin.type, a->origin.count, &ignored);
+  gm_win *d = gm_win_desc(a->win);
+  if (d && d->handle == a->win && a->rank >= 0 && a->rank < d->size) disp *= d->target[a->rank].unit;
+  gm_trace_span(a->target.type, a->target.count, &span);
+  trace_note_rma(a->win, a->rank, disp, bytes, span, (int)a->op);
 }
 
 void trace_note_status(const gm_status *st, int add) {

@@ -48,7 +48,7 @@ void trace_close(int ok);
 void trace_note(int kind, int64_t object, int64_t peer, int64_t tag, int64_t bytes);
 void trace_note_bytes(int64_t bytes);
 void trace_note_rma(int64_t win, int64_t rank, int64_t disp, int64_t bytes, int64_t span, int op);
-void trace_note_rma_types(const int64_t *args);
+void trace_note_access(const gm_access *a);
 /* A receive has ended: where it is really from. Its bytes are added, or take the place of those noted before. */
 void trace_note_status(const gm_status *st, int add);
 

@@ -9,5 +9,5 @@
 // than 1023 bytes may be lost), so [Client.Put] refuses or splits what does
 // not come through everywhere.
 //
-// It may import the standard library and golang.org/x/sys only.
+// It may import only the standard library.
 package pmi

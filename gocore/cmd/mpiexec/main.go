@@ -1,5 +1,5 @@
-// Command mpiexec runs a program as the ranks of an MPI job on this host.
-// See package launch. It may import launch only.
+// Command mpiexec runs a program as the ranks of an MPI job on this host. See
+// package launch. It may import launch.
 package main
 
 import (

@@ -3,7 +3,7 @@
 //
 //	go build -o ring ./gocore/examples/ring && mpiexec -n 4 ./ring
 //
-// It may import mpi only.
+// It may import mpi.
 package main
 
 import (

@@ -1,7 +1,7 @@
 // Package registry makes the network transport that the settings ask for, if they
 // ask for one.
 //
-// It may import fabric and its network transports, and settings.
+// It may import fabric, fabric/ofi, fabric/tcp, fabric/verbs and settings.
 package registry
 
 import (

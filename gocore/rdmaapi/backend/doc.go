@@ -9,5 +9,5 @@
 // bounds and access, receives that are missing or too short) is theirs, and the
 // answer is a Completion with the Status that verbs gives.
 //
-// It may import nothing of gocore.
+// It may import only the standard library.
 package backend

@@ -1,9 +1,9 @@
 // Package sockets has what the sockets of the software back ends and of the
-// transfer engine have in common: who is let in (Door), and the descriptors of all
-// that are open. A forked child has to close them: as
-// long as it holds them, peers would not see this process end. So a socket is
-// noted before it is connected, and not when that has succeeded. It may import
-// nothing of gormapy.
+// transfer engine have in common: who is let in (Door), and the descriptors of
+// all that are open. A forked child has to close them: as long as it holds them,
+// peers would not see this process end. So a socket is noted before it is
+// connected, and not when that has succeeded. It may import only the standard
+// library.
 package sockets
 
 import (

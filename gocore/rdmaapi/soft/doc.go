@@ -74,6 +74,5 @@
 // Locks are taken in this order: link.wmu, qp.mu, then one of link.moving,
 // cq.mu, region.mu.
 //
-// It may import fabric (for foreign memory), sys, rdmaapi/backend,
-// rdmaapi/sockets.
+// It may import fabric, rdmaapi/backend, rdmaapi/sockets and sys.
 package soft

@@ -54,5 +54,5 @@
 // Engine.mu, remote.mu, link.mu, then one of Region.mu, Status.mu, inbox.mu. A
 // back end's calls are made under link.mu, closing queue pairs under none.
 //
-// It may import fabric (for foreign memory), rdmaapi/backend, rdmaapi/sockets.
+// It may import rdmaapi/backend and rdmaapi/sockets.
 package transfer

@@ -385,10 +385,8 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         expected = single("compare", compare, True, target_rank)
         fetched = single("result", result, False, target_rank)
         same_type(target_rank, origin=source, compare=expected, result=fetched)
-        one = (source[0], 1, source[2])
-        # the address of the value to compare with travels in place of the target's count
         self._keep(target_rank, (source[3], expected[3], fetched[3]))
-        self._access(fast.CAS, target_rank, one, (fetched[0], 1, source[2]), (target_disp, expected[0], source[2]))
+        fast.compare_and_swap(self._h, source[0], expected[0], fetched[0], source[2]._h, target_rank, target_disp)
 
     # Request-based communication
     # ---------------------------
