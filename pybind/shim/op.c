@@ -2,8 +2,7 @@
    take longer to ask for. */
 #include "shim.h"
 
-enum { MOST_OPS = 32 };
-static PyObject *op_objects[MOST_OPS]; /* by number */
+PyObject *op_objects[MOST_OPS];
 
 /* set_op(number, object), when MPI is imported. */
 PyObject *set_op(PyObject *self, PyObject *args) {
@@ -14,12 +13,4 @@ PyObject *set_op(PyObject *self, PyObject *args) {
   Py_INCREF(o);
   Py_XSETREF(op_objects[i], o);
   Py_RETURN_NONE;
-}
-
-/* NULL stands for the default. */
-int op_number(PyObject *o) {
-  if (!o) return GM_OP_SUM;
-  for (int i = 1; i < MOST_OPS && op_objects[i]; i++)
-    if (op_objects[i] == o) return i;
-  return -1;
 }

@@ -150,8 +150,17 @@ int watch(PyObject *o, Py_ssize_t n);
 PyObject *raw_watch(PyObject *self, PyObject *const *args, Py_ssize_t n);
 PyObject *set_format(PyObject *self, PyObject *args);
 
-/* op.c: the number of a predefined operation, -1 if o is none. */
-int op_number(PyObject *o);
+/* op.c: the predefined operations' objects, by number. */
+enum { MOST_OPS = 32 };
+extern PyObject *op_objects[MOST_OPS];
+
+/* The number of a predefined operation, -1 if o is none. NULL stands for the default. */
+static inline int op_number(PyObject *o) {
+  if (!o) return GM_OP_SUM;
+  for (int i = 1; i < MOST_OPS && op_objects[i]; i++)
+    if (op_objects[i] == o) return i;
+  return -1;
+}
 PyObject *set_op(PyObject *self, PyObject *args);
 
 /* hot_request.c. A new Request that keeps the buffer of s acquired. */
