@@ -2,7 +2,8 @@ package main
 
 // The calls that may wait, and the hot ones, for the C side of the shim. Each
 // returns an error code, or mpi.Interrupted when the C side is to look at
-// signals and then call gm_wait with the pending request.
+// signals and then call gm_wait with the pending request (BLOCKING in shim.h) or,
+// where there is none, the same function again (RESTARTING).
 
 /*
 #include "gormapy.h"

@@ -17,7 +17,8 @@
    process: that goes to Go's handler.
 
    Nothing here costs the copy more than a few instructions; without an implementation for
-   the processor the copy is not guarded. Any thread may copy, with the GIL or without. */
+   the processor the copy is not guarded. guarded_copy may be called with the GIL or without,
+   long_copy with it. */
 #include "shim.h" /* Python.h asks for GNU's extensions, which registers in a context are */
 
 #include <link.h>
