@@ -9,6 +9,7 @@ from ._rc import rc
 from ._version import __version__
 
 if TYPE_CHECKING:
+    from . import MPI
     from .shared import shared_empty, shared_zeros
 
 __all__ = ["MPI", "__version__", "get_config", "get_include", "rc", "reset", "shared_empty", "shared_zeros"]

@@ -4,14 +4,25 @@ A window over such an array, or over a part of it, is reached by loads and store
 made: ``field = gormapy.shared_zeros(1000)``, then ``win = MPI.Win.Create(field, comm=MPI.COMM_WORLD)``.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
+
 import numpy as np
 
 from ._ext import core, fast
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import DTypeLike
+
 __all__ = ["shared_empty", "shared_zeros"]
 
 
-def shared_empty(shape, dtype=float, order="C"):
+def shared_empty(
+    shape: SupportsIndex | Sequence[SupportsIndex], dtype: DTypeLike = float, order: Literal["C", "F"] = "C"
+) -> np.ndarray[Any, Any]:
     """Return a new array, not set to anything, in memory that the other ranks on the host can map.
 
     `shape` is a number of elements or a tuple of numbers, `dtype` any type but one with Python objects in it,
@@ -26,7 +37,9 @@ def shared_empty(shape, dtype=float, order="C"):
     return _array("shared_empty", shape, dtype, order)
 
 
-def shared_zeros(shape, dtype=float, order="C"):
+def shared_zeros(
+    shape: SupportsIndex | Sequence[SupportsIndex], dtype: DTypeLike = float, order: Literal["C", "F"] = "C"
+) -> np.ndarray[Any, Any]:
     """Return a new array of zeros in memory that the other ranks on the host can map.
 
     The arguments, the memory and the errors are those of `shared_empty`. The zeros are the kernel's: what is

@@ -95,6 +95,8 @@ BufSpecV: TypeAlias = (
     | tuple[Buffer, _Counts, TypeSpec]
     | tuple[Buffer, _CountsDispls, TypeSpec]
     | tuple[Buffer, _Counts, Sequence[Displ], TypeSpec]
+    | tuple[Bottom, _CountsDispls, Datatype]
+    | tuple[Bottom, _Counts, Sequence[Displ], Datatype]
     | list[Any]
 )
 
@@ -103,6 +105,8 @@ BufSpecW: TypeAlias = (
     tuple[Buffer, Sequence[Datatype]]
     | tuple[Buffer, _CountsDispls, Sequence[Datatype]]
     | tuple[Buffer, _Counts, Sequence[Displ], Sequence[Datatype]]
+    | tuple[Bottom, _CountsDispls, Sequence[Datatype]]
+    | tuple[Bottom, _Counts, Sequence[Displ], Sequence[Datatype]]
     | list[Any]
 )
 

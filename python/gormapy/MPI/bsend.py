@@ -4,11 +4,20 @@ The core copies a buffered message into memory of its own until the receiver tak
 is therefore kept for the program and never used.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from . import constants
 from .buffer import buffer
 from .exception import Exception
 from .msgbuffer import acquire
 from .sentinel import BUFFER_AUTOMATIC
+
+if TYPE_CHECKING:
+    from gormapy.typing import Buffer
+
+    from .request import Request
 
 _attached = {}  # communicator's handle, 0 for the process -> what was attached
 
@@ -38,22 +47,22 @@ def forget(comm):
     _attached.pop(comm, None)
 
 
-def Attach_buffer(buf):
+def Attach_buffer(buf: Buffer | None) -> None:
     """Attach a user-provided buffer for sending in buffered mode."""
     attach(0, buf)
 
 
-def Detach_buffer():
+def Detach_buffer() -> Buffer | None:
     """Remove an existing attached buffer."""
     return detach(0)
 
 
-def Flush_buffer():
+def Flush_buffer() -> None:
     """Block until all buffered messages have been transmitted."""
     # no message is ever in the buffer
 
 
-def Iflush_buffer():
+def Iflush_buffer() -> Request:
     """Nonblocking flush for buffered messages."""
     from .request import Request  # which needs the buffers of this module's neighbours
 

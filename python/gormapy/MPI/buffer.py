@@ -1,14 +1,25 @@
 """Memory as MPI sees it: an address and a number of bytes."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
 from gormapy._ext import fast
 
 from .info import INFO_NULL
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from gormapy.typing import Buffer
+
+    from .info import Info
 
 
 class buffer(fast.Buffer):
     """Block of memory with the buffer protocol."""
 
-    def __new__(cls, *buf):
+    def __new__(cls, *buf: Buffer) -> Self:
         self = super().__new__(cls)
         if buf:
             (obj,) = buf
@@ -23,14 +34,14 @@ class buffer(fast.Buffer):
         self._obj = (obj, holder)
 
     @staticmethod
-    def allocate(nbytes, clear=False):
+    def allocate(nbytes: int, clear: bool = False) -> buffer:
         """Allocate a buffer."""
         if nbytes < 0:
             raise ValueError(f"buffer: expecting a size of 0 or more, got {nbytes}")
         return buffer.frombuffer(bytearray(nbytes))
 
     @staticmethod
-    def frombuffer(obj, readonly=False):
+    def frombuffer(obj: Buffer, readonly: bool = False) -> buffer:
         """Create a buffer from an object with the buffer protocol."""
         self = buffer()
         self._address_of(obj, not readonly)
@@ -38,73 +49,73 @@ class buffer(fast.Buffer):
         return self
 
     @staticmethod
-    def fromaddress(address, nbytes, readonly=False):
+    def fromaddress(address: int, nbytes: int, readonly: bool = False) -> buffer:
         """Create a buffer from address and size in bytes."""
         return _view(address, nbytes, readonly, None)
 
     @property
-    def address(self):
+    def address(self) -> int:
         """Address of the first byte."""
         return self._addr
 
     @property
-    def obj(self):
+    def obj(self) -> Buffer | None:
         """Object that owns the memory."""
         owner = self._obj
         return owner[0] if isinstance(owner, tuple) else owner
 
     @property
-    def nbytes(self):
+    def nbytes(self) -> int:
         """Size in bytes."""
         return self._nbytes
 
     @property
-    def readonly(self):
+    def readonly(self) -> bool:
         """Whether the memory may only be read."""
         return bool(self._readonly)
 
     @property
-    def format(self):
+    def format(self) -> str:
         """Format of each element."""
         return "B"
 
     @property
-    def itemsize(self):
+    def itemsize(self) -> int:
         """Size of each element in bytes."""
         return 1
 
-    def cast(self, format, shape=...):
+    def cast(self, format: str, shape: list[int] | tuple[int, ...] = ...) -> memoryview:
         """Cast to a memoryview with new format or shape."""
         if shape is ...:
             return memoryview(self).cast(format)
         return memoryview(self).cast(format, shape)
 
-    def tobytes(self, order=None):
+    def tobytes(self, order: str | None = None) -> bytes:
         """Return the data as a byte string."""
         return bytes(memoryview(self))
 
-    def toreadonly(self):
+    def toreadonly(self) -> buffer:
         """Return a read-only version of the buffer."""
         return _view(self._addr, self._nbytes, True, self._obj)
 
-    def release(self):
+    def release(self) -> None:
         """Release the memory that the buffer exposes."""
         self._addr = self._nbytes = self._readonly = 0
         self._obj = None
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self._nbytes
 
-    def __getitem__(self, item, /):
+    def __getitem__(self, item: Any, /) -> Any:
         if not isinstance(item, slice):
             return memoryview(self)[_index(item, self._nbytes)]
         start, length = _range(item, self._nbytes)
         return _view(self._addr + start, length, self._readonly, self)
 
-    def __delitem__(self, item, /):
+    def __delitem__(self, item: Any, /) -> NoReturn:
         raise NotImplementedError("buffer: memory cannot be deleted from the middle of a buffer")
 
-    def __setitem__(self, item, value, /):
+    def __setitem__(self, item: Any, value: Any, /) -> None:
         if self._readonly:
             raise TypeError("buffer is read-only")
         if not isinstance(item, slice):
@@ -155,7 +166,7 @@ def _view(address, nbytes, readonly, owner):
 view = _view
 
 
-def Alloc_mem(size, info=INFO_NULL):
+def Alloc_mem(size: int, info: Info = INFO_NULL) -> buffer:
     """Allocate memory for message passing and remote memory access."""
     from .msgbuffer import index
     from .wininfo import alignment, given
@@ -170,7 +181,7 @@ def Alloc_mem(size, info=INFO_NULL):
     return _view(owner.address, size, False, owner)
 
 
-def Free_mem(mem):
+def Free_mem(mem: buffer) -> None:
     """Free memory that Alloc_mem gave."""
     if not isinstance(mem, buffer):
         raise TypeError(f"Free_mem: expecting what Alloc_mem returned, got {type(mem).__name__}")

@@ -4,6 +4,10 @@ Each operation is prepared by a function that parses the buffers for this rank's
 the core, in the way of a blocking, a nonblocking or a persistent call.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from gormapy._ext import fast
 
 from . import userop
@@ -13,6 +17,14 @@ from .constants import PROC_NULL
 from .msgbuffer import NOTHING, message, reduction, vector
 from .op import SUM, is_user_defined
 from .sentinel import is_in_place
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gormapy.typing import BufSpec, BufSpecB, BufSpecV, BufSpecW, InPlace
+
+    from .op import Op
+    from .request import Request
 
 IN_PLACE = (fast.IN_PLACE, 0, NOTHING[2], None)
 
@@ -231,126 +243,130 @@ class Collectives:
 
     __slots__ = ()
 
-    def Barrier(self):
+    def Barrier(self) -> None:
         """Barrier synchronization."""
         fast.barrier(self._h)
 
-    def Bcast(self, buf, root=0):
+    def Bcast(self, buf: BufSpec, root: int = 0) -> None:
         """Broadcast data from one process to all other processes."""
         bcast(Blocking, self, buf, root)
 
-    def Gather(self, sendbuf, recvbuf, root=0):
+    def Gather(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecB | None, root: int = 0) -> None:
         """Gather data to one process from all other processes."""
         gather(Blocking, self, sendbuf, recvbuf, root)
 
-    def Gatherv(self, sendbuf, recvbuf, root=0):
+    def Gatherv(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecV | None, root: int = 0) -> None:
         """Gather different amounts of data to one process from all other processes."""
         gatherv(Blocking, self, sendbuf, recvbuf, root)
 
-    def Scatter(self, sendbuf, recvbuf, root=0):
+    def Scatter(self, sendbuf: BufSpecB | None, recvbuf: BufSpec | InPlace, root: int = 0) -> None:
         """Scatter data from one process to all other processes."""
         scatter(Blocking, self, sendbuf, recvbuf, root)
 
-    def Scatterv(self, sendbuf, recvbuf, root=0):
+    def Scatterv(self, sendbuf: BufSpecV | None, recvbuf: BufSpec | InPlace, root: int = 0) -> None:
         """Scatter different amounts of data from one process to all other processes."""
         scatterv(Blocking, self, sendbuf, recvbuf, root)
 
-    def Allgather(self, sendbuf, recvbuf):
+    def Allgather(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecB) -> None:
         """Gather data from all processes and give it to all of them."""
         allgather(Blocking, self, sendbuf, recvbuf)
 
-    def Allgatherv(self, sendbuf, recvbuf):
+    def Allgatherv(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecV) -> None:
         """Gather different amounts of data from all processes and give it to all of them."""
         allgatherv(Blocking, self, sendbuf, recvbuf)
 
-    def Alltoall(self, sendbuf, recvbuf):
+    def Alltoall(self, sendbuf: BufSpecB | InPlace, recvbuf: BufSpecB) -> None:
         """Send data from all to all processes."""
         alltoall(Blocking, self, sendbuf, recvbuf)
 
-    def Alltoallv(self, sendbuf, recvbuf):
+    def Alltoallv(self, sendbuf: BufSpecV | InPlace, recvbuf: BufSpecV) -> None:
         """Send different amounts of data from all to all processes."""
         alltoallv(Blocking, self, sendbuf, recvbuf)
 
-    def Alltoallw(self, sendbuf, recvbuf):
+    def Alltoallw(self, sendbuf: BufSpecW | InPlace, recvbuf: BufSpecW) -> None:
         """Send data of different amounts and types from all to all processes."""
         alltoallw(Blocking, self, sendbuf, recvbuf)
 
-    def Reduce(self, sendbuf, recvbuf, op=SUM, root=0):
+    def Reduce(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec | None, op: Op = SUM, root: int = 0) -> None:
         """Reduce to one process."""
         reduce(Blocking, self, sendbuf, recvbuf, op, root)
 
-    def Allreduce(self, sendbuf, recvbuf, op=SUM):
+    def Allreduce(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM) -> None:
         """Reduce to all processes."""
         allreduce(Blocking, self, sendbuf, recvbuf, op)
 
-    def Reduce_scatter_block(self, sendbuf, recvbuf, op=SUM):
+    def Reduce_scatter_block(self, sendbuf: BufSpecB | InPlace, recvbuf: BufSpec | BufSpecB, op: Op = SUM) -> None:
         """Reduce and scatter blocks of the same size."""
         reduce_scatter_block(Blocking, self, sendbuf, recvbuf, op)
 
-    def Reduce_scatter(self, sendbuf, recvbuf, recvcounts=None, op=SUM):
+    def Reduce_scatter(
+        self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, recvcounts: Sequence[int] | None = None, op: Op = SUM
+    ) -> None:
         """Reduce and scatter blocks of different size."""
         reduce_scatter(Blocking, self, sendbuf, recvbuf, recvcounts, op)
 
     # Nonblocking
     # -----------
 
-    def Ibarrier(self):
+    def Ibarrier(self) -> Request:
         """Nonblocking barrier."""
         return barrier(Nonblocking, self)
 
-    def Ibcast(self, buf, root=0):
+    def Ibcast(self, buf: BufSpec, root: int = 0) -> Request:
         """Nonblocking broadcast."""
         return bcast(Nonblocking, self, buf, root)
 
-    def Igather(self, sendbuf, recvbuf, root=0):
+    def Igather(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecB | None, root: int = 0) -> Request:
         """Nonblocking gather."""
         return gather(Nonblocking, self, sendbuf, recvbuf, root)
 
-    def Igatherv(self, sendbuf, recvbuf, root=0):
+    def Igatherv(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecV | None, root: int = 0) -> Request:
         """Nonblocking gather of different amounts."""
         return gatherv(Nonblocking, self, sendbuf, recvbuf, root)
 
-    def Iscatter(self, sendbuf, recvbuf, root=0):
+    def Iscatter(self, sendbuf: BufSpecB | None, recvbuf: BufSpec | InPlace, root: int = 0) -> Request:
         """Nonblocking scatter."""
         return scatter(Nonblocking, self, sendbuf, recvbuf, root)
 
-    def Iscatterv(self, sendbuf, recvbuf, root=0):
+    def Iscatterv(self, sendbuf: BufSpecV | None, recvbuf: BufSpec | InPlace, root: int = 0) -> Request:
         """Nonblocking scatter of different amounts."""
         return scatterv(Nonblocking, self, sendbuf, recvbuf, root)
 
-    def Iallgather(self, sendbuf, recvbuf):
+    def Iallgather(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecB) -> Request:
         """Nonblocking gather to all."""
         return allgather(Nonblocking, self, sendbuf, recvbuf)
 
-    def Iallgatherv(self, sendbuf, recvbuf):
+    def Iallgatherv(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecV) -> Request:
         """Nonblocking gather to all of different amounts."""
         return allgatherv(Nonblocking, self, sendbuf, recvbuf)
 
-    def Ialltoall(self, sendbuf, recvbuf):
+    def Ialltoall(self, sendbuf: BufSpecB | InPlace, recvbuf: BufSpecB) -> Request:
         """Nonblocking all to all."""
         return alltoall(Nonblocking, self, sendbuf, recvbuf)
 
-    def Ialltoallv(self, sendbuf, recvbuf):
+    def Ialltoallv(self, sendbuf: BufSpecV | InPlace, recvbuf: BufSpecV) -> Request:
         """Nonblocking all to all of different amounts."""
         return alltoallv(Nonblocking, self, sendbuf, recvbuf)
 
-    def Ialltoallw(self, sendbuf, recvbuf):
+    def Ialltoallw(self, sendbuf: BufSpecW | InPlace, recvbuf: BufSpecW) -> Request:
         """Nonblocking all to all of different amounts and types."""
         return alltoallw(Nonblocking, self, sendbuf, recvbuf)
 
-    def Ireduce(self, sendbuf, recvbuf, op=SUM, root=0):
+    def Ireduce(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec | None, op: Op = SUM, root: int = 0) -> Request:
         """Nonblocking reduce to one process."""
         return reduce(Nonblocking, self, sendbuf, recvbuf, op, root)
 
-    def Iallreduce(self, sendbuf, recvbuf, op=SUM):
+    def Iallreduce(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM) -> Request:
         """Nonblocking reduce to all processes."""
         return allreduce(Nonblocking, self, sendbuf, recvbuf, op)
 
-    def Ireduce_scatter_block(self, sendbuf, recvbuf, op=SUM):
+    def Ireduce_scatter_block(self, sendbuf: BufSpecB | InPlace, recvbuf: BufSpec | BufSpecB, op: Op = SUM) -> Request:
         """Nonblocking reduce and scatter of blocks."""
         return reduce_scatter_block(Nonblocking, self, sendbuf, recvbuf, op)
 
-    def Ireduce_scatter(self, sendbuf, recvbuf, recvcounts=None, op=SUM):
+    def Ireduce_scatter(
+        self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, recvcounts: Sequence[int] | None = None, op: Op = SUM
+    ) -> Request:
         """Nonblocking reduce and scatter of blocks of different size."""
         return reduce_scatter(Nonblocking, self, sendbuf, recvbuf, recvcounts, op)
 
@@ -360,18 +376,18 @@ class Scans:
 
     __slots__ = ()
 
-    def Scan(self, sendbuf, recvbuf, op=SUM):
+    def Scan(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM) -> None:
         """Inclusive scan."""
         scan(Blocking, self, sendbuf, recvbuf, op)
 
-    def Exscan(self, sendbuf, recvbuf, op=SUM):
+    def Exscan(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM) -> None:
         """Exclusive scan."""
         exscan(Blocking, self, sendbuf, recvbuf, op)
 
-    def Iscan(self, sendbuf, recvbuf, op=SUM):
+    def Iscan(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM) -> Request:
         """Nonblocking inclusive scan."""
         return scan(Nonblocking, self, sendbuf, recvbuf, op)
 
-    def Iexscan(self, sendbuf, recvbuf, op=SUM):
+    def Iexscan(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM) -> Request:
         """Nonblocking exclusive scan."""
         return exscan(Nonblocking, self, sendbuf, recvbuf, op)

@@ -1,10 +1,23 @@
 """Persistent collective operations."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from . import coll
 from .alltoallw import alltoallw
 from .calling import Persistent
 from .info import INFO_NULL
 from .op import SUM
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gormapy.typing import BufSpec, BufSpecB, BufSpecV, BufSpecW, InPlace
+
+    from .info import Info
+    from .op import Op
+    from .request import Prequest
 
 
 class PersistentCollectives:
@@ -12,63 +25,84 @@ class PersistentCollectives:
 
     __slots__ = ()
 
-    def Barrier_init(self, info=INFO_NULL):
+    def Barrier_init(self, info: Info = INFO_NULL) -> Prequest:
         """Persistent barrier."""
         return coll.barrier(Persistent, self)
 
-    def Bcast_init(self, buf, root=0, info=INFO_NULL):
+    def Bcast_init(self, buf: BufSpec, root: int = 0, info: Info = INFO_NULL) -> Prequest:
         """Persistent broadcast."""
         return coll.bcast(Persistent, self, buf, root)
 
-    def Gather_init(self, sendbuf, recvbuf, root=0, info=INFO_NULL):
+    def Gather_init(
+        self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecB | None, root: int = 0, info: Info = INFO_NULL
+    ) -> Prequest:
         """Persistent gather."""
         return coll.gather(Persistent, self, sendbuf, recvbuf, root)
 
-    def Gatherv_init(self, sendbuf, recvbuf, root=0, info=INFO_NULL):
+    def Gatherv_init(
+        self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecV | None, root: int = 0, info: Info = INFO_NULL
+    ) -> Prequest:
         """Persistent gather of different amounts."""
         return coll.gatherv(Persistent, self, sendbuf, recvbuf, root)
 
-    def Scatter_init(self, sendbuf, recvbuf, root=0, info=INFO_NULL):
+    def Scatter_init(
+        self, sendbuf: BufSpecB | None, recvbuf: BufSpec | InPlace, root: int = 0, info: Info = INFO_NULL
+    ) -> Prequest:
         """Persistent scatter."""
         return coll.scatter(Persistent, self, sendbuf, recvbuf, root)
 
-    def Scatterv_init(self, sendbuf, recvbuf, root=0, info=INFO_NULL):
+    def Scatterv_init(
+        self, sendbuf: BufSpecV | None, recvbuf: BufSpec | InPlace, root: int = 0, info: Info = INFO_NULL
+    ) -> Prequest:
         """Persistent scatter of different amounts."""
         return coll.scatterv(Persistent, self, sendbuf, recvbuf, root)
 
-    def Allgather_init(self, sendbuf, recvbuf, info=INFO_NULL):
+    def Allgather_init(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecB, info: Info = INFO_NULL) -> Prequest:
         """Persistent gather to all."""
         return coll.allgather(Persistent, self, sendbuf, recvbuf)
 
-    def Allgatherv_init(self, sendbuf, recvbuf, info=INFO_NULL):
+    def Allgatherv_init(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecV, info: Info = INFO_NULL) -> Prequest:
         """Persistent gather to all of different amounts."""
         return coll.allgatherv(Persistent, self, sendbuf, recvbuf)
 
-    def Alltoall_init(self, sendbuf, recvbuf, info=INFO_NULL):
+    def Alltoall_init(self, sendbuf: BufSpecB | InPlace, recvbuf: BufSpecB, info: Info = INFO_NULL) -> Prequest:
         """Persistent all to all scatter/gather."""
         return coll.alltoall(Persistent, self, sendbuf, recvbuf)
 
-    def Alltoallv_init(self, sendbuf, recvbuf, info=INFO_NULL):
+    def Alltoallv_init(self, sendbuf: BufSpecV | InPlace, recvbuf: BufSpecV, info: Info = INFO_NULL) -> Prequest:
         """Persistent all to all scatter/gather of different amounts."""
         return coll.alltoallv(Persistent, self, sendbuf, recvbuf)
 
-    def Alltoallw_init(self, sendbuf, recvbuf, info=INFO_NULL):
+    def Alltoallw_init(self, sendbuf: BufSpecW | InPlace, recvbuf: BufSpecW, info: Info = INFO_NULL) -> Prequest:
         """Persistent all to all scatter/gather with datatypes for each process."""
         return alltoallw(Persistent, self, sendbuf, recvbuf)
 
-    def Reduce_init(self, sendbuf, recvbuf, op=SUM, root=0, info=INFO_NULL):
+    def Reduce_init(
+        self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec | None, op: Op = SUM, root: int = 0, info: Info = INFO_NULL
+    ) -> Prequest:
         """Persistent reduce to one process."""
         return coll.reduce(Persistent, self, sendbuf, recvbuf, op, root)
 
-    def Allreduce_init(self, sendbuf, recvbuf, op=SUM, info=INFO_NULL):
+    def Allreduce_init(
+        self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM, info: Info = INFO_NULL
+    ) -> Prequest:
         """Persistent reduce to all processes."""
         return coll.allreduce(Persistent, self, sendbuf, recvbuf, op)
 
-    def Reduce_scatter_block_init(self, sendbuf, recvbuf, op=SUM, info=INFO_NULL):
+    def Reduce_scatter_block_init(
+        self, sendbuf: BufSpecB | InPlace, recvbuf: BufSpec | BufSpecB, op: Op = SUM, info: Info = INFO_NULL
+    ) -> Prequest:
         """Persistent reduce and scatter of blocks."""
         return coll.reduce_scatter_block(Persistent, self, sendbuf, recvbuf, op)
 
-    def Reduce_scatter_init(self, sendbuf, recvbuf, recvcounts=None, op=SUM, info=INFO_NULL):
+    def Reduce_scatter_init(
+        self,
+        sendbuf: BufSpec | InPlace,
+        recvbuf: BufSpec,
+        recvcounts: Sequence[int] | None = None,
+        op: Op = SUM,
+        info: Info = INFO_NULL,
+    ) -> Prequest:
         """Persistent reduce and scatter of blocks of different size."""
         return coll.reduce_scatter(Persistent, self, sendbuf, recvbuf, recvcounts, op)
 
@@ -78,10 +112,12 @@ class PersistentScans:
 
     __slots__ = ()
 
-    def Scan_init(self, sendbuf, recvbuf, op=SUM, info=INFO_NULL):
+    def Scan_init(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM, info: Info = INFO_NULL) -> Prequest:
         """Persistent inclusive scan."""
         return coll.scan(Persistent, self, sendbuf, recvbuf, op)
 
-    def Exscan_init(self, sendbuf, recvbuf, op=SUM, info=INFO_NULL):
+    def Exscan_init(
+        self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM, info: Info = INFO_NULL
+    ) -> Prequest:
         """Persistent exclusive scan."""
         return coll.exscan(Persistent, self, sendbuf, recvbuf, op)

@@ -1,5 +1,9 @@
 """Communicators."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+
 from gormapy._ext import core, fast
 
 from . import bsend, constants
@@ -15,6 +19,13 @@ from .naming import Attributed, Named
 from .objcomm import ObjectCollectives, ObjectMessages
 from .p2p import PointToPoint
 from .request import Request
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from gormapy.typing import Buffer
+
+    from .intracomm import Intercomm, Intracomm
 
 _WORLD, _SELF = 1, 2
 _UNKNOWN_TO_HARDWARE = (
@@ -49,7 +60,7 @@ class Comm(
     # Rank and size do not change in the life of a communicator.
     _rank = _size = -1
 
-    def __new__(cls, comm=None):
+    def __new__(cls, comm: Comm | None = None) -> Self:
         self = adopt(Comm, super().__new__(cls), comm)
         if comm is not None:
             self._rank, self._size = comm._rank, comm._size
@@ -71,7 +82,7 @@ class Comm(
             return Comm(COMM_NULL)
         return cls._from_handle(handle)
 
-    def free(self):
+    def free(self) -> None:
         """Call Free if not null and not predefined."""
         if self._h in (_WORLD, _SELF):
             super().free()
@@ -81,17 +92,17 @@ class Comm(
     # Group and processes
     # -------------------
 
-    def Get_group(self):
+    def Get_group(self) -> Group:
         """Access the group associated with a communicator."""
         return Group._made(core.CommGroup(self._h))
 
-    def Get_size(self):
+    def Get_size(self) -> int:
         """Return the number of processes in a communicator."""
         if self._size < 0 or not self._h:
             self._size = check(core.CommSize(self._h))
         return self._size
 
-    def Get_rank(self):
+    def Get_rank(self) -> int:
         """Return the rank of this process in a communicator."""
         if self._rank < 0 or not self._h:
             self._rank = check(core.CommRank(self._h))
@@ -101,29 +112,29 @@ class Comm(
     size = property(Get_size, doc="Number of processes.")
     rank = property(Get_rank, doc="Rank of this process.")
 
-    def Compare(self, comm):
+    def Compare(self, comm: Comm) -> int:
         """Compare two communicators."""
         return check(core.CommCompare(self._h, comm._h))
 
     # Constructors and destructors
     # ----------------------------
 
-    def Clone(self):
+    def Clone(self) -> Self:
         """Clone an existing communicator."""
         return self._duplicate(attributes=False)
 
-    def Dup(self, info=None):
+    def Dup(self, info: Info | None = None) -> Self:
         """Duplicate a communicator."""
         made = self._duplicate(attributes=True)
         if info is not None:
             made.Set_info(info)
         return made
 
-    def Dup_with_info(self, info):
+    def Dup_with_info(self, info: Info) -> Self:
         """Duplicate a communicator with hints."""
         return self.Dup(info)
 
-    def Idup(self, info=None):
+    def Idup(self, info: Info | None = None) -> tuple[Self, Request]:
         """Nonblocking duplicate a communicator."""
         handle, request = fields(core.CommIdup(self._h))
         made = type(self)._from_handle(handle)
@@ -132,7 +143,7 @@ class Comm(
             made.Set_info(info)
         return made, Request._from_handle(request)
 
-    def Idup_with_info(self, info):
+    def Idup_with_info(self, info: Info) -> tuple[Self, Request]:
         """Nonblocking duplicate a communicator with hints."""
         return self.Idup(info)
 
@@ -148,15 +159,15 @@ class Comm(
         if attributes:
             made._copy_attributes(self)
 
-    def Create(self, group):
+    def Create(self, group: Group) -> Intracomm:
         """Create communicator from group."""
         return _subclasses["Intracomm"]._wrap(fast.result(fast.comm_create(self._h, group._h)))
 
-    def Split(self, color=0, key=0):
+    def Split(self, color: int = 0, key: int = 0) -> Intracomm:
         """Split communicator by color and key."""
         return _subclasses["Intracomm"]._wrap(fast.result(fast.comm_split(self._h, color, key)))
 
-    def Split_type(self, split_type, key=0, info=INFO_NULL):
+    def Split_type(self, split_type: int, key: int = 0, info: Info = INFO_NULL) -> Intracomm:
         """Split communicator by split type."""
         if split_type in _UNKNOWN_TO_HARDWARE and info.get("mpi_hw_resource_type") == "mpi_shared_memory":
             split_type = constants.COMM_TYPE_SHARED
@@ -165,7 +176,7 @@ class Comm(
             return Comm(COMM_NULL)  # what MPI wants where nothing is known of the hardware
         return _subclasses["Intracomm"]._wrap(fast.result(fast.comm_split_type(self._h, split_type, key)))
 
-    def Free(self):
+    def Free(self) -> None:
         """Free a communicator."""
         if self._h in (_WORLD, _SELF):
             raise error(
@@ -181,28 +192,28 @@ class Comm(
         handle, self._h, self._rank, self._size = self._h, 0, -1, -1
         fast.result(fast.comm_free(handle))
 
-    def Disconnect(self):
+    def Disconnect(self) -> None:
         """Disconnect from a communicator."""
         self.Free()
 
     # Buffered mode
     # -------------
 
-    def Attach_buffer(self, buf):
+    def Attach_buffer(self, buf: Buffer | None) -> None:
         """Attach a user-provided buffer for sending in buffered mode."""
         self._checked()
         bsend.attach(self._h, buf)
 
-    def Detach_buffer(self):
+    def Detach_buffer(self) -> Buffer | None:
         """Remove an existing attached buffer."""
         self._checked()
         return bsend.detach(self._h)
 
-    def Flush_buffer(self):
+    def Flush_buffer(self) -> None:
         """Block until all buffered messages have been transmitted."""
         self._checked()  # no message is ever in the buffer: see bsend
 
-    def Iflush_buffer(self):
+    def Iflush_buffer(self) -> Request:
         """Nonblocking flush for buffered messages."""
         self.Flush_buffer()
         return Request()
@@ -210,12 +221,12 @@ class Comm(
     # Hints
     # -----
 
-    def Set_info(self, info):
+    def Set_info(self, info: Info) -> None:
         """Set new values for the hints associated with a communicator."""
         self._checked()
         _hints[self._h] = {**_hints.get(self._h, {}), **dict(info.items())}
 
-    def Get_info(self):
+    def Get_info(self) -> Info:
         """Return the current hints for a communicator."""
         self._checked()
         return Info.Create(_hints.get(self._h))
@@ -229,43 +240,43 @@ class Comm(
     # Kind
     # ----
 
-    def Is_inter(self):
+    def Is_inter(self) -> bool:
         """Return whether the communicator is an intercommunicator."""
         self._checked()
         return False
 
-    def Is_intra(self):
+    def Is_intra(self) -> bool:
         """Return whether the communicator is an intracommunicator."""
         self._checked()
         return True
 
-    def Get_topology(self):
+    def Get_topology(self) -> int:
         """Return the type of topology (if any) associated with a communicator."""
         self._checked()
         return _topologies.get(self._h, (constants.UNDEFINED,))[0]
 
     @property
-    def is_inter(self):
+    def is_inter(self) -> bool:
         """Is intercommunicator."""
         return self.Is_inter()
 
     @property
-    def is_intra(self):
+    def is_intra(self) -> bool:
         """Is intracommunicator."""
         return self.Is_intra()
 
     @property
-    def topology(self):
+    def topology(self) -> int:
         """Topology type."""
         return self.Get_topology()
 
     @property
-    def is_topo(self):
+    def is_topo(self) -> bool:
         """Is a topology."""
         return bool(self) and self.Get_topology() != constants.UNDEFINED
 
     @classmethod
-    def Get_parent(cls):
+    def Get_parent(cls) -> Intercomm:
         """Return the parent intercommunicator for this process."""
         return _subclasses["Intercomm"]()  # processes are started by a launcher only
 
@@ -287,7 +298,7 @@ class Comm(
     def _default_name(self):
         return _DEFAULT_NAMES.get(self._h, "")
 
-    def Abort(self, errorcode=0):
+    def Abort(self, errorcode: int = 0) -> NoReturn:
         """Terminate the MPI execution environment."""
         fast.abort(self._h, errorcode)
 

@@ -1,6 +1,9 @@
 """Datatypes: the predefined ones, and types derived from them by the core."""
 
+from __future__ import annotations
+
 from array import array
+from typing import TYPE_CHECKING, Any
 
 from gormapy._ext import core, fast
 
@@ -10,6 +13,15 @@ from .handle import Handle, adopt, named
 from .missing import DatatypeCalls
 from .naming import Attributed, Named
 from .typecode import TYPE_CHARS, TYPE_STRINGS, load_table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from typing_extensions import Self
+
+    from gormapy.typing import BufSpec
+
+    from .comm import Comm
 
 # Constructors that have the length of their lists among their integer arguments, and where
 _COUNTED = {
@@ -34,7 +46,7 @@ class Datatype(Handle, Attributed, Named, DatatypeCalls, fast.Datatype):
 
     _family = "Datatype"
 
-    def __new__(cls, datatype=None):
+    def __new__(cls, datatype: Datatype | None = None) -> Self:
         self = adopt(Datatype, super().__new__(cls), datatype)
         if datatype is not None:
             self._layout = datatype._layout
@@ -101,54 +113,54 @@ class Datatype(Handle, Attributed, Named, DatatypeCalls, fast.Datatype):
             raise Exception(constants.ERR_TYPE)
         return self
 
-    def Get_size(self):
+    def Get_size(self) -> int:
         """Return the number of bytes that the entries of the datatype occupy."""
         return self._checked()._size
 
-    def Get_extent(self):
+    def Get_extent(self) -> tuple[int, int]:
         """Return lower bound and extent of the datatype."""
         return self._checked()._layout[0], self._extent
 
-    def Get_true_extent(self):
+    def Get_true_extent(self) -> tuple[int, int]:
         """Return the true lower bound and extent of the datatype."""
         return self._checked()._layout[1:]
 
     size = property(Get_size, doc="Size in bytes.")
 
     @property
-    def extent(self):
+    def extent(self) -> int:
         """Extent."""
         return self._checked()._extent
 
     @property
-    def lb(self):
+    def lb(self) -> int:
         """Lower bound."""
         return self._checked()._layout[0]
 
     @property
-    def ub(self):
+    def ub(self) -> int:
         """Upper bound."""
         return self._checked()._layout[0] + self._extent
 
     @property
-    def true_extent(self):
+    def true_extent(self) -> int:
         """True extent."""
         return self._checked()._layout[2]
 
     @property
-    def true_lb(self):
+    def true_lb(self) -> int:
         """True lower bound."""
         return self._checked()._layout[1]
 
     @property
-    def true_ub(self):
+    def true_ub(self) -> int:
         """True upper bound."""
         return self._checked()._layout[1] + self._layout[2]
 
     # Constructors
     # ------------
 
-    def Dup(self):
+    def Dup(self) -> Self:
         """Duplicate a datatype."""
         made = self._derive(core.TypeDup(self._h), constants.COMBINER_DUP, [self])
         made._copy_attributes(self)
@@ -156,45 +168,45 @@ class Datatype(Handle, Attributed, Named, DatatypeCalls, fast.Datatype):
 
     Create_dup = Dup
 
-    def Create_contiguous(self, count):
+    def Create_contiguous(self, count: int) -> Self:
         """Create a contiguous datatype."""
         made = core.TypeContiguous(self._h, count)
         return self._derive(made, constants.COMBINER_CONTIGUOUS, [self], count=count)
 
-    def Create_vector(self, count, blocklength, stride):
+    def Create_vector(self, count: int, blocklength: int, stride: int) -> Self:
         """Create a vector (strided) datatype."""
         made = core.TypeVector(self._h, count, blocklength, stride)
         arguments = {"count": count, "blocklength": blocklength, "stride": stride}
         return self._derive(made, constants.COMBINER_VECTOR, [self], **arguments)
 
-    def Create_hvector(self, count, blocklength, stride):
+    def Create_hvector(self, count: int, blocklength: int, stride: int) -> Self:
         """Create a vector (strided) datatype with the stride in bytes."""
         made = core.TypeHvector(self._h, count, blocklength, stride)
         arguments = {"count": count, "blocklength": blocklength, "stride": stride}
         return self._derive(made, constants.COMBINER_HVECTOR, [self], ("stride",), **arguments)
 
-    def Create_indexed(self, blocklengths, displacements):
+    def Create_indexed(self, blocklengths: Sequence[int], displacements: Sequence[int]) -> Self:
         """Create an indexed datatype."""
         n, lengths, displs = _blocks(blocklengths, displacements)
         made = core.TypeIndexed(self._h, n, lengths.buffer_info()[0], displs.buffer_info()[0])
         arguments = {"blocklengths": lengths.tolist(), "displacements": displs.tolist()}
         return self._derive(made, constants.COMBINER_INDEXED, [self], **arguments)
 
-    def Create_hindexed(self, blocklengths, displacements):
+    def Create_hindexed(self, blocklengths: Sequence[int], displacements: Sequence[int]) -> Self:
         """Create an indexed datatype with displacements in bytes."""
         n, lengths, displs = _blocks(blocklengths, displacements)
         made = core.TypeHindexed(self._h, n, lengths.buffer_info()[0], displs.buffer_info()[0])
         arguments = {"blocklengths": lengths.tolist(), "displacements": displs.tolist()}
         return self._derive(made, constants.COMBINER_HINDEXED, [self], ("displacements",), **arguments)
 
-    def Create_indexed_block(self, blocklength, displacements):
+    def Create_indexed_block(self, blocklength: int, displacements: Sequence[int]) -> Self:
         """Create an indexed datatype with blocks of one length."""
         displs, address = _int64s(displacements)
         made = core.TypeIndexedBlock(self._h, len(displs), blocklength, address)
         arguments = {"blocklength": blocklength, "displacements": displs.tolist()}
         return self._derive(made, constants.COMBINER_INDEXED_BLOCK, [self], **arguments)
 
-    def Create_hindexed_block(self, blocklength, displacements):
+    def Create_hindexed_block(self, blocklength: int, displacements: Sequence[int]) -> Self:
         """Create an indexed datatype with blocks of one length and displacements in bytes."""
         displs, address = _int64s(displacements)
         made = core.TypeHindexedBlock(self._h, len(displs), blocklength, address)
@@ -202,7 +214,9 @@ class Datatype(Handle, Attributed, Named, DatatypeCalls, fast.Datatype):
         return self._derive(made, constants.COMBINER_HINDEXED_BLOCK, [self], ("displacements",), **arguments)
 
     @classmethod
-    def Create_struct(cls, blocklengths, displacements, datatypes):
+    def Create_struct(
+        cls, blocklengths: Sequence[int], displacements: Sequence[int], datatypes: Sequence[Datatype]
+    ) -> Self:
         """Create a general composite (struct) datatype."""
         n, lengths, displs = _blocks(blocklengths, displacements)
         datatypes = list(datatypes)
@@ -214,7 +228,9 @@ class Datatype(Handle, Attributed, Named, DatatypeCalls, fast.Datatype):
         arguments = {"blocklengths": lengths.tolist(), "displacements": displs.tolist()}
         return cls._derive(made, constants.COMBINER_STRUCT, datatypes, ("displacements",), **arguments)
 
-    def Create_subarray(self, sizes, subsizes, starts, order=constants.ORDER_C):
+    def Create_subarray(
+        self, sizes: Sequence[int], subsizes: Sequence[int], starts: Sequence[int], order: int = constants.ORDER_C
+    ) -> Self:
         """Create a datatype for a part of an array with several dimensions."""
         a, b, c = array("q", sizes), array("q", subsizes), array("q", starts)
         if not len(a) == len(b) == len(c):
@@ -225,7 +241,16 @@ class Datatype(Handle, Attributed, Named, DatatypeCalls, fast.Datatype):
         arguments = {"sizes": a.tolist(), "subsizes": b.tolist(), "starts": c.tolist(), "order": order}
         return self._derive(made, constants.COMBINER_SUBARRAY, [self], **arguments)
 
-    def Create_darray(self, size, rank, gsizes, distribs, dargs, psizes, order=constants.ORDER_C):
+    def Create_darray(
+        self,
+        size: int,
+        rank: int,
+        gsizes: Sequence[int],
+        distribs: Sequence[int],
+        dargs: Sequence[int],
+        psizes: Sequence[int],
+        order: int = constants.ORDER_C,
+    ) -> Self:
         """Create a datatype for the part of a distributed array that one process has."""
         lists = [array("q", values).tolist() for values in (gsizes, distribs, dargs, psizes)]
         if len({len(values) for values in lists}) != 1:
@@ -240,7 +265,7 @@ class Datatype(Handle, Attributed, Named, DatatypeCalls, fast.Datatype):
         arguments = {"size": size, "rank": rank, **arguments, "order": order}
         return self._derive(made, constants.COMBINER_DARRAY, [self], **arguments)
 
-    def Create_resized(self, lb, extent):
+    def Create_resized(self, lb: int, extent: int) -> Self:
         """Create a datatype with a new lower bound and extent."""
         made = core.TypeResized(self._h, lb, extent)
         return self._derive(made, constants.COMBINER_RESIZED, [self], ("lb", "extent"), lb=lb, extent=extent)
@@ -248,27 +273,27 @@ class Datatype(Handle, Attributed, Named, DatatypeCalls, fast.Datatype):
     Resized = Create_resized
 
     @classmethod
-    def Get_value_index(cls, value, index):
+    def Get_value_index(cls, value: Datatype, index: Datatype) -> Self:
         """Return a predefined pair datatype."""
         from .typecode import pair
 
         return pair(value, index)
 
     @classmethod
-    def Match_size(cls, typeclass, size):
+    def Match_size(cls, typeclass: int, size: int) -> Self:
         """Find a datatype that matches a class and a size in bytes."""
         from .typecode import match_size
 
         return match_size(typeclass, size)
 
-    def Commit(self):
+    def Commit(self) -> Self:
         """Commit the datatype."""
         check(core.TypeCommit(self._h))
         if self._h not in _by_handle:
             self._describe()
         return self
 
-    def Free(self):
+    def Free(self) -> None:
         """Free the datatype."""
         if self.is_predefined:
             raise Exception(constants.ERR_TYPE)
@@ -296,7 +321,7 @@ class Datatype(Handle, Attributed, Named, DatatypeCalls, fast.Datatype):
             integers.insert(_COUNTED[combiner], len(lists[0]))
         return integers, displacements, types
 
-    def Get_envelope(self):
+    def Get_envelope(self) -> tuple[int, int, int, int, int]:
         """Return the numbers of arguments and the kind of constructor that made the datatype."""
         self._checked()
         if self._origin is None:
@@ -304,7 +329,7 @@ class Datatype(Handle, Attributed, Named, DatatypeCalls, fast.Datatype):
         integers, addresses, types = self._arguments()
         return len(integers), len(addresses), 0, len(types), self._origin[0]
 
-    def Get_contents(self):
+    def Get_contents(self) -> tuple[list[int], list[int], list[int], list[Datatype]]:
         """Return the arguments of the constructor that made the datatype."""
         if self._checked()._origin is None:
             raise Exception(constants.ERR_TYPE)
@@ -316,18 +341,18 @@ class Datatype(Handle, Attributed, Named, DatatypeCalls, fast.Datatype):
     contents = property(Get_contents, doc="Contents.")
 
     @property
-    def combiner(self):
+    def combiner(self) -> int:
         """Combiner."""
         return self.Get_envelope()[4]
 
     @property
-    def is_named(self):
+    def is_named(self) -> bool:
         """Whether the datatype is a named one."""
         return not self._h or self._h in _by_handle
 
     is_predefined = property(is_named.fget, doc="Whether the datatype is a predefined one.")
 
-    def decode(self):
+    def decode(self) -> tuple[Datatype, str, dict[str, Any]]:
         """Return base datatype, name of the combiner and its parameters."""
         from .typecode import decode
 
@@ -336,11 +361,11 @@ class Datatype(Handle, Attributed, Named, DatatypeCalls, fast.Datatype):
     # Pack and unpack
     # ---------------
 
-    def Pack(self, inbuf, outbuf, position, comm):
+    def Pack(self, inbuf: BufSpec, outbuf: BufSpec, position: int, comm: Comm) -> int:
         """Pack elements into contiguous memory."""
         return self._pack(inbuf, outbuf, position, core.TypePack, True)
 
-    def Unpack(self, inbuf, position, outbuf, comm):
+    def Unpack(self, inbuf: BufSpec, position: int, outbuf: BufSpec, comm: Comm) -> int:
         """Unpack elements from contiguous memory."""
         return self._pack(outbuf, inbuf, position, core.TypeUnpack, False)
 
@@ -359,7 +384,7 @@ class Datatype(Handle, Attributed, Named, DatatypeCalls, fast.Datatype):
         del hold_items, hold_packed
         return check(end)
 
-    def Pack_size(self, count, comm):
+    def Pack_size(self, count: int, comm: Comm) -> int:
         """Return the number of bytes that Pack needs at most."""
         if count < 0:
             raise Exception(constants.ERR_COUNT)
@@ -369,12 +394,12 @@ class Datatype(Handle, Attributed, Named, DatatypeCalls, fast.Datatype):
     # ------------------------------
 
     @property
-    def typechar(self):
+    def typechar(self) -> str:
         """Character code of the equivalent NumPy type."""
         return TYPE_CHARS.get(self._code_name(), "V")
 
     @property
-    def typestr(self):
+    def typestr(self) -> str:
         """Type string of the equivalent NumPy type."""
         return TYPE_STRINGS.get(self._code_name()) or f"V{self._extent}"
 
@@ -384,7 +409,7 @@ class Datatype(Handle, Attributed, Named, DatatypeCalls, fast.Datatype):
             named = named._origin[1][0]
         return _names.get(named._h)
 
-    def tocode(self):
+    def tocode(self) -> str:
         """Return the type string of the equivalent NumPy type."""
         from .typecode import typecode
 
@@ -394,7 +419,7 @@ class Datatype(Handle, Attributed, Named, DatatypeCalls, fast.Datatype):
         return code
 
     @classmethod
-    def fromcode(cls, code):
+    def fromcode(cls, code: str) -> Datatype:
         """Return the predefined datatype for a character code or type string."""
         from .typecode import lookup
 

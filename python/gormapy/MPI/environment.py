@@ -1,7 +1,10 @@
 """The environment: start, end, versions, clock and other module functions."""
 
+from __future__ import annotations
+
 import os
 import time
+from typing import TYPE_CHECKING, Any
 
 from gormapy._ext import core, fast
 
@@ -16,11 +19,16 @@ from .typecode import typealign as _align
 from .typecode import typecode as _code
 from .unimplemented import unimplemented
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gormapy.typing import Bottom, Buffer
+
 # Start and end
 # -------------
 
 
-def Init():
+def Init() -> None:
     """Initialize the MPI execution environment."""
     check(core.Init())
     registration.start()
@@ -30,33 +38,33 @@ def Init():
         recording.join_job()
 
 
-def Init_thread(required=constants.THREAD_MULTIPLE):
+def Init_thread(required: int = constants.THREAD_MULTIPLE) -> int:
     """Initialize the MPI execution environment with a level of thread support."""
     Init()
     return constants.THREAD_MULTIPLE
 
 
-def Finalize():
+def Finalize() -> None:
     """Terminate the MPI execution environment."""
     fast.finalize()
 
 
-def Is_initialized():
+def Is_initialized() -> bool:
     """Indicate whether Init has been called."""
     return bool(core.Initialized())
 
 
-def Is_finalized():
+def Is_finalized() -> bool:
     """Indicate whether Finalize has completed."""
     return bool(core.Finalized())
 
 
-def Query_thread():
+def Query_thread() -> int:
     """Return the level of thread support provided by the library."""
     return constants.THREAD_MULTIPLE
 
 
-def Is_thread_main():
+def Is_thread_main() -> bool:
     """Indicate whether this thread called Init."""
     import threading
 
@@ -66,7 +74,7 @@ def Is_thread_main():
 _abort_status = 0
 
 
-def _set_abort_status(status):
+def _set_abort_status(status: int | None) -> None:
     """Set the status with which this process ends the job when Python exits."""
     global _abort_status
     _abort_status = status
@@ -76,27 +84,27 @@ def _set_abort_status(status):
 # ------------------
 
 
-def Get_version():
+def Get_version() -> tuple[int, int]:
     """Obtain the version number of the MPI standard."""
     return constants.VERSION, constants.SUBVERSION
 
 
-def Get_library_version():
+def Get_library_version() -> str:
     """Obtain the version string of the MPI library."""
     return core.LibraryVersion()
 
 
-def Get_processor_name():
+def Get_processor_name() -> str:
     """Obtain the name of the calling processor."""
     return core.ProcessorName()
 
 
-def Get_hw_resource_info():
+def Get_hw_resource_info() -> Info:
     """Obtain information about hardware platform and resources."""
     return Info.Create()  # nothing is known of it
 
 
-def get_vendor():
+def get_vendor() -> tuple[str, tuple[int, int, int]]:
     """Information about the underlying MPI implementation."""
     from gormapy._version import __version__
 
@@ -108,17 +116,17 @@ def get_vendor():
 # -----
 
 
-def Wtime():
+def Wtime() -> float:
     """Return an elapsed time on the calling processor."""
     return time.clock_gettime(time.CLOCK_MONOTONIC)
 
 
-def Wtick():
+def Wtick() -> float:
     """Return the resolution of Wtime."""
     return time.clock_getres(time.CLOCK_MONOTONIC)
 
 
-def Pcontrol(level):
+def Pcontrol(level: int) -> None:
     """Control profiling."""
     if not isinstance(level, int):
         raise TypeError(f"Pcontrol: expecting an integer, got {type(level).__name__}")
@@ -128,7 +136,7 @@ def Pcontrol(level):
 # ---------
 
 
-def Get_address(location):
+def Get_address(location: Buffer | Bottom) -> int:
     """Get the address of a location in memory."""
     if isinstance(location, (BottomType, InPlaceType, BufferAutomaticType)):
         return int(location)
@@ -142,12 +150,12 @@ def Get_address(location):
     return acquire(location, True)[0]
 
 
-def Aint_add(base, disp):
+def Aint_add(base: int, disp: int) -> int:
     """Return the sum of base address and displacement."""
     return base + disp
 
 
-def Aint_diff(addr1, addr2):
+def Aint_diff(addr1: int, addr2: int) -> int:
     """Return the difference between absolute addresses."""
     return addr1 - addr2
 
@@ -156,7 +164,7 @@ def Aint_diff(addr1, addr2):
 # -----
 
 
-def Compute_dims(nnodes, dims):
+def Compute_dims(nnodes: int, dims: int | Sequence[int]) -> list[int]:
     """Return a balanced distribution of processes per coordinate direction."""
     wanted = [0] * dims if isinstance(dims, int) else list(dims)
     if nnodes <= 0 or any(d < 0 for d in wanted):
@@ -198,17 +206,17 @@ def _divisors(n):
 # -----------------------------------------
 
 
-def _typecode(datatype):
+def _typecode(datatype: Datatype) -> str | None:
     """Map MPI datatype to character code or type string."""
     return _code(datatype)
 
 
-def _typealign(datatype):
+def _typealign(datatype: Datatype) -> int | None:
     """Return MPI datatype alignment."""
     return _align(datatype) if isinstance(datatype, Datatype) else None
 
 
-def _sizeof(arg):
+def _sizeof(arg: Any) -> int:
     """Size in bytes of the underlying MPI handle."""
     cls = arg if isinstance(arg, type) else type(arg)
     if issubclass(cls, Status):
@@ -219,11 +227,11 @@ def _sizeof(arg):
 
 
 @unimplemented
-def _addressof(arg):
+def _addressof(arg: Any) -> int:
     """Address of the underlying MPI handle."""
 
 
-def _handleof(arg):
+def _handleof(arg: Any) -> int:
     """Unsigned integer value with the underlying MPI handle."""
     if isinstance(arg, Status):
         return id(arg)

@@ -5,8 +5,11 @@ first asks for another one, the methods of communicators, windows and requests a
 call the handler of the object before the exception is raised, or end the job.
 """
 
+from __future__ import annotations
+
 import functools
 from types import ClassMethodDescriptorType, FunctionType, MethodDescriptorType
+from typing import TYPE_CHECKING
 
 from gormapy._ext import fast
 from gormapy._rc import rc
@@ -14,6 +17,11 @@ from gormapy._rc import rc
 from . import constants
 from .exception import Exception, error_class
 from .handle import Handle, adopt, named
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from typing_extensions import Self
 
 _FIRST_USER = 16
 _functions = {}  # handle of a handler that the program made -> its function
@@ -27,16 +35,16 @@ class Errhandler(Handle):
     _family = "Errhandler"
     __slots__ = ("__weakref__", "_h")
 
-    def __new__(cls, errhandler=None):
+    def __new__(cls, errhandler: Errhandler | None = None) -> Self:
         return adopt(Errhandler, super().__new__(cls), errhandler)
 
-    def Free(self):
+    def Free(self) -> None:
         """Free an error handler."""
         if not self:
             raise Exception(constants.ERR_ERRHANDLER)
         self._h = 0  # objects that have it keep it
 
-    def free(self):
+    def free(self) -> None:
         """Call Free if not null."""
         if self and self not in _PREDEFINED:
             self.Free()
@@ -71,7 +79,7 @@ class ErrorHandling:
     __slots__ = ()
 
     @classmethod
-    def Create_errhandler(cls, errhandler_fn):
+    def Create_errhandler(cls, errhandler_fn: Callable[..., None]) -> Errhandler:
         """Create a new error handler."""
         if not callable(errhandler_fn):
             raise TypeError(f"Create_errhandler: expecting a function, got {type(errhandler_fn).__name__}")
@@ -80,13 +88,13 @@ class ErrorHandling:
         _functions[made._h] = errhandler_fn
         return made
 
-    def Get_errhandler(self):
+    def Get_errhandler(self) -> Errhandler:
         """Get the error handler."""
         if not self._h:
             self._null_error()
         return Errhandler._from_handle(_handler(self))
 
-    def Set_errhandler(self, errhandler):
+    def Set_errhandler(self, errhandler: Errhandler) -> None:
         """Set the error handler."""
         if not self._h:
             self._null_error()
@@ -101,7 +109,7 @@ class ErrorHandling:
             _guard_all()
         _chosen[self._family, self._h] = errhandler._h
 
-    def Call_errhandler(self, errorcode):
+    def Call_errhandler(self, errorcode: int) -> None:
         """Call the error handler."""
         if not self._h:
             self._null_error()

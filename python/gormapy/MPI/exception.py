@@ -1,5 +1,7 @@
 """MPI.Exception, error codes and how a negative result of the core becomes an exception."""
 
+from __future__ import annotations
+
 from gormapy._ext import core
 
 from . import constants
@@ -31,15 +33,15 @@ def error_text(code):
 class Exception(RuntimeError):
     """Error that an MPI call raises."""
 
-    def __init__(self, ierr=constants.SUCCESS, /):
+    def __init__(self, ierr: int = constants.SUCCESS, /) -> None:
         """Initialize self."""
         ierr = int(ierr)
         super().__init__(ierr if ierr >= 0 else constants.ERR_UNKNOWN)
 
-    def __int__(self):
+    def __int__(self) -> int:
         return self.args[0]
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return self.args[0] != constants.SUCCESS
 
     def __hash__(self):
@@ -51,16 +53,16 @@ class Exception(RuntimeError):
     def __ne__(self, other, /):
         return self.args[0] != other
 
-    def __lt__(self, other, /):
+    def __lt__(self, other: int, /) -> bool:
         return self.args[0] < other
 
-    def __le__(self, other, /):
+    def __le__(self, other: int, /) -> bool:
         return self.args[0] <= other
 
-    def __gt__(self, other, /):
+    def __gt__(self, other: int, /) -> bool:
         return self.args[0] > other
 
-    def __ge__(self, other, /):
+    def __ge__(self, other: int, /) -> bool:
         return self.args[0] >= other
 
     def __repr__(self):
@@ -69,15 +71,15 @@ class Exception(RuntimeError):
     def __str__(self):
         return error_text(self.args[0])
 
-    def Get_error_code(self):
+    def Get_error_code(self) -> int:
         """Return the error code."""
         return self.args[0]
 
-    def Get_error_class(self):
+    def Get_error_class(self) -> int:
         """Return the error class."""
         return error_class(self.args[0])
 
-    def Get_error_string(self):
+    def Get_error_string(self) -> str:
         """Return the error text."""
         return error_text(self.args[0])
 
@@ -109,12 +111,12 @@ def fields(answer):
 # -----------------------
 
 
-def Get_error_class(errorcode):
+def Get_error_class(errorcode: int) -> int:
     """Convert an error code into an error class."""
     return error_class(errorcode)
 
 
-def Get_error_string(errorcode):
+def Get_error_string(errorcode: int) -> str:
     """Return the error text of an error code or class."""
     return error_text(errorcode)
 
@@ -124,7 +126,7 @@ def last_used_code():
     return max(_added_class, default=constants.ERR_LASTCODE)
 
 
-def Add_error_class():
+def Add_error_class() -> int:
     """Add an error class to the known error classes."""
     code = max(last_used_code() + 1, _FIRST_ADDED)
     _added_class[code] = code
@@ -141,12 +143,12 @@ def _remove(code, is_class):
     del _added_class[code]
 
 
-def Remove_error_class(errorclass):
+def Remove_error_class(errorclass: int) -> None:
     """Remove an error class from the known error classes."""
     _remove(errorclass, True)
 
 
-def Add_error_code(errorclass):
+def Add_error_code(errorclass: int) -> int:
     """Add an error code to an error class."""
     if errorclass not in _added_class and not 0 <= errorclass <= constants.ERR_LASTCODE:
         raise Exception(constants.ERR_ARG)
@@ -155,19 +157,19 @@ def Add_error_code(errorclass):
     return code
 
 
-def Remove_error_code(errorcode):
+def Remove_error_code(errorcode: int) -> None:
     """Remove an error code from the known error codes."""
     _remove(errorcode, False)
 
 
-def Add_error_string(errorcode, string):
+def Add_error_string(errorcode: int, string: str) -> None:
     """Associate an error text with an added error class or code."""
     if errorcode not in _added_class:
         raise Exception(constants.ERR_ARG)
     _added_text[errorcode] = string
 
 
-def Remove_error_string(errorcode):
+def Remove_error_string(errorcode: int) -> None:
     """Remove the error text of an added error class or code."""
     if _added_text.pop(errorcode, None) is None:
         raise Exception(constants.ERR_ARG)

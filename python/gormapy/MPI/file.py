@@ -1,8 +1,11 @@
 """Files: read and written by all ranks together, or by each for itself."""
 
+from __future__ import annotations
+
 import os
 import weakref
 from array import array
+from typing import TYPE_CHECKING
 
 from gormapy._ext import core, fast
 
@@ -17,6 +20,18 @@ from .info import INFO_NULL
 from .msgbuffer import index, message
 from .request import Request
 from .typecode import DATATYPES, lookup
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from typing_extensions import Self
+
+    from gormapy.typing import BufSpec
+
+    from .comm import Comm
+    from .errhandler import Errhandler
+    from .info import Info
+    from .status import Status
 
 BYTE = DATATYPES["BYTE"]
 
@@ -63,7 +78,7 @@ class File(ErrorHandling, Handle):
     _family = "File"
     __slots__ = ("__weakref__", "_h", "_open")
 
-    def __new__(cls, file=None):
+    def __new__(cls, file: File | None = None) -> Self:
         self = adopt(File, super().__new__(cls), file)
         self._open = _opened.get(self._h) if file is None else file._open
         return self
@@ -85,7 +100,13 @@ class File(ErrorHandling, Handle):
     # ---------------------------------------------
 
     @classmethod
-    def Open(cls, comm, filename, amode=MODE_RDONLY, info=INFO_NULL):
+    def Open(
+        cls,
+        comm: Comm,
+        filename: str | bytes | PathLike[str] | PathLike[bytes],
+        amode: int = MODE_RDONLY,
+        info: Info = INFO_NULL,
+    ) -> Self:
         """Open a file; collective: all ranks of `comm` give the same file and `amode`."""
         if not isinstance(comm, fast.Comm):
             raise TypeError(f"comm: expecting a communicator, got {type(comm).__name__}")
@@ -103,7 +124,7 @@ class File(ErrorHandling, Handle):
         errhandler.inherit_default(self, FILE_NULL)
         return self
 
-    def Close(self):
+    def Close(self) -> None:
         """Close the file, after all requests for it are complete; collective. It does what Sync does, too.
 
         It need not wait for the other ranks: before they read what this rank wrote, they need a barrier.
@@ -119,7 +140,7 @@ class File(ErrorHandling, Handle):
                 self._h, self._open = 0, None
 
     @classmethod
-    def Delete(cls, filename, info=INFO_NULL):
+    def Delete(cls, filename: str | bytes | PathLike[str] | PathLike[bytes], info: Info = INFO_NULL) -> None:
         """Delete a file that nobody has open; one rank calls it."""
         name = _name(filename)
         try:
@@ -129,41 +150,41 @@ class File(ErrorHandling, Handle):
             _null_handles(failed, "Delete")
             raise
 
-    def free(self):
+    def free(self) -> None:
         """Call Close if not null."""
         if self:
             self.Close()
 
-    def Set_size(self, size):
+    def Set_size(self, size: int) -> None:
         """Cut off or lengthen the file; collective, with the same `size` at all ranks."""
         self._checked()
         _done(core.FileSetSize(self._h, index(size, "Set_size: size, a number of bytes")))
 
-    def Preallocate(self, size):
+    def Preallocate(self, size: int) -> None:
         """Have storage for the first `size` bytes of the file; collective, with the same `size` at all ranks."""
         self._checked()
         _done(core.FilePreallocate(self._h, index(size, "Preallocate: size, a number of bytes")))
 
-    def Get_size(self):
+    def Get_size(self) -> int:
         """Return the file size in bytes. What other ranks wrote counts after Sync, Barrier, Sync."""
         self._checked()
         return check(core.FileSize(self._h))
 
-    def Get_amode(self):
+    def Get_amode(self) -> int:
         """Return the file access mode."""
         return self._checked().amode
 
-    def Get_group(self):
+    def Get_group(self) -> Group:
         """Access the group of processes that opened the file."""
         self._checked()
         return Group._made(core.FileGroup(self._h))
 
-    def Set_info(self, info):
+    def Set_info(self, info: Info) -> None:
         """Set new values for the hints associated with a file; collective."""
         self._checked()
         _done(core.FileSetInfo(self._h, *fileinfo.read(info, self._hints())))
 
-    def Get_info(self):
+    def Get_info(self) -> Info:
         """Return the current hints for a file."""
         self._checked()
         return fileinfo.info(self._hints())
@@ -177,13 +198,13 @@ class File(ErrorHandling, Handle):
     info = property(Get_info, Set_info, doc="Info hints.")
 
     @property
-    def group_size(self):
+    def group_size(self) -> int:
         """Group size."""
         self._checked()
         return fields(core.FileInfo(self._h))[1]
 
     @property
-    def group_rank(self):
+    def group_rank(self) -> int:
         """Group rank."""
         self._checked()
         return fields(core.FileInfo(self._h))[0]
@@ -191,7 +212,14 @@ class File(ErrorHandling, Handle):
     # Views and file pointers
     # -----------------------
 
-    def Set_view(self, disp=0, etype=BYTE, filetype=None, datarep="native", info=INFO_NULL):
+    def Set_view(
+        self,
+        disp: int = 0,
+        etype: Datatype = BYTE,
+        filetype: Datatype | None = None,
+        datarep: str = "native",
+        info: Info = INFO_NULL,
+    ) -> None:
         """Collective. Skip `disp` bytes, then tile the file with `filetype`; offsets count etypes (also in Write_at).
 
         Resets the file pointers. The ranks may give different `disp` and `filetype`; their etypes have the same extent.
@@ -214,38 +242,38 @@ class File(ErrorHandling, Handle):
         # the program may free its datatypes before it asks for them
         opened.etype, opened.filetype = etype._reference(), filetype._reference()
 
-    def Get_view(self):
+    def Get_view(self) -> tuple[int, Datatype, Datatype, str]:
         """Return the view as (disp, etype, filetype, datarep)."""
         opened = self._checked()
         disp = check(core.FileViewDisp(self._h))
         return disp, opened.etype._reference(), opened.filetype._reference(), "native"
 
-    def Seek(self, offset, whence=SEEK_SET):
+    def Seek(self, offset: int, whence: int = SEEK_SET) -> None:
         """Move this rank's file pointer; offsets count etypes of the view."""
         self._checked()
         check(core.FileSeek(self._h, index(offset, "offset"), index(whence, "whence")))
 
-    def Get_position(self):
+    def Get_position(self) -> int:
         """Return where this rank's file pointer is, in etypes of the view."""
         self._checked()
         return check(core.FilePosition(self._h))
 
-    def Seek_shared(self, offset, whence=SEEK_SET):
+    def Seek_shared(self, offset: int, whence: int = SEEK_SET) -> None:
         """Move the shared file pointer; collective, with the same arguments and the same view at all ranks."""
         self._checked()
         _done(core.FileSeekShared(self._h, index(offset, "offset"), index(whence, "whence")))
 
-    def Get_position_shared(self):
+    def Get_position_shared(self) -> int:
         """Return where the shared file pointer is, in etypes; other ranks may have moved it already."""
         self._checked()
         return check(core.FileSharedPosition(self._h))
 
-    def Get_byte_offset(self, offset):
+    def Get_byte_offset(self, offset: int) -> int:
         """Return the byte of the file at which an offset of the view lies."""
         self._checked()
         return check(core.FileByteOffset(self._h, index(offset, "offset")))
 
-    def Get_type_extent(self, datatype):
+    def Get_type_extent(self, datatype: Datatype) -> int:
         """Return the extent of datatype in the file."""
         self._checked()
         return _datatype("datatype", datatype).Get_extent()[1]
@@ -253,7 +281,7 @@ class File(ErrorHandling, Handle):
     # Consistency
     # -----------
 
-    def Set_atomicity(self, flag):
+    def Set_atomicity(self, flag: bool) -> None:
         """Switch the atomic mode on or off; collective, with the same `flag` at all ranks.
 
         When it is on, a read sees all of another rank's write or nothing of it. It sees it as soon as that write has
@@ -263,14 +291,14 @@ class File(ErrorHandling, Handle):
         self._checked()
         _done(core.FileSetAtomicity(self._h, bool(flag)))
 
-    def Get_atomicity(self):
+    def Get_atomicity(self) -> bool:
         """Return whether the atomic mode is on."""
         self._checked()
         return bool(check(core.FileAtomicity(self._h)))
 
     atomicity = property(Get_atomicity, Set_atomicity, doc="Atomicity mode.")
 
-    def Sync(self):
+    def Sync(self) -> None:
         """Send my writes to storage and see those of others that have arrived; collective.
 
         To read theirs: Sync, Barrier, Sync.
@@ -310,148 +338,148 @@ class File(ErrorHandling, Handle):
         (_, request), opened.split = opened.split, None
         request.Wait(status)
 
-    def Read_at(self, offset, buf, status=None):
+    def Read_at(self, offset: int, buf: BufSpec, status: Status | None = None) -> None:
         """Read into `buf` at an offset, in etypes of the view; no file pointer moves."""
         self._access(0, buf, status, offset)
 
-    def Read_at_all(self, offset, buf, status=None):
+    def Read_at_all(self, offset: int, buf: BufSpec, status: Status | None = None) -> None:
         """As Read_at, by all ranks together, each at its own offset; collective."""
         self._access(_ALL, buf, status, offset)
 
-    def Write_at(self, offset, buf, status=None):
+    def Write_at(self, offset: int, buf: BufSpec, status: Status | None = None) -> None:
         """Write `buf` at an offset, in etypes of the view; no file pointer moves. Others see it as Sync says."""
         self._access(_WRITE, buf, status, offset)
 
-    def Write_at_all(self, offset, buf, status=None):
+    def Write_at_all(self, offset: int, buf: BufSpec, status: Status | None = None) -> None:
         """As Write_at, by all ranks together, each at its own offset; collective, but no barrier."""
         self._access(_WRITE | _ALL, buf, status, offset)
 
-    def Iread_at(self, offset, buf):
+    def Iread_at(self, offset: int, buf: BufSpec) -> Request:
         """Start Read_at; `buf` is undefined until the returned request is complete."""
         return self._start(0, buf, offset)
 
-    def Iread_at_all(self, offset, buf):
+    def Iread_at_all(self, offset: int, buf: BufSpec) -> Request:
         """Start Read_at_all; `buf` is undefined until the returned request is complete."""
         return self._start(_ALL, buf, offset)
 
-    def Iwrite_at(self, offset, buf):
+    def Iwrite_at(self, offset: int, buf: BufSpec) -> Request:
         """Start Write_at; `buf` must not change until the returned request is complete."""
         return self._start(_WRITE, buf, offset)
 
-    def Iwrite_at_all(self, offset, buf):
+    def Iwrite_at_all(self, offset: int, buf: BufSpec) -> Request:
         """Start Write_at_all; `buf` must not change until the returned request is complete."""
         return self._start(_WRITE | _ALL, buf, offset)
 
-    def Read(self, buf, status=None):
+    def Read(self, buf: BufSpec, status: Status | None = None) -> None:
         """Read into `buf` at this rank's file pointer, and move it on."""
         self._access(_OWN, buf, status)
 
-    def Read_all(self, buf, status=None):
+    def Read_all(self, buf: BufSpec, status: Status | None = None) -> None:
         """As Read, by all ranks together, each at its own pointer; collective."""
         self._access(_OWN | _ALL, buf, status)
 
-    def Write(self, buf, status=None):
+    def Write(self, buf: BufSpec, status: Status | None = None) -> None:
         """Write `buf` at this rank's file pointer, and move it on. Others see it as Sync says."""
         self._access(_OWN | _WRITE, buf, status)
 
-    def Write_all(self, buf, status=None):
+    def Write_all(self, buf: BufSpec, status: Status | None = None) -> None:
         """As Write, by all ranks together, each at its own pointer; collective, but no barrier."""
         self._access(_OWN | _WRITE | _ALL, buf, status)
 
-    def Iread(self, buf):
+    def Iread(self, buf: BufSpec) -> Request:
         """Start Read; `buf` is undefined until the returned request is complete."""
         return self._start(_OWN, buf)
 
-    def Iread_all(self, buf):
+    def Iread_all(self, buf: BufSpec) -> Request:
         """Start Read_all; `buf` is undefined until the returned request is complete."""
         return self._start(_OWN | _ALL, buf)
 
-    def Iwrite(self, buf):
+    def Iwrite(self, buf: BufSpec) -> Request:
         """Start Write; `buf` must not change until the returned request is complete."""
         return self._start(_OWN | _WRITE, buf)
 
-    def Iwrite_all(self, buf):
+    def Iwrite_all(self, buf: BufSpec) -> Request:
         """Start Write_all; `buf` must not change until the returned request is complete."""
         return self._start(_OWN | _WRITE | _ALL, buf)
 
-    def Read_shared(self, buf, status=None):
+    def Read_shared(self, buf: BufSpec, status: Status | None = None) -> None:
         """Read into `buf` at the pointer that all ranks share, and move it on; the ranks' turns come in any order.
 
         All ranks have the same view.
         """
         self._access(_SHARED, buf, status)
 
-    def Write_shared(self, buf, status=None):
+    def Write_shared(self, buf: BufSpec, status: Status | None = None) -> None:
         """Write `buf` at the pointer that all ranks share, and move it on; the ranks' turns come in any order.
 
         All ranks have the same view.
         """
         self._access(_SHARED | _WRITE, buf, status)
 
-    def Iread_shared(self, buf):
+    def Iread_shared(self, buf: BufSpec) -> Request:
         """Start Read_shared; `buf` is undefined until the returned request is complete."""
         return self._start(_SHARED, buf)
 
-    def Iwrite_shared(self, buf):
+    def Iwrite_shared(self, buf: BufSpec) -> Request:
         """Start Write_shared; `buf` must not change until the returned request is complete."""
         return self._start(_SHARED | _WRITE, buf)
 
-    def Read_ordered(self, buf, status=None):
+    def Read_ordered(self, buf: BufSpec, status: Status | None = None) -> None:
         """As Read_shared, one rank's part after the other in the order of ranks; collective."""
         self._access(_SHARED | _ALL, buf, status)
 
-    def Write_ordered(self, buf, status=None):
+    def Write_ordered(self, buf: BufSpec, status: Status | None = None) -> None:
         """As Write_shared, one rank's part after the other in the order of ranks; collective."""
         self._access(_SHARED | _WRITE | _ALL, buf, status)
 
     # Split collectives
     # -----------------
 
-    def Read_at_all_begin(self, offset, buf):
+    def Read_at_all_begin(self, offset: int, buf: BufSpec) -> None:
         """Start Read_at_all; `buf` is undefined until Read_at_all_end. A file has one such at a time."""
         self._split_begin("Read_at_all", _ALL, buf, offset)
 
-    def Read_at_all_end(self, buf, status=None):
+    def Read_at_all_end(self, buf: BufSpec, status: Status | None = None) -> None:
         """Wait for what Read_at_all_begin started, with the same `buf`; collective."""
         self._split_end("Read_at_all", buf, status)
 
-    def Write_at_all_begin(self, offset, buf):
+    def Write_at_all_begin(self, offset: int, buf: BufSpec) -> None:
         """Start Write_at_all; `buf` must not change until Write_at_all_end. A file has one such at a time."""
         self._split_begin("Write_at_all", _WRITE | _ALL, buf, offset)
 
-    def Write_at_all_end(self, buf, status=None):
+    def Write_at_all_end(self, buf: BufSpec, status: Status | None = None) -> None:
         """Wait for what Write_at_all_begin started, with the same `buf`; collective."""
         self._split_end("Write_at_all", buf, status)
 
-    def Read_all_begin(self, buf):
+    def Read_all_begin(self, buf: BufSpec) -> None:
         """Start Read_all; `buf` is undefined until Read_all_end. A file has one such at a time."""
         self._split_begin("Read_all", _OWN | _ALL, buf)
 
-    def Read_all_end(self, buf, status=None):
+    def Read_all_end(self, buf: BufSpec, status: Status | None = None) -> None:
         """Wait for what Read_all_begin started, with the same `buf`; collective."""
         self._split_end("Read_all", buf, status)
 
-    def Write_all_begin(self, buf):
+    def Write_all_begin(self, buf: BufSpec) -> None:
         """Start Write_all; `buf` must not change until Write_all_end. A file has one such at a time."""
         self._split_begin("Write_all", _OWN | _WRITE | _ALL, buf)
 
-    def Write_all_end(self, buf, status=None):
+    def Write_all_end(self, buf: BufSpec, status: Status | None = None) -> None:
         """Wait for what Write_all_begin started, with the same `buf`; collective."""
         self._split_end("Write_all", buf, status)
 
-    def Read_ordered_begin(self, buf):
+    def Read_ordered_begin(self, buf: BufSpec) -> None:
         """Start Read_ordered; `buf` is undefined until Read_ordered_end. A file has one such at a time."""
         self._split_begin("Read_ordered", _SHARED | _ALL, buf)
 
-    def Read_ordered_end(self, buf, status=None):
+    def Read_ordered_end(self, buf: BufSpec, status: Status | None = None) -> None:
         """Wait for what Read_ordered_begin started, with the same `buf`; collective."""
         self._split_end("Read_ordered", buf, status)
 
-    def Write_ordered_begin(self, buf):
+    def Write_ordered_begin(self, buf: BufSpec) -> None:
         """Start Write_ordered; `buf` must not change until Write_ordered_end. A file has one such at a time."""
         self._split_begin("Write_ordered", _SHARED | _WRITE | _ALL, buf)
 
-    def Write_ordered_end(self, buf, status=None):
+    def Write_ordered_end(self, buf: BufSpec, status: Status | None = None) -> None:
         """Wait for what Write_ordered_begin started, with the same `buf`; collective."""
         self._split_end("Write_ordered", buf, status)
 
@@ -461,15 +489,15 @@ class File(ErrorHandling, Handle):
     def _null_error(self):
         raise error(ERR_FILE, "the file is FILE_NULL (it was never opened, or has been closed)")
 
-    def Get_errhandler(self):
+    def Get_errhandler(self) -> Errhandler:
         """Get the error handler for a file."""
         return errhandler.Errhandler._from_handle(errhandler._handler(self))
 
-    def Set_errhandler(self, errhandler):
+    def Set_errhandler(self, errhandler: Errhandler) -> None:
         """Set the error handler for a file; that of FILE_NULL is for files that cannot be opened or deleted."""
         self._set_errhandler(errhandler)
 
-    def Call_errhandler(self, errorcode):
+    def Call_errhandler(self, errorcode: int) -> None:
         """Call the error handler installed on a file."""
         self._checked()
         errhandler._handle(self, Exception(errorcode), "Call_errhandler")

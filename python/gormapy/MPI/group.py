@@ -1,6 +1,9 @@
 """Groups: ordered sets of processes."""
 
+from __future__ import annotations
+
 from array import array
+from typing import TYPE_CHECKING
 
 from gormapy._ext import core
 
@@ -8,6 +11,13 @@ from . import constants
 from .exception import Exception, check
 from .handle import Handle, adopt, named
 from .unimplemented import unimplemented_calls
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from typing_extensions import Self
+
+    from .session import Session
 
 _EMPTY = 1
 _RANK_ERROR = 1 << 30  # marks error codes, which the sign cannot tell from UNDEFINED
@@ -18,7 +28,7 @@ class _GroupCalls:
     __slots__ = ()
 
     @classmethod
-    def Create_from_session_pset(cls, session, pset_name):
+    def Create_from_session_pset(cls, session: Session, pset_name: str) -> Self:
         """Create a new group from session and process set."""
 
 
@@ -28,7 +38,7 @@ class Group(_GroupCalls, Handle):
     _family = "Group"
     __slots__ = ("__weakref__", "_h")
 
-    def __new__(cls, group=None):
+    def __new__(cls, group: Group | None = None) -> Self:
         return adopt(Group, super().__new__(cls), group)
 
     @classmethod
@@ -42,11 +52,11 @@ class Group(_GroupCalls, Handle):
             raise Exception(constants.ERR_GROUP)
         return self._h
 
-    def Get_size(self):
+    def Get_size(self) -> int:
         """Return the number of processes in a group."""
         return check(core.GroupSize(self._checked()))
 
-    def Get_rank(self):
+    def Get_rank(self) -> int:
         """Return the rank of this process in a group."""
         rank = core.GroupRank(self._checked())
         if rank < -_RANK_ERROR:
@@ -56,7 +66,7 @@ class Group(_GroupCalls, Handle):
     size = property(Get_size, doc="Group size.")
     rank = property(Get_rank, doc="Group rank.")
 
-    def Translate_ranks(self, ranks=None, group=None):
+    def Translate_ranks(self, ranks: Sequence[int] | None = None, group: Group | None = None) -> list[int]:
         """Translate ranks in a group to those in another group."""
         if group is None:  # to the group of COMM_WORLD
             other = check(core.CommGroup(1))
@@ -72,52 +82,52 @@ class Group(_GroupCalls, Handle):
         check(core.GroupTranslate(self._checked(), given.buffer_info()[0], len(given), other, found.buffer_info()[0]))
         return found.tolist()
 
-    def Compare(self, group):
+    def Compare(self, group: Group) -> int:
         """Compare two groups."""
         return check(core.GroupCompare(self._checked(), group._checked()))
 
-    def Dup(self):
+    def Dup(self) -> Self:
         """Duplicate a group."""
         return type(self)._made(core.GroupDup(self._checked()))
 
     @classmethod
-    def Union(cls, group1, group2):
+    def Union(cls, group1: Group, group2: Group) -> Self:
         """Make the group of the members of two groups."""
         return cls._made(core.GroupUnion(group1._checked(), group2._checked()))
 
     @classmethod
-    def Intersection(cls, group1, group2):
+    def Intersection(cls, group1: Group, group2: Group) -> Self:
         """Make the group of the common members of two groups."""
         return cls._made(core.GroupIntersection(group1._checked(), group2._checked()))
 
     Intersect = Intersection
 
     @classmethod
-    def Difference(cls, group1, group2):
+    def Difference(cls, group1: Group, group2: Group) -> Self:
         """Make the group of the members of one group that are not in another."""
         return cls._made(core.GroupDifference(group1._checked(), group2._checked()))
 
-    def Incl(self, ranks):
+    def Incl(self, ranks: Sequence[int]) -> Self:
         """Make a new group of the listed members."""
         listed = _ranks(ranks)
         return type(self)._made(core.GroupIncl(self._checked(), listed.buffer_info()[0], len(listed)))
 
-    def Excl(self, ranks):
+    def Excl(self, ranks: Sequence[int]) -> Self:
         """Make a new group of all but the listed members."""
         listed = _ranks(ranks)
         return type(self)._made(core.GroupExcl(self._checked(), listed.buffer_info()[0], len(listed)))
 
-    def Range_incl(self, ranks):
+    def Range_incl(self, ranks: Sequence[tuple[int, int, int]]) -> Self:
         """Make a new group of the members in ranges (first, last, stride)."""
         listed = _ranges(ranks)
         return type(self)._made(core.GroupRangeIncl(self._checked(), listed.buffer_info()[0], len(listed) // 3))
 
-    def Range_excl(self, ranks):
+    def Range_excl(self, ranks: Sequence[tuple[int, int, int]]) -> Self:
         """Make a new group of all but the members in ranges (first, last, stride)."""
         listed = _ranges(ranks)
         return type(self)._made(core.GroupRangeExcl(self._checked(), listed.buffer_info()[0], len(listed) // 3))
 
-    def Free(self):
+    def Free(self) -> None:
         """Free a group."""
         if self._checked() != _EMPTY:
             check(core.GroupFree(self._h))

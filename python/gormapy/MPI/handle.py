@@ -1,5 +1,12 @@
 """What all objects have in common that stand for a handle of the core."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 _constants = {}  # (family, handle) -> name of the module constant
 
 
@@ -30,7 +37,7 @@ class Handle:
     # A handle becomes null when it is freed: it cannot be a key.
     __hash__ = None
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return self._h != 0
 
     def __reduce__(self):
@@ -44,12 +51,12 @@ class Handle:
         return type(self), (constant,)
 
     @property
-    def handle(self):
+    def handle(self) -> int:
         """Handle as an integer."""
         return self._h
 
     @classmethod
-    def fromhandle(cls, handle):
+    def fromhandle(cls, handle: int) -> Self:
         """Create object from its handle."""
         return cls._from_handle(handle)
 
@@ -59,25 +66,25 @@ class Handle:
         obj._h = handle
         return obj
 
-    def toint(self):
+    def toint(self) -> int:
         """Translate object to integer handle."""
         return self._h
 
     @classmethod
-    def fromint(cls, arg, /):
+    def fromint(cls, arg: int, /) -> Self:
         """Translate integer handle to object."""
         return cls._from_handle(arg)
 
-    def py2f(self):
+    def py2f(self) -> int:
         """Translate object to Fortran handle."""
         return self._h
 
     @classmethod
-    def f2py(cls, arg):
+    def f2py(cls, arg: int) -> Self:
         """Translate Fortran handle to object."""
         return cls._from_handle(arg)
 
-    def free(self):
+    def free(self) -> None:
         """Call Free if not null and not predefined."""
         name = _constants.get((self._family, self._h))
         if name is None:

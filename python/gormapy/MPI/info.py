@@ -1,11 +1,19 @@
 """Hints: pairs of strings."""
 
+from __future__ import annotations
+
 import os
 import sys
+from typing import TYPE_CHECKING, Any
 
 from . import constants
 from .exception import Exception
 from .handle import Handle, adopt, named
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from typing_extensions import Self
 
 _items = {}  # handle -> dict
 _next_handle = 2
@@ -18,7 +26,7 @@ class Info(Handle):
     _family = "Info"
     __slots__ = ("__weakref__", "_h")
 
-    def __new__(cls, info=None):
+    def __new__(cls, info: Info | None = None) -> Self:
         return adopt(Info, super().__new__(cls), info)
 
     def __reduce__(self):
@@ -33,7 +41,7 @@ class Info(Handle):
             raise Exception(constants.ERR_INFO) from None
 
     @classmethod
-    def Create(cls, items=None):
+    def Create(cls, items: Info | Mapping[str, str] | Iterable[tuple[str, str]] | None = None) -> Self:
         """Create a new info object."""
         global _next_handle
         self = cls.__new__(cls)
@@ -49,26 +57,26 @@ class Info(Handle):
         return self
 
     @classmethod
-    def Create_env(cls, args=None):
+    def Create_env(cls, args: Sequence[str] | None = None) -> Self:
         """Create a new environment info object."""
         return cls.Create(environment(sys.argv if args is None else args))
 
-    def Free(self):
+    def Free(self) -> None:
         """Free an info object."""
         if self._h <= _ENV or self._h not in _items:
             raise Exception(constants.ERR_INFO)
         del _items[self._h]
         self._h = 0
 
-    def Dup(self):
+    def Dup(self) -> Self:
         """Duplicate an existing info object."""
         return type(self).Create(list(self._dict().items()))
 
-    def Get(self, key):
+    def Get(self, key: str) -> str | None:
         """Retrieve the value associated with a key."""
         return self._dict().get(_key(key))
 
-    def Set(self, key, value):
+    def Set(self, key: str, value: str) -> None:
         """Store a value associated with a key."""
         items = self._dict()
         if self._h == _ENV:
@@ -79,17 +87,17 @@ class Info(Handle):
             raise Exception(constants.ERR_INFO_VALUE)
         items[_key(key)] = value
 
-    def Delete(self, key):
+    def Delete(self, key: str) -> None:
         """Remove a (key, value) pair from info."""
         items = self._dict()
         if self._h == _ENV or items.pop(_key(key), None) is None:
             raise Exception(constants.ERR_INFO_NOKEY)
 
-    def Get_nkeys(self):
+    def Get_nkeys(self) -> int:
         """Return the number of currently defined keys in info."""
         return len(self._dict())
 
-    def Get_nthkey(self, n):
+    def Get_nthkey(self, n: int) -> str:
         """Return the n-th defined key in info."""
         keys = list(self._dict())
         if not 0 <= n < len(keys):
@@ -99,47 +107,47 @@ class Info(Handle):
     # Interface of a dictionary
     # -------------------------
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(_items[self._h]) if self else 0
 
-    def __contains__(self, value, /):
+    def __contains__(self, value: str, /) -> bool:
         return bool(self) and _key(value) in _items[self._h]
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self.keys())
 
-    def __getitem__(self, item, /):
+    def __getitem__(self, item: str, /) -> str:
         if item not in self:
             raise KeyError(item)
         return _items[self._h][item]
 
-    def __setitem__(self, item, value, /):
+    def __setitem__(self, item: str, value: str, /) -> None:
         if not self:
             raise KeyError(item)
         self.Set(item, value)
 
-    def __delitem__(self, item, /):
+    def __delitem__(self, item: str, /) -> None:
         if item not in self:
             raise KeyError(item)
         self.Delete(item)
 
-    def get(self, key, default=None):
+    def get(self, key: str, default: Any = None) -> str | None:
         """Retrieve value by key."""
         return _items[self._h].get(_key(key), default) if self else default
 
-    def keys(self):
+    def keys(self) -> list[str]:
         """Return list of keys."""
         return list(_items[self._h]) if self else []
 
-    def values(self):
+    def values(self) -> list[str]:
         """Return list of values."""
         return list(_items[self._h].values()) if self else []
 
-    def items(self):
+    def items(self) -> list[tuple[str, str]]:
         """Return list of items."""
         return list(_items[self._h].items()) if self else []
 
-    def update(self, items=(), **kwds):
+    def update(self, items: Info | Mapping[str, str] | Iterable[tuple[str, str]] = (), **kwds: str) -> None:
         """Update contents."""
         if not self:
             raise KeyError("info is null")
@@ -149,7 +157,7 @@ class Info(Handle):
         for key, value in [*pairs, *kwds.items()]:
             self.Set(key, value)
 
-    def pop(self, key, *default):
+    def pop(self, key: str, *default: Any) -> str:
         """Pop value by key."""
         if key in self:
             value = self[key]
@@ -160,7 +168,7 @@ class Info(Handle):
             return value
         raise KeyError(key)
 
-    def popitem(self):
+    def popitem(self) -> tuple[str, str]:
         """Pop last item."""
         if not self:
             raise KeyError("info is null")
@@ -170,11 +178,11 @@ class Info(Handle):
         self.Delete(key)
         return key, value
 
-    def copy(self):
+    def copy(self) -> Self:
         """Copy contents."""
         return self.Dup() if self else type(self)()
 
-    def clear(self):
+    def clear(self) -> None:
         """Clear contents."""
         for key in self.keys():
             self.Delete(key)

@@ -1,5 +1,9 @@
 """Communicators of one group and of two."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from gormapy._ext import core, fast
 
 from .coll import Scans
@@ -14,16 +18,26 @@ from .info import INFO_NULL
 from .missing import IntercommCalls, IntracommCalls
 from .objcomm import ObjectScans
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .errhandler import Errhandler
+    from .group import Group
+    from .info import Info
+    from .topocomm import Cartcomm, Distgraphcomm, Graphcomm
+
 
 class Intracomm(Scans, PersistentScans, ObjectScans, IntracommCalls, Comm):
     """Communicator of one group of processes."""
 
-    def Create_group(self, group, tag=0):
+    def Create_group(self, group: Group, tag: int = 0) -> Intracomm:
         """Create communicator from group."""
         return Intracomm._wrap(fast.result(check(core.CommCreateGroup(self._h, group._h, tag))))
 
     @classmethod
-    def Create_from_group(cls, group, stringtag="org.mpi4py", info=INFO_NULL, errhandler=None):
+    def Create_from_group(
+        cls, group: Group, stringtag: str = "org.mpi4py", info: Info = INFO_NULL, errhandler: Errhandler | None = None
+    ) -> Intracomm:
         """Create communicator from group."""
         from zlib import crc32
 
@@ -33,36 +47,52 @@ class Intracomm(Scans, PersistentScans, ObjectScans, IntracommCalls, Comm):
             made.Set_errhandler(errhandler)
         return made
 
-    def Create_cart(self, dims, periods=None, reorder=False):
+    def Create_cart(
+        self, dims: Sequence[int], periods: Sequence[bool] | None = None, reorder: bool = False
+    ) -> Cartcomm:
         """Create cartesian communicator."""
         grid = Grid(dims, periods)
         inside = grid.map(self.Get_rank(), self.Get_size())
         made = self.Split(0 if inside >= 0 else UNDEFINED, self.rank)
         return _subclasses["Cartcomm"]._placed(made, grid)
 
-    def Cart_map(self, dims, periods=None):
+    def Cart_map(self, dims: Sequence[int], periods: Sequence[bool] | None = None) -> int:
         """Determine optimal process placement on a cartesian topology."""
         return Grid(dims, periods).map(self.Get_rank(), self.Get_size())
 
-    def Create_graph(self, index, edges, reorder=False):
+    def Create_graph(self, index: Sequence[int], edges: Sequence[int], reorder: bool = False) -> Graphcomm:
         """Create graph communicator."""
         graph = Graph(index, edges)
         inside = graph.map(self.Get_rank(), self.Get_size())
         made = self.Split(0 if inside >= 0 else UNDEFINED, self.rank)
         return _subclasses["Graphcomm"]._placed(made, graph)
 
-    def Graph_map(self, index, edges):
+    def Graph_map(self, index: Sequence[int], edges: Sequence[int]) -> int:
         """Determine optimal process placement on a graph topology."""
         return Graph(index, edges).map(self.Get_rank(), self.Get_size())
 
     def Create_dist_graph_adjacent(
-        self, sources, destinations, sourceweights=None, destweights=None, info=INFO_NULL, reorder=False
-    ):
+        self,
+        sources: Sequence[int],
+        destinations: Sequence[int],
+        sourceweights: Sequence[int] | None = None,
+        destweights: Sequence[int] | None = None,
+        info: Info = INFO_NULL,
+        reorder: bool = False,
+    ) -> Distgraphcomm:
         """Create distributed graph communicator."""
         edges = Edges(self.Get_size(), sources, destinations, sourceweights, destweights)
         return _subclasses["Distgraphcomm"]._placed(self.Clone(), edges)
 
-    def Create_dist_graph(self, sources, degrees, destinations, weights=None, info=INFO_NULL, reorder=False):
+    def Create_dist_graph(
+        self,
+        sources: Sequence[int],
+        degrees: Sequence[int],
+        destinations: Sequence[int],
+        weights: Sequence[int] | None = None,
+        info: Info = INFO_NULL,
+        reorder: bool = False,
+    ) -> Distgraphcomm:
         """Create distributed graph communicator."""
         mine = edge_list(self.Get_size(), sources, degrees, destinations, weights)
         edges = Edges.of(self.Get_rank(), self.Get_size(), self.allgather(mine))

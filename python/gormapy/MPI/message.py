@@ -1,5 +1,9 @@
 """Matched messages: found by a probe, received by whoever holds them."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from gormapy._ext import fast
 
 from . import constants
@@ -11,6 +15,13 @@ from .request import Request, finish
 from .serialize import pickle
 from .status import Status
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from gormapy.typing import BufSpec
+
+    from .comm import Comm
+
 _COMM_SELF, _RECV = 2, 2
 _NO_PROC = 1 << 62  # no message of the core has this handle
 
@@ -21,7 +32,7 @@ class Message(Handle):
     _family = "Message"
     __slots__ = ("__weakref__", "_h", "_nbytes")
 
-    def __new__(cls, message=None):
+    def __new__(cls, message: Message | None = None) -> Self:
         self = adopt(Message, super().__new__(cls), message)
         self._nbytes = 0 if message is None else message._nbytes
         return self
@@ -34,7 +45,7 @@ class Message(Handle):
         return self
 
     @classmethod
-    def Probe(cls, comm, source=ANY_SOURCE, tag=ANY_TAG, status=None):
+    def Probe(cls, comm: Comm, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> Self:
         """Wait for a message and match it."""
         status = Status() if status is None else status
         if source == constants.PROC_NULL:
@@ -43,7 +54,9 @@ class Message(Handle):
         return cls._matched(fast.mprobe(comm._h, source, tag, status), status)
 
     @classmethod
-    def Iprobe(cls, comm, source=ANY_SOURCE, tag=ANY_TAG, status=None):
+    def Iprobe(
+        cls, comm: Comm, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None
+    ) -> Self | None:
         """Match a message if one is there."""
         if source == constants.PROC_NULL:
             return cls.Probe(comm, source, tag, status)
@@ -64,12 +77,12 @@ class Message(Handle):
         self.free()
         return Request._started(fast.p2p(_RECV, _COMM_SELF, 0, 0, byte()._h, constants.PROC_NULL, ANY_TAG, None))
 
-    def Recv(self, buf, status=None):
+    def Recv(self, buf: BufSpec, status: Status | None = None) -> None:
         """Receive a matched message."""
         request = self.Irecv(buf)
         request.Wait(status)
 
-    def Irecv(self, buf):
+    def Irecv(self, buf: BufSpec) -> Request:
         """Receive a matched message without blocking."""
         if self._h == _NO_PROC:
             return self._nothing()
@@ -77,20 +90,22 @@ class Message(Handle):
         return Request._started(self._receive(address, count, datatype, holder))
 
     @classmethod
-    def probe(cls, comm, source=ANY_SOURCE, tag=ANY_TAG, status=None):
+    def probe(cls, comm: Comm, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> Self:
         """Wait for a message and match it."""
         return cls.Probe(comm, source, tag, status)
 
     @classmethod
-    def iprobe(cls, comm, source=ANY_SOURCE, tag=ANY_TAG, status=None):
+    def iprobe(
+        cls, comm: Comm, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None
+    ) -> Self | None:
         """Match a message if one is there."""
         return cls.Iprobe(comm, source, tag, status)
 
-    def recv(self, status=None):
+    def recv(self, status: Status | None = None) -> Any:
         """Receive an object in a matched message."""
         return self.irecv().wait(status)
 
-    def irecv(self):
+    def irecv(self) -> Request:
         """Receive an object in a matched message without blocking."""
         if self._h == _NO_PROC:
             return self._nothing()
@@ -100,7 +115,7 @@ class Message(Handle):
         request._arriving = memory
         return request
 
-    def free(self):
+    def free(self) -> None:
         """Do nothing: a matched message has to be received."""
         if self._h == _NO_PROC and self is not MESSAGE_NO_PROC:
             self._h = 0

@@ -1,7 +1,14 @@
 """Names and attributes that a program attaches to communicators, windows and datatypes."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from . import constants
 from .exception import Exception, error
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _names = {}  # (family, handle) -> name
 
@@ -11,14 +18,14 @@ class Named:
 
     __slots__ = ()
 
-    def Get_name(self):
+    def Get_name(self) -> str:
         """Return the print name."""
         if not self._h:
             return f"MPI_{self._family.upper()}_NULL"
         name = _names.get((self._family, self._h))
         return self._default_name() if name is None else name
 
-    def Set_name(self, name):
+    def Set_name(self, name: str) -> None:
         """Set the print name."""
         if not self._h:
             self._null_error()
@@ -60,14 +67,14 @@ class Attributed:
         """Return a predefined attribute, or None."""
         return None
 
-    def Get_attr(self, keyval):
+    def Get_attr(self, keyval: int) -> Any:
         """Retrieve an attribute value by its key."""
         self._check_attr(keyval)
         if keyval < _FIRST_KEYVAL:
             return self._attribute(keyval)
         return _attributes.get((self._family, self._h), {}).get(keyval)
 
-    def Set_attr(self, keyval, attrval):
+    def Set_attr(self, keyval: int, attrval: Any) -> None:
         """Store an attribute value with its key."""
         delete = self._check_user_attr(keyval)
         if _keyvals[keyval][0] != self._family:  # of another kind of object, or freed
@@ -77,7 +84,7 @@ class Attributed:
             _call_delete(delete, self, keyval, values[keyval])
         values[keyval] = attrval
 
-    def Delete_attr(self, keyval):
+    def Delete_attr(self, keyval: int) -> None:
         """Delete the attribute value of a key."""
         delete = self._check_user_attr(keyval)
         values = _attributes.get((self._family, self._h), {})
@@ -87,7 +94,12 @@ class Attributed:
         del values[keyval]
 
     @classmethod
-    def Create_keyval(cls, copy_fn=None, delete_fn=None, nopython=False):
+    def Create_keyval(
+        cls,
+        copy_fn: Callable[..., Any] | bool | None = None,
+        delete_fn: Callable[..., Any] | bool | None = None,
+        nopython: bool = False,
+    ) -> int:
         """Create a new attribute key."""
         global _next_keyval
         for function in (copy_fn, delete_fn):
@@ -101,7 +113,7 @@ class Attributed:
         return keyval
 
     @classmethod
-    def Free_keyval(cls, keyval):
+    def Free_keyval(cls, keyval: int) -> int:
         """Free an attribute key."""
         if _keyvals.get(keyval, (None,))[0] != cls._family:
             raise Exception(constants.ERR_KEYVAL)

@@ -4,11 +4,21 @@ A rank sends something along each of its outgoing edges and receives something a
 share several edges: what is sent along the k-th arrives along the k-th, as the receiver's topology orders them.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from .alltoallw import Part, exchange, parts
 from .calling import Blocking, Nonblocking, Persistent
 from .constants import PROC_NULL
 from .info import INFO_NULL
 from .msgbuffer import message, vector
+
+if TYPE_CHECKING:
+    from gormapy.typing import BufSpec, BufSpecB, BufSpecV, BufSpecW
+
+    from .info import Info
+    from .request import Prequest, Request
 
 
 def _exchange(how, comm, outgoing, incoming, holders):
@@ -65,80 +75,80 @@ class NeighborCollectives:
         """Return the incoming edges in the order in which their senders name them."""
         return range(self.indegree)
 
-    def Neighbor_allgather(self, sendbuf, recvbuf):
+    def Neighbor_allgather(self, sendbuf: BufSpec, recvbuf: BufSpecB) -> None:
         """Neighbor gather to all."""
         _allgather(Blocking, self, sendbuf, recvbuf, _blocks)
 
-    def Neighbor_allgatherv(self, sendbuf, recvbuf):
+    def Neighbor_allgatherv(self, sendbuf: BufSpec, recvbuf: BufSpecV) -> None:
         """Neighbor gather to all of different amounts."""
         _allgather(Blocking, self, sendbuf, recvbuf, _vector)
 
-    def Neighbor_alltoall(self, sendbuf, recvbuf):
+    def Neighbor_alltoall(self, sendbuf: BufSpecB, recvbuf: BufSpecB) -> None:
         """Neighbor all to all."""
         _alltoall(Blocking, self, sendbuf, recvbuf, _blocks)
 
-    def Neighbor_alltoallv(self, sendbuf, recvbuf):
+    def Neighbor_alltoallv(self, sendbuf: BufSpecV, recvbuf: BufSpecV) -> None:
         """Neighbor all to all of different amounts."""
         _alltoall(Blocking, self, sendbuf, recvbuf, _vector)
 
-    def Neighbor_alltoallw(self, sendbuf, recvbuf):
+    def Neighbor_alltoallw(self, sendbuf: BufSpecW, recvbuf: BufSpecW) -> None:
         """Neighbor all to all with datatypes for each neighbor."""
         _alltoall(Blocking, self, sendbuf, recvbuf, parts)
 
     # Nonblocking
     # -----------
 
-    def Ineighbor_allgather(self, sendbuf, recvbuf):
+    def Ineighbor_allgather(self, sendbuf: BufSpec, recvbuf: BufSpecB) -> Request:
         """Nonblocking neighbor gather to all."""
         return _allgather(Nonblocking, self, sendbuf, recvbuf, _blocks)
 
-    def Ineighbor_allgatherv(self, sendbuf, recvbuf):
+    def Ineighbor_allgatherv(self, sendbuf: BufSpec, recvbuf: BufSpecV) -> Request:
         """Nonblocking neighbor gather to all of different amounts."""
         return _allgather(Nonblocking, self, sendbuf, recvbuf, _vector)
 
-    def Ineighbor_alltoall(self, sendbuf, recvbuf):
+    def Ineighbor_alltoall(self, sendbuf: BufSpecB, recvbuf: BufSpecB) -> Request:
         """Nonblocking neighbor all to all."""
         return _alltoall(Nonblocking, self, sendbuf, recvbuf, _blocks)
 
-    def Ineighbor_alltoallv(self, sendbuf, recvbuf):
+    def Ineighbor_alltoallv(self, sendbuf: BufSpecV, recvbuf: BufSpecV) -> Request:
         """Nonblocking neighbor all to all of different amounts."""
         return _alltoall(Nonblocking, self, sendbuf, recvbuf, _vector)
 
-    def Ineighbor_alltoallw(self, sendbuf, recvbuf):
+    def Ineighbor_alltoallw(self, sendbuf: BufSpecW, recvbuf: BufSpecW) -> Request:
         """Nonblocking neighbor all to all with datatypes for each neighbor."""
         return _alltoall(Nonblocking, self, sendbuf, recvbuf, parts)
 
     # Persistent
     # ----------
 
-    def Neighbor_allgather_init(self, sendbuf, recvbuf, info=INFO_NULL):
+    def Neighbor_allgather_init(self, sendbuf: BufSpec, recvbuf: BufSpecB, info: Info = INFO_NULL) -> Prequest:
         """Persistent neighbor gather to all."""
         return _allgather(Persistent, self, sendbuf, recvbuf, _blocks)
 
-    def Neighbor_allgatherv_init(self, sendbuf, recvbuf, info=INFO_NULL):
+    def Neighbor_allgatherv_init(self, sendbuf: BufSpec, recvbuf: BufSpecV, info: Info = INFO_NULL) -> Prequest:
         """Persistent neighbor gather to all of different amounts."""
         return _allgather(Persistent, self, sendbuf, recvbuf, _vector)
 
-    def Neighbor_alltoall_init(self, sendbuf, recvbuf, info=INFO_NULL):
+    def Neighbor_alltoall_init(self, sendbuf: BufSpecB, recvbuf: BufSpecB, info: Info = INFO_NULL) -> Prequest:
         """Persistent neighbor all to all."""
         return _alltoall(Persistent, self, sendbuf, recvbuf, _blocks)
 
-    def Neighbor_alltoallv_init(self, sendbuf, recvbuf, info=INFO_NULL):
+    def Neighbor_alltoallv_init(self, sendbuf: BufSpecV, recvbuf: BufSpecV, info: Info = INFO_NULL) -> Prequest:
         """Persistent neighbor all to all of different amounts."""
         return _alltoall(Persistent, self, sendbuf, recvbuf, _vector)
 
-    def Neighbor_alltoallw_init(self, sendbuf, recvbuf, info=INFO_NULL):
+    def Neighbor_alltoallw_init(self, sendbuf: BufSpecW, recvbuf: BufSpecW, info: Info = INFO_NULL) -> Prequest:
         """Persistent neighbor all to all with datatypes for each neighbor."""
         return _alltoall(Persistent, self, sendbuf, recvbuf, parts)
 
     # Objects
     # -------
 
-    def neighbor_allgather(self, sendobj):
+    def neighbor_allgather(self, sendobj: Any) -> list[Any]:
         """Neighbor gather of objects to all."""
         return self._exchange_objects([sendobj] * self.outdegree)
 
-    def neighbor_alltoall(self, sendobj):
+    def neighbor_alltoall(self, sendobj: Any) -> list[Any]:
         """Neighbor all to all of objects."""
         objects = [None] * self.outdegree if sendobj is None else list(sendobj)
         if len(objects) != self.outdegree:

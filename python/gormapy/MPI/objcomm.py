@@ -1,6 +1,9 @@
 """Messages and collective operations on Python objects, which travel as pickles."""
 
+from __future__ import annotations
+
 from array import array
+from typing import TYPE_CHECKING, Any, Literal
 
 from gormapy._ext import fast
 from gormapy._rc import rc
@@ -12,6 +15,13 @@ from .op import SUM
 from .request import Request, finish
 from .serialize import pickle
 from .status import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gormapy.typing import Buffer
+
+    from .op import Op
 
 _SEND, _SSEND, _RECV, _BSEND = range(4)
 
@@ -37,31 +47,33 @@ class ObjectMessages:
             address, nbytes, _, _, _, holder = acquire(pickle.dumps(obj), True)
         return fast.p2p(kind, self._h, address, nbytes, byte()._h, dest, tag, holder)
 
-    def send(self, obj, dest, tag=0):
+    def send(self, obj: Any, dest: int, tag: int = 0) -> None:
         """Send in standard mode."""
         finish(self._send_object(_SEND, obj, dest, tag))
 
-    def bsend(self, obj, dest, tag=0):
+    def bsend(self, obj: Any, dest: int, tag: int = 0) -> None:
         """Send in buffered mode."""
         finish(self._send_object(_BSEND, obj, dest, tag))
 
-    def ssend(self, obj, dest, tag=0):
+    def ssend(self, obj: Any, dest: int, tag: int = 0) -> None:
         """Send in synchronous mode."""
         finish(self._send_object(_SSEND, obj, dest, tag))
 
-    def isend(self, obj, dest, tag=0):
+    def isend(self, obj: Any, dest: int, tag: int = 0) -> Request:
         """Nonblocking send."""
         return Request._started(self._send_object(_SEND, obj, dest, tag))
 
-    def ibsend(self, obj, dest, tag=0):
+    def ibsend(self, obj: Any, dest: int, tag: int = 0) -> Request:
         """Nonblocking send in buffered mode."""
         return Request._started(self._send_object(_BSEND, obj, dest, tag))
 
-    def issend(self, obj, dest, tag=0):
+    def issend(self, obj: Any, dest: int, tag: int = 0) -> Request:
         """Nonblocking send in synchronous mode."""
         return Request._started(self._send_object(_SSEND, obj, dest, tag))
 
-    def recv(self, buf=None, source=ANY_SOURCE, tag=ANY_TAG, status=None):
+    def recv(
+        self, buf: Buffer | None = None, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None
+    ) -> Any:
         """Receive."""
         if source == PROC_NULL or buf is not None:
             return self.irecv(buf, source, tag).wait(status)
@@ -69,7 +81,7 @@ class ObjectMessages:
         handle = fast.mprobe(self._h, source, tag, status)
         return receive_object(handle, status._nbytes)
 
-    def irecv(self, buf=None, source=ANY_SOURCE, tag=ANY_TAG):
+    def irecv(self, buf: Buffer | None = None, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Request:
         """Nonblocking receive."""
         if buf is not None:
             import warnings
@@ -87,26 +99,35 @@ class ObjectMessages:
         request._arriving = memory
         return request
 
-    def sendrecv(self, sendobj, dest, sendtag=0, recvbuf=None, source=ANY_SOURCE, recvtag=ANY_TAG, status=None):
+    def sendrecv(
+        self,
+        sendobj: Any,
+        dest: int,
+        sendtag: int = 0,
+        recvbuf: Buffer | None = None,
+        source: int = ANY_SOURCE,
+        recvtag: int = ANY_TAG,
+        status: Status | None = None,
+    ) -> Any:
         """Send and receive."""
         sending = self.isend(sendobj, dest, sendtag)
         received = self.recv(recvbuf, source, recvtag, status)
         sending.Wait()
         return received
 
-    def probe(self, source=ANY_SOURCE, tag=ANY_TAG, status=None):
+    def probe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> Literal[True]:
         """Blocking test for a message."""
         return self.Probe(source, tag, status)
 
-    def iprobe(self, source=ANY_SOURCE, tag=ANY_TAG, status=None):
+    def iprobe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> bool:
         """Nonblocking test for a message."""
         return self.Iprobe(source, tag, status)
 
-    def mprobe(self, source=ANY_SOURCE, tag=ANY_TAG, status=None):
+    def mprobe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> Message:
         """Blocking test for a matched message."""
         return Message.probe(self, source, tag, status)
 
-    def improbe(self, source=ANY_SOURCE, tag=ANY_TAG, status=None):
+    def improbe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> Message | None:
         """Nonblocking test for a matched message."""
         return Message.iprobe(self, source, tag, status)
 
@@ -165,11 +186,11 @@ class ObjectCollectives:
 
     __slots__ = ()
 
-    def barrier(self):
+    def barrier(self) -> None:
         """Barrier synchronization."""
         self.Barrier()
 
-    def bcast(self, obj, root=0):
+    def bcast(self, obj: Any, root: int = 0) -> Any:
         """Broadcast."""
         octet = byte()._h
         head, where, hold_head = _memory(_HEAD)
@@ -189,7 +210,7 @@ class ObjectCollectives:
         _coll(fast.BCAST, self, nothing, (address, size, octet), root, holder)
         return pickle.loads(data)
 
-    def gather(self, sendobj, root=0):
+    def gather(self, sendobj: Any, root: int = 0) -> list[Any] | None:
         """Gather."""
         octet = byte()._h
         address, nbytes, _, _, _, holder = acquire(pickle.dumps(sendobj), True)
@@ -209,7 +230,7 @@ class ObjectCollectives:
         _collv(fast.GATHERV, self, send, (where, counts, displs, octet), root, holder, hold_memory)
         return _loads(memory, counts, displs)
 
-    def scatter(self, sendobj, root=0):
+    def scatter(self, sendobj: Any, root: int = 0) -> Any:
         """Scatter."""
         octet = byte()._h
         mine, sizes, holder = array("q", [0]), array("q"), None
@@ -224,7 +245,7 @@ class ObjectCollectives:
         _collv(fast.SCATTERV, self, parts, (where, [mine[0]], None, octet), root, holder, hold_memory)
         return pickle.loads(memory)
 
-    def allgather(self, sendobj):
+    def allgather(self, sendobj: Any) -> list[Any]:
         """Gather to all."""
         octet = byte()._h
         data = pickle.dumps(sendobj)
@@ -243,7 +264,7 @@ class ObjectCollectives:
         _collv(fast.ALLGATHERV, self, send, recv, 0, holder, hold_memory)
         return _loads(memory, counts, displs)
 
-    def alltoall(self, sendobj):
+    def alltoall(self, sendobj: Any) -> list[Any]:
         """All to all scatter/gather."""
         octet = byte()._h
         data, sizes, displs = _dumps_each(sendobj, self.size)
@@ -258,12 +279,12 @@ class ObjectCollectives:
         _collv(fast.ALLTOALLV, self, send, recv, 0, holder, hold_memory)
         return _loads(memory, counts, r_displs)
 
-    def reduce(self, sendobj, op=SUM, root=0):
+    def reduce(self, sendobj: Any, op: Op | Callable[[Any, Any], Any] = SUM, root: int = 0) -> Any:
         """Reduce to one process."""
         objects = self.gather(sendobj, root)
         return None if objects is None else _folded(objects, op)
 
-    def allreduce(self, sendobj, op=SUM):
+    def allreduce(self, sendobj: Any, op: Op | Callable[[Any, Any], Any] = SUM) -> Any:
         """Reduce to all processes."""
         # one process folds, so that all get the same object whatever the operation does
         return self.bcast(self.reduce(sendobj, op, 0), 0)
@@ -274,11 +295,11 @@ class ObjectScans:
 
     __slots__ = ()
 
-    def scan(self, sendobj, op=SUM):
+    def scan(self, sendobj: Any, op: Op | Callable[[Any, Any], Any] = SUM) -> Any:
         """Inclusive scan."""
         return _folded(self.allgather(sendobj)[: self.rank + 1], op)
 
-    def exscan(self, sendobj, op=SUM):
+    def exscan(self, sendobj: Any, op: Op | Callable[[Any, Any], Any] = SUM) -> Any:
         """Exclusive scan."""
         before = self.allgather(sendobj)[: self.rank]
         return _folded(before, op) if before else None

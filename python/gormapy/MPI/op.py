@@ -1,10 +1,21 @@
 """Reduction operations, on buffers by the core and on Python objects here."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from gormapy._ext import core
 
 from . import constants
 from .exception import Exception, check
 from .handle import Handle, adopt, named
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from typing_extensions import Self
+
+    from gormapy.typing import BufSpec
 
 
 def _larger(x, y):
@@ -58,10 +69,10 @@ class Op(Handle):
     _family = "Op"
     __slots__ = ("__weakref__", "_h")
 
-    def __new__(cls, op=None):
+    def __new__(cls, op: Op | None = None) -> Self:
         return adopt(Op, super().__new__(cls), op)
 
-    def __call__(self, x, y, /):
+    def __call__(self, x: Any, y: Any, /) -> Any:
         """Apply the operation to two objects."""
         function = _functions.get(self._h)
         if function is None:
@@ -76,7 +87,7 @@ class Op(Handle):
         return type(self).Create, (_functions[self._h], _commutes[self._h])
 
     @classmethod
-    def Create(cls, function, commute=False):
+    def Create(cls, function: Callable[..., Any], commute: bool = False) -> Self:
         """Create a user-defined reduction operation."""
         global _next_user
         if not callable(function):
@@ -88,14 +99,14 @@ class Op(Handle):
         _commutes[self._h] = bool(commute)
         return self
 
-    def Free(self):
+    def Free(self) -> None:
         """Free a user-defined reduction operation."""
         if self._h not in _commutes:
             raise Exception(constants.ERR_OP)
         del _functions[self._h], _commutes[self._h]
         self._h = 0
 
-    def Is_commutative(self):
+    def Is_commutative(self) -> bool:
         """Query reduction operations for their commutativity."""
         if self._h not in _functions:
             raise Exception(constants.ERR_OP)
@@ -104,11 +115,11 @@ class Op(Handle):
     is_commutative = property(Is_commutative, doc="Whether the operation is commutative.")
 
     @property
-    def is_predefined(self):
+    def is_predefined(self) -> bool:
         """Whether the operation is a predefined one."""
         return self._h < _FIRST_USER
 
-    def Reduce_local(self, inbuf, inoutbuf):
+    def Reduce_local(self, inbuf: BufSpec, inoutbuf: BufSpec) -> None:
         """Apply a reduction operation to local data."""
         from .msgbuffer import message, reduction
 

@@ -1,5 +1,9 @@
 """Point-to-point messages from and into buffers."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
 from gormapy._ext import core, fast
 
 from .constants import ANY_SOURCE, ANY_TAG, PROC_NULL
@@ -7,6 +11,11 @@ from .exception import check
 from .message import Message
 from .msgbuffer import acquire, byte, message
 from .request import Prequest, Request, finish
+
+if TYPE_CHECKING:
+    from gormapy.typing import BufSpec
+
+    from .status import Status
 
 _p2p = fast.p2p
 
@@ -31,16 +40,25 @@ class PointToPoint:
         address, count, datatype, holder = message(buf, True, dest)
         return Prequest._prepared(fast.p2p_init(kind, self._h, address, count, datatype._h, dest, tag), holder)
 
-    def Send(self, buf, dest, tag=0):
+    def Send(self, buf: BufSpec, dest: int, tag: int = 0) -> None:
         """Blocking send."""
         self._send(_SEND, buf, dest, tag)
 
-    def Recv(self, buf, source=ANY_SOURCE, tag=ANY_TAG, status=None):
+    def Recv(self, buf: BufSpec, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> None:
         """Blocking receive."""
         address, count, datatype, holder = message(buf, False, source)
         finish(_p2p(_RECV, self._h, address, count, datatype._h, source, tag, holder), status)
 
-    def Sendrecv(self, sendbuf, dest, sendtag=0, recvbuf=None, source=ANY_SOURCE, recvtag=ANY_TAG, status=None):
+    def Sendrecv(
+        self,
+        sendbuf: BufSpec,
+        dest: int,
+        sendtag: int = 0,
+        recvbuf: BufSpec | None = None,
+        source: int = ANY_SOURCE,
+        recvtag: int = ANY_TAG,
+        status: Status | None = None,
+    ) -> None:
         """Send and receive a message."""
         s_address, s_count, s_type, s_holder = message(sendbuf, True, dest)
         r_address, r_count, r_type, r_holder = message(recvbuf, False, source)
@@ -48,7 +66,15 @@ class PointToPoint:
         recv = (r_address, r_count, r_type._h, source, recvtag)
         fast.sendrecv(self._h, *send, *recv, status, (s_holder, r_holder))
 
-    def Sendrecv_replace(self, buf, dest, sendtag=0, source=ANY_SOURCE, recvtag=ANY_TAG, status=None):
+    def Sendrecv_replace(
+        self,
+        buf: BufSpec,
+        dest: int,
+        sendtag: int = 0,
+        source: int = ANY_SOURCE,
+        recvtag: int = ANY_TAG,
+        status: Status | None = None,
+    ) -> None:
         """Send and receive a message into the same buffer."""
         rank = source if dest == PROC_NULL else dest
         address, count, datatype, holder = message(buf, False, rank)
@@ -57,7 +83,15 @@ class PointToPoint:
         send, recv = (where, nbytes, byte()._h, dest, sendtag), (address, count, datatype._h, source, recvtag)
         fast.sendrecv(self._h, *send, *recv, status, (holder, copy_holder))
 
-    def Isendrecv(self, sendbuf, dest, sendtag=0, recvbuf=None, source=ANY_SOURCE, recvtag=ANY_TAG):
+    def Isendrecv(
+        self,
+        sendbuf: BufSpec,
+        dest: int,
+        sendtag: int = 0,
+        recvbuf: BufSpec | None = None,
+        source: int = ANY_SOURCE,
+        recvtag: int = ANY_TAG,
+    ) -> Request:
         """Nonblocking send and receive."""
         s_address, s_count, s_type, s_holder = message(sendbuf, True, dest)
         r_address, r_count, r_type, r_holder = message(recvbuf, False, source)
@@ -65,7 +99,9 @@ class PointToPoint:
         recv = (r_address, r_count, r_type._h, source, recvtag)
         return Request._started(fast.isendrecv(self._h, *send, *recv, (s_holder, r_holder)))
 
-    def Isendrecv_replace(self, buf, dest, sendtag=0, source=ANY_SOURCE, recvtag=ANY_TAG):
+    def Isendrecv_replace(
+        self, buf: BufSpec, dest: int, sendtag: int = 0, source: int = ANY_SOURCE, recvtag: int = ANY_TAG
+    ) -> Request:
         """Nonblocking send and receive into the same buffer."""
         rank = source if dest == PROC_NULL else dest
         address, count, datatype, holder = message(buf, False, rank)
@@ -74,16 +110,16 @@ class PointToPoint:
         send, recv = (where, nbytes, byte()._h, dest, sendtag), (address, count, datatype._h, source, recvtag)
         return Request._started(fast.isendrecv(self._h, *send, *recv, (holder, copy_holder)))
 
-    def Isend(self, buf, dest, tag=0):
+    def Isend(self, buf: BufSpec, dest: int, tag: int = 0) -> Request:
         """Nonblocking send."""
         return self._isend(_SEND, buf, dest, tag)
 
-    def Irecv(self, buf, source=ANY_SOURCE, tag=ANY_TAG):
+    def Irecv(self, buf: BufSpec, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Request:
         """Nonblocking receive."""
         address, count, datatype, holder = message(buf, False, source)
         return Request._started(_p2p(_RECV, self._h, address, count, datatype._h, source, tag, holder))
 
-    def Probe(self, source=ANY_SOURCE, tag=ANY_TAG, status=None):
+    def Probe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> Literal[True]:
         """Blocking test for a message."""
         if source == PROC_NULL:
             if status is not None:
@@ -92,69 +128,69 @@ class PointToPoint:
         fast.probe(self._h, source, tag, status)
         return True
 
-    def Iprobe(self, source=ANY_SOURCE, tag=ANY_TAG, status=None):
+    def Iprobe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> bool:
         """Nonblocking test for a message."""
         if source == PROC_NULL:
             return self.Probe(source, tag, status)
         return bool(fast.iprobe(self._h, source, tag, status))
 
-    def Mprobe(self, source=ANY_SOURCE, tag=ANY_TAG, status=None):
+    def Mprobe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> Message:
         """Blocking test for a matched message."""
         return Message.Probe(self, source, tag, status)
 
-    def Improbe(self, source=ANY_SOURCE, tag=ANY_TAG, status=None):
+    def Improbe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> Message | None:
         """Nonblocking test for a matched message."""
         return Message.Iprobe(self, source, tag, status)
 
     # Persistent communication
     # ------------------------
 
-    def Send_init(self, buf, dest, tag=0):
+    def Send_init(self, buf: BufSpec, dest: int, tag: int = 0) -> Prequest:
         """Create a persistent request for a standard send."""
         return self._send_init(_SEND, buf, dest, tag)
 
-    def Recv_init(self, buf, source=ANY_SOURCE, tag=ANY_TAG):
+    def Recv_init(self, buf: BufSpec, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Prequest:
         """Create a persistent request for a receive."""
         address, count, datatype, holder = message(buf, False, source)
         request = fast.p2p_init(_RECV, self._h, address, count, datatype._h, source, tag)
         return Prequest._prepared(request, holder)
 
-    def Bsend_init(self, buf, dest, tag=0):
+    def Bsend_init(self, buf: BufSpec, dest: int, tag: int = 0) -> Prequest:
         """Create a persistent request for a send in buffered mode."""
         return self._send_init(_BSEND, buf, dest, tag)
 
-    def Ssend_init(self, buf, dest, tag=0):
+    def Ssend_init(self, buf: BufSpec, dest: int, tag: int = 0) -> Prequest:
         """Create a persistent request for a send in synchronous mode."""
         return self._send_init(_SSEND, buf, dest, tag)
 
-    def Rsend_init(self, buf, dest, tag=0):
+    def Rsend_init(self, buf: BufSpec, dest: int, tag: int = 0) -> Prequest:
         """Create a persistent request for a send in ready mode."""
         return self._send_init(_RSEND, buf, dest, tag)
 
     # Communication modes
     # -------------------
 
-    def Bsend(self, buf, dest, tag=0):
+    def Bsend(self, buf: BufSpec, dest: int, tag: int = 0) -> None:
         """Blocking send in buffered mode."""
         self._send(_BSEND, buf, dest, tag)
 
-    def Ssend(self, buf, dest, tag=0):
+    def Ssend(self, buf: BufSpec, dest: int, tag: int = 0) -> None:
         """Blocking send in synchronous mode."""
         self._send(_SSEND, buf, dest, tag)
 
-    def Rsend(self, buf, dest, tag=0):
+    def Rsend(self, buf: BufSpec, dest: int, tag: int = 0) -> None:
         """Blocking send in ready mode."""
         self._send(_RSEND, buf, dest, tag)
 
-    def Ibsend(self, buf, dest, tag=0):
+    def Ibsend(self, buf: BufSpec, dest: int, tag: int = 0) -> Request:
         """Nonblocking send in buffered mode."""
         return self._isend(_BSEND, buf, dest, tag)
 
-    def Issend(self, buf, dest, tag=0):
+    def Issend(self, buf: BufSpec, dest: int, tag: int = 0) -> Request:
         """Nonblocking send in synchronous mode."""
         return self._isend(_SSEND, buf, dest, tag)
 
-    def Irsend(self, buf, dest, tag=0):
+    def Irsend(self, buf: BufSpec, dest: int, tag: int = 0) -> Request:
         """Nonblocking send in ready mode."""
         return self._isend(_RSEND, buf, dest, tag)
 

@@ -1,5 +1,9 @@
 """Requests: operations that were started and have to be completed."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
 from gormapy._ext import core, fast
 
 from . import constants
@@ -8,6 +12,11 @@ from .handle import Handle, adopt, named
 from .missing import PrequestCalls
 from .serialize import pickle
 from .status import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from typing_extensions import Self
 
 # Bits of Request._kind: completion leaves a persistent request as it is; one with a step completes in Python.
 _PERSISTENT, _STEPPED = 2, 4
@@ -48,7 +57,7 @@ class Request(Handle, fast.Request):
     # The communicator whose error handler is called; set if any object has one that is not ERRORS_RETURN.
     _errors_of = None
 
-    def __new__(cls, request=None):
+    def __new__(cls, request: Request | None = None) -> Self:
         self = adopt(Request, super().__new__(cls), request)
         if request is not None:
             self._kind, self._buf = request._kind, request._buf
@@ -96,7 +105,7 @@ class Request(Handle, fast.Request):
         self._arriving = None
         return pickle.loads(memoryview(memory)[: status._nbytes]) if status._nbytes else None
 
-    def Wait(self, status=None):
+    def Wait(self, status: Status | None = None) -> Literal[True]:
         """Wait for a nonblocking operation to complete."""
         handle = self._h
         try:
@@ -107,7 +116,7 @@ class Request(Handle, fast.Request):
         self._complete(handle, status)
         return True
 
-    def Test(self, status=None):
+    def Test(self, status: Status | None = None) -> bool:
         """Test for the completion of a nonblocking operation."""
         handle = self._h
         try:
@@ -119,7 +128,7 @@ class Request(Handle, fast.Request):
             self._complete(handle, status)
         return done
 
-    def Get_status(self, status=None):
+    def Get_status(self, status: Status | None = None) -> bool:
         """Test for the completion of an operation without freeing its request."""
         if not self._h:
             if status is not None:
@@ -131,7 +140,7 @@ class Request(Handle, fast.Request):
         return done
 
     @classmethod
-    def Waitany(cls, requests, status=None):
+    def Waitany(cls, requests: Sequence[Request], status: Status | None = None) -> int:
         """Wait for any previously initiated request to complete."""
         listed = _listed(requests)
         codes = [None] * len(listed)
@@ -142,7 +151,7 @@ class Request(Handle, fast.Request):
         return _chosen(index, status)
 
     @classmethod
-    def Testany(cls, requests, status=None):
+    def Testany(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, bool]:
         """Test for completion of any previously initiated request."""
         listed = _listed(requests)
         codes = [None] * len(listed)
@@ -153,7 +162,7 @@ class Request(Handle, fast.Request):
         return (_chosen(index, status) if flag else constants.UNDEFINED), bool(flag)
 
     @classmethod
-    def Get_status_any(cls, requests, status=None):
+    def Get_status_any(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, bool]:
         """Test for completion of any request without freeing it."""
         active = [(i, r) for i, (r, handle) in enumerate(_listed(requests)) if handle]
         for i, request in active:
@@ -164,18 +173,18 @@ class Request(Handle, fast.Request):
         return constants.UNDEFINED, not active
 
     @classmethod
-    def Waitall(cls, requests, statuses=None):
+    def Waitall(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> Literal[True]:
         """Wait for all previously initiated requests to complete."""
         _all(requests, statuses, fast.waitall)
         return True
 
     @classmethod
-    def Testall(cls, requests, statuses=None):
+    def Testall(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> bool:
         """Test for the completion of all previously initiated requests."""
         return _all(requests, statuses, fast.testall)
 
     @classmethod
-    def Get_status_all(cls, requests, statuses=None):
+    def Get_status_all(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> bool:
         """Test for completion of all requests without freeing them."""
         listed = _listed(requests)
         filled = [Status() for _ in listed]
@@ -186,17 +195,17 @@ class Request(Handle, fast.Request):
         return True
 
     @classmethod
-    def Waitsome(cls, requests, statuses=None):
+    def Waitsome(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[int] | None:
         """Wait for some previously initiated requests to complete."""
         return _some(requests, statuses, fast.waitsome)
 
     @classmethod
-    def Testsome(cls, requests, statuses=None):
+    def Testsome(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[int] | None:
         """Test for completion of some previously initiated requests."""
         return _some(requests, statuses, fast.testsome)
 
     @classmethod
-    def Get_status_some(cls, requests, statuses=None):
+    def Get_status_some(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[int] | None:
         """Test for completion of some requests without freeing them."""
         active = [(i, r) for i, (r, handle) in enumerate(_listed(requests)) if handle]
         if not active:
@@ -210,20 +219,20 @@ class Request(Handle, fast.Request):
         _return_statuses(filled, statuses, len(filled))
         return indices
 
-    def Cancel(self):
+    def Cancel(self) -> None:
         """Cancel a request."""
         if self._h:
             fast.cancel(self._h)
         else:
             raise Exception(constants.ERR_REQUEST)
 
-    def Free(self):
+    def Free(self) -> None:
         """Free a communication request."""
         if not self._h:
             raise Exception(constants.ERR_REQUEST)
         fast.free(self)
 
-    def free(self):
+    def free(self) -> None:
         """Call Free if not null."""
         if self:
             self.Free()
@@ -231,25 +240,25 @@ class Request(Handle, fast.Request):
     # Completion of operations on Python objects
     # ------------------------------------------
 
-    def wait(self, status=None):
+    def wait(self, status: Status | None = None) -> Any:
         """Wait for an operation on an object to complete and return the object."""
         status = Status() if status is None else status
         self.Wait(status)
         return self._take(status)
 
-    def test(self, status=None):
+    def test(self, status: Status | None = None) -> tuple[bool, Any]:
         """Test for the completion of an operation on an object."""
         status = Status() if status is None else status
         if not self.Test(status):
             return False, None
         return True, self._take(status)
 
-    def get_status(self, status=None):
+    def get_status(self, status: Status | None = None) -> bool:
         """Test for the completion of an operation without freeing its request."""
         return self.Get_status(status)
 
     @classmethod
-    def waitany(cls, requests, status=None):
+    def waitany(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, Any]:
         """Wait for any previously initiated request to complete."""
         status = Status() if status is None else status
         requests = _copied(requests)
@@ -257,7 +266,7 @@ class Request(Handle, fast.Request):
         return index, (requests[index]._take(status) if index >= 0 else None)
 
     @classmethod
-    def testany(cls, requests, status=None):
+    def testany(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, bool, Any]:
         """Test for completion of any previously initiated request."""
         status = Status() if status is None else status
         requests = _copied(requests)
@@ -265,12 +274,12 @@ class Request(Handle, fast.Request):
         return index, flag, (requests[index]._take(status) if index >= 0 else None)
 
     @classmethod
-    def get_status_any(cls, requests, status=None):
+    def get_status_any(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, bool]:
         """Test for completion of any request without freeing it."""
         return cls.Get_status_any(requests, status)
 
     @classmethod
-    def waitall(cls, requests, statuses=None):
+    def waitall(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[Any]:
         """Wait for all previously initiated requests to complete."""
         requests = _copied(requests)
         filled = [Status() for _ in requests]
@@ -279,7 +288,9 @@ class Request(Handle, fast.Request):
         return [r._take(s) for r, s in zip(requests, filled)]
 
     @classmethod
-    def testall(cls, requests, statuses=None):
+    def testall(
+        cls, requests: Sequence[Request], statuses: list[Status] | None = None
+    ) -> tuple[bool, list[Any] | None]:
         """Test for the completion of all previously initiated requests."""
         requests = _copied(requests)
         filled = [Status() for _ in requests]
@@ -289,26 +300,30 @@ class Request(Handle, fast.Request):
         return True, [r._take(s) for r, s in zip(requests, filled)]
 
     @classmethod
-    def get_status_all(cls, requests, statuses=None):
+    def get_status_all(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> bool:
         """Test for completion of all requests without freeing them."""
         return cls.Get_status_all(requests, statuses)
 
     @classmethod
-    def waitsome(cls, requests, statuses=None):
+    def waitsome(
+        cls, requests: Sequence[Request], statuses: list[Status] | None = None
+    ) -> tuple[list[int] | None, list[Any] | None]:
         """Wait for some previously initiated requests to complete."""
         return _some_objects(requests, statuses, cls.Waitsome)
 
     @classmethod
-    def testsome(cls, requests, statuses=None):
+    def testsome(
+        cls, requests: Sequence[Request], statuses: list[Status] | None = None
+    ) -> tuple[list[int] | None, list[Any] | None]:
         """Test for completion of some previously initiated requests."""
         return _some_objects(requests, statuses, cls.Testsome)
 
     @classmethod
-    def get_status_some(cls, requests, statuses=None):
+    def get_status_some(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[int] | None:
         """Test for completion of some requests without freeing them."""
         return cls.Get_status_some(requests, statuses)
 
-    def cancel(self):
+    def cancel(self) -> None:
         """Cancel a request."""
         self.Cancel()
 
@@ -316,7 +331,7 @@ class Request(Handle, fast.Request):
 class Prequest(PrequestCalls, Request):
     """Persistent request."""
 
-    def __new__(cls, request=None):
+    def __new__(cls, request: Request | None = None) -> Self:
         return super().__new__(cls, _of_kind(Prequest, request))
 
     @classmethod
@@ -331,14 +346,14 @@ class Prequest(PrequestCalls, Request):
             self._kind |= _STEPPED
         return self
 
-    def Start(self):
+    def Start(self) -> None:
         """Initiate a communication with a persistent request."""
         if self._step is not None:
             self._step.begin()
         fast.start(self._h)
 
     @classmethod
-    def Startall(cls, requests):
+    def Startall(cls, requests: Sequence[Prequest]) -> None:
         """Start a collection of persistent requests."""
         for request in _copied(requests):
             request.Start()
@@ -347,11 +362,18 @@ class Prequest(PrequestCalls, Request):
 class Grequest(Request):
     """Generalized request."""
 
-    def __new__(cls, request=None):
+    def __new__(cls, request: Request | None = None) -> Self:
         return super().__new__(cls, _of_kind(Grequest, request))
 
     @classmethod
-    def Start(cls, query_fn=None, free_fn=None, cancel_fn=None, args=None, kwargs=None):
+    def Start(
+        cls,
+        query_fn: Callable[..., None] | None = None,
+        free_fn: Callable[..., None] | None = None,
+        cancel_fn: Callable[..., None] | None = None,
+        args: Any = None,
+        kwargs: Any = None,
+    ) -> Grequest:
         """Create and return a user-defined request."""
         for function in (query_fn, free_fn, cancel_fn):
             if function is not None and not callable(function):
@@ -362,7 +384,7 @@ class Grequest(Request):
         self._h = check(core.GrequestStart())
         return self
 
-    def Complete(self):
+    def Complete(self) -> None:
         """Notify that a user-defined request is complete."""
         if not self._h:
             raise Exception(constants.ERR_REQUEST)
@@ -370,13 +392,13 @@ class Grequest(Request):
         if self._step is not None:
             self._step.completed = True
 
-    def complete(self, obj=None):
+    def complete(self, obj: Any = None) -> None:
         """Notify that a user-defined request is complete, with the object that `wait` returns."""
         if self._step is not None:
             self._step.result = obj
         self.Complete()
 
-    def Cancel(self):
+    def Cancel(self) -> None:
         """Cancel a request."""
         if not self._h:
             raise Exception(constants.ERR_REQUEST)

@@ -1,6 +1,16 @@
 """How Python objects become bytes and back."""
 
+from __future__ import annotations
+
 import os
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from gormapy.typing import Buffer
+
+    from .buffer import buffer
 
 
 def _standard_dumps(*args, **kwargs):
@@ -23,7 +33,13 @@ def _standard_loads(*args, **kwargs):
 class Pickle:
     """Serialize and deserialize Python objects."""
 
-    def __init__(self, dumps=None, loads=None, protocol=None, threshold=None):
+    def __init__(
+        self,
+        dumps: Callable[..., bytes] | None = None,
+        loads: Callable[..., Any] | None = None,
+        protocol: int | None = None,
+        threshold: int | None = None,
+    ) -> None:
         """Initialize self."""
         self._dumps = dumps or _standard_dumps
         self._loads = loads or _standard_loads
@@ -35,7 +51,7 @@ class Pickle:
             self._default = dumps is standard
         self.PROTOCOL = protocol
 
-    def dumps(self, obj):
+    def dumps(self, obj: Any) -> bytes:
         """Serialize object to pickle data stream."""
         try:
             return self._dumps(obj) if self._protocol is None else self._dumps(obj, self._protocol)
@@ -45,7 +61,7 @@ class Pickle:
             note_unpicklable(error, obj, self._dumps)
             raise
 
-    def loads(self, data):
+    def loads(self, data: Buffer) -> Any:
         """Deserialize object from pickle data stream."""
         try:
             return self._loads(data)
@@ -56,7 +72,7 @@ class Pickle:
                 note_no_pickle(error, data)
             raise
 
-    def dumps_oob(self, obj):
+    def dumps_oob(self, obj: Any) -> tuple[bytes, list[buffer]]:
         """Serialize object to pickle data stream and out-of-band buffers."""
         from .buffer import buffer
 
@@ -72,28 +88,28 @@ class Pickle:
         protocol = max(5, 5 if self._protocol is None else self._protocol)
         return self._dumps(obj, protocol, buffer_callback=keep), buffers
 
-    def loads_oob(self, data, buffers):
+    def loads_oob(self, data: Buffer, buffers: Iterable[Buffer]) -> Any:
         """Deserialize object from pickle data stream and out-of-band buffers."""
         return self._loads(data, buffers=buffers)
 
     @property
-    def PROTOCOL(self):
+    def PROTOCOL(self) -> int | None:
         """Protocol version."""
         return self._protocol
 
     @PROTOCOL.setter
-    def PROTOCOL(self, protocol):
+    def PROTOCOL(self, protocol: int | None) -> None:
         if protocol is None and self._default:
             protocol = int(os.environ.get("MPI4PY_PICKLE_PROTOCOL", "5"))
         self._protocol = protocol
 
     @property
-    def THRESHOLD(self):
+    def THRESHOLD(self) -> int:
         """Out-of-band threshold in bytes."""
         return self._threshold
 
     @THRESHOLD.setter
-    def THRESHOLD(self, threshold):
+    def THRESHOLD(self, threshold: int) -> None:
         if threshold is None:
             threshold = int(os.environ.get("MPI4PY_PICKLE_THRESHOLD", "262144"))
         self._threshold = threshold

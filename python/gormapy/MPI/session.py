@@ -1,7 +1,14 @@
 """Sessions: not implemented yet, all calls are there by name."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from .handle import Handle, adopt, named
 from .missing import SessionCalls
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class Session(SessionCalls, Handle):
@@ -10,10 +17,10 @@ class Session(SessionCalls, Handle):
     _family = "Session"
     __slots__ = ("__weakref__", "_h")
 
-    def __new__(cls, session=None):
+    def __new__(cls, session: Session | None = None) -> Self:
         return adopt(Session, super().__new__(cls), session)
 
-    def free(self):
+    def free(self) -> None:
         """Call Finalize if not null."""
         if self:
             self.Finalize()

@@ -1,10 +1,19 @@
 """What is known about a completed operation."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from gormapy._ext import fast
 
 from . import constants
 from . import datatype as _datatype  # noqa: F401  (makes the predefined datatypes)
 from .typecode import DATATYPES, TYPE_CHARS
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from .datatype import Datatype
 
 BYTE = DATATYPES["BYTE"]
 
@@ -12,7 +21,7 @@ BYTE = DATATYPES["BYTE"]
 class Status(fast.Status):
     """Source, tag, error and size of a message."""
 
-    def __new__(cls, status=None):
+    def __new__(cls, status: Status | None = None) -> Self:
         self = super().__new__(cls)
         if status is not None:
             if not isinstance(status, Status):
@@ -58,31 +67,31 @@ class Status(fast.Status):
         self._error = constants.SUCCESS
         self._nbytes = self._cancelled = 0
 
-    def Get_source(self):
+    def Get_source(self) -> int:
         """Get message source."""
         return self._source
 
-    def Set_source(self, source):
+    def Set_source(self, source: int) -> None:
         """Set message source."""
         self._source = source
 
-    def Get_tag(self):
+    def Get_tag(self) -> int:
         """Get message tag."""
         return self._tag
 
-    def Set_tag(self, tag):
+    def Set_tag(self, tag: int) -> None:
         """Set message tag."""
         self._tag = tag
 
-    def Get_error(self):
+    def Get_error(self) -> int:
         """Get message error."""
         return self._error
 
-    def Set_error(self, error):
+    def Set_error(self, error: int) -> None:
         """Set message error."""
         self._error = error
 
-    def Get_count(self, datatype=BYTE):
+    def Get_count(self, datatype: Datatype = BYTE) -> int:
         """Get the number of top level elements."""
         size = datatype.Get_size()
         if size == 0:
@@ -90,19 +99,19 @@ class Status(fast.Status):
         items, rest = divmod(self._nbytes, size)
         return constants.UNDEFINED if rest else items
 
-    def Get_elements(self, datatype):
+    def Get_elements(self, datatype: Datatype) -> int:
         """Get the number of basic elements in a datatype."""
         return _elements(datatype, self._nbytes)
 
-    def Set_elements(self, datatype, count):
+    def Set_elements(self, datatype: Datatype, count: int) -> None:
         """Set the number of elements in a status."""
         self._nbytes = count * datatype.Get_size()
 
-    def Is_cancelled(self):
+    def Is_cancelled(self) -> bool:
         """Test to see if a request was cancelled."""
         return bool(self._cancelled)
 
-    def Set_cancelled(self, flag):
+    def Set_cancelled(self, flag: bool) -> None:
         """Set the cancelled state associated with a status."""
         self._cancelled = bool(flag)
 
@@ -112,24 +121,24 @@ class Status(fast.Status):
     cancelled = property(Is_cancelled, Set_cancelled, doc="Cancelled state.")
 
     @property
-    def count(self):
+    def count(self) -> int:
         """Byte count."""
         return self._nbytes
 
     @count.setter
-    def count(self, value):
+    def count(self, value: int) -> None:
         self._nbytes = value
 
-    def tomemory(self):
+    def tomemory(self) -> memoryview:
         """Return status memory view."""
         return memoryview(_pack(self))
 
-    def py2f(self):
+    def py2f(self) -> list[int]:
         """Return the status as a Fortran integer array."""
         return self.tomemory().tolist()
 
     @classmethod
-    def f2py(cls, arg):
+    def f2py(cls, arg: list[int]) -> Self:
         """Make a status from a Fortran integer array."""
         self = cls()
         self._source, self._tag, self._error, low, high, self._cancelled = list(arg)[:6]

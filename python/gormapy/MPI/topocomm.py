@@ -1,10 +1,19 @@
 """Communicators with a topology."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from . import constants
 from .comm import COMM_NULL, Comm, _subclasses, _topologies
 from .exception import Exception
 from .intracomm import Intracomm
 from .neighbor import NeighborCollectives
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from typing_extensions import Self
 
 
 class Topocomm(NeighborCollectives, Intracomm):
@@ -12,7 +21,7 @@ class Topocomm(NeighborCollectives, Intracomm):
 
     _kind = None
 
-    def __new__(cls, comm=None):
+    def __new__(cls, comm: Comm | None = None) -> Self:
         if comm:
             kind = _topologies.get(comm._h, (None,))[0]
             if kind is None or cls._kind not in (None, kind):
@@ -43,34 +52,34 @@ class Topocomm(NeighborCollectives, Intracomm):
         raise Exception(constants.ERR_TOPOLOGY)
 
     @property
-    def inoutedges(self):
+    def inoutedges(self) -> tuple[list[int], list[int]]:
         """Incoming and outgoing neighbors."""
         sources, destinations = self._edges()
         return list(sources), list(destinations)
 
     @property
-    def inedges(self):
+    def inedges(self) -> list[int]:
         """Incoming neighbors."""
         return self.inoutedges[0]
 
     @property
-    def outedges(self):
+    def outedges(self) -> list[int]:
         """Outgoing neighbors."""
         return self.inoutedges[1]
 
     @property
-    def degrees(self):
+    def degrees(self) -> tuple[int, int]:
         """Number of incoming and outgoing neighbors."""
         sources, destinations = self._edges()
         return len(sources), len(destinations)
 
     @property
-    def indegree(self):
+    def indegree(self) -> int:
         """Number of incoming neighbors."""
         return self.degrees[0]
 
     @property
-    def outdegree(self):
+    def outdegree(self) -> int:
         """Number of outgoing neighbors."""
         return self.degrees[1]
 
@@ -82,14 +91,14 @@ class Cartcomm(Topocomm):
 
     _grid = Topocomm._topology
 
-    def Get_dim(self):
+    def Get_dim(self) -> int:
         """Return number of dimensions."""
         return len(self._grid().dims)
 
     dim = property(Get_dim, doc="Number of dimensions.")
     ndim = property(Get_dim, doc="Number of dimensions.")
 
-    def Get_topo(self):
+    def Get_topo(self) -> tuple[list[int], list[int], list[int]]:
         """Return information on the cartesian topology."""
         grid = self._grid()
         return list(grid.dims), list(grid.periods), grid.coords(self.Get_rank())
@@ -97,34 +106,34 @@ class Cartcomm(Topocomm):
     topo = property(Get_topo, doc="Topology information.")
 
     @property
-    def dims(self):
+    def dims(self) -> list[int]:
         """Dimensions."""
         return list(self._grid().dims)
 
     @property
-    def periods(self):
+    def periods(self) -> list[int]:
         """Periodicity."""
         return list(self._grid().periods)
 
     @property
-    def coords(self):
+    def coords(self) -> list[int]:
         """Coordinates."""
         return self._grid().coords(self.Get_rank())
 
-    def Get_cart_rank(self, coords):
+    def Get_cart_rank(self, coords: Sequence[int]) -> int:
         """Translate logical coordinates to ranks."""
         return self._grid().rank(coords)
 
-    def Get_coords(self, rank):
+    def Get_coords(self, rank: int) -> list[int]:
         """Translate ranks to logical coordinates."""
         return self._grid().coords(rank)
 
-    def Shift(self, direction, disp):
+    def Shift(self, direction: int, disp: int) -> tuple[int, int]:
         """Return the ranks of source and destination for shifting data with Sendrecv."""
         grid, rank = self._grid(), self.Get_rank()
         return grid.neighbor(rank, direction, -disp), grid.neighbor(rank, direction, disp)
 
-    def Sub(self, remain_dims):
+    def Sub(self, remain_dims: Sequence[bool]) -> Cartcomm:
         """Return a lower-dimensional Cartesian topology."""
         grid = self._grid()
         kept = [bool(keep) for keep in remain_dims]
@@ -150,27 +159,27 @@ class Graphcomm(Topocomm):
 
     _kind = constants.GRAPH
 
-    def Get_dims(self):
+    def Get_dims(self) -> tuple[int, int]:
         """Return the number of nodes and edges."""
         graph = self._topology()
         return len(graph.index), len(graph.edges)
 
     @property
-    def dims(self):
+    def dims(self) -> tuple[int, int]:
         """Number of nodes and edges."""
         return self.Get_dims()
 
     @property
-    def nnodes(self):
+    def nnodes(self) -> int:
         """Number of nodes."""
         return self.Get_dims()[0]
 
     @property
-    def nedges(self):
+    def nedges(self) -> int:
         """Number of edges."""
         return self.Get_dims()[1]
 
-    def Get_topo(self):
+    def Get_topo(self) -> tuple[list[int], list[int]]:
         """Return index and edges."""
         graph = self._topology()
         return list(graph.index), list(graph.edges)
@@ -178,30 +187,30 @@ class Graphcomm(Topocomm):
     topo = property(Get_topo, doc="Topology information.")
 
     @property
-    def index(self):
+    def index(self) -> list[int]:
         """Index."""
         return self.Get_topo()[0]
 
     @property
-    def edges(self):
+    def edges(self) -> list[int]:
         """Edges."""
         return self.Get_topo()[1]
 
-    def Get_neighbors_count(self, rank):
+    def Get_neighbors_count(self, rank: int) -> int:
         """Return number of neighbors of a process."""
         return len(self._topology().neighbors(rank))
 
-    def Get_neighbors(self, rank):
+    def Get_neighbors(self, rank: int) -> list[int]:
         """Return list of neighbors of a process."""
         return self._topology().neighbors(rank)
 
     @property
-    def nneighbors(self):
+    def nneighbors(self) -> int:
         """Number of neighbors."""
         return self.Get_neighbors_count(self.Get_rank())
 
     @property
-    def neighbors(self):
+    def neighbors(self) -> list[int]:
         """Neighbors."""
         return self.Get_neighbors(self.Get_rank())
 
@@ -215,15 +224,15 @@ class Distgraphcomm(Topocomm):
 
     _kind = constants.DIST_GRAPH
 
-    def Get_dist_neighbors_count(self):
+    def Get_dist_neighbors_count(self) -> tuple[int, int, bool]:
         """Return adjacency information for a distributed graph topology."""
         edges = self._topology()
         return len(edges.sources), len(edges.destinations), edges.weights is not None
 
-    def Get_dist_neighbors(self):
+    def Get_dist_neighbors(self) -> tuple[list[int], list[int], tuple[list[int], list[int]] | None]:
         """Return adjacency information for a distributed graph topology."""
         edges = self._topology()
-        weights = None if edges.weights is None else tuple(map(list, edges.weights))
+        weights: Any = None if edges.weights is None else tuple(map(list, edges.weights))
         return list(edges.sources), list(edges.destinations), weights
 
     def _edges(self):

@@ -1,8 +1,15 @@
 """How MPI datatypes, Python's struct codes and NumPy's type codes correspond."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from gormapy._ext import core
 
 from . import constants
+
+if TYPE_CHECKING:
+    from .datatype import Datatype
 
 # Type codes of the predefined datatypes, by name without MPI_. Sizes follow from the code.
 TYPE_CHARS = {
@@ -212,9 +219,9 @@ _FORTRAN_CODES = {
 }
 
 DATATYPES = {}  # name without MPI_ -> object
-_typedict = {}  # code -> object
-_typedict_c = {}  # the same for types of C and of Fortran
-_typedict_f = {}
+_typedict: dict[str, Datatype] = {}  # code -> object
+_typedict_c: dict[str, Datatype] = {}  # the same for types of C and of Fortran
+_typedict_f: dict[str, Datatype] = {}
 
 
 def load_table(define):
@@ -351,7 +358,7 @@ _CONSTRUCTORS = {
 _COMBINER_NAMES = {getattr(constants, f"COMBINER_{name}"): name for name in _CONSTRUCTORS}
 
 
-def decode(datatype, mark=False):
+def decode(datatype: Datatype, mark: bool = False) -> tuple[Datatype, str, dict[str, Any]]:
     """Return base datatype, name of the combiner and its parameters."""
     if datatype._origin is None:
         return datatype, "NAMED", {}
@@ -364,7 +371,7 @@ def decode(datatype, mark=False):
     return types[0], _COMBINER_NAMES[combiner], dict(params)
 
 
-def create(datatype, combiner, params, free=False):
+def create(datatype: Datatype, combiner: str, params: dict[str, Any], free: bool = False) -> Datatype:
     """Make the datatype that `decode` described."""
     if combiner == "NAMED":
         return datatype

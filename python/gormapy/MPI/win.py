@@ -1,6 +1,9 @@
 """Windows: memory that other processes reach."""
 
+from __future__ import annotations
+
 from functools import wraps
+from typing import TYPE_CHECKING, Literal
 
 from gormapy._ext import core, fast
 
@@ -17,6 +20,17 @@ from .naming import Attributed, Named
 from .op import SUM, handle_of
 from .request import Request
 from .sentinel import BOTTOM
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from gormapy.typing import Bottom, Buffer, BufSpec, TargetSpec
+
+    from .buffer import buffer
+    from .comm import Comm
+    from .info import Info
+    from .intracomm import Intracomm
+    from .op import Op
 
 _rma = fast.rma
 
@@ -74,7 +88,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
     # (base, size, disp_unit, flavor, rank, group size)
     _description = None
 
-    def __new__(cls, win=None):
+    def __new__(cls, win: Win | None = None) -> Self:
         self = adopt(Win, super().__new__(cls), win)
         self._kept = {}  # target rank -> memory of operations that are not complete
         self._attached = {}  # address -> memory attached to a dynamic window
@@ -121,7 +135,9 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         return self
 
     @classmethod
-    def Create(cls, memory, disp_unit=1, info=INFO_NULL, comm=COMM_SELF):
+    def Create(
+        cls, memory: Buffer | Bottom, disp_unit: int = 1, info: Info = INFO_NULL, comm: Intracomm = COMM_SELF
+    ) -> Self:
         """Create a window over memory of the program, which has to stay until Free; collective.
 
         Displacements count `disp_unit` bytes. The ranks may give different memory, also none.
@@ -134,13 +150,13 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         return cls._made(flavor, address, nbytes, disp_unit, info, comm, holder)
 
     @classmethod
-    def Allocate(cls, size, disp_unit=1, info=INFO_NULL, comm=COMM_SELF):
+    def Allocate(cls, size: int, disp_unit: int = 1, info: Info = INFO_NULL, comm: Comm = COMM_SELF) -> Self:
         """Create a window with `size` bytes of memory of its own at this rank (see tomemory); collective."""
         size = index(size, "Win.Allocate: size, a number of bytes")
         return cls._made(constants.WIN_FLAVOR_ALLOCATE, 0, size, disp_unit, info, comm, None)
 
     @classmethod
-    def Allocate_shared(cls, size, disp_unit=1, info=INFO_NULL, comm=COMM_SELF):
+    def Allocate_shared(cls, size: int, disp_unit: int = 1, info: Info = INFO_NULL, comm: Comm = COMM_SELF) -> Self:
         """Create a window with memory that all processes on a host can load from and store to; collective.
 
         A barrier does not order loads and stores: Lock_all once, then store, Sync, Barrier, Sync, load.
@@ -149,28 +165,28 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         return cls._made(constants.WIN_FLAVOR_SHARED, 0, size, disp_unit, info, comm, None)
 
     @classmethod
-    def Create_dynamic(cls, info=INFO_NULL, comm=COMM_SELF):
+    def Create_dynamic(cls, info: Info = INFO_NULL, comm: Comm = COMM_SELF) -> Self:
         """Create a window without memory, to which each rank attaches some later; collective.
 
         Displacements are addresses at the target, as Get_address returns them there.
         """
         return cls._made(constants.WIN_FLAVOR_DYNAMIC, 0, 0, 1, info, comm, None)
 
-    def Attach(self, memory):
+    def Attach(self, memory: Buffer) -> None:
         """Let others access memory of this rank through a dynamic window; local: tell them the address."""
         self._checked()
         address, nbytes, holder = _memory_of(memory)
         check(core.WinAttach(self._h, address, nbytes))
         self._attached[address] = holder
 
-    def Detach(self, memory):
+    def Detach(self, memory: Buffer) -> None:
         """Take attached memory out of a dynamic window, when nobody accesses it any more."""
         self._checked()
         address, _, _ = _memory_of(memory)
         check(core.WinDetach(self._h, address))
         self._attached.pop(address, None)
 
-    def Shared_query(self, rank):
+    def Shared_query(self, rank: int) -> tuple[buffer, int]:
         """Return (buffer, disp_unit) of `rank`'s part, mapped in this process; `np.frombuffer` makes an array of it."""
         self._checked()
         address, nbytes, disp_unit = fields(core.WinShared(self._h, rank))
@@ -178,7 +194,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         owner = fast.win_memory(self._h, address, nbytes) if nbytes else None
         return view(address, nbytes, False, self if owner is None else owner), disp_unit
 
-    def Free(self):
+    def Free(self) -> None:
         """Free the window, outside of any epoch; collective."""
         self._checked()
         check(core.WinCheckFree(self._h))  # before anything of it is gone
@@ -196,19 +212,19 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
     # Hints, group and attributes
     # ---------------------------
 
-    def Set_info(self, info):
+    def Set_info(self, info: Info) -> None:
         """Set new values for the hints associated with a window; collective."""
         self._checked()
         wininfo.change(self._h, info)
 
-    def Get_info(self):
+    def Get_info(self) -> Info:
         """Return the current hints for a window."""
         self._checked()
         return wininfo.current(self._h)
 
     info = property(Get_info, Set_info, doc="Info hints.")
 
-    def Get_group(self):
+    def Get_group(self) -> Group:
         """Access the group of processes that created the window."""
         self._checked()
         return Group._made(core.WinGroup(self._h))
@@ -216,27 +232,27 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
     group = property(Get_group, doc="Group.")
 
     @property
-    def group_size(self):
+    def group_size(self) -> int:
         """Group size."""
         return self._checked()[5]
 
     @property
-    def group_rank(self):
+    def group_rank(self) -> int:
         """Group rank."""
         return self._checked()[4]
 
     @property
-    def attrs(self):
+    def attrs(self) -> tuple[int, int, int]:
         """Base address, size and displacement unit."""
         return self._checked()[:3]
 
     @property
-    def flavor(self):
+    def flavor(self) -> int:
         """Create flavor."""
         return self._checked()[3]
 
     @property
-    def model(self):
+    def model(self) -> int:
         """Memory model."""
         self._checked()
         return constants.WIN_UNIFIED
@@ -254,7 +270,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
             raise Exception(constants.ERR_KEYVAL)
         return values[keyval]
 
-    def tomemory(self):
+    def tomemory(self) -> buffer:
         """Return the memory of this rank's part; `np.frombuffer` makes an array of it.
 
         Where others access it, load and store between fences, under Lock of this rank, or under Lock_all with Sync.
@@ -321,7 +337,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         )
 
     @_to_a_rank
-    def Put(self, origin, target_rank, target=None):
+    def Put(self, origin: BufSpec, target_rank: int, target: TargetSpec | None = None) -> None:
         """Start copying contiguous `origin` to `target` (place in the target's disp_unit, or [disp, count, type]).
 
         `origin` may be changed after Flush_local; the data are at the target after Flush, Unlock or Fence, or
@@ -332,14 +348,14 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         self._access(fast.PUT, target_rank, source, None, place)
 
     @_to_a_rank
-    def Get(self, origin, target_rank, target=None):
+    def Get(self, origin: BufSpec, target_rank: int, target: TargetSpec | None = None) -> None:
         """Start reading into `origin`, which is undefined until Flush_local, Flush, Unlock, Fence or Complete."""
         source, place, holder = rma(origin, False, target_rank, target)
         self._keep(target_rank, holder)
         self._access(fast.GET, target_rank, source, None, place)
 
     @_to_a_rank
-    def Accumulate(self, origin, target_rank, target=None, op=SUM):
+    def Accumulate(self, origin: BufSpec, target_rank: int, target: TargetSpec | None = None, op: Op = SUM) -> None:
         """Start replacing each element at `target` by `target op origin`; `origin` and completion are as in Put.
 
         Atomic for each element, with calls of the same type and the same op or NO_OP. REPLACE stores, and NO_OP is for
@@ -350,7 +366,9 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         self._access(fast.ACC, target_rank, source, None, place, handle_of(op))
 
     @_to_a_rank
-    def Get_accumulate(self, origin, result, target_rank, target=None, op=SUM):
+    def Get_accumulate(
+        self, origin: BufSpec, result: BufSpec, target_rank: int, target: TargetSpec | None = None, op: Op = SUM
+    ) -> None:
         """As Accumulate; the old values are in `result` (another array than `origin`) after a flush.
 
         With NO_OP it reads each element atomically, and `origin` is not used.
@@ -361,7 +379,9 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         self._access(fast.GET_ACC, target_rank, source, fetched, place, handle_of(op))
 
     @_to_a_rank
-    def Fetch_and_op(self, origin, result, target_rank, target_disp=0, op=SUM):
+    def Fetch_and_op(
+        self, origin: BufSpec, result: BufSpec, target_rank: int, target_disp: int = 0, op: Op = SUM
+    ) -> None:
         """Replace one element by `target op origin`; the old value is in `result` after a flush.
 
         `result` is another array than `origin`. Atomic with calls of the same type and the same op or NO_OP.
@@ -376,7 +396,9 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         )
 
     @_to_a_rank
-    def Compare_and_swap(self, origin, compare, result, target_rank, target_disp=0):
+    def Compare_and_swap(
+        self, origin: BufSpec, compare: BufSpec, result: BufSpec, target_rank: int, target_disp: int = 0
+    ) -> None:
         """Replace one element by `origin` if it equals `compare`; the old value is in `result` after a flush.
 
         The three are different arrays. Atomic with other calls of it of the same type.
@@ -392,7 +414,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
     # ---------------------------
 
     @_to_a_rank
-    def Rput(self, origin, target_rank, target=None):
+    def Rput(self, origin: BufSpec, target_rank: int, target: TargetSpec | None = None) -> Request:
         """As Put; the returned request's completion means that `origin` is reusable, not that the data have arrived.
 
         Within Lock or Lock_all only.
@@ -401,13 +423,13 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         return self._request(fast.PUT, target_rank, source, None, place, holder)
 
     @_to_a_rank
-    def Rget(self, origin, target_rank, target=None):
+    def Rget(self, origin: BufSpec, target_rank: int, target: TargetSpec | None = None) -> Request:
         """As Get; `origin` has the data when the returned request is complete. Within Lock or Lock_all only."""
         source, place, holder = rma(origin, False, target_rank, target)
         return self._request(fast.GET, target_rank, source, None, place, holder)
 
     @_to_a_rank
-    def Raccumulate(self, origin, target_rank, target=None, op=SUM):
+    def Raccumulate(self, origin: BufSpec, target_rank: int, target: TargetSpec | None = None, op: Op = SUM) -> Request:
         """As Accumulate; the returned request's completion means that `origin` is reusable, not that it has happened.
 
         Within Lock or Lock_all only.
@@ -416,7 +438,9 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         return self._request(fast.ACC, target_rank, source, None, place, holder, handle_of(op))
 
     @_to_a_rank
-    def Rget_accumulate(self, origin, result, target_rank, target=None, op=SUM):
+    def Rget_accumulate(
+        self, origin: BufSpec, result: BufSpec, target_rank: int, target: TargetSpec | None = None, op: Op = SUM
+    ) -> Request:
         """As Get_accumulate; when the returned request is complete, `result` has the old values, `origin` is reusable.
 
         A flush tells whether the target has been changed. Within Lock or Lock_all only.
@@ -428,7 +452,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
     # Synchronization
     # ---------------
 
-    def Fence(self, assertion=0):
+    def Fence(self, assertion: int = 0) -> None:
         """End the epoch before and begin the next one; collective.
 
         What this rank began is complete then, and so is what others did to its window. All ranks give MODE_NOPRECEDE or
@@ -437,57 +461,57 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         fast.fence(self._h, assertion)
         self._completed()
 
-    def Start(self, group, assertion=0):
+    def Start(self, group: Group, assertion: int = 0) -> None:
         """Begin access to the windows of `group`; may return before they call Post."""
         fast.win_start(self._h, _group(group, "Start"), assertion)
 
-    def Complete(self):
+    def Complete(self) -> None:
         """End what Start began: done at the origin; at each target when its Wait returns."""
         fast.win_complete(self._h)
         self._completed()
 
-    def Post(self, group, assertion=0):
+    def Post(self, group: Group, assertion: int = 0) -> None:
         """Let the ranks of `group` access this window until Wait; does not wait for their Start."""
         fast.win_post(self._h, _group(group, "Post"), assertion)
 
-    def Wait(self):
+    def Wait(self) -> Literal[True]:
         """Wait until all ranks of Post's group have called Complete: then what they did is in this window."""
         fast.win_wait(self._h)
         return True
 
-    def Test(self):
+    def Test(self) -> bool:
         """Return whether all ranks of Post's group have called Complete; if so, end the exposure as Wait does."""
         return fast.win_test(self._h)
 
-    def Lock(self, rank, lock_type=constants.LOCK_EXCLUSIVE, assertion=0):
+    def Lock(self, rank: int, lock_type: int = constants.LOCK_EXCLUSIVE, assertion: int = 0) -> None:
         """Open an access epoch at one rank; may return before the lock is granted: it is not a mutex."""
         fast.lock(self._h, rank, lock_type, assertion)
 
-    def Unlock(self, rank):
+    def Unlock(self, rank: int) -> None:
         """End the access epoch at one rank: all its operations are complete, here and at the target."""
         fast.unlock(self._h, rank)
         self._completed(rank)
 
-    def Lock_all(self, assertion=0):
+    def Lock_all(self, assertion: int = 0) -> None:
         """Open an access epoch at all ranks, under shared locks; not collective, and no mutex either."""
         fast.lock_all(self._h, assertion)
 
-    def Unlock_all(self):
+    def Unlock_all(self) -> None:
         """End the access epoch at all ranks: all its operations are complete, here and at the targets."""
         fast.unlock_all(self._h)
         self._completed()
 
-    def Flush(self, rank):
+    def Flush(self, rank: int) -> None:
         """Complete all operations at one rank, here and at the target. Within Lock or Lock_all only."""
         fast.flush(self._h, rank)
         self._completed(rank)
 
-    def Flush_all(self):
+    def Flush_all(self) -> None:
         """Complete all operations at all ranks, here and at the targets. Within Lock or Lock_all only."""
         fast.flush_all(self._h)
         self._completed()
 
-    def Flush_local(self, rank):
+    def Flush_local(self, rank: int) -> None:
         """Complete all operations at one rank here only: buffers are reusable, results are there.
 
         The data may still be on their way to the target. Within Lock or Lock_all only.
@@ -495,12 +519,12 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         fast.flush_local(self._h, rank)
         self._completed(rank)
 
-    def Flush_local_all(self):
+    def Flush_local_all(self) -> None:
         """Complete all operations at all ranks here only, as Flush_local does at one."""
         fast.flush_local_all(self._h)
         self._completed()
 
-    def Sync(self):
+    def Sync(self) -> None:
         """Order this rank's loads and stores to its window (a memory barrier); reconcile private and public copies.
 
         Within Lock or Lock_all only. It completes no operation.
