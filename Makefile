@@ -14,12 +14,13 @@ GO_PACKAGES := ./gocore/... ./pybind/build/... $(if $(wildcard pybind/core/*.go)
 SOURCES := $(shell find gocore pybind python/gormapy go.mod go.sum pyproject.toml README.md -type f \
 	-not -path '*/__pycache__/*' -not -path '*/_bin/*' -not -name '*.so' 2>/dev/null)
 
-.PHONY: help build test test-go test-python test-fabrics test-rdma conformance large stress faults exhaustion neighbours interrupts threads soak race interleave simulate fuzz lint lint-go lint-c lint-python demo notebooks test-notebooks test-elsewhere test-browser wheel sdist test-wheels clean
+.PHONY: help build test test-go test-python test-fabrics test-rdma conformance large stress faults exhaustion neighbours interrupts threads soak race interleave simulate fuzz lint lint-go lint-c lint-python stubs demo notebooks test-notebooks test-elsewhere test-browser wheel sdist test-wheels clean
 
 help:
 	@echo 'make demo         install into an environment of its own and run a 4-rank program'
 	@echo 'make test         build, then run the Go and the Python tests'
 	@echo 'make lint         check the Go, the C and the Python sources'
+	@echo 'make stubs        write the stub of gormapy.MPI anew, after a change of its calls or their types'
 	@echo 'make build        build into the tree, for use with .cache/dev/bin/python'
 	@echo 'make conformance  run all of mpi4py'"'"'s own tests and demonstrations'
 	@echo 'make test-fabrics run the tests of MPI over tcp and libfabric'
@@ -175,11 +176,19 @@ lint-c: $(DEV)/made
 	@$(BACKEND) group lint
 	$(DEV)/bin/clang-format --dry-run -Werror pybind/shim/*.[ch]
 
-lint-python: $(DEV)/made
+# The stub is compared with the live module, which needs the build.
+lint-python: build
 	@$(BACKEND) group lint
 	$(DEV)/bin/ruff check .
 	$(DEV)/bin/ruff format --check .
 	$(DEV)/bin/mypy
+	@$(BACKEND) stubs --check
+	$(DEV)/bin/python -m mypy.stubtest gormapy --concise --mypy-config-file pyproject.toml \
+		--allowlist pybind/build/stubtest.allowlist --ignore-unused-allowlist
+
+stubs: build
+	@$(BACKEND) group lint
+	@$(BACKEND) stubs
 
 $(DEMO)/made: $(SOURCES)
 	@PYTHONPATH=pybind/build $(PYTHON) -m gormapy_build venv $(DEMO)

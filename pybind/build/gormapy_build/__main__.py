@@ -16,7 +16,9 @@ usage: python -m gormapy_build COMMAND
   in-place       build into the tree with the Go and C compiler on PATH, or the pinned ones
   go|gofmt|staticcheck ARGUMENT...
                  run it in the environment of that build
-  sdist FOLDER   write the source distribution"""
+  sdist FOLDER   write the source distribution
+  stubs [--check]
+                 write the stub of gormapy.MPI, or compare the one there; needs the build"""
 
 
 def venv(folder: Path) -> None:
@@ -66,6 +68,12 @@ def sdist(folder: Path) -> None:
     print(folder / distribution.build(str(folder), "auto"))
 
 
+def stubs(check: bool) -> None:
+    from . import stubs as stub
+
+    stub.check() if check else stub.write()
+
+
 def main(arguments: list[str]) -> None:
     refusal.check()
     match arguments:
@@ -79,6 +87,10 @@ def main(arguments: list[str]) -> None:
             run(program, rest)
         case ["sdist", folder]:
             sdist(Path(folder))
+        case ["stubs"]:
+            stubs(check=False)
+        case ["stubs", "--check"]:
+            stubs(check=True)
         case _:
             raise SystemExit(USAGE)
 
