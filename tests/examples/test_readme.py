@@ -1,10 +1,13 @@
-"""What README.md shows works as it is printed there."""
+"""What README.md and the pages of docs/ show works as it is printed there."""
 
 import ast
+import json
 import re
 import shlex
 import subprocess
 import sys
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,34 +16,91 @@ from support.mpirun import environment, mpiexec
 
 from gormapy.bench import peers
 
-README = Path(__file__).resolve().parents[2] / "README.md"
-TEXT = README.read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
-PROGRAMS = [code for kind, code in BLOCKS if kind == "python"]  # cells are "ipython": tests/notebook
-# The others use modules of gormapy.
-PORTABLE = [i for i, code in enumerate(PROGRAMS) if not re.search(r"^import gormapy|MPI, ", code, re.MULTILINE)]
-CONSOLES = [
-    [line[2:].partition("#")[0].strip() for line in code.splitlines() if line.startswith("$ ")]
-    for kind, code in BLOCKS
-    if kind == "console"
+ROOT = Path(__file__).resolve().parents[2]
+README, DOCS = ROOT / "README.md", ROOT / "docs"
+PAGES = [README, *sorted(DOCS.glob("*.md"))]
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a page, with its number on the page."""
+
+    page: Path
+    number: int
+    kind: str
+    code: str
+
+    def __str__(self):
+        return f"{self.page.name}-{self.number}"
+
+
+def text(page):
+    return page.read_text(encoding="utf-8")
+
+
+def section(page, title):
+    """Return the text of a page from a heading of the second level to the next one."""
+    return text(page).partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+def without_code(page):
+    """Return the text of a page without its fenced blocks."""
+    return re.sub(r"^```.*?^```$", "", text(page), flags=re.MULTILINE | re.DOTALL)
+
+
+BLOCKS = [
+    Block(page, number, kind, code)
+    for page in PAGES
+    for number, (kind, code) in enumerate(
+        re.findall(r"^```(\w*)\n(.*?)^```$", text(page), re.MULTILINE | re.DOTALL), start=1
+    )
 ]
+PROGRAMS = [block for block in BLOCKS if block.kind == "python"]
+CELLS = [block for block in BLOCKS if block.kind == "ipython"]  # tests/notebook runs them
+# Programs that import nothing of gormapy but MPI run with mpi4py, too.
+GORMAPY_ONLY = re.compile(r"^import gormapy|^from gormapy import (?!MPI$)", re.MULTILINE)
+PORTABLE = [block for block in PROGRAMS if not GORMAPY_ONLY.search(block.code)]
+WITH_MPI = [block for block in PROGRAMS if re.search(r"import .*\bMPI\b", block.code)]
+CONSOLES = {
+    tuple(line[2:].partition("#")[0].strip() for line in block.code.splitlines() if line.startswith("$ ")): block
+    for block in BLOCKS
+    if block.kind == "console"
+}
+HELLO = PROGRAMS[0].code
 
 # Commands that take minutes or change the machine, and what runs them in their place.
 ELSEWHERE = {"pip install .": "tests/packaging/test_install.py"}
 SHORTER = {"python -m gormapy.bench": "--sizes 8,4096 --budget 0.02 --sync flush"}
 
 
-@pytest.mark.parametrize("number", range(len(PROGRAMS)))
-def test_program(mpirun, number, n):
-    mpirun(n, PROGRAMS[number])
+def test_readme_is_short():
+    assert len(text(README).splitlines()) <= 150
 
 
-@pytest.mark.parametrize("number", PORTABLE)
+def test_every_kind_of_block_is_run():
+    """A block of a kind that no test runs would be a promise that nobody keeps."""
+    assert {block.kind for block in BLOCKS} == {"python", "ipython", "console", "text"}
+    assert [str(block) for block in BLOCKS if block.kind == "text"] == ["README.md-1"]  # the picture
+    fences = sum(line.startswith("```") for page in PAGES for line in text(page).splitlines())
+    assert fences == 2 * len(BLOCKS)
+
+
+@pytest.mark.parametrize("block", WITH_MPI, ids=str)
+def test_program(mpirun, block, n):
+    mpirun(n, block.code)
+
+
+@pytest.mark.parametrize("block", [block for block in PROGRAMS if block not in WITH_MPI], ids=str)
+def test_program_without_mpi(mpirun, block):
+    mpirun.alone(block.code)
+
+
+@pytest.mark.parametrize("block", PORTABLE, ids=str)
 @pytest.mark.parametrize("mpi", peers.WHEELS)
-def test_program_on_another_mpi(tmp_path, mpi, number):
+def test_program_on_another_mpi(tmp_path, mpi, block):
     library = peers.peer(mpi)
     program = tmp_path / "program.py"
-    program.write_text(PROGRAMS[number].replace("from gormapy import MPI", "from mpi4py import MPI"))
+    program.write_text(block.code.replace("from gormapy import MPI", "from mpi4py import MPI"))
     for ranks in (1, 2, 4):
         command = library.ranks(ranks, str(program))
         done = subprocess.run(
@@ -49,45 +109,59 @@ def test_program_on_another_mpi(tmp_path, mpi, number):
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
 
 
-def test_most_programs_run_everywhere():
-    assert len(PORTABLE) == 4
+def test_first_programs_run_everywhere():
+    pages = [block.page.name for block in PORTABLE]
+    assert pages == ["README.md"] * 2 + ["migrating-from-mpi4py.md"] + ["programs.md"] * 2
 
 
 def test_programs_keep_their_buffers():
-    cells = [re.sub("^%.*", "pass", code, flags=re.MULTILINE) for kind, code in BLOCKS if kind == "ipython"]
-    programs = {f"program {i} of README.md": code for i, code in enumerate(PROGRAMS + cells)}
-    folder = README.parent / "python" / "gormapy" / "examples"
-    programs |= {str(path): path.read_text(encoding="utf-8") for path in folder.rglob("*.py")}
+    programs = {str(block): re.sub("^%.*", "pass", block.code, flags=re.MULTILINE) for block in PROGRAMS + CELLS}
+    folder = ROOT / "python" / "gormapy" / "examples"
+    programs |= {str(path): text(path) for path in folder.rglob("*.py")}
     for name, code in programs.items():
         assert not list(buffers.temporary(ast.parse(code))), f"{name}: a one-sided call has an array without a name"
 
 
 def test_output_of_the_first_program(mpirun):
-    (shown,) = (code for kind, code in BLOCKS if kind == "console" and "mpiexec -n 4 python hello.py" in code)
-    assert mpirun(4, PROGRAMS[0]).stdout.count("\n") == 4
-    assert mpirun(4, PROGRAMS[0]).lines == shown.splitlines()[1:]
+    (shown,) = (b.code for b in BLOCKS if b.kind == "console" and b.page == README and "python hello.py" in b.code)
+    assert mpirun(4, HELLO).stdout.count("\n") == 4
+    assert mpirun(4, HELLO).lines == shown.splitlines()[1:]
+
+
+def test_cells_of_the_readme_are_those_of_their_page():
+    """So that what tests/notebook runs is both."""
+    shown = [block.code for block in CELLS if block.page == README]
+    there = [block.code for block in CELLS if block.page == DOCS / "notebooks.md"]
+    assert shown and shown == there[: len(shown)]
+    assert len(CELLS) == len(shown) + len(there)
 
 
 @pytest.mark.parametrize("commands", CONSOLES, ids=[commands[0] for commands in CONSOLES])
 def test_console(commands, tmp_path):
     """The lines of a console work, one after the other, or are run by another test."""
-    (tmp_path / "hello.py").write_text(PROGRAMS[0])
+    (tmp_path / "hello.py").write_text(HELLO)
     for command in commands:
         for_mpi4py = "gormapy.run" in command
         (tmp_path / "script.py").write_text(
-            PROGRAMS[0].replace("from gormapy", f"from {'mpi4py' if for_mpi4py else 'gormapy'}")
+            HELLO.replace("from gormapy", f"from {'mpi4py' if for_mpi4py else 'gormapy'}")
         )
         run(command, tmp_path)
+
+
+@cache
+def targets():
+    """Return the targets of the Makefile."""
+    lines = re.findall(r"^([\w -]+):(?!=)", text(ROOT / "Makefile"), re.MULTILINE)
+    return {target for line in lines for target in line.split()}
 
 
 def run(command, folder):
     program, *arguments = shlex.split(command)
     if program == "make":
-        makefile = (README.parent / "Makefile").read_text(encoding="utf-8")
-        assert all(re.search(rf"^([\w-]+ )*{target}\b.*:", makefile, re.MULTILINE) for target in arguments)
+        assert set(arguments) <= targets(), command
         return
     if command in ELSEWHERE:
-        assert (README.parent / ELSEWHERE[command]).exists()
+        assert (ROOT / ELSEWHERE[command]).exists()
         return
     for start, shorter in SHORTER.items():
         arguments += shlex.split(shorter) if command.startswith(start) else []
@@ -98,9 +172,25 @@ def run(command, folder):
     assert done.stdout or list(folder.glob("*.png")), f"{command} shows nothing"
 
 
+def test_commands_exist():
+    """Modules and targets that are named within the text are there."""
+    named = " ".join(without_code(page) for page in PAGES)
+    modules = set(re.findall(r"python -m (gormapy[\w.]*)", named)) - {"gormapy.examples.NAME"}
+    for module in modules:
+        path = ROOT / "python" / module.replace(".", "/")
+        assert path.with_suffix(".py").exists() or (path / "__main__.py").exists(), module
+    made = set(re.findall(r"`make ([\w-]+)`", named))
+    assert modules and made
+    assert made <= targets()
+
+
 def test_missing_calls_are_missing(mpirun):
     """The right-hand column of the table names calls that raise NotImplementedError."""
-    rows = re.findall(r"^\| (windows|synchronisation|collectives|communicators) \| (.*?) \|(.*)\|$", TEXT, re.MULTILINE)
+    rows = re.findall(
+        r"^\| (windows|synchronisation|collectives|communicators) \| (.*?) \|(.*)\|$",
+        text(DOCS / "coverage.md"),
+        re.MULTILINE,
+    )
     assert len(rows) == 4
     there, missing = ([], [])
     for what, works, does_not in rows:
@@ -123,23 +213,91 @@ def test_missing_calls_are_missing(mpirun):
     )
 
 
+def test_all_missing_calls_are_named():
+    """No call raises NotImplementedError that the page does not name, by itself or with its class."""
+    named = set(calls(text(DOCS / "coverage.md")))
+    tree = ast.parse(text(ROOT / "python" / "gormapy" / "MPI" / "missing.py"))
+    mixins = {node.name.removesuffix("Calls"): node for node in tree.body if isinstance(node, ast.ClassDef)}
+    assert {"Session", "Intercomm", "Comm"} <= set(mixins)
+    for owner, mixin in mixins.items():
+        if owner not in named:
+            methods = {node.name for node in mixin.body if isinstance(node, ast.FunctionDef)}
+            assert methods <= named, f"{owner}: {sorted(methods - named)}"
+
+
 def calls(cell):
     """Return the names of calls in a cell of the table."""
     return [name for code in re.findall(r"`([^`]*)`", cell) for name in code.split()]
 
 
-def test_links_lead_somewhere():
-    for target in re.findall(r"\]\(([^)#]+)\)", TEXT):
-        if "://" not in target:
-            assert (README.parent / target).exists(), target
+def anchors(page):
+    """Return the anchors that GitHub gives the headings of a page."""
+    found = []
+    for heading in re.findall(r"^#+ (.*)$", without_code(page), re.MULTILINE):
+        words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower()
+        anchor = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
+        found.append(anchor + (f"-{found.count(anchor)}" if anchor in found else ""))
+    return found
+
+
+def links(page):
+    """Return the links of a page that lead into the project, each as a file and an anchor."""
+    targets = re.findall(r"\]\(([^)\s]+)\)", without_code(page))
+    inside = [target.partition("#") for target in targets if "://" not in target]
+    return [((page.parent / path).resolve() if path else page, anchor) for path, _, anchor in inside]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for target, anchor in links(page):
+        assert target.exists(), f"{target} is not there"
+        if anchor:
+            assert anchor in anchors(target), f"{target.name} has no heading #{anchor}"
+
+
+def test_every_page_is_in_the_index():
+    index = DOCS / "README.md"
+    assert index in [target for target, _ in links(README)]
+    there = {target for target, _ in links(index)}
+    assert not [page.name for page in PAGES if page != index and page not in there]
 
 
 def test_examples_and_measurements_exist():
     from gormapy.bench.loops import LOOPS
 
     for name in LOOPS:
-        assert f"`{name}`" in TEXT
-    shown = " ".join(re.findall(r"gormapy\.examples\.NAME` with\s((?:`\w+`(?:, )?)+)", TEXT))
-    folder = README.parent / "python/gormapy/examples"
+        assert f"`{name}`" in text(DOCS / "benchmarks.md")
+    shown = " ".join(
+        re.findall(
+            r"gormapy\.examples\.NAME` with\s((?:`\w+`(?:, )?)+)", section(DOCS / "programs.md", "Installed examples")
+        )
+    )
+    folder = ROOT / "python/gormapy/examples"
     there = {p.stem for p in folder.glob("[a-z]*.py")} | {p.parent.name for p in folder.glob("*/__main__.py")}
     assert set(re.findall(r"`(\w+)`", shown)) == there
+
+
+def test_settings_are_all_of_them():
+    """The page names each setting, and no page names one that there is not."""
+    command = [sys.executable, "-m", "gormapy", "info", "--config", "--json"]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=60, check=True)
+    table = {row["name"]: row["default"] for row in json.loads(done.stdout)["table"]}
+    rows = re.findall(r"^\| (`GORMAPY_.*?) \|(.*?)\|", text(DOCS / "settings.md"), re.MULTILINE)
+    shown = {name: default.strip("` ") for names, default in rows for name in calls(names)}
+    assert shown == table
+    named = {name for page in PAGES for name in re.findall(r"\bGORMAPY_[A-Z_]+[A-Z]\b", text(page))}
+    assert named <= set(table)
+
+
+def test_glossary_is_in_order():
+    page = DOCS / "glossary.md"
+    rows = re.findall(r"^\| \*\*(.+?)\*\* \| (.+?) \| .+? \| (.+?) \|$", text(page), re.MULTILINE)
+    terms = [term.lower() for term, _, _ in rows]
+    assert len(terms) == text(page).count("\n| **") > 100
+    assert terms == sorted(set(terms))
+    folders = {folder.name for folder in (ROOT / "gocore").rglob("*") if folder.is_dir()}
+    for term, meaning, places in rows:
+        for other in re.findall(r"(?<!\*)\*([^*]+)\*(?!\*)", meaning):
+            assert other in terms, f"{term}: {other} is no entry"
+        for place in calls(places):
+            assert place.rpartition("/")[2] in folders or (ROOT / place).exists(), f"{term}: there is no {place}"

@@ -49,22 +49,22 @@ def test_nbclient_stops_at_a_failure_and_keeps_outputs(tmp_path):
     assert not leftovers.after(mark, before, 8.0)
 
 
-def readme():
-    """Return the cells that README.md shows."""
-    text = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+def shown():
+    """Return the cells that docs/notebooks.md shows; README.md has the first two as well."""
+    text = (Path(__file__).resolve().parents[2] / "docs" / "notebooks.md").read_text(encoding="utf-8")
     return re.findall(r"^```ipython\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
-def test_the_cells_of_the_readme(kernel):
-    load, cell, _ = readme()
+def test_the_cells_of_the_documentation(kernel):
+    load, cell, _ = shown()
     kernel.run(load).check()
     out = kernel.run(cell).check()
     assert out.lines == [f"[{r}] rank {r} of 4" for r in range(4)]
 
 
-def test_ipyparallel_with_our_launcher_as_in_the_readme(kernel):
+def test_ipyparallel_with_our_launcher_as_in_the_documentation(kernel):
     pytest.importorskip("ipyparallel")
-    kernel.run(readme()[2], timeout=120).check()
+    kernel.run(shown()[2], timeout=120).check()
     out = kernel.run("%%px\nfrom mpi4py import MPI\nprint(MPI.COMM_WORLD.allreduce(1), 'ranks')", timeout=60).check()
     assert out.text.count("4 ranks") == 4, out
     kernel.run("%%px\nfrom gormapy import MPI\nassert MPI.Get_library_version().startswith('gormapy')").check()
