@@ -48,8 +48,8 @@ var (
 	_ = same[unsafe.Sizeof(C.gm_operand{}.addr)-unsafe.Sizeof(mpi.Operand{}.Addr)]
 	_ = same[unsafe.Offsetof(C.gm_operand{}.count)-unsafe.Offsetof(mpi.Operand{}.Count)]
 	_ = same[unsafe.Sizeof(C.gm_operand{}.count)-unsafe.Sizeof(mpi.Operand{}.Count)]
-	_ = same[unsafe.Offsetof(C.gm_operand{}._type)-unsafe.Offsetof(mpi.Operand{}.Type)]
-	_ = same[unsafe.Sizeof(C.gm_operand{}._type)-unsafe.Sizeof(mpi.Operand{}.Type)]
+	_ = same[unsafe.Offsetof(C.gm_operand{}.datatype)-unsafe.Offsetof(mpi.Operand{}.Type)]
+	_ = same[unsafe.Sizeof(C.gm_operand{}.datatype)-unsafe.Sizeof(mpi.Operand{}.Type)]
 )
 
 var (
@@ -58,8 +58,8 @@ var (
 	_ = same[unsafe.Sizeof(C.gm_part{}.disp)-unsafe.Sizeof(mpi.Part{}.Disp)]
 	_ = same[unsafe.Offsetof(C.gm_part{}.count)-unsafe.Offsetof(mpi.Part{}.Count)]
 	_ = same[unsafe.Sizeof(C.gm_part{}.count)-unsafe.Sizeof(mpi.Part{}.Count)]
-	_ = same[unsafe.Offsetof(C.gm_part{}._type)-unsafe.Offsetof(mpi.Part{}.Type)]
-	_ = same[unsafe.Sizeof(C.gm_part{}._type)-unsafe.Sizeof(mpi.Part{}.Type)]
+	_ = same[unsafe.Offsetof(C.gm_part{}.datatype)-unsafe.Offsetof(mpi.Part{}.Type)]
+	_ = same[unsafe.Sizeof(C.gm_part{}.datatype)-unsafe.Sizeof(mpi.Part{}.Type)]
 )
 
 var (

@@ -21,12 +21,12 @@ typedef struct {
 
 /* mpi.Operand: count elements of the program's memory. */
 typedef struct {
-  int64_t addr, count, type;
+  int64_t addr, count, datatype;
 } gm_operand;
 
 /* mpi.Part: count elements of the target's part of a window, at a displacement in its units. */
 typedef struct {
-  int64_t disp, count, type;
+  int64_t disp, count, datatype;
 } gm_part;
 
 /* mpi.Access: a one-sided operation. Window, types and operation are handles. */

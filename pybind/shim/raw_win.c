@@ -28,7 +28,8 @@ static PyObject *raw_rma_request(ARGS) {
   gm_access a;
   int64_t req = 0;
   int code;
-  if (n != ACCESS_INTEGERS + 1) return PyErr_Format(PyExc_TypeError, "rma_request takes %d arguments", ACCESS_INTEGERS + 1);
+  if (n != ACCESS_INTEGERS + 1)
+    return PyErr_Format(PyExc_TypeError, "rma_request takes %d arguments", ACCESS_INTEGERS + 1);
   if (integers(ACCESS, args, ACCESS_INTEGERS, ACCESS_INTEGERS, (int64_t *)&a) < 0) return NULL;
   if (TRACING) trace_note_access(&a);
   RESTARTING(code, gm_rma_request(&a, &req));
@@ -39,7 +40,8 @@ static PyObject *raw_rma_request(ARGS) {
 static PyObject *raw_compare_and_swap(ARGS) {
   int64_t a[7];
   int code;
-  if (integers("compare_and_swap window origin compare result datatype target_rank target", args, n, 7, a) < 0) return NULL;
+  if (integers("compare_and_swap window origin compare result datatype target_rank target", args, n, 7, a) < 0)
+    return NULL;
   if (TRACING)
     trace_note_access(&(gm_access){.win = a[0], .origin = {a[1], 1, a[4]}, .rank = a[5], .target = {a[6], 1, a[4]}});
   RESTARTING(code, gm_compare_and_swap(a[0], a[1], a[2], a[3], a[4], a[5], a[6]));

@@ -135,10 +135,10 @@ void trace_note_rma(int64_t win, int64_t rank, int64_t disp, int64_t bytes, int6
 void trace_note_access(const gm_access *a) {
   int64_t span, ignored, disp = a->target.disp;
   if (!current()) return;
-  int64_t bytes = a->origin.count * gm_trace_span(a->origin.type, a->origin.count, &ignored);
+  int64_t bytes = a->origin.count * gm_trace_span(a->origin.datatype, a->origin.count, &ignored);
   gm_win *d = gm_win_desc(a->win);
   if (d && d->handle == a->win && a->rank >= 0 && a->rank < d->size) disp *= d->target[a->rank].unit;
-  gm_trace_span(a->target.type, a->target.count, &span);
+  gm_trace_span(a->target.datatype, a->target.count, &span);
   trace_note_rma(a->win, a->rank, disp, bytes, span, (int)a->op);
 }
 
