@@ -1,7 +1,8 @@
-// Package sys wraps the Linux calls that golang.org/x/sys does not offer or
-// offers in a form that suits neither shared memory nor a caller that was
-// entered from C: sealed memfds, shared futexes, copies between address
-// spaces, whether processes live, pidfds and the scheduler's slice.
+// Package sys wraps Linux calls that golang.org/x/sys does not have, or has in a
+// form that suits neither shared memory nor a caller that was entered from C:
+// sealed memfds, mappings, shared futexes, copies between address spaces, process
+// states, pidfds, signals to groups, and the scheduler's slice. It also turns faults
+// on the program's memory into errors (Touch). The layers from fabric/shm up use it.
 //
 // It may import only the standard library.
 package sys

@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// Fault is the error of an access to memory of the program that can't be accessed. Addr
-// is 0 where it is not known.
+// Fault is the error of a failed access to memory of the program. Addr is 0 if it is
+// not known.
 type Fault struct{ Addr uintptr }
 
 func (f *Fault) Error() string {
-	if f.Addr == 0 { // the processor does not say which it was
+	if f.Addr == 0 { // the processor does not report the address
 		return "memory can't be read or written: its address is none that a process has"
 	}
 	return fmt.Sprintf("the memory at %#x can't be read or written: it was unmapped or protected, or the file that it maps has become shorter", f.Addr)
 }
 
-// AsFault returns what a recovered panic says of a memory access, nil if it is
-// another panic. Go panics for a fault only where debug.SetPanicOnFault is in
-// force, which is a setting of each goroutine.
+// AsFault returns the fault that caused a recovered panic, nil if the panic has another
+// cause. Go panics on a fault only if debug.SetPanicOnFault, a setting of each
+// goroutine, is on.
 func AsFault(panicked any) *Fault {
 	if err, ok := panicked.(runtime.Error); ok {
 		if at, ok := err.(interface{ Addr() uintptr }); ok {
@@ -33,9 +33,10 @@ func AsFault(panicked any) *Fault {
 	return nil
 }
 
-// CatchFault makes a fault the error of the function that defers it. Other panics
-// go on. It belongs around every access to the program's memory that another than
-// the call which was given that memory may make, such as a thread that polls.
+// CatchFault is deferred. It makes a fault the error of the function that defers it;
+// other panics continue. It is needed around every access to the program's memory that
+// may be made outside of the call which was given that memory, for example by another
+// thread that polls.
 func CatchFault(err *error) {
 	p := recover()
 	if p == nil {
@@ -51,8 +52,8 @@ func CatchFault(err *error) {
 	*err = f
 }
 
-// Caught, if not nil, is told of every fault that CatchFault has caught: for simulations,
-// in which nothing is to fault.
+// Caught, if not nil, is called with every fault that CatchFault has caught. It is for
+// simulations, in which no access may fault.
 var Caught func(f *Fault)
 
 // Touch runs f, which accesses memory of the program, and returns the *Fault that

@@ -22,11 +22,11 @@ func FutexWait(word *uint32, val uint32, d time.Duration) unix.Errno {
 	return e
 }
 
-// FutexWake wakes all who sleep on word, in any process.
+// FutexWake wakes all threads that sleep on word, in any process.
 func FutexWake(word *uint32) {
 	unix.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWake, 1<<30, 0, 0, 0)
 }
 
 // Yield gives the processor to another runnable thread. It does not tell the
-// Go scheduler, because it comes back within microseconds.
+// Go scheduler, because it returns within microseconds.
 func Yield() { unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }

@@ -11,23 +11,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Life is what could be found out about a process.
+// Life is the state of a process as far as it could be determined.
 type Life int
 
-// The lives of a process.
+// The states of a process.
 const (
-	Unknown Life = iota // nothing now, for want of descriptors, memory or permission
+	Unknown Life = iota // it can't be determined now: no descriptors, memory or permission
 	Living
-	Ended // it does not exist, or is a zombie, or its number is another's by now
+	Ended // it does not exist, or is a zombie, or its pid is another process's by now
 )
 
-// Look reports whether the process that has number pid and start time age, 0 if that
-// is not known, lives. It never takes a process for dead that it can't look at.
+// Look returns the state of the process with number pid and start time age, 0 if that
+// is not known. A process that can't be inspected is Unknown, never Ended.
 func Look(pid int, age uint64) Life {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	state, start, ok := parseStat(stat)
 	if err != nil || !ok {
-		// Not only where that file is absent: it needs a descriptor, memory, and /proc.
+		// The process may live all the same: reading needs a descriptor, memory, and /proc.
 		if errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
 			return Ended
 		}
@@ -39,12 +39,13 @@ func Look(pid int, age uint64) Life {
 	return Living
 }
 
-// Alive reports whether process pid exists and is not a zombie. Who can't find that
-// out takes it to be alive.
+// Alive reports whether process pid exists and is not a zombie. It returns true if that
+// can't be determined.
 func Alive(pid int) bool { return Look(pid, 0) != Ended }
 
-// StartTime is the start of process pid in clock ticks since boot, 0 if it does not
-// exist or that can't be found out. Together with the pid it names a process for good.
+// StartTime returns the start of process pid in clock ticks since boot, 0 if it does not
+// exist or that can't be determined. The pid and the start time together identify a
+// process even after its end.
 func StartTime(pid int) uint64 {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -54,8 +55,8 @@ func StartTime(pid int) uint64 {
 	return start
 }
 
-// parseStat reads fields 3 and 22 of proc_pid_stat(5); the name before them may
-// contain anything.
+// parseStat returns fields 3 and 22 of proc_pid_stat(5); the name before them may
+// contain any characters.
 func parseStat(stat []byte) (state byte, start uint64, ok bool) {
 	f := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	if len(f) < 20 {
@@ -66,7 +67,8 @@ func parseStat(stat []byte) (state byte, start uint64, ok bool) {
 }
 
 // PidFD opens a descriptor that becomes readable when process pid ends.
-// ok is false on kernels before 5.3, which have none, and where a sandbox forbids it.
+// ok is false on kernels before 5.3, which have no pidfds, and where a sandbox forbids
+// them.
 func PidFD(pid int) (fd int, ok bool, err error) {
 	fd, err = unix.PidfdOpen(pid, 0)
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {

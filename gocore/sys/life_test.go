@@ -16,26 +16,26 @@ func TestAliveAlsoWithoutDescriptors(t *testing.T) {
 	age := StartTime(os.Getpid())
 	require.NotZero(t, age)
 	assert.Equal(t, Living, Look(os.Getpid(), age))
-	assert.Equal(t, Ended, Look(os.Getpid(), age+1), "the number has come again")
+	assert.Equal(t, Ended, Look(os.Getpid(), age+1), "the pid is another process's")
 	alive := func() {
 		t.Helper()
 		assert.True(t, Alive(os.Getpid()))
 		assert.False(t, Alive(ended.Process.Pid))
 	}
 	alive()
-	var had unix.Rlimit
-	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &had))
+	var limit unix.Rlimit
+	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
 	free, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	require.NoError(t, err)
 	require.NoError(t, unix.Close(free))
-	none := unix.Rlimit{Cur: uint64(free), Max: had.Max}
+	none := unix.Rlimit{Cur: uint64(free), Max: limit.Max}
 	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &none))
-	defer unix.Setrlimit(unix.RLIMIT_NOFILE, &had) //nolint:errcheck // as it was
+	defer unix.Setrlimit(unix.RLIMIT_NOFILE, &limit) //nolint:errcheck // as it was
 	_, err = os.Open("/dev/null")
 	require.ErrorIs(t, err, unix.EMFILE)
 	alive()
 	assert.Zero(t, StartTime(os.Getpid()))
 	assert.Equal(t, Unknown, Look(os.Getpid(), age))
-	assert.Equal(t, Unknown, Look(os.Getpid(), age+1), "what can't be looked at is not dead")
+	assert.Equal(t, Unknown, Look(os.Getpid(), age+1), "a process that can't be inspected is not dead")
 	assert.ErrorIs(t, StartPoller(), unix.EMFILE)
 }

@@ -22,7 +22,7 @@ func MapAligned(fd int, at, bytes, align uint64) (uintptr, error) {
 		p, err := unix.MmapPtr(fd, int64(at), nil, uintptr(bytes), readWrite, flags)
 		return uintptr(p), err
 	}
-	// Room for the memory at any address, of which the unaligned rest goes.
+	// Reserve room at any address, map into its aligned part, and unmap the rest.
 	bytes = (bytes + page - 1) / page * page
 	room := bytes + align - page
 	p, err := unix.MmapPtr(-1, 0, nil, uintptr(room), unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
@@ -40,19 +40,19 @@ func MapAligned(fd int, at, bytes, align uint64) (uintptr, error) {
 	return begin + before, nil
 }
 
-// Unmap ends what MapAligned began; of 0 bytes it does nothing.
+// Unmap ends a mapping of MapAligned. If bytes is 0 it does nothing.
 func Unmap(addr uintptr, bytes uint64) {
 	if bytes > 0 {
 		_ = unix.MunmapPtr(pointerTo(addr), uintptr(bytes))
 	}
 }
 
-// pointerTo makes a pointer of the address of mapped memory.
+// pointerTo returns a pointer to mapped memory outside Go's heap.
 func pointerTo(addr uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&addr)) }
 
 // Align maps the segment to an address that is a multiple of align, a power of
-// two, unless it is at one. It needs the descriptor; no pointer into the segment
-// may be used afterwards.
+// two, unless its address is one already. It needs the descriptor. No pointer into the
+// segment may be used afterwards.
 func (s *Segment) Align(align int) error {
 	if s.addr%uintptr(align) == 0 {
 		return nil

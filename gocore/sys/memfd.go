@@ -9,7 +9,7 @@ import (
 )
 
 // Segment is a mapped piece of shared memory. Close unmaps it and closes the
-// descriptor; the memory itself lives as long as anybody maps it.
+// descriptor; the memory itself exists as long as any process maps it.
 type Segment struct {
 	FD   int // -1 once closed or when the descriptor was not kept
 	Mem  []byte
@@ -19,7 +19,7 @@ type Segment struct {
 }
 
 // NewSegment creates a memfd of size bytes, sealed against any change of size
-// (so that no peer can turn our accesses into SIGBUS), and maps it.
+// (so that no peer can make accesses of this process end in SIGBUS), and maps it.
 // The pages are allocated by the kernel when they are first touched.
 func NewSegment(name string, size int) (*Segment, error) {
 	fd, err := NewSealed(name, size, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW)
@@ -45,8 +45,8 @@ func OpenSegmentPath(path string) (*Segment, error) {
 	return mapFD(fd, path, size)
 }
 
-// NewSealed creates a memfd of size bytes with seals that can't be taken away or
-// added to, and returns its descriptor.
+// NewSealed creates a memfd of size bytes with seals that can't be changed any more,
+// and returns its descriptor.
 func NewSealed(name string, size, seals int) (int, error) {
 	fd, err := unix.MemfdCreate("gormapy-"+name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
@@ -98,11 +98,12 @@ func mapFD(fd int, name string, size int) (*Segment, error) {
 	return s, nil
 }
 
-// KeepFromChildren makes the memory absent in forked children, which are no
-// ranks and must not write there by accident.
+// KeepFromChildren leaves the memory out of forked children, which are no ranks and
+// must not write to it by accident.
 func (s *Segment) KeepFromChildren() { _ = unix.Madvise(s.Mem, unix.MADV_DONTFORK) }
 
-// Addr is the address of the first byte in this process, 0 if empty.
+// Addr returns the address of the first byte in this process, 0 if the segment is
+// empty.
 func (s *Segment) Addr() uintptr { return s.addr }
 
 // CloseFD closes the descriptor and keeps the mapping.

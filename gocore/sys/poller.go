@@ -8,12 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pollerDescriptors is how many Go's network poller needs: one of epoll, and an eventfd.
+// pollerDescriptors is how many descriptors Go's network poller needs: one of epoll, and
+// an eventfd.
 const pollerDescriptors = 2
 
-// StartPoller starts Go's network poller, which the first timer or file would do.
-// Go ends the whole process if it can't, so this looks first whether there are
-// descriptors enough, and is to be called before anything else of the core is used.
+// StartPoller starts Go's network poller, which otherwise the first timer or file
+// starts. Go ends the whole process if it can't start it, so this function checks first
+// that there are enough descriptors. It must be called before anything else of the core
+// is used.
 func StartPoller() error {
 	var taken [pollerDescriptors]int
 	for i := range taken {

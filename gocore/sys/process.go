@@ -10,7 +10,7 @@ import (
 const prSetPtracerAny = ^uintptr(0)
 
 // AllowPeers lets processes of the same user copy from and to this process's
-// memory even where the Yama module restricts ptrace. Harmless without Yama.
+// memory even where the Yama module restricts ptrace. Without Yama it does nothing.
 func AllowPeers() { _ = unix.Prctl(unix.PR_SET_PTRACER, prSetPtracerAny, 0, 0, 0) }
 
 // copyChunk bounds one call, so that a copy of gigabytes can be interrupted
@@ -35,7 +35,7 @@ func copyProcess(call uintptr, pid int, local unsafe.Pointer, remote uint64, n i
 		r := unix.RemoteIovec{Base: uintptr(remote) + uintptr(done), Len: step}
 		var got uintptr
 		var e unix.Errno
-		if step <= 16<<10 { // microseconds: not worth telling the scheduler
+		if step <= 16<<10 { // takes microseconds: Go's scheduler need not know
 			got, _, e = unix.RawSyscall6(call, uintptr(pid), uintptr(unsafe.Pointer(&l)), 1, uintptr(unsafe.Pointer(&r)), 1, 0)
 		} else {
 			got, _, e = unix.Syscall6(call, uintptr(pid), uintptr(unsafe.Pointer(&l)), 1, uintptr(unsafe.Pointer(&r)), 1, 0)
@@ -51,17 +51,18 @@ func copyProcess(call uintptr, pid int, local unsafe.Pointer, remote uint64, n i
 	return nil
 }
 
-// MaxRuns is how many runs the kernel takes at a time (UIO_MAXIOV).
+// MaxRuns is how many runs the kernel accepts in one call (UIO_MAXIOV).
 const MaxRuns = 1024
 
 // ReadProcessRuns copies runs of memory of process pid to local, one after the
-// other. There may be at most MaxRuns, and it changes them if the kernel stops
-// half-way.
+// other. There may be at most MaxRuns. It modifies runs if the kernel copies only a
+// part at a time.
 func ReadProcessRuns(pid int, local unsafe.Pointer, runs []unix.RemoteIovec) error {
 	return copyProcessRuns(unix.SYS_PROCESS_VM_READV, pid, local, runs)
 }
 
-// WriteProcessRuns is ReadProcessRuns the other way.
+// WriteProcessRuns copies from local to runs of memory of process pid, as
+// ReadProcessRuns does in the other direction.
 func WriteProcessRuns(pid int, local unsafe.Pointer, runs []unix.RemoteIovec) error {
 	return copyProcessRuns(unix.SYS_PROCESS_VM_WRITEV, pid, local, runs)
 }
@@ -105,8 +106,8 @@ type schedAttr struct {
 }
 
 // ShortSlice asks the scheduler for a slice of 100 us for the calling thread,
-// so that it is run soon after a wake-up on a busy machine (EEVDF, Linux 6.12;
-// ignored by older kernels). It needs no privilege.
+// so that it runs soon after a wake-up on a busy machine (EEVDF, Linux 6.12;
+// older kernels ignore it). It needs no privilege.
 func ShortSlice() {
 	a := schedAttr{policy: unix.SCHED_NORMAL, runtime: 100_000}
 	a.size = uint32(unsafe.Sizeof(a))

@@ -11,16 +11,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CopyRefusal says why the kernel does not let this process copy from and to
-// the memory of process pid; empty if it does. For its own pid it reports whether
+// CopyRefusal returns the reason why the kernel does not let this process copy from
+// and to the memory of process pid; empty if it does. For the own pid it checks whether
 // the system calls can be used at all.
 //
-// Nothing of the other process is read: the kernel checks the permission before
+// It reads nothing of the other process: the kernel checks the permission before
 // it looks at the address, and there is never memory at address 0.
 func CopyRefusal(pid int) string {
 	var word uint64
 	if err := ReadProcess(os.Getpid(), unsafe.Pointer(&word), uint64(uintptr(unsafe.Pointer(&word))), int(unsafe.Sizeof(word))); err != nil {
-		// A process may always read its own memory, so it is not about permission.
+		// A process may always read its own memory, so this is not a matter of permission.
 		if errors.Is(err, unix.ENOSYS) {
 			return "the kernel (or a sandbox) has no process_vm_readv"
 		}
@@ -41,7 +41,7 @@ func CopyRefusal(pid int) string {
 	return fmt.Sprintf("process_vm_readv of process %d: %v", pid, err)
 }
 
-// filtered names what takes system calls away.
+// filtered returns what forbids system calls.
 func filtered() string {
 	if status("self", "Seccomp") == "2" {
 		return "a seccomp filter takes it away, as those of containers do (docker run --cap-add=SYS_PTRACE, or --security-opt seccomp=unconfined)"
@@ -49,8 +49,8 @@ func filtered() string {
 	return "a security module takes it away"
 }
 
-// denied finds which of the kernel's rules keeps this process out of pid's
-// memory, in the order in which ptrace(2), "Ptrace access mode checking", has them.
+// denied returns which of the kernel's rules forbids this process to access pid's
+// memory, in the order of ptrace(2), "Ptrace access mode checking".
 func denied(pid int) string {
 	theirs, own := status(strconv.Itoa(pid), "Uid"), strconv.Itoa(os.Geteuid())
 	if theirs != "" && theirs != own {
@@ -67,9 +67,9 @@ func denied(pid int) string {
 	return fmt.Sprintf("process %d is protected (not dumpable, of another user namespace, or by a security module)", pid)
 }
 
-// PtraceScope is what the security module Yama allows: 0 everything that the
-// user may, 1 what the other process agreed to, 2 administrators, 3 nothing; -1
-// if the kernel has no Yama.
+// PtraceScope returns what the security module Yama allows: 0 everything that the
+// user may do, 1 what the other process has allowed, 2 administrators only, 3 nothing;
+// -1 if the kernel has no Yama.
 func PtraceScope() int {
 	text, err := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope")
 	if err != nil {
@@ -82,7 +82,7 @@ func PtraceScope() int {
 	return scope
 }
 
-// status is the first value of a field of /proc/PID/status, empty if unknown.
+// status returns the first value of a field of /proc/PID/status, empty if unknown.
 func status(pid, field string) string {
 	text, _ := os.ReadFile("/proc/" + pid + "/status")
 	for _, line := range strings.Split(string(text), "\n") {

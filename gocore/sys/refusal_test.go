@@ -12,7 +12,7 @@ import (
 
 func TestCopyRefusal(t *testing.T) {
 	if why := CopyRefusal(os.Getpid()); why != "" {
-		t.Skip(why) // this machine has none; the rest would say the same
+		t.Skip(why) // the remaining checks would fail for the same reason
 	}
 	child := exec.Command("sleep", "60")
 	require.NoError(t, child.Start())
@@ -23,7 +23,7 @@ func TestCopyRefusal(t *testing.T) {
 	assert.Contains(t, CopyRefusal(pid), "there is no process")
 }
 
-// A process that is not dumpable is closed to all but administrators.
+// Root's processes can't be accessed by other users.
 func TestCopyRefusalOfAnotherUser(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root may look into every process")

@@ -2,15 +2,15 @@ package sys
 
 import "golang.org/x/sys/unix"
 
-// Signal sends signals to process pid if it is the one that is meant, as is tells
-// of what goes by that number now. Where there are pidfds no other process gets
-// them, whoever is given the number meanwhile.
-func Signal(pid int, is func(pid int) bool, signals ...unix.Signal) {
+// Signal sends signals to process pid if intended reports that the process which has
+// this number now is the intended one. Where there are pidfds no other process receives
+// them, even if it is given the number meanwhile.
+func Signal(pid int, intended func(pid int) bool, signals ...unix.Signal) {
 	fd, ok, err := PidFD(pid)
 	if ok && err == nil {
 		defer unix.Close(fd)
 	}
-	if err == unix.ESRCH || !is(pid) {
+	if err == unix.ESRCH || !intended(pid) {
 		return
 	}
 	for _, s := range signals {
@@ -23,15 +23,15 @@ func Signal(pid int, is func(pid int) bool, signals ...unix.Signal) {
 // pidfdProcessGroup is PIDFD_SIGNAL_PROCESS_GROUP of linux/pidfd.h, since Linux 6.9.
 const pidfdProcessGroup = 1 << 2
 
-// Group is a process group, known by its leader, which must not have been reaped
+// Group is a process group, identified by its leader, which must not have been reaped
 // when the Group is opened.
 type Group struct {
 	leader int
 	age    uint64
-	fd     int // of the leader, -1 without
+	fd     int // pidfd of the leader, -1 if there is none
 }
 
-// OpenGroup opens the group whose leader process leader is.
+// OpenGroup opens the group that process leader leads.
 func OpenGroup(leader int) *Group {
 	g := &Group{leader: leader, fd: -1}
 	if fd, ok, err := PidFD(leader); ok && err == nil {
@@ -41,8 +41,8 @@ func OpenGroup(leader int) *Group {
 	return g
 }
 
-// Kill ends the processes of the group. If it is empty by now, and its number is
-// another group's, that one is left alone.
+// Kill kills the processes of the group. If the group is empty by now and its number is
+// another group's, Kill does not signal that one.
 func (g *Group) Kill() {
 	if g.fd >= 0 {
 		switch unix.PidfdSendSignal(g.fd, unix.SIGKILL, nil, pidfdProcessGroup) {
@@ -50,8 +50,8 @@ func (g *Group) Kill() {
 			return
 		}
 	}
-	// A number that a group still has is not given to a process: who has it now and
-	// is not the leader leads another group.
+	// The kernel gives no process a number that a group still has: a process that has
+	// it now and is not the leader leads another group.
 	if now := StartTime(g.leader); now == 0 || now == g.age {
 		_ = unix.Kill(-g.leader, unix.SIGKILL)
 	}

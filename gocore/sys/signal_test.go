@@ -23,7 +23,7 @@ func leader(t *testing.T, script string) *exec.Cmd {
 	return c
 }
 
-func TestSignalReachesWhoIsMeant(t *testing.T) {
+func TestSignalReachesOnlyTheIntendedProcess(t *testing.T) {
 	c := leader(t, "sleep 60")
 	Signal(c.Process.Pid, func(int) bool { return false }, unix.SIGKILL)
 	assert.True(t, Alive(c.Process.Pid))
@@ -61,7 +61,7 @@ func TestGroupWhoseNumberIsAnotherOnes(t *testing.T) {
 		require.NoError(t, first.Wait())
 		time.Sleep(30 * time.Millisecond) // start times have steps of 10 ms
 		second := leader(t, "sleep 60")
-		g.leader = second.Process.Pid // as if it had been given the number
+		g.leader = second.Process.Pid // as if the second one had been given the number
 		if !descriptor {
 			unix.Close(g.fd)
 			g.fd = -1

@@ -18,7 +18,7 @@ func Store32(p *uint32, v uint32) { atomic.StoreUint32(p, v) }
 // Add32 adds d and returns the new value.
 func Add32(p *uint32, d uint32) uint32 { return atomic.AddUint32(p, d) }
 
-// CAS32 compares and swaps.
+// CAS32 replaces *p by new if it is old, and reports whether it did.
 func CAS32(p *uint32, old, new uint32) bool { return atomic.CompareAndSwapUint32(p, old, new) }
 
 // Swap32 writes v and returns the old value.
@@ -30,16 +30,16 @@ func Load64(p *uint64) uint64 { return atomic.LoadUint64(p) }
 // Store64 writes *p; on x86-64 it is a full barrier.
 func Store64(p *uint64, v uint64) { atomic.StoreUint64(p, v) }
 
-// CAS64 compares and swaps.
+// CAS64 replaces *p by new if it is old, and reports whether it did.
 func CAS64(p *uint64, old, new uint64) bool { return atomic.CompareAndSwapUint64(p, old, new) }
 
-// Yield gives the processor away.
+// Yield gives the processor to another runnable thread.
 func Yield() { sys.Yield() }
 
-// Wait sleeps while *p == v, at most d; interrupted tells that a signal came.
+// Wait sleeps while *p == v, at most d. interrupted reports whether a signal arrived.
 func Wait(p *uint32, v uint32, d time.Duration) (interrupted bool) {
 	return sys.FutexWait(p, v, d) == eintr
 }
 
-// Wake wakes all who sleep on p.
+// Wake wakes all threads that sleep on p.
 func Wake(p *uint32) { sys.FutexWake(p) }

@@ -10,7 +10,7 @@ import (
 	"gormapy/gocore/sys"
 )
 
-// Op is what an access does.
+// Op is the kind of an access.
 type Op uint8
 
 // The accesses.
@@ -22,16 +22,16 @@ const (
 	OpSwap
 )
 
-// Stepper is told of every access.
+// Stepper is called at every access.
 type Stepper interface {
 	// Step returns when the calling thread may make the access to p.
 	Step(op Op, p unsafe.Pointer)
-	// Delay reports whether it keeps a store of size bytes to itself, to make it later.
+	// Delay reports whether it keeps a store of size bytes, to make it later.
 	Delay(p unsafe.Pointer, size int, v uint64) bool
-	// Done follows the access: its result (of a store, what was stored; of a
-	// compare-and-swap, 1 if it swapped) and whether it wrote.
+	// Done is called after the access with its result (of a store, the stored value; of
+	// a compare-and-swap, 1 if it swapped) and whether it wrote.
 	Done(op Op, p unsafe.Pointer, result uint64, wrote bool)
-	// Yield is a call of Yield.
+	// Yield is called by Yield.
 	Yield()
 	// Sleep blocks the calling thread until Wake(p) or a time-out that the
 	// explorer chooses; it returns at once if *p != v.
@@ -40,8 +40,8 @@ type Stepper interface {
 	Wake(p *uint32)
 }
 
-// Explorer is the stepper of the test that runs; nil outside of one, and then
-// the functions do what they do in a normal build.
+// Explorer is the stepper of the running test. While it is nil the functions do the same
+// as in a normal build.
 var Explorer Stepper
 
 func step(op Op, p unsafe.Pointer) {
@@ -88,7 +88,7 @@ func Add32(p *uint32, d uint32) uint32 {
 	return v
 }
 
-// CAS32 compares and swaps.
+// CAS32 replaces *p by new if it is old, and reports whether it did.
 func CAS32(p *uint32, old, new uint32) bool {
 	step(OpCAS, unsafe.Pointer(p))
 	ok := atomic.CompareAndSwapUint32(p, old, new)
@@ -121,7 +121,7 @@ func Store64(p *uint64, v uint64) {
 	done(OpStore, unsafe.Pointer(p), v, true)
 }
 
-// CAS64 compares and swaps.
+// CAS64 replaces *p by new if it is old, and reports whether it did.
 func CAS64(p *uint64, old, new uint64) bool {
 	step(OpCAS, unsafe.Pointer(p))
 	ok := atomic.CompareAndSwapUint64(p, old, new)
@@ -129,7 +129,7 @@ func CAS64(p *uint64, old, new uint64) bool {
 	return ok
 }
 
-// Yield gives the processor away.
+// Yield gives the processor to another runnable thread.
 func Yield() {
 	if Explorer != nil {
 		Explorer.Yield()
@@ -138,7 +138,7 @@ func Yield() {
 	sys.Yield()
 }
 
-// Wait sleeps while *p == v, at most d; interrupted tells that a signal came.
+// Wait sleeps while *p == v, at most d. interrupted reports whether a signal arrived.
 func Wait(p *uint32, v uint32, d time.Duration) (interrupted bool) {
 	if Explorer != nil {
 		Explorer.Sleep(p, v)
@@ -147,7 +147,7 @@ func Wait(p *uint32, v uint32, d time.Duration) (interrupted bool) {
 	return sys.FutexWait(p, v, d) == eintr
 }
 
-// Wake wakes all who sleep on p.
+// Wake wakes all threads that sleep on p.
 func Wake(p *uint32) {
 	if Explorer != nil {
 		Explorer.Wake(p)

@@ -10,22 +10,22 @@ import (
 // # Weak memory
 //
 // Package atom's own accesses are sequentially consistent on all processors. On some
-// (arm64) that says less of the accesses past it than on amd64: a store of package atom
+// (arm64) they order the accesses past it less than on amd64: a store of package atom
 // is a release, so that what is written before it is seen before it, but what is
 // written after it can be seen before it, too. With Options.Weak each thread has a
 // store buffer in which its atomic stores wait, in their order, while its accesses past
-// package atom go to memory at once. When the oldest store leaves the buffer is a
-// choice of the search. All have left before the thread's next load or
-// read-modify-write of package atom (those are acquires, and sequentially consistent
-// with the stores), before a call of the kernel, and at the end; those of a thread that
-// dies still leave.
+// package atom reach memory at once. The search chooses when the oldest store leaves the
+// buffer. All have left before the thread's next load or read-modify-write of package
+// atom (those are acquires, and sequentially consistent with the stores), before a call
+// of the kernel, and at the end. The stores of a thread that dies still leave.
 //
-// So a protocol that opens a section by a store (a seqlock's odd number) and writes its
-// data plainly is found; one that opens it by an exchange is not delayed. That the
-// other side's plain reads may be made late, after an atomic load that follows them, is
-// not modelled: who closes such a section reads the number by a compare-and-swap.
+// So the search finds a protocol that opens a section by a store (a seqlock's odd
+// number) and writes its data plainly; an exchange that opens it is not delayed. The
+// model does not cover that the other side's plain reads may be made late, after an
+// atomic load that follows them: to close such a section a reader must read the number
+// by a compare-and-swap.
 
-// delayed is a store in a buffer.
+// delayed is a store that waits in a buffer.
 type delayed struct {
 	p    unsafe.Pointer
 	size int
@@ -42,7 +42,7 @@ func (w *World) Delay(p unsafe.Pointer, size int, v uint64) bool {
 	return true
 }
 
-// commit makes the oldest store of the thread's buffer.
+// commit writes the oldest store of the thread's buffer to memory.
 func (t *Thread) commit() {
 	d := t.buffer[0]
 	t.buffer = t.buffer[1:]
@@ -61,14 +61,14 @@ func (t *Thread) commit() {
 	}
 }
 
-// drain makes all stores of the thread's buffer.
+// drain writes all stores of the thread's buffer to memory.
 func (t *Thread) drain() {
 	for len(t.buffer) > 0 {
 		t.commit()
 	}
 }
 
-// drained reports whether all stores have been made.
+// drained reports whether all stores have been written to memory.
 func (w *World) drained() bool {
 	for _, t := range w.threads {
 		if len(t.buffer) > 0 {
@@ -78,7 +78,7 @@ func (w *World) drained() bool {
 	return true
 }
 
-// mixBuffer adds what the thread's buffer has to a hash.
+// mixBuffer adds the contents of the thread's buffer to a hash.
 func (t *Thread) mixBuffer(h uint64) uint64 {
 	for _, d := range t.buffer {
 		h = mix(mix(h, t.w.place(d.p)), d.v)

@@ -49,7 +49,7 @@ func TestIsSequentiallyConsistent(t *testing.T) {
 	require.Equal(t, map[uint32]bool{1: true, 2: true, 3: true}, seen)
 }
 
-// peterson is the lock of that name, right or with its two stores swapped.
+// peterson returns a world with Peterson's lock, correct or with its two stores swapped.
 func peterson(swapped bool) func(w *World) {
 	return func(w *World) {
 		m := &struct {
@@ -89,7 +89,8 @@ func TestMutualExclusion(t *testing.T) {
 	require.Contains(t, res.Failure, "schedule")
 }
 
-// sleeper waits for a; the waker looks for sleepers before or after it sets a.
+// sleeper returns a world with a thread that waits for a, and one that sets a and looks
+// for sleepers afterwards, or, if wrong, before.
 func sleeper(wrong bool) func(w *World) {
 	return func(w *World) {
 		m := &memory{}
@@ -131,8 +132,7 @@ func TestLostWakeUp(t *testing.T) {
 }
 
 func TestLivelock(t *testing.T) {
-	// Both step back whenever they see the other; they may also come through, but
-	// a third one that has switched them off makes it hopeless.
+	// x spins until a is 0 again; if hopeless, y never sets it to 0.
 	world := func(hopeless bool) func(w *World) {
 		return func(w *World) {
 			m := &memory{}
@@ -201,7 +201,7 @@ func TestDeath(t *testing.T) {
 	}
 	Run(t, Options{Deaths: 1}, world)
 	require.Equal(t, map[uint32]bool{0: true, 1: true, 2: true}, seen)
-	// Nothing may depend on a death that need not come.
+	// Nothing may depend on a death, which need not happen.
 	res := Explore(Options{Deaths: 1}, func(w *World) {
 		m := &memory{}
 		Watch(w, "m", m)
@@ -212,7 +212,7 @@ func TestDeath(t *testing.T) {
 }
 
 func TestPlain(t *testing.T) {
-	// The payload is written after the flag: seen only if the two are parted.
+	// The payload is written after the flag: found only if the two are separated.
 	world := func(w *World) {
 		m := &memory{}
 		Watch(w, "m", m)
@@ -230,8 +230,8 @@ func TestPlain(t *testing.T) {
 	require.Contains(t, Explore(Options{Plain: true}, world).Failure, "before the payload")
 }
 
-// seqlock is a number that is odd while two words are changed, by open and at last by
-// a store; readers take a copy between two equal even numbers.
+// seqlock returns a world with a number that is odd while two words are changed: open
+// makes it odd and a store even again. Readers copy between two equal even numbers.
 func seqlock(open func(seq *uint32, v uint32)) func(w *World) {
 	return func(w *World) {
 		m := &struct{ seq, a, b uint32 }{}
@@ -260,7 +260,7 @@ func seqlock(open func(seq *uint32, v uint32)) func(w *World) {
 func TestWeak(t *testing.T) {
 	byStore := seqlock(atom.Store32)
 	byExchange := seqlock(func(seq *uint32, v uint32) { atom.Swap32(seq, v) })
-	Run(t, Options{Plain: true}, byStore) // what processors with a total order of stores do
+	Run(t, Options{Plain: true}, byStore) // as on processors with a total order of stores
 	require.Contains(t, Explore(Options{Weak: true}, byStore).Failure, "at number 0")
 	Run(t, Options{Weak: true}, byExchange)
 

@@ -12,14 +12,14 @@ import (
 	"gormapy/gocore/sys/atom"
 )
 
-// Options bound and widen a search.
+// Options restrict and extend a search.
 type Options struct {
 	// Deaths is how many of the mortal threads may die in one run.
 	Deaths int
-	// Timeouts lets sleepers time out once no thread can run otherwise; without
+	// Timeouts lets sleepers time out when no thread can run otherwise; without
 	// it that is a deadlock.
 	Timeouts bool
-	// EarlyTimeouts is how many sleepers in a run may time out at any moment.
+	// EarlyTimeouts is how many time-outs may happen at any moment of a run.
 	EarlyTimeouts int
 	// FreeYield lets Yield return although no other thread has written, for code
 	// that counts how often it yields.
@@ -28,24 +28,25 @@ type Options struct {
 	// has made a step (0: FreeYield decides), for code that both counts yields and
 	// spins on memory that the explorer does not step through.
 	IdleYields int
-	// Plain parts accesses to memory past package atom from the atomic access
+	// Plain separates accesses to memory past package atom from the atomic access
 	// before them.
 	Plain bool
 	// Weak gives each thread a store buffer: see "Weak memory". It implies Plain.
 	Weak bool
-	// Preemptions, if not 0, bounds how often a thread that could go on is
+	// Preemptions, if not 0, bounds how often a thread that could continue is
 	// interrupted; the search is then not exhaustive.
 	Preemptions int
-	// MaxSteps is the longest run before it counts as a livelock; 0: 5000.
+	// MaxSteps is the length from which a run counts as a livelock; 0: 5000.
 	MaxSteps int
-	// MaxStates is where the search gives up, which fails the test; 0: 4 million.
+	// MaxStates is the number of states after which the search gives up and fails the
+	// test; 0: 4 million.
 	MaxStates int
 }
 
 // Result counts what was explored.
 type Result struct {
-	Schedules int // runs, each with at least one step that no other run made there
-	Complete  int // runs that went on to the end
+	Schedules int // runs, no two of which make the same choices
+	Complete  int // runs that reached the end
 	States    int
 	Steps     int // steps in all runs
 	Longest   int // steps in one run
@@ -63,12 +64,12 @@ const (
 	choiceIndex = choice(0xff)
 )
 
-// node is a state on the path of the run.
+// node is a state on the path of the current run.
 type node struct {
 	id      uint32
 	key     uint64
 	choices []choice
-	next    int // choices[:next] were taken
+	next    int // choices[:next] have been explored
 }
 
 type edge struct{ from, to uint32 }
@@ -127,10 +128,11 @@ func Explore(opt Options, setup func(w *World)) Result {
 
 func (s *search) world(trace *strings.Builder) *World {
 	w := &World{opt: s.opt, names: map[unsafe.Pointer]string{}, trace: trace}
-	atom.Explorer = nil // what setup itself does is no step
+	atom.Explorer = nil // accesses of setup itself are no steps
 	s.setup(w)
 	atom.Explorer = w
-	// The threads now wait at their very beginning; let each go to its first step.
+	// The threads have stopped at the beginning of their bodies: let each run to its
+	// first step.
 	for _, t := range w.threads {
 		w.run(t)
 	}
@@ -142,7 +144,7 @@ func (s *search) drop(w *World) {
 	atom.Explorer = nil
 }
 
-// once makes one run: to the last node along the path, then on.
+// once makes one run: along the path to its last node, then further.
 func (s *search) once() {
 	w := s.world(nil)
 	defer s.drop(w)
@@ -185,7 +187,7 @@ func (s *search) once() {
 		}
 		choices := w.choices()
 		if len(choices) == 0 || s.luck(choices[0]) {
-			// Death and early time-outs may come, but nothing may rest on them.
+			// A death or an early time-out may happen, but nothing may depend on it.
 			s.report(s.choices(), "deadlock: "+w.stuck())
 			return
 		}
@@ -217,7 +219,8 @@ func (s *search) once() {
 	}
 }
 
-// luck reports whether a thread that waits for this choice may wait for ever.
+// luck reports whether this choice need not happen, so that a thread that waits for it
+// may wait for ever.
 func (s *search) luck(c choice) bool {
 	return c&choiceKind == choiceKill || c&choiceKind == choiceTimeout && !s.opt.Timeouts
 }
@@ -230,7 +233,7 @@ func (s *search) choices() []choice {
 	return out
 }
 
-// report runs the schedule once more and writes it down.
+// report runs the schedule once more and makes it the failure.
 func (s *search) report(schedule []choice, what string) {
 	var b strings.Builder
 	w := s.world(&b)
@@ -241,7 +244,7 @@ func (s *search) report(schedule []choice, what string) {
 	s.drop(w)
 }
 
-// livelocks looks for states from which the end can't be reached.
+// livelocks searches for states from which the end can't be reached.
 func (s *search) livelocks() {
 	start := make([]uint32, len(s.parent)+1)
 	for _, e := range s.edges {
@@ -388,14 +391,14 @@ func (w *World) do(c choice) {
 	w.run(t)
 }
 
-// stuck says where each thread is.
+// stuck returns a description of the state of each thread.
 func (w *World) stuck() string {
 	var out []string
 	for _, t := range w.threads {
 		s := ""
 		switch t.status {
 		case ready:
-			s = "can go on"
+			s = "can continue"
 		case yielded:
 			s = "yields"
 		case waiting:

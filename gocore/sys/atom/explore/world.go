@@ -12,7 +12,7 @@ import (
 	"gormapy/gocore/sys/atom"
 )
 
-// World is one run: memory, threads, and who is where.
+// World is one run: the memory and the threads with their states.
 type World struct {
 	opt     Options
 	threads []*Thread
@@ -21,12 +21,12 @@ type World struct {
 	final   func() error
 
 	current *Thread
-	last    *Thread // who ran last, for counting preemptions
+	last    *Thread // the thread that ran last, for counting preemptions
 	failure string
 	deaths  int
-	early   int // early time-outs used
+	early   int // number of early time-outs
 	preempt int
-	trace   *strings.Builder // nil unless the run is to be shown
+	trace   *strings.Builder // receives the schedule; nil: it is not printed
 }
 
 type region struct {
@@ -35,8 +35,8 @@ type region struct {
 	mem  []byte
 }
 
-// Memory makes n bytes at p part of the state. All that package atom accesses
-// and all that the test's own checks depend on must lie in such memory.
+// Memory makes n bytes at p part of the state. All memory that package atom accesses
+// and that the test's own checks depend on must be registered in this way.
 func (w *World) Memory(name string, p unsafe.Pointer, n uintptr) {
 	w.regions = append(w.regions, region{name, uintptr(p), unsafe.Slice((*byte)(p), int(n))})
 }
@@ -46,10 +46,10 @@ func Watch[T any](w *World, name string, p *T) {
 	w.Memory(name, unsafe.Pointer(p), unsafe.Sizeof(*p))
 }
 
-// Name gives a word the name that it has in printed schedules.
+// Name sets the name of a word in printed schedules.
 func (w *World) Name(p unsafe.Pointer, name string) { w.names[p] = name }
 
-// Finally sets what must hold when all threads have ended.
+// Finally sets a check that must succeed when all threads have ended.
 func (w *World) Finally(f func() error) { w.final = f }
 
 type status uint8
@@ -76,20 +76,20 @@ type Thread struct {
 	resume func(struct{}) bool
 
 	past    uint64 // hash of all that it has learnt
-	pending uint64 // the access before which it stopped
+	pending uint64 // the access before which it has stopped
 	status  status
-	word    unsafe.Pointer // asleep on it
-	cond    func() bool
-	fresh   bool // another thread has written since the last Yield
-	idle    int  // yields since another thread's last step
-	wrote   bool // its last step was a write
-	unwinds bool
+	word    unsafe.Pointer // the futex on which it sleeps
+	cond    func() bool    // the condition of Await
+	fresh   bool           // another thread has written since the last Yield
+	idle    int            // number of yields since another thread's last step
+	wrote   bool           // its last step was a write
+	unwinds bool           // the run is over and the coroutine is being ended
 	onDeath func()
 	clock   int64
 	buffer  []delayed // with Options.Weak
 }
 
-// Thread adds a thread; it runs up to its first access at once.
+// Thread adds a thread with that body and lets it run to the beginning of the body.
 func (w *World) Thread(name string, body func(t *Thread)) *Thread {
 	t := &Thread{Name: name, w: w, index: len(w.threads), fresh: true, wrote: true}
 	w.threads = append(w.threads, t)
@@ -112,19 +112,19 @@ func (w *World) Thread(name string, body func(t *Thread)) *Thread {
 	return t
 }
 
-// Daemon says that the run is over although this thread has not ended.
+// Daemon lets the run end although this thread has not ended.
 func (t *Thread) Daemon() *Thread {
 	t.daemon = true
 	return t
 }
 
-// Mortal says that this thread may die, as far as Options.Deaths allows.
+// Mortal lets this thread die, as far as Options.Deaths allows.
 func (t *Thread) Mortal() *Thread {
 	t.mortal = true
 	return t
 }
 
-// OnDeath sets what to do at the moment of the thread's death.
+// OnDeath sets a function that is called at the moment of the thread's death.
 func (t *Thread) OnDeath(f func()) { t.onDeath = f }
 
 type (
@@ -132,7 +132,7 @@ type (
 	failed string
 )
 
-// Uncontained keeps code that contains panics from taking these for its own.
+// Uncontained marks these panics: code that contains panics passes them on.
 func (unwind) Uncontained() {}
 func (failed) Uncontained() {}
 
@@ -142,7 +142,7 @@ func (w *World) fail(format string, args ...any) {
 	}
 }
 
-// pause gives control back to the explorer until it chooses this thread.
+// pause returns control to the explorer until it chooses this thread.
 func (t *Thread) pause(s status) {
 	if t.unwinds {
 		return // deferred calls of a thread that is being ended
@@ -170,23 +170,23 @@ func (w *World) close() {
 	w.current = nil
 }
 
-// Check fails the test, with the schedule that led here, unless ok.
+// Check fails the test, with the schedule that led to this point, unless ok is true.
 func (t *Thread) Check(ok bool, format string, args ...any) {
 	if !ok && !t.unwinds {
 		panic(failed(fmt.Sprintf(format, args...)))
 	}
 }
 
-// Pause lets others run here. It also parts what lies before it from what lies
-// after it for Options.Plain and for dying.
+// Pause lets other threads run at this point. For Options.Plain and for dying, it is
+// also a boundary between the accesses before and after it.
 func (t *Thread) Pause() {
 	t.pause(ready)
-	t.w.log(t, "goes on")
+	t.w.log(t, "continues")
 	t.done(1<<60, true)
 }
 
-// Note makes values that the thread has learnt past package atom part of its
-// past.
+// Note makes values that the thread has learnt other than through package atom part of
+// its past.
 func (t *Thread) Note(values ...uint64) {
 	for _, v := range values {
 		t.past = mix(t.past, v)
@@ -196,35 +196,35 @@ func (t *Thread) Note(values ...uint64) {
 // NoteBytes is Note for memory.
 func (t *Thread) NoteBytes(b []byte) { t.past = mixBytes(mix(t.past, uint64(len(b))), b) }
 
-// Forget says that the thread's future depends, apart from shared memory, on
-// nothing but values, which have to tell this place in the code from the others
-// that call Forget.
+// Forget declares that the thread's future depends, apart from shared memory, only on
+// values. The values must also distinguish this call of Forget from the others in the
+// code.
 func (t *Thread) Forget(values ...uint64) {
 	t.past = 0x51
 	t.clock = 0
 	t.Note(values...)
 }
 
-// Await blocks until cond, which must depend on shared memory and on who is
-// dead alone, and read them past package atom.
+// Await blocks until cond returns true. cond must depend only on shared memory and on
+// which threads are dead, and must not use package atom.
 func (t *Thread) Await(what string, cond func() bool) {
 	t.cond = cond
 	t.pause(waiting)
-	t.w.log(t, "goes on: %s", what)
+	t.w.log(t, "continues: %s", what)
 	t.done(2<<60, false)
 }
 
-// Dead reports whether the thread has died. Who acts on it has to Note it.
+// Dead reports whether the thread has died. A thread that acts on it has to Note it.
 func (t *Thread) Dead() bool { return t.status == dead }
 
 // Asleep reports whether the thread sleeps on a futex.
 func (t *Thread) Asleep() bool { return t.status == asleep }
 
-// Current is the thread that calls.
+// Current returns the calling thread.
 func (w *World) Current() *Thread { return w.current }
 
-// Now is a clock for code that gives up spinning after a while: it goes on by d
-// with each call.
+// Now is a clock for code that stops spinning after a while: it advances by d with each
+// call.
 func (t *Thread) Now(d int64) int64 {
 	t.clock += d
 	return t.clock
@@ -252,7 +252,7 @@ func (t *Thread) done(learnt uint64, wrote bool) {
 	}
 }
 
-// place is the word at p, the same in each run.
+// place returns an identification of the word at p that is the same in each run.
 func (w *World) place(p unsafe.Pointer) uint64 {
 	for i := range w.regions {
 		r := &w.regions[i]
@@ -311,7 +311,7 @@ func (w *World) Yield() {
 	t.drain()
 	t.fresh = false
 	t.idle++
-	w.log(t, "comes back from yield")
+	w.log(t, "returns from yield")
 	t.done(4<<60, false)
 }
 
@@ -381,7 +381,7 @@ func mixBytes(h uint64, b []byte) uint64 {
 	return h
 }
 
-// state is the hash of all that the future depends on.
+// state returns a hash of everything that the future depends on.
 func (w *World) state() uint64 {
 	h := uint64(0x676f726d617079)
 	for i := range w.regions {
