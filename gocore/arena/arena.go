@@ -16,7 +16,7 @@ import (
 // MaxAlign is the largest alignment that Alloc takes.
 const MaxAlign = 2 << 20
 
-// growth is what the file grows by at least, so that it rarely does.
+// growth is the unit in which the file grows, so that it rarely has to.
 const growth = 2 << 20
 
 var pageBytes = uint64(os.Getpagesize())
@@ -27,37 +27,37 @@ func pageUp(n uint64) uint64 { return (n + pageBytes - 1) / pageBytes * pageByte
 var own heap
 
 // Alloc returns n bytes of zeroed memory of the process's arena at an address
-// that is a multiple of align, a power of two up to MaxAlign (0 means any). It
-// has an address of its own also if n is 0. Where the arena can't give it, the
-// memory is private. It is safe for concurrent use, as all of the package.
+// that is a multiple of align, a power of two up to MaxAlign (0 means any). The address
+// is unique even if n is 0. If the arena has no room and can't grow, the memory is
+// private. Alloc is safe for concurrent use, as is the whole package.
 func Alloc(n, align int) ([]byte, error) { return own.alloc(n, align) }
 
-// Free takes back what Alloc returned. Nothing may use it afterwards.
+// Free frees memory that Alloc returned. It must not be used afterwards.
 func Free(mem []byte) error { return own.free(mem) }
 
-// Find tells where in the arena the n bytes at addr are, if they lie in one
-// allocation that has not been freed.
+// Find returns the offset in the arena of the n bytes at addr. ok is false unless they
+// lie in one allocation that has not been freed.
 func Find(addr unsafe.Pointer, n int) (off uint64, ok bool) { return own.find(addr, n) }
 
-// FD is the descriptor of the arena that peers open, -1 before its first use.
+// FD returns the descriptor of the arena, which peers open; -1 before its first use.
 func FD() int { return own.file() }
 
-// Check makes the arena if there is none yet and says why there can be none.
+// Check makes the arena if there is none yet, and returns why it can't be made.
 func Check() error { return own.open() }
 
 // heap is an arena and the process's allocations from it.
 type heap struct {
 	once sync.Once
 	fd   atomic.Int64 // descriptor + 1, 0 if there is none
-	why  error        // that there is none
-	pid  int          // whose it is: not a forked child's
+	why  error        // why there is none
+	pid  int          // the process that made it; a forked child has another pid
 
 	mu    sync.RWMutex
-	spans []*span // living, in the order of their addresses
-	spare ranges  // of the file, between the spans' ranges
-	end   uint64  // of the part of the file that spans and spare share
-	size  uint64  // of the file
-	slabs [classes][]*span
+	spans []*span          // in use, in the order of their addresses
+	spare ranges           // free ranges of the file, between those of the spans
+	end   uint64           // end of the part of the file that spans and spare cover
+	size  uint64           // size of the file
+	slabs [classes][]*span // slabs with free blocks, by class
 }
 
 // span is a mapping: one allocation, or a slab.
@@ -65,13 +65,13 @@ type span struct {
 	addr    uintptr
 	bytes   uint64 // whole pages
 	at      uint64 // offset in the file
-	private bool   // no part of the file
+	private bool   // private memory, not part of the file
 	blocks  *blocks
 }
 
 func (s *span) mem() []byte { return unsafe.Slice((*byte)(s.pointer()), s.bytes) }
 
-// pointer is the span's memory, which Go's garbage collector has no part in.
+// pointer returns the address of the span's memory, which is outside Go's heap.
 func (s *span) pointer() unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&s.addr)) }
 
 func (h *heap) file() int { return int(h.fd.Load()) - 1 }
@@ -90,7 +90,8 @@ func (h *heap) open() error {
 	return h.why
 }
 
-// foreign tells that the process is a forked child of the one that has the arena.
+// foreign reports whether this process is a forked child of the one that made the
+// arena.
 func (h *heap) foreign() bool { return h.pid != os.Getpid() }
 
 func (h *heap) alloc(n, align int) ([]byte, error) {
@@ -122,8 +123,8 @@ type noLock struct{}
 func (noLock) Lock()   {}
 func (noLock) Unlock() {}
 
-// span makes a span of the arena, or else one of private memory. It takes mu
-// around all but the mapping.
+// span makes a span of the arena, or one of private memory if it can't. It holds mu
+// except while it maps.
 func (h *heap) span(bytes, align uint64, mu sync.Locker) (*span, error) {
 	align = max(align, pageBytes)
 	s := &span{bytes: bytes}
@@ -156,7 +157,7 @@ func (h *heap) span(bytes, align uint64, mu sync.Locker) (*span, error) {
 	return s, nil
 }
 
-// reserve finds bytes of the file that nobody has.
+// reserve takes a free range of the file, or one at its end, and returns its offset.
 func (h *heap) reserve(bytes, align uint64) uint64 {
 	if at, ok := h.spare.take(bytes, align); ok {
 		return at
@@ -168,7 +169,7 @@ func (h *heap) reserve(bytes, align uint64) uint64 {
 	return at
 }
 
-// grow makes the file reach to end.
+// grow extends the file to end at least.
 func (h *heap) grow(end uint64) error {
 	if end <= h.size {
 		return nil
@@ -196,7 +197,7 @@ func bySpan(s *span, addr uintptr) int {
 	return 0
 }
 
-// spanOf is the span that addr lies in or, if it is an end, ends at; nil if none.
+// spanOf returns the span that has addr or, if there is none, ends at addr; else nil.
 func (h *heap) spanOf(addr uintptr) *span {
 	i, exact := slices.BinarySearchFunc(h.spans, addr, bySpan)
 	if !exact {
@@ -238,7 +239,7 @@ func (h *heap) free(mem []byte) error {
 		return h.freeBlock(s, addr)
 	}
 	h.remove(s)
-	h.mu.Unlock() // it may take a while to give back gigabytes
+	h.mu.Unlock() // freeing gigabytes may take a while
 	h.giveBack(s)
 	h.mu.Lock()
 	h.reuse(s)
@@ -251,12 +252,12 @@ func (h *heap) remove(s *span) {
 	h.spans = slices.Delete(h.spans, i, i+1)
 }
 
-// giveBack ends a span's mapping and, if they are this process's, its pages.
+// giveBack unmaps a span and, unless the process is a forked child, frees its pages.
 func (h *heap) giveBack(s *span) {
 	if !s.private && !h.foreign() {
 		const hole = unix.FALLOC_FL_PUNCH_HOLE | unix.FALLOC_FL_KEEP_SIZE
 		if unix.Fallocate(h.file(), hole, int64(s.at), int64(s.bytes)) != nil {
-			for mem := s.mem(); len(mem) > 0; { // the next user is to find zeros
+			for mem := s.mem(); len(mem) > 0; { // the next user must find zeros
 				step := min(len(mem), 256<<10)
 				clear(mem[:step])
 				mem = mem[step:]
@@ -266,7 +267,7 @@ func (h *heap) giveBack(s *span) {
 	sys.Unmap(s.addr, s.bytes)
 }
 
-// reuse lets others have the span's range of the file.
+// reuse makes the span's range of the file free for other allocations.
 func (h *heap) reuse(s *span) {
 	if !s.private && !h.foreign() {
 		h.spare.put(s.at, s.bytes)

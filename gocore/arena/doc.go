@@ -1,30 +1,28 @@
 // Package arena allocates the memory of a process that its peers on the same
-// host can map: what MPI.Alloc_mem and gormapy.shared_empty give out, and what
-// windows over such memory are accessed by, with loads and stores.
+// host can map. MPI.Alloc_mem and gormapy.shared_empty return such memory, and ranks
+// access windows over it by loads and stores.
 //
 // A process has one arena, a memfd that is made on first use and lives as long
 // as the process. It only grows (it is sealed against shrinking, so that no
-// peer can turn the accesses of another into SIGBUS), and the kernel allocates
+// peer can make accesses of another process end in SIGBUS), and the kernel allocates
 // its pages when they are touched. An allocation is a range of the file, first
-// fit, with a mapping of its own: after Free it is no longer there, and neither
-// are its pages, since a hole is punched where they were. The next user of the
-// range finds zeros.
+// fit, with a mapping of its own. Free unmaps it and punches a hole into the file,
+// which frees its pages. The next user of the range finds zeros.
 //
-// Allocations of up to half a page are blocks of a slab, of which a process may
-// have many more than mappings (vm.max_map_count). They are not unmapped when
-// they are freed.
+// Allocations of up to half a page are blocks of a slab, since a process may
+// have many more of them than mappings (vm.max_map_count). Free does not unmap them.
 //
 // A peer's arena is mapped as a whole from its start, and again, larger, when an
-// allocation lies beyond what is mapped. Mappings of a peer stay for good: a
-// pointer that Peer.At gave is valid as long as the process lives, and what it
-// shows after the peer has freed that memory is of no meaning.
+// allocation lies beyond the mapping. Mappings of a peer are never unmapped: a
+// pointer from Peer.At is valid as long as the process lives, but what it points to
+// is undefined after the peer has freed that memory.
 //
-// A forked child shares the allocations that it inherits with its parent; it is
-// no rank and has no arena: Alloc gives it private memory, and Free takes only
-// its own mapping away. Peers' arenas are not inherited.
+// A forked child shares the allocations that it inherits with its parent. It is
+// no rank and has no arena: Alloc returns private memory there, and Free only
+// unmaps. Peers' arenas are not inherited.
 //
-// Where there can be no memfd, or no more of it, Alloc gives private memory,
-// which Find does not know.
+// Where no memfd can be made or grown, Alloc returns private memory, which Find does
+// not find.
 //
 // It may import sys.
 package arena

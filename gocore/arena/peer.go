@@ -14,27 +14,27 @@ import (
 
 const readWrite = unix.PROT_READ | unix.PROT_WRITE
 
-// smallestView is what is mapped of a peer's arena at least. Most programs never
-// need more, and addresses cost nothing.
+// smallestView is the smallest size of a mapping of a peer's arena. Most programs never
+// need more, and unused address space costs nothing.
 const smallestView = 64 << 20
 
-// Peer is the arena of another process on this host as this one sees it. It
+// Peer is this process's view of the arena of another process on this host. It
 // keeps one descriptor. It is safe for concurrent use.
 type Peer struct {
 	fd   int
 	view atomic.Pointer[view]
-	mu   sync.Mutex // whoever makes a larger view holds it
+	mu   sync.Mutex // held while a larger view is made
 }
 
 // view is a mapping of a peer's arena from its start. It is never unmapped.
 type view struct {
 	base   unsafe.Pointer
 	mapped uint64
-	usable uint64 // what of it the file is known to have
+	usable uint64 // how much of it the file is known to have
 }
 
 // OpenPeer opens the arena that process pid has as descriptor fd. It works for
-// processes of the same user in the same PID namespace, also for the own one.
+// processes of the same user in the same PID namespace, also for the own process.
 func OpenPeer(pid, fd int) (*Peer, error) {
 	got, _, err := sys.OpenSealed(fmt.Sprintf("/proc/%d/fd/%d", pid, fd))
 	if err != nil {
@@ -43,8 +43,8 @@ func OpenPeer(pid, fd int) (*Peer, error) {
 	return &Peer{fd: got}, nil
 }
 
-// At is where this process has the n bytes at offset off of the peer's arena.
-// The pointer stays valid as long as the process lives.
+// At returns the address in this process of the n bytes at offset off of the peer's
+// arena. The pointer is valid as long as the process lives.
 func (p *Peer) At(off, n uint64) (unsafe.Pointer, error) {
 	if v := p.view.Load(); v != nil && off <= v.usable && n <= v.usable-off {
 		return unsafe.Add(v.base, off), nil
@@ -52,7 +52,7 @@ func (p *Peer) At(off, n uint64) (unsafe.Pointer, error) {
 	return p.larger(off, n)
 }
 
-// larger makes a view that shows the n bytes at off.
+// larger makes a view that has the n bytes at off, and returns their address.
 func (p *Peer) larger(off, n uint64) (unsafe.Pointer, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,7 +61,7 @@ func (p *Peer) larger(off, n uint64) (unsafe.Pointer, error) {
 		return nil, fmt.Errorf("stat a peer's arena: %w", err)
 	}
 	size := uint64(st.Size)
-	if off > size || n > size-off { // touching what is not there would be SIGBUS
+	if off > size || n > size-off { // an access beyond the end of the file is a SIGBUS
 		return nil, fmt.Errorf("map %d bytes at offset %d of a peer's arena: it has %d bytes", n, off, size)
 	}
 	v := view{}
@@ -79,17 +79,18 @@ func (p *Peer) larger(off, n uint64) (unsafe.Pointer, error) {
 	return unsafe.Add(v.base, off), nil
 }
 
-// mapped maps the peer's arena up to need and beyond, where it may grow to.
+// mapped maps the peer's arena up to need, and beyond if it can, since the arena may
+// grow.
 func (p *Peer) mapped(need uint64) (view, error) {
 	v := view{mapped: max(uint64(1)<<bits.Len64(need-1), smallestView)}
 	base, err := unix.MmapPtr(p.fd, 0, nil, uintptr(v.mapped), readWrite, unix.MAP_SHARED)
-	if err != nil { // addresses may be limited
+	if err != nil { // address space may be limited
 		v.mapped = pageUp(need)
 		if base, err = unix.MmapPtr(p.fd, 0, nil, uintptr(v.mapped), readWrite, unix.MAP_SHARED); err != nil {
 			return v, err
 		}
 	}
 	v.base = base
-	// A forked child is no rank and must not write there by accident.
+	// A forked child is no rank and must not write to it by accident.
 	return v, unix.Madvise(unsafe.Slice((*byte)(base), v.mapped), unix.MADV_DONTFORK)
 }

@@ -16,8 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestMain lets the test binary be the other process: ARENA_TEST_ROLE names
-// which.
+// TestMain runs the test binary as another process if ARENA_TEST_ROLE names its role.
 func TestMain(m *testing.M) {
 	roles := map[string]func() error{"peer": peerProcess, "limited": limitedProcess, "refused": refusedProcess}
 	if role := roles[os.Getenv("ARENA_TEST_ROLE")]; role != nil {
@@ -42,7 +41,7 @@ func process(t *testing.T, role string, input io.Reader, env ...string) {
 	assert.Equal(t, "well\n", string(out))
 }
 
-// peerProcess maps what its parent tells it about and adds one to every byte.
+// peerProcess maps the ranges that its parent names and adds one to every byte.
 func peerProcess() error {
 	var pid, fd, n int
 	if _, err := fmt.Sscan(os.Getenv("ARENA_TEST_PEER"), &pid, &fd, &n); err != nil {
@@ -108,7 +107,7 @@ func TestViewsOfAPeerStay(t *testing.T) {
 	assert.EqualValues(t, 5, first[0])
 	assert.EqualValues(t, smallestView, view.mapped)
 
-	// The file grows within the view: it is the same one.
+	// The file grows within the view, which stays the same.
 	_, err = h.alloc(30<<20, 0)
 	require.NoError(t, err)
 	second, err := p.At(4096, 30<<20)
@@ -116,7 +115,7 @@ func TestViewsOfAPeerStay(t *testing.T) {
 	assert.Equal(t, view.base, p.view.Load().base)
 	assert.Equal(t, unsafe.Add(at, 4096), second)
 
-	// It grows beyond: there is a larger view, and the old one still shows it.
+	// The file grows beyond the view: a larger one is made, and the old one stays valid.
 	_, err = h.alloc(100<<20, 0)
 	require.NoError(t, err)
 	_, err = p.At(0, 130<<20)
@@ -161,8 +160,8 @@ func TestTheFileCantBeShrunk(t *testing.T) {
 	assert.Equal(t, unix.FD_CLOEXEC, flags&unix.FD_CLOEXEC)
 }
 
-// TestForkedChild has the heap believe that it is in a child: what a child may
-// do can't be run in one, since Go's runtime does not survive a fork.
+// TestForkedChild simulates a child by changing the heap's pid, since Go's runtime does
+// not survive a fork.
 func TestForkedChild(t *testing.T) {
 	h := &heap{}
 	inherited, err := h.alloc(10_000, 0)
@@ -189,10 +188,10 @@ func TestForkedChild(t *testing.T) {
 	require.NoError(t, h.free(inherited))
 	require.NoError(t, h.free(small))
 	assert.EqualValues(t, 1, *(*byte)(at), "the parent's memory is gone")
-	assert.Empty(t, h.spare.without(slabBytes), "a child gave the parent's range to others")
+	assert.Empty(t, h.spare.without(slabBytes), "a child freed the parent's range")
 }
 
-// without is what is left of the ranges that are not of that size.
+// without returns the ranges that do not have that size.
 func (r ranges) without(bytes uint64) (rest ranges) {
 	for _, e := range r {
 		if e.bytes != bytes {
@@ -202,7 +201,7 @@ func (r ranges) without(bytes uint64) (rest ranges) {
 	return rest
 }
 
-// limitedProcess runs out of the file's size, of addresses and of descriptors.
+// limitedProcess reaches the limits of the file's size, of addresses and of descriptors.
 func limitedProcess() error {
 	limit := func(what int, n uint64) { _ = syscall.Setrlimit(what, &syscall.Rlimit{Cur: n, Max: n}) }
 	h := &heap{}
@@ -217,7 +216,7 @@ func limitedProcess() error {
 		return err
 	}
 	if _, ok := h.find(addrOf(mem), len(mem)); ok || uintptr(addrOf(mem))%(1<<20) != 0 {
-		return fmt.Errorf("memory beyond the file's limit is said to be in it, or is at %p", mem)
+		return fmt.Errorf("memory beyond the file's limit is found in it, or is at %p", mem)
 	}
 	mem[len(mem)-1] = 1
 	if err := h.free(mem); err != nil {
@@ -266,7 +265,7 @@ func refusedProcess() error {
 		}
 	}
 	if h.file() != -1 || h.open() == nil {
-		return fmt.Errorf("there is a memfd, or no word of why not")
+		return fmt.Errorf("there is a memfd, or no error that says why not")
 	}
 	return nil
 }

@@ -2,15 +2,16 @@ package arena
 
 import "slices"
 
-// ranges are parts of the file that nobody has, in the order of their offsets;
-// no two of them touch.
+// ranges are the free ranges of the file, in the order of their offsets; no two of them
+// are adjacent.
 type ranges []extent
 
 type extent struct{ at, bytes uint64 }
 
 func (e extent) end() uint64 { return e.at + e.bytes }
 
-// take removes the first range of that size and alignment.
+// take removes bytes at that alignment from the first range that has room for them, and
+// returns their offset.
 func (r *ranges) take(bytes, align uint64) (uint64, bool) {
 	for i, e := range *r {
 		at := (e.at + align - 1) &^ (align - 1)
@@ -25,8 +26,8 @@ func (r *ranges) take(bytes, align uint64) (uint64, bool) {
 	return 0, false
 }
 
-// takeLast removes the range that ends at end and returns where it begins, end
-// if there is none.
+// takeLast removes the range that ends at end and returns its begin; end if there is
+// none.
 func (r *ranges) takeLast(end uint64) uint64 {
 	if k := len(*r) - 1; k >= 0 && (*r)[k].end() == end {
 		end = (*r)[k].at
@@ -35,7 +36,7 @@ func (r *ranges) takeLast(end uint64) uint64 {
 	return end
 }
 
-// put adds a range that nobody has.
+// put adds a free range.
 func (r *ranges) put(at, bytes uint64) {
 	if bytes == 0 {
 		return

@@ -14,7 +14,7 @@ const (
 	ClockTSC       = 1 // ticks of the time-stamp counter, or of arm64's virtual counter
 )
 
-// clockHere is the faster clock that can be trusted.
+// clockHere returns the fastest clock of this machine that is reliable.
 func clockHere() uint32 {
 	switch runtime.GOARCH {
 	case "arm64":
@@ -39,8 +39,8 @@ func nanos() uint64 {
 	return uint64(ts.Nano())
 }
 
-// pair is one moment by the part's clock and in nanoseconds: the closest of
-// several tries, since the process may be held up between the two.
+// pair returns one moment by the part's clock and in nanoseconds: the closest of
+// several attempts, since the process may be delayed between the two.
 func (p *Part) pair() (tick, nano uint64) {
 	best := ^uint64(0)
 	for range 5 {
@@ -54,5 +54,5 @@ func (p *Part) pair() (tick, nano uint64) {
 	return tick, nano
 }
 
-// Pair is this moment by the part's clock and in nanoseconds.
+// Pair returns this moment by the part's clock and in nanoseconds.
 func (p *Part) Pair() (tick, nano uint64) { return p.pair() }

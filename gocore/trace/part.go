@@ -11,21 +11,21 @@ import (
 	"gormapy/gocore/sys"
 )
 
-// Kind tells what a record is about.
+// Kind is the kind of a record.
 type Kind uint16
 
 // The kinds of records, numbered as in trace.h.
 const (
 	KindNone     Kind = iota
-	KindCall          // a call on nothing in particular
-	KindCallComm      // on the communicator Object
-	KindCallWin       // on the window Object
-	KindWait          // Begin to End; Tag is a job.Call, Peer a world rank
-	KindSent          // Disp is the message's number, Object its context, Peer the receiver's world rank
-	KindReceived      // likewise; Peer is the sender's world rank
-	KindComm          // what the handle Object stands for: Disp is the context, Bytes the size, Peer the own rank; more follow
-	KindWin           // the same of a window; Tag is its flavor
-	KindRanks         // world ranks of what came before
+	KindCall          // a call on no communicator or window
+	KindCallComm      // a call on the communicator Object
+	KindCallWin       // a call on the window Object
+	KindWait          // a wait from Begin to End; Tag is a job.Call, Peer a world rank
+	KindSent          // a message: Disp is its number, Object its context, Peer the receiver's world rank
+	KindReceived      // the same; Peer is the sender's world rank
+	KindComm          // the communicator with handle Object: Disp is the context, Bytes the size, Peer the own rank; KindRanks follow
+	KindWin           // the same for a window; Tag is its flavor
+	KindRanks         // world ranks of the communicator or window in the record before
 )
 
 // States of a record.
@@ -45,15 +45,15 @@ type Record struct {
 	Peer   int32
 	Object int64 // handle
 	Bytes  int64
-	Disp   int64 // of a one-sided operation, in bytes
-	Tag    int32 // tag, root's place, assertion or lock type; of a one-sided operation the bytes it spans
-	Op     int32 // handle of a reduction's operation; of a call that failed -1
+	Disp   int64 // displacement of a one-sided operation, in bytes
+	Tag    int32 // tag, root's place, assertion or lock type; the bytes that a one-sided operation spans
+	Op     int32 // handle of a reduction's operation; -1 if the call failed
 }
 
-// RanksInRecord is how many ranks a record of KindRanks holds, from its Begin on.
+// RanksInRecord is how many ranks a record of KindRanks has, from its Begin on.
 const RanksInRecord = 12
 
-// Ranks are the world ranks in a record of KindRanks.
+// Ranks returns the world ranks in a record of KindRanks.
 func (r *Record) Ranks() *[RanksInRecord]int32 {
 	return (*[RanksInRecord]int32)(unsafe.Pointer(&r.Begin))
 }
@@ -63,24 +63,25 @@ type Head struct {
 	Magic    uint64
 	Version  uint32
 	Clock    uint32 // ClockTSC or ClockMonotonic
-	Capacity uint64 // records that there is room for
-	Rank     int32  // of COMM_WORLD; -1: nobody has recorded here
+	Capacity uint64 // number of records that there is room for
+	Rank     int32  // in COMM_WORLD; -1: no rank has recorded here
 	Size     int32
 	PID      uint32
 	NameLen  uint32
 	Tick0    uint64 // when the recording began
 	Nano0    uint64
-	Tick1    uint64 // when it ended; 0: the process did not say
+	Tick1    uint64 // when it ended; 0: the process did not store it
 	Nano1    uint64
 	_        [7]uint64
 
-	Next    uint64 // records taken
-	Threads uint32 // threads that have recorded calls
-	First   uint32 // the first of them
+	Next    uint64 // number of records taken
+	Threads uint32 // number of threads that have recorded calls
+	First   uint32 // the first of these threads
 	_       [6]uint64
 }
 
-// EnvPart is the variable in which the launcher tells a rank where its part is.
+// EnvPart is the environment variable in which the launcher passes the path of its part
+// to a rank.
 const EnvPart = "GORMAPY_JOB_TRACE"
 
 // The layout of a part.
@@ -97,11 +98,11 @@ const (
 type Part struct {
 	Head    *Head
 	mem     []byte
-	seg     *sys.Segment // nil: the memory is somebody else's
+	seg     *sys.Segment // nil: the caller owns the memory
 	records []Record
 }
 
-// Capacity is how many records a part is to have room for.
+// Capacity returns the number of records for which a part should have room.
 func Capacity() (int, error) {
 	text := settings.TraceEvents.Value()
 	n, err := strconv.Atoi(text)
@@ -111,8 +112,8 @@ func Capacity() (int, error) {
 	return n, nil
 }
 
-// NewPart makes a part with room for n records. Its memory is there when it is
-// touched.
+// NewPart makes a part with room for n records. The kernel allocates its memory when it
+// is touched.
 func NewPart(n int) (*Part, error) {
 	seg, err := sys.NewSegment("trace", recordsAt+n*RecordBytes)
 	if err != nil {
@@ -146,7 +147,7 @@ func OpenPart(path string) (*Part, error) {
 	return p, nil
 }
 
-// ReadPart looks at a part, or at one that ends after its last record.
+// ReadPart returns the part in mem, which may end after its last record.
 func ReadPart(mem []byte) (*Part, error) {
 	p, err := view(mem)
 	if err == nil {
@@ -183,10 +184,10 @@ func (p *Part) bind() {
 	}
 }
 
-// Path is where a child of this process finds the part.
+// Path returns the path of the part for a child of this process, whose pid is pid.
 func (p *Part) Path(pid int) string { return fmt.Sprintf("/proc/%d/fd/%d", pid, p.seg.FD) }
 
-// Close gives the memory back. Nobody may write any more.
+// Close unmaps the memory. No thread may write to the part any more.
 func (p *Part) Close() {
 	if p.seg != nil {
 		_ = p.seg.Close()
@@ -196,13 +197,12 @@ func (p *Part) Close() {
 // Used reports whether a rank has recorded here.
 func (p *Part) Used() bool { return p.Head.Rank >= 0 }
 
-// Records are those that were written, and Dropped is how many there was no room
-// for.
+// Records returns the records that were taken.
 func (p *Part) Records() []Record {
 	return p.records[:min(atomic.LoadUint64(&p.Head.Next), uint64(len(p.records)))]
 }
 
-// Dropped is how many records there was no room for.
+// Dropped returns the number of records for which there was no room.
 func (p *Part) Dropped() uint64 {
 	if n := atomic.LoadUint64(&p.Head.Next); n > p.Head.Capacity {
 		return n - p.Head.Capacity
@@ -210,15 +210,15 @@ func (p *Part) Dropped() uint64 {
 	return 0
 }
 
-// Bytes is the part up to its last record, for ReadPart.
+// Bytes returns the part up to its last record, for ReadPart.
 func (p *Part) Bytes() []byte { return p.mem[:recordsAt+len(p.Records())*RecordBytes] }
 
-// Names are the names of the calls, each with the category that follows a tab.
+// Names returns the names of the calls, each followed by a tab and its category.
 func (p *Part) Names() []string {
 	return strings.Split(string(p.mem[namesAt:namesAt+int(p.Head.NameLen)]), "\n")
 }
 
-// setNames makes the names known to readers.
+// setNames stores the names for readers.
 func (p *Part) setNames(names string) error {
 	if len(names) > recordsAt-namesAt {
 		return fmt.Errorf("the names of the calls take %d bytes, there is room for %d", len(names), recordsAt-namesAt)

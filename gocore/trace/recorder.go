@@ -10,22 +10,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// active is the part that this process records into, nil if it doesn't.
+// active is the part into which this process records, nil if it does not.
 var active atomic.Pointer[Part]
 
-// state is what Start and Stop change.
+// state is what Own and GiveBack change.
 var state struct {
 	sync.Mutex
 	// spare are parts of earlier recordings. They stay mapped: a thread that was in
-	// the middle of a record when a recording stopped may still write there.
+	// the middle of a record when a recording stopped may still write to it.
 	spare []*Part
 }
 
-// numbers counts messages, over all recordings: one of an earlier recording that
+// numbers counts messages over all recordings: a message of an earlier recording that
 // is received in this one must not be taken for one of this one.
 var numbers atomic.Uint32
 
-// On is the part that this process records into, nil if it doesn't.
+// On returns the part into which this process records, nil if it does not.
 func On() *Part { return active.Load() }
 
 // Start begins to record into p.
@@ -36,31 +36,31 @@ func Start(p *Part, rank, size, pid int, names string) error {
 	h := p.Head
 	h.Size, h.PID = int32(size), uint32(pid)
 	h.Tick0, h.Nano0 = p.pair()
-	ahead := min(mostAhead, max(leastAhead, jobAhead/max(size, 1)))
-	p.populate(0, leastAhead)
+	ahead := min(maxAhead, max(minAhead, jobAhead/max(size, 1)))
+	p.populate(0, minAhead)
 	atomic.StoreInt32(&h.Rank, int32(rank))
 	active.Store(p)
 	go p.keepAhead(ahead)
 	return nil
 }
 
-// How far ahead of the writers the pages of a part are made, in bytes: a first
+// How far ahead of the writers the pages of a part are populated, in bytes: a first
 // touch takes microseconds, as long as all records on the page.
 const (
-	leastAhead = 256 << 10
-	mostAhead  = 8 << 20
+	minAhead = 256 << 10
+	maxAhead  = 8 << 20
 	jobAhead   = 256 << 20 // all ranks of a job, on one host
 	lookEvery  = 2 * time.Millisecond
 )
 
-// keepAhead makes pages ahead of the writers until the recording ends.
+// keepAhead populates pages ahead of the writers until the recording ends.
 func (p *Part) keepAhead(ahead int) {
-	made := leastAhead
+	made := minAhead
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
 	for ; active.Load() == p && made < len(p.mem)-recordsAt; <-ticker.C {
 		used := int(min(atomic.LoadUint64(&p.Head.Next), p.Head.Capacity)) * RecordBytes
-		if want := used + ahead; made < want-ahead/2 || made == leastAhead {
+		if want := used + ahead; made < want-ahead/2 || made == minAhead {
 			from := max(made, used)
 			p.populate(from, want-from)
 			made = want
@@ -68,7 +68,7 @@ func (p *Part) keepAhead(ahead int) {
 	}
 }
 
-// populate makes the pages of n bytes of records.
+// populate populates the pages of n bytes of records at offset from.
 func (p *Part) populate(from, n int) {
 	end := min(len(p.mem), recordsAt+from+n)
 	if begin := (recordsAt + from) &^ (os.Getpagesize() - 1); begin < end {
@@ -76,7 +76,7 @@ func (p *Part) populate(from, n int) {
 	}
 }
 
-// Stop ends the recording and returns what was recorded, nil if there was none.
+// Stop ends the recording and returns its part, nil if there was none.
 func Stop() *Part {
 	p := active.Swap(nil)
 	if p != nil {
@@ -85,8 +85,8 @@ func Stop() *Part {
 	return p
 }
 
-// Own returns a part of this process's own with room for n records, one of an
-// earlier recording if there are enough of them.
+// Own returns a part made by this process, with room for n records. It reuses one of
+// an earlier recording if there are enough of them.
 func Own(n int) (*Part, error) {
 	state.Lock()
 	defer state.Unlock()
@@ -108,7 +108,7 @@ func GiveBack(p *Part) {
 	state.spare = append(state.spare, p)
 }
 
-// clear makes the part as good as new. The pages go back to the kernel.
+// clear resets the part to that of a new one, and frees its pages.
 func (p *Part) clear() {
 	if unix.Fallocate(p.seg.FD, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, recordsAt, int64(len(p.mem)-recordsAt)) != nil {
 		clear(p.Records())
@@ -118,13 +118,13 @@ func (p *Part) clear() {
 	h.Rank, h.Threads, h.First, h.Tick1, h.Nano1 = -1, 0, 0, 0, 0
 }
 
-// Address is where the shim finds the part.
+// Address returns the address of the part for the shim.
 func (p *Part) Address() unsafe.Pointer { return unsafe.Pointer(p.Head) }
 
-// RecordsAt is how far into a part its records begin.
+// RecordsAt is the offset of the records in a part.
 const RecordsAt = recordsAt
 
-// take returns n records that nobody else writes, nil if there is no room.
+// take returns n records for the caller to write, nil if there is no room.
 func (p *Part) take(n uint64) []Record {
 	end := atomic.AddUint64(&p.Head.Next, n)
 	if end > uint64(len(p.records)) {
@@ -133,8 +133,8 @@ func (p *Part) take(n uint64) []Record {
 	return p.records[end-n : end]
 }
 
-// thread is the calling one, if it records calls. Only where several do is the
-// kernel asked.
+// thread returns the number of the calling thread, if it records calls. It makes a
+// system call only if several threads record calls.
 func (p *Part) thread() uint32 {
 	if atomic.LoadUint32(&p.Head.Threads) < 2 {
 		return p.Head.First
@@ -150,7 +150,7 @@ func (p *Part) Now() uint64 {
 	return nanos()
 }
 
-// Waited records a wait from begin to now, for the world rank peer.
+// Waited records a wait for the world rank peer from begin to now.
 func (p *Part) Waited(begin uint64, call uint32, peer, tag int) {
 	if r := p.take(1); r != nil {
 		r[0].Kind, r[0].Begin, r[0].End, r[0].Thread = KindWait, begin, p.Now(), p.thread()
@@ -184,7 +184,7 @@ func (p *Part) message(kind Kind, number, ctx uint32, peer, tag, n int) {
 	}
 }
 
-// Define records what a handle stands for: a communicator or window with an
+// Define records what a handle stands for: a communicator or window, with an
 // identity that is the same at all its ranks.
 func (p *Part) Define(kind Kind, handle, identity int64, flavor, own int, world []int) {
 	n := (len(world) + RanksInRecord - 1) / RanksInRecord

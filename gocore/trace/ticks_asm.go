@@ -2,5 +2,5 @@
 
 package trace
 
-// ticks reads the counter.
+// ticks returns the value of the processor's counter.
 func ticks() uint64

@@ -47,7 +47,7 @@ func TestPartIsReadAsItWasWritten(t *testing.T) {
 	assert.Zero(t, got.Dropped())
 }
 
-func TestFullPartDropsWhatComesAndCountsIt(t *testing.T) {
+func TestFullPartCountsDroppedRecords(t *testing.T) {
 	p := recording(t, 4)
 	for range 10 {
 		p.Sent(7, 1, 5, 80)
@@ -140,7 +140,7 @@ func TestPairsAgree(t *testing.T) {
 	assert.Greater(t, then, nano)
 }
 
-// BenchmarkEvent is what a record costs, with the faults on its pages.
+// BenchmarkEvent measures a record, with the faults on its pages.
 func BenchmarkEvent(b *testing.B) {
 	p := recording(b, max(b.N, 1))
 	b.ResetTimer()
@@ -149,7 +149,7 @@ func BenchmarkEvent(b *testing.B) {
 	}
 }
 
-// BenchmarkEventAgain is the same on pages that are there.
+// BenchmarkEventAgain measures a record on populated pages.
 func BenchmarkEventAgain(b *testing.B) {
 	p := recording(b, 1<<14)
 	for i := range b.N {

@@ -18,7 +18,7 @@ type call struct {
 	category   string
 	begin, end int64 // nanoseconds since the recording's first event
 	wait       int64
-	waitsFor   int // the world rank waited for longest, negative: nobody in particular
+	waitsFor   int // the world rank of the longest wait, negative: no particular rank
 	longest    int64
 	comm       int64 // identity of the communicator or window, -1: none
 	win        *window
@@ -31,7 +31,7 @@ type call struct {
 	failed     bool
 }
 
-// message is one message: what its sender and its receiver recorded.
+// message is one message, as its sender and its receiver recorded it.
 type message struct {
 	source, dest   int // world ranks
 	tag            int
@@ -41,7 +41,7 @@ type message struct {
 	from, to       uint32
 }
 
-// window is what a window is at one rank.
+// window is the view that one rank has of a window.
 type window struct {
 	id     int64
 	flavor int
@@ -49,32 +49,32 @@ type window struct {
 	world  []int
 }
 
-// Recording is what all ranks recorded.
+// Recording is the joined recording of all ranks.
 type Recording struct {
 	Ranks    int
 	Version  string
 	calls    []call // by rank, then by begin
 	messages []message
-	windows  []*window // one of each
+	windows  []*window // each window once
 	threads  map[int][]uint32
 	absent   []int          // ranks that recorded nothing
 	dropped  map[int]uint64 // by rank
 	start    int64          // CLOCK_MONOTONIC of the first event, nanoseconds
-	end      int64          // of the last, since start
+	end      int64          // time of the last event, since start
 }
 
-// clock turns ticks into nanoseconds.
+// clock converts ticks to nanoseconds.
 type clock struct {
 	tick, nano uint64
-	rate       float64 // nanoseconds for a tick
+	rate       float64 // nanoseconds per tick
 }
 
 func (c *clock) at(tick uint64) int64 {
 	return int64(c.nano) + int64(float64(int64(tick-c.tick))*c.rate)
 }
 
-// clockOf is the clock of all parts that count ticks: on one host they are the same,
-// and the longest time between two pairs is the most exact.
+// clockOf returns the clock of all parts that count ticks. On one host the ticks are the
+// same, and the longest time between two pairs gives the most exact rate.
 func clockOf(parts []*trace.Part) *clock {
 	var t0, n0, t1, n1 uint64
 	for _, p := range parts {
@@ -88,7 +88,7 @@ func clockOf(parts []*trace.Part) *clock {
 		if h.Tick1 > t1 {
 			t1, n1 = h.Tick1, h.Nano1
 		}
-		if h.Tick1 == 0 { // it did not say when it ended
+		if h.Tick1 == 0 { // the process did not store when it ended
 			if tick, nano := p.Pair(); tick > t1 {
 				t1, n1 = tick, nano
 			}
@@ -218,7 +218,7 @@ func (l *reader) read(records []trace.Record) {
 			return 1
 		})
 		if at == 0 {
-			continue // of a call that was dropped
+			continue // a wait of a call whose record was dropped
 		}
 		c := &mine[of[at-1]]
 		if c.finished && w.begin > c.end {
@@ -231,7 +231,7 @@ func (l *reader) read(records []trace.Record) {
 	}
 }
 
-// define reads what handles stand for.
+// define reads the records of communicators and windows.
 func (l *reader) define(records []trace.Record) {
 	for i := 0; i < len(records); i++ {
 		rec := &records[i]
@@ -282,8 +282,8 @@ func (l *reader) call(rec *trace.Record) call {
 	return c
 }
 
-// settle gives calls that did not end the time of the last event, and moves the
-// times to the first.
+// settle sets the end of calls that did not end to the time of the last event, and makes
+// all times relative to the first event.
 func (r *Recording) settle() {
 	first, last := int64(1<<62), int64(-1<<62)
 	for i := range r.calls {
@@ -323,7 +323,8 @@ func (r *Recording) settle() {
 	}
 }
 
-// Join joins parts, files named one a line, into the file at path.
+// Join joins the parts in files, a list with one name per line, and writes the result
+// to path.
 func Join(files, path string) error {
 	var parts []*trace.Part
 	ranks := 0

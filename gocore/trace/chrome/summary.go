@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// mostRanks is up to how many ranks the table has a column for each.
-const mostRanks = 8
+// maxColumns is up to how many ranks the table has a column for each.
+const maxColumns = 8
 
 // row is a line of the table: all calls of one name.
 type row struct {
@@ -21,7 +21,7 @@ type row struct {
 	longest int64
 }
 
-// Summary is a table of the time that each rank spent in each call.
+// Summary returns a table of the time that each rank spent in each call.
 func (r *Recording) Summary() string {
 	rows := map[string]*row{}
 	all := &row{name: "all calls", byRank: make([]int64, r.Ranks)}
@@ -54,7 +54,7 @@ func (r *Recording) Summary() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "what %s did in %s: milliseconds in MPI calls\n", count(r.Ranks, "rank"), seconds(r.end))
 	fmt.Fprintf(&out, "%-22s %9s %11s %10s %10s %10s", "call", "calls", "bytes", "total", "waiting", "longest")
-	few := r.Ranks <= mostRanks
+	few := r.Ranks <= maxColumns
 	if few {
 		for rank := range r.Ranks {
 			fmt.Fprintf(&out, " %9s", fmt.Sprintf("rank %d", rank))
@@ -81,7 +81,8 @@ func (r *Recording) Summary() string {
 	return out.String()
 }
 
-// Incomplete says what is not in the recording, and where ranks ended in a call.
+// Incomplete returns lines about what the recording lacks, and about ranks that ended in
+// a call.
 func (r *Recording) Incomplete() []string {
 	var lines []string
 	for _, rank := range r.absent {
@@ -130,7 +131,7 @@ func count(n int, noun string) string {
 func seconds(ns int64) string { return fmt.Sprintf("%.6f s", float64(ns)/1e9) }
 func millis(ns int64) string  { return fmt.Sprintf("%.3f", float64(ns)/1e6) }
 
-// size is a number of bytes that people can read.
+// size returns a number of bytes as readable text.
 func size(n int64) string {
 	v, unit := float64(n), 0
 	for v >= 10240 && unit < 4 {

@@ -11,10 +11,10 @@ import (
 )
 
 // windowThreads is the number of the first thread that stands for a window and an
-// origin; threads of the kernel have smaller ones.
+// origin; real threads have smaller numbers.
 const windowThreads = 1 << 24
 
-// WriteFile writes the file for Perfetto, whole or not at all.
+// WriteFile writes the file for Perfetto to path. It writes the whole file or none.
 func (r *Recording) WriteFile(path string) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
@@ -44,7 +44,8 @@ type writer struct {
 	scratch []byte
 }
 
-// lane is what shows the accesses of one origin to a rank's part of a window.
+// lane identifies the thread of the file that shows the accesses of one origin to a
+// rank's part of a window.
 type lane struct {
 	rank   int
 	window int64
@@ -81,7 +82,7 @@ func (r *Recording) Write(to io.Writer) error {
 	return w.Flush()
 }
 
-// other is what is no event.
+// other returns otherData.
 func (r *Recording) other() map[string]any {
 	windows := map[string]any{}
 	for _, w := range r.windows {
@@ -103,7 +104,7 @@ func (w *writer) begin(phase, name string, pid, tid int) {
 	w.WriteString("\n{\"ph\":\"")
 	w.WriteString(phase)
 	w.WriteString("\",\"name\":\"")
-	w.WriteString(name) // names are ours: nothing to escape
+	w.WriteString(name) // gormapy defines all names: they need no escapes
 	w.WriteString("\",\"pid\":")
 	w.number(int64(pid))
 	w.WriteString(",\"tid\":")
@@ -134,7 +135,7 @@ func (w *writer) name(what string, pid, tid int, name string) {
 	fmt.Fprintf(w, `,"args":{"name":"%s"}}`, name)
 }
 
-// count writes how many bytes rank has moved by messages and one-sided operations.
+// count adds bytes to those that rank has moved, and writes the sums.
 func (w *writer) count(rank, which int, bytes, at int64) {
 	m := w.moved[rank]
 	if m == nil {
