@@ -37,8 +37,8 @@ func (o Op) Apply(k dtype.Kind, inout, in unsafe.Pointer, n int) {
 	}
 }
 
-// Go cannot interrupt a memmove: longer ones are made in pieces, so that they
-// do not hold up every other thread.
+// pieceSize is the size of the pieces in which replace copies. Go can't interrupt a
+// memmove, and a long one would hold up every other thread.
 const pieceSize = 256 << 10
 
 func replace(dst, src unsafe.Pointer, n int) {
@@ -48,7 +48,7 @@ func replace(dst, src unsafe.Pointer, n int) {
 	}
 }
 
-// bitwise treats elements of any size as words of 8 bytes and what remains.
+// bitwise treats elements of any size as words of 8 bytes and a rest of bytes.
 func bitwise(inout, in unsafe.Pointer, n int, words func(a, b []uint64), rest func(a, b []byte)) {
 	if w := n / 8; w > 0 {
 		words(unsafe.Slice((*uint64)(inout), w), unsafe.Slice((*uint64)(in), w))
@@ -122,7 +122,8 @@ func arithmetic[T ordered](t *[ops][dtype.Kinds]kernel, k dtype.Kind) {
 	t[Prod][k] = array(prod[T])
 }
 
-// logical ops see only whether an element is zero: one kernel for each size.
+// logical sets the kernels of logical operations, which depend only on whether an
+// element is zero: there is one for each size.
 func logical[T unsigned](t *[ops][dtype.Kinds]kernel, k dtype.Kind) {
 	t[Land][k] = each(land[T])
 	t[Lor][k] = each(lor[T])
@@ -134,14 +135,14 @@ func location[T ordered](t *[ops][dtype.Kinds]kernel, k dtype.Kind) {
 	t[Minloc][k] = each(pair[T].minloc)
 }
 
-// array makes a kernel of a loop.
+// array returns a kernel that runs a loop.
 func array[T any](loop func(a, b []T)) kernel {
 	return func(inout, in unsafe.Pointer, n int) {
 		loop(unsafe.Slice((*T)(inout), n), unsafe.Slice((*T)(in), n))
 	}
 }
 
-// each makes a kernel of an operation on elements.
+// each returns a kernel that applies f to each pair of elements.
 func each[T any](f func(a, b T) T) kernel {
 	return func(inout, in unsafe.Pointer, n int) {
 		a, b := unsafe.Slice((*T)(inout), n), unsafe.Slice((*T)(in), n)

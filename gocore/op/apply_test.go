@@ -234,7 +234,7 @@ func pairExpected(o Op, k dtype.Kind, a, b []byte) []byte {
 }
 
 // agree compares elements: products of complex numbers are rounded more than
-// once and may differ in the last digits, and the sign of zero is of no matter.
+// once and may differ in the last digits, and the sign of zero does not matter.
 func agree(t *testing.T, o Op, k dtype.Kind, want, got []byte, what string) {
 	t.Helper()
 	if !isFloat(k) && !isComplex(k) {

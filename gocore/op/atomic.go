@@ -8,7 +8,7 @@ import (
 	"gormapy/gocore/dtype"
 )
 
-// Atomic says whether elements of kind k can be updated by CPU atomics where
+// Atomic reports whether elements of kind k can be updated by CPU atomics if
 // they are aligned to their size: those of 4 and 8 bytes.
 func Atomic(k dtype.Kind) bool { return k.Size() == 4 || k.Size() == 8 }
 
@@ -111,7 +111,7 @@ func AtomicCAS(size int, target, compare, operand, result unsafe.Pointer) {
 		t, c, x := (*uint32)(target), *(*uint32)(compare), *(*uint32)(operand)
 		old := c
 		for !atomic.CompareAndSwapUint32(t, c, x) {
-			// The element may have become equal again in between.
+			// The element may be equal to compare again: then the loop tries again.
 			if old = atomic.LoadUint32(t); old != c {
 				break
 			}
@@ -137,9 +137,8 @@ func AtomicCAS(size int, target, compare, operand, result unsafe.Pointer) {
 
 type folds[W uint32 | uint64] [ops][dtype.Kinds]func(old, x W) W
 
-// fold makes an operation on words of one on elements of the same size. It goes
-// by value: a pointer passed to a function in a table would have to live on the
-// heap.
+// fold converts an operation on elements to one on words of the same size. It passes
+// values: a pointer passed to a function in a table would escape to the heap.
 func fold[W uint32 | uint64, T any](f func(a, b T) T) func(old, x W) W {
 	return func(old, x W) W {
 		v := f(*(*T)(unsafe.Pointer(&old)), *(*T)(unsafe.Pointer(&x)))

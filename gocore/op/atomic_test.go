@@ -15,7 +15,7 @@ import (
 	"gormapy/gocore/dtype"
 )
 
-// AtomicApply does what Apply does, and returns what was there.
+// AtomicApply does the same as Apply, and returns the old values.
 func TestAtomicApply(t *testing.T) {
 	forAll(t, func(t *testing.T, o Op, k dtype.Kind) {
 		if !Atomic(k) {
@@ -45,7 +45,7 @@ func TestAtomicApply(t *testing.T) {
 	})
 }
 
-// data is b without the padding of pairs.
+// data returns b without the padding of pairs.
 func data(k dtype.Kind, b []byte) []byte {
 	if k != dtype.ShortInt {
 		return b

@@ -1,10 +1,10 @@
-// Package op holds the kernels of MPI's predefined reductions: on arrays for
+// Package op has the kernels of MPI's predefined reductions: on arrays for
 // collectives and accumulates ([Op.Apply]), and element by element with CPU
 // atomics for one-sided calls on memory that several processes map
 // ([Op.AtomicApply], [AtomicCAS]).
 //
-// Memory is handed in as unsafe.Pointer and may be foreign (not Go's).
-// User-defined operations call back into Python and are no part of it.
+// Memory is passed as unsafe.Pointer and may be outside Go's heap.
+// User-defined operations call back into Python and are not part of it.
 //
 // It may import dtype.
 package op

@@ -3,8 +3,8 @@ package op
 import "math"
 
 // float16 is IEEE 754's binary16, complex32 two of them. Sums and products are
-// computed in float32, which has more than twice the digits and two: rounding
-// twice gives the same as rounding once.
+// computed in float32, which has at least two digits more than twice as many: rounding
+// twice then gives the same as rounding once.
 type float16 uint16
 
 type complex32 [2]float16

@@ -23,7 +23,7 @@ var positives = func() []float64 {
 	return v
 }()
 
-// nearestFloat16 rounds by looking the neighbours up.
+// nearestFloat16 rounds by comparing the neighbours.
 func nearestFloat16(v float64) float16 {
 	sign := float16(0)
 	if math.Signbit(v) {

@@ -8,7 +8,7 @@ import (
 
 // longDouble is C's long double in its 16 bytes: on x86 the 80-bit extended
 // format and 6 bytes of padding, elsewhere IEEE 754's binary128. Go has no such
-// type, so its arithmetic is done here, correctly rounded to nearest even.
+// type, so this file has its arithmetic, correctly rounded to nearest even.
 type longDouble [16]byte
 
 type complexLongDouble [2]longDouble
@@ -21,7 +21,7 @@ type extended struct {
 	class  class
 	neg    bool
 	exp    int    // the value is 1.xxx * 2^exp
-	hi, lo uint64 // 1xxx: the top bit is set; the last bit also stands for all that were cut off
+	hi, lo uint64 // 1xxx: the top bit is set; the last bit is sticky: it is also set if a bit was cut off
 }
 
 type class uint8
@@ -120,8 +120,8 @@ func decodeX87(a [16]byte) extended {
 	case exp == maxExp && sig == 1<<63:
 		x.class = infinite
 	case exp == maxExp, exp != 0 && sig>>63 == 0:
-		// The second is a number without its leading bit, which the processor
-		// takes for no number too.
+		// The second case is a number without its leading bit, which the processor
+		// treats as a NaN too.
 		x.class = nan
 	case sig == 0:
 		x.class = zero
@@ -227,7 +227,7 @@ func signBit(neg bool) uint16 {
 	return 0
 }
 
-// normalize shifts the leading bit, which is somewhere, to the top.
+// normalize shifts the leading bit to the top.
 func (x *extended) normalize() {
 	n := bits.LeadingZeros64(x.hi)
 	if n == 64 {
@@ -240,7 +240,8 @@ func (x *extended) normalize() {
 	x.exp -= n
 }
 
-// denormalize gives a number below the least normal one that one's exponent.
+// denormalize shifts a number below the smallest normal one to the exponent of that
+// one.
 func (x *extended) denormalize() {
 	if d := 1 - bias - x.exp; d > 0 {
 		x.shiftRight(d)
@@ -248,7 +249,8 @@ func (x *extended) denormalize() {
 	}
 }
 
-// shiftRight keeps in the last bit whether anything but zeros was cut off.
+// shiftRight shifts the number by n bits and sets the last bit if it cuts off any bit
+// that is set.
 func (x *extended) shiftRight(n int) {
 	var lost uint64
 	switch {
@@ -360,8 +362,7 @@ func (x extended) mul(y extended) extended {
 	return z
 }
 
-// less and equal are false if either is no number.
-
+// less reports whether x < y; false if either is a NaN.
 func less(x, y extended) bool {
 	if x.class == nan || y.class == nan {
 		return false
@@ -389,6 +390,7 @@ func less(x, y extended) bool {
 	return x.lo < y.lo
 }
 
+// equal reports whether x == y; false if either is a NaN.
 func equal(x, y extended) bool {
 	return x.class != nan && y.class != nan && !less(x, y) && !less(y, x)
 }

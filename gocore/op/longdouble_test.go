@@ -38,8 +38,8 @@ func readHex(t *testing.T, s string) (a [16]byte, isNaN bool) {
 	return a, false
 }
 
-// vectors is the file of a format's vectors, or of a larger set of them, for
-// when something was changed.
+// vectors returns the file of a format's vectors, or of a larger set of them, for use
+// after a change.
 func vectors(name string) string {
 	if dir := os.Getenv("EXTENDED_VECTORS"); dir != "" {
 		return dir + "/" + name + ".txt"
@@ -94,7 +94,7 @@ func checkVector(t *testing.T, c codec, line string, fields []string) {
 	}
 }
 
-// The short cut for normal numbers, on the same vectors.
+// The fast path for normal numbers, on the same vectors.
 func TestX87ShortCut(t *testing.T) {
 	if !isX87 {
 		t.Skip("this machine's long double is not that of x86")
@@ -137,7 +137,7 @@ func TestX87Unnormal(t *testing.T) {
 	assert.Equal(t, nan, decodeX87(a).class)
 }
 
-// ld makes a long double of this machine's format.
+// ld returns a long double of this machine's format.
 func ld(v int) longDouble {
 	if v == 0 {
 		return extended{}.encode()

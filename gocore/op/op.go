@@ -39,10 +39,10 @@ func (o Op) String() string {
 	return names[o]
 }
 
-// Commutative says whether the order of the operands is of no matter.
+// Commutative reports whether the order of the operands does not matter.
 func (o Op) Commutative() bool { return o > OpNull && o < Replace }
 
-// Valid says whether the operation is defined on elements of kind k (MPI-4.1
+// Valid reports whether the operation is defined on elements of kind k (MPI-4.1
 // section 6.9.2, and 12.3.4 for REPLACE and NO_OP, which take every kind).
 // Apply and AtomicApply may only be called if it is.
 func (o Op) Valid(k dtype.Kind) bool {
@@ -66,7 +66,7 @@ func (o Op) Valid(k dtype.Kind) bool {
 	return false
 }
 
-// Whole says whether Apply, for all operations but REPLACE, updates elements of
+// Whole reports whether Apply, for all operations but REPLACE, updates elements of
 // kind k that are aligned to their size by one store of the processor each.
 // Pairs and complex numbers are stored one field after the other.
 func Whole(k dtype.Kind) bool { return k.Size() <= 8 && !k.IsPair() && !isComplex(k) }

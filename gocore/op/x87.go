@@ -6,11 +6,11 @@ import (
 )
 
 // x87 is a long double on x86: the significand, and in the low 16 bits of top
-// the sign and the exponent. The rest of top is padding and kept as it is.
+// the sign and the exponent. The rest of top is padding, which is preserved.
 type x87 struct{ sig, top uint64 }
 
-// add and mul take the common case, normal numbers with a normal result, with
-// the significands in one word each; they leave the others to extended.
+// add and mul handle the common case, normal numbers with a normal result, with
+// the significands in one word each. They use extended for the others.
 
 func (a x87) add(b x87) x87 {
 	if !a.normal() || !b.normal() {
@@ -28,7 +28,7 @@ func (a x87) add(b x87) x87 {
 		big, small = b, a
 		exp, d = b.exp(), -d
 	}
-	// The smaller number in two words; the last bit stands for all behind it.
+	// The smaller number in two words; the last bit is sticky.
 	var hi, lo uint64
 	switch {
 	case d < 64:
@@ -88,7 +88,8 @@ func (a x87) normal() bool {
 
 func (a x87) zero() bool { return a.sig == 0 && a.top&maxExp == 0 }
 
-// round rounds to one word; the result is good for nothing unless it is normal.
+// round rounds to one word. The last result reports whether the number is normal, and
+// thus valid.
 func round(hi, lo uint64, exp int) (uint64, int, bool) {
 	if lo > 1<<63 || lo == 1<<63 && hi&1 == 1 {
 		if hi++; hi == 0 {
