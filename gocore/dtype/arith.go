@@ -45,8 +45,9 @@ func magnitude(x int) uint64 {
 	return uint64(x)
 }
 
-// saturatingMul and saturatingAdd are for ranges that are compared with other
-// ranges: one that does not fit must stay out of bounds, not wrap into them.
+// saturatingMul and saturatingAdd return the nearest int where the result does not fit.
+// They are for ranges that are compared with other ranges: a range that does not fit
+// must remain out of bounds instead of wrapping around.
 func saturatingMul(x, y int) int {
 	var a arith
 	p := a.mul(x, y)

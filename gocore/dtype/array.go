@@ -9,7 +9,7 @@ const (
 )
 
 // Subarray returns the part of an array of items of old that starts at starts
-// and has subsizes items along each dimension; its extent is the whole array.
+// and has subsizes items along each dimension; its extent is that of the whole array.
 func Subarray(old *Type, sizes, subsizes, starts []int, orderC bool) (*Type, error) {
 	const call = "Create_subarray"
 	b, err := start(call, old)
@@ -42,8 +42,8 @@ func Subarray(old *Type, sizes, subsizes, starts []int, orderC bool) (*Type, err
 	return b.done("SUBARRAY", ints, nil, old)
 }
 
-// How Darray distributes a dimension over the processes along it, and the
-// argument that leaves the block size to it.
+// The distributions of a dimension by Darray, and the argument that leaves the block
+// size to it.
 const (
 	DistributeBlock  = 121
 	DistributeCyclic = 122
@@ -54,9 +54,9 @@ const (
 
 // Darray returns the part of an array of items of old, of gsizes items along
 // each dimension, that process rank of size has when the array is distributed
-// over a grid of psizes processes: distribs[i] says how along dimension i, in
+// over a grid of psizes processes. distribs[i] is the distribution along dimension i, in
 // blocks of dargs[i] items. Ranks are in row-major order in the grid. The
-// extent is the whole array.
+// extent is that of the whole array.
 func Darray(old *Type, size, rank int, gsizes, distribs, dargs, psizes []int, orderC bool) (*Type, error) {
 	const call = "Create_darray"
 	b, err := start(call, old)
@@ -98,7 +98,7 @@ func Darray(old *Type, size, rank int, gsizes, distribs, dargs, psizes []int, or
 	return b.done("DARRAY", ints, nil, old)
 }
 
-// distribute returns which indices of a dimension the process at coord has.
+// distribute returns the indices of a dimension that the process at coord has.
 func distribute(call string, dim, size, how, block, procs, coord int) (progression, error) {
 	if size < 1 {
 		return progression{}, fmt.Errorf("%w: %s: gsizes[%d] is %d; it must be at least 1", ErrArg, call, dim, size)
@@ -113,13 +113,13 @@ func distribute(call string, dim, size, how, block, procs, coord int) (progressi
 		}
 		block = size
 	case DistributeBlock:
-		least := (size-1)/procs + 1
+		smallest := (size-1)/procs + 1
 		if block == DistributeDefault {
-			block = least
+			block = smallest
 		}
-		if block < least {
+		if block < smallest {
 			return progression{}, fmt.Errorf("%w: %s: dargs[%d] is %d; %d blocks of it do not cover gsizes[%d], which is %d; it must be at least %d",
-				ErrArg, call, dim, block, procs, dim, size, least)
+				ErrArg, call, dim, block, procs, dim, size, smallest)
 		}
 	case DistributeCyclic:
 		if block == DistributeDefault {
@@ -128,8 +128,8 @@ func distribute(call string, dim, size, how, block, procs, coord int) (progressi
 	default:
 		return progression{}, fmt.Errorf("%w: %s: distribs[%d] is %d; it must be DISTRIBUTE_BLOCK, DISTRIBUTE_CYCLIC or DISTRIBUTE_NONE", ErrArg, call, dim, how)
 	}
-	// In blocks as long as the array or longer there is nothing to tell apart,
-	// and the arithmetic below does not overflow.
+	// Longer blocks than the array are equivalent to one of its length, with which the
+	// arithmetic below does not overflow.
 	block = min(block, size)
 	first := saturatingMul(coord, block)
 	if first >= size {
@@ -147,8 +147,8 @@ func distribute(call string, dim, size, how, block, procs, coord int) (progressi
 	return p, nil
 }
 
-// progression says which indices along a dimension belong to a part of an
-// array: blocks of length, cycle apart, from start on, and rest at last.
+// progression is the set of indices along a dimension that belong to a part of an
+// array: blocks of length indices, cycle apart, from start on, and rest indices at last.
 type progression struct {
 	start, blocks, length, cycle int
 	last, rest                   int
@@ -156,7 +156,7 @@ type progression struct {
 
 func (p progression) count(a *arith) int { return a.add(a.mul(p.blocks, p.length), p.rest) }
 
-// place returns what of a dimension, of which q is one index, belongs to p.
+// place returns the part of a dimension that belongs to p; q is the part of one index.
 func (p progression) place(a *arith, q part, stride int) part {
 	var parts []part
 	if p.blocks > 0 && p.length > 0 {
@@ -175,7 +175,7 @@ func (p progression) place(a *arith, q part, stride int) part {
 // array adds the part of an array of old that progressions select; the array
 // sets the bounds.
 func (b *build) array(old *Type, sizes []int, orderC bool, selected func(dim int) progression) {
-	slab := *old // what has been built of the faster dimensions
+	slab := *old // the faster dimensions so far
 	stride := old.Extent()
 	for i := range sizes {
 		dim := i

@@ -3,7 +3,7 @@ package dtype
 import "fmt"
 
 // build collects the blocks of a new type: where its data is, and, if the
-// types it is made of have bounds that were set, the bounds that follow.
+// types it is made of have explicit bounds, the bounds that result.
 type build struct {
 	arith
 	call  string
@@ -11,7 +11,7 @@ type build struct {
 	cells []part
 	pairs bool // cells differ from body
 
-	kinds  int // how many different kinds were seen, up to 2
+	kinds  int // number of different kinds seen, up to 2
 	kind   Kind
 	elems  int
 	align  int
@@ -59,7 +59,7 @@ func (b *build) stretch(lb, ub, count, stride int) (int, int) {
 	return b.add(lb, min(shift, 0)), b.add(ub, max(shift, 0))
 }
 
-// done makes the type. Where no bounds were set they are those of the data,
+// done returns the type. Without explicit bounds they are those of the data, with
 // the extent rounded up to the alignment of the elements (the standard's
 // epsilon, MPI-4.1 section 5.1).
 func (b *build) done(combiner string, ints, addrs []int, types ...*Type) (*Type, error) {
@@ -72,7 +72,7 @@ func (b *build) done(combiner string, ints, addrs []int, types ...*Type) (*Type,
 	if b.pairs && t.kind.IsPair() {
 		t.cells = concat(&b.arith, b.cells)
 	}
-	// An overflow leaves the layout unfinished: look before using it.
+	// An overflow leaves the layout unfinished: check before using it.
 	if b.overflow {
 		return nil, tooLarge(b.call)
 	}
@@ -115,7 +115,7 @@ func start(call string, types ...*Type) (*build, error) {
 	}
 	b := &build{call: call, pairs: isPair(types...)}
 	if len(types) == 1 {
-		// An empty type of INT is still one that may be summed.
+		// An empty type of INT may still be summed.
 		b.kind = types[0].kind
 	}
 	return b, nil

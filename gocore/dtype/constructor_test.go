@@ -127,8 +127,8 @@ func TestEnvelope(t *testing.T) {
 	}
 }
 
-// FuzzConstructors reads constructors and their arguments from the input:
-// whatever they are, there is a type or an error, and a small type can be used.
+// FuzzConstructors reads constructors and their arguments from the input. For any of
+// them there is a type or an error, and a small type can be used.
 func FuzzConstructors(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11})
 	f.Add([]byte{13, 2, 0xff, 1, 0, 0, 0, 0, 0, 0, 0, 0x80, 3, 4, 5, 1, 1, 1})

@@ -6,13 +6,13 @@ import (
 )
 
 // Copy copies scount items of type from at src to dcount items of type to at
-// dst, which must have as many data bytes and must not overlap, and returns how
-// many bytes that are. No more than a piece of the data is ever held packed.
+// dst, which must have as many data bytes and must not overlap, and returns the
+// number of bytes. It never holds more than a piece of the data packed.
 //
-// Where one side is dense, the other one's type map is gone through once. Where
+// If one side is dense, Copy traverses the other side's type map once. If
 // neither is, the longer of both sides' runs decide: long ones are copied
-// straight to where they belong, short ones by way of a buffer that stays in the
-// cache, since following two type maps at once costs more for a few bytes than
+// straight to their destination, short ones through a buffer that stays in the
+// cache, since traversing two type maps at once costs more for a few bytes than
 // moving them twice.
 func Copy(dst unsafe.Pointer, to *Type, dcount int, src unsafe.Pointer, from *Type, scount int) int {
 	n := from.total(scount)
@@ -32,13 +32,13 @@ func Copy(dst unsafe.Pointer, to *Type, dcount int, src unsafe.Pointer, from *Ty
 	return n
 }
 
-// longRun is how long runs must be on average for copying them one by one to
-// cost less than a second copy of their bytes within the cache.
+// longRun is the average length from which copying runs one by one costs less than a
+// second copy of their bytes within the cache.
 const longRun = 256
 
 func copyBetween(dst unsafe.Pointer, d *layout, src unsafe.Pointer, s *layout) {
-	// The side with the longer runs is gone through, if the other one gains
-	// nothing from being given more than one run at a time.
+	// Traverse the side with the longer runs, unless the other one gains from
+	// receiving more than one run at a time.
 	if s.size/s.blocks >= d.size/d.blocks {
 		if s.size/s.blocks >= longRun && !d.tiles() {
 			done := 0
@@ -73,14 +73,14 @@ func copyBetween(dst unsafe.Pointer, d *layout, src unsafe.Pointer, s *layout) {
 	buffers.Put(buf)
 }
 
-// bufferBytes is a part of the second-level cache that holds 32 columns of 1024
-// doubles: a transpose in pieces wants whole columns, and many of them.
+// bufferBytes is the size of the buffer, a part of the second-level cache. It has room
+// for 32 columns of 1024 doubles: a transpose in pieces is fast with many whole columns.
 const bufferBytes = 256 << 10
 
 var buffers = sync.Pool{New: func() any { return new([bufferBytes]byte) }}
 
-// step is how much of l to copy at a time: as many whole children as the
-// buffer holds.
+// step returns how many bytes of l to copy at a time: as many whole children as fit
+// into the buffer.
 func (l *layout) step() int {
 	for l.op == opLoop || l.op == opIndex {
 		if l = l.child; l.size <= bufferBytes {
@@ -90,7 +90,7 @@ func (l *layout) step() int {
 	return bufferBytes
 }
 
-// tiles reports whether copyAll goes through l, or much of it, in tiles.
+// tiles reports whether copyAll copies l, or much of it, in tiles.
 func (l *layout) tiles() bool {
 	for {
 		switch l.op {
@@ -109,8 +109,8 @@ func (l *layout) tiles() bool {
 	}
 }
 
-// Blocks returns the number of contiguous blocks that count items come down to,
-// some of which may touch.
+// Blocks returns the number of contiguous blocks of count items, some of which may be
+// adjacent.
 func (t *Type) Blocks(count int) int {
 	if count <= 0 || t.body.l == nil {
 		return 0
@@ -121,9 +121,9 @@ func (t *Type) Blocks(count int) int {
 	return saturatingMul(count, t.body.l.blocks)
 }
 
-// Solid says whether count items cover each byte of their Span once, in
-// whatever order: a transposed matrix does. It knows regular type maps only;
-// false is always a correct answer.
+// Solid reports whether count items cover each byte of their Span once, in any order,
+// as a transposed matrix does. It recognises only regular type maps: it may return
+// false for others that do.
 func (t *Type) Solid(count int) bool {
 	if count <= 0 || t.body.l == nil {
 		return false

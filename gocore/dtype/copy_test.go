@@ -37,7 +37,7 @@ func TestCopyBetweenRandomTypes(t *testing.T) {
 		if mto.size() > 2000 || mfrom.size() > 2000 || mto.size() == 0 || mfrom.size() == 0 {
 			continue
 		}
-		// Counts that make both sides as long, if there are small ones.
+		// Counts that make both sides equally long, if there are small ones.
 		dcount, scount := mfrom.size(), mto.size()
 		g := gcd(dcount, scount)
 		dcount, scount = dcount/g, scount/g
@@ -63,8 +63,8 @@ type shape struct {
 	count int
 }
 
-// matrices describes rows x cols items of old in all the ways there are: as
-// they lie, by columns, with gaps, in one piece.
+// matrices returns descriptions of rows x cols items of old by all constructors: in
+// memory order, by columns, with gaps, in one piece.
 func matrices(t testing.TB, old *Type, rows, cols int) []shape {
 	m, ex := naiveOf(old), old.Extent()
 	must := func(typ *Type, err error) *Type {
@@ -111,7 +111,7 @@ func TestCopyBetweenMatrices(t *testing.T) {
 	}
 }
 
-// More than the buffer and than one memmove holds.
+// More bytes than the buffer has and than one memmove copies.
 func TestCopyOfManyBytes(t *testing.T) {
 	double := ByName("DOUBLE")
 	n := 90_000
@@ -150,7 +150,7 @@ func TestCopyAllocatesNothing(t *testing.T) {
 	}
 }
 
-// A matrix that is described element by element is found to be one of columns.
+// A matrix that is described element by element is recognised as one of columns.
 func TestIndexedMatrixIsALoopOfLoops(t *testing.T) {
 	typ := matrices(t, ByName("DOUBLE"), 40, 30)[3].typ
 	require.Equal(t, opLoop, typ.body.l.op)
@@ -158,7 +158,7 @@ func TestIndexedMatrixIsALoopOfLoops(t *testing.T) {
 	require.Equal(t, []int{30, 40, 1200}, []int{typ.body.l.count, typ.body.l.child.count, typ.body.l.blocks})
 }
 
-// What is said to be solid is; matrices in any order are known to be.
+// Types that are reported as solid are; matrices in any order are reported.
 func TestSolid(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	found := 0
@@ -201,8 +201,8 @@ func FuzzCopy(f *testing.F) {
 	})
 }
 
-// BenchmarkCopy transposes a matrix of doubles described in several ways, and
-// does the same by the loop over tiles that a program would have instead.
+// BenchmarkCopy transposes a matrix of doubles described in several ways, and for
+// comparison by the loop over tiles that a program would have instead.
 func BenchmarkCopy(b *testing.B) {
 	const n = 1024
 	shapes := matrices(b, ByName("DOUBLE"), n, n)

@@ -1,15 +1,16 @@
 // Package dtype is the datatype engine: what an item of an MPI datatype looks
-// like in memory, and how it is copied to and from a contiguous stream.
+// like in memory, and how it is copied to and from a contiguous stream. Messages,
+// collectives, windows and files use it for all user data.
 //
 // A [Type] is made once, from a predefined type and the constructors
 // ([Contiguous], [Vector], [Struct], ...), and never changes; it is safe for
 // concurrent use. Its type map is kept as nested loops and lists over
 // contiguous blocks (layout.go), never expanded: a vector of a million blocks
 // takes as much memory as one of two. All sizes and displacements are checked
-// for overflow when the type is made, so that using it needs no checks.
+// for overflow when the type is made, so that its use needs no checks.
 //
-// Memory is handed in as unsafe.Pointer and may be foreign (not Go's). The
-// package only makes pointers to bytes that the type map touches, so a buffer
+// Memory is passed as unsafe.Pointer and may be outside Go's heap. The
+// package only makes pointers to bytes that the type map has, so a buffer
 // address that itself lies outside of the data (MPI_BOTTOM, a negative lower
 // bound) is fine. Nothing needs to be aligned.
 //

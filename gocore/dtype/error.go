@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// The classes that a constructor's error belongs to; the text names the
-// argument, the value it has and the values it may have.
+// The classes of constructors' errors. The text of an error names the argument, its
+// value and the allowed values.
 var (
 	// ErrCount is for a negative count or block length.
 	ErrCount = errors.New("invalid count")

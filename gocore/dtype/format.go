@@ -2,8 +2,8 @@ package dtype
 
 import "strings"
 
-// Codes of NumPy and of PEP 3118 and the types that a buffer with such
-// elements is taken for.
+// codes maps the codes of NumPy and of PEP 3118 to the types of a buffer with such
+// elements.
 var codes = map[string]string{
 	"?": "C_BOOL", "b1": "C_BOOL",
 	"b": "SIGNED_CHAR", "h": "SHORT", "i": "INT", "l": "LONG", "q": "LONG_LONG",
@@ -26,8 +26,8 @@ var codes = map[string]string{
 // nil if there is none. It takes no byte-order prefix.
 func FromCode(code string) *Type { return byName[codes[code]] }
 
-// integers of each size, for formats whose prefix gives the characters sizes
-// that are not the machine's: "<l" has 4 bytes.
+// integers has the codes of integers (true: signed) by size, for formats whose prefix
+// gives characters another size than the machine's: "<l" has 4 bytes.
 var integers = map[bool]map[int]string{
 	true:  {1: "i1", 2: "i2", 4: "i", 8: "l"},
 	false: {1: "u1", 2: "u2", 4: "I", 8: "L"},
@@ -45,7 +45,7 @@ func FromFormat(format string, itemsize int) *Type {
 		return ByName("BYTE")
 	}
 	code := strings.TrimLeft(format[:1], "@=<|") + format[1:]
-	// The byte order of single bytes is of no matter.
+	// The byte order of single bytes does not matter.
 	native := strings.TrimLeft(code, ">!")
 	foreign := native != code
 	code = native

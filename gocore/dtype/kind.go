@@ -1,6 +1,6 @@
 package dtype
 
-// Kind is what a basic element is to arithmetic: types that differ only in
+// Kind is the arithmetic kind of a basic element: types that differ only in
 // their name (MPI_LONG, MPI_INT64_T, MPI_AINT) have the same kind.
 type Kind uint8
 
@@ -52,7 +52,7 @@ const (
 
 type kindInfo struct {
 	name  string
-	size  int // of one element in memory, padding included
+	size  int // bytes of one element in memory, padding included
 	align int
 	value Kind // pairs: the kind of the value
 }
@@ -108,7 +108,7 @@ func (k Kind) Size() int {
 	return kindTable[k].size
 }
 
-// IsPair says whether an element is a value and an index.
+// IsPair reports whether an element is a value and an index.
 func (k Kind) IsPair() bool { return k < Kinds && kindTable[k].value != KindNone }
 
 // PairValue returns the kind of a pair's value, KindNone if k is no pair.
@@ -126,8 +126,8 @@ func (k Kind) PairIndex() int {
 }
 
 // Compatible reports whether data that is sent as one kind may be received as the
-// other. Programs that give one side as bytes, or with another sign, mean what
-// they say; a float read as an integer is what goes wrong in practice.
+// other. Programs that declare one side as bytes, or with another sign, do so on
+// purpose; a float that is received as an integer is usually a mistake.
 func Compatible(a, b Kind) bool {
 	x, y := a.family(), b.family()
 	return x == y || x == familyAny || y == familyAny
@@ -136,7 +136,7 @@ func Compatible(a, b Kind) bool {
 type family uint8
 
 const (
-	familyAny family = iota // bytes, characters, logicals, mixtures: whatever it is taken for
+	familyAny family = iota // bytes, characters, logicals, mixtures: compatible with all
 	familyInteger
 	familyFloat
 	familyComplex

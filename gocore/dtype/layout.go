@@ -18,8 +18,8 @@ const (
 type layout struct {
 	op     opcode
 	size   int // data bytes
-	blocks int // how many blocks it comes down to
-	lo, hi int // the least byte offset touched, and one past the greatest
+	blocks int // number of contiguous blocks
+	lo, hi int // the lowest byte offset of the data, and one past the highest
 	count  int // opLoop
 	stride int // opLoop
 	child  *layout
@@ -49,7 +49,7 @@ func newBlock(n int) *layout {
 }
 
 // makeLoop returns count (at least 1) copies of l, stride bytes apart, in the
-// simplest form there is; if isNew is false that is l itself. It returns a value
+// simplest form. If isNew is false the result is l itself. It returns a value
 // so that the loop over the items of a message need not be allocated.
 func makeLoop(a *arith, count, stride int, l *layout) (loop layout, isNew bool) {
 	if l == nil || count == 1 {
@@ -91,8 +91,8 @@ func (p part) shift(a *arith, by int) part {
 	return part{a.add(p.off, by), p.l}
 }
 
-// concat puts parts one after the other, merging blocks that touch and finding
-// the regular cases. It takes over the slice.
+// concat returns parts one after the other. It merges adjacent blocks and recognises
+// regular cases. The caller must not use the slice afterwards.
 func concat(a *arith, parts []part) part {
 	n := 0
 	for _, p := range parts {
@@ -164,10 +164,9 @@ func concat(a *arith, parts []part) part {
 	return part{first, l}
 }
 
-// period returns how many of the parts at a time are stride apart, if they all
-// come in runs of that many; otherwise 1. A matrix that somebody describes
-// element by element, column after column, is a loop of loops all the same.
-// Short runs are better left in the list.
+// period returns k if the parts are runs of k parts each, stride apart within a run;
+// otherwise 1. So a matrix that is described element by element, column after column,
+// becomes a loop of loops. Short runs are better left in the list.
 func period(parts []part, stride int) int {
 	k := 2
 	for k < len(parts) && parts[k].off-parts[k-1].off == stride {
@@ -184,8 +183,8 @@ func period(parts []part, stride int) int {
 	return k
 }
 
-// same says whether two layouts are known to be equal. It looks only as deep
-// as costs nothing; false is always a correct answer.
+// same reports whether two layouts are known to be equal. It compares only what is
+// cheap to compare, and may return false for equal ones.
 func same(x, y *layout) bool {
 	if x == y {
 		return true

@@ -2,7 +2,7 @@ package dtype
 
 import "unsafe"
 
-// direction says which way a copy between a packed stream and memory goes.
+// direction is that of a copy between a packed stream and memory.
 type direction bool
 
 const (
@@ -10,9 +10,9 @@ const (
 	toMemory direction = true  // unpack
 )
 
-// Go cannot interrupt a memmove, and a goroutine that is not interrupted holds
-// up every other thread when the collector wants to stop the world: longer
-// copies are made in pieces.
+// pieceSize is the size of the pieces in which move copies. Go can't interrupt a
+// memmove, and a goroutine that is not interrupted holds up every other thread while
+// the collector waits to stop the world.
 const pieceSize = 256 << 10
 
 func move(stream, mem unsafe.Pointer, n int, d direction) {
@@ -46,7 +46,7 @@ func (l *layout) copyAll(stream, mem unsafe.Pointer, d direction) {
 }
 
 // copyRange copies the n bytes (at least 1) of l from offset skip of its
-// packed form on; stream is where the first of them is.
+// packed form on; stream is the address of the first of them.
 func (l *layout) copyRange(stream, mem unsafe.Pointer, d direction, skip, n int) {
 	if skip == 0 && n == l.size {
 		l.copyAll(stream, mem, d)
@@ -95,8 +95,8 @@ func (l *layout) copyRange(stream, mem unsafe.Pointer, d direction, skip, n int)
 	}
 }
 
-// partAt returns which part of a list holds the byte at offset skip of the
-// packed form.
+// partAt returns the index of the part of a list that has the byte at offset skip of
+// the packed form.
 func (l *layout) partAt(skip int) int {
 	lo, hi := 0, len(l.ends)
 	for lo < hi {
@@ -212,7 +212,7 @@ func copyWords[T any](count, stride int, stream, mem unsafe.Pointer, d direction
 // transpose copies count columns of a matrix, each a loop over rows, when
 // neighbours in memory are far apart in the stream. One column at a time would
 // fetch each cache line once per column; tiles fetch it once. It reports
-// whether it did it.
+// whether it copied them.
 func transpose(column *layout, columns, across int, stream, mem unsafe.Pointer, d direction) bool {
 	if !tiled(column, columns, across) {
 		return false
@@ -233,7 +233,7 @@ func transpose(column *layout, columns, across int, stream, mem unsafe.Pointer, 
 	return true
 }
 
-// tiled reports whether transpose is for these columns.
+// tiled reports whether transpose copies these columns.
 func tiled(column *layout, columns, across int) bool {
 	down := column.stride
 	if across >= 64 || across <= -64 || columns < 2 || column.count < 16 || (down < 64 && down > -64) {
@@ -247,10 +247,10 @@ func tiled(column *layout, columns, across int) bool {
 }
 
 // copyTiles moves tiles of tileRows by as many columns as share a cache line,
-// by way of a buffer: each line of the matrix is touched once, from its first
-// byte to its last, and each column of the stream in runs. Touching both sides
-// element by element would do if it were not for matrices whose rows are a
-// power of two long, whose lines evict each other from the cache.
+// through a buffer: each line of the matrix is touched once, from its first
+// byte to its last, and each column of the stream in runs. Without the buffer, the
+// lines of a matrix whose rows are a power of two long would evict each other from the
+// cache.
 func copyTiles[T any](rows, down, columns, across int, stream, mem unsafe.Pointer, d direction) {
 	var buffer [tileRows * tileLine / 8]uint64
 	size := int(unsafe.Sizeof(*new(T)))
@@ -302,7 +302,7 @@ const (
 	tileLine = 64 // bytes of a cache line
 )
 
-// collect fills one column of a tile, collect8 eight that are next to each other.
+// collect fills one column of a tile, collect8 eight adjacent ones.
 
 func collect[T any](column []T, at unsafe.Pointer, down int) {
 	for r := range column {
@@ -327,7 +327,7 @@ func collect8[T any](b []T, at unsafe.Pointer, down, across int) {
 	}
 }
 
-// spread and spread8 are the other direction.
+// spread and spread8 copy in the other direction.
 
 func spread[T any](column []T, at unsafe.Pointer, down int) {
 	for r, x := range column {

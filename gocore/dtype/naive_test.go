@@ -8,9 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// naive is a type map as the standard writes it: a list of basic elements with
-// their displacements and of bound markers, expanded. It is what the engine is
-// tested against.
+// naive is a type map as the standard writes it: an expanded list of basic elements with
+// their displacements, and of bound markers. The tests compare the engine with it.
 type naive struct {
 	entries []entry
 	marks   []mark
@@ -103,8 +102,8 @@ func (m naive) bytes(count int) []int {
 	return offs
 }
 
-// overlaps says whether count items touch a byte twice: such a type may be
-// sent but not received into.
+// overlaps reports whether items with data bytes at offs have a byte twice: such a type
+// may be sent but not received into.
 func overlaps(offs []int) bool {
 	seen := map[int]bool{}
 	for _, o := range offs {
@@ -116,7 +115,7 @@ func overlaps(offs []int) bool {
 	return false
 }
 
-// randomType makes a type by a few random constructors, and its type map.
+// randomType returns a type made by a few random constructors, and its type map.
 func randomType(t require.TestingT, r *rand.Rand, depth int) (*Type, naive) {
 	if depth == 0 || r.IntN(6) == 0 {
 		p := predefined[r.IntN(len(predefined))]
@@ -130,8 +129,8 @@ func randomType(t require.TestingT, r *rand.Rand, depth int) (*Type, naive) {
 	for i := range blocks {
 		bls[i], displs[i] = r.IntN(4), r.IntN(25)-8
 		if r.IntN(2) == 0 && i > 0 {
-			// Blocks that touch and blocks at equal distances are the
-			// engine's special cases.
+			// Adjacent blocks and blocks at equal distances are the engine's
+			// special cases.
 			displs[i] = displs[i-1] + bls[i-1]
 		}
 	}
@@ -212,8 +211,8 @@ func naiveSubarray(m naive, sizes, subs, starts []int, orderC bool) naive {
 	return naiveArray(m, sizes, orderC, func(d, x int) bool { return x >= starts[d] && x < starts[d]+subs[d] })
 }
 
-// naiveArray goes over all items of an array in memory order and keeps those
-// whose index is inside along every dimension.
+// naiveArray returns the items of an array, in memory order, whose index is inside along
+// every dimension.
 func naiveArray(m naive, sizes []int, orderC bool, inside func(dim, index int) bool) (want naive) {
 	dims, total := len(sizes), 1
 	for _, s := range sizes {

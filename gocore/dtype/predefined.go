@@ -8,11 +8,11 @@ type named struct {
 	code string // NumPy's type character
 }
 
-// The order is the contract: a type's place in it is its ID, the same in every
-// process of a job. New types go to the end.
+// predefinedTable has the predefined types. A type's place in it is its ID, which is the
+// same in every process of a job: new types are added at the end.
 //
-// MPI types that are left out, because nothing in C, Go or NumPy has them:
-// MPI_INTEGER16, MPI_LOGICAL16 and MPI_BFLOAT16.
+// It leaves out MPI_INTEGER16, MPI_LOGICAL16 and MPI_BFLOAT16, which C, Go and NumPy do
+// not have.
 var predefinedTable = []named{
 	{"MPI_BYTE", Byte, "B"},
 	{"MPI_PACKED", Byte, "B"},
@@ -74,8 +74,8 @@ var predefinedTable = []named{
 	{"MPI_REAL2", Float16, "e"},
 	{"MPI_REAL4", Float32, "f"},
 	{"MPI_REAL8", Float64, "d"},
-	// gfortran's 16-byte real is binary128, but what a NumPy user has in 16
-	// bytes, and what the type character promises, is the long double.
+	// gfortran's 16-byte real is binary128, but NumPy's type of 16 bytes, to which the
+	// type character refers, is the long double.
 	{"MPI_REAL16", LongDouble, "g"},
 	{"MPI_COMPLEX4", Complex32, "E"},
 	{"MPI_COMPLEX8", Complex64, "F"},
@@ -84,7 +84,7 @@ var predefinedTable = []named{
 	{"MPI_FLOAT16_T", Float16, "e"},
 }
 
-// Other names of the same types, without MPI_.
+// aliases are other names of the same types, without MPI_.
 var aliases = map[string]string{
 	"UNSIGNED_INT":     "UNSIGNED",
 	"SIGNED_SHORT":     "SHORT",

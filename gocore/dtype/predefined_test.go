@@ -61,7 +61,7 @@ func TestPredefinedIDs(t *testing.T) {
 	}
 	assert.Nil(t, ByID(0))
 	assert.Nil(t, ByID(len(Predefined())+1))
-	// A type whose ID changes is another type to a process of another version.
+	// If the ID of a type changed, a process of another version would see another type.
 	assert.Equal(t, []int{1, 9, 16}, []int{ByName("BYTE").ID(), ByName("INT").ID(), ByName("DOUBLE").ID()})
 }
 
@@ -98,8 +98,8 @@ func TestFormats(t *testing.T) {
 	assert.Empty(t, TypeStr(derived))
 }
 
-// Every code is that of some type, and a type with a character of its own is
-// found by it.
+// Every code resolves to a type, and a type with a character of its own is found by
+// it.
 func TestCodesResolve(t *testing.T) {
 	for code := range codes {
 		assert.NotNil(t, FromCode(code), code)

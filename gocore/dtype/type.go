@@ -12,13 +12,13 @@ type Type struct {
 	elems  int
 	size   int
 	lb, ub int
-	marked bool // lb and ub were set by Resized or Subarray and bind what is built on it
+	marked bool // lb and ub are explicit, set by Resized or Subarray, and hold for types built on it
 	align  int
 	dense  bool
 
 	body part // where the data bytes are
 	// cells has each pair as one block with its padding; for other kinds it is
-	// body. It is what reductions work on.
+	// body. Reductions work on it.
 	cells part
 
 	combiner string
@@ -46,7 +46,7 @@ func (t *Type) LB() int { return t.lb }
 // UB returns the upper bound.
 func (t *Type) UB() int { return t.ub }
 
-// TrueLB returns the offset of the least data byte, 0 if there is none.
+// TrueLB returns the offset of the lowest data byte, 0 if there is none.
 func (t *Type) TrueLB() int {
 	if t.body.l == nil {
 		return 0
@@ -54,7 +54,7 @@ func (t *Type) TrueLB() int {
 	return t.body.off + t.body.l.lo
 }
 
-// TrueUB returns the offset past the greatest data byte, 0 if there is none.
+// TrueUB returns the offset past the highest data byte, 0 if there is none.
 func (t *Type) TrueUB() int {
 	if t.body.l == nil {
 		return 0
@@ -65,11 +65,11 @@ func (t *Type) TrueUB() int {
 // TrueExtent returns TrueUB - TrueLB.
 func (t *Type) TrueExtent() int { return t.TrueUB() - t.TrueLB() }
 
-// Align returns the greatest alignment that a basic element asks for, at least 1.
+// Align returns the greatest alignment that a basic element requires, at least 1.
 func (t *Type) Align() int { return t.align }
 
-// Kind returns the kind of the basic elements if all are of one, else KindNone.
-// A pair (MPI_DOUBLE_INT) is one basic element here.
+// Kind returns the kind of the basic elements if it is the same for all, else KindNone.
+// A pair (MPI_DOUBLE_INT) counts as one basic element.
 func (t *Type) Kind() Kind { return t.kind }
 
 // ElemSize returns Kind().Size(): for pairs their extent, padding included.
@@ -78,16 +78,16 @@ func (t *Type) ElemSize() int { return t.kind.Size() }
 // Elems returns the number of basic elements in one item, a pair counting as one.
 func (t *Type) Elems() int { return t.elems }
 
-// Dense says that items follow each other without gaps and start at the
-// buffer's address: count of them are one copy of count*Size bytes.
+// Dense reports whether items follow each other without gaps and start at the
+// buffer's address, so that count of them are copied as count*Size bytes at once.
 func (t *Type) Dense() bool { return t.dense }
 
-// IsPredefined says whether t is one of [Predefined].
+// IsPredefined reports whether t is one of [Predefined].
 func (t *Type) IsPredefined() bool { return t.id != 0 }
 
 // Span returns the range of bytes, relative to the buffer's address, that
 // count items touch: (0, 0) if none. A range that does not fit in an int is
-// cut off at the end of the int range, where no buffer lies.
+// cut off at the end of the int range, where there is no buffer.
 func (t *Type) Span(count int) (lo, hi int) {
 	if count <= 0 || t.body.l == nil {
 		return 0, 0
@@ -95,7 +95,7 @@ func (t *Type) Span(count int) (lo, hi int) {
 	return spanOf(t.body, count, t.Extent())
 }
 
-// CellSpan is Span for the memory in which reductions work: it includes the
+// CellSpan is Span for the memory on which reductions work: it includes the
 // padding inside of pairs and after them.
 func (t *Type) CellSpan(count int) (lo, hi int) {
 	if count <= 0 || t.cells.l == nil {
@@ -113,8 +113,7 @@ func spanOf(p part, count, extent int) (lo, hi int) {
 	return lo, saturatingAdd(hi, shift)
 }
 
-// repeat returns the layout of count items (at least 1) of p without
-// allocating, and where its first byte is.
+// repeat returns the layout of count items (at least 1) of p without allocating.
 func (t *Type) repeat(p part, count int) layout {
 	var a arith
 	l, isNew := makeLoop(&a, count, t.Extent(), p.l)
@@ -138,7 +137,7 @@ func (t *Type) Pack(dst []byte, src unsafe.Pointer, count int) int {
 }
 
 // PackAt fills dst with the packed data of count items at src, from offset
-// skip of the packed data on, and returns the number of bytes written: it is
+// skip of the packed data on, and returns the number of bytes written. It is
 // for senders that pack in pieces.
 func (t *Type) PackAt(dst []byte, src unsafe.Pointer, count, skip int) int {
 	n := min(len(dst), t.total(count)-skip)
@@ -150,8 +149,8 @@ func (t *Type) PackAt(dst []byte, src unsafe.Pointer, count, skip int) int {
 }
 
 // Unpack copies src to count items at dst and returns the number of bytes
-// taken: all there are, at most count*Size. They may end inside of an item or
-// of an element.
+// read: all of src, at most count*Size. It may end inside of an item or of an
+// element.
 func (t *Type) Unpack(dst unsafe.Pointer, src []byte, count int) int {
 	return t.UnpackAt(dst, src, count, 0)
 }
@@ -167,8 +166,8 @@ func (t *Type) UnpackAt(dst unsafe.Pointer, src []byte, count, skip int) int {
 }
 
 // PackCells copies the basic elements of count items at src to dst as an array
-// that a reduction can work on: Elems*count elements, ElemSize apart. That is
-// Pack but for pairs, which keep their padding. The type must have a Kind. It
+// on which a reduction can work: Elems*count elements, ElemSize apart. It is
+// Pack except that pairs keep their padding. The type must have a Kind. It
 // returns the number of bytes written and panics if dst is shorter.
 func (t *Type) PackCells(dst []byte, src unsafe.Pointer, count int) int {
 	n := t.cellBytes(count)
@@ -183,13 +182,13 @@ func (t *Type) PackCells(dst []byte, src unsafe.Pointer, count int) int {
 }
 
 // UnpackCells copies an array of basic elements, as PackCells makes it, to
-// count items at dst and returns the number of bytes taken.
+// count items at dst and returns the number of bytes read.
 func (t *Type) UnpackCells(dst unsafe.Pointer, src []byte, count int) int {
 	n := min(len(src), t.cellBytes(count))
 	if n <= 0 {
 		return 0
 	}
-	// Padding belongs to nobody: the items are copied without it.
+	// The target's padding must not be written: the items are copied without it.
 	if t.kind.IsPair() {
 		elem := pairType(t.kind)
 		tmp := make([]byte, n/elem.Extent()*elem.size)
@@ -231,14 +230,14 @@ func (t *Type) copyItems(p part, stream, mem unsafe.Pointer, d direction, count,
 }
 
 // Runs yields the contiguous runs of bytes of count items, as offsets from the
-// buffer's address, in type-map order and as long as they can be.
+// buffer's address, in type-map order. Adjacent blocks are one run.
 func (t *Type) Runs(count int, yield func(off, n int) bool) {
 	t.runs(t.body, count, yield)
 }
 
 // Cells yields the contiguous runs of basic elements of count items in
-// type-map order: the offset of the first from the buffer's address, and how
-// many there are, ElemSize apart. The type must have a Kind.
+// type-map order: the offset of the first from the buffer's address, and the number
+// of elements, ElemSize apart. The type must have a Kind.
 func (t *Type) Cells(count int, yield func(off, elems int) bool) {
 	size := t.ElemSize()
 	if size == 0 {
@@ -252,7 +251,7 @@ func (t *Type) runs(p part, count int, yield func(off, n int) bool) {
 		return
 	}
 	l := t.repeat(p, count)
-	// A run ends when the next block does not touch it, so it is kept back.
+	// A run ends when the next block is not adjacent, so it is yielded after that.
 	off, n := p.off, 0
 	if l.walk(p.off, func(o, m int) bool {
 		if o == off+n {

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// checkAgainst compares all that the engine says and does with the type map.
+// checkAgainst compares all results of the engine with the type map.
 func checkAgainst(t *testing.T, r *rand.Rand, typ *Type, m naive, count int) {
 	t.Helper()
 	what := describe(typ)
@@ -109,7 +109,7 @@ func checkUnpack(t *testing.T, r *rand.Rand, typ *Type, count int, offs []int, d
 		}
 		return mem.bytes
 	}
-	// Short data ends anywhere; long data is left over.
+	// Short data may end anywhere; the rest of longer data is not read.
 	for _, n := range []int{len(data), r.IntN(len(data) + 1)} {
 		mem := newMemory(lo, hi)
 		require.Equal(t, n, typ.Unpack(mem.at(0), data[:n], count))
@@ -202,7 +202,7 @@ func TestCellsOfPairs(t *testing.T) {
 			assert.Equal(t, mem.bytes[e*size:(e+1)*size], cells[i*size:(i+1)*size], name)
 		}
 
-		// Back again: the data is there, the padding and the gaps untouched.
+		// Unpacked again: the data is there, the padding and the gaps are untouched.
 		back := newMemory(lo, hi)
 		assert.Equal(t, len(cells), typ.UnpackCells(back.at(0), cells, count))
 		want := newMemory(lo, hi)
@@ -241,7 +241,7 @@ func TestLargeTypesStaySmall(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, typ.Dense(), "blocks that touch are one")
 
-	// A nest that says nothing new does not grow.
+	// Nested constructors that change nothing do not grow the layout.
 	typ = old
 	for range 100_000 {
 		typ, err = Contiguous(typ, 1)
@@ -272,7 +272,7 @@ func TestPackShortDestination(t *testing.T) {
 }
 
 func TestLargeBlocks(t *testing.T) {
-	// Longer than what is copied at once, and not a multiple of it.
+	// Longer than one piece of a copy, and not a multiple of it.
 	const n = 2*pieceSize + 12345
 	typ, err := Hvector(ByName("BYTE"), 2, n, n+3)
 	require.NoError(t, err)
@@ -305,7 +305,7 @@ func TestPackAllocatesNothing(t *testing.T) {
 }
 
 func TestBottom(t *testing.T) {
-	// MPI_BOTTOM: the displacements are addresses, of memory that is not Go's.
+	// MPI_BOTTOM: the displacements are addresses, of memory outside Go's heap.
 	mem, err := syscall.Mmap(-1, 0, 4096, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, syscall.Munmap(mem)) }()
