@@ -208,7 +208,7 @@ var classTexts = [...]string{
 	"invalid error handler",
 }
 
-// String is the class's name in the MPI standard.
+// String returns the class's name in the MPI standard.
 func (c Class) String() string {
 	if c >= 0 && int(c) < len(classNames) {
 		return classNames[c]
@@ -216,7 +216,7 @@ func (c Class) String() string {
 	return "MPI_ERR_UNKNOWN"
 }
 
-// Text is the standard sentence for the class.
+// Text returns the class's name and its standard text.
 func (c Class) Text() string {
 	if c >= 0 && int(c) < len(classTexts) {
 		return c.String() + ": " + classTexts[c]

@@ -1,5 +1,5 @@
-// Package errs is the errors that reach users: an MPI error class and a text
-// that says what was asked, what there is and what to do.
+// Package errs has the error type that reaches users: an MPI error class and a text
+// that names what was requested, what is available and what to do.
 //
 // It may import only the standard library.
 package errs
@@ -15,7 +15,7 @@ type Error struct {
 // Error implements error: the class's name, then the detail.
 func (e *Error) Error() string { return e.Class.String() + ": " + e.Detail }
 
-// New makes an error of class c.
+// New returns an error of class c.
 func New(c Class, format string, args ...any) *Error {
 	return &Error{Class: c, Detail: fmt.Sprintf(format, args...)}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The settings are read once in a process, so each case has one of its own.
+// The settings are read once in a process, so each case runs in a process of its own.
 const caseVariable = "GORMAPY_TEST_LOG"
 
 func TestMain(m *testing.M) {
@@ -30,15 +30,15 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// lines runs a process that writes one line of each level and returns what came.
+// lines runs a process that writes one line of each level, and returns its output.
 func lines(t *testing.T, env ...string) []string {
 	t.Helper()
 	c := exec.Command(os.Args[0])
 	c.Env = append(append(os.Environ(), caseVariable+"=1"), env...)
-	var said strings.Builder
-	c.Stderr = &said
+	var output strings.Builder
+	c.Stderr = &output
 	require.NoError(t, c.Run())
-	return strings.Split(strings.TrimSuffix(said.String(), "\n"), "\n")
+	return strings.Split(strings.TrimSuffix(output.String(), "\n"), "\n")
 }
 
 const stamp = `^gormapy \d\d:\d\d:\d\d\.\d{6} `
@@ -59,7 +59,7 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-func TestDebugTellsWhoAndKeepsOneRecordTogether(t *testing.T) {
+func TestDebugNamesTheRankAndIndentsFurtherLines(t *testing.T) {
 	got := lines(t, "GORMAPY_LOG=debug")
 	require.Len(t, got, 7)
 	assert.Regexp(t, stamp+`pid \d+ debug area: before the rank is known$`, got[0])

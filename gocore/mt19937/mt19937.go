@@ -16,27 +16,27 @@ const (
 	initF     = 6364136223846793005
 )
 
-// State is a generator: its words, and how many of them have been given out. The
-// zero value is not seeded. It is not safe for concurrent use.
+// State is a generator: its words, and how many of them have been used. The zero value
+// is not seeded. It is not safe for concurrent use.
 type State struct {
 	word [n]uint64
 	used uint64
 }
 
-// Size is how many bytes a State takes.
+// Size is the size of a State in bytes.
 const Size = 8 * (n + 1)
 
-// At is the State at an address that is aligned to 8 bytes.
+// At returns the State at an address that is aligned to 8 bytes.
 func At(addr int64) *State { return (*State)(fabric.Pointer(uint64(addr))) }
 
-// New makes a generator.
+// New returns a generator seeded with seed.
 func New(seed uint64) *State {
 	s := new(State)
 	s.Seed(seed)
 	return s
 }
 
-// Seed begins anew.
+// Seed restarts the generator with a seed.
 func (s *State) Seed(seed uint64) {
 	s.word[0] = seed
 	for i := 1; i < n; i++ {
@@ -46,7 +46,7 @@ func (s *State) Seed(seed uint64) {
 	s.used = n
 }
 
-// twist makes the next n words.
+// twist computes the next n words.
 func (s *State) twist() {
 	w := &s.word
 	for i := 0; i < n-m; i++ {
@@ -59,8 +59,8 @@ func (s *State) twist() {
 	s.used = 0
 }
 
-// mix is a step of the recurrence. Whether the last bit is set can't be
-// predicted, so there is no branch on it.
+// mix returns a step of the recurrence. It does not branch on the last bit, which the
+// processor can't predict.
 func mix(a, b uint64) uint64 {
 	x := a&upperMask | b&lowerMask
 	return x>>1 ^ -(x&1)&matrixA
@@ -73,7 +73,7 @@ func temper(x uint64) uint64 {
 	return x ^ x>>43
 }
 
-// Uint64 is the next number.
+// Uint64 returns the next number.
 func (s *State) Uint64() uint64 {
 	if s.used >= n { // more than n only if the memory was overwritten
 		s.twist()
@@ -83,23 +83,23 @@ func (s *State) Uint64() uint64 {
 	return temper(x)
 }
 
-// Fill writes numbers, little endian, to as much of b as they fit into whole, and
-// returns how many bytes that is.
+// Fill fills b with as many whole numbers, little endian, as fit, and returns the number
+// of bytes written.
 func (s *State) Fill(b []byte) int {
 	rest := b
 	for len(rest) >= 8 {
 		if s.used >= n {
 			s.twist()
 		}
-		some := s.word[s.used:]
-		some = some[:min(len(some), len(rest)/8)]
-		out := rest[:8*len(some)]
-		for _, x := range some {
+		words := s.word[s.used:]
+		words = words[:min(len(words), len(rest)/8)]
+		out := rest[:8*len(words)]
+		for _, x := range words {
 			binary.LittleEndian.PutUint64(out, temper(x))
 			out = out[8:]
 		}
-		s.used += uint64(len(some))
-		rest = rest[8*len(some):]
+		s.used += uint64(len(words))
+		rest = rest[8*len(words):]
 	}
 	return len(b) - len(rest)
 }

@@ -10,7 +10,7 @@ import (
 
 const request = 0xabcdabcd987 // the seed of the write_cpu example
 
-// The C++ standard says what the 10000th number of the default seed is.
+// The C++ standard defines the 10000th number of the default seed.
 func TestStandard(t *testing.T) {
 	s := New(5489)
 	for range 9999 {
@@ -19,7 +19,7 @@ func TestStandard(t *testing.T) {
 	assert.EqualValues(t, uint64(9981545732273789042), s.Uint64())
 }
 
-// What std::mt19937_64 of libstdc++ gives: the first words, XOR and sum of 8 MiB.
+// The results of std::mt19937_64 of libstdc++: the first words, XOR and sum of 8 MiB.
 func TestFill(t *testing.T) {
 	seed := New(request).Uint64()
 	assert.EqualValues(t, uint64(0xb584035fabe6ce9b), seed)
@@ -64,8 +64,8 @@ func TestFillInPieces(t *testing.T) {
 	assert.Equal(t, 0, s.Fill(nil))
 }
 
-// What std::sample of libstdc++ 12 gives for the numbers from 0 on, and the number
-// that the generator gives next.
+// The results of std::sample of libstdc++ 12 for the numbers from 0 on, and the next
+// number of the generator.
 func TestSample(t *testing.T) {
 	for _, c := range []struct {
 		population uint32

@@ -1,8 +1,8 @@
-// Package settings is the one table of what users set by environment variables:
-// name, default, meaning. Whoever reads a setting reads it from here, so that
-// "python -m gormapy info --config" lists what there is and nothing else.
+// Package settings is the table of the environment variables that users set: name,
+// default, meaning. All code reads settings from it, so that
+// "python -m gormapy info --config" lists exactly the settings that exist.
 //
-// Variables that gormapy's programs give to processes that they start are no
+// Variables that gormapy's programs set for processes that they start are no
 // settings: see Marks.
 //
 // It may import only the standard library.
@@ -15,9 +15,9 @@ import (
 	"strings"
 )
 
-// Marks begin the names of variables that are not for users: of the launcher for
-// its ranks (package boot), of the measurements, to find their processes by, and of
-// a notebook for its ranks.
+// Marks are the prefixes of variables that are not for users: those of the launcher for
+// its ranks (package boot), of the benchmarks to find their processes, and of a notebook
+// for its ranks.
 var Marks = []string{"GORMAPY_JOB_", "GORMAPY_BENCH_JOB", "GORMAPY_MAGIC"}
 
 // Setting is one environment variable.
@@ -25,7 +25,7 @@ type Setting struct {
 	Name    string
 	Default string
 	Choices []string // nil: any text
-	Reader  string   // who reads it, and when
+	Reader  string   // the program that reads it, and when
 	Meaning string
 }
 
@@ -51,7 +51,7 @@ var (
 	OFIProvider = add(Setting{Name: "GORMAPY_OFI_PROV", Reader: byRanks,
 		Meaning: "libfabric's provider for GORMAPY_FABRIC=ofi, such as tcp;ofi_rxm (fi_info lists them); empty: the best of efa, verbs;ofi_rxm and tcp;ofi_rxm that is there"})
 	Log = add(Setting{Name: "GORMAPY_LOG", Default: "warn", Choices: []string{"error", "warn", "info", "debug"}, Reader: byRanks,
-		Meaning: "how much the core tells on standard error about what it decides: launcher, transports, ways of windows, ends of peers"})
+		Meaning: "how much the core logs on standard error about its decisions: launcher, transports, paths of windows, ends of peers"})
 	LogFile = add(Setting{Name: "GORMAPY_LOG_FILE", Reader: byRanks,
 		Meaning: "file to which all ranks append those lines, in place of standard error"})
 	TraceEvents = add(Setting{Name: "GORMAPY_TRACE_EVENTS", Default: "1000000", Reader: byTracers,
@@ -70,14 +70,14 @@ func add(s Setting) *Setting {
 // All returns every setting.
 func All() []*Setting { return table }
 
-// Value is what is in effect: the variable if it has a value that the setting
-// can have, else the default.
+// Value returns the value in effect: that of the variable if it is valid, else the
+// default.
 func (s *Setting) Value() string {
 	value, _ := s.read()
 	return value
 }
 
-// Problem says what is wrong with the variable's value; empty if nothing is.
+// Problem returns what is wrong with the variable's value; empty if it is valid.
 func (s *Setting) Problem() string {
 	_, problem := s.read()
 	return problem
@@ -103,7 +103,7 @@ func (s *Setting) read() (value, problem string) {
 // On reports whether a setting with the choices 1 and 0 is 1.
 func (s *Setting) On() bool { return s.Value() == "1" }
 
-// Problems is what is wrong with the settings that ranks read.
+// Problems returns the problems of the settings that ranks read.
 func Problems() []string {
 	var found []string
 	for _, s := range table {

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestTableIsWhole(t *testing.T) {
+func TestTableIsComplete(t *testing.T) {
 	seen := map[string]bool{}
 	for _, s := range All() {
 		assert.Regexp(t, `^GORMAPY_[A-Z_]+$`, s.Name)
@@ -28,7 +28,7 @@ func TestValues(t *testing.T) {
 		setting *Setting
 		given   string
 		value   string
-		problem string // what it must have
+		problem string // a part of the text
 	}{
 		{OneCopy, "", "1", ""},
 		{OneCopy, "0", "0", ""},
@@ -55,7 +55,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-func TestBuildSettingsAreNoBusinessOfRanks(t *testing.T) {
+func TestRanksIgnoreBuildSettings(t *testing.T) {
 	t.Setenv(BuildToolchain.Name, "nonsense")
 	assert.NotEmpty(t, BuildToolchain.Problem())
 	assert.Empty(t, Problems())
