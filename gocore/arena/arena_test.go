@@ -18,14 +18,14 @@ func addrOf(mem []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(
 
 func allZero(mem []byte) bool { return !slices.ContainsFunc(mem, func(b byte) bool { return b != 0 }) }
 
-// descriptors counts the open files of the process.
+// descriptors returns the number of open files of the process.
 func descriptors(t *testing.T) int {
 	entries, err := os.ReadDir("/proc/self/fd")
 	require.NoError(t, err)
 	return len(entries)
 }
 
-// resident is how much memory the arena's file has.
+// resident returns how many bytes of memory the arena's file has.
 func resident(t *testing.T, h *heap) int64 {
 	var st unix.Stat_t
 	require.NoError(t, unix.Fstat(h.file(), &st))
@@ -35,7 +35,7 @@ func resident(t *testing.T, h *heap) int64 {
 func TestMemoryIsZeroedAndFound(t *testing.T) {
 	h := &heap{}
 	for _, n := range []int{0, 1, 64, 65, 2048, 2049, 4096, 4097, 100_000, 5 << 20} {
-		for round := range 2 { // the second one takes what the first one has used
+		for round := range 2 { // the second one reuses the memory of the first
 			mem, err := h.alloc(n, 0)
 			require.NoError(t, err)
 			require.Len(t, mem, n)
@@ -93,7 +93,7 @@ func TestAlignment(t *testing.T) {
 	assert.ErrorContains(t, err, "no such size")
 }
 
-func TestFreedMemoryGoesBackAndItsRangeIsUsedAgain(t *testing.T) {
+func TestFreedMemoryIsReturnedAndItsRangeReused(t *testing.T) {
 	h := &heap{}
 	var all [][]byte
 	for range 8 {
@@ -117,13 +117,13 @@ func TestFreedMemoryGoesBackAndItsRangeIsUsedAgain(t *testing.T) {
 	assert.True(t, allZero(mem))
 	require.NoError(t, h.free(mem))
 	assert.Empty(t, h.spans)
-	// A larger one begins where the unused end of the file begins.
+	// A larger one begins at the free range at the end of the file.
 	_, err = h.alloc(9<<20, 0)
 	require.NoError(t, err)
 	assert.EqualValues(t, 10<<20, h.size)
 }
 
-func TestMemoryIsThereWhenItIsTouched(t *testing.T) {
+func TestMemoryIsAllocatedWhenTouched(t *testing.T) {
 	h := &heap{}
 	mem, err := h.alloc(40<<30, 0)
 	require.NoError(t, err)
@@ -168,8 +168,8 @@ func TestManySmallAllocations(t *testing.T) {
 	assert.ErrorContains(t, h.free(all[0]), "nothing is allocated there")
 }
 
-// TestRandomUse compares with what was asked for: no two allocations overlap,
-// each keeps its contents, and in the end the file is one free range.
+// TestRandomUse checks random allocations: no two overlap, each keeps its contents, and
+// in the end the file is one free range.
 func TestRandomUse(t *testing.T) {
 	h := &heap{}
 	var wg sync.WaitGroup

@@ -12,18 +12,18 @@ import (
 	"gormapy/gocore/fabric"
 )
 
-// Net is a network among the ranks of a test, in the memory of its process: what
-// is sent arrives when the receiver polls, one-sided operations take effect and
-// complete some polls later, in any order, and now and then there is no room. It
-// has no descriptor to sleep on. With it the layers above are tested with every
-// set of capabilities, under the race detector, which sees its memory.
+// Net is a network between the ranks of a test, in the memory of its process. Messages
+// arrive when the receiver polls, one-sided operations take effect and complete some
+// polls later, in any order, and sometimes there is no room. It has no descriptor to
+// sleep on. It serves to test the layers above with every set of capabilities, under the
+// race detector, which sees its memory.
 type Net struct {
-	caps  fabric.Caps
-	mu    sync.Mutex // guards all of it: it is to be right, not fast
-	nodes []*node
-	ended map[int]bool
-	still map[int]bool
-	rand  *rand.Rand // delays and want of room come from it
+	caps    fabric.Caps
+	mu      sync.Mutex // guards everything: correctness matters here, speed does not
+	nodes   []*node
+	ended   map[int]bool
+	stopped map[int]bool
+	rand    *rand.Rand // decides delays and lack of room
 }
 
 type node struct {
@@ -35,7 +35,7 @@ type node struct {
 	nextKey uint64
 	event   int // eventfd of a sleeper
 	armed   bool
-	due     bool // event is about to be written
+	due     bool // event will be written shortly
 }
 
 type pending struct {
@@ -55,26 +55,26 @@ type region struct {
 	size int
 	key  uint64
 
-	hidden bool
+	unpublished bool
 }
 
-// NewNet makes a network of n ranks. Of caps, OneSided, Keys and Atomics count.
+// NewNet returns a network of n ranks. It uses OneSided, Keys and Atomics of caps.
 func NewNet(n int, caps fabric.Caps) *Net {
 	return NewSeededNet(n, caps, rand.NewPCG(rand.Uint64(), rand.Uint64()))
 }
 
-// NewSeededNet is NewNet whose delays come from a source: used by one thread at a time,
-// it does the same each time.
+// NewSeededNet is NewNet with delays from a source: if one thread at a time uses the
+// network, it behaves the same each time.
 func NewSeededNet(n int, caps fabric.Caps, source rand.Source) *Net {
 	caps.MaxShort, caps.Piece, caps.MaxRuns, caps.Ordered, caps.Manual = 4096, 2048, 16, true, true
-	net := &Net{caps: caps, ended: map[int]bool{}, still: map[int]bool{}, rand: rand.New(source)}
+	net := &Net{caps: caps, ended: map[int]bool{}, stopped: map[int]bool{}, rand: rand.New(source)}
 	for r := range n {
 		net.nodes = append(net.nodes, &node{net: net, rank: r, regions: map[uint64]*region{}})
 	}
 	return net
 }
 
-// Node is rank's transport.
+// Node returns rank's transport.
 func (net *Net) Node(rank int) fabric.Transport { return net.nodes[rank] }
 
 func (n *node) Name() string                              { return "test" }
@@ -102,16 +102,17 @@ func (r *region) Close() error {
 func (r *region) Unpublish() {
 	r.n.net.mu.Lock()
 	defer r.n.net.mu.Unlock()
-	r.hidden = true
+	r.unpublished = true
 }
 
-// Regions counts what a rank has registered, and what of that is for local memory.
+// Regions returns the number of regions that a rank has registered, and of those that
+// are not unpublished.
 func (net *Net) Regions(rank int) (all, local int) {
 	net.mu.Lock()
 	defer net.mu.Unlock()
 	for _, r := range net.nodes[rank].regions {
 		all++
-		if !r.hidden {
+		if !r.unpublished {
 			local++
 		}
 	}
@@ -127,19 +128,19 @@ func (n *node) Poll(sink fabric.Sink) int {
 	due := n.pending[:(len(n.pending)+1)/2]
 	n.pending = append([]pending{}, n.pending[len(due):]...)
 	for _, p := range due {
-		if n.net.still[p.to] {
+		if n.net.stopped[p.to] {
 			n.pending = append(n.pending, p)
 		}
 	}
-	due = slices.DeleteFunc(due, func(p pending) bool { return n.net.still[p.to] })
+	due = slices.DeleteFunc(due, func(p pending) bool { return n.net.stopped[p.to] })
 	n.net.mu.Unlock()
 	for i := range got {
 		p := &got[i]
 		if len(p.data) > 64 {
 			if at := sink.Place(p.src, &p.h, len(p.data)); at != nil {
-				landed := unsafe.Slice((*byte)(at), len(p.data))
-				copy(landed, p.data)
-				p.data = landed
+				placed := unsafe.Slice((*byte)(at), len(p.data))
+				copy(placed, p.data)
+				p.data = placed
 			}
 		}
 		sink.Deliver(p.src, &p.h, p.data)
@@ -150,14 +151,15 @@ func (n *node) Poll(sink fabric.Sink) int {
 	return len(got) + len(due)
 }
 
-// Stop has the memory of rank answer nothing until it is told to go on.
+// Stop holds all one-sided operations on the memory of rank if stop is set, and lets
+// them continue if it is not.
 func (net *Net) Stop(rank int, stop bool) {
 	net.mu.Lock()
 	defer net.mu.Unlock()
-	net.still[rank] = stop
+	net.stopped[rank] = stop
 }
 
-// Held is how many operations wait for the memory of rank.
+// Held returns the number of operations that wait for the memory of rank.
 func (net *Net) Held(rank int) int {
 	net.mu.Lock()
 	defer net.mu.Unlock()
@@ -172,17 +174,16 @@ func (net *Net) Held(rank int) int {
 	return held
 }
 
-// End has rank reached by nobody any more, as if its process had ended: what is on
-// its way there is lost, and what is started fails.
+// End makes rank unreachable, as if its process had ended: new operations on it fail.
 func (net *Net) End(rank int) {
 	net.mu.Lock()
 	defer net.mu.Unlock()
 	net.ended[rank] = true
 }
 
-// sleeper is a node with a descriptor that tells, once each time it is armed, of
-// what comes, a little later than it does. Who polls meanwhile takes that, too, as
-// with a device's completion channel.
+// sleeper is a node with a descriptor that signals, once each time it is armed, that
+// something has arrived, a little later than it does. A thread that polls meanwhile
+// also consumes the signal, as with a device's completion channel.
 type sleeper struct{ *node }
 
 func (s sleeper) Caps() fabric.Caps {
@@ -212,8 +213,8 @@ func (s sleeper) Poll(sink fabric.Sink) int {
 	return n
 }
 
-// tell rings for who waits for a node's descriptor. The caller has the lock.
-func (n *node) tell() {
+// notify signals the node's descriptor if it is armed. The caller holds the lock.
+func (n *node) notify() {
 	if !n.armed {
 		return
 	}
@@ -228,6 +229,7 @@ func (n *node) tell() {
 	})
 }
 
+// line is the endpoint of one node for another.
 type line struct{ from, to *node }
 
 func (l *line) full() bool { return l.from.net.rand.IntN(8) == 0 }
@@ -242,11 +244,11 @@ func (l *line) Send(h *fabric.Header, payload []byte) error {
 		return fabric.ErrAgain
 	}
 	l.to.inbox = append(l.to.inbox, parcel{l.from.rank, *h, append([]byte(nil), payload...)})
-	l.to.tell()
+	l.to.notify()
 	return nil
 }
 
-// later has do, under the lock, take effect when this rank polls some time.
+// later queues do, which runs under the lock in some later poll of this rank.
 func (l *line) later(what string, cookie uint64, do func() error) (bool, error) {
 	n := l.from
 	n.net.mu.Lock()
@@ -266,7 +268,7 @@ func (l *line) later(what string, cookie uint64, do func() error) (bool, error) 
 		}
 		sink.Completed(cookie, err)
 	}})
-	n.tell()
+	n.notify()
 	return false, nil
 }
 
@@ -274,7 +276,8 @@ type remoteError string
 
 func (e remoteError) Error() string { return string(e) }
 
-// at is memory of the peer; addresses are offsets in the region.
+// at returns n bytes of the peer's memory; addresses are offsets in the region. The
+// caller holds the lock.
 func (l *line) at(k fabric.RemoteKey, n int) ([]byte, error) {
 	r := l.to.regions[k.Key]
 	if r == nil || k.Addr > uint64(r.size) || uint64(n) > uint64(r.size)-k.Addr {

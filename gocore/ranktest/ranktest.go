@@ -1,6 +1,6 @@
-// Package ranktest runs the ranks of a job as goroutines of one test process,
-// each with its own engine on one real job segment: rings, doorbells and kernel
-// copies work as between processes.
+// Package ranktest runs the ranks of a job as goroutines of one test process, each
+// with its own engine on one real job segment, for tests of the layers from the engine
+// up: rings, doorbells and kernel copies work as between processes.
 //
 // It may import engine, fabric, job and p2p; only tests import it.
 package ranktest
@@ -35,7 +35,7 @@ type Rank struct {
 	Net    *Net // nil: the ranks share memory
 }
 
-// End has the others see the process of a rank ended.
+// End makes the process of a rank appear ended to the others.
 func (r *Rank) End(rank int) {
 	if r.Net != nil {
 		r.Net.End(rank)
@@ -43,7 +43,7 @@ func (r *Rank) End(rank int) {
 	atomic.StoreUint32(&r.Engine.Job.Ranks[rank].Exit, 1)
 }
 
-// limit is how long a job of a test may take.
+// limit is the longest time that a job of a test may take.
 const limit = 60 * time.Second
 
 // Run calls f as each of n ranks at once. A job that does not end within a
@@ -53,7 +53,7 @@ func Run(t *testing.T, n int, oneCopy bool, f func(r *Rank)) {
 	run(t, n, nil, func(int) engine.Options { return engine.Options{OneCopy: oneCopy} }, f)
 }
 
-// RunNet is Run with all ranks reaching each other by a Net, see NewNet.
+// RunNet is Run with ranks that reach each other by a Net, see NewNet.
 func RunNet(t *testing.T, n int, caps fabric.Caps, f func(r *Rank)) {
 	t.Helper()
 	net := NewNet(n, caps)
@@ -78,7 +78,7 @@ func RunSleeping(t *testing.T, n int, caps fabric.Caps, f func(r *Rank)) {
 	run(t, n, net, func(rank int) engine.Options { return engine.Options{Net: sleeper{net.nodes[rank]}} }, f)
 }
 
-// Transports are the ways by which the ranks of a test reach each other.
+// Transports are the transports by which the ranks of a test reach each other.
 var Transports = []Transport{
 	{"copy", func(t *testing.T, n int, f func(r *Rank)) { t.Helper(); Run(t, n, true, f) }},
 	{"ring", func(t *testing.T, n int, f func(r *Rank)) { t.Helper(); Run(t, n, false, f) }},
@@ -97,8 +97,8 @@ type Transport struct {
 
 func run(t *testing.T, n int, net *Net, options func(rank int) engine.Options, f func(r *Rank)) {
 	t.Helper()
-	// Every rank has threads that poll and yield; in a job they have a process
-	// and its share of Go's processors each.
+	// Every rank has threads that poll and yield; in a job each has a process of its own
+	// with its own Go processors.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4 + 3*n))
 	seg, err := job.Create(n)
 	require.NoError(t, err)
@@ -148,7 +148,8 @@ func run(t *testing.T, n int, net *Net, options func(rank int) engine.Options, f
 	require.NoError(t, seg.Close())
 }
 
-// Until waits until done, failing the test with the error that ends the wait.
+// Until waits until done returns true. It panics with the error that ends the wait,
+// which fails the test.
 func (r *Rank) Until(done func() bool, check func() error) {
 	why := &engine.Reason{Call: job.CallWait, Peer: -2, Tag: -1}
 	for {

@@ -26,18 +26,18 @@ import (
 	"gormapy/gocore/sys/atom"
 )
 
-// Options are what a run is besides its seed.
+// Options are the parameters of a run besides its seed.
 type Options struct {
 	Ranks int
-	Steps int          // of the program
-	Copy  bool         // over shared memory: by copies of the kernel, too
+	Steps int          // length of the program
+	Copy  bool         // over shared memory: also by copies of the kernel
 	Net   *fabric.Caps // not nil: over a network
 	Kill  bool         // one rank dies at some moment
 	Stops bool         // ranks are stopped for a while
 	Reset bool         // the program has collective resets
 }
 
-// Result is what came of a run.
+// Result is the result of a run.
 type Result struct {
 	Trace   uint64 // the same for the same seed
 	Steps   int
@@ -48,22 +48,23 @@ type Result struct {
 
 // world is a job in a simulation.
 type world struct {
-	o     Options
-	seed  uint64
-	s     *scheduler
-	seg   *job.Segment
-	net   *ranktest.Net
-	ranks []*rank
-	pages [][]byte // all memory of the programs
-	grave [][]byte // what programs have taken back, filled with soil
-	segs  map[uint32]*sys.Segment
-	taken map[string][]int64 // what fetching operations returned, by epoch and counter
-	count map[string]int
+	o         Options
+	seed      uint64
+	s         *scheduler
+	seg       *job.Segment
+	net       *ranktest.Net
+	ranks     []*rank
+	pages     [][]byte // all memory of the programs
+	reclaimed [][]byte // memory that programs have reclaimed, filled with poison
+	segs      map[uint32]*sys.Segment
+	taken     map[string][]int64 // results of fetching operations, by epoch and counter
+	count     map[string]int
 }
 
-const soil = 0xdb
+// poison is the value of bytes that the program has reclaimed.
+const poison = 0xdb
 
-// rank is one of its processes.
+// rank is one process of the job.
 type rank struct {
 	w     *world
 	n     int
@@ -85,13 +86,13 @@ type rank struct {
 // errEnded is the panic of a rank whose peer has ended.
 type errEnded struct{ error }
 
-// Run makes one.
+// Run makes one run.
 func Run(seed uint64, o Options) (res Result) {
 	w := &world{o: o, seed: seed, s: newScheduler(seed), segs: map[uint32]*sys.Segment{}, taken: map[string][]int64{}, count: map[string]int{}}
 	job.Clock = w.s.now
-	atom.Explorer = nil // what is made here is no step
+	atom.Explorer = nil // accesses of the setup are no steps
 	sys.Caught = func(f *sys.Fault) {
-		w.s.fail("memory that the program had taken back was touched: %v\n%s", f, debug.Stack())
+		w.s.fail("memory that the program had reclaimed was touched: %v\n%s", f, debug.Stack())
 	}
 	defer func() { job.Clock, atom.Explorer, sys.Caught = nil, nil, nil }()
 	var err error
@@ -123,7 +124,7 @@ func Run(seed uint64, o Options) (res Result) {
 	w.s.run(3_000_000)
 	atom.Explorer = nil
 	if w.s.failure == "" {
-		w.dig()
+		w.checkReclaimed()
 	}
 	for _, seg := range w.segs {
 		seg.Close()
@@ -135,7 +136,7 @@ func Run(seed uint64, o Options) (res Result) {
 	return res
 }
 
-// where says what each rank does.
+// where returns a description of what each rank does.
 func (w *world) where() string {
 	var lines []string
 	for i, r := range w.ranks {
@@ -187,7 +188,7 @@ func (r *rank) main() {
 	r.program()
 }
 
-// end has a rank's process be gone for all others.
+// end ends a rank's process: all others see it gone.
 func (w *world) end(n int) {
 	r := w.ranks[n]
 	if r.gone {
@@ -206,7 +207,7 @@ func (w *world) end(n int) {
 	}
 }
 
-// anyGone reports whether an error may be that of a rank's end.
+// anyGone reports whether any rank has ended, which may explain an error.
 func (w *world) anyGone() bool {
 	for _, r := range w.ranks {
 		if r.gone {
@@ -216,7 +217,7 @@ func (w *world) anyGone() bool {
 	return false
 }
 
-// must ends the rank's program by an error.
+// must ends the rank's program if err is an error.
 func (r *rank) must(err error) {
 	var e *errs.Error
 	if errors.As(err, &e) && e == nil || err == nil {
@@ -234,7 +235,7 @@ func (r *rank) check(ok bool, format string, args ...any) {
 	}
 }
 
-// until waits.
+// until waits until done returns true.
 func (r *rank) until(done func() bool, check func() error) {
 	why := &engine.Reason{Call: job.CallWait, Peer: -2, Tag: -1}
 	for {
@@ -248,14 +249,14 @@ func (r *rank) until(done func() bool, check func() error) {
 	}
 }
 
-// compute has the others go on for a while.
+// compute lets the other threads run for a while.
 func (r *rank) compute() {
 	for range r.own.IntN(4) {
 		atom.Yield()
 	}
 }
 
-// memory is n bytes that are not Go's, as the programs' are not.
+// memory returns n bytes outside Go's heap, where programs have theirs.
 func (w *world) memory(n int) []byte {
 	mem, err := unix.Mmap(-1, 0, max(n, 1), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
@@ -265,16 +266,16 @@ func (w *world) memory(n int) []byte {
 	return mem[:n:n]
 }
 
-// bury takes memory back from an operation that is over or was dropped.
-func (w *world) bury(mem []byte) {
+// reclaim poisons and protects the memory of an operation that is over or was dropped.
+func (w *world) reclaim(mem []byte) {
 	for i := range mem {
-		mem[i] = soil
+		mem[i] = poison
 	}
-	w.grave = append(w.grave, mem)
+	w.reclaimed = append(w.reclaimed, mem)
 	w.protect(mem, unix.PROT_NONE)
 }
 
-// protect sets what may be done with the pages of memory.
+// protect sets the protection of the pages of memory.
 func (w *world) protect(mem []byte, how int) {
 	whole := unsafe.Slice(unsafe.SliceData(mem), (max(len(mem), 1)+4095)/4096*4096)
 	if err := unix.Mprotect(whole, how); err != nil {
@@ -282,13 +283,13 @@ func (w *world) protect(mem []byte, how int) {
 	}
 }
 
-// dig looks whether somebody has written to what is buried.
-func (w *world) dig() {
-	for _, mem := range w.grave {
+// checkReclaimed fails the run if reclaimed memory was written to.
+func (w *world) checkReclaimed() {
+	for _, mem := range w.reclaimed {
 		w.protect(mem, unix.PROT_READ)
 		for i, b := range mem {
-			if b != soil && w.s.failure == "" {
-				w.s.fail("byte %d of %d bytes that the program had taken back was written: %#x", i, len(mem), b)
+			if b != poison && w.s.failure == "" {
+				w.s.fail("byte %d of %d bytes that the program had reclaimed was written: %#x", i, len(mem), b)
 			}
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"gormapy/gocore/p2p"
 )
 
-// program is what each rank does: steps that all draw alike.
+// program runs the program of the rank: steps that all ranks draw alike.
 func (r *rank) program() {
 	r.makeWindow(0)
 	for step := 1; step <= r.w.o.Steps; step++ {
@@ -57,7 +57,7 @@ func (r *rank) holds(b []byte, key uint64, what string, args ...any) {
 	}
 }
 
-// messages sends some between pairs of ranks, several at once.
+// messages sends several messages at once between pairs of ranks.
 func (r *rank) messages(step int) {
 	type message struct {
 		src, dst, tag, size int
@@ -75,7 +75,7 @@ func (r *rank) messages(step int) {
 		m := &all[i]
 		m.src, m.dst, m.tag = r.plan.IntN(n), r.plan.IntN(n), step*100+i
 		m.size, m.mode = sizes[r.plan.IntN(len(sizes))], p2p.Mode(r.plan.IntN(3))
-		// A receive from anybody waits as long as anybody lives.
+		// A receive from any source waits as long as any other rank lives.
 		m.any, m.key = r.plan.IntN(4) == 0 && !r.w.o.Kill, r.plan.Uint64()
 	}
 	type act struct {
@@ -124,12 +124,12 @@ func (r *rank) messages(step int) {
 			r.check(q.Status().Source == a.m.src && q.Status().Bytes == a.m.size, "a message from %d of %d bytes: %+v", a.m.src, a.m.size, *q.Status())
 			r.holds(mem, a.m.key, "step %d: a message from rank %d with tag %d", step, a.m.src, a.m.tag)
 		}
-		r.w.bury(mem)
+		r.w.reclaim(mem)
 		r.w.count["messages"]++
 	}
 }
 
-// collective calls one, blocking or not.
+// collective calls a collective, blocking or not.
 func (r *rank) collective(step int) {
 	n := r.w.o.Ranks
 	count := []int{1, 3, 40, 1000, 5000, 30_000}[r.plan.IntN(6)]
@@ -196,12 +196,13 @@ func (r *rank) collective(step int) {
 			r.check(false, "step %d: %v of %d elements, root %d: element %d is %d, not %d", step, kind, count, root, i, got, v)
 		}
 	}
-	r.w.bury(send)
-	r.w.bury(recv)
+	r.w.reclaim(send)
+	r.w.reclaim(recv)
 	r.w.count["collectives"]++
 }
 
-// ahead starts many collectives before it waits for any, as far as ranks may be apart.
+// ahead starts many collectives before it waits for any, so that ranks get far ahead of
+// others.
 func (r *rank) ahead(step int) {
 	many := 5 + r.plan.IntN(20)
 	ops, mems, keys := make([]*coll.Op, many), make([][]byte, many), make([]uint64, many)
@@ -218,7 +219,7 @@ func (r *rank) ahead(step int) {
 	for _, i := range r.own.Perm(many) {
 		r.finish(ops[i])
 		r.holds(mems[i], keys[i], "step %d: the %d. of %d broadcasts", step, i, many)
-		r.w.bury(mems[i])
+		r.w.reclaim(mems[i])
 	}
 	r.w.count["collectives ahead"] += many
 }
@@ -260,7 +261,7 @@ func (r *rank) end(e *errs.Error) {
 
 func (r *rank) barrier() { r.finish(r.coll.BarrierByMessages()) }
 
-// interrupted leaves much under way and makes a collective reset.
+// interrupted starts operations and makes a collective reset while they are pending.
 func (r *rank) interrupted(step int) {
 	n := r.w.o.Ranks
 	var reqs []*p2p.Request
@@ -290,7 +291,7 @@ func (r *rank) interrupted(step int) {
 	}
 	r.compute()
 	r.reset()
-	if r.plan.IntN(2) == 0 { // the window goes at once, with what waited for room
+	if r.plan.IntN(2) == 0 { // the window is freed at once, with what was queued for it
 		r.dropWindow()
 	}
 	for _, q := range reqs {
@@ -301,7 +302,7 @@ func (r *rank) interrupted(step int) {
 		r.check(o.Err() == nil || o.Err().Class == errs.Pending, "step %d: %v", step, o.Err())
 	}
 	for _, mem := range mems {
-		r.w.bury(mem)
+		r.w.reclaim(mem)
 	}
 	if r.win == nil {
 		r.makeWindow(step)

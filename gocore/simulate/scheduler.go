@@ -20,14 +20,14 @@ type scheduler struct {
 	current *thread
 	clock   int64
 	steps   int
-	trace   uint64 // hash of who ran when
+	trace   uint64 // hash of the order in which threads ran
 	stopped map[int]int
 	failure string
-	event   func(step int) // what else happens, before each step
-	where   func() string  // what the ranks do
+	event   func(step int) // called before each step
+	where   func() string  // describes what the ranks do
 }
 
-// step is how much time one takes.
+// stepNanos is how much time passes in a step.
 const stepNanos = 2000
 
 type thread struct {
@@ -38,17 +38,17 @@ type thread struct {
 	stop   func()
 	resume func(struct{}) bool
 
-	word    *uint32 // asleep on it
+	word    *uint32 // the futex on which it sleeps
 	value   uint32
 	until   int64
 	ended   bool
-	dead    bool // its process has been killed: it never goes on
+	dead    bool // its process has been killed: it never runs again
 	unwinds bool
 }
 
 type unwind struct{} // ends the coroutine of a run that is over
 
-// Uncontained keeps code that contains panics from taking it for its own.
+// Uncontained marks this panic: code that contains panics passes it on.
 func (unwind) Uncontained() {}
 
 func newScheduler(seed uint64) *scheduler {
@@ -79,7 +79,7 @@ func (s *scheduler) fail(format string, args ...any) {
 	}
 }
 
-// pause gives control back until the scheduler chooses this thread again.
+// pause returns control to the scheduler until it chooses this thread again.
 func (t *thread) pause() {
 	if t.unwinds {
 		return // deferred calls of a thread that is being ended
@@ -90,12 +90,12 @@ func (t *thread) pause() {
 	}
 }
 
-// sleepNanos is about as long as the sleeps of the engine's waits: the time-outs of the
-// real ones are not known here.
+// sleepNanos is about as long as the sleeps of the engine's waits, whose time-outs Sleep
+// does not receive.
 const sleepNanos = 20_000_000
 
-// The functions of atom.Stepper. Threads change at yields and sleeps only, so that no
-// mutex is held meanwhile.
+// The functions of atom.Stepper. The scheduler switches threads at yields and sleeps
+// only, so that no mutex is held meanwhile.
 
 func (s *scheduler) Step(atom.Op, unsafe.Pointer)               {}
 func (s *scheduler) Done(atom.Op, unsafe.Pointer, uint64, bool) {}
@@ -128,8 +128,8 @@ func (t *thread) runnable() bool {
 	return t.word == nil || *t.word != t.value || t.s.clock >= t.until
 }
 
-// run goes on until all threads but daemons have ended, or for so many steps.
-func (s *scheduler) run(most int) {
+// run runs the threads until all but daemons have ended, for at most maxSteps steps.
+func (s *scheduler) run(maxSteps int) {
 	defer s.end()
 	for s.failure == "" {
 		busy, all := []*thread(nil), true
@@ -142,8 +142,8 @@ func (s *scheduler) run(most int) {
 		if all {
 			return
 		}
-		if s.steps++; s.steps > most {
-			s.fail("not done after %d steps:\n%s", most, s.where())
+		if s.steps++; s.steps > maxSteps {
+			s.fail("not done after %d steps:\n%s", maxSteps, s.where())
 			return
 		}
 		s.event(s.steps)
@@ -165,7 +165,7 @@ func (s *scheduler) run(most int) {
 	}
 }
 
-// end runs what the threads have deferred.
+// end runs the deferred calls of the threads.
 func (s *scheduler) end() {
 	for _, t := range s.threads {
 		s.current = t
@@ -175,7 +175,7 @@ func (s *scheduler) end() {
 	s.current = nil
 }
 
-// kill ends the threads of a rank where they are.
+// kill stops the threads of a rank at their current points.
 func (s *scheduler) kill(rank int) {
 	for _, t := range s.threads {
 		if t.rank == rank {

@@ -15,8 +15,8 @@ import (
 	"gormapy/gocore/fabric"
 )
 
-// places are what the ranks reach each other by.
-var places = []struct {
+// transports are the transports by which the ranks reach each other.
+var transports = []struct {
 	name string
 	copy bool
 	net  *fabric.Caps
@@ -28,16 +28,17 @@ var places = []struct {
 	{"atomics", false, &fabric.Caps{OneSided: true, Keys: true, Atomics: true}},
 }
 
-// options are those of a seed, each drawn for itself.
+// options returns the options of a seed, each drawn independently, and their text.
 func options(seed uint64) (string, Options) {
 	chance := rand.New(rand.NewPCG(seed, 4))
-	p := places[chance.IntN(len(places))]
+	p := transports[chance.IntN(len(transports))]
 	o := Options{Ranks: []int{2, 3, 4, 7}[chance.IntN(4)], Steps: 25, Copy: p.copy, Net: p.net,
 		Kill: chance.IntN(3) == 0, Stops: chance.IntN(2) == 0, Reset: chance.IntN(3) > 0}
 	return fmt.Sprintf("seed=%d,%s,ranks=%d,kill=%t,stops=%t,reset=%t", seed, p.name, o.Ranks, o.Kill, o.Stops, o.Reset), o
 }
 
-// TestInterleavingsOfSimulation runs SEEDS: a number of them (100), or FROM-TO.
+// TestInterleavingsOfSimulation runs the seeds of the variable SEEDS: as many as its
+// number (default 100), or those of a range FROM-TO.
 func TestInterleavingsOfSimulation(t *testing.T) {
 	from, to := uint64(0), uint64(100)
 	if text := os.Getenv("SEEDS"); text != "" {

@@ -15,20 +15,20 @@ import (
 	"gormapy/gocore/sys"
 )
 
-// window is one with what its memory must hold: counters that all accumulate into, and
-// behind them a slot for the puts of each origin.
+// window is a window with the expected contents of its memory: counters into which all
+// ranks accumulate, followed by a slot for the puts of each origin.
 type window struct {
 	*rma.Win
 	r     *rank
-	mem   []byte // the program's, for Win.Create
+	mem   []byte // memory of the program, for Win.Create
 	view  []byte
-	slot  int      // bytes of one
-	model [][]byte // by target
+	slot  int      // size of a slot
+	model [][]byte // expected contents, by target
 }
 
 const counters = 4
 
-// makeWindow makes one as package mpi does.
+// makeWindow makes a window as package mpi does.
 func (r *rank) makeWindow(step int) {
 	n := r.w.o.Ranks
 	flavor := rma.FlavorCreate
@@ -83,11 +83,11 @@ func (r *rank) freeWindow() {
 	r.dropWindow()
 }
 
-// dropWindow frees the window, whose ranks have come so far together, without a message.
+// dropWindow frees the window without a message. All ranks have reached this point.
 func (r *rank) dropWindow() {
 	r.win.Free()
 	if r.win.mem != nil {
-		r.w.bury(r.win.mem)
+		r.w.reclaim(r.win.mem)
 	}
 	r.w.count["windows"]++
 	r.win = nil
@@ -151,7 +151,7 @@ type access struct {
 	fetch          bool
 }
 
-// epoch has all ranks access some others, and compares memory with the model.
+// epoch lets all ranks access some others, and compares memory with the model.
 func (r *rank) epoch(step int) {
 	n := r.w.o.Ranks
 	kind := r.plan.IntN(4) // fence, shared locks, exclusive locks, lock of all
@@ -165,7 +165,7 @@ func (r *rank) epoch(step int) {
 			for _, b := range list {
 				repeated = repeated || b.origin == a.origin && b.target == a.target
 			}
-			if !repeated { // two puts of an epoch to one place have no order
+			if !repeated { // two puts to one location in one epoch have no order
 				list = append(list, a)
 			}
 		}
@@ -189,7 +189,7 @@ func (r *rank) epoch(step int) {
 			r.lock(a.target, kind == 2)
 		}
 		at := 8*counters + r.n*r.win.slot
-		// What is read was put in an earlier epoch, and is not where this one puts.
+		// The get reads data of an earlier epoch, where this epoch puts nothing.
 		old := r.w.memory(8 * (1 + r.own.IntN(4)))
 		place := at + 8*r.own.IntN(r.win.slot/8-len(old)/8+1)
 		if place+len(old) <= at+a.at || place >= at+a.at+a.n {
@@ -249,14 +249,14 @@ func (r *rank) epoch(step int) {
 	}
 	r.fetched(step, longs(before))
 	for _, mem := range mems {
-		r.w.bury(mem)
+		r.w.reclaim(mem)
 	}
 	r.w.count["epochs"]++
 	r.barrier()
 }
 
-// fetched compares what fetching operations on this rank's counters returned: each saw
-// the sum of some that came before it, and no two the same.
+// fetched checks the results of fetching operations on this rank's counters: each must
+// be a sum of operations that came before it, and no two may be the same.
 func (r *rank) fetched(step int, before []int64) {
 	for c, from := range before {
 		list := r.w.taken[fmt.Sprint(step, r.n, c)]
@@ -270,7 +270,7 @@ func (r *rank) fetched(step int, before []int64) {
 	}
 }
 
-// reset is mpi.Reset.
+// reset does what mpi.Reset does.
 func (r *rank) reset() {
 	to := r.p2p.Generation() + 2
 	me := &r.w.seg.Ranks[r.n]
