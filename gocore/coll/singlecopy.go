@@ -39,11 +39,11 @@ type SingleCopyOp struct {
 	waiting bool          // this operation is counted in Board.waiters
 	err     *errs.Error
 
-	numbers int  // how many numbers the remaining steps take
-	begun   bool // a number has been taken, and
-	shown   bool // this rank's data has been published for it
-	ending  bool // steps are those of giveUp
-	inStep  bool // err is of memory: the ranks give up with the same number
+	numbers   int  // how many numbers the remaining steps take
+	begun     bool // a number has been taken, and
+	published bool // this rank's data has been published for it
+	ending    bool // steps are those of giveUp
+	memoryErr bool // err is of memory: the ranks give up with the same number
 }
 
 // SingleCopyOp starts a collective whose data is copied straight from rank to rank, or
@@ -85,7 +85,7 @@ func (d *SingleCopyOp) Advance() bool {
 			continue
 		}
 		if d.err != nil && !d.ending {
-			if d.inStep {
+			if d.memoryErr {
 				d.giveUp()
 				continue
 			}
@@ -116,7 +116,7 @@ func (d *SingleCopyOp) giveUp() {
 	d.steps = nil
 	k := d.c.seq
 	switch {
-	case d.shown: // others may be reading this rank's memory
+	case d.published: // others may be reading this rank's memory
 		d.steps = append(d.steps, d.leave(&k), d.wait(func() uint32 { return k }, -1))
 	case d.begun:
 		d.steps = append(d.steps, d.refuse(func() uint32 { return k }))
@@ -193,7 +193,7 @@ func (d *SingleCopyOp) Check() error {
 func (d *SingleCopyOp) number() uint32 {
 	d.c.seq++
 	d.numbers--
-	d.begun, d.shown = true, false
+	d.begun, d.published = true, false
 	return d.c.seq
 }
 
@@ -239,7 +239,7 @@ func (d *SingleCopyOp) publish(k *uint32, value func() uint64) func() bool {
 		word := unsafe.Slice((*byte)(b.place(d.c.Rank, *k, 8)), 8)
 		binary.NativeEndian.PutUint64(word, value())
 		b.publish(*k, &d.Call)
-		d.shown = true
+		d.published = true
 		d.c.ringOthers()
 		return true
 	}
@@ -268,7 +268,7 @@ func (d *SingleCopyOp) read(k *uint32, needed func(r int) bool) func() bool {
 				return false
 			}
 			if d.err = b.compare(&d.Call, r, *k, true); d.err != nil {
-				d.inStep = b.gaveUp(r, *k)
+				d.memoryErr = b.gaveUp(r, *k)
 				return false
 			}
 			d.from[r] = binary.NativeEndian.Uint64(unsafe.Slice((*byte)(b.place(r, *k, 8)), 8))
@@ -303,7 +303,7 @@ func (d *SingleCopyOp) get(to unsafe.Pointer, r, off, n int) {
 	case fabric.ErrPeerGone:
 		d.err = errs.New(errs.ProcFailed, "%s can't complete: %s (rank %d of the communicator)", d.Kind, d.c.eng.HowGone(d.c.Chan.World[r]), r)
 	default:
-		d.inStep = true
+		d.memoryErr = true
 		if fault := sys.Touch(func() { fabric.Probe(to, n) }); fault != nil { // the kernel does not report whose memory has faulted
 			d.err = d.faulted(fault)
 		} else {
@@ -538,7 +538,7 @@ func (d *SingleCopyOp) trial() []func() bool {
 					readable = 0
 				}
 			}
-			d.err, d.inStep = nil, false
+			d.err, d.memoryErr = nil, false
 		}),
 		d.leave(&k),
 		d.publish(&k2, func() uint64 { return readable }),

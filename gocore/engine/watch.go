@@ -310,7 +310,7 @@ func (e *Engine) watchLoop(wake *atomic.Int32) {
 			continue
 		}
 		if fds[0].Revents != 0 && !e.stop.Load() {
-			wake.Store(-1) // only Stop writes to it: the number is another file's now
+			wake.Store(-1) // Stop has not written to it: the number is another file's now
 		}
 		i, unsure := 0, false
 		list = e.drop(list, func(w *watched) bool {

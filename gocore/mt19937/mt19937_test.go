@@ -122,7 +122,7 @@ func TestBelowRejects(t *testing.T) {
 func TestLayout(t *testing.T) {
 	assert.EqualValues(t, Size, unsafe.Sizeof(State{}))
 	s := New(3)
-	s.used = 1 << 40 // memory that someone has overwritten
+	s.used = 1 << 40 // overwritten memory
 	s.Uint64()
 	s.used = 1 << 40
 	assert.Equal(t, 8, s.Fill(make([]byte, 8)))

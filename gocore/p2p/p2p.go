@@ -487,7 +487,7 @@ func (c *Channel) Abandon(r *Request) {
 			c.p.recall(r.token)
 		}
 		if !r.recv {
-			_ = c.p.eng.Detach(r.Peer(), r) // the caller gives up: a fault has nobody to be returned to
+			_ = c.p.eng.Detach(r.Peer(), r) // the caller has given up and does not need the error
 		}
 	})
 	c.p.settle(r)

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// protocol is how a long message travels whose sender waits: the receiver pulls it
-// through the kernel, or the sender streams it through the ring while the
+// protocol is the protocol of a long message whose sender waits: the receiver pulls
+// it through the kernel, or the sender streams it through the ring while the
 // receiver takes it out. Streaming is two to three times as fast where each has
 // a core of its own, and slower than pulling where they share one. A process can't
 // know which is the case, so the receiver measures.

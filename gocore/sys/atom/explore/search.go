@@ -186,7 +186,7 @@ func (s *search) once() {
 			return
 		}
 		choices := w.choices()
-		if len(choices) == 0 || s.luck(choices[0]) {
+		if len(choices) == 0 || s.mayNotHappen(choices[0]) {
 			// A death or an early time-out may happen, but nothing may depend on it.
 			s.report(s.choices(), "deadlock: "+w.stuck())
 			return
@@ -202,7 +202,7 @@ func (s *search) once() {
 			s.ids[key] = id
 			s.parent = append(s.parent, edge{from, uint32(took)})
 		}
-		if !root && !s.luck(took) {
+		if !root && !s.mayNotHappen(took) {
 			s.edges = append(s.edges, edge{from, id})
 		}
 		if seen {
@@ -219,9 +219,9 @@ func (s *search) once() {
 	}
 }
 
-// luck reports whether this choice need not happen, so that a thread that waits for it
-// may wait for ever.
-func (s *search) luck(c choice) bool {
+// mayNotHappen reports whether this choice need not happen, so that a thread that waits
+// for it may wait for ever.
+func (s *search) mayNotHappen(c choice) bool {
 	return c&choiceKind == choiceKill || c&choiceKind == choiceTimeout && !s.opt.Timeouts
 }
 
