@@ -122,7 +122,7 @@ func (p *pair) Send(h *fabric.Header, payload []byte) error {
 		return p.failed
 	}
 	if err := sys.Touch(func() { p.append(n, payload, total) }); err != nil {
-		if n > 0 { // the peer has a part of the frame, and the rest is not to be had
+		if n > 0 { // the peer has a part of the frame, and the rest can't be read
 			p.failed = p.lost("send", err)
 		}
 		return err
