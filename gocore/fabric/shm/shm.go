@@ -69,7 +69,7 @@ func (t *Transport) Register(p unsafe.Pointer, _ int) (fabric.Region, error) { r
 // to the next, so that no sender starves.
 const pollBatch = 16
 
-// piece is small enough for several pieces to be under way in a ring, and for
+// piece is small enough for several pieces to be in a ring at a time, and for
 // one to stay in the cache between the sender's copy and the receiver's.
 const piece = 32 << 10
 
