@@ -11,33 +11,33 @@ import (
 	"time"
 )
 
-// MaxPending is how many callers that have not proved anything a door has room for.
+// MaxPending is the number of pending connections that an Acceptor has room for.
 const MaxPending = 256
 
-// acceptBackoff is how long a process that has no descriptors left accepts nobody.
+// acceptBackoff is the pause after an accept failed for lack of descriptors.
 const acceptBackoff = 10 * time.Millisecond
 
-// Acceptor lets callers in. Who has not proved yet that he may come in is a stranger.
-// If there are more than it has room for, the one who has been silent for longest
-// goes, so that strangers keep nobody else out. The zero Door is ready for use; it
-// is safe for concurrent use.
+// Acceptor accepts connections. A connection is pending until it is authenticated.
+// If there are more than MaxPending, the oldest that has sent nothing is evicted, so
+// that pending connections do not keep peers from connecting. The zero Acceptor is
+// ready for use; it is safe for concurrent use.
 type Acceptor struct {
 	mu      sync.Mutex
-	pending []net.Conn // in the order of their coming
-	most    int        // 0: Strangers
+	pending []net.Conn // in the order in which they were accepted
+	max     int        // 0: MaxPending
 }
 
-// Serve has each caller welcomed until the listener is closed. welcome must not
-// wait. It tells by Known, or by closing the connection and Known, that a caller is
-// a stranger no longer. At a Unix socket there are none but processes of this user.
-func (d *Acceptor) Serve(l net.Listener, welcome func(conn net.Conn)) {
+// Serve accepts connections and passes each to welcome until the listener is closed.
+// welcome must not wait. Once a connection is authenticated, or closed, Authenticated
+// must be called for it. At a Unix socket only processes of this user are accepted.
+func (a *Acceptor) Serve(l net.Listener, welcome func(conn net.Conn)) {
 	for {
 		conn, err := l.Accept()
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
-		case err != nil: // out of descriptors, say: those of strangers are to be had
-			d.makeRoom(0)
+		case err != nil: // such as out of descriptors: evicting a pending connection frees one
+			a.makeRoom(0)
 			time.Sleep(acceptBackoff)
 			continue
 		case !SameUser(conn):
@@ -45,45 +45,46 @@ func (d *Acceptor) Serve(l net.Listener, welcome func(conn net.Conn)) {
 			continue
 		}
 		Track(conn)
-		d.enter(conn)
+		a.enter(conn)
 		welcome(conn)
 	}
 }
 
-func (d *Acceptor) enter(conn net.Conn) {
-	most := MaxPending
-	if d.most > 0 {
-		most = d.most
+func (a *Acceptor) enter(conn net.Conn) {
+	limit := MaxPending
+	if a.max > 0 {
+		limit = a.max
 	}
-	d.makeRoom(most - 1)
-	d.mu.Lock()
-	d.pending = append(d.pending, conn)
-	d.mu.Unlock()
+	a.makeRoom(limit - 1)
+	a.mu.Lock()
+	a.pending = append(a.pending, conn)
+	a.mu.Unlock()
 }
 
-// Authenticated takes a caller out of the strangers.
-func (d *Acceptor) Authenticated(conn net.Conn) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if i := slices.Index(d.pending, conn); i >= 0 {
-		d.pending = slices.Delete(d.pending, i, i+1)
+// Authenticated ends the time in which a connection is pending.
+func (a *Acceptor) Authenticated(conn net.Conn) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if i := slices.Index(a.pending, conn); i >= 0 {
+		a.pending = slices.Delete(a.pending, i, i+1)
 	}
 }
 
-// makeRoom has a stranger go if there are more than n.
-func (d *Acceptor) makeRoom(n int) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.pending) <= n {
+// makeRoom evicts a pending connection if there are more than n: the oldest without
+// unread bytes, or else the oldest.
+func (a *Acceptor) makeRoom(n int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.pending) <= n {
 		return
 	}
-	// What one has said may not have been read yet, on a machine with much else to do.
-	i := max(0, slices.IndexFunc(d.pending, silent))
-	d.pending[i].Close()
-	d.pending = slices.Delete(d.pending, i, i+1)
+	// One whose bytes have arrived but are not read yet, on a busy machine, is not silent.
+	i := max(0, slices.IndexFunc(a.pending, silent))
+	a.pending[i].Close()
+	a.pending = slices.Delete(a.pending, i, i+1)
 }
 
-// silent reports whether nothing that conn's other end has said is still to be read.
+// silent reports whether there are no unread bytes on conn.
 func silent(conn net.Conn) bool {
 	said := false
 	control(conn, func(fd uintptr) {
@@ -94,8 +95,8 @@ func silent(conn net.Conn) bool {
 	return !said
 }
 
-// SameUser reports whether a connection is one of a process of this user, as far as
-// the kernel knows: it does for Unix sockets.
+// SameUser reports whether the peer of a Unix socket is a process of this user. For
+// other sockets, whose user the kernel does not know, it returns true.
 func SameUser(conn net.Conn) bool {
 	if _, ok := conn.(*net.UnixConn); !ok {
 		return true
@@ -111,13 +112,13 @@ func SameUser(conn net.Conn) bool {
 func control(conn net.Conn, f func(fd uintptr)) {
 	if c, ok := conn.(syscall.Conn); ok {
 		if raw, err := c.SyscallConn(); err == nil {
-			raw.Control(f) //nolint:errcheck // of a closed one nothing is known
+			raw.Control(f) //nolint:errcheck // it fails only if the connection is closed
 		}
 	}
 }
 
-// Evicted reports whether err, of a read or write before this end has been told
-// anything, may be because a Door had to make room: then trying again helps.
+// Evicted reports whether err, of a read or write during the handshake, may mean that
+// the peer's Acceptor has evicted this connection. Then the caller tries again.
 func Evicted(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }

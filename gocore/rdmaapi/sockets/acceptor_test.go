@@ -13,104 +13,104 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func doors(t *testing.T, most int, serve func(d *Acceptor, network string, l net.Listener)) {
-	for network, address := range map[string]string{"tcp": "127.0.0.1:0", "unix": "@gormapy-test-door"} {
+func eachNetwork(t *testing.T, limit int, serve func(d *Acceptor, network string, l net.Listener)) {
+	for network, address := range map[string]string{"tcp": "127.0.0.1:0", "unix": "@gormapy-test-acceptor"} {
 		t.Run(network, func(t *testing.T) {
 			l, err := net.Listen(network, address)
 			require.NoError(t, err)
 			t.Cleanup(func() { l.Close() })
-			serve(&Acceptor{most: most}, network, l)
+			serve(&Acceptor{max: limit}, network, l)
 		})
 	}
 }
 
-// leaves reports whether the other end of a connection has closed it.
-func leaves(conn net.Conn) bool {
+// evicted reports whether the other end of a connection has closed it.
+func evicted(conn net.Conn) bool {
 	conn.SetReadDeadline(time.Now().Add(200 * time.Millisecond)) //nolint:errcheck // it is open
 	_, err := conn.Read(make([]byte, 1))
 	return Evicted(err)
 }
 
 func TestTheOldestSilentPendingConnectionIsEvicted(t *testing.T) {
-	doors(t, 3, func(d *Acceptor, network string, l net.Listener) {
-		came := make(chan net.Conn, 16)
+	eachNetwork(t, 3, func(d *Acceptor, network string, l net.Listener) {
+		accepted := make(chan net.Conn, 16)
 		go d.Serve(l, func(conn net.Conn) {
 			t.Cleanup(func() { conn.Close() })
-			came <- conn
+			accepted <- conn
 		})
-		var here, there []net.Conn
+		var local, remote []net.Conn
 		call := func() {
 			conn, err := net.Dial(network, l.Addr().String())
 			require.NoError(t, err)
 			t.Cleanup(func() { conn.Close() })
-			here, there = append(here, conn), append(there, <-came)
+			local, remote = append(local, conn), append(remote, <-accepted)
 		}
 		for range 3 {
 			call()
 		}
-		_, err := here[0].Write([]byte("good day"))
+		_, err := local[0].Write([]byte("good day"))
 		require.NoError(t, err)
 		time.Sleep(10 * time.Millisecond)
 		call()
-		assert.True(t, leaves(here[1]), "the oldest one who has said nothing")
-		d.Authenticated(there[2])
+		assert.True(t, evicted(local[1]), "the oldest one that has sent nothing")
+		d.Authenticated(remote[2])
 		call()
 		call()
-		assert.False(t, leaves(here[2]), "who is known stays")
-		assert.False(t, leaves(here[0]), "and so does who has spoken")
-		assert.True(t, leaves(here[3]))
-		b, err := io.ReadAll(io.LimitReader(there[0], 4))
+		assert.False(t, evicted(local[2]), "an authenticated one stays")
+		assert.False(t, evicted(local[0]), "and so does one that has sent something")
+		assert.True(t, evicted(local[3]))
+		b, err := io.ReadAll(io.LimitReader(remote[0], 4))
 		require.NoError(t, err)
 		assert.Equal(t, "good", string(b))
 	})
 }
 
 func TestAnAcceptorWithoutDescriptors(t *testing.T) {
-	doors(t, 0, func(d *Acceptor, network string, l net.Listener) {
-		came := make(chan net.Conn, 16)
+	eachNetwork(t, 0, func(d *Acceptor, network string, l net.Listener) {
+		accepted := make(chan net.Conn, 16)
 		go d.Serve(l, func(conn net.Conn) {
 			t.Cleanup(func() { conn.Close() })
-			came <- conn
+			accepted <- conn
 		})
 		silent, err := net.Dial(network, l.Addr().String())
 		require.NoError(t, err)
 		defer silent.Close()
-		<-came
+		<-accepted
 		var had unix.Rlimit
 		require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &had))
 		fd, err := unix.Dup(0)
 		require.NoError(t, err)
 		require.NoError(t, unix.Close(fd))
-		// One is left: for this end of the next connection.
+		// One descriptor is left, for this end of the next connection.
 		require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(fd + 1), Max: had.Max}))
 		defer unix.Setrlimit(unix.RLIMIT_NOFILE, &had) //nolint:errcheck // as it was
 		next, err := net.Dial(network, l.Addr().String())
 		require.NoError(t, err)
 		defer next.Close()
 		select {
-		case conn := <-came:
+		case conn := <-accepted:
 			conn.Close()
 		case <-time.After(2 * time.Second):
-			t.Error("nobody comes in although a stranger could go")
+			t.Error("no connection is accepted although a pending one could be evicted")
 		}
 	})
 }
 
-func TestAnotherUserDoesNotComeIn(t *testing.T) {
+func TestAnotherUserIsRefused(t *testing.T) {
 	if syscall.Geteuid() != 0 {
 		t.Skip("needs to become another user")
 	}
 	l, err := net.Listen("unix", "@gormapy-test-user")
 	require.NoError(t, err)
 	defer l.Close()
-	came := make(chan net.Conn, 16)
+	accepted := make(chan net.Conn, 16)
 	go new(Acceptor).Serve(l, func(conn net.Conn) {
 		t.Cleanup(func() { conn.Close() })
-		came <- conn
+		accepted <- conn
 	})
 	fds := make(chan int)
 	go func() {
-		runtime.LockOSThread() // the thread ends with the goroutine: it alone is another user
+		runtime.LockOSThread() // only this thread becomes another user; it ends with the goroutine
 		syscall.RawSyscall(syscall.SYS_SETRESUID, ^uintptr(0), 65534, ^uintptr(0))
 		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 		if err == nil {
@@ -124,9 +124,9 @@ func TestAnotherUserDoesNotComeIn(t *testing.T) {
 	n, err := unix.Read(fd, make([]byte, 1))
 	assert.Zero(t, n)
 	assert.NoError(t, err)
-	assert.Empty(t, came)
+	assert.Empty(t, accepted)
 	own, err := net.Dial("unix", "@gormapy-test-user")
 	require.NoError(t, err)
 	defer own.Close()
-	assert.True(t, SameUser(<-came))
+	assert.True(t, SameUser(<-accepted))
 }

@@ -1,9 +1,12 @@
 // Package sockets has what the sockets of the software back ends and of the
-// transfer engine have in common: who is let in (Door), and the descriptors of
-// all that are open. A forked child has to close them: as long as it holds them,
-// peers would not see this process end. So a socket is noted before it is
-// connected, and not when that has succeeded. It may import only the standard
-// library.
+// transfer engine have in common: an Acceptor, which bounds the connections that
+// are not authenticated yet, and the list of all open descriptors.
+//
+// A forked child has to close these descriptors: as long as it holds them, peers
+// do not see this process end. So a socket is listed before it is connected, not
+// when that has succeeded.
+//
+// It may import nothing of gormapy.
 package sockets
 
 import (
@@ -13,32 +16,32 @@ import (
 	"time"
 )
 
-// all are the open sockets, and some that are closed.
+// all has the open sockets, and some that are closed.
 var all struct {
 	sync.Mutex
-	raw  map[syscall.RawConn]struct{}
-	look int // for closed ones when there are so many
+	raw   map[syscall.RawConn]struct{}
+	sweep int // closed ones are removed when there are so many
 }
 
-// note notes a socket until it is closed.
+// note adds a socket to the list until it is closed.
 func note(raw syscall.RawConn) {
 	all.Lock()
 	defer all.Unlock()
 	if all.raw == nil {
 		all.raw = map[syscall.RawConn]struct{}{}
 	}
-	if len(all.raw) >= all.look {
+	if len(all.raw) >= all.sweep {
 		for r := range all.raw {
 			if r.Control(func(uintptr) {}) != nil {
 				delete(all.raw, r)
 			}
 		}
-		all.look = 2*len(all.raw) + 16
+		all.sweep = 2*len(all.raw) + 16
 	}
 	all.raw[raw] = struct{}{}
 }
 
-// Track notes a connection that was accepted, or a listener.
+// Track adds an accepted connection, or a listener, to the list.
 func Track(socket any) {
 	if s, ok := socket.(syscall.Conn); ok {
 		if raw, err := s.SyscallConn(); err == nil {
@@ -47,7 +50,7 @@ func Track(socket any) {
 	}
 }
 
-// Dialer makes connections that are noted from the beginning.
+// Dialer returns a dialer whose sockets are in the list before they are connected.
 func Dialer(timeout time.Duration) *net.Dialer {
 	return &net.Dialer{Timeout: timeout, Control: func(_, _ string, raw syscall.RawConn) error {
 		note(raw)
@@ -55,7 +58,7 @@ func Dialer(timeout time.Duration) *net.Dialer {
 	}}
 }
 
-// Open returns the descriptors.
+// Open returns the descriptors of all open sockets of the list.
 func Open() []int {
 	var fds []int
 	all.Lock()

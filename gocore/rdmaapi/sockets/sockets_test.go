@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// local says which of the descriptors has this local address.
+// local reports whether one of the descriptors has this local port.
 func local(t *testing.T, fds []int, port int) bool {
 	t.Helper()
 	for _, fd := range fds {
