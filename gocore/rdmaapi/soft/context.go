@@ -14,13 +14,14 @@ import (
 	"gormapy/gocore/sys"
 )
 
-// context is an open device: a socket that listens, and what peers can name.
+// context is an open device: a listening socket, and the regions and queue pairs
+// that peers can name.
 type context struct {
-	kind   string
-	device backend.Device
-	listen net.Listener
-	door   sockets.Acceptor
-	probe  *uint64 // peers read this to see whether they can
+	kind     string
+	device   backend.Device
+	listen   net.Listener
+	acceptor sockets.Acceptor
+	probe    *uint64 // peers read this to find out whether they can copy
 
 	mu      sync.RWMutex
 	regions map[uint32]*region
@@ -58,26 +59,26 @@ func random(n int) []byte {
 
 func random32() uint32 { return binary.LittleEndian.Uint32(random(4)) }
 
-// accept is the agent: it lets peers in.
+// accept is the agent: it accepts peers and does their handshake.
 func (c *context) accept() {
-	c.door.Serve(c.listen, func(conn net.Conn) {
+	c.acceptor.Serve(c.listen, func(conn net.Conn) {
 		go func() {
-			defer c.door.Authenticated(conn)
+			defer c.acceptor.Authenticated(conn)
 			c.welcome(conn)
 		}()
 	})
 }
 
-// Device is described with backend.Context.
+// Device implements backend.Context.
 func (c *context) Device() backend.Device { return c.device }
 
-// AllocPD is described with backend.Context.
+// AllocPD implements backend.Context.
 func (c *context) AllocPD() (backend.PD, error) { return &pd{ctx: c}, nil }
 
-// CreateCQ is described with backend.Context.
+// CreateCQ implements backend.Context.
 func (c *context) CreateCQ(int) (backend.CQ, error) { return &cq{}, nil }
 
-// Close is described with backend.Context.
+// Close implements backend.Context.
 func (c *context) Close() error {
 	c.mu.Lock()
 	c.closed = true
@@ -93,7 +94,7 @@ func (c *context) Close() error {
 	return nil
 }
 
-// region finds what a peer names by a key.
+// region returns the region that a peer names by a key, nil if there is none.
 func (c *context) region(key uint32) *region {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -114,22 +115,22 @@ func (c *context) qp(num uint32) *qp {
 	return c.qps[num]
 }
 
-// pd is a protection domain: what is in it knows it, and it knows nothing.
+// pd is a protection domain. Its regions and queue pairs point to it.
 type pd struct{ ctx *context }
 
-// Register is described with backend.PD.
+// Register implements backend.PD.
 func (d *pd) Register(p unsafe.Pointer, n int, access backend.Access) (backend.Region, error) {
 	r := &region{ctx: d.ctx, pd: d, addr: uint64(uintptr(p)), n: n, access: access}
 	d.ctx.mu.Lock()
 	defer d.ctx.mu.Unlock()
 	for r.key == 0 || d.ctx.regions[r.key] != nil {
-		r.key = random32() // not to be guessed from others
+		r.key = random32() // can't be guessed from other keys
 	}
 	d.ctx.regions[r.key] = r
 	return r, nil
 }
 
-// CreateQP is described with backend.PD.
+// CreateQP implements backend.PD.
 func (d *pd) CreateQP(init backend.QPInit) (backend.QP, error) {
 	send, ok := init.Send.(*cq)
 	recv, also := init.Recv.(*cq)
@@ -151,5 +152,5 @@ func (d *pd) CreateQP(init backend.QPInit) (backend.QP, error) {
 	return q, nil
 }
 
-// Close is described with backend.PD.
+// Close implements backend.PD.
 func (d *pd) Close() error { return nil }

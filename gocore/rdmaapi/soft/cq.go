@@ -7,13 +7,13 @@ import (
 	"gormapy/gocore/rdmaapi/backend"
 )
 
-// cq is a completion queue. It has no limit: package rdma reserves room for what
-// may complete, and errors of requests that were not signalled must not be lost.
+// cq is a completion queue. It has no limit: package rdmaapi reserves room for
+// completions, and errors of unsignalled requests must not be lost.
 type cq struct {
 	mu      sync.Mutex
 	items   []backend.Completion
 	head    int
-	news    chan struct{} // closed when something happens, while somebody waits
+	news    chan struct{} // while waiting: closed at the next completion or Wake
 	waiting bool
 }
 
@@ -24,6 +24,7 @@ func (q *cq) push(c backend.Completion) {
 	q.mu.Unlock()
 }
 
+// ring wakes all threads in Wait. The caller holds mu.
 func (q *cq) ring() {
 	if q.waiting {
 		close(q.news)
@@ -31,7 +32,7 @@ func (q *cq) ring() {
 	}
 }
 
-// Poll is described with backend.CQ.
+// Poll implements backend.CQ.
 func (q *cq) Poll(out []backend.Completion) (int, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -46,7 +47,7 @@ func (q *cq) Poll(out []backend.Completion) (int, error) {
 	return n, nil
 }
 
-// Wait is described with backend.CQ.
+// Wait implements backend.CQ.
 func (q *cq) Wait(d time.Duration) error {
 	q.mu.Lock()
 	if q.head < len(q.items) {
@@ -67,14 +68,14 @@ func (q *cq) Wait(d time.Duration) error {
 	return nil
 }
 
-// Wake is described with backend.CQ.
+// Wake implements backend.CQ.
 func (q *cq) Wake() {
 	q.mu.Lock()
 	q.ring()
 	q.mu.Unlock()
 }
 
-// Close is described with backend.CQ.
+// Close implements backend.CQ.
 func (q *cq) Close() error {
 	q.Wake()
 	return nil

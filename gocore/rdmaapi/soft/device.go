@@ -17,7 +17,7 @@ var (
 	SHM = Backend{"shm"}
 )
 
-// Name is described with backend.Backend.
+// Name implements backend.Backend.
 func (b Backend) Name() string { return b.kind }
 
 var limits = backend.Limits{
@@ -25,8 +25,8 @@ var limits = backend.Limits{
 	MaxInline: 4096, MaxQPRdAtomic: 1 << 16, Atomics: true, Immediate: true,
 }
 
-// Devices lists the network interfaces that have an address, the loopback
-// interface first, for tcp; for shm there is one device.
+// Devices returns, for tcp, a device for each network interface that has an address,
+// the loopback interface first; for shm there is one device.
 func (b Backend) Devices() ([]backend.Device, error) {
 	if b.kind == "shm" {
 		return []backend.Device{{
@@ -72,7 +72,8 @@ func (b Backend) Devices() ([]backend.Device, error) {
 	return devices, nil
 }
 
-// addresses are those of an interface that peers can dial as they are.
+// addresses returns the addresses of an interface that peers can dial, without
+// link-local ones.
 func addresses(i net.Interface) []string {
 	addrs, err := i.Addrs()
 	if err != nil {
@@ -93,7 +94,7 @@ func addresses(i net.Interface) []string {
 	return append(v4, v6...)
 }
 
-// Open is described with backend.Backend.
+// Open implements backend.Backend.
 func (b Backend) Open(name string) (backend.Context, error) {
 	devices, err := b.Devices()
 	if err != nil {

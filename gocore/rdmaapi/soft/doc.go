@@ -1,19 +1,19 @@
-// Package soft carries RDMA operations out in software, with the semantics of
-// reliably connected queue pairs (RC): one-sided, in order, each request answered
-// with the status that a device would give. There are two of it: tcp, over TCP
-// sockets, and shm, over Unix sockets, where long data is copied by the kernel
-// between the two processes (process_vm_readv, process_vm_writev) by the target's
-// agent, after it has checked key, bounds and access.
+// Package soft is the software back ends of gormapy.rdma. They carry RDMA operations
+// out with the semantics of reliably connected queue pairs (RC): one-sided, in
+// order, each request answered with the status that a device would give. There are
+// two: tcp, over TCP sockets, and shm, over Unix sockets. In shm the kernel copies
+// long data between the two processes (process_vm_readv, process_vm_writev), called
+// by the target's reader after it has checked key, bounds and access.
 //
-// # Who does what
+// # Goroutines
 //
-// A Context listens on a socket; its agent accepts. A connection of two queue
-// pairs is one socket, a link, with two goroutines on either side: the reader,
-// which serves what the peer asks (the responder) and takes the answers to what
-// was asked here (the requester), and the writer. Whoever posts writes to the
-// socket himself as far as it takes something (link.pump), and leaves the rest to
-// the writer. So the program of a passive target is not involved, nor is its
-// thread.
+// A Context listens on a socket and accepts peers (context.accept, the agent). A
+// connection of two queue pairs is one socket, a link, with two goroutines on
+// either side: the reader, which serves the peer's requests (the responder) and
+// takes the answers to requests of this side (the requester), and the writer. A
+// thread that posts writes to the socket itself as far as the socket takes data
+// (link.pump), and leaves the rest to the writer. So neither the program of a
+// passive target nor its thread is involved.
 //
 // # Connecting
 //
@@ -23,53 +23,55 @@
 //
 //	agent  → dialer  challenge: magic, version, nonce
 //	dialer → agent   hello: both numbers, its nonce, a probe, two proofs
-//	agent  → dialer  welcome: proof, what it can reach of the dialer's memory, a probe
-//	dialer → agent   ready: proof, what it can reach
+//	agent  → dialer  welcome: proof, whether it can copy the dialer's memory, a probe
+//	dialer → agent   ready: proof, whether it can copy the agent's memory
 //
-// Proofs are HMAC-SHA256 over nonces, numbers and all else that was said, one
-// with the secret of either queue pair, so only who has been given both infos
-// gets in. The agent checks the one with its own secret at once, the other when
-// its program has called Connect; until then the link is parked with the queue
-// pair, one at most. A probe is the address of a number in memory, and the
-// number: who can read it there can copy.
+// Proofs are HMAC-SHA256 over nonces, numbers and all other bytes sent so far. The
+// hello has one with the secret of each queue pair, the later messages one with
+// both, so only a peer that was given both infos is accepted. The agent checks the
+// proof with its own secret at once, the other one when its program has called
+// Connect. Until then the connection is parked with the queue pair, at most one. A
+// probe is the address of a number in the sender's memory, and the number: a peer
+// that can read it there can copy.
 //
-// Requests posted before the link is up wait for it, Connection.Timeout at most.
+// Requests posted before the link is up wait for it, at most Connection.Timeout.
 //
 // # Frames
 //
 // See frame.go. A request has a sequence number (PSN). Requests longer than
-// segment bytes are sent in pieces with the same number, so that answers get
-// between them. The responder expects numbers in order. It answers
+// segment bytes are sent in pieces with the same number, so that answers can be
+// sent between them. The responder expects numbers in order. It answers
 //
-//	ack      everything up to this number is done; also what is sent when it has
-//	         nothing more to do, for all so far
-//	data     a piece of what a read asked for; the last one is its ack
-//	fetched  what an atomic fetched; an ack, too
-//	nak      this request failed, with a status; all before are done. Both queue
+//	ack      all requests up to this number are done; sent once for several, when
+//	         the reader would wait for the peer
+//	data     a piece of the data of a read; the last one is the read's ack
+//	fetched  the value that an atomic fetched; also its ack
+//	nak      this request failed, with a status; all before it are done. Both queue
 //	         pairs are in the error state from then on
 //	rnr      no receive is posted for this request; it and all after it have been
-//	         thrown away, and have to be repeated from this number
-//	receive  one is posted now: no need to wait for the timer
+//	         discarded, and have to be repeated from this number
+//	receive  a receive is posted now: the requester need not wait for the timer
 //
-// A piece by address (shm) has no data with it but says where that is in the
+// A piece by address (shm) carries no data but the address of the data in the
 // requester's memory.
 //
 // # Ends
 //
 // If the socket breaks, the first outstanding request completes with
-// RETRY_EXC_ERR, all others and all receives with WR_FLUSH_ERR. Who closes his
-// queue pair lets what it still owes as answers go out first, for a while.
+// RETRY_EXC_ERR, all others and all receives with WR_FLUSH_ERR. A queue pair that is
+// closed still sends the answers that it owes, for at most lingerTime.
 //
 // # Memory
 //
 // Each access to registered memory is made with the region's lock held for
-// reading (region.use), in calls that do not block, and each one that moves data
-// in for a link also with link.moving, where it sees that the link is dead: when
-// Close of a region or queue pair has returned, or a flush has been reported,
-// nothing is written any more. Where a peer may write here by itself (a read by
-// address), the region is pinned until it has answered or has closed its socket,
-// which it does only between two copies. A peer that does neither (it is stopped)
-// makes Region.Close return ErrBusy in the end.
+// reading (region.use), in calls that do not block. An access that moves data in
+// for a link is made with link.moving held, too, after a check that the link is
+// not dead. So when Close of a region or queue pair has returned, or a flush has
+// been reported, nothing is written any more. Where a peer may write to this
+// process by itself (a read by address), the region is pinned until the peer has
+// answered or has closed its socket, which it does only between two copies. If the
+// peer does neither, because it is stopped, Region.Close returns ErrBusy after
+// drainTime.
 //
 // Locks are taken in this order: link.wmu, qp.mu, then one of link.moving,
 // cq.mu, region.mu.

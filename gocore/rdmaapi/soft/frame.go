@@ -36,12 +36,12 @@ const (
 const (
 	flFirst  = 1 << 0 // the first piece of a request
 	flLast   = 1 << 1 // the last one, of a request or of data
-	flImm    = 1 << 2 // immediate data goes along
+	flImm    = 1 << 2 // with immediate data
 	flByAddr = 1 << 3 // the data is in the requester's memory, at local
 	flagMask = 1<<4 - 1
 )
 
-// frame is the header of everything on a link, little-endian.
+// frame is the header that all data on a link has, little-endian.
 type frame struct {
 	kind    uint8  // @0
 	flags   uint8  // @1
@@ -53,7 +53,7 @@ type frame struct {
 	total   uint64 // @24 length of the whole message
 	remote  uint64 // @32 address at the responder; offset in a message or in data
 	local   uint64 // @40 address at the requester; compare
-	operand uint64 // @48 swap, add, what was fetched
+	operand uint64 // @48 swap, add, fetched value
 }
 
 func (f *frame) append(b []byte) []byte {
@@ -68,7 +68,7 @@ func (f *frame) append(b []byte) []byte {
 	return binary.LittleEndian.AppendUint64(b, f.operand)
 }
 
-// payload is how many bytes follow the header.
+// payload returns how many bytes follow the header.
 func (f *frame) payload() int {
 	if f.flags&flByAddr != 0 || f.kind == frRead {
 		return 0
@@ -76,7 +76,7 @@ func (f *frame) payload() int {
 	return int(f.n)
 }
 
-// parse reads a header of headerBytes and refuses what no correct peer sends.
+// parse decodes a header of headerBytes and refuses one that no correct peer sends.
 func parse(b []byte) (f frame, err error) {
 	f = frame{
 		kind: b[0], flags: b[1], status: b[2],

@@ -20,8 +20,8 @@ import (
 //	challenge  8 magic, 16 nonce
 //	hello      8 magic, 4 to, 4 from, 16 nonce, 8 address and 8 value of the probe,
 //	           32 proof with the secret of to, 32 proof with that of from
-//	welcome    8 magic (byte 5: reaches), 8 address and 8 value of the probe, 32 proof
-//	ready      8 magic (byte 5: reaches), 32 proof
+//	welcome    8 magic (byte 5: link.reaches), 8 address and 8 value of the probe, 32 proof
+//	ready      8 magic (byte 5: link.reaches), 32 proof
 const (
 	challengeBytes = 24
 	helloBody      = 48
@@ -53,7 +53,7 @@ func checkMagic(b []byte) error {
 	return nil
 }
 
-// proof is the proof of knowing a secret, over all that was said.
+// proof returns the proof of knowing a secret, over the bytes sent so far.
 func proof(secret []byte, what string, said ...[]byte) []byte {
 	h := hmac.New(sha256.New, secret)
 	io.WriteString(h, what) //nolint:errcheck // a hash takes everything
@@ -63,49 +63,50 @@ func proof(secret []byte, what string, said ...[]byte) []byte {
 	return h.Sum(nil)
 }
 
-// acceptedConn is a peer that has proved that it was given the info of a queue pair
-// here, whose program may not have called Connect yet.
+// acceptedConn is a connection of a peer that has proved that it has the info of a
+// queue pair here. The program here may not have called Connect yet.
 type acceptedConn struct {
 	conn      net.Conn
 	challenge []byte
 	hello     []byte
 }
 
-func (g *acceptedConn) from() uint32 { return binary.LittleEndian.Uint32(g.hello[12:]) }
+func (ac *acceptedConn) from() uint32 { return binary.LittleEndian.Uint32(ac.hello[12:]) }
 
-// welcome lets a peer in as far as the queue pair that it wants.
+// welcome does the agent's side of the handshake up to the hello, and parks the
+// connection with the queue pair that the peer names.
 func (c *context) welcome(conn net.Conn) {
 	conn.SetDeadline(time.Now().Add(patience)) //nolint:errcheck // the socket is new
-	g := &acceptedConn{conn: conn, challenge: append(magic(false), random(16)...), hello: make([]byte, helloBytes)}
-	if _, err := conn.Write(g.challenge); err != nil {
+	ac := &acceptedConn{conn: conn, challenge: append(magic(false), random(16)...), hello: make([]byte, helloBytes)}
+	if _, err := conn.Write(ac.challenge); err != nil {
 		conn.Close()
 		return
 	}
-	if _, err := io.ReadFull(conn, g.hello); err != nil || checkMagic(g.hello) != nil {
+	if _, err := io.ReadFull(conn, ac.hello); err != nil || checkMagic(ac.hello) != nil {
 		conn.Close()
 		return
 	}
-	q := c.qp(binary.LittleEndian.Uint32(g.hello[8:]))
-	if q == nil || !q.invited(g) {
+	q := c.qp(binary.LittleEndian.Uint32(ac.hello[8:]))
+	if q == nil || !q.provedTo(ac) {
 		conn.Close()
 		return
 	}
-	c.door.Authenticated(conn)
+	c.acceptor.Authenticated(conn)
 	conn.SetDeadline(time.Time{}) //nolint:errcheck // as above
-	q.park(g)
+	q.park(ac)
 }
 
-// finish is the rest of the agent's side, when Connect was called: it returns the
+// finish does the rest of the agent's side, once Connect was called. It returns the
 // link, or why there is none.
-func (g *acceptedConn) finish(q *qp, secret []byte, remote info) (l *link, err error) {
-	g.conn.SetDeadline(time.Now().Add(patience)) //nolint:errcheck // an error shows in what follows
-	body := g.hello[:helloBody]
-	want := proof(remote.secret, "hello from", g.challenge, body)
-	if !hmac.Equal(want, g.hello[helloBody+sha256.Size:]) {
+func (ac *acceptedConn) finish(q *qp, secret []byte, remote info) (l *link, err error) {
+	ac.conn.SetDeadline(time.Now().Add(patience)) //nolint:errcheck // an error shows in the next read or write
+	body := ac.hello[:helloBody]
+	want := proof(remote.secret, "hello from", ac.challenge, body)
+	if !hmac.Equal(want, ac.hello[helloBody+sha256.Size:]) {
 		return nil, errUnauthenticated
 	}
-	l = newLink(q, g.conn)
-	l.reaches = l.try(g.hello[32:48])
+	l = newLink(q, ac.conn)
+	l.reaches = l.try(ac.hello[32:48])
 	defer func() {
 		if err != nil {
 			l.process.close()
@@ -114,24 +115,24 @@ func (g *acceptedConn) finish(q *qp, secret []byte, remote info) (l *link, err e
 	}()
 	both := append(append([]byte(nil), remote.secret...), secret...)
 	welcome := append(magic(l.reaches), q.ctx.probeBytes()...)
-	welcome = append(welcome, proof(both, "welcome", g.challenge, g.hello, welcome)...)
+	welcome = append(welcome, proof(both, "welcome", ac.challenge, ac.hello, welcome)...)
 	ready := make([]byte, readyBytes)
-	if _, err := g.conn.Write(welcome); err != nil {
+	if _, err := ac.conn.Write(welcome); err != nil {
 		return l, err
 	}
-	if _, err := io.ReadFull(g.conn, ready); err != nil {
+	if _, err := io.ReadFull(ac.conn, ready); err != nil {
 		return l, err
 	}
-	want = proof(both, "ready", g.challenge, g.hello, welcome, ready[:readyBody])
+	want = proof(both, "ready", ac.challenge, ac.hello, welcome, ready[:readyBody])
 	if checkMagic(ready) != nil || !hmac.Equal(want, ready[readyBody:]) {
 		return l, errUnauthenticated
 	}
 	l.reached = ready[5] == 1
-	return l, g.conn.SetDeadline(time.Time{})
+	return l, ac.conn.SetDeadline(time.Time{})
 }
 
-// dial is the dialer's side. It waits as long as the peer's program takes to call
-// Connect; closing the socket, which it tells by opened, ends it.
+// dial does the dialer's side. It waits as long as the peer's program takes to call
+// Connect. opened gets the socket; closing the socket ends dial.
 func dial(q *qp, secret []byte, remote info, opened func(net.Conn) bool) (*link, error) {
 	for end := time.Now().Add(patience); ; {
 		conn, err := reach(q.ctx.kind, remote.addresses)
@@ -153,7 +154,7 @@ func dial(q *qp, secret []byte, remote info, opened func(net.Conn) bool) (*link,
 	}
 }
 
-// reach dials the addresses of a peer until one answers.
+// reach dials the addresses of a peer in turn until one accepts.
 func reach(kind string, addresses []string) (net.Conn, error) {
 	network := "tcp"
 	if kind == "shm" {
@@ -175,7 +176,7 @@ func reach(kind string, addresses []string) (net.Conn, error) {
 }
 
 func introduce(q *qp, conn net.Conn, secret []byte, remote info) (*link, error) {
-	conn.SetDeadline(time.Now().Add(patience)) //nolint:errcheck // an error shows in what follows
+	conn.SetDeadline(time.Now().Add(patience)) //nolint:errcheck // an error shows in the next read or write
 	challenge := make([]byte, challengeBytes)
 	if _, err := io.ReadFull(conn, challenge); err != nil {
 		return nil, err
@@ -218,7 +219,7 @@ func introduce(q *qp, conn net.Conn, secret []byte, remote info) (*link, error) 
 	return l, nil
 }
 
-// probeBytes is address and value of the number that peers try to read.
+// probeBytes returns address and value of the number that peers try to read.
 func (c *context) probeBytes() []byte {
 	b := binary.LittleEndian.AppendUint64(nil, uint64(uintptr(unsafe.Pointer(c.probe))))
 	return binary.LittleEndian.AppendUint64(b, *c.probe)

@@ -13,15 +13,15 @@ const (
 	maxAddresses = 8
 )
 
-// info is what a peer has to know of a queue pair.
+// info is the connection info of a queue pair, for the peer.
 type info struct {
 	num       uint32
 	secret    []byte
 	addresses []string // of the listening socket
 }
 
-// bytes is: version, number of addresses, 2 bytes of zero, number, secret, and
-// each address with its length before it.
+// bytes encodes an info: version, number of addresses, 2 bytes of zero, number,
+// secret, and each address with its length before it.
 func (i info) bytes() []byte {
 	b := []byte{infoVersion, byte(len(i.addresses)), 0, 0}
 	b = binary.LittleEndian.AppendUint32(b, i.num)

@@ -16,14 +16,14 @@ import (
 )
 
 var (
-	errDead  = errors.New("the link is closed")
-	errUsers = errors.New("local memory was deregistered while it was sent")
+	errDead         = errors.New("the link is closed")
+	errDeregistered = errors.New("local memory was deregistered while it was sent")
 )
 
 const (
 	readerBytes = 64 << 10
 	writerBytes = 32 << 10 // collected before a write
-	smallBytes  = 4096     // longer payloads are sent from where they are
+	smallBytes  = 4096     // longer payloads are sent without a copy
 	byAddrBytes = 8192     // shorter payloads go through the socket even if the kernel can copy
 	lingerTime  = 5 * time.Second
 )
@@ -33,44 +33,44 @@ type link struct {
 	qp        *qp
 	conn      net.Conn
 	raw       syscall.RawConn
-	process   *process // the peer's, nil if unknown
-	reaches   bool     // this side copies from and to the peer's memory
-	reached   bool     // the peer does so here
-	requester bool     // requests of qp go out here
+	process   *process // the peer's process, nil if unknown
+	reaches   bool     // this side can copy from and to the peer's memory
+	reached   bool     // the peer can copy from and to this process's memory
+	requester bool     // requests of qp are sent on this link
 	drained   chan struct{}
 
-	// Writer. The buffer and what follows it belong to who holds wmu.
+	// Writer. wmu guards wbuf, woff and big.
 	wmu  sync.Mutex
-	wbuf []byte
+	wbuf []byte // wbuf[woff:] is to be sent
 	woff int
-	big  span
+	big  span // the payload to be sent after wbuf
 	kick chan struct{}
 
-	// These belong to qp.mu.
+	// Guarded by qp.mu.
 	answers []answer
-	closing bool // no more requests; the socket is shut down once answers are out
-	asked   bool // the peer waits for a receive
-	lent    bool // the peer may write here by itself until it closes the socket
+	closing bool // no more requests; the socket is shut down once answers are sent
+	rnrSent bool // an rnr was sent: the peer waits for a receive
+	lent    bool // the peer may write to this process by itself until it closes the socket
 
-	// moving is held while data is moved into memory here, or by this side in the
-	// peer's; dead is written with it held.
+	// moving is held while this side moves data into its own memory, or copies from
+	// or to the peer's memory. dead is written with it held.
 	moving sync.Mutex
 	dead   bool
 
 	// Reader.
-	rbuf   []byte
-	r, w   int
-	in     inbound
-	expect uint32
-	naked  bool // requests are thrown away until the one that is expected comes again
-	ackDue bool
+	rbuf     []byte
+	r, w     int
+	in       inbound
+	expect   uint32
+	skipping bool // after an rnr: requests are discarded until the expected one is repeated
+	ackDue   bool
 }
 
 func newLink(q *qp, conn net.Conn) *link {
 	return &link{qp: q, conn: conn, drained: make(chan struct{}), kick: make(chan struct{}, 1), rbuf: make([]byte, readerBytes)}
 }
 
-// start has the link serve. The queue pair knows it by now.
+// start starts the link's goroutines. It is a link of the queue pair by now.
 func (l *link) start() error {
 	raw, err := l.conn.(syscall.Conn).SyscallConn()
 	if err != nil {
@@ -82,17 +82,18 @@ func (l *link) start() error {
 	return nil
 }
 
-// kill makes everything that comes from now on go nowhere. The caller holds qp.mu.
+// kill ends the link: nothing that arrives from now on has an effect. The caller
+// holds qp.mu.
 func (l *link) kill() {
 	l.closing = true
 	l.moving.Lock()
 	l.dead = true
 	l.moving.Unlock()
-	l.conn.SetDeadline(time.Now().Add(lingerTime)) //nolint:errcheck // it is closed already then
+	l.conn.SetDeadline(time.Now().Add(lingerTime)) //nolint:errcheck // it fails only if the socket is closed
 	l.wake()
 }
 
-// wake has the writer look for something to do.
+// wake wakes the writer.
 func (l *link) wake() {
 	select {
 	case l.kick <- struct{}{}:
@@ -100,11 +101,11 @@ func (l *link) wake() {
 	}
 }
 
-// pump sends what there is to send as far as the socket takes it, and leaves the
-// rest to the writer.
+// pump sends pending frames as far as the socket takes data, and leaves the rest to
+// the writer.
 func (l *link) pump() {
 	if !l.wmu.TryLock() {
-		l.wake() // who holds it may have looked before
+		l.wake() // the holder of wmu may have looked for frames before the newest was added
 		return
 	}
 	before := debug.SetPanicOnFault(true)
@@ -147,8 +148,8 @@ func (l *link) guarded(f func() error) (faulted bool, err error) {
 	return false, f()
 }
 
-// send writes frames until there are none, or, if it is not to block, until the
-// socket takes no more; then it returns true.
+// send writes frames until there are none. If block is false it stops when the
+// socket takes no more data, and returns more as true.
 func (l *link) send(block bool) (more bool, err error) {
 	for {
 		if l.woff == len(l.wbuf) && l.big.n == 0 {
@@ -161,7 +162,7 @@ func (l *link) send(block bool) (more bool, err error) {
 		var e error
 		err := l.raw.Write(func(fd uintptr) bool {
 			if !l.big.region.use(func() { n, e = l.output(int(fd)) }) {
-				e = errUsers
+				e = errDeregistered
 			}
 			return e != unix.EAGAIN || !block
 		})
@@ -195,7 +196,7 @@ func (l *link) output(fd int) (int, error) {
 	return unix.SendmsgBuffers(fd, bufs, nil, nil, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT)
 }
 
-// fill collects frames to send.
+// fill collects frames to send in wbuf, and a long payload in big.
 func (l *link) fill() {
 	for len(l.wbuf) < writerBytes {
 		f, s, from, ok := l.qp.nextFrame(l)
@@ -222,7 +223,7 @@ func (l *link) fill() {
 	}
 }
 
-// finish shuts the socket down when all has been said.
+// finish shuts the socket down if the link is closing and all answers are sent.
 func (l *link) finish() error {
 	l.qp.mu.Lock()
 	closing := l.closing && len(l.answers) == 0
@@ -234,14 +235,14 @@ func (l *link) finish() error {
 	return nil
 }
 
-// shut says that nothing more is sent.
+// shut shuts down the sending side of the socket.
 func (l *link) shut() {
 	if c, ok := l.conn.(interface{ CloseWrite() error }); ok {
-		c.CloseWrite() //nolint:errcheck // the peer has closed it then
+		c.CloseWrite() //nolint:errcheck // it fails only if the peer has closed the socket
 	}
 }
 
-// read is the reader. It alone closes the socket.
+// read is the reader. Only it closes the socket.
 func (l *link) read() {
 	debug.SetPanicOnFault(true)
 	_, err := l.guarded(l.serve)
@@ -250,8 +251,8 @@ func (l *link) read() {
 	}
 	l.qp.lost(l, err)
 	for err = error(os.ErrDeadlineExceeded); errors.Is(err, os.ErrDeadlineExceeded); {
-		_, err = io.Copy(io.Discard, l.conn) // until the peer, too, has said all, or the time is up
-		if !l.outlasts() {
+		_, err = io.Copy(io.Discard, l.conn) // until the peer has shut down its side, or lingerTime is up
+		if !l.waitsForPeer() {
 			break
 		}
 	}
@@ -260,10 +261,11 @@ func (l *link) read() {
 	l.process.close()
 }
 
-// outlasts reports whether the peer, whose time is up, is to be waited for as long as
-// it lives: when it goes on, it may do what it was asked for before. It is told
-// that nothing more comes.
-func (l *link) outlasts() bool {
+// waitsForPeer reports whether the reader has to wait for the peer as long as it
+// lives, although lingerTime is up: a peer that is stopped may, when it continues,
+// still carry out a read by address. If so it shuts down the sending side, so that
+// the peer learns of the end.
+func (l *link) waitsForPeer() bool {
 	l.qp.mu.Lock()
 	lent := l.lent
 	l.qp.mu.Unlock()
@@ -295,10 +297,10 @@ func (l *link) serve() error {
 	}
 }
 
-// need has at least n bytes in the buffer.
+// need reads until at least n bytes are in the buffer.
 func (l *link) need(n int) error {
 	for l.w-l.r < n {
-		l.settle()
+		l.sendDueAck()
 		if l.r > 0 {
 			l.w = copy(l.rbuf, l.rbuf[l.r:l.w])
 			l.r = 0
@@ -312,15 +314,15 @@ func (l *link) need(n int) error {
 	return nil
 }
 
-// settle says what is owed before waiting for the peer.
-func (l *link) settle() {
+// sendDueAck sends the ack that is due, before the reader waits for the peer.
+func (l *link) sendDueAck() {
 	if l.ackDue {
 		l.ackDue = false
 		l.qp.answer(l, answer{frame: frame{kind: frAck, psn: l.expect - 1}})
 	}
 }
 
-// discard throws n bytes away.
+// discard reads n bytes and drops them.
 func (l *link) discard(n int) error {
 	for n > 0 {
 		if err := l.need(1); err != nil {
@@ -332,7 +334,8 @@ func (l *link) discard(n int) error {
 	return nil
 }
 
-// move calls f while memory of a region may be used and the link lives.
+// move calls f if the region is registered (ok) and the link is not dead (alive).
+// Neither changes during f.
 func (l *link) move(r *region, f func()) (ok, alive bool) {
 	l.moving.Lock()
 	defer l.moving.Unlock()
@@ -342,8 +345,8 @@ func (l *link) move(r *region, f func()) (ok, alive bool) {
 	return r.use(f), true
 }
 
-// receive takes the payload into memory. gone is true if that is not registered
-// any more; the payload is thrown away then.
+// receive reads the payload into memory. If the memory is not registered any more
+// it discards the payload and returns gone as true.
 func (l *link) receive(s span) (gone bool, err error) {
 	for done := 0; done < s.n; {
 		left := s.at(done, s.n-done)
@@ -363,7 +366,7 @@ func (l *link) receive(s span) (gone bool, err error) {
 			done += part.n
 			continue
 		}
-		l.settle()
+		l.sendDueAck()
 		n, gone, err := l.input(left)
 		if err != nil {
 			return false, err
@@ -376,7 +379,7 @@ func (l *link) receive(s span) (gone bool, err error) {
 	return false, nil
 }
 
-// input reads from the socket straight into memory.
+// input reads from the socket directly into memory.
 func (l *link) input(s span) (n int, gone bool, err error) {
 	var e error
 	err = l.raw.Read(func(fd uintptr) bool {
@@ -400,5 +403,5 @@ func (l *link) input(s span) (n int, gone bool, err error) {
 	return n, gone, nil
 }
 
-// word is 8 bytes of memory.
+// word returns a span of 8 bytes as a word.
 func word(s span) *uint64 { return (*uint64)(unsafe.Pointer(s.p)) }

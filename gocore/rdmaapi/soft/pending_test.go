@@ -13,19 +13,20 @@ import (
 	"gormapy/gocore/rdmaapi/backend"
 )
 
-// Silent connections, some before and some while queue pairs connect, keep none of them out.
-func TestSilentPendingConnectionsKeepNobodyOut(t *testing.T) {
+// Silent connections, some before and some while queue pairs connect, do not keep
+// queue pairs from connecting.
+func TestQueuePairsConnectBesideSilentPendingConnections(t *testing.T) {
 	for _, b := range []Backend{TCP, SHM} {
 		t.Run(b.Name(), func(t *testing.T) {
 			a := newSide(t, b)
 			network := map[string]string{"tcp": "tcp", "shm": "unix"}[b.Name()]
-			stranger := func() {
+			silent := func() {
 				conn, err := net.Dial(network, a.ctx.listen.Addr().String())
 				require.NoError(t, err)
 				t.Cleanup(func() { conn.Close() })
 			}
 			for range 300 {
-				stranger()
+				silent()
 			}
 			begun := time.Now()
 			for range 5 {
@@ -35,7 +36,7 @@ func TestSilentPendingConnectionsKeepNobodyOut(t *testing.T) {
 				d := newSide(t, b)
 				s.connect(t, d)
 				for range 20 {
-					stranger()
+					silent()
 				}
 				d.connect(t, s)
 				d.post(t, backend.OpWrite, 8, s)
@@ -46,7 +47,7 @@ func TestSilentPendingConnectionsKeepNobodyOut(t *testing.T) {
 	}
 }
 
-// A program that closes a descriptor which is not its own loses no peer.
+// A program that closes the pidfd, which is not its own, still reaches the peer.
 func TestAClosedDescriptorOfThePeersProcess(t *testing.T) {
 	for _, instead := range []string{"nothing", "readable"} {
 		t.Run(instead, func(t *testing.T) {
@@ -69,7 +70,7 @@ func TestAClosedDescriptorOfThePeersProcess(t *testing.T) {
 				_, err := unix.Write(pipe[1], []byte("to be read"))
 				require.NoError(t, err)
 				require.NoError(t, unix.Dup3(pipe[0], taken, unix.O_CLOEXEC))
-				t.Cleanup(func() { assert.NoError(t, unix.Close(taken), "somebody has closed what is not his") })
+				t.Cleanup(func() { assert.NoError(t, unix.Close(taken), "the descriptor was closed, which is the program's now") })
 			}
 			copy(a.memory[guard:], "some other bytes")
 			a.post(t, backend.OpWrite, room, b)

@@ -14,14 +14,14 @@ import (
 
 var errNotReached = errors.New("the memory of the peer's process can't be copied")
 
-// process is the one at the other end of a Unix socket.
+// process is the process at the other end of a Unix socket.
 type process struct {
 	pid int
 	age uint64       // its start time, see sys.StartTime
 	fd  atomic.Int32 // of pidfd_open
 }
 
-// peerProcess finds the process at the other end, nil if it can't be told for sure.
+// peerProcess returns the process at the other end, nil if that is not certain.
 func peerProcess(conn net.Conn) *process {
 	u, ok := conn.(*net.UnixConn)
 	if !ok {
@@ -46,9 +46,9 @@ func peerProcess(conn net.Conn) *process {
 	return p
 }
 
-// lives reports whether the process has not ended, so that its number is not another
-// one's by now. A descriptor that somebody else has closed, and may have given to
-// something else, is replaced: that one says nothing of the process.
+// lives reports whether the process has not ended, so that its id is not another
+// process's by now. If the program has closed the pidfd, and its number may be
+// another file's, it is replaced.
 func (p *process) lives() bool {
 	if p.unchanged() {
 		return true
@@ -64,7 +64,8 @@ func (p *process) lives() bool {
 	return sys.Look(p.pid, p.age) == sys.Living && p.unchanged()
 }
 
-// unchanged reports whether the descriptor says nothing.
+// unchanged reports whether the descriptor is valid and not readable. A pidfd is
+// readable once the process has ended.
 func (p *process) unchanged() bool {
 	fds := []unix.PollFd{{Fd: p.fd.Load(), Events: unix.POLLIN}}
 	for {
@@ -92,16 +93,17 @@ func (l *link) try(probe []byte) bool {
 	return err == nil && got == [8]byte(probe[8:16]) && l.process.lives()
 }
 
-// copyStep is how much is copied at a time with the memory's lock held.
+// copyStep is the number of bytes that are copied at a time with the region's lock
+// held.
 const copyStep = 1 << 20
 
-// pull copies from address addr of the peer's process; gone is true if the
-// memory here is registered no more.
+// pull copies from address addr of the peer's process. gone is true if the local
+// memory is not registered any more.
 func (l *link) pull(to span, addr uint64) (gone bool, err error) {
 	return l.across(to, addr, sys.ReadProcess)
 }
 
-// push copies to address addr of the peer's process.
+// push copies to address addr of the peer's process, likewise.
 func (l *link) push(from span, addr uint64) (gone bool, err error) {
 	return l.across(from, addr, sys.WriteProcess)
 }

@@ -26,59 +26,59 @@ type qp struct {
 	mu     sync.Mutex
 	state  backend.State
 	closed bool
-	why    string // what brought it to the error state
-	// In the error state, while the peer may still write here: what is posted
-	// completes after what was posted before.
+	why    string // the cause of the error state
+	// reporting: in the error state, while the peer may still write to this process.
+	// What is posted meanwhile completes after what was posted before.
 	reporting bool
 	secret    []byte
-	life      int // how often it was reset: what an earlier life began is stale
+	life      int // number of resets: whatever an earlier life has begun is stale
 	peer      info
 	conn      backend.Connection
-	parked    *acceptedConn // let in, and waiting for Connect
-	dialed    net.Conn      // waiting for the peer's Connect
+	parked    *acceptedConn // waits for Connect
+	dialed    net.Conn      // waits for the peer's Connect
 	link      *link
 	mirror    *link // the other end, of a queue pair connected to itself
 	timer     *time.Timer
 
-	// Requester: requests that are not complete, of which the first has number
-	// base; those before next have been sent.
+	// Requester: requests that are not complete. The first has number base; those
+	// before next have been sent.
 	sq       []*request
 	base     uint32
 	next     int
-	stopped  bool // until a receive is posted for the first
-	rnr      int  // how often that was so for this one
+	stopped  bool // after an rnr: nothing is sent until it is time to repeat
+	rnr      int  // number of rnrs since a request completed
 	rnrTimer *time.Timer
 
 	// Responder.
 	rq      []backend.RecvWR
-	current *backend.RecvWR // taken for the message that is coming
+	current *backend.RecvWR // taken for the message that is being received
 }
 
-// Num is described with backend.QP.
+// Num implements backend.QP.
 func (q *qp) Num() uint32 { return q.num }
 
-// State is described with backend.QP.
+// State implements backend.QP.
 func (q *qp) State() backend.State {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.state
 }
 
-// Explain says what brought the queue pair to the error state.
+// Explain returns the cause of the error state.
 func (q *qp) Explain() string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.why
 }
 
-// Info is described with backend.QP.
+// Info implements backend.QP.
 func (q *qp) Info() ([]byte, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return info{num: q.num, secret: q.secret, addresses: []string{q.ctx.listen.Addr().String()}}.bytes(), nil
 }
 
-// Connect is described with backend.QP.
+// Connect implements backend.QP.
 func (q *qp) Connect(b []byte, c backend.Connection) error {
 	remote, err := parseInfo(b)
 	if err != nil {
@@ -94,30 +94,30 @@ func (q *qp) Connect(b []byte, c backend.Connection) error {
 	switch bytes.Compare(q.secret, remote.secret) {
 	case -1:
 		go q.dial(life, nil)
-	case 0: // itself: one end is the requester's, the other one the responder's
+	case 0: // to itself: one end is the requester's, the other one the responder's
 		go q.dial(life, nil)
 	default:
-		if g := q.parked; g != nil {
+		if ac := q.parked; ac != nil {
 			q.parked = nil
-			go q.dial(life, g)
+			go q.dial(life, ac)
 		}
 	}
 	return nil
 }
 
-// dial makes the link, by dialing or with a peer that has dialed.
-func (q *qp) dial(life int, g *acceptedConn) {
+// dial makes the link: it dials, or, if ac is not nil, uses this connection.
+func (q *qp) dial(life int, ac *acceptedConn) {
 	q.mu.Lock()
 	secret, remote := q.secret, q.peer
 	q.mu.Unlock()
 	var l *link
 	var err error
-	if g != nil {
-		if l, err = g.finish(q, secret, remote); err != nil {
-			g.conn.Close()
+	if ac != nil {
+		if l, err = ac.finish(q, secret, remote); err != nil {
+			ac.conn.Close()
 		}
 	} else {
-		l, err = dial(q, secret, remote, func(c net.Conn) bool { return q.set(life, c) })
+		l, err = dial(q, secret, remote, func(c net.Conn) bool { return q.setDialed(life, c) })
 	}
 	q.mu.Lock()
 	if q.life != life || q.state != backend.StateRTS {
@@ -128,10 +128,10 @@ func (q *qp) dial(life int, g *acceptedConn) {
 		}
 		return
 	}
-	mirror := g != nil && bytes.Equal(secret, remote.secret)
-	if g != nil && (errors.Is(err, errUnauthenticated) || q.link != nil && !mirror) { // the peer itself may still come, or has
+	mirror := ac != nil && bytes.Equal(secret, remote.secret)
+	if ac != nil && (errors.Is(err, errUnauthenticated) || q.link != nil && !mirror) { // the peer's own connection may still arrive, or is in use
 		q.mu.Unlock()
-		g.conn.Close()
+		ac.conn.Close()
 		if l != nil {
 			l.process.close()
 		}
@@ -161,8 +161,9 @@ func (q *qp) dial(life int, g *acceptedConn) {
 	}
 }
 
-// set notes the socket that waits for the peer, so that it can be closed.
-func (q *qp) set(life int, c net.Conn) bool {
+// setDialed stores the socket that waits for the peer, so that it can be closed. It
+// returns false if the queue pair was reset or closed.
+func (q *qp) setDialed(life int, c net.Conn) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.life != life || q.state != backend.StateRTS {
@@ -172,35 +173,35 @@ func (q *qp) set(life int, c net.Conn) bool {
 	return true
 }
 
-// invited reports whether a guest has this queue pair's info.
-func (q *qp) invited(g *acceptedConn) bool {
+// provedTo reports whether the peer has proved that it has this queue pair's info.
+func (q *qp) provedTo(ac *acceptedConn) bool {
 	q.mu.Lock()
 	secret := q.secret
 	q.mu.Unlock()
-	want := proof(secret, "hello to", g.challenge, g.hello[:helloBody])
-	return hmac.Equal(want, g.hello[helloBody:helloBody+sha256.Size])
+	want := proof(secret, "hello to", ac.challenge, ac.hello[:helloBody])
+	return hmac.Equal(want, ac.hello[helloBody:helloBody+sha256.Size])
 }
 
-// park keeps a guest until Connect is called.
-func (q *qp) park(g *acceptedConn) {
+// park keeps a connection until Connect is called, or uses it if Connect was called.
+func (q *qp) park(ac *acceptedConn) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {
 	case q.closed || q.state == backend.StateErr:
-		g.conn.Close()
+		ac.conn.Close()
 	case q.state != backend.StateRTS:
 		if q.parked != nil {
 			q.parked.conn.Close()
 		}
-		q.parked = g
-	case q.peer.num == g.from() && (q.link == nil || bytes.Equal(q.secret, q.peer.secret) && q.mirror == nil):
-		go q.dial(q.life, g)
+		q.parked = ac
+	case q.peer.num == ac.from() && (q.link == nil || bytes.Equal(q.secret, q.peer.secret) && q.mirror == nil):
+		go q.dial(q.life, ac)
 	default:
-		g.conn.Close()
+		ac.conn.Close()
 	}
 }
 
-// PostSend is described with backend.QP.
+// PostSend implements backend.QP.
 func (q *qp) PostSend(wrs []backend.SendWR) (int, error) {
 	q.mu.Lock()
 	if q.closed || q.state != backend.StateRTS && q.state != backend.StateErr {
@@ -226,7 +227,7 @@ func (q *qp) PostSend(wrs []backend.SendWR) (int, error) {
 	return len(wrs), nil
 }
 
-// expire gives a peer up that has not connected.
+// expire fails the queue pair if the peer has not connected in time.
 func (q *qp) expire(life int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -235,7 +236,7 @@ func (q *qp) expire(life int) {
 	}
 }
 
-// PostRecv is described with backend.QP.
+// PostRecv implements backend.QP.
 func (q *qp) PostRecv(wrs []backend.RecvWR) (int, error) {
 	q.mu.Lock()
 	if q.closed {
@@ -248,34 +249,34 @@ func (q *qp) PostRecv(wrs []backend.RecvWR) (int, error) {
 		return len(wrs), nil
 	}
 	q.rq = append(q.rq, wrs...)
-	var tell []*link
+	var waiting []*link
 	for _, l := range []*link{q.link, q.mirror} {
-		if l != nil && l.asked {
-			l.asked = false
+		if l != nil && l.rnrSent {
+			l.rnrSent = false
 			l.answers = append(l.answers, answer{frame: frame{kind: frReceive}})
-			tell = append(tell, l)
+			waiting = append(waiting, l)
 		}
 	}
 	q.mu.Unlock()
-	for _, l := range tell {
+	for _, l := range waiting {
 		l.pump()
 	}
 	return len(wrs), nil
 }
 
-// lost ends a link that broke, or that the peer has closed.
+// lost ends a link whose socket broke or was closed by the peer.
 func (q *qp) lost(l *link, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if l != q.link && l != q.mirror {
-		l.kill() // of an earlier life
+		l.kill() // a link of an earlier life
 		return
 	}
 	status, text := backend.RetryExcErr, fmt.Sprintf("the connection broke: %v", err)
 	switch {
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 		text = "the peer has ended or has closed its queue pair"
-	case errors.Is(err, errUsers):
+	case errors.Is(err, errDeregistered):
 		status, text = backend.LocProtErr, err.Error()
 	}
 	q.fail(status, text)
@@ -283,7 +284,7 @@ func (q *qp) lost(l *link, err error) {
 }
 
 // fail brings the queue pair to the error state: the first request completes with
-// the status, all else is flushed. The caller holds mu.
+// the status, all other requests and receives are flushed. The caller holds mu.
 func (q *qp) fail(status backend.Status, why string) {
 	if q.state == backend.StateErr || q.closed {
 		return
@@ -295,7 +296,7 @@ func (q *qp) fail(status backend.Status, why string) {
 		q.current = nil
 	}
 	sends, recvs := q.sq, q.rq
-	l, pinned := q.hangUp()
+	l, pinned := q.disconnect()
 	report := func() {
 		unpin(sends)
 		for i, r := range sends {
@@ -317,7 +318,7 @@ func (q *qp) fail(status backend.Status, why string) {
 		<-l.drained
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		if q.life != life { // reset or closed: nothing of it completes
+		if q.life != life { // reset or closed: no completions
 			unpin(sends)
 			return
 		}
@@ -328,7 +329,8 @@ func (q *qp) fail(status backend.Status, why string) {
 	}()
 }
 
-// flush completes what was not carried out. The caller holds mu.
+// flush completes requests and receives that were not carried out. The caller holds
+// mu.
 func (q *qp) flush(sends []*request, recvs []backend.RecvWR) {
 	for _, r := range sends {
 		q.sendCQ.push(backend.Completion{Cookie: r.Cookie, Status: backend.WRFlushErr, Detail: q.why})
@@ -338,9 +340,10 @@ func (q *qp) flush(sends []*request, recvs []backend.RecvWR) {
 	}
 }
 
-// hangUp ends the link and all that waits, and empties the queues. pinned tells
-// whether the peer may write here until link.drained. The caller holds mu.
-func (q *qp) hangUp() (l *link, pinned bool) {
+// disconnect ends the links, waiting connections and timers, and empties the queues.
+// pinned reports whether the peer may write to this process until link.drained. The
+// caller holds mu.
+func (q *qp) disconnect() (l *link, pinned bool) {
 	l = q.link
 	for _, r := range q.sq {
 		if r.pinned {
@@ -368,11 +371,11 @@ func (q *qp) hangUp() (l *link, pinned bool) {
 	return l, pinned
 }
 
-// Reset is described with backend.QP.
+// Reset implements backend.QP.
 func (q *qp) Reset() error {
 	q.mu.Lock()
 	requests := q.sq
-	l, pinned := q.hangUp()
+	l, pinned := q.disconnect()
 	q.link, q.mirror, q.base, q.why = nil, nil, 0, ""
 	q.life++
 	q.secret = random(secretBytes)
@@ -386,7 +389,7 @@ func (q *qp) Reset() error {
 	return nil
 }
 
-// Close is described with backend.QP.
+// Close implements backend.QP.
 func (q *qp) Close() error {
 	q.ctx.mu.Lock()
 	if q.ctx.qps[q.num] == q {
@@ -395,7 +398,7 @@ func (q *qp) Close() error {
 	q.ctx.mu.Unlock()
 	q.mu.Lock()
 	requests := q.sq
-	l, pinned := q.hangUp()
+	l, pinned := q.disconnect()
 	q.closed, q.state = true, backend.StateErr
 	q.why = "the queue pair is closed"
 	q.life++
@@ -406,12 +409,13 @@ func (q *qp) Close() error {
 	return nil
 }
 
-// release waits, for a time, until no peer writes here any more.
+// release waits, at most drainTime, until no peer writes to this process any more,
+// and unpins the regions then.
 func release(l *link, requests []*request) {
 	select {
 	case <-l.drained:
 		unpin(requests)
-	case <-time.After(drainTime): // the regions stay pinned until then
+	case <-time.After(drainTime): // the regions stay pinned until link.drained
 		go func() { <-l.drained; unpin(requests) }()
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"gormapy/gocore/rdmaapi/backend"
 )
 
-// TestAReceiveThatIsPostedWhileAMessageIsRefused: the peer is told of the receive
-// after it was told that there is none, else it would wait for ever.
-func TestAReceiveThatIsPostedWhileAMessageIsRefused(t *testing.T) {
+// A receive is posted while a message is refused for lack of one: the frame that
+// announces it follows the rnr, or the peer would wait for ever.
+func TestAReceiveIsPostedWhileAMessageIsRefused(t *testing.T) {
 	both(t, func(t *testing.T, b Backend) {
 		a, c := newSide(t, b), newSide(t, b)
 		a.connect(t, c)
@@ -31,8 +31,8 @@ func TestAReceiveThatIsPostedWhileAMessageIsRefused(t *testing.T) {
 	})
 }
 
-// TestAPauseIsOver: the timer of a pause that ended early does not end the next one.
-func TestAPauseIsOver(t *testing.T) {
+// The timer of a pause that ended early does not end the next pause.
+func TestTheTimerOfAPauseThatEndedEarly(t *testing.T) {
 	a, _, conn := linked(t, TCP)
 	const pause = 400 * time.Millisecond
 	require.Eventually(t, func() bool { return a.qp.State() == backend.StateRTS }, 10*time.Second, time.Millisecond)

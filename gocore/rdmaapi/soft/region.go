@@ -9,7 +9,7 @@ import (
 	"gormapy/gocore/rdmaapi/backend"
 )
 
-// drainTime is how long a peer may take to be done with memory that is closed.
+// drainTime limits the wait for a peer that may write to memory that is being closed.
 var drainTime = 5 * time.Second
 
 // region is registered memory.
@@ -26,7 +26,7 @@ type region struct {
 
 	pinMu sync.Mutex
 	pins  int
-	none  chan struct{} // closed when pins becomes 0 for one who waits
+	none  chan struct{} // made by Close that waits; closed when pins becomes 0
 }
 
 func (r *region) Addr() uint64           { return r.addr }
@@ -34,8 +34,8 @@ func (r *region) LKey() uint32           { return r.key }
 func (r *region) RKey() uint64           { return uint64(r.key) }
 func (r *region) Access() backend.Access { return r.access }
 
-// use calls f while the memory is registered for sure and returns true, or
-// returns false. f must not block. A nil region is memory of Go's.
+// use calls f if the memory is registered, and reports whether it did. The memory
+// stays registered during f, which must not block. A nil region is Go's memory.
 func (r *region) use(f func()) bool {
 	if r == nil {
 		f()
@@ -55,7 +55,8 @@ func (r *region) contains(addr, n uint64) bool {
 	return addr >= r.addr && n <= uint64(r.n) && addr-r.addr <= uint64(r.n)-n
 }
 
-// pin says that a peer may write here by itself until unpin.
+// pin records that a peer may write to the region by itself until unpin. It returns
+// false if the region is closed.
 func (r *region) pin() bool {
 	return r.use(func() {
 		r.pinMu.Lock()
@@ -73,7 +74,7 @@ func (r *region) unpin() {
 	}
 }
 
-// Close is described with backend.Region.
+// Close implements backend.Region.
 func (r *region) Close() error {
 	r.ctx.forget(r)
 	r.mu.Lock()
@@ -97,7 +98,7 @@ func (r *region) Close() error {
 	}
 }
 
-// span is memory that data is moved from or to.
+// span is the memory of a transfer of data.
 type span struct {
 	region *region
 	p      unsafe.Pointer
@@ -106,8 +107,8 @@ type span struct {
 
 func (s span) bytes() []byte { return unsafe.Slice((*byte)(s.p), s.n) }
 
-// at is n bytes of a message, off bytes after its start.
+// at returns the n bytes of a span at offset off.
 func (s span) at(off, n int) span { return span{s.region, unsafe.Add(s.p, off), n} }
 
-// addr is a span at an address that a region contains.
+// span returns n bytes of a region at address addr, which the region contains.
 func (r *region) span(addr, n uint64) span { return span{r, fabric.Pointer(addr), int(n)} }

@@ -14,12 +14,12 @@ import (
 type request struct {
 	backend.SendWR
 	region *region
-	data   []byte // the payload of an inline one
+	data   []byte // the payload of an inline request
 	sent   int    // bytes of the message that have been sent
-	got    int    // bytes that a read has brought
-	done   bool   // an atomic or read has got everything
+	got    int    // bytes of a read that have arrived
+	done   bool   // all data of a read or atomic has arrived
 	pinned bool
-	bad    string // why the local memory can't be used
+	bad    string // why the local memory can't be used, "" if it can
 }
 
 func newRequest(wr *backend.SendWR) *request {
@@ -41,7 +41,8 @@ func (r *request) span() span {
 
 func (r *request) fetches() bool { return r.Op == backend.OpRead || r.Op.Atomic() }
 
-// answer is what the responder has to say. A read is answered piece by piece.
+// answer is an answer of the responder that is to be sent. A read is answered piece
+// by piece.
 type answer struct {
 	frame
 	text []byte
@@ -64,7 +65,7 @@ func (q *qp) nextFrame(l *link) (f frame, s span, from *request, ok bool) {
 			if q.next == 0 {
 				q.fail(backend.LocProtErr, r.bad)
 			}
-			break // what came before it completes first
+			break // the requests before it complete first
 		}
 		if r.Fence && r.sent == 0 && q.fetching() {
 			break
@@ -108,7 +109,7 @@ func (l *link) nextAnswer() (f frame, s span) {
 	return f, s
 }
 
-// fetching reports whether a read or atomic before the next request is under way.
+// fetching reports whether a read or atomic before the next request is not complete.
 func (q *qp) fetching() bool {
 	for _, r := range q.sq[:q.next] {
 		if r.fetches() {
@@ -125,14 +126,14 @@ func (q *qp) piece(l *link, r *request) (f frame, s span, ok bool) {
 		f.flags |= flImm
 	}
 	if r.RKey > math.MaxUint32 {
-		f.rkey = 0 // nobody's
+		f.rkey = 0 // no region has this key
 	}
 	switch r.Op {
 	case backend.OpRead:
 		f.kind, f.n = frRead, f.total
 		if l.reached && r.N > byAddrBytes {
 			if !r.pinned && !r.region.pin() { // it may have been sent before
-				r.bad = errUsers.Error()
+				r.bad = errDeregistered.Error()
 				return f, s, false
 			}
 			r.pinned = true
@@ -171,18 +172,18 @@ func (q *qp) piece(l *link, r *request) (f frame, s span, ok bool) {
 	return f, s, true
 }
 
-// unregistered is told that the memory of a frame that nextFrame returned is gone.
+// unregistered handles a frame of nextFrame whose memory was deregistered since.
 func (q *qp) unregistered(l *link, f frame, from *request) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if from == nil { // a read of the peer's is being answered
+	if from == nil { // the frame answers a read of the peer
 		if len(l.answers) > 0 && l.answers[0].kind == frData && l.answers[0].psn == f.psn {
 			l.answers = l.answers[1:]
 		}
 		q.refuse(l, f.psn, backend.RemAccessErr, "the region was deregistered while it was read")
 		return
 	}
-	from.bad = errUsers.Error()
+	from.bad = errDeregistered.Error()
 	for i, r := range q.sq {
 		if r == from {
 			q.next = i
@@ -190,7 +191,7 @@ func (q *qp) unregistered(l *link, f frame, from *request) {
 	}
 }
 
-// answered takes an answer of the peer's responder.
+// answered handles an answer of the peer's responder.
 func (l *link) answered(f frame) error {
 	q := l.qp
 	switch f.kind {
@@ -216,7 +217,7 @@ func (l *link) answered(f frame) error {
 		}
 		return nil
 	case frRNR:
-		return q.unready(l, f.psn)
+		return q.repeatFrom(l, f.psn)
 	}
 	q.mu.Lock()
 	again := l == q.link && q.stopped
@@ -269,7 +270,7 @@ func (q *qp) finished(l *link, end uint32) error {
 	}
 	waiting := q.next < len(q.sq)
 	q.mu.Unlock()
-	if waiting { // for a fence, or to report what is bad
+	if waiting { // for a fence, or to report a request whose memory is gone
 		l.pump()
 	}
 	return nil
@@ -284,8 +285,8 @@ func unpin(requests []*request) {
 	}
 }
 
-// find is the request with a number that was sent and fetches something; all
-// before it are done.
+// find returns the request with number psn, which must be sent and be an atomic or a
+// read, as given. It completes all requests before it.
 func (q *qp) find(l *link, psn uint32, atomic bool) (*request, error) {
 	if err := q.finished(l, psn); err != nil {
 		return nil, err
@@ -301,7 +302,7 @@ func (q *qp) find(l *link, psn uint32, atomic bool) (*request, error) {
 	return q.sq[0], nil
 }
 
-// data takes what a read asked for.
+// data handles a piece of the data of a read.
 func (q *qp) data(l *link, f frame) error {
 	r, err := q.find(l, f.psn, false)
 	if err != nil {
@@ -321,7 +322,7 @@ func (q *qp) data(l *link, f frame) error {
 			return err
 		}
 		if gone {
-			q.spoil(l)
+			q.failFirst(l)
 			return nil
 		}
 		r.got += int(f.n)
@@ -336,7 +337,7 @@ func (q *qp) data(l *link, f frame) error {
 	return q.finished(l, f.psn+1)
 }
 
-// fetched takes what an atomic asked for.
+// fetched handles the value that an atomic fetched.
 func (q *qp) fetched(l *link, f frame) error {
 	r, err := q.find(l, f.psn, true)
 	if err != nil {
@@ -347,25 +348,25 @@ func (q *qp) fetched(l *link, f frame) error {
 		return errDead
 	}
 	if !ok {
-		q.spoil(l)
+		q.failFirst(l)
 		return nil
 	}
 	r.done = true
 	return q.finished(l, f.psn+1)
 }
 
-// spoil fails the first request: its memory is gone.
-func (q *qp) spoil(l *link) {
+// failFirst fails the queue pair because the memory of the first request is gone.
+func (q *qp) failFirst(l *link) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if l == q.link {
-		q.fail(backend.LocProtErr, errUsers.Error())
+		q.fail(backend.LocProtErr, errDeregistered.Error())
 	}
 }
 
-// unready has all from this request on sent again, once a receive is posted or
-// after a time.
-func (q *qp) unready(l *link, psn uint32) error {
+// repeatFrom handles an rnr: all requests from psn on are sent again, once a receive
+// is posted or after RNRTimer.
+func (q *qp) repeatFrom(l *link, psn uint32) error {
 	if err := q.finished(l, psn); err != nil {
 		return err
 	}
@@ -386,13 +387,13 @@ func (q *qp) unready(l *link, psn uint32) error {
 	}
 	q.next, q.stopped = 0, true
 	if q.conn.RNRRetry >= 7 {
-		return nil // the peer tells when it has one
+		return nil // the peer sends a receive frame
 	}
 	q.stopRNRTimer()
 	var timer *time.Timer
 	timer = time.AfterFunc(q.conn.RNRTimer, func() {
 		q.mu.Lock()
-		again := q.rnrTimer == timer // else it was stopped too late
+		again := q.rnrTimer == timer // otherwise it was stopped too late
 		if again {
 			q.stopped, q.rnrTimer = false, nil
 		}

@@ -8,28 +8,28 @@ import (
 	"gormapy/gocore/rdmaapi/backend"
 )
 
-// maxAnswers bounds what a peer can have this side remember.
+// maxAnswers bounds the memory that a peer can make this side use for answers.
 const maxAnswers = 1 << 17
 
-// inbound is the message that is coming.
+// inbound is the message that is being received.
 type inbound struct {
 	active bool
 	kind   uint8
 	flags  uint8
 	total  uint64
 	off    uint64
-	remote uint64  // where a write began
-	memory *region // that it writes to
+	remote uint64  // the address of a write
+	memory *region // the region of a write
 	recv   *backend.RecvWR
 }
 
-// request serves a frame of the peer's requester.
+// request handles a frame of the peer's requester.
 func (l *link) request(f frame) error {
-	if l.naked {
+	if l.skipping {
 		if f.psn != l.expect || f.flags&flFirst == 0 {
 			return l.discard(f.payload())
 		}
-		l.naked = false
+		l.skipping = false
 	}
 	if f.psn != l.expect {
 		return fmt.Errorf("the peer sent request %d where %d was next", f.psn, l.expect)
@@ -43,7 +43,8 @@ func (l *link) request(f frame) error {
 	return l.serveMessage(f)
 }
 
-// target checks access to memory here; text says what is wrong.
+// target checks the access of a request to n bytes and returns their region, or nil
+// and the reason.
 func (l *link) target(f *frame, n uint64, want backend.Access) (r *region, text string) {
 	r = l.qp.ctx.region(f.rkey)
 	switch {
@@ -82,7 +83,7 @@ func (l *link) serveMessage(f frame) error {
 			to = span{local, in.recv.Local, in.recv.N}.at(int(in.off), int(f.n))
 		}
 		gone, err := l.take(f, to)
-		if unreachable := f.flags&flByAddr != 0 && err != nil && err != errDead; unreachable { //nolint:errorlint // it is the same
+		if unreachable := f.flags&flByAddr != 0 && err != nil && err != errDead; unreachable { //nolint:errorlint // errDead is never wrapped
 			return l.deny(f.psn, backend.LocProtErr, fmt.Sprintf("the peer could not read the memory that was to be sent: %v", err))
 		}
 		if err != nil {
@@ -111,8 +112,8 @@ func (l *link) serveMessage(f frame) error {
 	return nil
 }
 
-// begin checks a message and takes a receive for it where it needs one. ok is
-// false if the message was refused or thrown away.
+// begin checks a message and takes a receive for it if it needs one. ok is false if
+// the message was refused or discarded.
 func (l *link) begin(f frame) (ok bool, err error) {
 	in := inbound{active: true, kind: f.kind, flags: f.flags, total: f.total, remote: f.remote}
 	if f.kind == frWrite && f.total > 0 {
@@ -124,7 +125,7 @@ func (l *link) begin(f frame) (ok bool, err error) {
 	}
 	if f.kind == frSend || f.flags&flImm != 0 {
 		if in.recv = l.qp.takeReceive(l, f.psn); in.recv == nil {
-			l.naked = true
+			l.skipping = true
 			l.ackDue = false
 			l.pump()
 			return false, l.discard(f.payload())
@@ -139,7 +140,7 @@ func (l *link) begin(f frame) (ok bool, err error) {
 	return true, nil
 }
 
-// take moves a payload to where it belongs.
+// take moves the payload of a frame to memory.
 func (l *link) take(f frame, to span) (gone bool, err error) {
 	if f.flags&flByAddr != 0 {
 		return l.pull(to, f.local)
@@ -162,7 +163,7 @@ func (l *link) serveRead(f frame) error {
 	if f.flags&flByAddr != 0 {
 		gone, err := l.push(a.read, f.local)
 		switch {
-		case err == errDead: //nolint:errorlint // it is the same
+		case err == errDead: //nolint:errorlint // errDead is never wrapped
 			return err
 		case err != nil:
 			return l.deny(f.psn, backend.LocProtErr, fmt.Sprintf("the peer could not write the memory that was to be read to: %v", err))
@@ -208,8 +209,7 @@ func (l *link) serveAtomic(f frame) error {
 	return l.reply(a)
 }
 
-// reply answers the request that was expected; the answer is the ack of all
-// before it, too.
+// reply answers the expected request. The answer is also the ack of all before it.
 func (l *link) reply(a answer) error {
 	l.expect++
 	l.ackDue = false
@@ -219,7 +219,7 @@ func (l *link) reply(a answer) error {
 	return nil
 }
 
-// deny refuses a request. Both queue pairs are in the error state then.
+// deny refuses a request with a nak. Both queue pairs are in the error state then.
 func (l *link) deny(psn uint32, status backend.Status, text string) error {
 	l.qp.mu.Lock()
 	defer l.qp.mu.Unlock()
@@ -253,14 +253,15 @@ func (q *qp) answer(l *link, a answer) bool {
 	return !full
 }
 
-// takeReceive takes the next receive for a request. If there is none it answers
-// so, before anybody can post one: the peer must hear of that afterwards.
+// takeReceive takes the next receive for a request. If there is none it queues an
+// rnr under the same lock, so that the frame that announces a later receive follows
+// the rnr.
 func (q *qp) takeReceive(l *link, psn uint32) *backend.RecvWR {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.rq) == 0 {
 		if !l.closing {
-			l.asked = true
+			l.rnrSent = true
 			l.answers = append(l.answers, answer{frame: frame{kind: frRNR, psn: psn}})
 		}
 		return nil
@@ -276,7 +277,7 @@ func (q *qp) received(l *link, c backend.Completion) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.current == nil || l != q.link && l != q.mirror {
-		return // it was flushed
+		return // the receive was flushed
 	}
 	c.Cookie, c.Recv = q.current.Cookie, true
 	q.current = nil

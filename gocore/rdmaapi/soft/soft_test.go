@@ -19,8 +19,7 @@ import (
 
 var connection = backend.Connection{Timeout: 10 * time.Second, RNRRetry: 7, RNRTimer: time.Millisecond}
 
-// side is a queue pair, with memory in front of and behind which nothing may be
-// written.
+// side is a queue pair with memory between guards, which must not be written.
 type side struct {
 	ctx    *context
 	qp     *qp
@@ -33,8 +32,8 @@ const (
 	room  = 64 << 10
 )
 
-// mapped is memory that is not Go's: the race detector does not look at it, and
-// could not see what orders the accesses of two processes.
+// mapped returns memory that is not Go's: the race detector does not check it, and
+// could not see what orders the accesses of the two sides.
 func mapped(t testing.TB, n int) []byte {
 	t.Helper()
 	b, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
@@ -114,12 +113,12 @@ func both(t *testing.T, f func(t *testing.T, b Backend)) {
 	}
 }
 
-// linked connects a to a peer of which the test plays the part: it returns its
-// socket after the handshake.
+// linked connects a to a peer that the test simulates, and returns the peer's socket
+// after the handshake.
 func linked(t testing.TB, b Backend) (a *side, peer *side, conn net.Conn) {
 	t.Helper()
 	a, peer = newSide(t, b), newSide(t, b)
-	for bytes.Compare(peer.qp.secret, a.qp.secret) > 0 { // the peer is to dial
+	for bytes.Compare(peer.qp.secret, a.qp.secret) > 0 { // the peer has to dial
 		require.NoError(t, peer.qp.Reset())
 	}
 	a.connect(t, peer)
@@ -177,8 +176,8 @@ func FuzzInfo(f *testing.F) {
 	})
 }
 
-// survives has a peer send bytes to a queue pair that has things outstanding: all
-// of them must complete, once, and nothing else may be touched.
+// survives makes a peer send bytes to a queue pair with outstanding work requests: all
+// of them must complete, once, and no other memory may be written.
 func survives(t testing.TB, sent []byte) {
 	a, peer, conn := linked(t, SHM)
 	a.receives(t, 4)
@@ -202,7 +201,7 @@ func survives(t testing.TB, sent []byte) {
 	a.checkGuards(t)
 }
 
-// hostile makes frames that are nearly right.
+// hostile returns frames that are nearly valid.
 func hostile(rng *rand.Rand, region *region) []byte {
 	var b []byte
 	kinds := []uint8{frWrite, frSend, frRead, frCompareSwap, frFetchAdd, frAck, frData, frFetched, frNak, frRNR, frReceive, 0, 77}
@@ -230,7 +229,7 @@ func hostile(rng *rand.Rand, region *region) []byte {
 func TestHostilePeers(t *testing.T) {
 	for seed := range int64(60) {
 		rng := rand.New(rand.NewSource(seed))
-		a, _, _ := linked(t, SHM) // for a key that is right as far as the numbers go
+		a, _, _ := linked(t, SHM) // for a key that is valid, in another context
 		survives(t, hostile(rng, a.region))
 	}
 }
@@ -242,7 +241,7 @@ func FuzzPeer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) { survives(t, b) })
 }
 
-// TestHostileFramesWithTheRightKey writes as near to the region's ends as can be.
+// Frames with the right key access memory as near to the region's ends as possible.
 func TestHostileFramesWithTheRightKey(t *testing.T) {
 	for _, f := range []frame{
 		{kind: frWrite, flags: flFirst | flLast, n: 9, total: 9, remote: room - 8},
@@ -293,12 +292,12 @@ func TestUnauthenticatedPeersAreRefused(t *testing.T) {
 			assert.LessOrEqual(t, len(rest), challengeBytes)
 			conn.Close()
 		}
-		// Who has the info of one queue pair only is not its peer.
-		stranger := newSide(t, b)
-		stranger.qp.num = peer.qp.num
+		// A process with the info of only one of the queue pairs is refused.
+		outsider := newSide(t, b)
+		outsider.qp.num = peer.qp.num
 		got := make(chan error, 1)
 		go func() {
-			_, err := dial(stranger.qp, stranger.qp.secret, a.info(t), func(net.Conn) bool { return true })
+			_, err := dial(outsider.qp, outsider.qp.secret, a.info(t), func(net.Conn) bool { return true })
 			got <- err
 		}()
 		time.Sleep(20 * time.Millisecond)
@@ -340,8 +339,8 @@ func TestEverythingIsRepeatedInOrderUntilReceivesAreThere(t *testing.T) {
 	})
 }
 
-// TestRegionsThatAPeerMayWriteToStayBusy plays a peer that was asked for a read by
-// address and has stopped.
+// A region stays busy while a peer that is stopped may still write to it: the peer,
+// which the test simulates, has got a read by address.
 func TestRegionsThatAPeerMayWriteToStayBusy(t *testing.T) {
 	drainTime = 200 * time.Millisecond
 	defer func() { drainTime = 5 * time.Second }()
@@ -363,14 +362,14 @@ func TestRegionsThatAPeerMayWriteToStayBusy(t *testing.T) {
 	require.NoError(t, a.qp.Reset())
 	n, _ := a.qp.sendCQ.Poll(make([]backend.Completion, 1))
 	assert.Zero(t, n)
-	for range 4 { // its time is up: that is no reason to trust that it will not write
+	for range 4 { // that its time is up does not mean that it will not write
 		l.conn.SetDeadline(time.Now()) //nolint:errcheck // it is open
 		time.Sleep(10 * time.Millisecond)
 	}
 	a.region.pinMu.Lock()
 	assert.Equal(t, 1, a.region.pins)
 	a.region.pinMu.Unlock()
-	conn.Close() // it can't write any more
+	conn.Close() // the peer can't write any more
 	require.Eventually(t, func() bool {
 		a.region.pinMu.Lock()
 		defer a.region.pinMu.Unlock()
