@@ -11,7 +11,7 @@ import (
 	"gormapy/gocore/rdmaapi/transfer"
 )
 
-// statuses are those of all transfers whose fate Python has not seen. A number is
+// statuses has the statuses that Python has not freed. The number of a status is
 // index | generation<<32.
 var statuses struct {
 	sync.RWMutex
@@ -28,7 +28,7 @@ func keepStatus(s *transfer.Status) int64 {
 	statuses.Lock()
 	defer statuses.Unlock()
 	if len(statuses.slots) == 0 {
-		statuses.slots = make([]statusSlot, 1) // 0 is no number
+		statuses.slots = make([]statusSlot, 1) // 0 is not the number of a status
 	}
 	i := int32(len(statuses.slots))
 	if f := len(statuses.free); f > 0 {
@@ -53,7 +53,7 @@ func findStatus(h int64) *transfer.Status {
 	return statuses.slots[i].status
 }
 
-// StatusFree forgets a status and returns 0; the transfer goes on.
+// StatusFree frees a status and returns 0. Its transfer continues.
 func StatusFree(h int64) int64 {
 	statuses.Lock()
 	defer statuses.Unlock()
@@ -66,9 +66,9 @@ func StatusFree(h int64) int64 {
 	return 0
 }
 
-const noStatus = -1 // of a number that names none
+const noStatus = -1 // the code for the number of no status
 
-// StatusWait waits some microseconds for a transfer to end, and returns its code.
+// StatusWait waits up to us microseconds for a transfer to end, and returns its code.
 func StatusWait(h, us int64) int64 {
 	s := findStatus(h)
 	if s == nil {
@@ -81,7 +81,7 @@ func StatusWait(h, us int64) int64 {
 	return int64(c)
 }
 
-// StatusText says why a transfer has failed.
+// StatusText returns why a transfer has failed.
 func StatusText(h int64) string {
 	s := findStatus(h)
 	if s == nil {
@@ -91,16 +91,16 @@ func StatusText(h int64) string {
 	return t
 }
 
-// waker tells an event loop, by a descriptor that becomes readable, which
-// transfers have ended.
+// waker informs an event loop of transfers that have ended: its descriptor becomes
+// readable.
 type waker struct {
-	mu     sync.Mutex
-	fd     int // an eventfd; -1 when closed
-	ended  []int64
-	signed bool // the descriptor is readable, or will be
+	mu       sync.Mutex
+	fd       int     // an eventfd; -1 when closed
+	ended    []int64 // numbers of statuses
+	signaled bool    // the descriptor is readable
 }
 
-// WakerOpen makes one.
+// WakerOpen makes a waker.
 func WakerOpen() (h int64) {
 	const op = "await"
 	defer contain(op, &h)
@@ -117,7 +117,7 @@ func WakerOpen() (h int64) {
 	return n.handle
 }
 
-// WakerFD is its descriptor.
+// WakerFD returns the descriptor of a waker.
 func WakerFD(h int64) int64 {
 	w, _, e := get[*waker](h, "Waker", "await")
 	if e != nil {
@@ -136,22 +136,23 @@ func (w *waker) close() error {
 	return unix.Close(fd)
 }
 
-var one = [8]byte{0: 1} // what is written to an eventfd to make it readable
+var one = [8]byte{0: 1} // written to an eventfd to make it readable
 
-func (w *waker) tell(status int64) {
+// notify adds the number of a status that has ended.
+func (w *waker) notify(status int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.fd < 0 {
 		return
 	}
 	w.ended = append(w.ended, status)
-	if !w.signed {
-		w.signed = true
-		unix.Write(w.fd, one[:]) //nolint:errcheck // it fails only where it is readable already
+	if !w.signaled {
+		w.signaled = true
+		unix.Write(w.fd, one[:]) //nolint:errcheck // it fails only if the descriptor is readable already
 	}
 }
 
-// WakerWatch has a waker told when a transfer ends.
+// WakerWatch adds a transfer to those whose end a waker signals.
 func WakerWatch(h, status int64) (c int64) {
 	const op = "await"
 	defer contain(op, &c)
@@ -161,15 +162,15 @@ func WakerWatch(h, status int64) (c int64) {
 	}
 	s := findStatus(status)
 	if s == nil {
-		w.tell(status)
+		w.notify(status)
 		return 0
 	}
-	s.Tell(func() { w.tell(status) })
+	s.OnDone(func() { w.notify(status) })
 	return 0
 }
 
 // WakerTake writes the numbers of at most n statuses that have ended to addr and
-// returns how many. If it is fewer than n, the descriptor is not readable any more.
+// returns how many. If fewer than n, the descriptor is not readable any more.
 func WakerTake(h, addr, n int64) (c int64) {
 	const op = "await"
 	defer contain(op, &c)
@@ -185,10 +186,10 @@ func WakerTake(h, addr, n int64) (c int64) {
 	defer w.mu.Unlock()
 	got := copy(out, w.ended)
 	w.ended = append(w.ended[:0], w.ended[got:]...)
-	if len(w.ended) == 0 && w.signed && w.fd >= 0 {
+	if len(w.ended) == 0 && w.signaled && w.fd >= 0 {
 		var b [8]byte
 		unix.Read(w.fd, b[:]) //nolint:errcheck // it does not block
-		w.signed = false
+		w.signaled = false
 	}
 	return int64(got)
 }

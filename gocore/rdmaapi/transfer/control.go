@@ -14,17 +14,18 @@ import (
 	"time"
 )
 
-// The conversation on the socket of an engine:
+// The protocol on the socket of an engine, the acceptor; the initiator is the engine
+// that connects:
 //
-//	called → caller  magic, version, 3 bytes of zero, nonce
-//	caller → called  hello and its proof
-//	called → caller  answer and its proof
+//	acceptor → initiator  greeting: magic, version, 3 bytes of zero, nonce
+//	initiator → acceptor  hello and its proof
+//	acceptor → initiator  answer and its proof
 //	then, at any time, either one: goodbye
 //
-// Hello, answer and goodbye have their length in 4 bytes before them. A proof is
-// the HMAC-SHA256, with the secret of the engine that was called, over all that
-// was said: only who has its descriptor gets in, and only the engine itself can
-// answer.
+// Hello, answer and goodbye are preceded by their length in 4 bytes. A proof is the
+// HMAC-SHA256, with the secret of the acceptor, over all bytes sent so far: only an
+// engine that has the acceptor's descriptor is accepted, and only the acceptor
+// itself can answer.
 const (
 	magic        = "gENG"
 	version      = 1
@@ -39,7 +40,7 @@ const (
 	goodbyeTime  = time.Second
 )
 
-// Card is what a descriptor tells of an engine.
+// Card is the descriptor of an engine.
 type Card struct {
 	Name    string
 	ID      [idBytes]byte
@@ -48,7 +49,7 @@ type Card struct {
 	Address string // host:port of its socket
 }
 
-// hello is what the caller says.
+// hello is the message of the initiator.
 type hello struct {
 	nonce    [nonceBytes]byte
 	from, to [idBytes]byte
@@ -73,8 +74,7 @@ func appendInfos(b []byte, infos [][]byte) []byte {
 	return b
 }
 
-// reader takes a message to pieces; after the first piece that is not there all
-// others are empty.
+// reader decodes a message. After the first missing part all others are zero.
 type reader struct {
 	b   []byte
 	bad bool
@@ -125,7 +125,7 @@ func parseHello(b []byte) (h hello, err error) {
 	return h, r.end()
 }
 
-// answer is what the one who was called says: infos, or why not.
+// answer is the message of the acceptor: infos, or the reason of its refusal.
 type answer struct {
 	infos   [][]byte
 	refusal string
@@ -183,13 +183,13 @@ func nonce() (n [nonceBytes]byte) {
 	return n
 }
 
-// slowness is how many times longer the other end may take where it makes lanes,
-// which takes some providers of libfabric half a second each on a busy machine.
+// slowness multiplies the time for a message before which the other end makes lanes.
+// Some providers of libfabric take half a second for each on a busy machine.
 const slowness = 4
 
-// call introduces an engine to the one that it has connected to, which may take
-// some time to greet, and returns the infos of its lanes.
-func call(conn net.Conn, to *Card, h hello, patience time.Duration) ([][]byte, error) {
+// initiate does the initiator's side of the handshake and returns the infos of the
+// acceptor's lanes. patience is the time for the greeting.
+func initiate(conn net.Conn, to *Card, h hello, patience time.Duration) ([][]byte, error) {
 	conn.SetDeadline(time.Now().Add(patience)) //nolint:errcheck // a socket has deadlines
 	var g [greeting]byte
 	if _, err := io.ReadFull(conn, g[:]); err != nil {
@@ -234,8 +234,9 @@ func call(conn net.Conn, to *Card, h hello, patience time.Duration) ([][]byte, e
 	return a.infos, nil
 }
 
-// listen hears a caller out. decide is told what he says and answers.
-func listen(conn net.Conn, self *Card, decide func(hello) answer, patience time.Duration) error {
+// respond does the acceptor's side of the handshake. decide gets the authenticated
+// hello and returns the answer.
+func respond(conn net.Conn, self *Card, decide func(hello) answer, patience time.Duration) error {
 	conn.SetDeadline(time.Now().Add(slowness * patience)) //nolint:errcheck // a socket has deadlines
 	g := append(append([]byte(magic), version, 0, 0, 0), make([]byte, nonceBytes)...)
 	n := nonce()
@@ -268,15 +269,15 @@ func listen(conn net.Conn, self *Card, decide func(hello) answer, patience time.
 	return err
 }
 
-// goodbye says why the socket is going to be closed; the other end may be past
-// listening.
+// goodbye sends why the socket is being closed, as far as the other end still reads,
+// and closes it.
 func goodbye(conn net.Conn, why string) {
-	conn.SetWriteDeadline(time.Now().Add(goodbyeTime))       //nolint:errcheck // what is too late is lost
-	conn.Write(withLength([]byte(why[:min(len(why), 500)]))) //nolint:errcheck // so it is
+	conn.SetWriteDeadline(time.Now().Add(goodbyeTime))       //nolint:errcheck // an error shows in the write
+	conn.Write(withLength([]byte(why[:min(len(why), 500)]))) //nolint:errcheck // the message is best effort
 	conn.Close()
 }
 
-// ended waits for the other end to say goodbye or to close, and returns why.
+// ended waits for a goodbye or the end of the socket, and returns the reason.
 func ended(conn net.Conn) string {
 	b, err := readBody(conn, 1000)
 	switch {

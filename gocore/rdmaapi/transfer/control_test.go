@@ -83,7 +83,7 @@ func FuzzNotice(f *testing.F) {
 	})
 }
 
-// dial connects to an engine as a stranger does.
+// dial connects to an engine without a handshake, and returns its greeting.
 func dial(t *testing.T, e *Engine) (conn net.Conn, g []byte) {
 	t.Helper()
 	conn, err := net.Dial("tcp", e.card.Address)
@@ -96,7 +96,7 @@ func dial(t *testing.T, e *Engine) (conn net.Conn, g []byte) {
 	return conn, g
 }
 
-// hungUp asserts that an engine says nothing and closes the connection.
+// hungUp asserts that an engine sends nothing and closes the connection.
 func hungUp(t *testing.T, conn net.Conn) {
 	t.Helper()
 	b, err := io.ReadAll(conn)
@@ -152,7 +152,7 @@ func TestUnauthenticatedPeersAreRefused(t *testing.T) {
 			require.NoError(t, err)
 			assert.NotEmpty(t, got.refusal)
 		})
-		t.Run("who has the descriptor is", func(t *testing.T) {
+		t.Run("an engine with the descriptor is accepted", func(t *testing.T) {
 			require.NoError(t, a.AddRemote(b.card))
 			p := newPlace(t, a, b, 100)
 			finish(t, p.session.Transfer(backend.OpWrite, []Entry{{0, 0, 100}}, -1))
@@ -161,7 +161,7 @@ func TestUnauthenticatedPeersAreRefused(t *testing.T) {
 	})
 }
 
-func TestAnImpostorIsFoundOut(t *testing.T) {
+func TestAnImpostorIsDetected(t *testing.T) {
 	eachBackend(t, func(t *testing.T, by backend.Backend) {
 		a, b := engine(t, by, "a", nil), engine(t, by, "b", nil)
 		false1 := b.card

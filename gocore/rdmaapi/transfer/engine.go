@@ -17,29 +17,29 @@ import (
 	"gormapy/gocore/rdmaapi/sockets"
 )
 
-// Config says how an engine is to be.
+// Config has the options of an engine.
 type Config struct {
 	Name    string
 	Backend string
 	Host    string // to listen on
 	Port    int    // 0: any
 
-	Lanes          int           // queue pairs for each engine that is transferred to
-	PostBatch      int           // most work requests of one post; 0: no limit
-	MaxSend        int           // outstanding work requests of a lane
-	Polling        bool          // spin, while something is under way, rather than sleep
-	Notify         bool          // tell targets of transfers with a uid
+	Lanes          int           // queue pairs of each link
+	PostBatch      int           // maximum of work requests of one post; 0: no limit
+	MaxSend        int           // maximum of outstanding work requests of a lane
+	Polling        bool          // while work requests are outstanding, spin rather than sleep
+	Notify         bool          // notify targets of transfers with a uid
 	Notices        int           // receives for notices that are kept posted on each lane
-	Chunk          int64         // split transfers into pieces of this size; 0: as long as the device takes
-	MaxChunks      int64         // but into so many at most
+	Chunk          int64         // size of the pieces of a transfer; 0: the device's maximum
+	MaxChunks      int64         // maximum of pieces, which may make them longer than Chunk
 	ConnectTimeout time.Duration // for the other engine to answer
 }
 
-// least is what is always possible, most what is not too much to ask for.
+// ranges has the valid values of options. min is always granted; max is an upper limit.
 var ranges = []struct {
-	name        string
-	value       func(c *Config) int64
-	least, most int64
+	name     string
+	value    func(c *Config) int64
+	min, max int64
 }{
 	{"qp_per_transfer", func(c *Config) int64 { return int64(c.Lanes) }, 1, maxLanes},
 	{"max_send_wr", func(c *Config) int64 { return int64(c.MaxSend) }, 2, 1 << 16},
@@ -54,8 +54,8 @@ func (c *Config) check() error {
 		return errno("EINVAL", "the name of an engine has 1 to %d bytes; this has %d", maxName, n)
 	}
 	for _, r := range ranges {
-		if v := r.value(c); v < r.least || v > r.most {
-			return errno("EINVAL", "%s is %d; it must be from %d to %d", r.name, v, r.least, r.most)
+		if v := r.value(c); v < r.min || v > r.max {
+			return errno("EINVAL", "%s is %d; it must be from %d to %d", r.name, v, r.min, r.max)
 		}
 	}
 	if c.PostBatch < 0 {
@@ -73,27 +73,27 @@ func errno(name, format string, args ...any) error {
 
 // Engine transfers memory. It is safe for concurrent use.
 type Engine struct {
-	config Config
-	card   Card
-	ctx    backend.Context
-	pd     backend.PD
-	limits backend.Limits
-	piece  int64 // longest work request, in bytes
-	socket net.Listener
-	work   sync.WaitGroup // links, guests, handshakes
-	door   sockets.Acceptor
+	config   Config
+	card     Card
+	ctx      backend.Context
+	pd       backend.PD
+	limits   backend.Limits
+	piece    int64 // longest work request, in bytes
+	socket   net.Listener
+	work     sync.WaitGroup // links, inbound connections, handshakes
+	acceptor sockets.Acceptor
 
-	mu       sync.Mutex
-	regions  map[uint64]*Region
-	nextID   uint64
-	remotes  map[string]*remote
-	inbound  map[*inbound]struct{}
-	inboxes  map[string]*inbox
-	unwanted map[[idBytes]byte]bool // were deregistered
-	uid      uint64
-	closed   bool
+	mu           sync.Mutex
+	regions      map[uint64]*Region
+	nextID       uint64
+	remotes      map[string]*remote
+	inbound      map[*inbound]struct{}
+	inboxes      map[string]*inbox
+	deregistered map[[idBytes]byte]bool // engines that RemoveRemote was called for
+	uid          uint64
+	closed       bool
 
-	life context.Context // until it is closed
+	life context.Context // ends when the engine is closed
 	end  context.CancelFunc
 
 	serial atomic.Uint64 // of transfers with a notice
@@ -101,8 +101,8 @@ type Engine struct {
 
 const maxPiece = 1 << 30
 
-// Open makes an engine on a device, which it closes in the end, even if there is
-// an error.
+// Open makes an engine on a device. The device is closed with the engine, or by Open
+// if it fails.
 func Open(ctx backend.Context, c Config) (e *Engine, err error) {
 	defer func() {
 		if err != nil {
@@ -115,17 +115,17 @@ func Open(ctx backend.Context, c Config) (e *Engine, err error) {
 	d := ctx.Device()
 	e = &Engine{
 		config: c, ctx: ctx, limits: d.Limits, piece: maxPiece, regions: map[uint64]*Region{}, remotes: map[string]*remote{},
-		inbound: map[*inbound]struct{}{}, inboxes: map[string]*inbox{}, unwanted: map[[idBytes]byte]bool{},
+		inbound: map[*inbound]struct{}{}, inboxes: map[string]*inbox{}, deregistered: map[[idBytes]byte]bool{},
 	}
 	e.life, e.end = context.WithCancel(context.Background())
 	if len(d.Ports) > 0 && d.Ports[0].MaxMessage > 0 {
 		e.piece = min(e.piece, d.Ports[0].MaxMessage)
 	}
-	if most := d.Limits.MaxQPWR; most > 0 {
-		e.config.MaxSend, e.config.Notices = min(c.MaxSend, most), min(c.Notices, most)
+	if limit := d.Limits.MaxQPWR; limit > 0 {
+		e.config.MaxSend, e.config.Notices = min(c.MaxSend, limit), min(c.Notices, limit)
 	}
-	if most := d.Limits.MaxCQE; most > 0 && c.Lanes*max(e.config.MaxSend, e.config.Notices) > most {
-		return nil, errno("EINVAL", "%d queue pairs with %d work requests: the device has completion queues of %d", c.Lanes, max(e.config.MaxSend, e.config.Notices), most)
+	if limit := d.Limits.MaxCQE; limit > 0 && c.Lanes*max(e.config.MaxSend, e.config.Notices) > limit {
+		return nil, errno("EINVAL", "%d queue pairs with %d work requests: the device has completion queues of %d", c.Lanes, max(e.config.MaxSend, e.config.Notices), limit)
 	}
 	if e.pd, err = ctx.AllocPD(); err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func Open(ctx backend.Context, c Config) (e *Engine, err error) {
 	return e, nil
 }
 
-// address is where others reach the socket.
+// address returns the address at which other engines reach the socket.
 func (e *Engine) address(d *backend.Device) string {
 	host, port, err := net.SplitHostPort(e.socket.Addr().String())
 	if err != nil {
@@ -160,7 +160,7 @@ func (e *Engine) address(d *backend.Device) string {
 	return net.JoinHostPort(host, port)
 }
 
-// Card is what others need to know.
+// Card returns the card by which other engines reach this one.
 func (e *Engine) Card() Card { return e.card }
 
 // Register makes n bytes at p known to the device.
@@ -170,8 +170,8 @@ func (e *Engine) Register(p unsafe.Pointer, n int64, access backend.Access) (*Re
 	if e.closed {
 		return nil, errClosed
 	}
-	if most := e.limits.MaxMRSize; n <= 0 || most > 0 && n > most {
-		return nil, errno("EINVAL", "%d bytes can't be registered: it must be from 1 to %d", n, most)
+	if limit := e.limits.MaxMRSize; n <= 0 || limit > 0 && n > limit {
+		return nil, errno("EINVAL", "%d bytes can't be registered: it must be from 1 to %d", n, limit)
 	}
 	region, err := e.pd.Register(p, int(n), access)
 	if err != nil {
@@ -185,22 +185,22 @@ func (e *Engine) Register(p unsafe.Pointer, n int64, access backend.Access) (*Re
 
 var errClosed = &backend.Errno{Name: "EBADF", Text: "the engine is closed"}
 
-// Device is the name of its device.
+// Device returns the name of the engine's device.
 func (e *Engine) Device() string { return e.ctx.Device().Name }
 
-// Region finds memory by its number; nil if it is not registered.
+// Region returns the region with a number, nil if it is not registered.
 func (e *Engine) Region(id uint64) *Region {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.regions[id]
 }
 
-// patience is how long transfers may take to end whose memory is deregistered.
+// patience limits the wait for transfers whose memory is being deregistered.
 const patience = time.Second
 
-// Deregister closes a region. Transfers that use it and are not posted fail; if
-// those that are don't end soon, their connections are closed. The error is
-// backend.ErrBusy if a peer may still be writing there.
+// Deregister closes a region. Transfers that use it and are not wholly posted fail;
+// if the posted pieces don't end soon, the connections are closed. The error is
+// backend.ErrBusy if a peer may still be writing to the memory.
 func (e *Engine) Deregister(id uint64) error {
 	e.mu.Lock()
 	r := e.regions[id]
@@ -229,7 +229,7 @@ func (e *Engine) drop(r *Region) error {
 				l.fail(BadState, "memory was deregistered while a transfer that does not end used it")
 			}
 		}
-		r.unused(time.Minute) // a queue pair is closed in less
+		r.unused(time.Minute) // closing a queue pair takes less
 	}
 	return r.region.Close()
 }
@@ -252,7 +252,7 @@ func (e *Engine) links() []*link {
 	return all
 }
 
-// AddRemote makes another engine known, or again the same one.
+// AddRemote registers another engine. Registering the same one again does nothing.
 func (e *Engine) AddRemote(c Card) error {
 	if c.Backend != e.card.Backend {
 		return errno("EINVAL", "engine %q uses back end %q, this one %q: open both with the same", c.Name, c.Backend, e.card.Backend)
@@ -272,12 +272,13 @@ func (e *Engine) AddRemote(c Card) error {
 		return errno("EEXIST", "another engine %q is registered: deregister it first, or choose other names", c.Name)
 	}
 	e.remotes[c.Name] = &remote{engine: e, card: c}
-	delete(e.unwanted, c.ID)
+	delete(e.deregistered, c.ID)
 	e.inboxOf(c.Name)
 	return nil
 }
 
-// inboxOf is the inbox for an engine. The caller holds mu.
+// inboxOf returns the inbox for an engine, a new one if there is none. The caller
+// holds mu.
 func (e *Engine) inboxOf(name string) *inbox {
 	b := e.inboxes[name]
 	if b == nil {
@@ -287,7 +288,7 @@ func (e *Engine) inboxOf(name string) *inbox {
 	return b
 }
 
-// RemoveRemote ends all that there is with another engine.
+// RemoveRemote deregisters another engine and ends all connections with it.
 func (e *Engine) RemoveRemote(name string) error {
 	e.mu.Lock()
 	r := e.remotes[name]
@@ -301,30 +302,30 @@ func (e *Engine) RemoveRemote(name string) error {
 	}
 	delete(e.remotes, name)
 	delete(e.inboxes, name)
-	e.unwanted[r.card.ID] = true
-	var leave []*inbound
-	for g := range e.inbound {
-		if g.id == r.card.ID {
-			leave = append(leave, g)
+	e.deregistered[r.card.ID] = true
+	var closing []*inbound
+	for in := range e.inbound {
+		if in.id == r.card.ID {
+			closing = append(closing, in)
 		}
 	}
 	e.mu.Unlock()
 	r.remove(NotFound, fmt.Sprintf("engine %q was deregistered", name))
-	for _, g := range leave {
-		goodbye(g.conn, fmt.Sprintf("engine %q has deregistered this one", e.card.Name))
+	for _, in := range closing {
+		goodbye(in.conn, fmt.Sprintf("engine %q has deregistered this one", e.card.Name))
 	}
 	return nil
 }
 
-// remote finds another engine by its name.
+// remote returns the registered engine with a name, nil if there is none.
 func (e *Engine) remote(name string) *remote {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.remotes[name]
 }
 
-// Arrived takes the arrival of a transfer of an engine, for which it waits d at
-// most, and returns whether there was one.
+// Arrived takes the arrival of the transfer uid of another engine. It waits at most
+// d and reports whether there was one.
 func (e *Engine) Arrived(name string, uid uint64, d time.Duration) (bool, error) {
 	e.mu.Lock()
 	b, closed := e.inboxes[name], e.closed
@@ -338,7 +339,7 @@ func (e *Engine) Arrived(name string, uid uint64, d time.Duration) (bool, error)
 	return b.pop(uid, d), nil
 }
 
-// UID is a number that this engine has not given before.
+// UID returns a number that it has not returned before.
 func (e *Engine) UID() uint64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -346,8 +347,8 @@ func (e *Engine) UID() uint64 {
 	return e.uid
 }
 
-// Close ends everything: transfers fail, peers are told, nothing touches any
-// registered memory afterwards unless the error is backend.ErrBusy.
+// Close closes the engine: transfers fail, and peers get a goodbye. Afterwards nothing
+// accesses registered memory, unless the error is backend.ErrBusy.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	if e.closed {
@@ -356,15 +357,15 @@ func (e *Engine) Close() error {
 	}
 	e.closed = true
 	e.end()
-	remotes, guests, regions := e.remotes, e.inbound, e.regions
+	remotes, inbounds, regions := e.remotes, e.inbound, e.regions
 	e.remotes, e.inbound, e.regions = nil, map[*inbound]struct{}{}, nil
 	e.mu.Unlock()
 	e.socket.Close()
 	for _, r := range remotes {
 		r.remove(BadState, "the engine was closed")
 	}
-	for g := range guests {
-		goodbye(g.conn, fmt.Sprintf("engine %q was closed", e.card.Name))
+	for in := range inbounds {
+		goodbye(in.conn, fmt.Sprintf("engine %q was closed", e.card.Name))
 	}
 	e.work.Wait()
 	var first error

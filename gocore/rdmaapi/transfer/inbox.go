@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// most is how many arrivals are kept for one engine; older ones are forgotten.
-const most = 1 << 16
+// maxArrivals is how many arrivals are kept for one engine; older ones are dropped.
+const maxArrivals = 1 << 16
 
-// recent is how many notices are remembered, to tell one that comes again: of a
-// transfer that began anew when a connection broke after its notice had arrived.
+// recent is how many transfers are remembered, so that a second arrival of one is
+// ignored: a transfer starts again if a connection breaks after its notice arrived.
 const recent = 1 << 12
 
 // origin names a transfer among those of all engines.
@@ -18,14 +18,14 @@ type origin struct {
 	serial uint64
 }
 
-// inbox is the transfers of one engine that have arrived here and that nobody has
-// asked for.
+// inbox has the transfers of one engine that have arrived and were not taken by
+// Engine.Arrived.
 type inbox struct {
 	mu    sync.Mutex
-	count map[uint64]int
-	order []uint64 // uids as they came; some of them may have been taken
+	count map[uint64]int // by uid
+	order []uint64       // uids in the order of arrival; some of them may have been taken
 	total int
-	news  chan struct{} // closed at the next arrival, while somebody waits
+	news  chan struct{} // made by pop that waits; closed at the next arrival
 
 	known map[origin]bool
 	ring  [recent]origin
@@ -47,11 +47,11 @@ func (b *inbox) arrived(uid uint64, from origin) {
 	b.count[uid]++
 	b.total++
 	b.order = append(b.order, uid)
-	for b.total > most {
+	for b.total > maxArrivals {
 		b.take(b.order[0])
 		b.order = b.order[1:]
 	}
-	if len(b.order) > 2*most { // most were taken
+	if len(b.order) > 2*maxArrivals { // more than half were taken
 		kept := b.order[:0:0]
 		left := map[uint64]int{}
 		for _, uid := range b.order {
@@ -81,7 +81,8 @@ func (b *inbox) take(uid uint64) bool {
 	return true
 }
 
-// pop takes the arrival of a uid, for which it waits d at most.
+// pop takes the arrival of a uid. It waits at most d and reports whether there was
+// one.
 func (b *inbox) pop(uid uint64, d time.Duration) bool {
 	var timer *time.Timer
 	for {

@@ -6,23 +6,22 @@ import (
 	"gormapy/gocore/rdmaapi/backend"
 )
 
-// between is after how many work requests one is signalled at the latest.
-const between = 32
+// signalInterval is the largest distance of two signalled work requests.
+const signalInterval = 32
 
-// posted is what a work request of a lane belongs to: a piece of a transfer, or its
-// notice.
+// posted is an outstanding work request of a lane: a piece or a notice of a transfer.
 type posted struct{ t *transfer }
 
-// lane is one queue pair of a link, and its work requests that have not completed.
+// lane is one queue pair of a link, with its work requests that have not completed.
 type lane struct {
 	index      int
 	qp         backend.QP
-	ring       []posted // a power of two of them
+	ring       []posted // its length is a power of two
 	max        uint32
 	head, tail uint32
-	silent     int              // taken in since the last one that was signalled
-	stuck      []backend.SendWR // for which the device had no room
-	dead       bool             // a request has failed; what else completes is flushed
+	unsignaled int              // requests since the last signalled one
+	stuck      []backend.SendWR // requests for which the device had no room
+	dead       bool             // a request has failed; all later ones are flushed
 }
 
 func newLane(index int, qp backend.QP, max int) *lane {
@@ -33,11 +32,11 @@ func (l *lane) room() int           { return int(l.max - (l.tail - l.head)) }
 func (l *lane) at(n uint32) *posted { return &l.ring[n&uint32(len(l.ring)-1)] }
 func (l *lane) slot(n uint32) int   { return int(n & uint32(len(l.ring)-1)) }
 
-// cookie names the request n of the lane: its number, and the lane.
+// cookie returns the cookie of request n: the lane's index and n.
 func (l *lane) cookie(n uint32) uint64 { return uint64(l.index)<<32 | uint64(n) }
 
-// retire takes the requests before number n out, or also that one, and calls f for
-// each. It returns whether n is outstanding; if not, nothing happens.
+// retire removes the requests before number n, with also that one, too, and calls f
+// for each. It reports whether n is outstanding; if not, it does nothing.
 func (l *lane) retire(n uint32, also bool, f func(p posted)) bool {
 	if n-l.head >= l.tail-l.head {
 		return false
@@ -53,13 +52,13 @@ func (l *lane) retire(n uint32, also bool, f func(p posted)) bool {
 	return true
 }
 
-// push takes a request in, which is then to be posted.
+// push adds a request, which the caller then posts.
 func (l *lane) push(t *transfer, w *backend.SendWR) {
 	*l.at(l.tail) = posted{t}
 	w.Cookie = l.cookie(l.tail)
 	l.tail++
-	if l.silent++; l.silent >= between {
+	if l.unsignaled++; l.unsignaled >= signalInterval {
 		w.Signaled = true
-		l.silent = 0
+		l.unsignaled = 0
 	}
 }

@@ -14,17 +14,17 @@ import (
 	"gormapy/gocore/rdmaapi/sockets"
 )
 
-// state is that of a link (doc.go).
+// state is the state of a link (doc.go).
 type state int
 
 const (
-	calling state = iota
+	connecting state = iota
 	up
 	broken
 )
 
-// atOnce is the most work requests of one post.
-const atOnce = 256
+// maxPost is the largest number of work requests of one post.
+const maxPost = 256
 
 // note is a notice that waits for room on its lane.
 type note struct {
@@ -37,30 +37,30 @@ type note struct {
 type link struct {
 	remote *remote
 	engine *Engine
-	cancel context.CancelFunc // of the call
+	cancel context.CancelFunc // ends connect
 	active atomic.Int64       // work requests that have not completed
 
-	mu      sync.Mutex
-	state   state
-	end     failure
-	blame   bool // it was one transfer's fault: others begin anew
-	doubt   bool // but whose is not known: those begin anew one at a time
-	queue   []*transfer
-	single  *transfer // under way alone, or to be
-	pending int64     // pieces in it, about
-	notes   []note
-	conn    net.Conn
-	poller  *poller
-	slab    *slab
-	lanes   []*lane
-	turn    int
-	wrs     []backend.SendWR
-	again   bool // a timer will pump
+	mu        sync.Mutex
+	state     state
+	end       failure
+	blame     bool // one transfer is at fault: the others start again
+	uncertain bool // it is not known which transfer: they start again one at a time
+	queue     []*transfer
+	single    *transfer // the transfer that is, or will be, the only one in flight
+	pending   int64     // estimate of the pieces in queue
+	notes     []note
+	conn      net.Conn
+	poller    *poller
+	slab      *slab
+	lanes     []*lane
+	turn      int
+	wrs       []backend.SendWR
+	again     bool // a timer will pump
 }
 
 func newLink(r *remote) *link {
 	e := r.engine
-	l := &link{remote: r, engine: e, wrs: make([]backend.SendWR, 0, atOnce)}
+	l := &link{remote: r, engine: e, wrs: make([]backend.SendWR, 0, maxPost)}
 	ctx, cancel := context.WithCancel(context.Background())
 	l.cancel = cancel
 	e.work.Add(1)
@@ -68,16 +68,16 @@ func newLink(r *remote) *link {
 	return l
 }
 
-// run is the life of a link.
+// run connects the link, handles its completions until it is broken, and closes it.
 func (l *link) run(ctx context.Context) {
 	defer l.engine.work.Done()
 	defer l.cancel()
 	name := l.remote.card.Name
-	if err := l.call(ctx); err != nil {
+	if err := l.connect(ctx); err != nil {
 		l.fail(RDMAOp, fmt.Sprintf("no connection to engine %q at %s: %v", name, l.remote.card.Address, err))
 	} else {
 		l.mu.Lock()
-		if l.state == calling {
+		if l.state == connecting {
 			l.state = up
 			l.pump()
 		}
@@ -91,8 +91,8 @@ func (l *link) run(ctx context.Context) {
 	l.close()
 }
 
-// call connects.
-func (l *link) call(ctx context.Context) error {
+// connect connects the socket and the lanes.
+func (l *link) connect(ctx context.Context) error {
 	c := &l.engine.config
 	card := &l.remote.card
 	conn, stop, err := l.dial(ctx)
@@ -116,7 +116,7 @@ func (l *link) call(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		l.mu.Lock() // who deregisters memory looks through them
+		l.mu.Lock() // Deregister reads l.lanes
 		l.lanes = append(l.lanes, newLane(i, qp, c.MaxSend))
 		l.mu.Unlock()
 		info, err := qp.Info()
@@ -128,14 +128,14 @@ func (l *link) call(ctx context.Context) error {
 	if l.slab, err = newSlab(l.engine.pd, c.Lanes*len(l.lanes[0].ring)); err != nil {
 		return err
 	}
-	infos, err := call(conn, card, h, c.ConnectTimeout)
+	infos, err := initiate(conn, card, h, c.ConnectTimeout)
 	for end := time.Now().Add(c.ConnectTimeout); err != nil && sockets.Evicted(err) && time.Now().Before(end); {
 		stop()
 		conn.Close()
 		if conn, stop, err = l.dial(ctx); err != nil {
 			return err
 		}
-		infos, err = call(conn, card, h, c.ConnectTimeout)
+		infos, err = initiate(conn, card, h, c.ConnectTimeout)
 	}
 	if err != nil {
 		return err
@@ -148,7 +148,7 @@ func (l *link) call(ctx context.Context) error {
 	return conn.SetDeadline(time.Time{})
 }
 
-// dial makes the link's socket, which the end of ctx closes until stop is called.
+// dial connects the link's socket. Until stop is called, the end of ctx closes it.
 func (l *link) dial(ctx context.Context) (conn net.Conn, stop func() bool, err error) {
 	conn, err = sockets.Dialer(l.engine.config.ConnectTimeout).DialContext(ctx, "tcp", l.remote.card.Address)
 	if err != nil {
@@ -160,13 +160,13 @@ func (l *link) dial(ctx context.Context) (conn net.Conn, stop func() bool, err e
 	return conn, context.AfterFunc(ctx, func() { conn.Close() }), nil
 }
 
-// connection waits for ever for a peer that has no receive for a notice: whether
-// it lives is what the socket tells.
+// connection returns the parameters of a lane. A notice waits for ever for a receive
+// of the peer: the socket shows whether the peer lives.
 func connection(c *Config) backend.Connection {
 	return backend.Connection{Timeout: c.ConnectTimeout, RNRRetry: 7, RNRTimer: time.Millisecond}
 }
 
-// submit takes a transfer on, unless the link is broken.
+// submit adds a transfer. It returns false if the link is broken.
 func (l *link) submit(t *transfer) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -179,7 +179,7 @@ func (l *link) submit(t *transfer) bool {
 	return true
 }
 
-// pump posts what there is room for. The caller holds mu.
+// pump posts pieces and notices as far as there is room. The caller holds mu.
 func (l *link) pump() {
 	if l.state != up {
 		return
@@ -206,7 +206,7 @@ func (l *link) pump() {
 	}
 }
 
-// free is a lane with room, each one in its turn.
+// free returns a lane with room, in turn, nil if there is none.
 func (l *link) free() *lane {
 	for range l.lanes {
 		lane := l.lanes[l.turn]
@@ -219,9 +219,9 @@ func (l *link) free() *lane {
 }
 
 func (l *link) batch(lane *lane) int {
-	n := min(lane.room(), atOnce)
-	if most := l.engine.config.PostBatch; most > 0 {
-		n = min(n, most)
+	n := min(lane.room(), maxPost)
+	if limit := l.engine.config.PostBatch; limit > 0 {
+		n = min(n, limit)
 	}
 	return n
 }
@@ -285,7 +285,7 @@ func (l *link) post(lane *lane, n int) {
 		return
 	}
 	wrs[len(wrs)-1].Signaled = true
-	lane.silent = 0
+	lane.unsignaled = 0
 	if n > 0 {
 		l.active.Add(int64(n))
 	}
@@ -311,7 +311,7 @@ func (l *link) post(lane *lane, n int) {
 	}
 }
 
-// complete takes completions.
+// complete handles completions.
 func (l *link) complete(some []backend.Completion) {
 	var over []*transfer
 	l.mu.Lock()
@@ -324,8 +324,8 @@ func (l *link) complete(some []backend.Completion) {
 		if lane.dead {
 			continue
 		}
-		// Those before it have succeeded, even if it has failed. It stays then, and
-		// those after it, until the lane is closed.
+		// The requests before it have succeeded, even if it has failed. If it has
+		// failed, it and those after it stay outstanding until the lane is closed.
 		known := lane.retire(n, c.Status == backend.Success, func(p posted) {
 			l.active.Add(-1)
 			t := p.t
@@ -353,13 +353,13 @@ func (l *link) complete(some []backend.Completion) {
 	}
 }
 
-// finish reports whether a transfer with nothing outstanding has ended; if not, its
-// target is still to be told.
+// finish reports whether a transfer with no piece outstanding has ended. If not, it
+// queues the notices for the target.
 func (l *link) finish(t *transfer) bool {
-	if t.withheld != nil || t.telling || t.uid < 0 || !l.engine.config.Notify {
+	if t.withheld != nil || t.notifying || t.uid < 0 || !l.engine.config.Notify {
 		return true
 	}
-	t.telling = true
+	t.notifying = true
 	if t.serial == 0 {
 		t.serial = l.engine.serial.Add(1)
 	}
@@ -373,25 +373,25 @@ func (l *link) finish(t *transfer) bool {
 	return false
 }
 
-// failed takes note of the request that broke a lane.
+// failed breaks the link because a request of t has failed.
 func (l *link) failed(t *transfer, c *backend.Completion) {
 	text := c.Detail
 	if text == "" {
 		text = c.Status.Meaning()
 	}
 	f := failure{RDMAOp, fmt.Sprintf("%s at engine %q failed with %v: %s", t.op, l.remote.card.Name, c.Status, text)}
-	// This transfer fails, the others begin anew, and fail if nobody is there.
-	l.doubt = c.Status == backend.RetryExcErr && !t.alone
-	if !l.doubt && t.withheld == nil && !(t.telling && t.tries < tellTries) {
+	// This transfer fails. The others start again, and fail if the peer is gone.
+	l.uncertain = c.Status == backend.RetryExcErr && !t.alone
+	if !l.uncertain && t.withheld == nil && !(t.notifying && t.tries < noticeTries) {
 		t.withheld = &f
 	}
 	l.breakUp(f, true)
 }
 
-// tellTries is how often a notice that fails may have its transfer begin anew.
-const tellTries = 3
+// noticeTries is how often a transfer may start again because a notice has failed.
+const noticeTries = 3
 
-// fail breaks the link up.
+// fail breaks the link.
 func (l *link) fail(code Code, text string) {
 	l.mu.Lock()
 	l.breakUp(failure{code, text}, false)
@@ -409,7 +409,7 @@ func (l *link) breakUp(f failure, blame bool) {
 	}
 }
 
-// withdraw fails transfers that are not yet posted whole.
+// withdraw fails those transfers that are not wholly posted.
 func (l *link) withdraw(which func(*transfer) bool, code Code, text string) {
 	var over []*transfer
 	l.mu.Lock()
@@ -441,7 +441,7 @@ func (l *link) withdraw(which func(*transfer) bool, code Code, text string) {
 func (l *link) outstanding() []*transfer {
 	var all []*transfer
 	seen := map[*transfer]bool{}
-	note := func(t *transfer) {
+	add := func(t *transfer) {
 		if t != nil && !seen[t] {
 			seen[t] = true
 			all = append(all, t)
@@ -449,19 +449,19 @@ func (l *link) outstanding() []*transfer {
 	}
 	for _, lane := range l.lanes {
 		for n := lane.head; n != lane.tail; n++ {
-			note(lane.at(n).t)
+			add(lane.at(n).t)
 		}
 	}
 	for _, n := range l.notes {
-		note(n.t)
+		add(n.t)
 	}
 	for _, t := range l.queue {
-		note(t)
+		add(t)
 	}
 	return all
 }
 
-// uses reports whether a transfer that goes on has a region.
+// uses reports whether a transfer that has not ended uses a region.
 func (l *link) uses(r *Region) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -478,10 +478,10 @@ func (l *link) close() {
 	l.mu.Lock()
 	all := l.outstanding()
 	l.queue, l.notes = nil, nil
-	f, blame, doubt := l.end, l.blame, l.doubt
+	f, blame, uncertain := l.end, l.blame, l.uncertain
 	l.mu.Unlock()
 	for _, lane := range l.lanes {
-		lane.qp.Close() //nolint:errcheck // nothing of it completes from here on
+		lane.qp.Close() //nolint:errcheck // it has no completions from here on
 	}
 	if l.conn != nil {
 		goodbye(l.conn, fmt.Sprintf("engine %q has ended its connection", l.engine.card.Name))
@@ -500,7 +500,7 @@ func (l *link) close() {
 			t.settle(failure{NotFound, "the local memory was deregistered"})
 		case blame && t.tries < maxTries:
 			t.rewind()
-			t.alone = doubt
+			t.alone = uncertain
 			l.remote.submit(t)
 		default:
 			t.settle(f)
@@ -508,5 +508,5 @@ func (l *link) close() {
 	}
 }
 
-// maxTries is how often the fault of others may have a transfer begin anew.
+// maxTries is how often a transfer may start again because of others' faults.
 const maxTries = 100

@@ -9,8 +9,8 @@ import (
 	"gormapy/gocore/rdmaapi/backend"
 )
 
-// A notice is what the target of a transfer is sent on each lane that carried a
-// part of it: magic, lanes in all, serial number of the transfer on this link, uid.
+// A notice is sent to the target of a transfer on each lane that carried a piece:
+// magic, number of these lanes, serial number of the transfer, uid.
 const (
 	noticeBytes = 24
 	noticeMagic = 0x4e6d7267 // "grmN"
@@ -31,7 +31,7 @@ func parseNotice(b []byte) (lanes uint32, serial, uid uint64, ok bool) {
 	return lanes, binary.LittleEndian.Uint64(b[8:]), binary.LittleEndian.Uint64(b[16:]), lanes >= 1 && lanes <= maxLanes
 }
 
-// slab is registered memory for notices, outside of Go's heap, because a device
+// slab is registered memory for notices. It is outside of Go's heap, because a device
 // writes to it.
 type slab struct {
 	mem    []byte
@@ -55,7 +55,7 @@ func (s *slab) at(i int) []byte { return s.mem[i*noticeBytes : (i+1)*noticeBytes
 
 func (s *slab) pointer(i int) unsafe.Pointer { return unsafe.Pointer(&s.mem[i*noticeBytes]) }
 
-// close gives the memory back, unless somebody may still write to it.
+// close frees the memory, unless a peer may still write to it.
 func (s *slab) close() {
 	if s.region.Close() == nil {
 		unix.Munmap(s.mem) //nolint:errcheck // the memory was mapped

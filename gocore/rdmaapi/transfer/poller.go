@@ -14,12 +14,12 @@ type poller struct {
 
 	mu      sync.Mutex
 	stopped bool
-	over    bool
-	left    chan struct{} // closed when run will not wait any more
+	closed  bool
+	ended   chan struct{} // closed when run can't wait any more
 	wakers  sync.WaitGroup
 }
 
-func newPoller(cq backend.CQ) *poller { return &poller{cq: cq, left: make(chan struct{})} }
+func newPoller(cq backend.CQ) *poller { return &poller{cq: cq, ended: make(chan struct{})} }
 
 func (p *poller) live() bool {
 	p.mu.Lock()
@@ -27,7 +27,7 @@ func (p *poller) live() bool {
 	return !p.stopped
 }
 
-// stop has run return, soon.
+// stop makes run return soon.
 func (p *poller) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -35,16 +35,16 @@ func (p *poller) stop() {
 		return
 	}
 	p.stopped = true
-	if p.over {
+	if p.closed {
 		return
 	}
 	p.wakers.Add(1)
 	go func() {
 		defer p.wakers.Done()
 		for pause := 50 * time.Microsecond; ; pause = min(2*pause, 5*time.Millisecond) {
-			p.cq.Wake() // which is lost if run was just going to wait
+			p.cq.Wake() // repeated, since it is lost if run has not begun to wait yet
 			select {
-			case <-p.left:
+			case <-p.ended:
 				return
 			case <-time.After(pause):
 			}
@@ -53,7 +53,7 @@ func (p *poller) stop() {
 }
 
 // run calls f with completions. It spins while spin returns true, else it sleeps.
-// An error is that of the queue, after which there are no more.
+// It returns after stop, or with the error of a queue that has failed.
 func (p *poller) run(f func([]backend.Completion), spin func() bool) error {
 	var some [128]backend.Completion
 	for p.live() {
@@ -76,7 +76,7 @@ func (p *poller) run(f func([]backend.Completion), spin func() bool) error {
 	return nil
 }
 
-// drain calls f with all completions there are, after run.
+// drain calls f with all remaining completions, after run has returned.
 func (p *poller) drain(f func([]backend.Completion)) {
 	var some [128]backend.Completion
 	for {
@@ -91,9 +91,9 @@ func (p *poller) drain(f func([]backend.Completion)) {
 // close closes the queue, once run has returned or if it was never called.
 func (p *poller) close() {
 	p.mu.Lock()
-	p.stopped, p.over = true, true
+	p.stopped, p.closed = true, true
 	p.mu.Unlock()
-	close(p.left)
+	close(p.ended)
 	p.wakers.Wait()
-	p.cq.Close() //nolint:errcheck // nothing can be done about it
+	p.cq.Close() //nolint:errcheck // nothing can be done about an error
 }

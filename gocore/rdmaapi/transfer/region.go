@@ -19,19 +19,20 @@ type Region struct {
 	mu     sync.Mutex
 	closed bool
 	users  int           // transfers that have not ended
-	idle   chan struct{} // closed when users becomes 0 for one who waits
+	idle   chan struct{} // made by unused that waits; closed when users becomes 0
 }
 
-// Addr, RKey and Access are what peers need to know.
+// Addr returns the address for peers.
 func (r *Region) Addr() uint64 { return r.region.Addr() }
 
-// RKey is the key for peers.
+// RKey returns the key for peers.
 func (r *Region) RKey() uint64 { return r.region.RKey() }
 
-// Access is what was granted.
+// Access returns the access that was granted.
 func (r *Region) Access() backend.Access { return r.region.Access() }
 
-// take notes a transfer, unless the region is closed.
+// take counts a transfer as a user of the region. It returns false if the region is
+// closed.
 func (r *Region) take() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -57,8 +58,8 @@ func (r *Region) open() bool {
 	return !r.closed
 }
 
-// unused waits until no transfer uses the region any more, and returns whether
-// that was so within d.
+// unused waits, at most d, until no transfer uses the region, and reports whether
+// none does.
 func (r *Region) unused(d time.Duration) bool {
 	r.mu.Lock()
 	if r.users == 0 {

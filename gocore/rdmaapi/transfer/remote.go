@@ -7,7 +7,7 @@ import (
 	"gormapy/gocore/rdmaapi/backend"
 )
 
-// remote is another engine that this one may transfer to.
+// remote is another engine that was registered for transfers.
 type remote struct {
 	engine *Engine
 	card   Card
@@ -17,13 +17,14 @@ type remote struct {
 	removed *failure
 }
 
-// failure is why something ended.
+// failure is the reason why a transfer or link ended.
 type failure struct {
 	code Code
 	text string
 }
 
-// submit gives a transfer to the link, for which it makes a new one if need be.
+// submit submits a transfer to the link; it makes a new link if there is none or the
+// last one is broken.
 func (r *remote) submit(t *transfer) {
 	r.mu.Lock()
 	for r.removed == nil {
@@ -45,7 +46,7 @@ func (r *remote) submit(t *transfer) {
 	t.settle(f)
 }
 
-// remove fails all that goes on and all that comes.
+// remove fails all transfers, present and future.
 func (r *remote) remove(code Code, text string) {
 	r.mu.Lock()
 	r.removed = &failure{code, text}
@@ -62,14 +63,14 @@ func (r *remote) usable() bool {
 	return r.removed == nil
 }
 
-// Memory is registered memory of another engine, as its descriptor tells.
+// Memory is the descriptor of registered memory of another engine.
 type Memory struct {
 	Addr, RKey uint64
 	N          int64
 	Access     backend.Access
 }
 
-// Session is local memory together with memory of another engine. It is safe for
+// Session pairs local memory with memory of another engine. It is safe for
 // concurrent use.
 type Session struct {
 	local  *Region
@@ -77,8 +78,8 @@ type Session struct {
 	memory Memory
 }
 
-// Session makes one. id is that of the other engine, because a name may be given
-// to another one.
+// Session makes a session. id is the other engine's, because a later engine may have
+// the same name.
 func (e *Engine) Session(region uint64, name string, id [idBytes]byte, m Memory) (*Session, error) {
 	e.mu.Lock()
 	closed := e.closed
@@ -103,7 +104,8 @@ func (e *Engine) Session(region uint64, name string, id [idBytes]byte, m Memory)
 	return &Session{local, r, m}, nil
 }
 
-// Alive reports whether transfers can be tried.
+// Alive reports whether both sides are still registered, so that transfers can be
+// tried.
 func (s *Session) Alive() bool { return s.local.open() && s.remote.usable() }
 
 // Entry is a part of a transfer, as Python writes it.
@@ -112,7 +114,7 @@ type Entry struct {
 	N             int64
 }
 
-// transfer is one that was submitted.
+// transfer is a transfer that was submitted.
 type transfer struct {
 	Status
 	session *Session
@@ -124,20 +126,20 @@ type transfer struct {
 	size    int64 // of a piece, at most
 	pieces  int64
 
-	// The following are the link's, under its mu.
-	entry    int
-	offset   int64
-	left     int      // pieces that are posted and have not completed
-	used     uint64   // lanes that carried one
-	withheld *failure // no further piece is to be posted, and this is why
-	telling  bool     // all pieces have completed; left counts notices
-	serial   uint64   // of the notices
-	tries    int
-	alone    bool // nothing else may be under way
+	// Used by the link, under its mu.
+	entry     int      // the next piece's
+	offset    int64    // the next piece's, in the entry
+	left      int      // pieces that are posted and have not completed
+	used      uint64   // bit set of the lanes that carried a piece
+	withheld  *failure // not nil: no further piece is posted, for this reason
+	notifying bool     // all pieces have completed; left counts notices
+	serial    uint64   // of the notices
+	tries     int
+	alone     bool // no other transfer may be in flight with it
 }
 
-// Transfer begins one: a read (op OpRead) or a write (OpWrite) of all entries. A
-// uid of -1 is none. What is wrong is told by the Status.
+// Transfer begins a transfer: a read (op OpRead) or a write (OpWrite) of all entries.
+// A uid of -1 is none. Errors are in the Status.
 func (s *Session) Transfer(op backend.Op, entries []Entry, uid int64) *Status {
 	t := &transfer{session: s, local: s.local, op: op, uid: uid, size: s.local.engine.piece}
 	t.code = Init
@@ -157,7 +159,7 @@ func failed(code Code, format string, args ...any) *failure {
 	return &failure{code, text}
 }
 
-// check refuses what can't be right, and merges entries that follow on each other.
+// check refuses invalid arguments, and merges adjacent entries.
 func (t *transfer) check() *failure {
 	s := t.session
 	need, word := backend.RemoteWrite, "written"
@@ -210,10 +212,10 @@ func (t *transfer) nth(i int) string {
 	return failed(0, " (entry %d)", i).text
 }
 
-// spent reports whether all pieces have been posted, or are not to be.
+// spent reports whether no further piece is to be posted.
 func (t *transfer) spent() bool { return t.withheld != nil || t.entry == len(t.entries) }
 
-// next makes a work request of the next piece.
+// next makes the work request of the next piece.
 func (t *transfer) next(w *backend.SendWR) {
 	e := &t.entries[t.entry]
 	n := min(e.N-t.offset, t.size)
@@ -227,13 +229,13 @@ func (t *transfer) next(w *backend.SendWR) {
 	}
 }
 
-// rewind has a transfer begin anew, with nothing of it posted.
+// rewind makes a transfer start again, with no piece posted.
 func (t *transfer) rewind() {
-	t.entry, t.offset, t.left, t.used, t.telling = 0, 0, 0, 0, false
+	t.entry, t.offset, t.left, t.used, t.notifying = 0, 0, 0, 0, false
 	t.tries++
 }
 
-// settle tells how it ended, and gives the memory back first.
+// settle ends a transfer: it releases the memory, then sets the Status.
 func (t *transfer) settle(f failure) {
 	t.local.give()
 	t.Status.settle(f.code, f.text)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Code is how a transfer is doing, numbered as in MORI-IO.
+// Code is the state or result of a transfer, numbered as in MORI-IO.
 type Code int32
 
 // The codes.
@@ -17,25 +17,25 @@ const (
 	InvalidArgs Code = 11
 	NotFound    Code = 12
 	RDMAOp      Code = 13 // the device, the connection or the peer failed
-	BadState    Code = 14 // something that is needed is closed
+	BadState    Code = 14 // an object that the transfer needs is closed
 )
 
-// Failed reports whether it is one of the errors.
+// Failed reports whether c is an error.
 func (c Code) Failed() bool { return c >= InvalidArgs }
 
-// Done reports whether it stays so.
+// Done reports whether c is final.
 func (c Code) Done() bool { return c != Init && c != InProgress }
 
-// Status is what becomes of a transfer. It is safe for concurrent use.
+// Status is the status of a transfer. It is safe for concurrent use.
 type Status struct {
-	mu    sync.Mutex
-	code  Code
-	text  string
-	done  chan struct{} // made for the first that waits
-	tells []func()
+	mu     sync.Mutex
+	code   Code
+	text   string
+	done   chan struct{} // made by the first Wait that waits; closed at the end
+	onDone []func()
 }
 
-// Failure is a status that has failed from the beginning.
+// Failure returns the status of a transfer that failed before it began.
 func Failure(code Code, format string, args ...any) *Status {
 	return &Status{code: code, text: fmt.Sprintf(format, args...)}
 }
@@ -65,19 +65,19 @@ func (s *Status) settle(code Code, text string) {
 	if s.done != nil {
 		close(s.done)
 	}
-	tells := s.tells
-	s.tells = nil
+	onDone := s.onDone
+	s.onDone = nil
 	s.mu.Unlock()
-	for _, tell := range tells {
-		tell()
+	for _, f := range onDone {
+		f()
 	}
 }
 
-// Tell calls f once the transfer has ended, maybe at once.
-func (s *Status) Tell(f func()) {
+// OnDone calls f when the transfer ends, at once if it has ended.
+func (s *Status) OnDone(f func()) {
 	s.mu.Lock()
 	if !s.code.Done() {
-		s.tells = append(s.tells, f)
+		s.onDone = append(s.onDone, f)
 		s.mu.Unlock()
 		return
 	}
@@ -85,7 +85,7 @@ func (s *Status) Tell(f func()) {
 	f()
 }
 
-// Wait returns whether the transfer ended within d.
+// Wait waits, at most d, and reports whether the transfer has ended.
 func (s *Status) Wait(d time.Duration) bool {
 	s.mu.Lock()
 	if s.code.Done() {

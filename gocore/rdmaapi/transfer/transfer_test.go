@@ -44,16 +44,16 @@ func engine(t *testing.T, by backend.Backend, name string, change func(c *Config
 	return e
 }
 
-// foreign is memory outside of Go's heap: that one side's transfer is seen by the
-// other one through a socket is nothing that the race detector understands.
+// foreign returns memory outside of Go's heap: the race detector does not know that
+// a socket orders the accesses of the two sides.
 func foreign(t *testing.T, n int) []byte {
 	t.Helper()
 	mem, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	require.NoError(t, err)
-	return mem // for ever: engines are closed after the test
+	return mem // never unmapped: engines are closed after the test
 }
 
-// place is memory at two engines, and a session between.
+// place is memory of two engines, with a session between them.
 type place struct {
 	source, target []byte
 	local, remote  *Region
@@ -83,17 +83,18 @@ func finish(t *testing.T, s *Status) {
 	require.Equal(t, Success, c, text)
 }
 
-// Silent connections, some before and some while engines meet, keep no engine out.
-func TestSilentPendingConnectionsKeepNoEngineOut(t *testing.T) {
+// Silent connections, some before and some while engines connect, do not keep engines
+// from connecting.
+func TestEnginesConnectBesideSilentPendingConnections(t *testing.T) {
 	eachBackend(t, func(t *testing.T, by backend.Backend) {
 		b := engine(t, by, "b", nil)
-		stranger := func() {
+		silent := func() {
 			conn, err := net.Dial("tcp", b.card.Address)
 			require.NoError(t, err)
 			t.Cleanup(func() { conn.Close() })
 		}
 		for range 300 {
-			stranger()
+			silent()
 		}
 		begun := time.Now()
 		for i := range 3 {
@@ -102,7 +103,7 @@ func TestSilentPendingConnectionsKeepNoEngineOut(t *testing.T) {
 			p := newPlace(t, a, b, 1<<16)
 			status := p.session.Transfer(backend.OpWrite, []Entry{{0, 0, 1 << 16}}, -1)
 			for range 20 {
-				stranger()
+				silent()
 			}
 			finish(t, status)
 			assert.Equal(t, p.source, p.target)
@@ -112,7 +113,7 @@ func TestSilentPendingConnectionsKeepNoEngineOut(t *testing.T) {
 }
 
 // Many transfers of many entries, from several goroutines, with so little room that
-// all of it has to be used again and again.
+// every place is used many times.
 func TestManyTransfersWithLittleRoom(t *testing.T) {
 	eachBackend(t, func(t *testing.T, by backend.Backend) {
 		for _, change := range []func(c *Config){
@@ -132,7 +133,7 @@ func TestManyTransfersWithLittleRoom(t *testing.T) {
 					var statuses []*Status
 					for i := range 40 {
 						var entries []Entry
-						for k := range 16 { // each one has a piece of every 4 KiB, so that together they are all
+						for k := range 16 { // each has a piece of every 4 KiB; together they cover all memory
 							at := int64(k<<12 + g<<10 + i*25)
 							entries = append(entries, Entry{at, at, 25})
 						}
@@ -168,15 +169,15 @@ func TestManyTransfersWithLittleRoom(t *testing.T) {
 	})
 }
 
-// One transfer to memory that is gone breaks the lanes for all; the others begin
-// anew.
-func TestTheFaultOfOneTransferIsNotThatOfOthers(t *testing.T) {
+// A transfer to memory that is gone breaks the lanes for all; the others start again
+// and succeed.
+func TestOneTransferFailsAndOthersSucceed(t *testing.T) {
 	eachBackend(t, func(t *testing.T, by backend.Backend) {
 		faultOfOne(t, by, "IBV_WC_REM_ACCESS_ERR")
 	})
 }
 
-func TestTheFaultOfOneTransferWhereTheDeviceDoesNotTell(t *testing.T) {
+func TestOneTransferFailsWhereTheDeviceDoesNotReportWhich(t *testing.T) {
 	eachBackend(t, func(t *testing.T, by backend.Backend) {
 		faultOfOne(t, vague{by}, "IBV_WC_RETRY_EXC_ERR")
 	})
@@ -216,7 +217,7 @@ func faultOfOne(t *testing.T, by backend.Backend, status string) {
 	}
 }
 
-// Whatever is closed while transfers are under way, all of them end, and nothing is
+// Whatever is closed while transfers are in flight, all of them end, and nothing is
 // written afterwards.
 func TestClosingInTheMiddle(t *testing.T) {
 	eachBackend(t, func(t *testing.T, by backend.Backend) {
@@ -226,7 +227,7 @@ func TestClosingInTheMiddle(t *testing.T) {
 			"local memory":  func(a, b *Engine, p *place) error { return a.Deregister(p.local.ID) },
 			"remote memory": func(a, b *Engine, p *place) error { return b.Deregister(p.remote.ID) },
 			"remote":        func(a, b *Engine, p *place) error { return a.RemoveRemote("b") },
-			"guest":         func(a, b *Engine, p *place) error { return b.RemoveRemote("a") },
+			"inbound":       func(a, b *Engine, p *place) error { return b.RemoveRemote("a") },
 		} {
 			t.Run(what, func(t *testing.T) {
 				a, b := engine(t, by, "a", nil), engine(t, by, "b", nil)
@@ -257,12 +258,12 @@ func TestClosingInTheMiddle(t *testing.T) {
 
 func TestInbox(t *testing.T) {
 	var b inbox
-	for i := range uint64(3 * most) {
+	for i := range uint64(3 * maxArrivals) {
 		b.arrived(i, origin{serial: i})
 	}
 	assert.False(t, b.pop(0, 0))
-	assert.True(t, b.pop(3*most-1, 0))
-	assert.False(t, b.pop(3*most-1, 0))
+	assert.True(t, b.pop(3*maxArrivals-1, 0))
+	assert.False(t, b.pop(3*maxArrivals-1, 0))
 	for i := range uint64(10) {
 		b.arrived(7, origin{serial: 1<<40 + i})
 	}
@@ -271,11 +272,11 @@ func TestInbox(t *testing.T) {
 		assert.True(t, b.pop(7, 0))
 	}
 	assert.False(t, b.pop(7, time.Millisecond))
-	for i := range uint64(5 * most) { // taken at once: nothing piles up
+	for i := range uint64(5 * maxArrivals) { // each is taken at once, so order stays bounded
 		b.arrived(i, origin{serial: 1<<41 + i})
 		b.pop(i, 0)
 	}
-	assert.LessOrEqual(t, len(b.order), 2*most+1)
+	assert.LessOrEqual(t, len(b.order), 2*maxArrivals+1)
 	assert.LessOrEqual(t, len(b.known), recent+1)
 	go func() {
 		time.Sleep(10 * time.Millisecond)

@@ -6,9 +6,9 @@ import (
 	"gormapy/gocore/rdmaapi/backend"
 )
 
-// vague is a back end whose completion queues don't tell whose fault it is that a
-// queue pair breaks: of the first request that was under way they say that the peer
-// is gone. So do providers of libfabric where a wrong key ends the connection.
+// vague is a back end whose completion queues don't report which request broke a
+// queue pair: the first outstanding request completes as if the peer were gone.
+// Providers of libfabric do so if a wrong key ends the connection.
 type vague struct{ backend.Backend }
 
 func (v vague) Open(name string) (backend.Context, error) {
@@ -38,7 +38,7 @@ func (v vaguePD) CreateQP(init backend.QPInit) (backend.QP, error) {
 type vagueCQ struct {
 	backend.CQ
 	mu   sync.Mutex
-	next map[uint64]uint32 // by lane: the first request that was not told of
+	next map[uint64]uint32 // by lane: the first request that has not completed
 }
 
 func (v *vagueCQ) Poll(out []backend.Completion) (int, error) {
