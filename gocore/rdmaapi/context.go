@@ -14,17 +14,17 @@ import (
 	"gormapy/gocore/sys"
 )
 
-// backends are all there are, in the order in which a device is looked for.
+// backends are all back ends, in the order in which Open searches for a device.
 var backends = []backend.Backend{verbs.Backend{}, soft.TCP, soft.SHM, ofi.Backend{}}
 
-// found is what a back end has, or why it has nothing.
+// found lists the devices of a back end, or has the reason why there are none.
 type found struct {
 	Backend string           `json:"backend"`
 	Problem string           `json:"problem"`
 	Devices []backend.Device `json:"devices"`
 }
 
-// Devices is a JSON list of the back ends with their devices.
+// Devices returns the back ends with their devices, a JSON list.
 func Devices() string {
 	all := []found{}
 	for _, b := range backends {
@@ -50,7 +50,8 @@ func text(v any) string {
 	return string(b)
 }
 
-// Sockets lists the descriptors that a forked child has to close.
+// Sockets returns the descriptors that a forked child has to close, separated by
+// spaces.
 func Sockets() string {
 	return strings.Trim(fmt.Sprint(sockets.Open()), "[]")
 }
@@ -61,8 +62,8 @@ type device struct {
 	ctx     backend.Context
 }
 
-// Open opens a device. An empty back end is any that has a device of that name,
-// an empty device is the first one with an active port.
+// Open opens the device name of back end by. If by is empty it takes the first back
+// end with such a device; if name is empty, the first device with an active port.
 func Open(by, name string) (h int64) {
 	const op = "open device"
 	defer contain(op, &h)
@@ -78,7 +79,7 @@ func Open(by, name string) (h int64) {
 	return n.handle
 }
 
-// openDevice opens a device that no handle names yet.
+// openDevice opens a device, without a handle.
 func openDevice(by, name, op string) (*device, *Error) {
 	if err := sys.StartPoller(); err != nil {
 		return nil, refuse("EMFILE", op, nil, "%v", err)
@@ -140,7 +141,7 @@ func active(d backend.Device) bool {
 	return false
 }
 
-// ContextInfo is the device of a context, a JSON object.
+// ContextInfo returns the device of a context, a JSON object; "" if it is closed.
 func ContextInfo(h int64) string {
 	d, _, err := get[*device](h, "Context", "query device")
 	if err != nil {
@@ -175,13 +176,13 @@ func AllocPD(ctx int64) (h int64) {
 	return made.handle
 }
 
-// limit refuses a number that is not from least to most; most 0 is no limit.
-func limit(op, name string, value, least, most int64) *Error {
-	if most == 0 {
-		most = math.MaxInt32
+// limit refuses a number that is not from min to max; a max of 0 is no limit.
+func limit(op, name string, value, min, max int64) *Error {
+	if max == 0 {
+		max = math.MaxInt32
 	}
-	if value < least || value > most {
-		return refuse("EINVAL", op, sizes{name: value, "limit": most}, "%s is %d; the device takes %d to %d", name, value, least, most)
+	if value < min || value > max {
+		return refuse("EINVAL", op, sizes{name: value, "limit": max}, "%s is %d; the device takes %d to %d", name, value, min, max)
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 	"gormapy/gocore/rdmaapi/transfer"
 )
 
-// engineOptions is how Python says how an engine is to be.
+// engineOptions are the options of an engine, as Python passes them.
 type engineOptions struct {
 	Name     string  `json:"name"`
 	Backend  string  `json:"backend"`
@@ -33,7 +33,7 @@ type engineOptions struct {
 	Timeout  float64 `json:"connect_timeout"` // seconds
 }
 
-// engineCard is what a descriptor of an engine tells.
+// engineCard is the descriptor of an engine.
 type engineCard struct {
 	Name     string `json:"name"`
 	ID       string `json:"id"`     // hexadecimal
@@ -100,18 +100,18 @@ func EngineOpen(options string) (h int64) {
 	return n.handle
 }
 
-// EngineInfo is the descriptor of an engine, a JSON object; "" if it is closed.
+// EngineInfo returns the descriptor of an engine, a JSON object; "" if it is closed.
 func EngineInfo(h int64) string {
 	e, _, err := get[*transfer.Engine](h, "Engine", "desc")
 	if err != nil {
 		return ""
 	}
 	c := e.Card()
-	host, _ := os.Hostname() //nolint:errcheck // one that is not known is empty
+	host, _ := os.Hostname() //nolint:errcheck // an unknown name is empty
 	return text(engineCard{c.Name, hex.EncodeToString(c.ID[:]), hex.EncodeToString(c.Secret[:]), c.Backend, c.Address, host, os.Getpid(), e.Device()})
 }
 
-// EngineAdd makes another engine known by its descriptor, a JSON object.
+// EngineAdd registers another engine by its descriptor, a JSON object.
 func EngineAdd(h int64, descriptor string) (c int64) {
 	const op = "register_remote"
 	defer contain(op, &c)
@@ -135,7 +135,8 @@ func unhex(to []byte, from string) bool {
 	return err == nil && copy(to, b) == len(to) && len(b) == len(to)
 }
 
-// EngineRemove ends all that there is with another engine.
+// EngineRemove deregisters another engine and ends all transfers and connections
+// with it.
 func EngineRemove(h int64, name string) (c int64) {
 	const op = "deregister_remote"
 	defer contain(op, &c)
@@ -165,7 +166,8 @@ func EngineRegister(h, addr, n, writable int64) (c int64) {
 	return int64(r.ID)
 }
 
-// EngineMemory is "addr rkey access" of memory; "" if it is not registered.
+// EngineMemory returns "addr rkey access" of registered memory; "" if it is not
+// registered.
 func EngineMemory(h, id int64) string {
 	e, _, err := get[*transfer.Engine](h, "Engine", "register_memory")
 	if err != nil {
@@ -178,8 +180,8 @@ func EngineMemory(h, id int64) string {
 	return fmt.Sprintf("%d %d %d", r.Addr(), r.RKey(), r.Access())
 }
 
-// EngineDeregister ends what can be done with memory. EBUSY means that it must be
-// kept.
+// EngineDeregister ends the registration of memory. EBUSY means that the memory
+// must be kept.
 func EngineDeregister(h, id int64) (c int64) {
 	const op = "deregister_memory"
 	defer contain(op, &c)
@@ -190,8 +192,8 @@ func EngineDeregister(h, id int64) (c int64) {
 	return code(from(e.Deregister(uint64(id)), op, nil))
 }
 
-// EngineSession pairs local memory with that of another engine: its name, its id,
-// and address, key, size and access of the memory.
+// EngineSession pairs local memory with memory of another engine, which is given by
+// the engine's name and id and the memory's address, key, size and access.
 func EngineSession(h, local int64, name, id string, addr, rkey, n, access int64) (s int64) {
 	const op = "create_session"
 	defer contain(op, &s)
@@ -214,7 +216,8 @@ func EngineSession(h, local int64, name, id string, addr, rkey, n, access int64)
 	return made.handle
 }
 
-// EngineSessionAlive is 1 if transfers of a session can be tried, else 0.
+// EngineSessionAlive returns 1 if both sides of a session are registered, so that
+// transfers can be tried, else 0.
 func EngineSessionAlive(h int64) int64 {
 	s, _, err := get[*transfer.Session](h, "Session", "alive")
 	if err != nil || !s.Alive() {
@@ -223,7 +226,7 @@ func EngineSessionAlive(h int64) int64 {
 	return 1
 }
 
-// maxEntries is the most of one batch.
+// maxEntries is the largest number of entries of one batch.
 const maxEntries = 1 << 22
 
 func transferOp(read int64) backend.Op {
@@ -261,8 +264,8 @@ func EngineBatch(session, read, addr, n, uid int64) (h int64) {
 	return keepStatus(s.Transfer(transferOp(read), entries, uid))
 }
 
-// EngineArrived takes the arrival of a transfer of another engine, for which it
-// waits some microseconds; it returns 1 if there was one.
+// EngineArrived takes the arrival of the transfer uid of another engine. It waits up
+// to us microseconds and returns 1 if there was one, else 0.
 func EngineArrived(h int64, name string, uid, us int64) (c int64) {
 	const op = "pop_inbound"
 	defer contain(op, &c)
@@ -280,7 +283,7 @@ func EngineArrived(h int64, name string, uid, us int64) (c int64) {
 	return 0
 }
 
-// EngineUID is a number for a transfer.
+// EngineUID returns a new number for a transfer.
 func EngineUID(h int64) (c int64) {
 	const op = "allocate_transfer_uid"
 	defer contain(op, &c)

@@ -10,12 +10,12 @@ import (
 	"gormapy/gocore/rdmaapi/backend"
 )
 
-// Error is why a call has done nothing, or what became of a work request.
+// Error is the reason why a call did nothing, or the failure of a work request.
 type Error struct {
 	Status    string           `json:"status"`    // IBV_WC_..., or the name of an errno
-	Operation string           `json:"operation"` // what was asked for
-	Text      string           `json:"text"`      // what was asked, what there is, what to do
-	Sizes     map[string]int64 `json:"sizes"`     // in bytes or pieces
+	Operation string           `json:"operation"` // the call or the kind of work request
+	Text      string           `json:"text"`      // the request, the limit or cause, the remedy
+	Sizes     map[string]int64 `json:"sizes"`     // bytes or counts
 }
 
 func (e *Error) Error() string { return e.Operation + ": " + e.Text + " (" + e.Status + ")" }
@@ -27,7 +27,7 @@ func refuse(status, operation string, s sizes, format string, args ...any) *Erro
 	return &Error{Status: status, Operation: operation, Text: fmt.Sprintf(format, args...), Sizes: s}
 }
 
-// from makes an Error of what a back end said.
+// from turns an error of a back end into an Error.
 func from(err error, operation string, s sizes) *Error {
 	if err == nil {
 		return nil
@@ -54,7 +54,7 @@ var texts struct {
 	ring [1 << 12]*Error
 }
 
-// code makes a negative code of an error; nil is 0.
+// code stores an error and returns a negative code for it; nil is 0.
 func code(e *Error) int64 {
 	if e == nil {
 		return 0
@@ -66,7 +66,7 @@ func code(e *Error) int64 {
 	return -int64(texts.next)
 }
 
-// ErrorOf is the error for a code, as a JSON object.
+// ErrorOf returns the error of a code, a JSON object.
 func ErrorOf(c int64) string {
 	e := &Error{Status: "EIO", Text: "an error that was forgotten: 4096 came after it"}
 	if c < 0 && -c < int64(len(texts.ring)) {

@@ -5,8 +5,9 @@ import (
 	"hash/crc32"
 )
 
-// The info that peers exchange: magic, version, length of the back end's name, the
-// length of its payload in 2 bytes, name, payload, and a CRC-32 of all of it.
+// The connection info that peers exchange: magic, version, length of the back end's
+// name, length of the payload in 2 bytes, name, payload, and a CRC-32 of all that
+// precedes.
 const (
 	infoMagic   = "gRDM"
 	infoVersion = 1
@@ -21,7 +22,7 @@ func envelope(name string, payload []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
 }
 
-// open returns the payload of an info of a back end.
+// open checks the info b of back end name and returns its payload.
 func open(name string, b []byte) ([]byte, *Error) {
 	s := sizes{"info": int64(len(b))}
 	wrong := func(format string, args ...any) ([]byte, *Error) {

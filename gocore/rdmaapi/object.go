@@ -10,7 +10,7 @@ import (
 // node is an object that a handle names.
 type node struct {
 	handle   int64 // 0 once it is closed
-	was      int64 // the handle that it had
+	was      int64 // the handle before it was closed
 	kind     string
 	object   any
 	parents  []*node
@@ -18,7 +18,7 @@ type node struct {
 	close    func() error
 }
 
-// graph is all objects of the process. A handle is index | generation<<32.
+// graph has all objects of the process. A handle is index | generation<<32.
 var graph struct {
 	mu    sync.RWMutex
 	nodes []slot
@@ -44,7 +44,7 @@ func add(kind string, object any, close func() error, operation string, parents 
 		p.children[n] = struct{}{}
 	}
 	if len(graph.nodes) == 0 {
-		graph.nodes = make([]slot, 1) // 0 is no handle
+		graph.nodes = make([]slot, 1) // 0 is not a handle
 	}
 	i := int32(len(graph.nodes))
 	if f := len(graph.free); f > 0 {
@@ -60,7 +60,7 @@ func add(kind string, object any, close func() error, operation string, parents 
 	return n, nil
 }
 
-// lookup returns the object of a handle, nil if there is none (any more).
+// lookup returns the node of a handle, nil if there is none (any more).
 func lookup(h int64) *node {
 	graph.mu.RLock()
 	defer graph.mu.RUnlock()
@@ -85,8 +85,9 @@ func get[T any](h int64, kind, operation string) (T, *node, *Error) {
 	return t, n, nil
 }
 
-// remove takes a node and all that depends on it out of the graph and returns
-// them, those that depend on others first.
+// remove removes a node and all nodes that depend on it from the graph. It returns
+// them in the order to close them in: each after the nodes that depend on it. The
+// caller holds graph.mu.
 func remove(n *node) []*node {
 	var all []*node
 	for len(n.children) > 0 {
@@ -105,7 +106,7 @@ func remove(n *node) []*node {
 	return append(all, n)
 }
 
-// Alive is 1 if a handle names an object, else 0.
+// Alive returns 1 if a handle names an object, else 0.
 func Alive(h int64) int64 {
 	if lookup(h) == nil {
 		return 0
@@ -113,15 +114,15 @@ func Alive(h int64) int64 {
 	return 1
 }
 
-// busy holds the handles of closed regions to which a peer may still write.
+// busy has the handles of closed regions that a peer may still write to.
 var busy struct {
 	sync.Mutex
 	handles map[int64]bool
 }
 
-// Close closes what a handle names and all that depends on it. A handle that names
-// nothing is no error: closing twice does nothing. A negative result is an error;
-// it is closed nevertheless. EBUSY means that the memory of a region must be kept.
+// Close closes the object of a handle and all that depend on it. A second Close
+// does nothing and is no error. A negative result is an error; the objects are
+// closed nevertheless. EBUSY means that the memory of a region must be kept.
 func Close(h int64) (c int64) {
 	defer contain("close", &c)
 	graph.mu.Lock()
@@ -149,7 +150,7 @@ func Close(h int64) (c int64) {
 	if len(all) == 0 {
 		busy.Lock()
 		defer busy.Unlock()
-		if busy.handles[h] { // closed with its context, say
+		if busy.handles[h] { // closed before, for example with its context
 			first = from(backend.ErrBusy, "close MemoryRegion", nil)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"gormapy/gocore/rdmaapi/backend"
 )
 
-// posted is what a work request was.
+// posted is what is kept of a posted work request for its completion.
 type posted struct {
 	id       int64
 	n        int64
@@ -19,9 +19,9 @@ type posted struct {
 	signaled bool
 }
 
-// ledger is the work requests of one queue that still take their place, by number.
+// ledger has the work requests that occupy places of one queue, by number.
 type ledger struct {
-	ring       []posted // a power of two of them
+	ring       []posted // its length is a power of two
 	max        int64
 	head, tail uint32
 }
@@ -44,14 +44,14 @@ type pair struct {
 	node       *node
 
 	mu     sync.Mutex
-	serial uint32 // in cookies: changes when it is reset
+	serial uint32 // in cookies; a reset changes it
 	sq, rq ledger
-	broken bool // a completion said so
+	broken bool // a completion has failed
 	closed bool
 }
 
-// pairs finds the queue pair of a completion. A cookie is serial<<32, a bit for
-// receives, and 31 bits of the number in the ledger.
+// pairs has the queue pairs by serial, to find the one of a completion. A cookie is
+// serial<<32, a bit for receives, and 31 bits of the number in the ledger.
 var pairs struct {
 	sync.RWMutex
 	next uint32
@@ -106,11 +106,11 @@ func CreateQP(pd, scq, rcq, maxSend, maxRecv, maxInline int64) (h int64) {
 	}
 	l := d.dev.ctx.Device().Limits
 	for _, c := range []struct {
-		name         string
-		value, least int64
-		most         int
+		name       string
+		value, min int64
+		max        int
 	}{{"max_send_wr", maxSend, 1, l.MaxQPWR}, {"max_recv_wr", maxRecv, 1, l.MaxQPWR}} {
-		if e := limit(op, c.name, c.value, c.least, int64(c.most)); e != nil {
+		if e := limit(op, c.name, c.value, c.min, int64(c.max)); e != nil {
 			return code(e)
 		}
 	}
@@ -148,12 +148,12 @@ func (p *pair) close() error {
 	delete(pairs.all, p.serial)
 	pairs.Unlock()
 	p.mu.Unlock()
-	p.send.cq.Wake() // who waits for this alone looks again
+	p.send.cq.Wake() // a thread that waits for a completion of this pair checks again
 	p.recv.cq.Wake()
 	return err
 }
 
-// forget gives back what outstanding work requests have reserved.
+// forget releases the places that outstanding work requests have reserved.
 func (p *pair) forget() {
 	n := int64(0)
 	for i := p.sq.head; i != p.sq.tail; i++ {
@@ -166,8 +166,8 @@ func (p *pair) forget() {
 	p.sq.head, p.sq.tail, p.rq.head, p.rq.tail = 0, 0, 0, 0
 }
 
-// retire frees the place of a completed work request and of those before it that
-// were not signalled.
+// retire frees the places of a completed work request and of the unsignalled ones
+// before it, and returns the request.
 func (p *pair) retire(cookie uint64, q *queue) (posted, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -196,7 +196,8 @@ func (p *pair) failed() {
 	p.mu.Unlock()
 }
 
-// PairInfo is "number max_send_wr max_recv_wr max_inline".
+// PairInfo returns "number max_send_wr max_recv_wr max_inline"; "" if the queue pair
+// is closed.
 func PairInfo(h int64) string {
 	p, _, e := get[*pair](h, "QueuePair", "query QueuePair")
 	if e != nil {
@@ -205,7 +206,7 @@ func PairInfo(h int64) string {
 	return fmt.Sprintf("%d %d %d %d", p.num, p.sq.max, p.rq.max, p.inline)
 }
 
-// PairState is the state of a queue pair, numbered as ibv_qp_state.
+// PairState returns the state of a queue pair, numbered as ibv_qp_state.
 func PairState(h int64) (c int64) {
 	const op = "query QueuePair"
 	defer contain(op, &c)
@@ -231,7 +232,7 @@ func (p *pair) state() backend.State {
 	return p.qp.State()
 }
 
-// PairReset brings a queue pair back to INIT.
+// PairReset resets a queue pair to INIT.
 func PairReset(h int64) (c int64) {
 	const op = "reset"
 	defer contain(op, &c)
@@ -254,8 +255,8 @@ func PairReset(h int64) (c int64) {
 	return 0
 }
 
-// PairExchange writes what the peer needs to connect to addr and returns how long
-// it is.
+// PairExchange writes the connection info for the peer to addr, where there is room
+// for n bytes, and returns its length.
 func PairExchange(h, addr, n int64) (c int64) {
 	const op = "info"
 	defer contain(op, &c)
@@ -275,7 +276,7 @@ func PairExchange(h, addr, n int64) (c int64) {
 	return int64(len(b))
 }
 
-// PairConnect connects a queue pair to the one whose info lies at addr.
+// PairConnect connects a queue pair to the one whose connection info is at addr.
 func PairConnect(h, addr, n, timeoutUS, rnrRetry, rnrTimerUS int64) (c int64) {
 	const op = "connect"
 	defer contain(op, &c)

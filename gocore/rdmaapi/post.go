@@ -35,10 +35,11 @@ type RR struct {
 	Offset, N int64
 }
 
-// maxPost is the most work requests of one call.
+// maxPost is the largest number of work requests of one call.
 const maxPost = 1 << 20
 
-// local checks memory of a work request.
+// local checks and returns the local memory of a work request; writes reports
+// whether the request writes to it.
 func (p *pair) local(h, offset, n int64, writes bool, op string) (*memory, *Error) {
 	m, _, e := get[*memory](h, "MemoryRegion", op)
 	if e != nil {
@@ -56,7 +57,7 @@ func (p *pair) local(h, offset, n int64, writes bool, op string) (*memory, *Erro
 	return m, nil
 }
 
-// check makes a back end's work request of one of Python's.
+// check checks a work request of Python and translates it for the back end.
 func (p *pair) check(w *WR, d *backend.Device, out *backend.SendWR) *Error {
 	kind := backend.Op(w.Op)
 	if !kind.Valid() {
@@ -120,7 +121,7 @@ func (p *pair) check(w *WR, d *backend.Device, out *backend.SendWR) *Error {
 	return nil
 }
 
-// ready refuses to post to a queue pair that can't take it.
+// ready returns an error if work requests can't be posted in the queue pair's state.
 func (p *pair) ready(op string, sends bool) *Error {
 	if p.closed {
 		return refuse("EBADF", op, nil, "this QueuePair is closed")
@@ -145,8 +146,8 @@ func (p *pair) ready(op string, sends bool) *Error {
 	return nil
 }
 
-// PostSend posts n work requests at addr, all or none, unless the device runs out
-// of room in between. It returns 0 or a code.
+// PostSend posts the n work requests at addr, all or none, unless the device runs
+// out of room in between. It returns 0 or a code.
 func PostSend(h, addr, n int64) (c int64) {
 	const op = "post_send"
 	defer contain(op, &c)
@@ -220,7 +221,7 @@ func (p *pair) post(out []backend.SendWR, wrs []WR, signaled int64, op string) *
 	return from(err, op, sizes{"requests": n, "posted": int64(done), "length": wrs[0].N})
 }
 
-// PostRecv posts n receives at addr, likewise.
+// PostRecv posts the n receives at addr, likewise.
 func PostRecv(h, addr, n int64) (c int64) {
 	const op = "post_recv"
 	defer contain(op, &c)

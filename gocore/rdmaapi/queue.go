@@ -9,7 +9,7 @@ import (
 	"gormapy/gocore/rdmaapi/backend"
 )
 
-// batch is how many completions are taken from a back end at a time.
+// batch is the number of completions that are taken from a back end at a time.
 const batch = 128
 
 // queue is a completion queue.
@@ -22,7 +22,7 @@ type queue struct {
 	scratch []backend.Completion
 
 	mu       sync.Mutex
-	reserved int64 // places taken by what is posted, or not polled yet
+	reserved int64 // places of requests that are posted and not polled yet
 	waiters  int
 	closed   bool
 }
@@ -56,7 +56,7 @@ func (q *queue) close() error {
 	q.closed = true
 	for pause := 50 * time.Microsecond; q.waiters > 0; pause = min(2*pause, 5*time.Millisecond) {
 		q.mu.Unlock()
-		q.cq.Wake() // which is lost if a waiter was just going to wait
+		q.cq.Wake() // repeated, since it is lost if a waiter has not begun to wait yet
 		time.Sleep(pause)
 		q.mu.Lock()
 	}
@@ -66,7 +66,7 @@ func (q *queue) close() error {
 	return q.cq.Close()
 }
 
-// reserve takes n places.
+// reserve reserves n places if there are as many; free is the number before.
 func (q *queue) reserve(n int64) (free int64, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -89,8 +89,8 @@ type WC struct {
 	WRID, Status, Opcode, Bytes int64
 	HasImm, Imm                 int64
 	QPNum, QP                   int64
-	Operation, Length           int64 // what was posted; operation -1 is a receive
-	Error                       int64 // a code, if it is one
+	Operation, Length           int64 // of the work request; operation -1 is a receive
+	Error                       int64 // the code of an error, or 0
 	_                           int64
 }
 
@@ -113,7 +113,7 @@ var wcOpcodes = [...]int64{
 	backend.OpRead: wcRead, backend.OpCompareSwap: wcCompSwap, backend.OpFetchAdd: wcFetchAdd,
 }
 
-// Poll writes at most n completions to addr and returns how many there were.
+// Poll writes at most n completions to addr and returns their number.
 func Poll(cq, addr, n int64) (c int64) {
 	const op = "poll"
 	defer contain(op, &c)
@@ -136,7 +136,7 @@ func Poll(cq, addr, n int64) (c int64) {
 			break
 		}
 		some, err := q.cq.Poll(q.scratch[:min(batch, len(out)-got)])
-		if err != nil && got == 0 { // else the next call says so: these completions come once
+		if err != nil && got == 0 { // otherwise the next call returns the error, so that no completion is lost
 			return code(from(err, op, nil))
 		}
 		if some == 0 {
@@ -151,7 +151,8 @@ func Poll(cq, addr, n int64) (c int64) {
 	return int64(got)
 }
 
-// translate makes a WC of a completion, unless its queue pair is gone.
+// translate turns a completion into a WC. It returns false if the queue pair was
+// closed or reset.
 func (q *queue) translate(c *backend.Completion, wc *WC) bool {
 	p := pairOf(c.Cookie)
 	if p == nil {
@@ -188,7 +189,7 @@ func (q *queue) translate(c *backend.Completion, wc *WC) bool {
 	return true
 }
 
-// Wait returns when Poll may have something, or after some microseconds.
+// Wait returns when Poll may find a completion, or after us microseconds.
 func Wait(cq, us int64) (c int64) {
 	const op = "wait"
 	defer contain(op, &c)

@@ -8,9 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestAQueueIsClosedWhileSomebodyBeginsToWait: the one who waits is woken, however
-// far he has got.
-func TestAQueueIsClosedWhileSomebodyBeginsToWait(t *testing.T) {
+// Closing a queue wakes a thread in Wait, at whatever point of Wait it is.
+func TestAQueueIsClosedWhileAThreadBeginsToWait(t *testing.T) {
 	ctx := must(t, Open("tcp", ""))
 	defer Close(ctx)
 	begin := time.Now()
@@ -33,8 +32,7 @@ func TestAQueueIsClosedWhileSomebodyBeginsToWait(t *testing.T) {
 	assert.Less(t, time.Since(begin), 4*time.Second)
 }
 
-// TestAQueuePairIsClosedWhileItIsReset: a reset that comes too late must not make
-// anything of a device that is closed.
+// A reset that comes after Close must not create anything on the closed device.
 func TestAQueuePairIsClosedWhileItIsReset(t *testing.T) {
 	for _, by := range []string{"tcp", "ofi"} {
 		t.Run(by, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"gormapy/gocore/rdmaapi/backend"
 )
 
-// end is a queue pair and what it needs.
+// end is a queue pair with the objects that it needs.
 type end struct {
 	t               *testing.T
 	ctx, pd, cq, qp int64
@@ -35,8 +35,8 @@ func addrOf[T any](p *T) int64 { return int64(uintptr(unsafe.Pointer(p))) }
 
 func newEnd(t *testing.T, by string, size int) *end {
 	t.Helper()
-	// Not Go's memory, which the race detector would look at: it can't see what
-	// orders the accesses of two processes.
+	// Not Go's memory, which the race detector would check: it can't see what orders
+	// the accesses of the two sides.
 	buf, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	require.NoError(t, err)
 	t.Cleanup(func() { unix.Munmap(buf) }) //nolint:errcheck // the process ends soon
@@ -71,7 +71,7 @@ func newPair(t *testing.T, by string, size int) (a, b *end) {
 	return a, b
 }
 
-// wr is a signalled request of a on b's memory.
+// wr returns a signalled request of e on memory of to.
 func (e *end) wr(op backend.Op, to *end, id, offset, roffset, n int64) WR {
 	w := WR{Op: int64(op), Flags: wrSignaled, ID: id, Region: e.mr, Offset: offset, N: n, Raddr: to.addr, Rlen: uint64(len(to.buf)), Roffset: roffset, RKey: to.rkey}
 	return w

@@ -10,7 +10,7 @@ import (
 // memory is a memory region.
 type memory struct {
 	domain *domain
-	addr   uint64 // here
+	addr   uint64 // in this process
 	n      int64
 	region backend.Region
 }
@@ -24,13 +24,13 @@ func Register(pd, addr, n, access int64) (h int64) {
 		return code(e)
 	}
 	s := sizes{"length": n}
-	most := d.dev.ctx.Device().Limits.MaxMRSize
+	maxSize := d.dev.ctx.Device().Limits.MaxMRSize
 	a := backend.Access(access)
 	switch {
 	case addr == 0 || n <= 0:
 		return code(refuse("EINVAL", op, s, "a region of %d bytes at %#x can't be registered: it must have at least one byte", n, addr))
-	case most > 0 && n > most:
-		return code(refuse("EINVAL", op, sizes{"length": n, "limit": most}, "the device registers %d bytes at most", most))
+	case maxSize > 0 && n > maxSize:
+		return code(refuse("EINVAL", op, sizes{"length": n, "limit": maxSize}, "the device registers %d bytes at most", maxSize))
 	case access&^int64(backend.AllAccess) != 0:
 		return code(refuse("EINVAL", op, s, "access is %#x; it is a sum of LOCAL_WRITE 1, REMOTE_WRITE 2, REMOTE_READ 4, REMOTE_ATOMIC 8", access))
 	case a&(backend.RemoteWrite|backend.RemoteAtomic) != 0 && a&backend.LocalWrite == 0:
@@ -48,8 +48,8 @@ func Register(pd, addr, n, access int64) (h int64) {
 	return made.handle
 }
 
-// RegionInfo is "addr length lkey rkey access", the address and access as peers
-// have it; "" if there is no such region.
+// RegionInfo returns "addr length lkey rkey access" of a region; "" if it is closed.
+// The address is the one that peers use, the access is what was granted.
 func RegionInfo(h int64) string {
 	m, _, e := get[*memory](h, "MemoryRegion", "query region")
 	if e != nil {
