@@ -3,7 +3,7 @@
 A program opens a `Context` of a device, makes a `ProtectionDomain`, registers memory in it (`MemoryRegion`),
 makes a `CompletionQueue` and a `QueuePair`, connects that to one of a peer, posts work requests and polls for
 their completions. The back ends are ``verbs`` (libibverbs), ``ofi`` (libfabric), ``tcp`` and ``shm``, which are
-software with the same semantics that runs anywhere: ``python -m gormapy.rdma devices`` lists what is here.
+software with the same semantics that runs anywhere: ``python -m gormapy.rdma devices`` lists the devices here.
 
 MPI is not needed and not initialized; ranks of a job can connect by their communicator.
 
@@ -22,10 +22,11 @@ MPI is not needed and not initialized; ranks of a job can connect by their commu
 
 # The transfer engine
 
-Above all that is `Engine`, the counterpart of MORI-IO's IOEngine, for programs that move blocks of memory (of caches,
-of models) between processes and do not want to look after queues. Memory is registered once; engines and memory are
-named by descriptors, which any channel carries as bytes; a transfer returns a `TransferStatus` at once and is carried
-out by the engine's own threads, while neither side's program takes part. Any number of transfers can be under way.
+Above these objects there is `Engine`, the counterpart of MORI-IO's IOEngine, for programs that move blocks of memory
+(of caches, of models) between processes and do not want to manage queues. Memory is registered once. Engines and
+memory are named by descriptors, which can be sent as bytes over any channel. A transfer returns a `TransferStatus` at
+once and is carried out by the engine's own threads, without either side's program. Any number of transfers can be in
+flight.
 
     # one process, the target
     engine = rdma.Engine("target")
@@ -44,15 +45,15 @@ out by the engine's own threads, while neither side's program takes part. Any nu
     status = engine.write(local, 0, remote, 0, 4096, uid=7)
     status.wait(timeout=5).check()               # or: await status
 
-What a transfer was refused for, or failed of, is in its status (`StatusCode` and a message), as in MORI-IO; an
-exception is raised for arguments of the wrong type only. A `Session` is for many transfers between the same two pieces
+The reason why a transfer was refused or failed is in its status (`StatusCode` and a message), as in MORI-IO; an
+exception is raised only for arguments of the wrong type. A `Session` is for many transfers between the same two pieces
 of memory, `batch_read` and `batch_write` make one transfer of many parts, and ``await`` works in asyncio without a
-thread. If a peer ends, transfers to it fail at once. A transfer whose memory the target does not know breaks the
-connection for all that are under way beside it; these begin anew by themselves.
+thread. If a peer ends, transfers to it fail at once. A transfer to memory that the target has not registered breaks the
+connection for all transfers in flight on it; the others start again automatically.
 
-Not as in MORI-IO: only the initiator has to have registered the other engine (what it may do it knows by its
-descriptor); `uid` may be left out, if the target need not be told; offsets are checked before anything is sent;
-memory of a GPU can't be registered; TCP is a back end.
+Differences from MORI-IO: only the initiator has to register the other engine (the descriptor is its permission);
+`uid` may be left out, if the target need not be notified; offsets are checked before anything is sent; memory of a GPU
+can't be registered; TCP is a back end.
 """
 
 from .completion import CompletionQueue, WorkCompletion

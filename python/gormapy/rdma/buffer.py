@@ -1,4 +1,4 @@
-"""Memory of Python objects: the buffer protocol, and DLPack for what lies in the processor's memory."""
+"""Memory of Python objects: the buffer protocol, and DLPack for arrays in the processor's memory."""
 
 from .._ext import fast
 from .errors import mismatch, refusal
@@ -8,10 +8,10 @@ _HOST = (1, 3, 11, 13)
 
 
 def locate(obj, writable, operation, name="buffer"):
-    """Return (address, number of bytes, what keeps the memory in place) of an object's contiguous memory.
+    """Return (address, number of bytes, object that keeps the memory in place) of an object's contiguous memory.
 
-    Raises `TypeMismatch` for objects without such memory, and `Error` for memory that is read-only if it is
-    to be written, lies in another device, or is in pieces.
+    Raises `TypeMismatch` for objects without memory, and `Error` for memory that is read-only but has to be written,
+    that is on another device, or that is not contiguous.
     """
     read_only = False
     try:
@@ -33,7 +33,7 @@ def locate(obj, writable, operation, name="buffer"):
 
 
 def _by_dlpack(obj, operation, name):
-    """Return an array of an object's memory, and whether that is read-only."""
+    """Return an array of an object's memory, and whether the memory is read-only."""
     import numpy as np  # here, since most programs do without
 
     if not hasattr(obj, "__dlpack__") or not hasattr(obj, "__dlpack_device__"):
@@ -51,7 +51,7 @@ def _by_dlpack(obj, operation, name):
 
 
 def _says_read_only(obj):
-    """Tell whether an object passes a versioned capsule, which has a flag for memory that is read-only."""
+    """Return whether an object passes a versioned capsule, which has a flag for read-only memory."""
     try:
         return "dltensor_versioned" in repr(obj.__dlpack__(max_version=(1, 0)))
     except (TypeError, BufferError, RuntimeError, ValueError):

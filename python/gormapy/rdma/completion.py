@@ -1,4 +1,4 @@
-"""Completion queues and what comes out of them."""
+"""Completion queues and work completions."""
 
 import struct
 import threading
@@ -23,9 +23,9 @@ class WorkCompletion:
     """The end of a work request.
 
     `wr_id` is the number given when it was posted, `status` a `WCStatus`, `opcode` a `WCOpcode`, `byte_len` the
-    number of bytes received or moved, `imm_data` the immediate data that came along, or None, `qp_num` the number
-    of the queue pair, `operation` and `length` what was posted. If `status` is not IBV_WC_SUCCESS, only `wr_id`,
-    `qp_num`, `operation` and `length` have a meaning, and `error` is the exception.
+    number of bytes received or moved, `imm_data` the immediate data or None, `qp_num` the number of the queue pair,
+    `operation` and `length` those of the work request. If `status` is not IBV_WC_SUCCESS, only `wr_id`, `qp_num`,
+    `operation` and `length` have a meaning, and `error` is the exception.
     """
 
     __slots__ = ("_opcode", "_status", "byte_len", "error", "imm_data", "length", "operation", "qp_num", "wr_id")
@@ -39,12 +39,12 @@ class WorkCompletion:
 
     @property
     def ok(self):
-        """Whether it succeeded."""
+        """Whether the work request succeeded."""
         return self._status == 0
 
     @property
     def status(self):
-        """How it ended, a `WCStatus`."""
+        """The status of the work request, a `WCStatus`."""
         return WCStatus(self._status)
 
     @property
@@ -54,11 +54,11 @@ class WorkCompletion:
 
     @property
     def opcode(self):
-        """What it was, a `WCOpcode`."""
+        """The kind of work request, a `WCOpcode`."""
         return WCOpcode(self._opcode)
 
     def check(self):
-        """Raise `Error` unless it succeeded."""
+        """Raise `Error` unless the work request succeeded."""
         if self.error is not None:
             raise self.error
         return self
@@ -70,9 +70,9 @@ class WorkCompletion:
 
 
 class CompletionQueue(Handle):
-    """Where work requests of any number of queue pairs end.
+    """The queue of the completions of any number of queue pairs.
 
-    `depth` is how many completions it has room for; posting what would overrun it is refused.
+    `depth` is how many completions it has room for; a work request that might overrun it is refused.
     """
 
     def __init__(self, context, depth=256):
@@ -88,8 +88,8 @@ class CompletionQueue(Handle):
         """Return a list of at most `n` completions, empty if nothing has completed.
 
         A work request that failed raises its `Error` (with `Error.completion`), in its order: those before it
-        are returned first, those after it by the next call. With ``check=False`` all are returned, and
-        `WorkCompletion.status` is to be looked at.
+        are returned first, those after it by the next call. With ``check=False`` all are returned, and the caller
+        checks `WorkCompletion.status`.
         """
         n = integer("poll", "n", n, 1, 2**20)
         found = self._take(n)
@@ -126,9 +126,9 @@ class CompletionQueue(Handle):
     def wait(self, timeout=None, n=1, check=True):
         """Wait until `n` work requests have completed and return their completions.
 
-        It sleeps meanwhile, other threads run, and Ctrl-C ends it. Raises `TimedOut` after `timeout` seconds (None:
-        never); what has completed until then is returned by the next call. A work request that failed raises its
-        `Error`, as in `poll`.
+        The thread sleeps meanwhile, other threads run, and Ctrl-C ends the wait. Raises `TimedOut` after `timeout`
+        seconds (None: never); requests that have completed by then are returned by the next call. A work request
+        that failed raises its `Error`, as in `poll`.
         """
         n = integer("wait", "n", n, 1, 2**20)
         if n > self.depth:

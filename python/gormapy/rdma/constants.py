@@ -1,4 +1,4 @@
-"""The numbers of verbs that programs name."""
+"""The constants of verbs."""
 
 from enum import IntEnum, IntFlag
 
@@ -6,7 +6,7 @@ __all__ = ["Access", "QPState", "WCOpcode", "WCStatus"]
 
 
 class Access(IntFlag):
-    """What may be done with a memory region (ibv_access_flags). Remote writes and atomics need LOCAL_WRITE, too."""
+    """The access that a memory region allows (ibv_access_flags). Remote writes and atomics need LOCAL_WRITE, too."""
 
     LOCAL_READ = 0
     LOCAL_WRITE = 1
@@ -30,7 +30,7 @@ class QPState(IntEnum):
 
 
 class WCStatus(IntEnum):
-    """How a work request ended (ibv_wc_status)."""
+    """The status of a work completion (ibv_wc_status)."""
 
     IBV_WC_SUCCESS = 0
     IBV_WC_LOC_LEN_ERR = 1
@@ -57,7 +57,7 @@ class WCStatus(IntEnum):
 
 
 class WCOpcode(IntEnum):
-    """What a work request was (ibv_wc_opcode)."""
+    """The opcode of a work completion (ibv_wc_opcode)."""
 
     IBV_WC_SEND = 0
     IBV_WC_RDMA_WRITE = 1
@@ -70,6 +70,6 @@ class WCOpcode(IntEnum):
 
 STATUS_NAMES = {int(status): status.name for status in WCStatus}
 
-# What a work request does (ibv_wr_opcode), by the name that methods and errors have for it.
+# The opcodes of work requests (ibv_wr_opcode), by their names in methods and errors.
 WRITE, WRITE_IMM, SEND, SEND_IMM, READ, COMPARE_SWAP, FETCH_ADD = range(7)
 OPERATIONS = ("write", "write_imm", "send", "send_imm", "read", "compare_swap", "fetch_add", "recv")  # -1: recv

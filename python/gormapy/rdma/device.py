@@ -1,4 +1,4 @@
-"""Devices and what is open of them."""
+"""Devices and open contexts."""
 
 import json
 import os
@@ -11,8 +11,8 @@ from .handle import Handle
 
 __all__ = ["Context", "Device", "Port", "backends", "devices"]
 
-# A forked child can't use the core's sockets, and as long as it holds them, peers would not see this process end. The
-# core goes on making some while this thread gets from the list to the fork: those were not there at the beginning.
+# A forked child can't use the core's sockets, and as long as it holds them, peers do not see this process end. The
+# core may make more of them between the listing and the fork: those were not there before.
 _sockets: list = []
 _at_first: set = set()
 
@@ -47,10 +47,10 @@ os.register_at_fork(before=_before_fork, after_in_child=_in_child)
 
 @dataclass(frozen=True)
 class Port:
-    """A port of a device, as it was when it was asked for.
+    """A port of a device, as it was when it was queried.
 
     `mtu` and `max_msg` are in bytes, `gbps` is the rate in Gbit/s (0 if it is not known), `addresses` are GIDs
-    or what stands for them.
+    or their equivalent.
     """
 
     num: int
@@ -67,7 +67,7 @@ class Device:
     """A device that `Context` can open: its name, back end, limits and ports.
 
     `limits` has the names of ibv_device_attr: max_qp, max_qp_wr, max_cqe, max_mr_size (bytes) and so on; 0
-    means that no limit is known. `atomics` and `immediate` in it tell what the device can do.
+    means that no limit is known. `atomics` and `immediate` in it are whether the device supports them.
     """
 
     name: str
@@ -84,7 +84,7 @@ def _device(facts):
 
 
 def backends():
-    """Return a dictionary of all back ends: its devices, or a sentence that says why it has none."""
+    """Return a dictionary of all back ends: the devices of each, or a sentence that says why it has none."""
     found = {}
     for told in json.loads(core.RdmaDevices()):
         found[told["backend"]] = told["problem"] or [_device(facts) for facts in told["devices"]]
@@ -94,7 +94,7 @@ def backends():
 def devices(backend=None):
     """Return the devices of all back ends, or of one of "verbs", "ofi", "tcp", "shm".
 
-    Raises `Error` if there is no such back end. One that has no devices adds none: `backends` says why.
+    Raises `Error` if there is no such back end. `backends` says why a back end has no devices.
     """
     found = backends()
     if backend is not None and backend not in found:
@@ -110,11 +110,11 @@ def devices(backend=None):
 class Context(Handle):
     """An open device.
 
-    `device` is a name that `devices` gives ("tcp0", "shm0", "rxe0"), by default that of the first device with an
-    active port; `backend` one of "verbs", "ofi", "tcp", "shm", by default the first that has the device. Two
-    queue pairs can be connected if their devices are of one back end and reach each other.
+    `device` is the name of one of `devices` ("tcp0", "shm0", "rxe0"), by default of the first device with an active
+    port; `backend` is one of "verbs", "ofi", "tcp", "shm", by default the first that has the device. Two queue pairs
+    can be connected if their devices are of the same back end and reach each other.
 
-    Raises `Error` with status ENODEV if there is no such device, saying which there are.
+    Raises `Error` with status ENODEV if there is no such device; its message lists the devices.
     """
 
     def __init__(self, device=None, backend=None):

@@ -18,7 +18,7 @@ from .handle import Handle
 
 __all__ = ["Engine"]
 
-_SLICE = 50_000  # microseconds after which signals are looked at
+_SLICE = 50_000  # microseconds after which signals are checked
 _SESSIONS = 4096  # that are kept for read() and write()
 
 _engines: WeakSet = WeakSet()  # that are open
@@ -47,27 +47,27 @@ def _signed(value):
 
 
 class Engine(Handle):
-    """Transfers between registered memory of this process and of others, any number of them under way at a time.
+    """Transfers between registered memory of this process and of others, any number of them at a time.
 
     A transfer is carried out by the engine's own threads: neither side's program takes part in it or needs to run.
-    Engines exchange descriptors as bytes, by whatever way there is (`desc`, `register_memory`; `register_remote`);
-    `read` and `write` return a `TransferStatus` at once.
+    Programs exchange descriptors as bytes over any channel (`desc`, `register_memory`; `register_remote`); `read` and
+    `write` return a `TransferStatus` at once.
 
-    `name` is how others call it; each has its own. `backend` and `device` are as for `Context`; engines that
-    transfer to each other have the same back end. The engine listens on `host` (by default the device's address for
-    tcp, else this host only) and `port` (0: any that is free) for others to connect.
+    `name` is the engine's unique name. `backend` and `device` are as for `Context`; engines that transfer to each other
+    have the same back end. The engine listens on `host` (by default the device's address for tcp, else this host only)
+    and `port` (0: any free port) for others to connect.
 
     - `qp_per_transfer`: queue pairs to each other engine, over which the parts of a transfer are spread
-    - `post_batch_size`: work requests posted at a time, at most; -1: no limit
-    - `max_send_wr`: work requests that are under way on a queue pair; more wait their turn
-    - `poll_cq_mode`: "event" sleeps until something has completed; "polling" spins while anything is under way
-    - `enable_notification`: whether targets are told of transfers with a uid
-    - `notif_per_qp`: notifications to this engine that can be under way on a queue pair
+    - `post_batch_size`: maximum of work requests posted at a time; -1: no limit
+    - `max_send_wr`: maximum of outstanding work requests of a queue pair; more of them wait
+    - `poll_cq_mode`: "event" sleeps until a request completes; "polling" spins while any request is outstanding
+    - `enable_notification`: whether targets are notified of transfers with a uid
+    - `notif_per_qp`: maximum of notifications in flight to this engine on a queue pair
     - `enable_transfer_chunking`: split transfers into parts of `chunk_bytes` bytes, or longer ones so that there are
       at most `max_chunks_per_transfer`
     - `connect_timeout`: seconds that another engine may take to answer
 
-    The options have MORI-IO's names. Raises `Error` if it can't be made.
+    The options have MORI-IO's names. Raises `Error` if the engine can't be made.
     """
 
     def __init__(
@@ -97,8 +97,8 @@ class Engine(Handle):
             options[key] = value
         options["connect_timeout"] = _seconds(operation, connect_timeout)
         self._lock = threading.Lock()
-        self._held = {}  # what keeps registered memory in place, by its number
-        self._lingering = []  # deregistered memory that a peer's write may still reach: libfabric can't call it back
+        self._held = {}  # the objects that keep registered memory in place, by its number
+        self._lingering = []  # deregistered memory that a peer's write may still reach: libfabric can't cancel it
         self._sessions = {}
         self._handle = check(core.RdmaEngineOpen(json.dumps(options)))
         self._desc = _described(core.RdmaEngineInfo(self._handle))
@@ -110,16 +110,16 @@ class Engine(Handle):
         return self._desc.name
 
     def desc(self):
-        """Return its `EngineDesc`, for others to register."""
+        """Return the engine's `EngineDesc`, for others to register."""
         return self._desc
 
     # Others
 
     def register_remote(self, desc):
-        """Make another engine known by its `EngineDesc`, or the bytes of it; nothing is connected yet.
+        """Register another engine by its `EngineDesc`, or the bytes of it; nothing is connected yet.
 
-        One's own is possible, too. Raises `Error` if the other one has another back end, or if there is another one
-        of that name already.
+        An engine can register itself, too. Raises `Error` if the other engine has another back end, or if another
+        engine of that name is registered already.
         """
         operation = "register_remote"
         if isinstance(desc, (bytes, bytearray, memoryview)):
@@ -129,7 +129,7 @@ class Engine(Handle):
         check(core.RdmaEngineAdd(self._handle, _told(desc)))
 
     def deregister_remote(self, name):
-        """Forget another engine: transfers to it fail, and it can't transfer to this one any more."""
+        """Deregister another engine: transfers to it fail, and it can't transfer to this one any more."""
         name = _name("deregister_remote", "name", name.name if isinstance(name, EngineDesc) else name)
         code = core.RdmaEngineRemove(self._handle, name)
         self._forget(lambda local, remote: remote.engine == name)
@@ -140,8 +140,8 @@ class Engine(Handle):
     def register_memory(self, buffer):
         """Register an object's memory and return its `MemoryDesc`.
 
-        Any object with the buffer protocol or with DLPack on the processor will do, if it is contiguous; the engine
-        holds it until it is deregistered. Memory that is read-only can be written from and be read by others.
+        The object has the buffer protocol or DLPack on the processor and is contiguous; the engine holds it until it
+        is deregistered. Read-only memory can be the source of writes here and of reads by others.
         """
         operation = "register_memory"
         try:
@@ -164,10 +164,10 @@ class Engine(Handle):
         return MemoryDesc(self.name, self._desc.id, id, addr, nbytes, rkey, Access(access))
 
     def deregister_memory(self, desc):
-        """End what can be done with memory; afterwards nothing touches it any more.
+        """Deregister memory; afterwards nothing accesses it any more.
 
-        Transfers that use it end first; those that wait fail. If some do not end within a second, because a peer
-        does not answer, its connection is closed. Raises `Error` if the memory is not registered here.
+        Transfers in flight that use it end first; those that wait fail. If some do not end within a second, because a
+        peer does not answer, its connection is closed. Raises `Error` if the memory is not registered here.
         """
         operation = "deregister_memory"
         if not isinstance(desc, MemoryDesc):
@@ -192,8 +192,8 @@ class Engine(Handle):
     def read(self, local, local_offset, remote, remote_offset, size, uid=None):
         """Read `size` bytes of remote memory into local memory; offsets are in bytes.
 
-        Returns a `TransferStatus`, which tells what is wrong, too: an error is raised for arguments of the wrong type
-        only. With a `uid`, the other engine's `pop_inbound` tells that the transfer is done.
+        Returns a `TransferStatus`, which also reports errors: an exception is raised only for arguments of the wrong
+        type. With a `uid`, the other engine's `pop_inbound` reports that the transfer is done.
         """
         return self._transfer(1, local, local_offset, remote, remote_offset, size, uid)
 
@@ -204,8 +204,8 @@ class Engine(Handle):
     def batch_read(self, locals, local_offsets, remotes, remote_offsets, sizes, uids=None):
         """Begin a transfer for each pair of local and remote memory, and return a list of their statuses.
 
-        `locals` and `remotes` are sequences of `MemoryDesc`, `uids` (if given) of uids; the others are sequences, as
-        long, of sequences of offsets and sizes in bytes: each transfer has any number of parts.
+        `locals` and `remotes` are sequences of `MemoryDesc`, `uids` (if given) of uids. The other arguments are
+        sequences of the same length; their items are sequences of offsets or sizes in bytes, one for each part.
         """
         return self._batch(1, locals, local_offsets, remotes, remote_offsets, sizes, uids)
 
@@ -227,9 +227,9 @@ class Engine(Handle):
     def pop_inbound(self, remote_name, uid, timeout=0):
         """Take the notification that a transfer of another engine has been done, with all its data in place.
 
-        Returns a `TransferStatus` that has succeeded, and each one once, or None if there is none (yet); one that has
-        failed if there is no such engine. It waits for `timeout` seconds (None: for ever). Of one engine at most
-        65536 are kept that nobody has taken.
+        Returns a `TransferStatus` that has succeeded, once for each transfer, or None if there is none (yet), or a
+        status that has failed if there is no such engine. It waits for `timeout` seconds (None: for ever). For each
+        other engine the latest 65536 notifications are kept.
         """
         operation = "pop_inbound"
         name = _name(operation, "remote_name", remote_name)
@@ -248,7 +248,7 @@ class Engine(Handle):
     wait_all = staticmethod(wait_all)
 
     def close(self):
-        """End everything: transfers that go on fail, other engines are told, and memory is deregistered."""
+        """Close the engine: transfers in flight fail, other engines are notified, and memory is deregistered."""
         self._sessions.clear()
         try:
             super().close()
@@ -288,7 +288,7 @@ class Engine(Handle):
     # Sessions of transfers that don't name one
 
     def _session(self, local, remote):
-        """Return a session, one of those that are kept if possible."""
+        """Return a session, if possible one of those that are kept."""
         if isinstance(local, MemoryDesc) and isinstance(remote, MemoryDesc) and local.engine_id == self._desc.id:
             found = self._sessions.get((local.id, remote))
             if found is not None:
@@ -330,7 +330,7 @@ class Engine(Handle):
 
 
 class _Failure(Exception):
-    """Why there is no session for a transfer."""
+    """The reason why there is no session for a transfer."""
 
     def __init__(self, error):
         super().__init__(error)

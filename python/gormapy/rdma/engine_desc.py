@@ -1,4 +1,4 @@
-"""What engines tell each other of themselves and of their memory, as bytes."""
+"""Descriptors of engines and of their memory, which programs exchange as bytes."""
 
 import struct
 import zlib
@@ -72,11 +72,11 @@ def _text(value):
 
 @dataclass(frozen=True, slots=True)
 class EngineDesc:
-    """How other engines reach an engine: what `Engine.desc` returns and `Engine.register_remote` takes.
+    """The descriptor of an engine: what `Engine.desc` returns and `Engine.register_remote` takes.
 
-    Whoever has it may transfer from and to all memory that the engine has registered, if he has that memory's
-    `MemoryDesc`, too: `secret` is in it. `id` tells engines of the same name apart, `address` is the host and port of
-    its socket, `pid` and `hostname` say where it is. It can be pickled.
+    A process that has it, with the engine's `secret`, may transfer from and to all memory that the engine has
+    registered, if it has that memory's `MemoryDesc`, too. `id` distinguishes engines of the same name, `address` is
+    the host and port of its socket, `pid` and `hostname` say where it runs. It can be pickled.
     """
 
     name: str
@@ -89,7 +89,7 @@ class EngineDesc:
     secret: bytes = field(repr=False)
 
     def pack(self):
-        """Return it as bytes, at most 4096."""
+        """Return the descriptor as bytes, at most 4096."""
         texts = (self.name, self.backend, self.device, self.address, self.hostname)
         return _seal(1, self.id + self.secret + struct.pack("<I", self.pid) + b"".join(map(_text, texts)))
 
@@ -105,10 +105,10 @@ class EngineDesc:
 
 @dataclass(frozen=True, slots=True)
 class MemoryDesc:
-    """Registered memory of an engine: what `Engine.register_memory` returns.
+    """The descriptor of registered memory of an engine: what `Engine.register_memory` returns.
 
-    `engine` and `engine_id` name the engine, `id` the memory there, `addr` and `rkey` are what its device knows it by,
-    `size` is in bytes, and `access` what may be done with it. It can be pickled.
+    `engine` and `engine_id` name the engine, `id` the memory there, `addr` and `rkey` are its address and key on the
+    device, `size` is in bytes, and `access` is the access that it allows. It can be pickled.
     """
 
     engine: str
@@ -127,7 +127,7 @@ class MemoryDesc:
         integer("MemoryDesc", "access", self.access, 0, 15)
 
     def pack(self):
-        """Return it as bytes, at most 4096."""
+        """Return the descriptor as bytes, at most 4096."""
         numbers = struct.pack("<5Q", self.id, self.addr, self.size, self.rkey, self.access)
         return _seal(2, self.engine_id + numbers + _text(self.engine))
 

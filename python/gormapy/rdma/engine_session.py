@@ -67,10 +67,10 @@ def uid_number(uid):
 class Session(Handle):
     """A local and a remote piece of memory between which there are many transfers.
 
-    `local` and `remote` are their `MemoryDesc`. A session needs nothing looked up for each transfer. All methods
-    return at once, with a `TransferStatus` of the whole; offsets and sizes are in bytes. A `uid` (see
-    `Engine.allocate_transfer_uid`) has the target told when all has arrived. What is wrong is in the status: an error
-    is raised for arguments of the wrong type only.
+    `local` and `remote` are their `MemoryDesc`. With a session nothing has to be looked up for each transfer. All
+    methods return at once, with a `TransferStatus` of the whole; offsets and sizes are in bytes. With a `uid` (see
+    `Engine.allocate_transfer_uid`) the target is notified when all data has arrived. Errors are in the status: an
+    exception is raised only for arguments of the wrong type.
     """
 
     def __init__(self, engine, local, remote, handle):
@@ -94,7 +94,7 @@ class Session(Handle):
 
     @property
     def alive(self):
-        """Whether both pieces of memory and their engines are registered still; the peer may have ended, though."""
+        """Whether both pieces of memory and their engines are still registered; the peer may have ended, though."""
         return bool(self._handle) and core.RdmaEngineSessionAlive(self._handle) == 1
 
     def __repr__(self):

@@ -1,4 +1,4 @@
-"""How transfers are doing, and waiting for them."""
+"""The status of transfers, and waiting for them."""
 
 import time
 from contextlib import suppress
@@ -14,7 +14,7 @@ __all__ = ["StatusCode", "TransferStatus", "wait_all"]
 
 
 class StatusCode(IntEnum):
-    """How a transfer is doing, numbered as in MORI-IO."""
+    """The state or result of a transfer, numbered as in MORI-IO."""
 
     SUCCESS = 0
     INIT = 1
@@ -27,15 +27,16 @@ class StatusCode(IntEnum):
 
 _OF_ERRNO = {"EINVAL": 11, "ENOENT": 12, "EBADF": 14}
 _STATUS_OF = {11: "EINVAL", 12: "ENOENT", 13: "EIO", 14: "EBADF"}
-_SLICE = 50_000  # microseconds after which signals are looked at
+_SLICE = 50_000  # microseconds after which signals are checked
 
 
 class TransferStatus:
-    """What becomes of a transfer.
+    """The status of a transfer.
 
     It goes from INIT (waits for a connection or for room) to IN_PROGRESS and ends as SUCCESS or as an error. As soon as
-    it has ended, nothing touches the transfer's memory any more; at SUCCESS all data has arrived, and if there is a
-    uid, the target has been told. It can be awaited: ``await status`` returns the status when it has ended.
+    the transfer has ended, nothing accesses its memory any more; at SUCCESS all data has arrived, and if there is a
+    uid, the target has been notified. It can be awaited: ``await status`` returns the status when the transfer has
+    ended.
     """
 
     __slots__ = ("__weakref__", "_engine", "_final", "_handle", "uid")
@@ -47,7 +48,7 @@ class TransferStatus:
         self.uid = uid
 
     def _look(self, microseconds=0):
-        """Return the code, after waiting at most so long for it to be final."""
+        """Return the code, after waiting at most this time for it to be final."""
         if self._final is None:
             handle = self._handle
             code = core.RdmaStatusWait(handle, microseconds)
@@ -62,40 +63,40 @@ class TransferStatus:
 
     @property
     def code(self):
-        """How it is doing, a `StatusCode`."""
+        """The state or result of the transfer, a `StatusCode`."""
         return StatusCode(self._look())
 
     @property
     def message(self):
-        """Why it has failed, "" if it has not."""
+        """Why the transfer has failed, "" if it has not."""
         self._look()
         return self._final[1] if self._final else ""
 
     @property
     def done(self):
-        """Whether it has ended, as a success or not."""
+        """Whether the transfer has ended, as a success or not."""
         return self._look() not in (1, 2)
 
     @property
     def failed(self):
-        """Whether it has ended as an error."""
+        """Whether the transfer has ended as an error."""
         return self._look() > 2
 
     @property
     def succeeded(self):
-        """Whether it has ended as a success."""
+        """Whether the transfer has ended as a success."""
         return self._look() == 0
 
     def wait(self, timeout=None):
-        """Wait until it has ended and return it; raise `TimedOut` after `timeout` seconds (None: never).
+        """Wait until the transfer has ended and return it; raise `TimedOut` after `timeout` seconds (None: never).
 
-        Other threads run meanwhile, and Ctrl-C ends it. That it has failed is no exception: see `check`.
+        Other threads run meanwhile, and Ctrl-C ends the wait. A failure raises no exception here: see `check`.
         """
         _wait(self, deadline(timeout, "wait"), timeout)
         return self
 
     def check(self):
-        """Raise `Error` if it has failed, and return it."""
+        """Return the status; raise `Error` if the transfer has failed."""
         if self.failed:
             code, text = self._final
             name = StatusCode(code).name
@@ -123,7 +124,7 @@ def unsuccessful(code, text, uid=None):
 
 
 def refused(error, uid=None):
-    """Return the status of a transfer that `Error` speaks of."""
+    """Return the status of a transfer that was refused with an `Error`."""
     return unsuccessful(_OF_ERRNO.get(error.status, 13), str(error), uid)
 
 
@@ -180,7 +181,7 @@ def _reader():
 
 
 class _Reader(Handle):
-    """What tells an event loop that transfers have ended, by a descriptor that becomes readable."""
+    """Informs an event loop of transfers that have ended, by a descriptor that becomes readable."""
 
     def __init__(self):
         self._handle = check(core.RdmaWakerOpen())

@@ -1,4 +1,4 @@
-"""What goes wrong, as an exception with the name that verbs has for it."""
+"""Exceptions, with the names that verbs has for errors."""
 
 import json
 
@@ -10,10 +10,10 @@ __all__ = ["Error", "TimedOut", "TypeMismatch"]
 class Error(RuntimeError):
     """An operation that was refused, or that failed.
 
-    `status` is a name: ``IBV_WC_...`` for what became of a work request, or would have become of it, and that of
-    an errno (``ENOMEM``, ``EINVAL``, ``EBADF`` for closed objects, ``ENODEV``) for other calls. `operation` is
-    what was asked for, such as ``post_write``. `sizes` is a dictionary of the numbers that matter, in bytes or
-    pieces. `completion` is the `WorkCompletion` if there is one.
+    `status` is a name: ``IBV_WC_...`` for a work request that failed, or was refused since it would fail, and that of
+    an errno (``ENOMEM``, ``EINVAL``, ``EBADF`` for closed objects, ``ENODEV``) for other calls. `operation` is the
+    name of the operation, such as ``post_write``. `sizes` is a dictionary of the relevant numbers, in bytes or
+    counts. `completion` is the `WorkCompletion` if there is one.
     """
 
     def __init__(self, text, status="EIO", operation="", sizes=None, completion=None):
@@ -29,11 +29,11 @@ class TypeMismatch(Error, TypeError):
 
 
 class TimedOut(Error, TimeoutError):
-    """Time was up before what was waited for came."""
+    """The time-out of a wait has passed."""
 
 
 def refusal(status, operation, text, sizes=None, completion=None, kind=Error):
-    """Return an exception, with all that it knows in its sentence."""
+    """Return an exception, with all of its attributes in its message."""
     numbers = "".join(f"; {name} {size}" for name, size in (sizes or {}).items())
     return kind(f"{operation}: {text} ({status}{numbers})", status, operation, sizes, completion)
 

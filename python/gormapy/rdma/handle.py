@@ -1,4 +1,4 @@
-"""What all objects of the core have in common."""
+"""The base class of objects of the core."""
 
 from contextlib import suppress
 
@@ -9,18 +9,18 @@ from .errors import check
 class Handle:
     """An object of the core: a context manager that closes it.
 
-    Closing an object closes what was made of it, first; using a closed one raises `Error` with status EBADF.
+    Closing an object first closes all objects made of it; using a closed one raises `Error` with status EBADF.
     """
 
     _handle = 0
 
     @property
     def closed(self):
-        """Whether this object, or one that it was made of, is closed."""
+        """Whether this object is closed, itself or with one that it was made of."""
         return not self._handle or core.RdmaAlive(self._handle) == 0
 
     def close(self):
-        """Close this object and all that was made of it; doing so twice is no error."""
+        """Close this object and all objects made of it; closing it twice is no error."""
         handle, self._handle = self._handle, 0
         if handle:
             check(core.RdmaClose(handle))

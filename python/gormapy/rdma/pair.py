@@ -25,7 +25,7 @@ class QueuePair(Handle, Posting):
     It is made in state INIT; `connect` brings it to RTS. `max_send_wr` and `max_recv_wr` are how many requests may
     be outstanding, `max_inline` how many bytes can be sent inline. `recv_cq` is by default the same as `send_cq`.
 
-    After a request has failed, or the peer is gone, the queue pair is in state ERR: what was outstanding completes
+    After a request has failed, or the peer is gone, the queue pair is in state ERR: outstanding requests complete
     with IBV_WC_WR_FLUSH_ERR, posting raises `Error`, and `reset` brings it back to INIT.
     """
 
@@ -69,9 +69,9 @@ class QueuePair(Handle, Posting):
         return QPState(check(core.RdmaPairState(self._handle)))
 
     def info(self):
-        """Return what the peer's `connect` needs, as bytes: addresses, the number of this queue pair, and a secret.
+        """Return the connection info for the peer's `connect`: addresses, the number of this queue pair, and a secret.
 
-        Whoever has them can connect to this queue pair. They hold until `reset`.
+        Any process that has these bytes can connect to this queue pair. They are valid until `reset`.
         """
         buffer = _info.take()
         try:
@@ -81,7 +81,7 @@ class QueuePair(Handle, Posting):
             _info.give(buffer)
 
     def connect(self, info=None, *, comm=None, rank=None, tag=0, timeout=10.0, rnr_retry=7, rnr_timer=0.01):
-        """Connect to a peer: to the queue pair whose `info` is given, or to that of a rank which connects to this one.
+        """Connect to a peer: to the queue pair with this `info`, or to one of a rank that connects to this one.
 
         With `comm` and `rank` both ranks call it, with the same `tag`, and the infos are exchanged by messages.
         Otherwise it returns at once; requests wait until the peer has connected, `timeout` seconds at most, after
@@ -111,7 +111,7 @@ class QueuePair(Handle, Posting):
         del holder
 
     def reset(self):
-        """Break the connection, forget all that is posted, without completions, and return to state INIT."""
+        """Break the connection, drop all posted requests without completions, and return to state INIT."""
         check(core.RdmaPairReset(self._handle))
         self._sends.clear()
         self._recvs.clear()
@@ -125,7 +125,7 @@ class QueuePair(Handle, Posting):
         return Batch(self)
 
     def close(self):
-        """Destroy the queue pair; nothing of it completes from then on."""
+        """Destroy the queue pair; it has no completions from then on."""
         try:
             super().close()
         finally:
@@ -175,7 +175,7 @@ class Batch(Posting):
         return len(self._sends) + len(self._recvs)
 
     def post(self):
-        """Post what was collected, and begin anew."""
+        """Post the collected requests, and start with an empty batch."""
         sends, recvs, self._sends, self._recvs = self._sends, self._recvs, [], []
         pair = self._pair
         for requests, held, call in (
@@ -190,7 +190,7 @@ class Batch(Posting):
             del holder
             error = described(code) if code < 0 else None
             posted = len(requests)
-            if error is not None:  # the device may have taken some
+            if error is not None:  # the device may have accepted some of the requests
                 posted = error.sizes.get("posted", 0) if "requests" in error.sizes else 0
             held.extend(local for _, local in requests[:posted])
             if error is not None:

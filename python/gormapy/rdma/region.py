@@ -15,7 +15,7 @@ __all__ = ["MemoryRegion", "ProtectionDomain", "RemoteMemory"]
 
 
 class ProtectionDomain(Handle):
-    """What memory regions and queue pairs have to share to be used together."""
+    """A protection domain: memory regions and queue pairs of the same one can be used together."""
 
     def __init__(self, context):
         if not isinstance(context, Context):
@@ -47,9 +47,9 @@ class ProtectionDomain(Handle):
 
 @dataclass(frozen=True, slots=True)
 class RemoteMemory:
-    """Memory of a peer: what operations need to know of it. It can be pickled, and sent by any way there is.
+    """Memory of a peer, as operations name it. It can be pickled, and sent over any channel.
 
-    `addr` is the address there (from 0 with providers of libfabric that count so), `rkey` the key of the region,
+    `addr` is the address there (with some providers of libfabric it counts from 0), `rkey` the key of the region,
     `length` its size in bytes.
     """
 
@@ -67,8 +67,8 @@ class MemoryRegion(Handle):
     """Registered memory: that of any object with the buffer protocol, or with DLPack on the processor.
 
     `buffer` is contiguous; the region holds the object until it is closed. A number makes a new zeroed buffer of
-    that many bytes. `access` is a sum of `Access` flags: who may do what. Memory that is read-only can be
-    registered without LOCAL_WRITE only.
+    that many bytes. `access` is a sum of `Access` flags. Read-only memory can only be registered
+    without LOCAL_WRITE.
 
     Raises `Error` for an empty or a read-only buffer, and `TypeMismatch` for an object without memory.
     """
@@ -96,9 +96,9 @@ class MemoryRegion(Handle):
     _holder = None  # while it is being made
 
     def close(self):
-        """Deregister the memory; nothing touches it any more afterwards.
+        """Deregister the memory; nothing accesses it any more afterwards.
 
-        An exception is libfabric: a write of a peer's that has begun may go on until the protection domain is
+        An exception is libfabric: a peer's write that has begun may continue until the protection domain is
         closed, which holds the memory for that long (``context.device.limits["lingers"]``).
 
         Raises `Error` with status EBUSY if a peer that does not answer may still write to it: the memory is
@@ -116,7 +116,7 @@ class MemoryRegion(Handle):
             self._holder = self.buffer = None
 
     def _lingers(self):
-        """Whether a peer may go on writing, until the queue pairs of the protection domain are closed."""
+        """Whether a peer may continue to write until the queue pairs of the protection domain are closed."""
         remote = self.access & (Access.REMOTE_WRITE | Access.REMOTE_ATOMIC)
         return bool(remote) and self.pd.context.device.limits["lingers"] and not self.pd.closed
 

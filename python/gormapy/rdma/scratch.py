@@ -1,12 +1,12 @@
-"""Memory in which Python and the core pass each other work requests and completions."""
+"""Memory for the work requests and completions that Python and the core exchange."""
 
 from .._ext import fast
 
 
 class Scratch:
-    """A pool of buffers of one size: `take` one, and `give` it back.
+    """A pool of buffers of one size: `take` returns one, `give` takes it back.
 
-    A buffer belongs to one caller at a time, whatever other threads and signal handlers do.
+    A buffer belongs to one caller at a time, also if other threads and signal handlers use the pool.
     """
 
     def __init__(self, nbytes):
@@ -20,7 +20,7 @@ class Scratch:
         except IndexError:
             memory = bytearray(self.nbytes)
             info = fast.buffer_info(memory, True)
-            return memory, info[0], info[5]  # what keeps it from moving goes along
+            return memory, info[0], info[5]  # with the object that keeps it in place
 
     def give(self, buffer):
         """Take a buffer back."""

@@ -20,16 +20,16 @@ class Posting:
     `local` is a `MemoryRegion`, `remote` a `RemoteMemory` of the peer (or a `MemoryRegion`, of this process).
     `local_offset`, `remote_offset` and `length` are in bytes; `length` is by default all of the local region
     from its offset on. `wr_id`, from 0 to 2**64 - 1, comes back in the completion; a request with
-    ``signaled=False`` has none unless it fails. With ``inline=True`` the data is taken at once and may be that of
+    ``signaled=False`` has none unless it fails. With ``inline=True`` the data is copied at once and may be that of
     any object; at most the queue pair's max_inline bytes. With ``fence=True`` a request waits until earlier reads
-    and atomics are done. All methods return at once; nothing has been posted when one raises `Error`.
+    and atomics are done. All methods return at once; if one raises `Error`, nothing was posted.
     """
 
     def post_write(self, local, remote, **options):
         """Write local memory to memory of the peer, whose program takes no part in it.
 
-        Its completion says that local memory may be changed; whether the bytes have arrived is the network's matter.
-        A read behind it returns them; a receive that completes at the peer for a later request stands for them.
+        Its completion means that local memory may be changed, not that the bytes are in the peer's memory. A later
+        read returns them; a receive that completes at the peer for a later request means that they are there.
         """
         self._send(WRITE, local, remote, **options)
 
@@ -49,7 +49,7 @@ class Posting:
             self._send(SEND_IMM, local, None, imm_data=imm_data, **options)
 
     def post_fetch_add(self, local, remote, add, **options):
-        """Add to 8 aligned bytes of the peer's memory, and fetch what was there into local memory.
+        """Add to 8 aligned bytes of the peer's memory, and fetch their previous value into local memory.
 
         They are an integer in the byte order of the machine; sums wrap around at 2**64. `add` may be negative.
         """
@@ -57,13 +57,13 @@ class Posting:
         self._send(FETCH_ADD, local, remote, operand=add, **{"length": 8, **options})
 
     def post_compare_swap(self, local, remote, compare, swap, **options):
-        """Replace 8 aligned bytes of the peer's memory by `swap` if they are `compare`, and fetch what was there."""
+        """Replace 8 aligned bytes of the peer's memory by `swap` if they are `compare`, and fetch their previous value."""
         compare = integer("post_compare_swap", "compare", compare, -(2**63), _WORD) & _WORD
         swap = integer("post_compare_swap", "swap", swap, -(2**63), _WORD) & _WORD
         self._send(COMPARE_SWAP, local, remote, compare=compare, operand=swap, **{"length": 8, **options})
 
     def post_recv(self, local=None, *, local_offset=0, length=None, wr_id=0):
-        """Post memory for a message of the peer's; without any, for one without data or a write with immediate."""
+        """Post memory for a message of the peer, or no memory, for one without data or a write with immediate data."""
         region = n = 0
         if local is not None:
             if not isinstance(local, MemoryRegion):
