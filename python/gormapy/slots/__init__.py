@@ -9,13 +9,13 @@
     space.memcpy(theirs, 0, mine, 0, 256)        # a put: one-sided
     space.fence(tag)                             # collective; fence(mine, received=1) is not
 
-A *local slot* is memory of this process, a *global slot* is how any rank names such memory. `Space.promote`
-makes a global slot without the other ranks, `serialize` and `deserialize` carry it to them. Each slot counts
+A *local slot* is memory of this process, a *global slot* is a name of such memory for all ranks. `Space.promote`
+makes a global slot without the other ranks; `serialize` and `deserialize` pass it to them. Each slot counts
 the messages that it sent and received. On top of slots there are channels (`spsc`, `mpsc`: queues of tokens
 from one or many producers to one consumer) and an `ObjectStore`.
 
-Where ranks share memory, slots that `allocate` made are reached by loads and stores, and registered arrays
-by copies of the kernel; over a network by one-sided calls. The target's program takes no part in either.
+Where ranks share memory, slots that `allocate` made are accessed by loads and stores, and registered arrays
+by copies of the kernel; over a network, slots are accessed by one-sided calls. The target's program takes no part.
 `help(gormapy.slots.space)` has the protocol.
 """
 

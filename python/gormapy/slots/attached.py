@@ -6,16 +6,16 @@ from gormapy import MPI
 class Attached:
     """Pieces of memory that are attached as long as a slot needs them.
 
-    A window refuses overlapping pieces, and slots may overlap: only what no other slot has attached is
-    attached, in pieces without gaps, and a piece goes with the last slot that needs it.
+    A window refuses overlapping pieces, but slots may overlap: only memory that no other slot has attached is
+    attached, in contiguous pieces, and a piece is detached with the last slot that needs it.
     """
 
     def __init__(self, win):
         self._win = win
-        self._pieces = {}  # address -> [end, slots that need it, what keeps the memory]
+        self._pieces = {}  # address -> [end, number of slots that need it, object that keeps the memory]
 
     def add(self, address, nbytes, owner):
-        """Attach memory, and return what `remove` takes."""
+        """Attach memory, and return the argument for `remove`."""
         end = address + nbytes
         used, made = [], []
         at = address
@@ -39,7 +39,7 @@ class Attached:
         return used + made
 
     def remove(self, starts):
-        """Take back what `add` attached, as far as no other slot needs it."""
+        """Detach the memory that `add` attached, as far as no other slot needs it."""
         for start in starts:
             piece = self._pieces[start]
             piece[1] -= 1

@@ -9,16 +9,16 @@ WORDS = CELL // 8
 
 # Words of a local slot's cell.
 RECEIVED, SENT = 0, 1
-# Words of a global slot's cell: the number that it lives under (0: destroyed), its lock, who waits for that.
+# Words of a global slot's cell: its number while it lives (0: destroyed), its lock, the number of waiters for the lock.
 ALIVE, LOCK, WAITERS = 0, 1, 2
 
 _CHUNK = 1024  # cells that are allocated at a time
 
 
 class Cells:
-    """The cells of one process in a space, of which others know the addresses.
+    """The cells of one process in a space, of which other ranks know the addresses.
 
-    Their memory stays until the space is closed: whoever holds the address of a destroyed slot's cell still
+    Their memory stays until the space is closed: a rank that has the address of a destroyed slot's cell still
     finds words there, and sees that the number is another. Numbers are not used twice.
     """
 

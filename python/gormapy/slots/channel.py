@@ -1,4 +1,4 @@
-"""Make channels: the collective calls that give each rank its end."""
+"""The collective calls that make channels and give each rank its end."""
 
 from .cells import CELL
 from .fixed import FixedConsumer, FixedProducer
@@ -14,8 +14,8 @@ from .variable import ring_bytes as variable_bytes
 def spsc(space, tag, producer=0, consumer=1, capacity=16, *, nbytes=None, dtype=None, shape=(), payload=None):
     """Make a channel from one rank to another; collective over the space.
 
-    Tokens are bytes, `nbytes` each, or arrays of `dtype` and `shape`. With `payload`, a number of bytes, they are of
-    any size, as many at a time as fit in there. The channel has room for `capacity` tokens.
+    Tokens are bytes, `nbytes` each, or arrays of `dtype` and `shape`. With `payload`, a number of bytes, tokens have
+    any size, as many at a time as fit into these bytes. The channel has room for `capacity` tokens.
 
     Returns a producer on the one rank, a consumer on the other, both as a tuple if they are the same rank, and
     None elsewhere. `tag` names the channel in its space: a second one by the same tag is a ValueError.
@@ -41,11 +41,11 @@ def mpsc(
 ):
     """Make a channel from several ranks (all others, unless given) to one; collective over the space.
 
-    With `locking` the producers share one ring, in which tokens have one order; else each has a ring of its own,
+    With `locking` the producers share one ring, in which tokens have one order; otherwise each has a ring of its own,
     of `capacity` tokens and `payload` bytes, and never waits for another producer. The rest is as in `spsc`.
     """
     kind = Kind(nbytes, dtype, shape, payload)
-    others = producers is None  # of a space of one rank there are none: the channel is closed from the beginning
+    others = producers is None  # in a space of one rank there are no producers: the channel is closed from the start
     producers = tuple(rank for rank in range(space.size) if rank != consumer) if others else tuple(producers)
     _check(space, capacity, payload, producers or (consumer,) if others else producers, consumer)
     if not locking:

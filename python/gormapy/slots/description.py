@@ -20,7 +20,7 @@ def pack(space_id, where):
 
 
 def unpack(space_id, size, data):
-    """Return the description in bytes; ValueError if they are not one of this space of so many ranks."""
+    """Return the description in bytes; ValueError if they are not a slot of this space of `size` ranks."""
     try:
         data = bytes(memoryview(data))
     except TypeError:

@@ -1,17 +1,17 @@
-"""What all producers and all consumers of channels have: waits, iteration, async forms.
+"""The base classes of producers and consumers of channels: waits, iteration, async forms.
 
 # The ring
 
-Tokens lie in memory of the consumer. Two words count for ever, and a token's place is its number modulo the
-capacity: *head* has twice the number of tokens pushed, plus one when the channel is closed; it is stored by producers
-after the token is there, and lies at the consumer, who waits for it. *tail* has the number of tokens popped;
-it is stored by the consumer when it is done with a token, and lies where producers wait for room. A side that dies
-leaves both words true: what was announced is whole, what was not does not exist. The other side gets what is
-there, and then an error. tests/slots/test_interleavings.py runs the ends of all kinds of channels, and the locks,
+Tokens are in memory of the consumer. Two words only increase, and a token's place is its number modulo the
+capacity: *head* has twice the number of tokens pushed, plus one when the channel is closed; producers store it
+after the token is written, and it is at the consumer, which waits for it. *tail* has the number of tokens popped;
+the consumer stores it when it has finished with a token, and it is where producers wait for room. When a side dies
+both words stay valid: an announced token is complete, any other does not exist. The other side gets the announced
+tokens, and then an error. tests/slots/test_interleavings.py runs the ends of all kinds of channels, and the locks,
 through every interleaving of their accesses.
 
-A word's `last` is what this process stored last, and moves with the store in one step of the extension: an
-exception between two lines of Python, such as KeyboardInterrupt, never parts a side from what it announced.
+A word's `last` is the value that this process stored last. It changes with the store in one step of the extension: an
+exception between two lines of Python, such as KeyboardInterrupt, can't make the two differ.
 """
 
 from gormapy._ext import core
@@ -21,7 +21,7 @@ from .wait import Deadline, Naps
 
 
 class Retired:
-    """What stands for a word of a channel whose space has been closed."""
+    """The substitute of a word of a channel whose space has been closed."""
 
     def __getattr__(self, name):
         raise SlotError("the channel can't be used any more: its space has been closed")
@@ -37,7 +37,7 @@ class Endpoint:
     """
 
     _role = "end"
-    _words_of = ("_head", "_tail")  # the attributes by which it reaches the ring
+    _words_of = ("_head", "_tail")  # the attributes that are words of the ring
 
     def __init__(self, space, tag, capacity, kind, peers):
         self.capacity = capacity
@@ -48,7 +48,7 @@ class Endpoint:
         space._ends.add(self)
 
     def _retire(self):
-        """Let go of all words: the memory that they are in may be there no more."""
+        """Release all words: their memory may be unmapped."""
         for name in self._words_of:
             setattr(self, name, RETIRED)
 
@@ -58,7 +58,7 @@ class Endpoint:
         return f"<{self._role} of channel {self.tag!r}, {self.depth} of {self.capacity} tokens>"
 
     def _check_peers(self):
-        """Raise SlotError if nobody is left at the other end."""
+        """Raise SlotError if no rank is left at the other end."""
         gone = [core.WinGone(self._space._win._h, rank) for rank in self._peers]
         if gone and all(gone):
             raise SlotError(f"channel {self.tag!r} can't go on: {gone[0]}")
@@ -82,7 +82,7 @@ class Endpoint:
             try:
                 self._check_peers()
             except SlotError as problem:
-                gone = problem  # what they did before they ended may have come after the attempt: try once more
+                gone = problem  # their last accesses may have come after the attempt: try once more
                 continue
             if not self._space.mapped:
                 self._space._comm.Iprobe()
@@ -117,14 +117,14 @@ class Producer(Endpoint):
         return await self._poll(lambda: self.push(token), Full, timeout)
 
     def close(self):
-        """Tell the consumer that this producer pushes no more."""
+        """Announce to the consumer that this producer pushes no more."""
         raise NotImplementedError
 
     def __enter__(self):
         return self
 
     def __exit__(self, kind, value, traceback):
-        if kind is None:  # else the consumer is not to take what came for all there is
+        if kind is None:  # otherwise the consumer must not take the tokens so far for all
             self.close()
 
     def _full(self, timeout):
@@ -149,11 +149,11 @@ class Consumer(Endpoint):
         raise NotImplementedError
 
     def wait(self, timeout=None):
-        """Wait until there is a token, and leave it there; the errors are those of `pop`."""
+        """Wait until there is a token, without popping it; the errors are those of `pop`."""
         raise NotImplementedError
 
     def peek(self, index=0):
-        """Return the next token, or the one `index` further on, where it lies: valid until it is popped."""
+        """Return the next token, or the one `index` places behind it, without a copy: valid until it is popped."""
         raise NotImplementedError
 
     def drop(self, count=1):

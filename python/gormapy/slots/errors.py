@@ -6,7 +6,7 @@ class SlotError(RuntimeError):
 
 
 class SlotRangeError(SlotError, ValueError):
-    """Bytes were asked for that a slot does not have."""
+    """An access is outside of the bytes of a slot."""
 
 
 class HolderDied(SlotError):

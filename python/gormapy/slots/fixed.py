@@ -23,7 +23,7 @@ class FixedProducer(Producer):
         super().__init__(space, tag, capacity, kind, (ring.rank,))
         self._head = ring.word(HEAD, "channel: consumer")
         self._tail = tail.word(TAIL, "push: channel is full")
-        self._popped = 0  # tail when it was last looked at
+        self._popped = 0  # tail when it was last loaded
         self._places = [ring.place(TOKENS + i * self._nbytes) for i in range(capacity)]
 
     def push(self, token, timeout=0):
@@ -64,13 +64,13 @@ class FixedConsumer(Consumer):
         super().__init__(space, tag, capacity, kind, (tail.rank,))
         self._head = ring.word(HEAD, "pop: channel is empty")
         self._tail = tail.word(TAIL, "channel: producer")
-        self._pushed = 0  # head when it was last looked at
+        self._pushed = 0  # head when it was last loaded
         self._memory = ring.source._memory[TOKENS:]
         first = ring.source.address + TOKENS
         self._places = [first + i * self._nbytes for i in range(capacity)]
 
     def _arrived(self, count, timeout):
-        """Make sure that a token of a number is there."""
+        """Wait for the token with a number; raise an error if it does not come."""
         self._pushed = self._head.wait(2 * count + 1, timeout, self._peers)
         if self._pushed <= 2 * count + 1:
             raise self._closed() if self._pushed & 1 else self._empty(timeout)

@@ -1,11 +1,11 @@
 """Locks of global slots.
 
 A lock is a word at the slot's owner: 0 while it is free, -(rank + 1) while a rank holds it. It is acquired by
-compare-and-swap and released by the same, so that only the holder can. Who finds it taken adds itself to a second
-word and waits; who releases wakes all ranks if that second word is not 0. The order (the word is changed, then the
-other one read; the waiter does it the other way round) makes that no wake-up is lost. A waiter that died
-leaves the second word too high, which costs a look at each rank's doorbell and nothing else. A holder that died is
-found by those who wait: one of them frees the lock, and says so by HolderDied.
+compare-and-swap and released by the same, so that only the holder can release it. A rank that finds it taken adds one
+to a second word and waits; the holder that releases it wakes all ranks if the second word is not 0. The order (the
+holder changes the word, then reads the second one; the waiter does it the other way round) ensures that no wake-up is
+lost. A waiter that dies leaves the second word too high, which only costs a check of each rank's doorbell. Waiters
+detect that a holder has died: one of them frees the lock, and reports it by HolderDied.
 """
 
 from gormapy._ext import core
@@ -13,7 +13,7 @@ from gormapy._ext import core
 from .errors import HolderDied, SlotError
 from .wait import Deadline, Naps
 
-_LOOK = 0.05  # seconds after which a waiter looks whether the holder still lives
+_LOOK = 0.05  # seconds after which a waiter checks whether the holder still lives
 
 
 class Lock:
@@ -24,7 +24,7 @@ class Lock:
         self._mine = -(space.rank + 1)
 
     def try_acquire(self):
-        """Acquire the lock if it is free, and tell whether it was acquired."""
+        """Acquire the lock if it is free, and return whether it was acquired."""
         return self._word.swap(0, self._mine) == 0
 
     def acquire(self, timeout=None):
@@ -48,7 +48,7 @@ class Lock:
             while holder != 0:
                 how = core.WinGone(self._space._win._h, -holder - 1)
                 if how and self._word.swap(holder, 0) == holder:
-                    self.wake()  # the caller may not want it any more, others do
+                    self.wake()  # the caller may not want it any more, but other waiters do
                     raise HolderDied(
                         f"the lock of {self._name} was held by a rank that is gone ({how}); it is free again: see "
                         "that what it protects is whole, then acquire it"

@@ -1,12 +1,12 @@
 """Channels of many producers that share one ring under a lock.
 
-The ring is that of `endpoint.py`, but head and tail both lie at the consumer, and producers keep nothing of their
-own: who has the lock of the consumer's slot reads them, puts its token, and stores head. A producer that finds no room
-gives the lock back before it waits for tail. One that dies with the lock leaves head as it was, so that the
-next one goes on from there. The channel is closed when every producer has closed its end.
+The ring is that of `endpoint.py`, but head and tail are both at the consumer, and producers have no state of their
+own: the producer with the lock of the consumer's slot reads both, puts its token, and stores head. A producer that
+finds no room releases the lock before it waits for tail. If a producer dies with the lock head is unchanged, and the
+next one continues from there. The channel is closed when every producer has closed its end.
 
-For tokens of any size the slot also has the numbers of bytes pushed and popped, and where each token begins
-and how long it is.
+For tokens of any size the slot also has the numbers of bytes pushed and popped, and the start and length of each
+token.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ HEAD, BYTES_PUSHED, CLOSES = 0, 8, 16
 TAIL, BYTES_POPPED, WAITERS = CELL, CELL + 8, CELL + 16
 SIZES = 2 * CELL
 
-_LOOK = 0.05  # seconds after which a producer looks whether the consumer still lives
+_LOOK = 0.05  # seconds after which a producer checks whether the consumer still lives
 
 
 def ring_bytes(capacity, nbytes, payload):
@@ -71,7 +71,7 @@ class LockingProducer(Producer):
                 self._acquire(deadline, timeout)
                 popped = self._push(memory)
             finally:
-                # Whatever came, this end keeps no lock; one call of C, so that no signal comes before it.
+                # Whatever was raised, this end must not keep the lock; one call of C, so that no signal precedes it.
                 word.swap(mine, 0)
             lock.wake()
             if popped is None:
@@ -84,11 +84,11 @@ class LockingProducer(Producer):
         lock = self._ring._lock
         while not lock.try_acquire():
             try:
-                # who does not wait for room still waits for its turn
+                # also a push that does not wait for room waits for the lock
                 lock.acquire(None if timeout is None or timeout <= 0 else deadline.left())
                 return
             except HolderDied:
-                continue  # what it had not announced does not exist
+                continue  # a token that it had not announced does not exist
             except TimeoutError:
                 raise self._full(timeout) from None
 
@@ -103,12 +103,12 @@ class LockingProducer(Producer):
             return None
         start = words.bytes_pushed.load()
         nbytes = len(memory)
-        # Where no token is left, all bytes are free: what a dead producer left unused no consumer will skip.
+        # If no token is left all bytes are free: no later token makes the consumer skip bytes of a dead producer.
         if count > popped and start + nbytes - words.bytes_popped.load() > self.payload:
             return popped
         for at, first, last in pieces(start, nbytes, self.payload):
             words.head.copy_in(self._tokens + at, memory[first:last])
-        # The sum before head: who dies in between leaves some bytes unused, which the consumer of the next token skips.
+        # The sum before head: a death in between leaves unused bytes, which the consumer skips with the next token.
         words.bytes_pushed.store(start + nbytes)
         words.head.put(self._sizes + 16 * (count % self.capacity), np.array([start, nbytes], "i8"), 16, value + 2)
         return None

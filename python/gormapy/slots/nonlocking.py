@@ -1,8 +1,8 @@
 """Channels of many producers, each with a ring of its own.
 
-Nobody waits for another producer. Each ring is that of one producer and one consumer; beside them there is one word
-at the consumer, the *bell*, to which a producer adds one after each token, so that the consumer can wait
-for all of them at once. The consumer takes from the rings in turn.
+No producer waits for another one. Each ring is that of one producer and one consumer. One word at the consumer is
+the *bell*: a producer adds one to it after each token, so that the consumer can wait for all of them at once. The
+consumer takes tokens from the rings in turn.
 """
 
 from gormapy import MPI
@@ -11,7 +11,7 @@ from .endpoint import Consumer, Producer
 from .errors import Empty
 from .wait import Deadline
 
-_LOOK = 0.5  # seconds after which the rings are looked at without a bell: who died may not have rung
+_LOOK = 0.5  # seconds after which the rings are checked without a bell: a producer that died may not have rung it
 
 
 class BellProducer(Producer):
@@ -45,7 +45,7 @@ class NonlockingConsumer(Consumer):
     def __init__(self, space, tag, capacity, kind, consumers, bell):
         super().__init__(space, tag, capacity * len(consumers), kind, tuple(c._peers[0] for c in consumers))
         self._consumers, self._bell = consumers, bell
-        self._next = 0  # the ring to look at first
+        self._next = 0  # the ring to check first
 
     def _find(self, timeout=0):
         """Return the ring that the next token is in."""
@@ -60,7 +60,7 @@ class NonlockingConsumer(Consumer):
                     return self._consumers[at]
                 closed += self._consumers[at].is_closed
             if closed == len(self._consumers):
-                if any(c.depth for c in self._consumers):  # came after the look and before the closing
+                if any(c.depth for c in self._consumers):  # a token came after the check and before the close
                     continue
                 raise self._closed()
             if gone is not None:
@@ -72,7 +72,7 @@ class NonlockingConsumer(Consumer):
             try:
                 self._bell.wait(heard + 1, _LOOK if left is None else min(left, _LOOK), waiting)
             except MPI.Exception as error:
-                gone = error  # but who died may not have rung for its last token: look once more
+                gone = error  # but a producer that died may not have rung for its last token: check once more
 
     def pop(self, timeout=0):
         token = self._find(timeout).pop()

@@ -65,10 +65,10 @@ class LocalSlot(Counted):
 
 
 class GlobalSlot(Counted):
-    """Memory of some rank, as every rank can name it.
+    """Memory of a rank, which every rank can name.
 
-    `rank` is whose memory it is, `nbytes` its size, `tag` and `key` what it was exchanged by (the key of a
-    promoted one is None), `source` the local slot if the memory is this process's, else None.
+    `rank` is the owner of the memory, `nbytes` its size, `tag` and `key` those of the exchange (the key of a promoted
+    slot is None), `source` the local slot if the memory is this process's, else None.
     """
 
     def __init__(self, space, tag, key, where, source=None):
@@ -78,7 +78,7 @@ class GlobalSlot(Counted):
         self._promoted = False
         self._pieces = None
         self._base = None  # where the memory is mapped here; 0: it is not
-        self._gone = None  # why it can't be used any more
+        self._gone = None  # the reason why the slot can't be used any more
         self._received = self._sent = self._alive = self._lock = None
 
     def __repr__(self):
@@ -89,7 +89,7 @@ class GlobalSlot(Counted):
         return (self.rank, self.address, self.nbytes, self._mapped, self._counts, self._cell, self._number)
 
     def _check(self):
-        """Raise SlotError if the slot is known not to be there any more."""
+        """Raise SlotError if the slot is known to be destroyed."""
         if self._space._win is None:
             self._space._check()
         if self._gone is None and self._base is None:
@@ -118,7 +118,7 @@ class GlobalSlot(Counted):
         self._base = space._map(rank, self.address, self.nbytes)
 
     def place(self, offset):
-        """Return the address by which words of this slot's rank put data at an offset."""
+        """Return the address of an offset, for the methods of words of this slot's rank that put data."""
         self._check()
         return (self._base if self._direct() else self.address) + offset
 
@@ -141,7 +141,7 @@ class GlobalSlot(Counted):
         self._check()._lock.acquire(timeout)
 
     def try_acquire(self):
-        """Acquire the slot's lock if nobody has it, and tell whether it was acquired."""
+        """Acquire the slot's lock if it is free, and return whether it was acquired."""
         return self._check()._lock.try_acquire()
 
     def release(self):

@@ -2,29 +2,29 @@
 
 # How slots map to windows
 
-A space has one dynamic window, in a passive-target epoch from its making to its end. A slot that other ranks may
-access is attached to it, which is a local operation: hence `promote` needs nobody else. Beside its memory each
-slot has a cell of words (`cells.py`) in memory of its owner: the numbers of messages received and sent, and for
-each global slot of it the number under which that lives, and its lock. Who has a slot's description (where the
-memory and the cells are, and the number) can do everything with it that follows.
+A space has one dynamic window, in a passive-target epoch for all of the space's life. A slot that other ranks may
+access is attached to it, which is a local operation: hence `promote` does not need other ranks. Beside its memory each
+slot has a cell of words (`cells.py`) in memory of its owner: the numbers of messages received and sent. Each global
+slot has a cell with its number while it lives, and its lock. A rank that has a slot's description (the addresses of
+the memory and the cells, and the number) can do all that follows with it.
 
 When the space is made, the ranks agree on whether each of them can map the memory of all others (`Space.mapped`).
-If so, words are changed by the processor's atomic instructions, and what `allocate` made is reached by loads and
-stores; memory of the program is reached by the window's Put and Get, which the kernel carries out. If not, as over
-a network, all of it goes by calls of the window. What makes a word atomic is the same for all ranks, always.
+If so, words are changed by the processor's atomic instructions, and slots that `allocate` made are accessed by loads
+and stores; memory of the program is accessed by the window's Put and Get, which the kernel carries out. If not, as over
+a network, all accesses are calls of the window. Words are made atomic in the same way by all ranks, always.
 
-# Who writes what, in which order
+# The order of writes
 
-* received: the origin of a put adds one, after the data are there: who sees the count sees the data. Over a network
-  the data are flushed before the count is sent.
-* sent: the origin of a put adds one to its own slot's, the origin of a get to the slot that it read, afterwards.
-* alive: its owner alone. A number is never used again, and cells stay until the space is closed, so that an origin
-  sees whether a slot is still there, before anything moves.
+* received: the origin of a put adds one, after the data are there: a process that sees the count sees the data. Over a
+  network the data are flushed before the count is sent.
+* sent: the origin of a put adds one to its own slot's, the origin of a get to that of the slot read, afterwards.
+* alive: only the owner writes it. A number is never used again, and cells stay until the space is closed, so that an
+  origin sees whether a slot still lives, before any data moves.
 * lock: see `lock.py`.
 
 A process that waits for a count waits for words in its own memory. The origin rings its doorbell if it sleeps
-(`gocore/mpi/word.go`). A wait ends with an error when all others that could write are gone, and by time-out or
-Ctrl-C with nothing done. An origin that dies between data and count leaves a message that does not count.
+(`gocore/mpi/word.go`). A wait ends with an error when all other ranks that could write are gone, and by time-out or
+Ctrl-C with no effect. An origin that dies between data and count leaves a message that is not counted.
 """
 
 from weakref import WeakSet
@@ -48,11 +48,11 @@ __all__ = ["Space"]
 class Space:
     """The memory slots of the ranks of a communicator (COMM_WORLD unless another is given); collective.
 
-    `rank` and `size` are those of the communicator, `mapped` tells whether all ranks share memory.
+    `rank` and `size` are those of the communicator, `mapped` is whether all ranks share memory.
     """
 
     def __init__(self, comm=None):
-        self._win = None  # should the next line fail
+        self._win = None  # in case the next line fails
         self._comm = (MPI.COMM_WORLD if comm is None else comm).Dup()
         self.rank, self.size = self._comm.Get_rank(), self._comm.Get_size()
         self._others = tuple(r for r in range(self.size) if r != self.rank)
@@ -79,14 +79,14 @@ class Space:
         return self
 
     def __exit__(self, kind, value, traceback):
-        if kind is None:  # else the other ranks may not come
+        if kind is None:  # otherwise the other ranks may not take part
             self.close()
 
     def close(self):
-        """Destroy all slots and free what the space has; collective."""
+        """Destroy all slots and free the space's resources; collective."""
         if self._win is None:
             return
-        self._comm.Barrier()  # nobody accesses anything any more
+        self._comm.Barrier()  # no rank accesses any slot any more
         self._win.Unlock_all()
         self._win.Free()
         self._comm.Free()
@@ -95,15 +95,15 @@ class Space:
             end._retire()
         self._tags, self._doomed, self._promoted = {}, {}, []
 
-    # What the other modules use
-    # --------------------------
+    # Used by the other modules
+    # -------------------------
 
     def _check(self):
         if self._win is None:
             raise SlotError("the space has been closed: make another one")
 
     def _window(self):
-        """Return the window in its epoch, which a collective reset (gormapy.reset) has ended."""
+        """Return the window, in a new epoch if a collective reset (gormapy.reset) has ended its epoch."""
         self._check()
         try:
             fast.flush(self._win._h, self.rank)
@@ -114,19 +114,19 @@ class Space:
         return self._win
 
     def _map(self, rank, address, nbytes):
-        """Return where memory of a rank is mapped here; 0 if it is not."""
+        """Return the address at which memory of a rank is mapped here, 0 if it is not."""
         if nbytes == 0:
             return 0
         return fast.win_address(self._window()._h, rank, address, nbytes)
 
     def _word(self, rank, address, label, owner, wakes=True, direct=True):
-        """Return the word at an address of a rank; one that does not wake is nobody's to sleep for."""
+        """Return the word at an address of a rank; a word with `wakes` False wakes no waiter."""
         if self.mapped and direct:
             at = self._map(rank, address, 8)
             return fast.Word(self._win._h, rank if wakes else -1, at, owner, label)
-        from .farword import FarWord
+        from .remoteword import RemoteWord
 
-        return FarWord(self, rank, address, owner, label)
+        return RemoteWord(self, rank, address, owner, label)
 
     def _nap(self, seconds):
         """Sleep, and let signals and the transports have their turn."""
@@ -165,7 +165,7 @@ class Space:
     def free(self, slot):
         """Free a local slot, and destroy the global slots of its memory, wherever they are known.
 
-        The memory lives on as long as anything of the program shows it.
+        The memory stays as long as the program has an object that shows it.
         """
         slot._check()
         for shown in list(slot._globals):
@@ -211,16 +211,15 @@ class Space:
     def exchange(self, tag, slots=None):
         """Make local slots global under a tag, each by a key: {key: slot}; collective.
 
-        Every rank gives those of its own that the others are to have, if any. Tags and keys are integers, or
-        anything else that can be pickled and hashed. A key that is there already is a ValueError on all ranks,
-        and nothing is changed.
+        Every rank passes the slots of its own that it shares, if any. Tags and keys are integers, or any objects that
+        can be pickled and hashed. A key that is already in use is a ValueError on all ranks, and nothing is changed.
         """
         self._check()
         mine, problem = {}, None
         try:
             for key, local in dict(slots or {}).items():
                 mine[key] = self._expose(tag, key, local)
-        except (TypeError, ValueError, SlotError) as error:  # the others wait: all are to know
+        except (TypeError, ValueError, SlotError) as error:  # the others wait: they must get the error, too
             problem = error
         offer = f"{type(problem).__name__}: {problem}" if problem else {k: s._where() for k, s in mine.items()}
         try:
@@ -263,7 +262,7 @@ class Space:
         return self._tags[tag][key]
 
     def promote(self, local, tag=0):
-        """Return a global slot of local memory, without the other ranks; `serialize` makes it known to them."""
+        """Return a global slot of local memory, without the other ranks; `serialize` passes it to them."""
         self._check()
         slot = self._expose(tag, None, local)
         slot._promoted = True
@@ -275,12 +274,12 @@ class Space:
         return description.pack(self._id, slot._where())
 
     def deserialize(self, data, tag=0):
-        """Return the global slot that `serialize` made bytes of on a rank of this space."""
+        """Return the global slot that a rank of this space has turned into bytes by `serialize`."""
         self._check()
         return GlobalSlot(self, tag, None, description.unpack(self._id, self.size, data))
 
     def deregister_global(self, slot):
-        """Forget a global slot in this process; the others still have it."""
+        """Remove a global slot from this process; the other ranks still have it."""
         if self._tags.get(slot.tag, {}).get(slot.key) is slot:
             del self._tags[slot.tag][slot.key]
         if slot.source is None:
@@ -289,7 +288,7 @@ class Space:
     def destroy(self, slot):
         """Destroy a global slot: a promoted one at once, others at the next `fence` of their tag, on all ranks.
 
-        One rank or several may ask for it. Of a promoted slot only the owner can.
+        One rank or several may call it. A promoted slot can only be destroyed by its owner.
         """
         self._check()
         if slot.key is None:
@@ -359,15 +358,14 @@ class Space:
     # ---------------
 
     def fence(self, what, sent=0, received=0, timeout=None, peers=None):
-        """Wait for everybody, with a tag, or for messages of one slot, with a slot.
+        """Wait for all ranks, with a tag, or for messages of one slot, with a slot.
 
-        `fence(tag)` is collective: what any rank copied before is there afterwards, and the slots of the tag that
-        ranks asked to destroy are destroyed.
+        `fence(tag)` is collective: afterwards all earlier copies are complete, and the slots of the tag for which
+        `destroy` was called are destroyed.
 
-        `fence(slot, sent, received)` is not: it returns when so many more messages were sent from and received by
-        the slot as counted since the last such fence of it that succeeded. It raises TimeoutError after
-        `timeout` seconds, with what there is, and MPI.Exception when the ranks in `peers` (all others, unless
-        given) have ended.
+        `fence(slot, sent, received)` is not: it returns when these numbers of messages were sent from and received
+        by the slot since the last such fence of it that succeeded. It raises TimeoutError after `timeout` seconds,
+        with the numbers so far, and MPI.Exception when the ranks in `peers` (all others, unless given) have ended.
         """
         self._check()
         if isinstance(what, (LocalSlot, GlobalSlot)):
@@ -387,7 +385,7 @@ class Space:
                 self._bury(slot)
             elif slot is not None:
                 slot._gone = "it has been destroyed"
-        self._comm.Barrier()  # nobody finds memory of others that is to go but is not yet gone
+        self._comm.Barrier()  # no rank finds memory of others that is about to be destroyed
 
     def _fence_slot(self, slot, sent, received, timeout, peers):
         slot._check()
@@ -418,7 +416,7 @@ class Space:
         return slot._fenced
 
     def _watch(self, slot, word, target, deadline):
-        """Look at a word of another rank until it has a value or the time is over."""
+        """Poll a word of another rank until it has a value or the time is over."""
 
         def look():
             count = word.load()
@@ -437,7 +435,7 @@ class Space:
         """Return how many messages a slot has sent and received, as two numbers, without waiting."""
         slot._check()
         if not self.mapped:
-            self._comm.Iprobe()  # what has come by the network is served
+            self._comm.Iprobe()  # messages that have arrived by the network are handled
         return slot._sent.load(), slot._received.load()
 
     # Locks
@@ -448,7 +446,7 @@ class Space:
         slot.acquire(timeout)
 
     def try_acquire(self, slot):
-        """Acquire the lock of a global slot if nobody has it, and tell whether it was acquired."""
+        """Acquire the lock of a global slot if it is free, and return whether it was acquired."""
         return slot.try_acquire()
 
     def release(self, slot):

@@ -10,7 +10,7 @@ from .errors import SlotError
 
 @dataclass(frozen=True)
 class Handle:
-    """What names a published object: send it, or `bytes(handle)`, to whoever is to read it."""
+    """The name of a published object: send it, or `bytes(handle)`, to the ranks that read the object."""
 
     rank: int
     id: int
@@ -35,8 +35,8 @@ class ObjectStore:
     def publish(self, data, id=None):
         """Publish bytes or an array, of which a copy is made, and return its handle.
 
-        `id` is a number of the program's, else the next free one. What is published under it does not change: a second
-        time is a SlotError, until it is destroyed.
+        `id` is a number that the program chooses, by default the next free one. An object does not change: publishing
+        under its id again is a SlotError, until it is destroyed.
         """
         if id is None:
             while self._next in self._mine:
@@ -64,7 +64,7 @@ class ObjectStore:
         return Handle(self._space.rank, id, memory.size, dtype, shape, shown.serialize())
 
     def handle(self, data):
-        """Return the handle that `bytes(handle)` made bytes of."""
+        """Return the handle that was turned into bytes by `bytes(handle)`."""
         try:
             rank, id, nbytes, dtype, shape, slot = json.loads(bytes(data))
             handle = Handle(int(rank), int(id), int(nbytes), str(dtype), tuple(map(int, shape)), bytes.fromhex(slot))
@@ -90,11 +90,11 @@ class ObjectStore:
         return local.array.view(handle.dtype).reshape(handle.shape)
 
     def fence(self):
-        """Wait until all ranks have come here: what they got before, they have; collective."""
+        """Wait until all ranks have called it: all earlier gets are complete; collective."""
         self._space.fence(self._tag)
 
     def destroy(self, handle):
-        """Destroy an object that this rank published; whoever gets it later has a SlotError."""
+        """Destroy an object that this rank published; a later `get` of it raises SlotError."""
         if handle.rank != self._space.rank or handle.id not in self._mine:
             raise SlotError(f"object {handle.id} of rank {handle.rank} is not published by rank {self._space.rank}")
         shown, local = self._mine.pop(handle.id)

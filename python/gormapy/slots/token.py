@@ -1,10 +1,10 @@
-"""Tokens: what goes through channels."""
+"""Tokens: the messages of channels."""
 
 import numpy as np
 
 
 class Kind:
-    """What the tokens of a channel are: bytes, or arrays of one type and shape.
+    """The kind of a channel's tokens: bytes, or arrays of one type and shape.
 
     `nbytes` is the size of each one, None if they have any size.
     """
@@ -30,7 +30,7 @@ class Kind:
             raise ValueError(f"channel: a token needs a byte at least, not {self.nbytes}")
 
     def encode(self, token):
-        """Return a token as a buffer without gaps, of this kind."""
+        """Return a token of this kind as a contiguous buffer."""
         if self.dtype is None:
             try:
                 memory = memoryview(token)

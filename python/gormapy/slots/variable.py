@@ -1,7 +1,7 @@
 """Channels of one producer and one consumer for tokens of any size. The ring is described in `endpoint.py`.
 
-The consumer's slot has, behind head, the size of each token, and a ring of bytes in which tokens lie one behind the
-other; one that meets the end goes on at the beginning. Both sides know where it begins from the sizes alone.
+The consumer's slot has, behind head, the size of each token, and a ring of bytes in which tokens follow each other; a
+token that reaches the end continues at the start. Both sides compute where a token begins from the sizes.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ def ring_bytes(capacity, payload):
 
 
 def pieces(start, nbytes, payload):
-    """Yield where bytes lie in the ring: offset there, first and last of the token's bytes."""
+    """Yield the pieces of a token in the ring: offset in the ring, range of the token's bytes."""
     at = start % payload
     first = min(nbytes, payload - at)
     yield at, 0, first
@@ -39,7 +39,7 @@ class VariableProducer(Producer):
         self._ring = ring
         self._sizes = ring.place(SIZES)
         self._bytes = ring.place(SIZES + 8 * capacity)
-        self._ends = np.zeros(capacity + 1, "i8")  # of the last tokens: number of bytes pushed until after it
+        self._ends = np.zeros(capacity + 1, "i8")  # for each of the last tokens: number of bytes pushed up to its end
 
     def _end(self, count):
         """Return how many bytes the first `count` tokens have."""
@@ -57,7 +57,7 @@ class VariableProducer(Producer):
         count = value >> 1
         start = self._end(count)
         if not self._fits(count, nbytes, self._tail.load()):
-            # as many tokens must have been popped that their bytes suffice
+            # so many tokens must have been popped that their bytes are enough room
             need = count - self.capacity + 1
             while need <= count and not self._fits(count, nbytes, max(need, 0)):
                 need += 1
@@ -69,7 +69,7 @@ class VariableProducer(Producer):
         head.put(self._sizes + 8 * (count % self.capacity), np.array([nbytes], "i8"), 8, value + 2)
 
     def _fits(self, count, nbytes, popped):
-        """Tell whether a token fits when so many have been popped."""
+        """Return whether a token fits when this number of tokens has been popped."""
         return count - popped < self.capacity and self._end(count) + nbytes - self._end(popped) <= self.payload
 
     def close(self):
@@ -83,7 +83,7 @@ class VariableProducer(Producer):
 
     @property
     def bytes_used(self):
-        """Number of bytes that the tokens have which were not popped."""
+        """Number of bytes of the tokens that were not popped."""
         return self._end(self._head.last >> 1) - self._end(self._tail.load())
 
 
@@ -98,7 +98,7 @@ class VariableConsumer(Consumer):
         memory = ring.source._memory
         self._sizes = memory[SIZES : SIZES + 8 * capacity].view("i8")
         self._memory = memory[SIZES + 8 * capacity :]
-        self._starts = {0: 0}  # token -> where it starts; of the next one, whatever comes between two lines
+        self._starts = {0: 0}  # token -> its start; has the next one also after an exception between two lines
 
     def _start(self):
         """Return number and start of the next token."""
@@ -106,7 +106,7 @@ class VariableConsumer(Consumer):
         return count, self._starts[count]
 
     def _token(self, start, nbytes):
-        """Return the memory of a token, a copy if it lies in two pieces."""
+        """Return the memory of a token, a copy if it is in two pieces."""
         parts = [self._memory[at : at + last - first] for at, first, last in pieces(start, nbytes, self.payload)]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 

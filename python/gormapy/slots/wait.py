@@ -1,4 +1,4 @@
-"""Waits for words that belong to another rank, and for what no word tells."""
+"""Waits for words of other ranks, and for conditions that no word shows."""
 
 import time
 
@@ -14,12 +14,12 @@ class Deadline:
         return None if self._end is None else max(0.0, self._end - time.monotonic())
 
     def over(self):
-        """Tell whether the time is over."""
+        """Return whether the time is over."""
         return self._end is not None and time.monotonic() >= self._end
 
 
 class Naps:
-    """Sleeps that become longer, from almost nothing to some milliseconds."""
+    """Sleeps that become longer, from nothing to some milliseconds."""
 
     def __init__(self, longest=2e-3):
         self._longest = longest

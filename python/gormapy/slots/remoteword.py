@@ -1,4 +1,4 @@
-"""Words that are reached by one-sided calls, because they are not mapped here."""
+"""Words that are accessed by one-sided calls, because they are not mapped here."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from gormapy._ext import fast
 from .errors import SlotError
 
 
-class FarWord:
+class RemoteWord:
     """A counter of 8 bytes in the memory of a rank; the methods are those of `gormapy._fast.Word`.
 
     Every change is an atomic operation of the window, also one of the rank's own words: what makes an
@@ -29,7 +29,7 @@ class FarWord:
         return int(result[0])
 
     def load(self):
-        """Return what the word has."""
+        """Return the word's value."""
         return self._fetch(0, MPI.NO_OP) if self._near is None else self._near.load()
 
     def store(self, value):
@@ -38,11 +38,11 @@ class FarWord:
         self.last = value
 
     def add(self, amount):
-        """Add an amount, and return what there was."""
+        """Add an amount, and return the previous value."""
         return self._fetch(amount, MPI.SUM)
 
     def swap(self, expected, value):
-        """Store a value if the word has the expected one, and return what there was."""
+        """Store a value if the word has the expected one, and return the previous value."""
         result = np.empty(1, "i8")
         win = self._space._window()
         win.Compare_and_swap(np.array([value], "i8"), np.array([expected], "i8"), result, self.rank, self._address)
@@ -50,7 +50,7 @@ class FarWord:
         return int(result[0])
 
     def put(self, address, source, nbytes, value):
-        """Put a buffer of so many bytes at an address of the word's rank, then store a value."""
+        """Put this number of bytes of a buffer at an address of the word's rank, then store a value."""
         memory = memoryview(source).cast("B")
         if len(memory) != nbytes:
             raise ValueError(f"{self.label}: a token of this channel has {nbytes} bytes, not {len(memory)}")
@@ -77,10 +77,10 @@ class FarWord:
         self.store(value)
 
     def wait(self, value, timeout, peers):
-        """Wait until the word of this process has a value or more, and return what it has."""
+        """Wait until the word of this process has at least a value, and return the word's value."""
         if self._near is None:
             raise SlotError("a word of another rank can't be waited for over a network")
         return self._near.wait(value, timeout, peers)
 
     def wake(self):
-        """Do nothing: over a network waiters look by themselves."""
+        """Do nothing: over a network waiters poll."""
