@@ -7,60 +7,61 @@ import (
 	"gormapy/gocore/sys/atom"
 )
 
-// accLock is the accumulate lock of one target: held for the microseconds in
+// accLock is the accumulate lock of one target. It is held for the microseconds in
 // which elements are read, combined and written.
 //
 // # Protocol
 //
-// One word: 0, or the holder's rank + 1, with the top bit set once somebody
-// sleeps for it. Acquire: compare-and-swap 0 to own; else yield for a while,
-// then set the top bit and sleep on the word. Who acquires it after having slept
-// keeps the top bit set, for there may be more sleepers. Release: swap in 0; if
-// the top bit was set, wake all. A waiter that finds the holder dead takes the
-// lock from it by compare-and-swap, and does what the next section says before
-// it goes on; the death itself is reported as any other.
+// The lock is one word: 0, or the holder's rank + 1, with the top bit set while a
+// waiter sleeps. Acquire: compare-and-swap 0 to own; else yield for a while, then
+// set the top bit and sleep on the word. A rank that acquires the lock after it
+// slept keeps the top bit set, since there may be more sleepers. Release: swap in
+// 0; if the top bit was set, wake all. A waiter that finds the holder dead takes
+// the lock from it by compare-and-swap, and completes the holder's writes (see the
+// next section) before it continues. The death itself is reported as any other.
 //
 // # No element half written
 //
-// An element that one store of the processor writes whole (it has 1, 2, 4 or 8
-// bytes, is aligned to them, has one field, and the target's memory is mapped
-// here) is written in place: a holder that dies has written it or not. All
-// others go through the target's journal, a batch of runs at a time. The holder
+// An element is written in place if one store of the processor writes it whole: it
+// has 1, 2, 4 or 8 bytes, is aligned to its size, has one field, and the target's
+// memory is mapped here. A holder that dies has written it or not. All other
+// elements go through the target's journal, a batch of runs at a time. The holder
 //
 //  1. writes the runs and their new values to the journal;
 //  2. stores state = full;
-//  3. writes the values where they belong, in whatever pieces;
+//  3. writes the values to the target, in pieces of any size;
 //  4. stores state = empty.
 //
-// Who takes the lock from a dead holder finds state empty if that died before 2
-// (no element was touched) or after 4 (all are whole), and full otherwise: it
-// writes the journal's values where they belong, all of them, and stores
-// state = empty. Those are the final values of the elements, and nobody else has
-// had the lock since they were computed, so writing them twice is as good as
-// once. If it dies in doing so, its state is that of a holder between 2 and 4.
+// A rank that takes the lock from a dead holder finds state empty if the holder
+// died before 2 (no element was touched) or after 4 (all are whole). It finds state
+// full otherwise; then it writes all of the journal's values to the target and
+// stores state = empty. Those are the final values of the elements, and no other
+// rank has had the lock since they were computed, so writing them twice has the
+// same effect as once. If this rank dies in doing so, it leaves the state of a
+// holder that died between 2 and 4.
 //
-// The runs in the journal are offsets into the target's part, so that a rank
-// that reaches the target on another way than the dead one did can write them.
-// The target does so itself as soon as it knows of the death, for its program may
-// look before anybody accumulates again.
+// The runs in the journal are offsets into the target's part, so that a rank that
+// reaches the target by another path than the dead one did can write them. The
+// target itself writes them as soon as it learns of the death, since its program
+// may read the memory before the next accumulate.
 //
-// Where nobody but the target has the lock (all others ask it by messages), a
-// dead holder is a dead target, and there is nothing to write to.
+// Where only the target takes the lock (all others send it messages), a dead
+// holder is a dead target, and there is no memory to complete.
 //
-// Accesses of 1 and 3 are plain. They can't be seen in another order by who
-// takes over: the stores of state and the compare-and-swap of the lock's word
-// are sequentially consistent.
+// Accesses of 1 and 3 are plain. The rank that takes over can't see them in another
+// order: the stores of state and the compare-and-swap of the lock's word are
+// sequentially consistent.
 type accLock struct {
 	word *uint32
 	me   uint32
 	dead func(rank int) bool
-	redo func() // what to do before going on with a dead holder's lock
+	redo func() // completes the writes of a dead holder, under the lock
 }
 
 const accSleepers = 1 << 31
 
-// The clock, and how many yields lie between two looks at it; the test of the
-// lock's interleavings sets them.
+// now is the clock, accSpins the number of yields between two readings of it. The
+// test of the lock's interleavings replaces them.
 var (
 	now      = job.Now
 	accSpins = 16
@@ -104,8 +105,8 @@ func (l accLock) slow() {
 	}
 }
 
-// inherit does what a dead holder has left to do. If the target's memory faults, the
-// lock is released before the caller hears of it.
+// inherit completes the writes of a dead holder. If the target's memory faults, the
+// lock is released before the panic reaches the caller.
 func (l accLock) inherit() {
 	done := false
 	defer func() {

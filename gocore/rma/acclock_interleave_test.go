@@ -9,7 +9,7 @@ import (
 	"gormapy/gocore/sys/atom/explore"
 )
 
-// accWorld is ranks that take the accumulate lock rounds times each.
+// accWorld returns ranks that take the accumulate lock rounds times each.
 func accWorld(ranks, rounds, mortal int) func(w *explore.World) {
 	return func(w *explore.World) {
 		word := new(uint32)
@@ -17,7 +17,7 @@ func accWorld(ranks, rounds, mortal int) func(w *explore.World) {
 		explore.Watch(w, "word", word)
 		explore.Watch(w, "model", m)
 		threads := make([]*explore.Thread, ranks)
-		now = func() int64 { return w.Current().Now(int64(1e9)) } // no spinner goes on for long
+		now = func() int64 { return w.Current().Now(int64(1e9)) } // no rank spins for long
 		for i := range ranks {
 			threads[i] = w.Thread(fmt.Sprintf("rank%d", i), func(t *explore.Thread) {
 				l := accLock{word: word, me: uint32(i + 1), dead: func(r int) bool {
@@ -38,7 +38,7 @@ func accWorld(ranks, rounds, mortal int) func(w *explore.World) {
 					}
 					t.Check(m.in&alive == 0, "%#x is inside", m.in)
 					t.Log("GRANTED")
-					// Whoever died inside loses the lock to this rank; it can't be lost again.
+					// A rank that died inside loses the lock to this one; it can't be lost again.
 					m.in = 1 << i
 					t.Forget(uint64(k) | 1<<8)
 					t.Pause()

@@ -12,8 +12,8 @@ import (
 	"gormapy/gocore/sys"
 )
 
-// Accumulate combines origin into the target; with a result it returns what was
-// there before (Get_accumulate). origin.Type may be nil for NO_OP.
+// Accumulate combines origin into the target. If result is not nil, it receives the
+// previous values (Get_accumulate). origin.Type may be nil for NO_OP.
 func (w *Win) Accumulate(origin p2p.Buf, result *p2p.Buf, s Spot, f op.Op) *errs.Error {
 	bytes := s.Count * s.Type.Size()
 	if f != op.NoOp {
@@ -46,17 +46,17 @@ func (w *Win) Accumulate(origin p2p.Buf, result *p2p.Buf, s Spot, f op.Op) *errs
 	return w.update(a, result, s, to)
 }
 
-// update is an accumulate's work on an array of elements at a target.
+// update is what an accumulate does to an array of elements at a target.
 type update struct {
 	f    op.Op
 	kind dtype.Kind
 	size int            // of an element, padding included
 	in   unsafe.Pointer // the operands, nil for NO_OP
-	out  unsafe.Pointer // where the old values go, or nil
+	out  unsafe.Pointer // receives the previous values, or nil
 }
 
-// from is a for the elements from byte at on; there must be one, for a pointer
-// past the end of Go's memory must not exist.
+// from returns a for the elements from byte at on. There must be at least one, since
+// a pointer past the end of Go's memory must not exist.
 func (a update) from(at int) update {
 	if a.in != nil {
 		a.in = unsafe.Add(a.in, at)
@@ -67,13 +67,13 @@ func (a update) from(at int) update {
 	return a
 }
 
-// limits are how much is read, combined and written under the accumulate lock
-// at a time. MPI asks for atomic elements, not for atomic calls.
+// limits returns how much is read, combined and written under the accumulate lock
+// at a time. MPI requires atomic elements, not atomic calls.
 func (a update) limits() limits {
 	return limits{runs: journalRuns, bytes: journalData, unit: a.size}
 }
 
-// cells is b's elements as an array, as reductions and targets see them (pairs
+// cells returns b's elements as an array, as reductions and targets see them (pairs
 // keep their padding).
 func cells(b p2p.Buf) unsafe.Pointer {
 	if b.Type.Dense() {
@@ -84,7 +84,7 @@ func cells(b p2p.Buf) unsafe.Pointer {
 	return unsafe.Pointer(&flat[0])
 }
 
-// update does a on the elements that s describes, on the way that they have.
+// update applies a to the elements that s describes, by the path of their target.
 func (w *Win) update(a update, result *p2p.Buf, s Spot, to place) *errs.Error {
 	if w.nicAtomics && a.size == 8 {
 		return w.updateNIC(a, result, s, to)
@@ -118,7 +118,7 @@ func (w *Win) update(a update, result *p2p.Buf, s Spot, to place) *errs.Error {
 	return err
 }
 
-// combine does runs of one target: see "One arbiter" in the package comment.
+// combine applies a to runs of one target: see "One arbiter" in the package comment.
 func (w *Win) combine(to place, runs []fabric.Run, a update, b *batch) *errs.Error {
 	atomic := op.Atomic(a.kind)
 	for len(runs) > 0 {
@@ -141,7 +141,7 @@ func (w *Win) combine(to place, runs []fabric.Run, a update, b *batch) *errs.Err
 	return nil
 }
 
-// combineLocked does runs of bytes in all under the accumulate lock.
+// combineLocked applies a to runs of bytes in all under the accumulate lock.
 func (w *Win) combineLocked(to place, runs []fabric.Run, bytes int, a update, b *batch) *errs.Error {
 	lock, j := w.acc[to.rank], w.journals[to.rank]
 	lock.lock()
@@ -181,7 +181,7 @@ func (a update) inPlace(to place, runs []fabric.Run) bool {
 		return true
 	}
 	if a.f == op.Replace || !op.Whole(a.kind) {
-		return false // copies of memory come in pieces of any size
+		return false // a copy of memory writes pieces of any size
 	}
 	for _, r := range runs {
 		if uintptr(to.address(r.Addr))%uintptr(a.size) != 0 {
@@ -191,9 +191,8 @@ func (a update) inPlace(to place, runs []fabric.Run) bool {
 	return true
 }
 
-// readRuns and writeRuns copy runs of a target that is direct or reached by
-// copies to and from values, where they are one after the other.
-
+// readRuns copies runs of a target that is direct or reached by copies to values,
+// where they are contiguous.
 func (w *Win) readRuns(to place, runs []fabric.Run, values unsafe.Pointer, b *batch) *errs.Error {
 	if !to.direct {
 		return w.transfer("Accumulate", false, to.rank, values, runs, b)
@@ -206,6 +205,7 @@ func (w *Win) readRuns(to place, runs []fabric.Run, values unsafe.Pointer, b *ba
 	return nil
 }
 
+// writeRuns copies values to runs of such a target.
 func (w *Win) writeRuns(to place, runs []fabric.Run, values unsafe.Pointer, b *batch) *errs.Error {
 	if !to.direct {
 		return w.transfer("Accumulate", true, to.rank, values, runs, b)
@@ -218,17 +218,17 @@ func (w *Win) writeRuns(to place, runs []fabric.Run, values unsafe.Pointer, b *b
 	return nil
 }
 
-// address is where the byte at an offset of the target's part is mapped here.
+// address returns where the byte at an offset of the target's part is mapped here.
 func (p place) address(off uint64) unsafe.Pointer { return unsafe.Add(p.addr, int(off)-p.off) }
 
-// byCPU reports whether elements of size bytes, from an offset of the target's
-// part on, are updated by CPU atomics.
+// byCPU reports whether CPU atomics update elements of size bytes at an offset of
+// the target's part.
 func (w *Win) byCPU(to place, off uint64, size int) bool {
 	return to.direct && w.Desc.Target(to.rank).Flags&TargetAtomic != 0 && uintptr(to.address(off))%uintptr(size) == 0
 }
 
 // CompareAndSwap replaces one element at the target by origin if it equals
-// compare, and returns what was there.
+// compare. result receives the previous value.
 func (w *Win) CompareAndSwap(origin, compare, result unsafe.Pointer, t *dtype.Type, rank, disp int) *errs.Error {
 	to, err := w.locate(Spot{Rank: rank, Disp: disp, Count: 1, Type: t}, t.Size(), t.Span)
 	if err != nil {
@@ -249,7 +249,8 @@ func (w *Win) CompareAndSwap(origin, compare, result unsafe.Pointer, t *dtype.Ty
 	return w.compareAndSwap(to, origin, compare, result, size)
 }
 
-// compareAndSwap does it for an element of 1, 2, 4 or 8 bytes.
+// compareAndSwap is CompareAndSwap for an element of 1, 2, 4 or 8 bytes that is
+// direct or reached by copies.
 func (w *Win) compareAndSwap(to place, origin, compare, result unsafe.Pointer, size int) *errs.Error {
 	off := uint64(to.off)
 	if size >= 4 && w.byCPU(to, off, size) {
@@ -282,15 +283,15 @@ func comparable(t *dtype.Type) bool {
 	return t.IsPredefined() && t.Size() <= 8 && (op.Bor.Valid(t.Kind()) || op.Lor.Valid(t.Kind()))
 }
 
-// Accumulates by message: Tag is the kind, the operation and how many runs the
-// payload begins with (see runs.go), Aux the size of an element, Src how many
-// bytes of elements there are, B the fetch's token (0: none), Len where in the
-// fetch the old values belong. The operands follow the runs.
-
+// sendAcc sends accumulates as messages. Tag is the kind, the operation and the
+// number of runs at the head of the payload (see runs.go), Aux the size of an
+// element, Src the bytes of elements, B the token of the fetch (0: none), Len the
+// offset in the fetch at which the previous values belong. The operands follow the
+// runs.
 func (w *Win) sendAcc(fe *fetch, a update, add func(b *batch), to place) *errs.Error {
 	peer := w.World[to.rank]
-	most := limits{runs: sys.MaxRuns, bytes: w.rma.eng.MaxShort(peer), perRun: runBytes, unit: a.size}
-	b := newBatch(most, func(from, n int, runs []fabric.Run) *errs.Error {
+	limit := limits{runs: sys.MaxRuns, bytes: w.rma.eng.MaxShort(peer), perRun: runBytes, unit: a.size}
+	b := newBatch(limit, func(from, n int, runs []fabric.Run) *errs.Error {
 		h := w.header(fabric.KindAcc)
 		h.Tag, h.Aux, h.Src = int32(a.kind)|int32(a.f)<<8|int32(len(runs))<<16, uint32(a.size), int32(n)
 		h.Len = uint64(from)
@@ -353,12 +354,12 @@ func (m *RMA) onAcc(src int, h *fabric.Header, payload []byte) {
 	m.eng.Send(src, &fabric.Header{Kind: fabric.KindGetData, Gen: h.Gen, Ctx: h.Ctx, A: h.B, Aux: class, Len: h.Len}, old, nil, nil)
 }
 
-// serve does a on runs of this process's part, which have been checked.
+// serve applies a to runs of this process's part, which have been checked.
 func (w *Win) serve(a update, runs []fabric.Run) errs.Class {
 	var b *batch
 	b = newBatch(a.limits(), func(from, _ int, runs []fabric.Run) *errs.Error {
-		// In a dynamic window an offset is an address: all runs are as far from
-		// this place as their addresses say.
+		// In a dynamic window an offset is an address: the distance of a run from
+		// this place is the difference of their addresses.
 		p, err := w.at(w.Rank, int(runs[0].Addr), runs[0].N)
 		if err != nil {
 			return err

@@ -48,9 +48,9 @@ func element(k dtype.Kind, n uint64, exp int, im uint64, index int32) []byte {
 	return b
 }
 
-// operand is what rank gives in its turn'th update: all together make the same
-// in any order, and something else if any is lost or done twice, as far as the
-// operation can tell.
+// operand returns rank's operand in its update number turn. All operands together
+// give the same result in any order, and another one if any is lost or applied
+// twice, where the operation makes a difference.
 func operand(f op.Op, k dtype.Kind, rank, turn int) []byte {
 	complexes := k >= dtype.Complex32 && k <= dtype.ComplexLongDouble
 	floats := k >= dtype.Float16 && k <= dtype.LongDouble
@@ -77,7 +77,7 @@ func operand(f op.Op, k dtype.Kind, rank, turn int) []byte {
 	return element(k, uint64(1+(rank*7+turn*5)%31), 0, uint64(rank), int32(rank*100+turn))
 }
 
-// start is what the elements are before.
+// start returns the elements' values before the test.
 func start(f op.Op, k dtype.Kind) []byte {
 	switch f {
 	case op.Prod:
@@ -97,7 +97,7 @@ func start(f op.Op, k dtype.Kind) []byte {
 // Every operation on every kind that it is defined on, by all ranks at once on
 // the same elements, aligned and not.
 func TestEveryOperationAtOnce(t *testing.T) {
-	const ranks, turns, n = 3, 40, 3 // so many that they overlap
+	const ranks, turns, n = 3, 40, 3 // enough that updates overlap
 	run(t, ranks, 256, 1, func(w *window) {
 		for _, typ := range kinds() {
 			k := typ.Kind()
@@ -173,7 +173,7 @@ func kinds() (types []*dtype.Type) {
 	return types
 }
 
-// data is an element without padding.
+// data returns an element without its padding.
 func data(typ *dtype.Type, b []byte) []byte {
 	d := make([]byte, typ.Size())
 	typ.Pack(d, unsafe.Pointer(&b[0]), 1)
@@ -183,7 +183,7 @@ func data(typ *dtype.Type, b []byte) []byte {
 	return d
 }
 
-// written is all that REPLACE may leave.
+// written returns all values that REPLACE may leave.
 func written(typ *dtype.Type, ranks, turns int) (all [][]byte) {
 	for r := range ranks {
 		for turn := range turns {

@@ -27,7 +27,7 @@ func sides(t *testing.T) [][]side {
 		return typ
 	}
 	long := dtype.ByName("INT64_T")
-	const n = 36 // n*n runs are more than one call takes
+	const n = 36 // n*n runs are more than the limit of one call
 	displs := make([]int, n*n)
 	for i := range displs {
 		displs[i] = (i * 1237) % (n * n)
@@ -46,8 +46,8 @@ func sides(t *testing.T) [][]side {
 	}}
 }
 
-// Data of any description goes to memory of any description and comes back, on
-// every way, and nothing beside it changes.
+// Data of any type is put to memory of any type and fetched back, by every path,
+// and no byte beside it changes.
 func TestDerivedOnBothSides(t *testing.T) {
 	const size = 1 << 20
 	groups := sides(t)
@@ -94,7 +94,7 @@ func TestDerivedOnBothSides(t *testing.T) {
 	})
 }
 
-// Spans that do not fit in an integer are out of range, not anywhere.
+// Spans that do not fit in an integer are out of range.
 func TestHugeSpans(t *testing.T) {
 	wide, err := dtype.Resized(dtype.ByName("INT64_T"), 0, 1<<62)
 	require.NoError(t, err)
@@ -110,7 +110,7 @@ func TestHugeSpans(t *testing.T) {
 				require.Equal(w.r.T, errs.RMARange, e.Class)
 			}
 		}
-		// Counts whose bytes come out right only because they wrap around.
+		// Counts whose number of bytes matches only because it wraps around.
 		one := longs(make([]int64, 1))
 		huge := rma.Spot{Rank: w.Rank, Count: 1<<61 + 1, Type: dtype.ByName("INT64_T")}
 		for _, e := range []*errs.Error{w.Put(one, huge), w.Get(one, huge), w.Accumulate(one, nil, huge, op.Sum)} {
@@ -120,8 +120,8 @@ func TestHugeSpans(t *testing.T) {
 	})
 }
 
-// Elements that lie apart take a number of locks, system calls, messages and
-// allocations that does not grow with theirs.
+// The locks, system calls, messages and allocations for elements that are not
+// contiguous do not grow with the number of elements.
 func TestAccumulateOfManyRuns(t *testing.T) {
 	const n = 1500
 	for _, name := range []string{"INT64_T", "INT16_T", "C_DOUBLE_COMPLEX", "DOUBLE_INT"} {
@@ -157,7 +157,7 @@ func TestAccumulateOfManyRuns(t *testing.T) {
 				w.fence()
 				theirs := make([]byte, n*old.Size())
 				old.Pack(theirs, unsafe.Pointer(&before[0]), n)
-				// What there must be, by the same steps in one's own memory.
+				// The expected values, by the same steps in local memory.
 				want, pad := make([]byte, len(operand)), make([]byte, len(operand))
 				rounds := 1
 				if w.Rank == 1 {
@@ -172,7 +172,7 @@ func TestAccumulateOfManyRuns(t *testing.T) {
 				got := make([]byte, len(operand))
 				old.Pack(got, unsafe.Pointer(&mine[0]), n)
 				require.Equal(w.r.T, pad, got, name)
-				if f == op.Maxloc { // as often as you like
+				if f == op.Maxloc { // idempotent
 					require.Equal(w.r.T, got[:n*old.Size()], theirs, "fetched by NO_OP")
 				}
 			})

@@ -7,7 +7,7 @@ import (
 	"gormapy/gocore/errs"
 )
 
-// Assertions of fences and locks that have a meaning here.
+// The assertions of MPI, numbered as in gormapy.MPI.
 const (
 	ModeNoCheck   = 1024
 	ModeNoStore   = 2048
@@ -23,7 +23,7 @@ const (
 	heldNoCheck // locked with MODE_NOCHECK: no lock was taken
 )
 
-// CheckAssert refuses flags that do not exist.
+// CheckAssert returns an error if a has flags that do not exist.
 func CheckAssert(a int) *errs.Error {
 	if a&^modeAll != 0 || a < 0 {
 		return errs.New(errs.Assert, "the assertion %d has bits that are no MODE_* flag", a)
@@ -31,7 +31,7 @@ func CheckAssert(a int) *errs.Error {
 	return nil
 }
 
-// NoRank is the error for a rank that the window does not have; what names it.
+// NoRank returns the error for a rank that the window does not have; what names it.
 func (w *Win) NoRank(what string, rank int) *errs.Error {
 	there := fmt.Sprintf("its ranks are 0 to %d", w.Size-1)
 	if w.Size == 1 {
@@ -40,7 +40,7 @@ func (w *Win) NoRank(what string, rank int) *errs.Error {
 	return errs.New(errs.Rank, "%s %d is not in %s: %s%s", what, rank, w.name(), there, w.Hint)
 }
 
-// checkTarget tells why rank can't be accessed now.
+// checkTarget returns an error if rank can't be accessed now.
 func (w *Win) checkTarget(rank int) *errs.Error {
 	if rank < 0 || rank >= w.Size {
 		return w.NoRank("the target rank", rank)
@@ -54,7 +54,7 @@ func (w *Win) checkTarget(rank int) *errs.Error {
 	return nil
 }
 
-// CheckFree tells why the window can't be freed now.
+// CheckFree returns an error if the window can't be freed now.
 func (w *Win) CheckFree() *errs.Error {
 	if s := w.inAccess(); s != "" {
 		return errs.New(errs.RMASync, "Free inside an epoch: %s", s)
@@ -65,7 +65,7 @@ func (w *Win) CheckFree() *errs.Error {
 	return nil
 }
 
-// CheckFence tells why a fence can't be called now.
+// CheckFence returns an error if a fence can't be called now.
 func (w *Win) CheckFence(assert int) *errs.Error {
 	if e := CheckAssert(assert); e != nil {
 		return e
@@ -79,8 +79,8 @@ func (w *Win) CheckFence(assert int) *errs.Error {
 	return nil
 }
 
-// Idle reports whether a fence has nothing to do: no operation came before it, none
-// follows, and all ranks say so, as MPI asks of these two assertions.
+// Idle reports whether a fence has nothing to do: no operation precedes it, none
+// follows, and all ranks assert both, as MPI requires for these two assertions.
 func Idle(assert int) bool {
 	return assert&(ModeNoPrecede|ModeNoSucceed) == ModeNoPrecede|ModeNoSucceed
 }
@@ -103,7 +103,7 @@ type Lock struct {
 	err    *errs.Error
 }
 
-// Lock begins to lock one target. The lock is a value, so that one which is free
+// Lock begins to lock one target. It returns a value, so that locking a free target
 // costs no allocation.
 func (w *Win) Lock(rank int, excl bool, assert int) (Lock, *errs.Error) {
 	if e := CheckAssert(assert); e != nil {
@@ -165,7 +165,8 @@ func (w *Win) opened(rank int, how uint8) {
 	w.Desc.Target(rank).Open |= TargetLocked
 }
 
-// Advance goes on as far as it can and reports whether all is locked.
+// Advance locks as many targets as it can and reports whether it has finished: all
+// are locked, or Err is set.
 func (l *Lock) Advance() bool {
 	if l.all && l.at == 0 {
 		for _, f := range l.w.remoteLocks { // all at once, as each takes a round trip
@@ -211,13 +212,14 @@ func (l *Lock) Advance() bool {
 	return true
 }
 
-// Err is the error of a lock that can't be had.
+// Err returns the error of a lock that can't be acquired.
 func (l *Lock) Err() *errs.Error { return l.err }
 
-// Target is the rank whose lock is waited for.
+// Target returns the rank whose lock is waited for.
 func (l *Lock) Target() int { return min(l.at, l.w.Size-1) }
 
-// Holders are the ranks of the window that hold the lock of target now, for people.
+// Holders returns the ranks of the window that hold the lock of target now, for
+// messages to the user.
 func (w *Win) Holders(target int) []int {
 	if target < 0 || target >= len(w.locks) || w.locks[target] == nil {
 		return nil
@@ -225,14 +227,15 @@ func (w *Win) Holders(target int) []int {
 	return w.locks[target].holders()
 }
 
-// Queued reports whether others come before, and after who holds the lock now.
+// Queued reports whether other waiters come before this one and after the current
+// holder.
 func (l *Lock) Queued() bool {
 	return l.at < l.to && l.drawn && l.w.remoteLocks[l.at] == nil && l.w.locks[l.at].ahead() > 1
 }
 
-// Check passes over the dead. A dead exclusive holder left its target's memory
-// as it was when it died: whoever finds that gets the error, and the lock is
-// free from then on.
+// Check skips the turns of dead ranks. A dead exclusive holder left its target's
+// memory as it was when it died: the one rank that finds that gets an error, and the
+// lock is free from then on.
 func (l *Lock) Check() error {
 	if l.at >= l.to {
 		return nil
@@ -240,7 +243,7 @@ func (l *Lock) Check() error {
 	w := l.w
 	dead := func(i int) bool { return i != w.Rank && w.rma.eng.Gone(w.World[i]) }
 	holder := -1
-	if w.remoteLocks[l.at] == nil { // else its agent looks
+	if w.remoteLocks[l.at] == nil { // else the proxy does it
 		holder = w.locks[l.at].skip(dead)
 	}
 	if dead(l.at) {
@@ -256,7 +259,7 @@ func (l *Lock) Check() error {
 	return nil
 }
 
-// Abandon gives up and releases what was locked.
+// Abandon gives up waiting. For Lock_all it releases the targets already locked.
 func (l *Lock) Abandon() {
 	if l.at >= l.to {
 		return
@@ -282,8 +285,8 @@ func (l *Lock) Abandon() {
 	l.to = l.at
 }
 
-// CheckPassive tells why the request-based call can't be made: MPI allows it in
-// passive-target epochs only.
+// CheckPassive returns an error if the request-based call can't be made now: MPI
+// allows it in passive-target epochs only.
 func (w *Win) CheckPassive(call string, rank int) *errs.Error {
 	if rank < 0 || rank >= w.Size {
 		return w.NoRank("the target rank", rank)
@@ -294,7 +297,7 @@ func (w *Win) CheckPassive(call string, rank int) *errs.Error {
 	return nil
 }
 
-// CheckUnlock tells why rank can't be unlocked or flushed.
+// CheckUnlock returns an error if rank can't be unlocked or flushed.
 func (w *Win) CheckUnlock(call string, rank int) *errs.Error {
 	if rank < 0 || rank >= w.Size {
 		return w.NoRank(call+": rank", rank)
@@ -308,7 +311,7 @@ func (w *Win) CheckUnlock(call string, rank int) *errs.Error {
 	return nil
 }
 
-// CheckUnlockAll tells why Unlock_all or Flush_all can't be called.
+// CheckUnlockAll returns an error if Unlock_all or Flush_all can't be called.
 func (w *Win) CheckUnlockAll(call string) *errs.Error {
 	if call == "Unlock_all" && !w.lockAll {
 		return errs.New(errs.RMASync, "Unlock_all without Lock_all")
@@ -319,7 +322,7 @@ func (w *Win) CheckUnlockAll(call string) *errs.Error {
 	return nil
 }
 
-// Unlock releases rank once everything to it has completed.
+// Unlock releases rank. All operations on it must have completed.
 func (w *Win) Unlock(rank int) {
 	if w.held[rank] == heldLock {
 		w.release(rank)
@@ -329,7 +332,7 @@ func (w *Win) Unlock(rank int) {
 	w.Desc.Target(rank).Open &^= TargetLocked
 }
 
-// UnlockAll releases all targets once everything has completed.
+// UnlockAll releases all targets. All operations must have completed.
 func (w *Win) UnlockAll() {
 	for r := range w.Size {
 		if w.held[r] == heldLock {
@@ -348,7 +351,7 @@ func (w *Win) release(rank int) {
 	}
 }
 
-// Quiet reports whether everything to rank (-1: to all) has completed.
+// Quiet reports whether all operations on rank (-1: on any rank) have completed.
 func (w *Win) Quiet(rank int) bool {
 	if w.Desc.Flags&DescAtOnce != 0 {
 		return true
@@ -364,15 +367,14 @@ func (w *Win) Quiet(rank int) bool {
 	return true
 }
 
-// Sent counts the messages to rank so far; Answered reports whether the first n of
-// them have been answered.
+// Sent returns the number of messages sent to rank that require an answer.
 func (w *Win) Sent(rank int) uint64 { return w.sent[rank].Load() }
 
-// Answered is for Sent.
+// Answered reports whether rank has answered the first n of them.
 func (w *Win) Answered(rank int, n uint64) bool { return int64(w.answers[rank].Load()-n) >= 0 }
 
-// CheckQuiet tells why operations on rank (-1: on any) can't complete: their
-// target has ended. They are given up then.
+// CheckQuiet returns an error if operations on rank (-1: on any rank) can't complete
+// because their target has ended. It gives them up.
 func (w *Win) CheckQuiet(rank int) error {
 	for r := range w.sent {
 		if (rank < 0 || r == rank) && !w.Quiet(r) && w.rma.eng.Gone(w.World[r]) {
@@ -383,7 +385,8 @@ func (w *Win) CheckQuiet(rank int) error {
 	return nil
 }
 
-// giveUp ends what is under way to a target that has ended. Pollers are excluded.
+// giveUp drops the outstanding operations on a target that has ended. The caller has
+// excluded pollers.
 func (w *Win) giveUp(r int) {
 	w.rma.forget(w, r)
 	w.lost[r].CompareAndSwap(0, w.answers[r].Load()+1)
@@ -391,8 +394,8 @@ func (w *Win) giveUp(r int) {
 	w.renewOutstanding(r)
 }
 
-// Lost tells why an operation on rank, the n-th message to it and what t counts,
-// has been given up although it looks complete; nil if it has not.
+// Lost returns an error if an operation on rank, of which n is the last message and t
+// counts the rest, was given up although it looks complete.
 func (w *Win) Lost(rank int, n uint64, t *Outstanding) *errs.Error {
 	first := w.lost[rank].Load()
 	if first == 0 || int64(n-first) < 0 && (t.Idle() || !t.givenUp()) {
@@ -401,7 +404,8 @@ func (w *Win) Lost(rank int, n uint64, t *Outstanding) *errs.Error {
 	return errs.New(errs.ProcFailed, "the operation on rank %d of the window can't complete: %s", rank, w.rma.eng.HowGone(w.World[rank]))
 }
 
-// Failure returns, once, an error that a target reported.
+// Failure returns, once, the error of an operation that failed after its call
+// returned.
 func (w *Win) Failure() *errs.Error {
 	if w.failure.Load() == nil {
 		return nil

@@ -5,10 +5,10 @@ import (
 	"gormapy/gocore/errs"
 )
 
-// Hints are what the program says about a window, with MPI's names for them.
+// Hints are the info hints that the program gives for a window.
 type Hints uint32
 
-// The hints; alignment is beside them in Offer.
+// The hints, by the names of their info keys; the alignment is in Offer.Align.
 const (
 	HintNoLocks    Hints = 1 << iota // no_locks; of this rank alone
 	HintSameSize                     // same_size
@@ -18,14 +18,14 @@ const (
 	HintSoftware                     // gormapy_native_atomics=false
 )
 
-// agreed are the hints that a window has on all ranks or on none.
+// agreed are the hints that all ranks of a window must give alike.
 const agreed = HintSameSize | HintSameUnit | HintNoncontig | HintNICAtomics | HintSoftware
 
 var hintNames = map[Hints]string{HintSameSize: "same_size", HintSameUnit: "same_disp_unit", HintNoncontig: "alloc_shared_noncontig",
 	HintNICAtomics: "gormapy_native_atomics", HintSoftware: "gormapy_native_atomics=false"}
 
-// checkHints finds where ranks say different things, and what they say that is
-// not so.
+// checkHints returns an error if ranks give different hints, or hints that do not
+// hold.
 func checkHints(offers []Offer) *errs.Error {
 	first := &offers[0]
 	for i := range offers {
@@ -48,8 +48,8 @@ func checkHints(offers []Offer) *errs.Error {
 	return nil
 }
 
-// Alignment is what the window's segment and each rank's part in it are aligned
-// to: what the rank with the largest wish wants, a page at least.
+// Alignment returns the alignment of the window's segment and of each rank's part in
+// it: the largest that any rank asks for, at least a page.
 func Alignment(offers []Offer) int {
 	align := 4096
 	for i := range offers {
@@ -58,10 +58,10 @@ func Alignment(offers []Offer) int {
 	return align
 }
 
-// SetNoLocks says whether this rank's program has promised to lock nothing.
+// SetNoLocks sets the hint no_locks of this rank.
 func (w *Win) SetNoLocks(on bool) { w.noLocks.Store(on) }
 
-// mayLock fails if the program has promised not to.
+// mayLock returns an error if the hint no_locks is set.
 func (w *Win) mayLock(call string) *errs.Error {
 	if w.noLocks.Load() {
 		return errs.New(errs.RMASync, "%s: the window's info says no_locks=true, so it can't be locked; make it without that hint, or Set_info no_locks=false", call)

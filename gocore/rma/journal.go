@@ -8,9 +8,9 @@ import (
 	"gormapy/gocore/sys/atom"
 )
 
-// journal is what the holder of a target's accumulate lock is about to write
-// there, kept in the window's control segment so that it outlives the holder:
-// see acclock.go. Its pages exist only once they are used.
+// journal holds the data that the holder of a target's accumulate lock is about to
+// write there. It lies in the window's control segment so that it outlives the
+// holder: see acclock.go. Its pages are allocated when they are first used.
 type journal struct {
 	state uint32 // journalEmpty or journalFull
 	used  uint32 // runs
@@ -29,27 +29,27 @@ const (
 	journalData = 16 << 10
 )
 
-// journalBytes is the room that the journal of one target takes.
+// journalBytes is the size of one target's journal in the segment.
 const journalBytes = (int(unsafe.Sizeof(journal{})) + 4095) / 4096 * 4096
 
 func newJournal(mem []byte) *journal { return (*journal)(unsafe.Pointer(&mem[0])) }
 
-// setRuns says where the data belongs. The journal is empty.
+// setRuns records where the data belongs. The state must be journalEmpty.
 func (j *journal) setRuns(runs []fabric.Run) {
 	copy(j.runs[:], runs)
 	j.used = uint32(len(runs))
 }
 
-// commit has write put the journal's data where it belongs. Who dies in write
-// leaves the journal full, and the lock with it.
+// commit calls write to store the journal's data at the target. A rank that dies in
+// write leaves the journal full and the lock held.
 func (j *journal) commit(write func() *errs.Error) *errs.Error {
 	atom.Store32(&j.state, journalFull)
 	defer atom.Store32(&j.state, journalEmpty) // even if write faults
 	return write()
 }
 
-// redo is called by who has taken the lock from a dead holder: write puts one
-// run where it belongs. It does no harm if it was there already.
+// redo calls write for each run of a full journal. The caller has taken the lock from
+// a dead holder. Runs that were already written are written again.
 func (j *journal) redo(write func(off, n int, data unsafe.Pointer)) {
 	if atom.Load32(&j.state) != journalFull {
 		return
@@ -65,7 +65,7 @@ func (j *journal) redo(write func(off, n int, data unsafe.Pointer)) {
 	}
 }
 
-// redo completes what a dead holder of target's lock had begun to write.
+// redo completes the writes that a dead holder of target's lock had begun.
 func (w *Win) redo(target int) {
 	w.journals[target].redo(func(off, n int, data unsafe.Pointer) {
 		to, err := w.at(target, off, n)
@@ -76,9 +76,9 @@ func (w *Win) redo(target int) {
 	})
 }
 
-// complete has what world rank gone had begun to write to this process's parts
-// of windows completed, when it is known that it is gone: the next accumulate
-// would do it, but the program may look at its memory before there is one.
+// complete completes the writes that world rank gone had begun to this process's
+// parts of windows, once its end is known. The next accumulate would do so, but the
+// program may read its memory before there is one.
 func (m *RMA) complete(gone int) {
 	m.mu.RLock()
 	defer m.mu.RUnlock() // no window is freed meanwhile
@@ -91,7 +91,7 @@ func (m *RMA) complete(gone int) {
 	}
 }
 
-// at is the place of n bytes, off into a target's part.
+// at returns the place of n bytes at offset off of a target's part.
 func (w *Win) at(target, off, n int) (place, *errs.Error) {
 	p := place{rank: target, off: off}
 	if w.Flavor == FlavorDynamic {

@@ -13,9 +13,9 @@ import (
 	"gormapy/gocore/sys/atom/explore"
 )
 
-// journalWorld is ranks that add 1 to an element of two words, rounds times
-// each. Every word that is written to the journal and to the element is a step,
-// and they may die after each.
+// journalWorld returns ranks that add 1 to an element of two words, rounds times
+// each. Each word written to the journal and to the element is a step, and a rank
+// may die after each step.
 func journalWorld(ranks, rounds, mortal int) func(w *explore.World) {
 	return func(w *explore.World) {
 		word := new(uint32)

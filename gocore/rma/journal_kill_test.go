@@ -24,13 +24,13 @@ type accMemory struct {
 	word    uint32
 	ready   uint32
 	journal journal
-	_       [4]byte // misaligned, and pieces of a copy end inside of elements
+	_       [4]byte // misaligns the elements, so that pieces of a copy end inside them
 	data    [accElements * 16]byte
 }
 
 const accElements = 1000
 
-// window is enough of a window for combining elements of the memory.
+// window returns a window with the parts that combining elements of the memory uses.
 func (m *accMemory) window(me int, dead func(int) bool) (*Win, place) {
 	d := &struct {
 		Desc
@@ -44,14 +44,14 @@ func (m *accMemory) window(me int, dead func(int) bool) (*Win, place) {
 	return w, place{direct: true, addr: unsafe.Pointer(&m.data)}
 }
 
-// adder returns what adds 1 to both parts of every element; the old values go to
-// old if there is any.
+// adder returns a function that adds 1 to both parts of every element. The previous
+// values go to old unless it is nil.
 func (m *accMemory) adder(w *Win, to place, old []complex128) func() *errs.Error {
 	ones := make([]complex128, accElements)
 	for i := range ones {
 		ones[i] = 1 + 1i
 	}
-	runs := make([]fabric.Run, accElements/2) // many, so that writing takes its time
+	runs := make([]fabric.Run, accElements/2) // many, so that writing takes long enough to be killed in
 	for i := range runs {
 		runs[i] = fabric.Run{Addr: uint64(32 * i), N: 32}
 	}
@@ -61,8 +61,8 @@ func (m *accMemory) adder(w *Win, to place, old []complex128) func() *errs.Error
 
 const accEnv = "GORMAPY_TEST_ACCUMULATE"
 
-// An origin that is killed at any moment leaves whole elements, and the lock to
-// who waits for it. Its batch was done as a whole or not at all.
+// An origin that is killed at any moment leaves whole elements, and a waiter gets
+// the lock. Its batch was applied as a whole or not at all.
 func TestKilledInAnAccumulate(t *testing.T) {
 	size := int(unsafe.Sizeof(accMemory{}))
 	if path := os.Getenv(accEnv); path != "" {
@@ -114,8 +114,8 @@ func TestKilledInAnAccumulate(t *testing.T) {
 	t.Logf("of %d kills, %d left the lock held and %d the journal full", kills, held, full)
 }
 
-// What a dead origin had begun to write is there soon after its death is known,
-// not only after the next accumulate.
+// The writes that a dead origin had begun are completed soon after its death is
+// known, not only by the next accumulate.
 func TestCompletedWithoutAnAccumulate(t *testing.T) {
 	m := new(accMemory)
 	w, _ := m.window(0, func(rank int) bool { return rank == 1 })

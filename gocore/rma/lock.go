@@ -7,15 +7,15 @@ import (
 	"gormapy/gocore/sys/atom"
 )
 
-// lock is one rank's view of the reader-writer lock of one target: exclusive
-// and shared, first come first served, with a slot for each rank so that it is
-// known who holds it and who died doing so.
+// lock is one rank's view of the reader-writer lock of one target: exclusive and
+// shared, first come first served. Each rank has a slot, which shows which ranks
+// hold the lock and which died holding it.
 //
 // # Protocol
 //
 // Words in the window's control segment: users, the next ticket; serving, the
-// ticket whose turn it is; slot[i], written by rank i (and, once rank i is dead
-// or has left the queue, cleared by anybody): a state and a ticket.
+// ticket whose turn it is; slot[i], a state and a ticket, written by rank i (any
+// rank may clear it once rank i is dead or has left the queue).
 //
 // To acquire, rank i
 //
@@ -23,41 +23,43 @@ import (
 //  2. draws ticket t = users++;
 //  3. stores slot = WaitX(t) or WaitS(t);
 //  4. waits for serving == t. Shared: stores HeldS(t), then passes the turn on
-//     (serving: t to t+1 by compare-and-swap) and wakes who has ticket t+1.
-//     Exclusive: waits in addition until no other slot says HeldS (those who
-//     hold it shared drew earlier tickets, and no one can be added, since the
-//     turn stays here), then stores HeldX(t).
+//     (serving: t to t+1 by compare-and-swap) and wakes the rank with ticket t+1.
+//     Exclusive: waits in addition until no other slot has HeldS (the shared
+//     holders drew earlier tickets, and no rank can join them, since the turn stays
+//     here), then stores HeldX(t).
 //
-// To release: shared stores slot = 0 and wakes whose turn it is (an exclusive
-// waiter may be counting readers); exclusive passes the turn on, stores slot =
-// 0, wakes who has ticket t+1.
+// To release: shared stores slot = 0 and wakes the rank whose turn it is (an
+// exclusive waiter may be waiting for readers); exclusive passes the turn on, stores
+// slot = 0, wakes the rank with ticket t+1.
 //
-// Whoever waits looks, before it sleeps, for those that will not move. First it
-// turns the dead's WaitX and WaitS into Left(t), which is also what a rank
-// stores that gives up waiting (on Ctrl-C), so that a living rank that passes
-// the turn on to them later knows. Then, if the ticket being served belongs to
-// a slot whose rank is dead or that says Left(t), it passes the turn on for it
-// and clears the slot; a dead HeldS whose turn has been passed on is cleared
-// (before that, its slot is all that tells whose turn it is); if no slot has
-// that ticket, no living rank is between 1 and 3 and a dead one is, the ticket
-// was that one's.
-// Each of these is a compare-and-swap from a value that can't come back (tickets
-// only grow), so that it does not matter how many do it, nor whether the dead
-// rank had done part of it: every step of the owner's has the same effect twice
-// as once.
+// Before a waiter sleeps, it skips ranks that will not take their turn:
 //
-// Sleeping is safe because a waiter stores its slot before it reads serving,
-// and whoever moves serving does so before it reads the slots; likewise for
-// HeldS slots being cleared. Who finds no slot with the new ticket rings for all
-// that wait: its owner may be dead, between 1 and 3, and one of them has to
-// look. Each rank rings for itself when it learns of a death.
+//   - It changes WaitX and WaitS of dead ranks to Left(t), so that a living rank that
+//     passes the turn on to them later knows. A rank that gives up waiting (on
+//     Ctrl-C) stores Left(t) itself.
+//   - If the ticket being served belongs to a slot whose rank is dead or that has
+//     Left(t), it passes the turn on for that rank and clears the slot.
+//   - If no slot has that ticket, no living rank is between 1 and 3, and a dead one
+//     is, the ticket was the dead rank's: it does the same.
+//   - It clears the HeldS of a dead rank whose turn has been passed on. Before that,
+//     only this slot shows whose turn it is.
+//
+// Each of these is a compare-and-swap from a value that can't return (tickets only
+// grow). So any number of ranks may do it, and the dead rank may have done part of
+// it: every step of the owner has the same effect twice as once.
+//
+// Sleeping is safe because a waiter stores its slot before it reads serving, and a
+// rank that changes serving does so before it reads the slots. The same holds for
+// clearing HeldS slots. A rank that finds no slot with the new ticket rings for all
+// waiters: the ticket's owner may have died between 1 and 3, and one of them has to
+// skip it. Each rank rings for itself when it learns of a death.
 type lock struct {
 	words  *lockWords
 	slots  []uint64
 	me     int
 	ticket uint32
 	mode   lockMode
-	ring   func(i int) // wakes whoever waits for this lock as rank i, see remotelock.go
+	ring   func(i int) // wakes the waiter for this lock in slot i, see remotelock.go
 }
 
 type lockWords struct {
@@ -65,7 +67,7 @@ type lockWords struct {
 	serving uint32
 	_       [56]byte
 	acc     uint32 // the accumulate lock, see acclock.go
-	fences  uint32 // that the target has settled, see unacked.go
+	fences  uint32 // number of fences that the target has settled, see unacked.go
 	_       [56]byte
 }
 
@@ -87,7 +89,7 @@ const (
 	slotState = uint64(0xffffffff) << 32
 )
 
-// lockBytes is the room that the lock of one target takes for n ranks.
+// lockBytes returns the size of one target's lock for n ranks in the segment.
 func lockBytes(n int) int {
 	return int(unsafe.Sizeof(lockWords{})) + (8*n+63)/64*64
 }
@@ -101,8 +103,8 @@ func newLock(mem []byte, me int, ranks []*job.Rank) *lock {
 	}
 }
 
-// begin draws a ticket; false if the turn that this rank gave up earlier has
-// not been skipped yet.
+// begin draws a ticket. It returns false if the turn that this rank gave up earlier
+// has not been skipped yet.
 func (l *lock) begin(mode lockMode) bool {
 	if s := atom.Load64(&l.slots[l.me]); s != slotFree {
 		l.skip(func(int) bool { return false })
@@ -141,7 +143,7 @@ func (l *lock) try() bool {
 	return true
 }
 
-// ahead is how many turns come before this rank's.
+// ahead returns how many turns come before this rank's.
 func (l *lock) ahead() uint32 { return l.ticket - atom.Load32(&l.words.serving) }
 
 func (l *lock) release() {
@@ -168,10 +170,10 @@ func (l *lock) pass(t uint32) {
 	}
 }
 
-// wake rings for the rank whose turn t is, and skips those who left.
+// wake rings for the rank whose turn t is, and skips ranks that have left.
 func (l *lock) wake(t uint32) {
 	if atom.Load32(&l.words.users) == t {
-		return // nobody waits
+		return // no rank waits
 	}
 	for i := range l.slots {
 		s := atom.Load64(&l.slots[i])
@@ -190,8 +192,8 @@ func (l *lock) wake(t uint32) {
 	l.wakeAll()
 }
 
-// skip passes over those that will never move; dead tells which ranks have
-// ended. It returns the rank of a dead exclusive holder that it released, or -1.
+// skip ends the turns of ranks that will not end them; dead reports whether a rank
+// has ended. skip returns the rank of a dead exclusive holder that it released, or -1.
 func (l *lock) skip(dead func(i int) bool) (holder int) {
 	holder = -1
 	for i := range l.slots {
@@ -224,8 +226,8 @@ func (l *lock) skip(dead func(i int) bool) (holder int) {
 		switch {
 		case owner >= 0 && (is&slotState == slotLeft || dead(owner)):
 			moved := atom.CAS32(&l.words.serving, t, t+1)
-			// Who moved the turn reports the holder: nobody else does, and if the
-			// holder had done it itself before it died, there is nothing to report.
+			// Only the rank that moved the turn reports the holder. If the holder had
+			// moved it before it died, there is nothing to report.
 			if moved && is&slotState == slotHeldX {
 				holder = owner
 			}
@@ -259,7 +261,7 @@ func (l *lock) skip(dead func(i int) bool) (holder int) {
 	return holder
 }
 
-// wakeOnly is wake without the skipping, which the caller does.
+// wakeOnly is wake without skipping, which the caller does.
 func (l *lock) wakeOnly(t uint32) {
 	if atom.Load32(&l.words.users) == t {
 		return
@@ -280,7 +282,7 @@ func (l *lock) wakeOnly(t uint32) {
 	l.wakeAll()
 }
 
-// wakeAll rings for everybody who waits.
+// wakeAll rings for all waiters.
 func (l *lock) wakeAll() {
 	for i := range l.slots {
 		if state := atom.Load64(&l.slots[i]) & slotState; state == slotWaitX || state == slotWaitS {
@@ -289,7 +291,7 @@ func (l *lock) wakeAll() {
 	}
 }
 
-// zero sets the lock back, within a collective reset.
+// zero puts the lock into its initial state, within a collective reset.
 func (l *lock) zero() {
 	atom.Store32(&l.words.users, 0)
 	atom.Store32(&l.words.serving, 0)
@@ -300,7 +302,7 @@ func (l *lock) zero() {
 	}
 }
 
-// holders are the ranks of the window that hold the lock now.
+// holders returns the ranks of the window that hold the lock now.
 func (l *lock) holders() (ranks []int) {
 	for i := range l.slots {
 		switch atom.Load64(&l.slots[i]) & slotState {

@@ -14,17 +14,17 @@ import (
 	"gormapy/gocore/sys/atom/explore"
 )
 
-// lockCase is a lock of one target and what each rank does with it.
+// lockCase describes the ranks that use the lock of one target.
 type lockCase struct {
 	plans   []string // by rank: its acquisitions, X exclusive, S shared
-	leave   int      // rank that gets a signal while it waits, and gives up once; -1: none
+	leave   int      // the rank that a signal interrupts while it waits, and that gives up once; -1: none
 	mortal  int      // ranks from 0 to mortal-1 may die
 	deaths  int      // how many of them
 	preempt int
 	full    bool // only with EXPLORE=full
 }
 
-// lockModel is what the test itself keeps of a run.
+// lockModel is the test's own record of a run.
 type lockModel struct {
 	in      uint32 // ranks that hold the lock
 	inX     uint32 // those that hold it exclusively
@@ -104,8 +104,8 @@ func (c lockCase) world(w *explore.World) {
 	})
 }
 
-// lockWatcher tells rank i of the others' deaths as engine.ended does: first
-// the flag, then the doorbell.
+// lockWatcher reports the others' deaths to rank i as engine.ended does: first the
+// flag, then the doorbell.
 func lockWatcher(t *explore.Thread, i, mortal int, threads []*explore.Thread, me *job.Rank, m *lockModel) {
 	for {
 		t.Forget()
@@ -167,7 +167,7 @@ func (r *lockRank) advance(mode lockMode, phase uint64) bool {
 	return true
 }
 
-// forget tells the explorer that all a rank knows between two calls is this.
+// forget tells the explorer the whole state that a rank keeps between two calls.
 func (r *lockRank) forget(phase uint64) {
 	key := uint64(r.k)<<40 | uint64(r.l.ticket)<<8 | phase
 	if r.drawn {
@@ -191,14 +191,14 @@ func (r *lockRank) run() {
 			r.l.release()
 		}
 	}
-	// Giving up leaves the slot to others; the test's last word needs it free.
+	// Giving up leaves the slot to others; the test's final check needs it free.
 	if r.left && r.l.slots[r.i] != slotFree {
 		r.t.Await("that the turn given up is skipped", func() bool { return r.l.slots[r.i] == slotFree })
 	}
 }
 
-// acquire waits as engine.wait does once it has stopped yielding, with
-// Lock.Advance as what is waited for and Lock.Check as the check.
+// acquire waits as engine.wait does once it has stopped yielding, with Lock.Advance
+// as the condition and Lock.Check as the check.
 func (r *lockRank) acquire(mode lockMode) bool {
 	if r.advance(mode, 1) {
 		return true
@@ -250,7 +250,7 @@ func (r *lockRank) report(holder int) {
 	m.reports |= 1 << holder
 }
 
-// hold checks that nobody alive holds the lock who must not, and that turns
+// hold checks that the living holders may hold the lock together, and that turns
 // come in the order of tickets.
 func (r *lockRank) hold(mode lockMode) {
 	t, m, ticket := r.t, r.m, r.l.ticket

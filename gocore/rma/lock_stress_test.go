@@ -22,15 +22,15 @@ const (
 	stressTime  = 1200 * time.Millisecond
 )
 
-// stressMemory is what the processes of the stress test share.
+// stressMemory is the memory that the processes of the stress test share.
 type stressMemory struct {
 	Lock  [512]byte
 	Ranks [stressRanks]job.Rank
 	Gone  uint32 // ranks that have died
 	Stop  uint32
 
-	// Guarded by the target lock and by the accumulate lock: equal unless
-	// somebody died while writing them. Own counts each rank's updates.
+	// Guarded by the target lock and by the accumulate lock: equal unless a rank died
+	// while writing them. Own counts each rank's updates.
 	A, B, AccA, AccB uint64
 	Own, OwnAcc      [stressRanks]uint64
 	Wrong            [stressRanks]uint32
@@ -88,8 +88,8 @@ func TestLockStressRank(t *testing.T) {
 	}
 }
 
-// stressAcquire waits as engine.wait does; false after giving up, be it on a
-// dead holder's account or, now and then, on its own.
+// stressAcquire waits as engine.wait does. It returns false after giving up, because
+// a holder has died or, now and then, for no reason.
 func stressAcquire(m *stressMemory, l *lock, me int, mode lockMode) bool {
 	dead := func(i int) bool { return i != me && atom.Load32(&m.Gone)&(1<<i) != 0 }
 	drawn := false
@@ -125,8 +125,7 @@ func stressAcquire(m *stressMemory, l *lock, me int, mode lockMode) bool {
 	}
 }
 
-// Processes take both locks of a target; the last of them is killed wherever it
-// happens to be.
+// Processes take both locks of a target; the last of them is killed at any point.
 func TestLockStress(t *testing.T) {
 	for round := range 2 {
 		seg, err := sys.NewSegment("lock-stress", int(unsafe.Sizeof(stressMemory{})))
@@ -164,7 +163,7 @@ func TestLockStress(t *testing.T) {
 		require.Greater(t, after[0], before[0])
 		require.Greater(t, after[1], before[1])
 		require.Zero(t, m.Wrong)
-		lost := uint64(round) // of the update in which the process was killed
+		lost := uint64(round) // updates in which a process was killed
 		require.InDelta(t, m.A, m.Own[0]+m.Own[1]+m.Own[2], float64(lost))
 		require.InDelta(t, m.AccA, m.OwnAcc[0]+m.OwnAcc[1]+m.OwnAcc[2], float64(lost))
 		require.LessOrEqual(t, m.Reports[0]+m.Reports[1]+m.Reports[2], uint32(round))

@@ -12,29 +12,31 @@ import (
 	"gormapy/gocore/sys"
 )
 
-// Native atomics: fetch-add and compare-and-swap of the network, which the
-// target's processor has no part in.
+// NIC atomics: fetch-add and compare-and-swap by the network adapter, without the
+// target's processor.
 //
-// An adapter's atomics are atomic to each other, not to the processor's. So a
-// window either has all its aligned elements of 8 bytes updated by the network, by
-// every rank and in every operation, also by a rank on its own part, or none. That
-// is decided when it is made, by what all ranks know (native): all others are
-// reached by a network with Caps.Atomics, all parts are registered and aligned,
-// and no part has more than nicAtomicsBytes, or the program asks for it (the hint
-// gormapy_native_atomics). Windows of a few counters are what the network is
-// faster for: an array it would update element by element.
+// An adapter's atomics are atomic to each other, not to the processor's. So the
+// network updates either all aligned elements of 8 bytes in a window, for every rank
+// and in every operation, also of a rank on its own part, or none. RMA.nicAtomics
+// decides that when the window is made, from what all ranks know: all other ranks
+// are reached by a network with Caps.Atomics, all parts are registered, and no part
+// has more than nicAtomicsBytes unless the program asks for NIC atomics (the hint
+// gormapy_native_atomics). The network is faster for windows of a few counters only:
+// it updates an array element by element.
 //
-// What one rank does to one element is done in program order, as MPI has it for
-// accumulates: the next operation starts when the one before has completed, since
-// the network orders nothing.
+// The operations of one rank on one element take effect in program order, as MPI
+// requires for accumulates. The network orders nothing, so an operation starts when
+// the one before has completed.
 //
 // Sums of integers and reads are one fetch-add. Other operations read the element,
-// combine, and compare and swap until nobody came between.
+// combine, and compare and swap until no other update came in between.
 
-// nicAtomicsBytes is how large a part may be for its elements to be the network's.
+// nicAtomicsBytes is the size up to which a part's elements are updated by the
+// network without a hint.
 const nicAtomicsBytes = 4 << 10
 
-// isInteger reports whether sums of a kind are fetch-adds.
+// isInteger reports whether elements of a kind are integers, whose sums are
+// fetch-adds.
 func isInteger(k dtype.Kind) bool { return op.Band.Valid(k) }
 
 // nicAtomics reports whether the network updates the aligned elements of 8 bytes.
@@ -55,14 +57,14 @@ func (m *RMA) nicAtomics(offers []Offer, world []int, rank int) bool {
 	return true
 }
 
-// byNIC reports whether elements of size bytes, from an offset of a target's part
-// on, are updated by the network.
+// byNIC reports whether the network updates elements of size bytes at an offset of a
+// target's part.
 func (w *Win) byNIC(rank int, off, size int) bool {
 	return w.nicAtomics && size == 8 && (w.skews[rank]+off)%8 == 0
 }
 
-// updateNIC is update for a window whose aligned elements are the network's.
-// Others are updated as in any window.
+// updateNIC is update for a window with NIC atomics. Unaligned elements are updated
+// as in any window.
 func (w *Win) updateNIC(a update, result *p2p.Buf, s Spot, to place) *errs.Error {
 	finish := func() {}
 	if result != nil {
@@ -82,7 +84,7 @@ func (w *Win) updateNIC(a update, result *p2p.Buf, s Spot, to place) *errs.Error
 		part := a.from(done)
 		done += n
 		if !w.byNIC(to.rank, at, a.size) {
-			failed = w.updateApart(part, to, at, n, all)
+			failed = w.updateUnaligned(part, to, at, n, all)
 			return failed == nil
 		}
 		for i := 0; i < n; i += a.size {
@@ -93,8 +95,8 @@ func (w *Win) updateNIC(a update, result *p2p.Buf, s Spot, to place) *errs.Error
 	return failed
 }
 
-// updateApart updates n bytes of elements that are not the network's.
-func (w *Win) updateApart(a update, to place, at, n int, all *pending) *errs.Error {
+// updateUnaligned updates n bytes of elements that the network does not update.
+func (w *Win) updateUnaligned(a update, to place, at, n int, all *pending) *errs.Error {
 	if to.direct {
 		to.off, to.addr = at, to.address(uint64(at))
 	} else {
@@ -111,7 +113,7 @@ func (w *Win) updateApart(a update, to place, at, n int, all *pending) *errs.Err
 	if a.out != nil {
 		all.begin()
 		fe = w.rma.fetchInto(w, to.rank, a.out, n, func() { all.Completed(nil) })
-		fe.failed = fe.finish // its answer tells the error
+		fe.failed = fe.finish // the answer has reported the error
 	}
 	err := w.sendAcc(fe, a, func(b *batch) { b.add(at, n) }, to)
 	if err != nil && fe != nil {
@@ -120,7 +122,7 @@ func (w *Win) updateApart(a update, to place, at, n int, all *pending) *errs.Err
 	return err
 }
 
-// nicOp is one element's update by the network.
+// nicOp is the update of one element by the network.
 type nicOp struct {
 	w      *Win
 	all    *pending
@@ -129,21 +131,21 @@ type nicOp struct {
 	key    fabric.RemoteKey
 	a      update
 
-	add     bool // a fetch-add does it
-	swap    bool // a compare-and-swap is under way, else the element is being read
+	add     bool // one fetch-add is the whole update
+	swap    bool // a compare-and-swap is outstanding, else a read
 	operand uint64
-	was     uint64 // what the element is, or is expected to be
-	old     uint64 // what the network found
-	put     uint64 // what the compare-and-swap would write
-	next    *nicOp // on the same element
-	once    bool   // the compare-and-swap is the program's: whatever it finds is the result
+	was     uint64 // the expected value of the element
+	old     uint64 // the value that the network returned
+	put     uint64 // the value that the compare-and-swap writes
+	next    *nicOp // the next operation on the same element
+	once    bool   // the program's own compare-and-swap: it is not repeated
 }
 
 // nic starts the update of one element; a points at its operand and result.
 func (w *Win) nic(a update, rank, at int, all *pending) {
 	operand := uint64(0)
 	if a.in != nil {
-		operand = *(*uint64)(a.in) // before anything counts on the operation
+		operand = *(*uint64)(a.in) // may fault, so before the operation is counted
 	}
 	x := w.newNIC(a, rank, at, all)
 	x.operand = operand
@@ -159,7 +161,7 @@ func (w *Win) newNIC(a update, rank, at int, all *pending) *nicOp {
 	return x
 }
 
-// nicOps are the latest operations under way, by target and address.
+// nicOps are the latest outstanding operations, by target and address.
 type nicOps struct {
 	mu   sync.Mutex
 	last map[nicElement]*nicOp
@@ -170,7 +172,7 @@ type nicElement struct {
 	addr uint64
 }
 
-// start posts the operation, or leaves that to the one before it.
+// start posts the operation, or appends it to the one before it on the same element.
 func (x *nicOp) start() {
 	q, e := &x.w.nics, nicElement{x.rank, x.key.Addr}
 	q.mu.Lock()
@@ -188,7 +190,7 @@ func (x *nicOp) start() {
 	}
 }
 
-// end starts the operation that comes after this one.
+// end posts the operation that comes after this one.
 func (x *nicOp) end() {
 	q, e := &x.w.nics, nicElement{x.rank, x.key.Addr}
 	q.mu.Lock()
@@ -236,7 +238,7 @@ func (x *nicOp) Completed(err error) {
 	x.post()
 }
 
-// compareAndSwapNIC is compareAndSwap of an element that is the network's.
+// compareAndSwapNIC is compareAndSwap of an element that the network updates.
 func (w *Win) compareAndSwapNIC(to place, origin, compare, result unsafe.Pointer) {
 	was, put := *(*uint64)(compare), *(*uint64)(origin)
 	all := to.outstanding.pend(func() {})

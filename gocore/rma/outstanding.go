@@ -14,14 +14,14 @@ import (
 	"gormapy/gocore/sys"
 )
 
-// Outstanding counts the operations that a network is at: of one target, or of one
-// request.
+// Outstanding counts the operations that a network has accepted and not completed: of
+// one target, or of one request.
 type Outstanding struct {
 	w      *Win
 	target int
 	left   atomic.Int64
 	cookie uint64
-	parent *Outstanding // a request's: that of its target
+	parent *Outstanding // of a request: its target's
 	err    atomic.Pointer[errs.Error]
 }
 
@@ -31,8 +31,8 @@ func (w *Win) newOutstanding(target int) *Outstanding {
 	return t
 }
 
-// NewOutstanding is for a request to one target: its operations are counted there, too.
-// It is nil if no operation on that target needs it.
+// NewOutstanding returns a count for one request to one target, which the target's
+// count includes. It is nil if operations on that target are not counted.
 func (w *Win) NewOutstanding(target int) *Outstanding {
 	if w.paths[target] != pathRDMA {
 		return nil
@@ -45,7 +45,7 @@ func (w *Win) NewOutstanding(target int) *Outstanding {
 // Idle reports whether all operations have completed; a nil Outstanding has none.
 func (t *Outstanding) Idle() bool { return t == nil || t.left.Load() == 0 }
 
-// Over reports whether no operation is waited for any more.
+// Over reports whether the operations have completed or were given up.
 func (t *Outstanding) Over() bool { return t.Idle() || t.givenUp() }
 
 // givenUp reports whether a request's operations were given up with their target.
@@ -53,7 +53,7 @@ func (t *Outstanding) givenUp() bool {
 	return t != nil && t.parent != nil && t.w.outstanding[t.target].Load() != t.parent
 }
 
-// Failure is the error of a request's operations. The window does not report it
+// Failure returns the error of a request's operations. The window does not report it
 // again.
 func (t *Outstanding) Failure() *errs.Error {
 	if t == nil {
@@ -66,20 +66,20 @@ func (t *Outstanding) Failure() *errs.Error {
 	return t.w.judge(e, t.target)
 }
 
-// judge is an error as it is told: operations fail a little before it is known that
-// the rank that they went to is lost.
+// judge returns the error to report for e. Operations fail a little before it is known
+// that their target is lost.
 func (w *Win) judge(e *errs.Error, rank int) *errs.Error {
 	if e == nil || e.Class != errs.Win || rank < 0 {
 		return e
 	}
-	w.rma.eng.PollSure() // who completed it says in the same poll that the connection is lost
+	w.rma.eng.PollSure() // the transport that failed it reports the lost connection in the same poll
 	if world := w.World[rank]; w.rma.eng.Lost(world) {
 		return errs.New(errs.ProcFailed, "%s: %s", w.rma.eng.HowGone(world), e.Detail)
 	}
 	return e
 }
 
-// Drop ends the use of a request's tally.
+// Drop ends the use of a request's count.
 func (t *Outstanding) Drop() {
 	if t != nil {
 		t.cancel()
@@ -110,8 +110,8 @@ func (t *Outstanding) Completed(err error) {
 	}
 }
 
-// failedLater is the error of an operation that the network had accepted: of the
-// process there, if it has ended.
+// failedLater returns the error of an operation that the network had accepted. If the
+// target's process has ended, that is the error.
 func (w *Win) failedLater(rank int, err error) *errs.Error {
 	class, gone := errs.Win, ""
 	if sys.IsFault(err) {
@@ -122,12 +122,13 @@ func (w *Win) failedLater(rank int, err error) *errs.Error {
 	return errs.New(class, "an operation on rank %d of the window has failed: %s%v", rank, gone, err)
 }
 
-// settleLimit is how long a collective reset waits for a network to end what it is at. It
-// may not: a peer can be stopped.
+// settleLimit is how long a collective reset waits for outstanding operations. They
+// may not complete: a peer can be stopped.
 const settleLimit = time.Second
 
-// settleNet waits until no network reads or writes local memory for the window any more:
-// what is under way can't be called back, and the memory is the program's again.
+// settleNet waits until the network no longer reads or writes local memory for the
+// window: outstanding operations can't be revoked, and the program uses the memory
+// again after the reset.
 func (w *Win) settleNet() {
 	for start := time.Now(); !w.netIdle(); w.rma.eng.PollSure() {
 		if time.Since(start) > settleLimit {
@@ -146,13 +147,13 @@ func (w *Win) netIdle() bool {
 	return true
 }
 
-// renewOutstanding gives up what is under way to a target.
+// renewOutstanding gives up the outstanding operations on a target.
 func (w *Win) renewOutstanding(target int) {
 	w.outstanding[target].Swap(w.newOutstanding(target)).cancel()
 }
 
-// pending is an operation of several parts, which ends with finish; it keeps
-// what finish knows of, such as packed data, until then.
+// pending is an operation of several parts. The last part to complete calls finish.
+// Until then pending keeps alive what finish refers to, such as packed data.
 type pending struct {
 	t      *Outstanding
 	cookie uint64
@@ -160,7 +161,7 @@ type pending struct {
 	finish func()
 }
 
-// pend begins an operation of one part, which its caller ends.
+// pend begins an operation of one part, which the caller completes.
 func (t *Outstanding) pend(finish func()) *pending {
 	p := &pending{t: t, finish: finish}
 	p.cookie = t.w.rma.eng.Enroll(p)
@@ -186,11 +187,11 @@ func (p *pending) Completed(err error) {
 
 var _, _ engine.Completer = (*Outstanding)(nil), (*pending)(nil)
 
-// byNet moves one run between p and what lies at an offset of a target that a
-// network writes and reads.
+// byNet moves one run between p and an offset from a place that a network writes and
+// reads.
 func (w *Win) byNet(call string, put bool, to place, at int, p unsafe.Pointer, n int) *errs.Error {
 	if fault := sys.Touch(func() { fabric.Probe(p, n) }); fault != nil {
-		return w.failed(call, to.rank, p, n, fault) // a network would take it for the end of the connection
+		return w.failed(call, to.rank, p, n, fault) // a network would end the connection for it
 	}
 	k := w.keys[to.rank]
 	k.Addr += uint64(to.off + at)
@@ -211,7 +212,7 @@ func (w *Win) byNet(call string, put bool, to place, at int, p unsafe.Pointer, n
 	return nil
 }
 
-// runsByNet is byNet for derived types on either side: the data is packed here,
+// runsByNet is byNet for derived types on either side: this process packs the data,
 // and the network writes and reads the target's runs.
 func (w *Win) runsByNet(call string, put bool, origin p2p.Buf, s Spot, at place) *errs.Error {
 	eng, peer, key := w.rma.eng, w.World[s.Rank], w.keys[s.Rank]

@@ -17,30 +17,31 @@ import (
 // In the window's control segment each rank r has an inbox with two counters for
 // each rank s of the window. Only s writes them, and they only grow (modulo
 // 2^32): posts, how often s has exposed its part to r; completions, how often s
-// has completed an access epoch on r's part. What a rank has used of them it
-// counts in its own memory: taken[s] of s's posts, due[s] of its completions.
+// has completed an access epoch on r's part. In its own memory each rank counts how
+// many of them it has consumed: taken[s] of s's posts; and how many it expects:
+// due[s] of s's completions.
 //
 //   - Post(G): for each s in G adds 1 to due[s] and to posts in s's inbox, and
 //     rings s. It waits for nothing.
 //   - Start(G): waits until posts of each s in G is beyond taken[s], then adds 1
 //     to each taken[s]. Until then nothing is taken: a Start that is interrupted
-//     or fails has done nothing. With MODE_NOCHECK it does not look.
+//     or fails has no effect. With MODE_NOCHECK it does not wait.
 //   - Complete: waits until all operations have completed at their targets, then
 //     adds 1 to completions in the inbox of each s in G, and rings s.
-//   - Wait and Test: all completions have come up to due.
+//   - Wait and Test: wait for, or test, that all completions have reached due.
 //
-// A rank that posts again while another still works on its previous exposure
-// can't be: Wait has to end first, and that takes the other's Complete. A post
-// that its target takes later is not lost, for posts are counted.
+// No rank can post again while another still accesses its previous exposure: Wait
+// has to end first, and that requires the other's Complete. A post that the other
+// rank takes later is not lost, since posts are counted.
 //
-// Who waits for a rank that has ended gets an error. In Wait that rank is given
-// up; the exposure goes on for the living, until the next Wait, or is over if
-// there are none. Start has done nothing; Complete ends the epoch nevertheless.
+// A rank that waits for one that has ended gets an error. Wait gives up the ended
+// rank; the exposure continues for the living ones until the next Wait, or is over
+// if there are none. Start has no effect; Complete ends the epoch nevertheless.
 type pscw struct {
 	me      int
 	ranks   []*job.Rank
 	dead    func(rank int) bool
-	inboxes [][]counters // by rank, and by who wrote there
+	inboxes [][]counters // by rank, and by the rank that writes
 	inbox   []counters   // this rank's
 	taken   []uint32
 	due     []uint32
@@ -48,8 +49,8 @@ type pscw struct {
 	targets []int // of the access epoch
 	exposed bool
 	origins []int // of the exposure epoch
-	// tell adds 1 to a counter in the inbox of a rank that is reached by a network;
-	// false if it is not. There the counter's owner does it, for a message.
+	// tell sends a message to a rank that is reached by a network, which then adds 1
+	// to the counter in its inbox. It returns false if the rank shares memory.
 	tell func(rank int, completed bool) bool
 }
 
@@ -59,7 +60,7 @@ type counters struct {
 	_                  uint32
 }
 
-// inboxBytes is the room that the inbox of one rank takes among n.
+// inboxBytes returns the size of one rank's inbox for n ranks in the segment.
 func inboxBytes(n int) int { return (n*int(unsafe.Sizeof(counters{})) + 63) / 64 * 64 }
 
 func (g *pscw) init(me int, ranks []*job.Rank, dead func(rank int) bool, mem []byte, at []int) {
@@ -73,13 +74,13 @@ func (g *pscw) init(me int, ranks []*job.Rank, dead func(rank int) bool, mem []b
 	g.inbox = g.inboxes[me]
 }
 
-// posted reports whether s has exposed its part to this rank, for an access epoch
-// that has not begun.
+// posted reports whether s has exposed its part to this rank for an access epoch that
+// has not begun.
 func (g *pscw) posted(s int) bool {
 	return int32(atom.Load32(&g.inbox[s].posts)-g.taken[s]) > 0
 }
 
-// completed reports whether s has completed the access that it was asked for.
+// completed reports whether s has completed its access to this rank's exposures.
 func (g *pscw) completed(s int) bool {
 	return int32(atom.Load32(&g.inbox[s].completions)-g.due[s]) >= 0
 }
@@ -96,9 +97,9 @@ func (g *pscw) post(origins []int) {
 	}
 }
 
-// note takes note, for rank s that shares no memory, that it has posted to this
-// rank or completed.
-func (g *pscw) note(s int, completed bool) {
+// count adds 1 to a counter in this rank's inbox, for rank s that shares no memory
+// and has posted or completed.
+func (g *pscw) count(s int, completed bool) {
 	if completed {
 		atom.Add32(&g.inbox[s].completions, 1)
 	} else {
@@ -106,8 +107,8 @@ func (g *pscw) note(s int, completed bool) {
 	}
 }
 
-// start begins an access epoch, unless a post is missing that is to be waited
-// for: it returns that rank, or -1.
+// start begins an access epoch and returns -1. If check is set and a post is missing,
+// it does nothing and returns that rank.
 func (g *pscw) start(targets []int, check bool) (missing int) {
 	if check {
 		for _, s := range targets {
@@ -134,8 +135,8 @@ func (g *pscw) complete() {
 	g.started, g.targets = false, nil
 }
 
-// wait ends the exposure epoch, unless a completion is missing: it returns that
-// rank, or -1.
+// wait ends the exposure epoch and returns -1. If a completion is missing, it does
+// nothing and returns that rank.
 func (g *pscw) wait() (missing int) {
 	for _, s := range g.origins {
 		if !g.completed(s) {
@@ -146,8 +147,8 @@ func (g *pscw) wait() (missing int) {
 	return -1
 }
 
-// deserted gives up an origin that has ended without completing, and returns it;
-// -1 if there is none.
+// deserted gives up an origin that has ended without completing and returns it, or -1
+// if there is none.
 func (g *pscw) deserted() int {
 	for i, s := range g.origins {
 		if s != g.me && g.dead(s) && !g.completed(s) {
@@ -202,7 +203,7 @@ func (w *Win) Start(targets []int, assert int) (*Start, *errs.Error) {
 	return &Start{w: w, targets: targets, check: assert&ModeNoCheck == 0}, nil
 }
 
-// Advance reports whether the epoch has begun, or never will.
+// Advance reports whether the epoch has begun, or never will (Err).
 func (s *Start) Advance() bool {
 	g := &s.w.pscw
 	if s.err != nil || g.started {
@@ -218,7 +219,7 @@ func (s *Start) Advance() bool {
 	return true
 }
 
-// Check tells why the epoch can't begin.
+// Check returns an error if the epoch can't begin: a target has ended.
 func (s *Start) Check() error {
 	w := s.w
 	for _, r := range s.targets {
@@ -230,13 +231,13 @@ func (s *Start) Check() error {
 	return nil
 }
 
-// Abandon gives up; nothing has happened.
+// Abandon gives up. The epoch has had no effect.
 func (s *Start) Abandon() {}
 
-// Err is the error of an epoch that can't begin.
+// Err returns the error of an epoch that can't begin.
 func (s *Start) Err() *errs.Error { return s.err }
 
-// Awaited is a rank whose Post is waited for, -1 if none.
+// Awaited returns a rank whose Post is missing, or -1.
 func (s *Start) Awaited() int {
 	for _, r := range s.targets {
 		if !s.w.pscw.posted(r) {
@@ -246,7 +247,7 @@ func (s *Start) Awaited() int {
 	return -1
 }
 
-// CheckComplete tells why Complete can't be called.
+// CheckComplete returns an error if Complete can't be called.
 func (w *Win) CheckComplete() *errs.Error {
 	if !w.pscw.started {
 		return errs.New(errs.RMASync, "Complete without Start")
@@ -254,7 +255,7 @@ func (w *Win) CheckComplete() *errs.Error {
 	return nil
 }
 
-// Complete ends the access epoch, once all operations have completed.
+// Complete ends the access epoch. All operations must have completed.
 func (w *Win) Complete() {
 	g := &w.pscw
 	for _, s := range g.targets {
@@ -263,7 +264,7 @@ func (w *Win) Complete() {
 	g.complete()
 }
 
-// CheckExposed tells why the exposure can't be waited for or tested.
+// CheckExposed returns an error if Wait or Test can't be called.
 func (w *Win) CheckExposed(call string) *errs.Error {
 	if !w.pscw.exposed {
 		return errs.New(errs.RMASync, "%s without Post", call)
@@ -271,7 +272,7 @@ func (w *Win) CheckExposed(call string) *errs.Error {
 	return nil
 }
 
-// Exposed waits for the end of an exposure epoch, as an operation.
+// Exposed is an exposure epoch that Wait or Test ends, polled until it has ended.
 type Exposed struct {
 	w   *Win
 	err *errs.Error
@@ -292,7 +293,7 @@ func (x *Exposed) Advance() bool {
 	return true
 }
 
-// Check tells why it can't end: an origin has ended.
+// Check returns an error if the epoch can't end: an origin has ended.
 func (x *Exposed) Check() error {
 	w := x.w
 	if s := w.pscw.deserted(); s >= 0 {
@@ -306,13 +307,13 @@ func (x *Exposed) Check() error {
 	return nil
 }
 
-// Abandon gives up; the exposure goes on.
+// Abandon gives up waiting. The exposure continues.
 func (x *Exposed) Abandon() {}
 
-// Err is the error of an exposure that an origin left by ending.
+// Err returns the error of an exposure that an origin left by ending.
 func (x *Exposed) Err() *errs.Error { return x.err }
 
-// Awaited is a rank whose Complete is waited for, -1 if none.
+// Awaited returns a rank whose Complete is missing, or -1.
 func (x *Exposed) Awaited() int {
 	g := &x.w.pscw
 	for _, s := range g.origins {

@@ -25,23 +25,23 @@ func steps(do string, groups ...[]int) (plan []pscwStep) {
 	return plan
 }
 
-// pscwModel is what the test itself keeps of a run, by rank.
+// pscwModel is the test's own record of a run, by rank.
 type pscwModel struct {
-	exposed [3]uint32 // to whom
-	inside  [3]uint32 // who accesses it
-	lost    [3]uint32 // whose end it was told of
-	gone    [3]uint32 // whose end it knows
+	exposed [3]uint32 // the ranks that it is exposed to
+	inside  [3]uint32 // the ranks that access it
+	lost    [3]uint32 // the ranks whose end it got an error for
+	gone    [3]uint32 // the ranks whose end it knows
 }
 
 type pscwRank struct {
-	i     int
-	g     *pscw
-	me    *job.Rank
-	m     *pscwModel
-	t     *explore.Thread
-	k     int
-	bell  uint32
-	given bool // up, because another has ended
+	i      int
+	g      *pscw
+	me     *job.Rank
+	m      *pscwModel
+	t      *explore.Thread
+	k      int
+	bell   uint32
+	gaveUp bool // because another rank has ended
 }
 
 func pscwWorld(plans [][]pscwStep, mortal int) func(w *explore.World) {
@@ -135,14 +135,14 @@ func (r *pscwRank) run(plan []pscwStep, all []*explore.Thread) {
 			m.exposed[r.i] = mask
 			g.post(s.group)
 		case 'S':
-			if r.given = !r.until(func() bool { return g.start(s.group, true) < 0 }, func() bool {
+			if r.gaveUp = !r.until(func() bool { return g.start(s.group, true) < 0 }, func() bool {
 				for _, o := range s.group {
 					if g.dead(o) && !g.posted(o) {
 						return true
 					}
 				}
 				return false
-			}); r.given {
+			}); r.gaveUp {
 				continue
 			}
 			for _, o := range s.group {
@@ -151,7 +151,7 @@ func (r *pscwRank) run(plan []pscwStep, all []*explore.Thread) {
 			}
 			r.t.Pause()
 		case 'C':
-			if r.given {
+			if r.gaveUp {
 				continue
 			}
 			for _, o := range s.group {

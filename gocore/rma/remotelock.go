@@ -7,40 +7,40 @@ import (
 	"gormapy/gocore/fabric"
 )
 
-// Locks of targets that are reached by a network.
+// remoteLock is an origin's view of the lock of a target that a network reaches.
 //
 // # Protocol
 //
-// The lock of a part is the one of lock.go, in the control segment, for everybody:
-// a rank that shares no memory with the target has an agent there, who acts in
-// that rank's slot. Agents live under the target's poll lock, so its progress
+// All ranks use the lock of lock.go, in the target's control segment. A rank that
+// shares no memory with the target has a proxy there (lockProxy), which uses that
+// rank's slot. Proxies run under the target's poll lock, so the target's progress
 // engine serves them while the program computes.
 //
-//	origin                                    agent
+//	origin                                    proxy
 //	Lock(number, mode)   ------------------>  draws a ticket (wants, until its slot is free), waits
 //	                     <------------------  Locked(number): it is the ticket's turn
 //	...operations, until all have completed...
 //	Unlock(number)       ------------------>  releases; or leaves the queue, if it still waits
 //
 // Numbers grow with each request of an origin for a target's lock. An origin that
-// gives up (Ctrl-C) sends Unlock as well: the Locked that may be under way has a
-// number that it does not know any more. Messages from one rank to another keep
-// their order, so an agent that is asked for a lock has been told to unlock the one
-// before. Nobody waits for an Unlock to arrive: the next lock is behind it.
+// gives up (Ctrl-C) sends Unlock as well: a Locked that is already on its way has an
+// outdated number, and the origin ignores it. Messages from one rank to another keep
+// their order, so a proxy that gets a Lock has got the Unlock before it. The origin
+// does not wait for an Unlock to arrive: its next Lock comes after it.
 //
-// Whose turn it is, an agent learns as other waiters do: who passes the turn on
-// rings, for a rank with an agent the progress engine of the target's process.
+// A proxy learns of its turn as other waiters do: the rank that passes the turn on
+// rings. For a rank with a proxy it rings the progress engine of the target's process.
 //
-// A dead origin's agent does nothing more: it is its slot that tells who died, and
-// the living deal with that as lock.go says. An agent who finds that an exclusive
-// holder has died reports it in place of the lock (Refused), as Lock.Check does. A
-// dead target answers nobody: the origin's wait ends by its own check.
+// The proxy of a dead origin does nothing more. Its slot shows that the rank died,
+// and the living ranks skip it as lock.go says. A proxy that finds a dead exclusive
+// holder reports it in place of the lock (Refused), as Lock.Check does. A dead target
+// sends no answer: the origin's wait ends by its own check.
 type remoteLock struct {
 	w      *Win
 	target int
 	number atomic.Uint64
 	state  atomic.Uint32
-	holder atomic.Int32 // who died holding it, where it is refused
+	holder atomic.Int32 // of a refused lock: the rank that died holding it
 }
 
 // States of a remoteLock.
@@ -51,7 +51,7 @@ const (
 	remoteRefused
 )
 
-// What KindLock asks for, in Aux, and KindLocked answers.
+// Values of Aux in KindLock (ask…) and KindLocked (lock…).
 const (
 	askShared uint32 = iota
 	askExclusive
@@ -93,7 +93,7 @@ func (f *remoteLock) reset() {
 	f.state.Store(remoteIdle)
 }
 
-// onLocked is the origin's side of the answer.
+// onLocked handles the answer at the origin.
 func (m *RMA) onLocked(src int, h *fabric.Header, _ []byte) {
 	w := m.window(h.Ctx)
 	if w == nil || h.Src < 0 || int(h.Src) >= w.Size || w.World[h.Src] != src {
@@ -111,7 +111,8 @@ func (m *RMA) onLocked(src int, h *fabric.Header, _ []byte) {
 	f.state.CompareAndSwap(remoteAsked, to)
 }
 
-// lockProxy has the lock of this rank's part for a rank without access to it.
+// lockProxy uses the lock of this rank's part on behalf of a rank that shares no
+// memory with it.
 type lockProxy struct {
 	lock   *lock
 	number uint64
@@ -128,10 +129,10 @@ const (
 	proxyHolds
 )
 
-// waiting reports whether the agent is a reason for whoever polls to look.
+// waiting reports whether pollers have to advance the proxy.
 func (a *lockProxy) waiting() bool { return a.state == proxyWants || a.state == proxyWaits }
 
-// onLock is the target's side.
+// onLock handles requests at the target.
 func (m *RMA) onLock(src int, h *fabric.Header, _ []byte) {
 	w := m.window(h.Ctx)
 	if w == nil || h.Src < 0 || int(h.Src) >= w.Size || w.World[h.Src] != src || int(h.Src) == w.Rank {
@@ -155,10 +156,10 @@ func (m *RMA) onLock(src int, h *fabric.Header, _ []byte) {
 		a.mode = exclusive
 	}
 	m.eng.NeedPollHooks(1)
-	w.serve1(int(h.Src), a)
+	w.advanceProxy(int(h.Src), a)
 }
 
-// retire ends whatever the agent is at.
+// retire releases the proxy's lock, or leaves the queue for it.
 func (w *Win) retire(a *lockProxy) {
 	switch a.state {
 	case proxyWaits:
@@ -172,7 +173,8 @@ func (w *Win) retire(a *lockProxy) {
 	a.state = proxyIdle
 }
 
-// dropLockProxies forgets all agents, as their locks are about to go.
+// dropLockProxies drops all proxies without touching their locks, which are about to
+// be freed or reset.
 func (w *Win) dropLockProxies() {
 	w.rma.eng.Exclude(func() {
 		for i, a := range w.lockProxies {
@@ -184,11 +186,12 @@ func (w *Win) dropLockProxies() {
 	})
 }
 
-// serve1 goes on with the agent of one origin, and reports whether it did.
-func (w *Win) serve1(origin int, a *lockProxy) bool {
+// advanceProxy advances the proxy of one origin and reports whether its state has
+// become final: the lock is held or refused, or the origin is dead.
+func (w *Win) advanceProxy(origin int, a *lockProxy) bool {
 	dead := func(i int) bool { return i != w.Rank && w.rma.eng.Gone(w.World[i]) }
 	if dead(origin) {
-		a.state = proxyIdle // its slot is for the living to deal with
+		a.state = proxyIdle // the living ranks skip its slot
 		w.rma.eng.NeedPollHooks(-1)
 		return true
 	}
@@ -222,13 +225,14 @@ func (w *Win) serve1(origin int, a *lockProxy) bool {
 	return true
 }
 
-// serveLockProxies goes on with all that wait; it runs under the poll lock.
+// serveLockProxies advances all waiting proxies and returns how many are done. It runs
+// under the poll lock.
 func (m *RMA) serveLockProxies() (moved int) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	for _, w := range m.wins {
 		for origin, a := range w.lockProxies {
-			if a != nil && a.waiting() && w.serve1(origin, a) {
+			if a != nil && a.waiting() && w.advanceProxy(origin, a) {
 				moved++
 			}
 		}
@@ -236,7 +240,7 @@ func (m *RMA) serveLockProxies() (moved int) {
 	return moved
 }
 
-// bell is what wakes those that wait for the lock of target's part.
+// bell returns the function that wakes a waiter for the lock of target's part.
 func (w *Win) bell(target int) func(i int) {
 	return func(i int) {
 		if i != w.Rank && w.rma.eng.Remote(w.World[i]) {
@@ -247,8 +251,7 @@ func (w *Win) bell(target int) func(i int) {
 	}
 }
 
-// tellRemote says to a rank that is reached by a network that this one has posted, or
-// completed; false if it shares memory.
+// tellRemote implements pscw.tell.
 func (w *Win) tellRemote(rank int, completed bool) bool {
 	if rank == w.Rank || !w.rma.eng.Remote(w.World[rank]) {
 		return false
@@ -261,15 +264,15 @@ func (w *Win) tellRemote(rank int, completed bool) bool {
 	return true
 }
 
-// onCounters counts it.
+// onCounters handles tellRemote's message.
 func (m *RMA) onCounters(src int, h *fabric.Header, _ []byte) {
 	w := m.window(h.Ctx)
 	if w != nil && h.Src >= 0 && int(h.Src) < w.Size && w.World[h.Src] == src {
-		w.pscw.note(int(h.Src), h.Aux == 1)
+		w.pscw.count(int(h.Src), h.Aux == 1)
 	}
 }
 
-// refused is the error of a lock whose holder died.
+// refused returns the error of a lock whose holder died.
 func (l *Lock) refused(rank, holder int) *errs.Error {
 	w := l.w
 	return errs.New(errs.ProcFailed, "rank %d of the window held rank %d locked exclusively when it ended (%s); its updates may be incomplete, the lock has been released",

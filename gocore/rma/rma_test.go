@@ -21,7 +21,7 @@ import (
 	"gormapy/gocore/sys"
 )
 
-// paths are the ways to a target that a window can have.
+// paths are the paths to a target that a window can have.
 var paths = []struct {
 	name    string
 	flavor  rma.Flavor
@@ -43,20 +43,20 @@ type window struct {
 	keep []byte
 }
 
-// run gives each of n ranks a window of size bytes, for every way.
+// run calls f with a window of size bytes on each of n ranks, for every path.
 func run(t *testing.T, n, size, unit int, f func(w *window)) {
-	for _, way := range paths {
-		name := fmt.Sprintf("%s,%s,ranks=%d", way.name, way.flavor, n)
-		if way.net != nil {
-			name += fmt.Sprintf(",net(atomics=%t)", way.net.Atomics)
+	for _, path := range paths {
+		name := fmt.Sprintf("%s,%s,ranks=%d", path.name, path.flavor, n)
+		if path.net != nil {
+			name += fmt.Sprintf(",net(atomics=%t)", path.net.Atomics)
 		}
 		t.Run(name, func(t *testing.T) {
 			segs := make(chan *sys.Segment, 1)
 			runRanks := func(f func(r *ranktest.Rank)) {
-				if way.net != nil {
-					ranktest.RunNet(t, n, *way.net, f)
+				if path.net != nil {
+					ranktest.RunNet(t, n, *path.net, f)
 				} else {
-					ranktest.Run(t, n, way.oneCopy, f)
+					ranktest.Run(t, n, path.oneCopy, f)
 				}
 			}
 			runRanks(func(r *ranktest.Rank) {
@@ -64,7 +64,7 @@ func run(t *testing.T, n, size, unit int, f func(w *window)) {
 				m := rma.New(r.Engine)
 				w.comm = &coll.Comm{Chan: r.P2P.Open(1, r.Rank, r.World), Rank: r.Rank, Size: n}
 				var addr unsafe.Pointer
-				if way.flavor == rma.FlavorCreate {
+				if path.flavor == rma.FlavorCreate {
 					// Not Go's memory, as in a job; the race detector would not see that
 					// locks in mapped memory order the accesses.
 					keep, err := unix.Mmap(-1, 0, max(size, 1), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
@@ -73,7 +73,7 @@ func run(t *testing.T, n, size, unit int, f func(w *window)) {
 					w.keep = keep
 					addr = unsafe.Pointer(&w.keep[0])
 				}
-				mine := []rma.Offer{rma.NewOffer(way.flavor, addr, size, unit)}
+				mine := []rma.Offer{rma.NewOffer(path.flavor, addr, size, unit)}
 				offers := make([]rma.Offer, n)
 				b := p2p.Buf{Addr: unsafe.Pointer(&mine[0]), Count: rma.OfferBytes, Type: dtype.ByName("BYTE")}
 				w.wait(w.comm.Allgather(&b, coll.Uniform(p2p.Buf{Addr: unsafe.Pointer(&offers[0]), Count: rma.OfferBytes, Type: b.Type}, n)))
@@ -85,7 +85,7 @@ func run(t *testing.T, n, size, unit int, f func(w *window)) {
 				}
 				seg := <-segs
 				segs <- seg
-				// Each rank maps the segment itself, as a process does.
+				// Each rank has a mapping of its own, as a process does.
 				own, err := sys.OpenSegmentPath(fmt.Sprintf("/proc/self/fd/%d", seg.FD))
 				require.NoError(r.T, err)
 				region := m.Register(&mine[0], r.Rank, r.World, offers, own)
@@ -99,7 +99,7 @@ func run(t *testing.T, n, size, unit int, f func(w *window)) {
 					w.mem = unsafe.Slice((*byte)(base), size)
 				}
 				if n > 1 && size > 0 {
-					require.Equal(r.T, way.name, w.Path((r.Rank+1)%n))
+					require.Equal(r.T, path.name, w.Path((r.Rank+1)%n))
 				}
 				w.barrier()
 				f(w)
@@ -133,8 +133,8 @@ func (w *window) fence() {
 	w.Fenced(0)
 }
 
-// settled waits until rank has left the last fence, as package mpi does before
-// it copies.
+// settled waits until rank has settled the last fence, as package mpi does before it
+// copies.
 func (w *window) settled(rank int) {
 	w.r.Until(func() bool { return w.Settled(rank) }, func() error { return w.CheckSettled(rank) })
 }
@@ -204,8 +204,8 @@ func TestPutGetFence(t *testing.T) {
 	}
 }
 
-// Every rank adds to every other's element, by accumulate, fetch-and-op and
-// compare-and-swap, while its own does the same: nothing gets lost.
+// Every rank adds to every rank's elements at the same time, with and without
+// fetching the previous value: no update is lost.
 func TestAtomicity(t *testing.T) {
 	for _, typ := range []string{"INT64_T", "INT32_T", "INT16_T", "INT8_T", "DOUBLE"} {
 		run(t, 4, 64, 1, func(w *window) {
@@ -225,7 +225,7 @@ func TestAtomicity(t *testing.T) {
 				for target := range 4 {
 					w.lock(target, false)
 					require.Nil(w.r.T, w.Accumulate(b, nil, spot(target, 8, 1, typ), op.Sum))
-					// The same element on its unaligned neighbour is another one.
+					// The same at an unaligned displacement is another element.
 					require.Nil(w.r.T, w.Accumulate(b, &res, spot(target, 33, 1, typ), op.Sum))
 					w.unlock(target)
 				}
@@ -311,7 +311,7 @@ func TestExclusiveLock(t *testing.T) {
 	})
 }
 
-// A target that never calls in is served all the same.
+// Operations complete at a target that makes no call.
 func TestPassiveTarget(t *testing.T) {
 	run(t, 2, 8, 8, func(w *window) {
 		if w.Rank == 1 {
@@ -357,8 +357,8 @@ func TestDerivedTarget(t *testing.T) {
 		}
 		w.fence()
 		require.Equal(w.r.T, view(w.mem), in)
-		w.barrier() // or a fast origin adds while a slow target still compares
-		// Sums into a column, with the old values.
+		w.barrier() // otherwise a fast origin adds while a slow target still compares
+		// Sums into a column, with the previous values.
 		ones, old := make([]int64, n), make([]int64, n)
 		for i := range ones {
 			ones[i] = 1
@@ -406,8 +406,8 @@ func TestErrorsBeforeHarm(t *testing.T) {
 	})
 }
 
-// A result that comes later is kept in memory by who asks Later; all others must be
-// there when the call returns, also on this rank itself.
+// Callers that find Later keep the memory of results that arrive after the call. All
+// other results must be there when the call returns, also on this rank itself.
 func TestLater(t *testing.T) {
 	run(t, 2, 64, 8, func(w *window) {
 		l, e := w.LockAll(0)
@@ -427,14 +427,14 @@ func TestLater(t *testing.T) {
 	})
 }
 
-// An update of elements that messages carry ends, too, when the target refuses it.
+// An update by messages completes, too, when the target refuses it.
 func TestRefusedUpdate(t *testing.T) {
 	run(t, 2, 64, 1, func(w *window) {
 		l, e := w.LockAll(0)
 		require.Nil(w.r.T, e)
 		w.r.Until(l.Advance, l.Check)
 		if w.r.Rank == 0 && w.Path(1) != "direct" && w.Path(1) != "copy" {
-			w.Desc.Target(1).Bytes = 1 << 10 // so that only the target knows better
+			w.Desc.Target(1).Bytes = 1 << 10 // so that only the target can refuse it
 			for _, disp := range []int{260, 264} {
 				one, old := []int64{1}, []int64{-7}
 				result := longs(old)

@@ -14,13 +14,13 @@ import (
 	"gormapy/gocore/sys"
 )
 
-// batch gathers runs of a target's memory that are dealt with at once.
+// batch gathers runs of a target's memory that are handled by one call.
 type batch struct {
-	runs  [sys.MaxRuns]fabric.Run // Addr is the offset in the target's part
-	there [sys.MaxRuns]fabric.Run // the same with addresses at the target
-	data  []byte                  // room for their data where the origin's is not in one piece
+	runs   [sys.MaxRuns]fabric.Run // Addr is the offset in the target's part
+	remote [sys.MaxRuns]fabric.Run // the same with addresses at the target
+	data   []byte                  // buffer for their data where the origin's is not contiguous
 
-	most    limits
+	limit   limits
 	handle  func(from, n int, runs []fabric.Run) *errs.Error
 	from, n int
 	used    int
@@ -31,7 +31,7 @@ type batch struct {
 type limits struct {
 	runs  int
 	bytes int // of data, and perRun for each run
-	// perRun is what a run takes beside its data, where that is carried along.
+	// perRun is the size of a run's description where that is sent with the data.
 	perRun int
 	unit   int // runs are only cut at multiples of it
 }
@@ -39,26 +39,26 @@ type limits struct {
 const (
 	// batchPacked bounds what is packed at a time, so that it stays in the cache.
 	batchPacked = 256 << 10
-	// batchBytes bounds what one call copies from or to an origin in one piece.
+	// batchBytes bounds what one call copies from or to a contiguous origin.
 	batchBytes = 4 << 20
 )
 
 var batches = sync.Pool{New: func() any { return new(batch) }}
 
-// newBatch takes a batch from the pool; end gives it back. handle is called with
-// runs of n bytes in all, which begin at from in the data of all of them.
-func newBatch(most limits, handle func(from, n int, runs []fabric.Run) *errs.Error) *batch {
+// newBatch takes a batch from the pool; end returns it there. handle is called with
+// runs of n bytes in all, whose data begins at offset from in the data of all runs.
+func newBatch(limit limits, handle func(from, n int, runs []fabric.Run) *errs.Error) *batch {
 	b := batches.Get().(*batch)
-	most.runs = min(most.runs, len(b.runs))
-	b.most, b.handle, b.err, b.from, b.n, b.used = most, handle, nil, 0, 0, 0
+	limit.runs = min(limit.runs, len(b.runs))
+	b.limit, b.handle, b.err, b.from, b.n, b.used = limit, handle, nil, 0, 0, 0
 	return b
 }
 
-// add adds n bytes at off; false if an error has ended it all.
+// add adds n bytes at off. It returns false after an error, when no more are needed.
 func (b *batch) add(off, n int) bool {
 	for n > 0 {
-		room := (b.most.bytes - b.n - (b.used+1)*b.most.perRun) / b.most.unit * b.most.unit
-		if b.used == b.most.runs || room <= 0 {
+		room := (b.limit.bytes - b.n - (b.used+1)*b.limit.perRun) / b.limit.unit * b.limit.unit
+		if b.used == b.limit.runs || room <= 0 {
 			if !b.flush() {
 				return false
 			}
@@ -87,41 +87,40 @@ func (b *batch) end() *errs.Error {
 	return err
 }
 
-// addRuns adds the data bytes that s describes from offset at on, addCells its
-// basic elements.
-
+// addRuns adds the data bytes that s describes, from offset at on.
 func (b *batch) addRuns(s Spot, at int) {
 	s.Type.Runs(s.Count, func(off, n int) bool { return b.add(at+off, n) })
 }
 
+// addCells adds the basic elements that s describes, padding included.
 func (b *batch) addCells(s Spot, at int) {
 	size := s.Type.ElemSize()
 	s.Type.Cells(s.Count, func(off, elems int) bool { return b.add(at+off, elems*size) })
 }
 
-// transfer copies between local, where the runs' data lies one after the other,
-// and the runs at offsets of a target that is reached by copies.
+// transfer copies between local, where the runs' data is contiguous, and the runs of
+// a target that is reached by copies.
 func (w *Win) transfer(call string, put bool, rank int, local unsafe.Pointer, runs []fabric.Run, b *batch) *errs.Error {
 	eng, peer := w.rma.eng, w.World[rank]
 	_, caps := eng.Transport(peer)
 	key := w.keys[rank]
 	for len(runs) > 0 {
-		there := b.there[:min(len(runs), caps.MaxRuns)]
+		remote := b.remote[:min(len(runs), caps.MaxRuns)]
 		n := 0
-		for i := range there {
-			there[i] = fabric.Run{Addr: key.Addr + runs[i].Addr, N: runs[i].N}
+		for i := range remote {
+			remote[i] = fabric.Run{Addr: key.Addr + runs[i].Addr, N: runs[i].N}
 			n += runs[i].N
 		}
 		var err error
 		if put {
-			_, err = eng.PutRuns(peer, local, key.Key, there, 0)
+			_, err = eng.PutRuns(peer, local, key.Key, remote, 0)
 		} else {
-			_, err = eng.GetRuns(peer, local, key.Key, there, 0)
+			_, err = eng.GetRuns(peer, local, key.Key, remote, 0)
 		}
 		if err != nil {
 			return w.failed(call, rank, local, n, err)
 		}
-		runs = runs[len(there):]
+		runs = runs[len(remote):]
 		if len(runs) > 0 {
 			local = unsafe.Add(local, n)
 		}
@@ -129,19 +128,18 @@ func (w *Win) transfer(call string, put bool, rank int, local unsafe.Pointer, ru
 	return nil
 }
 
-// copyRuns moves origin's data to or from s, whose place is reached by copies:
-// where one side or both are derived types, many runs go by one call of the
-// transport.
+// copyRuns moves data between origin and s, whose target is reached by copies. One or
+// both sides are derived types; one call of the transport moves many runs.
 func (w *Win) copyRuns(call string, put bool, origin p2p.Buf, s Spot, at place) *errs.Error {
 	if done, err := w.copySpan(call, put, origin, s, at); done {
 		return err
 	}
-	most, dense := limits{runs: sys.MaxRuns, bytes: batchBytes, unit: 1}, origin.Type.Dense()
+	limit, dense := limits{runs: sys.MaxRuns, bytes: batchBytes, unit: 1}, origin.Type.Dense()
 	if !dense {
-		most.bytes = batchPacked
+		limit.bytes = batchPacked
 	}
 	var b *batch
-	b = newBatch(most, func(from, n int, runs []fabric.Run) *errs.Error {
+	b = newBatch(limit, func(from, n int, runs []fabric.Run) *errs.Error {
 		if dense {
 			return w.transfer(call, put, s.Rank, unsafe.Add(origin.Addr, from), runs, b)
 		}
@@ -162,16 +160,16 @@ func (w *Win) copyRuns(call string, put bool, origin p2p.Buf, s Spot, at place) 
 }
 
 const (
-	// spanBytes bounds the memory that copySpan takes.
+	// spanBytes bounds the memory that copySpan allocates.
 	spanBytes = 64 << 20
-	// runCost is how many bytes the kernel copies in the time that it takes to
-	// look up one run.
+	// runCost is how many bytes the kernel copies in the time that it takes to look
+	// up one run.
 	runCost = 4096
 )
 
-// spans is the memory for copySpan: kept, since the kernel takes longer to make
-// its pages than to copy what is in them, until a window is freed. It is not
-// Go's, as pointers that do not point into it are made from its address.
+// spans is the memory for copySpan. It is kept until a window is freed, since the
+// kernel takes longer to allocate its pages than to copy their contents. It is not
+// Go's memory, since copySpan computes pointers outside of it from its address.
 var spans spanMemory
 
 type spanMemory struct {
@@ -198,10 +196,10 @@ func (m *spanMemory) release() {
 	}
 }
 
-// copySpan does what copyRuns does in one piece where that is faster: what lies
-// between short runs may be read along with them, and if nothing does (the
-// target's matrix is transposed), the whole span may be put in order here and
-// written.
+// copySpan does what copyRuns does with one contiguous copy where that is faster. A
+// get reads the gaps between short runs along with them. A put assembles the whole
+// span here and writes it, which requires that it has no gaps (the target's matrix is
+// transposed). copySpan returns false if it has done nothing.
 func (w *Win) copySpan(call string, put bool, origin p2p.Buf, s Spot, at place) (done bool, err *errs.Error) {
 	lo, hi := s.Type.Span(s.Count)
 	n := hi - lo
@@ -209,7 +207,7 @@ func (w *Win) copySpan(call string, put bool, origin p2p.Buf, s Spot, at place) 
 		return false, nil
 	}
 	if !spans.TryLock() {
-		return false, nil // another thread is at it
+		return false, nil // another thread uses it
 	}
 	defer spans.Unlock()
 	buf := spans.take(n)
@@ -228,18 +226,17 @@ func (w *Win) copySpan(call string, put bool, origin p2p.Buf, s Spot, at place) 
 	return true, err
 }
 
-// Many runs go in one message, too: the header's Tag says how many, and the
-// payload begins with them.
-
+// runBytes is the size of a run in a message. A message may have many: their number is
+// the header's Tag, and the payload begins with them.
 const runBytes = int(unsafe.Sizeof(fabric.Run{}))
 
 func runsAsBytes(runs []fabric.Run) []byte {
 	return engine.Bytes(unsafe.Pointer(unsafe.SliceData(runs)), len(runs)*runBytes)
 }
 
-// runsIn takes used runs off a payload, after checking that all lie in this
-// process's part of the window and have n bytes in all; n < 0 stands for what
-// follows them. It returns false if not.
+// runsIn decodes used runs at the head of a payload and returns them and the rest. It
+// returns false unless all lie in this process's part of the window and have n bytes
+// in all; n < 0 stands for the length of the rest.
 func (w *Win) runsIn(payload []byte, used, n int) (runs []fabric.Run, rest []byte, ok bool) {
 	if used < 0 || used > len(payload)/runBytes {
 		return nil, nil, false
@@ -258,6 +255,7 @@ func (w *Win) runsIn(payload []byte, used, n int) (runs []fabric.Run, rest []byt
 	return runs, rest, n == 0
 }
 
+// sendPutRuns puts contiguous data to the runs that s describes, by messages.
 func (w *Win) sendPutRuns(s Spot, to place, data unsafe.Pointer) {
 	peer := w.World[to.rank]
 	b := newBatch(limits{runs: sys.MaxRuns, bytes: w.rma.eng.MaxShort(peer), perRun: runBytes, unit: 1},
@@ -273,7 +271,7 @@ func (w *Win) sendPutRuns(s Spot, to place, data unsafe.Pointer) {
 	b.end()
 }
 
-// scatter is the target's side of sendPutRuns; errs.Success says that all is there.
+// scatter writes a message of sendPutRuns to the target's memory.
 func (w *Win) scatter(payload []byte, used int) errs.Class {
 	runs, data, ok := w.runsIn(payload, used, -1)
 	if !ok {
@@ -288,6 +286,7 @@ func (w *Win) scatter(payload []byte, used int) errs.Class {
 	return errs.Success
 }
 
+// sendGetRuns requests the runs that s describes for the fetch f, by messages.
 func (w *Win) sendGetRuns(f *fetch, s Spot, from place) {
 	peer := w.World[from.rank]
 	b := newBatch(limits{runs: w.rma.eng.MaxShort(peer) / runBytes, bytes: batchPacked, unit: 1},
@@ -306,8 +305,8 @@ func (w *Win) sendGetRuns(f *fetch, s Spot, from place) {
 	b.end()
 }
 
-// gather is the target's side of sendGetRuns; nil and a class if the request is
-// wrong, or the memory can't be read.
+// gather returns the data that a message of sendGetRuns requests, or nil and a class
+// if the request is wrong or the memory can't be read.
 func (w *Win) gather(payload []byte, n uint64) ([]byte, errs.Class) {
 	if n > batchPacked || len(payload)%runBytes != 0 {
 		return nil, errs.RMARange

@@ -10,15 +10,15 @@ import (
 	"gormapy/gocore/fabric"
 )
 
-// arenas are the peers' shared memory, by world rank, opened when a window first
-// has a part there.
+// arenas are the peers' arenas, by world rank. One is opened when a window first has
+// a part in it.
 type arenas struct {
 	mu    sync.RWMutex
 	peers map[int]*arena.Peer // nil: can't be opened
 }
 
-// share maps n bytes at off of the arena that world rank r holds as descriptor
-// fd; nil if it can't be had.
+// share maps n bytes at off of the arena that world rank r has open as descriptor fd.
+// It returns nil if they can't be mapped.
 func (m *RMA) share(r, fd int, off, n uint64) unsafe.Pointer {
 	a := &m.arenas
 	a.mu.RLock()
@@ -29,7 +29,7 @@ func (m *RMA) share(r, fd int, off, n uint64) unsafe.Pointer {
 		if p, known = a.peers[r]; !known {
 			peer := &m.eng.Job.Ranks[r]
 			if p, _ = arena.OpenPeer(peer.PID(), fd); atomic.LoadUint32(&peer.Ended) != 0 {
-				p = nil // of whom that is nobody knows
+				p = nil // the pid may be another process's by now
 			}
 			a.peers[r] = p
 		}
@@ -45,9 +45,9 @@ func (m *RMA) share(r, fd int, off, n uint64) unsafe.Pointer {
 	return at
 }
 
-// MapShared maps what others offer of their arenas, for a window over memory of
-// the program, and reports whether all of it could be. What makes an element
-// atomic must be the same for all ranks: they use it only if every one could.
+// MapShared maps the parts that lie in the ranks' arenas, for a window over memory of
+// the program, and reports whether all could be mapped. What makes an element atomic
+// must be the same for all ranks, so they use the mappings only if every rank has all.
 func (m *RMA) MapShared(offers []Offer, world []int) ([]unsafe.Pointer, bool) {
 	at := make([]unsafe.Pointer, len(offers))
 	for i := range offers {
@@ -66,9 +66,9 @@ func (m *RMA) MapShared(offers []Offer, world []int) ([]unsafe.Pointer, bool) {
 	return at, true
 }
 
-// Address is where this process has the n bytes at address addr of target rank
-// mapped, which are attached to a dynamic window; nil if they are reached in
-// another way. It stays valid as long as the process lives, see arena.Peer.At.
+// Address returns where this process maps the n bytes at address addr of target rank,
+// which are attached to a dynamic window, or nil if it does not. The address is valid
+// as long as the process lives, see arena.Peer.At.
 func (w *Win) Address(rank, addr, n int) (unsafe.Pointer, *errs.Error) {
 	if w.Flavor != FlavorDynamic {
 		return nil, errs.New(errs.RMAFlavor, "the window was made by %v; addresses are looked for in windows of Win.Create_dynamic", w.Flavor)

@@ -11,74 +11,73 @@ import (
 	"gormapy/gocore/sys/atom"
 )
 
-// Small puts in active-target epochs, to targets that are reached by the
-// kernel's copies. There the target calls Fence or Wait before it looks, so that
-// a put may travel as a message, at a tenth of the price of a system call; and
-// nobody answers it.
+// Unacknowledged puts: small puts in active-target epochs to targets that are
+// reached by the kernel's copies. The target calls Fence or Wait before it reads the
+// memory, so a put may travel as a message, which costs a tenth of a system call. The
+// target sends no answer.
 //
 // # Protocol
 //
-// The origin puts the message into the target's ring and then adds 1 to puts in
-// its slip in the target's inbox (see general). That is before it comes to the
-// fence, or completes. The target counts in settled, by origin, what its handler
-// has taken. Once its fence has been passed, or all origins have completed, it
-// polls until settled has come up to puts. The messages are in its rings by
-// then: this waits for no other rank. Where the ring has no room, the origin
+// The origin writes the message into the target's ring and then adds 1 to puts in
+// its counters in the target's inbox (see pscw). Both precede its arrival at the
+// fence, or its Complete. The target counts in settled, by origin, the messages that
+// its handler has taken. Once its fence has been passed, or all origins have
+// completed, it polls until settled has reached puts. The messages are in its rings
+// by then, so this waits for no other rank. Where the ring has no room, the origin
 // copies through the kernel, as in passive-target epochs.
 //
-// Ranks leave a fence one after the other, and the first may go on before the
-// last has taken its messages from before the fence. So each rank counts the
-// fences that it has settled, and publishes the number with its locks. A message
-// carries its origin's. The target writes it to its memory at once if the
-// numbers are equal; if the origin is ahead (by one: it can't pass the next
-// fence before the target has come there), it keeps it until it has settled that
-// fence, too. Who accesses the target's memory by copies waits until the target's
-// number has come up to its own (Settled): the target is in the fence and needs
-// nobody to leave it.
+// Ranks leave a fence one after the other, and the first may continue before the
+// last has taken its messages from before the fence. So each rank counts the fences
+// that it has settled, and publishes the number with its locks. A message carries
+// its origin's number. If the numbers are equal, the target writes the message to
+// its memory at once. If the origin is ahead (by one: it can't pass the next fence
+// before the target has reached it), the target keeps the message until it has
+// settled that fence, too. An origin that accesses the target's memory by copies
+// waits until the target's number has reached its own (Settled): the target is in
+// the fence and needs no other rank to leave it.
 //
-// In general active target synchronization a target settles in Wait, before it
-// can post again, and nobody can be ahead of it.
+// In general active target synchronization a target settles in Wait, before it can
+// post again, so no origin can be ahead of it.
 //
-// An origin that dies between message and count leaves settled ahead of puts,
-// which is as good as settled; nobody else's count is concerned.
+// An origin that dies between message and count leaves settled ahead of puts, which
+// counts as settled. The counts of other ranks are not affected.
 //
 // A rank that gives up a fence which it has entered (Ctrl-C, or the end of another
-// rank) is out of step: others may have passed it. Until a collective reset it
-// sends no such messages, takes those of others at once, waits for nobody to have
-// settled, and has outOfStep in its number, so that nobody waits for it. What the
-// window then holds is not defined, but it can be used.
+// rank) is out of step: others may have passed the fence. Until a collective reset
+// it sends no unacknowledged puts, writes those of others to its memory at once, and
+// does not wait for other ranks to settle. Its number has outOfStep, so that no rank
+// waits for it. The contents of the window are then undefined, but it can be used.
 
-// unacked is a rank's view of that, in one window.
+// unacked is a rank's view of the unacknowledged puts in one window.
 type unacked struct {
 	on      bool // some target is reached by copies: the same on all ranks
 	me      int
-	inboxes [][]counters // by rank, and by who wrote there
-	numbers []*uint32    // by rank: the fences that it has settled
+	inboxes [][]counters // by rank, and by the rank that writes
+	numbers []*uint32    // by rank: how many fences it has settled
 	settled []atomic.Uint32
 	fences  uint32
 	lost    bool // out of step
 	early   []early
 
-	// Of the engine, and of the window: write what came in a message.
-	poll    func()
-	exclude func(func())
-	deliver func(at uint64, data []byte)
+	poll    func()                       // of the engine
+	exclude func(func())                 // of the engine
+	deliver func(at uint64, data []byte) // of the window: writes a message's data
 }
 
 // outOfStep is in the number of a rank that has given up a fence.
 const outOfStep = 1 << 31
 
-// early is a put of an origin that is one fence ahead.
+// early is a put by an origin that is one fence ahead.
 type early struct {
 	at   uint64
 	data []byte
 }
 
-// sent takes note that a message is in target's ring.
+// sent counts a message that is in target's ring.
 func (q *unacked) sent(target int) { atom.Add32(&q.inboxes[target][q.me].puts, 1) }
 
-// take is the target's side, under the poll lock: a message that rank src sent
-// after as many fences.
+// take handles, at the target and under the poll lock, a message that rank src sent
+// after it had settled the given number of fences.
 func (q *unacked) take(src int, fences uint32, at uint64, data []byte) {
 	if src < 0 || src >= len(q.settled) {
 		return
@@ -91,8 +90,8 @@ func (q *unacked) take(src int, fences uint32, at uint64, data []byte) {
 	q.settled[src].Add(1)
 }
 
-// settle takes all that was sent before the end of the epoch. A fence is
-// counted.
+// settle takes all messages that were sent before the end of the epoch. It counts the
+// epoch if a fence ended it.
 func (q *unacked) settle(fence bool) {
 	for s := range q.settled {
 		for int32(atom.Load32(&q.inboxes[q.me][s].puts)-q.settled[s].Load()) > 0 {
@@ -125,7 +124,7 @@ func (q *unacked) quit() {
 	atom.Store32(q.numbers[q.me], q.fences|outOfStep)
 }
 
-// done reports whether rank has settled the fences that this one has.
+// done reports whether rank has settled as many fences as this one.
 func (q *unacked) done(rank int) bool {
 	return rank == q.me || q.lost || q.reached(atom.Load32(q.numbers[rank]))
 }
@@ -139,12 +138,12 @@ func (q *unacked) reset() {
 	}
 }
 
-// unackedBytes is how long a put may be to travel so. Longer ones cost both sides
-// more than the system call.
+// unackedBytes is the size up to which a put is unacknowledged. A longer message
+// costs both sides more than the system call.
 const unackedBytes = 1024
 
-// putUnacked puts origin by a message that is not answered, and reports whether it
-// did.
+// putUnacked puts origin by an unacknowledged message if it can, and reports whether
+// it did.
 func (w *Win) putUnacked(origin p2p.Buf, s Spot, to place) bool {
 	n := origin.Bytes()
 	if !w.unacked.on || w.unacked.lost || n > unackedBytes || w.Desc.Open != openFence && w.Desc.Target(to.rank).Open != TargetStarted ||
@@ -160,8 +159,8 @@ func (w *Win) putUnacked(origin p2p.Buf, s Spot, to place) bool {
 	return true
 }
 
-// deliver writes what came in a message; what would go outside was refused by
-// the origin.
+// deliver writes a message's data to the window. The origin has refused data that
+// would lie outside.
 func (w *Win) deliver(at uint64, data []byte) {
 	if p := w.inside(at, uint64(len(data))); p != nil {
 		if err := arrive(p, data); err != nil {
@@ -170,8 +169,8 @@ func (w *Win) deliver(at uint64, data []byte) {
 	}
 }
 
-// Settle completes, at the end of an active-target epoch, the puts that came as
-// messages. A fence is counted.
+// Settle completes, at the end of an active-target epoch, the unacknowledged puts to
+// this rank. It counts the epoch if a fence ended it.
 func (w *Win) Settle(fence bool) {
 	if !w.unacked.on {
 		return
@@ -191,24 +190,24 @@ func (w *Win) QuitFence() {
 	}
 }
 
-// ErrUnsettled is what Put returns, without having done anything, if it has to
-// copy to a rank that is not Settled.
+// ErrUnsettled is returned by Put if it has to copy to a rank that is not Settled.
+// Put has had no effect then.
 var ErrUnsettled = errs.New(errs.Intern, "the target has not left the last fence")
 
-// Settled reports whether rank's memory is as the last fence left it, so that it
-// can be copied from and to.
+// Settled reports whether rank has settled the last fence, so that its memory can be
+// copied from and to.
 func (w *Win) Settled(rank int) bool {
 	return !w.unacked.on || uint(rank) >= uint(w.Size) || w.unacked.done(rank)
 }
 
-// copied takes note that the kernel copies to and from rank.
+// copied records that the kernel has copied to or from rank.
 func (w *Win) copied(rank int) {
 	if w.Flavor == FlavorCreate {
 		w.Desc.Target(rank).Flags |= TargetCopy
 	}
 }
 
-// CheckSettled tells why it never will be.
+// CheckSettled returns an error if rank has ended and will never be Settled.
 func (w *Win) CheckSettled(rank int) error {
 	if !w.rma.eng.Gone(w.World[rank]) || w.Settled(rank) {
 		return nil

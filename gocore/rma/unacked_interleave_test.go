@@ -11,16 +11,16 @@ import (
 	"gormapy/gocore/sys/atom/explore"
 )
 
-// unackedStep is what a rank does in an epoch: it puts the epoch's number to one
-// rank, copies from another once the fence has been passed, or nothing (-1). It
-// may give up the fence when it has entered it.
+// unackedStep is what a rank does in an epoch: it puts the epoch's number to one rank
+// and copies from another once the fence has been passed (-1: it does not). It may
+// give up the fence when it has entered it.
 type unackedStep struct {
 	put, get int
 	quits    bool
 }
 
-// unackedShared is what the ranks of a run share: rings, fence, and the memory of
-// each, which only its rank writes.
+// unackedShared is the memory that the ranks of a run share: rings, fence, and each
+// rank's memory, which only that rank writes.
 type unackedShared struct {
 	rings    [3][3][4]uint32 // to, from
 	inboxes  [3][4]counters
@@ -38,7 +38,7 @@ type unackedRank struct {
 	head [3]int
 }
 
-// poll takes what is in the rings to this rank.
+// poll takes the messages in the rings to this rank.
 func (r *unackedRank) pollRings(size int) {
 	for src := range size {
 		for r.head[src] < len(r.m.rings[r.me][src]) {
@@ -70,13 +70,13 @@ func (r *unackedRank) fence(size, k int, quits bool) {
 	r.settle(true)
 }
 
-// unackedWorld has each rank do its steps, an epoch each; expected is what the memory of
-// each rank must be after each of them.
+// unackedWorld returns ranks that execute their steps, one an epoch; expected is the
+// memory that each rank must have after each of them.
 func unackedWorld(plans [][]unackedStep, expected [][]uint32) func(w *explore.World) {
 	return func(w *explore.World) {
 		size := len(plans)
-		// is reports whether the memory of rank i may be so after fence k: as expected,
-		// or with what others have put since.
+		// is reports whether rank i may have the given memory after fence k: the
+		// expected one, or what others have put since.
 		is := func(k, i int, value uint32) bool {
 			for _, plan := range plans {
 				if k+1 < len(plan) && plan[k+1].put == i && value == uint32(k+2) {
@@ -98,7 +98,7 @@ func unackedWorld(plans [][]unackedStep, expected [][]uint32) func(w *explore.Wo
 			r.deliver = func(at uint64, _ []byte) { m.memory[i] = uint32(at) }
 			w.Thread(fmt.Sprintf("rank%d", i), func(t *explore.Thread) {
 				r.t = t
-				inStep := true // nobody that this rank has to do with has given up a fence
+				inStep := true // no rank that this one depends on has given up a fence
 				for k, step := range plans[i] {
 					if step.put >= 0 && !r.lost {
 						r.put(step.put, uint32(k+1))
@@ -136,7 +136,7 @@ func TestEveryInterleavingOfUnacknowledgedPuts(t *testing.T) {
 		{"around, and back", [][]unackedStep{
 			{{1, 2, false}, {2, 1, false}}, {{2, -1, false}, {0, -1, false}}, {{0, 1, false}, {1, 0, false}},
 		}, [][]uint32{{1, 1, 1}, {2, 2, 2}}, 3},
-		// Nobody waits for ever, whoever gives up which fence.
+		// No rank waits for ever, whichever rank gives up which fence.
 		{"one gives up", [][]unackedStep{{{1, 1, true}}, {{0, 0, false}}}, nil, 0},
 		{"one of three gives up", [][]unackedStep{{{1, 2, true}}, {{2, 0, false}}, {{0, 1, false}}}, nil, 3},
 		{"the other gives up the next one", [][]unackedStep{{{1, 1, true}}, {{0, -1, false}, {-1, 0, true}}}, nil, 0},
