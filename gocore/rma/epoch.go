@@ -169,20 +169,20 @@ func (w *Win) opened(rank int, how uint8) {
 // are locked, or Err is set.
 func (l *Lock) Advance() bool {
 	if l.all && l.at == 0 {
-		for _, f := range l.w.remoteLocks { // all at once, as each takes a round trip
-			if f != nil {
-				f.ask(l.mode)
+		for _, remote := range l.w.remoteLocks { // all at once, as each takes a round trip
+			if remote != nil {
+				remote.ask(l.mode)
 			}
 		}
 	}
 	for l.err == nil && l.at < l.to {
-		if f := l.w.remoteLocks[l.at]; f != nil {
-			f.ask(l.mode)
-			switch f.state.Load() {
+		if remote := l.w.remoteLocks[l.at]; remote != nil {
+			remote.ask(l.mode)
+			switch remote.state.Load() {
 			case remoteAsked:
 				return false
 			case remoteRefused:
-				l.err = l.refused(l.at, int(f.holder.Load()))
+				l.err = l.refused(l.at, int(remote.holder.Load()))
 				l.Abandon()
 				return true
 			}
@@ -268,17 +268,17 @@ func (l *Lock) Abandon() {
 		l.w.locks[l.at].leave()
 		l.drawn = false
 	}
-	if f := l.w.remoteLocks[l.at]; f != nil && !l.all {
-		f.unlock()
+	if remote := l.w.remoteLocks[l.at]; remote != nil && !l.all {
+		remote.unlock()
 	}
 	if l.all {
 		for r := range l.at {
 			l.w.release(r)
 			l.w.held[r] = heldNone
 		}
-		for _, f := range l.w.remoteLocks[l.at:] {
-			if f != nil {
-				f.unlock()
+		for _, remote := range l.w.remoteLocks[l.at:] {
+			if remote != nil {
+				remote.unlock()
 			}
 		}
 	}
@@ -344,8 +344,8 @@ func (w *Win) UnlockAll() {
 }
 
 func (w *Win) release(rank int) {
-	if f := w.remoteLocks[rank]; f != nil {
-		f.unlock()
+	if remote := w.remoteLocks[rank]; remote != nil {
+		remote.unlock()
 	} else {
 		w.locks[rank].release()
 	}
@@ -394,11 +394,11 @@ func (w *Win) giveUp(r int) {
 	w.renewOutstanding(r)
 }
 
-// Lost returns an error if an operation on rank, of which n is the last message and t
+// Lost returns an error if an operation on rank, of which n is the last message and o
 // counts the rest, was given up although it looks complete.
-func (w *Win) Lost(rank int, n uint64, t *Outstanding) *errs.Error {
+func (w *Win) Lost(rank int, n uint64, o *Outstanding) *errs.Error {
 	first := w.lost[rank].Load()
-	if first == 0 || int64(n-first) < 0 && (t.Idle() || !t.givenUp()) {
+	if first == 0 || int64(n-first) < 0 && (o.Idle() || !o.givenUp()) {
 		return nil
 	}
 	return errs.New(errs.ProcFailed, "the operation on rank %d of the window can't complete: %s", rank, w.rma.eng.HowGone(w.World[rank]))

@@ -26,9 +26,9 @@ type Outstanding struct {
 }
 
 func (w *Win) newOutstanding(target int) *Outstanding {
-	t := &Outstanding{w: w, target: target}
-	t.cookie = w.rma.eng.Enroll(t)
-	return t
+	o := &Outstanding{w: w, target: target}
+	o.cookie = w.rma.eng.Enroll(o)
+	return o
 }
 
 // NewOutstanding returns a count for one request to one target, which the target's
@@ -37,33 +37,33 @@ func (w *Win) NewOutstanding(target int) *Outstanding {
 	if w.paths[target] != pathRDMA {
 		return nil
 	}
-	t := w.newOutstanding(target)
-	t.parent = w.outstanding[target].Load()
-	return t
+	o := w.newOutstanding(target)
+	o.parent = w.outstanding[target].Load()
+	return o
 }
 
 // Idle reports whether all operations have completed; a nil Outstanding has none.
-func (t *Outstanding) Idle() bool { return t == nil || t.left.Load() == 0 }
+func (o *Outstanding) Idle() bool { return o == nil || o.left.Load() == 0 }
 
 // Over reports whether the operations have completed or were given up.
-func (t *Outstanding) Over() bool { return t.Idle() || t.givenUp() }
+func (o *Outstanding) Over() bool { return o.Idle() || o.givenUp() }
 
 // givenUp reports whether a request's operations were given up with their target.
-func (t *Outstanding) givenUp() bool {
-	return t != nil && t.parent != nil && t.w.outstanding[t.target].Load() != t.parent
+func (o *Outstanding) givenUp() bool {
+	return o != nil && o.parent != nil && o.w.outstanding[o.target].Load() != o.parent
 }
 
 // Failure returns the error of a request's operations. The window does not report it
 // again.
-func (t *Outstanding) Failure() *errs.Error {
-	if t == nil {
+func (o *Outstanding) Failure() *errs.Error {
+	if o == nil {
 		return nil
 	}
-	e := t.err.Load()
+	e := o.err.Load()
 	if e != nil {
-		t.w.failure.CompareAndSwap(e, nil)
+		o.w.failure.CompareAndSwap(e, nil)
 	}
-	return t.w.judge(e, t.target)
+	return o.w.judge(e, o.target)
 }
 
 // judge returns the error to report for e. Operations fail a little before it is known
@@ -80,33 +80,33 @@ func (w *Win) judge(e *errs.Error, rank int) *errs.Error {
 }
 
 // Drop ends the use of a request's count.
-func (t *Outstanding) Drop() {
-	if t != nil {
-		t.cancel()
+func (o *Outstanding) Drop() {
+	if o != nil {
+		o.cancel()
 	}
 }
 
-func (t *Outstanding) cancel() { t.w.rma.eng.Cancel(t.cookie) }
+func (o *Outstanding) cancel() { o.w.rma.eng.Cancel(o.cookie) }
 
-func (t *Outstanding) begin() {
-	t.left.Add(1)
-	if t.parent != nil {
-		t.parent.left.Add(1)
+func (o *Outstanding) begin() {
+	o.left.Add(1)
+	if o.parent != nil {
+		o.parent.left.Add(1)
 	}
 }
 
 // Completed implements engine.Completer.
-func (t *Outstanding) Completed(err error) {
+func (o *Outstanding) Completed(err error) {
 	if err != nil {
-		e := t.w.failedLater(t.target, err)
-		t.err.CompareAndSwap(nil, e)
-		if t.w.failure.CompareAndSwap(nil, e) {
-			t.w.culprit.Store(int32(t.target))
+		e := o.w.failedLater(o.target, err)
+		o.err.CompareAndSwap(nil, e)
+		if o.w.failure.CompareAndSwap(nil, e) {
+			o.w.culprit.Store(int32(o.target))
 		}
 	}
-	t.left.Add(-1)
-	if t.parent != nil {
-		t.parent.left.Add(-1)
+	o.left.Add(-1)
+	if o.parent != nil {
+		o.parent.left.Add(-1)
 	}
 }
 
@@ -140,7 +140,7 @@ func (w *Win) settleNet() {
 
 func (w *Win) netIdle() bool {
 	for r := range w.outstanding {
-		if t := w.outstanding[r].Load(); !t.Idle() && !w.rma.eng.Gone(w.World[r]) {
+		if o := w.outstanding[r].Load(); !o.Idle() && !w.rma.eng.Gone(w.World[r]) {
 			return false
 		}
 	}
@@ -155,34 +155,34 @@ func (w *Win) renewOutstanding(target int) {
 // pending is an operation of several parts. The last part to complete calls finish.
 // Until then pending keeps alive what finish refers to, such as packed data.
 type pending struct {
-	t      *Outstanding
+	o      *Outstanding
 	cookie uint64
 	parts  atomic.Int64
 	finish func()
 }
 
 // pend begins an operation of one part, which the caller completes.
-func (t *Outstanding) pend(finish func()) *pending {
-	p := &pending{t: t, finish: finish}
-	p.cookie = t.w.rma.eng.Enroll(p)
+func (o *Outstanding) pend(finish func()) *pending {
+	p := &pending{o: o, finish: finish}
+	p.cookie = o.w.rma.eng.Enroll(p)
 	p.begin()
 	return p
 }
 
 func (p *pending) begin() {
 	p.parts.Add(1)
-	p.t.begin()
+	p.o.begin()
 }
 
 // Completed implements engine.Completer.
 func (p *pending) Completed(err error) {
 	if p.parts.Add(-1) == 0 {
-		p.t.w.rma.eng.Cancel(p.cookie)
+		p.o.w.rma.eng.Cancel(p.cookie)
 		if err == nil {
 			err = sys.Touch(p.finish)
 		}
 	}
-	p.t.Completed(err)
+	p.o.Completed(err)
 }
 
 var _, _ engine.Completer = (*Outstanding)(nil), (*pending)(nil)

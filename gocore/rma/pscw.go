@@ -63,124 +63,124 @@ type counters struct {
 // inboxBytes returns the size of one rank's inbox for n ranks in the segment.
 func inboxBytes(n int) int { return (n*int(unsafe.Sizeof(counters{})) + 63) / 64 * 64 }
 
-func (g *pscw) init(me int, ranks []*job.Rank, dead func(rank int) bool, mem []byte, at []int) {
+func (p *pscw) init(me int, ranks []*job.Rank, dead func(rank int) bool, mem []byte, at []int) {
 	n := len(ranks)
-	g.me, g.ranks, g.dead = me, ranks, dead
-	g.taken, g.due = make([]uint32, n), make([]uint32, n)
+	p.me, p.ranks, p.dead = me, ranks, dead
+	p.taken, p.due = make([]uint32, n), make([]uint32, n)
 	for r := range n {
 		box := unsafe.Slice((*counters)(unsafe.Pointer(&mem[at[r]])), n)
-		g.inboxes = append(g.inboxes, box)
+		p.inboxes = append(p.inboxes, box)
 	}
-	g.inbox = g.inboxes[me]
+	p.inbox = p.inboxes[me]
 }
 
 // posted reports whether s has exposed its part to this rank for an access epoch that
 // has not begun.
-func (g *pscw) posted(s int) bool {
-	return int32(atom.Load32(&g.inbox[s].posts)-g.taken[s]) > 0
+func (p *pscw) posted(s int) bool {
+	return int32(atom.Load32(&p.inbox[s].posts)-p.taken[s]) > 0
 }
 
 // completed reports whether s has completed its access to this rank's exposures.
-func (g *pscw) completed(s int) bool {
-	return int32(atom.Load32(&g.inbox[s].completions)-g.due[s]) >= 0
+func (p *pscw) completed(s int) bool {
+	return int32(atom.Load32(&p.inbox[s].completions)-p.due[s]) >= 0
 }
 
 // post begins an exposure epoch.
-func (g *pscw) post(origins []int) {
-	g.exposed, g.origins = true, origins
+func (p *pscw) post(origins []int) {
+	p.exposed, p.origins = true, origins
 	for _, s := range origins {
-		g.due[s]++
-		if g.tell == nil || !g.tell(s, false) {
-			atom.Add32(&g.inboxes[s][g.me].posts, 1)
-			g.ranks[s].Ring()
+		p.due[s]++
+		if p.tell == nil || !p.tell(s, false) {
+			atom.Add32(&p.inboxes[s][p.me].posts, 1)
+			p.ranks[s].Ring()
 		}
 	}
 }
 
 // count adds 1 to a counter in this rank's inbox, for rank s that shares no memory
 // and has posted or completed.
-func (g *pscw) count(s int, completed bool) {
+func (p *pscw) count(s int, completed bool) {
 	if completed {
-		atom.Add32(&g.inbox[s].completions, 1)
+		atom.Add32(&p.inbox[s].completions, 1)
 	} else {
-		atom.Add32(&g.inbox[s].posts, 1)
+		atom.Add32(&p.inbox[s].posts, 1)
 	}
 }
 
 // start begins an access epoch and returns -1. If check is set and a post is missing,
 // it does nothing and returns that rank.
-func (g *pscw) start(targets []int, check bool) (missing int) {
+func (p *pscw) start(targets []int, check bool) (missing int) {
 	if check {
 		for _, s := range targets {
-			if !g.posted(s) {
+			if !p.posted(s) {
 				return s
 			}
 		}
 	}
 	for _, s := range targets {
-		g.taken[s]++
+		p.taken[s]++
 	}
-	g.started, g.targets = true, targets
+	p.started, p.targets = true, targets
 	return -1
 }
 
 // complete ends the access epoch.
-func (g *pscw) complete() {
-	for _, s := range g.targets {
-		if g.tell == nil || !g.tell(s, true) {
-			atom.Add32(&g.inboxes[s][g.me].completions, 1)
-			g.ranks[s].Ring()
+func (p *pscw) complete() {
+	for _, s := range p.targets {
+		if p.tell == nil || !p.tell(s, true) {
+			atom.Add32(&p.inboxes[s][p.me].completions, 1)
+			p.ranks[s].Ring()
 		}
 	}
-	g.started, g.targets = false, nil
+	p.started, p.targets = false, nil
 }
 
 // wait ends the exposure epoch and returns -1. If a completion is missing, it does
 // nothing and returns that rank.
-func (g *pscw) wait() (missing int) {
-	for _, s := range g.origins {
-		if !g.completed(s) {
+func (p *pscw) wait() (missing int) {
+	for _, s := range p.origins {
+		if !p.completed(s) {
 			return s
 		}
 	}
-	g.exposed, g.origins = false, nil
+	p.exposed, p.origins = false, nil
 	return -1
 }
 
 // deserted gives up an origin that has ended without completing and returns it, or -1
 // if there is none.
-func (g *pscw) deserted() int {
-	for i, s := range g.origins {
-		if s != g.me && g.dead(s) && !g.completed(s) {
-			g.due[s] = atom.Load32(&g.inbox[s].completions)
-			g.origins = slices.Delete(slices.Clone(g.origins), i, i+1)
-			g.exposed = len(g.origins) > 0
+func (p *pscw) deserted() int {
+	for i, s := range p.origins {
+		if s != p.me && p.dead(s) && !p.completed(s) {
+			p.due[s] = atom.Load32(&p.inbox[s].completions)
+			p.origins = slices.Delete(slices.Clone(p.origins), i, i+1)
+			p.exposed = len(p.origins) > 0
 			return s
 		}
 	}
 	return -1
 }
 
-func (g *pscw) reset() {
-	g.started, g.exposed, g.targets, g.origins = false, false, nil, nil
-	clear(g.taken)
-	clear(g.due)
-	for _, box := range g.inboxes {
+func (p *pscw) reset() {
+	p.started, p.exposed, p.targets, p.origins = false, false, nil, nil
+	clear(p.taken)
+	clear(p.due)
+	for _, box := range p.inboxes {
 		clear(box)
 	}
 }
 
 // Post exposes this rank's part to origins, ranks of the window.
 func (w *Win) Post(origins []int, assert int) *errs.Error {
-	g := &w.pscw
+	p := &w.pscw
 	if e := CheckAssert(assert); e != nil {
 		return e
 	}
-	if g.exposed {
+	if p.exposed {
 		return errs.New(errs.RMASync, "Post: this process exposes its part already by an earlier Post; Wait first")
 	}
 	w.closeFence()
-	g.post(origins)
+	p.post(origins)
 	return nil
 }
 
@@ -205,11 +205,11 @@ func (w *Win) Start(targets []int, assert int) (*Start, *errs.Error) {
 
 // Advance reports whether the epoch has begun, or never will (Err).
 func (s *Start) Advance() bool {
-	g := &s.w.pscw
-	if s.err != nil || g.started {
+	p := &s.w.pscw
+	if s.err != nil || p.started {
 		return true
 	}
-	if g.start(s.targets, s.check) >= 0 {
+	if p.start(s.targets, s.check) >= 0 {
 		return false
 	}
 	s.w.closeFence()
@@ -257,11 +257,11 @@ func (w *Win) CheckComplete() *errs.Error {
 
 // Complete ends the access epoch. All operations must have completed.
 func (w *Win) Complete() {
-	g := &w.pscw
-	for _, s := range g.targets {
+	p := &w.pscw
+	for _, s := range p.targets {
 		w.Desc.Target(s).Open &^= TargetStarted
 	}
-	g.complete()
+	p.complete()
 }
 
 // CheckExposed returns an error if Wait or Test can't be called.
@@ -315,9 +315,9 @@ func (x *Exposed) Err() *errs.Error { return x.err }
 
 // Awaited returns a rank whose Complete is missing, or -1.
 func (x *Exposed) Awaited() int {
-	g := &x.w.pscw
-	for _, s := range g.origins {
-		if !g.completed(s) {
+	p := &x.w.pscw
+	for _, s := range p.origins {
+		if !p.completed(s) {
 			return s
 		}
 	}

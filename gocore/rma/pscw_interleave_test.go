@@ -35,7 +35,7 @@ type pscwModel struct {
 
 type pscwRank struct {
 	i      int
-	g      *pscw
+	p      *pscw
 	me     *job.Rank
 	m      *pscwModel
 	t      *explore.Thread
@@ -59,8 +59,8 @@ func pscwWorld(plans [][]pscwStep, mortal int) func(w *explore.World) {
 		}
 		threads := make([]*explore.Thread, n)
 		for i := range n {
-			r := &pscwRank{i: i, g: &pscw{}, me: ranks[i], m: m}
-			r.g.init(i, ranks, r.dead, bytes, at)
+			r := &pscwRank{i: i, p: &pscw{}, me: ranks[i], m: m}
+			r.p.init(i, ranks, r.dead, bytes, at)
 			threads[i] = w.Thread(fmt.Sprintf("rank%d", i), func(t *explore.Thread) {
 				r.t = t
 				r.run(plans[i], threads)
@@ -117,13 +117,13 @@ func (r *pscwRank) until(done func() bool, lost func() bool) bool {
 		}
 		atom.Wait(&r.me.Doorbell, r.bell, 0)
 		atom.Add32(&r.me.Sleepers, ^uint32(0))
-		r.t.Forget(uint64(r.k), uint64(r.g.taken[0])<<32|uint64(r.g.due[0]))
+		r.t.Forget(uint64(r.k), uint64(r.p.taken[0])<<32|uint64(r.p.due[0]))
 	}
 	return true
 }
 
 func (r *pscwRank) run(plan []pscwStep, all []*explore.Thread) {
-	m, g := r.m, r.g
+	m, p := r.m, r.p
 	for k, s := range plan {
 		r.k = k
 		var mask uint32
@@ -133,11 +133,11 @@ func (r *pscwRank) run(plan []pscwStep, all []*explore.Thread) {
 		switch s.do {
 		case 'P':
 			m.exposed[r.i] = mask
-			g.post(s.group)
+			p.post(s.group)
 		case 'S':
-			if r.gaveUp = !r.until(func() bool { return g.start(s.group, true) < 0 }, func() bool {
+			if r.gaveUp = !r.until(func() bool { return p.start(s.group, true) < 0 }, func() bool {
 				for _, o := range s.group {
-					if g.dead(o) && !g.posted(o) {
+					if p.dead(o) && !p.posted(o) {
 						return true
 					}
 				}
@@ -157,16 +157,16 @@ func (r *pscwRank) run(plan []pscwStep, all []*explore.Thread) {
 			for _, o := range s.group {
 				m.inside[o] &^= 1 << r.i
 			}
-			g.complete()
+			p.complete()
 		case 'W':
 			for ended := false; !ended; {
-				ended = r.until(func() bool { return g.wait() < 0 }, func() bool {
-					o := g.deserted()
+				ended = r.until(func() bool { return p.wait() < 0 }, func() bool {
+					o := p.deserted()
 					if o >= 0 {
 						r.t.Check(all[o].Dead(), "rank %d is said to have ended", o)
 					}
 					return o >= 0
-				}) || !g.exposed
+				}) || !p.exposed
 			}
 			for o := range all {
 				r.t.Check(m.inside[r.i]&(1<<o) == 0 || all[o].Dead(), "rank %d's exposure ends with rank %d inside", r.i, o)

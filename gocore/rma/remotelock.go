@@ -61,36 +61,36 @@ const (
 	lockRefused
 )
 
-func (f *remoteLock) send(what uint32) {
-	h := f.w.header(fabric.KindLock)
-	h.Aux, h.A = what, f.number.Load()
-	f.w.rma.eng.Send(f.w.World[f.target], &h, nil, nil, nil)
+func (r *remoteLock) send(what uint32) {
+	h := r.w.header(fabric.KindLock)
+	h.Aux, h.A = what, r.number.Load()
+	r.w.rma.eng.Send(r.w.World[r.target], &h, nil, nil, nil)
 }
 
 // ask asks for the lock, once.
-func (f *remoteLock) ask(mode lockMode) {
-	if f.state.Load() != remoteIdle {
+func (r *remoteLock) ask(mode lockMode) {
+	if r.state.Load() != remoteIdle {
 		return
 	}
-	f.number.Add(1)
-	f.state.Store(remoteAsked)
+	r.number.Add(1)
+	r.state.Store(remoteAsked)
 	what := askShared
 	if mode == exclusive {
 		what = askExclusive
 	}
-	f.send(what)
+	r.send(what)
 }
 
 // unlock releases the lock, or gives up asking for it.
-func (f *remoteLock) unlock() {
-	if f.state.Swap(remoteIdle) != remoteRefused {
-		f.send(askUnlock)
+func (r *remoteLock) unlock() {
+	if r.state.Swap(remoteIdle) != remoteRefused {
+		r.send(askUnlock)
 	}
 }
 
-func (f *remoteLock) reset() {
-	f.number.Add(1)
-	f.state.Store(remoteIdle)
+func (r *remoteLock) reset() {
+	r.number.Add(1)
+	r.state.Store(remoteIdle)
 }
 
 // onLocked handles the answer at the origin.
@@ -99,16 +99,16 @@ func (m *RMA) onLocked(src int, h *fabric.Header, _ []byte) {
 	if w == nil || h.Src < 0 || int(h.Src) >= w.Size || w.World[h.Src] != src {
 		return
 	}
-	f := w.remoteLocks[h.Src]
-	if f == nil || h.A != f.number.Load() {
+	r := w.remoteLocks[h.Src]
+	if r == nil || h.A != r.number.Load() {
 		return
 	}
 	to := remoteGranted
 	if h.Aux == lockRefused {
-		f.holder.Store(int32(h.B))
+		r.holder.Store(int32(h.B))
 		to = remoteRefused
 	}
-	f.state.CompareAndSwap(remoteAsked, to)
+	r.state.CompareAndSwap(remoteAsked, to)
 }
 
 // lockProxy uses the lock of this rank's part on behalf of a rank that shares no
@@ -130,7 +130,7 @@ const (
 )
 
 // waiting reports whether pollers have to advance the proxy.
-func (a *lockProxy) waiting() bool { return a.state == proxyWants || a.state == proxyWaits }
+func (p *lockProxy) waiting() bool { return p.state == proxyWants || p.state == proxyWaits }
 
 // onLock handles requests at the target.
 func (m *RMA) onLock(src int, h *fabric.Header, _ []byte) {
@@ -138,47 +138,47 @@ func (m *RMA) onLock(src int, h *fabric.Header, _ []byte) {
 	if w == nil || h.Src < 0 || int(h.Src) >= w.Size || w.World[h.Src] != src || int(h.Src) == w.Rank {
 		return
 	}
-	a := w.lockProxies[h.Src]
-	if a == nil {
+	p := w.lockProxies[h.Src]
+	if p == nil {
 		own := w.locks[w.Rank]
-		a = &lockProxy{lock: &lock{words: own.words, slots: own.slots, ring: own.ring, me: int(h.Src)}}
-		w.lockProxies[h.Src] = a
+		p = &lockProxy{lock: &lock{words: own.words, slots: own.slots, ring: own.ring, me: int(h.Src)}}
+		w.lockProxies[h.Src] = p
 	}
 	if h.Aux == askUnlock {
-		if a.number == h.A {
-			w.retire(a)
+		if p.number == h.A {
+			w.retire(p)
 		}
 		return
 	}
-	w.retire(a)
-	a.number, a.mode, a.state = h.A, shared, proxyWants
+	w.retire(p)
+	p.number, p.mode, p.state = h.A, shared, proxyWants
 	if h.Aux == askExclusive {
-		a.mode = exclusive
+		p.mode = exclusive
 	}
 	m.eng.NeedPollHooks(1)
-	w.advanceProxy(int(h.Src), a)
+	w.advanceProxy(int(h.Src), p)
 }
 
 // retire releases the proxy's lock, or leaves the queue for it.
-func (w *Win) retire(a *lockProxy) {
-	switch a.state {
+func (w *Win) retire(p *lockProxy) {
+	switch p.state {
 	case proxyWaits:
-		a.lock.leave()
+		p.lock.leave()
 	case proxyHolds:
-		a.lock.release()
+		p.lock.release()
 	}
-	if a.waiting() {
+	if p.waiting() {
 		w.rma.eng.NeedPollHooks(-1)
 	}
-	a.state = proxyIdle
+	p.state = proxyIdle
 }
 
 // dropLockProxies drops all proxies without touching their locks, which are about to
 // be freed or reset.
 func (w *Win) dropLockProxies() {
 	w.rma.eng.Exclude(func() {
-		for i, a := range w.lockProxies {
-			if a != nil && a.waiting() {
+		for i, p := range w.lockProxies {
+			if p != nil && p.waiting() {
 				w.rma.eng.NeedPollHooks(-1)
 			}
 			w.lockProxies[i] = nil
@@ -188,38 +188,38 @@ func (w *Win) dropLockProxies() {
 
 // advanceProxy advances the proxy of one origin and reports whether its state has
 // become final: the lock is held or refused, or the origin is dead.
-func (w *Win) advanceProxy(origin int, a *lockProxy) bool {
+func (w *Win) advanceProxy(origin int, p *lockProxy) bool {
 	dead := func(i int) bool { return i != w.Rank && w.rma.eng.Gone(w.World[i]) }
 	if dead(origin) {
-		a.state = proxyIdle // the living ranks skip its slot
+		p.state = proxyIdle // the living ranks skip its slot
 		w.rma.eng.NeedPollHooks(-1)
 		return true
 	}
-	if a.state == proxyWants {
-		if !a.lock.begin(a.mode) {
+	if p.state == proxyWants {
+		if !p.lock.begin(p.mode) {
 			return false
 		}
-		a.state = proxyWaits
+		p.state = proxyWaits
 	}
-	h := fabric.Header{Kind: fabric.KindLocked, Gen: w.rma.gen.Load(), Ctx: w.ID, Src: int32(w.Rank), A: a.number, Aux: lockGranted}
-	if !a.lock.try() {
+	h := fabric.Header{Kind: fabric.KindLocked, Gen: w.rma.gen.Load(), Ctx: w.ID, Src: int32(w.Rank), A: p.number, Aux: lockGranted}
+	if !p.lock.try() {
 		holder := -1
 		if w.rma.deaths.Load() > 0 {
-			holder = a.lock.skip(dead)
+			holder = p.lock.skip(dead)
 		}
 		switch {
 		case holder >= 0:
-			a.lock.leave()
+			p.lock.leave()
 			w.rma.eng.NeedPollHooks(-1)
-			a.state = proxyIdle
+			p.state = proxyIdle
 			h.Aux, h.B = lockRefused, uint64(holder)
 			w.rma.eng.Send(w.World[origin], &h, nil, nil, nil)
 			return true
-		case !a.lock.try():
+		case !p.lock.try():
 			return false
 		}
 	}
-	a.state = proxyHolds
+	p.state = proxyHolds
 	w.rma.eng.NeedPollHooks(-1)
 	w.rma.eng.Send(w.World[origin], &h, nil, nil, nil)
 	return true
@@ -231,8 +231,8 @@ func (m *RMA) serveLockProxies() (moved int) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	for _, w := range m.wins {
-		for origin, a := range w.lockProxies {
-			if a != nil && a.waiting() && w.advanceProxy(origin, a) {
+		for origin, p := range w.lockProxies {
+			if p != nil && p.waiting() && w.advanceProxy(origin, p) {
 				moved++
 			}
 		}

@@ -74,67 +74,67 @@ type early struct {
 }
 
 // sent counts a message that is in target's ring.
-func (q *unacked) sent(target int) { atom.Add32(&q.inboxes[target][q.me].puts, 1) }
+func (u *unacked) sent(target int) { atom.Add32(&u.inboxes[target][u.me].puts, 1) }
 
 // take handles, at the target and under the poll lock, a message that rank src sent
 // after it had settled the given number of fences.
-func (q *unacked) take(src int, fences uint32, at uint64, data []byte) {
-	if src < 0 || src >= len(q.settled) {
+func (u *unacked) take(src int, fences uint32, at uint64, data []byte) {
+	if src < 0 || src >= len(u.settled) {
 		return
 	}
-	if fences == q.fences || q.lost {
-		q.deliver(at, data)
+	if fences == u.fences || u.lost {
+		u.deliver(at, data)
 	} else {
-		q.early = append(q.early, early{at, bytes.Clone(data)})
+		u.early = append(u.early, early{at, bytes.Clone(data)})
 	}
-	q.settled[src].Add(1)
+	u.settled[src].Add(1)
 }
 
 // settle takes all messages that were sent before the end of the epoch. It counts the
 // epoch if a fence ended it.
-func (q *unacked) settle(fence bool) {
-	for s := range q.settled {
-		for int32(atom.Load32(&q.inboxes[q.me][s].puts)-q.settled[s].Load()) > 0 {
-			q.poll()
+func (u *unacked) settle(fence bool) {
+	for s := range u.settled {
+		for int32(atom.Load32(&u.inboxes[u.me][s].puts)-u.settled[s].Load()) > 0 {
+			u.poll()
 		}
 	}
-	if !fence || q.lost {
+	if !fence || u.lost {
 		return
 	}
-	q.exclude(func() {
-		q.fences++
-		q.deliverEarly()
+	u.exclude(func() {
+		u.fences++
+		u.deliverEarly()
 	})
-	atom.Store32(q.numbers[q.me], q.fences)
+	atom.Store32(u.numbers[u.me], u.fences)
 }
 
-func (q *unacked) deliverEarly() {
-	for _, e := range q.early {
-		q.deliver(e.at, e.data)
+func (u *unacked) deliverEarly() {
+	for _, e := range u.early {
+		u.deliver(e.at, e.data)
 	}
-	q.early = nil
+	u.early = nil
 }
 
 // quit gives up a fence that was entered.
-func (q *unacked) quit() {
-	q.exclude(func() {
-		q.lost = true
-		q.deliverEarly()
+func (u *unacked) quit() {
+	u.exclude(func() {
+		u.lost = true
+		u.deliverEarly()
 	})
-	atom.Store32(q.numbers[q.me], q.fences|outOfStep)
+	atom.Store32(u.numbers[u.me], u.fences|outOfStep)
 }
 
 // done reports whether rank has settled as many fences as this one.
-func (q *unacked) done(rank int) bool {
-	return rank == q.me || q.lost || q.reached(atom.Load32(q.numbers[rank]))
+func (u *unacked) done(rank int) bool {
+	return rank == u.me || u.lost || u.reached(atom.Load32(u.numbers[rank]))
 }
 
-func (q *unacked) reached(number uint32) bool { return number == q.fences || number&outOfStep != 0 }
+func (u *unacked) reached(number uint32) bool { return number == u.fences || number&outOfStep != 0 }
 
-func (q *unacked) reset() {
-	q.fences, q.lost, q.early = 0, false, nil
-	for s := range q.settled {
-		q.settled[s].Store(0)
+func (u *unacked) reset() {
+	u.fences, u.lost, u.early = 0, false, nil
+	for s := range u.settled {
+		u.settled[s].Store(0)
 	}
 }
 
