@@ -11,11 +11,11 @@ import (
 	"gormapy/gocore/sys"
 )
 
-// Kind says what a data access does: bits of Start's first argument.
+// Kind is the kind of a data access, as bits.
 type Kind int
 
-// The bits of a Kind. Shared with All is an ordered access, neither Individual nor
-// Shared one at an explicit offset.
+// The bits of a Kind. Shared with All is an ordered access. Without Individual and
+// Shared an access has an explicit offset.
 const (
 	Write Kind = 1 << iota
 	All
@@ -24,7 +24,7 @@ const (
 	Nonblocking
 )
 
-// base is the name of the blocking call.
+// base returns the name of the blocking call.
 func (k Kind) base() string {
 	name := "Read"
 	if k&Write != 0 {
@@ -52,19 +52,19 @@ func (k Kind) String() string {
 	return name
 }
 
-// access is what one rank reads or writes: n bytes of its view's stream from at on,
-// to or from memory.
+// access is a read or write of one rank: n bytes of its view's stream from at on, to or
+// from memory.
 type access struct {
 	f     *File
 	kind  Kind
 	v     *View
 	buf   p2p.Buf
 	at, n int64
-	eof   int64 // of a read: where the file ends, if it was met
+	eof   int64 // of a read: where the file ends, if the read got there
 	err   *errs.Error
 
-	held   bool   // a lock on the range
-	unlock func() // gives it back
+	held   bool   // the range is locked
+	unlock func() // releases the lock
 }
 
 // Start begins to read or write; offset, in etypes, is for explicit offsets.
@@ -112,7 +112,7 @@ func (f *File) Start(kind Kind, offset int64, buf p2p.Buf) (*Op, *errs.Error) {
 	return o, nil
 }
 
-// check refuses what can't be, whatever the offset.
+// check returns an error if the access is wrong at any offset.
 func (a *access) check() *errs.Error {
 	f, call := a.f, a.kind.String()
 	if a.kind&Shared == 0 {
@@ -138,20 +138,20 @@ func (a *access) check() *errs.Error {
 
 // place puts the access at an offset in etypes.
 func (a *access) place(offset int64) *errs.Error {
-	const most = 1 << 61
+	const limit = 1 << 61
 	call := a.kind.String()
 	if offset < 0 {
 		return errs.New(errs.Arg, "%s: the offset %d is negative", call, offset)
 	}
-	if offset > (most-a.n)/a.v.Etype || !a.v.empty() && (offset*a.v.Etype+a.n)/a.v.size > (most-a.v.Disp)/max(a.v.ext, 1) {
+	if offset > (limit-a.n)/a.v.Etype || !a.v.empty() && (offset*a.v.Etype+a.n)/a.v.size > (limit-a.v.Disp)/max(a.v.ext, 1) {
 		return errs.New(errs.Arg, "%s: the offset %d is more than a file can have", call, offset)
 	}
 	a.at = offset * a.v.Etype
 	return nil
 }
 
-// memory is n bytes of the user's data from skip on, where they lie in one piece;
-// nil if they don't.
+// memory returns n bytes of the user's data from skip on, or nil if the data is not
+// contiguous.
 func (a *access) memory(skip, n int64) []byte {
 	if !a.buf.Type.Dense() {
 		return nil
@@ -159,13 +159,13 @@ func (a *access) memory(skip, n int64) []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(a.buf.Addr, skip)), n)
 }
 
-// load fills b with the user's data from skip on. It returns false if the user's
-// memory can't be read, which is the access's error then.
+// load fills b with the user's data from skip on. If the user's memory can't be read, it
+// sets the access's error and returns false.
 func (a *access) load(b []byte, skip int64) bool {
 	return a.touch(func() { a.buf.Type.PackAt(b, a.buf.Addr, a.buf.Count, int(skip)) })
 }
 
-// store does the opposite.
+// store copies b to the user's data from skip on, likewise.
 func (a *access) store(b []byte, skip int64) bool {
 	return a.touch(func() { a.buf.Type.UnpackAt(a.buf.Addr, b, a.buf.Count, int(skip)) })
 }
@@ -178,7 +178,7 @@ func (a *access) touch(f func()) bool {
 	return fault == nil
 }
 
-// moved ends an access: it says how much there was, and moves the file pointer by it.
+// moved ends an access of n bytes: it records the number and moves the file pointer.
 func (a *access) moved(o *Op, n int64) {
 	o.Bytes = n
 	if a.kind&Individual != 0 && a.kind&Nonblocking == 0 {
@@ -188,7 +188,7 @@ func (a *access) moved(o *Op, n int64) {
 	}
 }
 
-// alone is the access of one rank, for itself.
+// alone is the first state of an access that is not collective.
 func (a *access) alone(o *Op) state {
 	return a.locked(o, func(o *Op) state {
 		done := int64(0)
@@ -204,8 +204,8 @@ func (a *access) alone(o *Op) state {
 	})
 }
 
-// locked does what comes next, in atomic mode with the access's range locked; unlock
-// ends that, before the operation waits for other ranks.
+// locked continues with then; in atomic mode it locks the access's range before. The
+// caller calls unlock before the operation waits for other ranks.
 func (a *access) locked(o *Op, then state) state {
 	f := a.f
 	if !f.Atomic() || a.n == 0 {
@@ -235,7 +235,7 @@ func (a *access) locked(o *Op, then state) state {
 					f.turn.Store(false)
 				}
 			}
-			o.end = func() { // also of an operation that is given up
+			o.end = func() { // also called for an operation that is given up
 				a.unlock()
 				end()
 			}
@@ -257,5 +257,5 @@ func (a *access) locked(o *Op, then state) state {
 	}
 }
 
-// addShared moves the shared file pointer by count etypes and returns where it was.
+// addShared moves the shared file pointer by count etypes and returns its old value.
 func addShared(f *File, count int64) int64 { return atomic.AddInt64(f.pointer(), count) - count }

@@ -2,7 +2,7 @@ package mpiio
 
 import "math/bits"
 
-// bitmap is which bytes of a window there is data for.
+// bitmap is the set of bytes of a window that have data.
 type bitmap struct {
 	words []uint64
 	n     int64
@@ -51,7 +51,7 @@ func (m *bitmap) stretches(yield func(from, to int64) bool) {
 	}
 }
 
-// next is the first bit from at on that is set, or with flip all ones, clear.
+// next returns the first bit from at on that is set, or clear if flip is all ones.
 func (m *bitmap) next(at int64, flip uint64) int64 {
 	i := at / 64
 	w := (m.words[i] ^ flip) &^ (1<<(at%64) - 1)

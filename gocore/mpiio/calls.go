@@ -12,8 +12,8 @@ import (
 
 func nap() { time.Sleep(pause) }
 
-// collective makes a collective operation: arguments are checked by check on each
-// rank, exchanged in mine, and then comes then.
+// collective makes a collective operation. e is the error of this rank's arguments, mine
+// has those that the ranks exchange; then is the state after the exchange.
 func (f *File) collective(call string, mine record, e *errs.Error, then func(o *Op, all []record) state) (*Op, *errs.Error) {
 	o, gone := f.newOp(call, func(o *Op) state { return o.begin(mine, e, then) })
 	if gone != nil {
@@ -23,7 +23,7 @@ func (f *File) collective(call string, mine record, e *errs.Error, then func(o *
 	return o, nil
 }
 
-// writable refuses to change a file that was opened for reading.
+// writable returns an error if the file was opened for reading only.
 func (f *File) writable(call string) *errs.Error {
 	if f.Amode&ModeRdonly != 0 {
 		return errs.New(errs.ReadOnly, "%s: %s was opened with MODE_RDONLY; open it with MODE_WRONLY or MODE_RDWR", call, f.name())
@@ -31,7 +31,7 @@ func (f *File) writable(call string) *errs.Error {
 	return nil
 }
 
-// readable refuses to read from a file that was opened for writing.
+// readable returns an error if the file was opened for writing only.
 func (f *File) readable(call string) *errs.Error {
 	if f.Amode&ModeWronly != 0 {
 		return errs.New(errs.Access, "%s: %s was opened with MODE_WRONLY; open it with MODE_RDONLY or MODE_RDWR", call, f.name())
@@ -39,7 +39,7 @@ func (f *File) readable(call string) *errs.Error {
 	return nil
 }
 
-// sized checks the size that a call is to give the file.
+// sized checks the new size of a file.
 func (f *File) sized(call string, size int64) *errs.Error {
 	if size < 0 {
 		return errs.New(errs.Arg, "%s: the size %d is negative", call, size)
@@ -63,8 +63,8 @@ func (f *File) SetSize(size int64) (*Op, *errs.Error) {
 	})
 }
 
-// Preallocate begins to reserve room for the first size bytes of the file, which
-// becomes that long if it is shorter.
+// Preallocate begins to reserve space for the first size bytes of the file, which becomes
+// that long if it is shorter.
 func (f *File) Preallocate(size int64) (*Op, *errs.Error) {
 	return f.collective("Preallocate", record{A: size}, f.sized("Preallocate", size), func(o *Op, all []record) state {
 		if e := o.same(all, "the size", func(r *record) int64 { return r.A }); e != nil {
@@ -78,8 +78,8 @@ func (f *File) Preallocate(size int64) (*Op, *errs.Error) {
 	})
 }
 
-// reserve is the work of Preallocate. A file system that can't reserve gets zeros
-// behind the end of the file.
+// reserve returns the work of Preallocate. If the file system can't reserve space, it
+// writes zeros behind the end of the file.
 func (f *File) reserve(size int64, e **errs.Error) func() bool {
 	var st unix.Stat_t
 	zeros := []byte(nil)
@@ -110,10 +110,10 @@ func (f *File) reserve(size int64, e **errs.Error) func() bool {
 	}
 }
 
-// DisplacementCurrent stands for the place of the shared file pointer.
+// DisplacementCurrent is the displacement that means the shared file pointer's.
 const DisplacementCurrent = -54278278
 
-// SetView begins to change what this rank sees of the file; file pointers go to its
+// SetView begins to change this rank's view of the file; file pointers are set to its
 // beginning.
 func (f *File) SetView(disp int64, etype, filetype *dtype.Type, hints Hints) (*Op, *errs.Error) {
 	var e *errs.Error
@@ -141,7 +141,7 @@ func (f *File) SetView(disp int64, etype, filetype *dtype.Type, hints Hints) (*O
 		if f.shared != nil && f.Comm.Rank == 0 {
 			atomic.StoreInt64(f.pointer(), 0)
 		}
-		return o.conclude(nil, nil) // nobody moves the shared pointer before it is back
+		return o.conclude(nil, nil) // no rank moves the shared pointer before it is reset
 	})
 }
 
@@ -180,13 +180,13 @@ func (f *File) SetAtomicity(on bool) (*Op, *errs.Error) {
 	})
 }
 
-// Sync begins to write what is in the system's memory to the device.
+// Sync begins to write the system's cached data of the file to the device.
 func (f *File) Sync() (*Op, *errs.Error) {
 	return f.collective("Sync", record{}, nil, func(o *Op, _ []record) state {
 		var e *errs.Error
 		o.work = func() bool {
 			err := again(func() error { return unix.Fsync(f.fd) })
-			if err != nil && err != unix.EINVAL && err != unix.EROFS { // EINVAL: a device without anything to write
+			if err != nil && err != unix.EINVAL && err != unix.EROFS { // EINVAL: a device that can't be synchronized
 				e = failure("Sync", f.name(), err)
 			}
 			return true

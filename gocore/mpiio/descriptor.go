@@ -10,7 +10,7 @@ import (
 	"gormapy/gocore/errs"
 )
 
-// classes is what the errors of the system are in MPI.
+// classes are the error classes for errors of the system.
 var classes = map[unix.Errno]errs.Class{
 	unix.ENOENT: errs.NoSuchFile, unix.EEXIST: errs.FileExists, unix.EACCES: errs.Access, unix.EPERM: errs.Access,
 	unix.EROFS: errs.ReadOnly, unix.ENOSPC: errs.NoSpace, unix.EDQUOT: errs.Quota, unix.ENAMETOOLONG: errs.BadFile,
@@ -19,7 +19,7 @@ var classes = map[unix.Errno]errs.Class{
 	unix.EOPNOTSUPP: errs.UnsupportedOperation, unix.ENXIO: errs.BadFile, unix.ENODEV: errs.BadFile,
 }
 
-// advice is what to do about an error of the system.
+// advice is what the user can do about an error of the system.
 var advice = map[unix.Errno]string{
 	unix.ENOENT:       "create it with MODE_CREATE, or look at the name and the working directory",
 	unix.EEXIST:       "MODE_EXCL asks for a new file: delete this one, or leave out MODE_EXCL",
@@ -35,7 +35,7 @@ var advice = map[unix.Errno]string{
 	unix.ENAMETOOLONG: "shorten the name",
 }
 
-// classOf is the error class for what a system call returned.
+// classOf returns the error class for the error of a system call.
 func classOf(err error) errs.Class {
 	var errno unix.Errno
 	if !errors.As(err, &errno) {
@@ -47,7 +47,7 @@ func classOf(err error) errs.Class {
 	return errs.IO
 }
 
-// failure makes the error of a system call on a file.
+// failure returns the MPI error for the error of a system call on a file.
 func failure(call, path string, err error) *errs.Error {
 	text := err.Error()
 	var errno unix.Errno
@@ -59,11 +59,11 @@ func failure(call, path string, err error) *errs.Error {
 	return errs.New(classOf(err), "%s: %s: %s", call, path, text)
 }
 
-// counters of system calls on files, for tests and for people who tune.
+// counters count system calls on files, for tests and for tuning.
 var counters struct{ reads, writes atomic.Int64 }
 
-// Counters returns how many system calls of this process have read from files, and
-// how many have written to them.
+// Counters returns how many system calls of this process have read from files, and how
+// many have written to them.
 func Counters() (reads, writes int64) { return counters.reads.Load(), counters.writes.Load() }
 
 // again calls f until no signal interrupts it.
@@ -85,7 +85,7 @@ func writeAt(fd int, b []byte, off int64) error {
 		case err != nil:
 			return err
 		case n == 0:
-			return unix.EIO // the system took nothing and gave no reason
+			return unix.EIO // the system wrote nothing and reported no error
 		default:
 			b, off = b[n:], off+int64(n)
 		}
@@ -93,7 +93,7 @@ func writeAt(fd int, b []byte, off int64) error {
 	return nil
 }
 
-// readAt reads b at off and returns how much of it there is before the file's end.
+// readAt reads b at off and returns how many bytes precede the file's end.
 func readAt(fd int, b []byte, off int64) (int, error) {
 	got := 0
 	for got < len(b) {
@@ -112,10 +112,9 @@ func readAt(fd int, b []byte, off int64) (int, error) {
 	return got, nil
 }
 
-// openFile opens a file and reports whether this call has created it. perm is for
-// a file that is made.
+// openFile opens a file and reports whether it has created it, with perm.
 func openFile(path string, amode int, create bool, perm uint32) (fd int, created bool, err error) {
-	flags := unix.O_CLOEXEC | unix.O_NOCTTY | unix.O_NONBLOCK // who opens a pipe must not hang
+	flags := unix.O_CLOEXEC | unix.O_NOCTTY | unix.O_NONBLOCK // opening a pipe must not hang
 	switch {
 	case amode&ModeRdwr != 0:
 		flags |= unix.O_RDWR
@@ -135,7 +134,7 @@ func openFile(path string, amode int, create bool, perm uint32) (fd int, created
 		}
 	}
 	if err = open(0); err == unix.ENOENT && create && amode&ModeCreate != 0 {
-		err = open(unix.O_CREAT) // it has gone since, or is a link to nothing
+		err = open(unix.O_CREAT) // it was removed since, or is a dangling link
 	}
 	if err != nil {
 		return -1, false, err
@@ -163,7 +162,7 @@ func Delete(path string) *errs.Error {
 	return nil
 }
 
-// absolute makes a name that stays right when the working directory changes.
+// absolute returns a name that stays valid when the working directory changes.
 func absolute(path string) string {
 	if a, err := filepath.Abs(path); err == nil {
 		return a

@@ -29,15 +29,15 @@ const (
 	modeAll           = 511
 )
 
-// Hints are what a program says about how to access a file; rank 0's hold.
+// Hints are the info hints for accesses to a file; those of rank 0 are in effect.
 type Hints struct {
 	Buffer      int64 // bytes of an aggregator's window
-	Aggregators int64 // 0: the core decides
+	Aggregators int64 // 0: automatic
 	Collective  int64 // Automatic, Enabled, Disabled: two phases
-	Perm        int64 // of a file that is made
+	Perm        int64 // of a file that is created
 }
 
-// Whether collective accesses have two phases.
+// Values of Hints.Collective: whether collective accesses have two phases.
 const (
 	Automatic = iota
 	Enabled
@@ -48,9 +48,9 @@ const (
 type File struct {
 	Path  string
 	Amode int
-	Comm  *coll.Comm // of its own
-	Cores int        // of the host: more aggregators would not help
-	Wake  func()     // wakes who sleeps in this process
+	Comm  *coll.Comm // the file's own
+	Cores int        // of the host: limits the number of aggregators
+	Wake  func()     // wakes the sleeping threads of this process
 
 	fd     int
 	shared *sys.Segment // the shared file pointer, nil if the ranks can't map it
@@ -74,13 +74,13 @@ func raw(b []byte) p2p.Buf {
 	return p2p.Buf{Addr: unsafe.Pointer(unsafe.SliceData(b)), Count: len(b), Type: byteType}
 }
 
-// name is how errors call the file.
+// name returns the file's name for errors.
 func (f *File) name() string { return f.Path }
 
-// short is how wait records do, which have little room.
+// short returns the file's name for wait records, which have little space.
 func (f *File) short() string { return filepath.Base(f.Path) }
 
-// take keeps the descriptor open for an operation; false if it is closed.
+// take keeps the descriptor open for an operation. It returns false if it is closed.
 func (f *File) take() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -91,7 +91,7 @@ func (f *File) take() bool {
 	return true
 }
 
-// give ends what take began.
+// give ends the use of the descriptor that take began.
 func (f *File) give() {
 	f.mu.Lock()
 	f.ops--
@@ -102,7 +102,7 @@ func (f *File) give() {
 	}
 }
 
-// Drop closes this rank's descriptor, as soon as nothing uses it.
+// Drop closes this rank's descriptor as soon as no operation uses it.
 func (f *File) Drop() error {
 	f.mu.Lock()
 	if f.closed {
@@ -134,7 +134,7 @@ func (f *File) release() error {
 	return nil
 }
 
-// pointer is the shared file pointer, in etypes.
+// pointer returns the address of the shared file pointer, which counts etypes.
 func (f *File) pointer() *int64 { return (*int64)(unsafe.Pointer(&f.shared.Mem[0])) }
 
 // View returns the view in effect.
@@ -158,7 +158,7 @@ func (f *File) Atomic() bool {
 	return f.atomic
 }
 
-// Size is the length of the file in bytes.
+// Size returns the length of the file in bytes.
 func (f *File) Size() (int64, *errs.Error) {
 	var st unix.Stat_t
 	if !f.take() {
@@ -171,7 +171,8 @@ func (f *File) Size() (int64, *errs.Error) {
 	return st.Size, nil
 }
 
-// noPointer refuses calls with offsets and individual pointers in sequential mode.
+// noPointer returns an error, for calls with offsets and individual pointers, if the file
+// is in sequential mode.
 func (f *File) noPointer(call string) *errs.Error {
 	if f.Amode&ModeSequential != 0 {
 		return errs.New(errs.UnsupportedOperation, "%s: %s was opened with MODE_SEQUENTIAL, which has only the shared file pointer: use Read_shared, Write_shared and the ordered calls",
@@ -187,7 +188,7 @@ const (
 	SeekEnd = 604
 )
 
-// target is where a seek leads to, in etypes.
+// target returns the destination of a seek, in etypes.
 func (f *File) target(call string, offset int64, whence int, now int64) (int64, *errs.Error) {
 	switch whence {
 	case SeekSet:
@@ -225,7 +226,7 @@ func (f *File) SetPosition(offset int64, whence int) *errs.Error {
 	return nil
 }
 
-// Position is the individual file pointer, in etypes.
+// Position returns the individual file pointer, in etypes.
 func (f *File) Position() (int64, *errs.Error) {
 	if e := f.noPointer("Get_position"); e != nil {
 		return 0, e
@@ -235,7 +236,7 @@ func (f *File) Position() (int64, *errs.Error) {
 	return f.pos, nil
 }
 
-// SharedPosition is the shared file pointer, in etypes.
+// SharedPosition returns the shared file pointer, in etypes.
 func (f *File) SharedPosition() (int64, *errs.Error) {
 	if e := f.needShared("Get_position_shared"); e != nil {
 		return 0, e
@@ -244,7 +245,8 @@ func (f *File) SharedPosition() (int64, *errs.Error) {
 	return atomic.LoadInt64(f.pointer()), nil
 }
 
-// needShared takes the file for a call that uses the shared file pointer.
+// needShared takes the file for a call that uses the shared file pointer. It returns an
+// error if there is none.
 func (f *File) needShared(call string) *errs.Error {
 	if !f.take() {
 		return errs.New(errs.File, "%s: %s has been closed", call, f.name())
@@ -257,7 +259,7 @@ func (f *File) needShared(call string) *errs.Error {
 	return nil
 }
 
-// ByteOffset is where an offset in etypes lies in the file.
+// ByteOffset returns the offset in the file of an offset in etypes.
 func (f *File) ByteOffset(offset int64) (int64, *errs.Error) {
 	if offset < 0 {
 		return 0, errs.New(errs.Arg, "Get_byte_offset: the offset %d is negative", offset)

@@ -12,7 +12,7 @@ import (
 	"gormapy/gocore/errs"
 )
 
-// Waiting is what an operation waits for.
+// Waiting is an operation that an Op waits for, such as a collective.
 type Waiting interface {
 	Advance() bool
 	Check() error
@@ -20,8 +20,8 @@ type Waiting interface {
 	Err() *errs.Error
 }
 
-// state does what comes next in an operation, and returns what comes after what
-// it leaves in wait or work; nil: nothing.
+// A state runs one step of an operation. It may leave something to wait for in wait or
+// work. It returns the next state, or nil at the end.
 type state func(o *Op) state
 
 // Op is an operation on a file in progress.
@@ -33,11 +33,11 @@ type Op struct {
 	prev *Op    // the collective before this one
 	next state
 
-	wait Waiting     // what comes first
-	work func() bool // or: a piece of work on the file; true if there is no more
+	wait Waiting     // must complete before next
+	work func() bool // must be done before next: does a piece of work, true if it was the last
 
-	background bool // work is done by a goroutine
-	busy       bool // it is at it
+	background bool // a goroutine does the work
+	busy       bool // it is running
 	abandoned  bool
 	done       bool
 	err        *errs.Error
@@ -58,14 +58,14 @@ func (f *File) newOp(call string, first state) (*Op, *errs.Error) {
 	return &Op{f: f, call: call, next: first, end: f.give}, nil
 }
 
-// queue puts a collective operation after those before it.
+// queue appends a collective operation to those on its file.
 func (o *Op) queue() {
 	o.f.mu.Lock()
 	o.prev, o.f.last = o.f.last, o
 	o.f.mu.Unlock()
 }
 
-// Advance goes on as far as it can without waiting for another rank and reports
+// Advance makes as much progress as it can without waiting for another rank, and reports
 // whether the operation has completed.
 func (o *Op) Advance() bool {
 	o.mu.Lock()
@@ -86,7 +86,7 @@ func (o *Op) Advance() bool {
 			return false
 		case o.work != nil:
 			if !o.work() {
-				o.f.Wake() // who waits comes back at once, after a look at signals
+				o.f.Wake() // the waiting thread returns at once, after it has handled signals
 				return false
 			}
 			o.work = nil
@@ -112,7 +112,7 @@ func (o *Op) Advance() bool {
 	return true
 }
 
-// dropped is the error of an operation that a collective reset has come between.
+// dropped returns an error if there was a collective reset since the operation began.
 func (o *Op) dropped() *errs.Error {
 	if o.comm == nil {
 		if o.comm = o.f.Comm; o.comm != nil {
@@ -123,7 +123,7 @@ func (o *Op) dropped() *errs.Error {
 	return o.comm.Chan.Dropped(o.gen)
 }
 
-// run does work to its end, in a goroutine.
+// run calls work until it is done, in a goroutine.
 func (o *Op) run(work func() bool) {
 	var failed *errs.Error
 	func() {
@@ -165,7 +165,7 @@ func (o *Op) finish(err *errs.Error) {
 	}
 }
 
-// fail makes err the outcome.
+// fail ends the operation with err.
 func (o *Op) fail(err *errs.Error) state {
 	if o.err == nil {
 		o.err = err
@@ -173,7 +173,7 @@ func (o *Op) fail(err *errs.Error) state {
 	return nil
 }
 
-// Check tells why the operation can't complete any more.
+// Check returns an error if the operation can't complete.
 func (o *Op) Check() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -186,7 +186,7 @@ func (o *Op) Check() error {
 	return nil
 }
 
-// Abandon gives up. Work that is under way ends first.
+// Abandon gives up the operation. A piece of work in progress ends first.
 func (o *Op) Abandon() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -204,27 +204,27 @@ func (o *Op) Abandon() {
 	o.finish(errs.New(errs.Other, "%s was given up", o.call))
 }
 
-// Busy reports whether a goroutine still works for an operation that was given up.
+// Busy reports whether a goroutine still runs for an operation that was given up.
 func (o *Op) Busy() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.busy
 }
 
-// Err is the error of a completed operation.
+// Err returns the error of a completed operation.
 func (o *Op) Err() *errs.Error { return o.err }
 
-// Text says for wait records what the operation is.
+// Text describes the operation for wait records.
 func (o *Op) Text() string { return fmt.Sprintf("%s of %s", o.call, o.f.short()) }
 
-// Pending is what the operation waits for, nil if that is no other rank.
+// Pending returns what the operation waits for, nil if it waits for no other rank.
 func (o *Op) Pending() Waiting {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.wait
 }
 
-// record is what ranks tell each other at the beginning and at the end of a
+// record is the message that ranks exchange at the beginning and at the end of a
 // collective. Kind 0 ends one.
 type record struct {
 	Kind, Class, Errno, Where int64
@@ -233,7 +233,7 @@ type record struct {
 
 const recordBytes = 64
 
-// kinds of collective calls, by what they begin with.
+// kindNames are the names of collective calls, by the Kind in their first record.
 var kindNames = []string{"", "Open", "Close", "Set_size", "Preallocate", "Set_view", "Set_info", "Set_atomicity", "Sync", "Seek_shared",
 	"Read_at_all", "Write_at_all", "Read_all", "Write_all", "Read_ordered", "Write_ordered"}
 
@@ -246,7 +246,7 @@ func kindOf(call string) int64 {
 	panic("mpiio: no kind of " + call)
 }
 
-// exchange gives every rank the records of all, and goes on with then.
+// exchange gives every rank the records of all, and continues with then.
 func (o *Op) exchange(mine record, then func(o *Op, all []record) state) state {
 	all := make([]record, o.f.Comm.Size)
 	o.gather(&mine, all)
@@ -259,8 +259,8 @@ func (o *Op) gather(mine *record, all []record) {
 	o.wait = o.f.Comm.Allgather(&one, coll.Uniform(raw(bytesOf(all)[:recordBytes]), o.f.Comm.Size))
 }
 
-// begin is the exchange that a collective begins with: it goes on with then if all
-// ranks have called the same and nobody's arguments are wrong.
+// begin is the exchange at the beginning of a collective. It continues with then if all
+// ranks have made the same call and none has wrong arguments.
 func (o *Op) begin(mine record, e *errs.Error, then func(o *Op, all []record) state) state {
 	base := o.base
 	if base == "" {
@@ -296,8 +296,8 @@ func kindName(k int64) string {
 	return "something else"
 }
 
-// conclude is the exchange that a collective ends with: e is this rank's error,
-// and all fail if any has one.
+// conclude is the exchange at the end of a collective: e is this rank's error, and all
+// ranks fail if any has one.
 func (o *Op) conclude(e *errs.Error, then func(o *Op) state) state {
 	var mine record
 	if e != nil {
@@ -319,7 +319,7 @@ func (o *Op) conclude(e *errs.Error, then func(o *Op) state) state {
 	})
 }
 
-// same refuses a value that differs between ranks.
+// same returns an error if a value differs between ranks.
 func (o *Op) same(all []record, what string, get func(r *record) int64) *errs.Error {
 	for i := range all {
 		if a, b := get(&all[0]), get(&all[i]); a != b {
@@ -329,15 +329,15 @@ func (o *Op) same(all []record, what string, get func(r *record) int64) *errs.Er
 	return nil
 }
 
-// pause is how long an operation sleeps that looks for something again.
+// pause is how long an operation sleeps before it tries again.
 const pause = 200 * time.Microsecond
 
-// int64Bytes views integers as bytes.
+// int64Bytes returns integers as bytes.
 func int64Bytes(v []int64) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), 8*len(v))
 }
 
-// reason is a class in words.
+// reason returns the text of a class.
 func reason(class int64) string {
 	_, words, _ := strings.Cut(errs.Class(class).Text(), ": ")
 	return words

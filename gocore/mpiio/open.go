@@ -11,12 +11,12 @@ import (
 	"gormapy/gocore/sys"
 )
 
-// bytesOf views records as bytes.
+// bytesOf returns records as bytes.
 func bytesOf(r []record) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(r))), len(r)*recordBytes)
 }
 
-// CheckAmode refuses access modes that contradict themselves.
+// CheckAmode returns an error for access modes that contradict themselves.
 func CheckAmode(amode int) *errs.Error {
 	access := amode & (ModeRdonly | ModeWronly | ModeRdwr)
 	switch {
@@ -34,9 +34,9 @@ func CheckAmode(amode int) *errs.Error {
 	return nil
 }
 
-// Open begins to open a file. dup makes the file's communicator; ready is called
-// when it is there and fills in what f needs of it; then opened is called, whose
-// result is the operation's, or gone if the file could not be opened.
+// Open begins to open a file. dup makes the file's communicator; when it has completed,
+// ready is called to set f.Comm. At the end opened is called, whose result is the
+// operation's, or gone if the file could not be opened.
 func Open(f *File, hints Hints, dup Waiting, ready func(), opened func() int64, gone func()) *Op {
 	f.Path, f.fd, f.hints, f.view = absolute(f.Path), -1, hints, bytesView()
 	o := &Op{f: f, call: "Open"}
@@ -68,7 +68,7 @@ func Open(f *File, hints Hints, dup Waiting, ready func(), opened func() int64, 
 	return o
 }
 
-// open is what follows when the ranks agree: rank 0 opens, then the others.
+// open is the state after the ranks have agreed: rank 0 opens, then the others.
 func (o *Op) open(created *bool) state {
 	f := o.f
 	var e *errs.Error
@@ -116,14 +116,14 @@ func (o *Op) open(created *bool) state {
 	})
 }
 
-// opened is what follows when all ranks have tried.
+// opened is the state after all ranks have tried to open.
 func (o *Op) opened(all []record, e *errs.Error, created bool) state {
 	f := o.f
 	for i, r := range all {
 		if r.Class == 0 {
 			continue
 		}
-		if created { // nothing is left of what failed
+		if created { // a failed Open leaves no file
 			_ = unix.Unlink(f.Path)
 		}
 		if e == nil {
@@ -151,12 +151,12 @@ func (o *Op) opened(all []record, e *errs.Error, created bool) state {
 	return o.conclude(e, nil)
 }
 
-// Close begins to close the file: gone is called when it is closed.
+// Close begins to close the file; gone is called when it is closed.
 func (f *File) Close(gone func()) (*Op, *errs.Error) {
 	closed := false
 	o, e := f.newOp("Close", func(o *Op) state {
 		return o.begin(record{}, nil, func(o *Op, _ []record) state {
-			o.work = func() bool { // operations that nobody has waited for end by themselves
+			o.work = func() bool { // wait for nonblocking operations that the program has not waited for
 				f.mu.Lock()
 				alone := f.ops == 1
 				f.mu.Unlock()
@@ -179,7 +179,7 @@ func (f *File) Close(gone func()) (*Op, *errs.Error) {
 					if f.Amode&ModeDeleteOnClose != 0 {
 						if f.Comm.Rank == 0 {
 							if e = Delete(f.Path); e != nil && e.Class == errs.NoSuchFile {
-								e = nil // gone is gone
+								e = nil // another process has deleted it
 							}
 						}
 						return o.conclude(e, nil)

@@ -6,20 +6,20 @@ import (
 	"gormapy/gocore/errs"
 )
 
-// A piece of work on the file is at most so long, so that signals are seen.
+// Limits of a piece of work on the file, so that signals are handled in between.
 const (
 	pieceBytes = 4 << 20
 	pieceRuns  = 4096
 )
 
-// A read of many runs takes all from the first to the last if at least one byte in
-// sieve of these is wanted: a system call costs as much as copying some KiB.
+// sieve limits data sieving: a read of many runs reads all bytes from the first to the
+// last if at least one byte in sieve is requested. A system call costs as much as copying
+// some KiB.
 const sieve = 16
 
 const noEOF = math.MaxInt64
 
-// transfer is the work of an access that one rank does for itself; done counts the
-// bytes.
+// transfer returns the work of an access without aggregators; done counts the bytes.
 func (a *access) transfer(done *int64) func() bool {
 	if a.n == 0 {
 		return func() bool { return true }
@@ -70,7 +70,7 @@ func (a *access) transfer(done *int64) func() bool {
 	}
 }
 
-// room makes b n bytes long.
+// room returns b, or new memory, with a length of n bytes.
 func room(b []byte, n int64) []byte {
 	if int64(cap(b)) < n {
 		return make([]byte, n)
@@ -78,8 +78,8 @@ func room(b []byte, n int64) []byte {
 	return b[:n]
 }
 
-// put writes what m has, the data from p on, run by run, and returns how much of it
-// was written.
+// put writes m, which is the data from p on, run by run, and returns how many bytes were
+// written.
 func (a *access) put(m []byte, p int64) int64 {
 	done, runs := int64(0), 0
 	a.v.Runs(a.at+p, int64(len(m)), func(off, n int64) bool {
@@ -94,7 +94,7 @@ func (a *access) put(m []byte, p int64) int64 {
 	return done
 }
 
-// get reads into m, run by run, and returns how much there is.
+// get reads into m, run by run, and returns how many bytes were read.
 func (a *access) get(m []byte, at int64) int64 {
 	done, runs := int64(0), 0
 	a.v.Runs(at, int64(len(m)), func(off, n int64) bool {
@@ -114,8 +114,8 @@ func (a *access) get(m []byte, at int64) int64 {
 	return done
 }
 
-// sift reads all of the file that m's runs reach over into file, and takes them
-// from there.
+// sift reads the part of the file that m's runs span into file, and copies them from
+// there.
 func (a *access) sift(m, file []byte, at, lo int64) int64 {
 	got, err := readAt(a.f.fd, file, lo)
 	if err != nil {
@@ -139,7 +139,7 @@ func (a *access) sift(m, file []byte, at, lo int64) int64 {
 	return done
 }
 
-// failed makes the error of an access.
+// failed returns the error of an access.
 func (a *access) failed(where string, off int64, err error) *errs.Error {
 	e := failure(a.kind.String(), a.f.name(), err)
 	return errs.New(e.Class, "%s (%s %d)", e.Detail, where, off)

@@ -14,22 +14,25 @@ import (
 const (
 	DefaultBuffer = 4 << 20
 	domainAlign   = 4096 // aggregators do not share pages of the file
-	// A range in which less than one byte in sparse is wanted is not worth going through.
+	// sparse: if less than one byte in sparse of the range is accessed, aggregators cost
+	// more than they save.
 	sparse = 64
-	// Runs as long as that are as fast by themselves: the system call is little beside the copy.
+	// longRun: runs of this length are as fast by themselves, since copying takes much
+	// longer than the system call.
 	longRun = 16 << 10
-	// Where the ranks read no more than that many times what they want, each reads it for
-	// itself: what one has read, the others find in the system's memory.
+	// rereads: if the ranks' ranges have at most rereads times the requested bytes, each
+	// rank reads for itself. The others find what one has read in the page cache.
 	rereads = 8
 )
 
-// together is a collective access; e is what is wrong with this rank's arguments.
+// together is the first state of a collective access; e is the error of this rank's
+// arguments.
 func (a *access) together(o *Op, e *errs.Error) state {
 	if a.kind&Shared == 0 {
 		mine := a.record()
 		return o.begin(mine, e, func(o *Op, all []record) state { return a.split(o, all) })
 	}
-	// Ordered: rank 0 takes the part of the shared pointer for all.
+	// Ordered: rank 0 moves the shared pointer for all.
 	count := a.n / a.v.Etype
 	return o.begin(record{A: count}, e, func(o *Op, all []record) state {
 		before, total := int64(0), int64(0)
@@ -50,10 +53,10 @@ func (a *access) together(o *Op, e *errs.Error) state {
 	})
 }
 
-// unordered stands for the number of pieces of a view that is not in the file's order.
+// unordered replaces the number of pieces for a view that is not in the file's order.
 const unordered = -1
 
-// record tells the others where the access is, and in how many pieces.
+// record returns the range of the access and its number of pieces, for the other ranks.
 func (a *access) record() record {
 	lo, hi := a.v.span(a.at, a.n)
 	r := record{A: lo, B: hi, C: a.n}
@@ -89,7 +92,7 @@ func (a *access) conclude(o *Op, n int64) state {
 	return o.conclude(a.err, nil)
 }
 
-// domains is who is to access which part of the file.
+// domains is the division of a range of the file among aggregators.
 type domains struct {
 	lo, hi int64
 	per    int64 // bytes of a domain
@@ -98,8 +101,8 @@ type domains struct {
 	rounds int64
 }
 
-// divide makes the domains, nil if each rank is to access the file for itself. All
-// ranks come to the same result.
+// divide returns the domains, nil if each rank accesses the file for itself. All ranks
+// compute the same result.
 func (f *File) divide(all []record, reading bool) *domains {
 	h := f.Hints()
 	d := &domains{lo: math.MaxInt64, n: f.Comm.Size}
@@ -143,7 +146,7 @@ func (f *File) divide(all []record, reading bool) *domains {
 	return d
 }
 
-// interleaved reports whether the ranges of two ranks meet.
+// interleaved reports whether the ranges of two ranks overlap.
 func interleaved(busy []record) bool {
 	slices.SortFunc(busy, func(x, y record) int {
 		switch {
@@ -162,10 +165,10 @@ func interleaved(busy []record) bool {
 	return false
 }
 
-// rank is who has domain i.
+// rank returns the aggregator of domain i.
 func (d *domains) rank(i, size int) int { return i * size / d.n }
 
-// of is the domain of a rank, -1 if it has none.
+// of returns the domain of a rank, -1 if it has none.
 func (d *domains) of(rank, size int) int {
 	for i := range d.n {
 		if d.rank(i, size) == rank {
@@ -175,7 +178,7 @@ func (d *domains) of(rank, size int) int {
 	return -1
 }
 
-// at is the window of domain i in a round; lo >= hi if there is none.
+// at returns the window of domain i in a round; lo >= hi if there is none.
 func (d *domains) at(i int, round int64) (lo, hi int64) {
 	lo = d.lo + int64(i)*d.per
 	end := min(lo+d.per, d.hi)
@@ -191,14 +194,14 @@ type exchange struct {
 	size  int
 	round int64
 
-	outLen, inLen []int64 // bytes for and of each rank
-	from, to      []int64 // the stream of this rank that each rank gets in this round
+	outLen, inLen []int64 // bytes to and from each rank
+	from, to      []int64 // the part of this rank's stream that each rank gets in this round
 }
 
-// buffers is the memory of an exchange, which the file keeps for the next: new
-// memory costs a page fault every 4 KiB.
+// buffers is the memory of an exchange. The file keeps it for the next one: new memory
+// costs a page fault every 4 KiB.
 type buffers struct {
-	out, in         []byte // what goes to and what comes from all ranks
+	out, in         []byte // the messages to and from all ranks
 	window          []byte
 	covered         bitmap
 	replies, answer []byte
@@ -207,7 +210,7 @@ type buffers struct {
 // keepBuffers is how much memory a file keeps.
 const keepBuffers = 32 << 20
 
-// borrow takes the file's buffers, or new ones.
+// borrow returns the file's buffers, or new ones.
 func (f *File) borrow() *buffers {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -218,7 +221,7 @@ func (f *File) borrow() *buffers {
 	return b
 }
 
-// giveBack keeps what borrow gave; no rank reads it any more.
+// giveBack keeps borrowed buffers, which no rank reads any more.
 func (f *File) giveBack(b *buffers) {
 	if cap(b.out)+cap(b.in)+cap(b.window)+cap(b.replies)+cap(b.answer) > keepBuffers {
 		return
@@ -228,10 +231,10 @@ func (f *File) giveBack(b *buffers) {
 	f.mu.Unlock()
 }
 
-// segment is count runs of n bytes, stride apart.
+// segmentBytes is the size of a segment in a message: count runs of n bytes, stride apart.
 const segmentBytes = 32
 
-// describe appends the runs of the stream from p to q: how many segments, then
+// describe appends the runs of the stream from p to q: the number of segments, then
 // offset, length, stride and count of each.
 func (x *exchange) describe(b []byte, p, q int64) []byte {
 	head := len(b)
@@ -262,7 +265,7 @@ func (x *exchange) describe(b []byte, p, q int64) []byte {
 	return b
 }
 
-// each calls f for the runs that a message describes, and returns what follows them.
+// each calls f for the runs that a message describes, and returns the rest of the message.
 func each(b []byte, f func(off, n int64)) []byte {
 	segments := int(binary.LittleEndian.Uint64(b))
 	b = b[8:]
@@ -278,15 +281,15 @@ func each(b []byte, f func(off, n int64)) []byte {
 	return b
 }
 
-// compose makes the messages of a round: for each aggregator the runs of this rank
-// that fall into its window, with their data or without.
+// compose makes the messages of a round: for each aggregator the runs of this rank in its
+// window, with their data or without.
 func (x *exchange) compose(data bool) {
 	x.out = x.out[:0]
 	x.outLen = make([]int64, x.size)
 	x.inLen = make([]int64, x.size)
 	x.from, x.to = make([]int64, x.size), make([]int64, x.size)
 	if x.err != nil {
-		return // the others go on, without this rank's data
+		return // the others continue without this rank's data
 	}
 	end := x.at + x.n
 	for i := range x.d.n {
@@ -314,8 +317,8 @@ func (x *exchange) compose(data bool) {
 	}
 }
 
-// vec views messages for all ranks, one after the other. An empty one lies at the
-// beginning, since a pointer past the end of memory of Go's must never exist.
+// vec returns contiguous messages for all ranks as a vector. Empty ones get offset 0,
+// since a pointer past the end of Go's memory must never exist.
 func vec(b []byte, lengths []int64) *coll.Vec {
 	v := &coll.Vec{Type: byteType, Addr: raw(b).Addr, Counts: make([]int, len(lengths)), Displs: make([]int, len(lengths))}
 	at := 0
@@ -332,8 +335,8 @@ func integers(v []int64) p2p.Buf {
 	return p2p.Buf{Addr: raw(int64Bytes(v)).Addr, Count: 8, Type: byteType}
 }
 
-// swap sends the messages that compose has made, and goes on with then when those of
-// the others are there.
+// swap sends the messages of compose, and continues with then when those of the other
+// ranks have been received.
 func (x *exchange) swap(o *Op, then state) state {
 	c := x.f.Comm
 	o.keep = append(o.keep[:0], x)
@@ -349,7 +352,7 @@ func (x *exchange) swap(o *Op, then state) state {
 	}
 }
 
-// messages yields what came from each rank.
+// messages calls f with the message from each rank.
 func (x *exchange) messages(f func(rank int, b []byte)) {
 	at := int64(0)
 	for r, n := range x.inLen {
@@ -360,7 +363,7 @@ func (x *exchange) messages(f func(rank int, b []byte)) {
 	}
 }
 
-// mine is the window of this rank in the round, empty if it is no aggregator.
+// mine returns the window of this rank in the round, empty if it is no aggregator.
 func (x *exchange) mine() (lo, hi int64) {
 	if i := x.d.of(x.f.Comm.Rank, x.size); i >= 0 {
 		if lo, hi = x.d.at(i, x.round); lo < hi {
@@ -391,11 +394,11 @@ func (x *exchange) writeRound(o *Op) state {
 	}
 }
 
-// assemble puts together what the ranks have sent for the window from lo to hi, and
+// assemble assembles the data that the ranks have sent for the window from lo to hi, and
 // writes each contiguous stretch by one call.
 func (x *exchange) assemble(lo, hi int64) {
 	if lo >= hi || x.err != nil {
-		return // what came is dropped: the file is not to be written any more
+		return // after an error the file is not written any more
 	}
 	x.window = room(x.window, hi-lo)
 	x.covered.reset(hi - lo)
@@ -455,8 +458,8 @@ func (x *exchange) readRound(o *Op) state {
 	}
 }
 
-// reply reads what the ranks have asked for and makes an answer for each: where the
-// file ends, as far as it is known, then the data.
+// reply reads the runs that the ranks have requested and makes an answer for each: where
+// the file ends, if that is known, then the data.
 func (x *exchange) reply() []int64 {
 	lengths := make([]int64, x.size)
 	lo, hi := x.mine()
@@ -502,7 +505,7 @@ func (x *exchange) reply() []int64 {
 	return lengths
 }
 
-// unpack puts the answers where they belong.
+// unpack stores the answers in the user's memory.
 func (x *exchange) unpack(back []int64) {
 	at := int64(0)
 	for r, n := range back {

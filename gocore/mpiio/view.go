@@ -8,19 +8,19 @@ import (
 	"gormapy/gocore/errs"
 )
 
-// maxRuns bounds the memory that a view takes, 24 bytes a run.
+// maxRuns bounds the memory of a view, 24 bytes a run.
 const maxRuns = 1 << 26
 
-// run is a contiguous piece of one tile: where it begins in the tile, how long it
-// is, and how many bytes of the tile's data come before it.
+// run is a contiguous piece of one tile: its offset in the tile, its length, and how many
+// bytes of the tile's data precede it.
 type run struct{ off, n, at int64 }
 
-// View is which bytes of a file a rank sees: from Disp on, one copy of the
-// filetype after the other. It never changes.
+// View is the set of bytes of a file that a rank sees: from Disp on, one copy of the
+// filetype (a tile) after the other. It never changes.
 //
-// The data that a view shows is a stream of bytes; an offset of MPI is a position
-// in it in units of the etype. Streams and files are in the same order, since the
-// displacements of a filetype ascend.
+// The data of a view is a stream of bytes; an offset of MPI is a position in it in units
+// of the etype. Stream and file have the same order, since the displacements of a
+// filetype ascend.
 type View struct {
 	Disp  int64
 	Etype int64 // size in bytes
@@ -28,20 +28,20 @@ type View struct {
 	ext   int64 // distance of tiles
 	runs  []run
 
-	overlaps bool // some bytes are there twice, which only a view for reading may have
+	overlaps bool // some bytes occur twice, which only a view for reading may have
 }
 
-// bytesView is what a file is opened with.
+// bytesView returns the view that a file is opened with.
 func bytesView() *View { return flatView(0, 1) }
 
-// flatView shows all bytes from disp on.
+// flatView returns a view of all bytes from disp on.
 func flatView(disp, etype int64) *View {
 	const all = math.MaxInt64 / 4
 	return &View{Disp: disp, Etype: etype, size: all, ext: all, runs: []run{{0, all, 0}}}
 }
 
-// NewView makes a view, or says why the types can't make one. writable says that
-// no byte may be there twice.
+// NewView makes a view, or returns an error if the types can't make one. If the view is
+// writable, no byte may occur twice.
 func NewView(disp int64, etype, filetype *dtype.Type, writable bool) (*View, *errs.Error) {
 	switch {
 	case disp < 0:
@@ -96,10 +96,10 @@ func NewView(disp int64, etype, filetype *dtype.Type, writable bool) (*View, *er
 	return v, nil
 }
 
-// empty tells that the view shows nothing.
+// empty reports whether the view shows no bytes.
 func (v *View) empty() bool { return v.size == 0 }
 
-// Pos is where byte at of the stream lies in the file.
+// Pos returns the offset in the file of byte at of the stream.
 func (v *View) Pos(at int64) int64 {
 	if v.empty() {
 		return v.Disp
@@ -109,12 +109,12 @@ func (v *View) Pos(at int64) int64 {
 	return v.Disp + tile*v.ext + r.off + within - r.at
 }
 
-// find is the run of a tile that byte within of its data is in.
+// find returns the run of a tile that has byte within of its data.
 func (v *View) find(within int64) int {
 	return sort.Search(len(v.runs), func(i int) bool { return v.runs[i].at+v.runs[i].n > within })
 }
 
-// Before is how many bytes of the stream lie before pos in the file.
+// Before returns how many bytes of the stream lie before pos in the file.
 func (v *View) Before(pos int64) int64 {
 	pos -= v.Disp
 	if v.empty() || pos <= v.runs[0].off {
@@ -131,14 +131,14 @@ func (v *View) Before(pos int64) int64 {
 	return tile*v.size + r.at + min(pos-r.off, r.n)
 }
 
-// Runs yields the pieces of the file that n bytes of the stream from at on lie in,
-// as long as they can be, in ascending order.
+// Runs yields the pieces of the file that have n bytes of the stream from at on, in
+// ascending order. Adjacent pieces are merged.
 func (v *View) Runs(at, n int64, yield func(off, n int64) bool) {
 	if n <= 0 || v.empty() {
 		return
 	}
 	tile, within := at/v.size, at%v.size
-	off, length := int64(0), int64(0) // a run that is kept back: the next may touch it
+	off, length := int64(0), int64(0) // the run to be yielded: the next may be adjacent
 	for i := v.find(within); n > 0; i++ {
 		if i == len(v.runs) {
 			i, within = 0, 0
@@ -162,7 +162,7 @@ func (v *View) Runs(at, n int64, yield func(off, n int64) bool) {
 	}
 }
 
-// span is the part of the file that n bytes from at on reach over.
+// span returns the part of the file that n bytes from at on span.
 func (v *View) span(at, n int64) (lo, hi int64) {
 	if n <= 0 || v.empty() {
 		return 0, 0
@@ -170,7 +170,7 @@ func (v *View) span(at, n int64) (lo, hi int64) {
 	return v.Pos(at), v.Pos(at+n-1) + 1
 }
 
-// pieces is about how many runs n bytes are in.
+// pieces returns the approximate number of runs that have n bytes.
 func (v *View) pieces(n int64) int64 {
 	if n == 0 || v.empty() {
 		return 0

@@ -10,7 +10,7 @@ import (
 	"gormapy/gocore/dtype"
 )
 
-// places is the file's byte for each byte of the stream, the slow way.
+// places computes the file's byte for each byte of the stream, by the definition.
 func places(t *dtype.Type, disp int64, n int) []int64 {
 	var out []int64
 	for tile := int64(0); len(out) < n; tile++ {
