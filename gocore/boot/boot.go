@@ -11,8 +11,8 @@ import (
 	"gormapy/gocore/sys"
 )
 
-// Variables that gormapy's launcher sets. Settings have other names, so that
-// one is never taken for the other.
+// Variables that gormapy's launcher sets. Settings have other names, so that they can't
+// be confused.
 const (
 	EnvSegment = "GORMAPY_JOB_SEGMENT"
 	EnvRank    = "GORMAPY_JOB_RANK"
@@ -20,22 +20,22 @@ const (
 	EnvProgram = "GORMAPY_JOB_APPNUM"
 )
 
-// Place is what a process is in its job.
+// Place is the place of a process in its job.
 type Place struct {
 	Segment  *job.Segment
 	Rank     int
 	Program  int    // number of its program on the command line (MPI_APPNUM)
 	Launcher string // "mpiexec", "Hydra", …, "none"
-	// Why says, for a singleton that could have been taken for a rank, why it
-	// is none; empty otherwise.
+	// Why is, for a singleton in the environment of a rank, the reason why it is not
+	// that rank; empty otherwise.
 	Why string
 	// Abort asks a foreign launcher to end the job; nil if there is none.
 	Abort func(code int)
-	// Finalize tells a foreign launcher that this rank is done; nil likewise.
+	// Finalize reports the end of this rank to a foreign launcher; nil if there is none.
 	Finalize func()
 }
 
-// Find tells this process its place, and claims it.
+// Find finds the place of this process and claims it.
 func Find() (*Place, error) {
 	if path := os.Getenv(EnvSegment); path != "" {
 		return own(path)
@@ -66,7 +66,7 @@ func single(why string) (*Place, error) {
 		return nil, err
 	}
 	if _, ok := seg.Claim(0); !ok {
-		return nil, errors.New("claim the only rank of a new job") // can't be
+		return nil, errors.New("claim the only rank of a new job") // impossible
 	}
 	return &Place{Segment: seg, Launcher: "none", Why: why}, nil
 }
@@ -89,8 +89,8 @@ func own(path string) (*Place, error) {
 	}
 	held, ok := seg.Claim(rank)
 	if !ok {
-		// A rank is granted once. A process that merely inherited its environment
-		// (a subprocess, a multiprocessing worker) is a job of its own.
+		// A rank is granted once. A process that only inherited its environment (a
+		// subprocess, a multiprocessing worker) is a job of its own.
 		seg.Close()
 		why := fmt.Sprintf("rank %d of the job was granted to process %d before", rank, held)
 		if !sys.Alive(held) {

@@ -7,16 +7,16 @@ import (
 )
 
 const (
-	// readLimit bounds the wait for whoever reads what this process wrote.
+	// readLimit bounds the wait for the reader of this process's output.
 	readLimit = 300 * time.Millisecond
-	// forwardDelay is what a process manager gets to pass on what it has read:
-	// through a proxy, to its own output.
+	// forwardDelay is the time for a process manager to pass on the output that it
+	// has read: through a proxy, to its own output.
 	forwardDelay = 30 * time.Millisecond
 )
 
-// letOutputPass waits until what this process wrote to standard output and
-// error was read, as far as they are pipes. A process manager that is told to
-// abort ends at once, and drops what it has not read: the traceback, mostly.
+// letOutputPass waits until this process's standard output and error have been read, if
+// they are pipes. A process manager that gets an abort ends at once, and drops the
+// output that it has not read, which often is the traceback.
 func letOutputPass() {
 	end := time.Now().Add(readLimit)
 	piped := false

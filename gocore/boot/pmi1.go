@@ -10,8 +10,8 @@ import (
 	"gormapy/gocore/job"
 )
 
-// viaPMI joins a job of Hydra or of srun --mpi=pmi2: rank 0 makes the segment
-// and publishes where it is; all others map it.
+// viaPMI joins a job of Hydra or of srun --mpi=pmi2: rank 0 makes the segment and
+// publishes its descriptor; all others map it.
 func viaPMI() (*Place, error) {
 	c, err := pmi.Connect()
 	if err != nil {
@@ -40,8 +40,8 @@ func viaPMI() (*Place, error) {
 	return p, nil
 }
 
-// share publishes or finds the segment. The value names host and boot, so that
-// ranks on other hosts say so instead of opening a stranger's descriptor.
+// share publishes or opens the segment. The value contains host and boot, so that ranks
+// on other hosts report that instead of opening another process's descriptor.
 func share(c *pmi.Client) (*job.Segment, error) {
 	const key = "gormapy-segment"
 	host := hostID()
@@ -84,7 +84,7 @@ func share(c *pmi.Client) (*job.Segment, error) {
 	return seg, c.Barrier()
 }
 
-// hostID is the same for all processes that share a kernel and a host name.
+// hostID returns the same text in all processes that share a kernel and a host name.
 func hostID() string {
 	name, _ := os.Hostname()
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")

@@ -13,22 +13,22 @@ const (
 	// maxLine is the longest put line, without its end, that every server
 	// keeps whole.
 	maxLine = 1023
-	// maxKey is the longest key; parts of long values add to it.
+	// maxKey is the longest key; the parts of a long value have longer ones.
 	maxKey = 56
 	// splitMark begins the value of a key whose real value is in parts.
 	splitMark = "~"
 )
 
 var (
-	// ErrNoServer is returned by Connect when the environment names none.
+	// ErrNoServer is returned by Connect if the environment names no server.
 	ErrNoServer = errors.New("no PMI-1 server: neither PMI_FD nor PMI_PORT and PMI_ID are set")
-	// ErrNotFound is returned by Get for a key that nobody put.
+	// ErrNotFound is returned by Get for a key that no rank has put.
 	ErrNotFound = errors.New("no such key")
 )
 
-// Client is one rank's connection to the process manager. Its methods may be
-// called from several goroutines; a call waits for the one before, except for
-// Abort, which never waits.
+// Client is one rank's connection to the process manager. It is safe for concurrent use
+// by multiple goroutines; a call waits for the one before, except for Abort, which never
+// waits.
 type Client struct {
 	rank, size int
 	space      string // name of the key-value space
@@ -81,7 +81,7 @@ func envNumber(name string) (int, error) {
 	return n, nil
 }
 
-// greet says, over TCP, which process this is, and learns its rank.
+// greet sends, over TCP, the id of this process, and receives its rank.
 func (c *Client) greet(id string) error {
 	if _, err := c.ask("cmd=initack pmiid="+id, "initack"); err != nil {
 		return err
@@ -124,8 +124,8 @@ func (c *Client) initialise() error {
 	return nil
 }
 
-// ask sends a request and reads its answer, which must be the named one and
-// report no error.
+// ask sends a request and returns its answer, which must be the named one and report no
+// error.
 func (c *Client) ask(request, answer string) (words, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -155,14 +155,14 @@ func (r *refusal) Error() string {
 	return fmt.Sprintf("PMI-1 %s: the process manager refused (%s)", r.request, r.answer)
 }
 
-// Rank is this process's rank.
+// Rank returns this process's rank.
 func (c *Client) Rank() int { return c.rank }
 
-// Size is the number of ranks of the job.
+// Size returns the number of ranks of the job.
 func (c *Client) Size() int { return c.size }
 
-// Program is the number, on the launcher's command line, of the program that
-// this process runs (MPI_APPNUM), 0 if the process manager does not say.
+// Program returns the number, on the launcher's command line, of the program that this
+// process runs (MPI_APPNUM), 0 if the process manager does not know it.
 func (c *Client) Program() (int, error) {
 	w, err := c.ask("cmd=get_appnum", "appnum")
 	if errors.As(err, new(*refusal)) {
@@ -174,10 +174,10 @@ func (c *Client) Program() (int, error) {
 	return w.number("appnum")
 }
 
-// Put stores value under key for all ranks; they can read it after a Barrier.
-// A key is to be put once only. Key and value are printable and have no space
-// or backslash (encode binary data as hexadecimal or base64); the value is not
-// empty, but may be of any length.
+// Put stores value under key for all ranks; they can read it after a Barrier. A key may
+// be put only once. Key and value must be printable, without space or backslash (encode
+// binary data as hexadecimal or base64). The value must not be empty; it may have any
+// length.
 func (c *Client) Put(key, value string) error {
 	if err := checkKey(key); err != nil {
 		return err
@@ -213,7 +213,7 @@ func (c *Client) put(key, value string) error {
 	return err
 }
 
-// Get reads what a rank put under key before the last Barrier.
+// Get returns the value that a rank put under key before the last Barrier.
 func (c *Client) Get(key string) (string, error) {
 	if err := checkKey(key); err != nil {
 		return "", err
@@ -252,7 +252,7 @@ func (c *Client) get(key string) (string, error) {
 	return value, nil
 }
 
-// Barrier waits until all ranks called it. What was put before can be read
+// Barrier waits until all ranks have called it. Values that were put before can be read
 // after it.
 func (c *Client) Barrier() error {
 	_, err := c.ask("cmd=barrier_in", "barrier_out")
@@ -265,8 +265,8 @@ func (c *Client) Abort(code int) error {
 	return c.wire.send("cmd=abort exitcode=" + strconv.Itoa(code))
 }
 
-// Finalize tells the process manager that this rank ends well and closes the
-// connection. The client can't be used afterwards.
+// Finalize reports to the process manager that this rank ends successfully, and closes
+// the connection. The client can't be used afterwards.
 func (c *Client) Finalize() error {
 	_, err := c.ask("cmd=finalize", "finalize_ack")
 	c.wire.close()
@@ -286,7 +286,7 @@ func checkKey(key string) error {
 	return nil
 }
 
-// check refuses text that some server does not keep as it is.
+// check returns an error for text that some server does not keep unchanged.
 func check(what, text string) error {
 	if text == "" {
 		return fmt.Errorf("an empty %s would end the job", what)

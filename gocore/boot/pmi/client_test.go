@@ -44,7 +44,7 @@ func (s *server) serve(conn *os.File) {
 		say := func(format string, args ...any) { fmt.Fprintf(conn, format+"\n", args...) }
 		switch w["cmd"] {
 		case "initack":
-			// In one piece, to see that several lines at once are read well.
+			// In one piece, to check that several lines at once are read correctly.
 			say("cmd=initack rc=0 rank=%s size=%d appnum=0 debug=0\ncmd=set size=%d\ncmd=set rank=%s\ncmd=set debug=0", w["pmiid"], s.size, s.size, w["pmiid"])
 		case "init":
 			say("cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=2")
@@ -247,7 +247,7 @@ func TestConnectByPort(t *testing.T) {
 	require.NoError(t, c.Finalize())
 }
 
-// TestConnectRefuses checks that whatever is wrong is an error that says so.
+// TestConnectRefuses checks that each wrong environment or answer has its own error.
 func TestConnectRefuses(t *testing.T) {
 	set := func(t *testing.T, fd, rank, size string) {
 		t.Setenv("PMI_PORT", "")

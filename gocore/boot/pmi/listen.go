@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// listener waits for all connections of a server: an epoll of its own, which is
+// listener waits for all connections of a server. It has an epoll of its own, which is
 // one descriptor for Go's poller, and one goroutine.
 type listener struct {
-	fd   int // of file, for adding
+	fd   int // of file, for epoll_ctl
 	file *os.File
 }
 
@@ -19,7 +19,7 @@ func listen(ready func(rank int)) (*listener, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("epoll_create1", err)
 	}
-	if err := unix.SetNonblock(fd, true); err != nil { // else Go does not poll it
+	if err := unix.SetNonblock(fd, true); err != nil { // required by Go's poller
 		unix.Close(fd)
 		return nil, os.NewSyscallError("fcntl", err)
 	}
@@ -51,7 +51,7 @@ func (l *listener) run(raw syscall.RawConn, ready func(rank int)) {
 	})
 }
 
-// add listens to a connection, until that is closed.
+// add listens to a connection until it is closed.
 func (l *listener) add(fd, rank int) error {
 	ev := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(rank)}
 	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(l.fd, unix.EPOLL_CTL_ADD, fd, &ev))

@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// Block is a piece of a process mapping: Nodes nodes from number First on,
-// each with Ranks consecutive ranks.
+// Block is a part of a process mapping: Nodes nodes from number First on, each with
+// Ranks consecutive ranks.
 type Block struct{ First, Nodes, Ranks int }
 
-// ParseMapping reads a process mapping such as "(vector,(0,2,1))". It has no
-// blocks when the process manager left it out, as Hydra does for one rank.
+// ParseMapping parses a process mapping such as "(vector,(0,2,1))". The mapping has no
+// blocks if the process manager left them out, as Hydra does for one rank.
 func ParseMapping(text string) ([]Block, error) {
 	if text == "(vector,0)" || text == "(vector)" {
 		return nil, nil
 	}
-	// Not a regular expression, whose compilation is a part of Python's import.
+	// Not a regular expression, whose compilation would slow down Python's import.
 	list, begins := strings.CutPrefix(text, "(vector,(")
 	list, ends := strings.CutSuffix(list, "))")
 	bad := !begins || !ends

@@ -13,27 +13,27 @@ const (
 	// (mcmd=spawn … endcmd).
 	maxRequest = 8 << 10
 	maxBlock   = 64 << 10
-	// maxBacklog is how many messages of a rank that ended are looked at: more
-	// than a socket holds. Children of it may go on sending for ever.
+	// maxBacklog is how many messages of a rank that has ended are read: more than a
+	// socket holds. Its children may continue to send for ever.
 	maxBacklog = 1 << 10
 )
 
-// rankConn is the server's end of one rank's connection. Everything in it is
-// covered by the server's mutex.
+// rankConn is the server's end of one rank's connection. The server's mutex guards all
+// fields.
 type rankConn struct {
 	server *Server
 	rank   int
 	fd     int // -1 before connect and once it is closed
-	holder int // the process that is the rank; 0 as long as there is none
+	holder int // the process that is the rank; 0 while there is none
 
 	pending []byte // the beginning of a line
 	block   int    // bytes of an mcmd that has begun; 0 for none
 
 	conduct Conduct
-	stored  int  // bytes that it stores with the server
+	stored  int  // bytes that the server stores for it
 	noted   bool // a Refused was reported
-	broken  bool // it does not speak PMI-1
-	ended   bool // its process did
+	broken  bool // the connection was lost, or the rank does not speak PMI-1
+	ended   bool // its process has ended
 }
 
 // connect makes the socket pair.
@@ -53,7 +53,7 @@ func (c *rankConn) connect() (client int, err error) {
 
 func (c *rankConn) open() bool { return c.fd >= 0 }
 
-// close closes the connection. What was sent can be read still.
+// close closes the connection. The rank can still read answers that were sent.
 func (c *rankConn) close() {
 	if c.open() {
 		unix.Close(c.fd)
@@ -61,7 +61,7 @@ func (c *rankConn) close() {
 	}
 }
 
-// receive handles what has come, and reports whether there may be more.
+// receive handles one received message, and reports whether there may be more.
 func (c *rankConn) receive() bool {
 	var buf [4096]byte
 	var oob [64]byte
@@ -72,7 +72,7 @@ func (c *rankConn) receive() bool {
 	case err == unix.EAGAIN:
 		return false
 	case err != nil || n == 0:
-		// A rank that lives may have closed it and go on without, as after finalize.
+		// A living rank may have closed it and continue without, as after finalize.
 		c.broken = !c.conduct.Finalized
 		c.close()
 		c.leaveBarrier()
@@ -88,8 +88,8 @@ func (c *rankConn) receive() bool {
 	return c.open()
 }
 
-// sender returns the process that the kernel says sent a message, 0 if it
-// doesn't (the process is in a PID namespace of another branch).
+// sender returns the process that sent a message, by the kernel's credentials, or 0 if
+// the kernel can't name it (it is in another branch of PID namespaces).
 func sender(oob []byte) int {
 	messages, err := unix.ParseSocketControlMessage(oob)
 	if err != nil {
@@ -100,7 +100,7 @@ func sender(oob []byte) int {
 		if cred, err := unix.ParseUnixCredentials(&messages[i]); err == nil {
 			pid = int(cred.Pid)
 		} else if fds, err := unix.ParseUnixRights(&messages[i]); err == nil {
-			for _, fd := range fds { // nobody asked for descriptors
+			for _, fd := range fds { // descriptors are not part of the protocol
 				unix.Close(fd)
 			}
 		}
@@ -108,7 +108,7 @@ func sender(oob []byte) int {
 	return pid
 }
 
-// feed handles the complete lines among what was received before and b.
+// feed appends b to the pending input and handles its complete lines.
 func (c *rankConn) feed(b []byte, pid int) {
 	c.pending = append(c.pending, b...)
 	for c.open() {
@@ -142,12 +142,13 @@ func (c *rankConn) feed(b []byte, pid int) {
 	}
 }
 
-// answerChild answers a process that inherited the connection of a rank. Only init:
-// nobody would read the answers to what it says at its end, but the rank. What
-// the rank waits for in a barrier it could take for itself.
-func (c *rankConn) answerChild(pid int, said []byte) {
+// answerChild handles a message of a process that inherited the connection of a rank. It
+// answers only init: the rank would read the answers to the child's last requests. It
+// does not answer while the rank waits in a barrier, since the rank would take the
+// answer for its own.
+func (c *rankConn) answerChild(pid int, message []byte) {
 	c.note(fmt.Sprintf("is process %d, and process %d can't be it too: a program that mpiexec starts can be one MPI process only", c.holder, pid))
-	if !c.conduct.Waits && bytes.HasPrefix(said, []byte("cmd=init ")) {
+	if !c.conduct.Waits && bytes.HasPrefix(message, []byte("cmd=init ")) {
 		c.answer("cmd=response_to_init rc=-1 pmi_version=1 pmi_subversion=1 msg=rank_is_taken")
 	}
 }
@@ -187,7 +188,7 @@ func (c *rankConn) leaveBarrier() {
 	}
 }
 
-// note reports the first thing that was wrong.
+// note reports the rank's first error.
 func (c *rankConn) note(text string) {
 	if !c.noted {
 		c.noted = true

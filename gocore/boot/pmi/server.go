@@ -9,56 +9,55 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the answer to get_maxes promises.
+// The limits in the answer to get_maxes.
 const (
 	maxSpaceLen = 256
 	maxKeyLen   = 64
 	maxValueLen = 1024
-	// maxStored bounds what one rank stores in the launcher's memory.
+	// maxStored bounds the launcher's memory for the values of one rank.
 	maxStored = 4 << 20
 )
 
-// Kind says what a Report is about.
+// Kind is the kind of a Report.
 type Kind int
 
 // Reports to the launcher.
 const (
 	Aborted Kind = iota // the rank asked to end the job
-	Refused             // the rank asked for what there isn't; it got an error
-	Stuck               // ranks wait for one that won't come: the job can't get on
+	Refused             // the rank's request was wrong or not supported; it got an error
+	Stuck               // ranks wait for one that won't come: the job can't continue
 )
 
-// Report is something that the launcher should know.
+// Report is a message of the server to the launcher.
 type Report struct {
 	Kind Kind
 	Rank int
 	Code int    // of an Aborted
-	Text string // one line, for people; empty for an Aborted
+	Text string // one line for the user; empty for an Aborted
 }
 
 // Server is the process manager's side for the ranks of one job.
 //
 // # Protocol
 //
-// Each rank inherits one end of a socket pair. The first process that says init
-// on it is the rank; it asks and is answered one line at a time:
+// Each rank inherits one end of a socket pair. The first process that sends init on it
+// is the rank. Requests and answers are one line each:
 //
 //	init → (get_maxes | get_appnum | get_my_kvsname | get_universe_size |
 //	        put | get | barrier_in | publish_name | …)* → finalize
 //
-// All requests of all ranks are handled under one mutex, and an answer is sent
-// without waiting: one that does not fit into the socket means that the rank
-// sends without reading, which ends its connection and nothing else. The
-// mutex also covers the reading, so that Ended, after the death of a rank, sees
-// all that it said.
+// One mutex guards the handling of all requests of all ranks. An answer is sent without
+// waiting: if it does not fit into the socket, the rank sends without reading, and the
+// server closes its connection and does nothing else. The mutex also guards the reading,
+// so that Ended, after the death of a rank, sees all of its requests.
 //
-// A barrier is let through when all ranks are in it. A rank that is lost to it
-// (ended, finalized, or its connection closed) while others are in it is reported
-// as Stuck, whichever comes first. So is one that is lost before it said init when
-// another has said it, since MPI_Init waits for all ranks, by means of its own.
+// A barrier completes when all ranks are in it. If a rank is lost to it (ended,
+// finalized, or its connection closed) while others are in it, the server reports Stuck;
+// the order of the two does not matter. It also does so if a rank is lost before init
+// and another has sent init, since MPI_Init waits for all ranks, by means of its own.
 //
-// Other processes than the rank, its children, may have inherited the socket. The
-// kernel tells who sent what (SCM_CREDENTIALS), and they get errors only.
+// Children of the rank may have inherited the socket. The kernel reports the sender of
+// each message (SCM_CREDENTIALS), and children get errors only.
 type Server struct {
 	size   int
 	space  string
@@ -75,14 +74,14 @@ type Server struct {
 	stuck    bool
 }
 
-// NewServer makes the server of a job named id. apps has, for each rank, the
-// number of the program on the command line that it runs.
+// NewServer makes the server of a job named id. apps has, for each rank, the number of
+// its program on the command line.
 func NewServer(id string, apps []int) (*Server, error) {
 	s := &Server{
 		size:  len(apps),
 		space: "kvs_" + id,
 		apps:  apps,
-		// A rank sends one report of each kind at most: nobody ever waits here.
+		// A rank causes at most one report of each kind, so sending never waits.
 		report:   make(chan Report, 3*len(apps)),
 		kvs:      map[string]string{"PMI_process_mapping": fmt.Sprintf("(vector,(0,1,%d))", len(apps))},
 		services: map[string]string{},
@@ -106,11 +105,11 @@ func (s *Server) Close() {
 	}
 }
 
-// Reports has what the launcher should know.
+// Reports returns the channel of reports to the launcher.
 func (s *Server) Reports() <-chan Report { return s.report }
 
-// Connect makes the connection of a rank and returns the rank's end, which the
-// caller passes on and closes.
+// Connect makes the connection of a rank and returns the rank's end, which the caller
+// passes on and closes.
 func (s *Server) Connect(rank int) (fd int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,27 +125,27 @@ func (s *Server) Connect(rank int) (fd int, err error) {
 	return fd, nil
 }
 
-// ready handles one message of rank. Not more at a time: one that never stops
-// sending is not to keep the others from being served.
+// ready handles one message of rank. It handles only one, so that a rank that never stops
+// sending does not starve the others.
 func (s *Server) ready(rank int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c := s.conns[rank]; c.open() { // else it was closed after epoll had looked
+	if c := s.conns[rank]; c.open() { // it may have been closed after epoll returned
 		c.receive()
 	}
 }
 
-// Conduct is what a rank said in its life.
+// Conduct is the state of a rank by its requests.
 type Conduct struct {
-	Joined    bool // it said init
+	Joined    bool // it sent init
 	Finalized bool
 	Waits     bool // it is in a barrier
 	Aborted   bool
 	Code      int // of the abort
 }
 
-// Ended says that the process of rank has ended, closes its connection and
-// returns what it said until then.
+// Ended records that the process of rank has ended. It handles the rank's last messages,
+// closes its connection and returns its final state.
 func (s *Server) Ended(rank int) Conduct {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,14 +160,14 @@ func (s *Server) Ended(rank int) Conduct {
 	return how
 }
 
-// Conduct tells what rank has said so far.
+// Conduct returns the current state of rank.
 func (s *Server) Conduct(rank int) Conduct {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.conns[rank].conduct
 }
 
-// lost reports whether c will never join or enter a barrier again, and why.
+// lost returns why c will never join or enter a barrier again, "" if it may.
 func (c *rankConn) lost() (why string) {
 	switch {
 	case c.ended:
@@ -181,8 +180,8 @@ func (c *rankConn) lost() (why string) {
 	return ""
 }
 
-// Stuck tells which rank waits, as far as is known now, for one that won't come:
-// in a barrier, or, unseen by the server, in MPI_Init.
+// Stuck returns a report if a rank waits for one that won't come: in a barrier, or, not
+// visible to the server, in MPI_Init.
 func (s *Server) Stuck() (Report, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -211,7 +210,7 @@ func (s *Server) findStuck() (Report, bool) {
 	return Report{}, false
 }
 
-// checkStuck reports the first time that a rank is stuck.
+// checkStuck sends a report the first time that a rank is stuck.
 func (s *Server) checkStuck() {
 	if report, is := s.findStuck(); is && !s.stuck {
 		s.stuck = true
@@ -219,13 +218,13 @@ func (s *Server) checkStuck() {
 	}
 }
 
-// refuse answers a request with an error, and reports the first one of a rank.
+// refuse answers a request with an error, and reports the first error of a rank.
 func (s *Server) refuse(c *rankConn, answer, msg, text string) {
 	c.answer("cmd=" + answer + " rc=-1 msg=" + msg)
 	c.note(text)
 }
 
-// handle acts on one line of the process that is the rank.
+// handle handles one line of the process that is the rank.
 func (s *Server) handle(c *rankConn, line string) {
 	w := parse(line)
 	cmd := w["cmd"]
@@ -311,8 +310,8 @@ func (s *Server) abort(c *rankConn, w words) {
 }
 
 func (s *Server) put(c *rankConn, line string, w words) {
-	// The value is the rest of the line: what the rank's library escapes, and
-	// how, is its own business.
+	// The value is the rest of the line: the rank's library may escape characters in
+	// its own way.
 	_, value, _ := strings.Cut(line, " value=")
 	key := w["key"]
 	msg := ""
@@ -358,7 +357,7 @@ func (s *Server) barrier(c *rankConn) {
 	}
 }
 
-// name serves the names of ports (MPI_Publish_name), among the ranks of the job.
+// name handles the names of ports (MPI_Publish_name), among the ranks of the job.
 func (s *Server) name(c *rankConn, cmd, line string, w words) {
 	service := w["service"]
 	_, port, _ := strings.Cut(line, " port=")
@@ -391,7 +390,7 @@ func (s *Server) name(c *rankConn, cmd, line string, w words) {
 	}
 }
 
-// clip shortens what somebody sent for a message.
+// clip shortens received text for a message.
 func clip(text string) string {
 	if len(text) > 80 {
 		return text[:80] + "…"

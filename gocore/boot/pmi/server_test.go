@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// talker is a rank that says what the test wants.
+// talker is a rank that sends the lines of the test.
 type talker struct {
 	t    testing.TB
 	fd   int
@@ -41,7 +41,7 @@ func talk(t testing.TB, s *Server, rank int) *talker {
 	t.Helper()
 	fd, err := s.Connect(rank)
 	require.NoError(t, err)
-	// Whoever waits in vain is to fail, not to hang.
+	// A test that waits in vain fails instead of hanging.
 	require.NoError(t, unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 20}))
 	file := os.NewFile(uintptr(fd), "rank")
 	t.Cleanup(func() { file.Close() })
@@ -127,8 +127,8 @@ func TestServerAnswers(t *testing.T) {
 	silentServer(t, s)
 }
 
-// TestServerRefuses checks that a wrong request is an error for who sent it,
-// is reported once, and that the connection goes on.
+// TestServerRefuses checks that a wrong request is an error for its sender, is reported
+// once, and that the connection continues.
 func TestServerRefuses(t *testing.T) {
 	for _, c := range []struct{ ask, answer, text string }{
 		{"cmd=put kvsname=other key=k value=v", "cmd=put_result rc=-1 msg=unknown_kvsname", "can't be stored"},
@@ -159,7 +159,7 @@ func TestServerRefuses(t *testing.T) {
 	assert.Contains(t, k.ask("cmd=get_maxes"), "rc=-1 msg=finalized")
 }
 
-// TestServerAbandons checks that what is no PMI ends the connection of the rank
+// TestServerAbandons checks that input that is not PMI ends the connection of the rank
 // that sent it, at once or while it asks for more, and no other.
 func TestServerAbandons(t *testing.T) {
 	for name, garbage := range map[string]string{
@@ -180,7 +180,7 @@ func TestServerAbandons(t *testing.T) {
 			r := next(t, s)
 			assert.Equal(t, Refused, r.Kind)
 			assert.Equal(t, 0, r.Rank)
-			// The others go on, but not through a barrier.
+			// The others continue, but not through a barrier.
 			assert.Contains(t, b.ask("cmd=put kvsname=kvs_test key=k value=v"), "rc=0")
 			assert.Contains(t, c.ask("cmd=get kvsname=kvs_test key=k"), "value=v")
 			silentServer(t, s)
@@ -208,7 +208,7 @@ func TestServerBoundsWhatIsStored(t *testing.T) {
 	}
 }
 
-// TestServerFlood checks that a rank that asks and never reads stops nobody.
+// TestServerFlood checks that a rank that asks and never reads stops no other rank.
 func TestServerFlood(t *testing.T) {
 	s := newJob(t, 2)
 	a, b := talk(t, s, 0).join(), talk(t, s, 1).join()
@@ -222,8 +222,8 @@ func TestServerFlood(t *testing.T) {
 	assert.Contains(t, b.ask("cmd=get_maxes"), "rc=0")
 }
 
-// TestServerEndlessSender checks that who sends without end what needs no answer
-// keeps neither the others nor the launcher from going on.
+// TestServerEndlessSender checks that a rank that endlessly sends requests without answers
+// stops neither the others nor the launcher.
 func TestServerEndlessSender(t *testing.T) {
 	s := newJob(t, 2)
 	a, b := talk(t, s, 0).join(), talk(t, s, 1).join()
@@ -283,8 +283,8 @@ func TestServerBarrier(t *testing.T) {
 	silentServer(t, s)
 }
 
-// TestServerStuck checks that a barrier which can't be completed is reported,
-// whether who is missing left before or after the others came.
+// TestServerStuck checks that a barrier which can't be completed is reported, whether the
+// missing rank left before or after the others came.
 func TestServerStuck(t *testing.T) {
 	leave := map[string]func(s *Server, k *talker){
 		"has ended":               func(s *Server, _ *talker) { s.Ended(1) },
@@ -334,8 +334,8 @@ func TestServerStuckInInit(t *testing.T) {
 	}
 }
 
-// TestServerEndedHearsEverything checks that what a rank said before its end is
-// known when the end is.
+// TestServerEndedHearsEverything checks that Ended has handled all requests that a rank
+// sent before its end.
 func TestServerEndedHearsEverything(t *testing.T) {
 	for range 200 {
 		s := newJob(t, 2)
@@ -397,7 +397,7 @@ func TestWithhold(t *testing.T) {
 	assert.True(t, kept())
 }
 
-// TestServerServesTheClient is both sides of this package together.
+// TestServerServesTheClient runs both sides of this package together.
 func TestServerServesTheClient(t *testing.T) {
 	const n = 5
 	s := newJob(t, n)
@@ -435,8 +435,8 @@ func TestServerServesTheClient(t *testing.T) {
 	silentServer(t, s)
 }
 
-// FuzzServer sends anything in pieces of any length as one rank, and checks
-// that another one is served and that nothing is kept without bound.
+// FuzzServer sends arbitrary input in pieces of any length as one rank, and checks that
+// another rank is served and that the memory for the first is bounded.
 func FuzzServer(f *testing.F) {
 	for _, seed := range []string{
 		"cmd=init pmi_version=1 pmi_subversion=1\ncmd=get_maxes\ncmd=finalize\n",

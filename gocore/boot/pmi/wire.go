@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// wire is the connection to the process manager. Descriptor and system calls
-// are plain blocking ones: they are used before anything else of the process
-// runs, and an inherited socket may be shared with a wrapper program.
+// wire is the connection to the process manager. Its descriptor and system calls are
+// blocking: it is used before the rest of the process runs, and an inherited socket may
+// be shared with a wrapper program.
 type wire struct {
 	fd      int
 	mu      sync.Mutex // orders sends and close
@@ -23,8 +23,8 @@ type wire struct {
 	pending []byte // received, not yet returned
 }
 
-// inherit takes over the socket that PMI_FD names. Programs that this process
-// starts must not get it: the manager takes them for the rank.
+// inherit returns the wire for the socket that PMI_FD names. Programs that this process
+// starts must not inherit it: the manager would take them for the rank.
 func inherit(number string) (*wire, error) {
 	fd, err := strconv.Atoi(number)
 	if err != nil || fd < 0 {
@@ -37,15 +37,15 @@ func inherit(number string) (*wire, error) {
 	return &wire{fd: fd}, nil
 }
 
-// Withhold keeps the connection that PMI_FD names from the programs that this
-// process starts, if it was made by process manager. It is for a rank that does
-// not use it itself: a child must not be taken for the rank.
+// Withhold marks the connection that PMI_FD names close-on-exec, if process manager made
+// it. It is for a rank that does not use the connection itself: a child must not be taken
+// for the rank.
 func Withhold(manager int) {
 	fd, err := strconv.Atoi(os.Getenv("PMI_FD"))
 	if err != nil || fd < 0 {
 		return
 	}
-	// A wrapper may have closed it, and the number be another file's by now.
+	// A wrapper may have closed it, and the number may be another file's by now.
 	if peer, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil && int(peer.Pid) == manager {
 		unix.CloseOnExec(fd)
 	}
@@ -75,7 +75,7 @@ func dial(address string) (*wire, error) {
 }
 
 var (
-	// errClosed is the end of the manager, or of the job.
+	// errClosed reports the end of the manager, or of the job.
 	errClosed    = errors.New("the process manager closed the connection")
 	errFinalized = errors.New("this rank has said that it is done")
 )
@@ -129,7 +129,7 @@ func (w *wire) receive() (string, error) {
 	}
 }
 
-// poll waits for a socket that its owner made non-blocking.
+// poll waits for a socket that another process made non-blocking.
 func (w *wire) poll(events int16) {
 	_, _ = unix.Poll([]unix.PollFd{{Fd: int32(w.fd), Events: events}}, -1)
 }
