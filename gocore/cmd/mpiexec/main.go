@@ -1,5 +1,5 @@
-// Command mpiexec runs a program as the ranks of an MPI job on this host. See
-// package launch. It may import launch.
+// Command mpiexec runs programs as the ranks of an MPI job on this host.
+// Package launch implements it. It may import launch only.
 package main
 
 import (
@@ -9,8 +9,8 @@ import (
 	"gormapy/gocore/launch"
 )
 
-// The ranks die with the thread that started them, so that has to be the one
-// that lives as long as the process.
+// The kernel kills the ranks when the thread that started them ends, so the main thread,
+// which lives as long as the process, has to start them.
 func init() { runtime.LockOSThread() }
 
 func main() { os.Exit(launch.Main(os.Args)) }

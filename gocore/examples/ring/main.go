@@ -1,5 +1,5 @@
-// Command ring sends numbers around a ring of ranks: the Go form of
-// python -m gormapy.examples.ring, and it can take part in one with it.
+// Command ring sends numbers around a ring of ranks. It is the Go form of
+// python -m gormapy.examples.ring; programs of both forms can be ranks of one job.
 //
 //	go build -o ring ./gocore/examples/ring && mpiexec -n 4 ./ring
 //
