@@ -9,13 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// binding says on which CPUs the ranks run.
+// binding is the assignment of ranks to CPUs.
 type binding struct {
 	allowed unix.CPUSet // the launcher's
 	cores   [][]int     // the allowed CPUs, by core; nil to bind nothing
 }
 
-// newBinding makes the binding of a job; bind asks for a core for each rank.
+// newBinding makes the binding of a job. With bind, each rank gets a core.
 func newBinding(bind bool) (*binding, error) {
 	b := &binding{}
 	if err := unix.SchedGetaffinity(0, &b.allowed); err != nil {
@@ -30,7 +30,7 @@ func newBinding(bind bool) (*binding, error) {
 	return b, nil
 }
 
-// coresOf groups CPUs that are threads of one core, as siblings says.
+// coresOf groups CPUs that are threads of one core: siblings names it.
 func coresOf(cpus []int, siblings func(cpu int) string) [][]int {
 	var out [][]int
 	at := map[string]int{}
@@ -46,8 +46,8 @@ func coresOf(cpus []int, siblings func(cpu int) string) [][]int {
 	return out
 }
 
-// siblings names the core of a CPU by the list of its threads, "" if that is
-// not known.
+// siblings returns the list of the threads of a CPU's core, which names the core, or
+// "" if it is not known.
 func siblings(cpu int) string {
 	list, _ := os.ReadFile(fmt.Sprintf("/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu))
 	return strings.TrimSpace(string(list))
@@ -61,9 +61,10 @@ func (b *binding) of(rank int) []int {
 	return b.cores[rank%len(b.cores)]
 }
 
-// with calls start, which starts the process of rank, bound as that rank: a
-// process inherits the CPUs of the thread that starts it. The main thread must
-// call it, and since that one is locked, Go starts no thread of its own from it.
+// with calls start, which starts the process of rank, while this thread is bound to
+// the CPUs of that rank: a process inherits the CPUs of the thread that starts it.
+// Only the main thread may call it. That thread is locked, so Go starts no thread of
+// its own from it.
 func (b *binding) with(rank int, start func() error) error {
 	if len(b.cores) == 0 {
 		return start()
@@ -79,7 +80,7 @@ func (b *binding) with(rank int, start func() error) error {
 	return start()
 }
 
-// text says where rank runs.
+// text returns the CPUs of rank as a clause.
 func (b *binding) text(rank int) string {
 	list := b.of(rank)
 	text := "CPUs " + cpuList(list)
@@ -92,8 +93,7 @@ func (b *binding) text(rank int) string {
 	return fmt.Sprintf("bound to core %d (%s)", rank%len(b.cores), text)
 }
 
-// shared says, when there are more ranks than cores, how they share them; else
-// it is empty.
+// shared returns a clause about ranks that share cores, "" if there are enough cores.
 func (b *binding) shared(ranks int) string {
 	if n := len(b.cores); n > 0 && ranks > n {
 		return fmt.Sprintf("%s share %s in turn", count(ranks, "rank"), count(n, "core"))
@@ -101,7 +101,7 @@ func (b *binding) shared(ranks int) string {
 	return ""
 }
 
-// cpus lists the members of a set.
+// cpus returns the members of a set.
 func cpus(set *unix.CPUSet) []int {
 	var out []int
 	for cpu, left := 0, set.Count(); left > 0; cpu++ {
@@ -113,7 +113,7 @@ func cpus(set *unix.CPUSet) []int {
 	return out
 }
 
-// cpuList is "0-3,8".
+// cpuList returns CPUs in the form "0-3,8".
 func cpuList(cpus []int) string {
 	var parts []string
 	for i := 0; i < len(cpus); {

@@ -45,7 +45,7 @@ func TestBindingTexts(t *testing.T) {
 	assert.Empty(t, none.shared(99))
 }
 
-// allowed is what the kernel says about the process that asks.
+// allowed prints the CPUs of the process that runs it.
 const allowed = "grep Cpus_allowed_list /proc/self/status | cut -f 2"
 
 func TestBindTo(t *testing.T) {
@@ -63,12 +63,12 @@ func TestBindTo(t *testing.T) {
 	assert.Contains(t, r.err, fmt.Sprintf("mpiexec: %d ranks share %s in turn\n", ranks, count(len(cores), "core")))
 	assert.Regexp(t, `mpiexec: rank 0 is process \d+, started after \d+\.\d{3} s, bound to core 0 \(CPU`, r.err)
 
-	// Without it, and after it for whatever the launcher starts itself, all are there.
+	// Without --bind-to, and for processes that the launcher starts later, all CPUs are allowed.
 	for _, opts := range [][]string{nil, {"--bind-to", "none"}} {
 		r = run(t, sh(2, allowed, opts...)...)
 		assert.Equal(t, strings.Repeat(cpuList(cpus(&mine))+"\n", 2), r.out)
 	}
-	// Of the CPUs that the launcher may use, no others.
+	// Ranks are bound only to CPUs that the launcher may use.
 	last := cpus(&mine)[mine.Count()-1]
 	r = run(t, "sh", "-c", fmt.Sprintf("taskset -c %d %s -n 2 --bind-to core sh -c '%s'", last, mpiexec, allowed))
 	assert.Equal(t, strings.Repeat(fmt.Sprintf("%d\n", last), 2), r.out, r.err)

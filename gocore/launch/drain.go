@@ -7,14 +7,14 @@ import (
 )
 
 const (
-	// silence is how long output may pause after the end of the ranks before
-	// those who hold the pipes are taken for daemons.
-	silence = 200 * time.Millisecond
-	// chatter bounds how long daemons that keep writing are listened to.
-	chatter = 2 * time.Second
+	// pauseLimit is how long output may pause after the end of the ranks. After a
+	// longer pause, processes that hold the pipes are taken for daemons.
+	pauseLimit = 200 * time.Millisecond
+	// daemonLimit is how long the output of daemons that keep writing is read.
+	daemonLimit = 2 * time.Second
 )
 
-// silent reports whether everything that r wrote was passed on.
+// silent reports whether all output of r was passed on.
 func (r *rank) silent() bool {
 	for _, s := range r.streams {
 		select {
@@ -26,10 +26,10 @@ func (r *rank) silent() bool {
 	return true
 }
 
-// drain passes on the rest of the output. It takes as long as the reader of it
-// does, but does not wait for daemons that hold on to the pipes.
+// drain passes on the rest of the output. It waits for a slow reader of the output,
+// but not for daemons that hold the pipes open.
 func (l *launcher) drain() {
-	quiet, end := time.Now(), time.Now().Add(chatter)
+	quiet, end := time.Now(), time.Now().Add(daemonLimit)
 	var before int64
 	for {
 		done, busy, seen := true, false, int64(0)
@@ -45,17 +45,17 @@ func (l *launcher) drain() {
 		case done:
 			return
 		case busy && l.interrupted.IsZero():
-			quiet, end = now, now.Add(chatter)
+			quiet, end = now, now.Add(daemonLimit)
 		case seen != before:
 			quiet = now
 		}
 		before = seen
-		if now.Sub(quiet) >= silence || now.After(end) {
+		if now.Sub(quiet) >= pauseLimit || now.After(end) {
 			break
 		}
 		select {
 		case sig := <-l.signals:
-			if ends(sig.(unix.Signal)) { // nobody wants to see the rest
+			if ends(sig.(unix.Signal)) { // the user does not want the rest
 				return
 			}
 		case <-time.After(2 * time.Millisecond):
@@ -66,7 +66,7 @@ func (l *launcher) drain() {
 			s.close()
 		}
 	}
-	patience := time.After(silence)
+	patience := time.After(pauseLimit)
 	for _, r := range l.ranks {
 		for _, s := range r.streams {
 			select {

@@ -10,8 +10,8 @@ import (
 // idVariable marks every process of a job; see sweep.
 const idVariable = "GORMAPY_JOB_ID"
 
-// foreign are the prefixes of what some launcher told this process about a job
-// that the ranks are not part of.
+// foreign are the prefixes of variables about an outer job, which the ranks are not
+// part of.
 var foreign = [...]string{"GORMAPY_JOB_", "PMI_", "PMIX_", "HYDI_", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"}
 
 // environ makes the environment that all ranks share from the launcher's own
@@ -43,8 +43,8 @@ next:
 	return out
 }
 
-// searchPath is where programs are looked for: the value of PATH in env, or
-// what execvp(3) uses without one.
+// searchPath returns the directories that programs are searched in: the value of PATH
+// in env, or the default of execvp(3).
 func searchPath(env []string) string {
 	for _, kv := range env {
 		if path, ok := strings.CutPrefix(kv, "PATH="); ok {
@@ -54,9 +54,9 @@ func searchPath(env []string) string {
 	return "/bin:/usr/bin"
 }
 
-// rankEnviron adds what makes a process rank r of the job: for gormapy the
-// segment and the number of its program (MPI_APPNUM), for MPICH the connection to the PMI-1 server. MPI_LOCAL* are MPICH's
-// way to tell programs which rank on this host they are.
+// rankEnviron adds the variables that make a process rank r of the job: for gormapy
+// the segment and the number of its program (MPI_APPNUM), for MPICH the connection to
+// the PMI-1 server. MPI_LOCAL* are MPICH's variables for the rank on this host.
 func rankEnviron(shared []string, seg *job.Segment, r, app int, more ...string) []string {
 	size := len(seg.Ranks)
 	own := append(shared[:len(shared):len(shared)], more...)

@@ -7,33 +7,33 @@ import (
 	"gormapy/gocore/boot/pmi"
 )
 
-// stuckDelay is how long a rank that others wait for in vain may take to end:
-// its exit status says more than that it was waited for.
+// stuckDelay is how long a rank that others wait for in vain may take to end. Its exit
+// status is a better explanation than that others wait for it.
 const stuckDelay = 200 * time.Millisecond
 
-// onPMI acts on what the server of the MPICH programs among the ranks reports.
+// onPMI handles a report of the PMI-1 server.
 func (l *launcher) onPMI(report pmi.Report) {
 	switch {
 	case report.Kind == pmi.Refused:
-		l.sayRefusal(report)
+		l.reportRefusal(report)
 	case l.stopping:
 	case report.Kind == pmi.Aborted:
 		l.seg.Abort(report.Rank, report.Code)
-		if who, code, ok := l.seg.Aborted(); ok {
-			l.onAbort(who, code)
+		if caller, code, ok := l.seg.Aborted(); ok {
+			l.onAbort(caller, code)
 		}
 	default:
 		l.stuckAt = time.Now().Add(stuckDelay)
 	}
 }
 
-// sayRefusals says what was wrong with what the last ranks asked for.
-func (l *launcher) sayRefusals() {
+// reportRefusals prints why the last requests were refused.
+func (l *launcher) reportRefusals() {
 	for {
 		select {
 		case report := <-l.pmi.Reports():
 			if report.Kind == pmi.Refused {
-				l.sayRefusal(report)
+				l.reportRefusal(report)
 			}
 		default:
 			return
@@ -41,11 +41,11 @@ func (l *launcher) sayRefusals() {
 	}
 }
 
-func (l *launcher) sayRefusal(report pmi.Report) {
-	l.messages.say(fmt.Sprintf("mpiexec: rank %d %s", report.Rank, report.Text))
+func (l *launcher) reportRefusal(report pmi.Report) {
+	l.messages.print(fmt.Sprintf("mpiexec: rank %d %s", report.Rank, report.Text))
 }
 
-// onStuck ends a job that would wait for ever.
+// onStuck ends a job whose MPICH programs would wait for ever.
 func (l *launcher) onStuck() {
 	l.stuckAt = time.Time{}
 	if stuck, is := l.pmi.Stuck(); is {
@@ -55,8 +55,8 @@ func (l *launcher) onStuck() {
 	}
 }
 
-// unfinished says what an MPICH program that ended should have done: its peers
-// wait for it, and don't notice its end.
+// unfinished returns a clause about an MPICH program that ended before MPI_Finalize,
+// "" for other ranks. Its peers wait for it and don't notice its end.
 func (r *rank) unfinished() string {
 	if r.pmi.Joined && !r.pmi.Finalized && !r.pmi.Aborted && exitStatus(r.status) == 0 {
 		return " without calling MPI_Finalize"
@@ -64,14 +64,14 @@ func (r *rank) unfinished() string {
 	return ""
 }
 
-// describe tells what rank i does.
+// describe returns what rank i does, as lines of text.
 func (l *launcher) describe(i int) []string {
 	how := l.pmi.Conduct(i)
 	if !how.Joined || l.ranks[i].ended {
 		return l.seg.Describe(i)
 	}
 	line := fmt.Sprintf("rank %d (pid %d): an MPICH program, ", i, l.ranks[i].pid)
-	lacking := func(is func(pmi.Conduct) bool) (out []int) {
+	without := func(is func(pmi.Conduct) bool) (out []int) {
 		for k := range l.ranks {
 			if !is(l.pmi.Conduct(k)) {
 				out = append(out, k)
@@ -79,12 +79,12 @@ func (l *launcher) describe(i int) []string {
 		}
 		return out
 	}
-	absent := lacking(func(c pmi.Conduct) bool { return c.Joined })
+	absent := without(func(c pmi.Conduct) bool { return c.Joined })
 	switch {
 	case how.Finalized:
 		line += "finalized"
 	case how.Waits:
-		line += "in a PMI barrier without " + rankList(lacking(func(c pmi.Conduct) bool { return c.Waits }))
+		line += "in a PMI barrier without " + rankList(without(func(c pmi.Conduct) bool { return c.Waits }))
 	case len(absent) > 0:
 		line += "in MPI_Init, to which " + rankList(absent) + " did not come"
 	default:

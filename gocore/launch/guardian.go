@@ -14,25 +14,27 @@ import (
 	"gormapy/gocore/sys"
 )
 
-// guardianName is argument 0 of the guardian. It has nothing in common with
-// the launcher's, so that killing all processes of that name spares it.
+// guardianName is argument 0 of the guardian. It has nothing in common with the
+// launcher's, so that killing all processes of that name spares the guardian.
 const guardianName = "gormapy-guardian"
 
-// Guardian protocol: lines over a pipe, each the number of a process group that is
-// to be killed if the launcher dies. The launcher kills the guardian at the end;
-// when the pipe closes before, the launcher is dead. The launcher keeps the numbers
-// from others as long as it lives; later they may be given away, so the guardian has
-// a pidfd of each group's leader.
+// # Protocol of the guardian
+//
+// The launcher writes lines to a pipe, each the number of a process group. It kills the
+// guardian at the end of the job. If the pipe closes before, the launcher is dead, and
+// the guardian kills the groups. While the launcher lives, its zombies keep the kernel
+// from reusing the numbers; later they may be reused, so the guardian has a pidfd of
+// each group's leader.
 
-// guardian is the launcher's end.
+// guardian is the launcher's end of the pipe, and the process.
 type guardian struct {
 	id   string
 	pid  int // 0 when there is none
 	pipe int
 }
 
-// startGuardian starts a second copy of this program. It returns as soon as
-// the process exists: from then on the closing of the pipe is noticed.
+// startGuardian starts a second copy of this program. It returns as soon as the process
+// exists: from then on it will notice that the pipe is closed.
 func startGuardian(id string) (*guardian, error) {
 	var p [2]int
 	if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
@@ -45,9 +47,9 @@ func startGuardian(id string) (*guardian, error) {
 		return nil, fmt.Errorf("open /dev/null: %w", err)
 	}
 	defer unix.Close(null)
-	// No environment: it must not be marked as a process of this or an outer
-	// job. A session of its own: what is sent to the launcher's process group
-	// or terminal does not reach it.
+	// No environment: it must not be marked as a process of this or an outer job. A
+	// session of its own: signals to the launcher's process group or from its terminal
+	// do not reach it.
 	pid, err := syscall.ForkExec("/proc/self/exe", []string{guardianName, id}, &syscall.ProcAttr{
 		Dir:   "/",
 		Env:   []string{},
@@ -61,15 +63,15 @@ func startGuardian(id string) (*guardian, error) {
 	return &guardian{id: id, pid: pid, pipe: p[1]}, nil
 }
 
-// add tells the guardian about a process group. A guardian that is dead is noticed
-// elsewhere.
+// add sends the guardian a process group. A dead guardian is not an error here: the
+// reaper reports it.
 func (g *guardian) add(group int) {
 	if g.pid != 0 {
 		_, _ = unix.Write(g.pipe, append(strconv.AppendInt(nil, int64(group), 10), '\n'))
 	}
 }
 
-// reaped says that the guardian died.
+// reaped records that the guardian died and was reaped.
 func (g *guardian) reaped() {
 	unix.Close(g.pipe)
 	g.pid = 0
@@ -93,8 +95,8 @@ func (g *guardian) stop() {
 // IsGuardian reports whether this process was started by startGuardian.
 func IsGuardian(args []string) bool { return len(args) == 2 && args[0] == guardianName }
 
-// Guard is the main function of the guardian of job id: it waits for the
-// launcher's death and ends what is left of the job.
+// Guard is the main function of the guardian of job id: it waits for the launcher's
+// death and kills the remaining processes of the job.
 func Guard(id string) {
 	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGTSTP, unix.SIGUSR1, unix.SIGUSR2, unix.SIGPIPE)
 	name := append([]byte("gormapy-guard"), 0) // for ps; at most 15 bytes

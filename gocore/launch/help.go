@@ -1,6 +1,6 @@
 package launch
 
-// Version is what --version says; the build sets it to the package's.
+// Version is the version that --version prints; the build sets it to the package's.
 var Version = "0.1.0"
 
 const help = `usage: mpiexec [options] PROGRAM [arguments] [: [options] PROGRAM [arguments]]...

@@ -13,11 +13,11 @@ func isTerminal(fd int) bool {
 	return err == nil
 }
 
-// copyTerminal carries what is typed to rank 0, whose process group is never
-// the terminal's foreground one, so that it could not read by itself. It reads
-// only while the launcher is in the foreground: a background job must not take
-// the shell's input, nor be stopped for trying. It ends with the input, or when
-// rank 0 reads no more. to is closed.
+// copyTerminal passes the terminal's input to rank 0, whose process group is never the
+// terminal's foreground one, so that it can't read itself. It reads only while the
+// launcher is in the foreground: a background job must not take the shell's input, nor
+// be stopped for trying. It returns at the end of the input, or when rank 0 has closed
+// its end, and closes to.
 func copyTerminal(terminal int, to *os.File) {
 	defer to.Close()
 	buf := make([]byte, 4096)
@@ -26,7 +26,7 @@ func copyTerminal(terminal int, to *os.File) {
 		if _, err := unix.Poll(poll, 200); err != nil && err != unix.EINTR {
 			return
 		}
-		if poll[1].Revents&unix.POLLERR != 0 { // what is typed now is for the shell
+		if poll[1].Revents&unix.POLLERR != 0 { // further input is for the shell
 			return
 		}
 		if poll[0].Revents == 0 {

@@ -29,7 +29,7 @@ import (
 
 var mpiexec string
 
-// soon bounds what takes well under a second on a machine that is not busy.
+// soon bounds operations that take well under a second on a machine that is not busy.
 const soon = 8 * time.Second
 
 func TestMain(m *testing.M) {
@@ -104,7 +104,7 @@ func actRank(role string) int {
 	return 0
 }
 
-// result is what a run of mpiexec left.
+// result is the status and output of a run of mpiexec.
 type result struct {
 	status   int
 	out, err string
@@ -143,13 +143,13 @@ func runCmd(t *testing.T, c *exec.Cmd) result {
 	return result{c.ProcessState.ExitCode(), out.String(), errs.String(), took}
 }
 
-// marker is an environment setting that tells the processes of one test.
+// marker returns an environment setting that identifies the processes of one test.
 func marker(t *testing.T) string {
 	t.Helper()
 	return fmt.Sprintf("LAUNCH_TEST_MARK=%s-%d", strings.ReplaceAll(t.Name(), "/", "-"), time.Now().UnixNano())
 }
 
-// withMark lists the processes with mark in their environment, and guardians.
+// withMark returns the processes with mark in their environment, and guardians.
 func withMark(mark string) []string {
 	var out []string
 	for _, pid := range members(func(pid int) bool {
@@ -162,7 +162,7 @@ func withMark(mark string) []string {
 	return out
 }
 
-// guardians lists the guardians of launchers of this test binary's mpiexec.
+// guardians returns the guardians of launchers of this test binary's mpiexec.
 func guardians() []int {
 	return members(func(pid int) bool {
 		exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
@@ -212,8 +212,8 @@ func TestRunFailures(t *testing.T) {
 	assert.Regexp(t, `^mpiexec: rank 0 \(pid \d+\) ended with exit status 4\n$`, r.err)
 }
 
-// TestFirstFailureCounts checks that the rank that failed first is named, not
-// the one with the lowest number.
+// TestFirstFailureCounts checks that the rank that failed first is reported, not the one
+// with the lowest number.
 func TestFirstFailureCounts(t *testing.T) {
 	dir := t.TempDir()
 	for range 10 {
@@ -221,7 +221,7 @@ func TestFirstFailureCounts(t *testing.T) {
 			while [ ! -e go ]; do :; done; exit 1`, "-wdir", dir)...)
 		os.Remove(filepath.Join(dir, "go"))
 		if r.status != 44 {
-			// A rank may see the file before rank 4 ended: that is no mistake of the launcher's.
+			// A rank may see the file before rank 4 ended: that is no error of the launcher.
 			t.Logf("status %d: %s", r.status, r.err)
 			continue
 		}
@@ -231,7 +231,7 @@ func TestFirstFailureCounts(t *testing.T) {
 	t.Fatal("rank 4 was never the first")
 }
 
-// self is a job of this test binary in the given role.
+// self runs a job of this test binary in the given role.
 func self(t *testing.T, role string, n int, opts ...string) result {
 	t.Helper()
 	exe, err := os.Executable()
@@ -250,7 +250,7 @@ func TestPeersLearnOfFailure(t *testing.T) {
 	r := self(t, "peers", 3)
 	assert.Equal(t, 3, r.status)
 	assert.Regexp(t, `^mpiexec: rank 2 `, r.err)
-	// Rank 0 may be stopped before it says anything, but never says otherwise.
+	// Rank 0 may be stopped before it prints anything, but never prints anything else.
 	assert.Contains(t, []string{"aborted: 2 3 true\n", ""}, r.out)
 }
 
@@ -421,8 +421,8 @@ func TestBrokenPipe(t *testing.T) {
 	}
 }
 
-// TestBackgroundAfterCleanEnd checks that neither what holds the output open
-// keeps the launcher, nor is a daemon killed, but what was forgotten is.
+// TestBackgroundAfterCleanEnd checks that a daemon that holds the output open neither
+// delays the launcher nor is killed, and that a forgotten background process is killed.
 func TestBackgroundAfterCleanEnd(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pid")
 	c := exec.Command(mpiexec, sh(1, "setsid sleep 1000 & echo $! > "+file+"; echo done")...)
@@ -445,7 +445,7 @@ func TestBackgroundAfterCleanEnd(t *testing.T) {
 	assert.Less(t, r.took, soon)
 }
 
-// background is a job that runs until something is done to it.
+// background is a job that runs until it is ended.
 type background struct {
 	cmd      *exec.Cmd
 	mark     string
@@ -587,7 +587,7 @@ func TestStopAndContinue(t *testing.T) {
 	j.gone(t)
 }
 
-// TestKilledLauncher checks the promise that nothing is left, whatever was
+// TestKilledLauncher checks that no process is left when the launcher or others are
 // killed.
 func TestKilledLauncher(t *testing.T) {
 	j := launch(t, 3, stubborn)
@@ -605,8 +605,7 @@ func TestKilledLauncherAtAnyTime(t *testing.T) {
 		time.Sleep(delay)
 		require.NoError(t, c.Process.Kill())
 		_ = c.Wait()
-		// Looked for twice: a process may be in the middle of exec, when its
-		// environment can't be read.
+		// Searched twice: while a process is in exec, its environment can't be read.
 		for range 2 {
 			require.Eventually(t, func() bool { return len(withMark(mark)) == 0 && len(guardians()) == 0 }, 2*time.Second, 5*time.Millisecond, "after %v: %v", delay, withMark(mark))
 		}
@@ -620,7 +619,7 @@ func TestKilledGuardian(t *testing.T) {
 	require.NoError(t, unix.Kill(g[0], unix.SIGKILL))
 	require.Eventually(t, func() bool { n := guardians(); return len(n) == 1 && n[0] != g[0] }, 5*time.Second, 5*time.Millisecond)
 	require.Eventually(t, func() bool { return strings.Contains(j.err.String(), "is the new one") }, soon, 5*time.Millisecond)
-	// The new one knows the job.
+	// The new guardian knows the job.
 	require.NoError(t, j.cmd.Process.Kill())
 	j.end(t, soon)
 	j.gone(t)
@@ -641,8 +640,8 @@ func TestGuardianIgnoresSignals(t *testing.T) {
 	j.gone(t)
 }
 
-// TestNoDescriptorsInherited checks that a rank has the connection to the PMI
-// server, and nothing else of the launcher's.
+// TestNoDescriptorsInherited checks that a rank has the connection to the PMI server, and
+// no other descriptor of the launcher.
 func TestNoDescriptorsInherited(t *testing.T) {
 	const script = "ls /proc/self/fd"
 	plain, err := exec.Command("sh", "-c", script).Output()

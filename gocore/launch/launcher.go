@@ -22,11 +22,11 @@ const (
 	stackDelay     = 300 * time.Millisecond // for the ranks to print their stacks
 	giveUpDelay    = 5 * time.Second        // from SIGKILL until an unkillable rank is left alone
 	tick           = 20 * time.Millisecond
-	// traceDelay is how long the line that names a failed rank waits for what
-	// that rank still had to say.
+	// traceDelay is how long the line about a failed rank waits for the rest of that
+	// rank's output.
 	traceDelay = 100 * time.Millisecond
-	// repeatDelay tells a second Ctrl-C from a signal that came twice, to the
-	// process and to its group (timeout(1) does that).
+	// repeatDelay distinguishes a second Ctrl-C from a signal that came twice, to the
+	// process and to its group (timeout(1) sends both).
 	repeatDelay = 200 * time.Millisecond
 	// helperDelay is how long helper processes of ended ranks may take to end
 	// by themselves (multiprocessing's resource tracker removes shared memory).
@@ -40,8 +40,8 @@ const (
 	statusBrokenPipe = 128 + int(unix.SIGPIPE)
 )
 
-// launcher is one job in progress. All its methods run on the main goroutine,
-// which never waits for the outside world but in its select.
+// launcher is one job in progress. All its methods run on the main goroutine, which
+// waits for other processes only in its select statements.
 type launcher struct {
 	opt     *Options
 	begun   time.Time
@@ -61,26 +61,26 @@ type launcher struct {
 	guardians int
 
 	pmi     *pmi.Server
-	stuckAt time.Time // when to end the job if MPICH programs can't get on
+	stuckAt time.Time // when to end the job if MPICH programs make no progress
 
 	stdout, stderr *sink
 	broken         chan unwritable
 	messages       *messageWriter
 	signals        chan os.Signal
 
-	stopping    bool // the job is to end; status says how
+	stopping    bool // the job is being ended, with status
 	status      int
 	interrupted time.Time // when the last signal that ends the job came
 	termAt      time.Time // when to send SIGTERM; the zero time is never
 	killAt      time.Time
 	giveUpAt    time.Time
-	verdict     string // the line about the first failure, until it is said
+	verdict     string // the line about the first failure, until it is printed
 	verdictAt   time.Time
 	verdictOf   *rank
 }
 
-// Main is mpiexec: it runs what args (os.Args) ask for and returns the exit
-// status. It must be called on the main goroutine, locked to the main thread.
+// Main is mpiexec with the command line args (os.Args). It returns the exit status. It
+// must be called on the main goroutine, locked to the main thread.
 func Main(args []string) int {
 	if IsGuardian(args) {
 		Guard(args[1])
@@ -104,7 +104,7 @@ func Main(args []string) int {
 	return status
 }
 
-// complain says an error in one line and returns its exit status.
+// complain prints an error in one line and returns its exit status.
 func complain(err error) int {
 	fmt.Fprintln(os.Stderr, "mpiexec: "+err.Error())
 	var program *ProgramError
@@ -117,8 +117,7 @@ func complain(err error) int {
 	return 1
 }
 
-// Run runs one job and returns its exit status, or an error if it could not
-// be started.
+// Run runs one job and returns its exit status, or an error if it could not be started.
 func Run(opt *Options) (int, error) {
 	begun := time.Now()
 	if err := sys.StartPoller(); err != nil {
@@ -139,7 +138,7 @@ func Run(opt *Options) (int, error) {
 		}
 	}
 	l.stdout = newSink(1, l.onUnwritable("standard output"))
-	l.stderr = newSink(2, func(error) {}) // nobody reads what went wrong: no reason to stop
+	l.stderr = newSink(2, func(error) {}) // the job does not end because its errors can't be written
 	if sameFile(1, 2) {
 		l.stderr = l.stdout
 	}
@@ -160,8 +159,8 @@ func Run(opt *Options) (int, error) {
 	if l.reaper, err = newReaper(); err != nil {
 		return 0, err
 	}
-	// Before the ranks, because it takes effect at once, and they may start
-	// processes that nobody else ends if the launcher is killed now.
+	// Before the ranks: they may start processes that only the guardian ends if the
+	// launcher is killed at once.
 	if err := l.startGuardian(); err != nil {
 		return 0, err
 	}
@@ -178,9 +177,9 @@ func Run(opt *Options) (int, error) {
 	return l.status, nil
 }
 
-// catchSignals asks for the signals that concern the job. SIGHUP stays ignored
-// if it was (nohup); SIGINT does not, although shells without job control
-// ignore it for background jobs: it is sent to a launcher to end the job.
+// catchSignals subscribes to the signals that concern the job. SIGHUP stays ignored if
+// it was (nohup). SIGINT does not, although shells without job control ignore it for
+// background jobs: it is sent to a launcher to end the job.
 func (l *launcher) catchSignals() {
 	signal.Notify(l.signals, unix.SIGINT, unix.SIGTERM, unix.SIGQUIT, unix.SIGTSTP, unix.SIGCONT, unix.SIGUSR1, unix.SIGUSR2)
 	if !signal.Ignored(unix.SIGHUP) {
@@ -188,8 +187,8 @@ func (l *launcher) catchSignals() {
 	}
 }
 
-// startGuardian starts a guardian, the first or another, for the groups that
-// there are.
+// startGuardian starts a guardian, the first or another, for the existing process
+// groups.
 func (l *launcher) startGuardian() error {
 	g, err := startGuardian(l.seg.ID())
 	if err != nil {
@@ -204,7 +203,7 @@ func (l *launcher) startGuardian() error {
 	return nil
 }
 
-// start starts all ranks. After an error some may run.
+// start starts all ranks. If it returns an error, some ranks may run.
 func (l *launcher) start() error {
 	null, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -238,7 +237,7 @@ func (l *launcher) start() error {
 		}
 	}
 	if terminal {
-		// Not earlier: the ranks are to have the default.
+		// Not earlier: the ranks must inherit the default.
 		signal.Ignore(unix.SIGTTIN)
 		go copyTerminal(0, os.NewFile(uintptr(typed), "pipe"))
 	}
@@ -273,9 +272,9 @@ func (l *launcher) wait() {
 	}
 }
 
-// onEnd takes note of the end of a child. A rank is not reaped before the job's
-// end: as long as it is a zombie its number, and that of its group, are nobody
-// else's, and neither peers nor this launcher can reach another process by them.
+// onEnd handles the end of a child. A rank is not reaped before the job's end: while it
+// is a zombie, no other process gets its pid or process group, and neither peers nor
+// this launcher can reach another process by them.
 func (l *launcher) onEnd(pid int) {
 	r := l.byPID[pid]
 	if r == nil {
@@ -301,12 +300,12 @@ func (l *launcher) onEnd(pid int) {
 	if !r.failed() || l.stopping {
 		return
 	}
-	if who, code, ok := l.seg.Aborted(); ok && !first {
-		l.onAbort(who, code)
+	if caller, code, ok := l.seg.Aborted(); ok && !first {
+		l.onAbort(caller, code)
 		return
 	}
 	l.fail(r, abortStatus(r.code()), fmt.Sprintf("mpiexec: rank %d (pid %d) %s%s", r.number, pid, endText(ws), r.unfinished()))
-	_ = unix.Kill(-pid, unix.SIGTERM) // what it leaves in its group
+	_ = unix.Kill(-pid, unix.SIGTERM) // its children in its group
 }
 
 // completeAbort finishes the Abort of a rank that died in the middle of it.
@@ -319,7 +318,7 @@ func (l *launcher) completeAbort(rank, code int) {
 	}
 }
 
-// onGuardianEnd replaces a guardian that somebody killed.
+// onGuardianEnd replaces a guardian that was killed.
 func (l *launcher) onGuardianEnd(ws unix.WaitStatus) {
 	l.guard.reaped()
 	if l.guardians >= maxGuardians {
@@ -328,23 +327,23 @@ func (l *launcher) onGuardianEnd(ws unix.WaitStatus) {
 	err := l.startGuardian()
 	switch {
 	case err != nil:
-		l.messages.say("mpiexec: the guardian " + endText(ws) + "; " + err.Error())
+		l.messages.print("mpiexec: the guardian " + endText(ws) + "; " + err.Error())
 	case l.opt.Verbose:
-		l.messages.say(fmt.Sprintf("mpiexec: the guardian %s; process %d is the new one", endText(ws), l.guard.pid))
+		l.messages.print(fmt.Sprintf("mpiexec: the guardian %s; process %d is the new one", endText(ws), l.guard.pid))
 	}
 }
 
-// onAbort ends the job because a rank asked for it.
-func (l *launcher) onAbort(who, code int) {
-	if who < 0 || who >= len(l.ranks) {
+// onAbort ends the job because a rank called Abort.
+func (l *launcher) onAbort(caller, code int) {
+	if caller < 0 || caller >= len(l.ranks) {
 		l.fail(nil, abortStatus(code), fmt.Sprintf("mpiexec: the job was aborted with code %d", code))
 		return
 	}
-	pid := l.seg.Ranks[who].PID()
+	pid := l.seg.Ranks[caller].PID()
 	if pid == 0 {
-		pid = l.ranks[who].pid
+		pid = l.ranks[caller].pid
 	}
-	l.fail(l.ranks[who], abortStatus(code), fmt.Sprintf("mpiexec: rank %d (pid %d) called Abort(%d)", who, pid, code))
+	l.fail(l.ranks[caller], abortStatus(code), fmt.Sprintf("mpiexec: rank %d (pid %d) called Abort(%d)", caller, pid, code))
 }
 
 // fail stops the job because of its first failure.
@@ -357,7 +356,7 @@ func (l *launcher) fail(r *rank, status int, text string) {
 	l.stop(status, unix.SIGTERM, failGrace)
 }
 
-// stop begins the end of the job: sig for all, SIGKILL after grace.
+// stop begins to end the job: it sends sig to all ranks, and SIGKILL after grace.
 func (l *launcher) stop(status int, sig unix.Signal, grace time.Duration) {
 	l.stopping, l.status = true, status
 	l.termAt, l.killAt = time.Time{}, time.Now().Add(grace)
@@ -371,7 +370,7 @@ func (l *launcher) broadcast(sig unix.Signal) {
 	}
 }
 
-// kill ends the patience.
+// kill sends SIGKILL to all ranks.
 func (l *launcher) kill(now time.Time) {
 	l.termAt, l.killAt = time.Time{}, time.Time{}
 	if l.giveUpAt.IsZero() {
@@ -380,7 +379,7 @@ func (l *launcher) kill(now time.Time) {
 	l.broadcast(unix.SIGKILL)
 }
 
-// ends reports whether sig, to the launcher, ends the job.
+// ends reports whether sig ends the job when the launcher gets it.
 func ends(sig unix.Signal) bool {
 	switch sig {
 	case unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT:
@@ -389,11 +388,11 @@ func ends(sig unix.Signal) bool {
 	return false
 }
 
-// onSignal acts on a signal to the launcher.
+// onSignal handles a signal to the launcher.
 func (l *launcher) onSignal(sig unix.Signal) {
 	switch sig {
 	case unix.SIGTSTP:
-		// Not SIGTSTP for the launcher: that one is caught.
+		// SIGSTOP for the launcher, since it catches SIGTSTP.
 		l.broadcast(sig)
 		_ = unix.Kill(os.Getpid(), unix.SIGSTOP)
 	case unix.SIGCONT, unix.SIGUSR1, unix.SIGUSR2:
@@ -408,8 +407,8 @@ func (l *launcher) onSignal(sig unix.Signal) {
 		case again:
 			l.kill(now)
 		default:
-			// The flag first: a rank that gets the signal looks whether it is
-			// meant alone or with all others.
+			// The flag first: a rank that gets the signal checks whether all ranks get
+			// it.
 			atomic.StoreUint32(&l.seg.Head.Interrupt, 1)
 			l.stop(128+int(sig), sig, interruptGrace)
 		}
@@ -422,12 +421,13 @@ type unwritable struct {
 	err  error
 }
 
-// onUnwritable returns what a sink of that name does when it can't be written.
+// onUnwritable returns the function that a sink of that name calls when it can't be
+// written.
 func (l *launcher) onUnwritable(name string) func(error) {
 	return func(err error) {
 		select {
 		case l.broken <- unwritable{name, err}:
-		default: // another one ends the job
+		default: // another output ends the job already
 		}
 	}
 }
@@ -436,29 +436,29 @@ func (l *launcher) onUnwritable(name string) func(error) {
 func (l *launcher) onBroken(u unwritable) {
 	switch {
 	case l.stopping:
-	case u.err == unix.EPIPE: // "| head": that is how programs in a pipe end
+	case u.err == unix.EPIPE: // as programs before "| head" end
 		l.stop(statusBrokenPipe, unix.SIGTERM, failGrace)
 	default:
-		l.messages.say(fmt.Sprintf("mpiexec: can't write %s: %v%s", u.name, u.err, stoppingText(l.live, len(l.ranks))))
+		l.messages.print(fmt.Sprintf("mpiexec: can't write %s: %v%s", u.name, u.err, stoppingText(l.live, len(l.ranks))))
 		l.stop(1, unix.SIGTERM, failGrace)
 	}
 }
 
-// onTimeout says what every rank does and gives them a moment to say more.
+// onTimeout prints what every rank does and lets the ranks print their stacks.
 func (l *launcher) onTimeout() {
 	if l.stopping {
 		return
 	}
 	l.stopping, l.status = true, statusTimeout
 	l.termAt = time.Now().Add(stackDelay)
-	l.messages.say(fmt.Sprintf("mpiexec: time-out after %v; what the ranks do:", l.opt.Timeout))
+	l.messages.print(fmt.Sprintf("mpiexec: time-out after %v; what the ranks do:", l.opt.Timeout))
 	for i := range l.ranks {
 		for _, line := range l.describe(i) {
-			l.messages.say("mpiexec:   " + line)
+			l.messages.print("mpiexec:   " + line)
 		}
 	}
 	if l.outputs != nil {
-		l.messages.say("mpiexec: their stacks, if they print them, are in " + filepath.Join(l.opt.OutputDir, "rank.N.*"))
+		l.messages.print("mpiexec: their stacks, if they print them, are in " + filepath.Join(l.opt.OutputDir, "rank.N.*"))
 	}
 	l.messages.flush(tick)
 	for i := range l.seg.Ranks {
@@ -471,42 +471,42 @@ func (l *launcher) onTimeout() {
 	}
 }
 
-// onTick does what is due. It reports whether to wait no longer for the ranks.
+// onTick does what is due. It reports whether to stop waiting for the ranks.
 func (l *launcher) onTick(now time.Time) (giveUp bool) {
 	due := func(t time.Time) bool { return !t.IsZero() && !now.Before(t) }
-	if who, code, ok := l.seg.Aborted(); ok && !l.stopping {
-		l.onAbort(who, code)
+	if caller, code, ok := l.seg.Aborted(); ok && !l.stopping {
+		l.onAbort(caller, code)
 	}
 	if due(l.stuckAt) && !l.stopping {
 		l.onStuck()
 	}
 	if l.verdict != "" && (due(l.verdictAt) || l.verdictOf != nil && l.verdictOf.silent()) {
-		l.sayVerdict()
+		l.reportVerdict()
 	}
 	switch {
 	case due(l.termAt):
 		l.stop(l.status, unix.SIGTERM, failGrace)
 	case due(l.killAt):
 		if !l.interrupted.IsZero() && l.status != statusTimeout {
-			l.messages.say(fmt.Sprintf("mpiexec: %s did not end within %v of %s; killed", rankList(l.running()), interruptGrace,
+			l.messages.print(fmt.Sprintf("mpiexec: %s did not end within %v of %s; killed", rankList(l.running()), interruptGrace,
 				unix.SignalName(unix.Signal(l.status-128))))
 		}
 		l.kill(now)
 	case due(l.giveUpAt):
-		l.messages.say(fmt.Sprintf("mpiexec: %s can't be killed (in an uninterruptible system call); left alone", rankList(l.running())))
+		l.messages.print(fmt.Sprintf("mpiexec: %s can't be killed (in an uninterruptible system call); left alone", rankList(l.running())))
 		return true
 	}
 	return false
 }
 
-func (l *launcher) sayVerdict() {
+func (l *launcher) reportVerdict() {
 	if l.verdict != "" {
-		l.messages.say(l.verdict)
+		l.messages.print(l.verdict)
 		l.verdict = ""
 	}
 }
 
-// running lists the ranks that did not end.
+// running returns the ranks that have not ended.
 func (l *launcher) running() []int {
 	var out []int
 	for _, r := range l.ranks {
@@ -517,7 +517,8 @@ func (l *launcher) running() []int {
 	return out
 }
 
-// finish sees to what may be left after the last rank ended.
+// finish ends remaining processes and passes on remaining output after the last rank
+// has ended.
 func (l *launcher) finish() {
 	if l.stopping {
 		l.cleanUp()
@@ -525,20 +526,20 @@ func (l *launcher) finish() {
 		l.hangUp()
 	}
 	l.drain()
-	l.sayRefusals()
-	l.sayVerdict()
+	l.reportRefusals()
+	l.reportVerdict()
 	l.report()
 	if l.opt.Verbose {
 		for _, line := range l.summary() {
-			l.messages.say("mpiexec: " + line)
+			l.messages.print("mpiexec: " + line)
 		}
 	}
 	l.messages.flush(time.Second)
 }
 
-// cleanUp leaves no process of the job behind. What stayed in the group of a
-// rank that ended was told to end when the rank was, and has the same time for
-// it. What left the group is told now and has less.
+// cleanUp ends all processes of the job. Those in the group of a rank got the rank's
+// signal and have the same time to end. Those outside get a signal now and have less
+// time.
 func (l *launcher) cleanUp() {
 	groups := map[int]bool{}
 	for _, r := range l.ranks {
@@ -570,13 +571,13 @@ func (l *launcher) cleanUp() {
 	}
 }
 
-// hangUp tells what ranks that ended cleanly left running in the background
-// that the job is over, as a terminal does: who is to stay is started with
-// setsid or nohup. Helpers that are about to end get the time for it.
+// hangUp sends SIGHUP to background processes of ranks that ended cleanly, as a terminal
+// does at the end of a session: processes that are to stay are started with setsid or
+// nohup. Helpers that are about to end get the time for it.
 func (l *launcher) hangUp() {
 	groups := map[int]bool{}
 	for _, r := range l.ranks {
-		if r.reap(); unix.Kill(-r.pid, 0) == nil { // others are in its group, and keep its number
+		if r.reap(); unix.Kill(-r.pid, 0) == nil { // others are in its group, so its number is not reused
 			groups[r.pid] = true
 		}
 	}

@@ -3,10 +3,10 @@ package launch
 import "time"
 
 // messageWriter writes the launcher's own messages. It has a goroutine of its own,
-// because whoever reads standard error may be slow, and the end of a job must
-// not wait for that.
+// because the reader of standard error may be slow, and the end of a job must not wait
+// for it.
 type messageWriter struct {
-	lines chan any // string, or a channel to close once all before it is written
+	lines chan any // string, or a channel to close once all lines before it are written
 }
 
 func newMessageWriter(to *sink) *messageWriter {
@@ -24,15 +24,15 @@ func newMessageWriter(to *sink) *messageWriter {
 	return s
 }
 
-// say writes a line soon; it never waits.
-func (s *messageWriter) say(line string) {
+// print queues a line for writing. It never waits.
+func (s *messageWriter) print(line string) {
 	select {
 	case s.lines <- line:
-	default: // thousands of lines wait for a reader
+	default: // the queue is full: the line is dropped
 	}
 }
 
-// flush waits until all lines are written, at most d.
+// flush waits until all queued lines are written, at most d.
 func (s *messageWriter) flush(d time.Duration) {
 	written := make(chan struct{})
 	select {

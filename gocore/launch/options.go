@@ -8,7 +8,7 @@ import (
 	"gormapy/gocore/job"
 )
 
-// Options is what a command line asks for.
+// Options are the options and programs of a command line.
 type Options struct {
 	Programs []Program // in the order of their ranks
 
@@ -17,18 +17,18 @@ type Options struct {
 	OutputDir string // for a file per rank and stream, "" for the launcher's own output
 	Bind      bool   // each rank to a core
 	Tag       bool   // prefix lines with the rank
-	Merge     bool   // standard error of the ranks goes where their output goes
+	Merge     bool   // send the ranks' standard error where their output goes
 	Verbose   bool
 	Trace     string // file for a recording of what the ranks did, "" for none
 	Summary   bool   // a table of the time that their calls took, at the end
 	Version   bool
 	Help      bool
 
-	// Notes says what was accepted and has no effect here.
+	// Notes are sentences about options that were accepted and have no effect.
 	Notes []string
 }
 
-// Program is what some consecutive ranks run.
+// Program is a program that consecutive ranks run.
 type Program struct {
 	Ranks int
 	Name  string
@@ -37,7 +37,7 @@ type Program struct {
 	Dir   string   // working directory, "" for the launcher's
 }
 
-// Ranks is the number of ranks of all programs.
+// Ranks returns the number of ranks of all programs.
 func (o *Options) Ranks() int {
 	n := 0
 	for _, p := range o.Programs {
@@ -46,23 +46,23 @@ func (o *Options) Ranks() int {
 	return n
 }
 
-// UsageError is a mistake on the command line: one line, exit status 2.
+// UsageError is an error on the command line: one line, exit status 2.
 type UsageError string
 
 func (e UsageError) Error() string { return string(e) }
 
 func usagef(format string, args ...any) error { return UsageError(fmt.Sprintf(format, args...)) }
 
-// parser is a command line in the middle of being read.
+// parser is the state of Parse.
 type parser struct {
-	args []string // what is not read yet
+	args []string // the arguments that are not read yet
 	o    *Options
-	p    *Program // the one whose options are being read
+	p    *Program // the program whose options are being read
 
 	counted     bool   // p has a number of ranks from an option
 	perHost     int    // of -ppn, 0 for none
 	perName     string // the option that it came from
-	interpreter string // what runs programs that are Python files
+	interpreter string // runs programs that are Python files
 }
 
 // Parse reads the arguments of mpiexec, without its own name.
@@ -89,8 +89,8 @@ func Parse(args []string) (*Options, error) {
 	return ps.o, nil
 }
 
-// program reads the options and the command line of one program. more says
-// that a ":" followed it; after an error, that there is one somewhere.
+// program reads the options and the command line of one program. more reports whether
+// a ":" followed it; after an error, whether one was found.
 func (ps *parser) program() (more bool, err error) {
 	if err := ps.options(); err != nil {
 		return false, err
@@ -160,7 +160,7 @@ func unknown(given string) error {
 	return usagef("unknown option %q; see mpiexec --help", given)
 }
 
-// checkPerHost refuses a number of ranks per host that takes several.
+// checkPerHost refuses a number of ranks per host that requires several hosts.
 func (ps *parser) checkPerHost() error {
 	switch {
 	case ps.perHost == 0:
@@ -178,7 +178,7 @@ func (ps *parser) note(format string, args ...any) {
 	ps.o.Notes = append(ps.o.Notes, fmt.Sprintf(format, args...))
 }
 
-// count is "1 rank", "3 ranks".
+// count returns "1 rank" or "3 ranks".
 func count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -10,18 +10,19 @@ import (
 	"gormapy/gocore/job"
 )
 
-// option is one option that Parse knows.
+// option is one option of the command line.
 type option struct {
 	args int
 	set  func(ps *parser, name string, v []string) error
 	job  bool // for the whole job: before the first program only
 }
 
+// flag is an option without arguments, for the whole job.
 func flag(set func(*Options)) option {
 	return option{0, func(ps *parser, _ string, _ []string) error { set(ps.o); return nil }, true}
 }
 
-// ask is a flag that may stand anywhere.
+// ask is a flag that may precede any program.
 func ask(set func(*Options)) option {
 	o := flag(set)
 	o.job = false
@@ -36,7 +37,7 @@ func ignored(args int, why string) option {
 	}, false}
 }
 
-// refused has an effect that this launcher has not; instead says what to do.
+// refused is an option that this launcher does not support; instead is what to use.
 func refused(args int, instead string) option {
 	return option{args, func(_ *parser, name string, v []string) error {
 		return usagef("%s is not supported: %s", strings.Join(append([]string{name}, v...), " "), instead)
@@ -65,8 +66,8 @@ const (
 		"across which gormapy can't communicate yet"
 )
 
-// options lists every option by its name without dashes; one dash or two make
-// no difference, as users bring habits from several launchers.
+// options are all options by their name without dashes. One dash or two make no
+// difference, since users have habits from several launchers.
 var options = map[string]option{
 	"n": {1, setRanks, false}, "np": {1, setRanks, false}, "c": {1, setRanks, false},
 	"env": {2, setEnv, false}, "x": {1, exportEnv, false}, "genv": {2, setJobEnv, true},
@@ -206,8 +207,8 @@ func setTrace(ps *parser, name string, v []string) error {
 	return nil
 }
 
-// setBinding takes what MPICH and Open MPI call a core, also with Open MPI's
-// permission to put several ranks on one, which is always given here.
+// setBinding takes MPICH's and Open MPI's values for a core, also with Open MPI's
+// permission to put several ranks on one, which this launcher always does.
 func setBinding(ps *parser, name string, v []string) error {
 	switch v[0] {
 	case "none":

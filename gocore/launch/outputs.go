@@ -8,17 +8,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// outputs are the files of --output-dir: DIR/rank.N.out and DIR/rank.N.err.
-// The ranks write them themselves, and whole lines need no care, unless each
-// line is to have its rank before it.
+// outputs are the files of --output-dir: DIR/rank.N.out and DIR/rank.N.err. The ranks
+// write to them without the launcher, unless the launcher prefixes lines with the
+// rank.
 type outputs struct {
 	dir   string
 	merge bool
 	files [][2]int // descriptors by rank; the second is -1 if there is no such file
 }
 
-// openOutputs makes the directory and opens the files of all ranks. Those of an
-// earlier job are emptied, and only when all can be opened.
+// openOutputs makes the directory and opens the files of all ranks. It empties those of
+// an earlier job once all can be opened.
 func openOutputs(dir string, ranks int, merge bool) (*outputs, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, fmt.Errorf("--output-dir: can't make the directory %s: %w", dir, reason(err))
@@ -31,7 +31,7 @@ func openOutputs(dir string, ranks int, merge bool) (*outputs, error) {
 				continue
 			}
 			path := o.path(r, i)
-			// Non-blocking: a FIFO without a reader is to be an error, not a wait.
+			// Non-blocking: a FIFO without a reader becomes an error, not a wait.
 			fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_APPEND|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o666)
 			if err != nil {
 				o.files = append(o.files, pair)
@@ -46,7 +46,7 @@ func openOutputs(dir string, ranks int, merge bool) (*outputs, error) {
 		for _, fd := range pair {
 			if fd >= 0 {
 				_ = unix.SetNonblock(fd, false)
-				_ = unix.Ftruncate(fd, 0) // fails on what has no length, a terminal for example
+				_ = unix.Ftruncate(fd, 0) // fails for a terminal, which has no length
 			}
 		}
 	}
@@ -59,7 +59,7 @@ func (o *outputs) path(rank, stream int) string {
 	return filepath.Join(o.dir, fmt.Sprintf("rank.%d.%s", rank, outputNames[stream]))
 }
 
-// errors is the file with what rank wrote to standard error.
+// errors returns the path of the file with rank's standard error.
 func (o *outputs) errors(rank int) string {
 	if o.merge {
 		return o.path(rank, 0)
@@ -67,7 +67,7 @@ func (o *outputs) errors(rank int) string {
 	return o.path(rank, 1)
 }
 
-// take gives away the descriptors of a rank, each to be closed, and the paths.
+// take returns the descriptors of a rank, which the caller closes, and their paths.
 func (o *outputs) take(r int) (fds [2]int, paths [2]string, err error) {
 	fds, o.files[r] = o.files[r], [2]int{-1, -1}
 	paths = [2]string{o.path(r, 0), o.path(r, 1)}
@@ -78,7 +78,7 @@ func (o *outputs) take(r int) (fds [2]int, paths [2]string, err error) {
 	return fds, paths, os.NewSyscallError("fcntl", err)
 }
 
-// close closes what was not taken.
+// close closes the descriptors that were not taken.
 func (o *outputs) close() {
 	for _, pair := range o.files {
 		for _, fd := range pair {

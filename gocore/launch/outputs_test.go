@@ -67,8 +67,8 @@ func TestOutputDirOfAFailure(t *testing.T) {
 	assert.Equal(t, "trace\n", written(t, dir)["rank.1.err"])
 }
 
-// TestOutputDirRefuses checks that what can't be written is known before any
-// rank is started and before anything of an earlier job is gone.
+// TestOutputDirRefuses checks that files that can't be written are reported before any
+// rank is started and before files of an earlier job are emptied.
 func TestOutputDirRefuses(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(dir+"/file", nil, 0o644))

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// task is a program that is ready to be started as some ranks.
+// task is a program that can be started as some ranks.
 type task struct {
 	*Program
 	number int    // of the program on the command line, from 0
@@ -14,7 +14,7 @@ type task struct {
 	env    []string
 }
 
-// title is enough of the command line to tell the program by.
+// title returns the part of the command line that identifies the program.
 func (t *task) title() string {
 	title := filepath.Base(t.Name)
 	if len(t.Args) > 0 && len(t.Args[0]) < 60 && t.Args[0] != "" && !strings.HasPrefix(t.Args[0], "-") {
@@ -23,8 +23,8 @@ func (t *task) title() string {
 	return title
 }
 
-// plan looks for all programs, so that what is wrong with one is known before
-// any rank is started, and returns the task of each rank.
+// plan finds all programs, so that an error is known before any rank is started, and
+// returns the task of each rank.
 func plan(opt *Options) ([]*task, error) {
 	var tasks []*task
 	shared := environ(os.Environ(), opt.Env)
@@ -45,7 +45,7 @@ func plan(opt *Options) ([]*task, error) {
 	return tasks, nil
 }
 
-// applications is the number of the program of each rank.
+// applications returns the number of each rank's program.
 func applications(tasks []*task) []int {
 	out := make([]int, len(tasks))
 	for r, t := range tasks {

@@ -24,18 +24,18 @@ type rank struct {
 	reaped  bool
 	streams []*stream
 	usage   usage
-	pmi     pmi.Conduct // what it said until it ended, if it is an MPICH program
+	pmi     pmi.Conduct // its state at its end, if it is an MPICH program
 }
 
-// signal sends sig to the group of r while that is certain to be its group; to
-// the process alone if it moved to another.
+// signal sends sig to the process group of r, or to the process alone if it has moved
+// to another group. It does nothing if r has ended.
 func (r *rank) signal(sig unix.Signal) {
 	if !r.ended && unix.Kill(-r.pid, sig) == unix.ESRCH {
 		_ = unix.Kill(r.pid, sig)
 	}
 }
 
-// reap lets go of the number of a process that has ended.
+// reap reaps the process if it has ended, so that the kernel may reuse its pid.
 func (r *rank) reap() {
 	if r.ended && !r.reaped {
 		reap(r.pid)
@@ -48,7 +48,7 @@ func (r *rank) failed() bool {
 	return exitStatus(r.status) != 0 || r.pmi.Aborted || r.unfinished() != ""
 }
 
-// code is what the job of a failed rank ends with, as of an Abort.
+// code returns the exit code of a job whose rank r has failed, as of an Abort.
 func (r *rank) code() int {
 	switch status := exitStatus(r.status); {
 	case r.pmi.Aborted && r.pmi.Code != 0:
@@ -59,7 +59,7 @@ func (r *rank) code() int {
 	return 1
 }
 
-// exitStatus is what a shell makes of a wait status.
+// exitStatus returns the exit status that a shell reports for a wait status.
 func exitStatus(ws unix.WaitStatus) int {
 	if ws.Signaled() {
 		return 128 + int(ws.Signal())
@@ -67,24 +67,24 @@ func exitStatus(ws unix.WaitStatus) int {
 	return ws.ExitStatus()
 }
 
-// label makes what r writes to standard error from now on say whose it is.
+// label prefixes what r writes to standard error from now on with its rank.
 func (r *rank) label() {
 	if len(r.streams) > 0 {
 		r.streams[len(r.streams)-1].label()
 	}
 }
 
-// starter is what all ranks of a job have in common.
+// starter starts the ranks of a job.
 type starter struct {
 	*launcher
 	null  int // descriptor of /dev/null
-	stdin int // what rank 0 reads
+	stdin int // rank 0's standard input
 }
 
 // outlets are the standard output and error of a rank.
 type outlets struct {
-	ends    [2]int    // what the rank gets
-	streams []*stream // that read what it writes, and don't run yet
+	ends    [2]int    // the descriptors that the rank inherits
+	streams []*stream // the launcher's ends, which don't run yet
 }
 
 // connect makes the outlets of a rank.
@@ -122,7 +122,7 @@ func (s *starter) connect(number int) (p *outlets, err error) {
 	return p, nil
 }
 
-// close closes what the rank got.
+// close closes the launcher's copies of the rank's descriptors.
 func (p *outlets) close() {
 	for _, fd := range p.ends {
 		if fd >= 0 {
@@ -131,7 +131,7 @@ func (p *outlets) close() {
 	}
 }
 
-// undo closes streams that are not to run.
+// undo closes streams that will not run.
 func (p *outlets) undo() {
 	for _, st := range p.streams {
 		st.in.Close()
@@ -175,8 +175,7 @@ func (s *starter) fork(r *rank, t *task, ends [2]int, client int) (err error) {
 	for len(files) < pmiFD {
 		files = append(files, ^uintptr(0))
 	}
-	// vfork semantics: it returns once the program runs, or with the reason
-	// why exec failed.
+	// ForkExec returns once the program runs, or with the error of exec.
 	r.pid, err = syscall.ForkExec(t.path, append([]string{t.Name}, t.Args...), &syscall.ProcAttr{
 		Dir:   t.Dir,
 		Env:   rankEnviron(t.env, s.seg, r.number, t.number, s.recording.variables(r.number)...),
@@ -186,8 +185,8 @@ func (s *starter) fork(r *rank, t *task, ends [2]int, client int) (err error) {
 	return err
 }
 
-// pipe makes a pipe whose reading end suits Go's poller and whose writing end
-// is what programs expect of a standard output.
+// pipe makes a pipe whose reading end is non-blocking, for Go's poller, and whose
+// writing end is blocking, as programs expect of a standard output.
 func pipe() (read, write int, err error) {
 	var p [2]int
 	if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ProgramError is a program that can't be run, with the exit status that
-// shells give for it.
+// ProgramError is the error of a program that can't be run. It has the exit status that
+// shells use.
 type ProgramError struct {
 	Text   string
 	Status int // 126 or 127
@@ -28,8 +28,8 @@ func notExecutable(format string, args ...any) error {
 	return &ProgramError{fmt.Sprintf(format, args...), 126}
 }
 
-// findProgram resolves name as the ranks would, in directory dir and with
-// their search path, so that a mistake is known before any rank is started.
+// findProgram resolves name as the ranks would, in directory dir and with their search
+// path, so that an error is known before any rank is started.
 func findProgram(name, dir, searchPath string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, runnable(name, inDir(dir, name))
@@ -67,7 +67,8 @@ func findProgram(name, dir, searchPath string) (string, error) {
 	return "", notFound("%s: program not found on PATH", name)
 }
 
-// inDir is path as the launcher has to name it, which stays where it is.
+// inDir returns path, which is relative to dir, as the launcher has to name it: the
+// launcher does not change its directory.
 func inDir(dir, path string) string {
 	if dir == "" || filepath.IsAbs(path) {
 		return path
@@ -77,7 +78,7 @@ func inDir(dir, path string) string {
 
 func isScript(name string) bool { return strings.HasSuffix(name, ".py") }
 
-// runnable tells why path can't be run.
+// runnable returns an error if path can't be run.
 func runnable(name, path string) error {
 	st, err := os.Stat(path)
 	switch {
@@ -99,7 +100,7 @@ func runnable(name, path string) error {
 	return nil
 }
 
-// startError explains a failure of exec itself.
+// startError returns the error of a rank that can't be started, with the reason.
 func startError(name string, rank int, err error) error {
 	switch {
 	case errors.Is(err, unix.ENOEXEC):
@@ -120,7 +121,7 @@ func startError(name string, rank int, err error) error {
 	return fmt.Errorf("can't start rank %d: %w", rank, err)
 }
 
-// reason is the last part of an error about a path that is named already.
+// reason returns the error of a path without the path, which the message names already.
 func reason(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {

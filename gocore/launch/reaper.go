@@ -11,11 +11,11 @@ import (
 	"gormapy/gocore/sys"
 )
 
-// reaper tells which of the launcher's children ended, in the order in which
-// they did: the first rank that failed is the one to name, and its peers may
-// follow within a millisecond. SIGCHLD and wait(2) do not keep that order, an
-// epoll on pidfds does. Before Linux 5.3 there are no pidfds, and the order of
-// ends that are seen together is lost.
+// reaper reports which of the launcher's children ended, in the order in which they
+// ended: the first rank that failed is the one to report, and its peers may follow
+// within a millisecond. SIGCHLD and wait(2) do not keep that order, an epoll on pidfds
+// does. Before Linux 5.3 there are no pidfds, and the order of ends that are noticed
+// together is lost.
 type reaper struct {
 	ended chan int // pids; the process is a zombie when its pid is sent
 
@@ -33,8 +33,8 @@ func newReaper() (*reaper, error) {
 		return nil, os.NewSyscallError("epoll_create1", err)
 	}
 	r := &reaper{ended: make(chan int, 64), epoll: ep, fds: map[int]int{}, polled: map[int]struct{}{}}
-	// Also without need of the signal: children that end while SIGCHLD is
-	// ignored leave no status, and the launcher may have inherited that.
+	// Needed with pidfds, too: children that end while SIGCHLD is ignored leave no
+	// status, and the launcher may have inherited that it is ignored.
 	r.signals = make(chan os.Signal, 1)
 	signal.Notify(r.signals, unix.SIGCHLD)
 	go r.run()
@@ -62,7 +62,7 @@ func (r *reaper) watch(pid int) {
 	}
 }
 
-// run passes on what the kernel reports about pidfds.
+// run reports the children whose pidfd has become readable.
 func (r *reaper) run() {
 	var events [64]unix.EpollEvent
 	for {
@@ -81,8 +81,8 @@ func (r *reaper) run() {
 	}
 }
 
-// runPolled looks, at every SIGCHLD, which of the children without a pidfd
-// ended, without reaping them.
+// runPolled reports, at every SIGCHLD, the children without a pidfd that have ended. It
+// does not reap them.
 func (r *reaper) runPolled() {
 	for range r.signals {
 		r.mu.Lock()
@@ -102,8 +102,8 @@ func (r *reaper) runPolled() {
 	}
 }
 
-// statusOf is the status of a child that ended, and what it used. The child stays
-// a zombie.
+// statusOf returns the status of a child that has ended, and its resource usage. The
+// child stays a zombie.
 func statusOf(pid int) (ws unix.WaitStatus, used unix.Rusage) {
 	var info unix.Siginfo
 	for unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOWAIT, &used) == unix.EINTR {
@@ -120,14 +120,14 @@ func statusOf(pid int) (ws unix.WaitStatus, used unix.Rusage) {
 	return unix.WaitStatus(status), used
 }
 
-// CLD_EXITED and CLD_DUMPED of linux/siginfo.h, and where it has si_status.
+// CLD_EXITED and CLD_DUMPED of linux/siginfo.h, and the offset of si_status.
 const (
 	childExited   = 1
 	childDumped   = 3
 	siginfoStatus = 16 + 8
 )
 
-// reap takes the status of a child that ended, and what it used.
+// reap reaps a child that has ended and returns its status and resource usage.
 func reap(pid int) (unix.WaitStatus, unix.Rusage) {
 	var ws unix.WaitStatus
 	var used unix.Rusage

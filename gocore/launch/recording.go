@@ -12,12 +12,12 @@ import (
 	"gormapy/gocore/trace/chrome"
 )
 
-// recording is what the ranks record into. The launcher holds it, so that it is
-// there however they end.
+// recording is the memory that the ranks record into. The launcher holds it, so that
+// it outlives them however they end.
 type recording struct{ parts []*trace.Part }
 
-// newRecording makes a part for each rank if the options want a recording; nil if
-// they don't.
+// newRecording makes a part for each rank. It returns nil if the options ask for no
+// recording.
 func newRecording(opt *Options, ranks int) (*recording, error) {
 	if opt.Trace == "" && !opt.Summary {
 		return nil, nil
@@ -38,7 +38,7 @@ func newRecording(opt *Options, ranks int) (*recording, error) {
 	return c, nil
 }
 
-// variables are what tells a rank of its part.
+// variables returns the environment variable by which a rank finds its part.
 func (c *recording) variables(rank int) []string {
 	if c == nil {
 		return nil
@@ -54,7 +54,7 @@ func (c *recording) close() {
 	}
 }
 
-// report writes and says what the ranks have recorded.
+// report writes the recording to a file and prints its summary, as the options ask.
 func (l *launcher) report() {
 	if l.recording == nil {
 		return
@@ -62,27 +62,27 @@ func (l *launcher) report() {
 	r := chrome.New(l.recording.parts, len(l.ranks))
 	if l.opt.Trace != "" {
 		if err := r.WriteFile(l.opt.Trace); err != nil {
-			l.messages.say(fmt.Sprintf("mpiexec: can't write the recording: %v", err))
+			l.messages.print(fmt.Sprintf("mpiexec: can't write the recording: %v", err))
 			if l.status == 0 {
 				l.status = 1
 			}
 		} else if l.opt.Verbose {
-			l.messages.say(fmt.Sprintf("mpiexec: wrote %s; open it at https://ui.perfetto.dev, or with python -m gormapy.trace", l.opt.Trace))
+			l.messages.print(fmt.Sprintf("mpiexec: wrote %s; open it at https://ui.perfetto.dev, or with python -m gormapy.trace", l.opt.Trace))
 		}
 		if !l.opt.Summary {
 			for _, line := range r.Incomplete() {
-				l.messages.say("mpiexec: " + line)
+				l.messages.print("mpiexec: " + line)
 			}
 		}
 	}
 	if l.opt.Summary {
 		for _, line := range strings.Split(strings.TrimRight(r.Summary(), "\n"), "\n") {
-			l.messages.say(line)
+			l.messages.print(line)
 		}
 	}
 }
 
-// writable tells why a file can't be made or replaced.
+// writable returns an error if a file can't be created or replaced.
 func writable(path string) error {
 	if st, err := os.Stat(path); err == nil && st.IsDir() {
 		return unix.EISDIR

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// endText says how a process ended.
+// endText returns how a process ended, as a clause.
 func endText(ws unix.WaitStatus) string {
 	if ws.Signaled() {
 		return "was killed by " + signalText(ws.Signal())
@@ -21,7 +21,7 @@ func signalText(sig unix.Signal) string {
 	return fmt.Sprintf("signal %d", int(sig))
 }
 
-// stoppingText is what happens to the ranks that still run.
+// stoppingText returns a clause about the ranks that still run, which are stopped.
 func stoppingText(live, total int) string {
 	switch {
 	case live == 0:
@@ -34,7 +34,7 @@ func stoppingText(live, total int) string {
 	return fmt.Sprintf("; stopping the other %d ranks", live)
 }
 
-// rankList is "rank 3" or "ranks 0, 1, 5".
+// rankList returns "rank 3" or "ranks 0, 1, 5".
 func rankList(ranks []int) string {
 	text := "rank"
 	if len(ranks) != 1 {
@@ -52,8 +52,8 @@ func rankList(ranks []int) string {
 	return text
 }
 
-// abortStatus is the exit status for the code of an Abort: the low byte, as of
-// exit(3), except that an error code never looks like success.
+// abortStatus returns the exit status for the code of an Abort: the low byte, as of
+// exit(3), but never 0 for an error code.
 func abortStatus(code int) int {
 	if code != 0 && code&0xff == 0 {
 		return 1

@@ -6,15 +6,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sink is where output goes: the launcher's standard output or error. Many
-// streams write to it, each of them whole lines where there are any.
+// sink writes output to a descriptor, such as the launcher's standard output or error.
+// Many streams write to it, whole lines where possible.
 type sink struct {
 	fd     int
 	broken func(err error) // called once, when nothing can be written any more
 
 	mu      sync.Mutex
 	free    sync.Cond // signalled when owner becomes nil
-	owner   *stream   // is in the middle of a line longer than its buffer
+	owner   *stream   // the stream in the middle of a line longer than its buffer
 	midLine bool      // the last byte written was not a newline
 	failed  error
 }
@@ -25,16 +25,15 @@ func newSink(fd int, broken func(error)) *sink {
 	return s
 }
 
-// sameFile reports whether two descriptors lead to one file, so that lines of
-// both must not be written at the same time.
+// sameFile reports whether two descriptors refer to one file, so that lines of both must
+// not be written at the same time.
 func sameFile(a, b int) bool {
 	var sa, sb unix.Stat_t
 	return unix.Fstat(a, &sa) == nil && unix.Fstat(b, &sb) == nil && sa.Dev == sb.Dev && sa.Ino == sb.Ino
 }
 
-// write passes on b for from. more says that b ends within a line whose rest
-// follows at once; until it has come, or release is called, no other stream
-// gets between.
+// write writes b for the stream from. With more, b ends within a line whose rest follows
+// at once: no other stream writes until it has come, or release is called.
 func (s *sink) write(from *stream, b []byte, more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,7 +41,7 @@ func (s *sink) write(from *stream, b []byte, more bool) {
 		s.free.Wait()
 	}
 	if from.tag != nil && !from.holding && s.midLine && len(b) > 0 {
-		s.put([]byte{'\n'}) // somebody without tags stopped in the middle of a line
+		s.put([]byte{'\n'}) // a stream without tags stopped in the middle of a line
 	}
 	s.put(b)
 	if more {
@@ -52,7 +51,7 @@ func (s *sink) write(from *stream, b []byte, more bool) {
 	}
 }
 
-// release says that the rest of the line may take a while.
+// release lets other streams write before the rest of from's line has come.
 func (s *sink) release(from *stream) {
 	s.mu.Lock()
 	s.disown(from)
@@ -76,7 +75,7 @@ func (s *sink) message(line string) {
 	s.put([]byte(line + "\n"))
 }
 
-// put writes all of b, or nothing more at all after an error.
+// put writes all of b. After an error it writes nothing more.
 func (s *sink) put(b []byte) {
 	if len(b) == 0 {
 		return
@@ -86,7 +85,7 @@ func (s *sink) put(b []byte) {
 		n, err := unix.Write(s.fd, b)
 		switch {
 		case err == unix.EINTR:
-		case err == unix.EAGAIN: // somebody else made the descriptor non-blocking
+		case err == unix.EAGAIN: // another process made the descriptor non-blocking
 			_, _ = unix.Poll([]unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLOUT}}, -1)
 		case err != nil:
 			s.failed = err

@@ -15,15 +15,15 @@ const (
 	firstBuffer = 8 << 10
 	// readSize is the capacity of a pipe: there is rarely more to read at once.
 	readSize = 64 << 10
-	// maxLine bounds what is kept of a line; a longer one is passed on in
-	// pieces, with everybody else's output held back.
+	// maxLine bounds how much of a line is kept. A longer line is passed on in pieces,
+	// while the output of other ranks waits.
 	maxLine = 1 << 20
-	// promptDelay is how long an unfinished line is kept: long enough for the
-	// rest of a line written in parts, too short to keep a user from a prompt.
+	// promptDelay is how long an unfinished line is kept: long enough for the rest of
+	// a line written in parts, too short for a user to notice before a prompt.
 	promptDelay = 50 * time.Millisecond
-	// A program that buffers its output writes whole blocks, cut in the middle
-	// of a line. What follows blockSize bytes without a pause is taken for the
-	// end of a block and not for a prompt, and is kept for blockDelay.
+	// A program that buffers its output writes whole blocks, which end in the middle
+	// of a line. An unfinished line after blockSize bytes without a pause is taken for
+	// the end of a block, not for a prompt, and is kept for blockDelay.
 	blockSize  = 4 << 10
 	blockDelay = time.Second
 	// dotsDelay bounds the wait for the end of a line that grows all the time.
@@ -33,13 +33,13 @@ const (
 // stream carries the standard output or error of one rank to a sink.
 type stream struct {
 	in  *os.File
-	fd  int // of in, for questions to the kernel only
+	fd  int // of in, for ioctl only
 	to  *sink
-	tag []byte // put before each line; nil for none
-	own []byte // the tag from label on
+	tag []byte // prefix of each line; nil for none
+	own []byte // the tag after label
 
-	buf     []byte // what was read and not passed on: the beginning of a line
-	holding bool   // a line is being passed on in pieces, the sink is ours
+	buf     []byte // input that was not passed on: the beginning of a line
+	holding bool   // a line is being passed on in pieces: this stream owns the sink
 	out     []byte // tagged lines
 
 	burst int       // bytes read since the last pause or complete line
@@ -48,13 +48,13 @@ type stream struct {
 
 	seen    atomic.Int64 // bytes read
 	writing atomic.Bool
-	labels  atomic.Bool // tag is to become own
+	labels  atomic.Bool // label was called
 	closing atomic.Bool
 	done    chan struct{}
 }
 
-// newStream makes the stream of rank from fd, which must be non-blocking and
-// belongs to the stream from now on. run must be called.
+// newStream makes the stream of rank from fd, which must be non-blocking and now belongs
+// to the stream. run must be called.
 func newStream(fd int, to *sink, rank int, tagged bool) *stream {
 	s := &stream{in: os.NewFile(uintptr(fd), "pipe"), fd: fd, to: to, done: make(chan struct{})}
 	s.own = []byte("[" + strconv.Itoa(rank) + "] ")
@@ -64,10 +64,10 @@ func newStream(fd int, to *sink, rank int, tagged bool) *stream {
 	return s
 }
 
-// label puts the rank before each line that is read from now on.
+// label prefixes each line that is read from now on with the rank.
 func (s *stream) label() { s.labels.Store(true) }
 
-// beginTags does what label asks for. The first had bytes of buf came before.
+// beginTags begins to tag lines. The first had bytes of buf were read before.
 func (s *stream) beginTags(had int) {
 	if had > 0 || s.holding {
 		s.write(s.buf[:had], false)
@@ -76,7 +76,7 @@ func (s *stream) beginTags(had int) {
 	s.tag = s.own
 }
 
-// run reads until all who hold the other end have closed it, or close.
+// run reads until all holders of the other end have closed it, or until close.
 func (s *stream) run() {
 	defer close(s.done)
 	defer s.in.Close()
@@ -96,8 +96,8 @@ func (s *stream) run() {
 		}
 		switch {
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			// On a busy machine the deadline may pass while there is more to
-			// read, which would tear a line without need.
+			// On a busy machine the deadline may pass while there is more to read,
+			// which would split a line without need.
 			if more, e := unix.IoctlGetInt(s.fd, unix.TIOCINQ); e == nil && more > 0 {
 				_ = s.in.SetReadDeadline(time.Now().Add(promptDelay))
 				continue
@@ -115,7 +115,7 @@ func (s *stream) run() {
 	}
 }
 
-// schedule sets the time at which an unfinished line is not waited for longer.
+// schedule sets the time until which the rest of an unfinished line is awaited.
 func (s *stream) schedule() {
 	unfinished := s.holding || s.tag == nil && len(s.buf) > 0
 	if !unfinished {
@@ -140,20 +140,20 @@ func (s *stream) schedule() {
 	}
 	s.timed = unfinished
 	_ = s.in.SetReadDeadline(until)
-	if s.closing.Load() { // close may have set its own just before
+	if s.closing.Load() { // close may have set its deadline just before
 		_ = s.in.SetReadDeadline(time.Unix(1, 0))
 	}
 }
 
-// close makes run pass on what it has and return soon, though somebody still
+// close makes run pass on its buffer and return soon, although another process still
 // holds the other end.
 func (s *stream) close() {
 	s.closing.Store(true)
 	_ = s.in.SetReadDeadline(time.Unix(1, 0))
 }
 
-// room sees to it that there is room in buf: little for a quiet rank, much for
-// one that fills its pipe or writes long lines.
+// room makes room in buf: little for a rank that writes little, much for one that fills
+// its pipe or writes long lines.
 func (s *stream) room() {
 	free := cap(s.buf) - len(s.buf)
 	if free >= blockSize || free > 0 && cap(s.buf) == firstBuffer {
@@ -171,8 +171,8 @@ func (s *stream) room() {
 	s.buf = bigger
 }
 
-// pass hands on the lines in buf that are complete; there is none in its first
-// had bytes. It keeps the rest, unless that is too long.
+// pass passes on the complete lines in buf; its first had bytes contain no end of a
+// line. It keeps the rest, unless that is too long.
 func (s *stream) pass(had int) {
 	if i := bytes.LastIndexByte(s.buf[had:], '\n'); i >= 0 {
 		end := had + i + 1
@@ -186,7 +186,7 @@ func (s *stream) pass(had int) {
 	}
 }
 
-// pause gives up waiting for the rest of a line.
+// pause stops waiting for the rest of a line.
 func (s *stream) pause() {
 	s.burst, s.since = 0, time.Time{}
 	switch {
@@ -202,7 +202,7 @@ func (s *stream) pause() {
 	}
 }
 
-// finish hands on what is left when no more comes.
+// finish passes on the rest at the end of the input.
 func (s *stream) finish() {
 	if s.tag != nil && (s.holding || len(s.buf) > 0) {
 		s.buf = append(s.buf, '\n')
@@ -217,8 +217,8 @@ func (s *stream) finish() {
 	}
 }
 
-// write hands b to the sink. more says that b ends within a line whose rest is
-// to follow before anything else.
+// write passes b to the sink. With more, b ends within a line whose rest follows before
+// any other stream's output.
 func (s *stream) write(b []byte, more bool) {
 	if s.tag != nil {
 		s.out = s.out[:0]

@@ -17,7 +17,7 @@ import (
 
 // plumbing is n streams that lead to one sink, whose output is collected.
 type plumbing struct {
-	ends    []*os.File // what the ranks write to
+	ends    []*os.File // the ends that the ranks write to
 	streams []*stream
 	sink    *sink
 	out     *os.File
@@ -101,7 +101,7 @@ func TestStreamPassesPrompts(t *testing.T) {
 func TestStreamKeepsRestOfBlock(t *testing.T) {
 	p := newPlumbing(t, 2, false)
 	block := bytes.Repeat([]byte("0123456789abcde\n"), 512)
-	_, err := p.ends[0].Write(block[:len(block)-8]) // as a program does that buffers its output
+	_, err := p.ends[0].Write(block[:len(block)-8]) // as a program that buffers its output does
 	require.NoError(t, err)
 	time.Sleep(2 * promptDelay)
 	fmt.Fprint(p.ends[1], "from another\n")
@@ -276,8 +276,8 @@ func TestSinkMessage(t *testing.T) {
 	assert.Equal(t, "half a line\nsaid\nagain\n", p.finish(t))
 }
 
-// TestLabel checks that after label each line says whose it is, also when the
-// stream, or another one, has stopped in the middle of a line.
+// TestLabel checks that after label each line has its rank, also when the stream, or
+// another one, has stopped in the middle of a line.
 func TestLabel(t *testing.T) {
 	p := newPlumbing(t, 2, false)
 	write := func(i int, text string) {

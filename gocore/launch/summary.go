@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// usage is what a rank took.
+// usage is the time and resources that a rank used.
 type usage struct {
 	begun, end time.Time
 	resources  unix.Rusage // of the process and of those children that it waited for
@@ -18,33 +18,33 @@ func (u *usage) wall() time.Duration { return u.end.Sub(u.begun) }
 
 func seconds(tv unix.Timeval) float64 { return float64(tv.Sec) + float64(tv.Usec)/1e6 }
 
-// describeJob says, for -v, what is about to be started.
+// describeJob prints, for -v, what is about to be started.
 func (l *launcher) describeJob() {
 	for _, note := range l.opt.Notes {
-		l.messages.say("mpiexec: " + note)
+		l.messages.print("mpiexec: " + note)
 	}
 	if text := l.binding.shared(len(l.tasks)); text != "" {
-		l.messages.say("mpiexec: " + text)
+		l.messages.print("mpiexec: " + text)
 	}
-	l.messages.say(fmt.Sprintf("mpiexec: job %s of %s, guardian is process %d", l.seg.ID(), count(len(l.tasks), "rank"), l.guard.pid))
+	l.messages.print(fmt.Sprintf("mpiexec: job %s of %s, guardian is process %d", l.seg.ID(), count(len(l.tasks), "rank"), l.guard.pid))
 }
 
-// describeStart says that r was started.
+// describeStart prints that r was started.
 func (l *launcher) describeStart(r *rank) {
 	name := ""
 	if len(l.opt.Programs) > 1 {
 		name = " (" + l.tasks[r.number].title() + ")"
 	}
-	l.messages.say(fmt.Sprintf("mpiexec: rank %d%s is process %d, started after %.3f s, %s", r.number, name, r.pid,
+	l.messages.print(fmt.Sprintf("mpiexec: rank %d%s is process %d, started after %.3f s, %s", r.number, name, r.pid,
 		r.usage.begun.Sub(l.begun).Seconds(), l.binding.text(r.number)))
 }
 
-// describeEnd says that r ended.
+// describeEnd prints that r ended.
 func (l *launcher) describeEnd(r *rank) {
-	l.messages.say(fmt.Sprintf("mpiexec: rank %d (pid %d) %s after %.3f s", r.number, r.pid, endText(r.status), r.usage.wall().Seconds()))
+	l.messages.print(fmt.Sprintf("mpiexec: rank %d (pid %d) %s after %.3f s", r.number, r.pid, endText(r.status), r.usage.wall().Seconds()))
 }
 
-// summary is a table of all ranks, a line each.
+// summary returns a table of all ranks, a line each.
 func (l *launcher) summary() []string {
 	lines := []string{
 		fmt.Sprintf("summary of %s, %.3f s, status %d", count(len(l.ranks), "rank"), time.Since(l.begun).Seconds(), l.status),

@@ -13,15 +13,15 @@ import (
 	"gormapy/gocore/sys"
 )
 
-// sweepLimit bounds a sweep: a process in an uninterruptible sleep does not
-// end, whatever is sent.
+// sweepLimit bounds a sweep: a process in an uninterruptible sleep does not end by any
+// signal.
 const sweepLimit = 10 * time.Second
 
 // member reports whether process pid belongs to a job.
 type member func(pid int) bool
 
-// marked is the membership by environment: descendants that left the process
-// group of their rank keep the job's id.
+// marked returns membership by environment: descendants that left the process group of
+// their rank still have the job's id.
 func marked(id string) member {
 	mark := []byte(idVariable + "=" + id)
 	uid := uint32(os.Getuid())
@@ -36,7 +36,7 @@ func marked(id string) member {
 	}
 }
 
-// grouped is the membership by process group, within the launcher's session.
+// grouped returns membership by process group, within the launcher's session.
 func grouped(groups map[int]bool) member {
 	session, _ := unix.Getsid(0)
 	return func(pid int) bool {
@@ -45,8 +45,8 @@ func grouped(groups map[int]bool) member {
 	}
 }
 
-// processGroup returns the process group and session of process pid, zeros if
-// it ended. A zombie did: init may take its time to reap an orphan.
+// processGroup returns the process group and session of process pid, zeros if it has
+// ended. A zombie has ended: init may reap an orphan late.
 func processGroup(pid int) (group, session int) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -62,7 +62,7 @@ func processGroup(pid int) (group, session int) {
 	return group, session
 }
 
-// members lists the processes of a job, without this one.
+// members returns the processes of a job, without this one.
 func members(is member) []int {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -79,8 +79,8 @@ func members(is member) []int {
 	return out
 }
 
-// sweep kills the processes of a job until none is found twice in a row: one
-// that was forked while the list was read shows up the next time.
+// sweep kills the processes of a job until it finds none twice in a row: one that was
+// forked while the list was read is found the next time.
 func sweep(is member) {
 	end := time.Now().Add(sweepLimit)
 	for clean := 0; clean < 2 && time.Now().Before(end); {

@@ -72,7 +72,7 @@ func (x *terminal) end(t *testing.T) int {
 	_ = x.cmd.Wait()
 	require.True(t, late.Stop(), "hangs; the terminal shows %q", &x.shown)
 	select {
-	case <-x.done: // all that was shown has been read
+	case <-x.done: // all output has been read
 	case <-time.After(2 * time.Second):
 	}
 	return x.cmd.ProcessState.ExitCode()
@@ -111,7 +111,7 @@ func TestTerminalJobControl(t *testing.T) {
 	time.Sleep(300 * time.Millisecond)
 	x.enter(t, "for the rank\n")
 	x.expect(t, "rank read <for the rank>")
-	time.Sleep(300 * time.Millisecond) // until then it might be for the rank still
+	time.Sleep(300 * time.Millisecond) // until then the rank might still read it
 	x.enter(t, "exit\n")
 	x.end(t)
 }
