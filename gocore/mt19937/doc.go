@@ -6,5 +6,5 @@
 // A State may lie in memory of the program that uses it (At), so that there is
 // nothing to free.
 //
-// It may import fabric (for memory outside Go's heap).
+// It may import fabric.
 package mt19937

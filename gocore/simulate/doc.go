@@ -23,6 +23,5 @@
 // Unlike package explore it is not exhaustive and does not separate the accesses of one
 // thread to shared memory, but it runs all layers at once.
 //
-// It may import coll, dtype, engine, errs, fabric, job, op, p2p, ranktest, rma, sys and
-// sys/atom.
+// Only tests import it; it may import any layer.
 package simulate

@@ -47,10 +47,10 @@ func Start(p *Part, rank, size, pid int, names string) error {
 // How far ahead of the writers the pages of a part are populated, in bytes: a first
 // touch takes microseconds, as long as all records on the page.
 const (
-	minAhead = 256 << 10
+	minAhead  = 256 << 10
 	maxAhead  = 8 << 20
-	jobAhead   = 256 << 20 // all ranks of a job, on one host
-	lookEvery  = 2 * time.Millisecond
+	jobAhead  = 256 << 20 // all ranks of a job, on one host
+	lookEvery = 2 * time.Millisecond
 )
 
 // keepAhead populates pages ahead of the writers until the recording ends.

@@ -1,5 +1,5 @@
-// Command mpiexec runs programs as the ranks of an MPI job on this host.
-// Package launch implements it. It may import launch only.
+// Command mpiexec runs programs as the ranks of an MPI job on this host. Package
+// launch implements it. It may import launch.
 package main
 
 import (

@@ -6,7 +6,7 @@
 // do not see this process end. So a socket is listed before it is connected, not
 // when that has succeeded.
 //
-// It may import nothing of gormapy.
+// It may import only the standard library.
 package sockets
 
 import (

@@ -38,5 +38,5 @@
 // two atomic accesses around them. With Options.Weak they may also be seen before the
 // atomic stores that precede them (buffer.go).
 //
-// It may import sys/atom.
+// Only tests import it; it may import any layer.
 package explore
