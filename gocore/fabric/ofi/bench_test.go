@@ -42,8 +42,8 @@ func TestAgainstC(t *testing.T) {
 	need(t, o)
 	c, err := choose(o)
 	require.NoError(t, err)
-	domain := c.info.Domain
-	c.info.Free()
+	domain := c.Info.Domain
+	c.Info.Free()
 	loop := filepath.Join(t.TempDir(), "write_loop")
 	out, err := exec.Command("cc", "-O2", "-Wall", "-o", loop, "testdata/write_loop.c", "-lfabric").CombinedOutput()
 	require.NoError(t, err, "the comparison needs cc and libfabric's headers: %s", out)

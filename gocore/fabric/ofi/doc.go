@@ -60,7 +60,7 @@
 // EAGAIN each time); that it is dead the engine learns otherwise. libfabric's own
 // shm provider has spin locks in shared memory: who is killed while holding one
 // leaves its peers in a call that never returns, until the launcher ends them. It
-// is for learning, and used only where GORMAPY_OFI_PROV names it.
+// is for learning, and used only where it is named (package device).
 //
 // # Locks
 //
@@ -77,5 +77,5 @@
 // refuses the write, but the providers in software (tcp, shm, ofi_rxm over them) copy in
 // C within the target's process, which then ends with SIGSEGV or SIGBUS.
 //
-// It may import fabric, libfabric and sys.
+// It may import device, fabric, libfabric and sys.
 package ofi

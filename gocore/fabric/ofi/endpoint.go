@@ -149,7 +149,7 @@ func (e *endpoint) mustTake(op *operation, wait uint8) int {
 // takeBuf takes a buffer, -1 if there is none.
 func (e *endpoint) takeBuf() int {
 	t := e.t
-	if len(t.freeBufs) <= reserved || e.bufs >= bufsEach {
+	if t.bufs.Free() <= reserved || e.bufs >= bufsEach {
 		return -1
 	}
 	return e.mustTakeBuf()
@@ -157,18 +157,15 @@ func (e *endpoint) takeBuf() int {
 
 // mustTakeBuf is to buffers what mustTake is to slots.
 func (e *endpoint) mustTakeBuf() int {
-	t := e.t
-	if len(t.freeBufs) == 0 {
-		return -1
+	b := int(e.t.bufs.Take())
+	if b >= 0 {
+		e.bufs++
 	}
-	b := t.freeBufs[len(t.freeBufs)-1]
-	t.freeBufs = t.freeBufs[:len(t.freeBufs)-1]
-	e.bufs++
 	return b
 }
 
 func (e *endpoint) giveBuf(b int) {
-	e.t.freeBufs = append(e.t.freeBufs, b)
+	e.t.bufs.Give(int32(b))
 	e.bufs--
 }
 
@@ -238,7 +235,7 @@ func (e *endpoint) sendFrame(kind byte, seq uint32, h *fabric.Header, payload []
 		return fabric.ErrAgain
 	}
 	t.slots[s].buf = b
-	mem := t.buf(b)
+	mem := t.bufs.Bytes(int32(b))
 	putPrefix(mem, kind, t.me, seq, e.tokenOut)
 	rest := mem[prefixBytes:]
 	if h != nil {

@@ -21,7 +21,7 @@ func need(t testing.TB, o Options) {
 	if err != nil {
 		t.Skip(err)
 	}
-	c.info.Free()
+	c.Info.Free()
 }
 
 func maker(o Options) fabrictest.Make {

@@ -4,10 +4,10 @@ package ofi
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"unsafe"
 
+	"gormapy/gocore/device"
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/libfabric"
 	"gormapy/gocore/sys"
@@ -90,7 +90,7 @@ func (t *transport) finish(o *operation) {
 func (t *transport) settle(o *operation) {
 	if o.bounce >= 0 {
 		if o.kind == libfabric.Read && o.err == nil {
-			o.err = sys.Touch(func() { copy(unsafe.Slice((*byte)(o.start), o.total), t.buf(o.bounce)) })
+			o.err = sys.Touch(func() { copy(unsafe.Slice((*byte)(o.start), o.total), t.bufs.Bytes(int32(o.bounce))) })
 		}
 		o.ep.giveBuf(o.bounce)
 		o.bounce = -1
@@ -239,7 +239,7 @@ func (e *endpoint) prepare(o *operation) error {
 		if o.bounce = e.takeBuf(); o.bounce < 0 {
 			return fabric.ErrAgain
 		}
-		mem := t.buf(o.bounce)
+		mem := t.bufs.Bytes(int32(o.bounce))
 		if o.kind == libfabric.Write {
 			if err := sys.Touch(func() { copy(mem, unsafe.Slice((*byte)(o.start), o.total)) }); err != nil {
 				return err
@@ -248,18 +248,18 @@ func (e *endpoint) prepare(o *operation) error {
 		o.local, o.desc = addressOf(mem), t.desc()
 		return nil
 	}
-	access := libfabric.AccessWrite
+	var access device.Access
 	if o.kind == libfabric.Read {
-		access = libfabric.AccessRead
+		access = device.LocalWrite
 	}
 	mr, err := t.register(o.local, o.total, access)
-	if errors.Is(err, enokey) {
+	if device.KeyTaken(err) {
 		// Devices give all memory that no peer may access the key 0, and ofi_rxm takes
 		// each key once: one at a time, then.
 		if t.temps > 0 {
 			return fabric.ErrAgain
 		}
-		mr, err = t.register(o.local, o.total, libfabric.AccessAll)
+		mr, err = t.register(o.local, o.total, device.AllAccess)
 	}
 	if err != nil {
 		return e.failure(o.name(), err, fmt.Sprintf("%d bytes of local memory can't be registered", o.total))
@@ -373,7 +373,7 @@ func (e *endpoint) atomic(kind libfabric.Kind, old unsafe.Pointer, remote fabric
 		t.opPool = append(t.opPool, o)
 		return false, fabric.ErrAgain
 	}
-	w := t.words(s)
+	w := t.words.Bytes(int32(s))
 	putWord(w, operand)
 	putWord(w[8:], compare)
 	at, desc := addressOf(w), t.desc()
@@ -392,7 +392,7 @@ func (e *endpoint) atomic(kind libfabric.Kind, old unsafe.Pointer, remote fabric
 
 // fetched hands an atomic's result to the user.
 func (t *transport) fetched(o *operation, s int) {
-	err := sys.Touch(func() { *(*uint64)(o.old) = binary.LittleEndian.Uint64(t.words(s)[16:]) })
+	err := sys.Touch(func() { *(*uint64)(o.old) = binary.LittleEndian.Uint64(t.words.Bytes(int32(s))[16:]) })
 	if err != nil && o.err == nil {
 		o.err = err
 	}

@@ -3,7 +3,7 @@ package ofi
 // Options choose a provider and how to use it.
 type Options struct {
 	// Provider is libfabric's name, such as "tcp;ofi_rxm", "shm", "verbs;ofi_rxm"
-	// or "efa". Empty: the first there is of efa, verbs;ofi_rxm, tcp;ofi_rxm.
+	// or "efa". Empty: package device chooses.
 	Provider string
 	// Domain is the interface or device, such as "eth0". Empty: the provider's
 	// first one, for sockets that of the loopback, which other hosts can't reach.

@@ -24,7 +24,7 @@ func (t *transport) Poll(sink fabric.Sink) int {
 		full := t.readQueue()
 		n += len(t.deliver)
 		for k, r := range t.deliver {
-			t.receive(sink, t.recvOf[r][:t.lengths[k]])
+			t.receive(sink, t.frames.Bytes(int32(r))[:t.lengths[k]])
 			t.repost = append(t.repost, r)
 		}
 		t.deliver, t.lengths = t.deliver[:0], t.lengths[:0]

@@ -3,14 +3,14 @@
 package ofi
 
 import (
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"unsafe"
 
+	"gormapy/gocore/device"
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/libfabric"
 )
@@ -23,53 +23,31 @@ type region struct {
 	mr   *libfabric.MR // nil: it is empty, or closed
 	uses int           // operations of this process that have its descriptor; under transport.mu
 	key  fabric.RemoteKey
-
-	hidden bool // it is not for local memory any more
 }
 
-// regions are the transport's, by address.
+// regions are the transport's.
 type regions struct {
-	mu   sync.Mutex
-	list []*region
-	late map[*region]*libfabric.MR // closed, and in use: the provider may read its descriptor
+	mu     sync.Mutex
+	table  device.Table[*region]     // those that local memory is looked up in
+	hidden map[*region]bool          // those that are for peers only
+	late   map[*region]*libfabric.MR // closed, and in use: the provider may read its descriptor
 }
 
-// enokey is FI_ENOKEY: the key is taken.
-const enokey = libfabric.Errno(266)
-
-// register makes n bytes at addr known to the provider. Keys that the provider
-// lets us choose are random: whoever reaches the endpoint needs nothing else.
-func (t *transport) register(addr uintptr, n int, access libfabric.Access) (*libfabric.MR, error) {
-	for range 8 {
-		var key uint64
-		if !t.provKey {
-			var b [8]byte
-			_, _ = rand.Read(b[:]) // it never fails
-			key = binary.LittleEndian.Uint64(b[:]) >> 1
-			if size := t.info.MRKeySize; size > 0 && size < 8 {
-				key &= 1<<(8*size) - 1
-			}
-		}
-		mr, err := t.domain.Register(addr, n, access, key, t.info, t.ep)
-		if errors.Is(err, enokey) && !t.provKey {
-			continue
-		}
-		return mr, err
-	}
-	return nil, errors.New("all keys that were tried are taken")
+func (t *transport) register(addr uintptr, n int, access device.Access) (*libfabric.MR, error) {
+	return t.offer.Register(t.domain, t.ep, addr, n, access)
 }
 
 // Register implements fabric.Transport.
 func (t *transport) Register(p unsafe.Pointer, n int) (fabric.Region, error) {
-	return t.registerFor(p, n, libfabric.AccessAll)
+	return t.registerFor(p, n, device.AllAccess)
 }
 
 // RegisterReadOnly implements fabric.ReadOnlyRegisterer.
 func (t *transport) RegisterReadOnly(p unsafe.Pointer, n int) (fabric.Region, error) {
-	return t.registerFor(p, n, libfabric.AccessAll&^libfabric.AccessRemoteWrite)
+	return t.registerFor(p, n, device.ReadOnly)
 }
 
-func (t *transport) registerFor(p unsafe.Pointer, n int, access libfabric.Access) (fabric.Region, error) {
+func (t *transport) registerFor(p unsafe.Pointer, n int, access device.Access) (fabric.Region, error) {
 	if n < 0 {
 		return nil, fmt.Errorf("register %d bytes", n)
 	}
@@ -99,9 +77,16 @@ func (r *region) Key() fabric.RemoteKey { return r.key }
 
 // Unpublish implements fabric.Unpublisher.
 func (r *region) Unpublish() {
-	r.t.regions.mu.Lock()
-	defer r.t.regions.mu.Unlock()
-	r.hidden = true
+	s := &r.t.regions
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.table.Remove(r) {
+		return
+	}
+	if s.hidden == nil {
+		s.hidden = map[*region]bool{}
+	}
+	s.hidden[r] = true
 }
 
 // Close implements fabric.Region. As long as an operation of this process uses it,
@@ -149,40 +134,21 @@ func (s *regions) postpone(r *region, mr *libfabric.MR) {
 func (s *regions) add(r *region) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at, _ := slices.BinarySearchFunc(s.list, r.addr, func(o *region, addr uintptr) int {
-		if o.addr < addr {
-			return -1
-		}
-		return 1
-	})
-	s.list = slices.Insert(s.list, at, r)
+	s.table.Add(r, uint64(r.addr), uint64(r.addr)+uint64(r.n))
 }
 
 func (s *regions) remove(r *region) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if at := slices.Index(s.list, r); at >= 0 {
-		s.list = slices.Delete(s.list, at, at+1)
-	}
+	s.table.Remove(r)
+	delete(s.hidden, r)
 }
 
 // find is a region that has n bytes at addr in it, nil if there is none.
 func (s *regions) find(addr uintptr, n int) *region {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at, _ := slices.BinarySearchFunc(s.list, addr, func(o *region, addr uintptr) int {
-		if o.addr <= addr {
-			return -1
-		}
-		return 1
-	})
-	// Regions may overlap, so the nearest one before need not be the one.
-	for at--; at >= 0; at-- {
-		if r := s.list[at]; !r.hidden && addr+uintptr(n) <= r.addr+uintptr(r.n) {
-			return r
-		}
-	}
-	return nil
+	return s.table.Find(uint64(addr), n)
 }
 
 // closeAll closes what the user has left. The transport is closed.
@@ -190,13 +156,13 @@ func (s *regions) closeAll() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
-	for _, r := range s.list {
+	for _, r := range slices.AppendSeq(s.table.All(), maps.Keys(s.hidden)) {
 		errs = append(errs, r.mr.Close())
 		r.mr = nil
 	}
 	for _, mr := range s.late {
 		errs = append(errs, mr.Close())
 	}
-	s.list, s.late = nil, nil
+	s.table, s.hidden, s.late = device.Table[*region]{}, nil, nil
 	return errors.Join(errs...)
 }

@@ -13,8 +13,7 @@ import (
 	"time"
 	"unsafe"
 
-	"golang.org/x/sys/unix"
-
+	"gormapy/gocore/device"
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/libfabric"
 )
@@ -34,8 +33,11 @@ const (
 	grace      = time.Second // see the package comment
 )
 
-// slotWords is the registered memory of a slot, for atomics: operand, compare, result.
+// slotWords is the registered memory of a slot, for atomics.
 const slotWords = 3 * 8
+
+// slab is a part of the memory of frames in equal buffers.
+type slab = device.Slab[*libfabric.MR]
 
 // Transport implements fabric.Transport.
 type transport struct {
@@ -44,7 +46,8 @@ type transport struct {
 	o        Options
 	caps     fabric.Caps
 
-	info   *libfabric.Info
+	offer  *device.Offer
+	info   *libfabric.Info // of offer
 	net    *libfabric.Fabric
 	domain *libfabric.Domain
 	av     *libfabric.AV
@@ -52,18 +55,19 @@ type transport struct {
 	ep     *libfabric.Endpoint
 	name   []byte
 
-	ordered, localMR, virtual, provKey bool
-	immediate                          bool // puts are acknowledged by frames
-	putFlags                           uint64
-	inject                             int
-	longest                            int // request
+	ordered, localMR, virtual bool
+	immediate                 bool // puts are acknowledged by frames
+	putFlags                  uint64
+	inject                    int
+	longest                   int // request
 
 	// Memory of frames: received ones, sent ones and bounce buffers, words of slots.
 	// All of it is one mapping, registered once.
-	mem    []byte
-	memMR  *libfabric.MR
+	mem    *device.Mapping[*libfabric.MR]
+	frames *slab // received
+	bufs   *slab // sent
+	words  *slab // by slot: operand, compare, result of an atomic
 	recvs  *libfabric.Contexts
-	recvOf [][]byte
 
 	regions regions
 
@@ -83,7 +87,6 @@ type transport struct {
 	txs      *libfabric.Contexts
 	slots    []slot
 	free     []int // slots
-	freeBufs []int
 	eps      []*endpoint
 	waiting  []*endpoint // not connected yet
 	stalled  []*endpoint // with an operation that is not posted whole
@@ -116,14 +119,13 @@ type finish struct {
 	err    error
 }
 
-func newTransport(dir fabric.Directory, o Options, c *choice) (t *transport, err error) {
-	i, r := c.info, o.Restrictions
+func newTransport(dir fabric.Directory, o Options, c *device.Offer) (t *transport, err error) {
+	i, r := c.Info, o.Restrictions
 	t = &transport{
-		dir: dir, me: dir.Rank(), size: dir.Size(), o: o, info: i,
-		ordered:  c.order && !r.NoOrder,
+		dir: dir, me: dir.Rank(), size: dir.Size(), o: o, offer: c, info: i,
+		ordered:  c.Order && !r.NoOrder,
 		localMR:  i.MRMode&libfabric.MRLocal != 0 || r.LocalMR,
 		virtual:  i.MRMode&libfabric.MRVirtAddr != 0,
-		provKey:  i.MRMode&libfabric.MRProvKey != 0,
 		inject:   i.InjectSize,
 		longest:  maxRequest,
 		putFlags: libfabric.Completed | libfabric.DeliveryComplete,
@@ -139,9 +141,9 @@ func newTransport(dir fabric.Directory, o Options, c *choice) (t *transport, err
 	}
 	t.caps = fabric.Caps{
 		MaxShort: maxShort, Piece: maxShort, MaxRuns: maxRuns, OneSided: true, Keys: true,
-		Atomics: c.atomics, Manual: !i.AutoProgress, Ordered: true,
+		Atomics: c.Atomics, Manual: !i.AutoProgress, Ordered: true,
 	}
-	if !c.delivery {
+	if !c.Delivery {
 		t.immediate, t.putFlags = true, libfabric.Completed|libfabric.RemoteData
 		t.caps.OneSided = i.CQDataSize >= 4 && t.size <= 1<<16
 	}
@@ -200,26 +202,16 @@ func (t *transport) open() (err error) {
 	}
 	t.caps.Atomics = t.caps.Atomics && t.ep.HasAtomics()
 
-	n := (receives+bufCount)*frameBytes + slotCount*slotWords
-	if t.mem, err = unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS); err != nil {
-		return fmt.Errorf("map %d bytes for frames: %w", n, err)
-	}
-	if t.localMR {
-		if t.memMR, err = t.register(addressOf(t.mem), n, libfabric.AccessAll); err != nil {
-			return err
-		}
+	if err = t.allocate(receives); err != nil {
+		return err
 	}
 	t.txs = libfabric.NewContexts(slotCount)
 	t.slots = make([]slot, slotCount)
 	for s := slotCount - 1; s >= 0; s-- {
 		t.free = append(t.free, s)
 	}
-	for b := bufCount - 1; b >= 0; b-- {
-		t.freeBufs = append(t.freeBufs, b)
-	}
 	t.recvs = libfabric.NewContexts(receives)
 	for r := range receives {
-		t.recvOf = append(t.recvOf, t.mem[r*frameBytes:][:frameBytes])
 		t.repost = append(t.repost, r)
 	}
 	if err = t.postReceives(); err != nil {
@@ -228,22 +220,27 @@ func (t *transport) open() (err error) {
 	return nil
 }
 
-// buf is the memory of frame buffer b.
-func (t *transport) buf(b int) []byte {
-	return t.mem[(len(t.recvOf)+b)*frameBytes:][:frameBytes]
-}
-
-// words is that of slot s.
-func (t *transport) words(s int) []byte {
-	return t.mem[(len(t.recvOf)+bufCount)*frameBytes+s*slotWords:][:slotWords]
+// allocate makes the memory of frames. It is registered for all access: memory that
+// no peer may access has key 0 on devices, which has to stay free for operations.
+func (t *transport) allocate(receives int) (err error) {
+	register := func(addr uintptr, n int) (*libfabric.MR, error) { return t.register(addr, n, device.AllAccess) }
+	if !t.localMR {
+		register = nil
+	}
+	bufs, words := receives*frameBytes, (receives+bufCount)*frameBytes
+	if t.mem, err = device.Map(words+slotCount*slotWords, "frames", register); err != nil {
+		return err
+	}
+	t.frames, t.bufs, t.words = t.mem.Cut(0, receives, frameBytes), t.mem.Cut(bufs, bufCount, frameBytes), t.mem.Cut(words, slotCount, slotWords)
+	return nil
 }
 
 // desc is the descriptor of t.mem.
 func (t *transport) desc() uintptr {
-	if t.memMR == nil {
+	if t.mem.MR == nil {
 		return 0
 	}
-	return t.memMR.Desc
+	return t.mem.MR.Desc
 }
 
 // postReceives posts what is in t.repost, as far as there is room.
@@ -253,7 +250,7 @@ func (t *transport) postReceives() error {
 		n := min(len(t.repost), len(requests))
 		for k, r := range t.repost[:n] {
 			requests[k] = libfabric.Request{
-				Kind: libfabric.Recv, Flags: libfabric.Completed, Local: addressOf(t.recvOf[r]), Len: frameBytes,
+				Kind: libfabric.Recv, Flags: libfabric.Completed, Local: addressOf(t.frames.Bytes(int32(r))), Len: frameBytes,
 				Desc: t.desc(), Addr: libfabric.AddrUnspec, Context: t.recvs.At(r),
 			}
 		}
@@ -334,7 +331,7 @@ func (t *transport) isClosed() bool {
 
 // Close implements fabric.Transport.
 func (t *transport) Close() error {
-	if t.ep != nil && len(t.recvOf) > 0 && !t.isClosed() {
+	if t.ep != nil && t.mem != nil && !t.isClosed() {
 		t.leave()
 	}
 	t.mu.Lock()
@@ -351,9 +348,7 @@ func (t *transport) Close() error {
 		shut(t.ep.Close())
 	}
 	shut(t.regions.closeAll())
-	if t.memMR != nil {
-		shut(t.memMR.Close())
-	}
+	shut(t.mem.Deregister())
 	if early && t.ep != nil {
 		shut(t.ep.Close())
 	}
@@ -380,10 +375,7 @@ func (t *transport) Close() error {
 	if t.recvs != nil {
 		t.recvs.Free()
 	}
-	if t.mem != nil {
-		return unix.Munmap(t.mem)
-	}
-	return nil
+	return t.mem.Unmap()
 }
 
 // Patience of Close, with frames that the provider has accepted, and with peers
@@ -409,7 +401,7 @@ func (t *transport) leave() {
 	for {
 		t.readQueue()
 		for k, r := range t.deliver { // others say goodbye, too
-			t.receive(nobody{}, t.recvOf[r][:t.lengths[k]])
+			t.receive(nobody{}, t.frames.Bytes(int32(r))[:t.lengths[k]])
 			t.repost = append(t.repost, r)
 		}
 		t.deliver, t.lengths = t.deliver[:0], t.lengths[:0]

@@ -1,12 +1,13 @@
 // Package registry makes the network transport that the settings ask for, if they
 // ask for one.
 //
-// It may import fabric, fabric/ofi, fabric/tcp, fabric/verbs and settings.
+// It may import device, fabric and its network transports, and settings.
 package registry
 
 import (
 	"fmt"
 
+	"gormapy/gocore/device"
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/fabric/ofi"
 	"gormapy/gocore/fabric/tcp"
@@ -28,13 +29,13 @@ var kinds = []kind{
 		return tcp.New(dir, tcp.Options{})
 	}, func() string { return "" }},
 	{"ofi", "libfabric's providers", func(dir fabric.Directory) (fabric.Transport, error) {
-		return ofi.New(dir, ofi.Options{Provider: settings.OFIProvider.Value()})
+		return ofi.New(dir, ofi.Options{Provider: device.OFIProvider.Value()})
 	}, func() string {
-		return ofi.Problem(ofi.Options{Provider: settings.OFIProvider.Value()})
+		return ofi.Problem(ofi.Options{Provider: device.OFIProvider.Value()})
 	}},
 	{"verbs", "RDMA devices, by libibverbs", func(dir fabric.Directory) (fabric.Transport, error) {
-		return verbs.New(dir, verbs.Options{Device: settings.IBDevice.Value(), Port: settings.IBPort.Value(), GID: settings.IBGid.Value()})
-	}, verbs.Problem},
+		return verbs.New(dir, verbs.Options{}.WithSettings())
+	}, func() string { return verbs.Problem(verbs.Options{}.WithSettings()) }},
 }
 
 // Open makes the transport that GORMAPY_FABRIC names. It is nil, without an error,

@@ -80,8 +80,7 @@ func (t *Transport) queuePair() (*ibverbs.QP, error) {
 	if err != nil {
 		return nil, err
 	}
-	const access = ibverbs.LocalWrite | ibverbs.RemoteWrite | ibverbs.RemoteRead | ibverbs.RemoteAtomic
-	if err = qp.ToInit(t.port, access); err != nil {
+	if err = qp.ToInit(t.at.Num, t.at.QPAccess()); err != nil {
 		_ = qp.Close()
 		return nil, err
 	}
@@ -89,9 +88,7 @@ func (t *Transport) queuePair() (*ibverbs.QP, error) {
 }
 
 func (t *Transport) join(qp *ibverbs.QP, r *ibverbs.Remote, psn uint32) error {
-	r.Global = t.pa.LinkLayer == ibverbs.LinkLayerEthernet || r.LID == 0
-	r.SGIDIndex = t.index
-	if err := qp.ToRTR(t.port, r, &t.timers); err != nil {
+	if err := qp.ToRTR(t.at.Num, r, &t.timers); err != nil {
 		return err
 	}
 	return qp.ToRTS(psn, &t.timers)
@@ -103,7 +100,8 @@ func (e *endpoint) joinSelf() error {
 	if e.twin, err = t.queuePair(); err != nil {
 		return err
 	}
-	remote := ibverbs.Remote{QPNum: e.twin.Num(), PSN: e.psn, MTU: t.pa.ActiveMTU, LID: t.pa.LID, GID: t.gid}
+	remote := t.at.Peer(t.at.Attr.LID, t.at.GID.Addr, t.at.Attr.ActiveMTU)
+	remote.QPNum, remote.PSN = e.twin.Num(), e.psn
 	if err = t.join(e.qp, &remote, e.psn); err != nil {
 		return err
 	}
@@ -112,7 +110,7 @@ func (e *endpoint) joinSelf() error {
 		return err
 	}
 	t.pairs[e.twin.Num()] = e
-	e.peerQP, e.peerGID = e.twin.Num(), t.gid
+	e.peerQP, e.peerGID = e.twin.Num(), t.at.GID.Addr
 	e.own, e.its = joined, joined
 	return nil
 }
@@ -120,8 +118,8 @@ func (e *endpoint) joinSelf() error {
 func (e *endpoint) mail(state uint8, reason string) {
 	t := e.t
 	m := mail{
-		state: state, link: uint8(t.pa.LinkLayer), mtu: uint8(t.pa.ActiveMTU), lid: t.pa.LID, qp: e.qp.Num(), psn: e.psn,
-		yours: e.peerQP, gid: t.gid, reason: reason,
+		state: state, link: uint8(t.at.Attr.LinkLayer), mtu: uint8(t.at.Attr.ActiveMTU), lid: t.at.Attr.LID, qp: e.qp.Num(), psn: e.psn,
+		yours: e.peerQP, gid: t.at.GID.Addr, reason: reason,
 	}
 	// Mail fails for what is too long only, which this is not.
 	_ = t.dir.Mail(e.peer, m.encode())
@@ -178,12 +176,13 @@ func (t *Transport) take(peer int, m *mail) {
 	}
 	if e.its == unmade {
 		e.peerQP, e.peerGID, e.its = m.qp, m.gid, made
-		if int(m.link) != t.pa.LinkLayer {
+		if int(m.link) != t.at.Attr.LinkLayer {
 			e.fail(&fabric.OpError{Op: "connect", Peer: peer, Status: "different networks", Detail: fmt.Sprintf(
-				"the link layer here is %d (%v), the peer's is %d", t.pa.LinkLayer, t.place, m.link)})
+				"the link layer here is %d (%v), the peer's is %d", t.at.Attr.LinkLayer, t.at, m.link)})
 			return
 		}
-		remote := ibverbs.Remote{QPNum: m.qp, PSN: m.psn, MTU: min(int(m.mtu), t.pa.ActiveMTU), LID: m.lid, GID: m.gid}
+		remote := t.at.Peer(m.lid, m.gid, int(m.mtu))
+		remote.QPNum, remote.PSN = m.qp, m.psn
 		if err := t.join(e.qp, &remote, e.psn); err != nil {
 			e.fail(&fabric.OpError{Op: "connect", Peer: peer, Status: "the queue pair can't be connected", Detail: err.Error()})
 			return

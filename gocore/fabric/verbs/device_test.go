@@ -57,7 +57,7 @@ func needDevice(t *testing.T) {
 	if _, err := ibverbs.Load(); err != nil {
 		t.Skip(err)
 	}
-	if why := Problem(); why != "" {
+	if why := Problem(Options{}); why != "" {
 		t.Skip(why)
 	}
 }

@@ -71,5 +71,5 @@
 // is called. Only Poll, Arm and Close, which exclude each other, touch the
 // completion queue.
 //
-// It may import fabric, ibverbs and sys. Built without cgo, New fails.
+// It may import device, fabric, ibverbs and sys. Built without cgo, New fails.
 package verbs

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unsafe"
 
+	"gormapy/gocore/device"
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/ibverbs"
 	"gormapy/gocore/sys"
@@ -144,13 +145,13 @@ func (e *endpoint) Send(h *fabric.Header, payload []byte) error {
 	if n <= e.inline {
 		wr.Flags = ibverbs.Inline
 	} else {
-		slot := t.bounce.take()
+		slot := t.bounce.Take()
 		if slot < 0 {
 			t.starve()
 			return fabric.ErrAgain
 		}
-		buf, rec.kind, rec.slot = t.bounce.at(slot), bounced, slot
-		wr.LKey = t.bounce.mr.LKey()
+		buf, rec.kind, rec.slot = t.bounce.At(slot), bounced, slot
+		wr.LKey = t.bounce.MR.LKey()
 	}
 	wr.Addr = uint64(uintptr(buf))
 	*(*fabric.Header)(buf) = *h
@@ -336,7 +337,7 @@ func (e *endpoint) start(op opName, local unsafe.Pointer, key uint64, runs []fab
 // place finds the key of the local memory, or a buffer in its place.
 func (e *endpoint) place(c *cursor, local unsafe.Pointer, n int) error {
 	t := e.t
-	if r := t.regions.find(uint64(uintptr(local)), n); r != nil {
+	if r := t.regions.Find(uint64(uintptr(local)), n); r != nil {
 		c.lkey, c.end.region = r.mr.LKey(), r
 		r.uses++
 		return nil
@@ -345,16 +346,16 @@ func (e *endpoint) place(c *cursor, local unsafe.Pointer, n int) error {
 	if n <= cellBytes {
 		s, k = t.cells, celled
 	}
-	if n <= s.size {
-		slot := s.take()
+	if n <= s.Size {
+		slot := s.Take()
 		if slot < 0 {
 			t.starve()
 			return fabric.ErrAgain
 		}
 		c.end.kind, c.end.slot = k, slot
-		c.local, c.lkey = s.addr(slot), s.mr.LKey()
+		c.local, c.lkey = s.Addr(slot), s.MR.LKey()
 		if c.end.op == opPut {
-			if err := sys.Touch(func() { fabric.Copy(s.at(slot), local, n) }); err != nil {
+			if err := sys.Touch(func() { fabric.Copy(s.At(slot), local, n) }); err != nil {
 				t.undo(&c.end)
 				return err
 			}
@@ -363,11 +364,11 @@ func (e *endpoint) place(c *cursor, local unsafe.Pointer, n int) error {
 		}
 		return nil
 	}
-	access := ibverbs.LocalWrite
+	access := device.LocalWrite
 	if c.end.op == opPut {
 		access = 0
 	}
-	mr, err := t.register(uint64(uintptr(local)), n, access)
+	mr, err := t.register(uintptr(local), n, access)
 	if err != nil {
 		return &fabric.OpError{Op: opNames[c.end.op], Peer: e.peer, Status: "the local memory can't be registered", Detail: err.Error()}
 	}
@@ -453,13 +454,13 @@ func (e *endpoint) atomic(op opName, wr ibverbs.SendWR, old unsafe.Pointer, remo
 	if e.room() < 1 {
 		return false, fabric.ErrAgain
 	}
-	slot := t.cells.take()
+	slot := t.cells.Take()
 	if slot < 0 {
 		t.starve()
 		return false, fabric.ErrAgain
 	}
 	rec := record{kind: celled, op: op, last: true, slot: slot, n: 8, cookie: cookie, dst: old}
-	wr.Addr, wr.LKey, wr.Len = t.cells.addr(slot), t.cells.mr.LKey(), 8
+	wr.Addr, wr.LKey, wr.Len = t.cells.Addr(slot), t.cells.MR.LKey(), 8
 	wr.RemoteAddr, wr.RKey = remote.Addr, uint32(remote.Key)
 	e.wrs[0] = wr
 	e.sign(&e.wrs[0], e.head, e.signaled, true)
@@ -475,9 +476,9 @@ func (e *endpoint) atomic(op opName, wr ibverbs.SendWR, old unsafe.Pointer, remo
 func (t *Transport) undo(rec *record) {
 	switch rec.kind {
 	case bounced:
-		t.bounce.give(rec.slot)
+		t.bounce.Give(rec.slot)
 	case celled:
-		t.cells.give(rec.slot)
+		t.cells.Give(rec.slot)
 	}
 	rec.kind = bare
 	if r := rec.region; r != nil {

@@ -111,7 +111,7 @@ func TestNoFlush(t *testing.T) {
 	double.Fault(double.Hold, 0)
 	poll(t, "the end", func() bool { return a.all(t, 20) && len(a.broken) > 0 }, a)
 	assert.GreaterOrEqual(t, time.Since(start), flushPatience)
-	assert.Len(t, a.bounce.free, sendBuffers, "buffers are lost")
+	assert.Equal(t, a.bounce.Free(), sendBuffers, "buffers are lost")
 }
 
 // A peer that does not exist any more.
@@ -178,7 +178,7 @@ func TestRefusedPost(t *testing.T) {
 		if after > 0 {
 			assert.ErrorContains(t, a.done[1][0], "ibv_post_send: EINVAL")
 		}
-		assert.Len(t, a.bounce.free, sendBuffers, "buffers are lost")
+		assert.Equal(t, a.bounce.Free(), sendBuffers, "buffers are lost")
 	}
 }
 
@@ -300,7 +300,7 @@ func TestRefusedRegistration(t *testing.T) {
 	require.NoError(t, r.Close())
 	double.Fault(double.ODP, 1)
 	double.Fault(double.NoAtomicKeys, 0)
-	a.attr.OnDemand = true
+	a.at.Device.OnDemand = true
 	r, err = a.Register(fabrictest.Pointer(local), 4096)
 	require.NoError(t, err, "on demand")
 	assert.NotZero(t, r.(*region).mr.Access()&ibverbs.OnDemand)
@@ -379,7 +379,7 @@ func TestChoice(t *testing.T) {
 	}
 	tr, err := newTransport(lib, dir(0), Options{Device: "double1", Port: "1", GID: "0"})
 	require.NoError(t, err)
-	assert.Contains(t, tr.Describe(0), "double1 port 1, GID 0 fe80:0:0:0:0:0:0:1")
+	assert.Contains(t, tr.Describe(0), "double1 port 1, GID 0 fe80::1")
 	require.NoError(t, tr.Close())
 	double.Fault(double.NoAtomics, 1)
 	double.Fault(double.MaxInline, -1)
@@ -391,15 +391,20 @@ func TestChoice(t *testing.T) {
 	_, err = ep.FetchAdd(nil, fabric.RemoteKey{}, 1, 1)
 	assert.ErrorIs(t, err, fabric.ErrUnsupported)
 	require.NoError(t, tr.Close())
-	for o, text := range map[Options]string{
-		{Device: "mlx5_0"}:            `no RDMA device named "mlx5_0": there are double0, double1`,
-		{Port: "2"}:                   "has no port 2, it has 1",
-		{Port: "first"}:               `GORMAPY_IB_PORT="first" is not a number from 1`,
-		{GID: "-1"}:                   `GORMAPY_IB_GID="-1" is not a number from 0`,
-		{Device: "double0", GID: "5"}: "port 1 of double0 has no GID 5",
+	for o, texts := range map[Options][]string{
+		{Device: "mlx5_0"}: {`asked for RDMA device "mlx5_0": there is no RDMA device of that name; there is double0, double1; GORMAPY_IB_DEV`},
+		{Port: "2"}:        {"asked for an RDMA device with an active port, port 2: double0 has no port 2, it has 1, double1 has no port 2"},
+		{Port: "first"}:    {`GORMAPY_IB_PORT="first" is not a number from 1`},
+		{GID: "-1"}:        {`GORMAPY_IB_GID="-1" is not a number from 0`},
+		{Device: "double0", GID: "5"}: {
+			`asked for RDMA device "double0", GID 5: port 1 of double0 has no GID 5; there is double0, double1; `,
+			"GORMAPY_IB_GID name a device, a port and a GID; python -m gormapy.rdma devices lists them",
+		},
 	} {
 		_, err := newTransport(lib, dir(0), o)
-		assert.ErrorContains(t, err, text)
+		for _, text := range texts {
+			assert.ErrorContains(t, err, text)
+		}
 	}
 	double.Fault(double.Down, 1)
 	_, err = newTransport(lib, dir(0), Options{})
@@ -418,7 +423,7 @@ func TestHiddenRegion(t *testing.T) {
 	mem, key, hidden := expose(t, b, 1<<16)
 	hidden.(fabric.Unpublisher).Unpublish()
 	b.mu.Lock()
-	assert.Nil(t, b.regions.find(uint64(uintptr(fabrictest.Pointer(mem))), 64))
+	assert.Nil(t, b.regions.Find(uint64(uintptr(fabrictest.Pointer(mem))), 64))
 	b.mu.Unlock()
 	local := fabrictest.Memory(t, 1<<16)
 	fabrictest.Fill(local, 4)

@@ -17,4 +17,4 @@ func New(fabric.Directory, Options) (*Transport, error) {
 }
 
 // Problem says why there can be no transport on this machine.
-func Problem() string { return "this program was built without cgo" }
+func Problem(Options) string { return "this program was built without cgo" }

@@ -18,7 +18,7 @@ const recvID = 1 << 63
 
 func (t *Transport) giveBack(buffer int32) {
 	t.repost = append(t.repost, ibverbs.RecvWR{
-		ID: recvID | uint64(buffer), Addr: t.recvs.addr(buffer), Len: bufferBytes, LKey: t.recvs.mr.LKey(),
+		ID: recvID | uint64(buffer), Addr: t.recvs.Addr(buffer), Len: bufferBytes, LKey: t.recvs.MR.LKey(),
 	})
 }
 
@@ -95,7 +95,7 @@ func (t *Transport) received(wc *ibverbs.WC, sink fabric.Sink) {
 		t.mu.Unlock()
 		return
 	}
-	p := t.recvs.at(buffer)
+	p := t.recvs.At(buffer)
 	payload := unsafe.Slice((*byte)(unsafe.Add(p, fabric.HeaderBytes)), int(wc.Bytes)-fabric.HeaderBytes)
 	sink.Deliver(e.peer, (*fabric.Header)(p), payload)
 }
@@ -130,7 +130,7 @@ func (t *Transport) ended(wc *ibverbs.WC) {
 			state = s.String()
 		}
 		failure := &fabric.OpError{Op: opNames[rec.op], Peer: e.peer, Status: wc.Status.String(), Detail: fmt.Sprintf(
-			"%s; queue pair %d of %s is in state %s, vendor error %#x", wc.Status.Means(), e.qp.Num(), t.ctx.Name(), state, wc.VendorErr)}
+			"%s; queue pair %d of %s is in state %s, vendor error %#x", wc.Status.Means(), e.qp.Num(), t.at.Context.Name(), state, wc.VendorErr)}
 		if e.err != nil && wc.Status == ibverbs.WRFlushErr {
 			failure.Detail = "an earlier request on this connection has failed: " + e.err.Error()
 		}
@@ -180,7 +180,7 @@ func (e *endpoint) finish(rec *record, err error) {
 		if rec.kind == bounced {
 			from = t.bounce
 		}
-		err = sys.Touch(func() { fabric.Copy(rec.dst, from.at(rec.slot), int(rec.n)) })
+		err = sys.Touch(func() { fabric.Copy(rec.dst, from.At(rec.slot), int(rec.n)) })
 	}
 	t.undo(rec)
 	if rec.last {

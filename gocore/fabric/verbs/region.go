@@ -3,20 +3,20 @@
 package verbs
 
 import (
-	"slices"
 	"unsafe"
 
+	"gormapy/gocore/device"
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/ibverbs"
 )
 
 // region is registered memory.
 type region struct {
-	t          *Transport
-	start, end uint64
-	mr         *ibverbs.MR // nil if it is empty, or deregistered
-	uses       int         // requests under way that have its key as local memory
-	closed     bool
+	t      *Transport
+	start  uint64
+	mr     *ibverbs.MR // nil if it is empty, or deregistered
+	uses   int         // requests under way that have its key as local memory
+	closed bool
 }
 
 // Key implements fabric.Region.
@@ -38,7 +38,7 @@ func (r *region) Close() error {
 		return nil
 	}
 	r.closed = true
-	t.regions.remove(r)
+	t.regions.Remove(r)
 	delete(t.hidden, r)
 	mr := r.mr
 	if r.uses > 0 {
@@ -59,7 +59,7 @@ func (r *region) Unpublish() {
 	if r.mr == nil || r.closed || t.closed {
 		return
 	}
-	t.regions.remove(r)
+	t.regions.Remove(r)
 	if t.hidden == nil {
 		t.hidden = map[*region]bool{}
 	}
@@ -68,21 +68,21 @@ func (r *region) Unpublish() {
 
 // Register implements fabric.Transport.
 func (t *Transport) Register(p unsafe.Pointer, n int) (fabric.Region, error) {
-	return t.registerFor(p, n, ibverbs.LocalWrite|ibverbs.RemoteWrite|ibverbs.RemoteRead|ibverbs.RemoteAtomic)
+	return t.registerFor(p, n, device.AllAccess)
 }
 
 // RegisterReadOnly implements fabric.ReadOnlyRegisterer.
 func (t *Transport) RegisterReadOnly(p unsafe.Pointer, n int) (fabric.Region, error) {
-	return t.registerFor(p, n, ibverbs.LocalWrite|ibverbs.RemoteRead)
+	return t.registerFor(p, n, device.ReadOnly)
 }
 
-func (t *Transport) registerFor(p unsafe.Pointer, n int, access ibverbs.Access) (fabric.Region, error) {
+func (t *Transport) registerFor(p unsafe.Pointer, n int, access device.Access) (fabric.Region, error) {
 	start := uint64(uintptr(p))
-	r := &region{t: t, start: start, end: start + uint64(max(n, 0))}
+	r := &region{t: t, start: start}
 	if n == 0 {
 		return r, nil
 	}
-	mr, err := t.register(start, n, access)
+	mr, err := t.register(uintptr(p), n, access)
 	if err != nil {
 		return nil, err
 	}
@@ -93,85 +93,16 @@ func (t *Transport) registerFor(p unsafe.Pointer, n int, access ibverbs.Access) 
 		_ = mr.Close()
 		return nil, errClosed
 	}
-	t.regions.add(r)
+	t.regions.Add(r, start, start+uint64(n))
 	return r, nil
 }
 
-// register pins the pages, or, where that is refused and the device can, has them
-// paged on demand.
-func (t *Transport) register(start uint64, n int, access ibverbs.Access) (*ibverbs.MR, error) {
-	mr, err := t.pd.Register(start, n, access)
-	if err == nil || !t.attr.OnDemand {
-		return mr, err
-	}
-	if !t.attr.OnDemandAtomic {
-		access &^= ibverbs.RemoteAtomic
-	}
-	if paged, again := t.pd.Register(start, n, access|ibverbs.OnDemand); again == nil {
-		return paged, nil
-	}
-	return nil, err
+func (t *Transport) register(addr uintptr, n int, access device.Access) (*ibverbs.MR, error) {
+	return t.at.Register(t.pd, addr, n, access)
 }
 
-// regions are sorted by start; most[i] is the highest end of those up to i, so
-// that a search knows when no earlier one reaches far enough.
-type regions struct {
-	list []*region
-	most []uint64
-	last *region // where the search before ended
-}
-
-func (s *regions) add(r *region) {
-	i, _ := slices.BinarySearchFunc(s.list, r.start, func(x *region, start uint64) int {
-		if x.start <= start {
-			return -1
-		}
-		return 1
+func (t *Transport) newSlab(count, size int, what string) (*slab, error) {
+	return device.NewSlab(count, size, what, func(addr uintptr, n int) (*ibverbs.MR, error) {
+		return t.register(addr, n, device.LocalWrite)
 	})
-	s.list = slices.Insert(s.list, i, r)
-	s.most = append(s.most, 0)
-	s.update(i)
-}
-
-func (s *regions) remove(r *region) {
-	i := slices.Index(s.list, r)
-	if i < 0 {
-		return
-	}
-	s.list = slices.Delete(s.list, i, i+1)
-	s.most = s.most[:len(s.list)]
-	s.last = nil
-	s.update(i)
-}
-
-func (s *regions) update(from int) {
-	for i := from; i < len(s.list); i++ {
-		s.most[i] = s.list[i].end
-		if i > 0 {
-			s.most[i] = max(s.most[i], s.most[i-1])
-		}
-	}
-}
-
-// find returns a region that all n bytes at start are in, nil if there is none.
-func (s *regions) find(start uint64, n int) *region {
-	end := start + uint64(n)
-	if r := s.last; r != nil && r.start <= start && end <= r.end {
-		return r
-	}
-	lo, hi := 0, len(s.list)
-	for lo < hi {
-		if mid := (lo + hi) / 2; s.list[mid].start <= start {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	for i := lo - 1; i >= 0 && s.most[i] >= end; i-- {
-		if s.list[i].end >= end {
-			s.last = s.list[i]
-			return s.last
-		}
-	}
-	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 	"unsafe"
 
+	"gormapy/gocore/device"
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/ibverbs"
 )
@@ -30,9 +31,8 @@ const (
 )
 
 // timers: what is under way to a peer that does not answer fails after about
-// 7 times 4.096 us * 2^15, which is a second. Not 7 retries: rdma_rxe takes that
-// for ever, as it is meant for RNR only.
-var timers = ibverbs.Timers{Timeout: 15, Retries: 6, RNRRetry: 7, MinRNR: 1, RDAtomic: 16, DestRDAto: 16}
+// 7 times 4.096 us * 2^15, which is a second.
+var timers = ibverbs.Timers{Timeout: 15, Retries: device.Retries, RNRRetry: 7, MinRNR: 1}
 
 const (
 	closePatience = 2 * time.Second
@@ -44,7 +44,7 @@ var errClosed = errors.New("the verbs transport is closed")
 // Transport reaches peers through RDMA devices. Its parts are safe for concurrent
 // use where fabric's contract says so.
 type Transport struct {
-	*place
+	at     *device.Place
 	dir    fabric.Directory
 	rank   int
 	pd     *ibverbs.PD
@@ -59,7 +59,7 @@ type Transport struct {
 	mu      sync.Mutex
 	eps     []*endpoint // by rank
 	pairs   map[uint32]*endpoint
-	regions regions
+	regions device.Table[*region]
 	hidden  map[*region]bool // regions that are not for local memory any more
 	bounce  *slab
 	cells   *slab
@@ -83,6 +83,9 @@ type Transport struct {
 	tries  int // how often Poll still looks for the event of a completion that it has seen
 }
 
+// slab is registered memory of the transport in equal buffers.
+type slab = device.Slab[*ibverbs.MR]
+
 type completion struct {
 	cookie uint64
 	err    error
@@ -104,12 +107,13 @@ func New(dir fabric.Directory, o Options) (*Transport, error) {
 }
 
 // Problem says why there can be no transport on this machine, nothing if there can.
-func Problem() string {
+func Problem(o Options) string {
 	lib, err := ibverbs.Load()
 	if err == nil {
-		var p *place
-		if p, err = choose(lib, 0, Options{}); err == nil {
-			_ = p.ctx.Close()
+		o.SharedReceive = true
+		var p *device.Place
+		if p, err = device.OpenIB(lib, o, 0); err == nil {
+			_ = p.Context.Close()
 			return ""
 		}
 	}
@@ -127,55 +131,54 @@ func newTransport(lib *ibverbs.Library, dir fabric.Directory, o Options) (t *Tra
 			t = nil
 		}
 	}()
-	if t.place, err = choose(lib, t.rank, o); err != nil {
+	o.SharedReceive = true
+	if t.at, err = device.OpenIB(lib, o, t.rank); err != nil {
 		return t, err
 	}
-	if t.pd, err = t.ctx.AllocPD(); err != nil {
+	if t.pd, err = t.at.Context.AllocPD(); err != nil {
 		return t, err
 	}
-	if t.ch, err = t.ctx.CreateCompChannel(); err != nil {
+	if t.ch, err = t.at.Context.CreateCompChannel(); err != nil {
 		return t, err
 	}
 	// One completion queue for everything: what can be in it at a time fits.
-	recvs := min(recvBuffers, max(t.attr.MaxSRQWR, 1))
-	room := min(t.attr.MaxCQE, 1<<16) - recvs
-	t.depth = uint32(min(max(room/(dir.Size()+1), minDepth), maxDepth, t.attr.MaxQPWR))
-	if t.cq, err = t.ctx.CreateCQ(min(recvs+(dir.Size()+1)*int(t.depth), t.attr.MaxCQE), t.ch); err != nil {
+	recvs := min(recvBuffers, max(t.at.Device.MaxSRQWR, 1))
+	room := min(t.at.Device.MaxCQE, 1<<16) - recvs
+	t.depth = uint32(min(max(room/(dir.Size()+1), minDepth), maxDepth, t.at.Device.MaxQPWR))
+	if t.cq, err = t.at.Context.CreateCQ(min(recvs+(dir.Size()+1)*int(t.depth), t.at.Device.MaxCQE), t.ch); err != nil {
 		return t, err
 	}
 	if t.srq, err = t.pd.CreateSRQ(recvs); err != nil {
 		return t, err
 	}
-	if t.recvs, err = newSlab(t, recvs, bufferBytes, "receive buffers"); err != nil {
+	if t.recvs, err = t.newSlab(recvs, bufferBytes, "receive buffers"); err != nil {
 		return t, err
 	}
-	if t.bounce, err = newSlab(t, sendBuffers+1, bufferBytes, "send buffers"); err != nil {
+	if t.bounce, err = t.newSlab(sendBuffers+1, bufferBytes, "send buffers"); err != nil {
 		return t, err
 	}
-	t.stage = t.bounce.at(t.bounce.take())
-	if t.cells, err = newSlab(t, cells, cellBytes, "cells"); err != nil {
+	t.stage = t.bounce.At(t.bounce.Take())
+	if t.cells, err = t.newSlab(cells, cellBytes, "cells"); err != nil {
 		return t, err
 	}
 	t.repost = make([]ibverbs.RecvWR, 0, recvs)
-	for i := t.recvs.take(); i >= 0; i = t.recvs.take() {
+	for i := t.recvs.Take(); i >= 0; i = t.recvs.Take() {
 		t.giveBack(i)
 	}
 	if _, err = t.srq.PostRecv(t.repost); err != nil {
 		return t, err
 	}
 	t.repost = t.repost[:0]
-	t.maxMsg = int(min(t.pa.MaxMsg, 1<<30)) &^ 4095
+	t.maxMsg = int(min(t.at.Attr.MaxMsg, 1<<30)) &^ 4095
 	if t.maxMsg == 0 {
-		t.maxMsg = max(int(t.pa.MaxMsg), 1)
+		t.maxMsg = max(int(t.at.Attr.MaxMsg), 1)
 	}
-	if n := min(t.attr.MaxInitAtomic, t.attr.MaxRDAtomic); n > 0 {
-		t.timers.RDAtomic, t.timers.DestRDAto = min(timers.RDAtomic, n), min(timers.DestRDAto, n)
-	}
+	t.timers.RDAtomic, t.timers.DestRDAto = t.at.Depth(), t.at.Depth()
 	t.caps = fabric.Caps{
 		MaxShort: bufferBytes - fabric.HeaderBytes, Piece: bufferBytes - fabric.HeaderBytes, MaxRuns: min(maxRuns, int(t.depth)/2),
-		OneSided: true, Keys: true, Atomics: t.attr.AtomicCap != ibverbs.AtomicNone, Ordered: true,
+		OneSided: true, Keys: true, Atomics: t.at.Device.AtomicCap != ibverbs.AtomicNone, Ordered: true,
 	}
-	return t, dir.Publish([]byte("verbs " + t.place.String()))
+	return t, dir.Publish([]byte("verbs " + t.at.String()))
 }
 
 // Name implements fabric.Transport.
@@ -188,14 +191,14 @@ func (t *Transport) Caps() fabric.Caps { return t.caps }
 func (t *Transport) Describe(peer int) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	text := t.place.String()
+	text := t.at.String()
 	if peer < 0 || peer >= len(t.eps) || t.eps[peer] == nil || t.eps[peer].qp == nil {
 		return text
 	}
 	e := t.eps[peer]
 	text += fmt.Sprintf("; queue pair %d", e.qp.Num())
 	if e.peerQP != 0 {
-		text += fmt.Sprintf(" to %d at %s", e.peerQP, gidText(e.peerGID))
+		text += fmt.Sprintf(" to %d at %s", e.peerQP, device.GIDText(e.peerGID))
 	}
 	if e.err != nil {
 		return text + ": " + e.err.Error()
@@ -296,7 +299,7 @@ func (t *Transport) free() error {
 	if t.ch != nil {
 		closeOf(t.ch)
 	}
-	for _, r := range t.regions.list {
+	for _, r := range t.regions.All() {
 		r.closed = true
 		closeOf(r.mr)
 	}
@@ -304,13 +307,13 @@ func (t *Transport) free() error {
 		r.closed = true
 		closeOf(r.mr)
 	}
-	t.regions, t.hidden = regions{}, nil
-	errs = append(errs, t.recvs.close(), t.bounce.close(), t.cells.close())
+	t.regions, t.hidden = device.Table[*region]{}, nil
+	errs = append(errs, t.recvs.Close(), t.bounce.Close(), t.cells.Close())
 	if t.pd != nil {
 		closeOf(t.pd)
 	}
-	if t.place != nil {
-		closeOf(t.ctx)
+	if t.at != nil {
+		closeOf(t.at.Context)
 	}
 	return errors.Join(errs...)
 }

@@ -38,7 +38,7 @@ func TestDeviceContract(t *testing.T) {
 	if _, err := ibverbs.Load(); err != nil {
 		t.Skip(err)
 	}
-	if why := Problem(); why != "" {
+	if why := Problem(Options{}); why != "" {
 		t.Skip(why)
 	}
 	fabrictest.Run(t, func(dir fabric.Directory) (fabric.Transport, error) { return New(dir, Options{}) })

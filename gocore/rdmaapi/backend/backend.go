@@ -16,6 +16,14 @@ type Backend interface {
 	Open(device string) (Context, error)
 }
 
+// Chooser is a back end whose device can be chosen by settings.
+type Chooser interface {
+	// Choose returns the name of the device for a program that names none, "" for the
+	// first with an active port. An error means that what the settings ask for is
+	// not there.
+	Choose() (device string, err error)
+}
+
 // Device describes a device. All sizes are in bytes.
 type Device struct {
 	Name    string `json:"name"`

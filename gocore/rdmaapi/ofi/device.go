@@ -5,10 +5,9 @@ package ofi
 import (
 	"errors"
 	"fmt"
-	"net"
-	"strings"
 	"time"
 
+	"gormapy/gocore/device"
 	"gormapy/gocore/libfabric"
 	"gormapy/gocore/rdmaapi/backend"
 )
@@ -19,100 +18,48 @@ type Backend struct{}
 // Name is described with backend.Backend.
 func (Backend) Name() string { return "ofi" }
 
-// providers are those that are offered, the fastest networks first.
-var providers = []string{"efa", "verbs;ofi_rxm", "tcp;ofi_rxm", "shm"}
-
 const (
 	maxMessage = 1<<30 - 1 // what fits into the data of a write with immediate
 	queueSize  = 1024
 )
 
-// offer is one way to use a provider.
+// offer is one way to use a provider, as a device.
 type offer struct {
-	info     *libfabric.Info
-	atomics  bool
-	delivery bool // FI_DELIVERY_COMPLETE
-	device   backend.Device
+	*device.Offer
+	device backend.Device
+}
+
+// wanted is what a queue pair needs, and what the settings say.
+func wanted() device.OFIRequest {
+	return device.OFIRequest{Ordered: true, Unbound: true}.WithSettings()
 }
 
 // offers asks the library. Each has to be freed.
 func offers() ([]*offer, error) {
-	if _, err := libfabric.Open(libfabric.Defaults{}); err != nil {
+	found, err := device.OFIOffers(wanted())
+	if err != nil {
 		return nil, err
 	}
-	var loop, other []*offer
-	for _, name := range providers {
-		seen := map[string]bool{}
-		// A write that is complete when the peer has it fails when the peer refuses it.
-		for _, h := range []libfabric.Hints{
-			{Caps: libfabric.CapAtomic, TxFlags: libfabric.DeliveryComplete},
-			{TxFlags: libfabric.DeliveryComplete},
-			{Caps: libfabric.CapAtomic},
-			{},
-		} {
-			atomics, delivery := h.Caps != 0, h.TxFlags != 0
-			h.Provider = name
-			h.Caps |= libfabric.CapMsg | libfabric.CapRMA
-			h.Order = libfabric.OrderSAS
-			infos, err := libfabric.GetInfo(h)
-			if errors.Is(err, libfabric.ErrNoProvider) {
-				continue
-			}
-			if err != nil {
-				return nil, fmt.Errorf("ask libfabric for provider %s: %w", name, err)
-			}
-			for _, i := range infos {
-				if seen[i.Domain] || !strings.EqualFold(i.Provider, name) || i.MRMode&libfabric.MREndpoint != 0 {
-					i.Free()
-					continue
-				}
-				seen[i.Domain] = true
-				o := &offer{info: i, atomics: atomics, delivery: delivery}
-				if ip := addressOf(i); ip != nil && ip.IsLoopback() {
-					loop = append(loop, o)
-				} else {
-					other = append(other, o)
-				}
-			}
-		}
-	}
-	all := append(loop, other...)
-	for n, o := range all {
-		o.describe(fmt.Sprintf("ofi%d", n))
-	}
-	if len(all) == 0 {
-		there := strings.Join(libfabric.Providers(), ", ")
-		if there == "" {
-			there = "none"
-		}
-		return nil, fmt.Errorf("libfabric has none of the providers %s here; it has: %s", strings.Join(providers, ", "), there)
+	var all []*offer
+	for n, o := range found {
+		made := &offer{Offer: o}
+		made.describe(fmt.Sprintf("ofi%d", n))
+		all = append(all, made)
 	}
 	return all, nil
 }
 
-// addressOf is the address of an offer by IP, nil for others.
-func addressOf(i *libfabric.Info) net.IP {
-	const sockaddrIn, sockaddrIn6 = 2, 3
-	switch a := i.SourceAddress; {
-	case i.AddressFormat == sockaddrIn && len(a) >= 8:
-		return net.IP(a[4:8])
-	case i.AddressFormat == sockaddrIn6 && len(a) >= 24:
-		return net.IP(a[8:24])
-	}
-	return nil
-}
-
 func (o *offer) describe(name string) {
-	i := o.info
+	i := o.Info
 	p := backend.Port{Num: 1, State: "ACTIVE", LinkLayer: "libfabric", MTU: i.MTU, MaxMessage: int64(min(i.MaxMsgSize, maxMessage)), Gbps: float64(i.LinkSpeed) / 1e9}
-	if ip := addressOf(i); ip != nil {
+	if ip := o.IP(); ip != nil {
 		p.Addresses = []string{ip.String()}
 	}
 	o.device = backend.Device{
 		Name: name, Backend: "ofi", Detail: fmt.Sprintf("provider %s, domain %s", i.Provider, i.Domain), Ports: []backend.Port{p},
 		Limits: backend.Limits{
 			MaxQP: 1 << 16, MaxQPWR: queueSize, MaxCQ: 1 << 16, MaxCQE: 1 << 22, MaxMR: 1 << 20, MaxPD: 1 << 10, MaxInline: i.InjectSize,
-			Atomics: o.atomics, Immediate: i.CQDataSize >= 8, Lingers: true,
+			Atomics: o.Atomics, Immediate: i.CQDataSize >= 8, Lingers: true,
 		},
 	}
 }
@@ -120,7 +67,7 @@ func (o *offer) describe(name string) {
 func free(offers []*offer, but *offer) {
 	for _, o := range offers {
 		if o != but {
-			o.info.Free()
+			o.Info.Free()
 		}
 	}
 }
@@ -139,6 +86,23 @@ func (Backend) Devices() ([]backend.Device, error) {
 	return devices, nil
 }
 
+// Choose is described with backend.Chooser.
+func (Backend) Choose() (string, error) {
+	r := wanted()
+	all, err := offers()
+	if err != nil || r.Provider == "" {
+		free(all, nil)
+		return "", nil
+	}
+	defer free(all, nil)
+	for _, o := range all {
+		if r.Takes(o.Offer) {
+			return o.device.Name, nil
+		}
+	}
+	return "", &backend.Errno{Name: "ENODEV", Text: r.Unavailable().Error()}
+}
+
 // Open is described with backend.Backend.
 func (Backend) Open(name string) (backend.Context, error) {
 	all, err := offers()
@@ -150,12 +114,12 @@ func (Backend) Open(name string) (backend.Context, error) {
 			continue
 		}
 		free(all, o)
-		f, err := libfabric.OpenFabric(o.info)
+		f, err := libfabric.OpenFabric(o.Info)
 		if err != nil {
-			o.info.Free()
+			o.Info.Free()
 			return nil, translate(err)
 		}
-		o.info.SetSizes(queueSize, queueSize)
+		o.Info.SetSizes(queueSize, queueSize)
 		return &context{offer: o, fabric: f}, nil
 	}
 	free(all, nil)
@@ -177,7 +141,7 @@ func (c *context) CreateCQ(int) (backend.CQ, error) { return &queue{}, nil }
 // Close is described with backend.Context.
 func (c *context) Close() error {
 	err := c.fabric.Close()
-	c.info.Free()
+	c.Info.Free()
 	return translate(err)
 }
 

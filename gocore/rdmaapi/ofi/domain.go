@@ -3,8 +3,6 @@
 package ofi
 
 import (
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"sync"
 	"time"
@@ -12,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gormapy/gocore/device"
 	"gormapy/gocore/libfabric"
 	"gormapy/gocore/rdmaapi/backend"
 )
@@ -32,7 +31,7 @@ type domain struct {
 
 // AllocPD is described with backend.Context.
 func (c *context) AllocPD() (backend.PD, error) {
-	dom, err := c.fabric.OpenDomain(c.info)
+	dom, err := c.fabric.OpenDomain(c.Info)
 	if err != nil {
 		return nil, translate(err)
 	}
@@ -141,34 +140,13 @@ func (r *region) Close() error {
 
 // Register is described with backend.PD.
 func (d *domain) Register(p unsafe.Pointer, n int, access backend.Access) (backend.Region, error) {
-	a := libfabric.AccessSend | libfabric.AccessWrite
-	if access&backend.LocalWrite != 0 {
-		a |= libfabric.AccessRecv | libfabric.AccessRead
+	mr, err := d.ctx.Offer.Register(d.dom, nil, uintptr(p), n, device.Access(access))
+	if err != nil {
+		return nil, translate(err)
 	}
-	if access&backend.RemoteWrite != 0 {
-		a |= libfabric.AccessRemoteWrite
+	r := &region{d: d, mr: mr, access: access}
+	if d.ctx.Info.MRMode&libfabric.MRVirtAddr != 0 {
+		r.addr = uint64(uintptr(p))
 	}
-	if access&backend.RemoteRead != 0 {
-		a |= libfabric.AccessRemoteRead
-	}
-	if access&backend.RemoteAtomic != 0 { // there is nothing finer
-		a |= libfabric.AccessRemoteRead | libfabric.AccessRemoteWrite
-	}
-	size := min(d.ctx.info.MRKeySize, 8)
-	var err error
-	for range 8 { // keys that are taken
-		var key [8]byte
-		rand.Read(key[:size]) //nolint:errcheck // it ends the program rather than fail
-		key[max(size-1, 0)] &= 0x7f
-		var mr *libfabric.MR
-		if mr, err = d.dom.Register(uintptr(p), n, a, binary.LittleEndian.Uint64(key[:]), d.ctx.info, nil); err != nil {
-			continue
-		}
-		r := &region{d: d, mr: mr, access: access}
-		if d.ctx.info.MRMode&libfabric.MRVirtAddr != 0 {
-			r.addr = uint64(uintptr(p))
-		}
-		return r, nil
-	}
-	return nil, translate(err)
+	return r, nil
 }

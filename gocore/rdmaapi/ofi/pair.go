@@ -10,8 +10,7 @@ import (
 	"time"
 	"unsafe"
 
-	"golang.org/x/sys/unix"
-
+	"gormapy/gocore/device"
 	"gormapy/gocore/libfabric"
 	"gormapy/gocore/rdmaapi/backend"
 )
@@ -49,8 +48,7 @@ type pair struct {
 	name       []byte
 	peer       libfabric.Addr
 	contexts   *libfabric.Contexts
-	operands   []byte // foreign memory
-	operandMR  *libfabric.MR
+	operands   *device.Slab[*libfabric.MR] // by slot
 	slots      []*op
 	free       []int
 	sq, rq     []*op // in the order of posting
@@ -87,7 +85,7 @@ func (d *domain) CreateQP(init backend.QPInit) (backend.QP, error) {
 
 // open makes the endpoint and what it needs.
 func (p *pair) open() (err error) {
-	d, i := p.d, p.d.ctx.info
+	d, i := p.d, p.d.ctx.Info
 	n := p.init.MaxSend + p.init.MaxRecv
 	if p.cq, err = d.dom.OpenCQ(2*n+64, true); err != nil {
 		if p.cq, err = d.dom.OpenCQ(2*n+64, false); err != nil {
@@ -109,15 +107,16 @@ func (p *pair) open() (err error) {
 	for k := range p.free {
 		p.free[k] = n - 1 - k
 	}
-	if p.operands, err = unix.Mmap(-1, 0, n*operandBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE); err != nil {
-		return err
+	// For all access: memory that no peer may access has key 0 on devices, and ofi_rxm
+	// takes each key once, so that there could be one queue pair in a domain.
+	register := func(addr uintptr, n int) (*libfabric.MR, error) {
+		return d.ctx.Offer.Register(d.dom, nil, addr, n, device.AllAccess)
 	}
-	if i.MRMode&libfabric.MRLocal != 0 && d.ctx.atomics {
-		r, err := d.Register(unsafe.Pointer(&p.operands[0]), len(p.operands), backend.LocalWrite)
-		if err != nil {
-			return err
-		}
-		p.operandMR = r.(*region).mr
+	if i.MRMode&libfabric.MRLocal == 0 || !d.ctx.Atomics {
+		register = nil
+	}
+	if p.operands, err = device.NewSlab(n, operandBytes, "operands of atomics", register); err != nil {
+		return err
 	}
 	p.state = backend.StateInit
 	return nil
@@ -137,14 +136,8 @@ func (p *pair) shut() {
 		p.av.Close() //nolint:errcheck // likewise
 		p.av = nil
 	}
-	if p.operandMR != nil {
-		p.operandMR.Close() //nolint:errcheck // likewise
-		p.operandMR = nil
-	}
-	if p.operands != nil {
-		unix.Munmap(p.operands) //nolint:errcheck // likewise
-		p.operands = nil
-	}
+	p.operands.Close() //nolint:errcheck // likewise
+	p.operands = nil
 	if p.contexts != nil {
 		p.contexts.Free()
 		p.contexts = nil
@@ -173,7 +166,7 @@ func (p *pair) Explain() string {
 func (p *pair) Info() ([]byte, error) {
 	p.d.mu.Lock()
 	defer p.d.mu.Unlock()
-	provider := p.d.ctx.info.Provider
+	provider := p.d.ctx.Info.Provider
 	b := []byte{1, byte(len(provider)), byte(len(p.name)), byte(len(p.name) >> 8)}
 	return append(append(b, provider...), p.name...), nil
 }
@@ -188,8 +181,8 @@ func (p *pair) Connect(b []byte, c backend.Connection) error {
 	if len(b) < 4 || b[0] != 1 || len(b) != 4+int(b[1])+int(binary.LittleEndian.Uint16(b[2:])) {
 		return wrong("the connection info of %d bytes is of another version, or cut off", len(b))
 	}
-	if theirs := string(b[4 : 4+int(b[1])]); theirs != p.d.ctx.info.Provider {
-		return wrong("the peer's queue pair is of provider %s, this one of %s", theirs, p.d.ctx.info.Provider)
+	if theirs := string(b[4 : 4+int(b[1])]); theirs != p.d.ctx.Info.Provider {
+		return wrong("the peer's queue pair is of provider %s, this one of %s", theirs, p.d.ctx.Info.Provider)
 	}
 	if p.state != backend.StateInit {
 		return wrong("queue pair %d is in state %s; it can be connected in INIT, once", p.num, p.state)
@@ -288,7 +281,7 @@ func (p *pair) mayGo(o *op) bool {
 // request is what an operation is for libfabric.
 func (p *pair) request(o *op) libfabric.Request {
 	r := libfabric.Request{Flags: libfabric.Completed, Addr: p.peer, Remote: o.Raddr, Key: o.RKey}
-	if p.d.ctx.delivery {
+	if p.d.ctx.Delivery {
 		r.Flags |= libfabric.DeliveryComplete
 	}
 	switch {
@@ -336,12 +329,12 @@ func (p *pair) post(o *op, r libfabric.Request) bool {
 		}
 	}
 	if o.Op.Atomic() && !o.recv {
-		words := p.operands[slot*operandBytes:]
+		words := p.operands.Bytes(int32(slot))
 		binary.LittleEndian.PutUint64(words, o.Operand)
 		binary.LittleEndian.PutUint64(words[8:], o.Compare)
 		r.Operand, r.Compare = uintptr(unsafe.Pointer(&words[0])), uintptr(unsafe.Pointer(&words[8]))
-		if p.operandMR != nil {
-			r.OperandDesc = p.operandMR.Desc
+		if p.operands.MR != nil {
+			r.OperandDesc = p.operands.MR.Desc
 		}
 	}
 	n, err := p.ep.Post([]libfabric.Request{r})

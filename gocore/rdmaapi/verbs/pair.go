@@ -10,6 +10,7 @@ import (
 	"time"
 	"unsafe"
 
+	"gormapy/gocore/device"
 	"gormapy/gocore/ibverbs"
 	"gormapy/gocore/rdmaapi/backend"
 )
@@ -24,13 +25,15 @@ func (d *domain) Close() error { return translate(d.pd.Close()) }
 
 type region struct{ *ibverbs.MR }
 
-func (r region) RKey() uint64           { return uint64(r.MR.RKey()) }
-func (r region) Access() backend.Access { return backend.Access(r.MR.Access()) }
+func (r region) RKey() uint64 { return uint64(r.MR.RKey()) }
+
+// Access leaves out how the device does it.
+func (r region) Access() backend.Access { return backend.Access(r.MR.Access()) & backend.AllAccess }
 func (r region) Close() error           { return translate(r.MR.Close()) }
 
 // Register is described with backend.PD.
 func (d *domain) Register(p unsafe.Pointer, n int, access backend.Access) (backend.Region, error) {
-	mr, err := d.pd.Register(uint64(uintptr(p)), n, ibverbs.Access(access))
+	mr, err := d.ctx.at.Register(d.pd, uintptr(p), n, device.Access(access))
 	if err != nil {
 		return nil, translate(err)
 	}
@@ -69,11 +72,7 @@ func (p *pair) begin() error {
 	var b [4]byte
 	rand.Read(b[:]) //nolint:errcheck // it ends the program rather than fail
 	p.psn = binary.LittleEndian.Uint32(b[:]) & 0xffffff
-	all := ibverbs.LocalWrite | ibverbs.RemoteWrite | ibverbs.RemoteRead
-	if p.ctx.d.Limits.Atomics {
-		all |= ibverbs.RemoteAtomic
-	}
-	if err := p.qp.ToInit(p.ctx.at.port, all); err != nil {
+	if err := p.qp.ToInit(p.ctx.at.Num, p.ctx.at.QPAccess()); err != nil {
 		return translate(err)
 	}
 	p.state.Store(int32(backend.StateInit))
@@ -107,13 +106,13 @@ const (
 
 // Info is described with backend.QP.
 func (p *pair) Info() ([]byte, error) {
-	at := &p.ctx.at
-	b := []byte{infoVersion, byte(at.attr.ActiveMTU), byte(at.attr.LinkLayer), byte(min(p.ctx.d.Limits.MaxQPRdAtomic, 16))}
+	at := p.ctx.at
+	b := []byte{infoVersion, byte(at.Attr.ActiveMTU), byte(at.Attr.LinkLayer), byte(at.Depth())}
 	b = binary.LittleEndian.AppendUint32(b, p.qp.Num())
 	b = binary.LittleEndian.AppendUint32(b, p.psn)
-	b = binary.LittleEndian.AppendUint16(b, at.attr.LID)
+	b = binary.LittleEndian.AppendUint16(b, at.Attr.LID)
 	b = binary.LittleEndian.AppendUint16(b, 0)
-	return append(b, at.gid[:]...), nil
+	return append(b, at.GID.Addr[:]...), nil
 }
 
 // Connect is described with backend.QP.
@@ -124,18 +123,15 @@ func (p *pair) Connect(b []byte, c backend.Connection) error {
 	if s := p.State(); s != backend.StateInit {
 		return &backend.Errno{Name: "EINVAL", Text: fmt.Sprintf("queue pair %d is in state %s; it can be connected in INIT, once", p.Num(), s)}
 	}
-	at := &p.ctx.at
-	if int(b[2]) != at.attr.LinkLayer {
+	at := p.ctx.at
+	if int(b[2]) != at.Attr.LinkLayer {
 		return &backend.Errno{Name: "EINVAL", Text: "one port is InfiniBand, the other one Ethernet"}
 	}
-	r := ibverbs.Remote{
-		MTU: min(int(b[1]), at.attr.ActiveMTU), QPNum: binary.LittleEndian.Uint32(b[4:]), PSN: binary.LittleEndian.Uint32(b[8:]) & 0xffffff,
-		LID: binary.LittleEndian.Uint16(b[12:]), Global: at.attr.LinkLayer == ibverbs.LinkLayerEthernet, SGIDIndex: max(at.index, 0),
-	}
-	copy(r.GID[:], b[16:])
-	depth := max(1, min(int(b[3]), p.ctx.d.Limits.MaxQPRdAtomic, 16))
-	t := ibverbs.Timers{Timeout: timeout(c.Timeout), Retries: retries, RNRRetry: c.RNRRetry, MinRNR: rnrCode(c.RNRTimer), RDAtomic: depth, DestRDAto: depth}
-	if err := p.qp.ToRTR(at.port, &r, &t); err != nil {
+	r := at.Peer(binary.LittleEndian.Uint16(b[12:]), [16]byte(b[16:]), int(b[1]))
+	r.QPNum, r.PSN = binary.LittleEndian.Uint32(b[4:]), binary.LittleEndian.Uint32(b[8:])&0xffffff
+	depth := max(1, min(int(b[3]), at.Depth()))
+	t := ibverbs.Timers{Timeout: timeout(c.Timeout), Retries: device.Retries, RNRRetry: c.RNRRetry, MinRNR: rnrCode(c.RNRTimer), RDAtomic: depth, DestRDAto: depth}
+	if err := p.qp.ToRTR(at.Num, &r, &t); err != nil {
 		return translate(err)
 	}
 	p.state.Store(int32(backend.StateRTR))
@@ -146,14 +142,10 @@ func (p *pair) Connect(b []byte, c backend.Connection) error {
 	return nil
 }
 
-// retries is how often a request is sent again that the peer does not acknowledge.
-// 7, the most that there is, means for ever to Soft-RoCE.
-const retries = 6
-
 // timeout is the exponent with which the first try and the retries take about d.
 func timeout(d time.Duration) int {
 	e := 8
-	for ; e < 22 && (4096*time.Nanosecond)<<(e+1)*(1+retries) <= d; e++ {
+	for ; e < 22 && (4096*time.Nanosecond)<<(e+1)*(1+device.Retries) <= d; e++ {
 	}
 	return e
 }

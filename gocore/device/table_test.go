@@ -1,6 +1,4 @@
-//go:build cgo
-
-package verbs
+package device
 
 import (
 	"math/rand/v2"
@@ -9,21 +7,22 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Lookups against a search through all, with regions that overlap and go.
-func TestRegions(t *testing.T) {
+// Lookups against a search through all, with ranges that overlap and go.
+func TestTable(t *testing.T) {
+	type span struct{ start, end uint64 }
 	random := rand.New(rand.NewPCG(1, 2))
-	var s regions
-	var all []*region
+	var s Table[*span]
+	var all []*span
 	for range 3000 {
 		if len(all) > 0 && random.IntN(3) == 0 {
 			i := random.IntN(len(all))
-			s.remove(all[i])
+			assert.True(t, s.Remove(all[i]))
 			all[i] = all[len(all)-1]
 			all = all[:len(all)-1]
 		} else if len(all) < 40 {
 			start := random.Uint64N(1000)
-			r := &region{start: start, end: start + 1 + random.Uint64N(200)}
-			s.add(r)
+			r := &span{start, start + 1 + random.Uint64N(200)}
+			s.Add(r, r.start, r.end)
 			all = append(all, r)
 		}
 		for range 20 {
@@ -32,15 +31,16 @@ func TestRegions(t *testing.T) {
 			for _, r := range all {
 				covered = covered || r.start <= start && start+uint64(n) <= r.end
 			}
-			got := s.find(start, n)
+			got := s.Find(start, n)
 			if assert.Equal(t, covered, got != nil) && got != nil {
 				assert.True(t, got.start <= start && start+uint64(n) <= got.end)
 				assert.Contains(t, all, got)
 			}
 		}
+		assert.ElementsMatch(t, all, s.All())
 		if t.Failed() {
 			return
 		}
 	}
-	s.remove(&region{})
+	assert.False(t, s.Remove(&span{}))
 }

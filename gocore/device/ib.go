@@ -1,0 +1,305 @@
+//go:build cgo
+
+package device
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gormapy/gocore/ibverbs"
+)
+
+// IB is what there is of an opened RDMA device.
+type IB struct {
+	Context *ibverbs.Context
+	Device  ibverbs.DeviceAttr
+	Ports   []PortInfo // from number 1 on
+}
+
+// PortInfo is a port of a device with its addresses.
+type PortInfo struct {
+	Num  int
+	Attr ibverbs.PortAttr
+	GIDs []GID
+}
+
+// GID is an entry of a port's table of addresses.
+type GID struct {
+	Index int
+	Addr  [16]byte
+	Kind  string // InfiniBand, RoCE v1, RoCE v2, or RoCE if the kernel does not say
+}
+
+const roceV2 = "RoCE v2"
+
+func (g GID) String() string { return GIDText(g.Addr) + " (" + g.Kind + ")" }
+
+// GIDText is the address in a GID as IPv6 has it: ::ffff:10.0.0.1, fe80::1.
+func GIDText(gid [16]byte) string { return netip.AddrFrom16(gid).String() }
+
+// preference orders GIDs: see the package comment.
+func (g GID) preference() int {
+	n := 0
+	if g.Kind == roceV2 {
+		n += 4
+	}
+	switch a := netip.AddrFrom16(g.Addr); {
+	case a.Is4In6():
+		n += 2
+	case !a.IsLinkLocalUnicast():
+		n++
+	}
+	return n
+}
+
+// InspectIB asks for all of an opened device. On an error it leaves the device open.
+func InspectIB(c *ibverbs.Context) (*IB, error) {
+	d := &IB{Context: c}
+	var err error
+	if d.Device, err = c.Device(); err != nil {
+		return nil, err
+	}
+	for n := 1; n <= d.Device.Ports; n++ {
+		p := PortInfo{Num: n}
+		if p.Attr, err = c.Port(n); err != nil {
+			return nil, err
+		}
+		for i := range p.Attr.GIDs {
+			gid, err := c.GID(n, i)
+			if err != nil || gid == [16]byte{} {
+				continue
+			}
+			p.GIDs = append(p.GIDs, GID{i, gid, gidKind(c.Name(), n, i, p.Attr.LinkLayer)})
+		}
+		d.Ports = append(d.Ports, p)
+	}
+	return d, nil
+}
+
+// gidKind is what the kernel says of an entry of the table.
+func gidKind(device string, port, index, link int) string {
+	if link != ibverbs.LinkLayerEthernet {
+		return "InfiniBand"
+	}
+	b, err := os.ReadFile(fmt.Sprintf("/sys/class/infiniband/%s/ports/%d/gid_attrs/types/%d", device, port, index))
+	switch text := strings.TrimSpace(string(b)); {
+	case err != nil || text == "":
+		return "RoCE"
+	case text == roceV2:
+		return roceV2
+	default:
+		return "RoCE v1"
+	}
+}
+
+// String is the device with the states of its ports.
+func (d *IB) String() string {
+	var ports []string
+	for _, p := range d.Ports {
+		ports = append(ports, fmt.Sprintf("port %d is %s", p.Num, ibverbs.PortStateName(p.Attr.State)))
+	}
+	return d.Context.Name() + ": " + strings.Join(ports, ", ")
+}
+
+// Place is a port of an opened device, and the address that is used there.
+type Place struct {
+	*IB
+	Num  int
+	Attr ibverbs.PortAttr
+	GID  GID // with index -1 if a LID is all the address that there is
+}
+
+func (p *Place) String() string {
+	address := fmt.Sprintf("LID %d", p.Attr.LID)
+	if p.GID.Index >= 0 {
+		address = fmt.Sprintf("GID %d %v", p.GID.Index, p.GID)
+	}
+	return fmt.Sprintf("%s port %d, %s, MTU %d", p.Context.Name(), p.Num, address, ibverbs.MTUBytes(p.Attr.ActiveMTU))
+}
+
+// Choose takes the port and address that r asks for. It does not look at r.Device.
+func (d *IB) Choose(r IBRequest) (*Place, error) {
+	port, err := number(IBPort.Name, r.Port, 1)
+	gid, bad := number(IBGID.Name, r.GID, 0)
+	if err = errors.Join(err, bad); err != nil {
+		return nil, err
+	}
+	name := d.Context.Name()
+	if r.SharedReceive && d.Device.MaxSRQ == 0 {
+		return nil, fmt.Errorf("%s has no shared receive queues, which this transport needs (libfabric's may do without)", name)
+	}
+	if port > d.Device.Ports {
+		return nil, fmt.Errorf("%s has no port %d, it has %d", name, port, d.Device.Ports)
+	}
+	err = fmt.Errorf("%w of %v", ibverbs.ErrNoPort, d)
+	for i := range d.Ports {
+		info := &d.Ports[i]
+		if port >= 0 && port != info.Num || info.Attr.State != ibverbs.PortActive {
+			continue
+		}
+		if p, ok := d.address(info, gid); ok {
+			return p, nil
+		}
+		err = fmt.Errorf("port %d of %s has no GID", info.Num, name)
+		if gid >= 0 {
+			err = fmt.Errorf("port %d of %s has no GID %d", info.Num, name, gid)
+		}
+	}
+	return nil, err
+}
+
+// address chooses the entry of a port's table of addresses; wanted -1: any.
+func (d *IB) address(info *PortInfo, wanted int) (*Place, bool) {
+	p := &Place{IB: d, Num: info.Num, Attr: info.Attr, GID: GID{Index: -1}}
+	best := -1
+	for _, g := range info.GIDs {
+		if wanted >= 0 && wanted != g.Index {
+			continue
+		}
+		if n := g.preference(); n > best {
+			best, p.GID = n, g
+		}
+	}
+	lid := info.Attr.LinkLayer != ibverbs.LinkLayerEthernet && info.Attr.LID != 0
+	return p, p.GID.Index >= 0 || wanted < 0 && lid
+}
+
+// number is the value of a setting that is one, -1 if there is none.
+func number(name, value string, least int) (int, error) {
+	if value == "" {
+		return -1, nil
+	}
+	n, err := strconv.Atoi(value)
+	if err != nil || n < least || n > 65535 {
+		return 0, fmt.Errorf("%s=%q is not a number from %d", name, value, least)
+	}
+	return n, nil
+}
+
+// OpenIB opens the device that r asks for, or the one whose turn it is among those
+// with a port for r.
+func OpenIB(lib *ibverbs.Library, r IBRequest, turn int) (*Place, error) {
+	names, err := lib.Devices()
+	if err != nil {
+		return nil, err
+	}
+	wanted := names
+	if r.Device != "" {
+		wanted = []string{r.Device}
+		if !slices.Contains(names, r.Device) {
+			return nil, r.unavailable(names, fmt.Errorf("%w of that name", ibverbs.ErrNoDevice))
+		}
+	}
+	var ports []*Place
+	var why []error
+	for _, name := range wanted {
+		p, err := openIB(lib, name, r)
+		if err != nil {
+			why = append(why, err)
+			continue
+		}
+		ports = append(ports, p)
+	}
+	if len(ports) == 0 {
+		return nil, r.unavailable(names, joined(why))
+	}
+	chosen := ports[turn%len(ports)]
+	for _, p := range ports {
+		if p != chosen {
+			_ = p.Context.Close()
+		}
+	}
+	return chosen, nil
+}
+
+func openIB(lib *ibverbs.Library, name string, r IBRequest) (p *Place, err error) {
+	c, err := lib.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	d, err := InspectIB(c)
+	if err == nil {
+		p, err = d.Choose(r)
+	}
+	if err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// joined is errors.Join in one line.
+func joined(errs []error) error {
+	list := make([]any, len(errs))
+	for i, err := range errs {
+		list[i] = err
+	}
+	return fmt.Errorf(strings.TrimSuffix(strings.Repeat("%w, ", len(errs)), ", "), list...)
+}
+
+func (r IBRequest) unavailable(found []string, why error) error {
+	asked := "an RDMA device with an active port"
+	if r.Device != "" {
+		asked = fmt.Sprintf("RDMA device %q", r.Device)
+	}
+	if r.Port != "" {
+		asked += ", port " + r.Port
+	}
+	if r.GID != "" {
+		asked += ", GID " + r.GID
+	}
+	return &Unavailable{
+		Asked: asked, Found: found, Err: why,
+		Advice: fmt.Sprintf("%s, %s and %s name a device, a port and a GID; python -m gormapy.rdma devices lists them", IBDevice.Name, IBPort.Name, IBGID.Name),
+	}
+}
+
+// Depth is how many reads and atomics a queue pair of the device asks for, and
+// answers, at a time.
+func (d *IB) Depth() int {
+	return max(1, min(maxDepth, d.Device.MaxInitAtomic, d.Device.MaxRDAtomic))
+}
+
+const maxDepth = 16
+
+// Retries is how often a request is sent again that the peer does not acknowledge.
+// 7, the most that there is, means for ever to Soft-RoCE.
+const Retries = 6
+
+// QPAccess is what peers may do through a queue pair: all that the device can.
+func (d *IB) QPAccess() ibverbs.Access {
+	access := ibverbs.LocalWrite | ibverbs.RemoteWrite | ibverbs.RemoteRead
+	if d.Device.AtomicCap != ibverbs.AtomicNone {
+		access |= ibverbs.RemoteAtomic
+	}
+	return access
+}
+
+// Peer says how the peer with this address is reached from p; mtu is the peer's.
+func (p *Place) Peer(lid uint16, gid [16]byte, mtu int) ibverbs.Remote {
+	return ibverbs.Remote{
+		LID: lid, GID: gid, MTU: min(mtu, p.Attr.ActiveMTU), SGIDIndex: max(p.GID.Index, 0),
+		// On InfiniBand a GID is needed for peers without a LID only.
+		Global: p.Attr.LinkLayer == ibverbs.LinkLayerEthernet || lid == 0,
+	}
+}
+
+// Register registers n bytes at addr: see the package comment.
+func (d *IB) Register(pd *ibverbs.PD, addr uintptr, n int, access Access) (*ibverbs.MR, error) {
+	mr, err := pd.Register(uint64(addr), n, ibverbs.Access(access))
+	if err == nil || !d.Device.OnDemand {
+		return mr, err
+	}
+	if !d.Device.OnDemandAtomic {
+		access &^= RemoteAtomic
+	}
+	if paged, again := pd.Register(uint64(addr), n, ibverbs.Access(access)|ibverbs.OnDemand); again == nil {
+		return paged, nil
+	}
+	return nil, err
+}

@@ -1,0 +1,133 @@
+package device
+
+import (
+	"fmt"
+	"io"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Access is the sum of what may be done with registered memory, numbered as
+// ibv_access_flags. Without any it is the source of what this process sends.
+type Access uint32
+
+// The kinds of access.
+const (
+	LocalWrite   Access = 1 << 0
+	RemoteWrite  Access = 1 << 1
+	RemoteRead   Access = 1 << 2
+	RemoteAtomic Access = 1 << 3
+
+	// AllAccess is for memory that peers read and change, ReadOnly for memory that
+	// they only read.
+	AllAccess = LocalWrite | RemoteWrite | RemoteRead | RemoteAtomic
+	ReadOnly  = LocalWrite | RemoteRead
+)
+
+// Mapping is memory of this process's own that is registered as MR.
+type Mapping[M io.Closer] struct {
+	Mem []byte
+	MR  M
+	// registered: there may be nothing to register memory for.
+	registered bool
+}
+
+// Map maps n bytes for what, and has register register them, unless it is nil.
+func Map[M io.Closer](n int, what string, register func(addr uintptr, n int) (M, error)) (*Mapping[M], error) {
+	mem, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		return nil, fmt.Errorf("map %d bytes for %s: %w", n, what, err)
+	}
+	_ = unix.Madvise(mem, unix.MADV_DONTFORK)
+	m := &Mapping[M]{Mem: mem}
+	if register == nil {
+		return m, nil
+	}
+	if m.MR, err = register(uintptr(unsafe.Pointer(&mem[0])), n); err != nil {
+		_ = unix.Munmap(mem)
+		return nil, fmt.Errorf("register %s: %w", what, err)
+	}
+	m.registered = true
+	return m, nil
+}
+
+// Deregister ends the registration; the memory stays.
+func (m *Mapping[M]) Deregister() error {
+	if m == nil || !m.registered {
+		return nil
+	}
+	m.registered = false
+	return m.MR.Close()
+}
+
+// Unmap gives the memory back.
+func (m *Mapping[M]) Unmap() error {
+	if m == nil || m.Mem == nil {
+		return nil
+	}
+	mem := m.Mem
+	m.Mem = nil
+	return unix.Munmap(mem)
+}
+
+// Slab is a part of a Mapping in equal buffers. Its user has a lock.
+type Slab[M io.Closer] struct {
+	*Mapping[M]
+	Size int // of a buffer
+	mem  []byte
+	free []int32
+}
+
+// Cut makes a slab of count buffers of size bytes, from byte off of m on.
+func (m *Mapping[M]) Cut(off, count, size int) *Slab[M] {
+	s := &Slab[M]{Mapping: m, Size: size, mem: m.Mem[off:][:count*size], free: make([]int32, count)}
+	for i := range s.free {
+		s.free[i] = int32(count - 1 - i)
+	}
+	return s
+}
+
+// NewSlab maps and registers memory for count buffers of size bytes.
+func NewSlab[M io.Closer](count, size int, what string, register func(addr uintptr, n int) (M, error)) (*Slab[M], error) {
+	m, err := Map(count*size, what, register)
+	if err != nil {
+		return nil, err
+	}
+	return m.Cut(0, count, size), nil
+}
+
+// Free is how many buffers are free.
+func (s *Slab[M]) Free() int { return len(s.free) }
+
+// Take returns a free buffer's number, -1 if there is none.
+func (s *Slab[M]) Take() int32 {
+	if len(s.free) == 0 {
+		return -1
+	}
+	i := s.free[len(s.free)-1]
+	s.free = s.free[:len(s.free)-1]
+	return i
+}
+
+// Give gives a buffer back.
+func (s *Slab[M]) Give(i int32) { s.free = append(s.free, i) }
+
+// At is where buffer i lies.
+func (s *Slab[M]) At(i int32) unsafe.Pointer { return unsafe.Pointer(&s.mem[int(i)*s.Size]) }
+
+// Addr is At, as a device has it.
+func (s *Slab[M]) Addr(i int32) uint64 { return uint64(uintptr(s.At(i))) }
+
+// Bytes are those of buffer i.
+func (s *Slab[M]) Bytes(i int32) []byte { return s.mem[int(i)*s.Size:][:s.Size] }
+
+// Close ends the registration and gives the memory back, of all slabs of a Mapping.
+func (s *Slab[M]) Close() error {
+	if s == nil {
+		return nil
+	}
+	err := s.Deregister()
+	_ = s.Unmap()
+	return err
+}

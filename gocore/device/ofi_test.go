@@ -1,0 +1,120 @@
+//go:build cgo
+
+package device
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"gormapy/gocore/libfabric"
+)
+
+func needLibfabric(t *testing.T) {
+	t.Helper()
+	if _, err := libfabric.Open(libfabric.Defaults{}); err != nil {
+		t.Skip(err)
+	}
+}
+
+func TestChoiceOfProvider(t *testing.T) {
+	needLibfabric(t)
+	for _, r := range []OFIRequest{{}, {Ordered: true, Unbound: true}, {NoDelivery: true, NoAtomics: true}, {Provider: "tcp"}, {Provider: "tcp;ofi_rxm"}} {
+		o, err := ChooseOFI(r)
+		require.NoError(t, err, "%+v", r)
+		assert.Contains(t, preferred, o.Info.Provider, "%+v", r)
+		if r.Ordered {
+			assert.True(t, o.Order)
+			assert.Zero(t, o.Info.MRMode&libfabric.MREndpoint)
+		}
+		assert.False(t, r.NoDelivery && o.Delivery)
+		assert.False(t, r.NoAtomics && o.Atomics)
+		if r.Provider != "" {
+			assert.Equal(t, "tcp;ofi_rxm", o.Info.Provider, "tcp alone has no reliable datagrams")
+			assert.True(t, o.IP().IsLoopback())
+		}
+		o.Info.Free()
+	}
+	o, err := ChooseOFI(OFIRequest{Provider: "tcp;ofi_rxm", Everywhere: true})
+	require.NoError(t, err)
+	o.Info.Free()
+}
+
+// shm is there when it is named, and then last, so that the others keep their places.
+func TestOffers(t *testing.T) {
+	needLibfabric(t)
+	all, err := OFIOffers(OFIRequest{})
+	require.NoError(t, err)
+	defer FreeOffers(all, nil)
+	domains := map[string]bool{}
+	for _, o := range all {
+		assert.Contains(t, preferred, o.Info.Provider)
+		assert.False(t, domains[o.Info.Provider+o.Info.Domain], "%s twice", o.Info.Domain)
+		domains[o.Info.Provider+o.Info.Domain] = true
+	}
+	r := OFIRequest{Provider: "shm"}
+	shm, err := OFIOffers(r)
+	require.NoError(t, err)
+	defer FreeOffers(shm, nil)
+	require.Greater(t, len(shm), len(all))
+	for i, o := range shm {
+		assert.Equal(t, i >= len(all), r.Takes(o))
+		if i < len(all) {
+			assert.Equal(t, all[i].Info.Domain, o.Info.Domain)
+		}
+	}
+}
+
+func TestUnavailableProvider(t *testing.T) {
+	needLibfabric(t)
+	_, err := ChooseOFI(OFIRequest{Provider: "none", Domain: "eth9"})
+	assert.ErrorIs(t, err, libfabric.ErrNoProvider)
+	assert.ErrorContains(t, err, "asked for libfabric's provider none on eth9: no provider offers what was asked for: reliable datagrams, messages and RMA; there is ")
+	assert.ErrorContains(t, err, "tcp;ofi_rxm")
+	assert.ErrorContains(t, err, "; GORMAPY_OFI_PROV names a provider; fi_info lists them")
+}
+
+// A key that is taken is drawn again.
+func TestKeys(t *testing.T) {
+	needLibfabric(t)
+	o, err := ChooseOFI(OFIRequest{Provider: "tcp;ofi_rxm", Unbound: true})
+	require.NoError(t, err)
+	defer o.Info.Free()
+	require.Zero(t, o.Info.MRMode&libfabric.MRProvKey)
+	net, err := libfabric.OpenFabric(o.Info)
+	require.NoError(t, err)
+	defer net.Close()
+	d, err := net.OpenDomain(o.Info)
+	require.NoError(t, err)
+	defer d.Close()
+	m, err := Map[*libfabric.MR](4096, "the test", nil)
+	require.NoError(t, err)
+	defer m.Unmap()
+	register := func() (*libfabric.MR, error) {
+		return o.Register(d, nil, uintptr(m.Cut(0, 1, 4096).Addr(0)), 4096, ReadOnly)
+	}
+	o.Info.MRKeySize = 1
+	keys := map[uint64]bool{}
+	for range 60 { // of 256: two alike are drawn with a probability of 99.9 %
+		mr, err := register()
+		require.NoError(t, err)
+		defer mr.Close()
+		assert.Less(t, mr.Key, uint64(256))
+		assert.False(t, keys[mr.Key])
+		keys[mr.Key] = true
+	}
+	for err = nil; err == nil; {
+		var mr *libfabric.MR
+		if mr, err = register(); err == nil {
+			defer mr.Close()
+			require.Less(t, len(keys), 257)
+			keys[mr.Key] = true
+		}
+	}
+	assert.ErrorContains(t, err, "register 4096 bytes: 8 keys that were tried are taken")
+	for range 1000 {
+		assert.Zero(t, drawKey(8)>>63, "a key is a positive number of 64 bits")
+		assert.Zero(t, drawKey(4)>>32)
+	}
+}

@@ -1,0 +1,66 @@
+package device
+
+import "gormapy/gocore/settings"
+
+// The settings of devices, for MPI and for gormapy.rdma.
+var (
+	IBDevice = settings.Add(settings.Setting{Name: "GORMAPY_IB_DEV", Reader: settings.ByRanks,
+		Meaning: "name of the RDMA device that GORMAPY_FABRIC=verbs and gormapy.rdma use; empty: ranks of a host take turns among those with an active port"})
+	IBPort = settings.Add(settings.Setting{Name: "GORMAPY_IB_PORT", Reader: settings.ByRanks,
+		Meaning: "number of its port; empty: the first active one that has an address"})
+	IBGID = settings.Add(settings.Setting{Name: "GORMAPY_IB_GID", Reader: settings.ByRanks,
+		Meaning: "index of the GID on that port; empty: a RoCE v2 one, with an IPv4 address if there is one, link-local last"})
+	OFIProvider = settings.Add(settings.Setting{Name: "GORMAPY_OFI_PROV", Reader: settings.ByRanks,
+		Meaning: "libfabric's provider for GORMAPY_FABRIC=ofi and gormapy.rdma, such as tcp;ofi_rxm (fi_info lists them); empty: the best of efa, verbs;ofi_rxm and tcp;ofi_rxm that is there"})
+)
+
+// IBSettings and OFISettings are the settings of each kind of device.
+var (
+	IBSettings  = []*settings.Setting{IBDevice, IBPort, IBGID}
+	OFISettings = []*settings.Setting{OFIProvider}
+)
+
+// IBRequest names a port of an RDMA device, in the words of the settings. What is
+// empty is chosen.
+type IBRequest struct {
+	Device string // name, such as mlx5_0
+	Port   string // number, from 1
+	GID    string // index in the port's table of addresses, from 0
+
+	// SharedReceive demands shared receive queues.
+	SharedReceive bool
+}
+
+// WithSettings returns r with the settings in place of what it leaves empty.
+func (r IBRequest) WithSettings() IBRequest {
+	r.Device = or(r.Device, IBDevice)
+	r.Port = or(r.Port, IBPort)
+	r.GID = or(r.GID, IBGID)
+	return r
+}
+
+// OFIRequest names a provider of libfabric and what its user can't do without.
+type OFIRequest struct {
+	Provider string // such as "tcp;ofi_rxm"; empty: the best there is
+	Domain   string // interface or device, such as "eth0"; empty: any
+
+	// Everywhere prefers interfaces that other hosts reach to the loopback.
+	Everywhere bool
+	// Ordered demands messages in order, Unbound memory that belongs to no endpoint.
+	Ordered, Unbound bool
+	// NoDelivery and NoAtomics leave these out although the provider may have them.
+	NoDelivery, NoAtomics bool
+}
+
+// WithSettings returns r with the settings in place of what it leaves empty.
+func (r OFIRequest) WithSettings() OFIRequest {
+	r.Provider = or(r.Provider, OFIProvider)
+	return r
+}
+
+func or(given string, s *settings.Setting) string {
+	if given != "" {
+		return given
+	}
+	return s.Value()
+}
