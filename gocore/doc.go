@@ -9,7 +9,7 @@
 //	start      boot boot/pmi
 //	transports fabric/registry fabric/self fabric/shm fabric/tcp fabric/verbs fabric/ofi
 //	           rdmaapi/transfer rdmaapi/soft rdmaapi/verbs rdmaapi/ofi rdmaapi/sockets rdmaapi/backend
-//	libraries  ibverbs libfabric
+//	devices    device ibverbs libfabric
 //	contracts  fabric job
 //	data       op dtype
 //	system     arena trace/chrome trace log settings errs sys/atom sys

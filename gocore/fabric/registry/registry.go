@@ -1,7 +1,8 @@
 // Package registry makes the network transport that the settings ask for, if they
 // ask for one.
 //
-// It may import device, fabric and its network transports, and settings.
+// It may import device, fabric, fabric/ofi, fabric/tcp, fabric/verbs and
+// settings.
 package registry
 
 import (

@@ -24,5 +24,5 @@
 // unless somebody polls: it sleeps on the queues' descriptors, but never long.
 // domain.mu guards the pairs of a domain and all calls of libfabric for them.
 //
-// It may import device, libfabric, rdmaapi/backend.
+// It may import device, libfabric and rdmaapi/backend.
 package ofi

@@ -6,5 +6,5 @@
 // completes, too, when a queue pair fails, and an overrun would break all of its
 // queue pairs.
 //
-// It may import device, ibverbs, rdmaapi/backend.
+// It may import device, ibverbs and rdmaapi/backend.
 package verbs
