@@ -7,8 +7,7 @@
 //	operations rma mpiio coll p2p
 //	progress   engine
 //	start      boot boot/pmi
-//	transports fabric/registry fabric/self fabric/shm fabric/tcp fabric/verbs fabric/ofi
-//	           rdmaapi/transfer rdmaapi/soft rdmaapi/verbs rdmaapi/ofi rdmaapi/sockets rdmaapi/backend
+//	transports fabric/registry fabric/* rdmaapi/*
 //	devices    device ibverbs libfabric
 //	contracts  fabric job
 //	data       op dtype

@@ -12,5 +12,5 @@
 //
 // The contract is in fabric.go; package fabrictest checks it on every transport.
 //
-// It may import only the standard library.
+// It may import settings.
 package fabric

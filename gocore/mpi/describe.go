@@ -2,7 +2,6 @@ package mpi
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"runtime"
 	"sync/atomic"
@@ -11,7 +10,6 @@ import (
 	"gormapy/gocore/fabric/registry"
 	"gormapy/gocore/job"
 	"gormapy/gocore/settings"
-	"gormapy/gocore/sys"
 )
 
 // What the core tells people about itself, for python -m gormapy info: JSON
@@ -53,8 +51,12 @@ func Program() int {
 type transport struct {
 	Name   string `json:"name"`
 	Usable bool   `json:"usable"`
-	Ranks  int    `json:"ranks"` // that it leads to from here
-	Text   string `json:"text"`
+	// Network says that it is used only where it is asked for, Device that it needs
+	// hardware which most machines don't have.
+	Network bool   `json:"network"`
+	Device  bool   `json:"device"`
+	Ranks   int    `json:"ranks"` // that it leads to from here
+	Text    string `json:"text"`
 }
 
 // Transports lists the transports that the design knows, used here or not.
@@ -65,36 +67,16 @@ func Transports() string {
 		reach = w.eng.Reach()
 	}
 	list := []transport{
-		{"self", true, reach["self"], "messages of a rank to itself"},
-		{"shm", true, reach["shm"], "shared memory, to ranks on this host, " + copying()},
+		{Name: "self", Usable: true, Ranks: reach["self"], Text: "messages of a rank to itself"},
 	}
-	for _, k := range registry.Kinds() {
-		text := k.What
-		if k.Problem != "" {
-			text += ": " + k.Problem
+	for _, e := range registry.Entries() {
+		text, problem := e.What(), e.Problem()
+		if problem != "" {
+			text += ": " + problem
 		}
-		list = append(list, transport{k.Name, k.Problem == "", reach[k.Name], text})
+		list = append(list, transport{e.Name, problem == "", e.Network(), e.Device, reach[e.Name], text})
 	}
 	return object(list)
-}
-
-// copying says whether ranks can copy straight between their memories here, as
-// far as this process can tell by itself; PeerInfo knows it of one peer.
-func copying() string {
-	switch why := sys.CopyRefusal(os.Getpid()); {
-	case !settings.OneCopy.On():
-		return "which can't copy straight between their memories: GORMAPY_ONE_COPY=0"
-	case why != "":
-		return "which can't copy straight between their memories: " + why
-	}
-	switch scope := sys.PtraceScope(); scope {
-	case -1, 0:
-		return "which the kernel lets copy straight between their memories"
-	case 1:
-		return "which may copy straight between their memories (they allow it to each other, as Yama's ptrace_scope 1 asks for)"
-	default:
-		return fmt.Sprintf("which can copy straight between their memories for administrators only: Yama's ptrace_scope is %d", scope)
-	}
 }
 
 // PeerInfo is how this process reaches world rank r; "null" if there is none.

@@ -124,8 +124,8 @@ func Init() (code Code) {
 // for none. All ranks of a job must have been given the same.
 func (n *world) network() (fabric.Transport, error) {
 	name := settings.Fabric.Value()
-	if first := n.seg.AgreeFabric(name); first != name {
-		return nil, fmt.Errorf("this rank has GORMAPY_FABRIC=%s and another one of the job has %s: all must have the same", name, first)
+	if first := n.seg.AgreeFabric(registry.Token(name)); first != registry.Token(name) {
+		return nil, fmt.Errorf("this rank has GORMAPY_FABRIC=%s and another one of the job has %s: all must have the same", name, registry.Named(first))
 	}
 	return registry.Open(n.seg.Directory(n.rank))
 }

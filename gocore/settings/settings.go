@@ -36,11 +36,12 @@ const (
 	ByBuild   = "pip install and make, when gormapy is built"
 )
 
-// The settings of the core itself. Package device has those of devices.
+// The settings of the core itself. Package device has those of devices; package
+// registry adds the transports to the choices of GORMAPY_FABRIC.
 var (
 	OneCopy = Add(Setting{Name: "GORMAPY_ONE_COPY", Default: "1", Choices: []string{"1", "0"}, Reader: ByRanks,
 		Meaning: "whether ranks copy straight between their memories (process_vm_readv); with 0 the target's progress engine serves windows made by Win.Create, and long messages go through shared memory"})
-	Fabric = Add(Setting{Name: "GORMAPY_FABRIC", Default: "auto", Choices: []string{"auto", "shm", "tcp", "verbs", "ofi"}, Reader: ByRanks,
+	Fabric = Add(Setting{Name: "GORMAPY_FABRIC", Default: "auto", Choices: []string{"auto"}, Reader: ByRanks,
 		Meaning: "the transport by which ranks reach each other, the same for all of a job; auto is shared memory on a host, the others are for those who learn or test them"})
 	Log = Add(Setting{Name: "GORMAPY_LOG", Default: "warn", Choices: []string{"error", "warn", "info", "debug"}, Reader: ByRanks,
 		Meaning: "how much the core tells on standard error about what it decides: launcher, transports, ways of windows, ends of peers"})

@@ -1,72 +1,80 @@
-// Package registry makes the network transport that the settings ask for, if they
-// ask for one.
+// Package registry is the list of the transports between ranks. The choices of
+// GORMAPY_FABRIC, "python -m gormapy info", the table in README.md, the networks
+// that "make test-fabrics" tests, and what the packages of transports may import
+// are made of it.
 //
-// It may import device, fabric, fabric/ofi, fabric/tcp, fabric/verbs and
-// settings.
+// To add a transport, write a package fabric/NAME with a variable Entry, and name it
+// in entries; "go test ./gocore/fabric/registry -update" writes README.md's table.
+//
+// It may import fabric, its transports, and settings.
 package registry
 
 import (
 	"fmt"
+	"hash/fnv"
 
-	"gormapy/gocore/device"
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/fabric/ofi"
+	"gormapy/gocore/fabric/shm"
 	"gormapy/gocore/fabric/tcp"
 	"gormapy/gocore/fabric/verbs"
 	"gormapy/gocore/settings"
 )
 
-// kind is one network transport.
-type kind struct {
-	name string
-	what string
-	open func(dir fabric.Directory) (fabric.Transport, error)
-	// problem says why it can't be used here, "" if it can.
-	problem func() string
+var entries = []fabric.Entry{
+	shm.Entry,
+	tcp.Entry,
+	verbs.Entry,
+	ofi.Entry,
 }
 
-var kinds = []kind{
-	{"tcp", "sockets between processes, on the loopback interface", func(dir fabric.Directory) (fabric.Transport, error) {
-		return tcp.New(dir, tcp.Options{})
-	}, func() string { return "" }},
-	{"ofi", "libfabric's providers", func(dir fabric.Directory) (fabric.Transport, error) {
-		return ofi.New(dir, ofi.Options{Provider: device.OFIProvider.Value()})
-	}, func() string {
-		return ofi.Problem(ofi.Options{Provider: device.OFIProvider.Value()})
-	}},
-	{"verbs", "RDMA devices, by libibverbs", func(dir fabric.Directory) (fabric.Transport, error) {
-		return verbs.New(dir, verbs.Options{}.WithSettings())
-	}, func() string { return verbs.Problem(verbs.Options{}.WithSettings()) }},
+func init() {
+	for _, e := range entries {
+		settings.Fabric.Choices = append(settings.Fabric.Choices, e.Name)
+	}
 }
+
+// Entries are all that there are.
+func Entries() []fabric.Entry { return entries }
 
 // Open makes the transport that GORMAPY_FABRIC names. It is nil, without an error,
 // if that is shared memory, as it is unless something else is asked for: so far all
 // ranks of a job are on one host.
 func Open(dir fabric.Directory) (fabric.Transport, error) {
 	name := settings.Fabric.Value()
-	for _, k := range kinds {
-		if k.name == name {
-			t, err := k.open(dir)
-			if err != nil {
-				return nil, fmt.Errorf("GORMAPY_FABRIC=%s: %w", name, err)
-			}
-			return t, nil
+	for _, e := range entries {
+		if e.Name != name || !e.Network() {
+			continue
 		}
+		t, err := e.Open(dir)
+		if err != nil {
+			return nil, fmt.Errorf("%s=%s: %w", settings.Fabric.Name, name, err)
+		}
+		return t, nil
 	}
 	return nil, nil
 }
 
-// Kind describes a network transport to people.
-type Kind struct {
-	Name, What string
-	Problem    string // why it can't be used here, "" if it can
+// Token stands for a choice of GORMAPY_FABRIC where the ranks of a job compare theirs,
+// in tokenBytes: the name itself if it fits.
+func Token(name string) string {
+	if len(name) <= tokenBytes {
+		return name
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(name)) // it never fails
+	return fmt.Sprintf("%0*x", tokenBytes, h.Sum32())
 }
 
-// Kinds are all that there are.
-func Kinds() []Kind {
-	var list []Kind
-	for _, k := range kinds {
-		list = append(list, Kind{k.name, k.what, k.problem()})
+// tokenBytes is the room for it in the job's segment.
+const tokenBytes = 8
+
+// Named is the name that a token stands for.
+func Named(token string) string {
+	for _, name := range settings.Fabric.Choices {
+		if Token(name) == token {
+			return name
+		}
 	}
-	return list
+	return token
 }
