@@ -1,12 +1,12 @@
 // Package registry is the list of the transports between ranks. The choices of
-// GORMAPY_FABRIC, "python -m gormapy info", the table in README.md, the networks
-// that "make test-fabrics" tests, and what the packages of transports may import
-// are made of it.
+// GORMAPY_FABRIC, "python -m gormapy info", the table in docs/transports.md and the
+// networks that "make test-fabrics" tests are made of it.
 //
 // To add a transport, write a package fabric/NAME with a variable Entry, and name it
-// in entries; "go test ./gocore/fabric/registry -update" writes README.md's table.
+// in entries; "go test ./gocore/fabric/registry -update" writes the table.
 //
-// It may import fabric, its transports, and settings.
+// It may import fabric, fabric/ofi, fabric/shm, fabric/tcp, fabric/verbs and
+// settings.
 package registry
 
 import (
