@@ -10,30 +10,30 @@ import (
 	"gormapy/gocore/p2p"
 )
 
-// Communicators that a part of the ranks makes without the others: the first
-// rank of the group draws the context and tells it to the rest, by messages in
-// the parent's context for collectives, whose tags are smaller.
+// Create_group: communicators that some of the ranks make without the others. The
+// first rank of the group draws the context and sends it to the others, by messages
+// in the parent's context for collectives.
 
-// groupTag is above all tags of collectives.
+// groupTag is above all tags of collectives, which use the same context.
 const groupTag = 1 << 30
 
-// binding is what the first rank tells.
+// binding is the message of the first rank.
 type binding struct{ ctx, block int64 }
 
-// bind is the making of a communicator for a group.
+// bind is Create_group as an operation.
 type bind struct {
-	parent *Comm
-	group  *Group
-	rank   int
-	told   []binding // one: sent or received
-	msgs   []*p2p.Request
-	err    *errs.Error
-	made   int64
+	parent  *Comm
+	group   *Group
+	rank    int
+	binding []binding // one: sent or received
+	msgs    []*p2p.Request
+	err     *errs.Error
+	made    int64
 }
 
-// CommCreateGroup begins to make a communicator of the ranks of a group, which
-// alone call it. Calls that overlap have different tags. The request's result
-// is the handle; without a request (0) the process is not in the group.
+// CommCreateGroup begins to make a communicator of the ranks of a group; only they
+// call it. Calls that overlap have different tags. The request's result is the
+// handle. If the process is not in the group, the request is 0.
 func CommCreateGroup(h, group int64, tag int) (req int64, code Code) {
 	defer Contain(&code)
 	c, g, e := commAndGroup(h, group)
@@ -47,17 +47,17 @@ func CommCreateGroup(h, group int64, tag int) (req int64, code Code) {
 	if e != nil {
 		return 0, CodeOf(e)
 	}
-	b := &bind{parent: c, group: g, rank: slices.Index(g.ranks, w.rank), told: make([]binding, 1)}
+	b := &bind{parent: c, group: g, rank: slices.Index(g.ranks, w.rank), binding: make([]binding, 1)}
 	if b.rank < 0 {
 		return 0, 0
 	}
 	tag = groupTag | tag&(groupTag-1)
-	data := rawBytes(unsafe.Pointer(&b.told[0]), int(unsafe.Sizeof(b.told[0])))
+	data := rawBytes(unsafe.Pointer(&b.binding[0]), int(unsafe.Sizeof(b.binding[0])))
 	if b.rank > 0 {
 		b.msgs = []*p2p.Request{new(p2p.Request)}
 		c.coll.Chan.Recv(b.msgs[0], data, members[0], tag)
 	} else {
-		b.told[0] = binding{ctx: int64(newCtx()), block: takeBlock(g.ranks)}
+		b.binding[0] = binding{ctx: int64(newCtx()), block: takeBlock(g.ranks)}
 		for _, m := range members[1:] {
 			r := new(p2p.Request)
 			b.msgs = append(b.msgs, r)
@@ -67,7 +67,7 @@ func CommCreateGroup(h, group int64, tag int) (req int64, code Code) {
 	return reqs.add(&Request{op: b}), 0
 }
 
-// members are the ranks in c of a group's processes.
+// members returns the ranks in c of a group's processes.
 func (c *Comm) members(g *Group) ([]int, *errs.Error) {
 	var out []int
 	for _, r := range g.ranks {
@@ -93,7 +93,7 @@ func (b *bind) Advance() bool {
 			return true
 		}
 	}
-	b.made = comms.add(newComm(uint32(b.told[0].ctx), b.group, b.rank, int(b.told[0].block)))
+	b.made = comms.add(newComm(uint32(b.binding[0].ctx), b.group, b.rank, int(b.binding[0].block)))
 	return true
 }
 

@@ -10,22 +10,22 @@ import (
 	"gormapy/gocore/sys"
 )
 
-// Code is what calls from Python get: 0, or class | slot<<8 of a text.
+// Code is what functions return to Python: 0, or class | slot<<8 of a text.
 type Code = int
 
-// Interrupted is returned by waiting calls so that the caller can look at
-// signals and then wait on.
+// Interrupted is returned by waiting calls so that the caller can handle signals and
+// then continue to wait.
 const Interrupted Code = -1
 
-// texts holds the sentences of the latest errors. A code is turned into an
-// exception at once, so a ring is enough.
+// texts holds the texts of the latest errors. Python turns a code into an exception
+// at once, so a ring is enough.
 var texts struct {
 	sync.Mutex
 	next int
 	ring [1 << 12]string
 }
 
-// CodeOf makes a code of an error; nil is 0.
+// CodeOf returns the code of an error; 0 for nil.
 func CodeOf(e *errs.Error) Code {
 	if e == nil {
 		return 0
@@ -48,12 +48,12 @@ func codeOfErr(err error) Code {
 	return CodeOf(errs.New(errs.Other, "%v", err))
 }
 
-// NewError makes a code of a class and a text, for errors that Python finds.
+// NewError returns the code of a class and a text, for errors that Python detects.
 func NewError(class int, text string) Code {
 	return CodeOf(errs.New(errs.Class(class&0xff), "%s", text))
 }
 
-// ErrorText is the sentence for a code; the standard's for a bare class.
+// ErrorText returns the text of a code; for a bare class, the standard's.
 func ErrorText(c Code) string {
 	class, slot := errs.Class(c&0xff), c>>8
 	if slot > 0 && slot < len(texts.ring) {
@@ -66,8 +66,8 @@ func ErrorText(c Code) string {
 	return class.Text()
 }
 
-// Contain turns a panic into an error code: deferred by everything that is
-// called from C, so that no panic ends the interpreter.
+// Contain turns a panic into an error code. Every function that C calls defers it, so
+// that no panic ends the interpreter.
 func Contain(c *Code) {
 	if p := recover(); p != nil {
 		*c = Panicked(p)
@@ -81,9 +81,9 @@ func containNegated(result *int64) {
 	}
 }
 
-// Panicked is the code for what a panic has been recovered with. A fault, but for one
-// close to address 0, is of memory that the program gave to the call, since Go's own
-// does not fault.
+// Panicked returns the code for a recovered panic p. A fault on memory is the
+// program's, which gave the memory to the call, unless it is close to address 0: Go's
+// own memory does not fault.
 func Panicked(p any) Code {
 	if fault := sys.AsFault(p); fault != nil && fault.Addr >= smallestAddress {
 		log.Debugf("mpi", "%v\n%s", fault, debug.Stack())
@@ -92,10 +92,10 @@ func Panicked(p any) Code {
 	return CodeOf(errs.New(errs.Intern, "internal error: %v\n%s", p, debug.Stack()))
 }
 
-// smallestAddress is above what nil pointers to structs lead to.
+// smallestAddress is above the addresses of fields in structs at nil.
 const smallestAddress = 64 << 10
 
-// Faulted is the code for a fault on the program's memory.
+// Faulted returns the code for a fault on the program's memory.
 func Faulted(addr uintptr) Code {
 	return CodeOf(errs.New(errs.Buffer, "%v", &sys.Fault{Addr: addr}))
 }

@@ -10,7 +10,7 @@ import (
 	"gormapy/gocore/p2p"
 )
 
-// InPlace is the address that stands for MPI_IN_PLACE.
+// InPlace is the address that means MPI_IN_PLACE.
 const InPlace = -1
 
 // barrierOp is a barrier in shared memory as an operation.
@@ -31,7 +31,7 @@ func (b *barrierOp) describe(why *engine.Reason) {
 	why.Call = job.CallBarrier
 }
 
-// Barrier waits for all ranks of a communicator; like Blocking.
+// Barrier waits until all ranks of a communicator have called it; like Blocking.
 func Barrier(comm int64, pending *int64) (code Code) {
 	defer Contain(&code)
 	c, e := getComm(comm)
@@ -68,21 +68,21 @@ func Barrier(comm int64, pending *int64) (code Code) {
 	return code
 }
 
-// smallOp is a collective through the board as a request.
-type smallOp struct {
+// boardOp is a collective through board slots as an operation.
+type boardOp struct {
 	*coll.BoardOp
 	c *Comm
 }
 
-// directOp is a collective straight from rank to rank as a request.
-type directOp struct {
+// singleCopyOp is a collective by single copies as an operation.
+type singleCopyOp struct {
 	*coll.SingleCopyOp
 	c *Comm
 }
 
-func (o directOp) describe(why *engine.Reason) { o.c.describe(why, o.Kind, o.Pending()) }
+func (o singleCopyOp) describe(why *engine.Reason) { o.c.describe(why, o.Kind, o.Pending()) }
 
-func (o smallOp) describe(why *engine.Reason) { o.c.describe(why, o.Kind, o.Pending()) }
+func (o boardOp) describe(why *engine.Reason) { o.c.describe(why, o.Kind, o.Pending()) }
 
 func (c *Comm) describe(why *engine.Reason, kind coll.Kind, pending int) {
 	why.Call, why.Ctx, why.Info = job.CallCollective, uint64(c.ctx), kind.String()
@@ -118,7 +118,7 @@ func CollBlocking(kind int, comm, saddr, scount, stype, raddr, rcount, rtype, op
 	s := c.coll.BoardOp(&a)
 	if s == nil {
 		if d := c.coll.SingleCopyOp(&a); d != nil {
-			return finishNow(directOp{d, c}, pending)
+			return finishNow(singleCopyOp{d, c}, pending)
 		}
 		return finishNow(collective{c.coll.Start(&a)}, pending)
 	}
@@ -138,7 +138,7 @@ func CollBlocking(kind int, comm, saddr, scount, stype, raddr, rcount, rtype, op
 		if e := ready(); e != nil {
 			return CodeOf(e)
 		}
-		*pending = reqs.add(&Request{op: smallOp{s, c}, why: why})
+		*pending = reqs.add(&Request{op: boardOp{s, c}, why: why})
 		return Interrupted
 	default:
 		s.Abandon()
@@ -149,7 +149,7 @@ func CollBlocking(kind int, comm, saddr, scount, stype, raddr, rcount, rtype, op
 // args checks the arguments of a collective and fills in a.
 func (c *Comm) args(a *coll.Args, kind int, saddr, scount, stype, raddr, rcount, rtype, oph int64, root int) (e *errs.Error) {
 	if root < 0 || root >= c.size {
-		return errs.New(errs.Root, "the root %d is not in the communicator: %s", root, c.there())
+		return errs.New(errs.Root, "the root %d is not in the communicator: %s", root, c.rankRange())
 	}
 	a.Kind = coll.Kind(kind)
 	a.Root = root
@@ -162,7 +162,7 @@ func (c *Comm) args(a *coll.Args, kind int, saddr, scount, stype, raddr, rcount,
 		return errs.New(errs.Intern, "unknown collective %d", kind)
 	}
 	isRoot := c.rank == root
-	// Which sides are significant on this rank.
+	// The sides that are significant on this rank.
 	needSend := a.Kind != coll.KindBcast && (a.Kind != coll.KindScatter || isRoot)
 	needRecv := (a.Kind != coll.KindGather && a.Kind != coll.KindReduce) || isRoot
 	a.SendInPlace, a.RecvInPlace = saddr == InPlace && needSend, raddr == InPlace && needRecv
@@ -226,12 +226,12 @@ func (c *Comm) operands(a *coll.Args, f op.Op, needRecv bool) *errs.Error {
 	return e
 }
 
-// Side is one side of a collective with a count for each rank: as many counts
+// Side is one side of a collective with a count for each rank. It has as many counts
 // as ranks, or one where that side has a single part.
 type Side struct {
 	Addr   int64
 	Counts []int64
-	Displs []int64 // empty: one part after the other
+	Displs []int64 // empty: the parts are contiguous
 	Type   int64
 }
 
@@ -281,7 +281,7 @@ func Collv(kind int, comm int64, s, r *Side, root int, nonblocking bool) (req in
 		return 0, CodeOf(e)
 	}
 	if root < 0 || root >= c.size {
-		return 0, classError(errs.Root, "the root %d is not in the communicator: %s", root, c.there())
+		return 0, classError(errs.Root, "the root %d is not in the communicator: %s", root, c.rankRange())
 	}
 	isRoot := c.rank == root
 	var o *coll.Op

@@ -20,8 +20,8 @@ type Comm struct {
 	block int // barrier block, -1: none
 }
 
-// newComm makes the communicator with context ctx on this process, which is
-// rank of group.
+// newComm makes the communicator with context ctx on this process, which is the
+// given rank of the group.
 func newComm(ctx uint32, g *Group, rank, block int) *Comm {
 	c := &Comm{ctx: ctx, group: g, rank: rank, size: len(g.ranks), block: block}
 	c.pt = w.p2p.Open(ctx<<1, rank, g.ranks)
@@ -41,7 +41,7 @@ func (c *Comm) reset() {
 	}
 }
 
-// getComm returns the communicator of a handle, or why there is none.
+// getComm returns the communicator of a handle, or an error if there is none.
 func getComm(h int64) (*Comm, *errs.Error) {
 	if c := comms.get(h); c != nil {
 		if e := ready(); e != nil {
@@ -58,7 +58,7 @@ func getComm(h int64) (*Comm, *errs.Error) {
 	return nil, errs.New(errs.Comm, "the communicator has been freed, or is not made yet: wait for the request of Idup first")
 }
 
-// commAndGroup is what calls that make a communicator of a group take.
+// commAndGroup returns the objects of a communicator's and a group's handle.
 func commAndGroup(h, group int64) (*Comm, *Group, *errs.Error) {
 	c, e := getComm(h)
 	if e != nil {
@@ -68,7 +68,7 @@ func commAndGroup(h, group int64) (*Comm, *Group, *errs.Error) {
 	return c, g, e
 }
 
-// CommRank is the calling process's rank, CommSize the number of ranks.
+// CommRank returns the rank of this process in a communicator.
 func CommRank(h int64) int {
 	c, e := getComm(h)
 	if e != nil {
@@ -77,7 +77,7 @@ func CommRank(h int64) int {
 	return c.rank
 }
 
-// CommSize is the number of ranks of a communicator.
+// CommSize returns the number of ranks of a communicator.
 func CommSize(h int64) int {
 	c, e := getComm(h)
 	if e != nil {
@@ -118,7 +118,7 @@ func CommCompare(a, b int64) int {
 // Undefined is MPI_UNDEFINED.
 const Undefined = -32766
 
-// proposal is what each rank says when communicators are made.
+// proposal is what each rank contributes when communicators are made.
 type proposal struct {
 	ctx        int64
 	color, key int64
@@ -149,8 +149,8 @@ func CommDup(h int64) (req int64, code Code) {
 	return addRequest(c.split(0, int64(c.rank))), 0
 }
 
-// CommIdup is CommDup for a program that needs the handle at once: it stands for
-// the new communicator when the request is complete.
+// CommIdup is CommDup for a program that needs the handle at once. The handle names
+// the new communicator once the request is complete.
 func CommIdup(h int64) (made, req int64, code Code) {
 	defer Contain(&code)
 	c, e := getComm(h)
@@ -162,12 +162,13 @@ func CommIdup(h int64) (made, req int64, code Code) {
 	return s.result, addRequest(s), 0
 }
 
-// Types for Split_type. All ranks share one host so far.
+// Types for Split_type. All ranks share one host.
 const (
 	CommTypeShared = 1
 )
 
-// CommSplitType begins to split a communicator by what its ranks share.
+// CommSplitType begins to split a communicator into groups of ranks that share a
+// resource.
 func CommSplitType(h int64, kind, key int) (req int64, code Code) {
 	switch kind {
 	case Undefined:
@@ -178,8 +179,8 @@ func CommSplitType(h int64, kind, key int) (req int64, code Code) {
 	return 0, classError(errs.Arg, "Split_type: the type %d is not supported; MPI.COMM_TYPE_SHARED is", kind)
 }
 
-// CommCreate begins to make a communicator of the ranks of a group; all ranks
-// of the old communicator call it, those outside of the group get COMM_NULL.
+// CommCreate begins to make a communicator of the ranks of a group. All ranks of the
+// old communicator call it; those outside of the group get COMM_NULL.
 func CommCreate(h, group int64) (req int64, code Code) {
 	defer Contain(&code)
 	c, g, e := commAndGroup(h, group)
@@ -196,7 +197,7 @@ func CommCreate(h, group int64) (req int64, code Code) {
 	return addRequest(c.split(color, key)), 0
 }
 
-// split is a sequence of an allgather of proposals on the old communicator and
+// split returns the sequence of an allgather of proposals on the old communicator and
 // a broadcast of the barrier block on the new one.
 func (c *Comm) split(color, key int64) *sequence {
 	mine := []proposal{{int64(newCtx()), color, key}}
@@ -267,8 +268,8 @@ func CommFree(h int64) (req int64, code Code) {
 	})), 0
 }
 
-// takeBlock reserves a barrier block for ranks, -1 if there is none for them: their
-// barriers and small collectives go by messages then.
+// takeBlock reserves a barrier block for ranks. It returns -1 if there is none; their
+// barriers and small collectives use messages then.
 func takeBlock(ranks []int) int64 {
 	if len(ranks) < 2 {
 		return -1
@@ -278,8 +279,8 @@ func takeBlock(ranks []int) int64 {
 
 func rawBytes(p unsafe.Pointer, n int) p2p.Buf { return p2p.Buf{Addr: p, Count: n, Type: byteType} }
 
-// close drops the communicator's resources on this rank. The barrier block is
-// given back by the last rank that is done with it.
+// close frees the communicator's resources on this rank. The last rank to close it
+// frees the barrier block.
 func (c *Comm) close() {
 	c.pt.Close()
 	c.coll.Chan.Close()
@@ -288,5 +289,5 @@ func (c *Comm) close() {
 	}
 }
 
-// madeTogether is what other ranks see of a call that makes or frees an object.
+// madeTogether is how a call that makes or frees an object appears to other ranks.
 var madeTogether = coll.Call{Kind: coll.KindComm, Bytes: -1}

@@ -13,7 +13,7 @@ import (
 	"gormapy/gocore/p2p"
 )
 
-// datatype is what a handle names; predefined types have their id as handle.
+// datatype is the object of a handle; predefined types have their id as handle.
 type datatype struct {
 	*dtype.Type
 	committed atomic.Bool
@@ -36,7 +36,7 @@ func setTypes() {
 	types.mu.Unlock()
 }
 
-// DatatypeTable lists the predefined types: NAME=handle:size:extent:typechar.
+// DatatypeTable returns the predefined types: NAME=handle:size:extent:typechar.
 func DatatypeTable() string {
 	var b strings.Builder
 	for _, t := range dtype.Predefined() {
@@ -63,9 +63,9 @@ func committedType(h int64) (*dtype.Type, *errs.Error) {
 	return getType(h)
 }
 
-// buf makes a buffer of what Python passes, checked. That nothing lies at its address
-// is found when it is touched, but for the lowest addresses: Go takes an access there
-// for a mistake of its own, and the garbage collector does a pointer to there.
+// buf checks what Python passes and returns it as a buffer. An address without memory
+// is found when it is touched, except for the lowest addresses: Go treats an access
+// there as an error of its own, and so does the garbage collector a pointer to there.
 func buf(addr, count, typ int64) (p2p.Buf, *errs.Error) {
 	b, e := shape(count, typ)
 	if e != nil || b.Bytes() == 0 {
@@ -80,7 +80,7 @@ func buf(addr, count, typ int64) (p2p.Buf, *errs.Error) {
 	return b, nil
 }
 
-// place is the address of n bytes, checked as buf does.
+// place returns the address of n bytes, checked as buf does.
 func place(addr, n int64) (unsafe.Pointer, *errs.Error) {
 	switch low := uint64(addr) < smallestAddress; {
 	case low && n > 0:
@@ -91,7 +91,7 @@ func place(addr, n int64) (unsafe.Pointer, *errs.Error) {
 	return pointer(addr), nil
 }
 
-// shape is what a buffer describes, without where it is.
+// shape returns a buffer without its address.
 func shape(count, typ int64) (p2p.Buf, *errs.Error) {
 	t, e := committedType(typ)
 	if e != nil {
@@ -117,7 +117,7 @@ func typeError(err error) *errs.Error {
 	return errs.New(class, "%v", err)
 }
 
-// derive makes a handle of what a constructor returns.
+// derive returns a handle for the type that a constructor returns, or a negative code.
 func derive(h int64, f func(old *dtype.Type) (*dtype.Type, error)) (out int64) {
 	var code Code
 	defer func() {
@@ -145,7 +145,8 @@ func toInts(v []int64) []int {
 	return out
 }
 
-// The constructors of MPI; lists are addresses of 64-bit integers.
+// The constructors of MPI return handles, or negative codes. Lists are passed as
+// addresses of 64-bit integers.
 
 // TypeDup makes a type that is committed if the other one is.
 func TypeDup(h int64) int64 {
@@ -235,7 +236,7 @@ func TypeDarray(h, size, rank, dims, lists, order int64) int64 {
 			if dargs[i] == distributeDefault {
 				dargs[i] = dtype.DistributeDefault
 			} else if dargs[i] == dtype.DistributeDefault {
-				dargs[i] = -1 // means nothing to the user
+				dargs[i] = -1 // dtype's value is not MPI's: let Darray refuse it
 			}
 		}
 		return dtype.Darray(t, int(size), int(rank), gsizes, distribs, dargs, psizes, order == 0)
@@ -259,8 +260,9 @@ func TypeFree(h int64) Code {
 	return 0
 }
 
-// TypeInfo is "size extent lb true_lb true_extent dense" of a type, or
-// "error CODE". Dense is what the hot calls take: one run, and committed.
+// TypeInfo returns "size extent lb true_lb true_extent dense" of a type, or
+// "error CODE". Dense is 1 if the hot calls take the type: it is contiguous and
+// committed.
 func TypeInfo(h int64) string {
 	t, e := getType(h)
 	if e != nil {
@@ -333,7 +335,7 @@ func getOp(h int64, t *dtype.Type) (op.Op, *errs.Error) {
 	return f, nil
 }
 
-// OpApply makes inout[i] = in[i] op inout[i] for count items.
+// OpApply computes inout[i] = in[i] op inout[i] for count items.
 func OpApply(h, typ, in, inout, count int64) (code Code) {
 	defer Contain(&code)
 	debug.SetPanicOnFault(true)
@@ -363,7 +365,7 @@ func OpApply(h, typ, in, inout, count int64) (code Code) {
 	return 0
 }
 
-// TypeCommit makes a type one that calls which communicate take.
+// TypeCommit commits a type, so that calls that communicate take it.
 func TypeCommit(h int64) Code {
 	_, e := getType(h)
 	if d := types.get(h); d != nil {

@@ -12,23 +12,23 @@ import (
 	"gormapy/gocore/settings"
 )
 
-// What the core tells people about itself, for python -m gormapy info: JSON
-// objects, since what there is to tell differs from process to process.
+// Descriptions of the core for python -m gormapy info. They are JSON objects, since
+// their fields differ from process to process.
 
 func object(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {
-		return "null" // can't be: no cycles, no channels
+		return "null" // impossible: no cycles, no channels
 	}
 	return string(text)
 }
 
-// Runtime is the Go that built the core, and what the core may use.
+// Runtime describes the Go that built the core, and how many threads run it.
 func Runtime() string {
 	return object(map[string]any{"go": runtime.Version(), "max_procs": runtime.GOMAXPROCS(0)})
 }
 
-// WorldInfo is what this process is in its job; "null" before Init.
+// WorldInfo describes this process in its job; "null" before Init.
 func WorldInfo() string {
 	if w == nil {
 		return "null"
@@ -38,7 +38,7 @@ func WorldInfo() string {
 	})
 }
 
-// Program is the number of this process's program on the launcher's command
+// Program returns the number of this process's program on the launcher's command
 // line, 0 before Init.
 func Program() int {
 	if w == nil {
@@ -47,7 +47,7 @@ func Program() int {
 	return w.place.Program
 }
 
-// transport is one line of Transports.
+// transport is one entry of Transports.
 type transport struct {
 	Name   string `json:"name"`
 	Usable bool   `json:"usable"`
@@ -55,12 +55,12 @@ type transport struct {
 	// hardware which most machines don't have.
 	Network bool   `json:"network"`
 	Device  bool   `json:"device"`
-	Ranks   int    `json:"ranks"` // that it leads to from here
+	Ranks   int    `json:"ranks"` // how many ranks this process reaches by it
 	Text    string `json:"text"`
 }
 
-// Transports lists the transports that the design knows, used here or not.
-// It works without Init too.
+// Transports returns all transports, used by this process or not. It works without
+// Init too.
 func Transports() string {
 	reach := map[string]int{}
 	if w != nil {
@@ -79,7 +79,7 @@ func Transports() string {
 	return object(list)
 }
 
-// PeerInfo is how this process reaches world rank r; "null" if there is none.
+// PeerInfo describes how this process reaches world rank r; "null" if there is none.
 func PeerInfo(r int) string {
 	if w == nil || r < 0 || r >= w.size {
 		return "null"
@@ -98,7 +98,7 @@ func PeerInfo(r int) string {
 	})
 }
 
-// setting is one row of Settings.
+// setting is one row of Settings's table.
 type setting struct {
 	Name    string   `json:"name"`
 	Default string   `json:"default"`
@@ -110,8 +110,8 @@ type setting struct {
 	Problem string   `json:"problem"`
 }
 
-// Settings is the table of settings, with the values in effect, and how the names
-// of variables begin that only look like settings.
+// Settings returns the table of settings with the values in effect, and the prefixes
+// of variables that are not for users.
 func Settings() string {
 	var rows []setting
 	for _, s := range settings.All() {
@@ -120,7 +120,7 @@ func Settings() string {
 	return object(map[string]any{"table": rows, "marks": settings.Marks})
 }
 
-// Describe is the wait records of all ranks, for people.
+// Describe returns the wait records of all ranks as text.
 func Describe() string {
 	s := ""
 	if w != nil {

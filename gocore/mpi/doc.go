@@ -1,15 +1,17 @@
-// Package mpi is the object model: the world, communicators, groups, windows,
-// requests, datatypes, and the errors that users see. It is what pybind exports
-// to Python, and what a Go program imports to be a rank.
+// Package mpi implements the objects of MPI: the world, communicators, groups,
+// windows, requests, files, datatypes, and the errors that users see. pybind exports
+// it to Python, and a Go program that is a rank imports it (goapi.go).
 //
-// Objects are named by handles: integers that carry a generation, so that a
-// stale one is an MPI error. Functions that Python calls return error codes;
-// code & 0xff is the class and ErrorText has the sentence.
+// Objects are named by handles: integers with a generation, so that a stale one is an
+// MPI error. Functions that Python calls return error codes; code & 0xff is the class,
+// and ErrorText returns the text.
 //
-// Nothing here waits except Wait and the calls that say so; those return
-// Interrupted now and then, so that a caller can look at signals.
+// Only Wait and the calls whose comments say so ("like Blocking") wait. They return
+// Interrupted from time to time, so that the caller can handle signals.
 //
-// It may import arena, boot, coll, dtype, engine, errs, fabric, fabric/registry,
-// job, log, mpiio, op, p2p, rma, settings, sys, sys/atom, trace and
-// trace/chrome.
+// The protocol of the collective reset is in the comment of Reset, that of words in
+// word.go.
+//
+// It may import arena, boot, coll, dtype, engine, errs, fabric, fabric/registry, job,
+// log, mpiio, op, p2p, rma, settings, sys, sys/atom, trace and trace/chrome.
 package mpi

@@ -14,14 +14,14 @@ import (
 // The epochs of windows: fences, locks, flushes, and general active target
 // synchronization.
 
-// syncOp is a fence or the synchronisation of a free: first everything this
-// process started completes, then all ranks meet.
+// syncOp is the synchronization of a fence or a free: first all operations of this
+// process complete, then all ranks pass a barrier.
 type syncOp struct {
 	win     *Window
 	call    job.Call
 	entered bool
 	passed  bool
-	msg     *coll.Op // barrier by messages, if the window has no block
+	msg     *coll.Op // barrier by messages, if the window has no barrier block
 	then    func()
 	err     *errs.Error
 }
@@ -80,14 +80,15 @@ func (o *syncOp) describe(why *engine.Reason) {
 	why.Info = o.win.label
 }
 
-// later makes a request of an operation that has not completed, for the caller
-// to wait for.
+// later makes a request of an operation that has not completed. The caller waits for
+// it.
 func later(o operation, pending *int64) Code {
 	*pending = reqs.add(&Request{op: o})
 	return Interrupted
 }
 
-// finishNow completes an operation without a request if it can be.
+// finishNow waits for an operation. It makes a request of it only if the wait is
+// interrupted.
 func finishNow(o operation, pending *int64) Code {
 	if o.Advance() {
 		return CodeOf(o.Err())
@@ -139,7 +140,7 @@ func Fence(h int64, assert int, pending *int64) (code Code) {
 	return CodeOf(win.Failure())
 }
 
-// lockOp is the acquisition of locks as an operation.
+// lockOp is the acquisition of one or all locks as an operation.
 type lockOp struct {
 	*rma.Lock
 	win *Window
@@ -157,8 +158,8 @@ const (
 	LockShared    = 2
 )
 
-// Lock locks one target. It never waits: if the lock is not free it returns
-// Interrupted, and the request in *pending is to be waited for.
+// Lock locks one target. It never waits: if the lock is not free, it returns
+// Interrupted, and the caller waits for the request in *pending.
 func Lock(h int64, rank, kind, assert int, pending *int64) (code Code) {
 	defer Contain(&code)
 	win, e := getWin(h)
@@ -178,7 +179,7 @@ func Lock(h int64, rank, kind, assert int, pending *int64) (code Code) {
 	if l.Advance() {
 		return CodeOf(l.Err())
 	}
-	waiting := l // the copy that lives on
+	waiting := l // on the heap; l stays on the stack
 	return later(lockOp{&waiting, win}, pending)
 }
 
@@ -196,7 +197,7 @@ func LockAll(h int64, assert int, pending *int64) (code Code) {
 	return finishNow(lockOp{&l, win}, pending)
 }
 
-// flushOp waits until what was started for a target (-1: all) has completed.
+// flushOp waits until all operations on a target (-1: on all) have completed.
 type flushOp struct {
 	win  *Window
 	rank int
@@ -223,9 +224,9 @@ func (o *flushOp) end() {
 	}
 }
 
-// Check gives up the operations on a target that is gone. The epoch ends all the
-// same, with that error, but not before the living have answered: who is told of
-// the end may look at its memory.
+// Check gives up the operations on a target that has ended. The epoch ends
+// nevertheless, with that error, but not before the living targets have answered: a
+// program may use its memory once it gets the error.
 func (o *flushOp) Check() error {
 	err := o.win.CheckQuiet(o.rank)
 	if err == nil {
@@ -284,7 +285,7 @@ func UnlockAll(h int64, pending *int64) (code Code) {
 	return finishNow(&flushOp{win: win, rank: -1, call: job.CallUnlock, then: win.Win.UnlockAll}, pending)
 }
 
-// Flush completes everything to rank (-1: to all); like Blocking.
+// Flush completes all operations on rank (-1: on all); like Blocking.
 func Flush(h int64, rank int, pending *int64) (code Code) {
 	defer Contain(&code)
 	win, e := getWin(h)
@@ -303,8 +304,8 @@ func Flush(h int64, rank int, pending *int64) (code Code) {
 	return finishNow(&flushOp{win: win, rank: rank, call: job.CallFlush}, pending)
 }
 
-// Drain waits until everything to rank has completed, in whatever epoch; like
-// Blocking. It bounds the memory that operations under way keep.
+// Drain completes all operations on rank, in any epoch; like Blocking. It bounds the
+// memory that outstanding operations keep.
 func Drain(h int64, rank int, pending *int64) (code Code) {
 	defer Contain(&code)
 	win, e := getWin(h)
@@ -314,7 +315,7 @@ func Drain(h int64, rank int, pending *int64) (code Code) {
 	return finishNow(&flushOp{win: win, rank: rank, call: job.CallFlush}, pending)
 }
 
-// members translates a group to ranks of the window.
+// members returns the ranks in the window of a group's processes.
 func (win *Window) members(call string, h int64) ([]int, *errs.Error) {
 	g, e := getGroup(h)
 	if e != nil {
@@ -329,7 +330,7 @@ func (win *Window) members(call string, h int64) ([]int, *errs.Error) {
 	return ranks, nil
 }
 
-// WinPost exposes this process's part to a group. It waits for nothing.
+// WinPost exposes this process's part to a group. It does not wait.
 func WinPost(h, group int64, assert int) (code Code) {
 	defer Contain(&code)
 	win, e := getWin(h)
@@ -412,7 +413,7 @@ func WinWait(h int64, pending *int64) (code Code) {
 	return finishNow(exposedOp{win.Exposed(), win}, pending)
 }
 
-// WinTest tells in done whether the exposure epoch has ended.
+// WinTest sets *done to 1 if the exposure epoch has ended.
 func WinTest(h int64, done *int64) (code Code) {
 	defer Contain(&code)
 	win, e := getWin(h)

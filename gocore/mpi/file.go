@@ -14,7 +14,7 @@ import (
 	"gormapy/gocore/mpiio"
 )
 
-// File is an open file and the communicator of its own.
+// File is an open file and its communicator.
 type File struct {
 	*mpiio.File
 	comm *Comm
@@ -35,7 +35,7 @@ func getFile(h int64) (*File, *errs.Error) {
 	return nil, errs.New(errs.File, "the file has been closed")
 }
 
-// fileOp is an operation on a file as a request.
+// fileOp is an operation on a file as an operation of a request.
 type fileOp struct{ *mpiio.Op }
 
 func (o fileOp) handle() int64 { return o.Result }
@@ -57,11 +57,11 @@ func (o fileOp) describe(why *engine.Reason) {
 	}
 }
 
-// pathAt copies the name of n bytes at addr.
+// pathAt returns a copy of the name of n bytes at addr.
 func pathAt(addr, n int64) string { return string(slices.Clone(bytesAt(addr, n))) }
 
 // FileOpen begins to open a file; the request's result is its handle. The name is n
-// bytes at addr; hints are those of package mpiio.
+// bytes at addr; the last four parameters are the hints of package mpiio.
 func FileOpen(comm, addr, n int64, amode int, buffer, aggregators, collective, perm int64) (req int64, code Code) {
 	defer Contain(&code)
 	parent, e := getComm(comm)
@@ -81,7 +81,7 @@ func FileOpen(comm, addr, n int64, amode int, buffer, aggregators, collective, p
 	return reqs.add(&Request{op: fileOp{o}}), 0
 }
 
-// drop gives back the file's communicator.
+// drop frees the file's communicator.
 func (f *File) drop(comm int64) {
 	comms.take(comm)
 	f.comm.close()
@@ -115,7 +115,7 @@ func FileDrop(h int64) (code Code) {
 	return 0
 }
 
-// FileCheck reports whether a handle names an open file.
+// FileCheck returns an error if a handle does not name an open file.
 func FileCheck(h int64) Code {
 	_, e := getFile(h)
 	return CodeOf(e)
@@ -127,7 +127,7 @@ func FileDelete(addr, n int64) (code Code) {
 	return CodeOf(mpiio.Delete(pathAt(addr, n)))
 }
 
-// fileCall makes the request of a call of a file.
+// fileCall makes a request of the operation that begin starts on a file.
 func fileCall(h int64, begin func(f *File) (*mpiio.Op, *errs.Error)) (req int64, code Code) {
 	defer Contain(&code)
 	f, e := getFile(h)
@@ -141,8 +141,8 @@ func fileCall(h int64, begin func(f *File) (*mpiio.Op, *errs.Error)) (req int64,
 	return reqs.add(&Request{op: fileOp{o}}), 0
 }
 
-// FileIO begins to read or write count items of a type at addr; kind is mpiio's,
-// and offset is for explicit ones.
+// FileIO begins to read or write count items of a type at addr. kind is an mpiio.Kind;
+// offset is for the kinds with explicit offsets.
 func FileIO(kind int, h, offset, addr, count, typ int64) (req int64, code Code) {
 	defer Contain(&code)
 	f, e := getFile(h)
@@ -168,7 +168,7 @@ func FileSetSize(h, size int64) (int64, Code) {
 	return fileCall(h, func(f *File) (*mpiio.Op, *errs.Error) { return f.SetSize(size) })
 }
 
-// FilePreallocate begins to reserve room for a file.
+// FilePreallocate begins to reserve space for a file.
 func FilePreallocate(h, size int64) (int64, Code) {
 	return fileCall(h, func(f *File) (*mpiio.Op, *errs.Error) { return f.Preallocate(size) })
 }
@@ -210,7 +210,7 @@ func FileSetView(h, disp, etype, filetype, buffer, aggregators, collective, perm
 	})
 }
 
-// fileNumber is what a local call of a file returns, or a negative code.
+// fileNumber returns the result of a local call of a file, or a negative code.
 func fileNumber(h int64, get func(f *File) (int64, *errs.Error)) (n int64) {
 	var code Code
 	defer func() {
@@ -227,7 +227,7 @@ func fileNumber(h int64, get func(f *File) (int64, *errs.Error)) (n int64) {
 	return n
 }
 
-// FileSize is the length of a file.
+// FileSize returns the length of a file.
 func FileSize(h int64) int64 {
 	return fileNumber(h, func(f *File) (int64, *errs.Error) { return f.Size() })
 }
@@ -237,27 +237,27 @@ func FileSeek(h, offset int64, whence int) int64 {
 	return fileNumber(h, func(f *File) (int64, *errs.Error) { return 0, f.SetPosition(offset, whence) })
 }
 
-// FilePosition is the individual file pointer.
+// FilePosition returns the individual file pointer.
 func FilePosition(h int64) int64 {
 	return fileNumber(h, func(f *File) (int64, *errs.Error) { return f.Position() })
 }
 
-// FileSharedPosition is the shared file pointer.
+// FileSharedPosition returns the shared file pointer.
 func FileSharedPosition(h int64) int64 {
 	return fileNumber(h, func(f *File) (int64, *errs.Error) { return f.SharedPosition() })
 }
 
-// FileByteOffset is where an offset of a view lies in the file.
+// FileByteOffset returns the offset in the file of an offset in the view.
 func FileByteOffset(h, offset int64) int64 {
 	return fileNumber(h, func(f *File) (int64, *errs.Error) { return f.ByteOffset(offset) })
 }
 
-// FileViewDisp is the displacement of a file's view.
+// FileViewDisp returns the displacement of a file's view.
 func FileViewDisp(h int64) int64 {
 	return fileNumber(h, func(f *File) (int64, *errs.Error) { return f.View().Disp, nil })
 }
 
-// FileAtomicity is 1 in atomic mode.
+// FileAtomicity returns 1 in atomic mode, else 0.
 func FileAtomicity(h int64) int64 {
 	return fileNumber(h, func(f *File) (int64, *errs.Error) {
 		if f.Atomic() {
@@ -276,7 +276,8 @@ func FileGroup(h int64) int64 {
 	return addGroup(f.comm.group.ranks)
 }
 
-// FileInfo is "rank size buffer aggregators collective perm" of a file, or "error CODE".
+// FileInfo returns "rank size buffer aggregators collective perm" of a file, or
+// "error CODE".
 func FileInfo(h int64) string {
 	f, e := getFile(h)
 	if e != nil {
@@ -286,13 +287,13 @@ func FileInfo(h int64) string {
 	return fmt.Sprintf("%d %d %d %d %d %d", f.comm.rank, f.comm.size, x.Buffer, x.Aggregators, x.Collective, x.Perm)
 }
 
-// FileCounters is "reads writes": the system calls of this process on files.
+// FileCounters returns "reads writes": the system calls of this process on files.
 func FileCounters() string {
 	reads, writes := mpiio.Counters()
 	return fmt.Sprintf("%d %d", reads, writes)
 }
 
-// bytesAt views n bytes of foreign memory.
+// bytesAt returns n bytes of the caller's memory at addr.
 func bytesAt(addr, n int64) []byte {
 	if n <= 0 {
 		return nil

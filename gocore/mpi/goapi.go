@@ -10,35 +10,35 @@ import (
 	"gormapy/gocore/p2p"
 )
 
-// What a Go program that is a rank uses. The names follow MPI's, results are Go
-// errors (an *errs.Error, which has the class), and calls wait until they are
-// done.
+// The API for a Go program that is a rank. The names follow MPI's, results are Go
+// errors (an *errs.Error, which has the class), and calls wait until they have
+// completed.
 
-// Wildcards of Recv and the rank that is nobody.
+// Wildcards of Recv, and the null process.
 const (
 	AnySource = p2p.AnySource
 	AnyTag    = p2p.AnyTag
 	ProcNull  = p2p.ProcNull
 )
 
-// Element is what a Go program sends: the types whose representation all ranks
-// of a job agree on.
+// Element is the type of an element that a Go program sends: one whose representation
+// is the same on all ranks of a job.
 type Element interface {
 	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64 | complex64 | complex128
 }
 
-// Communicator is a group of ranks that can talk to each other. It is safe for
+// Communicator is a group of ranks that communicate with each other. It is safe for
 // concurrent use by multiple goroutines.
 type Communicator struct{ handle int64 }
 
 // World makes this process a rank, if it isn't one yet, and returns the
 // communicator of all ranks of the job. Without a launcher that is this process
-// alone. Call Finalize before the program ends.
+// alone. Call Leave before the program ends.
 func World() (Communicator, error) {
 	return Communicator{CommWorld}, toError(Init())
 }
 
-// Leave says that this rank is done; it is Finalize with a Go error.
+// Leave is Finalize with a Go error.
 func Leave() error {
 	code := Finalize(true)
 	for code == Interrupted {
@@ -47,13 +47,13 @@ func Leave() error {
 	return toError(code)
 }
 
-// Rank is the rank of this process.
+// Rank returns the rank of this process.
 func (c Communicator) Rank() int { return CommRank(c.handle) }
 
-// Size is the number of ranks.
+// Size returns the number of ranks.
 func (c Communicator) Size() int { return CommSize(c.handle) }
 
-// Barrier waits until all ranks have come to it.
+// Barrier waits until all ranks have called it.
 func (c Communicator) Barrier() error {
 	var pending int64
 	return toError(waited(Barrier(c.handle, &pending), pending, nil))
@@ -68,8 +68,8 @@ func Send[T Element](c Communicator, data []T, dest, tag int) error {
 	return toError(waited(Blocking(KindSend, c.handle, addr, count, typ, dest, tag, nil, &pending), pending, nil))
 }
 
-// Recv receives at most len(data) elements from the rank source. The status
-// says from whom they came, and how many bytes they were.
+// Recv receives at most len(data) elements from the rank source. The status has the
+// source and the number of bytes.
 func Recv[T Element](c Communicator, data []T, source, tag int) (Status, error) {
 	var pin runtime.Pinner
 	defer pin.Unpin()
@@ -80,8 +80,8 @@ func Recv[T Element](c Communicator, data []T, source, tag int) (Status, error) 
 	return st, toError(waited(code, pending, &st))
 }
 
-// Exchange sends to one rank while it receives from another (MPI_Sendrecv), so
-// that ranks that all do it don't wait for each other.
+// Exchange sends to one rank while it receives from another (MPI_Sendrecv), so that
+// ranks that all call it don't deadlock.
 func Exchange[T Element](c Communicator, out []T, dest int, in []T, source, tag int) (Status, error) {
 	var pin runtime.Pinner
 	defer pin.Unpin()
@@ -95,8 +95,8 @@ func Exchange[T Element](c Communicator, out []T, dest int, in []T, source, tag 
 	return st, toError(waited(code, pending, &st))
 }
 
-// waited goes on waiting for a request that was interrupted: a Go program has
-// no signals to look at, its runtime does that.
+// waited continues to wait for a request that was interrupted: Go's runtime handles
+// the signals of a Go program.
 func waited(code Code, pending int64, st *Status) Code {
 	for code == Interrupted {
 		code = Wait(pending, st)
@@ -104,9 +104,9 @@ func waited(code Code, pending int64, st *Status) Code {
 	return code
 }
 
-// describe returns the address, the number and the datatype of a slice's
-// elements. Pinning keeps them where they are: the core and other processes
-// know them by their address alone, which the garbage collector doesn't see.
+// describe returns the address, the number and the datatype of a slice's elements. It
+// pins them: the core and other processes refer to them by their address alone, which
+// the garbage collector doesn't see.
 func describe[T Element](pin *runtime.Pinner, data []T) (addr, count, typ int64) {
 	typ = elementType[T]()
 	if len(data) == 0 {
@@ -147,7 +147,7 @@ func elementType[T Element]() int64 {
 	return int64(dtype.ByName(name).ID())
 }
 
-// toError is the error that a code stands for.
+// toError returns the error of a code.
 func toError(c Code) error {
 	if c == 0 {
 		return nil

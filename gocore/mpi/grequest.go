@@ -8,8 +8,7 @@ import (
 	"gormapy/gocore/job"
 )
 
-// grequest is the operation of a generalized request: complete when the program
-// says so.
+// grequest is the operation of a generalized request. The program completes it.
 type grequest struct{ done atomic.Bool }
 
 func (g *grequest) Advance() bool    { return g.done.Load() }
@@ -28,7 +27,8 @@ func GrequestStart() (req int64, code Code) {
 	return reqs.add(&Request{op: new(grequest)}), 0
 }
 
-// GrequestComplete completes a generalized request and wakes who waits for it.
+// GrequestComplete completes a generalized request and wakes the threads that wait for
+// it.
 func GrequestComplete(h int64) (code Code) {
 	defer Contain(&code)
 	r, e := getRequest(h)

@@ -35,7 +35,7 @@ func getGroup(h int64) (*Group, *errs.Error) {
 	return nil, errs.New(errs.Group, "the group has been freed")
 }
 
-// ints views n C ints at an address.
+// ints returns the n C ints at an address.
 func ints(addr, n int64) []int32 {
 	if n == 0 {
 		return nil
@@ -43,7 +43,7 @@ func ints(addr, n int64) []int32 {
 	return unsafe.Slice((*int32)(pointer(addr)), n)
 }
 
-// longs views n 64-bit integers at an address.
+// longs returns the n 64-bit integers at an address.
 func longs(addr, n int64) []int64 {
 	if n == 0 {
 		return nil
@@ -56,7 +56,8 @@ func pointer(addr int64) unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(&p))
 }
 
-// with runs f on a group and turns its ranks into a new group's handle.
+// with calls f with a group and returns the handle of a new group of the ranks that f
+// returns, or a negative code.
 func with(h int64, f func(g *Group) ([]int, *errs.Error)) int64 {
 	g, e := getGroup(h)
 	if e == nil {
@@ -68,7 +69,7 @@ func with(h int64, f func(g *Group) ([]int, *errs.Error)) int64 {
 	return -int64(CodeOf(e))
 }
 
-// GroupSize is the number of ranks of a group.
+// GroupSize returns the number of ranks of a group.
 func GroupSize(h int64) int {
 	g, e := getGroup(h)
 	if e != nil {
@@ -77,7 +78,7 @@ func GroupSize(h int64) int {
 	return len(g.ranks)
 }
 
-// GroupRank is this process's rank in a group, Undefined if it is not in it.
+// GroupRank returns this process's rank in a group, Undefined if it is not in it.
 func GroupRank(h int64) (rank int, code Code) {
 	g, e := getGroup(h)
 	if e != nil {
@@ -174,17 +175,17 @@ func two(a, b int64, f func(x, y []int) []int) int64 {
 	return with(a, func(x *Group) ([]int, *errs.Error) { return f(x.ranks, g.ranks), nil })
 }
 
-// GroupUnion is all of a, then those of b that are not in a.
+// GroupUnion makes a group of all ranks of a, then those of b that are not in a.
 func GroupUnion(a, b int64) int64 {
 	return two(a, b, func(x, y []int) []int { return append(slices.Clone(x), without(y, x)...) })
 }
 
-// GroupIntersection is those of a that are in b.
+// GroupIntersection makes a group of the ranks of a that are in b.
 func GroupIntersection(a, b int64) int64 {
 	return two(a, b, func(x, y []int) []int { return without(x, without(x, y)) })
 }
 
-// GroupDifference is those of a that are not in b.
+// GroupDifference makes a group of the ranks of a that are not in b.
 func GroupDifference(a, b int64) int64 { return two(a, b, without) }
 
 func compareRanks(x, y []int) int {
@@ -222,7 +223,7 @@ func GroupTranslate(a, in, n, b, out int64) Code {
 	}
 	to := ints(out, n)
 	for i, r := range ints(in, n) {
-		if r == -2 { // PROC_NULL stays what it is
+		if r == -2 { // PROC_NULL translates to itself
 			to[i] = -2
 			continue
 		}

@@ -9,9 +9,9 @@ import (
 	"gormapy/gocore/settings"
 )
 
-// What this package tells those who set GORMAPY_LOG.
+// Log messages of this package, for GORMAPY_LOG.
 
-// logPlace writes what Init found out.
+// logPlace logs which job Init has joined.
 func (n *world) logPlace() {
 	log.SetRank(n.rank)
 	if n.rank == 0 {
@@ -31,7 +31,7 @@ func (n *world) logPlace() {
 	log.Debugf("boot", "go %s on %d cores, up to %d threads of it at once", runtime.Version(), runtime.NumCPU(), runtime.GOMAXPROCS(0))
 }
 
-// logTransports writes what leads where.
+// logTransports logs how many ranks each transport reaches.
 func (n *world) logTransports() {
 	if !log.Debugging() {
 		return
@@ -44,24 +44,24 @@ func (n *world) logTransports() {
 	}
 }
 
-// logWindow writes how a window that was just made reaches its targets.
+// logWindow logs the paths to the targets of a new window.
 func (win *Window) logWindow() {
 	if !log.Debugging() {
 		return
 	}
-	ways := map[string]int{}
+	paths := map[string]int{}
 	for r := range win.Size {
-		ways[win.Path(r)]++
+		paths[win.Path(r)]++
 	}
 	text := ""
-	for _, way := range []string{"direct", "copy", "rdma", "message"} {
-		if n := ways[way]; n > 0 {
-			text += fmt.Sprintf(", %s to %d", way, n)
+	for _, path := range []string{"direct", "copy", "rdma", "message"} {
+		if n := paths[path]; n > 0 {
+			text += fmt.Sprintf(", %s to %d", path, n)
 		}
 	}
 	t := win.Desc.Target(win.Rank)
 	log.Debugf("rma", "window %d made by %s of %d ranks, %d bytes here in units of %d%s", win.ID, win.Flavor, win.Size, t.Bytes, t.Unit, text)
-	if ways["message"] > 0 {
+	if paths["message"] > 0 {
 		for r, world := range win.World {
 			if why := w.eng.Refusal(world); why != "" {
 				log.Debugf("rma", "window %d: rank %d's memory can't be copied from here: %s", win.ID, r, why)

@@ -55,7 +55,7 @@ func (c *Comm) checkPeer(recv bool, peer, tag int) *errs.Error {
 		if recv {
 			what = "source"
 		}
-		return errs.New(errs.Rank, "the %s rank %d is not in the communicator: %s", what, peer, c.there())
+		return errs.New(errs.Rank, "the %s rank %d is not in the communicator: %s", what, peer, c.rankRange())
 	}
 	if tag < 0 && !(recv && tag == p2p.AnyTag) || tag > tagUB {
 		if tag == p2p.AnyTag {
@@ -89,8 +89,8 @@ func P2PInit(kind int, comm, addr, count, typ int64, peer, tag int) (req int64, 
 	return reqs.add(r), 0
 }
 
-// spareRequest is one that a blocking call is done with. Nobody else has ever
-// had its handle, and what completed it does not touch it after that.
+// spareRequest is a request that a blocking call no longer uses. It has never had a
+// handle, and nothing accesses a request after its completion.
 var spareRequest atomic.Pointer[Request]
 
 func takeRequest() *Request {
@@ -100,14 +100,14 @@ func takeRequest() *Request {
 	return new(Request)
 }
 
-// giveRequest takes back a request that has completed.
+// giveRequest keeps a request that has completed for the next takeRequest.
 func giveRequest(r *Request) {
 	r.ch, r.buf, r.null, r.mode, r.why = nil, p2p.Buf{}, false, 0, engine.Reason{}
 	spareRequest.Store(r)
 }
 
-// Blocking sends or receives. If it is interrupted, the request goes on under
-// the handle in *pending, for Wait.
+// Blocking sends or receives, and waits until it has completed. If it is interrupted,
+// the request continues under the handle in *pending, for Wait.
 func Blocking(kind int, comm, addr, count, typ int64, peer, tag int, st *Status, pending *int64) (code Code) {
 	defer Contain(&code)
 	r := takeRequest()
@@ -139,8 +139,8 @@ func Blocking(kind int, comm, addr, count, typ int64, peer, tag int, st *Status,
 	}
 }
 
-// SendNow is a blocking send that does not wait: if the message can't go out at
-// once it returns Interrupted, and the request in *pending is to be waited for.
+// SendNow is a blocking send that does not wait: if the message can't be sent at once,
+// it returns Interrupted, and the caller waits for the request in *pending.
 func SendNow(kind int, comm, addr, count, typ int64, peer, tag int, pending *int64) (code Code) {
 	defer Contain(&code)
 	r := takeRequest()
@@ -172,9 +172,9 @@ func Sendrecv(comm int64, s [5]int64, r [5]int64, st *Status, pending *int64) (c
 	return code
 }
 
-// joined is a send and a receive as one operation, whose status is the
-// receive's. If the send fails, the receive is given up: what it waits for may depend
-// on what was to be sent.
+// joined is a send and a receive as one operation, whose status is the receive's. If
+// the send fails, the receive is given up: its message may depend on the one that was
+// to be sent.
 type joined struct {
 	recv, send *Request
 	gaveUp     bool
@@ -244,8 +244,8 @@ func launchJoined(comm int64, s [5]int64, r [5]int64) (*joined, *errs.Error) {
 // probes are the waits of probes that were interrupted.
 var probes = newTable[engine.Reason](1)
 
-// Probe waits for a message without receiving it; Interrupted: call again, with
-// what *wait then says. With a place for msg it takes the message out of
+// Probe waits for a message without receiving it. After Interrupted the caller calls
+// it again with the value of *wait. If msg is not nil, Probe takes the message out of
 // matching (Mprobe).
 func Probe(comm int64, source, tag int, st *Status, msg, wait *int64) (code Code) {
 	defer Contain(&code)
@@ -276,7 +276,7 @@ func Probe(comm int64, source, tag int, st *Status, msg, wait *int64) (code Code
 	return codeOfErr(err)
 }
 
-// Iprobe is Probe that does not wait.
+// Iprobe is Probe without waiting.
 func Iprobe(comm int64, source, tag int, st *Status, msg *int64) (found bool, code Code) {
 	defer Contain(&code)
 	c, e := getComm(comm)

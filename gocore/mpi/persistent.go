@@ -6,12 +6,12 @@ import (
 	"gormapy/gocore/coll"
 )
 
-// starter starts the operation of a persistent request anew and returns the
-// handle of what it started.
+// starter starts the operation of a persistent request and returns the handle of a
+// request for it.
 type starter func() (req int64, code Code)
 
-// persist makes a persistent request of a starter, which checks the arguments
-// again: that takes the buffers as they are then.
+// persist makes a persistent request of a starter. The starter checks the arguments
+// again, since the buffers may have changed.
 func persist(start starter) int64 {
 	r := &Request{persistent: true, start: start}
 	r.inactive.Store(true)
@@ -61,7 +61,7 @@ func CollvInit(kind int, comm int64, s, r Side, root int) (req int64, code Code)
 	return persist(func() (int64, Code) { return Collv(kind, comm, &s, &r, root, true) }), 0
 }
 
-// SideAt is the side whose n counts and m displacements lie at addresses.
+// SideAt returns the side whose n counts and m displacements lie at addresses.
 func SideAt(addr, n, counts, m, displs, typ int64) Side {
 	return Side{Addr: addr, Counts: longs(counts, n), Displs: longs(displs, m), Type: typ}
 }

@@ -9,8 +9,8 @@ import (
 	"gormapy/gocore/trace/chrome"
 )
 
-// TraceStart begins to record. names are those of the calls, one a line, each
-// followed by a tab and its category.
+// TraceStart begins a recording. names has the name of each call on a line, followed
+// by a tab and its category.
 func TraceStart(names string) (code Code) {
 	defer Contain(&code)
 	return traceInto(names, func() (*trace.Part, error) {
@@ -22,7 +22,8 @@ func TraceStart(names string) (code Code) {
 	})
 }
 
-// TraceJob does the same for the launcher, if it has made a part for this rank.
+// TraceJob begins the recording of the launcher, and reports whether the launcher has
+// made a part for this rank.
 func TraceJob(names string) (yes bool, code Code) {
 	defer Contain(&code)
 	path := os.Getenv(trace.EnvPart)
@@ -59,7 +60,7 @@ func TraceStop() (code Code) {
 	return 0
 }
 
-// TraceAddress is where the part is that is recorded into, nil if there is none.
+// TraceAddress returns the address of the part of the current recording, or nil.
 func TraceAddress() unsafe.Pointer {
 	if p := trace.On(); p != nil {
 		return p.Address()
@@ -67,7 +68,7 @@ func TraceAddress() unsafe.Pointer {
 	return nil
 }
 
-// TraceDefine records what a handle stands for; window says which table it is of.
+// TraceDefine records the object of a handle: a window, or else a communicator.
 func TraceDefine(handle int64, window bool) {
 	p := trace.On()
 	if p == nil {
@@ -84,8 +85,8 @@ func TraceDefine(handle int64, window bool) {
 	}
 }
 
-// TraceSpan is how many bytes one item of a datatype has, and from where to where
-// count of them reach; 0 if there is no such datatype.
+// TraceSpan returns the size of one item of a datatype and the bytes that count items
+// span; 0 if there is no such datatype.
 func TraceSpan(typ, count int64) (size, span int64) {
 	t, e := getType(typ)
 	if e != nil {
@@ -94,8 +95,8 @@ func TraceSpan(typ, count int64) (size, span int64) {
 	return int64(t.Size()), int64(t.Extent()) * count
 }
 
-// TraceWrite joins parts (files, one a line) into a file for Perfetto. It returns
-// what went wrong, "" if nothing did.
+// TraceWrite joins parts (files, one a line) into a file for Perfetto. It returns the
+// text of an error, "" if there is none.
 func TraceWrite(parts, path string) string {
 	if err := chrome.Join(parts, path); err != nil {
 		return err.Error()

@@ -7,14 +7,15 @@ import (
 // kept is user memory that stays registered, by handle.
 var kept = newTable[engine.Region](1)
 
-// NetworkKeys reports whether the network, if there is one, wants memory to be
+// NetworkKeys reports whether there is a network that requires memory to be
 // registered.
 func NetworkKeys() bool {
 	return w != nil && w.eng.Net() != nil && w.eng.Net().Caps().Keys
 }
 
-// KeepMemory registers n bytes at addr until ReleaseKept is called with the
-// returned handle, which must be before they are freed; 0 if that can't be.
+// KeepMemory registers n bytes at addr until ReleaseKept is called with the returned
+// handle, which must be before they are freed. It returns 0 if they can't be
+// registered.
 func KeepMemory(addr, n int64) (h int64) {
 	var code Code
 	defer Contain(&code)
@@ -28,7 +29,7 @@ func KeepMemory(addr, n int64) (h int64) {
 	return kept.add(r)
 }
 
-// ReleaseKept ends what KeepMemory began.
+// ReleaseKept ends the registration of KeepMemory.
 func ReleaseKept(h int64) {
 	var code Code
 	defer Contain(&code)

@@ -15,13 +15,14 @@ import (
 
 // operation is what a request waits for, other than a send or receive.
 type operation interface {
-	// Advance goes on as far as it can and reports whether it is complete.
+	// Advance makes as much progress as it can without waiting, and reports whether
+	// the operation has completed.
 	Advance() bool
-	// Check tells why it can't complete any more.
+	// Check returns an error if the operation can't complete.
 	Check() error
-	// Abandon gives up.
+	// Abandon gives up the operation.
 	Abandon()
-	// Err is the error of a completed operation.
+	// Err returns the error of a completed operation.
 	Err() *errs.Error
 	// describe fills in the wait record.
 	describe(why *engine.Reason)
@@ -36,7 +37,7 @@ type Request struct {
 	// A persistent request: what to start.
 	persistent bool
 	inactive   atomic.Bool
-	starting   sync.Mutex // held by Start, and by what makes it inactive
+	starting   sync.Mutex // held by Start, and by rest and over
 	mode       p2p.Mode
 	buf        p2p.Buf
 	peer, tag  int
@@ -46,17 +47,17 @@ type Request struct {
 	null bool // to or from PROC_NULL: complete at once
 	why  engine.Reason
 
-	waiting atomic.Int32  // threads that wait for it; only the first may use why
-	let     atomic.Uint32 // see owned
-	gen     uint32        // in which it was dropped
+	waiting   atomic.Int32  // threads that wait for it; only the first may use why
+	ownership atomic.Uint32 // owned, freed, givenUp or dropped
+	gen       uint32        // the generation in which it was dropped
 }
 
-// What becomes of a request, in Request.let. The operation of one that nobody can wait for
-// any more may still use memory; RequestOver tells when it doesn't.
+// Values of Request.ownership. The operation of a request that is no longer owned may
+// still use memory; RequestOver reports when it has ended.
 const (
-	owned   = iota // by its owner
-	freed          // it goes on to its end
-	givenUp        // so does a send that Ctrl-C has ended the call of, if the program goes on as well
+	owned   = iota // the program can wait for it
+	freed          // it continues until it completes
+	givenUp        // a send whose call Ctrl-C ended: it continues, but Finalize gives it up
 	dropped        // peers may use the memory until a collective reset
 )
 
@@ -64,8 +65,8 @@ func addRequest(s *sequence) int64 {
 	return inBackground(s)
 }
 
-// inBackground makes a request of an operation that is to go on whatever its caller
-// does meanwhile.
+// inBackground makes a request of an operation that advances in any wait of this
+// process, not only in a wait for the request.
 func inBackground(o operation) int64 {
 	if !o.Advance() {
 		w.eng.AddBackground(o)
@@ -75,8 +76,8 @@ func inBackground(o operation) int64 {
 }
 
 func getRequest(h int64) (*Request, *errs.Error) {
-	debug.SetPanicOnFault(true) // as ready does: the request may be the first that this thread asks for
-	if r := reqs.get(h); r != nil && r.let.Load() == owned {
+	debug.SetPanicOnFault(true) // as ready does: this may be the thread's first call
+	if r := reqs.get(h); r != nil && r.ownership.Load() == owned {
 		return r, nil
 	}
 	return nil, errs.New(errs.Request, "the request has been completed or freed")
@@ -110,7 +111,7 @@ func (r *Request) abandon() {
 	}
 }
 
-// reason is the wait record of a wait for r in call (0: by what r is).
+// reason returns the wait record of a wait for r in call (0: Send or Recv, as r is).
 func (r *Request) reason(call job.Call) *engine.Reason {
 	if r.why.Call == 0 {
 		r.explain(&r.why, call)
@@ -125,7 +126,7 @@ func (r *Request) explain(why *engine.Reason, call job.Call) {
 		r.op.describe(why)
 		return
 	}
-	if r.ch == nil { // of an operation on no process, which never waits
+	if r.ch == nil { // of PROC_NULL, which is never waited for
 		return
 	}
 	if call == 0 {
@@ -149,7 +150,7 @@ func (r *Request) enter(call job.Call) *engine.Reason {
 
 func (r *Request) leave() { r.waiting.Add(-1) }
 
-// Status is what C and Python see of a status.
+// Status is the layout of a status for C and Python.
 type Status struct {
 	Source, Tag, Error, Cancelled int32
 	Bytes                         int64
@@ -183,7 +184,7 @@ func (r *Request) rest() {
 	}
 }
 
-// record notes that a message was received.
+// record records in a trace that a message was received.
 func (r *Request) record(p *trace.Part) {
 	if j, ok := r.op.(*joined); ok {
 		r = j.recv
@@ -235,7 +236,7 @@ func (r *Request) wait(h int64, st *Status, call job.Call) Code {
 	case nil:
 		return r.finish(h, st)
 	case engine.ErrInterrupted:
-		// At the end of the main thread, one that waits must not keep it.
+		// A thread that still waits must not delay the end of the program.
 		e := ready()
 		if e == nil {
 			return Interrupted
@@ -264,20 +265,20 @@ func (r *Request) fail(h int64) {
 	case r.persistent:
 		r.inactive.Store(true)
 	case r.busy():
-		r.let.Store(freed)
+		r.ownership.Store(freed)
 	default:
 		reqs.take(h)
 	}
 }
 
-// busy reports whether an operation that has been given up still works.
+// busy reports whether an operation that was given up still uses memory.
 func (r *Request) busy() bool {
 	o, ok := r.op.(interface{ Busy() bool })
 	return ok && o.Busy()
 }
 
-// interrupted is what a call that was interrupted returns: to be called again,
-// unless MPI has been finalized meanwhile.
+// interrupted returns the code of a call that was interrupted: Interrupted, unless MPI
+// has been finalized meanwhile.
 func interrupted() Code {
 	if e := ready(); e != nil {
 		return CodeOf(e)
@@ -303,8 +304,9 @@ func Wait(h int64, st *Status) (code Code) {
 	return r.wait(h, st, 0)
 }
 
-// Await waits until requests are complete or can't complete any more, or returns Interrupted. It
-// finishes none of them: who is interrupted may wait for all of them again.
+// Await waits until each request has completed or can't complete any more, or returns
+// Interrupted. It finishes none of them, so an interrupted caller may wait for all of
+// them again.
 func Await(hs []int64) (code Code) {
 	defer Contain(&code)
 	for _, h := range hs {
@@ -397,8 +399,8 @@ func RequestStatus(h int64, st *Status) (done bool, code Code) {
 	return true, 0
 }
 
-// Waitany waits for one of several requests; index is -1 if none is active. An error is that
-// of the request with the index, if there is one.
+// Waitany waits for one of several requests; index is -1 if none is active. If there is
+// an error and an index, it is the error of that request.
 func Waitany(hs []int64, st *Status) (index int, code Code) {
 	defer Contain(&code)
 	list, index, code := active(hs)
@@ -448,8 +450,8 @@ type activeRequest struct {
 	r *Request
 }
 
-// active returns those of the requests that are active, or the index of one that has been
-// completed or freed, and the code of that.
+// active returns the active requests. If a handle is stale, it returns its index and an
+// error code.
 func active(hs []int64) ([]activeRequest, int, Code) {
 	list := make([]activeRequest, 0, len(hs))
 	for i, h := range hs {
@@ -467,9 +469,9 @@ func active(hs []int64) ([]activeRequest, int, Code) {
 	return list, -1, 0
 }
 
-// Testsome finishes all that are complete and writes their indices; n is -1 if
-// none is active. codes[k] belongs to indices[k]: they are all 0, or those of requests that have
-// failed, and then what has ended well is left for the next call.
+// Testsome finishes all requests that have completed and writes their indices; n is -1
+// if none is active. codes[k] belongs to indices[k]. If any has failed, Testsome
+// finishes only the failed ones and leaves the others for the next call.
 func Testsome(hs []int64, indices []int32, sts []Status, codes []int32) (n int, code Code) {
 	defer Contain(&code)
 	list, stale, code := active(hs)
@@ -499,15 +501,15 @@ func Testsome(hs []int64, indices []int32, sts []Status, codes []int32) (n int, 
 	return n, 0
 }
 
-// RequestFree frees a request. One in progress goes on, as MPI has it, but nobody can wait
-// for it: RequestOver says when it has ended.
+// RequestFree frees a request. An operation in progress continues, as MPI requires, but
+// the program can't wait for it: RequestOver reports when it has ended.
 func RequestFree(h int64) (code Code) {
 	defer Contain(&code)
 	if h == 0 {
 		return classError(errs.Request, "the request is REQUEST_NULL")
 	}
 	r := reqs.get(h)
-	if r == nil || !r.let.CompareAndSwap(owned, freed) {
+	if r == nil || !r.ownership.CompareAndSwap(owned, freed) {
 		return classError(errs.Request, "the request has been completed or freed")
 	}
 	if r.op != nil && !usesMemory(r.op) {
@@ -516,9 +518,9 @@ func RequestFree(h int64) (code Code) {
 	return 0
 }
 
-// RequestAbandon gives a request up: after a Ctrl-C in a call that waited for it, or in one that
-// had only started it. A receive is withdrawn. A send goes on, since its receiver may have been
-// told of it, and so does everything else that nobody has waited for.
+// RequestAbandon gives a request up, after a Ctrl-C in a call that waited for it (waited)
+// or had only started it. A receive is withdrawn. A send continues, since its receiver
+// may know of it. Other operations continue unless the call waited for them.
 func RequestAbandon(h int64, waited bool) {
 	var code Code
 	defer Contain(&code)
@@ -529,21 +531,21 @@ func RequestAbandon(h int64, waited bool) {
 		return
 	case r.inactive.Load() || r.null:
 	case r.op == nil && !r.IsRecv():
-		r.let.Store(givenUp)
+		r.ownership.Store(givenUp)
 		return
 	case r.op != nil:
 		if j, ok := r.op.(*joined); ok {
 			j.recv.abandon()
 			r.op = &joined{recv: &Request{null: true}, send: j.send}
-			r.let.Store(givenUp)
+			r.ownership.Store(givenUp)
 			return
 		}
 		if usesMemory(r.op) {
-			r.let.Store(freed)
+			r.ownership.Store(freed)
 			if waited {
 				r.op.Abandon()
 				r.gen = w.p2p.Generation()
-				r.let.Store(dropped)
+				r.ownership.Store(dropped)
 			}
 			return
 		}
@@ -554,17 +556,17 @@ func RequestAbandon(h int64, waited bool) {
 	reqs.take(h)
 }
 
-// usesMemory reports whether an operation works on memory of the program's.
+// usesMemory reports whether an operation uses memory of the program.
 func usesMemory(o operation) bool {
 	switch o.(type) {
-	case collective, directOp, *joined, *transferOp, fileOp:
+	case collective, singleCopyOp, *joined, *transferOp, fileOp:
 		return true
 	}
 	return false
 }
 
-// RequestOver reports whether the memory of an operation is free: it has ended, and no network
-// may write there any more.
+// RequestOver reports whether the memory of an operation can be reused: the operation
+// has ended, and no network may access the memory any more.
 func RequestOver(h int64) (over bool) {
 	debug.SetPanicOnFault(true)
 	if h != 0 {
@@ -572,7 +574,7 @@ func RequestOver(h int64) (over bool) {
 			if !r.over() {
 				return false
 			}
-			if r.let.Load() != owned {
+			if r.ownership.Load() != owned {
 				reqs.take(h)
 			}
 		}
@@ -589,23 +591,23 @@ func Progress() {
 	}
 }
 
-// over reports whether the operation has ended. One of which this can't be found out lasts until
-// a collective reset.
+// over reports whether the operation has ended. If finding that out panics, the
+// operation lasts until a collective reset.
 func (r *Request) over() (over bool) {
 	defer func() {
 		if recover() != nil {
 			r.gen = w.p2p.Generation()
-			r.let.Store(dropped)
+			r.ownership.Store(dropped)
 			over = false
 		}
 	}()
-	if r.persistent { // which another thread may be starting
+	if r.persistent { // another thread may be starting it
 		if !r.starting.TryLock() {
 			return false
 		}
 		defer r.starting.Unlock()
 	}
-	if r.let.Load() == dropped {
+	if r.ownership.Load() == dropped {
 		return r.gen != w.p2p.Generation() && !r.busy()
 	}
 	if !r.advance() {
@@ -617,11 +619,11 @@ func (r *Request) over() (over bool) {
 	return !r.busy()
 }
 
-// endSends gives up the sends of calls that Ctrl-C has ended, so that the end of the program does not wait
-// for their receivers.
+// endSends gives up the sends of calls that Ctrl-C has ended, so that the end of the
+// program does not wait for their receivers.
 func endSends() {
 	reqs.each(func(_ int64, r *Request) {
-		if r.let.Load() == givenUp {
+		if r.ownership.Load() == givenUp {
 			r.abandon()
 		}
 	})
@@ -651,7 +653,7 @@ func Start(h int64) (code Code) {
 	r.starting.Lock()
 	defer r.starting.Unlock()
 	switch {
-	case r.let.Load() != owned:
+	case r.ownership.Load() != owned:
 		return classError(errs.Request, "Start of a request that has been freed")
 	case !r.persistent:
 		return classError(errs.Request, "Start of a request that is not persistent")
@@ -667,7 +669,7 @@ func Start(h int64) (code Code) {
 		}
 	}
 	r.launch()
-	r.inactive.Store(false) // last: until then nobody looks at what is being started
+	r.inactive.Store(false) // last: until then no other thread uses the request's operation
 	w.eng.HandOver()
 	return 0
 }
@@ -683,8 +685,8 @@ func (r *Request) launch() {
 	}
 }
 
-// sequence is an operation of several collectives, each built from the results
-// of the one before. step returns nil when there is nothing more to wait for.
+// sequence is an operation of several collectives, each built from the results of the
+// one before. step starts collective number k; it returns nil at the end.
 type sequence struct {
 	mu     sync.Mutex
 	step   func(s *sequence, k int) *coll.Op
@@ -770,7 +772,7 @@ func (c collective) describe(why *engine.Reason) {
 	describeColl(c.Op, why)
 }
 
-// RequestInactive reports whether a persistent request waits to be started.
+// RequestInactive reports whether a persistent request is inactive.
 func RequestInactive(h int64) bool {
 	r := reqs.get(h)
 	return r != nil && r.inactive.Load()

@@ -59,7 +59,7 @@ func (t *table[T]) fill(h int64, obj *T) {
 	}
 }
 
-// get returns the object, nil if the handle names none (any more).
+// get returns the object, or nil if the handle names none or is stale.
 func (t *table[T]) get(h int64) *T {
 	i := int(h & 0xffffffff)
 	t.mu.RLock()

@@ -9,29 +9,29 @@ import (
 	"gormapy/gocore/sys/atom"
 )
 
-// waiting is a wait of this process, for programs that show people what the
-// ranks of a job wait for.
+// waiting describes a wait of this process, for programs that show what the ranks of
+// a job wait for.
 type waiting struct {
 	Call    string  `json:"call"`
-	Peer    int     `json:"peer"` // world rank, -1 any, -2 nobody in particular
+	Peer    int     `json:"peer"` // world rank, -1 any, -2 no particular one
 	Tag     int     `json:"tag"`  // -1: none
 	On      string  `json:"on"`   // the communicator or window
 	Context uint64  `json:"context"`
 	Seconds float64 `json:"seconds"`
-	Main    bool    `json:"main"` // it is the process's main thread that waits
+	Main    bool    `json:"main"` // whether the process's main thread waits
 	// Thread is the kernel's number of the thread.
 	Thread int `json:"thread"`
 	// Members are the world ranks of the communicator or window, nil if not known.
 	Members []int `json:"members"`
-	// Holders are the world ranks that hold the lock, if it is one that is waited for.
+	// Holders are the world ranks that hold the lock, in a wait for a lock.
 	Holders []int `json:"holders"`
-	// All says that the call needs all members to come to it.
+	// All reports whether the call completes only when all members have made it.
 	All bool `json:"all"`
 }
 
-// Waits is a JSON object: what the threads of this process wait for just now, and
-// how often something has moved here; "null" before Init. A wait that goes on
-// is not listed for a moment now and then, when its thread looks for signals.
+// Waits returns a JSON object: what the threads of this process wait for now, and a
+// count of the progress made here; "null" before Init. A wait is missing for a moment
+// from time to time, while its thread checks for signals.
 func Waits() string {
 	if w == nil {
 		return "null"
@@ -45,7 +45,7 @@ func Waits() string {
 		}
 		one := *rec
 		if !atom.CAS32(&rec.Seq, seq, seq) { // not a load, which could be made before those of the record
-			continue // it ended meanwhile
+			continue // it has ended
 		}
 		list = append(list, describeWait(&one))
 	}
@@ -57,7 +57,7 @@ func describeWait(rec *job.WaitRecord) (one waiting) {
 	info := strings.TrimRight(string(rec.Info[:]), "\x00")
 	one = waiting{Call: call.String(), Peer: int(rec.Peer), Tag: int(rec.Tag), Context: rec.Ctx, Thread: int(rec.Thread),
 		Seconds: float64(job.Now()-rec.Since) / 1e9, Main: int(rec.Thread) == os.Getpid()}
-	// What it is about may be freed at this moment by the thread that waited.
+	// Another thread may free the object of the wait at this moment.
 	defer func() { _ = recover() }()
 	switch call {
 	case job.CallFence, job.CallLock, job.CallFlush, job.CallUnlock, job.CallWinFree, job.CallStart, job.CallComplete, job.CallExposed:

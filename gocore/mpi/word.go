@@ -10,27 +10,27 @@ import (
 	"gormapy/gocore/sys/atom"
 )
 
-// Words are counters of 8 bytes in the memory of a window that all ranks map, as
-// the channels and slots of gormapy.slots use them. The shim (word.c) loads,
-// stores and adds; what is here finds them, waits for them, and wakes waiters.
+// Words are counters of 8 bytes in the memory of a window that all ranks map. The
+// channels and slots of gormapy.slots use them. The shim (word.c) loads, stores and
+// adds to words; this file finds them, waits for them, and wakes waiters.
 //
 // # Protocol
 //
-// A word belongs to the rank in whose memory it lies. Any rank changes it, by one
+// A word belongs to the rank in whose memory it lies. Any rank may change it, by one
 // sequentially consistent instruction after the data that it announces, and then
-// rings the owner's doorbell if the owner sleeps (job.Rank.Ring). Only the owner
-// is woken: a rank that waits for a word of another one has to look now and then,
-// by waits with a time limit. A wait that finds its peers gone looks once more, so
-// what a rank announced before it ended is seen.
+// rings the owner's doorbell if the owner sleeps (job.Rank.Ring). Only the owner is
+// woken: a rank that waits for another one's word has to read it from time to time,
+// by waits with a time limit. A wait that finds its peers gone reads the word once
+// more, so it sees what a rank announced before it ended.
 
-// wordOp is a wait for a word. It also is complete when time is up: the caller
-// looks at the word.
+// wordOp is a wait for a word. It also completes when the time is up; the caller reads
+// the word.
 type wordOp struct {
 	word  *uint64
 	value int64
-	until int64 // job.Now's clock; 0: for ever
+	until int64 // by job.Now; 0: for ever
 	win   *Window
-	peers []int32 // ranks of the window that can change the word; none: anybody
+	peers []int32 // ranks of the window that can change the word; none: all
 	label string
 }
 
@@ -38,7 +38,7 @@ func (o *wordOp) Advance() bool {
 	return int64(atom.Load64(o.word)) >= o.value || o.until != 0 && job.Now() >= o.until
 }
 
-// Check fails when none of those that can change the word is left.
+// Check returns an error if all peers that can change the word have ended.
 func (o *wordOp) Check() error {
 	for _, p := range o.peers {
 		if !w.eng.Gone(o.win.World[p]) {
@@ -46,7 +46,7 @@ func (o *wordOp) Check() error {
 		}
 	}
 	if len(o.peers) == 0 || int64(atom.Load64(o.word)) >= o.value {
-		return nil // the last of them changed it, and ended, since Advance looked
+		return nil // a peer has changed it since Advance, and ended
 	}
 	how := w.eng.HowGone(o.win.World[o.peers[0]])
 	if n := len(o.peers) - 1; n > 0 {
@@ -68,8 +68,8 @@ func (o *wordOp) describe(why *engine.Reason) {
 	}
 }
 
-// WordWait waits until the word at addr is value or more, or timeout nanoseconds
-// are over (negative: for ever); like Blocking.
+// WordWait waits until the word at addr is value or more, or for timeout nanoseconds
+// (negative: for ever); like Blocking.
 func WordWait(h, addr, value, timeout int64, peers []int32, label string, pending *int64) (code Code) {
 	defer Contain(&code)
 	win, e := getWin(h)
@@ -93,8 +93,8 @@ func WordWait(h, addr, value, timeout int64, peers []int32, label string, pendin
 	return code
 }
 
-// WordSleepers is the number of callers of a rank that sleep, for the shim to
-// look at after it changed a word of that rank. Nil if there is none.
+// WordSleepers returns where the number of a rank's sleeping callers lies, nil if there
+// is no such rank. The shim reads it after it has changed a word of that rank.
 func WordSleepers(h int64, rank int) (at unsafe.Pointer) {
 	var code Code
 	defer Contain(&code)
@@ -105,7 +105,7 @@ func WordSleepers(h int64, rank int) (at unsafe.Pointer) {
 	return unsafe.Pointer(&w.eng.Job.Ranks[win.World[rank]].Sleepers)
 }
 
-// WordRing wakes the callers of a rank that sleep; of all if rank is negative.
+// WordRing wakes a rank's sleeping callers; those of all ranks if rank is negative.
 func WordRing(h int64, rank int) {
 	var code Code
 	defer Contain(&code)
@@ -122,12 +122,12 @@ func WordRing(h int64, rank int) {
 	}
 }
 
-// CoresShared reports whether ranks have to share cores, so that looking at a word
-// again and again keeps the processor from the rank that would change it.
+// CoresShared reports whether ranks have to share cores, so that polling a word keeps
+// the processor from the rank that would change it.
 func CoresShared() bool { return state.Load() != stateReady || w.eng.Shared() }
 
-// WinAddress finds where n bytes of a rank's part of a window are mapped here; 0
-// if they are reached in another way.
+// WinAddress sets *addr to where this process maps n bytes of a rank's part of a
+// window; to 0 if it does not map them.
 func WinAddress(h int64, rank int, disp, n int64, addr *int64) (code Code) {
 	defer Contain(&code)
 	win, e := getWin(h)
@@ -139,7 +139,7 @@ func WinAddress(h int64, rank int, disp, n int64, addr *int64) (code Code) {
 	return CodeOf(e)
 }
 
-// WinGone is how a rank of a window's has ended, "" while it has not.
+// WinGone returns how a rank of a window has ended, "" while it has not.
 func WinGone(h int64, rank int) string {
 	win, e := getWin(h)
 	if e != nil || rank < 0 || rank >= win.Size || !w.eng.Gone(win.World[rank]) {

@@ -21,7 +21,7 @@ import (
 	"gormapy/gocore/sys"
 )
 
-// world is what a process is once it is initialised.
+// world is the state of a process that has been initialized.
 type world struct {
 	place *boot.Place
 	seg   *job.Segment
@@ -46,7 +46,7 @@ var (
 	initMu sync.Mutex
 	state  atomic.Int32
 	w      *world
-	failed atomic.Bool // an unhandled exception ends this process
+	failed atomic.Bool // MarkFailed was called
 
 	comms  = newTable[Comm](8)
 	groups = newTable[Group](8)
@@ -80,8 +80,8 @@ func Init() (code Code) {
 	if err := sys.StartPoller(); err != nil {
 		return CodeOf(errs.New(errs.Other, "%v", err))
 	}
-	// Container limits can make this 1; the progress engine and callers that
-	// wait in the kernel must not wait for each other's turn.
+	// Container limits can make this 1. The progress engine and callers that wait in
+	// the kernel must not wait for each other's processor.
 	runtime.GOMAXPROCS(max(8, runtime.NumCPU()))
 	place, err := boot.Find()
 	if err != nil {
@@ -120,8 +120,8 @@ func Init() (code Code) {
 	return 0
 }
 
-// network makes the network transport that the settings ask for; nil if they ask
-// for none. All ranks of a job must have been given the same.
+// network opens the network transport that the settings select, nil for none. It
+// returns an error if ranks of the job select different ones.
 func (n *world) network() (fabric.Transport, error) {
 	name := settings.Fabric.Value()
 	if first := n.seg.AgreeFabric(registry.Token(name)); first != registry.Token(name) {
@@ -130,13 +130,14 @@ func (n *world) network() (fabric.Transport, error) {
 	return registry.Open(n.seg.Directory(n.rank))
 }
 
-// selfCtx is the context of a rank's COMM_SELF, newCtx of a communicator whose
-// first rank is this one: the upper bits name the rank, so contexts are unique
-// in the job without any agreement.
-func selfCtx(rank int) uint32 { return uint32(rank)<<ctxBits | 1 }
-
+// ctxBits is the number of lower bits of a context. The upper bits are the rank that
+// draws it, so contexts are unique in the job without communication.
 const ctxBits = 21
 
+// selfCtx returns the context of a rank's COMM_SELF.
+func selfCtx(rank int) uint32 { return uint32(rank)<<ctxBits | 1 }
+
+// newCtx draws the context of a communicator whose first rank is this one.
 func newCtx() uint32 {
 	for {
 		c := w.nextCtx.Add(1) & (1<<ctxBits - 1)
@@ -152,15 +153,15 @@ func newCtx() uint32 {
 	}
 }
 
-// Initialized reports whether Init has been called, Finalized whether Finalize.
+// Initialized reports whether Init has been called.
 func Initialized() bool { return state.Load() != stateNone }
 
 // Finalized reports whether Finalize has been called.
 func Finalized() bool { return state.Load() == stateFinalized }
 
-// ready refuses calls before Init and after Finalize. Since every call comes by
-// here, it also makes a fault on memory that Go did not allocate a panic, which
-// Contain turns into an error; that is a setting of each goroutine.
+// ready returns an error before Init and after Finalize. Since every call comes
+// through here, it also makes a fault on memory that Go did not allocate a panic,
+// which Contain turns into an error; that is a setting of each goroutine.
 func ready() *errs.Error {
 	debug.SetPanicOnFault(true)
 	switch state.Load() {
@@ -172,8 +173,8 @@ func ready() *errs.Error {
 	return errs.New(errs.Other, "MPI is not initialized: call MPI.Init() first")
 }
 
-// alone says, in errors about ranks that are not there, that this process is the
-// whole job because nothing started more.
+// alone returns, for errors about missing ranks, a hint that this process is the whole
+// job because it was not started by a launcher; else "".
 func alone() string {
 	if w.size > 1 || w.place.Launcher != "none" {
 		return ""
@@ -181,15 +182,15 @@ func alone() string {
 	return " (this process is the whole job: start more by mpiexec -n 4 python ...)"
 }
 
-// there says which ranks a communicator has.
-func (c *Comm) there() string {
+// rankRange returns, for errors about missing ranks, which ranks a communicator has.
+func (c *Comm) rankRange() string {
 	if c.size == 1 {
 		return "its only rank is 0" + alone()
 	}
 	return fmt.Sprintf("its ranks are 0 to %d", c.size-1)
 }
 
-// hintFor is Hint of a window that was made on a communicator.
+// hintFor returns the Hint of a window made on a communicator.
 func hintFor(comm int64) string {
 	if comm == CommSelf {
 		return "; it was made on COMM_SELF, the default, which is this process alone: give comm=MPI.COMM_WORLD to the call that makes it" + alone()
@@ -197,8 +198,8 @@ func hintFor(comm int64) string {
 	return alone()
 }
 
-// MarkFailed says that an unhandled exception ends this process: Finalize will
-// not wait for anybody, and a foreign launcher is asked to stop the others.
+// MarkFailed records that an unhandled exception ends this process: Finalize then does
+// not wait for other ranks, and asks a foreign launcher to stop them.
 func MarkFailed() { failed.Store(true) }
 
 // finalizing is the wait of Finalize, kept while it is interrupted.
@@ -207,9 +208,9 @@ var finalizing struct {
 	start int64
 }
 
-// Finalize says that this rank is done. It waits until its messages are with
-// those who can still receive them, unless the rank has failed or is told not
-// to wait. Interrupted: call it again.
+// Finalize ends communication of this rank. If wait is set and the rank has not
+// failed, it waits until all ranks that can still receive its messages have got them.
+// After Interrupted the caller calls it again.
 func Finalize(wait bool) (code Code) {
 	defer Contain(&code)
 	initMu.Lock()
@@ -235,26 +236,28 @@ func Finalize(wait bool) (code Code) {
 	}
 	atomic.StoreUint32(&w.me.State, job.StateFinalized)
 	state.Store(stateFinalized)
-	wins.each(func(_ int64, win *Window) { win.Desc.Handle = 0 }) // the hot calls look only there
+	wins.each(func(_ int64, win *Window) { win.Desc.Handle = 0 }) // the only check of the hot calls
 	w.eng.CloseNet()
 	log.Debugf("mpi", "finalized; %d sends are left that nobody received", w.p2p.PendingSends())
 	switch {
 	case failed.Load() && w.place.Abort != nil:
 		w.place.Abort(1)
-	case !exitIsTold.Load() && w.place.Finalize != nil:
+	case !exitReported.Load() && w.place.Finalize != nil:
 		w.place.Finalize()
 	}
 	return 0
 }
 
-var exitIsTold atomic.Bool
+// exitReported is set if Exiting will be called.
+var exitReported atomic.Bool
 
-// TellExit says that Exiting will be called.
-func TellExit() { exitIsTold.Store(true) }
+// TellExit announces that Exiting will be called.
+func TellExit() { exitReported.Store(true) }
 
-// Exiting says that exit(3) was called with status. A foreign launcher that was
-// told that a rank is done does not look at its status, and would leave the
-// others waiting for one that failed; so it is told only now.
+// Exiting reports the end of this process to a foreign launcher; exit(3) was called
+// with status. A launcher that has got a rank's finalize ignores its status, and would
+// leave the other ranks waiting for one that failed. So Finalize leaves that message
+// to Exiting, where the status is known.
 func Exiting(status int) {
 	if state.Load() == stateNone || w.place.Finalize == nil {
 		return
@@ -285,17 +288,17 @@ func Abort(code int) {
 	os.Exit(code)
 }
 
-// Reset is the collective reset: every living rank calls it, and afterwards
-// nothing of before is in flight: unfinished requests have failed, epochs are
-// closed, locks free, barriers in step. It has the two phases of which the
-// first ends all use of the old state, the second makes the new one known:
+// Reset is the collective reset: every living rank calls it. Afterwards no earlier
+// operation is outstanding: unfinished requests have failed, epochs are closed, locks
+// are free, barriers are in step. It has two phases. The first ends all use of the old
+// state, the second publishes the new one:
 //
-//	gen g+1: this rank is in Reset, and uses nothing shared any more
-//	(all living ranks at g+1 or above)  -> each sets its own part back
+//	gen g+1: this rank is in Reset, and no longer uses shared state
+//	(all living ranks at g+1 or above)  -> each resets its own part
 //	gen g+2: this rank has done so
-//	(all living ranks at g+2 or above)  -> communication goes on
+//	(all living ranks at g+2 or above)  -> communication continues
 //
-// Messages carry the generation of their sender, always even.
+// Messages carry the generation of their sender, which is always even.
 func Reset() (code Code) {
 	defer Contain(&code)
 	if e := ready(); e != nil {
@@ -311,7 +314,7 @@ func Reset() (code Code) {
 	}
 	to := resetting.to
 	if c := waitGeneration(to - 1); c != 0 {
-		return c // interrupted: call again, and go on with this reset
+		return c // interrupted: the next call continues this reset
 	}
 	if atomic.LoadUint32(&w.me.Gen) == to-1 {
 		w.p2p.Reset(to)
@@ -329,8 +332,8 @@ func Reset() (code Code) {
 	return code
 }
 
-// resetting is the reset that this process has begun and not finished: the
-// generation it leads to, 0 if there is none.
+// resetting is the reset that this process has begun and not finished: its new
+// generation, 0 if there is none.
 var resetting struct {
 	sync.Mutex
 	to uint32
@@ -352,8 +355,8 @@ func waitGeneration(gen uint32) Code {
 	return codeOfErr(err)
 }
 
-// ClaimTraceback asks whether this rank is the one to print a traceback whose
-// text has this hash: true, or false if another rank printed the same before.
+// ClaimTraceback reports whether this rank prints a traceback whose text has this
+// hash. It returns false if another rank has printed the same text.
 func ClaimTraceback(hash uint64) bool {
 	if w == nil {
 		return true
@@ -364,14 +367,14 @@ func ClaimTraceback(hash uint64) bool {
 	return atomic.CompareAndSwapUint64(&w.seg.Head.ErrorHash, 0, hash) || atomic.LoadUint64(&w.seg.Head.ErrorHash) != hash
 }
 
-// SetStacks says that job.StackSignal makes this process print its stacks.
+// SetStacks announces that job.StackSignal makes this process print its stacks.
 func SetStacks() {
 	if w != nil {
 		atomic.OrUint32(&w.me.Flags, job.FlagStacks)
 	}
 }
 
-// ProcessorName is the name of the host.
+// ProcessorName returns the name of the host.
 func ProcessorName() string {
 	name, err := os.Hostname()
 	if err != nil {
