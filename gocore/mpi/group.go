@@ -116,8 +116,8 @@ func without(ranks, drop []int) []int {
 	return out
 }
 
-// spread expands (first, last, stride) triples.
-func spread(triples []int32) ([]int32, *errs.Error) {
+// expandRanges expands (first, last, stride) triples.
+func expandRanges(triples []int32) ([]int32, *errs.Error) {
 	var out []int32
 	for i := 0; i+2 < len(triples); i += 3 {
 		first, last, stride := triples[i], triples[i+1], triples[i+2]
@@ -147,7 +147,7 @@ func GroupExcl(h, addr, n int64) int64 {
 // GroupRangeIncl makes a group of ranges of ranks.
 func GroupRangeIncl(h, addr, n int64) int64 {
 	return with(h, func(g *Group) ([]int, *errs.Error) {
-		list, e := spread(ints(addr, 3*n))
+		list, e := expandRanges(ints(addr, 3*n))
 		if e != nil {
 			return nil, e
 		}
@@ -158,7 +158,7 @@ func GroupRangeIncl(h, addr, n int64) int64 {
 // GroupRangeExcl makes a group without ranges of ranks.
 func GroupRangeExcl(h, addr, n int64) int64 {
 	return with(h, func(g *Group) ([]int, *errs.Error) {
-		list, e := spread(ints(addr, 3*n))
+		list, e := expandRanges(ints(addr, 3*n))
 		if e != nil {
 			return nil, e
 		}
@@ -167,7 +167,8 @@ func GroupRangeExcl(h, addr, n int64) int64 {
 	})
 }
 
-func two(a, b int64, f func(x, y []int) []int) int64 {
+// combine returns the handle of a new group that f makes of the ranks of two groups.
+func combine(a, b int64, f func(x, y []int) []int) int64 {
 	g, e := getGroup(b)
 	if e != nil {
 		return -int64(CodeOf(e))
@@ -177,16 +178,16 @@ func two(a, b int64, f func(x, y []int) []int) int64 {
 
 // GroupUnion makes a group of all ranks of a, then those of b that are not in a.
 func GroupUnion(a, b int64) int64 {
-	return two(a, b, func(x, y []int) []int { return append(slices.Clone(x), without(y, x)...) })
+	return combine(a, b, func(x, y []int) []int { return append(slices.Clone(x), without(y, x)...) })
 }
 
 // GroupIntersection makes a group of the ranks of a that are in b.
 func GroupIntersection(a, b int64) int64 {
-	return two(a, b, func(x, y []int) []int { return without(x, without(x, y)) })
+	return combine(a, b, func(x, y []int) []int { return without(x, without(x, y)) })
 }
 
 // GroupDifference makes a group of the ranks of a that are not in b.
-func GroupDifference(a, b int64) int64 { return two(a, b, without) }
+func GroupDifference(a, b int64) int64 { return combine(a, b, without) }
 
 func compareRanks(x, y []int) int {
 	if slices.Equal(x, y) {

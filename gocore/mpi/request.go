@@ -37,7 +37,7 @@ type Request struct {
 	// A persistent request: what to start.
 	persistent bool
 	inactive   atomic.Bool
-	starting   sync.Mutex // held by Start, and by rest and over
+	starting   sync.Mutex // held by Start, deactivate and over
 	mode       p2p.Mode
 	buf        p2p.Buf
 	peer, tag  int
@@ -167,16 +167,16 @@ func (r *Request) finish(h int64, st *Status) Code {
 		r.record(recording)
 	}
 	if r.persistent {
-		r.rest()
+		r.deactivate()
 	} else if h != 0 {
 		reqs.take(h)
 	}
 	return code
 }
 
-// rest makes a persistent request that has completed inactive, unless another thread that
+// deactivate makes a persistent request that has completed inactive, unless another thread that
 // waited for it has done so, and has started it again.
-func (r *Request) rest() {
+func (r *Request) deactivate() {
 	r.starting.Lock()
 	defer r.starting.Unlock()
 	if r.advance() && r.inactive.CompareAndSwap(false, true) && r.waiting.Load() <= 1 {

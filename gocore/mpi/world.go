@@ -173,9 +173,9 @@ func ready() *errs.Error {
 	return errs.New(errs.Other, "MPI is not initialized: call MPI.Init() first")
 }
 
-// alone returns, for errors about missing ranks, a hint that this process is the whole
+// singletonHint returns, for errors about missing ranks, a hint that this process is the whole
 // job because it was not started by a launcher; else "".
-func alone() string {
+func singletonHint() string {
 	if w.size > 1 || w.place.Launcher != "none" {
 		return ""
 	}
@@ -185,7 +185,7 @@ func alone() string {
 // rankRange returns, for errors about missing ranks, which ranks a communicator has.
 func (c *Comm) rankRange() string {
 	if c.size == 1 {
-		return "its only rank is 0" + alone()
+		return "its only rank is 0" + singletonHint()
 	}
 	return fmt.Sprintf("its ranks are 0 to %d", c.size-1)
 }
@@ -193,9 +193,9 @@ func (c *Comm) rankRange() string {
 // hintFor returns the Hint of a window made on a communicator.
 func hintFor(comm int64) string {
 	if comm == CommSelf {
-		return "; it was made on COMM_SELF, the default, which is this process alone: give comm=MPI.COMM_WORLD to the call that makes it" + alone()
+		return "; it was made on COMM_SELF, the default, which is this process alone: give comm=MPI.COMM_WORLD to the call that makes it" + singletonHint()
 	}
-	return alone()
+	return singletonHint()
 }
 
 // MarkFailed records that an unhandled exception ends this process: Finalize then does
