@@ -17,19 +17,19 @@ type option struct {
 	job  bool // for the whole job: before the first program only
 }
 
-// flag is an option without arguments, for the whole job.
+// flag returns an option without arguments, for the whole job.
 func flag(set func(*Options)) option {
 	return option{0, func(ps *parser, _ string, _ []string) error { set(ps.o); return nil }, true}
 }
 
-// ask is a flag that may precede any program.
+// ask returns a flag that may precede any program.
 func ask(set func(*Options)) option {
 	o := flag(set)
 	o.job = false
 	return o
 }
 
-// ignored has no effect here; why completes the sentence "is ignored: …".
+// ignored returns an option without effect; why completes the sentence "is ignored: …".
 func ignored(args int, why string) option {
 	return option{args, func(ps *parser, name string, v []string) error {
 		ps.note("%s is ignored: %s", strings.Join(append([]string{name}, v...), " "), why)
@@ -37,7 +37,8 @@ func ignored(args int, why string) option {
 	}, false}
 }
 
-// refused is an option that this launcher does not support; instead is what to use.
+// refused returns an option that is an error; instead completes the sentence "is not
+// supported: …".
 func refused(args int, instead string) option {
 	return option{args, func(_ *parser, name string, v []string) error {
 		return usagef("%s is not supported: %s", strings.Join(append([]string{name}, v...), " "), instead)

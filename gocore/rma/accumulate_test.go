@@ -94,8 +94,8 @@ func start(f op.Op, k dtype.Kind) []byte {
 	return make([]byte, k.Size())
 }
 
-// Every operation on every kind that it is defined on, by all ranks at once on
-// the same elements, aligned and not.
+// TestEveryOperationAtOnce checks every operation on every kind that it is defined on,
+// by all ranks at once on the same elements, aligned and not.
 func TestEveryOperationAtOnce(t *testing.T) {
 	const ranks, turns, n = 3, 40, 3 // enough that updates overlap
 	run(t, ranks, 256, 1, func(w *window) {

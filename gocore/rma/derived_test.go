@@ -46,8 +46,8 @@ func sides(t *testing.T) [][]side {
 	}}
 }
 
-// Data of any type is put to memory of any type and fetched back, by every path,
-// and no byte beside it changes.
+// TestDerivedOnBothSides checks that data of any type is put to memory of any type and
+// fetched back, by every path, and that no byte beside it changes.
 func TestDerivedOnBothSides(t *testing.T) {
 	const size = 1 << 20
 	groups := sides(t)
@@ -94,7 +94,7 @@ func TestDerivedOnBothSides(t *testing.T) {
 	})
 }
 
-// Spans that do not fit in an integer are out of range.
+// TestHugeSpans checks that spans that do not fit in an integer are out of range.
 func TestHugeSpans(t *testing.T) {
 	wide, err := dtype.Resized(dtype.ByName("INT64_T"), 0, 1<<62)
 	require.NoError(t, err)
@@ -120,8 +120,8 @@ func TestHugeSpans(t *testing.T) {
 	})
 }
 
-// The locks, system calls, messages and allocations for elements that are not
-// contiguous do not grow with the number of elements.
+// TestAccumulateOfManyRuns checks that the locks, system calls, messages and allocations
+// for elements that are not contiguous do not grow with the number of elements.
 func TestAccumulateOfManyRuns(t *testing.T) {
 	const n = 1500
 	for _, name := range []string{"INT64_T", "INT16_T", "C_DOUBLE_COMPLEX", "DOUBLE_INT"} {

@@ -11,8 +11,8 @@ import (
 	"gormapy/gocore/sys/atom/explore"
 )
 
-// The owner attaches and detaches, and may end. Readers must never read a mixture
-// of two tables, and must see the last one.
+// TestEveryInterleavingOfAttach has an owner attach and detach, and perhaps end. Readers
+// must never read a mixture of two tables, and must see the last one.
 func TestEveryInterleavingOfAttach(t *testing.T) {
 	for _, deaths := range []int{0, 1} {
 		t.Run(fmt.Sprintf("deaths=%d", deaths), func(t *testing.T) {

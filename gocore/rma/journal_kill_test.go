@@ -61,8 +61,9 @@ func (m *accMemory) adder(w *Win, to place, old []complex128) func() *errs.Error
 
 const accEnv = "GORMAPY_TEST_ACCUMULATE"
 
-// An origin that is killed at any moment leaves whole elements, and a waiter gets
-// the lock. Its batch was applied as a whole or not at all.
+// TestKilledInAnAccumulate checks that an origin that is killed at any moment leaves
+// whole elements, and that a waiter gets the lock. The origin's batch was applied as a
+// whole or not at all.
 func TestKilledInAnAccumulate(t *testing.T) {
 	size := int(unsafe.Sizeof(accMemory{}))
 	if path := os.Getenv(accEnv); path != "" {
@@ -114,8 +115,8 @@ func TestKilledInAnAccumulate(t *testing.T) {
 	t.Logf("of %d kills, %d left the lock held and %d the journal full", kills, held, full)
 }
 
-// The writes that a dead origin had begun are completed soon after its death is
-// known, not only by the next accumulate.
+// TestCompletedWithoutAnAccumulate checks that the writes that a dead origin had begun
+// are completed soon after its death is known, not only by the next accumulate.
 func TestCompletedWithoutAnAccumulate(t *testing.T) {
 	m := new(accMemory)
 	w, _ := m.window(0, func(rank int) bool { return rank == 1 })

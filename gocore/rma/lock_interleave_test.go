@@ -298,8 +298,8 @@ func (c lockCase) test(t *testing.T) {
 	})
 }
 
-// Two ranks are explored in full; three with a bound on preemptions, which
-// EXPLORE=full in the environment makes one larger (minutes).
+// TestEveryInterleavingOfLock explores two ranks in full, and three with a bound on
+// preemptions, which EXPLORE=full in the environment makes one larger (minutes).
 func TestEveryInterleavingOfLock(t *testing.T) {
 	for _, c := range []lockCase{
 		{plans: []string{"XX", "XX"}},

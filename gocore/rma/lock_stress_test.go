@@ -125,7 +125,8 @@ func stressAcquire(m *stressMemory, l *lock, me int, mode lockMode) bool {
 	}
 }
 
-// Processes take both locks of a target; the last of them is killed at any point.
+// TestLockStress has processes take both locks of a target; the last of them is killed at
+// any point.
 func TestLockStress(t *testing.T) {
 	for round := range 2 {
 		seg, err := sys.NewSegment("lock-stress", int(unsafe.Sizeof(stressMemory{})))

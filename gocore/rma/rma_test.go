@@ -204,8 +204,8 @@ func TestPutGetFence(t *testing.T) {
 	}
 }
 
-// Every rank adds to every rank's elements at the same time, with and without
-// fetching the previous value: no update is lost.
+// TestAtomicity has every rank add to every rank's elements at the same time, with and
+// without fetching the previous value, and checks that no update is lost.
 func TestAtomicity(t *testing.T) {
 	for _, typ := range []string{"INT64_T", "INT32_T", "INT16_T", "INT8_T", "DOUBLE"} {
 		run(t, 4, 64, 1, func(w *window) {
@@ -255,7 +255,7 @@ func TestAtomicity(t *testing.T) {
 	}
 }
 
-// A counter protected by nothing but compare-and-swap.
+// TestCompareAndSwap checks a counter that all ranks increase by compare-and-swap.
 func TestCompareAndSwap(t *testing.T) {
 	for _, typ := range []string{"INT64_T", "INT32_T", "INT16_T"} {
 		run(t, 4, 24, 1, func(w *window) {
@@ -291,7 +291,7 @@ func TestCompareAndSwap(t *testing.T) {
 	}
 }
 
-// A read-modify-write without any atomic, under the exclusive lock.
+// TestExclusiveLock checks a read-modify-write without atomics under the exclusive lock.
 func TestExclusiveLock(t *testing.T) {
 	run(t, 4, 8, 8, func(w *window) {
 		const rounds = 100
@@ -311,7 +311,7 @@ func TestExclusiveLock(t *testing.T) {
 	})
 }
 
-// Operations complete at a target that makes no call.
+// TestPassiveTarget checks that operations complete at a target that makes no call.
 func TestPassiveTarget(t *testing.T) {
 	run(t, 2, 8, 8, func(w *window) {
 		if w.Rank == 1 {
@@ -329,7 +329,8 @@ func TestPassiveTarget(t *testing.T) {
 	})
 }
 
-// A transpose: columns of the origin to rows of the target and back.
+// TestDerivedTarget transposes: it puts rows of the origin to columns of the target. Then
+// it gets columns, and accumulates to one.
 func TestDerivedTarget(t *testing.T) {
 	const n = 40
 	column, err := dtype.Vector(dtype.ByName("INT64_T"), n, 1, n)
@@ -406,8 +407,8 @@ func TestErrorsBeforeHarm(t *testing.T) {
 	})
 }
 
-// Callers that find Later keep the memory of results that arrive after the call. All
-// other results must be there when the call returns, also on this rank itself.
+// TestLater checks that results are there when the call returns unless Later reports
+// true, also on this rank itself. Callers of Later keep the memory of later results.
 func TestLater(t *testing.T) {
 	run(t, 2, 64, 8, func(w *window) {
 		l, e := w.LockAll(0)
@@ -427,7 +428,8 @@ func TestLater(t *testing.T) {
 	})
 }
 
-// An update by messages completes, too, when the target refuses it.
+// TestRefusedUpdate checks that an update by messages completes, too, when the target
+// refuses it.
 func TestRefusedUpdate(t *testing.T) {
 	run(t, 2, 64, 1, func(w *window) {
 		l, e := w.LockAll(0)

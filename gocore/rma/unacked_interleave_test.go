@@ -38,7 +38,7 @@ type unackedRank struct {
 	head [3]int
 }
 
-// poll takes the messages in the rings to this rank.
+// pollRings takes the messages in the rings to this rank.
 func (r *unackedRank) pollRings(size int) {
 	for src := range size {
 		for r.head[src] < len(r.m.rings[r.me][src]) {
