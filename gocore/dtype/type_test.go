@@ -251,15 +251,15 @@ func TestLargeTypesStaySmall(t *testing.T) {
 }
 
 func TestSpanSaturates(t *testing.T) {
-	far, err := Resized(ByName("INT"), 0, 1<<40)
+	distant, err := Resized(ByName("INT"), 0, 1<<40)
 	require.NoError(t, err)
-	lo, hi := far.Span(math.MaxInt)
+	lo, hi := distant.Span(math.MaxInt)
 	assert.Equal(t, []int{0, math.MaxInt}, []int{lo, hi})
 	back, err := Resized(ByName("INT"), 0, -1<<40)
 	require.NoError(t, err)
 	lo, hi = back.Span(math.MaxInt)
 	assert.Equal(t, []int{math.MinInt, 4}, []int{lo, hi})
-	lo, hi = far.Span(-1)
+	lo, hi = distant.Span(-1)
 	assert.Equal(t, []int{0, 0}, []int{lo, hi})
 }
 

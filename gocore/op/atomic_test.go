@@ -128,12 +128,12 @@ func TestAtomicConcurrent(t *testing.T) {
 		require.Equal(t, int32(1), n, fmt.Sprint(i))
 	}
 
-	var most uint64
+	var largest uint64
 	run(func(i int) {
 		x := uint64(i)
-		Max.AtomicApply(dtype.Uint64, unsafe.Pointer(&most), unsafe.Pointer(&x), nil, 1)
+		Max.AtomicApply(dtype.Uint64, unsafe.Pointer(&largest), unsafe.Pointer(&x), nil, 1)
 	})
-	assert.Equal(t, uint64(workers*each-1), most)
+	assert.Equal(t, uint64(workers*each-1), largest)
 
 	var locked, owned int64
 	zero64, one64 := int64(0), int64(1)

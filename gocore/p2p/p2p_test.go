@@ -165,22 +165,22 @@ func TestCancelAndAbandon(t *testing.T) {
 			require.True(r.T, c.Cancel(&q))
 			assert.True(r.T, q.Done() && q.Status().Cancelled)
 			var a p2p.Request
-			gone := []byte{1, 2, 3}
-			c.Recv(&a, bytesBuf(gone), 1, 2)
+			buffer := []byte{1, 2, 3}
+			c.Recv(&a, bytesBuf(buffer), 1, 2)
 			c.Abandon(&a)
 			// The message meant for it, sent from now on, goes to the next receive.
 			in := make([]byte, 3)
-			var b, told p2p.Request
+			var b, ready p2p.Request
 			c.Recv(&b, bytesBuf(in), 1, 2)
-			c.Send(&told, p2p.Standard, bytesBuf(nil), 1, 3)
-			wait(r, c, &told, &b)
+			c.Send(&ready, p2p.Standard, bytesBuf(nil), 1, 3)
+			wait(r, c, &ready, &b)
 			assert.Equal(r.T, []byte{7, 8, 9}, in)
-			assert.Equal(r.T, []byte{1, 2, 3}, gone)
+			assert.Equal(r.T, []byte{1, 2, 3}, buffer)
 			return
 		}
-		var told, s p2p.Request
-		c.Recv(&told, bytesBuf(nil), 0, 3)
-		wait(r, c, &told)
+		var ready, s p2p.Request
+		c.Recv(&ready, bytesBuf(nil), 0, 3)
+		wait(r, c, &ready)
 		c.Send(&s, p2p.Standard, bytesBuf([]byte{7, 8, 9}), 0, 2)
 		wait(r, c, &s)
 	})
