@@ -122,7 +122,7 @@ for _object in list(globals().values()):
 
 
 def _connect_extension():
-    """Tell the extension what it answers by itself and what it makes."""
+    """Pass the extension the functions and types that it needs."""
     from . import hot
 
     _fast.setup(Exception, Request, Prequest, IN_PLACE)
@@ -144,7 +144,7 @@ def _finalize_at_exit():
 
 
 def _start():
-    """Initialize MPI as `gormapy.rc` says, and what ranks of a job need beside."""
+    """Initialize MPI as `gormapy.rc` says, and the other services of a rank."""
     import os
     import sys
 
@@ -172,12 +172,12 @@ def _start():
     _failure.install(True)
     stdout = sys.stdout
     if stdout is not None and hasattr(stdout, "reconfigure") and not stdout.isatty():
-        stdout.reconfigure(line_buffering=True)  # a line of a rank appears when it is printed
+        stdout.reconfigure(line_buffering=True)  # a rank's lines appear when they are printed
     _print_stacks_on_request()
 
 
 def _print_stacks_on_request():
-    """Let the launcher ask for the stacks of all threads when it loses patience."""
+    """Let the launcher request the stacks of all threads at its time-out."""
     import faulthandler
 
     try:

@@ -1,4 +1,4 @@
-"""Exchanges in which each part has a datatype and a place of its own.
+"""Exchanges in which each part has its own datatype and displacement.
 
 The parts are packed, travel as bytes, and are unpacked when the exchange is complete.
 """
@@ -99,7 +99,7 @@ def exchange(how, comm, send, recv, holders):
 
 
 def _layout(lists):
-    """Place lists of parts one after the other, and a byte after each list; see Packed.
+    """Lay out lists of parts one after the other, with a byte after each list; see Packed.
 
     Return the bytes of each list, (offset, part) for each part, and (rank, offset) for each of the bytes.
     """

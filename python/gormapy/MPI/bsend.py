@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from .request import Request
 
-_attached = {}  # communicator's handle, 0 for the process -> what was attached
+_attached = {}  # communicator's handle, 0 for the process -> the attached buffer
 
 
 def attach(comm, buf):
@@ -27,7 +27,7 @@ def attach(comm, buf):
     if comm in _attached:
         raise Exception(constants.ERR_BUFFER)
     if not (buf is None or buf is BUFFER_AUTOMATIC or isinstance(buf, type(BUFFER_AUTOMATIC))):
-        acquire(buf, False)  # refuses what is no buffer, or may not be written
+        acquire(buf, False)  # refuses an object that is no buffer, or is read-only
         if not isinstance(buf, buffer):
             buf = buffer.frombuffer(buf)
     elif buf is None:
@@ -64,6 +64,6 @@ def Flush_buffer() -> None:
 
 def Iflush_buffer() -> Request:
     """Nonblocking flush for buffered messages."""
-    from .request import Request  # which needs the buffers of this module's neighbours
+    from .request import Request  # imported here, since request imports neighbours of this module
 
     return Request()

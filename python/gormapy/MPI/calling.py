@@ -1,7 +1,7 @@
 """How blocking, nonblocking and persistent collective calls use the core.
 
-A blocking operation never matches a nonblocking one. Each way takes what the core needs, preceded by what Python
-has to do before and after (request.Step) or None.
+A blocking operation never matches a nonblocking one. Each class calls the core with the arguments of an operation,
+preceded by the work of Python before and after it (request.Step) or None.
 """
 
 from array import array
@@ -13,7 +13,7 @@ from .request import Prequest, Request, finish
 
 
 class Blocking:
-    """How a blocking call uses the core: it has completed when these return."""
+    """Blocking calls of the core: the operation has completed when they return."""
 
     @staticmethod
     def coll(step, *args):
@@ -34,7 +34,7 @@ class Blocking:
 
 
 class Nonblocking:
-    """How a nonblocking call does: these return the request of what they have started."""
+    """Nonblocking calls of the core: they return the request of the operation."""
 
     @staticmethod
     def coll(step, *args):
@@ -50,7 +50,7 @@ class Nonblocking:
 
 
 class Persistent:
-    """How a call that prepares a persistent operation does: these return its request."""
+    """Calls of the core that prepare a persistent operation: they return its request."""
 
     @staticmethod
     def coll(step, *args):

@@ -1,7 +1,7 @@
 """Collective operations on buffers.
 
-Each operation is prepared by a function that parses the buffers for this rank's part and hands it to
-the core, in the way of a blocking, a nonblocking or a persistent call.
+For each operation there is a function that parses the buffers of this rank and passes them to the core, by a
+blocking, a nonblocking or a persistent call.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ _DEFAULT_NAMES = {_WORLD: "MPI_COMM_WORLD", _SELF: "MPI_COMM_SELF"}
 
 _TOPOLOGIES = {constants.CART: "Cartcomm", constants.GRAPH: "Graphcomm", constants.DIST_GRAPH: "Distgraphcomm"}
 
-# The subclasses that calls return, from where they are defined.
+# The subclasses that calls return; the modules that define them fill this in.
 _subclasses = {}
 
 
@@ -77,7 +77,7 @@ class Comm(
 
     @classmethod
     def _wrap(cls, handle):
-        """Make the object for what a communicator constructor of the core returned."""
+        """Make the object for the handle that a communicator constructor of the core returned."""
         if not handle:
             return Comm(COMM_NULL)
         return cls._from_handle(handle)
@@ -153,7 +153,7 @@ class Comm(
         return made
 
     def _pass_on(self, made, attributes):
-        """Give a duplicate what belongs to this communicator."""
+        """Give a duplicate the attributes of this communicator."""
         if self._h in _topologies:
             _topologies[made._h] = _topologies[self._h]
         if attributes:
@@ -173,7 +173,7 @@ class Comm(
             split_type = constants.COMM_TYPE_SHARED
         if split_type in _UNKNOWN_TO_HARDWARE:
             self._checked()
-            return Comm(COMM_NULL)  # what MPI wants where nothing is known of the hardware
+            return Comm(COMM_NULL)  # the result that MPI specifies where nothing is known of the hardware
         return _subclasses["Intracomm"]._wrap(fast.result(fast.comm_split_type(self._h, split_type, key)))
 
     def Free(self) -> None:
@@ -278,7 +278,7 @@ class Comm(
     @classmethod
     def Get_parent(cls) -> Intercomm:
         """Return the parent intercommunicator for this process."""
-        return _subclasses["Intercomm"]()  # processes are started by a launcher only
+        return _subclasses["Intercomm"]()  # only launchers start processes
 
     def _attribute(self, keyval):
         if keyval == constants.TAG_UB:

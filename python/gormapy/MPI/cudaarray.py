@@ -1,7 +1,7 @@
-"""Buffers by the CUDA array interface, for as far as the processor can reach their memory.
+"""Buffers by the CUDA array interface, if the processor can access their memory.
 
-Managed and pinned memory of CUDA, and arrays of the host that have the interface, are memory like any
-other. Memory that only a device can reach is refused before anything moves.
+Managed and pinned memory of CUDA, and arrays of the host that have the interface, are used like any other memory.
+Memory that only a device can access is refused before any data moves.
 """
 
 import errno
@@ -74,14 +74,14 @@ def _packed(shape, strides, itemsize):
 
 
 def check_reachable(obj, address, nbytes):
-    """Refuse memory that this process cannot read, as that of a GPU."""
+    """Refuse memory that this process cannot read, such as a GPU's."""
     from .buffer import view
 
     if not nbytes:
         return
     reader, writer = os.pipe()
     try:
-        # the kernel reads the bytes, so that it tells what would be a fault here
+        # the kernel reads the bytes: where this process would fault it returns an error
         for end in (address, address + nbytes - 1):
             os.write(writer, view(end, 1, True, None))
     except (OSError, ValueError) as error:

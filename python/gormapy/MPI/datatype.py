@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from .comm import Comm
 
-# Constructors that have the length of their lists among their integer arguments, and where
+# Constructors that have the length of their lists among their integer arguments, and its index
 _COUNTED = {
     constants.COMBINER_INDEXED: 0,
     constants.COMBINER_HINDEXED: 0,
@@ -61,7 +61,7 @@ class Datatype(Handle, Attributed, Named, DatatypeCalls, fast.Datatype):
     _layout = (0, 0, 0)
 
     def _describe(self):
-        """Take size and bounds over from the core."""
+        """Get size and bounds from the core."""
         size, extent, lb, true_lb, true_extent, dense = fields(core.TypeInfo(self._h))
         self._size, self._extent, self._dense = size, extent, dense
         self._layout = (lb, true_lb, true_extent)
@@ -79,7 +79,7 @@ class Datatype(Handle, Attributed, Named, DatatypeCalls, fast.Datatype):
 
     @classmethod
     def _derive(cls, result, combiner, types, addresses=(), **params):
-        """Make the object for what a constructor of the core returned."""
+        """Make the object for the handle that a constructor of the core returned."""
         self = cls.__new__(cls)
         self._h = check(result)
         self._describe()
@@ -88,7 +88,7 @@ class Datatype(Handle, Attributed, Named, DatatypeCalls, fast.Datatype):
         return self
 
     def _reference(self):
-        """Return another object for this datatype, which lives on when this one is freed."""
+        """Return another object for this datatype, which stays valid when this one is freed."""
         if self._h in _by_handle:
             return self
         other = type(self)(self)
@@ -378,7 +378,7 @@ class Datatype(Handle, Attributed, Named, DatatypeCalls, fast.Datatype):
         if packing:
             end = call(self._h, address, count, where, room, position)
         else:
-            # as many whole items as there are in the packed data, at most what fits
+            # as many whole items as the packed data has, at most as many as fit
             left = max(0, room - position) // self._size if self._size else 0
             end = call(self._h, where, room, position, address, min(count, left))
         del hold_items, hold_packed

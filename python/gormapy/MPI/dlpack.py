@@ -1,4 +1,4 @@
-"""Buffers by DLPack, for arrays without the buffer protocol in memory that the processor can reach."""
+"""Buffers by DLPack, for arrays without the buffer protocol in memory that the processor can access."""
 
 import ctypes
 
@@ -44,7 +44,7 @@ class _ManagedVersioned(ctypes.Structure):
     ]
 
 
-# Prototypes of their own: attributes of ctypes.pythonapi are shared with everybody.
+# Separate prototypes: attributes of ctypes.pythonapi are shared with all other modules.
 _get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)
 )
@@ -80,7 +80,7 @@ def acquire(obj, readonly):
     on_host = device in _HOST_DEVICES
     if device_id < 0:
         raise BufferError(f"dlpack: the device has the number {device_id}, expecting 0 or more")
-    # -1: whoever communicates has waited for the device to be done with the memory, as in mpi4py
+    # -1: the caller has synchronised with the device before it communicates, as in mpi4py
     stream = {} if device == _CPU else {"stream": -1}
     try:
         capsule = obj.__dlpack__(**stream, max_version=(1, 0), copy=False)
@@ -119,7 +119,7 @@ def acquire(obj, readonly):
     code, bits = tensor.dtype.code, tensor.dtype.bits
     if tensor.dtype.lanes == 1:
         format = _FORMATS.get((code, bits))
-    elif tensor.dtype.lanes == 2 and code == 2:  # complex, where the producer knows no such type
+    elif tensor.dtype.lanes == 2 and code == 2:  # complex, if the producer has no such type
         format = _FORMATS.get((5, 2 * bits))
     else:
         format = None

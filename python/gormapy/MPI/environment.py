@@ -145,7 +145,7 @@ def Get_address(location: Buffer | Bottom) -> int:
     from .buffer import buffer
     from .msgbuffer import acquire
 
-    if isinstance(location, buffer):  # an empty one may be at 0, which a view of it can't
+    if isinstance(location, buffer):  # an empty buffer may be at address 0, a view of it can't
         return location.address
     return acquire(location, True)[0]
 

@@ -1,8 +1,8 @@
-"""Error handlers: what becomes of an MPI error of a communicator, window or file.
+"""Error handlers of communicators, windows and files.
 
-Errors are exceptions, which is what ERRORS_RETURN means in Python, and calls look for no handler. When a program
-first asks for another one, the methods of communicators, windows and requests are replaced by guarded ones, which
-call the handler of the object before the exception is raised, or end the job.
+Errors are exceptions, which is what ERRORS_RETURN means in Python, and calls do not check for a handler. When a
+program first sets another handler, the methods of communicators, windows and requests are replaced by guarded ones,
+which call the handler of the object before the exception is raised, or end the job.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 _FIRST_USER = 16
-_functions = {}  # handle of a handler that the program made -> its function
+_functions = {}  # handle of an error handler of the program -> its function
 _chosen = {}  # (family, handle) -> handle of its error handler
 _guarded_classes = []
 
@@ -42,7 +42,7 @@ class Errhandler(Handle):
         """Free an error handler."""
         if not self:
             raise Exception(constants.ERR_ERRHANDLER)
-        self._h = 0  # objects that have it keep it
+        self._h = 0  # objects that use it keep it
 
     def free(self) -> None:
         """Call Free if not null."""
@@ -124,7 +124,7 @@ def _handler(obj):
 
 
 def _handle(obj, error, call, handler=None):
-    """Do what the error handler of an object says; return if the exception is to be raised."""
+    """Apply the error handler of an object; return if the caller has to raise the exception."""
     handler = handler or _handler(obj)
     if handler in _functions:
         _functions[handler](obj, int(error))
@@ -161,7 +161,7 @@ def _end(obj, error, call, handler):
 
 
 def start(*classes):
-    """Take note of the classes whose calls may fail, and of what gormapy.rc says about errors."""
+    """Store the classes whose methods may be guarded, and apply the option `errors` of gormapy.rc."""
     global _default
     _guarded_classes.extend(classes)
     try:
@@ -178,12 +178,12 @@ def _guard_all():
         cls = _guarded_classes.pop()
         exempt = {*vars(ErrorHandling), *vars(Handle), "Abort"} - {"free"}
         if cls._family == "File":
-            exempt |= {"Open", "Delete"}  # their errors belong to FILE_NULL, whatever their communicator is
+            exempt |= {"Open", "Delete"}  # their errors belong to FILE_NULL, not to their communicator
         for base in cls.__mro__:
             for name, member in list(vars(base).items()):
                 if name.startswith("_") or name in exempt:
                     continue
-                # a type of the extension can't be changed: what it has is guarded in the class itself
+                # a type of the extension can't be changed: its methods are guarded in the class itself
                 if isinstance(member, (FunctionType, fast.Recorded)):
                     setattr(base, name, _guarded(member))
                 elif isinstance(member, MethodDescriptorType) and name not in vars(cls):
@@ -216,7 +216,7 @@ def _guarded(function):
         try:
             result = function(*args, **kwargs)
         except Exception as error:
-            if not getattr(error, "_handled", False):  # by a call within this one
+            if not getattr(error, "_handled", False):  # already handled by a call within this one
                 error._handled = True
                 _handle(obj, error, function.__name__, handler)
             raise
@@ -241,14 +241,14 @@ def _concerned(argument):
 
 
 def inherit_default(made, null):
-    """Let a new object have the error handler that its family's null object has."""
+    """Give a new object the error handler of its family's null object."""
     handler = _chosen.get((null._family, 0))
     if handler is not None:
         _chosen[made._family, made._h] = handler
 
 
 def _inherit(obj, handler, made):
-    """Let what a call made have the error handler of its object."""
+    """Give an object that a call has made the error handler of the call's object."""
     family = getattr(made, "_family", None)
     if family == "Request":
         made._errors_of = obj

@@ -6,7 +6,7 @@ from gormapy._ext import core
 
 from . import constants
 
-# Codes and classes that a program adds live above everything the core uses.
+# Codes and classes that a program adds are larger than all that the core uses.
 _FIRST_ADDED = 1 << 30
 _added_class = {}  # code -> class; a class is the code of itself
 _added_text = {}
@@ -89,19 +89,19 @@ class Exception(RuntimeError):
 
 
 def error(error_class, text):
-    """Return the exception of an error class with a text of its own."""
+    """Return the exception of an error class with a specific text."""
     return Exception(core.NewError(error_class, text))
 
 
 def check(result):
-    """Return what the core returned, or raise the error that it stands for."""
+    """Return a result of the core, or raise the error if it is an error code."""
     if result < 0:
         raise Exception(-result)
     return result
 
 
 def fields(answer):
-    """Return the integers that the core answered, or raise the error that it stands for."""
+    """Return the integers in a result of the core, or raise the error if it is an error code."""
     if answer.startswith("error"):
         raise Exception(int(answer.split()[1]))
     return [int(field) for field in answer.split()]

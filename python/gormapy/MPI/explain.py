@@ -1,6 +1,6 @@
-"""What is wrong with an argument, in words: only calls that fail come here.
+"""Texts of errors about arguments: only calls that fail use this module.
 
-A learner's mistake should name itself: what was given, what there is, what to write instead.
+A text says what was given, what the function takes, and what to write instead.
 """
 
 import sys
@@ -9,7 +9,7 @@ from gormapy._ext import fast
 
 
 def calling():
-    """Return the name of the MPI call that the program made, "message" if it is none of these modules'."""
+    """Return the name of the MPI call that the program made, "message" if no method of these modules was called."""
     package = __name__.rpartition(".")[0]
     frame = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__", "").startswith(package):
@@ -54,7 +54,7 @@ def _advice(obj, readonly):
 
 
 def no_buffer(obj, readonly):
-    """Return the error for an object that is no buffer and no specification of one."""
+    """Return the error for an object that is neither a buffer nor a specification of one."""
     call, advice = _advice(obj, readonly)
     got = f"the class {obj.__name__}" if isinstance(obj, type) else "None" if obj is None else type(obj).__name__
     if obj is None:
@@ -124,7 +124,7 @@ def no_format(obj, error):
 
 
 def datatype_meant(spec):
-    """Return the constant for what names a datatype elsewhere (NumPy, Python), None if nothing is known."""
+    """Return the constant for an object that names a datatype elsewhere (NumPy, Python), None if it names none."""
     from .typecode import _typedict
 
     numpy = sys.modules.get("numpy")
@@ -138,7 +138,7 @@ def datatype_meant(spec):
 
 
 def no_datatype(spec):
-    """Return the error for what names no datatype."""
+    """Return the error for an argument that names no datatype."""
     meant = datatype_meant(spec)
     advice = (
         f"{meant} is meant?"
@@ -166,7 +166,7 @@ _MEANT = {sum: "MPI.SUM", max: "MPI.MAX", min: "MPI.MIN", all: "MPI.LAND", any: 
 
 
 def no_operation(op):
-    """Return the error for what is no reduction operation."""
+    """Return the error for an argument that is no reduction operation."""
     try:
         meant = _MEANT.get(op)
     except TypeError:
@@ -184,7 +184,7 @@ def no_operation(op):
 
 
 def no_integer(value, what):
-    """Return the error for what is no integer."""
+    """Return the error for an argument that is no integer."""
     got = type(value).__name__
     advice = ""
     if getattr(value, "_family", "") == "Comm":
@@ -207,7 +207,7 @@ def no_target_rank(call, arguments):
 
 
 def no_memory(obj):
-    """Return the error for what a window cannot show."""
+    """Return the error for an object whose memory a window cannot expose."""
     got = "a number" if isinstance(obj, (int, float)) else type(obj).__name__
     advice = (
         "Win.Allocate(nbytes) makes a window with memory of its own" if isinstance(obj, int) else "np.array(...) is one"
@@ -216,7 +216,7 @@ def no_memory(obj):
 
 
 def no_requests(given):
-    """Return the error for what is no list of requests."""
+    """Return the error for an argument that is no list of requests."""
     if not isinstance(given, (list, tuple)):
         advice = "; Wait and Test are for a single one" if hasattr(given, "Wait") else ""
         return TypeError(f"{calling()}: expecting a list of requests, got {type(given).__name__}{advice}")
@@ -229,7 +229,7 @@ def no_requests(given):
 
 
 def note_unpicklable(error, obj, dumps):
-    """Add to an error of pickle which part of an object it is about."""
+    """Add to an error of pickle the part of the object that caused it."""
     if not hasattr(error, "add_note"):  # Python 3.10
         return
     path, culprit = _culprit(obj, dumps)
@@ -241,7 +241,7 @@ def note_unpicklable(error, obj, dumps):
 
 
 def note_no_pickle(error, data):
-    """Add to an error of pickle that what came was never an object, if that is how it looks."""
+    """Add to an error of pickle that the received data are no pickled object, if they do not begin like one."""
     if bytes(data[:1]) == b"\x80" or not hasattr(error, "add_note"):  # how pickles begin; Python 3.10
         return
     error.add_note(
@@ -266,7 +266,7 @@ def _describe(obj):
 
 
 def _parts(obj):
-    """Yield what an object consists of, each part with how the program writes it."""
+    """Yield the parts of an object, each with the expression that the program uses for it."""
     if isinstance(obj, dict):
         for key, value in obj.items():
             yield f"[{key!r}]", value
@@ -282,7 +282,7 @@ def _parts(obj):
 
 
 def _culprit(obj, dumps, depth=8):
-    """Return the innermost part of an object that can't be pickled, and the way to it."""
+    """Return the innermost part of an object that can't be pickled, and the expression for it."""
     path = ""
     while depth > 0:
         depth -= 1

@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
 BYTE = DATATYPES["BYTE"]
 
-# What a read or write is, for the core: the bits of mpiio.Kind.
+# The kind of a read or write, for the core: the bits of mpiio.Kind.
 _WRITE, _ALL, _OWN, _SHARED, _NONBLOCKING = 1, 2, 4, 8, 16
 
 
 class _Opened:
-    """What all objects for one open file share. When the last one is gone, the descriptor is closed."""
+    """The state shared by all objects for one open file. When the last object is gone, the descriptor is closed."""
 
     __slots__ = ("__weakref__", "amode", "etype", "filetype", "handle", "process", "split")
 
@@ -48,7 +48,7 @@ class _Opened:
         self.handle, self.amode = handle, amode
         self.process = os.getpid()
         self.etype = self.filetype = BYTE
-        self.split = None  # what a split collective has begun: name and request
+        self.split = None  # the split collective in progress: name and request
         _opened[handle] = self
 
     def __del__(self):
@@ -68,7 +68,7 @@ def _name(filename):
 
 
 def _done(request):
-    """Wait for what a call of the core has begun; return its result."""
+    """Wait for an operation that the core has started; return its result."""
     return fast.result(check(request))
 
 
@@ -96,8 +96,8 @@ class File(ErrorHandling, Handle):
         check(core.FileCheck(self._h))  # another object may have closed it
         return self._open
 
-    # Opening, closing and what belongs to the file
-    # ---------------------------------------------
+    # Opening, closing and properties
+    # -------------------------------
 
     @classmethod
     def Open(
@@ -239,7 +239,7 @@ class File(ErrorHandling, Handle):
         hints = fileinfo.read(info, self._hints())
         _done(core.FileSetView(self._h, disp, etype._h, filetype._h, *hints))
         _free_types(opened)
-        # the program may free its datatypes before it asks for them
+        # the program may free its datatypes before it calls Get_view
         opened.etype, opened.filetype = etype._reference(), filetype._reference()
 
     def Get_view(self) -> tuple[int, Datatype, Datatype, str]:
@@ -522,7 +522,7 @@ def _free_types(opened):
 
 
 def _null_handles(failed, call):
-    """Do what the error handler of FILE_NULL says about an error that belongs to no file."""
+    """Apply the error handler of FILE_NULL to an error that belongs to no file."""
     if not getattr(failed, "_handled", False):
         failed._handled = True
         errhandler._handle(FILE_NULL, failed, call)

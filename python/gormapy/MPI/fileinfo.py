@@ -1,4 +1,4 @@
-"""Hints that files know: their values, defaults and what they do."""
+"""Hints of files: their values, defaults and effects."""
 
 from . import constants
 from .exception import error

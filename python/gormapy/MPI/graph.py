@@ -1,4 +1,4 @@
-"""Graphs of processes: who is whose neighbor, without communication."""
+"""Graphs of processes: the neighbors of each rank, without communication."""
 
 from . import constants
 from .exception import Exception
@@ -34,7 +34,7 @@ class Graph:
 
 
 class Edges:
-    """The edges into and out of one process, in a graph that nobody knows as a whole."""
+    """The edges into and out of one process, in a graph that no process knows as a whole."""
 
     __slots__ = ("destinations", "sources", "weights")
 
@@ -49,7 +49,7 @@ class Edges:
 
     @classmethod
     def of(cls, rank, size, lists):
-        """Make those of a process from all processes' edges: (source, destination, weight) in lists."""
+        """Return the edges of a process, from lists of all processes' edges: (source, destination, weight)."""
         edges = [edge for some in lists for edge in some]
         into, out = [e for e in edges if e[1] == rank], [e for e in edges if e[0] == rank]
         weighted = any(weight is not None for _, _, weight in edges)

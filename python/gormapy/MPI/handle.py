@@ -1,4 +1,4 @@
-"""What all objects have in common that stand for a handle of the core."""
+"""The base class of objects that stand for a handle of the core."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""The calls that the extension answers itself, and what it leaves to Python.
+"""The calls that the extension handles itself, and their Python methods.
 
-For each of them the extension's base type has a method that parses the usual arguments in C. Anything
-unusual it hands to the Python method of the same name, which stands in the extension's table instead of
-in the class.
+For each of them the extension's base type has a method that parses the usual arguments in C. It passes anything
+unusual to the Python method of the same name, which is in the extension's table instead of in the class.
 """
 
 import inspect

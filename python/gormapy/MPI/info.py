@@ -197,7 +197,7 @@ def _key(key):
 
 
 def environment(args):
-    """Return what a program may know about how it was started."""
+    """Return the keys of MPI_INFO_ENV: how the program was started."""
     items = {"command": args[0] if args else "", "argv": " ".join(args[1:]), "wdir": os.getcwd()}
     size = os.environ.get("GORMAPY_JOB_SIZE")
     if size:

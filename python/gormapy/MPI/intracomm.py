@@ -1,4 +1,4 @@
-"""Communicators of one group and of two."""
+"""Intracommunicators and intercommunicators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Matched messages: found by a probe, received by whoever holds them."""
+"""Matched messages: a probe takes a message out of matching, and the message object receives it."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 A specification is a buffer, or a list or tuple that starts with one:
 (buffer, count), (buffer, type), (buffer, count, type), (buffer, (count, displ), type),
-(buffer, count, displ, type). Parsing never waits and never talks to a peer.
+(buffer, count, displ, type). Parsing never waits and never communicates.
 """
 
 from array import array
@@ -16,7 +16,7 @@ from .typecode import DATATYPES, for_format, lookup
 
 _buffer_info = fast.buffer_info
 
-NOTHING = (0, 0, DATATYPES["BYTE"], None)  # what there is instead of a buffer
+NOTHING = (0, 0, DATATYPES["BYTE"], None)  # values in place of a buffer
 
 
 # Buffers
@@ -31,7 +31,7 @@ def acquire(obj, readonly, window=False):
     try:
         return _buffer_info(obj, not readonly)
     except (BufferError, TypeError, ValueError):
-        pass  # it is said below what is wrong
+        pass  # the error is described below
     _explain(obj, readonly, window)
     if hasattr(obj, "__dlpack__"):
         from .dlpack import acquire as acquire_dlpack
@@ -44,11 +44,11 @@ def acquire(obj, readonly, window=False):
         from .cudaarray import acquire as acquire_cuda_array
 
         return acquire_cuda_array(obj, readonly)
-    return _buffer_info(obj, not readonly)  # raises what it raised before
+    return _buffer_info(obj, not readonly)  # raises its own error
 
 
 def _explain(obj, readonly, window):
-    """Say why a buffer cannot be used, and what to do; return if the object is no buffer."""
+    """Raise the error for a buffer that cannot be used; return if the object is no buffer."""
     from .explain import no_format, unusable
 
     try:

@@ -117,7 +117,7 @@ class Attributed:
         """Free an attribute key."""
         if _keyvals.get(keyval, (None,))[0] != cls._family:
             raise Exception(constants.ERR_KEYVAL)
-        # values that are still attached keep their functions: MPI frees the key when the last one goes
+        # values that are still attached keep their functions: MPI frees the key with the last of them
         _keyvals[keyval] = (None, *_keyvals[keyval][1:])
         return constants.KEYVAL_INVALID
 
@@ -134,7 +134,7 @@ class Attributed:
         return _keyvals[keyval][2]
 
     def _copy_attributes(self, source):
-        """Copy the attributes of `source` that ask for it, as duplicating an object does."""
+        """Copy those attributes of `source` whose copy functions say so, as duplicating an object does."""
         for keyval, value in list(_attributes.get((self._family, source._h), {}).items()):
             copy = _keyvals[keyval][1]
             if copy is None:
@@ -149,7 +149,7 @@ class Attributed:
         for keyval, value in reversed(list(values.items() if values else ())):
             try:  # noqa: SIM105 (contextlib takes time to import)
                 _call_delete(_keyvals[keyval][2], self, keyval, value)
-            except Exception:  # the object is freed all the same
+            except Exception:  # the object is freed nevertheless
                 pass
 
 
@@ -159,7 +159,7 @@ def _call_delete(function, obj, keyval, value):
 
 
 def _called(function, obj, keyval, value):
-    """Call a function of the program; its exception is shown, MPI has but a code for it."""
+    """Call a function of the program; print its exception, for which MPI has only an error code."""
     try:
         return function(obj, keyval, value)
     except BaseException:

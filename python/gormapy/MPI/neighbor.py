@@ -1,7 +1,7 @@
 """Collective operations among the neighbors of a topology.
 
-A rank sends something along each of its outgoing edges and receives something along each incoming one. Two ranks may
-share several edges: what is sent along the k-th arrives along the k-th, as the receiver's topology orders them.
+A rank sends a part along each of its outgoing edges and receives one along each incoming edge. Two ranks may share
+several edges: the part sent along the k-th arrives along the k-th, in the order of the receiver's topology.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Messages and collective operations on Python objects, which travel as pickles."""
+"""Messages and collective operations on Python objects, which are sent as pickles."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class ObjectMessages:
         return Message.iprobe(self, source, tag, status)
 
 
-# Room for an object of unknown size. Pages are touched when something arrives in them only, so that
+# Room for an object of unknown size. Pages are touched only when data arrives in them, so that
 # a receive for 100 bytes costs one page.
 _LAZY_ROOM = 16 << 20
 

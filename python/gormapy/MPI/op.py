@@ -133,7 +133,7 @@ class Op(Handle):
         self._applier(datatype)(source, inout, count, datatype)
 
     def _applier(self, datatype):
-        """Return what computes it, also when the program has freed the operation meanwhile."""
+        """Return a function that applies the operation, also after the program has freed it."""
         handle = self._h
         if handle < _FIRST_USER:
             check(core.OpApply(handle, datatype._h, 0, 0, 0))  # refuses what does not fit
@@ -169,7 +169,7 @@ OP_NULL = _predefined(0, "OP_NULL")
 
 
 def is_user_defined(op):
-    """Tell whether an operation is a function of the program, which the core cannot call."""
+    """Return whether an operation is a function of the program, which the core cannot call."""
     return handle_of(op) >= _FIRST_USER
 
 

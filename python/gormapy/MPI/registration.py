@@ -2,8 +2,8 @@
 
 An RDMA network reads and writes registered memory only, and registering takes longer than sending
 a short message. So the memory of a NumPy array that owns it is registered when it is first used
-for something long, and a weak reference to the array ends that before the memory is freed. What
-can't be watched so (a bytearray, memory mapped by others) is registered for each operation.
+for a long message, and a weak reference to the array ends the registration before the memory is freed.
+Memory that can't be watched so (a bytearray, memory mapped by others) is registered for each operation.
 """
 
 import weakref
@@ -12,20 +12,20 @@ from gormapy._ext import core, fast
 
 # Shorter data is copied to registered memory of the transport.
 _FROM = 16 << 10
-# Registered memory is pinned; beyond this many arrays, those that were registered first make room.
+# Registered memory is pinned; beyond this number of arrays, the oldest registrations are removed.
 _MOST = 256
 
 _kept = {}  # id of an array -> finalizer; in the order in which they were registered
 
 
 def start():
-    """Begin to watch, if the network wants memory to be registered."""
+    """Start to watch arrays, if the network needs registered memory."""
     if core.NetworkKeys():
         fast.watch(_FROM, watch)
 
 
 def _owner(obj):
-    """Return the array that owns the memory of obj, or None if that is no array or can't be watched."""
+    """Return the array that owns the memory of obj, None if there is none or it can't be watched."""
     ndarray = _ndarray()
     for _ in range(8):
         if isinstance(obj, memoryview):

@@ -23,9 +23,9 @@ _PERSISTENT, _STEPPED = 2, 4
 
 
 class Step:
-    """What Python has to do before an operation of the core starts, and when it is complete.
+    """The work of Python before an operation of the core starts, and after it is complete.
 
-    The latter is done once, by the thread that completes the request: where a program's functions may be called.
+    The latter is done once, by the thread that completes the request: there a program's functions may be called.
     """
 
     __slots__ = ("_after", "_before", "_done")
@@ -35,13 +35,13 @@ class Step:
         self._done = True
 
     def begin(self):
-        """Do what comes before the operation."""
+        """Do the work before the operation."""
         self._done = False
         if self._before is not None:
             self._before()
 
     def __call__(self, status=None):
-        """Do what comes after it."""
+        """Do the work after it."""
         if not self._done:
             self._done = True
             self._after()
@@ -69,7 +69,7 @@ class Request(Handle, fast.Request):
 
     @classmethod
     def _started(cls, started, step=None):
-        """Make the request for what a nonblocking call of the core has started."""
+        """Make the request for an operation that a nonblocking call of the core has started."""
         self = cls.__new__(cls)
         fast.adopt(self, started)
         if step is not None:
@@ -87,12 +87,12 @@ class Request(Handle, fast.Request):
     # ----------
 
     def _complete(self, handle, status):
-        """Take note that the operation that had a handle has ended well, and do what is left to do."""
+        """Record that the operation of a handle has succeeded, and do the work after it."""
         step = self._step
         if step is None:
             fast.retire(self, handle, False)
             return
-        memory = self._buf  # where the step finds what came
+        memory = self._buf  # where the step finds the received data
         fast.retire(self, handle, False)
         step(status)
         del memory
@@ -336,7 +336,7 @@ class Prequest(PrequestCalls, Request):
 
     @classmethod
     def _prepared(cls, handle, holder, step=None):
-        """Make the request for what an initialising call of the core returned."""
+        """Make the request for the handle that an initialising call of the core returned."""
         self = cls.__new__(cls)
         self._h = handle
         self._buf = holder
@@ -422,7 +422,7 @@ class Grequest(Request):
 
 
 class _Callbacks:
-    """The functions of a generalized request; called as a Step, it tells the status."""
+    """The functions of a generalized request; called as a Step, it sets the status."""
 
     def __init__(self, query, free, cancel, args, kwargs):
         self._query, self._free, self._cancel = query, free, cancel
@@ -442,7 +442,7 @@ class _Callbacks:
         self._call(self._cancel, self.completed)
 
     def _call(self, function, *first):
-        """Call a function of the program; its exception is shown, MPI has but a code for it."""
+        """Call a function of the program; print its exception, for which MPI has only an error code."""
         if function is None:
             return
         try:
@@ -495,9 +495,9 @@ def _chosen(index, status):
 
 
 def _settle(listed, codes, filled):
-    """Take note of which requests have ended, well or not: all of them even if the function of one fails.
+    """Record which requests have ended, successfully or not: all of them even if the function of one fails.
 
-    The code of a request is None as long as it has not ended: it stays as it is, and so does its memory.
+    The code of a request is None as long as it has not ended: then it is unchanged, and its memory is kept.
     """
     failure = None
     for (request, handle), code, status in zip(listed, codes, filled):
@@ -515,7 +515,7 @@ def _settle(listed, codes, filled):
 
 
 def _all(requests, statuses, call):
-    """Complete the requests by waitall or testall of the core; return what that returns."""
+    """Complete the requests by waitall or testall of the core; return its result."""
     listed = _listed(requests)
     filled = [Status() for _ in listed]
     codes = [None] * len(listed)
@@ -545,7 +545,7 @@ def _return_statuses(filled, statuses, count):
 
 
 def _some(requests, statuses, call):
-    """Complete those of the requests that are done, by waitsome or testsome of the core."""
+    """Complete those requests that are done, by waitsome or testsome of the core."""
     listed = _listed(requests)
     filled = [Status() for _ in listed]
     codes = [None] * len(listed)
@@ -571,7 +571,7 @@ def _some_objects(requests, statuses, call):
 
 
 def finish(started, status=None):
-    """Wait for what a call of the core has started; Ctrl-C gives it up."""
+    """Wait for an operation that the core has started; Ctrl-C cancels the wait."""
     fast.finish(started, status)
 
 

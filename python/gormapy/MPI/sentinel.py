@@ -2,7 +2,7 @@
 
 
 class _Sentinel(int):
-    """Integer that only stands for itself."""
+    """Integer whose only meaning is its identity."""
 
     __slots__ = ()
     _name = ""
@@ -56,5 +56,5 @@ BUFFER_AUTOMATIC = BufferAutomaticType()
 
 
 def is_in_place(obj):
-    """Tell whether an argument asks for the operation in place."""
+    """Return whether an argument stands for the operation in place."""
     return obj is None or obj is IN_PLACE

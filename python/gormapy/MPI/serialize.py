@@ -1,4 +1,4 @@
-"""How Python objects become bytes and back."""
+"""Serialization of Python objects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def _standard_dumps(*args, **kwargs):
-    # not before it is needed: a program with arrays only need not wait for the module at its start
+    # imported on first use: a program that only sends arrays need not wait for the module at its start
     from pickle import dumps
 
     if pickle._dumps is _standard_dumps:

@@ -1,4 +1,4 @@
-"""Sessions: not implemented yet, all calls are there by name."""
+"""Sessions: not implemented yet; all calls exist by name."""
 
 from __future__ import annotations
 

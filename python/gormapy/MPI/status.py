@@ -1,4 +1,4 @@
-"""What is known about a completed operation."""
+"""The status of a completed operation."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Topocomm(NeighborCollectives, Intracomm):
 
     @classmethod
     def _placed(cls, comm, topology):
-        """Make the communicator with a topology from one that was made for it."""
+        """Turn a new communicator into the one with a topology."""
         if not comm:
             return Comm(COMM_NULL)
         made = cls._from_handle(comm._h)
@@ -150,7 +150,7 @@ class Cartcomm(Topocomm):
         return ranks, ranks
 
     def _arrival_order(self):
-        # what comes from the one before was sent to the one after
+        # data from the one before were sent to the one after
         return [edge ^ 1 for edge in range(2 * self.dim)]
 
 

@@ -175,7 +175,7 @@ _CODES = {
     "m8": ("INT64_T",),
 }
 
-# What a format code means where its size is not the one of this platform's C type.
+# The meaning of format codes whose size is not that of this platform's C type.
 _KINDS = {"b": "i", "h": "i", "i": "i", "l": "i", "q": "i", "B": "u", "H": "u", "I": "u", "L": "u", "Q": "u", "u": "u"}
 
 # Names of mpi4py, and the datatypes they stand for. A datatype that the core does not have is null.

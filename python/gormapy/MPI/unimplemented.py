@@ -1,4 +1,4 @@
-"""Calls that exist by name and signature and say that they are not implemented."""
+"""Calls that exist by name and signature and raise NotImplementedError."""
 
 from types import FunctionType
 

@@ -15,13 +15,13 @@ from .request import Step
 
 
 class Kept:
-    """Datatype for an operation in progress: the program may free its own meanwhile."""
+    """Datatype for an operation in progress, which stays valid if the program frees its own."""
 
     __slots__ = ("type",)
 
     def __init__(self, datatype):
         self.type = datatype._reference()
-        pack(self.type, 0, 0, 0)  # which refuses one that is not committed
+        pack(self.type, 0, 0, 0)  # refuses a datatype that is not committed
 
     def __del__(self):
         try:
@@ -38,9 +38,9 @@ def memory(nbytes):
 
 
 class Packed:
-    """What a rank packs for others, with a byte after each part that tells them whether it could be packed.
+    """Packed parts of a rank for others, with a byte after each part that says whether it could be packed.
 
-    If it can't, as its memory faults, the rank takes part all the same: the others would wait for it.
+    If a part can't be packed, because its memory faults, the rank still takes part: the others would wait for it.
     """
 
     __slots__ = ("_failure", "_marks", "_room", "address", "holder")
@@ -62,7 +62,7 @@ class Packed:
             self._room[mark] = self._failure is not None
 
     def check(self, gathered, marks):
-        """Raise the failure of this rank, or say which other one failed; marks are (rank, where its byte is)."""
+        """Raise the failure of this rank, or an error that names another one; marks are (rank, address of its byte)."""
         if self._failure is not None:
             failure, self._failure = self._failure, None
             raise failure
@@ -76,9 +76,9 @@ class Packed:
 
 
 def marked(nbytes):
-    """Return how many bytes are sent for a part of `nbytes`, which are followed by the byte that marks it.
+    """Return how many bytes are sent for a part of `nbytes`, with the byte behind it that marks it.
 
-    Parts of several ranks that lie one after the other stay aligned for every datatype. An empty part has no mark.
+    Consecutive parts of several ranks stay aligned for every datatype. An empty part has no mark.
     """
     return (nbytes + 16) // 16 * 16 if nbytes else 0
 
@@ -104,17 +104,17 @@ def reduce(how, comm, send, recv, op, root):
 
 
 def scan(how, comm, send, recv, op):
-    """Reduce the operands of the ranks up to the own."""
+    """Reduce the operands of the ranks up to this one."""
     return _gathered(how, fast.ALLGATHER, comm, send, recv, op, 0, range(comm.rank + 1))
 
 
 def exscan(how, comm, send, recv, op):
-    """Reduce the operands of the ranks before the own."""
+    """Reduce the operands of the ranks before this one."""
     return _gathered(how, fast.ALLGATHER, comm, send, recv, op, 0, range(comm.rank))
 
 
 def _gathered(how, kind, comm, send, recv, op, root, ranks):
-    """Gather the operands of all ranks and fold those of some."""
+    """Gather the operands of all ranks and fold those of the given ones."""
     address, count, datatype, holder = recv if send[0] == fast.IN_PLACE else send
     apply = op._applier(datatype)
     kept, octet = Kept(datatype), byte()._h

@@ -1,4 +1,4 @@
-"""Windows: memory that other processes reach."""
+"""Windows: memory that other processes access."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 _rma = fast.rma
 
-# Where messages carry the operations on a target, the origins' memory is kept until they are complete; with
-# this many, they are completed at the origin first.
+# Where messages carry the operations on a target, the origins' memory is kept until the operations are complete; at
+# this number of operations, they are first completed at the origin.
 _MOST_KEPT = 256
 
 
@@ -43,7 +43,7 @@ _NOT_KEPT = ()
 
 
 def _to_a_rank(method):
-    """Make a one-sided call say how its target's rank is given, where it is missing."""
+    """Make a one-sided call without a target rank raise an error that says how to pass it."""
     place = method.__code__.co_varnames.index("target_rank")
 
     @wraps(method)
@@ -58,7 +58,7 @@ def _to_a_rank(method):
 
 
 def _memory_of(memory):
-    """Return address, bytes and holder of the memory that a window is to show."""
+    """Return address, size and holder of the memory that a window exposes."""
     try:
         address, nbytes, _, _, _, holder = acquire(memory, False, window=True)
     except TypeError:
@@ -69,7 +69,7 @@ def _memory_of(memory):
 
 
 def _group(group, call):
-    """Return the handle of the group that an epoch is for."""
+    """Return the handle of an epoch's group."""
     if not isinstance(group, Group):
         raise TypeError(f"{call}: expecting the Group of the ranks at the other side, got {type(group).__name__}")
     return group._h
@@ -284,7 +284,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
     # -------------
 
     def _keep(self, target_rank, holder):
-        """Keep origin memory until the operation on it, which starts next, is complete."""
+        """Keep origin memory until the operation on it, which the caller starts next, is complete."""
         try:
             kept = self._kept.get(target_rank)
         except TypeError:  # not hashable, so no rank
@@ -300,7 +300,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         kept.append(holder)
 
     def _completed(self, target_rank=None):
-        """Let go of the memory of complete operations on one target or on all."""
+        """Release the memory of complete operations on one target or on all."""
         ranks = list(self._kept) if target_rank is None else [target_rank]
         for rank in ranks:
             if self._kept.get(rank):

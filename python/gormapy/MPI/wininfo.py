@@ -1,4 +1,4 @@
-"""Hints that windows and Alloc_mem know: their values, defaults and what they do."""
+"""Hints of windows and Alloc_mem: their values, defaults and effects."""
 
 from gormapy._ext import core
 
@@ -12,9 +12,9 @@ _ALIGNMENT = "mpi_minimum_memory_alignment"
 _NATIVE = "gormapy_native_atomics"
 _ORDER = ("rar", "raw", "war", "waw")
 
-# What the core is told: the Hints of gocore/rma.
+# Hints that are passed to the core: the Hints of gocore/rma.
 _BITS = {"no_locks": 1, "same_size": 2, "same_disp_unit": 4, "alloc_shared_noncontig": 8}
-# What may change as long as the window lives; the rest went into how it was made.
+# Hints that may change as long as the window lives; the others only have an effect when it is made.
 _CHANGING = ("no_locks", "accumulate_ordering", "accumulate_ops")
 
 
@@ -30,7 +30,7 @@ def _no_value(key, value, choices):
 
 
 def alignment(hints):
-    """Return what mpi_minimum_memory_alignment asks for in bytes, 0 if nothing."""
+    """Return the value of mpi_minimum_memory_alignment in bytes, 0 if it is not given."""
     if _ALIGNMENT not in hints:
         return 0
     value = hints[_ALIGNMENT].strip()
@@ -67,7 +67,7 @@ def _native(key, value):
     return value.strip()
 
 
-# Accumulates are atomic and in order whatever the hints say: what they promise is kept, and nothing is made of it.
+# Accumulates are atomic and in order whatever the hints say: these hints are kept and have no effect.
 _KEYS = {
     "no_locks": (_truth, "false"),
     "accumulate_ordering": (_ordering, ",".join(_ORDER)),
@@ -102,7 +102,7 @@ class Hints:
 
     @property
     def bits(self):
-        """What the core is told."""
+        """The hints for the core, as bits."""
         bits = sum(bit for key, bit in _BITS.items() if self.values.get(key) == "true")
         return bits + {"true": 16, "false": 32, "auto": 0}[self.values[_NATIVE]]
 
@@ -116,12 +116,12 @@ def keep(handle, hints):
 
 
 def forget(handle):
-    """Forget the hints of a window that is freed."""
+    """Remove the hints of a window that is freed."""
     _of.pop(handle, None)
 
 
 def change(handle, info):
-    """Take over those new hints of a window that can still change."""
+    """Apply those new hints of a window that can still change."""
     hints = _of[handle]
     hints._read(given(info), _CHANGING)
     check(core.WinNoLocks(handle, hints.values["no_locks"] == "true"))

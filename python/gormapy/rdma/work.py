@@ -57,7 +57,7 @@ class Posting:
         self._send(FETCH_ADD, local, remote, operand=add, **{"length": 8, **options})
 
     def post_compare_swap(self, local, remote, compare, swap, **options):
-        """Replace 8 aligned bytes of the peer's memory by `swap` if they are `compare`, and fetch their previous value."""
+        """Replace 8 aligned bytes of the peer's memory by `swap` if equal to `compare`, and fetch their old value."""
         compare = integer("post_compare_swap", "compare", compare, -(2**63), _WORD) & _WORD
         swap = integer("post_compare_swap", "swap", swap, -(2**63), _WORD) & _WORD
         self._send(COMPARE_SWAP, local, remote, compare=compare, operand=swap, **{"length": 8, **options})
