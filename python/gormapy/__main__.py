@@ -1,4 +1,4 @@
-"""Say what gormapy is and which commands it has: ``python -m gormapy``."""
+"""Print what gormapy is and which commands it has: ``python -m gormapy``."""
 
 import sys
 

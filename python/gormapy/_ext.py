@@ -1,11 +1,11 @@
 """Load the one shared object that holds both extension modules.
 
 ``core`` is what gopy generated from pybind/core (``core.CommRank``…), ``fast``
-the hand-written shim. Both live in one file, because two Go run-times in one
-process are to be avoided.
+the hand-written shim. Both are in one file, so that the process has only one
+Go run-time.
 """
 
-# What every rank imports at its start, it waits for: signal and importlib.util bring enum, re and more along.
+# Imports delay the start of every rank: signal and importlib.util would import enum, re and more.
 import _signal  # type: ignore[import-not-found]
 import os
 import sys
@@ -49,15 +49,15 @@ class _Core:
                 setattr(self, name[len(_PREFIX) :], getattr(module, name))
 
 
-# What Go's threads need to get themselves: faults, and what its run-time sends to its own threads.
+# Signals that Go's threads have to get themselves: faults, and those that its run-time sends to its threads.
 _GO = ("SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGTRAP", "SIGSYS", "SIGABRT", "SIGPIPE", "SIGPROF", "SIGURG")
 
 
 def _load_quietly(name, path):
-    """Load a module; threads that it makes, and all that they make, leave signals to the threads of Python.
+    """Load a module; its threads, and all threads that they make, leave signals to the threads of Python.
 
-    A signal to the process goes to any thread that does not block it. If it is none of Python's, Python
-    before 3.12 notes it and does not look: Ctrl-C would do nothing to a rank that computes.
+    A signal to the process goes to any thread that does not block it. If that is not a thread of Python, Python
+    before 3.12 records the signal but does not check for it: Ctrl-C would not interrupt a rank that computes.
     """
     theirs = {int(getattr(_signal, signal)) for signal in _GO if hasattr(_signal, signal)}
     before = _signal.pthread_sigmask(_signal.SIG_BLOCK, set(_signal.valid_signals()) - theirs)
@@ -74,7 +74,7 @@ _stand_in_front(fast.arm_guard)
 
 
 class _Forked:
-    """What core becomes in a forked child: Go's threads did not come along."""
+    """The substitute of core in a forked child, which does not have Go's threads."""
 
     def __getattr__(self, name):
         raise RuntimeError(

@@ -1,4 +1,4 @@
-"""What happens when a rank's program ends by an exception that nobody handles."""
+"""Reports of unhandled exceptions, which end a rank's program."""
 
 import sys
 
@@ -17,12 +17,12 @@ def hide(*files):
 def install(under_launcher):
     """Report unhandled exceptions with the rank, and once for all ranks that fail in one place."""
     if sys.excepthook is not sys.__excepthook__ and sys.excepthook is not _strip:
-        return  # the program or its tools have their own way
+        return  # the program or its tools have a hook of their own
     sys.excepthook = _report if under_launcher else _strip
     if under_launcher:
         import atexit
 
-        # what is registered later, by the program, is called before
+        # functions that the program registers later are called before
         atexit.register(lambda: _interrupted and _end_by_interrupt())
 
 
@@ -74,4 +74,4 @@ def _report(kind, value, tb):
         sys.stderr.write(text)  # in one piece: other ranks write too
         sys.stderr.flush()
     except (OSError, ValueError, AttributeError):
-        pass  # nobody is there to read it
+        pass  # no process reads it

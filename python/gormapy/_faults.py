@@ -1,7 +1,7 @@
 """Faults on memory that is communicated: the core's handlers stay in front of faulthandler's.
 
-The core makes an MPI error of a fault on memory that a program has handed to it. To faulthandler every
-fault is fatal, and it puts its handlers before those that are there when it is enabled.
+The core turns a fault on memory that a program has passed to it into an MPI error. To faulthandler every fault is
+fatal, and it puts its handlers in front of those that are installed when it is enabled.
 """
 
 import faulthandler
@@ -20,7 +20,7 @@ def _then_in_front(function, arm, forget):
 
 
 def stand_in_front(arm):
-    """Have faults come to the core first, also when the program enables or disables faulthandler later.
+    """Make the core handle faults first, also when the program enables or disables faulthandler later.
 
     ``arm`` is the core's arm_guard.
     """

@@ -1,6 +1,6 @@
 """The generator of C++'s std::mt19937_64, for programs that share their data with C++ ones.
 
-NumPy has the Mersenne twister of 32 bits only, whose numbers are others.
+NumPy only has the Mersenne twister of 32 bits, which gives other numbers.
 """
 
 import threading
@@ -10,7 +10,7 @@ import numpy as np
 from ._ext import core
 from .rdma.buffer import locate
 
-_PIECE = 64 << 20  # bytes that are filled in one call: what Ctrl-C waits for
+_PIECE = 64 << 20  # bytes that are filled in one call, for which Ctrl-C has to wait
 
 
 class MT19937_64:
@@ -45,7 +45,7 @@ class MT19937_64:
     def sample(self, population, n):
         """Return `n` of the numbers from 0 to `population` - 1 in ascending order, as std::sample of libstdc++ does.
 
-        The C++ standard does not say which; other libraries choose others.
+        The C++ standard does not define the selection; other libraries select other numbers.
         """
         if not (0 <= population < 2**32 and 0 <= n < 2**31):
             raise ValueError(f"sample: {n} of {population}; both are numbers of 32 bits")

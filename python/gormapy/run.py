@@ -75,7 +75,7 @@ class _Alias:
 
     @staticmethod
     def exec_module(module):
-        # the import system has given the module the spec of its alias: give it its own back
+        # the import system has given the module the spec of its alias: restore its own
         spec = _kept_specs.pop(module.__spec__.name, None)
         if spec is not None:
             module.__spec__ = spec

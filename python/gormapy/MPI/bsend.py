@@ -64,6 +64,6 @@ def Flush_buffer() -> None:
 
 def Iflush_buffer() -> Request:
     """Nonblocking flush for buffered messages."""
-    from .request import Request  # imported here, since request imports neighbours of this module
+    from .request import Request  # imported here to avoid a cycle of imports
 
     return Request()

@@ -153,7 +153,7 @@ class Comm(
         return made
 
     def _pass_on(self, made, attributes):
-        """Give a duplicate the attributes of this communicator."""
+        """Give a duplicate the topology of this communicator, and its attributes if wanted."""
         if self._h in _topologies:
             _topologies[made._h] = _topologies[self._h]
         if attributes:

@@ -571,7 +571,7 @@ def _some_objects(requests, statuses, call):
 
 
 def finish(started, status=None):
-    """Wait for an operation that the core has started; Ctrl-C cancels the wait."""
+    """Wait for an operation that the core has started; Ctrl-C abandons the operation."""
     fast.finish(started, status)
 
 

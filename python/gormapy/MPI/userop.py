@@ -62,7 +62,7 @@ class Packed:
             self._room[mark] = self._failure is not None
 
     def check(self, gathered, marks):
-        """Raise the failure of this rank, or an error that names another one; marks are (rank, address of its byte)."""
+        """Raise the failure of this rank, or an error that names another one; marks are (rank, index of its byte)."""
         if self._failure is not None:
             failure, self._failure = self._failure, None
             raise failure
@@ -114,7 +114,7 @@ def exscan(how, comm, send, recv, op):
 
 
 def _gathered(how, kind, comm, send, recv, op, root, ranks):
-    """Gather the operands of all ranks and fold those of the given ones."""
+    """Gather the operands of all ranks and fold those of `ranks`."""
     address, count, datatype, holder = recv if send[0] == fast.IN_PLACE else send
     apply = op._applier(datatype)
     kept, octet = Kept(datatype), byte()._h

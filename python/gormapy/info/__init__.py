@@ -1,4 +1,4 @@
-"""What gormapy is running on: everything that a bug report needs.
+"""The environment that gormapy runs in: all facts that a bug report needs.
 
 ``python -m gormapy info`` prints it, also under a launcher. In a program or a notebook,
 ``print(gormapy.info.text())`` shows the same of the process that it is called in.
@@ -10,7 +10,7 @@ __all__ = ["report", "text"]
 def report():
     """Return what is known about this process and its machine, as a dictionary that JSON can take.
 
-    It talks to no other process, and works in any state: where MPI cannot be initialized, "error" says why.
+    It does not communicate, and works in any state: where MPI cannot be initialized, "error" says why.
     """
     from . import settings, system, world
 

@@ -3,7 +3,7 @@
 import textwrap
 
 _WIDTH = 110
-# What the core calls launchers, for people.
+# The launchers, by the core's names, as text.
 _LAUNCHERS = {
     "none": "none: a job of one rank",
     "mpiexec": "gormapy's mpiexec",
@@ -108,7 +108,7 @@ def _usable(found):
 
 
 def _ranks(ranks, missing):
-    """Return the table of ranks, as rank 0 reaches them, and what other ranks see otherwise."""
+    """Return the table of ranks, as rank 0 reaches them, and the differences that other ranks see."""
     first = ranks[0]
     reached = "ways" in first
     flavors = list(first["ways"]) if reached else []
@@ -140,7 +140,7 @@ def _cell(text, width, column):
 
 
 def _others(ranks):
-    """Return lines on what differs between ranks."""
+    """Return lines about the differences between ranks."""
     lines = []
     first = ranks[0]
     for row in ranks:
@@ -164,7 +164,7 @@ def _others(ranks):
 
 
 def _given(settings):
-    """Return the settings that are set, and what is wrong with them."""
+    """Return the settings that are set, and the errors in them."""
     rows = [(row["name"], f"{row['value']}  (default: {row['default']})") for row in settings["table"] if row["given"]]
     lines = [_section("settings", rows)] if rows else ["settings\n  none is set"]
     lines += [f"  WARNING: {text}" for text in warnings(settings)]
@@ -173,7 +173,7 @@ def _given(settings):
 
 
 def warnings(settings):
-    """Return what is wrong with the settings in the environment."""
+    """Return the errors in the settings in the environment."""
     found = [row["problem"] for row in settings["table"] if row["problem"]]
     for name, near in settings["unknown"].items():
         found.append(f"{name} is no setting" + (f": {near} was meant?" if near else ""))

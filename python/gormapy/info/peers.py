@@ -1,8 +1,7 @@
-"""How the ranks of a job reach each other: asked of all of them, told by rank 0.
+"""How the ranks of a job reach each other: rank 0 collects it from all of them.
 
-Windows are made to see which way they take, which needs every rank. So first each rank says to rank 0 that
-it is here, and rank 0 says to all whether to go on. A rank that runs something else is named instead of
-waited for.
+Windows are made to find out which paths they use, which needs every rank. So first each rank reports to rank 0, and
+rank 0 tells all whether to continue. A rank that does not take part is reported instead of waited for.
 """
 
 import json
@@ -11,12 +10,12 @@ import platform
 import time
 
 _HERE, _GO = 1, 2  # tags
-_PATIENCE = 10.0  # seconds until a rank that has initialized MPI and said nothing counts as missing
-_AT_MOST = 90.0  # seconds until any does: many ranks take their time to start
+_PATIENCE = 10.0  # seconds until a rank that has initialized MPI and did not report counts as missing
+_AT_MOST = 90.0  # seconds until any other rank does: many ranks take long to start
 
 
 def gather():
-    """Return, on rank 0, what every rank says and who is missing; on other ranks None. All ranks call it."""
+    """Return, on rank 0, the reports of all ranks and the missing ranks; on other ranks None. All ranks call it."""
     from gormapy import MPI
 
     comm = MPI.COMM_WORLD
@@ -67,7 +66,7 @@ def _await(comm, source, tag, patience):
 
 
 def _peer(rank):
-    """Return what the core knows of a rank."""
+    """Return the core's facts about a rank."""
     from gormapy._ext import core
 
     return json.loads(core.PeerInfo(rank))
@@ -89,7 +88,7 @@ def _here():
 
 
 def _reach(MPI, comm):
-    """Return the transport to each rank, and the way that a window of each flavor takes to it."""
+    """Return the transport to each rank, and the path of a window of each flavor to it."""
     from gormapy._ext import core
 
     peers = [_peer(rank) for rank in range(comm.size)]
@@ -119,7 +118,7 @@ def _ways(MPI, core, make, comm):
 
 
 def _doing(ranks):
-    """Return what these ranks do instead, as the core sees it."""
+    """Return what the missing ranks are executing, as the core sees it."""
     from gormapy._ext import core
 
     lines = core.Describe().splitlines()

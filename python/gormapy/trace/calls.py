@@ -1,4 +1,4 @@
-"""Which calls are recorded, and what kind of call each is.
+"""The calls that are recorded, and the category of each.
 
 A name is shown as programs write it: methods of communicators without their class, others with it.
 """

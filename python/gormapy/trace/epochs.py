@@ -1,4 +1,4 @@
-"""Which epochs of windows there were, found from the calls that begin and end them."""
+"""The epochs of windows, found from the calls that begin and end them."""
 
 import numpy as np
 
@@ -56,7 +56,7 @@ def find(calls, last):
 
 def assign(epochs, operations):
     """Set the epoch of each operation and count them; return the epochs without last fences that had none."""
-    # The most particular kind last: it takes the operations over.
+    # The most specific kind last: it gets the operations.
     order = {"fence": 0, "lock_all": 1, "access": 2, "lock": 3}
     ranked = [i for i in range(len(epochs)) if epochs["kind"][i] in order]
     by_origin = {}

@@ -63,21 +63,21 @@ NOBODY = -3
 class Trace:
     """What the ranks of a job did, as NumPy structured arrays. Times are seconds since the first event.
 
-    calls: rank, thread, name, category, begin, end, wait (seconds of it in which it waited), waits_for (the rank in
-        COMM_WORLD that it waited for longest, negative: nobody in particular), comm and window (the same number at
+    calls: rank, thread, name, category, begin, end, wait (the seconds in which the call waited), waits_for (the rank in
+        COMM_WORLD that it waited for longest, negative: no particular one), comm and window (the same number at
         all ranks, -1: none), peer (rank in the communicator or window; -1 ANY_SOURCE, -2 PROC_NULL, -3 none), tag
         (of a Fence its assertion, of a Lock its type), bytes, finished (False: the rank ended in it), failed (True:
         it raised an exception).
     messages: source and dest in COMM_WORLD, tag, comm, bytes, sent, received (NaN: not recorded, or never).
     operations: one-sided ones. rank and target in COMM_WORLD, peer (the target's rank in the window), window, name,
-        disp and span (from where to where, in bytes), bytes, op (handle of the MPI.Op), begin, end, epoch (index
+        disp and span (the accessed range in bytes), bytes, op (handle of the MPI.Op), begin, end, epoch (index
         into `epochs`, -1: none), call (index into `calls`).
     epochs: rank, window, kind (fence, lock, lock_all, access, exposure), target (of a lock, in the window; -1),
         begin, end, closed, operations (how many this rank issued in it).
     """
 
     def __init__(self, document):
-        """Make one of a parsed JSON document in the Chrome trace event format, as mpiexec --trace writes it."""
+        """Make a Trace of a parsed JSON document in the Chrome trace event format, as mpiexec --trace writes it."""
         other = document.get("otherData", {}) if isinstance(document, dict) else {}
         if other.get("producer") != "gormapy" or not isinstance(document.get("traceEvents"), list):
             raise ValueError("no recording of gormapy's: mpiexec --trace FILE and gormapy.trace.record make them")
@@ -152,7 +152,7 @@ class Trace:
                 if phase == "s":
                     sends[event["id"]] = at
                 elif phase == "f":
-                    # the receiver's: what it received may be less than was sent
+                    # the receiver's: it may have received less than was sent
                     messages.append((*of, sends.pop(event["id"]), at))
                 elif phase == "i" and event["name"] == "not received":
                     messages.append((*of, at, math.nan))
@@ -176,7 +176,7 @@ class Trace:
 def load(path):
     """Read a recording that mpiexec --trace or `record` has written.
 
-    ValueError: the file is something else.
+    ValueError: the file is no recording.
     """
     with open(path, encoding="utf-8") as file:
         try:

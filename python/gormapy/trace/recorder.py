@@ -8,7 +8,7 @@ from .file import join
 
 
 class record:
-    """Context manager that records what the ranks of a communicator do inside, into one file.
+    """Context manager that records the calls of a communicator's ranks in its block, into one file.
 
     with gormapy.trace.record("out.json"):
         ...
@@ -17,8 +17,8 @@ class record:
     comm=MPI.COMM_SELF each rank writes one of its own, and its path should differ. Without a path nothing is
     written. Afterwards `trace` is the Trace, at the rank that writes.
 
-    When the program leaves it by an exception, the other ranks may never come: what this rank has recorded then goes
-    to a file of its own, whose name has ".rankN" before the suffix.
+    When the program leaves the block by an exception, the other ranks may never leave it: this rank's part is then
+    written to a file of its own, whose name has ".rankN" before the suffix.
     """
 
     def __init__(self, path=None, comm=None):
@@ -42,7 +42,7 @@ class record:
             self.trace = join(parts, self.path)
 
     def _alone(self, part):
-        """Save what this rank has recorded."""
+        """Save the part of this rank."""
         if self.path is None:
             return
         from gormapy import MPI

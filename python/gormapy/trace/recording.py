@@ -8,10 +8,10 @@ from gormapy._ext import core, fast
 
 from . import calls
 
-# [(class, name, what stood there, what stands there)] while a recording is on
+# [(class, name, original, replacement)] while a recording is on
 _replaced = []
-_names = []  # of the calls; their numbers are what is recorded
-# What start() was called in: None outside, else how many records there were before.
+_names = []  # names of the calls; their numbers are recorded
+# None while no recording of start() is on, else the number of records before it.
 _begun = None
 _job = False  # the launcher wants a recording
 
@@ -60,17 +60,17 @@ def _replace(family, cls, wanted):
 def _uninstall():
     while _replaced:
         cls, name, member, by = _replaced.pop()
-        if vars(cls)[name] is by:  # else somebody wraps what passes calls on
+        if vars(cls)[name] is by:  # otherwise the program has wrapped the method, and keeps its wrapper
             setattr(cls, name, member)
 
 
 def _text():
-    """Return the names as the core wants them."""
+    """Return the names in the form that the core takes."""
     return "\n".join(f"{calls.shown(*name)}\t{calls.category(*name)}" for name in _names)
 
 
 def _switch_on(begin):
-    """Let the core and then the extension record; begin is the core's function. Return what it does."""
+    """Let the core and then the extension record; `begin` is the core's function. Return its result."""
     _install()
     result = begin(_text())
     if result < 0 or (result == 0 and begin is not core.TraceStart):
@@ -91,10 +91,10 @@ def join_job():
 
 
 def start():
-    """Begin to record what this process does.
+    """Start a recording of this process.
 
-    A program that mpiexec --trace records is recorded further; `stop` returns what came since.
-    RuntimeError: a recording that `start` has begun is on.
+    The recording of mpiexec --trace continues; `stop` returns the records since `start`.
+    RuntimeError: a recording of `start` is already on.
     """
     global _begun
     if _begun is not None:
@@ -111,7 +111,7 @@ def start():
 
 
 def stop():
-    """End the recording that `start` has begun and return this process's part of it, as bytes for `join`."""
+    """End the recording of `start` and return this process's part of it, as bytes for `join`."""
     global _begun
     if _begun is None:
         raise RuntimeError("no recording is on: gormapy.trace.start() begins one")
@@ -124,5 +124,5 @@ def stop():
 
 
 def is_on():
-    """Tell whether this process is being recorded, by `start` or for the launcher."""
+    """Return whether this process is being recorded, by `start` or for the launcher."""
     return _job or _begun is not None
