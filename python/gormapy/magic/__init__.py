@@ -1,32 +1,32 @@
 """MPI in notebooks: ``%load_ext gormapy``, then cells that begin with ``%%mpi -n 4`` run on 4 ranks.
 
 Parts: `magics` (what users type), `Session` (the ranks, seen from the kernel), `CellRun` (one cell on them),
-`diagnosis` and `picture` (who waits for whom), `transcript` (what is shown), `worker` and `shell` (in a rank).
+`diagnosis` and `picture` (which rank waits for which), `transcript` (the output), `worker` and `shell` (in a rank).
 
 Processes. A session is gormapy's mpiexec with N workers, each of which connects to the kernel by an abstract
-Unix socket and says a token that it got in its environment. Messages are `link`'s: a JSON header and bytes.
-What ranks print comes by pipes, whose reading ends each worker hands to the kernel: so output of C code comes
-too, and no thread of the worker is needed to carry it. There is no thread in the kernel: it reads while a cell
-or another command runs, on the thread of that cell. What a rank prints between two cells comes with the next.
+Unix socket and sends a token that it got in its environment. Messages are `link`'s: a JSON header and bytes.
+Ranks print to pipes, whose reading ends each worker passes to the kernel: so the output of C code is read, too, and
+no thread of the worker is needed for output. There is no thread in the kernel: it reads while a cell or another
+command runs, on the thread of that cell. Output of a rank between two cells is shown with the next one.
 
-States of a rank, as the kernel sees it, and who moves it on:
+States of a rank, as the kernel sees it, with the event and the process that cause each transition:
 
     starting --hello, ready--> idle --run (kernel)--> running --done (rank)--> idle
     idle --reset (kernel, to all ranks at once)--> resetting --reset (rank)--> idle
     any --end of its socket--> gone
 
-Order of output. A rank flushes its streams before it sends a picture or the end of a cell, and the kernel reads
-the rank's pipes dry before it takes a message; after a picture the rank waits until the kernel has taken it.
+Order of output. A rank flushes its streams before it sends a picture or the end of a cell, and the kernel empties the
+rank's pipes before it takes a message; after a picture the rank waits until the kernel has taken it.
 
 Interrupts. Ctrl-C, a deadlock, a time-out, and a rank that failed while others wait for it: the kernel sends
 SIGINT to the ranks that still run the cell; each ends with KeyboardInterrupt, also within a wait of MPI. Once
 all are idle they make the collective reset, and the communicators are usable. Ranks that don't react within
-some seconds run code that Python can't interrupt: after a second Ctrl-C, or if there is nobody to press it,
+some seconds run code that Python can't interrupt: after a second Ctrl-C, or if there is no user to press it,
 the session is ended, and the next cell starts another.
 
-Ends. The worker ends when its socket closes. A pipe from the kernel, which nobody ever writes to, has SIGKILL as
-its signal of events in the worker: when the kernel dies, by whatever, its end is such an event, even for a
-worker in C code that holds Python's lock. mpiexec ends when its ranks have, and its ranks end when it does.
+Ends. The worker ends when its socket closes. For a pipe from the kernel, which is never written to, the worker has
+SIGKILL as the signal of events: when the kernel dies, for any reason, the end of the pipe is such an event, even for
+a worker in C code that holds Python's lock. mpiexec ends when its ranks have, and its ranks end when it does.
 Kernel and ranks are in sessions of their own: a Ctrl-C to the kernel's process group does not reach the ranks.
 """
 

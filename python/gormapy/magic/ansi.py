@@ -44,7 +44,7 @@ def _apply(codes, style):
             style["font-weight"] = "bold"
         elif code == 22:
             style.pop("font-weight", None)
-        elif code in (30, 39):  # black is what text has on a background: here that lets the page through
+        elif code in (30, 39):  # text on a background is black; without a background the page's colour is used
             style.pop("color", None)
         elif 31 <= code <= 37 or 90 <= code <= 97:
             style["color"] = _BASE[code % 10]
@@ -60,7 +60,7 @@ def _apply(codes, style):
 
 
 def _number(digits):
-    """Return a parameter; any of more digits than a meaning has is too large for one."""
+    """Return a parameter; one with more digits than any valid parameter is too large."""
     digits = digits.lstrip("0")
     return int(digits or "0") if len(digits) <= _DIGITS else 10**_DIGITS
 
@@ -72,7 +72,7 @@ def _extended(numbers, i):
         if n < 16:
             return _BASE[n % 8], i + 2
         if n >= 232:
-            return None, i + 2  # greys: one of them can't be read
+            return None, i + 2  # greys: some of them can't be read on the page
         n -= 16
         return "#" + "".join(f"{(0, 75, 115, 155, 185, 215)[v]:02x}" for v in (n // 36, n // 6 % 6, n % 6)), i + 2
     if numbers[i + 1 : i + 2] == [2] and len(numbers) > i + 4:

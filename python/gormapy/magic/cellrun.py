@@ -1,16 +1,16 @@
-"""One cell on the ranks of a session: shows output as it comes, and notices whatever keeps it from its end."""
+"""One cell on the ranks of a session: its output, and the detection of failures, deadlocks and time-outs."""
 
 import time
 
 from .diagnosis import Report, Sighting, stand_still
 from .errors import CellInterrupted, CellTimeout, Deadlock, MPICellError, RankDied, ranks_text
 
-_FIRST_LOOK = 0.5  # seconds after which ranks are first asked what they do
+_FIRST_LOOK = 0.5  # seconds after which ranks are first asked for their state
 _LOOK_EVERY = 0.25
 _LOOK_LATE = 2.0  # a rank that has not answered by then holds Python's lock
 _REACT_WITHIN = 5.0  # for ranks that were interrupted
-_END_AFTER = 12.0  # when there may be nobody to press stop again
-_AGAIN = 1.5  # seconds until those that did not react get another signal
+_END_AFTER = 12.0  # when there may be no user to press stop again
+_AGAIN = 1.5  # seconds until ranks that did not react get another signal
 
 
 class CellRun:
@@ -24,7 +24,7 @@ class CellRun:
         self.asked = 0
         numbers = {r.number for r in self.ranks}
         self.sightings = {r.number: Sighting(r.number, r.number in numbers) for r in session.chosen()}
-        self.stopped = None  # why the ranks were interrupted, an exception
+        self.stopped = None  # the reason why the ranks were interrupted, an exception
 
     @property
     def running(self):
@@ -75,7 +75,7 @@ class CellRun:
             rank.replies.clear()
 
     def _reason(self):
-        """Return why the ranks are to be interrupted, None if they are not."""
+        """Return the reason to interrupt the ranks, None if there is none."""
         if not self.running:
             return None
         if self.session.interrupts():
@@ -91,7 +91,7 @@ class CellRun:
             return None
         seen = self.sightings.values()
         if self.asked and now - self.looked < _LOOK_LATE and any(s.ask != self.asked for s in seen):
-            return None  # answers take their time on a machine that does much else
+            return None  # answers take long on a busy machine
         failed = [s.rank for s in seen if s.failed]
         if stand_still(seen, self.asked, self.grace if failed else self.deadlock):
             report = Report(seen)
@@ -99,14 +99,14 @@ class CellRun:
                 waiting = [r.number for r in self.running]
                 verb = "was" if len(waiting) == 1 else "were"
                 self.view.say(f"{_capital(report.sentence())}. {_capital(ranks_text(waiting))} {verb} interrupted.")
-                return MPICellError("")  # the failure itself is told at the end
+                return MPICellError("")  # the failure itself is reported at the end
             self.view.report(report, f"Deadlock: {report.sentence()}", "deadlock")
             return Deadlock(report.sentence())
         self._look()
         return None
 
     def _look(self, wait=0.0):
-        """Ask all ranks what they do; with ``wait`` give them so long to say."""
+        """Ask all ranks for their state; wait for the answers for ``wait`` seconds."""
         self.asked += 1
         self.looked = time.monotonic()
         self.session.send(self.session.chosen(), "where", ask=self.asked)
@@ -117,7 +117,7 @@ class CellRun:
             self._collect()
 
     def _interrupt(self):
-        """Interrupt the ranks that run, and see to it that the cell ends."""
+        """Interrupt the ranks that run, and end the session if they do not end the cell."""
         session, begun = self.session, time.monotonic()
         by_user = isinstance(self.stopped, CellInterrupted)
         pressed, sent, told = session.interrupts(), 0, False
@@ -155,7 +155,7 @@ class CellRun:
         )
 
     def conclude(self):
-        """Show failures, reset where ranks ended differently, and return the error to raise, or None."""
+        """Show failures, reset communication if ranks ended differently, and return the error to raise, or None."""
         session = self.session
         failed, left = {}, []
         for number, result in sorted(self.results.items()):
@@ -201,7 +201,7 @@ class CellRun:
 
 
 def _failed(failure):
-    """Tell whether a rank's end is a failure: sys.exit() without a status is none."""
+    """Return whether a rank's end is a failure: sys.exit() without a status is none."""
     return failure is not None and not (failure["ename"] == "SystemExit" and failure["code"] in (None, 0))
 
 

@@ -1,10 +1,10 @@
-"""What the ranks of a cell wait for, and whether any of them can go on.
+"""The waits of a cell's ranks, and the detection of deadlocks.
 
-A rank says (`Worker.where`) which call its main thread waits in and since when, how often something has moved
-in its transports, how long the thread has run, and whether other threads of the program are at work. A rank
-*stands still* as long as nothing moves, the thread hardly runs and no other thread is at work. A deadlock is:
-all ranks that still run the cell have stood still in a wait for some time, and the others stand still too.
-A rank that computes, sleeps or reads a file is not in a wait, so nobody is told of a deadlock who waits for it.
+A rank reports (`Worker.where`) in which call its main thread waits and since when, how often its transports have
+moved data, how long the thread has run, and whether other threads of the program run. A rank *stands still* as
+long as its transports move nothing, the thread hardly runs and no other thread runs. In a deadlock all ranks that
+still run the cell have stood still in a wait for some time, and the others stand still too. A rank that computes,
+sleeps or reads a file is not in a wait, so no deadlock is reported while another rank waits for it.
 """
 
 import time
@@ -14,23 +14,23 @@ from html import escape
 from .errors import ranges, ranks_text
 from .picture import draw
 
-# What share of the time the thread of a rank that waits may run: waits look around 20 times a second.
+# The share of the time in which the thread of a waiting rank may run: a wait wakes up 20 times a second.
 _RUNS = 0.08
 
 
 @dataclass
 class Sighting:
-    """What was last seen of one rank."""
+    """The last known state of one rank."""
 
     rank: int
-    running: bool = True  # it has not come to the end of the cell
+    running: bool = True  # it has not reached the end of the cell
     failed: bool = False
-    ask: int = -1  # which question the answer is to
+    ask: int = -1  # the number of the question that was answered
     answer: dict = field(default_factory=dict)
     still_since: float = 0.0
 
     def see(self, answer):
-        """Take an answer over."""
+        """Store an answer."""
         old, self.answer = self.answer, answer
         moved = (
             not old
@@ -43,20 +43,20 @@ class Sighting:
         self.ask = answer["ask"]
 
     def end(self, failed):
-        """Note that the rank came to the end of the cell. That is a step, which others may have waited for."""
+        """Record that the rank has reached the end of the cell. That is progress, which others may have waited for."""
         self.running, self.failed = False, failed
         self.still_since = time.monotonic()
 
     @property
     def wait(self):
-        """What the main thread waits for, None if it does not."""
+        """The wait of the main thread, None if it does not wait."""
         for wait in self.answer.get("waits", ()):
             if wait["main"]:
                 return wait
         return None
 
     def still(self, seconds):
-        """Tell whether the rank has stood still for so long; one that runs the cell also has to wait in a call."""
+        """Return whether the rank has stood still for this time; one that runs the cell also has to wait in a call."""
         if not self.answer or self.answer["at"] - self.still_since < seconds:
             return False
         if not self.running:
@@ -75,12 +75,12 @@ class Sighting:
 
 
 def stand_still(sightings, ask, seconds):
-    """Tell whether no rank can go on: all have answered a question, and have stood still for so long."""
+    """Return whether no rank can continue: all have answered a question, and have stood still for this time."""
     return any(s.running for s in sightings) and all(s.ask == ask and s.still(seconds) for s in sightings)
 
 
 class Report:
-    """Who waits for whom, to be shown."""
+    """Which rank waits for which, as text, table and picture."""
 
     def __init__(self, sightings):
         self.sightings = {s.rank: s for s in sightings}
@@ -88,7 +88,7 @@ class Report:
         self.circle = self._circle()
 
     def _targets(self, sighting):
-        """Return the ranks that a rank waits for, and whether any one of them would do."""
+        """Return the ranks that a rank waits for, and whether any one of them suffices."""
         wait = sighting.wait if sighting.running else None
         if wait is None:
             return [], False
@@ -109,7 +109,7 @@ class Report:
         other = self.sightings[rank].wait if self.sightings[rank].running else None
         if other is None or not other["all"]:
             return False
-        # Not every wait says on which communicator it is.
+        # Not every wait has its communicator.
         on = not (wait["on"] and other["on"]) or (wait["on"], wait["context"]) == (other["on"], other["context"])
         return on and other["call"] == wait["call"]
 
@@ -128,7 +128,7 @@ class Report:
         return []
 
     def sentence(self):
-        """Say in one sentence who waits for whom."""
+        """Return one sentence that says which rank waits for which."""
         circle = self.circle
         if len(circle) == 1:
             return f"rank {circle[0]} waits for itself in {self._call(circle[0])}"
@@ -166,7 +166,7 @@ class Report:
         return self._name(rank, wait) if wait else "its own code"
 
     def _name(self, rank, wait):
-        """Return the call as the program has written it: recv, although it waits in a probe."""
+        """Return the call as in the program: recv, although it waits in a probe."""
         method = self.sightings[rank].answer.get("method")
         return method if method and not wait["call"].startswith("Win.") else wait["call"]
 
@@ -232,7 +232,7 @@ class Report:
             for i, target in enumerate(t for t in targets if t in states):
                 label = self._call(rank) + (f", tag {wait['tag']}" if wait["tag"] >= 0 else "") if i == 0 else ""
                 edges.append((rank, target, label, rank in self.circle and target in self.circle, any_rank))
-        if len(edges) > 40:  # nobody could tell the labels apart
+        if len(edges) > 40:  # the labels would overlap
             edges = [(a, b, "", c, d) for a, b, _, c, d in edges]
         return draw(states, edges, title)
 

@@ -5,7 +5,7 @@ import json
 import socket
 import struct
 
-# Headers are small, whatever the payloads are: a longer one is nonsense, not a message.
+# Headers are small, whatever the payloads are: a longer one is not a message.
 HEADER_LIMIT = 64 << 20
 _LENGTH = struct.Struct("<Q")
 _FD = array.array("i").itemsize
@@ -19,7 +19,7 @@ def pack(kind, payloads=(), **fields):
 
 
 def send(sock, kind, payloads=(), fds=(), **fields):
-    """Send a message, with descriptors that the receiver gets copies of."""
+    """Send a message, with descriptors of which the receiver gets copies."""
     parts = pack(kind, payloads, **fields)
     if fds:
         control = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))]
@@ -43,16 +43,16 @@ class Message(dict):
 
 
 class Reader:
-    """What a socket brings, cut into messages."""
+    """The messages in the bytes of a socket."""
 
     def __init__(self, sock):
         self.sock = sock
-        self.fds = []  # descriptors that came along, until the owner takes them
+        self.fds = []  # received descriptors, until the owner takes them
         self._buffer = bytearray()
         self._head = None  # the message whose payloads are not complete yet
 
     def fill(self, most=1 << 18):
-        """Take what there is; False at the end of the stream. Raises BlockingIOError if there is nothing."""
+        """Read available bytes; False at the end of the stream. Raises BlockingIOError if there are none."""
         data, control, _, _ = self.sock.recvmsg(most, socket.CMSG_SPACE(4 * _FD), socket.MSG_CMSG_CLOEXEC)
         for level, kind, content in control:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:

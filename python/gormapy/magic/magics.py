@@ -41,9 +41,9 @@ class MPIMagics(Magics):
     # --------
 
     def _live(self, view, size=None, fresh=False):
-        """Return a session of ``size`` ranks: the one there is, or another, and say if state is lost."""
+        """Return a session of ``size`` ranks: the present one, or a new one with a remark if state is lost."""
         old, why = self.session, ""
-        if old is not None and old.closed:  # the cell that ended it has said so
+        if old is not None and old.closed:  # the cell that ended it has reported it
             old = self.session = None
         if old is not None:
             old.pump(0)
@@ -136,7 +136,7 @@ class MPIMagics(Magics):
                 session.sink = None
 
     def _show_trace(self, run, path, view):
-        """Join what the ranks have recorded, write it to a file if there is a name, and show it as a timeline."""
+        """Join the recordings of the ranks, write them to a file if there is a name, and show them as a timeline."""
         from IPython.display import display
 
         from .. import trace
@@ -173,7 +173,7 @@ class MPIMagics(Magics):
         with contextlib.suppress(Exception):
             import matplotlib.pyplot as plt
 
-            plt.close(figure)  # else the notebook shows it again
+            plt.close(figure)  # otherwise the notebook shows it again
 
     def _check(self, ranks, session):
         if ranks and ranks[-1] >= session.size:
@@ -270,7 +270,7 @@ class MPIMagics(Magics):
         self._whole(session, ranks, answers, interrupted, "push")
 
     def _whole(self, session, ranks, answers, interrupted, what):
-        """Raise an error unless all ranks have answered well."""
+        """Raise an error unless all ranks have answered without an error."""
         silent = [r.number for r in ranks if r.number not in answers]
         if silent:
             dead = session.dead()
@@ -296,16 +296,16 @@ def _split(line):
 
 
 def _number(shell):
-    """Return the number of the cell that runs: some IPythons count on before they run it, others after."""
+    """Return the number of the running cell: some IPythons increase it before they run the cell, others after."""
     inputs = shell.user_ns.get("In") or [""]
     return min(max(len(inputs) - 1, 1), shell.execution_count)
 
 
 def _numbered(line, body):
-    """Return the code of a cell such that its lines have the numbers that the notebook shows."""
+    """Return the code of a cell, padded so that its lines have the numbers that the notebook shows."""
     first = next((text for text in body.splitlines() if text.strip()), "")
     if first.startswith("%%") or first[:1].isspace():
-        return body  # a magic has to come first, and indentation is looked for there
+        return body  # a magic has to be in the first line, which also determines the indentation
     return f"#%%mpi {line}".rstrip() + "\n" + body
 
 
@@ -326,7 +326,7 @@ def load_ipython_extension(shell):
 
 
 def unload_ipython_extension(shell):
-    """Take them away and end the ranks."""
+    """Remove %%mpi and %mpi and end the ranks."""
     magics = getattr(shell, "gormapy_magics", None)
     if magics is not None:
         magics.close()

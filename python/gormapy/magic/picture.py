@@ -1,4 +1,4 @@
-"""A picture of who waits for whom, as SVG: ranks on a circle, an arrow from who waits to whom it waits for."""
+"""A picture of the waits, as SVG: ranks on a circle, an arrow from each waiting rank to the one that it waits for."""
 
 import math
 from html import escape
@@ -22,7 +22,7 @@ def draw(states, edges, title):
     height = cy + radius + _NODE + 52
     at = {}
     for i, r in enumerate(ranks):
-        # two ranks lie beside each other, more begin at the top
+        # two ranks are side by side, more begin at the top
         angle = 2 * math.pi * i / len(ranks) + (math.pi if len(ranks) == 2 else -math.pi / 2)
         at[r] = (cx + radius * math.cos(angle), cy + radius * math.sin(angle))
     out = [
@@ -81,7 +81,7 @@ def draw(states, edges, title):
 def _arrow(start, end, centre, both):
     """Return the path of an arrow between two nodes, and the place of its label."""
     (ax, ay), (bx, by) = start, end
-    if start == end:  # it waits for itself
+    if start == end:  # the rank waits for itself
         return (
             f"M{ax - 12:.1f} {ay - 24:.1f}C{ax - 42:.1f} {ay - 78:.1f} "
             f"{ax + 42:.1f} {ay - 78:.1f} {ax + 13:.1f} {ay - 26:.1f}",
@@ -95,7 +95,7 @@ def _arrow(start, end, centre, both):
     mx, my = (ax + bx) / 2 + bend * -uy, (ay + by) / 2 + bend * ux
     sx, sy = _edge_point(ax, ay, mx, my)
     ex, ey = _edge_point(bx, by, mx, my, 2.0)
-    # The label lies nearer to the start: arrows to one rank come together at their ends.
+    # The label is nearer to the start: arrows to one rank converge at their ends.
     t = 0.5 if both else 0.42
     lx = (1 - t) ** 2 * sx + 2 * t * (1 - t) * mx + t * t * ex
     ly = (1 - t) ** 2 * sy + 2 * t * (1 - t) * my + t * t * ey

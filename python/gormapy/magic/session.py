@@ -17,7 +17,7 @@ import time
 from . import link
 from .errors import CellInterrupted, StartError, ranks_text
 
-_START_WITHIN = 90.0  # an environment on a network file system, on a machine that does much else
+_START_WITHIN = 90.0  # for an environment on a network file system, on a busy machine
 _RESET_WITHIN = 15.0
 _EXIT_WITHIN = 2.0
 _LATE_LIMIT = 1 << 20  # characters that threads of the ranks write between two cells
@@ -26,14 +26,14 @@ _PEER = struct.Struct("3i")  # pid, uid, gid
 
 
 class Rank:
-    """One rank: its socket, its pipes, and what it does."""
+    """One rank: its socket, its pipes, and its state."""
 
     def __init__(self, number, pid, reader, pipes):
         self.number, self.pid, self.reader = number, pid, reader
         self.pipes = {fd: (name, codecs.getincrementaldecoder("utf-8")("replace")) for fd, name in pipes.items()}
         self.state = "starting"
         self.cell = None
-        self.replies = []  # messages for whoever waits for them
+        self.replies = []  # messages for the command that waits for them
 
     @property
     def gone(self):
@@ -48,8 +48,8 @@ class Session:
         self.size = size
         self.ranks = {}
         self.sink = None  # a Transcript, which takes output
-        self._late, self._late_size = [], 0  # output that came while there was none
-        self.spoken = ""  # what mpiexec said
+        self._late, self._late_size = [], 0  # output that arrived while there was none
+        self.spoken = ""  # output of mpiexec
         self.closed = False
         self.finalized = False
         self.cells = 0
@@ -101,7 +101,7 @@ class Session:
             ) from None
 
     def start(self):
-        """Wait until all ranks are there."""
+        """Wait until all ranks have connected."""
         end = time.monotonic() + _START_WITHIN
         while not (len(self.ranks) == self.size and all(r.state == "idle" for r in self.ranks.values())):
             self.pump(0.1)
@@ -160,7 +160,7 @@ class Session:
         self.send([rank], "welcome", fds=[self._lifeline], sys_path=list(sys.path))
 
     def _in_child(self):
-        """Close what a forked child of the kernel has of the session: the ranks end with the kernel, not with it."""
+        """Close the session's descriptors in a forked child of the kernel: the ranks end with the kernel."""
         if self.closed:
             return
         self.closed = True
@@ -171,7 +171,7 @@ class Session:
                 os.close(fd)
 
     def close(self, at_once=False):
-        """End the ranks: in order, if they are idle, else at once."""
+        """End the ranks: in an orderly way if they are idle, else at once."""
         if self.closed or os.getpid() != self._pid:
             return
         self.closed = True
@@ -205,7 +205,7 @@ class Session:
     # -------
 
     def show_in(self, sink):
-        """Let a Transcript take output from now on, and what came while there was none."""
+        """Let a Transcript take output from now on, and the output that arrived while there was none."""
         self.sink = sink
         late, self._late, self._late_size = self._late, [], 0
         for rank, stream, text in late:
@@ -227,7 +227,7 @@ class Session:
                     rank.reader.sock.setblocking(False)
 
     def pump(self, patience):
-        """Take what comes from the ranks within ``patience`` seconds, until something does."""
+        """Wait up to ``patience`` seconds for data from the ranks, and take it."""
         if not self._selector.get_map():
             time.sleep(patience)
             return
@@ -313,7 +313,7 @@ class Session:
     def _on_message(self, rank, message):
         kind = message.kind
         if kind in ("display", "clear", "done"):
-            self._drain(rank)  # what came before it
+            self._drain(rank)  # the output before it
         if kind == "display":
             data = {**message.data, **dict(zip(message.binary, message.payloads))}
             if self.sink is not None:
@@ -358,7 +358,7 @@ class Session:
             self.pump(0.05)
 
     def reset(self):
-        """Put communication back on all ranks; return "" or why that was not possible."""
+        """Reset communication on all ranks; return "" or why that was not possible."""
         ranks = self.chosen()
         for rank in ranks:
             rank.state = "resetting"
@@ -377,11 +377,11 @@ class Session:
                     os.kill(rank.pid, signal.SIGINT)
 
     def dead(self):
-        """Return how ranks ended that are gone, as {rank: text}; empty if all are there."""
+        """Return how ranks ended, as {rank: text}; empty if all of them live."""
         gone = [r.number for r in self.ranks.values() if r.gone]
         if not gone and self._launcher.poll() is None:
             return {}
-        # mpiexec tells the first one that failed from those that it ended therefore.
+        # mpiexec distinguishes the first one that failed from those that it ended as a consequence.
         end = time.monotonic() + 1.0
         while time.monotonic() < end and not _VERDICT.search(self.spoken):
             if self._launcher.poll() is not None:

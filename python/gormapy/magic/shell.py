@@ -1,4 +1,4 @@
-"""The IPython shell in which a rank runs cells: it shows nothing itself, but hands everything on."""
+"""The IPython shell in which a rank runs cells: it shows nothing itself, but sends all output to the kernel."""
 
 import io
 import linecache
@@ -21,22 +21,22 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 class RankPublisher(DisplayPublisher):
-    """Hands display(...) on."""
+    """Sends display(...) to the kernel."""
 
     def publish(self, data, metadata=None, *args, transient=None, update=False, **kwargs):
         """Send a MIME bundle to the kernel."""
         self.shell.outlet.display(data, metadata or {}, (transient or {}).get("display_id"), update)
 
     def clear_output(self, wait=False):
-        """Take away what this rank has shown in this cell."""
+        """Clear the output of this rank in this cell."""
         self.shell.outlet.clear(wait)
 
 
 class RankDisplayHook(DisplayHook):
-    """Hands the value of a cell's last expression on."""
+    """Sends the value of a cell's last expression to the kernel."""
 
     def quiet(self):
-        """Tell whether the cell ends with a semicolon."""
+        """Return whether the cell ends with a semicolon."""
         last = ""
         try:
             for token in tokenize.generate_tokens(io.StringIO(self.shell.cell_text).readline):
@@ -62,7 +62,7 @@ class RankDisplayHook(DisplayHook):
 
 
 class RankShell(InteractiveShell):
-    """The shell of a rank; `outlet` is what takes its output."""
+    """The shell of a rank; `outlet` takes its output."""
 
     display_pub_class = Type(RankPublisher)
     displayhook_class = Type(RankDisplayHook)
@@ -71,7 +71,7 @@ class RankShell(InteractiveShell):
 
     def __init__(self, **kwargs):
         self.cells = {}  # number of the cell by the name of its code
-        self.failure = None  # what the running cell ended with, for the kernel
+        self.failure = None  # the error of the running cell, for the kernel
         super().__init__(**kwargs)
         cache = self.compile.cache
 
@@ -83,10 +83,10 @@ class RankShell(InteractiveShell):
         self.compile.cache = remember
 
     def init_io(self):
-        """Leave the streams as the worker has made them."""
+        """Keep the streams of the worker."""
 
     def init_virtualenv(self):
-        """Leave sys.path as the kernel has given it."""
+        """Keep the sys.path of the kernel."""
 
     def enable_gui(self, gui=None):
         """Run no event loop of a toolkit."""
@@ -105,7 +105,7 @@ class RankShell(InteractiveShell):
             self.failure = {"ename": "SystemExit", "evalue": str(value), "code": value.code, "text": ""}
             return None
         if issubclass(kind, KeyboardInterrupt):
-            # Who has pressed the button needs no stack, and to make one takes seconds on a busy machine.
+            # After a press of the stop button no stack is needed, and to format one takes seconds on a busy machine.
             self.failure = {"ename": kind.__name__, "evalue": str(value), "text": kind.__name__}
             return None
         return super().showtraceback((kind, value, _shorten(tb)), *args, **kwargs)
@@ -114,7 +114,7 @@ class RankShell(InteractiveShell):
         text = self.InteractiveTB.stb2text(stb)
         first, _, rest = text.partition("\n")
         if not without_colors(first).strip("-"):
-            text = rest  # a rule, which a narrow window would break into several
+            text = rest  # a line of dashes, which a narrow window would wrap
         self.failure = {"ename": etype.__name__, "evalue": str(evalue), "text": text}
 
     def show_usage_error(self, exc):
@@ -122,7 +122,7 @@ class RankShell(InteractiveShell):
         self.failure = {"ename": "UsageError", "evalue": str(exc), "text": f"UsageError: {exc}"}
 
     def place(self, frame):
-        """Return where in which cell a frame, or the nearest one that called it, is; None for none."""
+        """Return the cell and line of a frame, or of its nearest caller in a cell; None if there is none."""
         while frame is not None:
             name = frame.f_code.co_filename
             if name in self.cells:
@@ -163,6 +163,6 @@ def make(outlet):
     except Exception:
         shell.colors = "linux"  # as it is called since IPython 9
     shell.run_line_magic("colors", "linux")
-    warnings.filterwarnings("ignore", message="To exit: use")  # what sys.exit() does here is told by the kernel
+    warnings.filterwarnings("ignore", message="To exit: use")  # the kernel reports sys.exit()
     shell.user_ns["exit"] = shell.user_ns["quit"] = sys.exit
     return shell

@@ -1,4 +1,4 @@
-"""What the ranks of a cell show, grouped by rank, as HTML and as text."""
+"""The output of a cell's ranks, grouped by rank, as HTML and as text."""
 
 import base64
 from html import escape
@@ -6,8 +6,8 @@ from html import escape
 from .ansi import to_html, without_colors
 from .errors import ranges, ranks_text
 
-# Colours of the ranks' bars; they say nothing, but lead the eye. They can be read on white and on black, and none is
-# the red of a failure.
+# Colours of the ranks' bars; they have no meaning but guide the eye. They are visible on white and on black, and none
+# is the red of a failure.
 _COLORS = ("#4c82bd", "#cf7016", "#429b4a", "#a866a0", "#7a74d6", "#2f9690", "#a0745a", "#85807c")
 _IMAGES = ("image/png", "image/jpeg", "image/gif")
 _PRE = (
@@ -17,7 +17,7 @@ _PRE = (
 
 
 class Text:
-    """Text of one stream, of which the middle is dropped when it gets too long."""
+    """Text of one stream; its middle is dropped when it gets too long."""
 
     def __init__(self, stream, limit):
         self.stream = stream
@@ -25,10 +25,10 @@ class Text:
         self.tail = limit - self.head
         self.dropped = [0, 0]  # characters, lines
         self._start, self._end = "", ""
-        self._new, self._size = [], 0  # what came since the last look
+        self._new, self._size = [], 0  # text since the last refresh
 
     def add(self, text):
-        """Append text; a carriage return begins the line anew, as progress bars want it."""
+        """Append text; a carriage return starts the line again, as progress bars need it."""
         self._new.append(text)
         self._size += len(text)
         if self._size > self.tail:
@@ -50,7 +50,7 @@ class Text:
             self.dropped[1] += gone.count("\n")
 
     def text(self):
-        """Return what is left, with a line that says what is not."""
+        """Return the kept text, with a line about the dropped part."""
         self._settle()
         if not self.dropped[0]:
             return self._start + self._end
@@ -103,7 +103,7 @@ class Bundle:
 
 
 class Transcript:
-    """All that the ranks have shown in one cell."""
+    """All output of the ranks in one cell."""
 
     def __init__(self, limit):
         self.limit = limit
@@ -125,7 +125,7 @@ class Transcript:
         """Take text that a rank wrote to "stdout" or "stderr"."""
         items = self._list(rank)
         if not items or not isinstance(items[-1], Text) or items[-1].stream != stream:
-            # A rank that changes its stream all the time gets no more room for it.
+            # A rank that often changes its stream gets no more room than others.
             used = sum(i.head + i.tail for i in items if isinstance(i, Text) and i.dropped[0])
             items.append(Text(stream, max(2000, self.limit - used)))
         items[-1].add(text)
@@ -145,7 +145,7 @@ class Transcript:
         self._list(rank).append(Bundle(data, display_id))
 
     def clear(self, rank, wait):
-        """Take away what a rank has shown, at once or when something new comes."""
+        """Clear the output of a rank, at once or at its next output."""
         if wait:
             self.clearing.add(rank)
         else:

@@ -5,7 +5,7 @@ import pickle
 
 def _dumps():
     try:
-        from cloudpickle import dumps  # takes functions and classes of the notebook along
+        from cloudpickle import dumps  # also pickles functions and classes of the notebook
     except ImportError:
         return pickle.dumps
     return dumps
@@ -17,10 +17,10 @@ def dump(obj):
     try:
         data = _dumps()(obj, protocol=5, buffer_callback=buffers.append)
         return [data, *(b.raw() for b in buffers)]
-    except BufferError:  # a buffer with gaps
+    except BufferError:  # a buffer that is not contiguous
         return [_dumps()(obj, protocol=5)]
 
 
 def load(payloads):
-    """Return the object of its payloads; arrays in it can be written to."""
+    """Return the object in payloads; its arrays are writable."""
     return pickle.loads(payloads[0], buffers=[bytearray(p) for p in payloads[1:]])

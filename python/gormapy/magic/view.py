@@ -1,4 +1,4 @@
-"""How a cell's output gets to the front end: one display that is updated, or lines on a terminal."""
+"""The output of a cell in the front end: one display that is updated, or lines on a terminal."""
 
 import sys
 import time
@@ -11,7 +11,7 @@ from .ansi import without_colors
 from .errors import ranges
 from .transcript import Transcript
 
-# Jupyter's server drops output that comes faster than 1 MB/s; every update sends all of it again.
+# Jupyter's server drops output at more than 1 MB/s; every update sends all of it again.
 _BYTES_PER_SECOND = 250_000
 _UPDATE_EVERY = 0.15
 # Most cells end sooner: they are shown by one message, which front ends without updates understand too.
@@ -19,16 +19,16 @@ _FIRST_AFTER = 0.25
 
 
 class NotebookView:
-    """Output in a notebook: a display that groups all output by rank, updated as output comes."""
+    """Output in a notebook: a display that groups all output by rank, updated when output arrives."""
 
     def __init__(self, limit):
         self.transcript = Transcript(limit)
         self._id = None
-        self._due = None  # when something may be shown next
+        self._due = None  # time of the next update
         self._shown = ""
 
     def refresh(self, final=False):
-        """Show what has come; final: all of it, at once."""
+        """Show new output; final: all of it, at once."""
         t = self.transcript
         now = time.monotonic()
         if not t and self._id is None:
@@ -47,34 +47,34 @@ class NotebookView:
         self._due = now + max(_UPDATE_EVERY, (len(html) + len(text)) / _BYTES_PER_SECOND)
 
     def say(self, text):
-        """Show a remark of ours."""
+        """Show a remark of gormapy."""
         html = f'<div class="gormapy-note" style="font-style:italic;opacity:.85;margin:3px 0">{escape(text)}</div>'
         publish_display_data({"text/html": html, "text/plain": text})
 
     def report(self, report, title, kind):
-        """Show who waits for whom, as a picture and a table."""
+        """Show which rank waits for which, as a picture and a table."""
         publish_display_data({"image/svg+xml": report.svg(title.partition(":")[0]), "text/plain": f"<{title}>"})
         html = f'<div class="gormapy-{kind}">{report.html(title)}</div>'
         publish_display_data({"text/html": html, "text/plain": f"{title}\n{report.text()}"})
 
 
 class TerminalView:
-    """Output on a terminal: lines, each with its rank, as they come."""
+    """Output on a terminal: lines, each with its rank, in the order of arrival."""
 
     def __init__(self, limit):
         self.transcript = _Lines(limit)
 
     def refresh(self, final=False):
-        """Show lines that are not complete, too, if nothing will follow."""
+        """Show incomplete lines, too, if this is the last call."""
         if final:
             self.transcript.finish()
 
     def say(self, text):
-        """Show a remark of ours."""
+        """Show a remark of gormapy."""
         print(text, file=sys.stderr, flush=True)
 
     def report(self, report, title, kind):
-        """Show who waits for whom."""
+        """Show which rank waits for which."""
         print(f"{title}\n{report.text()}", flush=True)
 
 
@@ -108,10 +108,10 @@ class _Lines(Transcript):
             self._print(rank, "stdout", line)
 
     def clear(self, rank, wait):
-        """Take nothing back."""
+        """Do nothing: a terminal keeps its lines."""
 
     def finish(self):
-        """Print what has no end of line, and failures."""
+        """Print incomplete lines, and failures."""
         for (rank, stream), rest in list(self._rest.items()):
             self._print(rank, stream, rest)
         self._rest.clear()

@@ -23,14 +23,14 @@ import time
 
 from . import link, transfer
 
-# How long a rank waits for the notebook to have taken a picture, so that output stays in order.
+# How long a rank waits until the kernel has taken a picture, so that output stays in order.
 _SHOWN_WITHIN = 10.0
 _F_SETSIG = 10
 _GLANCES = 15
 
 
 class Outlet:
-    """Where output of the shell goes."""
+    """The destination of the shell's output."""
 
     def __init__(self, worker):
         self.worker = worker
@@ -59,7 +59,7 @@ class Outlet:
         self.shown.acquire(timeout=_SHOWN_WITHIN)
 
     def clear(self, wait):
-        """Ask to take the output of this rank away."""
+        """Ask the kernel to clear the output of this rank."""
         self.worker.flush()
         self.worker.say("clear", wait=bool(wait))
         self.shown.acquire(timeout=_SHOWN_WITHIN)
@@ -75,9 +75,9 @@ class Worker:
         self.tasks = queue.SimpleQueue()
         self.outlet = Outlet(self)
         self.token = token
-        self.armed = False  # a SIGINT is for what runs now
+        self.armed = False  # a SIGINT is for the running task
         self.main = threading.get_ident()
-        self.own = set()  # threads that are no user's
+        self.own = set()  # threads that are not the program's
         self.shell = None
         self.cell = None
 
@@ -91,7 +91,7 @@ class Worker:
             try:
                 link.send(self.sock, kind, payloads, **fields)
             except OSError:
-                os._exit(0)  # nobody is there any more
+                os._exit(0)  # the kernel has ended
             except Exception as error:
                 link.send(self.sock, "note", text=f"gormapy: a message of the rank was lost: {error!r}")
 
@@ -111,7 +111,7 @@ class Worker:
     # -----
 
     def streams(self):
-        """Give standard output and error, of Python and C, to pipes, and return their reading ends."""
+        """Redirect standard output and error, of Python and C, to pipes, and return their reading ends."""
         ends = []
         for fd, name in ((1, "stdout"), (2, "stderr")):
             reading, writing = os.pipe()
@@ -132,7 +132,7 @@ class Worker:
         return ends
 
     def start(self):
-        """Become a rank, tell the kernel, and get ready for cells."""
+        """Initialize the rank, report it to the kernel, and prepare for cells."""
         from gormapy import MPI
 
         self.rank, self.size = MPI.COMM_WORLD.Get_rank(), MPI.COMM_WORLD.Get_size()
@@ -144,7 +144,7 @@ class Worker:
         if welcome is None:
             os._exit(0)
         for fd in self.reader.fds:
-            # Its writing end is the kernel's, which never writes: the only signal is that of its end.
+            # The kernel has its writing end and never writes: the only signal is that of its end.
             fcntl.fcntl(fd, _F_SETSIG, signal.SIGKILL)
             fcntl.fcntl(fd, fcntl.F_SETOWN, os.getpid())
             fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | os.O_ASYNC)
@@ -183,7 +183,7 @@ class Worker:
     # -----
 
     def where(self):
-        """Return what this process does just now."""
+        """Return the current state of this process."""
         from gormapy._ext import core
 
         for stream in self.python_streams:
@@ -200,8 +200,8 @@ class Worker:
                 inner = f"{os.path.basename(code.co_filename)}:{frame.f_lineno} {code.co_name}"
         method = _method(frame)
         state = json.loads(core.Waits()) or {"waits": [], "moved": 0}
-        # A wait that goes on is left and entered 20 times a second, and the thread needs Python's lock for it,
-        # which this one has: give it the time, as long as it is at the same place.
+        # A wait is left and entered again 20 times a second, for which its thread needs Python's lock, which this
+        # thread has: give it the time, as long as it is at the same place.
         for _ in range(_GLANCES):
             if frame is None or any(w["main"] for w in state["waits"]) or self.cell is None:
                 break
@@ -214,7 +214,7 @@ class Worker:
                 "run": _run_time(), "at": time.monotonic(), **state}  # fmt: skip
 
     def _busy(self, waits):
-        """Return how many threads of the program may go on, such as one that will send what is waited for."""
+        """Return how many threads of the program can run, such as one that will send an awaited message."""
         waiting = {w["thread"] for w in waits}
         frames = sys._current_frames()
         busy = 0
@@ -226,7 +226,7 @@ class Worker:
             while frame is not None:
                 names.add((frame.f_globals.get("__name__"), frame.f_code.co_name))
                 frame = frame.f_back
-            # a worker of a pool that has nothing to do, and the progress bars' watcher
+            # an idle worker of a pool, and the monitor of progress bars
             idle = ("concurrent.futures.thread", "_worker") in names and not _in_task(names)
             if not idle and ("tqdm._monitor", "run") not in names:
                 busy += 1
@@ -254,20 +254,20 @@ class Worker:
         return result, interrupted
 
     def flush(self):
-        """Write out what the streams of Python and C still hold."""
+        """Flush the streams of Python and C."""
         for stream in {sys.stdout, sys.stderr, *self.python_streams}:
             with contextlib.suppress(Exception):
                 stream.flush()
         self.libc.fflush(None)
 
     def serve(self):
-        """Do what the kernel asks for, one after the other."""
+        """Execute the kernel's requests, one after the other."""
         while True:
             task = self.tasks.get()
             try:
                 getattr(self, f"do_{task.kind}")(task)
             except KeyboardInterrupt:
-                pass  # it came too late for its cell
+                pass  # the signal came too late for its cell
             except Exception as error:
                 import traceback
 
@@ -319,7 +319,7 @@ class Worker:
         )
 
     def _record(self, wanted):
-        """Begin to record, if that is wanted; return why it can't be done."""
+        """Start a recording, if requested; return why it can't be started."""
         if not wanted:
             return ""
         try:
@@ -331,14 +331,14 @@ class Worker:
         return ""
 
     def _recorded(self, wanted, problem):
-        """Return what was recorded as a payload, and why there is nothing."""
+        """Return the recording as a payload, or why there is none."""
         if not wanted or problem:
             return (), problem
         try:
             from gormapy import trace
 
             return (trace.stop(),), ""
-        except Exception as error:  # such as that the cell has ended it itself
+        except Exception as error:  # for example, the cell has ended it itself
             return (), f"{type(error).__name__}: {error}"
 
     def do_reset(self, task):
@@ -370,7 +370,7 @@ class Worker:
             self.say("pulled", missing=[], text=f"{type(error).__name__}: {error}")
 
     def do_push(self, task):
-        """Take objects into the namespace."""
+        """Store objects in the namespace."""
         try:
             self.shell.user_ns.update(transfer.load(task.payloads))
             self.say("pushed", text="")
@@ -378,18 +378,18 @@ class Worker:
             self.say("pushed", text=f"{type(error).__name__}: {error}")
 
     def do_chdir(self, task):
-        """Go where the kernel is."""
+        """Change to the directory of the kernel."""
         with contextlib.suppress(OSError):
             os.chdir(task.path)
 
     def do_exit(self, task):
-        """End in order: MPI is finalised, exit functions run."""
+        """End the process in an orderly way: MPI is finalised, exit functions run."""
         self.armed = True
         sys.exit(0)
 
 
 def _method(frame):
-    """Return which method of gormapy.MPI the program has called in this frame or above it, "" for none or one in C."""
+    """Return the method of gormapy.MPI that the program has called in or above this frame, "" for none or one in C."""
     name = ""
     while frame is not None and frame.f_globals.get("__name__", "").startswith("gormapy.MPI"):
         name = frame.f_code.co_name
@@ -413,14 +413,14 @@ def _run_time():
 def main():
     """Connect to the kernel that started this process, and serve it."""
     address, _, token = os.environ.pop("GORMAPY_MAGIC").partition(" ")
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # until there is something to interrupt
-    # Before Go takes the same signals: a fault in the core is Go's, which makes an error of it, and any other
-    # one it passes on. The other way round each would end the process. Standard error keeps its descriptor.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # until there is a task to interrupt
+    # Before Go takes the same signals: Go turns a fault in the core into an error, and passes any other one on. The
+    # other way round each fault would end the process. Standard error keeps its descriptor.
     faulthandler.enable(2)
     sock = socket.socket(socket.AF_UNIX)
     sock.connect("\0" + address)
     uid = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1]
-    if uid != os.getuid():  # what runs here is told by who has that name
+    if uid != os.getuid():  # the process that listens at this name decides what code runs here
         raise SystemExit(f"a process of user {uid} listens where the kernel of this notebook did")
     worker = Worker(sock, token)
     worker.start()
@@ -428,7 +428,7 @@ def main():
 
 
 if __name__ == "__main__":
-    # Under the name by which others import it: __main__ is going to be the user's.
+    # Under the name by which others import it: __main__ becomes the user's module.
     from gormapy.magic.worker import main as run
 
     run()
