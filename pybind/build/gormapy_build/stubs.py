@@ -90,7 +90,11 @@ class _Sources:
         function = inspect.unwrap(getattr(function, "__func__", function))  # type: ignore[arg-type]
         if not isinstance(function, FunctionType):
             _fail(f"{function!r} is not a Python function")
-        return self._functions[function.__code__.co_filename, function.__code__.co_firstlineno]
+        code = function.__code__
+        found = self._functions.get((code.co_filename, code.co_firstlineno))
+        if found is None:
+            _fail(f"{function.__qualname__} is defined in {code.co_filename}, not in {PACKAGE}")
+        return found
 
 
 class _Stub:
@@ -212,14 +216,14 @@ class _Stub:
             if argument.annotation is not None:
                 self._type(argument.annotation)
             elif argument.arg not in ("self", "cls"):
-                _fail(f"{name}: the parameter {argument.arg} has no type")
+                _fail(f"{name}, line {node.lineno}: the parameter {argument.arg} has no type")
         arguments.defaults = [self._default(default) for default in arguments.defaults]
         arguments.kw_defaults = [default and self._default(default) for default in arguments.kw_defaults]
         return f"def {name}({ast.unparse(arguments)}) -> {self._returned(name, node)}: ..."
 
     def _returned(self, name: str, node: ast.FunctionDef) -> str:
         if node.returns is None:
-            _fail(f"{name}: the type of what it returns is missing")
+            _fail(f"{name}, line {node.lineno}: it has no return type")
         return self._type(node.returns)
 
     def _default(self, default: ast.expr) -> ast.expr:
