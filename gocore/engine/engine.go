@@ -42,7 +42,7 @@ type Engine struct {
 	backlog   atomic.Int32  // queued messages and operations, all peers
 	spin      int           // polls before the first yield; 0 if ranks have to share cores
 	spreadAt  atomic.Int64  // time of the last look for a better core
-	cores     []int         // the cores that this process may use
+	cores     []int         // that this process may use; nil: waits don't move threads
 
 	background backgroundList
 	completers completers
@@ -109,6 +109,8 @@ type Sender interface {
 type Options struct {
 	OneCopy bool             // the kernel may be asked to copy between address spaces
 	Net     fabric.Transport // reaches all other ranks; nil: shared memory does
+	// Move allows waits to move the thread of the caller to another core, see spread.
+	Move bool
 }
 
 // New returns the engine of rank in seg.
@@ -131,7 +133,8 @@ func New(seg *job.Segment, rank int, o Options) *Engine {
 	e.peers[rank].via, e.loop.via = own, o.Net
 	if !e.Shared() {
 		e.spin = 500
-	} else {
+	}
+	if o.Move {
 		e.cores = sys.Allowed()
 	}
 	return e

@@ -209,7 +209,7 @@ const spreadEvery = int64(2 * time.Millisecond)
 // two context switches instead of a cache line. The higher rank moves.
 func (e *Engine) spread(now int64) {
 	last := e.spreadAt.Load()
-	if now-last < spreadEvery || !e.spreadAt.CompareAndSwap(last, now) {
+	if len(e.cores) < 2 || now-last < spreadEvery || !e.spreadAt.CompareAndSwap(last, now) {
 		return
 	}
 	mine := sys.CPU() + 1
@@ -225,7 +225,7 @@ func (e *Engine) spread(now int64) {
 			shared = shared || cpu == mine && r < e.Rank && e.Active(r)
 		}
 	}
-	if shared && sys.MoveOff(taken) {
+	if shared && sys.MoveOff(taken, e.cores) {
 		atom.Store32(&e.me.CPU, uint32(sys.CPU()+1))
 	}
 }
@@ -237,7 +237,7 @@ func (e *Engine) spread(now int64) {
 // rank of the core moves.
 func (e *Engine) balance(now int64) {
 	last := e.spreadAt.Load()
-	if now-last < spreadEvery || e.Size > maxInspected || !e.spreadAt.CompareAndSwap(last, now) {
+	if len(e.cores) < 2 || now-last < spreadEvery || e.Size > maxInspected || !e.spreadAt.CompareAndSwap(last, now) {
 		return
 	}
 	mine := sys.CPU()
@@ -271,7 +271,7 @@ func (e *Engine) balance(now int64) {
 			taken = append(taken, cpu)
 		}
 	}
-	if sys.MoveOff(taken) {
+	if sys.MoveOff(taken, e.cores) {
 		atom.Store32(&e.me.CPU, uint32(sys.CPU()+1))
 	}
 }

@@ -98,7 +98,7 @@ func Init() (code Code) {
 	if err != nil {
 		return CodeOf(errs.New(errs.Other, "%v", err))
 	}
-	n.eng = engine.New(n.seg, n.rank, engine.Options{OneCopy: oneCopy, Net: net})
+	n.eng = engine.New(n.seg, n.rank, engine.Options{OneCopy: oneCopy, Net: net, Move: settings.MoveThreads.On()})
 	n.logTransports()
 	n.p2p = p2p.New(n.eng)
 	n.rma = rma.New(n.eng)

@@ -50,7 +50,7 @@ const limit = 60 * time.Second
 // minute fails with what every rank waits for.
 func Run(t *testing.T, n int, oneCopy bool, f func(r *Rank)) {
 	t.Helper()
-	run(t, n, nil, func(int) engine.Options { return engine.Options{OneCopy: oneCopy} }, f)
+	run(t, n, nil, func(int) engine.Options { return engine.Options{OneCopy: oneCopy, Move: true} }, f)
 }
 
 // RunNet is Run with ranks that reach each other by a Net, see NewNet.

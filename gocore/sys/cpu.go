@@ -18,21 +18,26 @@ func CPU() int {
 // Thread returns the kernel's number of the calling thread.
 func Thread() int { return unix.Gettid() }
 
-// MoveOff moves the calling thread to a processor that is not in taken, and reports
-// whether it could. The thread is not bound to it: the kernel may move it again.
-func MoveOff(taken []int) bool {
-	var allowed, free unix.CPUSet
-	if unix.SchedGetaffinity(0, &allowed) != nil {
+// MoveOff moves the calling thread to a processor in allowed that is not in taken, and
+// reports whether it could. The thread is not bound to it: the kernel may move it
+// again. A thread that may run on other processors than allowed is left where it is:
+// the program has chosen them.
+func MoveOff(taken, allowed []int) bool {
+	var now, mine, free unix.CPUSet
+	for _, cpu := range allowed {
+		mine.Set(cpu)
+	}
+	if unix.SchedGetaffinity(0, &now) != nil || now != mine {
 		return false
 	}
-	free = allowed
+	free = mine
 	for _, cpu := range taken {
 		free.Clear(cpu)
 	}
 	if free.Count() == 0 || unix.SchedSetaffinity(0, &free) != nil {
 		return false
 	}
-	return unix.SchedSetaffinity(0, &allowed) == nil
+	return unix.SchedSetaffinity(0, &mine) == nil
 }
 
 // MaxCPU bounds the numbers of processors that Allowed returns.
