@@ -4,13 +4,13 @@ import "gormapy/gocore/settings"
 
 // The settings of devices, for MPI and for gormapy.rdma.
 var (
-	IBDevice = settings.Add(settings.Setting{Name: "GORMAPY_IB_DEV", Reader: settings.ByRanks,
+	IBDevice = settings.Add(settings.Setting{Name: "GORMAPY_IB_DEV", Reader: settings.ByDevices,
 		Meaning: "name of the RDMA device that GORMAPY_FABRIC=verbs and gormapy.rdma use; empty: ranks of a host take turns among those with an active port"})
-	IBPort = settings.Add(settings.Setting{Name: "GORMAPY_IB_PORT", Reader: settings.ByRanks,
+	IBPort = settings.Add(settings.Setting{Name: "GORMAPY_IB_PORT", Reader: settings.ByDevices,
 		Meaning: "number of its port; empty: the first active one that has an address"})
-	IBGID = settings.Add(settings.Setting{Name: "GORMAPY_IB_GID", Reader: settings.ByRanks,
+	IBGID = settings.Add(settings.Setting{Name: "GORMAPY_IB_GID", Reader: settings.ByDevices,
 		Meaning: "index of the GID on that port; empty: a RoCE v2 one, with an IPv4 address if there is one, link-local last"})
-	OFIProvider = settings.Add(settings.Setting{Name: "GORMAPY_OFI_PROV", Reader: settings.ByRanks,
+	OFIProvider = settings.Add(settings.Setting{Name: "GORMAPY_OFI_PROV", Reader: settings.ByDevices,
 		Meaning: "libfabric's provider for GORMAPY_FABRIC=ofi and gormapy.rdma, such as tcp;ofi_rxm (fi_info lists them); empty: the best of efa, verbs;ofi_rxm and tcp;ofi_rxm that is there"})
 )
 

@@ -32,6 +32,7 @@ type Setting struct {
 // Readers of settings.
 const (
 	ByRanks   = "ranks, when MPI is initialised"
+	ByDevices = "ranks, when MPI is initialised, and gormapy.rdma, when it opens a device"
 	ByTracers = "mpiexec --trace and gormapy.trace, when a recording begins"
 	ByBuild   = "pip install and make, when gormapy is built"
 )
