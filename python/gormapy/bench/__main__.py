@@ -53,7 +53,7 @@ def add_common(parser, budget_help, budget):
 
 
 def examine(options):
-    """Refuse what cannot be, in the options that all measurements have."""
+    """Refuse invalid values of the options that all measurements have."""
     if options.n is not None and options.n < 1:
         options.error(f"argument -n: there can't be {options.n} ranks")
     if options.budget is not None and not 0 < options.budget < 3600:
@@ -64,7 +64,7 @@ def examine(options):
 
 
 def launched():
-    """Tell whether this process is a rank of a job already."""
+    """Return whether this process is a rank of a job already."""
     step = os.environ.get("SLURM_STEP_NUM_TASKS", "1") != "1"
     return step or any(name in os.environ for name in LAUNCHED)
 
@@ -104,7 +104,7 @@ MORE = (
 
 
 def described(row):
-    """Return the times of a row as a line shows them."""
+    """Return the times of a row in the form of a line."""
     if "problem" in row:
         return f"{row['problem']}: {row['detail']}"
     more = "".join(f", {text.format(row[key])}" for key, text in MORE if key in row)
@@ -115,7 +115,7 @@ def described(row):
 
 
 def describe(options, library, ranks):
-    """Return what the rows of a measurement have in common."""
+    """Return the facts that all rows of a measurement share."""
     return {"name": options.name, "library": library, "ranks": ranks, "python": platform.python_version()}
 
 
@@ -153,12 +153,12 @@ def _measure(options, MPI, comm):
     wrong = [row for row in rows if row.get("valid") is False]
     if wrong and comm.rank == 0:
         print(*(f"gormapy.bench: {row['what']}: wrong data" for row in wrong), sep="\n", file=sys.stderr, flush=True)
-    comm.Barrier()  # the first rank that ends with an error may be the end of all
+    comm.Barrier()  # the first rank that ends with an error may end all others
     return 1 if wrong else 0
 
 
 def main(args=None):
-    """Measure, after starting ranks if need be."""
+    """Measure, and first start ranks if necessary."""
     args = sys.argv[1:] if args is None else args
     if args[:1] in (["compare"], ["rdma_ladder"], ["rdma_engine"]):
         run = importlib.import_module(f".{args[0]}", __package__).main

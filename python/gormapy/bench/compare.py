@@ -1,7 +1,7 @@
-"""The same loops over gormapy and over other MPIs, in turn, so that the machine's noise meets all alike.
+"""The same loops over gormapy and over other MPIs, in turn, so that the machine's noise affects all alike.
 
-Each round measures a loop with each library, one after the other; what counts is the median over the rounds. A
-library that hangs or crashes in a loop loses the rows that it has not written by then, and nothing else happens.
+Each round measures a loop with each library, one after the other; the result is the median over the rounds. If a
+library hangs or crashes in a loop, only the rows that it has not written by then are missing.
 """
 
 import argparse
@@ -28,20 +28,20 @@ from .table import show, summary
 from .targets import target
 
 OSU = {f"osu_{name}": name for name in PROGRAMS}
-# What idle threads cost is nothing, in most libraries, and nothing has no ratio.
+# In most libraries idle threads cost nothing, and 0 has no ratio.
 NAMES = (*(name for name in LOOPS if name not in ("idle", "channel")), "startup", "import", *OSU)
-# What takes long and has no target is measured when it is asked for.
+# Loops that take long and have no target are measured only on request.
 DEFAULT = [name for name in NAMES if name not in (*OSU, "passive_asleep", "passive_c_call")]
 N = [2, 4]
-# Loops for a number of ranks of their own, unless the user says otherwise.
+# Loops with a default number of ranks of their own.
 ALONE = ("passive", "passive_asleep", "passive_c_call", "contention", "oversubscribed", "transpose", "numpy_copy", *OSU)
-# What rows may have beside their time.
+# Values that rows may have beside their time.
 MORE = ("p99", "max", "fewest", "most", "MB/s", "size")
 
 
 @dataclass
 class Row:
-    """What was measured of one thing: microseconds by library, one for each round."""
+    """The measurements of one row: microseconds by library, one value for each round."""
 
     n: int
     loop: str
@@ -137,7 +137,7 @@ def parse(args):
 
 
 def loop_rows(library, n, words, options, about):
-    """Measure a loop once: return time and more by row, or what went wrong with it, and the Outcome of the job."""
+    """Measure a loop once: return time and other values by row, or its failure, and the Outcome of the job."""
     outcome = run(library.loop(n, words, options.budget), library.env, options.limit)
     rows = {}
     for line in outcome.stdout.splitlines():
@@ -193,7 +193,7 @@ def import_rows(library, options):
 
 
 def plan(options, about):
-    """Return what to measure: number of ranks, name, what it is called, and a function of a library."""
+    """Return the measurements to make: number of ranks, name, title, and a function of a library."""
     steps = []
     for name in options.rows:
         own = [RANKS.get(name, 2)] if name in ALONE else N
@@ -220,7 +220,7 @@ def commands(name, options):
 
 
 def measure(libraries, options, tell):
-    """Measure everything and return the rows, and what the libraries call themselves."""
+    """Measure everything and return the rows, and the versions that the libraries report."""
     about = {}
     rows = {}
     steps = plan(options, about)
@@ -231,7 +231,7 @@ def measure(libraries, options, tell):
         for _ in range(options.rounds):
             for library in libraries:
                 if library.name in problems:
-                    continue  # a hang costs the whole limit, and is not better the next time
+                    continue  # a hang takes the whole limit, and is not repeated
                 found, outcome = function(library)
                 if outcome.problem:
                     problems[library.name] = outcome
@@ -252,7 +252,7 @@ def measure(libraries, options, tell):
 
 
 def report(rows, libraries, about, options):
-    """Return everything that was found, as a dictionary."""
+    """Return all results, as a dictionary."""
     names = [library.name for library in libraries]
     cores = len(os.sched_getaffinity(0))
     found = []
@@ -291,9 +291,9 @@ def report(rows, libraries, about, options):
 
 
 def main(args):
-    """Compare, print what was found, and return the exit status."""
+    """Compare, print the results, and return the exit status."""
     options = parse(args)
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # so that what runs is ended too
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # so that running jobs are ended, too
 
     def tell(text):
         print(f"compare: {text}", file=sys.stderr, flush=True)

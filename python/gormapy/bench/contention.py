@@ -1,4 +1,4 @@
-"""Many ranks that want the same lock: how long a turn takes, and whether everyone gets as many."""
+"""Many ranks that contend for the same lock: the time of a turn, and whether all ranks get equally many."""
 
 from time import perf_counter, sleep
 
@@ -17,8 +17,8 @@ def contention(MPI, comm, budget=BUDGET):
     every = comm.gather(ends)
     if comm.rank == 0:
         who = f"{comm.size} ranks, exclusive Lock + Put 8 B + Unlock on rank 0"
-        # Ranks wake at different times, and who is alone takes turns a hundred times as fast: what counts begins when
-        # everyone has had one.
+        # Ranks wake at different times, and a rank alone takes turns a hundred times as fast: turns count from when
+        # each rank has had one.
         begin = max(ends[0] for ends in every)
         counted = [ends[ends > begin] for ends in every]
         turns = [len(ends) for ends in counted]
@@ -26,7 +26,7 @@ def contention(MPI, comm, budget=BUDGET):
             raise RuntimeError(f"contention: {comm.size} ranks had no second turn in {40 * budget:g} s: use --budget")
         mean = sum(turns) / len(turns)
         fair = {"turns": turns, "fewest": round(min(turns) / mean, 3), "most": round(max(turns) / mean, 3)}
-        # One after the other, whoever's turn it was, in stretches of as many turns.
+        # All turns in order, whatever their ranks, in stretches of equally many turns.
         order = np.sort(np.concatenate([[begin], *counted]))
         step = max(1, (len(order) - 1) // STRETCHES)
         yield row(f"{who}: time per turn", (np.diff(order[::step]) / step).tolist(), **fair)
@@ -40,7 +40,7 @@ def _turns(MPI, comm, made, duration):
     begin = comm.bcast(perf_counter() + 0.05)
     comm.Barrier()
     sleep(max(0.0, begin - perf_counter()))
-    begin = perf_counter() if perf_counter() > begin + duration else begin  # where the barrier took very long
+    begin = perf_counter() if perf_counter() > begin + duration else begin  # if the barrier took very long
     ends = []
     while not ends or ends[-1] < begin + duration:
         win.Lock(0)

@@ -1,7 +1,7 @@
 """Run the measurements under an interpreter that has no gormapy: ``python PATH/elsewhere.py ring --mpi mpi4py.MPI``.
 
 The interpreter of another MPI's environment must not find this one's packages (its NumPy may be for another
-Python), so this file loads the package that it lies in under a name of its own, by path, and nothing else.
+Python), so this file loads only its own package, by path and under another name.
 """
 
 import importlib.util
@@ -14,7 +14,7 @@ NAME = "gormapy_bench"
 def load():
     """Import the package around this file as `gormapy_bench` and return its command line's function."""
     folder = os.path.dirname(os.path.abspath(__file__))
-    # Python puts the folder of a script first: names such as `timing` are not for everyone.
+    # Python puts the folder of a script first: names such as `timing` must not hide other modules.
     sys.path[:] = [path for path in sys.path if os.path.abspath(path) != folder]
     spec = importlib.util.spec_from_file_location(
         NAME, os.path.join(folder, "__init__.py"), submodule_search_locations=[folder]

@@ -1,4 +1,4 @@
-"""What the threads of an MPI cost a rank that computes and calls no MPI."""
+"""The cost of an MPI's threads to a rank that computes and calls no MPI."""
 
 import os
 from contextlib import ExitStack
@@ -25,7 +25,7 @@ def idle(MPI, comm, budget=BUDGET):
             made.win.Put(some, peer, made.starts[peer])
             made.win.Unlock(peer)
         comm.Barrier()
-        _compute(0.1)  # what follows communication is over
+        _compute(0.1)  # activity that follows communication is over
         samples = [_sample(max(budget, 0.01)) for _ in range(_SAMPLES)]
         comm.Barrier()
         ranks = comm.gather(samples)
@@ -55,7 +55,7 @@ def threads():
                 used = int(file.read().split()[0]) / 1e9
             with open(f"/proc/self/task/{thread}/status") as file:
                 switches = sum(int(line.split()[1]) for line in file if "ctxt_switches" in line)
-        except (OSError, IndexError):  # it has ended, or the kernel does not tell
+        except (OSError, IndexError):  # it has ended, or the kernel does not report it
             continue
         found[thread] = used, switches
     return found

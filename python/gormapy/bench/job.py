@@ -14,7 +14,7 @@ MARK = "GORMAPY_BENCH_JOB"
 
 @dataclass
 class Outcome:
-    """What a job wrote, and what went wrong, in a word and in a sentence, if anything did."""
+    """The output of a job, and its failure, if any, in a word and in a sentence."""
 
     stdout: str
     problem: str = ""
@@ -71,12 +71,12 @@ def _marked(mark):
             if entry.name.isdigit() and sought in (entry / "environ").read_bytes():
                 found.append(int(entry.name))
         except OSError:
-            continue  # it has ended, or belongs to somebody else
+            continue  # it has ended, or belongs to another user
     return found
 
 
 def _end(process, mark, patience=3.0):
-    """End a job: its launcher is asked first, since it knows what to clean up."""
+    """End a job: first its launcher gets a signal, since it knows what to clean up."""
     process.terminate()
     end = monotonic() + patience
     while process.poll() is None and monotonic() < end:

@@ -1,8 +1,8 @@
-"""How sizes are written, and read."""
+"""Writing and reading of sizes."""
 
 
 def label(size):
-    """Write a number of bytes as people do."""
+    """Return a number of bytes as text."""
     for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
         if size >= unit and size % unit == 0:
             return f"{size // unit} {name}"

@@ -1,4 +1,4 @@
-"""How much else the machine did meanwhile: a comparison on a busy machine says little."""
+"""The load of the machine by others during a comparison, which says little on a busy machine."""
 
 import os
 import resource

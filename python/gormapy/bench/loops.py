@@ -1,7 +1,7 @@
-"""What is measured. Each function takes the MPI module and a communicator and is called by all its ranks.
+"""The measured loops. Each function takes the MPI module and a communicator and is called by all its ranks.
 
-It yields rows: those that rank 0 gets count. `budget` is how many seconds a row takes. The loops need NumPy and
-the module that they are given, nothing else of gormapy.
+It yields rows: rank 0's are the results. `budget` is how many seconds a row takes. The loops need NumPy and the
+module that they are given, nothing else of gormapy.
 """
 
 from itertools import cycle

@@ -1,4 +1,4 @@
-"""Operations on a target that calls no MPI meanwhile: what makes one-sided communication one-sided."""
+"""Operations on a target that calls no MPI meanwhile: the test of one-sided communication."""
 
 import ctypes
 import os
@@ -50,7 +50,7 @@ def _us(seconds):
 def _accesses(MPI, comm, made, busy, occupy):
     """Return the seconds of each access by rank 0, to which rank 1 does nothing."""
     win, memory, start = made.win, np.ones(8, "b"), made.starts[1]
-    if comm.rank == 0:  # what only the first access needs is not what is measured
+    if comm.rank == 0:  # the extra cost of the first access is not measured
         win.Lock(1)
         win.Put(memory, 1, start)
         win.Unlock(1)
@@ -60,7 +60,7 @@ def _accesses(MPI, comm, made, busy, occupy):
         occupy(busy)
     elif comm.rank == 0:
         begin = perf_counter()
-        sleep(busy / 10)  # until it is occupied for certain
+        sleep(busy / 10)  # until it is certainly occupied
         while perf_counter() < begin + 0.9 * busy:
             now = perf_counter()
             win.Lock(1)

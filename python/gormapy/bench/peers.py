@@ -16,7 +16,7 @@ MPI4PY = "mpi4py==4.1.2"
 
 @dataclass(frozen=True)
 class Library:
-    """An MPI library: how its ranks are started, and what they import."""
+    """An MPI library: the command that starts its ranks, and the module that they import."""
 
     name: str
     python: str
@@ -54,7 +54,7 @@ class EnvironmentFailed(RuntimeError):
 
 
 def gormapy():
-    """Return the library that this is."""
+    """Return this library."""
     from gormapy.launch import launcher
 
     return Library("gormapy", sys.executable, (launcher(),), "gormapy.MPI", ("-m", "gormapy.bench"), environment())
@@ -79,7 +79,7 @@ def peer(name, base=None, tell=print, also=()):
     wheel = WHEELS[name]
     place = Path(base or folder()) / name
     place.parent.mkdir(parents=True, exist_ok=True)
-    # The same Python and NumPy as here: what differs is the MPI.
+    # The same Python and NumPy as here: only the MPI differs.
     wanted = {
         "python": ".".join(map(str, sys.version_info[:2])),
         "packages": [f"numpy=={numpy.__version__}", MPI4PY, wheel.requirement, *also],
@@ -118,5 +118,5 @@ def _make(place, wanted):
         done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if done.returncode:
             raise EnvironmentFailed(f"{' '.join(command)} failed:\n{done.stdout.strip()}")
-    # Last: an environment without it was left half made.
+    # Written last: an environment without it is incomplete.
     (place / "made.json").write_text(json.dumps(wanted))

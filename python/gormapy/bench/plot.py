@@ -7,7 +7,7 @@ from .label import label
 
 
 class NoMatplotlib(RuntimeError):
-    """There is nothing to draw with."""
+    """matplotlib is not installed."""
 
 
 def examine(folder):

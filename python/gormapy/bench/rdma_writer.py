@@ -69,7 +69,7 @@ def checksum(memory):
 
 
 def writer(context, config):
-    """Write all pages so many times, verify, and print what it took."""
+    """Write all pages a number of times, verify, and print the time."""
     import numpy as np
 
     from gormapy import rdma
@@ -134,7 +134,7 @@ class Shard:
             self.cq.wait(PATIENCE)
 
     def write(self, memory):
-        """Write the share, as the switches say; a failure is kept for who waits."""
+        """Write the share, as the switches say; a failure is kept for the thread that waits."""
         try:
             if self._core is not None:
                 os.sched_setaffinity(0, {self._core})
@@ -165,7 +165,7 @@ class Shard:
             self._take(self.cq.wait(PATIENCE))
 
     def _post(self, n, work, memory):
-        """Post a batch: one call and, with a device, one doorbell. If lazy, its last request tells of all."""
+        """Post a batch: one call and, with a device, one doorbell. If lazy, its last completion stands for all."""
         lazy = self._lazy
         with self.pair.batch() as posts:
             for i in range(n):
@@ -175,7 +175,7 @@ class Shard:
                 )
 
     def _take(self, completions):
-        """Count what is done: the number of a completion is how many requests it tells of."""
+        """Count completed requests: the number of a completion is how many requests it stands for."""
         for completion in completions:
             self.done += completion.wr_id
 

@@ -1,4 +1,4 @@
-"""How long it takes to start and to end a job: measured from outside, by starting jobs."""
+"""The time to start and to end a job, measured from outside."""
 
 import importlib.util
 import os

@@ -1,4 +1,4 @@
-"""What compare found, for people."""
+"""The results of compare as text."""
 
 
 def summary(found):
@@ -9,7 +9,7 @@ def summary(found):
 
 
 def cell(row, library):
-    """Return a time, or what went wrong."""
+    """Return a time, or the failure."""
     us = row["us"][library]
     if us is not None:
         return f"{us:.3f}" if us < 1000 else f"{us:.0f}"

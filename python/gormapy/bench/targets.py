@@ -1,8 +1,8 @@
-"""What gormapy has set itself: how fast it wants to be beside its peers, beside NumPy, or by the clock."""
+"""The performance targets of gormapy: relative to other MPIs, relative to NumPy, or in microseconds."""
 
 from dataclasses import dataclass
 
-# Rows that a program does most, and in which a peer may not be much ahead.
+# The operations that programs do most, in which no peer may be much faster.
 COMMON = ("ring", "fence", "barrier", "allreduce", "pingpong")
 NEARLY = 1.2
 FASTER = round(1 / 1.2, 2)
@@ -14,13 +14,13 @@ IMPORT = 60_000.0
 PASSIVE = (50.0, 1000.0)  # us, at most, in the median and of 99 in 100 accesses to a target that is busy
 FAIR = (0.5, 2.0)  # of the mean number of turns
 
-# Windows over memory that all ranks map, by whoever allocated it.
+# Windows over memory that all ranks map, whether MPI or the program allocated it.
 SHARED = ("Win.Allocate", "Win.Create on Alloc_mem")
 
 
 @dataclass(frozen=True)
 class Target:
-    """A limit for the ratio to a peer's time, or for what was measured itself."""
+    """A limit for the ratio to a peer's time, or for the measured value itself."""
 
     limit: float
     strict: bool = False  # the limit itself is too much
@@ -65,7 +65,7 @@ def target(loop, what, n, cores):
         return Target(1.0, peer="mpich")
     if loop.startswith("osu_"):
         return None
-    crowded = n > cores  # what laptops and notebooks do, and spinning libraries are bad at
+    crowded = n > cores  # usual on laptops and in notebooks, and slow with libraries that spin
     of_window = _one_sided(loop, what, crowded)
     if of_window or loop == "contention":
         return of_window

@@ -1,4 +1,4 @@
-"""How a call is timed: warm-up, batches that are long enough for the clock, percentiles over the batches."""
+"""Timing of calls: warm-up, batches that are long enough for the clock, percentiles over the batches."""
 
 from time import perf_counter
 
@@ -19,7 +19,7 @@ def row(what, seconds, **more):
 
 
 def absent(what, error):
-    """Return what stands for a result where the library does not have a call that the loop needs."""
+    """Return the substitute of a result if the library does not have a call that the loop needs."""
     return {"what": what, "problem": "not implemented", "detail": str(error)}
 
 

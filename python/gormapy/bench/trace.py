@@ -1,4 +1,4 @@
-"""What recording costs: the same calls with a recording off and on, in turns, so that noise meets both alike."""
+"""The cost of recording: the same calls with a recording off and on, in turns, so that noise affects both alike."""
 
 from time import perf_counter, sleep, thread_time
 
@@ -87,7 +87,7 @@ def _turns(calls, budget, pair):
     def timed():
         if pair is not None:
             pair.Barrier()
-        # A thread that waits for nobody is timed by the processor's time that it takes, whatever else runs.
+        # A thread that waits for no other rank is timed by its processor time, which other processes do not change.
         clock = thread_time if pair is None else perf_counter
         begin = clock()
         calls()
@@ -112,7 +112,7 @@ def _turns(calls, budget, pair):
 
 def _rows(what, found):
     off, on, events = found
-    # What disturbs a batch makes it longer, never shorter: the undisturbed ones are compared.
+    # Disturbances make a batch longer, never shorter: the undisturbed ones are compared.
     without, recorded = percentile(off, 10), percentile(on, 10)
     yield row(f"{what}, not recorded", off)
     extra = (recorded - without) * 1e9

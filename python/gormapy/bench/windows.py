@@ -1,4 +1,4 @@
-"""Windows of every flavour, made in the same way: what a loop needs to know of one."""
+"""Windows of every flavour with the same interface for loops."""
 
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,17 +20,17 @@ class Exposed:
     """A window of one flavour."""
 
     win: Any
-    memory: np.ndarray  # what this rank shows, as bytes
+    memory: np.ndarray  # the memory that this rank exposes, as bytes
     starts: list  # by rank, the displacement of the first byte: an address where memory was attached
 
 
 @contextmanager
 def window(MPI, comm, flavour, size):
-    """Make a window in which every rank shows `size` bytes, and free it afterwards."""
+    """Make a window in which every rank exposes `size` bytes, and free it afterwards."""
     made = _make(MPI, comm, flavour, size)
     try:
         yield made
-    except NotImplementedError:  # met by all ranks alike; after other errors nobody would answer Free
+    except NotImplementedError:  # all ranks get these errors; after others some ranks would not take part in Free
         _free(made, flavour)
         raise
     _free(made, flavour)
@@ -54,7 +54,7 @@ def _make(MPI, comm, flavour, size):
 def _free(made, flavour):
     if flavour == "dynamic":
         made.win.Detach(made.memory)
-    made.memory = None  # a library may refuse to free memory that somebody holds
+    made.memory = None  # a library may refuse to free memory that is still referenced
     made.win.Free()
 
 

@@ -1,15 +1,15 @@
-"""What this process is in MPI: launcher, rank, transports. It talks to no other process."""
+"""The state of this process in MPI: launcher, rank, transports. It does not communicate."""
 
 import json
 import os
 
-# What launchers leave in the environment of a rank, and where they say which rank it is.
+# The variables that launchers set in the environment of a rank, and the one that has its rank.
 _LAUNCHERS = ("GORMAPY_JOB_", "PMI_", "PMIX_", "HYDI_", "OMPI_", "SLURM_")
 _RANKS = ("GORMAPY_JOB_RANK", "PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
 
 
 def facts():
-    """Return the state of MPI in this process; "error" says what keeps it from being used."""
+    """Return the state of MPI in this process; "error" says why it can't be used."""
     found = {"state": "not usable", "error": "", "core": {}, "job": None, "transports": [], "variables": variables()}
     found["shared_arrays"] = None
     try:
@@ -24,7 +24,7 @@ def facts():
         return {**found, "state": "forked", "error": str(error)}
     try:
         from gormapy import MPI
-    except Exception as error:  # whatever keeps MPI from starting is what is to be told
+    except Exception as error:  # any error that prevents MPI from starting is reported
         return {**found, "error": f"MPI can't be initialized: {error}"}
     found["job"] = json.loads(core.WorldInfo())
     found["transports"] = json.loads(core.Transports())
@@ -54,7 +54,7 @@ def variables():
 
 
 def supposed_rank():
-    """Return the rank that a launcher gave to this process, 0 if it gave none: for when MPI can't tell."""
+    """Return the rank that a launcher gave to this process, 0 if it gave none: for the case that MPI can't start."""
     for name in _RANKS:
         if os.environ.get(name, "").isdigit():
             return int(os.environ[name])

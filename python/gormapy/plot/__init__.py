@@ -28,7 +28,7 @@ def __getattr__(name):
     import importlib
 
     module = importlib.import_module("." + {"transfers": "matrix"}.get(name, name), __name__)
-    # The import has put modules where functions are expected.
+    # The imports have bound these names to modules.
     for function in __all__:
         if function in vars(module) and callable(vars(module)[function]):
             globals()[function] = _of_recording(vars(module)[function])

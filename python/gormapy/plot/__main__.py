@@ -35,7 +35,7 @@ def main(args=None):
 
 
 def draw(options):
-    """Draw what the options ask for and return the paths."""
+    """Draw the pictures that the options select and return their paths."""
     from gormapy import plot, trace
 
     recording = trace.load(options.file)

@@ -1,4 +1,4 @@
-"""What all pictures have in common."""
+"""Functions that all pictures use."""
 
 import math
 
@@ -7,9 +7,9 @@ try:
 except ImportError as problem:
     raise ImportError(f"pictures need matplotlib ({problem}): pip install 'gormapy[plot]'") from None
 
-WIDTH = 9.5  # inches: what a notebook shows without scaling
+WIDTH = 9.5  # inches: a notebook shows this width without scaling
 
-# Told apart by those who see few colours, too.
+# Distinguishable also with colour vision deficiency.
 COLOURS = {
     "message": "#0072b2",
     "collective": "#d55e00",
@@ -24,7 +24,7 @@ RANKS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c5
 
 
 class Picture(Figure):
-    """A figure that notebooks show whether %matplotlib was said or not."""
+    """A figure that notebooks show with and without %matplotlib."""
 
     def _repr_png_(self):
         import io
@@ -35,12 +35,12 @@ class Picture(Figure):
 
 
 def new(height):
-    """Return an empty figure of so many inches."""
+    """Return an empty figure of a size in inches."""
     return Picture(figsize=(WIDTH, height), layout="constrained")
 
 
 def scale_of(seconds):
-    """Return what to multiply seconds by, and the unit's name, for times up to so many."""
+    """Return the factor for seconds, and the unit's name, for times up to a longest one."""
     for unit, factor in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
         if seconds * factor >= 1 or unit == "us":
             return factor, unit
@@ -48,7 +48,7 @@ def scale_of(seconds):
 
 
 def size(n):
-    """Return a number of bytes that people can read."""
+    """Return a number of bytes as text."""
     if n < 10_000:
         return f"{n:.0f} B"
     power = min(int(math.log(n, 1024)), 4)
@@ -56,7 +56,7 @@ def size(n):
 
 
 def nothing(axes, text):
-    """Say in a picture that there is nothing to show."""
+    """Write into a picture that there is nothing to show."""
     axes.text(0.5, 0.5, text, ha="center", va="center", transform=axes.transAxes)
     axes.set_xticks([])
     axes.set_yticks([])

@@ -1,4 +1,4 @@
-"""Who sent how much to whom."""
+"""The amount of data that each rank sent to each other."""
 
 import numpy as np
 
@@ -6,11 +6,11 @@ from .figure import WIDTH, Picture, size
 
 _FETCHES = ("Win.Get", "Win.Rget")
 _BOTH = ("Win.Get_accumulate", "Win.Rget_accumulate", "Win.Fetch_and_op", "Win.Compare_and_swap")
-_NUMBERS = 16  # up to so many ranks, cells have their number
+_NUMBERS = 16  # up to this number of ranks, cells have their number
 
 
 def transfers(trace, what="all"):
-    """Return two arrays, indexed by the rank that data came from and the one it went to: how many, and bytes.
+    """Return two arrays, indexed by source and destination of data: the numbers of transfers, and their bytes.
 
     what: "messages", "one-sided" or "all". Data of a Get goes from the target; an operation that fetches and changes
     (Fetch_and_op) moves its bytes both ways.
@@ -67,7 +67,7 @@ def matrix(trace, what="all"):
                     text = f"{value}" if title == "transfers" else size(value)
                     colour = "white" if value > 0.6 * values.max() else "black"
                     axes.text(x, y, text, ha="center", va="center", color=colour, fontsize=9 if trace.ranks < 9 else 6)
-        else:  # a colour has to say it
+        else:  # only the colour shows it
             bar = figure.colorbar(image, ax=axes, shrink=0.8)
             bar.locator = MaxNLocator(5, integer=True)
             if title == "bytes":

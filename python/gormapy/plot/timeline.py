@@ -1,10 +1,10 @@
-"""Who did what when."""
+"""The calls of each rank over time."""
 
 import numpy as np
 
 from .figure import COLOURS, lanes, new, nothing, rank_axis, scale_of
 
-_PIXELS = 1500  # what is closer than this part of the width is one bar
+_PIXELS = 1500  # calls that are closer than this part of the width are one bar
 _ARROWS = 300
 _LABELS = 150
 
@@ -12,8 +12,8 @@ _LABELS = 150
 def timeline(trace, begin=None, end=None, ranks=None, arrows=_ARROWS):
     """Draw a lane for each rank with its calls as bars, and messages and one-sided operations as arrows.
 
-    Bars are coloured by the kind of call; the hatched part of a bar is how much of it was waiting. begin and end
-    (seconds since the recording's first event) choose a part, `ranks` some of the ranks. Of more than `arrows`
+    Bars are coloured by the kind of call; the hatched part of a bar is the time in which it waited. begin and end
+    (seconds since the recording's first event) select a part, `ranks` some of the ranks. Of more than `arrows`
     messages, or one-sided operations, some are drawn, and the title says so. Return a matplotlib Figure.
     """
     ranks = list(range(trace.ranks)) if ranks is None else list(ranks)
@@ -48,7 +48,7 @@ def timeline(trace, begin=None, end=None, ranks=None, arrows=_ARROWS):
 
 
 def _bars(axes, calls, place, begin, end, factor):
-    """Draw the calls; return the categories that there are."""
+    """Draw the calls; return their categories."""
     pixel = max(end - begin, 1e-9) / _PIXELS
     labels = []
     shown = []
@@ -88,7 +88,7 @@ def _bars(axes, calls, place, begin, end, factor):
 
 
 def _merged(calls, pixel):
-    """Join calls that can't be told apart; return where they begin and end, how long they waited, and names."""
+    """Join calls that can't be distinguished; return where they begin and end, how long they waited, and names."""
     calls = calls[np.argsort(calls["begin"], kind="stable")]
     reach = np.maximum.accumulate(calls["end"])
     first = np.r_[True, calls["begin"][1:] - reach[:-1] > pixel]
@@ -123,7 +123,7 @@ def _messages(trace, ranks, begin, end):
 
 
 def _operations(trace, ranks, begin, end):
-    """The same of one-sided operations: data that is fetched comes from the target."""
+    """Return the same of one-sided operations: fetched data comes from the target."""
     found = trace.operations
     found = found[(found["end"] >= begin) & (found["begin"] <= end) & (found["rank"] != found["target"])]
     found = found[np.isin(found["rank"], ranks) & np.isin(found["target"], ranks)]
@@ -137,7 +137,7 @@ def _operations(trace, ranks, begin, end):
 
 
 def _arrows(axes, found, place, begin, factor, most, colour, what):
-    """Draw arrows, some of them if there are many; return what is to be said about it."""
+    """Draw arrows, some of them if there are many; return a remark for the title."""
     source, dest, left, right = found
     if not len(source):
         return ""

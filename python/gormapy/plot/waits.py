@@ -11,7 +11,7 @@ _SHADES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8
 def waits(trace, most=_CALLS):
     """Draw how long each rank waited, by call, and how much of the time that was.
 
-    The `most` calls with most waiting have bars of their own, the rest is together. Return a matplotlib Figure.
+    The `most` calls that waited longest have bars of their own, the others share one. Return a matplotlib Figure.
     """
     figure = new(lanes(trace.ranks))
     axes = figure.add_subplot()

@@ -1,4 +1,4 @@
-"""Who accessed which bytes of a window in which epoch."""
+"""The bytes of a window that each rank accessed in each epoch."""
 
 import math
 
@@ -116,7 +116,7 @@ def _rows(trace, chosen, window):
 
 
 def _draw(axes, operations, y, height, end):
-    """Draw the accesses; those of several origins in one row lie beside each other."""
+    """Draw the accesses; those of several origins in one row are side by side."""
     from matplotlib.collections import PolyCollection
 
     origins = np.unique(operations["rank"])
@@ -142,7 +142,7 @@ def _draw(axes, operations, y, height, end):
 
 
 def _rectangles(x, widths, y, height, end):
-    """Return the corners of rectangles; of those that can't be told apart, one."""
+    """Return the corners of rectangles; one of those that can't be distinguished."""
     pixel, line = max(end / _PIXELS, 1), height / 2
     if len(x) > _PIXELS:
         kept = np.stack([np.round(x / pixel), np.round(widths / pixel), np.round(y / line)])
