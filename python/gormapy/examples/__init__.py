@@ -2,6 +2,6 @@
 
     mpiexec -n 4 python -m gormapy.examples.ring
 
-Most use only what mpi4py has too: with `from mpi4py import MPI` in place of their import they run there.
+Most use only features of mpi4py: with `from mpi4py import MPI` in place of their import they run with it.
 `simple_interchange` and `write_cpu` are programs of `gormapy.rdma`, without MPI and without mpiexec.
 """

@@ -1,11 +1,11 @@
-"""What the counterparts of HiCR's programs have in common: their arguments, and how many ranks they need."""
+"""Functions that the counterparts of HiCR's programs share: arguments, and the number of ranks."""
 
 import argparse
 import sys
 
 
 def natural(text):
-    """Return the number that a text says, if it is 1 or more."""
+    """Return a text as a number, which must be at least 1."""
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError(f"a number from 1 is expected, not {text}")
@@ -13,11 +13,11 @@ def natural(text):
 
 
 def require(comm, fits, needed, n=2):
-    """Leave with HiCR's error, said once, and status 1 unless the number of ranks fits; `n` is one that would."""
+    """Exit with HiCR's error, printed once, and status 1 unless the number of ranks fits; `n` is one that fits."""
     if fits:
         return
     if comm.Get_rank() == 0:
         text = f"[Error] This example requires {needed} HiCR instances to run: mpiexec -n {n} …"
         print(text, file=sys.stderr, flush=True)
-    comm.Barrier()  # said before the first one ends
+    comm.Barrier()  # printed before the first rank ends
     sys.exit(1)

@@ -37,7 +37,7 @@ def consume(channel, expected):
     got = 0
     while True:
         try:
-            # what it waits for is the next one's arrival; where that lies is asked before it is popped
+            # wait for the next token; its place has to be read before it is popped
             place, value = pop(channel)
         except slots.Closed:
             break
@@ -47,7 +47,7 @@ def consume(channel, expected):
 
 
 def pop(channel):
-    """Return where the next token lies, and the token."""
+    """Return the place of the next token, and the token."""
     channel.wait()
     place = f"Pos: {channel.position}"
     if hasattr(channel, "source"):

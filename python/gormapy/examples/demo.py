@@ -16,7 +16,7 @@ BUSY = 0.5  # seconds that a rank computes while another writes into its memory
 
 
 def who(comm):
-    """Say which process is which rank."""
+    """Print which process is which rank."""
     ranks = comm.gather((MPI.Get_processor_name(), os.getpid()))
     if comm.rank == 0:
         print(f"{comm.size} rank{'s' * (comm.size > 1)}, {MPI.Get_library_version().split(',')[0].strip()}")
@@ -61,7 +61,7 @@ def put(comm):
 
 
 def compute(seconds):
-    """Compute in pure Python, without one call of MPI, and return how far it got."""
+    """Compute in pure Python, without any call of MPI, and return the number of steps."""
     steps, end = 0, MPI.Wtime() + seconds
     while MPI.Wtime() < end:
         steps += sum(i * i for i in range(1000))

@@ -101,7 +101,7 @@ class ByMessages:
         if grid.right != MPI.PROC_NULL:
             x[low:high, -w:] = self.in_right
 
-        # Rows lie in one piece: the whole strip with the corners, else each row by itself.
+        # Rows are contiguous: the whole strip with the corners, else each row by itself.
         first = [slice(0, w)] if self.corners else [slice(n, n + 1) for n in range(w)]
         columns = slice(None) if self.corners else slice(w, -w)
         top, last = grid.jsize + w, grid.jsize

@@ -3,9 +3,9 @@
     mpiexec -n 2 python -m gormapy.examples.remote_memcpy
 
 The receiver makes its buffer known under a tag and a key. The sender copies its message there (a put), and later
-the receiver's answer from there (a get); the receiver only takes part in the fences. Its slot counts what came: 1
-message. HiCR's own program has the receiver write its answer while the sender may read it already; here a
-fence more separates the two.
+the receiver's answer from there (a get); the receiver only takes part in the fences. Its slot counts the received
+messages: 1. In HiCR's own program the receiver writes its answer while the sender may already read it; here another
+fence separates the two.
 """
 
 import argparse
@@ -55,7 +55,7 @@ def main(args=None):
         if space.rank == sender:
             space.memcpy(mine, 0, theirs, 0, SIZE)
             print(f"[Sender] Received buffer: {text(mine)}", flush=True)
-        space.fence(TAG)  # nobody needs the slot any more
+        space.fence(TAG)  # no rank needs the slot any more
 
         if space.rank == receiver:
             space.destroy(theirs)

@@ -42,10 +42,10 @@ EXPLAINED = {
 
 
 class ProxyQueue:
-    """A queue of writes in memory: a kernel fills it, a proxy posts from it and tells how many are done.
+    """A queue of writes in memory: a kernel fills it, a proxy posts from it and counts how many are done.
 
-    Who writes what: the kernel the requests, `posted` and `consumed`; the proxy `done` and `error`. A request
-    may be written over when it has been consumed. Numbers only grow, and requests are complete in order.
+    The kernel writes the requests, `posted` and `consumed`; the proxy writes `done` and `error`. A request may be
+    overwritten when it has been consumed. Numbers only grow, and requests complete in order.
     """
 
     FIELDS = np.dtype([("local", "u8"), ("remote", "u8"), ("length", "u8")])
@@ -61,7 +61,7 @@ class ProxyQueue:
         self._doorbell = threading.Semaphore(0)
         self._completed = threading.Condition()
 
-    # What a kernel calls.
+    # Called by a kernel.
 
     def post_write(self, local, remote, length):
         """Write a request; return the number that the doorbell record is to have."""
@@ -72,7 +72,7 @@ class ProxyQueue:
         return self._next
 
     def update_send_dbr_record(self, number):
-        """Say that all requests before a number are complete."""
+        """Announce that all requests before a number are complete."""
         self.posted = number
 
     def ring_doorbell(self):
@@ -89,13 +89,13 @@ class ProxyQueue:
             raise TimeoutError(f"{self.done} of {number} writes are done after {timeout} s")
 
     def update_cq_dbr_record(self, number):
-        """Give back the places of all requests before a number."""
+        """Release the places of all requests before a number."""
         self.consumed = number
 
-    # What the proxy does.
+    # Called by the proxy.
 
     def serve(self, pair, source, target):
-        """Post what is asked for, until `stop`: a batch for each doorbell, and at most one per request."""
+        """Post requests, until `stop`: a batch for each doorbell, and at most one per request."""
         batch = min(len(self.requests), pair.max_send_wr)
         try:
             while True:
@@ -358,7 +358,7 @@ def interchange(options, stack):
 
 
 def _launch(outcome, function, *args):
-    """Run a function, and keep its result or what it raises."""
+    """Run a function, and keep its result or its exception."""
     try:
         outcome.append(function(*args))
     except Exception as error:
@@ -366,7 +366,7 @@ def _launch(outcome, function, *args):
 
 
 def absence(options):
-    """Say why there is no device."""
+    """Return why there is no device."""
     wanted = f"no device {options.device!r}" if options.device else "no device with an active port"
     there = []
     for name, found in rdma.backends().items():

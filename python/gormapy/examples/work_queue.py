@@ -30,7 +30,7 @@ def take(win, cur):
         win.Compare_and_swap([new, MPI.INT], [cur, MPI.INT], [old, MPI.INT], ROOT, 0)
         win.Flush(ROOT)
         win.Unlock(ROOT)
-        if old[0] == cur[0]:  # nobody else was quicker
+        if old[0] == cur[0]:  # no other worker was faster
             return int(new[0])
 
 

@@ -10,10 +10,10 @@ Read the files in this order:
 
 - `options`: the command line, which is that of AMD's GhostExchange with a few long options more
 - `grid`: which rank has which cells
-- `strips`: which cells go to which neighbour, and where they belong there
+- `strips`: which cells are sent to which neighbour, and their place there
 - `fields`: the memory that the cells are in
 - `methods`: a file for each way to move the strips
 - `kernel`: the stencil
-- `solver`: the iterations, and what is timed
-- `report`, `picture`: what is printed and drawn; `total`: sums that don't depend on the number of ranks
+- `solver`: the iterations and their timers
+- `report`, `picture`: the printed and drawn results; `total`: sums that don't depend on the number of ranks
 """

@@ -1,9 +1,9 @@
 """Fields in the memory of a GPU, by CuPy.
 
 The stencil and the boundary condition are computed there. Halos go through the memory of the host, since no network and
-no other process reaches a device's from here: the cells that neighbours need are copied to the fields on the host, any
-method exchanges those, and what came is copied back. So all methods and ways to keep the memory work as they do without
-a device, and results are equal to the last bit: the stencil adds in the same order, and nothing in it can be fused.
+no other process can access a device's memory from here: the cells that neighbours need are copied to the fields on the
+host, any method exchanges those, and the received cells are copied back. So all methods and memories work as without a
+device, and results are equal to the last bit: the stencil adds in the same order, and nothing in it can be fused.
 """
 
 from .solver import Solver
@@ -22,7 +22,7 @@ class DeviceSolver(Solver):
 
     @property
     def x(self):
-        """The field as it is now, with its halo, on the host. Who writes to it does so before the next iteration."""
+        """The field as it is now, with its halo, on the host. Write to it only before the next iteration."""
         if not self.here:
             self.fields[self.k][...] = self.device[self.k].get()
             self.here = True

@@ -50,7 +50,7 @@ class Refused(ValueError):
 
 @dataclass
 class Options:
-    """What the user asked for."""
+    """The options of the user."""
 
     x: int = 0
     y: int = 0
@@ -73,7 +73,7 @@ class Options:
 
 
 def parse(args, size):
-    """Return the options for a job of so many ranks; raise `Refused`."""
+    """Return the options for a job of `size` ranks; raise `Refused`."""
     options = Options()
     try:
         pairs, rest = getopt.gnu_getopt(args, "cph:I:i:j:tx:y:", LONG)
@@ -97,7 +97,7 @@ def parse(args, size):
 
 
 def explain(error):
-    """Return what is wrong with the form of the command line, in the original's words where it has some."""
+    """Return the error in the form of the command line, in the original's words if it has such an error."""
     option = ("-" if len(error.opt) == 1 else "--") + error.opt
     if "requires argument" in error.msg:
         return f"Option {option} requires an argument."
@@ -168,7 +168,7 @@ def divide(options, size, given):
 
 
 def available():
-    """Return how many bytes of memory the machine has to give, or 0 if it doesn't say."""
+    """Return how many bytes of memory the machine has available, 0 if unknown."""
     try:
         with open("/proc/meminfo") as lines:
             return next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
@@ -177,7 +177,7 @@ def available():
 
 
 def require(options):
-    """Check that what is asked for is installed, before anything is computed."""
+    """Check that the requested packages are installed, before anything is computed."""
     if options.array == "cupy":
         if options.kernel != "numpy":
             raise Refused(f"--array cupy has a kernel of its own: leave --kernel {options.kernel} out")
@@ -214,7 +214,7 @@ def writable(option, path):
 
 
 def help_text():
-    """Return what --help prints."""
+    """Return the text of --help."""
     lines = [f"      {name:9}         {about}" for name, about in ABOUT_MEMORIES.items()]
     able = [f"      with {method}: {', '.join(way.MEMORIES)}" for method, way in METHODS.items()]
     return HELP.format(memories="\n".join(lines + able))

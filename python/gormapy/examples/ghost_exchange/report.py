@@ -1,4 +1,4 @@
-"""What is printed: the lines of the original, and a few more."""
+"""The printed results: the lines of the original, and a few more."""
 
 import numpy as np
 

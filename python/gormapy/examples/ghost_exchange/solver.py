@@ -1,4 +1,4 @@
-"""The iterations, and what is timed."""
+"""The iterations and their timers."""
 
 import numpy as np
 
@@ -11,9 +11,9 @@ from .methods import METHODS
 class Solver:
     """The field, its exchange, and the time that each part of an iteration has taken on this rank.
 
-    Timers stand where they stand in the original: around the stencil, around the boundary condition, and around the
-    update of the ghost cells. What the last one shows is more than moving data: a rank that comes early waits in it for
-    its neighbours. With `barrier` that waiting is done, and counted, before it.
+    Timers are at the same places as in the original: around the stencil, around the boundary condition, and around the
+    update of the ghost cells. The last one shows more than the transfer of data: a rank that is early waits in it for
+    its neighbours. With `barrier` the rank waits, and the wait is counted, before it.
     """
 
     def __init__(self, grid, method, memory, corners, kernel, barrier=False):

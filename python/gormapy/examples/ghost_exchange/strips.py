@@ -1,7 +1,7 @@
-"""Which cells go to which neighbour, and where they belong there.
+"""Which cells are sent to which neighbour, and their place there.
 
-The exchange has two phases, columns before rows. With corners, rows take the halo columns along, which the first phase
-has just filled: so the corners come from the diagonal neighbour in two steps, and nobody needs to talk to it.
+The exchange has two phases, columns before rows. With corners, rows include the halo columns, which the first phase
+has just filled: so corners arrive from the diagonal neighbour in two steps, without messages to it.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ OPPOSITE = {LEFT: RIGHT, RIGHT: LEFT, BOTTOM: TOP, TOP: BOTTOM}
 
 @dataclass(frozen=True, eq=False)  # a strip is itself, and a key
 class Strip:
-    """What this rank and one neighbour give each other: blocks of equal size, as slices [rows, columns]."""
+    """The cells that this rank and one neighbour exchange: blocks of equal size, as slices [rows, columns]."""
 
     side: int
     neighbour: int

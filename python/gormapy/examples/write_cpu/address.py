@@ -1,4 +1,4 @@
-"""Where the server is, and how a client and the server get to know each other's queue pairs."""
+"""The server's address, and the exchange of connection infos between client and server."""
 
 import socket
 import struct
@@ -12,18 +12,18 @@ _REPLY = struct.Struct("<BH")  # 0 or 1 (refused), length of the info or the rea
 _GREETING = b"writeCPU"
 _VERSION = 1
 _MOST = 1024
-_PATIENCE = 5.0  # seconds for what should come at once
+_PATIENCE = 5.0  # seconds for messages that should arrive at once
 
 
 class Refused(Exception):
-    """One side does not want the other, and says why."""
+    """One side refuses the other, with a reason."""
 
 
 @dataclass(frozen=True)
 class Address:
     """The server's address: its back end, and host and port of the socket where clients introduce themselves.
 
-    `token` tells clients of this server from strangers, and from clients of one that had the port before.
+    `token` distinguishes clients of this server from others, and from clients of an earlier server at this port.
     """
 
     backend: str
@@ -75,18 +75,18 @@ def introduce(address, info):
 
 
 def welcome(sock, token):
-    """Read a client's greeting; return its info. Raises `Refused` for strangers."""
+    """Read a client's greeting; return its info. Raises `Refused` for a process without the token."""
     greeting, got, n = _HELLO.unpack(_read(sock, _HELLO.size))
     if greeting != _GREETING or n > _MOST:
         raise Refused("it does not speak as a client does")
-    info = _read(sock, n)  # all of it: what is left unread would make the answer get lost
+    info = _read(sock, n)  # all of it: unread bytes would reset the connection, and the answer would be lost
     if got != token:
         raise Refused("it has the address of another server")
     return info
 
 
 def answer(sock, info=b"", refusal=None):
-    """Send the own info, or why not."""
+    """Send the own info, or the reason of a refusal."""
     data = info if refusal is None else refusal.encode()[:_MOST]
     sock.settimeout(_PATIENCE)
     sock.sendall(_REPLY.pack(refusal is not None, len(data)) + data)
@@ -108,7 +108,7 @@ def watch(sock, patience=0.0):
 
 
 def _read(sock, n):
-    """Read so many bytes, which all have to come soon."""
+    """Read a number of bytes, which all have to arrive soon."""
     data, end = b"", time.monotonic() + _PATIENCE
     while len(data) < n:
         sock.settimeout(max(0.01, end - time.monotonic()))

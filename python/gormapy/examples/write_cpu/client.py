@@ -10,11 +10,11 @@ from .address import Refused, introduce, watch
 from .link import Link, about
 
 SEED = 0xABCDABCD987  # of the generator of the request's seed and pages
-CONTEXT = 0x123  # the immediate data that tells that all is there
+CONTEXT = 0x123  # the immediate data that announces that all data have arrived
 
 
 class WrongData(Exception):
-    """The memory is not as it should be."""
+    """The memory has unexpected data."""
 
 
 def prepare(page_size, num_pages, rng):
@@ -75,13 +75,13 @@ class Client:
                 raise WrongData(f"MR[{i}]: something was written outside of the pages that were asked for")
 
     def close(self):
-        """Leave: say so, and free everything when the server has let go, so that nothing is on its way any more."""
+        """Disconnect, and free everything when the server has disconnected, so that no write is in flight any more."""
         self.link.linger()
         self.link.close()
 
 
 def configuration(request):
-    """Return the lines about what will be asked for."""
+    """Return the lines about the request."""
     size, region = request.page_size, wire.REGION
     yield "DEBUG CLIENT: Configuration:"
     yield f"  page_size: {size} ({size >> 20}MB)"

@@ -1,4 +1,4 @@
-"""What both sides have: a queue pair with message buffers, and the socket that tells that the peer is there."""
+"""The link of both sides: a queue pair with message buffers, and the socket that shows that the peer lives."""
 
 import socket
 import time
@@ -10,11 +10,11 @@ from .address import watch
 
 RECEIVES = 2
 BATCH = 64  # writes that are posted at once
-_SLICE = 0.05  # seconds between looks at the socket
+_SLICE = 0.05  # seconds between checks of the socket
 
 
 class Gone(Exception):
-    """The other side is not there any more."""
+    """The other side has ended."""
 
 
 class Link:
@@ -36,7 +36,7 @@ class Link:
         self.sock = None
 
     def info(self):
-        """Return what the peer needs to connect."""
+        """Return the connection info for the peer."""
         return self.qp.info()
 
     def connect(self, sock, info):
@@ -61,7 +61,7 @@ class Link:
         return found
 
     def wait(self, cq, n=1, timeout=None):
-        """Wait for completions as long as the peer is there."""
+        """Wait for completions as long as the peer lives."""
         end = None if timeout is None else time.monotonic() + timeout
         while True:
             try:
@@ -75,14 +75,14 @@ class Link:
                     raise
 
     def _last(self, cq, n):
-        """Return what came before the peer left."""
+        """Return the completions that arrived before the peer left."""
         try:
             return cq.wait(0.0, n)
         except rdma.TimedOut:
             raise Gone("it has left") from None
 
     def linger(self, timeout=2.0):
-        """Say that nothing more will be asked for, and wait until the peer has closed its end, for a while."""
+        """Announce that there are no more requests, and wait for a while until the peer has closed its end."""
         try:
             self.sock.shutdown(socket.SHUT_WR)
             self.sock.settimeout(timeout)

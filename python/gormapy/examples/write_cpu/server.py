@@ -15,7 +15,7 @@ from gormapy.mt19937 import MT19937_64
 from . import address, wire
 from .link import BATCH, Gone, Link, about
 
-_LOOK = 0.2  # seconds between looks at whether to stop
+_LOOK = 0.2  # seconds between checks whether to stop
 _BACKLOG = 64
 
 
@@ -52,7 +52,7 @@ class Server:
         self.address = address.Address(context.device.backend, host, port, secrets.token_bytes(16))
 
     def run(self, clients=None):
-        """Serve clients until `stop` is called, or so many have been served."""
+        """Serve clients until `stop` is called, or a number of them have been served."""
         self._clients = clients
         self.say("------")
         while not self._stopping.is_set() and (clients is None or self.served < clients):
@@ -77,7 +77,7 @@ class Server:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def stop(self):
-        """End all that is under way, and free everything."""
+        """End all transfers, and free everything."""
         self._stopping.set()
         self._listener.close()
         with self._lock:
@@ -109,7 +109,7 @@ class Server:
             self._places.release()
 
     def _introduced(self, sock, name):
-        """Serve a client if it is one; whatever goes wrong is its end only."""
+        """Serve a connection if it is a client's; an error ends only this connection."""
         try:
             info = address.welcome(sock, self.address.token)
         except (OSError, address.Refused) as error:
@@ -139,7 +139,7 @@ class Server:
             if link:
                 try:
                     link.close()
-                except rdma.Error as error:  # a client that is stopped, and may write here when it goes on
+                except rdma.Error as error:  # a client that is stopped, and may write to this memory when it continues
                     failure = failure or error
             with self._lock:
                 self.served += 1
@@ -149,8 +149,8 @@ class Server:
         self.say("------")
 
     def _refuse(self, sock, link, text):
-        """Tell the client, on the way that there is."""
-        with suppress(OSError, rdma.Error, Gone, address.Refused):  # it may be gone, or not listen
+        """Send the client a refusal, by a message or by the socket."""
+        with suppress(OSError, rdma.Error, Gone, address.Refused):  # it may have ended, or not read
             if link and link.qp.state == rdma.QPState.RTS:
                 link.send(wire.pack_refused(text))
                 link.linger()
@@ -171,7 +171,7 @@ class Server:
 
 
 class Session:
-    """What happens with one client: a CONNECT, and any number of RANDOMFILL."""
+    """The session of one client: a CONNECT, and any number of RANDOMFILL."""
 
     def __init__(self, server, link, info):
         self._server = server
@@ -205,7 +205,7 @@ class Session:
         return connect
 
     def _fill(self, request):
-        """Make the data, write it, and tell the client when it is there."""
+        """Make the data, write it, and notify the client when it has arrived."""
         say, debug = self._server.say, self._server.debug
         regions = self._connect.regions
         told = [
@@ -233,8 +233,8 @@ class Session:
             self._write(request, buffers)
         finally:
             self._server.spare(buffers)
-        # Every write has completed, so the data is there: only now may the client be told. Immediate data on the last
-        # write would do where writes become visible in their order, which not every network promises.
+        # Every write has completed, so the data has arrived: only now may the client be notified. Immediate data on the
+        # last write would suffice if writes became visible in their order, which not every network promises.
         self._link.qp.post_write_imm(None, None, request.remote_context)
         self._link.wait(self._link.sends)
         say("Finished RDMA WRITE to the remote CPU memory.")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 MESSAGE = 8192  # bytes of a message buffer
 REGION = 16 << 20  # bytes of a memory region
 CONNECT, RANDOMFILL = 0, 1
-REFUSED = 255  # of ours: the server says why it does not do what it was asked
+REFUSED = 255  # not in the original: the server's reason for a refusal
 
 _CONNECT = struct.Struct("<B32s7xQ")  # type, client_addr, num_mr
 _REGION = struct.Struct("<QQQ")  # addr, size, rkey
@@ -23,7 +23,7 @@ def client_addr(info):
 
 
 class Malformed(ValueError):
-    """A message that can't be what it says it is, or asks for what can't be."""
+    """A message that is malformed, or requests something impossible."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Region:
 
 @dataclass(frozen=True)
 class Connect:
-    """Who the client is, and its memory."""
+    """The address of the client, and its memory."""
 
     client_addr: bytes
     regions: tuple
@@ -59,7 +59,7 @@ class Connect:
 
 @dataclass(frozen=True)
 class RandomFill:
-    """What the client wants: into which pages, and by which number it wants to be told."""
+    """The request of the client: the pages to write, and the number that announces the end."""
 
     remote_context: int
     seed: int
@@ -78,7 +78,7 @@ class RandomFill:
 
     @classmethod
     def unpack(cls, data):
-        """Read the message, and check all that the demo does, and what it does not."""
+        """Read the message, and check all that the demo checks, and more."""
         _, context, seed, page_size, n = _head(_FILL, "RANDOMFILL", RANDOMFILL, data)
         if not 1 <= n <= MOST_PAGES:
             raise Malformed(f"RANDOMFILL of {n} pages; there can be 1 to {MOST_PAGES} in a message of {MESSAGE} bytes")
@@ -98,7 +98,7 @@ class RandomFill:
 
 
 def examine(page_size, num_pages):
-    """Raise `Malformed` for pages that can't be."""
+    """Raise `Malformed` for impossible pages."""
     if page_size < 1 or num_pages < 1:
         raise Malformed(f"{num_pages} pages of {page_size} bytes: there must be 1 or more of both")
     if num_pages > MOST_PAGES:

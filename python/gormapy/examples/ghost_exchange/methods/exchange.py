@@ -1,4 +1,4 @@
-"""What all methods have in common."""
+"""The base class of all methods."""
 
 import numpy as np
 

@@ -6,8 +6,8 @@ from .onesided import OneSided
 class Fence(OneSided):
     """Exchange halos by puts between fences.
 
-    The first fence says that the halos, or the receive buffers, may be written; each of the others, that what was put
-    before it is there.
+    The first fence means that the halos, or the receive buffers, may be written; each of the others, that all earlier
+    puts have arrived.
     """
 
     def update(self, k):

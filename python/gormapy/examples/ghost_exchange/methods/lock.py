@@ -1,4 +1,4 @@
-"""One-sided puts under locks: the target does nothing for them, so it has to be told."""
+"""One-sided puts under locks: the target takes no part in them, so it has to be notified."""
 
 from gormapy import MPI
 
@@ -11,8 +11,8 @@ READY, DONE = 1, 2
 class Lock(OneSided):
     """Exchange halos by puts under shared locks.
 
-    A lock only orders accesses. That the target's halo may be written, and later that it has been, are things which
-    neighbours have to tell each other: here by messages without data.
+    A lock only orders accesses. Neighbours have to notify each other that the halo may be written, and later that it
+    has been: here by messages without data.
     """
 
     def __init__(self, grid, fields, corners, memory):
@@ -24,7 +24,7 @@ class Lock(OneSided):
     def update(self, k):
         """Fill the halo of fields[k]."""
         self.begin()
-        self.win.Sync()  # what this rank wrote itself comes before what others put
+        self.win.Sync()  # this rank's own stores come before the puts of others
         self.ready.exchange()
         for phase, done in zip(self.phases, self.done):
             for strip in phase:

@@ -1,4 +1,4 @@
-"""Putting strips into the neighbours' memory, whatever synchronises that."""
+"""Puts of strips into the neighbours' memory, independent of the synchronisation."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from .exchange import Exchange, copy
 
 
 class OneSided(Exchange):
-    """What the methods have in common that put strips into a window of the neighbour.
+    """The base class of the methods that put strips into a window of the neighbour.
 
     With the memories "direct" and "window" the window is over the fields. Strips go from field to field, described by
     a datatype on either side, and there is nothing to pack. With the others it is over receive buffers, one for each
@@ -55,7 +55,7 @@ class OneSided(Exchange):
             self.new_window()
 
     def end(self):
-        """Give back what `begin` has made."""
+        """Free the objects that `begin` has made."""
         if self.memory == "implicit":
             self.win.Free()
             self.win = None

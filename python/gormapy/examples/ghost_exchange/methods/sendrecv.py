@@ -43,7 +43,7 @@ class Sendrecv(Exchange):
         cells, halo = self.cells[k][strip]
         if self.memory == "implicit":
             return cells.copy(), np.empty(strip.shape), True
-        if cells.flags.c_contiguous:  # whole rows lie in one piece
+        if cells.flags.c_contiguous:  # whole rows are contiguous
             return cells, halo, False
         out, into = self.buffers[strip]
         copy(out, cells)

@@ -11,9 +11,9 @@ READY = 1
 class Shared(Exchange):
     """Exchange halos by reading the neighbours' cells where they are.
 
-    One agreement with the neighbours is enough for an exchange. Who says that it is ready has filled its field, and has
-    read what it needed of the other field, which comes next. Corners are read from the diagonal neighbours, so there is
-    one phase.
+    One synchronisation with the neighbours is enough for an exchange. A rank that is ready has filled its field, and
+    has read all it needs of the other field, which is written next. Corners are read from the diagonal neighbours, so
+    there is one phase.
     """
 
     MEMORIES = ("shared",)
@@ -23,7 +23,7 @@ class Shared(Exchange):
         w, ends = grid.width, grid.shape
 
         def reach(step, end, at_low_edge, at_high_edge):
-            """Return the rows, or columns, of the halo in a direction; for 0, all that nobody else has."""
+            """Return the rows, or columns, of the halo in a direction; for 0, all that no neighbour has."""
             if step:
                 return slice(0, w) if step < 0 else slice(end - w, end)
             return slice(0 if corners and at_low_edge else w, end if corners and at_high_edge else end - w)
@@ -56,7 +56,7 @@ class Shared(Exchange):
 
     def free(self):
         """End the epoch, and free the requests; collective."""
-        self.grid.comm.Barrier()  # nobody reads here any more
+        self.grid.comm.Barrier()  # no rank reads this memory any more
         self.copies = []
         self.fields.win.Unlock_all()
         self.ready.free()

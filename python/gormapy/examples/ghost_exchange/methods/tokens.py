@@ -1,4 +1,4 @@
-"""Messages without data, by which neighbours tell each other how far they are."""
+"""Messages without data, by which neighbours synchronise."""
 
 import numpy as np
 
@@ -6,9 +6,9 @@ from gormapy import MPI
 
 
 class Tokens:
-    """Tell a set of neighbours something, and wait until all of them have told the same.
+    """Send a token to each of a set of neighbours, and wait for the same token from all of them.
 
-    The set must be mutual: who tells a rank is told by it. A tag stands for what is told.
+    The sets must be mutual: each rank of a set has this one in its own. The tag distinguishes tokens.
     """
 
     def __init__(self, comm, neighbours, tag):
@@ -19,7 +19,7 @@ class Tokens:
             self.requests.append(comm.Send_init(nothing, neighbour, tag))
 
     def exchange(self):
-        """Tell all, and wait for all."""
+        """Send to all, and wait for all."""
         if self.requests:
             MPI.Prequest.Startall(self.requests)
             MPI.Request.Waitall(self.requests)
