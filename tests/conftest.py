@@ -14,11 +14,13 @@ if str(TESTS) not in sys.path:
     sys.path.insert(0, str(TESTS))
 
 from support.mpirun import Runner, choose_fabric, environment  # noqa: E402
+from support.resident import Pool, Ranks  # noqa: E402
 
 # A shell starts what it runs in the background with SIGINT ignored, and every process below would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SIZES = (1, 2, 4, 7)
+POOL = pytest.StashKey()
 
 
 def pytest_addoption(parser):
@@ -63,6 +65,32 @@ def mpirun(tmp_path):
     runner = Runner(tmp_path)
     yield runner
     runner.close()
+
+
+@pytest.fixture(scope="session")
+def pool(tmp_path_factory, request):
+    """The ranks that stay."""
+    pool = Pool(tmp_path_factory.mktemp("ranks"))
+    request.config.stash[POOL] = pool
+    yield pool
+    pool.close()
+
+
+@pytest.fixture
+def ranks(pool, tmp_path):
+    """Run programs on ranks that stay: see support.resident."""
+    return Ranks(pool, tmp_path)
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """Say what the ranks that stay have done, and, with -v, after which programs they had to be replaced."""
+    pool = config.stash.get(POOL, None)
+    if pool is None:
+        return
+    terminalreporter.write_line(pool.summary())
+    if config.get_verbosity() > 0:
+        for program, reason in pool.reasons.items():
+            terminalreporter.write_line(f"  replaced after {program}: {reason}")
 
 
 @pytest.fixture(params=SIZES)

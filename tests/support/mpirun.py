@@ -12,6 +12,7 @@ stacks of every rank. After each job nothing of it may be left.
 
 import contextlib
 import importlib.util
+import json
 import os
 import re
 import signal
@@ -26,10 +27,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import leftovers
+from .programs import Program
 
 SUPPORT = Path(__file__).parent
 TREE = SUPPORT.parents[1] / "python"
 WITHOUT_COPIES = SUPPORT / "without_copies.py"  # a program that runs another one
+RUN = SUPPORT / "rankside" / "program.py"
 BYTECODE = SUPPORT.parents[1] / ".cache" / "bytecode"
 
 # Stands for "any status": the test looks at the status itself.
@@ -255,8 +258,14 @@ class Job:
                     os.kill(int(pid), signal.SIGKILL)
 
 
-def program(source, folder):
-    """Return the file of a program: the path itself, or a file made of the source."""
+def program(source, folder, args=()):
+    """Return what Python is given to run a program: a file, a function of one, or source that a file is made of."""
+    if isinstance(source, Program) and source.function:
+        return [RUN, source.file, source.function, json.dumps(args)]
+    return [_file(source.file if isinstance(source, Program) else source, folder), *args]
+
+
+def _file(source, folder):
     if isinstance(source, Path):
         return source
     source = textwrap.dedent(source).lstrip("\n")
@@ -274,7 +283,7 @@ class Runner:
         self.jobs = []
 
     def __call__(self, n, source, *args, expect=0, **options):
-        """Run Python source, or the script at a Path, on ``n`` ranks; return the Result.
+        """Run a program (see support.programs), or the script at a Path, on ``n`` ranks; return the Result.
 
         timeout: seconds until the launcher prints what every rank does, and ends them;
         env: variables to set, or to take away (None); expect: the exit status, or ANY;
@@ -284,7 +293,7 @@ class Runner:
 
     def start(self, n, source, *args, python=(sys.executable,), **options):
         """Start a job and return it as a Job."""
-        return self.command(n, *python, program(source, self.folder), *args, **options)
+        return self.command(n, *python, *program(source, self.folder, args), **options)
 
     def command(self, n, *command, timeout=30.0, env=None, launcher=(), cwd=None, stdin=None):
         """Start any command on ``n`` ranks."""
@@ -295,7 +304,7 @@ class Runner:
 
     def alone(self, source, *args, timeout=30.0, env=None, expect=0, stdin=None, python=(sys.executable,)):
         """Run a program without a launcher, as a singleton."""
-        line = [*python, program(source, self.folder), *args]
+        line = [*python, *program(source, self.folder, args)]
         job = Job(line, environment(env), self.folder, stdin, timeout)
         self.jobs.append(job)
         return job.finish(expect)
