@@ -2,6 +2,9 @@
 
 import pytest
 from support.mpirun import ANY
+from support.programs import beside
+
+program = beside(__file__)
 
 
 def test_rank_size_and_versions(mpirun, n):
@@ -53,73 +56,24 @@ def test_rc_refuses_unknown_options():
         gormapy.rc(no_such_option=1)
 
 
-def test_errors_have_code_class_and_text(mpirun):
-    mpirun(
+def test_errors_have_code_class_and_text(ranks):
+    ranks(
         2,
-        """
-        from gormapy import MPI
-        try:
-            MPI.COMM_WORLD.Send(bytearray(1), 99)
-        except MPI.Exception as error:
-            assert error.Get_error_class() == error.error_class == MPI.ERR_RANK
-            assert error.Get_error_code() == int(error) == error.error_code
-            assert "99" in str(error) == error.Get_error_string()
-            assert MPI.Get_error_class(int(error)) == MPI.ERR_RANK
-            assert isinstance(error, RuntimeError) and error == int(error) and bool(error)
-        else:
-            raise AssertionError("no error")
-        null = MPI.COMM_NULL
-        for call in (null.Get_rank, null.Barrier, lambda: null.send(1, 0), lambda: null.bcast(1)):
-            try:
-                call()
-            except MPI.Exception as error:
-                assert error.Get_error_class() == MPI.ERR_COMM, error
-            else:
-                raise AssertionError("no error")
-        new = MPI.Add_error_class()
-        code = MPI.Add_error_code(new)
-        MPI.Add_error_string(code, "something of our own")
-        assert MPI.Get_error_class(code) == new and str(MPI.Exception(code)) == "something of our own"
-        """,
+        program.errors_have_code_class_and_text,
     )
 
 
-def test_calls_that_do_not_exist_yet_say_so(mpirun):
-    mpirun(
+def test_calls_that_do_not_exist_yet_say_so(ranks):
+    ranks(
         1,
-        """
-        import inspect
-        from gormapy import MPI
-        for call, name in [
-            (lambda: MPI.COMM_WORLD.Spawn("x"), "MPI.Intracomm.Spawn"),
-            (lambda: MPI.Open_port(), "MPI.Open_port"),
-            (lambda: MPI.Session.Init(), "MPI.Session.Init"),
-        ]:
-            try:
-                call()
-            except NotImplementedError as error:
-                assert str(error).startswith(name + " is not implemented in gormapy"), error
-            else:
-                raise AssertionError(name)
-        try:
-            MPI.COMM_WORLD.Spawn()
-        except TypeError as error:
-            assert "command" in str(error)
-        names = list(inspect.signature(MPI.Intracomm.Spawn).parameters)
-        assert names == ["self", "command", "args", "maxprocs", "info", "root", "errcodes"], names
-        """,
+        program.calls_that_do_not_exist_yet_say_so,
     )
 
 
 def test_unhandled_exception_names_the_rank_once(mpirun):
     result = mpirun(
         4,
-        """
-        from gormapy import MPI
-        def work():
-            raise ValueError("in all ranks")
-        work()
-        """,
+        program.unhandled_exception_names_the_rank_once,
         expect=1,
     )
     assert result.stderr.count("Traceback") == 1
@@ -129,13 +83,7 @@ def test_unhandled_exception_names_the_rank_once(mpirun):
 def test_exit_status_of_one_rank_ends_the_job(mpirun):
     result = mpirun(
         3,
-        """
-        import sys
-        from gormapy import MPI
-        if MPI.COMM_WORLD.rank == 1:
-            sys.exit(3)
-        MPI.COMM_WORLD.Barrier()
-        """,
+        program.exit_status_of_one_rank_ends_the_job,
         expect=3,
     )
     assert "rank 1" in result.stderr
@@ -144,12 +92,7 @@ def test_exit_status_of_one_rank_ends_the_job(mpirun):
 def test_abort(mpirun):
     result = mpirun(
         2,
-        """
-        from gormapy import MPI
-        if MPI.COMM_WORLD.rank == 1:
-            MPI.COMM_WORLD.Abort(7)
-        MPI.COMM_WORLD.Barrier()
-        """,
+        program.abort,
         expect=ANY,
     )
     assert result.status == 7
@@ -158,28 +101,10 @@ def test_abort(mpirun):
 def test_lines_appear_when_they_are_printed(mpirun):
     result = mpirun(
         2,
-        """
-        import os
-        from gormapy import MPI
-        print("line of", MPI.COMM_WORLD.rank)
-        MPI.COMM_WORLD.Barrier()
-        os._exit(0)  # nothing is flushed at exit
-        """,
+        program.lines_appear_when_they_are_printed,
     )
     assert result.lines == ["line of 0", "line of 1"]
 
 
 def test_singleton_has_everything(mpirun):
-    mpirun.alone(
-        """
-        import numpy as np
-        from gormapy import MPI
-        world = MPI.COMM_WORLD
-        assert world.size == 1
-        win = MPI.Win.Allocate(64, 8, comm=world)
-        win.Lock(0); win.Put(np.arange(4.0), 0); win.Unlock(0)
-        assert np.frombuffer(win, float)[3] == 3
-        win.Free()
-        assert world.allreduce(2) == 2 and world.sendrecv("x", 0) == "x"
-        """
-    )
+    mpirun.alone(program.singleton_has_everything)

@@ -1,72 +1,16 @@
 """A progress engine that has nothing to do costs nothing."""
 
 import pytest
+from support.programs import beside
 
-MEASURE = """
-import os, time
-import numpy as np
-import gormapy
-from gormapy.bench.idle import threads
-from rankside import *
-
-peer = (rank + 1) % size
-shared = gormapy.shared_zeros(100)
-region = np.zeros(100)
-wins = [
-    MPI.Win.Create(np.zeros(100), 8, comm=world),
-    MPI.Win.Create(shared, 8, comm=world),
-    MPI.Win.Allocate(800, 8, comm=world),
-    MPI.Win.Allocate_shared(800, 8, comm=world),
-    MPI.Win.Create_dynamic(comm=world),
-]
-wins[4].Attach(region)
-places = [0, 0, 0, 0, world.sendrecv(MPI.Get_address(region), peer, source=peer)]
-
-def compute(seconds):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        sum(range(1000))
-
-def beside(work, seconds):
-    "What the other threads of this process do in the meantime: wake-ups, seconds of a core, for each second."
-    before, begin = threads(), time.monotonic()
-    work(seconds)
-    took = time.monotonic() - begin
-    changes = [(now, before.get(thread, (0, 0))) for thread, now in threads().items()]
-    used, switches = (sum(now[i] - was[i] for now, was in changes) / took for i in (0, 1))
-    return switches, used
-"""
+program = beside(__file__)
 
 
 @pytest.mark.parametrize("one_copy", ["1", "0"])
 def test_idle_engine_neither_wakes_nor_computes(mpirun, one_copy):
     result = mpirun(
         2,
-        MEASURE
-        + """
-for win, place in zip(wins, places):
-    win.Lock(peer)
-    win.Put(np.full(3, rank + 1.0), peer, place)
-    win.Unlock(peer)
-    win.Lock_all()
-    win.Accumulate(np.ones(3), peer, place)
-    win.Unlock_all()
-posted = world.Irecv(np.zeros(1), peer)
-world.Barrier()
-compute(0.3)
-# Once in 10 s the engine looks whether it has missed something, so one of three may be disturbed.
-found = sorted(beside(compute, 1.2) for _ in range(3))
-switches, used = found[1]
-say(f"{found}")
-assert switches < 10, f"{switches:.1f} wake-ups a second: {found}"
-assert sorted(used for _, used in found)[1] < 0.01, found
-world.Barrier()
-world.Send(np.ones(1), peer)
-posted.Wait()
-for win in wins:
-    win.Fence()
-    win.Free()
-        """,
+        program.idle_engine_neither_wakes_nor_computes,
         env={"GORMAPY_ONE_COPY": one_copy},
     )
     assert result.stdout
@@ -75,20 +19,6 @@ for win in wins:
 def test_wake_ups_are_counted_where_there_is_traffic(mpirun):
     mpirun(
         2,
-        MEASURE
-        + """
-world.Barrier()
-if rank == 0:
-    end = time.monotonic() + 1
-    while time.monotonic() < end:
-        wins[0].Lock(1)
-        wins[0].Put(np.ones(3), 1)
-        wins[0].Unlock(1)
-        time.sleep(0.005)
-else:
-    switches, used = beside(compute, 0.6)
-    assert switches > 50 and used > 0, (switches, used)
-world.Barrier()
-        """,
+        program.wake_ups_are_counted_where_there_is_traffic,
         env={"GORMAPY_ONE_COPY": "0"},
     )

@@ -9,8 +9,12 @@ from pathlib import Path
 
 import pytest
 from support.mpirun import ANY, WITHOUT_COPIES, Runner, environment, mpiexec
+from support.programs import beside
 
 import gormapy
+
+program = beside(__file__)
+
 
 ROOT = Path(__file__).resolve().parents[2]
 INFO = (sys.executable, "-m", "gormapy", "info")
@@ -155,14 +159,7 @@ def test_report_in_any_state(mpirun):
 def test_child_of_a_rank_says_that_it_is_none(mpirun):
     mpirun(
         2,
-        """
-        import json, subprocess, sys
-        from gormapy import MPI
-        done = subprocess.run([sys.executable, "-m", "gormapy", "info", "--json"], capture_output=True, text=True)
-        found = json.loads(done.stdout)
-        assert found["job"]["launcher"] == "none" and found["job"]["size"] == 1, found
-        assert f"rank {MPI.COMM_WORLD.rank} of the job was granted to process" in found["job"]["why"], found
-        """,
+        program.child_of_a_rank_says_that_it_is_none,
     )
 
 
@@ -249,7 +246,7 @@ def test_variable_that_is_no_setting(name, near):
 def test_value_that_a_setting_cannot_have(mpirun):
     found = info(env={"GORMAPY_ONE_COPY": "maybe"})
     assert "WARNING: GORMAPY_ONE_COPY" in found.stdout and '"maybe"' in found.stdout
-    result = mpirun(2, "from gormapy import MPI\nMPI.COMM_WORLD.Barrier()", env={"GORMAPY_LOG": "verbose"})
+    result = mpirun(2, program.value_that_a_setting_cannot_have, env={"GORMAPY_LOG": "verbose"})
     assert result.stderr.count("GORMAPY_LOG") == 1, "rank 0 says it, once"
     assert "error, warn, info, debug" in result.stderr
 
@@ -271,7 +268,7 @@ gormapy.reset()
 
 @pytest.mark.shm("it names the ways of shared memory")
 def test_log_tells_what_the_core_decides(mpirun):
-    result = mpirun(2, PROGRAM, env={"GORMAPY_LOG": "debug"})
+    result = mpirun(2, program.program, env={"GORMAPY_LOG": "debug"})
     lines = result.stderr.splitlines()
     assert all(LINE.match(line) for line in lines), str(result)
     for rank in (0, 1):
@@ -305,19 +302,19 @@ def test_log_names_peers_that_end(mpirun):
 
 @pytest.mark.parametrize("level", [None, "error", "warn", "info"])
 def test_log_levels(mpirun, level):
-    result = mpirun(2, PROGRAM, env={"GORMAPY_LOG": level})
+    result = mpirun(2, program.program, env={"GORMAPY_LOG": level})
     levels = {LINE.match(line)[1] for line in result.stderr.splitlines()}
     assert levels == ({"info"} if level == "info" else set()), str(result)
 
 
 def test_log_file(mpirun, tmp_path):
     file = tmp_path / "log.txt"
-    result = mpirun(3, PROGRAM, env={"GORMAPY_LOG": "DEBUG", "GORMAPY_LOG_FILE": str(file)})
+    result = mpirun(3, program.program, env={"GORMAPY_LOG": "DEBUG", "GORMAPY_LOG_FILE": str(file)})
     assert result.stderr == ""
     lines = file.read_text().splitlines()
     assert all(LINE.match(line) for line in lines), lines
     assert {line.split()[3] for line in lines} == {"0", "1", "2"}
-    result = mpirun(1, PROGRAM, env={"GORMAPY_LOG_FILE": str(tmp_path / "no" / "folder")})
+    result = mpirun(1, program.program, env={"GORMAPY_LOG_FILE": str(tmp_path / "no" / "folder")})
     assert "can't be opened" in result.stderr
 
 

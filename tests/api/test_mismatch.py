@@ -1,6 +1,10 @@
 """Collectives that the ranks call differently: an error that says so, on the ranks that can see it, and no hang."""
 
 import pytest
+from support.programs import beside
+
+program = beside(__file__)
+
 
 PROLOGUE = """
 import numpy as np
@@ -44,28 +48,18 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("ranks", [2, 4])
-def test_mismatch(mpirun, case, ranks):
+@pytest.mark.parametrize("n", [2, 4])
+def test_mismatch(mpirun, case, n):
     """The job ends with an error that names both calls."""
     mine, theirs, words = CASES[case]
-    result = mpirun(ranks, PROLOGUE + f"if rank == 0:\n    {mine}\nelse:\n    {theirs}\n", expect=1)
+    result = mpirun(n, PROLOGUE + f"if rank == 0:\n    {mine}\nelse:\n    {theirs}\n", expect=1)
     for word in words:
         assert word in result.stderr
 
 
-def test_lenient(mpirun):
+def test_lenient(ranks):
     """Bytes, and another sign, are taken for what the other side has."""
-    mpirun(
+    ranks(
         4,
-        PROLOGUE
-        + """
-data = np.arange(4, dtype="u8" if rank == 0 else "i8") * (rank == 0)
-comm.Bcast([data, MPI.BYTE] if rank == 1 else data)
-assert data.tolist() == [0, 1, 2, 3]
-for root in range(size):  # roots that run ahead
-    for k in range(50):
-        data[:] = k if rank == root else -1 if data.dtype == "i8" else 0
-        comm.Bcast(data, root)
-        assert (data == k).all()
-""",
+        program.lenient,
     )

@@ -1,107 +1,30 @@
 """Several threads of a rank communicate at once."""
 
 import pytest
+from support.programs import beside
+
+program = beside(__file__)
+eight = beside(__file__, "eight")
 
 
-def test_threads_on_different_communicators(mpirun):
-    mpirun(
+def test_threads_on_different_communicators(ranks):
+    ranks(
         2,
-        """
-        import threading
-        import numpy as np
-        from rankside import *
-        comms = [world.Dup() for _ in range(2)]
-        failures = []
-
-        def work(k):
-            try:
-                comm, other = comms[k], 1 - rank
-                a = np.zeros(4)
-                for i in range(300):
-                    comm.Sendrecv(np.full(4, i + k, float), other, k, a, other, k)
-                    assert (a == i + k).all()
-                    assert comm.allreduce(k) == 2 * k
-                    comm.Barrier()
-                    assert comm.bcast((i, k) if rank == i % 2 else None, root=i % 2) == (i, k)
-            except BaseException as error:
-                failures.append(repr(error))
-
-        threads = [threading.Thread(target=work, args=(k,)) for k in range(2)]
-        for t in threads: t.start()
-        for t in threads: t.join()
-        assert not failures, failures
-        """,
+        program.threads_on_different_communicators,
     )
 
 
-def test_threads_on_one_communicator_by_tag(mpirun):
-    mpirun(
+def test_threads_on_one_communicator_by_tag(ranks):
+    ranks(
         2,
-        """
-        import threading
-        import numpy as np
-        from rankside import *
-        failures = []
-
-        def work(k):
-            try:
-                for i in range(200):
-                    if rank == 0:
-                        world.send((k, i), dest=1, tag=k)
-                        assert world.recv(source=1, tag=k) == (k, i, "back")
-                    else:
-                        world.send((*world.recv(source=0, tag=k), "back"), dest=0, tag=k)
-                    n = 30_000
-                    a = np.zeros(n)
-                    if rank == 0:
-                        world.Send(np.full(n, k, float), dest=1, tag=10 + k)
-                    else:
-                        world.Recv(a, source=0, tag=10 + k)
-                        assert (a == k).all()
-            except BaseException as error:
-                failures.append(repr(error))
-
-        threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-        for t in threads: t.start()
-        for t in threads: t.join()
-        assert not failures, failures
-        """,
+        program.threads_on_one_communicator_by_tag,
     )
 
 
-def test_threads_on_different_windows(mpirun):
-    mpirun(
+def test_threads_on_different_windows(ranks):
+    ranks(
         2,
-        """
-        import threading
-        import numpy as np
-        from rankside import *
-        wins = [MPI.Win.Allocate(8, 8, comm=world) for _ in range(3)]
-        for win in wins:
-            np.frombuffer(win.tomemory(), "i8")[0] = 0
-        world.Barrier()
-        failures = []
-
-        def work(win):
-            try:
-                one, old = np.ones(1, "i8"), np.zeros(1, "i8")
-                for i in range(300):
-                    win.Lock(0)
-                    win.Fetch_and_op(one, old, 0)
-                    win.Unlock(0)
-            except BaseException as error:
-                failures.append(repr(error))
-
-        threads = [threading.Thread(target=work, args=(win,)) for win in wins]
-        for t in threads: t.start()
-        for t in threads: t.join()
-        assert not failures, failures
-        world.Barrier()
-        if rank == 0:
-            for win in wins:
-                assert np.frombuffer(win.tomemory(), "i8")[0] == 600
-        world.Barrier()
-        """,
+        program.threads_on_different_windows,
     )
 
 
@@ -227,27 +150,11 @@ EIGHT = """
 """
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
-def test_eight_threads_in_different_calls_at_once(mpirun, ranks):
-    mpirun(
-        ranks,
-        EIGHT
-        + """
-    TURNS = 40
-    all_at_once()
-    together = sums
-    # the same work, one after the other, has the same sums; tickets are drawn in another order
-    sums = [0] * 8
-    for win in wins:
-        win.Fence()
-        np.frombuffer(win.tomemory())[:] = 0
-        win.Fence()
-    for k, work in enumerate(WORK):
-        work(k, comms[k], wins[k])
-    together[4], sums[4] = (world.allreduce(s[4]) for s in (together, sums))
-    assert together == sums, (together, sums)
-    assert not world.Iprobe()
-        """,
+@pytest.mark.parametrize("n", [2, 4])
+def test_eight_threads_in_different_calls_at_once(ranks, n):
+    ranks(
+        n,
+        eight.eight_threads_in_different_calls_at_once,
         timeout=60,
     )
 
@@ -305,41 +212,17 @@ def test_threads_that_wait_block_no_others(mpirun):
     )
 
 
-def test_thread_that_waits_leaves_the_others_the_interpreter(mpirun):
-    mpirun(
+def test_thread_that_waits_leaves_the_others_the_interpreter(ranks):
+    ranks(
         2,
-        """
-        import threading, time
-        from rankside import *
-        got = []
-        t = threading.Thread(target=lambda: got.append(world.recv(source=1 - rank)))
-        t.start()
-        begun, turns = time.monotonic(), 0
-        while time.monotonic() - begun < 0.3:
-            turns += 1
-            time.sleep(0.001)
-        assert turns > 50, turns
-        world.send(rank, dest=1 - rank)
-        t.join()
-        assert got == [1 - rank]
-        """,
+        program.thread_that_waits_leaves_the_others_the_interpreter,
     )
 
 
-def test_first_use_from_another_thread(mpirun):
-    mpirun(
+def test_first_use_from_another_thread(ranks):
+    ranks(
         2,
-        """
-        import threading
-        done = []
-        def work():
-            from gormapy import MPI
-            done.append(MPI.COMM_WORLD.allreduce(1))
-        t = threading.Thread(target=work)
-        t.start()
-        t.join()
-        assert done == [2]
-        """,
+        program.first_use_from_another_thread,
     )
 
 

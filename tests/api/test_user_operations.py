@@ -1,69 +1,14 @@
 """Reductions with a function of the program, in every call: on the thread that completes the call."""
 
+from support.programs import beside
 
-def test_in_every_call(mpirun, n):
-    mpirun(
+program = beside(__file__)
+
+
+def test_in_every_call(ranks, n):
+    ranks(
         n,
-        """
-        import threading
-        import numpy as np
-        from rankside import *
-
-        # Pairs (first, last) of neighbouring intervals of ranks: associative, not commutative.
-        calls = []
-        def join(a, b, datatype):
-            calls.append(threading.get_ident())
-            first, second = np.frombuffer(a, "i8").reshape(-1, 2), np.frombuffer(b, "i8").reshape(-1, 2)
-            assert (first[:, 1] + 1 == second[:, 0]).all(), (first, second)
-            second[:, 0] = first[:, 0]
-        op = MPI.Op.Create(join, commute=False)
-
-        def pairs(count, first=rank, last=rank):
-            return np.tile([first, last], (count, 1))
-
-        for count in (0, 1, 50, 20_000):
-            for way in "blocking", "nonblocking", "persistent":
-                def run(name, *args, **kwargs):
-                    if way == "blocking":
-                        getattr(world, name)(*args, **kwargs)
-                    elif way == "nonblocking":
-                        request = getattr(world, "I" + name.lower())(*args, **kwargs)
-                        calls.clear()
-                        request.Wait()
-                    else:
-                        request = getattr(world, name + "_init")(*args, **kwargs)
-                        for _ in range(2):
-                            request.Start()
-                            request.Wait()
-                        request.Free()
-                mine = pairs(count)
-                into = pairs(count, -9, -9)
-                run("Allreduce", mine, into, op)
-                assert (into == pairs(count, 0, size - 1)).all()
-                if way != "persistent":
-                    into = mine.copy()
-                    run("Allreduce", MPI.IN_PLACE, into, op)
-                    assert (into == pairs(count, 0, size - 1)).all()
-                into = pairs(count, -9, -9)
-                root = size - 1
-                run("Reduce", mine, into if rank == root else None, op, root=root)
-                assert (into == (pairs(count, 0, size - 1) if rank == root else -9)).all()
-                run("Scan", mine, into, op)
-                assert (into == pairs(count, 0, rank)).all()
-                into = pairs(count, -9, -9)
-                run("Exscan", mine, into, op)
-                assert (into == (pairs(count, 0, rank - 1) if rank else -9)).all()
-                blocks = np.tile(pairs(count), (size, 1, 1))
-                run("Reduce_scatter_block", blocks, into, op)
-                assert (into == pairs(count, 0, size - 1)).all()
-                counts = [2 * (count + r) for r in range(size)]
-                part = np.full(counts[rank], -9)
-                run("Reduce_scatter", pairs(sum(counts) // 2), part, counts, op)
-                assert (part.reshape(-1, 2) == pairs(count + rank, 0, size - 1)).all()
-                assert set(calls) <= {threading.get_ident()}
-        assert calls or size == 1
-        op.Free()
-        """,
+        program.in_every_call,
         timeout=90,
     )
 
@@ -71,115 +16,26 @@ def test_in_every_call(mpirun, n):
 def test_functions_run_where_the_program_waits(mpirun):
     mpirun(
         3,
-        """
-        import threading
-        import numpy as np
-        from rankside import *
-        where = []
-        def add(a, b, datatype):
-            where.append(threading.current_thread().name)
-            np.frombuffer(b, "d")[:] += np.frombuffer(a, "d")
-        op = MPI.Op.Create(add, commute=True)
-        into = np.zeros((4, 5))
-        requests = [world.Iallreduce(np.full(5, k + 1.0), into[k], op) for k in range(4)]
-        op.Free()  # the operations in progress keep it
-        assert not where
-        def complete(name, function):
-            thread = threading.Thread(target=function, name=name)
-            thread.start()
-            thread.join()
-            assert where and set(where) == {name}, where
-            where.clear()
-        complete("one", requests[0].Wait)
-        complete("two", lambda: MPI.Request.Waitall(requests[1:3], [MPI.Status(), MPI.Status()]))
-        while not requests[3].Get_status():
-            pass
-        assert (into[3] == 4 * size).all()
-        requests[3].Wait()
-        assert set(where) == {"MainThread"} and len(where) == size - 1  # not once more
-        assert (into == size * np.arange(1, 5)[:, None]).all()
-        """,
+        program.functions_run_where_the_program_waits,
     )
 
 
-def test_an_exception_of_the_function_is_the_callers(mpirun):
-    mpirun(
+def test_an_exception_of_the_function_is_the_callers(ranks):
+    ranks(
         2,
-        """
-        import numpy as np
-        from rankside import *
-        def fail(a, b, datatype):
-            raise ArithmeticError("not today")
-        op = MPI.Op.Create(fail)
-        into = np.zeros(3)
-        other = np.zeros(1)
-        good = world.Iallreduce(np.ones(1), other)
-        for call in (
-            lambda: world.Allreduce(np.ones(3), into, op),
-            lambda: world.Iallreduce(np.ones(3), into, op).Wait(),
-            lambda: MPI.Request.Waitall([world.Iallreduce(np.ones(3), into, op), good]),
-        ):
-            try:
-                call()
-            except ArithmeticError as error:
-                assert str(error) == "not today"
-            else:
-                raise AssertionError("no error")
-        assert good == MPI.REQUEST_NULL and other[0] == size  # completed all the same
-        op.Free()
-        with fails(MPI.ERR_OP):
-            world.Allreduce(np.ones(3), into, op)
-        world.Barrier()
-        """,
+        program.an_exception_of_the_function_is_the_callers,
     )
 
 
-def test_blocks_of_different_sizes(mpirun, n):
-    mpirun(
+def test_blocks_of_different_sizes(ranks, n):
+    ranks(
         n,
-        """
-        import numpy as np
-        from rankside import *
-        counts = [(r * 3) % 5 for r in range(size)]
-        total, begin = sum(counts), sum(counts[:rank])
-        mine = np.arange(total) * 1.0 + rank
-        expected = (size * np.arange(total) + sum(range(size)))[begin : begin + counts[rank]]
-        into = np.full(counts[rank], -1.0)
-        world.Reduce_scatter(mine, into, counts)
-        assert (into == expected).all()
-        into[:] = -1
-        world.Ireduce_scatter(mine, into).Wait()  # the counts are found out
-        assert (into == expected).all()
-        world.Reduce_scatter(MPI.IN_PLACE, mine, counts)
-        assert (mine[: counts[rank]] == expected).all()
-        with fails(MPI.ERR_OP):
-            world.Reduce_scatter(np.zeros(total), into, counts, MPI.BAND)
-        for wrong in ([*counts, 1], [-1] * size, [c + 1 for c in counts]):
-            try:
-                world.Reduce_scatter(np.zeros(total), into, wrong)
-            except ValueError:
-                pass
-            else:
-                raise AssertionError("no error")
-        """,
+        program.blocks_of_different_sizes,
     )
 
 
-def test_derived_types(mpirun):
-    mpirun(
+def test_derived_types(ranks):
+    ranks(
         3,
-        """
-        import numpy as np
-        from rankside import *
-        # the even columns of a matrix, whose type is freed while the operation is in progress
-        matrix = np.arange(24.0).reshape(4, 6) + rank
-        into = np.zeros((4, 6))
-        columns = MPI.DOUBLE.Create_vector(12, 1, 2).Commit()
-        add = MPI.Op.Create(lambda a, b, t: np.frombuffer(b, "d").__iadd__(np.frombuffer(a, "d")))
-        request = world.Iallreduce([matrix, 1, columns], [into, 1, columns], add)
-        columns.Free()
-        request.Wait()
-        assert (into[:, ::2] == 3 * np.arange(24.0).reshape(4, 6)[:, ::2] + 3).all()
-        assert (into[:, 1::2] == 0).all()
-        """,
+        program.derived_types,
     )

@@ -1,118 +1,33 @@
 """Windows as Python objects: memory, attributes, names, pickling, and what is left of them after Free."""
 
-MAKE = """
-import gc, pickle
-import numpy as np
-from rankside import *
+from support.programs import beside
 
-def windows():
-    "A window of each flavor, with and without memory: (window, bytes, displacement unit, flavor)."
-    yield MPI.Win.Create(np.arange(10.0), 8, comm=world), 80, 8, MPI.WIN_FLAVOR_CREATE
-    yield MPI.Win.Create(gormapy.shared_zeros(10), 8, comm=world), 80, 8, MPI.WIN_FLAVOR_CREATE
-    yield MPI.Win.Create(MPI.BOTTOM, comm=world), 0, 1, MPI.WIN_FLAVOR_CREATE
-    yield MPI.Win.Create(np.arange(10.0)[:0], 8, comm=world), 0, 8, MPI.WIN_FLAVOR_CREATE
-    yield MPI.Win.Allocate(80, 4, comm=world), 80, 4, MPI.WIN_FLAVOR_ALLOCATE
-    yield MPI.Win.Allocate(80 * rank, 4, comm=world), 80 * rank, 4, MPI.WIN_FLAVOR_ALLOCATE
-    yield MPI.Win.Allocate_shared(80, comm=world), 80, 1, MPI.WIN_FLAVOR_SHARED
-    yield MPI.Win.Create_dynamic(comm=world), 0, 1, MPI.WIN_FLAVOR_DYNAMIC
-
-def fails(call, cls):
-    try:
-        call()
-    except MPI.Exception as error:
-        assert error.Get_error_class() == cls, error
-    else:
-        raise AssertionError("nothing was raised")
-"""
+program = beside(__file__)
 
 
-def test_memory_and_attributes(mpirun):
-    mpirun(
+def test_memory_and_attributes(ranks):
+    ranks(
         2,
-        MAKE
-        + """
-for win, size_, unit, flavor in windows():
-    base, nbytes, disp_unit = win.attrs
-    assert (nbytes, disp_unit, win.flavor, win.model) == (size_, unit, flavor, MPI.WIN_UNIFIED)
-    keys = (MPI.WIN_BASE, MPI.WIN_SIZE, MPI.WIN_DISP_UNIT, MPI.WIN_CREATE_FLAVOR, MPI.WIN_MODEL)
-    assert [win.Get_attr(key) for key in keys] == [base, nbytes, disp_unit, flavor, MPI.WIN_UNIFIED]
-    for key in keys:
-        fails(lambda: win.Set_attr(key, 1), MPI.ERR_KEYVAL)
-    memory, view = win.tomemory(), memoryview(win)
-    assert memory.format == view.format == "B" and not memory.readonly and not view.readonly
-    assert len(memory) == view.nbytes == size_ and (not size_ or memory.address == base)
-    if size_:
-        memory[0:1] = b"x"
-        assert view[0] == ord("x") and np.asarray(view)[0] == ord("x") and bytes(win)[:1] == b"x"
-    assert (win.group_size, win.group_rank) == (size, rank)
-    assert MPI.Group.Compare(win.Get_group(), world.Get_group()) == MPI.IDENT
-    win.Free()
-    if size_:
-        assert view[0] == ord("x")  # what shows the memory keeps it
-        """,
+        program.memory_and_attributes,
     )
 
 
-def test_pickling(mpirun):
-    mpirun(
+def test_pickling(ranks):
+    ranks(
         1,
-        MAKE
-        + """
-for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
-    assert pickle.loads(pickle.dumps(MPI.WIN_NULL, protocol)) is MPI.WIN_NULL
-    assert pickle.loads(pickle.dumps(MPI.Win(), protocol)) == MPI.WIN_NULL
-for win, *_ in windows():
-    try:
-        pickle.dumps(win)
-    except ValueError as error:
-        assert "cannot serialize" in str(error)
-    else:
-        raise AssertionError("a window means nothing in another process")
-    win.Free()
-        """,
+        program.pickling,
     )
 
 
-def test_attributes_of_the_program_and_names(mpirun):
-    mpirun(
+def test_attributes_of_the_program_and_names(ranks):
+    ranks(
         2,
-        MAKE
-        + """
-said = []
-key = MPI.Win.Create_keyval(delete_fn=lambda win, keyval, value: said.append((bool(win), keyval == key, value)))
-for win, *_ in windows():
-    said.clear()
-    assert win.Get_attr(key) is None and win.name == ""
-    win.Set_attr(key, {"a": 1})
-    assert win.Get_attr(key) == {"a": 1}
-    win.Set_attr(key, 2)
-    assert said == [(True, True, {"a": 1})]
-    win.name = "halo"
-    assert MPI.Win(win).name == "halo"
-    win.Delete_attr(key)
-    win.Set_attr(key, 3)
-    win.Free()
-    assert said[1:] == [(True, True, 2), (True, True, 3)]
-    fails(lambda: win.Get_attr(key), MPI.ERR_WIN)
-MPI.Win.Free_keyval(key)
-        """,
+        program.attributes_of_the_program_and_names,
     )
 
 
-def test_what_is_left_of_a_freed_window(mpirun):
-    mpirun(
+def test_what_is_left_of_a_freed_window(ranks):
+    ranks(
         2,
-        MAKE
-        + """
-for win, *_ in windows():
-    same = MPI.Win.fromhandle(win.handle)
-    assert same == win and win
-    win.Free()
-    assert not win and win == MPI.WIN_NULL
-    for call in (win.tomemory, lambda: memoryview(win), lambda: win.attrs, lambda: win.flavor, win.Free, win.Fence,
-                 lambda: win.info, lambda: win.group, lambda: win.Get_attr(MPI.WIN_SIZE), lambda: win.Lock(0),
-                 lambda: win.Put(np.zeros(1), 0), lambda: same.Put(np.zeros(1), 0), lambda: same.Lock(0),
-                 same.Free, lambda: same.info, lambda: win.Set_info(MPI.Info.Create())):
-        fails(call, MPI.ERR_WIN)
-        """,
+        program.what_is_left_of_a_freed_window,
     )

@@ -33,7 +33,8 @@ class Programs:
         return Program(self._file, name)
 
 
-def beside(test_file):
-    """Return the programs of a test file: programs/p2p.py for test_p2p.py."""
+def beside(test_file, part=""):
+    """Return the programs of a test file: programs/p2p.py for test_p2p.py, or a part: programs/p2p_PART.py."""
     test_file = Path(test_file).resolve()
-    return Programs(test_file.parent / "programs" / f"{test_file.stem.removeprefix('test_')}.py")
+    name = test_file.stem.removeprefix("test_") + (f"_{part}" if part else "")
+    return Programs(test_file.parent / "programs" / f"{name}.py")

@@ -51,9 +51,7 @@ def test_a_file_is_a_program(own, tmp_path):
 def test_output_is_that_of_the_program_and_in_order(own):
     for _ in range(3):
         result = own(4, program.speak)
-        assert result.stdout == "".join(
-            "".join(f"out {r} {i}\n" for i in range(200)) + f"raw {r}\n" for r in range(4)
-        )
+        assert result.stdout == "".join("".join(f"out {r} {i}\n" for i in range(200)) + f"raw {r}\n" for r in range(4))
         assert result.stderr == "".join(f"err {r} {i}\n" for r in range(4) for i in range(200))
 
 
@@ -151,7 +149,7 @@ def test_what_is_put_back(own, tmp_path, what):
 
 
 def test_child_that_is_left_fails_the_test(own):
-    with pytest.raises(AssertionError, match="left behind:\n.*sleep 60"):
+    with pytest.raises(AssertionError, match=r"left behind:\n.*sleep 60"):
         own(2, program.leave_child)
 
 

@@ -1,6 +1,6 @@
 """A rank that stays and runs one program after the other: see support.resident, which has the protocol.
 
-    python resident_rank.py SOCKET
+python resident_rank.py SOCKET
 """
 
 import contextlib

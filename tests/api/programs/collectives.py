@@ -1,0 +1,174 @@
+"""The programs of test_collectives.py."""
+
+import functools
+import math
+
+import numpy as np
+from rankside import fails, rank, size, world
+
+from gormapy import MPI
+
+
+def different_amounts():
+    counts = [r % 3 for r in range(size)]
+    displs = [4 * r for r in range(size)]
+    mine = np.full(counts[rank], rank, "f8")
+
+    def check(into):
+        for r in range(size):
+            part = into[4 * r : 4 * r + 4]
+            assert (part[: counts[r]] == r).all() and (part[counts[r] :] == -1).all()
+
+    for root in {0, size - 1}:
+        into = np.full(4 * size, -1.0)
+        world.Gatherv(mine, [into, (counts, displs), MPI.DOUBLE] if rank == root else None, root)
+        if rank == root:
+            check(into)
+        back = np.zeros(counts[rank])
+        world.Scatterv([into, counts, displs, "d"] if rank == root else None, back, root)
+        assert (back == rank).all()
+    into = np.full(4 * size, -1.0)
+    world.Allgatherv(mine, [into, (counts, displs)])
+    check(into)
+    packed = np.zeros(sum(counts))
+    world.Allgatherv(mine, [packed, counts])
+    assert packed.tolist() == [r for r in range(size) for _ in range(counts[r])]
+    out = np.repeat(np.arange(size), counts).astype("f8") + 100 * rank
+    into = np.zeros(counts[rank] * size)
+    world.Alltoallv([out, counts], [into, counts[rank]])
+    assert into.tolist() == [100 * r + rank for r in range(size) for _ in range(counts[rank])]
+
+
+def reductions():
+    def operand(r, dtype, count):
+        return ((np.arange(count) * 7 + 3 * r) % 5 + 1).astype(dtype)
+
+    field = [(MPI.SUM, np.add), (MPI.PROD, np.multiply)]
+    arithmetic = [*field, (MPI.MAX, np.maximum), (MPI.MIN, np.minimum)]
+    logic = [(MPI.LAND, np.logical_and), (MPI.LOR, np.logical_or), (MPI.LXOR, np.logical_xor)]
+    bits = [(MPI.BAND, np.bitwise_and), (MPI.BOR, np.bitwise_or), (MPI.BXOR, np.bitwise_xor)]
+    table = [
+        ("i1", arithmetic + logic + bits),
+        ("u2", arithmetic + bits),
+        ("i4", arithmetic + logic + bits),
+        ("i8", arithmetic + logic + bits),
+        ("u8", arithmetic),
+        ("f4", arithmetic),
+        ("f8", arithmetic),
+        ("c16", field),
+        ("?", logic),
+        ("g", arithmetic),
+    ]
+    for dtype, ops in table:
+        for op, function in ops:
+            for count in (0, 1, 100, 5000):
+                operands = [operand(r, dtype, count) for r in range(size)]
+                expected = functools.reduce(function, operands).astype(dtype)
+                mine = operands[rank]
+                into = np.zeros_like(mine)
+                world.Allreduce(mine, into, op)
+                assert np.allclose(into, expected), (dtype, op, count)
+                root = size - 1
+                into = np.zeros_like(mine)
+                world.Reduce(mine, into if rank == root else None, op, root)
+                assert rank != root or np.allclose(into, expected)
+                into = mine.copy()
+                world.Allreduce(MPI.IN_PLACE, into, op)
+                assert np.allclose(into, expected)
+                world.Scan(mine, into, op)
+                assert np.allclose(into, functools.reduce(function, operands[: rank + 1]).astype(dtype))
+    pairs = np.zeros((3, 16), "u1")
+    layout = {"names": ["v", "i"], "formats": ["f8", "i4"], "offsets": [0, 8], "itemsize": 16}
+    view = pairs.reshape(-1).view(np.dtype(layout))
+    view["v"], view["i"] = [rank, -rank, 5], rank
+    best = np.zeros_like(pairs)
+    world.Allreduce([pairs, 3, MPI.DOUBLE_INT], [best, 3, MPI.DOUBLE_INT], MPI.MAXLOC)
+    best = best.reshape(-1).view(view.dtype)
+    assert best["v"].tolist() == [size - 1, 0, 5] and best["i"].tolist() == [size - 1, 0, 0]
+    blocks = np.arange(3 * size) + rank
+    into = np.zeros(3, int)
+    world.Reduce_scatter_block(blocks, into)
+    assert (into == size * (np.arange(3) + 3 * rank) + sum(range(size))).all()
+    counts = [r + 1 for r in range(size)]
+    blocks = np.arange(sum(counts)) * 1.0
+    into = np.zeros(rank + 1)
+    world.Reduce_scatter(blocks, into, counts)
+    begin = sum(counts[:rank])
+    assert (into == size * np.arange(begin, begin + rank + 1)).all()
+    before = np.full(2, -5)
+    world.Exscan(np.full(2, rank + 1), before)
+    assert (before == (sum(range(1, rank + 1)) if rank else -5)).all()
+
+    # a function of the program, which does not commute: first operand and last one
+    def ends(a, b, datatype):
+        first, last = np.frombuffer(a, "i8").reshape(-1, 2), np.frombuffer(b, "i8").reshape(-1, 2)
+        last[:, 0] = first[:, 0]
+
+    op = MPI.Op.Create(ends, commute=False)
+    into = np.zeros((2, 2), int)
+    world.Allreduce(np.full((2, 2), rank), into, op)
+    assert into.tolist() == [[0, size - 1]] * 2
+    op.Free()
+
+
+def nonblocking():
+    into = [np.zeros(100) for _ in range(4)]
+    rows = np.zeros((size, 100))
+    bcast = np.full(10, 1.0 if rank == 0 else 0.0)
+    mine = np.full(100, rank + 1.0)
+    requests = [
+        world.Iallreduce(mine, into[0]),
+        world.Ibarrier(),
+        world.Iallgather(mine, rows),
+        world.Ibcast(bcast),
+        world.Iallreduce(mine, into[1], MPI.MAX),
+    ]
+    MPI.Request.Waitall(requests)
+    assert (into[0] == size * (size + 1) / 2).all() and (into[1] == size).all() and bcast.all()
+    assert (rows == np.arange(1, size + 1)[:, None]).all()
+
+
+def objects():
+    for root in {0, size // 2, size - 1}:
+        thing = {"list": [1, 2.5, "x" * 70_000], "root": root} if rank == root else None
+        assert world.bcast(thing, root)["root"] == root
+        got = world.gather((rank, "y" * rank), root)
+        assert got == ([(r, "y" * r) for r in range(size)] if rank == root else None)
+        parts = [{"to": r, "data": b"z" * r * 1000} for r in range(size)] if rank == root else None
+        assert world.scatter(parts, root) == {"to": rank, "data": b"z" * rank * 1000}
+        assert world.reduce([rank], root=root) == (list(range(size)) if rank == root else None)
+    assert world.allgather({rank}) == [{r} for r in range(size)]
+    assert world.alltoall([(rank, r) for r in range(size)]) == [(r, rank) for r in range(size)]
+    assert world.allreduce(rank + 1, MPI.PROD) == math.factorial(size)
+    assert world.allreduce(str(rank)) == "".join(map(str, range(size)))  # in rank order
+
+    def pair(a, b):
+        return a, b
+
+    assert world.allreduce(rank, pair) == functools.reduce(pair, range(size))
+    assert world.allreduce((abs(rank - 1), rank), MPI.MINLOC) == ((0, 1) if size > 1 else (1, 0))
+    assert world.scan(rank) == sum(range(rank + 1))
+    assert world.exscan(rank) == (sum(range(rank)) if rank else None)
+    assert (world.allreduce(np.arange(3) + rank, MPI.MAX if size == 1 else MPI.SUM) >= 0).all()
+    world.barrier()
+
+
+def errors_before_anything_moves():
+    a = np.zeros(4)
+    with fails(MPI.ERR_ROOT):
+        world.Bcast(a, root=5)
+    with fails(MPI.ERR_OP):
+        world.Allreduce(np.zeros(2), np.zeros(2), MPI.BAND)
+    for call in (
+        lambda: world.Allreduce(a, np.zeros(4, "i4")),
+        lambda: world.Allreduce(a, [np.zeros(4), 3, MPI.DOUBLE]),
+        lambda: world.Allgather(a, np.zeros(7)),
+        lambda: world.scatter([1, 2, 3], root=rank),
+    ):
+        try:
+            call()
+        except (ValueError, MPI.Exception) as error:
+            assert isinstance(error, ValueError) or error.Get_error_class() in (MPI.ERR_TYPE, MPI.ERR_COUNT), error
+        else:
+            raise AssertionError("no error")
+    world.Barrier()

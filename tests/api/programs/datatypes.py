@@ -1,0 +1,148 @@
+"""The programs of test_datatypes.py."""
+
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+from rankside import fails, rank, world
+
+from gormapy import MPI
+
+
+def every_numpy_type_has_a_datatype():
+    for char in "?bhilqBHILQefdgFDG":
+        dtype = np.dtype(char)
+        datatype = MPI.Datatype.fromcode(char)
+        assert datatype.Get_size() == datatype.extent == dtype.itemsize, char
+        assert np.dtype(datatype.typechar).itemsize == dtype.itemsize
+        assert MPI.Datatype.fromcode(dtype.str[1:]).size == dtype.itemsize
+        assert np.dtype(datatype.typestr) == dtype
+        into = np.zeros(3, dtype)
+        MPI.COMM_SELF.Sendrecv(np.ones(3, dtype), 0, 0, into, 0)
+        assert (into == 1).all()
+    assert MPI.INT.Get_name() == "MPI_INT" and MPI.DOUBLE.is_predefined
+    assert MPI.DOUBLE_INT.size == 12 and MPI.DOUBLE_INT.extent == 16
+
+
+def derived_types():
+    def exchange(datatype, count=1):
+        source = np.arange(64, dtype="i4")
+        into = np.full(64, -1, "i4")
+        MPI.COMM_SELF.Sendrecv([source, count, datatype], 0, 0, [into, count, datatype], 0)
+        return into
+
+    column = MPI.INT.Create_vector(8, 1, 8).Commit()
+    assert column.size == 32 and column.Get_extent() == (0, 4 * 57)
+    assert np.flatnonzero(exchange(column) >= 0).tolist() == list(range(0, 64, 8))
+    resized = column.Create_resized(0, 4).Commit()
+    assert np.flatnonzero(exchange(resized, 2) >= 0).tolist() == sorted([*range(0, 64, 8), *range(1, 64, 8)])
+    block = MPI.INT.Create_subarray([8, 8], [2, 3], [1, 2]).Commit()
+    assert np.flatnonzero(exchange(block) >= 0).tolist() == [10, 11, 12, 18, 19, 20]
+    indexed = MPI.INT.Create_indexed([1, 2], [3, 7]).Commit()
+    assert np.flatnonzero(exchange(indexed) >= 0).tolist() == [3, 7, 8]
+    struct = MPI.Datatype.Create_struct([1, 1], [0, 8], [MPI.INT, MPI.DOUBLE]).Commit()
+    assert struct.size == 12 and struct.extent == 16
+    for datatype in (column, resized, block, indexed, struct):
+        copy = pickle.loads(pickle.dumps(datatype))
+        assert copy.Get_extent() == datatype.Get_extent() and copy.size == datatype.size
+        assert copy.decode()[1:] == datatype.decode()[1:] or datatype is struct
+        copy.Free()
+        assert copy == MPI.DATATYPE_NULL
+    packed = bytearray(column.Pack_size(1, world))
+    data = np.arange(64, dtype="i4")
+    assert column.Pack(data[:57], packed, 0, world) == 32
+    assert np.frombuffer(packed, "i4").tolist() == list(range(0, 64, 8))
+    status = MPI.Status()
+    request = world.Isend([data, 1, struct], rank)
+    world.Recv([np.zeros(64), 1, struct], rank, 0, status)
+    request.Wait()
+    assert status.Get_count(struct) == 1 and status.Get_elements(struct) == 2 and status.Get_count(MPI.INT) == 3
+    with fails(MPI.ERR_TYPE):
+        MPI.INT.Free()
+
+
+def types_of_numpy_by_their_characters():
+    for code in "?bBhHiIlLqQfdgFDG":
+        dtype = np.dtype(code)
+        datatype = MPI._typedict[dtype.char]
+        assert datatype.size == dtype.itemsize and np.dtype(datatype.tocode()) == dtype, code
+    assert MPI._typedict_c["d"] == MPI.DOUBLE and MPI._typedict_f["d"] == MPI.DOUBLE_PRECISION
+
+
+def distributed_arrays():
+    kinds = [MPI.DISTRIBUTE_BLOCK, MPI.DISTRIBUTE_CYCLIC, MPI.DISTRIBUTE_NONE]
+    default = MPI.DISTRIBUTE_DFLT_DARG
+
+    def owners(size, kind, argument, parts):
+        if kind == MPI.DISTRIBUTE_NONE:
+            return np.zeros(size, int)
+        if argument == default:
+            argument = 1 if kind == MPI.DISTRIBUTE_CYCLIC else -(-size // parts)
+        return np.arange(size) // argument % parts
+
+    for order, (g0, g1), (k0, k1) in itertools.product(
+        [MPI.ORDER_C, MPI.ORDER_F], [(7, 5), (4, 6), (1, 9)], itertools.product(kinds, kinds)
+    ):
+        p0, p1 = 1 if k0 == MPI.DISTRIBUTE_NONE else 2, 1 if k1 == MPI.DISTRIBUTE_NONE else 3
+        a0 = 3 if k0 == MPI.DISTRIBUTE_CYCLIC else default
+        a1 = 2 if k1 == MPI.DISTRIBUTE_CYCLIC and g0 == 7 else default
+        seen = np.zeros(g0 * g1, int)
+        for r in range(p0 * p1):
+            arguments = (p0 * p1, r, [g0, g1], [k0, k1], [a0, a1], [p0, p1], order)
+            mine = MPI.INT.Create_darray(*arguments).Commit()
+            assert mine.Get_extent() == (0, 4 * g0 * g1)
+            into = np.zeros((g0, g1), "i4", order="C" if order == MPI.ORDER_C else "F")
+            ones = np.ones(mine.size // 4, "i4")
+            MPI.COMM_SELF.Sendrecv(ones, 0, 0, [into, 1, mine], 0)
+            want = (owners(g0, k0, a0, p0) == r // p1)[:, None] & (owners(g1, k1, a1, p1) == r % p1)
+            assert (into.astype(bool) == want).all(), arguments
+            seen += into.astype(bool).ravel()
+            integers, _addresses, _counts, types = mine.Get_contents()
+            assert integers == [p0 * p1, r, 2, g0, g1, k0, k1, a0, a1, p0, p1, order]
+            assert mine.Get_envelope() == (12, 0, 0, 1, MPI.COMBINER_DARRAY) and types == [MPI.INT]
+            base, name, parameters = mine.decode()
+            assert base == MPI.INT and name == "DARRAY" and parameters["gsizes"] == [g0, g1]
+            copy = pickle.loads(pickle.dumps(mine))
+            assert copy.decode() == mine.decode()
+            copy.Free()
+            mine.Free()
+        assert (seen == 1).all(), "each element has one owner"
+
+    good = {"size": 2, "rank": 1, "gsizes": [4], "distribs": [kinds[0]], "dargs": [default], "psizes": [2]}
+    for bad in (
+        {"rank": 2},
+        {"rank": -1},
+        {"size": 3},
+        {"gsizes": [0]},
+        {"distribs": [5]},
+        {"dargs": [1]},
+        {"dargs": [0]},
+        {"dargs": [-49767]},
+        {"psizes": [0]},
+        {"gsizes": [], "distribs": [], "dargs": [], "psizes": []},
+    ):
+        with pytest.raises(MPI.Exception) as e:
+            MPI.INT.Create_darray(**{**good, **bad})
+        assert e.value.Get_error_class() == MPI.ERR_ARG, bad
+    with pytest.raises(ValueError, match="as many gsizes"):
+        MPI.INT.Create_darray(**{**good, "psizes": [1, 2]})
+    MPI.INT.Create_darray(**good).Free()
+
+
+def counts_that_wrap():
+    win = MPI.Win.Allocate(64, 8, comm=MPI.COMM_SELF)
+    win.Lock(0)
+    a = np.ones(1)
+    big = MPI.DOUBLE.Create_contiguous(1 << 20).Commit()
+    for call in win.Put, win.Get, win.Accumulate:
+        for spec in [0, 2**61 + 1, MPI.DOUBLE], [0, 2**62 + 1, MPI.INT], [0, 2**41, big], [0, 2**63 - 1, MPI.DOUBLE]:
+            try:
+                call(a, 0, spec)
+            except (MPI.Exception, OverflowError, ValueError):
+                pass
+            else:
+                raise AssertionError((call, spec))
+    assert not np.frombuffer(win, "f8").any()
+    win.Unlock(0)
+    win.Free()

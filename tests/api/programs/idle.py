@@ -1,0 +1,79 @@
+"""The programs of test_idle.py."""
+
+import time
+
+import numpy as np
+from rankside import rank, say, size, world
+
+import gormapy
+from gormapy import MPI
+from gormapy.bench.idle import threads
+
+peer = (rank + 1) % size
+shared = gormapy.shared_zeros(100)
+region = np.zeros(100)
+wins = [
+    MPI.Win.Create(np.zeros(100), 8, comm=world),
+    MPI.Win.Create(shared, 8, comm=world),
+    MPI.Win.Allocate(800, 8, comm=world),
+    MPI.Win.Allocate_shared(800, 8, comm=world),
+    MPI.Win.Create_dynamic(comm=world),
+]
+wins[4].Attach(region)
+places = [0, 0, 0, 0, world.sendrecv(MPI.Get_address(region), peer, source=peer)]
+
+
+def compute(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        sum(range(1000))
+
+
+def beside(work, seconds):
+    "What the other threads of this process do in the meantime: wake-ups, seconds of a core, for each second."
+    before, begin = threads(), time.monotonic()
+    work(seconds)
+    took = time.monotonic() - begin
+    changes = [(now, before.get(thread, (0, 0))) for thread, now in threads().items()]
+    used, switches = (sum(now[i] - was[i] for now, was in changes) / took for i in (0, 1))
+    return switches, used
+
+
+def idle_engine_neither_wakes_nor_computes():
+    for win, place in zip(wins, places):
+        win.Lock(peer)
+        win.Put(np.full(3, rank + 1.0), peer, place)
+        win.Unlock(peer)
+        win.Lock_all()
+        win.Accumulate(np.ones(3), peer, place)
+        win.Unlock_all()
+    posted = world.Irecv(np.zeros(1), peer)
+    world.Barrier()
+    compute(0.3)
+    # Once in 10 s the engine looks whether it has missed something, so one of three may be disturbed.
+    found = sorted(beside(compute, 1.2) for _ in range(3))
+    switches, _used = found[1]
+    say(f"{found}")
+    assert switches < 10, f"{switches:.1f} wake-ups a second: {found}"
+    assert sorted(used for _, used in found)[1] < 0.01, found
+    world.Barrier()
+    world.Send(np.ones(1), peer)
+    posted.Wait()
+    for win in wins:
+        win.Fence()
+        win.Free()
+
+
+def wake_ups_are_counted_where_there_is_traffic():
+    world.Barrier()
+    if rank == 0:
+        end = time.monotonic() + 1
+        while time.monotonic() < end:
+            wins[0].Lock(1)
+            wins[0].Put(np.ones(3), 1)
+            wins[0].Unlock(1)
+            time.sleep(0.005)
+    else:
+        switches, used = beside(compute, 0.6)
+        assert switches > 50 and used > 0, (switches, used)
+    world.Barrier()

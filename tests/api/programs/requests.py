@@ -1,0 +1,172 @@
+"""The programs of test_requests.py."""
+
+import threading
+import time
+
+import numpy as np
+from rankside import fails, rank, size, world
+
+from gormapy import MPI
+
+
+def buffered_sends_need_no_receiver():
+    room = bytearray(MPI.BSEND_OVERHEAD + 100)
+    MPI.Attach_buffer(room)
+    right, left = (rank + 1) % size, (rank - 1) % size
+    for count in (0, 1, 1000, 300_000):
+        world.Bsend(np.full(count, rank, "i4"), right, 5)  # all ranks send first
+        request = world.Ibsend(np.full(count, rank, "i4"), right, 6)
+        request.Wait()
+        world.bsend([rank] * 10, right, 7)
+        into = np.full(count, -1, "i4")
+        for tag in (5, 6):
+            world.Recv(into, left, tag)
+            assert (into == left).all()
+        assert world.recv(source=left, tag=7) == [left] * 10
+    MPI.Flush_buffer()
+    MPI.Iflush_buffer().Wait()
+    assert MPI.Detach_buffer().nbytes == len(room)
+    assert MPI.Detach_buffer() is None
+
+
+def exchanges_without_blocking():
+    right, left = (rank + 1) % size, (rank - 1) % size
+    status = MPI.Status()
+    for count in (1, 1000, 300_000):
+        into = np.full(count, -1)
+        request = world.Isendrecv(np.full(count, rank), right, 3, into, left, 3)
+        request.Wait(status)
+        assert request == MPI.REQUEST_NULL
+        assert (into == left).all()
+        assert (status.source, status.tag, status.Get_count(MPI.LONG)) == (left, 3, count)
+        both = np.full(count, rank)
+        request = world.Isendrecv_replace(both, right, source=left)
+        while not request.Test(status):
+            pass
+        assert (both == left).all() and status.source == left
+        both = np.full(count, rank)
+        world.Sendrecv_replace(both, left, 1, right, 1, status)
+        assert (both == right).all() and status.tag == 1
+    request = world.Isendrecv(None, MPI.PROC_NULL, 0, None, MPI.PROC_NULL)
+    request.Wait(status)
+    assert status.source == MPI.PROC_NULL
+    with fails(MPI.ERR_RANK):
+        world.Isendrecv(np.zeros(1), size, 0, np.zeros(1), 0)
+    short = np.zeros(1)
+    request = world.Isendrecv(np.zeros(3), rank, 0, short, rank)
+    with fails(MPI.ERR_TRUNCATE):
+        request.Wait()
+
+
+def some_of_several():
+    Request = MPI.Request
+    if rank == 0:
+        into = np.full((4, 10), -1)
+        requests = [world.Irecv(into[tag], 1, tag) for tag in range(4)]
+        statuses = [MPI.Status() for _ in requests]
+        assert Request.Testany(requests) == (MPI.UNDEFINED, False)
+        assert Request.Testsome(requests) == []
+        assert not requests[2].Get_status()
+        world.send("go", 1)
+        done = []
+        while len(done) < 2:
+            done += Request.Waitsome(requests, statuses)
+        assert sorted(done) == [0, 2]
+        assert (into[0] == 0).all() and (into[2] == 2).all() and (into[1] == -1).all()
+        assert requests[0] == MPI.REQUEST_NULL and requests[1] != MPI.REQUEST_NULL
+        world.send("go", 1)
+        while not requests[3].Get_status(statuses[0]):
+            pass
+        assert statuses[0].tag == 3 and (into[3] == 3).all()
+        assert requests[3] != MPI.REQUEST_NULL  # which Get_status leaves
+        index, flag = Request.Testany(requests, statuses[1])
+        assert (index, flag, statuses[1].Get_count(MPI.LONG)) == (3, True, 10)
+        requests[1].Cancel()
+        requests[1].Wait(statuses[0])
+        assert statuses[0].Is_cancelled() and (into[1] == -1).all()
+        assert Request.Testsome(requests) is None and Request.Waitsome(requests) is None
+        assert Request.Testany(requests) == (MPI.UNDEFINED, True)
+    else:
+        world.recv(source=0)
+        for tag in (2, 0):
+            world.Send(np.full(10, tag), 0, tag)
+        world.recv(source=0)
+        world.Send(np.full(10, 3), 0, 3)
+
+
+def requests_of_the_program():
+    said = []
+
+    def query(status, *args, **kwargs):
+        said.append(("query", args, kwargs))
+        status.Set_source(7)
+        status.Set_elements(MPI.INT, 3)
+
+    def start():
+        def free(*args, **kwargs):
+            said.append(("free", args, kwargs))
+
+        def cancel(completed, *args, **kwargs):
+            said.append(("cancel", completed))
+
+        return MPI.Grequest.Start(query, free, cancel, (1,), {"two": 2})
+
+    both = ((1,), {"two": 2})
+    status = MPI.Status()
+    request = start()
+    assert not request.Test() and not request.Get_status()
+    request.Cancel()
+    assert said == [("cancel", False)]
+    # completed by a thread, while this one waits with a receive
+    into = np.zeros(1)
+    receive = world.Irecv(into, 1 - rank)
+
+    def finish():
+        time.sleep(0.1)
+        request.Complete()
+
+    thread = threading.Thread(target=finish)
+    thread.start()
+    world.Send(np.ones(1), 1 - rank)
+    statuses = [MPI.Status(), MPI.Status()]
+    MPI.Request.Waitall([receive, request], statuses)
+    thread.join()
+    assert into[0] == 1 and statuses[1].source == 7 and statuses[1].Get_count(MPI.INT) == 3
+    assert said[1:] == [("query", *both), ("free", *both)]
+    assert request == MPI.REQUEST_NULL
+    request = start()
+    request.complete({"an": "object"})
+    said.clear()
+    assert request.Get_status(status) and status.source == 7
+    assert said == [("query", *both)]
+    assert request.wait() == {"an": "object"}
+    assert said[1:] == [("query", *both), ("free", *both)]
+    with fails(MPI.ERR_REQUEST):
+        request.Complete()
+
+    def wrong(status):
+        raise ValueError("of the program")
+
+    request = MPI.Grequest.Start(wrong)
+    request.Complete()
+    with fails(MPI.ERR_OTHER):
+        request.Wait()
+
+
+def failures_while_waiting_for_all():
+    if rank == 0:
+        calls = []
+        op = MPI.Op.Create(lambda a, b, t: calls.append(1), True)
+        array, folded, gone = np.ones(4, "i8"), np.full(4, -5, "i8"), np.zeros(4)
+        statuses = []
+        mine = np.zeros(4)
+        requests = [world.Irecv(gone, 1, 1), world.Iallreduce(array, folded, op), world.Irecv(mine, 0, 2)]
+        world.Send(np.ones(4), 0, 2)
+        with fails(MPI.ERR_PROC_FAILED):
+            MPI.Request.Waitall(requests, statuses)
+        assert [s.Get_error() for s in statuses] == [MPI.ERR_PROC_FAILED, MPI.ERR_PROC_FAILED, MPI.SUCCESS]
+        assert not calls and (folded == -5).all() and (mine == 1).all()
+        assert not any(requests)
+        import os
+
+        os._exit(0)

@@ -1,0 +1,121 @@
+"""The programs of test_threads.py."""
+
+import threading
+import time
+
+import numpy as np
+from rankside import rank, world
+
+from gormapy import MPI
+
+
+def threads_on_different_communicators():
+    comms = [world.Dup() for _ in range(2)]
+    failures = []
+
+    def work(k):
+        try:
+            comm, other = comms[k], 1 - rank
+            a = np.zeros(4)
+            for i in range(300):
+                comm.Sendrecv(np.full(4, i + k, float), other, k, a, other, k)
+                assert (a == i + k).all()
+                assert comm.allreduce(k) == 2 * k
+                comm.Barrier()
+                assert comm.bcast((i, k) if rank == i % 2 else None, root=i % 2) == (i, k)
+        except BaseException as error:
+            failures.append(repr(error))
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(2)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not failures, failures
+
+
+def threads_on_one_communicator_by_tag():
+    failures = []
+
+    def work(k):
+        try:
+            for i in range(200):
+                if rank == 0:
+                    world.send((k, i), dest=1, tag=k)
+                    assert world.recv(source=1, tag=k) == (k, i, "back")
+                else:
+                    world.send((*world.recv(source=0, tag=k), "back"), dest=0, tag=k)
+                n = 30_000
+                a = np.zeros(n)
+                if rank == 0:
+                    world.Send(np.full(n, k, float), dest=1, tag=10 + k)
+                else:
+                    world.Recv(a, source=0, tag=10 + k)
+                    assert (a == k).all()
+        except BaseException as error:
+            failures.append(repr(error))
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not failures, failures
+
+
+def threads_on_different_windows():
+    wins = [MPI.Win.Allocate(8, 8, comm=world) for _ in range(3)]
+    for win in wins:
+        np.frombuffer(win.tomemory(), "i8")[0] = 0
+    world.Barrier()
+    failures = []
+
+    def work(win):
+        try:
+            one, old = np.ones(1, "i8"), np.zeros(1, "i8")
+            for _i in range(300):
+                win.Lock(0)
+                win.Fetch_and_op(one, old, 0)
+                win.Unlock(0)
+        except BaseException as error:
+            failures.append(repr(error))
+
+    threads = [threading.Thread(target=work, args=(win,)) for win in wins]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not failures, failures
+    world.Barrier()
+    if rank == 0:
+        for win in wins:
+            assert np.frombuffer(win.tomemory(), "i8")[0] == 600
+    world.Barrier()
+
+
+def thread_that_waits_leaves_the_others_the_interpreter():
+    got = []
+    t = threading.Thread(target=lambda: got.append(world.recv(source=1 - rank)))
+    t.start()
+    begun, turns = time.monotonic(), 0
+    while time.monotonic() - begun < 0.3:
+        turns += 1
+        time.sleep(0.001)
+    assert turns > 50, turns
+    world.send(rank, dest=1 - rank)
+    t.join()
+    assert got == [1 - rank]
+
+
+def first_use_from_another_thread():
+    done = []
+
+    def work():
+        from gormapy import MPI
+
+        done.append(MPI.COMM_WORLD.allreduce(1))
+
+    t = threading.Thread(target=work)
+    t.start()
+    t.join()
+    assert done == [2]

@@ -1,0 +1,106 @@
+"""The programs of test_topologies.py."""
+
+import itertools
+from itertools import chain
+
+import numpy as np
+from rankside import fails, rank, size, world
+
+from gormapy import MPI
+
+
+def neighbors_on_a_grid():
+    # periodic directions of 1 and 2, where both neighbors are one rank, too
+    for dims in {(size,), (1, size), (size, 1), tuple(MPI.Compute_dims(size, 2))}:
+        for periods in itertools.product([False, True], repeat=len(dims)):
+            grid = world.Create_cart(dims, periods)
+            around = [r for d in range(len(dims)) for r in grid.Shift(d, 1)]
+            edges = len(around)
+            assert grid.inoutedges == (around, around) and grid.degrees == (edges, edges)
+            # what came from the one before is what it had for the one after
+            expected = [-1 if r == MPI.PROC_NULL else 100 * r + (e ^ 1) for e, r in enumerate(around)]
+            mine = np.arange(edges, dtype="i4") + 100 * rank
+            into = np.full(edges, -1, "i4")
+            grid.Neighbor_alltoall(mine, into)
+            assert into.tolist() == expected, (dims, periods, into, expected)
+            assert grid.neighbor_alltoall([("to", v) for v in mine.tolist()]) == [
+                None if v < 0 else ("to", v) for v in expected
+            ]
+            counts = [1] * edges
+            types = [MPI.INT] * edges
+            displs = [4 * e for e in range(edges)]
+            for request in (
+                grid.Ineighbor_alltoall(mine, into),
+                grid.Ineighbor_alltoallv([mine, counts], [into, counts]),
+                grid.Ineighbor_alltoallw([mine, counts, displs, types], [into, counts, displs, types]),
+            ):
+                request.Wait()
+                assert into.tolist() == expected
+                into[:] = -1
+            every = grid.Neighbor_alltoall_init(mine, into)
+            for turn in range(3):
+                mine += 1
+                every.Start()
+                every.Wait()
+                assert into.tolist() == [v if v < 0 else v + turn + 1 for v in expected]
+            every.Free()
+            ranks = np.full((edges, 2), -1)
+            grid.Neighbor_allgather(np.full(2, rank), ranks)
+            assert ranks[:, 0].tolist() == [-1 if r == MPI.PROC_NULL else r for r in around]
+            assert grid.neighbor_allgather(rank) == [None if r == MPI.PROC_NULL else r for r in around]
+            grid.Free()
+
+
+def graphs():
+    index, edges = [], []
+    for r in range(size):  # a ring, and everybody with rank 0
+        edges += [(r - 1) % size, (r + 1) % size, 0] if r else [size - 1, 1 % size, *range(1, size)]
+        index.append(len(edges))
+    graph = world.Create_graph(index, edges)
+    assert type(graph) is MPI.Graphcomm and graph.topology == MPI.GRAPH
+    assert graph.topo == (index, edges) and graph.dims == (size, len(edges))
+    near = edges[index[rank - 1] if rank else 0 : index[rank]]
+    assert graph.neighbors == graph.Get_neighbors(rank) == near and graph.nneighbors == len(near)
+    assert graph.neighbor_allgather(rank) == near
+    into = np.full(len(near), -1)
+    graph.Neighbor_allgather(np.array([rank]), into)
+    assert into.tolist() == near
+    again = graph.Dup()
+    assert type(again) is MPI.Graphcomm and again.neighbors == near
+    again.Free()
+    if size > 1:
+        part = world.Create_graph([1] * (size - 1), [0])
+        assert (part == MPI.COMM_NULL) == (rank == size - 1)
+    for wrong in (([2, 1], [0, 0]), ([1], [5]), ([1] * (size + 1), [0])):
+        with fails(MPI.ERR_ARG):
+            world.Create_graph(*wrong)
+
+
+def distributed_graphs():
+    # an edge to every higher rank, two to oneself
+    destinations = [rank, *range(rank + 1, size), rank]
+    sources = [rank, rank, *range(rank)]
+    adjacent = world.Create_dist_graph_adjacent(sources, destinations)
+    assert type(adjacent) is MPI.Distgraphcomm and adjacent.topology == MPI.DIST_GRAPH
+    assert adjacent.Get_dist_neighbors() == (sources, destinations, None)
+    assert adjacent.Get_dist_neighbors_count() == (rank + 2, size - rank + 1, False)
+    got = adjacent.neighbor_alltoall([(rank, k) for k in range(len(destinations))])
+    assert got[:2] == [(rank, 0), (rank, len(destinations) - 1)]  # in the order of the edges
+    assert got[2:] == [(r, rank - r) for r in range(rank)]
+    sent = np.arange(len(destinations)) + 10 * rank
+    into = np.full(rank + 2, -1)
+    adjacent.Neighbor_alltoallv([sent, [1] * len(destinations)], [into, [1] * (rank + 2)])
+    assert into.tolist() == [10 * r + k for r, k in got]
+    # the same graph, with all edges from rank 0
+    if rank == 0:
+        ends = [[*list(range(r, size)), r] for r in range(size)]
+        arguments = (range(size), [len(e) for e in ends], list(chain.from_iterable(ends)), [9] * sum(map(len, ends)))
+    else:
+        arguments = ([], [], [], [])
+    graph = world.Create_dist_graph(*arguments)
+    found, to, weights = graph.Get_dist_neighbors()
+    assert sorted(found) == sorted(sources) and to == [*range(rank, size), rank]
+    assert weights == ([9] * len(found), [9] * len(to))
+    assert sorted(graph.neighbor_allgather(rank)) == sorted(sources)
+    with fails(MPI.ERR_RANK):
+        world.Create_dist_graph_adjacent([size], [])
