@@ -8,5 +8,5 @@ PROGRAMS = Path(__file__).parent / "programs"
 
 
 @pytest.mark.parametrize("n", (1, 2, 4, 7))
-def test_random_views(mpirun, n):
-    mpirun(n, PROGRAMS / "model.py", n, timeout=60)
+def test_random_views(ranks, n):
+    ranks(n, PROGRAMS / "model.py", n, timeout=60)

@@ -8,12 +8,12 @@ SIZES_AND_WAYS = [(1, "kernel"), (2, "kernel"), (4, "kernel"), (7, "kernel"), (3
 
 
 @pytest.fixture(params=SIZES_AND_WAYS, ids=lambda p: f"{p[0]}-{p[1]}")
-def onesided(request, mpirun):
+def onesided(request, ranks):
     """Run a program of this folder at several sizes and in both ways."""
     n, way = request.param
 
     def run(name, *args, **options):
         options.setdefault("timeout", 60)
-        return mpirun(n, PROGRAMS / f"{name}.py", *args, env=WAYS[way] | options.pop("env", {}), **options)
+        return ranks(n, PROGRAMS / f"{name}.py", *args, env=WAYS[way] | options.pop("env", {}), **options)
 
     return run

@@ -3,6 +3,11 @@
 import sys
 
 import pytest
+from support.programs import beside
+
+setup = beside(__file__, "setup")
+program = beside(__file__)
+
 
 # The launcher sees how a shell ends, the ranks see how its child does. So the job goes on.
 UNNOTICED = ("sh", "-c", '"$@"; exit 0', "sh", sys.executable)
@@ -31,26 +36,7 @@ SETUP = """
 def test_interrupted(mpirun, kind):
     mpirun(
         2,
-        SETUP
-        + """
-    if rank == 0:
-        end.push(b"token  0", None)
-        end.push(b"token  1", None)
-        with interrupted():
-            end.push(b"lost....", None)
-        raise_flag("full")
-        end.push(b"token  2", 20)
-        await_flag("empty")
-        end.push(b"token  3", None)
-    else:
-        await_flag("full")
-        assert [end.pop(20) for _ in range(3)] == [b"token  0", b"token  1", b"token  2"]
-        with interrupted():
-            end.pop(None)
-        raise_flag("empty")
-        assert end.pop(20) == b"token  3" and end.is_empty
-    space.close()
-        """,
+        setup.interrupted_call,
         kind,
     )
 
@@ -60,31 +46,7 @@ def test_interrupted(mpirun, kind):
 def test_killed(mpirun, kind, victim, env):
     result = mpirun(
         3,
-        SETUP
-        + """
-    victim = int(sys.argv[2])
-    if rank == 0:
-        end.push(b"token  0")
-        end.push(b"token  1")
-    space.fence("c")
-    if rank == victim:
-        await_flag("waits")
-        time.sleep(0.3)
-        os.kill(os.getpid(), signal.SIGKILL)
-    if rank == 2:
-        sys.exit()
-    if rank == 1:  # what was pushed before the death is there
-        assert [end.pop() for _ in range(2)] == [b"token  0", b"token  1"]
-    raise_flag("waits")
-    begun = time.monotonic()
-    try:
-        end.push(b"token  2", None) if rank == 0 else end.pop(None)
-    except (MPI.Exception, slots.SlotError) as error:
-        assert f"rank {victim}" in str(error), error
-        assert not isinstance(error, (slots.Full, slots.Empty)), error
-        assert time.monotonic() - begun < 8
-        print("told", flush=True)
-        """,
+        setup.killed,
         kind,
         victim,
         python=UNNOTICED,
@@ -129,28 +91,7 @@ def test_producers_that_die_with_the_lock(mpirun):
     """Producers are killed at any moment; what comes of each is an unbroken beginning, and nobody is stuck."""
     result = mpirun(
         5,
-        """
-    import os, random, signal, time
-    from gormapy import slots
-    from rankside import *
-
-    space = slots.Space(world)
-    end = slots.mpsc(space, "c", None, 0, 3, payload=64)
-    space.fence("c")
-    if rank == 0:
-        seen, over = {r: 0 for r in range(1, size)}, time.monotonic() + 20
-        while seen[1] < 2000:
-            source, number = map(int, end.pop(timeout=20).split())
-            assert number == seen[source], (source, number, seen)
-            seen[source] += 1
-            assert time.monotonic() < over
-        print("whole", flush=True)
-    else:
-        if rank > 1:
-            signal_after(random.uniform(0.0, 0.3), "KILL")
-        for i in range(2000 if rank == 1 else 10**9):
-            end.push(b"%d %d" % (rank, i), None)
-        """,
+        program.producers_that_die_with_the_lock,
         python=UNNOTICED,
         timeout=60,
     )
@@ -160,28 +101,13 @@ def test_producers_that_die_with_the_lock(mpirun):
 def test_other_threads_run_while_one_waits(mpirun):
     mpirun(
         2,
-        SETUP
-        + """
-    if rank == 1:
-        got = []
-        thread = threading.Thread(target=lambda: got.append(end.pop(timeout=20)))
-        thread.start()
-        time.sleep(0.2)
-        assert thread.is_alive()
-        raise_flag("waits")
-        thread.join(20)
-        assert got == [b"12345678"]
-    else:
-        await_flag("waits")
-        end.push(b"12345678")
-    space.close()
-        """,
+        setup.other_threads_run_while_one_waits,
         "spsc",
     )
 
 
 def test_waits_say_what_they_are(mpirun):
-    result = mpirun(2, SETUP + "\n    if rank: end.pop(None)\n    else: time.sleep(60)", "spsc", timeout=3, expect=124)
+    result = mpirun(2, setup.waits_say_what_they_are, "spsc", timeout=3, expect=124)
     assert "in slots on pop: channel is empty, waiting for rank 0" in result.stderr, str(result)
 
 

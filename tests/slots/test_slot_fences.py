@@ -3,93 +3,29 @@
 import sys
 
 import pytest
+from support.programs import beside
+
+program = beside(__file__)
+
 
 # The launcher sees how a shell ends, the ranks see how its child does. So the job goes on.
 UNNOTICED = ("sh", "-c", '"$@"; exit 0', "sh", sys.executable)
 TCP = {"GORMAPY_FABRIC": "tcp"}
 
-SETUP = """
-    import os, signal, time
-    import numpy as np
-    from gormapy import slots
-    from rankside import *
-
-    space = slots.Space(world)
-    left, right = (rank - 1) % size, (rank + 1) % size
-    mine = space.allocate(64)
-    space.exchange("x", {rank: mine})
-    theirs = space.get("x", right)
-
-"""
-
-COUNTS = (
-    SETUP
-    + """
-    source = space.allocate(8)
-    words = source.array.view("i8")
-    # who sees the count sees the data, message after message
-    rounds = 300
-    back = space.allocate(8)
-    space.exchange("back", {rank: back})
-    answer = space.get("back", left)
-    for i in range(1, rounds + 1):
-        words[0] = i * (rank + 1)
-        space.memcpy(theirs, 8 * (i % 8), source, 0, 8)
-        space.fence(mine, received=1, timeout=20)
-        assert mine.array.view("i8")[i % 8] == i * (left + 1)
-        space.memcpy(answer, 0, source, 0, 8)  # its turn may go on
-        space.fence(back, received=1, timeout=20)
-    assert mine.messages_received == rounds and source.messages_sent == 2 * rounds
-    space.fence(source, sent=2 * rounds, timeout=0)
-    # counts are those since the last fence that succeeded; a fence that fails takes nothing
-    error = error_of(lambda: space.fence(mine, received=1, timeout=0.05))
-    assert isinstance(error, TimeoutError) and "received 0" in str(error), error
-    space.fence("x")
-    space.memcpy(theirs, 0, source, 0, 8)
-    space.memcpy(theirs, 0, source, 0, 8)
-    error = error_of(lambda: space.fence(mine, received=3, timeout=0.3))
-    assert isinstance(error, TimeoutError) and "received 2" in str(error), error
-    space.fence(space.get("x", rank), received=2, timeout=20)
-    # of another rank's slot it looks at the counts over there
-    space.fence("x")
-    space.fence(theirs, received=rounds + 2, timeout=20) if size > 1 else None
-    error = error_of(lambda: space.fence(theirs, received=1, timeout=0.05))
-    assert isinstance(error, TimeoutError), error
-    space.fence("x")
-    space.close()
-"""
-)
-
 
 @pytest.mark.parametrize("n", [1, 2, 7])
 def test_counting_fences(mpirun, n):
-    mpirun(n, COUNTS, timeout=60)
+    mpirun(n, program.counts, timeout=60)
 
 
 def test_counting_fences_over_tcp(mpirun):
-    mpirun(2, COUNTS, env=TCP, timeout=60)
+    mpirun(2, program.counts, env=TCP, timeout=60)
 
 
 def test_fence_is_interrupted(mpirun):
     mpirun(
         2,
-        SETUP
-        + """
-    if rank == 1:
-        for wait in (lambda: space.fence(mine, received=1), lambda: theirs.acquire()):
-            with interrupted():
-                wait()
-        raise_flag("interrupted")
-        space.fence(mine, received=1, timeout=20)
-        theirs.acquire(timeout=20)
-        theirs.release()
-    else:
-        space.get("x", 0).acquire()
-        await_flag("interrupted")
-        space.memcpy(theirs, 0, mine, 0, 8)
-        space.get("x", 0).release()
-    space.close()
-    """,
+        program.fence_is_interrupted,
     )
 
 
@@ -97,109 +33,26 @@ def test_fence_is_interrupted(mpirun):
 def test_a_death_ends_the_wait(mpirun, env):
     result = mpirun(
         3,
-        SETUP
-        + """
-    lock = space.get("x", 0)
-    if rank == 1:
-        lock.acquire()
-    space.fence("x")
-    if rank == 1:
-        while not (os.path.exists("flag-0") and os.path.exists("flag-2")):
-            time.sleep(0.01)
-        time.sleep(0.3)
-        os.kill(os.getpid(), signal.SIGKILL)
-    raise_flag(str(rank))
-    error = error_of(lambda: space.fence(mine, received=1, peers=[1]))
-    assert isinstance(error, MPI.Exception) and error.Get_error_class() == MPI.ERR_PROC_FAILED, error
-    assert "rank 1" in str(error), error
-    error = error_of(lambda: space.fence(space.get("x", 1), received=1))
-    assert isinstance(error, (slots.SlotError, MPI.Exception)) and "rank 1" in str(error), error
-    # one of the two frees the lock, and both get it in the end
-    told = 0
-    while True:
-        try:
-            lock.acquire(timeout=20)
-            break
-        except slots.HolderDied as error:
-            assert "rank 1" in str(error), error
-            told += 1
-    lock.release()
-    raise_flag(f"done-{rank}")
-    await_flag(f"done-{2 - rank}")  # the lock lies on rank 0
-    print("told", told, flush=True)
-    """,
+        program.a_death_ends_the_wait,
         python=UNNOTICED,
         env=env,
     )
     assert sorted(result.lines) in (["told 0", "told 1"],), str(result)
 
 
-LOCKS = (
-    SETUP
-    + """
-    import sys
-    lock = space.get("x", size - 1)
-    local = space.allocate(8)
-    word = local.array.view("i8")
-    turns = int(sys.argv[1])
-    for i in range(turns):
-        with lock.locked(timeout=40):
-            space.memcpy(local, 0, lock, 0, 8)
-            word[0] += 1
-            space.memcpy(lock, 0, local, 0, 8)
-    space.fence("x")
-    space.memcpy(local, 0, lock, 0, 8)
-    assert word[0] == turns * size, word
-    # only the holder releases; nobody acquires twice
-    space.fence("x")
-    if rank == 0:
-        assert space.try_acquire(lock) and not space.try_acquire(lock)
-        assert isinstance(error_of(lambda: lock.acquire(timeout=1)), slots.SlotError)
-        space.fence("x")
-        space.fence("x")
-        space.release(lock)
-        assert "nobody holds it" in str(error_of(lock.release))
-    else:
-        space.fence("x")
-        assert not lock.try_acquire()
-        error = error_of(lambda: space.acquire(lock, timeout=0.05))
-        assert isinstance(error, TimeoutError) and "rank 0 holds it" in str(error), error
-        assert "rank 0 holds it" in str(error_of(lock.release))
-        space.fence("x")
-    space.fence("x")
-    # another slot has another lock
-    with space.get("x", 0).locked() if rank == 0 else space.get("x", rank).locked(1):
-        pass
-    space.close()
-"""
-)
-
-
 @pytest.mark.parametrize("n", [1, 2, 7])
 def test_locks(mpirun, n):
-    mpirun(n, LOCKS, 300 if n < 7 else 60, timeout=60)
+    mpirun(n, program.locks, 300 if n < 7 else 60, timeout=60)
 
 
 def test_locks_over_tcp(mpirun):
-    mpirun(3, LOCKS, 20, env=TCP, timeout=60)
+    mpirun(3, program.locks, 20, env=TCP, timeout=60)
 
 
 def test_words(mpirun):
     mpirun(
         4,
-        SETUP
-        + """
-    word = space.get("x", 0).word(8)
-    for _ in range(1000):
-        word.add(1)
-    space.fence("x")
-    assert word.load() == 1000 * size
-    assert rank or mine.array.view("i8")[1] == 1000 * size
-    assert isinstance(error_of(lambda: theirs.word(60)), slots.SlotRangeError)
-    assert isinstance(error_of(lambda: theirs.word(64)), slots.SlotRangeError)
-    assert isinstance(error_of(lambda: theirs.word(-8)), slots.SlotRangeError)
-    space.close()
-    """,
+        program.words,
     )
 
 
@@ -207,24 +60,6 @@ def test_usable_after_a_reset(mpirun):
     for env in (None, TCP):
         mpirun(
             2,
-            SETUP
-            + """
-    channel = slots.spsc(space, "c", 0, 1, capacity=2, nbytes=8)
-    if rank == 1:
-        with interrupted():
-            channel.pop(timeout=None)
-    else:
-        time.sleep(0.2)
-    reset()
-    space.memcpy(theirs, 0, mine, 0, 8)
-    space.fence(mine, received=1, timeout=20)
-    if rank == 0:
-        channel.push(b"12345678")
-    else:
-        assert channel.pop(timeout=20) == b"12345678"
-    space.fence("x")
-    assert slots.spsc(space, "d", 0, 1, capacity=2, nbytes=8).depth == 0
-    space.close()
-    """,
+            program.usable_after_a_reset,
             env=env,
         )

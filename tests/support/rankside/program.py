@@ -29,7 +29,7 @@ def execute(path, function, arguments):
     module = types.ModuleType(name)
     module.__file__ = path
     sys.modules[name] = module
-    sys.argv = [path] if function else [path, *map(str, arguments)]
+    sys.argv = [path, *map(str, arguments)]
     sys.path.insert(0, os.path.dirname(path))
     exec(compiled(path), module.__dict__)
     if function is not None:
