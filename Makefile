@@ -14,11 +14,13 @@ GO_PACKAGES := ./gocore/... ./pybind/build/... $(if $(wildcard pybind/core/*.go)
 SOURCES := $(shell find gocore pybind python/gormapy go.mod go.sum pyproject.toml README.md -type f \
 	-not -path '*/__pycache__/*' -not -path '*/_bin/*' -not -name '*.so' 2>/dev/null)
 
-.PHONY: help build test test-go test-python test-fabrics test-rdma conformance large stress faults exhaustion neighbours interrupts threads soak race interleave simulate fuzz lint lint-go lint-c lint-python stubs demo notebooks test-notebooks test-elsewhere test-browser wheel sdist test-wheels clean
+.PHONY: help build quick quick-lint test check test-go test-python test-fabrics test-rdma conformance large stress faults exhaustion neighbours interrupts threads soak race interleave simulate fuzz lint lint-go lint-c lint-python stubs demo notebooks test-notebooks test-elsewhere test-browser wheel sdist test-wheels clean
 
 help:
 	@echo 'make demo         install into an environment of its own and run a 4-rank program'
-	@echo 'make test         build, then run the Go and the Python tests'
+	@echo 'make quick        run what is fast: lint of what changed, Go tests, Python tests on two ranks'
+	@echo 'make test         build, then run the Go and the Python tests, but for the slow ones'
+	@echo 'make check        run everything that a change has to pass'
 	@echo 'make lint         check the Go, the C and the Python sources'
 	@echo 'make stubs        write the stub of gormapy.MPI anew, after a change of its calls or their types'
 	@echo 'make build        build into the tree, for use with .cache/dev/bin/python'
@@ -54,7 +56,32 @@ $(DEV)/made: pybind/build/gormapy_build/environment.py
 build: $(DEV)/made
 	@$(BACKEND) in-place
 
-test: test-go test-python
+# What a developer runs after each change: lint of what changed, and what is fast, on two ranks.
+# Like make lint and make test, it ends with the first failure.
+NOT_SLOW := not slow and not conformance and not large and not stress and not browser
+quick: build quick-lint
+	$(GO) vet $(GO_PACKAGES)
+	$(GO) test -short -timeout 2m $(GO_PACKAGES)
+	@$(BACKEND) group test
+	$(DEV)/bin/python -m pytest -q -m "$(NOT_SLOW)" --ranks 2 $(PYTEST_FLAGS) $(QUICK_TESTS)
+
+QUICK_TESTS := tests/api tests/rma tests/slots tests/file tests/run tests/trace
+CHANGED = $(shell git diff --name-only --diff-filter=d HEAD -- '*$(1)'; git ls-files --others --exclude-standard -- '*$(1)')
+quick-lint: $(DEV)/made
+	@$(BACKEND) group lint
+	$(if $(call CHANGED,.py),$(DEV)/bin/ruff check $(call CHANGED,.py))
+	$(if $(call CHANGED,.py),$(DEV)/bin/ruff format --check $(call CHANGED,.py))
+	@unformatted=$$($(if $(call CHANGED,.go),$(BACKEND) gofmt -l $(call CHANGED,.go),true)) && \
+		if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
+
+# make check runs the slow tests, too.
+test: test-go
+	@$(MAKE) --no-print-directory test-python PYTEST_FLAGS='-m "$(NOT_SLOW)" $(PYTEST_FLAGS)'
+
+# Everything that a change has to pass, one after the other; .ci/run does the same from a bare machine.
+check:
+	@for step in lint test-go test-python test-notebooks test-elsewhere test-rdma test-fabrics interleave fuzz race; do \
+		echo "make $$step" && $(MAKE) --no-print-directory $$step || exit 1; done
 
 test-go: $(DEV)/made
 	$(GO) vet $(GO_PACKAGES)
@@ -67,7 +94,7 @@ test-python: build
 # All of mpi4py's tests and demonstrations; make test runs a part of them.
 conformance: build
 	@$(BACKEND) group test
-	$(DEV)/bin/python -m pytest -m "conformance or not conformance" $(PYTEST_FLAGS) tests/real
+	$(DEV)/bin/python -m pytest -m "conformance or not conformance" $(PYTEST_FLAGS) tests/conformance
 
 # See tests/rdma/README.md. RDMA_STEPS="transport stress" runs some of the steps.
 test-rdma: build
@@ -94,7 +121,7 @@ stress: build
 	@$(BACKEND) group test
 	$(DEV)/bin/python -m pytest -m stress $(PYTEST_FLAGS) tests/rma
 
-# make test tries a third of them.
+# make check tries a third of them.
 faults: build
 	@$(BACKEND) group test
 	FAULTS=whole $(DEV)/bin/python -m pytest -q tests/faults/test_faulting_memory.py tests/faults/test_bad_memory.py \
@@ -102,7 +129,7 @@ faults: build
 	FAULTS=whole FAULT_TABLE=.cache/faults.txt $(DEV)/bin/python -m pytest -q tests/faults/test_table.py; \
 		status=$$?; cat .cache/faults.txt; exit $$status
 
-# make test tries a twentieth of them.
+# make check tries a twentieth of them.
 interrupts: build
 	@$(BACKEND) group test
 	INTERRUPTS=whole $(DEV)/bin/python -m pytest -q $(PYTEST_FLAGS) tests/faults/test_every_bytecode.py
@@ -126,18 +153,18 @@ threads: build
 	HOSTILE_SECONDS=$(HOSTILE_SECONDS) PYTHONMALLOC=debug \
 		$(DEV)/bin/python -m pytest -q $(PYTEST_FLAGS) $(HOSTILE_TESTS)
 
-# make test tries the first few descriptors, on two ranks.
+# make check tries the first few descriptors, on two ranks.
 exhaustion: build
 	@$(BACKEND) group test
 	EXHAUSTION=whole $(DEV)/bin/python -m pytest $(PYTEST_FLAGS) tests/faults/test_exhaustion.py tests/faults/test_descriptors.py
 
-# make test has some hundreds of callers.
+# make check has some hundreds of callers.
 neighbours: build
 	@$(BACKEND) group test
 	NEIGHBOURS=whole $(DEV)/bin/python -m pytest $(PYTEST_FLAGS) tests/faults/test_neighbours.py tests/faults/test_reused_pid.py
 	$(GO) test -count=1 -run 'Pending|Unauthenticated|Acceptor|User|Group|Signal' ./gocore/sys ./gocore/fabric/tcp ./gocore/rdmaapi/...
 
-# make test works for half a minute.
+# make check works for half a minute.
 MINUTES ?= 60
 soak: build
 	@$(BACKEND) group test

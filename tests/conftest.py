@@ -26,10 +26,16 @@ POOL = pytest.StashKey()
 def pytest_addoption(parser):
     """Add the choice of the transport that all jobs use."""
     parser.addoption("--fabric", default="", help="transport of all jobs: shm, tcp, verbs, ofi or ofi:PROVIDER")
+    parser.addoption("--ranks", type=int, help="of tests that run on several numbers of ranks, take this number only")
 
 
 def pytest_configure(config):
-    """Take the choice over."""
+    """Take the choices over."""
+    for text in (
+        "slow: takes seconds, or is one of many that take long together; left to 'make check'",
+        "on_ranks(n): runs on so many ranks; for those that have no parameter n",
+    ):
+        config.addinivalue_line("markers", text)
     if config.getoption("--fabric"):
         choose_fabric(config.getoption("--fabric"))
 
@@ -45,8 +51,21 @@ def why_not(fabric):
     return "" if row["usable"] else row["text"]
 
 
+def ranks_of(item):
+    """Return the number of ranks that a parameter of a test says, or None."""
+    mark = item.get_closest_marker("on_ranks")
+    if mark:
+        return mark.args[0]
+    return getattr(item, "callspec", None) and item.callspec.params.get("n")
+
+
 def pytest_collection_modifyitems(config, items):
-    """Skip, over a network, what is about shared memory."""
+    """Leave out other numbers of ranks than were asked for; skip, over a network, what is about shared memory."""
+    wanted = config.getoption("--ranks")
+    if wanted:
+        others = [item for item in items if ranks_of(item) not in (None, wanted)]
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if ranks_of(item) in (None, wanted)]
     fabric = config.getoption("--fabric")
     if fabric in ("", "shm"):
         return

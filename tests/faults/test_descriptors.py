@@ -3,6 +3,8 @@
 import pytest
 from support.mpirun import ANY
 
+pytestmark = pytest.mark.slow
+
 NONE_LEFT = """
 import os, pickle, resource, time
 

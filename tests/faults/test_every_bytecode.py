@@ -7,6 +7,8 @@ import os
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 WHOLE = os.environ.get("INTERRUPTS") == "whole"
 
 # What rank 0 does and is interrupted in, and what rank 1 does. a is an array that is all value on both; t is a type that

@@ -7,6 +7,8 @@ import os
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 SECONDS = os.environ.get("HOSTILE_SECONDS", "1.0")
 
 PRELUDE = """

@@ -9,6 +9,8 @@ import shutil
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 WHOLE = os.environ.get("NEIGHBOURS") == "whole"
 CONNECTIONS = 10_000 if WHOLE else 600
 

@@ -11,6 +11,8 @@ import sys
 import pytest
 from support import mpirun as support
 
+pytestmark = pytest.mark.slow
+
 NEIGHBOUR = """
 import ctypes, mmap, os, subprocess, sys, time
 

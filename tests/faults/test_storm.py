@@ -7,6 +7,8 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 TRAFFIC = """
     import numpy as np
     from rankside import *

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 RANKS = 3
 VICTIM = 1
 WHOLE = os.environ.get("FAULTS") == "whole"

@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 MEASURE = """
     import gc, os, time
     from collections import Counter
@@ -38,7 +40,7 @@ MEASURE = """
         world.Barrier()
         after = resident(), descriptors(), mappings(), threads()
         more = Counter(after[1]) - Counter(before[1])
-        assert not more or len(after[1]) <= len(before[1]), dict(more)
+        assert not more, dict(more)
         assert after[2] <= before[2], ("mappings", before[2], after[2])
         # Go adds one whenever a call takes longer than usual and all others are busy: few, but not at once
         assert after[3] <= before[3] + 16, ("threads", before[3], after[3])

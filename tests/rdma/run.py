@@ -58,7 +58,7 @@ def build(go: list[str]) -> None:
         else:
             subprocess.run(command, cwd=TREE, check=True)
     # The guest can't fetch mpi4py's tests; without them their step is skipped.
-    fetch = "import sys; sys.path[:0] = ['tests/real', 'tests']; import conftest; conftest.download()"
+    fetch = "import sys; sys.path[:0] = ['tests/conformance', 'tests']; import conftest; conftest.download()"
     subprocess.run([sys.executable, "-c", fetch], cwd=TREE, stderr=subprocess.DEVNULL)
     # To compile modules takes 20 times as long inside. tests/support/mpirun.py has its jobs look there.
     cache = {"PYTHONPYCACHEPREFIX": str(TREE / ".cache" / "bytecode"), "PYTHONPATH": str(TREE / "python")}

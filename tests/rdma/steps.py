@@ -33,7 +33,7 @@ STEPS = [
     Step("killed peer", "$PYTHON tests/rdma/killed_peer.py", 150),
     Step(
         "mpi4py's tests",
-        "$PYTHON -m pytest -v -p no:cacheprovider --fabric verbs tests/real/test_mpi4py_tests.py -k short_windows",
+        "$PYTHON -m pytest -v -p no:cacheprovider --fabric verbs tests/conformance/test_mpi4py_tests.py::test_short_windows",
         300,
     ),
     Step(

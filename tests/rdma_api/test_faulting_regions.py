@@ -10,6 +10,8 @@ from support.rxe import SLOW
 
 from gormapy import rdma
 
+pytestmark = pytest.mark.slow
+
 TIMEOUT = 20 * SLOW
 PAGE = mmap.PAGESIZE
 PAGES = 64

@@ -7,7 +7,15 @@ from support.windows import PROGRAMS, WAYS
 SIZES_AND_WAYS = [(1, "kernel"), (2, "kernel"), (4, "kernel"), (7, "kernel"), (3, "messages")]
 
 
-@pytest.fixture(params=SIZES_AND_WAYS, ids=lambda p: f"{p[0]}-{p[1]}")
+def marks(n):
+    """Return the marks of a case; seven ranks at work take long on two cores."""
+    return [pytest.mark.on_ranks(n)] + [pytest.mark.slow] * (n > 4)
+
+
+@pytest.fixture(
+    params=[pytest.param(case, marks=marks(case[0])) for case in SIZES_AND_WAYS],
+    ids=lambda case: f"{case[0]}-{case[1]}",
+)
 def onesided(request, ranks):
     """Run a program of this folder at several sizes and in both ways."""
     n, way = request.param

@@ -6,6 +6,8 @@ import os
 import pytest
 from support.windows import PROGRAMS
 
+pytestmark = pytest.mark.slow
+
 # The promise is for ten seconds; shorter runs show it too.
 SECONDS = float(os.environ.get("FAIRNESS_SECONDS", "3"))
 RANKS = 16

@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent
 MINUTES = float(os.environ.get("SOAK_MINUTES", "0.5"))
 EPISODE = 15.0 if MINUTES >= 2 else 5.0

@@ -1,4 +1,4 @@
-"""Programs of others, fetched when the test runs: none of them is in this repository."""
+"""mpi4py's own tests and demonstrations, fetched when a test runs: none of them is in this repository."""
 
 import hashlib
 import tarfile
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support import index
 
-CACHE = Path(__file__).resolve().parents[2] / ".cache" / "real"
+CACHE = Path(__file__).resolve().parents[2] / ".cache" / "conformance"
 VERSION = "4.1.2"
 ARCHIVE = f"mpi4py-{VERSION}.tar.gz"
 SHA256 = "56860286dc45f20e8821e93cb06669e30462348bf866f685553fa4b712d58d02"
@@ -30,7 +30,7 @@ def mpi4py_source(tmp_path_factory):
             pytest.skip(f"mpi4py's programs are needed, and the package index can't be reached: {error}")
     found = hashlib.sha256(archive.read_bytes()).hexdigest()
     assert found == SHA256, f"{archive} is not the file that is meant: delete it, and it is fetched again"
-    folder = tmp_path_factory.mktemp("real")
+    folder = tmp_path_factory.mktemp("mpi4py")
     with tarfile.open(archive) as tar:
         if hasattr(tarfile, "data_filter"):
             tar.extractall(folder, filter="data")
