@@ -68,7 +68,7 @@ func actRank(role string) int {
 			seg.Abort(1, 5)
 		}
 		time.Sleep(time.Minute)
-	case "peers": // rank 2 fails, rank 0 says what it can know at its end
+	case "peers": // rank 2 fails, rank 0 prints what it knows at its end
 		for r == 0 && seg.Ranks[2].Exit == 0 {
 			time.Sleep(time.Millisecond)
 		}
@@ -81,7 +81,7 @@ func actRank(role string) int {
 			return 3
 		}
 		time.Sleep(time.Minute)
-	case "stacks": // rank 1 prints what it does when asked to
+	case "stacks": // rank 1 prints its state when it gets the signal
 		asked := make(chan os.Signal, 1)
 		signal.Notify(asked, unix.Signal(job.StackSignal))
 		if r == 1 {
@@ -90,7 +90,7 @@ func actRank(role string) int {
 			fmt.Fprintln(os.Stderr, "stack of rank 1")
 		}
 		time.Sleep(time.Minute)
-	case "interrupt": // a rank that gets SIGINT can tell that all others do
+	case "interrupt": // a rank that gets SIGINT knows that all others get it
 		asked := make(chan os.Signal, 1)
 		signal.Notify(asked, unix.SIGINT)
 		fmt.Println("ready")
