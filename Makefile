@@ -19,7 +19,7 @@ SOURCES := $(shell find gocore pybind python/gormapy go.mod go.sum pyproject.tom
 help:
 	@echo 'make demo         install into an environment of its own and run a 4-rank program'
 	@echo 'make quick        run what is fast: lint of what changed, Go tests, Python tests on two ranks'
-	@echo 'make test         build, then run the Go and the Python tests, but for the slow ones'
+	@echo 'make test         build, then run the Go and the Python tests, but for the exhaustive ones'
 	@echo 'make check        run everything that a change has to pass'
 	@echo 'make lint         check the Go, the C and the Python sources'
 	@echo 'make stubs        write the stub of gormapy.MPI anew, after a change of its calls or their types'
@@ -58,14 +58,14 @@ build: $(DEV)/made
 
 # What a developer runs after each change: lint of what changed, and what is fast, on two ranks.
 # Like make lint and make test, it ends with the first failure.
-NOT_SLOW := not slow and not conformance and not large and not stress and not browser
+TESTED := not exhaustive and not conformance and not large and not stress and not browser
 quick: build quick-lint
 	$(GO) vet $(GO_PACKAGES)
 	$(GO) test -short -timeout 2m $(GO_PACKAGES)
 	@$(BACKEND) group test
-	$(DEV)/bin/python -m pytest -q -m "$(NOT_SLOW)" --ranks 2 $(PYTEST_FLAGS) $(QUICK_TESTS)
+	$(DEV)/bin/python -m pytest -q -m "$(TESTED) and not slow" --ranks 2 $(PYTEST_FLAGS) $(QUICK_TESTS)
 
-QUICK_TESTS := tests/api tests/rma tests/slots tests/file tests/run tests/trace
+QUICK_TESTS := tests/api tests/rma tests/slots tests/file
 CHANGED = $(shell git diff --name-only --diff-filter=d HEAD -- '*$(1)'; git ls-files --others --exclude-standard -- '*$(1)')
 quick-lint: $(DEV)/made
 	@$(BACKEND) group lint
@@ -74,9 +74,9 @@ quick-lint: $(DEV)/made
 	@unformatted=$$($(if $(call CHANGED,.go),$(BACKEND) gofmt -l $(call CHANGED,.go),true)) && \
 		if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
 
-# make check runs the slow tests, too.
+# make check runs the exhaustive tests, too.
 test: test-go
-	@$(MAKE) --no-print-directory test-python PYTEST_FLAGS='-m "$(NOT_SLOW)" $(PYTEST_FLAGS)'
+	@$(MAKE) --no-print-directory test-python PYTEST_FLAGS='-m "$(TESTED)" $(PYTEST_FLAGS)'
 
 # Everything that a change has to pass, one after the other; .ci/run does the same from a bare machine.
 check:

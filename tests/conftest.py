@@ -32,7 +32,8 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     """Take the choices over."""
     for text in (
-        "slow: takes seconds, or is one of many that take long together; left to 'make check'",
+        "slow: takes seconds, or is one of many that take long together; not in 'make quick'",
+        "exhaustive: takes so long that 'make test' leaves it to 'make check'",
         "on_ranks(n): runs on so many ranks; for those that have no parameter n",
     ):
         config.addinivalue_line("markers", text)

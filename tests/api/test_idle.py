@@ -3,6 +3,8 @@
 import pytest
 from support.programs import beside
 
+pytestmark = pytest.mark.slow
+
 program = beside(__file__)
 
 

@@ -118,6 +118,7 @@ def test_launcher_that_cannot_be_joined():
     assert other.stdout == "" and "PMIx" in other.stderr
 
 
+@pytest.mark.slow
 def test_rank_that_runs_something_else_is_named(mpirun):
     choose = 'if [ "$GORMAPY_JOB_RANK" = 1 ]; then exec "$0" -c "from gormapy import MPI; import time; time.sleep(60)"; fi; exec "$0" -m gormapy info'
     result = mpirun.command(3, "sh", "-c", choose, sys.executable, timeout=60).finish(expect=1)
@@ -288,6 +289,7 @@ def test_log_tells_what_the_core_decides(mpirun):
             assert re.search(decision, mine), f"{decision} is not in the lines of rank {rank}:\n{mine}"
 
 
+@pytest.mark.slow
 def test_log_names_peers_that_end(mpirun):
     source = """
         import os, time

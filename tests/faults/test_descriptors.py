@@ -3,7 +3,7 @@
 import pytest
 from support.mpirun import ANY
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.exhaustive
 
 NONE_LEFT = """
 import os, pickle, resource, time

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.exhaustive
 
 WHOLE = os.environ.get("INTERRUPTS") == "whole"
 

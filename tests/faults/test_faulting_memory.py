@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.exhaustive
 
 PROGRAM = Path(__file__).parent / "programs" / "faulting_memory.py"
 

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.exhaustive
 
 SECONDS = os.environ.get("HOSTILE_SECONDS", "1.0")
 

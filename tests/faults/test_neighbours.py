@@ -9,7 +9,7 @@ import shutil
 
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.exhaustive
 
 WHOLE = os.environ.get("NEIGHBOURS") == "whole"
 CONNECTIONS = 10_000 if WHOLE else 600

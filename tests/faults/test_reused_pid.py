@@ -11,7 +11,7 @@ import sys
 import pytest
 from support import mpirun as support
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.exhaustive
 
 NEIGHBOUR = """
 import ctypes, mmap, os, subprocess, sys, time

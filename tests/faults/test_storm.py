@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.exhaustive
 
 TRAFFIC = """
     import numpy as np

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.exhaustive
 
 RANKS = 3
 VICTIM = 1

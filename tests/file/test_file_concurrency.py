@@ -1,10 +1,12 @@
 """Files used by several ranks, threads and operations at once."""
 
+import pytest
 from support.programs import beside
 
 program = beside(__file__)
 
 
+@pytest.mark.slow
 def test_atomic_mode(mpirun):
     """Whole blocks of one writer, whoever reads meanwhile; without atomic mode there would be mixtures."""
     mpirun(

@@ -10,7 +10,7 @@ from support.rxe import SLOW
 
 from gormapy import rdma
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.exhaustive
 
 TIMEOUT = 20 * SLOW
 PAGE = mmap.PAGESIZE

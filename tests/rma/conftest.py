@@ -9,7 +9,7 @@ SIZES_AND_WAYS = [(1, "kernel"), (2, "kernel"), (4, "kernel"), (7, "kernel"), (3
 
 def marks(n):
     """Return the marks of a case; seven ranks at work take long on two cores."""
-    return [pytest.mark.on_ranks(n)] + [pytest.mark.slow] * (n > 4)
+    return [pytest.mark.on_ranks(n)] + [pytest.mark.exhaustive] * (n > 4)
 
 
 @pytest.fixture(

@@ -7,6 +7,8 @@ import sys
 import pytest
 from support.windows import PROGRAMS, WAYS
 
+pytestmark = pytest.mark.slow
+
 STATES = {
     "exclusive": "allocate",
     "shared": "create",

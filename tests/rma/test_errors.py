@@ -11,6 +11,7 @@ def test_mistakes(onesided):
     onesided("errors")
 
 
+@pytest.mark.slow
 def test_mistakes_are_heard_by_a_function_of_the_program(mpirun):
     mpirun(3, PROGRAMS / "errors.py", "wrong", env={"HANDLER": "function"})
 

@@ -6,7 +6,7 @@ import os
 import pytest
 from support.windows import PROGRAMS
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.exhaustive
 
 # The promise is for ten seconds; shorter runs show it too.
 SECONDS = float(os.environ.get("FAIRNESS_SECONDS", "3"))

@@ -6,6 +6,8 @@ import pytest
 from support.mpirun import ANY, WITHOUT_COPIES
 from support.windows import PROGRAMS, WAYS
 
+pytestmark = pytest.mark.slow
+
 REFUSED = (sys.executable, WITHOUT_COPIES, sys.executable)
 
 WHICH = """

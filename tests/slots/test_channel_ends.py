@@ -5,6 +5,8 @@ import sys
 import pytest
 from support.programs import beside
 
+pytestmark = pytest.mark.slow
+
 setup = beside(__file__, "setup")
 program = beside(__file__)
 

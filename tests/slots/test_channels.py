@@ -36,6 +36,7 @@ def test_over_tcp(ranks, locking, kind):
 # What one end sees, with both ends on one rank where possible.
 
 
+@pytest.mark.slow
 def test_ends(ranks):
     ranks(1, program.ends)
 

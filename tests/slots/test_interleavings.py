@@ -23,6 +23,8 @@ from gormapy import MPI  # noqa: E402
 from gormapy.slots import Closed, SlotError, endpoint, fixed, lock, locking, nonlocking, variable  # noqa: E402
 from gormapy.slots.token import Kind  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 FIXED = [b"aA", b"bB", b"cC", b"dD"]
 ANY = [b"aAAA", b"", b"bBB", b"cC"]  # the third meets the end of a ring of six bytes
 A, B = [b"a", b"A"], [b"b", b"B"]

@@ -18,6 +18,7 @@ def test_counting_fences(mpirun, n):
     mpirun(n, program.counts, timeout=60)
 
 
+@pytest.mark.slow
 def test_counting_fences_over_tcp(mpirun):
     mpirun(2, program.counts, env=TCP, timeout=60)
 
@@ -56,6 +57,7 @@ def test_words(mpirun):
     )
 
 
+@pytest.mark.slow
 def test_usable_after_a_reset(mpirun):
     for env in (None, TCP):
         mpirun(

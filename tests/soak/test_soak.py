@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.exhaustive
 
 HERE = Path(__file__).parent
 MINUTES = float(os.environ.get("SOAK_MINUTES", "0.5"))
