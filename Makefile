@@ -14,7 +14,7 @@ GO_PACKAGES := ./gocore/... ./pybind/build/... $(if $(wildcard pybind/core/*.go)
 SOURCES := $(shell find gocore pybind python/gormapy go.mod go.sum pyproject.toml README.md -type f \
 	-not -path '*/__pycache__/*' -not -path '*/_bin/*' -not -name '*.so' 2>/dev/null)
 
-.PHONY: help build quick quick-lint test check test-go test-python test-fabrics test-rdma conformance large stress faults exhaustion neighbours interrupts threads soak race interleave simulate fuzz lint lint-go lint-c lint-python stubs demo notebooks test-notebooks test-elsewhere test-browser wheel sdist test-wheels clean
+.PHONY: help build quick quick-lint test test-exhaustive check test-go test-python test-fabrics test-rdma conformance large stress faults exhaustion neighbours interrupts threads soak race interleave simulate fuzz lint lint-go lint-c lint-python stubs demo notebooks test-notebooks test-elsewhere test-browser wheel sdist test-wheels clean
 
 help:
 	@echo 'make demo         install into an environment of its own and run a 4-rank program'
@@ -77,6 +77,11 @@ quick-lint: $(DEV)/made
 # make check runs the exhaustive tests, too.
 test: test-go
 	@$(MAKE) --no-print-directory test-python PYTEST_FLAGS='-m "$(TESTED)" $(PYTEST_FLAGS)'
+
+# What make test leaves out, but for what has targets of its own.
+test-exhaustive: build
+	@$(BACKEND) group test
+	$(DEV)/bin/python -m pytest -m "exhaustive and not conformance and not large and not stress and not browser" $(PYTEST_FLAGS)
 
 # Everything that a change has to pass, one after the other; .ci/run does the same from a bare machine.
 check:

@@ -17,6 +17,10 @@ import (
 // signal.
 const sweepLimit = 10 * time.Second
 
+// sweepPause is between two scans: a process that executes another program has no
+// environment to read for a moment.
+const sweepPause = 2 * time.Millisecond
+
 // member reports whether process pid belongs to a job.
 type member func(pid int) bool
 
@@ -92,7 +96,9 @@ func sweep(is member) {
 			clean++
 		} else {
 			clean = 0
-			time.Sleep(2 * time.Millisecond)
+		}
+		if clean < 2 {
+			time.Sleep(sweepPause)
 		}
 	}
 }
