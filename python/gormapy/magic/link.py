@@ -1,6 +1,5 @@
 """Messages between the kernel and the ranks: a JSON header and bytes, with their lengths before them."""
 
-import array
 import json
 import socket
 import struct
@@ -8,7 +7,6 @@ import struct
 # Headers are small, whatever the payloads are: a longer one is not a message.
 HEADER_LIMIT = 64 << 20
 _LENGTH = struct.Struct("<Q")
-_FD = array.array("i").itemsize
 
 
 def pack(kind, payloads=(), **fields):
@@ -22,8 +20,7 @@ def send(sock, kind, payloads=(), fds=(), **fields):
     """Send a message, with descriptors of which the receiver gets copies."""
     parts = pack(kind, payloads, **fields)
     if fds:
-        control = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))]
-        sent = sock.sendmsg([parts[0]], control)
+        sent = socket.send_fds(sock, [parts[0]], fds)
         parts[0] = parts[0][sent:]
     for part in parts:
         if len(part):
@@ -53,12 +50,8 @@ class Reader:
 
     def fill(self, most=1 << 18):
         """Read available bytes; False at the end of the stream. Raises BlockingIOError if there are none."""
-        data, control, _, _ = self.sock.recvmsg(most, socket.CMSG_SPACE(4 * _FD), socket.MSG_CMSG_CLOEXEC)
-        for level, kind, content in control:
-            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-                fds = array.array("i")
-                fds.frombytes(content[: len(content) // _FD * _FD])
-                self.fds.extend(fds)
+        data, fds, _, _ = socket.recv_fds(self.sock, most, 4, socket.MSG_CMSG_CLOEXEC)
+        self.fds.extend(fds)
         self._buffer += data
         return bool(data)
 
