@@ -10,7 +10,7 @@ type Entry struct {
 	Name string
 	// What says what it is in a few words, and of this machine.
 	What func() string
-	// Needs and OneSided are its cells in the table of README.md.
+	// Needs and OneSided are its cells in the table of docs/transports.md.
 	Needs, OneSided string
 	// Device says that it needs hardware, which most machines don't have: the tests on
 	// all networks leave it out.
