@@ -24,40 +24,6 @@ def test_abort_is_never_a_success(mpirun):
     assert mpirun(2, program.abort_is_never_a_success, expect=1).status == 1
 
 
-# Programs begin with this: says(kind, words, call) expects an error of a kind, or of an error class of MPI, whose
-# text has all the words; words that begin with "!" must not be there.
-SAYS = """
-import numpy as np
-from rankside import *
-
-def says(kind, words, call):
-    try:
-        call()
-    except Exception as error:
-        if isinstance(kind, int):
-            assert isinstance(error, MPI.Exception), repr(error)
-            assert error.Get_error_class() == kind, error
-        else:
-            assert type(error) is kind, f"{type(error)}: {error}"
-        text = str(error)
-        for word in words.split("|"):
-            missing = word[1:] in text if word.startswith("!") else word not in text
-            assert not missing, f"{word!r} and the text: {text}"
-    else:
-        raise AssertionError(f"no error with {words!r}")
-
-def still_well():
-    "See that the job is well after the mistakes."
-    win.Fence()
-    assert world.allreduce(1) == size
-    win.Free()
-
-a, b, matrix, whole = np.zeros(4), np.zeros(4), np.zeros((4, 6)), np.zeros(4, "i4")
-win = MPI.Win.Create(a, 8, comm=world)
-win.Fence()
-"""
-
-
 def test_one_sided_call_without_the_rank(ranks):
     ranks(
         2,
@@ -73,12 +39,7 @@ def test_window_on_comm_self(ranks):
 
 
 def test_process_that_nothing_started_more_of(mpirun, ranks):
-    source = """
-says(MPI.ERR_RANK, "rank 1|mpiexec -n", lambda: world.Send(a, 1))
-says(MPI.ERR_ROOT, "root 1|mpiexec -n", lambda: world.Bcast(a, 1))
-says(MPI.ERR_RANK, "rank 1|mpiexec -n", lambda: win.Put(a, 1))
-    """
-    mpirun.alone(SAYS + source)
+    mpirun.alone(says.singleton)
     # under a launcher the number of ranks was somebody's choice
     ranks(
         1,
@@ -171,42 +132,7 @@ def test_documentation_shows_the_texts(mpirun):
     """What the table in docs/errors.md says one sees is what one sees."""
     shown = re.findall(r"^\| `([^`]+)` \|", ERRORS.read_text(encoding="utf-8"), re.MULTILINE)
     assert len(shown) > 12
-    source = """
-    import mmap, os
-    seen = []
-    def see(call):
-        try:
-            call()
-        except Exception as error:
-            seen.append(f"{type(error).__name__}: {error}")
-    own = MPI.Win.Create(b)
-    see(lambda: own.Lock(1))
-    see(lambda: win.Put(a, 1, 3))
-    see(lambda: win.Put(a, target=1))
-    see(lambda: world.Send(a, 5))
-    see(lambda: world.Send([1, 2, 3], 1))
-    see(lambda: world.Send(matrix[:, 1], 1))
-    see(lambda: world.Send([a, 1, MPI.DOUBLE.Create_vector(2, 1, 2)], 1))
-    see(lambda: world.Allreduce(whole, b))
-    file = os.memfd_create("truncated")
-    os.truncate(file, 4096)
-    mapped = np.frombuffer(mmap.mmap(file, 4096))
-    os.truncate(file, 0)
-    see(lambda: world.Send(mapped, rank))
-    if rank == 0:
-        world.Send(a, 1, 5)
-    else:
-        see(lambda: world.Recv(b[:2], 0, 5))
-    win.Fence(MPI.MODE_NOSUCCEED)
-    see(lambda: win.Put(a, 1))
-    other = world.Dup()
-    see(lambda: other.Bcast(a) if rank == 0 else other.Allreduce(a, b))
-    if rank == 1:
-        say("\\n".join(seen))
-    win.Fence()
-    own.Free()
-    """
-    result = mpirun(2, SAYS + "\n".join(line[4:] for line in source.splitlines()) + "\nwin.Free()\n")
+    result = mpirun(2, says.mistakes_of_the_documentation)
     elsewhere = ("this process was started by a PMIx launcher", "MPI_ERR_PROC_FAILED")  # other tests see these
     for text in shown:
         parts = [re.escape(part.strip()) for part in text.split("…")]

@@ -6,13 +6,6 @@ from support.programs import beside
 program = beside(__file__)
 
 
-PROLOGUE = """
-import numpy as np
-from gormapy import MPI
-comm = MPI.COMM_WORLD
-rank, size = comm.rank, comm.size
-"""
-
 # what rank 0 calls, what the others call, and words of the error
 CASES = {
     "another collective": (
@@ -52,7 +45,7 @@ CASES = {
 def test_mismatch(mpirun, case, n):
     """The job ends with an error that names both calls."""
     mine, theirs, words = CASES[case]
-    result = mpirun(n, PROLOGUE + f"if rank == 0:\n    {mine}\nelse:\n    {theirs}\n", expect=1)
+    result = mpirun(n, program.mismatch, mine, theirs, expect=1)
     for word in words:
         assert word in result.stderr
 

@@ -10,21 +10,6 @@ from support.programs import beside
 program = beside(__file__)
 
 
-HEAD = """
-import gc, os, signal, sys, time
-import numpy as np
-from rankside import MPI, fails, interrupted, rank, reset, size, world
-
-def descriptors():
-    # only what belongs to files: the core opens others when it likes
-    links = [os.readlink(f"/proc/self/fd/{n}") for n in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{n}")]
-    mapped = [line for line in open("/proc/self/maps") if "file pointer" in line]
-    return sorted(link for link in links if link.startswith(os.getcwd()) or "file pointer" in link) + mapped
-
-RW = MPI.MODE_RDWR | MPI.MODE_CREATE
-"""
-
-
 @pytest.mark.parametrize("n", (1, 3))
 def test_opening(mpirun, n):
     mpirun(
@@ -40,19 +25,9 @@ def test_permissions(mpirun, tmp_path):
     tmp_path.chmod(0o755)
     mpirun(
         2,
-        HEAD
-        + f"""
-os.seteuid(65534)
-try:
-    with fails(MPI.ERR_ACCESS, "permissions"):
-        MPI.File.Open(MPI.COMM_SELF, {str(tmp_path / "secret")!r})
-    with fails(MPI.ERR_ACCESS, "permissions"):
-        MPI.File.Open(MPI.COMM_SELF, {str(tmp_path / "new")!r}, RW)
-    with fails(MPI.ERR_ACCESS):
-        MPI.File.Delete({str(tmp_path / "secret")!r})
-finally:
-    os.seteuid(0)
-""",
+        program.permissions,
+        str(tmp_path / "secret"),
+        str(tmp_path / "new"),
     )
 
 
@@ -80,22 +55,8 @@ def test_file_system_that_fills_up(mpirun, tmp_path):
     try:
         mpirun(
             2,
-            HEAD
-            + f"""
-f = MPI.File.Open(world, {str(small / "x")!r}, RW | MPI.MODE_DELETE_ON_CLOSE)
-b = np.ones(1 << 20, "u1")
-f.Set_view(rank, MPI.BYTE, MPI.BYTE.Create_vector(1 << 20, 1, 2).Commit())
-with fails(MPI.ERR_NO_SPACE, "space"):
-    f.Write_all(b)
-with fails(MPI.ERR_NO_SPACE):
-    f.Preallocate(4 << 20)
-f.Set_size(0)
-f.Set_view()
-f.Write_at_all(rank << 10, b[: 1 << 10])  # works again
-assert f.Get_size() == 2 << 10
-f.Close()
-assert not os.listdir({str(small)!r})
-""",
+            program.file_system_that_fills_up,
+            str(small),
         )
     finally:
         subprocess.run(["umount", small], check=True)

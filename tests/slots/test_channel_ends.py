@@ -16,23 +16,6 @@ UNNOTICED = ("sh", "-c", '"$@"; exit 0', "sh", sys.executable)
 TCP = {"GORMAPY_FABRIC": "tcp"}
 KINDS = ["spsc", "variable", "locking", "nonlocking"]
 
-SETUP = """
-    import os, signal, sys, threading, time
-    import numpy as np
-    from gormapy import slots
-    from rankside import *
-
-    space = slots.Space(world)
-    kind = sys.argv[1]
-    what = dict(payload=16) if kind == "variable" else dict(nbytes=8)
-    if kind in ("spsc", "variable"):
-        end = slots.spsc(space, "c", 0, 1, 2, **what)
-    else:
-        end = slots.mpsc(space, "c", [0], 1, 2, locking=kind == "locking", **what)
-    if end is not None:
-        role = "push" if rank == 0 else "pop"
-"""
-
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_interrupted(mpirun, kind):
@@ -118,40 +101,6 @@ def test_interrupts_at_any_moment(mpirun, kind):
     """A push that an interrupt ends has pushed its token or has not; no token is lost, and no lock is kept."""
     mpirun(
         3,
-        SETUP
-        + """
-    armed = False
-
-    def handler(number, frame):
-        global armed
-        if armed:
-            armed = False
-            raise KeyboardInterrupt
-
-    if rank == 0:
-        signal.signal(signal.SIGALRM, handler)
-        signal.setitimer(signal.ITIMER_REAL, 0.001, 0.0007)
-        number, interrupts, until = 0, 0, time.monotonic() + 1
-        while time.monotonic() < until or interrupts == 0:
-            try:
-                armed = True
-                end.push(b"%08d" % number, None)
-                number += 1
-                armed = False
-            except KeyboardInterrupt:
-                interrupts += 1
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        end.push(b"last....", timeout=20)
-        world.send((number, interrupts), dest=1)
-    elif rank == 1:
-        last = again = 0
-        while (token := end.pop(timeout=20)) != b"last....":
-            again += int(token) == last  # the program pushes once more what it does not know to be pushed
-            assert last <= int(token) <= last + 1, (last, token)
-            last = int(token)
-        number, interrupts = world.recv(source=0)
-        assert last in (number - 1, number) and again <= interrupts + 1, (last, number, again, interrupts)
-    space.close()
-        """,
+        setup.interrupts_at_any_moment,
         kind,
     )

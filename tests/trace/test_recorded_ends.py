@@ -7,8 +7,12 @@ import time
 import numpy as np
 import pytest
 from support.mpirun import ANY
+from support.programs import beside
 
 from gormapy.trace import load
+
+program = beside(__file__)
+
 
 PROGRAM = """
 import os, signal, sys, time
@@ -89,7 +93,11 @@ def test_more_events_than_there_is_room_for(recorded):
 @pytest.mark.parametrize("events", ["0", "many"])
 def test_bad_number_of_events_is_refused(mpirun, tmp_path, events):
     job = mpirun(
-        1, "print('ran')", launcher=("--trace", str(tmp_path / "o")), env={"GORMAPY_TRACE_EVENTS": events}, expect=2
+        1,
+        program.bad_number_of_events_is_refused,
+        launcher=("--trace", str(tmp_path / "o")),
+        env={"GORMAPY_TRACE_EVENTS": events},
+        expect=2,
     )
     assert "GORMAPY_TRACE_EVENTS" in job.stderr
     assert "ran" not in job.stdout
@@ -97,24 +105,16 @@ def test_bad_number_of_events_is_refused(mpirun, tmp_path, events):
 
 def test_file_that_cannot_be_written_is_refused_before_the_job(mpirun, tmp_path):
     for path in (tmp_path / "no" / "such" / "folder.json", tmp_path):
-        job = mpirun(1, "print('ran')", launcher=("--trace", str(path)), expect=2)
+        job = mpirun(
+            1, program.file_that_cannot_be_written_is_refused_before_the_job, launcher=("--trace", str(path)), expect=2
+        )
         assert "--trace" in job.stderr and "ran" not in job.stdout
 
 
 def test_without_the_option_nothing_is_recorded(mpirun, tmp_path):
     mpirun(
         2,
-        """
-        import os
-        from gormapy import MPI, trace
-        from gormapy._ext import fast
-        assert not trace.is_on()
-        assert "GORMAPY_JOB_TRACE" not in os.environ
-        MPI.COMM_WORLD.Barrier()
-        assert fast.trace_mark() == 0
-        assert not any(isinstance(member, fast.Recorded) for cls in MPI.Comm.__mro__ for member in vars(cls).values())
-        assert "gormapy-trace" not in open("/proc/self/maps").read()
-        """,
+        program.without_the_option_nothing_is_recorded,
         cwd=tmp_path,
     )
     assert not list(tmp_path.glob("*.json"))
@@ -154,14 +154,7 @@ def test_children_are_not_recorded(recorded):
 def test_summary_goes_to_standard_error(mpirun):
     job = mpirun(
         2,
-        """
-        import numpy as np
-        from gormapy import MPI
-        comm = MPI.COMM_WORLD
-        a = np.zeros(100)
-        for _ in range(5):
-            comm.Sendrecv(a, 1 - comm.rank, 0, a.copy(), 1 - comm.rank)
-        """,
+        program.summary_goes_to_standard_error,
         launcher=("--summary",),
     )
     assert job.stdout == ""
@@ -214,9 +207,9 @@ assert mine.calls[["rank", "name"]].tolist() == [(rank, "Barrier")]
 
 
 @pytest.mark.parametrize("n", [1, 2, 4])
-def test_part_of_a_program(mpirun, tmp_path, n):
+def test_part_of_a_program(ranks, tmp_path, n):
     paths = [str(tmp_path / name) for name in ("a.json", "b.json", "c.json", "d.json")]
-    mpirun(n, IN_PROGRAM, *paths)
+    ranks(n, program.in_program, *paths)
     for path in paths:
         assert len(load(path).calls) == 2 * n
 
@@ -231,14 +224,7 @@ def test_part_of_a_program_that_is_recorded(recorded, tmp_path):
 def test_exception_in_a_recorded_part_leaves_what_there_is(mpirun, tmp_path):
     job = mpirun(
         2,
-        """
-        import sys
-        from gormapy import MPI, trace
-        comm = MPI.COMM_WORLD
-        with trace.record(sys.argv[1]):
-            comm.Barrier()
-            raise ValueError("on purpose")
-        """,
+        program.exception_in_a_recorded_part_leaves_what_there_is,
         str(tmp_path / "out.json"),
         expect=1,
     )

@@ -4,15 +4,21 @@
 # ruff: noqa: B023
 
 import inspect
+import mmap
+import os
 import sys
 
 import numpy as np
-from rankside import rank, size, world
+from rankside import rank, say, size, world
 
 from gormapy import MPI
 
 
 def says(kind, words, call):
+    """Expect an error of a kind, or of an error class of MPI, whose text has all the words.
+
+    Words that begin with "!" must not be there.
+    """
     try:
         call()
     except Exception as error:
@@ -343,3 +349,47 @@ def array_that_is_received_as_an_object():
         assert not getattr(error, "__notes__", None)
     request.wait()
     still_well()
+
+
+def singleton():
+    says(MPI.ERR_RANK, "rank 1|mpiexec -n", lambda: world.Send(a, 1))
+    says(MPI.ERR_ROOT, "root 1|mpiexec -n", lambda: world.Bcast(a, 1))
+    says(MPI.ERR_RANK, "rank 1|mpiexec -n", lambda: win.Put(a, 1))
+
+
+def mistakes_of_the_documentation():
+    seen = []
+
+    def see(call):
+        try:
+            call()
+        except Exception as error:
+            seen.append(f"{type(error).__name__}: {error}")
+
+    own = MPI.Win.Create(b)
+    see(lambda: own.Lock(1))
+    see(lambda: win.Put(a, 1, 3))
+    see(lambda: win.Put(a, target=1))
+    see(lambda: world.Send(a, 5))
+    see(lambda: world.Send([1, 2, 3], 1))
+    see(lambda: world.Send(matrix[:, 1], 1))
+    see(lambda: world.Send([a, 1, MPI.DOUBLE.Create_vector(2, 1, 2)], 1))
+    see(lambda: world.Allreduce(whole, b))
+    file = os.memfd_create("truncated")
+    os.truncate(file, 4096)
+    mapped = np.frombuffer(mmap.mmap(file, 4096))
+    os.truncate(file, 0)
+    see(lambda: world.Send(mapped, rank))
+    if rank == 0:
+        world.Send(a, 1, 5)
+    else:
+        see(lambda: world.Recv(b[:2], 0, 5))
+    win.Fence(MPI.MODE_NOSUCCEED)
+    see(lambda: win.Put(a, 1))
+    other = world.Dup()
+    see(lambda: other.Bcast(a) if rank == 0 else other.Allreduce(a, b))
+    if rank == 1:
+        say("\n".join(seen))
+    win.Fence()
+    own.Free()
+    win.Free()

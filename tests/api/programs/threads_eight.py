@@ -155,3 +155,49 @@ def eight_threads_in_different_calls_at_once():
     together[4], sums[4] = (world.allreduce(s[4]) for s in (together, sums))
     assert together == sums, (together, sums)
     assert not world.Iprobe()
+
+
+def threads_that_wait_block_no_others():
+    global TURNS, WORK, comms, wins
+    TURNS = 40
+    calls = {
+        "Recv": lambda: comms[0].Recv(np.zeros(1), right),
+        "Wait": lambda: comms[1].Irecv(np.zeros(1), right).Wait(),
+        "Probe": lambda: comms[2].Probe(right),
+        "Barrier": comms[3].Barrier,
+        "Fence": wins[4].Fence,
+        "Lock": lambda: wins[5].Lock(0),
+    }
+    waiting, told = list(calls), []
+
+    def block(k):
+        calls[waiting[k]]()
+        told.append(waiting[k])
+
+    if rank == 1:
+        wins[5].Lock(0)
+    world.Barrier()
+    threads = [threading.Thread(target=block, args=(k,)) for k in range(6) if rank == 0]
+    for t in threads:
+        t.start()
+    comms += [world.Dup() for _ in WORK]
+    wins += [MPI.Win.Allocate(8 * (size + 1), 8, comm=world) for _ in WORK]
+    for win in wins[8:]:
+        np.frombuffer(win.tomemory())[:] = 0
+    world.Barrier()
+    WORK = [lambda k, comm, win, work=work: work(k, comms[8 + k], wins[8 + k]) for work in WORK]
+    all_at_once()
+    assert not told, told
+    world.Barrier()
+    if rank == 1:
+        for k in range(3):
+            comms[k].Send(np.ones(1), left)
+        comms[3].Barrier()
+        wins[4].Fence()
+        wins[5].Unlock(0)
+    for t in threads:
+        t.join()
+    if rank == 0:
+        assert sorted(told) == sorted(waiting), told
+        comms[2].Recv(np.zeros(1), right)
+        wins[5].Unlock(0)

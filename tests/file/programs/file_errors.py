@@ -280,3 +280,32 @@ def interrupted_open():
     reset()
     f = MPI.File.Open(world, "a", RW | MPI.MODE_EXCL | MPI.MODE_DELETE_ON_CLOSE)
     f.Close()
+
+
+def permissions(secret, new):
+    os.seteuid(65534)
+    try:
+        with fails(MPI.ERR_ACCESS, "permissions"):
+            MPI.File.Open(MPI.COMM_SELF, secret)
+        with fails(MPI.ERR_ACCESS, "permissions"):
+            MPI.File.Open(MPI.COMM_SELF, new, RW)
+        with fails(MPI.ERR_ACCESS):
+            MPI.File.Delete(secret)
+    finally:
+        os.seteuid(0)
+
+
+def file_system_that_fills_up(folder):
+    f = MPI.File.Open(world, os.path.join(folder, "x"), RW | MPI.MODE_DELETE_ON_CLOSE)
+    b = np.ones(1 << 20, "u1")
+    f.Set_view(rank, MPI.BYTE, MPI.BYTE.Create_vector(1 << 20, 1, 2).Commit())
+    with fails(MPI.ERR_NO_SPACE, "space"):
+        f.Write_all(b)
+    with fails(MPI.ERR_NO_SPACE):
+        f.Preallocate(4 << 20)
+    f.Set_size(0)
+    f.Set_view()
+    f.Write_at_all(rank << 10, b[: 1 << 10])  # works again
+    assert f.Get_size() == 2 << 10
+    f.Close()
+    assert not os.listdir(folder)

@@ -86,3 +86,39 @@ def waits_say_what_they_are(_kind):
         end.pop(None)
     else:
         time.sleep(60)
+
+
+def interrupts_at_any_moment(_kind):
+    global armed
+    armed = False
+
+    def handler(number, frame):
+        global armed
+        if armed:
+            armed = False
+            raise KeyboardInterrupt
+
+    if rank == 0:
+        signal.signal(signal.SIGALRM, handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.001, 0.0007)
+        number, interrupts, until = 0, 0, time.monotonic() + 1
+        while time.monotonic() < until or interrupts == 0:
+            try:
+                armed = True
+                end.push(b"%08d" % number, None)
+                number += 1
+                armed = False
+            except KeyboardInterrupt:
+                interrupts += 1
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        end.push(b"last....", timeout=20)
+        world.send((number, interrupts), dest=1)
+    elif rank == 1:
+        last = again = 0
+        while (token := end.pop(timeout=20)) != b"last....":
+            again += int(token) == last  # the program pushes once more what it does not know to be pushed
+            assert last <= int(token) <= last + 1, (last, token)
+            last = int(token)
+        number, interrupts = world.recv(source=0)
+        assert last in (number - 1, number) and again <= interrupts + 1, (last, number, again, interrupts)
+    space.close()

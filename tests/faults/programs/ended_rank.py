@@ -1,0 +1,119 @@
+"""The programs of test_ended_rank.py."""
+
+import os
+import sys
+import time
+
+import numpy as np
+from rankside import fails, rank, say, world
+
+from gormapy import MPI
+
+
+def messages_of_an_ended_rank_can_still_be_received():
+    if rank == 1:
+        for i in range(10):
+            world.Send(np.full(4, i), dest=0, tag=i)
+    else:
+        time.sleep(0.7)
+        for i in range(10):
+            a = np.zeros(4, int)
+            world.Recv(a, source=1, tag=i)
+            assert (a == i).all()
+        with fails(MPI.ERR_PROC_FAILED, "rank 1"):
+            world.Recv(a, source=1)
+
+
+def uninvolved_ranks_go_on():
+    a = np.zeros(1)
+    if rank == 1:
+        sys.exit(0)
+    time.sleep(0.5)
+    other = 2 - rank
+    for _i in range(200):
+        world.Sendrecv(np.ones(1), other, 0, a, other, 0)
+    assert a[0] == 1
+
+
+def any_source_when_nobody_is_left():
+    if rank == 0:
+        with fails(MPI.ERR_PROC_FAILED):
+            world.Recv(np.zeros(1), source=MPI.ANY_SOURCE)
+    else:
+        time.sleep(0.2 * rank)
+
+
+def lock_held_by_an_ended_rank():
+    win = MPI.Win.Allocate(8, 1, comm=world)
+    if rank == 1:
+        win.Lock(0)
+        world.Barrier()
+        os._exit(0)  # no finalisation: the lock stays where it is
+    world.Barrier()
+    begun = time.monotonic()
+    try:
+        win.Lock(0)
+    except MPI.Exception as error:
+        assert error.Get_error_class() == MPI.ERR_PROC_FAILED, error
+        say("told", error)
+        win.Lock(0)  # it is free now
+    win.Unlock(0)
+    assert time.monotonic() - begun < 3
+
+
+def end_without_finalisation():
+    if rank == 1:
+        os._exit(0)
+    with fails(MPI.ERR_PROC_FAILED, "rank 1"):
+        world.Recv(np.zeros(1), source=1)
+
+
+def rank_that_ends_without_ever_joining():
+    if os.environ["GORMAPY_JOB_RANK"] == "1":
+        sys.exit(0)
+    for call in (
+        world.Barrier,
+        lambda: world.Recv(np.zeros(1), source=1),
+        lambda: world.Ssend(np.zeros(1), dest=1),
+        lambda: world.Send(np.zeros(1_000_000), dest=1),
+        lambda: MPI.Win.Allocate(8, comm=world),
+    ):
+        with fails(MPI.ERR_PROC_FAILED, "rank 1"):
+            call()
+        world.sendrecv(0, 2 - rank, source=2 - rank)
+
+
+def put_to_an_ended_rank():
+    a = np.zeros(1000)
+    shared, private = MPI.Win.Allocate(8000, 8, comm=world), MPI.Win.Create(a, 8, comm=world)
+    world.Barrier()
+    if rank == 1:
+        os._exit(0)
+    time.sleep(0.5)
+    with fails(MPI.ERR_PROC_FAILED, "rank 1"):
+        private.Lock(1, MPI.LOCK_SHARED)
+        private.Put(np.ones(1000), 1)
+        private.Flush(1)
+    # what lives still works
+    other = 2 - rank
+    shared.Lock(other)
+    shared.Put(np.full(1000, 3.0), other)
+    shared.Unlock(other)
+    private.Lock(other)
+    private.Accumulate(np.full(1000, 3.0), other)
+    private.Unlock(other)
+    world.sendrecv(0, 2 - rank, source=2 - rank)
+
+
+def lock_at_an_ended_rank_that_a_living_one_holds():
+    win = MPI.Win.Allocate(8, 8, comm=world)
+    if rank == 0:
+        win.Lock(1)
+    world.Barrier()
+    if rank == 1:
+        time.sleep(0.3)
+        os._exit(0)
+    if rank == 2:
+        with fails(MPI.ERR_PROC_FAILED, "rank 1"):
+            win.Lock(1)
+    world.sendrecv(0, 2 - rank, source=2 - rank)
