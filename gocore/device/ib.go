@@ -3,7 +3,6 @@
 package device
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -124,9 +123,8 @@ func (p *Place) String() string {
 
 // Choose takes the port and address that r asks for. It does not look at r.Device.
 func (d *IB) Choose(r IBRequest) (*Place, error) {
-	port, err := number(IBPort.Name, r.Port, 1)
-	gid, bad := number(IBGID.Name, r.GID, 0)
-	if err = errors.Join(err, bad); err != nil {
+	port, gid, err := r.numbers()
+	if err != nil {
 		return nil, err
 	}
 	name := d.Context.Name()
@@ -169,6 +167,14 @@ func (d *IB) address(info *PortInfo, wanted int) (*Place, bool) {
 	return p, p.GID.Index >= 0 || wanted < 0 && lid
 }
 
+// numbers are those of port and GID, -1 for any.
+func (r IBRequest) numbers() (port, gid int, err error) {
+	if port, err = number(IBPort.Name, r.Port, 1); err == nil {
+		gid, err = number(IBGID.Name, r.GID, 0)
+	}
+	return port, gid, err
+}
+
 // number is the value of a setting that is one, -1 if there is none.
 func number(name, value string, least int) (int, error) {
 	if value == "" {
@@ -184,6 +190,9 @@ func number(name, value string, least int) (int, error) {
 // OpenIB opens the device that r asks for, or the one whose turn it is among those
 // with a port for r.
 func OpenIB(lib *ibverbs.Library, r IBRequest, turn int) (*Place, error) {
+	if _, _, err := r.numbers(); err != nil {
+		return nil, err
+	}
 	names, err := lib.Devices()
 	if err != nil {
 		return nil, err

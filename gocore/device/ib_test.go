@@ -115,6 +115,8 @@ func TestUnavailableDevice(t *testing.T) {
 	assert.EqualError(t, err, `asked for RDMA device "mlx5_0", port 2: there is no RDMA device of that name; there is double0, double1; `+
 		`GORMAPY_IB_DEV, GORMAPY_IB_PORT and GORMAPY_IB_GID name a device, a port and a GID; python -m gormapy.rdma devices lists them`)
 	assert.ErrorIs(t, err, ibverbs.ErrNoDevice)
+	_, err = OpenIB(lib, IBRequest{Port: "first"}, 0)
+	assert.EqualError(t, err, `GORMAPY_IB_PORT="first" is not a number from 1`)
 	double.Fault(double.Down, 1)
 	_, err = OpenIB(lib, IBRequest{}, 0)
 	assert.ErrorIs(t, err, ibverbs.ErrNoPort)
