@@ -3,6 +3,7 @@
 package ofi
 
 import (
+	"strings"
 	"testing"
 	"time"
 	"unsafe"
@@ -70,4 +71,64 @@ func TestMemoryThatWasClosedMeanwhile(t *testing.T) {
 	assert.EqualValues(t, 5, out[0].Cookie)
 	assert.Equal(t, backend.LocProtErr, out[0].Status)
 	assert.Equal(t, backend.StateErr, p.State())
+}
+
+// TestQueuePairsOfADomain: there can be several, each with operands of atomics, also
+// where a device gives all memory that no peer may access the same key.
+func TestQueuePairsOfADomain(t *testing.T) {
+	devices, err := Backend{}.Devices()
+	if err != nil {
+		t.Skip(err)
+	}
+	seen := map[string]bool{}
+	for _, device := range devices {
+		provider, _, _ := strings.Cut(device.Detail, ", domain")
+		if seen[provider] || !device.Limits.Atomics {
+			continue
+		}
+		seen[provider] = true
+		t.Run(provider, func(t *testing.T) {
+			c, err := Backend{}.Open(device.Name)
+			require.NoError(t, err)
+			d, err := c.AllocPD()
+			require.NoError(t, err)
+			q, err := c.CreateCQ(16)
+			require.NoError(t, err)
+			var pairs [3]backend.QP
+			for i := range pairs {
+				pairs[i], err = d.CreateQP(backend.QPInit{Send: q, Recv: q, MaxSend: 4, MaxRecv: 4})
+				require.NoError(t, err, "queue pair %d", i)
+			}
+			mem, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+			require.NoError(t, err)
+			defer unix.Munmap(mem) //nolint:errcheck // the process ends soon
+			r, err := d.Register(unsafe.Pointer(&mem[0]), len(mem), backend.AllAccess)
+			require.NoError(t, err)
+			for i, p := range pairs[:2] {
+				info, err := pairs[1-i].Info()
+				require.NoError(t, err)
+				require.NoError(t, p.Connect(info, backend.Connection{Timeout: 30 * time.Second}))
+			}
+			mem[64] = 37
+			n, err := pairs[0].PostSend([]backend.SendWR{{
+				Cookie: 5, Op: backend.OpFetchAdd, Signaled: true, Region: r, Local: unsafe.Pointer(&mem[0]), N: 8,
+				Raddr: r.Addr() + 64, RKey: r.RKey(), Operand: 5,
+			}})
+			require.NoError(t, err)
+			require.Equal(t, 1, n)
+			var out [1]backend.Completion
+			require.Eventually(t, func() bool {
+				n, err := q.Poll(out[:])
+				return err == nil && n == 1
+			}, 40*time.Second, time.Millisecond)
+			assert.Equal(t, backend.Success, out[0].Status, out[0].Detail)
+			assert.EqualValues(t, []byte{37, 42}, []byte{mem[0], mem[64]})
+			for _, p := range pairs {
+				assert.NoError(t, p.Close())
+			}
+			assert.NoError(t, r.Close())
+			assert.NoError(t, d.Close())
+			assert.NoError(t, c.Close())
+		})
+	}
 }
