@@ -220,8 +220,8 @@ func (t *transport) open() (err error) {
 	return nil
 }
 
-// allocate makes the memory of frames. It is registered for all access: memory that
-// no peer may access has key 0 on devices, which has to stay free for operations.
+// allocate makes the memory of frames. It is registered for all access: what no peer
+// may access can have one key on a device, which operations need (prepare).
 func (t *transport) allocate(receives int) (err error) {
 	register := func(addr uintptr, n int) (*libfabric.MR, error) { return t.register(addr, n, device.AllAccess) }
 	if !t.localMR {

@@ -73,8 +73,8 @@ func TestMemoryThatWasClosedMeanwhile(t *testing.T) {
 	assert.Equal(t, backend.StateErr, p.State())
 }
 
-// TestQueuePairsOfADomain: there can be several, each with operands of atomics, also
-// where a device gives all memory that no peer may access the same key.
+// TestQueuePairsOfADomain: there can be several, each with registered operands of
+// atomics.
 func TestQueuePairsOfADomain(t *testing.T) {
 	devices, err := Backend{}.Devices()
 	if err != nil {

@@ -107,10 +107,8 @@ func (p *pair) open() (err error) {
 	for k := range p.free {
 		p.free[k] = n - 1 - k
 	}
-	// For all access: memory that no peer may access has key 0 on devices, and ofi_rxm
-	// takes each key once, so that there could be one queue pair in a domain.
 	register := func(addr uintptr, n int) (*libfabric.MR, error) {
-		return d.ctx.Offer.Register(d.dom, nil, addr, n, device.AllAccess)
+		return d.ctx.Offer.Register(d.dom, nil, addr, n, device.LocalWrite)
 	}
 	if i.MRMode&libfabric.MRLocal == 0 || !d.ctx.Atomics {
 		register = nil
