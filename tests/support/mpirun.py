@@ -258,14 +258,15 @@ class Job:
                     os.kill(int(pid), signal.SIGKILL)
 
 
-def program(source, folder, args=()):
+def arguments(source, folder, args=()):
     """Return what Python is given to run a program: a file, a function of one, or source that a file is made of."""
     if isinstance(source, Program) and source.function:
         return [RUN, source.file, source.function, json.dumps(args)]
-    return [_file(source.file if isinstance(source, Program) else source, folder), *args]
+    return [program(source.file if isinstance(source, Program) else source, folder), *args]
 
 
-def _file(source, folder):
+def program(source, folder):
+    """Return the file of a program, which is made of source if that is text."""
     if isinstance(source, Path):
         return source
     source = textwrap.dedent(source).lstrip("\n")
@@ -293,7 +294,7 @@ class Runner:
 
     def start(self, n, source, *args, python=(sys.executable,), **options):
         """Start a job and return it as a Job."""
-        return self.command(n, *python, *program(source, self.folder, args), **options)
+        return self.command(n, *python, *arguments(source, self.folder, args), **options)
 
     def command(self, n, *command, timeout=30.0, env=None, launcher=(), cwd=None, stdin=None):
         """Start any command on ``n`` ranks."""
@@ -304,7 +305,7 @@ class Runner:
 
     def alone(self, source, *args, timeout=30.0, env=None, expect=0, stdin=None, python=(sys.executable,)):
         """Run a program without a launcher, as a singleton."""
-        line = [*python, *program(source, self.folder, args)]
+        line = [*python, *arguments(source, self.folder, args)]
         job = Job(line, environment(env), self.folder, stdin, timeout)
         self.jobs.append(job)
         return job.finish(expect)
