@@ -11,18 +11,18 @@ import (
 	"gormapy/gocore/sys"
 )
 
-// Spot is where an operation goes at the target: a displacement in the target's
-// units, and count items of a type.
+// Spot is the target side of an operation: a displacement in the target's units,
+// and count items of a type.
 type Spot struct {
 	Rank        int
 	Disp        int
 	Count       int
 	Type        *dtype.Type
-	Outstanding *Outstanding // of the request that this is for, nil: of the target
+	Outstanding *Outstanding // the request's; nil: the target's
 }
 
-// place is where a displacement at a target lies: at a distance from what the
-// target gave for its part and, if it is direct, at an address in this process.
+// place is a checked displacement at a target: its offset in the target's part and,
+// if the target is direct, its address in this process.
 type place struct {
 	rank        int
 	off         int // bytes from the start of the part; in a dynamic window, the address at the target
@@ -31,8 +31,8 @@ type place struct {
 	outstanding *Outstanding
 }
 
-// locate checks everything about the target side before anything moves, and
-// finds the displacement. The count and type span bytes lo to hi from there.
+// locate checks the target side before anything moves, and resolves the displacement.
+// span returns the bytes lo to hi, from there, that a count of items covers.
 func (w *Win) locate(s Spot, bytes int, span func(count int) (lo, hi int)) (place, *errs.Error) {
 	p := place{rank: s.Rank, outstanding: s.Outstanding}
 	if e := w.checkTarget(s.Rank); e != nil {
@@ -59,7 +59,7 @@ func (w *Win) locate(s Spot, bytes int, span func(count int) (lo, hi int)) (plac
 	}
 	t := w.Desc.Target(s.Rank)
 	p.off = s.Disp * int(t.Unit)
-	// A span that does not fit in an int is cut off at the end of the range.
+	// Span cuts off at the end of the range what does not fit in an int.
 	if s.Disp > (1<<62)/max(int(t.Unit), 1) || hi > 1<<62 {
 		return p, errs.New(errs.RMARange, "a displacement of %d units of %d bytes is beyond rank %d's part of %s, which has %d bytes",
 			s.Disp, t.Unit, s.Rank, w.name(), t.Bytes)
@@ -74,7 +74,7 @@ func (w *Win) locate(s Spot, bytes int, span func(count int) (lo, hi int)) (plac
 	return p, nil
 }
 
-// packed is b's data in one run.
+// packed returns b's data in one run.
 func packed(b p2p.Buf) unsafe.Pointer {
 	if b.Type.Dense() || b.Count == 0 {
 		return b.Addr
@@ -84,7 +84,8 @@ func packed(b p2p.Buf) unsafe.Pointer {
 	return unsafe.Pointer(&flat[0])
 }
 
-// Put writes origin to the target. It may return ErrUnsettled.
+// Put writes origin to the target. It may return ErrUnsettled: the caller waits until
+// the target is Settled, and calls it again.
 func (w *Win) Put(origin p2p.Buf, s Spot) *errs.Error {
 	to, err := w.locate(s, origin.Bytes(), s.Type.Span)
 	if err != nil {
@@ -115,7 +116,7 @@ func (w *Win) Put(origin p2p.Buf, s Spot) *errs.Error {
 	return w.write("Put", to, 0, data, origin.Bytes())
 }
 
-// write puts one run, for the named call, on the way that the target has.
+// write puts one run, for the named call, on the target's path.
 func (w *Win) write(call string, to place, at int, p unsafe.Pointer, n int) *errs.Error {
 	switch {
 	case to.direct:
@@ -171,7 +172,7 @@ func (w *Win) Get(origin p2p.Buf, s Spot) *errs.Error {
 	return nil
 }
 
-// read gets one run of a target that is direct, or reached by copies or a network.
+// read gets one run of a target whose path is direct, copy or rdma.
 func (w *Win) read(call string, from place, at int, p unsafe.Pointer, n int) *errs.Error {
 	if from.direct {
 		fabric.Copy(p, unsafe.Add(from.addr, at), n)
@@ -189,12 +190,12 @@ func (w *Win) read(call string, from place, at int, p unsafe.Pointer, n int) *er
 	return nil
 }
 
-// byMessage reports whether what is more than a put or get goes to a place by
-// messages.
+// byMessage reports whether accumulates and atomics on a place go by messages. They do
+// on the path rdma, too.
 func (w *Win) byMessage(p place) bool { return !p.direct && w.paths[p.rank] >= pathRDMA }
 
-// failed is the error of an operation between n bytes of local memory and rank that
-// was refused when it was started.
+// failed returns the error of an operation between n bytes of local memory and rank
+// that was refused when it was started.
 func (w *Win) failed(call string, rank int, local unsafe.Pointer, n int, err error) *errs.Error {
 	if errors.Is(err, fabric.ErrPeerGone) || w.paths[rank] == pathRDMA && w.rma.eng.Gone(w.World[rank]) {
 		return errs.New(errs.ProcFailed, "%s: %s (rank %d of the window)", call, w.rma.eng.HowGone(w.World[rank]), rank)

@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Desc is what the hot calls need of a window. It lies outside Go's heap, so
-// that the C shim reads it too; pybind/shim/gormapy.h has the same layout. Go
-// writes it when the window is made and when an epoch changes.
+// Desc describes a window to the hot calls. It lies outside Go's heap, so that the C
+// shim can read it, too; pybind/shim/gormapy.h has the same layout. Go writes it when
+// the window is made and when an epoch changes.
 type Desc struct {
 	Handle int64 // the window's handle, 0 once freed
 	Size   int32 // ranks
@@ -26,38 +26,38 @@ const (
 
 // Flags of Desc.
 const (
-	// DescAtOnce: no target is reached by messages, so an operation is complete
-	// when its call returns and a flush has nothing to do.
+	// DescAtOnce: all targets have the path direct or copy, and no network does atomics,
+	// so an operation is complete when its call returns, and a flush has nothing to do.
 	DescAtOnce uint32 = 1 << iota
 )
 
-// Target is what the hot calls need of one rank; it follows Desc.
+// Target describes one rank's part to the hot calls. Size of them follow Desc.
 type Target struct {
 	Base  unsafe.Pointer // nil: not direct
 	Bytes int64
 	Unit  int64
-	Open  uint32 // TargetLocked, TargetStarted: what lets this process access it
+	Open  uint32 // TargetLocked, TargetStarted: the epochs in which this process may access it
 	Flags uint32
-	// Of a target that is reached by copies of the kernel: its process, and where
-	// its part lies there.
+	// For the path copy: the address of the part in the target's process, and that
+	// process.
 	Remote uint64
 	PID    int64
-	Ended  *uint32 // of the job's record: not 0 once PID may be another process's
+	Ended  *uint32 // in the job's record of the rank: not 0 once PID may be another process's
 }
 
-// Values of Target.Open, which are added.
+// Values of Target.Open, which are combined.
 const (
 	TargetLocked uint32 = 1 << iota
 	TargetStarted
 )
 
-// Target.Flags, which are added.
+// Values of Target.Flags, which are combined.
 const (
 	// TargetAtomic: the part lies in shared memory that every rank of the window
 	// maps, see "One arbiter".
 	TargetAtomic uint32 = 1 << iota
-	// TargetCopy: the kernel has copied to or from there since the last fence, so
-	// that the target is Settled, and the hot calls may have it copy, too.
+	// TargetCopy: the kernel has copied to or from the part since the last fence, so the
+	// target is Settled, and the hot calls may copy in the same way.
 	TargetCopy
 )
 
@@ -76,8 +76,8 @@ var descs struct {
 	free map[int][]*Desc // by mapped size
 }
 
-// newDesc takes a zeroed descriptor for n ranks. Its memory is never unmapped,
-// only used again: a stale pointer finds another handle, not a fault.
+// newDesc returns a zeroed descriptor for n ranks. Its memory is never unmapped, only
+// used again, so a stale pointer finds another handle and does not fault.
 func newDesc(n int) (*Desc, error) {
 	size := (descBytes + n*targetBytes + 4095) / 4096 * 4096
 	descs.Lock()

@@ -10,16 +10,16 @@ import (
 	"gormapy/gocore/sys/atom"
 )
 
-// attachTable is where a rank of a dynamic window says what memory it has
-// attached, for the others to check displacements by before anything moves.
+// attachTable publishes the memory that a rank of a dynamic window has attached. The
+// others check displacements by it before anything moves.
 //
 // # Protocol
 //
-// Only the owner writes. It makes version odd, changes entries and count, and
-// makes version even again: a reader copies entries while version stays the same
-// even number, and takes its copy for true until version has another. Attach and
-// Detach are one at a time (Win.attachMu). If the owner dies in between, version
-// stays odd for good: a reader that finds the owner gone says so.
+// Only the owner writes, one Attach or Detach at a time (Win.attachMu). It makes version
+// odd, changes entries and count, and makes version even again. A reader's copy of the
+// entries is valid if version was the same even number before and after, and for as
+// long as version keeps that value. If the owner dies in between, version stays odd: a
+// reader that finds the owner gone returns an error.
 //
 // Entries are sorted by address and do not overlap.
 type attachTable struct {
@@ -30,18 +30,18 @@ type attachTable struct {
 type attachWords struct {
 	version uint32
 	count   uint32
-	arena   int32 // the owner's descriptor of its shared memory
+	arena   int32 // the owner's descriptor of its arena
 	_       [52]byte
 }
 
-// attachment is memory of the owner: its address and size there, and where it
-// lies in the owner's shared memory, plus 1 (0: nowhere).
+// attachment is memory of the owner: its address and size there, and its offset in the
+// owner's arena, plus 1 (0: it is not in the arena).
 type attachment struct {
 	addr, bytes, share uint64
 }
 
-// tableBytes is the room for a table of some 65,000 pieces of memory. Its pages
-// are only there once they are used.
+// tableBytes is the size of a table, of some 65,000 pieces of memory. Pages are
+// allocated when they are used.
 const tableBytes = 1536 << 10
 
 func newAttachTable(mem []byte) *attachTable {
@@ -50,25 +50,25 @@ func newAttachTable(mem []byte) *attachTable {
 	return &attachTable{words, unsafe.Slice((*attachment)(unsafe.Pointer(&mem[unsafe.Sizeof(*words)])), room)}
 }
 
-// change lets f edit the living entries.
+// change replaces the entries by what f makes of a copy of them.
 func (t *attachTable) change(f func(list []attachment) []attachment) {
 	version := atom.Load32(&t.version)
 	list := f(slices.Clone(t.entries[:t.count]))
-	// Not a store: the entries could be seen before it. This comes before or after a
-	// reader's exchange of the same word, and so do the entries.
+	// With a store the entries could be seen before it. This exchange comes before or
+	// after a reader's exchange of the same word, and so do the entries.
 	atom.Swap32(&t.version, version+1)
 	copy(t.entries, list)
 	atom.Store32(&t.count, uint32(len(list)))
 	atom.Store32(&t.version, version+2)
 }
 
-// attachments is what was read of a table.
+// attachments is a valid copy of a table.
 type attachments struct {
 	version uint32
 	list    []attachment
 }
 
-// read copies the table; nil while the owner changes it.
+// read returns a copy of the table, or nil if the owner is changing it.
 func (t *attachTable) read() *attachments {
 	version := atom.Load32(&t.version)
 	if version&1 != 0 {
@@ -76,15 +76,15 @@ func (t *attachTable) read() *attachments {
 	}
 	n := min(int(atom.Load32(&t.count)), len(t.entries))
 	a := &attachments{version, slices.Clone(t.entries[:n])}
-	// Not a load: that could be made before those of the entries.
+	// A load could be made before those of the entries.
 	if !atom.CAS32(&t.version, version, version) {
 		return nil
 	}
 	return a
 }
 
-// find returns what n bytes at addr lie in, nil if they are not all attached.
-// Neighbours count as one if there is no gap.
+// find returns the attachment that n bytes at addr lie in, nil if they are not all
+// attached. Neighbours without a gap count as one.
 func (a *attachments) find(addr, n uint64) *attachment {
 	if a == nil {
 		return nil
@@ -120,8 +120,8 @@ func (a *attachments) find(addr, n uint64) *attachment {
 	return &attachment{addr: addr, bytes: n}
 }
 
-// attached returns what rank has attached; nil if it is gone in the middle of
-// changing that.
+// attached returns what rank has attached, or nil if the rank has ended in the middle of
+// a change.
 func (w *Win) attached(rank int) *attachments {
 	t := w.tables[rank]
 	seen := w.seen[rank].Load()
@@ -140,7 +140,7 @@ func (w *Win) attached(rank int) *attachments {
 	}
 }
 
-// locateAttached finds an address in what the target has attached.
+// locateAttached resolves an address in memory that the target has attached.
 func (w *Win) locateAttached(p *place, addr, lo, hi int) *errs.Error {
 	list := w.attached(p.rank)
 	if list == nil {
@@ -198,7 +198,7 @@ func (w *Win) Attach(addr unsafe.Pointer, n int) *errs.Error {
 	return nil
 }
 
-// Detach takes back what was attached at addr.
+// Detach ends what Attach began with memory at addr.
 func (w *Win) Detach(addr uintptr) *errs.Error {
 	if w.Flavor != FlavorDynamic {
 		return errs.New(errs.RMAFlavor, "Detach: the window was made by %v; memory is attached to windows of Win.Create_dynamic", w.Flavor)

@@ -11,7 +11,7 @@ import (
 
 // The messages of the message path. Ctx is the window, Src the origin's rank in
 // it, A the offset in the target's part or the fetch's token, B the token or
-// the offset in the fetch; in a put, whether it is not to be answered (see
+// the offset in the fetch. In a put, B is not 0 if it is unacknowledged (see
 // unacked.go).
 
 func (w *Win) header(k fabric.Kind) fabric.Header {
@@ -27,14 +27,15 @@ func (w *Win) sendPut(call string, rank, at int, p unsafe.Pointer, n int) *errs.
 		h.A, h.Len = uint64(at+done), uint64(len(part))
 		w.expect(rank)
 		if _, err := w.rma.eng.Send(to, &h, part, w, delayed{w, rank}); err != nil {
-			w.answers[rank].Add(1) // none will come
+			w.answers[rank].Add(1) // no answer will come
 			return errs.New(errs.Buffer, "%s on rank %d of the window: %v", call, rank, err)
 		}
 	}
 	return nil
 }
 
-// delayed is a put by message that had to wait, and is sent from the program's memory.
+// delayed is a put by message that waits for room. Its data is still in the program's
+// memory.
 type delayed struct {
 	w    *Win
 	rank int
@@ -48,18 +49,18 @@ func (d delayed) Sent(err error) {
 	}
 }
 
-// report has the next call that completes operations return an error that has to do
-// with rank, unless there is one already.
+// report records an error that concerns rank. The next call that completes operations
+// returns it. The first error is kept.
 func (w *Win) report(rank int, e *errs.Error) {
 	w.culprit.Store(int32(rank))
 	w.failure.CompareAndSwap(nil, e)
 }
 
-// expect counts one more answer to come from rank. A target serves what one
-// origin sends in order, so that the count of answers tells which came.
+// expect counts one more answer to come from rank. A target serves the messages of an
+// origin in order, so the number of answers shows which have come.
 func (w *Win) expect(rank int) { w.sent[rank].Add(1) }
 
-// fetch is data on its way to this process.
+// fetch is data that this process has asked a target for.
 type fetch struct {
 	w      *Win
 	rank   int
@@ -67,10 +68,10 @@ type fetch struct {
 	into   unsafe.Pointer
 	size   int
 	left   int
-	finish func()         // what came is complete
-	fault  error          // what came can't be put where it belongs
-	failed func()         // the target refused; or nil
-	at     unsafe.Pointer // where a piece is about to come, in into; or nil
+	finish func()         // called when all data has come
+	fault  error          // a fault at its destination, or in finish
+	failed func()         // called if the target refused; or nil
+	at     unsafe.Pointer // where in into a piece is being received; or nil
 }
 
 func (m *RMA) fetchInto(w *Win, rank int, into unsafe.Pointer, n int, finish func()) *fetch {
@@ -84,13 +85,13 @@ func (m *RMA) fetchInto(w *Win, rank int, into unsafe.Pointer, n int, finish fun
 	return f
 }
 
-// cancel ends a fetch that was not asked for, or not for all of it.
+// cancel ends a fetch that could not be requested, or not as a whole.
 func (f *fetch) cancel() {
 	f.w.rma.fetchMu.Lock()
 	defer f.w.rma.fetchMu.Unlock()
 	if f.w.rma.fetches[f.token] == f {
 		delete(f.w.rma.fetches, f.token)
-		f.w.answers[f.rank].Add(1) // no answer is waited for
+		f.w.answers[f.rank].Add(1) // no answer will come
 	}
 }
 
@@ -107,7 +108,8 @@ func (m *RMA) window(id uint32) *Win {
 	return m.wins[id]
 }
 
-// inside checks again, at the target, what came in a message.
+// inside checks again, at the target, the range that a message names. It returns the
+// range's address, or nil.
 func (w *Win) inside(at, n uint64) unsafe.Pointer {
 	if w.Flavor == FlavorDynamic {
 		if at > 1<<62 || n > 1<<62 || w.attached(w.Rank).find(at, n) == nil {
@@ -143,8 +145,8 @@ func (m *RMA) onPut(src int, h *fabric.Header, payload []byte) {
 	m.answer(src, w, &ack)
 }
 
-// arrived writes the payload of a put to this process's part; errs.Success says that
-// it is there.
+// arrived writes the payload of a put to this process's part. It returns the class of
+// the error, errs.Success if there is none.
 func (w *Win) arrived(at uint64, payload []byte) errs.Class {
 	p := w.inside(at, uint64(len(payload)))
 	if p == nil {
@@ -156,8 +158,8 @@ func (w *Win) arrived(at uint64, payload []byte) errs.Class {
 	return errs.Success
 }
 
-// arrive copies a payload to where it belongs, unless it has landed there. The error
-// is a *sys.Fault.
+// arrive copies a payload to p, unless it has been received there. The error is a
+// *sys.Fault.
 func arrive(p unsafe.Pointer, payload []byte) (err error) {
 	defer sys.CatchFault(&err)
 	if unsafe.Pointer(unsafe.SliceData(payload)) != p {
@@ -166,7 +168,8 @@ func arrive(p unsafe.Pointer, payload []byte) (err error) {
 	return nil
 }
 
-// placePut lets the payload of a put come straight into the window.
+// placePut returns the place in the window where a put's payload is received, without a
+// copy; nil if it can't be.
 func (m *RMA) placePut(src int, h *fabric.Header, n int) unsafe.Pointer {
 	w := m.window(h.Ctx)
 	if w == nil || h.Gen != m.gen.Load() || h.B != 0 || h.Tag != 0 {
@@ -179,14 +182,14 @@ func (m *RMA) placePut(src int, h *fabric.Header, n int) unsafe.Pointer {
 	return p
 }
 
-// placement is a put whose payload is coming straight into a window.
+// placement is a put whose payload is being received straight into a window.
 type placement struct {
 	w  *Win
 	at unsafe.Pointer
 }
 
-// divert has what is coming into a window go nowhere, since its memory goes.
-// Pollers are excluded.
+// divert discards the rest of payloads that are being received into a window, because
+// its memory goes. Pollers are excluded.
 func (m *RMA) divert(w *Win) {
 	for src, l := range m.placements {
 		if l.w == w {
@@ -196,7 +199,8 @@ func (m *RMA) divert(w *Win) {
 	}
 }
 
-// placeGetData lets what was asked for come straight to where it belongs.
+// placeGetData returns the place where a piece of a fetch is received, without a copy;
+// nil if it can't be.
 func (m *RMA) placeGetData(src int, h *fabric.Header, n int) unsafe.Pointer {
 	m.fetchMu.Lock()
 	defer m.fetchMu.Unlock()
@@ -208,9 +212,9 @@ func (m *RMA) placeGetData(src int, h *fabric.Header, n int) unsafe.Pointer {
 	return f.at
 }
 
-// forget gives up fetches from a rank of a window, nil for all there are: what
-// still comes for them goes nowhere, since their memory is the program's again.
-// Pollers are excluded.
+// forget gives up the fetches from a rank of a window, or all fetches if w is nil.
+// Data that still comes for them is discarded, because their memory is the program's
+// again. Pollers are excluded.
 func (m *RMA) forget(w *Win, rank int) {
 	m.fetchMu.Lock()
 	defer m.fetchMu.Unlock()
@@ -225,13 +229,13 @@ func (m *RMA) forget(w *Win, rank int) {
 	}
 }
 
-// holds reports whether a piece that came lies in what was asked for.
+// holds reports whether a piece of n bytes lies within the fetch.
 func (f *fetch) holds(h *fabric.Header, n int) bool {
 	size := uint64(f.size)
 	return h.Len <= size && h.B <= size-h.Len && uint64(n) <= size-h.Len-h.B
 }
 
-// answer tells the origin that its operation is done at this target.
+// answer sends the origin the answer to its operation.
 func (m *RMA) answer(src int, w *Win, ack *fabric.Header) {
 	if w != nil {
 		ack.Src = int32(w.Rank)
@@ -249,7 +253,7 @@ func (m *RMA) onAck(src int, h *fabric.Header, _ []byte) {
 	w.answered(src, h.Aux)
 }
 
-// answered counts an answer of world rank src; class is an error's, or 0.
+// answered counts an answer of world rank src. class is that of an error, or 0.
 func (w *Win) answered(src int, class uint32) {
 	for r, world := range w.World {
 		if world == src {
@@ -286,7 +290,7 @@ func (m *RMA) onGet(src int, h *fabric.Header, payload []byte) {
 		m.eng.Send(src, &answer, nil, nil, nil)
 		return
 	}
-	// Pieces carry their offset in the fetch in Len, since B is the stream's.
+	// Pieces carry their offset in the fetch in Len, because the stream uses B.
 	answer.Len = uint64(h.Aux) | uint64(uint32(h.Tag))<<32
 	m.eng.Stream(src, &answer, data, w, replying{m, src, reply})
 }
@@ -298,7 +302,7 @@ type replying struct {
 	head fabric.Header
 }
 
-// Sent implements engine.Sender. The origin learns that no more will come.
+// Sent implements engine.Sender. After a fault it answers the origin with an error.
 func (r replying) Sent(err error) {
 	if sys.IsFault(err) {
 		r.head.Aux = uint32(errs.Buffer)
@@ -328,8 +332,8 @@ func (m *RMA) onGetData(src int, h *fabric.Header, payload []byte) {
 	f.w.answered(src, h.Aux)
 }
 
-// fetched finds what n bytes that came were asked for by, and reports whether they
-// are the last; nil if they belong to nothing.
+// fetched returns the fetch that n bytes which came belong to, and reports whether they
+// are its last. The fetch is nil if they belong to none.
 func (m *RMA) fetched(src int, h *fabric.Header, n int) (f *fetch, last bool) {
 	m.fetchMu.Lock()
 	defer m.fetchMu.Unlock()

@@ -11,35 +11,35 @@ import (
 	"gormapy/gocore/sys"
 )
 
-// Offer is what each rank tells the others when a window is made (a fixed
-// layout, exchanged as bytes).
+// Offer describes a rank's part to the others when a window is made. Its layout is
+// fixed, and it is exchanged as bytes.
 type Offer struct {
 	Addr   uint64 // Create: the memory
 	Bytes  int64
 	Unit   int64
 	Flavor int32
-	Failed int32 // error class, 0 if well
+	Failed int32 // error class, 0 if there is no error
 	Probe  uint64
-	Share  uint64 // Create: where the memory lies in the rank's arena, plus 1; 0: not there
+	Share  uint64 // Create: the memory's offset in the rank's arena, plus 1; 0: it is not in the arena
 	PID    int32
 	FD     int32 // the arena; rank 0, second round: the window's segment
 	Copy   int32 // second round: 1 if the kernel lets this rank read all others
 	Mapped int32 // second round: 1 if this rank maps all memory that lies in arenas
 	Hints  Hints
-	Align  int32 // what mpi_minimum_memory_alignment asks for, 0 for nothing
+	Align  int32 // mpi_minimum_memory_alignment, 0 if it is not given
 	Keyed  int64 // third round: 1 if a network reads and writes the part by Key
 	Key    fabric.RemoteKey
-	Skew   int64 // of its address, from a multiple of 8
+	Skew   int64 // the part's address modulo 8
 }
 
 // OfferBytes is the size of Offer.
 const OfferBytes = int(unsafe.Sizeof(Offer{}))
 
-// probe is a word that peers read through the kernel to see whether they may.
+// probe is a word that peers read through the kernel, to learn whether they may.
 var probe = uint64(0x70726f6265) //nolint
 
-// NewOffer describes the calling rank's part. For Create addr and n are the
-// user's memory, for the other flavors n is what is asked for.
+// NewOffer describes the calling rank's part. For Create, addr and n are the user's
+// memory. For the other flavors, n is the size asked for.
 func NewOffer(f Flavor, addr unsafe.Pointer, n, unit int) Offer {
 	o := Offer{Addr: uint64(uintptr(addr)), Bytes: int64(n), Unit: int64(unit), Flavor: int32(f), PID: int32(os.Getpid()),
 		Probe: uint64(uintptr(unsafe.Pointer(&probe)))}
@@ -51,10 +51,10 @@ func NewOffer(f Flavor, addr unsafe.Pointer, n, unit int) Offer {
 	return o
 }
 
-// layout is where everything lies in a window's segment, by rank.
+// layout has the offsets in a window's segment, by rank.
 type layout struct {
 	lock    []int
-	inbox   []int // see general
+	inbox   []int // see pscw.go
 	journal []int
 	table   []int // of attached memory, in dynamic windows
 	data    []int
@@ -100,7 +100,7 @@ func alignUp(n, align int) int { return (n + align - 1) / align * align }
 
 func pageUp(n int) int { return alignUp(n, 4096) }
 
-// CheckOffers finds what makes the window impossible.
+// CheckOffers returns an error if no window can be made of the offers.
 func CheckOffers(offers []Offer) *errs.Error {
 	for i := range offers {
 		o := &offers[i]
@@ -116,7 +116,7 @@ func CheckOffers(offers []Offer) *errs.Error {
 	return checkHints(offers)
 }
 
-// CreateSegment is done by rank 0 of the window's communicator.
+// CreateSegment makes the window's segment. Rank 0 of its communicator calls it.
 func CreateSegment(offers []Offer) (*sys.Segment, *errs.Error) {
 	l := newLayout(offers)
 	seg, err := sys.NewSegment("window", l.total)
@@ -130,8 +130,8 @@ func CreateSegment(offers []Offer) (*sys.Segment, *errs.Error) {
 	return seg, nil
 }
 
-// OpenSegment is done by the other ranks with what rank 0 made, as it told them
-// in its second offer.
+// OpenSegment maps the segment that rank 0 made and described in its second offer. The
+// other ranks call it.
 func OpenSegment(offers []Offer, made *Offer) (*sys.Segment, error) {
 	seg, err := sys.OpenSegment(int(offers[0].PID), int(made.FD))
 	if err != nil {
@@ -144,8 +144,8 @@ func OpenSegment(offers []Offer, made *Offer) (*sys.Segment, error) {
 	return seg, nil
 }
 
-// CanCopy tries whether this process may read the memory of all others that are
-// not reached by a network.
+// CanCopy reports whether this process may read the memory of all ranks that it does
+// not reach by a network. It tries.
 func (m *RMA) CanCopy(offers []Offer, world []int) bool {
 	for i := range offers {
 		if world[i] == m.eng.Rank || m.eng.Remote(world[i]) {
@@ -162,10 +162,10 @@ func (m *RMA) CanCopy(offers []Offer, world []int) bool {
 	return true
 }
 
-// Register makes this rank's part of a window known to the network, if there is
-// one that reads and writes memory: offers are those of all ranks, seg what
-// CreateSegment or OpenSegment gave. If it can't, messages do it. The offer is
-// completed.
+// Register registers this rank's part of a window with the network, if there is one
+// that reads and writes memory, and completes the offer. offers are those of all ranks,
+// seg is from CreateSegment or OpenSegment. It returns nil if the part can't be
+// registered: then messages serve it.
 func (m *RMA) Register(mine *Offer, rank int, world []int, offers []Offer, seg *sys.Segment) fabric.Region {
 	net := m.eng.Net()
 	if net == nil || !net.Caps().OneSided || mine.Bytes == 0 || m.eng.AllLocal(world) {

@@ -10,17 +10,17 @@ import (
 	"gormapy/gocore/sys"
 )
 
-// Setup is what the ranks of a window have agreed on before they attach it.
+// Setup is what the ranks of a window have agreed on before Attach.
 type Setup struct {
 	ID      uint32
 	Handle  int64
 	Rank    int
 	World   []int // world ranks
 	Offers  []Offer
-	Segment *sys.Segment     // rank 0's, as mapped here
-	Region  fabric.Region    // what Register returned
+	Segment *sys.Segment     // rank 0's, mapped in this process
+	Region  fabric.Region    // from Register
 	Copies  bool             // all ranks can copy through the kernel where there is no network
-	Mapped  []unsafe.Pointer // what MapShared returned, nil unless every rank could map all
+	Mapped  []unsafe.Pointer // from MapShared; nil unless every rank could map all
 	Barrier *coll.Barrier
 
 	layout layout
@@ -32,8 +32,8 @@ func (s *Setup) inSegment() bool {
 	return f == FlavorAllocate || f == FlavorShared
 }
 
-// mapped is where the part of rank i is mapped, if it is the program's memory; nil
-// if it is not.
+// mapped returns the address where this process maps the part of rank i, if that is the
+// program's memory in an arena; else nil.
 func (s *Setup) mapped(i int) unsafe.Pointer {
 	if s.Mapped == nil {
 		return nil
@@ -95,7 +95,7 @@ func (m *RMA) newWin(s *Setup, d *Desc) *Win {
 	return w
 }
 
-// addRank adds what the window's segment has for rank i: its lock and its journal.
+// addRank adds rank i's lock and journal in the window's segment.
 func (w *Win) addRank(s *Setup, i int) {
 	eng, world := w.rma.eng, s.World[i]
 	l := newLock(s.Segment.Mem[s.layout.lock[i]:], s.Rank, w.ranks)
@@ -110,8 +110,8 @@ func (w *Win) addRank(s *Setup, i int) {
 		dead: func(r int) bool { return eng.Gone(s.World[r]) }, redo: func() { w.redo(i) }})
 }
 
-// addTarget fills in where the part of rank i lies, and where this process has it
-// mapped.
+// addTarget fills in the address of rank i's part, and the one where this process maps
+// it.
 func (w *Win) addTarget(s *Setup, i int) {
 	o, t := &s.Offers[i], w.Desc.Target(i)
 	w.outstanding[i].Store(w.newOutstanding(i))
@@ -134,7 +134,7 @@ func (w *Win) addTarget(s *Setup, i int) {
 	case i == s.Rank:
 		t.Base = fabric.Pointer(o.Addr)
 	}
-	if w.Size == 1 { // nobody else reaches it
+	if w.Size == 1 { // no other rank reaches it
 		t.Flags = TargetAtomic
 	}
 }
@@ -155,7 +155,7 @@ func (w *Win) choosePath(s *Setup, i int) {
 	if w.paths[i] == pathMessage || w.paths[i] == pathRDMA || w.nicAtomics {
 		w.Desc.Flags = 0
 	}
-	// The same on all ranks, whatever their own paths are.
+	// All ranks come to the same result, whatever their own paths are.
 	users := w.Flavor == FlavorCreate && o.Bytes > 0 && s.mapped(i) == nil
 	if s.Copies && w.Size > 1 && w.rma.eng.AllLocal(s.World) && (users || w.Flavor == FlavorDynamic) {
 		w.unacked.on = true

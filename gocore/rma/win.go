@@ -15,7 +15,7 @@ import (
 	"gormapy/gocore/sys"
 )
 
-// Flavor is how a window's memory came to be, numbered as in gormapy.MPI.
+// Flavor is the kind of a window, numbered as in gormapy.MPI.
 type Flavor int
 
 // The flavors.
@@ -48,20 +48,20 @@ type RMA struct {
 	wins map[uint32]*Win
 
 	arenas     arenas
-	deaths     atomic.Int32 // of ranks, so far
+	deaths     atomic.Int32 // number of ranks that have ended
 	fetchMu    sync.Mutex
 	next       uint64
 	fetches    map[uint64]*fetch
-	placements map[int]placement // by world rank; of whoever polls
+	placements map[int]placement // by world rank; guarded by the poll lock
 }
 
-// New makes the layer and takes its kinds of messages.
+// New makes the layer and registers handlers for its kinds of messages.
 func New(e *engine.Engine) *RMA {
 	m := &RMA{eng: e, wins: map[uint32]*Win{}, fetches: map[uint64]*fetch{}, placements: map[int]placement{}, arenas: arenas{peers: map[int]*arena.Peer{}}}
 	e.OnGone(func(rank int) {
 		m.complete(rank)
 		m.deaths.Add(1)
-		e.Job.Ranks[e.Rank].RingProgress() // agents may wait for the one that died
+		e.Job.Ranks[e.Rank].RingProgress() // lock proxies may wait for the one that died
 	})
 	e.AddPollHook(m.serveLockProxies)
 	e.SetPlacer(fabric.KindPut, m.placePut)
@@ -90,14 +90,14 @@ type Win struct {
 	World  []int
 	Bar    *coll.Barrier // nil: the window's barriers go by messages
 	Desc   *Desc
-	// Hint says, in errors about ranks that are not there, what may be meant.
+	// Hint is added to errors about ranks that do not exist: what may be meant.
 	Hint string
 
 	ranks       []*job.Rank
 	seg         *sys.Segment
 	locks       []*lock
 	acc         []accLock
-	journals    []*journal // of what is written under acc, by target
+	journals    []*journal // by target, of writes under its acc
 	keys        []fabric.RemoteKey
 	paths       []path
 	region      fabric.Region // of this rank's part, for a network; or nil
@@ -106,12 +106,12 @@ type Win struct {
 	nics        nicOps
 	skews       []int // by target: of the part's address, from a multiple of 8
 	mem         *Memory
-	sent        []atomic.Uint64               // by target: messages that are to be answered
-	answers     []atomic.Uint64               // by target: those that have been
-	lost        []atomic.Uint64               // by target: the first one that never will be, as it has ended; 0: none
-	outstanding []atomic.Pointer[Outstanding] // by target: what the network is at
+	sent        []atomic.Uint64               // by target: messages sent that are answered
+	answers     []atomic.Uint64               // by target: answers received
+	lost        []atomic.Uint64               // by target, if it has ended: the first message that is never answered; 0: none
+	outstanding []atomic.Pointer[Outstanding] // by target: operations that the network has not completed
 	failure     atomic.Pointer[errs.Error]
-	culprit     atomic.Int32 // the target of the last operation of a network that has failed
+	culprit     atomic.Int32 // the target that the last reported error concerns
 	resets      atomic.Uint32
 
 	lockAll bool
@@ -122,15 +122,15 @@ type Win struct {
 	noLocks atomic.Bool
 
 	remoteLocks []*remoteLock // by target: nil if its lock is in memory that this process shares
-	lockProxies []*lockProxy  // by origin: who has the lock of this rank's part by messages
+	lockProxies []*lockProxy  // by origin: the proxy that locks this rank's part for it; or nil
 
 	tables   []*attachTable // of a dynamic window, by target
 	seen     []atomic.Pointer[attachments]
 	attachMu sync.Mutex
 }
 
-// Memory is what keeps a window's segment mapped: the window and every Python
-// object that shows its memory hold it, and the last one unmaps it.
+// Memory keeps a window's segment mapped. The window and every Python object that shows
+// its memory hold it, and the last one unmaps it.
 type Memory struct {
 	seg  *sys.Segment
 	refs atomic.Int32
@@ -142,13 +142,13 @@ func shareMemory(seg *sys.Segment) *Memory {
 	return m
 }
 
-// Memory returns what keeps the window's memory mapped, nil if it is the user's.
+// Memory returns the holder of the window's memory, nil if the memory is the user's.
 func (w *Win) Memory() *Memory { return w.mem }
 
 // Retain adds a holder.
 func (m *Memory) Retain() { m.refs.Add(1) }
 
-// Release takes one away.
+// Release removes a holder. The last one unmaps the memory.
 func (m *Memory) Release() {
 	if m.refs.Add(-1) == 0 {
 		m.seg.Close()
@@ -167,7 +167,7 @@ func (w *Win) Free() {
 	w.dropLockProxies()
 	w.rma.eng.Exclude(func() {
 		w.rma.divert(w)
-		// Replies to ranks that have ended, or from before a collective reset.
+		// These are replies to ranks that have ended, or from before a collective reset.
 		w.rma.eng.Drop(w, errs.New(errs.Win, "the window has been freed"))
 	})
 	for r := range w.outstanding {
@@ -184,7 +184,8 @@ func (w *Win) Free() {
 	}
 }
 
-// inAccess tells what access epoch is open, other than a fence's; empty if none.
+// inAccess describes the access epoch that is open, other than a fence's. It returns ""
+// if there is none.
 func (w *Win) inAccess() string {
 	switch {
 	case w.pscw.started:
@@ -201,7 +202,7 @@ func (w *Win) inAccess() string {
 	return ""
 }
 
-// path is how puts and gets come to a target.
+// path is how puts and gets reach a target, see the package comment.
 type path uint8
 
 const (
@@ -213,16 +214,16 @@ const (
 
 func (k path) String() string { return [...]string{"direct", "copy", "rdma", "message"}[k] }
 
-// Path names the way to target r: direct, copy, rdma or message. In a dynamic
-// window shared memory is direct, too.
+// Path names the path to target r: direct, copy, rdma or message. In a dynamic window
+// shared memory is accessed directly on any path.
 func (w *Win) Path(r int) string { return w.paths[r].String() }
 
 // Later reports whether operations on target r may use their origin's memory after
 // the call that starts them.
 func (w *Win) Later(r int) bool { return w.paths[r] >= pathRDMA || w.nicAtomics }
 
-// Shown is where this process can load from and store to target r's part; nil if
-// it can't.
+// Shown returns the address at which this process can load from and store to target r's
+// part; nil if it can't.
 func (w *Win) Shown(r int) unsafe.Pointer {
 	if base := w.Desc.Target(r).Base; base != nil {
 		return base
@@ -237,8 +238,8 @@ func (w *Win) name() string {
 	return fmt.Sprintf("the window of %d ranks", w.Size)
 }
 
-// Reset drops what is under way, within a collective reset: messages of before
-// are not served or waited for after it.
+// Reset drops what is under way, within a collective reset. Messages from before it are
+// neither served nor waited for.
 func (m *RMA) Reset(gen uint32) {
 	m.eng.Exclude(func() {
 		m.gen.Store(gen)
@@ -246,12 +247,12 @@ func (m *RMA) Reset(gen uint32) {
 	})
 }
 
-// Resets is how often Reset has been called: what was started before is not counted
-// any more.
+// Resets returns how often Reset has been called. Operations that were started before
+// the last time are not counted any more.
 func (w *Win) Resets() uint32 { return w.resets.Load() }
 
 // Reset puts the window's epochs and locks back, within a collective reset. Each rank
-// does so for all that they share, for any of them may have ended.
+// does so for everything that the ranks share, because any of them may have ended.
 func (w *Win) Reset() {
 	w.resets.Add(1)
 	w.settleNet()
@@ -273,7 +274,7 @@ func (w *Win) Reset() {
 	w.pscw.reset()
 	w.unacked.reset()
 	for r, l := range w.locks {
-		w.redo(r) // of a rank that is dead: others may write the same
+		w.redo(r) // for a rank that has died: others may write the same
 		l.zero()
 	}
 	if w.Bar != nil {
