@@ -9,22 +9,23 @@ import (
 	"gormapy/gocore/sys"
 )
 
-// Completer is told that one-sided operations have completed.
+// Completer is notified of the completion of one-sided operations.
 type Completer interface {
-	// Completed is called under the poll lock: it may post, it must not poll or
-	// wait. err tells that the operation has failed.
+	// Completed is called under the poll lock. It may start operations and send, but
+	// must not poll or wait. err is not nil if the operation has failed.
 	Completed(err error)
 }
 
-// completers are who is told, by the cookie that goes along with an operation.
-// Cookies are not used again, so that one which comes late finds nobody.
+// completers has the Completers by the cookies of their operations. A cookie is not
+// used again, so the completion of a cancelled operation finds none.
 type completers struct {
 	mu   sync.RWMutex
 	last uint64
 	by   map[uint64]Completer
 }
 
-// Enroll gives the cookie by which c is told of operations, any number of them.
+// Enroll registers c and returns a cookie. c is notified of each operation with this
+// cookie, until Cancel.
 func (e *Engine) Enroll(c Completer) uint64 {
 	t := &e.completers
 	t.mu.Lock()
@@ -37,7 +38,7 @@ func (e *Engine) Enroll(c Completer) uint64 {
 	return t.last
 }
 
-// Cancel has nobody told of operations with this cookie any more.
+// Cancel drops the completions of operations with this cookie from now on.
 func (e *Engine) Cancel(cookie uint64) {
 	e.completers.mu.Lock()
 	delete(e.completers.by, cookie)
@@ -77,8 +78,8 @@ const (
 	opCompareSwap
 )
 
-// issue starts the operation. Transports copy short ones at once, so that memory
-// which faults is met here.
+// issue starts the operation. Transports copy the data of short ones at once, so memory
+// that faults does so here.
 func (o *op) issue(ep fabric.Endpoint) (done bool, err error) {
 	defer sys.CatchFault(&err)
 	switch o.what {
@@ -97,10 +98,9 @@ func (o *op) issue(ep fabric.Endpoint) (done bool, err error) {
 	}
 }
 
-// The one-sided operations of fabric.Endpoint, on world rank dst. What the
-// transport has no room for now is queued: like what it has accepted, it is not
-// done when they return, and completes with its cookie. Callers that hold the
-// poll lock may use them.
+// The one-sided operations of fabric.Endpoint, on world rank dst. An operation that the
+// transport has no room for is queued. Like one that it has accepted, it is not done on
+// return, and completes with its cookie. Callers may hold the poll lock.
 
 // Put writes n bytes to memory of dst.
 func (e *Engine) Put(dst int, local unsafe.Pointer, remote fabric.RemoteKey, n int, cookie uint64) (done bool, err error) {
@@ -112,8 +112,8 @@ func (e *Engine) Get(dst int, local unsafe.Pointer, remote fabric.RemoteKey, n i
 	return e.start(dst, op{what: opGet, local: local, remote: remote, n: n, cookie: cookie})
 }
 
-// PutRuns writes to runs of memory of dst. The runs are copied if they are
-// needed longer.
+// PutRuns writes to runs of memory of dst. The slice is copied if it is needed after
+// the call.
 func (e *Engine) PutRuns(dst int, local unsafe.Pointer, key uint64, runs []fabric.Run, cookie uint64) (done bool, err error) {
 	return e.start(dst, op{what: opPutRuns, local: local, remote: fabric.RemoteKey{Key: key}, runs: runs, cookie: cookie})
 }
@@ -141,7 +141,7 @@ func (e *Engine) start(dst int, o op) (done bool, err error) {
 	if err := e.connect(dst, p); err != nil {
 		return false, err
 	}
-	if p.synchronous { // nothing ever waits for room, and others can send while this one copies
+	if p.synchronous { // no operation waits for room, and others can send while this one copies
 		return o.issue(p.ep)
 	}
 	p.mu.Lock()
@@ -159,7 +159,8 @@ func (e *Engine) start(dst int, o op) (done bool, err error) {
 	return false, nil
 }
 
-// flushOps posts what waits for room in the transport to rank dst by p.
+// flushOps issues the operations on rank dst that wait for room in the transport, and
+// returns how many.
 func (e *Engine) flushOps(dst int, p *peer) (moved int) {
 	for {
 		o, done, err := e.issueFirst(dst, p)
@@ -173,8 +174,8 @@ func (e *Engine) flushOps(dst int, p *peer) (moved int) {
 	}
 }
 
-// issueFirst posts the first operation that waits, and takes it out of the queue
-// unless there is no room: then the error is fabric.ErrAgain.
+// issueFirst issues the first operation that waits for room, and removes it from the
+// queue. If there is still no room it stays, and the error is fabric.ErrAgain.
 func (e *Engine) issueFirst(dst int, p *peer) (o *op, done bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -200,6 +201,7 @@ func (e *Engine) dropOps(p *peer, err error) {
 	}
 }
 
+// takeOps empties the queue of operations that wait for room.
 func (e *Engine) takeOps(p *peer) []*op {
 	p.mu.Lock()
 	defer p.mu.Unlock()

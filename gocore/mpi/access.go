@@ -11,8 +11,8 @@ import (
 	"gormapy/gocore/rma"
 )
 
-// Access is a one-sided operation as the program asks for it; types and operation
-// are handles. pybind/shim/gormapy.h has the same layout.
+// Access describes a one-sided operation. Types and the operation are handles.
+// pybind/shim/gormapy.h has the same layout.
 type Access struct {
 	Kind           AccessKind
 	Win            int64
@@ -27,11 +27,11 @@ type Operand struct{ Addr, Count, Type int64 }
 
 func (o Operand) buf() (p2p.Buf, *errs.Error) { return buf(o.Addr, o.Count, o.Type) }
 
-// Part is what an access is to of the target's part of a window: count elements of
-// a type at a displacement, in the target's units.
+// Part is the target side of an access: count elements of a type at a displacement in
+// the target's part of the window, in the target's units.
 type Part struct{ Disp, Count, Type int64 }
 
-// AccessKind is a kind of one-sided operation; pybind/shim/gormapy.h has the same.
+// AccessKind is a kind of one-sided operation, numbered as in pybind/shim/gormapy.h.
 type AccessKind int64
 
 // Kinds of one-sided operations.
@@ -46,14 +46,14 @@ const (
 // requestNames are the request-based calls, by kind.
 var requestNames = [...]string{KindPut: "Rput", KindGet: "Rget", KindAcc: "Raccumulate", KindGetAcc: "Rget_accumulate"}
 
-// transferOp is a request-based operation: the messages to its target up to its
-// own have to be answered.
+// transferOp is a request-based operation. It is complete when its target has answered
+// its messages and all before them, and the network has completed its operations.
 type transferOp struct {
 	mu   sync.Mutex // several threads may wait for it
 	win  *Window
 	rank int
 	sent uint64
-	net  *rma.Outstanding // what a network does of it
+	net  *rma.Outstanding // its operations that a network carries out
 	gen  uint32           // Win.Resets when it was started
 	done bool
 	err  *errs.Error
@@ -86,7 +86,7 @@ func (o *transferOp) describe(why *engine.Reason) {
 	why.Call, why.Ctx, why.Peer, why.Info = job.CallWait, uint64(o.win.ID), o.win.World[o.rank], o.win.label
 }
 
-// RMARequest is RMA with a request for the completion of that operation alone.
+// RMARequest is RMA, and returns a request for the completion of this operation alone.
 func RMARequest(a *Access) (req int64, code Code) {
 	defer Contain(&code)
 	win, e := getWin(a.Win)
@@ -108,8 +108,8 @@ func RMARequest(a *Access) (req int64, code Code) {
 	return reqs.add(&Request{op: &transferOp{win: win, rank: rank, sent: win.Sent(rank), net: net, gen: win.Resets()}}), 0
 }
 
-// RMA starts a one-sided operation; it has completed after the next flush,
-// unlock or fence.
+// RMA starts a one-sided operation. The next call that ends the epoch or flushes
+// completes it.
 func RMA(a *Access) (code Code) {
 	defer Contain(&code)
 	win, e := getWin(a.Win)
@@ -122,8 +122,8 @@ func RMA(a *Access) (code Code) {
 	return win.access(a, nil)
 }
 
-// CompareAndSwap replaces an element at a target that equals *compare by *origin,
-// and writes what was there before to *result.
+// CompareAndSwap replaces an element at a target by *origin if it equals *compare, and
+// writes its former value to *result.
 func CompareAndSwap(h, origin, compare, result, datatype int64, rank int, disp int64) (code Code) {
 	defer Contain(&code)
 	win, e := getWin(h)
@@ -153,7 +153,7 @@ func CompareAndSwap(h, origin, compare, result, datatype int64, rank int, disp i
 // nil.
 func (win *Window) access(a *Access, net *rma.Outstanding) Code {
 	defer w.eng.HandOver()
-	if a.Kind != KindPut { // a put may go as a message, before the fence is over there
+	if a.Kind != KindPut { // a put may go as a message before the target has left the fence
 		if code := win.awaitSettled(int(a.Rank)); code != 0 {
 			return code
 		}
@@ -183,7 +183,8 @@ func (win *Window) access(a *Access, net *rma.Outstanding) Code {
 	return CodeOf(win.accumulate(a, origin, spot))
 }
 
-// single makes a Fetch_and_op one of a single element at both sides.
+// single sets the counts of a Fetch_and_op, a single element on both sides, and checks
+// its type.
 func (a *Access) single() *errs.Error {
 	a.Target.Count, a.Target.Type, a.Result.Count, a.Result.Type = 1, a.Origin.Type, 1, a.Origin.Type
 	if op.Op(a.Op) != op.NoOp {
@@ -207,7 +208,7 @@ func (win *Window) put(origin p2p.Buf, to rma.Spot) Code {
 	return CodeOf(e)
 }
 
-// accumulate is Accumulate and its fetching forms.
+// accumulate starts an Accumulate, a Get_accumulate or a Fetch_and_op.
 func (win *Window) accumulate(a *Access, origin p2p.Buf, to rma.Spot) *errs.Error {
 	f := op.Op(a.Op)
 	switch {
@@ -225,8 +226,8 @@ func (win *Window) accumulate(a *Access, origin p2p.Buf, to rma.Spot) *errs.Erro
 	return win.Accumulate(origin, nil, to, f)
 }
 
-// awaitSettled waits until a target has left the last fence. Interrupted: the
-// operation has not begun; the caller looks at signals and calls it again.
+// awaitSettled waits until a target has left the last fence. If it returns Interrupted,
+// the operation has not begun: the caller looks at signals and calls it again.
 func (win *Window) awaitSettled(rank int) Code {
 	if win.Settled(rank) {
 		return 0

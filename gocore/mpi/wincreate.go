@@ -11,21 +11,21 @@ import (
 	"gormapy/gocore/sys"
 )
 
-// winCreation is the making of a window: a collective of some exchanges, whose steps
-// every rank takes in the same order. A step that fails on one rank is told to the
-// others in the next exchange, so that all end alike.
+// winCreation makes a window. It is a collective of several exchanges, whose steps every
+// rank takes in the same order. If a step fails on one rank, the others learn it in the
+// next exchange, so that all ranks end alike.
 type winCreation struct {
 	handle int64 // of the parent communicator
 	dup    *sequence
 	comm   *Comm // the window's own
 	step   int
 
-	mine, made    []rma.Offer // what this rank gives in the two kinds of exchange
-	offers, mades []rma.Offer // what all ranks give
+	mine, made    []rma.Offer // this rank's offers: in rounds one and three, and in round two
+	offers, mades []rma.Offer // those of all ranks, likewise
 	segment       *sys.Segment
 	region        fabric.Region
 	mapped        []unsafe.Pointer // by rank, see rma.MapShared
-	failed        *errs.Error      // on this rank, which the others are to be told
+	failed        *errs.Error      // on this rank; the next exchange tells the others
 }
 
 // winSteps are the steps after the duplication of the communicator. Each returns
@@ -38,10 +38,10 @@ var winSteps = []func(c *winCreation, s *sequence) *coll.Op{
 	func(*winCreation, *sequence) *coll.Op { return nil },
 }
 
-// WinCreate begins to make a window; the request's result is its handle. The
-// ranks exchange offers, agree on whether the kernel copies between them, and
-// map the segment that rank 0 makes. hints are those of package rma; align is
-// what the memory of the core's is to be aligned to, 0 for nothing.
+// WinCreate begins to make a window. The request's result is its handle. The ranks
+// exchange offers, agree on whether the kernel copies between them, and map the segment
+// that rank 0 makes. hints are those of package rma. align is the alignment of memory
+// that the core allocates, 0 for any.
 func WinCreate(flavor int, addr, bytes, unit, comm, hints, align int64) (req int64, code Code) {
 	defer Contain(&code)
 	parent, e := getComm(comm)
@@ -100,7 +100,7 @@ func (c *winCreation) exchange(mine, all []rma.Offer) *coll.Op {
 	return c.comm.coll.Allgather(&b, coll.Uniform(rawBytes(unsafe.Pointer(&all[0]), rma.OfferBytes), c.comm.size))
 }
 
-// fail ends the making on this rank, and gives back what it holds.
+// fail ends the creation on this rank, and gives back what it holds.
 func (c *winCreation) fail(s *sequence, e *errs.Error) *coll.Op {
 	s.err = e
 	if c.region != nil {
@@ -116,8 +116,8 @@ func (c *winCreation) fail(s *sequence, e *errs.Error) *coll.Op {
 
 func (c *winCreation) exchangeOffers(*sequence) *coll.Op { return c.exchange(c.mine, c.offers) }
 
-// makeSegment has rank 0 make the window's segment, and all find out how they reach
-// each other's parts.
+// makeSegment makes the window's segment on rank 0. Every rank finds out whether it can
+// copy from the others' memory, and whether it can map it.
 func (c *winCreation) makeSegment(s *sequence) *coll.Op {
 	if e := rma.CheckOffers(c.offers); e != nil {
 		return c.fail(s, e) // all ranks see the same offers, so all fail
@@ -140,7 +140,8 @@ func (c *winCreation) makeSegment(s *sequence) *coll.Op {
 	return c.exchange(c.made, c.mades)
 }
 
-// openSegment has the other ranks map it.
+// openSegment maps the segment on the other ranks, and registers this rank's part with
+// the network.
 func (c *winCreation) openSegment(s *sequence) *coll.Op {
 	if c.failed != nil {
 		return c.fail(s, c.failed)
@@ -164,7 +165,8 @@ func (c *winCreation) openSegment(s *sequence) *coll.Op {
 	return c.exchange(c.mine, c.offers)
 }
 
-// attach makes the window, which nobody may use before all have it.
+// attach makes the window. The barrier at its end keeps ranks from using the window
+// before all have it.
 func (c *winCreation) attach(s *sequence) *coll.Op {
 	if c.failed != nil {
 		return c.fail(s, c.failed)

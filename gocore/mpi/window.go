@@ -12,18 +12,19 @@ import (
 	"gormapy/gocore/rma"
 )
 
-// Window is a window and the communicator of its own that it synchronises on.
+// Window is a window with its own duplicate of the communicator, on which it
+// synchronises.
 type Window struct {
 	*rma.Win
 	comm *Comm
 
-	// What a fence needs while it waits, made once.
+	// For the waits of fences. They are made once, so that a fence allocates nothing.
 	label        string
 	passed       func() bool
 	checkBarrier func() error
 }
 
-// prepare makes what later calls need.
+// prepare fills in the label, and the functions that a fence waits with.
 func (win *Window) prepare() {
 	win.label = fmt.Sprintf("window %d", win.ID)
 	if bar := win.Bar; bar != nil {
@@ -49,7 +50,7 @@ func (win *Window) reset() {
 	win.Win.Reset()
 }
 
-// WinNoLocks says whether this rank promises to lock nothing of a window.
+// WinNoLocks sets whether this rank promises to lock nothing of a window.
 func WinNoLocks(h int64, on bool) (code Code) {
 	defer Contain(&code)
 	win, e := getWin(h)
@@ -59,8 +60,8 @@ func WinNoLocks(h int64, on bool) (code Code) {
 	return CodeOf(e)
 }
 
-// WinCheckFree reports whether a window can be freed now: before Python lets go of
-// what belongs to it.
+// WinCheckFree returns an error if a window can't be freed now. Python calls it before
+// it releases what belongs to the window.
 func WinCheckFree(h int64) (code Code) {
 	defer Contain(&code)
 	win, e := getWin(h)
@@ -95,8 +96,8 @@ func WinFree(h int64) (req int64, code Code) {
 	return reqs.add(&Request{op: o}), 0
 }
 
-// WinInfo is "addr nbytes disp_unit flavor rank size desc" of a window; desc is the
-// address of its descriptor. Or "error CODE".
+// WinInfo returns "addr nbytes disp_unit flavor rank size desc" of a window, or
+// "error CODE". desc is the address of its descriptor.
 func WinInfo(h int64) string {
 	win, e := getWin(h)
 	if e != nil {
@@ -106,14 +107,14 @@ func WinInfo(h int64) string {
 	return fmt.Sprintf("%d %d %d %d %d %d %d", uintptr(t.Base), t.Bytes, t.Unit, win.Flavor, win.Rank, win.Size, uintptr(unsafe.Pointer(win.Desc)))
 }
 
-// WinCheck reports whether a handle names a window.
+// WinCheck returns 0 if a handle names a window, else an error.
 func WinCheck(h int64) Code {
 	_, e := getWin(h)
 	return CodeOf(e)
 }
 
-// WinShared is "addr nbytes disp_unit" of rank's part of a window as far as this
-// process can load from and store to it; for a part that it can't, nbytes is 0.
+// WinShared returns "addr nbytes disp_unit" of rank's part of a window, or "error CODE".
+// For a part that this process can't load from and store to, nbytes is 0.
 func WinShared(h int64, rank int) string {
 	win, e := getWin(h)
 	if e == nil && win.Flavor == rma.FlavorDynamic {
@@ -137,7 +138,7 @@ func WinShared(h int64, rank int) string {
 	return fmt.Sprintf("%d %d %d", uintptr(base), t.Bytes, t.Unit)
 }
 
-// WinPath names the way to a target: direct, copy, rdma or message.
+// WinPath names the path to a target: direct, copy, rdma or message.
 func WinPath(h int64, rank int) string {
 	win, e := getWin(h)
 	if e != nil || rank < 0 || rank >= win.Size {
@@ -167,7 +168,7 @@ func WinAttach(h, addr, n int64) (code Code) {
 	return CodeOf(e)
 }
 
-// WinDetach takes back what was attached to a dynamic window at addr.
+// WinDetach ends what WinAttach began with memory at addr.
 func WinDetach(h, addr int64) (code Code) {
 	defer Contain(&code)
 	win, e := getWin(h)
@@ -195,7 +196,7 @@ type heldMemory struct {
 }
 
 // WinRetain keeps a window's memory mapped until WinRelease is called with the
-// returned handle; 0 if the memory is the user's.
+// returned handle. It returns 0 if the memory is the user's.
 func WinRetain(h int64) int64 {
 	win, e := getWin(h)
 	if e != nil || win.Memory() == nil {
@@ -205,8 +206,8 @@ func WinRetain(h int64) int64 {
 	return held.add(&heldMemory{win: win.Memory()})
 }
 
-// AllocMem allocates n bytes at a multiple of align (0: any), which windows know
-// to be shared, and returns their address and a handle for WinRelease.
+// AllocMem allocates n bytes of shared memory at a multiple of align (0: any). Windows
+// of it are direct. It sets *addr and returns a handle for WinRelease.
 func AllocMem(n, align int64, addr *int64) (h int64, code Code) {
 	defer Contain(&code)
 	switch {
@@ -223,7 +224,7 @@ func AllocMem(n, align int64, addr *int64) (h int64, code Code) {
 	return held.add(&heldMemory{pages: mem}), 0
 }
 
-// ArenaProblem says why memory that Alloc_mem gives is not shared, "" if it is.
+// ArenaProblem returns why memory from Alloc_mem is not shared, "" if it is.
 func ArenaProblem() string {
 	if err := arena.Check(); err != nil {
 		return err.Error()
@@ -243,8 +244,8 @@ func WinRelease(h int64) {
 	}
 }
 
-// WinDesc is the descriptor of a window that the hot calls use, nil if the
-// handle names none.
+// WinDesc returns a window's descriptor for the hot calls, nil if the handle names no
+// window.
 func WinDesc(h int64) unsafe.Pointer {
 	win, e := getWin(h)
 	if e != nil {

@@ -1,6 +1,6 @@
-// Package registry is the list of the transports between ranks. The choices of
-// GORMAPY_FABRIC, "python -m gormapy info", the table in docs/transports.md and the
-// networks that "make test-fabrics" tests are made of it.
+// Package registry lists the transports between ranks. The choices of GORMAPY_FABRIC,
+// "python -m gormapy info", the table in docs/transports.md and the networks that
+// "make test-fabrics" tests follow from the list.
 //
 // To add a transport, write a package fabric/NAME with a variable Entry, and name it
 // in entries; "go test ./gocore/fabric/registry -update" writes the table.
@@ -34,12 +34,12 @@ func init() {
 	}
 }
 
-// Entries are all that there are.
+// Entries returns all transports.
 func Entries() []fabric.Entry { return entries }
 
-// Open makes the transport that GORMAPY_FABRIC names. It is nil, without an error,
-// if that is shared memory, as it is unless something else is asked for: so far all
-// ranks of a job are on one host.
+// Open makes the network transport that GORMAPY_FABRIC names. It returns nil, without an
+// error, for shared memory, which is the default because so far all ranks of a job are on
+// one host.
 func Open(dir fabric.Directory) (fabric.Transport, error) {
 	name := settings.Fabric.Value()
 	for _, e := range entries {
@@ -55,8 +55,8 @@ func Open(dir fabric.Directory) (fabric.Transport, error) {
 	return nil, nil
 }
 
-// Token stands for a choice of GORMAPY_FABRIC where the ranks of a job compare theirs,
-// in tokenBytes: the name itself if it fits.
+// Token returns at most tokenBytes that stand for a choice of GORMAPY_FABRIC, by which the
+// ranks of a job compare theirs. It is the name itself if that fits.
 func Token(name string) string {
 	if len(name) <= tokenBytes {
 		return name
@@ -66,10 +66,10 @@ func Token(name string) string {
 	return fmt.Sprintf("%0*x", tokenBytes, h.Sum32())
 }
 
-// tokenBytes is the room for it in the job's segment.
+// tokenBytes is the room for a token in the job's segment.
 const tokenBytes = 8
 
-// Named is the name that a token stands for.
+// Named returns the name that a token stands for.
 func Named(token string) string {
 	for _, name := range settings.Fabric.Choices {
 		if Token(name) == token {

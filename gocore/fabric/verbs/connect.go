@@ -10,11 +10,11 @@ import (
 	"gormapy/gocore/ibverbs"
 )
 
-// stage is how far one side of a connection is, see the package comment.
+// stage is the state of one side of a connection, see the package comment.
 type stage uint8
 
 const (
-	unmade stage = iota // of the peer: not heard of
+	unmade stage = iota // of the peer: no mail has come
 	made                // init
 	joined              // ready
 )
@@ -36,7 +36,7 @@ func (t *Transport) Connect(peer int) (fabric.Endpoint, error) {
 	return e, nil
 }
 
-// endpoint makes that of peer, on first use.
+// endpoint returns the endpoint to peer, and makes it on first use.
 func (t *Transport) endpoint(peer int) (*endpoint, error) {
 	if e := t.eps[peer]; e != nil {
 		return e, nil
@@ -61,13 +61,13 @@ func (t *Transport) endpoint(peer int) (*endpoint, error) {
 	t.eps[peer] = e
 	t.pairs[e.qp.Num()] = e
 	if peer != t.rank {
-		e.own = made
+		e.ownStage = made
 		e.mail(mailInit, "")
 	}
 	return e, nil
 }
 
-// queuePair makes one in state INIT, with as many bytes inline as the device has.
+// queuePair makes a queue pair in state INIT, with inline data if the device has it.
 func (t *Transport) queuePair() (*ibverbs.QP, error) {
 	var qp *ibverbs.QP
 	var err error
@@ -87,6 +87,7 @@ func (t *Transport) queuePair() (*ibverbs.QP, error) {
 	return qp, nil
 }
 
+// join connects a queue pair to a remote one: RTR, then RTS.
 func (t *Transport) join(qp *ibverbs.QP, r *ibverbs.Remote, psn uint32) error {
 	if err := qp.ToRTR(t.at.Num, r, &t.timers); err != nil {
 		return err
@@ -111,7 +112,7 @@ func (e *endpoint) joinSelf() error {
 	}
 	t.pairs[e.twin.Num()] = e
 	e.peerQP, e.peerGID = e.twin.Num(), t.at.GID.Addr
-	e.own, e.its = joined, joined
+	e.ownStage, e.peerStage = joined, joined
 	return nil
 }
 
@@ -121,11 +122,11 @@ func (e *endpoint) mail(state uint8, reason string) {
 		state: state, link: uint8(t.at.Attr.LinkLayer), mtu: uint8(t.at.Attr.ActiveMTU), lid: t.at.Attr.LID, qp: e.qp.Num(), psn: e.psn,
 		yours: e.peerQP, gid: t.at.GID.Addr, reason: reason,
 	}
-	// Mail fails for what is too long only, which this is not.
+	// Mail fails only for a mail that is too long, and encode cuts it off.
 	_ = t.dir.Mail(e.peer, m.encode())
 }
 
-// collect reads what the peers have left.
+// collect reads the peers' mails, and returns how many there were.
 func (t *Transport) collect() int {
 	mails := t.dir.Mails()
 	if mails == t.mails {
@@ -145,7 +146,7 @@ func (t *Transport) collect() int {
 		}
 		m, err := decodeMail(b)
 		if err != nil {
-			continue // it is not for this transport
+			continue // it is not of this transport
 		}
 		n++
 		if !t.closed {
@@ -171,11 +172,11 @@ func (t *Transport) take(peer int, m *mail) {
 		_ = t.dir.Mail(peer, refusal.encode())
 		return
 	}
-	if e.err != nil || (e.its != unmade && e.peerQP != m.qp) {
+	if e.err != nil || (e.peerStage != unmade && e.peerQP != m.qp) {
 		return
 	}
-	if e.its == unmade {
-		e.peerQP, e.peerGID, e.its = m.qp, m.gid, made
+	if e.peerStage == unmade {
+		e.peerQP, e.peerGID, e.peerStage = m.qp, m.gid, made
 		if int(m.link) != t.at.Attr.LinkLayer {
 			e.fail(&fabric.OpError{Op: "connect", Peer: peer, Status: "different networks", Detail: fmt.Sprintf(
 				"the link layer here is %d (%v), the peer's is %d", t.at.Attr.LinkLayer, t.at, m.link)})
@@ -187,10 +188,10 @@ func (t *Transport) take(peer int, m *mail) {
 			e.fail(&fabric.OpError{Op: "connect", Peer: peer, Status: "the queue pair can't be connected", Detail: err.Error()})
 			return
 		}
-		e.own = joined
+		e.ownStage = joined
 		e.mail(mailReady, "")
 	}
 	if m.state == mailReady && m.yours == e.qp.Num() {
-		e.its = joined
+		e.peerStage = joined
 	}
 }

@@ -15,16 +15,16 @@ import (
 	"gormapy/gocore/sys"
 )
 
-// record is what there is to do when a request of the send queue has ended.
+// record says what to do when a request of the send queue has ended.
 type record struct {
 	kind   kind
 	op     opName
-	last   bool  // of its operation: Completed is called
+	last   bool  // it is the last of its operation: Completed is called
 	slot   int32 // buffer to give back, if kind has one
 	n      int32 // bytes to copy from there to dst
 	cookie uint64
 	dst    unsafe.Pointer
-	region *region     // whose key was used
+	region *region     // its key was used
 	mr     *ibverbs.MR // registered for the operation
 }
 
@@ -49,7 +49,7 @@ const (
 
 var opNames = [...]string{"write of nothing", "send", "put", "get", "fetch-add", "compare-and-swap"}
 
-// cursor is an operation of one or more requests, and how far it is posted.
+// cursor is a position in an operation of one or more requests: what is posted next.
 type cursor struct {
 	active bool
 	code   ibverbs.Opcode
@@ -70,22 +70,22 @@ type endpoint struct {
 	twin   *ibverbs.QP // the other end of the connection to the own rank
 	psn    uint32
 	inline int
-	every  uint32 // so many requests, and one is signalled
+	every  uint32 // one of so many requests is signalled
 
-	own, its stage
-	peerQP   uint32
-	peerGID  [16]byte
-	reason   string // why the peer has closed
-	err      error  // the first failure
-	failedAt time.Time
-	gone     bool // Broken has been called, or will be by this Poll
+	ownStage, peerStage stage
+	peerQP              uint32
+	peerGID             [16]byte
+	reason              string // why the peer has closed
+	err                 error  // the first failure
+	failedAt            time.Time
+	gone                bool // this Poll or an earlier one calls Broken
 
 	// Requests are counted, modulo 2^32: posted are those before head, ended those
 	// before tail; before signaled is the last one with a completion.
 	ring                 []record
 	head, tail, signaled uint32
 	open                 int    // operations among them
-	seen                 uint32 // head, when Poll looked last
+	seen                 uint32 // head, when Poll last looked
 	busy                 bool   // it is in Transport.busy
 
 	wrs  []ibverbs.SendWR
@@ -97,18 +97,18 @@ type endpoint struct {
 
 var _ fabric.Endpoint = (*endpoint)(nil)
 
-// usable is nil if operations may be posted.
+// usable returns nil if operations may be posted, ErrAgain if they may be later.
 func (e *endpoint) usable() error {
 	switch {
 	case e.err != nil:
 		return e.err
-	case e.own != joined || e.its != joined:
+	case e.ownStage != joined || e.peerStage != joined:
 		return fabric.ErrAgain
 	}
 	return nil
 }
 
-// ready is usable, for callers from outside.
+// ready is usable for callers from outside, who may come after Close.
 func (e *endpoint) ready() error {
 	if e.t.closed {
 		return errClosed
@@ -116,7 +116,7 @@ func (e *endpoint) ready() error {
 	return e.usable()
 }
 
-// room is how many requests fit; the place that is left is for a follower.
+// room returns how many requests fit. One more place is kept for a follower.
 func (e *endpoint) room() int {
 	if e.long.active {
 		return 0
@@ -170,8 +170,8 @@ func (e *endpoint) Send(h *fabric.Header, payload []byte) error {
 	return nil
 }
 
-// sign numbers a request and decides on its signal, given which the last one was.
-// It returns which the last one is now.
+// sign numbers a request and decides whether it is signalled, given the number after the
+// last one that is. It returns that number after this request.
 func (e *endpoint) sign(wr *ibverbs.SendWR, seq, signaled uint32, last bool) uint32 {
 	wr.ID = uint64(e.peer)<<32 | uint64(seq)
 	if seq+1-signaled >= e.every || last && int32(signaled-e.tail) <= 0 {
@@ -196,7 +196,7 @@ func (e *endpoint) note(wr *ibverbs.SendWR, rec record) {
 	}
 }
 
-// watch has Poll look after the endpoint.
+// watch adds the endpoint to those that Poll tends.
 func (e *endpoint) watch() {
 	if !e.busy {
 		e.busy = true
@@ -205,7 +205,8 @@ func (e *endpoint) watch() {
 	}
 }
 
-// refused turns an error of PostSend, which took nothing, into that of the caller.
+// refused returns the caller's error for one of PostSend, which took nothing: ErrAgain if
+// the queue is full. Any other error fails the endpoint.
 func (e *endpoint) refused(rec *record, err error) error {
 	if errors.Is(err, syscall.ENOMEM) {
 		return fabric.ErrAgain
@@ -215,7 +216,8 @@ func (e *endpoint) refused(rec *record, err error) error {
 	return failure
 }
 
-// starve is called when there is no buffer: what holds some is completed soon.
+// starve is called when there is no buffer. It makes the requests that hold buffers
+// complete soon.
 func (t *Transport) starve() {
 	t.starved = true
 	for _, e := range t.eps {
@@ -228,7 +230,7 @@ func (t *Transport) starve() {
 	}
 }
 
-// follow posts a write of nothing, with a completion.
+// follow posts a follower: a signalled write of 0 bytes.
 func (e *endpoint) follow() {
 	if e.signaled == e.head || int(e.head-e.tail) >= len(e.ring) {
 		return
@@ -280,8 +282,8 @@ func (e *endpoint) move(op opName, local unsafe.Pointer, key uint64, runs []fabr
 	return e.start(op, local, key, runs, cookie)
 }
 
-// start posts a put or get, or the part of it that there is room for if there
-// never is room for all.
+// start posts a put or get. If it is longer than the queue, it posts the part that there
+// is room for, and Poll posts the rest.
 func (e *endpoint) start(op opName, local unsafe.Pointer, key uint64, runs []fabric.Run, cookie uint64) (bool, error) {
 	t := e.t
 	total, longest, need, inline := 0, 0, 0, false
@@ -334,7 +336,7 @@ func (e *endpoint) start(op opName, local unsafe.Pointer, key uint64, runs []fab
 	return false, nil
 }
 
-// place finds the key of the local memory, or a buffer in its place.
+// place finds the key of local memory, takes a buffer in its place, or registers it.
 func (e *endpoint) place(c *cursor, local unsafe.Pointer, n int) error {
 	t := e.t
 	if r := t.regions.Find(uint64(uintptr(local)), n); r != nil {
@@ -376,8 +378,8 @@ func (e *endpoint) place(c *cursor, local unsafe.Pointer, n int) error {
 	return nil
 }
 
-// advance posts what there is room for, with one doorbell, and returns how many
-// requests the device took. With the last of them the cursor is not active any more.
+// advance posts the requests that there is room for, with one doorbell, and returns how
+// many the device took. After the operation's last request the cursor is not active.
 func (e *endpoint) advance(c *cursor) (int, error) {
 	room := len(e.ring) - int(e.head-e.tail) - 1
 	before, n, signaled := *c, 0, e.signaled
@@ -389,7 +391,7 @@ func (e *endpoint) advance(c *cursor) (int, error) {
 		return 0, nil
 	}
 	posted, err := e.qp.PostSend(e.wrs[:n])
-	if posted < n { // back to what was posted
+	if posted < n { // set the cursor back to what was posted
 		*c = before
 		for range posted {
 			e.next(c)
@@ -408,7 +410,7 @@ func (e *endpoint) advance(c *cursor) (int, error) {
 	return posted, nil
 }
 
-// next is the cursor's next request; after the last one it is not active.
+// next returns the cursor's next request. After the last one the cursor is not active.
 func (e *endpoint) next(c *cursor) ibverbs.SendWR {
 	for c.runs[c.run].N == c.off {
 		c.run, c.off = c.run+1, 0

@@ -5,7 +5,7 @@ import (
 	"gormapy/gocore/fabric"
 )
 
-// Entry is that of package registry.
+// Entry describes the transport to package registry.
 var Entry = fabric.Entry{
 	Name:  "verbs",
 	What:  func() string { return "RDMA devices, by libibverbs" },

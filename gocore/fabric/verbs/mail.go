@@ -7,14 +7,14 @@ import (
 	"gormapy/gocore/fabric"
 )
 
-// What a mail says of its sender's queue pair.
+// States of the sender's queue pair in a mail.
 const (
 	mailInit = 1 + iota
 	mailReady
 	mailClosed
 )
 
-// mail is what ranks leave for each other to connect, see the package comment.
+// mail is what ranks exchange by the directory to connect, see the package comment.
 type mail struct {
 	state  uint8
 	link   uint8 // link layer of the port
@@ -46,7 +46,7 @@ func (m *mail) encode() []byte {
 	return append(b, m.reason[:min(len(m.reason), maxReason)]...)
 }
 
-// decodeMail returns an error for anything that encode does not make.
+// decodeMail decodes what encode has made, and returns an error for anything else.
 func decodeMail(b []byte) (mail, error) {
 	order := binary.LittleEndian
 	if len(b) < mailFixed || order.Uint32(b) != mailMagic {

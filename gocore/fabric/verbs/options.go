@@ -2,6 +2,6 @@ package verbs
 
 import "gormapy/gocore/device"
 
-// Options choose the device, as package device understands it. What is empty New
-// chooses; it does not look at the settings.
+// Options choose the device, see package device. New chooses where a field is empty. It
+// does not read the settings.
 type Options = device.IBRequest

@@ -13,9 +13,10 @@ import (
 	"gormapy/gocore/sys"
 )
 
-// recvID marks the requests of the receive queue; the others have rank and number.
+// recvID marks the IDs of receives. Those of other requests are rank and number.
 const recvID = 1 << 63
 
+// giveBack puts a receive buffer on the list that restock posts.
 func (t *Transport) giveBack(buffer int32) {
 	t.repost = append(t.repost, ibverbs.RecvWR{
 		ID: recvID | uint64(buffer), Addr: t.recvs.Addr(buffer), Len: bufferBytes, LKey: t.recvs.MR.LKey(),
@@ -37,14 +38,15 @@ func (t *Transport) poll(sink fabric.Sink) int {
 	if err != nil {
 		t.failAll(err)
 	}
-	// Whatever the completions are of: who has had some arms again before it sleeps.
+	// Completions of any kind count: a thread that has had some arms again before it
+	// sleeps.
 	total += n
 	for i := range t.wcs[:n] {
 		if wc := &t.wcs[i]; wc.ID&recvID != 0 {
 			t.received(wc, sink)
 		} else {
 			t.ended(wc)
-			t.tell(sink)
+			t.notify(sink)
 		}
 	}
 	if len(t.repost) >= repostBatch {
@@ -54,17 +56,17 @@ func (t *Transport) poll(sink fabric.Sink) int {
 		t.takeEvent()
 	}
 	if n < len(t.wcs) && left > 0 {
-		t.dismiss(left)
+		t.failLeft(left)
 	}
 	if t.working.Load() > 0 {
 		t.tend()
-		total += t.tell(sink)
+		total += t.notify(sink)
 	}
 	return total
 }
 
-// takeEvent reads the event of completions that have been polled. It may come a
-// little later than they.
+// takeEvent reads the event of completions that have been polled. The event may come a
+// little later than the completions.
 func (t *Transport) takeEvent() {
 	if got, err := t.ch.Event(); got || err != nil {
 		t.armed, t.tries = false, 0
@@ -75,12 +77,12 @@ func (t *Transport) takeEvent() {
 	}
 }
 
-// received hands over a message.
+// received delivers a message.
 func (t *Transport) received(wc *ibverbs.WC, sink fabric.Sink) {
 	buffer := int32(wc.ID)
-	t.giveBack(buffer) // it is posted later
+	t.giveBack(buffer) // it is posted after the message is delivered
 	if wc.Status != ibverbs.Success {
-		return // its queue pair has failed, which its own requests tell
+		return // its queue pair has failed, which its own requests show
 	}
 	t.mu.Lock()
 	e := t.pairs[wc.QPNum]
@@ -100,14 +102,14 @@ func (t *Transport) received(wc *ibverbs.WC, sink fabric.Sink) {
 	sink.Deliver(e.peer, (*fabric.Header)(p), payload)
 }
 
-// restock posts the receive buffers that are free. What the device does not take
-// it gets next time.
+// restock posts the free receive buffers. It keeps those that the device does not take
+// for the next time.
 func (t *Transport) restock() {
 	n, _ := t.srq.PostRecv(t.repost)
 	t.repost = t.repost[:copy(t.repost, t.repost[n:])]
 }
 
-// ended deals with the completion of a request, and of all before it.
+// ended handles the completion of a request, and ends all before it.
 func (t *Transport) ended(wc *ibverbs.WC) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -137,7 +139,7 @@ func (t *Transport) ended(wc *ibverbs.WC) {
 		err = failure
 		e.fail(err)
 		if rec.op > opSend && !rec.last {
-			// The other pieces of the operation are flushed; this is why it has failed.
+			// The other pieces of the operation are flushed; this error is why it has failed.
 			e.blame(seq, err)
 		}
 	}
@@ -148,7 +150,7 @@ func (t *Transport) ended(wc *ibverbs.WC) {
 	t.unused, t.over = append(t.unused, t.over...), t.over[:0]
 }
 
-// blame gives an operation whose piece seq has failed that piece's error.
+// blame completes the operation whose piece seq has failed with that piece's error.
 func (e *endpoint) blame(seq uint32, err error) {
 	for seq++; seq != e.head; seq++ {
 		rec := &e.ring[seq%uint32(len(e.ring))]
@@ -173,6 +175,7 @@ func (e *endpoint) retire(err error) {
 	e.finish(rec, err)
 }
 
+// finish does what rec says.
 func (e *endpoint) finish(rec *record, err error) {
 	t := e.t
 	if rec.dst != nil && err == nil {
@@ -193,7 +196,7 @@ func (e *endpoint) finish(rec *record, err error) {
 	*rec = record{}
 }
 
-// lost says why an operation has failed, given why the connection has.
+// lost returns the error of an operation, given the error of its connection.
 func (e *endpoint) lost(op opName, err error) error {
 	var of *fabric.OpError
 	var fault *sys.Fault
@@ -216,7 +219,7 @@ func (e *endpoint) continueLong() {
 		return
 	}
 	if !c.active {
-		e.open-- // note has counted it, and so had start
+		e.open-- // both start and note have counted it
 	}
 	e.long = c
 }
@@ -248,9 +251,9 @@ func (t *Transport) failAll(err error) {
 	}
 }
 
-// dismiss fails the first n endpoints whose peers have mailed closed: what these
-// had sent before has been delivered.
-func (t *Transport) dismiss(n int) {
+// failLeft fails the first n endpoints whose peers have mailed closed. The messages that
+// these peers had sent before have been delivered.
+func (t *Transport) failLeft(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, e := range t.left[:n] {
@@ -259,7 +262,7 @@ func (t *Transport) dismiss(n int) {
 	t.left = t.left[:copy(t.left, t.left[n:])]
 }
 
-// tend looks after the endpoints that have something under way.
+// tend attends to the endpoints that have something under way.
 func (t *Transport) tend() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -280,10 +283,11 @@ func (t *Transport) tend() {
 	t.unused, t.over = append(t.unused, t.over...), t.over[:0]
 }
 
-// tend is false if nothing is left to look after.
+// tend posts the rest of a long operation and a follower where one is needed, and ends a
+// failed endpoint. It reports whether the endpoint has to be tended again.
 func (e *endpoint) tend() bool {
 	if e.err != nil {
-		return e.bury()
+		return e.endFailed()
 	}
 	if e.long.active {
 		e.continueLong()
@@ -298,8 +302,9 @@ func (e *endpoint) tend() bool {
 	return wanted
 }
 
-// bury ends a failed endpoint once the device has let go of its requests.
-func (e *endpoint) bury() bool {
+// endFailed ends a failed endpoint once the device has let go of its requests, or after
+// flushPatience. It reports whether it has to be called again.
+func (e *endpoint) endFailed() bool {
 	t := e.t
 	if e.gone {
 		return false
@@ -308,7 +313,7 @@ func (e *endpoint) bury() bool {
 		if time.Since(e.failedAt) < flushPatience {
 			return true
 		}
-		// Destroyed, it does not touch memory any more.
+		// A queue pair that is destroyed does not touch memory any more.
 		if err := e.qp.Close(); err != nil {
 			return true
 		}
@@ -335,8 +340,8 @@ func (e *endpoint) release() {
 	}
 }
 
-// tell has the sink know what has ended, without the lock.
-func (t *Transport) tell(sink fabric.Sink) int {
+// notify tells the sink which operations and connections have ended. It holds no lock.
+func (t *Transport) notify(sink fabric.Sink) int {
 	n := len(t.done) + len(t.broke)
 	for _, mr := range t.unused {
 		_ = mr.Close()

@@ -15,7 +15,7 @@ type region struct {
 	t      *Transport
 	start  uint64
 	mr     *ibverbs.MR // nil if it is empty, or deregistered
-	uses   int         // requests under way that have its key as local memory
+	uses   int         // operations under way that use its key for local memory
 	closed bool
 }
 
@@ -28,8 +28,8 @@ func (r *region) Key() fabric.RemoteKey {
 	return k
 }
 
-// Close takes the memory back. As long as an operation of this process uses it,
-// the device keeps it: a queue pair does not survive that its memory goes.
+// Close implements fabric.Region. As long as an operation of this process uses the
+// memory it stays registered, because a queue pair fails if its memory goes.
 func (r *region) Close() error {
 	t := r.t
 	t.mu.Lock()
@@ -39,7 +39,7 @@ func (r *region) Close() error {
 	}
 	r.closed = true
 	t.regions.Remove(r)
-	delete(t.hidden, r)
+	delete(t.unpublished, r)
 	mr := r.mr
 	if r.uses > 0 {
 		mr = nil
@@ -60,10 +60,10 @@ func (r *region) Unpublish() {
 		return
 	}
 	t.regions.Remove(r)
-	if t.hidden == nil {
-		t.hidden = map[*region]bool{}
+	if t.unpublished == nil {
+		t.unpublished = map[*region]bool{}
 	}
-	t.hidden[r] = true
+	t.unpublished[r] = true
 }
 
 // Register implements fabric.Transport.

@@ -25,12 +25,12 @@ const (
 	maxDepth    = 256 // requests of a send queue
 	minDepth    = 16
 	maxRuns     = 64
-	wantInline  = 220 // what common devices have room for in one work queue element
+	wantInline  = 220 // common devices have room for it in one work queue element
 	pollBatch   = 32
 	repostBatch = 16
 )
 
-// timers: what is under way to a peer that does not answer fails after about
+// timers make requests to a peer that does not answer fail after about
 // 7 times 4.096 us * 2^15, which is a second.
 var timers = ibverbs.Timers{Timeout: 15, Retries: device.Retries, RNRRetry: 7, MinRNR: 1}
 
@@ -41,8 +41,8 @@ const (
 
 var errClosed = errors.New("the verbs transport is closed")
 
-// Transport reaches peers through RDMA devices. Its parts are safe for concurrent
-// use where fabric's contract says so.
+// Transport is the transport over RDMA devices. It is safe for concurrent use as far as
+// fabric's contract says.
 type Transport struct {
 	at     *device.Place
 	dir    fabric.Directory
@@ -56,31 +56,31 @@ type Transport struct {
 	depth  uint32
 	maxMsg int
 
-	mu      sync.Mutex
-	eps     []*endpoint // by rank
-	pairs   map[uint32]*endpoint
-	regions device.Table[*region]
-	hidden  map[*region]bool // regions that are not for local memory any more
-	bounce  *slab
-	cells   *slab
-	stage   unsafe.Pointer // where an inline message is put together
-	starved bool           // somebody has found no buffer: also sends are completed early
-	closed  bool
-	busy    []*endpoint
-	working atomic.Int32  // len(busy)
-	over    []*ibverbs.MR // that nothing uses any more
+	mu          sync.Mutex
+	eps         []*endpoint // by rank
+	pairs       map[uint32]*endpoint
+	regions     device.Table[*region]
+	unpublished map[*region]bool // regions that are not for local memory any more
+	bounce      *slab
+	cells       *slab
+	stage       unsafe.Pointer // an inline message is assembled here
+	starved     bool           // a call has found no buffer: sends are signalled early, too
+	closed      bool
+	busy        []*endpoint
+	working     atomic.Int32  // len(busy)
+	over        []*ibverbs.MR // no operation uses them any more
 
-	// What follows is Poll's.
+	// Only Poll uses what follows.
 	recvs  *slab
 	repost []ibverbs.RecvWR
 	wcs    [pollBatch]ibverbs.WC
 	done   []completion
-	unused []*ibverbs.MR // over, to be closed without the lock
+	unused []*ibverbs.MR // taken from over, closed without the lock
 	broke  []*endpoint
-	left   []*endpoint // whose peers have mailed closed
+	left   []*endpoint // their peers have mailed closed
 	mails  uint32
 	armed  bool
-	tries  int // how often Poll still looks for the event of a completion that it has seen
+	tries  int // how many more times Poll looks for the event of a completion that it has seen
 }
 
 // slab is registered memory of the transport in equal buffers.
@@ -106,7 +106,7 @@ func New(dir fabric.Directory, o Options) (*Transport, error) {
 	return newTransport(lib, dir, o)
 }
 
-// Problem says why there can be no transport on this machine, nothing if there can.
+// Problem returns why there can be no transport on this machine, "" if there can.
 func Problem(o Options) string {
 	lib, err := ibverbs.Load()
 	if err == nil {
@@ -141,7 +141,7 @@ func newTransport(lib *ibverbs.Library, dir fabric.Directory, o Options) (t *Tra
 	if t.ch, err = t.at.Context.CreateCompChannel(); err != nil {
 		return t, err
 	}
-	// One completion queue for everything: what can be in it at a time fits.
+	// One completion queue has room for all completions that can be in it at a time.
 	recvs := min(recvBuffers, max(t.at.Device.MaxSRQWR, 1))
 	room := min(t.at.Device.MaxCQE, 1<<16) - recvs
 	t.depth = uint32(min(max(room/(dir.Size()+1), minDepth), maxDepth, t.at.Device.MaxQPWR))
@@ -214,8 +214,8 @@ func (t *Transport) FD() int { return t.ch.FD() }
 
 // Arm implements fabric.Sleeper.
 func (t *Transport) Arm() error {
-	// An event that came too late for the Poll that took its completion would wake
-	// for nothing, and for ever: Poll reads events only when there are completions.
+	// An event that came too late for the Poll that took its completion would wake the
+	// sleeper for nothing, again and again: Poll reads events only after completions.
 	for {
 		got, err := t.ch.Event()
 		if err != nil {
@@ -229,8 +229,8 @@ func (t *Transport) Arm() error {
 	return t.cq.ReqNotify(false)
 }
 
-// Close implements fabric.Transport. What has been sent arrives first, if the
-// peers are there to take it.
+// Close implements fabric.Transport. It waits until sent messages have arrived, for
+// closePatience.
 func (t *Transport) Close() error {
 	t.mu.Lock()
 	if t.closed {
@@ -254,7 +254,8 @@ func (t *Transport) Close() error {
 	return t.free()
 }
 
-// drained says whether nothing is under way, and has what is completed.
+// drained reports whether nothing is under way. If something is, it posts a follower, so
+// that it completes.
 func (t *Transport) drained() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -267,8 +268,8 @@ func (t *Transport) drained() bool {
 	return true
 }
 
-// free gives everything back, in the order in which that is possible, also after
-// errors and when only a part of it was made.
+// free gives everything back, in the order that the library demands. It also works after
+// errors, and if only a part was made.
 func (t *Transport) free() error {
 	var errs []error
 	closeOf := func(c interface{ Close() error }) { errs = append(errs, c.Close()) }
@@ -303,11 +304,11 @@ func (t *Transport) free() error {
 		r.closed = true
 		closeOf(r.mr)
 	}
-	for r := range t.hidden {
+	for r := range t.unpublished {
 		r.closed = true
 		closeOf(r.mr)
 	}
-	t.regions, t.hidden = device.Table[*region]{}, nil
+	t.regions, t.unpublished = device.Table[*region]{}, nil
 	errs = append(errs, t.recvs.Close(), t.bounce.Close(), t.cells.Close())
 	if t.pd != nil {
 		closeOf(t.pd)
@@ -318,7 +319,7 @@ func (t *Transport) free() error {
 	return errors.Join(errs...)
 }
 
-// discard takes what comes while the transport is closed.
+// discard is the sink of a transport that closes.
 type discard struct{}
 
 func (discard) Deliver(int, *fabric.Header, []byte)           {}
