@@ -22,7 +22,7 @@ import (
 	"gormapy/gocore/fabric/fabrictest"
 )
 
-// benchEnv has TestAgainstC run: make sure that the machine is quiet.
+// benchEnv enables TestAgainstC. The machine must be quiet.
 const benchEnv = "GORMAPY_OFI_BENCH"
 
 // median of an odd number of figures.

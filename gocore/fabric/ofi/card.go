@@ -10,7 +10,7 @@ import (
 	"gormapy/gocore/fabric"
 )
 
-// card is what a rank publishes: how its endpoint can be reached.
+// card is what a rank publishes: the address of its endpoint.
 type card struct {
 	provider string
 	name     []byte // the endpoint's, as libfabric has it
@@ -50,7 +50,7 @@ func decodeCard(b []byte) (*card, error) {
 	return c, nil
 }
 
-// token is what frames from one rank to another carry.
+// token returns the token of the frames from one rank to another.
 func token(secret []byte, from, to int) uint64 {
 	m := hmac.New(sha256.New, secret)
 	m.Write([]byte("gormapy ofi frame"))

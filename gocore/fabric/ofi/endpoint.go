@@ -29,18 +29,18 @@ type endpoint struct {
 	sent      uint32     // messages so far
 	greeted   bool       // the peer knows of this rank
 	known     bool       // the peer has sent something
-	pending   *operation // not posted whole
+	pending   *operation // its requests are not all posted
 	acks      []uint16   // slots of puts of the peer that have arrived here
 	broken    error
 	since     time.Time // when it broke
 
-	// Of whoever polls.
+	// Owned by the thread that polls.
 	received uint32
 	early    map[uint32][]byte // messages whose turn has not come
 	told     bool
 }
 
-// failure is an OpError of this connection.
+// failure returns an OpError of this connection.
 func (e *endpoint) failure(op string, err error, detail string) *fabric.OpError {
 	status := err.Error()
 	var no libfabric.Errno
@@ -55,8 +55,8 @@ func (e *endpoint) failure(op string, err error, detail string) *fabric.OpError 
 	return &fabric.OpError{Op: op, Peer: e.peer, Status: status, Detail: detail}
 }
 
-// connect makes the peer known to the provider if it has published its card, and
-// has Poll try again if not. The caller has the lock.
+// connect makes the peer known to the provider if the peer has published its card. If
+// not, Poll tries again. The caller has the lock.
 func (e *endpoint) connect() error {
 	if e.connected || e.broken != nil {
 		return nil
@@ -86,8 +86,8 @@ func (e *endpoint) connect() error {
 	return nil
 }
 
-// ready reports whether requests can be posted, and if not why. The caller has the
-// lock.
+// ready returns nil if requests can be posted, ErrAgain if they can be later. The caller
+// has the lock.
 func (e *endpoint) ready() error {
 	switch {
 	case e.t.closed:
@@ -124,7 +124,7 @@ func (e *endpoint) fail(err error) {
 	e.t.work.Store(true)
 }
 
-// take takes a slot, -1 if there is none. The caller has the lock.
+// take takes a slot. It returns -1 if there is none. The caller has the lock.
 func (e *endpoint) take(op *operation, wait uint8) int {
 	if len(e.t.free) <= reserved || e.open >= slotsEach {
 		return -1
@@ -132,8 +132,9 @@ func (e *endpoint) take(op *operation, wait uint8) int {
 	return e.mustTake(op, wait)
 }
 
-// mustTake takes a slot, also of those reserved for what frees other slots: peers
-// whose puts wait for each other's acknowledgements would wait for ever.
+// mustTake takes a slot, also of those reserved for frames that free other slots.
+// Without the reserve, peers whose puts wait for each other's acknowledgements would wait
+// for ever.
 func (e *endpoint) mustTake(op *operation, wait uint8) int {
 	t := e.t
 	if len(t.free) == 0 {
@@ -146,7 +147,7 @@ func (e *endpoint) mustTake(op *operation, wait uint8) int {
 	return s
 }
 
-// takeBuf takes a buffer, -1 if there is none.
+// takeBuf takes a buffer. It returns -1 if there is none.
 func (e *endpoint) takeBuf() int {
 	t := e.t
 	if t.bufs.Free() <= reserved || e.bufs >= bufsEach {
@@ -198,8 +199,8 @@ func (e *endpoint) Send(h *fabric.Header, payload []byte) error {
 	return err
 }
 
-// greet tells the peer of this rank before the first operation, which by itself
-// the peer would not notice. The caller has the lock.
+// greet sends the peer a frame before the first operation, because the peer does not
+// notice the operation itself. The caller has the lock.
 func (e *endpoint) greet() error {
 	if e.greeted || e.peer == e.t.me {
 		return nil
@@ -209,7 +210,7 @@ func (e *endpoint) greet() error {
 	return err
 }
 
-// sendFrame sends one. The caller has the lock.
+// sendFrame sends a frame. The caller has the lock.
 func (e *endpoint) sendFrame(kind byte, seq uint32, h *fabric.Header, payload []byte) error {
 	t := e.t
 	n := prefixBytes + len(payload)
@@ -246,7 +247,7 @@ func (e *endpoint) sendFrame(kind byte, seq uint32, h *fabric.Header, payload []
 		e.give(s)
 		return err
 	}
-	// The request lies in the transport, since what C is given escapes.
+	// The request lies in the transport, because what is passed to C escapes.
 	t.requests[0] = libfabric.Request{
 		Kind: libfabric.Send, Flags: libfabric.Completed, Local: addressOf(mem), Len: uint64(n), Desc: t.desc(),
 		Addr: e.addr, Context: t.txs.At(s),
@@ -265,8 +266,8 @@ func (e *endpoint) sendFrame(kind byte, seq uint32, h *fabric.Header, payload []
 	return nil
 }
 
-// refused is the error of a request that could not be posted: ErrAgain, or the
-// end of the connection. The caller has the lock.
+// refused returns the error of a request that could not be posted: ErrAgain, or one that
+// breaks the connection. The caller has the lock.
 func (e *endpoint) refused(op string, err error) error {
 	if errors.Is(err, libfabric.EAGAIN) {
 		e.t.again.Store(true)

@@ -5,7 +5,7 @@ import (
 	"gormapy/gocore/fabric"
 )
 
-// Entry is that of package registry.
+// Entry describes the transport to package registry.
 var Entry = fabric.Entry{
 	Name:     "ofi",
 	What:     func() string { return "libfabric's providers" },

@@ -7,7 +7,7 @@ import (
 	"gormapy/gocore/fabric"
 )
 
-// prefix precedes everything that is sent (little-endian).
+// prefixBytes is the size of the prefix, with which every frame begins (little-endian).
 //
 //	0  1 kind  1 zero  2 zero
 //	4  4 rank of the sender
@@ -20,8 +20,8 @@ const prefixBytes = 24
 const (
 	frameMessage = 1 // a header and a payload
 	frameAck     = 2 // slots of puts that have arrived, 2 bytes each
-	frameBye     = 3 // nothing: the last frame of a transport that closes
-	frameHello   = 4 // nothing: before the first operation, so that the target knows whom to say goodbye
+	frameBye     = 3 // empty: the last frame of a transport that closes
+	frameHello   = 4 // empty: before the first operation, so that the target sends this rank its goodbye
 )
 
 // frameBytes is the longest frame. Providers over message endpoints (ofi_rxm)
@@ -29,7 +29,7 @@ const (
 const frameBytes = 16 << 10
 
 const (
-	rxmHeader = 128 // what ofi_rxm may put before it, generously
+	rxmHeader = 128 // more than ofi_rxm puts before a frame
 	maxShort  = frameBytes - rxmHeader - prefixBytes - 48
 )
 
@@ -44,7 +44,7 @@ func putPrefix(b []byte, kind byte, src int, seq uint32, token uint64) {
 	binary.LittleEndian.PutUint64(b[16:], token)
 }
 
-// frame is a decoded one; it refers to the bytes it was decoded from.
+// frame is a decoded frame. It refers to the bytes that it was decoded from.
 type frame struct {
 	kind   byte
 	src    int
@@ -54,8 +54,8 @@ type frame struct {
 	rest   []byte
 }
 
-// decodeFrame checks what can be checked without knowing the job. b is aligned
-// to 8 bytes.
+// decodeFrame decodes a frame, and checks all but its token and number. b is aligned to 8
+// bytes.
 func decodeFrame(b []byte, ranks int) (f frame, ok bool) {
 	if len(b) < prefixBytes {
 		return f, false

@@ -13,5 +13,5 @@ func New(fabric.Directory, Options) (fabric.Transport, error) {
 	return nil, err
 }
 
-// Problem says why there can be no transport on this machine.
+// Problem returns why there can be no transport on this machine.
 func Problem(Options) string { return libfabric.ErrMissing.Error() }

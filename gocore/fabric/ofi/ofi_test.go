@@ -11,7 +11,7 @@ import (
 	"gormapy/gocore/libfabric"
 )
 
-// need skips the test where the provider is not there.
+// need skips the test if there is no such provider.
 func need(t testing.TB, o Options) {
 	t.Helper()
 	if _, err := libfabric.Open(libfabric.Defaults{}); errors.Is(err, libfabric.ErrMissing) {

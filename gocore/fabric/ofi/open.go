@@ -42,7 +42,7 @@ func New(dir fabric.Directory, o Options) (fabric.Transport, error) {
 	return t, nil
 }
 
-// Problem says why there can be no transport on this machine, nothing if there can.
+// Problem returns why there can be no transport on this machine, "" if there can.
 func Problem(o Options) string {
 	c, err := choose(o)
 	if err != nil {

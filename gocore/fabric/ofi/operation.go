@@ -22,7 +22,7 @@ type operation struct {
 	key    uint64
 	err    error
 
-	// What is still to post: from byte off of run next on, from local.
+	// The rest that is not posted: from byte off of run next on, to or from local.
 	runs  []fabric.Run
 	next  int
 	off   int
@@ -30,21 +30,20 @@ type operation struct {
 	desc  uintptr
 	open  int // requests under way
 
-	// Where local memory has to be registered and is not.
-	bounce int            // buffer it is copied through, -1 if none
+	// For local memory that has to be registered and is not.
+	bounce int            // the buffer that the data passes through, -1 if none
 	start  unsafe.Pointer // the user's memory
 	total  int
 	temp   *libfabric.MR
-	region *region // whose descriptor is used
+	region *region // its descriptor is used
 
-	// Of an atomic.
-	old unsafe.Pointer
+	old unsafe.Pointer // for an atomic: where the former value goes
 
 	one  [1]fabric.Run
 	copy []fabric.Run
 }
 
-// names are those of fabric.OpError.
+// name returns the operation's name in a fabric.OpError.
 func (o *operation) name() string {
 	switch o.kind {
 	case libfabric.Write:
@@ -57,7 +56,7 @@ func (o *operation) name() string {
 	return "compare-and-swap"
 }
 
-// drop has what is not posted yet stay so.
+// drop gives up the requests that are not posted, and records why.
 func (o *operation) drop(err error) {
 	if o.err == nil {
 		o.err = err
@@ -78,7 +77,7 @@ func (t *transport) newOperation() *operation {
 	return &operation{bounce: -1}
 }
 
-// finish has the sink told about an operation that nothing is open of any more.
+// finish ends an operation that has no requests under way. Poll notifies the sink.
 func (t *transport) finish(o *operation) {
 	t.settle(o)
 	t.finished = append(t.finished, finish{cookie: o.cookie, err: o.err})
@@ -86,7 +85,8 @@ func (t *transport) finish(o *operation) {
 	t.work.Store(true)
 }
 
-// settle gives back what o holds, and puts what came to where it belongs.
+// settle copies data that came in a buffer to the user's memory, and gives back what o
+// holds.
 func (t *transport) settle(o *operation) {
 	if o.bounce >= 0 {
 		if o.kind == libfabric.Read && o.err == nil {
@@ -157,15 +157,15 @@ func (e *endpoint) several(kind libfabric.Kind, local unsafe.Pointer, key uint64
 	o.runs = runs
 	done, err := e.begin(o)
 	if !done && err == nil && !o.posted() {
-		// The caller's slice is the caller's again.
+		// The caller may reuse its slice.
 		o.copy = append(o.copy[:0], runs...)
 		o.runs = o.copy
 	}
 	return done, err
 }
 
-// begin starts an operation on memory. The caller has the lock. If it fails the
-// operation has never been.
+// begin starts an operation on memory. If it returns an error, it has had no effect. The
+// caller has the lock.
 func (e *endpoint) begin(o *operation) (bool, error) {
 	t := e.t
 	abandon := func(err error) (bool, error) {
@@ -204,6 +204,7 @@ func (e *endpoint) begin(o *operation) (bool, error) {
 	return false, nil
 }
 
+// settleUnused gives back what an operation holds that has not begun.
 func (t *transport) settleUnused(o *operation) {
 	if o.bounce >= 0 {
 		o.ep.giveBuf(o.bounce)
@@ -222,7 +223,7 @@ func (e *endpoint) prepare(o *operation) error {
 	t := e.t
 	o.local = uintptr(o.start)
 	if o.kind == libfabric.Write && o.total <= frameBytes {
-		// The provider may copy it, in C.
+		// The provider may copy it in C, where a fault ends the process.
 		if err := sys.Touch(func() { fabric.Probe(o.start, o.total) }); err != nil {
 			return err
 		}
@@ -254,8 +255,8 @@ func (e *endpoint) prepare(o *operation) error {
 	}
 	mr, err := t.register(o.local, o.total, access)
 	if device.KeyTaken(err) {
-		// Devices give all memory that no peer may access the key 0, and ofi_rxm takes
-		// each key once: one at a time, then.
+		// Devices give the key 0 to all memory that no peer may access, and ofi_rxm takes
+		// each key once. So there is one such registration at a time.
 		if t.temps > 0 {
 			return fabric.ErrAgain
 		}
@@ -269,12 +270,13 @@ func (e *endpoint) prepare(o *operation) error {
 	return nil
 }
 
-// post posts what is still to post. ErrAgain: not all of it. The caller has the
-// lock.
+// post posts the requests that are not posted. It returns ErrAgain if some remain. The
+// caller has the lock.
 func (e *endpoint) post(o *operation) error {
 	t := e.t
 	for !o.posted() {
-		// Collect a batch; where it stands afterwards is known only when it is posted.
+		// Collect a batch. How far the operation is afterwards is known only when the
+		// batch is posted.
 		n, next, off, local := 0, o.next, o.off, o.local
 		var after [postBatch]struct {
 			next, off int
@@ -390,7 +392,7 @@ func (e *endpoint) atomic(kind libfabric.Kind, old unsafe.Pointer, remote fabric
 	return false, nil
 }
 
-// fetched hands an atomic's result to the user.
+// fetched writes an atomic's result to the user's memory.
 func (t *transport) fetched(o *operation, s int) {
 	err := sys.Touch(func() { *(*uint64)(o.old) = binary.LittleEndian.Uint64(t.words.Bytes(int32(s))[16:]) })
 	if err != nil && o.err == nil {

@@ -10,12 +10,12 @@ type Options struct {
 	Domain string
 	// Everywhere prefers interfaces that other hosts reach to the loopback.
 	Everywhere bool
-	// Restrictions turn off what the provider may have, so that a test has the
-	// rules of another one.
+	// Restrictions turn off features of the provider, so that a test runs by the rules
+	// of another one.
 	Restrictions Restrictions
 }
 
-// Restrictions turn off what a provider may have.
+// Restrictions turn off features that a provider may have.
 type Restrictions struct {
 	NoInject   bool
 	NoWait     bool // no descriptor to sleep on

@@ -14,7 +14,7 @@ import (
 	"gormapy/gocore/libfabric"
 )
 
-// addressOf is where foreign memory lies.
+// addressOf returns the address of memory that is not Go's.
 func addressOf(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
 // Poll implements fabric.Transport.
@@ -38,12 +38,12 @@ func (t *transport) Poll(sink fabric.Sink) int {
 		}
 	}
 	if t.work.Load() {
-		n += t.goOn(sink)
+		n += t.resume(sink)
 	}
 	return n
 }
 
-// readQueue reads completions: of receives to t.deliver, others end slots. It
+// readQueue reads completions. Those of receives go to t.deliver, others end slots. It
 // reports whether there may be more.
 func (t *transport) readQueue() bool {
 	done, failed, err := t.cq.Read()
@@ -108,8 +108,8 @@ func (t *transport) ended(s int, wait uint8, err error) {
 	}
 }
 
-// arrived notes that a put of a peer without FI_DELIVERY_COMPLETE is here. The
-// caller has the lock.
+// arrived notes that a peer's put without FI_DELIVERY_COMPLETE has arrived, and has to be
+// acknowledged. The caller has the lock.
 func (t *transport) arrived(c *libfabric.Completion) {
 	src, s := int(c.Data>>16&0xffff), uint16(c.Data)
 	if src >= t.size {
@@ -126,7 +126,7 @@ func (t *transport) arrived(c *libfabric.Completion) {
 	t.work.Store(true)
 }
 
-// connection reports whether an error is that of the connection, and not of one
+// connection reports whether an error concerns the connection, and not only one
 // operation.
 func connection(no libfabric.Errno) bool {
 	switch syscall.Errno(no) {
@@ -138,7 +138,7 @@ func connection(no libfabric.Errno) bool {
 	return false
 }
 
-// failed deals with a request that has failed.
+// failed handles a request that has failed.
 func (t *transport) failed(f *libfabric.Failure) {
 	if r := t.recvs.Index(f.Context); r >= 0 {
 		t.repost = append(t.repost, r) // too long, or cut off: nothing to deliver
@@ -163,14 +163,14 @@ func (t *transport) failed(f *libfabric.Failure) {
 		detail = fmt.Sprintf("error %d, %s", f.ProvErrno, f.Text)
 	}
 	err := e.failure(op, f.Errno, detail)
-	// A message that is lost is missed for ever, an operation is not.
+	// The peer would wait for a lost message for ever, so the connection fails.
 	if sl.op == nil || connection(f.Errno) {
 		e.fail(err)
 	}
 	t.ended(s, waitLocal|waitAck, err)
 }
 
-// die gives all connections up: the provider does not work any more.
+// die fails all connections, because the provider does not work any more.
 func (t *transport) die(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -183,7 +183,7 @@ func (t *transport) die(err error) {
 	}
 }
 
-// receive takes a frame.
+// receive handles a frame.
 func (t *transport) receive(sink fabric.Sink, b []byte) {
 	f, ok := decodeFrame(b, t.size)
 	if !ok || f.token != t.eps[f.src].tokenIn {
@@ -226,7 +226,7 @@ func (t *transport) receive(sink fabric.Sink, b []byte) {
 	}
 }
 
-// inTurn takes the next frame of a peer.
+// inTurn handles the next numbered frame of a peer.
 func (t *transport) inTurn(sink fabric.Sink, e *endpoint, f frame) {
 	e.received++
 	if f.kind == frameMessage {
@@ -242,9 +242,9 @@ func (t *transport) inTurn(sink fabric.Sink, e *endpoint, f frame) {
 func (t *transport) early(e *endpoint, seq uint32, b []byte) {
 	ahead := seq - e.received - 1
 	if ahead >= 1<<31 {
-		return // a number that has been: sent twice by somebody in between
+		return // the number has been received: the frame was duplicated on its way
 	}
-	if t.ordered || ahead > stashMost {
+	if t.ordered || ahead > maxEarly {
 		t.mu.Lock()
 		e.fail(&fabric.OpError{
 			Op: "receive", Peer: e.peer, Status: "messages were lost",
@@ -256,13 +256,13 @@ func (t *transport) early(e *endpoint, seq uint32, b []byte) {
 	if e.early == nil {
 		e.early = map[uint32][]byte{}
 	}
-	// Go aligns what is larger than a word to 8 bytes, which decodeFrame needs.
+	// Go aligns an allocation larger than a word to 8 bytes, as decodeFrame requires.
 	e.early[seq] = slices.Clone(b)
 }
 
-// goOn does what could not be done at once, and tells the sink what has come
-// to an end.
-func (t *transport) goOn(sink fabric.Sink) int {
+// resume does work that could not be done at once, and notifies the sink of operations
+// and connections that have ended.
+func (t *transport) resume(sink fabric.Sink) int {
 	t.mu.Lock()
 	t.work.Store(false)
 	if !t.closed {
@@ -276,7 +276,7 @@ func (t *transport) goOn(sink fabric.Sink) int {
 	}
 	t.finished, t.finishing = t.finishing[:0], t.finished
 	t.mu.Unlock()
-	// finishing belongs to whoever polls.
+	// The thread that polls owns finishing.
 	n := len(t.finishing)
 	for _, f := range t.finishing {
 		sink.Completed(f.cookie, f.err)
@@ -290,17 +290,17 @@ func (t *transport) goOn(sink fabric.Sink) int {
 	return n
 }
 
-// connectWaiting tries those whose card was missing.
+// connectWaiting connects the endpoints whose peers' cards were missing.
 func (t *transport) connectWaiting() {
 	waiting := t.waiting
 	t.waiting = nil
 	for _, e := range waiting {
 		e.queued = false
-		_ = e.connect() // it has broken the endpoint, and queued it again if there is nothing yet
+		_ = e.connect() // it queues the endpoint again if there is no card, and fails it on an error
 	}
 }
 
-// postStalled goes on with operations that are not posted whole.
+// postStalled continues operations whose requests are not all posted.
 func (t *transport) postStalled() {
 	stalled := t.stalled
 	t.stalled = t.stalled[:0]
@@ -311,7 +311,7 @@ func (t *transport) postStalled() {
 		}
 		err := e.post(o)
 		if e.pending == nil {
-			continue // it broke, which has dealt with it
+			continue // the endpoint has failed, and with it the operation
 		}
 		if err == fabric.ErrAgain {
 			t.stalled = append(t.stalled, e)
@@ -349,8 +349,8 @@ func (t *transport) sendAcks() {
 	}
 }
 
-// endBroken returns the endpoints that are to be told broken: nothing is under
-// way on them any more, or nobody waits for it longer.
+// endBroken returns the broken endpoints that the sink is to be notified of. Nothing is
+// under way on them any more, or their grace is over.
 func (t *transport) endBroken() (told []*endpoint) {
 	breaking := t.breaking
 	t.breaking = nil
@@ -362,10 +362,10 @@ func (t *transport) endBroken() (told []*endpoint) {
 		for s := range t.slots {
 			if sl := &t.slots[s]; sl.used && sl.ep == e && sl.op != nil {
 				o := sl.op
-				sl.op = nil // the slot stays taken until the provider is done with it
+				sl.op = nil // the slot stays taken until the provider completes it
 				o.drop(e.broken)
 				if o.open--; o.open == 0 {
-					o.giveUp()
+					o.leak()
 					t.finish(o)
 				}
 			}
@@ -375,6 +375,6 @@ func (t *transport) endBroken() (told []*endpoint) {
 	return told
 }
 
-// giveUp has memory that the provider may still use stay: it is lost to the
-// transport.
-func (o *operation) giveUp() { o.bounce, o.temp, o.region = -1, nil, nil }
+// leak leaves memory that the provider may still use as it is. The transport does not get
+// it back.
+func (o *operation) leak() { o.bounce, o.temp, o.region = -1, nil, nil }

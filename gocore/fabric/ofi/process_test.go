@@ -21,7 +21,7 @@ import (
 	"gormapy/gocore/fabric/fabrictest"
 )
 
-// roleEnv has the test binary be the other process: "provider size".
+// roleEnv makes the test binary the other process: "provider size".
 const roleEnv = "GORMAPY_OFI_TEST_ROLE"
 
 func TestMain(m *testing.M) {
@@ -65,7 +65,7 @@ func (w *wire) Mail(int, []byte) error { return nil }
 func (w *wire) Mailed(int) []byte      { return nil }
 func (w *wire) Mails() uint32          { return 0 }
 
-// inbox is a sink that keeps what it is told.
+// inbox is a sink that records its calls.
 type inbox struct {
 	last      fabric.Header
 	payload   []byte
@@ -83,8 +83,8 @@ func (b *inbox) Completed(cookie uint64, err error) {
 }
 func (b *inbox) Broken(_ int, err error) { b.broken = append(b.broken, err) }
 
-// target exposes memory, tells its key, answers messages, and ends when the
-// origin closes.
+// target exposes memory, sends its key, answers messages, and ends when the origin
+// closes.
 func target(role string) error {
 	provider, restricted := role, false
 	if p, ok := strings.CutSuffix(role, " as EFA"); ok {
@@ -239,8 +239,8 @@ func TestTwoProcesses(t *testing.T) {
 	}
 }
 
-// A peer is killed in mid-write: the connection breaks, or at least the origin can
-// go on and close. Whatever completes says so once.
+// A peer is killed in the middle of a write: the connection breaks, or at least the origin
+// can continue and close. Each operation completes at most once.
 func TestKilledPeer(t *testing.T) {
 	for role, o := range roles() {
 		t.Run(role, func(t *testing.T) {

@@ -21,16 +21,16 @@ type region struct {
 	addr uintptr
 	n    int
 	mr   *libfabric.MR // nil: it is empty, or closed
-	uses int           // operations of this process that have its descriptor; under transport.mu
+	uses int           // operations of this process that use its descriptor; under transport.mu
 	key  fabric.RemoteKey
 }
 
-// regions are the transport's.
+// regions has the regions of a transport.
 type regions struct {
-	mu     sync.Mutex
-	table  device.Table[*region]     // those that local memory is looked up in
-	hidden map[*region]bool          // those that are for peers only
-	late   map[*region]*libfabric.MR // closed, and in use: the provider may read its descriptor
+	mu          sync.Mutex
+	table       device.Table[*region]     // for local memory, too
+	unpublished map[*region]bool          // for peers only
+	late        map[*region]*libfabric.MR // closed while in use: the provider may read the descriptor
 }
 
 func (t *transport) register(addr uintptr, n int, access device.Access) (*libfabric.MR, error) {
@@ -83,14 +83,14 @@ func (r *region) Unpublish() {
 	if !s.table.Remove(r) {
 		return
 	}
-	if s.hidden == nil {
-		s.hidden = map[*region]bool{}
+	if s.unpublished == nil {
+		s.unpublished = map[*region]bool{}
 	}
-	s.hidden[r] = true
+	s.unpublished[r] = true
 }
 
-// Close implements fabric.Region. As long as an operation of this process uses it,
-// the provider keeps it.
+// Close implements fabric.Region. As long as an operation of this process uses the
+// memory, it stays registered.
 func (r *region) Close() error {
 	r.t.mu.Lock()
 	defer r.t.mu.Unlock()
@@ -118,7 +118,7 @@ func (r *region) unuse() {
 	delete(s.late, r)
 	s.mu.Unlock()
 	if mr != nil {
-		_ = mr.Close() // nobody is there to tell
+		_ = mr.Close() // there is no caller to report an error to
 	}
 }
 
@@ -141,28 +141,28 @@ func (s *regions) remove(r *region) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.table.Remove(r)
-	delete(s.hidden, r)
+	delete(s.unpublished, r)
 }
 
-// find is a region that has n bytes at addr in it, nil if there is none.
+// find returns a region that contains n bytes at addr, nil if there is none.
 func (s *regions) find(addr uintptr, n int) *region {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.table.Find(uint64(addr), n)
 }
 
-// closeAll closes what the user has left. The transport is closed.
+// closeAll closes the regions that the user has not closed. The transport is closed.
 func (s *regions) closeAll() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
-	for _, r := range slices.AppendSeq(s.table.All(), maps.Keys(s.hidden)) {
+	for _, r := range slices.AppendSeq(s.table.All(), maps.Keys(s.unpublished)) {
 		errs = append(errs, r.mr.Close())
 		r.mr = nil
 	}
 	for _, mr := range s.late {
 		errs = append(errs, mr.Close())
 	}
-	s.table, s.hidden, s.late = device.Table[*region]{}, nil, nil
+	s.table, s.unpublished, s.late = device.Table[*region]{}, nil, nil
 	return errors.Join(errs...)
 }

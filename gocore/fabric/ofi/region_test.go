@@ -12,7 +12,7 @@ import (
 	"gormapy/gocore/fabric/fabrictest"
 )
 
-// TestARegionIsClosedWhileItIsUsed: its descriptor is the provider's until the
+// A region is closed while it is used: the provider may read its descriptor until the
 // operation has ended.
 func TestARegionIsClosedWhileItIsUsed(t *testing.T) {
 	o := Options{Provider: "tcp;ofi_rxm", Restrictions: Restrictions{LocalMR: true}}

@@ -11,18 +11,18 @@ import (
 	"gormapy/gocore/fabric"
 )
 
-// retry is when a sleeper looks again after what no descriptor tells of: new
-// room at the provider, connections that it makes, cards.
+// retry is how long a sleeper sleeps before it polls for events that no descriptor
+// reports: new room at the provider, connections that it makes, cards.
 const retry = time.Millisecond
 
-// sleeper is a transport whose provider has FI_WAIT_FD. Its descriptor is an
-// epoll set of the provider's and a timer, for the provider's refusal to be
-// waited for.
+// sleeper is a transport whose provider has FI_WAIT_FD. Its descriptor is an epoll set of
+// the provider's descriptor and a timer. The timer serves when the provider refuses to be
+// waited for, and for retries.
 type sleeper struct {
 	*transport
 	set, timer int
-	armed      bool      // the timer; of whoever polls or arms
-	tryAt      time.Time // when it rings for what is to be tried again; zero: for what has been polled
+	armed      bool      // the timer is set; owned by the thread that polls or arms
+	tryAt      time.Time // when the timer fires for a retry; zero: it fires at once
 }
 
 var _ fabric.Sleeper = (*sleeper)(nil)
@@ -63,7 +63,7 @@ func (s *sleeper) FD() int { return s.set }
 // Arm implements fabric.Sleeper.
 func (s *sleeper) Arm() error {
 	if err := s.net.TryWait(s.cq); err != nil {
-		return s.setTimer(1) // there is something already: now
+		return s.setTimer(1) // there is a completion already: fire at once
 	}
 	if s.again.Swap(false) || s.work.Load() {
 		return s.setTimer(retry)
@@ -89,10 +89,10 @@ func (s *sleeper) setTimer(after time.Duration) error {
 // Poll implements fabric.Transport.
 func (s *sleeper) Poll(sink fabric.Sink) int {
 	n := s.transport.Poll(sink)
-	// Not before it has rung: who arms polls once more before it sleeps, and what
-	// has to be tried again is still there.
+	// A timer for a retry is not stopped before it has fired: a thread that arms polls
+	// once more before it sleeps, and the work to retry is still there.
 	if s.armed && (s.tryAt.IsZero() || n > 0 && time.Now().After(s.tryAt)) {
-		_ = s.setTimer(0) // also forgets that it has rung
+		_ = s.setTimer(0) // this also clears an expiry
 	}
 	return n
 }

@@ -26,7 +26,7 @@ const (
 	bufsEach   = 64   // of them to one peer
 	reserved   = 16   // slots and buffers for frames that free others
 	recvCount  = 128  // posted receives
-	stashMost  = 4096 // early messages of one peer
+	maxEarly   = 4096 // early messages of one peer
 	maxRuns    = 256
 	postBatch  = 64
 	maxRequest = 64 << 20
@@ -36,10 +36,10 @@ const (
 // slotWords is the registered memory of a slot, for atomics.
 const slotWords = 3 * 8
 
-// slab is a part of the memory of frames in equal buffers.
+// slab is a part of the transport's memory, cut into equal buffers.
 type slab = device.Slab[*libfabric.MR]
 
-// Transport implements fabric.Transport.
+// transport implements fabric.Transport.
 type transport struct {
 	dir      fabric.Directory
 	me, size int
@@ -59,10 +59,10 @@ type transport struct {
 	immediate                 bool // puts are acknowledged by frames
 	putFlags                  uint64
 	inject                    int
-	longest                   int // request
+	longest                   int // bytes of a request
 
-	// Memory of frames: received ones, sent ones and bounce buffers, words of slots.
-	// All of it is one mapping, registered once.
+	// One mapping, registered once, for received frames, for sent frames and bounce
+	// buffers, and for the words of slots.
 	mem    *device.Mapping[*libfabric.MR]
 	frames *slab // received
 	bufs   *slab // sent
@@ -71,15 +71,15 @@ type transport struct {
 
 	regions regions
 
-	// Of whoever polls.
+	// Owned by the thread that polls, but for finished, which mu guards.
 	repost    []int // receives to post again
-	deliver   []int // receives with something in them, and how long
-	lengths   []int
+	deliver   []int // receives that have arrived
+	lengths   []int // of those in deliver
 	finished  []finish
 	finishing []finish
 
-	work  atomic.Bool // Poll has to look at what mu guards
-	again atomic.Bool // somebody was told ErrAgain by the provider
+	work  atomic.Bool // resume has work
+	again atomic.Bool // the provider has refused a request for now
 
 	mu       sync.Mutex
 	closed   bool
@@ -89,11 +89,11 @@ type transport struct {
 	free     []int // slots
 	eps      []*endpoint
 	waiting  []*endpoint // not connected yet
-	stalled  []*endpoint // with an operation that is not posted whole
-	breaking []*endpoint // broken and not told yet
-	ackTo    []int       // ranks that have acknowledgements to come
+	stalled  []*endpoint // with an operation whose requests are not all posted
+	breaking []*endpoint // broken; the sink is not notified yet
+	ackTo    []int       // ranks whose puts have to be acknowledged
 	opPool   []*operation
-	temps    int // registrations for one operation
+	temps    int // registrations for a single operation
 	requests [postBatch]libfabric.Request
 	acks     []byte
 }
@@ -103,17 +103,17 @@ type slot struct {
 	ep   *endpoint
 	op   *operation // nil: a frame, or an operation that has been given up
 	buf  int        // of a frame, -1 if none is held
-	wait uint8      // for what
+	wait uint8      // waitLocal, waitAck
 	used bool
 }
 
-// What slots wait for.
+// Values of slot.wait, which are combined.
 const (
-	waitLocal = 1 << iota // its completion
+	waitLocal = 1 << iota // the local completion
 	waitAck               // the target's acknowledgement
 )
 
-// finish is something to tell the sink.
+// finish is a completion that the sink is to be notified of.
 type finish struct {
 	cookie uint64
 	err    error
@@ -187,7 +187,7 @@ func (t *transport) open() (err error) {
 		size = min(size, i.CQSize)
 	}
 	if !t.o.Restrictions.NoWait {
-		t.cq, _ = t.domain.OpenCQ(size, true) // a provider without such a thing refuses
+		t.cq, _ = t.domain.OpenCQ(size, true) // a provider without FI_WAIT_FD refuses
 	}
 	if t.cq == nil {
 		if t.cq, err = t.domain.OpenCQ(size, false); err != nil {
@@ -220,8 +220,8 @@ func (t *transport) open() (err error) {
 	return nil
 }
 
-// allocate makes the memory of frames. It is registered for all access: what no peer
-// may access can have one key on a device, which operations need (prepare).
+// allocate maps and registers t.mem. It is registered for all access: a device may give
+// all memory that no peer may access one key, which operations need (see prepare).
 func (t *transport) allocate(receives int) (err error) {
 	register := func(addr uintptr, n int) (*libfabric.MR, error) { return t.register(addr, n, device.AllAccess) }
 	if !t.localMR {
@@ -235,7 +235,7 @@ func (t *transport) allocate(receives int) (err error) {
 	return nil
 }
 
-// desc is the descriptor of t.mem.
+// desc returns the descriptor of t.mem, 0 if it is not registered.
 func (t *transport) desc() uintptr {
 	if t.mem.MR == nil {
 		return 0
@@ -243,7 +243,7 @@ func (t *transport) desc() uintptr {
 	return t.mem.MR.Desc
 }
 
-// postReceives posts what is in t.repost, as far as there is room.
+// postReceives posts the receives in t.repost, as far as there is room.
 func (t *transport) postReceives() error {
 	for len(t.repost) > 0 {
 		var requests [32]libfabric.Request
@@ -258,7 +258,7 @@ func (t *transport) postReceives() error {
 		t.repost = t.repost[:copy(t.repost, t.repost[posted:])]
 		if err != nil {
 			if errors.Is(err, libfabric.EAGAIN) {
-				return nil // the next Poll goes on
+				return nil // the next Poll continues
 			}
 			return err
 		}
@@ -285,7 +285,7 @@ func (t *transport) Connect(peer int) (fabric.Endpoint, error) {
 	return t.eps[peer], t.eps[peer].connect()
 }
 
-// errClosed: a call after Close.
+// errClosed is the error of calls after Close.
 var errClosed = errors.New("the transport is closed")
 
 // Refusal implements fabric.Explainer.
@@ -378,16 +378,16 @@ func (t *transport) Close() error {
 	return t.mem.Unmap()
 }
 
-// Patience of Close, with frames that the provider has accepted, and with peers
-// that it does not take a goodbye for.
+// How long Close waits for frames that the provider has accepted, and for the provider to
+// accept the goodbyes.
 const (
 	drainTime = time.Second
 	byeTime   = 200 * time.Millisecond
 )
 
-// leave says goodbye to the peers that this rank has talked to, since a provider
-// of datagrams does not tell them, and moves on what was accepted: closing an
-// endpoint drops what is not sent yet. Nobody else polls any more.
+// leave sends a goodbye to the peers that this rank has communicated with, because a
+// provider of datagrams does not notify them. It drives the provider until accepted frames
+// are sent, because closing an endpoint drops the others. No other thread polls any more.
 func (t *transport) leave() {
 	start := time.Now()
 	t.mu.Lock()
@@ -400,8 +400,8 @@ func (t *transport) leave() {
 	t.mu.Unlock()
 	for {
 		t.readQueue()
-		for k, r := range t.deliver { // others say goodbye, too
-			t.receive(nobody{}, t.frames.Bytes(int32(r))[:t.lengths[k]])
+		for k, r := range t.deliver { // peers send goodbyes, too
+			t.receive(discard{}, t.frames.Bytes(int32(r))[:t.lengths[k]])
 			t.repost = append(t.repost, r)
 		}
 		t.deliver, t.lengths = t.deliver[:0], t.lengths[:0]
@@ -413,7 +413,7 @@ func (t *transport) leave() {
 			t.mu.Unlock()
 			return
 		}
-		t.sendAcks() // peers that go on wait for them
+		t.sendAcks() // peers that have not closed wait for them
 		to = slices.DeleteFunc(to, func(e *endpoint) bool {
 			err := e.ready()
 			if err == nil {
@@ -436,13 +436,13 @@ func (t *transport) leave() {
 	}
 }
 
-// nobody is the sink of a transport that closes.
-type nobody struct{}
+// discard is the sink of a transport that closes.
+type discard struct{}
 
-func (nobody) Deliver(int, *fabric.Header, []byte)           {}
-func (nobody) Place(int, *fabric.Header, int) unsafe.Pointer { return nil }
-func (nobody) Completed(uint64, error)                       {}
-func (nobody) Broken(int, error)                             {}
+func (discard) Deliver(int, *fabric.Header, []byte)           {}
+func (discard) Place(int, *fabric.Header, int) unsafe.Pointer { return nil }
+func (discard) Completed(uint64, error)                       {}
+func (discard) Broken(int, error)                             {}
 
 // putWord writes a word of a slot's memory.
 func putWord(b []byte, v uint64) { binary.LittleEndian.PutUint64(b, v) }

@@ -13,7 +13,7 @@ import (
 	"gormapy/gocore/fabric/fabrictest"
 )
 
-// post office is a directory that keeps all mail, to bring some again.
+// postOffice is a directory that keeps all mail, to deliver some again.
 type postOffice struct {
 	*fabrictest.Directory
 	sent [][]byte
@@ -24,7 +24,7 @@ func (d *postOffice) Mail(to int, msg []byte) error {
 	return d.Directory.Mail(to, msg)
 }
 
-// orders are all sequences of n of each of the letters.
+// orders calls visit with every sequence that has counts of each letter.
 func orders(counts map[byte]int, prefix string, visit func(string)) {
 	left := false
 	for _, c := range []byte("abAB") {

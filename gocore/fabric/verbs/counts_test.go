@@ -14,7 +14,7 @@ import (
 	"gormapy/gocore/ibverbs/double"
 )
 
-// counter is a sink that only counts, so that what allocates is the transport.
+// counter is a sink that only counts, so that any allocation is the transport's.
 type counter struct{ completed, delivered, failed int }
 
 func (c *counter) Deliver(int, *fabric.Header, []byte)           { c.delivered++ }

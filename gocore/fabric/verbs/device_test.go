@@ -91,7 +91,7 @@ func (p *peer) Completed(cookie uint64, err error) {
 
 const sharedBytes = 1 << 20
 
-// enter joins a job and exchanges keys with the other rank.
+// enter joins a job, and exchanges keys with the other rank.
 func enter(seg *job.Segment, rank int) (*peer, error) {
 	t, err := New(seg.Directory(rank), Options{})
 	if err != nil {
@@ -136,7 +136,7 @@ func (p *peer) at(off int) fabric.RemoteKey {
 	return fabric.RemoteKey{Addr: p.other.Addr + uint64(off), Key: p.other.Key}
 }
 
-// do posts an operation and waits for it.
+// do starts an operation and waits for it.
 func (p *peer) do(op func() (bool, error)) error {
 	want := p.completed + 1
 	for {
@@ -259,8 +259,8 @@ func TestDeviceLongPut(t *testing.T) {
 	t.Logf("%d bytes, the device's messages have at most %d", n, tr.maxMsg)
 }
 
-// Counts of system calls, as strace has them: posting rings the device, polling
-// does not ask the kernel for anything.
+// System calls are counted by strace: posting rings the device's doorbell, and polling
+// makes no system call.
 func TestDeviceSystemCalls(t *testing.T) {
 	needDevice(t)
 	strace, err := exec.LookPath("strace")
@@ -376,7 +376,7 @@ func measure(role string) error {
 	return nil
 }
 
-// pingPong is ib_write_lat's: each side writes when it sees the other's write.
+// pingPong does what ib_write_lat does: each side writes when it sees the other's write.
 func (p *peer) pingPong(rank, n int) error {
 	var times []time.Duration
 	for i := uint64(1); i <= uint64(n); i++ {

@@ -18,7 +18,7 @@ import (
 	"gormapy/gocore/ibverbs/double"
 )
 
-// all says whether n operations have ended, each once.
+// all reports whether n operations have ended, each once.
 func (s *side) all(t testing.TB, n int) bool {
 	t.Helper()
 	for cookie, list := range s.done {
@@ -27,8 +27,8 @@ func (s *side) all(t testing.TB, n int) bool {
 	return len(s.done) == n
 }
 
-// A request fails in the middle of others: those before it are done, it has the
-// device's word for it, those behind it were flushed, and nothing goes on.
+// A request fails in the middle of others: those before it are done, its error is the
+// device's, those behind it are flushed, and nothing more is posted.
 func TestFailedCompletion(t *testing.T) {
 	for _, status := range []ibverbs.WCStatus{ibverbs.LocProtErr, ibverbs.RemAccessErr, ibverbs.RetryExcErr, ibverbs.RNRRetryExcErr, ibverbs.GeneralErr} {
 		for _, at := range []int{0, 5, 31, 32, 39} {
@@ -70,7 +70,7 @@ func TestFailedCompletion(t *testing.T) {
 				assert.ErrorContains(t, a.to.Send(&fabric.Header{}, nil), status.String())
 				assert.Len(t, a.broken, 1)
 				assert.ErrorContains(t, a.broken[0], status.String())
-				// The peer is told.
+				// The peer learns of it.
 				poll(t, "the peer knows", func() bool { return len(b.broken) == 1 }, b)
 				assert.ErrorIs(t, b.broken[0], fabric.ErrPeerGone)
 				assert.ErrorContains(t, b.broken[0], status.String())
@@ -79,7 +79,7 @@ func TestFailedCompletion(t *testing.T) {
 	}
 }
 
-// An operation of several requests fails for what its failed request says.
+// An operation of several requests fails with the error of its failed request.
 func TestFailedPiece(t *testing.T) {
 	a, b := duo(t)
 	_, key, _ := expose(t, b, 4096)
@@ -95,7 +95,7 @@ func TestFailedPiece(t *testing.T) {
 	assert.ErrorContains(t, a.done[1][0], "put to rank 1 failed: IBV_WC_REM_OP_ERR")
 }
 
-// The device keeps what it should flush: the queue pair is destroyed after a while.
+// The device does not flush its requests: the queue pair is destroyed after a while.
 func TestNoFlush(t *testing.T) {
 	a, b := duo(t)
 	_, key, _ := expose(t, b, 4096)
@@ -147,7 +147,7 @@ func TestPartialPost(t *testing.T) {
 		post(t, a, func() (bool, error) {
 			return a.to.PutRuns(fabrictest.Pointer(local), key.Key, append([]fabric.Run{}, runs...), 1)
 		})
-		clear(runs[1:]) // they are not ours any more
+		clear(runs[1:]) // the caller may reuse them
 		poll(t, "the end", func() bool { return a.all(t, 1) }, a)
 		require.NoError(t, a.done[1][0])
 		for i := range runs {
@@ -417,11 +417,11 @@ func TestChoice(t *testing.T) {
 	assert.Equal(t, before, double.Count(double.Objects), "something is left")
 }
 
-// A hidden region is for peers only: its address may be other memory by now.
+// An unpublished region is for peers only: its address may be other memory by now.
 func TestHiddenRegion(t *testing.T) {
 	a, b := duo(t)
-	mem, key, hidden := expose(t, b, 1<<16)
-	hidden.(fabric.Unpublisher).Unpublish()
+	mem, key, unpublished := expose(t, b, 1<<16)
+	unpublished.(fabric.Unpublisher).Unpublish()
 	b.mu.Lock()
 	assert.Nil(t, b.regions.Find(uint64(uintptr(fabrictest.Pointer(mem))), 64))
 	b.mu.Unlock()
@@ -432,11 +432,11 @@ func TestHiddenRegion(t *testing.T) {
 	require.NoError(t, a.done[1][0])
 	assert.Empty(t, fabrictest.Check(mem, 4))
 	regions := double.Count(double.Regions)
-	require.NoError(t, hidden.Close())
+	require.NoError(t, unpublished.Close())
 	assert.Equal(t, regions-1, double.Count(double.Regions))
 }
 
-// Memory that was registered to be sent can be read by peers, and not changed.
+// Peers can read memory that was registered to be sent, but not change it.
 func TestWhatIsSentIsNotWritten(t *testing.T) {
 	a, b := duo(t)
 	local, _, _ := expose(t, a, 4096)

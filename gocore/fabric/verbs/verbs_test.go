@@ -23,7 +23,8 @@ func software(t testing.TB) fabrictest.Make {
 	return func(dir fabric.Directory) (fabric.Transport, error) { return newTransport(lib, dir, Options{}) }
 }
 
-// The protocol, over the double: work done by posts, and little by little by itself.
+// The transport's tests over the double, which does its work when it is posted, or little
+// by little.
 func TestContract(t *testing.T) {
 	t.Run("prompt", func(t *testing.T) { fabrictest.Run(t, software(t)) })
 	t.Run("lazy", func(t *testing.T) {
