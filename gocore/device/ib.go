@@ -13,7 +13,7 @@ import (
 	"gormapy/gocore/ibverbs"
 )
 
-// IB is what there is of an opened RDMA device.
+// IB is an opened RDMA device with its attributes.
 type IB struct {
 	Context *ibverbs.Context
 	Device  ibverbs.DeviceAttr
@@ -38,10 +38,10 @@ const roceV2 = "RoCE v2"
 
 func (g GID) String() string { return GIDText(g.Addr) + " (" + g.Kind + ")" }
 
-// GIDText is the address in a GID as IPv6 has it: ::ffff:10.0.0.1, fe80::1.
+// GIDText returns a GID written as an IPv6 address: ::ffff:10.0.0.1, fe80::1.
 func GIDText(gid [16]byte) string { return netip.AddrFrom16(gid).String() }
 
-// preference orders GIDs: see the package comment.
+// preference returns the rank of a GID in the order of the package comment.
 func (g GID) preference() int {
 	n := 0
 	if g.Kind == roceV2 {
@@ -56,7 +56,7 @@ func (g GID) preference() int {
 	return n
 }
 
-// InspectIB asks for all of an opened device. On an error it leaves the device open.
+// InspectIB queries an opened device. On an error it leaves the device open.
 func InspectIB(c *ibverbs.Context) (*IB, error) {
 	d := &IB{Context: c}
 	var err error
@@ -80,7 +80,7 @@ func InspectIB(c *ibverbs.Context) (*IB, error) {
 	return d, nil
 }
 
-// gidKind is what the kernel says of an entry of the table.
+// gidKind returns the kind of an entry of the table, from the kernel.
 func gidKind(device string, port, index, link int) string {
 	if link != ibverbs.LinkLayerEthernet {
 		return "InfiniBand"
@@ -96,7 +96,7 @@ func gidKind(device string, port, index, link int) string {
 	}
 }
 
-// String is the device with the states of its ports.
+// String returns the device's name and the states of its ports.
 func (d *IB) String() string {
 	var ports []string
 	for _, p := range d.Ports {
@@ -110,7 +110,7 @@ type Place struct {
 	*IB
 	Num  int
 	Attr ibverbs.PortAttr
-	GID  GID // with index -1 if a LID is all the address that there is
+	GID  GID // with index -1 if the port has only a LID
 }
 
 func (p *Place) String() string {
@@ -121,7 +121,7 @@ func (p *Place) String() string {
 	return fmt.Sprintf("%s port %d, %s, MTU %d", p.Context.Name(), p.Num, address, ibverbs.MTUBytes(p.Attr.ActiveMTU))
 }
 
-// Choose takes the port and address that r asks for. It does not look at r.Device.
+// Choose returns the port and address that r asks for. It ignores r.Device.
 func (d *IB) Choose(r IBRequest) (*Place, error) {
 	port, gid, err := r.numbers()
 	if err != nil {
@@ -151,7 +151,7 @@ func (d *IB) Choose(r IBRequest) (*Place, error) {
 	return nil, err
 }
 
-// address chooses the entry of a port's table of addresses; wanted -1: any.
+// address chooses an entry of a port's table of addresses. If wanted is -1, any will do.
 func (d *IB) address(info *PortInfo, wanted int) (*Place, bool) {
 	p := &Place{IB: d, Num: info.Num, Attr: info.Attr, GID: GID{Index: -1}}
 	best := -1
@@ -167,7 +167,7 @@ func (d *IB) address(info *PortInfo, wanted int) (*Place, bool) {
 	return p, p.GID.Index >= 0 || wanted < 0 && lid
 }
 
-// numbers are those of port and GID, -1 for any.
+// numbers returns the port and the GID index that r asks for, -1 for any.
 func (r IBRequest) numbers() (port, gid int, err error) {
 	if port, err = number(IBPort.Name, r.Port, 1); err == nil {
 		gid, err = number(IBGID.Name, r.GID, 0)
@@ -175,19 +175,19 @@ func (r IBRequest) numbers() (port, gid int, err error) {
 	return port, gid, err
 }
 
-// number is the value of a setting that is one, -1 if there is none.
-func number(name, value string, least int) (int, error) {
+// number returns a setting's value as a number from lowest on, -1 if it is empty.
+func number(name, value string, lowest int) (int, error) {
 	if value == "" {
 		return -1, nil
 	}
 	n, err := strconv.Atoi(value)
-	if err != nil || n < least || n > 65535 {
-		return 0, fmt.Errorf("%s=%q is not a number from %d", name, value, least)
+	if err != nil || n < lowest || n > 65535 {
+		return 0, fmt.Errorf("%s=%q is not a number from %d", name, value, lowest)
 	}
 	return n, nil
 }
 
-// OpenIB opens the device that r asks for, or the one whose turn it is among those
+// OpenIB opens the device that r asks for. If r names none, turn chooses one among those
 // with a port for r.
 func OpenIB(lib *ibverbs.Library, r IBRequest, turn int) (*Place, error) {
 	if _, _, err := r.numbers(); err != nil {
@@ -242,7 +242,7 @@ func openIB(lib *ibverbs.Library, name string, r IBRequest) (p *Place, err error
 	return p, nil
 }
 
-// joined is errors.Join in one line.
+// joined does what errors.Join does, in one line of text.
 func joined(errs []error) error {
 	list := make([]any, len(errs))
 	for i, err := range errs {
@@ -268,19 +268,19 @@ func (r IBRequest) unavailable(found []string, why error) error {
 	}
 }
 
-// Depth is how many reads and atomics a queue pair of the device asks for, and
-// answers, at a time.
+// Depth returns how many reads and atomics a queue pair of the device may have under way,
+// and answers at a time.
 func (d *IB) Depth() int {
 	return max(1, min(maxDepth, d.Device.MaxInitAtomic, d.Device.MaxRDAtomic))
 }
 
 const maxDepth = 16
 
-// Retries is how often a request is sent again that the peer does not acknowledge.
-// 7, the most that there is, means for ever to Soft-RoCE.
+// Retries is how often a request that the peer does not acknowledge is sent again. The
+// maximum, 7, makes Soft-RoCE retry for ever.
 const Retries = 6
 
-// QPAccess is what peers may do through a queue pair: all that the device can.
+// QPAccess returns the accesses of peers through a queue pair: all that the device can do.
 func (d *IB) QPAccess() ibverbs.Access {
 	access := ibverbs.LocalWrite | ibverbs.RemoteWrite | ibverbs.RemoteRead
 	if d.Device.AtomicCap != ibverbs.AtomicNone {
@@ -289,16 +289,16 @@ func (d *IB) QPAccess() ibverbs.Access {
 	return access
 }
 
-// Peer says how the peer with this address is reached from p; mtu is the peer's.
+// Peer returns how to reach the peer with this address from p. mtu is the peer's.
 func (p *Place) Peer(lid uint16, gid [16]byte, mtu int) ibverbs.Remote {
 	return ibverbs.Remote{
 		LID: lid, GID: gid, MTU: min(mtu, p.Attr.ActiveMTU), SGIDIndex: max(p.GID.Index, 0),
-		// On InfiniBand a GID is needed for peers without a LID only.
+		// On InfiniBand only peers without a LID need a GID.
 		Global: p.Attr.LinkLayer == ibverbs.LinkLayerEthernet || lid == 0,
 	}
 }
 
-// Register registers n bytes at addr: see the package comment.
+// Register registers n bytes at addr, see the package comment.
 func (d *IB) Register(pd *ibverbs.PD, addr uintptr, n int, access Access) (*ibverbs.MR, error) {
 	mr, err := pd.Register(uint64(addr), n, ibverbs.Access(access))
 	if err == nil || !d.Device.OnDemand {

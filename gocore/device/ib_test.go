@@ -108,7 +108,7 @@ func TestTurns(t *testing.T) {
 	assert.Zero(t, double.Count(double.Objects))
 }
 
-// What is asked for, what there is, and what to do.
+// Errors say what was asked for, what there is, and what to do.
 func TestUnavailableDevice(t *testing.T) {
 	lib := library(t)
 	_, err := OpenIB(lib, IBRequest{Device: "mlx5_0", Port: "2"}, 0)
@@ -136,7 +136,7 @@ func TestSettingsFillWhatIsEmpty(t *testing.T) {
 	assert.Equal(t, OFIRequest{Provider: "tcp"}, OFIRequest{Provider: "tcp"}.WithSettings())
 }
 
-// Registration that the device refuses is tried as the device can do it.
+// A registration that the device refuses is tried again in a form that the device can do.
 func TestRegisterIB(t *testing.T) {
 	p, err := OpenIB(library(t), IBRequest{}, 0)
 	require.NoError(t, err)
@@ -169,7 +169,7 @@ func TestRegisterIB(t *testing.T) {
 	assert.Zero(t, double.Count(double.Regions))
 }
 
-// flagsOf are what the kernel says of the mapping at addr (VmFlags of proc(5)).
+// flagsOf returns the kernel's flags of the mapping at addr (VmFlags of proc(5)).
 func flagsOf(t *testing.T, addr uint64) []string {
 	t.Helper()
 	b, err := os.ReadFile("/proc/self/smaps")

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Access is the sum of what may be done with registered memory, numbered as
-// ibv_access_flags. Without any it is the source of what this process sends.
+// Access is a set of allowed accesses to registered memory, numbered as ibv_access_flags.
+// Memory with none of them can only be sent from.
 type Access uint32
 
 // The kinds of access.
@@ -29,11 +29,12 @@ const (
 type Mapping[M io.Closer] struct {
 	Mem []byte
 	MR  M
-	// registered: there may be nothing to register memory for.
+	// registered reports whether MR is valid. Some users need no registration.
 	registered bool
 }
 
-// Map maps n bytes for what, and has register register them, unless it is nil.
+// Map maps n bytes, and registers them by register unless that is nil. what names them in
+// errors.
 func Map[M io.Closer](n int, what string, register func(addr uintptr, n int) (M, error)) (*Mapping[M], error) {
 	mem, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
@@ -52,7 +53,7 @@ func Map[M io.Closer](n int, what string, register func(addr uintptr, n int) (M,
 	return m, nil
 }
 
-// Deregister ends the registration; the memory stays.
+// Deregister ends the registration. The memory stays mapped.
 func (m *Mapping[M]) Deregister() error {
 	if m == nil || !m.registered {
 		return nil
@@ -61,7 +62,7 @@ func (m *Mapping[M]) Deregister() error {
 	return m.MR.Close()
 }
 
-// Unmap gives the memory back.
+// Unmap unmaps the memory.
 func (m *Mapping[M]) Unmap() error {
 	if m == nil || m.Mem == nil {
 		return nil
@@ -71,7 +72,7 @@ func (m *Mapping[M]) Unmap() error {
 	return unix.Munmap(mem)
 }
 
-// Slab is a part of a Mapping in equal buffers. Its user has a lock.
+// Slab is a part of a Mapping, cut into equal buffers. It is not safe for concurrent use.
 type Slab[M io.Closer] struct {
 	*Mapping[M]
 	Size int // of a buffer
@@ -97,7 +98,7 @@ func NewSlab[M io.Closer](count, size int, what string, register func(addr uintp
 	return m.Cut(0, count, size), nil
 }
 
-// Free is how many buffers are free.
+// Free returns how many buffers are free.
 func (s *Slab[M]) Free() int { return len(s.free) }
 
 // Take returns a free buffer's number, -1 if there is none.
@@ -113,16 +114,16 @@ func (s *Slab[M]) Take() int32 {
 // Give gives a buffer back.
 func (s *Slab[M]) Give(i int32) { s.free = append(s.free, i) }
 
-// At is where buffer i lies.
+// At returns the address of buffer i.
 func (s *Slab[M]) At(i int32) unsafe.Pointer { return unsafe.Pointer(&s.mem[int(i)*s.Size]) }
 
-// Addr is At, as a device has it.
+// Addr returns the address of buffer i as a number.
 func (s *Slab[M]) Addr(i int32) uint64 { return uint64(uintptr(s.At(i))) }
 
-// Bytes are those of buffer i.
+// Bytes returns buffer i.
 func (s *Slab[M]) Bytes(i int32) []byte { return s.mem[int(i)*s.Size:][:s.Size] }
 
-// Close ends the registration and gives the memory back, of all slabs of a Mapping.
+// Close ends the registration and unmaps the memory, for all slabs of the Mapping.
 func (s *Slab[M]) Close() error {
 	if s == nil {
 		return nil

@@ -14,11 +14,12 @@ import (
 	"gormapy/gocore/libfabric"
 )
 
-// preferred are the providers that are taken without being asked for, the fastest
-// networks first.
+// preferred are the providers that are used without being named, the fastest networks
+// first.
 var preferred = []string{"efa", "verbs;ofi_rxm", "tcp;ofi_rxm"}
 
-// wishes are asked for in turn: first what only costs more here without it.
+// wishes are sets of features, tried in turn. Without a feature operations are only slower,
+// or emulated.
 var wishes = []libfabric.Hints{
 	{Caps: libfabric.CapAtomic, Order: libfabric.OrderSAS, TxFlags: libfabric.DeliveryComplete},
 	{Order: libfabric.OrderSAS, TxFlags: libfabric.DeliveryComplete},
@@ -28,7 +29,7 @@ var wishes = []libfabric.Hints{
 	{},
 }
 
-// Offer is one way to use a provider, with what was asked for. Info has to be freed.
+// Offer is one way to use a provider, with the features that it has. Info has to be freed.
 type Offer struct {
 	Info                     *libfabric.Info
 	Delivery, Order, Atomics bool // FI_DELIVERY_COMPLETE, FI_ORDER_SAS, FI_ATOMIC
@@ -54,9 +55,9 @@ func ChooseOFI(r OFIRequest) (*Offer, error) {
 	return nil, r.Unavailable()
 }
 
-// OFIOffers returns the best offer for each domain of each provider that is used
-// without being asked for, then those of the provider that r names if that is
-// another one. So the place of the former in the list does not depend on r.
+// OFIOffers returns the best offer for each domain of each preferred provider, then those
+// of the provider that r names if that is another one. So the places of the former in the
+// list do not depend on r.
 func OFIOffers(r OFIRequest) ([]*Offer, error) {
 	if _, err := libfabric.Open(libfabric.Defaults{}); err != nil {
 		return nil, err
@@ -90,7 +91,7 @@ func OFIOffers(r OFIRequest) ([]*Offer, error) {
 	return all, nil
 }
 
-// FreeOffers frees all of a list but one.
+// FreeOffers frees all offers of a list but one, which may be nil.
 func FreeOffers(offers []*Offer, but *Offer) {
 	for _, o := range offers {
 		if o != but {
@@ -99,6 +100,7 @@ func FreeOffers(offers []*Offer, but *Offer) {
 	}
 }
 
+// names returns the providers to try, in their order.
 func (r OFIRequest) names() []string {
 	if r.Provider != "" {
 		return []string{r.Provider}
@@ -106,18 +108,18 @@ func (r OFIRequest) names() []string {
 	return preferred
 }
 
-// named reports whether r names a provider. "verbs" is "verbs;ofi_rxm", as it is for
-// the library.
+// named reports whether r names this provider. "verbs" names "verbs;ofi_rxm", too, as it
+// does for the library.
 func (r OFIRequest) named(provider string) bool {
 	return strings.EqualFold(provider, r.Provider) ||
 		!strings.Contains(r.Provider, ";") && strings.HasPrefix(strings.ToLower(provider), strings.ToLower(r.Provider)+";")
 }
 
-// Takes reports whether r, which names a provider, means the one of o.
+// Takes reports whether r, which names a provider, names that of o.
 func (r OFIRequest) Takes(o *Offer) bool { return r.named(o.Info.Provider) }
 
-// offers are a provider's for one of the wishes. The library orders them by speed,
-// and then interfaces as they come; loopback interfaces are put first.
+// offers returns a provider's offers for one of the wishes. The library orders them by
+// speed. Loopback interfaces are put first.
 func (r OFIRequest) offers(name string, wish libfabric.Hints) ([]*Offer, error) {
 	made := Offer{Delivery: wish.TxFlags != 0, Order: wish.Order != 0, Atomics: wish.Caps != 0}
 	if r.NoDelivery && made.Delivery || r.NoAtomics && made.Atomics || r.Ordered && !made.Order {
@@ -152,7 +154,7 @@ func (r OFIRequest) offers(name string, wish libfabric.Hints) ([]*Offer, error) 
 	return append(loop, other...), nil
 }
 
-// IP is the address of an offer by IP, nil for others.
+// IP returns the IP address of an offer, nil if it has another kind of address.
 func (o *Offer) IP() net.IP {
 	const sockaddrIn, sockaddrIn6 = 2, 3 // FI_SOCKADDR_IN and FI_SOCKADDR_IN6
 	switch a := o.Info.SourceAddress; {
@@ -164,7 +166,7 @@ func (o *Offer) IP() net.IP {
 	return nil
 }
 
-// Unavailable is the error of a request that nothing meets.
+// Unavailable returns the error for a request that can't be met.
 func (r OFIRequest) Unavailable() error {
 	asked := "libfabric's provider " + strings.Join(r.names(), " or ")
 	if r.Domain != "" {
@@ -177,17 +179,17 @@ func (r OFIRequest) Unavailable() error {
 	}
 }
 
-// enokey is FI_ENOKEY: the key is taken.
+// enokey is FI_ENOKEY. Registration returns it if the key is taken.
 const enokey = libfabric.Errno(266)
 
-// KeyTaken reports whether memory can't be registered because a key is taken.
+// KeyTaken reports whether err is that memory can't be registered because a key is taken.
 func KeyTaken(err error) bool { return errors.Is(err, enokey) }
 
-// keyTries bounds how many keys are drawn that are taken.
+// keyTries is how many keys are drawn at most.
 const keyTries = 8
 
-// Register registers n bytes at addr in a domain of o: see the package comment. ep is
-// the endpoint that the memory is for, where the provider wants to know.
+// Register registers n bytes at addr in a domain of o, see the package comment. ep is the
+// endpoint that the memory is for, which providers with FI_MR_ENDPOINT need.
 func (o *Offer) Register(d *libfabric.Domain, ep *libfabric.Endpoint, addr uintptr, n int, access Access) (*libfabric.MR, error) {
 	provKey := o.Info.MRMode&libfabric.MRProvKey != 0
 	for range keyTries {
@@ -215,7 +217,7 @@ func drawKey(size int) uint64 {
 	return key
 }
 
-// ofiAccess is access in the words of libfabric, which has nothing finer for atomics.
+// ofiAccess returns libfabric's flags for access. It has none for atomics alone.
 func ofiAccess(access Access) libfabric.Access {
 	a := libfabric.AccessSend | libfabric.AccessWrite
 	if access&LocalWrite != 0 {

@@ -41,7 +41,7 @@ func TestChoiceOfProvider(t *testing.T) {
 	o.Info.Free()
 }
 
-// shm is there when it is named, and then last, so that the others keep their places.
+// shm is listed only if it is named, and then last, so that the others keep their places.
 func TestOffers(t *testing.T) {
 	needLibfabric(t)
 	all, err := OFIOffers(OFIRequest{})

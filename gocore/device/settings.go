@@ -20,8 +20,8 @@ var (
 	OFISettings = []*settings.Setting{OFIProvider}
 )
 
-// IBRequest names a port of an RDMA device, in the words of the settings. What is
-// empty is chosen.
+// IBRequest names a port of an RDMA device, as the settings do. A field that is empty is
+// chosen.
 type IBRequest struct {
 	Device string // name, such as mlx5_0
 	Port   string // number, from 1
@@ -31,7 +31,7 @@ type IBRequest struct {
 	SharedReceive bool
 }
 
-// WithSettings returns r with the settings in place of what it leaves empty.
+// WithSettings returns r with the settings in its empty fields.
 func (r IBRequest) WithSettings() IBRequest {
 	r.Device = or(r.Device, IBDevice)
 	r.Port = or(r.Port, IBPort)
@@ -39,20 +39,21 @@ func (r IBRequest) WithSettings() IBRequest {
 	return r
 }
 
-// OFIRequest names a provider of libfabric and what its user can't do without.
+// OFIRequest names a provider of libfabric and the features that its user needs.
 type OFIRequest struct {
 	Provider string // such as "tcp;ofi_rxm"; empty: the best there is
 	Domain   string // interface or device, such as "eth0"; empty: any
 
 	// Everywhere prefers interfaces that other hosts reach to the loopback.
 	Everywhere bool
-	// Ordered demands messages in order, Unbound memory that belongs to no endpoint.
+	// Ordered demands messages in order. Unbound demands that memory is registered with
+	// no endpoint.
 	Ordered, Unbound bool
-	// NoDelivery and NoAtomics leave these out although the provider may have them.
+	// NoDelivery and NoAtomics turn these features off if the provider has them.
 	NoDelivery, NoAtomics bool
 }
 
-// WithSettings returns r with the settings in place of what it leaves empty.
+// WithSettings returns r with the settings in its empty fields.
 func (r OFIRequest) WithSettings() OFIRequest {
 	r.Provider = or(r.Provider, OFIProvider)
 	return r

@@ -2,13 +2,13 @@ package device
 
 import "slices"
 
-// Table finds the registered memory that a range lies in. Its user has a lock. The
-// entries are sorted by start; most[i] is the highest end of those up to i, so that a
-// search knows when no earlier one reaches far enough.
+// Table finds registered memory that contains a range. It is not safe for concurrent use.
+// The entries are sorted by start. maxEnd[i] is the highest end of those up to i, so a
+// search knows when no earlier entry reaches far enough.
 type Table[R comparable] struct {
-	list []entry[R]
-	most []uint64
-	last entry[R] // where the search before ended
+	list   []entry[R]
+	maxEnd []uint64
+	last   entry[R] // the result of the last search that found one
 }
 
 type entry[R comparable] struct {
@@ -25,7 +25,7 @@ func (t *Table[R]) Add(r R, start, end uint64) {
 		return 1
 	})
 	t.list = slices.Insert(t.list, i, entry[R]{start, end, r})
-	t.most = append(t.most, 0)
+	t.maxEnd = append(t.maxEnd, 0)
 	t.update(i)
 }
 
@@ -36,7 +36,7 @@ func (t *Table[R]) Remove(r R) bool {
 		return false
 	}
 	t.list = slices.Delete(t.list, i, i+1)
-	t.most = t.most[:len(t.list)]
+	t.maxEnd = t.maxEnd[:len(t.list)]
 	t.last = entry[R]{}
 	t.update(i)
 	return true
@@ -44,14 +44,14 @@ func (t *Table[R]) Remove(r R) bool {
 
 func (t *Table[R]) update(from int) {
 	for i := from; i < len(t.list); i++ {
-		t.most[i] = t.list[i].end
+		t.maxEnd[i] = t.list[i].end
 		if i > 0 {
-			t.most[i] = max(t.most[i], t.most[i-1])
+			t.maxEnd[i] = max(t.maxEnd[i], t.maxEnd[i-1])
 		}
 	}
 }
 
-// Find returns one that has all n bytes at start, and the zero R if there is none.
+// Find returns an R that has all n bytes at start, the zero R if there is none.
 func (t *Table[R]) Find(start uint64, n int) (found R) {
 	end := start + uint64(n)
 	if l := &t.last; l.start <= start && end <= l.end {
@@ -65,7 +65,7 @@ func (t *Table[R]) Find(start uint64, n int) (found R) {
 			hi = mid
 		}
 	}
-	for i := lo - 1; i >= 0 && t.most[i] >= end; i-- {
+	for i := lo - 1; i >= 0 && t.maxEnd[i] >= end; i-- {
 		if t.list[i].end >= end {
 			t.last = t.list[i]
 			return t.last.r

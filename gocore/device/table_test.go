@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Lookups against a search through all, with ranges that overlap and go.
+// Lookups are compared with a linear search, over ranges that overlap and are removed.
 func TestTable(t *testing.T) {
 	type span struct{ start, end uint64 }
 	random := rand.New(rand.NewPCG(1, 2))

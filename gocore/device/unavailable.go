@@ -2,7 +2,7 @@ package device
 
 import "strings"
 
-// Unavailable is a request that can't be met on this machine.
+// Unavailable is the error of a request that can't be met on this machine.
 type Unavailable struct {
 	Asked  string   // what was asked for, such as `RDMA device "mlx5_9"`
 	Found  []string // what there is
@@ -18,5 +18,5 @@ func (e *Unavailable) Error() string {
 	return "asked for " + e.Asked + ": " + e.Err.Error() + "; there is " + found + "; " + e.Advice
 }
 
-// Unwrap has errors.Is see why.
+// Unwrap returns why.
 func (e *Unavailable) Unwrap() error { return e.Err }

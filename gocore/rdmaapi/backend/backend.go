@@ -9,8 +9,8 @@ import (
 type Backend interface {
 	// Name is what users choose it by: verbs, ofi, tcp, shm.
 	Name() string
-	// Devices lists what can be opened. An error is a sentence that says why
-	// there is nothing: what is not installed, which driver is missing.
+	// Devices lists the devices that can be opened. An error is a sentence that says why
+	// there is none: what is not installed, which driver is missing.
 	Devices() ([]Device, error)
 	// Open opens a device by its name.
 	Open(device string) (Context, error)
@@ -19,8 +19,8 @@ type Backend interface {
 // Chooser is a back end whose device can be chosen by settings.
 type Chooser interface {
 	// Choose returns the name of the device for a program that names none, "" for the
-	// first with an active port. An error means that what the settings ask for is
-	// not there.
+	// first with an active port. An error means that there is no device that the
+	// settings ask for.
 	Choose() (device string, err error)
 }
 
@@ -28,14 +28,14 @@ type Chooser interface {
 type Device struct {
 	Name    string `json:"name"`
 	Backend string `json:"backend"`
-	Detail  string `json:"detail"` // what it is: driver, provider, network interface
+	Detail  string `json:"detail"` // driver, provider, or network interface
 	GUID    string `json:"guid"`   // "" if it has none
 	Limits  Limits `json:"limits"`
 	Ports   []Port `json:"ports"`
 }
 
-// Limits is the part of ibv_device_attr that programs look at. A zero means no
-// limit that is known.
+// Limits is the part of ibv_device_attr that programs read. Zero means that no limit is
+// known.
 type Limits struct {
 	MaxQP         int   `json:"max_qp"`
 	MaxQPWR       int   `json:"max_qp_wr"`
@@ -48,12 +48,13 @@ type Limits struct {
 	MaxQPRdAtomic int   `json:"max_qp_rd_atom"`
 	Atomics       bool  `json:"atomics"` // fetch-and-add, compare-and-swap
 	Immediate     bool  `json:"immediate"`
-	// Lingers: what a peer was writing to a region goes on when that is closed, until
-	// the queue pairs of its protection domain are; the memory must stay until then.
+	// Lingers reports whether a peer's write to a region may continue after the region
+	// is closed, until the queue pairs of its protection domain are closed. The memory
+	// must stay until then.
 	Lingers bool `json:"lingers"`
 }
 
-// Port is the part of ibv_port_attr that programs look at.
+// Port is the part of ibv_port_attr that programs read.
 type Port struct {
 	Num        int      `json:"num"`
 	State      string   `json:"state"`     // ACTIVE, DOWN ...
@@ -61,7 +62,7 @@ type Port struct {
 	MTU        int      `json:"mtu"`       // bytes
 	MaxMessage int64    `json:"max_msg"`   // bytes
 	Gbps       float64  `json:"gbps"`      // 0: not known
-	Addresses  []string `json:"addresses"` // GIDs, or what stands for them
+	Addresses  []string `json:"addresses"` // GIDs, or the addresses of the back end
 }
 
 // Context is an open device.
@@ -75,15 +76,14 @@ type Context interface {
 
 // PD is a protection domain.
 type PD interface {
-	// Register makes n bytes at p known to the device, which does not touch them
-	// any more once the region is closed.
+	// Register registers n bytes at p with the device, which does not access them once
+	// the region is closed.
 	Register(p unsafe.Pointer, n int, access Access) (Region, error)
 	CreateQP(init QPInit) (QP, error)
 	Close() error
 }
 
-// Access is the sum of what is allowed to be done with a region, numbered as
-// ibv_access_flags.
+// Access is a set of allowed accesses to a region, numbered as ibv_access_flags.
 type Access uint32
 
 // The kinds of access.
@@ -97,20 +97,20 @@ const (
 
 // Region is registered memory.
 type Region interface {
-	// Addr is what peers address the first byte by; usually its address.
+	// Addr is the remote address of the first byte, usually its address.
 	Addr() uint64
 	LKey() uint32
 	// RKey is 64 bits wide because libfabric's are.
 	RKey() uint64
-	// Access is what was granted, which may be less than was asked for where a
-	// device can't do it (REMOTE_ATOMIC).
+	// Access returns what was granted. It lacks what the device can't do
+	// (REMOTE_ATOMIC).
 	Access() Access
 	// Close returns ErrBusy, and closes the region nevertheless, if a peer may
-	// still be writing to the memory, which must then never be given back.
+	// still be writing to the memory. The memory must then never be freed.
 	Close() error
 }
 
-// QPInit says how a queue pair is to be.
+// QPInit describes a queue pair to make.
 type QPInit struct {
 	Send, Recv       CQ
 	MaxSend, MaxRecv int // outstanding work requests
@@ -121,17 +121,16 @@ type QPInit struct {
 type CQ interface {
 	// Poll takes completions, at most len(out), and returns how many there were.
 	Poll(out []Completion) (int, error)
-	// Wait returns when Poll may have something, when wake was called, or after d.
+	// Wait returns when Poll may have something, when Wake is called, or after d.
 	Wait(d time.Duration) error
-	// Wake ends the Waits that go on.
+	// Wake ends the Waits that are under way.
 	Wake()
 	Close() error
 }
 
-// Connection says how a connection is to behave.
+// Connection has the timers of a connection.
 type Connection struct {
-	// Timeout is how long a peer may take to be there, before its absence is
-	// RETRY_EXC_ERR.
+	// Timeout is how long the peer may not answer, before that is RETRY_EXC_ERR.
 	Timeout time.Duration
 	// RNRRetry is how often a request is repeated for which the peer has posted
 	// no receive; 7 means for ever, as in verbs. RNRTimer is the time between.
@@ -142,23 +141,22 @@ type Connection struct {
 // QP is a queue pair, reliably connected.
 type QP interface {
 	Num() uint32
-	// Info is what the peer's Connect needs to know, of at most 512 bytes.
+	// Info returns what the peer's Connect needs, at most 512 bytes.
 	Info() ([]byte, error)
 	// Connect brings the queue pair to RTS. It does not wait for the peer.
 	Connect(info []byte, c Connection) error
-	// PostSend posts requests in their order and returns how many it has posted;
-	// if not all, the error says why.
+	// PostSend posts requests in their order and returns how many it has posted. If
+	// those are not all, the error says why.
 	PostSend(wrs []SendWR) (int, error)
 	PostRecv(wrs []RecvWR) (int, error)
 	State() State
-	// Reset brings it back to INIT and forgets all that was posted, without
-	// completions.
+	// Reset brings it back to INIT and drops all posted requests, without completions.
 	Reset() error
-	// Close destroys it; nothing of it completes from then on.
+	// Close destroys it. Its requests do not complete from then on.
 	Close() error
 }
 
-// State is that of a queue pair, numbered as ibv_qp_state.
+// State is the state of a queue pair, numbered as ibv_qp_state.
 type State int
 
 // The states that queue pairs have here.
@@ -186,7 +184,7 @@ func (s State) String() string {
 	return "UNKNOWN"
 }
 
-// Op is what a send work request does, numbered as ibv_wr_opcode.
+// Op is the operation of a send work request, numbered as ibv_wr_opcode.
 type Op int
 
 // The operations.
@@ -226,7 +224,7 @@ func (op Op) Valid() bool { return op >= OpWrite && op <= OpFetchAdd }
 // Remote reports whether the operation names remote memory.
 func (op Op) Remote() bool { return op.Valid() && op != OpSend && op != OpSendImm }
 
-// Atomic reports whether it works on 8 bytes that are read, changed and fetched.
+// Atomic reports whether it reads, changes and fetches 8 bytes.
 func (op Op) Atomic() bool { return op == OpCompareSwap || op == OpFetchAdd }
 
 // Imm reports whether immediate data goes along.
@@ -238,10 +236,10 @@ type SendWR struct {
 	Op       Op
 	Signaled bool
 	Inline   bool // the data is taken at once; Region may be nil
-	Fence    bool // not before all earlier reads and atomics are done
+	Fence    bool // it begins after all earlier reads and atomics are done
 	Imm      uint32
 	Region   Region
-	Local    unsafe.Pointer // in Region; what atomics fetch is written there
+	Local    unsafe.Pointer // in Region; receives the former value of an atomic
 	N        int
 	Raddr    uint64
 	RKey     uint64
@@ -257,8 +255,8 @@ type RecvWR struct {
 	N      int
 }
 
-// Completion is the end of a work request. If Status is not Success only Cookie,
-// Status and Detail have a meaning.
+// Completion is the end of a work request. If Status is not Success, only Cookie, Status
+// and Detail are valid.
 type Completion struct {
 	Cookie uint64
 	Status Status
@@ -267,5 +265,5 @@ type Completion struct {
 	HasImm bool
 	Imm    uint32
 	Write  bool   // what was received came by write_imm
-	Detail string // what is known beyond the status
+	Detail string // an explanation of the status, or ""
 }

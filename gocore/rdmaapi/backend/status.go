@@ -46,7 +46,7 @@ func (s Status) String() string {
 	return "IBV_WC_GENERAL_ERR"
 }
 
-// Meaning is what a status usually means, for a person.
+// Meaning returns what a status usually means, for people.
 func (s Status) Meaning() string {
 	switch s {
 	case Success:
@@ -75,11 +75,11 @@ func (s Status) Meaning() string {
 	return "the device reported an error"
 }
 
-// ErrBusy is what Region.Close returns when the memory must be kept.
+// ErrBusy is returned by Region.Close if the memory must be kept.
 var ErrBusy = errors.New("a peer may still be writing to the memory")
 
-// Errno is an error of a call that has done nothing, under the name that C has
-// for it, such as ENOMEM.
+// Errno is the error of a call that has had no effect, with C's name for it, such as
+// ENOMEM.
 type Errno struct {
 	Name string
 	Text string

@@ -12,7 +12,7 @@ import (
 	"gormapy/gocore/rdmaapi/backend"
 )
 
-// Backend is libfabric.
+// Backend is the back end over libfabric.
 type Backend struct{}
 
 // Name is described with backend.Backend.
@@ -23,18 +23,18 @@ const (
 	queueSize  = 1024
 )
 
-// offer is one way to use a provider, as a device.
+// offer is a device: one way to use a provider.
 type offer struct {
 	*device.Offer
 	device backend.Device
 }
 
-// wanted is what a queue pair needs, and what the settings say.
+// wanted returns the request for what a queue pair needs, with the settings.
 func wanted() device.OFIRequest {
 	return device.OFIRequest{Ordered: true, Unbound: true}.WithSettings()
 }
 
-// offers asks the library. Each has to be freed.
+// offers asks the library for its offers. Each has to be freed.
 func offers() ([]*offer, error) {
 	found, err := device.OFIOffers(wanted())
 	if err != nil {
@@ -145,7 +145,7 @@ func (c *context) Close() error {
 	return translate(err)
 }
 
-// translate makes an Errno of an error of libfabric.
+// translate returns the Errno for an error of libfabric.
 func translate(err error) error {
 	if err == nil {
 		return nil
@@ -158,12 +158,12 @@ func translate(err error) error {
 	return &backend.Errno{Name: name, Text: err.Error()}
 }
 
-// drainTime is how long what is under way may take to end before its endpoint is
+// drainTime is how long requests under way may take to end before their endpoint is
 // closed.
 const drainTime = time.Second
 
 const (
-	idle     = 20 * time.Millisecond // longest sleep: not all that a provider has to do makes its descriptor readable
-	lately   = time.Second           // after something came, this long
-	watchful = time.Millisecond      // sleeps are this short
+	idle     = 20 * time.Millisecond // longest sleep: some work of a provider does not make its descriptor readable
+	lately   = time.Second           // for this long after a completion,
+	watchful = time.Millisecond      // sleeps are at most this long
 )

@@ -19,13 +19,13 @@ import (
 type domain struct {
 	ctx  *context
 	dom  *libfabric.Domain
-	wake int // an eventfd: there is a new pair, or the end
+	wake int // an eventfd: there is a new pair, or the domain is closed
 	done chan struct{}
 
 	mu     sync.Mutex
 	pairs  map[*pair]struct{}
 	number uint32
-	latest time.Time // something came
+	latest time.Time // of the last completion
 	closed bool
 }
 
@@ -45,9 +45,10 @@ func (c *context) AllocPD() (backend.PD, error) {
 	return d, nil
 }
 
+// rouse wakes the goroutine that drives the provider.
 func (d *domain) rouse() {
 	one := [8]byte{1}
-	unix.Write(d.wake, one[:]) //nolint:errcheck // it is full: somebody is waking up
+	unix.Write(d.wake, one[:]) //nolint:errcheck // it fails if the counter is full: a wake-up is pending
 }
 
 // Close is described with backend.PD.
@@ -61,7 +62,7 @@ func (d *domain) Close() error {
 	return translate(d.dom.Close())
 }
 
-// drive moves the provider on while there are pairs.
+// drive drives the provider until the domain is closed.
 func (d *domain) drive() {
 	defer close(d.done)
 	for {
@@ -99,7 +100,8 @@ func (d *domain) drive() {
 	}
 }
 
-// progress reads all queues, and posts what waits. The caller holds mu.
+// progress reads all queues, and posts requests that wait. It reports whether anything
+// completed. The caller holds mu.
 func (d *domain) progress() (busy bool) {
 	for p := range d.pairs {
 		if p.progress() {
@@ -126,8 +128,8 @@ func (r *region) LKey() uint32           { return 0 }
 func (r *region) RKey() uint64           { return r.mr.Key }
 func (r *region) Access() backend.Access { return r.access }
 
-// Close is described with backend.Region. A provider may go on using local memory
-// of what is under way, so that ends first.
+// Close is described with backend.Region. A provider may still use the local memory of
+// requests under way, so these end first.
 func (r *region) Close() error {
 	r.d.mu.Lock()
 	defer r.d.mu.Unlock()

@@ -7,19 +7,19 @@ import (
 	"gormapy/gocore/rdmaapi/backend"
 )
 
-// Backend is libfabric.
+// Backend is the back end over libfabric.
 type Backend struct{}
 
 // Name is described with backend.Backend.
 func (Backend) Name() string { return "ofi" }
 
-// Devices says why there is no library.
+// Devices fails: libfabric needs cgo.
 func (Backend) Devices() ([]backend.Device, error) {
 	_, err := libfabric.Open(libfabric.Defaults{})
 	return nil, err
 }
 
-// Open says so, too.
+// Open fails, too.
 func (b Backend) Open(string) (backend.Context, error) {
 	_, err := b.Devices()
 	return nil, err

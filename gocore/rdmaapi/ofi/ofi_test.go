@@ -15,8 +15,8 @@ import (
 	"gormapy/gocore/rdmaapi/backend"
 )
 
-// TestAFailureIsNeverSilent: also not if what failed was not signalled, and
-// requests behind it end while the endpoint is closed.
+// A failure is reported even if the request that failed was not signalled, and requests
+// behind it end while the endpoint is closed.
 func TestAFailureIsNeverSilent(t *testing.T) {
 	q := &queue{}
 	p := &pair{send: q, recv: q, next: 2}
@@ -31,8 +31,8 @@ func TestAFailureIsNeverSilent(t *testing.T) {
 	assert.Equal(t, backend.Success, out[1].Status)
 }
 
-// TestMemoryThatWasClosedMeanwhile: a request that names a region which is closed
-// by the time that it is posted fails, and the provider does not see it.
+// A request fails if its region has been closed before it is posted, and the provider
+// does not see it.
 func TestMemoryThatWasClosedMeanwhile(t *testing.T) {
 	devices, err := Backend{}.Devices()
 	if err != nil {

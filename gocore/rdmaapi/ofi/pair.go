@@ -15,14 +15,14 @@ import (
 	"gormapy/gocore/rdmaapi/backend"
 )
 
-// What goes along with messages: immediate data in the lower half.
+// libfabric's immediate data of a message: that of verbs in the lower half, and flags.
 const (
-	dataImm   = 1 << 32
-	dataWrite = 1 << 33 // it is the end of a write of as many bytes as follow
+	dataImm   = 1 << 32 // there is immediate data of verbs
+	dataWrite = 1 << 33 // the message announces a write; its size is in the bits from dataShift on
 	dataShift = 34
 )
 
-// operandBytes are what atomics of one work request need besides local memory.
+// operandBytes is the memory for the operands of an atomic.
 const operandBytes = 16
 
 // op is a work request that has not completed.
@@ -30,7 +30,7 @@ type op struct {
 	backend.SendWR
 	recv   bool
 	slot   int       // -1 if it has none
-	halves int       // posts to come: a write with immediate has two
+	halves int       // requests of libfabric that have not completed: a write with immediate data has two
 	since  time.Time // posted
 	done   bool
 	result backend.Completion
@@ -52,11 +52,11 @@ type pair struct {
 	slots      []*op
 	free       []int
 	sq, rq     []*op // in the order of posting
-	next       int   // of sq, to be posted
+	next       int   // index in sq of the next one to post
 	state      backend.State
 	patience   time.Duration
-	latest     time.Time // something completed
-	why        string
+	latest     time.Time // of the last completion
+	why        string    // why it is in the error state
 	closed     bool
 	draining   bool
 }
@@ -120,7 +120,8 @@ func (p *pair) open() (err error) {
 	return nil
 }
 
-// shut closes what is open: nothing touches local memory any more.
+// shut closes the endpoint and what it uses. The provider does not access local memory
+// any more.
 func (p *pair) shut() {
 	if p.ep != nil {
 		p.ep.Close() //nolint:errcheck // there is nothing else to do with it
@@ -152,7 +153,7 @@ func (p *pair) State() backend.State {
 	return p.state
 }
 
-// Explain says what brought the queue pair to the error state.
+// Explain returns what brought the queue pair to the error state.
 func (p *pair) Explain() string {
 	p.d.mu.Lock()
 	defer p.d.mu.Unlock()
@@ -215,7 +216,7 @@ func (p *pair) PostSend(wrs []backend.SendWR) (int, error) {
 	return len(wrs), nil
 }
 
-// keep copies inline data; it is injected, so that it needs not be registered.
+// keep copies inline data. The copy is injected, so it need not be registered.
 func (p *pair) keep(from unsafe.Pointer, n int) unsafe.Pointer {
 	b := make([]byte, n)
 	copy(b, unsafe.Slice((*byte)(from), n))
@@ -261,7 +262,8 @@ func (p *pair) advance() {
 	}
 }
 
-// mayGo reports whether an operation finds what it must of those before it.
+// mayGo reports whether an operation may be posted: the operations before it that it
+// depends on are done.
 func (p *pair) mayGo(o *op) bool {
 	if o.slot >= 0 {
 		return false // its first half is under way
@@ -276,7 +278,7 @@ func (p *pair) mayGo(o *op) bool {
 	return true
 }
 
-// request is what an operation is for libfabric.
+// request returns libfabric's request for an operation.
 func (p *pair) request(o *op) libfabric.Request {
 	r := libfabric.Request{Flags: libfabric.Completed, Addr: p.peer, Remote: o.Raddr, Key: o.RKey}
 	if p.d.ctx.Delivery {
@@ -305,7 +307,7 @@ func (p *pair) request(o *op) libfabric.Request {
 	return r
 }
 
-// post posts an operation, or returns false.
+// post posts an operation, and reports whether it could.
 func (p *pair) post(o *op, r libfabric.Request) bool {
 	if len(p.free) == 0 {
 		return false
@@ -315,7 +317,7 @@ func (p *pair) post(o *op, r libfabric.Request) bool {
 	if last := o.Op == backend.OpWriteImm && o.halves == 1 && !o.recv; !last {
 		r.Local, r.Len = uintptr(o.Local), uint64(o.N)
 		if mr, ok := o.Region.(*region); ok {
-			if mr.closed { // since it was checked; the provider would use what is freed
+			if mr.closed { // since it was checked: the provider would use freed memory
 				p.fail(o, backend.LocProtErr, "the local memory is not registered any more")
 				return false
 			}
@@ -347,7 +349,8 @@ func (p *pair) post(o *op, r libfabric.Request) bool {
 	return false
 }
 
-// progress takes completions and posts what waits. The caller holds domain.mu.
+// progress takes completions and posts requests that wait. It reports whether there were
+// completions. The caller holds domain.mu.
 func (p *pair) progress() (busy bool) {
 	for p.ep != nil {
 		done, failed, err := p.cq.Read()
@@ -382,7 +385,8 @@ func (p *pair) progress() (busy bool) {
 	return busy
 }
 
-// withdraw lets end what uses a region, and fails the pair if it does not.
+// withdraw waits until the requests that use a region end, and fails the pair if they do
+// not.
 func (p *pair) withdraw(r *region) {
 	uses := func(o *op) bool {
 		used, ok := o.Region.(*region)
@@ -400,8 +404,9 @@ func (p *pair) withdraw(r *region) {
 	}
 }
 
-// drain lets what was posted end, for a time, and posts nothing more meanwhile: to
-// close an endpoint of tcp;ofi_rxm in the middle of a read crashes in the library.
+// drain waits until posted sends have ended, for at most drainTime, and posts nothing
+// meanwhile. To close an endpoint of tcp;ofi_rxm in the middle of a read crashes in the
+// library.
 func (p *pair) drain() {
 	p.draining = true
 	defer func() { p.draining = false }()
@@ -413,8 +418,8 @@ func (p *pair) drain() {
 	}
 }
 
-// expire gives the peer up if it answers nothing for too long. Providers say so
-// late or never. A message may wait for a receive as long as it takes.
+// expire fails the pair if the peer has not answered for too long, because providers
+// report that late or never. A message may wait for its receive without limit.
 func (p *pair) expire() {
 	if len(p.sq) == 0 {
 		return
@@ -426,7 +431,7 @@ func (p *pair) expire() {
 	}
 }
 
-// release frees the slot of what has ended.
+// release frees the slot of a context whose request has ended, and returns its operation.
 func (p *pair) release(context uintptr) *op {
 	k := p.contexts.Index(context)
 	if k < 0 || p.slots[k] == nil {
@@ -438,7 +443,7 @@ func (p *pair) release(context uintptr) *op {
 	return o
 }
 
-// ended notes that a post has completed.
+// ended notes that a request has completed.
 func (p *pair) ended(context uintptr, c *libfabric.Completion) {
 	o := p.release(context)
 	if o == nil {
@@ -461,7 +466,7 @@ func (p *pair) ended(context uintptr, c *libfabric.Completion) {
 	p.settle()
 }
 
-// settle hands completions on, in the order of posting.
+// settle delivers completions to the queues, in the order of posting.
 func (p *pair) settle() {
 	for len(p.sq) > 0 && p.sq[0].done {
 		if o := p.sq[0]; o.Signaled || o.result.Status != backend.Success {
@@ -476,14 +481,14 @@ func (p *pair) settle() {
 	}
 }
 
-// fail brings the pair to the error state. What has ended before is handed on.
+// fail brings the pair to the error state, and delivers all completions.
 func (p *pair) fail(o *op, s backend.Status, why string) {
 	if p.state == backend.StateErr {
 		return
 	}
 	p.state, p.why = backend.StateErr, why
 	if o != nil {
-		if !o.recv { // providers do not fail them in order
+		if !o.recv { // providers do not fail requests in order: the first open one gets the error
 			for _, first := range p.sq {
 				if !first.done {
 					o = first
@@ -504,6 +509,8 @@ func (p *pair) fail(o *op, s backend.Status, why string) {
 	p.flush()
 }
 
+// flush delivers the completions of all requests, with an error for those that are not
+// done.
 func (p *pair) flush() {
 	for _, o := range slices.Concat(p.sq, p.rq) {
 		if !o.done {
@@ -529,6 +536,7 @@ func (p *pair) Reset() error {
 	return nil
 }
 
+// forget closes the endpoint and drops all requests, without completions.
 func (p *pair) forget() {
 	p.drain()
 	p.shut()
@@ -550,7 +558,7 @@ func (p *pair) Close() error {
 	return nil
 }
 
-// status is the word of verbs for an error of libfabric.
+// status returns the status of verbs for an error of libfabric.
 func status(err error) backend.Status {
 	var e libfabric.Errno
 	if !errors.As(err, &e) {
@@ -561,7 +569,7 @@ func status(err error) backend.Status {
 		return backend.LocLenErr
 	case "FI_EACCES", "FI_EPERM", "FI_ENOKEY", "FI_EKEYREJECTED", "FI_EINVAL", "FI_EFAULT":
 		return backend.RemAccessErr
-	case "FI_ECANCELED", // nothing is cancelled here: the connection below broke
+	case "FI_ECANCELED", // nothing is cancelled here: the connection broke
 		"FI_ECONNREFUSED", "FI_ECONNRESET", "FI_ECONNABORTED", "FI_ENOTCONN", "FI_ETIMEDOUT", "FI_EHOSTUNREACH", "FI_EPIPE", "FI_ESHUTDOWN", "FI_EHOSTDOWN", "FI_EIO":
 		return backend.RetryExcErr
 	}

@@ -9,11 +9,11 @@ import (
 	"gormapy/gocore/rdmaapi/backend"
 )
 
-// queue is a completion queue; the domains of its pairs fill it.
+// queue is a completion queue. The domains of its pairs fill it.
 type queue struct {
 	mu      sync.Mutex
 	items   []backend.Completion
-	news    chan struct{} // closed when something comes, while somebody waits
+	news    chan struct{} // closed when a completion comes; nil while nothing waits
 	domains map[*domain]int
 }
 
@@ -24,6 +24,7 @@ func (q *queue) push(c backend.Completion) {
 	q.mu.Unlock()
 }
 
+// ring wakes the waiters. The caller holds mu.
 func (q *queue) ring() {
 	if q.news != nil {
 		close(q.news)
@@ -43,7 +44,7 @@ func (q *queue) use(d *domain, by int) {
 	}
 }
 
-// Poll is described with backend.CQ. If there is nothing, it drives the provider.
+// Poll is described with backend.CQ. If there is no completion, it drives the provider.
 func (q *queue) Poll(out []backend.Completion) (int, error) {
 	if n := q.take(out); n > 0 {
 		return n, nil
@@ -55,7 +56,7 @@ func (q *queue) Poll(out []backend.Completion) (int, error) {
 	}
 	q.mu.Unlock()
 	for _, d := range domains {
-		if d.mu.TryLock() { // else somebody does so already
+		if d.mu.TryLock() { // else another goroutine drives it
 			d.progress()
 			d.mu.Unlock()
 		}

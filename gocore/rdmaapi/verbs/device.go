@@ -14,7 +14,7 @@ import (
 	"gormapy/gocore/rdmaapi/backend"
 )
 
-// Backend is libibverbs.
+// Backend is the back end over libibverbs.
 type Backend struct{}
 
 // Name is described with backend.Backend.
@@ -55,7 +55,7 @@ func devices(lib *ibverbs.Library) (list []backend.Device, why error) {
 	return list, why
 }
 
-// describe says all of a device.
+// describe returns the description of a device.
 func describe(d *device.IB) backend.Device {
 	a := d.Device
 	described := backend.Device{
@@ -118,7 +118,7 @@ func open(lib *ibverbs.Library, name string) (backend.Context, error) {
 	return &context{at.Context, describe(at.IB), at}, nil
 }
 
-// missing is the error of a device that can't be used.
+// missing returns the error for a device that can't be used.
 func missing(err error) error {
 	var failed *ibverbs.Error
 	if errors.As(err, &failed) {
@@ -127,7 +127,7 @@ func missing(err error) error {
 	return &backend.Errno{Name: "ENODEV", Text: err.Error()}
 }
 
-// translate makes an Errno of an error of libibverbs.
+// translate returns the Errno for an error of libibverbs.
 func translate(err error) error {
 	var e *ibverbs.Error
 	if !errors.As(err, &e) {

@@ -1,10 +1,10 @@
-// Package verbs has gormapy.rdma on RDMA devices, by libibverbs. It adds to
-// package ibverbs what connects two queue pairs (the info that is exchanged, the
-// timers) and a way to wait for completions that can be ended.
+// Package verbs is the back end of gormapy.rdma on RDMA devices, by libibverbs. It adds
+// to package ibverbs the connection of two queue pairs (the info that is exchanged, the
+// timers), and a wait for completions that can be ended.
 //
-// A completion queue is made deeper than it was asked to be: what is not signalled
-// completes, too, when a queue pair fails, and an overrun would break all of its
-// queue pairs.
+// A completion queue is made deeper than asked for. When a queue pair fails, requests
+// that are not signalled complete, too, and an overrun would break all queue pairs of the
+// queue.
 //
 // It may import device, ibverbs and rdmaapi/backend.
 package verbs

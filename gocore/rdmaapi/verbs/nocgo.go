@@ -7,19 +7,19 @@ import (
 	"gormapy/gocore/rdmaapi/backend"
 )
 
-// Backend is libibverbs.
+// Backend is the back end over libibverbs.
 type Backend struct{}
 
 // Name is described with backend.Backend.
 func (Backend) Name() string { return "verbs" }
 
-// Devices says why there is no library.
+// Devices fails: libibverbs needs cgo.
 func (Backend) Devices() ([]backend.Device, error) {
 	_, err := ibverbs.Load()
 	return nil, err
 }
 
-// Open says so, too.
+// Open fails, too.
 func (b Backend) Open(string) (backend.Context, error) {
 	_, err := b.Devices()
 	return nil, err

@@ -27,7 +27,7 @@ type region struct{ *ibverbs.MR }
 
 func (r region) RKey() uint64 { return uint64(r.MR.RKey()) }
 
-// Access leaves out how the device does it.
+// Access leaves out flags that backend.Access lacks (on-demand paging).
 func (r region) Access() backend.Access { return backend.Access(r.MR.Access()) & backend.AllAccess }
 func (r region) Close() error           { return translate(r.MR.Close()) }
 
@@ -70,7 +70,7 @@ func (d *domain) CreateQP(init backend.QPInit) (backend.QP, error) {
 // begin brings a queue pair from RESET to INIT.
 func (p *pair) begin() error {
 	var b [4]byte
-	rand.Read(b[:]) //nolint:errcheck // it ends the program rather than fail
+	rand.Read(b[:]) //nolint:errcheck // it never returns an error
 	p.psn = binary.LittleEndian.Uint32(b[:]) & 0xffffff
 	if err := p.qp.ToInit(p.ctx.at.Num, p.ctx.at.QPAccess()); err != nil {
 		return translate(err)
@@ -82,10 +82,10 @@ func (p *pair) begin() error {
 // Num is described with backend.QP.
 func (p *pair) Num() uint32 { return p.qp.Num() }
 
-// State is what is known without asking the device.
+// State returns the last known state, without asking the device.
 func (p *pair) State() backend.State { return backend.State(p.state.Load()) }
 
-// Query asks the device.
+// Query asks the device for the state.
 func (p *pair) Query() (backend.State, error) {
 	s, err := p.qp.State()
 	if err != nil {
@@ -97,8 +97,8 @@ func (p *pair) Query() (backend.State, error) {
 	return backend.State(s), nil
 }
 
-// The info: version, MTU (enum), link layer, reads and atomics that are answered
-// at a time, number, PSN, LID in 2 bytes, 2 of zero, GID.
+// The info has: version, MTU (enum), link layer, how many reads and atomics are answered
+// at a time, number, PSN, LID in 2 bytes, 2 bytes of zero, GID.
 const (
 	infoVersion = 1
 	infoBytes   = 32
@@ -142,7 +142,7 @@ func (p *pair) Connect(b []byte, c backend.Connection) error {
 	return nil
 }
 
-// timeout is the exponent with which the first try and the retries take about d.
+// timeout returns the exponent with which the first try and the retries take about d.
 func timeout(d time.Duration) int {
 	e := 8
 	for ; e < 22 && (4096*time.Nanosecond)<<(e+1)*(1+device.Retries) <= d; e++ {
@@ -150,13 +150,13 @@ func timeout(d time.Duration) int {
 	return e
 }
 
-// rnrMicroseconds are the times that the specification has codes for, from code 1.
+// rnrMicroseconds are the times that the specification has codes for, from code 1 on.
 var rnrMicroseconds = [...]int{
 	10, 20, 30, 40, 60, 80, 120, 160, 240, 320, 480, 640, 960, 1280, 1920, 2560, 3840, 5120, 7680, 10240, 15360, 20480,
 	30720, 40960, 61440, 81920, 122880, 163840, 245760, 327680, 491520,
 }
 
-// rnrCode is the code of the shortest time from d on.
+// rnrCode returns the code of the shortest time that is not less than d.
 func rnrCode(d time.Duration) int {
 	for i, us := range rnrMicroseconds {
 		if time.Duration(us)*time.Microsecond >= d {
@@ -180,7 +180,7 @@ func (p *pair) PostSend(wrs []backend.SendWR) (int, error) {
 			Imm: w.Imm, Add: w.Operand,
 		}
 		if w.RKey>>32 != 0 {
-			s.RKey = 0 // nobody's
+			s.RKey = 0 // no region has it
 		}
 		if w.Op == backend.OpCompareSwap {
 			s.Add, s.Swap = w.Compare, w.Operand

@@ -12,11 +12,11 @@ import (
 	"gormapy/gocore/rdmaapi/backend"
 )
 
-// spare is how many more completions a queue has room for than was asked for.
+// spare is how many completions a queue has room for beyond the depth asked for.
 const spare = 4096
 
-// queue is a completion queue with a channel. What Wait finds while it arms the
-// channel is kept for Poll.
+// queue is a completion queue with a channel. Completions that Wait finds while it arms
+// the channel are kept for Poll.
 type queue struct {
 	cq      *ibverbs.CQ
 	channel *ibverbs.CompChannel
@@ -94,7 +94,7 @@ func (q *queue) Wait(d time.Duration) error {
 	}
 	if fds[1].Revents != 0 {
 		var count [8]byte
-		unix.Read(q.wake, count[:]) //nolint:errcheck // another one may have taken it
+		unix.Read(q.wake, count[:]) //nolint:errcheck // another Wait may have read it
 	}
 	if fds[0].Revents != 0 {
 		if _, err := q.channel.Event(); err != nil {
@@ -104,7 +104,7 @@ func (q *queue) Wait(d time.Duration) error {
 	return nil
 }
 
-// arm has the channel tell of what comes from now on, and looks for what came
+// arm makes the channel report completions from now on, and reports whether some came
 // before.
 func (q *queue) arm() (found bool, err error) {
 	q.mu.Lock()
@@ -126,7 +126,7 @@ func (q *queue) arm() (found bool, err error) {
 // Wake is described with backend.CQ.
 func (q *queue) Wake() {
 	one := [8]byte{1}
-	unix.Write(q.wake, one[:]) //nolint:errcheck // it is full: somebody is waking up
+	unix.Write(q.wake, one[:]) //nolint:errcheck // it fails if the counter is full: a wake-up is pending
 }
 
 // Close is described with backend.CQ.
