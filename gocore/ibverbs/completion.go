@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// CompChannel tells by a file descriptor that a completion queue has something.
+// CompChannel reports by a file descriptor that a completion queue has completions.
 type CompChannel struct {
 	ctx *Context
 	mu  sync.Mutex
@@ -37,7 +37,7 @@ func (c *Context) CreateCompChannel() (*CompChannel, error) {
 // FD is readable when there is an event.
 func (ch *CompChannel) FD() int { return ch.fd }
 
-// Event takes one event and acknowledges it, and returns false if there is none now.
+// Event takes one event and acknowledges it. It returns false if there is none now.
 func (ch *CompChannel) Event() (bool, error) {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
@@ -77,8 +77,8 @@ type CQ struct {
 	n   int
 }
 
-// CreateCQ makes a completion queue of at least depth entries, which tells of
-// completions on channel if that is not nil.
+// CreateCQ makes a completion queue of at least depth entries. It reports completions on
+// channel if that is not nil.
 func (c *Context) CreateCQ(depth int, channel *CompChannel) (*CQ, error) {
 	unlock, err := c.lock("ibv_create_cq")
 	if err != nil {
@@ -104,10 +104,10 @@ func (c *Context) CreateCQ(depth int, channel *CompChannel) (*CQ, error) {
 	return q, nil
 }
 
-// Depth is how many completions the queue holds.
+// Depth returns how many completions the queue holds.
 func (q *CQ) Depth() int { return q.n }
 
-// Poll takes completions, as many as there are and wcs has room for.
+// Poll takes completions, at most len(wcs), and returns how many there were.
 func (q *CQ) Poll(wcs []WC) (int, error) {
 	if len(wcs) == 0 {
 		return 0, nil
@@ -125,7 +125,7 @@ func (q *CQ) Poll(wcs []WC) (int, error) {
 	return n, nil
 }
 
-// ReqNotify has the channel tell of the next completion.
+// ReqNotify makes the channel report the next completion.
 func (q *CQ) ReqNotify(solicitedOnly bool) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -142,7 +142,7 @@ func (q *CQ) ReqNotify(solicitedOnly bool) error {
 	return nil
 }
 
-// Close frees the queue. Events of it have been taken before.
+// Close frees the queue. Its events must have been taken before.
 func (q *CQ) Close() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

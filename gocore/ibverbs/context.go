@@ -19,7 +19,7 @@ type Context struct {
 	ptr  *C.struct_ibv_context
 }
 
-// DeviceAttr is what a device can do.
+// DeviceAttr has the capabilities of a device.
 type DeviceAttr struct {
 	Firmware       string
 	NodeGUID       uint64 // network byte order
@@ -58,7 +58,7 @@ type Event struct {
 	Port  int
 }
 
-// Name is the device's.
+// Name returns the device's name.
 func (c *Context) Name() string { return c.name }
 
 func (c *Context) lock(call string) (func(), error) {
@@ -70,7 +70,7 @@ func (c *Context) lock(call string) (func(), error) {
 	return c.mu.Unlock, nil
 }
 
-// Device asks what the device can do.
+// Device asks for the capabilities of the device.
 func (c *Context) Device() (DeviceAttr, error) {
 	unlock, err := c.lock("ibv_query_device")
 	if err != nil {
@@ -95,7 +95,7 @@ func (c *Context) Device() (DeviceAttr, error) {
 	}, nil
 }
 
-// Port asks for the state of a port; they count from 1.
+// Port asks for the state of a port. Ports count from 1.
 func (c *Context) Port(port int) (PortAttr, error) {
 	unlock, err := c.lock("ibv_query_port")
 	if err != nil {
@@ -226,8 +226,8 @@ type MR struct {
 	access     Access
 }
 
-// Register registers n bytes at addr. Where the device refuses RemoteAtomic it is
-// left out, which Access of the region tells.
+// Register registers n bytes at addr. If the device refuses RemoteAtomic, it is left out;
+// the region's Access shows what was granted.
 func (p *PD) Register(addr uint64, n int, access Access) (*MR, error) {
 	unlock, err := p.lock("ibv_reg_mr")
 	if err != nil {
@@ -261,19 +261,19 @@ func refused(errno syscall.Errno, addr uint64, n int, access Access) error {
 	return failed("ibv_reg_mr", C.int(errno), "register %d bytes at %#x with access %#x%s", n, addr, uint32(access), why)
 }
 
-// Addr and Len are the range of the region, LKey and RKey its keys.
+// Addr returns the start of the region.
 func (m *MR) Addr() uint64 { return m.addr }
 
-// Len is for Addr.
+// Len returns its length in bytes.
 func (m *MR) Len() int { return m.n }
 
-// LKey is for Addr.
+// LKey returns the key for local memory.
 func (m *MR) LKey() uint32 { return m.lkey }
 
-// RKey is for Addr.
+// RKey returns the key for peers.
 func (m *MR) RKey() uint32 { return m.rkey }
 
-// Access is what the region allows.
+// Access returns what the region allows.
 func (m *MR) Access() Access { return m.access }
 
 // Close deregisters the memory.

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Why there is no device to use, from the least to the most that is there.
+// Errors where no device can be used. Each has more of what is needed than the one before.
 var (
 	ErrNoLibrary = errors.New("libibverbs can't be loaded")
 	ErrNoDriver  = errors.New("the kernel has no RDMA driver")
@@ -21,7 +21,7 @@ var (
 type Error struct {
 	Call  string // such as ibv_reg_mr
 	Errno syscall.Errno
-	What  string // what was asked for, and what may help
+	What  string // what the call was for, and advice
 }
 
 func (e *Error) Error() string {
@@ -36,7 +36,7 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Unwrap has errors.Is see the errno.
+// Unwrap returns the errno.
 func (e *Error) Unwrap() error { return e.Errno }
 
 func utoa(v uint32) string { return strconv.FormatUint(uint64(v), 10) }

@@ -24,7 +24,7 @@ import (
 	"unsafe"
 )
 
-// Work requests and completions are passed as they are.
+// Work requests and completions have the same layout in Go and C.
 var (
 	_ [unsafe.Sizeof(SendWR{})]byte = [C.sizeof_struct_gmv_send]byte{}
 	_ [unsafe.Sizeof(RecvWR{})]byte = [C.sizeof_struct_gmv_recv]byte{}
@@ -42,14 +42,14 @@ var loaded struct {
 	err  error
 }
 
-// Load opens libibverbs.so.1; it is the same library for all who ask. The error
-// is ErrNoLibrary with the loader's words.
+// Load opens libibverbs.so.1, once for all callers. The error is ErrNoLibrary with the
+// loader's message.
 func Load() (*Library, error) {
 	loaded.once.Do(func() { loaded.lib, loaded.err = Open(defaultLibraryName) })
 	return loaded.lib, loaded.err
 }
 
-// Open opens the library in a file of another name.
+// Open opens a library in another file.
 func Open(file string) (*Library, error) {
 	name := C.CString(file)
 	defer C.free(unsafe.Pointer(name))
@@ -60,8 +60,8 @@ func Open(file string) (*Library, error) {
 	return lib, nil
 }
 
-// OpenSymbols makes a library of the functions that find, a C function like
-// dlsym, returns for their names: a double of the verbs, for tests.
+// OpenSymbols makes a library of the functions that find returns for their names. find is
+// a C function like dlsym. Tests use it for a double of the verbs.
 func OpenSymbols(find unsafe.Pointer) (*Library, error) {
 	lib := newLibrary()
 	if why := C.gmv_load(lib.calls, C.gmv_find(find), nil); why != nil {
@@ -84,8 +84,8 @@ func (l *Library) unusable(why *C.char, hint string) error {
 	return fmt.Errorf("%w: %s", ErrNoLibrary, text)
 }
 
-// Devices returns the names of the devices there are. Without any the error is
-// ErrNoDriver or ErrNoDevice.
+// Devices returns the names of the devices. If there are none, the error is ErrNoDriver or
+// ErrNoDevice.
 func (l *Library) Devices() ([]string, error) {
 	list, n, err := l.list()
 	if err != nil {
@@ -138,7 +138,7 @@ func (l *Library) Open(device string) (*Context, error) {
 	return nil, fmt.Errorf("%w named %q: there are %s", ErrNoDevice, device, strings.Join(names, ", "))
 }
 
-// closed is the answer of objects that are.
+// closed returns the error of a call on a closed object.
 func closed(call, what string) error {
 	return &Error{call, syscall.EBADF, what + " was closed"}
 }

@@ -4,10 +4,10 @@ package ibverbs
 
 import "fmt"
 
-// Library is libibverbs; there is none in a program that was built without cgo.
+// Library is libibverbs. A program that was built without cgo has none.
 type Library struct{}
 
-// Load opens libibverbs.
+// Load fails: libibverbs needs cgo.
 func Load() (*Library, error) {
 	return nil, fmt.Errorf("%w: this program was built without cgo", ErrNoLibrary)
 }

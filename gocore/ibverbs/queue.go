@@ -15,7 +15,7 @@ import (
 
 func ptrOf[T any](p *T) unsafe.Pointer { return unsafe.Pointer(p) }
 
-// scratch is C memory in which a batch becomes the list that the verbs take.
+// scratch is C memory for the linked list that the verbs take as a batch.
 type scratch struct {
 	mem unsafe.Pointer
 	n   int
@@ -57,8 +57,8 @@ func (p *PD) CreateSRQ(depth int) (*SRQ, error) {
 	return s, nil
 }
 
-// PostRecv posts receives with one doorbell for each 256 and returns how many the
-// device took; the error is for the next one.
+// PostRecv posts receives with one doorbell for each 256, and returns how many the device
+// took. The error is for the next one.
 func (s *SRQ) PostRecv(wrs []RecvWR) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +77,7 @@ func (s *SRQ) PostRecv(wrs []RecvWR) (int, error) {
 	return len(wrs), nil
 }
 
-// result takes apart what the posting functions return.
+// result splits the result of the posting functions.
 func result(r C.int64_t) (posted int, errno C.int) { return int(uint32(r)), C.int(r >> 32) }
 
 // Close frees the queue.
@@ -95,7 +95,7 @@ func (s *SRQ) Close() error {
 	return nil
 }
 
-// QPOptions is what a queue pair is made of. Of the sizes at least that much is given.
+// QPOptions describes a queue pair to make. The device may give larger sizes.
 type QPOptions struct {
 	SendCQ, RecvCQ *CQ
 	SRQ            *SRQ // nil: a receive queue of its own
@@ -156,7 +156,7 @@ func (p *PD) CreateQP(o QPOptions) (*QP, error) {
 	return q, nil
 }
 
-// lockBoth locks two queues, always in the same order, which may be one.
+// lockBoth locks two queues, always in the same order. They may be the same queue.
 func lockBoth(a, b *CQ) (unlock func()) {
 	if uintptr(unsafe.Pointer(a)) > uintptr(unsafe.Pointer(b)) {
 		a, b = b, a
@@ -172,16 +172,16 @@ func lockBoth(a, b *CQ) (unlock func()) {
 // maxSendBatch bounds the memory for a batch of requests.
 const maxSendBatch = 4096
 
-// Num is the number of the queue pair, which peers connect to.
+// Num returns the number of the queue pair, which peers connect to.
 func (q *QP) Num() uint32 { return q.num }
 
-// MaxSend, MaxRecv and MaxInline are what the device gave.
+// MaxSend returns how many requests the send queue has room for.
 func (q *QP) MaxSend() int { return q.cap.MaxSend }
 
-// MaxRecv is for MaxSend.
+// MaxRecv returns how many requests the receive queue has room for.
 func (q *QP) MaxRecv() int { return q.cap.MaxRecv }
 
-// MaxInline is for MaxSend.
+// MaxInline returns how many bytes of inline data a request may have.
 func (q *QP) MaxInline() int { return q.cap.MaxInline }
 
 // Remote is the other end of a connection and how to reach it.
@@ -191,19 +191,20 @@ type Remote struct {
 	MTU   int    // enum
 	LID   uint16
 	GID   [16]byte
-	// Global: by GID, from entry SGIDIndex of the own port. Always so on Ethernet.
+	// Global: the peer is reached by GID, from entry SGIDIndex of the own port. On
+	// Ethernet it always is.
 	Global    bool
 	SGIDIndex int
 }
 
-// Timers are those of a connection.
+// Timers has the timers and limits of a connection.
 type Timers struct {
 	Timeout   int // 4.096 us * 2^Timeout, 0: none
-	Retries   int // without an answer
-	RNRRetry  int // when the peer has no receive; 7: for ever
-	MinRNR    int // what the peer is told to wait then: the code of the specification
+	Retries   int // how often a request without an answer is sent again
+	RNRRetry  int // the same when the peer has no receive; 7: for ever
+	MinRNR    int // how long the peer waits before that, a code of the specification
 	RDAtomic  int // reads and atomics under way
-	DestRDAto int // and answered at a time
+	DestRDAto int // reads and atomics answered at a time
 }
 
 func (q *QP) modify(step string, a *C.struct_ibv_qp_attr, mask int) error {
@@ -222,7 +223,7 @@ func (q *QP) ToInit(port int, access Access) error {
 	return q.modify("INIT", &a, C.IBV_QP_STATE|C.IBV_QP_PKEY_INDEX|C.IBV_QP_PORT|C.IBV_QP_ACCESS_FLAGS)
 }
 
-// ToRTR connects the queue pair, which then receives.
+// ToRTR connects the queue pair. It can receive from then on.
 func (q *QP) ToRTR(port int, r *Remote, t *Timers) error {
 	a := C.struct_ibv_qp_attr{
 		qp_state: C.IBV_QPS_RTR, path_mtu: C.int(r.MTU), dest_qp_num: C.uint32_t(r.QPNum), rq_psn: C.uint32_t(r.PSN & 0xffffff),
@@ -248,13 +249,13 @@ func (q *QP) ToRTS(psn uint32, t *Timers) error {
 		C.IBV_QP_MAX_QP_RD_ATOMIC)
 }
 
-// ToErr ends what is under way: all of it completes, with an error.
+// ToErr ends the requests under way. All of them complete with an error.
 func (q *QP) ToErr() error {
 	a := C.struct_ibv_qp_attr{qp_state: C.IBV_QPS_ERR}
 	return q.modify("ERR", &a, C.IBV_QP_STATE)
 }
 
-// ToReset forgets what is under way.
+// ToReset drops the requests under way.
 func (q *QP) ToReset() error {
 	a := C.struct_ibv_qp_attr{qp_state: C.IBV_QPS_RESET}
 	return q.modify("RESET", &a, C.IBV_QP_STATE)
@@ -274,9 +275,8 @@ func (q *QP) State() (State, error) {
 	return State(a.qp_state), nil
 }
 
-// PostSend posts work requests with one doorbell (for each 4096) and returns how
-// many of them the device took; the error is for the next one. There are at most
-// MaxSend.
+// PostSend posts work requests with one doorbell (for each 4096), and returns how many of
+// them the device took. The error is for the next one. There may be at most MaxSend.
 func (q *QP) PostSend(wrs []SendWR) (int, error) {
 	if len(wrs) == 0 {
 		return 0, nil
@@ -304,8 +304,8 @@ func (q *QP) PostSend(wrs []SendWR) (int, error) {
 	return len(wrs), nil
 }
 
-// PostRecv posts receives with one doorbell for each 256 and returns how many the
-// device took; the error is for the next one.
+// PostRecv posts receives with one doorbell for each 256, and returns how many the device
+// took. The error is for the next one.
 func (q *QP) PostRecv(wrs []RecvWR) (int, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -327,8 +327,8 @@ func (q *QP) PostRecv(wrs []RecvWR) (int, error) {
 	return len(wrs), nil
 }
 
-// Close frees the queue pair. What was under way does not complete; the device
-// has stopped when Close returns.
+// Close frees the queue pair. Requests under way do not complete. When Close returns, the
+// device has stopped.
 func (q *QP) Close() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -2,7 +2,7 @@ package ibverbs
 
 import "math/bits"
 
-// Access is what a memory region, or the peer of a queue pair, may do.
+// Access is a set of accesses that a memory region or a queue pair allows.
 type Access uint32
 
 // The access flags of memory regions.
@@ -14,7 +14,7 @@ const (
 	OnDemand     Access = 1 << 6 // pages are pinned when they are used, see DeviceAttr.OnDemand
 )
 
-// Opcode is what a work request does.
+// Opcode is the operation of a work request.
 type Opcode uint32
 
 // The work requests of a send queue.
@@ -30,15 +30,15 @@ const (
 
 // The flags of work requests.
 const (
-	Fence     = 1 << 0 // begins after earlier reads and atomics
-	Signaled  = 1 << 1 // has a completion also when it succeeds
+	Fence     = 1 << 0 // it begins after earlier reads and atomics
+	Signaled  = 1 << 1 // it has a completion even if it succeeds
 	Solicited = 1 << 2
 	Inline    = 1 << 3 // Addr is read before the call returns, and LKey is not used
 )
 
 // SendWR is a work request for a send queue: Len bytes at Addr in this process,
-// to or from RemoteAddr of the peer. For the atomics Len is 8, Addr receives the
-// old value, and Add is added, or Add compared and replaced by Swap.
+// to or from RemoteAddr of the peer. For the atomics Len is 8 and Addr receives the
+// former value. FetchAdd adds Add. CompareSwap stores Swap if the value equals Add.
 type SendWR struct {
 	ID         uint64
 	Opcode     Opcode
@@ -61,8 +61,8 @@ type RecvWR struct {
 	LKey uint32
 }
 
-// WC is a work completion. Only ID, Status, QPNum and VendorErr mean anything
-// when Status is not Success.
+// WC is a work completion. If Status is not Success, only ID, Status, QPNum and VendorErr
+// are valid.
 type WC struct {
 	ID        uint64
 	Status    WCStatus
@@ -80,7 +80,7 @@ type WC struct {
 	_         [2]byte
 }
 
-// Imm returns the immediate data, and whether there is any.
+// Imm returns the immediate data, and reports whether there is any.
 func (c *WC) Imm() (uint32, bool) {
 	// The field is in network byte order; every supported machine is little-endian.
 	return bits.ReverseBytes32(c.imm), c.Flags&wcWithImm != 0
@@ -91,7 +91,7 @@ const wcWithImm = 1 << 1
 // WCStatus is how a work request ended.
 type WCStatus uint32
 
-// Statuses that programs ask for.
+// Statuses that programs compare with.
 const (
 	Success        WCStatus = 0
 	LocLenErr      WCStatus = 1
@@ -139,7 +139,7 @@ func (s WCStatus) String() string {
 	return "IBV_WC_status_" + utoa(uint32(s))
 }
 
-// Means says in a few words what the status means for a program.
+// Means returns what the status means for a program.
 func (s WCStatus) Means() string {
 	if int(s) < len(statuses) {
 		return statuses[s].means
@@ -147,7 +147,7 @@ func (s WCStatus) Means() string {
 	return "a status that this version does not know"
 }
 
-// WCOpcode is which kind of request a successful completion is of.
+// WCOpcode is the kind of request that has completed with success.
 type WCOpcode uint32
 
 // The opcodes of completions.
@@ -192,7 +192,7 @@ func (o Opcode) String() string {
 	return "IBV_WR_opcode_" + utoa(uint32(o))
 }
 
-// State is that of a queue pair.
+// State is the state of a queue pair.
 type State uint32
 
 // The states of queue pairs.
@@ -225,7 +225,7 @@ const (
 	defaultLibraryName = "libibverbs.so.1"
 )
 
-// PortStateName is the word that the RDMA tools have for the state of a port.
+// PortStateName returns the RDMA tools' name for the state of a port.
 func PortStateName(state int) string {
 	names := [...]string{"NOP", "DOWN", "INIT", "ARMED", "ACTIVE", "ACTIVE_DEFER"}
 	if state >= 0 && state < len(names) {
@@ -234,7 +234,7 @@ func PortStateName(state int) string {
 	return "state " + utoa(uint32(state))
 }
 
-// EventName is the name of an asynchronous event's type.
+// EventName returns the name of an asynchronous event's type.
 func EventName(t int) string {
 	names := [...]string{
 		"CQ_ERR", "QP_FATAL", "QP_REQ_ERR", "QP_ACCESS_ERR", "COMM_EST", "SQ_DRAINED", "PATH_MIG", "PATH_MIG_ERR",
@@ -247,7 +247,7 @@ func EventName(t int) string {
 	return "IBV_EVENT_" + utoa(uint32(t))
 }
 
-// MTUBytes is the size that an enum ibv_mtu stands for, 0 for none.
+// MTUBytes returns the size for an enum ibv_mtu, 0 for any other number.
 func MTUBytes(mtu int) int {
 	if mtu < 1 || mtu > 5 {
 		return 0

@@ -14,9 +14,9 @@ import (
 // 256 on.
 type Errno int
 
-// Errors that callers tell apart.
+// Errors that callers compare with.
 const (
-	// EAGAIN: no room now, or nothing there; poll and try again.
+	// EAGAIN: there is no room now, or no completion. Poll and try again.
 	EAGAIN = Errno(syscall.EAGAIN)
 	ENOSYS = Errno(syscall.ENOSYS)
 )
@@ -28,15 +28,14 @@ func (e Errno) Error() string {
 	return C.GoString(C.gm_fi_strerror(C.int(e)))
 }
 
-// own names libfabric's errors beyond the system's.
+// own has the names of libfabric's own errors.
 var own = map[Errno]string{
 	256: "FI_EOTHER", 257: "FI_ETOOSMALL", 258: "FI_EOPBADSTATE", 259: "FI_EAVAIL", 260: "FI_EBADFLAGS",
 	261: "FI_ENOEQ", 262: "FI_EDOMAIN", 263: "FI_ENOCQ", 264: "FI_ECRC", 265: "FI_ETRUNC", 266: "FI_ENOKEY",
 	267: "FI_ENOAV", 268: "FI_EOVERRUN", 269: "FI_ENORX",
 }
 
-// Name is the constant's name where it is one of libfabric's own, else FI_ and
-// the number.
+// Name returns the constant's name, or FI_ and the number if the name is not known.
 func (e Errno) Name() string {
 	if name, ok := own[e]; ok {
 		return name
@@ -47,7 +46,7 @@ func (e Errno) Name() string {
 	return fmt.Sprintf("FI_%d", int(e))
 }
 
-// systemName is that of the errnos which fabrics report.
+// systemName returns the name of the errnos that providers report.
 func systemName(e syscall.Errno) string {
 	switch e {
 	case syscall.EPERM:
@@ -104,7 +103,7 @@ func systemName(e syscall.Errno) string {
 	return ""
 }
 
-// check is the error of a call that returns 0 or a negative errno.
+// check returns the error of a call whose result is 0 or a negative errno.
 func check(what string, rc C.int) error {
 	if rc == 0 {
 		return nil

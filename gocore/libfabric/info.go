@@ -39,17 +39,17 @@ const (
 	MREndpoint  = int(C.FI_MR_ENDPOINT)  // regions belong to an endpoint
 )
 
-// Hints are what is asked of a provider. Zero values ask nothing.
+// Hints are demands on a provider. A zero field demands nothing.
 type Hints struct {
 	Provider string // as in "tcp;ofi_rxm"
 	Domain   string
 	Caps     uint64
-	TxFlags  uint64 // default flags of operations, such as DeliveryComplete: only providers that can
+	TxFlags  uint64 // default flags of operations, such as DeliveryComplete; demands providers that have them
 	Order    uint64 // of messages
-	AutoOnly bool   // only providers that need nobody to poll (FI_PROGRESS_AUTO)
+	AutoOnly bool   // demands providers that progress without polls (FI_PROGRESS_AUTO)
 }
 
-// ErrNoProvider: nothing matches the hints.
+// ErrNoProvider is the error if no provider matches the hints.
 var ErrNoProvider = errors.New("no provider offers what was asked for")
 
 // Info describes one way to use a provider.
@@ -71,7 +71,7 @@ type Info struct {
 	SourceAddress []byte
 	AddressFormat uint32
 
-	// Of the network device, where the provider tells.
+	// Of the network device, if the provider reports it.
 	NIC       string
 	LinkSpeed uint64 // bits per second
 	MTU       int
@@ -79,8 +79,8 @@ type Info struct {
 	info *C.struct_fi_info
 }
 
-// GetInfo returns what matches, in the order of the library's preference. Each
-// Info has to be freed.
+// GetInfo returns the Infos that match h, in the library's order of preference. Each has to
+// be freed.
 func GetInfo(h Hints) ([]*Info, error) {
 	if loaded.Load() == nil {
 		return nil, ErrMissing
@@ -126,7 +126,7 @@ func GetInfo(h Hints) ([]*Info, error) {
 	return found, nil
 }
 
-// Providers names those that this library has for reliable datagrams, each once.
+// Providers returns the names of the library's providers of reliable datagrams, each once.
 func Providers() []string {
 	infos, err := GetInfo(Hints{})
 	if err != nil {
@@ -183,7 +183,7 @@ func newInfo(from *C.struct_fi_info) *Info {
 	return i
 }
 
-// Free frees what the library holds for i; its fields stay.
+// Free frees the library's memory of i. The fields stay valid.
 func (i *Info) Free() {
 	if i.info != nil {
 		C.gm_fi_freeinfo(i.info)
@@ -197,7 +197,7 @@ func (i *Info) SetSizes(tx, rx int) {
 	i.TxSize, i.RxSize = tx, rx
 }
 
-// SetTxFlags sets the flags that operations have which are posted without their own.
+// SetTxFlags sets the flags of operations that are posted without flags of their own.
 func (i *Info) SetTxFlags(flags uint64) { i.info.tx_attr.op_flags = C.uint64_t(flags) }
 
 // address copies a to C memory, which the caller frees.

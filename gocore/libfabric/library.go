@@ -20,15 +20,14 @@ import (
 	"unsafe"
 )
 
-// sonames are tried in turn. GORMAPY's users choose another one by the dynamic
-// linker's own means.
+// sonames are tried in turn. Users choose another library by the dynamic linker's means
+// (LD_LIBRARY_PATH).
 var sonames = []string{"libfabric.so.1", "libfabric.so.2", "libfabric.so"}
 
-// apiVersion is the behaviour asked for: that of libfabric 1.14, the oldest one
-// supported.
+// apiVersion demands the behaviour of libfabric 1.14, the oldest supported version.
 const apiVersion = 1<<16 | 14
 
-// ErrMissing is wrapped by errors of Open where there is no library.
+// ErrMissing is wrapped by the errors of Open if there is no library.
 var ErrMissing = errors.New("libfabric is not installed")
 
 var (
@@ -44,27 +43,27 @@ type Library struct {
 	Soname string
 }
 
-// Defaults are settings of libfabric, by environment variables, that take effect
-// when it initialises. Those of the user win.
+// Defaults are environment variables of libfabric that take effect when it initialises.
+// The user's values come first.
 type Defaults struct {
-	// Universe is how many processes will communicate, 0: 64. Providers size queues
-	// by it, and small devices refuse those of libfabric's own guess, 256.
+	// Universe is how many processes will communicate, 0 for 64. Providers size queues
+	// by it, and small devices refuse the size for libfabric's own default, 256.
 	Universe int
 }
 
-// Open opens the library and initialises it, once a process, and never closes
-// it. It is safe for concurrent use; defaults matter in the first call only.
+// Open opens and initialises the library once in a process, and never closes it. It is
+// safe for concurrent use. Only the first call uses d.
 //
-// Where the user's environment says nothing it sets
+// It sets these variables, unless the user's environment has them:
 //   - FI_MR_CACHE_MONITOR=disabled: otherwise providers patch malloc's system
 //     calls in the whole process (memhooks), to cache registrations of memory that
-//     is not registered by its owner. Nothing here needs that cache.
-//   - FI_HMEM=system: else each process initialises the CUDA, ROCm and Level Zero
-//     run times that it finds, for device memory that nothing here asks for.
+//     is not registered by its owner. This program does not need that cache.
+//   - FI_HMEM=system: otherwise each process initialises the CUDA, ROCm and Level Zero
+//     run times that it finds, for device memory that this program does not use.
 //   - FI_EFA_FORK_SAFE=1: Python programs fork.
 //   - FI_UNIVERSE_SIZE: see Defaults.
 //
-// Signal handlers that providers and their libraries install are taken out again.
+// Signal handlers that providers and their libraries install are removed.
 func Open(d Defaults) (*Library, error) {
 	if l := loaded.Load(); l != nil {
 		return l, nil
@@ -117,7 +116,7 @@ func open(d Defaults) (*Library, error) {
 	return nil, fmt.Errorf("%w (%s): install it, for instance the package libfabric1 of Debian", ErrMissing, strings.Join(why, "; "))
 }
 
-// setenv sets what the environment does not have, for C code only: children that
+// setenv sets a variable that the environment does not have, for C code only: children that
 // Go or Python start should not inherit it.
 func setenv(name, value string) {
 	n, v := C.CString(name), C.CString(value)
@@ -126,5 +125,5 @@ func setenv(name, value string) {
 	C.free(unsafe.Pointer(v))
 }
 
-// Version is how the library writes its version.
+// Version returns the library's version as the library writes it.
 func (l *Library) Version() string { return fmt.Sprintf("%d.%d", l.Major, l.Minor) }

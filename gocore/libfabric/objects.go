@@ -12,9 +12,9 @@ import (
 	"unsafe"
 )
 
-// Fabric is a network. Its objects are closed from the inside out: endpoints,
-// regions, queue, vector, domain, fabric; what is closed too early answers
-// FI_EBUSY and stays.
+// Fabric is a network. Objects are closed from the inside out: endpoints, regions,
+// queue, vector, domain, fabric. An object that is closed too early returns FI_EBUSY and
+// stays open.
 type Fabric struct{ c *C.struct_fid_fabric }
 
 // OpenFabric opens the network of i.
@@ -33,8 +33,8 @@ func closeFid(what string, fid unsafe.Pointer) error {
 	return check(what, C.gm_fi_close(fid))
 }
 
-// TryWait prepares to sleep on the descriptor of q: EAGAIN if there is something
-// in it already.
+// TryWait prepares to sleep on the descriptor of q. It returns EAGAIN if q has
+// completions already.
 func (f *Fabric) TryWait(q *CQ) error { return check("fi_trywait", C.gm_fi_trywait(f.c, q.c)) }
 
 // Domain is a device or interface.
@@ -61,7 +61,7 @@ type Addr uint64
 // AddrUnspec is any peer, for receives.
 const AddrUnspec = Addr(1<<64 - 1)
 
-// OpenAV makes one for about count peers.
+// OpenAV makes an AV for about count peers.
 func (d *Domain) OpenAV(i *Info, count int) (*AV, error) {
 	kind := C.int(i.AVType)
 	if kind == C.FI_AV_UNSPEC {
@@ -90,7 +90,7 @@ func (a *AV) Remove(peer Addr) error {
 	return check("fi_av_remove", C.gm_fi_av_remove(a.c, C.fi_addr_t(peer)))
 }
 
-// Text is a name as people read it.
+// Text returns a name in readable form.
 func (a *AV) Text(name []byte) string {
 	p := address(name)
 	defer C.free(p)
@@ -107,12 +107,12 @@ func (a *AV) Close() error { return closeFid("fi_close(av)", unsafe.Pointer(a.c)
 // MR is registered memory.
 type MR struct {
 	c *C.struct_fid_mr
-	// Key is what peers name it by, Desc what local operations do.
+	// Key names the memory to peers, Desc to local operations.
 	Key  uint64
 	Desc uintptr
 }
 
-// Access is what registered memory may be used for.
+// Access is a set of allowed uses of registered memory.
 type Access uint64
 
 // Kinds of access.
@@ -126,9 +126,9 @@ const (
 	AccessAll         = AccessSend | AccessRecv | AccessRead | AccessWrite | AccessRemoteRead | AccessRemoteWrite
 )
 
-// Register registers n bytes of foreign memory at addr. key is asked for where
-// the provider does not choose (MRProvKey); ep is the endpoint that may use it,
-// needed with MREndpoint.
+// Register registers n bytes at addr, memory that is not Go's. key is used if the provider
+// does not choose keys (MRProvKey). ep is the endpoint that may use the memory, needed with
+// MREndpoint.
 func (d *Domain) Register(addr uintptr, n int, access Access, key uint64, i *Info, ep *Endpoint) (*MR, error) {
 	m := &MR{}
 	rc := C.gm_fi_mr_reg(d.c, C.uint64_t(addr), C.size_t(n), C.uint64_t(access), C.uint64_t(key), &m.c)
@@ -155,7 +155,7 @@ func (m *MR) Close() error { return closeFid("fi_close(mr)", unsafe.Pointer(m.c)
 // Endpoint sends to and receives from any number of peers.
 type Endpoint struct{ c *C.struct_fid_ep }
 
-// OpenEndpoint makes and enables one whose completions go to q.
+// OpenEndpoint makes and enables an endpoint whose completions go to q.
 func (d *Domain) OpenEndpoint(i *Info, a *AV, q *CQ) (*Endpoint, error) {
 	e := &Endpoint{}
 	if err := check("fi_endpoint", C.gm_fi_endpoint(d.c, i.info, &e.c)); err != nil {
@@ -175,7 +175,7 @@ func (d *Domain) OpenEndpoint(i *Info, a *AV, q *CQ) (*Endpoint, error) {
 	return e, nil
 }
 
-// Name is the address that peers insert.
+// Name returns the address that peers insert.
 func (e *Endpoint) Name() ([]byte, error) {
 	var buf [1024]byte
 	n := C.size_t(len(buf))
@@ -188,5 +188,5 @@ func (e *Endpoint) Name() ([]byte, error) {
 // HasAtomics reports whether fetch-add and compare-swap on 8 bytes work.
 func (e *Endpoint) HasAtomics() bool { return C.gm_fi_has_atomics(e.c) != 0 }
 
-// Close closes it; what is under way is dropped.
+// Close closes it. Operations under way are dropped.
 func (e *Endpoint) Close() error { return closeFid("fi_close(ep)", unsafe.Pointer(e.c)) }

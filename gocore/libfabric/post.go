@@ -10,7 +10,7 @@ import "C"
 
 import "unsafe"
 
-// Kind is what a request does.
+// Kind is the operation of a request.
 type Kind uint32
 
 // Kinds of requests.
@@ -26,19 +26,19 @@ const (
 // Flags of requests.
 const (
 	Completed        = uint64(C.FI_COMPLETION)        // report completion
-	Inject           = uint64(C.FI_INJECT)            // local memory is free again at once
+	Inject           = uint64(C.FI_INJECT)            // local memory may be reused at once
 	More             = uint64(C.FI_MORE)              // the next request follows right away
 	RemoteData       = uint64(C.FI_REMOTE_CQ_DATA)    // Data appears in the peer's queue
 	DeliveryComplete = uint64(C.FI_DELIVERY_COMPLETE) // complete when visible at the peer
 	TransmitComplete = uint64(C.FI_TRANSMIT_COMPLETE) // complete when it can't be lost any more
 )
 
-// Request is something to post. Its layout is that of gm_fi_request.
+// Request is a request to post. Its layout is that of gm_fi_request.
 type Request struct {
 	Kind        Kind
 	_           uint32
 	Flags       uint64
-	Local       uintptr // data; of an atomic, where the old value goes
+	Local       uintptr // data; of an atomic, where the former value goes
 	Len         uint64
 	Desc        uintptr // of Local, see MR.Desc
 	Addr        Addr    // the peer; of a Recv, AddrUnspec
@@ -51,11 +51,11 @@ type Request struct {
 	Context     uintptr // see Contexts
 }
 
-// Request must be what the C code reads.
+// Request must have the size that the C code reads.
 var _ [unsafe.Sizeof(Request{})]byte = [unsafe.Sizeof(C.struct_gm_fi_request{})]byte{}
 
-// Post posts requests in their order, in one C call. It returns how many were
-// posted, and why not the next one: EAGAIN (an Errno) when there is no room.
+// Post posts requests in their order, in one C call. It returns how many were posted, and
+// the error for the next one: EAGAIN (an Errno) if there is no room.
 func (e *Endpoint) Post(requests []Request) (int, error) {
 	if len(requests) == 0 {
 		return 0, nil
@@ -68,8 +68,8 @@ func (e *Endpoint) Post(requests []Request) (int, error) {
 	return int(n), nil
 }
 
-// contextBytes is the size of fi_context2: what a provider may use of each
-// context while its operation is under way.
+// contextBytes is the size of fi_context2, which a provider may use while the operation is
+// under way.
 const contextBytes = 64
 
 // Contexts is an array of contexts for operations, in C memory. A context must
@@ -84,10 +84,10 @@ func NewContexts(n int) *Contexts {
 	return &Contexts{base: C.calloc(C.size_t(n), contextBytes), n: n}
 }
 
-// At is context i, for Request.Context.
+// At returns context i, for Request.Context.
 func (c *Contexts) At(i int) uintptr { return uintptr(c.base) + uintptr(i)*contextBytes }
 
-// Index is which one context is, -1 if it is none of these.
+// Index returns the index of a context, -1 if it is none of these.
 func (c *Contexts) Index(context uintptr) int {
 	if context < uintptr(c.base) || context >= uintptr(c.base)+uintptr(c.n)*contextBytes {
 		return -1
@@ -95,7 +95,7 @@ func (c *Contexts) Index(context uintptr) int {
 	return int(context-uintptr(c.base)) / contextBytes
 }
 
-// Free frees them, when no operation is under way any more.
+// Free frees them. No operation may be under way.
 func (c *Contexts) Free() {
 	C.free(c.base)
 	c.base, c.n = nil, 0

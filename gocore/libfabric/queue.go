@@ -32,7 +32,7 @@ type Completion struct {
 	Data    uint64 // with FlagRemoteCQData
 }
 
-// Completion must be what the library writes.
+// Completion must have the size that the library writes.
 var _ [unsafe.Sizeof(Completion{})]byte = [unsafe.Sizeof(C.struct_fi_cq_data_entry{})]byte{}
 
 // Failure is an operation that has failed.
@@ -58,16 +58,16 @@ type CQ struct {
 	c       *C.struct_fid_cq
 	entries *C.struct_fi_cq_data_entry
 	failure *C.struct_gm_fi_failure
-	// FD becomes readable when there is something to read, see Fabric.TryWait;
-	// -1: the queue has no such thing.
+	// FD becomes readable when there are completions, see Fabric.TryWait; -1: the queue
+	// has no descriptor.
 	FD int
 }
 
 // Batch is how many completions one Read returns at most.
 const Batch = 64
 
-// OpenCQ makes one with room for size completions, 0: as the provider likes.
-// wait asks for a descriptor to sleep on.
+// OpenCQ makes a CQ with room for size completions, or for the provider's default if size
+// is 0. wait asks for a descriptor to sleep on.
 func (d *Domain) OpenCQ(size int, wait bool) (*CQ, error) {
 	q := &CQ{FD: -1}
 	w := C.int(0)
@@ -90,9 +90,8 @@ func (d *Domain) OpenCQ(size int, wait bool) (*CQ, error) {
 	return q, nil
 }
 
-// Read returns completions, or a failure, or neither; it also moves the provider
-// on. err is neither of the two: the queue itself does not work. The completions
-// are valid until the next Read.
+// Read drives the provider, and returns completions, or a failure, or neither. err is not
+// nil if the queue itself does not work. The completions are valid until the next Read.
 func (q *CQ) Read() (done []Completion, failed *Failure, err error) {
 	n := C.gm_fi_cq_read(q.c, q.entries, Batch, q.failure)
 	switch {
