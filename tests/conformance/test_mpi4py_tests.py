@@ -28,6 +28,15 @@ EVERYDAY = (
     "test_io",
 )
 LONG = ("test_msgspec", "test_io")
+# These take ten seconds and more: make test has the same modules on fewer ranks, or the like of them.
+EXHAUSTIVE = {
+    ("test_msgspec", 2),
+    ("test_io", 2),
+    ("test_p2p_buf", 4),
+    ("test_cco_buf", 4),
+    ("test_rma", 2),
+    ("test_rma", 3),
+}
 # Modules about windows, also on numbers of ranks that are no powers of two
 WINDOWS = (
     "test_rma",
@@ -140,7 +149,10 @@ def sizes(modules, often, also=()):
     for module in modules:
         for n in (*often, *also):
             rare = n in also or (module in LONG and n != 2)
-            yield pytest.param(module, n, marks=[pytest.mark.conformance] if rare else [])
+            marks = [pytest.mark.conformance] if rare else []
+            if (module, n) in EXHAUSTIVE:
+                marks.append(pytest.mark.exhaustive)
+            yield pytest.param(module, n, marks=marks)
 
 
 @pytest.mark.parametrize(("module", "size"), list(sizes(EVERYDAY, (1, 2, 4))))

@@ -37,7 +37,11 @@ def bench(*args):
     return subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120)
 
 
-@pytest.mark.parametrize("name", ROWS)
+LONG = ("startup", "oversubscribed")
+NAMES = [pytest.param(name, marks=[pytest.mark.exhaustive] if name in LONG else []) for name in ROWS]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_reports_rows(name):
     ranks, rows = ROWS[name]
     done = bench(name, "--json", "--budget", 0.02)
@@ -51,6 +55,7 @@ def test_reports_rows(name):
         assert 0 < row["p10"] <= row["us"] <= row["p90"]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["passive", "passive_asleep", "passive_c_call"])
 def test_put_to_a_busy_rank_does_not_wait_for_it(name):
     busy = 0.3
@@ -71,6 +76,7 @@ def test_idle_threads_are_counted_in_every_rank():
     assert row["us"] < 10_000 and row["wake-ups"] < 50, row  # for each second
 
 
+@pytest.mark.exhaustive
 def test_contention_counts_the_turns_of_each_rank():
     done = bench("contention", "--json", "--budget", 0.03, "-n", 3)
     assert done.returncode == 0, done.stderr
@@ -80,6 +86,7 @@ def test_contention_counts_the_turns_of_each_rank():
     assert wait["samples"] == sum(turn["turns"])
 
 
+@pytest.mark.exhaustive
 def test_all_programs_of_osu_with_every_window_and_synchronisation():
     done = bench("osu", "all", "--window", "all", "--sync", "all", "--sizes", "1,65536", "--iterations", 3, "--json")
     assert done.returncode == 0, done.stderr

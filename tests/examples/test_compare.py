@@ -24,6 +24,7 @@ def run(*args, timeout=240):
     return subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=timeout)
 
 
+@pytest.mark.exhaustive
 def test_compares_with_a_peer():
     done = run("--quick", "-n", "2", "--peers", "mpich", "--rows", "ring,put_latency,import,startup", "--json")
     if done.returncode and any(words in done.stderr for words in UNREACHABLE):
@@ -160,6 +161,7 @@ def test_rows_without_target_or_without_anything_to_compare_with():
     assert targets.target("numpy_copy", "...", 2, 2).met(1, 1.0, {}) is None
 
 
+@pytest.mark.exhaustive
 def test_programs_of_osu_written_and_drawn(tmp_path):
     done = run(
         *("--quick", "--peers", "none", "--rows", "osu_put_latency,osu_put_bibw,ring", "-n", "2"),

@@ -5,6 +5,8 @@ import os
 import pytest
 from lessons import elsewhere, source
 
+pytestmark = pytest.mark.exhaustive  # it installs other MPIs
+
 HEAD = "# 7 · Shared memory\n\nWhat it is about.\n\n<!-- first cell -->\n\n"
 BEGIN = "```python\n%%mpi -n 2\nfrom gormapy import MPI\ncomm = MPI.COMM_WORLD\n```\n"
 
