@@ -36,6 +36,7 @@ EXHAUSTIVE = {
     ("test_cco_buf", 4),
     ("test_rma", 2),
     ("test_rma", 3),
+    ("test_rma_nb", 3),
 }
 # Modules about windows, also on numbers of ranks that are no powers of two
 WINDOWS = (

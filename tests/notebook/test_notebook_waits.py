@@ -65,6 +65,7 @@ def test_stop_again_and_again(three):
         assert three.run("%%mpi\ncomm.allreduce(1)").check().of(0) == ["3"]
 
 
+@pytest.mark.exhaustive
 def test_code_that_cant_be_interrupted_is_told_and_ended_by_a_second_stop(kernel):
     kernel.run(SETUP).check()
     out = kernel.run(
@@ -144,6 +145,7 @@ def test_deadlocks(three, what):
     assert "Communication was put back" in out.text
 
 
+@pytest.mark.exhaustive
 def test_a_deadlock_on_one_and_on_seven_ranks(kernel):
     for n in (1, 7):
         out = kernel.run(
