@@ -1,6 +1,6 @@
-// Package core is the flat package that gopy exports to Python: integers and
-// strings in, integers and strings out, nothing that waits (the shim beside it
-// exports that). A negative result -c stands for the error code c.
+// Package core is the flat package that gopy exports to Python. Its functions take and
+// return integers and strings, and do not wait: the shim beside it exports the calls that
+// do. A negative result -c stands for the error code c.
 //
 // It may import gocore/mpi, gocore/rdmaapi, gocore/mt19937 and gocore/fabric (for
 // foreign memory), nothing else of gocore.
@@ -12,13 +12,13 @@ import (
 	"gormapy/gocore/mpi"
 )
 
-// Version is that of the package; the build sets it.
+// version is the version of the package. The build sets it.
 var version = "dev"
 
-// Version names the version of the core.
+// Version returns the version of the core.
 func Version() string { return version }
 
-// LibraryVersion says what MPI library this is.
+// LibraryVersion returns the name and version of this MPI library.
 func LibraryVersion() string { return "gormapy " + version }
 
 // Init makes this process a rank of its job.
@@ -30,14 +30,14 @@ func Initialized() bool { return mpi.Initialized() }
 // Finalized reports whether Finalize has been called.
 func Finalized() bool { return mpi.Finalized() }
 
-// MarkFailed says that an unhandled exception ends this process. (gopy gives
-// functions without a result an argument more, so there are none.)
+// MarkFailed records that an unhandled exception ends this process. (gopy gives a function
+// without a result another argument, so every function here has a result.)
 func MarkFailed() int {
 	mpi.MarkFailed()
 	return 0
 }
 
-// ClaimTraceback asks whether to print a traceback whose text has this hash.
+// ClaimTraceback reports by 1 or 0 whether to print a traceback whose text has this hash.
 func ClaimTraceback(hash int64) int {
 	if mpi.ClaimTraceback(uint64(hash)) {
 		return 0
@@ -45,7 +45,7 @@ func ClaimTraceback(hash int64) int {
 	return 1
 }
 
-// SetStacks says that the stack signal makes this process print its stacks.
+// SetStacks records that the stack signal makes this process print its stacks.
 func SetStacks(int) int {
 	mpi.SetStacks()
 	return 0
@@ -54,47 +54,47 @@ func SetStacks(int) int {
 // NewError makes an error code of a class and a text.
 func NewError(class int, text string) int { return mpi.NewError(class, text) }
 
-// ErrorText is the sentence for an error code.
+// ErrorText returns the sentence for an error code.
 func ErrorText(code int) string { return mpi.ErrorText(code) }
 
-// ErrorClass is the class of an error code.
+// ErrorClass returns the class of an error code.
 func ErrorClass(code int) int { return code & 0xff }
 
-// Runtime is a JSON object about the Go that built the core.
+// Runtime returns a JSON object about the Go that built the core.
 func Runtime() string { return mpi.Runtime() }
 
-// WorldInfo is a JSON object: launcher, job, rank, size; null before Init.
+// WorldInfo returns a JSON object: launcher, job, rank, size; null before Init.
 func WorldInfo() string { return mpi.WorldInfo() }
 
-// Program is the number of this process's program on the launcher's command line.
+// Program returns the number of this process's program on the launcher's command line.
 func Program() int { return mpi.Program() }
 
-// ArenaProblem says why the memory of shared_empty and Alloc_mem is not shared,
+// ArenaProblem returns why the memory of shared_empty and Alloc_mem is not shared,
 // "" if it is.
 func ArenaProblem() string { return mpi.ArenaProblem() }
 
-// Transports is a JSON list of the transports, used here or not, and why.
+// Transports returns a JSON list of the transports, used here or not, and why.
 func Transports() string { return mpi.Transports() }
 
-// PeerInfo is a JSON object: how this process reaches a rank of COMM_WORLD.
+// PeerInfo returns a JSON object: how this process reaches a rank of COMM_WORLD.
 func PeerInfo(rank int) string { return mpi.PeerInfo(rank) }
 
-// Settings is a JSON object: the settings and their values in effect.
+// Settings returns a JSON object: the settings and their values in effect.
 func Settings() string { return mpi.Settings() }
 
-// Describe is what every rank waits for, a line for each wait.
+// Describe returns what every rank waits for, a line for each wait.
 func Describe() string { return mpi.Describe() }
 
-// Waits is a JSON object: what the threads of this process wait for.
+// Waits returns a JSON object: what the threads of this process wait for.
 func Waits() string { return mpi.Waits() }
 
-// ProcessorName is the name of the host.
+// ProcessorName returns the name of the host.
 func ProcessorName() string { return mpi.ProcessorName() }
 
 // CommRank and the following: see the functions of package mpi.
 func CommRank(comm int64) int { return mpi.CommRank(comm) }
 
-// CommSize is the number of ranks.
+// CommSize returns the number of ranks.
 func CommSize(comm int64) int { return mpi.CommSize(comm) }
 
 // CommGroup makes the group of a communicator.
@@ -107,7 +107,7 @@ func CommCompare(a, b int64) int { return mpi.CommCompare(a, b) }
 func CommIdup(comm int64) string { return pair(mpi.CommIdup(comm)) }
 
 // CommCreateGroup begins to make a communicator of a group's ranks alone; the
-// result is a request for the shim's result(), 0 for who is not in the group.
+// result is a request for the shim's result(), 0 on a process that is not in the group.
 func CommCreateGroup(comm, group, tag int64) int64 {
 	return handle(mpi.CommCreateGroup(comm, group, int(tag)))
 }
@@ -146,11 +146,11 @@ func pair(a, b int64, code mpi.Code) string {
 	return fmt.Sprintf("%d %d", a, b)
 }
 
-// GroupSize is the number of ranks.
+// GroupSize returns the number of ranks.
 func GroupSize(g int64) int { return mpi.GroupSize(g) }
 
-// GroupRank is this process's rank, MPI_UNDEFINED if it is not in the group.
-// A code can't be told from MPI_UNDEFINED by its sign, but by its size.
+// GroupRank returns this process's rank, MPI_UNDEFINED if it is not in the group.
+// A code and MPI_UNDEFINED are both negative, but differ in size.
 func GroupRank(g int64) int {
 	r, code := mpi.GroupRank(g)
 	if code != 0 {
@@ -230,12 +230,12 @@ func TypeStruct(n, blocks, displs, handles int64) int64 {
 	return mpi.TypeStruct(n, blocks, displs, handles)
 }
 
-// TypeSubarray is part of an array; order 0 is C's, 1 Fortran's.
+// TypeSubarray makes the type of a part of an array; order 0 is C's, 1 Fortran's.
 func TypeSubarray(t, dims, sizes, subsizes, starts, order int64) int64 {
 	return mpi.TypeSubarray(t, dims, sizes, subsizes, starts, order)
 }
 
-// TypeDarray is a process's part of a distributed array; lists is the address of
+// TypeDarray makes the type of a process's part of a distributed array; lists is the address of
 // gsizes, distribs, dargs and psizes, one after the other.
 func TypeDarray(t, size, rank, dims, lists, order int64) int64 {
 	return mpi.TypeDarray(t, size, rank, dims, lists, order)
@@ -250,7 +250,7 @@ func TypeFree(t int64) int { return -mpi.TypeFree(t) }
 // TypeCommit lets a type be used in communication.
 func TypeCommit(t int64) int { return -mpi.TypeCommit(t) }
 
-// TypeInfo is "size extent lb true_lb true_extent dense".
+// TypeInfo returns "size extent lb true_lb true_extent dense".
 func TypeInfo(t int64) string { return mpi.TypeInfo(t) }
 
 // TypePack packs items and returns the new position.
@@ -266,17 +266,17 @@ func TypeUnpack(t, in, inSize, position, out, count int64) int64 {
 // OpApply makes inout = in op inout.
 func OpApply(op, t, in, inout, count int64) int { return -mpi.OpApply(op, t, in, inout, count) }
 
-// WinInfo is "addr nbytes disp_unit flavor rank size desc".
+// WinInfo returns "addr nbytes disp_unit flavor rank size desc".
 func WinInfo(win int64) string { return mpi.WinInfo(win) }
 
-// WinShared is "addr nbytes disp_unit" of a rank's part.
+// WinShared returns "addr nbytes disp_unit" of a rank's part.
 func WinShared(win int64, rank int) string { return mpi.WinShared(win, rank) }
 
 // NetworkKeys reports whether the network wants memory to be registered.
 func NetworkKeys() bool { return mpi.NetworkKeys() }
 
-// KeepMemory registers n bytes at addr until ReleaseKept is called with the
-// returned handle; 0 if that can't be.
+// KeepMemory registers n bytes at addr until ReleaseKept is called with the returned
+// handle. It returns 0 if they can't be registered.
 func KeepMemory(addr, n int64) int64 { return mpi.KeepMemory(addr, n) }
 
 // ReleaseKept ends what KeepMemory began, before the memory is freed; it returns 0.
@@ -285,10 +285,10 @@ func ReleaseKept(h int64) int {
 	return 0
 }
 
-// WinGone is how a rank of a window's has ended, "" while it has not.
+// WinGone returns how a rank of a window has ended, "" if it has not.
 func WinGone(win int64, rank int) string { return mpi.WinGone(win, rank) }
 
-// WinPath names the way to a target: direct, copy, rdma or message.
+// WinPath names the path to a target: direct, copy, rdma or message.
 func WinPath(win int64, rank int) string { return mpi.WinPath(win, rank) }
 
 // WinLater reports whether operations on a target may use their origin's memory after
@@ -307,7 +307,7 @@ func WinNoLocks(win int64, on bool) int { return -mpi.WinNoLocks(win, on) }
 // WinAttach makes n bytes at addr part of a dynamic window and returns 0 or a negative code.
 func WinAttach(win, addr, n int64) int { return -mpi.WinAttach(win, addr, n) }
 
-// WinDetach takes back what was attached at addr and returns 0 or a negative code.
+// WinDetach ends what WinAttach began with memory at addr. It returns 0 or a negative code.
 func WinDetach(win, addr int64) int { return -mpi.WinDetach(win, addr) }
 
 // WinGroup makes the group of a window.

@@ -47,32 +47,32 @@ func FileSetView(file, disp, etype, filetype, buffer, aggregators, collective, p
 	return handle(mpi.FileSetView(file, disp, etype, filetype, buffer, aggregators, collective, perm))
 }
 
-// FileSize is the length in bytes.
+// FileSize returns the length in bytes.
 func FileSize(file int64) int64 { return mpi.FileSize(file) }
 
 // FileSeek moves the individual file pointer and returns 0.
 func FileSeek(file, offset int64, whence int) int64 { return mpi.FileSeek(file, offset, whence) }
 
-// FilePosition is the individual file pointer.
+// FilePosition returns the individual file pointer.
 func FilePosition(file int64) int64 { return mpi.FilePosition(file) }
 
-// FileSharedPosition is the shared file pointer.
+// FileSharedPosition returns the shared file pointer.
 func FileSharedPosition(file int64) int64 { return mpi.FileSharedPosition(file) }
 
-// FileByteOffset is where an offset of the view lies in the file.
+// FileByteOffset returns the byte of the file at an offset of the view.
 func FileByteOffset(file, offset int64) int64 { return mpi.FileByteOffset(file, offset) }
 
-// FileViewDisp is the displacement of the view.
+// FileViewDisp returns the displacement of the view.
 func FileViewDisp(file int64) int64 { return mpi.FileViewDisp(file) }
 
-// FileAtomicity is 1 in atomic mode, else 0.
+// FileAtomicity returns 1 in atomic mode, else 0.
 func FileAtomicity(file int64) int64 { return mpi.FileAtomicity(file) }
 
 // FileGroup makes the group of a file.
 func FileGroup(file int64) int64 { return mpi.FileGroup(file) }
 
-// FileInfo is "rank size buffer aggregators collective perm".
+// FileInfo returns "rank size buffer aggregators collective perm".
 func FileInfo(file int64) string { return mpi.FileInfo(file) }
 
-// FileCounters is "reads writes": the system calls of this process on files.
+// FileCounters returns "reads writes": the system calls of this process on files.
 func FileCounters() string { return mpi.FileCounters() }

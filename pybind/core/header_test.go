@@ -113,7 +113,7 @@ func TestEveryFieldOfTheHeadersIsCompared(t *testing.T) {
 	}
 }
 
-// unexportedValue is that of a constant that a package of gocore keeps to itself.
+// unexportedValue returns the value of an unexported constant of a package of gocore.
 func unexportedValue(t *testing.T, folder, name string) int64 {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join("..", "..", "gocore", folder, "*.go"))
@@ -128,7 +128,7 @@ func unexportedValue(t *testing.T, folder, name string) int64 {
 		require.NoError(t, err)
 		files = append(files, file)
 	}
-	// Nothing is imported, so that most of it does not check; constants do.
+	// Nothing is imported, so most of the package does not type-check. Constants do.
 	config := types.Config{Error: func(error) {}, FakeImportC: true, IgnoreFuncBodies: true}
 	pkg, _ := config.Check(folder, set, files, nil)
 	c, ok := pkg.Scope().Lookup(name).(*types.Const)

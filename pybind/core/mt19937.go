@@ -7,7 +7,7 @@ import (
 	"gormapy/gocore/mt19937"
 )
 
-// MtSize is how many bytes the state of a generator takes, which Python keeps.
+// MtSize returns how many bytes the state of a generator takes, which Python keeps.
 func MtSize() int { return mt19937.Size }
 
 // MtSeed seeds the generator at an address; the seed's bits are those of an

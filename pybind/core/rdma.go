@@ -2,26 +2,26 @@ package core
 
 import "gormapy/gocore/rdmaapi"
 
-// RdmaDevices is a JSON list of the back ends with their devices; for this and the
-// following see the functions of package rdma.
+// RdmaDevices returns a JSON list of the back ends with their devices. The functions of
+// package rdmaapi describe this and the following.
 func RdmaDevices() string { return rdmaapi.Devices() }
 
 // RdmaSockets lists the descriptors that a forked child has to close.
 func RdmaSockets() string { return rdmaapi.Sockets() }
 
-// RdmaError is the error for a negative code, a JSON object.
+// RdmaError returns the error for a negative code, a JSON object.
 func RdmaError(code int64) string { return rdmaapi.ErrorOf(code) }
 
 // RdmaClose closes what a handle names and all that depends on it.
 func RdmaClose(h int64) int64 { return rdmaapi.Close(h) }
 
-// RdmaAlive is 1 if a handle names an object, else 0.
+// RdmaAlive returns 1 if a handle names an object, else 0.
 func RdmaAlive(h int64) int64 { return rdmaapi.Alive(h) }
 
 // RdmaOpen opens a device and returns a context.
 func RdmaOpen(backend, device string) int64 { return rdmaapi.Open(backend, device) }
 
-// RdmaContextInfo is the device of a context, a JSON object.
+// RdmaContextInfo returns the device of a context, a JSON object.
 func RdmaContextInfo(ctx int64) string { return rdmaapi.ContextInfo(ctx) }
 
 // RdmaAllocPD makes a protection domain.
@@ -30,7 +30,7 @@ func RdmaAllocPD(ctx int64) int64 { return rdmaapi.AllocPD(ctx) }
 // RdmaRegister registers memory.
 func RdmaRegister(pd, addr, n, access int64) int64 { return rdmaapi.Register(pd, addr, n, access) }
 
-// RdmaRegionInfo is "addr length lkey rkey access".
+// RdmaRegionInfo returns "addr length lkey rkey access".
 func RdmaRegionInfo(mr int64) string { return rdmaapi.RegionInfo(mr) }
 
 // RdmaCreateCQ makes a completion queue.
@@ -47,16 +47,16 @@ func RdmaCreateQP(pd, scq, rcq, maxSend, maxRecv, maxInline int64) int64 {
 	return rdmaapi.CreateQP(pd, scq, rcq, maxSend, maxRecv, maxInline)
 }
 
-// RdmaPairInfo is "number max_send_wr max_recv_wr max_inline".
+// RdmaPairInfo returns "number max_send_wr max_recv_wr max_inline".
 func RdmaPairInfo(qp int64) string { return rdmaapi.PairInfo(qp) }
 
-// RdmaPairState is the state of a queue pair.
+// RdmaPairState returns the state of a queue pair.
 func RdmaPairState(qp int64) int64 { return rdmaapi.PairState(qp) }
 
 // RdmaPairReset brings a queue pair back to INIT.
 func RdmaPairReset(qp int64) int64 { return rdmaapi.PairReset(qp) }
 
-// RdmaPairExchange writes what the peer needs to connect to addr.
+// RdmaPairExchange writes to addr what the peer needs to connect.
 func RdmaPairExchange(qp, addr, n int64) int64 { return rdmaapi.PairExchange(qp, addr, n) }
 
 // RdmaPairConnect connects to the queue pair whose info lies at addr.

@@ -5,7 +5,8 @@ import "gormapy/gocore/mpi"
 // TraceStart begins to record; for this and the following see package mpi.
 func TraceStart(names string) int { return -mpi.TraceStart(names) }
 
-// TraceJob begins to record for the launcher: 1, or 0 if it does not want it.
+// TraceJob begins to record for the launcher. It returns 1, or 0 if the launcher has not
+// asked for it.
 func TraceJob(names string) int {
 	yes, code := mpi.TraceJob(names)
 	if yes {

@@ -1,9 +1,9 @@
 package main
 
-// The calls that may wait, and the hot ones, for the C side of the shim. Each
-// returns an error code, or mpi.Interrupted when the C side is to look at
-// signals and then call gm_wait with the pending request (BLOCKING in shim.h) or,
-// where there is none, the same function again (RESTARTING).
+// The calls that may wait, and the hot calls, for the C side of the shim. Each returns an
+// error code, or mpi.Interrupted. After that the C side looks at signals, and then calls
+// gm_wait with the pending request (BLOCKING in shim.h) or, if there is none, the same
+// function again (RESTARTING).
 
 /*
 #include "gormapy.h"
@@ -326,8 +326,8 @@ func gm_exiting(status i32) { mpi.Exiting(int(status)) }
 //export gm_abort
 func gm_abort(code i64) { mpi.Abort(int(code)) }
 
-// gm_fast_acc and gm_fast_cas return GM_DONE, 0 where the slow call is to find out why not, or the
-// code of an error: nothing is to be done a second time after a fault.
+// gm_fast_acc and gm_fast_cas return GM_DONE, 0 if the caller has to make the slow call, or the
+// code of an error: after a fault nothing may be done a second time.
 //
 //export gm_fast_acc
 func gm_fast_acc(to unsafe.Pointer, f i32, typ i64, in, out unsafe.Pointer, n i64) (result i32) {
@@ -353,7 +353,7 @@ func gm_fast_cas(to unsafe.Pointer, typ i64, origin, compare, swapped unsafe.Poi
 
 func done(b bool) i32 { return C.GM_DONE * yes(b) }
 
-// contain makes the code of an error of a panic.
+// contain turns a panic into the code of an error.
 func contain(result *i32) {
 	if p := recover(); p != nil {
 		*result = i32(mpi.Panicked(p))

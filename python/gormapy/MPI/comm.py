@@ -56,6 +56,8 @@ class Comm(
 ):
     """Communication context."""
 
+    # The extension answers the usual forms of Barrier, Bcast and Allreduce; coll.py's run for the rest (hot.py).
+
     _family = "Comm"
     # Rank and size do not change in the life of a communicator.
     _rank = _size = -1

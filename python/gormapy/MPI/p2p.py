@@ -26,6 +26,8 @@ _SEND, _SSEND, _RECV, _BSEND, _RSEND = range(5)
 class PointToPoint:
     """Mix-in with the upper-case messages of a communicator."""
 
+    # The extension answers the usual forms of Send, Recv, Isend and Irecv; these methods run for the rest (hot.py).
+
     __slots__ = ()
 
     def _send(self, kind, buf, dest, tag):

@@ -50,6 +50,8 @@ class Step:
 class Request(Handle, fast.Request):
     """Request that stands for an operation in progress."""
 
+    # The extension answers the usual forms of Wait, Test and Waitall; these methods run for the rest (hot.py).
+
     _family = "Request"
     # Memory that an object arrives in, for the lower-case methods.
     _arriving = None
@@ -330,6 +332,8 @@ class Request(Handle, fast.Request):
 
 class Prequest(PrequestCalls, Request):
     """Persistent request."""
+
+    # The extension answers the usual forms of Start and Startall; these methods run for the rest (hot.py).
 
     def __new__(cls, request: Request | None = None) -> Self:
         return super().__new__(cls, _of_kind(Prequest, request))

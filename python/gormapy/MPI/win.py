@@ -78,6 +78,9 @@ def _group(group, call):
 class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
     """Window of memory for one-sided communication."""
 
+    # The extension answers the usual forms of Put, Get, Accumulate, Fetch_and_op, Compare_and_swap, Lock, Unlock, Fence
+    # and the flushes; these methods run for the rest, and say what is wrong (hot.py).
+
     _family = "Win"
     _memory = None
     _kept = None
