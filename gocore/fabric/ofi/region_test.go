@@ -28,7 +28,7 @@ func TestARegionIsClosedWhileItIsUsed(t *testing.T) {
 	require.NoError(t, err)
 	ep := a.Endpoint(1)
 	a.Pause()
-	for { // nobody polls from here on: it can't have ended when the region is closed
+	for { // no thread polls from here on: it can't have ended when the region is closed
 		done, err := ep.Put(fabrictest.Pointer(from), target.Key(), n, 7)
 		if err == nil {
 			assert.False(t, done)

@@ -41,7 +41,7 @@ func orders(counts map[byte]int, prefix string, visit func(string)) {
 }
 
 // The two sides ask for their endpoints (a, b) and poll (A, B) in every order:
-// afterwards both can send, whoever began, and also when all mail comes again.
+// afterwards both can send, whichever began, and also when all mail comes again.
 func TestConnectInEveryOrder(t *testing.T) {
 	create := software(t)
 	orders(map[byte]int{'a': 1, 'b': 1, 'A': 2, 'B': 2}, "", func(order string) {

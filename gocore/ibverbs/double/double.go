@@ -3,8 +3,8 @@
 // Package double is a software double of libibverbs for tests: two devices whose
 // reliable connections join queue pairs of this process, with keys, ranges,
 // rights, queue sizes and statuses as the verbs have them, and with faults that
-// tests ask for. It shows how code deals with errors that real devices do not
-// produce at will; that code works is shown on devices.
+// tests ask for. It shows how code handles errors that real devices do not produce on
+// demand. Whether code works at all is tested on devices.
 //
 // Only tests import it; it may import any layer. It uses cgo.
 package double
@@ -21,12 +21,12 @@ import (
 	"gormapy/gocore/ibverbs"
 )
 
-// Library is the double. There is one: a library stays for good.
+// Library returns the double. There is one in a process, because a library is never closed.
 var Library = sync.OnceValues(func() (*ibverbs.Library, error) {
 	return ibverbs.OpenSymbols(unsafe.Pointer(C.double_find))
 })
 
-// What Count counts, see double.h.
+// Arguments of Count, see double.h.
 const (
 	Doorbells = C.DOUBLE_DOORBELLS
 	Writes    = C.DOUBLE_WRITES
@@ -60,15 +60,15 @@ const (
 	NoFlush      = C.DOUBLE_NO_FLUSH
 )
 
-// Count returns how many of something there have been since Reset, or of
-// Regions, QPs and Objects how many there are.
+// Count returns how many of something there have been since Reset; of Regions, QPs and
+// Objects, how many there are now.
 func Count(what int) int { return int(C.double_count(C.int(what))) }
 
-// Reset forgets counts and faults.
+// Reset clears counts and faults.
 func Reset() { C.double_reset() }
 
 // Fault makes a fault happen from now on; 0 ends it.
 func Fault(which, value int) { C.double_fault(C.int(which), C.int(value)) }
 
-// Kill has nobody answer for a queue pair any more.
+// Kill makes a queue pair stop answering its peer.
 func Kill(qp uint32) { C.double_kill(C.uint32_t(qp)) }
