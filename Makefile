@@ -76,14 +76,15 @@ quick-lint: $(DEV)/made
 
 # make check runs the exhaustive tests, too.
 test: test-go
-	@$(MAKE) --no-print-directory test-python PYTEST_FLAGS='-m "$(TESTED)" $(PYTEST_FLAGS)'
+	@$(MAKE) --no-print-directory test-python MARKS='-m "$(TESTED)"'
 
 # What make test leaves out, but for what has targets of its own.
 test-exhaustive: build
 	@$(BACKEND) group test
 	$(DEV)/bin/python -m pytest -m "exhaustive and not conformance and not large and not stress and not browser" $(PYTEST_FLAGS)
 
-# Everything that a change has to pass, one after the other; .ci/run does the same from a bare machine.
+# Everything that a change has to pass, one after the other. .ci/run does it from a bare machine, without a compiler,
+# with the newest Python, too, and with a part of test-fabrics.
 check:
 	@for step in lint test-go test-python test-notebooks test-elsewhere test-rdma test-fabrics interleave fuzz race; do \
 		echo "make $$step" && $(MAKE) --no-print-directory $$step || exit 1; done
@@ -94,7 +95,7 @@ test-go: $(DEV)/made
 
 test-python: build
 	@$(BACKEND) group test
-	$(DEV)/bin/python -m pytest $(PYTEST_FLAGS)
+	$(DEV)/bin/python -m pytest $(MARKS) $(PYTEST_FLAGS)
 
 # All of mpi4py's tests and demonstrations; make test runs a part of them.
 conformance: build

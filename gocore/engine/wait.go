@@ -209,11 +209,14 @@ const spreadEvery = int64(2 * time.Millisecond)
 // two context switches instead of a cache line. The higher rank moves.
 func (e *Engine) spread(now int64) {
 	last := e.spreadAt.Load()
-	if len(e.cores) < 2 || now-last < spreadEvery || !e.spreadAt.CompareAndSwap(last, now) {
+	if now-last < spreadEvery || !e.spreadAt.CompareAndSwap(last, now) {
 		return
 	}
 	mine := sys.CPU() + 1
-	atom.Store32(&e.me.CPU, uint32(mine))
+	atom.Store32(&e.me.CPU, uint32(mine)) // also for those that may move when this one may not
+	if len(e.cores) < 2 {
+		return
+	}
 	shared := false
 	var taken []int
 	for r := range e.Job.Ranks {
@@ -237,7 +240,7 @@ func (e *Engine) spread(now int64) {
 // rank of the core moves.
 func (e *Engine) balance(now int64) {
 	last := e.spreadAt.Load()
-	if len(e.cores) < 2 || now-last < spreadEvery || e.Size > maxInspected || !e.spreadAt.CompareAndSwap(last, now) {
+	if now-last < spreadEvery || e.Size > maxInspected || !e.spreadAt.CompareAndSwap(last, now) {
 		return
 	}
 	mine := sys.CPU()
@@ -245,6 +248,9 @@ func (e *Engine) balance(now int64) {
 		return
 	}
 	atom.Store32(&e.me.CPU, uint32(mine+1))
+	if len(e.cores) < 2 {
+		return
+	}
 	var ranks [sys.MaxCPU]int // by core
 	for r := range e.Job.Ranks {
 		rk := &e.Job.Ranks[r]

@@ -13,7 +13,8 @@ import (
 
 // winCreation makes a window. It is a collective of several exchanges, whose steps every
 // rank takes in the same order. If a step fails on one rank, the others learn it in the
-// next exchange, so that all ranks end alike.
+// next exchange, so that all ranks end alike. The last step is the exception: a rank that
+// has no memory for the window's descriptor there leaves the others waiting for it.
 type winCreation struct {
 	handle int64 // of the parent communicator
 	dup    *sequence

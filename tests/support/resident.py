@@ -235,7 +235,12 @@ class Pool:
         self.ran += 1
         said = len(team.job.stdout), len(team.job.stderr)
         begun = time.monotonic()
-        how, trouble, found = self._run(team, program, arguments, folder, timeout, outputs)
+        try:
+            how, trouble, found = self._run(team, program, arguments, folder, timeout, outputs)
+        except BaseException:  # how the ranks are is not known
+            del self.teams[key]
+            team.end(RUNNING)
+            raise
         duration = time.monotonic() - begun
         changes = sorted({text for report in found.values() for text in report["left"]})
         behind = [] if trouble else self._behind(team, names)
@@ -302,8 +307,8 @@ class Pool:
 
     def close(self):
         """End all teams."""
-        for key in list(self.teams):
-            self._end(key)
+        left = [line for key in list(self.teams) for line in self.teams.pop(key).end()]
+        assert not left, "ranks that stayed left behind:\n  " + "\n  ".join(left)
 
     def summary(self):
         """Say how many programs ran and how many jobs that took."""

@@ -1,5 +1,6 @@
 """Messages between the kernel and the ranks: a JSON header and bytes, with their lengths before them."""
 
+import array
 import json
 import socket
 import struct
@@ -7,6 +8,7 @@ import struct
 # Headers are small, whatever the payloads are: a longer one is not a message.
 HEADER_LIMIT = 64 << 20
 _LENGTH = struct.Struct("<Q")
+_FD = array.array("i").itemsize
 
 
 def pack(kind, payloads=(), **fields):
@@ -50,8 +52,13 @@ class Reader:
 
     def fill(self, most=1 << 18):
         """Read available bytes; False at the end of the stream. Raises BlockingIOError if there are none."""
-        data, fds, _, _ = socket.recv_fds(self.sock, most, 4, socket.MSG_CMSG_CLOEXEC)
-        self.fds.extend(fds)
+        # socket.recv_fds ignores its flags, and a descriptor that is inherited keeps the other end from closing
+        data, control, _, _ = self.sock.recvmsg(most, socket.CMSG_SPACE(4 * _FD), socket.MSG_CMSG_CLOEXEC)
+        for level, kind, content in control:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                fds = array.array("i")
+                fds.frombytes(content[: len(content) // _FD * _FD])
+                self.fds.extend(fds)
         self._buffer += data
         return bool(data)
 
