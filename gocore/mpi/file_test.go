@@ -156,3 +156,32 @@ func TestFileErrors(t *testing.T) {
 	assert.Zero(t, FileAtomicity(f))
 	assert.Equal(t, []int{0}, worldRanks(t, FileGroup(f)))
 }
+
+func TestSharedFilePointer(t *testing.T) {
+	f := newFile(t, filepath.Join(t.TempDir(), "numbers"), mpiio.ModeCreate|mpiio.ModeRdwr)
+	_, from := memory[int32](t, 1, 2, 3)
+	for range 2 {
+		req, code := FileIO(int(mpiio.Write|mpiio.Shared), f, 0, from, 3, typeOf("INT"))
+		done(t, req, code)
+	}
+	assert.EqualValues(t, 24, FileSharedPosition(f), "the view's etype is a byte")
+	req, code := FileSeekShared(f, -16, mpiio.SeekEnd)
+	done(t, req, code)
+	into, to := memory(t, make([]int32, 2)...)
+	req, code = FileIO(int(mpiio.Shared|mpiio.All), f, 0, to, 2, typeOf("INT"))
+	done(t, req, code)
+	assert.Equal(t, []int32{3, 1}, into)
+	assert.Zero(t, FilePosition(f), "the individual pointer stays")
+}
+
+func TestDroppedAndDeletedFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	f := newFile(t, path, mpiio.ModeCreate|mpiio.ModeWronly)
+	succeeds(t, FileDrop(f))
+	fails(t, errs.File, "the file has been closed", FileCheck(f))
+	succeeds(t, FileDrop(f)) // there is nothing left to drop
+	_, addr := memory(t, []byte(path)...)
+	succeeds(t, FileDelete(addr, int64(len(path))))
+	assert.NoFileExists(t, path)
+	fails(t, errs.NoSuchFile, path, FileDelete(addr, int64(len(path))))
+}
