@@ -192,23 +192,23 @@ print("pid", rank, os.getpid(), flush=True)
 end = time.monotonic() + seconds
 resets = 0
 first = None
-while True:
+reset_due = finished = False
+while not finished:
+    # The next interrupt comes when all ranks have printed the last reset, wherever this rank is by then.
     try:
-        work(end)
-        break
-    except KeyboardInterrupt:
-        pass
-    while True:  # another interrupt may come into the reset, which is then gone on with
-        try:
-            gormapy.reset()
-            break
-        except KeyboardInterrupt:
-            pass
-    history.over()
-    resets += 1
-    print("reset", rank, resets, flush=True)
-    if first is None and resets == 3:
-        first = resources()
+        while not finished:
+            if reset_due:
+                gormapy.reset()
+                history.over()
+                resets += 1
+                if first is None and resets == 3:
+                    first = resources()
+                reset_due = False
+                print("reset", rank, resets, flush=True)
+            work(end)
+            finished = True
+    except KeyboardInterrupt:  # also of a reset, which is then gone on with
+        reset_due = not finished
 while True:
     try:
         print("done", rank, history.done, resets, flush=True)
