@@ -14,7 +14,7 @@ GO_PACKAGES := ./gocore/... ./pybind/build/... $(if $(wildcard pybind/core/*.go)
 SOURCES := $(shell find gocore pybind python/gormapy go.mod go.sum pyproject.toml README.md -type f \
 	-not -path '*/__pycache__/*' -not -path '*/_bin/*' -not -name '*.so' 2>/dev/null)
 
-.PHONY: help build quick quick-lint test test-exhaustive check test-go test-python test-fabrics test-rdma conformance large stress faults exhaustion neighbours interrupts threads soak race interleave simulate fuzz lint lint-go lint-c lint-python stubs demo notebooks test-notebooks test-elsewhere test-browser wheel sdist test-wheels clean
+.PHONY: help build compare quick quick-lint test test-exhaustive check test-go test-python test-fabrics test-rdma conformance large stress faults exhaustion neighbours interrupts threads soak race interleave simulate fuzz lint lint-go lint-c lint-python stubs demo notebooks test-notebooks test-elsewhere test-browser wheel sdist test-wheels clean
 
 help:
 	@echo 'make demo         install into an environment of its own and run a 4-rank program'
@@ -24,6 +24,7 @@ help:
 	@echo 'make lint         check the Go, the C and the Python sources'
 	@echo 'make stubs        write the stub of gormapy.MPI anew, after a change of its calls or their types'
 	@echo 'make build        build into the tree, for use with .cache/dev/bin/python'
+	@echo 'make compare      measure gormapy, MPICH and Open MPI in turn; COMPARE="--rows ring -n 2" chooses'
 	@echo 'make conformance  run all of mpi4py'"'"'s own tests and demonstrations'
 	@echo 'make test-fabrics run the tests of MPI over tcp and libfabric'
 	@echo 'make test-rdma    run the tests that need RDMA devices, in a guest that has some if need be'
@@ -101,6 +102,11 @@ test-python: build
 conformance: build
 	@$(BACKEND) group test
 	$(DEV)/bin/python -m pytest -m "conformance or not conformance" $(PYTEST_FLAGS) tests/conformance
+
+# docs/benchmarks.md has the options.
+COMPARE ?=
+compare: build
+	$(DEV)/bin/python -m gormapy_compare $(COMPARE)
 
 # See tests/rdma/README.md. RDMA_STEPS="transport stress" runs some of the steps.
 test-rdma: build

@@ -15,7 +15,7 @@ One-sided MPI for Python. Programs say "from gormapy import MPI"; these commands
   python -m gormapy info                  what gormapy runs on: put it into a bug report
                                           (info --config: the settings; under mpiexec: the ranks)
   python -m gormapy.bench NAME            measure how fast this machine is
-  python -m gormapy.examples.NAME         run an example: demo, ring, put, halo, work_queue"""
+  python -m gormapy.examples.NAME         run an example: demo, ring, put, heat, work_queue"""
 
 
 def main(args=None):

@@ -9,10 +9,10 @@ import time
 import uuid
 
 import pytest
+from gormapy_compare import __main__ as compare
+from gormapy_compare import job, peers, table, targets
 from support import leftovers
 from support.mpirun import environment
-
-from gormapy.bench import compare, job, peers, table, targets
 
 # What pip says when it can't reach the index, as opposed to what it says about a package.
 UNREACHABLE = ("Failed to establish", "Name or service not known", "ProxyError", "Could not fetch URL")
@@ -20,7 +20,7 @@ UNREACHABLE = ("Failed to establish", "Name or service not known", "ProxyError",
 
 def run(*args, timeout=240):
     """Run compare and return what it did."""
-    command = [sys.executable, "-m", "gormapy.bench", "compare", *args]
+    command = [sys.executable, "-m", "gormapy_compare", *args]
     return subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=timeout)
 
 
@@ -183,7 +183,7 @@ def test_programs_of_osu_written_and_drawn(tmp_path):
 
 def test_pictures_without_matplotlib_are_refused_before_anything_is_measured(tmp_path):
     (tmp_path / "matplotlib.py").write_text("raise ImportError('not here')\n")
-    command = [sys.executable, "-m", "gormapy.bench", "compare", "--peers", "none", "--plot", str(tmp_path / "p")]
+    command = [sys.executable, "-m", "gormapy_compare", "--peers", "none", "--plot", str(tmp_path / "p")]
     env = environment({"PYTHONPATH": f"{tmp_path}{os.pathsep}{environment()['PYTHONPATH']}"})
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
@@ -225,8 +225,7 @@ def test_signal_ends_what_is_running(number, status):
     command = [
         sys.executable,
         "-m",
-        "gormapy.bench",
-        "compare",
+        "gormapy_compare",
         "--peers",
         "none",
         "--rows",

@@ -36,8 +36,8 @@ class Job:
 
 
 def library(name):
-    """Return an MPI of gormapy.bench.peers, installed if need be."""
-    from gormapy.bench import peers
+    """Return an MPI of gormapy_compare.peers, installed if need be."""
+    from gormapy_compare import peers
 
     return peers.peer(name, ENVIRONMENTS, also=("matplotlib",))
 

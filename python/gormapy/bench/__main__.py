@@ -21,7 +21,7 @@ def parse(args):
     from .loops import LOOPS, RANKS
     from .timing import BUDGET
 
-    names = [*LOOPS, "startup", "osu", "compare", "rdma_ladder", "rdma_engine"]
+    names = [*LOOPS, "startup", "osu", "rdma_ladder", "rdma_engine"]
     parser = argparse.ArgumentParser(
         prog="python -m gormapy.bench",
         description="Measure gormapy on this machine. Times are in microseconds: the median over many batches, "
@@ -29,7 +29,6 @@ def parse(args):
         epilog="Rows: "
         + "; ".join(f"{name}: {loop.__doc__.splitlines()[0]}" for name, loop in LOOPS.items())
         + "; osu: Run the one-sided programs of the OSU micro-benchmarks (osu --help)."
-        + "; compare: Run all of them over gormapy and over other MPIs in turn (compare --help)"
         + "; rdma_ladder: RDMA writes without MPI, step by step faster (rdma_ladder --help)"
         + "; rdma_engine: Latency and bandwidth of gormapy.rdma.Engine by size and batch (rdma_engine --help).",
     )
@@ -160,7 +159,7 @@ def _measure(options, MPI, comm):
 def main(args=None):
     """Measure, and first start ranks if necessary."""
     args = sys.argv[1:] if args is None else args
-    if args[:1] in (["compare"], ["rdma_ladder"], ["rdma_engine"]):
+    if args[:1] in (["rdma_ladder"], ["rdma_engine"]):
         run = importlib.import_module(f".{args[0]}", __package__).main
         if launched():
             sys.exit(f"gormapy.bench: {args[0]} starts processes itself: run it without a launcher")
@@ -171,7 +170,7 @@ def main(args=None):
         options = parse_osu(args[1:], add_common)
     else:
         options = parse(args)
-        if options.name in ("compare", "osu", "rdma_ladder", "rdma_engine"):
+        if options.name in ("osu", "rdma_ladder", "rdma_engine"):
             sys.exit(f"gormapy.bench: {options.name} has options of its own: put it first")
     examine(options)
     if options.name == "startup":

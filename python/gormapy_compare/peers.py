@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from .startup import environment
+from gormapy.bench.startup import environment
 
 MPI4PY = "mpi4py==4.1.2"
 
@@ -61,12 +61,8 @@ def gormapy():
 
 
 def folder():
-    """Return where the environments of peers are kept: in the source tree, else in the cache of the user."""
-    tree = Path(__file__).resolve().parents[3]
-    if (tree / "gocore").is_dir() and (tree / "pyproject.toml").is_file():
-        return tree / ".cache" / "peers"
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Path(cache) / "gormapy" / "peers"
+    """Return where the environments of peers are kept: in the source tree."""
+    return Path(__file__).resolve().parents[2] / ".cache" / "peers"
 
 
 def peer(name, base=None, tell=print, also=()):

@@ -16,14 +16,17 @@ from operator import itemgetter
 from statistics import median
 from time import perf_counter
 
-from . import plot
+from gormapy.bench.__main__ import launched
+from gormapy.bench.loops import LOOPS, RANKS
+from gormapy.bench.osu import PROGRAMS, combinations
+from gormapy.bench.osu_command import add_selection, among
+from gormapy.bench.plot import NoMatplotlib, examine
+from gormapy.bench.startup import program
+
 from .job import Outcome, run
 from .load import Load
-from .loops import LOOPS, RANKS
-from .osu import PROGRAMS, combinations
-from .osu_command import add_selection, among
 from .peers import WHEELS, EnvironmentFailed, folder, gormapy, peer
-from .startup import program
+from .pictures import plot
 from .table import show, summary
 from .targets import target
 
@@ -97,7 +100,7 @@ def peers_of(text):
 def parse(args):
     """Read the command line of compare."""
     parser = argparse.ArgumentParser(
-        prog="python -m gormapy.bench compare",
+        prog="python -m gormapy_compare",
         description="Run the measurements over gormapy and over mpi4py with other MPIs, in turn, and show the "
         "ratios of the medians: below 1, gormapy is faster than the better peer. The others are installed into "
         f"environments of their own below {folder()}.",
@@ -128,6 +131,8 @@ def parse(args):
     parser.add_argument("--plot", metavar="DIR", help="draw a picture of each set of rows (needs gormapy[plot])")
     parser.add_argument("--check", action="store_true", help="end with status 1 if a target is missed")
     options = parser.parse_args(args)
+    if launched():
+        parser.error("it starts jobs itself: run it without a launcher")
     if options.rounds < 1 or not options.budget > 0 or not options.limit > 0:
         parser.error("--rounds, --budget and --limit are positive numbers")
     options.statistic = min if options.best else median
@@ -290,7 +295,7 @@ def report(rows, libraries, about, options):
     }
 
 
-def main(args):
+def main(args=None):
     """Compare, print the results, and return the exit status."""
     options = parse(args)
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # so that running jobs are ended, too
@@ -302,11 +307,11 @@ def main(args):
         if options.out:
             os.makedirs(options.out, exist_ok=True)
         if options.plot:
-            plot.examine(options.plot)
+            examine(options.plot)
         libraries = [gormapy(), *(peer(name, options.environments, tell) for name in options.peers)]
         load = Load()
         rows, about = measure(libraries, options, tell)
-    except (plot.NoMatplotlib, OSError) as error:
+    except (NoMatplotlib, OSError) as error:
         tell(error)
         return 1
     except EnvironmentFailed as error:
@@ -324,6 +329,10 @@ def main(args):
         with open(os.path.join(options.out, "compare.json"), "w") as file:
             json.dump(found, file)
     if options.plot:
-        tell(f"{len(plot.plot(found, options.plot))} pictures in {options.plot}")
+        tell(f"{len(plot(found, options.plot))} pictures in {options.plot}")
     failed = any("gormapy" in row["problems"] for row in found["rows"])
     return 1 if failed or (options.check and summary(found)["missed"]) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
