@@ -59,12 +59,15 @@ build: $(DEV)/made
 
 # What a developer runs after each change: lint of what changed, and what is fast, on two ranks.
 # Like make lint and make test, it ends with the first failure.
+# Most tests wait more than they compute, so three workers keep two cores busy. Tests that measure run alone, see the mark.
+WORKERS ?= 3
+IN_PARALLEL := $(if $(filter-out 0 1,$(WORKERS)),-n $(WORKERS) --dist loadgroup)
 TESTED := not exhaustive and not conformance and not large and not stress and not browser
 quick: build quick-lint
 	$(GO) vet $(GO_PACKAGES)
 	$(GO) test -short -timeout 2m $(GO_PACKAGES)
 	@$(BACKEND) group test
-	$(DEV)/bin/python -m pytest -q -m "$(TESTED) and not slow" --ranks 2 $(PYTEST_FLAGS) $(QUICK_TESTS)
+	$(DEV)/bin/python -m pytest -q $(IN_PARALLEL) -m "$(TESTED) and not slow" --ranks 2 $(PYTEST_FLAGS) $(QUICK_TESTS)
 
 QUICK_TESTS := tests/api tests/rma tests/slots tests/file
 CHANGED = $(shell git diff --name-only --diff-filter=d HEAD -- '*$(1)'; git ls-files --others --exclude-standard -- '*$(1)')
@@ -82,7 +85,7 @@ test: test-go
 # What make test leaves out, but for what has targets of its own.
 test-exhaustive: build
 	@$(BACKEND) group test
-	$(DEV)/bin/python -m pytest -m "exhaustive and not conformance and not large and not stress and not browser" $(PYTEST_FLAGS)
+	$(DEV)/bin/python -m pytest $(IN_PARALLEL) -m "exhaustive and not conformance and not large and not stress and not browser" $(PYTEST_FLAGS)
 
 # Everything that a change has to pass, one after the other. .ci/run does it from a bare machine, without a compiler,
 # with the newest Python, too, and with a part of test-fabrics.
@@ -96,7 +99,7 @@ test-go: $(DEV)/made
 
 test-python: build
 	@$(BACKEND) group test
-	$(DEV)/bin/python -m pytest $(MARKS) $(PYTEST_FLAGS)
+	$(DEV)/bin/python -m pytest $(IN_PARALLEL) $(MARKS) $(PYTEST_FLAGS)
 
 # All of mpi4py's tests and demonstrations; make test runs a part of them.
 conformance: build
@@ -121,7 +124,7 @@ test-fabrics: build
 	@$(BACKEND) group test
 	@fabrics="$(FABRICS)"; test -n "$$fabrics" || exit 1; \
 	for f in $$fabrics; do echo "$(DEV)/bin/python -m pytest --fabric $$f $(FABRIC_TESTS)"; \
-		$(DEV)/bin/python -m pytest -q --fabric $$f $(PYTEST_FLAGS) $(FABRIC_TESTS) || exit 1; done
+		$(DEV)/bin/python -m pytest -q $(IN_PARALLEL) --fabric $$f $(PYTEST_FLAGS) $(FABRIC_TESTS) || exit 1; done
 
 # One-sided operations on more than 2^31 elements.
 large: build

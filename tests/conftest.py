@@ -13,14 +13,18 @@ TESTS = Path(__file__).parent
 if str(TESTS) not in sys.path:
     sys.path.insert(0, str(TESTS))
 
+from support.alone import turn  # noqa: E402
 from support.mpirun import Runner, choose_fabric, environment  # noqa: E402
 from support.resident import Pool, Ranks  # noqa: E402
 
-# A shell starts what it runs in the background with SIGINT ignored, and every process below would inherit that.
+# A shell starts what it runs in the background with SIGINT ignored, nohup with SIGHUP, and every process below would
+# inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 SIZES = (1, 2, 4, 7)
 POOL = pytest.StashKey()
+TOLD = pytest.StashKey()  # what the pools of workers have told
 
 
 def pytest_addoption(parser):
@@ -34,6 +38,7 @@ def pytest_configure(config):
     for text in (
         "slow: takes seconds, or is one of many that take long together; not in 'make quick'",
         "exhaustive: takes so long that 'make test' leaves it to 'make check'",
+        "alone: measures time or processor time; no other test runs meanwhile, with 'pytest -n' either",
         "on_ranks(n): runs on so many ranks; for those that have no parameter n",
     ):
         config.addinivalue_line("markers", text)
@@ -79,6 +84,16 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker(pytest.mark.skip(reason=f"not over {fabric}: {mark.args[0]}"))
 
 
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item):
+    """Keep tests that are to run alone apart from those of the other workers of pytest-xdist.
+
+    This comes before the time-out of the test begins.
+    """
+    with turn(item.config, alone=item.get_closest_marker("alone") is not None):
+        return (yield)
+
+
 @pytest.fixture
 def mpirun(tmp_path):
     """Run jobs by the project's own mpiexec: see support.mpirun."""
@@ -102,14 +117,32 @@ def ranks(pool, tmp_path):
     return Ranks(pool, tmp_path)
 
 
+def pytest_sessionfinish(session):
+    """Give the process that reports what the ranks of this worker have done."""
+    pool = session.config.stash.get(POOL, None)
+    if pool is not None and hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["ranks"] = pool.told()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    """Take what a worker of pytest-xdist says when it ends; one that has crashed says nothing."""
+    told = getattr(node, "workeroutput", {}).get("ranks")
+    if told:
+        node.config.stash.setdefault(TOLD, []).append(told)
+
+
 def pytest_terminal_summary(terminalreporter, config):
     """Say what the ranks that stay have done, and, with -v, after which programs they had to be replaced."""
-    pool = config.stash.get(POOL, None)
-    if pool is None:
+    told = config.stash.get(TOLD, [])
+    if POOL in config.stash:
+        told = [*told, config.stash[POOL].told()]
+    if not told:
         return
-    terminalreporter.write_line(pool.summary())
+    ran, started = (sum(worker[key] for worker in told) for key in ("ran", "started"))
+    terminalreporter.write_line(f"{ran} programs on ranks that stay, by {started} jobs")
     if config.get_verbosity() > 0:
-        for program, reason in pool.reasons.items():
+        for program, reason in (pair for worker in told for pair in worker["reasons"].items()):
             terminalreporter.write_line(f"  replaced after {program}: {reason}")
 
 

@@ -3,7 +3,7 @@
 import pytest
 from support.programs import beside
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 program = beside(__file__)
 

@@ -12,7 +12,7 @@ import pytest
 from gormapy_compare import __main__ as compare
 from gormapy_compare import job, peers, table, targets
 from support import leftovers
-from support.mpirun import environment
+from support.mpirun import environment, mpiexec
 
 # What pip says when it can't reach the index, as opposed to what it says about a package.
 UNREACHABLE = ("Failed to establish", "Name or service not known", "ProxyError", "Could not fetch URL")
@@ -42,6 +42,27 @@ def test_compares_with_a_peer():
     assert {"persistent ring (Start 2, Waitall)", "import beyond NumPy's", "start, Barrier and end of 2 ranks"} <= set(
         rows
     )
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["-n", "1"], "at least 2 ranks"),
+        (["--rows", "nothing"], "there is no 'nothing'"),
+        (["--peers", "lam"], "there is no 'lam': choose from mpich, openmpi"),
+    ],
+)
+def test_refuses_what_cannot_be(args, words):
+    done = run(*args)
+    assert done.returncode != 0
+    assert words in done.stderr
+
+
+def test_refuses_to_be_a_rank():
+    command = [mpiexec(), "-n", "1", sys.executable, "-m", "gormapy_compare", "--peers", "none"]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=60)
+    assert done.returncode != 0
+    assert "run it without a launcher" in done.stderr
 
 
 def test_table_without_peers():

@@ -94,6 +94,7 @@ def test_program_without_mpi(mpirun, block):
     mpirun.alone(block.code)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("block", PORTABLE, ids=str)
 @pytest.mark.parametrize("mpi", peers.WHEELS)
 def test_program_on_another_mpi(tmp_path, mpi, block):

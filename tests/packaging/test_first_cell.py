@@ -14,6 +14,9 @@ from lessons import execute, notebook, source
 ROOT = Path(__file__).resolve().parents[2]
 LESSON = ROOT / "notebooks" / "source" / "00-start-here.md"
 
+# One worker of pytest-xdist makes the wheel for all of them.
+pytestmark = [pytest.mark.exhaustive, pytest.mark.xdist_group("wheel")]
+
 
 def first_cell(where):
     """Return the first cell with another place to install from."""

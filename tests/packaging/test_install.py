@@ -25,6 +25,10 @@ from gormapy_build import elf, extension, project, wheel
 TIMEOUT = 420
 
 
+# One worker of pytest-xdist makes the wheel for all of them.
+pytestmark = [pytest.mark.exhaustive, pytest.mark.xdist_group("wheel")]
+
+
 @pytest.fixture(scope="session")
 def installed(built, bare, tmp_path_factory):
     """A new environment with the wheel in it."""

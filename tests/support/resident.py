@@ -310,9 +310,9 @@ class Pool:
         left = [line for key in list(self.teams) for line in self.teams.pop(key).end()]
         assert not left, "ranks that stayed left behind:\n  " + "\n  ".join(left)
 
-    def summary(self):
-        """Say how many programs ran and how many jobs that took."""
-        return f"{self.ran} programs on ranks that stay, by {self.started} jobs"
+    def told(self):
+        """Return how many programs ran, how many jobs that took, and why teams were replaced, as JSON has it."""
+        return {"ran": self.ran, "started": self.started, "reasons": self.reasons}
 
 
 class Ranks:
