@@ -48,7 +48,10 @@
 // The socket stays open as long as the link or inbound connection does. When it
 // closes, the other side learns that this one has ended, whatever the device
 // reports. A goodbye message with the reason may precede. Then an inbound
-// connection closes its lanes, and a link breaks.
+// connection closes its lanes, and a link breaks. A link first waits, at most
+// lateTime, for its outstanding work requests: the last thing that the other side
+// did, such as taking a notice, may have been acknowledged on the lanes only after
+// the end of the socket arrived.
 //
 // # Locks
 //

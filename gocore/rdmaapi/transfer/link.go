@@ -82,13 +82,33 @@ func (l *link) run(ctx context.Context) {
 			l.pump()
 		}
 		l.mu.Unlock()
-		go func() { l.fail(RDMAOp, fmt.Sprintf("the connection to engine %q is lost: %s", name, ended(l.conn))) }()
+		go func() {
+			why := ended(l.conn)
+			l.awaitCompletions(lateTime)
+			l.fail(RDMAOp, fmt.Sprintf("the connection to engine %q is lost: %s", name, why))
+		}()
 		err := l.poller.run(l.complete, func() bool { return l.engine.config.Polling && l.active.Load() > 0 })
 		if err != nil {
 			l.fail(RDMAOp, fmt.Sprintf("the completion queue failed: %v", err))
 		}
 	}
 	l.close()
+}
+
+// lateTime is how long completions may come later than the end of the socket.
+const lateTime = 250 * time.Millisecond
+
+// awaitCompletions waits until no work request is outstanding or the link is broken,
+// at most d.
+func (l *link) awaitCompletions(d time.Duration) {
+	for end := time.Now().Add(d); l.active.Load() > 0 && time.Now().Before(end); time.Sleep(time.Millisecond) {
+		l.mu.Lock()
+		over := l.state == broken
+		l.mu.Unlock()
+		if over {
+			return
+		}
+	}
 }
 
 // connect connects the socket and the lanes.
