@@ -153,7 +153,8 @@ func (l *link) guarded(f func() error) (faulted bool, err error) {
 func (l *link) send(block bool) (more bool, err error) {
 	for {
 		if l.woff == len(l.wbuf) && l.big.n == 0 {
-			l.wbuf, l.woff = l.wbuf[:0], 0
+			// The region of a payload that is sent may be closed by now.
+			l.wbuf, l.woff, l.big = l.wbuf[:0], 0, span{}
 			if l.fill(); len(l.wbuf) == 0 {
 				return false, l.finish()
 			}

@@ -339,6 +339,27 @@ func TestEverythingIsRepeatedInOrderUntilReceivesAreThere(t *testing.T) {
 	})
 }
 
+// A payload that is sent without a copy leaves nothing behind: its region may be closed
+// before the next request is posted.
+func TestARegionIsClosedAfterALongWrite(t *testing.T) {
+	both(t, func(t *testing.T, b Backend) {
+		a, c := newSide(t, b), newSide(t, b)
+		a.connect(t, c)
+		c.connect(t, a)
+		r, err := a.qp.pd.Register(unsafe.Pointer(&a.memory[guard]), room, backend.LocalWrite)
+		require.NoError(t, err)
+		w := backend.SendWR{Op: backend.OpWrite, Signaled: true, Region: r, Local: unsafe.Pointer(&a.memory[guard]), N: smallBytes + 1, Raddr: c.region.Addr(), RKey: c.region.RKey()}
+		_, err = a.qp.PostSend([]backend.SendWR{w})
+		require.NoError(t, err)
+		require.Equal(t, backend.Success, a.wait(t, 1)[0].Status)
+		require.NoError(t, r.Close())
+		a.memory[guard] = 7
+		a.post(t, backend.OpWrite, 1, c)
+		assert.Equal(t, backend.Completion{}, a.wait(t, 1)[0])
+		assert.EqualValues(t, 7, c.memory[guard])
+	})
+}
+
 // A region stays busy while a peer that is stopped may still write to it: the peer,
 // which the test simulates, has got a read by address.
 func TestRegionsThatAPeerMayWriteToStayBusy(t *testing.T) {
