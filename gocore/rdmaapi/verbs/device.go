@@ -129,6 +129,9 @@ func missing(err error) error {
 
 // translate returns the Errno for an error of libibverbs.
 func translate(err error) error {
+	if err == nil { // before errors.As, which would allocate
+		return nil
+	}
 	var e *ibverbs.Error
 	if !errors.As(err, &e) {
 		return err
