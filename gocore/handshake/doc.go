@@ -1,0 +1,48 @@
+// Package handshake lets two processes prove to each other, over a connection, that
+// they know a secret, which neither of them sends. Packages fabric/tcp, rdmaapi/soft
+// and rdmaapi/transfer have a Protocol each.
+//
+// An Exchange is one side of a handshake. It takes and returns bytes and does not
+// depend on sockets, so that it can be driven without blocking. Call, Hear and Tell
+// drive it over a connection, and wait.
+//
+// # Messages
+//
+// I initiates, A accepts. All numbers are little-endian.
+//
+//	I: hello      opening, tag, nonce of I
+//	A: challenge  opening, nonce of A
+//	I: message    length of the body (4 bytes), body, proof
+//	A: message    likewise
+//	...           alternately, as many as the protocol has
+//
+// The opening has 16 bytes: "gormapy", the version of the protocol, and its name. The
+// tag has 16 bytes of HMAC(secret, "gormapy NAME tag"). It says which secret is meant,
+// and reveals nothing of it. A nonce has 32 bytes. HMAC is HMAC-SHA256.
+//
+// A proof is
+//
+//	HMAC(secret, "gormapy NAME ROLE" and a zero byte, all that both have said so far, this message's length and body)
+//
+// where ROLE is the sender's, initiator or acceptor. So a recorded message is valid for
+// no other nonces, position, role or protocol. The lengths in front of the bodies make
+// what a proof covers unambiguous. A side may change its secret between two messages
+// (Use), as the other side does.
+//
+// # Refusals
+//
+// An acceptor that does not know the tag, or has another version, answers with a
+// challenge whose nonce is zero and ends the handshake. Without that an initiator could
+// not distinguish it from an acceptor that has evicted the connection and would accept
+// another one. Whoever does not begin with the opening is not answered. An initiator
+// ends the handshake when the challenge does not begin with the opening, without
+// waiting for the rest.
+//
+// # What it does not do
+//
+// A tag is no proof: who has seen a hello can repeat it. An acceptor may prefer
+// connections that have sent a known tag when it has to evict one, and must not do more
+// for them. What follows the last message is neither encrypted nor authenticated.
+//
+// It may import only the standard library.
+package handshake
