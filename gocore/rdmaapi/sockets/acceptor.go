@@ -18,13 +18,19 @@ const MaxPending = 256
 const acceptBackoff = 10 * time.Millisecond
 
 // Acceptor accepts connections. A connection is pending until it is authenticated.
-// If there are more than MaxPending, the oldest that has sent nothing is evicted, so
+// If there are more than MaxPending, the oldest that has said nothing is evicted, so
 // that pending connections do not keep peers from connecting. The zero Acceptor is
 // ready for use; it is safe for concurrent use.
 type Acceptor struct {
 	mu      sync.Mutex
-	pending []net.Conn // in the order in which they were accepted
-	max     int        // 0: MaxPending
+	pending []pending // in the order in which they were accepted
+	max     int       // 0: MaxPending
+}
+
+// pending is a pending connection.
+type pending struct {
+	conn    net.Conn
+	greeted bool // its hello has come
 }
 
 // Serve accepts connections and passes each to welcome until the listener is closed.
@@ -57,40 +63,55 @@ func (a *Acceptor) enter(conn net.Conn) {
 	}
 	a.makeRoom(limit - 1)
 	a.mu.Lock()
-	a.pending = append(a.pending, conn)
+	a.pending = append(a.pending, pending{conn: conn})
 	a.mu.Unlock()
+}
+
+// Greeted notes that a connection has sent a hello with a known tag. It is not silent
+// from then on, although it has no unread bytes while it is answered.
+func (a *Acceptor) Greeted(conn net.Conn) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if i := a.index(conn); i >= 0 {
+		a.pending[i].greeted = true
+	}
 }
 
 // Authenticated ends the time in which a connection is pending.
 func (a *Acceptor) Authenticated(conn net.Conn) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if i := slices.Index(a.pending, conn); i >= 0 {
+	if i := a.index(conn); i >= 0 {
 		a.pending = slices.Delete(a.pending, i, i+1)
 	}
 }
 
-// makeRoom evicts a pending connection if there are more than n: the oldest without
-// unread bytes, or else the oldest.
+// index returns the place of a pending connection, -1 if it is none. The caller holds mu.
+func (a *Acceptor) index(conn net.Conn) int {
+	return slices.IndexFunc(a.pending, func(p pending) bool { return p.conn == conn })
+}
+
+// makeRoom evicts a pending connection if there are more than n: the oldest silent one,
+// or else the oldest.
 func (a *Acceptor) makeRoom(n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.pending) <= n {
 		return
 	}
-	// One whose bytes have arrived but are not read yet, on a busy machine, is not silent.
-	i := max(0, slices.IndexFunc(a.pending, silent))
-	a.pending[i].Close()
+	i := max(0, slices.IndexFunc(a.pending, pending.silent))
+	a.pending[i].conn.Close()
 	a.pending = slices.Delete(a.pending, i, i+1)
 }
 
-// silent reports whether there are no unread bytes on conn.
-func silent(conn net.Conn) bool {
-	said := false
-	control(conn, func(fd uintptr) {
+// silent reports whether a connection has said nothing. One whose hello has arrived but is
+// not read yet, on a busy machine, is not silent.
+func (p pending) silent() bool {
+	said := p.greeted
+	control(p.conn, func(fd uintptr) {
 		var b [1]byte
 		n, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
-		said = err == nil && n > 0
+		said = said || err == nil && n > 0
 	})
 	return !said
 }

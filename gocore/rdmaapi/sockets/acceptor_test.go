@@ -130,3 +130,34 @@ func TestAnotherUserIsRefused(t *testing.T) {
 	defer own.Close()
 	assert.True(t, SameUser(<-accepted))
 }
+
+// A connection whose hello was read waits for an answer: it is not evicted before one that
+// has said nothing.
+func TestPendingConnectionsThatHaveGreetedStay(t *testing.T) {
+	eachNetwork(t, 2, func(d *Acceptor, network string, l net.Listener) {
+		accepted := make(chan net.Conn, 16)
+		go d.Serve(l, func(conn net.Conn) {
+			t.Cleanup(func() { conn.Close() })
+			accepted <- conn
+		})
+		var local, remote []net.Conn
+		call := func() {
+			conn, err := net.Dial(network, l.Addr().String())
+			require.NoError(t, err)
+			t.Cleanup(func() { conn.Close() })
+			local, remote = append(local, conn), append(remote, <-accepted)
+		}
+		call()
+		d.Greeted(remote[0])
+		call()
+		call()
+		assert.True(t, evicted(local[1]))
+		d.Greeted(remote[2])
+		call()
+		assert.True(t, evicted(local[0]), "the oldest, if none is silent")
+		d.Greeted(remote[0]) // it is not pending any more
+		call()
+		assert.True(t, evicted(local[3]))
+		assert.False(t, evicted(local[2]))
+	})
+}
