@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gormapy/gocore/fabric"
+	"gormapy/gocore/handshake"
 )
 
 const (
@@ -28,9 +29,11 @@ const (
 type attempt struct {
 	id         int32
 	fd         int
-	hs         *handshake
-	mine       bool // this rank initiated it
-	connecting bool // connect(2) has not completed
+	hs         *handshake.Exchange
+	peer       int    // its rank, -1 until an accepted connection has proved it
+	mine       bool   // this rank initiated it
+	hello      []byte // of an own attempt, to be sent when connect(2) has completed
+	connecting bool   // connect(2) has not completed
 	where      netip.AddrPort
 	until      time.Time // deadline of a pending connection
 }
@@ -88,11 +91,11 @@ func (t *Transport) runDue(now time.Time) int {
 }
 
 // evict drops a pending connection unless bytes that it has sent in the meantime
-// complete a stage of its handshake.
+// complete a message of its handshake.
 func (t *Transport) evict(a *attempt) int {
-	before := a.hs.stage
+	before := a.hs.Steps()
 	moved := t.advance(a)
-	if t.attempts[a.id] == a && a.hs.stage == before {
+	if t.attempts[a.id] == a && a.hs.Steps() == before {
 		t.drop(a)
 	} else if t.attempts[a.id] == a {
 		// Its hello has arrived: for this, once, it gets more time, at the end of the
@@ -124,8 +127,8 @@ func (t *Transport) begin(p *pair) int {
 		return t.unreachable(p, list, err)
 	}
 	t.lastID++
-	a := &attempt{id: t.lastID, fd: fd, mine: true, connecting: true, where: where}
-	a.hs, _ = initiating(t.id, p.peer)
+	a := &attempt{id: t.lastID, fd: fd, peer: p.peer, mine: true, connecting: true, where: where}
+	a.hs, a.hello = protocol.Initiate(t.id.secret)
 	if err := t.watch(fd, unix.EPOLLOUT, forAttempt, a.id); err != nil {
 		_ = unix.Close(fd)
 		return t.again(p, err)
@@ -199,7 +202,7 @@ func (t *Transport) accept() int {
 		moved += t.makeRoom()
 		tune(fd)
 		t.lastID++
-		a := &attempt{id: t.lastID, fd: fd, hs: accepting(t.id), where: addrPort(from), until: time.Now().Add(t.patience)}
+		a := &attempt{id: t.lastID, fd: fd, hs: protocol.Accept(t.id.find), peer: -1, where: addrPort(from), until: time.Now().Add(t.patience)}
 		if len(t.pending) >= maxPending || t.watch(fd, unix.EPOLLIN, forAttempt, a.id) != nil {
 			_ = unix.Close(fd)
 			continue
@@ -221,7 +224,7 @@ func (t *Transport) makeRoom() int {
 		return 0
 	}
 	for _, a := range t.pending {
-		if a.hs.stage == awaitHello {
+		if a.hs.Steps() == 0 {
 			return t.evict(a)
 		}
 	}
@@ -235,7 +238,7 @@ func (t *Transport) forget(a *attempt) {
 		t.pending = slices.Delete(t.pending, i, i+1)
 	}
 	if a.mine {
-		t.pairs[a.hs.peer].try = nil
+		t.pairs[a.peer].try = nil
 	}
 }
 
@@ -249,40 +252,64 @@ func (t *Transport) advance(a *attempt) int {
 	if a.connecting {
 		return t.connected(a)
 	}
-	var buf [longestMessage]byte
-	for a.hs.missing() > 0 {
-		n, errno := receive(a.fd, buf[:a.hs.missing()])
+	for {
+		if moved, whole := t.hear(a); !whole {
+			return moved
+		}
+		switch {
+		case !a.mine:
+			return t.judge(a)
+		case a.hs.Over():
+			return t.judged(a)
+		}
+		if moved, ok := t.tell(a, a.hs.Say(t.id.ranks(a.peer))); !ok {
+			return moved
+		}
+	}
+}
+
+// hear takes what the other side of an attempt has sent. It returns true once that is
+// all that this side waits for.
+func (t *Transport) hear(a *attempt) (moved int, whole bool) {
+	var buf [128]byte
+	for a.hs.Missing() > 0 {
+		n, errno := receive(a.fd, buf[:min(len(buf), a.hs.Missing())])
 		switch {
 		case errno == unix.EAGAIN || errno == unix.EINTR:
-			return 0
+			return 0, false
 		case errno != 0:
-			return t.lose(a, errno)
+			return t.lose(a, errno), false
 		case n == 0:
-			return t.lose(a, errClosed)
+			return t.lose(a, errClosed), false
 		}
-		answer, err := a.hs.take(buf[:n])
+		answer, err := a.hs.Take(buf[:n])
+		if moved, ok := t.tell(a, answer); !ok {
+			return moved, false
+		}
 		if err != nil {
-			return t.deny(a, err)
-		}
-		if len(answer) == 0 {
-			continue
-		}
-		// The socket's buffer is empty: it takes these few bytes, unless it is dead.
-		if n, errno := send(a.fd, answer); n != len(answer) {
-			return t.lose(a, errno)
+			return t.deny(a, sentence(err)), false
 		}
 	}
-	if a.mine {
-		return t.judged(a)
+	return 0, true
+}
+
+// tell sends a message of the handshake. It returns false if the connection is lost.
+func (t *Transport) tell(a *attempt, m []byte) (moved int, ok bool) {
+	if len(m) == 0 {
+		return 0, true
 	}
-	return t.judge(a)
+	// The socket's buffer is empty: it takes these few bytes, unless it is dead.
+	if n, errno := send(a.fd, m); n != len(m) {
+		return t.lose(a, errno), false
+	}
+	return 0, true
 }
 
 var errClosed = errors.New("closed by the peer")
 
 // connected handles the end of connect(2): it sends the hello.
 func (t *Transport) connected(a *attempt) int {
-	p := &t.pairs[a.hs.peer]
+	p := &t.pairs[a.peer]
 	if err := connectError(a.fd); err != nil {
 		t.drop(a)
 		list, bad := decodeCard(t.dir.Card(p.peer))
@@ -296,8 +323,8 @@ func (t *Transport) connected(a *attempt) int {
 	}
 	a.connecting = false
 	tune(a.fd)
-	if n, errno := send(a.fd, a.hs.said[:helloBytes]); n != helloBytes {
-		return t.lose(a, errno)
+	if moved, ok := t.tell(a, a.hello); !ok {
+		return moved
 	}
 	t.rewatch(a.fd, unix.EPOLLIN, forAttempt, a.id)
 	return 0
@@ -309,7 +336,7 @@ func (t *Transport) lose(a *attempt, err error) int {
 	if !a.mine {
 		return 0
 	}
-	moved := t.again(&t.pairs[a.hs.peer], err)
+	moved := t.again(&t.pairs[a.peer], err)
 	t.setAlarm()
 	return moved
 }
@@ -321,24 +348,29 @@ func (t *Transport) deny(a *attempt, err error) int {
 	if !a.mine {
 		return 0
 	}
-	return t.fail(&t.pairs[a.hs.peer], "handshake failed", fmt.Sprintf("what answers at %v is not this rank: %v", a.where, err), false)
+	return t.fail(&t.pairs[a.peer], "handshake failed", fmt.Sprintf("what answers at %v is not this rank: %v", a.where, err), false)
 }
 
 // judge decides whether an accepted connection whose initiator has proved its
 // identity is used, and sends the verdict.
 func (t *Transport) judge(a *attempt) int {
-	p := &t.pairs[a.hs.peer]
+	peer, err := t.id.caller(a.hs.Body())
+	if err != nil {
+		return t.deny(a, err)
+	}
+	a.peer = peer
+	p := &t.pairs[peer]
 	if p.state == open || p.state == broken {
 		t.drop(a)
 		return 0
 	}
-	use := p.state != trying || t.id.rank > p.peer
-	if word := a.hs.verdict(use); !use {
-		_, _ = send(a.fd, word)
+	use := p.state != trying || t.id.rank > peer
+	if moved, ok := t.tell(a, a.hs.Say(verdict(use))); !ok {
+		return moved
+	}
+	if !use {
 		t.drop(a)
 		return 0
-	} else if n, errno := send(a.fd, word); n != len(word) {
-		return t.lose(a, errno)
 	}
 	if p.try != nil {
 		t.drop(p.try)
@@ -348,8 +380,12 @@ func (t *Transport) judge(a *attempt) int {
 
 // judged handles the verdict on an own attempt.
 func (t *Transport) judged(a *attempt) int {
-	p := &t.pairs[a.hs.peer]
-	if a.hs.use {
+	p := &t.pairs[a.peer]
+	use, err := decided(a.hs.Body())
+	if err != nil {
+		return t.deny(a, err)
+	}
+	if use {
 		return t.adopt(p, a)
 	}
 	t.drop(a)

@@ -45,23 +45,18 @@
 //
 // # Handshake
 //
-// Messages of fixed length; I initiates, A accepts:
+// It is that of package handshake, with the job's secret and these bodies:
 //
-//	I: hello      magic, job, rank of I, rank of A, nonce of I
-//	A: challenge  magic, nonce of A
-//	I: response   HMAC(secret, "initiator", hello, challenge)
-//	A: verdict    use or yield, HMAC(secret, "acceptor", hello, challenge, verdict)
+//	I: ranks    rank of I, rank of A
+//	A: verdict  use or yield
 //
-// HMAC is HMAC-SHA256; secret is the job's, job is derived from it by HMAC. So
-// each side proves that it knows the secret and neither sends it. A recorded
-// response is valid for no other nonces, and a message of one role is not valid
-// for the other. Before I has proved that it knows the secret, A sends nothing
-// that depends on it. The frames that follow are neither encrypted nor
-// authenticated.
+// So each side proves that it knows the secret before it is told anything by the other.
+// The frames that follow are neither encrypted nor authenticated. A peer that answers
+// and is none (another job's, another program) breaks the pair at once.
 //
 // An accepted connection is pending until its initiator has proved its identity.
 // It has pendingTime for that. There are at most maxPending; when another one
-// arrives, the oldest that has not even sent a hello of this job is evicted. A
+// arrives, the oldest that has not even sent a hello with this job's tag is evicted. A
 // pending connection is read only when epoll reports it, never beyond the end of
 // the message that is due, and never waited for.
 //
@@ -110,5 +105,5 @@
 // something has arrived. A read that does not fill its buffer is not followed by
 // another.
 //
-// It may import fabric and sys.
+// It may import fabric, handshake and sys.
 package tcp

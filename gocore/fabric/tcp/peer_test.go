@@ -165,7 +165,7 @@ func raw(t *testing.T) (r *fabrictest.Rank, s *script, c interface {
 	t.Helper()
 	w := fabrictest.NewWorld(t, 2, create)
 	conn := call(t, w.Ranks[0])
-	require.NoError(t, introduce(t, conn, inside(w.Ranks[1]).id, 0))
+	require.NoError(t, introduce(conn, inside(w.Ranks[1]).id, 0))
 	w.Ranks[0].Pause()
 	w.Ranks[1].Pause()
 	return w.Ranks[0], &script{}, conn

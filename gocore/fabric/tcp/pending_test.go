@@ -42,28 +42,23 @@ func gone(t testing.TB, c net.Conn, limit time.Duration) []byte {
 }
 
 // introduce does the handshake of id's rank with rank to, which accepted c.
-func introduce(t testing.TB, c net.Conn, id *identity, to int) error {
-	t.Helper()
-	h, m := initiating(id, to)
-	for h.stage != settled {
-		if len(m) > 0 {
-			if _, err := c.Write(m); err != nil {
-				return err
-			}
-		}
-		buf := make([]byte, h.missing())
-		if _, err := io.ReadFull(c, buf); err != nil {
-			return err
-		}
-		var err error
-		if m, err = h.take(buf); err != nil {
-			return err
-		}
+func introduce(c net.Conn, id *identity, to int) error {
+	x, err := protocol.Call(c, id.secret)
+	if err != nil {
+		return err
 	}
-	if !h.use {
-		return errors.New("yield")
+	if err := x.Tell(c, id.ranks(to)); err != nil {
+		return err
 	}
-	return nil
+	said, err := x.Hear(c)
+	if err != nil {
+		return err
+	}
+	use, err := decided(said)
+	if err == nil && !use {
+		err = errors.New("yield")
+	}
+	return err
 }
 
 // exchange makes all ranks send each other a message.
@@ -139,15 +134,16 @@ func TestPendingConnections(t *testing.T) {
 	assert.Empty(t, gone(t, random, 500*time.Millisecond))
 
 	half := call(t, r)
-	_, hello := initiating(inside(w.Ranks[0]).id, 1)
-	_, err = half.Write(hello)
+	var answer bytes.Buffer
+	_, err = protocol.Call(struct {
+		io.Reader
+		io.Writer
+	}{io.TeeReader(half, &answer), half}, inside(r).id.secret)
 	require.NoError(t, err)
-	challenge := make([]byte, challengeBytes)
-	_, err = io.ReadFull(half, challenge)
-	require.NoError(t, err)
-	assert.False(t, bytes.Contains(challenge, inside(r).id.secret[:8]))
+	assert.False(t, bytes.Contains(answer.Bytes(), inside(r).id.secret[:8]))
 
 	slow := call(t, r)
+	_, hello := protocol.Initiate(inside(r).id.secret)
 	for _, b := range hello[:20] {
 		if _, err := slow.Write([]byte{b}); err != nil {
 			break
@@ -206,48 +202,57 @@ func (o other) Card(rank int) []byte {
 
 // A rank with another secret connects to no rank, and gets the reason.
 func TestWrongSecret(t *testing.T) {
-	for _, job := range []bool{false, true} {
-		w := fabrictest.NewWorld(t, 2, func(dir fabric.Directory) (fabric.Transport, error) {
-			o := other{dir, append([]byte{byte(dir.Rank())}, dir.Secret()...), nil}
-			tr, err := New(o, Options{})
-			if err == nil && job { // it even knows the job's public identifier
-				tr.id.job = newIdentity(dir.Secret(), 0, 2).job
-			}
-			return tr, err
-		})
-		w.Ranks[0].OnDeliver = func(int, *fabric.Header, []byte) { t.Error("a message is delivered") }
-		if job {
-			// The acceptor drops the connection without an answer, so the attempt is repeated.
-			ep := w.Ranks[1].Endpoint(0)
-			time.Sleep(50 * time.Millisecond)
-			assert.ErrorIs(t, ep.Send(&fabric.Header{}, nil), fabric.ErrAgain)
-			n, _ := pendingOf(w.Ranks[0])
-			assert.LessOrEqual(t, n, 1)
-		}
-		w.Ranks[1].StopPolling(func() { inside(w.Ranks[1]).giveUp = 300 * time.Millisecond })
-		w.Ranks[1].Endpoint(0)
-		fabrictest.Until(t, "it gives up", func() bool { return len(w.Ranks[1].Broke(0)) > 0 })
-		assert.ErrorContains(t, w.Ranks[1].Broke(0)[0], "connect to rank 0 failed: closed by the peer")
-		assert.ErrorContains(t, w.Ranks[1].Broke(0)[0], "does it belong to another job?")
-		assert.Empty(t, w.Ranks[0].Broke(1), "the acceptor loses nothing")
-		w.Close()
-	}
-	// A server that is not the peer answers at the address.
-	real := fabrictest.NewWorld(t, 2, create)
-	fake := other{fabrictest.Directories(2)[1], []byte("other"), map[int][]byte{0: encodeCard([]netip.Addr{inside(real.Ranks[0]).at.Addr()}, otherServer(t).Port())}}
-	tr, err := New(fake, Options{})
+	w := fabrictest.NewWorld(t, 2, func(dir fabric.Directory) (fabric.Transport, error) {
+		return New(other{dir, append([]byte{byte(dir.Rank())}, dir.Secret()...), nil}, Options{})
+	})
+	w.Ranks[0].OnDeliver = func(int, *fabric.Header, []byte) { t.Error("a message is delivered") }
+	w.Ranks[1].Endpoint(0)
+	fabrictest.Until(t, "it gives up", func() bool { return len(w.Ranks[1].Broke(0)) > 0 })
+	assert.ErrorContains(t, w.Ranks[1].Broke(0)[0], "connect to rank 0 failed: handshake failed")
+	assert.ErrorContains(t, w.Ranks[1].Broke(0)[0], "is not this rank: it does not know this job's secret")
+	// One that knows the job's tag, too, which is no secret, is told no more.
+	liar := call(t, w.Ranks[0])
+	x, hello := protocol.Initiate(inside(w.Ranks[1]).id.secret)
+	copy(hello[16:], inside(w.Ranks[0]).id.tag[:])
+	_, err := liar.Write(hello)
 	require.NoError(t, err)
-	defer tr.Close()
-	_, err = tr.Connect(0)
+	_, err = x.Hear(liar)
 	require.NoError(t, err)
-	s := &script{}
-	fabrictest.Until(t, "Broken", func() bool { tr.Poll(s); return len(s.broken) > 0 })
-	assert.ErrorContains(t, s.broken[0], "connect to rank 0 failed: handshake failed")
-	assert.ErrorContains(t, s.broken[0], "it does not speak this protocol")
+	require.NoError(t, x.Tell(liar, inside(w.Ranks[1]).id.ranks(0)))
+	assert.Empty(t, gone(t, liar, time.Second))
+	assert.Empty(t, w.Ranks[0].Broke(1), "the acceptor loses nothing")
 }
 
-// otherServer starts a server of another protocol.
-func otherServer(t *testing.T) netip.AddrPort {
+// Another server than the peer listens at the peer's address.
+func TestAnotherServer(t *testing.T) {
+	for _, c := range []struct {
+		server, greeting string
+		says             []string
+	}{
+		{"mail", "220 mail.example.com ESMTP, what can I do for you today?\r\n", []string{"handshake failed (what answers at", "it does not speak this protocol"}},
+		{"one of few words", "+OK POP3 server\r\n", []string{"it does not speak this protocol"}},
+		{"a rank of another version", "gormapy\x09tcp\x00\x00\x00\x00\x00", []string{"it speaks version 9; this is version 2"}},
+		{"one that hangs up", "", []string{"closed by the peer", "does it belong to another job?"}},
+	} {
+		dir := other{fabrictest.Directories(2)[1], testSecret, map[int][]byte{0: encodeCard([]netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}, otherServer(t, c.greeting).Port())}}
+		tr, err := New(dir, Options{})
+		require.NoError(t, err)
+		tr.giveUp = 300 * time.Millisecond
+		_, err = tr.Connect(0)
+		require.NoError(t, err)
+		s := &script{}
+		fabrictest.Until(t, "Broken", func() bool { tr.Poll(s); return len(s.broken) > 0 })
+		assert.ErrorContains(t, s.broken[0], "connect to rank 0 failed: ", c.server)
+		for _, says := range c.says {
+			assert.ErrorContains(t, s.broken[0], says, c.server)
+		}
+		require.NoError(t, tr.Close())
+	}
+}
+
+// otherServer starts a server of another protocol. It says greeting to whoever calls, and
+// hangs up if it has nothing to say.
+func otherServer(t *testing.T, greeting string) netip.AddrPort {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
@@ -257,7 +262,11 @@ func otherServer(t *testing.T) netip.AddrPort {
 			if err != nil {
 				return
 			}
-			_, _ = c.Write([]byte("220 mail.example.com ESMTP, what can I do for you today?\r\n"))
+			if greeting == "" {
+				_ = c.Close()
+				continue
+			}
+			_, _ = c.Write([]byte(greeting))
 			defer c.Close()
 		}
 	}()
@@ -269,28 +278,26 @@ func TestReplay(t *testing.T) {
 	w := fabrictest.NewWorld(t, 2, create)
 	id := inside(w.Ranks[1]).id
 	c := call(t, w.Ranks[0])
-	h, hello := initiating(id, 0)
+	x, hello := protocol.Initiate(id.secret)
 	_, err := c.Write(hello)
 	require.NoError(t, err)
-	buf := make([]byte, challengeBytes)
-	_, err = io.ReadFull(c, buf)
+	_, err = x.Hear(c)
 	require.NoError(t, err)
-	response, err := h.take(buf)
-	require.NoError(t, err)
+	ranks := x.Say(id.ranks(0))
 
 	again := call(t, w.Ranks[0])
-	_, err = again.Write(append(bytes.Clone(hello), response...))
+	_, err = again.Write(append(bytes.Clone(hello), ranks...))
 	require.NoError(t, err)
 	said := gone(t, again, time.Second)
-	assert.LessOrEqual(t, len(said), challengeBytes, "no verdict")
+	assert.LessOrEqual(t, len(said), 48, "a challenge and no verdict")
 
-	_, err = c.Write(response)
+	_, err = c.Write(ranks)
 	require.NoError(t, err)
-	_, err = io.ReadFull(c, make([]byte, verdictBytes))
+	_, err = x.Hear(c)
 	require.NoError(t, err, "the original one is good")
 	// Once the pair is open no further connection is accepted, even with the secret.
 	second := call(t, w.Ranks[0])
-	assert.Error(t, introduce(t, second, id, 0))
+	assert.Error(t, introduce(second, id, 0))
 	assert.Empty(t, w.Ranks[0].Broke(1))
 }
 
