@@ -9,6 +9,7 @@ import (
 	"sync"
 	"unsafe"
 
+	"gormapy/gocore/handshake"
 	"gormapy/gocore/rdmaapi/backend"
 	"gormapy/gocore/rdmaapi/sockets"
 	"gormapy/gocore/sys"
@@ -26,13 +27,14 @@ type context struct {
 	mu      sync.RWMutex
 	regions map[uint32]*region
 	qps     map[uint32]*qp
+	tagged  map[handshake.Tag]*qp // by the tag of the secret
 	nextQP  uint32
 	closed  bool
 }
 
 func open(kind string, d backend.Device) (*context, error) {
 	c := &context{
-		kind: kind, device: d, regions: map[uint32]*region{}, qps: map[uint32]*qp{},
+		kind: kind, device: d, regions: map[uint32]*region{}, qps: map[uint32]*qp{}, tagged: map[handshake.Tag]*qp{},
 		probe: new(uint64), nextQP: 1 + random32()&0xffff,
 	}
 	*c.probe = uint64(random32())<<32 | uint64(random32())
@@ -109,10 +111,11 @@ func (c *context) forget(r *region) {
 	c.mu.Unlock()
 }
 
-func (c *context) qp(num uint32) *qp {
+// find returns the queue pair that a peer names by a tag, nil if there is none.
+func (c *context) find(tag handshake.Tag) *qp {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.qps[num]
+	return c.tagged[tag]
 }
 
 // pd is a protection domain. Its regions and queue pairs point to it.
@@ -148,7 +151,7 @@ func (d *pd) CreateQP(init backend.QPInit) (backend.QP, error) {
 	}
 	q.num = d.ctx.nextQP
 	d.ctx.nextQP = (d.ctx.nextQP + 1) & 0xffffff
-	d.ctx.qps[q.num] = q
+	d.ctx.qps[q.num], d.ctx.tagged[protocol.Tag(q.secret)] = q, q
 	return q, nil
 }
 

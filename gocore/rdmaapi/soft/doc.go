@@ -19,20 +19,20 @@
 //
 // Info holds addresses, the number of the queue pair and a secret made for it. Of
 // two queue pairs the one with the smaller secret dials, in a goroutine of its
-// own; Connect does not wait. On the socket:
+// own; Connect does not wait. The handshake is that of package handshake, with these
+// bodies; the tag is that of the agent's secret, by which the agent finds the queue pair:
 //
-//	agent  → dialer  challenge: magic, version, nonce
-//	dialer → agent   hello: both numbers, its nonce, a probe, two proofs
-//	agent  → dialer  welcome: proof, whether it can copy the dialer's memory, a probe
-//	dialer → agent   ready: proof, whether it can copy the agent's memory
+//	dialer → agent  introduction: the dialer's number, a probe, a binding
+//	agent → dialer  welcome: whether it can copy the dialer's memory, a probe
+//	dialer → agent  ready: whether it can copy the agent's memory
 //
-// Proofs are HMAC-SHA256 over nonces, numbers and all other bytes sent so far. The
-// hello has one with the secret of each queue pair, the later messages one with
-// both, so only a peer that was given both infos is accepted. The agent checks the
-// proof with its own secret at once, the other one when its program has called
-// Connect. Until then the connection is parked with the queue pair, at most one. A
-// probe is the address of a number in the sender's memory, and the number: a peer
-// that can read it there can copy.
+// The introduction is proved with the agent's secret, which the agent checks at once. The
+// binding (handshake.Exchange.Bind) proves number and probe with the dialer's secret;
+// the agent checks it when its program has called Connect. Until then the connection is
+// parked with the queue pair, at most one. The later messages are proved with both
+// secrets, so only a peer that was given both infos is accepted. A probe is the address
+// of a number in the sender's memory, and the number: a peer that can read it there can
+// copy.
 //
 // Requests posted before the link is up wait for it, at most Connection.Timeout.
 //
@@ -74,7 +74,7 @@
 // drainTime.
 //
 // Locks are taken in this order: link.wmu, qp.mu, then one of link.moving,
-// cq.mu, region.mu.
+// cq.mu, region.mu, context.mu.
 //
-// It may import fabric, rdmaapi/backend, rdmaapi/sockets and sys.
+// It may import fabric, handshake, rdmaapi/backend, rdmaapi/sockets and sys.
 package soft

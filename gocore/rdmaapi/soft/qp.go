@@ -2,8 +2,6 @@ package soft
 
 import (
 	"bytes"
-	"crypto/hmac"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -173,13 +171,11 @@ func (q *qp) setDialed(life int, c net.Conn) bool {
 	return true
 }
 
-// provedTo reports whether the peer has proved that it has this queue pair's info.
-func (q *qp) provedTo(ac *acceptedConn) bool {
+// mySecret returns the secret that peers prove to know.
+func (q *qp) mySecret() []byte {
 	q.mu.Lock()
-	secret := q.secret
-	q.mu.Unlock()
-	want := proof(secret, "hello to", ac.challenge, ac.hello[:helloBody])
-	return hmac.Equal(want, ac.hello[helloBody:helloBody+sha256.Size])
+	defer q.mu.Unlock()
+	return q.secret
 }
 
 // park keeps a connection until Connect is called, or uses it if Connect was called.
@@ -378,9 +374,9 @@ func (q *qp) Reset() error {
 	l, pinned := q.disconnect()
 	q.link, q.mirror, q.base, q.why = nil, nil, 0, ""
 	q.life++
-	q.secret = random(secretBytes)
 	if !q.closed {
 		q.state = backend.StateInit
+		q.renew()
 	}
 	q.mu.Unlock()
 	if pinned {
@@ -389,14 +385,25 @@ func (q *qp) Reset() error {
 	return nil
 }
 
+// renew gives the queue pair another secret. The caller holds mu.
+func (q *qp) renew() {
+	former := q.secret
+	q.secret = random(secretBytes)
+	q.ctx.mu.Lock()
+	delete(q.ctx.tagged, protocol.Tag(former))
+	q.ctx.tagged[protocol.Tag(q.secret)] = q
+	q.ctx.mu.Unlock()
+}
+
 // Close implements backend.QP.
 func (q *qp) Close() error {
+	q.mu.Lock()
 	q.ctx.mu.Lock()
 	if q.ctx.qps[q.num] == q {
 		delete(q.ctx.qps, q.num)
 	}
+	delete(q.ctx.tagged, protocol.Tag(q.secret))
 	q.ctx.mu.Unlock()
-	q.mu.Lock()
 	requests := q.sq
 	l, pinned := q.disconnect()
 	q.closed, q.state = true, backend.StateErr
