@@ -1,9 +1,6 @@
 package transfer
 
 import (
-	"crypto/hmac"
-	"crypto/rand"
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -12,33 +9,28 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"gormapy/gocore/handshake"
 )
 
-// The protocol on the socket of an engine, the acceptor; the initiator is the engine
-// that connects:
-//
-//	acceptor → initiator  greeting: magic, version, 3 bytes of zero, nonce
-//	initiator → acceptor  hello and its proof
-//	acceptor → initiator  answer and its proof
-//	then, at any time, either one: goodbye
-//
-// Hello, answer and goodbye are preceded by their length in 4 bytes. A proof is the
-// HMAC-SHA256, with the secret of the acceptor, over all bytes sent so far: only an
-// engine that has the acceptor's descriptor is accepted, and only the acceptor
-// itself can answer.
+// The protocol on the socket of an engine, the acceptor, is the handshake of package
+// handshake with the acceptor's secret; the initiator is the engine that connects. The
+// bodies are a hello of the initiator and an answer of the acceptor. So only an engine
+// that has the acceptor's descriptor is accepted, and only the acceptor itself can
+// answer. Then either one may send a goodbye at any time, preceded by its length in 4
+// bytes.
 const (
-	magic        = "gENG"
-	version      = 1
-	nonceBytes   = 16
-	greeting     = 8 + nonceBytes
 	idBytes      = 16
 	secretBytes  = 32
 	maxBody      = 64 << 10
 	maxName      = 255
 	maxLanes     = 64
 	maxInfoBytes = 512
+	maxGoodbye   = 1000
 	goodbyeTime  = time.Second
 )
+
+var protocol = handshake.Protocol{Name: "transfer", Version: 2, Limits: []int{maxBody, maxBody}}
 
 // Card is the descriptor of an engine.
 type Card struct {
@@ -51,7 +43,6 @@ type Card struct {
 
 // hello is the message of the initiator.
 type hello struct {
-	nonce    [nonceBytes]byte
 	from, to [idBytes]byte
 	name     string
 	backend  string
@@ -59,7 +50,7 @@ type hello struct {
 }
 
 func (h *hello) bytes() []byte {
-	b := append(append(append([]byte(nil), h.nonce[:]...), h.from[:]...), h.to[:]...)
+	b := append(append([]byte(nil), h.from[:]...), h.to[:]...)
 	b = append(append(b, byte(len(h.name))), h.name...)
 	b = append(append(b, byte(len(h.backend))), h.backend...)
 	return appendInfos(b, h.infos)
@@ -116,7 +107,6 @@ func (r *reader) end() error {
 
 func parseHello(b []byte) (h hello, err error) {
 	r := reader{b: b}
-	copy(h.nonce[:], r.take(nonceBytes))
 	copy(h.from[:], r.take(idBytes))
 	copy(h.to[:], r.take(idBytes))
 	h.name = string(r.take(int(r.take(1)[0])))
@@ -151,75 +141,38 @@ func parseAnswer(b []byte) (a answer, err error) {
 	return a, r.end()
 }
 
-func proof(secret [secretBytes]byte, what string, parts ...[]byte) []byte {
-	m := hmac.New(sha256.New, secret[:])
-	m.Write([]byte(what))
-	for _, p := range parts {
-		m.Write(p)
-	}
-	return m.Sum(nil)
-}
-
-func readBody(r io.Reader, limit int) ([]byte, error) {
-	var head [4]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil {
-		return nil, err
-	}
-	n := binary.LittleEndian.Uint32(head[:])
-	if n > uint32(limit) {
-		return nil, fmt.Errorf("a message of %d bytes; the limit is %d", n, limit)
-	}
-	b := make([]byte, n)
-	_, err := io.ReadFull(r, b)
-	return b, err
-}
-
-func withLength(b []byte) []byte {
-	return append(binary.LittleEndian.AppendUint32(nil, uint32(len(b))), b...)
-}
-
-func nonce() (n [nonceBytes]byte) {
-	rand.Read(n[:]) //nolint:errcheck // it ends the program rather than fail
-	return n
-}
-
 // slowness multiplies the time for a message before which the other end makes lanes.
 // Some providers of libfabric take half a second for each on a busy machine.
 const slowness = 4
 
 // initiate does the initiator's side of the handshake and returns the infos of the
-// acceptor's lanes. patience is the time for the greeting.
+// acceptor's lanes. patience is the time for the challenge.
 func initiate(conn net.Conn, to *Card, h hello, patience time.Duration) ([][]byte, error) {
 	conn.SetDeadline(time.Now().Add(patience)) //nolint:errcheck // a socket has deadlines
-	var g [greeting]byte
-	if _, err := io.ReadFull(conn, g[:]); err != nil {
+	x, err := protocol.Call(conn, to.Secret[:])
+	switch {
+	case errors.Is(err, handshake.ErrForeign):
+		return nil, errors.New("what listens there is no engine")
+	case errors.Is(err, handshake.ErrUnknown):
+		return nil, errors.New("it does not know this descriptor: it is of another engine, which has ended")
+	case errors.As(err, new(*handshake.VersionError)):
+		return nil, err
+	case err != nil:
 		return nil, fmt.Errorf("no greeting: %w", err)
 	}
-	if string(g[:4]) != magic {
-		return nil, errors.New("what listens there is no engine")
-	}
-	if g[4] != version {
-		return nil, fmt.Errorf("it speaks version %d; this is version %d", g[4], version)
-	}
-	h.nonce, h.to = nonce(), to.ID
-	body := h.bytes()
-	if _, err := conn.Write(append(withLength(body), proof(to.Secret, "hello", g[:], body)...)); err != nil {
+	h.to = to.ID
+	if err := x.Tell(conn, h.bytes()); err != nil {
 		return nil, err
 	}
 	conn.SetDeadline(time.Now().Add(slowness * patience)) //nolint:errcheck // a socket has deadlines
-	said, err := readBody(conn, maxBody)
-	if errors.Is(err, io.EOF) {
-		return nil, errors.New("it does not know this descriptor: it is of another engine, which has ended")
-	}
-	if err != nil {
-		return nil, err
-	}
-	var mac [sha256.Size]byte
-	if _, err := io.ReadFull(conn, mac[:]); err != nil {
-		return nil, err
-	}
-	if !hmac.Equal(mac[:], proof(to.Secret, "answer", g[:], body, said)) {
+	said, err := x.Hear(conn)
+	switch {
+	case errors.Is(err, handshake.ErrProof):
 		return nil, errors.New("its answer has a wrong proof")
+	case errors.Is(err, io.EOF):
+		return nil, errors.New("it has ended, or does not know this descriptor")
+	case err != nil:
+		return nil, err
 	}
 	a, err := parseAnswer(said)
 	if err != nil {
@@ -234,36 +187,31 @@ func initiate(conn net.Conn, to *Card, h hello, patience time.Duration) ([][]byt
 	return a.infos, nil
 }
 
-// respond does the acceptor's side of the handshake. decide gets the authenticated
-// hello and returns the answer.
-func respond(conn net.Conn, self *Card, decide func(hello) answer, patience time.Duration) error {
+// respond does the acceptor's side of the handshake. greeted is called for a caller that
+// names this engine, decide gets its authenticated hello and returns the answer.
+func respond(conn net.Conn, self *Card, greeted func(), decide func(hello) answer, patience time.Duration) error {
 	conn.SetDeadline(time.Now().Add(slowness * patience)) //nolint:errcheck // a socket has deadlines
-	g := append(append([]byte(magic), version, 0, 0, 0), make([]byte, nonceBytes)...)
-	n := nonce()
-	copy(g[8:], n[:])
-	if _, err := conn.Write(g); err != nil {
-		return err
-	}
-	body, err := readBody(conn, maxBody)
+	x := protocol.Accept(func(tag handshake.Tag) []byte {
+		if tag != protocol.Tag(self.Secret[:]) {
+			return nil
+		}
+		greeted()
+		return self.Secret[:]
+	})
+	said, err := x.Hear(conn)
 	if err != nil {
 		return err
 	}
-	var mac [sha256.Size]byte
-	if _, err := io.ReadFull(conn, mac[:]); err != nil {
-		return err
-	}
-	h, err := parseHello(body)
+	h, err := parseHello(said)
 	if err != nil {
 		return err
 	}
-	if !hmac.Equal(mac[:], proof(self.Secret, "hello", g, body)) || h.to != self.ID {
+	if h.to != self.ID {
 		return errors.New("a caller without this engine's descriptor")
 	}
 	a := decide(h)
-	said := a.bytes()
 	conn.SetDeadline(time.Now().Add(patience)) //nolint:errcheck // a socket has deadlines
-	_, err = conn.Write(append(withLength(said), proof(self.Secret, "answer", g, body, said)...))
-	if err == nil && a.refusal != "" {
+	if err = x.Tell(conn, a.bytes()); err == nil && a.refusal != "" {
 		err = errors.New(a.refusal)
 	}
 	return err
@@ -272,14 +220,15 @@ func respond(conn net.Conn, self *Card, decide func(hello) answer, patience time
 // goodbye sends why the socket is being closed, as far as the other end still reads,
 // and closes it.
 func goodbye(conn net.Conn, why string) {
-	conn.SetWriteDeadline(time.Now().Add(goodbyeTime))       //nolint:errcheck // an error shows in the write
-	conn.Write(withLength([]byte(why[:min(len(why), 500)]))) //nolint:errcheck // the message is best effort
+	b := []byte(why[:min(len(why), maxGoodbye)])
+	conn.SetWriteDeadline(time.Now().Add(goodbyeTime))                              //nolint:errcheck // an error shows in the write
+	conn.Write(append(binary.LittleEndian.AppendUint32(nil, uint32(len(b))), b...)) //nolint:errcheck // the message is best effort
 	conn.Close()
 }
 
 // ended waits for a goodbye or the end of the socket, and returns the reason.
 func ended(conn net.Conn) string {
-	b, err := readBody(conn, 1000)
+	b, err := readGoodbye(conn)
 	switch {
 	case err == nil:
 		return string(b)
@@ -289,4 +238,18 @@ func ended(conn net.Conn) string {
 		return "the connection was closed here"
 	}
 	return err.Error()
+}
+
+func readGoodbye(r io.Reader) ([]byte, error) {
+	var head [4]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return nil, err
+	}
+	n := binary.LittleEndian.Uint32(head[:])
+	if n > maxGoodbye {
+		return nil, fmt.Errorf("a goodbye of %d bytes; the limit is %d", n, maxGoodbye)
+	}
+	b := make([]byte, n)
+	_, err := io.ReadFull(r, b)
+	return b, err
 }

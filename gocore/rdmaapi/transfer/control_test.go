@@ -6,17 +6,19 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"gormapy/gocore/handshake"
 	"gormapy/gocore/rdmaapi/backend"
 )
 
 func someHello() hello {
-	return hello{nonce: nonce(), from: [idBytes]byte{1}, to: [idBytes]byte{2}, name: "a", backend: "tcp", infos: [][]byte{{1, 2, 3}, {}}}
+	return hello{from: [idBytes]byte{1}, to: [idBytes]byte{2}, name: "a", backend: "tcp", infos: [][]byte{{1, 2, 3}, {}}}
 }
 
 func TestMessagesComeBackAsTheyWere(t *testing.T) {
@@ -83,17 +85,23 @@ func FuzzNotice(f *testing.F) {
 	})
 }
 
-// dial connects to an engine without a handshake, and returns its greeting.
-func dial(t *testing.T, e *Engine) (conn net.Conn, g []byte) {
+// dial connects to an engine without a handshake.
+func dial(t *testing.T, e *Engine) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", e.card.Address)
 	require.NoError(t, err)
 	t.Cleanup(func() { conn.Close() })
 	conn.SetDeadline(time.Now().Add(10 * time.Second)) //nolint:errcheck // a socket has deadlines
-	g = make([]byte, greeting)
-	_, err = io.ReadFull(conn, g)
+	return conn
+}
+
+// greet connects to an engine, whose secret the caller knows.
+func greet(t *testing.T, e *Engine) (net.Conn, *handshake.Exchange) {
+	t.Helper()
+	conn := dial(t, e)
+	x, err := protocol.Call(conn, e.card.Secret[:])
 	require.NoError(t, err)
-	return conn, g
+	return conn, x
 }
 
 // hungUp asserts that an engine sends nothing and closes the connection.
@@ -112,23 +120,39 @@ func TestUnauthenticatedPeersAreRefused(t *testing.T) {
 	eachBackend(t, func(t *testing.T, by backend.Backend) {
 		a, b := engine(t, by, "a", nil), engine(t, by, "b", nil)
 		infos := [][]byte{bytes.Repeat([]byte{1}, 60)}
+		h := hello{to: b.card.ID, name: "a", backend: b.card.Backend, infos: infos}
 		t.Run("wrong secret", func(t *testing.T) {
-			conn, g := dial(t, b)
-			h := hello{to: b.card.ID, name: "a", backend: b.card.Backend, infos: infos}
-			body := h.bytes()
-			conn.Write(append(withLength(body), proof([secretBytes]byte{}, "hello", g, body)...)) //nolint:errcheck // it hangs up
+			conn := dial(t, b)
+			_, err := protocol.Call(conn, make([]byte, secretBytes))
+			assert.ErrorIs(t, err, handshake.ErrUnknown)
+			hungUp(t, conn)
+		})
+		t.Run("the tag without the secret", func(t *testing.T) {
+			conn := dial(t, b)
+			x, hi := protocol.Initiate(make([]byte, secretBytes))
+			tag := protocol.Tag(b.card.Secret[:])
+			copy(hi[16:], tag[:])
+			conn.Write(hi) //nolint:errcheck // the engine reads it
+			_, err := x.Hear(conn)
+			require.NoError(t, err)
+			require.NoError(t, x.Tell(conn, h.bytes()))
 			hungUp(t, conn)
 		})
 		t.Run("proof of another connection", func(t *testing.T) {
-			_, g := dial(t, b)
-			conn, _ := dial(t, b)
-			h := hello{to: b.card.ID, name: "a", backend: b.card.Backend, infos: infos}
-			body := h.bytes()
-			conn.Write(append(withLength(body), proof(b.card.Secret, "hello", g, body)...)) //nolint:errcheck // it hangs up
+			_, x := greet(t, b)
+			conn, _ := greet(t, b)
+			conn.Write(x.Say(h.bytes())) //nolint:errcheck // it hangs up
+			hungUp(t, conn)
+		})
+		t.Run("the id of another engine", func(t *testing.T) {
+			conn, x := greet(t, b)
+			other := h
+			other.to = a.card.ID
+			require.NoError(t, x.Tell(conn, other.bytes()))
 			hungUp(t, conn)
 		})
 		t.Run("noise", func(t *testing.T) {
-			conn, _ := dial(t, b)
+			conn := dial(t, b)
 			noise := make([]byte, 1<<16)
 			rand.Read(noise) //nolint:errcheck // it ends the program rather than fail
 			binary.LittleEndian.PutUint32(noise, 1<<31)
@@ -137,16 +161,16 @@ func TestUnauthenticatedPeersAreRefused(t *testing.T) {
 		})
 		t.Run("silence and half a hello", func(t *testing.T) {
 			dial(t, b)
-			conn, _ := dial(t, b)
-			conn.Write([]byte{10, 0, 0, 0, 1}) //nolint:errcheck // it waits for more
+			conn := dial(t, b)
+			_, hi := protocol.Initiate(b.card.Secret[:])
+			conn.Write(hi[:len(hi)/2]) //nolint:errcheck // it waits for more
 		})
 		t.Run("infos of no queue pair", func(t *testing.T) {
-			conn, g := dial(t, b)
-			h := hello{to: b.card.ID, name: "a", backend: b.card.Backend, infos: [][]byte{{1}}}
-			body := h.bytes()
-			_, err := conn.Write(append(withLength(body), proof(b.card.Secret, "hello", g, body)...))
-			require.NoError(t, err)
-			said, err := readBody(conn, maxBody)
+			conn, x := greet(t, b)
+			other := h
+			other.infos = [][]byte{{1}}
+			require.NoError(t, x.Tell(conn, other.bytes()))
+			said, err := x.Hear(conn)
 			require.NoError(t, err)
 			got, err := parseAnswer(said)
 			require.NoError(t, err)
@@ -175,4 +199,40 @@ func TestAnImpostorIsDetected(t *testing.T) {
 		assert.Contains(t, text, "does not know this descriptor")
 		assert.NotEqual(t, p.source, p.target)
 	})
+}
+
+// An initiator says of what listens at an engine's address what it is.
+func TestWhatIsNoEngine(t *testing.T) {
+	says := func(what string) func(net.Conn) {
+		return func(conn net.Conn) {
+			io.ReadFull(conn, make([]byte, 64)) //nolint:errcheck // it is the hello
+			go io.Copy(io.Discard, conn)        //nolint:errcheck // it ends with the connection
+			conn.Write([]byte(what))            //nolint:errcheck // the other end reads it
+		}
+	}
+	for name, c := range map[string]struct {
+		server func(net.Conn)
+		want   string
+	}{
+		"a web server":           {says("HTTP/1.1 400 Bad Request\r\n\r\n"), "what listens there is no engine"},
+		"a queue pair":           {says("gormapy\x02soft\x00\x00\x00\x00"), "what listens there is no engine"},
+		"an older engine":        {says("gormapy\x01transfer"), "it speaks version 1; this is version 2"},
+		"one that hangs up":      {says(""), "no greeting: EOF"},
+		"one that knows the tag": {says("gormapy\x02transfer" + strings.Repeat("x", 32) + "\x00\x00\x00\x00" + strings.Repeat("x", 32)), "its answer has a wrong proof"},
+		"another engine": {func(conn net.Conn) {
+			protocol.Accept(func(handshake.Tag) []byte { return nil }).Hear(conn) //nolint:errcheck // it is unknown
+		}, "it does not know this descriptor: it is of another engine, which has ended"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			near, far := net.Pipe()
+			defer near.Close()
+			go func() {
+				c.server(far)
+				far.Close()
+			}()
+			h := someHello()
+			_, err := initiate(near, &Card{Secret: [secretBytes]byte{1}}, h, 10*time.Second)
+			assert.EqualError(t, err, c.want)
+		})
+	}
 }

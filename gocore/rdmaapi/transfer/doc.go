@@ -58,5 +58,5 @@
 // The order is Engine.mu, remote.mu, link.mu, then one of Region.mu, Status.mu,
 // inbox.mu. A back end is called under link.mu; queue pairs are closed under no lock.
 //
-// It may import rdmaapi/backend and rdmaapi/sockets.
+// It may import handshake, rdmaapi/backend and rdmaapi/sockets.
 package transfer

@@ -52,7 +52,7 @@ func (e *Engine) welcome(conn net.Conn) *inbound {
 	stop := context.AfterFunc(e.life, func() { conn.Close() })
 	defer stop()
 	in := &inbound{engine: e, conn: conn, partial: map[uint64]uint32{}}
-	err := respond(conn, &e.card, func(h hello) answer {
+	err := respond(conn, &e.card, func() { e.acceptor.Greeted(conn) }, func(h hello) answer {
 		e.acceptor.Authenticated(conn)
 		infos, err := in.admit(h)
 		if err != nil {
