@@ -1,6 +1,7 @@
 package handshake
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -190,7 +191,7 @@ func (x *Exchange) check() (answer []byte, err error) {
 		if !hmac.Equal(m[rest:], x.proof(!x.initiator, x.said[:x.begun+rest])) {
 			return nil, ErrProof
 		}
-		x.body = m[lengthBytes:rest:rest]
+		x.body = bytes.Clone(m[lengthBytes:rest])
 	}
 	x.taken()
 	return nil, nil

@@ -185,6 +185,29 @@ func TestThousandPendingConnections(t *testing.T) {
 	exchange(t, w)
 }
 
+// A pending connection that has sent a hello of this job is not evicted for silent ones.
+func TestPendingConnectionsThatHaveGreetedStay(t *testing.T) {
+	w := fabrictest.NewWorld(t, 2, impatient(time.Minute))
+	c := call(t, w.Ranks[0])
+	id := inside(w.Ranks[1]).id
+	x, err := protocol.Call(c, id.secret)
+	require.NoError(t, err)
+	for range maxPending + 10 {
+		call(t, w.Ranks[0])
+	}
+	fabrictest.Until(t, "all of them have called", func() bool {
+		inside(w.Ranks[0]).mu.Lock()
+		defer inside(w.Ranks[0]).mu.Unlock()
+		return inside(w.Ranks[0]).lastID >= maxPending+11
+	})
+	require.NoError(t, x.Tell(c, id.ranks(0)))
+	said, err := x.Hear(c)
+	require.NoError(t, err)
+	use, err := decided(said)
+	require.NoError(t, err)
+	assert.True(t, use)
+}
+
 // other is the directory of a rank of another job, with addresses of this one.
 type other struct {
 	fabric.Directory

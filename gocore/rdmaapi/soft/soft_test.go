@@ -3,9 +3,11 @@ package soft
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"math/rand"
 	"net"
+	"slices"
 	"testing"
 	"time"
 	"unsafe"
@@ -310,6 +312,87 @@ func TestUnauthenticatedPeersAreRefused(t *testing.T) {
 		peer.post(t, backend.OpWrite, 1, a)
 		assert.Equal(t, backend.Success, peer.wait(t, 1)[0].Status)
 		assert.EqualValues(t, 7, a.memory[guard])
+	})
+}
+
+// A dialer learns at once what is wrong with an address or an info.
+func TestWhatIsNoQueuePair(t *testing.T) {
+	both(t, func(t *testing.T, b Backend) {
+		a, peer := newSide(t, b), newSide(t, b)
+		call := func(to info) error {
+			_, err := dial(a.qp, a.qp.secret, to, func(net.Conn) bool { return true })
+			return err
+		}
+		gone := peer.info(t)
+		require.NoError(t, peer.qp.Reset())
+		assert.EqualError(t, call(gone), fmt.Sprintf("the peer has no queue pair %d any more", gone.num))
+		renewed := peer.info(t)
+		require.NoError(t, peer.qp.Close())
+		assert.EqualError(t, call(renewed), fmt.Sprintf("the peer has no queue pair %d any more", gone.num))
+		assert.Empty(t, peer.ctx.tagged)
+		for said, want := range map[string]string{
+			"220 mail.example.com ESMTP\r\n":  "what answers is no queue pair",
+			"gormapy\x02transfer":             "what answers is no queue pair",
+			"gormapy\x01soft\x00\x00\x00\x00": "it speaks version 1; this is version 2",
+		} {
+			network, address := "tcp", "127.0.0.1:0"
+			if b == SHM {
+				network, address = "unix", "@gormapy-test-no-queue-pair"
+			}
+			l, err := net.Listen(network, address)
+			require.NoError(t, err)
+			go func() {
+				conn, err := l.Accept()
+				if err == nil {
+					conn.Write([]byte(said)) //nolint:errcheck // the other end reads it
+					io.ReadAll(conn)         //nolint:errcheck // until it hangs up
+					conn.Close()
+				}
+			}()
+			assert.EqualError(t, call(info{num: 1, secret: gone.secret, addresses: []string{l.Addr().String()}}), want)
+			l.Close()
+		}
+	})
+}
+
+// A probe that somebody has replaced, who knows the agent's info only, is not used.
+func TestTheProbeIsTheDialers(t *testing.T) {
+	both(t, func(t *testing.T, b Backend) {
+		a, peer := newSide(t, b), newSide(t, b)
+		conn, err := reach(b.kind, a.info(t).addresses)
+		require.NoError(t, err)
+		defer conn.Close()
+		x, err := protocol.Call(conn, a.qp.secret)
+		require.NoError(t, err)
+		bound := append(binary.LittleEndian.AppendUint32(nil, peer.qp.num), peer.ctx.probeBytes()...)
+		binding := x.Bind(peer.qp.secret, bound)
+		bound[4] ^= 1
+		require.NoError(t, x.Tell(conn, append(bound, binding...)))
+		require.Eventually(t, func() bool {
+			a.qp.mu.Lock()
+			defer a.qp.mu.Unlock()
+			return a.qp.parked != nil
+		}, 10*time.Second, time.Millisecond)
+		a.qp.mu.Lock()
+		ac := a.qp.parked
+		a.qp.mu.Unlock()
+		_, err = ac.finish(a.qp, a.qp.secret, peer.info(t))
+		assert.ErrorIs(t, err, errUnauthenticated)
+		bound[4] ^= 1
+		copy(ac.introduction, bound)
+		done := make(chan error, 1)
+		go func() {
+			l, err := ac.finish(a.qp, a.qp.secret, peer.info(t))
+			if err == nil {
+				l.process.close()
+			}
+			done <- err
+		}()
+		x.Use(slices.Concat(peer.qp.secret, a.qp.secret))
+		_, err = x.Hear(conn)
+		require.NoError(t, err)
+		require.NoError(t, x.Tell(conn, flag(false)))
+		require.NoError(t, <-done, "only the probe was wrong")
 	})
 }
 
