@@ -282,11 +282,10 @@ const Retries = 6
 
 // QPAccess returns the accesses of peers through a queue pair: all that the device can do.
 func (d *IB) QPAccess() ibverbs.Access {
-	access := ibverbs.LocalWrite | ibverbs.RemoteWrite | ibverbs.RemoteRead
-	if d.Device.AtomicCap != ibverbs.AtomicNone {
-		access |= ibverbs.RemoteAtomic
+	if d.Device.AtomicCap == ibverbs.AtomicNone {
+		return AllAccess &^ ibverbs.RemoteAtomic
 	}
-	return access
+	return AllAccess
 }
 
 // Peer returns how to reach the peer with this address from p. mtu is the peer's.
@@ -300,14 +299,14 @@ func (p *Place) Peer(lid uint16, gid [16]byte, mtu int) ibverbs.Remote {
 
 // Register registers n bytes at addr, see the package comment.
 func (d *IB) Register(pd *ibverbs.PD, addr uintptr, n int, access Access) (*ibverbs.MR, error) {
-	mr, err := pd.Register(uint64(addr), n, ibverbs.Access(access))
+	mr, err := pd.Register(uint64(addr), n, access)
 	if err == nil || !d.Device.OnDemand {
 		return mr, err
 	}
 	if !d.Device.OnDemandAtomic {
-		access &^= RemoteAtomic
+		access &^= ibverbs.RemoteAtomic
 	}
-	if paged, again := pd.Register(uint64(addr), n, ibverbs.Access(access)|ibverbs.OnDemand); again == nil {
+	if paged, again := pd.Register(uint64(addr), n, access|ibverbs.OnDemand); again == nil {
 		return paged, nil
 	}
 	return nil, err

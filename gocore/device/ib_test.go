@@ -154,7 +154,7 @@ func TestRegisterIB(t *testing.T) {
 	double.Fault(double.NoAtomicKeys, int(syscall.EOPNOTSUPP))
 	s, err = NewSlab(4, 64, "cells", register)
 	require.NoError(t, err)
-	assert.EqualValues(t, AllAccess&^RemoteAtomic, s.MR.Access())
+	assert.EqualValues(t, AllAccess&^ibverbs.RemoteAtomic, s.MR.Access())
 	require.NoError(t, s.Close())
 	double.Fault(double.NoAtomicKeys, 0)
 

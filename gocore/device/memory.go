@@ -6,23 +6,20 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"gormapy/gocore/ibverbs"
 )
 
-// Access is a set of allowed accesses to registered memory, numbered as ibv_access_flags.
-// Memory with none of them can only be sent from.
-type Access uint32
+// Access is a set of allowed accesses to registered memory of either library. Memory with
+// none of them can only be sent from.
+type Access = ibverbs.Access
 
-// The kinds of access.
 const (
-	LocalWrite   Access = 1 << 0
-	RemoteWrite  Access = 1 << 1
-	RemoteRead   Access = 1 << 2
-	RemoteAtomic Access = 1 << 3
-
-	// AllAccess is for memory that peers read and change, ReadOnly for memory that
-	// they only read.
-	AllAccess = LocalWrite | RemoteWrite | RemoteRead | RemoteAtomic
-	ReadOnly  = LocalWrite | RemoteRead
+	// LocalWrite is for memory that no peer accesses, ReadOnly for memory that they only
+	// read, AllAccess for memory that they read and change.
+	LocalWrite = ibverbs.LocalWrite
+	ReadOnly   = LocalWrite | ibverbs.RemoteRead
+	AllAccess  = ReadOnly | ibverbs.RemoteWrite | ibverbs.RemoteAtomic
 )
 
 // Mapping is memory of this process's own that is registered as MR.

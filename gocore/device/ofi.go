@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"gormapy/gocore/ibverbs"
 	"gormapy/gocore/libfabric"
 )
 
@@ -223,10 +224,10 @@ func ofiAccess(access Access) libfabric.Access {
 	if access&LocalWrite != 0 {
 		a |= libfabric.AccessRecv | libfabric.AccessRead
 	}
-	if access&(RemoteWrite|RemoteAtomic) != 0 {
+	if access&(ibverbs.RemoteWrite|ibverbs.RemoteAtomic) != 0 {
 		a |= libfabric.AccessRemoteWrite
 	}
-	if access&(RemoteRead|RemoteAtomic) != 0 {
+	if access&(ibverbs.RemoteRead|ibverbs.RemoteAtomic) != 0 {
 		a |= libfabric.AccessRemoteRead
 	}
 	return a
