@@ -32,6 +32,13 @@ class Programs:
             raise AttributeError(f"{self._file} has no function {name}")
         return Program(self._file, name)
 
+    def keys_of(self, table):
+        """Return the keys of a table of the file, which tests have as parameters."""
+        for node in ast.parse(self._file.read_text()).body:
+            if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == [table]:
+                return [ast.literal_eval(key) for key in node.value.keys]
+        raise AttributeError(f"{self._file} has no table {table}")
+
 
 def beside(test_file, part=""):
     """Return the programs of a test file: programs/p2p.py for test_p2p.py, or a part: programs/p2p_PART.py."""

@@ -58,6 +58,8 @@ def test_output_is_that_of_the_program_and_in_order(own):
 def test_no_function_of_that_name():
     with pytest.raises(AttributeError, match="no function nothing_like_it"):
         program.nothing_like_it  # noqa: B018
+    with pytest.raises(AttributeError, match="no table NOTHING_LIKE_IT"):
+        program.keys_of("NOTHING_LIKE_IT")
 
 
 @pytest.mark.parametrize("where", [0, 1, 3])
@@ -144,7 +146,7 @@ def test_what_is_left_ends_the_team(own, what):
     assert own.pool.started == 2
 
 
-@pytest.mark.parametrize("what", ["print options", "folder", "module"])
+@pytest.mark.parametrize("what", ["print options", "folder", "module", "name of the main module"])
 def test_what_is_put_back(own, tmp_path, what):
     (tmp_path / "this_is_beside.py").write_text("")
     sought = program.leave

@@ -121,6 +121,8 @@ def leave(what):
         os.chdir("/")
     elif what == "module":
         import this_is_beside  # noqa: F401
+    elif what == "name of the main module":
+        sys.modules["__mp_main__"] = sys.modules["__main__"]  # as multiprocessing does
     else:
         raise ValueError(what)
 

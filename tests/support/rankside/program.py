@@ -36,5 +36,10 @@ def execute(path, function, arguments):
         getattr(module, function)(*arguments)
 
 
+def command(function, *arguments):
+    """Return the command that calls a function of a program in a process of its own."""
+    return [sys.executable, __file__, function.__code__.co_filename, function.__name__, json.dumps(arguments)]
+
+
 if __name__ == "__main__":
     execute(sys.argv[1], sys.argv[2], json.loads(sys.argv[3]))

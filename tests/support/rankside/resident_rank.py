@@ -204,6 +204,8 @@ class Rank:
         """Put modules, the path and the folder back: the next program imports the tests' modules anew."""
         for name, module in list(sys.modules.items()):
             file = getattr(module, "__file__", None) or ""
+            if module is self.main:  # multiprocessing has a second name for it
+                continue
             if modules.get(name) is not module and file.startswith((TESTS, os.getcwd())):
                 del sys.modules[name]
                 vars(module).clear()
