@@ -1,217 +1,32 @@
 """The transfer engine between processes: ranks of a job, programs that exchange bytes, and what becomes of their deaths."""
 
 import pytest
+from support.programs import beside
 from support.rxe import SLOW
 
-RANKS = """
-    import time
-    import numpy as np
-    from gormapy import MPI, rdma
-    comm = MPI.COMM_WORLD
-    rank, size = comm.rank, comm.size
-    lanes = 1 if "BACKEND" == "ofi" else 2  # libfabric takes up to half a second for each
-    engine = rdma.Engine(f"rank{rank}", "BACKEND", qp_per_transfer=lanes, connect_timeout=20)
-    for desc in comm.allgather(engine.desc()):
-        engine.register_remote(desc)
-    window = np.zeros((size, 5000), np.int64)
-    source = np.full(5000, rank + 1, np.int64)
-    local = engine.register_memory(source)
-    remotes = comm.allgather(engine.register_memory(window))
-    statuses = [
-        engine.write(local, 400 * i, remote, 40_000 * rank + 400 * i, 400, uid=i) for remote in remotes for i in range(100)
-    ]
-    failed = [status for status in rdma.wait_all(statuses, 30) if status.failed]
-    assert not failed, (len(failed), failed[0])
-    for peer in range(size):
-        for i in range(100):
-            assert engine.pop_inbound(f"rank{peer}", i, 30).succeeded
-    assert all((window[peer] == peer + 1).all() for peer in range(size))
-    comm.Barrier()
-    engine.close()
-    print("fine", rank)
-"""
+program = beside(__file__)
 
 
 @pytest.mark.parametrize("n", (1, 3))
 def test_ranks_exchange_descriptors_by_allgather(mpirun, backend, n):
-    result = mpirun(n, RANKS.replace("BACKEND", backend), timeout=30 * SLOW)
+    result = mpirun(n, program.ranks_exchange_descriptors_by_allgather, backend, timeout=30 * SLOW)
     assert result.lines == [f"fine {rank}" for rank in range(n)]
 
 
-# Two programs that know nothing of MPI, connected by pipes; words are bytes in hexadecimal digits.
-PIPES = """
-    import os, signal, subprocess, sys, time
-    import numpy as np
-    from gormapy import rdma
-
-    def hear(stream):
-        return bytes.fromhex(stream.readline())
-
-    def say(stream, packed):
-        stream.write(packed.hex() + "\\n")
-        stream.flush()
-
-    def start():
-        child = subprocess.Popen([sys.executable, __file__, "target"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True)
-        engine = rdma.Engine("initiator", "BACKEND")
-        engine.register_remote(hear(child.stdout))
-        remote = rdma.MemoryDesc.unpack(hear(child.stdout))
-        say(child.stdin, engine.desc().pack())
-        return child, engine, remote
-
-    def target(n):
-        engine = rdma.Engine("target", "BACKEND")
-        memory = np.zeros(n, np.uint8)
-        say(sys.stdout, engine.desc().pack())
-        say(sys.stdout, engine.register_memory(memory).pack())
-        engine.register_remote(hear(sys.stdin))
-        return engine, memory
-"""
-
-PASSIVE = """
-    N = 1 << 20
-    if sys.argv[1:]:
-        engine, memory = target(N)
-        total, end = 0, time.monotonic() + 60
-        while not memory[-1] and time.monotonic() < end:  # in Python all the time, and not one call of rdma
-            total += sum(range(10_000))
-        assert engine.pop_inbound("initiator", 1, 30).succeeded
-        assert (memory == 7).all()
-        assert engine.pop_inbound("initiator", 2, 30).succeeded  # of a read
-        print("passive side is fine", flush=True)
-    else:
-        child, engine, remote = start()
-        source = np.full(N, 7, np.uint8)
-        local = engine.register_memory(source)
-        begun = time.monotonic()
-        assert engine.write(local, 0, remote, 0, N, uid=1).wait(30).succeeded
-        source[:] = 0
-        assert engine.read(local, 0, remote, 0, N, uid=2).wait(30).succeeded and (source == 7).all()
-        print(child.stdout.readline(), end="")
-        assert child.wait(30) == 0
-        while not engine.write(local, 0, remote, 0, N).wait(30).failed:
-            assert time.monotonic() - begun < 60
-"""
-
-
-def alone(mpirun, backend, program):
-    """Run a program that starts the other one."""
-    return mpirun.alone((PIPES + program).replace("BACKEND", backend)).stdout
-
-
 def test_the_target_computes_meanwhile(mpirun, backend):
-    assert alone(mpirun, backend, PASSIVE) == "passive side is fine\n"
-
-
-KILLED = """
-    N = 64 << 20
-    if sys.argv[1:]:
-        engine, memory = target(N)
-        if "HOW" == "fork" and os.fork() == 0:
-            time.sleep(20)
-            os._exit(0)
-        sys.stdin.readline()
-        os._exit(0)
-    child, engine, remote = start()
-    source = np.ones(N, np.uint8)
-    local = engine.register_memory(source)
-    session = engine.create_session(local, remote)
-    assert session.write(0, 0, 8, uid=1).wait(30).succeeded
-    statuses = [getattr(session, "read" if i % 2 else "write")(0, 0, N, uid=i) for i in range(100)]
-    if "HOW" == "fork":
-        child.stdin.write("\\n")
-        child.stdin.flush()
-    else:
-        os.kill(child.pid, signal.SIGKILL)
-    begun = time.monotonic()
-    rdma.wait_all(statuses, 30)
-    took = time.monotonic() - begun
-    assert took < 5, took
-    failed = [status for status in statuses if status.failed]
-    assert failed and statuses[-1].failed
-    assert all(status.code == rdma.StatusCode.ERR_RDMA_OP and '"target"' in status.message for status in failed), failed
-    status = session.write(0, 0, 8).wait(30)
-    assert status.failed and "no connection" in status.message, status
-    assert session.alive  # it is registered still, and may come again
-    engine.deregister_memory(local)
-    source[:] = 2
-    engine.close()
-    assert (source == 2).all()
-    os.killpg(child.pid, signal.SIGKILL)
-    print("told")
-"""
+    assert mpirun.alone(program.the_target_computes_meanwhile, backend).stdout == "passive side is fine\n"
 
 
 @pytest.mark.parametrize("how", ("kill", "fork"))
 def test_a_peer_that_dies(mpirun, backend, how):
-    assert alone(mpirun, backend, KILLED.replace("HOW", how)) == "told\n"
-
-
-STOPPED = """
-    N = 8 << 20
-    if sys.argv[1:]:
-        engine, memory = target(N)
-        sys.stdin.readline()
-        os._exit(0)
-    child, engine, remote = start()
-    local = engine.register_memory(bytearray(N))
-    assert engine.write(local, 0, remote, 0, 8).wait(30).succeeded
-    os.kill(child.pid, signal.SIGSTOP)
-    statuses = [engine.write(local, 0, remote, 0, N) for i in range(20)]
-    try:
-        rdma.wait_all(statuses, 0.3)
-    except rdma.TimedOut:
-        print("timed out")
-    begun = time.monotonic()
-    other = engine.register_memory(bytearray(N))
-    waiting = engine.write(other, 0, remote, 0, N)
-    engine.deregister_memory(other)  # it does not wait for the peer for ever
-    assert waiting.wait(30).failed, waiting
-    assert time.monotonic() - begun < 15
-    rdma.wait_all(statuses, 30)
-    assert statuses[-1].failed
-    os.kill(child.pid, signal.SIGCONT)
-    end = time.monotonic() + 30
-    while not (last := engine.write(local, 0, remote, 0, N).wait(30)).succeeded:
-        assert time.monotonic() < end, last
-    os.kill(child.pid, signal.SIGSTOP)
-    statuses = [engine.write(local, 0, remote, 0, N) for i in range(20)]
-    engine.close()
-    assert all(status.done for status in statuses)
-    os.kill(child.pid, signal.SIGKILL)
-    print("went on")
-"""
+    assert mpirun.alone(program.a_peer_that_dies, backend, how).stdout == "told\n"
 
 
 def test_a_peer_that_is_stopped(mpirun, backend):
     if backend not in ("tcp", "shm"):
         pytest.skip("a device answers for a process that is stopped")
-    assert alone(mpirun, backend, STOPPED) == "timed out\nwent on\n"
-
-
-INTERRUPTED = """
-    if sys.argv[1:]:
-        engine, memory = target(8)
-        sys.stdin.readline()
-        os._exit(0)
-    child, engine, remote = start()
-    local = engine.register_memory(bytearray(8))
-    import threading, dataclasses, socket
-    silent = socket.create_server(("127.0.0.1", 0))
-    desc = dataclasses.replace(engine.desc(), name="silent", id=bytes(16), address="%s:%d" % silent.getsockname())
-    engine.register_remote(desc)
-    status = engine.write(local, 0, dataclasses.replace(remote, engine="silent", engine_id=bytes(16)), 0, 8)
-    for wait in (status.wait, lambda: rdma.wait_all([status]), lambda: engine.pop_inbound("target", 1, None)):
-        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
-        try:
-            wait()
-        except KeyboardInterrupt:
-            print("interrupted")
-    status.wait(30)
-    assert "timeout" in status.message, status
-    sys.exit()  # with everything open
-"""
+    assert mpirun.alone(program.a_peer_that_is_stopped, backend).stdout == "timed out\nwent on\n"
 
 
 def test_ctrl_c_ends_waiting(mpirun, backend):
-    assert alone(mpirun, backend, INTERRUPTED) == "interrupted\n" * 3
+    assert mpirun.alone(program.ctrl_c_ends_waiting, backend).stdout == "interrupted\n" * 3
