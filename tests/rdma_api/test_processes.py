@@ -1,192 +1,41 @@
 """Peers in other processes: ranks of a job, programs that know nothing of each other, forks, deaths."""
 
 import pytest
+from support.programs import beside
 from support.rxe import SLOW
 
-PEERS = """
-    import sys, numpy as np
-    from gormapy import MPI, rdma
-    comm = MPI.COMM_WORLD
-    rank, size = comm.rank, comm.size
-    context = rdma.Context(backend="{backend}")
-    pd, cq, recv_cq = context.alloc_pd(), context.create_cq(), context.create_cq()
-    window = np.zeros((size, 1000), np.int64)
-    mr = pd.register(window)
-    mine = pd.register(np.full(1000, rank + 1, np.int64))
-    remote = comm.allgather(mr.remote)
-    pairs = []
-    for peer in range(size):  # of the two, the lower rank's number is the tag: many connections at once
-        qp = pd.create_qp(cq, recv_cq)
-        qp.connect(comm=comm, rank=peer, tag=min(rank, peer))
-        qp.post_recv(wr_id=peer)
-        pairs.append(qp)
-    for peer in range(size):
-        pairs[peer].post_write_imm(mine, remote[peer], rank, remote_offset=8000 * rank)
-    assert len(cq.wait(60, size)) == size
-    got = recv_cq.wait(60, size)
-    assert sorted(w.imm_data for w in got) == list(range(size)), got
-    assert all((window[peer] == peer + 1).all() for peer in range(size))
-    comm.Barrier()
-    print("fine", rank)
-"""
+program = beside(__file__)
 
 
 @pytest.mark.parametrize("n", (1, 2, 3))
 def test_ranks_connect_by_their_communicator(mpirun, backend, n):
-    result = mpirun(n, PEERS.format(backend=backend), timeout=30 * SLOW)
+    result = mpirun(n, program.ranks_connect_by_their_communicator, backend, timeout=30 * SLOW)
     assert result.lines == [f"fine {rank}" for rank in range(n)]
 
 
-INDEPENDENT = """
-    import pickle, subprocess, sys
-    from gormapy import rdma
-
-    def words(stream):
-        return pickle.loads(bytes.fromhex(stream.readline()))
-
-    def say(stream, thing):
-        stream.write(pickle.dumps(thing).hex() + "\\n")
-        stream.flush()
-
-    context = rdma.Context(backend="{backend}")
-    pd, cq = context.alloc_pd(), context.create_cq()
-    qp = pd.create_qp(cq)
-    mr = pd.register(1 << 20)
-    if len(sys.argv) > 1:  # the passive side
-        say(sys.stdout, (qp.info(), mr.remote))
-        qp.connect(words(sys.stdin))
-        sys.stdin.readline()  # not one call of rdma until the peer has written and read
-        assert mr.read() == b"z" * (1 << 20)
-        print("passive side is fine", flush=True)
-    else:
-        child = subprocess.Popen([sys.executable, __file__, "passive"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        info, remote = words(child.stdout)
-        qp.connect(info)
-        say(child.stdin, qp.info())
-        mr.write(b"z" * (1 << 20))
-        qp.post_write(mr, remote)
-        cq.wait(60)
-        mr.write(bytes(1 << 20))
-        qp.post_read(mr, remote)
-        cq.wait(60)
-        assert mr.read() == b"z" * (1 << 20)
-        child.stdin.write("look\\n")
-        child.stdin.flush()
-        print(child.stdout.read(), end="")
-        assert child.wait() == 0
-"""
-
-
 def test_programs_that_exchange_their_infos(mpirun, backend):
-    assert mpirun.alone(INDEPENDENT.format(backend=backend), timeout=30 * SLOW).stdout == "passive side is fine\n"
-
-
-KILLED = """
-    import os, pickle, signal, subprocess, sys, time
-    from gormapy import rdma
-    context = rdma.Context(backend="{backend}")
-    pd, cq, recv_cq = context.alloc_pd(), context.create_cq(), context.create_cq()
-    qp = pd.create_qp(cq, recv_cq)
-    mr = pd.register(8 << 20)
-    if len(sys.argv) > 1:
-        print(pickle.dumps((qp.info(), mr.remote)).hex(), flush=True)
-        qp.connect(bytes.fromhex(sys.stdin.readline()))
-        if "{how}" == "fork" and os.fork() == 0:
-            time.sleep(60)
-        sys.stdin.readline()
-        os._exit(0)
-    child = subprocess.Popen([sys.executable, __file__, "passive"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True)
-    info, remote = pickle.loads(bytes.fromhex(child.stdout.readline()))
-    qp.connect(info, timeout=2)
-    child.stdin.write(qp.info().hex() + "\\n")
-    child.stdin.flush()
-    qp.post_{op}(mr, remote)
-    cq.wait(60)
-    qp.post_recv(mr, wr_id=9)
-    for i in range(100):
-        qp.post_{op}(mr, remote, wr_id=i)
-    begun = time.monotonic()
-    if "{how}" == "fork":
-        child.stdin.write("exit\\n")
-        child.stdin.flush()
-        child.wait()
-    else:
-        child.kill()
-    done = cq.wait(100, 100, check=False)
-    names = [w.status_name for w in done]
-    bad = [name for name in names if name != "IBV_WC_SUCCESS"]
-    assert [w.wr_id for w in done] == list(range(100))
-    if bad or "{how}" != "fork":
-        assert bad[0] == "IBV_WC_RETRY_EXC_ERR" and set(bad[1:]) <= {{"IBV_WC_WR_FLUSH_ERR"}}, bad
-        assert names[:100 - len(bad)] == ["IBV_WC_SUCCESS"] * (100 - len(bad))
-    try:
-        qp.post_{op}(mr, remote)
-        cq.wait(60)
-        raise SystemExit("posting to a dead peer went well")
-    except rdma.Error as error:
-        print(error.operation, error.status, error.sizes["length"])
-    if "{how}" == "fork":
-        os.killpg(child.pid, signal.SIGKILL)
-"""
+    result = mpirun.alone(program.programs_that_exchange_their_infos, backend, timeout=30 * SLOW)
+    assert result.stdout == "passive side is fine\n"
 
 
 @pytest.mark.parametrize("op", ("write", "read"))
 def test_a_peer_that_is_killed(mpirun, backend, op):
-    line = mpirun.alone(KILLED.format(backend=backend, op=op, how="kill"), timeout=60 * SLOW).stdout.split()
+    line = mpirun.alone(program.a_peer_that_ends, backend, op, "kill", timeout=60 * SLOW).stdout.split()
     assert line in (["post_" + op, "IBV_WC_WR_FLUSH_ERR", str(8 << 20)], [op, "IBV_WC_RETRY_EXC_ERR", str(8 << 20)])
 
 
 def test_a_peer_that_ends_while_its_forked_child_lives(mpirun, backend):
     if backend not in ("tcp", "shm"):
         pytest.skip(f"{backend}: what a fork shares of a device is its driver's")
-    mpirun.alone(KILLED.format(backend=backend, op="write", how="fork"), timeout=60 * SLOW)
-
-
-FORKED = """
-    import os, sys
-    from gormapy import rdma
-    context = rdma.Context(backend="{backend}")
-    pd, cq = context.alloc_pd(), context.create_cq()
-    one, other = pd.create_qp(cq), pd.create_qp(cq)
-    one.connect(other.info())
-    other.connect(one.info())
-    mr = pd.register(64)
-    child = os.fork()
-    if child == 0:
-        try:
-            one.post_write(mr, mr.remote)
-        except RuntimeError as error:
-            print("child:", "forked" in str(error))
-        del one, other, mr, cq, pd, context
-        sys.exit(7)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
-    one.post_write(mr, mr.remote)
-    print("parent:", cq.wait(60)[0].ok)
-"""
+    mpirun.alone(program.a_peer_that_ends, backend, "write", "fork", timeout=60 * SLOW)
 
 
 def test_a_forked_child_is_told_and_does_no_harm(mpirun, backend):
-    result = mpirun.alone(FORKED.format(backend=backend), timeout=30 * SLOW)
+    result = mpirun.alone(program.a_forked_child_is_told_and_does_no_harm, backend, timeout=30 * SLOW)
     assert result.lines == ["child: True", "parent: True"]
     assert result.stderr == ""
 
 
 def test_a_program_may_end_with_everything_open(mpirun, backend):
-    result = mpirun.alone(
-        f"""
-        from gormapy import rdma
-        context = rdma.Context(backend="{backend}")
-        pd, cq = context.alloc_pd(), context.create_cq()
-        one, other = pd.create_qp(cq), pd.create_qp(cq)
-        one.connect(other.info())
-        other.connect(one.info())
-        mr = pd.register(1 << 20)
-        one.post_recv(mr)
-        for _ in range(50):
-            one.post_write(mr, mr.remote)
-            other.post_read(mr, mr.remote)
-        print("end")
-    """,
-        timeout=30 * SLOW,
-    )
+    result = mpirun.alone(program.a_program_may_end_with_everything_open, backend, timeout=30 * SLOW)
     assert (result.stdout, result.stderr) == ("end\n", "")
