@@ -1,10 +1,12 @@
 """The programs of test_bad_memory.py."""
 
+import mmap
 import threading
+import time
 
 import numpy as np
-from badmemory import PAGE, faults, protected, truncated
-from rankside import fails, rank, world
+from badmemory import PAGE, faults, protect, protected, truncated
+from rankside import fails, rank, size, world
 
 from gormapy import MPI
 from gormapy._ext import fast
@@ -100,3 +102,123 @@ def addresses_where_no_memory_lies():
     assert MPI.DOUBLE.Pack(nothing, nothing, 0, world) == 0
     MPI.Win.Create(nothing, comm=world).Free()
     win.Free()
+
+
+SEVERAL = {
+    "Waitany": lambda requests: MPI.Request.Waitany(requests) == 1,
+    "waitany": lambda requests: MPI.Request.waitany(requests)[0] == 1,
+    "Testany": lambda requests: MPI.Request.Testany(requests) == (1, True),
+    "Waitsome": lambda requests: MPI.Request.Waitsome(requests) == [1],
+    "Testsome": lambda requests: MPI.Request.Testsome(requests) == [1],
+    "Testall": MPI.Request.Testall,
+}
+
+
+def shares(array):
+    """Return the specification of a buffer of Alltoallw that has one element for each rank, at its beginning."""
+    return [array, [1] * size, [0] * size, [MPI.INT64_T] * size]
+
+
+# Calls with what each needs of an array, one to write into, and an operation.
+PACKED = {
+    "Alltoallw": lambda call, array, into, op: call(shares(array), shares(into)),
+    "Allreduce": lambda call, array, into, op: call(array, into, op),
+    "Scan": lambda call, array, into, op: call(array, into, op),
+    "Reduce": lambda call, array, into, op: call(array, into, op, 0),
+    "Reduce_scatter": lambda call, array, into, op: call(
+        array, into[: len(into) // size], [len(into) // size] * size, op
+    ),
+}
+
+
+def copies_of_any_length():
+    length = 64 * PAGE
+    win = MPI.Win.Allocate(length, 1, comm=world)
+    memory = mmap.mmap(-1, length + PAGE)
+    buffer = np.frombuffer(memory, "u1")
+    protect(buffer[length:])
+    buffer[:length] = np.arange(length) % 251
+    tail = np.zeros(length, "u1")
+    win.Lock(0)
+    for n in [*range(1, 300), 4095, 4096, 65536, 65537, length - 1]:
+        faults(win.Put, buffer[length - n + 1 : length + 1], 0)
+        win.Put(buffer[length - n : length], 0)
+        win.Get(tail[:n], 0)
+        assert (tail[:n] == buffer[length - n : length]).all(), n
+        faults(win.Get, buffer[length - n + 1 : length + 1], 0)
+    win.Unlock(0)
+    win.Free()
+
+
+def one_of_several_requests(call, both):
+    if rank == 0:
+        bad, good = truncated(), np.zeros(4)
+        requests = [world.Irecv(bad, 1, 1), world.Irecv(good, 1, 2)]
+        world.Barrier()
+        if both:
+            world.Recv(np.zeros(1), 1, 3)  # which comes last: both have come
+        end, said = time.monotonic() + 10, 0
+        while True:
+            assert time.monotonic() < end
+            try:
+                if SEVERAL[call](requests):
+                    break
+            except MPI.Exception as e:
+                assert e.Get_error_class() == MPI.ERR_BUFFER, e
+                said += 1
+                assert not requests[0]
+                if call != "Testall":
+                    assert requests[1]
+                    world.Send(np.zeros(1), 1)
+                else:
+                    break
+        assert said == 1 and (good == 1).all() and not any(requests), (said, good)
+    else:
+        world.Barrier()
+        world.Send(np.zeros(PAGE // 8, "i8"), 0, 1)
+        if not both and call != "Testall":
+            world.Recv(np.zeros(1), 0)
+        world.Send(np.ones(4), 0, 2)
+        world.Send(np.zeros(1), 0, 3)
+        if both and call != "Testall":
+            world.Recv(np.zeros(1), 0)
+
+
+def collectives_that_python_packs(call, way):
+    def add(a, b, datatype):
+        np.frombuffer(b, "i8")[:] += np.frombuffer(a, "i8")
+
+    op = MPI.Op.Create(add, True)
+    collective = getattr(world, "I" + call.lower() if way == "I" else call + way)
+    array, into = np.ones(510, "i8"), np.zeros(510, "i8")
+    if rank == 0:
+        good, array = array, truncated()[:510]
+    needs = rank == 0 or call != "Reduce"
+    for _ in range(3):
+        try:
+            request = PACKED[call](collective, array, into, op)
+            if way == "_init":
+                request.Start()
+            if request is not None:
+                request.Wait()
+        except MPI.Exception as e:
+            assert needs, e
+            assert e.Get_error_class() == (MPI.ERR_OTHER if rank else MPI.ERR_BUFFER), e
+            assert rank == 0 or "rank 0" in str(e), e
+        else:
+            assert not needs
+        world.Barrier()
+    assert not into.any()
+    if rank == 0:
+        array = good
+    request = PACKED[call](collective, array, into, op)
+    if way == "_init":
+        request.Start()
+    if request is not None:
+        request.Wait()
+    if call == "Allreduce":
+        assert (into == size).all(), into
+    if call == "Reduce_scatter":
+        assert (into[: 510 // size] == size).all(), into
+    if call == "Scan":
+        assert (into == rank + 1).all(), into
