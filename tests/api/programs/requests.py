@@ -4,7 +4,7 @@ import threading
 import time
 
 import numpy as np
-from rankside import fails, rank, size, world
+from rankside import fails, interrupted, rank, size, world
 
 from gormapy import MPI
 
@@ -170,3 +170,61 @@ def failures_while_waiting_for_all():
         import os
 
         os._exit(0)
+
+
+WAITS = {
+    "Waitall": lambda requests, statuses: MPI.Request.Waitall(requests),
+    "Waitall, statuses": MPI.Request.Waitall,
+    "waitall": lambda requests, statuses: MPI.Request.waitall(requests),
+}
+
+# Calls with what each needs of an array, one to write into, a datatype and an operation.
+INITS = {
+    "Bcast_init": lambda call, a, b, t, op: call([a, 1, t]),
+    "Allreduce_init": lambda call, a, b, t, op: call([a, 1, t], [b, 1, t], op),
+    "Allgather_init": lambda call, a, b, t, op: call([a, 1, t], [b, 1, t]),
+    "Alltoallv_init": lambda call, a, b, t, op: call([a, [1], [0], t], [b, [1], [0], t]),
+    "Alltoallw_init": lambda call, a, b, t, op: call([a, [1], [0], [t]], [b, [1], [0], [t]]),
+    "Send_init": lambda call, a, b, t, op: call([a, 1, t], MPI.PROC_NULL),
+    "Send": lambda call, a, b, t, op: call([a, 1, t], MPI.PROC_NULL),
+    "Isend": lambda call, a, b, t, op: call([a, 1, t], MPI.PROC_NULL),
+    "Recv": lambda call, a, b, t, op: call([a, 1, t], MPI.PROC_NULL),
+}
+
+
+def interrupted_wait_for_all_is_repeated(call):
+    if rank == 0:
+        arrays = np.zeros((2, 4))
+        objects = call == "waitall"
+        requests = [world.irecv(source=1, tag=k) if objects else world.Irecv(arrays[k], 1, k) for k in range(2)]
+        statuses = []
+        with interrupted():
+            WAITS[call](requests, statuses)
+        world.Barrier()
+        result = WAITS[call](requests, statuses)
+        if objects:
+            assert result == [[1], [2]], result
+        else:
+            assert arrays.tolist() == [[1] * 4, [2] * 4], arrays
+        if statuses:
+            assert [s.tag for s in statuses] == [0, 1], statuses
+    else:
+        objects = call == "waitall"
+        for k in range(2):
+            world.send([k + 1], 0, k) if objects else world.Send(np.full(4, k + 1.0), 0, k)
+            if k == 0:
+                world.Barrier()
+
+
+def datatypes_that_are_not_committed(call):
+    array, into = np.zeros(2), np.zeros(2)
+    add = MPI.Op.Create(lambda a, b, datatype: None, True)
+    vector = MPI.DOUBLE.Create_contiguous(2)
+    with fails(MPI.ERR_TYPE, "commit"):
+        INITS[call](getattr(world, call), array, into, vector, add)
+    vector.Commit()
+    request = INITS[call](getattr(world, call), array, into, vector, add)
+    if call.endswith("_init"):
+        request.Start()
+    if isinstance(request, MPI.Request):
+        request.Wait()
