@@ -4,54 +4,14 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from support.programs import beside
 
-HEAD = """
-import sys, time
-import numpy as np
-from gormapy import MPI
-comm = MPI.COMM_WORLD
-rank, size = comm.rank, comm.size
-right, left = (rank + 1) % size, (rank - 1) % size
-a, b = np.zeros(10), np.zeros(10)
-"""
-
-MESSAGES = """
-for i in range(3):  # eager, to wildcards
-    r = comm.Isend(a, right, i)
-    comm.Recv(b, MPI.ANY_SOURCE, MPI.ANY_TAG)
-    r.Wait()
-p, q = comm.Send_init(a[:5], right, 11), comm.Recv_init(b, left, 11)
-for i in range(4):
-    MPI.Prequest.Startall([p, q])
-    MPI.Request.Waitall([p, q])
-p.Free(), q.Free()
-comm.Sendrecv(a[:1], right, 20, b, left, 20)
-long = np.zeros(100_000)  # rendezvous
-r = comm.Irecv(long.copy(), left, 30)
-comm.Send(long, right, 30)
-while not r.Test():
-    pass
-if rank == 0:  # tags out of order, waited for out of order
-    comm.Ssend(a, 0) if size == 0 else None
-    s = [comm.Isend(a[:k], 0, 40) for k in (1, 2, 3)]
-    r = [comm.Irecv(b[k:], 0, 40) for k in (1, 4, 7)]
-    for k in (2, 0, 1):
-        r[k].Wait()
-    MPI.Request.Waitall(s)
-comm.send({"a": 1}, right, 50)
-comm.recv(source=left, tag=50)
-s = comm.Isend(a, right, 60)
-m = comm.Mprobe(left, 60)
-m.Recv(b)
-s.Wait()
-comm.Isend(a, MPI.PROC_NULL).Wait()
-comm.Recv(b, MPI.PROC_NULL)
-"""
+program = beside(__file__)
 
 
 @pytest.mark.parametrize("n", [1, 2, 4, 7])
 def test_messages_are_joined_with_their_receives(recorded, n):
-    trace = recorded(n, HEAD + MESSAGES)
+    trace = recorded(n, program.messages_are_joined_with_their_receives)
     messages = trace.messages
     assert not np.isnan(messages["sent"]).any() and not np.isnan(messages["received"]).any()
     assert (messages["sent"] <= messages["received"]).all()
@@ -76,23 +36,7 @@ def test_messages_are_joined_with_their_receives(recorded, n):
 
 def test_messages_of_one_pair_and_tag_are_joined_in_order(recorded):
     # received with a smaller tag first, by requests that are waited for in another order
-    trace = recorded(
-        2,
-        HEAD
-        + """
-    if rank == 0:
-        for k in range(1, 6):
-            comm.Send(a[:k], 1, 5)
-        comm.Send(a, 1, 4)
-    else:
-        comm.Recv(b, 0, 4)
-        into = [np.zeros(10) for k in range(5)]
-        r = [comm.Irecv(into[k], MPI.ANY_SOURCE if k % 2 else 0, 5) for k in range(5)]
-        for k in (4, 2, 0, 1, 3):
-            r[k].Wait()
-            time.sleep(0.002)
-    """.replace("\n    ", "\n"),
-    )
+    trace = recorded(2, program.messages_of_one_pair_and_tag_are_joined_in_order)
     of = trace.messages[trace.messages["tag"] == 5]
     of = of[np.argsort(of["sent"])]
     assert of["bytes"].tolist() == [8, 16, 24, 32, 40]
@@ -100,33 +44,9 @@ def test_messages_of_one_pair_and_tag_are_joined_in_order(recorded):
     assert np.argsort(of["received"]).tolist() == [4, 2, 0, 1, 3]
 
 
-CALLS = """
-comm.Barrier()
-comm.Bcast(a, root=size - 1)
-comm.Allreduce(a, b)
-comm.Gather(a, np.zeros(10 * size) if rank == 0 else None)
-comm.Allgatherv(a[:2], [np.zeros(2 * size), [2] * size])
-comm.Ibarrier().Wait()
-comm.bcast([1, 2])
-comm.barrier()
-dup = comm.Dup()
-dup.Barrier()
-dup.Free()
-comm.Send([a, 3, MPI.DOUBLE], rank, 1) if False else None
-vector = MPI.DOUBLE.Create_vector(2, 1, 3).Commit()
-r = comm.Irecv([b, 1, vector], rank, 2)  # which the hot method leaves to Python
-comm.Send([a, 1, vector], rank, 2)
-r.Wait()
-try:
-    comm.Send(a, size + 3)
-except MPI.Exception:
-    pass
-"""
-
-
 @pytest.mark.parametrize("n", [1, 3])
 def test_every_call_is_recorded_once(recorded, n):
-    trace = recorded(n, HEAD + CALLS)
+    trace = recorded(n, program.every_call_is_recorded_once)
     expected = Counter(
         "Barrier Barrier Bcast Allreduce Gather Allgatherv Ibarrier Request.Wait bcast barrier Dup Free Irecv Send "
         "Request.Wait Send Finalize".split()
@@ -155,44 +75,10 @@ def test_every_call_is_recorded_once(recorded, n):
     assert len(np.unique(trace.calls["comm"][trace.calls["name"] == "Barrier"])) == 2
 
 
-WINDOW = """
-win = MPI.Win.Allocate(800, disp_unit=8, comm=comm)
-win.Fence(MPI.MODE_NOPRECEDE)
-win.Put(a, right, 5)
-win.Get(b[:2], left, 1)
-win.Fence()
-win.Fence(MPI.MODE_NOSUCCEED)
-comm.Barrier()
-win.Lock(right, MPI.LOCK_SHARED)
-win.Accumulate(a[:3], right, 20)
-win.Fetch_and_op(a[:1], b[:1], right, 30, MPI.SUM)
-win.Unlock(right)
-win.Lock_all()
-win.Rput(a[:4], right, 40).Wait()
-vector = MPI.DOUBLE.Create_vector(2, 1, 3).Commit()
-win.Get([b[:2], 2, MPI.DOUBLE], right, [50, 1, vector])
-win.Flush(right)
-win.Unlock_all()
-comm.Barrier()
-group = comm.group
-win.Post(group.Incl([left]))
-win.Start(group.Incl([right]))
-one, two, three = np.zeros(1, "l"), np.zeros(1, "l"), np.zeros(1, "l")
-win.Compare_and_swap(one, two, three, right, 60)
-win.Complete()
-win.Wait()
-comm.Barrier()
-win.Free()
-"""
-
-
 @pytest.mark.parametrize("n", [1, 2, 4, 7])
 @pytest.mark.parametrize("make", ["Allocate", "Create"])
 def test_operations_and_epochs(recorded, n, make):
-    source = HEAD + WINDOW
-    if make == "Create":
-        source = source.replace("Allocate(800,", "Create(np.zeros(100),")
-    trace = recorded(n, source)
+    trace = recorded(n, program.operations_and_epochs, make)
     operations, epochs = trace.operations, trace.epochs
     assert len(np.unique(operations["window"])) == 1
     window = int(operations["window"][0])
@@ -229,19 +115,7 @@ def test_operations_and_epochs(recorded, n, make):
 
 
 def test_waiting_is_told_from_working(recorded):
-    trace = recorded(
-        2,
-        HEAD
-        + """
-comm.Barrier()
-if rank == 0:
-    time.sleep(0.3)
-    comm.Send(a, 1)
-else:
-    comm.Recv(b, 0)
-comm.Barrier()
-""",
-    )
+    trace = recorded(2, program.waiting_is_told_from_working)
     recv = trace.calls[trace.calls["name"] == "Recv"][0]
     assert 0.25 < recv["wait"] <= recv["end"] - recv["begin"]
     assert recv["waits_for"] == 0
@@ -251,19 +125,7 @@ comm.Barrier()
 
 
 def test_threads_have_lanes_of_their_own(recorded):
-    trace = recorded(
-        2,
-        HEAD
-        + """
-import threading
-def talk(tag):
-    for _ in range(20):
-        comm.Sendrecv(a, 1 - rank, tag, np.zeros(10), 1 - rank, tag)
-ts = [threading.Thread(target=talk, args=(k,)) for k in range(3)]
-[t.start() for t in ts]
-[t.join() for t in ts]
-""",
-    )
+    trace = recorded(2, program.threads_have_lanes_of_their_own)
     of = trace.calls[trace.calls["name"] == "Sendrecv"]
     for rank in range(2):
         mine = of[of["rank"] == rank]
@@ -279,24 +141,10 @@ ts = [threading.Thread(target=talk, args=(k,)) for k in range(3)]
 
 
 def test_messages_over_a_network(recorded):
-    trace = recorded(2, HEAD + MESSAGES, env={"GORMAPY_FABRIC": "tcp"})
+    trace = recorded(2, program.messages_are_joined_with_their_receives, env={"GORMAPY_FABRIC": "tcp"})
     assert not np.isnan(trace.messages["received"]).any()
     assert len(trace.messages) == 2 * (3 + 4 + 1 + 1 + 1 + 1) + 3
 
 
 def test_error_handlers_hold_while_a_program_is_recorded(recorded):
-    recorded(
-        1,
-        HEAD
-        + """
-calls = []
-handler = MPI.Comm.Create_errhandler(lambda comm, code: calls.append(code))
-comm.Set_errhandler(handler)
-try:
-    comm.Bcast(a, root=5)
-    comm.Gather(a, b, root=5)
-except MPI.Exception:
-    pass
-assert calls, "the program's error handler was not called"
-""",
-    )
+    recorded(1, program.error_handlers_hold_while_a_program_is_recorded)
