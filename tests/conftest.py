@@ -40,10 +40,17 @@ def pytest_configure(config):
         "exhaustive: takes so long that 'make test' leaves it to 'make check'",
         "alone: measures time or processor time; no other test runs meanwhile, with 'pytest -n' either",
         "on_ranks(n): runs on so many ranks; for those that have no parameter n",
+        "verbs: is over ibverbs; tests with a parameter backend get it",
     ):
         config.addinivalue_line("markers", text)
     if config.getoption("--fabric"):
         choose_fabric(config.getoption("--fabric"))
+
+
+def pytest_itemcollected(item):
+    """Mark what is over ibverbs, for tests/rdma/steps.py."""
+    if hasattr(item, "callspec") and item.callspec.params.get("backend") == "verbs":
+        item.add_marker("verbs")
 
 
 def why_not(fabric):

@@ -38,7 +38,7 @@ STEPS = [
     ),
     Step(
         "gormapy.rdma",
-        "$PYTHON -m pytest -v -p no:cacheprovider tests/rdma_api/test_{operations,refused_requests,lifetimes}.py -k verbs",
+        "$PYTHON -m pytest -v -p no:cacheprovider -m verbs tests/rdma_api/test_{operations,refused_requests,lifetimes}.py",
         400,
     ),
     Step("address sanitizer", "cd gocore/ibverbs && $TESTS/ibverbs-asan.test -test.v", 120),
@@ -58,7 +58,8 @@ STEPS = [
     Step(
         "examples",
         "$PYTHON -m gormapy.examples.simple_interchange --backend verbs && "
-        "$PYTHON -m pytest -v -p no:cacheprovider tests/examples/test_write_cpu.py -k 'says_what and verbs'",
+        "$PYTHON -m pytest -v -p no:cacheprovider -m verbs "
+        "tests/examples/test_write_cpu.py::test_says_what_the_original_says",
         400,
     ),
 ]
