@@ -44,6 +44,7 @@ import socket
 import subprocess
 import sys
 import time
+import uuid
 from pathlib import Path
 
 from . import leftovers
@@ -78,11 +79,11 @@ class Team:
         self.programs = 0
         self.peers = {}
         self.pids = {}
-        path = folder / "socket"
+        name = f"gormapy-tests-{uuid.uuid4().hex}"  # in no folder: the path of a socket has at most 107 bytes
         listener = socket.socket(socket.AF_UNIX)
-        listener.bind(str(path))
+        listener.bind(f"\0{name}")
         listener.listen(n)
-        command = [mpiexec(), "-n", n, "--timeout", NET, sys.executable, RANK, path]
+        command = [mpiexec(), "-n", n, "--timeout", NET, sys.executable, RANK, name]
         self.job = Job(command, environment(env), folder, timeout=NET)
         try:
             self._welcome(listener)

@@ -1,6 +1,6 @@
 """A rank that stays and runs one program after the other: see support.resident, which has the protocol.
 
-python resident_rank.py SOCKET
+python resident_rank.py NAME-OF-SOCKET
 """
 
 import contextlib
@@ -122,11 +122,11 @@ def _same(a, b):
 class Rank:
     """This process, between programs."""
 
-    def __init__(self, path):
+    def __init__(self, name):
         self.main = sys.modules["__main__"]
         self.rank = MPI.COMM_WORLD.Get_rank()
         self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.connect(path)
+        self.socket.connect(f"\0{name}")
         self.reader = self.socket.makefile("rb")
         self.streams = sys.stdout, sys.stderr
         signal.signal(WAITS_SIGNAL, write_waits)
