@@ -13,6 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pytest
+from support.programs import beside
+
+program = beside(__file__)
 
 pytestmark = pytest.mark.exhaustive
 
@@ -26,73 +29,28 @@ PROMISE, GENEROUS = 1.0, 10.0
 
 @dataclass(frozen=True)
 class Fault:
-    """What a rank does when it is told to, the status of the job, and what the launcher's line says."""
+    """The status of the job, and what the launcher's line says."""
 
-    statement: str
     status: int
     text: str
     traceback: str = ""  # the exception that is shown
+    signal: int | None = None  # else the rank does it itself
 
 
 FAULTS = {
-    "kill -9": Fault("SIGKILL", 137, r"was killed by signal 9 \(SIGKILL\)"),
-    "os._exit(3)": Fault("os._exit(3)", 3, "ended with exit status 3"),
-    "sys.exit(3)": Fault("sys.exit(3)", 3, "ended with exit status 3"),
-    "raise": Fault("raise ValueError('lost')", 1, "ended with exit status 1", "ValueError: lost"),
-    "Abort(5)": Fault("world.Abort(5)", 5, r"called Abort\(5\)"),
-    "segfault": Fault("ctypes.string_at(8)", 139, r"was killed by signal 11 \(SIGSEGV\)"),
-    "SIGINT": Fault("SIGINT", 130, r"was killed by signal 2 \(SIGINT\)", "KeyboardInterrupt"),
+    "kill -9": Fault(137, r"was killed by signal 9 \(SIGKILL\)", signal=signal.SIGKILL),
+    "os._exit(3)": Fault(3, "ended with exit status 3"),
+    "sys.exit(3)": Fault(3, "ended with exit status 3"),
+    "raise": Fault(1, "ended with exit status 1", "ValueError: lost"),
+    "Abort(5)": Fault(5, r"called Abort\(5\)"),
+    "segfault": Fault(139, r"was killed by signal 11 \(SIGSEGV\)"),
+    "SIGINT": Fault(130, r"was killed by signal 2 \(SIGINT\)", "KeyboardInterrupt", signal.SIGINT),
 }
 
 LAUNCHER = {"SIGINT": 130, "SIGTERM": 143, "SIGKILL": -9}
 
-# What the ranks other than the victim do. Those that have to prepare it do so before a barrier.
-STATES = {
-    "recv": "world.Recv(np.zeros(1), source=VICTIM)",
-    "recv, any source": "world.recv()",
-    "Barrier": "world.Barrier()",
-    "Fence": "win.Fence()",
-    "Lock, waiting": "win.Lock(0) if rank == 2 else world.recv(source=VICTIM)",
-    "Lock, of the victim": "win.Lock(0)",
-    "Win.Free": "win.Free()",
-    "Allreduce": "world.Allreduce(np.zeros(4), np.zeros(4))",
-    "Bcast": "world.Bcast(np.zeros(4), root=VICTIM)",
-    "computing": "compute()",
-    "in C": "sum(range(10**12))",
-}
-HOLDER = {"Lock, waiting": 0, "Lock, of the victim": VICTIM}
-
 # A Python handler runs between two steps of Python: in this state there are none.
 DEAF = ("in C",)
-
-PROGRAM = """
-    import ctypes, os, signal, sys, time
-    import numpy as np
-    from rankside import *
-
-    VICTIM = {victim}
-    win = MPI.Win.Allocate(8, 1, comm=world)
-
-    def fail(*_):
-        {statement}
-
-    def compute():
-        while True:
-            sum(range(1000))
-
-    signal.signal(signal.SIGUSR1, fail)
-    if rank == {holder}:
-        win.Lock(0)
-    world.Barrier()
-    hello()
-    if rank != VICTIM:
-        {state}
-    elif {alone}:
-        while True:
-            time.sleep(1)
-    else:
-        world.recv(source=VICTIM, tag=99)
-"""
 
 
 def messages(result):
@@ -139,15 +97,12 @@ def table():
 
 def states(index, excluded=()):
     """Return the states to try a fault in: all of them, or each third, beginning elsewhere for each fault."""
-    return [s for i, s in enumerate(STATES) if s not in excluded and (WHOLE or i % 3 == index % 3)]
+    return [s for i, s in enumerate(program.keys_of("STATES")) if s not in excluded and (WHOLE or i % 3 == index % 3)]
 
 
-def start(mpirun, state, statement="pass", alone=True):
+def start(mpirun, state, fault=None, alone=True):
     """Start a job and wait until its ranks are in the state; return it and the pids of its ranks."""
-    source = PROGRAM.format(
-        victim=VICTIM, statement=statement, holder=HOLDER.get(state, -1), state=STATES[state], alone=alone
-    )
-    job = mpirun.start(RANKS, source)
+    job = mpirun.start(RANKS, program.be, state, fault, alone)
     pids = job.pids(RANKS)
     time.sleep(0.2)
     return job, pids
@@ -164,13 +119,12 @@ def fault_of_rank(mpirun, table, who, name, state):
     """Let one rank or all ranks fail and look at the end of the job."""
     fault = FAULTS[name]
     everyone = who == "all ranks"
-    number = getattr(signal, fault.statement, None)
-    job, pids = start(mpirun, state, "pass" if number else fault.statement, alone=not everyone)
+    job, pids = start(mpirun, state, None if fault.signal else name, alone=not everyone)
     sent = time.monotonic()
     for pid in pids.values() if everyone else [pids[VICTIM]]:
         # one that the launcher has stopped meanwhile is not there any more
         try:
-            os.kill(pid, number or signal.SIGUSR1)
+            os.kill(pid, fault.signal or signal.SIGUSR1)
         except ProcessLookupError:
             assert everyone
     result = job.finish(expect=fault.status)
