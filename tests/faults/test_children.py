@@ -1,7 +1,10 @@
 """Children of a rank: forked ones are told that they can't, spawned ones are singletons, and the job is unharmed."""
 
+from pathlib import Path
+
 from support.programs import beside
 
+PROGRAMS = Path(__file__).parent / "programs"
 program = beside(__file__)
 
 
@@ -44,42 +47,14 @@ def test_failing_subprocess_leaves_the_job_unharmed(mpirun):
 def test_multiprocessing_spawn(mpirun):
     mpirun(
         2,
-        """
-        import multiprocessing as mp
-        import math
-
-        def main():
-            from gormapy import MPI
-            world = MPI.COMM_WORLD
-            if world.rank == 0:
-                with mp.get_context("spawn").Pool(2) as pool:
-                    assert pool.map(math.factorial, range(5)) == [1, 1, 2, 6, 24]
-            world.Barrier()
-
-        if __name__ == "__main__":
-            main()
-        """,
+        PROGRAMS / "children_spawn.py",
     )
 
 
 def test_multiprocessing_spawn_with_mpi_in_the_main_module(mpirun):
     mpirun(
         2,
-        """
-        import multiprocessing as mp
-        from gormapy import MPI
-
-        def size(i):
-            return MPI.COMM_WORLD.size
-
-        if __name__ == "__main__":
-            world = MPI.COMM_WORLD
-            assert world.size == 2
-            if world.rank == 0:
-                with mp.get_context("spawn").Pool(2) as pool:
-                    assert pool.map(size, range(4)) == [1] * 4
-            world.Barrier()
-        """,
+        PROGRAMS / "children_spawn_with_mpi.py",
     )
 
 

@@ -6,56 +6,9 @@ from support.programs import beside
 program = beside(__file__)
 
 
-WAITS = {
-    "recv": "world.Recv(np.zeros(1), source=1)",
-    "pickled": "world.recv(source=1)",
-    "irecv": "world.Irecv(np.zeros(1), source=1).Wait()",
-    "persistent": "r = world.Recv_init(np.zeros(1), source=1); r.Start(); r.Wait()",
-    "waitall": "MPI.Request.Waitall([world.Irecv(np.zeros(1), source=1) for i in range(3)])",
-    "probe": "world.Probe(source=1)",
-    "ssend": "world.Ssend(np.zeros(1), dest=1)",
-    "rendezvous": "world.Send(np.zeros(1_000_000), dest=1)",
-    "sendrecv": "world.Sendrecv(np.zeros(1), 1, 0, np.zeros(1), 1, 0)",
-    "barrier": "world.Barrier()",
-    "bcast": "world.Bcast(np.zeros(1), root=1)",
-    "gather": "world.gather(rank, root=0); world.Barrier()",
-    "allreduce": "world.Allreduce(np.ones(1), np.zeros(1))",
-    "alltoall": "world.alltoall(list(range(size)))",
-    "fence": "win.Fence()",
-    "split": "world.Split(0)",
-    "dup": "world.Dup()",
-    "create": "MPI.Win.Create(np.zeros(4), comm=world)",
-    "allocate": "MPI.Win.Allocate(64, comm=world)",
-    "free": "win.Free()",
-}
-
-
-@pytest.mark.parametrize("wait", WAITS)
+@pytest.mark.parametrize("wait", program.keys_of("WAITS"))
 def test_others_get_an_error(mpirun, wait):
-    result = mpirun(
-        3,
-        f"""
-        import os, time
-        import numpy as np
-        from rankside import *
-        win = MPI.Win.Allocate(8, 1, comm=world)
-        world.Barrier()
-        if rank == 1:
-            time.sleep(0.3)
-            stamp("leaving")
-            sys = __import__("sys")
-            sys.exit(0)
-        with fails(MPI.ERR_PROC_FAILED):
-            try:
-                {WAITS[wait]}
-            except MPI.Exception as error:
-                say("text", error)
-                raise
-        stamp(f"rank{{rank}}")
-        # the error leaves a process that can go on by itself
-        assert MPI.COMM_SELF.allreduce(7) == 7
-        """,
-    )
+    result = mpirun(3, program.others_get_an_error, wait)
     texts = [line for line in result.lines if line.startswith("text ")]
     assert len(texts) == 2, str(result)
     assert all("rank 1" in text for text in texts), str(result)

@@ -1,48 +1,17 @@
 """The end of a rank: what was sent arrives, nothing hangs, statuses are kept."""
 
 import pytest
+from support.programs import beside
+
+program = beside(__file__)
 
 
 def test_sent_messages_arrive_after_the_senders_end(mpirun):
-    mpirun(
-        2,
-        """
-        import time
-        import numpy as np
-        from rankside import *
-        if rank == 0:
-            world.Send(np.arange(10), dest=1, tag=1)
-            world.isend("small", dest=1, tag=2)
-            requests = [world.Isend(np.full(200_000, i, float), dest=1, tag=3) for i in range(3)]
-        else:
-            time.sleep(0.5)
-            a = np.zeros(10, int)
-            world.Recv(a, source=0, tag=1)
-            assert (a == np.arange(10)).all()
-            assert world.recv(source=0, tag=2) == "small"
-            for i in range(3):
-                b = np.zeros(200_000)
-                world.Recv(b, source=0, tag=3)
-                assert (b == i).all()
-        """,
-    )
+    mpirun(2, program.sent_messages_arrive_after_the_senders_end)
 
 
 def test_exit_with_everything_open(mpirun):
-    result = mpirun(
-        3,
-        """
-        import numpy as np
-        from rankside import *
-        comms = [world.Dup() for _ in range(5)]
-        wins = [MPI.Win.Allocate(1000, comm=world), MPI.Win.Create(np.zeros(10), comm=world)]
-        request = world.Irecv(np.zeros(1), source=0, tag=50)
-        persistent = world.Recv_init(np.zeros(1), source=0, tag=51)
-        persistent.Start()
-        wins[0].Lock(0, MPI.LOCK_SHARED)
-        world.Barrier()
-        """,
-    )
+    result = mpirun(3, program.exit_with_everything_open)
     assert result.duration < 5
     assert result.stderr == "", str(result)
 
@@ -55,21 +24,7 @@ def test_send_that_nobody_receives_does_not_hang_the_exit(mpirun, call):
 
 
 def test_explicit_finalize(mpirun):
-    mpirun(
-        2,
-        """
-        from rankside import *
-        world.Barrier()
-        MPI.Finalize()
-        assert MPI.Is_finalized()
-        try:
-            world.Barrier()
-        except MPI.Exception as error:
-            assert "finalized" in str(error).lower(), error
-        else:
-            raise AssertionError("a barrier after Finalize")
-        """,
-    )
+    mpirun(2, program.explicit_finalize)
 
 
 def test_no_initialisation_at_import(mpirun):

@@ -5,7 +5,7 @@ import sys
 import time
 
 import numpy as np
-from rankside import fails, rank, say, world
+from rankside import fails, rank, say, size, stamp, world
 
 from gormapy import MPI
 
@@ -117,3 +117,51 @@ def lock_at_an_ended_rank_that_a_living_one_holds():
         with fails(MPI.ERR_PROC_FAILED, "rank 1"):
             win.Lock(1)
     world.sendrecv(0, 2 - rank, source=2 - rank)
+
+
+def persistent(win):
+    request = world.Recv_init(np.zeros(1), source=1)
+    request.Start()
+    request.Wait()
+
+
+WAITS = {
+    "recv": lambda win: world.Recv(np.zeros(1), source=1),
+    "pickled": lambda win: world.recv(source=1),
+    "irecv": lambda win: world.Irecv(np.zeros(1), source=1).Wait(),
+    "persistent": persistent,
+    "waitall": lambda win: MPI.Request.Waitall([world.Irecv(np.zeros(1), source=1) for i in range(3)]),
+    "probe": lambda win: world.Probe(source=1),
+    "ssend": lambda win: world.Ssend(np.zeros(1), dest=1),
+    "rendezvous": lambda win: world.Send(np.zeros(1_000_000), dest=1),
+    "sendrecv": lambda win: world.Sendrecv(np.zeros(1), 1, 0, np.zeros(1), 1, 0),
+    "barrier": lambda win: world.Barrier(),
+    "bcast": lambda win: world.Bcast(np.zeros(1), root=1),
+    "gather": lambda win: (world.gather(rank, root=0), world.Barrier()),
+    "allreduce": lambda win: world.Allreduce(np.ones(1), np.zeros(1)),
+    "alltoall": lambda win: world.alltoall(list(range(size))),
+    "fence": lambda win: win.Fence(),
+    "split": lambda win: world.Split(0),
+    "dup": lambda win: world.Dup(),
+    "create": lambda win: MPI.Win.Create(np.zeros(4), comm=world),
+    "allocate": lambda win: MPI.Win.Allocate(64, comm=world),
+    "free": lambda win: win.Free(),
+}
+
+
+def others_get_an_error(wait):
+    win = MPI.Win.Allocate(8, 1, comm=world)
+    world.Barrier()
+    if rank == 1:
+        time.sleep(0.3)
+        stamp("leaving")
+        sys.exit(0)
+    with fails(MPI.ERR_PROC_FAILED):
+        try:
+            WAITS[wait](win)
+        except MPI.Exception as error:
+            say("text", error)
+            raise
+    stamp(f"rank{rank}")
+    # the error leaves a process that can go on by itself
+    assert MPI.COMM_SELF.allreduce(7) == 7
