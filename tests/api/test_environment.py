@@ -8,27 +8,7 @@ program = beside(__file__)
 
 
 def test_rank_size_and_versions(mpirun, n):
-    mpirun(
-        n,
-        f"""
-        from gormapy import MPI
-        assert MPI.COMM_WORLD.Get_size() == MPI.COMM_WORLD.size == {n}
-        assert 0 <= MPI.COMM_WORLD.rank < {n}
-        assert MPI.COMM_SELF.size == 1 and MPI.COMM_SELF.rank == 0
-        assert MPI.Is_initialized() and not MPI.Is_finalized()
-        assert MPI.Query_thread() == MPI.THREAD_MULTIPLE and MPI.Is_thread_main()
-        assert MPI.Get_version() == (4, 1)
-        assert MPI.Get_library_version().startswith("gormapy")
-        assert MPI.get_vendor()[0] == "gormapy"
-        assert MPI.Get_processor_name()
-        a = MPI.Wtime(); b = MPI.Wtime()
-        assert 0 <= b - a < 1 and 0 < MPI.Wtick() < 1
-        assert MPI.COMM_WORLD.Get_attr(MPI.UNIVERSE_SIZE) == {n}
-        assert MPI.COMM_WORLD.Get_attr(MPI.TAG_UB) >= 32767
-        MPI.Finalize()
-        assert MPI.Is_finalized()
-        """,
-    )
+    mpirun(n, program.rank_size_and_versions, n)
 
 
 def test_rc_keeps_from_initializing(mpirun):

@@ -31,26 +31,7 @@ def test_a_function_of_the_program(ranks):
     ],
 )
 def test_the_job_ends(mpirun, handler, obj, call, said):
-    result = mpirun(
-        2,
-        f"""
-        import numpy as np
-        from rankside import *
-        win = MPI.Win.Allocate(8, comm=world)
-        win.name = "window"
-        win.Fence()
-        {obj}.Set_errhandler(MPI.{handler})
-        assert {obj}.Get_errhandler() == MPI.{handler}
-        print("before")
-        world.Barrier()  # the end may come before the other rank gets so far
-        if rank == 1 or "Dup" in {call!r}:
-            {call}
-        else:
-            world.recv()
-        print("after")
-        """,
-        expect=ANY,
-    )
+    result = mpirun(2, program.job_ends, obj, call, handler, expect=ANY)
     assert result.status not in (0, None), str(result)
     assert result.lines == ["before"] * 2
     assert said in result.stderr, str(result)

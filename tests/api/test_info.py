@@ -8,13 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.mpirun import ANY, WITHOUT_COPIES, Runner, environment, mpiexec
+from support.mpirun import ANY, WITHOUT_COPIES, Runner, arguments, environment, mpiexec
 from support.programs import beside
 
 import gormapy
 
-program = beside(__file__)
-
+program, states = beside(__file__), beside(__file__, "states")
 
 ROOT = Path(__file__).resolve().parents[2]
 INFO = (sys.executable, "-m", "gormapy", "info")
@@ -133,28 +132,7 @@ def test_rank_that_ended_is_named(mpirun):
 
 
 def test_report_in_any_state(mpirun):
-    mpirun(
-        1,
-        """
-        import os
-        import gormapy
-        gormapy.rc.initialize = False
-        from gormapy import MPI, info
-        assert info.report()["state"] == "not initialized"
-        MPI.Init()
-        assert info.report()["state"] == "initialized" and info.report()["job"]["size"] == 1
-        read, write = os.pipe()
-        if os.fork() == 0:
-            found = info.report()
-            os.write(write, f"{found['state']}: {found['error']}; {len(info.text()) > 500}".encode())
-            os._exit(0)
-        assert os.wait()[1] == 0
-        told = os.read(read, 1000).decode()
-        assert told.startswith("forked: ") and "spawn" in told and told.endswith("True"), told
-        MPI.Finalize()
-        assert info.report()["state"] == "finalized" and "finalized" in info.text()
-        """,
-    )
+    mpirun(1, states.report_in_any_state)
 
 
 def test_child_of_a_rank_says_that_it_is_none(mpirun):
@@ -256,15 +234,6 @@ def test_value_that_a_setting_cannot_have(mpirun):
 # -----------
 
 LINE = re.compile(r"^gormapy \d\d:\d\d:\d\d\.\d{6} (?:rank \d+|pid \d+) (error|warn|info|debug) (\w+): (.+)$")
-PROGRAM = """
-from gormapy import MPI
-import numpy as np
-import gormapy
-world = MPI.COMM_WORLD
-for win in (MPI.Win.Create(np.zeros(2), comm=world), MPI.Win.Allocate(8, comm=world)):
-    win.Free()
-gormapy.reset()
-"""
 
 
 @pytest.mark.shm("it names the ways of shared memory")
@@ -320,9 +289,8 @@ def test_log_file(mpirun, tmp_path):
     assert "can't be opened" in result.stderr
 
 
-def test_log_with_standard_error_closed(mpirun):
+def test_log_with_standard_error_closed(mpirun, tmp_path):
     """A line that nobody can read is no reason to end."""
-    result = mpirun.command(
-        2, "sh", "-c", 'exec "$0" -c "$1" 2>&-', sys.executable, PROGRAM, env={"GORMAPY_LOG": "debug"}
-    )
+    command = ["sh", "-c", 'exec "$0" "$@" 2>&-', sys.executable, *arguments(program.program, tmp_path)]
+    result = mpirun.command(2, *command, env={"GORMAPY_LOG": "debug"})
     assert result.finish().stderr == ""

@@ -60,43 +60,8 @@ def test_first_use_from_another_thread(ranks):
     )
 
 
-EXITS = {
-    "daemon-recv": ("world.recv(source=1 - rank, tag=99)", True),
-    "daemon-barrier": ("other.Barrier() if rank == 0 else world.recv(tag=99)", True),
-    "daemon-lock": ("win.Lock(0)", True),
-    "daemon-busy": ("busy()", True),
-    "other-recv": ("world.recv(source=1 - rank, tag=99)", False),
-}
-
-
-@pytest.mark.parametrize("case", EXITS)
+@pytest.mark.parametrize("case", program.keys_of("EXITS"))
 def test_thread_in_a_call_does_not_hang_the_exit(mpirun, case):
-    statement, daemon = EXITS[case]
-    result = mpirun(
-        2,
-        f"""
-        import os, threading, time
-        from rankside import *
-        other = world.Dup()
-        win = MPI.Win.Allocate(8, comm=world)
-        if rank == 0:
-            win.Lock(0)
-        world.Barrier()
-        def busy():
-            while True:
-                MPI.COMM_SELF.allreduce(1)
-        def work():
-            try:
-                {statement}
-            except MPI.Exception as error:
-                # Python aborts a process whose daemon thread is inside of print() when it exits.
-                os.write(1, f"ended by {{error}}\\n".encode())
-        if not ("Lock" in {statement!r} and rank == 0):
-            threading.Thread(target=work, daemon={daemon}).start()
-        time.sleep(0.3)
-        stamp("leaving" + str(rank))
-        """,
-        timeout=15,
-    )
+    result = mpirun(2, program.thread_in_a_call_does_not_hang_the_exit, case, timeout=15)
     assert result.since("leaving0") < 3, str(result)
     assert "Traceback" not in result.stderr, str(result)

@@ -89,3 +89,22 @@ def singleton_has_everything():
     assert np.frombuffer(win, float)[3] == 3
     win.Free()
     assert world.allreduce(2) == 2 and world.sendrecv("x", 0) == "x"
+
+
+def rank_size_and_versions(n):
+    assert MPI.COMM_WORLD.Get_size() == MPI.COMM_WORLD.size == n
+    assert 0 <= MPI.COMM_WORLD.rank < n
+    assert MPI.COMM_SELF.size == 1 and MPI.COMM_SELF.rank == 0
+    assert MPI.Is_initialized() and not MPI.Is_finalized()
+    assert MPI.Query_thread() == MPI.THREAD_MULTIPLE and MPI.Is_thread_main()
+    assert MPI.Get_version() == (4, 1)
+    assert MPI.Get_library_version().startswith("gormapy")
+    assert MPI.get_vendor()[0] == "gormapy"
+    assert MPI.Get_processor_name()
+    a = MPI.Wtime()
+    b = MPI.Wtime()
+    assert 0 <= b - a < 1 and 0 < MPI.Wtick() < 1
+    assert MPI.COMM_WORLD.Get_attr(MPI.UNIVERSE_SIZE) == n
+    assert MPI.COMM_WORLD.Get_attr(MPI.TAG_UB) >= 32767
+    MPI.Finalize()
+    assert MPI.Is_finalized()

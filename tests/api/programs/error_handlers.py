@@ -72,3 +72,26 @@ def a_function_of_the_program():
     into = np.zeros(3)
     comm.Allreduce(np.ones(3), into)  # what is right is as before
     assert comm.sendrecv(rank, 1 - rank, source=1 - rank) == 1 - rank and (into == size).all()
+
+
+ENDS = {
+    "world.Isend(np.zeros(1), 5)": lambda win: world.Isend(np.zeros(1), 5),
+    "world.Dup().Bcast(np.zeros(1), 5)": lambda win: world.Dup().Bcast(np.zeros(1), 5),
+    "win.Put(np.zeros(9), 0)": lambda win: win.Put(np.zeros(9), 0),
+}
+
+
+def job_ends(obj, call, handler):
+    win = MPI.Win.Allocate(8, comm=world)
+    win.name = "window"
+    win.Fence()
+    on = world if obj == "world" else win
+    on.Set_errhandler(getattr(MPI, handler))
+    assert on.Get_errhandler() == getattr(MPI, handler)
+    print("before")
+    world.Barrier()  # the end may come before the other rank gets so far
+    if rank == 1 or "Dup" in call:
+        ENDS[call](win)
+    else:
+        world.recv()
+    print("after")

@@ -1,10 +1,11 @@
 """The programs of test_threads.py."""
 
+import os
 import threading
 import time
 
 import numpy as np
-from rankside import rank, world
+from rankside import rank, stamp, world
 
 from gormapy import MPI
 
@@ -119,3 +120,40 @@ def first_use_from_another_thread():
     t.start()
     t.join()
     assert done == [2]
+
+
+def busy():
+    while True:
+        MPI.COMM_SELF.allreduce(1)
+
+
+# What a thread does, and whether it is a daemon.
+EXITS = {
+    "daemon-recv": (lambda: world.recv(source=1 - rank, tag=99), True),
+    "daemon-barrier": (lambda: other.Barrier() if rank == 0 else world.recv(tag=99), True),
+    "daemon-lock": (lambda: win.Lock(0), True),
+    "daemon-busy": (busy, True),
+    "other-recv": (lambda: world.recv(source=1 - rank, tag=99), False),
+}
+
+
+def thread_in_a_call_does_not_hang_the_exit(case):
+    global other, win  # there when the interpreter ends
+    call, daemon = EXITS[case]
+    other = world.Dup()
+    win = MPI.Win.Allocate(8, comm=world)
+    if rank == 0:
+        win.Lock(0)
+    world.Barrier()
+
+    def work():
+        try:
+            call()
+        except MPI.Exception as error:
+            # Python aborts a process whose daemon thread is inside of print() when it exits.
+            os.write(1, f"ended by {error}\n".encode())
+
+    if case != "daemon-lock" or rank != 0:
+        threading.Thread(target=work, daemon=daemon).start()
+    time.sleep(0.3)
+    stamp("leaving" + str(rank))
