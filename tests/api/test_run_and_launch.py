@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 from support.mpirun import environment
 
@@ -11,21 +12,7 @@ RUN = (sys.executable, "-m", "gormapy.run")
 def test_unmodified_program(mpirun, n):
     mpirun(
         n,
-        """
-        import sys
-        import mpi4py
-        mpi4py.rc.threads = False
-        from mpi4py import MPI, rc
-        import mpi4py.MPI as same
-        assert same is MPI and rc is mpi4py.rc
-        assert tuple(map(int, mpi4py.__version__.split("."))) >= (4, 0, 0)
-        assert __name__ == "__main__" and sys.argv[0] == __file__ and sys.argv[1:] == ["a", "-b"]
-        assert sys.modules["__main__"].MPI is MPI
-        class Point:
-            pass
-        point = Point(); point.x = MPI.COMM_WORLD.rank
-        assert MPI.COMM_WORLD.bcast(point).x == 0
-        """,
+        Path(__file__).parent / "programs" / "unmodified.py",
         "a",
         "-b",
         python=RUN,
