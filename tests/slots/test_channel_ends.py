@@ -42,33 +42,7 @@ def test_killed(mpirun, kind, victim, env):
 
 def test_a_consumer_goes_on_while_one_producer_lives(mpirun):
     for locking in (True, False):
-        result = mpirun(
-            4,
-            f"""
-        import os, signal, time
-        from gormapy import slots
-        from rankside import *
-
-        space = slots.Space(world)
-        end = slots.mpsc(space, "c", None, 0, 2, locking={locking}, dtype="i4")
-        if rank == 0:
-            got = []
-            try:
-                for value in end:
-                    got.append(int(value))
-            except MPI.Exception as error:
-                assert error.Get_error_class() == MPI.ERR_PROC_FAILED, error
-                print("told", sorted(set(got)), len([v for v in got if v == 3]), flush=True)
-        else:
-            for i in range(200 if rank == 3 else 10):
-                end.push(rank, None)
-            if rank != 2:  # one dies without closing
-                end.close()
-            else:
-                os.kill(os.getpid(), signal.SIGKILL)
-            """,
-            python=UNNOTICED,
-        )
+        result = mpirun(4, program.a_consumer_goes_on_while_one_producer_lives, locking, python=UNNOTICED)
         assert result.lines == ["told [1, 2, 3] 200"], str(result)
 
 
