@@ -4,22 +4,9 @@ import json
 from collections import defaultdict
 
 import pytest
+from support.programs import beside
 
-PROGRAM = """
-import numpy as np
-from gormapy import MPI
-comm = MPI.COMM_WORLD
-rank, size = comm.rank, comm.size
-a = np.zeros(5)
-comm.Sendrecv(a, (rank + 1) % size, 3, a.copy(), (rank - 1) % size, 3)
-comm.Isend(a, (rank + 1) % size, 99).Free()  # nobody receives it
-win = MPI.Win.Allocate(100, comm=comm)
-win.Fence()
-win.Put(a, (rank + 1) % size)
-win.Get(a.copy(), rank)
-win.Fence()
-win.Free()
-"""
+program = beside(__file__)
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +25,7 @@ def required():
 
 @pytest.mark.parametrize("n", [1, 4])
 def test_format(recorded, required, n):
-    document = json.loads(recorded(n, PROGRAM).path.read_text())
+    document = json.loads(recorded(n, program.messages_and_puts).path.read_text())
     assert set(document) == {"displayTimeUnit", "otherData", "traceEvents"}
     assert document["displayTimeUnit"] in ("ms", "ns")
     slices, flows, names = defaultdict(list), defaultdict(list), {}

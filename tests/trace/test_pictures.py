@@ -6,40 +6,19 @@ import sys
 import numpy as np
 import pytest
 from support.mpirun import environment
+from support.programs import beside
 
 from gormapy import plot
 
-pytest.importorskip("matplotlib")
+program = beside(__file__)
 
-PROGRAM = """
-import time
-import numpy as np
-from gormapy import MPI
-comm = MPI.COMM_WORLD
-rank, size = comm.rank, comm.size
-right, left = (rank + 1) % size, (rank - 1) % size
-a, b = np.zeros(10), np.zeros(10)
-for i in range(6):
-    comm.Sendrecv(a, right, 3, b, left, 3)
-if rank == 0:
-    time.sleep(0.05)
-comm.Barrier()
-win = MPI.Win.Allocate(80 * size, disp_unit=8, comm=comm)
-win.Fence()
-for i in range(3):
-    win.Put(a, right, 10 * rank)
-    win.Fence()
-win.Get(b[:1], right)
-win.Fence()
-comm.Barrier()
-win.Free()
-"""
+pytest.importorskip("matplotlib")
 
 
 @pytest.fixture
 def trace(recorded):
     """Return a recording of 4 ranks."""
-    return recorded(4, PROGRAM)
+    return recorded(4, program.exchanges_and_puts)
 
 
 def arrows(figure):
@@ -113,22 +92,7 @@ def test_empty_recording(recorded):
 
 
 def test_many_calls_are_thinned_out(recorded):
-    trace = recorded(
-        2,
-        """
-        import numpy as np
-        from gormapy import MPI
-        comm = MPI.COMM_WORLD
-        a = np.zeros(1)
-        win = MPI.Win.Allocate(8, comm=comm)
-        win.Lock_all()
-        for i in range(4000):
-            win.Put(a, 1 - comm.rank)
-        win.Unlock_all()
-        comm.Barrier()
-        win.Free()
-        """,
-    )
+    trace = recorded(2, program.many_calls_are_thinned_out)
     assert len(trace.operations) == 8000
     figure = plot.timeline(trace)
     assert arrows(figure) == {"one-sided operations": 300}

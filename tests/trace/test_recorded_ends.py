@@ -14,37 +14,9 @@ from gormapy.trace import load
 program = beside(__file__)
 
 
-PROGRAM = """
-import os, signal, sys, time
-import numpy as np
-from gormapy import MPI
-comm = MPI.COMM_WORLD
-rank = comm.rank
-a = np.zeros(4)
-comm.Barrier()
-comm.Sendrecv(a, 1 - rank, 1, a.copy(), 1 - rank, 1)
-comm.Barrier()  # both have received
-if rank == 1:
-    {end}
-try:
-    comm.Recv(a, 1, 77)
-except KeyboardInterrupt:
-    raise
-"""
-
-
-@pytest.mark.parametrize(
-    "end",
-    [
-        "raise ValueError('on purpose')",
-        "comm.Abort(3)",
-        "os.kill(os.getpid(), signal.SIGKILL)",
-        "import ctypes; ctypes.string_at(0)",
-        "os._exit(5)",
-    ],
-)
+@pytest.mark.parametrize("end", program.keys_of("ENDS"))
 def test_recording_survives_any_end(recorded, end):
-    trace = recorded(2, PROGRAM.format(end=end), expect=ANY)
+    trace = recorded(2, program.recording_survives_any_end, end, expect=ANY)
     assert trace.job.status != 0
     for rank in (0, 1):
         names = trace.calls["name"][trace.calls["rank"] == rank].tolist()
@@ -55,17 +27,16 @@ def test_recording_survives_any_end(recorded, end):
 
 def test_interrupt_and_time_out_leave_a_recording(mpirun, tmp_path):
     path = tmp_path / "out.json"
-    source = PROGRAM.format(end="time.sleep(100)").replace(
-        "comm.Recv(a, 1, 77)", "print('there', flush=True); comm.Recv(a, 1, 77)"
-    )
-    job = mpirun.start(2, source, launcher=("--trace", str(path)))
+    job = mpirun.start(2, program.interrupt_and_time_out_leave_a_recording, launcher=("--trace", str(path)))
     job.expect("there")
     time.sleep(0.5)  # until it is in the call after that
     job.signal(signal.SIGINT)
     job.finish(ANY)
     trace = load(path)
     assert "Recv" in trace.calls["name"][trace.calls["rank"] == 0]
-    late = mpirun(2, source, launcher=("--trace", str(path)), timeout=3, expect=124)
+    late = mpirun(
+        2, program.interrupt_and_time_out_leave_a_recording, launcher=("--trace", str(path)), timeout=3, expect=124
+    )
     trace = load(path)
     stuck = trace.calls[~trace.calls["finished"]]
     assert stuck[["rank", "name"]].tolist() == [(0, "Recv")]
@@ -128,26 +99,7 @@ def test_rank_without_mpi_is_said_to_be_absent(recorded):
 
 
 def test_children_are_not_recorded(recorded):
-    trace = recorded(
-        1,
-        """
-        import os, subprocess, sys
-        from gormapy import MPI
-        comm = MPI.COMM_WORLD
-        comm.Barrier()
-        pid = os.fork()
-        if pid == 0:
-            try:
-                comm.Barrier()
-            except RuntimeError:
-                os._exit(0)
-            os._exit(1)
-        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-        code = "from gormapy import MPI, trace; MPI.COMM_WORLD.Barrier(); assert not trace.is_on()"
-        subprocess.run([sys.executable, "-c", code], check=True)
-        comm.Barrier()
-        """,
-    )
+    trace = recorded(1, program.children_are_not_recorded)
     assert (trace.calls["name"] == "Barrier").sum() == 2
 
 
@@ -166,46 +118,6 @@ def test_summary_goes_to_standard_error(mpirun):
     assert abs(total - rank0 - rank1) < 0.01
 
 
-IN_PROGRAM = """
-import sys
-import numpy as np
-from gormapy import MPI, trace
-comm = MPI.COMM_WORLD
-rank, size = comm.rank, comm.size
-a = np.zeros(5)
-comm.Barrier()
-for path in sys.argv[1:]:
-    with trace.record(path) as recording:
-        assert trace.is_on()
-        comm.Sendrecv(a, (rank + 1) % size, 3, a.copy(), (rank - 1) % size, 3)
-        comm.Allreduce(a, a.copy())
-    comm.Barrier()
-    assert (recording.trace is not None) == (rank == 0)
-    if rank == 0:
-        found = recording.trace
-        assert found.ranks == size, found
-        assert sorted(found.calls["name"].tolist()) == ["Allreduce"] * size + ["Sendrecv"] * size, found.calls
-        assert len(found.messages) == size and not np.isnan(found.messages["received"]).any()
-try:
-    trace.stop()
-except RuntimeError:
-    pass
-else:
-    assert False
-trace.start()
-try:
-    trace.start()
-except RuntimeError:
-    pass
-else:
-    assert False
-comm.Barrier()
-part = trace.stop()
-mine = trace.join([part])
-assert mine.calls[["rank", "name"]].tolist() == [(rank, "Barrier")]
-"""
-
-
 @pytest.mark.parametrize("n", [1, 2, 4])
 def test_part_of_a_program(ranks, tmp_path, n):
     paths = [str(tmp_path / name) for name in ("a.json", "b.json", "c.json", "d.json")]
@@ -215,7 +127,7 @@ def test_part_of_a_program(ranks, tmp_path, n):
 
 
 def test_part_of_a_program_that_is_recorded(recorded, tmp_path):
-    trace = recorded(2, IN_PROGRAM, str(tmp_path / "inner.json"))
+    trace = recorded(2, program.in_program, str(tmp_path / "inner.json"))
     assert len(load(tmp_path / "inner.json").calls) == 4
     assert (trace.calls["name"] == "Barrier").sum() == 6
     assert (trace.calls["name"] == "Sendrecv").sum() == 2

@@ -1,6 +1,11 @@
 """The programs of test_recorded_ends.py."""
 
+import ctypes
 import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -74,3 +79,56 @@ def exception_in_a_recorded_part_leaves_what_there_is(*argv):
     with trace.record(argv[0]):
         comm.Barrier()
         raise ValueError("on purpose")
+
+
+# How rank 1 ends.
+ENDS = {
+    "raise ValueError('on purpose')": lambda: fail("on purpose"),
+    "comm.Abort(3)": lambda: MPI.COMM_WORLD.Abort(3),
+    "os.kill(os.getpid(), signal.SIGKILL)": lambda: os.kill(os.getpid(), signal.SIGKILL),
+    "import ctypes; ctypes.string_at(0)": lambda: ctypes.string_at(0),
+    "os._exit(5)": lambda: os._exit(5),
+}
+
+
+def fail(text):
+    raise ValueError(text)
+
+
+def exchange():
+    comm = MPI.COMM_WORLD
+    a = np.zeros(4)
+    comm.Barrier()
+    comm.Sendrecv(a, 1 - comm.rank, 1, a.copy(), 1 - comm.rank, 1)
+    comm.Barrier()  # both have received
+
+
+def recording_survives_any_end(end):
+    exchange()
+    if MPI.COMM_WORLD.rank == 1:
+        ENDS[end]()
+    MPI.COMM_WORLD.Recv(np.zeros(4), 1, 77)
+
+
+def interrupt_and_time_out_leave_a_recording():
+    exchange()
+    if MPI.COMM_WORLD.rank == 1:
+        time.sleep(100)
+    print("there", flush=True)
+    MPI.COMM_WORLD.Recv(np.zeros(4), 1, 77)
+
+
+def children_are_not_recorded():
+    comm = MPI.COMM_WORLD
+    comm.Barrier()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            comm.Barrier()
+        except RuntimeError:
+            os._exit(0)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    code = "from gormapy import MPI, trace; MPI.COMM_WORLD.Barrier(); assert not trace.is_on()"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    comm.Barrier()
