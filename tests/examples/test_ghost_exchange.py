@@ -8,75 +8,24 @@ from pathlib import Path
 
 import pytest
 from support.mpirun import ANY, environment
+from support.programs import beside
+
+program = beside(__file__)
 
 PROGRAM = [sys.executable, "-m", "gormapy.examples.ghost_exchange"]
-
-# Compares each rank's part, with its halo, with that of a model which knows nothing of ranks.
-MODEL = """
-    import numpy as np
-    from gormapy import MPI
-    from gormapy.examples.ghost_exchange.device import DeviceSolver
-    from gormapy.examples.ghost_exchange.grid import Grid
-    from gormapy.examples.ghost_exchange.kernel import load
-    from gormapy.examples.ghost_exchange.methods import METHODS
-    from gormapy.examples.ghost_exchange.solver import Solver
-    from gormapy.examples.ghost_exchange.total import checksum, global_sum
-
-    comm, steps, imax, jmax = MPI.COMM_WORLD, 4, 29, 31
-    field = np.exp(
-        -0.5
-        * (
-            (np.arange(imax) - imax / 2) ** 2 / (0.01 * imax * jmax) ** 2
-            + ((np.arange(jmax) - jmax / 2) ** 2 / (0.01 * imax * jmax) ** 2)[:, None]
-        )
-    )
-    for _ in range(steps):
-        f = np.pad(field, 1, mode="edge")
-        field = (f[1:-1, 1:-1] + f[1:-1, :-2] + f[1:-1, 2:] + f[:-2, 1:-1] + f[2:, 1:-1]) / 5.0
-
-    seen, count = set(), 0
-    for nx in [nx for nx in range(1, comm.size + 1) if comm.size % nx == 0]:
-        for corners, width in [(False, 1), (True, 1), (False, 2), (True, 3)]:
-            grid = Grid(comm, nx, comm.size // nx, imax, jmax, width)
-            padded = np.pad(field, width, mode="edge")
-            expected = padded[grid.jbegin :, grid.ibegin :][: grid.shape[0], : grid.shape[1]]
-            compared = np.ones(grid.shape, bool)
-            if not corners:
-                compared[:width, :width] = compared[:width, -width:] = False
-                compared[-width:, :width] = compared[-width:, -width:] = False
-            for method, way in METHODS.items():
-                for memory in way.MEMORIES:
-                    what = nx, method, memory, corners, width
-                    solver = SOLVER(grid, method, memory, corners, load("KERNEL"))
-                    assert solver.self_test() == 0, what
-                    solver.start()
-                    for _ in range(steps):
-                        solver.advance()
-                    assert np.array_equal(solver.x[compared], expected[compared]), what
-                    seen.add((checksum(grid, solver.x), global_sum(grid, solver.x)))
-                    count += 1
-                    solver.free()
-    assert len(seen) == 1
-    if comm.rank == 0:
-        import math
-        assert seen.pop()[1] == math.fsum(field.ravel())
-        print(count)
-"""
 
 
 @pytest.mark.parametrize("n", [1, 2, 4, 6, 7])
 def test_every_way_gives_the_field_of_a_serial_model(mpirun, n):
     grids = sum(n % nx == 0 for nx in range(1, n + 1))
-    assert mpirun(n, MODEL.replace("KERNEL", "numpy").replace("SOLVER", "Solver"), timeout=100).stdout.split() == [
-        str(grids * 4 * 18)
-    ]
+    result = mpirun(n, program.compare_with_a_serial_model, "numpy", "Solver", timeout=100)
+    assert result.stdout.split() == [str(grids * 4 * 18)]
 
 
 def test_the_compiled_kernel_gives_the_same_bits(mpirun):
     pytest.importorskip("numba")
-    assert mpirun(2, MODEL.replace("KERNEL", "numba").replace("SOLVER", "Solver"), timeout=100).stdout.split() == [
-        str(2 * 4 * 18)
-    ]
+    result = mpirun(2, program.compare_with_a_serial_model, "numba", "Solver", timeout=100)
+    assert result.stdout.split() == [str(2 * 4 * 18)]
 
 
 DOUBLE = Path(__file__).parent / "double_of_cupy"
@@ -84,8 +33,9 @@ DOUBLE = Path(__file__).parent / "double_of_cupy"
 
 def test_fields_on_a_device(mpirun):
     """No device is needed: what stands for CuPy keeps its arrays apart from NumPy's, as memory of a device is."""
-    model = MODEL.replace("KERNEL", "numpy").replace("SOLVER", "DeviceSolver")
-    assert mpirun(4, model, env={"PYTHONPATH": with_double()}, timeout=100).stdout.split() == [str(3 * 4 * 18)]
+    env = {"PYTHONPATH": with_double()}
+    result = mpirun(4, program.compare_with_a_serial_model, "numpy", "DeviceSolver", env=env, timeout=100)
+    assert result.stdout.split() == [str(3 * 4 * 18)]
 
 
 def test_the_program_on_a_device(mpirun):
