@@ -6,7 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.mpirun import ANY, environment
+from support.mpirun import ANY, arguments, environment
+from support.programs import beside
+
+program = beside(__file__)
 
 WHO = "from gormapy import MPI\nw = MPI.COMM_WORLD\nprint('who', w.rank, w.size, flush=True)\n"
 
@@ -63,10 +66,8 @@ def test_job_that_is_gone_is_an_error(mpirun):
 
 
 def run_hydra(mpich, source, n, tmp_path, timeout=30):
-    path = tmp_path / "program.py"
-    path.write_text(source)
     return subprocess.run(
-        [str(mpich / "mpiexec.hydra"), "-n", str(n), sys.executable, str(path)],
+        [str(mpich / "mpiexec.hydra"), "-n", str(n), sys.executable, *map(str, arguments(source, tmp_path))],
         env=environment({"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}),
         capture_output=True,
         text=True,
@@ -102,19 +103,7 @@ def test_failure_under_hydra_ends_ranks_that_compute(mpich, tmp_path, end):
 
 
 def test_clean_end_under_hydra_waits_for_the_others(mpich, tmp_path):
-    source = """
-import os, sys, time
-from gormapy import MPI
-rank = MPI.COMM_WORLD.rank
-if rank == 1:
-    MPI.Finalize()
-if rank == 2 and os.fork() == 0:
-    sys.exit(5)  # a child is not the rank
-if rank == 0:
-    time.sleep(0.5)
-print("done", rank)
-"""
-    done = run_hydra(mpich, source, 3, tmp_path)
+    done = run_hydra(mpich, program.clean_end_waits_for_the_others, 3, tmp_path)
     assert done.returncode == 0, done
     assert sorted(done.stdout.split()) == ["0", "1", "2", "done", "done", "done"], done
 
@@ -140,18 +129,5 @@ def test_hydra_several_programs(mpich, tmp_path):
 
 
 def test_hydra_one_sided(mpich, tmp_path):
-    source = (
-        WHO
-        + """
-import numpy as np
-a = np.zeros(4)
-win = MPI.Win.Create(a, comm=w)
-win.Fence()
-win.Put(np.full(4, w.rank + 1.0), (w.rank + 1) % w.size)
-win.Fence()
-assert (a == (w.rank - 1) % w.size + 1).all(), a
-win.Free()
-"""
-    )
-    done = run_hydra(mpich, source, 3, tmp_path)
+    done = run_hydra(mpich, program.one_sided, 3, tmp_path)
     assert done.returncode == 0, done

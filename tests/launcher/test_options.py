@@ -7,6 +7,9 @@ import sys
 
 import pytest
 from support.mpirun import environment, mpiexec, program
+from support.programs import beside
+
+programs = beside(__file__)
 
 WHO = """
     import sys
@@ -53,17 +56,7 @@ def test_failure_of_one_program_ends_all(mpirun):
 @pytest.mark.parametrize("factor", [1, 3])
 def test_bind_to_core(mpirun, factor):
     n = factor * len(os.sched_getaffinity(0))
-    source = """
-        import os
-        from rankside import *
-        for i in range(50):
-            assert world.allreduce(1) == size
-        mine = sorted(os.sched_getaffinity(0))
-        everyone = world.gather(mine)
-        if rank == 0:
-            say("sets", len({tuple(cpus) for cpus in everyone}), "cpus", len({c for cpus in everyone for c in cpus}))
-    """
-    result = mpirun(n, source, launcher=["-bind-to", "core", "-v"], timeout=60)
+    result = mpirun(n, programs.bind_to_core, launcher=["-bind-to", "core", "-v"], timeout=60)
     sets, cpus = map(int, re.fullmatch(r"sets (\d+) cpus (\d+)\n", result.stdout).groups())
     assert cpus == len(os.sched_getaffinity(0)), "all cores are used"
     assert sets <= cpus
@@ -71,18 +64,8 @@ def test_bind_to_core(mpirun, factor):
 
 
 def test_output_dir(mpirun, tmp_path):
-    source = """
-        import sys
-        from rankside import *
-        print("out", rank)
-        print("err", rank, file=sys.stderr)
-        world.Barrier()
-        if rank == 1:
-            raise ValueError("a mistake")
-        world.recv(source=1)
-    """
     folder = tmp_path / "a" / "b"
-    result = mpirun(2, source, launcher=["--output-dir", str(folder)], expect=1)
+    result = mpirun(2, programs.output_dir, launcher=["--output-dir", str(folder)], expect=1)
     assert result.stdout == ""
     assert re.fullmatch(rf"mpiexec: rank 1 .*; see {folder}/rank\.1\.err\n", result.stderr), str(result)
     assert (folder / "rank.0.out").read_text() == "out 0\n"
@@ -105,15 +88,7 @@ def test_stacks_say_whose_they_are(mpirun):
 
 
 def test_summary(mpirun):
-    source = """
-        import time
-        from rankside import *
-        memory = bytearray(100 << 20) if rank == 1 else None
-        end = time.process_time() + 0.3
-        while rank == 1 and time.process_time() < end:
-            pass
-    """
-    result = mpirun(2, source, launcher=["-v"])
+    result = mpirun(2, programs.summary, launcher=["-v"])
     rows = re.findall(r"^mpiexec: +(\d+)  exit status 0 +([\d.]+) +([\d.]+) +([\d.]+) +([\d.]+)$", result.stderr, re.M)
     assert [row[0] for row in rows] == ["0", "1"], str(result)
     wall, user, system, memory = map(float, rows[1][1:])
