@@ -3,11 +3,13 @@
 import math
 import re
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 SIZES = (1, 2, 4)
+PROGRAMS = Path(__file__).parent / "programs"
 
 
 def run(mpirun, n, *command, timeout=30, **options):
@@ -58,26 +60,9 @@ def test_shared_counter(mpirun, mpi4py_source, program, size):
 
 # nxtval-mpi3.py lets the others count before rank 0 has set the counter to 0, so that numbers may be handed out
 # twice (they are with Open MPI, too). Its functions are run with the barrier that it lacks.
-WITH_BARRIER = """
-import runpy
-import sys
-
-namespace = runpy.run_path(sys.argv[1])
-
-class Counter(namespace["Counter"]):
-    def __init__(self, comm):
-        super().__init__(comm)
-        comm.Barrier()
-
-namespace["test_counter"].__globals__["Counter"] = Counter
-namespace["test_counter"]()
-namespace["test_mutex"]()
-"""
-
-
 @pytest.mark.parametrize("size", SIZES)
 def test_shared_counter_that_is_initialized_late(mpirun, mpi4py_source, size):
-    run(mpirun, size, "-c", WITH_BARRIER, mpi4py_source / "demo" / "nxtval" / "nxtval-mpi3.py")
+    run(mpirun, size, PROGRAMS / "counter_with_barrier.py", mpi4py_source / "demo" / "nxtval" / "nxtval-mpi3.py")
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -203,20 +188,6 @@ def test_osu_in_full(mpirun, mpi4py_source, program, size):
 # The examples of "MPI: The Complete Reference", which assert their own results
 # -----------------------------------------------------------------------------
 
-REFERENCE = """
-import runpy
-import sys
-from mpi4py import MPI
-
-for path in sys.argv[1:]:
-    MPI.COMM_WORLD.Barrier()  # the one before used the same tags
-    try:
-        runpy.run_path(path)
-    except SystemExit as end:
-        assert not end.code, end  # what an example does on too few ranks
-    print("ran", path, flush=True)
-"""
-
 
 def test_every_osu_program_is_run(mpi4py_source):
     assert {path.stem for path in (mpi4py_source / "demo").glob("osu_*.py")} == {*OSU, "osu_multi_lat"}
@@ -227,5 +198,5 @@ def test_reference(mpirun, mpi4py_source, size):
     folder = mpi4py_source / "demo" / "mpi-ref-v1"
     examples = sorted(path.name for path in folder.glob("ex-*.py"))
     assert len(examples) == 19
-    result = run(mpirun, size, "-c", REFERENCE, *examples, cwd=folder)
+    result = run(mpirun, size, PROGRAMS / "reference.py", *examples, cwd=folder)
     assert result.lines == sorted(f"ran {name}" for name in examples for _ in range(size))
