@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from support.mpirun import environment
@@ -132,40 +133,14 @@ def test_osu_makes_as_many_iterations_as_osu():
 
 @pytest.mark.parametrize("program", ["put_latency", "get_latency", "acc_latency", "get_acc_latency", "cas_latency"])
 @pytest.mark.parametrize("sync", ["flush", "fence"])
-def test_osu_finds_wrong_data(tmp_path, program, sync):
-    # An MPI in which something is lost, made twice, or fetched to another place.
-    (tmp_path / "astray.py").write_text(ASTRAY)
+def test_osu_finds_wrong_data(program, sync):
     arguments = ["osu", program, "--sync", sync, "--sizes", "8", "--iterations", "5", "--json"]
-    env = environment({"PYTHONPATH": f"{tmp_path}{os.pathsep}{environment()['PYTHONPATH']}"})
+    env = environment({"PYTHONPATH": f"{Path(__file__).parent / 'programs'}{os.pathsep}{environment()['PYTHONPATH']}"})
     command = [sys.executable, "-m", "gormapy.bench", *arguments, "--mpi", "astray", "--mpiexec", launcher()]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1, done.stderr
     assert "wrong data" in done.stderr
     assert [row["valid"] for row in json.loads(done.stdout)["rows"]] == [False]
-
-
-ASTRAY = """
-import numpy as np
-from gormapy.MPI import *
-from gormapy import MPI
-
-class Win(MPI.Win):
-    def Put(self, origin, target_rank, target=None):
-        super().Put(origin[:-1], target_rank, target)
-
-    def Get(self, origin, target_rank, target=None):
-        super().Get(origin[1:], target_rank, target)
-
-    def Accumulate(self, *args):
-        super().Accumulate(*args)
-        super().Accumulate(*args)
-
-    def Get_accumulate(self, origin, result, *args):
-        super().Get_accumulate(origin, np.zeros_like(result), *args)
-
-    def Compare_and_swap(self, origin, compare, result, *args):
-        super().Compare_and_swap(origin, compare, np.zeros_like(result), *args)
-"""
 
 
 def test_under_a_launcher_it_starts_none(mpirun):
