@@ -4,13 +4,13 @@ import os
 import signal
 import subprocess
 import sys
-import textwrap
 import time
+from pathlib import Path
 
 import pytest
 
 from support import leftovers
-from support.mpirun import SUPPORT, environment
+from support.mpirun import environment
 from support.programs import beside
 from support.resident import Pool, Ranks
 
@@ -198,24 +198,9 @@ def test_team_that_was_killed_meanwhile(own):
 
 def test_ranks_end_with_the_tests(tmp_path):
     """Ranks whose tests were killed end by themselves."""
-    tests = tmp_path / "tests.py"
-    tests.write_text(
-        textwrap.dedent(
-            """
-            import os, pathlib, signal, sys
-            sys.path.insert(0, sys.argv[1])
-            from support.programs import Program
-            from support.resident import Pool, Ranks
-            folder = pathlib.Path(sys.argv[2])
-            ranks = Ranks(Pool(folder), folder)
-            ranks(2, Program(pathlib.Path(sys.argv[1], "support/programs/resident.py"), "process"))
-            print(next(iter(ranks.pool.teams.values())).job.mark, flush=True)
-            os.kill(os.getpid(), signal.SIGKILL)
-            """
-        )
-    )
+    tests = Path(__file__).parent / "programs" / "resident_tests.py"
     (tmp_path / "ranks").mkdir()
-    command = [sys.executable, tests, SUPPORT.parent, tmp_path / "ranks"]
+    command = [sys.executable, tests, tmp_path / "ranks"]
     done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=60)
     assert done.returncode == -signal.SIGKILL, done
     mark = done.stdout.strip()
