@@ -10,6 +10,7 @@ import sys
 import threading
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -353,22 +354,24 @@ def test_regions_that_are_not_there(serve, connect, backend, what):
     ask(connect(server))
 
 
+def end_of_client(server, last, number):
+    """Return the command of a client that sends itself a signal after its connection, or its request."""
+    return [
+        sys.executable,
+        Path(__file__).parent / "programs" / "write_cpu_client.py",
+        server.address,
+        last,
+        str(int(number)),
+    ]
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_clients_that_die(serve, connect, backend):
     server = serve("--backend", backend)
     # one is killed in mid-session, and one while the server writes to it
-    for last in ("pass", "made.request(prepare(16 << 20, 1, MT19937_64(1)))"):
-        code = f"""if 1:
-            import os
-            from gormapy import rdma
-            from gormapy.examples.write_cpu.address import Address
-            from gormapy.examples.write_cpu.client import Client, MT19937_64, prepare
-            made = Client(rdma.Context(backend={backend!r}), Address.parse({server.address!r}))
-            made.connect()
-            {last}
-            os.kill(os.getpid(), 9)
-        """
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=LIMIT, check=False)
+    for last in ("connect", "request"):
+        command = end_of_client(server, last, signal.SIGKILL)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
         assert done.returncode == -signal.SIGKILL, done.stderr
     left = connect(server)  # and one leaves without a word
     left.link.close()
@@ -469,17 +472,7 @@ def test_terminate_at_once(serve):
 
 def test_a_client_that_is_stopped_holds_nobody_up(serve, connect):
     server = serve()
-    code = f"""if 1:
-        import os, signal
-        from gormapy import rdma
-        from gormapy.examples.write_cpu.address import Address
-        from gormapy.examples.write_cpu.client import Client, MT19937_64, prepare
-        made = Client(rdma.Context(backend="tcp"), Address.parse({server.address!r}))
-        made.connect()
-        made.request(prepare(16 << 20, 1, MT19937_64(1)))
-        os.kill(os.getpid(), signal.SIGSTOP)
-    """
-    with subprocess.Popen([sys.executable, "-c", code]) as stopped:
+    with subprocess.Popen(end_of_client(server, "request", signal.SIGSTOP)) as stopped:
         try:
             server.until("Received RandomFill")
             ask(connect(server))
