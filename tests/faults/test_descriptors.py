@@ -6,7 +6,6 @@ from support.programs import beside
 
 program = beside(__file__)
 
-
 pytestmark = pytest.mark.exhaustive
 
 

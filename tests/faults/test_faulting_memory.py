@@ -7,7 +7,6 @@ from support.programs import beside
 
 waits = beside(__file__, "waits")
 
-
 pytestmark = pytest.mark.exhaustive
 
 PROGRAM = Path(__file__).parent / "programs" / "faulting_memory.py"

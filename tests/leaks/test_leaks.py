@@ -5,7 +5,6 @@ from support.programs import beside
 
 program, measured = beside(__file__), beside(__file__, "measured")
 
-
 pytestmark = pytest.mark.exhaustive
 
 MIB = 1 << 20
