@@ -9,24 +9,13 @@ import nbformat
 import pytest
 from support import leftovers
 from support.mpirun import environment
+from support.programs import beside
+
+program = beside(__file__)
 
 
 def test_a_terminal_gets_lines(mpirun, tmp_path):
-    program = """
-        import sys
-        from IPython.terminal.interactiveshell import TerminalInteractiveShell
-
-        shell = TerminalInteractiveShell.instance()
-        for cell in (
-            "%load_ext gormapy",
-            "%%mpi -n 2\\nfrom gormapy import MPI\\nprint('hello from', MPI.COMM_WORLD.rank)\\nMPI.COMM_WORLD.rank + 0.5",
-            "%%mpi\\nMPI.COMM_WORLD.recv(source=1 - MPI.COMM_WORLD.rank)",
-            "%%mpi\\n1 / 0",
-            "%mpi stop",
-        ):
-            shell.run_cell(cell)
-        """
-    done = mpirun.alone(program, timeout=120, env={"IPYTHONDIR": str(tmp_path / "ipython")})
+    done = mpirun.alone(program.a_terminal_gets_lines, timeout=120, env={"IPYTHONDIR": str(tmp_path / "ipython")})
     for r in (0, 1):
         assert f"[{r}] hello from {r}\n" in done.stdout and f"[{r}] {r}.5\n" in done.stdout, done
     assert "rank 0 in recv for rank 1" in done.stdout
