@@ -17,7 +17,7 @@ def what_is_applied_is_not_applied_again():
     win = MPI.Win.Allocate(8, 8, comm=world)
     win.Lock_all()
     if rank == 0:
-        faults(win.Fetch_and_op, one, protected()[:1], 1)
+        faults(win.Fetch_and_op, one, protected()[:1], 1, flush=win.Flush_all)
         win.Get(other, 1)
         win.Flush(1)
         assert other[0] in (0, 1), other

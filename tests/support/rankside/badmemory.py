@@ -2,6 +2,7 @@
 
 import ctypes
 import mmap
+import os
 import tempfile
 
 import numpy as np
@@ -35,10 +36,16 @@ def protect(array, on=True):
         raise OSError(ctypes.get_errno(), "mprotect")
 
 
-def faults(call, *args):
-    """Expect that a call says that the memory can't be accessed."""
+def faults(call, *args, flush=None):
+    """Expect that a call says that the memory can't be accessed.
+
+    flush: a function that completes the call where a network carries it. There the result of a one-sided call comes
+    later; in shared memory the call itself says it.
+    """
     try:
         call(*args)
+        if flush is not None and os.environ.get("GORMAPY_FABRIC", "shm") != "shm":
+            flush()
     except MPI.Exception as e:
         # The latter is what the kernel says of memory that it copies.
         assert "can't be read or written" in str(e) or "bad address" in str(e), e
