@@ -105,15 +105,15 @@ func (d *IB) String() string {
 	return d.Context.Name() + ": " + strings.Join(ports, ", ")
 }
 
-// Place is a port of an opened device, and the address that is used there.
-type Place struct {
+// OpenPort is a port of an opened device, and the address that is used there.
+type OpenPort struct {
 	*IB
 	Num  int
 	Attr ibverbs.PortAttr
 	GID  GID // with index -1 if the port has only a LID
 }
 
-func (p *Place) String() string {
+func (p *OpenPort) String() string {
 	address := fmt.Sprintf("LID %d", p.Attr.LID)
 	if p.GID.Index >= 0 {
 		address = fmt.Sprintf("GID %d %v", p.GID.Index, p.GID)
@@ -122,7 +122,7 @@ func (p *Place) String() string {
 }
 
 // Choose returns the port and address that r asks for. It ignores r.Device.
-func (d *IB) Choose(r IBRequest) (*Place, error) {
+func (d *IB) Choose(r IBRequest) (*OpenPort, error) {
 	port, gid, err := r.numbers()
 	if err != nil {
 		return nil, err
@@ -152,8 +152,8 @@ func (d *IB) Choose(r IBRequest) (*Place, error) {
 }
 
 // address chooses an entry of a port's table of addresses. If wanted is -1, any will do.
-func (d *IB) address(info *PortInfo, wanted int) (*Place, bool) {
-	p := &Place{IB: d, Num: info.Num, Attr: info.Attr, GID: GID{Index: -1}}
+func (d *IB) address(info *PortInfo, wanted int) (*OpenPort, bool) {
+	p := &OpenPort{IB: d, Num: info.Num, Attr: info.Attr, GID: GID{Index: -1}}
 	best := -1
 	for _, g := range info.GIDs {
 		if wanted >= 0 && wanted != g.Index {
@@ -189,7 +189,7 @@ func number(name, value string, lowest int) (int, error) {
 
 // OpenIB opens the device that r asks for. If r names none, turn chooses one among those
 // with a port for r.
-func OpenIB(lib *ibverbs.Library, r IBRequest, turn int) (*Place, error) {
+func OpenIB(lib *ibverbs.Library, r IBRequest, turn int) (*OpenPort, error) {
 	if _, _, err := r.numbers(); err != nil {
 		return nil, err
 	}
@@ -204,7 +204,7 @@ func OpenIB(lib *ibverbs.Library, r IBRequest, turn int) (*Place, error) {
 			return nil, r.unavailable(names, fmt.Errorf("%w of that name", ibverbs.ErrNoDevice))
 		}
 	}
-	var ports []*Place
+	var ports []*OpenPort
 	var why []error
 	for _, name := range wanted {
 		p, err := openIB(lib, name, r)
@@ -226,7 +226,7 @@ func OpenIB(lib *ibverbs.Library, r IBRequest, turn int) (*Place, error) {
 	return chosen, nil
 }
 
-func openIB(lib *ibverbs.Library, name string, r IBRequest) (p *Place, err error) {
+func openIB(lib *ibverbs.Library, name string, r IBRequest) (p *OpenPort, err error) {
 	c, err := lib.Open(name)
 	if err != nil {
 		return nil, err
@@ -289,7 +289,7 @@ func (d *IB) QPAccess() ibverbs.Access {
 }
 
 // Peer returns how to reach the peer with this address from p. mtu is the peer's.
-func (p *Place) Peer(lid uint16, gid [16]byte, mtu int) ibverbs.Remote {
+func (p *OpenPort) Peer(lid uint16, gid [16]byte, mtu int) ibverbs.Remote {
 	return ibverbs.Remote{
 		LID: lid, GID: gid, MTU: min(mtu, p.Attr.ActiveMTU), SGIDIndex: max(p.GID.Index, 0),
 		// On InfiniBand only peers without a LID need a GID.

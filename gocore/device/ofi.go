@@ -123,7 +123,7 @@ func (r OFIRequest) Takes(o *Offer) bool { return r.named(o.Info.Provider) }
 // speed. Loopback interfaces are put first.
 func (r OFIRequest) offers(name string, wish libfabric.Hints) ([]*Offer, error) {
 	made := Offer{Delivery: wish.TxFlags != 0, Order: wish.Order != 0, Atomics: wish.Caps != 0}
-	if r.NoDelivery && made.Delivery || r.NoAtomics && made.Atomics || r.Ordered && !made.Order {
+	if r.NoDeliveryComplete && made.Delivery || r.NoAtomics && made.Atomics || r.Ordered && !made.Order {
 		return nil, nil
 	}
 	wish.Provider, wish.Domain = name, r.Domain
@@ -140,13 +140,13 @@ func (r OFIRequest) offers(name string, wish libfabric.Hints) ([]*Offer, error) 
 	asked := OFIRequest{Provider: name}
 	var loop, other []*Offer
 	for _, i := range infos {
-		if exact && !strings.EqualFold(i.Provider, name) || !asked.named(i.Provider) || r.Unbound && i.MRMode&libfabric.MREndpoint != 0 {
+		if exact && !strings.EqualFold(i.Provider, name) || !asked.named(i.Provider) || r.UnboundMR && i.MRMode&libfabric.MREndpoint != 0 {
 			i.Free()
 			continue
 		}
 		o := made
 		o.Info = i
-		if ip := o.IP(); ip != nil && ip.IsLoopback() && r.Domain == "" && !r.Everywhere {
+		if ip := o.IP(); ip != nil && ip.IsLoopback() && r.Domain == "" && !r.Routable {
 			loop = append(loop, &o)
 		} else {
 			other = append(other, &o)

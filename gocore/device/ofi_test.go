@@ -20,7 +20,7 @@ func needLibfabric(t *testing.T) {
 
 func TestChoiceOfProvider(t *testing.T) {
 	needLibfabric(t)
-	for _, r := range []OFIRequest{{}, {Ordered: true, Unbound: true}, {NoDelivery: true, NoAtomics: true}, {Provider: "tcp"}, {Provider: "tcp;ofi_rxm"}} {
+	for _, r := range []OFIRequest{{}, {Ordered: true, UnboundMR: true}, {NoDeliveryComplete: true, NoAtomics: true}, {Provider: "tcp"}, {Provider: "tcp;ofi_rxm"}} {
 		o, err := ChooseOFI(r)
 		require.NoError(t, err, "%+v", r)
 		assert.Contains(t, preferred, o.Info.Provider, "%+v", r)
@@ -28,7 +28,7 @@ func TestChoiceOfProvider(t *testing.T) {
 			assert.True(t, o.Order)
 			assert.Zero(t, o.Info.MRMode&libfabric.MREndpoint)
 		}
-		assert.False(t, r.NoDelivery && o.Delivery)
+		assert.False(t, r.NoDeliveryComplete && o.Delivery)
 		assert.False(t, r.NoAtomics && o.Atomics)
 		if r.Provider != "" {
 			assert.Equal(t, "tcp;ofi_rxm", o.Info.Provider, "tcp alone has no reliable datagrams")
@@ -36,7 +36,7 @@ func TestChoiceOfProvider(t *testing.T) {
 		}
 		o.Info.Free()
 	}
-	o, err := ChooseOFI(OFIRequest{Provider: "tcp;ofi_rxm", Everywhere: true})
+	o, err := ChooseOFI(OFIRequest{Provider: "tcp;ofi_rxm", Routable: true})
 	require.NoError(t, err)
 	o.Info.Free()
 }
@@ -78,7 +78,7 @@ func TestUnavailableProvider(t *testing.T) {
 // A key that is taken is drawn again.
 func TestKeys(t *testing.T) {
 	needLibfabric(t)
-	o, err := ChooseOFI(OFIRequest{Provider: "tcp;ofi_rxm", Unbound: true})
+	o, err := ChooseOFI(OFIRequest{Provider: "tcp;ofi_rxm", UnboundMR: true})
 	require.NoError(t, err)
 	defer o.Info.Free()
 	require.Zero(t, o.Info.MRMode&libfabric.MRProvKey)

@@ -20,8 +20,8 @@ var (
 	OFISettings = []*settings.Setting{OFIProvider}
 )
 
-// IBRequest names a port of an RDMA device, as the settings do. A field that is empty is
-// chosen.
+// IBRequest names a port of an RDMA device, as the settings do. OpenIB chooses what is
+// empty.
 type IBRequest struct {
 	Device string // name, such as mlx5_0
 	Port   string // number, from 1
@@ -44,13 +44,13 @@ type OFIRequest struct {
 	Provider string // such as "tcp;ofi_rxm"; empty: the best there is
 	Domain   string // interface or device, such as "eth0"; empty: any
 
-	// Everywhere prefers interfaces that other hosts reach to the loopback.
-	Everywhere bool
-	// Ordered demands messages in order. Unbound demands that memory is registered with
+	// Routable prefers interfaces that other hosts reach to the loopback.
+	Routable bool
+	// Ordered demands messages in order. UnboundMR demands that memory is registered with
 	// no endpoint.
-	Ordered, Unbound bool
-	// NoDelivery and NoAtomics turn these features off if the provider has them.
-	NoDelivery, NoAtomics bool
+	Ordered, UnboundMR bool
+	// NoDeliveryComplete and NoAtomics turn these features off if the provider has them.
+	NoDeliveryComplete, NoAtomics bool
 }
 
 // WithSettings returns r with the settings in its empty fields.

@@ -13,8 +13,8 @@ import (
 // choose finds a provider for o.
 func choose(o Options) (*device.Offer, error) {
 	return device.ChooseOFI(device.OFIRequest{
-		Provider: o.Provider, Domain: o.Domain, Everywhere: o.Everywhere,
-		NoDelivery: o.Restrictions.NoDelivery, NoAtomics: o.Restrictions.NoAtomics,
+		Provider: o.Provider, Domain: o.Domain, Routable: o.Routable,
+		NoDeliveryComplete: o.Restrictions.NoDeliveryComplete, NoAtomics: o.Restrictions.NoAtomics,
 	})
 }
 

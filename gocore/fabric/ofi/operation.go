@@ -79,15 +79,15 @@ func (t *transport) newOperation() *operation {
 
 // finish ends an operation that has no requests under way. Poll notifies the sink.
 func (t *transport) finish(o *operation) {
-	t.settle(o)
+	t.release(o)
 	t.finished = append(t.finished, finish{cookie: o.cookie, err: o.err})
 	t.opPool = append(t.opPool, o)
 	t.work.Store(true)
 }
 
-// settle copies data that came in a buffer to the user's memory, and gives back what o
+// release copies data that came in a buffer to the user's memory, and gives back what o
 // holds.
-func (t *transport) settle(o *operation) {
+func (t *transport) release(o *operation) {
 	if o.bounce >= 0 {
 		if o.kind == libfabric.Read && o.err == nil {
 			o.err = sys.Touch(func() { copy(unsafe.Slice((*byte)(o.start), o.total), t.bufs.Bytes(int32(o.bounce))) })
@@ -169,7 +169,7 @@ func (e *endpoint) several(kind libfabric.Kind, local unsafe.Pointer, key uint64
 func (e *endpoint) begin(o *operation) (bool, error) {
 	t := e.t
 	abandon := func(err error) (bool, error) {
-		t.settleUnused(o)
+		t.releaseUnused(o)
 		return false, err
 	}
 	if !t.caps.OneSided {
@@ -179,7 +179,7 @@ func (e *endpoint) begin(o *operation) (bool, error) {
 		return abandon(err)
 	}
 	if o.total == 0 {
-		t.settleUnused(o)
+		t.releaseUnused(o)
 		return true, nil
 	}
 	if e.pending != nil {
@@ -204,8 +204,8 @@ func (e *endpoint) begin(o *operation) (bool, error) {
 	return false, nil
 }
 
-// settleUnused gives back what an operation holds that has not begun.
-func (t *transport) settleUnused(o *operation) {
+// releaseUnused gives back what an operation holds that has not begun.
+func (t *transport) releaseUnused(o *operation) {
 	if o.bounce >= 0 {
 		o.ep.giveBuf(o.bounce)
 	}

@@ -8,8 +8,8 @@ type Options struct {
 	// Domain is the interface or device, such as "eth0". Empty: the provider's
 	// first one, for sockets that of the loopback, which other hosts can't reach.
 	Domain string
-	// Everywhere prefers interfaces that other hosts reach to the loopback.
-	Everywhere bool
+	// Routable prefers interfaces that other hosts reach to the loopback.
+	Routable bool
 	// Restrictions turn off features of the provider, so that a test runs by the rules
 	// of another one.
 	Restrictions Restrictions
@@ -17,13 +17,13 @@ type Options struct {
 
 // Restrictions turn off features that a provider may have.
 type Restrictions struct {
-	NoInject   bool
-	NoWait     bool // no descriptor to sleep on
-	NoAtomics  bool
-	NoDelivery bool // no FI_DELIVERY_COMPLETE: puts are acknowledged by the target
-	NoOrder    bool // sends may arrive in any order
-	LocalMR    bool // local memory has to be registered
-	MaxMsg     int  // longest request
+	NoInject           bool
+	NoWait             bool // no descriptor to sleep on
+	NoAtomics          bool
+	NoDeliveryComplete bool // no FI_DELIVERY_COMPLETE: puts are acknowledged by the target
+	NoOrder            bool // sends may arrive in any order
+	LocalMR            bool // local memory has to be registered
+	MaxMsg             int  // longest request
 }
 
 // EFA has the rules of the EFA provider as fi_efa(7) states them.

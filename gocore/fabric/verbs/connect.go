@@ -80,7 +80,7 @@ func (t *Transport) queuePair() (*ibverbs.QP, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = qp.ToInit(t.at.Num, t.at.QPAccess()); err != nil {
+	if err = qp.ToInit(t.port.Num, t.port.QPAccess()); err != nil {
 		_ = qp.Close()
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (t *Transport) queuePair() (*ibverbs.QP, error) {
 
 // join connects a queue pair to a remote one: RTR, then RTS.
 func (t *Transport) join(qp *ibverbs.QP, r *ibverbs.Remote, psn uint32) error {
-	if err := qp.ToRTR(t.at.Num, r, &t.timers); err != nil {
+	if err := qp.ToRTR(t.port.Num, r, &t.timers); err != nil {
 		return err
 	}
 	return qp.ToRTS(psn, &t.timers)
@@ -101,7 +101,7 @@ func (e *endpoint) joinSelf() error {
 	if e.twin, err = t.queuePair(); err != nil {
 		return err
 	}
-	remote := t.at.Peer(t.at.Attr.LID, t.at.GID.Addr, t.at.Attr.ActiveMTU)
+	remote := t.port.Peer(t.port.Attr.LID, t.port.GID.Addr, t.port.Attr.ActiveMTU)
 	remote.QPNum, remote.PSN = e.twin.Num(), e.psn
 	if err = t.join(e.qp, &remote, e.psn); err != nil {
 		return err
@@ -111,7 +111,7 @@ func (e *endpoint) joinSelf() error {
 		return err
 	}
 	t.pairs[e.twin.Num()] = e
-	e.peerQP, e.peerGID = e.twin.Num(), t.at.GID.Addr
+	e.peerQP, e.peerGID = e.twin.Num(), t.port.GID.Addr
 	e.ownStage, e.peerStage = joined, joined
 	return nil
 }
@@ -119,8 +119,8 @@ func (e *endpoint) joinSelf() error {
 func (e *endpoint) mail(state uint8, reason string) {
 	t := e.t
 	m := mail{
-		state: state, link: uint8(t.at.Attr.LinkLayer), mtu: uint8(t.at.Attr.ActiveMTU), lid: t.at.Attr.LID, qp: e.qp.Num(), psn: e.psn,
-		yours: e.peerQP, gid: t.at.GID.Addr, reason: reason,
+		state: state, link: uint8(t.port.Attr.LinkLayer), mtu: uint8(t.port.Attr.ActiveMTU), lid: t.port.Attr.LID, qp: e.qp.Num(), psn: e.psn,
+		yours: e.peerQP, gid: t.port.GID.Addr, reason: reason,
 	}
 	// Mail fails only for a mail that is too long, and encode cuts it off.
 	_ = t.dir.Mail(e.peer, m.encode())
@@ -177,12 +177,12 @@ func (t *Transport) take(peer int, m *mail) {
 	}
 	if e.peerStage == unmade {
 		e.peerQP, e.peerGID, e.peerStage = m.qp, m.gid, made
-		if int(m.link) != t.at.Attr.LinkLayer {
+		if int(m.link) != t.port.Attr.LinkLayer {
 			e.fail(&fabric.OpError{Op: "connect", Peer: peer, Status: "different networks", Detail: fmt.Sprintf(
-				"the link layer here is %d (%v), the peer's is %d", t.at.Attr.LinkLayer, t.at, m.link)})
+				"the link layer here is %d (%v), the peer's is %d", t.port.Attr.LinkLayer, t.port, m.link)})
 			return
 		}
-		remote := t.at.Peer(m.lid, m.gid, int(m.mtu))
+		remote := t.port.Peer(m.lid, m.gid, int(m.mtu))
 		remote.QPNum, remote.PSN = m.qp, m.psn
 		if err := t.join(e.qp, &remote, e.psn); err != nil {
 			e.fail(&fabric.OpError{Op: "connect", Peer: peer, Status: "the queue pair can't be connected", Detail: err.Error()})

@@ -300,7 +300,7 @@ func TestRefusedRegistration(t *testing.T) {
 	require.NoError(t, r.Close())
 	double.Fault(double.ODP, 1)
 	double.Fault(double.NoAtomicKeys, 0)
-	a.at.Device.OnDemand = true
+	a.port.Device.OnDemand = true
 	r, err = a.Register(fabrictest.Pointer(local), 4096)
 	require.NoError(t, err, "on demand")
 	assert.NotZero(t, r.(*region).mr.Access()&ibverbs.OnDemand)

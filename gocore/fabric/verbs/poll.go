@@ -132,7 +132,7 @@ func (t *Transport) ended(wc *ibverbs.WC) {
 			state = s.String()
 		}
 		failure := &fabric.OpError{Op: opNames[rec.op], Peer: e.peer, Status: wc.Status.String(), Detail: fmt.Sprintf(
-			"%s; queue pair %d of %s is in state %s, vendor error %#x", wc.Status.Means(), e.qp.Num(), t.at.Context.Name(), state, wc.VendorErr)}
+			"%s; queue pair %d of %s is in state %s, vendor error %#x", wc.Status.Means(), e.qp.Num(), t.port.Context.Name(), state, wc.VendorErr)}
 		if e.err != nil && wc.Status == ibverbs.WRFlushErr {
 			failure.Detail = "an earlier request on this connection has failed: " + e.err.Error()
 		}

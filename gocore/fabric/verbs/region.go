@@ -98,7 +98,7 @@ func (t *Transport) registerFor(p unsafe.Pointer, n int, access device.Access) (
 }
 
 func (t *Transport) register(addr uintptr, n int, access device.Access) (*ibverbs.MR, error) {
-	return t.at.Register(t.pd, addr, n, access)
+	return t.port.Register(t.pd, addr, n, access)
 }
 
 func (t *Transport) newSlab(count, size int, what string) (*slab, error) {

@@ -44,7 +44,7 @@ var errClosed = errors.New("the verbs transport is closed")
 // Transport is the transport over RDMA devices. It is safe for concurrent use as far as
 // fabric's contract says.
 type Transport struct {
-	at     *device.Place
+	port   *device.OpenPort
 	dir    fabric.Directory
 	rank   int
 	pd     *ibverbs.PD
@@ -111,7 +111,7 @@ func Problem(o Options) string {
 	lib, err := ibverbs.Load()
 	if err == nil {
 		o.SharedReceive = true
-		var p *device.Place
+		var p *device.OpenPort
 		if p, err = device.OpenIB(lib, o, 0); err == nil {
 			_ = p.Context.Close()
 			return ""
@@ -132,20 +132,20 @@ func newTransport(lib *ibverbs.Library, dir fabric.Directory, o Options) (t *Tra
 		}
 	}()
 	o.SharedReceive = true
-	if t.at, err = device.OpenIB(lib, o, t.rank); err != nil {
+	if t.port, err = device.OpenIB(lib, o, t.rank); err != nil {
 		return t, err
 	}
-	if t.pd, err = t.at.Context.AllocPD(); err != nil {
+	if t.pd, err = t.port.Context.AllocPD(); err != nil {
 		return t, err
 	}
-	if t.ch, err = t.at.Context.CreateCompChannel(); err != nil {
+	if t.ch, err = t.port.Context.CreateCompChannel(); err != nil {
 		return t, err
 	}
 	// One completion queue has room for all completions that can be in it at a time.
-	recvs := min(recvBuffers, max(t.at.Device.MaxSRQWR, 1))
-	room := min(t.at.Device.MaxCQE, 1<<16) - recvs
-	t.depth = uint32(min(max(room/(dir.Size()+1), minDepth), maxDepth, t.at.Device.MaxQPWR))
-	if t.cq, err = t.at.Context.CreateCQ(min(recvs+(dir.Size()+1)*int(t.depth), t.at.Device.MaxCQE), t.ch); err != nil {
+	recvs := min(recvBuffers, max(t.port.Device.MaxSRQWR, 1))
+	room := min(t.port.Device.MaxCQE, 1<<16) - recvs
+	t.depth = uint32(min(max(room/(dir.Size()+1), minDepth), maxDepth, t.port.Device.MaxQPWR))
+	if t.cq, err = t.port.Context.CreateCQ(min(recvs+(dir.Size()+1)*int(t.depth), t.port.Device.MaxCQE), t.ch); err != nil {
 		return t, err
 	}
 	if t.srq, err = t.pd.CreateSRQ(recvs); err != nil {
@@ -169,16 +169,16 @@ func newTransport(lib *ibverbs.Library, dir fabric.Directory, o Options) (t *Tra
 		return t, err
 	}
 	t.repost = t.repost[:0]
-	t.maxMsg = int(min(t.at.Attr.MaxMsg, 1<<30)) &^ 4095
+	t.maxMsg = int(min(t.port.Attr.MaxMsg, 1<<30)) &^ 4095
 	if t.maxMsg == 0 {
-		t.maxMsg = max(int(t.at.Attr.MaxMsg), 1)
+		t.maxMsg = max(int(t.port.Attr.MaxMsg), 1)
 	}
-	t.timers.RDAtomic, t.timers.DestRDAto = t.at.Depth(), t.at.Depth()
+	t.timers.RDAtomic, t.timers.DestRDAto = t.port.Depth(), t.port.Depth()
 	t.caps = fabric.Caps{
 		MaxShort: bufferBytes - fabric.HeaderBytes, Piece: bufferBytes - fabric.HeaderBytes, MaxRuns: min(maxRuns, int(t.depth)/2),
-		OneSided: true, Keys: true, Atomics: t.at.Device.AtomicCap != ibverbs.AtomicNone, Ordered: true,
+		OneSided: true, Keys: true, Atomics: t.port.Device.AtomicCap != ibverbs.AtomicNone, Ordered: true,
 	}
-	return t, dir.Publish([]byte("verbs " + t.at.String()))
+	return t, dir.Publish([]byte("verbs " + t.port.String()))
 }
 
 // Name implements fabric.Transport.
@@ -191,7 +191,7 @@ func (t *Transport) Caps() fabric.Caps { return t.caps }
 func (t *Transport) Describe(peer int) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	text := t.at.String()
+	text := t.port.String()
 	if peer < 0 || peer >= len(t.eps) || t.eps[peer] == nil || t.eps[peer].qp == nil {
 		return text
 	}
@@ -313,8 +313,8 @@ func (t *Transport) free() error {
 	if t.pd != nil {
 		closeOf(t.pd)
 	}
-	if t.at != nil {
-		closeOf(t.at.Context)
+	if t.port != nil {
+		closeOf(t.port.Context)
 	}
 	return errors.Join(errs...)
 }

@@ -31,7 +31,7 @@ type offer struct {
 
 // wanted returns the request for what a queue pair needs, with the settings.
 func wanted() device.OFIRequest {
-	return device.OFIRequest{Ordered: true, Unbound: true}.WithSettings()
+	return device.OFIRequest{Ordered: true, UnboundMR: true}.WithSettings()
 }
 
 // offers asks the library for its offers. Each has to be freed.

@@ -4,7 +4,7 @@
 //
 // It emulates what queue pairs promise and libfabric does not:
 //   - Completions are delivered in the order of posting, and unsignalled ones only if
-//     they failed (pair.settle).
+//     they failed (pair.deliver).
 //   - A message, read or atomic is posted when all writes before it are done, so
 //     that it finds their data. Writes do not wait for each other: the provider
 //     decides whether overlapping ones are ordered (on EFA they are not).

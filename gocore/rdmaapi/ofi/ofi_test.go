@@ -24,7 +24,7 @@ func TestAFailureIsNeverSilent(t *testing.T) {
 		{done: true, result: backend.Completion{Cookie: 1, Status: backend.RetryExcErr}},
 		{SendWR: backend.SendWR{Signaled: true}, done: true, result: backend.Completion{Cookie: 2}},
 	}
-	p.settle()
+	p.deliver()
 	var out [4]backend.Completion
 	require.Equal(t, 2, q.take(out[:]))
 	assert.Equal(t, backend.RetryExcErr, out[0].Status)

@@ -463,11 +463,11 @@ func (p *pair) ended(context uintptr, c *libfabric.Completion) {
 			}
 		}
 	}
-	p.settle()
+	p.deliver()
 }
 
-// settle delivers completions to the queues, in the order of posting.
-func (p *pair) settle() {
+// deliver delivers completions to the queues, in the order of posting.
+func (p *pair) deliver() {
 	for len(p.sq) > 0 && p.sq[0].done {
 		if o := p.sq[0]; o.Signaled || o.result.Status != backend.Success {
 			p.send.push(o.result)

@@ -147,9 +147,9 @@ func translate(err error) error {
 }
 
 type context struct {
-	c  *ibverbs.Context
-	d  backend.Device
-	at *device.Place
+	c    *ibverbs.Context
+	d    backend.Device
+	port *device.OpenPort
 }
 
 // Device is described with backend.Context.

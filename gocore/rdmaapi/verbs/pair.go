@@ -33,7 +33,7 @@ func (r region) Close() error           { return translate(r.MR.Close()) }
 
 // Register is described with backend.PD.
 func (d *domain) Register(p unsafe.Pointer, n int, access backend.Access) (backend.Region, error) {
-	mr, err := d.ctx.at.Register(d.pd, uintptr(p), n, device.Access(access))
+	mr, err := d.ctx.port.Register(d.pd, uintptr(p), n, device.Access(access))
 	if err != nil {
 		return nil, translate(err)
 	}
@@ -72,7 +72,7 @@ func (p *pair) begin() error {
 	var b [4]byte
 	rand.Read(b[:]) //nolint:errcheck // it never returns an error
 	p.psn = binary.LittleEndian.Uint32(b[:]) & 0xffffff
-	if err := p.qp.ToInit(p.ctx.at.Num, p.ctx.at.QPAccess()); err != nil {
+	if err := p.qp.ToInit(p.ctx.port.Num, p.ctx.port.QPAccess()); err != nil {
 		return translate(err)
 	}
 	p.state.Store(int32(backend.StateInit))
@@ -106,13 +106,13 @@ const (
 
 // Info is described with backend.QP.
 func (p *pair) Info() ([]byte, error) {
-	at := p.ctx.at
-	b := []byte{infoVersion, byte(at.Attr.ActiveMTU), byte(at.Attr.LinkLayer), byte(at.Depth())}
+	port := p.ctx.port
+	b := []byte{infoVersion, byte(port.Attr.ActiveMTU), byte(port.Attr.LinkLayer), byte(port.Depth())}
 	b = binary.LittleEndian.AppendUint32(b, p.qp.Num())
 	b = binary.LittleEndian.AppendUint32(b, p.psn)
-	b = binary.LittleEndian.AppendUint16(b, at.Attr.LID)
+	b = binary.LittleEndian.AppendUint16(b, port.Attr.LID)
 	b = binary.LittleEndian.AppendUint16(b, 0)
-	return append(b, at.GID.Addr[:]...), nil
+	return append(b, port.GID.Addr[:]...), nil
 }
 
 // Connect is described with backend.QP.
@@ -123,15 +123,15 @@ func (p *pair) Connect(b []byte, c backend.Connection) error {
 	if s := p.State(); s != backend.StateInit {
 		return &backend.Errno{Name: "EINVAL", Text: fmt.Sprintf("queue pair %d is in state %s; it can be connected in INIT, once", p.Num(), s)}
 	}
-	at := p.ctx.at
-	if int(b[2]) != at.Attr.LinkLayer {
+	port := p.ctx.port
+	if int(b[2]) != port.Attr.LinkLayer {
 		return &backend.Errno{Name: "EINVAL", Text: "one port is InfiniBand, the other one Ethernet"}
 	}
-	r := at.Peer(binary.LittleEndian.Uint16(b[12:]), [16]byte(b[16:]), int(b[1]))
+	r := port.Peer(binary.LittleEndian.Uint16(b[12:]), [16]byte(b[16:]), int(b[1]))
 	r.QPNum, r.PSN = binary.LittleEndian.Uint32(b[4:]), binary.LittleEndian.Uint32(b[8:])&0xffffff
-	depth := max(1, min(int(b[3]), at.Depth()))
+	depth := max(1, min(int(b[3]), port.Depth()))
 	t := ibverbs.Timers{Timeout: timeout(c.Timeout), Retries: device.Retries, RNRRetry: c.RNRRetry, MinRNR: rnrCode(c.RNRTimer), RDAtomic: depth, DestRDAto: depth}
-	if err := p.qp.ToRTR(at.Num, &r, &t); err != nil {
+	if err := p.qp.ToRTR(port.Num, &r, &t); err != nil {
 		return translate(err)
 	}
 	p.state.Store(int32(backend.StateRTR))

@@ -53,7 +53,7 @@ func TestSettings(t *testing.T) {
 	c, err := open(lib, "double0")
 	require.NoError(t, err, "the program names another device")
 	assert.Equal(t, "double0", c.Device().Name)
-	assert.Equal(t, 0, c.(*context).at.GID.Index)
+	assert.Equal(t, 0, c.(*context).port.GID.Index)
 	require.NoError(t, c.Close())
 	t.Setenv(device.IBPort.Name, "2")
 	var refused *backend.Errno
@@ -87,7 +87,7 @@ func TestWriteOnDemand(t *testing.T) {
 	double.Fault(double.ODP, 1)
 	_, err = pd.Register(unsafe.Pointer(&mem[0]), 8192, backend.AllAccess)
 	assert.Error(t, err, "the device does not say that it can")
-	c.(*context).at.Device.OnDemand = true
+	c.(*context).port.Device.OnDemand = true
 	r, err := pd.Register(unsafe.Pointer(&mem[0]), 8192, backend.AllAccess)
 	require.NoError(t, err)
 	assert.Zero(t, r.Access()&^backend.AllAccess, "on demand is no access")
