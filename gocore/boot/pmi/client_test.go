@@ -314,9 +314,9 @@ func TestMapping(t *testing.T) {
 		{"(vector,(0,2,2))", 6, []int{0, 0, 1, 1, 0, 0}},
 		{"(vector,(3,1,16))", 3, []int{3, 3, 3}},
 	} {
-		blocks, err := ParseMapping(c.text)
+		ranges, err := ParseMapping(c.text)
 		require.NoError(t, err, c.text)
-		assert.Equal(t, c.want, Nodes(blocks, c.size), c.text)
+		assert.Equal(t, c.want, Nodes(ranges, c.size), c.text)
 	}
 	blocks, err := ParseMapping("(vector,0)") // Hydra, one rank
 	require.NoError(t, err)

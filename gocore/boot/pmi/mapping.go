@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Block is a part of a process mapping: Nodes nodes from number First on, each with
+// NodeRange is a part of a process mapping: Nodes nodes from number First on, each with
 // Ranks consecutive ranks.
-type Block struct{ First, Nodes, Ranks int }
+type NodeRange struct{ First, Nodes, Ranks int }
 
 // ParseMapping parses a process mapping such as "(vector,(0,2,1))". The mapping has no
-// blocks if the process manager left them out, as Hydra does for one rank.
-func ParseMapping(text string) ([]Block, error) {
+// ranges if the process manager left them out, as Hydra does for one rank.
+func ParseMapping(text string) ([]NodeRange, error) {
 	if text == "(vector,0)" || text == "(vector)" {
 		return nil, nil
 	}
@@ -20,7 +20,7 @@ func ParseMapping(text string) ([]Block, error) {
 	list, begins := strings.CutPrefix(text, "(vector,(")
 	list, ends := strings.CutSuffix(list, "))")
 	bad := !begins || !ends
-	var out []Block
+	var out []NodeRange
 	for _, triple := range strings.Split(list, "),(") {
 		numbers := strings.Split(triple, ",")
 		if bad || len(numbers) != 3 {
@@ -35,7 +35,7 @@ func ParseMapping(text string) ([]Block, error) {
 		if !bad && (n[1] == 0 || n[2] == 0) {
 			return nil, fmt.Errorf("process mapping %q has a block without ranks", text)
 		}
-		out = append(out, Block{n[0], n[1], n[2]})
+		out = append(out, NodeRange{n[0], n[1], n[2]})
 	}
 	if bad {
 		return nil, fmt.Errorf("process mapping %q is not of the form (vector,(node,nodes,ranks),…)", text)
@@ -43,12 +43,12 @@ func ParseMapping(text string) ([]Block, error) {
 	return out, nil
 }
 
-// Nodes returns the node number of each of size ranks. The blocks are used
-// again from the first one when the ranks outnumber them.
-func Nodes(blocks []Block, size int) []int {
+// Nodes returns the node number of each of size ranks. When the
+// ranks outnumber the ranges, these are used again from the first one.
+func Nodes(ranges []NodeRange, size int) []int {
 	out := make([]int, 0, size)
-	for len(out) < size && len(blocks) > 0 {
-		for _, b := range blocks {
+	for len(out) < size && len(ranges) > 0 {
+		for _, b := range ranges {
 			for node := range b.Nodes {
 				for range b.Ranks {
 					if len(out) == size {
@@ -69,17 +69,17 @@ func (c *Client) NodeRanks() ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	blocks, err := ParseMapping(text)
+	ranges, err := ParseMapping(text)
 	if err != nil {
 		return nil, err
 	}
-	if len(blocks) == 0 {
+	if len(ranges) == 0 {
 		if c.size == 1 {
 			return []int{c.rank}, nil
 		}
 		return nil, fmt.Errorf("the process manager does not tell where the %d ranks are (%s)", c.size, text)
 	}
-	nodes := Nodes(blocks, c.size)
+	nodes := Nodes(ranges, c.size)
 	var out []int
 	for r, node := range nodes {
 		if node == nodes[c.rank] {

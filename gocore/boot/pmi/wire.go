@@ -37,16 +37,16 @@ func inherit(number string) (*wire, error) {
 	return &wire{fd: fd}, nil
 }
 
-// Withhold marks the connection that PMI_FD names close-on-exec, if process manager made
-// it. It is for a rank that does not use the connection itself: a child must not be taken
+// Withhold marks the socket of PMI_FD close-on-exec if its peer is the process with the id
+// managerPID. It is for a rank that does not use the connection itself: a child must not be taken
 // for the rank.
-func Withhold(manager int) {
+func Withhold(managerPID int) {
 	fd, err := strconv.Atoi(os.Getenv("PMI_FD"))
 	if err != nil || fd < 0 {
 		return
 	}
 	// A wrapper may have closed it, and the number may be another file's by now.
-	if peer, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil && int(peer.Pid) == manager {
+	if peer, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil && int(peer.Pid) == managerPID {
 		unix.CloseOnExec(fd)
 	}
 }
