@@ -37,8 +37,8 @@ func readable(r *Rank, patience time.Duration) bool {
 	}
 }
 
-// settle arms r's descriptor and polls, until a poll finds nothing.
-func settle(r *Rank) error {
+// armAndPoll arms r's descriptor and polls, until a poll finds nothing.
+func armAndPoll(r *Rank) error {
 	for {
 		var err error
 		r.StopPolling(func() { err = r.Transport.(fabric.Sleeper).Arm() })
@@ -61,7 +61,7 @@ func doze(r *Rank, failed *atomic.Value) (wake func() int) {
 	go func() {
 		defer close(ended)
 		for !stop.Load() {
-			if err := settle(r); err != nil {
+			if err := armAndPoll(r); err != nil {
 				failed.Store(err)
 				return
 			}
@@ -90,21 +90,21 @@ func testSleep(t *testing.T, w *World) {
 	fd := b.Transport.(fabric.Sleeper).FD()
 	Until(t, "an idle rank's descriptor is silent", func() bool {
 		for _, r := range w.Ranks {
-			require.NoError(t, settle(r))
+			require.NoError(t, armAndPoll(r))
 		}
 		return !readable(b, 50*time.Millisecond) && !readable(a, 0)
 	})
 	got := 0
 	b.OnDeliver = func(int, *fabric.Header, []byte) { got++ }
 	for i := range 20 {
-		require.NoError(t, settle(b))
+		require.NoError(t, armAndPoll(b))
 		for a.Endpoint(1).Send(&fabric.Header{Kind: fabric.KindEager, Aux: uint32(i)}, []byte("wake up")) != nil {
 			a.Poll()
 		}
 		for end := time.Now().Add(Patience); got <= i; {
 			a.Poll()
 			if readable(b, 10*time.Millisecond) {
-				require.NoError(t, settle(b))
+				require.NoError(t, armAndPoll(b))
 			}
 			if time.Now().After(end) {
 				t.Fatalf("message %d did not wake the receiver", i)

@@ -152,7 +152,7 @@ func New(parts []*trace.Part, ranks int) *Recording {
 		}
 	}
 	slices.SortFunc(r.windows, func(a, b *window) int { return cmp.Compare(a.id, b.id) })
-	r.settle()
+	r.relateTimes()
 	return r
 }
 
@@ -282,9 +282,9 @@ func (l *reader) call(rec *trace.Record) call {
 	return c
 }
 
-// settle sets the end of calls that did not end to the time of the last event, and makes
+// relateTimes sets the end of calls that did not end to the time of the last event, and makes
 // all times relative to the first event.
-func (r *Recording) settle() {
+func (r *Recording) relateTimes() {
 	first, last := int64(1<<62), int64(-1<<62)
 	for i := range r.calls {
 		c := &r.calls[i]
