@@ -1,5 +1,7 @@
 """MPI in notebooks: ``%load_ext gormapy``, then cells that begin with ``%%mpi -n 4`` run on 4 ranks.
 
+"The kernel" is the Jupyter kernel here, the process of the notebook; Linux's is called Linux.
+
 Parts: `magics` (what users type), `Session` (the ranks, seen from the kernel), `CellRun` (one cell on them),
 `diagnosis` and `picture` (which rank waits for which), `transcript` (the output), `worker` and `shell` (in a rank).
 
@@ -15,8 +17,9 @@ States of a rank, as the kernel sees it, with the event and the process that cau
     idle --reset (kernel, to all ranks at once)--> resetting --reset (rank)--> idle
     any --end of its socket--> gone
 
-Order of output. A rank flushes its streams before it sends a picture or the end of a cell, and the kernel empties the
-rank's pipes before it takes a message; after a picture the rank waits until the kernel has taken it.
+Order of output. A rank flushes its streams before it sends display output (a figure of the program) or the end of a
+cell, and the kernel empties the rank's pipes before it takes a message; after display output the rank waits until the
+kernel has taken it.
 
 Interrupts. Ctrl-C, a deadlock, a time-out, and a rank that failed while others wait for it: the kernel sends
 SIGINT to the ranks that still run the cell; each ends with KeyboardInterrupt, also within a wait of MPI. Once
@@ -24,10 +27,11 @@ all are idle they make the collective reset, and the communicators are usable. R
 some seconds run code that Python can't interrupt: after a second Ctrl-C, or if there is no user to press it,
 the session is ended, and the next cell starts another.
 
-Ends. The worker ends when its socket closes. For a pipe from the kernel, which is never written to, the worker has
-SIGKILL as the signal of events: when the kernel dies, for any reason, the end of the pipe is such an event, even for
-a worker in C code that holds Python's lock. mpiexec ends when its ranks have, and its ranks end when it does.
-Kernel and ranks are in sessions of their own: a Ctrl-C to the kernel's process group does not reach the ranks.
+Ends. The worker ends when its socket closes. It also has a pipe from the kernel, which is never written to, and asks
+Linux to send it SIGKILL when the pipe closes (F_SETSIG). So it ends with the kernel, even in C code that holds
+Python's lock. mpiexec ends when its ranks have, and its ranks end when it does.
+The kernel and the ranks are in separate POSIX sessions (setsid): a Ctrl-C to the kernel's process group does not reach
+the ranks.
 """
 
 from .magics import load_ipython_extension, unload_ipython_extension

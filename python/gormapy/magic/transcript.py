@@ -32,9 +32,9 @@ class Text:
         self._new.append(text)
         self._size += len(text)
         if self._size > self.tail:
-            self._settle()
+            self._merge()
 
-    def _settle(self):
+    def _merge(self):
         text = "".join(self._new)
         self._new, self._size = [], 0
         if not self._end:
@@ -51,7 +51,7 @@ class Text:
 
     def text(self):
         """Return the kept text, with a line about the dropped part."""
-        self._settle()
+        self._merge()
         if not self.dropped[0]:
             return self._start + self._end
         note = f"[... {self.dropped[0]:,} characters ({self.dropped[1]:,} lines) are not shown ...]"

@@ -23,7 +23,7 @@ import time
 
 from . import link, transfer
 
-# How long a rank waits until the kernel has taken a picture, so that output stays in order.
+# How long a rank waits until the kernel has taken display output, so that output stays in order.
 _SHOWN_WITHIN = 10.0
 _F_SETSIG = 10
 _GLANCES = 15
