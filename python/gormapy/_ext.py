@@ -11,7 +11,7 @@ import os
 import sys
 from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, ModuleSpec
 
-from gormapy._faults import stand_in_front as _stand_in_front
+from gormapy._faulthandler import stand_in_front as _stand_in_front
 
 _PREFIX = "core_"
 

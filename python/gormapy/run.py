@@ -203,10 +203,10 @@ def _hide_own_frames():
     """Let tracebacks begin in the program."""
     import runpy
 
-    from gormapy import _failure  # not of MPI, whose import initializes it
+    from gormapy import _excepthook  # not of MPI, whose import initializes it
 
-    _failure.hide(__file__, runpy.__file__, "<frozen runpy>")
-    _failure.install(False)
+    _excepthook.hide(__file__, runpy.__file__, "<frozen runpy>")
+    _excepthook.install(False)
 
 
 run_command_line = main

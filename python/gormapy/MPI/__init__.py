@@ -167,9 +167,9 @@ def _start():
             atexit.register(_finalize_at_exit)
     if not under_launcher:
         return
-    from gormapy import _failure
+    from gormapy import _excepthook
 
-    _failure.install(True)
+    _excepthook.install(True)
     stdout = sys.stdout
     if stdout is not None and hasattr(stdout, "reconfigure") and not stdout.isatty():
         stdout.reconfigure(line_buffering=True)  # a rank's lines appear when they are printed

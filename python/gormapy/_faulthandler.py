@@ -8,7 +8,7 @@ import faulthandler
 import functools
 
 
-def _then_in_front(function, arm, forget):
+def _rearm_after(function, arm, forget):
     @functools.wraps(function)
     def changed(*args, **kwargs):
         try:
@@ -24,6 +24,6 @@ def stand_in_front(arm):
 
     ``arm`` is the core's arm_guard.
     """
-    faulthandler.enable = _then_in_front(faulthandler.enable, arm, False)
-    faulthandler.disable = _then_in_front(faulthandler.disable, arm, True)
+    faulthandler.enable = _rearm_after(faulthandler.enable, arm, False)
+    faulthandler.disable = _rearm_after(faulthandler.disable, arm, True)
     arm(False)
