@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .intracomm import Intercomm, Intracomm
 
 _WORLD, _SELF = 1, 2
-_UNKNOWN_TO_HARDWARE = (
+_HARDWARE_SPLITS = (
     constants.COMM_TYPE_HW_GUIDED,
     constants.COMM_TYPE_HW_UNGUIDED,
     constants.COMM_TYPE_RESOURCE_GUIDED,
@@ -55,8 +55,6 @@ class Comm(
     fast.Comm,
 ):
     """Communication context."""
-
-    # The extension answers the usual forms of Barrier, Bcast and Allreduce; coll.py's run for the rest (hot.py).
 
     _family = "Comm"
     # Rank and size do not change in the life of a communicator.
@@ -171,9 +169,9 @@ class Comm(
 
     def Split_type(self, split_type: int, key: int = 0, info: Info = INFO_NULL) -> Intracomm:
         """Split communicator by split type."""
-        if split_type in _UNKNOWN_TO_HARDWARE and info.get("mpi_hw_resource_type") == "mpi_shared_memory":
+        if split_type in _HARDWARE_SPLITS and info.get("mpi_hw_resource_type") == "mpi_shared_memory":
             split_type = constants.COMM_TYPE_SHARED
-        if split_type in _UNKNOWN_TO_HARDWARE:
+        if split_type in _HARDWARE_SPLITS:
             self._checked()
             return Comm(COMM_NULL)  # the result that MPI specifies where nothing is known of the hardware
         return _subclasses["Intracomm"]._wrap(fast.result(fast.comm_split_type(self._h, split_type, key)))

@@ -50,13 +50,13 @@ class Datatype(Handle, Attributed, Named, DatatypeCalls, fast.Datatype):
         self = adopt(Datatype, super().__new__(cls), datatype)
         if datatype is not None:
             self._layout = datatype._layout
-            self._origin = datatype._origin
+            self._construction = datatype._construction
             self._size, self._extent, self._dense = datatype._size, datatype._extent, datatype._dense
         return self
 
     # How the type was made: (combiner, old datatypes, names of address arguments, arguments);
     # None for a predefined one.
-    _origin = None
+    _construction = None
     # (lb, true_lb, true_extent)
     _layout = (0, 0, 0)
 
@@ -84,7 +84,7 @@ class Datatype(Handle, Attributed, Named, DatatypeCalls, fast.Datatype):
         self._h = check(result)
         self._describe()
         # the program may free the old datatypes before this one is decoded
-        self._origin = (combiner, [t._reference() for t in types], addresses, params)
+        self._construction = (combiner, [t._reference() for t in types], addresses, params)
         return self
 
     def _reference(self):
@@ -93,9 +93,9 @@ class Datatype(Handle, Attributed, Named, DatatypeCalls, fast.Datatype):
             return self
         other = type(self)(self)
         other._h = check(core.TypeDup(self._h))
-        if self._origin is not None:
-            combiner, types, addresses, params = self._origin
-            other._origin = (combiner, [t._reference() for t in types], addresses, params)
+        if self._construction is not None:
+            combiner, types, addresses, params = self._construction
+            other._construction = (combiner, [t._reference() for t in types], addresses, params)
         return other
 
     def __reduce__(self):
@@ -301,8 +301,8 @@ class Datatype(Handle, Attributed, Named, DatatypeCalls, fast.Datatype):
         check(core.TypeFree(self._h))
         self._forget_name()
         self._h = 0
-        origin, self._origin = self._origin, None
-        for old in origin[1] if origin else ():
+        construction, self._construction = self._construction, None
+        for old in construction[1] if construction else ():
             if not old.is_predefined:
                 old.Free()
 
@@ -311,7 +311,7 @@ class Datatype(Handle, Attributed, Named, DatatypeCalls, fast.Datatype):
 
     def _arguments(self):
         """Return the arguments of the constructor: integers, addresses, datatypes."""
-        combiner, types, addresses, params = self._origin
+        combiner, types, addresses, params = self._construction
         integers, displacements = [], []
         for name, value in params.items():
             values = value if isinstance(value, list) else [value]
@@ -324,14 +324,14 @@ class Datatype(Handle, Attributed, Named, DatatypeCalls, fast.Datatype):
     def Get_envelope(self) -> tuple[int, int, int, int, int]:
         """Return the numbers of arguments and the kind of constructor that made the datatype."""
         self._checked()
-        if self._origin is None:
+        if self._construction is None:
             return 0, 0, 0, 0, constants.COMBINER_NAMED
         integers, addresses, types = self._arguments()
-        return len(integers), len(addresses), 0, len(types), self._origin[0]
+        return len(integers), len(addresses), 0, len(types), self._construction[0]
 
     def Get_contents(self) -> tuple[list[int], list[int], list[int], list[Datatype]]:
         """Return the arguments of the constructor that made the datatype."""
-        if self._checked()._origin is None:
+        if self._checked()._construction is None:
             raise Exception(constants.ERR_TYPE)
         integers, addresses, types = self._arguments()
         # derived types are returned as new objects, which the caller frees
@@ -405,8 +405,8 @@ class Datatype(Handle, Attributed, Named, DatatypeCalls, fast.Datatype):
 
     def _code_name(self):
         named = self
-        while named._origin is not None and named._origin[0] == constants.COMBINER_DUP:
-            named = named._origin[1][0]
+        while named._construction is not None and named._construction[0] == constants.COMBINER_DUP:
+            named = named._construction[1][0]
         return _names.get(named._h)
 
     def tocode(self) -> str:

@@ -86,17 +86,17 @@ def acquire(obj, readonly):
         capsule = obj.__dlpack__(**stream, max_version=(1, 0), copy=False)
     except TypeError:  # a producer of version 0
         capsule = obj.__dlpack__(**stream)
-    locked = False
+    read_only = False
     if _is_valid(capsule, b"dltensor_versioned"):
         managed = _ManagedVersioned.from_address(_get_pointer(capsule, b"dltensor_versioned"))
         if managed.major < 1:
             raise BufferError(f"dlpack: unexpected version {managed.major}")
-        locked = bool(managed.flags & _READ_ONLY)
+        read_only = bool(managed.flags & _READ_ONLY)
     elif _is_valid(capsule, b"dltensor"):
         managed = _Managed.from_address(_get_pointer(capsule, b"dltensor"))
     else:
         raise BufferError("dlpack: unexpected capsule")
-    if locked and not readonly:
+    if read_only and not readonly:
         raise BufferError("dlpack: buffer is not writable")
     tensor = managed.tensor
     if tensor.ndim < 0:
@@ -129,7 +129,7 @@ def acquire(obj, readonly):
     if not on_host:
         check_reachable(obj, address, nbytes)
     # the capsule was not consumed: it and the array keep the memory
-    return address, nbytes, format, itemsize, locked, (obj, capsule)
+    return address, nbytes, format, itemsize, read_only, (obj, capsule)
 
 
 def _packed(shape, strides):

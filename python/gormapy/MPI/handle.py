@@ -20,6 +20,11 @@ class Handle:
 
     A concrete family (Comm, Win, ...) sets `_family` to its name and provides the attribute `_h`;
     0 is the null handle of every family.
+
+    Objects are made in these ways: `Class(other)` stands for the handle of another object (adopt). `_from_handle` takes
+    any handle, as fromhandle does for programs. What calls of the core return is taken by `Group._made` (a handle, or
+    the code of an error), by `Comm._wrap` (a new communicator, or null on a rank that is not in it), and by
+    `Request._started` (an operation that has begun, with its memory).
     """
 
     __slots__ = ()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from .comm import Comm
 
-_COMM_SELF, _RECV = 2, 2
+_COMM_SELF = 2
 _NO_PROC = 1 << 62  # no message of the core has this handle
 
 
@@ -75,7 +75,7 @@ class Message(Handle):
     def _nothing(self):
         """Make the request of a receive from PROC_NULL."""
         self.free()
-        return Request._started(fast.p2p(_RECV, _COMM_SELF, 0, 0, byte()._h, constants.PROC_NULL, ANY_TAG, None))
+        return Request._started(fast.p2p(fast.RECV, _COMM_SELF, 0, 0, byte()._h, constants.PROC_NULL, ANY_TAG, None))
 
     def Recv(self, buf: BufSpec, status: Status | None = None) -> None:
         """Receive a matched message."""

@@ -216,14 +216,14 @@ def message(msg, readonly, rank=0, blocks=1):
             raise ValueError(f"message: negative count {count}")
         if count > 0 and obj is None:
             raise ValueError(f"message: buffer is None but count is {count}")
-        if count > 1 or datatype._origin is None:
+        if count > 1 or datatype._construction is None:
             _check_room(obj, count, datatype, nbytes, blocks)
     return address, count, datatype, holder
 
 
 def _check_room(obj, count, datatype, nbytes, blocks):
     """Refuse a count for which a buffer of plain elements has no room."""
-    if obj is None or obj is BOTTOM or datatype._origin is not None or not datatype._h:
+    if obj is None or obj is BOTTOM or datatype._construction is not None or not datatype._h:
         return
     need = count * max(blocks, 1) * datatype._size
     if need > nbytes:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from .op import Op
 
-_SEND, _SSEND, _RECV, _BSEND = range(4)
+_NO_OP = 0  # in place of the operation of a reduction
 
 
 def _memory(nbytes):
@@ -49,27 +49,27 @@ class ObjectMessages:
 
     def send(self, obj: Any, dest: int, tag: int = 0) -> None:
         """Send in standard mode."""
-        finish(self._send_object(_SEND, obj, dest, tag))
+        finish(self._send_object(fast.SEND, obj, dest, tag))
 
     def bsend(self, obj: Any, dest: int, tag: int = 0) -> None:
         """Send in buffered mode."""
-        finish(self._send_object(_BSEND, obj, dest, tag))
+        finish(self._send_object(fast.BSEND, obj, dest, tag))
 
     def ssend(self, obj: Any, dest: int, tag: int = 0) -> None:
         """Send in synchronous mode."""
-        finish(self._send_object(_SSEND, obj, dest, tag))
+        finish(self._send_object(fast.SSEND, obj, dest, tag))
 
     def isend(self, obj: Any, dest: int, tag: int = 0) -> Request:
         """Nonblocking send."""
-        return Request._started(self._send_object(_SEND, obj, dest, tag))
+        return Request._started(self._send_object(fast.SEND, obj, dest, tag))
 
     def ibsend(self, obj: Any, dest: int, tag: int = 0) -> Request:
         """Nonblocking send in buffered mode."""
-        return Request._started(self._send_object(_BSEND, obj, dest, tag))
+        return Request._started(self._send_object(fast.BSEND, obj, dest, tag))
 
     def issend(self, obj: Any, dest: int, tag: int = 0) -> Request:
         """Nonblocking send in synchronous mode."""
-        return Request._started(self._send_object(_SSEND, obj, dest, tag))
+        return Request._started(self._send_object(fast.SSEND, obj, dest, tag))
 
     def recv(
         self, buf: Buffer | None = None, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None
@@ -95,7 +95,7 @@ class ObjectMessages:
         else:
             memory = buf
         address, nbytes, _, _, _, holder = acquire(memory, False)
-        request = Request._started(fast.p2p(_RECV, self._h, address, nbytes, byte()._h, source, tag, holder))
+        request = Request._started(fast.p2p(fast.RECV, self._h, address, nbytes, byte()._h, source, tag, holder))
         request._arriving = memory
         return request
 
@@ -149,11 +149,11 @@ def _lazy_memory(nbytes):
 
 def _coll(kind, comm, send, recv, root, *memory):
     """Run a collective operation on bytes; send and recv are (address, count, type handle)."""
-    fast.coll_blocking(kind, comm._h, *send, *recv, 0, root, memory)
+    fast.coll_blocking(kind, comm._h, *send, *recv, _NO_OP, root, memory)
 
 
 def _collv(kind, comm, send, recv, root, *memory):
-    """Run a collective operation on bytes; send and recv are (address, counts, displs, type handle)."""
+    """Run a collective operation with counts on bytes; send and recv are (address, counts, displs, type handle)."""
     finish(fast.collv_blocking(kind, comm._h, *send, *recv, root, memory))
 
 

@@ -175,15 +175,15 @@ def _elements(datatype, nbytes):
 
 def _signature(datatype):
     """Return the basic elements of a datatype in order: [(how many, size of one), ...]."""
-    origin = datatype._origin
-    if origin is None:
+    construction = datatype._construction
+    if construction is None:
         name = datatype._code_name() or ""
         if name == "2INT":
             return [(2, 4)]
         if name.endswith("_INT") and name not in TYPE_CHARS:
             return [(1, datatype.Get_size() - 4), (1, 4)]
         return [(1, datatype.Get_size())]
-    combiner, types, _, params = origin
+    combiner, types, _, params = construction
     if combiner in (constants.COMBINER_DUP, constants.COMBINER_RESIZED):
         return _signature(types[0])
     if combiner == constants.COMBINER_STRUCT:

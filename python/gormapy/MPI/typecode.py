@@ -360,9 +360,9 @@ _COMBINER_NAMES = {getattr(constants, f"COMBINER_{name}"): name for name in _CON
 
 def decode(datatype: Datatype, mark: bool = False) -> tuple[Datatype, str, dict[str, Any]]:
     """Return base datatype, name of the combiner and its parameters."""
-    if datatype._origin is None:
+    if datatype._construction is None:
         return datatype, "NAMED", {}
-    combiner, types, _, params = datatype._origin
+    combiner, types, _, params = datatype._construction
     # derived types are handed out as new objects, which the caller frees
     types = [t._reference() for t in types]
     if combiner == constants.COMBINER_STRUCT:
