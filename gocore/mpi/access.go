@@ -133,7 +133,7 @@ func CompareAndSwap(h, origin, compare, result, datatype int64, rank int, disp i
 	if rank == p2p.ProcNull {
 		return 0
 	}
-	defer w.eng.HandOver()
+	defer proc.eng.HandOver()
 	if code := win.awaitSettled(rank); code != 0 {
 		return code
 	}
@@ -152,7 +152,7 @@ func CompareAndSwap(h, origin, compare, result, datatype int64, rank int, disp i
 // access starts an operation on a rank of the window, counted in net if that is not
 // nil.
 func (win *Window) access(a *Access, net *rma.Outstanding) Code {
-	defer w.eng.HandOver()
+	defer proc.eng.HandOver()
 	if a.Kind != KindPut { // a put may go as a message before the target has left the fence
 		if code := win.awaitSettled(int(a.Rank)); code != 0 {
 			return code
@@ -233,7 +233,7 @@ func (win *Window) awaitSettled(rank int) Code {
 		return 0
 	}
 	why := engine.Reason{Call: job.CallFence, Peer: win.World[rank], Tag: -1, Ctx: uint64(win.ID), Info: win.label}
-	switch err := w.eng.Wait(&why, func() bool { return win.Settled(rank) }, func() error { return win.CheckSettled(rank) }); err {
+	switch err := proc.eng.Wait(&why, func() bool { return win.Settled(rank) }, func() error { return win.CheckSettled(rank) }); err {
 	case nil:
 		return 0
 	case engine.ErrInterrupted:

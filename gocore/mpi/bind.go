@@ -47,7 +47,7 @@ func CommCreateGroup(h, group int64, tag int) (req int64, code Code) {
 	if e != nil {
 		return 0, CodeOf(e)
 	}
-	b := &bind{parent: c, group: g, rank: slices.Index(g.ranks, w.rank), binding: make([]binding, 1)}
+	b := &bind{parent: c, group: g, rank: slices.Index(g.ranks, proc.rank), binding: make([]binding, 1)}
 	if b.rank < 0 {
 		return 0, 0
 	}

@@ -46,7 +46,7 @@ func Barrier(comm int64, pending *int64) (code Code) {
 			return 0
 		}
 		why := engine.Reason{Call: job.CallBarrier, Peer: -2, Tag: -1, Ctx: uint64(c.ctx)}
-		err := w.eng.Wait(&why, bar.Passed, c.coll.CheckBarrier)
+		err := proc.eng.Wait(&why, bar.Passed, c.coll.CheckBarrier)
 		if err == nil {
 			return 0
 		}
@@ -129,7 +129,7 @@ func CollBlocking(kind int, comm, saddr, scount, stype, raddr, rcount, rtype, op
 	}
 	var why engine.Reason
 	c.describe(&why, s.Kind, s.Pending())
-	switch err := w.eng.Wait(&why, s.AdvanceFunc, s.CheckFunc); err {
+	switch err := proc.eng.Wait(&why, s.AdvanceFunc, s.CheckFunc); err {
 	case nil:
 		code = CodeOf(s.Err())
 		s.Release()

@@ -24,11 +24,11 @@ type Comm struct {
 // given rank of the group.
 func newComm(ctx uint32, g *Group, rank, block int) *Comm {
 	c := &Comm{ctx: ctx, group: g, rank: rank, size: len(g.ranks), block: block}
-	c.pt = w.p2p.Open(ctx<<1, rank, g.ranks)
-	c.coll = &coll.Comm{Chan: w.p2p.Open(ctx<<1|1, rank, g.ranks), Rank: rank, Size: c.size}
+	c.pt = proc.p2p.Open(ctx<<1, rank, g.ranks)
+	c.coll = &coll.Comm{Chan: proc.p2p.Open(ctx<<1|1, rank, g.ranks), Rank: rank, Size: c.size}
 	c.coll.Chan.Internal = true
 	if block >= 0 {
-		c.coll.Attach(w.eng, block)
+		c.coll.Attach(proc.eng, block)
 	}
 	return c
 }
@@ -191,7 +191,7 @@ func CommCreate(h, group int64) (req int64, code Code) {
 		return 0, CodeOf(e)
 	}
 	color, key := int64(Undefined), int64(0)
-	if i := slices.Index(g.ranks, w.rank); i >= 0 {
+	if i := slices.Index(g.ranks, proc.rank); i >= 0 {
 		color, key = int64(g.ranks[0]), int64(i)
 	}
 	return addRequest(c.split(color, key)), 0
@@ -236,7 +236,7 @@ func (c *Comm) split(color, key int64) *sequence {
 			return n.coll.Bcast(rawBytes(unsafe.Pointer(&block[0]), 8), 0)
 		}
 		if n.block = int(block[0]); n.block >= 0 {
-			n.coll.Attach(w.eng, n.block)
+			n.coll.Attach(proc.eng, n.block)
 		}
 		if s.result != 0 {
 			comms.fill(s.result, n)
@@ -274,7 +274,7 @@ func takeBlock(ranks []int) int64 {
 	if len(ranks) < 2 {
 		return -1
 	}
-	return int64(w.seg.TakeBlock())
+	return int64(proc.seg.TakeBlock())
 }
 
 func rawBytes(p unsafe.Pointer, n int) p2p.Buf { return p2p.Buf{Addr: p, Count: n, Type: byteType} }
@@ -285,7 +285,7 @@ func (c *Comm) close() {
 	c.pt.Close()
 	c.coll.Chan.Close()
 	if c.block >= 0 && c.coll.Leave() {
-		w.seg.GiveBlock(c.block)
+		proc.seg.GiveBlock(c.block)
 	}
 }
 

@@ -30,21 +30,21 @@ func Runtime() string {
 
 // WorldInfo describes this process in its job; "null" before Init.
 func WorldInfo() string {
-	if w == nil {
+	if proc == nil {
 		return "null"
 	}
 	return object(map[string]any{
-		"launcher": w.place.Launcher, "why": w.place.Why, "job": w.seg.ID(), "rank": w.rank, "size": w.size, "pid": os.Getpid(),
+		"launcher": proc.place.Launcher, "why": proc.place.Why, "job": proc.seg.ID(), "rank": proc.rank, "size": proc.size, "pid": os.Getpid(),
 	})
 }
 
 // Program returns the number of this process's program on the launcher's command
 // line, 0 before Init.
 func Program() int {
-	if w == nil {
+	if proc == nil {
 		return 0
 	}
-	return w.place.Program
+	return proc.place.Program
 }
 
 // transport is one entry of Transports.
@@ -63,8 +63,8 @@ type transport struct {
 // Init too.
 func Transports() string {
 	reach := map[string]int{}
-	if w != nil {
-		reach = w.eng.Reach()
+	if proc != nil {
+		reach = proc.eng.Reach()
 	}
 	list := []transport{
 		{Name: "self", Usable: true, Ranks: reach["self"], Text: "messages of a rank to itself"},
@@ -81,18 +81,18 @@ func Transports() string {
 
 // PeerInfo describes how this process reaches world rank r; "null" if there is none.
 func PeerInfo(r int) string {
-	if w == nil || r < 0 || r >= w.size {
+	if proc == nil || r < 0 || r >= proc.size {
 		return "null"
 	}
-	name, _ := w.eng.Transport(r)
-	rank := &w.seg.Ranks[r]
+	name, _ := proc.eng.Transport(r)
+	rank := &proc.seg.Ranks[r]
 	text := ""
-	if d, ok := w.eng.Net().(fabric.Describer); ok && w.eng.Remote(r) {
+	if d, ok := proc.eng.Net().(fabric.Describer); ok && proc.eng.Remote(r) {
 		text = d.Describe(r)
 	}
 	return object(map[string]any{
 		"text": text,
-		"rank": r, "pid": rank.PID(), "transport": name, "refusal": w.eng.Refusal(r),
+		"rank": r, "pid": rank.PID(), "transport": name, "refusal": proc.eng.Refusal(r),
 		"starting": atomic.LoadUint32(&rank.State) < job.StateReady && atomic.LoadUint32(&rank.Exit) == 0,
 		"ended":    atomic.LoadUint32(&rank.Exit) != 0,
 	})
@@ -123,9 +123,9 @@ func Settings() string {
 // Describe returns the wait records of all ranks as text.
 func Describe() string {
 	s := ""
-	if w != nil {
-		for r := range w.seg.Ranks {
-			for _, l := range w.seg.Describe(r) {
+	if proc != nil {
+		for r := range proc.seg.Ranks {
+			for _, l := range proc.seg.Describe(r) {
 				s += l + "\n"
 			}
 		}

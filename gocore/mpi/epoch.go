@@ -61,7 +61,7 @@ func (o *syncOp) Check() error {
 	case o.msg != nil:
 		return o.msg.Check()
 	}
-	return o.win.Bar.Check(w.eng)
+	return o.win.Bar.Check(proc.eng)
 }
 
 func (o *syncOp) Abandon() {
@@ -120,7 +120,7 @@ func Fence(h int64, assert int, pending *int64) (code Code) {
 	}
 	if !win.Bar.Arrive() {
 		why := engine.Reason{Call: job.CallFence, Peer: -2, Tag: -1, Ctx: uint64(win.ID), Info: win.label}
-		switch err := w.eng.Wait(&why, win.passed, win.checkBarrier); err {
+		switch err := proc.eng.Wait(&why, win.passed, win.checkBarrier); err {
 		case nil:
 		case engine.ErrInterrupted:
 			if e := ready(); e != nil {
@@ -425,7 +425,7 @@ func WinTest(h int64, done *int64) (code Code) {
 	}
 	x := win.Exposed()
 	if !x.Advance() {
-		w.eng.Progress()
+		proc.eng.Progress()
 		if !x.Advance() {
 			if err := x.Check(); err != nil {
 				return codeOfErr(err)

@@ -40,6 +40,6 @@ func GrequestComplete(h int64) (code Code) {
 		return classError(errs.Request, "Complete: the request is not a generalized one")
 	}
 	g.done.Store(true)
-	w.me.Ring()
+	proc.me.Ring()
 	return 0
 }

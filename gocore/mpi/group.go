@@ -84,8 +84,8 @@ func GroupRank(h int64) (rank int, code Code) {
 	if e != nil {
 		return 0, CodeOf(e)
 	}
-	if w != nil {
-		if i := slices.Index(g.ranks, w.rank); i >= 0 {
+	if proc != nil {
+		if i := slices.Index(g.ranks, proc.rank); i >= 0 {
 			return i, 0
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // Log messages of this package, for GORMAPY_LOG.
 
 // logPlace logs which job Init has joined.
-func (n *world) logPlace() {
+func (n *process) logPlace() {
 	log.SetRank(n.rank)
 	if n.rank == 0 {
 		for _, problem := range settings.Problems() {
@@ -32,7 +32,7 @@ func (n *world) logPlace() {
 }
 
 // logTransports logs how many ranks each transport reaches.
-func (n *world) logTransports() {
+func (n *process) logTransports() {
 	if !log.Debugging() {
 		return
 	}
@@ -63,7 +63,7 @@ func (win *Window) logWindow() {
 	log.Debugf("rma", "window %d made by %s of %d ranks, %d bytes here in units of %d%s", win.ID, win.Flavor, win.Size, t.Bytes, t.Unit, text)
 	if paths["message"] > 0 {
 		for r, world := range win.World {
-			if why := w.eng.Refusal(world); why != "" {
+			if why := proc.eng.Refusal(world); why != "" {
 				log.Debugf("rma", "window %d: rank %d's memory can't be copied from here: %s", win.ID, r, why)
 			}
 		}

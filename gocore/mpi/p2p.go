@@ -74,7 +74,7 @@ func P2P(kind int, comm, addr, count, typ int64, peer, tag int) (req int64, code
 		return 0, CodeOf(e)
 	}
 	r.launch()
-	w.eng.HandOver()
+	proc.eng.HandOver()
 	return reqs.add(r), 0
 }
 
@@ -120,7 +120,7 @@ func Blocking(kind int, comm, addr, count, typ int64, peer, tag int, st *Status,
 		giveRequest(r)
 		return code
 	}
-	switch err := w.eng.Wait(r.reason(0), r.advance, r.check); err {
+	switch err := proc.eng.Wait(r.reason(0), r.advance, r.check); err {
 	case nil:
 		code = r.finish(0, st)
 		giveRequest(r)
@@ -223,7 +223,7 @@ func Isendrecv(comm int64, s [5]int64, r [5]int64) (req int64, code Code) {
 	if e != nil {
 		return 0, CodeOf(e)
 	}
-	w.eng.HandOver()
+	proc.eng.HandOver()
 	return reqs.add(&Request{op: j}), 0
 }
 
@@ -266,7 +266,7 @@ func Probe(comm int64, source, tag int, st *Status, msg, wait *int64) (code Code
 			why.Peer = c.group.ranks[source]
 		}
 	}
-	err := w.eng.Wait(why, func() bool { return c.probe(source, tag, st, msg) }, func() error { return c.pt.CheckProbe(source, tag) })
+	err := proc.eng.Wait(why, func() bool { return c.probe(source, tag, st, msg) }, func() error { return c.pt.CheckProbe(source, tag) })
 	if err == engine.ErrInterrupted {
 		if code = interrupted(); code == Interrupted {
 			*wait = probes.add(why)
@@ -292,7 +292,7 @@ func Iprobe(comm int64, source, tag int, st *Status, msg *int64) (found bool, co
 	if c.probe(source, tag, st, msg) {
 		return true, 0
 	}
-	w.eng.Progress()
+	proc.eng.Progress()
 	if c.probe(source, tag, st, msg) {
 		return true, 0
 	}

@@ -27,7 +27,7 @@ func TraceStart(names string) (code Code) {
 func TraceJob(names string) (yes bool, code Code) {
 	defer Contain(&code)
 	path := os.Getenv(trace.EnvPart)
-	if path == "" || w == nil || w.place.Launcher != "mpiexec" {
+	if path == "" || proc == nil || proc.place.Launcher != "mpiexec" {
 		return false, 0
 	}
 	code = traceInto(names, func() (*trace.Part, error) { return trace.OpenPart(path) })
@@ -43,7 +43,7 @@ func traceInto(names string, part func() (*trace.Part, error)) Code {
 	}
 	p, err := part()
 	if err == nil {
-		err = trace.Start(p, w.rank, w.size, os.Getpid(), names)
+		err = trace.Start(p, proc.rank, proc.size, os.Getpid(), names)
 	}
 	if err != nil {
 		return CodeOf(errs.New(errs.Other, "begin to record: %v", err))

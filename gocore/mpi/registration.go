@@ -10,7 +10,7 @@ var kept = newTable[engine.Region](1)
 // NetworkKeys reports whether there is a network that requires memory to be
 // registered.
 func NetworkKeys() bool {
-	return w != nil && w.eng.Net() != nil && w.eng.Net().Caps().Keys
+	return proc != nil && proc.eng.Net() != nil && proc.eng.Net().Caps().Keys
 }
 
 // KeepMemory registers n bytes at addr until ReleaseKept is called with the returned
@@ -22,7 +22,7 @@ func KeepMemory(addr, n int64) (h int64) {
 	if state.Load() != stateReady {
 		return 0
 	}
-	r := w.eng.Keep(pointer(addr), int(n))
+	r := proc.eng.Keep(pointer(addr), int(n))
 	if r == nil {
 		return 0
 	}

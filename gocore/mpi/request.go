@@ -69,8 +69,8 @@ func addRequest(s *sequence) int64 {
 // process, not only in a wait for the request.
 func inBackground(o operation) int64 {
 	if !o.Advance() {
-		w.eng.AddBackground(o)
-		w.eng.HandOver()
+		proc.eng.AddBackground(o)
+		proc.eng.HandOver()
 	}
 	return reqs.add(&Request{op: o})
 }
@@ -231,7 +231,7 @@ func (r *Request) outcome(st *Status) Code {
 // wait waits for r under the handle h (0: none).
 func (r *Request) wait(h int64, st *Status, call job.Call) Code {
 	defer r.leave()
-	err := w.eng.Wait(r.enter(call), r.advance, r.check)
+	err := proc.eng.Wait(r.enter(call), r.advance, r.check)
 	switch err {
 	case nil:
 		return r.finish(h, st)
@@ -322,7 +322,7 @@ func Await(hs []int64) (code Code) {
 
 func (r *Request) await() error {
 	defer r.leave()
-	return w.eng.Wait(r.enter(0), r.advance, r.check)
+	return proc.eng.Wait(r.enter(0), r.advance, r.check)
 }
 
 // maker is an operation that makes an object.
@@ -363,7 +363,7 @@ func Test(h int64, st *Status) (done bool, code Code) {
 		return false, code
 	}
 	if !r.advance() {
-		w.eng.Progress()
+		proc.eng.Progress()
 		if !r.advance() {
 			if err := r.check(); err != nil {
 				code = codeOfErr(err)
@@ -389,7 +389,7 @@ func RequestStatus(h int64, st *Status) (done bool, code Code) {
 		return false, CodeOf(e)
 	}
 	if !r.advance() {
-		w.eng.Progress()
+		proc.eng.Progress()
 		if !r.advance() {
 			return false, 0
 		}
@@ -416,7 +416,7 @@ func Waitany(hs []int64, st *Status) (index int, code Code) {
 	}
 	var found activeRequest
 	defer list[0].r.leave()
-	err := w.eng.Wait(list[0].r.enter(job.CallWait), func() bool {
+	err := proc.eng.Wait(list[0].r.enter(job.CallWait), func() bool {
 		for _, a := range list {
 			if a.r.advance() {
 				found = a
@@ -483,7 +483,7 @@ func Testsome(hs []int64, indices []int32, sts []Status, codes []int32) (n int, 
 	if len(list) == 0 {
 		return -1, 0
 	}
-	w.eng.Progress()
+	proc.eng.Progress()
 	complete, failing := list[:0], false
 	for _, a := range list {
 		if a.r.advance() {
@@ -544,7 +544,7 @@ func RequestAbandon(h int64, waited bool) {
 			r.ownership.Store(freed)
 			if waited {
 				r.op.Abandon()
-				r.gen = w.p2p.Generation()
+				r.gen = proc.p2p.Generation()
 				r.ownership.Store(dropped)
 			}
 			return
@@ -579,7 +579,7 @@ func RequestOver(h int64) (over bool) {
 			}
 		}
 	}
-	return w == nil || !w.p2p.Left()
+	return proc == nil || !proc.p2p.Left()
 }
 
 // Progress polls once.
@@ -587,7 +587,7 @@ func Progress() {
 	var code Code
 	defer Contain(&code)
 	if e := ready(); e == nil {
-		w.eng.Progress()
+		proc.eng.Progress()
 	}
 }
 
@@ -596,7 +596,7 @@ func Progress() {
 func (r *Request) over() (over bool) {
 	defer func() {
 		if recover() != nil {
-			r.gen = w.p2p.Generation()
+			r.gen = proc.p2p.Generation()
 			r.ownership.Store(dropped)
 			over = false
 		}
@@ -608,7 +608,7 @@ func (r *Request) over() (over bool) {
 		defer r.starting.Unlock()
 	}
 	if r.ownership.Load() == dropped {
-		return r.gen != w.p2p.Generation() && !r.busy()
+		return r.gen != proc.p2p.Generation() && !r.busy()
 	}
 	if !r.advance() {
 		if r.check() == nil {
@@ -670,7 +670,7 @@ func Start(h int64) (code Code) {
 	}
 	r.launch()
 	r.inactive.Store(false) // last: until then no other thread uses the request's operation
-	w.eng.HandOver()
+	proc.eng.HandOver()
 	return 0
 }
 

@@ -33,12 +33,12 @@ type waiting struct {
 // count of the progress made here; "null" before Init. A wait is missing for a moment
 // from time to time, while its thread checks for signals.
 func Waits() string {
-	if w == nil {
+	if proc == nil {
 		return "null"
 	}
 	list := []waiting{}
-	for i := range w.me.Waits {
-		rec := &w.me.Waits[i]
+	for i := range proc.me.Waits {
+		rec := &proc.me.Waits[i]
 		seq := atom.Load32(&rec.Seq)
 		if seq&1 == 0 {
 			continue
@@ -49,7 +49,7 @@ func Waits() string {
 		}
 		list = append(list, describeWait(&one))
 	}
-	return object(map[string]any{"moved": atom.Load32(&w.me.Moved), "waits": list, "pid": os.Getpid()})
+	return object(map[string]any{"moved": atom.Load32(&proc.me.Moved), "waits": list, "pid": os.Getpid()})
 }
 
 func describeWait(rec *job.WaitRecord) (one waiting) {

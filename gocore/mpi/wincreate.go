@@ -124,11 +124,11 @@ func (c *winCreation) makeSegment(s *sequence) *coll.Op {
 		return c.fail(s, e) // all ranks see the same offers, so all fail
 	}
 	made := &c.made[0]
-	if w.rma.CanCopy(c.offers, c.comm.group.ranks) {
+	if proc.rma.CanCopy(c.offers, c.comm.group.ranks) {
 		made.Copy = 1
 	}
 	var ok bool
-	if c.mapped, ok = w.rma.MapShared(c.offers, c.comm.group.ranks); ok {
+	if c.mapped, ok = proc.rma.MapShared(c.offers, c.comm.group.ranks); ok {
 		made.Mapped = 1
 	}
 	if c.comm.rank == 0 {
@@ -161,7 +161,7 @@ func (c *winCreation) openSegment(s *sequence) *coll.Op {
 		}
 	}
 	if c.segment != nil {
-		c.region = w.rma.Register(mine, c.comm.rank, c.comm.group.ranks, c.offers, c.segment)
+		c.region = proc.rma.Register(mine, c.comm.rank, c.comm.group.ranks, c.offers, c.segment)
 	}
 	return c.exchange(c.mine, c.offers)
 }
@@ -189,7 +189,7 @@ func (c *winCreation) attach(s *sequence) *coll.Op {
 	win := &Window{comm: c.comm}
 	setup.Handle = wins.add(win)
 	var e *errs.Error
-	if win.Win, e = w.rma.Attach(&setup); e != nil {
+	if win.Win, e = proc.rma.Attach(&setup); e != nil {
 		wins.take(setup.Handle)
 		return c.fail(s, e)
 	}

@@ -28,7 +28,7 @@ type Window struct {
 func (win *Window) prepare() {
 	win.label = fmt.Sprintf("window %d", win.ID)
 	if bar := win.Bar; bar != nil {
-		win.passed, win.checkBarrier = bar.Passed, func() error { return bar.Check(w.eng) }
+		win.passed, win.checkBarrier = bar.Passed, func() error { return bar.Check(proc.eng) }
 	}
 }
 

@@ -41,14 +41,14 @@ func (o *wordOp) Advance() bool {
 // Check returns an error if all peers that can change the word have ended.
 func (o *wordOp) Check() error {
 	for _, p := range o.peers {
-		if !w.eng.Gone(o.win.World[p]) {
+		if !proc.eng.Gone(o.win.World[p]) {
 			return nil
 		}
 	}
 	if len(o.peers) == 0 || int64(atom.Load64(o.word)) >= o.value {
 		return nil // a peer has changed it since Advance, and ended
 	}
-	how := w.eng.HowGone(o.win.World[o.peers[0]])
+	how := proc.eng.HowGone(o.win.World[o.peers[0]])
 	if n := len(o.peers) - 1; n > 0 {
 		how += fmt.Sprintf(" (and so have %d others)", n)
 	}
@@ -102,7 +102,7 @@ func WordSleepers(h int64, rank int) (at unsafe.Pointer) {
 	if e != nil || rank < 0 || rank >= win.Size {
 		return nil
 	}
-	return unsafe.Pointer(&w.eng.Job.Ranks[win.World[rank]].Sleepers)
+	return unsafe.Pointer(&proc.eng.Job.Ranks[win.World[rank]].Sleepers)
 }
 
 // WordRing wakes a rank's sleeping callers; those of all ranks if rank is negative.
@@ -114,17 +114,17 @@ func WordRing(h int64, rank int) {
 		return
 	}
 	if rank >= 0 {
-		w.eng.Job.Ranks[win.World[rank]].Ring()
+		proc.eng.Job.Ranks[win.World[rank]].Ring()
 		return
 	}
 	for _, r := range win.World {
-		w.eng.Job.Ranks[r].Ring()
+		proc.eng.Job.Ranks[r].Ring()
 	}
 }
 
 // CoresShared reports whether ranks have to share cores, so that polling a word keeps
 // the processor from the rank that would change it.
-func CoresShared() bool { return state.Load() != stateReady || w.eng.Shared() }
+func CoresShared() bool { return state.Load() != stateReady || proc.eng.Shared() }
 
 // WinAddress sets *addr to where this process maps n bytes of a rank's part of a
 // window; to 0 if it does not map them.
@@ -142,8 +142,8 @@ func WinAddress(h int64, rank int, disp, n int64, addr *int64) (code Code) {
 // WinGone returns how a rank of a window has ended, "" while it has not.
 func WinGone(h int64, rank int) string {
 	win, e := getWin(h)
-	if e != nil || rank < 0 || rank >= win.Size || !w.eng.Gone(win.World[rank]) {
+	if e != nil || rank < 0 || rank >= win.Size || !proc.eng.Gone(win.World[rank]) {
 		return ""
 	}
-	return w.eng.HowGone(win.World[rank])
+	return proc.eng.HowGone(win.World[rank])
 }

@@ -21,8 +21,8 @@ import (
 	"gormapy/gocore/sys"
 )
 
-// world is the state of a process that has been initialized.
-type world struct {
+// process is the state of a process that has been initialized.
+type process struct {
 	place *boot.Place
 	seg   *job.Segment
 	rank  int
@@ -45,7 +45,7 @@ const (
 var (
 	initMu sync.Mutex
 	state  atomic.Int32
-	w      *world
+	proc   *process
 	failed atomic.Bool // MarkFailed was called
 
 	comms  = newTable[Comm](8)
@@ -91,7 +91,7 @@ func Init() (code Code) {
 	if oneCopy {
 		sys.AllowPeers()
 	}
-	n := &world{place: place, seg: place.Segment, rank: place.Rank, size: len(place.Segment.Ranks)}
+	n := &process{place: place, seg: place.Segment, rank: place.Rank, size: len(place.Segment.Ranks)}
 	n.me = &n.seg.Ranks[n.rank]
 	n.logPlace()
 	net, err := n.network()
@@ -107,7 +107,7 @@ func Init() (code Code) {
 	for i := range all {
 		all[i] = i
 	}
-	w = n
+	proc = n
 	comms.set(CommWorld, newComm(0, &Group{all}, n.rank, job.WorldBlock))
 	comms.set(CommSelf, newComm(selfCtx(n.rank), &Group{[]int{n.rank}}, 0, -1))
 	groups.set(GroupEmpty, &Group{})
@@ -122,7 +122,7 @@ func Init() (code Code) {
 
 // network opens the network transport that the settings select, nil for none. It
 // returns an error if ranks of the job select different ones.
-func (n *world) network() (fabric.Transport, error) {
+func (n *process) network() (fabric.Transport, error) {
 	name := settings.Fabric.Value()
 	if first := n.seg.AgreeFabric(registry.Token(name)); first != registry.Token(name) {
 		return nil, fmt.Errorf("this rank has GORMAPY_FABRIC=%s and another one of the job has %s: all must have the same", name, registry.Named(first))
@@ -140,11 +140,11 @@ func selfCtx(rank int) uint32 { return uint32(rank)<<ctxBits | 1 }
 // newCtx draws the context of a communicator whose first rank is this one.
 func newCtx() uint32 {
 	for {
-		c := w.nextCtx.Add(1) & (1<<ctxBits - 1)
+		c := proc.nextCtx.Add(1) & (1<<ctxBits - 1)
 		if c < 2 {
 			continue
 		}
-		ctx := uint32(w.rank)<<ctxBits | c
+		ctx := uint32(proc.rank)<<ctxBits | c
 		used := false
 		comms.each(func(_ int64, c *Comm) { used = used || c.ctx == ctx })
 		if !used {
@@ -166,7 +166,7 @@ func ready() *errs.Error {
 	debug.SetPanicOnFault(true)
 	switch state.Load() {
 	case stateReady:
-		return w.eng.Damage()
+		return proc.eng.Damage()
 	case stateFinalized:
 		return errs.New(errs.Other, "MPI was finalized: no communication is possible any more")
 	}
@@ -176,7 +176,7 @@ func ready() *errs.Error {
 // singletonHint returns, for errors about missing ranks, a hint that this process is the whole
 // job because it was not started by a launcher; else "".
 func singletonHint() string {
-	if w.size > 1 || w.place.Launcher != "none" {
+	if proc.size > 1 || proc.place.Launcher != "none" {
 		return ""
 	}
 	return " (this process is the whole job: start more by mpiexec -n 4 python ...)"
@@ -224,26 +224,26 @@ func Finalize(wait bool) (code Code) {
 		endSends()
 	}
 	if wait && !failed.Load() {
-		err := w.eng.Wait(finalizing.why, func() bool { return w.eng.Backlog() == 0 && w.p2p.PendingSends() == 0 }, func() error {
-			if w.p2p.SendsHopeless() && w.eng.BacklogHopeless() {
+		err := proc.eng.Wait(finalizing.why, func() bool { return proc.eng.Backlog() == 0 && proc.p2p.PendingSends() == 0 }, func() error {
+			if proc.p2p.SendsHopeless() && proc.eng.BacklogHopeless() {
 				return errs.New(errs.ProcFailed, "ended")
 			}
 			return nil
 		})
-		if _, _, aborted := w.seg.Aborted(); err == engine.ErrInterrupted && !aborted && job.Now()-finalizing.start < finalizeLimit {
+		if _, _, aborted := proc.seg.Aborted(); err == engine.ErrInterrupted && !aborted && job.Now()-finalizing.start < finalizeLimit {
 			return Interrupted
 		}
 	}
-	atomic.StoreUint32(&w.me.State, job.StateFinalized)
+	atomic.StoreUint32(&proc.me.State, job.StateFinalized)
 	state.Store(stateFinalized)
 	wins.each(func(_ int64, win *Window) { win.Desc.Handle = 0 }) // the only check of the hot calls
-	w.eng.CloseNet()
-	log.Debugf("mpi", "finalized; %d sends are left that nobody received", w.p2p.PendingSends())
+	proc.eng.CloseNet()
+	log.Debugf("mpi", "finalized; %d sends are left that nobody received", proc.p2p.PendingSends())
 	switch {
-	case failed.Load() && w.place.Abort != nil:
-		w.place.Abort(1)
-	case !exitReported.Load() && w.place.Finalize != nil:
-		w.place.Finalize()
+	case failed.Load() && proc.place.Abort != nil:
+		proc.place.Abort(1)
+	case !exitReported.Load() && proc.place.Finalize != nil:
+		proc.place.Finalize()
 	}
 	return 0
 }
@@ -259,13 +259,13 @@ func TellExit() { exitReported.Store(true) }
 // leave the other ranks waiting for one that failed. So Finalize leaves that message
 // to Exiting, where the status is known.
 func Exiting(status int) {
-	if state.Load() == stateNone || w.place.Finalize == nil {
+	if state.Load() == stateNone || proc.place.Finalize == nil {
 		return
 	}
 	if status &= 0xff; status != 0 {
-		w.place.Abort(status)
+		proc.place.Abort(status)
 	} else {
-		w.place.Finalize()
+		proc.place.Finalize()
 	}
 }
 
@@ -277,11 +277,11 @@ func Abort(code int) {
 	if code &= 0xff; code == 0 {
 		code = 1 // an aborted job has not succeeded, and an exit status has 8 bits
 	}
-	if w != nil {
+	if proc != nil {
 		log.Infof("mpi", "Abort: the job is to end with status %d", code)
-		w.seg.Abort(w.rank, code)
-		if w.place.Abort != nil {
-			w.place.Abort(code)
+		proc.seg.Abort(proc.rank, code)
+		if proc.place.Abort != nil {
+			proc.place.Abort(code)
 		}
 	}
 	os.Stdout.Sync()
@@ -307,22 +307,22 @@ func Reset() (code Code) {
 	resetting.Lock()
 	defer resetting.Unlock()
 	if resetting.to == 0 {
-		resetting.to = w.p2p.Generation() + 2
+		resetting.to = proc.p2p.Generation() + 2
 		log.Infof("mpi", "reset to generation %d begun: waiting for every living rank to call it", resetting.to)
-		atomic.StoreUint32(&w.me.Gen, resetting.to-1)
-		w.seg.RingAll()
+		atomic.StoreUint32(&proc.me.Gen, resetting.to-1)
+		proc.seg.RingAll()
 	}
 	to := resetting.to
 	if c := waitGeneration(to - 1); c != 0 {
 		return c // interrupted: the next call continues this reset
 	}
-	if atomic.LoadUint32(&w.me.Gen) == to-1 {
-		w.p2p.Reset(to)
-		w.rma.Reset(to)
+	if atomic.LoadUint32(&proc.me.Gen) == to-1 {
+		proc.p2p.Reset(to)
+		proc.rma.Reset(to)
 		comms.each(func(_ int64, c *Comm) { c.reset() })
 		wins.each(func(_ int64, win *Window) { win.reset() })
-		atomic.StoreUint32(&w.me.Gen, to)
-		w.seg.RingAll()
+		atomic.StoreUint32(&proc.me.Gen, to)
+		proc.seg.RingAll()
 	}
 	code = waitGeneration(to)
 	if code == 0 {
@@ -341,9 +341,9 @@ var resetting struct {
 
 func waitGeneration(gen uint32) Code {
 	why := &engine.Reason{Call: job.CallReset, Peer: -2, Tag: -1}
-	err := w.eng.Wait(why, func() bool {
-		for r := range w.seg.Ranks {
-			if int32(atomic.LoadUint32(&w.seg.Ranks[r].Gen)-gen) < 0 && !w.eng.Gone(r) {
+	err := proc.eng.Wait(why, func() bool {
+		for r := range proc.seg.Ranks {
+			if int32(atomic.LoadUint32(&proc.seg.Ranks[r].Gen)-gen) < 0 && !proc.eng.Gone(r) {
 				return false
 			}
 		}
@@ -358,19 +358,19 @@ func waitGeneration(gen uint32) Code {
 // ClaimTraceback reports whether this rank prints a traceback whose text has this
 // hash. It returns false if another rank has printed the same text.
 func ClaimTraceback(hash uint64) bool {
-	if w == nil {
+	if proc == nil {
 		return true
 	}
 	if hash == 0 {
 		hash = 1
 	}
-	return atomic.CompareAndSwapUint64(&w.seg.Head.ErrorHash, 0, hash) || atomic.LoadUint64(&w.seg.Head.ErrorHash) != hash
+	return atomic.CompareAndSwapUint64(&proc.seg.Head.ErrorHash, 0, hash) || atomic.LoadUint64(&proc.seg.Head.ErrorHash) != hash
 }
 
 // SetStacks announces that job.StackSignal makes this process print its stacks.
 func SetStacks() {
-	if w != nil {
-		atomic.OrUint32(&w.me.Flags, job.FlagStacks)
+	if proc != nil {
+		atomic.OrUint32(&proc.me.Flags, job.FlagStacks)
 	}
 }
 
