@@ -219,7 +219,7 @@ func (s *BoardOp) write() {
 	}
 	dst := unsafe.Slice((*byte)(s.c.board.place(s.c.Rank, s.k, n)), n)
 	if s.Op != 0 {
-		s.Send.Type.PackCells(dst, s.Send.Addr, s.Send.Count)
+		s.Send.Type.PackElements(dst, s.Send.Addr, s.Send.Count)
 		return
 	}
 	src := s.Send

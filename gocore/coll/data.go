@@ -67,7 +67,7 @@ type elements struct {
 func (o *Op) operand(b p2p.Buf, f op.Op) elements {
 	e := elements{n: b.Count * b.Type.Elems(), kind: b.Type.Kind(), size: b.Type.ElemSize(), op: f}
 	e.p = o.temp(e.bytes())
-	b.Type.PackCells(unsafe.Slice((*byte)(e.p), e.bytes()), b.Addr, b.Count)
+	b.Type.PackElements(unsafe.Slice((*byte)(e.p), e.bytes()), b.Addr, b.Count)
 	return e
 }
 
@@ -75,7 +75,7 @@ func (e *elements) bytes() int { return e.n * e.size }
 
 // store writes the elements to b.
 func (e *elements) store(b p2p.Buf) {
-	b.Type.UnpackCells(b.Addr, unsafe.Slice((*byte)(e.p), e.bytes()), b.Count)
+	b.Type.UnpackElements(b.Addr, unsafe.Slice((*byte)(e.p), e.bytes()), b.Count)
 }
 
 // slice returns the part of the elements for rank i of n in a reduce-scatter, in bytes.

@@ -424,7 +424,7 @@ func (d *SingleCopyOp) reduction() []func() bool {
 		own = d.Send.Addr
 		if !d.Send.Type.Dense() || e.bytes() != d.Send.Bytes() {
 			own = d.temp(e.bytes())
-			d.Send.Type.PackCells(unsafe.Slice((*byte)(own), e.bytes()), d.Send.Addr, d.Send.Count)
+			d.Send.Type.PackElements(unsafe.Slice((*byte)(own), e.bytes()), d.Send.Addr, d.Send.Count)
 		}
 		return uint64(uintptr(own))
 	}

@@ -148,7 +148,8 @@ func distribute(call string, dim, size, how, block, procs, coord int) (progressi
 }
 
 // progression is the set of indices along a dimension that belong to a part of an
-// array: blocks of length indices, cycle apart, from start on, and rest indices at last.
+// array: first there are blocks runs of length indices each, the first at start, cycle
+// apart; then rest indices from index last on.
 type progression struct {
 	start, blocks, length, cycle int
 	last, rest                   int
@@ -156,20 +157,20 @@ type progression struct {
 
 func (p progression) count(a *arith) int { return a.add(a.mul(p.blocks, p.length), p.rest) }
 
-// place returns the part of a dimension that belongs to p; q is the part of one index.
-func (p progression) place(a *arith, q part, stride int) part {
-	var parts []part
+// arrange returns the piece of a dimension that belongs to p; q is the piece of one index.
+func (p progression) arrange(a *arith, q piece, stride int) piece {
+	var pieces []piece
 	if p.blocks > 0 && p.length > 0 {
 		cycle := 0
 		if p.blocks > 1 {
 			cycle = a.mul(p.cycle, stride)
 		}
-		parts = append(parts, q.loop(a, p.length, stride).loop(a, p.blocks, cycle).shift(a, a.mul(p.start, stride)))
+		pieces = append(pieces, q.loop(a, p.length, stride).loop(a, p.blocks, cycle).shift(a, a.mul(p.start, stride)))
 	}
 	if p.rest > 0 {
-		parts = append(parts, q.loop(a, p.rest, stride).shift(a, a.mul(p.last, stride)))
+		pieces = append(pieces, q.loop(a, p.rest, stride).shift(a, a.mul(p.last, stride)))
 	}
-	return concat(a, parts)
+	return concat(a, pieces)
 }
 
 // array adds the part of an array of old that progressions select; the array
@@ -183,9 +184,9 @@ func (b *build) array(old *Type, sizes []int, orderC bool, selected func(dim int
 			dim = len(sizes) - 1 - i
 		}
 		p := selected(dim)
-		slab.body = p.place(&b.arith, slab.body, stride)
+		slab.body = p.arrange(&b.arith, slab.body, stride)
 		if b.pairs {
-			slab.cells = p.place(&b.arith, slab.cells, stride)
+			slab.elements = p.arrange(&b.arith, slab.elements, stride)
 		}
 		slab.elems = b.mul(slab.elems, p.count(&b.arith))
 		stride = b.mul(stride, sizes[dim])

@@ -6,10 +6,10 @@ import "fmt"
 // types it is made of have explicit bounds, the bounds that result.
 type build struct {
 	arith
-	call  string
-	body  []part
-	cells []part
-	pairs bool // cells differ from body
+	call     string
+	body     []piece
+	elements []piece
+	pairs    bool // elements differ from body
 
 	kinds  int // number of different kinds seen, up to 2
 	kind   Kind
@@ -34,12 +34,12 @@ func (b *build) block(old *Type, off, count, stride, blocklen int) {
 	}
 	b.align = max(b.align, old.align)
 	b.elems = b.add(b.elems, b.mul(b.mul(count, blocklen), old.elems))
-	place := func(p part) part {
+	place := func(p piece) piece {
 		return p.loop(&b.arith, blocklen, old.Extent()).loop(&b.arith, count, stride).shift(&b.arith, off)
 	}
 	b.body = append(b.body, place(old.body))
 	if b.pairs {
-		b.cells = append(b.cells, place(old.cells))
+		b.elements = append(b.elements, place(old.elements))
 	}
 	if !old.marked {
 		return
@@ -68,15 +68,15 @@ func (b *build) done(combiner string, ints, addrs []int, types ...*Type) (*Type,
 		combiner: combiner, ints: ints, addrs: addrs, types: types,
 	}
 	t.body = concat(&b.arith, b.body)
-	t.cells = t.body
+	t.elements = t.body
 	if b.pairs && t.kind.IsPair() {
-		t.cells = concat(&b.arith, b.cells)
+		t.elements = concat(&b.arith, b.elements)
 	}
 	// An overflow leaves the layout unfinished: check before using it.
 	if b.overflow {
 		return nil, tooLarge(b.call)
 	}
-	for _, p := range []part{t.body, t.cells} {
+	for _, p := range []piece{t.body, t.elements} {
 		if p.l != nil {
 			b.add(p.off, p.l.lo)
 			b.add(p.off, p.l.hi)

@@ -102,7 +102,7 @@ func (l *layout) tiles() bool {
 		case opIndex:
 			l = l.child
 		case opList:
-			l = l.parts[0].l
+			l = l.pieces[0].l
 		default:
 			return false
 		}

@@ -6,7 +6,7 @@ const (
 	opBlock opcode = iota // size contiguous bytes
 	opLoop                // count times child, stride bytes apart
 	opIndex               // child at each of offs
-	opList                // parts, one after the other
+	opList                // pieces, one after the other
 )
 
 // layout is a piece of a type map in type-map order. The first byte of its
@@ -23,18 +23,18 @@ type layout struct {
 	count  int // opLoop
 	stride int // opLoop
 	child  *layout
-	offs   []int  // opIndex
-	parts  []part // opList
-	ends   []int  // opList: data bytes up to the end of each part
+	offs   []int   // opIndex
+	pieces []piece // opList
+	ends   []int   // opList: data bytes up to the end of each piece
 }
 
-// part is a layout at an offset.
-type part struct {
+// piece is a layout at an offset.
+type piece struct {
 	off int
 	l   *layout
 }
 
-func (p part) size() int {
+func (p piece) size() int {
 	if p.l == nil {
 		return 0
 	}
@@ -73,110 +73,110 @@ func makeLoop(a *arith, count, stride int, l *layout) (loop layout, isNew bool) 
 	return loop, true
 }
 
-func (p part) loop(a *arith, count, stride int) part {
+func (p piece) loop(a *arith, count, stride int) piece {
 	if count == 0 || p.l == nil {
-		return part{}
+		return piece{}
 	}
 	l, isNew := makeLoop(a, count, stride, p.l)
 	if !isNew {
 		return p
 	}
-	return part{p.off, &l}
+	return piece{p.off, &l}
 }
 
-func (p part) shift(a *arith, by int) part {
+func (p piece) shift(a *arith, by int) piece {
 	if p.l == nil {
 		return p
 	}
-	return part{a.add(p.off, by), p.l}
+	return piece{a.add(p.off, by), p.l}
 }
 
-// concat returns parts one after the other. It merges adjacent blocks and recognises
+// concat returns pieces one after the other. It merges adjacent blocks and recognises
 // regular cases. The caller must not use the slice afterwards.
-func concat(a *arith, parts []part) part {
+func concat(a *arith, pieces []piece) piece {
 	n := 0
-	for _, p := range parts {
+	for _, p := range pieces {
 		if p.l == nil {
 			continue
 		}
 		if n > 0 && p.l.op == opBlock {
-			if q := parts[n-1]; q.l.op == opBlock && q.off+q.l.size == p.off {
-				parts[n-1].l = newBlock(a.add(q.l.size, p.l.size))
+			if q := pieces[n-1]; q.l.op == opBlock && q.off+q.l.size == p.off {
+				pieces[n-1].l = newBlock(a.add(q.l.size, p.l.size))
 				continue
 			}
 		}
-		parts[n] = p
+		pieces[n] = p
 		n++
 	}
-	parts = parts[:n]
+	pieces = pieces[:n]
 	if n == 0 {
-		return part{}
+		return piece{}
 	}
 	if n == 1 {
-		return parts[0]
+		return pieces[0]
 	}
 
-	first := parts[0].off
+	first := pieces[0].off
 	size, blocks, lo, hi := 0, 0, 0, 0
 	uniform, regular := true, true
-	stride := a.sub(parts[1].off, first)
-	for i, p := range parts {
+	stride := a.sub(pieces[1].off, first)
+	for i, p := range pieces {
 		at := a.sub(p.off, first)
 		size = a.add(size, p.l.size)
 		blocks += p.l.blocks
 		lo = min(lo, a.add(at, p.l.lo))
 		hi = max(hi, a.add(at, p.l.hi))
-		uniform = uniform && same(p.l, parts[0].l)
-		regular = regular && (i == 0 || at == a.add(parts[i-1].off-first, stride))
+		uniform = uniform && same(p.l, pieces[0].l)
+		regular = regular && (i == 0 || at == a.add(pieces[i-1].off-first, stride))
 	}
 	if a.overflow {
-		return part{}
+		return piece{}
 	}
 	if uniform && regular {
-		return parts[0].loop(a, n, stride)
+		return pieces[0].loop(a, n, stride)
 	}
 	if uniform {
-		if k := period(parts, stride); k > 1 {
-			run := parts[0].loop(a, k, stride).l
+		if k := period(pieces, stride); k > 1 {
+			run := pieces[0].loop(a, k, stride).l
 			for i := 0; i < n; i += k {
-				parts[i/k] = part{parts[i].off, run}
+				pieces[i/k] = piece{pieces[i].off, run}
 			}
-			return concat(a, parts[:n/k])
+			return concat(a, pieces[:n/k])
 		}
 	}
 	l := &layout{op: opList, size: size, blocks: blocks, lo: lo, hi: hi}
 	if uniform {
-		l.op, l.child = opIndex, parts[0].l
+		l.op, l.child = opIndex, pieces[0].l
 		l.offs = make([]int, n)
-		for i, p := range parts {
+		for i, p := range pieces {
 			l.offs[i] = p.off - first
 		}
-		return part{first, l}
+		return piece{first, l}
 	}
-	l.parts = make([]part, n)
+	l.pieces = make([]piece, n)
 	l.ends = make([]int, n)
 	end := 0
-	for i, p := range parts {
+	for i, p := range pieces {
 		end += p.l.size
-		l.parts[i] = part{p.off - first, p.l}
+		l.pieces[i] = piece{p.off - first, p.l}
 		l.ends[i] = end
 	}
-	return part{first, l}
+	return piece{first, l}
 }
 
-// period returns k if the parts are runs of k parts each, stride apart within a run;
+// period returns k if the pieces are runs of k pieces each, stride apart within a run;
 // otherwise 1. So a matrix that is described element by element, column after column,
 // becomes a loop of loops. Short runs are better left in the list.
-func period(parts []part, stride int) int {
+func period(pieces []piece, stride int) int {
 	k := 2
-	for k < len(parts) && parts[k].off-parts[k-1].off == stride {
+	for k < len(pieces) && pieces[k].off-pieces[k-1].off == stride {
 		k++
 	}
-	if k < 8 || len(parts)%k != 0 {
+	if k < 8 || len(pieces)%k != 0 {
 		return 1
 	}
-	for i := range parts {
-		if i%k != 0 && parts[i].off-parts[i-1].off != stride {
+	for i := range pieces {
+		if i%k != 0 && pieces[i].off-pieces[i-1].off != stride {
 			return 1
 		}
 	}
@@ -220,7 +220,7 @@ func (l *layout) walk(off int, yield func(off, n int) bool) bool {
 			}
 		}
 	case opList:
-		for _, p := range l.parts {
+		for _, p := range l.pieces {
 			if !p.l.walk(off+p.off, yield) {
 				return false
 			}

@@ -38,7 +38,7 @@ func (l *layout) copyAll(stream, mem unsafe.Pointer, d direction) {
 		copyIndex(l.child, l.offs, stream, mem, d)
 	case opList:
 		at := 0
-		for i, p := range l.parts {
+		for i, p := range l.pieces {
 			p.l.copyAll(unsafe.Add(stream, at), unsafe.Add(mem, p.off), d)
 			at = l.ends[i]
 		}
@@ -84,9 +84,9 @@ func (l *layout) copyRange(stream, mem unsafe.Pointer, d direction, skip, n int)
 			l.child.copyRange(unsafe.Add(stream, done), unsafe.Add(mem, at(i)), d, 0, n-done)
 		}
 	case opList:
-		i := l.partAt(skip)
+		i := l.pieceAt(skip)
 		for done := 0; done < n; i++ {
-			p := l.parts[i]
+			p := l.pieces[i]
 			head := skip + done - (l.ends[i] - p.l.size)
 			m := min(p.l.size-head, n-done)
 			p.l.copyRange(unsafe.Add(stream, done), unsafe.Add(mem, p.off), d, head, m)
@@ -95,9 +95,9 @@ func (l *layout) copyRange(stream, mem unsafe.Pointer, d direction, skip, n int)
 	}
 }
 
-// partAt returns the index of the part of a list that has the byte at offset skip of
+// pieceAt returns the index of the piece of a list that has the byte at offset skip of
 // the packed form.
-func (l *layout) partAt(skip int) int {
+func (l *layout) pieceAt(skip int) int {
 	lo, hi := 0, len(l.ends)
 	for lo < hi {
 		mid := int(uint(lo+hi) / 2)

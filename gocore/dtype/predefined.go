@@ -130,12 +130,12 @@ func newPredefined(id int, n named) *Type {
 	t := &Type{
 		id: id, name: n.name, code: n.code, kind: k, combiner: "NAMED",
 		elems: 1, align: kindTable[k].align, ub: k.Size(),
-		body:  part{0, newBlock(k.Size())},
-		cells: part{0, newBlock(k.Size())},
+		body:     piece{0, newBlock(k.Size())},
+		elements: piece{0, newBlock(k.Size())},
 	}
 	if k.IsPair() {
 		var a arith
-		t.body = concat(&a, []part{{0, newBlock(k.PairValue().Size())}, {k.PairIndex(), newBlock(4)}})
+		t.body = concat(&a, []piece{{0, newBlock(k.PairValue().Size())}, {k.PairIndex(), newBlock(4)}})
 	}
 	t.size = t.body.size()
 	t.dense = t.size == t.Extent()

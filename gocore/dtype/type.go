@@ -16,10 +16,10 @@ type Type struct {
 	align  int
 	dense  bool
 
-	body part // where the data bytes are
-	// cells has each pair as one block with its padding; for other kinds it is
+	body piece // where the data bytes are
+	// elements has each pair as one block with its padding; for other kinds it is
 	// body. Reductions work on it.
-	cells part
+	elements piece
 
 	combiner string
 	ints     []int
@@ -98,13 +98,13 @@ func (t *Type) Span(count int) (lo, hi int) {
 // CellSpan is Span for the memory on which reductions work: it includes the
 // padding inside of pairs and after them.
 func (t *Type) CellSpan(count int) (lo, hi int) {
-	if count <= 0 || t.cells.l == nil {
+	if count <= 0 || t.elements.l == nil {
 		return 0, 0
 	}
-	return spanOf(t.cells, count, t.Extent())
+	return spanOf(t.elements, count, t.Extent())
 }
 
-func spanOf(p part, count, extent int) (lo, hi int) {
+func spanOf(p piece, count, extent int) (lo, hi int) {
 	lo, hi = p.off+p.l.lo, p.off+p.l.hi
 	shift := saturatingMul(count-1, extent)
 	if shift < 0 {
@@ -114,7 +114,7 @@ func spanOf(p part, count, extent int) (lo, hi int) {
 }
 
 // repeat returns the layout of count items (at least 1) of p without allocating.
-func (t *Type) repeat(p part, count int) layout {
+func (t *Type) repeat(p piece, count int) layout {
 	var a arith
 	l, isNew := makeLoop(&a, count, t.Extent(), p.l)
 	if !isNew {
@@ -165,26 +165,26 @@ func (t *Type) UnpackAt(dst unsafe.Pointer, src []byte, count, skip int) int {
 	return n
 }
 
-// PackCells copies the basic elements of count items at src to dst as an array
+// PackElements copies the basic elements of count items at src to dst as an array
 // on which a reduction can work: Elems*count elements, ElemSize apart. It is
 // Pack except that pairs keep their padding. The type must have a Kind. It
 // returns the number of bytes written and panics if dst is shorter.
-func (t *Type) PackCells(dst []byte, src unsafe.Pointer, count int) int {
-	n := t.cellBytes(count)
+func (t *Type) PackElements(dst []byte, src unsafe.Pointer, count int) int {
+	n := t.elementBytes(count)
 	if n == 0 {
 		return 0
 	}
 	if len(dst) < n {
-		panic("dtype: PackCells: the destination is shorter than the data")
+		panic("dtype: PackElements: the destination is shorter than the data")
 	}
-	t.copyItems(t.cells, unsafe.Pointer(unsafe.SliceData(dst)), src, toStream, count, 0, n)
+	t.copyItems(t.elements, unsafe.Pointer(unsafe.SliceData(dst)), src, toStream, count, 0, n)
 	return n
 }
 
-// UnpackCells copies an array of basic elements, as PackCells makes it, to
+// UnpackElements copies an array of basic elements, as PackElements makes it, to
 // count items at dst and returns the number of bytes read.
-func (t *Type) UnpackCells(dst unsafe.Pointer, src []byte, count int) int {
-	n := min(len(src), t.cellBytes(count))
+func (t *Type) UnpackElements(dst unsafe.Pointer, src []byte, count int) int {
+	n := min(len(src), t.elementBytes(count))
 	if n <= 0 {
 		return 0
 	}
@@ -196,7 +196,7 @@ func (t *Type) UnpackCells(dst unsafe.Pointer, src []byte, count int) int {
 		t.Unpack(dst, tmp, count)
 		return n
 	}
-	t.copyItems(t.cells, unsafe.Pointer(unsafe.SliceData(src)), dst, toMemory, count, 0, n)
+	t.copyItems(t.elements, unsafe.Pointer(unsafe.SliceData(src)), dst, toMemory, count, 0, n)
 	return n
 }
 
@@ -208,14 +208,14 @@ func (t *Type) total(count int) int {
 	return saturatingMul(count, t.size)
 }
 
-func (t *Type) cellBytes(count int) int {
+func (t *Type) elementBytes(count int) int {
 	if count <= 0 {
 		return 0
 	}
-	return saturatingMul(count, t.cells.size())
+	return saturatingMul(count, t.elements.size())
 }
 
-func (t *Type) copyItems(p part, stream, mem unsafe.Pointer, d direction, count, skip, n int) {
+func (t *Type) copyItems(p piece, stream, mem unsafe.Pointer, d direction, count, skip, n int) {
 	mem = unsafe.Add(mem, p.off)
 	if t.dense {
 		move(stream, unsafe.Add(mem, skip), n, d)
@@ -235,18 +235,18 @@ func (t *Type) Runs(count int, yield func(off, n int) bool) {
 	t.runs(t.body, count, yield)
 }
 
-// Cells yields the contiguous runs of basic elements of count items in
+// Elements yields the contiguous runs of basic elements of count items in
 // type-map order: the offset of the first from the buffer's address, and the number
 // of elements, ElemSize apart. The type must have a Kind.
-func (t *Type) Cells(count int, yield func(off, elems int) bool) {
+func (t *Type) Elements(count int, yield func(off, elems int) bool) {
 	size := t.ElemSize()
 	if size == 0 {
 		return
 	}
-	t.runs(t.cells, count, func(off, n int) bool { return yield(off, n/size) })
+	t.runs(t.elements, count, func(off, n int) bool { return yield(off, n/size) })
 }
 
-func (t *Type) runs(p part, count int, yield func(off, n int) bool) {
+func (t *Type) runs(p piece, count int, yield func(off, n int) bool) {
 	if count <= 0 || p.l == nil {
 		return
 	}

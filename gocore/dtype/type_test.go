@@ -176,7 +176,7 @@ func TestTranspose(t *testing.T) {
 	}
 }
 
-func TestCellsOfPairs(t *testing.T) {
+func TestElementsOfPairs(t *testing.T) {
 	for _, name := range []string{"FLOAT_INT", "DOUBLE_INT", "LONG_INT", "2INT", "SHORT_INT", "LONG_DOUBLE_INT", "DOUBLE"} {
 		old := ByName(name)
 		typ, err := Vector(old, 3, 2, 4)
@@ -186,7 +186,7 @@ func TestCellsOfPairs(t *testing.T) {
 
 		size, count := old.Extent(), 2
 		var got [][2]int
-		typ.Cells(count, func(off, n int) bool {
+		typ.Elements(count, func(off, n int) bool {
 			got = append(got, [2]int{off / size, n})
 			return true
 		})
@@ -196,15 +196,15 @@ func TestCellsOfPairs(t *testing.T) {
 		lo, hi := typ.CellSpan(count)
 		assert.Equal(t, []int{0, 20 * size}, []int{lo, hi})
 		mem := newMemory(lo, hi).fill()
-		cells := make([]byte, 12*size)
-		assert.Equal(t, len(cells), typ.PackCells(cells, mem.at(0), count))
+		elements := make([]byte, 12*size)
+		assert.Equal(t, len(elements), typ.PackElements(elements, mem.at(0), count))
 		for i, e := range []int{0, 1, 4, 5, 8, 9, 10, 11, 14, 15, 18, 19} {
-			assert.Equal(t, mem.bytes[e*size:(e+1)*size], cells[i*size:(i+1)*size], name)
+			assert.Equal(t, mem.bytes[e*size:(e+1)*size], elements[i*size:(i+1)*size], name)
 		}
 
 		// Unpacked again: the data is there, the padding and the gaps are untouched.
 		back := newMemory(lo, hi)
-		assert.Equal(t, len(cells), typ.UnpackCells(back.at(0), cells, count))
+		assert.Equal(t, len(elements), typ.UnpackElements(back.at(0), elements, count))
 		want := newMemory(lo, hi)
 		typ.Runs(count, func(off, n int) bool {
 			copy(want.bytes[off:off+n], mem.bytes[off:off+n])
@@ -215,7 +215,7 @@ func TestCellsOfPairs(t *testing.T) {
 	mixed, err := Struct([]int{1, 1}, []int{0, 8}, []*Type{ByName("INT"), ByName("DOUBLE")})
 	require.NoError(t, err)
 	assert.Equal(t, KindNone, mixed.Kind())
-	mixed.Cells(1, func(int, int) bool { t.Error("a mixed type has no cells"); return true })
+	mixed.Elements(1, func(int, int) bool { t.Error("a mixed type has no elements of one kind"); return true })
 }
 
 func TestLargeTypesStaySmall(t *testing.T) {

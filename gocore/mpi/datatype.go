@@ -358,10 +358,10 @@ func OpApply(h, typ, in, inout, count int64) (code Code) {
 	}
 	size := a.Type.ElemSize()
 	x, y := make([]byte, max(n*size, 1)), make([]byte, max(n*size, 1))
-	a.Type.PackCells(x, a.Addr, a.Count)
-	a.Type.PackCells(y, b.Addr, a.Count)
+	a.Type.PackElements(x, a.Addr, a.Count)
+	a.Type.PackElements(y, b.Addr, a.Count)
 	f.Apply(a.Type.Kind(), unsafe.Pointer(&y[0]), unsafe.Pointer(&x[0]), n)
-	a.Type.UnpackCells(b.Addr, y, a.Count)
+	a.Type.UnpackElements(b.Addr, y, a.Count)
 	return 0
 }
 

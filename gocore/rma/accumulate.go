@@ -41,7 +41,7 @@ func (w *Win) Accumulate(origin p2p.Buf, result *p2p.Buf, s Spot, f op.Op) *errs
 	}
 	a := update{f: f, kind: kind, size: s.Type.ElemSize()}
 	if f != op.NoOp {
-		a.in = cells(origin)
+		a.in = packedElements(origin)
 	}
 	return w.update(a, result, s, to)
 }
@@ -75,12 +75,12 @@ func (a update) limits() limits {
 
 // cells returns b's elements as an array, as reductions and targets see them (pairs
 // keep their padding).
-func cells(b p2p.Buf) unsafe.Pointer {
+func packedElements(b p2p.Buf) unsafe.Pointer {
 	if b.Type.Dense() {
 		return b.Addr
 	}
 	flat := make([]byte, max(b.Count*b.Type.Elems()*b.Type.ElemSize(), 1))
-	b.Type.PackCells(flat, b.Addr, b.Count)
+	b.Type.PackElements(flat, b.Addr, b.Count)
 	return unsafe.Pointer(&flat[0])
 }
 
@@ -96,7 +96,7 @@ func (w *Win) update(a update, result *p2p.Buf, s Spot, to place) *errs.Error {
 		if !result.Type.Dense() {
 			flat := make([]byte, bytes)
 			a.out = unsafe.Pointer(&flat[0])
-			finish = func() { result.Type.UnpackCells(result.Addr, flat, result.Count) }
+			finish = func() { result.Type.UnpackElements(result.Addr, flat, result.Count) }
 		}
 	}
 	if w.byMessage(to) {

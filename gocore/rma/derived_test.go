@@ -167,7 +167,7 @@ func TestAccumulateOfManyRuns(t *testing.T) {
 					f.Apply(old.Kind(), unsafe.Pointer(&want[0]), unsafe.Pointer(&operand[0]), n)
 				}
 				mine := make([]byte, len(operand))
-				column.PackCells(mine, unsafe.Pointer(&w.mem[disp]), 1)
+				column.PackElements(mine, unsafe.Pointer(&w.mem[disp]), 1)
 				old.Pack(pad, unsafe.Pointer(&want[0]), n)
 				got := make([]byte, len(operand))
 				old.Pack(got, unsafe.Pointer(&mine[0]), n)

@@ -72,14 +72,14 @@ func (w *Win) updateNIC(a update, result *p2p.Buf, s Spot, to place) *errs.Error
 		if !result.Type.Dense() {
 			flat := make([]byte, s.Count*s.Type.Elems()*a.size)
 			a.out = unsafe.Pointer(&flat[0])
-			finish = func() { result.Type.UnpackCells(result.Addr, flat, result.Count) }
+			finish = func() { result.Type.UnpackElements(result.Addr, flat, result.Count) }
 		}
 	}
 	all := to.outstanding.pend(finish)
 	defer all.Completed(nil) // also if an operand faults
 	done := 0
 	var failed *errs.Error
-	s.Type.Cells(s.Count, func(off, elems int) bool {
+	s.Type.Elements(s.Count, func(off, elems int) bool {
 		at, n := to.off+off, elems*a.size
 		part := a.from(done)
 		done += n

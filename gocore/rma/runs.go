@@ -95,7 +95,7 @@ func (b *batch) addRuns(s Spot, at int) {
 // addCells adds the basic elements that s describes, padding included.
 func (b *batch) addCells(s Spot, at int) {
 	size := s.Type.ElemSize()
-	s.Type.Cells(s.Count, func(off, elems int) bool { return b.add(at+off, elems*size) })
+	s.Type.Elements(s.Count, func(off, elems int) bool { return b.add(at+off, elems*size) })
 }
 
 // transfer copies between local, where the runs' data is contiguous, and the runs of
