@@ -8,7 +8,8 @@
 // One thread at a time polls, under a try-lock. A caller that waits polls
 // itself. The progress engine is a goroutine that sleeps on a futex and polls
 // when its doorbell is rung. A sender of an urgent message (one that must not
-// wait until the receiver calls MPI, such as a Put that the target has to serve)
+// wait until the receiver calls MPI, such as a Put that the target has to serve),
+// if the two share memory,
 //
 //  1. adds one to the receiver's Urgent (and takes it off if there is no room),
 //  2. puts the message into the ring,
@@ -22,6 +23,13 @@
 //
 // Step 1 comes first so that Urgent is never less than the number delivered. If
 // it were, a later message could make the two equal without having been seen.
+//
+// # Messages before the connection, and without room
+//
+// The first message or one-sided operation for a peer has the transport connect to
+// it. Until that is done, and whenever it has no room, the transport returns
+// fabric.ErrAgain. The engine then keeps the message or the operation in the peer's
+// queue, and every poll tries again, in order (send.go, onesided.go).
 //
 // # Waiting
 //
@@ -39,6 +47,25 @@
 // # Network progress
 //
 // What a network delivers rings no doorbell: see netprogress.go.
+//
+// # The end of a peer
+//
+// A peer that ends goes through these states, not all of them in every case:
+//
+//	broken     its connection has failed. The transport calls Broken, and Lost
+//	           reports it, unless the peer has finalized.
+//	ended      its process has ended. The watcher of each rank finds that by a pidfd
+//	           and sets Ended in the peer's record of the job segment, for all ranks:
+//	           its pid may be another process's from then on.
+//	exited     the launcher has reaped the process and sets Exit in the record, after
+//	           the exit status. If that ends the job, the launcher stops this process.
+//	gone       it will never answer again. The watcher calls NoteGone when the peer
+//	           has exited, or has been ended for verdictTime, or broken for lostTime;
+//	           this calls the function set by OnGone. Gone reports it, also before the
+//	           watcher runs, if the peer has exited and the job is not being stopped.
+//
+// Finalized reports that a rank has left MPI as it should. It is none of these: its
+// process may go on.
 //
 // It may import errs, fabric, fabric/self, fabric/shm, job, log, sys, sys/atom
 // and trace.

@@ -24,10 +24,10 @@ import (
 //   - While threads poll by themselves, it naps. It checks again after napTime, or
 //     at once when one of them goes to sleep.
 //   - Otherwise it arms the transport's descriptor, polls once more, and blocks on
-//     the descriptor. It delivers what arrives, which wakes the sleeping threads. A
-//     thread that polls meanwhile and finds something may have consumed the event
-//     that the descriptor would have signalled, so it wakes the progress engine to
-//     arm again.
+//     the descriptor. It delivers what arrives, which wakes the sleeping threads. If
+//     another thread polls meanwhile and finds something, it wakes the progress engine,
+//     which arms again: that thread may have taken what the descriptor would have
+//     signalled.
 //   - If the transport has no descriptor (Caps.Manual, as EFA), it polls and naps,
 //     twice as long each time up to napTime.
 //

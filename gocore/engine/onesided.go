@@ -159,9 +159,9 @@ func (e *Engine) start(dst int, o op) (done bool, err error) {
 	return false, nil
 }
 
-// flushOps issues the operations on rank dst that wait for room in the transport, and
+// issueQueued issues the operations on rank dst that wait for room in the transport, and
 // returns how many.
-func (e *Engine) flushOps(dst int, p *peer) (moved int) {
+func (e *Engine) issueQueued(dst int, p *peer) (moved int) {
 	for {
 		o, done, err := e.issueFirst(dst, p)
 		if o == nil || err == fabric.ErrAgain {

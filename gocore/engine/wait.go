@@ -94,7 +94,7 @@ func (e *Engine) stopPolling() {
 
 func (e *Engine) wait(why *Reason, done func() bool, check func() error) error {
 	// A continued wait has slept before: it would keep the core busy again in each slice.
-	resumed := why.since != 0 || why.SleepAtOnce && e.Shared()
+	resumed := why.since != 0 || why.SleepAtOnce && e.CoresShared()
 	for i := 0; i < e.spin && !resumed; i++ {
 		e.Progress()
 		if done() {

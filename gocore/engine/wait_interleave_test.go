@@ -119,7 +119,7 @@ func (c engineCase) world(w *explore.World) {
 		sent[i] = w.Thread(fmt.Sprintf("sender%d", i), func(t *explore.Thread) {
 			for range c.messages {
 				peer.send(0, &to, &h, nil)
-				peer.urgent(0, &to, &h)
+				peer.wakeForUrgent(0, &to, &h)
 			}
 		})
 		if c.mortal && i == 0 {

@@ -3,8 +3,6 @@ package engine
 import (
 	"fmt"
 	"os"
-	"runtime"
-	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -13,7 +11,6 @@ import (
 	"gormapy/gocore/job"
 	"gormapy/gocore/log"
 	"gormapy/gocore/sys"
-	"gormapy/gocore/sys/atom"
 )
 
 // verdictTime is how long, after a peer's process has ended, this rank waits for
@@ -69,43 +66,6 @@ func (e *Engine) HowGone(r int) string {
 	return s + " has ended without finalizing"
 }
 
-// Start starts the progress engines and the watcher of peers.
-func (e *Engine) Start() error {
-	e.served = make(chan struct{})
-	log.Debugf("engine", "progress engine and watcher of peers start")
-	go func() {
-		defer close(e.served)
-		guarded("progress engine", e.serve)
-	}()
-	if e.net != nil {
-		stop, err := e.startNetProgress()
-		if err != nil {
-			return fmt.Errorf("make eventfd: %w", err)
-		}
-		e.stopNetProgress = stop
-	}
-	return e.watch()
-}
-
-// Stop ends them, and returns when they have ended.
-func (e *Engine) Stop() {
-	if e.stop.Swap(true) {
-		return
-	}
-	log.Debugf("engine", "progress engine and watcher of peers stop")
-	atom.Add32(&e.me.Progress, 1)
-	atom.Wake(&e.me.Progress)
-	if e.served != nil {
-		<-e.served
-	}
-	if e.stopNetProgress != nil && !e.closed.Load() {
-		e.stopNetProgress()
-	}
-	if e.stopWatch != nil {
-		e.stopWatch()
-	}
-}
-
 // lostTime is how long the engine waits, after a connection broke, for news that the
 // rank has ended: that makes a better message than a broken connection.
 const lostTime = time.Second
@@ -141,46 +101,6 @@ func (e *Engine) NoteGone(rank int) {
 	e.me.Ring()
 }
 
-// guarded runs f, the body of a goroutine, and logs a panic instead of letting it end
-// the interpreter.
-func guarded(what string, f func()) {
-	defer func() {
-		if p := recover(); p != nil {
-			log.Errorf("engine", "internal error in the %s: %v\n%s", what, p, debug.Stack())
-		}
-	}()
-	debug.SetPanicOnFault(true)
-	f()
-}
-
-// serve is the loop of the progress engine: it polls for a process that makes no call.
-// It has a thread of its own with a short scheduling slice, so that it runs soon after
-// it is woken although the process's main thread keeps a core busy.
-func (e *Engine) serve() {
-	runtime.LockOSThread()
-	sys.ShortSlice()
-	for !e.stop.Load() {
-		atom.Add32(&e.me.ProgressSleepers, 1)
-		bell := atom.Load32(&e.me.Progress)
-		n := e.pollSure(0)
-		if n == 0 && !e.stop.Load() {
-			wait := 10 * time.Second // nothing is due: this guards against a lost wake-up
-			if e.backlog.Load() > 0 {
-				wait = 200 * time.Microsecond
-			}
-			atom.Wait(&e.me.Progress, bell, wait)
-		}
-		atom.Add32(&e.me.ProgressSleepers, ^uint32(0))
-		// Another message often follows: stay awake for a moment.
-		for quiet := 0; quiet < 8 && !e.stop.Load(); quiet++ {
-			if e.pollSure(0) > 0 {
-				quiet = 0
-			}
-			atom.Yield()
-		}
-	}
-}
-
 // lookEvery is how often the watcher checks a process for which it has no pidfd.
 const lookEvery = 200 * time.Millisecond
 
@@ -214,20 +134,20 @@ func (e *Engine) watch() error {
 
 // watched is a process whose end the watcher detects.
 type watched struct {
-	rank int // -1: the launcher
-	pid  int
-	age  uint64 // 0: not known
-	fd   int    // pidfd; -1: there is none now
+	rank      int // -1: the launcher
+	pid       int
+	startTime uint64 // 0: not known
+	fd        int    // pidfd; -1: there is none now
 }
 
 // look reports whether the process has ended. If it lives and has no pidfd, look opens
 // one if it can.
 func (w *watched) look() (ended bool) {
 	if w.fd >= 0 {
-		return sys.Look(w.pid, w.age) == sys.Ended
+		return sys.Look(w.pid, w.startTime) == sys.Ended
 	}
 	fd, ok, err := sys.PidFD(w.pid)
-	life := sys.Look(w.pid, w.age) // after it was opened: so it is that process's
+	life := sys.Look(w.pid, w.startTime) // after it was opened: so it is that process's
 	switch {
 	case !ok || err != nil:
 	case life == sys.Living:
@@ -247,7 +167,7 @@ func (w *watched) polled(events int16) (ended bool) {
 	case events == 0:
 		return false
 	case events&unix.POLLNVAL == 0:
-		switch sys.Look(w.pid, w.age) {
+		switch sys.Look(w.pid, w.startTime) {
 		case sys.Ended:
 			unix.Close(w.fd)
 			return true
@@ -271,7 +191,7 @@ func (e *Engine) watchLoop(wake *atomic.Int32) {
 		}
 	}()
 	if launcher := int(e.Job.Head.LauncherPID); launcher != 0 {
-		list = append(list, watched{-1, launcher, e.Job.Head.LauncherAge, -1})
+		list = append(list, watched{-1, launcher, e.Job.Head.LauncherStartTime, -1})
 	}
 	missing := e.Size - 1
 	for !e.stop.Load() {
@@ -282,7 +202,7 @@ func (e *Engine) watchLoop(wake *atomic.Int32) {
 				known[r] = true
 				missing--
 				rk := &e.Job.Ranks[r]
-				list = append(list, watched{r, rk.PID(), rk.Age, -1})
+				list = append(list, watched{r, rk.PID(), rk.StartTime, -1})
 			}
 		}
 		list = e.drop(list, func(w *watched) bool { return w.fd < 0 && w.look() })

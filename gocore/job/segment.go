@@ -38,13 +38,13 @@ const (
 
 // Head is the first page of the segment.
 type Head struct {
-	Magic       uint64
-	Version     uint32
-	Size        uint32 // number of ranks
-	ID          [32]byte
-	LauncherPID uint32 // 0 if the job has no launcher of gormapy
-	Cores       uint32 // number of cores that the job may use
-	LauncherAge uint64 // start time of the launcher, see sys.StartTime
+	Magic             uint64
+	Version           uint32
+	Size              uint32 // number of ranks
+	ID                [32]byte
+	LauncherPID       uint32 // 0 if the job has no launcher of gormapy
+	Cores             uint32 // number of cores that the job may use
+	LauncherStartTime uint64 // start time of the launcher, see sys.StartTime
 
 	AbortClaim uint32 // rank+1 of the first to abort
 	AbortState uint32 // 1 once AbortCode is valid
@@ -86,13 +86,13 @@ const WaitRecords = 4
 // Rank is the shared state of one rank. Words written by different processes are on
 // different cache lines.
 type Rank struct {
-	Claim uint32 // pid of the process that is this rank
-	State uint32
-	Gen   uint32 // generation of contexts, matching and epochs
-	Flags uint32
-	Age   uint64 // start time of the process, see sys.StartTime
-	CPU   uint32 // 1 + the processor on which it last waited; 0 if unknown
-	_     [36]byte
+	Claim     uint32 // pid of the process that is this rank
+	State     uint32
+	Gen       uint32 // generation of contexts, matching and epochs
+	Flags     uint32
+	StartTime uint64 // start time of the process, see sys.StartTime
+	CPU       uint32 // 1 + the processor on which it last waited; 0 if unknown
+	_         [36]byte
 
 	Exit       uint32 // 1 once the launcher saw the end of the rank
 	ExitStatus int32  // wait status
@@ -343,7 +343,7 @@ func (s *Segment) Claim(r int) (held int, ok bool) {
 	if !atomic.CompareAndSwapUint32(&rk.Claim, 0, me) {
 		return int(atomic.LoadUint32(&rk.Claim)), false
 	}
-	rk.Age = sys.StartTime(int(me))
+	rk.StartTime = sys.StartTime(int(me))
 	atomic.StoreUint32(&rk.State, StateClaimed)
 	return int(me), true
 }

@@ -99,7 +99,7 @@ func actRank(role string) int {
 	case "segment":
 		rk := &seg.Ranks[r]
 		fmt.Println(int(rk.ChildPID) == os.Getpid() || rk.ChildPID == 0, seg.ID() == os.Getenv("GORMAPY_JOB_ID"),
-			len(seg.Ranks), int(seg.Head.LauncherPID) == os.Getppid(), seg.Head.LauncherAge == sys.StartTime(os.Getppid()))
+			len(seg.Ranks), int(seg.Head.LauncherPID) == os.Getppid(), seg.Head.LauncherStartTime == sys.StartTime(os.Getppid()))
 	}
 	return 0
 }

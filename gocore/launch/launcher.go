@@ -154,7 +154,7 @@ func Run(opt *Options) (int, error) {
 		return 0, err
 	}
 	defer l.recording.close()
-	l.seg.Head.LauncherAge = sys.StartTime(os.Getpid())
+	l.seg.Head.LauncherStartTime = sys.StartTime(os.Getpid())
 	atomic.StoreUint32(&l.seg.Head.LauncherPID, uint32(os.Getpid()))
 	if l.reaper, err = newReaper(); err != nil {
 		return 0, err
@@ -466,7 +466,7 @@ func (l *launcher) onTimeout() {
 		rk := &l.seg.Ranks[i]
 		pid := rk.PID()
 		if atomic.LoadUint32(&rk.Flags)&job.FlagStacks != 0 && pid != 0 {
-			sys.Signal(pid, func(pid int) bool { return sys.Look(pid, rk.Age) == sys.Living }, unix.Signal(job.StackSignal))
+			sys.Signal(pid, func(pid int) bool { return sys.Look(pid, rk.StartTime) == sys.Living }, unix.Signal(job.StackSignal))
 		}
 	}
 }

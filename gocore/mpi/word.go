@@ -124,7 +124,7 @@ func WordRing(h int64, rank int) {
 
 // CoresShared reports whether ranks have to share cores, so that polling a word keeps
 // the processor from the rank that would change it.
-func CoresShared() bool { return state.Load() != stateReady || proc.eng.Shared() }
+func CoresShared() bool { return state.Load() != stateReady || proc.eng.CoresShared() }
 
 // WinAddress sets *addr to where this process maps n bytes of a rank's part of a
 // window; to 0 if it does not map them.

@@ -94,7 +94,7 @@ func (p *pair) Send(h *fabric.Header, payload []byte) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.state != open || p.failed != nil {
-		return p.closed()
+		return p.notOpen()
 	}
 	if p.waiting() {
 		return p.enqueue(h, payload)
@@ -197,9 +197,9 @@ func (p *pair) wait() {
 	p.t.rewatch(p.fd, unix.EPOLLIN|unix.EPOLLOUT, forPair, int32(p.peer))
 }
 
-// flush sends as much of the queue as the socket takes. It returns 1 if it sent
+// sendQueue sends as much of the queue as the socket takes. It returns 1 if it sent
 // anything or if Poll need not look for room any more, else 0.
-func (p *pair) flush() int {
+func (p *pair) sendQueue() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.state != open || !p.waiting() {
@@ -223,8 +223,8 @@ func (p *pair) flush() int {
 	return 1
 }
 
-// closed returns why nothing can be sent.
-func (p *pair) closed() error {
+// notOpen returns ErrAgain before the connection is made, else why it has ended.
+func (p *pair) notOpen() error {
 	switch {
 	case p.failed != nil:
 		return p.failed

@@ -262,7 +262,7 @@ func (t *Transport) handleEvents(sink fabric.Sink) int {
 		}
 		p := &t.pairs[e.Fd]
 		if e.Events&unix.EPOLLOUT != 0 {
-			moved += p.flush()
+			moved += p.sendQueue()
 		}
 		if e.Events&^unix.EPOLLOUT == 0 {
 			continue
