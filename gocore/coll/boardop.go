@@ -25,7 +25,7 @@ type Args struct {
 type BoardOp struct {
 	Args
 	c         *Comm
-	k         uint32
+	seq       uint32
 	filled    bool // this rank has published its data, if it contributes any
 	announced bool // this rank has published its call without data
 	waiting   bool // this operation is counted in Board.waiters
@@ -43,19 +43,19 @@ func (c *Comm) BoardOp(a *Args) *BoardOp {
 	if c.board == nil || c.remote || !c.board.holds(c.need(a)) {
 		return nil
 	}
-	s := c.spare.Swap(nil)
+	s := c.spareOp.Swap(nil)
 	if s == nil {
 		s = &BoardOp{c: c}
 		s.AdvanceFunc, s.CheckFunc = s.Advance, s.Check
 	}
 	c.seq++
-	s.Args, s.k, s.at, s.err = *a, c.seq, 0, nil
+	s.Args, s.seq, s.at, s.err = *a, c.seq, 0, nil
 	s.filled, s.announced, s.waiting, s.fin = false, false, false, false
 	return s
 }
 
 // Release returns a completed collective to the communicator, which reuses it.
-func (s *BoardOp) Release() { s.c.spare.Store(s) }
+func (s *BoardOp) Release() { s.c.spareOp.Store(s) }
 
 // need returns how many bytes a contributing rank publishes.
 func (c *Comm) need(a *Args) int {
@@ -109,17 +109,17 @@ func (s *BoardOp) Advance() bool {
 	if !s.filled {
 		if s.contributes() {
 			n := s.c.need(&s.Args)
-			if !b.room(s.k, n) {
+			if !b.room(s.seq, n) {
 				b.wait(&s.waiting, true)
-				if !b.room(s.k, n) {
+				if !b.room(s.seq, n) {
 					return false
 				}
 			}
 			if fault := sys.Touch(s.write); fault != nil {
 				s.err = s.faulted(fault)
-				b.publish(s.k, &giveUp)
+				b.publish(s.seq, &givenUp)
 			} else {
-				b.publish(s.k, &s.Call)
+				b.publish(s.seq, &s.Call)
 			}
 			s.ring()
 		}
@@ -130,10 +130,10 @@ func (s *BoardOp) Advance() bool {
 		if s.at == s.c.Rank || !s.needs(s.at) {
 			continue
 		}
-		if !b.filled(s.at, s.k) {
+		if !b.filled(s.at, s.seq) {
 			return false
 		}
-		if s.err = b.compare(&s.Call, s.at, s.k, true); s.err != nil {
+		if s.err = b.compare(&s.Call, s.at, s.seq, true); s.err != nil {
 			break
 		}
 	}
@@ -143,7 +143,7 @@ func (s *BoardOp) Advance() bool {
 		}
 	}
 	s.fin = true
-	s.c.done(s.k)
+	s.c.done(s.seq)
 	return true
 }
 
@@ -175,7 +175,7 @@ func (s *BoardOp) Check() error {
 	b := s.c.board
 	if !s.filled {
 		for r := range b.ranks {
-			if r != s.c.Rank && int32(atom.Load32(&b.ranks[r].done)-(s.k-b.ahead(s.c.need(&s.Args)))) < 0 {
+			if r != s.c.Rank && int32(atom.Load32(&b.ranks[r].done)-(s.seq-b.ahead(s.c.need(&s.Args)))) < 0 {
 				if err := checkPeer(s.c.eng, s.c.Chan.World, r, &s.Call); err != nil {
 					return err
 				}
@@ -186,25 +186,25 @@ func (s *BoardOp) Check() error {
 	// Two ranks that take each other for the root would wait for ever. So a rank that
 	// contributes no data publishes at least its call. A rank that reads it finds
 	// another call than its own, never data.
-	if !s.contributes() && !s.announced && b.room(s.k, 0) {
+	if !s.contributes() && !s.announced && b.room(s.seq, 0) {
 		s.announced = true
-		b.publish(s.k, &s.Call)
+		b.publish(s.seq, &s.Call)
 		s.c.ringOthers()
 	}
 	for r := range s.c.Size {
 		if r == s.c.Rank {
 			continue
 		}
-		if e := b.compare(&s.Call, r, s.k, false); e != nil {
-			if s.Abandon(); b.gaveUp(r, s.k) {
-				s.c.done(s.k) // the ranks' numbers still agree
+		if e := b.compare(&s.Call, r, s.seq, false); e != nil {
+			if s.Abandon(); b.gaveUp(r, s.seq) {
+				s.c.done(s.seq) // the ranks' numbers still agree
 			}
 			return e
 		}
-		if r < s.at || !s.needs(r) || b.filled(r, s.k) {
+		if r < s.at || !s.needs(r) || b.filled(r, s.seq) {
 			continue
 		}
-		if err := checkPeer(s.c.eng, s.c.Chan.World, r, &s.Call); err != nil && !b.filled(r, s.k) {
+		if err := checkPeer(s.c.eng, s.c.Chan.World, r, &s.Call); err != nil && !b.filled(r, s.seq) {
 			return err
 		}
 	}
@@ -217,7 +217,7 @@ func (s *BoardOp) write() {
 	if n == 0 {
 		return
 	}
-	dst := unsafe.Slice((*byte)(s.c.board.place(s.c.Rank, s.k, n)), n)
+	dst := unsafe.Slice((*byte)(s.c.board.place(s.c.Rank, s.seq, n)), n)
 	if s.Op != 0 {
 		s.Send.Type.PackElements(dst, s.Send.Addr, s.Send.Count)
 		return
@@ -292,7 +292,7 @@ func (s *BoardOp) take(dst p2p.Buf, r, i int) {
 	if s.Bytes == 0 {
 		return
 	}
-	src := unsafe.Add(s.c.board.place(r, s.k, s.c.need(&s.Args)), i*s.Bytes)
+	src := unsafe.Add(s.c.board.place(r, s.seq, s.c.need(&s.Args)), i*s.Bytes)
 	if dst.Type.Dense() {
 		fabric.Copy(dst.Addr, src, s.Bytes)
 		return
@@ -329,9 +329,9 @@ func (s *BoardOp) fold() {
 		buf := make([]byte, n)
 		e.p = unsafe.Pointer(&buf[0])
 	}
-	fabric.Copy(e.p, unsafe.Add(c.board.place(last, s.k, slotBytes), off), n)
+	fabric.Copy(e.p, unsafe.Add(c.board.place(last, s.seq, slotBytes), off), n)
 	for r := last - 1; r >= first; r-- { // see foldAll for the order
-		e.op.Apply(e.kind, e.p, unsafe.Add(c.board.place(r, s.k, slotBytes), off), e.n)
+		e.op.Apply(e.kind, e.p, unsafe.Add(c.board.place(r, s.seq, slotBytes), off), e.n)
 	}
 	if !intoRecv {
 		e.store(s.Recv)

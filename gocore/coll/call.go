@@ -37,7 +37,7 @@ const (
 
 var kindNames = [kinds]string{"Barrier", "Bcast", "Gather", "Scatter", "Allgather", "Alltoall", "Reduce", "Allreduce",
 	"Reduce_scatter_block", "Scan", "Exscan", "Gatherv", "Scatterv", "Allgatherv", "Alltoallv", "Ibarrier",
-	"a call that makes or frees a communicator or a window", "nothing more"}
+	"a call that makes or frees a communicator or a window", "no collective"}
 
 func (k Kind) String() string {
 	if k >= kinds {
@@ -121,9 +121,9 @@ func sameElements(a, b Call) bool {
 	return dtype.Compatible(a.Elem, b.Elem)
 }
 
-// giveUp is what a rank publishes in place of its call, so that the others need not
+// givenUp is what a rank publishes in place of its call, so that the others need not
 // wait for its data.
-var giveUp = Call{Kind: KindGiveUp, Bytes: -1}
+var givenUp = Call{Kind: KindGiveUp, Bytes: -1}
 
 // faulted returns the error of the rank whose own memory has faulted.
 func (mine Call) faulted(fault error) *errs.Error {

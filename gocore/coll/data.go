@@ -63,7 +63,8 @@ type elements struct {
 	op   op.Op
 }
 
-// operand packs b into memory of the operation, so that it may be overwritten.
+// operand packs b into temporary memory of the collective o, so that b may be
+// overwritten.
 func (o *Op) operand(b p2p.Buf, f op.Op) elements {
 	e := elements{n: b.Count * b.Type.Elems(), kind: b.Type.Kind(), size: b.Type.ElemSize(), op: f}
 	e.p = o.temp(e.bytes())

@@ -103,7 +103,7 @@ func (d *SingleCopyOp) Advance() bool {
 		d.c.done(d.c.seq)
 		d.steps = nil
 	case d.err == nil && d.hold != nil:
-		spare.give(d.hold)
+		pool.give(d.hold)
 		d.hold = nil
 	}
 	return true
@@ -142,7 +142,7 @@ func (d *SingleCopyOp) refuse(number func() uint32) func() bool {
 			}
 		}
 		b.wait(&d.waiting, false)
-		b.publish(k, &giveUp)
+		b.publish(k, &givenUp)
 		d.c.done(k)
 		d.c.ringOthers()
 		return true
@@ -326,7 +326,7 @@ func (d *SingleCopyOp) fetch(b p2p.Buf, r, i int) {
 }
 
 func (d *SingleCopyOp) temp(n int) unsafe.Pointer {
-	b := spare.take(max(n, 1))
+	b := pool.take(max(n, 1))
 	d.hold = append(d.hold, b)
 	return unsafe.Pointer(&b[0])
 }

@@ -28,7 +28,7 @@ func newComm(ctx uint32, g *Group, rank, block int) *Comm {
 	c.coll = &coll.Comm{Chan: proc.p2p.Open(ctx<<1|1, rank, g.ranks), Rank: rank, Size: c.size}
 	c.coll.Chan.Internal = true
 	if block >= 0 {
-		c.coll.Attach(proc.eng, block)
+		c.coll.UseBlock(proc.eng, block)
 	}
 	return c
 }
@@ -236,7 +236,7 @@ func (c *Comm) split(color, key int64) *sequence {
 			return n.coll.Bcast(rawBytes(unsafe.Pointer(&block[0]), 8), 0)
 		}
 		if n.block = int(block[0]); n.block >= 0 {
-			n.coll.Attach(proc.eng, n.block)
+			n.coll.UseBlock(proc.eng, n.block)
 		}
 		if s.result != 0 {
 			comms.fill(s.result, n)
