@@ -18,7 +18,7 @@ type Access struct {
 	Win            int64
 	Origin, Result Operand
 	Rank           int64
-	Target         Part
+	Target         TargetSpec
 	Op             int64
 }
 
@@ -27,9 +27,9 @@ type Operand struct{ Addr, Count, Type int64 }
 
 func (o Operand) buf() (p2p.Buf, *errs.Error) { return buf(o.Addr, o.Count, o.Type) }
 
-// Part is the target side of an access: count elements of a type at a displacement in
-// the target's part of the window, in the target's units.
-type Part struct{ Disp, Count, Type int64 }
+// TargetSpec is the target side of an access: count elements of a type at a displacement
+// in the target's part of the window, in the target's units.
+type TargetSpec struct{ Disp, Count, Type int64 }
 
 // AccessKind is a kind of one-sided operation, numbered as in pybind/shim/gormapy.h.
 type AccessKind int64
@@ -69,7 +69,7 @@ func (o *transferOp) Advance() bool {
 	if !o.done && o.win.Answered(o.rank, o.sent) && o.net.Over() {
 		o.done, o.err = true, o.net.Failure()
 		if o.err == nil {
-			o.err = o.win.Lost(o.rank, o.sent, o.net)
+			o.err = o.win.LostError(o.rank, o.sent, o.net)
 		}
 		if o.err == nil {
 			o.err = o.win.Failure()
@@ -167,7 +167,7 @@ func (win *Window) access(a *Access, net *rma.Outstanding) Code {
 	if e != nil {
 		return CodeOf(e)
 	}
-	spot := rma.Spot{Rank: int(a.Rank), Disp: int(a.Target.Disp), Count: target.Count, Type: target.Type, Outstanding: net}
+	to := rma.TargetSpec{Rank: int(a.Rank), Disp: int(a.Target.Disp), Count: target.Count, Type: target.Type, Outstanding: net}
 	var origin p2p.Buf
 	if a.Kind == KindPut || a.Kind == KindGet || op.Op(a.Op) != op.NoOp {
 		if origin, e = a.Origin.buf(); e != nil {
@@ -176,11 +176,11 @@ func (win *Window) access(a *Access, net *rma.Outstanding) Code {
 	}
 	switch a.Kind {
 	case KindPut:
-		return win.put(origin, spot)
+		return win.putWhenSettled(origin, to)
 	case KindGet:
-		return CodeOf(win.Get(origin, spot))
+		return CodeOf(win.Get(origin, to))
 	}
-	return CodeOf(win.accumulate(a, origin, spot))
+	return CodeOf(win.accumulate(a, origin, to))
 }
 
 // single sets the counts of a Fetch_and_op, a single element on both sides, and checks
@@ -197,7 +197,7 @@ func (a *Access) single() *errs.Error {
 	return e
 }
 
-func (win *Window) put(origin p2p.Buf, to rma.Spot) Code {
+func (win *Window) putWhenSettled(origin p2p.Buf, to rma.TargetSpec) Code {
 	e := win.Put(origin, to)
 	if e == rma.ErrUnsettled {
 		if code := win.awaitSettled(to.Rank); code != 0 {
@@ -209,7 +209,7 @@ func (win *Window) put(origin p2p.Buf, to rma.Spot) Code {
 }
 
 // accumulate starts an Accumulate, a Get_accumulate or a Fetch_and_op.
-func (win *Window) accumulate(a *Access, origin p2p.Buf, to rma.Spot) *errs.Error {
+func (win *Window) accumulate(a *Access, origin p2p.Buf, to rma.TargetSpec) *errs.Error {
 	f := op.Op(a.Op)
 	switch {
 	case f <= 0 || f > op.NoOp:

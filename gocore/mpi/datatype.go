@@ -80,8 +80,8 @@ func buf(addr, count, typ int64) (p2p.Buf, *errs.Error) {
 	return b, nil
 }
 
-// place returns the address of n bytes, checked as buf does.
-func place(addr, n int64) (unsafe.Pointer, *errs.Error) {
+// checkedPointer returns the address of n bytes, checked as buf does.
+func checkedPointer(addr, n int64) (unsafe.Pointer, *errs.Error) {
 	switch low := uint64(addr) < smallestAddress; {
 	case low && n > 0:
 		return nil, errs.New(errs.Buffer, "%d bytes at address %#x: no memory of a program lies there (is the buffer None, or a null pointer?)", n, uint64(addr))
@@ -288,7 +288,7 @@ func TypePack(h, in, count, out, outSize, position int64) (pos int64) {
 	if position < 0 || position > outSize || n > outSize-position {
 		return -int64(classError(errs.Arg, "Pack: %d bytes from position %d do not fit an output of %d bytes", n, position, outSize))
 	}
-	to, e := place(out, outSize)
+	to, e := checkedPointer(out, outSize)
 	if e != nil {
 		return -int64(CodeOf(e))
 	}
@@ -310,7 +310,7 @@ func TypeUnpack(h, in, inSize, position, out, count int64) (pos int64) {
 	if position < 0 || position > inSize || n > inSize-position {
 		return -int64(classError(errs.Arg, "Unpack: %d bytes from position %d are more than the input of %d bytes has", n, position, inSize))
 	}
-	from, e := place(in, inSize)
+	from, e := checkedPointer(in, inSize)
 	if e != nil {
 		return -int64(CodeOf(e))
 	}

@@ -11,8 +11,7 @@ import (
 	"gormapy/gocore/rma"
 )
 
-// The epochs of windows: fences, locks, flushes, and general active target
-// synchronization.
+// The epochs of windows: fences, locks, flushes, and Post/Start/Complete/Wait.
 
 // syncOp is the synchronization of a fence or a free: first all operations of this
 // process complete, then all ranks pass a barrier.
@@ -304,9 +303,9 @@ func Flush(h int64, rank int, pending *int64) (code Code) {
 	return finishNow(&flushOp{win: win, rank: rank, call: job.CallFlush}, pending)
 }
 
-// Drain completes all operations on rank, in any epoch; like Blocking. It bounds the
+// CompleteAt completes all operations on rank, in any epoch; like Blocking. It bounds the
 // memory that outstanding operations keep.
-func Drain(h int64, rank int, pending *int64) (code Code) {
+func CompleteAt(h int64, rank int, pending *int64) (code Code) {
 	defer Contain(&code)
 	win, e := getWin(h)
 	if e != nil {

@@ -26,7 +26,7 @@ func epochCalls(win int64) map[string]func() Code {
 		"unlock all":     wait(func(p *int64) Code { return UnlockAll(win, p) }),
 		"flush":          wait(func(p *int64) Code { return Flush(win, 0, p) }),
 		"flush all":      wait(func(p *int64) Code { return Flush(win, -1, p) }),
-		"drain":          wait(func(p *int64) Code { return Drain(win, -1, p) }),
+		"drain":          wait(func(p *int64) Code { return CompleteAt(win, -1, p) }),
 		"post": func() Code {
 			g := WinGroup(win)
 			defer GroupFree(g)

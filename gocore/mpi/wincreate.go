@@ -61,7 +61,7 @@ func WinCreate(flavor int, addr, bytes, unit, comm, hints, align int64) (req int
 	}
 	var base unsafe.Pointer
 	if f == rma.FlavorCreate {
-		if base, e = place(addr, bytes); e != nil {
+		if base, e = checkedPointer(addr, bytes); e != nil {
 			return 0, CodeOf(e)
 		}
 	}
@@ -189,7 +189,7 @@ func (c *winCreation) attach(s *sequence) *coll.Op {
 	win := &Window{comm: c.comm}
 	setup.Handle = wins.add(win)
 	var e *errs.Error
-	if win.Win, e = proc.rma.Attach(&setup); e != nil {
+	if win.Win, e = proc.rma.NewWin(&setup); e != nil {
 		wins.take(setup.Handle)
 		return c.fail(s, e)
 	}

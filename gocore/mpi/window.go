@@ -161,7 +161,7 @@ func WinAttach(h, addr, n int64) (code Code) {
 	if e != nil {
 		return CodeOf(e)
 	}
-	at, e := place(addr, n)
+	at, e := checkedPointer(addr, n)
 	if e == nil {
 		e = win.Attach(at, int(n))
 	}

@@ -63,7 +63,7 @@ func fence(win int64, assertion int) Code {
 // part.
 func access(kind AccessKind, win, addr, count, disp int64) *Access {
 	i := typeOf("INT")
-	return &Access{Kind: kind, Win: win, Origin: Operand{addr, count, i}, Target: Part{disp, count, i}}
+	return &Access{Kind: kind, Win: win, Origin: Operand{addr, count, i}, Target: TargetSpec{disp, count, i}}
 }
 
 func TestWindowOfEachFlavor(t *testing.T) {
@@ -172,7 +172,7 @@ func TestNullWindow(t *testing.T) {
 		"check": WinCheck(0), "check free": WinCheckFree(0), "free": second(WinFree(0)), "no locks": WinNoLocks(0, true),
 		"fence": Fence(0, 0, &pending), "lock": Lock(0, 0, LockShared, 0, &pending), "lock all": LockAll(0, 0, &pending),
 		"unlock": Unlock(0, 0, &pending), "unlock all": UnlockAll(0, &pending), "flush": Flush(0, 0, &pending),
-		"drain": Drain(0, 0, &pending), "post": WinPost(0, GroupEmpty, 0), "start": WinStart(0, GroupEmpty, 0, &pending),
+		"drain": CompleteAt(0, 0, &pending), "post": WinPost(0, GroupEmpty, 0), "start": WinStart(0, GroupEmpty, 0, &pending),
 		"complete": WinComplete(0, &pending), "wait": WinWait(0, &pending), "test": WinTest(0, &out),
 		"attach": WinAttach(0, 0, 0), "detach": WinDetach(0, 0), "group": int(-WinGroup(0)),
 		"put": RMA(access(KindPut, 0, 0, 0, 0)), "rput": second(RMARequest(access(KindPut, 0, 0, 0, 0))),
@@ -262,27 +262,27 @@ func TestAccessArgumentsAreChecked(t *testing.T) {
 		class errs.Class
 		text  string
 	}{
-		"rank beyond the window":   {Access{Kind: KindPut, Origin: one, Rank: 1, Target: Part{0, 1, i}}, errs.Rank, "the target rank 1 is not in the window of 1 rank: its only rank is 0; it was made on COMM_SELF"},
-		"negative rank":            {Access{Kind: KindGet, Origin: one, Rank: -1, Target: Part{0, 1, i}}, errs.Rank, "the target rank -1"},
-		"negative origin count":    {Access{Kind: KindPut, Origin: Operand{addr, -1, i}, Target: Part{0, 1, i}}, errs.Count, "the count -1 is negative"},
-		"negative target count":    {Access{Kind: KindPut, Origin: one, Target: Part{0, -2, i}}, errs.Count, "the count -2 is negative"},
-		"negative displacement":    {Access{Kind: KindPut, Origin: one, Target: Part{-1, 1, i}}, errs.Disp, "the target displacement -1 is negative"},
-		"beyond the end":           {Access{Kind: KindPut, Origin: one, Target: Part{8, 1, i}}, errs.RMARange, "bytes 32 to 36"},
-		"displacement overflows":   {Access{Kind: KindGet, Origin: one, Target: Part{1 << 62, 1, i}}, errs.RMARange, "is beyond rank 0's part"},
-		"null buffer":              {Access{Kind: KindPut, Origin: Operand{0, 1, i}, Target: Part{0, 1, i}}, errs.Buffer, "is the buffer None"},
-		"null type at the origin":  {Access{Kind: KindPut, Origin: Operand{addr, 1, 0}, Target: Part{0, 1, i}}, errs.Type, "DATATYPE_NULL"},
-		"null type at the target":  {Access{Kind: KindPut, Origin: one, Target: Part{0, 1, 0}}, errs.Type, "DATATYPE_NULL"},
-		"type is not committed":    {Access{Kind: KindGet, Origin: Operand{addr, 1, uncommitted}, Target: Part{0, 1, i}}, errs.Type, "is not committed"},
-		"sides of different sizes": {Access{Kind: KindPut, Origin: one, Target: Part{0, 2, i}}, errs.Type, "the target side describes 8 bytes (2 x MPI_INT), the origin side 4"},
-		"no operation":             {Access{Kind: KindAcc, Origin: one, Target: Part{0, 1, i}}, errs.Op, "must be predefined"},
-		"negative operation":       {Access{Kind: KindAcc, Origin: one, Target: Part{0, 1, i}, Op: -1}, errs.Op, "must be predefined"},
-		"user-defined operation":   {Access{Kind: KindAcc, Origin: one, Target: Part{0, 1, i}, Op: noOp + 1}, errs.Op, "must be predefined"},
-		"accumulate of nothing":    {Access{Kind: KindAcc, Origin: one, Target: Part{0, 1, i}, Op: noOp}, errs.Op, "NO_OP is for Get_accumulate and Fetch_and_op"},
-		"operation for pairs":      {Access{Kind: KindAcc, Origin: one, Target: Part{0, 1, i}, Op: int64(op.Maxloc)}, errs.Op, "MPI_MAXLOC does not exist for elements of MPI_INT"},
-		"elements that differ":     {Access{Kind: KindAcc, Origin: one, Target: Part{0, 1, typeOf("FLOAT")}, Op: sum}, errs.Type, "the same predefined type at origin (MPI_INT) and target (MPI_FLOAT)"},
-		"elements of two types":    {Access{Kind: KindAcc, Origin: Operand{addr, 1, mixed}, Target: Part{0, 1, mixed}, Op: sum}, errs.Type, "not made of one predefined type"},
-		"short result":             {Access{Kind: KindGetAcc, Origin: Operand{addr, 2, i}, Result: one, Target: Part{0, 2, i}, Op: sum}, errs.Type, "the result buffer describes 4 bytes, the target side 8"},
-		"null result":              {Access{Kind: KindGetAcc, Origin: one, Result: Operand{0, 1, i}, Target: Part{0, 1, i}, Op: sum}, errs.Buffer, "is the buffer None"},
+		"rank beyond the window":   {Access{Kind: KindPut, Origin: one, Rank: 1, Target: TargetSpec{0, 1, i}}, errs.Rank, "the target rank 1 is not in the window of 1 rank: its only rank is 0; it was made on COMM_SELF"},
+		"negative rank":            {Access{Kind: KindGet, Origin: one, Rank: -1, Target: TargetSpec{0, 1, i}}, errs.Rank, "the target rank -1"},
+		"negative origin count":    {Access{Kind: KindPut, Origin: Operand{addr, -1, i}, Target: TargetSpec{0, 1, i}}, errs.Count, "the count -1 is negative"},
+		"negative target count":    {Access{Kind: KindPut, Origin: one, Target: TargetSpec{0, -2, i}}, errs.Count, "the count -2 is negative"},
+		"negative displacement":    {Access{Kind: KindPut, Origin: one, Target: TargetSpec{-1, 1, i}}, errs.Disp, "the target displacement -1 is negative"},
+		"beyond the end":           {Access{Kind: KindPut, Origin: one, Target: TargetSpec{8, 1, i}}, errs.RMARange, "bytes 32 to 36"},
+		"displacement overflows":   {Access{Kind: KindGet, Origin: one, Target: TargetSpec{1 << 62, 1, i}}, errs.RMARange, "is beyond rank 0's part"},
+		"null buffer":              {Access{Kind: KindPut, Origin: Operand{0, 1, i}, Target: TargetSpec{0, 1, i}}, errs.Buffer, "is the buffer None"},
+		"null type at the origin":  {Access{Kind: KindPut, Origin: Operand{addr, 1, 0}, Target: TargetSpec{0, 1, i}}, errs.Type, "DATATYPE_NULL"},
+		"null type at the target":  {Access{Kind: KindPut, Origin: one, Target: TargetSpec{0, 1, 0}}, errs.Type, "DATATYPE_NULL"},
+		"type is not committed":    {Access{Kind: KindGet, Origin: Operand{addr, 1, uncommitted}, Target: TargetSpec{0, 1, i}}, errs.Type, "is not committed"},
+		"sides of different sizes": {Access{Kind: KindPut, Origin: one, Target: TargetSpec{0, 2, i}}, errs.Type, "the target side describes 8 bytes (2 x MPI_INT), the origin side 4"},
+		"no operation":             {Access{Kind: KindAcc, Origin: one, Target: TargetSpec{0, 1, i}}, errs.Op, "must be predefined"},
+		"negative operation":       {Access{Kind: KindAcc, Origin: one, Target: TargetSpec{0, 1, i}, Op: -1}, errs.Op, "must be predefined"},
+		"user-defined operation":   {Access{Kind: KindAcc, Origin: one, Target: TargetSpec{0, 1, i}, Op: noOp + 1}, errs.Op, "must be predefined"},
+		"accumulate of nothing":    {Access{Kind: KindAcc, Origin: one, Target: TargetSpec{0, 1, i}, Op: noOp}, errs.Op, "NO_OP is for Get_accumulate and Fetch_and_op"},
+		"operation for pairs":      {Access{Kind: KindAcc, Origin: one, Target: TargetSpec{0, 1, i}, Op: int64(op.Maxloc)}, errs.Op, "MPI_MAXLOC does not exist for elements of MPI_INT"},
+		"elements that differ":     {Access{Kind: KindAcc, Origin: one, Target: TargetSpec{0, 1, typeOf("FLOAT")}, Op: sum}, errs.Type, "the same predefined type at origin (MPI_INT) and target (MPI_FLOAT)"},
+		"elements of two types":    {Access{Kind: KindAcc, Origin: Operand{addr, 1, mixed}, Target: TargetSpec{0, 1, mixed}, Op: sum}, errs.Type, "not made of one predefined type"},
+		"short result":             {Access{Kind: KindGetAcc, Origin: Operand{addr, 2, i}, Result: one, Target: TargetSpec{0, 2, i}, Op: sum}, errs.Type, "the result buffer describes 4 bytes, the target side 8"},
+		"null result":              {Access{Kind: KindGetAcc, Origin: one, Result: Operand{0, 1, i}, Target: TargetSpec{0, 1, i}, Op: sum}, errs.Buffer, "is the buffer None"},
 		"fetch of a derived type":  {Access{Kind: KindFetchOp, Origin: Operand{addr, 1, pair}, Result: one, Op: sum}, errs.Type, "Fetch_and_op takes a predefined datatype, not a derived one"},
 		"fetch of the null type":   {Access{Kind: KindFetchOp, Origin: Operand{addr, 1, 0}, Result: one, Op: sum}, errs.Type, "DATATYPE_NULL"},
 		"fetch with a wrong op":    {Access{Kind: KindFetchOp, Origin: Operand{addr, 1, typeOf("DOUBLE")}, Result: one, Op: int64(op.Bxor)}, errs.Op, "MPI_BXOR does not exist"},

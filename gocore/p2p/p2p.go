@@ -490,7 +490,7 @@ func (c *Channel) Abandon(r *Request) {
 			_ = c.p.eng.Detach(r.Peer(), r) // the caller has given up and does not need the error
 		}
 	})
-	c.p.settle(r)
+	c.p.awaitNetwork(r)
 }
 
 // substitute replaces an announced send that is abandoned by a request of its own, which

@@ -142,9 +142,9 @@ const (
 // its write to the user's memory. It may not finish: a peer can be stopped.
 const readLimit = time.Second
 
-// settle waits until no network writes to the buffer of a request any more, or after
+// awaitNetwork waits until no network writes to the buffer of a request any more, or after
 // readLimit counts the read as abandoned.
-func (p *P2P) settle(r *Request) {
+func (p *P2P) awaitNetwork(r *Request) {
 	for start := time.Now(); r.reading.Load() != idle; {
 		if time.Since(start) > readLimit && r.reading.CompareAndSwap(underWay, abandoned) {
 			p.abandonedReads.Add(1)

@@ -11,9 +11,9 @@ import (
 	"gormapy/gocore/sys"
 )
 
-// Spot is the target side of an operation: a displacement in the target's units,
-// and count items of a type.
-type Spot struct {
+// TargetSpec is the target side of an operation, as the program describes it: a
+// displacement in the target's units, and count items of a type.
+type TargetSpec struct {
 	Rank        int
 	Disp        int
 	Count       int
@@ -21,9 +21,9 @@ type Spot struct {
 	Outstanding *Outstanding // the request's; nil: the target's
 }
 
-// place is a checked displacement at a target: its offset in the target's part and,
+// location is a TargetSpec that locate has resolved: its offset in the target's part and,
 // if the target is direct, its address in this process.
-type place struct {
+type location struct {
 	rank        int
 	off         int // bytes from the start of the part; in a dynamic window, the address at the target
 	direct      bool
@@ -33,8 +33,8 @@ type place struct {
 
 // locate checks the target side before anything moves, and resolves the displacement.
 // span returns the bytes lo to hi, from there, that a count of items covers.
-func (w *Win) locate(s Spot, bytes int, span func(count int) (lo, hi int)) (place, *errs.Error) {
-	p := place{rank: s.Rank, outstanding: s.Outstanding}
+func (w *Win) locate(s TargetSpec, bytes int, span func(count int) (lo, hi int)) (location, *errs.Error) {
+	p := location{rank: s.Rank, outstanding: s.Outstanding}
 	if e := w.checkTarget(s.Rank); e != nil {
 		return p, e
 	}
@@ -59,7 +59,7 @@ func (w *Win) locate(s Spot, bytes int, span func(count int) (lo, hi int)) (plac
 	}
 	t := w.Desc.Target(s.Rank)
 	p.off = s.Disp * int(t.Unit)
-	// Span cuts off at the end of the range what does not fit in an int.
+	// What does not fit in an int is the largest or the smallest int in lo and hi.
 	if s.Disp > (1<<62)/max(int(t.Unit), 1) || hi > 1<<62 {
 		return p, errs.New(errs.RMARange, "a displacement of %d units of %d bytes is beyond rank %d's part of %s, which has %d bytes",
 			s.Disp, t.Unit, s.Rank, w.name(), t.Bytes)
@@ -86,7 +86,7 @@ func packed(b p2p.Buf) unsafe.Pointer {
 
 // Put writes origin to the target. It may return ErrUnsettled: the caller waits until
 // the target is Settled, and calls it again.
-func (w *Win) Put(origin p2p.Buf, s Spot) *errs.Error {
+func (w *Win) Put(origin p2p.Buf, s TargetSpec) *errs.Error {
 	to, err := w.locate(s, origin.Bytes(), s.Type.Span)
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (w *Win) Put(origin p2p.Buf, s Spot) *errs.Error {
 }
 
 // write puts one run, for the named call, on the target's path.
-func (w *Win) write(call string, to place, at int, p unsafe.Pointer, n int) *errs.Error {
+func (w *Win) write(call string, to location, at int, p unsafe.Pointer, n int) *errs.Error {
 	switch {
 	case to.direct:
 		fabric.Copy(unsafe.Add(to.addr, at), p, n)
@@ -137,7 +137,7 @@ func (w *Win) write(call string, to place, at int, p unsafe.Pointer, n int) *err
 }
 
 // Get reads from the target into origin.
-func (w *Win) Get(origin p2p.Buf, s Spot) *errs.Error {
+func (w *Win) Get(origin p2p.Buf, s TargetSpec) *errs.Error {
 	from, err := w.locate(s, origin.Bytes(), s.Type.Span)
 	if err != nil {
 		return err
@@ -173,7 +173,7 @@ func (w *Win) Get(origin p2p.Buf, s Spot) *errs.Error {
 }
 
 // read gets one run of a target whose path is direct, copy or rdma.
-func (w *Win) read(call string, from place, at int, p unsafe.Pointer, n int) *errs.Error {
+func (w *Win) read(call string, from location, at int, p unsafe.Pointer, n int) *errs.Error {
 	if from.direct {
 		fabric.Copy(p, unsafe.Add(from.addr, at), n)
 		return nil
@@ -190,9 +190,9 @@ func (w *Win) read(call string, from place, at int, p unsafe.Pointer, n int) *er
 	return nil
 }
 
-// byMessage reports whether accumulates and atomics on a place go by messages. They do
-// on the path rdma, too.
-func (w *Win) byMessage(p place) bool { return !p.direct && w.paths[p.rank] >= pathRDMA }
+// atomicsByMessage reports whether accumulates and atomics on a location go by messages.
+// They do on the path rdma, too.
+func (w *Win) atomicsByMessage(p location) bool { return !p.direct && w.paths[p.rank] >= pathRDMA }
 
 // failed returns the error of an operation between n bytes of local memory and rank
 // that was refused when it was started.

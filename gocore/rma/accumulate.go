@@ -14,7 +14,7 @@ import (
 
 // Accumulate combines origin into the target. If result is not nil, it receives the
 // previous values (Get_accumulate). origin.Type may be nil for NO_OP.
-func (w *Win) Accumulate(origin p2p.Buf, result *p2p.Buf, s Spot, f op.Op) *errs.Error {
+func (w *Win) Accumulate(origin p2p.Buf, result *p2p.Buf, s TargetSpec, f op.Op) *errs.Error {
 	bytes := s.Count * s.Type.Size()
 	if f != op.NoOp {
 		bytes = origin.Bytes()
@@ -73,7 +73,7 @@ func (a update) limits() limits {
 	return limits{runs: journalRuns, bytes: journalData, unit: a.size}
 }
 
-// cells returns b's elements as an array, as reductions and targets see them (pairs
+// packedElements returns b's elements as an array, as reductions and targets see them (pairs
 // keep their padding).
 func packedElements(b p2p.Buf) unsafe.Pointer {
 	if b.Type.Dense() {
@@ -85,7 +85,7 @@ func packedElements(b p2p.Buf) unsafe.Pointer {
 }
 
 // update applies a to the elements that s describes, by the path of their target.
-func (w *Win) update(a update, result *p2p.Buf, s Spot, to place) *errs.Error {
+func (w *Win) update(a update, result *p2p.Buf, s TargetSpec, to location) *errs.Error {
 	if w.nicAtomics && a.size == 8 {
 		return w.updateNIC(a, result, s, to)
 	}
@@ -99,18 +99,18 @@ func (w *Win) update(a update, result *p2p.Buf, s Spot, to place) *errs.Error {
 			finish = func() { result.Type.UnpackElements(result.Addr, flat, result.Count) }
 		}
 	}
-	if w.byMessage(to) {
+	if w.atomicsByMessage(to) {
 		var fe *fetch
 		if result != nil {
 			fe = w.rma.fetchInto(w, s.Rank, a.out, bytes, finish)
 		}
-		return w.sendAcc(fe, a, func(b *batch) { b.addCells(s, to.off) }, to)
+		return w.sendAcc(fe, a, func(b *batch) { b.addElements(s, to.off) }, to)
 	}
 	var b *batch
 	b = newBatch(a.limits(), func(from, _ int, runs []fabric.Run) *errs.Error {
 		return w.combine(to, runs, a.from(from), b)
 	})
-	b.addCells(s, to.off)
+	b.addElements(s, to.off)
 	err := b.end()
 	if err == nil {
 		finish()
@@ -119,7 +119,7 @@ func (w *Win) update(a update, result *p2p.Buf, s Spot, to place) *errs.Error {
 }
 
 // combine applies a to runs of one target: see "One arbiter" in the package comment.
-func (w *Win) combine(to place, runs []fabric.Run, a update, b *batch) *errs.Error {
+func (w *Win) combine(to location, runs []fabric.Run, a update, b *batch) *errs.Error {
 	atomic := op.Atomic(a.kind)
 	for len(runs) > 0 {
 		n, bytes := 0, 0
@@ -142,7 +142,7 @@ func (w *Win) combine(to place, runs []fabric.Run, a update, b *batch) *errs.Err
 }
 
 // combineLocked applies a to runs of bytes in all under the accumulate lock.
-func (w *Win) combineLocked(to place, runs []fabric.Run, bytes int, a update, b *batch) *errs.Error {
+func (w *Win) combineLocked(to location, runs []fabric.Run, bytes int, a update, b *batch) *errs.Error {
 	lock, j := w.acc[to.rank], w.journals[to.rank]
 	lock.lock()
 	defer lock.unlock() // even if the memory of either side faults
@@ -176,7 +176,7 @@ func (w *Win) combineLocked(to place, runs []fabric.Run, bytes int, a update, b 
 }
 
 // inPlace reports whether the elements need no journal: see acclock.go.
-func (a update) inPlace(to place, runs []fabric.Run) bool {
+func (a update) inPlace(to location, runs []fabric.Run) bool {
 	if a.f == op.NoOp || a.size == 1 {
 		return true
 	}
@@ -193,7 +193,7 @@ func (a update) inPlace(to place, runs []fabric.Run) bool {
 
 // readRuns copies runs of a target that is direct or reached by copies to values,
 // where they are contiguous.
-func (w *Win) readRuns(to place, runs []fabric.Run, values unsafe.Pointer, b *batch) *errs.Error {
+func (w *Win) readRuns(to location, runs []fabric.Run, values unsafe.Pointer, b *batch) *errs.Error {
 	if !to.direct {
 		return w.transfer("Accumulate", false, to.rank, values, runs, b)
 	}
@@ -206,7 +206,7 @@ func (w *Win) readRuns(to place, runs []fabric.Run, values unsafe.Pointer, b *ba
 }
 
 // writeRuns copies values to runs of such a target.
-func (w *Win) writeRuns(to place, runs []fabric.Run, values unsafe.Pointer, b *batch) *errs.Error {
+func (w *Win) writeRuns(to location, runs []fabric.Run, values unsafe.Pointer, b *batch) *errs.Error {
 	if !to.direct {
 		return w.transfer("Accumulate", true, to.rank, values, runs, b)
 	}
@@ -219,18 +219,18 @@ func (w *Win) writeRuns(to place, runs []fabric.Run, values unsafe.Pointer, b *b
 }
 
 // address returns where the byte at an offset of the target's part is mapped here.
-func (p place) address(off uint64) unsafe.Pointer { return unsafe.Add(p.addr, int(off)-p.off) }
+func (p location) address(off uint64) unsafe.Pointer { return unsafe.Add(p.addr, int(off)-p.off) }
 
 // byCPU reports whether CPU atomics update elements of size bytes at an offset of
 // the target's part.
-func (w *Win) byCPU(to place, off uint64, size int) bool {
+func (w *Win) byCPU(to location, off uint64, size int) bool {
 	return to.direct && w.Desc.Target(to.rank).Flags&TargetAtomic != 0 && uintptr(to.address(off))%uintptr(size) == 0
 }
 
 // CompareAndSwap replaces one element at the target by origin if it equals
 // compare. result receives the previous value.
 func (w *Win) CompareAndSwap(origin, compare, result unsafe.Pointer, t *dtype.Type, rank, disp int) *errs.Error {
-	to, err := w.locate(Spot{Rank: rank, Disp: disp, Count: 1, Type: t}, t.Size(), t.Span)
+	to, err := w.locate(TargetSpec{Rank: rank, Disp: disp, Count: 1, Type: t}, t.Size(), t.Span)
 	if err != nil {
 		return err
 	}
@@ -242,7 +242,7 @@ func (w *Win) CompareAndSwap(origin, compare, result unsafe.Pointer, t *dtype.Ty
 		w.compareAndSwapNIC(to, origin, compare, result)
 		return nil
 	}
-	if w.byMessage(to) {
+	if w.atomicsByMessage(to) {
 		w.sendCAS(rank, to.off, origin, compare, result, size)
 		return nil
 	}
@@ -251,7 +251,7 @@ func (w *Win) CompareAndSwap(origin, compare, result unsafe.Pointer, t *dtype.Ty
 
 // compareAndSwap is CompareAndSwap for an element of 1, 2, 4 or 8 bytes that is
 // direct or reached by copies.
-func (w *Win) compareAndSwap(to place, origin, compare, result unsafe.Pointer, size int) *errs.Error {
+func (w *Win) compareAndSwap(to location, origin, compare, result unsafe.Pointer, size int) *errs.Error {
 	off := uint64(to.off)
 	if size >= 4 && w.byCPU(to, off, size) {
 		op.AtomicCAS(size, to.addr, compare, origin, result)
@@ -288,7 +288,7 @@ func comparable(t *dtype.Type) bool {
 // element, Src the bytes of elements, B the token of the fetch (0: none), Len the
 // offset in the fetch at which the previous values belong. The operands follow the
 // runs.
-func (w *Win) sendAcc(fe *fetch, a update, add func(b *batch), to place) *errs.Error {
+func (w *Win) sendAcc(fe *fetch, a update, add func(b *batch), to location) *errs.Error {
 	peer := w.World[to.rank]
 	limit := limits{runs: sys.MaxRuns, bytes: w.rma.eng.MaxShort(peer), perRun: runBytes, unit: a.size}
 	b := newBatch(limit, func(from, n int, runs []fabric.Run) *errs.Error {
@@ -409,10 +409,10 @@ func (m *RMA) onCAS(src int, h *fabric.Header, payload []byte) {
 	m.eng.Send(src, &reply, old, nil, nil)
 }
 
-// FastAcc combines n elements at to, in a target's part that every rank of the window
+// HotAcc combines n elements at to, in a target's part that every rank of the window
 // maps; with out it fetches too. The shim has checked bounds and epoch. It returns
 // false if Accumulate has to do it, or to report why it can't.
-func FastAcc(to unsafe.Pointer, f op.Op, kind dtype.Kind, size int, in, out unsafe.Pointer, n int) bool {
+func HotAcc(to unsafe.Pointer, f op.Op, kind dtype.Kind, size int, in, out unsafe.Pointer, n int) bool {
 	if !op.Atomic(kind) || !f.Valid(kind) || uintptr(to)%uintptr(size) != 0 {
 		return false
 	}
@@ -420,8 +420,8 @@ func FastAcc(to unsafe.Pointer, f op.Op, kind dtype.Kind, size int, in, out unsa
 	return true
 }
 
-// FastCAS is CompareAndSwap, likewise.
-func FastCAS(to unsafe.Pointer, size int, origin, compare, result unsafe.Pointer) bool {
+// HotCAS is CompareAndSwap, likewise.
+func HotCAS(to unsafe.Pointer, size int, origin, compare, result unsafe.Pointer) bool {
 	if size != 4 && size != 8 || uintptr(to)%uintptr(size) != 0 {
 		return false
 	}

@@ -129,7 +129,7 @@ func TestEveryOperationAtOnce(t *testing.T) {
 						old := make([]byte, n*size)
 						origin := p2p.Buf{Addr: unsafe.Pointer(&in[0]), Count: n, Type: typ}
 						result := p2p.Buf{Addr: unsafe.Pointer(&old[0]), Count: n, Type: typ}
-						e := w.Accumulate(origin, &result, rma.Spot{Rank: 0, Disp: disp, Count: n, Type: typ}, f)
+						e := w.Accumulate(origin, &result, rma.TargetSpec{Rank: 0, Disp: disp, Count: n, Type: typ}, f)
 						require.Nil(w.r.T, e, "%v on %v", f, k)
 						seen = append(seen, old)
 					}

@@ -65,11 +65,11 @@ func TestDerivedOnBothSides(t *testing.T) {
 					}
 					from := p2p.Buf{Addr: unsafe.Add(unsafe.Pointer(&data[0]), -olo), Count: origin.count, Type: origin.typ}
 					into := p2p.Buf{Addr: unsafe.Add(unsafe.Pointer(&back[0]), -olo), Count: origin.count, Type: origin.typ}
-					spot := rma.Spot{Rank: other, Disp: disp, Count: target.count, Type: target.typ}
+					at := rma.TargetSpec{Rank: other, Disp: disp, Count: target.count, Type: target.typ}
 
 					clear(w.mem)
 					w.fence()
-					require.Nil(w.r.T, w.Put(from, spot))
+					require.Nil(w.r.T, w.Put(from, at))
 					w.fence()
 					packed := make([]byte, origin.count*origin.typ.Size())
 					theirs := append([]byte(nil), data...)
@@ -81,7 +81,7 @@ func TestDerivedOnBothSides(t *testing.T) {
 					target.typ.Unpack(unsafe.Pointer(&want[disp]), packed, target.count)
 					require.Equal(w.r.T, string(want), string(w.mem), "%s to %s", origin.name, target.name)
 
-					require.Nil(w.r.T, w.Get(into, spot))
+					require.Nil(w.r.T, w.Get(into, at))
 					w.fence()
 					want = make([]byte, len(back))
 					origin.typ.Pack(packed, from.Addr, origin.count)
@@ -105,14 +105,14 @@ func TestHugeSpans(t *testing.T) {
 		v := longs(make([]int64, 4))
 		for _, typ := range []*dtype.Type{wide, back} {
 			for _, disp := range []int{0, 1, 7} {
-				e := w.Put(v, rma.Spot{Rank: w.Rank, Disp: disp, Count: 4, Type: typ})
+				e := w.Put(v, rma.TargetSpec{Rank: w.Rank, Disp: disp, Count: 4, Type: typ})
 				require.NotNil(w.r.T, e)
 				require.Equal(w.r.T, errs.RMARange, e.Class)
 			}
 		}
 		// Counts whose number of bytes matches only because it wraps around.
 		one := longs(make([]int64, 1))
-		huge := rma.Spot{Rank: w.Rank, Count: 1<<61 + 1, Type: dtype.ByName("INT64_T")}
+		huge := rma.TargetSpec{Rank: w.Rank, Count: 1<<61 + 1, Type: dtype.ByName("INT64_T")}
 		for _, e := range []*errs.Error{w.Put(one, huge), w.Get(one, huge), w.Accumulate(one, nil, huge, op.Sum)} {
 			require.NotNil(w.r.T, e)
 		}
@@ -140,20 +140,20 @@ func TestAccumulateOfManyRuns(t *testing.T) {
 				}
 				origin := p2p.Buf{Addr: unsafe.Pointer(&operand[0]), Count: n, Type: old}
 				result := p2p.Buf{Addr: unsafe.Pointer(&before[0]), Count: n, Type: old}
-				spot := rma.Spot{Rank: 1 - w.Rank, Disp: disp, Count: 1, Type: column}
+				at := rma.TargetSpec{Rank: 1 - w.Rank, Disp: disp, Count: 1, Type: column}
 				clear(w.mem)
 				w.fence()
 				if w.Rank == 0 {
 					allocs := testing.AllocsPerRun(5, func() {
-						require.Nil(w.r.T, w.Accumulate(origin, nil, spot, f))
+						require.Nil(w.r.T, w.Accumulate(origin, nil, at, f))
 						w.quiet(-1)
 					})
 					require.Less(w.r.T, allocs, float64(n/5))
 				}
 				w.fence()
-				require.Nil(w.r.T, w.Accumulate(origin, &result, spot, f))
+				require.Nil(w.r.T, w.Accumulate(origin, &result, at, f))
 				w.fence()
-				require.Nil(w.r.T, w.Accumulate(p2p.Buf{}, &result, spot, op.NoOp))
+				require.Nil(w.r.T, w.Accumulate(p2p.Buf{}, &result, at, op.NoOp))
 				w.fence()
 				theirs := make([]byte, n*old.Size())
 				old.Pack(theirs, unsafe.Pointer(&before[0]), n)

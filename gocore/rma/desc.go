@@ -26,9 +26,9 @@ const (
 
 // Flags of Desc.
 const (
-	// DescAtOnce: all targets have the path direct or copy, and no network does atomics,
+	// DescCompleteOnReturn: all targets have the path direct or copy, and no network does atomics,
 	// so an operation is complete when its call returns, and a flush has nothing to do.
-	DescAtOnce uint32 = 1 << iota
+	DescCompleteOnReturn uint32 = 1 << iota
 )
 
 // Target describes one rank's part to the hot calls. Size of them follow Desc.

@@ -3,8 +3,8 @@
 //
 // # The path to a target
 //
-// When a window is made, each target gets one of four paths. Puts and gets use it
-// from then on without a further decision:
+// When a window is made, each target gets one of four paths, which puts and gets use
+// from then on:
 //
 //   - direct: the target's part lies in a segment that this process maps
 //     (Win.Allocate), or in this process itself: load and store.
@@ -13,7 +13,11 @@
 //     part under. They complete later (outstanding.go).
 //   - message: short messages that the target's engine serves (Put, Get, Acc,
 //     CAS, answered by Ack or GetData). They are urgent, so a computing target
-//     serves them too.
+//     serves them too: its progress engine does, which the sender wakes, or over a
+//     network its network progress.
+//
+// In a dynamic window, attached memory that this process maps is accessed directly,
+// whatever the path is.
 //
 // # Memory that faults
 //

@@ -141,7 +141,7 @@ func (w *Win) attached(rank int) *attachments {
 }
 
 // locateAttached resolves an address in memory that the target has attached.
-func (w *Win) locateAttached(p *place, addr, lo, hi int) *errs.Error {
+func (w *Win) locateAttached(p *location, addr, lo, hi int) *errs.Error {
 	list := w.attached(p.rank)
 	if list == nil {
 		return errs.New(errs.ProcFailed, "the memory that rank %d attached can't be known: %s", p.rank, w.rma.eng.HowGone(w.World[p.rank]))

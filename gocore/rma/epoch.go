@@ -353,7 +353,7 @@ func (w *Win) release(rank int) {
 
 // Quiet reports whether all operations on rank (-1: on any rank) have completed.
 func (w *Win) Quiet(rank int) bool {
-	if w.Desc.Flags&DescAtOnce != 0 {
+	if w.Desc.Flags&DescCompleteOnReturn != 0 {
 		return true
 	}
 	if rank >= 0 {
@@ -394,9 +394,10 @@ func (w *Win) giveUp(r int) {
 	w.renewOutstanding(r)
 }
 
-// Lost returns an error if an operation on rank, of which n is the last message and o
-// counts the rest, was given up although it looks complete.
-func (w *Win) Lost(rank int, n uint64, o *Outstanding) *errs.Error {
+// LostError returns the error of an operation on rank that was given up when its target
+// ended; nil if it was not. n is the operation's last message, and o counts the rest.
+// Such an operation has a full count of answers, so Answered does not show it.
+func (w *Win) LostError(rank int, n uint64, o *Outstanding) *errs.Error {
 	first := w.lost[rank].Load()
 	if first == 0 || int64(n-first) < 0 && (o.Idle() || !o.givenUp()) {
 		return nil

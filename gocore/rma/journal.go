@@ -69,7 +69,7 @@ func (j *journal) redo(write func(off, n int, data unsafe.Pointer)) {
 func (w *Win) redo(target int) {
 	w.journals[target].redo(func(off, n int, data unsafe.Pointer) {
 		to, err := w.at(target, off, n)
-		if err != nil || w.byMessage(to) {
+		if err != nil || w.atomicsByMessage(to) {
 			return // detached since: there is nothing left to complete
 		}
 		_ = w.write("Accumulate", to, 0, data, n) // fails if the target is gone too
@@ -92,8 +92,8 @@ func (m *RMA) complete(gone int) {
 }
 
 // at returns the place of n bytes at offset off of a target's part.
-func (w *Win) at(target, off, n int) (place, *errs.Error) {
-	p := place{rank: target, off: off}
+func (w *Win) at(target, off, n int) (location, *errs.Error) {
+	p := location{rank: target, off: off}
 	if w.Flavor == FlavorDynamic {
 		return p, w.locateAttached(&p, off, 0, n)
 	}

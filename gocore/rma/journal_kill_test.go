@@ -31,7 +31,7 @@ type accMemory struct {
 const accElements = 1000
 
 // window returns a window with the parts that combining elements of the memory uses.
-func (m *accMemory) window(me int, dead func(int) bool) (*Win, place) {
+func (m *accMemory) window(me int, dead func(int) bool) (*Win, location) {
 	d := &struct {
 		Desc
 		targets [2]Target
@@ -41,12 +41,12 @@ func (m *accMemory) window(me int, dead func(int) bool) (*Win, place) {
 	w.Desc.Target(0).Base = unsafe.Pointer(&m.data)
 	w.Desc.Target(0).Bytes = int64(len(m.data))
 	w.acc = []accLock{{word: &m.word, me: uint32(me + 1), dead: dead, redo: func() { w.redo(0) }}}
-	return w, place{direct: true, addr: unsafe.Pointer(&m.data)}
+	return w, location{direct: true, addr: unsafe.Pointer(&m.data)}
 }
 
 // adder returns a function that adds 1 to both parts of every element. The previous
 // values go to old unless it is nil.
-func (m *accMemory) adder(w *Win, to place, old []complex128) func() *errs.Error {
+func (m *accMemory) adder(w *Win, to location, old []complex128) func() *errs.Error {
 	ones := make([]complex128, accElements)
 	for i := range ones {
 		ones[i] = 1 + 1i

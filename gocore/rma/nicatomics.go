@@ -65,7 +65,7 @@ func (w *Win) byNIC(rank int, off, size int) bool {
 
 // updateNIC is update for a window with NIC atomics. Unaligned elements are updated
 // as in any window.
-func (w *Win) updateNIC(a update, result *p2p.Buf, s Spot, to place) *errs.Error {
+func (w *Win) updateNIC(a update, result *p2p.Buf, s TargetSpec, to location) *errs.Error {
 	finish := func() {}
 	if result != nil {
 		a.out = result.Addr
@@ -96,14 +96,14 @@ func (w *Win) updateNIC(a update, result *p2p.Buf, s Spot, to place) *errs.Error
 }
 
 // updateUnaligned updates n bytes of elements that the network does not update.
-func (w *Win) updateUnaligned(a update, to place, at, n int, all *pending) *errs.Error {
+func (w *Win) updateUnaligned(a update, to location, at, n int, all *pending) *errs.Error {
 	if to.direct {
 		to.off, to.addr = at, to.address(uint64(at))
 	} else {
 		to.off = at
 	}
 	b := newBatch(a.limits(), nil)
-	if !w.byMessage(to) {
+	if !w.atomicsByMessage(to) {
 		b.handle = func(from, _ int, runs []fabric.Run) *errs.Error { return w.combine(to, runs, a.from(from), b) }
 		b.add(at, n)
 		return b.end()
@@ -239,7 +239,7 @@ func (x *nicOp) Completed(err error) {
 }
 
 // compareAndSwapNIC is compareAndSwap of an element that the network updates.
-func (w *Win) compareAndSwapNIC(to place, origin, compare, result unsafe.Pointer) {
+func (w *Win) compareAndSwapNIC(to location, origin, compare, result unsafe.Pointer) {
 	was, put := *(*uint64)(compare), *(*uint64)(origin)
 	all := to.outstanding.pend(func() {})
 	x := w.newNIC(update{out: result}, to.rank, to.off, all)

@@ -122,16 +122,16 @@ func (w *Win) failedLater(rank int, err error) *errs.Error {
 	return errs.New(class, "an operation on rank %d of the window has failed: %s%v", rank, gone, err)
 }
 
-// settleLimit is how long a collective reset waits for outstanding operations. They
+// networkLimit is how long a collective reset waits for outstanding operations. They
 // may not complete: a peer can be stopped.
-const settleLimit = time.Second
+const networkLimit = time.Second
 
-// settleNet waits until the network no longer reads or writes local memory for the
+// awaitNetwork waits until the network no longer reads or writes local memory for the
 // window: outstanding operations can't be revoked, and the program uses the memory
 // again after the reset.
-func (w *Win) settleNet() {
+func (w *Win) awaitNetwork() {
 	for start := time.Now(); !w.netIdle(); w.rma.eng.PollSure() {
-		if time.Since(start) > settleLimit {
+		if time.Since(start) > networkLimit {
 			log.Warnf("rma", "operations of before the collective reset are still under way on %s: their memory may change", w.name())
 			return
 		}
@@ -187,9 +187,9 @@ func (p *pending) Completed(err error) {
 
 var _, _ engine.Completer = (*Outstanding)(nil), (*pending)(nil)
 
-// byNet moves one run between p and an offset from a place that a network writes and
+// byNet moves one run between p and an offset from a location that a network writes and
 // reads.
-func (w *Win) byNet(call string, put bool, to place, at int, p unsafe.Pointer, n int) *errs.Error {
+func (w *Win) byNet(call string, put bool, to location, at int, p unsafe.Pointer, n int) *errs.Error {
 	if fault := sys.Touch(func() { fabric.Probe(p, n) }); fault != nil {
 		return w.failed(call, to.rank, p, n, fault) // a network would end the connection for it
 	}
@@ -214,7 +214,7 @@ func (w *Win) byNet(call string, put bool, to place, at int, p unsafe.Pointer, n
 
 // runsByNet is byNet for derived types on either side: this process packs the data,
 // and the network writes and reads the target's runs.
-func (w *Win) runsByNet(call string, put bool, origin p2p.Buf, s Spot, at place) *errs.Error {
+func (w *Win) runsByNet(call string, put bool, origin p2p.Buf, s TargetSpec, at location) *errs.Error {
 	eng, peer, key := w.rma.eng, w.World[s.Rank], w.keys[s.Rank]
 	local, finish := origin.Addr, func() {}
 	if !origin.Type.Dense() {

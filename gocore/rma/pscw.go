@@ -10,7 +10,8 @@ import (
 	"gormapy/gocore/sys/atom"
 )
 
-// pscw is general active target synchronization: Post, Start, Complete, Wait.
+// pscw is Post/Start/Complete/Wait (PSCW), which MPI calls general active target
+// synchronization.
 //
 // # Protocol
 //

@@ -91,7 +91,7 @@ func run(t *testing.T, n, size, unit int, f func(w *window)) {
 				region := m.Register(&mine[0], r.Rank, r.World, offers, own)
 				w.wait(w.comm.Allgather(&b, coll.Uniform(p2p.Buf{Addr: unsafe.Pointer(&offers[0]), Count: rma.OfferBytes, Type: b.Type}, n)))
 				var e *errs.Error
-				w.Win, e = m.Attach(&rma.Setup{ID: 7, Handle: 1, Rank: r.Rank, World: r.World, Offers: offers, Segment: own, Region: region,
+				w.Win, e = m.NewWin(&rma.Setup{ID: 7, Handle: 1, Rank: r.Rank, World: r.World, Offers: offers, Segment: own, Region: region,
 					Copies: m.CanCopy(offers, r.World), Barrier: coll.NewBarrier(r.Engine.Job, 3, r.World)})
 				require.Nil(r.T, e)
 				base := w.Desc.Target(r.Rank).Base
@@ -139,7 +139,7 @@ func (w *window) settled(rank int) {
 	w.r.Until(func() bool { return w.Settled(rank) }, func() error { return w.CheckSettled(rank) })
 }
 
-func (w *window) Put(origin p2p.Buf, s rma.Spot) *errs.Error {
+func (w *window) Put(origin p2p.Buf, s rma.TargetSpec) *errs.Error {
 	e := w.Win.Put(origin, s)
 	if e == rma.ErrUnsettled {
 		w.settled(s.Rank)
@@ -148,12 +148,12 @@ func (w *window) Put(origin p2p.Buf, s rma.Spot) *errs.Error {
 	return e
 }
 
-func (w *window) Get(origin p2p.Buf, s rma.Spot) *errs.Error {
+func (w *window) Get(origin p2p.Buf, s rma.TargetSpec) *errs.Error {
 	w.settled(s.Rank)
 	return w.Win.Get(origin, s)
 }
 
-func (w *window) Accumulate(origin p2p.Buf, result *p2p.Buf, s rma.Spot, f op.Op) *errs.Error {
+func (w *window) Accumulate(origin p2p.Buf, result *p2p.Buf, s rma.TargetSpec, f op.Op) *errs.Error {
 	w.settled(s.Rank)
 	return w.Win.Accumulate(origin, result, s, f)
 }
@@ -170,8 +170,8 @@ func (w *window) unlock(rank int) {
 	w.Unlock(rank)
 }
 
-func spot(rank, disp, count int, name string) rma.Spot {
-	return rma.Spot{Rank: rank, Disp: disp, Count: count, Type: dtype.ByName(name)}
+func targetOf(rank, disp, count int, name string) rma.TargetSpec {
+	return rma.TargetSpec{Rank: rank, Disp: disp, Count: count, Type: dtype.ByName(name)}
 }
 
 func longs(v []int64) p2p.Buf {
@@ -191,12 +191,12 @@ func TestPutGetFence(t *testing.T) {
 					out[i] = int64(w.Rank*1_000_000 + i)
 				}
 				w.fence()
-				require.Nil(w.r.T, w.Put(longs(out), spot(right, 0, k, "INT64_T")))
+				require.Nil(w.r.T, w.Put(longs(out), targetOf(right, 0, k, "INT64_T")))
 				w.fence()
 				for i := range k {
 					require.Equal(w.r.T, int64(left*1_000_000+i), view(w.mem)[i])
 				}
-				require.Nil(w.r.T, w.Get(longs(in), spot(right, 0, k, "INT64_T")))
+				require.Nil(w.r.T, w.Get(longs(in), targetOf(right, 0, k, "INT64_T")))
 				w.fence()
 				require.Equal(w.r.T, out, in)
 			}
@@ -224,9 +224,9 @@ func TestAtomicity(t *testing.T) {
 			for round := range rounds {
 				for target := range 4 {
 					w.lock(target, false)
-					require.Nil(w.r.T, w.Accumulate(b, nil, spot(target, 8, 1, typ), op.Sum))
+					require.Nil(w.r.T, w.Accumulate(b, nil, targetOf(target, 8, 1, typ), op.Sum))
 					// The same at an unaligned displacement is another element.
-					require.Nil(w.r.T, w.Accumulate(b, &res, spot(target, 33, 1, typ), op.Sum))
+					require.Nil(w.r.T, w.Accumulate(b, &res, targetOf(target, 33, 1, typ), op.Sum))
 					w.unlock(target)
 				}
 				_ = round
@@ -298,10 +298,10 @@ func TestExclusiveLock(t *testing.T) {
 		v := make([]int64, 1)
 		for range rounds {
 			w.lock(0, true)
-			require.Nil(w.r.T, w.Get(longs(v), spot(0, 0, 1, "INT64_T")))
+			require.Nil(w.r.T, w.Get(longs(v), targetOf(0, 0, 1, "INT64_T")))
 			w.quiet(0)
 			v[0]++
-			require.Nil(w.r.T, w.Put(longs(v), spot(0, 0, 1, "INT64_T")))
+			require.Nil(w.r.T, w.Put(longs(v), targetOf(0, 0, 1, "INT64_T")))
 			w.unlock(0)
 		}
 		w.barrier()
@@ -322,7 +322,7 @@ func TestPassiveTarget(t *testing.T) {
 		v := []int64{5}
 		for range 20 {
 			w.lock(1, true)
-			require.Nil(w.r.T, w.Put(longs(v), spot(1, 0, 1, "INT64_T")))
+			require.Nil(w.r.T, w.Put(longs(v), targetOf(1, 0, 1, "INT64_T")))
 			w.unlock(1)
 		}
 		assert.Less(w.r.T, time.Since(start), 200*time.Millisecond)
@@ -344,7 +344,7 @@ func TestDerivedTarget(t *testing.T) {
 		w.fence()
 		for j := range n {
 			row := p2p.Buf{Addr: unsafe.Pointer(&out[j*n]), Count: n, Type: dtype.ByName("INT64_T")}
-			require.Nil(w.r.T, w.Put(row, rma.Spot{Rank: other, Disp: j, Count: 1, Type: column}))
+			require.Nil(w.r.T, w.Put(row, rma.TargetSpec{Rank: other, Disp: j, Count: 1, Type: column}))
 		}
 		w.fence()
 		for i := range n {
@@ -354,7 +354,7 @@ func TestDerivedTarget(t *testing.T) {
 		}
 		for j := range n {
 			col := p2p.Buf{Addr: unsafe.Pointer(&in[j]), Count: 1, Type: column}
-			require.Nil(w.r.T, w.Get(col, rma.Spot{Rank: w.Rank, Disp: j, Count: 1, Type: column}))
+			require.Nil(w.r.T, w.Get(col, rma.TargetSpec{Rank: w.Rank, Disp: j, Count: 1, Type: column}))
 		}
 		w.fence()
 		require.Equal(w.r.T, view(w.mem), in)
@@ -365,7 +365,7 @@ func TestDerivedTarget(t *testing.T) {
 			ones[i] = 1
 		}
 		res := longs(old)
-		require.Nil(w.r.T, w.Accumulate(longs(ones), &res, rma.Spot{Rank: other, Disp: 3, Count: 1, Type: column}, op.Sum))
+		require.Nil(w.r.T, w.Accumulate(longs(ones), &res, rma.TargetSpec{Rank: other, Disp: 3, Count: 1, Type: column}, op.Sum))
 		w.fence()
 		for i := range n {
 			require.Equal(w.r.T, int64(other*10_000+3*n+i)+1, view(w.mem)[i*n+3])
@@ -381,28 +381,28 @@ func TestErrorsBeforeHarm(t *testing.T) {
 			return e.Class
 		}
 		is := func(want errs.Class, e *errs.Error) { assert.Equal(w.r.T, want, class(e)) }
-		is(errs.RMASync, w.Put(v, spot(0, 0, 1, "INT64_T"))) // no epoch
+		is(errs.RMASync, w.Put(v, targetOf(0, 0, 1, "INT64_T"))) // no epoch
 		is(errs.RMASync, w.CheckUnlock("Unlock", 0))
 		is(errs.RMASync, w.CheckUnlockAll("Unlock_all"))
 		w.lock(w.Rank, true)
 		is(errs.RMASync, w.CheckFence(0))
 		_, e := w.Win.Lock(w.Rank, false, 0)
 		is(errs.RMASync, e)
-		is(errs.RMASync, w.Put(v, spot(1-w.Rank, 0, 1, "INT64_T"))) // not locked
-		is(errs.Rank, w.Put(v, spot(2, 0, 1, "INT64_T")))
-		is(errs.RMARange, w.Put(v, spot(w.Rank, 8, 1, "INT64_T")))
-		is(errs.RMARange, w.Put(v, spot(w.Rank, 1<<60, 1, "INT64_T")))
-		is(errs.Disp, w.Put(v, spot(w.Rank, -1, 1, "INT64_T")))
-		is(errs.Type, w.Put(v, spot(w.Rank, 0, 2, "INT64_T")))
-		is(errs.Op, w.Accumulate(p2p.Buf{Addr: v.Addr, Count: 1, Type: dtype.ByName("DOUBLE")}, nil, spot(w.Rank, 0, 1, "DOUBLE"), op.Bxor))
-		is(errs.Type, w.Accumulate(v, nil, spot(w.Rank, 0, 1, "DOUBLE"), op.Sum))
+		is(errs.RMASync, w.Put(v, targetOf(1-w.Rank, 0, 1, "INT64_T"))) // not locked
+		is(errs.Rank, w.Put(v, targetOf(2, 0, 1, "INT64_T")))
+		is(errs.RMARange, w.Put(v, targetOf(w.Rank, 8, 1, "INT64_T")))
+		is(errs.RMARange, w.Put(v, targetOf(w.Rank, 1<<60, 1, "INT64_T")))
+		is(errs.Disp, w.Put(v, targetOf(w.Rank, -1, 1, "INT64_T")))
+		is(errs.Type, w.Put(v, targetOf(w.Rank, 0, 2, "INT64_T")))
+		is(errs.Op, w.Accumulate(p2p.Buf{Addr: v.Addr, Count: 1, Type: dtype.ByName("DOUBLE")}, nil, targetOf(w.Rank, 0, 1, "DOUBLE"), op.Bxor))
+		is(errs.Type, w.Accumulate(v, nil, targetOf(w.Rank, 0, 1, "DOUBLE"), op.Sum))
 		is(errs.Type, w.CompareAndSwap(v.Addr, v.Addr, v.Addr, dtype.ByName("DOUBLE"), w.Rank, 0))
 		_, e = w.Win.Lock(7, false, 0)
 		is(errs.Rank, e)
 		_, e = w.Win.Lock(1-w.Rank, false, 3)
 		is(errs.Assert, e)
 		assert.Equal(w.r.T, make([]byte, 64), w.mem, "nothing was written")
-		require.Nil(w.r.T, w.Put(v, spot(w.Rank, 7, 1, "INT64_T")), "the last element is in range")
+		require.Nil(w.r.T, w.Put(v, targetOf(w.Rank, 7, 1, "INT64_T")), "the last element is in range")
 		w.unlock(w.Rank)
 	})
 }
@@ -417,7 +417,7 @@ func TestLater(t *testing.T) {
 		for rank := range 2 {
 			one, old := []int64{1}, []int64{-7}
 			result := longs(old)
-			require.Nil(w.r.T, w.Accumulate(longs(one), &result, spot(rank, w.r.Rank, 1, "INT64_T"), op.Sum))
+			require.Nil(w.r.T, w.Accumulate(longs(one), &result, targetOf(rank, w.r.Rank, 1, "INT64_T"), op.Sum))
 			if !w.Later(rank) {
 				assert.Zero(w.r.T, old[0])
 			}
@@ -440,7 +440,7 @@ func TestRefusedUpdate(t *testing.T) {
 			for _, disp := range []int{260, 264} {
 				one, old := []int64{1}, []int64{-7}
 				result := longs(old)
-				s := spot(1, disp, 1, "INT64_T")
+				s := targetOf(1, disp, 1, "INT64_T")
 				require.Nil(w.r.T, w.Accumulate(longs(one), &result, s, op.Sum))
 				w.r.Until(func() bool { return w.Quiet(1) }, func() error { return w.CheckQuiet(1) })
 				assert.NotNil(w.r.T, w.Failure())

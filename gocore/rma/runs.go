@@ -59,7 +59,7 @@ func (b *batch) add(off, n int) bool {
 	for n > 0 {
 		room := (b.limit.bytes - b.n - (b.used+1)*b.limit.perRun) / b.limit.unit * b.limit.unit
 		if b.used == b.limit.runs || room <= 0 {
-			if !b.flush() {
+			if !b.pass() {
 				return false
 			}
 			continue
@@ -71,7 +71,7 @@ func (b *batch) add(off, n int) bool {
 	return true
 }
 
-func (b *batch) flush() bool {
+func (b *batch) pass() bool {
 	if b.used > 0 && b.err == nil {
 		b.err = b.handle(b.from, b.n, b.runs[:b.used])
 		b.from, b.n, b.used = b.from+b.n, 0, 0
@@ -80,7 +80,7 @@ func (b *batch) flush() bool {
 }
 
 func (b *batch) end() *errs.Error {
-	b.flush()
+	b.pass()
 	err := b.err
 	b.handle, b.err = nil, nil
 	batches.Put(b)
@@ -88,12 +88,12 @@ func (b *batch) end() *errs.Error {
 }
 
 // addRuns adds the data bytes that s describes, from offset at on.
-func (b *batch) addRuns(s Spot, at int) {
+func (b *batch) addRuns(s TargetSpec, at int) {
 	s.Type.Runs(s.Count, func(off, n int) bool { return b.add(at+off, n) })
 }
 
-// addCells adds the basic elements that s describes, padding included.
-func (b *batch) addCells(s Spot, at int) {
+// addElements adds the basic elements that s describes, padding included.
+func (b *batch) addElements(s TargetSpec, at int) {
 	size := s.Type.ElemSize()
 	s.Type.Elements(s.Count, func(off, elems int) bool { return b.add(at+off, elems*size) })
 }
@@ -130,7 +130,7 @@ func (w *Win) transfer(call string, put bool, rank int, local unsafe.Pointer, ru
 
 // copyRuns moves data between origin and s, whose target is reached by copies. One or
 // both sides are derived types; one call of the transport moves many runs.
-func (w *Win) copyRuns(call string, put bool, origin p2p.Buf, s Spot, at place) *errs.Error {
+func (w *Win) copyRuns(call string, put bool, origin p2p.Buf, s TargetSpec, at location) *errs.Error {
 	if done, err := w.copySpan(call, put, origin, s, at); done {
 		return err
 	}
@@ -200,7 +200,7 @@ func (m *spanMemory) release() {
 // get reads the gaps between short runs along with them. A put assembles the whole
 // span here and writes it, which requires that it has no gaps (the target's matrix is
 // transposed). copySpan returns false if it has done nothing.
-func (w *Win) copySpan(call string, put bool, origin p2p.Buf, s Spot, at place) (done bool, err *errs.Error) {
+func (w *Win) copySpan(call string, put bool, origin p2p.Buf, s TargetSpec, at location) (done bool, err *errs.Error) {
 	lo, hi := s.Type.Span(s.Count)
 	n := hi - lo
 	if blocks := s.Type.Blocks(s.Count); n > spanBytes || blocks < 64 || n/runCost > blocks || put && !s.Type.Solid(s.Count) {
@@ -256,7 +256,7 @@ func (w *Win) runsIn(payload []byte, used, n int) (runs []fabric.Run, rest []byt
 }
 
 // sendPutRuns puts contiguous data to the runs that s describes, by messages.
-func (w *Win) sendPutRuns(s Spot, to place, data unsafe.Pointer) {
+func (w *Win) sendPutRuns(s TargetSpec, to location, data unsafe.Pointer) {
 	peer := w.World[to.rank]
 	b := newBatch(limits{runs: sys.MaxRuns, bytes: w.rma.eng.MaxShort(peer), perRun: runBytes, unit: 1},
 		func(from, n int, runs []fabric.Run) *errs.Error {
@@ -287,7 +287,7 @@ func (w *Win) scatter(payload []byte, used int) errs.Class {
 }
 
 // sendGetRuns requests the runs that s describes for the fetch f, by messages.
-func (w *Win) sendGetRuns(f *fetch, s Spot, from place) {
+func (w *Win) sendGetRuns(f *fetch, s TargetSpec, from location) {
 	peer := w.World[from.rank]
 	b := newBatch(limits{runs: w.rma.eng.MaxShort(peer) / runBytes, bytes: batchPacked, unit: 1},
 		func(at, n int, runs []fabric.Run) *errs.Error {

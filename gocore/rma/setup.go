@@ -10,7 +10,7 @@ import (
 	"gormapy/gocore/sys"
 )
 
-// Setup is what the ranks of a window have agreed on before Attach.
+// Setup is what the ranks of a window have agreed on before NewWin.
 type Setup struct {
 	ID      uint32
 	Handle  int64
@@ -41,14 +41,14 @@ func (s *Setup) mapped(i int) unsafe.Pointer {
 	return s.Mapped[i]
 }
 
-// Attach makes the window once all is exchanged.
-func (m *RMA) Attach(s *Setup) (*Win, *errs.Error) {
+// NewWin makes the window once all is exchanged.
+func (m *RMA) NewWin(s *Setup) (*Win, *errs.Error) {
 	s.layout = newLayout(s.Offers)
 	d, err := newDesc(len(s.World))
 	if err != nil {
 		return nil, errs.New(errs.NoMem, "map window descriptor: %v", err)
 	}
-	w := m.newWin(s, d)
+	w := m.emptyWin(s, d)
 	for i := range s.World {
 		w.addRank(s, i)
 		w.addTarget(s, i)
@@ -59,7 +59,7 @@ func (m *RMA) Attach(s *Setup) (*Win, *errs.Error) {
 	if w.nicAtomics = m.nicAtomics(s.Offers, s.World, s.Rank); w.nicAtomics {
 		d.Target(s.Rank).Flags = 0
 	}
-	d.Flags = DescAtOnce
+	d.Flags = DescCompleteOnReturn
 	for i := range s.World {
 		w.choosePath(s, i)
 	}
@@ -70,8 +70,8 @@ func (m *RMA) Attach(s *Setup) (*Win, *errs.Error) {
 	return w, nil
 }
 
-// newWin makes the window without its targets.
-func (m *RMA) newWin(s *Setup, d *Desc) *Win {
+// emptyWin makes the window without its targets.
+func (m *RMA) emptyWin(s *Setup, d *Desc) *Win {
 	n := len(s.World)
 	w := &Win{rma: m, ID: s.ID, Flavor: Flavor(s.Offers[0].Flavor), Rank: s.Rank, Size: n, World: s.World, Bar: s.Barrier,
 		Desc: d, seg: s.Segment, region: s.Region,

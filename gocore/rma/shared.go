@@ -73,7 +73,7 @@ func (w *Win) Address(rank, addr, n int) (unsafe.Pointer, *errs.Error) {
 	if w.Flavor != FlavorDynamic {
 		return nil, errs.New(errs.RMAFlavor, "the window was made by %v; addresses are looked for in windows of Win.Create_dynamic", w.Flavor)
 	}
-	p := place{rank: rank}
+	p := location{rank: rank}
 	if e := w.checkTarget(rank); e != nil {
 		return nil, e
 	}

@@ -36,7 +36,7 @@ import (
 // waits until the target's number has reached its own (Settled): the target is in
 // the fence and needs no other rank to leave it.
 //
-// In general active target synchronization a target settles in Wait, before it can
+// With Post/Start/Complete/Wait (pscw.go) a target settles in Wait, before it can
 // post again, so no origin can be ahead of it.
 //
 // An origin that dies between message and count leaves settled ahead of puts, which
@@ -144,7 +144,7 @@ const unackedBytes = 1024
 
 // putUnacked puts origin by an unacknowledged message if it can, and reports whether
 // it did.
-func (w *Win) putUnacked(origin p2p.Buf, s Spot, to place) bool {
+func (w *Win) putUnacked(origin p2p.Buf, s TargetSpec, to location) bool {
 	n := origin.Bytes()
 	if !w.unacked.on || w.unacked.lost || n > unackedBytes || w.Desc.Open != openFence && w.Desc.Target(to.rank).Open != TargetStarted ||
 		!origin.Type.Dense() || !s.Type.Dense() {

@@ -66,7 +66,7 @@ func New(e *engine.Engine) *RMA {
 	e.AddPollHook(m.serveLockProxies)
 	e.SetPlacer(fabric.KindPut, m.placePut)
 	e.SetPlacer(fabric.KindGetData, m.placeGetData)
-	for kind, h := range map[fabric.Kind]engine.Handler{
+	for kind, h := range map[fabric.Kind]engine.Handler{ // of messages of this generation
 		fabric.KindPut: m.onPut, fabric.KindGet: m.onGet, fabric.KindAcc: m.onAcc,
 		fabric.KindCAS: m.onCAS, fabric.KindAck: m.onAck, fabric.KindGetData: m.onGetData,
 		fabric.KindLock: m.onLock, fabric.KindLocked: m.onLocked, fabric.KindCounters: m.onCounters,
@@ -202,7 +202,9 @@ func (w *Win) inAccess() string {
 	return ""
 }
 
-// path is how puts and gets reach a target, see the package comment.
+// path is how puts and gets reach a target, see the package comment. The order matters:
+// on the paths from pathRDMA on, operations complete later, and accumulates and atomics go
+// by messages.
 type path uint8
 
 const (
@@ -255,7 +257,7 @@ func (w *Win) Resets() uint32 { return w.resets.Load() }
 // does so for everything that the ranks share, because any of them may have ended.
 func (w *Win) Reset() {
 	w.resets.Add(1)
-	w.settleNet()
+	w.awaitNetwork()
 	w.lockAll, w.nheld = false, 0
 	clear(w.held)
 	w.Desc.Open = 0

@@ -67,7 +67,7 @@ func (r *rank) makeWindow(step int) {
 		bar.Zero()
 	}
 	var e *errs.Error
-	win.Win, e = r.rma.Attach(&rma.Setup{ID: id, Handle: int64(id), Rank: r.n, World: r.all, Offers: offers, Segment: own, Region: region,
+	win.Win, e = r.rma.NewWin(&rma.Setup{ID: id, Handle: int64(id), Rank: r.n, World: r.all, Offers: offers, Segment: own, Region: region,
 		Copies: r.rma.CanCopy(offers, r.all), Barrier: bar})
 	r.end(e)
 	win.view = unsafe.Slice((*byte)(win.Desc.Target(r.n).Base), size)
@@ -93,8 +93,8 @@ func (r *rank) dropWindow() {
 	r.win = nil
 }
 
-func (w *window) spot(target, at, bytes int) rma.Spot {
-	return rma.Spot{Rank: target, Disp: at, Count: bytes / 8, Type: longType}
+func (w *window) target(target, at, bytes int) rma.TargetSpec {
+	return rma.TargetSpec{Rank: target, Disp: at, Count: bytes / 8, Type: longType}
 }
 
 func (w *window) settled(target int) {
@@ -102,17 +102,17 @@ func (w *window) settled(target int) {
 }
 
 func (w *window) put(b p2p.Buf, target, at int) *errs.Error {
-	e := w.Put(b, w.spot(target, at, b.Bytes()))
+	e := w.Put(b, w.target(target, at, b.Bytes()))
 	if e == rma.ErrUnsettled {
 		w.settled(target)
-		e = w.Put(b, w.spot(target, at, b.Bytes()))
+		e = w.Put(b, w.target(target, at, b.Bytes()))
 	}
 	return e
 }
 
 func (w *window) get(b p2p.Buf, target, at int) *errs.Error {
 	w.settled(target)
-	return w.Get(b, w.spot(target, at, b.Bytes()))
+	return w.Get(b, w.target(target, at, b.Bytes()))
 }
 
 func (r *rank) flush(target int) {
@@ -210,7 +210,7 @@ func (r *rank) epoch(step int) {
 			res = &b
 		}
 		r.win.settled(a.target)
-		r.end(r.win.Accumulate(longsBuf(operand), res, r.win.spot(a.target, 8*a.counter, 8), op.Sum))
+		r.end(r.win.Accumulate(longsBuf(operand), res, r.win.target(a.target, 8*a.counter, 8), op.Sum))
 		if a.fetch {
 			key := fmt.Sprint(step, a.target, a.counter)
 			checks = append(checks, func() { r.w.taken[key] = append(r.w.taken[key], longs(result)[0], a.add) })

@@ -8,7 +8,7 @@ package main
 #include <stddef.h>
 #include "trace.h"
 
-_Static_assert(offsetof(gm_win, target) == sizeof(gm_win), "the first target follows at once (rma.Desc.Target)");
+_Static_assert(offsetof(gm_desc, target) == sizeof(gm_desc), "the first target follows at once (rma.Desc.Target)");
 */
 import "C"
 
@@ -53,13 +53,13 @@ var (
 )
 
 var (
-	_ = same[unsafe.Sizeof(C.gm_part{})-unsafe.Sizeof(mpi.Part{})]
-	_ = same[unsafe.Offsetof(C.gm_part{}.disp)-unsafe.Offsetof(mpi.Part{}.Disp)]
-	_ = same[unsafe.Sizeof(C.gm_part{}.disp)-unsafe.Sizeof(mpi.Part{}.Disp)]
-	_ = same[unsafe.Offsetof(C.gm_part{}.count)-unsafe.Offsetof(mpi.Part{}.Count)]
-	_ = same[unsafe.Sizeof(C.gm_part{}.count)-unsafe.Sizeof(mpi.Part{}.Count)]
-	_ = same[unsafe.Offsetof(C.gm_part{}.datatype)-unsafe.Offsetof(mpi.Part{}.Type)]
-	_ = same[unsafe.Sizeof(C.gm_part{}.datatype)-unsafe.Sizeof(mpi.Part{}.Type)]
+	_ = same[unsafe.Sizeof(C.gm_target_spec{})-unsafe.Sizeof(mpi.TargetSpec{})]
+	_ = same[unsafe.Offsetof(C.gm_target_spec{}.disp)-unsafe.Offsetof(mpi.TargetSpec{}.Disp)]
+	_ = same[unsafe.Sizeof(C.gm_target_spec{}.disp)-unsafe.Sizeof(mpi.TargetSpec{}.Disp)]
+	_ = same[unsafe.Offsetof(C.gm_target_spec{}.count)-unsafe.Offsetof(mpi.TargetSpec{}.Count)]
+	_ = same[unsafe.Sizeof(C.gm_target_spec{}.count)-unsafe.Sizeof(mpi.TargetSpec{}.Count)]
+	_ = same[unsafe.Offsetof(C.gm_target_spec{}.datatype)-unsafe.Offsetof(mpi.TargetSpec{}.Type)]
+	_ = same[unsafe.Sizeof(C.gm_target_spec{}.datatype)-unsafe.Sizeof(mpi.TargetSpec{}.Type)]
 )
 
 var (
@@ -101,15 +101,15 @@ var (
 )
 
 var (
-	_ = same[unsafe.Sizeof(C.gm_win{})-unsafe.Sizeof(rma.Desc{})]
-	_ = same[unsafe.Offsetof(C.gm_win{}.handle)-unsafe.Offsetof(rma.Desc{}.Handle)]
-	_ = same[unsafe.Sizeof(C.gm_win{}.handle)-unsafe.Sizeof(rma.Desc{}.Handle)]
-	_ = same[unsafe.Offsetof(C.gm_win{}.size)-unsafe.Offsetof(rma.Desc{}.Size)]
-	_ = same[unsafe.Sizeof(C.gm_win{}.size)-unsafe.Sizeof(rma.Desc{}.Size)]
-	_ = same[unsafe.Offsetof(C.gm_win{}.flags)-unsafe.Offsetof(rma.Desc{}.Flags)]
-	_ = same[unsafe.Sizeof(C.gm_win{}.flags)-unsafe.Sizeof(rma.Desc{}.Flags)]
-	_ = same[unsafe.Offsetof(C.gm_win{}.open)-unsafe.Offsetof(rma.Desc{}.Open)]
-	_ = same[unsafe.Sizeof(C.gm_win{}.open)-unsafe.Sizeof(rma.Desc{}.Open)]
+	_ = same[unsafe.Sizeof(C.gm_desc{})-unsafe.Sizeof(rma.Desc{})]
+	_ = same[unsafe.Offsetof(C.gm_desc{}.handle)-unsafe.Offsetof(rma.Desc{}.Handle)]
+	_ = same[unsafe.Sizeof(C.gm_desc{}.handle)-unsafe.Sizeof(rma.Desc{}.Handle)]
+	_ = same[unsafe.Offsetof(C.gm_desc{}.size)-unsafe.Offsetof(rma.Desc{}.Size)]
+	_ = same[unsafe.Sizeof(C.gm_desc{}.size)-unsafe.Sizeof(rma.Desc{}.Size)]
+	_ = same[unsafe.Offsetof(C.gm_desc{}.flags)-unsafe.Offsetof(rma.Desc{}.Flags)]
+	_ = same[unsafe.Sizeof(C.gm_desc{}.flags)-unsafe.Sizeof(rma.Desc{}.Flags)]
+	_ = same[unsafe.Offsetof(C.gm_desc{}.open)-unsafe.Offsetof(rma.Desc{}.Open)]
+	_ = same[unsafe.Sizeof(C.gm_desc{}.open)-unsafe.Sizeof(rma.Desc{}.Open)]
 )
 
 var (
@@ -183,7 +183,7 @@ var (
 
 // Descriptors of windows.
 var (
-	_ = same[C.GM_DESC_AT_ONCE-rma.DescAtOnce]
+	_ = same[C.GM_DESC_COMPLETE_ON_RETURN-rma.DescCompleteOnReturn]
 	_ = same[C.GM_TARGET_LOCKED-rma.TargetLocked]
 	_ = same[C.GM_TARGET_STARTED-rma.TargetStarted]
 	_ = same[C.GM_TARGET_ATOMIC-rma.TargetAtomic]

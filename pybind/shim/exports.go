@@ -269,9 +269,9 @@ func gm_flush(win i64, rank i64, pending *C.int64_t) i32 {
 	return i32(mpi.Flush(int64(win), int(rank), long(pending)))
 }
 
-//export gm_drain
-func gm_drain(win i64, rank i64, pending *C.int64_t) i32 {
-	return i32(mpi.Drain(int64(win), int(rank), long(pending)))
+//export gm_complete_at
+func gm_complete_at(win i64, rank i64, pending *C.int64_t) i32 {
+	return i32(mpi.CompleteAt(int64(win), int(rank), long(pending)))
 }
 
 //export gm_win_post
@@ -326,29 +326,29 @@ func gm_exiting(status i32) { mpi.Exiting(int(status)) }
 //export gm_abort
 func gm_abort(code i64) { mpi.Abort(int(code)) }
 
-// gm_fast_acc and gm_fast_cas return GM_DONE, 0 if the caller has to make the slow call, or the
-// code of an error: after a fault nothing may be done a second time.
+// gm_hot_acc and gm_hot_cas return GM_DONE, 0 if the caller has to make the general call, or
+// the code of an error: after a fault nothing may be done a second time.
 //
-//export gm_fast_acc
-func gm_fast_acc(to unsafe.Pointer, f i32, typ i64, in, out unsafe.Pointer, n i64) (result i32) {
+//export gm_hot_acc
+func gm_hot_acc(to unsafe.Pointer, f i32, typ i64, in, out unsafe.Pointer, n i64) (result i32) {
 	defer contain(&result)
 	t := dtype.ByID(int(typ))
 	if t == nil {
 		return 0
 	}
 	debug.SetPanicOnFault(true)
-	return done(rma.FastAcc(to, op.Op(f), t.Kind(), t.ElemSize(), in, out, int(n)))
+	return done(rma.HotAcc(to, op.Op(f), t.Kind(), t.ElemSize(), in, out, int(n)))
 }
 
-//export gm_fast_cas
-func gm_fast_cas(to unsafe.Pointer, typ i64, origin, compare, swapped unsafe.Pointer) (result i32) {
+//export gm_hot_cas
+func gm_hot_cas(to unsafe.Pointer, typ i64, origin, compare, swapped unsafe.Pointer) (result i32) {
 	defer contain(&result)
 	t := dtype.ByID(int(typ))
 	if t == nil || !op.Bor.Valid(t.Kind()) {
 		return 0
 	}
 	debug.SetPanicOnFault(true)
-	return done(rma.FastCAS(to, t.Size(), origin, compare, swapped))
+	return done(rma.HotCAS(to, t.Size(), origin, compare, swapped))
 }
 
 func done(b bool) i32 { return C.GM_DONE * yes(b) }
@@ -384,8 +384,8 @@ func gm_word_sleepers(win i64, rank i32) unsafe.Pointer {
 //export gm_word_ring
 func gm_word_ring(win i64, rank i32) { mpi.WordRing(int64(win), int(rank)) }
 
-//export gm_word_shared
-func gm_word_shared() i32 { return yes(mpi.CoresShared()) }
+//export gm_cores_shared
+func gm_cores_shared() i32 { return yes(mpi.CoresShared()) }
 
 //export gm_win_address
 func gm_win_address(win i64, rank i32, disp, n i64, addr *C.int64_t) i32 {

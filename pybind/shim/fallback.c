@@ -1,34 +1,35 @@
 /* The Python methods that the hot methods stand in for: they are called with the same arguments where these are
-   unusual or wrong, and lend their docstrings. */
+   unusual or wrong, and lend their docstrings. A CALL_ number stands for the call, whether the C method answers it or
+   its fallback does. */
 #include "shim.h"
 
-static PyObject *slow[SLOW_COUNT];
+static PyObject *fallbacks[CALL_COUNT];
 
-const char *const hot_names[SLOW_COUNT] = {
-    [SLOW_PUT] = "Win.Put",
-    [SLOW_GET] = "Win.Get",
-    [SLOW_ACCUMULATE] = "Win.Accumulate",
-    [SLOW_FETCH_AND_OP] = "Win.Fetch_and_op",
-    [SLOW_COMPARE_AND_SWAP] = "Win.Compare_and_swap",
-    [SLOW_FLUSH] = "Win.Flush",
-    [SLOW_FLUSH_LOCAL] = "Win.Flush_local",
-    [SLOW_FLUSH_ALL] = "Win.Flush_all",
-    [SLOW_FLUSH_LOCAL_ALL] = "Win.Flush_local_all",
-    [SLOW_LOCK] = "Win.Lock",
-    [SLOW_UNLOCK] = "Win.Unlock",
-    [SLOW_FENCE] = "Win.Fence",
-    [SLOW_SEND] = "Comm.Send",
-    [SLOW_RECV] = "Comm.Recv",
-    [SLOW_ISEND] = "Comm.Isend",
-    [SLOW_IRECV] = "Comm.Irecv",
-    [SLOW_BARRIER] = "Comm.Barrier",
-    [SLOW_WAIT] = "Request.Wait",
-    [SLOW_TEST] = "Request.Test",
-    [SLOW_START] = "Prequest.Start",
-    [SLOW_WAITALL] = "Request.Waitall",
-    [SLOW_STARTALL] = "Prequest.Startall",
-    [SLOW_ALLREDUCE] = "Comm.Allreduce",
-    [SLOW_BCAST] = "Comm.Bcast",
+const char *const hot_names[CALL_COUNT] = {
+    [CALL_PUT] = "Win.Put",
+    [CALL_GET] = "Win.Get",
+    [CALL_ACCUMULATE] = "Win.Accumulate",
+    [CALL_FETCH_AND_OP] = "Win.Fetch_and_op",
+    [CALL_COMPARE_AND_SWAP] = "Win.Compare_and_swap",
+    [CALL_FLUSH] = "Win.Flush",
+    [CALL_FLUSH_LOCAL] = "Win.Flush_local",
+    [CALL_FLUSH_ALL] = "Win.Flush_all",
+    [CALL_FLUSH_LOCAL_ALL] = "Win.Flush_local_all",
+    [CALL_LOCK] = "Win.Lock",
+    [CALL_UNLOCK] = "Win.Unlock",
+    [CALL_FENCE] = "Win.Fence",
+    [CALL_SEND] = "Comm.Send",
+    [CALL_RECV] = "Comm.Recv",
+    [CALL_ISEND] = "Comm.Isend",
+    [CALL_IRECV] = "Comm.Irecv",
+    [CALL_BARRIER] = "Comm.Barrier",
+    [CALL_WAIT] = "Request.Wait",
+    [CALL_TEST] = "Request.Test",
+    [CALL_START] = "Prequest.Start",
+    [CALL_WAITALL] = "Request.Waitall",
+    [CALL_STARTALL] = "Prequest.Startall",
+    [CALL_ALLREDUCE] = "Comm.Allreduce",
+    [CALL_BCAST] = "Comm.Bcast",
 };
 
 /* Has a method of the extension the docstring that the Python method of the same name has. */
@@ -52,29 +53,29 @@ static int document(const char *name, const char *doc) {
   return 0;
 }
 
-/* set_slow(name, function, docstring) */
-PyObject *set_slow(PyObject *self, PyObject *args) {
+/* set_fallback(name, function, docstring) */
+PyObject *set_fallback(PyObject *self, PyObject *args) {
   const char *name, *doc;
   PyObject *f;
   if (!PyArg_ParseTuple(args, "sOs", &name, &f, &doc)) return NULL;
-  for (int i = 0; i < SLOW_COUNT; i++) {
+  for (int i = 0; i < CALL_COUNT; i++) {
     if (strcmp(name, hot_names[i]) == 0) {
       if (document(strchr(name, '.') + 1, doc) < 0) return NULL;
       Py_INCREF(f);
-      Py_XSETREF(slow[i], f);
+      Py_XSETREF(fallbacks[i], f);
       Py_RETURN_NONE;
     }
   }
   return PyErr_Format(PyExc_KeyError, "%s is no hot method", name);
 }
 
-PyObject *call_slow(int which, PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames) {
+PyObject *call_fallback(int which, PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames) {
   if (PyErr_Occurred() || check_process() < 0) return NULL;
-  if (!slow[which]) return PyErr_Format(PyExc_RuntimeError, "gormapy.MPI is not imported");
+  if (!fallbacks[which]) return PyErr_Format(PyExc_RuntimeError, "gormapy.MPI is not imported");
   Py_ssize_t nk = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
   PyObject *stack[16];
   if (n + nk + 1 > 16) return PyErr_Format(PyExc_TypeError, "%s: too many arguments", hot_names[which]);
   stack[0] = self;
   for (Py_ssize_t i = 0; i < n + nk; i++) stack[i + 1] = args[i];
-  return PyObject_Vectorcall(slow[which], stack, n + 1, kwnames);
+  return PyObject_Vectorcall(fallbacks[which], stack, n + 1, kwnames);
 }

@@ -24,17 +24,17 @@ typedef struct {
   int64_t addr, count, datatype;
 } gm_operand;
 
-/* mpi.Part: count elements of the target's part of a window, at a displacement in its units. */
+/* mpi.TargetSpec: count elements of the target's part of a window, at a displacement in its units. */
 typedef struct {
   int64_t disp, count, datatype;
-} gm_part;
+} gm_target_spec;
 
 /* mpi.Access: a one-sided operation. Window, types and operation are handles. */
 typedef struct {
   int64_t kind, win;
   gm_operand origin, result;
   int64_t rank;
-  gm_part target;
+  gm_target_spec target;
   int64_t op;
 } gm_access;
 
@@ -55,17 +55,17 @@ typedef struct {
   int32_t size;
   uint32_t flags, open, pad;
   gm_target target[];
-} gm_win;
+} gm_desc;
 
-enum { GM_DESC_AT_ONCE = 1 };                         /* gm_win.flags, which are added */
-enum { GM_OPEN_FENCE = 1, GM_OPEN_LOCK_ALL = 2 };     /* gm_win.open, one of them */
-enum { GM_TARGET_LOCKED = 1, GM_TARGET_STARTED = 2 }; /* gm_target.open, which are added */
-enum { GM_TARGET_ATOMIC = 1, GM_TARGET_COPY = 2 };    /* gm_target.flags, which are added */
+enum { GM_DESC_COMPLETE_ON_RETURN = 1 };              /* gm_desc.flags, combined by or */
+enum { GM_OPEN_FENCE = 1, GM_OPEN_LOCK_ALL = 2 };     /* gm_desc.open, one of them */
+enum { GM_TARGET_LOCKED = 1, GM_TARGET_STARTED = 2 }; /* gm_target.open, combined by or */
+enum { GM_TARGET_ATOMIC = 1, GM_TARGET_COPY = 2 };    /* gm_target.flags, combined by or */
 
 /* A code is 0, or its low byte is the class of an error and the rest finds its sentence. */
 enum { GM_INTERRUPTED = -1 };
 enum { GM_ERR_BUFFER = 1, GM_ERR_INTERN = 17 };
-/* Of gm_fast_acc and gm_fast_cas, which return a code as well: all codes with a sentence are larger. */
+/* Of gm_hot_acc and gm_hot_cas, which return a code as well: all codes with a sentence are larger. */
 enum { GM_DONE = 1 };
 
 /* What stands for a rank, a tag, an address. */

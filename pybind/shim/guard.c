@@ -11,14 +11,14 @@
       hands it on to whoever was there before.
 
    Who installs a handler after us (faulthandler.enable) gets faults first, and to
-   faulthandler every one is fatal: gormapy/_faults.py has guard_arm called after that, which
+   faulthandler every one is fatal: gormapy/_faulthandler.py has guard_arm called after that, which
    puts ours in front again, or forgets a handler that was taken back. A handler that has
    been told of a fault and gets it again has no use for it, or has raised it anew to end the
    process: that goes to Go's handler.
 
    Nothing here costs the copy more than a few instructions; without an implementation for
    the processor the copy is not guarded. guarded_copy may be called with the GIL or without,
-   long_copy with it. */
+   program_copy with it. */
 #include "shim.h" /* Python.h asks for GNU's extensions, which registers in a context are */
 
 #include <link.h>
@@ -175,7 +175,7 @@ int guarded_copy(void *to, const void *from, size_t n) {
 }
 #endif
 
-int long_copy(void *to, const void *from, Py_ssize_t n) {
+int program_copy(void *to, const void *from, Py_ssize_t n) {
   int faulted;
   if (n <= LONG_COPY) return guarded_copy(to, from, n);
   WITHOUT_GIL(faulted = guarded_copy(to, from, n));

@@ -30,7 +30,7 @@ static PyObject *comm_send(HOT) {
   gm_status st;
   if (!h || match_args(names, 2, args, n, kwnames, a) < 0 || small_int(a[1], &dest) < 0 || small_int(a[2], &tag) < 0 ||
       parse_spec(a[0], 0, &s) < 0)
-    SLOWLY(SLOW_SEND);
+    FALL_BACK(CALL_SEND);
   NOTE_COMM(h, dest, tag, s.count * s.size);
   BLOCKING(code, pending, &st,
            gm_blocking(GM_SEND, h, (int64_t)(intptr_t)s.view.buf, s.count, s.type, dest, tag, &st, &pending));
@@ -48,7 +48,7 @@ static PyObject *comm_recv(HOT) {
   if (!h || match_args(names, 1, args, n, kwnames, a) < 0 || small_int(a[1], &source) < 0 ||
       small_int(a[2], &tag) < 0 || (a[3] && a[3] != Py_None && !PyObject_TypeCheck(a[3], &StatusType)) ||
       parse_spec(a[0], 1, &s) < 0)
-    SLOWLY(SLOW_RECV);
+    FALL_BACK(CALL_RECV);
   NOTE_COMM(h, source, tag, 0);
   BLOCKING(code, pending, &st,
            gm_blocking(GM_RECV, h, (int64_t)(intptr_t)s.view.buf, s.count, s.type, source, tag, &st, &pending));
@@ -67,7 +67,7 @@ static PyObject *start_p2p(HOT, int which, int kind) {
   if (!h || !request_class ||
       match_args(kind == GM_RECV ? recv_names : send_names, kind == GM_RECV ? 1 : 2, args, n, kwnames, a) < 0 ||
       small_int(a[1], &peer) < 0 || small_int(a[2], &tag) < 0 || parse_spec(a[0], kind == GM_RECV, &s) < 0)
-    SLOWLY(which);
+    FALL_BACK(which);
   int code;
   NOTE_COMM(h, peer, tag, s.count * s.size);
   if (s.count * s.size > LONG_COPY) { /* the data of a message that is here already is copied at once */
@@ -82,14 +82,14 @@ static PyObject *start_p2p(HOT, int which, int kind) {
   return new_request(req, &s);
 }
 
-static PyObject *comm_isend(HOT) { return start_p2p(self, args, n, kwnames, SLOW_ISEND, GM_SEND); }
-static PyObject *comm_irecv(HOT) { return start_p2p(self, args, n, kwnames, SLOW_IRECV, GM_RECV); }
+static PyObject *comm_isend(HOT) { return start_p2p(self, args, n, kwnames, CALL_ISEND, GM_SEND); }
+static PyObject *comm_irecv(HOT) { return start_p2p(self, args, n, kwnames, CALL_IRECV, GM_RECV); }
 
 static PyObject *comm_barrier(HOT) {
   int64_t pending = 0, h = comm_handle(self);
   int code;
   gm_status st;
-  if (!h || n || kwnames) SLOWLY(SLOW_BARRIER);
+  if (!h || n || kwnames) FALL_BACK(CALL_BARRIER);
   NOTE_COMM(h, TRACE_NO_PEER, -1, 0);
   BLOCKING(code, pending, &st, gm_barrier(h, &pending));
   return none_or(code);
@@ -103,10 +103,10 @@ static PyObject *comm_bcast(HOT) {
   int code;
   gm_status st;
   if (!h || match_args(names, 1, args, n, kwnames, a) < 0 || small_int(a[1], &root) < 0 || parse_spec(a[0], 0, &s) < 0)
-    SLOWLY(SLOW_BCAST);
+    FALL_BACK(CALL_BCAST);
   if (s.view.readonly && gm_comm_rank(h) != root) {
     PyBuffer_Release(&s.view);
-    SLOWLY(SLOW_BCAST);
+    FALL_BACK(CALL_BCAST);
   }
   NOTE_COMM(h, root, -1, s.count * s.size);
   BLOCKING(code, pending, &st,
@@ -122,15 +122,15 @@ static PyObject *comm_allreduce(HOT) {
   int64_t pending = 0, h = comm_handle(self), addr = GM_IN_PLACE;
   int code, op, inplace;
   gm_status st;
-  if (!h || match_args(names, 2, args, n, kwnames, a) < 0 || (op = op_number(a[2])) < 0) SLOWLY(SLOW_ALLREDUCE);
+  if (!h || match_args(names, 2, args, n, kwnames, a) < 0 || (op = op_number(a[2])) < 0) FALL_BACK(CALL_ALLREDUCE);
   inplace = a[0] == in_place;
   if (!inplace) {
-    if (parse_spec(a[0], 0, &s) < 0) SLOWLY(SLOW_ALLREDUCE);
+    if (parse_spec(a[0], 0, &s) < 0) FALL_BACK(CALL_ALLREDUCE);
     addr = (int64_t)(intptr_t)s.view.buf;
   }
   if (parse_spec(a[1], 1, &r) < 0) {
     if (!inplace) PyBuffer_Release(&s.view);
-    SLOWLY(SLOW_ALLREDUCE);
+    FALL_BACK(CALL_ALLREDUCE);
   }
   NOTE_COMM(h, TRACE_NO_PEER, -1, r.count * r.size);
   BLOCKING(code, pending, &st,
@@ -141,13 +141,13 @@ static PyObject *comm_allreduce(HOT) {
   return none_or(code);
 }
 
-TRACED(comm_send, SLOW_SEND)
-TRACED(comm_recv, SLOW_RECV)
-TRACED(comm_isend, SLOW_ISEND)
-TRACED(comm_irecv, SLOW_IRECV)
-TRACED(comm_barrier, SLOW_BARRIER)
-TRACED(comm_bcast, SLOW_BCAST)
-TRACED(comm_allreduce, SLOW_ALLREDUCE)
+TRACED(comm_send, CALL_SEND)
+TRACED(comm_recv, CALL_RECV)
+TRACED(comm_isend, CALL_ISEND)
+TRACED(comm_irecv, CALL_IRECV)
+TRACED(comm_barrier, CALL_BARRIER)
+TRACED(comm_bcast, CALL_BCAST)
+TRACED(comm_allreduce, CALL_ALLREDUCE)
 PyMethodDef comm_methods[] = {HOT_METHOD("Send", traced_comm_send, "($self, buf, dest, tag=0)"),
                               HOT_METHOD("Recv", traced_comm_recv, "($self, buf, source=-1, tag=-1, status=None)"),
                               HOT_METHOD("Isend", traced_comm_isend, "($self, buf, dest, tag=0)"),

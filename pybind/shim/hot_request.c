@@ -2,7 +2,7 @@
    and the Python method of the same name gets the others; so are requests that complete with a step in Python.
 
    They are called with the GIL held, and give it up while they wait: another thread may complete the same request
-   meanwhile, so one is only settled if its handle is still that which was waited for. */
+   meanwhile, so one is only finished if its handle is still that which was waited for. */
 #include "trace.h"
 #include "_cgo_export.h"
 
@@ -22,7 +22,7 @@ PyObject *new_request(int64_t h, spec *s) {
   return (PyObject *)r;
 }
 
-void settle(RequestObject *r, int64_t h, int code) {
+void finish_request(RequestObject *r, int64_t h, int code) {
   if (r->h != h || (r->kind & REQUEST_PERSISTENT)) return;
   PyObject *memory = r->buf;
   r->h = r->kind = 0;
@@ -45,7 +45,7 @@ static int wait_for(RequestObject *r, gm_status *st) {
   int code;
   RESTARTING(code, gm_wait(h, st));
   if (code == RAISED) return code;
-  settle(r, h, code);
+  finish_request(r, h, code);
   if (TRACING && code == 0) trace_note_status(st, 1);
   return code;
 }
@@ -63,7 +63,7 @@ static PyObject *request_wait(HOT) {
   PyObject *a[1];
   gm_status own, *st;
   if (gm_forked || !plain(self) || match_args(names, 0, args, n, kwnames, a) < 0 || status_of(a[0], &st, &own) < 0)
-    SLOWLY(SLOW_WAIT);
+    FALL_BACK(CALL_WAIT);
   int code = wait_for((RequestObject *)self, st);
   if (code == 0) Py_RETURN_TRUE;
   return none_or(code);
@@ -75,7 +75,7 @@ static PyObject *request_test(HOT) {
   gm_status own, *st;
   int done = 0;
   if (gm_forked || !plain(self) || match_args(names, 0, args, n, kwnames, a) < 0 || status_of(a[0], &st, &own) < 0)
-    SLOWLY(SLOW_TEST);
+    FALL_BACK(CALL_TEST);
   RequestObject *r = (RequestObject *)self;
   if (r->h == 0) { /* nothing to do: answered without entering Go */
     *st = (gm_status){.source = GM_ANY_SOURCE, .tag = GM_ANY_TAG};
@@ -84,7 +84,7 @@ static PyObject *request_test(HOT) {
   int64_t h = r->h;
   int code;
   WITHOUT_GIL(code = gm_test(h, st, &done));
-  if (done || code) settle(r, h, code);
+  if (done || code) finish_request(r, h, code);
   if (TRACING && done && !code) trace_note_status(st, 1);
   return code ? raise_code(code) : PyBool_FromLong(done);
 }
@@ -99,7 +99,7 @@ static int start(RequestObject *r) {
 }
 
 static PyObject *request_start(HOT) {
-  if (gm_forked || n || kwnames || !plain(self)) SLOWLY(SLOW_START);
+  if (gm_forked || n || kwnames || !plain(self)) FALL_BACK(CALL_START);
   return none_or(start((RequestObject *)self));
 }
 
@@ -117,7 +117,7 @@ static PyObject *list_of(PyObject *o) {
 static PyObject *request_startall(HOT) {
   static const char *const names[] = {"requests", NULL};
   PyObject *a[1], *list;
-  if (gm_forked || match_args(names, 1, args, n, kwnames, a) < 0 || !(list = list_of(a[0]))) SLOWLY(SLOW_STARTALL);
+  if (gm_forked || match_args(names, 1, args, n, kwnames, a) < 0 || !(list = list_of(a[0]))) FALL_BACK(CALL_STARTALL);
   int code = 0;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(list) && !code; i++)
     code = start((RequestObject *)PyTuple_GET_ITEM(list, i));
@@ -130,7 +130,7 @@ static PyObject *request_waitall(HOT) {
   PyObject *a[2], *list;
   if (gm_forked || match_args(names, 1, args, n, kwnames, a) < 0 || (a[1] && a[1] != Py_None) ||
       !(list = list_of(a[0])))
-    SLOWLY(SLOW_WAITALL);
+    FALL_BACK(CALL_WAITALL);
   int first = 0;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(list); i++) {
     gm_status own;
@@ -147,11 +147,11 @@ static PyObject *request_waitall(HOT) {
   Py_RETURN_TRUE;
 }
 
-TRACED(request_wait, SLOW_WAIT)
-TRACED(request_test, SLOW_TEST)
-TRACED(request_start, SLOW_START)
-TRACED(request_startall, SLOW_STARTALL)
-TRACED(request_waitall, SLOW_WAITALL)
+TRACED(request_wait, CALL_WAIT)
+TRACED(request_test, CALL_TEST)
+TRACED(request_start, CALL_START)
+TRACED(request_startall, CALL_STARTALL)
+TRACED(request_waitall, CALL_WAITALL)
 
 PyMethodDef request_methods[] = {HOT_METHOD("Wait", traced_request_wait, "($self, status=None)"),
                                  HOT_METHOD("Test", traced_request_test, "($self, status=None)"),

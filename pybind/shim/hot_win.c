@@ -1,6 +1,6 @@
 /* The hot methods of Win. Their usual arguments are read here, and checked against the window's descriptor, which
    Go keeps up to date (rma.Desc). Put and Get copy where the target is mapped here, and make a system call where the
-   kernel copies (single_copy.c): neither enters Go. Atomics enter it once. Where a window completes every operation
+   kernel copies (kernel_copy.c): neither enters Go. Atomics enter it once. Where a window completes every operation
    at once, the general call is made from here. Everything else, and what is not allowed, goes to the Python method of
    the same name (fallback.c).
 
@@ -9,7 +9,7 @@
 #include "_cgo_export.h"
 
 /* The window's descriptor, NULL if the handle names no window. */
-static gm_win *descriptor(PyObject *self) {
+static gm_desc *descriptor(PyObject *self) {
   WinObject *w = (WinObject *)self;
   if (gm_forked || w->h == 0) return NULL;
   if (!w->desc || w->desc->handle != w->h) {
@@ -46,17 +46,18 @@ static int target_disp(PyObject *o, int64_t bytes, int64_t *disp) {
   return usual ? 0 : -1;
 }
 
-/* An operation is done by at_once, direct, copied, gm_fast_acc or gm_fast_cas. Each returns GM_DONE, 0 if another is to
-   do it, or the code of an error. */
+/* An operation is done by general_call, direct, copied, gm_hot_acc or gm_hot_cas. Each returns GM_DONE, 0 if another is
+   to do it, or the code of an error. */
 
 static gm_operand operand(const spec *s) { return (gm_operand){(int64_t)(intptr_t)s->view.buf, s->count, s->type}; }
 
-/* What is not direct, on a window where no message keeps the buffers in use: the general call, without going through
-   Python. 0 if it was refused; Python then does it again, and says why. What a fault has ended midway is not done
-   twice. */
-static int at_once(gm_win *d, PyObject *self, int kind, spec *s, spec *result, int64_t rank, int64_t disp, int op) {
+/* What is not direct, on a window where no message keeps the buffers in use: makes the general call, without going
+   through Python. Returns 0 if it was refused; Python then makes it again, and says why. What a fault has ended midway
+   is not done twice. */
+static int general_call(gm_desc *d, PyObject *self, int kind, spec *s, spec *result, int64_t rank, int64_t disp,
+                        int op) {
   int code;
-  if (!(d->flags & GM_DESC_AT_ONCE)) return 0;
+  if (!(d->flags & GM_DESC_COMPLETE_ON_RETURN)) return 0;
   gm_access a = {.kind = kind,
                  .win = ((WinObject *)self)->h,
                  .origin = operand(s),
@@ -73,7 +74,7 @@ static int at_once(gm_win *d, PyObject *self, int kind, spec *s, spec *result, i
 /* Checks the bounds of a one-sided call. No other place in C does; what it refuses, the general call explains.
    Returns the target, if there is such a rank and it has n bytes at the displacement, and how many bytes into its
    part these are; NULL otherwise. Whether an epoch allows the access is asked with accessible or locked. */
-static const gm_target *reach(const gm_win *d, int64_t rank, int64_t disp, int64_t n, int64_t *at) {
+static const gm_target *reach(const gm_desc *d, int64_t rank, int64_t disp, int64_t n, int64_t *at) {
   if (rank < 0 || rank >= d->size || disp < 0) return NULL;
   const gm_target *t = &d->target[rank];
   if (t->unit > 1) {
@@ -86,35 +87,35 @@ static const gm_target *reach(const gm_win *d, int64_t rank, int64_t disp, int64
 }
 
 /* Any epoch. */
-static int accessible(const gm_win *d, const gm_target *t) { return (d->open | t->open) != 0; }
+static int accessible(const gm_desc *d, const gm_target *t) { return (d->open | t->open) != 0; }
 
 /* A passive-target epoch. */
-static int locked(const gm_win *d, const gm_target *t) {
+static int locked(const gm_desc *d, const gm_target *t) {
   return d->open == GM_OPEN_LOCK_ALL || (t->open & GM_TARGET_LOCKED);
 }
 
 /* Moves n bytes to (put) or from a target that is mapped in this process. memmove: a rank may access its own part,
    and the ranges may be the same. */
-static int direct(const gm_win *d, const gm_target *t, int put, void *p, int64_t at, int64_t n) {
+static int direct(const gm_desc *d, const gm_target *t, int put, void *p, int64_t at, int64_t n) {
   if (!t->base || !accessible(d, t)) return 0;
   char *there = (char *)t->base + at;
-  return long_copy(put ? there : p, put ? p : there, n) ? gm_faulted(guard_address()) : GM_DONE;
+  return program_copy(put ? there : p, put ? p : there, n) ? gm_faulted(guard_address()) : GM_DONE;
 }
 
 /* Does the same by the kernel, in passive-target epochs, where rma has found that it copies. */
-static int copied(const gm_win *d, const gm_target *t, int put, void *p, int64_t at, int64_t n) {
-  return locked(d, t) && single_copy(t, put, p, at, n) ? GM_DONE : 0;
+static int copied(const gm_desc *d, const gm_target *t, int put, void *p, int64_t at, int64_t n) {
+  return locked(d, t) && kernel_copy(t, put, p, at, n) ? GM_DONE : 0;
 }
 
 /* Where n bytes lie that the processor may update atomically; NULL if they do not. */
-static void *atomic_place(const gm_win *d, int64_t rank, int64_t disp, int64_t n) {
+static void *atomic_place(const gm_desc *d, int64_t rank, int64_t disp, int64_t n) {
   int64_t at;
   const gm_target *t = reach(d, rank, disp, n, &at);
   return t && t->base && accessible(d, t) && (t->flags & GM_TARGET_ATOMIC) ? (char *)t->base + at : NULL;
 }
 
 /* Records what has been done. What was left to Python is noted by raw_rma. */
-static void note(gm_win *d, int64_t rank, int64_t disp, int64_t bytes, int op) {
+static void note(gm_desc *d, int64_t rank, int64_t disp, int64_t bytes, int op) {
   if (rank >= 0 && rank < d->size) disp *= d->target[rank].unit;
   trace_note_rma(d->handle, rank, disp, bytes, bytes, op);
 }
@@ -124,30 +125,30 @@ static PyObject *transfer(HOT, int which) {
   PyObject *a[3];
   spec s;
   int64_t rank, disp;
-  gm_win *d = descriptor(self);
+  gm_desc *d = descriptor(self);
   if (!d || match_args(names, 2, args, n, kwnames, a) < 0 || parse_int(a[1], &rank) < 0 ||
-      parse_spec(a[0], which == SLOW_GET, &s) < 0)
-    SLOWLY(which);
+      parse_spec(a[0], which == CALL_GET, &s) < 0)
+    FALL_BACK(which);
   int64_t bytes = s.count * s.size;
   if (target_disp(a[2], bytes, &disp) < 0) {
     PyBuffer_Release(&s.view);
-    SLOWLY(which);
+    FALL_BACK(which);
   }
-  int done = 0, put = which == SLOW_PUT;
+  int done = 0, put = which == CALL_PUT;
   int64_t at;
   const gm_target *t = reach(d, rank, disp, bytes, &at);
   if (t) done = direct(d, t, put, s.view.buf, at, bytes);
   if (t && !done) done = copied(d, t, put, s.view.buf, at, bytes);
-  if (!done) done = at_once(d, self, put ? GM_PUT : GM_GET, &s, NULL, rank, disp, 0);
+  if (!done) done = general_call(d, self, put ? GM_PUT : GM_GET, &s, NULL, rank, disp, 0);
   PyBuffer_Release(&s.view);
-  if (!done) SLOWLY(which);
+  if (!done) FALL_BACK(which);
   if (done != GM_DONE) return raise_code(done);
   if (TRACING) note(d, rank, disp, bytes, 0);
   Py_RETURN_NONE;
 }
 
-static PyObject *win_put(HOT) { return transfer(self, args, n, kwnames, SLOW_PUT); }
-static PyObject *win_get(HOT) { return transfer(self, args, n, kwnames, SLOW_GET); }
+static PyObject *win_put(HOT) { return transfer(self, args, n, kwnames, CALL_PUT); }
+static PyObject *win_get(HOT) { return transfer(self, args, n, kwnames, CALL_GET); }
 
 static PyObject *win_accumulate(HOT) {
   static const char *const names[] = {"origin", "target_rank", "target", "op", NULL};
@@ -155,17 +156,17 @@ static PyObject *win_accumulate(HOT) {
   spec s;
   int64_t rank, disp;
   int op, done = 0;
-  gm_win *d = descriptor(self);
+  gm_desc *d = descriptor(self);
   if (!d || match_args(names, 2, args, n, kwnames, a) < 0 || parse_int(a[1], &rank) < 0 || (op = op_number(a[3])) < 0 ||
       op == GM_OP_NO_OP || (a[2] && a[2] != Py_None && !PyLong_Check(a[2])) || parse_spec(a[0], 0, &s) < 0)
-    SLOWLY(SLOW_ACCUMULATE);
+    FALL_BACK(CALL_ACCUMULATE);
   if (target_disp(a[2], s.count * s.size, &disp) == 0 && s.count * s.size <= LONG_COPY) {
     void *to = atomic_place(d, rank, disp, s.count * s.size);
-    if (to) done = gm_fast_acc(to, op, s.type, s.view.buf, NULL, s.count);
-    if (!done) done = at_once(d, self, GM_ACC, &s, NULL, rank, disp, op);
+    if (to) done = gm_hot_acc(to, op, s.type, s.view.buf, NULL, s.count);
+    if (!done) done = general_call(d, self, GM_ACC, &s, NULL, rank, disp, op);
   }
   PyBuffer_Release(&s.view);
-  if (!done) SLOWLY(SLOW_ACCUMULATE);
+  if (!done) FALL_BACK(CALL_ACCUMULATE);
   if (done != GM_DONE) return raise_code(done);
   if (TRACING) note(d, rank, disp, s.count * s.size, op);
   Py_RETURN_NONE;
@@ -177,20 +178,20 @@ static PyObject *win_fetch_and_op(HOT) {
   spec s, r;
   int64_t rank, disp = 0;
   int op, done = 0;
-  gm_win *d = descriptor(self);
+  gm_desc *d = descriptor(self);
   if (!d || match_args(names, 3, args, n, kwnames, a) < 0 || parse_int(a[2], &rank) < 0 || (op = op_number(a[4])) < 0 ||
       op == GM_OP_NO_OP || (a[3] && parse_int(a[3], &disp) < 0) || parse_spec(a[0], 0, &s) < 0)
-    SLOWLY(SLOW_FETCH_AND_OP);
+    FALL_BACK(CALL_FETCH_AND_OP);
   if (parse_spec(a[1], 1, &r) == 0) {
     if (s.count == 1 && r.count == 1 && s.type == r.type) {
       void *to = atomic_place(d, rank, disp, s.size);
-      if (to) done = gm_fast_acc(to, op, s.type, s.view.buf, r.view.buf, 1);
-      if (!done) done = at_once(d, self, GM_FETCH_OP, &s, &r, rank, disp, op);
+      if (to) done = gm_hot_acc(to, op, s.type, s.view.buf, r.view.buf, 1);
+      if (!done) done = general_call(d, self, GM_FETCH_OP, &s, &r, rank, disp, op);
     }
     PyBuffer_Release(&r.view);
   }
   PyBuffer_Release(&s.view);
-  if (!done) SLOWLY(SLOW_FETCH_AND_OP);
+  if (!done) FALL_BACK(CALL_FETCH_AND_OP);
   if (done != GM_DONE) return raise_code(done);
   if (TRACING) note(d, rank, disp, s.size, op);
   Py_RETURN_NONE;
@@ -202,22 +203,22 @@ static PyObject *win_compare_and_swap(HOT) {
   spec s, c, r;
   int64_t rank, disp = 0;
   int done = 0;
-  gm_win *d = descriptor(self);
+  gm_desc *d = descriptor(self);
   if (!d || match_args(names, 4, args, n, kwnames, a) < 0 || parse_int(a[3], &rank) < 0 ||
       (a[4] && parse_int(a[4], &disp) < 0) || parse_spec(a[0], 0, &s) < 0)
-    SLOWLY(SLOW_COMPARE_AND_SWAP);
+    FALL_BACK(CALL_COMPARE_AND_SWAP);
   if (parse_spec(a[1], 0, &c) == 0) {
     if (parse_spec(a[2], 1, &r) == 0) {
       void *to = NULL;
       if (s.count == 1 && c.count == 1 && r.count == 1 && s.type == c.type && s.type == r.type)
         to = atomic_place(d, rank, disp, s.size);
-      if (to) done = gm_fast_cas(to, s.type, s.view.buf, c.view.buf, r.view.buf);
+      if (to) done = gm_hot_cas(to, s.type, s.view.buf, c.view.buf, r.view.buf);
       PyBuffer_Release(&r.view);
     }
     PyBuffer_Release(&c.view);
   }
   PyBuffer_Release(&s.view);
-  if (!done) SLOWLY(SLOW_COMPARE_AND_SWAP);
+  if (!done) FALL_BACK(CALL_COMPARE_AND_SWAP);
   if (done != GM_DONE) return raise_code(done);
   if (TRACING) note(d, rank, disp, s.size, 0);
   Py_RETURN_NONE;
@@ -229,26 +230,26 @@ static PyObject *flush(HOT, int which) {
   PyObject *a[1];
   int64_t rank, at;
   const gm_target *t;
-  gm_win *d = descriptor(self);
-  if (!d || !(d->flags & GM_DESC_AT_ONCE) || match_args(names, 1, args, n, kwnames, a) < 0 ||
+  gm_desc *d = descriptor(self);
+  if (!d || !(d->flags & GM_DESC_COMPLETE_ON_RETURN) || match_args(names, 1, args, n, kwnames, a) < 0 ||
       parse_int(a[0], &rank) < 0 || !(t = reach(d, rank, 0, 0, &at)) || !locked(d, t))
-    SLOWLY(which);
+    FALL_BACK(which);
   NOTE_WIN(d->handle, rank, -1);
   Py_RETURN_NONE;
 }
 
-static PyObject *win_flush(HOT) { return flush(self, args, n, kwnames, SLOW_FLUSH); }
-static PyObject *win_flush_local(HOT) { return flush(self, args, n, kwnames, SLOW_FLUSH_LOCAL); }
+static PyObject *win_flush(HOT) { return flush(self, args, n, kwnames, CALL_FLUSH); }
+static PyObject *win_flush_local(HOT) { return flush(self, args, n, kwnames, CALL_FLUSH_LOCAL); }
 
 static PyObject *flush_all(HOT, int which) {
-  gm_win *d = descriptor(self);
-  if (!d || n || kwnames || !(d->flags & GM_DESC_AT_ONCE) || d->open != GM_OPEN_LOCK_ALL) SLOWLY(which);
+  gm_desc *d = descriptor(self);
+  if (!d || n || kwnames || !(d->flags & GM_DESC_COMPLETE_ON_RETURN) || d->open != GM_OPEN_LOCK_ALL) FALL_BACK(which);
   NOTE_WIN(d->handle, TRACE_NO_PEER, -1);
   Py_RETURN_NONE;
 }
 
-static PyObject *win_flush_all(HOT) { return flush_all(self, args, n, kwnames, SLOW_FLUSH_ALL); }
-static PyObject *win_flush_local_all(HOT) { return flush_all(self, args, n, kwnames, SLOW_FLUSH_LOCAL_ALL); }
+static PyObject *win_flush_all(HOT) { return flush_all(self, args, n, kwnames, CALL_FLUSH_ALL); }
+static PyObject *win_flush_local_all(HOT) { return flush_all(self, args, n, kwnames, CALL_FLUSH_LOCAL_ALL); }
 
 static PyObject *win_lock(HOT) {
   static const char *const names[] = {"rank", "lock_type", "assertion", NULL};
@@ -258,7 +259,7 @@ static PyObject *win_lock(HOT) {
   gm_status own;
   if (!descriptor(self) || match_args(names, 1, args, n, kwnames, a) < 0 || parse_int(a[0], &rank) < 0 ||
       (a[1] && parse_int(a[1], &kind) < 0) || (a[2] && parse_int(a[2], &assertion) < 0))
-    SLOWLY(SLOW_LOCK);
+    FALL_BACK(CALL_LOCK);
   NOTE_WIN(((WinObject *)self)->h, rank, kind);
   /* Neither this nor gm_unlock waits: the GIL stays held. */
   code = gm_lock(((WinObject *)self)->h, rank, kind, assertion, &pending);
@@ -273,7 +274,7 @@ static PyObject *win_unlock(HOT) {
   int code;
   gm_status own;
   if (!descriptor(self) || match_args(names, 1, args, n, kwnames, a) < 0 || parse_int(a[0], &rank) < 0)
-    SLOWLY(SLOW_UNLOCK);
+    FALL_BACK(CALL_UNLOCK);
   NOTE_WIN(((WinObject *)self)->h, rank, -1);
   code = gm_unlock(((WinObject *)self)->h, rank, &pending);
   if (code == GM_INTERRUPTED) code = resume(pending, &own);
@@ -287,24 +288,24 @@ static PyObject *win_fence(HOT) {
   int code;
   gm_status own;
   if (!descriptor(self) || match_args(names, 0, args, n, kwnames, a) < 0 || (a[0] && parse_int(a[0], &assertion) < 0))
-    SLOWLY(SLOW_FENCE);
+    FALL_BACK(CALL_FENCE);
   NOTE_WIN(((WinObject *)self)->h, TRACE_NO_PEER, assertion);
   BLOCKING(code, pending, &own, gm_fence(((WinObject *)self)->h, assertion, &pending));
   return none_or(code);
 }
 
-TRACED(win_put, SLOW_PUT)
-TRACED(win_get, SLOW_GET)
-TRACED(win_accumulate, SLOW_ACCUMULATE)
-TRACED(win_fetch_and_op, SLOW_FETCH_AND_OP)
-TRACED(win_compare_and_swap, SLOW_COMPARE_AND_SWAP)
-TRACED(win_flush, SLOW_FLUSH)
-TRACED(win_flush_local, SLOW_FLUSH_LOCAL)
-TRACED(win_flush_all, SLOW_FLUSH_ALL)
-TRACED(win_flush_local_all, SLOW_FLUSH_LOCAL_ALL)
-TRACED(win_lock, SLOW_LOCK)
-TRACED(win_unlock, SLOW_UNLOCK)
-TRACED(win_fence, SLOW_FENCE)
+TRACED(win_put, CALL_PUT)
+TRACED(win_get, CALL_GET)
+TRACED(win_accumulate, CALL_ACCUMULATE)
+TRACED(win_fetch_and_op, CALL_FETCH_AND_OP)
+TRACED(win_compare_and_swap, CALL_COMPARE_AND_SWAP)
+TRACED(win_flush, CALL_FLUSH)
+TRACED(win_flush_local, CALL_FLUSH_LOCAL)
+TRACED(win_flush_all, CALL_FLUSH_ALL)
+TRACED(win_flush_local_all, CALL_FLUSH_LOCAL_ALL)
+TRACED(win_lock, CALL_LOCK)
+TRACED(win_unlock, CALL_UNLOCK)
+TRACED(win_fence, CALL_FENCE)
 
 PyMethodDef win_methods[] = {
     HOT_METHOD("Put", traced_win_put, "($self, origin, target_rank, target=None)"),

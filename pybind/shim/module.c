@@ -26,7 +26,7 @@ static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_fast", "The cal
                                         -1};
 
 /* The calls and numbers of the module; Python's kinds of calls are these. */
-static PyMethodDef *const raw_tables[] = {raw_process_methods, raw_request_methods, raw_requests_methods,
+static PyMethodDef *const raw_tables[] = {raw_process_methods, raw_request_methods, raw_request_list_methods,
                                           raw_message_methods, raw_coll_methods,    raw_comm_methods,
                                           raw_win_methods,     raw_file_methods,    raw_memory_methods};
 
@@ -73,9 +73,9 @@ PyMODINIT_FUNC PyInit__fast(void) {
     if (PyModule_AddFunctions(m, raw_tables[i]) < 0) return NULL;
   for (size_t i = 0; i < sizeof constants / sizeof *constants; i++)
     if (PyModule_AddIntConstant(m, constants[i].name, constants[i].value) < 0) return NULL;
-  PyObject *hot = PyTuple_New(SLOW_COUNT);
+  PyObject *hot = PyTuple_New(CALL_COUNT);
   if (!hot) return NULL;
-  for (int i = 0; i < SLOW_COUNT; i++) PyTuple_SET_ITEM(hot, i, PyUnicode_FromString(hot_names[i]));
+  for (int i = 0; i < CALL_COUNT; i++) PyTuple_SET_ITEM(hot, i, PyUnicode_FromString(hot_names[i]));
   if (PyModule_AddObject(m, "HOT", hot) < 0) return NULL;
   return m;
 }

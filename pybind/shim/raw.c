@@ -73,7 +73,7 @@ StartedObject *started_arg(PyObject *o) {
 
 PyObject *handle_or(int code, int64_t h) { return code ? none_or(code) : PyLong_FromLongLong(h); }
 
-PyObject *started(int code, int64_t req, PyObject *holder) {
+PyObject *started_or(int code, int64_t req, PyObject *holder) {
   if (code) return none_or(code);
   StartedObject *s = (StartedObject *)StartedType.tp_alloc(&StartedType, 0);
   if (!s) {

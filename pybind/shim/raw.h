@@ -13,7 +13,7 @@
 #define ARGS PyObject *self, PyObject *const *args, Py_ssize_t n
 #define F(name) {#name, (PyCFunction)(void *)raw_##name, METH_FASTCALL, NULL}
 
-extern PyMethodDef raw_process_methods[], raw_request_methods[], raw_requests_methods[], raw_message_methods[];
+extern PyMethodDef raw_process_methods[], raw_request_methods[], raw_request_list_methods[], raw_message_methods[];
 extern PyMethodDef raw_coll_methods[], raw_comm_methods[], raw_win_methods[], raw_file_methods[], raw_memory_methods[];
 
 /* raw.c: arguments. Each returns -1 or NULL with an exception where they are not what they should be. */
@@ -34,13 +34,14 @@ StartedObject *started_arg(PyObject *o);
 PyObject *handle_or(int code, int64_t h);
 
 /* The object for a request that keeps holder until it is finished or adopted, or an exception for the code. */
-PyObject *started(int code, int64_t req, PyObject *holder);
+PyObject *started_or(int code, int64_t req, PyObject *holder);
 
 /* Waits for a request, also after signals. RAISED leaves the request as it is, for its owner to wait for
    again or to free. */
 int wait_request(int64_t req, gm_status *st);
 
-/* Defines raw_NAME, which takes so many integers as a[], and returns what expr, which sets req, begins to make. */
+/* Defines raw_NAME, which takes count integers as a[]. expr begins to make or free an object, and sets req; raw_NAME
+   returns the number of that request. */
 #define DEFINE_MAKE(name, count, arguments, note, expr)                    \
   static PyObject *raw_##name(ARGS) {                                      \
     int64_t a[count], req = 0;                                             \
@@ -51,7 +52,8 @@ int wait_request(int64_t req, gm_status *st);
     return handle_or(code, req);                                           \
   }
 
-/* Defines raw_NAME, which takes so many integers as a[], and waits for what expr, which sets pending, begins. */
+/* Defines raw_NAME, which takes count integers as a[]. expr begins an operation, and sets pending if it is interrupted;
+   raw_NAME waits until the operation is complete. */
 #define DEFINE_WAIT(name, count, arguments, note, expr)                    \
   static PyObject *raw_##name(ARGS) {                                      \
     int64_t a[count], pending = 0;                                         \

@@ -18,7 +18,7 @@ static PyObject *raw_coll(ARGS) {
     return NULL;
   if (TRACING) note_coll(a);
   WITHOUT_GIL(code = gm_coll((int)a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], &req));
-  return started(code, req, args[10]);
+  return started_or(code, req, args[10]);
 }
 
 /* The same arguments; waits until the collective is complete. */
@@ -65,7 +65,7 @@ static PyObject *collv(PyObject *const *args, Py_ssize_t n, int nonblocking) {
     trace_note(TRACE_CALL_COMM, head[1], rooted ? root : TRACE_NO_PEER, -1, trace_bytes(side->type, items));
   }
   WITHOUT_GIL(code = gm_collv((int)head[0], head[1], &s, &r, root, nonblocking, &req));
-  out = started(code, req, args[11]);
+  out = started_or(code, req, args[11]);
 end:
   for (int i = 0; i < 4; i++) PyMem_Free(lists[i]);
   return out;
@@ -76,6 +76,7 @@ static PyObject *raw_collv(ARGS) { return collv(args, n, 1); }
 /* Like collv, for a blocking call: it is to be waited for at once. */
 static PyObject *raw_collv_blocking(ARGS) { return collv(args, n, 0); }
 
+/* This defines raw_barrier. */
 DEFINE_WAIT(barrier, 1, "", NOTE_COMM(a[0], TRACE_NO_PEER, -1, 0), gm_barrier(a[0], &pending))
 
 PyMethodDef raw_coll_methods[] = {F(coll), F(coll_blocking), F(collv), F(collv_blocking), F(barrier), {0}};

@@ -3,6 +3,7 @@
 #include "raw.h"
 #include "_cgo_export.h"
 
+/* DEFINE_MAKE(comm_dup, …) defines raw_comm_dup. */
 DEFINE_MAKE(comm_dup, 1, "", NOTE_COMM(a[0], TRACE_NO_PEER, -1, 0), gm_comm_dup(a[0], &req))
 DEFINE_MAKE(comm_split, 3, "communicator color key", NOTE_COMM(a[0], TRACE_NO_PEER, -1, 0),
             gm_comm_split(a[0], a[1], a[2], &req))

@@ -10,7 +10,7 @@ static PyObject *raw_file_io(ARGS) {
   if (integers("file_io kind file offset buffer count datatype", args, 6, 6, a) < 0) return NULL;
   if (TRACING) trace_note_bytes(trace_bytes(a[5], a[4]));
   WITHOUT_GIL(code = gm_file_io((int)a[0], a[1], a[2], a[3], a[4], a[5], &req));
-  return started(code, req, args[6]);
+  return started_or(code, req, args[6]);
 }
 
 PyMethodDef raw_file_methods[] = {F(file_io), {0}};

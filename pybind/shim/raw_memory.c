@@ -30,23 +30,23 @@ static PyObject *raw_alloc_mem(ARGS) {
   return PyObject_CallFunction((PyObject *)&MemoryType, "LLL", (long long)held, (long long)addr, (long long)a[0]);
 }
 
-/* keep(object): it lives, whatever Python does, also at the end of the
-   interpreter, until let_go(object). */
-static PyObject *raw_keep(ARGS) {
-  if (n != 1) return PyErr_Format(PyExc_TypeError, "keep takes 1 argument");
+/* retain(object): it lives, whatever Python does, also at the end of the
+   interpreter, until release(object). */
+static PyObject *raw_retain(ARGS) {
+  if (n != 1) return PyErr_Format(PyExc_TypeError, "retain takes 1 argument");
   Py_INCREF(args[0]);
   Py_RETURN_NONE;
 }
 
-static PyObject *raw_let_go(ARGS) {
-  if (n != 1) return PyErr_Format(PyExc_TypeError, "let_go takes 1 argument");
+static PyObject *raw_release(ARGS) {
+  if (n != 1) return PyErr_Format(PyExc_TypeError, "release takes 1 argument");
   Py_DECREF(args[0]); /* the caller has one more */
   Py_RETURN_NONE;
 }
 
 PyMethodDef raw_memory_methods[] = {F(buffer_info),
                                     F(alloc_mem),
-                                    F(keep),
-                                    F(let_go),
+                                    F(retain),
+                                    F(release),
                                     {"watch", (PyCFunction)(void *)raw_watch, METH_FASTCALL, NULL},
                                     {0}};

@@ -10,7 +10,7 @@ static PyObject *raw_p2p(ARGS) {
   if (integers("p2p kind communicator buffer count datatype rank tag", args, 7, 7, a) < 0) return NULL;
   if (TRACING) trace_note(TRACE_CALL_COMM, a[1], a[5], a[6], trace_bytes(a[4], a[3]));
   WITHOUT_GIL(code = gm_p2p((int)a[0], a[1], a[2], a[3], a[4], a[5], a[6], &req));
-  return started(code, req, args[7]);
+  return started_or(code, req, args[7]);
 }
 
 /* p2p_init(kind, comm, address, count, datatype, peer, tag) -> a persistent request */
@@ -50,7 +50,7 @@ static PyObject *raw_isendrecv(ARGS) {
   if (integers("isendrecv", args, 11, 11, a) < 0) return NULL;
   if (TRACING) trace_note(TRACE_CALL_COMM, a[0], a[4], a[5], trace_bytes(a[3], a[2]));
   WITHOUT_GIL(code = gm_isendrecv(a[0], a + 1, a + 6, &req));
-  return started(code, req, args[11]);
+  return started_or(code, req, args[11]);
 }
 
 /* probe(comm, source, tag, status), and mprobe, which returns the message it has matched. */
@@ -101,7 +101,7 @@ static PyObject *raw_mrecv(ARGS) {
   if (n != 5) return PyErr_Format(PyExc_TypeError, "mrecv takes 5 arguments");
   if (integers("mrecv", args, 4, 4, a) < 0) return NULL;
   WITHOUT_GIL(code = gm_mrecv(a[0], a[1], a[2], a[3], &req));
-  return started(code, req, args[4]);
+  return started_or(code, req, args[4]);
 }
 
 PyMethodDef raw_message_methods[] = {F(p2p),    F(p2p_init), F(sendrecv), F(isendrecv), F(probe),

@@ -58,7 +58,7 @@ static PyObject *raw_arm_guard(PyObject *self, PyObject *forget) {
 
 PyMethodDef raw_process_methods[] = {{"setup", setup, METH_VARARGS, NULL},
                                      {"set_format", set_format, METH_VARARGS, NULL},
-                                     {"set_slow", set_slow, METH_VARARGS, NULL},
+                                     {"set_fallback", set_fallback, METH_VARARGS, NULL},
                                      {"set_op", set_op, METH_VARARGS, NULL},
                                      {"finalize", raw_finalize, METH_NOARGS, NULL},
                                      {"reset", raw_reset, METH_NOARGS, NULL},

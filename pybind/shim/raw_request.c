@@ -109,13 +109,13 @@ static PyObject *raw_free(ARGS) {
   Py_RETURN_NONE;
 }
 
-/* retire(request, handle, failed): its operation has ended; see settle. */
+/* retire(request, handle, failed): its operation has ended; see finish_request. */
 static PyObject *raw_retire(ARGS) {
   int64_t h;
   if (n != 3 || !PyObject_TypeCheck(args[0], &RequestType))
     return PyErr_Format(PyExc_TypeError, "retire takes a Request, a handle and whether it failed");
   if (integers("retire", args + 1, 1, 1, &h) < 0) return NULL;
-  settle((RequestObject *)args[0], h, PyObject_IsTrue(args[2]));
+  finish_request((RequestObject *)args[0], h, PyObject_IsTrue(args[2]));
   Py_RETURN_NONE;
 }
 

@@ -3,6 +3,10 @@
 #include "raw.h"
 #include "_cgo_export.h"
 
+/* DEFINE_MAKE(win_free, …) defines raw_win_free.
+
+   A library that was loaded after gormapy may have put its handlers of faults before the guard's. Hot calls copy from
+   and to windows, so the guard is armed again when one is made. */
 DEFINE_MAKE(win_create, 7, "", NOTE_COMM(a[4], TRACE_NO_PEER, -1, a[2]),
             (guard_arm(0), gm_win_create(a[0], a[1], a[2], a[3], a[4], a[5], a[6], &req)))
 DEFINE_MAKE(win_free, 1, "", NOTE_WIN(a[0], TRACE_NO_PEER, -1), gm_win_free(a[0], &req))
@@ -33,7 +37,7 @@ static PyObject *raw_rma_request(ARGS) {
   if (integers(ACCESS, args, ACCESS_INTEGERS, ACCESS_INTEGERS, (int64_t *)&a) < 0) return NULL;
   if (TRACING) trace_note_access(&a);
   RESTARTING(code, gm_rma_request(&a, &req));
-  return started(code, req, args[ACCESS_INTEGERS]);
+  return started_or(code, req, args[ACCESS_INTEGERS]);
 }
 
 /* compare_and_swap(win, origin, compare, result, datatype, rank, displacement) */
@@ -48,6 +52,7 @@ static PyObject *raw_compare_and_swap(ARGS) {
   return none_or(code);
 }
 
+/* DEFINE_WAIT(flush, …) defines raw_flush. */
 DEFINE_WAIT(fence, 2, "window assertion", NOTE_WIN(a[0], TRACE_NO_PEER, a[1]), gm_fence(a[0], a[1], &pending))
 DEFINE_WAIT(lock, 4, "window rank lock_type assertion", NOTE_WIN(a[0], a[1], a[2]),
             gm_lock(a[0], a[1], a[2], a[3], &pending))
@@ -55,7 +60,7 @@ DEFINE_WAIT(lock_all, 2, "window assertion", NOTE_WIN(a[0], TRACE_NO_PEER, -1), 
 DEFINE_WAIT(unlock, 2, "window rank", NOTE_WIN(a[0], a[1], -1), gm_unlock(a[0], a[1], &pending))
 DEFINE_WAIT(unlock_all, 1, "", NOTE_WIN(a[0], TRACE_NO_PEER, -1), gm_unlock_all(a[0], &pending))
 DEFINE_WAIT(flush, 2, "window rank", NOTE_WIN(a[0], a[1], -1), gm_flush(a[0], a[1], &pending))
-DEFINE_WAIT(drain, 2, "", (void)0, gm_drain(a[0], a[1], &pending))
+DEFINE_WAIT(complete_at, 2, "", (void)0, gm_complete_at(a[0], a[1], &pending))
 DEFINE_WAIT(flush_all, 1, "", NOTE_WIN(a[0], TRACE_NO_PEER, -1), gm_flush(a[0], -1, &pending))
 DEFINE_WAIT(win_post, 3, "window group assertion", NOTE_WIN(a[0], TRACE_NO_PEER, -1), gm_win_post(a[0], a[1], a[2]))
 DEFINE_WAIT(win_start, 3, "window group assertion", NOTE_WIN(a[0], TRACE_NO_PEER, -1),
@@ -110,7 +115,7 @@ PyMethodDef raw_win_methods[] = {F(win_create),
                                  F(flush_all),
                                  {"flush_local", (PyCFunction)(void *)raw_flush, METH_FASTCALL, NULL},
                                  {"flush_local_all", (PyCFunction)(void *)raw_flush_all, METH_FASTCALL, NULL},
-                                 F(drain),
+                                 F(complete_at),
                                  F(win_post),
                                  F(win_start),
                                  F(win_complete),

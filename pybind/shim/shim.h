@@ -25,7 +25,7 @@ typedef struct {
 typedef struct {
   PyObject_HEAD
   int64_t h;
-  gm_win *desc; /* of the handle when it was last looked up */
+  gm_desc *desc; /* of the handle when it was last looked up */
 } WinObject;
 
 typedef struct {
@@ -117,15 +117,16 @@ void keep_sweep(void);
 Py_ssize_t kept_count(void);
 
 /* guard.c: memmove to or from a program's memory. Returns 0, or 1 if the memory faulted, at guard_address().
-   long_copy gives up the GIL if it takes long; guarded_copy may be called without it. */
-int long_copy(void *to, const void *from, Py_ssize_t n);
+   program_copy moves n bytes with the GIL held, and gives the GIL up meanwhile if n is large; guarded_copy
+   may be called without the GIL. */
+int program_copy(void *to, const void *from, Py_ssize_t n);
 int guarded_copy(void *to, const void *from, size_t n);
 int64_t guard_address(void);
 void guard_arm(int forget); /* has faults come to the guard first; forget: who came after Go is no more */
 
-/* single_copy.c: copies n bytes to (put) or from a target's part, at bytes into it, by the kernel. Returns 0 if Go is
+/* kernel_copy.c: copies n bytes to (put) or from a target's part, at bytes into it, by the kernel. Returns 0 if Go is
    to do it. */
-int single_copy(const gm_target *t, int put, void *p, int64_t at, int64_t n);
+int kernel_copy(const gm_target *t, int put, void *p, int64_t at, int64_t n);
 
 /* args.c: arguments of the hot methods. match_args matches them with names. They return -1, without an exception,
    for what does not fit. */
@@ -140,7 +141,7 @@ typedef struct {
 } spec;
 
 /* Reads one of the common buffer specifications. Returns 0, or -1 if the object is
-   anything else, which the Python parser sees to (call_slow), or with an exception
+   anything else, which the Python parser sees to (call_fallback), or with an exception
    that a signal handler has raised meanwhile. */
 int parse_spec(PyObject *o, int writable, spec *s);
 
@@ -166,50 +167,50 @@ PyObject *set_op(PyObject *self, PyObject *args);
 /* hot_request.c. A new Request that keeps the buffer of s acquired. */
 PyObject *new_request(int64_t h, spec *s);
 
-/* A request is done with, with a code: one that is not persistent has no handle and no
+/* Ends a request, with a code: one that is not persistent has no handle and no
    memory any more. Only if its handle is still h. */
-void settle(RequestObject *r, int64_t h, int code);
+void finish_request(RequestObject *r, int64_t h, int code);
 
 /* raw_process.c: what setup() was told. */
 extern PyObject *request_class, *prequest_class, *in_place;
 
-/* fallback.c: the Python methods that the hot methods stand in for, by the name of the hot one. */
+/* fallback.c: the hot calls. Each has a Python method that its C method stands in for: its fallback. */
 enum {
-  SLOW_PUT,
-  SLOW_GET,
-  SLOW_ACCUMULATE,
-  SLOW_FETCH_AND_OP,
-  SLOW_COMPARE_AND_SWAP,
-  SLOW_FLUSH,
-  SLOW_FLUSH_LOCAL,
-  SLOW_FLUSH_ALL,
-  SLOW_FLUSH_LOCAL_ALL,
-  SLOW_LOCK,
-  SLOW_UNLOCK,
-  SLOW_FENCE,
-  SLOW_SEND,
-  SLOW_RECV,
-  SLOW_ISEND,
-  SLOW_IRECV,
-  SLOW_BARRIER,
-  SLOW_WAIT,
-  SLOW_TEST,
-  SLOW_START,
-  SLOW_WAITALL,
-  SLOW_STARTALL,
-  SLOW_ALLREDUCE,
-  SLOW_BCAST,
-  SLOW_COUNT
+  CALL_PUT,
+  CALL_GET,
+  CALL_ACCUMULATE,
+  CALL_FETCH_AND_OP,
+  CALL_COMPARE_AND_SWAP,
+  CALL_FLUSH,
+  CALL_FLUSH_LOCAL,
+  CALL_FLUSH_ALL,
+  CALL_FLUSH_LOCAL_ALL,
+  CALL_LOCK,
+  CALL_UNLOCK,
+  CALL_FENCE,
+  CALL_SEND,
+  CALL_RECV,
+  CALL_ISEND,
+  CALL_IRECV,
+  CALL_BARRIER,
+  CALL_WAIT,
+  CALL_TEST,
+  CALL_START,
+  CALL_WAITALL,
+  CALL_STARTALL,
+  CALL_ALLREDUCE,
+  CALL_BCAST,
+  CALL_COUNT
 };
 extern const char *const hot_names[];
-PyObject *call_slow(int which, PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames);
-PyObject *set_slow(PyObject *self, PyObject *args);
+PyObject *call_fallback(int which, PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames);
+PyObject *set_fallback(PyObject *self, PyObject *args);
 
-/* The arguments of a hot method, and what it does with any that it does not take. */
+/* The arguments of a hot method, and what it does with those that it does not take. */
 #define HOT PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames
-#define SLOWLY(which) return call_slow(which, self, args, n, kwnames)
+#define FALL_BACK(which) return call_fallback(which, self, args, n, kwnames)
 
-/* Their tables. Python finds the signature of a method before SIGNATURE_END; set_slow has the docstring of the Python
+/* Their tables. Python finds the signature of a method before SIGNATURE_END; set_fallback has the docstring of the Python
    method follow it. */
 #define SIGNATURE_END "\n--\n\n"
 #define HOT_METHOD(name, f, signature) \

@@ -136,7 +136,7 @@ void trace_note_access(const gm_access *a) {
   int64_t span, ignored, disp = a->target.disp;
   if (!current()) return;
   int64_t bytes = a->origin.count * gm_trace_span(a->origin.datatype, a->origin.count, &ignored);
-  gm_win *d = gm_win_desc(a->win);
+  gm_desc *d = gm_win_desc(a->win);
   if (d && d->handle == a->win && a->rank >= 0 && a->rank < d->size) disp *= d->target[a->rank].unit;
   gm_trace_span(a->target.datatype, a->target.count, &span);
   trace_note_rma(a->win, a->rank, disp, bytes, span, (int)a->op);

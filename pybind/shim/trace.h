@@ -35,7 +35,7 @@ enum { TRACE_STATE_OPEN = 1, TRACE_STATE_DONE = 2 }; /* trace_record.state */
 enum { TRACE_CLOCK_TICKS = 1 };                      /* trace_head.clock */
 enum { TRACE_RECORDS_AT = 64 << 10 };                /* bytes from the head to the first record */
 enum { TRACE_NO_PEER = -3 };
-enum { TRACE_FINALIZE = SLOW_COUNT }; /* the name after those of the hot methods */
+enum { TRACE_FINALIZE = CALL_COUNT }; /* the name after those of the hot methods */
 
 /* Whether calls are recorded. It changes with the GIL held. */
 extern int gm_tracing __attribute__((visibility("hidden")));

@@ -46,7 +46,7 @@ static PyObject *word_new(PyTypeObject *type, PyObject *args, PyObject *kw) {
   self->win = win;
   self->rank = rank;
   self->sleepers = rank < 0 ? NULL : gm_word_sleepers(win, rank);
-  self->looks = gm_word_shared() ? 1 : LOOKS;
+  self->looks = gm_cores_shared() ? 1 : LOOKS;
   Py_INCREF(owner);
   self->owner = owner;
   snprintf(self->label, sizeof self->label, "%s", label);
@@ -104,7 +104,7 @@ static PyObject *word_add(WordObject *self, PyObject *amount) {
   return PyLong_FromLongLong(before);
 }
 
-#define ARGS WordObject *self, PyObject *const *args, Py_ssize_t n
+#define WORD_ARGS WordObject *self, PyObject *const *args, Py_ssize_t n
 
 static int arguments(const char *name, Py_ssize_t n, Py_ssize_t least, Py_ssize_t most) {
   if (n >= least && n <= most) return check_process();
@@ -113,7 +113,7 @@ static int arguments(const char *name, Py_ssize_t n, Py_ssize_t least, Py_ssize_
 }
 
 /* swap(expected, value) -> what was there: value was stored if that is expected. */
-static PyObject *word_swap(ARGS) {
+static PyObject *word_swap(WORD_ARGS) {
   int64_t expected, value;
   if (arguments("swap", n, 2, 2) < 0 || integer(args[0], &expected) < 0 || integer(args[1], &value) < 0) return NULL;
   if (__atomic_compare_exchange_n(self->at, &expected, value, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) ring(self);
@@ -122,14 +122,14 @@ static PyObject *word_swap(ARGS) {
 
 /* Copies to or from the memory of a program; -1 with an exception. */
 static int copy(void *to, const void *from, Py_ssize_t n) {
-  if (!long_copy(to, from, n)) return 0;
+  if (!program_copy(to, from, n)) return 0;
   raise_code(gm_faulted(guard_address()));
   return -1;
 }
 
 /* put(address, source, bytes, value): copies a contiguous buffer of so many bytes
    there, then stores value. */
-static PyObject *word_put(ARGS) {
+static PyObject *word_put(WORD_ARGS) {
   int64_t to, size, value = 0;
   Py_buffer from;
   if (arguments("put", n, 4, 4) < 0 || integer(args[0], &to) < 0 || integer(args[2], &size) < 0 ||
@@ -149,7 +149,7 @@ static PyObject *word_put(ARGS) {
 }
 
 /* copy_in(address, source): copies a contiguous buffer to an address; a put announces it later. */
-static PyObject *word_copy_in(ARGS) {
+static PyObject *word_copy_in(WORD_ARGS) {
   int64_t to;
   Py_buffer from;
   if (arguments("copy_in", n, 2, 2) < 0 || integer(args[0], &to) < 0 ||
@@ -162,7 +162,7 @@ static PyObject *word_copy_in(ARGS) {
 }
 
 /* move(to, from, bytes, amount): copies between addresses, then adds amount to the word. */
-static PyObject *word_move(ARGS) {
+static PyObject *word_move(WORD_ARGS) {
   int64_t to, from, size, amount;
   if (arguments("move", n, 4, 4) < 0 || integer(args[0], &to) < 0 || integer(args[1], &from) < 0 ||
       integer(args[2], &size) < 0 || integer(args[3], &amount) < 0)
@@ -174,7 +174,7 @@ static PyObject *word_move(ARGS) {
 }
 
 /* take(address, bytes, value) -> the bytes there; then stores value. */
-static PyObject *word_take(ARGS) {
+static PyObject *word_take(WORD_ARGS) {
   int64_t from, size, value;
   if (arguments("take", n, 3, 3) < 0 || integer(args[0], &from) < 0 || integer(args[1], &size) < 0 ||
       integer(args[2], &value) < 0)
@@ -191,7 +191,7 @@ static PyObject *word_take(ARGS) {
 
 /* take_into(address, buffer, value): copies what is there into a buffer, as many bytes
    as that has; then stores value. */
-static PyObject *word_take_into(ARGS) {
+static PyObject *word_take_into(WORD_ARGS) {
   int64_t from, value;
   Py_buffer to;
   if (arguments("take_into", n, 3, 3) < 0 || integer(args[0], &from) < 0 || integer(args[2], &value) < 0 ||
@@ -220,7 +220,7 @@ static int nanoseconds(PyObject *o, int64_t *out) {
 
 /* wait(value, timeout, peers) -> what the word has: value or more, or less if time was over.
    peers are the ranks of the window that can change it; none of them left is an error. */
-static PyObject *word_wait(ARGS) {
+static PyObject *word_wait(WORD_ARGS) {
   int64_t value, timeout, pending = 0, now = look(self);
   if (arguments("wait", n, 3, 3) < 0 || integer(args[0], &value) < 0) return NULL;
   if (now >= value) return PyLong_FromLongLong(now);

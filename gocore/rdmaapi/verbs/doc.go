@@ -2,9 +2,8 @@
 // to package ibverbs the connection of two queue pairs (the info that is exchanged, the
 // timers), and a wait for completions that can be ended.
 //
-// A completion queue is made deeper than asked for. When a queue pair fails, requests
-// that are not signalled complete, too, and an overrun would break all queue pairs of the
-// queue.
+// When a queue pair fails, its unsignalled requests complete as well. So a completion queue
+// is made deeper than asked for: an overrun would break all its queue pairs.
 //
 // It may import device, ibverbs and rdmaapi/backend.
 package verbs

@@ -97,8 +97,18 @@ func (p *pair) Query() (backend.State, error) {
 	return backend.State(s), nil
 }
 
-// The info has: version, MTU (enum), link layer, how many reads and atomics are answered
-// at a time, number, PSN, LID in 2 bytes, 2 bytes of zero, GID.
+// The info, with integers in little-endian order:
+//
+//	offset  bytes
+//	0       1      version
+//	1       1      active MTU, as the enumeration of verbs
+//	2       1      link layer
+//	3       1      how many reads and atomics are answered at a time
+//	4       4      queue pair number
+//	8       4      first packet sequence number (PSN)
+//	12      2      LID
+//	14      2      zero
+//	16      16     GID
 const (
 	infoVersion = 1
 	infoBytes   = 32

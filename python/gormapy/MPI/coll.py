@@ -14,6 +14,7 @@ from . import userop
 from .alltoallw import alltoallw
 from .calling import Blocking, Nonblocking
 from .constants import PROC_NULL
+from .hot import hot
 from .msgbuffer import NOTHING, message, reduction, vector
 from .op import SUM, is_user_defined
 from .sentinel import is_in_place
@@ -243,10 +244,12 @@ class Collectives:
 
     __slots__ = ()
 
+    @hot
     def Barrier(self) -> None:
         """Barrier synchronization."""
         fast.barrier(self._h)
 
+    @hot
     def Bcast(self, buf: BufSpec, root: int = 0) -> None:
         """Broadcast data from one process to all other processes."""
         bcast(Blocking, self, buf, root)
@@ -291,6 +294,7 @@ class Collectives:
         """Reduce to one process."""
         reduce(Blocking, self, sendbuf, recvbuf, op, root)
 
+    @hot
     def Allreduce(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM) -> None:
         """Reduce to all processes."""
         allreduce(Blocking, self, sendbuf, recvbuf, op)

@@ -1,7 +1,8 @@
 """The calls that the extension handles itself, and their Python methods.
 
 For each of them the extension's base type has a method that parses the usual arguments in C. It passes anything
-unusual to the Python method of the same name, which is in the extension's table instead of in the class.
+unusual to its fallback, the Python method of the same name: that is marked `@hot`, and install moves it from its class
+to the extension's table.
 """
 
 import inspect
@@ -9,15 +10,22 @@ import inspect
 from gormapy._ext import fast
 
 
+def hot(method):
+    """Mark a method as the fallback of a hot call: what runs first is the extension's method of the same name."""
+    method.is_hot = True
+    return method
+
+
 def install(classes):
-    """Replace Python methods of these classes (by name) with the extension's."""
+    """Replace the marked methods of these classes (by name) with the extension's."""
     for call in fast.HOT:
         owner, name = call.split(".")
         if not hasattr(getattr(fast, owner, fast.Request), name):
             continue
         for cls in classes[owner].__mro__:
             member = vars(cls).get(name)
-            if member is not None and cls.__module__.startswith("gormapy.MPI"):
-                fast.set_slow(call, getattr(member, "__func__", member), inspect.cleandoc(member.__doc__))
+            method = getattr(member, "__func__", member)  # of a class method
+            if getattr(method, "is_hot", False):
+                fast.set_fallback(call, method, inspect.cleandoc(member.__doc__))
                 delattr(cls, name)
                 break

@@ -311,8 +311,8 @@ def target(spec, count, datatype):
     raise ValueError("target: expecting integral or list/tuple")
 
 
-def rma(origin, readonly, rank, spec):
-    """Parse origin and target; return both, and the holder.
+def parse_access(origin, readonly, rank, spec):
+    """Parse origin and target of a one-sided call; return both, and the holder.
 
     The result is (address, count, datatype), (displacement, count, datatype), holder.
     """

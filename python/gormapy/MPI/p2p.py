@@ -8,6 +8,7 @@ from gormapy._ext import core, fast
 
 from .constants import ANY_SOURCE, ANY_TAG, PROC_NULL
 from .exception import check
+from .hot import hot
 from .message import Message
 from .msgbuffer import acquire, byte, message
 from .request import Prequest, Request, finish
@@ -19,14 +20,9 @@ if TYPE_CHECKING:
 
 _p2p = fast.p2p
 
-# Kinds of fast.p2p
-_SEND, _SSEND, _RECV, _BSEND, _RSEND = range(5)
-
 
 class PointToPoint:
     """Mix-in with the upper-case messages of a communicator."""
-
-    # The extension answers the usual forms of Send, Recv, Isend and Irecv; these methods run for the rest (hot.py).
 
     __slots__ = ()
 
@@ -42,14 +38,16 @@ class PointToPoint:
         address, count, datatype, holder = message(buf, True, dest)
         return Prequest._prepared(fast.p2p_init(kind, self._h, address, count, datatype._h, dest, tag), holder)
 
+    @hot
     def Send(self, buf: BufSpec, dest: int, tag: int = 0) -> None:
         """Blocking send."""
-        self._send(_SEND, buf, dest, tag)
+        self._send(fast.SEND, buf, dest, tag)
 
+    @hot
     def Recv(self, buf: BufSpec, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> None:
         """Blocking receive."""
         address, count, datatype, holder = message(buf, False, source)
-        finish(_p2p(_RECV, self._h, address, count, datatype._h, source, tag, holder), status)
+        finish(_p2p(fast.RECV, self._h, address, count, datatype._h, source, tag, holder), status)
 
     def Sendrecv(
         self,
@@ -112,14 +110,16 @@ class PointToPoint:
         send, recv = (where, nbytes, byte()._h, dest, sendtag), (address, count, datatype._h, source, recvtag)
         return Request._started(fast.isendrecv(self._h, *send, *recv, (holder, copy_holder)))
 
+    @hot
     def Isend(self, buf: BufSpec, dest: int, tag: int = 0) -> Request:
         """Nonblocking send."""
-        return self._isend(_SEND, buf, dest, tag)
+        return self._isend(fast.SEND, buf, dest, tag)
 
+    @hot
     def Irecv(self, buf: BufSpec, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Request:
         """Nonblocking receive."""
         address, count, datatype, holder = message(buf, False, source)
-        return Request._started(_p2p(_RECV, self._h, address, count, datatype._h, source, tag, holder))
+        return Request._started(_p2p(fast.RECV, self._h, address, count, datatype._h, source, tag, holder))
 
     def Probe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> Literal[True]:
         """Blocking test for a message."""
@@ -149,52 +149,52 @@ class PointToPoint:
 
     def Send_init(self, buf: BufSpec, dest: int, tag: int = 0) -> Prequest:
         """Create a persistent request for a standard send."""
-        return self._send_init(_SEND, buf, dest, tag)
+        return self._send_init(fast.SEND, buf, dest, tag)
 
     def Recv_init(self, buf: BufSpec, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Prequest:
         """Create a persistent request for a receive."""
         address, count, datatype, holder = message(buf, False, source)
-        request = fast.p2p_init(_RECV, self._h, address, count, datatype._h, source, tag)
+        request = fast.p2p_init(fast.RECV, self._h, address, count, datatype._h, source, tag)
         return Prequest._prepared(request, holder)
 
     def Bsend_init(self, buf: BufSpec, dest: int, tag: int = 0) -> Prequest:
         """Create a persistent request for a send in buffered mode."""
-        return self._send_init(_BSEND, buf, dest, tag)
+        return self._send_init(fast.BSEND, buf, dest, tag)
 
     def Ssend_init(self, buf: BufSpec, dest: int, tag: int = 0) -> Prequest:
         """Create a persistent request for a send in synchronous mode."""
-        return self._send_init(_SSEND, buf, dest, tag)
+        return self._send_init(fast.SSEND, buf, dest, tag)
 
     def Rsend_init(self, buf: BufSpec, dest: int, tag: int = 0) -> Prequest:
         """Create a persistent request for a send in ready mode."""
-        return self._send_init(_RSEND, buf, dest, tag)
+        return self._send_init(fast.RSEND, buf, dest, tag)
 
     # Communication modes
     # -------------------
 
     def Bsend(self, buf: BufSpec, dest: int, tag: int = 0) -> None:
         """Blocking send in buffered mode."""
-        self._send(_BSEND, buf, dest, tag)
+        self._send(fast.BSEND, buf, dest, tag)
 
     def Ssend(self, buf: BufSpec, dest: int, tag: int = 0) -> None:
         """Blocking send in synchronous mode."""
-        self._send(_SSEND, buf, dest, tag)
+        self._send(fast.SSEND, buf, dest, tag)
 
     def Rsend(self, buf: BufSpec, dest: int, tag: int = 0) -> None:
         """Blocking send in ready mode."""
-        self._send(_RSEND, buf, dest, tag)
+        self._send(fast.RSEND, buf, dest, tag)
 
     def Ibsend(self, buf: BufSpec, dest: int, tag: int = 0) -> Request:
         """Nonblocking send in buffered mode."""
-        return self._isend(_BSEND, buf, dest, tag)
+        return self._isend(fast.BSEND, buf, dest, tag)
 
     def Issend(self, buf: BufSpec, dest: int, tag: int = 0) -> Request:
         """Nonblocking send in synchronous mode."""
-        return self._isend(_SSEND, buf, dest, tag)
+        return self._isend(fast.SSEND, buf, dest, tag)
 
     def Irsend(self, buf: BufSpec, dest: int, tag: int = 0) -> Request:
         """Nonblocking send in ready mode."""
-        return self._isend(_RSEND, buf, dest, tag)
+        return self._isend(fast.RSEND, buf, dest, tag)
 
 
 def _packed(address, count, datatype):

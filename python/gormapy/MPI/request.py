@@ -9,6 +9,7 @@ from gormapy._ext import core, fast
 from . import constants
 from .exception import Exception, check
 from .handle import Handle, adopt, named
+from .hot import hot
 from .missing import PrequestCalls
 from .serialize import pickle
 from .status import Status
@@ -49,8 +50,6 @@ class Step:
 
 class Request(Handle, fast.Request):
     """Request that stands for an operation in progress."""
-
-    # The extension answers the usual forms of Wait, Test and Waitall; these methods run for the rest (hot.py).
 
     _family = "Request"
     # Memory that an object arrives in, for the lower-case methods.
@@ -107,6 +106,7 @@ class Request(Handle, fast.Request):
         self._arriving = None
         return pickle.loads(memoryview(memory)[: status._nbytes]) if status._nbytes else None
 
+    @hot
     def Wait(self, status: Status | None = None) -> Literal[True]:
         """Wait for a nonblocking operation to complete."""
         handle = self._h
@@ -118,6 +118,7 @@ class Request(Handle, fast.Request):
         self._complete(handle, status)
         return True
 
+    @hot
     def Test(self, status: Status | None = None) -> bool:
         """Test for the completion of a nonblocking operation."""
         handle = self._h
@@ -149,7 +150,7 @@ class Request(Handle, fast.Request):
         try:
             index = fast.waitany(_handles(listed), status, codes)
         finally:
-            _settle(listed, codes, [status] * len(listed))
+            _retire_ended(listed, codes, [status] * len(listed))
         return _chosen(index, status)
 
     @classmethod
@@ -160,7 +161,7 @@ class Request(Handle, fast.Request):
         try:
             index, flag = fast.testany(_handles(listed), status, codes)
         finally:
-            _settle(listed, codes, [status] * len(listed))
+            _retire_ended(listed, codes, [status] * len(listed))
         return (_chosen(index, status) if flag else constants.UNDEFINED), bool(flag)
 
     @classmethod
@@ -175,6 +176,7 @@ class Request(Handle, fast.Request):
         return constants.UNDEFINED, not active
 
     @classmethod
+    @hot
     def Waitall(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> Literal[True]:
         """Wait for all previously initiated requests to complete."""
         _all(requests, statuses, fast.waitall)
@@ -333,8 +335,6 @@ class Request(Handle, fast.Request):
 class Prequest(PrequestCalls, Request):
     """Persistent request."""
 
-    # The extension answers the usual forms of Start and Startall; these methods run for the rest (hot.py).
-
     def __new__(cls, request: Request | None = None) -> Self:
         return super().__new__(cls, _of_kind(Prequest, request))
 
@@ -350,6 +350,7 @@ class Prequest(PrequestCalls, Request):
             self._kind |= _STEPPED
         return self
 
+    @hot
     def Start(self) -> None:
         """Initiate a communication with a persistent request."""
         if self._step is not None:
@@ -357,6 +358,7 @@ class Prequest(PrequestCalls, Request):
         fast.start(self._h)
 
     @classmethod
+    @hot
     def Startall(cls, requests: Sequence[Prequest]) -> None:
         """Start a collection of persistent requests."""
         for request in _copied(requests):
@@ -498,7 +500,7 @@ def _chosen(index, status):
     return constants.UNDEFINED
 
 
-def _settle(listed, codes, filled):
+def _retire_ended(listed, codes, filled):
     """Record which requests have ended, successfully or not: all of them even if the function of one fails.
 
     The code of a request is None as long as it has not ended: then it is unchanged, and its memory is kept.
@@ -527,7 +529,7 @@ def _all(requests, statuses, call):
         return call(_handles(listed), filled, codes)
     finally:
         try:
-            _settle(listed, codes, filled)
+            _retire_ended(listed, codes, filled)
         finally:
             if any(codes):  # the statuses say which of them failed
                 for status, code in zip(filled, codes):
@@ -557,7 +559,7 @@ def _some(requests, statuses, call):
         indices = call(_handles(listed), filled, codes)
     finally:
         try:
-            _settle(listed, codes, filled)
+            _retire_ended(listed, codes, filled)
         finally:
             ended = [status for status, code in zip(filled, codes) if code is not None]
             _return_statuses(ended, statuses, len(ended))

@@ -13,9 +13,10 @@ from .errhandler import ErrorHandling
 from .exception import Exception, check, error, fields
 from .group import Group
 from .handle import Handle, adopt, named
+from .hot import hot
 from .info import INFO_NULL
 from .intracomm import COMM_SELF
-from .msgbuffer import acquire, index, message, rma, same_type, single
+from .msgbuffer import acquire, index, message, parse_access, same_type, single
 from .naming import Attributed, Named
 from .op import SUM, handle_of
 from .request import Request
@@ -34,21 +35,19 @@ if TYPE_CHECKING:
 
 _rma = fast.rma
 
-# Where messages carry the operations on a target, the origins' memory is kept until the operations are complete; at
-# this number of operations, they are first completed at the origin.
+# Operations that may go on after their call keep their origin's memory. At this number of them on one target, they are
+# completed first.
 _MOST_KEPT = 256
-
-
 _NOT_KEPT = ()
 
 
 def _to_a_rank(method):
     """Make a one-sided call without a target rank raise an error that says how to pass it."""
-    place = method.__code__.co_varnames.index("target_rank")
+    position = method.__code__.co_varnames.index("target_rank")
 
     @wraps(method)
     def call(self, *args, **kwargs):
-        if len(args) < place and "target_rank" not in kwargs:
+        if len(args) < position and "target_rank" not in kwargs:
             from .explain import no_target_rank
 
             raise no_target_rank(method.__name__, method.__code__.co_varnames[1 : method.__code__.co_argcount])
@@ -78,26 +77,24 @@ def _group(group, call):
 class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
     """Window of memory for one-sided communication."""
 
-    # The extension answers the usual forms of Put, Get, Accumulate, Fetch_and_op, Compare_and_swap, Lock, Unlock, Fence
-    # and the flushes; these methods run for the rest, and say what is wrong (hot.py).
-
     _family = "Win"
     _memory = None
-    _kept = None
+    _origins = None
     _attached = None
     # All memory that the core or other ranks may access until the window is freed; kept by the extension as well,
     # because a program may drop the window, or end, without freeing it.
-    _held = None
+    _until_free = None
     # (base, size, disp_unit, flavor, rank, group size)
     _description = None
 
     def __new__(cls, win: Win | None = None) -> Self:
         self = adopt(Win, super().__new__(cls), win)
-        self._kept = {}  # target rank -> memory of operations that are not complete
+        self._origins = {}  # target rank -> memory of operations that are not complete
         self._attached = {}  # address -> memory attached to a dynamic window
         if win is not None:
             self._take_over(win._description)
-            self._memory, self._kept, self._attached, self._held = win._memory, win._kept, win._attached, win._held
+            self._memory, self._until_free = win._memory, win._until_free
+            self._origins, self._attached = win._origins, win._attached
         return self
 
     def _take_over(self, description):
@@ -124,7 +121,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
     # --------
 
     @classmethod
-    def _made(cls, flavor, address, nbytes, disp_unit, info, comm, memory):
+    def _create(cls, flavor, address, nbytes, disp_unit, info, comm, memory):
         disp_unit = index(disp_unit, "disp_unit")
         if not isinstance(comm, fast.Comm):
             raise TypeError(f"comm: expecting a communicator, got {type(comm).__name__}")
@@ -132,9 +129,9 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         created = fast.win_create(flavor, address, nbytes, disp_unit, comm._h, hints.bits, hints.alignment)
         self = cls._from_handle(fast.result(created))
         self._memory = memory
-        self._held = (memory, self._kept, self._attached)
-        fast.keep(self._held)
-        wininfo.keep(self._h, hints)
+        self._until_free = (memory, self._origins, self._attached)
+        fast.retain(self._until_free)
+        wininfo.remember(self._h, hints)
         return self
 
     @classmethod
@@ -150,13 +147,13 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         else:
             address, nbytes, holder = _memory_of(memory)
         flavor = constants.WIN_FLAVOR_CREATE
-        return cls._made(flavor, address, nbytes, disp_unit, info, comm, holder)
+        return cls._create(flavor, address, nbytes, disp_unit, info, comm, holder)
 
     @classmethod
     def Allocate(cls, size: int, disp_unit: int = 1, info: Info = INFO_NULL, comm: Comm = COMM_SELF) -> Self:
         """Create a window with `size` bytes of memory of its own at this rank (see tomemory); collective."""
         size = index(size, "Win.Allocate: size, a number of bytes")
-        return cls._made(constants.WIN_FLAVOR_ALLOCATE, 0, size, disp_unit, info, comm, None)
+        return cls._create(constants.WIN_FLAVOR_ALLOCATE, 0, size, disp_unit, info, comm, None)
 
     @classmethod
     def Allocate_shared(cls, size: int, disp_unit: int = 1, info: Info = INFO_NULL, comm: Comm = COMM_SELF) -> Self:
@@ -165,7 +162,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         A barrier does not order loads and stores: Lock_all once, then store, Sync, Barrier, Sync, load.
         """
         size = index(size, "Win.Allocate_shared: size, a number of bytes")
-        return cls._made(constants.WIN_FLAVOR_SHARED, 0, size, disp_unit, info, comm, None)
+        return cls._create(constants.WIN_FLAVOR_SHARED, 0, size, disp_unit, info, comm, None)
 
     @classmethod
     def Create_dynamic(cls, info: Info = INFO_NULL, comm: Comm = COMM_SELF) -> Self:
@@ -173,7 +170,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
 
         Displacements are addresses at the target, as Get_address returns them there.
         """
-        return cls._made(constants.WIN_FLAVOR_DYNAMIC, 0, 0, 1, info, comm, None)
+        return cls._create(constants.WIN_FLAVOR_DYNAMIC, 0, 0, 1, info, comm, None)
 
     def Attach(self, memory: Buffer) -> None:
         """Let others access memory of this rank through a dynamic window; local: tell them the address."""
@@ -207,8 +204,8 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         wininfo.forget(self._h)
         handle, self._h = self._h, 0
         fast.result(fast.win_free(handle))
-        fast.let_go(self._held)
-        self._description = self._memory = self._held = None
+        fast.release(self._until_free)
+        self._description = self._memory = self._until_free = None
         self._attached.clear()
         self._completed()
 
@@ -286,34 +283,34 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
     # Communication
     # -------------
 
-    def _keep(self, target_rank, holder):
+    def _keep_origin(self, target_rank, holder):
         """Keep origin memory until the operation on it, which the caller starts next, is complete."""
         try:
-            kept = self._kept.get(target_rank)
+            kept = self._origins.get(target_rank)
         except TypeError:  # not hashable, so no rank
             kept = None
         if kept is None:
             target_rank = index(target_rank, "target_rank")
-            kept = self._kept[target_rank] = [] if core.WinLater(self._h, target_rank) else _NOT_KEPT
+            kept = self._origins[target_rank] = [] if core.WinLater(self._h, target_rank) else _NOT_KEPT
         if kept is _NOT_KEPT:
             return
         if len(kept) >= _MOST_KEPT:
-            fast.drain(self._h, target_rank)
+            fast.complete_at(self._h, target_rank)
             kept.clear()
         kept.append(holder)
 
     def _completed(self, target_rank=None):
         """Release the memory of complete operations on one target or on all."""
-        ranks = list(self._kept) if target_rank is None else [target_rank]
+        ranks = list(self._origins) if target_rank is None else [target_rank]
         for rank in ranks:
-            if self._kept.get(rank):
-                self._kept[rank].clear()
+            if self._origins.get(rank):
+                self._origins[rank].clear()
 
-    def _access(self, kind, target_rank, source, fetched, place, op=0, call=_rma, more=()):
-        """Start an operation of the core; source, fetched and place are (address or place, count, datatype)."""
+    def _access(self, kind, target_rank, source, fetched, spec, op=0, call=_rma, more=()):
+        """Start an operation of the core; source and fetched are (address, count, datatype), spec the parsed target."""
         to, room, kept_type = fetched[:3] if fetched else (0, 0, source[2])
         address, count, datatype = source[:3]
-        where, n, there = place[:3]
+        disp, n, target_type = spec[:3]
         return call(
             kind,
             self._h,
@@ -324,21 +321,20 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
             room,
             kept_type._h,
             target_rank,
-            where,
+            disp,
             n,
-            there._h,
+            target_type._h,
             op,
             *more,
         )
 
-    def _request(self, kind, target_rank, source, fetched, place, holder, op=0):
+    def _request(self, kind, target_rank, source, fetched, spec, holder, op=0):
         """Start an operation of the core and return its request."""
         # the window keeps the memory too: the request may be freed before the operation is complete
-        self._keep(target_rank, holder)
-        return Request._started(
-            self._access(kind, target_rank, source, fetched, place, op, fast.rma_request, (holder,))
-        )
+        self._keep_origin(target_rank, holder)
+        return Request._started(self._access(kind, target_rank, source, fetched, spec, op, fast.rma_request, (holder,)))
 
+    @hot
     @_to_a_rank
     def Put(self, origin: BufSpec, target_rank: int, target: TargetSpec | None = None) -> None:
         """Start copying contiguous `origin` to `target` (place in the target's disp_unit, or [disp, count, type]).
@@ -346,17 +342,19 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         `origin` may be changed after Flush_local; the data are at the target after Flush, Unlock or Fence, or
         when the target's Wait has returned.
         """
-        source, place, holder = rma(origin, True, target_rank, target)
-        self._keep(target_rank, holder)
-        self._access(fast.PUT, target_rank, source, None, place)
+        source, spec, holder = parse_access(origin, True, target_rank, target)
+        self._keep_origin(target_rank, holder)
+        self._access(fast.PUT, target_rank, source, None, spec)
 
+    @hot
     @_to_a_rank
     def Get(self, origin: BufSpec, target_rank: int, target: TargetSpec | None = None) -> None:
         """Start reading into `origin`, which is undefined until Flush_local, Flush, Unlock, Fence or Complete."""
-        source, place, holder = rma(origin, False, target_rank, target)
-        self._keep(target_rank, holder)
-        self._access(fast.GET, target_rank, source, None, place)
+        source, spec, holder = parse_access(origin, False, target_rank, target)
+        self._keep_origin(target_rank, holder)
+        self._access(fast.GET, target_rank, source, None, spec)
 
+    @hot
     @_to_a_rank
     def Accumulate(self, origin: BufSpec, target_rank: int, target: TargetSpec | None = None, op: Op = SUM) -> None:
         """Start replacing each element at `target` by `target op origin`; `origin` and completion are as in Put.
@@ -364,9 +362,9 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         Atomic for each element, with calls of the same type and the same op or NO_OP. REPLACE stores, and NO_OP is for
         Get_accumulate and Fetch_and_op.
         """
-        source, place, holder = rma(origin, True, target_rank, target)
-        self._keep(target_rank, holder)
-        self._access(fast.ACC, target_rank, source, None, place, handle_of(op))
+        source, spec, holder = parse_access(origin, True, target_rank, target)
+        self._keep_origin(target_rank, holder)
+        self._access(fast.ACC, target_rank, source, None, spec, handle_of(op))
 
     @_to_a_rank
     def Get_accumulate(
@@ -376,11 +374,12 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
 
         With NO_OP it reads each element atomically, and `origin` is not used.
         """
-        source, place, holder = rma(origin, True, target_rank, target)
+        source, spec, holder = parse_access(origin, True, target_rank, target)
         fetched = message(result, False, target_rank, 0)
-        self._keep(target_rank, (holder, fetched[3]))
-        self._access(fast.GET_ACC, target_rank, source, fetched, place, handle_of(op))
+        self._keep_origin(target_rank, (holder, fetched[3]))
+        self._access(fast.GET_ACC, target_rank, source, fetched, spec, handle_of(op))
 
+    @hot
     @_to_a_rank
     def Fetch_and_op(
         self, origin: BufSpec, result: BufSpec, target_rank: int, target_disp: int = 0, op: Op = SUM
@@ -393,11 +392,12 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         fetched = single("result", result, False, target_rank)
         same_type(target_rank, origin=source, result=fetched)
         one = (source[0], 1, source[2])
-        self._keep(target_rank, (source[3], fetched[3]))
+        self._keep_origin(target_rank, (source[3], fetched[3]))
         self._access(
             fast.FETCH_OP, target_rank, one, (fetched[0], 1, source[2]), (target_disp, 1, source[2]), handle_of(op)
         )
 
+    @hot
     @_to_a_rank
     def Compare_and_swap(
         self, origin: BufSpec, compare: BufSpec, result: BufSpec, target_rank: int, target_disp: int = 0
@@ -410,7 +410,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         expected = single("compare", compare, True, target_rank)
         fetched = single("result", result, False, target_rank)
         same_type(target_rank, origin=source, compare=expected, result=fetched)
-        self._keep(target_rank, (source[3], expected[3], fetched[3]))
+        self._keep_origin(target_rank, (source[3], expected[3], fetched[3]))
         fast.compare_and_swap(self._h, source[0], expected[0], fetched[0], source[2]._h, target_rank, target_disp)
 
     # Request-based communication
@@ -422,14 +422,14 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
 
         Within Lock or Lock_all only.
         """
-        source, place, holder = rma(origin, True, target_rank, target)
-        return self._request(fast.PUT, target_rank, source, None, place, holder)
+        source, spec, holder = parse_access(origin, True, target_rank, target)
+        return self._request(fast.PUT, target_rank, source, None, spec, holder)
 
     @_to_a_rank
     def Rget(self, origin: BufSpec, target_rank: int, target: TargetSpec | None = None) -> Request:
         """As Get; `origin` has the data when the returned request is complete. Within Lock or Lock_all only."""
-        source, place, holder = rma(origin, False, target_rank, target)
-        return self._request(fast.GET, target_rank, source, None, place, holder)
+        source, spec, holder = parse_access(origin, False, target_rank, target)
+        return self._request(fast.GET, target_rank, source, None, spec, holder)
 
     @_to_a_rank
     def Raccumulate(self, origin: BufSpec, target_rank: int, target: TargetSpec | None = None, op: Op = SUM) -> Request:
@@ -437,8 +437,8 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
 
         Within Lock or Lock_all only.
         """
-        source, place, holder = rma(origin, True, target_rank, target)
-        return self._request(fast.ACC, target_rank, source, None, place, holder, handle_of(op))
+        source, spec, holder = parse_access(origin, True, target_rank, target)
+        return self._request(fast.ACC, target_rank, source, None, spec, holder, handle_of(op))
 
     @_to_a_rank
     def Rget_accumulate(
@@ -448,13 +448,14 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
 
         A flush tells whether the target has been changed. Within Lock or Lock_all only.
         """
-        source, place, holder = rma(origin, True, target_rank, target)
+        source, spec, holder = parse_access(origin, True, target_rank, target)
         fetched = message(result, False, target_rank, 0)
-        return self._request(fast.GET_ACC, target_rank, source, fetched, place, (holder, fetched[3]), handle_of(op))
+        return self._request(fast.GET_ACC, target_rank, source, fetched, spec, (holder, fetched[3]), handle_of(op))
 
     # Synchronization
     # ---------------
 
+    @hot
     def Fence(self, assertion: int = 0) -> None:
         """End the epoch before and begin the next one; collective.
 
@@ -486,10 +487,12 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         """Return whether all ranks of Post's group have called Complete; if so, end the exposure as Wait does."""
         return fast.win_test(self._h)
 
+    @hot
     def Lock(self, rank: int, lock_type: int = constants.LOCK_EXCLUSIVE, assertion: int = 0) -> None:
         """Open an access epoch at one rank; may return before the lock is granted: it is not a mutex."""
         fast.lock(self._h, rank, lock_type, assertion)
 
+    @hot
     def Unlock(self, rank: int) -> None:
         """End the access epoch at one rank: all its operations are complete, here and at the target."""
         fast.unlock(self._h, rank)
@@ -504,16 +507,19 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         fast.unlock_all(self._h)
         self._completed()
 
+    @hot
     def Flush(self, rank: int) -> None:
         """Complete all operations at one rank, here and at the target. Within Lock or Lock_all only."""
         fast.flush(self._h, rank)
         self._completed(rank)
 
+    @hot
     def Flush_all(self) -> None:
         """Complete all operations at all ranks, here and at the targets. Within Lock or Lock_all only."""
         fast.flush_all(self._h)
         self._completed()
 
+    @hot
     def Flush_local(self, rank: int) -> None:
         """Complete all operations at one rank here only: buffers are reusable, results are there.
 
@@ -522,6 +528,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         fast.flush_local(self._h, rank)
         self._completed(rank)
 
+    @hot
     def Flush_local_all(self) -> None:
         """Complete all operations at all ranks here only, as Flush_local does at one."""
         fast.flush_local_all(self._h)

@@ -110,8 +110,8 @@ class Hints:
 _of = {}  # handle -> Hints
 
 
-def keep(handle, hints):
-    """Keep the hints of a window that has been made."""
+def remember(handle, hints):
+    """Remember the hints of a window that has been made."""
     _of[handle] = hints
 
 

@@ -181,7 +181,7 @@ class Engine(Handle):
             with self._lock:
                 holder = self._held.pop(desc.id, None)
             if error is not None and error.status == "EBUSY" and holder is not None:
-                fast.keep(holder)
+                fast.retain(holder)
             elif self._desc.backend == "ofi":
                 self._lingering.append(holder)
         if error is not None:
@@ -255,7 +255,7 @@ class Engine(Handle):
         except Error as error:
             if error.status == "EBUSY":
                 for holder in self._held.values():
-                    fast.keep(holder)
+                    fast.retain(holder)
             raise
         finally:
             self._held.clear()

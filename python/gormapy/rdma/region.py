@@ -108,7 +108,7 @@ class MemoryRegion(Handle):
             super().close()
         except Error as error:
             if error.status == "EBUSY":
-                fast.keep(self._holder)
+                fast.retain(self._holder)
             raise
         finally:
             if self._holder is not None and self._lingers():

@@ -33,8 +33,8 @@ static void ended(PyObject *codes, Py_ssize_t i, int code) {
 }
 
 /* waitall(requests, statuses or None, codes). On the first error the rest is still
-   waited for, then that error is raised. None has ended if Python code that a signal
-   has run raises an exception while one is in progress. */
+   waited for, then that error is raised. If a signal handler raises an exception during
+   the wait, that request and those after it have not ended. */
 static PyObject *raw_waitall(ARGS) {
   Py_ssize_t count;
   int first = 0;
@@ -197,4 +197,5 @@ end:
 static PyObject *raw_waitsome(ARGS) { return some(args, n, 1); }
 static PyObject *raw_testsome(ARGS) { return some(args, n, 0); }
 
-PyMethodDef raw_requests_methods[] = {F(waitall), F(testall), F(waitany), F(testany), F(waitsome), F(testsome), {0}};
+PyMethodDef raw_request_list_methods[] = {F(waitall),  F(testall),  F(waitany), F(testany),
+                                          F(waitsome), F(testsome), {0}};

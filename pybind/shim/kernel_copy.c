@@ -1,5 +1,5 @@
-/* The single copy of the shm transport, for few bytes: the kernel copies between two processes' memory, and the
-   target's process takes no part.
+/* The path copy of windows, for few bytes: the kernel copies between two processes' memory, and the target's process
+   takes no part.
 
    Go has the other half (gocore/fabric/shm, and rma, which decides that a target is reached in this way): the probe
    whether the kernel allows it, long copies, many runs in one call, and the errors. Only when rma has found that it
@@ -15,7 +15,7 @@
 
 #define SHORT_COPY (16 << 10)
 
-int single_copy(const gm_target *t, int put, void *p, int64_t at, int64_t n) {
+int kernel_copy(const gm_target *t, int put, void *p, int64_t at, int64_t n) {
   if (n > SHORT_COPY || !(t->flags & GM_TARGET_COPY) || __atomic_load_n(t->ended, __ATOMIC_ACQUIRE)) return 0;
   struct iovec here = {p, n}, there = {(void *)(uintptr_t)(t->remote + at), n};
   pid_t pid = (pid_t)t->pid;
