@@ -71,6 +71,7 @@ func (b *batch) add(off, n int) bool {
 	return true
 }
 
+// pass has the runs of the batch handled, and empties it. It returns false after an error.
 func (b *batch) pass() bool {
 	if b.used > 0 && b.err == nil {
 		b.err = b.handle(b.from, b.n, b.runs[:b.used])

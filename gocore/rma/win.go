@@ -66,13 +66,13 @@ func New(e *engine.Engine) *RMA {
 	e.AddPollHook(m.serveLockProxies)
 	e.SetPlacer(fabric.KindPut, m.placePut)
 	e.SetPlacer(fabric.KindGetData, m.placeGetData)
-	for kind, h := range map[fabric.Kind]engine.Handler{ // of messages of this generation
+	for kind, h := range map[fabric.Kind]engine.Handler{
 		fabric.KindPut: m.onPut, fabric.KindGet: m.onGet, fabric.KindAcc: m.onAcc,
 		fabric.KindCAS: m.onCAS, fabric.KindAck: m.onAck, fabric.KindGetData: m.onGetData,
 		fabric.KindLock: m.onLock, fabric.KindLocked: m.onLocked, fabric.KindCounters: m.onCounters,
 	} {
 		e.Handle(kind, func(src int, head *fabric.Header, payload []byte) {
-			if head.Gen == m.gen.Load() {
+			if head.Gen == m.gen.Load() { // else it is dropped
 				h(src, head, payload)
 			}
 		})
@@ -204,7 +204,7 @@ func (w *Win) inAccess() string {
 
 // path is how puts and gets reach a target, see the package comment. The order matters:
 // on the paths from pathRDMA on, operations complete later, and accumulates and atomics go
-// by messages.
+// by messages (but for those of nicatomics.go).
 type path uint8
 
 const (
