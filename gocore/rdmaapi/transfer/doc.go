@@ -51,7 +51,8 @@
 // connection closes its lanes, and a link breaks. A link first waits, at most
 // lateTime, for its outstanding work requests: the last thing that the other side
 // did, such as taking a notice, may have been acknowledged on the lanes only after
-// the end of the socket arrived.
+// the end of the socket arrived. Requests that fail meanwhile because the lanes were
+// closed fail for the reason that came by the socket, and do not start again.
 //
 // # Locks
 //

@@ -55,7 +55,8 @@ type link struct {
 	lanes     []*lane
 	turn      int
 	wrs       []backend.SendWR
-	again     bool // a timer will pump
+	again     bool     // a timer will pump
+	leaving   *failure // the socket has ended, for this reason: late completions are awaited
 }
 
 func newLink(r *remote) *link {
@@ -83,9 +84,12 @@ func (l *link) run(ctx context.Context) {
 		}
 		l.mu.Unlock()
 		go func() {
-			why := ended(l.conn)
+			f := failure{RDMAOp, fmt.Sprintf("the connection to engine %q is lost: %s", name, ended(l.conn))}
+			l.mu.Lock()
+			l.leaving = &f
+			l.mu.Unlock()
 			l.awaitCompletions(lateTime)
-			l.fail(RDMAOp, fmt.Sprintf("the connection to engine %q is lost: %s", name, why))
+			l.fail(f.code, f.text)
 		}()
 		err := l.poller.run(l.complete, func() bool { return l.engine.config.Polling && l.active.Load() > 0 })
 		if err != nil {
@@ -395,6 +399,10 @@ func (l *link) finish(t *transfer) bool {
 
 // failed breaks the link because a request of t has failed.
 func (l *link) failed(t *transfer, c *backend.Completion) {
+	if l.leaving != nil && c.Status == backend.RetryExcErr { // the lanes were closed after the socket
+		l.breakUp(*l.leaving, false)
+		return
+	}
 	text := c.Detail
 	if text == "" {
 		text = c.Status.Meaning()
