@@ -9,10 +9,11 @@ import time
 import uuid
 
 import pytest
-from gormapy_compare import __main__ as compare
-from gormapy_compare import job, peers, table, targets
 from support import leftovers
 from support.mpirun import environment, mpiexec
+
+from gormapy_compare import __main__ as compare
+from gormapy_compare import job, peers, table, targets
 
 # What pip says when it can't reach the index, as opposed to what it says about a package.
 UNREACHABLE = ("Failed to establish", "Name or service not known", "ProxyError", "Could not fetch URL")

@@ -11,9 +11,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from gormapy_compare import peers
 from lessons import buffers
 from support.mpirun import environment, mpiexec
+
+from gormapy_compare import peers
 
 ROOT = Path(__file__).resolve().parents[2]
 README, DOCS = ROOT / "README.md", ROOT / "docs"

@@ -1,5 +1,6 @@
 """MPICH and its launcher Hydra, to test beside."""
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -17,11 +18,14 @@ def mpich():
     if given := os.environ.get("GORMAPY_TEST_MPICH"):
         return Path(given) / "bin"
     folder = Path(__file__).parents[2] / ".cache" / "mpich"
-    if not (folder / "made").exists():
-        pip = [str(folder / "bin" / "python"), "-m", "pip", "-q", "--disable-pip-version-check"]
-        for step in ([sys.executable, "-m", "venv", str(folder)], [*pip, "install", "mpich==5.*", "mpi4py==4.*"]):
-            done = subprocess.run(step, capture_output=True, text=True, timeout=300)
-            if done.returncode:
-                pytest.skip(f"MPICH can't be installed: {done.stderr.strip()[-200:]}")
-        (folder / "made").touch()
+    folder.parent.mkdir(exist_ok=True)
+    with open(f"{folder}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # one worker of pytest-xdist makes it
+        if not (folder / "made").exists():
+            pip = [str(folder / "bin" / "python"), "-m", "pip", "-q", "--disable-pip-version-check"]
+            for step in ([sys.executable, "-m", "venv", str(folder)], [*pip, "install", "mpich==5.*", "mpi4py==4.*"]):
+                done = subprocess.run(step, capture_output=True, text=True, timeout=300)
+                if done.returncode:
+                    pytest.skip(f"MPICH can't be installed: {done.stderr.strip()[-200:]}")
+            (folder / "made").touch()
     return folder / "bin"

@@ -36,7 +36,7 @@ def names():
     for folder in ("/dev/shm", "/tmp"):
         if os.path.isdir(folder):
             here = [name for name in os.listdir(folder) if "gormapy" in name.lower()]
-            found |= {f"{folder}/{name}" for name in here if not name.startswith("gormapy-build-")}
+            found |= {f"{folder}/{name}" for name in here if not name.startswith(("gormapy-build-", "gormapy-sdist-"))}
     return found
 
 
