@@ -33,8 +33,8 @@ static void ended(PyObject *codes, Py_ssize_t i, int code) {
 }
 
 /* waitall(requests, statuses or None, codes). On the first error the rest is still
-   waited for, then that error is raised. If a signal handler raises an exception during
-   the wait, that request and those after it have not ended. */
+   waited for, then that error is raised. If a signal handler raises an exception, those
+   whose code is set have ended, and the others have not. */
 static PyObject *raw_waitall(ARGS) {
   Py_ssize_t count;
   int first = 0;

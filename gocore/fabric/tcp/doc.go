@@ -50,7 +50,8 @@
 //	I: ranks    rank of I, rank of A
 //	A: verdict  use or yield
 //
-// So each side proves that it knows the secret before it is told anything by the other.
+// So an acceptor says nothing but the challenge before the initiator has proved that it
+// knows the secret. The initiator's ranks are no secret.
 // The frames that follow are neither encrypted nor authenticated. A peer that answers
 // and is none (another job's, another program) breaks the pair at once.
 //

@@ -16,8 +16,8 @@ import (
 // The protocol on the socket of an engine, the acceptor, is the handshake of package
 // handshake with the acceptor's secret; the initiator is the engine that connects. The
 // bodies are a hello of the initiator and an answer of the acceptor. So only an engine
-// that has the acceptor's descriptor is accepted, and only the acceptor itself can
-// answer. Then either one may send a goodbye at any time, preceded by its length in 4
+// that has the acceptor's descriptor is accepted, and only one that has it can answer.
+// Bodies are not encrypted. Then either one may send a goodbye at any time, preceded by its length in 4
 // bytes.
 const (
 	idBytes      = 16

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from .op import Op
 
-_NO_OP = 0  # in place of the operation of a reduction
+_NO_OPERATION = 0  # in place of the operation of a reduction
 
 
 def _memory(nbytes):
@@ -149,7 +149,7 @@ def _lazy_memory(nbytes):
 
 def _coll(kind, comm, send, recv, root, *memory):
     """Run a collective operation on bytes; send and recv are (address, count, type handle)."""
-    fast.coll_blocking(kind, comm._h, *send, *recv, _NO_OP, root, memory)
+    fast.coll_blocking(kind, comm._h, *send, *recv, _NO_OPERATION, root, memory)
 
 
 def _collv(kind, comm, send, recv, root, *memory):

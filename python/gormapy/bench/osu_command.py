@@ -32,7 +32,7 @@ def some_sizes(text):
 
 
 def add_selection(parser):
-    """Add what compare has too."""
+    """Add the options that gormapy_compare has too."""
     parser.add_argument(
         "--window", type=among(FLAVOURS), default=["allocate"], help=f"of: {','.join(FLAVOURS)}; or all (allocate)"
     )
