@@ -217,8 +217,9 @@ func (t *Transport) accept() int {
 	return moved
 }
 
-// makeRoom evicts the oldest pending connection that has not sent a valid hello if
-// there are maxPending of them.
+// makeRoom evicts a pending connection if there are maxPending of them: the oldest that
+// has not sent a valid hello, or else the oldest. A hello can be repeated by anybody who
+// has seen it, and a rank that is evicted calls again.
 func (t *Transport) makeRoom() int {
 	if len(t.pending) < maxPending {
 		return 0
@@ -228,7 +229,7 @@ func (t *Transport) makeRoom() int {
 			return t.evict(a)
 		}
 	}
-	return 0
+	return t.evict(t.pending[0])
 }
 
 // forget removes a from the transport's tables, without closing its socket.

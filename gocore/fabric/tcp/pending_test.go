@@ -350,3 +350,25 @@ func TestNoDescriptorsLeft(t *testing.T) {
 	require.NoError(t, c.Close())
 	exchange(t, w)
 }
+
+// A hello that somebody repeats on as many connections as there may be pending does not
+// keep a rank out.
+func TestRepeatedHellosKeepNobodyOut(t *testing.T) {
+	w := fabrictest.NewWorld(t, 2, impatient(time.Minute))
+	_, hello := protocol.Initiate(inside(w.Ranks[0]).id.secret)
+	for range maxPending {
+		c := call(t, w.Ranks[1])
+		_, err := c.Write(hello)
+		require.NoError(t, err)
+		_, err = io.ReadFull(c, make([]byte, 48))
+		require.NoError(t, err)
+	}
+	w.Ranks[0].StopPolling(func() { inside(w.Ranks[0]).giveUp = 2 * time.Second })
+	w.Ranks[0].Endpoint(1)
+	connected := func() (is bool) {
+		w.Ranks[0].StopPolling(func() { is = inside(w.Ranks[0]).pairs[1].state == open })
+		return is
+	}
+	require.Eventually(t, connected, 10*time.Second, 10*time.Millisecond)
+	assert.Empty(t, w.Ranks[0].Broke(1))
+}

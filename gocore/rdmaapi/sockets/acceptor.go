@@ -77,13 +77,16 @@ func (a *Acceptor) Greeted(conn net.Conn) {
 	}
 }
 
-// Authenticated ends the time in which a connection is pending.
-func (a *Acceptor) Authenticated(conn net.Conn) {
+// Authenticated ends the time in which a connection is pending. It reports whether the
+// connection was still pending: one that was evicted is closed.
+func (a *Acceptor) Authenticated(conn net.Conn) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if i := a.index(conn); i >= 0 {
+	i := a.index(conn)
+	if i >= 0 {
 		a.pending = slices.Delete(a.pending, i, i+1)
 	}
+	return i >= 0
 }
 
 // index returns the place of a pending connection, -1 if it is none. The caller holds mu.
@@ -137,6 +140,31 @@ func control(conn net.Conn, f func(fd uintptr)) {
 		}
 	}
 }
+
+// Redial calls dial until it returns no error, or one that is not Evicted, or patience has
+// passed since the first eviction. The pauses between calls grow.
+func Redial(patience time.Duration, dial func() error) error {
+	var end time.Time
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		err := dial()
+		if err == nil || !Evicted(err) {
+			return err
+		}
+		if end.IsZero() {
+			end = time.Now().Add(patience)
+		}
+		if time.Now().Add(pause).After(end) {
+			return err
+		}
+		time.Sleep(pause)
+	}
+}
+
+// The pauses of Redial.
+const (
+	firstPause   = 2 * time.Millisecond
+	longestPause = 200 * time.Millisecond
+)
 
 // Evicted reports whether err, of a read or write during the handshake, may mean that
 // the peer's Acceptor has evicted this connection. Then the caller tries again.

@@ -34,6 +34,9 @@ var protocol = handshake.Protocol{Name: "soft", Version: 2, Limits: []int{introd
 // patience is how long a peer may take for a message of the handshake.
 const patience = 10 * time.Second
 
+// redialTime is how long a dialer calls again whose connections end unanswered.
+const redialTime = 2 * time.Second
+
 var errUnauthenticated = errors.New("the peer could not prove that it has the connection info")
 
 // flag encodes link.reaches.
@@ -80,7 +83,10 @@ func (c *context) welcome(conn net.Conn) {
 		conn.Close()
 		return
 	}
-	c.acceptor.Authenticated(conn)
+	if !c.acceptor.Authenticated(conn) { // evicted meanwhile: the dialer tries again
+		conn.Close()
+		return
+	}
 	conn.SetDeadline(time.Time{}) //nolint:errcheck // as above
 	q.park(&acceptedConn{conn, x, introduction})
 }
@@ -115,26 +121,33 @@ func (ac *acceptedConn) finish(q *qp, secret []byte, remote info) (l *link, err 
 
 // dial does the dialer's side. It waits as long as the peer's program takes to call
 // Connect. opened gets the socket; closing the socket ends dial.
-func dial(q *qp, secret []byte, remote info, opened func(net.Conn) bool) (*link, error) {
-	for end := time.Now().Add(patience); ; {
+func dial(q *qp, secret []byte, remote info, opened func(net.Conn) bool) (l *link, err error) {
+	err = sockets.Redial(redialTime, func() error {
 		conn, err := reach(q.ctx.kind, remote.addresses)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if !opened(conn) {
 			conn.Close()
-			return nil, net.ErrClosed
+			return net.ErrClosed
 		}
-		l, err := introduce(q, conn, secret, remote)
-		if err == nil {
-			return l, nil
+		if l, err = introduce(q, conn, secret, remote); err != nil {
+			conn.Close()
 		}
-		conn.Close()
-		if !sockets.Evicted(err) || time.Now().After(end) {
-			return nil, err
-		}
-	}
+		return err
+	})
+	return l, err
 }
+
+// goneError is the error of a dialer whose introduction is not answered. The agent may have
+// evicted the connection before it read the introduction, or have no such queue pair.
+type goneError struct{ num uint32 }
+
+func (e goneError) Error() string {
+	return fmt.Sprintf("the peer's queue pair %d has ended, or is connected to another one", e.num)
+}
+
+func (e goneError) Unwrap() error { return io.EOF }
 
 // reach dials the addresses of a peer in turn until one accepts.
 func reach(kind string, addresses []string) (net.Conn, error) {
@@ -178,7 +191,7 @@ func introduce(q *qp, conn net.Conn, secret []byte, remote info) (*link, error) 
 	x.Use(slices.Concat(secret, remote.secret))
 	welcome, err := hear(x, conn, welcomeBytes)
 	if errors.Is(err, io.EOF) {
-		return nil, gone
+		return nil, goneError{remote.num}
 	}
 	if err != nil {
 		return nil, err

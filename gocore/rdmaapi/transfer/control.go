@@ -170,7 +170,8 @@ func initiate(conn net.Conn, to *Card, h hello, patience time.Duration) ([][]byt
 	case errors.Is(err, handshake.ErrProof):
 		return nil, errors.New("its answer has a wrong proof")
 	case errors.Is(err, io.EOF):
-		return nil, errors.New("it has ended, or does not know this descriptor")
+		// It may also have evicted this connection: the caller tries again.
+		return nil, fmt.Errorf("it has ended, or does not know this descriptor: %w", io.EOF)
 	case err != nil:
 		return nil, err
 	}
@@ -188,8 +189,9 @@ func initiate(conn net.Conn, to *Card, h hello, patience time.Duration) ([][]byt
 }
 
 // respond does the acceptor's side of the handshake. greeted is called for a caller that
-// names this engine, decide gets its authenticated hello and returns the answer.
-func respond(conn net.Conn, self *Card, greeted func(), decide func(hello) answer, patience time.Duration) error {
+// names this engine, decide gets its authenticated hello and returns the answer, or an error if there is to be
+// none.
+func respond(conn net.Conn, self *Card, greeted func(), decide func(hello) (answer, error), patience time.Duration) error {
 	conn.SetDeadline(time.Now().Add(slowness * patience)) //nolint:errcheck // a socket has deadlines
 	x := protocol.Accept(func(tag handshake.Tag) []byte {
 		if tag != protocol.Tag(self.Secret[:]) {
@@ -209,7 +211,10 @@ func respond(conn net.Conn, self *Card, greeted func(), decide func(hello) answe
 	if h.to != self.ID {
 		return errors.New("a caller without this engine's descriptor")
 	}
-	a := decide(h)
+	a, err := decide(h)
+	if err != nil {
+		return err
+	}
 	conn.SetDeadline(time.Now().Add(patience)) //nolint:errcheck // a socket has deadlines
 	if err = x.Tell(conn, a.bytes()); err == nil && a.refusal != "" {
 		err = errors.New(a.refusal)

@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"time"
@@ -52,13 +53,15 @@ func (e *Engine) welcome(conn net.Conn) *inbound {
 	stop := context.AfterFunc(e.life, func() { conn.Close() })
 	defer stop()
 	in := &inbound{engine: e, conn: conn, partial: map[uint64]uint32{}}
-	err := respond(conn, &e.card, func() { e.acceptor.Greeted(conn) }, func(h hello) answer {
-		e.acceptor.Authenticated(conn)
+	err := respond(conn, &e.card, func() { e.acceptor.Greeted(conn) }, func(h hello) (answer, error) {
+		if !e.acceptor.Authenticated(conn) {
+			return answer{}, errors.New("the connection was evicted")
+		}
 		infos, err := in.admit(h)
 		if err != nil {
-			return answer{refusal: err.Error()}
+			return answer{refusal: err.Error()}, nil
 		}
-		return answer{infos: infos}
+		return answer{infos: infos}, nil
 	}, e.config.ConnectTimeout)
 	if err == nil {
 		err = conn.SetDeadline(time.Time{})

@@ -152,15 +152,20 @@ func (l *link) connect(ctx context.Context) error {
 	if l.slab, err = newSlab(l.engine.pd, c.Lanes*len(l.lanes[0].ring)); err != nil {
 		return err
 	}
-	infos, err := initiate(conn, card, h, c.ConnectTimeout)
-	for end := time.Now().Add(c.ConnectTimeout); err != nil && sockets.Evicted(err) && time.Now().Before(end); {
-		stop()
-		conn.Close()
-		if conn, stop, err = l.dial(ctx); err != nil {
-			return err
+	var infos [][]byte
+	again := false
+	err = sockets.Redial(c.ConnectTimeout, func() (err error) {
+		if again {
+			stop()
+			conn.Close()
+			if conn, stop, err = l.dial(ctx); err != nil {
+				return err
+			}
 		}
+		again = true
 		infos, err = initiate(conn, card, h, c.ConnectTimeout)
-	}
+		return err
+	})
 	if err != nil {
 		return err
 	}
