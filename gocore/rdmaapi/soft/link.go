@@ -58,12 +58,13 @@ type link struct {
 	dead   bool
 
 	// Reader.
-	rbuf     []byte
-	r, w     int
-	in       inbound
-	expect   uint32
-	skipping bool // after an rnr: requests are discarded until the expected one is repeated
-	ackDue   bool
+	rbuf      []byte
+	r, w      int
+	in        inbound
+	expect    uint32
+	skipping  bool // after an rnr: requests are discarded until the expected one is repeated
+	ackDue    bool
+	ackQueued bool // an ack is among the answers, which pump has not sent yet
 }
 
 func newLink(q *qp, conn net.Conn) *link {
@@ -318,8 +319,11 @@ func (l *link) need(n int) error {
 // sendDueAck sends the ack that is due, before the reader waits for the peer.
 func (l *link) sendDueAck() {
 	if l.ackDue {
-		l.ackDue = false
+		l.ackDue, l.ackQueued = false, false
 		l.qp.answer(l, answer{frame: frame{kind: frAck, psn: l.expect - 1}})
+	} else if l.ackQueued {
+		l.ackQueued = false
+		l.pump()
 	}
 }
 

@@ -103,12 +103,12 @@ func (l *link) serveMessage(f frame) error {
 	if in.off != in.total {
 		return fmt.Errorf("the peer sent %d of the %d bytes of a message", in.off, in.total)
 	}
-	if in.recv != nil {
-		q.received(l, backend.Completion{N: int(in.total), HasImm: f.flags&flImm != 0, Imm: f.imm, Write: f.kind == frWrite})
+	l.ackDue = true
+	if in.recv != nil && q.received(l, backend.Completion{N: int(in.total), HasImm: f.flags&flImm != 0, Imm: f.imm, Write: f.kind == frWrite}) {
+		l.ackDue, l.ackQueued = false, true
 	}
 	*in = inbound{}
 	l.expect++
-	l.ackDue = true
 	return nil
 }
 
@@ -272,14 +272,26 @@ func (q *qp) takeReceive(l *link, psn uint32) *backend.RecvWR {
 	return q.current
 }
 
-// received completes the receive that was taken.
-func (q *qp) received(l *link, c backend.Completion) {
+// received completes the receive that was taken, and reports whether it was not flushed.
+// If it has succeeded the ack is queued under the same lock, in place of one that was not
+// sent yet: a program that closes the queue pair as soon as it sees the completion owes
+// the ack, and so it is sent.
+func (q *qp) received(l *link, c backend.Completion) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.current == nil || l != q.link && l != q.mirror {
-		return // the receive was flushed
+		return false
+	}
+	if c.Status == backend.Success {
+		ack := answer{frame: frame{kind: frAck, psn: l.expect}}
+		if last := len(l.answers) - 1; last >= 0 && l.answers[last].kind == frAck {
+			l.answers[last] = ack
+		} else {
+			l.answers = append(l.answers, ack)
+		}
 	}
 	c.Cookie, c.Recv = q.current.Cookie, true
 	q.current = nil
 	q.recvCQ.push(c)
+	return true
 }

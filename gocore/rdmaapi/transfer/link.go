@@ -100,7 +100,7 @@ func (l *link) run(ctx context.Context) {
 }
 
 // lateTime is how long completions may come later than the end of the socket.
-const lateTime = 250 * time.Millisecond
+const lateTime = time.Second
 
 // awaitCompletions waits until no work request is outstanding or the link is broken,
 // at most d.
