@@ -30,10 +30,11 @@ type attempt struct {
 	id         int32
 	fd         int
 	hs         *handshake.Exchange
-	peer       int    // its rank, -1 until an accepted connection has proved it
-	mine       bool   // this rank initiated it
-	hello      []byte // of an own attempt, to be sent when connect(2) has completed
-	connecting bool   // connect(2) has not completed
+	peer       int       // its rank, -1 until an accepted connection has proved it
+	mine       bool      // this rank initiated it
+	hello      []byte    // of an own attempt, to be sent when connect(2) has completed
+	connecting bool      // connect(2) has not completed
+	waiting    time.Time // since when the peer owes an answer
 	where      netip.AddrPort
 	until      time.Time // deadline of a pending connection
 }
@@ -322,7 +323,7 @@ func (t *Transport) connected(a *attempt) int {
 	if _, err := unix.Getpeername(a.fd); err != nil {
 		return 0 // not yet
 	}
-	a.connecting = false
+	a.connecting, a.waiting = false, time.Now()
 	tune(a.fd)
 	if moved, ok := t.tell(a, a.hello); !ok {
 		return moved
@@ -331,13 +332,18 @@ func (t *Transport) connected(a *attempt) int {
 	return 0
 }
 
-// lose handles the loss of an attempt's connection. An own attempt is repeated.
+// lose handles the loss of an attempt's connection. An own attempt is repeated. The time
+// in which a peer that computes did not answer is not time in which attempts failed.
 func (t *Transport) lose(a *attempt, err error) int {
 	t.drop(a)
 	if !a.mine {
 		return 0
 	}
-	moved := t.again(&t.pairs[a.peer], err)
+	p := &t.pairs[a.peer]
+	if !a.waiting.IsZero() {
+		p.failing = p.failing.Add(time.Since(a.waiting))
+	}
+	moved := t.again(p, err)
 	t.setAlarm()
 	return moved
 }

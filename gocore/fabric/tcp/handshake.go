@@ -14,7 +14,7 @@ const (
 	verdictBytes = 1
 )
 
-var protocol = handshake.Protocol{Name: "tcp", Version: 2, Limits: []int{ranksBytes, verdictBytes}}
+var protocol = handshake.Protocol{Name: "tcp", Version: 1, Limits: []int{ranksBytes, verdictBytes}}
 
 // The verdicts.
 const (

@@ -51,7 +51,7 @@ type pair struct {
 	try     *attempt
 	due     time.Time
 	tries   int
-	failing time.Time // when the first of tries failed
+	failing time.Time // when the first of tries failed, plus the time in which the peer did not answer
 	address int       // index of the address of the card to try
 
 	inbound

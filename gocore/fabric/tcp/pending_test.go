@@ -254,14 +254,12 @@ func TestAnotherServer(t *testing.T) {
 	}{
 		{"mail", "220 mail.example.com ESMTP, what can I do for you today?\r\n", []string{"handshake failed (what answers at", "it does not speak this protocol"}},
 		{"one of few words", "+OK POP3 server\r\n", []string{"it does not speak this protocol"}},
-		{"a rank of another version", "gormapy\x09tcp\x00\x00\x00\x00\x00", []string{"it speaks version 9; this is version 2"}},
+		{"a rank of another version", "gormapy\x09tcp\x00\x00\x00\x00\x00", []string{"it speaks version 9; this is version 1"}},
 		{"one that hangs up", "", []string{"closed by the peer", "does it belong to another job?"}},
 	} {
-		dir := other{fabrictest.Directories(2)[1], testSecret, map[int][]byte{0: encodeCard([]netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}, otherServer(t, c.greeting).Port())}}
-		tr, err := New(dir, Options{})
-		require.NoError(t, err)
+		tr := caller(t, otherServer(t, c.greeting, 0))
 		tr.giveUp = 300 * time.Millisecond
-		_, err = tr.Connect(0)
+		_, err := tr.Connect(0)
 		require.NoError(t, err)
 		s := &script{}
 		fabrictest.Until(t, "Broken", func() bool { tr.Poll(s); return len(s.broken) > 0 })
@@ -269,13 +267,33 @@ func TestAnotherServer(t *testing.T) {
 		for _, says := range c.says {
 			assert.ErrorContains(t, s.broken[0], says, c.server)
 		}
-		require.NoError(t, tr.Close())
 	}
 }
 
-// otherServer starts a server of another protocol. It says greeting to whoever calls, and
-// hangs up if it has nothing to say.
-func otherServer(t *testing.T, greeting string) netip.AddrPort {
+// A rank that computes longer than attempts may fail evicts connections once it polls
+// again. The time in which it did not answer is no time of failures.
+func TestSilenceOfThePeerIsNoFailure(t *testing.T) {
+	tr := caller(t, otherServer(t, "", 200*time.Millisecond))
+	tr.giveUp = 100 * time.Millisecond
+	_, err := tr.Connect(0)
+	require.NoError(t, err)
+	s := &script{}
+	fabrictest.Until(t, "Broken", func() bool { tr.Poll(s); return len(s.broken) > 0 })
+	assert.Greater(t, tr.pairs[0].tries, 3, "the pauses between the attempts are 5, 10, 20, ... ms")
+}
+
+// caller returns the transport of rank 1, whose card of rank 0 has this port.
+func caller(t *testing.T, port uint16) *Transport {
+	dir := other{fabrictest.Directories(2)[1], testSecret, map[int][]byte{0: encodeCard([]netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}, port)}}
+	tr, err := New(dir, Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, tr.Close()) })
+	return tr
+}
+
+// otherServer starts a server of another protocol and returns its port. It says greeting
+// to whoever calls. If it has nothing to say it hangs up, after a time.
+func otherServer(t *testing.T, greeting string, after time.Duration) uint16 {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
@@ -286,14 +304,14 @@ func otherServer(t *testing.T, greeting string) netip.AddrPort {
 				return
 			}
 			if greeting == "" {
-				_ = c.Close()
+				time.AfterFunc(after, func() { _ = c.Close() })
 				continue
 			}
 			_, _ = c.Write([]byte(greeting))
 			defer c.Close()
 		}
 	}()
-	return l.Addr().(*net.TCPAddr).AddrPort()
+	return l.Addr().(*net.TCPAddr).AddrPort().Port()
 }
 
 // An attacker that has recorded a handshake can't repeat it.

@@ -29,7 +29,7 @@ const (
 	readyBytes        = 1
 )
 
-var protocol = handshake.Protocol{Name: "soft", Version: 2, Limits: []int{introductionBytes, welcomeBytes, readyBytes}}
+var protocol = handshake.Protocol{Name: "soft", Version: 1, Limits: []int{introductionBytes, welcomeBytes, readyBytes}}
 
 // patience is how long a peer may take for a message of the handshake.
 const patience = 10 * time.Second

@@ -137,6 +137,8 @@ func (q *qp) dial(life int, ac *acceptedConn) {
 	}
 	q.dialed = nil
 	switch {
+	case hungUp(err):
+		q.fail(backend.RetryExcErr, "no connection: "+hasEnded)
 	case err != nil:
 		q.fail(backend.RetryExcErr, fmt.Sprintf("no connection: %v", err))
 	default:
@@ -260,6 +262,13 @@ func (q *qp) PostRecv(wrs []backend.RecvWR) (int, error) {
 	return len(wrs), nil
 }
 
+const hasEnded = "the peer has ended or has closed its queue pair"
+
+// hungUp reports whether err says no more than that the peer closed the socket.
+func hungUp(err error) bool {
+	return (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)) && !errors.As(err, new(goneError))
+}
+
 // lost ends a link whose socket broke or was closed by the peer.
 func (q *qp) lost(l *link, err error) {
 	q.mu.Lock()
@@ -270,8 +279,8 @@ func (q *qp) lost(l *link, err error) {
 	}
 	status, text := backend.RetryExcErr, fmt.Sprintf("the connection broke: %v", err)
 	switch {
-	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-		text = "the peer has ended or has closed its queue pair"
+	case hungUp(err):
+		text = hasEnded
 	case errors.Is(err, errDeregistered):
 		status, text = backend.LocProtErr, err.Error()
 	}

@@ -333,7 +333,7 @@ func TestWhatIsNoQueuePair(t *testing.T) {
 		for said, want := range map[string]string{
 			"220 mail.example.com ESMTP\r\n":  "what answers is no queue pair",
 			"gormapy\x02transfer":             "what answers is no queue pair",
-			"gormapy\x01soft\x00\x00\x00\x00": "it speaks version 1; this is version 2",
+			"gormapy\x02soft\x00\x00\x00\x00": "it speaks version 2; this is version 1",
 		} {
 			network, address := "tcp", "127.0.0.1:0"
 			if b == SHM {

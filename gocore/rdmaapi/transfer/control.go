@@ -30,7 +30,7 @@ const (
 	goodbyeTime  = time.Second
 )
 
-var protocol = handshake.Protocol{Name: "transfer", Version: 2, Limits: []int{maxBody, maxBody}}
+var protocol = handshake.Protocol{Name: "transfer", Version: 1, Limits: []int{maxBody, maxBody}}
 
 // Card is the descriptor of an engine.
 type Card struct {

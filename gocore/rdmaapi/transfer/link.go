@@ -55,13 +55,14 @@ type link struct {
 	lanes     []*lane
 	turn      int
 	wrs       []backend.SendWR
-	again     bool     // a timer will pump
-	leaving   *failure // the socket has ended, for this reason: late completions are awaited
+	again     bool          // a timer will pump
+	leaving   *failure      // the socket has ended, for this reason: late completions are awaited
+	left      chan struct{} // closed when leaving is set
 }
 
 func newLink(r *remote) *link {
 	e := r.engine
-	l := &link{remote: r, engine: e, wrs: make([]backend.SendWR, 0, maxPost)}
+	l := &link{remote: r, engine: e, wrs: make([]backend.SendWR, 0, maxPost), left: make(chan struct{})}
 	ctx, cancel := context.WithCancel(context.Background())
 	l.cancel = cancel
 	e.work.Add(1)
@@ -88,6 +89,7 @@ func (l *link) run(ctx context.Context) {
 			l.mu.Lock()
 			l.leaving = &f
 			l.mu.Unlock()
+			close(l.left)
 			l.awaitCompletions(lateTime)
 			l.fail(f.code, f.text)
 		}()
@@ -99,8 +101,12 @@ func (l *link) run(ctx context.Context) {
 	l.close()
 }
 
-// lateTime is how long completions may come later than the end of the socket.
-const lateTime = time.Second
+const (
+	// lateTime is how long completions may come later than the end of the socket.
+	lateTime = time.Second
+	// earlyTime is how long failed completions may come earlier than the end of the socket.
+	earlyTime = 50 * time.Millisecond
+)
 
 // awaitCompletions waits until no work request is outstanding or the link is broken,
 // at most d.
@@ -506,8 +512,27 @@ func (l *link) uses(r *Region) bool {
 	return false
 }
 
+// awaitGoodbye makes the end of the socket the reason of a broken link whose lanes got
+// no answer: a peer that leaves says so, and closes its lanes afterwards.
+func (l *link) awaitGoodbye() {
+	l.mu.Lock()
+	silent := l.uncertain
+	l.mu.Unlock()
+	if !silent {
+		return
+	}
+	select {
+	case <-l.left:
+		l.mu.Lock()
+		l.end, l.blame = *l.leaving, false
+		l.mu.Unlock()
+	case <-time.After(earlyTime):
+	}
+}
+
 // close ends a broken link and settles its transfers.
 func (l *link) close() {
+	l.awaitGoodbye()
 	l.mu.Lock()
 	all := l.outstanding()
 	l.queue, l.notes = nil, nil
