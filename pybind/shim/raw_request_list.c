@@ -26,6 +26,16 @@ static int64_t *several(PyObject *const *args, Py_ssize_t n, Py_ssize_t *count) 
   return reqs;
 }
 
+/* several, for the calls that fill one status or none. */
+static int64_t *several_and_status(PyObject *const *args, Py_ssize_t n, Py_ssize_t *count, gm_status **st) {
+  int64_t *reqs = several(args, n, count);
+  if (reqs && status_arg(args[1], st) < 0) {
+    PyMem_Free(reqs);
+    return NULL;
+  }
+  return reqs;
+}
+
 /* Request i has ended, with a code. */
 static void ended(PyObject *codes, Py_ssize_t i, int code) {
   PyObject *value = PyLong_FromLong(code);
@@ -93,18 +103,11 @@ static PyObject *raw_waitany(ARGS) {
   Py_ssize_t count;
   int code, index = -1;
   gm_status *st, own;
-  int64_t *reqs = several(args, n, &count);
+  int64_t *reqs = several_and_status(args, n, &count, &st);
   if (!reqs) return NULL;
-  if (status_arg(args[1], &st) < 0) {
-    PyMem_Free(reqs);
-    return NULL;
-  }
   RESTARTING(code, gm_waitany(reqs, (int)count, st ? st : &own, &index));
-  if (code == RAISED) {
-    PyMem_Free(reqs);
-    return NULL;
-  }
   PyMem_Free(reqs);
+  if (code == RAISED) return NULL;
   if (index >= 0) ended(args[2], index, code);
   return code ? raise_code(code) : PyLong_FromLong(index);
 }
@@ -113,12 +116,8 @@ static PyObject *raw_waitany(ARGS) {
 static PyObject *raw_testany(ARGS) {
   Py_ssize_t count;
   gm_status *st, own;
-  int64_t *reqs = several(args, n, &count);
+  int64_t *reqs = several_and_status(args, n, &count, &st);
   if (!reqs) return NULL;
-  if (status_arg(args[1], &st) < 0) {
-    PyMem_Free(reqs);
-    return NULL;
-  }
   int code = 0, index = -1, done = 0, active = 0;
   for (Py_ssize_t i = 0; i < count && !done && !code; i++) {
     if (reqs[i] == 0) continue;

@@ -13,15 +13,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func eachNetwork(t *testing.T, limit int, serve func(d *Acceptor, network string, l net.Listener)) {
+func eachNetwork(t *testing.T, limit int, test func(d *Acceptor, network string, l net.Listener)) {
 	for network, address := range map[string]string{"tcp": "127.0.0.1:0", "unix": "@gormapy-test-acceptor"} {
 		t.Run(network, func(t *testing.T) {
 			l, err := net.Listen(network, address)
 			require.NoError(t, err)
 			t.Cleanup(func() { l.Close() })
-			serve(&Acceptor{max: limit}, network, l)
+			test(&Acceptor{max: limit}, network, l)
 		})
 	}
+}
+
+// serve lets an acceptor accept connections until l is closed, and returns them.
+func serve(t *testing.T, d *Acceptor, l net.Listener) <-chan net.Conn {
+	accepted := make(chan net.Conn, 16)
+	go d.Serve(l, func(conn net.Conn) {
+		t.Cleanup(func() { conn.Close() })
+		accepted <- conn
+	})
+	return accepted
 }
 
 // evicted reports whether the other end of a connection has closed it.
@@ -33,12 +43,8 @@ func evicted(conn net.Conn) bool {
 
 func TestTheOldestSilentPendingConnectionIsEvicted(t *testing.T) {
 	eachNetwork(t, 3, func(d *Acceptor, network string, l net.Listener) {
-		accepted := make(chan net.Conn, 16)
-		go d.Serve(l, func(conn net.Conn) {
-			t.Cleanup(func() { conn.Close() })
-			accepted <- conn
-		})
 		var local, remote []net.Conn
+		accepted := serve(t, d, l)
 		call := func() {
 			conn, err := net.Dial(network, l.Addr().String())
 			require.NoError(t, err)
@@ -67,11 +73,7 @@ func TestTheOldestSilentPendingConnectionIsEvicted(t *testing.T) {
 
 func TestAnAcceptorWithoutDescriptors(t *testing.T) {
 	eachNetwork(t, 0, func(d *Acceptor, network string, l net.Listener) {
-		accepted := make(chan net.Conn, 16)
-		go d.Serve(l, func(conn net.Conn) {
-			t.Cleanup(func() { conn.Close() })
-			accepted <- conn
-		})
+		accepted := serve(t, d, l)
 		silent, err := net.Dial(network, l.Addr().String())
 		require.NoError(t, err)
 		defer silent.Close()
@@ -103,11 +105,7 @@ func TestAnotherUserIsRefused(t *testing.T) {
 	l, err := net.Listen("unix", "@gormapy-test-user")
 	require.NoError(t, err)
 	defer l.Close()
-	accepted := make(chan net.Conn, 16)
-	go new(Acceptor).Serve(l, func(conn net.Conn) {
-		t.Cleanup(func() { conn.Close() })
-		accepted <- conn
-	})
+	accepted := serve(t, new(Acceptor), l)
 	fds := make(chan int)
 	go func() {
 		runtime.LockOSThread() // only this thread becomes another user; it ends with the goroutine
@@ -135,12 +133,8 @@ func TestAnotherUserIsRefused(t *testing.T) {
 // has said nothing.
 func TestPendingConnectionsThatHaveGreetedStay(t *testing.T) {
 	eachNetwork(t, 2, func(d *Acceptor, network string, l net.Listener) {
-		accepted := make(chan net.Conn, 16)
-		go d.Serve(l, func(conn net.Conn) {
-			t.Cleanup(func() { conn.Close() })
-			accepted <- conn
-		})
 		var local, remote []net.Conn
+		accepted := serve(t, d, l)
 		call := func() {
 			conn, err := net.Dial(network, l.Addr().String())
 			require.NoError(t, err)

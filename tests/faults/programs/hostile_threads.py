@@ -70,9 +70,23 @@ PAIRS = {
 }
 
 
-def change_a_list(call):
+def four_receives():
     arrays = [np.zeros(1, "i8") for _ in range(4)]
-    mine = [world.Irecv(a, 0, tag) for tag, a in enumerate(arrays)]
+    return arrays, [world.Irecv(a, 0, tag) for tag, a in enumerate(arrays)]
+
+
+def send_four():
+    for tag in range(4):
+        world.Send(np.full(1, tag + 1), 0, tag)
+
+
+def all_have_come(arrays, receives):
+    MPI.Request.Waitall([r for r in receives if r])
+    assert [a[0] for a in arrays] == [1, 2, 3, 4], arrays
+
+
+def change_a_list(call):
+    arrays, mine = four_receives()
     requests = list(mine)
     testing = call.startswith(("Test", "Get_status"))
 
@@ -82,8 +96,7 @@ def change_a_list(call):
         time.sleep(0.002)
         requests.clear()
         requests.extend([1, "two", None, object()] * 50)
-        for tag in range(4):
-            world.Send(np.full(1, tag + 1), 0, tag)
+        send_four()
 
     thread = threading.Thread(target=change)
     thread.start()
@@ -94,8 +107,7 @@ def change_a_list(call):
     else:
         CALLS[call](requests)
     thread.join()
-    MPI.Request.Waitall([r for r in mine if r])
-    assert [a[0] for a in arrays] == [1, 2, 3, 4], arrays
+    all_have_come(arrays, mine)
 
 
 def list_that_changes(call):
@@ -105,14 +117,12 @@ def list_that_changes(call):
 
 
 def change_a_list_by_a_signal_handler(call):
-    arrays = [np.zeros(1, "i8") for _ in range(4)]
-    mine = [world.Irecv(a, 0, tag) for tag, a in enumerate(arrays)]
+    arrays, mine = four_receives()
     requests = list(mine)
 
     def handler(number, frame):
         requests[:] = [7] * 100
-        for tag in range(4):
-            world.Send(np.full(1, tag + 1), 0, tag)
+        send_four()
 
     signal.signal(signal.SIGALRM, handler)
     signal.setitimer(signal.ITIMER_REAL, 0.005)
@@ -120,8 +130,7 @@ def change_a_list_by_a_signal_handler(call):
         with contextlib.suppress(TypeError):  # the signal came before the call
             CALLS[call](requests)
         requests = [r for r in mine if r] or list(mine)
-    MPI.Request.Waitall([r for r in mine if r])
-    assert [a[0] for a in arrays] == [1, 2, 3, 4], arrays
+    all_have_come(arrays, mine)
 
 
 def list_that_a_signal_handler_changes(call):

@@ -39,6 +39,13 @@ def others():
     return [mapped(7) for _ in range(4)]
 
 
+def released(alive, around):
+    """Expect that an array is kept no longer than it has to be, and that nothing was written where it was not."""
+    until(lambda: fast.kept() == 0)
+    assert alive() is None
+    assert all((other == 7).all() for other in around), [other[0] for other in around]
+
+
 COLLECTIVES = {
     "Ibcast(a)": (world.Ibcast, lambda a: a == 1),
     "Iallreduce(MPI.IN_PLACE, a)": (lambda a: world.Iallreduce(MPI.IN_PLACE, a), lambda a: a == 6),
@@ -79,9 +86,7 @@ def receive(end):
         del array
         around = others()
         world.Barrier()
-        until(lambda: fast.kept() == 0)
-        assert alive() is None
-        assert all((other == 7).all() for other in around), [other[0] for other in around]
+        released(alive, around)
     else:
         world.Barrier()
         world.Send(mapped(1), 0)
@@ -102,9 +107,7 @@ def send(call, end, count):
             around = others()
             world.Barrier()
             world.Recv(np.zeros(1), 1)
-            until(lambda: fast.kept() == 0)
-            assert alive() is None
-            assert all((other == 7).all() for other in around)
+            released(alive, around)
     else:
         for k in range(5):
             got = np.zeros(count, "i8")
@@ -125,9 +128,7 @@ def collective(call):
         del request, a
         around = others()
         raise_flag("freed")
-        until(lambda: fast.kept() == 0)
-        assert alive() is None
-        assert all((other == 7).all() for other in around)
+        released(alive, around)
     else:
         await_flag("freed")
         request = start(a)
@@ -280,9 +281,7 @@ def receive_in_a_cycle():
         assert alive() is not None and fast.kept() == 1
         around = others()
         world.Barrier()
-        until(lambda: fast.kept() == 0)
-        assert alive() is None
-        assert all((other == 7).all() for other in around), [other[0] for other in around]
+        released(alive, around)
     else:
         world.Barrier()
         world.Send(mapped(1), 0)
