@@ -1,13 +1,16 @@
 """What the tests of packaging share: an environment without compilers, the source distribution, the wheel."""
 
+import fcntl
 import os
 import re
 import shutil
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from support.alone import shared_folder
 
 from gormapy_build import sdist
 
@@ -30,19 +33,32 @@ def bare(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def source_distribution(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("sdist")
-    return folder / sdist.build(str(folder), "auto")
+def source_distribution(request):
+    with made_once(request, "sdist") as folder:
+        if not (made := list(folder.glob("*.tar.gz"))):
+            made = [folder / sdist.build(str(folder), "auto")]
+        return made[0]
 
 
 @pytest.fixture(scope="session")
-def built(source_distribution, bare, tmp_path_factory):
+def built(source_distribution, bare, request):
     """The wheel that pip makes of the source distribution."""
-    folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--wheel-dir", folder, source_distribution]
-    # An empty module cache: a module that vendor/ lacks must not be found there.
-    env = {**bare, "GOMODCACHE": str(folder / "modules")}
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=TIMEOUT)
-    assert done.returncode == 0, done.stdout + done.stderr
-    (path,) = folder.glob("*.whl")
-    return path
+    with made_once(request, "wheel") as folder:
+        if not (made := list(folder.glob("*.whl"))):
+            command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--wheel-dir", folder, source_distribution]
+            # An empty module cache: a module that vendor/ lacks must not be found there.
+            env = {**bare, "GOMODCACHE": str(folder / "modules")}
+            done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=TIMEOUT)
+            assert done.returncode == 0, done.stdout + done.stderr
+            made = list(folder.glob("*.whl"))
+        return made[0]
+
+
+@contextmanager
+def made_once(request, name):
+    """A folder that all workers share, for what takes long to make: one makes it, the others wait."""
+    folder = (shared_folder(request.config) or request.getfixturevalue("tmp_path_factory").getbasetemp()) / name
+    folder.mkdir(exist_ok=True)
+    with open(folder / "lock", "a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield folder

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LESSON = ROOT / "notebooks" / "source" / "00-start-here.md"
 
 # One worker of pytest-xdist makes the wheel for all of them.
-pytestmark = [pytest.mark.exhaustive, pytest.mark.xdist_group("wheel")]
+pytestmark = pytest.mark.exhaustive
 
 
 def first_cell(where):

@@ -26,7 +26,7 @@ TIMEOUT = 420
 
 
 # One worker of pytest-xdist makes the wheel for all of them.
-pytestmark = [pytest.mark.exhaustive, pytest.mark.xdist_group("wheel")]
+pytestmark = pytest.mark.exhaustive
 
 
 @pytest.fixture(scope="session")

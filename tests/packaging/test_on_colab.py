@@ -21,7 +21,7 @@ from kernels import Kernel, pressing  # noqa: E402
 from test_first_cell import first_cell, only_sh  # noqa: E402
 
 # One worker of pytest-xdist makes the wheel for all of them.
-pytestmark = [pytest.mark.exhaustive, pytest.mark.xdist_group("wheel")]
+pytestmark = pytest.mark.exhaustive
 
 LESSON = TESTS.parent / "notebooks" / "source" / "00-start-here.md"
 SMALL = 'mount -t tmpfs -o size=64m,mode=1777 tmpfs /dev/shm && exec "$@"'

@@ -10,14 +10,19 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
+def shared_folder(config):
+    """The folder that all workers of a session share, None if there are no workers."""
+    # Each worker has a folder of its own in that of the session.
+    return Path(config.option.basetemp).parent if hasattr(config, "workerinput") else None
+
+
 @contextmanager
 def turn(config, alone):
     """Wait until a test may run, and let others run afterwards."""
-    if not hasattr(config, "workerinput"):  # the only process that runs tests
+    folder = shared_folder(config)
+    if folder is None:  # the only process that runs tests
         yield
         return
-    # Each worker has a folder of its own in that of the session.
-    folder = Path(config.option.basetemp).parent
     with open(folder / "gate.lock", "a") as gate, open(folder / "room.lock", "a") as room:
         fcntl.flock(gate, fcntl.LOCK_EX)
         fcntl.flock(room, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
