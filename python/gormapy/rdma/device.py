@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -12,7 +13,8 @@ from .handle import Handle
 __all__ = ["Context", "Device", "Port", "backends", "devices"]
 
 # A forked child can't use the core's sockets, and as long as it holds them, peers do not see this process end. The
-# core may make more of them between the listing and the fork: those were not there before.
+# core may make more of them between the listing and the fork: those were not there before, or have just been accepted
+# and have the name of a listening one.
 _sockets: list = []
 _at_first: set = set()
 
@@ -34,12 +36,21 @@ def _before_fork():
             _sockets[:] = map(int, core.RdmaSockets().split())
 
 
+def _name(descriptor):
+    """Return the local address of a socket, "" if it has none."""
+    with suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as copy:
+        return copy.getsockname()
+    return ""
+
+
 def _in_child():
     if not _sockets:
         return
-    for socket in _sockets + [late for late in _open_sockets() if late not in _at_first]:
-        with suppress(OSError):
-            os.close(socket)
+    names = {_name(known) for known in _sockets} - {""}
+    for descriptor in list(_open_sockets()):
+        if descriptor in _sockets or descriptor not in _at_first or _name(descriptor) in names:
+            with suppress(OSError):
+                os.close(descriptor)
 
 
 os.register_at_fork(before=_before_fork, after_in_child=_in_child)
