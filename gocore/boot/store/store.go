@@ -3,7 +3,7 @@
 //
 // Package boot/pmi, boot/pmix and boot/rendezvous implement it.
 //
-// It may import nothing.
+// It may import only the standard library.
 package store
 
 // Store is one rank's connection to the store of its job. It is not safe for concurrent
