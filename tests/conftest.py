@@ -14,7 +14,7 @@ if str(TESTS) not in sys.path:
     sys.path.insert(0, str(TESTS))
 
 from support.alone import turn  # noqa: E402
-from support.mpirun import Runner, choose_fabric, environment  # noqa: E402
+from support.mpirun import Runner, choose_fabric, divide, environment  # noqa: E402
 from support.resident import Pool, Ranks  # noqa: E402
 
 # A shell starts what it runs in the background with SIGINT ignored, nohup with SIGHUP, and every process below would
@@ -29,6 +29,7 @@ TOLD = pytest.StashKey()  # what the pools of workers have told
 
 def pytest_addoption(parser):
     """Add the choice of the transport that all jobs use."""
+    parser.addoption("--nodes", default="", help="divide all jobs into nodes that share no memory, as gocore/launch/nodes.go says: 2, 0,1")
     parser.addoption("--fabric", default="", help="transport of all jobs: shm, tcp, verbs, ofi or ofi:PROVIDER")
     parser.addoption("--ranks", type=int, help="of tests that run on several numbers of ranks, take this number only")
 
@@ -43,6 +44,8 @@ def pytest_configure(config):
         "verbs: is over ibverbs; tests with a parameter backend get it",
     ):
         config.addinivalue_line("markers", text)
+    if config.getoption("--nodes"):
+        divide(config.getoption("--nodes"))
     if config.getoption("--fabric"):
         choose_fabric(config.getoption("--fabric"))
 
@@ -80,6 +83,8 @@ def pytest_collection_modifyitems(config, items):
         config.hook.pytest_deselected(items=others)
         items[:] = [item for item in items if ranks_of(item) in (None, wanted)]
     fabric = config.getoption("--fabric")
+    if config.getoption("--nodes"):
+        fabric = fabric or "tcp"
     if fabric in ("", "shm"):
         return
     missing = why_not(fabric)

@@ -6,7 +6,9 @@ import (
 	"os"
 	"strconv"
 
+	"gormapy/gocore/agent"
 	"gormapy/gocore/boot/pmi"
+	"gormapy/gocore/fabric/tcp"
 	"gormapy/gocore/job"
 	"gormapy/gocore/sys"
 )
@@ -29,6 +31,8 @@ type Place struct {
 	// Why is, for a singleton in the environment of a rank, the reason why it is not
 	// that rank; empty otherwise.
 	Why string
+	// Agent is the node's agent, if this rank is to be it; else nil.
+	Agent *agent.Agent
 	// Abort asks a foreign launcher to end the job; nil if there is none.
 	Abort func(code int)
 	// Finalize reports the end of this rank to a foreign launcher; nil if there is none.
@@ -99,6 +103,22 @@ func own(path string) (*Place, error) {
 		return single(why)
 	}
 	seg.CloseFD()
-	pmi.Withhold(int(seg.Head.LauncherPID))
-	return &Place{Segment: seg, Rank: rank, Program: atoi(os.Getenv(EnvProgram)), Launcher: "mpiexec"}, nil
+	p := &Place{Segment: seg, Rank: rank, Program: atoi(os.Getenv(EnvProgram)), Launcher: "mpiexec"}
+	if seg.Nodes() == 1 {
+		pmi.Withhold(int(seg.Head.LauncherPID))
+		return p, nil
+	}
+	c, err := pmi.Connect()
+	if err != nil {
+		return nil, fmt.Errorf("join the other nodes of the job: %w", err)
+	}
+	s, err := pmi.NewStore(c, p.Launcher)
+	if err != nil {
+		return nil, fmt.Errorf("join the other nodes of the job: %w", err)
+	}
+	defer s.Finalize()
+	if p.Agent, err = meet(seg, s, tcp.Options{}); err != nil {
+		return nil, fmt.Errorf("join the other nodes of the job: %w", err)
+	}
+	return p, nil
 }

@@ -4,5 +4,5 @@
 //
 // A launcher whose job can't be joined is an error, never a job of singletons.
 //
-// It may import boot/pmi, job and sys.
+// It may import agent, boot/pmi, boot/store, fabric/tcp, job and sys.
 package boot

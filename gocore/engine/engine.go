@@ -32,6 +32,7 @@ type Engine struct {
 	spin      int           // polls before the first yield; 0 if ranks have to share cores
 	spreadAt  atomic.Int64  // time of the last look for a better core
 	cores     []int         // that this process may use; nil: waits don't move threads
+	local     []int         // the ranks of this node
 
 	background backgroundList
 	completers completers
@@ -42,6 +43,7 @@ type Engine struct {
 	damage atomic.Pointer[errs.Error] // see Damage
 
 	net     fabric.Transport // nil: all ranks are reached by shared memory
+	netOnly bool             // see Options
 	loop    peer             // this rank reached by the network, for NIC atomics
 	napping atomic.Bool
 	napWord uint32
@@ -78,29 +80,41 @@ type peer struct {
 // Options say how an engine reaches its peers.
 type Options struct {
 	OneCopy bool             // the kernel may be asked to copy between address spaces
-	Net     fabric.Transport // reaches all other ranks; nil: shared memory does
+	Net     fabric.Transport // reaches the ranks of other nodes; nil: there are none
+	NetOnly bool             // Net reaches those of this node, too
 	// Move allows waits to move the thread of the caller to another core, see spread.
 	Move bool
 }
 
 // New returns the engine of rank in seg.
 func New(seg *job.Segment, rank int, o Options) *Engine {
-	e := &Engine{Job: seg, Rank: rank, Size: len(seg.Ranks), me: &seg.Ranks[rank], net: o.Net}
+	e := &Engine{Job: seg, Rank: rank, Size: len(seg.Ranks), me: &seg.Ranks[rank], net: o.Net, netOnly: o.NetOnly}
 	e.peers = make([]peer, e.Size)
 	e.gone = make([]atomic.Uint32, e.Size)
 	own := self.New(rank)
 	e.transports = []fabric.Transport{own}
-	switch {
-	case o.Net != nil:
+	e.local = seg.RanksOf(seg.Node())
+	var memory fabric.Transport
+	if len(e.local) > 1 && !o.NetOnly {
+		memory = shm.New(seg, rank, o.OneCopy)
+		e.transports = append(e.transports, memory)
+	}
+	if o.Net != nil {
 		e.transports = append(e.transports, o.Net)
-	case e.Size > 1:
-		e.transports = append(e.transports, shm.New(seg, rank, o.OneCopy))
 	}
 	for r := range e.peers {
-		e.peers[r].via = e.transports[len(e.transports)-1]
-		e.peers[r].remote = o.Net != nil && r != rank
+		p := &e.peers[r]
+		p.remote = r != rank && (o.NetOnly || !seg.Local(r))
+		switch {
+		case r == rank:
+			p.via = own
+		case p.remote:
+			p.via = o.Net
+		default:
+			p.via = memory
+		}
 	}
-	e.peers[rank].via, e.loop.via = own, o.Net
+	e.loop.via = o.Net
 	if !e.CoresShared() {
 		e.spin = 500
 	}
@@ -120,6 +134,22 @@ func (e *Engine) AllLocal(ranks []int) bool {
 		if e.peers[r].remote {
 			return false
 		}
+	}
+	return true
+}
+
+// Apart reports whether no two of these ranks share memory, for communication. All ranks
+// come to the same result.
+func (e *Engine) Apart(ranks []int) bool {
+	if e.netOnly {
+		return true
+	}
+	seen := map[int]bool{}
+	for _, r := range ranks {
+		if seen[e.Job.NodeOf(r)] {
+			return false
+		}
+		seen[e.Job.NodeOf(r)] = true
 	}
 	return true
 }
@@ -150,8 +180,8 @@ func (e *Engine) MaxShort(r int) int {
 }
 
 // CoresShared reports whether ranks have to share cores. The result is the same on all
-// ranks.
-func (e *Engine) CoresShared() bool { return e.Size > int(e.Job.Head.Cores) }
+// ranks of a node.
+func (e *Engine) CoresShared() bool { return len(e.local) > int(e.Job.Head.Cores) }
 
 // Active reports whether rank r polls for messages at the moment.
 func (e *Engine) Active(r int) bool {

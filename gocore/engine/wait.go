@@ -184,20 +184,20 @@ func (e *Engine) sleep(why *Reason, start int64, done func() bool, check func() 
 
 // roomy reports whether there is a core for every rank that does not sleep.
 func (e *Engine) roomy() bool {
-	if e.Size > maxInspected || e.Job.Head.Cores == 0 {
+	if len(e.local) > maxInspected || e.Job.Head.Cores == 0 {
 		return false
 	}
 	awake := uint32(0)
-	for i := range e.Job.Ranks {
-		if atom.Load32(&e.Job.Ranks[i].Sleepers) == 0 {
+	for _, r := range e.local {
+		if atom.Load32(&e.Job.Ranks[r].Sleepers) == 0 {
 			awake++
 		}
 	}
 	return awake <= e.Job.Head.Cores
 }
 
-// maxInspected is the largest job in which a wait inspects all ranks: in larger ones
-// it would take too long.
+// maxInspected is how many ranks a node may have for a wait to inspect all of them: with
+// more it would take too long.
 const maxInspected = 64
 
 // spreadEvery bounds how often a rank looks for a core of its own.
@@ -219,7 +219,7 @@ func (e *Engine) spread(now int64) {
 	}
 	shared := false
 	var taken []int
-	for r := range e.Job.Ranks {
+	for _, r := range e.local {
 		if r == e.Rank {
 			continue
 		}
@@ -240,7 +240,7 @@ func (e *Engine) spread(now int64) {
 // rank of the core moves.
 func (e *Engine) balance(now int64) {
 	last := e.spreadAt.Load()
-	if now-last < spreadEvery || e.Size > maxInspected || !e.spreadAt.CompareAndSwap(last, now) {
+	if now-last < spreadEvery || len(e.local) > maxInspected || !e.spreadAt.CompareAndSwap(last, now) {
 		return
 	}
 	mine := sys.CPU()
@@ -252,7 +252,7 @@ func (e *Engine) balance(now int64) {
 		return
 	}
 	var ranks [sys.MaxCPU]int // by core
-	for r := range e.Job.Ranks {
+	for _, r := range e.local {
 		rk := &e.Job.Ranks[r]
 		cpu := int(atom.Load32(&rk.CPU)) - 1
 		if cpu < 0 || cpu >= len(ranks) || atom.Load32(&rk.Sleepers) != 0 || atom.Load32(&rk.State) != job.StateReady {

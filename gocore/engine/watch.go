@@ -58,6 +58,8 @@ func (e *Engine) HowGone(r int) string {
 		s += fmt.Sprintf(" (pid %d)", pid)
 	}
 	switch {
+	case atomic.LoadUint32(&rk.Flags)&job.Unreachable != 0:
+		return s + " can't be reached any more: its host has left the job"
 	case atomic.LoadUint32(&rk.Exit) != 0:
 		return s + " has ended with " + job.StatusText(int(rk.ExitStatus))
 	case atomic.LoadUint32(&rk.State) == job.StateFinalized:
@@ -198,10 +200,18 @@ func (e *Engine) watchLoop(wake *atomic.Int32) {
 		// Ranks are claimed one by one. A claim is seen within 100 ms, which is soon
 		// enough: until then only the launcher acts on the end of a rank.
 		for r := range known {
-			if !known[r] && atomic.LoadUint32(&e.Job.Ranks[r].State) != job.StateNone {
+			rk := &e.Job.Ranks[r]
+			switch {
+			case known[r]:
+			case !e.Job.Local(r): // the agents tell of its end, within lookEvery
+				if atomic.LoadUint32(&rk.Ended) != 0 {
+					known[r] = true
+					missing--
+					e.ended(r)
+				}
+			case atomic.LoadUint32(&rk.State) != job.StateNone:
 				known[r] = true
 				missing--
-				rk := &e.Job.Ranks[r]
 				list = append(list, watched{r, rk.PID(), rk.StartTime, -1})
 			}
 		}
@@ -279,7 +289,9 @@ func (e *Engine) ended(rank int) {
 		})
 		return
 	}
-	atomic.StoreUint32(&e.Job.Ranks[rank].Ended, 1) // for all ranks: this one may be the first to know
+	if e.Job.Local(rank) {
+		e.Job.SetEnded(rank) // for all ranks: this one may be the first to know
+	}
 	deadline := time.Now().Add(verdictTime)
 	go guarded("watcher of peers", func() {
 		rk := &e.Job.Ranks[rank]

@@ -10,7 +10,8 @@ import (
 
 // Directory lets the transports of different ranks exchange addresses before they can
 // communicate: it has a card of each rank, and a slot for mail from each rank to each
-// (fabric.Directory). It is part of the job segment, so it covers one host.
+// (fabric.Directory). It is part of the job segment. The agents carry it to the other
+// nodes, see nodes.go.
 //
 // # Protocol
 //
@@ -64,6 +65,7 @@ func (d *Directory) Publish(card []byte) error {
 	}
 	copy(c.data[:], card)
 	atom.Store32(&c.n, uint32(len(card)))
+	d.seg.RingAgent()
 	return nil
 }
 
@@ -93,6 +95,9 @@ func (d *Directory) Mail(to int, msg []byte) error {
 	atom.Add32(&d.seg.Ranks[to].Mails, 1)
 	d.seg.Ranks[to].Ring()
 	d.seg.Ranks[to].RingProgress()
+	if !d.seg.Local(to) {
+		d.seg.RingAgent()
+	}
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"unsafe"
@@ -18,10 +19,10 @@ import (
 
 const (
 	magic   = 0x676f726d61707931 // "gormapy1"
-	version = 5
+	version = 6
 
 	headBytes = 4096
-	// MaxRanks bounds a job on one host; rings are laid out for every pair.
+	// MaxRanks bounds a job; rings are laid out for every pair.
 	MaxRanks = 512
 	// Blocks is how many communicators and windows can have a barrier block at
 	// the same time; the others synchronise by messages.
@@ -62,6 +63,11 @@ type Head struct {
 	MailOff uint64   // see Directory
 	Fabric  uint64   // the first rank's GORMAPY_FABRIC, see AgreeFabric
 	Secret  [32]byte // of the job, for connections outside the segment
+
+	Nodes uint32 // number of nodes of the job, each of which has a segment
+	Node  uint32 // the number of this one
+	// AgentBell is the doorbell of the node's agent, see RingAgent.
+	AgentBell uint32
 }
 
 // WaitRecord describes what a thread of a rank waits for. Seq is odd while a wait
@@ -92,7 +98,8 @@ type Rank struct {
 	Flags     uint32
 	StartTime uint64 // start time of the process, see sys.StartTime
 	CPU       uint32 // 1 + the processor on which it last waited; 0 if unknown
-	_         [36]byte
+	Node      uint32 // the number of its node
+	_         [32]byte
 
 	Exit       uint32 // 1 once the launcher saw the end of the rank
 	ExitStatus int32  // wait status
@@ -140,10 +147,33 @@ type Segment struct {
 	shm   *sys.Segment
 }
 
-// Create makes the segment for a job of size ranks.
-func Create(size int) (*Segment, error) {
+// Create makes the segment of a job of size ranks on one node.
+func Create(size int) (*Segment, error) { return CreateNode(make([]int, size), 0) }
+
+// CreateNodes makes the segments of all nodes of a job. nodes has the number of the node of
+// each rank.
+func CreateNodes(nodes []int) (segs []*Segment, err error) {
+	for n := range slices.Max(nodes) + 1 {
+		s, err := CreateNode(nodes, n)
+		if err != nil {
+			for _, s := range segs {
+				s.Close()
+			}
+			return nil, err
+		}
+		if n > 0 {
+			s.Head.ID, s.Head.Secret = segs[0].Head.ID, segs[0].Head.Secret
+		}
+		segs = append(segs, s)
+	}
+	return segs, nil
+}
+
+// CreateNode makes the segment of one node of a job, likewise.
+func CreateNode(nodes []int, node int) (*Segment, error) {
+	size := len(nodes)
 	if size < 1 || size > MaxRanks {
-		return nil, fmt.Errorf("a job on one host has 1 to %d ranks, %d were asked for", MaxRanks, size)
+		return nil, fmt.Errorf("a job has 1 to %d ranks, %d were asked for", MaxRanks, size)
 	}
 	rankOff := uint64(headBytes)
 	stride := uint64(unsafe.Sizeof(Rank{}))
@@ -164,6 +194,11 @@ func Create(size int) (*Segment, error) {
 	h.RingOff, h.RingBytes = ringOff, ring
 	h.BlockOff, h.BlockBytes = blockOff, block
 	h.MailOff = mailOff
+	h.Node = uint32(node)
+	for r, n := range nodes {
+		s.Ranks[r].Node = uint32(n)
+		h.Nodes = max(h.Nodes, uint32(n)+1)
+	}
 	if _, err := rand.Read(h.Secret[:]); err != nil {
 		return nil, fmt.Errorf("make the job's secret: %w", err)
 	}
@@ -333,56 +368,6 @@ func (s *Segment) AgreeFabric(name string) string {
 	atomic.CompareAndSwapUint64(&s.Head.Fabric, 0, binary.LittleEndian.Uint64(b[:]))
 	binary.LittleEndian.PutUint64(b[:], atomic.LoadUint64(&s.Head.Fabric))
 	return strings.TrimRight(string(b[:]), "\x00")
-}
-
-// Claim makes this process rank r of the job. It fails if another process has claimed
-// the rank before; held is then the pid of that process.
-func (s *Segment) Claim(r int) (held int, ok bool) {
-	me := uint32(os.Getpid())
-	rk := &s.Ranks[r]
-	if !atomic.CompareAndSwapUint32(&rk.Claim, 0, me) {
-		return int(atomic.LoadUint32(&rk.Claim)), false
-	}
-	rk.StartTime = sys.StartTime(int(me))
-	atomic.StoreUint32(&rk.State, StateClaimed)
-	return int(me), true
-}
-
-// Abort records that rank r ends the job with the exit status code; only the
-// first call counts. It wakes all ranks, and reports whether this was the first call.
-func (s *Segment) Abort(r int, code int) bool {
-	h := s.Head
-	first := atomic.CompareAndSwapUint32(&h.AbortClaim, 0, uint32(r+1))
-	if first {
-		atomic.StoreInt32(&h.AbortCode, int32(code))
-		atomic.StoreUint32(&h.AbortState, 1)
-	}
-	s.RingAll()
-	return first
-}
-
-// Aborted returns the rank that aborted the job and the exit status that it set.
-func (s *Segment) Aborted() (rank, code int, yes bool) {
-	if atomic.LoadUint32(&s.Head.AbortState) == 0 {
-		return 0, 0, false
-	}
-	return int(atomic.LoadUint32(&s.Head.AbortClaim)) - 1, int(atomic.LoadInt32(&s.Head.AbortCode)), true
-}
-
-// Exited records, for the launcher, that rank r ended with wait status ws.
-func (s *Segment) Exited(r int, ws int) {
-	atomic.StoreUint32(&s.Ranks[r].Ended, 1)
-	atomic.StoreInt32(&s.Ranks[r].ExitStatus, int32(ws))
-	atomic.StoreUint32(&s.Ranks[r].Exit, 1)
-	s.RingAll()
-}
-
-// RingAll wakes every sleeping thread and progress engine of the job.
-func (s *Segment) RingAll() {
-	for i := range s.Ranks {
-		s.Ranks[i].Ring()
-		s.Ranks[i].RingProgress()
-	}
 }
 
 // Ring wakes the rank's threads that sleep in a wait. A waiter increments Sleepers,

@@ -18,8 +18,8 @@ func (l *launcher) onPMI(report pmi.Report) {
 		l.reportRefusal(report)
 	case l.stopping:
 	case report.Kind == pmi.Aborted:
-		l.seg.Abort(report.Rank, report.Code)
-		if caller, code, ok := l.seg.Aborted(); ok {
+		l.segment(report.Rank).Abort(report.Rank, report.Code)
+		if caller, code, ok := l.aborted(); ok {
 			l.onAbort(caller, code)
 		}
 	default:
@@ -50,7 +50,7 @@ func (l *launcher) onStuck() {
 	l.stuckAt = time.Time{}
 	if stuck, is := l.pmi.Stuck(); is {
 		r := l.ranks[stuck.Rank]
-		l.seg.Abort(r.number, 1)
+		l.segment(r.number).Abort(r.number, 1)
 		l.fail(r, 1, fmt.Sprintf("mpiexec: rank %d (pid %d) %s", r.number, r.pid, stuck.Text))
 	}
 }
@@ -67,8 +67,8 @@ func (r *rank) unfinished() string {
 // describe returns what rank i does, as lines of text.
 func (l *launcher) describe(i int) []string {
 	how := l.pmi.Conduct(i)
-	if !how.Joined || l.ranks[i].ended {
-		return l.seg.Describe(i)
+	if !how.Joined || l.ranks[i].ended || l.record(i).PID() != 0 {
+		return l.segment(i).Describe(i)
 	}
 	line := fmt.Sprintf("rank %d (pid %d): an MPICH program, ", i, l.ranks[i].pid)
 	without := func(is func(pmi.Conduct) bool) (out []int) {

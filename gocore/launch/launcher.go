@@ -51,7 +51,8 @@ type launcher struct {
 
 	recording *recording // nil without --trace and --summary
 
-	seg    *job.Segment
+	seg    *job.Segment   // of the first node
+	segs   []*job.Segment // of all nodes; but for tests there is one
 	ranks  []*rank
 	byPID  map[int]*rank
 	live   int
@@ -144,9 +145,14 @@ func Run(opt *Options) (int, error) {
 	}
 	l.messages = newMessageWriter(l.stderr)
 	l.catchSignals()
-	if l.seg, err = job.Create(len(tasks)); err != nil {
+	nodes, err := pretendedNodes(os.Getenv(nodesVariable), len(tasks))
+	if err != nil {
 		return 0, err
 	}
+	if l.segs, err = job.CreateNodes(nodes); err != nil {
+		return 0, err
+	}
+	l.seg = l.segs[0]
 	if l.pmi, err = pmi.NewServer(l.seg.ID(), applications(tasks)); err != nil {
 		return 0, fmt.Errorf("make the PMI-1 server: %w", err)
 	}
@@ -154,8 +160,10 @@ func Run(opt *Options) (int, error) {
 		return 0, err
 	}
 	defer l.recording.close()
-	l.seg.Head.LauncherStartTime = sys.StartTime(os.Getpid())
-	atomic.StoreUint32(&l.seg.Head.LauncherPID, uint32(os.Getpid()))
+	for _, seg := range l.segs {
+		seg.Head.LauncherStartTime = sys.StartTime(os.Getpid())
+		atomic.StoreUint32(&seg.Head.LauncherPID, uint32(os.Getpid()))
+	}
 	if l.reaper, err = newReaper(); err != nil {
 		return 0, err
 	}
@@ -226,7 +234,7 @@ func (l *launcher) start() error {
 		if err != nil {
 			return err
 		}
-		atomic.StoreUint32(&l.seg.Ranks[i].ChildPID, uint32(r.pid))
+		atomic.StoreUint32(&l.record(i).ChildPID, uint32(r.pid))
 		l.ranks = append(l.ranks, r)
 		l.byPID[r.pid] = r
 		l.live++
@@ -290,17 +298,17 @@ func (l *launcher) onEnd(pid int) {
 	first := false
 	if r.failed() {
 		// Before Exited: peers take an end without Abort for a clean one.
-		first = l.seg.Abort(r.number, r.code()) && !r.pmi.Aborted
+		first = l.segment(r.number).Abort(r.number, r.code()) && !r.pmi.Aborted
 		l.completeAbort(r.number, r.code())
 	}
-	l.seg.Exited(r.number, int(ws))
+	l.segment(r.number).Exited(r.number, int(ws))
 	if l.opt.Verbose {
 		l.describeEnd(r)
 	}
 	if !r.failed() || l.stopping {
 		return
 	}
-	if caller, code, ok := l.seg.Aborted(); ok && !first {
+	if caller, code, ok := l.aborted(); ok && !first {
 		l.onAbort(caller, code)
 		return
 	}
@@ -310,11 +318,11 @@ func (l *launcher) onEnd(pid int) {
 
 // completeAbort finishes the Abort of a rank that died in the middle of it.
 func (l *launcher) completeAbort(rank, code int) {
-	h := l.seg.Head
+	h := l.segment(rank).Head
 	if atomic.LoadUint32(&h.AbortState) == 0 && atomic.LoadUint32(&h.AbortClaim) == uint32(rank+1) {
 		atomic.StoreInt32(&h.AbortCode, int32(code))
 		atomic.StoreUint32(&h.AbortState, 1)
-		l.seg.RingAll()
+		l.segment(rank).RingAll()
 	}
 }
 
@@ -339,7 +347,7 @@ func (l *launcher) onAbort(caller, code int) {
 		l.fail(nil, abortStatus(code), fmt.Sprintf("mpiexec: the job was aborted with code %d", code))
 		return
 	}
-	pid := l.seg.Ranks[caller].PID()
+	pid := l.record(caller).PID()
 	if pid == 0 {
 		pid = l.ranks[caller].pid
 	}
@@ -409,7 +417,9 @@ func (l *launcher) onSignal(sig unix.Signal) {
 		default:
 			// The flag first: a rank that gets the signal checks whether all ranks get
 			// it.
-			atomic.StoreUint32(&l.seg.Head.Interrupt, 1)
+			for _, seg := range l.segs {
+				atomic.StoreUint32(&seg.Head.Interrupt, 1)
+			}
 			l.stop(128+int(sig), sig, interruptGrace)
 		}
 	}
@@ -461,9 +471,9 @@ func (l *launcher) onTimeout() {
 		l.messages.print("mpiexec: their stacks, if they print them, are in " + filepath.Join(l.opt.OutputDir, "rank.N.*"))
 	}
 	l.messages.flush(tick)
-	for i := range l.seg.Ranks {
+	for i := range l.ranks {
 		l.ranks[i].label()
-		rk := &l.seg.Ranks[i]
+		rk := l.record(i)
 		pid := rk.PID()
 		if atomic.LoadUint32(&rk.Flags)&job.FlagStacks != 0 && pid != 0 {
 			sys.Signal(pid, func(pid int) bool { return sys.Look(pid, rk.StartTime) == sys.Living }, unix.Signal(job.StackSignal))
@@ -474,7 +484,7 @@ func (l *launcher) onTimeout() {
 // onTick does what is due. It reports whether to stop waiting for the ranks.
 func (l *launcher) onTick(now time.Time) (giveUp bool) {
 	due := func(t time.Time) bool { return !t.IsZero() && !now.Before(t) }
-	if caller, code, ok := l.seg.Aborted(); ok && !l.stopping {
+	if caller, code, ok := l.aborted(); ok && !l.stopping {
 		l.onAbort(caller, code)
 	}
 	if due(l.stuckAt) && !l.stopping {

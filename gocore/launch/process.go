@@ -178,7 +178,7 @@ func (s *starter) fork(r *rank, t *task, ends [2]int, client int) (err error) {
 	// ForkExec returns once the program runs, or with the error of exec.
 	r.pid, err = syscall.ForkExec(t.path, append([]string{t.Name}, t.Args...), &syscall.ProcAttr{
 		Dir:   t.Dir,
-		Env:   rankEnviron(t.env, s.seg, r.number, t.number, s.recording.variables(r.number)...),
+		Env:   rankEnviron(t.env, s.segment(r.number), r.number, t.number, s.recording.variables(r.number)...),
 		Files: append(files, uintptr(client)),
 		Sys:   &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
 	})

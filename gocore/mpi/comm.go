@@ -162,7 +162,7 @@ func CommIdup(h int64) (made, req int64, code Code) {
 	return s.result, addRequest(s), 0
 }
 
-// Types for Split_type. All ranks share one host.
+// Types for Split_type.
 const (
 	CommTypeShared = 1
 )
@@ -174,7 +174,7 @@ func CommSplitType(h int64, kind, key int) (req int64, code Code) {
 	case Undefined:
 		return CommSplit(h, Undefined, key)
 	case CommTypeShared:
-		return CommSplit(h, 0, key)
+		return CommSplit(h, proc.seg.Node(), key)
 	}
 	return 0, classError(errs.Arg, "Split_type: the type %d is not supported; MPI.COMM_TYPE_SHARED is", kind)
 }
@@ -271,7 +271,7 @@ func CommFree(h int64) (req int64, code Code) {
 // takeBlock reserves a barrier block for ranks. It returns -1 if there is none; their
 // barriers and small collectives use messages then.
 func takeBlock(ranks []int) int64 {
-	if len(ranks) < 2 {
+	if len(ranks) < 2 || !proc.seg.SameNode(ranks) {
 		return -1
 	}
 	return int64(proc.seg.TakeBlock())

@@ -41,7 +41,7 @@ var winSteps = []func(c *winCreation, s *sequence) *coll.Op{
 
 // WinCreate begins to make a window. The request's result is its handle. The ranks
 // exchange offers, agree on whether the kernel copies between them, and map the segment
-// that rank 0 makes. hints are those of package rma. align is the alignment of memory
+// that the first rank of their node makes. hints are those of package rma. align is the alignment of memory
 // that the core allocates, 0 for any.
 func WinCreate(flavor int, addr, bytes, unit, comm, hints, align int64) (req int64, code Code) {
 	defer Contain(&code)
@@ -73,7 +73,7 @@ func WinCreate(flavor int, addr, bytes, unit, comm, hints, align int64) (req int
 		offers: make([]rma.Offer, parent.size),
 		mades:  make([]rma.Offer, parent.size),
 	}
-	c.mine[0].Hints, c.mine[0].Align = rma.Hints(hints), int32(align)
+	c.mine[0].Hints, c.mine[0].Align, c.mine[0].Node = rma.Hints(hints), int32(align), int64(proc.seg.Node())
 	s := newSequence(parent, nil)
 	s.call = job.CallWinCreate
 	s.step = c.next
@@ -115,9 +115,12 @@ func (c *winCreation) fail(s *sequence, e *errs.Error) *coll.Op {
 	return nil
 }
 
+// leader returns the rank that makes the segment of this node.
+func (c *winCreation) leader() int { return rma.Leader(c.offers, proc.seg.Node()) }
+
 func (c *winCreation) exchangeOffers(*sequence) *coll.Op { return c.exchange(c.mine, c.offers) }
 
-// makeSegment makes the window's segment on rank 0. Every rank finds out whether it can
+// makeSegment makes the window's segment on the first rank of each node. Every rank finds out whether it can
 // copy from the others' memory, and whether it can map it.
 func (c *winCreation) makeSegment(s *sequence) *coll.Op {
 	if e := rma.CheckOffers(c.offers); e != nil {
@@ -131,11 +134,9 @@ func (c *winCreation) makeSegment(s *sequence) *coll.Op {
 	if c.mapped, ok = proc.rma.MapShared(c.offers, c.comm.group.ranks); ok {
 		made.Mapped = 1
 	}
-	if c.comm.rank == 0 {
-		if c.segment, c.failed = rma.CreateSegment(c.offers); c.failed != nil {
+	if c.comm.rank == c.leader() {
+		if c.segment, c.failed = rma.CreateSegment(c.offers, proc.seg.Node(), made); c.failed != nil {
 			made.Failed = int32(c.failed.Class)
-		} else {
-			made.FD = int32(c.segment.FD)
 		}
 	}
 	return c.exchange(c.made, c.mades)
@@ -147,14 +148,16 @@ func (c *winCreation) openSegment(s *sequence) *coll.Op {
 	if c.failed != nil {
 		return c.fail(s, c.failed)
 	}
-	if class := c.mades[0].Failed; class != 0 {
-		return c.fail(s, errs.New(errs.Class(class), "rank 0 of the communicator could not make the shared memory for the window"))
+	for i := range c.mades {
+		if class := c.mades[i].Failed; class != 0 {
+			return c.fail(s, errs.New(errs.Class(class), "rank %d of the communicator could not make the shared memory for the window", i))
+		}
 	}
 	mine := &c.mine[0]
 	mine.Failed = 0
-	if c.comm.rank != 0 {
+	if first := c.leader(); c.comm.rank != first {
 		var err error
-		if c.segment, err = rma.OpenSegment(c.offers, &c.mades[0]); err != nil {
+		if c.segment, err = rma.OpenSegment(c.offers, &c.mades[first]); err != nil {
 			mine.Failed = int32(errs.Win)
 			c.failed = errs.New(errs.Win, "map the window's shared memory: %v", err)
 			c.segment = nil

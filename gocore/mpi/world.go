@@ -94,11 +94,11 @@ func Init() (code Code) {
 	n := &process{place: place, seg: place.Segment, rank: place.Rank, size: len(place.Segment.Ranks)}
 	n.me = &n.seg.Ranks[n.rank]
 	n.logPlace()
-	net, err := n.network()
-	if err != nil {
+	options := engine.Options{OneCopy: oneCopy, Move: settings.MoveThreads.On()}
+	if options.Net, options.NetOnly, err = n.network(); err != nil {
 		return CodeOf(errs.New(errs.Other, "%v", err))
 	}
-	n.eng = engine.New(n.seg, n.rank, engine.Options{OneCopy: oneCopy, Net: net, Move: settings.MoveThreads.On()})
+	n.eng = engine.New(n.seg, n.rank, options)
 	n.logTransports()
 	n.p2p = p2p.New(n.eng)
 	n.rma = rma.New(n.eng)
@@ -108,26 +108,41 @@ func Init() (code Code) {
 		all[i] = i
 	}
 	proc = n
-	comms.set(CommWorld, newComm(0, &Group{all}, n.rank, job.WorldBlock))
+	block := job.WorldBlock
+	if !n.seg.SameNode(all) {
+		block = -1
+	}
+	comms.set(CommWorld, newComm(0, &Group{all}, n.rank, block))
 	comms.set(CommSelf, newComm(selfCtx(n.rank), &Group{[]int{n.rank}}, 0, -1))
 	groups.set(GroupEmpty, &Group{})
 	setTypes()
 	if err := n.eng.Start(); err != nil {
 		return CodeOf(errs.New(errs.Intern, "start the progress engine: %v", err))
 	}
-	atomic.StoreUint32(&n.me.State, job.StateReady)
+	n.seg.SetState(n.rank, job.StateReady)
 	state.Store(stateReady)
 	return 0
 }
 
 // network opens the network transport that the settings select, nil for none. It
-// returns an error if ranks of the job select different ones.
-func (n *process) network() (fabric.Transport, error) {
+// returns an error if ranks of the job select different ones. only reports whether it
+// reaches the ranks of this node, too.
+func (n *process) network() (net fabric.Transport, only bool, err error) {
 	name := settings.Fabric.Value()
 	if first := n.seg.AgreeFabric(registry.Token(name)); first != registry.Token(name) {
-		return nil, fmt.Errorf("this rank has GORMAPY_FABRIC=%s and another one of the job has %s: all must have the same", name, registry.Named(first))
+		return nil, false, fmt.Errorf("this rank has GORMAPY_FABRIC=%s and another one of the job has %s: all must have the same", name, registry.Named(first))
 	}
-	return registry.Open(n.seg.Directory(n.rank))
+	only = name != "auto"
+	if n.seg.Nodes() > 1 {
+		switch name {
+		case "auto":
+			name = "tcp"
+		case "shm":
+			return nil, false, fmt.Errorf("GORMAPY_FABRIC=shm, but the job is on %d nodes, which share no memory: leave it unset, or choose a network", n.seg.Nodes())
+		}
+	}
+	net, err = registry.Open(name, n.seg.Directory(n.rank))
+	return net, only && net != nil, err
 }
 
 // ctxBits is the number of lower bits of a context. The upper bits are the rank that
@@ -234,7 +249,16 @@ func Finalize(wait bool) (code Code) {
 			return Interrupted
 		}
 	}
-	atomic.StoreUint32(&proc.me.State, job.StateFinalized)
+	proc.seg.SetState(proc.rank, job.StateFinalized)
+	if a := proc.place.Agent; a != nil {
+		if wait && !failed.Load() && !proc.nodeDone() {
+			proc.seg.RingAll()
+			if proc.eng.Wait(finalizing.why, proc.nodeDone, nil) == engine.ErrInterrupted {
+				return Interrupted
+			}
+		}
+		a.Leave()
+	}
 	state.Store(stateFinalized)
 	wins.each(func(_ int64, win *Window) { win.Desc.Handle = 0 }) // the only check of the hot calls
 	proc.eng.CloseNet()
@@ -246,6 +270,16 @@ func Finalize(wait bool) (code Code) {
 		proc.place.Finalize()
 	}
 	return 0
+}
+
+// nodeDone reports whether no rank of this node needs its agent any more.
+func (n *process) nodeDone() bool {
+	for _, r := range n.seg.RanksOf(n.seg.Node()) {
+		if !n.eng.Finalized(r) && atomic.LoadUint32(&n.seg.Ranks[r].Ended) == 0 && atomic.LoadUint32(&n.seg.Ranks[r].Exit) == 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // exitReported is set if Exiting will be called.

@@ -57,7 +57,7 @@ func Run(t *testing.T, n int, oneCopy bool, f func(r *Rank)) {
 func RunNet(t *testing.T, n int, caps fabric.Caps, f func(r *Rank)) {
 	t.Helper()
 	net := NewNet(n, caps)
-	run(t, n, net, func(rank int) engine.Options { return engine.Options{Net: net.nodes[rank]} }, f)
+	run(t, n, net, func(rank int) engine.Options { return engine.Options{Net: net.nodes[rank], NetOnly: true} }, f)
 }
 
 // RunSleeping is RunNet with a network that has a descriptor to sleep on.
@@ -75,7 +75,7 @@ func RunSleeping(t *testing.T, n int, caps fabric.Caps, f func(r *Rank)) {
 			_ = unix.Close(node.event)
 		}()
 	}
-	run(t, n, net, func(rank int) engine.Options { return engine.Options{Net: sleeper{net.nodes[rank]}} }, f)
+	run(t, n, net, func(rank int) engine.Options { return engine.Options{Net: sleeper{net.nodes[rank]}, NetOnly: true} }, f)
 }
 
 // Transports are the transports by which the ranks of a test reach each other.

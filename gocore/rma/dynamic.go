@@ -11,7 +11,8 @@ import (
 )
 
 // attachTable publishes the memory that a rank of a dynamic window has attached. The
-// others check displacements by it before anything moves.
+// others on its node check displacements by it before anything moves. What ranks of other
+// nodes ask for is checked at the target, and an error is reported as those of messages.
 //
 // # Protocol
 //
@@ -142,6 +143,10 @@ func (w *Win) attached(rank int) *attachments {
 
 // locateAttached resolves an address in memory that the target has attached.
 func (w *Win) locateAttached(p *location, addr, lo, hi int) *errs.Error {
+	if w.tables[p.rank] == nil {
+		p.off = addr
+		return nil
+	}
 	list := w.attached(p.rank)
 	if list == nil {
 		return errs.New(errs.ProcFailed, "the memory that rank %d attached can't be known: %s", p.rank, w.rma.eng.HowGone(w.World[p.rank]))

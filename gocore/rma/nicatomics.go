@@ -18,8 +18,8 @@ import (
 // An adapter's atomics are atomic to each other, not to the processor's. So the
 // network updates either all aligned elements of 8 bytes in a window, for every rank
 // and in every operation, also of a rank on its own part, or none. RMA.nicAtomics
-// decides that when the window is made, from what all ranks know: all other ranks
-// are reached by a network with Caps.Atomics, all parts are registered, and no part
+// decides that when the window is made, from what all ranks know: no two ranks share
+// memory, the network has Caps.Atomics, all parts are registered, and no part
 // has more than nicAtomicsBytes unless the program asks for NIC atomics (the hint
 // gormapy_native_atomics). The network is faster for windows of a few counters only:
 // it updates an array element by element.
@@ -40,15 +40,15 @@ const nicAtomicsBytes = 4 << 10
 func isInteger(k dtype.Kind) bool { return op.Band.Valid(k) }
 
 // nicAtomics reports whether the network updates the aligned elements of 8 bytes.
-func (m *RMA) nicAtomics(offers []Offer, world []int, rank int) bool {
+func (m *RMA) nicAtomics(offers []Offer, world []int) bool {
 	net := m.eng.Net()
-	if net == nil || !net.Caps().Atomics || len(world) == 1 || Flavor(offers[0].Flavor) == FlavorDynamic {
+	if net == nil || !net.Caps().Atomics || len(world) == 1 || Flavor(offers[0].Flavor) == FlavorDynamic || !m.eng.Apart(world) {
 		return false
 	}
 	for i := range offers {
 		o := &offers[i]
 		switch {
-		case i != rank && !m.eng.Remote(world[i]), o.Bytes > 0 && o.Keyed == 0, o.Hints&HintSoftware != 0:
+		case o.Bytes > 0 && o.Keyed == 0, o.Hints&HintSoftware != 0:
 			return false
 		case o.Bytes > nicAtomicsBytes && o.Hints&HintNICAtomics == 0:
 			return false

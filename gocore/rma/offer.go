@@ -1,7 +1,10 @@
 package rma
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"os"
+	"slices"
 	"unsafe"
 
 	"gormapy/gocore/arena"
@@ -22,14 +25,16 @@ type Offer struct {
 	Probe  uint64
 	Share  uint64 // Create: the memory's offset in the rank's arena, plus 1; 0: it is not in the arena
 	PID    int32
-	FD     int32 // the arena; rank 0, second round: the window's segment
+	FD     int32 // the arena; first rank of a node, second round: the node's segment of the window
 	Copy   int32 // second round: 1 if the kernel lets this rank read all others
 	Mapped int32 // second round: 1 if this rank maps all memory that lies in arenas
 	Hints  Hints
 	Align  int32 // mpi_minimum_memory_alignment, 0 if it is not given
 	Keyed  int64 // third round: 1 if a network reads and writes the part by Key
 	Key    fabric.RemoteKey
-	Skew   int64 // the part's address modulo 8
+	Skew   int64  // the part's address modulo 8
+	Node   int64  // the number of the rank's node
+	Tag    uint64 // second round: the node's segment begins with it
 }
 
 // OfferBytes is the size of Offer.
@@ -51,18 +56,19 @@ func NewOffer(f Flavor, addr unsafe.Pointer, n, unit int) Offer {
 	return o
 }
 
-// layout has the offsets in a window's segment, by rank.
+// layout has the offsets in a node's segment of a window, by rank. There is room for the
+// synchronisation of all ranks, since those of other nodes have a slot in each lock and
+// inbox, and for the data of the node's own ranks.
 type layout struct {
 	lock    []int
 	inbox   []int // see pscw.go
 	journal []int
-	table   []int // of attached memory, in dynamic windows
-	data    []int
+	data    []int // in dynamic windows the table of attached memory
 	total   int
 }
 
-func newLayout(offers []Offer) layout {
-	var l layout
+func newLayout(offers []Offer, node int) layout {
+	l := layout{total: tagBytes}
 	n := len(offers)
 	for range n {
 		l.lock = append(l.lock, l.total)
@@ -83,18 +89,21 @@ func newLayout(offers []Offer) layout {
 		o := &offers[i]
 		l.data = append(l.data, l.total)
 		switch {
+		case o.Node != int64(node):
 		case Flavor(o.Flavor) == FlavorAllocate || Flavor(o.Flavor) == FlavorShared && o.Hints&HintNoncontig != 0:
 			l.total += alignUp(int(o.Bytes), align)
 		case Flavor(o.Flavor) == FlavorShared: // one run of memory, as MPI promises by default
 			l.total += int(o.Bytes)
 		case Flavor(o.Flavor) == FlavorDynamic:
-			l.table = append(l.table, l.total)
 			l.total += tableBytes
 		}
 	}
 	l.total = max(pageUp(l.total), 4096)
 	return l
 }
+
+// tagBytes is the room for the tag by which a segment is known.
+const tagBytes = 64
 
 func alignUp(n, align int) int { return (n + align - 1) / align * align }
 
@@ -111,14 +120,22 @@ func CheckOffers(offers []Offer) *errs.Error {
 			return errs.New(errs.Win, "the ranks of the communicator make different kinds of windows in the same collective call")
 		case o.Bytes < 0 || o.Bytes > 1<<46:
 			return errs.New(errs.Size, "rank %d asks for a window of %d bytes", i, o.Bytes)
+		case Flavor(o.Flavor) == FlavorShared && o.Node != offers[0].Node:
+			return errs.New(errs.RMAShared, "Win.Allocate_shared: rank %d of the communicator is on another node than rank 0, so they can't share memory: make the window on comm.Split_type(MPI.COMM_TYPE_SHARED), or use Win.Allocate", i)
 		}
 	}
 	return checkHints(offers)
 }
 
-// CreateSegment makes the window's segment. Rank 0 of its communicator calls it.
-func CreateSegment(offers []Offer) (*sys.Segment, *errs.Error) {
-	l := newLayout(offers)
+// Leader returns the rank that makes the segment of a node: the first one there.
+func Leader(offers []Offer, node int) int {
+	return slices.IndexFunc(offers, func(o Offer) bool { return o.Node == int64(node) })
+}
+
+// CreateSegment makes the window's segment of a node. The node's Leader calls it. It
+// describes the segment in made.
+func CreateSegment(offers []Offer, node int, made *Offer) (*sys.Segment, *errs.Error) {
+	l := newLayout(offers, node)
 	seg, err := sys.NewSegment("window", l.total)
 	if err != nil {
 		return nil, errs.New(errs.NoMem, "make window of %d bytes in all: %v", l.total, err)
@@ -127,15 +144,23 @@ func CreateSegment(offers []Offer) (*sys.Segment, *errs.Error) {
 		seg.Close()
 		return nil, errs.New(errs.NoMem, "make window of %d bytes in all: %v", l.total, err)
 	}
+	made.FD, made.PID, made.Tag = int32(seg.FD), int32(os.Getpid()), rand.Uint64()
+	*tag(seg) = made.Tag
 	return seg, nil
 }
 
-// OpenSegment maps the segment that rank 0 made and described in its second offer. The
-// other ranks call it.
+func tag(seg *sys.Segment) *uint64 { return (*uint64)(unsafe.Pointer(&seg.Mem[0])) }
+
+// OpenSegment maps the segment that the node's Leader has described in made. The other
+// ranks of the node call it.
 func OpenSegment(offers []Offer, made *Offer) (*sys.Segment, error) {
-	seg, err := sys.OpenSegment(int(offers[0].PID), int(made.FD))
+	seg, err := sys.OpenSegment(int(made.PID), int(made.FD))
 	if err != nil {
 		return nil, err
+	}
+	if len(seg.Mem) < tagBytes || *tag(seg) != made.Tag {
+		seg.Close()
+		return nil, fmt.Errorf("descriptor %d of process %d is not the segment that was made", made.FD, made.PID)
 	}
 	if err := seg.Align(Alignment(offers)); err != nil {
 		seg.Close()
@@ -178,7 +203,7 @@ func (m *RMA) Register(mine *Offer, rank int, world []int, offers []Offer, seg *
 	case FlavorCreate:
 		at = fabric.Pointer(mine.Addr)
 	default:
-		at = unsafe.Pointer(&seg.Mem[newLayout(offers).data[rank]])
+		at = unsafe.Pointer(&seg.Mem[newLayout(offers, int(mine.Node)).data[rank]])
 	}
 	region, err := net.Register(at, int(mine.Bytes))
 	if err != nil {

@@ -79,7 +79,7 @@ func run(t *testing.T, n, size, unit int, f func(w *window)) {
 				w.wait(w.comm.Allgather(&b, coll.Uniform(p2p.Buf{Addr: unsafe.Pointer(&offers[0]), Count: rma.OfferBytes, Type: b.Type}, n)))
 				require.Nil(r.T, rma.CheckOffers(offers))
 				if r.Rank == 0 {
-					seg, e := rma.CreateSegment(offers)
+					seg, e := rma.CreateSegment(offers, 0, new(rma.Offer))
 					require.Nil(r.T, e)
 					segs <- seg
 				}

@@ -17,7 +17,7 @@ type Setup struct {
 	Rank    int
 	World   []int // world ranks
 	Offers  []Offer
-	Segment *sys.Segment     // rank 0's, mapped in this process
+	Segment *sys.Segment     // the node's, mapped in this process
 	Region  fabric.Region    // from Register
 	Copies  bool             // all ranks can copy through the kernel where there is no network
 	Mapped  []unsafe.Pointer // from MapShared; nil unless every rank could map all
@@ -32,6 +32,9 @@ func (s *Setup) inSegment() bool {
 	return f == FlavorAllocate || f == FlavorShared
 }
 
+// sharesSegment reports whether rank i maps this process's segment of the window.
+func (s *Setup) sharesSegment(i int) bool { return s.Offers[i].Node == s.Offers[s.Rank].Node }
+
 // mapped returns the address where this process maps the part of rank i, if that is the
 // program's memory in an arena; else nil.
 func (s *Setup) mapped(i int) unsafe.Pointer {
@@ -43,7 +46,7 @@ func (s *Setup) mapped(i int) unsafe.Pointer {
 
 // NewWin makes the window once all is exchanged.
 func (m *RMA) NewWin(s *Setup) (*Win, *errs.Error) {
-	s.layout = newLayout(s.Offers)
+	s.layout = newLayout(s.Offers, int(s.Offers[s.Rank].Node))
 	d, err := newDesc(len(s.World))
 	if err != nil {
 		return nil, errs.New(errs.NoMem, "map window descriptor: %v", err)
@@ -56,7 +59,7 @@ func (m *RMA) NewWin(s *Setup) (*Win, *errs.Error) {
 	if s.inSegment() {
 		w.mem = shareMemory(s.Segment)
 	}
-	if w.nicAtomics = m.nicAtomics(s.Offers, s.World, s.Rank); w.nicAtomics {
+	if w.nicAtomics = m.nicAtomics(s.Offers, s.World); w.nicAtomics {
 		d.Target(s.Rank).Flags = 0
 	}
 	d.Flags = DescCompleteOnReturn
@@ -88,8 +91,11 @@ func (m *RMA) emptyWin(s *Setup, d *Desc) *Win {
 	w.unacked = unacked{me: s.Rank, inboxes: w.pscw.inboxes, settled: make([]atomic.Uint32, n), poll: m.eng.PollSure, exclude: m.eng.Exclude, deliver: w.deliver}
 	if w.Flavor == FlavorDynamic {
 		w.seen = make([]atomic.Pointer[attachments], n)
-		for _, at := range s.layout.table {
-			w.tables = append(w.tables, newAttachTable(s.Segment.Mem[at:at+tableBytes]))
+		w.tables = make([]*attachTable, n)
+		for i, at := range s.layout.data {
+			if s.sharesSegment(i) {
+				w.tables[i] = newAttachTable(s.Segment.Mem[at : at+tableBytes])
+			}
 		}
 	}
 	return w
@@ -122,7 +128,7 @@ func (w *Win) addTarget(s *Setup, i int) {
 	w.skews = append(w.skews, int(o.Skew))
 	t.Bytes, t.Unit = o.Bytes, o.Unit
 	t.Remote, t.PID, t.Ended = o.Addr, int64(o.PID), &w.ranks[i].Ended
-	if s.inSegment() {
+	if s.inSegment() && s.sharesSegment(i) {
 		w.shown[i] = unsafe.Add(unsafe.Pointer(&s.Segment.Mem[0]), s.layout.data[i])
 	}
 	switch {

@@ -124,7 +124,7 @@ type Win struct {
 	remoteLocks []*remoteLock // by target: nil if its lock is in memory that this process shares
 	lockProxies []*lockProxy  // by origin: the proxy that locks this rank's part for it; or nil
 
-	tables   []*attachTable // of a dynamic window, by target
+	tables   []*attachTable // of a dynamic window, by target; nil on another node
 	seen     []atomic.Pointer[attachments]
 	attachMu sync.Mutex
 }

@@ -152,7 +152,7 @@ func (w *world) rank(i int) *rank {
 	}
 	o := engine.Options{OneCopy: w.o.Copy}
 	if w.net != nil {
-		o = engine.Options{Net: w.net.Node(i)}
+		o = engine.Options{Net: w.net.Node(i), NetOnly: true}
 	}
 	r := &rank{w: w, n: i, eng: engine.New(w.seg, i, o), plan: rand.New(rand.NewPCG(w.seed, 3)), own: rand.New(rand.NewPCG(w.seed, uint64(10+i)))}
 	r.p2p, r.rma = p2p.New(r.eng), rma.New(r.eng)

@@ -52,7 +52,7 @@ func (r *rank) makeWindow(step int) {
 	}
 	exchange()
 	if r.n == 0 {
-		seg, e := rma.CreateSegment(offers)
+		seg, e := rma.CreateSegment(offers, 0, new(rma.Offer))
 		r.end(e)
 		r.w.segs[id] = seg
 	}

@@ -63,16 +63,21 @@ def mpiexec():
     return str(path)
 
 
-# What --fabric asks for: settings of every job, unless the test gives its own.
-FABRIC = {}
+# What --fabric and --nodes ask for: settings of every job, unless the test gives its own.
+ASKED = {}
 
 
 def choose_fabric(text):
     """Have jobs use a transport: its name, for ofi with a provider as in "ofi:tcp;ofi_rxm"."""
     name, _, provider = text.partition(":")
-    FABRIC["GORMAPY_FABRIC"] = name
+    ASKED["GORMAPY_FABRIC"] = name
     if provider:
-        FABRIC["GORMAPY_OFI_PROV"] = provider
+        ASKED["GORMAPY_OFI_PROV"] = provider
+
+
+def divide(layout):
+    """Divide jobs into nodes that share no memory."""
+    ASKED["GORMAPY_JOB_NODES"] = layout
 
 
 def environment(env=None):
@@ -89,7 +94,7 @@ def environment(env=None):
     merged.pop("PYTHONUNBUFFERED", None)  # what programs rarely have; it hides output that is lost at the end
     for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         merged.setdefault(threads, "1")  # ranks are the parallelism; thread pools only slow the start
-    for name, value in {**FABRIC, **(env or {})}.items():
+    for name, value in {**ASKED, **(env or {})}.items():
         if value is None:
             merged.pop(name, None)
         else:

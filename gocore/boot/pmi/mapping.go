@@ -62,29 +62,12 @@ func Nodes(ranges []NodeRange, size int) []int {
 	return out
 }
 
-// NodeRanks returns the ranks that run on the node of this one, itself
-// included, in ascending order.
-func (c *Client) NodeRanks() ([]int, error) {
+// Mapping returns the process manager's mapping of ranks to nodes. The error is
+// ErrNotFound if it has none.
+func (c *Client) Mapping() ([]NodeRange, error) {
 	text, err := c.get("PMI_process_mapping")
 	if err != nil {
 		return nil, err
 	}
-	ranges, err := ParseMapping(text)
-	if err != nil {
-		return nil, err
-	}
-	if len(ranges) == 0 {
-		if c.size == 1 {
-			return []int{c.rank}, nil
-		}
-		return nil, fmt.Errorf("the process manager does not tell where the %d ranks are (%s)", c.size, text)
-	}
-	nodes := Nodes(ranges, c.size)
-	var out []int
-	for r, node := range nodes {
-		if node == nodes[c.rank] {
-			out = append(out, r)
-		}
-	}
-	return out, nil
+	return ParseMapping(text)
 }

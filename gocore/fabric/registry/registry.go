@@ -37,11 +37,9 @@ func init() {
 // Entries returns all transports.
 func Entries() []fabric.Entry { return entries }
 
-// Open makes the network transport that GORMAPY_FABRIC names. It returns nil, without an
-// error, for shared memory, which is the default because so far all ranks of a job are on
-// one host.
-func Open(dir fabric.Directory) (fabric.Transport, error) {
-	name := settings.Fabric.Value()
+// Open makes the network transport of a name. It returns nil, without an error, for
+// shared memory and for auto: the engine has it.
+func Open(name string, dir fabric.Directory) (fabric.Transport, error) {
 	for _, e := range entries {
 		if e.Name != name || !e.Network() {
 			continue

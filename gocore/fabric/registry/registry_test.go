@@ -51,7 +51,7 @@ func TestChoices(t *testing.T) {
 	assert.Equal(t, names, settings.Fabric.Choices)
 	for _, name := range []string{"auto", "shm"} {
 		t.Setenv(settings.Fabric.Name, name)
-		transport, err := Open(nil)
+		transport, err := Open(name, nil)
 		assert.NoError(t, err)
 		assert.Nil(t, transport, "the engine has it")
 	}

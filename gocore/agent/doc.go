@@ -1,0 +1,35 @@
+// Package agent keeps the job segments of several nodes in step. One rank of each node
+// is its agent: it tells the agents of the other nodes what changes in its segment, and
+// writes what they tell into the entries of their ranks (the shadows, see package job).
+//
+// # Protocol
+//
+// The agents' links are a transport of package tcp, whose ranks are the nodes and whose
+// secret is derived from the job's. So a link is authenticated, and messages keep their
+// order. An agent writes only the shadows of the ranks of the node that a message comes
+// from.
+//
+//	status  rank, job.Status     when it differs from what this link was told last
+//	card    rank, card           once, when the rank has published it
+//	mail    from, to, mail       each mail for a rank of the receiver's node
+//	abort   rank, code           once; the receiver aborts its segment likewise
+//	leave                        this agent leaves; the other one answers left
+//
+// The agent looks for changes when its doorbell is rung (job.Segment.RingAgent), which
+// follows every change. It compares, so a message that finds no room is sent later, with
+// what is true then. Only mails are queued.
+//
+// Who writes what: the records of local ranks the ranks and the launcher, as package job
+// says; the shadows this agent alone; an Abort whoever comes first.
+//
+// # The end of a node
+//
+// An agent leaves when all ranks of its node have finalized or ended, and everybody has
+// been told, and has answered (Leave): a socket that is closed with unread data in it takes
+// what the other side has not read yet with it. When a link ends, the ranks of that node which have not ended have
+// ended for this node (Ended, Unreachable unless they had finalized). The kernel ends a
+// link whose other host does not acknowledge within the time of Options.Patience. A
+// process that is stopped, or computes, is no reason: its kernel acknowledges.
+//
+// It may import fabric, fabric/tcp, job and log.
+package agent

@@ -1,0 +1,42 @@
+package boot
+
+import (
+	"fmt"
+
+	"gormapy/gocore/agent"
+	"gormapy/gocore/boot/store"
+	"gormapy/gocore/fabric/tcp"
+	"gormapy/gocore/job"
+)
+
+// # The agents meet
+//
+// The first rank of each node makes the node's agent (package agent) and puts its address
+// into the job's store. After a fence it reads those of the other nodes: one record a node,
+// which no other rank reads. The agents connect in the background.
+
+const agentKey = "agent"
+
+// meet connects the nodes of a job whose segment this rank has claimed its place in. It
+// returns the node's agent if this rank is to be it, nil for other ranks.
+func meet(seg *job.Segment, s store.Store, o tcp.Options) (a *agent.Agent, err error) {
+	leads := seg.RanksOf(seg.Node())[0] == s.Rank()
+	if leads {
+		if a, err = agent.New(seg, agent.Options{TCP: o}); err != nil {
+			return nil, fmt.Errorf("make the agent of node %d: %w", seg.Node(), err)
+		}
+		if err = s.Put(agentKey, a.Card()); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.Fence(); err != nil || !leads {
+		return nil, err
+	}
+	cards := make([][]byte, seg.Nodes())
+	for node := range cards {
+		if cards[node], err = s.Get(seg.RanksOf(node)[0], agentKey); err != nil {
+			return nil, fmt.Errorf("find the agent of node %d: %w", node, err)
+		}
+	}
+	return a, a.Start(cards)
+}

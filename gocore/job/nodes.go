@@ -1,0 +1,129 @@
+package job
+
+import (
+	"sync/atomic"
+	"time"
+
+	"gormapy/gocore/sys/atom"
+)
+
+// # Several nodes
+//
+// A node is a set of ranks that share memory: those of one host, or of one of its
+// containers. Each node has a segment with entries for all ranks of the job. Those of
+// its own ranks are written as the package comment says. Those of the others are
+// shadows: the agent of this node (package agent) writes there what the agents of the
+// other nodes tell it of State, Gen, Claim, Exit, ExitStatus, Ended and Card; all other
+// words of a shadow are unused. Rings and blocks of far ranks are not used either, and
+// their memory is never touched.
+//
+// A mail for a far rank lies in its slot as in an outbox. The sender rings the agent,
+// which takes it as the receiver would, and sends it to the receiver's node, where the
+// agent puts it into the slot as the sender would.
+
+// Unreachable is in the Flags of a shadow whose node has left the job without finalizing.
+const Unreachable uint32 = 1 << 31
+
+// Nodes returns the number of nodes of the job.
+func (s *Segment) Nodes() int { return int(s.Head.Nodes) }
+
+// Node returns the number of this node.
+func (s *Segment) Node() int { return int(s.Head.Node) }
+
+// NodeOf returns the number of the node of rank r.
+func (s *Segment) NodeOf(r int) int { return int(s.Ranks[r].Node) }
+
+// Local reports whether rank r is on this node.
+func (s *Segment) Local(r int) bool { return s.Ranks[r].Node == s.Head.Node }
+
+// RanksOf returns the ranks of a node, in ascending order.
+func (s *Segment) RanksOf(node int) (ranks []int) {
+	for r := range s.Ranks {
+		if s.NodeOf(r) == node {
+			ranks = append(ranks, r)
+		}
+	}
+	return ranks
+}
+
+// SameNode reports whether all these ranks are on one node.
+func (s *Segment) SameNode(ranks []int) bool {
+	for _, r := range ranks {
+		if s.NodeOf(r) != s.NodeOf(ranks[0]) {
+			return false
+		}
+	}
+	return true
+}
+
+// SetState changes the state of rank r, which is the calling process.
+func (s *Segment) SetState(r int, state uint32) {
+	atomic.StoreUint32(&s.Ranks[r].State, state)
+	if s.Head.Nodes > 1 {
+		s.RingAll() // the rank that is the agent may wait for it
+	}
+}
+
+// SetEnded records that the process of rank r has ended.
+func (s *Segment) SetEnded(r int) {
+	atomic.StoreUint32(&s.Ranks[r].Ended, 1)
+	s.RingAgent()
+}
+
+// RingAgent makes the node's agent look for what it has to tell the other nodes.
+func (s *Segment) RingAgent() {
+	if s.Head.Nodes > 1 {
+		atom.Add32(&s.Head.AgentBell, 1)
+		atom.Wake(&s.Head.AgentBell)
+	}
+}
+
+// AwaitAgentBell waits until the agent's doorbell has been rung since it had the value
+// seen, and returns its value.
+func (s *Segment) AwaitAgentBell(seen uint32) uint32 {
+	for {
+		if now := atom.Load32(&s.Head.AgentBell); now != seen {
+			return now
+		}
+		atom.Wait(&s.Head.AgentBell, seen, 10*time.Second)
+	}
+}
+
+// Status is what the agents tell each other of a rank.
+type Status struct {
+	PID, State, Gen, Exit uint32
+	ExitStatus            int32
+	Ended                 uint32
+}
+
+// Status returns the status of rank r.
+func (s *Segment) Status(r int) Status {
+	rk := &s.Ranks[r]
+	st := Status{Exit: atomic.LoadUint32(&rk.Exit)} // before ExitStatus
+	st.PID, st.State = atomic.LoadUint32(&rk.Claim), atomic.LoadUint32(&rk.State)
+	st.Gen, st.Ended = atomic.LoadUint32(&rk.Gen), atomic.LoadUint32(&rk.Ended)
+	st.ExitStatus = atomic.LoadInt32(&rk.ExitStatus)
+	return st
+}
+
+// Shadow writes the status of a rank of another node. The agent calls it, and then
+// RingRanks.
+func (s *Segment) Shadow(r int, st Status) {
+	rk := &s.Ranks[r]
+	atomic.StoreUint32(&rk.Claim, st.PID)
+	atomic.StoreUint32(&rk.Gen, st.Gen)
+	atomic.StoreUint32(&rk.State, st.State)
+	atomic.StoreUint32(&rk.Ended, st.Ended)
+	atomic.StoreInt32(&rk.ExitStatus, st.ExitStatus)
+	atomic.StoreUint32(&rk.Exit, st.Exit)
+}
+
+// Lose records that the node of rank r, which is not this one, has left the job: the rank
+// has ended. The agent calls it, and then RingRanks.
+func (s *Segment) Lose(r int) {
+	rk := &s.Ranks[r]
+	if st := atomic.LoadUint32(&rk.State); st != StateFinalized && atomic.LoadUint32(&rk.Ended) == 0 {
+		atomic.OrUint32(&rk.Flags, Unreachable)
+	}
+	atomic.StoreUint32(&rk.Ended, 1)
+}
