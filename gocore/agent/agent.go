@@ -1,8 +1,6 @@
 package agent
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -78,10 +76,10 @@ const (
 	leaveTime = 2 * time.Second
 )
 
-// New makes the agent of the node of a segment. It listens; Card returns where.
-func New(seg *job.Segment, o Options) (*Agent, error) {
-	a := &Agent{seg: seg, local: seg.RanksOf(seg.Node()), dirs: map[int]*job.Directory{}, mails: map[int]uint32{}}
-	a.dir = &directory{node: seg.Node(), cards: make([][]byte, seg.Nodes()), secret: derive(seg.Directory(0).Secret())}
+// New makes rank, of this process, the agent of its node. It listens; Card returns where. The
+// map of the segment's nodes need not be complete yet.
+func New(seg *job.Segment, rank int, o Options) (*Agent, error) {
+	a := &Agent{seg: seg, dir: newDirectory(seg, rank), dirs: map[int]*job.Directory{}, mails: map[int]uint32{}}
 	var err error
 	if a.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
 		return nil, fmt.Errorf("make an eventfd: %w", err)
@@ -90,29 +88,30 @@ func New(seg *job.Segment, o Options) (*Agent, error) {
 		unix.Close(a.wake)
 		return nil, err
 	}
-	for r := range seg.Ranks {
-		if !seg.Local(r) {
-			a.dirs[r] = seg.Directory(r)
-		}
-	}
 	return a, nil
 }
 
 // Card returns the address of the agent, for the agents of the other nodes.
-func (a *Agent) Card() []byte { return a.dir.cards[a.dir.node] }
+func (a *Agent) Card() []byte { return a.dir.cards[a.dir.rank] }
 
-// Start connects the agent to those of the other nodes, whose cards are given by node,
-// and lets it work until Leave.
-func (a *Agent) Start(cards [][]byte) error {
-	for node := range a.dir.cards {
-		if node == a.dir.node {
+// Start connects the agent to those of the other nodes, whose cards are given by their
+// ranks, and lets it work until Leave. The map of nodes is complete.
+func (a *Agent) Start(cards map[int][]byte) error {
+	a.local = a.seg.RanksOf(a.seg.Node())
+	for r := range a.seg.Ranks {
+		if !a.seg.Local(r) {
+			a.dirs[r] = a.seg.Directory(r)
+		}
+	}
+	for peer, card := range cards {
+		if a.seg.Local(peer) {
 			continue
 		}
-		a.dir.cards[node] = cards[node]
-		l := &link{node: node, told: map[int]job.Status{}, cards: map[int]bool{}}
+		a.dir.cards[peer] = card
+		l := &link{node: a.seg.NodeOf(peer), told: map[int]job.Status{}, cards: map[int]bool{}}
 		var err error
-		if l.ep, err = a.net.Connect(node); err != nil {
-			return fmt.Errorf("connect to the agent of node %d: %w", node, err)
+		if l.ep, err = a.net.Connect(peer); err != nil {
+			return fmt.Errorf("connect to the agent of node %d: %w", l.node, err)
 		}
 		a.links = append(a.links, l)
 	}
@@ -141,7 +140,7 @@ func (a *Agent) run() {
 	defer a.work.Done()
 	defer func() {
 		if p := recover(); p != nil {
-			log.Errorf("agent", "internal error in the agent of node %d: %v\n%s", a.dir.node, p, debug.Stack())
+			log.Errorf("agent", "internal error in the agent of node %d: %v\n%s", a.seg.Node(), p, debug.Stack())
 		}
 	}()
 	var deadline time.Time
@@ -278,9 +277,10 @@ func (l *link) send(what uint32, from, to, code int, data []byte) bool {
 }
 
 // Deliver implements fabric.Sink.
-func (a *Agent) Deliver(node int, h *fabric.Header, payload []byte) {
+func (a *Agent) Deliver(peer int, h *fabric.Header, payload []byte) {
+	node := a.seg.NodeOf(peer)
 	from, l := int(h.A), a.link(node)
-	if h.A >= uint64(len(a.seg.Ranks)) {
+	if h.A >= uint64(len(a.seg.Ranks)) || l == nil {
 		return
 	}
 	switch {
@@ -312,9 +312,10 @@ func (a *Agent) Place(int, *fabric.Header, int) unsafe.Pointer { return nil }
 func (a *Agent) Completed(uint64, error) {}
 
 // Broken implements fabric.Sink: a node has left.
-func (a *Agent) Broken(node int, err error) {
+func (a *Agent) Broken(peer int, err error) {
+	node := a.seg.NodeOf(peer)
 	a.link(node).over = true
-	log.Infof("agent", "the link of node %d to node %d has ended: %v", a.dir.node, node, err)
+	log.Infof("agent", "the link of node %d to node %d has ended: %v", a.seg.Node(), node, err)
 	for _, r := range a.seg.RanksOf(node) {
 		a.seg.Lose(r)
 	}
@@ -332,11 +333,4 @@ func (a *Agent) Leave() {
 		_ = a.net.Close()
 		unix.Close(a.wake)
 	})
-}
-
-// derive makes the secret of the agents' links from the job's.
-func derive(secret []byte) []byte {
-	m := hmac.New(sha256.New, secret)
-	m.Write([]byte("gormapy agents"))
-	return m.Sum(nil)
 }

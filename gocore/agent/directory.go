@@ -1,21 +1,35 @@
 package agent
 
-import "gormapy/gocore/fabric"
+import (
+	"crypto/hmac"
+	"crypto/sha256"
 
-// directory is the directory of the agents' transport. Its ranks are the nodes.
+	"gormapy/gocore/fabric"
+	"gormapy/gocore/job"
+)
+
+// directory is the directory of the agents' transport. Agents have the numbers that their
+// ranks have in the job.
 type directory struct {
-	node   int
-	cards  [][]byte // by node; set before Start returns, but for the own
+	rank   int
+	cards  [][]byte // by rank; nil for ranks that are no agents
 	secret []byte
 }
 
 var _ fabric.Directory = (*directory)(nil)
 
-func (d *directory) Rank() int                 { return d.node }
+func newDirectory(seg *job.Segment, rank int) *directory {
+	m := hmac.New(sha256.New, seg.Directory(rank).Secret())
+	m.Write([]byte("gormapy agents"))
+	return &directory{rank: rank, cards: make([][]byte, len(seg.Ranks)), secret: m.Sum(nil)}
+}
+
+func (d *directory) Rank() int                 { return d.rank }
 func (d *directory) Size() int                 { return len(d.cards) }
+func (d *directory) Hosts() int                { return 0 } // Options say where it listens
 func (d *directory) Secret() []byte            { return d.secret }
-func (d *directory) Publish(card []byte) error { d.cards[d.node] = card; return nil }
-func (d *directory) Card(node int) []byte      { return d.cards[node] }
+func (d *directory) Publish(card []byte) error { d.cards[d.rank] = card; return nil }
+func (d *directory) Card(rank int) []byte      { return d.cards[rank] }
 
 // TCP needs no mail.
 

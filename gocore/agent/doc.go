@@ -4,8 +4,8 @@
 //
 // # Protocol
 //
-// The agents' links are a transport of package tcp, whose ranks are the nodes and whose
-// secret is derived from the job's. So a link is authenticated, and messages keep their
+// The agents' links are a transport of package tcp, in which an agent has the number of its
+// rank, and whose secret is derived from the job's. So a link is authenticated, and messages keep their
 // order. An agent writes only the shadows of the ranks of the node that a message comes
 // from.
 //

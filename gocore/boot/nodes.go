@@ -22,7 +22,7 @@ const agentKey = "agent"
 func meet(seg *job.Segment, s store.Store, o tcp.Options) (a *agent.Agent, err error) {
 	leads := seg.RanksOf(seg.Node())[0] == s.Rank()
 	if leads {
-		if a, err = agent.New(seg, agent.Options{TCP: o}); err != nil {
+		if a, err = agent.New(seg, s.Rank(), agent.Options{TCP: o}); err != nil {
 			return nil, fmt.Errorf("make the agent of node %d: %w", seg.Node(), err)
 		}
 		if err = s.Put(agentKey, a.Card()); err != nil {
@@ -32,9 +32,10 @@ func meet(seg *job.Segment, s store.Store, o tcp.Options) (a *agent.Agent, err e
 	if err := s.Fence(); err != nil || !leads {
 		return nil, err
 	}
-	cards := make([][]byte, seg.Nodes())
-	for node := range cards {
-		if cards[node], err = s.Get(seg.RanksOf(node)[0], agentKey); err != nil {
+	cards := map[int][]byte{}
+	for node := range seg.Nodes() {
+		first := seg.RanksOf(node)[0]
+		if cards[first], err = s.Get(first, agentKey); err != nil {
 			return nil, fmt.Errorf("find the agent of node %d: %w", node, err)
 		}
 	}

@@ -295,7 +295,10 @@ func (e *Engine) ended(rank int) {
 	deadline := time.Now().Add(verdictTime)
 	go guarded("watcher of peers", func() {
 		rk := &e.Job.Ranks[rank]
-		for !e.stop.Load() && e.Job.Head.LauncherPID != 0 && atomic.LoadUint32(&rk.Exit) == 0 && time.Now().Before(deadline) {
+		verdict := func() bool {
+			return e.Job.Head.LauncherPID == 0 || atomic.LoadUint32(&rk.Exit) != 0 || atomic.LoadUint32(&rk.Flags)&job.NodeLeft != 0
+		}
+		for !e.stop.Load() && !verdict() && time.Now().Before(deadline) {
 			time.Sleep(time.Millisecond)
 		}
 		if _, _, aborted := e.Job.Aborted(); aborted {

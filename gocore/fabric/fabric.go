@@ -113,6 +113,9 @@ type Region interface {
 type Directory interface {
 	Rank() int
 	Size() int
+	// Hosts is the number of hosts that the ranks are on. If it is 1 they reach each other
+	// by the loopback interface.
+	Hosts() int
 	// Secret is known to the ranks of this job and to no other process.
 	Secret() []byte
 	// Publish makes card, at most CardBytes long, known to all ranks. It is

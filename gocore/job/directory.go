@@ -54,6 +54,9 @@ func (d *Directory) Rank() int { return d.rank }
 // Size returns the number of ranks.
 func (d *Directory) Size() int { return len(d.seg.Ranks) }
 
+// Hosts returns the number of hosts of the job.
+func (d *Directory) Hosts() int { return int(d.seg.Head.Hosts) }
+
 // Secret returns bytes that only the ranks of this job know.
 func (d *Directory) Secret() []byte { return d.seg.Head.Secret[:] }
 

@@ -21,8 +21,13 @@ import (
 // which takes it as the receiver would, and sends it to the receiver's node, where the
 // agent puts it into the slot as the sender would.
 
-// Unreachable is in the Flags of a shadow whose node has left the job without finalizing.
-const Unreachable uint32 = 1 << 31
+// Flags of shadows.
+const (
+	// NodeLeft: there will be no news of the rank, because its node has left the job.
+	NodeLeft uint32 = 1 << (30 + iota)
+	// Unreachable: the node has left before the rank had ended or finalized.
+	Unreachable
+)
 
 // Nodes returns the number of nodes of the job.
 func (s *Segment) Nodes() int { return int(s.Head.Nodes) }
@@ -122,8 +127,62 @@ func (s *Segment) Shadow(r int, st Status) {
 // has ended. The agent calls it, and then RingRanks.
 func (s *Segment) Lose(r int) {
 	rk := &s.Ranks[r]
+	flags := NodeLeft
 	if st := atomic.LoadUint32(&rk.State); st != StateFinalized && atomic.LoadUint32(&rk.Ended) == 0 {
-		atomic.OrUint32(&rk.Flags, Unreachable)
+		flags |= Unreachable
 	}
+	atomic.OrUint32(&rk.Flags, flags)
 	atomic.StoreUint32(&rk.Ended, 1)
+}
+
+// The states of the map of nodes in a segment whose leader makes the map after the ranks
+// have claimed their places (package boot). They only grow.
+const (
+	MapNone    uint32 = iota // it is not known yet who is on this node
+	MapSeveral               // there are several nodes; the map is being made
+	MapOneNode               // all ranks are on this node
+	MapDone                  // the map of several nodes is complete
+)
+
+// SetMap changes the state of the map, and wakes the ranks that wait for it.
+func (s *Segment) SetMap(state uint32) {
+	atom.Store32(&s.Head.Map, state)
+	atom.Wake(&s.Head.Map)
+}
+
+// AwaitMap waits until the state of the map has grown beyond seen, or end, and returns it.
+func (s *Segment) AwaitMap(seen uint32, end time.Time) uint32 {
+	for {
+		state := atom.Load32(&s.Head.Map)
+		left := time.Until(end)
+		if state > seen || left <= 0 {
+			return state
+		}
+		atom.Wait(&s.Head.Map, state, left)
+	}
+}
+
+// Claimed returns the ranks that processes have claimed, in ascending order.
+func (s *Segment) Claimed() (ranks []int) {
+	for r := range s.Ranks {
+		if s.Ranks[r].PID() != 0 {
+			ranks = append(ranks, r)
+		}
+	}
+	return ranks
+}
+
+// Belong gives the segment the id and the secret of its job.
+func (s *Segment) Belong(id string, secret []byte) {
+	copy(s.Head.ID[:], id)
+	copy(s.Head.Secret[:], secret)
+}
+
+// SetNodes writes the map: the number of the node of each rank, of this node, and of hosts.
+func (s *Segment) SetNodes(nodes []int, node, hosts int) {
+	for r, n := range nodes {
+		s.Ranks[r].Node = uint32(n)
+		s.Head.Nodes = max(s.Head.Nodes, uint32(n)+1)
+	}
+	s.Head.Node, s.Head.Hosts = uint32(node), uint32(hosts)
 }

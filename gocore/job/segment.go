@@ -65,7 +65,9 @@ type Head struct {
 	Secret  [32]byte // of the job, for connections outside the segment
 
 	Nodes uint32 // number of nodes of the job, each of which has a segment
+	Hosts uint32 // number of hosts that they are on
 	Node  uint32 // the number of this one
+	Map   uint32 // see SetMap
 	// AgentBell is the doorbell of the node's agent, see RingAgent.
 	AgentBell uint32
 }
@@ -194,7 +196,7 @@ func CreateNode(nodes []int, node int) (*Segment, error) {
 	h.RingOff, h.RingBytes = ringOff, ring
 	h.BlockOff, h.BlockBytes = blockOff, block
 	h.MailOff = mailOff
-	h.Node = uint32(node)
+	h.Node, h.Hosts = uint32(node), 1
 	for r, n := range nodes {
 		s.Ranks[r].Node = uint32(n)
 		h.Nodes = max(h.Nodes, uint32(n)+1)

@@ -10,37 +10,83 @@ import (
 // Ranks consecutive ranks.
 type NodeRange struct{ First, Nodes, Ranks int }
 
-// ParseMapping parses a process mapping such as "(vector,(0,2,1))". The mapping has no
-// ranges if the process manager left them out, as Hydra does for one rank.
+// ParseMapping parses a process mapping such as "(vector,(0,2,1))" or, of Hydra 5,
+// "(vector,[(0,2,1)]x2)": the ranges in brackets so many times. The mapping has no ranges if
+// the process manager left them out, as Hydra does for one rank.
 func ParseMapping(text string) ([]NodeRange, error) {
 	if text == "(vector,0)" || text == "(vector)" {
 		return nil, nil
 	}
 	// Not a regular expression, whose compilation would slow down Python's import.
-	list, begins := strings.CutPrefix(text, "(vector,(")
-	list, ends := strings.CutSuffix(list, "))")
-	bad := !begins || !ends
-	var out []NodeRange
-	for _, triple := range strings.Split(list, "),(") {
-		numbers := strings.Split(triple, ",")
-		if bad || len(numbers) != 3 {
-			bad = true
-			break
-		}
-		var n [3]int
-		for i, s := range numbers {
-			u, err := strconv.ParseUint(s, 10, 30)
-			n[i], bad = int(u), bad || err != nil
-		}
-		if !bad && (n[1] == 0 || n[2] == 0) {
-			return nil, fmt.Errorf("process mapping %q has a block without ranks", text)
-		}
-		out = append(out, NodeRange{n[0], n[1], n[2]})
-	}
-	if bad {
+	p := mappingParser{rest: text}
+	p.skip("(vector,")
+	ranges := p.ranges()
+	p.skip(")")
+	if p.bad || p.rest != "" {
 		return nil, fmt.Errorf("process mapping %q is not of the form (vector,(node,nodes,ranks),…)", text)
 	}
-	return out, nil
+	for _, r := range ranges {
+		if r.Nodes == 0 || r.Ranks == 0 {
+			return nil, fmt.Errorf("process mapping %q has a block without ranks", text)
+		}
+	}
+	return ranges, nil
+}
+
+// mappingParser takes a mapping from the front. bad is set when it is not of the form.
+type mappingParser struct {
+	rest string
+	bad  bool
+}
+
+// maxRanges bounds what repetitions make of a short text.
+const maxRanges = 1 << 16
+
+func (p *mappingParser) skip(text string) {
+	rest, found := strings.CutPrefix(p.rest, text)
+	p.rest, p.bad = rest, p.bad || !found
+}
+
+func (p *mappingParser) at(text string) bool { return !p.bad && strings.HasPrefix(p.rest, text) }
+
+// ranges takes ranges and repeated ranges, separated by commas.
+func (p *mappingParser) ranges() (all []NodeRange) {
+	for {
+		if p.at("[") {
+			p.skip("[")
+			some := p.ranges()
+			p.skip("]x")
+			times := p.number()
+			if p.bad = p.bad || len(all)+len(some)*times > maxRanges; p.bad {
+				return nil
+			}
+			for range times {
+				all = append(all, some...)
+			}
+		} else {
+			p.skip("(")
+			first := p.number()
+			p.skip(",")
+			nodes := p.number()
+			p.skip(",")
+			all = append(all, NodeRange{first, nodes, p.number()})
+			p.skip(")")
+		}
+		if p.bad || !p.at(",") || len(all) > maxRanges {
+			return all
+		}
+		p.skip(",")
+	}
+}
+
+func (p *mappingParser) number() int {
+	n := 0
+	for n < len(p.rest) && p.rest[n] >= '0' && p.rest[n] <= '9' {
+		n++
+	}
+	u, err := strconv.ParseUint(p.rest[:n], 10, 30)
+	p.rest, p.bad = p.rest[n:], p.bad || err != nil
+	return int(u)
 }
 
 // Nodes returns the node number of each of size ranks. When the

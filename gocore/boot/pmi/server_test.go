@@ -425,9 +425,9 @@ func TestServerServesTheClient(t *testing.T) {
 			assert.True(t, got == strings.Repeat(strconv.Itoa(next), 3000))
 			_, err = c.Get("nosuch")
 			assert.ErrorIs(t, err, ErrNotFound)
-			nodes, err := c.NodeRanks()
+			ranges, err := c.Mapping()
 			assert.NoError(t, err)
-			assert.Len(t, nodes, n)
+			assert.Equal(t, make([]int, n), Nodes(ranges, n))
 			assert.NoError(t, c.Finalize())
 		}()
 	}

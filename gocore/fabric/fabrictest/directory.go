@@ -44,6 +44,9 @@ func (d *Directory) Rank() int { return d.rank }
 // Size implements fabric.Directory.
 func (d *Directory) Size() int { return d.all.size }
 
+// Hosts implements fabric.Directory.
+func (d *Directory) Hosts() int { return 1 }
+
 // Secret implements fabric.Directory.
 func (d *Directory) Secret() []byte { return slices.Clone(d.all.secret) }
 

@@ -23,6 +23,9 @@ const (
 	yieldPause    = 200 * time.Millisecond // for the peer's attempt to arrive
 	acceptBackoff = 100 * time.Millisecond
 	giveUp        = 30 * time.Second
+	// connectTime is how long connect(2) may take while the peer has other addresses: many
+	// round trips, even if the first segment is lost.
+	connectTime = 1500 * time.Millisecond
 )
 
 // attempt is a connection before it belongs to a pair.
@@ -36,7 +39,7 @@ type attempt struct {
 	connecting bool      // connect(2) has not completed
 	waiting    time.Time // since when the peer owes an answer
 	where      netip.AddrPort
-	until      time.Time // deadline of a pending connection
+	until      time.Time // deadline of a pending connection, or of connect(2); zero: none
 }
 
 // All methods of Transport in this file run under t.mu.
@@ -64,6 +67,11 @@ func (t *Transport) setAlarm() {
 	if !t.acceptAfter.IsZero() {
 		earlier(t.acceptAfter)
 	}
+	for _, a := range t.attempts {
+		if a.connecting && !a.until.IsZero() {
+			earlier(a.until)
+		}
+	}
 	var at unix.ItimerSpec // zero: never
 	if !next.IsZero() {
 		at.Value = unix.NsecToTimespec(max(1, time.Until(next).Nanoseconds()))
@@ -82,6 +90,12 @@ func (t *Transport) runDue(now time.Time) int {
 	}
 	for len(t.pending) > 0 && !t.pending[0].until.After(now) {
 		moved += t.evict(t.pending[0])
+	}
+	for _, a := range t.attempts {
+		if a.connecting && !a.until.IsZero() && !a.until.After(now) {
+			t.drop(a)
+			moved += t.nextAddress(&t.pairs[a.peer], a.where, unix.ETIMEDOUT)
+		}
 	}
 	if !t.acceptAfter.IsZero() && !t.acceptAfter.After(now) {
 		t.acceptAfter = time.Time{}
@@ -125,10 +139,13 @@ func (t *Transport) begin(p *pair) int {
 	}
 	if err := unix.Connect(fd, sockaddr(where)); err != nil && err != unix.EINPROGRESS {
 		_ = unix.Close(fd)
-		return t.unreachable(p, list, err)
+		return t.nextAddress(p, where, err)
 	}
 	t.lastID++
 	a := &attempt{id: t.lastID, fd: fd, peer: p.peer, mine: true, connecting: true, where: where}
+	if len(list) > 1 {
+		a.until = time.Now().Add(connectTime)
+	}
 	a.hs, a.hello = protocol.Initiate(t.id.secret)
 	if err := t.watch(fd, unix.EPOLLOUT, forAttempt, a.id); err != nil {
 		_ = unix.Close(fd)
@@ -139,20 +156,32 @@ func (t *Transport) begin(p *pair) int {
 	return 0
 }
 
-// unreachable handles a failed connect(2) to p's peer: it tries the next address
-// of the card, or else gives up (connection refused) or repeats the attempt later.
-func (t *Transport) unreachable(p *pair, list []netip.AddrPort, err error) int {
-	where := list[p.address%len(list)]
-	if p.address++; p.address < len(list) {
+// nextAddress handles an address of p's peer at which the peer is not reached: it tries the
+// next one of the card, or else gives up (nobody listens at any) or repeats the attempt later.
+func (t *Transport) nextAddress(p *pair, where netip.AddrPort, err error) int {
+	list, bad := decodeCard(t.dir.Card(p.peer))
+	if bad != nil {
+		return t.again(p, bad)
+	}
+	p.refused = errors.Is(err, unix.ECONNREFUSED) && (p.refused || p.address%len(list) == 0)
+	if p.address++; p.address%len(list) != 0 {
 		p.set(seeking)
 		t.seek(p, 0)
 		return 0
 	}
-	p.address = 0
-	if errors.Is(err, unix.ECONNREFUSED) {
-		return t.fail(p, statusOf(err), fmt.Sprintf("nobody listens at %v any more", where), true)
+	if p.refused {
+		return t.fail(p, statusOf(err), fmt.Sprintf("nobody listens at %s any more", addressList(list)), true)
 	}
 	return t.again(p, fmt.Errorf("%v: %w", where, err))
+}
+
+// addressList names addresses with one port.
+func addressList(list []netip.AddrPort) string {
+	s := list[0].String()
+	for _, a := range list[1:] {
+		s += " or " + a.String()
+	}
+	return s
 }
 
 // again schedules the repetition of a failed attempt, or gives up after giveUp.
@@ -314,11 +343,9 @@ func (t *Transport) connected(a *attempt) int {
 	p := &t.pairs[a.peer]
 	if err := connectError(a.fd); err != nil {
 		t.drop(a)
-		list, bad := decodeCard(t.dir.Card(p.peer))
-		if bad != nil {
-			return t.again(p, bad)
-		}
-		return t.unreachable(p, list, err)
+		moved := t.nextAddress(p, a.where, err)
+		t.setAlarm()
+		return moved
 	}
 	if _, err := unix.Getpeername(a.fd); err != nil {
 		return 0 // not yet
@@ -343,17 +370,28 @@ func (t *Transport) lose(a *attempt, err error) int {
 	if !a.waiting.IsZero() {
 		p.failing = p.failing.Add(time.Since(a.waiting))
 	}
-	moved := t.again(p, err)
+	moved := 0
+	if list, bad := decodeCard(t.dir.Card(a.peer)); bad == nil && len(list) > 1 {
+		moved = t.nextAddress(p, a.where, err) // what hung up may have been another host with this address
+	} else {
+		moved = t.again(p, err)
+	}
 	t.setAlarm()
 	return moved
 }
 
-// deny ends an attempt whose other side failed the handshake. If the attempt is an
-// own one the pair is broken: no rank of this job answers at the address.
+// deny ends an attempt whose other side failed the handshake: no rank of this job answers
+// at the address. If the attempt is an own one and the peer has no other address, the pair is
+// broken.
 func (t *Transport) deny(a *attempt, err error) int {
 	t.drop(a)
 	if !a.mine {
 		return 0
+	}
+	if list, bad := decodeCard(t.dir.Card(a.peer)); bad == nil && len(list) > 1 {
+		moved := t.nextAddress(&t.pairs[a.peer], a.where, err)
+		t.setAlarm()
+		return moved
 	}
 	return t.fail(&t.pairs[a.peer], "handshake failed", fmt.Sprintf("what answers at %v is not this rank: %v", a.where, err), false)
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 )
 
@@ -54,53 +53,4 @@ func decodeCard(card []byte) ([]netip.AddrPort, error) {
 		return nil, fmt.Errorf("a card has %d bytes too many", len(rest))
 	}
 	return list, nil
-}
-
-// addresses returns the addresses to listen on, the preferred one first.
-func addresses(o Options) ([]netip.Addr, error) {
-	switch {
-	case o.Address != "" && o.Interface != "":
-		return nil, fmt.Errorf("listen on address %s and on interface %s: choose one", o.Address, o.Interface)
-	case o.Address != "":
-		a, err := netip.ParseAddr(o.Address)
-		if err != nil || a.Zone() != "" || a.IsUnspecified() || a.IsMulticast() {
-			return nil, fmt.Errorf("listen on %q: an IP address of this host is needed, such as 127.0.0.1", o.Address)
-		}
-		return []netip.Addr{a.Unmap()}, nil
-	case o.Interface != "":
-		return ofInterface(o.Interface)
-	}
-	return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}, nil
-}
-
-func ofInterface(name string) ([]netip.Addr, error) {
-	i, err := net.InterfaceByName(name)
-	if err != nil {
-		var names []string
-		all, _ := net.Interfaces()
-		for _, i := range all {
-			names = append(names, i.Name)
-		}
-		return nil, fmt.Errorf("listen on interface %q: there are %q", name, names)
-	}
-	list, err := i.Addrs()
-	if err != nil {
-		return nil, fmt.Errorf("listen on interface %s: %w", name, err)
-	}
-	var four, six []netip.Addr
-	for _, entry := range list {
-		p, err := netip.ParsePrefix(entry.String())
-		if err != nil || p.Addr().IsLinkLocalUnicast() {
-			continue // a link-local address means nothing without its link
-		}
-		if a := p.Addr().Unmap(); a.Is4() {
-			four = append(four, a)
-		} else {
-			six = append(six, a)
-		}
-	}
-	if list := append(four, six...); len(list) > 0 {
-		return list, nil
-	}
-	return nil, fmt.Errorf("listen on interface %s: it has no address", name)
 }

@@ -53,7 +53,7 @@ func TestOptions(t *testing.T) {
 		{Options{Address: "localhost"}, `listen on "localhost": an IP address of this host is needed, such as 127.0.0.1`},
 		{Options{Address: "0.0.0.0"}, "an IP address of this host is needed"},
 		{Options{Address: "192.0.2.1"}, "listen on 192.0.2.1: cannot assign requested address"},
-		{Options{Interface: "nosuch0"}, `listen on interface "nosuch0": there are [`},
+		{Options{Interface: "nosuch0"}, ": there are ["},
 		{Options{Interface: "lo", Address: "127.0.0.1"}, "choose one"},
 	} {
 		tr, err := New(fabrictest.Directories(2)[0], c.o)

@@ -1,12 +1,25 @@
 package tcp
 
-import "gormapy/gocore/fabric"
+import (
+	"gormapy/gocore/fabric"
+	"gormapy/gocore/settings"
+)
+
+// Interface is the setting of the network interface.
+var Interface = settings.Add(settings.Setting{Name: "GORMAPY_TCP_IF", Reader: settings.ByRanks,
+	Meaning: "network interface by which hosts reach each other by TCP, such as eth0; if it is not set, ranks try the addresses of all interfaces, and use the first at which the right process answers"})
 
 // Entry is that of package registry.
 var Entry = fabric.Entry{
 	Name:     "tcp",
-	What:     func() string { return "sockets between processes, on the loopback interface" },
+	What:     func() string { return "sockets between processes, on this host or others" },
 	OneSided: "the target's progress engine serves them; connections are authenticated with a secret of the job",
-	Open:     func(dir fabric.Directory) (fabric.Transport, error) { return New(dir, Options{}) },
+	Settings: []*settings.Setting{Interface},
+	Open:     func(dir fabric.Directory) (fabric.Transport, error) { return New(dir, OptionsFor(dir.Hosts())) },
 	Problem:  fabric.Usable,
+}
+
+// OptionsFor returns the options, by the settings, for peers on a number of hosts.
+func OptionsFor(hosts int) Options {
+	return Options{Interface: Interface.Value(), Hosts: hosts > 1 && !Interface.Given()}
 }

@@ -52,7 +52,8 @@ type pair struct {
 	due     time.Time
 	tries   int
 	failing time.Time // when the first of tries failed, plus the time in which the peer did not answer
-	address int       // index of the address of the card to try
+	address int       // counts the addresses of the card that have been tried
+	refused bool      // nobody listens at those that were tried since the first one
 
 	inbound
 }

@@ -282,6 +282,37 @@ func TestSilenceOfThePeerIsNoFailure(t *testing.T) {
 	assert.Greater(t, tr.pairs[0].tries, 3, "the pauses between the attempts are 5, 10, 20, ... ms")
 }
 
+// Of the addresses of a peer, those where nobody listens, where another server or another
+// rank does, or where nothing answers, are passed over.
+func TestTheRightOneOfSeveralAddresses(t *testing.T) {
+	w := fabrictest.NewWorld(t, 2, impatient(time.Minute))
+	port := inside(w.Ranks[1]).at.Port()
+	ip := func(last byte) netip.Addr { return netip.AddrFrom4([4]byte{127, 0, 0, last}) }
+	for last, greeting := range map[byte]string{7: "", 8: "220 mail.example.com ESMTP\r\n"} {
+		l, err := net.Listen("tcp", netip.AddrPortFrom(ip(last), port).String())
+		require.NoError(t, err)
+		defer l.Close()
+		go greet(l, greeting, 0)
+	}
+	w.Ranks[0].StopPolling(func() {
+		tr := inside(w.Ranks[0])
+		cards := []netip.Addr{ip(9), netip.AddrFrom4([4]byte{192, 0, 2, 1}), ip(8), ip(7), ip(1)}
+		tr.dir = other{tr.dir, tr.dir.Secret(), map[int][]byte{1: encodeCard(cards, port)}}
+	})
+	w.Ranks[0].Endpoint(1)
+	awaitOpen(t, w, 1)
+}
+
+// awaitOpen waits until rank 0 is connected to a peer.
+func awaitOpen(t *testing.T, w *fabrictest.World, peer int) {
+	connected := func() (is bool) {
+		w.Ranks[0].StopPolling(func() { is = inside(w.Ranks[0]).pairs[peer].state == open })
+		return is
+	}
+	require.Eventually(t, connected, 20*time.Second, 10*time.Millisecond)
+	assert.Empty(t, w.Ranks[0].Broke(peer))
+}
+
 // caller returns the transport of rank 1, whose card of rank 0 has this port.
 func caller(t *testing.T, port uint16) *Transport {
 	dir := other{fabrictest.Directories(2)[1], testSecret, map[int][]byte{0: encodeCard([]netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}, port)}}
@@ -297,21 +328,23 @@ func otherServer(t *testing.T, greeting string, after time.Duration) uint16 {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			if greeting == "" {
-				time.AfterFunc(after, func() { _ = c.Close() })
-				continue
-			}
-			_, _ = c.Write([]byte(greeting))
-			defer c.Close()
-		}
-	}()
+	go greet(l, greeting, after)
 	return l.Addr().(*net.TCPAddr).AddrPort().Port()
+}
+
+func greet(l net.Listener, greeting string, after time.Duration) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		if greeting == "" {
+			time.AfterFunc(after, func() { _ = c.Close() })
+			continue
+		}
+		_, _ = c.Write([]byte(greeting))
+		defer c.Close()
+	}
 }
 
 // An attacker that has recorded a handshake can't repeat it.
@@ -383,10 +416,5 @@ func TestRepeatedHellosKeepNobodyOut(t *testing.T) {
 	}
 	w.Ranks[0].StopPolling(func() { inside(w.Ranks[0]).giveUp = 2 * time.Second })
 	w.Ranks[0].Endpoint(1)
-	connected := func() (is bool) {
-		w.Ranks[0].StopPolling(func() { is = inside(w.Ranks[0]).pairs[1].state == open })
-		return is
-	}
-	require.Eventually(t, connected, 10*time.Second, 10*time.Millisecond)
-	assert.Empty(t, w.Ranks[0].Broke(1))
+	awaitOpen(t, w, 1)
 }

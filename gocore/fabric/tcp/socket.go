@@ -74,7 +74,7 @@ func addrPort(sa unix.Sockaddr) netip.AddrPort {
 	case *unix.SockaddrInet4:
 		return netip.AddrPortFrom(netip.AddrFrom4(sa.Addr), uint16(sa.Port))
 	case *unix.SockaddrInet6:
-		return netip.AddrPortFrom(netip.AddrFrom16(sa.Addr), uint16(sa.Port))
+		return netip.AddrPortFrom(netip.AddrFrom16(sa.Addr).Unmap(), uint16(sa.Port))
 	}
 	return netip.AddrPort{}
 }
@@ -107,6 +107,11 @@ func listenOn(a netip.Addr) (fd int, at netip.AddrPort, err error) {
 			fd = -1
 		}
 	}()
+	if a == netip.IPv6Unspecified() { // for IPv4, too
+		if err = unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0); err != nil {
+			return fd, at, fmt.Errorf("listen on %v: %w", a, err)
+		}
+	}
 	if err = unix.Bind(fd, sockaddr(netip.AddrPortFrom(a, 0))); err != nil {
 		return fd, at, fmt.Errorf("listen on %v: %w", a, err)
 	}

@@ -24,12 +24,6 @@ const (
 	epollEvery = 8   // polls of hot pairs until epoll is asked again
 )
 
-// Options select the address to listen on. The zero value is the loopback interface.
-type Options struct {
-	Address   string // an IP address of this host
-	Interface string // or a network interface, by name
-}
-
 // Transport is the transport to the ranks of a job by TCP.
 type Transport struct {
 	dir      fabric.Directory
@@ -128,7 +122,11 @@ func (t *Transport) open(list []netip.Addr) (err error) {
 	if err = t.watch(t.listener, unix.EPOLLIN, forListener, 0); err != nil {
 		return err
 	}
-	return t.dir.Publish(encodeCard([]netip.Addr{t.at.Addr()}, t.at.Port()))
+	where, err := published(t.at.Addr())
+	if err != nil {
+		return err
+	}
+	return t.dir.Publish(encodeCard(where, t.at.Port()))
 }
 
 // watch adds a descriptor to epoll; rewatch changes the events that are reported.

@@ -22,7 +22,11 @@ rank = world.Get_rank()
 size = world.Get_size()
 
 # The memory of a window: of the program (private, or from Alloc_mem), of MPI, shared, attached later.
-FLAVOURS = ("create", "create over Alloc_mem", "allocate", "shared", "dynamic")
+FLAVOURS = ["create", "create over Alloc_mem", "allocate", "shared", "dynamic"]
+node = world.Split_type(MPI.COMM_TYPE_SHARED)
+if node.Get_size() < size:
+    FLAVOURS.remove("shared")
+node.Free()
 
 
 class Window:
