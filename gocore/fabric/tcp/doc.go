@@ -106,5 +106,5 @@
 // something has arrived. A read that does not fill its buffer is not followed by
 // another.
 //
-// It may import fabric, handshake and sys.
+// It may import fabric, handshake, settings and sys.
 package tcp
