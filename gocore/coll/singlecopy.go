@@ -301,6 +301,7 @@ func (d *SingleCopyOp) get(to unsafe.Pointer, r, off, n int) {
 	switch _, err := d.c.eng.Get(d.c.Chan.World[r], to, fabric.RemoteKey{Addr: d.from[r] + uint64(off)}, n, 0); err {
 	case nil:
 	case fabric.ErrPeerGone:
+		d.c.eng.AwaitVerdict(d.c.Chan.World[r])
 		d.err = errs.New(errs.ProcFailed, "%s can't complete: %s (rank %d of the communicator)", d.Kind, d.c.eng.HowGone(d.c.Chan.World[r]), r)
 	default:
 		d.memoryErr = true

@@ -41,6 +41,15 @@ func (e *Engine) Gone(r int) bool {
 	return true
 }
 
+// AwaitVerdict waits until rank r, whose process has ended, is Gone: a call that has found
+// the end by itself does not fail before the launcher has decided whether that ends the job.
+// That takes milliseconds. It may be called under the poll lock.
+func (e *Engine) AwaitVerdict(r int) {
+	for end := time.Now().Add(3 * verdictTime); !e.Gone(r) && !e.stop.Load() && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+}
+
 // Lost reports whether rank r is gone or the connection to it has broken. In the second
 // case it will be Gone soon.
 func (e *Engine) Lost(r int) bool {

@@ -330,6 +330,7 @@ func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
 			return
 		}
 		if err == fabric.ErrPeerGone {
+			p.eng.AwaitVerdict(src)
 			r.fail(errs.New(errs.ProcFailed, "%s before its message of %d bytes with tag %d was received", p.eng.HowGone(src), n, h.Tag))
 			return
 		}

@@ -197,6 +197,9 @@ func (w *Win) atomicsByMessage(p location) bool { return !p.direct && w.paths[p.
 // failed returns the error of an operation between n bytes of local memory and rank
 // that was refused when it was started.
 func (w *Win) failed(call string, rank int, local unsafe.Pointer, n int, err error) *errs.Error {
+	if errors.Is(err, fabric.ErrPeerGone) {
+		w.rma.eng.AwaitVerdict(w.World[rank])
+	}
 	if errors.Is(err, fabric.ErrPeerGone) || w.paths[rank] == pathRDMA && w.rma.eng.Gone(w.World[rank]) {
 		return errs.New(errs.ProcFailed, "%s: %s (rank %d of the window)", call, w.rma.eng.HowGone(w.World[rank]), rank)
 	}

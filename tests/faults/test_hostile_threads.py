@@ -35,17 +35,17 @@ def test_what_is_no_request(ranks, call):
 @pytest.mark.parametrize("pair", program.keys_of("PAIRS"))
 def test_two_threads_and_one_request(mpirun, pair):
     """One of them completes it, the other one as well or with an error; memory that comes after is not touched."""
-    mpirun(1, program.two_threads_and_one_request, pair, SECONDS, timeout=SECONDS + 20)
+    mpirun(1, program.two_threads_and_one_request, pair, SECONDS, timeout=SECONDS + 50)
 
 
 def test_persistent_requests_in_several_threads(mpirun):
     """Start, Wait and Free of the same persistent request at the same time."""
-    mpirun(1, program.persistent_requests_in_several_threads, SECONDS, timeout=SECONDS + 20)
+    mpirun(1, program.persistent_requests_in_several_threads, SECONDS, timeout=SECONDS + 50)
 
 
 def test_windows_that_are_freed_meanwhile(mpirun):
     """Put, Get, atomics and Free of a window by several threads of one process."""
-    mpirun(1, program.windows_that_are_freed_meanwhile, SECONDS, timeout=SECONDS + 20)
+    mpirun(1, program.windows_that_are_freed_meanwhile, SECONDS, timeout=SECONDS + 50)
 
 
 def test_lists_that_their_items_change(mpirun):
