@@ -4,5 +4,6 @@
 //
 // A launcher whose job can't be joined is an error, never a job of singletons.
 //
-// It may import agent, boot/pmi, boot/store, fabric/tcp, job and sys.
+// It may import agent, boot/pmi, boot/store, fabric/tcp, job, settings
+// and sys.
 package boot

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"gormapy/gocore/agent"
 	"gormapy/gocore/boot/store"
 	"gormapy/gocore/fabric/tcp"
 	"gormapy/gocore/job"
@@ -207,7 +206,7 @@ func (j *joining) meet(p *Place, members []int) error {
 		return err
 	}
 	j.seg.Belong(origin.Job, origin.Secret)
-	a, err := agent.New(j.seg, j.s.Rank(), agent.Options{TCP: tcp.OptionsFor(2)}) // it may turn out that all are on one host
+	a, err := newAgent(j.seg, j.s.Rank(), tcp.OptionsFor(2)) // it may turn out that all are on one host
 	if err != nil {
 		return err
 	}

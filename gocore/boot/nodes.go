@@ -7,6 +7,7 @@ import (
 	"gormapy/gocore/boot/store"
 	"gormapy/gocore/fabric/tcp"
 	"gormapy/gocore/job"
+	"gormapy/gocore/settings"
 )
 
 // # The agents meet
@@ -15,6 +16,12 @@ import (
 // into the job's store. After a fence it reads those of the other nodes: one record a node,
 // which no other rank reads. The agents connect in the background.
 
+// newAgent makes the agent of the node of a rank of this process.
+func newAgent(seg *job.Segment, rank int, o tcp.Options) (*agent.Agent, error) {
+	o.Patience = settings.PeerTimeout.Seconds()
+	return agent.New(seg, rank, agent.Options{TCP: o})
+}
+
 const agentKey = "agent"
 
 // meet connects the nodes of a job whose segment this rank has claimed its place in. It
@@ -22,7 +29,7 @@ const agentKey = "agent"
 func meet(seg *job.Segment, s store.Store, o tcp.Options) (a *agent.Agent, err error) {
 	leads := seg.RanksOf(seg.Node())[0] == s.Rank()
 	if leads {
-		if a, err = agent.New(seg, s.Rank(), agent.Options{TCP: o}); err != nil {
+		if a, err = newAgent(seg, s.Rank(), o); err != nil {
 			return nil, fmt.Errorf("make the agent of node %d: %w", seg.Node(), err)
 		}
 		if err = s.Put(agentKey, a.Card()); err != nil {

@@ -12,7 +12,9 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // Marks are the prefixes of variables that are not for users: those of the launcher for
@@ -46,6 +48,8 @@ var (
 		Meaning: "the transport by which ranks reach each other, the same for all of a job; auto is shared memory on a host, the others are for those who learn or test them"})
 	MoveThreads = Add(Setting{Name: "GORMAPY_MOVE_THREADS", Default: "1", Choices: []string{"1", "0"}, Reader: ByRanks,
 		Meaning: "whether a thread that waits moves off a core on which another rank polls too, while other cores are less busy; a thread whose affinity the program has changed is never moved"})
+	PeerTimeout = Add(Setting{Name: "GORMAPY_PEER_TIMEOUT", Default: "5", Reader: ByRanks,
+		Meaning: "seconds after which a host that does not answer has left the job, whose ranks have then failed"})
 	Log = Add(Setting{Name: "GORMAPY_LOG", Default: "warn", Choices: []string{"error", "warn", "info", "debug"}, Reader: ByRanks,
 		Meaning: "how much the core tells on standard error about what it decides: launcher, transports, ways of windows, ends of peers"})
 	LogFile = Add(Setting{Name: "GORMAPY_LOG_FILE", Reader: ByRanks,
@@ -95,6 +99,16 @@ func (s *Setting) read() (value, problem string) {
 		return lower, ""
 	}
 	return s.Default, fmt.Sprintf("%s is %q, which it can't be: choose from %s (%s is taken)", s.Name, given, strings.Join(s.Choices, ", "), s.Default)
+}
+
+// Seconds returns the value as a time, the default if it is no positive number.
+func (s *Setting) Seconds() time.Duration {
+	for _, text := range []string{s.Value(), s.Default} {
+		if x, err := strconv.ParseFloat(text, 64); err == nil && x > 0 && x < 1e6 {
+			return time.Duration(x * float64(time.Second))
+		}
+	}
+	return 0
 }
 
 // On reports whether a setting with the choices 1 and 0 is 1.

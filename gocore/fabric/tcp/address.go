@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Options select the addresses to listen on. The zero value is the loopback interface.
@@ -14,6 +15,10 @@ type Options struct {
 	Address   string // an IP address of this host
 	Interface string // or a network interface, by name
 	Hosts     bool   // or, if neither is given, all interfaces, for peers on other hosts
+	// Patience, if not 0, is how long a connection may be without an acknowledgement of the
+	// peer's kernel before it has broken. A kernel acknowledges also for a process that is
+	// stopped.
+	Patience time.Duration
 }
 
 // addresses returns the addresses to listen on, the preferred one first.

@@ -230,7 +230,7 @@ func (t *Transport) accept() int {
 			return moved
 		}
 		moved += t.makeRoom()
-		tune(fd)
+		tune(fd, t.options.Patience)
 		t.lastID++
 		a := &attempt{id: t.lastID, fd: fd, hs: protocol.Accept(t.id.find), peer: -1, where: addrPort(from), until: time.Now().Add(t.patience)}
 		if len(t.pending) >= maxPending || t.watch(fd, unix.EPOLLIN, forAttempt, a.id) != nil {
@@ -351,7 +351,7 @@ func (t *Transport) connected(a *attempt) int {
 		return 0 // not yet
 	}
 	a.connecting, a.waiting = false, time.Now()
-	tune(a.fd)
+	tune(a.fd, t.options.Patience)
 	if moved, ok := t.tell(a, a.hello); !ok {
 		return moved
 	}

@@ -180,7 +180,7 @@ func rawOf(c *net.TCPConn) (int, error) {
 		return -1, err
 	}
 	_, _ = f.Close(), c.Close()
-	tune(fd)
+	tune(fd, 0)
 	return fd, unix.SetNonblock(fd, true)
 }
 

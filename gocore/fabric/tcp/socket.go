@@ -3,6 +3,7 @@ package tcp
 import (
 	"fmt"
 	"net/netip"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -125,8 +126,19 @@ func listenOn(a netip.Addr) (fd int, at netip.AddrPort, err error) {
 	return fd, addrPort(sa), nil
 }
 
-// tune makes a connection's socket send without delay.
-func tune(fd int) { _ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1) }
+// tune makes a connection's socket send without delay, and notice the loss of the peer's
+// host within a time, if it is not 0.
+func tune(fd int, patience time.Duration) {
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+	if patience == 0 {
+		return
+	}
+	// The time limit holds for data, and for the probes of an idle connection.
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(patience/time.Millisecond))
+	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1)
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, 1)
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, 1)
+}
 
 // connectError returns the error of a non-blocking connect(2), nil if there is
 // none so far.

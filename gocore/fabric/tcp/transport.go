@@ -27,6 +27,7 @@ const (
 // Transport is the transport to the ranks of a job by TCP.
 type Transport struct {
 	dir      fabric.Directory
+	options  Options
 	id       *identity
 	at       netip.AddrPort
 	epoll    int
@@ -90,7 +91,7 @@ func New(dir fabric.Directory, o Options) (*Transport, error) {
 	if len(dir.Secret()) == 0 {
 		return nil, errors.New("TCP needs a secret of the job to know its peers by")
 	}
-	t := &Transport{dir: dir, id: newIdentity(dir.Secret(), dir.Rank(), dir.Size()), epoll: -1, timer: -1, listener: -1, patience: pendingTime, giveUp: giveUp}
+	t := &Transport{dir: dir, options: o, id: newIdentity(dir.Secret(), dir.Rank(), dir.Size()), epoll: -1, timer: -1, listener: -1, patience: pendingTime, giveUp: giveUp}
 	t.pairs = make([]pair, dir.Size())
 	for i := range t.pairs {
 		t.pairs[i].t, t.pairs[i].peer, t.pairs[i].fd = t, i, -1
