@@ -56,21 +56,22 @@ type Kind uint8
 
 // The kinds of short messages. Each belongs to one package.
 const (
-	KindNone     Kind = iota
-	KindEager         // p2p: a whole message
-	KindRTS           // p2p: ready to send; the receiver pulls the data or asks for it
-	KindCTS           // p2p: request for the data, in packets
-	KindData          // p2p: a piece of a message
-	KindFin           // p2p: the receiver has matched (Ssend) or has the data
-	KindPut           // rma: data to write to the receiver's window
-	KindGet           // rma: request for data of the receiver's window
-	KindGetData       // rma: the answer to a get or a fetching accumulate
-	KindAcc           // rma: operands to accumulate
-	KindCAS           // rma: compare and swap
-	KindAck           // rma: the operation is done at the target
-	KindLock          // rma: request to lock or unlock the receiver's part of the window
-	KindLocked        // rma: the lock is granted
-	KindCounters      // rma: the sender has posted, or completed
+	KindNone        Kind = iota
+	KindEager            // p2p: a whole message
+	KindRTS              // p2p: ready to send; the receiver pulls the data or asks for it
+	KindCTS              // p2p: request for the data, in packets
+	KindData             // p2p: a piece of a message
+	KindFin              // p2p: the receiver has matched (Ssend) or has the data
+	KindPut              // rma: data to write to the receiver's window
+	KindGet              // rma: request for data of the receiver's window
+	KindGetData          // rma: the answer to a get or a fetching accumulate
+	KindAcc              // rma: operands to accumulate
+	KindCAS              // rma: compare and swap
+	KindAck              // rma: the operation is done at the target
+	KindLock             // rma: request to lock or unlock the receiver's part of the window
+	KindLocked           // rma: the lock is granted
+	KindCounters         // rma: the sender has posted, or completed
+	KindFilePointer      // mpiio: request to move the shared file pointer, or the answer
 	Kinds
 )
 

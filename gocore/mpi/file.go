@@ -69,7 +69,8 @@ func FileOpen(comm, addr, n int64, amode int, buffer, aggregators, collective, p
 		return 0, CodeOf(e)
 	}
 	dup := parent.split(0, int64(parent.rank))
-	f := &File{File: &mpiio.File{Path: pathAt(addr, n), Amode: amode, Cores: runtime.NumCPU(), Wake: proc.me.Ring}}
+	f := &File{File: &mpiio.File{Path: pathAt(addr, n), Amode: amode, Cores: runtime.NumCPU(), Wake: proc.me.Ring,
+		Pointers: proc.pointers, SameNode: proc.seg.SameNode}}
 	hints := mpiio.Hints{Buffer: buffer, Aggregators: aggregators, Collective: collective, Perm: perm}
 	o := mpiio.Open(f.File, hints, dup, func() {
 		f.comm = comms.get(dup.result)

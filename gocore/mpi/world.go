@@ -15,6 +15,7 @@ import (
 	"gormapy/gocore/fabric/registry"
 	"gormapy/gocore/job"
 	"gormapy/gocore/log"
+	"gormapy/gocore/mpiio"
 	"gormapy/gocore/p2p"
 	"gormapy/gocore/rma"
 	"gormapy/gocore/settings"
@@ -23,14 +24,15 @@ import (
 
 // process is the state of a process that has been initialized.
 type process struct {
-	place *boot.Place
-	seg   *job.Segment
-	rank  int
-	size  int
-	eng   *engine.Engine
-	p2p   *p2p.P2P
-	rma   *rma.RMA
-	me    *job.Rank
+	place    *boot.Place
+	seg      *job.Segment
+	rank     int
+	size     int
+	eng      *engine.Engine
+	p2p      *p2p.P2P
+	rma      *rma.RMA
+	pointers *mpiio.Pointers
+	me       *job.Rank
 
 	nextCtx atomic.Uint32
 }
@@ -102,6 +104,7 @@ func Init() (code Code) {
 	n.logTransports()
 	n.p2p = p2p.New(n.eng)
 	n.rma = rma.New(n.eng)
+	n.pointers = mpiio.NewPointers(n.eng)
 	n.nextCtx.Store(2)
 	all := make([]int, n.size)
 	for i := range all {

@@ -1,7 +1,6 @@
 package mpiio
 
 import (
-	"sync/atomic"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -73,6 +72,8 @@ func (f *File) Start(kind Kind, offset int64, buf p2p.Buf) (*Op, *errs.Error) {
 	f.mu.Lock()
 	a.v = f.view
 	f.mu.Unlock()
+	var moving *move // the shared file pointer, at rank 0
+	var placed func() int64
 	e := a.check()
 	switch {
 	case e != nil:
@@ -80,7 +81,9 @@ func (f *File) Start(kind Kind, offset int64, buf p2p.Buf) (*Op, *errs.Error) {
 		if e = f.needShared(kind.String()); e == nil {
 			f.give()
 			if kind&All == 0 {
-				e = a.place(addShared(f, a.n/a.v.Etype))
+				if moving, placed = f.moveShared(a.n / a.v.Etype); moving == nil {
+					e = a.place(placed())
+				}
 			}
 		}
 	case kind&Individual != 0:
@@ -98,6 +101,17 @@ func (f *File) Start(kind Kind, offset int64, buf p2p.Buf) (*Op, *errs.Error) {
 		return nil, e
 	}
 	first := a.alone
+	if moving != nil {
+		first = func(o *Op) state {
+			o.wait = moving
+			return func(o *Op) state {
+				if e := a.place(placed()); e != nil {
+					return o.fail(e)
+				}
+				return a.alone
+			}
+		}
+	}
 	if kind&All != 0 {
 		first = func(o *Op) state { return a.together(o, e) }
 	}
@@ -256,6 +270,3 @@ func (a *access) locked(o *Op, then state) state {
 		return then
 	}
 }
-
-// addShared moves the shared file pointer by count etypes and returns its old value.
-func addShared(f *File, count int64) int64 { return atomic.AddInt64(f.pointer(), count) - count }

@@ -121,7 +121,10 @@ func (f *File) SetView(disp int64, etype, filetype *dtype.Type, hints Hints) (*O
 		if f.Amode&ModeSequential == 0 {
 			e = errs.New(errs.Disp, "Set_view: DISPLACEMENT_CURRENT is for files that were opened with MODE_SEQUENTIAL")
 		} else if e = f.needShared("Set_view"); e == nil {
-			disp = f.View().Pos(atomic.LoadInt64(f.pointer()) * f.View().Etype)
+			var at int64
+			if at, e = f.loadShared(); e == nil {
+				disp = f.View().Pos(at * f.View().Etype)
+			}
 			f.give()
 		}
 	}
@@ -138,7 +141,7 @@ func (f *File) SetView(disp int64, etype, filetype *dtype.Type, hints Hints) (*O
 		f.mu.Lock()
 		f.view, f.pos, f.hints = v, 0, hintsOf(&all[0])
 		f.mu.Unlock()
-		if f.shared != nil && f.Comm.Rank == 0 {
+		if f.pointer() != nil && f.Comm.Rank == 0 {
 			atomic.StoreInt64(f.pointer(), 0)
 		}
 		return o.conclude(nil, nil) // no rank moves the shared pointer before it is reset

@@ -54,5 +54,5 @@
 // (F_OFD_SETLK, tried again and again, so that Ctrl-C ends it). Descriptors of different
 // ranks exclude each other; operations of one rank take turns.
 //
-// It may import coll, dtype, errs, p2p and sys.
+// It may import coll, dtype, engine, errs, fabric, job, p2p and sys.
 package mpiio

@@ -51,9 +51,14 @@ type File struct {
 	Comm  *coll.Comm // the file's own
 	Cores int        // of the host: limits the number of aggregators
 	Wake  func()     // wakes the sleeping threads of this process
+	// Pointers is that of the process. SameNode reports whether ranks share memory.
+	Pointers *Pointers
+	SameNode func(world []int) bool
 
 	fd     int
-	shared *sys.Segment // the shared file pointer, nil if the ranks can't map it
+	shared *sys.Segment // has the shared file pointer if the ranks share memory
+	word   *int64       // else the pointer, at rank 0
+	far    bool         // the pointer is at rank 0
 	turn   atomic.Bool  // held by the operation that locks, in atomic mode
 
 	mu     sync.Mutex
@@ -123,6 +128,9 @@ func (f *File) release() error {
 		_ = f.shared.Close()
 		f.shared = nil
 	}
+	if f.word != nil {
+		f.Pointers.serve(f.Comm.Chan.Ctx, nil)
+	}
 	if f.fd < 0 {
 		return nil
 	}
@@ -133,9 +141,6 @@ func (f *File) release() error {
 	}
 	return nil
 }
-
-// pointer returns the address of the shared file pointer, which counts etypes.
-func (f *File) pointer() *int64 { return (*int64)(unsafe.Pointer(&f.shared.Mem[0])) }
 
 // View returns the view in effect.
 func (f *File) View() *View {
@@ -242,7 +247,7 @@ func (f *File) SharedPosition() (int64, *errs.Error) {
 		return 0, e
 	}
 	defer f.give()
-	return atomic.LoadInt64(f.pointer()), nil
+	return f.loadShared()
 }
 
 // needShared takes the file for a call that uses the shared file pointer. It returns an
@@ -251,7 +256,7 @@ func (f *File) needShared(call string) *errs.Error {
 	if !f.take() {
 		return errs.New(errs.File, "%s: %s has been closed", call, f.name())
 	}
-	if f.shared == nil {
+	if f.shared == nil && !f.far {
 		f.give()
 		return errs.New(errs.UnsupportedOperation, "%s: the ranks that opened %s can't share memory, which the shared file pointer needs (they must run as the same user, and /proc must be mounted)",
 			call, f.name())

@@ -73,6 +73,7 @@ func (o *Op) open(created *bool) state {
 	f := o.f
 	var e *errs.Error
 	first := f.Comm.Rank == 0
+	f.far = !f.SameNode(f.Comm.Chan.World)
 	try := func() {
 		var err error
 		if f.fd, *created, err = openFile(f.Path, f.Amode, first, uint32(f.hints.Perm)); err != nil {
@@ -82,12 +83,16 @@ func (o *Op) open(created *bool) state {
 	mine := record{B: -1, C: int64(os.Getpid())}
 	if first {
 		try()
-		if e == nil {
+		switch {
+		case e != nil:
+			mine.Class = int64(e.Class)
+		case f.far:
+			f.word = new(int64)
+			f.Pointers.serve(f.Comm.Chan.Ctx, f.word)
+		default:
 			if seg, err := sys.NewSegment("file pointer", 8); err == nil {
 				f.shared, mine.B = seg, int64(seg.FD)
 			}
-		} else {
-			mine.Class = int64(e.Class)
 		}
 	}
 	return o.exchange(mine, func(o *Op, all []record) state {
@@ -100,7 +105,7 @@ func (o *Op) open(created *bool) state {
 		var mine record
 		if !first {
 			try()
-			if e == nil && all[0].B >= 0 {
+			if e == nil && !f.far && all[0].B >= 0 {
 				if seg, err := sys.OpenSegment(int(all[0].C), int(all[0].B)); err == nil {
 					f.shared = seg
 				}
@@ -145,7 +150,7 @@ func (o *Op) opened(all []record, e *errs.Error, created bool) state {
 	}
 	size, e := f.Size()
 	f.pos = size
-	if e == nil && f.shared != nil && f.Comm.Rank == 0 {
+	if e == nil && f.pointer() != nil && f.Comm.Rank == 0 {
 		atomic.StoreInt64(f.pointer(), size)
 	}
 	return o.conclude(e, nil)
