@@ -5,9 +5,10 @@ var Version = "0.1.0"
 
 const help = `usage: mpiexec [options] PROGRAM [arguments] [: [options] PROGRAM [arguments]]...
 
-Runs PROGRAM as the ranks of one MPI job on this host. Several programs, with a
-":" between them, are one job together: their ranks are numbered in that order.
-Programs for gormapy and programs for MPICH can be run, but not as one job.
+Runs PROGRAM as the ranks of one MPI job on this host, or on several. Several
+programs, with a ":" between them, are one job together: their ranks are numbered
+in that order. Programs for gormapy and programs for MPICH can be run,
+but not as one job.
 
 For each program:
   -n, -np, -c N            number of ranks (default 1)
@@ -43,7 +44,7 @@ signal if it was killed by one, the code if it called Abort. Other statuses:
 Options of other launchers: one dash or two make no difference.
   without effect, as they ask for what is always so:
     --oversubscribe --allow-run-as-root -host localhost -envall -genvall -envlist L
-    -genvlist L -launcher X -iface X -localonly -s 0 --get-stack-traces -q
+    -genvlist L -iface X -localonly -s 0 --get-stack-traces -q
   without effect, as they are about placement or for Open MPI only:
     --map-by X --rank-by X --use-hwthread-cpus --mca A B --prefix DIR --tune FILE
   without effect, as -v says it:
@@ -51,7 +52,14 @@ Options of other launchers: one dash or two make no difference.
   -ppn N, -N N             nothing, if the ranks are not more than N
 All others are refused, with what to use instead where there is something.
 
-This launcher serves one host: -f, --hostfile, -machinefile and names of other
-hosts are errors. For several use srun, mpiexec.hydra (MPICH) or mpirun/prterun
-(Open MPI), across which gormapy can't communicate yet.
+Several hosts, before the first program:
+  -hosts, -host, -H LIST   run on these hosts: a,b or a:4,b:4 (ranks on each)
+  -hostfile, -f FILE       the same, with a host in each line: a:4 or a slots=4
+  -ppn N                   N ranks on each host
+  -launcher, -launcher-exec PROGRAM
+                           what starts processes there, in place of ssh
+For that mpiexec hands over to a launcher that is installed, and says to which:
+in an allocation of Slurm or Flux to srun or flux, else to mpiexec.hydra (pip
+install mpich) or prterun (Open MPI 5). --timeout, --output-dir, --trace,
+--summary and --merge-stderr-to-stdout are for jobs on this host.
 `

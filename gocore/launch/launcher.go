@@ -124,6 +124,9 @@ func Run(opt *Options) (int, error) {
 	if err := sys.StartPoller(); err != nil {
 		return 0, err
 	}
+	if err := handOver(opt); err != nil {
+		return 0, err
+	}
 	tasks, err := plan(opt)
 	if err != nil {
 		return 0, err

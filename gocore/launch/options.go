@@ -2,6 +2,7 @@ package launch
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -21,8 +22,13 @@ type Options struct {
 	Verbose   bool
 	Trace     string // file for a recording of what the ranks did, "" for none
 	Summary   bool   // a table of the time that their calls took, at the end
-	Version   bool
-	Help      bool
+	Hosts     []Host // of -hosts or -hostfile
+	PerHost   int    // ranks on each host, 0 if it was not given
+	Remote    string // how an engine starts processes on other hosts: ssh, rsh, …
+	// RemoteProgram is the program for that, in place of ssh.
+	RemoteProgram string
+	Version       bool
+	Help          bool
 
 	// Notes are sentences about options that were accepted and have no effect.
 	Notes []string
@@ -164,6 +170,11 @@ func unknown(given string) error {
 func (ps *parser) checkPerHost() error {
 	switch {
 	case ps.perHost == 0:
+		return nil
+	case ps.o.elsewhere() || allocated(os.Getenv) != "":
+		if ps.o.PerHost = ps.perHost; !ps.counted {
+			ps.p.Ranks = ps.perHost * max(1, len(ps.o.Hosts))
+		}
 		return nil
 	case !ps.counted:
 		return usagef("%s %d: there is one host only: write -n %d", ps.perName, ps.perHost, ps.perHost)

@@ -3,6 +3,7 @@ package launch
 import (
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -63,8 +64,7 @@ const (
 	alwaysEnds = "a job always ends when one of its ranks fails"
 
 	// severalHosts names the ways to run on more than this host.
-	severalHosts = "this launcher serves one host; for several use srun, mpiexec.hydra (MPICH) or mpirun/prterun (Open MPI), " +
-		"across which gormapy can't communicate yet"
+	severalHosts = "name the hosts with -hosts a,b or -hostfile FILE"
 )
 
 // options are all options by their name without dashes. One dash or two make no
@@ -92,7 +92,9 @@ var options = map[string]option{
 	"V":                      ask(func(o *Options) { o.Version = true }),
 	"python":                 {1, setPython, true}, // of python -m gormapy.launch
 
-	"host": {1, checkHosts, false}, "H": {1, checkHosts, false}, "hosts": {1, checkHosts, false},
+	"host": {1, addHosts, false}, "H": {1, addHosts, false}, "hosts": {1, addHosts, false},
+	"hostfile": {1, addHostFile, true}, "machinefile": {1, addHostFile, true}, "f": {1, addHostFile, true},
+	"launcher": {1, setRemote, true}, "bootstrap": {1, setRemote, true}, "launcher-exec": {1, setRemoteProgram, true},
 	"ppn": {1, setPerHost, false}, "perhost": {1, setPerHost, false}, "npernode": {1, setPerHost, false}, "N": {1, setPerHost, false},
 	"s": {1, checkInput, true}, "stdin": {1, checkInput, true},
 
@@ -101,7 +103,7 @@ var options = map[string]option{
 	"membind": ignored(1, whyPlace), "bycore": ignored(0, whyPlace), "byslot": ignored(0, whyPlace),
 	"mca": ignored(2, whyMCA), "gmca": ignored(2, whyMCA), "prtemca": ignored(2, whyMCA), "pmixmca": ignored(2, whyMCA),
 	"prefix": ignored(1, whyMCA), "tune": ignored(1, whyMCA), "personality": ignored(1, whyMCA),
-	"launcher": ignored(1, whyOneHost), "bootstrap": ignored(1, whyOneHost), "rmk": ignored(1, whyOneHost),
+	"rmk":   ignored(1, whyOneHost),
 	"iface": ignored(1, whyOneHost), "localonly": ignored(0, whyOneHost), "usize": ignored(1, whyOneHost),
 	"envall": ignored(0, whyEnv), "genvall": ignored(0, whyEnv), "envlist": ignored(1, whyEnv), "genvlist": ignored(1, whyEnv),
 	"q": ignored(0, whyQuiet), "quiet": ignored(0, whyQuiet),
@@ -109,7 +111,6 @@ var options = map[string]option{
 	"print-rank-map": ignored(0, whyVerbose), "print-all-exitcodes": ignored(0, whyVerbose),
 	"get-stack-traces": ignored(0, whyTimeout), "report-state-on-timeout": ignored(0, whyTimeout),
 
-	"hostfile": refused(1, severalHosts), "machinefile": refused(1, severalHosts), "f": refused(1, severalHosts),
 	"default-hostfile": refused(1, severalHosts), "pernode": refused(0, severalHosts), "nolocal": refused(0, severalHosts),
 	"output-filename": refused(1, useDir), "outfile-pattern": refused(1, useDir), "errfile-pattern": refused(1, useDir),
 	"output":          refused(1, "use --tag-output, --merge-stderr-to-stdout or --output-dir DIR"),
@@ -244,29 +245,43 @@ func checkInput(ps *parser, name string, v []string) error {
 	return nil
 }
 
-func checkHosts(ps *parser, name string, v []string) error {
-	here, _ := os.Hostname()
-	short, _, _ := strings.Cut(here, ".")
-	for _, h := range strings.Split(v[0], ",") {
-		host, slots := splitSlots(h)
-		if n, err := strconv.Atoi(slots); slots != "*" && (err != nil || n < 1) {
-			return usagef("%s %s: %q is not a number of slots", name, v[0], slots)
-		}
-		switch host {
-		case "localhost", "127.0.0.1", "::1", here, short:
-		default:
-			return usagef("%s %s: %q is not this host (%s); %s", name, v[0], host, here, severalHosts)
-		}
+// addHosts takes a list of hosts.
+func addHosts(ps *parser, name string, v []string) error {
+	hosts, err := hostList(v[0])
+	if err != nil {
+		return usagef("%s %s: %v", name, v[0], err)
 	}
-	ps.note("%s %s is ignored: %s", name, v[0], whyOneHost)
+	return ps.addHosts(name, v[0], hosts)
+}
+
+// addHostFile takes a file of hosts.
+func addHostFile(ps *parser, name string, v []string) error {
+	hosts, err := hostFile(v[0])
+	if err != nil {
+		return usagef("%s %s: %v", name, v[0], err)
+	}
+	return ps.addHosts(name, v[0], hosts)
+}
+
+func (ps *parser) addHosts(name, value string, hosts []Host) error {
+	if len(ps.o.Programs) > 0 && len(ps.o.Hosts) == 0 {
+		return usagef("%s is for the whole job: put it before the first program", name)
+	}
+	if len(ps.o.Hosts) > 0 && !slices.Equal(ps.o.Hosts, hosts) {
+		return usagef("%s %s: other hosts were given before; one list is for the whole job", name, value)
+	}
+	if ps.o.Hosts = hosts; !ps.o.elsewhere() {
+		ps.note("%s %s is ignored: %s", name, value, whyOneHost)
+	}
 	return nil
 }
 
-// splitSlots reads host, host:slots, IPv6 or [IPv6]:slots.
-func splitSlots(h string) (host, slots string) {
-	host, slots = h, "1"
-	if i := strings.LastIndexByte(h, ':'); i >= 0 && (strings.Count(h, ":") == 1 || strings.HasSuffix(h[:i], "]")) {
-		host, slots = h[:i], h[i+1:]
-	}
-	return strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"), slots
+func setRemote(ps *parser, _ string, v []string) error {
+	ps.o.Remote = v[0]
+	return nil
+}
+
+func setRemoteProgram(ps *parser, _ string, v []string) error {
+	ps.o.RemoteProgram = v[0]
+	return nil
 }

@@ -98,11 +98,9 @@ def test_summary(mpirun):
 
 
 USE_INSTEAD = {
-    "--hostfile hosts": "mpiexec.hydra",
-    "-f hosts": "srun",
-    "-machinefile hosts": "mpiexec.hydra",
-    "-hosts a,b": "srun",
-    "-H elsewhere:2": "mpiexec.hydra",
+    "--hostfile hosts": "no such file",
+    "-hosts a,b": "pip install mpich",
+    "-H elsewhere:2": "pip install mpich",
     "-n 4 -ppn 2": "several hosts",
     "--bind-to socket": "none and core",
     "--output-filename x": "--output-dir",
@@ -114,7 +112,7 @@ USE_INSTEAD = {
 @pytest.mark.parametrize("options", USE_INSTEAD)
 def test_what_is_not_served_names_what_is(options):
     command = [mpiexec(), *options.split(), "true"]
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=10)
+    done = subprocess.run(command, env=environment({"PATH": "/nowhere", "VIRTUAL_ENV": None}), capture_output=True, text=True, timeout=10)
     assert done.returncode == 2, done
     assert re.fullmatch(r"mpiexec: .*\n", done.stderr), done
     assert USE_INSTEAD[options] in done.stderr, done
