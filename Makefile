@@ -14,7 +14,7 @@ GO_PACKAGES := ./gocore/... ./pybind/build/... $(if $(wildcard pybind/core/*.go)
 SOURCES := $(shell find gocore pybind python/gormapy go.mod go.sum pyproject.toml README.md -type f \
 	-not -path '*/__pycache__/*' -not -path '*/_bin/*' -not -name '*.so' 2>/dev/null)
 
-.PHONY: help build compare quick quick-lint test test-exhaustive check test-go test-python test-fabrics test-rdma conformance large stress faults exhaustion neighbours interrupts threads soak race interleave simulate fuzz lint lint-go lint-c lint-python stubs demo notebooks test-notebooks test-elsewhere test-browser wheel sdist test-wheels clean
+.PHONY: help build compare quick quick-lint test test-exhaustive check test-go test-python test-fabrics test-hosts test-rdma conformance large stress faults exhaustion neighbours interrupts threads soak race interleave simulate fuzz lint lint-go lint-c lint-python stubs demo notebooks test-notebooks test-elsewhere test-browser wheel sdist test-wheels clean
 
 help:
 	@echo 'make demo         install into an environment of its own and run a 4-rank program'
@@ -37,6 +37,7 @@ help:
 	@echo 'make neighbours   have process ids come again, and 10,000 connections that say nothing'
 	@echo 'make soak         work for MINUTES (60) while ranks are stopped, interrupted and killed'
 	@echo 'make race         run the Go tests under the race detector'
+	@echo 'make test-hosts   run jobs on several hosts, made of namespaces; needs root'
 	@echo 'make interleave   run the shared-memory protocols through their interleavings'
 	@echo 'make simulate     run whole jobs in an order that seeds decide; SEEDS=1000 or FROM-TO chooses'
 	@echo 'make fuzz         feed the decoders of what comes from a network with nonsense'
@@ -63,7 +64,7 @@ build: $(DEV)/made
 WORKERS ?= 3
 # A worker that crashes ends the run.
 IN_PARALLEL := $(if $(filter-out 0 1,$(WORKERS)),-n $(WORKERS) --dist load --max-worker-restart 0)
-TESTED := not exhaustive and not conformance and not large and not stress and not browser
+TESTED := not exhaustive and not conformance and not large and not stress and not browser and not hosts
 quick: build quick-lint
 	$(GO) vet $(GO_PACKAGES)
 	$(GO) test -short -timeout 2m $(GO_PACKAGES)
@@ -86,7 +87,7 @@ test: test-go
 # What make test leaves out, but for what has targets of its own.
 test-exhaustive: build
 	@$(BACKEND) group test
-	$(DEV)/bin/python -m pytest $(IN_PARALLEL) -m "exhaustive and not conformance and not large and not stress and not browser" $(PYTEST_FLAGS)
+	$(DEV)/bin/python -m pytest $(IN_PARALLEL) -m "exhaustive and not conformance and not large and not stress and not browser and not hosts" $(PYTEST_FLAGS)
 
 # Everything that a change has to pass, one after the other. .ci/run does it from a bare machine, without a compiler,
 # with the newest Python, too, and with a part of test-fabrics.
@@ -126,6 +127,11 @@ test-fabrics: build
 	@fabrics="$(FABRICS)"; test -n "$$fabrics" || exit 1; \
 	for f in $$fabrics; do echo "$(DEV)/bin/python -m pytest --fabric $$f $(FABRIC_TESTS)"; \
 		$(DEV)/bin/python -m pytest -q $(IN_PARALLEL) --fabric $$f $(PYTEST_FLAGS) $(FABRIC_TESTS) || exit 1; done
+
+# Jobs on several hosts, which are namespaces of this machine, under real launchers. See tests/hosts/README.md.
+test-hosts: build
+	@$(BACKEND) group test
+	$(DEV)/bin/python -m pytest -m hosts $(PYTEST_FLAGS) tests/hosts
 
 # One-sided operations on more than 2^31 elements.
 large: build

@@ -324,6 +324,9 @@ func TestMapping(t *testing.T) {
 	blocks, err := ParseMapping("(vector,0)") // Hydra, one rank
 	require.NoError(t, err)
 	assert.Empty(t, blocks)
+	blocks, err = ParseMapping("(vector,(0,3,1),0)") // Hydra, 4 ranks on hosts of 2 slots
+	require.NoError(t, err)
+	assert.Empty(t, blocks)
 	for _, bad := range []string{"", "(vector,)", "(vector,(0,1))", "(vector,(0,0,1))", "(vector,(0,1,0))",
 		"(vector,(a,1,1))", "(vector,(0,1,1)", "(vector,(-1,1,1))", "(vector,[(0,1,1)])", "(vector,[(0,1,1)x2)", "(vector,[(0,1,1)]x999999999)", "(vector,[]x2)", "(vector,(0,1,99999999999999999999))"} {
 		_, err := ParseMapping(bad)

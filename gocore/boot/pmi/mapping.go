@@ -12,9 +12,10 @@ type NodeRange struct{ First, Nodes, Ranks int }
 
 // ParseMapping parses a process mapping such as "(vector,(0,2,1))" or, of Hydra 5,
 // "(vector,[(0,2,1)]x2)": the ranges in brackets so many times. The mapping has no ranges if
-// the process manager left them out, as Hydra does for one rank.
+// the process manager left them out, as Hydra does for one rank, or a part of them, which it
+// marks by a 0.
 func ParseMapping(text string) ([]NodeRange, error) {
-	if text == "(vector,0)" || text == "(vector)" {
+	if strings.HasSuffix(text, ",0)") || text == "(vector)" {
 		return nil, nil
 	}
 	// Not a regular expression, whose compilation would slow down Python's import.

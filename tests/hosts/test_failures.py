@@ -1,0 +1,45 @@
+"""What the ranks of several hosts do when one of them, or a host, is lost."""
+
+import re
+import time
+
+import pytest
+
+pytestmark = [pytest.mark.hosts, pytest.mark.timeout(300)]
+
+
+@pytest.mark.parametrize("how", ["killed", "exit", "abort", "raise"])
+def test_a_rank_that_fails_ends_all(bed, launchers, python, programs, how):
+    bed.up(2)
+    begun = time.monotonic()
+    result = bed.run([*launchers.ours(2, 4), python, programs / "ends.py", how])
+    assert time.monotonic() - begun < 60, result
+    assert result.status != 0, result
+    if how == "abort":
+        assert result.status == 7, result
+    if how == "raise":
+        assert result.output.count("ValueError: wrong") == 1, result
+
+
+def test_a_host_that_vanishes(bed, launchers, python, programs):
+    """Its ranks have failed after GORMAPY_PEER_TIMEOUT, also for a rank without a connection to them."""
+    bed.up(2)
+    job = bed.begin([*launchers.ours(2, 4), python, programs / "ends.py", "waits"], GORMAPY_PEER_TIMEOUT="3")
+    lines = []
+    while sum("is there" in line for line in lines) < 4:
+        lines.append(job.stdout.readline())
+        assert lines[-1], lines
+    time.sleep(0.5)
+    bed.on(1, "ip", "link", "set", "eth0", "down")
+    try:
+        for line in job.stdout:
+            lines.append(line)
+            if "learns" in line:
+                break
+    finally:
+        bed.on(1, "ip", "link", "set", "eth0", "up")
+        job.kill()
+        job.communicate()
+    told = re.search(r"rank [01] learns after ([\d.]+) s: MPI_ERR_PROC_FAILED: .*its host has left the job", lines[-1])
+    assert told, lines
+    assert 2 < float(told[1]) < 15, lines
