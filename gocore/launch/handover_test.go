@@ -46,7 +46,8 @@ func TestHostFiles(t *testing.T) {
 
 func TestPlaces(t *testing.T) {
 	o := &Options{Hosts: []Host{{"a", 0}, {"b", 3}, {"c", 0}}}
-	assert.Equal(t, []Host{{"a", 2}, {"b", 3}, {"c", 2}}, o.placed(5))
+	assert.Equal(t, []Host{{"a", 2}, {"b", 3}, {"c", 1}}, o.placed(5))
+	assert.Equal(t, []Host{{"a", 1}, {"b", 3}}, o.placed(1))
 	o.PerHost = 4
 	assert.Equal(t, []Host{{"a", 4}, {"b", 3}, {"c", 4}}, o.placed(5))
 }

@@ -100,16 +100,21 @@ func (o *Options) elsewhere() bool {
 }
 
 // placed returns the hosts with slots for n ranks, in blocks: those that the command line
-// gives, else -ppn, else as many on each.
-func (o *Options) placed(n int) []Host {
-	hosts := append([]Host(nil), o.Hosts...)
-	for i := range hosts {
-		switch h := &hosts[i]; {
+// gives, else -ppn, else as many on each as on the others, or one more. Hosts that get no
+// rank are left out.
+func (o *Options) placed(n int) (hosts []Host) {
+	for i, h := range o.Hosts {
+		switch {
 		case h.Slots > 0:
 		case o.PerHost > 0:
 			h.Slots = o.PerHost
+		case i < n%len(o.Hosts):
+			h.Slots = n/len(o.Hosts) + 1
 		default:
-			h.Slots = (n + len(hosts) - 1) / len(hosts)
+			h.Slots = n / len(o.Hosts)
+		}
+		if h.Slots > 0 {
+			hosts = append(hosts, h)
 		}
 	}
 	return hosts
