@@ -35,7 +35,16 @@ func WorldInfo() string {
 	}
 	return object(map[string]any{
 		"launcher": proc.place.Launcher, "why": proc.place.Why, "job": proc.seg.ID(), "rank": proc.rank, "size": proc.size, "pid": os.Getpid(),
+		"node": proc.seg.Node(), "nodes": proc.seg.Nodes(), "hosts": proc.seg.Head.Hosts,
 	})
+}
+
+// Hosts returns the number of hosts that the ranks are on, 1 before Init.
+func Hosts() int {
+	if proc == nil {
+		return 1
+	}
+	return int(proc.seg.Head.Hosts)
 }
 
 // Program returns the number of this process's program on the launcher's command
@@ -92,7 +101,7 @@ func PeerInfo(r int) string {
 	}
 	return object(map[string]any{
 		"text": text,
-		"rank": r, "pid": rank.PID(), "transport": name, "refusal": proc.eng.Refusal(r),
+		"rank": r, "node": rank.Node, "pid": rank.PID(), "transport": name, "refusal": proc.eng.Refusal(r),
 		"starting": atomic.LoadUint32(&rank.State) < job.StateReady && atomic.LoadUint32(&rank.Exit) == 0,
 		"ended":    atomic.LoadUint32(&rank.Exit) != 0,
 	})

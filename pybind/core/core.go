@@ -69,6 +69,9 @@ func WorldInfo() string { return mpi.WorldInfo() }
 // Program returns the number of this process's program on the launcher's command line.
 func Program() int { return mpi.Program() }
 
+// Hosts returns the number of hosts that the ranks are on.
+func Hosts() int { return mpi.Hosts() }
+
 // ArenaProblem returns why the memory of shared_empty and Alloc_mem is not shared,
 // "" if it is.
 func ArenaProblem() string { return mpi.ArenaProblem() }

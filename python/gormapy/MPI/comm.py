@@ -286,7 +286,7 @@ class Comm(
         if keyval == constants.IO:
             return constants.ANY_SOURCE  # every process can do it
         if keyval == constants.WTIME_IS_GLOBAL:
-            return 1  # ranks on one host read one clock
+            return int(core.Hosts() == 1)  # ranks on one host read one clock
         if keyval == constants.APPNUM:
             return core.Program()
         if keyval == constants.UNIVERSE_SIZE:

@@ -113,16 +113,23 @@ def _ranks(ranks, missing):
     reached = "ways" in first
     flavors = list(first["ways"]) if reached else []
     head = ["rank", "pid", "host", "cores"]
+    several = reached and len(set(first["nodes"])) > 1
+    if several:
+        head.append("node")
     if reached:
         head += ["transport", *(f"Win.{flavor}" for flavor in flavors)]
     table = [head]
     for row in ranks:
         cells = [row["rank"], row["pid"], row["host"], row["cores_usable"]]
+        if several:
+            cells.append(first["nodes"][row["rank"]])
         if reached:
             cells += [first["transports"][row["rank"]], *(first["ways"][flavor][row["rank"]] for flavor in flavors)]
         table.append([str(cell) for cell in cells])
     widths = [max(len(row[i]) for row in table) for i in range(len(head))]
     lines = ["ranks, and how rank 0 reaches them" if reached else "ranks"]
+    if several:
+        lines[0] += "; those of a node share memory"
     for row in table:
         cells = [_cell(text, width, column) for column, (text, width) in enumerate(zip(row, widths))]
         lines.append("  " + "  ".join(cells).rstrip())
@@ -152,9 +159,10 @@ def _others(ranks):
     for row in ranks:
         for flavor, ways in row["ways"].items():
             for target, way in enumerate(ways):
+                near = row["nodes"][target] == row["nodes"][row["rank"]]
                 if target != row["rank"]:
-                    usual.setdefault(flavor, way)
-                    if way != usual[flavor]:
+                    usual.setdefault((flavor, near), way)
+                    if way != usual[flavor, near]:
                         lines.append(f"  Win.{flavor}: rank {row['rank']} reaches rank {target} by {way}")
     for text in why:
         lines += textwrap.wrap(

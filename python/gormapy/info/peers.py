@@ -96,6 +96,7 @@ def _reach(MPI, comm):
         "transports": [peer["transport"] for peer in peers],
         "texts": {peer["rank"]: peer["text"] for peer in peers if peer["text"]},
         "refusals": {peer["rank"]: peer["refusal"] for peer in peers if peer["refusal"]},
+        "nodes": [peer["node"] for peer in peers],
         "ways": {flavor: _ways(MPI, core, make, comm) for flavor, make in _FLAVORS.items()},
     }
 
@@ -103,16 +104,22 @@ def _reach(MPI, comm):
 _FLAVORS = {
     "Create": lambda MPI, comm: MPI.Win.Create(bytearray(8), comm=comm),
     "Allocate": lambda MPI, comm: MPI.Win.Allocate(8, comm=comm),
-    "Allocate_shared": lambda MPI, comm: MPI.Win.Allocate_shared(8, comm=comm),
+    "Allocate_shared": lambda MPI, comm: MPI.Win.Allocate_shared(8, comm=_node(MPI, comm)),
 }
 
 
+def _node(MPI, comm):
+    return comm.Split_type(MPI.COMM_TYPE_SHARED)
+
+
 def _ways(MPI, core, make, comm):
+    """Return the path to each rank of a communicator: "-" to those that the window does not have."""
     try:
         win = make(MPI, comm)
     except MPI.Exception as error:
         return [f"fails: {error}"] * comm.size
-    ways = [core.WinPath(win.handle, rank) for rank in range(comm.size)]
+    ranks = MPI.Group.Translate_ranks(comm.group, list(range(comm.size)), win.group)
+    ways = ["-" if rank == MPI.UNDEFINED else core.WinPath(win.handle, rank) for rank in ranks]
     win.Free()
     return ways
 
