@@ -116,9 +116,9 @@ func decode(text string) ([]byte, error) {
 	if len(text) < len(valueMark) || text[:len(valueMark)] != valueMark {
 		return nil, fmt.Errorf("%q was not put by this version of gormapy: all ranks must use the same", clip(text))
 	}
-	value, err := base64.RawStdEncoding.Strict().DecodeString(text[len(valueMark):])
-	if err != nil {
-		return nil, fmt.Errorf("the process manager has changed %q (%w)", clip(text), err)
+	value, err := base64.RawStdEncoding.DecodeString(text[len(valueMark):])
+	if err != nil || encode(value) != text {
+		return nil, fmt.Errorf("the process manager has changed the value into %q", clip(text))
 	}
 	return value, nil
 }
