@@ -124,7 +124,7 @@ type setting struct {
 func Settings() string {
 	var rows []setting
 	for _, s := range settings.All() {
-		rows = append(rows, setting{s.Name, s.Default, s.Value(), s.Given(), s.Choices, s.Reader, s.Meaning, s.Problem()})
+		rows = append(rows, setting{s.Name, s.Default, s.Shown(), s.Given(), s.Choices, s.Reader, s.Meaning, s.Problem()})
 	}
 	return object(map[string]any{"table": rows, "marks": settings.Marks})
 }

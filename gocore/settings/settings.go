@@ -29,6 +29,7 @@ type Setting struct {
 	Choices []string // nil: any text
 	Reader  string   // the program that reads it, and when
 	Meaning string
+	Secret  bool // its value is not to be shown
 }
 
 // Readers of settings.
@@ -101,14 +102,12 @@ func (s *Setting) read() (value, problem string) {
 	return s.Default, fmt.Sprintf("%s is %q, which it can't be: choose from %s (%s is taken)", s.Name, given, strings.Join(s.Choices, ", "), s.Default)
 }
 
-// Seconds returns the value as a time, the default if it is no positive number.
-func (s *Setting) Seconds() time.Duration {
-	for _, text := range []string{s.Value(), s.Default} {
-		if x, err := strconv.ParseFloat(text, 64); err == nil && x > 0 && x < 1e6 {
-			return time.Duration(x * float64(time.Second))
-		}
+// Shown returns the value in effect for people: of a secret, only whether there is one.
+func (s *Setting) Shown() string {
+	if s.Secret && s.Given() {
+		return "(not shown)"
 	}
-	return 0
+	return s.Value()
 }
 
 // On reports whether a setting with the choices 1 and 0 is 1.

@@ -55,6 +55,16 @@ func TestValues(t *testing.T) {
 	}
 }
 
+func TestSecretsAreNotShown(t *testing.T) {
+	s := &Setting{Name: "GORMAPY_TEST_SECRET", Default: "none", Secret: true}
+	assert.Equal(t, "none", s.Shown())
+	t.Setenv(s.Name, "mellon")
+	assert.Equal(t, "mellon", s.Value())
+	assert.NotContains(t, s.Shown(), "mellon")
+	t.Setenv(Log.Name, "debug")
+	assert.Equal(t, "debug", Log.Shown())
+}
+
 func TestRanksIgnoreBuildSettings(t *testing.T) {
 	t.Setenv(BuildToolchain.Name, "nonsense")
 	assert.NotEmpty(t, BuildToolchain.Problem())
