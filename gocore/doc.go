@@ -6,7 +6,7 @@
 //	objects    mpi rdmaapi mt19937
 //	operations rma mpiio coll p2p
 //	progress   engine
-//	start      boot boot/pmi boot/store agent
+//	start      boot boot/pmi boot/pmix boot/rendezvous boot/store
 //	transports fabric/registry fabric/* rdmaapi/*
 //	devices    device ibverbs libfabric
 //	contracts  fabric job
@@ -16,7 +16,7 @@
 // The comment of each package says what it is for, where its protocol is written
 // down, and what it may import; the test in this folder compares that with the
 // imports there are. Packages whose comment says that only tests import them are
-// in no layer: fabric/fabrictest, ibverbs/double, ranktest, simulate and
+// in no layer: boot/storetest, fabric/fabrictest, ibverbs/double, ranktest, simulate and
 // sys/atom/explore.
 //
 // It may import only the standard library.

@@ -28,7 +28,7 @@ const core = "gormapy/gocore/"
 
 // bindings are the packages that may use cgo beside pybind: they open a library
 // at run time, and without cgo there is something to compile that says so.
-var bindings = []string{"ibverbs", "libfabric"}
+var bindings = []string{"boot/pmix", "ibverbs", "libfabric"}
 
 // thirdParty is all that gocore uses beyond the standard library.
 var thirdParty = []string{"golang.org/x/sys"}

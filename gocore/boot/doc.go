@@ -4,6 +4,5 @@
 //
 // A launcher whose job can't be joined is an error, never a job of singletons.
 //
-// It may import agent, boot/pmi, boot/store, fabric/tcp, job, settings
-// and sys.
+// It may import boot/pmi, boot/pmix, boot/rendezvous, boot/store, job and sys.
 package boot

@@ -1,0 +1,218 @@
+//go:build cgo
+
+package pmix
+
+// #include <stdlib.h>
+// #include "glue.h"
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"time"
+	"unsafe"
+
+	"gormapy/gocore/boot/store"
+)
+
+const (
+	// prefix keeps our keys apart from those of an MPI library in this process.
+	prefix = "gormapy."
+	// missingLimit is the time in seconds for the server to find that a key is nowhere.
+	missingLimit = 10
+	// abortLimit is the time for the server to take an abort.
+	abortLimit = time.Second
+)
+
+// Store is this process's connection to the PMIx server.
+type Store struct {
+	me            *C.struct_gm_pmix_proc // in C memory, for good: Abort may come at any time
+	name, library string
+	rank, size    int
+	program       int
+	keys          store.Keys
+}
+
+var _ store.Store = (*Store)(nil)
+
+// Connect opens the library and joins the job of the PMIx server that the environment
+// names. name is that of the launcher, for people.
+func Connect(name string) (*Store, error) {
+	library, err := load()
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{me: (*C.struct_gm_pmix_proc)(C.calloc(1, C.sizeof_struct_gm_pmix_proc)), name: name,
+		library: fmt.Sprintf("%s (version %s)", library, version())}
+	if err := s.check("connect to the PMIx server", C.gm_pmix_init(s.me)); err != nil {
+		return nil, err
+	}
+	s.rank = int(s.me.rank)
+	if s.size, err = s.number(C.PMIX_RANK_WILDCARD, "pmix.job.size"); err != nil {
+		s.Finalize()
+		return nil, fmt.Errorf("ask the PMIx server for the size of the job: %w", err)
+	}
+	if s.rank >= s.size {
+		s.Finalize()
+		return nil, fmt.Errorf("the PMIx server says that this is rank %d of %d", s.rank, s.size)
+	}
+	if program, err := s.number(C.uint32_t(s.rank), "pmix.appnum"); err == nil {
+		s.program = program
+	}
+	return s, nil
+}
+
+// check returns the error of a status, nil if it is none.
+func (s *Store) check(what string, status C.int) error {
+	if status == C.PMIX_SUCCESS {
+		return nil
+	}
+	return fmt.Errorf("%s by %s: %s (%d)", what, s.library, C.GoString(C.gm_pmix_error(status)), int(status))
+}
+
+// Library returns the file and version of libpmix.
+func (s *Store) Library() string { return s.library }
+
+// Name returns the name of the launcher.
+func (s *Store) Name() string { return s.name }
+
+// Rank returns this process's rank.
+func (s *Store) Rank() int { return s.rank }
+
+// Size returns the number of ranks of the job.
+func (s *Store) Size() int { return s.size }
+
+// Program returns the number of this rank's program on the command line.
+func (s *Store) Program() int { return s.program }
+
+// get gets a value of a rank; seconds of 0 ask only what this process has already, which
+// is all that the server said of the job at the start.
+func (s *Store) get(rank C.uint32_t, key string, seconds int) (value, error) {
+	name := C.CString(key)
+	defer C.free(unsafe.Pointer(name))
+	optional := C.int(0)
+	if seconds == 0 {
+		optional = 1
+	}
+	got := (*C.struct_gm_pmix_got)(C.calloc(1, C.sizeof_struct_gm_pmix_got))
+	defer C.free(unsafe.Pointer(got))
+	status := C.gm_pmix_get(s.me, rank, name, optional, C.int(seconds), got)
+	defer C.free(got.data)
+	if status == C.PMIX_ERR_NOT_FOUND || status == C.PMIX_ERR_TIMEOUT {
+		return value{}, store.ErrNotFound
+	}
+	if err := s.check("get "+key, status); err != nil {
+		return value{}, err
+	}
+	v := value{kind: uint16(got._type), data: []byte{}}
+	copy(v.word[:], unsafe.Slice((*byte)(unsafe.Pointer(&got.word[0])), len(v.word)))
+	if got.size > 0 {
+		v.data = append(v.data, unsafe.Slice((*byte)(got.data), int(got.size))...)
+	}
+	return v, nil
+}
+
+// number asks the server for a number; it may have to ask another host's.
+func (s *Store) number(rank C.uint32_t, key string) (int, error) {
+	v, err := s.get(rank, key, missingLimit)
+	if err != nil {
+		return 0, err
+	}
+	n, err := v.number()
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", key, err)
+	}
+	return n, nil
+}
+
+// Nodes returns the ids of the ranks' nodes or, where the server does not give them,
+// numbers of their hosts' names; nil if it has neither.
+func (s *Store) Nodes() ([]int, error) {
+	nodes := make([]int, s.size)
+	var hosts []string
+	for r := range nodes {
+		v, err := s.get(C.uint32_t(r), "pmix.nodeid", 0)
+		if err == nil && hosts == nil {
+			if nodes[r], err = v.number(); err == nil {
+				continue
+			}
+		}
+		if r > 0 && hosts == nil {
+			return nil, nil // some have one
+		}
+		v, err = s.get(C.uint32_t(r), "pmix.hname", 0)
+		if errors.Is(err, store.ErrNotFound) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		host, err := v.text()
+		if err != nil {
+			return nil, nil
+		}
+		hosts = append(hosts, host)
+	}
+	if hosts != nil {
+		return numbered(hosts), nil
+	}
+	return nodes, nil
+}
+
+// Put stores a value, as a byte object, under a key of this rank.
+func (s *Store) Put(key string, data []byte) error {
+	if err := s.keys.Add(key); err != nil {
+		return err
+	}
+	name := C.CString(prefix + key)
+	defer C.free(unsafe.Pointer(name))
+	bytes := C.CBytes(append([]byte{valueMark}, data...))
+	defer C.free(bytes)
+	return s.check("put "+key, C.gm_pmix_put(name, bytes, C.size_t(len(data)+1)))
+}
+
+// Fence publishes what this rank has put, and waits until all ranks have called it.
+func (s *Store) Fence() error {
+	return s.check("wait for all ranks", C.gm_pmix_fence(s.me))
+}
+
+// Get returns what a rank has put before the last Fence.
+func (s *Store) Get(rank int, key string) ([]byte, error) {
+	err := store.CheckKey(key)
+	if err == nil {
+		err = store.CheckRank(rank, s.size)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get: %w", err)
+	}
+	v, err := s.get(C.uint32_t(rank), prefix+key, missingLimit)
+	var data []byte
+	if err == nil {
+		data, err = v.bytes()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get %s of rank %d: %w", key, rank, err)
+	}
+	return data, nil
+}
+
+// Abort asks the server to end the job. The server ends this process, too, and may not
+// answer.
+func (s *Store) Abort(code int) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		text := C.CString(fmt.Sprintf("rank %d of gormapy has aborted the job", s.rank))
+		defer C.free(unsafe.Pointer(text))
+		C.gm_pmix_abort(C.int(code), text)
+	}()
+	timer := time.NewTimer(abortLimit)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	}
+}
+
+// Finalize reports that this rank ends successfully.
+func (s *Store) Finalize() { C.gm_pmix_finalize() }
