@@ -18,8 +18,6 @@ import (
 const (
 	// prefix keeps our keys apart from those of an MPI library in this process.
 	prefix = "gormapy."
-	// missingLimit is the time in seconds for the server to find that a key is nowhere.
-	missingLimit = 10
 	// abortLimit is the time for the server to take an abort.
 	abortLimit = time.Second
 )
@@ -44,7 +42,10 @@ func Connect(name string) (*Store, error) {
 	}
 	s := &Store{me: (*C.struct_gm_pmix_proc)(C.calloc(1, C.sizeof_struct_gm_pmix_proc)), name: name,
 		library: fmt.Sprintf("%s (version %s)", library, version())}
-	if err := s.check("connect to the PMIx server", C.gm_pmix_init(s.me)); err != nil {
+	before := descriptors()
+	err = s.check("connect to the PMIx server", C.gm_pmix_init(s.me))
+	withhold(before)
+	if err != nil {
 		return nil, err
 	}
 	s.rank = int(s.me.rank)
@@ -85,20 +86,20 @@ func (s *Store) Size() int { return s.size }
 // Program returns the number of this rank's program on the command line.
 func (s *Store) Program() int { return s.program }
 
-// get gets a value of a rank; seconds of 0 ask only what this process has already, which
-// is all that the server said of the job at the start.
-func (s *Store) get(rank C.uint32_t, key string, seconds int) (value, error) {
+// get gets a value of a rank: here looks only at what this process has already, which is
+// what the server said of the job at the start.
+func (s *Store) get(rank C.uint32_t, key string, here bool) (value, error) {
 	name := C.CString(key)
 	defer C.free(unsafe.Pointer(name))
-	optional := C.int(0)
-	if seconds == 0 {
-		optional = 1
+	onlyHere := C.int(0)
+	if here {
+		onlyHere = 1
 	}
 	got := (*C.struct_gm_pmix_got)(C.calloc(1, C.sizeof_struct_gm_pmix_got))
 	defer C.free(unsafe.Pointer(got))
-	status := C.gm_pmix_get(s.me, rank, name, optional, C.int(seconds), got)
+	status := C.gm_pmix_get(s.me, rank, name, onlyHere, got)
 	defer C.free(got.data)
-	if status == C.PMIX_ERR_NOT_FOUND || status == C.PMIX_ERR_TIMEOUT {
+	if status == C.PMIX_ERR_NOT_FOUND {
 		return value{}, store.ErrNotFound
 	}
 	if err := s.check("get "+key, status); err != nil {
@@ -112,9 +113,9 @@ func (s *Store) get(rank C.uint32_t, key string, seconds int) (value, error) {
 	return v, nil
 }
 
-// number asks the server for a number; it may have to ask another host's.
+// number asks the server for a number.
 func (s *Store) number(rank C.uint32_t, key string) (int, error) {
-	v, err := s.get(rank, key, missingLimit)
+	v, err := s.get(rank, key, false)
 	if err != nil {
 		return 0, err
 	}
@@ -131,7 +132,7 @@ func (s *Store) Nodes() ([]int, error) {
 	nodes := make([]int, s.size)
 	var hosts []string
 	for r := range nodes {
-		v, err := s.get(C.uint32_t(r), "pmix.nodeid", 0)
+		v, err := s.get(C.uint32_t(r), "pmix.nodeid", true)
 		if err == nil && hosts == nil {
 			if nodes[r], err = v.number(); err == nil {
 				continue
@@ -140,7 +141,7 @@ func (s *Store) Nodes() ([]int, error) {
 		if r > 0 && hosts == nil {
 			return nil, nil // some have one
 		}
-		v, err = s.get(C.uint32_t(r), "pmix.hname", 0)
+		v, err = s.get(C.uint32_t(r), "pmix.hname", true)
 		if errors.Is(err, store.ErrNotFound) {
 			return nil, nil
 		}
@@ -185,7 +186,7 @@ func (s *Store) Get(rank int, key string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("get: %w", err)
 	}
-	v, err := s.get(C.uint32_t(rank), prefix+key, missingLimit)
+	v, err := s.get(C.uint32_t(rank), prefix+key, false)
 	var data []byte
 	if err == nil {
 		data, err = v.bytes()

@@ -20,6 +20,9 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interva
 // link is rank 0's end of a connection. Sending never waits: a goroutine writes.
 type link struct {
 	conn net.Conn
+	// before, if it is not nil, is called before a frame is written after which the peer
+	// may end its process.
+	before func()
 
 	mu     sync.Mutex
 	queue  [][]byte
@@ -29,8 +32,8 @@ type link struct {
 	ready  *sync.Cond
 }
 
-func newLink(conn net.Conn) *link {
-	l := &link{conn: conn}
+func newLink(conn net.Conn, before func()) *link {
+	l := &link{conn: conn, before: before}
 	l.ready = sync.NewCond(&l.mu)
 	go l.write()
 	return l
@@ -88,6 +91,9 @@ func (l *link) write() {
 		}
 		b := l.queue[0]
 		l.mu.Unlock()
+		if l.before != nil && (op(b[4]) == opEvent || op(b[4]) == opFailed) {
+			l.before()
+		}
 		_ = l.conn.SetWriteDeadline(time.Now().Add(sendLimit))
 		_, err := l.conn.Write(b)
 		l.mu.Lock()

@@ -71,7 +71,11 @@ func (s *server) join(conn net.Conn, c card) (l *link, refusal string) {
 	} else {
 		m.link.close()
 	}
-	m.card, m.from, m.link = c, conn.RemoteAddr().String(), newLink(conn)
+	var before func()
+	if c.rank == 0 {
+		before = s.flush
+	}
+	m.card, m.from, m.link = c, conn.RemoteAddr().String(), newLink(conn, before)
 	return m.link, ""
 }
 
@@ -340,10 +344,11 @@ func (s *server) finish() {
 	s.flush()
 }
 
-// flush gives the kernel a second at most to take what was said to all.
+// flush gives the kernel a second at most to take what was said to the others, before rank
+// 0 ends its process for the same reason.
 func (s *server) flush() {
-	end := time.Now().Add(time.Second)
-	for _, m := range s.members {
+	end := time.Now().Add(farewell)
+	for _, m := range s.members[1:] {
 		s.mu.Lock()
 		l := m.link
 		s.mu.Unlock()

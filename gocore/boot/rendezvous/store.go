@@ -42,9 +42,10 @@ type Store struct {
 
 	writing sync.Mutex
 	mu      sync.Mutex
-	lost    error // why ended is closed
-	leaving bool  // this rank has finalized
-	over    bool  // rank 0 has
+	lost    error  // why ended is closed
+	cause   string // what has happened first
+	leaving bool   // this rank has finalized
+	over    bool   // rank 0 has
 }
 
 var _ store.Watcher = (*Store)(nil)
@@ -130,6 +131,9 @@ func (s *Store) receive() {
 	} else {
 		s.lost = fmt.Errorf("the connection to rank 0, which has the job's store, has ended (%w): rank 0 has probably ended", err)
 	}
+	if s.cause != "" {
+		s.lost = fmt.Errorf("%s; since then, %w", s.cause, s.lost)
+	}
 	silent := s.over || s.leaving
 	s.mu.Unlock()
 	if !silent {
@@ -140,6 +144,11 @@ func (s *Store) receive() {
 }
 
 func (s *Store) happened(e store.Event) {
+	s.mu.Lock()
+	if s.cause == "" {
+		s.cause = e.Why
+	}
+	s.mu.Unlock()
 	if e.Kind == store.Aborted {
 		select {
 		case <-s.aborted:
