@@ -94,6 +94,9 @@ func actRank(act string) error {
 		time.Sleep(30 * time.Second)
 		return fmt.Errorf("rank %d lives on", s.Rank())
 	case "vanish": // the last rank ends before the fence, and the others say what they hear
+		if _, err := s.Nodes(); err != nil { // all have joined
+			return err
+		}
 		if s.Rank() == s.Size()-1 {
 			os.Exit(0)
 		}
@@ -270,6 +273,31 @@ func TestUnderSlurm(t *testing.T) {
 	assert.Equal(t, "alone\n", out)
 	out, _ = start(t, "vanish", nil, srun, "-N2", "-n", "3", "--mpi=none")
 	assert.Equal(t, 2, strings.Count(out, "rank 2 ("), out)
+}
+
+// TestInAllocations: the daemons of other launchers are tasks of a step, and their ranks
+// have the daemons' variables; the shell of an allocation is no rank.
+func TestInAllocations(t *testing.T) {
+	srun := installed(t, "GORMAPY_TEST_SRUN", "no/srun", "srun of a cluster of 2 nodes (testbed/slurm-up local 2)")
+	salloc := filepath.Join(filepath.Dir(srun), "salloc")
+	out, status := start(t, "play", nil, salloc, "-Q", "-N2", "-n4")
+	assert.Zero(t, status)
+	assert.Equal(t, "alone\n", out)
+	out, status = start(t, "play", nil, salloc, "-Q", "-N2", "-n4", "--ntasks-per-node=2", srun, "--mpi=none", "sh", "-c", `"$0"; "$0"`)
+	require.Zero(t, status, out)
+	assert.Equal(t, 8, strings.Count(out, "nodes [0 0 1 1] by Slurm (none)"), "two programs, one after the other: %s", out)
+	t.Run("Hydra", func(t *testing.T) {
+		mpiexec := installed(t, "GORMAPY_TEST_HYDRA", "mpich/bin/mpiexec.hydra", "MPICH's mpiexec.hydra")
+		out, status := start(t, "play", nil, salloc, "-Q", "-N2", "-n4", "--ntasks-per-node=2", mpiexec, "-n", "4")
+		require.Zero(t, status, out)
+		assert.Equal(t, 4, strings.Count(out, "nodes [0 0 1 1] by Hydra"), out)
+	})
+	t.Run("PRRTE", func(t *testing.T) {
+		prterun := installed(t, "GORMAPY_TEST_PRTERUN", "peers/openmpi/bin/prterun", "PRRTE's prterun")
+		out, status := start(t, "play", nil, salloc, "-Q", "-N1", "-n2", prterun, "--allow-run-as-root", "--bind-to", "none", "-n", "2")
+		require.Zero(t, status, out)
+		assert.Equal(t, 2, strings.Count(out, "nodes [0 0] by PRRTE"), out)
+	})
 }
 
 // TestByHand starts ranks as torchrun and its like do.

@@ -126,38 +126,23 @@ func (s *Store) number(rank C.uint32_t, key string) (int, error) {
 	return n, nil
 }
 
-// Nodes returns the ids of the ranks' nodes or, where the server does not give them,
-// numbers of their hosts' names; nil if it has neither.
+// Nodes numbers the hosts of the ranks, whose names every server tells of all ranks (Slurm
+// tells pmix.nodeid of this host's only). It is nil if a name is missing.
 func (s *Store) Nodes() ([]int, error) {
-	nodes := make([]int, s.size)
-	var hosts []string
-	for r := range nodes {
-		v, err := s.get(C.uint32_t(r), "pmix.nodeid", true)
-		if err == nil && hosts == nil {
-			if nodes[r], err = v.number(); err == nil {
-				continue
-			}
+	hosts := make([]string, s.size)
+	for r := range hosts {
+		v, err := s.get(C.uint32_t(r), "pmix.hname", true)
+		if err == nil {
+			hosts[r], err = v.text()
 		}
-		if r > 0 && hosts == nil {
-			return nil, nil // some have one
-		}
-		v, err = s.get(C.uint32_t(r), "pmix.hname", true)
 		if errors.Is(err, store.ErrNotFound) {
 			return nil, nil
 		}
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("ask the PMIx server for the host of rank %d: %w", r, err)
 		}
-		host, err := v.text()
-		if err != nil {
-			return nil, nil
-		}
-		hosts = append(hosts, host)
 	}
-	if hosts != nil {
-		return numbered(hosts), nil
-	}
-	return nodes, nil
+	return numbered(hosts), nil
 }
 
 // Put stores a value, as a byte object, under a key of this rank.

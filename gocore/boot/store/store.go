@@ -29,7 +29,7 @@ type Store interface {
 	Program() int
 	// Nodes returns the number of the node of each rank as far as the process manager
 	// tells it; nil if it does not. It is a hint: who shares memory is found by trying.
-	// All ranks may have to call it, or Fence, before it returns.
+	// It may wait until all ranks have joined.
 	Nodes() ([]int, error)
 	// Put stores value, of any bytes, under a key of this rank. A key has up to 32
 	// letters, digits and hyphens, and may be put once.
