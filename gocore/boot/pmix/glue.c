@@ -130,9 +130,9 @@ int gm_pmix_fence(const struct gm_pmix_proc *me)
 	return lib.fence(&all, 1, &info, 1);
 }
 
-// gm_pmix_get gets a value. here looks only at what is in this process already; otherwise the
-// server of this host is asked, but not those of others: a fence has brought what there is.
-int gm_pmix_get(const struct gm_pmix_proc *me, uint32_t rank, const char *key, int here, struct gm_pmix_got *got)
+// gm_pmix_get gets a value, for which the server may take some seconds; with 0 it looks only
+// at what is in this process already.
+int gm_pmix_get(const struct gm_pmix_proc *me, uint32_t rank, const char *key, int seconds, struct gm_pmix_got *got)
 {
 	struct gm_pmix_proc from = *me;
 	struct gm_pmix_info info;
@@ -140,7 +140,13 @@ int gm_pmix_get(const struct gm_pmix_proc *me, uint32_t rank, const char *key, i
 	from.rank = rank;
 	memset(&info, 0, sizeof info);
 	memset(got, 0, sizeof *got);
-	set_flag(&info, here ? "pmix.optional" : "pmix.immediate");
+	if (seconds) {
+		snprintf(info.key, sizeof info.key, "pmix.timeout");
+		info.value.type = PMIX_INT;
+		info.value.data.integer = seconds;
+	} else {
+		set_flag(&info, "pmix.optional");
+	}
 	int status = lib.get(&from, key, &info, 1, &v);
 	if (status != PMIX_SUCCESS || !v)
 		return status != PMIX_SUCCESS ? status : PMIX_ERR_NOT_FOUND;

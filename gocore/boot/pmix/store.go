@@ -9,6 +9,8 @@ import "C"
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"time"
 	"unsafe"
 
@@ -16,8 +18,11 @@ import (
 )
 
 const (
-	// prefix keeps our keys apart from those of an MPI library in this process.
-	prefix = "gormapy."
+	// recordKey is followed by the number of the fence. Other MPI libraries in this process
+	// have keys, too.
+	recordKey = "gormapy."
+	// getLimit is the time in seconds for the server to find a value.
+	getLimit = 60
 	// abortLimit is the time for the server to take an abort.
 	abortLimit = time.Second
 )
@@ -29,7 +34,14 @@ type Store struct {
 	rank, size    int
 	program       int
 	keys          store.Keys
+
+	pending record
+	fences  int
+	read    map[place]map[string][]byte // the records that were got
 }
+
+// place says whose record it is, and which.
+type place struct{ rank, fence int }
 
 var _ store.Store = (*Store)(nil)
 
@@ -41,7 +53,7 @@ func Connect(name string) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{me: (*C.struct_gm_pmix_proc)(C.calloc(1, C.sizeof_struct_gm_pmix_proc)), name: name,
-		library: fmt.Sprintf("%s (version %s)", library, version())}
+		library: fmt.Sprintf("%s (version %s)", library, version()), pending: newRecord(), read: map[place]map[string][]byte{}}
 	before := descriptors()
 	err = s.check("connect to the PMIx server", C.gm_pmix_init(s.me))
 	withhold(before)
@@ -87,17 +99,17 @@ func (s *Store) Size() int { return s.size }
 func (s *Store) Program() int { return s.program }
 
 // get gets a value of a rank: here looks only at what this process has already, which is
-// what the server said of the job at the start.
+// what the server said of the job at the start. Else the server may ask that of the rank.
 func (s *Store) get(rank C.uint32_t, key string, here bool) (value, error) {
 	name := C.CString(key)
 	defer C.free(unsafe.Pointer(name))
-	onlyHere := C.int(0)
+	seconds := C.int(getLimit)
 	if here {
-		onlyHere = 1
+		seconds = 0
 	}
 	got := (*C.struct_gm_pmix_got)(C.calloc(1, C.sizeof_struct_gm_pmix_got))
 	defer C.free(unsafe.Pointer(got))
-	status := C.gm_pmix_get(s.me, rank, name, onlyHere, got)
+	status := C.gm_pmix_get(s.me, rank, name, seconds, got)
 	defer C.free(got.data)
 	if status == C.PMIX_ERR_NOT_FOUND {
 		return value{}, store.ErrNotFound
@@ -145,20 +157,26 @@ func (s *Store) Nodes() ([]int, error) {
 	return numbered(hosts), nil
 }
 
-// Put stores a value, as a byte object, under a key of this rank.
+// Put stores a value under a key of this rank. It is published by Fence.
 func (s *Store) Put(key string, data []byte) error {
 	if err := s.keys.Add(key); err != nil {
 		return err
 	}
-	name := C.CString(prefix + key)
-	defer C.free(unsafe.Pointer(name))
-	bytes := C.CBytes(append([]byte{valueMark}, data...))
-	defer C.free(bytes)
-	return s.check("put "+key, C.gm_pmix_put(name, bytes, C.size_t(len(data)+1)))
+	s.pending = s.pending.add(key, data)
+	return nil
 }
 
 // Fence publishes what this rank has put, and waits until all ranks have called it.
 func (s *Store) Fence() error {
+	s.fences++
+	name := C.CString(recordKey + strconv.Itoa(s.fences))
+	defer C.free(unsafe.Pointer(name))
+	bytes := C.CBytes(s.pending)
+	defer C.free(bytes)
+	if err := s.check("put", C.gm_pmix_put(name, bytes, C.size_t(len(s.pending)))); err != nil {
+		return err
+	}
+	s.pending = newRecord()
 	return s.check("wait for all ranks", C.gm_pmix_fence(s.me))
 }
 
@@ -171,15 +189,39 @@ func (s *Store) Get(rank int, key string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("get: %w", err)
 	}
-	v, err := s.get(C.uint32_t(rank), prefix+key, false)
+	for fence := s.fences; fence > 0; fence-- {
+		values, err := s.record(place{rank, fence})
+		if err != nil {
+			return nil, fmt.Errorf("get %s of rank %d: %w", key, rank, err)
+		}
+		if data, ok := values[key]; ok {
+			return slices.Clone(data), nil
+		}
+	}
+	return nil, fmt.Errorf("get %s of rank %d: %w", key, rank, store.ErrNotFound)
+}
+
+// record returns a record, from the server if it is asked for the first time.
+func (s *Store) record(p place) (map[string][]byte, error) {
+	if values, ok := s.read[p]; ok {
+		return values, nil
+	}
+	v, err := s.get(C.uint32_t(p.rank), recordKey+strconv.Itoa(p.fence), false)
 	var data []byte
 	if err == nil {
 		data, err = v.bytes()
 	}
-	if err != nil {
-		return nil, fmt.Errorf("get %s of rank %d: %w", key, rank, err)
+	var values map[string][]byte
+	if err == nil {
+		values, err = record(data).parse()
 	}
-	return data, nil
+	if errors.Is(err, store.ErrNotFound) {
+		err = fmt.Errorf("the PMIx server does not have what the rank had put before fence %d", p.fence)
+	}
+	if err == nil {
+		s.read[p] = values
+	}
+	return values, err
 }
 
 // Abort asks the server to end the job. The server ends this process, too, and may not

@@ -28,9 +28,6 @@ const (
 	typeProcRank   = 40
 )
 
-// valueMark begins each value that is put: an empty byte object may be taken for none.
-const valueMark = ':'
-
 // value is what PMIx_Get gives: of a type that the server chooses. Servers differ in the
 // types of the same key.
 type value struct {
@@ -81,12 +78,12 @@ func (v value) text() (string, error) {
 	return string(v.data), nil
 }
 
-// bytes returns what was put by this package.
+// bytes returns the bytes of a byte object.
 func (v value) bytes() ([]byte, error) {
-	if v.kind != typeByteObject || len(v.data) == 0 || v.data[0] != valueMark {
-		return nil, fmt.Errorf("a value of type %d and %d bytes was not put by this version of gormapy: all ranks must use the same", v.kind, len(v.data))
+	if v.kind != typeByteObject {
+		return nil, fmt.Errorf("a value of type %d is no bytes", v.kind)
 	}
-	return v.data[1:], nil
+	return v.data, nil
 }
 
 // numbered gives hosts numbers, in the order in which they come.

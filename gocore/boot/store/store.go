@@ -38,7 +38,7 @@ type Store interface {
 	// it.
 	Fence() error
 	// Get returns the value that rank has put under key before the last Fence. Its error
-	// wraps ErrNotFound if there is none; a process manager may take seconds to say so.
+	// wraps ErrNotFound if there is none.
 	Get(rank int, key string) ([]byte, error)
 	// Abort asks the process manager to end all ranks with the exit status code. It
 	// does not wait for their end, but may take a second to pass the word on. This
