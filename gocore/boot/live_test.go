@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -304,8 +305,10 @@ func TestInAllocations(t *testing.T) {
 // TestByHand starts ranks as torchrun and its like do.
 func TestByHand(t *testing.T) {
 	script := `for r in 3 2 1 0; do RANK=$r "$0" & pids="$pids $!"; done; s=0; for p in $pids; do wait $p || s=$?; done; exit $s`
-	port := 10000 + os.Getpid()%9000
-	env := []string{"WORLD_SIZE=4", fmt.Sprintf("GORMAPY_RENDEZVOUS=localhost:%d", port), "LOCAL_WORLD_SIZE=4"}
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	free.Close()
+	env := []string{"WORLD_SIZE=4", "GORMAPY_RENDEZVOUS=" + free.Addr().String(), "LOCAL_WORLD_SIZE=4"}
 	out, status := start(t, "play", env, "sh", "-c", script)
 	played(t, out, status, 4, "RANK and WORLD_SIZE")
 	out, status = start(t, "abort", env, "sh", "-c", script)

@@ -34,6 +34,15 @@ func newServer(style string, size int) *server {
 	return &server{style: style, size: size, kvs: map[string]string{"PMI_process_mapping": "(vector,(0,1,2),(1,1,1))"}}
 }
 
+// set stores what no rank has put; an empty text removes it.
+func (s *server) set(key, text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kvs[key] = text; text == "" {
+		delete(s.kvs, key)
+	}
+}
+
 // serve answers one rank until it finalizes or hangs up.
 func (s *server) serve(conn *os.File) {
 	defer conn.Close()

@@ -59,16 +59,16 @@ func TestStoreOfOtherManagers(t *testing.T) {
 			})
 		}
 		wg.Wait()
+		s.mu.Lock()
 		assert.LessOrEqual(t, s.longest, maxLine)
+		s.mu.Unlock()
 	}
 }
 
 func TestNodesAreNotToldBySomeManagers(t *testing.T) {
 	for text, want := range map[string][]int{"": nil, "(vector,0)": nil, "(vector,(0,2,1))": {0, 1}} {
 		s := newServer("hydra", 2)
-		if delete(s.kvs, "PMI_process_mapping"); text != "" {
-			s.kvs["PMI_process_mapping"] = text
-		}
+		s.set("PMI_process_mapping", text)
 		st, err := NewStore(s.connect(t, 0), "x")
 		require.NoError(t, err)
 		nodes, err := st.Nodes()
@@ -76,13 +76,13 @@ func TestNodesAreNotToldBySomeManagers(t *testing.T) {
 		assert.Equal(t, want, nodes, text)
 	}
 	s := newServer("hydra", 1)
-	s.kvs["PMI_process_mapping"] = "(vector,0)"
+	s.set("PMI_process_mapping", "(vector,0)")
 	st, err := NewStore(s.connect(t, 0), "x")
 	require.NoError(t, err)
 	nodes, err := st.Nodes()
 	require.NoError(t, err)
 	assert.Equal(t, []int{0}, nodes)
-	s.kvs["PMI_process_mapping"] = "nonsense"
+	s.set("PMI_process_mapping", "nonsense")
 	_, err = st.Nodes()
 	assert.ErrorContains(t, err, "nonsense")
 }
@@ -93,7 +93,7 @@ func TestStoreNoticesForeignValues(t *testing.T) {
 	st, err := NewStore(c, "x")
 	require.NoError(t, err)
 	for text, want := range map[string]string{"plain": "not put by this version", ":a!": "changed", ":a": "changed"} {
-		s.kvs[wireKey(0, "a")] = text
+		s.set(wireKey(0, "a"), text)
 		_, err = st.Get(0, "a")
 		assert.ErrorContains(t, err, want)
 		assert.NotErrorIs(t, err, store.ErrNotFound)

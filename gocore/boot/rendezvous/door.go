@@ -113,6 +113,7 @@ func (d *door) admit(conn net.Conn) {
 		conn.Close()
 		return
 	}
+	d.release(conn) // another rank's entry may close the door before this one's verdict
 	held := &heldConn{Conn: conn, open: make(chan struct{})}
 	l, refusal := d.server.join(held, c)
 	err = x.Tell(conn, []byte(refusal[:min(len(refusal), verdictBytes)]))
@@ -120,7 +121,6 @@ func (d *door) admit(conn net.Conn) {
 		conn.Close()
 		return
 	}
-	d.release(conn)
 	if err != nil {
 		d.server.leave(c.rank, l)
 	} else {
