@@ -123,12 +123,15 @@ func (c *caller) attempt(ctx context.Context, address string) (net.Conn, error) 
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	err = c.shake(ctx, conn)
 	if !stop() && err == nil {
-		err = context.Cause(ctx)
+		err = ctx.Err()
 	}
 	if err != nil {
 		conn.Close()
 		if errors.As(err, new(*refusedError)) {
 			return nil, err
+		}
+		if over := ctx.Err(); over != nil { // its end has closed the connection
+			return nil, fmt.Errorf("%s: no answer until the end: %w", address, over)
 		}
 		return nil, fmt.Errorf("%s: %w", address, foreignJob(err))
 	}

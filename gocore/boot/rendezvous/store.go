@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"sync"
 	"time"
 
@@ -280,12 +281,12 @@ func (s *Store) send(f frame, end time.Time) error {
 	defer s.writing.Unlock()
 	_ = s.conn.SetWriteDeadline(end)
 	if _, err := s.conn.Write(f.marshal()); err != nil {
-		select {
-		case <-s.ended:
-			return s.reason()
-		default:
-			return fmt.Errorf("rank 0 does not take what this rank says: %w", err)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return fmt.Errorf("rank 0, which has the job's store, does not read what this rank says (%w): is its process stopped?", err)
 		}
+		s.conn.Close()
+		<-s.ended
+		return s.reason()
 	}
 	return nil
 }

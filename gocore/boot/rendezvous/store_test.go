@@ -164,6 +164,7 @@ func TestRank0Leaves(t *testing.T) {
 
 func TestPortIsFreeAfterTheStart(t *testing.T) {
 	ranks := world(t, 3)
+	each(ranks, func(s *Store) { assert.NoError(t, s.Fence()) })
 	l, err := net.Listen("tcp", ranks[0].where.bind()+":"+strconv.Itoa(ranks[0].where.ports[0]))
 	require.NoError(t, err)
 	l.Close()
