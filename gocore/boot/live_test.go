@@ -94,8 +94,8 @@ func actRank(act string) error {
 		}
 		time.Sleep(30 * time.Second)
 		return fmt.Errorf("rank %d lives on", s.Rank())
-	case "vanish": // the last rank ends before the fence, and the others say what they hear
-		if _, err := s.Nodes(); err != nil { // all have joined
+	case "vanish": // the last rank ends before a fence, and the others say what they hear
+		if err := s.Fence(); err != nil {
 			return err
 		}
 		if s.Rank() == s.Size()-1 {
@@ -269,7 +269,7 @@ func TestUnderSlurm(t *testing.T) {
 			})
 		}
 	}
-	out, status := start(t, "play", nil, srun, "-N1", "-n1", "--mpi=none")
+	out, status := start(t, "play", nil, srun, "-Q", "-N1", "-n1", "--mpi=none")
 	assert.Zero(t, status)
 	assert.Equal(t, "alone\n", out)
 	out, _ = start(t, "vanish", nil, srun, "-N2", "-n", "3", "--mpi=none")
