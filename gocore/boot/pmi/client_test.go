@@ -311,39 +311,6 @@ func TestConnectRefuses(t *testing.T) {
 	assert.ErrorContains(t, err, "PMI_PORT=127.0.0.1:1")
 }
 
-func TestMapping(t *testing.T) {
-	for _, c := range []struct {
-		text string
-		size int
-		want []int
-	}{
-		{"(vector,(0,1,2))", 2, []int{0, 0}},
-		{"(vector,(0,2,1))", 2, []int{0, 1}},
-		{"(vector,(0,1,3),(1,1,1))", 4, []int{0, 0, 0, 1}},
-		{"(vector,(0,2,2))", 6, []int{0, 0, 1, 1, 0, 0}},
-		{"(vector,(3,1,16))", 3, []int{3, 3, 3}},
-		{"(vector,[(0,2,1)]x2)", 4, []int{0, 1, 0, 1}},
-		{"(vector,[(0,1,2),(1,1,1)]x2,(2,1,1))", 7, []int{0, 0, 1, 0, 0, 1, 2}},
-		{"(vector,[[(0,2,1)]x2]x1)", 2, []int{0, 1}},
-	} {
-		ranges, err := ParseMapping(c.text)
-		require.NoError(t, err, c.text)
-		assert.Equal(t, c.want, Nodes(ranges, c.size), c.text)
-	}
-	blocks, err := ParseMapping("(vector,0)") // Hydra, one rank
-	require.NoError(t, err)
-	assert.Empty(t, blocks)
-	blocks, err = ParseMapping("(vector,(0,3,1),0)") // Hydra, 4 ranks on hosts of 2 slots
-	require.NoError(t, err)
-	assert.Empty(t, blocks)
-	for _, bad := range []string{"", "(vector,)", "(vector,(0,1))", "(vector,(0,0,1))", "(vector,(0,1,0))",
-		"(vector,(a,1,1))", "(vector,(0,1,1)", "(vector,(-1,1,1))", "(vector,[(0,1,1)])", "(vector,[(0,1,1)x2)", "(vector,[(0,1,1)]x999999999)", "(vector,[]x2)", "(vector,(0,1,99999999999999999999))"} {
-		_, err := ParseMapping(bad)
-		assert.Error(t, err, bad)
-	}
-	assert.Empty(t, Nodes(nil, 3))
-}
-
 // TestHydra runs this test binary as the ranks of a job of a real Hydra.
 func TestHydra(t *testing.T) {
 	mpiexec := os.Getenv("GORMAPY_TEST_HYDRA")
@@ -397,8 +364,6 @@ func actRank(t *testing.T) {
 	require.ErrorIs(t, err, ErrNotFound)
 	ranges, err := c.Mapping()
 	require.NoError(t, err)
-	if c.Size() > 1 { // Hydra leaves it out for one rank
-		require.Equal(t, make([]int, c.Size()), Nodes(ranges, c.Size()))
-	}
+	require.Equal(t, make([]int, c.Size()), Nodes(ranges, c.Size()))
 	require.NoError(t, c.Finalize())
 }
