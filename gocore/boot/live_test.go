@@ -262,10 +262,9 @@ func TestUnderSlurm(t *testing.T) {
 				for r := range n {
 					assert.Contains(t, out, fmt.Sprintf("played %d of %d program 0 nodes %s by %s\n", r, n, nodes, name))
 				}
-				begin := time.Now()
-				_, status = start(t, "abort", nil, srun, "-N2", "-n", strconv.Itoa(n), "--ntasks-per-node", strconv.Itoa(n/2), "--mpi="+mpi)
+				out, status = start(t, "abort", nil, srun, "-N2", "-n", strconv.Itoa(n), "--ntasks-per-node", strconv.Itoa(n/2), "--mpi="+mpi)
 				assert.NotZero(t, status)
-				assert.Less(t, time.Since(begin), 25*time.Second, "the ranks live on")
+				assert.NotContains(t, out, "lives on")
 			})
 		}
 	}
