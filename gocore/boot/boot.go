@@ -8,6 +8,7 @@ import (
 
 	"gormapy/gocore/agent"
 	"gormapy/gocore/boot/pmi"
+	"gormapy/gocore/boot/store"
 	"gormapy/gocore/fabric/tcp"
 	"gormapy/gocore/job"
 	"gormapy/gocore/sys"
@@ -37,26 +38,45 @@ type Place struct {
 	Abort func(code int)
 	// Finalize reports the end of this rank to a foreign launcher; nil if there is none.
 	Finalize func()
+	// Watch, if not nil, has f called for what ends the job: there is no process manager
+	// that ends its ranks.
+	Watch func(f func(store.Event))
+	// Environ is how the environment was changed, so that children do not take the
+	// launcher's variables for theirs: NAME was taken out, NAME=VALUE was set.
+	Environ []string
 }
 
 // Find finds the place of this process and claims it.
 func Find() (*Place, error) {
-	if path := os.Getenv(EnvSegment); path != "" {
-		return own(path)
+	l, err := find()
+	if err != nil {
+		return nil, err
 	}
-	switch {
-	case os.Getenv("PMI_FD") != "" || (os.Getenv("PMI_PORT") != "" && os.Getenv("PMI_ID") != ""):
-		return viaPMI()
-	case os.Getenv("PMIX_NAMESPACE") != "" && os.Getenv("PMIX_RANK") != "":
-		return nil, foreign("a PMIx launcher (Open MPI's mpirun, prterun, or srun --mpi=pmix)")
-	case os.Getenv("SLURM_STEP_ID") != "" && os.Getenv("SLURM_PROCID") != "" && atoi(os.Getenv("SLURM_STEP_NUM_TASKS")) > 1:
-		return nil, foreign("srun without a process manager interface; try srun --mpi=pmi2")
+	switch l.kind {
+	case kindNone:
+		return single("")
+	case kindOwn:
+		return own(os.Getenv(EnvSegment))
 	}
-	return single("")
-}
-
-func foreign(what string) error {
-	return fmt.Errorf("this process was started by %s, which gormapy can't join yet: start it with gormapy's own mpiexec (also installed as gormapy-mpiexec; python -m gormapy.launch), or with MPICH's mpiexec (Hydra) or srun --mpi=pmi2 on one host", what)
+	s, err := l.join()
+	if err != nil {
+		return nil, err
+	}
+	changes := append(consume(), EnvTaken+"="+os.Getenv(EnvTaken))
+	p, err := share(s)
+	if err != nil {
+		return nil, err
+	}
+	p.Environ = changes
+	p.Abort = func(code int) {
+		letOutputPass()
+		s.Abort(code)
+	}
+	p.Finalize = s.Finalize
+	if w, ok := s.(store.Watcher); ok {
+		p.Watch = w.Watch
+	}
+	return p, nil
 }
 
 func atoi(s string) int {

@@ -200,7 +200,8 @@ func start(t *testing.T, act string, env []string, argv ...string) (out string, 
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, argv[0], append(argv[1:], exe)...)
-	cmd.Env = append(append(os.Environ(), liveEnv+"="+act), env...)
+	// The race detector waits a second at the end of each process.
+	cmd.Env = append(append(os.Environ(), liveEnv+"="+act, "GORACE=atexit_sleep_ms=0"), env...)
 	cmd.WaitDelay = 10 * time.Second
 	var both bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &both, &both

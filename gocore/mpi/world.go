@@ -5,6 +5,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -122,6 +123,9 @@ func Init() (code Code) {
 	if err := n.eng.Start(); err != nil {
 		return CodeOf(errs.New(errs.Intern, "start the progress engine: %v", err))
 	}
+	if place.Watch != nil {
+		place.Watch(n.onEvent)
+	}
 	n.seg.SetState(n.rank, job.StateReady)
 	state.Store(stateReady)
 	return 0
@@ -169,6 +173,15 @@ func newCtx() uint32 {
 			return ctx
 		}
 	}
+}
+
+// EnvironmentChanges returns how Init has changed the environment, a line each: NAME was taken
+// out, NAME=VALUE was set. Python has a copy of the environment.
+func EnvironmentChanges() string {
+	if proc == nil {
+		return ""
+	}
+	return strings.Join(proc.place.Environ, "\n")
 }
 
 // Initialized reports whether Init has been called.

@@ -110,6 +110,16 @@ func (s *Setting) Shown() string {
 	return s.Value()
 }
 
+// Seconds returns the value as a time, the default if it is no positive number.
+func (s *Setting) Seconds() time.Duration {
+	for _, text := range []string{s.Value(), s.Default} {
+		if x, err := strconv.ParseFloat(text, 64); err == nil && x > 0 && x < 1e6 {
+			return time.Duration(x * float64(time.Second))
+		}
+	}
+	return 0
+}
+
 // On reports whether a setting with the choices 1 and 0 is 1.
 func (s *Setting) On() bool { return s.Value() == "1" }
 

@@ -69,6 +69,9 @@ func WorldInfo() string { return mpi.WorldInfo() }
 // Program returns the number of this process's program on the launcher's command line.
 func Program() int { return mpi.Program() }
 
+// EnvironmentChanges returns how Init has changed the environment.
+func EnvironmentChanges() string { return mpi.EnvironmentChanges() }
+
 // Hosts returns the number of hosts that the ranks are on.
 func Hosts() int { return mpi.Hosts() }
 

@@ -39,68 +39,7 @@ func ParseMapping(text string) ([]NodeRange, error) {
 	if err != nil {
 		return nil, fmt.Errorf("process mapping %q: %w", clip(text), err)
 	}
-	for _, r := range ranges {
-		if r.Nodes == 0 || r.Ranks == 0 {
-			return nil, fmt.Errorf("process mapping %q has a block without ranks", text)
-		}
-	}
-	return ranges, nil
-}
-
-// mappingParser takes a mapping from the front. bad is set when it is not of the form.
-type mappingParser struct {
-	rest string
-	bad  bool
-}
-
-// maxRanges bounds what repetitions make of a short text.
-const maxRanges = 1 << 16
-
-func (p *mappingParser) skip(text string) {
-	rest, found := strings.CutPrefix(p.rest, text)
-	p.rest, p.bad = rest, p.bad || !found
-}
-
-func (p *mappingParser) at(text string) bool { return !p.bad && strings.HasPrefix(p.rest, text) }
-
-// ranges takes ranges and repeated ranges, separated by commas.
-func (p *mappingParser) ranges() (all []NodeRange) {
-	for {
-		if p.at("[") {
-			p.skip("[")
-			some := p.ranges()
-			p.skip("]x")
-			times := p.number()
-			if p.bad = p.bad || len(all)+len(some)*times > maxRanges; p.bad {
-				return nil
-			}
-			for range times {
-				all = append(all, some...)
-			}
-		} else {
-			p.skip("(")
-			first := p.number()
-			p.skip(",")
-			nodes := p.number()
-			p.skip(",")
-			all = append(all, NodeRange{first, nodes, p.number()})
-			p.skip(")")
-		}
-		if p.bad || !p.at(",") || len(all) > maxRanges {
-			return all
-		}
-		p.skip(",")
-	}
-}
-
-func (p *mappingParser) number() int {
-	n := 0
-	for n < len(p.rest) && p.rest[n] >= '0' && p.rest[n] <= '9' {
-		n++
-	}
-	u, err := strconv.ParseUint(p.rest[:n], 10, 30)
-	p.rest, p.bad = p.rest[n:], p.bad || err != nil
-	return int(u)
+	return out, nil
 }
 
 // parseRanges parses a list of ranges up to the end of text or a closing bracket.

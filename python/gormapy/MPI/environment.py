@@ -31,6 +31,12 @@ if TYPE_CHECKING:
 def Init() -> None:
     """Initialize the MPI execution environment."""
     check(core.Init())
+    for change in core.EnvironmentChanges().splitlines():  # a child is no rank of the launcher
+        name, given, value = change.partition("=")
+        if given:
+            os.environ[name] = value
+        else:
+            os.environ.pop(name, None)
     registration.start()
     if "GORMAPY_JOB_TRACE" in os.environ:
         from gormapy.trace import recording
