@@ -256,10 +256,12 @@ const (
 	signBytes       = uint32(0x7f << signHash)
 )
 
-// All kinds of elements and operations fit their bits.
+// All kinds of elements and operations fit their bits, and so do all ranks that share
+// memory, which alone have a board. Messages have room for more, see label.go.
 var (
 	_ [1<<5 - dtype.Kinds]struct{}
 	_ [1<<5 - kinds]struct{}
+	_ [1<<(signHash-signRoot) - job.MaxRanks]struct{}
 )
 
 func (c *Call) signature() uint32 {

@@ -40,7 +40,7 @@ type BoardOp struct {
 // BoardOp starts a collective through the board, or returns nil if it has to use
 // messages: there is no board, or no room for the data. All ranks decide alike.
 func (c *Comm) BoardOp(a *Args) *BoardOp {
-	if c.board == nil || c.remote || !c.board.holds(c.need(a)) {
+	if c.board == nil || !c.board.holds(c.need(a)) {
 		return nil
 	}
 	s := c.spareOp.Swap(nil)

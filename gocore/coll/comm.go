@@ -17,10 +17,9 @@ type Comm struct {
 
 	eng      *engine.Engine
 	ranks    []*job.Rank
-	board    *Board   // nil: all collectives use messages
-	block    *Barrier // the barrier in the block that has the board, even if Bar is nil
-	remote   bool     // ranks are reached by a network: board has calls but no data
-	nextCall *Call    // the call that starts next, see Calling
+	board    *Board  // nil: all collectives use messages
+	ledger   *ledger // nil: there is a board, or no collective by messages has been called yet
+	nextCall *Call   // the call that starts next, see Calling
 	spareOp  atomic.Pointer[BoardOp]
 	seq      uint32 // number of collectives that this rank has called
 
@@ -28,23 +27,19 @@ type Comm struct {
 	word       uint64 // read by the other ranks to find that out
 }
 
-// Attach gives the communicator block i of the job's memory, for its barrier
-// and its small collectives. If its ranks are reached by a network, the block is only
-// used to detect that another rank on the same host has called another collective. All
-// ranks of the communicator attach before any of them calls a collective.
+// UseBlock gives the communicator block i of the job's memory, for its barrier and its
+// small collectives. All its ranks share memory (engine.AllLocal), and all use the block
+// before any of them calls a collective.
 func (c *Comm) UseBlock(e *engine.Engine, i int) {
 	c.eng = e
-	c.block = NewBarrier(e.Job, i, c.Chan.World)
-	if c.remote = !e.AllLocal(c.Chan.World); !c.remote {
-		c.Bar = c.block
-	}
-	c.ranks = c.block.ranks
+	c.Bar = NewBarrier(e.Job, i, c.Chan.World)
+	c.ranks = c.Bar.ranks
 	c.board = newBoard(e.Job, i, c.Size, c.Rank)
 }
 
-// Leave records that this rank does not use the block any more. It returns true on the
-// last rank, which frees the block.
-func (c *Comm) Leave() bool { return c.block.Leave() }
+// Leave records that this rank does not use the block any more, if it has used one. It
+// returns true on the last rank, which frees the block.
+func (c *Comm) Leave() bool { return c.Bar != nil && c.Bar.Leave() }
 
 // Calling sets the call that this rank is about to start, for the other ranks to
 // compare with theirs.
@@ -73,6 +68,9 @@ func (c *Comm) Restart() {
 	c.singleCopy = singleCopyUnknown // the reset may have interrupted the trial
 	if c.board != nil {
 		c.board.zero()
+	}
+	if c.ledger != nil {
+		c.ledger.reset()
 	}
 }
 

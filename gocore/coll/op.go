@@ -1,10 +1,12 @@
 package coll
 
 import (
+	"errors"
 	"sync"
 	"unsafe"
 
 	"gormapy/gocore/errs"
+	"gormapy/gocore/job"
 	"gormapy/gocore/p2p"
 	"gormapy/gocore/sys"
 )
@@ -15,37 +17,50 @@ const maxTag = 1<<30 - 1
 // Op is a collective by messages in progress. It is safe for concurrent use: every
 // thread that waits also advances nonblocking ones, see engine.Background.
 type Op struct {
-	mu         sync.Mutex
-	c          *Comm
-	call       Call
-	seq        uint32 // sequence number of the collective
-	hasCall    bool   // call is set
-	tag        int
-	step       func(k int) (done bool)
-	steps      int // number of completed steps
-	wait       []*p2p.Request
-	used       int
-	err        *errs.Error
-	ended      bool
-	temps      [][]byte // temporary memory
-	generation uint32
+	mu      sync.Mutex
+	c       *Comm
+	call    Call
+	hasCall bool // call is set
+	tag     int
+	step    func(k int) (done bool)
+	steps   int // number of completed steps
+	wait    []*p2p.Request
+	used    int
+	err     *errs.Error
+	ended   bool
+	temps   [][]byte // temporary memory
+
+	ledger *ledger // nil: there is a board
+	entry
+	cause cause // of err
+	askAt int64 // when it asks the ranks that it awaits, 0: it has not waited yet
+	pause int64 // until it asks again
 }
 
 // newOp starts a collective by messages. step starts the k-th step, from 0, and reports
 // whether the collective is complete.
 func (c *Comm) newOp(step func(o *Op, k int) bool) *Op {
 	c.seq++
-	o := &Op{c: c, seq: c.seq, tag: int(c.seq & maxTag), generation: c.Chan.Generation()}
-	if c.board != nil {
-		c.done(o.seq)
-		if c.nextCall != nil {
-			o.call, o.hasCall = *c.nextCall, true
-			if c.board.room(o.seq, 0) {
-				c.board.publish(o.seq, &o.call)
-			}
-		}
+	o := &Op{c: c, tag: int(c.seq & maxTag), cause: cause{rank: c.Rank, label: gaveUp}}
+	o.number, o.label, o.generation = c.seq, unknown, c.Chan.Generation()
+	if c.nextCall != nil {
+		o.call, o.hasCall = *c.nextCall, true
+		o.label = o.call.label()
+		c.nextCall = nil
 	}
-	c.nextCall = nil
+	switch {
+	case c.board != nil:
+		c.done(o.number)
+		if o.hasCall && c.board.room(o.number, 0) {
+			c.board.publish(o.number, &o.call)
+		}
+	case c.Size > 1:
+		if c.ledger == nil {
+			c.ledger = newLedger(c.Chan)
+		}
+		o.ledger = c.ledger
+		o.ledger.begin(&o.entry)
+	}
 	o.step = func(k int) bool { return step(o, k) }
 	o.Advance()
 	return o
@@ -57,43 +72,93 @@ func (o *Op) Advance() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for !o.ended {
-		pending := false
-		for _, r := range o.wait[:o.used] {
-			if !r.Done() {
-				pending = true
-			} else if e := r.Status().Err; e != nil && o.err == nil {
-				o.err = e
-				if m := o.compare(); o.c.remote && m != nil && e.Class != errs.Buffer {
-					o.err = m // the cause of the unexpected message
-				}
+		pending, hopeless := o.look()
+		if pending && !hopeless && o.wanted.Load() { // a rank that asks depends on those that this one awaits
+			if e := o.stuck(); e != nil {
+				o.err, hopeless = e, true
 			}
 		}
-		if pending && (o.err == nil || o.err.Class != errs.Buffer) {
-			return false
-		}
-		if o.err != nil && o.err.Class == errs.Buffer {
+		switch {
+		case hopeless:
 			o.giveUp()
+		case pending:
+			return false
 		}
 		o.used = 0
 		if o.err == nil {
 			o.err = o.c.Chan.Dropped(o.generation)
 		}
 		if o.err != nil || o.nextStep() {
-			o.ended = true
-			if o.err == nil && o.c.remote {
-				o.err = o.compare() // messages of different calls may have matched
+			if o.err == nil {
+				o.err = o.left()
 			}
 			if o.err == nil { // all requests are done, so no peer reads hold any more
 				pool.give(o.temps)
 				o.temps = nil
 			}
+			o.end(o.err != nil)
 		}
 		o.steps++
 	}
 	return true
 }
 
-// next starts the next step and reports whether the collective is complete.
+// look looks at the requests of the current step. pending: not all are done. hopeless: the
+// others need not be waited for, because this rank or another one has given up.
+func (o *Op) look() (pending, hopeless bool) {
+	if v := o.verdict.Load(); v != nil {
+		hopeless = true
+		if o.err == nil {
+			o.err, o.cause = v.err, v.cause
+		}
+	}
+	for _, r := range o.wait[:o.used] {
+		if !r.Done() {
+			pending = true
+			continue
+		}
+		e := r.Status().Err
+		if e != nil && o.err == nil {
+			o.err = e
+		}
+		if e == nil || e.Class != errs.Buffer {
+			hopeless = o.received(r) || hopeless
+		}
+	}
+	return pending, hopeless || o.err != nil && o.err.Class == errs.Buffer
+}
+
+// received compares the call of the sender of a received message with the own one. It
+// returns true if they do not match, which is then the error: it is the cause of others.
+func (o *Op) received(r *p2p.Request) bool {
+	if o.ledger == nil || !r.IsRecv() {
+		return false
+	}
+	e := mismatchOf(o.label, r.Label(), r.Other())
+	if e == nil {
+		return false
+	}
+	o.err, o.cause = e, cause{r.Other(), r.Label()}
+	return true
+}
+
+// left returns an error if a message of another call has come that no receive has matched.
+func (o *Op) left() *errs.Error {
+	if o.ledger == nil {
+		return nil
+	}
+	from, label, found := o.c.Chan.Left(o.tag)
+	if !found {
+		return nil
+	}
+	e := mismatchOf(o.label, label, from)
+	if e != nil {
+		o.cause = cause{from, label}
+	}
+	return e
+}
+
+// nextStep starts the next step and reports whether the collective is complete.
 func (o *Op) nextStep() (last bool) {
 	if fault := sys.Touch(func() { last = o.step(o.steps) }); fault != nil {
 		o.err = o.call.faulted(fault)
@@ -103,15 +168,27 @@ func (o *Op) nextStep() (last bool) {
 	return last
 }
 
-// giveUp ends the collective on a rank whose memory has faulted, or that waits for such
-// a rank, and notifies the others.
+// giveUp drops what this rank still awaits, because its memory has faulted or another rank
+// has given up, and lets ranks with a board know.
 func (o *Op) giveUp() {
 	for _, r := range o.wait[:o.used] {
 		o.c.Chan.Abandon(r)
 	}
 	if o.c.board != nil {
-		o.c.board.refuse(o.seq)
+		o.c.board.refuse(o.number)
 		o.c.ringOthers()
+	}
+}
+
+// end records that the collective has ended. failed: other ranks may wait for what this one
+// has not sent.
+func (o *Op) end(failed bool) {
+	switch o.ended = true; {
+	case o.ledger == nil:
+	case failed:
+		o.ledger.end(&o.entry, &o.cause)
+	default:
+		o.ledger.end(&o.entry, nil)
 	}
 }
 
@@ -135,31 +212,97 @@ func (o *Op) Pending() *p2p.Request {
 func (o *Op) Check() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.ended {
+		return nil
+	}
+	e := o.stuck()
+	if e == nil {
+		return nil
+	}
+	if e.Class != errs.ProcFailed {
+		o.err = e
+		o.abandon()
+	}
+	return e
+}
+
+// stuck returns why what is pending can't complete, nil if it can. From time to time it asks
+// the ranks that are awaited.
+func (o *Op) stuck() *errs.Error {
+	if v := o.verdict.Load(); v != nil {
+		o.cause = v.cause
+		return v.err
+	}
 	for _, r := range o.wait[:o.used] {
 		if !r.Done() {
-			if err := o.c.Chan.Check(r); err != nil {
-				return err
+			var e *errs.Error
+			if err := o.c.Chan.Check(r); errors.As(err, &e) {
+				return e
 			}
 		}
 	}
-	if e := o.compare(); e != nil {
-		o.abandon()
-		return e
+	if o.ledger == nil {
+		return o.compare()
 	}
+	for _, r := range o.ledger.completed(&o.entry) {
+		if o.awaits(r) {
+			return errs.New(errs.Other, "%s can't complete: rank %d of the communicator has completed its collective with the same number, and has not sent what this rank waits for (do all ranks make the same calls, with counts that fit?)",
+				o.what(), r)
+		}
+	}
+	o.ask()
 	return nil
 }
 
-// compare returns an error if another rank has called another collective, or has given
-// this one up.
-func (o *Op) compare() *errs.Error {
+// what names the collective in errors.
+func (o *Op) what() string {
 	if !o.hasCall {
+		return "the collective"
+	}
+	return o.call.Kind.String()
+}
+
+// awaits reports whether a request with this rank is pending.
+func (o *Op) awaits(rank int) bool {
+	for _, r := range o.wait[:o.used] {
+		if r.Other() == rank && !r.Done() {
+			return true
+		}
+	}
+	return false
+}
+
+// ask asks the ranks that are awaited which collective they have called, if it is time to.
+func (o *Op) ask() {
+	now := job.Now()
+	if o.askAt == 0 {
+		o.askAt, o.pause = now+askAfter, askAfter
+	}
+	if now < o.askAt && !(o.wanted.Load() && o.pause == askAfter) {
+		return
+	}
+	o.pause = min(2*o.pause, askEvery)
+	o.askAt = now + o.pause
+	asked := map[int]struct{}{}
+	for _, r := range o.wait[:o.used] {
+		if _, again := asked[r.Other()]; !again && !r.Done() {
+			asked[r.Other()] = struct{}{}
+			o.ledger.ask(&o.entry, r.Other())
+		}
+	}
+}
+
+// compare returns an error if another rank has published another call on the board, or that
+// it has given this one up.
+func (o *Op) compare() *errs.Error {
+	if !o.hasCall || o.c.board == nil {
 		return nil
 	}
 	for r := range o.c.Size {
-		if e := o.c.board.compare(&o.call, r, o.seq, false); e != nil {
+		if e := o.c.board.compare(&o.call, r, o.number, false); e != nil {
 			return e
 		}
-		if r != o.c.Rank && o.c.board.refused(r, o.seq) {
+		if r != o.c.Rank && o.c.board.refused(r, o.number) {
 			return o.call.mismatch(givenUp, r)
 		}
 	}
@@ -175,10 +318,13 @@ func (o *Op) Abandon() {
 }
 
 func (o *Op) abandon() {
+	if o.ended {
+		return
+	}
 	for _, r := range o.wait[:o.used] {
 		o.c.Chan.Abandon(r)
 	}
-	o.ended = true
+	o.end(true)
 }
 
 // request returns a request of the current step.
@@ -191,8 +337,16 @@ func (o *Op) request() *p2p.Request {
 	return r
 }
 
-func (o *Op) send(b p2p.Buf, to int)   { o.c.Chan.Send(o.request(), p2p.Standard, b, to, o.tag) }
+func (o *Op) send(b p2p.Buf, to int)   { o.c.Chan.SendLabelled(o.request(), b, to, o.tag, o.labelled()) }
 func (o *Op) recv(b p2p.Buf, from int) { o.c.Chan.Recv(o.request(), b, from, o.tag) }
+
+// labelled returns the label of the messages: none if calls are compared on the board.
+func (o *Op) labelled() p2p.Label {
+	if o.ledger == nil {
+		return p2p.Label{}
+	}
+	return o.label
+}
 
 // temp returns n bytes of memory that live as long as the operation. Their contents
 // are undefined.

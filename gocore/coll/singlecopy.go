@@ -50,7 +50,7 @@ type SingleCopyOp struct {
 // returns nil if messages are faster. All ranks decide alike. Two ranks with a core each
 // use messages, since both then copy at the same time.
 func (c *Comm) SingleCopyOp(a *Args) *SingleCopyOp {
-	if c.board == nil || c.remote || c.singleCopy == singleCopyNo || c.Size < 2 || c.Size == 2 && !c.eng.CoresShared() {
+	if c.board == nil || c.singleCopy == singleCopyNo || c.Size < 2 || c.Size == 2 && !c.eng.CoresShared() {
 		return nil
 	}
 	switch a.Kind {

@@ -72,6 +72,7 @@ const (
 	KindLocked           // rma: the lock is granted
 	KindCounters         // rma: the sender has posted, or completed
 	KindFilePointer      // mpiio: request to move the shared file pointer, or the answer
+	KindCall             // coll: the sender asks which collective the receiver has called, or answers
 	Kinds
 )
 

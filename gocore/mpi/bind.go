@@ -57,7 +57,7 @@ func CommCreateGroup(h, group int64, tag int) (req int64, code Code) {
 		b.msgs = []*p2p.Request{new(p2p.Request)}
 		c.coll.Chan.Recv(b.msgs[0], data, members[0], tag)
 	} else {
-		b.binding[0] = binding{ctx: int64(newCtx()), block: takeBlock(g.ranks)}
+		b.binding[0] = binding{ctx: offerCtx(), block: takeBlock(g.ranks)}
 		for _, m := range members[1:] {
 			r := new(p2p.Request)
 			b.msgs = append(b.msgs, r)
@@ -93,7 +93,10 @@ func (b *bind) Advance() bool {
 			return true
 		}
 	}
-	b.made = comms.add(newComm(uint32(b.binding[0].ctx), b.group, b.rank, int(b.binding[0].block)))
+	var ctx uint32
+	if ctx, b.err = takeCtx(b.binding[0].ctx, b.group.ranks[0]); b.err == nil {
+		b.made = comms.add(newComm(ctx, b.group, b.rank, int(b.binding[0].block)))
+	}
 	return true
 }
 

@@ -23,6 +23,9 @@ type Comm struct {
 // newComm makes the communicator with context ctx on this process, which is the
 // given rank of the group.
 func newComm(ctx uint32, g *Group, rank, block int) *Comm {
+	if !proc.eng.AllLocal(g.ranks) {
+		block = -1
+	}
 	c := &Comm{ctx: ctx, group: g, rank: rank, size: len(g.ranks), block: block}
 	c.pt = proc.p2p.Open(ctx<<1, rank, g.ranks)
 	c.coll = &coll.Comm{Chan: proc.p2p.Open(ctx<<1|1, rank, g.ranks), Rank: rank, Size: c.size}
@@ -200,7 +203,7 @@ func CommCreate(h, group int64) (req int64, code Code) {
 // split returns the sequence of an allgather of proposals on the old communicator and
 // a broadcast of the barrier block on the new one.
 func (c *Comm) split(color, key int64) *sequence {
-	mine := []proposal{{int64(newCtx()), color, key}}
+	mine := []proposal{{offerCtx(), color, key}}
 	all := make([]proposal, c.size)
 	var n *Comm
 	block := []int64{-1}
@@ -229,7 +232,11 @@ func (c *Comm) split(color, key int64) *sequence {
 					me = i
 				}
 			}
-			n = newComm(uint32(all[members[0]].ctx), g, me, -1)
+			var ctx uint32
+			if ctx, s.err = takeCtx(all[members[0]].ctx, g.ranks[0]); s.err != nil {
+				return nil
+			}
+			n = newComm(ctx, g, me, -1)
 			if n.rank == 0 {
 				block[0] = takeBlock(g.ranks)
 			}
@@ -268,10 +275,10 @@ func CommFree(h int64) (req int64, code Code) {
 	})), 0
 }
 
-// takeBlock reserves a barrier block for ranks. It returns -1 if there is none; their
-// barriers and small collectives use messages then.
+// takeBlock reserves a barrier block for ranks. It returns -1 if there is none, or they do
+// not all share memory; their barriers and small collectives use messages then.
 func takeBlock(ranks []int) int64 {
-	if len(ranks) < 2 || !proc.seg.SameNode(ranks) {
+	if len(ranks) < 2 || !proc.eng.AllLocal(ranks) {
 		return -1
 	}
 	return int64(proc.seg.TakeBlock())

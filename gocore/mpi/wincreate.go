@@ -88,6 +88,9 @@ func (c *winCreation) next(s *sequence, _ int) *coll.Op {
 			c.dup.k++
 			return op
 		}
+		if s.err = c.dup.err; s.err != nil {
+			return nil
+		}
 		c.comm = comms.get(c.dup.result)
 	}
 	c.step++

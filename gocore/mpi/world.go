@@ -35,7 +35,7 @@ type process struct {
 	pointers *mpiio.Pointers
 	me       *job.Rank
 
-	nextCtx atomic.Uint32
+	contexts contexts
 }
 
 // Process states.
@@ -106,18 +106,14 @@ func Init() (code Code) {
 	n.p2p = p2p.New(n.eng)
 	n.rma = rma.New(n.eng)
 	n.pointers = mpiio.NewPointers(n.eng)
-	n.nextCtx.Store(2)
+	n.contexts.init(n.rank, n.size)
 	all := make([]int, n.size)
 	for i := range all {
 		all[i] = i
 	}
 	proc = n
-	block := job.WorldBlock
-	if !n.seg.SameNode(all) {
-		block = -1
-	}
-	comms.set(CommWorld, newComm(0, &Group{all}, n.rank, block))
-	comms.set(CommSelf, newComm(selfCtx(n.rank), &Group{[]int{n.rank}}, 0, -1))
+	comms.set(CommWorld, newComm(0, &Group{all}, n.rank, job.WorldBlock))
+	comms.set(CommSelf, newComm(n.contexts.self(), &Group{[]int{n.rank}}, 0, -1))
 	groups.set(GroupEmpty, &Group{})
 	setTypes()
 	if err := n.eng.Start(); err != nil {
@@ -150,29 +146,6 @@ func (n *process) network() (net fabric.Transport, only bool, err error) {
 	}
 	net, err = registry.Open(name, n.seg.Directory(n.rank))
 	return net, only && net != nil, err
-}
-
-// ctxBits is the number of lower bits of a context. The upper bits are the rank that
-// draws it, so contexts are unique in the job without communication.
-const ctxBits = 21
-
-// selfCtx returns the context of a rank's COMM_SELF.
-func selfCtx(rank int) uint32 { return uint32(rank)<<ctxBits | 1 }
-
-// newCtx draws the context of a communicator whose first rank is this one.
-func newCtx() uint32 {
-	for {
-		c := proc.nextCtx.Add(1) & (1<<ctxBits - 1)
-		if c < 2 {
-			continue
-		}
-		ctx := uint32(proc.rank)<<ctxBits | c
-		used := false
-		comms.each(func(_ int64, c *Comm) { used = used || c.ctx == ctx })
-		if !used {
-			return ctx
-		}
-	}
 }
 
 // EnvironmentChanges returns how Init has changed the environment, a line each: NAME was taken

@@ -17,8 +17,10 @@
 // request that was cancelled or belongs to an older generation finds no request,
 // and the message is dropped.
 //
-// While a recording is on, Header.Aux of an Eager or RTS is the number of the
-// send in it (package trace).
+// While a recording is on, Header.Aux of an Eager or RTS of the program is the number
+// of the send in it (package trace). Internal messages have a Label there. A Call is no
+// message in this sense: it matches no receive, and its handler is the channel's, see
+// OnTold.
 //
 // # Matching
 //

@@ -53,6 +53,7 @@ func New(e *engine.Engine) *P2P {
 	e.Handle(fabric.KindCTS, p.onCTS)
 	e.Handle(fabric.KindData, p.onData)
 	e.Handle(fabric.KindFin, p.onFin)
+	e.Handle(fabric.KindCall, p.onTold)
 	e.SetPlacer(fabric.KindData, p.placeData)
 	return p
 }
@@ -119,12 +120,16 @@ func (p *P2P) recall(token uint64) *Request {
 // Send starts a send of b to rank dest of the channel with the given tag.
 // r is a new or completed request.
 func (c *Channel) Send(r *Request, mode Mode, b Buf, dest, tag int) {
+	c.send(r, mode, b, dest, tag, Label{})
+}
+
+func (c *Channel) send(r *Request, mode Mode, b Buf, dest, tag int, l Label) {
 	n := b.Bytes()
 	to := c.World[dest]
 	*r = Request{src: dest, tag: tag, gen: c.p.gen.Load(), buf: b}
 	r.world.Store(int32(to))
 	h := &r.head
-	*h = fabric.Header{Kind: fabric.KindEager, Gen: r.gen, Ctx: c.Ctx, Src: int32(c.Rank), Tag: int32(tag), Len: uint64(n)}
+	*h = fabric.Header{Kind: fabric.KindEager, Gen: r.gen, Ctx: c.Ctx, Src: int32(c.Rank), Tag: int32(tag), Aux: l.Word, Len: uint64(n), B: l.Size}
 	r.status = Status{Source: AnySource, Tag: AnyTag}
 	if recording := trace.On(); recording != nil && !c.Internal {
 		h.Aux = recording.Sent(c.Ctx, to, tag, n)
@@ -152,16 +157,17 @@ func (c *Channel) Send(r *Request, mode Mode, b Buf, dest, tag int) {
 		return
 	}
 	h.A = c.p.remember(owner)
-	var key []byte
+	var payload []byte
 	if _, caps := c.p.eng.Transport(to); caps.Keys {
-		if key = c.p.offer(owner, data); key != nil {
+		if payload = c.p.offer(owner, data); payload != nil {
 			h.Flags = FlagKey
 		}
 	} else if caps.OneSided {
 		h.Flags, h.B = FlagPull, uint64(uintptr(unsafe.Pointer(&data[0])))
+		payload = l.payload()
 	}
 	owner.streams = h.Flags == 0
-	c.p.eng.Send(to, h, key, nil, nil)
+	c.p.eng.Send(to, h, payload, nil, nil)
 }
 
 // sendEager sends the n bytes of a short message in one packet with its header.
@@ -276,7 +282,7 @@ func (p *P2P) onMessage(src int, h *fabric.Header, payload []byte) {
 func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
 	n := int(h.Len)
 	r.world.Store(int32(src))
-	r.number = h.Aux
+	r.number, r.label = h.Aux, labelOf(h, payload)
 	r.status = Status{Source: int(h.Src), Tag: int(h.Tag), Bytes: n}
 	if room := r.buf.Bytes(); n > room {
 		r.status.Bytes = room

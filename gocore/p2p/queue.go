@@ -12,6 +12,7 @@ type queue struct {
 	ctx     uint32
 	posted  Request // head of a circular list, in posting order
 	arrived []*message
+	told    func(src int, h *fabric.Header, payload []byte) // see OnTold; nil: nobody listens
 }
 
 // message is an unexpected message: it arrived before its receive was posted.

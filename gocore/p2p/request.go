@@ -76,6 +76,7 @@ type Request struct {
 
 	status Status
 	number uint32        // of the received message, in recordings
+	label  Label         // of the received message
 	head   fabric.Header // of the message it sends; here so that a send allocates nothing
 
 	next, prev *Request // posted queue

@@ -161,7 +161,9 @@ func (w *world) rank(i int) *rank {
 	}
 	r.chan1 = r.p2p.Open(1, i, r.all)
 	r.coll = &coll.Comm{Chan: r.p2p.Open(2, i, r.all), Rank: i, Size: w.o.Ranks}
-	r.coll.UseBlock(r.eng, 0)
+	if r.eng.AllLocal(r.all) {
+		r.coll.UseBlock(r.eng, 0)
+	}
 	atomic.StoreUint32(&w.seg.Ranks[i].State, job.StateReady)
 	w.s.thread(i, false, r.main)
 	w.s.thread(i, true, func() { // the progress engine

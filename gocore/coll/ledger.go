@@ -1,0 +1,305 @@
+package coll
+
+import (
+	"encoding/binary"
+	"sync"
+	"sync/atomic"
+
+	"gormapy/gocore/errs"
+	"gormapy/gocore/fabric"
+	"gormapy/gocore/p2p"
+)
+
+// ledger has what this rank has called on a communicator without a board. By it the ranks
+// find out, without shared memory, that they do not call the same collective.
+//
+// # Protocol
+//
+// Each message of a collective carries its sender's call (label.go). A rank that receives a
+// message of another call than its own ends the collective with an error. Since messages
+// are matched by the number of the collective, that can't be confused with an earlier or a
+// later one.
+//
+// That is not enough for a rank that waits for a message which is never sent: two ranks
+// that take each other for the root, or a rank behind one that ended the collective with an
+// error. So a rank that has waited in collective k for some time (askAfter) asks each rank
+// of which it awaits something, and tells its own call (a question). The asked rank's
+// handler runs whatever its program does. That rank
+//
+//   - has not called k yet: it keeps the question, and deals with it when it calls k;
+//   - is in k: if the calls do not match, its own collective ends with an error, and it
+//     answers with its call. Else it keeps the question, and asks the ranks that it awaits
+//     itself, even if k is nonblocking and its program waits for something else;
+//   - has ended k: it answers with its call, and how k ended.
+//
+// A rank whose collective ends answers all questions that it keeps for it. An answer has
+// the call of the rank that answers, and one of
+//
+//   - unfinished: it is in k. It answers only since the calls do not match.
+//   - givenUp: its collective ended with an error. The answer names the cause: a rank, and
+//     that rank's call, or KindGiveUp if its memory faulted or it met the end of another.
+//   - completed: what it had to send for k has arrived before the answer, since what one
+//     rank sends to another stays in order.
+//
+// The asker ends k with an error if the calls do not match, or if the other one has given
+// up; it takes over the cause if that explains the error. It also ends k if the other one
+// has completed k and it still awaits something of it: then the calls differ in what is not
+// compared, as the counts of Alltoallv. The error of a rank that only one other awaits so
+// comes to all that wait for that one, and so on, and there are no messages unless ranks
+// wait.
+//
+// Every wait in k ends: of the ranks that are awaited one after the other, the last one
+// has not called k yet (which is the program's affair), or has ended k and answers, or its
+// process has ended, which p2p.Channel.Check finds. They form no ring unless calls in it do
+// not match: then two neighbours are in k with such calls, and the question between them
+// ends both.
+//
+// A question can be lost, before the other rank has made its first call on the communicator
+// or because of a collective reset. So it is repeated, at growing intervals up to askEvery.
+//
+// A rank remembers the last collectives that ended. Asked about an older one it answers
+// that it has completed it with an unknown call, which is enough to end the asker's wait.
+// Sequence numbers still agree after an error, so the communicator remains usable.
+type ledger struct {
+	ch *p2p.Channel
+
+	mu    sync.Mutex
+	last  uint32                       // number of the last collective called
+	live  []*entry                     // of the collectives in progress
+	early map[uint32]map[int]p2p.Label // questions by number and rank, for collectives not called yet
+	ended []record                     // the last ones, at most remembered, in no particular order
+	next  int                          // index in ended of the one that is forgotten next
+}
+
+// remembered is how many collectives that have ended a rank knows the calls of.
+const remembered = 32
+
+// askAfter is how long a collective waits before it asks. askEvery is the longest interval
+// between two questions to the same rank. In nanoseconds.
+const (
+	askAfter = int64(10e6)
+	askEvery = int64(1e9)
+)
+
+// entry is a collective in progress.
+type entry struct {
+	number     uint32
+	label      p2p.Label
+	generation uint32
+
+	askers  map[int]p2p.Label // whose questions are kept
+	others  map[int]struct{}  // ranks that have completed it
+	wanted  atomic.Bool       // there are askers
+	verdict atomic.Pointer[verdict]
+}
+
+// verdict is why a collective can't complete.
+type verdict struct {
+	err   *errs.Error
+	cause cause
+}
+
+// cause is the rank whose call is not that of the others.
+type cause struct {
+	rank  int
+	label p2p.Label
+}
+
+// record is a collective that has ended.
+type record struct {
+	number uint32
+	label  p2p.Label
+	failed bool
+	cause  cause // if failed
+}
+
+// The flags of a Call message. Tag is the number of the collective, Aux and A are the label
+// of the sender's call. Without flagAnswer it is a question. The payload of an answer with
+// flagGivenUp is the cause.
+const (
+	flagAnswer    uint8 = 1
+	flagCompleted uint8 = 2
+	flagGivenUp   uint8 = 4
+)
+
+// causeBytes is the length of a cause in an answer.
+const causeBytes = 16
+
+var gaveUp = givenUp.label()
+
+// newLedger returns the ledger of the channel's ranks, which answers from now on.
+func newLedger(ch *p2p.Channel) *ledger {
+	l := &ledger{ch: ch, early: map[uint32]map[int]p2p.Label{}}
+	ch.OnTold(l.told)
+	return l
+}
+
+// begin records that this rank calls a collective.
+func (l *ledger) begin(e *entry) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last = e.number
+	l.live = append(l.live, e)
+	if len(l.early) == 0 {
+		return
+	}
+	asked := l.early[e.number]
+	delete(l.early, e.number)
+	for r, theirs := range asked {
+		l.asked(e, r, theirs)
+	}
+}
+
+// end records that a collective has ended: with an error for the cause why, if why is not
+// nil. One that a reset has ended is not in the ledger any more.
+func (l *ledger) end(e *entry, why *cause) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, x := range l.live {
+		if x != e {
+			continue
+		}
+		last := len(l.live) - 1
+		l.live[i], l.live[last] = l.live[last], nil
+		l.live = l.live[:last]
+		rec := record{number: e.number, label: e.label}
+		if why != nil {
+			rec.failed, rec.cause = true, *why
+		}
+		l.remember(&rec)
+		for r := range e.askers {
+			l.answer(r, e.generation, &rec)
+		}
+		return
+	}
+}
+
+func (l *ledger) remember(rec *record) {
+	if len(l.ended) < remembered {
+		l.ended = append(l.ended, *rec)
+		return
+	}
+	l.ended[l.next] = *rec
+	l.next = (l.next + 1) % remembered
+}
+
+// recall returns how collective k, which this rank has called, has ended.
+func (l *ledger) recall(k uint32) *record {
+	for i := range l.ended {
+		if l.ended[i].number == k {
+			return &l.ended[i]
+		}
+	}
+	return &record{number: k, label: unknown}
+}
+
+// reset forgets everything.
+func (l *ledger) reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last, l.live, l.ended, l.next = 0, nil, nil, 0
+	clear(l.early)
+}
+
+// ask asks a rank about a collective in progress.
+func (l *ledger) ask(e *entry, rank int) {
+	l.ch.Tell(rank, fabric.Header{Gen: e.generation, Tag: int32(e.number), Aux: e.label.Word, A: e.label.Size}, nil)
+}
+
+// answer tells a rank how a collective has ended here.
+func (l *ledger) answer(rank int, generation uint32, rec *record) {
+	h := fabric.Header{Flags: flagAnswer | flagCompleted, Gen: generation, Tag: int32(rec.number), Aux: rec.label.Word, A: rec.label.Size}
+	var payload []byte
+	if rec.failed {
+		h.Flags = flagAnswer | flagGivenUp
+		payload = binary.LittleEndian.AppendUint32(nil, uint32(rec.cause.rank))
+		payload = binary.LittleEndian.AppendUint32(payload, rec.cause.label.Word)
+		payload = binary.LittleEndian.AppendUint64(payload, rec.cause.label.Size)
+	}
+	l.ch.Tell(rank, h, payload)
+}
+
+// told handles a message of another rank.
+func (l *ledger) told(h *fabric.Header, payload []byte) {
+	from, k, theirs := int(h.Src), uint32(h.Tag), p2p.Label{Word: h.Aux, Size: h.A}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var e *entry
+	for _, x := range l.live {
+		if x.number == k {
+			e = x
+		}
+	}
+	switch question := h.Flags&flagAnswer == 0; {
+	case question && e != nil:
+		l.asked(e, from, theirs)
+	case question && int32(k-l.last) > 0:
+		if l.early[k] == nil {
+			l.early[k] = map[int]p2p.Label{}
+		}
+		l.early[k][from] = theirs
+	case question:
+		l.answer(from, h.Gen, l.recall(k))
+	case e != nil:
+		l.answered(e, from, theirs, h.Flags, payload)
+	}
+}
+
+// asked deals with the question of a rank about a collective in progress.
+func (l *ledger) asked(e *entry, from int, theirs p2p.Label) {
+	if err := mismatchOf(e.label, theirs, from); err != nil {
+		e.fail(err, cause{from, theirs})
+		l.ch.Tell(from, fabric.Header{Flags: flagAnswer, Gen: e.generation, Tag: int32(e.number), Aux: e.label.Word, A: e.label.Size}, nil)
+		return
+	}
+	if v := e.verdict.Load(); v != nil { // it ends when a thread of this process advances it
+		l.answer(from, e.generation, &record{number: e.number, label: e.label, failed: true, cause: v.cause})
+		return
+	}
+	if e.askers == nil {
+		e.askers = map[int]p2p.Label{}
+	}
+	e.askers[from] = theirs
+	e.wanted.Store(true)
+}
+
+// answered deals with an answer about a collective in progress.
+func (l *ledger) answered(e *entry, from int, theirs p2p.Label, flags uint8, payload []byte) {
+	if err := mismatchOf(e.label, theirs, from); err != nil {
+		e.fail(err, cause{from, theirs})
+		return
+	}
+	switch {
+	case flags&flagGivenUp != 0:
+		why := cause{from, gaveUp}
+		if len(payload) == causeBytes {
+			c := cause{int(binary.LittleEndian.Uint32(payload)), p2p.Label{Word: binary.LittleEndian.Uint32(payload[4:]),
+				Size: binary.LittleEndian.Uint64(payload[8:])}}
+			if c.rank < len(l.ch.World) && c.rank != l.ch.Rank && mismatchOf(e.label, c.label, c.rank) != nil {
+				why = c
+			}
+		}
+		e.fail(mismatchOf(e.label, why.label, why.rank), why)
+	case flags&flagCompleted != 0:
+		if e.others == nil {
+			e.others = map[int]struct{}{}
+		}
+		e.others[from] = struct{}{}
+	}
+}
+
+// fail sets why the collective can't complete, unless that is known already.
+func (e *entry) fail(err *errs.Error, why cause) {
+	e.verdict.CompareAndSwap(nil, &verdict{err, why})
+}
+
+// completed returns the ranks that have completed the collective, in new memory.
+func (l *ledger) completed(e *entry) []int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var ranks []int
+	for r := range e.others {
+		ranks = append(ranks, r)
+	}
+	return ranks
+}

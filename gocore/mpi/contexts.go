@@ -1,0 +1,95 @@
+package mpi
+
+import (
+	"math/bits"
+	"sync"
+
+	"gormapy/gocore/errs"
+)
+
+// contexts draws the contexts of communicators, and so the ids of windows. A context is the
+// rank that draws it, in as many upper bits as the ranks of the job need, and a number of
+// that rank. So contexts are unique in the job without communication: the first rank of a
+// new communicator draws, and tells the others.
+//
+// A number is used again once the communicator that had it is freed on this rank, at the
+// earliest after all other numbers have had their turn. In a job of 65,536 ranks each can
+// be the first of 32,766 communicators at a time.
+type contexts struct {
+	rank    uint32
+	numbers uint32 // how many numbers a rank has: a power of two
+
+	mu   sync.Mutex
+	last uint32 // the number drawn last
+}
+
+// ctxWidth is the width of a context in bits. Messages have one more, for the two channels
+// of a communicator.
+const ctxWidth = 31
+
+// The numbers of contexts. Number 0 of rank 0 is that of COMM_WORLD.
+const (
+	selfNumber  = 1 // COMM_SELF
+	firstNumber = 2 // the first one that is drawn
+)
+
+// init makes c draw for a rank of a job of size ranks.
+func (c *contexts) init(rank, size int) {
+	c.rank, c.numbers, c.last = uint32(rank), 1<<(ctxWidth-bits.Len(uint(size-1))), selfNumber
+}
+
+// self returns the context of this rank's COMM_SELF.
+func (c *contexts) self() uint32 { return c.rank*c.numbers + selfNumber }
+
+// draw returns a context that no communicator of used has, or an error if there is none.
+func (c *contexts) draw(used func(ctx uint32) bool) (uint32, *errs.Error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for range c.numbers {
+		if c.last++; c.last >= c.numbers {
+			c.last = firstNumber
+		}
+		if ctx := c.rank*c.numbers + c.last; c.last < c.numbers && !used(ctx) {
+			return ctx, nil
+		}
+	}
+	return 0, errs.New(errs.Other, "rank %d is the first rank of %d communicators and windows, and in a job of this size it can't be that of more: free those that are not needed any more",
+		c.rank, max(c.numbers, firstNumber)-firstNumber)
+}
+
+// newCtx draws the context of a communicator whose first rank is this one.
+func newCtx() (uint32, *errs.Error) {
+	var taken map[uint32]struct{}
+	return proc.contexts.draw(func(ctx uint32) (used bool) {
+		if taken == nil { // the first candidate, which hardly ever is
+			comms.each(func(_ int64, c *Comm) { used = used || c.ctx == ctx })
+			taken = map[uint32]struct{}{}
+			return used
+		}
+		if len(taken) == 0 {
+			comms.each(func(_ int64, c *Comm) { taken[c.ctx] = struct{}{} })
+		}
+		_, used = taken[ctx]
+		return used
+	})
+}
+
+// noCtx is the proposal of a rank that could not draw a context.
+const noCtx = -1
+
+// offerCtx returns the context that this rank proposes, noCtx if it has none.
+func offerCtx() int64 {
+	ctx, e := newCtx()
+	if e != nil {
+		return noCtx
+	}
+	return int64(ctx)
+}
+
+// takeCtx returns the context that rank, a world rank, has proposed, or why there is none.
+func takeCtx(proposed int64, rank int) (uint32, *errs.Error) {
+	if proposed == noCtx {
+		return 0, errs.New(errs.Other, "world rank %d would be the first rank of the new communicator, and it is that of as many as it can be in a job of this size: free those that are not needed any more", rank)
+	}
+	return uint32(proposed), nil
+}
