@@ -41,13 +41,31 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("n", [2, 4])
+@pytest.mark.parametrize("n", [2, 3, 4, 7])
 def test_mismatch(mpirun, case, n):
     """The job ends with an error that names both calls."""
     mine, theirs, words = CASES[case]
     result = mpirun(n, program.mismatch, mine, theirs, expect=1)
     for word in words:
         assert word in result.stderr
+
+
+@pytest.mark.parametrize("fabric", ["", "tcp"])
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("n", [2, 3, 4, 7])
+def test_communicator_remains_usable(mpirun, case, n, fabric):
+    """Each pattern many times: every call ends, and the next ones work."""
+    mine, theirs, _ = CASES[case]
+    if "Dup" in mine:
+        theirs = "comm.Bcast(np.ones(3))"  # so that rank 0 makes no communicator that the others do not know
+    mpirun(n, program.patterns, mine, theirs, 10, True, env={"GORMAPY_FABRIC": fabric} if fabric else {})
+
+
+@pytest.mark.parametrize("fabric", ["", "tcp"])
+@pytest.mark.parametrize("n", [2, 3, 4, 7])
+def test_anything_ends(mpirun, n, fabric):
+    """Whatever the ranks call, all calls end and the communicator works afterwards."""
+    mpirun(n, program.anything, n, 40, env={"GORMAPY_FABRIC": fabric} if fabric else {})
 
 
 def test_lenient(ranks):

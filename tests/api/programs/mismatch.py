@@ -1,11 +1,19 @@
 """The programs of test_mismatch.py."""
 
+import contextlib
+import os
+import random
+
 import numpy as np
 
+import gormapy
 from gormapy import MPI
 
 comm = MPI.COMM_WORLD
 rank, size = comm.rank, comm.size
+
+# Over shared memory a rank may be in step again only after a reset.
+SHARED = os.environ.get("GORMAPY_FABRIC", "") in ("", "auto", "shm")
 
 
 def lenient():
@@ -22,3 +30,55 @@ def lenient():
 def mismatch(mine, theirs):
     """Make a call on rank 0, and another one on all others."""
     exec(mine if rank == 0 else theirs)
+
+
+KINDS = ("Barrier", "Bcast", "Gather", "Scatter", "Allgather", "Alltoall", "Reduce", "Allreduce", "Scan", "Exscan")
+
+
+def collective(name, root, n):
+    """Call a collective of n floats for each rank."""
+    one, more = np.ones(n), np.ones(n * size)
+    arguments = {
+        "Barrier": (),
+        "Bcast": (one, root),
+        "Gather": (one, more, root),
+        "Scatter": (more, one, root),
+        "Allgather": (one, more),
+        "Alltoall": (more, np.ones(n * size)),
+        "Reduce": (one, np.ones(n), MPI.SUM, root),
+    }
+    getattr(comm, name)(*arguments.get(name, (one, np.ones(n))))
+
+
+def patterns(mine, theirs, rounds, must_fail):
+    """Call other collectives on rank 0 than on the others, again and again.
+
+    All calls end. Without shared memory the communicator works afterwards.
+    """
+    for _ in range(rounds):
+        failed = 0
+        try:
+            exec(mine if rank == 0 else theirs)
+        except MPI.Exception as error:
+            failed = 1
+            assert "the ranks do not call the same collective" in str(error), error
+        if SHARED:
+            gormapy.reset()
+        if must_fail:
+            assert comm.allreduce(failed) > 0
+        assert comm.allreduce(1) == size
+
+
+def anything(seed, rounds):
+    """Have each rank call what it likes."""
+    for i in range(rounds):
+        plan, own = random.Random(f"{seed} {i}"), random.Random(f"{seed} {i} {rank}")
+        odd, everybody = plan.randrange(size), plan.random() < 0.3
+        call = [plan.choice(KINDS), plan.randrange(size), plan.choice((0, 3, 500, 5000, 40_000))]
+        if everybody or rank == odd:
+            call = [own.choice(KINDS), own.randrange(size), own.choice((0, 3, 500, 5000, 40_000))]
+        with contextlib.suppress(MPI.Exception):
+            collective(*call)
+        if SHARED:
+            gormapy.reset()
+        assert comm.allreduce(1) == size, (seed, i)
