@@ -13,12 +13,17 @@
 // data there (board.go, boardop.go), and longer ones publish addresses, from which
 // the others copy (singlecopy.go).
 //
+// # Calls that do not match
+//
+// Ranks with a board compare their calls there. Others send theirs along with the messages
+// of the collective, and a rank that waits for long asks those that it awaits (ledger.go).
+//
 // # Memory that faults
 //
 // A rank that can't access the memory it was given publishes, in place of its call,
-// that it gives the collective up (KindGiveUp). The others end with an error that
-// names this rank, or complete if they have what they need. The ranks' sequence
-// numbers still agree, so the communicator remains usable.
+// that it gives the collective up (KindGiveUp), or answers so those that ask. The others
+// end with an error that names this rank, or complete if they have what they need. The
+// ranks' sequence numbers still agree, so the communicator remains usable.
 //
 // # Algorithms
 //

@@ -174,7 +174,7 @@ func (o *Op) giveUp() {
 	for _, r := range o.wait[:o.used] {
 		o.c.Chan.Abandon(r)
 	}
-	if o.c.board != nil {
+	if o.ledger == nil && o.c.board != nil {
 		o.c.board.refuse(o.number)
 		o.c.ringOthers()
 	}

@@ -56,8 +56,6 @@ def test_mismatch(mpirun, case, n):
 def test_communicator_remains_usable(mpirun, case, n, fabric):
     """Each pattern many times: every call ends, and the next ones work."""
     mine, theirs, _ = CASES[case]
-    if "Dup" in mine:
-        theirs = "comm.Bcast(np.ones(3))"  # so that rank 0 makes no communicator that the others do not know
     mpirun(n, program.patterns, mine, theirs, 10, True, env={"GORMAPY_FABRIC": fabric} if fabric else {})
 
 
