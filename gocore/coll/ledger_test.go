@@ -22,10 +22,14 @@ import (
 	"gormapy/gocore/ranktest"
 )
 
-// runBare runs f on communicators of several sizes that have no board, over every transport.
+// runBare runs f on communicators of several sizes that have no board: of 2 and 4 ranks over
+// every transport.
 func runBare(t *testing.T, f func(r *ranktest.Rank, c *coll.Comm)) {
 	for _, n := range []int{2, 3, 4, 7} {
 		for _, transport := range ranktest.Transports {
+			if n == 3 && transport.Name != "ring" || n == 7 && transport.Name != "net" {
+				continue
+			}
 			t.Run(fmt.Sprintf("ranks=%d,%s", n, transport.Name), func(t *testing.T) {
 				transport.Run(t, n, func(r *ranktest.Rank) {
 					debug.SetPanicOnFault(true)
@@ -146,29 +150,27 @@ func TestMismatchWithoutBoard(t *testing.T) {
 			runBare(t, func(r *ranktest.Rank, c *coll.Comm) {
 				inStep(r, c)
 				failures := make([]int64, r.Size)
-				for range 2 {
-					n := 3
-					if m.size != nil {
-						n = m.size(r.Rank)
-					}
-					err := end(r, start(r, c, m.call(r.Rank, r.Size), n))
-					if m.all {
-						require.Error(r.T, err)
-					}
-					failed := []int64{0}
-					if err != nil {
-						failed[0] = 1
-						assert.Contains(r.T, err.Error(), "the ranks do not call the same collective: this rank calls ")
-					}
-					part := longs(failures)
-					part.Count = 1
-					send := longs(failed)
-					require.NoError(r.T, end(r, c.Allgather(&send, coll.Uniform(part, r.Size))))
-					if m.name != "each is root" { // the messages may come when all have completed
-						require.Contains(r.T, failures, int64(1))
-					}
-					inStep(r, c)
+				n := 3
+				if m.size != nil {
+					n = m.size(r.Rank)
 				}
+				err := end(r, start(r, c, m.call(r.Rank, r.Size), n))
+				if m.all {
+					require.Error(r.T, err)
+				}
+				failed := []int64{0}
+				if err != nil {
+					failed[0] = 1
+					assert.Contains(r.T, err.Error(), "the ranks do not call the same collective: this rank calls ")
+				}
+				part := longs(failures)
+				part.Count = 1
+				send := longs(failed)
+				require.NoError(r.T, end(r, c.Allgather(&send, coll.Uniform(part, r.Size))))
+				if m.name != "each is root" { // the messages may come when all have completed
+					require.Contains(r.T, failures, int64(1))
+				}
+				inStep(r, c)
 			})
 		})
 	}
