@@ -54,6 +54,9 @@ import (
 // not match: then two neighbours are in k with such calls, and the question between them
 // ends both.
 //
+// A message of a collective that has ended here, which nobody receives, is dropped. If its
+// sender waits for that, it gets an answer, as if it had asked, before its wait ends.
+//
 // A question can be lost, before the other rank has made its first call on the communicator
 // or because of a collective reset. So it is repeated, at growing intervals up to askEvery.
 //
@@ -63,12 +66,49 @@ import (
 type ledger struct {
 	ch *p2p.Channel
 
-	mu    sync.Mutex
-	last  uint32                       // number of the last collective called
-	live  []*entry                     // of the collectives in progress
-	early map[uint32]map[int]p2p.Label // questions by number and rank, for collectives not called yet
-	ended []record                     // the last ones, at most remembered, in no particular order
-	next  int                          // index in ended of the one that is forgotten next
+	mu         sync.Mutex
+	last       uint32                       // number of the last collective called
+	generation uint32                       // in which it was called
+	live       []*entry                     // of the collectives in progress
+	early      map[uint32]map[int]p2p.Label // questions by number and rank, for collectives not called yet
+	ended      []record                     // the last ones, at most remembered, in no particular order
+	next       int                          // index in ended of the one that is forgotten next
+}
+
+// Stray implements p2p.Listener: nobody receives a message of a collective that has ended.
+// Its sender may wait for that, and so is answered first.
+func (l *ledger) Stray(h *fabric.Header) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	back := (l.last - uint32(h.Tag)) & maxTag
+	if h.Tag > maxTag || h.Gen != l.generation || back > maxTag/2 || l.find(l.last-back) != nil {
+		return false
+	}
+	l.dropping(h, l.last-back)
+	return true
+}
+
+// dropped is called before a message of collective k, which has ended, is dropped.
+func (l *ledger) dropped(h *fabric.Header, k uint32) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.dropping(h, k)
+}
+
+func (l *ledger) dropping(h *fabric.Header, k uint32) {
+	if h.Kind == fabric.KindRTS && h.Src >= 0 && int(h.Src) < len(l.ch.World) {
+		l.answer(int(h.Src), h.Gen, l.recall(k))
+	}
+}
+
+// find returns collective k if it is in progress, else nil.
+func (l *ledger) find(k uint32) *entry {
+	for _, e := range l.live {
+		if e.number == k {
+			return e
+		}
+	}
+	return nil
 }
 
 // remembered is how many collectives that have ended a rank knows the calls of.
@@ -130,7 +170,7 @@ var gaveUp = givenUp.label()
 // newLedger returns the ledger of the channel's ranks, which answers from now on.
 func newLedger(ch *p2p.Channel) *ledger {
 	l := &ledger{ch: ch, early: map[uint32]map[int]p2p.Label{}}
-	ch.OnTold(l.told)
+	ch.Listen(l)
 	return l
 }
 
@@ -138,7 +178,7 @@ func newLedger(ch *p2p.Channel) *ledger {
 func (l *ledger) begin(e *entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.last = e.number
+	l.last, l.generation = e.number, e.generation
 	l.live = append(l.live, e)
 	if len(l.early) == 0 {
 		return
@@ -219,17 +259,12 @@ func (l *ledger) answer(rank int, generation uint32, rec *record) {
 	l.ch.Tell(rank, h, payload)
 }
 
-// told handles a message of another rank.
-func (l *ledger) told(h *fabric.Header, payload []byte) {
+// Told implements p2p.Listener.
+func (l *ledger) Told(h *fabric.Header, payload []byte) {
 	from, k, theirs := int(h.Src), uint32(h.Tag), p2p.Label{Word: h.Aux, Size: h.A}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var e *entry
-	for _, x := range l.live {
-		if x.number == k {
-			e = x
-		}
-	}
+	e := l.find(k)
 	switch question := h.Flags&flagAnswer == 0; {
 	case question && e != nil:
 		l.asked(e, from, theirs)

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"gormapy/gocore/errs"
+	"gormapy/gocore/fabric"
 	"gormapy/gocore/job"
 	"gormapy/gocore/p2p"
 	"gormapy/gocore/sys"
@@ -187,6 +188,7 @@ func (o *Op) end(failed bool) {
 	case o.ledger == nil:
 	case failed:
 		o.ledger.end(&o.entry, &o.cause)
+		o.c.Chan.Drop(o.tag, o.generation, func(h *fabric.Header) { o.ledger.dropped(h, o.number) })
 	default:
 		o.ledger.end(&o.entry, nil)
 	}

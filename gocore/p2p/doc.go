@@ -19,8 +19,7 @@
 //
 // While a recording is on, Header.Aux of an Eager or RTS of the program is the number
 // of the send in it (package trace). Internal messages have a Label there. A Call is no
-// message in this sense: it matches no receive, and its handler is the channel's, see
-// OnTold.
+// message in this sense: it matches no receive, and goes to the channel's Listener.
 //
 // # Matching
 //

@@ -67,27 +67,32 @@ func (c *Channel) Left(tag int) (from int, l Label, found bool) {
 	return 0, Label{}, false
 }
 
-// Tell sends header and payload to the function that rank dest has given to OnTold, which
-// is called even if that rank's program makes no call. The caller sets all of the header but
-// Kind, Ctx, Src and Len; it does not change the payload any more. What is told before dest
-// has called OnTold, or in another generation than that of dest, is lost.
+// Listener hears of what concerns a channel without being a message that a receive takes.
+type Listener interface {
+	// Told is called with what rank h.Src tells, in the order in which that rank has sent it
+	// and its messages. It is a handler, see engine.Handler.
+	Told(h *fabric.Header, payload []byte)
+	// Stray is called with the header of a message that no receive has matched yet. It
+	// reports whether none will. It is a handler, called under a lock of the channel.
+	Stray(h *fabric.Header) bool
+}
+
+// Listen gives the channel its listener.
+func (c *Channel) Listen(l Listener) {
+	c.q.mu.Lock()
+	defer c.q.mu.Unlock()
+	c.q.listener, c.q.world = l, c.World
+}
+
+// Tell sends header and payload to the listener of rank dest, which is called even if that
+// rank's program makes no call. The caller sets all of the header but Kind, Ctx, Src and Len;
+// it does not change the payload any more. What is told before dest listens, or in another
+// generation than that of dest, is lost.
 func (c *Channel) Tell(dest int, h fabric.Header, payload []byte) {
 	h.Kind, h.Ctx, h.Src = fabric.KindCall, c.Ctx, int32(c.Rank)
 	h.Flags |= engine.FlagUrgent
 	h.Len = uint64(len(payload))
 	c.p.eng.Send(c.World[dest], &h, payload, nil, nil)
-}
-
-// OnTold has f called with what other ranks of the channel tell, in the order in which they
-// have sent it and their other messages. f is a handler, see engine.Handler.
-func (c *Channel) OnTold(f func(h *fabric.Header, payload []byte)) {
-	c.q.mu.Lock()
-	defer c.q.mu.Unlock()
-	c.q.told = func(src int, h *fabric.Header, payload []byte) {
-		if h.Src >= 0 && int(h.Src) < len(c.World) && c.World[h.Src] == src {
-			f(h, payload)
-		}
-	}
 }
 
 // onTold handles what a peer tells.
@@ -102,9 +107,36 @@ func (p *P2P) onTold(src int, h *fabric.Header, payload []byte) {
 		return
 	}
 	q.mu.Lock()
-	f := q.told
+	l, world := q.listener, q.world
 	q.mu.Unlock()
-	if f != nil {
-		f(src, h, payload)
+	if l != nil && h.Src >= 0 && int(h.Src) < len(world) && world[h.Src] == src {
+		l.Told(h, payload)
+	}
+}
+
+// Drop drops the messages with this tag, of generation gen, that have arrived and that no
+// receive has matched. It calls before with the header of each first, and then ends the
+// sender's wait.
+func (c *Channel) Drop(tag int, gen uint32, before func(h *fabric.Header)) {
+	var dropped []*message
+	c.q.mu.Lock()
+	for i := 0; i < len(c.q.arrived); {
+		if h := &c.q.arrived[i].header; int(h.Tag) == tag && h.Gen == gen {
+			dropped = append(dropped, c.q.removeArrived(i))
+		} else {
+			i++
+		}
+	}
+	c.q.mu.Unlock()
+	for _, m := range dropped {
+		before(&m.header)
+		c.p.drop(m.world, &m.header)
+	}
+}
+
+// drop ends the wait of the sender of a message that nobody receives.
+func (p *P2P) drop(src int, h *fabric.Header) {
+	if h.Kind == fabric.KindRTS || h.Flags&FlagSync != 0 {
+		p.eng.Send(src, &fabric.Header{Kind: fabric.KindFin, Gen: h.Gen, Ctx: h.Ctx, A: h.A}, nil, nil, nil)
 	}
 }

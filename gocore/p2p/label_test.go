@@ -60,6 +60,7 @@ func TestTell(t *testing.T) {
 	eachTransport(t, 2, func(r *ranktest.Rank) {
 		c := r.P2P.Open(1, r.Rank, r.World)
 		var q p2p.Request
+		count := 0
 		if r.Rank == 1 {
 			c.Recv(&q, bytesBuf(nil), 0, 0) // the other one listens
 			wait(r, c, &q)
@@ -73,17 +74,55 @@ func TestTell(t *testing.T) {
 			wait(r, c, &q)
 			return
 		}
-		var told []int
-		c.OnTold(func(h *fabric.Header, payload []byte) {
+		var told listener
+		told = func(h *fabric.Header, payload []byte) {
 			_, _, found := c.Left(int(h.Tag))
-			assert.True(r.T, found || int(h.Tag) >= 64, "the message before it has not come")
-			assert.Equal(r.T, []any{int32(1), uint32(3), uint64(1 << 40), uint8(2), []byte{byte(len(told))}},
+			assert.True(r.T, found, "the message before it has not come")
+			assert.Equal(r.T, []any{int32(1), uint32(3), uint64(1 << 40), uint8(2), []byte{byte(count)}},
 				[]any{h.Src, h.Aux, h.A, h.Flags & 0x7f, payload})
-			told = append(told, int(h.Tag))
-		})
+			count++
+		}
+		c.Listen(told)
 		c.Send(&q, p2p.Standard, bytesBuf(nil), 1, 0)
 		wait(r, c, &q)
 		r.Until(func() bool { _, found := c.Probe(1, many); return found }, nil)
-		require.Len(r.T, told, many)
+		require.Equal(r.T, many, count)
+	})
+}
+
+type listener func(h *fabric.Header, payload []byte)
+
+func (l listener) Told(h *fabric.Header, payload []byte) { l(h, payload) }
+func (l listener) Stray(h *fabric.Header) bool           { return h.Tag >= 1000 }
+
+// Senders of messages that nobody receives do not wait for ever.
+func TestDrop(t *testing.T) {
+	eachTransport(t, 2, func(r *ranktest.Rank) {
+		c := r.P2P.Open(1, r.Rank, r.World)
+		sizes := []int{8, 300_000}
+		var q p2p.Request
+		if r.Rank == 0 {
+			c.Recv(&q, bytesBuf(nil), 1, 99) // the other one listens
+			wait(r, c, &q)
+			for _, size := range sizes {
+				for _, tag := range []int{5, 1005} {
+					c.Send(&q, p2p.Synchronous, bytesBuf(pattern(1, size)), 1, tag)
+					wait(r, c, &q)
+				}
+			}
+			return
+		}
+		c.Listen(listener(nil))
+		c.Send(&q, p2p.Standard, bytesBuf(nil), 0, 99)
+		wait(r, c, &q)
+		for _, size := range sizes {
+			r.Until(func() bool { _, found := c.Probe(0, 5); return found }, nil)
+			c.Drop(5, 0, func(h *fabric.Header) { assert.Equal(r.T, size, int(h.Len)) })
+			_, found := c.Probe(0, 5)
+			assert.False(r.T, found)
+		}
+		for range 100 { // the last one is dropped when it comes
+			r.Engine.PollSure()
+		}
 	})
 }

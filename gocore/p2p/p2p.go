@@ -270,6 +270,11 @@ func (p *P2P) onMessage(src int, h *fabric.Header, payload []byte) {
 		p.take(r, src, h, payload)
 		return
 	}
+	if q.listener != nil && q.listener.Stray(h) {
+		q.mu.Unlock()
+		p.drop(src, h)
+		return
+	}
 	m := &message{world: src, header: *h}
 	if len(payload) > 0 {
 		m.payload = append([]byte(nil), payload...)

@@ -12,7 +12,9 @@ type queue struct {
 	ctx     uint32
 	posted  Request // head of a circular list, in posting order
 	arrived []*message
-	told    func(src int, h *fabric.Header, payload []byte) // see OnTold; nil: nobody listens
+
+	listener Listener // nil: nobody listens
+	world    []int    // world ranks of those that may tell it something
 }
 
 // message is an unexpected message: it arrived before its receive was posted.
