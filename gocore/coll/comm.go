@@ -18,7 +18,7 @@ type Comm struct {
 	eng      *engine.Engine
 	ranks    []*job.Rank
 	board    *Board  // nil: all collectives use messages
-	ledger   *ledger // nil: there is a board, or no collective by messages has been called yet
+	ledger   *ledger // nil: there is a board, or Listen has not been called
 	nextCall *Call   // the call that starts next, see Calling
 	spareOp  atomic.Pointer[BoardOp]
 	seq      uint32 // number of collectives that this rank has called
@@ -35,6 +35,18 @@ func (c *Comm) UseBlock(e *engine.Engine, i int) {
 	c.Bar = NewBarrier(e.Job, i, c.Chan.World)
 	c.ranks = c.Bar.ranks
 	c.board = newBoard(e.Job, i, c.Size, c.Rank)
+	if c.ledger != nil {
+		c.ledger = nil
+		c.Chan.Listen(nil)
+	}
+}
+
+// Listen makes this rank answer others that wait in a collective which it has not called
+// yet, if the communicator has no board. Its first collective does that, too.
+func (c *Comm) Listen() {
+	if c.board == nil && c.ledger == nil && c.Size > 1 {
+		c.ledger = newLedger(c.Chan)
+	}
 }
 
 // Leave records that this rank does not use the block any more, if it has used one. It

@@ -1,7 +1,6 @@
 package coll
 
 import (
-	"encoding/binary"
 	"sync"
 	"sync/atomic"
 
@@ -26,16 +25,17 @@ import (
 // of which it awaits something, and tells its own call (a question). The asked rank's
 // handler runs whatever its program does. That rank
 //
-//   - has not called k yet: it keeps the question, and deals with it when it calls k;
+//   - has not called k yet: it keeps the question, says so, and deals with it when it calls k;
 //   - is in k: if the calls do not match, its own collective ends with an error, and it
-//     answers with its call. Else it keeps the question, and asks the ranks that it awaits
-//     itself, even if k is nonblocking and its program waits for something else;
+//     answers with its call. Else it keeps the question, says so, and asks the ranks that it
+//     awaits itself, even if k is nonblocking and its program waits for something else;
 //   - has ended k: it answers with its call, and how k ended.
 //
 // A rank whose collective ends answers all questions that it keeps for it. An answer has
 // the call of the rank that answers, and one of
 //
-//   - unfinished: it is in k. It answers only since the calls do not match.
+//   - unfinished: it is in k, or has not called it. If its call matches, it has kept the
+//     question.
 //   - givenUp: its collective ended with an error. The answer names the cause: a rank, and
 //     that rank's call, or KindGiveUp if its memory faulted or it met the end of another.
 //   - completed: what it had to send for k has arrived before the answer, since what one
@@ -57,8 +57,10 @@ import (
 // A message of a collective that has ended here, which nobody receives, is dropped. If its
 // sender waits for that, it gets an answer, as if it had asked, before its wait ends.
 //
-// A question can be lost, before the other rank has made its first call on the communicator
-// or because of a collective reset. So it is repeated, at growing intervals up to askEvery.
+// A question can be lost, while the other rank makes the communicator or because of a
+// collective reset. So it is repeated until there is an answer, at growing intervals up to
+// askEvery. Afterwards all is still, as it has to be if all ranks wait in a deadlock of the
+// program: notebooks recognise that by this.
 //
 // A rank remembers the last collectives that ended. Asked about an older one it answers
 // that it has completed it with an unknown call, which is enough to end the asker's wait.
@@ -128,6 +130,7 @@ type entry struct {
 	generation uint32
 
 	askers  map[int]p2p.Label // whose questions are kept
+	kept    map[int]struct{}  // ranks that have kept this rank's question
 	others  map[int]struct{}  // ranks that have completed it
 	wanted  atomic.Bool       // there are askers
 	verdict atomic.Pointer[verdict]
@@ -152,18 +155,6 @@ type record struct {
 	failed bool
 	cause  cause // if failed
 }
-
-// The flags of a Call message. Tag is the number of the collective, Aux and A are the label
-// of the sender's call. Without flagAnswer it is a question. The payload of an answer with
-// flagGivenUp is the cause.
-const (
-	flagAnswer    uint8 = 1
-	flagCompleted uint8 = 2
-	flagGivenUp   uint8 = 4
-)
-
-// causeBytes is the length of a cause in an answer.
-const causeBytes = 16
 
 var gaveUp = givenUp.label()
 
@@ -239,88 +230,6 @@ func (l *ledger) reset() {
 	defer l.mu.Unlock()
 	l.last, l.live, l.ended, l.next = 0, nil, nil, 0
 	clear(l.early)
-}
-
-// ask asks a rank about a collective in progress.
-func (l *ledger) ask(e *entry, rank int) {
-	l.ch.Tell(rank, fabric.Header{Gen: e.generation, Tag: int32(e.number), Aux: e.label.Word, A: e.label.Size}, nil)
-}
-
-// answer tells a rank how a collective has ended here.
-func (l *ledger) answer(rank int, generation uint32, rec *record) {
-	h := fabric.Header{Flags: flagAnswer | flagCompleted, Gen: generation, Tag: int32(rec.number), Aux: rec.label.Word, A: rec.label.Size}
-	var payload []byte
-	if rec.failed {
-		h.Flags = flagAnswer | flagGivenUp
-		payload = binary.LittleEndian.AppendUint32(nil, uint32(rec.cause.rank))
-		payload = binary.LittleEndian.AppendUint32(payload, rec.cause.label.Word)
-		payload = binary.LittleEndian.AppendUint64(payload, rec.cause.label.Size)
-	}
-	l.ch.Tell(rank, h, payload)
-}
-
-// Told implements p2p.Listener.
-func (l *ledger) Told(h *fabric.Header, payload []byte) {
-	from, k, theirs := int(h.Src), uint32(h.Tag), p2p.Label{Word: h.Aux, Size: h.A}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	e := l.find(k)
-	switch question := h.Flags&flagAnswer == 0; {
-	case question && e != nil:
-		l.asked(e, from, theirs)
-	case question && int32(k-l.last) > 0:
-		if l.early[k] == nil {
-			l.early[k] = map[int]p2p.Label{}
-		}
-		l.early[k][from] = theirs
-	case question:
-		l.answer(from, h.Gen, l.recall(k))
-	case e != nil:
-		l.answered(e, from, theirs, h.Flags, payload)
-	}
-}
-
-// asked deals with the question of a rank about a collective in progress.
-func (l *ledger) asked(e *entry, from int, theirs p2p.Label) {
-	if err := mismatchOf(e.label, theirs, from); err != nil {
-		e.fail(err, cause{from, theirs})
-		l.ch.Tell(from, fabric.Header{Flags: flagAnswer, Gen: e.generation, Tag: int32(e.number), Aux: e.label.Word, A: e.label.Size}, nil)
-		return
-	}
-	if v := e.verdict.Load(); v != nil { // it ends when a thread of this process advances it
-		l.answer(from, e.generation, &record{number: e.number, label: e.label, failed: true, cause: v.cause})
-		return
-	}
-	if e.askers == nil {
-		e.askers = map[int]p2p.Label{}
-	}
-	e.askers[from] = theirs
-	e.wanted.Store(true)
-}
-
-// answered deals with an answer about a collective in progress.
-func (l *ledger) answered(e *entry, from int, theirs p2p.Label, flags uint8, payload []byte) {
-	if err := mismatchOf(e.label, theirs, from); err != nil {
-		e.fail(err, cause{from, theirs})
-		return
-	}
-	switch {
-	case flags&flagGivenUp != 0:
-		why := cause{from, gaveUp}
-		if len(payload) == causeBytes {
-			c := cause{int(binary.LittleEndian.Uint32(payload)), p2p.Label{Word: binary.LittleEndian.Uint32(payload[4:]),
-				Size: binary.LittleEndian.Uint64(payload[8:])}}
-			if c.rank < len(l.ch.World) && c.rank != l.ch.Rank && mismatchOf(e.label, c.label, c.rank) != nil {
-				why = c
-			}
-		}
-		e.fail(mismatchOf(e.label, why.label, why.rank), why)
-	case flags&flagCompleted != 0:
-		if e.others == nil {
-			e.others = map[int]struct{}{}
-		}
-		e.others[from] = struct{}{}
-	}
 }
 
 // fail sets why the collective can't complete, unless that is known already.

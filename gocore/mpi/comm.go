@@ -33,6 +33,7 @@ func newComm(ctx uint32, g *Group, rank, block int) *Comm {
 	if block >= 0 {
 		c.coll.UseBlock(proc.eng, block)
 	}
+	c.coll.Listen()
 	return c
 }
 

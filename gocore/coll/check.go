@@ -1,0 +1,140 @@
+package coll
+
+import (
+	"errors"
+
+	"gormapy/gocore/errs"
+	"gormapy/gocore/job"
+	"gormapy/gocore/p2p"
+)
+
+// Check returns why the collective can't complete any more, nil if it can.
+func (o *Op) Check() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.ended {
+		return nil
+	}
+	e := o.stuck()
+	if e == nil {
+		return nil
+	}
+	if e.Class != errs.ProcFailed {
+		o.err = e
+		o.abandon()
+	}
+	return e
+}
+
+// stuck returns why what is pending can't complete, nil if it can. From time to time it asks
+// the ranks that are awaited.
+func (o *Op) stuck() *errs.Error {
+	if v := o.verdict.Load(); v != nil {
+		o.cause = v.cause
+		return v.err
+	}
+	for _, r := range o.wait[:o.used] {
+		if !r.Done() {
+			var e *errs.Error
+			if err := o.c.Chan.Check(r); errors.As(err, &e) {
+				return e
+			}
+		}
+	}
+	if o.ledger == nil {
+		return o.compare()
+	}
+	for _, r := range o.ledger.completed(&o.entry) {
+		if o.awaits(r) {
+			return errs.New(errs.Other, "%s can't complete: rank %d of the communicator has completed its collective with the same number, and has not sent what this rank waits for (do all ranks make the same calls, with counts that fit?)",
+				o.what(), r)
+		}
+	}
+	o.ask()
+	return nil
+}
+
+// what names the collective in errors.
+func (o *Op) what() string {
+	if !o.hasCall {
+		return "the collective"
+	}
+	return o.call.Kind.String()
+}
+
+// awaits reports whether a request with this rank is pending.
+func (o *Op) awaits(rank int) bool {
+	for _, r := range o.wait[:o.used] {
+		if r.Other() == rank && !r.Done() {
+			return true
+		}
+	}
+	return false
+}
+
+// ask asks the ranks that are awaited which collective they have called, if it is time to.
+func (o *Op) ask() {
+	now := job.Now()
+	if o.askAt == 0 {
+		o.askAt, o.pause = now+askAfter, askAfter
+	}
+	if now < o.askAt && !(o.wanted.Load() && o.pause == askAfter) {
+		return
+	}
+	o.pause = min(2*o.pause, askEvery)
+	o.askAt = now + o.pause
+	asked := map[int]struct{}{}
+	for _, r := range o.wait[:o.used] {
+		if _, again := asked[r.Other()]; !again && !r.Done() {
+			asked[r.Other()] = struct{}{}
+			o.ledger.ask(&o.entry, r.Other())
+		}
+	}
+}
+
+// compare returns an error if another rank has published another call on the board, or that
+// it has given this one up.
+func (o *Op) compare() *errs.Error {
+	if !o.hasCall || o.c.board == nil {
+		return nil
+	}
+	for r := range o.c.Size {
+		if e := o.c.board.compare(&o.call, r, o.number, false); e != nil {
+			return e
+		}
+		if r != o.c.Rank && o.c.board.refused(r, o.number) {
+			return o.call.mismatch(givenUp, r)
+		}
+	}
+	return nil
+}
+
+// received compares the call of the sender of a received message with the own one. It
+// returns true if they do not match, which is then the error: it is the cause of others.
+func (o *Op) received(r *p2p.Request) bool {
+	if o.ledger == nil || !r.IsRecv() {
+		return false
+	}
+	e := mismatchOf(o.label, r.Label(), r.Other())
+	if e == nil {
+		return false
+	}
+	o.err, o.cause = e, cause{r.Other(), r.Label()}
+	return true
+}
+
+// left returns an error if a message of another call has come that no receive has matched.
+func (o *Op) left() *errs.Error {
+	if o.ledger == nil {
+		return nil
+	}
+	from, label, found := o.c.Chan.Left(o.tag)
+	if !found {
+		return nil
+	}
+	e := mismatchOf(o.label, label, from)
+	if e != nil {
+		o.cause = cause{from, label}
+	}
+	return e
+}
