@@ -74,15 +74,14 @@ func TestTell(t *testing.T) {
 			wait(r, c, &q)
 			return
 		}
-		var told listener
-		told = func(h *fabric.Header, payload []byte) {
+		told := func(h *fabric.Header, payload []byte) {
 			_, _, found := c.Left(int(h.Tag))
 			assert.True(r.T, found, "the message before it has not come")
 			assert.Equal(r.T, []any{int32(1), uint32(3), uint64(1 << 40), uint8(2), []byte{byte(count)}},
 				[]any{h.Src, h.Aux, h.A, h.Flags & 0x7f, payload})
 			count++
 		}
-		c.Listen(told)
+		c.Listen(listener(told))
 		c.Send(&q, p2p.Standard, bytesBuf(nil), 1, 0)
 		wait(r, c, &q)
 		r.Until(func() bool { _, found := c.Probe(1, many); return found }, nil)

@@ -10,6 +10,7 @@ from gormapy import MPI
 comm = MPI.COMM_WORLD
 rank, size = comm.rank, comm.size
 
+
 def lenient():
     data = np.arange(4, dtype="u8" if rank == 0 else "i8") * (rank == 0)
     comm.Bcast([data, MPI.BYTE] if rank == 1 else data)
