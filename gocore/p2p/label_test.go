@@ -109,6 +109,8 @@ func TestDrop(t *testing.T) {
 					wait(r, c, &q)
 				}
 			}
+			c.Send(&q, p2p.Standard, bytesBuf(nil), 1, 0)
+			wait(r, c, &q)
 			return
 		}
 		c.Listen(listener(nil))
@@ -120,8 +122,7 @@ func TestDrop(t *testing.T) {
 			_, found := c.Probe(0, 5)
 			assert.False(r.T, found)
 		}
-		for range 100 { // the last one is dropped when it comes
-			r.Engine.PollSure()
-		}
+		c.Recv(&q, bytesBuf(nil), 0, 0) // the last one is dropped when it comes
+		wait(r, c, &q)
 	})
 }
