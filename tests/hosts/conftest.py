@@ -49,9 +49,9 @@ class Bed:
         """Run a command of the system on a host."""
         return self.call("netns-hosts", "exec", host, "--", *command)
 
-    def begin(self, command, **env):
-        """Start a command on host0."""
-        full = [str(BED / "netns-hosts"), "exec", "0", "--", *map(str, command)]
+    def begin(self, command, host=0, **env):
+        """Start a command on a host."""
+        full = [str(BED / "netns-hosts"), "exec", str(host), "--", *map(str, command)]
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"], "/usr/sbin"])
         return subprocess.Popen(
             full, env=environment({"PATH": path, "VIRTUAL_ENV": None, **env}), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -114,6 +114,13 @@ class Launchers:
     def hydra(self, hosts, n):
         ssh = ["-launcher", "ssh", "-launcher-exec", BED / "netns-ssh"]
         return [self.engines["mpich"] / "mpiexec.hydra", *ssh, "-hosts", hosts_of(hosts), "-n", n]
+
+    def open_mpi(self, hosts, n):
+        slots = ",".join(f"host{i}:{-(-n // hosts)}" for i in range(hosts))
+        ssh = ["--prtemca", "plm_ssh_agent", BED / "netns-ssh", "--prtemca", "plm_ssh_no_tree_spawn", 1]
+        path = f"-x PATH={os.environ['PATH']} -x PYTHONPATH={environment()['PYTHONPATH']}".split()
+        options = ["--allow-run-as-root", "--bind-to", "none", "--host", slots, *path]
+        return [self.engines["openmpi"] / "mpirun", *options, *ssh, "-n", n]
 
     def slurm(self, interface):
         def command(hosts, n):
