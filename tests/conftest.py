@@ -29,7 +29,11 @@ TOLD = pytest.StashKey()  # what the pools of workers have told
 
 def pytest_addoption(parser):
     """Add the choice of the transport that all jobs use."""
-    parser.addoption("--nodes", default="", help="divide all jobs into nodes that share no memory, as gocore/launch/nodes.go says: 2, 0,1")
+    parser.addoption(
+        "--nodes",
+        default="",
+        help="divide all jobs into nodes that share no memory, as gocore/launch/nodes.go says: 2, 0,1",
+    )
     parser.addoption("--fabric", default="", help="transport of all jobs: shm, tcp, verbs, ofi or ofi:PROVIDER")
     parser.addoption("--ranks", type=int, help="of tests that run on several numbers of ranks, take this number only")
 

@@ -134,10 +134,16 @@ def test_documentation_shows_the_texts(mpirun):
     assert len(shown) > 12
     result = mpirun(2, says.mistakes_of_the_documentation)
     # Other tests see these.
-    elsewhere = ("MPI_ERR_OTHER: join the job of", "MPI_ERR_OTHER: … rank 1 of the communicator has", "MPI_ERR_PROC_FAILED")
+    elsewhere = (
+        "MPI_ERR_OTHER: join the job of",
+        "MPI_ERR_OTHER: … rank 1 of the communicator has",
+        "MPI_ERR_PROC_FAILED",
+    )
     for text in shown:
         parts = [re.escape(part.strip()) for part in text.split("…")]
-        assert text.startswith(elsewhere) or re.search(".*".join(parts), result.stdout), f"{text}\nis not in\n{result.stdout}"
+        assert text.startswith(elsewhere) or re.search(".*".join(parts), result.stdout), (
+            f"{text}\nis not in\n{result.stdout}"
+        )
 
 
 def test_array_that_is_received_as_an_object(ranks):

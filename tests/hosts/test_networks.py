@@ -15,8 +15,10 @@ def test_interfaces_that_lead_nowhere(bed, launchers, python, programs):
     """docker0 has the same address on every host, and aaa0 an address that no other host reaches."""
     bed.up(2)
     for host in range(2):
-        bed.on(host, "sh", "-c", "ip link add aaa0 type bridge && ip addr add 192.168.77.%d/32 dev aaa0 && ip link set aaa0 up" % (host + 1))
-        bed.on(host, "sh", "-c", "ip link add docker0 type bridge && ip addr add 172.17.0.1/16 dev docker0 && ip link set docker0 up")
+        for name, address in (("aaa0", f"192.168.77.{host + 1}/32"), ("docker0", "172.17.0.1/16")):
+            bed.on(host, "ip", "link", "add", name, "type", "bridge")
+            bed.on(host, "ip", "addr", "add", address, "dev", name)
+            bed.on(host, "ip", "link", "set", name, "up")
     try:
         everything(bed, launchers, python, programs)
         everything(bed, launchers, python, programs, GORMAPY_TCP_IF="eth0")

@@ -112,7 +112,9 @@ USE_INSTEAD = {
 @pytest.mark.parametrize("options", USE_INSTEAD)
 def test_what_is_not_served_names_what_is(options):
     command = [mpiexec(), *options.split(), "true"]
-    done = subprocess.run(command, env=environment({"PATH": "/nowhere", "VIRTUAL_ENV": None}), capture_output=True, text=True, timeout=10)
+    done = subprocess.run(
+        command, env=environment({"PATH": "/nowhere", "VIRTUAL_ENV": None}), capture_output=True, text=True, timeout=10
+    )
     assert done.returncode == 2, done
     assert re.fullmatch(r"mpiexec: .*\n", done.stderr), done
     assert USE_INSTEAD[options] in done.stderr, done

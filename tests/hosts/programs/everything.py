@@ -100,7 +100,7 @@ def counter():
         win.Flush(0)
         seen.append(int(old[0]))
     win.Unlock_all()
-    assert sorted(sum(world.allgather(seen), [])) == list(range(100 * size))
+    assert sorted(old for some in world.allgather(seen) for old in some) == list(range(100 * size))
     win.Free()
 
 
