@@ -8,6 +8,7 @@ import (
 
 	"gormapy/gocore/agent"
 	"gormapy/gocore/boot/pmi"
+	"gormapy/gocore/boot/rendezvous"
 	"gormapy/gocore/boot/store"
 	"gormapy/gocore/fabric/tcp"
 	"gormapy/gocore/job"
@@ -46,8 +47,29 @@ type Place struct {
 	Environ []string
 }
 
+// given is the place that the program itself has given to this process; see Give.
+var given *struct {
+	rank, size      int
+	address, secret string
+}
+
+// Give has Find join a job whose ranks know their places: see rendezvous.Join.
+func Give(rank, size int, address, secret string) {
+	given = &struct {
+		rank, size      int
+		address, secret string
+	}{rank, size, address, secret}
+}
+
 // Find finds the place of this process and claims it.
 func Find() (*Place, error) {
+	if g := given; g != nil {
+		s, err := rendezvous.Join(g.rank, g.size, g.address, g.secret)
+		if err != nil {
+			return nil, err
+		}
+		return joined(s)
+	}
 	l, err := find()
 	if err != nil {
 		return nil, err
@@ -62,6 +84,11 @@ func Find() (*Place, error) {
 	if err != nil {
 		return nil, err
 	}
+	return joined(s)
+}
+
+// joined claims this process's place in a job whose store it has joined.
+func joined(s store.Store) (*Place, error) {
 	changes := append(consume(), EnvTaken+"="+os.Getenv(EnvTaken))
 	p, err := share(s)
 	if err != nil {

@@ -148,6 +148,15 @@ func (n *process) network() (net fabric.Transport, only bool, err error) {
 	return net, only && net != nil, err
 }
 
+// Join gives this process its place in a job that Init joins. It returns an error after Init.
+func Join(rank, size int, address, secret string) Code {
+	if state.Load() != stateNone {
+		return classError(errs.Other, "join: MPI is initialized already: call gormapy.join before gormapy.MPI is imported")
+	}
+	boot.Give(rank, size, address, secret)
+	return 0
+}
+
 // EnvironmentChanges returns how Init has changed the environment, a line each: NAME was taken
 // out, NAME=VALUE was set. Python has a copy of the environment.
 func EnvironmentChanges() string {

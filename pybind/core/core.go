@@ -69,6 +69,11 @@ func WorldInfo() string { return mpi.WorldInfo() }
 // Program returns the number of this process's program on the launcher's command line.
 func Program() int { return mpi.Program() }
 
+// Join gives this process its place in a job that Init joins.
+func Join(rank, size int, address, secret string) int {
+	return -mpi.Join(rank, size, address, secret)
+}
+
 // EnvironmentChanges returns how Init has changed the environment.
 func EnvironmentChanges() string { return mpi.EnvironmentChanges() }
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from . import MPI
     from .shared import shared_empty, shared_zeros
 
-__all__ = ["MPI", "__version__", "get_config", "get_include", "rc", "reset", "shared_empty", "shared_zeros"]
+__all__ = ["MPI", "__version__", "get_config", "get_include", "join", "rc", "reset", "shared_empty", "shared_zeros"]
 
 
 def get_include():
@@ -25,6 +25,36 @@ def get_include():
 def get_config():
     """Return a dictionary with information about MPI, which is empty: nothing was configured."""
     return {}
+
+
+def join(rank, size, address, secret=""):
+    """Make this process a rank of a job whose processes something else has started, such as Ray or a test.
+
+    It is called before ``gormapy.MPI`` is imported, which joins the job: it waits there until all processes have.
+
+    Parameters
+    ----------
+    rank, size : int
+        The rank of this process, and the number of processes.
+    address : str
+        HOST:PORT at which rank 0 listens for the others, and by which they reach it.
+    secret : str
+        What all processes of the job know and no others do; the default is that of ``GORMAPY_SECRET``.
+
+    Raises
+    ------
+    RuntimeError
+        MPI is initialized already.
+    """
+    import operator
+
+    from ._ext import core
+
+    rank, size = operator.index(rank), operator.index(size)
+    if not 0 <= rank < size:
+        raise ValueError(f"join: rank {rank} of {size}: ranks are 0 to {size - 1}")
+    if core.Join(rank, size, str(address), str(secret)):
+        raise RuntimeError("gormapy.join: MPI is initialized already: call it before gormapy.MPI is imported")
 
 
 def reset():
