@@ -201,7 +201,7 @@ func (j *joining) follow(leader int) bool {
 }
 
 // meet completes the map of several nodes, and connects their agents.
-func (j *joining) meet(p *Place, members []int) error {
+func (j *joining) meet(p *Place, members []int) (err error) {
 	j.seg.SetMap(job.MapSeveral)
 	var origin segmentRecord
 	if err := j.get(0, segmentKey, &origin); err != nil {
@@ -212,6 +212,11 @@ func (j *joining) meet(p *Place, members []int) error {
 	if err != nil {
 		return err
 	}
+	defer func() {
+		if err != nil {
+			a.Leave()
+		}
+	}()
 	if err := j.put(nodeKey, &nodeRecord{Host: j.host, Members: members, Agent: a.Card()}); err != nil {
 		return err
 	}

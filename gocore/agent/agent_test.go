@@ -1,0 +1,290 @@
+package agent
+
+import (
+	"encoding/binary"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"gormapy/gocore/job"
+)
+
+// nodes makes the segments of a job whose ranks this process claims. nodes has the number
+// of the node of each rank.
+func nodes(t *testing.T, nodes ...int) []*job.Segment {
+	t.Helper()
+	segs, err := job.CreateNodes(nodes)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		for _, seg := range segs {
+			seg.Close()
+		}
+	})
+	for r, node := range nodes {
+		_, ok := segs[node].Claim(r)
+		require.True(t, ok)
+	}
+	return segs
+}
+
+// first returns the first rank of the node of a segment.
+func first(seg *job.Segment) int { return seg.RanksOf(seg.Node())[0] }
+
+// meet starts the agents of all segments. The test ends them if they have not left.
+func meet(t *testing.T, segs ...*job.Segment) (agents []*Agent) {
+	t.Helper()
+	cards := map[int][]byte{}
+	for _, seg := range segs {
+		a, err := New(seg, first(seg), Options{})
+		require.NoError(t, err)
+		agents = append(agents, a)
+		cards[first(seg)] = a.Card()
+	}
+	for _, a := range agents {
+		require.NoError(t, a.Start(cards))
+	}
+	t.Cleanup(func() { leave(agents...) })
+	return agents
+}
+
+// leave has agents leave at once.
+func leave(agents ...*Agent) {
+	var all sync.WaitGroup
+	for _, a := range agents {
+		all.Go(a.Leave)
+	}
+	all.Wait()
+}
+
+// comes waits until something is true.
+func comes(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(100 * time.Microsecond) {
+		if time.Now().After(end) {
+			t.Fatalf("it did not come: %s", what)
+		}
+	}
+}
+
+func state(seg *job.Segment, r int) uint32 { return atomic.LoadUint32(&seg.Ranks[r].State) }
+func ended(seg *job.Segment, r int) bool   { return atomic.LoadUint32(&seg.Ranks[r].Ended) != 0 }
+func flags(seg *job.Segment, r int) uint32 { return atomic.LoadUint32(&seg.Ranks[r].Flags) }
+
+// layouts are the numbers of the nodes of the ranks.
+var layouts = [][]int{{0, 1}, {0, 0, 1, 1}, {0, 1, 0, 1}, {0, 1, 2}, {2, 1, 0, 1, 2}}
+
+func onLayouts(t *testing.T, f func(t *testing.T, segs []*job.Segment)) {
+	for _, layout := range layouts {
+		t.Run(fmt.Sprint(layout), func(t *testing.T) { f(t, nodes(t, layout...)) })
+	}
+}
+
+func TestStatus(t *testing.T) {
+	onLayouts(t, func(t *testing.T, segs []*job.Segment) {
+		meet(t, segs...)
+		for r := range segs[0].Ranks {
+			home := segs[segs[0].NodeOf(r)]
+			home.SetState(r, job.StateReady)
+			atomic.StoreUint32(&home.Ranks[r].Gen, uint32(r)+7)
+			home.RingAgent()
+			for _, seg := range segs {
+				comes(t, fmt.Sprintf("rank %d on node %d", r, seg.Node()), func() bool { return seg.Status(r) == home.Status(r) })
+			}
+			home.Exited(r, 3<<8)
+			for _, seg := range segs {
+				comes(t, fmt.Sprintf("the end of rank %d on node %d", r, seg.Node()), func() bool { return seg.Status(r) == home.Status(r) })
+				assert.True(t, ended(seg, r))
+				assert.Zero(t, flags(seg, r), "its node has not left")
+			}
+		}
+	})
+}
+
+func TestCards(t *testing.T) {
+	onLayouts(t, func(t *testing.T, segs []*job.Segment) {
+		early := segs[0].RanksOf(0)[0]
+		require.NoError(t, segs[0].Directory(early).Publish([]byte("early"))) // before the agents meet
+		meet(t, segs...)
+		for r := range segs[0].Ranks {
+			want := "early"
+			if r != early {
+				want = fmt.Sprint("card ", r)
+				require.NoError(t, segs[segs[0].NodeOf(r)].Directory(r).Publish([]byte(want)))
+			}
+			for _, seg := range segs {
+				comes(t, fmt.Sprintf("card %d on node %d", r, seg.Node()), func() bool { return seg.Directory(first(seg)).Card(r) != nil })
+				assert.Equal(t, want, string(seg.Directory(first(seg)).Card(r)))
+			}
+		}
+	})
+}
+
+// TestMails sends mails between all pairs of ranks while every bell is rung. A mail takes the place
+// of an earlier one that was not read, so a receiver sees numbers that grow, and the last one.
+func TestMails(t *testing.T) {
+	const many = 300
+	onLayouts(t, func(t *testing.T, segs []*job.Segment) {
+		meet(t, segs...)
+		size := len(segs[0].Ranks)
+		var over atomic.Bool
+		var bells, ranks sync.WaitGroup
+		for _, seg := range segs {
+			bells.Go(func() {
+				for !over.Load() {
+					seg.RingAll()
+					time.Sleep(50 * time.Microsecond)
+				}
+			})
+		}
+		for r := range size {
+			dir := segs[segs[0].NodeOf(r)].Directory(r)
+			ranks.Go(func() {
+				for n := range uint32(many) {
+					for to := range size {
+						if !assert.NoError(t, dir.Mail(to, binary.LittleEndian.AppendUint32([]byte{byte(r)}, n))) {
+							return
+						}
+					}
+					time.Sleep(10 * time.Microsecond)
+				}
+			})
+			ranks.Go(func() {
+				reader := segs[segs[0].NodeOf(r)].Directory(r)
+				seen := make([]int, size)
+				for i := range seen {
+					seen[i] = -1
+				}
+				end := time.Now().Add(20 * time.Second)
+				for done := 0; done < size && time.Now().Before(end); time.Sleep(20 * time.Microsecond) {
+					for from := range size {
+						msg := reader.Mailed(from)
+						if msg == nil {
+							continue
+						}
+						n := int(binary.LittleEndian.Uint32(msg[1:]))
+						assert.Equal(t, byte(from), msg[0])
+						assert.Greater(t, n, seen[from])
+						if seen[from] = n; n == many-1 {
+							done++
+						}
+					}
+				}
+				for from, n := range seen {
+					assert.Equal(t, many-1, n, "the last mail from rank %d to rank %d", from, r)
+				}
+			})
+		}
+		ranks.Wait()
+		over.Store(true)
+		bells.Wait()
+	})
+}
+
+func TestAbort(t *testing.T) {
+	onLayouts(t, func(t *testing.T, segs []*job.Segment) {
+		meet(t, segs...)
+		last := len(segs) - 1
+		assert.True(t, segs[last].Abort(first(segs[last]), -3))
+		for _, seg := range segs {
+			comes(t, "the abort", func() bool { _, _, yes := seg.Aborted(); return yes })
+			rank, code, _ := seg.Aborted()
+			assert.Equal(t, first(segs[last]), rank)
+			assert.Equal(t, -3, code)
+		}
+	})
+}
+
+// TestAbortsAtOnce aborts on each node: every node keeps the one that it learns of first.
+func TestAbortsAtOnce(t *testing.T) {
+	segs := nodes(t, 0, 1, 2)
+	agents := meet(t, segs...)
+	for r, seg := range segs {
+		seg.Abort(r, r+1)
+	}
+	for _, seg := range segs {
+		rank, code, yes := seg.Aborted()
+		assert.True(t, yes)
+		assert.Equal(t, rank+1, code)
+	}
+	leave(agents...)
+}
+
+// TestLeaveWhileOtherSends: the one that leaves has told everything, the other one loses its ranks.
+func TestLeaveWhileOtherSends(t *testing.T) {
+	for range 10 {
+		segs := nodes(t, 0, 0, 1)
+		agents := meet(t, segs...)
+		var over atomic.Bool
+		var sender sync.WaitGroup
+		sender.Go(func() {
+			dir := segs[1].Directory(2)
+			for n := uint32(0); !over.Load(); n++ {
+				atomic.StoreUint32(&segs[1].Ranks[2].Gen, n)
+				segs[1].RingAgent()
+				_ = dir.Mail(0, []byte("mail"))
+			}
+		})
+		reader := segs[0].Directory(0)
+		comes(t, "a mail", func() bool { return reader.Mailed(2) != nil })
+		require.NoError(t, segs[0].Directory(1).Mail(2, []byte("the last mail")))
+		segs[0].SetState(0, job.StateFinalized)
+		segs[0].SetState(1, job.StateReady)
+		agents[0].Leave()
+
+		comes(t, "the end of node 0", func() bool { return ended(segs[1], 0) && ended(segs[1], 1) })
+		assert.Equal(t, job.NodeLeft, flags(segs[1], 0), "it had finalized")
+		assert.Equal(t, job.NodeLeft|job.Unreachable, flags(segs[1], 1))
+		assert.Equal(t, job.StateReady, state(segs[1], 1))
+		assert.Equal(t, "the last mail", string(segs[1].Directory(2).Mailed(1)))
+		over.Store(true)
+		sender.Wait()
+		leave(agents...)
+	}
+}
+
+// TestAllLeaveAtOnce: none is lost, since each is told that the others' ranks have finalized.
+func TestAllLeaveAtOnce(t *testing.T) {
+	for range 10 {
+		onLayouts(t, func(t *testing.T, segs []*job.Segment) {
+			agents := meet(t, segs...)
+			for r := range segs[0].Ranks {
+				segs[segs[0].NodeOf(r)].SetState(r, job.StateFinalized)
+			}
+			leave(agents...)
+			for _, a := range agents {
+				assert.True(t, a.free(), "an agent gave up waiting for the answer of another one")
+			}
+			for _, seg := range segs {
+				for r := range seg.Ranks {
+					assert.Equal(t, job.StateFinalized, state(seg, r))
+					assert.Zero(t, flags(seg, r)&job.Unreachable, "rank %d on node %d", r, seg.Node())
+				}
+			}
+		})
+	}
+}
+
+// TestWrongSecret: agents of different jobs have no link, and tell each other nothing.
+func TestWrongSecret(t *testing.T) {
+	segs := nodes(t, 0, 1)
+	segs[1].Head.Secret[0]++
+	a, err := New(segs[0], 0, Options{})
+	require.NoError(t, err)
+	b, err := New(segs[1], 1, Options{})
+	require.NoError(t, err)
+	cards := map[int][]byte{0: a.Card(), 1: b.Card()}
+	require.NoError(t, a.Start(cards))
+	require.NoError(t, b.Start(cards))
+	segs[0].SetState(0, job.StateReady)
+	segs[1].Abort(1, 5)
+	time.Sleep(300 * time.Millisecond)
+	assert.Zero(t, state(segs[1], 0))
+	_, _, yes := segs[0].Aborted()
+	assert.False(t, yes)
+	leave(a, b)
+}
