@@ -45,6 +45,8 @@ def pytest_configure(config):
         "exhaustive: takes so long that 'make test' leaves it to 'make check'",
         "alone: measures time or processor time; no other test runs meanwhile, with 'pytest -n' either",
         "on_ranks(n): runs on so many ranks; for those that have no parameter n",
+        "shm(reason): is about shared memory; not over a network, see --fabric",
+        "one_node(reason): is about ranks that share memory, whatever the transport is; not with --nodes",
         "verbs: is over ibverbs; tests with a parameter backend get it",
     ):
         config.addinivalue_line("markers", text)
@@ -89,6 +91,10 @@ def pytest_collection_modifyitems(config, items):
     fabric = config.getoption("--fabric")
     if config.getoption("--nodes"):
         fabric = fabric or "tcp"
+        for item in items:
+            mark = item.get_closest_marker("one_node")
+            if mark:
+                item.add_marker(pytest.mark.skip(reason=f"not on several nodes: {mark.args[0]}"))
     if fabric in ("", "shm"):
         return
     missing = why_not(fabric)

@@ -1,5 +1,6 @@
 """Hints of windows: the values that hold, those that are refused, and what they do."""
 
+import pytest
 from support.programs import beside
 
 program = beside(__file__)
@@ -33,6 +34,7 @@ def test_what_is_claimed_is_checked_on_all_ranks(ranks):
     )
 
 
+@pytest.mark.one_node("its windows are of shared memory")
 def test_parts_are_contiguous_unless_the_hint_says_otherwise(ranks):
     ranks(
         3,

@@ -39,7 +39,15 @@ def bench(*args):
 
 
 LONG = ("startup", "oversubscribed")
-NAMES = [pytest.param(name, marks=[pytest.mark.exhaustive] if name in LONG else []) for name in ROWS]
+SHARED = ("numpy_copy",)
+NAMES = [
+    pytest.param(
+        name,
+        marks=[pytest.mark.exhaustive] * (name in LONG)
+        + [pytest.mark.one_node("it copies into memory of another rank")] * (name in SHARED),
+    )
+    for name in ROWS
+]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -67,6 +75,13 @@ def test_put_to_a_busy_rank_does_not_wait_for_it(name):
     for row in rows:
         assert row["us"] < 1e6 * busy / 100, row
         assert row["us"] <= row["p99"] <= row["max"], row
+
+
+def test_copies_beside_numpy_need_one_node():
+    command = [launcher(), "-n", "2", sys.executable, "-m", "gormapy.bench", "numpy_copy"]
+    done = subprocess.run(command, env=environment({"GORMAPY_JOB_NODES": 2}), capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1, done.stderr
+    assert "numpy_copy: the ranks are on several nodes, which share no memory: run it on one" in done.stderr
 
 
 def test_idle_threads_are_counted_in_every_rank():

@@ -59,10 +59,11 @@ def ghost_exchange(mpirun, n, *args, expect=0):
     [
         (4, "-x 2 -y 2 -i 8 -j 8 -h 1 -c -I 0 --method pscw", "Sum: 2.576765066503 "),
         (4, "-x 2 -y 2 -i 8 -j 8 -h 1 -c -I 3", "Sum: 2.576765066503 x[0][0]: 0.000000006203 centre: 0.235156992732 "),
-        (
+        pytest.param(
             6,
             "-x 3 -y 2 -i 12 -j 12 -I 5 --method shared",
             "Sum: 13.027477243978 x[0][0]: 0.000038830442 centre: 0.499477581980 ",
+            marks=pytest.mark.one_node("the method is that of shared memory"),
         ),
     ],
 )
@@ -157,6 +158,12 @@ def test_bad_options_are_refused_by_all_ranks_with_one_message(mpirun, args):
     assert result.stderr.startswith(REFUSED[args])
     own = [line for line in result.stderr.splitlines() if not line.startswith("mpiexec: ")]
     assert len(own) == 1, own
+
+
+def test_shared_memory_is_refused_on_several_nodes(mpirun):
+    command = [*PROGRAM, "--method", "shared"]
+    result = mpirun.command(3, *command, env={"GORMAPY_JOB_NODES": "0,1,1"}).finish(expect=1)
+    assert "--method shared needs ranks that share memory, and these are on 2 nodes\n" in result.stderr
 
 
 def test_bad_options_are_explained(mpirun):

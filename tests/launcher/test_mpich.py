@@ -138,6 +138,7 @@ GARBAGE = """
 """
 
 
+@pytest.mark.one_node("gormapy uses the connection itself on several nodes")
 def test_garbage_harms_nobody(mpirun):
     result = mpirun(3, GARBAGE)
     assert result.lines == [r"b'cmd=error rc=-1 msg=no_pmi1\n'"]

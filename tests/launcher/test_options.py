@@ -27,6 +27,7 @@ def test_several_programs_are_one_job(mpirun):
     assert result.lines == ["other 2 5", "other 3 5", "who 0 5 0 a", "who 1 5 0 a", "who 4 5 2 b"]
 
 
+@pytest.mark.one_node("several nodes meet when all ranks have begun MPI")
 def test_appnum_of_a_child_is_its_own(mpirun):
     child = "from gormapy import MPI; print('child', MPI.COMM_WORLD.size, MPI.COMM_WORLD.Get_attr(MPI.APPNUM))"
     source = f"""

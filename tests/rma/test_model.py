@@ -7,7 +7,8 @@ from support.windows import PROGRAMS, WAYS
 
 RANKS = 7
 CASES = [
-    *((flavour, "kernel") for flavour in ("create", "create over Alloc_mem", "allocate", "shared", "dynamic")),
+    *((flavour, "kernel") for flavour in ("create", "create over Alloc_mem", "allocate", "dynamic")),
+    pytest.param("shared", "kernel", marks=pytest.mark.one_node("the window is of shared memory")),
     ("create", "messages"),
     ("dynamic", "messages"),
 ]

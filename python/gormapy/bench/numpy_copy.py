@@ -47,6 +47,11 @@ def numpy_copy(MPI, comm, budget=BUDGET):
     """Time large Put and Get beside numpy.copyto of the same bytes into and out of the same shared memory."""
     if comm.size < 2:
         raise SystemExit("numpy_copy: it takes 2 ranks, and there is 1: use -n 2")
+    node = comm.Split_type(MPI.COMM_TYPE_SHARED)
+    alone = comm.allgather(node.size < comm.size)
+    node.Free()
+    if any(alone):
+        raise SystemExit("numpy_copy: the ranks are on several nodes, which share no memory: run it on one")
     for kind, make in (("Win.Allocate", _allocated), ("Win.Create on Alloc_mem", _created)):
         with make(MPI, comm) as win, _mapped(MPI, comm, win) as (shared, same):
             if comm.rank == 0:

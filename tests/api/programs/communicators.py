@@ -4,7 +4,7 @@ import pickle
 from copy import copy as shallow_copy
 
 import numpy as np
-from rankside import fails, rank, size, world
+from rankside import fails, node_ranks, rank, size, world
 
 from gormapy import MPI
 
@@ -25,7 +25,7 @@ def duplicate_split_and_create():
     parity.Free()
     assert (world.Split(0 if rank else MPI.UNDEFINED) == MPI.COMM_NULL) == (rank == 0)
     node = world.Split_type(MPI.COMM_TYPE_SHARED)
-    assert node.size == size
+    assert node.allgather(rank) == node_ranks
     node.Free()
     group = world.Get_group()
     even = group.Range_incl([(0, size - 1, 2)])
@@ -190,9 +190,12 @@ def cartesian_grid():
 
 def keys_and_colours_are_not_cut():
     key = (size - rank) << 32
-    for node in world.Split_type(MPI.COMM_TYPE_SHARED, key), world.Split(0, key):
-        assert node.Get_rank() == size - 1 - rank, node.Get_rank()
-        node.Free()
+    for comm, members in (
+        (world.Split_type(MPI.COMM_TYPE_SHARED, key), node_ranks),
+        (world.Split(0, key), range(size)),
+    ):
+        assert comm.allgather(rank) == list(reversed(members))
+        comm.Free()
     try:
         world.Split_type(MPI.COMM_TYPE_SHARED + (1 << 32))
     except (MPI.Exception, OverflowError):

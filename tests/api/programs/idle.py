@@ -3,24 +3,26 @@
 import time
 
 import numpy as np
-from rankside import rank, say, size, world
+from rankside import near, rank, say, size, world
 
 import gormapy
 from gormapy import MPI
 from gormapy.bench.idle import threads
 
 peer = (rank + 1) % size
+node = near()
 shared = gormapy.shared_zeros(100)
 region = np.zeros(100)
 wins = [
     MPI.Win.Create(np.zeros(100), 8, comm=world),
     MPI.Win.Create(shared, 8, comm=world),
     MPI.Win.Allocate(800, 8, comm=world),
-    MPI.Win.Allocate_shared(800, 8, comm=world),
+    MPI.Win.Allocate_shared(800, 8, comm=node),
     MPI.Win.Create_dynamic(comm=world),
 ]
 wins[4].Attach(region)
 places = [0, 0, 0, 0, world.sendrecv(MPI.Get_address(region), peer, source=peer)]
+peers = [peer, peer, peer, (node.rank + 1) % node.size, peer]
 
 
 def compute(seconds):
@@ -40,12 +42,12 @@ def beside(work, seconds):
 
 
 def idle_engine_neither_wakes_nor_computes():
-    for win, place in zip(wins, places):
-        win.Lock(peer)
-        win.Put(np.full(3, rank + 1.0), peer, place)
-        win.Unlock(peer)
+    for win, target, place in zip(wins, peers, places):
+        win.Lock(target)
+        win.Put(np.full(3, rank + 1.0), target, place)
+        win.Unlock(target)
         win.Lock_all()
-        win.Accumulate(np.ones(3), peer, place)
+        win.Accumulate(np.ones(3), target, place)
         win.Unlock_all()
     posted = world.Irecv(np.zeros(1), peer)
     world.Barrier()

@@ -5,7 +5,7 @@ import gc
 import mmap
 
 import numpy as np
-from rankside import fails, rank, size, world
+from rankside import fails, near, node_ranks, one_node, rank, refused, size, world
 
 from gormapy import MPI
 
@@ -44,19 +44,21 @@ def windows_over_any_memory():
     kept = win.tomemory()
     win.Free()
     assert kept[0] == memory.view("u1")[0]  # stays as long as something shows it
-    win = MPI.Win.Allocate_shared(16, 8, comm=world)
-    mine, unit = win.Shared_query(rank)
+    if not one_node:
+        refused(MPI.Exception, lambda: MPI.Win.Allocate_shared(16, 8, comm=world), "MPI_ERR_RMA_SHARED", "another node")
+    node = near()
+    win = MPI.Win.Allocate_shared(16, 8, comm=node)
+    mine, unit = win.Shared_query(node.rank)
     assert unit == 8 and len(mine) == 16
     np.frombuffer(mine, "i8")[:] = rank
     win.Sync()
     world.Barrier()
     win.Sync()
-    for r in range(size):
-        assert np.frombuffer(win.Shared_query(r)[0], "i8").tolist() == [r, r]
-    parts = [np.frombuffer(win.Shared_query(r)[0], "i8") for r in range(size)]
+    parts = [np.frombuffer(win.Shared_query(r)[0], "i8") for r in range(node.size)]
+    assert [part.tolist() for part in parts] == [[r, r] for r in node_ranks]
     world.Barrier()
     win.Free()
-    assert [part[1] for part in parts] == list(range(size))  # others' parts stay as well
+    assert [part[1] for part in parts] == node_ranks  # others' parts stay as well
 
 
 def fence_and_targets():

@@ -6,10 +6,13 @@
 import pickle
 
 import numpy as np
-from rankside import rank, size, world
+from rankside import near, rank, world
 
 import gormapy
 from gormapy import MPI
+
+
+NODE = near()
 
 
 def windows():
@@ -20,7 +23,7 @@ def windows():
     yield MPI.Win.Create(np.arange(10.0)[:0], 8, comm=world), 0, 8, MPI.WIN_FLAVOR_CREATE
     yield MPI.Win.Allocate(80, 4, comm=world), 80, 4, MPI.WIN_FLAVOR_ALLOCATE
     yield MPI.Win.Allocate(80 * rank, 4, comm=world), 80 * rank, 4, MPI.WIN_FLAVOR_ALLOCATE
-    yield MPI.Win.Allocate_shared(80, comm=world), 80, 1, MPI.WIN_FLAVOR_SHARED
+    yield MPI.Win.Allocate_shared(80, comm=NODE), 80, 1, MPI.WIN_FLAVOR_SHARED
     yield MPI.Win.Create_dynamic(comm=world), 0, 1, MPI.WIN_FLAVOR_DYNAMIC
 
 
@@ -47,8 +50,9 @@ def memory_and_attributes():
         if size_:
             memory[0:1] = b"x"
             assert view[0] == ord("x") and np.asarray(view)[0] == ord("x") and bytes(win)[:1] == b"x"
-        assert (win.group_size, win.group_rank) == (size, rank)
-        assert MPI.Group.Compare(win.Get_group(), world.Get_group()) == MPI.IDENT
+        comm = NODE if flavor == MPI.WIN_FLAVOR_SHARED else world
+        assert (win.group_size, win.group_rank) == (comm.size, comm.rank)
+        assert MPI.Group.Compare(win.Get_group(), comm.Get_group()) == MPI.IDENT
         win.Free()
         if size_:
             assert view[0] == ord("x")  # what shows the memory keeps it

@@ -1,7 +1,7 @@
 """Access of every kind: strided, transposed, to oneself, in the middle, over windows that share memory or ranks."""
 
 import numpy as np
-from onesided import MPI, Window, case, main, once, rank, same, size, world
+from onesided import FLAVOURS, MPI, Window, case, fails, main, once, rank, same, size, world
 
 
 @case
@@ -329,14 +329,24 @@ def other_sizes_and_units_on_each_rank(flavour):
 
 @once
 def shared_parts_are_seen_by_load_and_store():
+    """The ranks of a node share memory, others can't."""
+    if "shared" not in FLAVOURS:
+        with fails(MPI.ERR_RMA_SHARED):
+            MPI.Win.Allocate_shared(8, 8, comm=world)
+    comm = world.Split_type(MPI.COMM_TYPE_SHARED)
+    shared_parts(comm, comm.rank, comm.size)
+    comm.Free()
+
+
+def shared_parts(comm, rank, size):
     for counts in ([3] * size, [0] + [4] * (size - 1), [r % 2 * 5 for r in range(size)]):
-        win = MPI.Win.Allocate_shared(8 * counts[rank], 8, comm=world)
+        win = MPI.Win.Allocate_shared(8 * counts[rank], 8, comm=comm)
         win.Lock_all()
         part, unit = win.Shared_query(rank)
         assert unit == 8 and len(part) == 8 * counts[rank]
         np.frombuffer(part, "i8")[:] = rank + 1 if counts[rank] else 0
         win.Sync()
-        world.Barrier()
+        comm.Barrier()
         win.Sync()
         for r in range(size):
             part, unit = win.Shared_query(r)
@@ -350,20 +360,20 @@ def shared_parts_are_seen_by_load_and_store():
             # without a hint the parts lie one behind the other
             parts = np.ctypeslib.as_array((np.ctypeslib.ctypes.c_int64 * sum(counts)).from_address(first.address))
             same(parts, [r + 1 for r in range(size) for _ in range(counts[r])])
-        world.Barrier()
+        comm.Barrier()
         # a put is seen by a load, a store by a get
         target = (rank + 1) % size
         if counts[target]:
             win.Put(np.array([50 + rank]), target)
             win.Flush(target)
-        world.Barrier()
+        comm.Barrier()
         win.Sync()
         if counts[rank]:
             mine = np.frombuffer(win.Shared_query(rank)[0], "i8")
             assert mine[0] == 50 + (rank - 1) % size
             mine[1] = 70 + rank
         win.Sync()
-        world.Barrier()
+        comm.Barrier()
         if counts[target]:
             got = np.zeros(1, "i8")
             win.Get(got, target, 1)

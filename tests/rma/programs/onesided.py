@@ -24,7 +24,8 @@ size = world.Get_size()
 # The memory of a window: of the program (private, or from Alloc_mem), of MPI, shared, attached later.
 FLAVOURS = ["create", "create over Alloc_mem", "allocate", "shared", "dynamic"]
 node = world.Split_type(MPI.COMM_TYPE_SHARED)
-if node.Get_size() < size:
+node_ranks = node.allgather(rank)
+if len(node_ranks) < size:
     FLAVOURS.remove("shared")
 node.Free()
 

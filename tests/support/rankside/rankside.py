@@ -1,5 +1,6 @@
 """What test programs import on the ranks: timing, and signals that come from outside."""
 
+import json
 import os
 import subprocess
 import time
@@ -7,11 +8,21 @@ from contextlib import contextmanager
 
 import gormapy
 from gormapy import MPI
-from gormapy._ext import fast
+from gormapy._ext import core, fast
 
 world = MPI.COMM_WORLD
 rank = world.Get_rank()
 size = world.Get_size()
+
+# The ranks of a node share memory.
+nodes = [json.loads(core.PeerInfo(r))["node"] for r in range(size)]
+node_ranks = [r for r in range(size) if nodes[r] == nodes[rank]]
+one_node = len(node_ranks) == size
+
+
+def near():
+    """Return a communicator of the ranks that share memory with this one, in the order of world. All ranks call it."""
+    return world if one_node else world.Split_type(MPI.COMM_TYPE_SHARED)
 
 
 # Every rank calls it, to put communication back after an interrupt.
@@ -55,9 +66,9 @@ def pidfds():
 
 
 def await_watchers():
-    """Wait until the launcher and all ranks are watched, for which each takes a descriptor when it has come."""
+    """Wait until the launcher and all ranks of the node are watched, for which each takes a descriptor when it has come."""
     end = time.monotonic() + 20
-    while len(pidfds()) < size:
+    while len(pidfds()) < len(node_ranks):
         assert time.monotonic() < end, pidfds()
         time.sleep(0.01)
 

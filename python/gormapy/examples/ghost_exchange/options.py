@@ -72,8 +72,8 @@ class Options:
     help: bool = False
 
 
-def parse(args, size):
-    """Return the options for a job of `size` ranks; raise `Refused`."""
+def parse(args, size, nodes=1):
+    """Return the options for a job of `size` ranks on some nodes; raise `Refused`."""
     options = Options()
     try:
         pairs, rest = getopt.gnu_getopt(args, "cph:I:i:j:tx:y:", LONG)
@@ -91,6 +91,8 @@ def parse(args, size):
             setattr(options, name, value)
     if not options.help:
         choose(options)
+        if options.memory == "shared" and nodes > 1:
+            raise Refused(f"--method {options.method} needs ranks that share memory, and these are on {nodes} nodes")
         divide(options, size, {option.lstrip("-") for option, _ in pairs})
         require(options)
     return options
@@ -226,9 +228,12 @@ def agree(comm, args):
     Where it makes no sense, rank 0 prints one message and all ranks leave with the status 1.
     """
     outcome = None
+    node = comm.Split_type(MPI.COMM_TYPE_SHARED)
+    nodes = comm.allreduce(int(node.Get_rank() == 0))
+    node.Free()
     if comm.Get_rank() == 0:
         try:
-            outcome = parse(args, comm.Get_size())
+            outcome = parse(args, comm.Get_size(), nodes)
         except Refused as error:
             outcome = str(error)
     return comm.bcast(outcome)
