@@ -248,12 +248,9 @@ func Finalize(wait bool) (code Code) {
 		}
 	}
 	proc.seg.SetState(proc.rank, job.StateFinalized)
-	if a := proc.place.Agent; a != nil {
-		if wait && !failed.Load() && !proc.nodeDone() {
-			proc.seg.RingAll()
-			if proc.eng.Wait(finalizing.why, proc.nodeDone, nil) == engine.ErrInterrupted {
-				return Interrupted
-			}
+	if a := proc.place.Agent; a != nil && (failed.Load() || !exitReported.Load()) {
+		if wait && !failed.Load() && proc.awaitNode() == engine.ErrInterrupted {
+			return Interrupted
 		}
 		a.Leave()
 	}
@@ -268,6 +265,15 @@ func Finalize(wait bool) (code Code) {
 		proc.place.Finalize()
 	}
 	return 0
+}
+
+// awaitNode waits until no rank of this node needs its agent any more.
+func (n *process) awaitNode() error {
+	if n.nodeDone() {
+		return nil
+	}
+	n.seg.RingAll()
+	return n.eng.Wait(finalizing.why, n.nodeDone, nil)
 }
 
 // nodeDone reports whether no rank of this node needs its agent any more.
@@ -290,13 +296,27 @@ func TellExit() { exitReported.Store(true) }
 // with status. A launcher that has got a rank's finalize ignores its status, and would
 // leave the other ranks waiting for one that failed. So Finalize leaves that message
 // to Exiting, where the status is known.
+//
+// So does the agent: it stays until the other ranks of its node have finalized, but not
+// if this rank has failed, because the launcher does not hear of that before the process ends.
 func Exiting(status int) {
-	if state.Load() == stateNone || proc.place.Finalize == nil {
+	if state.Load() == stateNone {
 		return
 	}
-	if status &= 0xff; status != 0 {
+	status &= 0xff
+	if a := proc.place.Agent; a != nil && state.Load() == stateFinalized {
+		for status == 0 && !failed.Load() && proc.awaitNode() == engine.ErrInterrupted {
+			if _, _, aborted := proc.seg.Aborted(); aborted {
+				break
+			}
+		}
+		a.Leave()
+	}
+	switch {
+	case proc.place.Finalize == nil:
+	case status != 0:
 		proc.place.Abort(status)
-	} else {
+	default:
 		proc.place.Finalize()
 	}
 }

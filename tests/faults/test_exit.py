@@ -42,6 +42,7 @@ def test_no_initialisation_at_import(mpirun):
     )
 
 
+@pytest.mark.one_node("several nodes meet when all ranks have begun MPI")
 def test_rank_that_never_uses_mpi(mpirun):
     mpirun(
         2,

@@ -311,7 +311,8 @@ class Runner:
     def alone(self, source, *args, timeout=30.0, env=None, expect=0, stdin=None, python=(sys.executable,)):
         """Run a program without a launcher, as a singleton."""
         line = [*python, *arguments(source, self.folder, args)]
-        job = Job(line, environment(env), self.folder, stdin, timeout)
+        # GORMAPY_JOB_NODES is for mpiexec. Here it would look as if a rank had been started.
+        job = Job(line, environment({"GORMAPY_JOB_NODES": None, **(env or {})}), self.folder, stdin, timeout)
         self.jobs.append(job)
         return job.finish(expect)
 

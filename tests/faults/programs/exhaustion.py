@@ -8,12 +8,13 @@ import time
 from pathlib import Path
 
 import numpy as np
-from rankside import await_watchers, error_of, rank, say, size, world
+from rankside import await_watchers, error_of, near, rank, say, size, world
 
 import gormapy
 from gormapy import MPI
 
 private, shared, long = np.zeros(4096, np.uint8), gormapy.shared_empty(4096, np.uint8), np.zeros(1 << 18)
+node = near()
 
 
 def create_dynamic(nbytes):
@@ -44,7 +45,7 @@ CALLS = {
     "Alloc_mem": lambda nbytes: MPI.Free_mem(MPI.Alloc_mem(nbytes)),
     "shared_empty": lambda nbytes: gormapy.shared_empty(nbytes, np.uint8),
     "Win.Allocate": lambda nbytes: MPI.Win.Allocate(nbytes, comm=world).Free(),
-    "Win.Allocate_shared": lambda nbytes: MPI.Win.Allocate_shared(nbytes, comm=world).Free(),
+    "Win.Allocate_shared": lambda nbytes: MPI.Win.Allocate_shared(nbytes, comm=node).Free(),
     "Win.Create": lambda nbytes: MPI.Win.Create(private, comm=world).Free(),
     "Win.Create, shared": lambda nbytes: MPI.Win.Create(shared, comm=world).Free(),
     "Win.Create_dynamic": create_dynamic,
