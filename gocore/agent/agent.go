@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -48,6 +49,10 @@ type link struct {
 	aborted bool
 	over    bool // it has ended
 
+	asked   bool   // it has been asked for this node's claim of a traceback
+	verdict uint32 // its answer
+	answer  uint32 // what is to be answered to its claim
+
 	leaving  bool // it has been told that this agent leaves
 	released bool // it has answered that
 	asks     bool // it leaves, and waits for the answer
@@ -66,6 +71,8 @@ const (
 	msgAbort
 	msgLeave
 	msgLeft
+	msgClaim
+	msgVerdict
 )
 
 const (
@@ -183,7 +190,28 @@ func (a *Agent) tellAll() (done bool) {
 			done = false
 		}
 	}
+	a.judge()
 	return done
+}
+
+// judge tells the rank of this node that has claimed a traceback what the other nodes say.
+func (a *Agent) judge() {
+	if _, verdict, yes := a.seg.ClaimedError(); !yes || verdict != job.ClaimPending {
+		return
+	}
+	verdict := job.ClaimGranted
+	for _, l := range a.links {
+		switch {
+		case l.verdict == job.ClaimDenied:
+			a.seg.JudgeError(job.ClaimDenied)
+			return
+		case l.verdict == job.ClaimPending && !l.over:
+			verdict = job.ClaimPending
+		}
+	}
+	if verdict != job.ClaimPending {
+		a.seg.JudgeError(verdict)
+	}
 }
 
 // free reports whether all other agents have answered that this one leaves.
@@ -238,6 +266,18 @@ func (a *Agent) tell(l *link) bool {
 			return false
 		}
 	}
+	if hash, _, yes := a.seg.ClaimedError(); yes && !l.asked {
+		if !l.send(msgClaim, a.dir.rank, 0, 0, binary.LittleEndian.AppendUint64(nil, hash)) {
+			return false
+		}
+		l.asked = true
+	}
+	if l.answer != job.ClaimPending {
+		if !l.send(msgVerdict, a.dir.rank, 0, int(l.answer), nil) {
+			return false
+		}
+		l.answer = job.ClaimPending
+	}
 	if rank, code, yes := a.seg.Aborted(); yes && !l.aborted {
 		if !l.send(msgAbort, rank, 0, code, nil) {
 			return false
@@ -291,6 +331,10 @@ func (a *Agent) Deliver(peer int, h *fabric.Header, payload []byte) {
 		l.asks = true
 	case h.Aux == msgLeft:
 		l.released = true
+	case h.Aux == msgClaim && len(payload) == 8:
+		l.answer = a.seg.ClaimedElsewhere(binary.LittleEndian.Uint64(payload), node)
+	case h.Aux == msgVerdict:
+		l.verdict = uint32(h.Tag)
 	case a.seg.NodeOf(from) != node:
 	case h.Aux == msgStatus && len(payload) == statusBytes:
 		var st job.Status

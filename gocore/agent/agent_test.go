@@ -288,3 +288,38 @@ func TestWrongSecret(t *testing.T) {
 	assert.False(t, yes)
 	leave(a, b)
 }
+
+// TestOneTraceback: of ranks that fail in the same place at the same time one is granted the traceback, and
+// so are all that fail elsewhere.
+func TestOneTraceback(t *testing.T) {
+	for range 10 {
+		onLayouts(t, func(t *testing.T, segs []*job.Segment) {
+			meet(t, segs...)
+			var granted atomic.Int32
+			var ranks sync.WaitGroup
+			for r := range segs[0].Ranks {
+				ranks.Go(func() {
+					if segs[segs[0].NodeOf(r)].ClaimError(77) {
+						granted.Add(1)
+					}
+				})
+			}
+			ranks.Wait()
+			assert.Equal(t, 1, int(granted.Load()))
+			for _, seg := range segs {
+				assert.False(t, seg.ClaimError(77), "later")
+				assert.True(t, seg.ClaimError(78), "of another one")
+			}
+		})
+	}
+}
+
+// TestTracebackAfterNodeHasLeft: nobody is asked any more, so it is granted.
+func TestTracebackAfterNodeHasLeft(t *testing.T) {
+	segs := nodes(t, 0, 1)
+	agents := meet(t, segs...)
+	agents[1].Leave()
+	comes(t, "the end of node 1", func() bool { return ended(segs[0], 1) })
+	assert.True(t, segs[0].ClaimError(77))
+	assert.True(t, segs[1].ClaimError(77), "the node has no agent, and no verdict")
+}

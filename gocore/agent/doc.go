@@ -13,6 +13,8 @@
 //	card    rank, card           once, when the rank has published it
 //	mail    from, to, mail       each mail for a rank of the receiver's node
 //	abort   rank, code           once; the receiver aborts its segment likewise
+//	claim   hash                 a rank of the node fails, and would print a traceback
+//	verdict answer               to a claim: granted or denied, see job/claim.go
 //	leave                        this agent leaves; the other one answers left
 //
 // The agent looks for changes when its doorbell is rung (job.Segment.RingAgent), which

@@ -67,10 +67,10 @@ func (e *Engine) HowGone(r int) string {
 		s += fmt.Sprintf(" (pid %d)", pid)
 	}
 	switch {
-	case atomic.LoadUint32(&rk.Flags)&job.Unreachable != 0:
-		return s + " can't be reached any more: its host has left the job"
 	case atomic.LoadUint32(&rk.Exit) != 0:
 		return s + " has ended with " + job.StatusText(int(rk.ExitStatus))
+	case atomic.LoadUint32(&rk.Flags)&job.Unreachable != 0:
+		return s + " can't be reached any more: its host has left the job"
 	case atomic.LoadUint32(&rk.State) == job.StateFinalized:
 		return s + " has ended (finalized)"
 	}
@@ -305,7 +305,7 @@ func (e *Engine) ended(rank int) {
 	go guarded("watcher of peers", func() {
 		rk := &e.Job.Ranks[rank]
 		verdict := func() bool {
-			return e.Job.Head.LauncherPID == 0 || atomic.LoadUint32(&rk.Exit) != 0 || atomic.LoadUint32(&rk.Flags)&job.NodeLeft != 0
+			return e.Job.Head.LauncherPID == 0 || atomic.LoadUint32(&rk.Exit) != 0
 		}
 		for !e.stop.Load() && !verdict() && time.Now().Before(deadline) {
 			time.Sleep(time.Millisecond)

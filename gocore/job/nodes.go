@@ -14,7 +14,7 @@ import (
 // its own ranks are written as the package comment says. Those of the others are
 // shadows: the agent of this node (package agent) writes there what the agents of the
 // other nodes tell it of State, Gen, Claim, Exit, ExitStatus, Ended and Card; all other
-// words of a shadow are unused. Rings and blocks of far ranks are not used either, and
+// words of a shadow are unused. A launcher of all nodes writes Exit, ExitStatus and Ended there, too. Rings and blocks of far ranks are not used either, and
 // their memory is never touched.
 //
 // A mail for a far rank lies in its slot as in an outbox. The sender rings the agent,
@@ -118,9 +118,13 @@ func (s *Segment) Shadow(r int, st Status) {
 	atomic.StoreUint32(&rk.Claim, st.PID)
 	atomic.StoreUint32(&rk.Gen, st.Gen)
 	atomic.StoreUint32(&rk.State, st.State)
-	atomic.StoreUint32(&rk.Ended, st.Ended)
-	atomic.StoreInt32(&rk.ExitStatus, st.ExitStatus)
-	atomic.StoreUint32(&rk.Exit, st.Exit)
+	if st.Ended != 0 {
+		atomic.StoreUint32(&rk.Ended, 1)
+	}
+	if st.Exit != 0 {
+		atomic.StoreInt32(&rk.ExitStatus, st.ExitStatus)
+		atomic.StoreUint32(&rk.Exit, 1)
+	}
 }
 
 // Lose records that the node of rank r, which is not this one, has left the job: the rank

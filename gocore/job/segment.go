@@ -52,7 +52,7 @@ type Head struct {
 	AbortCode  int32  // exit status the job is to end with
 	Interrupt  uint32 // 1 once the launcher was asked to stop (Ctrl-C, SIGTERM)
 	// ErrorHash identifies the first unhandled exception that was printed in full, so
-	// that ranks with the same one print only a line.
+	// that ranks with the same one print only a line, see ClaimError.
 	ErrorHash uint64
 
 	RankOff, RankStride  uint64
@@ -69,7 +69,8 @@ type Head struct {
 	Node  uint32 // the number of this one
 	Map   uint32 // see SetMap
 	// AgentBell is the doorbell of the node's agent, see RingAgent.
-	AgentBell uint32
+	AgentBell    uint32
+	ErrorVerdict uint32 // on the claim of ErrorHash by a rank of this node
 }
 
 // WaitRecord describes what a thread of a rank waits for. Seq is odd while a wait

@@ -302,9 +302,11 @@ func (l *launcher) onEnd(pid int) {
 	if r.failed() {
 		// Before Exited: peers take an end without Abort for a clean one.
 		first = l.segment(r.number).Abort(r.number, r.code()) && !r.pmi.Aborted
+		l.onOtherNodes(r.number, func(seg *job.Segment) { seg.Abort(r.number, r.code()) })
 		l.completeAbort(r.number, r.code())
 	}
 	l.segment(r.number).Exited(r.number, int(ws))
+	l.onOtherNodes(r.number, func(seg *job.Segment) { seg.Exited(r.number, int(ws)) })
 	if l.opt.Verbose {
 		l.describeEnd(r)
 	}

@@ -81,6 +81,16 @@ func (l *launcher) segment(r int) *job.Segment { return l.segs[l.seg.NodeOf(r)] 
 // record returns the record of rank r in the segment of its node.
 func (l *launcher) record(r int) *job.Rank { return &l.segment(r).Ranks[r] }
 
+// onOtherNodes calls f for the segments of the nodes that rank r is not on. What the launcher
+// decides they learn from itself: the agent of the rank's node may have ended with the rank.
+func (l *launcher) onOtherNodes(r int, f func(*job.Segment)) {
+	for node, seg := range l.segs {
+		if node != l.seg.NodeOf(r) {
+			f(seg)
+		}
+	}
+}
+
 // aborted is Aborted of the first segment that knows of an abort.
 func (l *launcher) aborted() (rank, code int, yes bool) {
 	for _, seg := range l.segs {

@@ -413,10 +413,7 @@ func ClaimTraceback(hash uint64) bool {
 	if proc == nil {
 		return true
 	}
-	if hash == 0 {
-		hash = 1
-	}
-	return atomic.CompareAndSwapUint64(&proc.seg.Head.ErrorHash, 0, hash) || atomic.LoadUint64(&proc.seg.Head.ErrorHash) != hash
+	return proc.seg.ClaimError(hash &^ (3 << 62))
 }
 
 // SetStacks announces that job.StackSignal makes this process print its stacks.

@@ -29,7 +29,7 @@ def unless_impossible(result):
     return result
 
 
-@pytest.mark.one_node("the kernel copies between ranks that share memory")
+@pytest.mark.shm("the kernel copies between ranks that share memory")
 def test_which_way(mpirun):
     """The other tests of this folder are about what they say."""
     assert mpirun(2, WHICH).lines == ["copy"] * 2

@@ -15,6 +15,7 @@ def test_copies_over_tcp(ranks):
     ranks(2, program.copies, "network", env={"GORMAPY_FABRIC": "tcp"}, timeout=60)
 
 
+@pytest.mark.shm("slots in a shared window are mapped")
 def test_copies_by_messages(ranks):
     ranks(2, program.copies, "mapped", env={"GORMAPY_ONE_COPY": "0"}, timeout=60)
 

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from rankside import one_node, rank, refused, size, world
+from rankside import rank, refused, size, world
 
 import gormapy
 from gormapy import slots
@@ -25,7 +25,7 @@ sources = {
 
 
 def copies(way):
-    assert way == "any" or space.mapped == (way == "mapped" and one_node)
+    assert way == "any" or space.mapped == (way == "mapped")
     for _number, (there, make) in enumerate(sources.items()):
         for here, make_mine in sources.items():
             tag = f"{there} {here}"
