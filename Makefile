@@ -14,7 +14,7 @@ GO_PACKAGES := ./gocore/... ./pybind/build/... $(if $(wildcard pybind/core/*.go)
 SOURCES := $(shell find gocore pybind python/gormapy go.mod go.sum pyproject.toml README.md -type f \
 	-not -path '*/__pycache__/*' -not -path '*/_bin/*' -not -name '*.so' 2>/dev/null)
 
-.PHONY: help build compare quick quick-lint test test-exhaustive check test-go test-python test-fabrics test-hosts test-rdma conformance large stress faults exhaustion neighbours interrupts threads soak race interleave simulate fuzz lint lint-go lint-c lint-python stubs demo notebooks test-notebooks test-elsewhere test-browser wheel sdist test-wheels clean
+.PHONY: help build compare quick quick-lint test test-exhaustive check test-go test-python test-fabrics test-nodes test-hosts test-rdma conformance large stress faults exhaustion neighbours interrupts threads soak race interleave simulate fuzz lint lint-go lint-c lint-python stubs demo notebooks test-notebooks test-elsewhere test-browser wheel sdist test-wheels clean
 
 help:
 	@echo 'make demo         install into an environment of its own and run a 4-rank program'
@@ -37,6 +37,7 @@ help:
 	@echo 'make neighbours   have process ids come again, and 10,000 connections that say nothing'
 	@echo 'make soak         work for MINUTES (60) while ranks are stopped, interrupted and killed'
 	@echo 'make race         run the Go tests under the race detector'
+	@echo 'make test-nodes   run the tests of the API on ranks that share no memory, as on several hosts'
 	@echo 'make test-hosts   run jobs on several hosts, made of namespaces; needs root'
 	@echo 'make interleave   run the shared-memory protocols through their interleavings'
 	@echo 'make simulate     run whole jobs in an order that seeds decide; SEEDS=1000 or FROM-TO chooses'
@@ -127,6 +128,14 @@ test-fabrics: build
 	@fabrics="$(FABRICS)"; test -n "$$fabrics" || exit 1; \
 	for f in $$fabrics; do echo "$(DEV)/bin/python -m pytest --fabric $$f $(FABRIC_TESTS)"; \
 		$(DEV)/bin/python -m pytest -q $(IN_PARALLEL) --fabric $$f $(PYTEST_FLAGS) $(FABRIC_TESTS) || exit 1; done
+
+# The tests of the API on ranks of one host that are divided into nodes which share no memory: two, and in turn.
+NODES ?= 2 0,1
+NODES_TESTS ?= tests/api tests/rma tests/file tests/slots tests/faults
+test-nodes: build
+	@$(BACKEND) group test
+	@for layout in $(NODES); do echo "$(DEV)/bin/python -m pytest --nodes $$layout $(NODES_TESTS)"; \
+		$(DEV)/bin/python -m pytest -q $(IN_PARALLEL) -m "$(TESTED)" --nodes $$layout $(PYTEST_FLAGS) $(NODES_TESTS) || exit 1; done
 
 # Jobs on several hosts, which are namespaces of this machine, under real launchers. See tests/hosts/README.md.
 test-hosts: build

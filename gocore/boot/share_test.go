@@ -96,7 +96,7 @@ func joinAll(t *testing.T, all *pretended, altered map[int]func(int, string, []b
 	places, errs := make([]*Place, all.size), make([]error, all.size)
 	var ranks sync.WaitGroup
 	for r := range all.size {
-		ranks.Go(func() { places[r], errs[r] = join(&rankStore{pretended: all, rank: r, altered: altered[r]}) })
+		ranks.Go(func() { places[r], errs[r] = share(&rankStore{pretended: all, rank: r, altered: altered[r]}) })
 	}
 	ranks.Wait()
 	t.Cleanup(func() {
@@ -235,7 +235,7 @@ func TestLeaderDies(t *testing.T) {
 			defer j.seg.Close()
 			told := make(chan error, 1)
 			go func() {
-				_, err := join(&rankStore{pretended: all, rank: 1})
+				_, err := share(&rankStore{pretended: all, rank: 1})
 				told <- err
 			}()
 			require.NoError(t, j.s.Fence())
@@ -281,7 +281,7 @@ func TestWrongNodes(t *testing.T) {
 			var ranks sync.WaitGroup
 			for r := range 2 {
 				ranks.Go(func() {
-					_, err := join(&rankStore{pretended: all, rank: r, altered: wrong})
+					_, err := share(&rankStore{pretended: all, rank: r, altered: wrong})
 					assert.ErrorContains(t, err, c.says)
 				})
 			}
