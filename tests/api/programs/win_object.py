@@ -11,7 +11,6 @@ from rankside import near, rank, world
 import gormapy
 from gormapy import MPI
 
-
 NODE = near()
 
 
