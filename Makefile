@@ -27,6 +27,7 @@ help:
 	@echo 'make compare      measure gormapy, MPICH and Open MPI in turn; COMPARE="--rows ring -n 2" chooses'
 	@echo 'make conformance  run all of mpi4py'"'"'s own tests and demonstrations'
 	@echo 'make test-fabrics run the tests of MPI over tcp and libfabric'
+	@echo 'make test-nodes   run the tests of MPI with ranks that are divided into nodes, which share no memory'
 	@echo 'make test-rdma    run the tests that need RDMA devices, in a guest that has some if need be'
 	@echo 'make large        run one-sided operations on more than 2^31 elements'
 	@echo 'make stress       run 100,000 random one-sided operations against a serial model'
@@ -37,7 +38,6 @@ help:
 	@echo 'make neighbours   have process ids come again, and 10,000 connections that say nothing'
 	@echo 'make soak         work for MINUTES (60) while ranks are stopped, interrupted and killed'
 	@echo 'make race         run the Go tests under the race detector'
-	@echo 'make test-nodes   run the tests of the API on ranks that share no memory, as on several hosts'
 	@echo 'make test-hosts   run jobs on several hosts, made of namespaces; needs root'
 	@echo 'make interleave   run the shared-memory protocols through their interleavings'
 	@echo 'make simulate     run whole jobs in an order that seeds decide; SEEDS=1000 or FROM-TO chooses'
@@ -129,13 +129,13 @@ test-fabrics: build
 	for f in $$fabrics; do echo "$(DEV)/bin/python -m pytest --fabric $$f $(FABRIC_TESTS)"; \
 		$(DEV)/bin/python -m pytest -q $(IN_PARALLEL) --fabric $$f $(PYTEST_FLAGS) $(FABRIC_TESTS) || exit 1; done
 
-# The tests of the API on ranks of one host that are divided into nodes which share no memory: two, and in turn.
+# The Python tests with jobs whose ranks are on several nodes, as gocore/launch/nodes.go says.
 NODES ?= 2 0,1
-NODES_TESTS ?= tests/api tests/rma tests/file tests/slots tests/faults
+NODES_TESTS ?= tests/api tests/rma tests/file tests/slots tests/examples tests/faults tests/launcher tests/trace
 test-nodes: build
 	@$(BACKEND) group test
-	@for layout in $(NODES); do echo "$(DEV)/bin/python -m pytest --nodes $$layout $(NODES_TESTS)"; \
-		$(DEV)/bin/python -m pytest -q $(IN_PARALLEL) -m "$(TESTED)" --nodes $$layout $(PYTEST_FLAGS) $(NODES_TESTS) || exit 1; done
+	@for n in $(NODES); do echo "$(DEV)/bin/python -m pytest --nodes $$n $(NODES_TESTS)"; \
+		$(DEV)/bin/python -m pytest -q $(IN_PARALLEL) -m "$(TESTED)" --nodes $$n $(PYTEST_FLAGS) $(NODES_TESTS) || exit 1; done
 
 # Jobs on several hosts, which are namespaces of this machine, under real launchers. See tests/hosts/README.md.
 test-hosts: build

@@ -130,7 +130,14 @@ func (e *Engine) watch() error {
 		defer close(done)
 		guarded("watcher of peers", func() { e.watchLoop(&wake) })
 	}()
+	farDone := make(chan struct{})
+	go func() {
+		defer close(farDone)
+		guarded("watcher of ranks on other nodes", e.watchFar)
+	}()
 	e.stopWatch = func() {
+		e.Job.RingRanks() // ends watchFar
+		<-farDone
 		if fd := wake.Load(); fd >= 0 {
 			one := [8]byte{1}
 			_, _ = unix.Write(int(fd), one[:])
@@ -190,10 +197,25 @@ func (w *watched) polled(events int16) (ended bool) {
 	return false
 }
 
+// watchFar notices the end of ranks on other nodes, of which the agent tells, or the launcher.
+func (e *Engine) watchFar() {
+	if e.Job.Nodes() == 1 {
+		return
+	}
+	known := make([]bool, e.Size)
+	for news := uint32(0); !e.stop.Load(); news = e.Job.AwaitNews(news) {
+		for r := range known {
+			if !known[r] && !e.Job.Local(r) && atomic.LoadUint32(&e.Job.Ranks[r].Ended) != 0 {
+				known[r] = true
+				e.ended(r)
+			}
+		}
+	}
+}
+
 func (e *Engine) watchLoop(wake *atomic.Int32) {
 	var list []watched
 	known := make([]bool, e.Size)
-	known[e.Rank] = true
 	defer func() {
 		for _, w := range list {
 			if w.fd >= 0 {
@@ -204,7 +226,13 @@ func (e *Engine) watchLoop(wake *atomic.Int32) {
 	if launcher := int(e.Job.Head.LauncherPID); launcher != 0 {
 		list = append(list, watched{-1, launcher, e.Job.Head.LauncherStartTime, -1})
 	}
-	missing := e.Size - 1
+	missing := -1
+	for r := range known {
+		known[r] = r == e.Rank || !e.Job.Local(r)
+		if e.Job.Local(r) {
+			missing++
+		}
+	}
 	for !e.stop.Load() {
 		// Ranks are claimed one by one. A claim is seen within 100 ms, which is soon
 		// enough: until then only the launcher acts on the end of a rank.
@@ -212,12 +240,6 @@ func (e *Engine) watchLoop(wake *atomic.Int32) {
 			rk := &e.Job.Ranks[r]
 			switch {
 			case known[r]:
-			case !e.Job.Local(r): // the agents tell of its end, within lookEvery
-				if atomic.LoadUint32(&rk.Ended) != 0 {
-					known[r] = true
-					missing--
-					e.ended(r)
-				}
 			case atomic.LoadUint32(&rk.State) != job.StateNone:
 				known[r] = true
 				missing--

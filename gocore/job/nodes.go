@@ -85,12 +85,18 @@ func (s *Segment) RingAgent() {
 
 // AwaitAgentBell waits until the agent's doorbell has been rung since it had the value
 // seen, and returns its value.
-func (s *Segment) AwaitAgentBell(seen uint32) uint32 {
+func (s *Segment) AwaitAgentBell(seen uint32) uint32 { return await(&s.Head.AgentBell, seen) }
+
+// AwaitNews waits until RingRanks has been called since News had the value seen, and returns
+// its value. A segment of one node has no news.
+func (s *Segment) AwaitNews(seen uint32) uint32 { return await(&s.Head.News, seen) }
+
+func await(word *uint32, seen uint32) uint32 {
 	for {
-		if now := atom.Load32(&s.Head.AgentBell); now != seen {
+		if now := atom.Load32(word); now != seen {
 			return now
 		}
-		atom.Wait(&s.Head.AgentBell, seen, 10*time.Second)
+		atom.Wait(word, seen, 10*time.Second)
 	}
 }
 

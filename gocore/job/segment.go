@@ -71,6 +71,7 @@ type Head struct {
 	// AgentBell is the doorbell of the node's agent, see RingAgent.
 	AgentBell    uint32
 	ErrorVerdict uint32 // on the claim of ErrorHash by a rank of this node
+	News         uint32 // see AwaitNews
 }
 
 // WaitRecord describes what a thread of a rank waits for. Seq is odd while a wait

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"gormapy/gocore/sys"
+	"gormapy/gocore/sys/atom"
 )
 
 // Claim makes this process rank r of the job. It fails if another process has claimed
@@ -61,5 +62,9 @@ func (s *Segment) RingRanks() {
 	for i := range s.Ranks {
 		s.Ranks[i].Ring()
 		s.Ranks[i].RingProgress()
+	}
+	if s.Head.Nodes > 1 {
+		atom.Add32(&s.Head.News, 1)
+		atom.Wake(&s.Head.News)
 	}
 }

@@ -1,5 +1,7 @@
 """The end of a rank: what was sent arrives, nothing hangs, statuses are kept."""
 
+import sys
+
 import pytest
 from support.programs import beside
 
@@ -52,6 +54,35 @@ def test_rank_that_never_uses_mpi(mpirun):
             from gormapy import MPI
         """,
     )
+
+
+def test_exit_with_a_status_waits_for_nobody_on_several_nodes(mpirun):
+    """The first rank of a node carries news for its other ranks; it does not stay for them when it has failed."""
+    source = """
+        import sys, time
+        from rankside import *
+        world.Barrier()
+        if rank == 0:
+            sys.exit(3)
+        time.sleep(100)
+    """
+    result = mpirun(3, source, env={"GORMAPY_JOB_NODES": "0,0,1"}, expect=3)
+    assert "mpiexec: rank 0 " in result.stderr, str(result)
+
+
+@pytest.mark.parametrize("how", ["sys.exit(0)", "time.sleep(0.5)", "os._exit(0)", "os.kill(os.getpid(), 9)"])
+def test_end_of_the_ranks_of_a_node_is_awaited(mpirun, how):
+    """The first rank of a node ends when the others have, however that was."""
+    source = f"""
+        import os, sys, time
+        from rankside import *
+        world.Barrier()
+        if rank in (1, 2):
+            time.sleep(0.3)
+            {how}
+    """
+    unnoticed = ("sh", "-c", '"$@"; exit 0', "sh", sys.executable)
+    mpirun(4, source, env={"GORMAPY_JOB_NODES": "0,0,1,1"}, python=unnoticed)
 
 
 def test_os_exit_with_zero_is_a_clean_end(mpirun):
