@@ -41,9 +41,10 @@ def test_killed(mpirun, kind, victim, env):
 
 
 def test_a_consumer_goes_on_while_one_producer_lives(mpirun):
-    for locking in (True, False):
-        result = mpirun(4, program.a_consumer_goes_on_while_one_producer_lives, locking, python=UNNOTICED)
-        assert result.lines == ["told [1, 2, 3] 200"], str(result)
+    for env in (None, TCP):
+        for locking in (True, False):
+            result = mpirun(4, program.a_consumer_goes_on_while_one_producer_lives, locking, python=UNNOTICED, env=env)
+            assert result.lines == ["told [1, 2, 3] 200"], str(result)
 
 
 def test_producers_that_die_with_the_lock(mpirun):
@@ -70,6 +71,8 @@ def test_waits_say_what_they_are(mpirun):
     assert "in slots on pop: channel is empty, waiting for rank 0" in result.stderr, str(result)
 
 
+# Over a network the calls that acquire and release are several, each of which an interrupt can end.
+@pytest.mark.shm("in shared memory the lock is released by one call")
 @pytest.mark.parametrize("kind", KINDS)
 def test_interrupts_at_any_moment(mpirun, kind):
     """A push that an interrupt ends has pushed its token or has not; no token is lost, and no lock is kept."""

@@ -67,14 +67,23 @@ class RemoteWord:
     def take(self, address, nbytes, value):
         """Return bytes at an address of this process, then store a value."""
         token = MPI.buffer.fromaddress(address, nbytes).tobytes()
-        self.store(value)
+        self._tell(value)
         return token
 
     def take_into(self, address, buffer, value):
         """Copy bytes at an address of this process into a buffer, then store a value."""
         memory = memoryview(buffer).cast("B")
         memory[:] = memoryview(MPI.buffer.fromaddress(address, len(memory)))
-        self.store(value)
+        self._tell(value)
+
+    def _tell(self, value):
+        """Store a value, unless its reader has ended: what it had pushed can still be popped."""
+        try:
+            self.store(value)
+        except MPI.Exception as error:
+            if error.Get_error_class() != MPI.ERR_PROC_FAILED:
+                raise
+            self.last = value
 
     def wait(self, value, timeout, peers):
         """Wait until the word of this process has at least a value, and return the word's value."""
