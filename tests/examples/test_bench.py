@@ -79,7 +79,9 @@ def test_put_to_a_busy_rank_does_not_wait_for_it(name):
 
 def test_copies_beside_numpy_need_one_node():
     command = [launcher(), "-n", "2", sys.executable, "-m", "gormapy.bench", "numpy_copy"]
-    done = subprocess.run(command, env=environment({"GORMAPY_JOB_NODES": 2}), capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        command, env=environment({"GORMAPY_JOB_NODES": 2}), capture_output=True, text=True, timeout=60
+    )
     assert done.returncode == 1, done.stderr
     assert "numpy_copy: the ranks are on several nodes, which share no memory: run it on one" in done.stderr
 
