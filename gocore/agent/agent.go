@@ -374,6 +374,9 @@ func (a *Agent) Leave() {
 		a.rouse()
 		a.seg.RingAgent() // ends listen
 		a.work.Wait()
+		if _, verdict, _ := a.seg.ClaimedError(); verdict == job.ClaimPending {
+			a.seg.JudgeError(job.ClaimGranted) // nobody is asked any more
+		}
 		_ = a.net.Close()
 		unix.Close(a.wake)
 	})

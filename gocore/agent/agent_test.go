@@ -321,5 +321,5 @@ func TestTracebackAfterNodeHasLeft(t *testing.T) {
 	agents[1].Leave()
 	comes(t, "the end of node 1", func() bool { return ended(segs[0], 1) })
 	assert.True(t, segs[0].ClaimError(77))
-	assert.True(t, segs[1].ClaimError(77), "the node has no agent, and no verdict")
+	assert.True(t, segs[1].ClaimError(77), "its agent has left")
 }

@@ -18,7 +18,7 @@ import (
 // that is not answered in claimTime counts as granted: twice is better than not at all.
 
 // claimTime bounds how long a rank that has failed waits for the other nodes.
-const claimTime = 500 * time.Millisecond
+const claimTime = 2 * time.Second
 
 // The verdicts on a node's claim.
 const (

@@ -47,7 +47,12 @@ def _make(MPI, comm, flavour, size):
         win.Attach(memory)
         return Exposed(win, memory, comm.allgather(MPI.Get_address(memory)))
     make = MPI.Win.Allocate_shared if flavour == "shared" else MPI.Win.Allocate
-    win = make(size, 1, comm=comm)
+    try:
+        win = make(size, 1, comm=comm)
+    except MPI.Exception as error:
+        if error.Get_error_class() != MPI.ERR_RMA_SHARED:
+            raise
+        raise NotImplementedError("the ranks are on several nodes, which share no memory") from None
     return Exposed(win, np.frombuffer(win.tomemory(), "b"), starts)
 
 
