@@ -294,9 +294,11 @@ func (j *joining) get(rank int, key string, record any) error {
 	return nil
 }
 
-// hostID returns the same text in all processes that share a kernel and a host name.
+// hostID returns the same text in all processes that share a kernel, a host name, and the
+// network, so that they reach each other by the loopback interface.
 func hostID() string {
 	name, _ := os.Hostname()
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	return name + "/" + strings.TrimSpace(string(boot))
+	network, _ := os.Readlink("/proc/self/ns/net")
+	return name + "/" + strings.TrimSpace(string(boot)) + "/" + network
 }

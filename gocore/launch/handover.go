@@ -31,7 +31,7 @@ type engine struct {
 // or Flux, with more than one host, and outside of the steps there. It returns "" if there
 // is none.
 func allocated(getenv func(string) string) string {
-	if getenv("SLURM_JOB_ID") != "" && getenv("SLURM_STEP_ID") == "" {
+	if getenv("SLURM_JOB_ID") != "" && slices.Contains(outside[:], getenv("SLURM_STEP_ID")) {
 		for _, name := range []string{"SLURM_JOB_NUM_NODES", "SLURM_NNODES"} {
 			if n, err := strconv.Atoi(getenv(name)); err == nil {
 				if n > 1 {
@@ -48,6 +48,10 @@ func allocated(getenv func(string) string) string {
 	}
 	return ""
 }
+
+// outside are the values of SLURM_STEP_ID outside of steps that run tasks: none, the step of
+// a batch script, and the interactive step, which is the shell of salloc.
+var outside = [...]string{"", "4294967291", "4294967290"}
 
 // handOver becomes an engine if the job is not to run on this host alone. It returns only
 // if it is, or with an error.
@@ -148,7 +152,7 @@ func hydraCommand(o *Options) ([]string, error) {
 	if len(o.Hosts) > 0 {
 		var list []string
 		for _, h := range o.placed(o.Ranks()) {
-			list = append(list, fmt.Sprintf("%s:%d", h.Name, h.Slots))
+			list = append(list, h.String())
 		}
 		args = append(args, "-hosts", strings.Join(list, ","))
 	} else if o.PerHost > 0 {
@@ -209,7 +213,7 @@ func prterunCommand(o *Options) ([]string, error) {
 	if len(o.Hosts) > 0 {
 		var list []string
 		for _, h := range o.placed(o.Ranks()) {
-			list = append(list, fmt.Sprintf("%s:%d", h.Name, h.Slots))
+			list = append(list, h.String())
 		}
 		args = append(args, "--host", strings.Join(list, ","))
 	}

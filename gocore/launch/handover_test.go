@@ -58,7 +58,8 @@ func TestAllocations(t *testing.T) {
 		{"SLURM_JOB_ID=1 SLURM_JOB_NUM_NODES=2 SLURM_PROCID=0", "srun"}, // a batch script
 		{"SLURM_JOB_ID=1 SLURM_NNODES=4", "srun"},
 		{"SLURM_JOB_ID=1 SLURM_JOB_NUM_NODES=1", ""},
-		{"SLURM_JOB_ID=1 SLURM_JOB_NUM_NODES=2 SLURM_STEP_ID=0", ""}, // a rank of srun's
+		{"SLURM_JOB_ID=1 SLURM_JOB_NUM_NODES=2 SLURM_STEP_ID=4294967290", "srun"}, // the shell of salloc
+		{"SLURM_JOB_ID=1 SLURM_JOB_NUM_NODES=2 SLURM_STEP_ID=0", ""},              // a rank of srun's
 		{"FLUX_URI=local:///x FLUX_JOB_NNODES=2", "flux"},
 		{"FLUX_URI=local:///x FLUX_JOB_NNODES=2 FLUX_TASK_RANK=0", ""},
 	} {
@@ -84,11 +85,12 @@ func TestCommands(t *testing.T) {
 		line    string
 		want    string
 	}{
-		"hydra":      {hydraCommand, one, "-hosts a:2,b:2 -prepend-rank -bind-to core -genv A 1 -n 4 -env B 2 -wdir / prog x"},
-		"hydra, two": {hydraCommand, "-hosts a:1,b:2 -n 1 p : -n 2 q r", "-hosts a:1,b:2 -n 1 p : -n 2 q r"},
-		"hydra, rsh": {hydraCommand, "-hosts a,b -launcher rsh -launcher-exec /k -ppn 3 p", "-hosts a:3,b:3 -launcher rsh -launcher-exec /k -n 6 p"},
-		"srun":       {srunCommand, one, "--mpi=none --kill-on-bad-exit=1 --ntasks=4 --nodelist=a,b --nodes=2 --ntasks-per-node=2 --cpu-bind=cores --label --chdir=/ --export=ALL,A=1,B=2 prog x"},
-		"flux":       {fluxCommand, "-n 4 -l -env B 2 prog x", "run -n 4 --label-io --env=B=2 prog x"},
+		"hydra":       {hydraCommand, one, "-hosts a:2,b:2 -prepend-rank -bind-to core -genv A 1 -n 4 -env B 2 -wdir / prog x"},
+		"hydra, IPv6": {hydraCommand, "-hosts [fd00::2]:4,b:1 -n 5 p", "-hosts [fd00::2]:4,b:1 -n 5 p"},
+		"hydra, two":  {hydraCommand, "-hosts a:1,b:2 -n 1 p : -n 2 q r", "-hosts a:1,b:2 -n 1 p : -n 2 q r"},
+		"hydra, rsh":  {hydraCommand, "-hosts a,b -launcher rsh -launcher-exec /k -ppn 3 p", "-hosts a:3,b:3 -launcher rsh -launcher-exec /k -n 6 p"},
+		"srun":        {srunCommand, one, "--mpi=none --kill-on-bad-exit=1 --ntasks=4 --nodelist=a,b --nodes=2 --ntasks-per-node=2 --cpu-bind=cores --label --chdir=/ --export=ALL,A=1,B=2 prog x"},
+		"flux":        {fluxCommand, "-n 4 -l -env B 2 prog x", "run -n 4 --label-io --env=B=2 prog x"},
 	} {
 		t.Setenv("PATH", "") // Slurm may be here
 		got, err := c.command(parse(c.line))

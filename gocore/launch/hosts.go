@@ -14,6 +14,14 @@ type Host struct {
 	Slots int // how many ranks it is to have before the next one; 0: not given
 }
 
+// String returns the host as launchers read it. The address of IPv6 is in brackets.
+func (h Host) String() string {
+	if strings.Contains(h.Name, ":") {
+		return fmt.Sprintf("[%s]:%d", h.Name, h.Slots)
+	}
+	return fmt.Sprintf("%s:%d", h.Name, h.Slots)
+}
+
 // hostList reads "a,b:4,[::1]:2".
 func hostList(text string) (hosts []Host, err error) {
 	for _, h := range strings.Split(text, ",") {

@@ -174,6 +174,10 @@ const (
 // CommSplitType begins to split a communicator into groups of ranks that share a
 // resource.
 func CommSplitType(h int64, kind, key int) (req int64, code Code) {
+	defer Contain(&code)
+	if _, e := getComm(h); e != nil {
+		return 0, CodeOf(e)
+	}
 	switch kind {
 	case Undefined:
 		return CommSplit(h, Undefined, key)

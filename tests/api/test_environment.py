@@ -19,6 +19,17 @@ def test_rc_keeps_from_initializing(mpirun):
         gormapy.rc.initialize = False
         from gormapy import MPI
         assert not MPI.Is_initialized()
+        for call in (
+            lambda: MPI.COMM_WORLD.Split_type(MPI.COMM_TYPE_SHARED),
+            lambda: MPI.COMM_WORLD.Split(0),
+            lambda: MPI.Win.Allocate(8, comm=MPI.COMM_WORLD),
+            lambda: MPI.File.Open(MPI.COMM_WORLD, "file", MPI.MODE_CREATE | MPI.MODE_RDWR),
+        ):
+            try:
+                call()
+                raise SystemExit("it went well before Init")
+            except MPI.Exception as error:
+                assert "is not initialized" in str(error), error
         MPI.Init()
         assert MPI.COMM_WORLD.size == 2
         MPI.COMM_WORLD.Barrier()

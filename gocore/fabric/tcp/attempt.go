@@ -134,6 +134,9 @@ func (t *Transport) begin(p *pair) int {
 	}
 	where := list[p.address%len(list)]
 	fd, err := socket(where.Addr())
+	if errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EPROTONOSUPPORT) { // such as IPv6
+		return t.nextAddress(p, where, err)
+	}
 	if err != nil {
 		return t.again(p, err)
 	}
