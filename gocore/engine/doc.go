@@ -64,6 +64,11 @@
 //	           this calls the function set by OnGone. Gone reports it, also before the
 //	           watcher runs, if the peer has exited and the job is not being stopped.
 //
+// News of an end can overtake the last messages of the peer: they come through a ring or a
+// connection, the news by a pidfd or the nodes' agents. So no peer is gone before what it
+// has sent has been delivered (drained), unless its host has left the job. In that case the
+// connection is cut first: the peer may live, and others take over the locks that it holds.
+//
 // Finalized reports that a rank has left MPI as it should. It is none of these: its
 // process may go on.
 //

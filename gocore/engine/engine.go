@@ -86,6 +86,8 @@ type Options struct {
 	Move bool
 }
 
+var _ fabric.Sink = (*Engine)(nil)
+
 // New returns the engine of rank in seg.
 func New(seg *job.Segment, rank int, o Options) *Engine {
 	e := &Engine{Job: seg, Rank: rank, Size: len(seg.Ranks), me: &seg.Ranks[rank], net: o.Net, netOnly: o.NetOnly}

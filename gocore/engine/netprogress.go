@@ -170,8 +170,31 @@ func (e *Engine) pollAlone() int {
 	return e.pollLocked(0)
 }
 
+// Disconnect tells the peers that are reached by the network that this process sends nothing
+// more. Disconnected reports, after that, whether all of them have received everything that was
+// sent to them, or never will.
+func (e *Engine) Disconnect() {
+	if d, ok := e.net.(fabric.Disconnecter); ok && !e.closed.Load() {
+		d.Disconnect()
+	}
+}
+
+// Disconnected reports whether the network can be closed without a loss, see Disconnect.
+func (e *Engine) Disconnected() bool {
+	d, ok := e.net.(fabric.Disconnecter)
+	if !ok || e.closed.Load() {
+		return true
+	}
+	for r := range e.peers {
+		if e.peers[r].remote && !d.Disconnected(r) && !e.Gone(r) {
+			return false
+		}
+	}
+	return true
+}
+
 // CloseNet closes the network's connections. The caller has made sure that all
-// messages have left this process, and starts no operation any more.
+// messages have left this process (see Disconnect), and starts no operation any more.
 func (e *Engine) CloseNet() {
 	if e.net == nil || e.closed.Swap(true) {
 		return

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"sync/atomic"
@@ -8,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gormapy/gocore/fabric"
 	"gormapy/gocore/job"
 	"gormapy/gocore/log"
 	"gormapy/gocore/sys"
@@ -30,22 +32,43 @@ func (e *Engine) Gone(r int) bool {
 	if e.gone[r].Load() != 0 {
 		return true
 	}
-	rk := &e.Job.Ranks[r]
-	if atomic.LoadUint32(&rk.Exit) == 0 {
+	if !e.exited(r) || !e.drained(r) {
 		return false
-	}
-	if _, _, aborted := e.Job.Aborted(); aborted {
-		return false // the watcher sets gone if this process is not stopped
 	}
 	e.gone[r].Store(1)
 	return true
 }
 
+// exited reports whether rank r has exited and the job is not being stopped.
+func (e *Engine) exited(r int) bool {
+	if atomic.LoadUint32(&e.Job.Ranks[r].Exit) == 0 {
+		return false
+	}
+	_, _, aborted := e.Job.Aborted()
+	return !aborted // the watcher sets gone if this process is not stopped
+}
+
+// drained reports whether everything that rank r, whose process has ended, has sent to this
+// one has been delivered.
+func (e *Engine) drained(r int) bool {
+	if e.unreachable(r) {
+		return true
+	}
+	d, ok := e.peers[r].via.(fabric.Drainer)
+	return !ok || d.Drained(r)
+}
+
+// unreachable reports whether the host of rank r has left the job.
+func (e *Engine) unreachable(r int) bool {
+	return atomic.LoadUint32(&e.Job.Ranks[r].Flags)&job.Unreachable != 0
+}
+
 // AwaitVerdict waits until rank r, whose process has ended, is Gone: a call that has found
 // the end by itself does not fail before the launcher has decided whether that ends the job.
-// That takes milliseconds. It may be called under the poll lock.
+// That takes milliseconds. It may be called under the poll lock, so it does not wait until
+// the rank's last messages have been delivered.
 func (e *Engine) AwaitVerdict(r int) {
-	for end := time.Now().Add(3 * verdictTime); !e.Gone(r) && !e.stop.Load() && time.Now().Before(end); {
+	for end := time.Now().Add(3 * verdictTime); e.gone[r].Load() == 0 && !e.exited(r) && !e.stop.Load() && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
 }
@@ -86,6 +109,10 @@ const lostTime = time.Second
 func (e *Engine) Broken(rank int, err error) {
 	defer e.contain("the end of a connection")
 	text := err.Error()
+	if errors.Is(err, fabric.ErrDisconnected) {
+		log.Debugf("engine", "%s", text)
+		return
+	}
 	if rank == e.Rank || !e.peers[rank].lost.CompareAndSwap(nil, &text) {
 		return
 	}
@@ -101,10 +128,27 @@ func (e *Engine) Broken(rank int, err error) {
 	})
 }
 
+// drainTime is how long the watcher waits for the last messages of a rank whose process has
+// ended: the end of its connection may be late, or be lost.
+const drainTime = 10 * time.Second
+
+// awaitDrained waits until the last messages of a rank whose process has ended are delivered.
+func (e *Engine) awaitDrained(rank int) {
+	for until := time.Now().Add(drainTime); !e.drained(rank) && !e.stop.Load() && time.Now().Before(until); {
+		time.Sleep(time.Millisecond)
+		e.pollSure(0)
+	}
+}
+
 // NoteGone records that a rank will never answer again, and wakes the threads that
 // wait for it. The watcher calls it; a simulation has no watcher and calls it itself.
+// A rank whose host has left the job may live. Others take over what it held, so nothing that
+// it sends may arrive any more.
 func (e *Engine) NoteGone(rank int) {
 	log.Infof("engine", "%s", e.HowGone(rank))
+	if d, ok := e.peers[rank].via.(fabric.Disconnecter); ok && e.unreachable(rank) {
+		e.Exclude(func() { d.Cut(rank) })
+	}
 	e.gone[rank].Store(1)
 	if e.onGone != nil {
 		e.onGone(rank)
@@ -335,10 +379,10 @@ func (e *Engine) ended(rank int) {
 		if _, _, aborted := e.Job.Aborted(); aborted {
 			time.Sleep(verdictTime) // the launcher should stop this process within that time
 		}
-		if e.stop.Load() {
-			return
+		e.awaitDrained(rank)
+		if !e.stop.Load() {
+			e.NoteGone(rank)
 		}
-		e.NoteGone(rank)
 	})
 }
 

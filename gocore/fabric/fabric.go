@@ -14,6 +14,8 @@ var (
 	ErrUnsupported = errors.New("transport does not support this operation")
 	// ErrPeerGone: the peer's process no longer exists.
 	ErrPeerGone = errors.New("peer process is gone")
+	// ErrDisconnected: the peer has disconnected in order, see Disconnecter.
+	ErrDisconnected = errors.New("peer has disconnected")
 )
 
 // OpError is the failure of an operation that a transport had accepted, or of
@@ -56,23 +58,23 @@ type Kind uint8
 
 // The kinds of short messages. Each belongs to one package.
 const (
-	KindNone        Kind = iota
-	KindEager            // p2p: a whole message
-	KindRTS              // p2p: ready to send; the receiver pulls the data or asks for it
-	KindCTS              // p2p: request for the data, in packets
-	KindData             // p2p: a piece of a message
-	KindFin              // p2p: the receiver has matched (Ssend) or has the data
-	KindPut              // rma: data to write to the receiver's window
-	KindGet              // rma: request for data of the receiver's window
-	KindGetData          // rma: the answer to a get or a fetching accumulate
-	KindAcc              // rma: operands to accumulate
-	KindCAS              // rma: compare and swap
-	KindAck              // rma: the operation is done at the target
-	KindLock             // rma: request to lock or unlock the receiver's part of the window
-	KindLocked           // rma: the lock is granted
-	KindCounters         // rma: the sender has posted, or completed
-	KindFilePointer      // mpiio: request to move the shared file pointer, or the answer
-	KindCall             // coll: the sender asks which collective the receiver has called, or answers
+	KindNone        Kind = iota // for transports' own use
+	KindEager                   // p2p: a whole message
+	KindRTS                     // p2p: ready to send; the receiver pulls the data or asks for it
+	KindCTS                     // p2p: request for the data, in packets
+	KindData                    // p2p: a piece of a message
+	KindFin                     // p2p: the receiver has matched (Ssend) or has the data
+	KindPut                     // rma: data to write to the receiver's window
+	KindGet                     // rma: request for data of the receiver's window
+	KindGetData                 // rma: the answer to a get or a fetching accumulate
+	KindAcc                     // rma: operands to accumulate
+	KindCAS                     // rma: compare and swap
+	KindAck                     // rma: the operation is done at the target
+	KindLock                    // rma: request to lock or unlock the receiver's part of the window
+	KindLocked                  // rma: the lock is granted
+	KindCounters                // rma: the sender has posted, or completed
+	KindFilePointer             // mpiio: request to move the shared file pointer, or the answer
+	KindCall                    // coll: the sender asks which collective the receiver has called, or answers
 	Kinds
 )
 
@@ -198,6 +200,30 @@ type Describer interface {
 	Describe(peer int) string
 }
 
+// Drainer is a transport that can say whether messages of a peer whose process has ended
+// are still to be delivered.
+type Drainer interface {
+	// Drained reports whether nothing more will arrive from peer, and everything that
+	// has arrived has been delivered. Any thread may call it.
+	Drained(peer int) bool
+}
+
+// Disconnecter is a transport over connections that loses, when it is closed, what has been
+// sent and has not arrived, unless the rank disconnects first.
+type Disconnecter interface {
+	Drainer
+	// Disconnect tells all connected peers that this rank sends nothing more. It does not
+	// wait. When a peer that has been told so closes the connection, this is no loss: Broken
+	// is called with ErrDisconnected.
+	Disconnect()
+	// Disconnected reports, after Disconnect, whether peer has received everything that was
+	// sent to it, or never will.
+	Disconnected(peer int) bool
+	// Cut ends the connection to peer, from which nothing may arrive any more. Broken is not
+	// called. No thread may poll during the call.
+	Cut(peer int)
+}
+
 // Sleeper is a transport with a file descriptor that signals work for Poll.
 // Another transport whose peers ring no doorbell is polled now and then.
 type Sleeper interface {
@@ -265,6 +291,7 @@ type Sink interface {
 	// Completed reports that the operation with this cookie is done, or has failed.
 	Completed(cookie uint64, err error)
 	// Broken reports that the connection to peer is lost, with all that was sent on
-	// it and has not arrived. Operations under way have been Completed before.
+	// it and has not arrived. Operations under way have been Completed before. If err is
+	// ErrDisconnected, nothing that the peer has sent is lost.
 	Broken(peer int, err error)
 }

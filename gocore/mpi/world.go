@@ -243,6 +243,10 @@ func Finalize(wait bool) (code Code) {
 			}
 			return nil
 		})
+		if err == nil {
+			proc.eng.Disconnect()
+			err = proc.eng.Wait(finalizing.why, proc.eng.Disconnected, nil)
+		}
 		if _, _, aborted := proc.seg.Aborted(); err == engine.ErrInterrupted && !aborted && job.Now()-finalizing.start < finalizeLimit {
 			return Interrupted
 		}

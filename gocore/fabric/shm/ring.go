@@ -92,3 +92,7 @@ func (r *ring) receive(deliver func(h *fabric.Header, payload []byte)) bool {
 		}
 	}
 }
+
+// empty reports whether all messages have been delivered. Any thread of the receiver may
+// call it. It is certain only if the sender has ended.
+func (r *ring) empty() bool { return atom.Load32((*uint32)(r.at(atom.Load64(r.head)))) == 0 }

@@ -94,6 +94,9 @@ func (t *Transport) Poll(sink fabric.Sink) int {
 	return n
 }
 
+// Drained implements fabric.Drainer: the ring is empty.
+func (t *Transport) Drained(peer int) bool { return t.in[peer].empty() }
+
 // Close implements fabric.Transport. The segment belongs to the job.
 func (t *Transport) Close() error { return nil }
 

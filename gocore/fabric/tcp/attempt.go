@@ -452,6 +452,9 @@ func (t *Transport) adopt(p *pair, a *attempt) int {
 	p.mu.Lock()
 	p.begin(a.fd)
 	t.rewatch(a.fd, unix.EPOLLIN, forPair, int32(p.peer))
+	if t.disconnecting {
+		p.goodbye()
+	}
 	p.mu.Unlock()
 	return 1
 }

@@ -84,8 +84,18 @@
 // A peer that closes or dies ends its side of the connection (FIN or RST). All
 // messages that arrived before are delivered, then Broken is called, once. What
 // was sent and not read by then is lost: the contents of the queue and of the
-// kernel's buffers. Close sends the queue as long as the peer takes it, for at
-// most closeTime, reads and drops what has arrived, so that the kernel sends FIN
+// kernel's buffers. This can also happen to a peer that only closes: if it has not
+// read what this side sent, its kernel sends RST and drops what is still to be sent.
+//
+// So a rank disconnects before it closes. It says goodbye, a control frame behind all
+// that it has sent, and the peer's poll answers it. With the answer everything has been
+// received. The peer that was told goodbye takes the end of the connection, FIN or RST, for
+// ErrDisconnected. Both sides may say goodbye at the same time; each answers the other. An
+// answer that does not come because the peer has closed meanwhile is not needed: the pair is
+// broken, and the peer wants nothing any more.
+//
+// Close without a goodbye (the rank has failed) sends the queue as long as the peer takes it,
+// for at most closeTime, reads and drops what has arrived, so that the kernel sends FIN
 // and not RST, and then closes.
 //
 // # Locks

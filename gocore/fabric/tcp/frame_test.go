@@ -153,8 +153,11 @@ func TestDigest(t *testing.T) {
 func FuzzDigest(f *testing.F) {
 	f.Add(frames(fabric.Header{Kind: 1, Len: 3}, "abc", "", "12345678"), 7, false)
 	f.Add(frame(fabric.Header{Kind: 1}, string(make([]byte, placeMin+5))), 1000, true)
-	f.Add(frames(fabric.Header{}, string(make([]byte, inBytes)), "tail"), 40000, false)
-	bad := frame(fabric.Header{}, "x")
+	f.Add(frames(fabric.Header{Kind: 1}, string(make([]byte, inBytes)), "tail"), 40000, false)
+	f.Add(append(frame(fabric.Header{Aux: controlGoodbye}, ""), frame(fabric.Header{Kind: 1}, "x")...), 9, false)
+	f.Add(frames(fabric.Header{Aux: controlGoodbye}, "", ""), 80, false)
+	f.Add(frame(fabric.Header{Aux: controlAnswer}, ""), 80, false)
+	bad := frame(fabric.Header{Kind: 1}, "x")
 	binary.LittleEndian.PutUint32(bad, 1<<31)
 	f.Add(bad, 3, true)
 	mem := make([]byte, maxShort)

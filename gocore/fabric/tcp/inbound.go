@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"errors"
 	"fmt"
 	"unsafe"
 
@@ -22,7 +23,8 @@ type inbound struct {
 	in     []byte // in[r:w] has been read and not processed; r is a multiple of 8
 	r, w   int
 	head   fabric.Header
-	misses int // polls since bytes arrived
+	misses int  // polls since bytes arrived
+	left   bool // the peer has said goodbye; changed under mu
 
 	// The long payload that is being received, and its zeros. The buffer is empty
 	// in the meantime.
@@ -127,6 +129,11 @@ func (p *pair) digest(sink fabric.Sink, n int) (delivered int, err error) {
 		}
 		total := frameBytes(size)
 		switch {
+		case p.head.Kind == fabric.KindNone:
+			if err := p.control(size); err != nil {
+				return delivered, err
+			}
+			p.r += total
 		case size > placeMin:
 			p.place(sink, size)
 			if p.rest > 0 {
@@ -216,8 +223,11 @@ func (p *pair) lose(err error) int {
 	t.mu.Lock()
 	p.mu.Lock()
 	failure := p.lost("connection", err)
-	if p.w > p.r || p.rest > 0 {
+	switch {
+	case p.w > p.r || p.rest > 0:
 		failure = fmt.Errorf("%w, in the middle of a message", failure)
+	case p.left && errors.Is(failure, fabric.ErrPeerGone):
+		failure = fmt.Errorf("%w: rank %d has finalized", fabric.ErrDisconnected, p.peer)
 	}
 	p.end(failure)
 	p.mu.Unlock()

@@ -35,17 +35,19 @@ type pair struct {
 	t    *Transport
 	peer int
 
-	mu     sync.Mutex
-	state  state
-	fd     int
-	err    error  // the reason, if broken
-	failed error  // a send failed; messages of the peer may still be read
-	queue  []byte // queue[sent:] is still to be sent
-	sent   int
-	full   bool // a Send has returned ErrAgain since there was room
-	out    [headBytes + joinMax]byte
-	vector [3]unix.Iovec
-	msg    unix.Msghdr
+	mu       sync.Mutex
+	state    state
+	fd       int
+	err      error  // the reason, if broken
+	failed   error  // a send failed; messages of the peer may still be read
+	queue    []byte // queue[sent:] is still to be sent
+	sent     int
+	full     bool // a Send has returned ErrAgain since there was room
+	leaving  bool // this rank has said goodbye
+	released bool // the peer has answered
+	out      [headBytes + joinMax]byte
+	vector   [3]unix.Iovec
+	msg      unix.Msghdr
 
 	// Under t.mu.
 	try     *attempt

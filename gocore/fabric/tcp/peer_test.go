@@ -118,10 +118,10 @@ func TestConnectToClosedPeer(t *testing.T) {
 	var failed *fabric.OpError
 	require.ErrorAs(t, s.broken[0], &failed)
 	assert.Equal(t, fabric.OpError{Op: "connect", Peer: 1, Status: "ECONNREFUSED", Detail: fmt.Sprintf("nobody listens at %v any more", b.at)}, *failed)
-	assert.Equal(t, s.broken[0], ep.Send(&fabric.Header{}, nil))
+	assert.Equal(t, s.broken[0], ep.Send(&fabric.Header{Kind: 1}, nil))
 	again, err := a.Connect(1)
 	require.NoError(t, err)
-	assert.Equal(t, s.broken[0], again.Send(&fabric.Header{}, nil))
+	assert.Equal(t, s.broken[0], again.Send(&fabric.Header{Kind: 1}, nil))
 	for range 100 {
 		a.Poll(s)
 	}
@@ -139,7 +139,7 @@ func TestCardIsPublishedLater(t *testing.T) {
 	s := &script{}
 	for range 20 {
 		a.Poll(s)
-		assert.ErrorIs(t, ep.Send(&fabric.Header{}, nil), fabric.ErrAgain)
+		assert.ErrorIs(t, ep.Send(&fabric.Header{Kind: 1}, nil), fabric.ErrAgain)
 	}
 	b, err := New(dirs[1], Options{})
 	require.NoError(t, err)
@@ -152,7 +152,7 @@ func TestCardIsPublishedLater(t *testing.T) {
 			require.True(t, n >= 0 || err == unix.EINTR)
 		}
 		b.Poll(other)
-		return ep.Send(&fabric.Header{}, nil) == nil
+		return ep.Send(&fabric.Header{Kind: 1}, nil) == nil
 	})
 }
 
@@ -183,7 +183,7 @@ func TestByteByByte(t *testing.T) {
 	s.place = func(h *fabric.Header, n int) unsafe.Pointer { return unsafe.Pointer(&mem[0]) }
 	long := strings.Repeat("0123456789abcdef", placeMin/16) + "end"
 	data := frames(fabric.Header{Kind: 2}, "", "short", long, "tail")
-	half := len(frames(fabric.Header{}, "", "short")) + headBytes + len(long)/2
+	half := len(frames(fabric.Header{Kind: 1}, "", "short")) + headBytes + len(long)/2
 	for round, redirect := range []bool{false, true} {
 		clear(mem)
 		s.payloads, s.headers = nil, nil
@@ -235,7 +235,7 @@ func TestInvalidFrames(t *testing.T) {
 			inside(r).Poll(s)
 		}
 		assert.Len(t, s.broken, 1, c.name)
-		assert.Equal(t, s.broken[0], r.Endpoint(1).Send(&fabric.Header{}, nil), c.name)
+		assert.Equal(t, s.broken[0], r.Endpoint(1).Send(&fabric.Header{Kind: 1}, nil), c.name)
 	}
 }
 
@@ -272,12 +272,12 @@ func TestQueueIsBounded(t *testing.T) {
 	ep := r.Endpoint(1)
 	for _, size := range []int{8, maxShort, joinMax, placeMin} {
 		for range 100_000 {
-			if ep.Send(&fabric.Header{}, make([]byte, size)) != nil {
+			if ep.Send(&fabric.Header{Kind: 1}, make([]byte, size)) != nil {
 				break
 			}
 			inside(r).Poll(s)
 		}
-		assert.ErrorIs(t, ep.Send(&fabric.Header{}, make([]byte, size)), fabric.ErrAgain)
+		assert.ErrorIs(t, ep.Send(&fabric.Header{Kind: 1}, make([]byte, size)), fabric.ErrAgain)
 		assert.LessOrEqual(t, cap(inside(r).pairs[1].queue), 2*(queueMax+maxShort))
 	}
 	assert.Equal(t, int32(1), inside(r).queues.Load())
@@ -293,7 +293,7 @@ func TestCloseSendsQueue(t *testing.T) {
 	a, b := w.Ranks[0], w.Ranks[1]
 	b.Pause()
 	s, n := &script{}, 0
-	for a.Endpoint(1).Send(&fabric.Header{Aux: uint32(n)}, make([]byte, 1000)) == nil {
+	for a.Endpoint(1).Send(&fabric.Header{Kind: 1, Aux: uint32(n)}, make([]byte, 1000)) == nil {
 		n++
 	}
 	require.Positive(t, inside(a).queues.Load())

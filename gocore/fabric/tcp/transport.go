@@ -50,12 +50,13 @@ type Transport struct {
 	attention atomic.Bool  // an attempt is due at once
 	queues    atomic.Int32 // pairs for which Poll looks for room, see pair.waiting
 
-	mu          sync.Mutex
-	attempts    map[int32]*attempt
-	pending     []*attempt // accepted and not proved, in the order of their deadlines
-	lastID      int32
-	seeking     map[int]*pair
-	acceptAfter time.Time // accept back-off: no descriptors were left, nothing is accepted until then
+	mu            sync.Mutex
+	disconnecting bool
+	attempts      map[int32]*attempt
+	pending       []*attempt // accepted and not proved, in the order of their deadlines
+	lastID        int32
+	seeking       map[int]*pair
+	acceptAfter   time.Time // accept back-off: no descriptors were left, nothing is accepted until then
 }
 
 // ending is a pair that has broken and for which Broken has not been called yet.
@@ -65,12 +66,13 @@ type ending struct {
 }
 
 var (
-	_ fabric.Transport  = (*Transport)(nil)
-	_ fabric.Sleeper    = (*Transport)(nil)
-	_ fabric.Redirector = (*Transport)(nil)
-	_ fabric.Explainer  = (*Transport)(nil)
-	_ fabric.Describer  = (*Transport)(nil)
-	_ fabric.Endpoint   = (*pair)(nil)
+	_ fabric.Transport    = (*Transport)(nil)
+	_ fabric.Sleeper      = (*Transport)(nil)
+	_ fabric.Redirector   = (*Transport)(nil)
+	_ fabric.Explainer    = (*Transport)(nil)
+	_ fabric.Describer    = (*Transport)(nil)
+	_ fabric.Disconnecter = (*Transport)(nil)
+	_ fabric.Endpoint     = (*pair)(nil)
 )
 
 // The kinds of epoll events, in Pad. Fd has the pair's rank or the attempt's id.
@@ -345,7 +347,7 @@ func (t *Transport) Close() error {
 	for i := range t.pairs {
 		p := &t.pairs[i]
 		p.mu.Lock()
-		if p.state == open {
+		if p.state == open && !p.released {
 			p.finish(until)
 		}
 		if p.state != broken {
