@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -33,29 +34,43 @@ type Agent struct {
 	dirs  map[int]*job.Directory // by far rank: takes the mails for it
 	mails map[int]uint32         // by far rank: how many mails have been taken
 
+	heir     bool      // it has taken the place of another one
+	late     []int     // agents whose nodes have left: their connections are to be cut
+	said     bool      // it has disconnected
+	deadline time.Time // when it leaves in any case
+
 	wake    int // eventfd
 	leaving atomic.Bool
 	work    sync.WaitGroup // listen and run
 	once    sync.Once
 }
 
-// link is what this agent has told another one.
+// link is what this agent has told the one of another node.
 type link struct {
-	node    int
-	ep      fabric.Endpoint
+	node  int
+	peer  int // the rank that is the agent of the node
+	ep    fabric.Endpoint
+	over  bool      // the connection has ended
+	until time.Time // if it is over: until then another rank of the node may take over
+	lost  bool      // the node has left the job
+
+	news
+	mails   []mail
+	verdict uint32 // the answer to this node's claim of a traceback
+	answer  uint32 // what is to be answered to the other one's claim
+}
+
+// news is what an agent has been told. Another one that takes its place is told all again.
+type news struct {
+	agents  map[int]int // by node: the rank of its agent, plus 1
 	told    map[int]job.Status
 	cards   map[int]bool
-	mails   []mail
 	aborted bool
-	over    bool // it has ended
+	asked   bool // for the verdict on this node's claim
+}
 
-	asked   bool   // it has been asked for this node's claim of a traceback
-	verdict uint32 // its answer
-	answer  uint32 // what is to be answered to its claim
-
-	leaving  bool // it has been told that this agent leaves
-	released bool // it has answered that
-	asks     bool // it leaves, and waits for the answer
+func noNews() news {
+	return news{agents: map[int]int{}, told: map[int]job.Status{}, cards: map[int]bool{}}
 }
 
 type mail struct {
@@ -69,10 +84,9 @@ const (
 	msgCard
 	msgMail
 	msgAbort
-	msgLeave
-	msgLeft
 	msgClaim
 	msgVerdict
+	msgAgent
 )
 
 const (
@@ -81,6 +95,10 @@ const (
 	retry = time.Millisecond
 	// leaveTime bounds how long Leave waits for the other agents.
 	leaveTime = 2 * time.Second
+	// heirTime is how long a node has, after its agent's process has ended, to have another.
+	heirTime = 2 * time.Second
+	// maxPanics bounds how often the agent goes on after an internal error.
+	maxPanics = 10
 )
 
 // New makes rank, of this process, the agent of its node. It listens; Card returns where. The
@@ -111,14 +129,18 @@ func (a *Agent) Start(cards map[int][]byte) error {
 		}
 	}
 	for peer, card := range cards {
+		a.seg.SetAgent(peer, card)
 		if a.seg.Local(peer) {
 			continue
 		}
-		a.dir.cards[peer] = card
-		l := &link{node: a.seg.NodeOf(peer), told: map[int]job.Status{}, cards: map[int]bool{}}
-		var err error
-		if l.ep, err = a.net.Connect(peer); err != nil {
+		l := &link{node: a.seg.NodeOf(peer), news: noNews()}
+		if err := a.connect(l, peer, card); err != nil {
 			return fmt.Errorf("connect to the agent of node %d: %w", l.node, err)
+		}
+		if !a.heir {
+			for r := range cards {
+				l.agents[a.seg.NodeOf(r)] = r + 1 // it has the same cards
+			}
 		}
 		a.links = append(a.links, l)
 	}
@@ -126,6 +148,36 @@ func (a *Agent) Start(cards map[int][]byte) error {
 	go a.listen()
 	go a.run()
 	return nil
+}
+
+// Succeed makes rank, of this process, the agent of its node in place of one that has ended,
+// and connects it to the others.
+func Succeed(seg *job.Segment, rank int, o Options) (*Agent, error) {
+	a, err := New(seg, rank, o)
+	if err != nil {
+		return nil, err
+	}
+	a.heir = true
+	cards := map[int][]byte{rank: a.Card()}
+	for node := range seg.Nodes() {
+		if peer, card := seg.Agent(node); node != seg.Node() && peer >= 0 {
+			cards[peer] = card
+		}
+	}
+	if err := a.Start(cards); err != nil {
+		_ = a.net.Close()
+		unix.Close(a.wake)
+		return nil, err
+	}
+	return a, nil
+}
+
+// connect makes a link's connection to rank peer.
+func (a *Agent) connect(l *link, peer int, card []byte) (err error) {
+	a.dir.cards[peer] = card
+	l.peer, l.over = peer, false
+	l.ep, err = a.net.Connect(peer)
+	return err
 }
 
 // listen passes the agent's doorbell on to the descriptor that run waits for.
@@ -142,35 +194,38 @@ func (a *Agent) rouse() {
 	_, _ = unix.Write(a.wake, one[:])
 }
 
-// run is the agent's loop.
+// run is the agent's loop. It goes on after an internal error.
 func (a *Agent) run() {
 	defer a.work.Done()
+	for n := 0; n < maxPanics && !a.loop(); n++ {
+	}
+}
+
+// loop works until the agent has left. It returns false after an internal error.
+func (a *Agent) loop() (left bool) {
 	defer func() {
 		if p := recover(); p != nil {
 			log.Errorf("agent", "internal error in the agent of node %d: %v\n%s", a.seg.Node(), p, debug.Stack())
 		}
 	}()
-	var deadline time.Time
 	for {
-		if a.net.Poll(a) > 0 {
+		if a.poll() > 0 {
 			continue
 		}
 		done := a.tellAll()
-		if a.leaving.Load() {
-			switch {
-			case deadline.IsZero():
-				deadline = time.Now().Add(leaveTime)
-			case done && a.free() || time.Now().After(deadline):
-				return
-			}
+		if a.leaving.Load() && a.leave(done) {
+			return true
 		}
 		_ = a.net.Arm()
-		if a.net.Poll(a) > 0 {
+		if a.poll() > 0 {
 			continue
 		}
 		wait := -1
-		if !done || a.leaving.Load() {
+		switch {
+		case !done || a.leaving.Load():
 			wait = int(retry / time.Millisecond)
+		case a.waiting():
+			wait = 50
 		}
 		fds := []unix.PollFd{{Fd: int32(a.net.FD()), Events: unix.POLLIN}, {Fd: int32(a.wake), Events: unix.POLLIN}}
 		if _, err := unix.Poll(fds, wait); err != nil && err != unix.EINTR {
@@ -179,6 +234,50 @@ func (a *Agent) run() {
 		var count [8]byte
 		_, _ = unix.Read(a.wake, count[:])
 	}
+}
+
+// poll takes what has arrived, and cuts the connections of agents that came too late.
+func (a *Agent) poll() int {
+	n := a.net.Poll(a)
+	for _, peer := range a.late {
+		a.net.Cut(peer)
+	}
+	a.late = a.late[:0]
+	return n
+}
+
+// leave disconnects, once everything has been told (done). It reports whether the other
+// agents have got it, or it has taken too long.
+func (a *Agent) leave(done bool) bool {
+	if a.deadline.IsZero() {
+		a.deadline = time.Now().Add(leaveTime)
+	}
+	if done && !a.said {
+		a.net.Disconnect()
+		a.said = true
+	}
+	for _, l := range a.links {
+		if !l.over && !(a.said && a.net.Disconnected(l.peer)) {
+			return time.Now().After(a.deadline)
+		}
+	}
+	return true
+}
+
+// waiting gives up the nodes that have had no agent for too long. It reports whether there
+// are others that have none.
+func (a *Agent) waiting() bool {
+	some := false
+	for _, l := range a.links {
+		switch {
+		case !l.over || l.lost:
+		case time.Now().After(l.until):
+			a.lose(l)
+		default:
+			some = true
+		}
+	}
+	return some
 }
 
 // tellAll tells every link what it has not been told, and reports whether nothing is left.
@@ -205,23 +304,13 @@ func (a *Agent) judge() {
 		case l.verdict == job.ClaimDenied:
 			a.seg.JudgeError(job.ClaimDenied)
 			return
-		case l.verdict == job.ClaimPending && !l.over:
+		case l.verdict == job.ClaimPending && !l.lost:
 			verdict = job.ClaimPending
 		}
 	}
 	if verdict != job.ClaimPending {
 		a.seg.JudgeError(verdict)
 	}
-}
-
-// free reports whether all other agents have answered that this one leaves.
-func (a *Agent) free() bool {
-	for _, l := range a.links {
-		if !l.over && !l.released {
-			return false
-		}
-	}
-	return true
 }
 
 // collectMails takes the mails of local ranks for far ones.
@@ -253,6 +342,16 @@ func (a *Agent) link(node int) *link {
 
 // tell tells a link what it has not been told, and reports whether nothing is left.
 func (a *Agent) tell(l *link) bool {
+	for node := range a.seg.Nodes() {
+		rank, card := a.seg.Agent(node)
+		if node == l.node || rank < 0 || l.agents[node] == rank+1 {
+			continue
+		}
+		if !l.send(msgAgent, rank, 0, 0, card) {
+			return false
+		}
+		l.agents[node] = rank + 1
+	}
 	for _, r := range a.local {
 		if card := a.dirCard(r); card != nil && !l.cards[r] {
 			if !l.send(msgCard, r, 0, 0, card) {
@@ -294,13 +393,7 @@ func (a *Agent) tell(l *link) bool {
 		}
 		l.told[r] = st
 	}
-	if l.asks && l.send(msgLeft, 0, 0, 0, nil) {
-		l.asks = false
-	}
-	if a.leaving.Load() && !l.leaving {
-		l.leaving = l.send(msgLeave, 0, 0, 0, nil)
-	}
-	return !l.asks && l.leaving == a.leaving.Load()
+	return true
 }
 
 func (a *Agent) dirCard(r int) []byte { return a.seg.Directory(r).Card(r) }
@@ -310,8 +403,7 @@ func (l *link) send(what uint32, from, to, code int, data []byte) bool {
 	h := fabric.Header{Kind: fabric.KindEager, Aux: what, A: uint64(from), B: uint64(to), Tag: int32(code), Len: uint64(len(data))}
 	err := l.ep.Send(&h, data)
 	if err != nil && !errors.Is(err, fabric.ErrAgain) {
-		l.over = true // Broken is called, too
-		return true
+		return false // Broken is called, too
 	}
 	return err == nil
 }
@@ -323,14 +415,16 @@ func (a *Agent) Deliver(peer int, h *fabric.Header, payload []byte) {
 	if h.A >= uint64(len(a.seg.Ranks)) || l == nil {
 		return
 	}
+	if h.Aux == msgAgent && len(payload) > 0 && len(payload) <= fabric.CardBytes {
+		a.heard(l, peer, from, payload)
+	}
+	if l.peer != peer {
+		return // it was the agent before
+	}
 	switch {
 	case h.Aux == msgAbort:
 		l.aborted = true
 		a.seg.Abort(from, int(h.Tag))
-	case h.Aux == msgLeave:
-		l.asks = true
-	case h.Aux == msgLeft:
-		l.released = true
 	case h.Aux == msgClaim && len(payload) == 8:
 		l.answer = a.seg.ClaimedElsewhere(binary.LittleEndian.Uint64(payload), node)
 	case h.Aux == msgVerdict:
@@ -355,12 +449,60 @@ func (a *Agent) Place(int, *fabric.Header, int) unsafe.Pointer { return nil }
 // Completed implements fabric.Sink. There are no one-sided operations.
 func (a *Agent) Completed(uint64, error) {}
 
-// Broken implements fabric.Sink: a node has left.
+// heard handles the message of peer, on the node of l, that rank is the agent of its node.
+func (a *Agent) heard(l *link, peer, rank int, card []byte) {
+	switch of := a.link(a.seg.NodeOf(rank)); {
+	case of == nil: // this node
+	case rank == peer && of.lost:
+		a.late = append(a.late, peer)
+	case rank == peer && of.peer != peer:
+		a.adopt(of, rank, card)
+	case of != l && l.peer == peer && of.over && !of.lost && of.peer != rank && atomic.LoadUint32(&a.seg.Ranks[rank].Ended) == 0:
+		a.adopt(of, rank, card) // it can't know this agent, if both nodes lost theirs
+	}
+}
+
+// adopt makes rank the other end of a link, and tells it everything.
+func (a *Agent) adopt(l *link, rank int, card []byte) {
+	log.Infof("agent", "rank %d is now the agent of node %d, in place of rank %d", rank, l.node, l.peer)
+	card = bytes.Clone(card)
+	a.seg.SetAgent(rank, card)
+	l.news = noNews()
+	if err := a.connect(l, rank, card); err != nil {
+		log.Errorf("agent", "connect to rank %d, the agent of node %d: %v", rank, l.node, err)
+		a.lose(l)
+	}
+}
+
+// Broken implements fabric.Sink. If the agent's process has ended another rank of the node may
+// take over; else the node has left.
 func (a *Agent) Broken(peer int, err error) {
-	node := a.seg.NodeOf(peer)
-	a.link(node).over = true
-	log.Infof("agent", "the link of node %d to node %d has ended: %v", a.seg.Node(), node, err)
-	for _, r := range a.seg.RanksOf(node) {
+	l := a.link(a.seg.NodeOf(peer))
+	if l.peer != peer || l.over {
+		return
+	}
+	log.Infof("agent", "the link of node %d to node %d has ended: %v", a.seg.Node(), l.node, err)
+	l.over, l.until = true, time.Now().Add(heirTime)
+	alive := errors.Is(err, fabric.ErrPeerGone) || errors.Is(err, fabric.ErrDisconnected) // the host
+	if !alive || !a.hasHeir(l) {
+		a.lose(l)
+	}
+}
+
+// hasHeir reports whether a rank may take over from the agent of the node of l.
+func (a *Agent) hasHeir(l *link) bool {
+	for _, r := range a.seg.RanksOf(l.node) {
+		if st := a.seg.Status(r); r != l.peer && st.State == job.StateReady && st.Ended|st.Exit == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// lose records that the node of a link has left the job.
+func (a *Agent) lose(l *link) {
+	l.over, l.lost = true, true
+	for _, r := range a.seg.RanksOf(l.node) {
 		a.seg.Lose(r)
 	}
 	a.seg.RingRanks()

@@ -15,7 +15,7 @@
 //	abort   rank, code           once; the receiver aborts its segment likewise
 //	claim   hash                 a rank of the node fails, and would print a traceback
 //	verdict answer               to a claim: granted or denied, see job/claim.go
-//	leave                        this agent leaves; the other one answers left
+//	agent   rank, agent's card   the rank is now the agent of its node
 //
 // The agent looks for changes when its doorbell is rung (job.Segment.RingAgent), which
 // follows every change. It compares, so a message that finds no room is sent later, with
@@ -24,13 +24,24 @@
 // Who writes what: the records of local ranks the ranks and the launcher, as package job
 // says; the shadows this agent alone; an Abort whoever comes first.
 //
+// # Succession
+//
+// When the process of an agent ends, the lowest rank of the node that lives and has not
+// finalized takes its place (job.Segment.Heir): it makes an agent of its own, connects to those
+// of the other nodes, whose cards are in the segment, and tells them first that it is the agent
+// now. They tell it everything again, and pass on who it is to the others, because two nodes
+// that lose their agents at once know only the old ones. With two nodes nobody can: they lose
+// each other. A mail that the agent had taken and not sent is lost.
+//
 // # The end of a node
 //
 // An agent leaves when all ranks of its node have finalized or ended, and everybody has
-// been told, and has answered (Leave): a socket that is closed with unread data in it takes
-// what the other side has not read yet with it. When a link ends, the ranks of that node which have not ended have
-// ended for this node (Ended, Unreachable unless they had finalized). The kernel ends a
-// link whose other host does not acknowledge within the time of Options.Patience. A
+// been told and has got it (fabric.Disconnecter). When a link ends because the other agent's
+// process has ended or has left, and there is a rank that can take its place, this has heirTime
+// to do it. Otherwise the node has left the job: its ranks that have not ended have
+// ended for this node (Ended, Unreachable unless they had finalized), and an agent that comes
+// later is refused. The kernel ends a link whose other host does not acknowledge within the
+// time of Options.Patience; that host has left at once. A
 // process that is stopped, or computes, is no reason: its kernel acknowledges.
 //
 // It may import fabric, fabric/tcp, job and log.

@@ -22,6 +22,13 @@ func newAgent(seg *job.Segment, rank int, o tcp.Options) (*agent.Agent, error) {
 	return agent.New(seg, rank, agent.Options{TCP: o})
 }
 
+// Succeed makes rank, of this process, the agent of its node in place of one that has ended.
+func Succeed(seg *job.Segment, rank int) (*agent.Agent, error) {
+	o := tcp.OptionsFor(int(seg.Head.Hosts))
+	o.Patience = settings.PeerTimeout.Seconds()
+	return agent.Succeed(seg, rank, agent.Options{TCP: o})
+}
+
 const agentKey = "agent"
 
 // meet connects the nodes of a job whose segment this rank has claimed its place in. It

@@ -51,8 +51,11 @@ type Engine struct {
 	closed  atomic.Bool // whether the network is closed
 	rearm   rearm
 
-	gone      []atomic.Uint32 // by rank: 1 when it has ended, see watch.go
-	onGone    func(rank int)
+	gone   []atomic.Uint32 // by rank: 1 when it has ended, see watch.go
+	onGone func(rank int)
+
+	onNodeChange func()
+
 	stop      atomic.Bool
 	stopWatch func()
 

@@ -22,6 +22,10 @@ import (
 // If the launcher has died, this rank ends for that reason.
 const verdictTime = 5 * time.Second
 
+// OnNodeChange sets the function that the watcher calls, from one thread at a time, when a
+// process of this node has ended, or the state of a rank may have changed. In a job on one node it is not called.
+func (e *Engine) OnNodeChange(f func()) { e.onNodeChange = f }
+
 // OnGone sets the function that the watcher calls when a rank is gone.
 func (e *Engine) OnGone(f func(rank int)) { e.onGone = f }
 
@@ -254,6 +258,9 @@ func (e *Engine) watchFar() {
 				e.ended(r)
 			}
 		}
+		if e.onNodeChange != nil {
+			e.onNodeChange()
+		}
 	}
 }
 
@@ -366,6 +373,9 @@ func (e *Engine) ended(rank int) {
 	}
 	if e.Job.Local(rank) {
 		e.Job.SetEnded(rank) // for all ranks: this one may be the first to know
+		if e.Job.Nodes() > 1 {
+			e.Job.RingRanks() // for watchFar
+		}
 	}
 	deadline := time.Now().Add(verdictTime)
 	go guarded("watcher of peers", func() {

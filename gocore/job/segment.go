@@ -103,7 +103,8 @@ type Rank struct {
 	StartTime uint64 // start time of the process, see sys.StartTime
 	CPU       uint32 // 1 + the processor on which it last waited; 0 if unknown
 	Node      uint32 // the number of its node
-	_         [32]byte
+	Agent     uint32 // of the node with this rank's number: see agents.go
+	_         [28]byte
 
 	Exit       uint32 // 1 once the launcher saw the end of the rank
 	ExitStatus int32  // wait status
@@ -133,6 +134,8 @@ type Rank struct {
 	Mails uint32 // see Directory
 	_     [60]byte
 	Card  card
+
+	AgentCard card // see agents.go
 }
 
 // Rank.Flags

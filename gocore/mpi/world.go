@@ -34,6 +34,7 @@ type process struct {
 	rma      *rma.RMA
 	pointers *mpiio.Pointers
 	me       *job.Rank
+	agent    nodeAgent
 
 	contexts contexts
 }
@@ -116,6 +117,10 @@ func Init() (code Code) {
 	comms.set(CommSelf, newComm(n.contexts.self(), &Group{[]int{n.rank}}, 0, -1))
 	groups.set(GroupEmpty, &Group{})
 	setTypes()
+	n.agent.agent = place.Agent
+	if n.seg.Nodes() > 1 {
+		n.eng.OnNodeChange(n.succeed)
+	}
 	if err := n.eng.Start(); err != nil {
 		return CodeOf(errs.New(errs.Intern, "start the progress engine: %v", err))
 	}
@@ -252,7 +257,7 @@ func Finalize(wait bool) (code Code) {
 		}
 	}
 	proc.seg.SetState(proc.rank, job.StateFinalized)
-	if a := proc.place.Agent; a != nil && (failed.Load() || !exitReported.Load()) {
+	if a := proc.agent.take(); a != nil && (failed.Load() || !exitReported.Load()) {
 		if wait && !failed.Load() && proc.awaitNode() == engine.ErrInterrupted {
 			return Interrupted
 		}
@@ -269,25 +274,6 @@ func Finalize(wait bool) (code Code) {
 		proc.place.Finalize()
 	}
 	return 0
-}
-
-// awaitNode waits until no rank of this node needs its agent any more.
-func (n *process) awaitNode() error {
-	if n.nodeDone() {
-		return nil
-	}
-	n.seg.RingAll()
-	return n.eng.Wait(finalizing.why, n.nodeDone, nil)
-}
-
-// nodeDone reports whether no rank of this node needs its agent any more.
-func (n *process) nodeDone() bool {
-	for _, r := range n.seg.RanksOf(n.seg.Node()) {
-		if !n.eng.Finalized(r) && atomic.LoadUint32(&n.seg.Ranks[r].Ended) == 0 && atomic.LoadUint32(&n.seg.Ranks[r].Exit) == 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // exitReported is set if Exiting will be called.
@@ -308,7 +294,7 @@ func Exiting(status int) {
 		return
 	}
 	status &= 0xff
-	if a := proc.place.Agent; a != nil && state.Load() == stateFinalized {
+	if a := proc.agent.take(); a != nil && state.Load() == stateFinalized {
 		for status == 0 && !failed.Load() && proc.awaitNode() == engine.ErrInterrupted {
 			if _, _, aborted := proc.seg.Aborted(); aborted {
 				break

@@ -1,0 +1,64 @@
+package mpi
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"gormapy/gocore/agent"
+	"gormapy/gocore/boot"
+	"gormapy/gocore/log"
+)
+
+// nodeAgent is the agent of this node, if this rank is it.
+type nodeAgent struct {
+	mu    sync.Mutex
+	agent *agent.Agent
+	over  bool // this rank has finalized: it does not become the agent any more
+}
+
+// succeed makes this rank the agent of its node, if it is the heir of one that has ended.
+func (n *process) succeed() {
+	heir, before, ok := n.seg.Heir()
+	if !ok || heir != n.rank {
+		return
+	}
+	n.agent.mu.Lock()
+	defer n.agent.mu.Unlock()
+	if n.agent.over || !n.seg.TakeOver(n.rank, before) {
+		return
+	}
+	a, err := boot.Succeed(n.seg, n.rank)
+	if err != nil {
+		log.Errorf("mpi", "rank %d can't take the place of rank %d, which was the agent of this node and has ended: %v", n.rank, before, err)
+		return
+	}
+	log.Infof("mpi", "rank %d is now the agent of this node, in place of rank %d", n.rank, before)
+	n.agent.agent = a
+}
+
+// take returns the agent, nil if this rank is not it. It will not become the agent any more.
+func (n *nodeAgent) take() *agent.Agent {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.over = true
+	return n.agent
+}
+
+// awaitNode waits until no rank of this node needs its agent any more.
+func (n *process) awaitNode() error {
+	if n.nodeDone() {
+		return nil
+	}
+	n.seg.RingAll()
+	return n.eng.Wait(finalizing.why, n.nodeDone, nil)
+}
+
+// nodeDone reports whether no rank of this node needs its agent any more.
+func (n *process) nodeDone() bool {
+	for _, r := range n.seg.RanksOf(n.seg.Node()) {
+		if !n.eng.Finalized(r) && atomic.LoadUint32(&n.seg.Ranks[r].Ended) == 0 && atomic.LoadUint32(&n.seg.Ranks[r].Exit) == 0 {
+			return false
+		}
+	}
+	return true
+}
