@@ -85,6 +85,70 @@ def test_end_of_the_ranks_of_a_node_is_awaited(mpirun, how):
     mpirun(4, source, env={"GORMAPY_JOB_NODES": "0,0,1,1"}, python=unnoticed)
 
 
+@pytest.mark.parametrize("victim", [0, 2])
+def test_another_rank_carries_the_news_of_its_node(mpirun, victim):
+    """The first rank of a node ends without waiting for the others of the node, which go on."""
+    source = f"""
+        import os, time
+        from rankside import *
+        win = MPI.Win.Allocate(8, comm=world)
+        world.Barrier()
+        rest = world.Split(rank == {victim}, rank)
+        if rank == {victim}:
+            MPI.Finalize()
+            os._exit(0)
+        peers = [r for r in range(4) if r != {victim}]
+        begin = time.monotonic()
+        while rest.bcast(time.monotonic() - begin < 4):
+            for r in peers:
+                win.Lock(r)
+                win.Unlock(r)
+            assert rest.allreduce(1) == 3
+        assert not any(MPI.COMM_WORLD.iprobe(r) for r in peers)
+        MPI.Finalize()
+        os._exit(0)
+    """
+    mpirun(4, source, env={"GORMAPY_JOB_NODES": "0,0,1,1"})
+
+
+@pytest.mark.parametrize("answer", [0, 3000])
+def test_what_was_sent_before_the_end_arrives(mpirun, answer):
+    """Of a rank that ends at once, with messages under way to a stopped one, and unread ones of that."""
+    source = f"""
+        import os, signal, time
+        from rankside import *
+        pids = world.allgather(os.getpid())
+        if rank == 2:
+            for k in range({answer}):
+                world.Isend(bytes(8000), 0, 7)
+            world.send("stop me", 1)
+            assert all((world.recv(source=0, tag=5) == bytes(9000)) for k in range(400))
+            world.send("done", 1)
+            try:
+                world.recv(source=0, tag=6)
+            except MPI.Exception as error:
+                assert error.Get_error_class() == MPI.ERR_PROC_FAILED
+            else:
+                raise SystemExit("a message that was never sent")
+        elif rank == 1:
+            world.recv(source=2)
+            os.kill(pids[2], signal.SIGSTOP)
+            world.send("go", 0)
+            time.sleep(3)
+            os.kill(pids[2], signal.SIGCONT)
+            world.recv(source=2)
+        else:
+            world.recv(source=1)
+            for k in range(400):
+                world.send(bytes(9000), 2, 5)
+            MPI.Finalize()
+            os._exit(0)
+        if rank == 2:
+            os._exit(0)
+    """
+    mpirun(3, source, env={"GORMAPY_JOB_NODES": "0,1,2"})
+
+
 def test_os_exit_with_zero_is_a_clean_end(mpirun):
     mpirun(2, "import os\nfrom rankside import *\nworld.Barrier()\nos._exit(0)\n")
 
