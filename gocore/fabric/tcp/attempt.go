@@ -23,9 +23,11 @@ const (
 	yieldPause    = 200 * time.Millisecond // for the peer's attempt to arrive
 	acceptBackoff = 100 * time.Millisecond
 	giveUp        = 30 * time.Second
-	// connectTime is how long connect(2) may take while the peer has other addresses: many
-	// round trips, even if the first segment is lost.
-	connectTime = 1500 * time.Millisecond
+	// staggerTime is the pause between the attempts at two addresses of a peer.
+	staggerTime = 250 * time.Millisecond
+	// answerTime is how long an attempt may take if the peer has several addresses: many round
+	// trips, even if segments are lost.
+	answerTime = 3 * time.Second
 )
 
 // attempt is a connection before it belongs to a pair.
@@ -39,7 +41,7 @@ type attempt struct {
 	connecting bool      // connect(2) has not completed
 	waiting    time.Time // since when the peer owes an answer
 	where      netip.AddrPort
-	until      time.Time // deadline of a pending connection, or of connect(2); zero: none
+	until      time.Time // deadline; zero: none
 }
 
 // All methods of Transport in this file run under t.mu.
@@ -68,7 +70,7 @@ func (t *Transport) setAlarm() {
 		earlier(t.acceptAfter)
 	}
 	for _, a := range t.attempts {
-		if a.connecting && !a.until.IsZero() {
+		if a.mine && !a.until.IsZero() {
 			earlier(a.until)
 		}
 	}
@@ -92,9 +94,8 @@ func (t *Transport) runDue(now time.Time) int {
 		moved += t.evict(t.pending[0])
 	}
 	for _, a := range t.attempts {
-		if a.connecting && !a.until.IsZero() && !a.until.After(now) {
-			t.drop(a)
-			moved += t.nextAddress(&t.pairs[a.peer], a.where, unix.ETIMEDOUT)
+		if a.mine && !a.until.IsZero() && !a.until.After(now) {
+			moved += t.lose(a, unix.ETIMEDOUT)
 		}
 	}
 	if !t.acceptAfter.IsZero() && !t.acceptAfter.After(now) {
@@ -121,7 +122,8 @@ func (t *Transport) evict(a *attempt) int {
 	return moved
 }
 
-// begin starts an attempt to p's peer.
+// begin starts an attempt at the next address of p's peer. The card's addresses make a round:
+// an attempt at each of them, one pause after the other, or as soon as one has failed.
 func (t *Transport) begin(p *pair) int {
 	card := t.dir.Card(p.peer)
 	if card == nil {
@@ -132,47 +134,52 @@ func (t *Transport) begin(p *pair) int {
 	if err != nil {
 		return t.fail(p, "no address", err.Error(), false)
 	}
-	where := list[p.address%len(list)]
-	fd, err := socket(where.Addr())
-	if errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EPROTONOSUPPORT) { // such as IPv6
-		return t.nextAddress(p, where, err)
+	if p.address == 0 {
+		p.refused = true
 	}
-	if err != nil {
-		return t.again(p, err)
+	where := list[p.address]
+	if p.address++; p.address < len(list) {
+		t.seek(p, t.stagger)
+	}
+	fd, err := socket(where.Addr())
+	if err != nil { // also if this host has no IPv6
+		return t.failed(p, where, err)
 	}
 	if err := unix.Connect(fd, sockaddr(where)); err != nil && err != unix.EINPROGRESS {
 		_ = unix.Close(fd)
-		return t.nextAddress(p, where, err)
+		return t.failed(p, where, err)
 	}
 	t.lastID++
 	a := &attempt{id: t.lastID, fd: fd, peer: p.peer, mine: true, connecting: true, where: where}
 	if len(list) > 1 {
-		a.until = time.Now().Add(connectTime)
+		a.until = time.Now().Add(answerTime)
 	}
 	a.hs, a.hello = protocol.Initiate(t.id.secret)
 	if err := t.watch(fd, unix.EPOLLOUT, forAttempt, a.id); err != nil {
 		_ = unix.Close(fd)
-		return t.again(p, err)
+		return t.failed(p, where, err)
 	}
-	t.attempts[a.id], p.try = a, a
+	t.attempts[a.id] = a
+	p.own = append(p.own, a)
 	p.set(trying)
 	return 0
 }
 
-// nextAddress handles an address of p's peer at which the peer is not reached: it tries the
-// next one of the card, or else gives up (nobody listens at any) or repeats the attempt later.
-func (t *Transport) nextAddress(p *pair, where netip.AddrPort, err error) int {
+// failed handles the failure of an attempt at an address of p's peer. When no attempt of the
+// round is left it gives up (nobody listens at any address) or has the round repeated later.
+func (t *Transport) failed(p *pair, where netip.AddrPort, err error) int {
+	p.refused = p.refused && errors.Is(err, unix.ECONNREFUSED)
 	list, bad := decodeCard(t.dir.Card(p.peer))
-	if bad != nil {
-		return t.again(p, bad)
-	}
-	p.refused = errors.Is(err, unix.ECONNREFUSED) && (p.refused || p.address%len(list) == 0)
-	if p.address++; p.address%len(list) != 0 {
-		p.set(seeking)
+	switch {
+	case bad == nil && p.address < len(list):
+		if len(p.own) == 0 {
+			p.set(seeking)
+		}
 		t.seek(p, 0)
 		return 0
-	}
-	if p.refused {
+	case len(p.own) > 0:
+		return 0
+	case bad == nil && p.refused:
 		return t.fail(p, statusOf(err), fmt.Sprintf("nobody listens at %s any more", addressList(list)), true)
 	}
 	return t.again(p, fmt.Errorf("%v: %w", where, err))
@@ -187,9 +194,10 @@ func addressList(list []netip.AddrPort) string {
 	return s
 }
 
-// again schedules the repetition of a failed attempt, or gives up after giveUp.
+// again schedules the repetition of a round that has failed, or gives up after giveUp.
 func (t *Transport) again(p *pair, err error) int {
 	now := time.Now()
+	p.address = 0
 	if p.tries == 0 {
 		p.failing = now
 	}
@@ -208,11 +216,21 @@ func (t *Transport) fail(p *pair, status, detail string, gone bool) int {
 	if gone {
 		err = fmt.Errorf("%w: %w", fabric.ErrPeerGone, err)
 	}
+	t.stopSeeking(p)
 	p.mu.Lock()
 	p.end(err)
 	p.mu.Unlock()
 	t.ended = append(t.ended, ending{p.peer, err})
 	return 1
+}
+
+// stopSeeking ends the attempts at p's peer.
+func (t *Transport) stopSeeking(p *pair) {
+	delete(t.seeking, p.peer)
+	for len(p.own) > 0 {
+		t.drop(p.own[0])
+	}
+	p.address = 0
 }
 
 // accept accepts new connections.
@@ -272,7 +290,8 @@ func (t *Transport) forget(a *attempt) {
 		t.pending = slices.Delete(t.pending, i, i+1)
 	}
 	if a.mine {
-		t.pairs[a.peer].try = nil
+		p := &t.pairs[a.peer]
+		p.own = slices.DeleteFunc(p.own, func(o *attempt) bool { return o == a })
 	}
 }
 
@@ -296,6 +315,7 @@ func (t *Transport) advance(a *attempt) int {
 		case a.hs.Over():
 			return t.judged(a)
 		}
+		a.until = time.Time{} // from now on the acceptor may use it
 		if moved, ok := t.tell(a, a.hs.Say(t.id.ranks(a.peer))); !ok {
 			return moved
 		}
@@ -346,7 +366,7 @@ func (t *Transport) connected(a *attempt) int {
 	p := &t.pairs[a.peer]
 	if err := connectError(a.fd); err != nil {
 		t.drop(a)
-		moved := t.nextAddress(p, a.where, err)
+		moved := t.failed(p, a.where, err)
 		t.setAlarm()
 		return moved
 	}
@@ -373,12 +393,7 @@ func (t *Transport) lose(a *attempt, err error) int {
 	if !a.waiting.IsZero() {
 		p.failing = p.failing.Add(time.Since(a.waiting))
 	}
-	moved := 0
-	if list, bad := decodeCard(t.dir.Card(a.peer)); bad == nil && len(list) > 1 {
-		moved = t.nextAddress(p, a.where, err) // what hung up may have been another host with this address
-	} else {
-		moved = t.again(p, err)
-	}
+	moved := t.failed(p, a.where, err)
 	t.setAlarm()
 	return moved
 }
@@ -392,7 +407,7 @@ func (t *Transport) deny(a *attempt, err error) int {
 		return 0
 	}
 	if list, bad := decodeCard(t.dir.Card(a.peer)); bad == nil && len(list) > 1 {
-		moved := t.nextAddress(&t.pairs[a.peer], a.where, err)
+		moved := t.failed(&t.pairs[a.peer], a.where, err)
 		t.setAlarm()
 		return moved
 	}
@@ -420,9 +435,6 @@ func (t *Transport) judge(a *attempt) int {
 		t.drop(a)
 		return 0
 	}
-	if p.try != nil {
-		t.drop(p.try)
-	}
 	return t.adopt(p, a)
 }
 
@@ -436,7 +448,7 @@ func (t *Transport) judged(a *attempt) int {
 	if use {
 		return t.adopt(p, a)
 	}
-	t.drop(a)
+	t.stopSeeking(p)
 	p.set(seeking)
 	t.seek(p, yieldPause)
 	t.setAlarm()
@@ -446,7 +458,7 @@ func (t *Transport) judged(a *attempt) int {
 // adopt makes an attempt's connection the one of p.
 func (t *Transport) adopt(p *pair, a *attempt) int {
 	t.forget(a)
-	delete(t.seeking, p.peer)
+	t.stopSeeking(p)
 	// Under p.mu, since a thread that sends once p is open may request EPOLLOUT,
 	// which this rewatch must not undo.
 	p.mu.Lock()

@@ -82,10 +82,7 @@ func (t *Transport) Cut(peer int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p := &t.pairs[peer]
-	if p.try != nil {
-		t.drop(p.try)
-	}
-	delete(t.seeking, peer)
+	t.stopSeeking(p)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.state != broken {

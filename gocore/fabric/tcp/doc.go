@@ -43,6 +43,12 @@
 // refused no process listens there any more: the pair is broken. A peer that
 // accepts nothing because it computes is waited for as long as it lives.
 //
+// A card may have several addresses, of which some lead nowhere, or to another host. They make
+// a round of attempts, which begin staggerTime after one another, or as soon as one has failed; what is said
+// above of an attempt is meant of the round. The acceptor uses only one of its connections,
+// and the initiator closes the others. An attempt that is not answered within answerTime has
+// failed, unless the initiator has proved its identity: then the acceptor may be using it.
+//
 // # Handshake
 //
 // It is that of package handshake, with the job's secret and these bodies:

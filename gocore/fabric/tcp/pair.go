@@ -50,12 +50,12 @@ type pair struct {
 	msg      unix.Msghdr
 
 	// Under t.mu.
-	try     *attempt
+	own     []*attempt
 	due     time.Time
 	tries   int
 	failing time.Time // when the first of tries failed, plus the time in which the peer did not answer
-	address int       // counts the addresses of the card that have been tried
-	refused bool      // nobody listens at those that were tried since the first one
+	address int       // of the card, the next one to be tried in this round
+	refused bool      // nobody listens at those that were tried in this round
 
 	inbound
 }
@@ -69,7 +69,7 @@ func (p *pair) set(s state) {
 
 // begin takes a connection into use, end closes it; both under mu and t.mu.
 func (p *pair) begin(fd int) {
-	p.fd, p.state, p.try = fd, open, nil
+	p.fd, p.state = fd, open
 	p.inbound = inbound{in: make([]byte, inBytes)}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"os"
 	"os/exec"
 	"strings"
@@ -23,6 +24,12 @@ import (
 // Ranks that connect to each other at once, in random orders, end with one
 // connection a pair, and every message arrives once.
 func TestSimultaneousConnects(t *testing.T) {
+	for _, addresses := range []byte{1, 3} { // of each rank
+		t.Run(fmt.Sprintf("%d addresses", addresses), func(t *testing.T) { simultaneousConnects(t, addresses) })
+	}
+}
+
+func simultaneousConnects(t *testing.T, addresses byte) {
 	yields := 0
 	for seed := range uint64(150) {
 		const n = 3
@@ -30,9 +37,21 @@ func TestSimultaneousConnects(t *testing.T) {
 		var ts []*Transport
 		var sinks []*script
 		for _, dir := range fabrictest.Directories(n) {
-			tr, err := New(dir, Options{})
+			tr, err := New(dir, Options{Hosts: true})
 			require.NoError(t, err)
+			tr.stagger = 0
 			ts, sinks = append(ts, tr), append(sinks, &script{})
+		}
+		cards := map[int][]byte{}
+		for i, tr := range ts {
+			var list []netip.Addr
+			for last := range addresses {
+				list = append(list, netip.AddrFrom4([4]byte{127, 0, 0, last + 1}))
+			}
+			cards[i] = encodeCard(list, tr.at.Port())
+		}
+		for _, tr := range ts {
+			tr.dir = other{tr.dir, tr.dir.Secret(), cards}
 		}
 		type arrow struct{ from, to int }
 		var todo []arrow

@@ -283,11 +283,14 @@ func TestSilenceOfThePeerIsNoFailure(t *testing.T) {
 }
 
 // Of the addresses of a peer, those where nobody listens, where another server or another
-// rank does, or where nothing answers, are passed over.
+// rank does, which may be silent, or where nothing answers, are passed over.
 func TestTheRightOneOfSeveralAddresses(t *testing.T) {
 	w := fabrictest.NewWorld(t, 2, impatient(time.Minute))
 	port := inside(w.Ranks[1]).at.Port()
 	ip := func(last byte) netip.Addr { return netip.AddrFrom4([4]byte{127, 0, 0, last}) }
+	silent, err := net.Listen("tcp", netip.AddrPortFrom(ip(6), port).String()) // the kernel accepts
+	require.NoError(t, err)
+	defer silent.Close()
 	for last, greeting := range map[byte]string{7: "", 8: "220 mail.example.com ESMTP\r\n"} {
 		l, err := net.Listen("tcp", netip.AddrPortFrom(ip(last), port).String())
 		require.NoError(t, err)
@@ -296,7 +299,7 @@ func TestTheRightOneOfSeveralAddresses(t *testing.T) {
 	}
 	w.Ranks[0].StopPolling(func() {
 		tr := inside(w.Ranks[0])
-		cards := []netip.Addr{ip(9), netip.AddrFrom4([4]byte{192, 0, 2, 1}), ip(8), ip(7), ip(1)}
+		cards := []netip.Addr{ip(9), netip.AddrFrom4([4]byte{192, 0, 2, 1}), ip(8), ip(6), ip(7), ip(1)}
 		tr.dir = other{tr.dir, tr.dir.Secret(), map[int][]byte{1: encodeCard(cards, port)}}
 	})
 	w.Ranks[0].Endpoint(1)

@@ -34,6 +34,7 @@ type Transport struct {
 	timer    int // timerfd: expires at the next deadline
 	listener int
 	patience time.Duration // the time of a pending connection
+	stagger  time.Duration // the pause between attempts at two addresses
 	giveUp   time.Duration // the time in which attempts that fail are repeated
 	pairs    []pair        // by rank
 
@@ -93,7 +94,7 @@ func New(dir fabric.Directory, o Options) (*Transport, error) {
 	if len(dir.Secret()) == 0 {
 		return nil, errors.New("TCP needs a secret of the job to know its peers by")
 	}
-	t := &Transport{dir: dir, options: o, id: newIdentity(dir.Secret(), dir.Rank(), dir.Size()), epoll: -1, timer: -1, listener: -1, patience: pendingTime, giveUp: giveUp}
+	t := &Transport{dir: dir, options: o, id: newIdentity(dir.Secret(), dir.Rank(), dir.Size()), epoll: -1, timer: -1, listener: -1, patience: pendingTime, stagger: staggerTime, giveUp: giveUp}
 	t.pairs = make([]pair, dir.Size())
 	for i := range t.pairs {
 		t.pairs[i].t, t.pairs[i].peer, t.pairs[i].fd = t, i, -1
