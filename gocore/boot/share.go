@@ -1,6 +1,8 @@
 package boot
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -36,7 +38,8 @@ import (
 //
 // So a job on one node has two fences, another one three, and only leaders read records:
 // one of each node. Rank 0, which always leads, puts the job's secret and id into its
-// record; the process manager passes it to the ranks alone.
+// record; the process manager passes it to the ranks alone. If the ranks know a secret without
+// the store (GORMAPY_SECRET), that of the job is derived from it, and not put.
 
 // segmentRecord is where a leader's segment is.
 type segmentRecord struct {
@@ -173,6 +176,9 @@ func (j *joining) lead() error {
 	record := segmentRecord{Host: j.host, PID: os.Getpid(), FD: j.seg.FD(), ID: j.seg.ID()}
 	if j.s.Rank() == 0 {
 		record.Job, record.Secret = j.seg.ID(), j.seg.Directory(0).Secret()
+		if s, ok := j.s.(store.SecretStore); ok && s.Secret() != nil {
+			record.Secret = nil // see secret
+		}
 	}
 	return j.put(segmentKey, &record)
 }
@@ -207,7 +213,7 @@ func (j *joining) meet(p *Place, members []int) (err error) {
 	if err := j.get(0, segmentKey, &origin); err != nil {
 		return err
 	}
-	j.seg.Belong(origin.Job, origin.Secret)
+	j.seg.Belong(origin.Job, j.secret(&origin))
 	a, err := newAgent(j.seg, j.s.Rank(), tcp.OptionsFor(2)) // it may turn out that all are on one host
 	if err != nil {
 		return err
@@ -251,6 +257,18 @@ func (j *joining) meet(p *Place, members []int) (err error) {
 	p.Agent = a
 	j.seg.SetMap(job.MapDone)
 	return nil
+}
+
+// secret returns the job's secret: that of rank 0's record, or one that is derived from what the
+// ranks know without the store.
+func (j *joining) secret(origin *segmentRecord) []byte {
+	s, ok := j.s.(store.SecretStore)
+	if !ok || s.Secret() == nil {
+		return origin.Secret
+	}
+	m := hmac.New(sha256.New, s.Secret())
+	m.Write([]byte("secret of " + origin.Job))
+	return m.Sum(nil)
 }
 
 // awaitMap waits until the leader has completed the map.

@@ -19,7 +19,8 @@ import (
 
 // pretended is the store of a process manager that does not exist, for ranks that are goroutines.
 type pretended struct {
-	groups []int // what Nodes tells; nil for nothing
+	groups []int  // what Nodes tells; nil for nothing
+	secret []byte // what all know; nil for nothing
 	size   int
 
 	mu     sync.Mutex
@@ -48,6 +49,7 @@ func (s *rankStore) Size() int             { return s.size }
 func (s *rankStore) Program() int          { return 0 }
 func (s *rankStore) Nodes() ([]int, error) { return s.groups, nil }
 func (s *rankStore) Abort(int)             {}
+func (s *rankStore) Secret() []byte        { return s.secret }
 func (s *rankStore) Finalize()             {}
 
 func (s *rankStore) Put(key string, value []byte) error {
@@ -181,6 +183,30 @@ func TestJoin(t *testing.T) {
 			assert.Equal(t, c.fences, all.fences)
 		})
 	}
+}
+
+// TestSecretThatIsNotSent: with a secret that the ranks know, the job's secret is derived from it.
+func TestSecretThatIsNotSent(t *testing.T) {
+	var secrets [][]byte
+	for _, known := range []string{"", "mellon", "mellon"} {
+		all := newPretended(3, []int{0, 0, 1})
+		if known != "" {
+			all.secret = []byte(known)
+		}
+		places := joinAll(t, all, nil)
+		onNodes(t, places, 0, 0, 1)
+		var record segmentRecord
+		require.NoError(t, json.Unmarshal(all.put["0 "+segmentKey], &record))
+		secret := places[0].Segment.Directory(0).Secret()
+		if known == "" {
+			assert.Equal(t, secret, record.Secret)
+		} else {
+			assert.Empty(t, record.Secret)
+			assert.NotEqual(t, make([]byte, len(secret)), secret)
+		}
+		secrets = append(secrets, append([]byte(nil), secret...))
+	}
+	assert.NotEqual(t, secrets[1], secrets[2], "two jobs have different ones")
 }
 
 // alter returns a function that changes the record of a leader's segment.

@@ -19,7 +19,8 @@
 // The secret is GORMAPY_SECRET or, without it, made of the identity of the job. The
 // latter can be found out by whoever may look at the job: it guards against mistakes, not
 // against a hostile neighbour. What follows the handshake is neither encrypted nor
-// authenticated.
+// authenticated, so nothing secret is sent there if the user has given a secret: the ranks
+// derive what they need from it.
 //
 // # Frames
 //

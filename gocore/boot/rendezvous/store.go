@@ -26,6 +26,7 @@ type job struct {
 	rank, size, node int
 	where            place
 	secret           []byte
+	given            bool // whether the secret is made of one that the user has given
 }
 
 // Store is a rank's connection to the store in rank 0, and, in rank 0, that store.
@@ -49,7 +50,18 @@ type Store struct {
 	over    bool   // rank 0 has
 }
 
-var _ store.Watcher = (*Store)(nil)
+var (
+	_ store.Watcher     = (*Store)(nil)
+	_ store.SecretStore = (*Store)(nil)
+)
+
+// Secret implements store.SecretStore.
+func (s *Store) Secret() []byte {
+	if !s.given {
+		return nil
+	}
+	return s.secret
+}
 
 // join joins. identity names the job, alike at all ranks.
 func (j job) join(identity string) (*Store, error) {
@@ -63,6 +75,7 @@ func (j job) join(identity string) (*Store, error) {
 	if len(j.secret) == 0 {
 		j.secret = []byte(Secret.Value())
 	}
+	j.given = len(j.secret) > 0
 	j.secret = derivedSecret(j.secret, identity) // jobs with one secret are told apart, too
 	s := &Store{
 		job: j, timeout: limit,

@@ -57,6 +57,13 @@ type Watcher interface {
 	Watch(f func(Event))
 }
 
+// SecretStore is a Store whose ranks may know a secret that is not sent over its connections.
+type SecretStore interface {
+	Store
+	// Secret returns the secret, nil if there is none. All ranks have the same.
+	Secret() []byte
+}
+
 // Kind is the kind of an Event.
 type Kind int
 
