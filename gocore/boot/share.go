@@ -30,7 +30,7 @@ import (
 //	.                                      get the leader's "segment"; open it, claim the rank
 //	                                       or else make an own one
 //	fence                                  fence
-//	see who has claimed: if all ranks of the job have, the map is complete (one node)
+//	see who has claimed, and which cores they may use: if all ranks of the job have, the map is complete (one node)
 //	else put "node": members, agent        await MapOneNode or MapSeveral in the segment
 //	fence                                  fence, if MapSeveral
 //	get every leader's "node", write the map, MapDone
@@ -115,6 +115,7 @@ func (j *joining) join(p *Place) error {
 		return j.awaitMap(leader)
 	}
 	members := j.seg.Claimed()
+	j.seg.CountCores()
 	if len(members) == j.s.Size() {
 		j.seg.SetMap(job.MapOneNode)
 		return nil

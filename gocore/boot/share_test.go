@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,9 +13,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"gormapy/gocore/boot/store"
 	"gormapy/gocore/job"
+	"gormapy/gocore/sys"
 )
 
 // pretended is the store of a process manager that does not exist, for ranks that are goroutines.
@@ -207,6 +210,34 @@ func TestSecretThatIsNotSent(t *testing.T) {
 		secrets = append(secrets, append([]byte(nil), secret...))
 	}
 	assert.NotEqual(t, secrets[1], secrets[2], "two jobs have different ones")
+}
+
+// TestCores: ranks that are bound to a core each have all these cores for their node.
+func TestCores(t *testing.T) {
+	places := joinAll(t, newPretended(2, []int{0, 0}), nil)
+	assert.Equal(t, runtime.NumCPU(), int(places[1].Segment.Head.Cores))
+	if runtime.NumCPU() < 2 {
+		t.Skip("it needs two processors")
+	}
+	all, places := newPretended(2, []int{0, 0}), make([]*Place, 2)
+	cpus := sys.Allowed()
+	var ranks sync.WaitGroup
+	for r := range places {
+		ranks.Go(func() {
+			runtime.LockOSThread() // and never unlocks it: the thread ends
+			var one unix.CPUSet
+			one.Set(cpus[r])
+			assert.NoError(t, unix.SchedSetaffinity(0, &one))
+			var err error
+			places[r], err = share(&rankStore{pretended: all, rank: r})
+			assert.NoError(t, err)
+		})
+	}
+	ranks.Wait()
+	for _, p := range places {
+		assert.Equal(t, 2, int(p.Segment.Head.Cores))
+		p.Segment.Close()
+	}
 }
 
 // alter returns a function that changes the record of a leader's segment.

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"math/bits"
 	"sync/atomic"
 	"time"
 
@@ -180,6 +181,18 @@ func (s *Segment) Claimed() (ranks []int) {
 		}
 	}
 	return ranks
+}
+
+// CountCores sets the number of cores that the node's ranks may use, when all have claimed their
+// places and none has begun to work: a launcher may have bound each of them to other cores.
+func (s *Segment) CountCores() {
+	n := 0
+	for i := range s.Head.CoreMask {
+		n += bits.OnesCount64(atomic.LoadUint64(&s.Head.CoreMask[i]))
+	}
+	if n > 0 {
+		s.Head.Cores = uint32(n)
+	}
 }
 
 // Belong gives the segment the id and the secret of its job.

@@ -72,6 +72,8 @@ type Head struct {
 	AgentBell    uint32
 	ErrorVerdict uint32 // on the claim of ErrorHash by a rank of this node
 	News         uint32 // see AwaitNews
+
+	CoreMask [16]uint64 // by processor: whether a rank of this node may use it, see CountCores
 }
 
 // WaitRecord describes what a thread of a rank waits for. Seq is odd while a wait

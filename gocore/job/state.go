@@ -17,6 +17,11 @@ func (s *Segment) Claim(r int) (held int, ok bool) {
 		return int(atomic.LoadUint32(&rk.Claim)), false
 	}
 	rk.StartTime = sys.StartTime(int(me))
+	for _, cpu := range sys.Allowed() {
+		if cpu/64 < len(s.Head.CoreMask) {
+			atomic.OrUint64(&s.Head.CoreMask[cpu/64], 1<<(cpu%64))
+		}
+	}
 	s.SetState(r, StateClaimed)
 	return int(me), true
 }
