@@ -39,8 +39,8 @@ type Place struct {
 	Abort func(code int)
 	// Finalize reports the end of this rank to a foreign launcher; nil if there is none.
 	Finalize func()
-	// Watch, if not nil, has f called for what ends the job: there is no process manager
-	// that ends its ranks.
+	// Watch, if not nil, has f called for what ends the job, unless a process manager ends its
+	// ranks.
 	Watch func(f func(store.Event))
 	// Environ is how the environment was changed, so that children do not take the
 	// launcher's variables for theirs: NAME was taken out, NAME=VALUE was set.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -190,6 +191,9 @@ func (j *joining) follow(leader int) bool {
 	var record segmentRecord
 	if err := j.get(leader, segmentKey, &record); err != nil || record.Host != j.host {
 		return false
+	}
+	if self, err := os.Readlink("/proc/self"); err != nil || self != strconv.Itoa(os.Getpid()) {
+		return false // /proc is of other process ids than those of this process
 	}
 	seg, err := job.Open(fmt.Sprintf("/proc/%d/fd/%d", record.PID, record.FD))
 	if err != nil {

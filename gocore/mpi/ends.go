@@ -10,11 +10,12 @@ import (
 	"gormapy/gocore/job"
 )
 
-// # Jobs without a process manager
+// # Jobs whose ranks end themselves
 //
 // Ranks that joined by a rendezvous have nobody who ends them when one of them fails. So
 // each rank ends itself when it learns that a rank has aborted, or that one has ended
-// without finalizing, as mpiexec ends the ranks of its jobs.
+// without finalizing, as mpiexec ends the ranks of its jobs. The ranks of a process manager end
+// themselves only when it has ended without ending them.
 
 // eventDelay is the time in which the output of the rank that failed, and a better reason than
 // a lost connection, may come.

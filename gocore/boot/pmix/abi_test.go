@@ -29,7 +29,7 @@ func layout(t *testing.T, header, proc, value, info, bytes string, flags ...stri
 	for _, field := range []string{"P, rank", "V, type", "V, data", "V, data.bo.bytes", "V, data.bo.size", "I, flags", "I, value", "B, bytes", "B, size"} {
 		source += fmt.Sprintf("\tprintf(\"%[1]s %%zu\\n\", offsetof(%[1]s));\n", field)
 	}
-	for _, constant := range []string{"PMIX_SUCCESS", "PMIX_ERR_NOMEM", "PMIX_ERR_NOT_FOUND", "PMIX_BOOL", "PMIX_STRING", "PMIX_INT",
+	for _, constant := range []string{"PMIX_SUCCESS", "PMIX_ERR_NOMEM", "PMIX_ERR_NOT_FOUND", "PMIX_ERR_LOST_CONNECTION", "PMIX_BOOL", "PMIX_STRING", "PMIX_INT",
 		"PMIX_BYTE_OBJECT", "PMIX_GLOBAL", "PMIX_RANK_WILDCARD", "PMIX_MAX_NSLEN", "PMIX_MAX_KEYLEN"} {
 		source += fmt.Sprintf("\tprintf(\"%[1]s %%d\\n\", (int)%[1]s);\n", constant)
 	}

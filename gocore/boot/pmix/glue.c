@@ -7,6 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+typedef void (*gm_done)(int, void *);
+typedef void (*gm_next)(int, struct gm_pmix_info *, size_t, gm_done, void *, void *);
+typedef void (*gm_notified)(size_t, int, const struct gm_pmix_proc *, struct gm_pmix_info *, size_t, struct gm_pmix_info *, size_t, gm_next, void *);
+typedef void (*gm_registered)(int, size_t, void *);
 
 static struct {
 	int (*init)(struct gm_pmix_proc *, struct gm_pmix_info *, size_t);
@@ -18,6 +24,7 @@ static struct {
 	int (*finalize)(const struct gm_pmix_info *, size_t);
 	const char *(*version)(void);
 	const char *(*error)(int);
+	int (*watch)(int *, size_t, struct gm_pmix_info *, size_t, gm_notified, gm_registered, void *); // may be NULL
 	void (*destruct)(struct gm_pmix_value *); // NULL in versions that have it inline only
 } lib;
 
@@ -77,6 +84,7 @@ char *gm_pmix_load(const char *path)
 	*(void **)&lib.finalize = dlsym(handle, "PMIx_Finalize");
 	*(void **)&lib.version = dlsym(handle, "PMIx_Get_version");
 	*(void **)&lib.error = dlsym(handle, "PMIx_Error_string");
+	*(void **)&lib.watch = dlsym(handle, "PMIx_Register_event_handler");
 	*(void **)&lib.destruct = dlsym(handle, "PMIx_Value_destruct");
 	if (!lib.init || !lib.put || !lib.commit || !lib.fence || !lib.get || !lib.abort || !lib.finalize || !lib.version || !lib.error) {
 		dlclose(handle); // nothing of it has run
@@ -181,3 +189,30 @@ int gm_pmix_get(const struct gm_pmix_proc *me, uint32_t rank, const char *key, i
 
 int gm_pmix_abort(int code, const char *text) { return lib.abort(code, text, NULL, 0); }
 int gm_pmix_finalize(void) { return lib.finalize(NULL, 0); }
+
+static int watched = -1;
+
+// The library calls this in a thread of its own.
+static void lost(size_t id, int status, const struct gm_pmix_proc *source, struct gm_pmix_info *info, size_t n_info, struct gm_pmix_info *results, size_t n_results, gm_next next, void *data)
+{
+	(void)id, (void)status, (void)source, (void)info, (void)n_info, (void)results, (void)n_results;
+	uint64_t one = 1;
+	if (write(watched, &one, sizeof one) < 0) {
+		// Nobody can be told.
+	}
+	if (next)
+		next(PMIX_SUCCESS, NULL, 0, NULL, NULL, data);
+}
+
+static void registered(int status, size_t id, void *data) { (void)status, (void)id, (void)data; }
+
+// gm_pmix_watch has 1 written to fd, an eventfd that is never closed, when the connection to the
+// server is lost.
+int gm_pmix_watch(int fd)
+{
+	static int codes[] = {PMIX_ERR_LOST_CONNECTION, -101}; // the name in version 3: ..._TO_SERVER
+	if (!lib.watch)
+		return PMIX_ERR_NOT_FOUND;
+	watched = fd;
+	return lib.watch(codes, 2, NULL, 0, lost, registered, NULL);
+}

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 enum { PMIX_MAX_NSLEN = 255, PMIX_MAX_KEYLEN = 511 };
-enum { PMIX_SUCCESS = 0, PMIX_ERR_NOMEM = -32, PMIX_ERR_NOT_FOUND = -46 };
+enum { PMIX_SUCCESS = 0, PMIX_ERR_NOMEM = -32, PMIX_ERR_NOT_FOUND = -46, PMIX_ERR_LOST_CONNECTION = -61 };
 enum { PMIX_BOOL = 1, PMIX_STRING = 3, PMIX_INT = 6, PMIX_BYTE_OBJECT = 27 };
 enum { PMIX_GLOBAL = 3 };
 #define PMIX_RANK_WILDCARD 4294967294u
@@ -53,5 +53,6 @@ int gm_pmix_init(struct gm_pmix_proc *me);
 int gm_pmix_put(const char *key, void *bytes, size_t size);
 int gm_pmix_fence(const struct gm_pmix_proc *me);
 int gm_pmix_get(const struct gm_pmix_proc *me, uint32_t rank, const char *key, int seconds, struct gm_pmix_got *got);
+int gm_pmix_watch(int fd);
 int gm_pmix_abort(int code, const char *text);
 int gm_pmix_finalize(void);

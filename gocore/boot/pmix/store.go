@@ -14,6 +14,8 @@ import (
 	"time"
 	"unsafe"
 
+	"golang.org/x/sys/unix"
+
 	"gormapy/gocore/boot/store"
 )
 
@@ -43,7 +45,7 @@ type Store struct {
 // place says whose record it is, and which.
 type place struct{ rank, fence int }
 
-var _ store.Store = (*Store)(nil)
+var _ store.Watcher = (*Store)(nil)
 
 // Connect opens the library and joins the job of the PMIx server that the environment
 // names. name is that of the launcher, for people.
@@ -240,6 +242,27 @@ func (s *Store) Abort(code int) {
 	case <-done:
 	case <-timer.C:
 	}
+}
+
+// Watch has f called when the PMIx server has ended.
+func (s *Store) Watch(f func(store.Event)) {
+	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
+	if err != nil {
+		return // without descriptors nothing works for long
+	}
+	if C.gm_pmix_watch(C.int(fd)) < 0 {
+		unix.Close(fd)
+		return
+	}
+	go func() {
+		var count [8]byte
+		for {
+			if _, err := unix.Read(fd, count[:]); err != unix.EINTR {
+				break
+			}
+		}
+		f(store.Event{Kind: store.Lost, Rank: -1, Why: fmt.Sprintf("%s, which started it, has ended", s.name)})
+	}()
 }
 
 // Finalize reports that this rank ends successfully.

@@ -48,8 +48,8 @@ type Store interface {
 	Finalize()
 }
 
-// Watcher is a Store that itself hears how other ranks end. Without one, the process
-// manager ends the ranks of a job that has failed.
+// Watcher is a Store that hears of events which end the job. The store of a process manager,
+// which ends the ranks of a job that has failed, tells Lost only.
 type Watcher interface {
 	Store
 	// Watch has f called for each event, those before included, one at a time and in
