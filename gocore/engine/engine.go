@@ -133,6 +133,9 @@ func New(seg *job.Segment, rank int, o Options) *Engine {
 // counts as sharing no memory with this process.
 func (e *Engine) Remote(r int) bool { return e.peers[r].remote }
 
+// NetOnly reports whether a network reaches the ranks of this node, too.
+func (e *Engine) NetOnly() bool { return e.netOnly }
+
 // AllLocal reports whether all ranks share memory.
 func (e *Engine) AllLocal(ranks []int) bool {
 	for _, r := range ranks {

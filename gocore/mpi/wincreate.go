@@ -73,7 +73,7 @@ func WinCreate(flavor int, addr, bytes, unit, comm, hints, align int64) (req int
 		offers: make([]rma.Offer, parent.size),
 		mades:  make([]rma.Offer, parent.size),
 	}
-	c.mine[0].Hints, c.mine[0].Align, c.mine[0].Node = rma.Hints(hints), int32(align), int64(proc.seg.Node())
+	c.mine[0].Hints, c.mine[0].Align, c.mine[0].Node = rma.Hints(hints), int32(align), int64(proc.windowNode(f))
 	s := newSequence(parent, nil)
 	s.call = job.CallWinCreate
 	s.step = c.next
@@ -118,8 +118,21 @@ func (c *winCreation) fail(s *sequence, e *errs.Error) *coll.Op {
 	return nil
 }
 
+// windowNode returns a number that ranks have in common if they share the window's segment: that of
+// the node or, where a network reaches the ranks of this node, too, of the rank. But shared memory is what
+// a shared window is for.
+func (n *process) windowNode(f rma.Flavor) int {
+	if n.eng.NetOnly() && f != rma.FlavorShared {
+		return n.rank
+	}
+	return n.seg.Node()
+}
+
+// node is windowNode of this window.
+func (c *winCreation) node() int { return int(c.mine[0].Node) }
+
 // leader returns the rank that makes the segment of this node.
-func (c *winCreation) leader() int { return rma.Leader(c.offers, proc.seg.Node()) }
+func (c *winCreation) leader() int { return rma.Leader(c.offers, c.node()) }
 
 func (c *winCreation) exchangeOffers(*sequence) *coll.Op { return c.exchange(c.mine, c.offers) }
 
@@ -138,7 +151,7 @@ func (c *winCreation) makeSegment(s *sequence) *coll.Op {
 		made.Mapped = 1
 	}
 	if c.comm.rank == c.leader() {
-		if c.segment, c.failed = rma.CreateSegment(c.offers, proc.seg.Node(), made); c.failed != nil {
+		if c.segment, c.failed = rma.CreateSegment(c.offers, c.node(), made); c.failed != nil {
 			made.Failed = int32(c.failed.Class)
 		}
 	}

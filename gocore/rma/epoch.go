@@ -100,6 +100,8 @@ type Lock struct {
 	at, to int // targets still to be locked: at, at+1 … to-1
 	drawn  bool
 	all    bool
+	tried  bool // of Lock_all: the remote locks from at on have been tried
+	waits  bool // of Lock_all: it waits for its turn at at, and holds no lock behind that
 	err    *errs.Error
 }
 
@@ -167,38 +169,29 @@ func (w *Win) opened(rank int, how uint8) {
 
 // Advance locks as many targets as it can and reports whether it has finished: all
 // are locked, or Err is set.
+//
+// Lock_all waits for the turn of one lock after the other, in the order of ranks: two that
+// held each other's locks while they wait behind exclusive ones would never end. But most locks are
+// free, and those of remote targets take a round trip each. So these are tried all at
+// once, which does not queue. When one has to be waited for, those behind it are given
+// back, and tried again when it is held.
 func (l *Lock) Advance() bool {
-	if l.all && l.at == 0 {
-		for _, remote := range l.w.remoteLocks { // all at once, as each takes a round trip
-			if remote != nil {
-				remote.ask(l.mode)
-			}
-		}
-	}
 	for l.err == nil && l.at < l.to {
-		if remote := l.w.remoteLocks[l.at]; remote != nil {
-			remote.ask(l.mode)
-			switch remote.state.Load() {
-			case remoteAsked:
-				return false
-			case remoteRefused:
-				l.err = l.refused(l.at, int(remote.holder.Load()))
-				l.Abandon()
-				return true
-			}
-		} else {
-			k := l.w.locks[l.at]
-			if !l.drawn {
-				if !k.begin(l.mode) {
-					return false
-				}
-				l.drawn = true
-			}
-			if !k.try() {
-				return false
-			}
+		if l.all && !l.tried {
+			l.tryRemote()
 		}
-		l.drawn = false
+		held := false
+		if l.w.remoteLocks[l.at] != nil {
+			held = l.lockRemote()
+		} else {
+			held = l.lockLocal()
+		}
+		if !held {
+			return l.err != nil
+		}
+		if l.waits {
+			l.waits, l.tried = false, false
+		}
 		if l.all {
 			l.w.held[l.at] = heldLock
 		} else {
@@ -210,6 +203,71 @@ func (l *Lock) Advance() bool {
 		}
 	}
 	return true
+}
+
+// lockLocal reports whether the lock at at, of a target that shares memory, is held.
+func (l *Lock) lockLocal() bool {
+	k := l.w.locks[l.at]
+	if !l.drawn {
+		if !k.begin(l.mode) {
+			l.giveBack()
+			return false
+		}
+		l.drawn = true
+	}
+	if !k.try() {
+		l.giveBack()
+		return false
+	}
+	l.drawn = false
+	return true
+}
+
+// lockRemote reports whether the lock at at, of a remote target, is held. It sets err if that
+// never will be.
+func (l *Lock) lockRemote() bool {
+	remote := l.w.remoteLocks[l.at]
+	switch remote.state.Load() {
+	case remoteGranted:
+		return true
+	case remoteRefused:
+		l.err = l.refused(l.at, int(remote.holder.Load()))
+		l.Abandon()
+	case remoteBusy:
+		l.giveBack()
+		remote.unlock()
+		remote.ask(askShared)
+	case remoteIdle:
+		what := askShared
+		if l.mode == exclusive {
+			what = askExclusive
+		}
+		remote.ask(what)
+	}
+	return false
+}
+
+// tryRemote tries all remote locks from at on.
+func (l *Lock) tryRemote() {
+	for _, remote := range l.w.remoteLocks[l.at:] {
+		if remote != nil {
+			remote.ask(askTry)
+		}
+	}
+	l.tried = true
+}
+
+// giveBack releases the remote locks behind at, which Lock_all is going to wait for.
+func (l *Lock) giveBack() {
+	if !l.all || l.waits {
+		return
+	}
+	l.waits = true
+	for _, remote := range l.w.remoteLocks[l.at+1:] {
+		if remote != nil {
+			remote.unlock()
+		}
+	}
 }
 
 // Err returns the error of a lock that can't be acquired.

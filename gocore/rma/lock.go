@@ -38,7 +38,8 @@ import (
 //     passes the turn on to them later knows. A rank that gives up waiting (on
 //     Ctrl-C) stores Left(t) itself.
 //   - If the ticket being served belongs to a slot whose rank is dead or that has
-//     Left(t), it passes the turn on for that rank and clears the slot.
+//     Left(t), it passes the turn on for that rank and clears the slot. (If it dies between
+//     the two, the rank that has left clears its slot when it comes again.)
 //   - If no slot has that ticket, no living rank is between 1 and 3, and a dead one
 //     is, the ticket was the dead rank's: it does the same.
 //   - It clears the HeldS of a dead rank whose turn has been passed on. Before that,
@@ -108,6 +109,10 @@ func newLock(mem []byte, me int, ranks []*job.Rank) *lock {
 func (l *lock) begin(mode lockMode) bool {
 	if s := atom.Load64(&l.slots[l.me]); s != slotFree {
 		l.skip(func(int) bool { return false })
+		// The rank that skipped the turn may have died before it cleared the slot.
+		if s&slotState == slotLeft && int32(atom.Load32(&l.words.serving)-uint32(s)) > 0 {
+			atom.CAS64(&l.slots[l.me], s, slotFree)
+		}
 		if atom.Load64(&l.slots[l.me]) != slotFree {
 			return false
 		}
@@ -141,6 +146,18 @@ func (l *lock) try() bool {
 	}
 	atom.Store64(&l.slots[l.me], slotHeldX|uint64(t))
 	return true
+}
+
+// tryShared acquires the lock shared if nobody holds it exclusively or waits for it.
+func (l *lock) tryShared() bool {
+	if atom.Load32(&l.words.users) != atom.Load32(&l.words.serving) || !l.begin(shared) {
+		return false
+	}
+	if l.try() {
+		return true
+	}
+	l.leave()
+	return false
 }
 
 // ahead returns how many turns come before this rank's.

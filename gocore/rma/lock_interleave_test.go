@@ -16,7 +16,7 @@ import (
 
 // lockCase describes the ranks that use the lock of one target.
 type lockCase struct {
-	plans   []string // by rank: its acquisitions, X exclusive, S shared
+	plans   []string // by rank: its acquisitions, X exclusive, S shared, T shared if it is free
 	leave   int      // the rank that a signal interrupts while it waits, and that gives up once; -1: none
 	mortal  int      // ranks from 0 to mortal-1 may die
 	deaths  int      // how many of them
@@ -182,6 +182,17 @@ func (r *lockRank) forget(phase uint64) {
 func (r *lockRank) run() {
 	for k, c := range r.c.plans[r.i] {
 		r.k, r.bell = k, 0
+		if c == 'T' {
+			r.forget(9)
+			if r.l.tryShared() {
+				r.hold(shared)
+				r.l.release()
+			} else {
+				r.left = true
+			}
+			r.forget(10)
+			continue
+		}
 		mode := shared
 		if c == 'X' {
 			mode = exclusive
@@ -308,6 +319,11 @@ func TestEveryInterleavingOfLock(t *testing.T) {
 		{plans: []string{"X", "X", "X"}, preempt: 2},
 		{plans: []string{"X", "X", "S"}, preempt: 2},
 		{plans: []string{"X", "S", "S"}, preempt: 2},
+		{plans: []string{"TX", "XT"}},
+		{plans: []string{"TS", "ST"}},
+		{plans: []string{"T", "T", "X"}, preempt: 2},
+		{plans: []string{"T", "S", "X"}, preempt: 2},
+		{plans: []string{"TT", "X", "S"}, preempt: 1},
 	} {
 		c.leave = -1
 		c.test(t)
@@ -332,6 +348,9 @@ func TestEveryInterleavingOfLockDeath(t *testing.T) {
 		{plans: []string{"X", "S"}, mortal: 1, deaths: 1},
 		{plans: []string{"S", "X"}, mortal: 1, deaths: 1},
 		{plans: []string{"S", "S"}, mortal: 1, deaths: 1},
+		{plans: []string{"T", "X"}, mortal: 1, deaths: 1},
+		{plans: []string{"X", "TS"}, mortal: 1, deaths: 1},
+		{plans: []string{"S", "TX"}, mortal: 1, deaths: 1},
 		{plans: []string{"X", "X", "X"}, mortal: 1, deaths: 1, preempt: 1},
 		{plans: []string{"S", "X", "X"}, mortal: 1, deaths: 1, preempt: 1},
 		{plans: []string{"X", "S", "X"}, mortal: 1, deaths: 1, preempt: 1},

@@ -22,6 +22,8 @@ import (
 //	...operations, until all have completed...
 //	Unlock(number)       ------------------>  releases; or leaves the queue, if it still waits
 //
+// Try asks for the shared lock without queueing: the answer is Locked at once, or Busy.
+//
 // Numbers grow with each request of an origin for a target's lock. An origin that
 // gives up (Ctrl-C) sends Unlock as well: a Locked that is already on its way has an
 // outdated number, and the origin ignores it. Messages from one rank to another keep
@@ -49,16 +51,19 @@ const (
 	remoteAsked
 	remoteGranted
 	remoteRefused
+	remoteBusy
 )
 
 // Values of Aux in KindLock (ask…) and KindLocked (lock…).
 const (
 	askShared uint32 = iota
 	askExclusive
+	askTry
 	askUnlock
 
 	lockGranted uint32 = iota
 	lockRefused
+	lockBusy
 )
 
 func (r *remoteLock) send(what uint32) {
@@ -67,23 +72,20 @@ func (r *remoteLock) send(what uint32) {
 	r.w.rma.eng.Send(r.w.World[r.target], &h, nil, nil, nil)
 }
 
-// ask asks for the lock, once.
-func (r *remoteLock) ask(mode lockMode) {
+// ask asks for the lock, if it has not been asked for.
+func (r *remoteLock) ask(what uint32) {
 	if r.state.Load() != remoteIdle {
 		return
 	}
 	r.number.Add(1)
 	r.state.Store(remoteAsked)
-	what := askShared
-	if mode == exclusive {
-		what = askExclusive
-	}
 	r.send(what)
 }
 
 // unlock releases the lock, or gives up asking for it.
 func (r *remoteLock) unlock() {
-	if r.state.Swap(remoteIdle) != remoteRefused {
+	switch r.state.Swap(remoteIdle) {
+	case remoteAsked, remoteGranted:
 		r.send(askUnlock)
 	}
 }
@@ -104,9 +106,12 @@ func (m *RMA) onLocked(src int, h *fabric.Header, _ []byte) {
 		return
 	}
 	to := remoteGranted
-	if h.Aux == lockRefused {
+	switch h.Aux {
+	case lockRefused:
 		r.holder.Store(int32(h.B))
 		to = remoteRefused
+	case lockBusy:
+		to = remoteBusy
 	}
 	r.state.CompareAndSwap(remoteAsked, to)
 }
@@ -151,12 +156,26 @@ func (m *RMA) onLock(src int, h *fabric.Header, _ []byte) {
 		return
 	}
 	w.retire(p)
-	p.number, p.mode, p.state = h.A, shared, proxyWants
+	p.number, p.mode = h.A, shared
+	if h.Aux == askTry {
+		w.tryFor(int(h.Src), p)
+		return
+	}
+	p.state = proxyWants
 	if h.Aux == askExclusive {
 		p.mode = exclusive
 	}
 	m.eng.NeedPollHooks(1)
 	w.advanceProxy(int(h.Src), p)
+}
+
+// tryFor has the proxy of an origin take the lock if it is free, and answers.
+func (w *Win) tryFor(origin int, p *lockProxy) {
+	h := fabric.Header{Kind: fabric.KindLocked, Gen: w.rma.gen.Load(), Ctx: w.ID, Src: int32(w.Rank), A: p.number, Aux: lockBusy}
+	if p.lock.tryShared() {
+		p.state, h.Aux = proxyHolds, lockGranted
+	}
+	w.rma.eng.Send(w.World[origin], &h, nil, nil, nil)
 }
 
 // retire releases the proxy's lock, or leaves the queue for it.
