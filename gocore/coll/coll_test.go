@@ -2,6 +2,7 @@ package coll_test
 
 import (
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"testing"
 	"unsafe"
@@ -16,6 +17,17 @@ import (
 	"gormapy/gocore/ranktest"
 )
 
+// divisions are the nodes of the ranks of communicators of several sizes; nil: they are not
+// divided.
+var divisions = [][]int{
+	1:  nil,
+	2:  nil,
+	3:  {0, 0, 1},
+	4:  {0, 1, 0, 1},
+	7:  {2, 2, 2, 0, 1, 1, 1},
+	11: {0, 1, 2, 3, 4, 5, 5, 6, 7, 8, 9}, // more nodes than exchange with each other
+}
+
 // run runs f on communicators of several sizes, over every transport.
 func run(t *testing.T, f func(r *ranktest.Rank, c *coll.Comm)) {
 	for _, n := range []int{1, 2, 3, 4, 7} {
@@ -26,6 +38,27 @@ func run(t *testing.T, f func(r *ranktest.Rank, c *coll.Comm)) {
 					if r.Engine.AllLocal(r.World) {
 						c.UseBlock(r.Engine, 0)
 					}
+					f(r, c)
+				})
+			})
+		}
+	}
+	runDivided(t, f)
+}
+
+// runDivided runs f on communicators whose ranks are on several nodes, over every transport.
+func runDivided(t *testing.T, f func(r *ranktest.Rank, c *coll.Comm)) {
+	divisions := append(divisions, []int{0, 0, 1, 1}, []int{0, 1, 1, 0, 2, 1, 0})
+	for _, nodes := range divisions {
+		for _, transport := range ranktest.Transports {
+			if nodes == nil || len(nodes) > 7 && transport.Name != "net" {
+				continue
+			}
+			t.Run(fmt.Sprintf("nodes=%v,%s", nodes, transport.Name), func(t *testing.T) {
+				transport.Run(t, len(nodes), func(r *ranktest.Rank) {
+					debug.SetPanicOnFault(true)
+					c := &coll.Comm{Chan: r.P2P.Open(1, r.Rank, r.World), Rank: r.Rank, Size: r.Size}
+					c.Divide(nodes)
 					f(r, c)
 				})
 			})
@@ -54,7 +87,7 @@ func fill(n int, f func(i int) int64) []int64 {
 	return v
 }
 
-var sizes = []int{0, 1, 5, 1000, 20_000}
+var sizes = []int{0, 1, 5, 1000, 20_000, 100_000}
 
 func TestMovement(t *testing.T) {
 	run(t, func(r *ranktest.Rank, c *coll.Comm) {

@@ -19,6 +19,7 @@ type Comm struct {
 	ranks    []*job.Rank
 	board    *Board  // nil: all collectives use messages
 	ledger   *ledger // nil: there is a board, or Listen has not been called
+	nodes    *nodes  // nil: the algorithms are flat, see Divide
 	nextCall *Call   // the call that starts next, see Calling
 	spareOp  atomic.Pointer[BoardOp]
 	seq      uint32 // number of collectives that this rank has called

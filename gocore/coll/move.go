@@ -9,6 +9,9 @@ import (
 // BarrierByMessages starts a dissemination barrier: in round k a rank sends to the one
 // 2^k after it. It is for ranks that share no memory, and for Ibarrier.
 func (c *Comm) BarrierByMessages() *Op {
+	if c.nodes != nil {
+		return c.barrierByNodes()
+	}
 	return c.newOp(func(o *Op, k int) bool {
 		d := 1 << k
 		if d >= c.Size {
@@ -24,19 +27,10 @@ func (c *Comm) BarrierByMessages() *Op {
 // tree: a rank passes one on while it receives the next.
 const segment = 128 << 10
 
-// Bcast starts a broadcast from root along a binomial tree, in segments if it is
-// long and there is more than one level.
+// Bcast starts a broadcast from root along a tree, in segments if it is long and there
+// is more than one level.
 func (c *Comm) Bcast(b p2p.Buf, root int) *Op {
-	me := (c.Rank - root + c.Size) % c.Size // relative to root, which is 0
-	// The parent is me without its lowest bit; the children are me plus each
-	// power of two below that bit.
-	low := me & -me
-	if me == 0 {
-		low = 1
-		for low < c.Size {
-			low <<= 1
-		}
-	}
+	parent, children := c.tree(root)
 	bytes := b.Bytes()
 	pieces, flat := 1, b
 	if bytes >= 2*segment && c.Size > 2 {
@@ -45,7 +39,7 @@ func (c *Comm) Bcast(b p2p.Buf, root int) *Op {
 	return c.newOp(func(o *Op, k int) bool {
 		if k == 0 && pieces > 1 && !b.Type.Dense() {
 			flat = raw(o.temp(bytes), bytes)
-			if me == 0 {
+			if parent < 0 {
 				b.Type.Pack(unsafe.Slice((*byte)(flat.Addr), bytes), b.Addr, b.Count)
 			}
 		}
@@ -56,19 +50,17 @@ func (c *Comm) Bcast(b p2p.Buf, root int) *Op {
 			return raw(unsafe.Add(flat.Addr, i*segment), min(segment, bytes-i*segment))
 		}
 		if k > pieces {
-			if me != 0 && flat.Addr != b.Addr {
+			if parent >= 0 && flat.Addr != b.Addr {
 				b.Type.Unpack(b.Addr, unsafe.Slice((*byte)(flat.Addr), bytes), b.Count)
 			}
 			return true
 		}
-		if me != 0 && k < pieces {
-			o.recv(piece(k), (me-low+root)%c.Size)
+		if parent >= 0 && k < pieces {
+			o.recv(piece(k), parent)
 		}
 		if k > 0 {
-			for d := low >> 1; d > 0; d >>= 1 {
-				if me+d < c.Size {
-					o.send(piece(k-1), (me+d+root)%c.Size)
-				}
+			for _, child := range children {
+				o.send(piece(k-1), child)
 			}
 		}
 		return false
@@ -78,6 +70,13 @@ func (c *Comm) Bcast(b p2p.Buf, root int) *Op {
 // Gather starts a gather to root; all is significant at root only. If send is nil,
 // root's part is already in place.
 func (c *Comm) Gather(send *p2p.Buf, all *Vec, root int) *Op {
+	if c.nodes != nil {
+		return c.gatherByNodes(send, all, root)
+	}
+	return c.gatherDirectly(send, all, root)
+}
+
+func (c *Comm) gatherDirectly(send *p2p.Buf, all *Vec, root int) *Op {
 	return c.newOp(func(o *Op, k int) bool {
 		if k > 0 {
 			return true
@@ -100,6 +99,13 @@ func (c *Comm) Gather(send *p2p.Buf, all *Vec, root int) *Op {
 // Scatter starts a scatter from root; all is significant at root only. If recv is
 // nil, root's part stays in place.
 func (c *Comm) Scatter(all *Vec, recv *p2p.Buf, root int) *Op {
+	if c.nodes != nil {
+		return c.scatterByNodes(all, recv, root)
+	}
+	return c.scatterDirectly(all, recv, root)
+}
+
+func (c *Comm) scatterDirectly(all *Vec, recv *p2p.Buf, root int) *Op {
 	return c.newOp(func(o *Op, k int) bool {
 		if k > 0 {
 			return true
@@ -124,6 +130,9 @@ func (c *Comm) Scatter(all *Vec, recv *p2p.Buf, root int) *Op {
 // for one that has no processor at the moment. If send is nil, the own part is already
 // in place.
 func (c *Comm) Allgather(send *p2p.Buf, all *Vec) *Op {
+	if c.nodes != nil {
+		return c.allgatherByNodes(send, all)
+	}
 	return c.newOp(func(o *Op, k int) bool {
 		if k > 0 {
 			return true
@@ -141,26 +150,38 @@ func (c *Comm) Allgather(send *p2p.Buf, all *Vec) *Op {
 // Alltoall starts an exchange of a part with every rank. If inPlace is set, the parts
 // to send are taken from recv.
 func (c *Comm) Alltoall(send, recv *Vec, inPlace bool) *Op {
-	return c.newOp(func(o *Op, k int) bool {
-		if k > 0 {
-			return true
-		}
-		if inPlace {
-			// Receiving overwrites the data to send: send copies.
-			out := make([]p2p.Buf, c.Size)
-			for i := range c.Size {
-				b := recv.part(i)
-				n := b.Bytes()
-				out[i] = raw(o.temp(n), n)
-				copyLocal(out[i], b)
-			}
-			o.exchange(func(i int) { o.recv(recv.part(i), i) }, func(i int) { o.send(out[i], i) })
-			return false
-		}
-		copyLocal(recv.part(c.Rank), send.part(c.Rank))
-		o.exchange(func(i int) { o.recv(recv.part(i), i) }, func(i int) { o.send(send.part(i), i) })
-		return false
+	start := partsToSend(send, recv, inPlace)
+	if c.nodes != nil {
+		return c.alltoallByNodes(start, recv)
+	}
+	return c.alltoallDirectly(start, recv)
+}
+
+func (c *Comm) alltoallDirectly(start func(o *Op) func(i int) p2p.Buf, recv *Vec) *Op {
+	return c.stages(func(o *Op) {
+		out := start(o)
+		o.exchange(func(i int) { o.recv(recv.part(i), i) }, func(i int) { o.send(out(i), i) })
 	})
+}
+
+// partsToSend returns the beginning of the first step of an Alltoall. It copies this rank's
+// part for itself, and returns the part for rank i.
+func partsToSend(send, recv *Vec, inPlace bool) func(o *Op) func(i int) p2p.Buf {
+	return func(o *Op) func(i int) p2p.Buf {
+		if !inPlace {
+			copyLocal(recv.part(o.c.Rank), send.part(o.c.Rank))
+			return send.part
+		}
+		// Receiving overwrites the data to send: send copies.
+		out := make([]p2p.Buf, o.c.Size)
+		for i := range out {
+			b := recv.part(i)
+			n := b.Bytes()
+			out[i] = raw(o.temp(n), n)
+			copyLocal(out[i], b)
+		}
+		return func(i int) p2p.Buf { return out[i] }
+	}
 }
 
 // exchange starts receives from and sends to all other ranks. Each rank begins with its

@@ -13,6 +13,13 @@ const splitFrom = 32 << 10
 
 // Reduce starts a reduction to root. recv is significant at root only.
 func (c *Comm) Reduce(send p2p.Buf, recv *p2p.Buf, f op.Op, root int) *Op {
+	switch {
+	case !c.nodes.folds(f.Commutative()):
+	case send.Bytes() < splitFrom:
+		return c.reduceByNodes(send, recv, f, root)
+	default:
+		return c.reduceLongByNodes(send, recv, f, root)
+	}
 	var e elements
 	var parts []unsafe.Pointer
 	split := send.Bytes() >= splitFrom && c.Size > 2
@@ -64,6 +71,13 @@ func (c *Comm) Reduce(send p2p.Buf, recv *p2p.Buf, f op.Op, root int) *Op {
 // Allreduce starts a reduction whose result every rank receives. All ranks fold in
 // the same order, so all have the same bits.
 func (c *Comm) Allreduce(send, recv p2p.Buf, f op.Op) *Op {
+	switch {
+	case !c.nodes.folds(f.Commutative()):
+	case send.Bytes() < splitFrom:
+		return c.allreduceByNodes(send, recv, f)
+	default:
+		return c.allreduceLongByNodes(send, recv, f)
+	}
 	if send.Bytes() >= splitFrom && c.Size > 1 {
 		return c.allreduceSplit(send, recv, f)
 	}
@@ -165,6 +179,9 @@ func foldAll(e *elements, parts []unsafe.Pointer) unsafe.Pointer {
 // ReduceScatterBlock starts a reduction of which rank i receives the i-th of Size
 // equal blocks. send has Size blocks of recv.Count items.
 func (c *Comm) ReduceScatterBlock(send p2p.Buf, recv p2p.Buf, f op.Op) *Op {
+	if c.nodes.folds(f.Commutative()) {
+		return c.reduceScatterByNodes(send, recv, f)
+	}
 	var e elements
 	parts := make([]unsafe.Pointer, c.Size)
 	return c.newOp(func(o *Op, k int) bool {
@@ -186,6 +203,9 @@ func (c *Comm) ReduceScatterBlock(send p2p.Buf, recv p2p.Buf, f op.Op) *Op {
 
 // Scan starts an inclusive (or, with exclusive, an exclusive) prefix reduction.
 func (c *Comm) Scan(send, recv p2p.Buf, f op.Op, exclusive bool) *Op {
+	if c.nodes.folds(false) {
+		return c.scanByNodes(send, recv, f, exclusive)
+	}
 	if c.Size > 4 || send.Bytes() >= splitFrom {
 		return c.scanDoubling(send, recv, f, exclusive)
 	}
@@ -217,54 +237,78 @@ func (c *Comm) Scan(send, recv p2p.Buf, f op.Op, exclusive bool) *Op {
 	})
 }
 
-// scanDoubling is Scan by recursive doubling: a rank exchanges partial results with the
-// ranks whose numbers differ from its own in one bit. After step k it has the partial
-// result of the 2^(k+1) ranks that agree with it in the higher bits, and that of those
-// among them which come before it.
+// scanDoubling is Scan by recursive doubling.
 func (c *Comm) scanDoubling(send, recv p2p.Buf, f op.Op, exclusive bool) *Op {
-	var e elements                     // partial result of the own group
-	var before, arrived unsafe.Pointer // partial result of the ranks before this one; receive buffer
-	var out [2]unsafe.Pointer          // copies of e for peers to read, used alternately
-	started := false                   // before has a value
-	peer := func(k int) int { return c.Rank ^ 1<<k }
-	return c.newOp(func(o *Op, k int) bool {
-		if k == 0 {
-			e = o.operand(send, f)
-			n := e.bytes()
-			before, arrived, out[0], out[1] = o.temp(n), o.temp(n), o.temp(n), o.temp(n)
-			if !exclusive {
-				copyLocal(raw(before, n), raw(e.p, n))
-				started = true
-			}
-		} else if p := peer(k - 1); p < c.Size {
-			n := e.n
-			if p < c.Rank { // inout = in op inout keeps the lower ranks on the left
-				if started {
-					f.Apply(e.kind, before, arrived, n)
-				} else {
-					copyLocal(raw(before, e.bytes()), raw(arrived, e.bytes()))
-					started = true
-				}
-				f.Apply(e.kind, e.p, arrived, n)
+	var d doubling
+	all := make([]int, c.Size)
+	for i := range all {
+		all[i] = i
+	}
+	return c.repeating(once(func(o *Op) {
+		e := o.operand(send, f)
+		d.begin(o, &e, all, c.Rank, !exclusive)
+	}), d.step, once(func(*Op) {
+		if d.before.p != nil {
+			d.before.store(recv)
+		}
+	}))
+}
+
+// doubling is a prefix reduction of some ranks by recursive doubling: a rank exchanges partial
+// results with those whose indices differ from its own in one bit. After step k it has the
+// partial result of the 2^(k+1) ranks that agree with it in the higher bits, and that of those
+// among them which come before it.
+type doubling struct {
+	before elements // result of the ranks before this one, inclusive: and its own; p is nil if there are none
+
+	group   elements // partial result of the own group
+	arrived unsafe.Pointer
+	out     [2]unsafe.Pointer // copies of group for peers to read, used alternately
+	ranks   []int
+	me, k   int
+}
+
+// begin prepares the reduction of e. me is this rank's index.
+func (d *doubling) begin(o *Op, e *elements, ranks []int, me int, inclusive bool) {
+	d.ranks, d.me, d.group, d.before = ranks, me, *e, *e
+	d.group.p, d.arrived, d.out[0], d.out[1] = o.like(e), o.like(e), o.like(e), o.like(e)
+	copyLocal(d.group.raw(), e.raw())
+	if d.before.p = nil; inclusive {
+		d.keep(o, e.p)
+	}
+}
+
+// keep makes the elements at p those before this rank.
+func (d *doubling) keep(o *Op, p unsafe.Pointer) {
+	d.before.p = o.like(&d.before)
+	copyLocal(d.before.raw(), raw(p, d.before.bytes()))
+}
+
+// step is a repeated step of a collective.
+func (d *doubling) step(o *Op) (again bool) {
+	e := &d.group
+	if p := d.me ^ 1<<d.k>>1; d.k > 0 && p < len(d.ranks) {
+		if p < d.me { // inout = in op inout keeps the lower ranks on the left
+			if d.before.p != nil {
+				e.op.Apply(e.kind, d.before.p, d.arrived, e.n)
 			} else {
-				f.Apply(e.kind, arrived, e.p, n)
-				e.p, arrived = arrived, e.p
+				d.keep(o, d.arrived)
 			}
+			e.op.Apply(e.kind, e.p, d.arrived, e.n)
+		} else {
+			e.op.Apply(e.kind, d.arrived, e.p, e.n)
+			e.p, d.arrived = d.arrived, e.p
 		}
-		if 1<<k >= c.Size {
-			if started {
-				result := e
-				result.p = before
-				result.store(recv)
-			}
-			return true
-		}
-		if p := peer(k); p < c.Size {
-			mine := raw(out[k&1], e.bytes())
-			copyLocal(mine, raw(e.p, e.bytes()))
-			o.recv(raw(arrived, e.bytes()), p)
-			o.send(mine, p)
-		}
+	}
+	if 1<<d.k >= len(d.ranks) {
 		return false
-	})
+	}
+	if p := d.me ^ 1<<d.k; p < len(d.ranks) {
+		mine := raw(d.out[d.k&1], e.bytes())
+		copyLocal(mine, e.raw())
+		o.recv(raw(d.arrived, e.bytes()), d.ranks[p])
+		o.send(mine, d.ranks[p])
+	}
+	d.k++
+	return true
 }

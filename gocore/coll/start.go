@@ -18,13 +18,21 @@ func (c *Comm) Start(a *Args) *Op {
 	case KindBcast:
 		o = c.Bcast(a.Recv, a.Root)
 	case KindGather:
-		o = c.Gather(send, c.all(a.Recv, a.Root), a.Root)
+		if c.direct(a.Bytes) {
+			o = c.gatherDirectly(send, c.all(a.Recv, a.Root), a.Root)
+		} else {
+			o = c.Gather(send, c.all(a.Recv, a.Root), a.Root)
+		}
 	case KindScatter:
 		recv := &a.Recv
 		if a.RecvInPlace {
 			recv = nil
 		}
-		o = c.Scatter(c.all(a.Send, a.Root), recv, a.Root)
+		if c.direct(a.Bytes) {
+			o = c.scatterDirectly(c.all(a.Send, a.Root), recv, a.Root)
+		} else {
+			o = c.Scatter(c.all(a.Send, a.Root), recv, a.Root)
+		}
 	case KindAllgather:
 		o = c.Allgather(send, Uniform(a.Recv, c.Size))
 	case KindAlltoall:
@@ -32,7 +40,11 @@ func (c *Comm) Start(a *Args) *Op {
 		if !a.SendInPlace {
 			out = Uniform(a.Send, c.Size)
 		}
-		o = c.Alltoall(out, Uniform(a.Recv, c.Size), a.SendInPlace)
+		if in := Uniform(a.Recv, c.Size); c.direct(a.Bytes) {
+			o = c.alltoallDirectly(partsToSend(out, in, a.SendInPlace), in)
+		} else {
+			o = c.Alltoall(out, in, a.SendInPlace)
+		}
 	case KindReduce:
 		o = c.Reduce(a.Send, &a.Recv, a.Op, a.Root)
 	case KindAllreduce:
@@ -46,6 +58,10 @@ func (c *Comm) Start(a *Args) *Op {
 	}
 	return o
 }
+
+// direct reports whether blocks of n bytes, the same of all ranks, are so long that none of
+// them goes in a parcel.
+func (c *Comm) direct(n int) bool { return c.nodes != nil && n > c.inParcel() }
 
 // all returns root's buffer, with a part for each rank; nil on the other ranks.
 func (c *Comm) all(b p2p.Buf, root int) *Vec {
