@@ -32,12 +32,13 @@ const (
 	KindIbarrier
 	KindComm   // a call that makes or frees a communicator or a window
 	KindGiveUp // not a collective: this rank can't take part in the one with this number
+	KindEnded  // not a collective: this rank has ended
 	kinds
 )
 
 var kindNames = [kinds]string{"Barrier", "Bcast", "Gather", "Scatter", "Allgather", "Alltoall", "Reduce", "Allreduce",
 	"Reduce_scatter_block", "Scan", "Exscan", "Gatherv", "Scatterv", "Allgatherv", "Alltoallv", "Ibarrier",
-	"a call that makes or frees a communicator or a window", "no collective"}
+	"a call that makes or frees a communicator or a window", "no collective", "no collective any more"}
 
 func (k Kind) String() string {
 	if k >= kinds {
@@ -95,6 +96,8 @@ func (mine Call) mismatch(theirs Call, rank int) *errs.Error {
 	switch {
 	case theirs.Kind == KindGiveUp:
 		return errs.New(errs.Other, "%s can't complete: rank %d of the communicator has given it up (its own error says why)", mine.Kind, rank)
+	case theirs.Kind == KindEnded:
+		return errs.New(errs.ProcFailed, "%s can't complete: rank %d of the communicator has ended", mine.Kind, rank)
 	case mine.Kind != theirs.Kind || mine.Nonblocking != theirs.Nonblocking:
 		class = errs.Other
 	case mine.Kind.Rooted() && mine.Root != theirs.Root:

@@ -37,6 +37,7 @@ func (o *Op) stuck() *errs.Error {
 		if !r.Done() {
 			var e *errs.Error
 			if err := o.c.Chan.Check(r); errors.As(err, &e) {
+				o.blame(r, e)
 				return e
 			}
 		}
@@ -52,6 +53,13 @@ func (o *Op) stuck() *errs.Error {
 	}
 	o.ask()
 	return nil
+}
+
+// blame makes the peer of a request the cause of the request's error, if that is its end.
+func (o *Op) blame(r *p2p.Request, e *errs.Error) {
+	if e.Class == errs.ProcFailed {
+		o.cause = cause{r.Other(), ended}
+	}
 }
 
 // what names the collective in errors.

@@ -63,6 +63,8 @@ func mismatchOf(mine, theirs p2p.Label, rank int) *errs.Error {
 	switch {
 	case !known && alsoKnown && b.Kind == KindGiveUp:
 		return errs.New(errs.Other, "the collective can't complete: rank %d of the communicator has given it up (its own error says why)", rank)
+	case !known && alsoKnown && b.Kind == KindEnded:
+		return errs.New(errs.ProcFailed, "the collective can't complete: rank %d of the communicator has ended", rank)
 	case !known, !alsoKnown:
 		return nil
 	}

@@ -37,7 +37,7 @@ import (
 //   - unfinished: it is in k, or has not called it. If its call matches, it has kept the
 //     question.
 //   - givenUp: its collective ended with an error. The answer names the cause: a rank, and
-//     that rank's call, or KindGiveUp if its memory faulted or it met the end of another.
+//     that rank's call, KindGiveUp if its memory faulted, or KindEnded if its process has ended.
 //   - completed: what it had to send for k has arrived before the answer, since what one
 //     rank sends to another stays in order.
 //
@@ -156,7 +156,11 @@ type record struct {
 	cause  cause // if failed
 }
 
-var gaveUp = givenUp.label()
+// The labels of a rank that has given a collective up, and of one that has ended.
+var (
+	gaveUp = givenUp.label()
+	ended  = (&Call{Kind: KindEnded, Bytes: -1}).label()
+)
 
 // newLedger returns the ledger of the channel's ranks, which answers from now on.
 func newLedger(ch *p2p.Channel) *ledger {

@@ -23,7 +23,7 @@ import (
 )
 
 // runBare runs f on communicators of several sizes that have no board: of 2 and 4 ranks over
-// every transport.
+// every transport, and on some that are divided into nodes.
 func runBare(t *testing.T, f func(r *ranktest.Rank, c *coll.Comm)) {
 	for _, n := range []int{2, 3, 4, 7} {
 		for _, transport := range ranktest.Transports {
@@ -37,6 +37,17 @@ func runBare(t *testing.T, f func(r *ranktest.Rank, c *coll.Comm)) {
 				})
 			})
 		}
+	}
+	for i, nodes := range divided {
+		transport := ranktest.Transports[i%len(ranktest.Transports)]
+		t.Run(fmt.Sprintf("nodes=%v,%s", nodes, transport.Name), func(t *testing.T) {
+			transport.Run(t, len(nodes), func(r *ranktest.Rank) {
+				debug.SetPanicOnFault(true)
+				c := &coll.Comm{Chan: r.P2P.Open(1, r.Rank, r.World), Rank: r.Rank, Size: r.Size}
+				c.Divide(nodes)
+				f(r, c)
+			})
+		})
 	}
 }
 

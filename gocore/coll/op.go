@@ -117,6 +117,7 @@ func (o *Op) look() (pending, hopeless bool) {
 		e := r.Status().Err
 		if e != nil && o.err == nil {
 			o.err = e
+			o.blame(r, e)
 		}
 		if e == nil || e.Class != errs.Buffer {
 			hopeless = o.received(r) || hopeless

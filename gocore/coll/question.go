@@ -3,6 +3,7 @@ package coll
 import (
 	"encoding/binary"
 
+	"gormapy/gocore/errs"
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/p2p"
 )
@@ -109,7 +110,11 @@ func (l *ledger) answered(e *entry, from int, theirs p2p.Label, flags uint8, pay
 				why = c
 			}
 		}
-		e.fail(mismatchOf(e.label, why.label, why.rank), why)
+		err := mismatchOf(e.label, why.label, why.rank)
+		if how, gone := l.ch.HowGone(why.rank); gone && why.label == ended {
+			err = errs.New(err.Class, "%s: %s", err.Detail, how)
+		}
+		e.fail(err, why)
 	case flags&flagCompleted != 0:
 		if e.others == nil {
 			e.others = map[int]struct{}{}

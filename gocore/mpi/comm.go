@@ -30,8 +30,15 @@ func newComm(ctx uint32, g *Group, rank, block int) *Comm {
 	c.pt = proc.p2p.Open(ctx<<1, rank, g.ranks)
 	c.coll = &coll.Comm{Chan: proc.p2p.Open(ctx<<1|1, rank, g.ranks), Rank: rank, Size: c.size}
 	c.coll.Chan.Internal = true
-	if block >= 0 {
+	switch {
+	case block >= 0:
 		c.coll.UseBlock(proc.eng, block)
+	case !proc.eng.AllLocal(g.ranks) && !proc.eng.Apart(g.ranks):
+		places := make([]int, len(g.ranks))
+		for i, r := range g.ranks {
+			places[i] = proc.seg.NodeOf(r)
+		}
+		c.coll.Divide(places)
 	}
 	c.coll.Listen()
 	return c

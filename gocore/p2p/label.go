@@ -50,6 +50,14 @@ func (r *Request) Label() Label { return r.label }
 // a send, the source of a receive.
 func (r *Request) Other() int { return r.src }
 
+// HowGone returns a description of the end of a rank, false if it has not ended.
+func (c *Channel) HowGone(rank int) (how string, gone bool) {
+	if w := c.World[rank]; c.p.eng.Gone(w) {
+		return c.p.eng.HowGone(w), true
+	}
+	return "", false
+}
+
 // leftLimit is how many unexpected messages Left looks at.
 const leftLimit = 64
 

@@ -24,6 +24,7 @@ type Net struct {
 	ended   map[int]bool
 	stopped map[int]bool
 	rand    *rand.Rand // decides delays and lack of room
+	sent    map[[2]int]int
 }
 
 type node struct {
@@ -67,11 +68,24 @@ func NewNet(n int, caps fabric.Caps) *Net {
 // network, it behaves the same each time.
 func NewSeededNet(n int, caps fabric.Caps, source rand.Source) *Net {
 	caps.MaxShort, caps.Piece, caps.MaxRuns, caps.Ordered, caps.Manual = 4096, 2048, 16, true, true
-	net := &Net{caps: caps, ended: map[int]bool{}, stopped: map[int]bool{}, rand: rand.New(source)}
+	net := &Net{caps: caps, ended: map[int]bool{}, stopped: map[int]bool{}, rand: rand.New(source), sent: map[[2]int]int{}}
 	for r := range n {
 		net.nodes = append(net.nodes, &node{net: net, rank: r, regions: map[uint64]*region{}})
 	}
 	return net
+}
+
+// Sent returns how many messages for receives have been sent from ranks to others for which
+// count returns true.
+func (net *Net) Sent(count func(from, to int) bool) (n int) {
+	net.mu.Lock()
+	defer net.mu.Unlock()
+	for pair, k := range net.sent {
+		if count(pair[0], pair[1]) {
+			n += k
+		}
+	}
+	return n
 }
 
 // Node returns rank's transport.
@@ -242,6 +256,9 @@ func (l *line) Send(h *fabric.Header, payload []byte) error {
 	}
 	if len(l.to.inbox) > 64 || l.full() {
 		return fabric.ErrAgain
+	}
+	if h.Kind == fabric.KindEager || h.Kind == fabric.KindRTS {
+		l.from.net.sent[[2]int{l.from.rank, l.to.rank}]++
 	}
 	l.to.inbox = append(l.to.inbox, parcel{l.from.rank, *h, append([]byte(nil), payload...)})
 	l.to.notify()
