@@ -27,9 +27,69 @@ func (c *Comm) barrierByNodes() *Op {
 	})...)
 }
 
+// allgatherShort is up to how many bytes, of all ranks, the ranks of a node get from their
+// leader in one message: what the leader copies for them costs less than messages.
+const allgatherShort = 16 << 10
+
+func (v *Vec) bytes() (n int) {
+	for _, count := range v.Counts {
+		n += count * v.Type.Size()
+	}
+	return n
+}
+
+// allgatherShortByNodes is allgatherByNodes of short data: each leader gathers the parts of its
+// node, the leaders exchange them, and each passes on everything.
+func (c *Comm) allgatherShortByNodes(send *p2p.Buf, all *Vec) *Op {
+	d := c.nodes
+	near, lead := d.near(), d.leader(d.mine)
+	everyone := make([]int, c.Size)
+	for i := range everyone {
+		everyone[i] = i
+	}
+	own := all.part(c.Rank)
+	if send != nil {
+		own = *send
+	}
+	var whole block
+	if c.Rank != lead {
+		return c.stages(func(o *Op) {
+			whole = o.block(all, everyone)
+			o.send(own, lead)
+			o.recv(whole.Buf, lead)
+		}, func(*Op) { whole.scatter(all, everyone) })
+	}
+	blocks := make([]block, len(d.ranks))
+	return c.stages(func(o *Op) {
+		copyLocal(all.part(c.Rank), own)
+		c.others(near, 0, func(_, r int) { o.recv(all.part(r), r) })
+	}, func(o *Op) {
+		for i, ranks := range d.ranks {
+			blocks[i] = o.block(all, ranks)
+		}
+		mine := &blocks[d.mine]
+		mine.gather(all, near)
+		leaders := d.leaders(lead)
+		c.others(leaders, d.mine, func(i, r int) { o.recv(blocks[i].Buf, r) })
+		c.others(leaders, d.mine, func(_, r int) { o.send(mine.Buf, r) })
+	}, func(o *Op) {
+		for i, ranks := range d.ranks {
+			if i != d.mine {
+				blocks[i].scatter(all, ranks)
+			}
+		}
+		whole = o.block(all, everyone)
+		whole.gather(all, everyone)
+		c.others(near, 0, func(_, r int) { o.send(whole.Buf, r) })
+	})
+}
+
 // allgatherByNodes starts an allgather: the ranks of a node exchange their parts, the leaders
 // those of the nodes, and each leader passes on to its node what it gets.
 func (c *Comm) allgatherByNodes(send *p2p.Buf, all *Vec) *Op {
+	if bytes := all.bytes(); bytes <= allgatherShort {
+		return c.allgatherShortByNodes(send, all)
+	}
 	d := c.nodes
 	near, n, lead := d.near(), len(d.ranks), d.leader(d.mine)
 	blocks := make([]block, n) // what the ranks of other nodes contribute

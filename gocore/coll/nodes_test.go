@@ -163,7 +163,7 @@ func TestMessagesBetweenNodes(t *testing.T) {
 			most := map[coll.Kind]int{coll.KindBarrier: pairs, coll.KindBcast: count - 1, coll.KindGather: count - 1, coll.KindScatter: count - 1,
 				coll.KindAllgather: pairs, coll.KindAlltoall: pairs, coll.KindReduce: count - 1, coll.KindAllreduce: pairs,
 				coll.KindReduceScatterBlock: pairs, coll.KindScan: pairs, coll.KindExscan: pairs}
-			if nodes[1] == 1 { // the ranks of a node are not contiguous
+			if nodes[1] == 1 || n <= 4 { // the ranks of a node are not contiguous, or scans are flat
 				delete(most, coll.KindScan)
 				delete(most, coll.KindExscan)
 			}

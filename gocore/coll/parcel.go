@@ -19,9 +19,9 @@ import (
 
 const (
 	// parcelBlock is the limit of a block in bytes.
-	parcelBlock = 4 << 10
+	parcelBlock = 512
 	// parcelBytes bounds the blocks of all ranks in a parcel.
-	parcelBytes = 256 << 10
+	parcelBytes = 64 << 10
 	// parcelHead is the length of a block's length.
 	parcelHead = 8
 )

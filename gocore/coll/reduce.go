@@ -203,10 +203,11 @@ func (c *Comm) ReduceScatterBlock(send p2p.Buf, recv p2p.Buf, f op.Op) *Op {
 
 // Scan starts an inclusive (or, with exclusive, an exclusive) prefix reduction.
 func (c *Comm) Scan(send, recv p2p.Buf, f op.Op, exclusive bool) *Op {
-	if c.nodes.folds(false) {
+	switch {
+	case c.Size <= 4 && send.Bytes() < splitFrom:
+	case c.nodes.folds(false):
 		return c.scanByNodes(send, recv, f, exclusive)
-	}
-	if c.Size > 4 || send.Bytes() >= splitFrom {
+	default:
 		return c.scanDoubling(send, recv, f, exclusive)
 	}
 	var e elements
@@ -257,7 +258,7 @@ func (c *Comm) scanDoubling(send, recv p2p.Buf, f op.Op, exclusive bool) *Op {
 // doubling is a prefix reduction of some ranks by recursive doubling: a rank exchanges partial
 // results with those whose indices differ from its own in one bit. After step k it has the
 // partial result of the 2^(k+1) ranks that agree with it in the higher bits, and that of those
-// among them which come before it.
+// among them which come before it. In the last step only the upper ones need anything.
 type doubling struct {
 	before elements // result of the ranks before this one, inclusive: and its own; p is nil if there are none
 
@@ -286,8 +287,9 @@ func (d *doubling) keep(o *Op, p unsafe.Pointer) {
 
 // step is a repeated step of a collective.
 func (d *doubling) step(o *Op) (again bool) {
-	e := &d.group
-	if p := d.me ^ 1<<d.k>>1; d.k > 0 && p < len(d.ranks) {
+	e, n := &d.group, len(d.ranks)
+	last := 2<<d.k >= n
+	if p := d.me ^ 1<<d.k>>1; d.k > 0 && p < n && (1<<d.k < n || p < d.me) {
 		if p < d.me { // inout = in op inout keeps the lower ranks on the left
 			if d.before.p != nil {
 				e.op.Apply(e.kind, d.before.p, d.arrived, e.n)
@@ -300,14 +302,18 @@ func (d *doubling) step(o *Op) (again bool) {
 			e.p, d.arrived = d.arrived, e.p
 		}
 	}
-	if 1<<d.k >= len(d.ranks) {
+	if 1<<d.k >= n {
 		return false
 	}
-	if p := d.me ^ 1<<d.k; p < len(d.ranks) {
-		mine := raw(d.out[d.k&1], e.bytes())
-		copyLocal(mine, e.raw())
-		o.recv(raw(d.arrived, e.bytes()), d.ranks[p])
-		o.send(mine, d.ranks[p])
+	if p := d.me ^ 1<<d.k; p < n {
+		if !last || p < d.me {
+			o.recv(raw(d.arrived, e.bytes()), d.ranks[p])
+		}
+		if !last || p > d.me {
+			mine := raw(d.out[d.k&1], e.bytes())
+			copyLocal(mine, e.raw())
+			o.send(mine, d.ranks[p])
+		}
 	}
 	d.k++
 	return true
