@@ -2,6 +2,7 @@ package coll
 
 import (
 	"errors"
+	"fmt"
 
 	"gormapy/gocore/errs"
 	"gormapy/gocore/job"
@@ -38,7 +39,7 @@ func (o *Op) stuck() *errs.Error {
 			var e *errs.Error
 			if err := o.c.Chan.Check(r); errors.As(err, &e) {
 				o.blame(r, e)
-				return e
+				return o.alsoEnded(e, r.Other())
 			}
 		}
 	}
@@ -60,6 +61,22 @@ func (o *Op) blame(r *p2p.Request, e *errs.Error) {
 	if e.Class == errs.ProcFailed {
 		o.cause = cause{r.Other(), ended}
 	}
+}
+
+// alsoEnded adds to an error that rank has ended the ranks behind it that have ended, too. In
+// a communicator of several nodes most ranks wait for others in place of those, and the end of
+// one may be why the other has ended.
+func (o *Op) alsoEnded(e *errs.Error, rank int) *errs.Error {
+	if o.c.nodes == nil || e.Class != errs.ProcFailed {
+		return e
+	}
+	text := e.Detail
+	for r := range o.c.Size {
+		if how, gone := o.c.Chan.HowGone(r); gone && r != rank && r != o.c.Rank {
+			text += fmt.Sprintf("; %s, too (rank %d of the communicator)", how, r)
+		}
+	}
+	return errs.New(e.Class, "%s", text)
 }
 
 // what names the collective in errors.

@@ -22,6 +22,10 @@ import (
 // If the launcher has died, this rank ends for that reason.
 const verdictTime = 5 * time.Second
 
+// stayTime is that of a rank that has finalized. Its process may stay for a long time, as its
+// node's agent.
+const stayTime = 200 * time.Millisecond
+
 // OnNodeChange sets the function that the watcher calls, from one thread at a time, when a
 // process of this node has ended, or the state of a rank may have changed. In a job on one node it is not called.
 func (e *Engine) OnNodeChange(f func()) { e.onNodeChange = f }
@@ -246,6 +250,7 @@ func (w *watched) polled(events int16) (ended bool) {
 }
 
 // watchFar notices the end of ranks on other nodes, of which the agent tells, or the launcher.
+// A rank of this node that stays as its agent only says so itself.
 func (e *Engine) watchFar() {
 	if e.Job.Nodes() == 1 {
 		return
@@ -253,7 +258,7 @@ func (e *Engine) watchFar() {
 	known := make([]bool, e.Size)
 	for news := uint32(0); !e.stop.Load(); news = e.Job.AwaitNews(news) {
 		for r := range known {
-			if !known[r] && !e.Job.Local(r) && atomic.LoadUint32(&e.Job.Ranks[r].Ended) != 0 {
+			if !known[r] && r != e.Rank && (!e.Job.Local(r) || e.Finalized(r)) && atomic.LoadUint32(&e.Job.Ranks[r].Ended) != 0 {
 				known[r] = true
 				e.ended(r)
 			}
@@ -378,6 +383,9 @@ func (e *Engine) ended(rank int) {
 		}
 	}
 	deadline := time.Now().Add(verdictTime)
+	if e.Finalized(rank) {
+		deadline = time.Now().Add(stayTime)
+	}
 	go guarded("watcher of peers", func() {
 		rk := &e.Job.Ranks[rank]
 		verdict := func() bool {

@@ -3,9 +3,11 @@ package mpi
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"gormapy/gocore/agent"
 	"gormapy/gocore/boot"
+	"gormapy/gocore/job"
 	"gormapy/gocore/log"
 )
 
@@ -44,13 +46,29 @@ func (n *nodeAgent) take() *agent.Agent {
 	return n.agent
 }
 
-// awaitNode waits until no rank of this node needs its agent any more.
+// handOverTime is how long an agent that has finalized waits for the other ranks of its node
+// before it hands over: at the end of a job all finalize.
+const handOverTime = int64(time.Second)
+
+// awaitNode waits until no rank of this node needs its agent any more, or another one is the
+// agent. To have that, and so that no rank waits for this one in vain, it tells after handOverTime
+// that this rank has ended.
 func (n *process) awaitNode() error {
-	if n.nodeDone() {
+	done := func() bool {
+		agent, _ := n.seg.Agent(n.seg.Node())
+		return agent != n.rank || n.nodeDone()
+	}
+	if done() {
 		return nil
 	}
-	n.seg.RingAll()
-	return n.eng.Wait(finalizing.why, n.nodeDone, nil)
+	switch now := job.Now(); {
+	case finalizing.handOver == 0:
+		finalizing.handOver = now + handOverTime
+	case now >= finalizing.handOver:
+		n.seg.SetEnded(n.rank)
+		n.seg.RingAll()
+	}
+	return n.eng.Wait(finalizing.why, done, nil)
 }
 
 // nodeDone reports whether no rank of this node needs its agent any more.

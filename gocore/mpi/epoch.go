@@ -41,7 +41,11 @@ func (o *syncOp) Advance() bool {
 		}
 	}
 	if o.msg != nil {
-		o.passed = o.msg.Advance()
+		if o.passed = o.msg.Advance(); o.passed && o.msg.Err() != nil {
+			o.err = o.msg.Err()
+			o.win.QuitFence()
+			return true
+		}
 	} else {
 		o.passed = o.win.Bar.Passed()
 	}

@@ -222,8 +222,9 @@ func MarkFailed() { failed.Store(true) }
 
 // finalizing is the wait of Finalize, kept while it is interrupted.
 var finalizing struct {
-	why   *engine.Reason
-	start int64
+	why      *engine.Reason
+	start    int64
+	handOver int64 // when this rank asks for another agent of its node, see awaitNode
 }
 
 // Finalize ends communication of this rank. If wait is set and the rank has not
