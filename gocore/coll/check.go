@@ -32,7 +32,7 @@ func (o *Op) Check() error {
 func (o *Op) stuck() *errs.Error {
 	if v := o.verdict.Load(); v != nil {
 		o.cause = v.cause
-		return v.err
+		return o.alsoEnded(v.err, v.cause.rank)
 	}
 	for _, r := range o.wait[:o.used] {
 		if !r.Done() {

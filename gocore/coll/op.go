@@ -106,7 +106,7 @@ func (o *Op) look() (pending, hopeless bool) {
 	if v := o.verdict.Load(); v != nil {
 		hopeless = true
 		if o.err == nil {
-			o.err, o.cause = v.err, v.cause
+			o.err, o.cause = o.alsoEnded(v.err, v.cause.rank), v.cause
 		}
 	}
 	for _, r := range o.wait[:o.used] {
