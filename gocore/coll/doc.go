@@ -65,7 +65,9 @@
 //     others which rank called what;
 //   - of a rank that has ended, those that await it tell the others: the cause in an answer
 //     is then this rank, so that all have MPI_ERR_PROC_FAILED and its name;
-//   - an interrupt or a reset in the middle ends the schedule on each rank by itself.
+//   - an interrupt or a reset in the middle ends the schedule on each rank by itself. More ranks
+//     than in a flat schedule depend on one that is interrupted, so it tells them only if it
+//     has not been reset after interruptTime: a Ctrl-C reaches all ranks, but not at once.
 //
 // The phases inside a node do not use boards. On one host, with 4 ranks on 2 cores, a board saves
 // 12 us of a Barrier; one over tcp takes 170 us. Two protocols in one call would need a third

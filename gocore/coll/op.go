@@ -2,6 +2,7 @@ package coll
 
 import (
 	"sync"
+	"time"
 	"unsafe"
 
 	"gormapy/gocore/errs"
@@ -192,8 +193,26 @@ func (o *Op) abandon() {
 	for _, r := range o.wait[:o.used] {
 		o.c.Chan.Abandon(r)
 	}
-	o.end(true)
+	if o.ledger == nil || o.c.nodes == nil || o.err != nil || o.cause.label != gaveUp {
+		o.end(true)
+		return
+	}
+	// The program has been interrupted. Others depend on this rank although they await nothing
+	// of its own, and most likely are about to be interrupted, too: that is what they should
+	// say, and not that this rank has given up.
+	o.ended = true
+	time.AfterFunc(interruptTime, func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if o.c.Chan.Dropped(o.generation) == nil {
+			o.end(true)
+		}
+	})
 }
+
+// interruptTime is after what time a rank of a divided communicator tells others that it has
+// been interrupted.
+const interruptTime = 2 * time.Second
 
 // request returns a request of the current step.
 func (o *Op) request() *p2p.Request {
