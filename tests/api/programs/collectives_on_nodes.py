@@ -225,7 +225,9 @@ def several_at_once(seed):
         into, every = np.zeros(count), np.zeros(count * size)
         begun.append((world.Iallreduce(np.full(count, rank + k, float), into), into, sum(range(size)) + k * size))
         begun.append((world.Iallgather(np.full(count, k, float), every), every, k))
-        begun.append((world.Ialltoall(np.full(count * size, rank, float), every := np.zeros(count * size)), every, None))
+        begun.append(
+            (world.Ialltoall(np.full(count * size, rank, float), every := np.zeros(count * size)), every, None)
+        )
         if k % 7 == 0:
             assert world.allreduce(1) == size
     for i in np.random.default_rng([seed, rank]).permutation(len(begun)):
@@ -237,7 +239,7 @@ def several_at_once(seed):
 
 
 DEATHS = {
-    "Barrier": lambda: world.Barrier(),
+    "Barrier": world.Barrier,
     "Allreduce": lambda: world.Allreduce(np.ones(1), np.zeros(1)),
     "long Allreduce": lambda: world.Allreduce(np.ones(100_000), np.zeros(100_000)),
     "Allgather": lambda: world.Allgather(np.ones(3), np.zeros(3 * size)),
