@@ -6,7 +6,7 @@
 //	objects    mpi rdmaapi mt19937
 //	operations rma mpiio coll p2p
 //	progress   engine
-//	start      boot boot/* agent
+//	start      boot boot/* agent home monitor
 //	transports fabric/registry fabric/* rdmaapi/*
 //	devices    device ibverbs libfabric
 //	contracts  fabric job

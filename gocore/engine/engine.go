@@ -53,6 +53,7 @@ type Engine struct {
 
 	gone   []atomic.Uint32 // by rank: 1 when it has ended, see watch.go
 	onGone func(rank int)
+	onEnd  func(rank int) // see OnEnd
 
 	onNodeChange func()
 

@@ -33,6 +33,10 @@ func (e *Engine) OnNodeChange(f func()) { e.onNodeChange = f }
 // OnGone sets the function that the watcher calls when a rank is gone.
 func (e *Engine) OnGone(f func(rank int)) { e.onGone = f }
 
+// OnEnd sets the function that is called when the process of another rank has ended, before
+// calls fail for that reason. It must be called before Start.
+func (e *Engine) OnEnd(f func(rank int)) { e.onEnd = f }
+
 // Gone reports whether rank r has ended and will never answer again. It returns false
 // while the job is being stopped because of that end: this process is about to
 // be stopped too, and the failed rank's message is the one to be seen.
@@ -239,7 +243,6 @@ func (w *watched) polled(events int16) (ended bool) {
 	case events&unix.POLLNVAL == 0:
 		switch sys.Look(w.pid, w.startTime) {
 		case sys.Ended:
-			unix.Close(w.fd)
 			return true
 		case sys.Unknown:
 			return false
@@ -260,7 +263,7 @@ func (e *Engine) watchFar() {
 		for r := range known {
 			if !known[r] && r != e.Rank && (!e.Job.Local(r) || e.Finalized(r)) && atomic.LoadUint32(&e.Job.Ranks[r].Ended) != 0 {
 				known[r] = true
-				e.ended(r)
+				e.ended(r, func() {})
 			}
 		}
 		if e.onNodeChange != nil {
@@ -347,12 +350,37 @@ func (e *Engine) drop(list []watched, ended func(*watched) bool) []watched {
 	keep := list[:0]
 	for _, w := range list {
 		if ended(&w) {
-			e.ended(w.rank)
+			e.ended(w.rank, e.status(&w))
 		} else {
 			keep = append(keep, w)
 		}
 	}
 	return keep
+}
+
+// statusTime bounds the wait for the exit status of a peer that no launcher of gormapy's
+// reports: its parent reaps it soon.
+const statusTime = 100 * time.Millisecond
+
+// status closes the pidfd of a process that has ended, and returns a function that records the
+// process's exit status if nobody else will.
+func (e *Engine) status(w *watched) (record func()) {
+	fd, rank, pid := w.fd, w.rank, w.pid
+	if rank < 0 || e.Job.Head.LauncherPID != 0 {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+		return func() {}
+	}
+	return func() {
+		if fd < 0 {
+			return
+		}
+		defer unix.Close(fd)
+		if ws, ok := sys.ExitStatus(pid, fd, statusTime); ok && atomic.LoadUint32(&e.Job.Ranks[rank].Exit) == 0 {
+			e.Job.Exited(rank, int(ws))
+		}
+	}
 }
 
 // milliseconds converts d to the time-out of poll(2).
@@ -363,8 +391,9 @@ func milliseconds(d time.Duration) int {
 	return int(d / time.Millisecond)
 }
 
-// ended acts on the end of the process of rank, or of the launcher if rank is -1.
-func (e *Engine) ended(rank int) {
+// ended acts on the end of the process of rank, or of the launcher if rank is -1. record
+// records its exit status, if this process has to.
+func (e *Engine) ended(rank int, record func()) {
 	if rank < 0 {
 		// No process is left that could stop this rank, which must not stay behind.
 		// The delay lets the guardian of a launcher that died of SIGKILL do it first.
@@ -388,6 +417,10 @@ func (e *Engine) ended(rank int) {
 	}
 	go guarded("watcher of peers", func() {
 		rk := &e.Job.Ranks[rank]
+		record()
+		if e.onEnd != nil {
+			e.onEnd(rank)
+		}
 		verdict := func() bool {
 			return e.Job.Head.LauncherPID == 0 || atomic.LoadUint32(&rk.Exit) != 0
 		}

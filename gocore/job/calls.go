@@ -90,6 +90,22 @@ func (s *Segment) Describe(r int) []string {
 	return out
 }
 
+// EndText returns how a process ended, from its wait status, as a clause.
+func EndText(ws unix.WaitStatus) string {
+	if ws.Signaled() {
+		return "was killed by " + SignalText(ws.Signal())
+	}
+	return fmt.Sprintf("ended with exit status %d", ws.ExitStatus())
+}
+
+// SignalText returns the number and the name of a signal.
+func SignalText(sig unix.Signal) string {
+	if name := unix.SignalName(sig); name != "" {
+		return fmt.Sprintf("signal %d (%s)", int(sig), name)
+	}
+	return fmt.Sprintf("signal %d", int(sig))
+}
+
 // StatusText returns a description of how a process ended, from its wait status.
 func StatusText(ws int) string {
 	st := unix.WaitStatus(ws)

@@ -19,7 +19,7 @@ import (
 
 const (
 	magic   = 0x676f726d61707931 // "gormapy1"
-	version = 6
+	version = 7
 
 	headBytes = 4096
 	// MaxRanks bounds a job; rings are laid out for every pair.
@@ -72,6 +72,7 @@ type Head struct {
 	AgentBell    uint32
 	ErrorVerdict uint32 // on the claim of ErrorHash by a rank of this node
 	News         uint32 // see AwaitNews
+	TimedOut     uint32 // see ClaimTimeout
 
 	CoreMask [16]uint64 // by processor: whether a rank of this node may use it, see CountCores
 }

@@ -39,6 +39,15 @@ func (s *Segment) Abort(r int, code int) bool {
 	return first
 }
 
+// ClaimTimeout reports whether the calling rank is the one of its node that says, at a
+// time-out, what the node's ranks do.
+func (s *Segment) ClaimTimeout() bool {
+	return atomic.CompareAndSwapUint32(&s.Head.TimedOut, 0, 1)
+}
+
+// HasTimedOut reports whether a rank of this node has claimed that.
+func (s *Segment) HasTimedOut() bool { return atomic.LoadUint32(&s.Head.TimedOut) != 0 }
+
 // Aborted returns the rank that aborted the job and the exit status that it set.
 func (s *Segment) Aborted() (rank, code int, yes bool) {
 	if atomic.LoadUint32(&s.Head.AbortState) == 0 {

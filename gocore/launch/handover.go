@@ -8,17 +8,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 // # Several hosts
 //
 // This launcher starts ranks on its own host. For a job on others it hands over to a
-// launcher that can start processes there (an engine): it says so in a line, and becomes
+// launcher that can start processes there (an engine): it says so in a line, and starts
 // that program, with the options translated. The ranks find each other by the engine's
 // process manager interface (package boot). A daemon of our own on each host would be
-// one more thing to configure, and every cluster has one of these.
+// one more thing to configure, and every cluster has one of these. What this launcher gives
+// beyond the engines the ranks and this process give together: see away.go.
 
 // engine is a launcher that starts processes on several hosts.
 type engine struct {
@@ -53,30 +52,33 @@ func allocated(getenv func(string) string) string {
 // a batch script, and the interactive step, which is the shell of salloc.
 var outside = [...]string{"", "4294967291", "4294967290"}
 
-// handOver becomes an engine if the job is not to run on this host alone. It returns only
-// if it is, or with an error.
-func handOver(o *Options) error {
+// handOver runs the job by an engine if it is not to run on this host alone, and returns its
+// exit status.
+func handOver(o *Options) (status int, yes bool, err error) {
 	by := allocated(os.Getenv)
 	if len(o.Hosts) > 0 && !o.elsewhere() {
-		return nil
+		return 0, false, nil
 	}
 	if len(o.Hosts) == 0 && by == "" {
-		return nil
+		return 0, false, nil
 	}
 	e, err := findEngine(by)
 	if err != nil {
-		return err
+		return 0, true, err
+	}
+	if err := o.redirected(); err != nil {
+		return 0, true, err
 	}
 	args, err := e.command(o)
 	if err != nil {
-		return err
+		return 0, true, err
 	}
 	fmt.Fprintf(os.Stderr, "mpiexec: %s on several hosts: handing over to %s (%s)\n", count(o.Ranks(), "rank"), e.name, e.program)
 	if o.Verbose {
 		fmt.Fprintf(os.Stderr, "mpiexec: %s\n", strings.Join(append([]string{e.program}, args...), " "))
 	}
-	err = unix.Exec(e.program, append([]string{e.program}, args...), environ(os.Environ(), nil))
-	return fmt.Errorf("hand over to %s: %w", e.program, err)
+	status, err = runAway(o, e, args)
+	return status, true, err
 }
 
 // findEngine returns the engine of an allocation, or one that needs no more than ssh.
@@ -120,17 +122,6 @@ func findBeside(name string) string {
 	return ""
 }
 
-// refuseOnHosts returns an error for options that only a job on this host has.
-func refuseOnHosts(o *Options, engine string) error {
-	for option, given := range map[string]bool{"--output-dir": o.OutputDir != "", "--merge-stderr-to-stdout": o.Merge,
-		"--trace": o.Trace != "", "--summary": o.Summary, "--timeout": o.Timeout != 0} {
-		if given {
-			return usagef("%s works for jobs on this host, and not yet for those that %s starts on several", option, engine)
-		}
-	}
-	return nil
-}
-
 // programs adds the programs, with a ":" between them, each after its options.
 func programs(args []string, o *Options, options func(p *Program) []string) []string {
 	for i := range o.Programs {
@@ -145,9 +136,6 @@ func programs(args []string, o *Options, options func(p *Program) []string) []st
 }
 
 func hydraCommand(o *Options) ([]string, error) {
-	if err := refuseOnHosts(o, "mpiexec.hydra"); err != nil {
-		return nil, err
-	}
 	var args []string
 	if len(o.Hosts) > 0 {
 		var list []string
@@ -196,6 +184,10 @@ func exported(o *Options) (args []string) {
 			args = append(args, "-x", name)
 		}
 	}
+	for _, kv := range o.home().Variables() {
+		name, _, _ := strings.Cut(kv, "=")
+		args = append(args, "-x", name)
+	}
 	for _, kv := range o.Env {
 		args = append(args, "-x", kv)
 	}
@@ -203,12 +195,12 @@ func exported(o *Options) (args []string) {
 }
 
 func prterunCommand(o *Options) ([]string, error) {
-	if err := refuseOnHosts(o, "prterun"); err != nil {
-		return nil, err
-	}
 	var args []string
 	if os.Geteuid() == 0 {
 		args = append(args, "--allow-run-as-root")
+	}
+	if dir := filepath.Dir(findBeside("prterun")); !slices.Contains([]string{".", "/bin", "/usr/bin", "/usr/local/bin"}, dir) {
+		args = append(args, "--prefix", filepath.Dir(dir)) // where its programs are on the other hosts
 	}
 	if len(o.Hosts) > 0 {
 		var list []string
@@ -246,7 +238,7 @@ func oneProgram(o *Options, engine string) (*Program, error) {
 	if len(o.Programs) > 1 {
 		return nil, usagef("%s starts one program as a job, %d were given with \":\" between them: use mpiexec.hydra (pip install mpich) in the allocation", engine, len(o.Programs))
 	}
-	return &o.Programs[0], refuseOnHosts(o, engine)
+	return &o.Programs[0], nil
 }
 
 func srunCommand(o *Options) ([]string, error) {

@@ -87,6 +87,13 @@ func Main(args []string) int {
 		Guard(args[1])
 		return 0
 	}
+	if isSentry(args) {
+		standSentry()
+		return 0
+	}
+	if isRedirector(args) {
+		return redirect(args[2:])
+	}
 	opt, err := Parse(args[1:])
 	switch {
 	case err != nil:
@@ -124,8 +131,8 @@ func Run(opt *Options) (int, error) {
 	if err := sys.StartPoller(); err != nil {
 		return 0, err
 	}
-	if err := handOver(opt); err != nil {
-		return 0, err
+	if status, yes, err := handOver(opt); yes || err != nil {
+		return status, err
 	}
 	tasks, err := plan(opt)
 	if err != nil {

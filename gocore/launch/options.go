@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gormapy/gocore/job"
+	"gormapy/gocore/settings"
 )
 
 // Options are the options and programs of a command line.
@@ -91,6 +92,9 @@ func Parse(args []string) (*Options, error) {
 	}
 	if n := ps.o.Ranks(); n > job.MaxRanks {
 		return nil, usagef("the programs have %d ranks in all: this launcher starts 1 to %d on one host", n, job.MaxRanks)
+	}
+	if ps.o.Timeout == 0 && settings.Timeout.Given() {
+		return ps.o, setTimeout(ps, settings.Timeout.Name, []string{settings.Timeout.Value()})
 	}
 	return ps.o, nil
 }

@@ -56,30 +56,56 @@ func (c *recording) close() {
 
 // report writes the recording to a file and prints its summary, as the options ask.
 func (l *launcher) report() {
-	if l.recording == nil {
-		return
+	if l.recording != nil {
+		l.status = l.opt.report(chrome.New(l.recording.parts, len(l.ranks)), l.status, l.messages.print)
 	}
-	r := chrome.New(l.recording.parts, len(l.ranks))
-	if l.opt.Trace != "" {
-		if err := r.WriteFile(l.opt.Trace); err != nil {
-			l.messages.print(fmt.Sprintf("mpiexec: can't write the recording: %v", err))
-			if l.status == 0 {
-				l.status = 1
+}
+
+// report writes a recording to a file and prints its summary, as the options ask. It returns
+// the exit status of a job that has ended with status.
+func (o *Options) report(r *chrome.Recording, status int, print func(line string)) int {
+	if o.Trace != "" {
+		if err := r.WriteFile(o.Trace); err != nil {
+			print(fmt.Sprintf("mpiexec: can't write the recording: %v", err))
+			if status == 0 {
+				status = 1
 			}
-		} else if l.opt.Verbose {
-			l.messages.print(fmt.Sprintf("mpiexec: wrote %s; open it at https://ui.perfetto.dev, or with python -m gormapy.trace", l.opt.Trace))
+		} else if o.Verbose {
+			print(fmt.Sprintf("mpiexec: wrote %s; open it at https://ui.perfetto.dev, or with python -m gormapy.trace", o.Trace))
 		}
-		if !l.opt.Summary {
+		if !o.Summary {
 			for _, line := range r.Incomplete() {
-				l.messages.print("mpiexec: " + line)
+				print("mpiexec: " + line)
 			}
 		}
 	}
-	if l.opt.Summary {
+	if o.Summary {
 		for _, line := range strings.Split(strings.TrimRight(r.Summary(), "\n"), "\n") {
-			l.messages.print(line)
+			print(line)
 		}
 	}
+	return status
+}
+
+// report writes what the ranks have recorded, and returns the job's exit status.
+func (a *away) report(status int) int {
+	if a.opt.Trace == "" && !a.opt.Summary {
+		return status
+	}
+	var parts []chrome.Source
+	for n := range a.opt.Ranks() {
+		g := a.ranks[n]
+		if g == nil || g.record == nil || len(g.record.Data) == 0 {
+			continue
+		}
+		p, err := trace.ReadPart(g.record.Data)
+		if err != nil || int(p.Head.Rank) != n {
+			a.say(fmt.Sprintf("the recording of rank %d is none: %v", n, err))
+			continue
+		}
+		parts = append(parts, chrome.Source{Part: p, Host: fmt.Sprintf("%s %d", g.Host, g.Node), Shift: g.record.Times})
+	}
+	return a.opt.report(chrome.NewOf(parts, a.opt.Ranks()), status, func(line string) { fmt.Fprintln(os.Stderr, line) })
 }
 
 // writable returns an error if a file can't be created or replaced.

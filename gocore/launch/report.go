@@ -4,22 +4,14 @@ import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
+
+	"gormapy/gocore/job"
 )
 
 // endText returns how a process ended, as a clause.
-func endText(ws unix.WaitStatus) string {
-	if ws.Signaled() {
-		return "was killed by " + signalText(ws.Signal())
-	}
-	return fmt.Sprintf("ended with exit status %d", ws.ExitStatus())
-}
+func endText(ws unix.WaitStatus) string { return job.EndText(ws) }
 
-func signalText(sig unix.Signal) string {
-	if name := unix.SignalName(sig); name != "" {
-		return fmt.Sprintf("signal %d (%s)", int(sig), name)
-	}
-	return fmt.Sprintf("signal %d", int(sig))
-}
+func signalText(sig unix.Signal) string { return job.SignalText(sig) }
 
 // stoppingText returns a clause about the ranks that still run, which are stopped.
 func stoppingText(live, total int) string {

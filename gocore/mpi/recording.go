@@ -26,6 +26,10 @@ func TraceStart(names string) (code Code) {
 // made a part for this rank.
 func TraceJob(names string) (yes bool, code Code) {
 	defer Contain(&code)
+	if proc != nil && proc.monitor.Records() {
+		code := TraceStart(names)
+		return code == 0, code
+	}
 	path := os.Getenv(trace.EnvPart)
 	if path == "" || proc == nil || proc.place.Launcher != "mpiexec" {
 		return false, 0

@@ -14,8 +14,10 @@ import (
 	"gormapy/gocore/errs"
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/fabric/registry"
+	"gormapy/gocore/home"
 	"gormapy/gocore/job"
 	"gormapy/gocore/log"
+	"gormapy/gocore/monitor"
 	"gormapy/gocore/mpiio"
 	"gormapy/gocore/p2p"
 	"gormapy/gocore/rma"
@@ -37,6 +39,8 @@ type process struct {
 	agent    nodeAgent
 
 	contexts contexts
+
+	monitor *monitor.Monitor // nil under gormapy's launcher, which monitors the job
 }
 
 // Process states.
@@ -87,6 +91,7 @@ func Init() (code Code) {
 	// Container limits can make this 1. The progress engine and callers that wait in
 	// the kernel must not wait for each other's processor.
 	runtime.GOMAXPROCS(max(8, runtime.NumCPU()))
+	at := home.Given()
 	place, err := boot.Find()
 	if err != nil {
 		return CodeOf(errs.New(errs.Other, "%v", err))
@@ -121,6 +126,7 @@ func Init() (code Code) {
 	if n.seg.Nodes() > 1 {
 		n.eng.OnNodeChange(n.succeed)
 	}
+	n.watchOver(at)
 	if err := n.eng.Start(); err != nil {
 		return CodeOf(errs.New(errs.Intern, "start the progress engine: %v", err))
 	}
@@ -257,6 +263,9 @@ func Finalize(wait bool) (code Code) {
 			return Interrupted
 		}
 	}
+	if failed.Load() {
+		proc.fails("ended with exit status 1", 1)
+	}
 	proc.seg.SetState(proc.rank, job.StateFinalized)
 	if a := proc.agent.take(); a != nil && (failed.Load() || !exitReported.Load()) {
 		if wait && !failed.Load() && proc.awaitNode() == engine.ErrInterrupted {
@@ -271,8 +280,11 @@ func Finalize(wait bool) (code Code) {
 	switch {
 	case failed.Load() && proc.place.Abort != nil:
 		proc.place.Abort(1)
-	case !exitReported.Load() && proc.place.Finalize != nil:
-		proc.place.Finalize()
+	case !exitReported.Load():
+		proc.monitor.Ends()
+		if proc.place.Finalize != nil {
+			proc.place.Finalize()
+		}
 	}
 	return 0
 }
@@ -294,7 +306,9 @@ func Exiting(status int) {
 	if state.Load() == stateNone {
 		return
 	}
-	status &= 0xff
+	if status &= 0xff; status != 0 {
+		proc.fails(fmt.Sprintf("ended with exit status %d", status), status)
+	}
 	if a := proc.agent.take(); a != nil && state.Load() == stateFinalized {
 		for status == 0 && !failed.Load() && proc.awaitNode() == engine.ErrInterrupted {
 			if _, _, aborted := proc.seg.Aborted(); aborted {
@@ -302,6 +316,9 @@ func Exiting(status int) {
 			}
 		}
 		a.Leave()
+	}
+	if status == 0 {
+		proc.leaves()
 	}
 	switch {
 	case proc.place.Finalize == nil:
@@ -322,6 +339,7 @@ func Abort(code int) {
 	}
 	if proc != nil {
 		log.Infof("mpi", "Abort: the job is to end with status %d", code)
+		proc.fails(fmt.Sprintf("called Abort(%d)", code), code)
 		proc.seg.Abort(proc.rank, code)
 		if proc.place.Abort != nil {
 			proc.place.Abort(code)
@@ -404,7 +422,9 @@ func ClaimTraceback(hash uint64) bool {
 	if proc == nil {
 		return true
 	}
-	return proc.seg.ClaimError(hash &^ (3 << 62))
+	yes := proc.seg.ClaimError(hash &^ (3 << 62))
+	repeated.Store(!yes)
+	return yes
 }
 
 // SetStacks announces that job.StackSignal makes this process print its stacks.

@@ -51,6 +51,8 @@ var (
 		Meaning: "whether a thread that waits moves off a core on which another rank polls too, while other cores are less busy; a thread whose affinity the program has changed is never moved"})
 	PeerTimeout = Add(Setting{Name: "GORMAPY_PEER_TIMEOUT", Default: "5", Reader: ByRanks,
 		Meaning: "seconds after which a host that does not answer has left the job, whose ranks have then failed"})
+	Timeout = Add(Setting{Name: "GORMAPY_TIMEOUT", Reader: "mpiexec, and ranks of other launchers, when MPI is initialised",
+		Meaning: "seconds after which every rank says what it does and prints its stacks, and the job ends with status 124: the same as mpiexec --timeout; no time-out if it is not set"})
 	Log = Add(Setting{Name: "GORMAPY_LOG", Default: "warn", Choices: []string{"error", "warn", "info", "debug"}, Reader: ByRanks,
 		Meaning: "how much the core tells on standard error about what it decides: launcher, transports, ways of windows, ends of peers"})
 	LogFile = Add(Setting{Name: "GORMAPY_LOG_FILE", Reader: ByRanks,

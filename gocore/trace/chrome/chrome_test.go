@@ -262,6 +262,21 @@ func TestWindowIsThereOnceForAllItsRanks(t *testing.T) {
 	assert.Len(t, join(2, a, b).windows, 1)
 }
 
+// The clocks of two hosts are a second apart, and one is faster by a thousandth.
+func TestClocksOfSeveralHosts(t *testing.T) {
+	here, there := newRecorder(t, 0, 2, 10), newRecorder(t, 1, 2, 10)
+	here.call(callSend, 2_000_000, 3_000_000)
+	h := there.part.Head
+	h.Clock, h.Tick0, h.Nano0 = trace.ClockTSC, 5000, 1_000_000_000
+	h.Tick1, h.Nano1 = 105_000, 1_100_000_000
+	there.call(callRecv, 55_000, 105_000)
+	r := NewOf([]Source{{Part: here.part, Host: "a"}, {Part: there.part, Host: "b", Shift: [2]int64{-998_000_000, -998_100_000}}}, 2)
+	f := written(t, r)
+	receive := f.events("X", "Recv")[0]
+	assert.InDelta(t, 49_950, receive.TS, 1, "the middle of 100 ms that lasted 99.9 ms here, and the send began with the recording")
+	assert.InDelta(t, 49_950, receive.Dur, 1)
+}
+
 func TestCallThatDidNotEndLastsUntilTheLastEvent(t *testing.T) {
 	dead, other := newRecorder(t, 0, 2, 10), newRecorder(t, 1, 2, 10)
 	dead.call(callRecv, 1000, 0, func(r *trace.Record) { r.State = trace.StateOpen })

@@ -17,7 +17,8 @@
 //   - M: names.
 //
 // Times are microseconds since the first event, with three decimals. The ranks' clocks
-// are comparable because all ranks run on one host.
+// are comparable because all ranks run on one host, or because the hosts have compared their
+// clocks (Source.Shift).
 //
 // otherData has what is no event: the ranks, the numbers of dropped records, windows,
 // and the table as text.

@@ -73,23 +73,32 @@ func (c *clock) at(tick uint64) int64 {
 	return int64(c.nano) + int64(float64(int64(tick-c.tick))*c.rate)
 }
 
-// clockOf returns the clock of all parts that count ticks. On one host the ticks are the
-// same, and the longest time between two pairs gives the most exact rate.
-func clockOf(parts []*trace.Part) *clock {
+// Source is a part, and the host that it was recorded on.
+type Source struct {
+	Part *trace.Part
+	Host string // the same text for parts whose clocks are the same
+	// Shift is what to add to the host's time for that of the recording, when the part began
+	// and when it ended: clocks run apart.
+	Shift [2]int64
+}
+
+// clockOf returns the clock of all parts of a host that count ticks. On one host the ticks are
+// the same, and the longest time between two pairs gives the most exact rate.
+func clockOf(parts []Source, host string) *clock {
 	var t0, n0, t1, n1 uint64
-	for _, p := range parts {
-		h := p.Head
-		if h.Clock != trace.ClockTSC || !p.Used() {
+	for _, s := range parts {
+		h := s.Part.Head
+		if h.Clock != trace.ClockTSC || !s.Part.Used() || s.Host != host {
 			continue
 		}
 		if t0 == 0 || h.Tick0 < t0 {
-			t0, n0 = h.Tick0, h.Nano0
+			t0, n0 = h.Tick0, h.Nano0+uint64(s.Shift[0])
 		}
 		if h.Tick1 > t1 {
-			t1, n1 = h.Tick1, h.Nano1
+			t1, n1 = h.Tick1, h.Nano1+uint64(s.Shift[1])
 		}
-		if h.Tick1 == 0 { // the process did not store when it ended
-			if tick, nano := p.Pair(); tick > t1 {
+		if h.Tick1 == 0 && host == "" { // the process, which was on this host, did not store when it ended
+			if tick, nano := s.Part.Pair(); tick > t1 {
 				t1, n1 = tick, nano
 			}
 		}
@@ -101,25 +110,39 @@ func clockOf(parts []*trace.Part) *clock {
 	return c
 }
 
-// New joins parts.
+// New joins parts that were recorded on one host.
 func New(parts []*trace.Part, ranks int) *Recording {
+	sources := make([]Source, len(parts))
+	for i, p := range parts {
+		sources[i].Part = p
+	}
+	return NewOf(sources, ranks)
+}
+
+// NewOf joins parts of several hosts.
+func NewOf(sources []Source, ranks int) *Recording {
 	r := &Recording{Ranks: ranks, threads: map[int][]uint32{}, dropped: map[int]uint64{}}
-	ticks := clockOf(parts)
+	clocks := map[string]*clock{}
 	seen := map[int]bool{}
 	windows := map[int64]bool{}
 	sent := map[[2]int64]int{} // by rank and number
 	var received []message
 	var numbers []int64
-	for _, p := range parts {
+	for _, source := range sources {
+		p := source.Part
 		if !p.Used() {
 			continue
 		}
 		rank := int(p.Head.Rank)
 		r.Ranks = max(r.Ranks, rank+1)
 		seen[rank] = true
-		c := ticks
+		c := clocks[source.Host]
+		if c == nil {
+			c = clockOf(sources, source.Host)
+			clocks[source.Host] = c
+		}
 		if p.Head.Clock != trace.ClockTSC {
-			c = &clock{rate: 1}
+			c = &clock{nano: uint64(source.Shift[0]), rate: 1}
 		}
 		if n := p.Dropped(); n > 0 {
 			r.dropped[rank] += n

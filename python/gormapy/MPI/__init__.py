@@ -148,7 +148,7 @@ def _start():
     import os
     import sys
 
-    under_launcher = any(name.startswith(("GORMAPY_JOB_", "PMI_")) for name in os.environ)
+    under_launcher = any(name.startswith(("GORMAPY_JOB_", "PMI_", "PMIX_")) for name in os.environ)
     from . import errhandler
 
     if _rc.initialize and not Is_initialized():
@@ -165,7 +165,9 @@ def _start():
             import atexit
 
             atexit.register(_finalize_at_exit)
-    if not under_launcher:
+    if "GORMAPY_TIMEOUT" in os.environ:
+        _print_stacks_on_request()
+    if not (under_launcher or _is_launched()):
         return
     from gormapy import _excepthook
 
@@ -174,6 +176,12 @@ def _start():
     if stdout is not None and hasattr(stdout, "reconfigure") and not stdout.isatty():
         stdout.reconfigure(line_buffering=True)  # a rank's lines appear when they are printed
     _print_stacks_on_request()
+
+
+def _is_launched():
+    """Return whether a launcher has started this process, which has joined its job."""
+    info = _core.WorldInfo()
+    return info != "null" and '"launcher":"none"' not in info
 
 
 def _print_stacks_on_request():

@@ -1,0 +1,37 @@
+// Package home connects the ranks of a job with the mpiexec that has handed the job over
+// to another launcher: their home. By it mpiexec learns what it knows of ranks that it has
+// started itself: which of them failed and how, what they wait for, what they recorded.
+//
+// # Protocol
+//
+// mpiexec listens on a port of its host (Listen), and passes its addresses and a secret of
+// this job to the ranks in their environment (Variables). Each rank connects (Where.Call),
+// and has a handshake of package handshake, whose first message is the rank's Hello. Then
+// both sides send messages: a head in JSON, and data, each behind its length.
+//
+//	rank to mpiexec
+//	clock    asks for mpiexec's time: see Link.Clock
+//	state    what the ranks of the node do, as lines of text by rank: the answer to describe
+//	record   the part of a recording as data, and clocks; the answer to collect
+//	failed   the rank is about to end the job, how and with which exit status
+//	peer     a rank of the same node has ended, with which wait status
+//	bye      the rank ends well
+//
+//	mpiexec to rank
+//	clock    the time
+//	describe say what the ranks of your node do
+//	stacks   print your stacks
+//	collect  send what you have recorded
+//	heard    the answer to failed and bye: the rank may go on
+//	end      end the job with this exit status
+//
+// A connection that ends before bye or failed is the end of the process: the kernel closes
+// it however the process ends, before the launcher in between learns of it.
+//
+// # What it does not do
+//
+// What follows the handshake is neither encrypted nor authenticated, as in package
+// handshake.
+//
+// It may import handshake.
+package home
