@@ -3,7 +3,6 @@ package launch
 import (
 	"fmt"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
 	"syscall"
@@ -60,10 +59,12 @@ type away struct {
 
 	asking    time.Time // until when the ranks may say what they do at the time-out
 	printing  []*guest  // ranks that are to print their stacks, in turn
+	printed   time.Time // when the last one was told to
 	stacksAt  time.Time // when to end the job after the ranks have printed their stacks
 	collectAt time.Time // until when the recordings of all ranks may come after a failure
 	termAt    time.Time // when to send the engine SIGTERM
 	killAt    time.Time
+	urged     bool // the engine was told to end the job, which it had not done by itself
 	timedOut  bool
 }
 
@@ -99,8 +100,7 @@ func runAway(o *Options, e *engine, args []string) (int, error) {
 		return 0, err
 	}
 	defer a.sentry.stop()
-	signals := make(chan os.Signal, 64)
-	signal.Notify(signals, sentrySignals...)
+	signals := catchAway()
 	// By this thread, which lives as long as this process: its end sends the engine SIGTERM.
 	a.pid, err = syscall.ForkExec(e.program, append([]string{e.program}, args...), &syscall.ProcAttr{
 		Env:   environ(environ(os.Environ(), nil), where.Variables()),
@@ -135,7 +135,7 @@ func (a *away) wait(signals <-chan os.Signal) unix.WaitStatus {
 		case e := <-a.home.Events():
 			a.onEvent(e)
 		case s := <-signals:
-			a.pending[s.(unix.Signal)] = time.Now().Add(sentryDelay)
+			a.onSignal(s.(unix.Signal))
 		case <-timeout:
 			a.onTimeout()
 		case now := <-ticker.C:
@@ -143,6 +143,15 @@ func (a *away) wait(signals <-chan os.Signal) unix.WaitStatus {
 		case ws := <-a.ended:
 			return ws
 		}
+	}
+}
+
+// onSignal handles a signal to this process. One that ends the job is why it ends: the ranks that
+// are lost from now on have not failed.
+func (a *away) onSignal(s unix.Signal) {
+	a.pending[s] = time.Now().Add(sentryDelay)
+	if ends(s) && a.status == 0 {
+		a.status = 128 + int(s)
 	}
 }
 
@@ -174,6 +183,7 @@ func (a *away) onTick(now time.Time) {
 	case due(&a.collectAt):
 		a.grant()
 	case due(&a.termAt):
+		a.urged = true
 		_ = unix.Kill(a.pid, unix.SIGTERM)
 		_ = unix.Kill(a.pid, unix.SIGCONT)
 		a.killAt = now.Add(engineDelay)
@@ -194,7 +204,7 @@ func (a *away) onEvent(e home.Event) {
 		e.Link.Close()
 	case r == nil || r.link != e.Link:
 	case e.Over:
-		if !r.gone && a.lost == nil && a.status == 0 && len(a.pending) == 0 {
+		if !r.gone && a.lost == nil && a.status == 0 {
 			a.lost = r
 			a.termAt = time.Now().Add(engineDelay)
 		}
@@ -251,18 +261,18 @@ func (a *away) fail(r *guest, status int, how string) bool {
 		}
 	}
 	a.status = status
-	a.say(fmt.Sprintf("rank %d (%s, pid %d) %s%s", r.Rank, r.Host, r.PID, how, stoppingText(live, len(a.ranks))) + a.see(r.Rank))
+	a.say(fmt.Sprintf("rank %d (%s, pid %d) %s%s", r.Rank, r.Host, r.PID, how, stoppingText(live, len(a.ranks))) + a.see(r))
 	a.termAt = time.Now().Add(engineDelay)
 	return true
 }
 
-// see returns a clause about the file with the errors of a rank.
-func (a *away) see(rank int) string {
+// see returns a clause about the file with the errors of a rank, on its host.
+func (a *away) see(r *guest) string {
 	if a.opt.OutputDir == "" {
 		return ""
 	}
 	o := outputs{dir: a.opt.OutputDir, merge: a.opt.Merge}
-	return "; see " + o.errors(rank) + " there"
+	return "; see " + o.errors(r.Rank) + " on " + r.Host
 }
 
 // grantIfComplete lets ranks that fail go on if all recordings have come that can.
@@ -332,6 +342,10 @@ func (a *away) reportTimeout() {
 // printNext has a rank print its stacks, or a few if they are many: one after the other, since
 // their lines would mix.
 func (a *away) printNext() {
+	if len(a.printing) == 0 || time.Since(a.printed) < max(time.Second/time.Duration(a.opt.Ranks()), tick) && time.Since(a.printed) < 5*tick {
+		return
+	}
+	a.printed = time.Now()
 	for range min(len(a.printing), 1+a.opt.Ranks()/64) {
 		_ = a.printing[0].link.Send(&home.Message{Kind: home.Stacks})
 		a.printing = a.printing[1:]
@@ -374,10 +388,13 @@ func (a *away) finish(ws unix.WaitStatus) int {
 		break
 	}
 	status := exitStatus(ws)
-	if a.lost != nil && a.status == 0 && status != 0 {
+	if a.lost != nil && a.status == 0 && (status != 0 || a.urged) {
 		how := "was killed, or has ended without calling MPI_Finalize"
-		if sig := signalOf(status, a.engine.name); sig != 0 {
+		if sig := signalOf(status, a.engine.name); sig != 0 && !a.urged {
 			how, status = endText(unix.WaitStatus(sig)), 128+int(sig)
+		}
+		if a.urged {
+			status = 1
 		}
 		a.fail(a.lost, status, how)
 	}

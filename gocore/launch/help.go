@@ -29,6 +29,7 @@ For the whole job, before the first program:
                            gormapy.plot
   --summary                at the end, a table of the time that each call took
   --timeout S              after S seconds say what each rank does, stop, status 124
+                           (GORMAPY_TIMEOUT=S is the same, also without mpiexec)
   -v, --verbose            say which rank is which process, on which CPUs, what was
                            ignored, and at the end what each rank used
   -V, --version            print the version
@@ -60,6 +61,6 @@ Several hosts, before the first program:
                            what starts processes there, in place of ssh
 For that mpiexec hands over to a launcher that is installed, and says to which:
 in an allocation of Slurm or Flux to srun or flux, else to mpiexec.hydra (pip
-install mpich) or prterun (Open MPI 5). --timeout, --output-dir, --trace,
---summary and --merge-stderr-to-stdout are for jobs on this host.
+install mpich) or prterun (Open MPI 5). All options work there, too. The files of
+--output-dir are on the hosts of the ranks.
 `

@@ -36,6 +36,9 @@ func TestMain(m *testing.M) {
 	if role := os.Getenv("LAUNCH_TEST_ROLE"); role != "" {
 		os.Exit(actRank(role))
 	}
+	if role := os.Getenv("LAUNCH_TEST_AWAY"); role != "" {
+		os.Exit(actAway(role))
+	}
 	dir, err := os.MkdirTemp("", "launch-test-")
 	if err != nil {
 		panic(err)

@@ -47,6 +47,10 @@ func isRedirector(args []string) bool { return len(args) >= 5 && args[1] == redi
 func redirect(args []string) int {
 	dir, merge, program := args[0], args[1] == "true", args[2:]
 	err := func() error {
+		path, err := findProgram(program[0], "", searchPath(os.Environ()))
+		if err != nil {
+			return err
+		}
 		if dir != "" {
 			rank, err := rankByEnvironment(os.Getenv)
 			if err != nil {
@@ -73,10 +77,6 @@ func redirect(args []string) int {
 			if err := unix.Dup3(1, 2, 0); err != nil {
 				return os.NewSyscallError("dup3", err)
 			}
-		}
-		path, err := findProgram(program[0], "", searchPath(os.Environ()))
-		if err != nil {
-			return err
 		}
 		return os.NewSyscallError("execve", syscall.Exec(path, program, os.Environ()))
 	}()

@@ -15,8 +15,16 @@ import (
 // sentryName is argument 0 of the sentry.
 const sentryName = "gormapy-sentry"
 
-// sentrySignals are the signals that the sentry tells.
-var sentrySignals = []os.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGQUIT, unix.SIGHUP, unix.SIGUSR1, unix.SIGUSR2}
+// catchAway subscribes to the signals that concern a job away. SIGHUP stays ignored if it was
+// (nohup).
+func catchAway() <-chan os.Signal {
+	signals := make(chan os.Signal, 64)
+	signal.Notify(signals, unix.SIGINT, unix.SIGTERM, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2)
+	if !signal.Ignored(unix.SIGHUP) {
+		signal.Notify(signals, unix.SIGHUP)
+	}
+	return signals
+}
 
 // sentry is a process in the process group of this one. It writes to a pipe the number of each
 // signal that it gets: those were sent to the group.
@@ -86,9 +94,7 @@ func isSentry(args []string) bool { return len(args) == 1 && args[0] == sentryNa
 func standSentry() {
 	name := append([]byte("gormapy-sentry"), 0) // for ps; at most 15 bytes
 	_ = unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name[0])), 0, 0, 0)
-	signals := make(chan os.Signal, 64)
-	signal.Notify(signals, sentrySignals...)
-	for s := range signals {
+	for s := range catchAway() {
 		if _, err := os.Stdout.Write([]byte{byte(s.(unix.Signal))}); err != nil {
 			return
 		}

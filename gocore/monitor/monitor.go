@@ -21,6 +21,9 @@ type Options struct {
 	Abort   func(code int) // ends the job by its launcher; nil if that can't
 	Home    *home.Where    // nil: there is none
 	Timeout time.Duration  // of the job, since now; 0: none
+	// Unmanaged: there is no process manager that ends the ranks. They end themselves when one
+	// has ended.
+	Unmanaged bool
 }
 
 // Monitor is that of this process. All methods of a nil Monitor do nothing.
@@ -186,27 +189,13 @@ func (m *Monitor) Ends() {
 // PeerEnded tells that the process of a rank has ended. It is called at all ranks that notice,
 // before their calls fail for that reason.
 func (m *Monitor) PeerEnded(rank int) {
-	switch {
-	case m == nil:
-	case m.o.Home != nil:
-		go m.peerEnded(rank)
-	default:
-		m.peerEnded(rank)
+	if m == nil {
+		return
 	}
-}
-
-func (m *Monitor) peerEnded(rank int) {
 	rk := &m.seg.Ranks[rank]
 	_, _, aborted := m.seg.Aborted()
 	exited, ws := atomic.LoadUint32(&rk.Exit) != 0, unix.WaitStatus(atomic.LoadInt32(&rk.ExitStatus))
-	well := exited && ws == 0 || !exited && atomic.LoadUint32(&rk.State) == job.StateFinalized
-	if l := m.home(); l != nil {
-		if exited && !well && m.seg.Local(rank) {
-			_ = l.Send(&home.Message{Kind: home.Peer, Rank: rank, Code: int(ws)})
-		}
-		return
-	}
-	if well || aborted || m.ending.Load() || m.speaker(rank) != m.o.Rank {
+	if exited && ws == 0 || !exited && atomic.LoadUint32(&rk.State) == job.StateFinalized {
 		return
 	}
 	code, how := 1, "has ended without calling MPI_Finalize"
@@ -218,9 +207,23 @@ func (m *Monitor) peerEnded(rank int) {
 	case exited:
 		code, how = max(ws.ExitStatus(), 1), job.EndText(ws)
 	}
+	if m.o.Home != nil && exited && m.seg.Local(rank) {
+		m.seg.Abort(rank, code) // the home ends the job
+		go m.tellPeer(rank, ws)
+	}
+	if m.o.Home != nil || m.o.Unmanaged || aborted || m.ending.Load() || m.speaker(rank) != m.o.Rank {
+		return
+	}
 	m.seg.Abort(rank, code)
 	m.say(m.verdict(rank, how))
 	time.AfterFunc(failTime, func() { m.end(code) })
+}
+
+// tellPeer tells the home that a rank of this node has ended, with a wait status.
+func (m *Monitor) tellPeer(rank int, ws unix.WaitStatus) {
+	if l := m.home(); l != nil {
+		_ = l.Send(&home.Message{Kind: home.Peer, Rank: rank, Code: int(ws)})
+	}
 }
 
 // failTime is how long the launcher may take to end the job because of the same failure, as it

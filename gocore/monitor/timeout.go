@@ -27,7 +27,7 @@ const (
 	// stackDelay is when a rank begins to do so, and stackTurn how much later the next one
 	// does: their lines would mix.
 	stackDelay = 100 * time.Millisecond
-	stackTurn  = 20 * time.Millisecond
+	stackTurn  = 40 * time.Millisecond
 )
 
 // alone starts the time-out of a job without a home.
@@ -37,7 +37,7 @@ func (m *Monitor) alone() {
 	}
 	at := slices.Index(m.seg.RanksOf(m.seg.Node()), m.o.Rank)
 	time.AfterFunc(m.o.Timeout+time.Duration(at)*turn, m.timeOut)
-	time.AfterFunc(m.o.Timeout+stackDelay+stackTurn*time.Duration(min(m.o.Rank, 30)), func() {
+	time.AfterFunc(m.o.Timeout+stackDelay+stackTurn*time.Duration(min(m.o.Rank, 20)), func() {
 		// After what the first rank that is not stopped says.
 		for end := time.Now().Add(time.Duration(len(m.seg.Ranks)) * turn); !m.seg.HasTimedOut() && time.Now().Before(end); {
 			time.Sleep(stackDelay)
@@ -65,7 +65,9 @@ func (m *Monitor) timeOut() {
 	}
 	m.say(text.String())
 	time.Sleep(stackTime)
-	if m.o.Abort == nil || len(ranks) > 1 {
+	if m.o.Unmanaged {
+		m.kill(ranks) // nobody else does
+	} else {
 		time.AfterFunc(endTime/2, func() { m.kill(ranks) })
 	}
 	m.end(StatusTimeout)
@@ -84,11 +86,11 @@ func (m *Monitor) is(rank int) func(pid int) bool {
 	return func(pid int) bool { return sys.Look(pid, m.seg.Ranks[rank].StartTime) == sys.Living }
 }
 
-// kill ends the other ranks of this node, also those that are stopped: not every launcher
-// does.
+// kill ends the other ranks of this node that are stopped, and so don't end by themselves: not
+// every launcher does.
 func (m *Monitor) kill(ranks []int) {
 	for _, r := range ranks {
-		if pid := m.seg.Ranks[r].PID(); r != m.o.Rank && pid != 0 {
+		if pid := m.seg.Ranks[r].PID(); r != m.o.Rank && pid != 0 && sys.Stopped(pid) {
 			sys.Signal(pid, m.is(r), unix.SIGKILL)
 		}
 	}

@@ -37,7 +37,9 @@ func (n *process) onEvent(e store.Event) {
 		if atomic.LoadUint32(&n.me.State) == job.StateFinalized {
 			return
 		}
-		fmt.Fprintf(os.Stderr, "gormapy: rank %d ends: %s\n", n.rank, e.Why)
+		if e.Kind != store.Aborted { // else that rank has told
+			fmt.Fprintf(os.Stderr, "gormapy: rank %d ends: %s\n", n.rank, e.Why)
+		}
 		os.Exit(code)
 	})
 }

@@ -34,10 +34,9 @@ func (n *process) watchOver(at *home.Where) {
 	if settings.Timeout.Given() && o.Timeout == 0 {
 		log.Errorf("mpi", "%s is %q, which is no positive number of seconds: there is no time-out", settings.Timeout.Name, os.Getenv(settings.Timeout.Name))
 	}
+	o.Unmanaged = n.place.Watch != nil // see onEvent
 	n.monitor = monitor.Start(o)
-	if n.place.Watch == nil { // else the ranks end themselves: see onEvent
-		n.eng.OnEnd(n.monitor.PeerEnded)
-	}
+	n.eng.OnEnd(n.monitor.PeerEnded)
 }
 
 // fails records that this rank is about to end the job with an exit status, and tells; how is a

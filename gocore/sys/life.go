@@ -76,3 +76,13 @@ func PidFD(pid int) (fd int, ok bool, err error) {
 	}
 	return fd, true, err
 }
+
+// Stopped reports whether a process is stopped, by a signal or a debugger.
+func Stopped(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	state, _, ok := parseStat(stat)
+	return ok && (state == 'T' || state == 't')
+}

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 def Init() -> None:
     """Initialize the MPI execution environment."""
+    recorded = any(name in os.environ for name in ("GORMAPY_JOB_TRACE", "GORMAPY_JOB_HOME_RECORD"))
     check(core.Init())
     for change in core.EnvironmentChanges().splitlines():  # a child is no rank of the launcher
         name, given, value = change.partition("=")
@@ -38,7 +39,7 @@ def Init() -> None:
         else:
             os.environ.pop(name, None)
     registration.start()
-    if "GORMAPY_JOB_TRACE" in os.environ:
+    if recorded:
         from gormapy.trace import recording
 
         recording.join_job()

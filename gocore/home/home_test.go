@@ -1,0 +1,116 @@
+package home
+
+import (
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// listen makes a home and returns where it is, as a rank is told.
+func listen(t *testing.T) (*Home, *Where) {
+	t.Helper()
+	h, err := Listen(func() int64 { return 4711 })
+	require.NoError(t, err)
+	t.Cleanup(h.Close)
+	w := &Where{Record: true, Timeout: 1500 * time.Millisecond}
+	w.Addresses, w.Secret = h.Where()
+	return h, w
+}
+
+func next(t *testing.T, h *Home) Event {
+	t.Helper()
+	select {
+	case e := <-h.Events():
+		return e
+	case <-time.After(10 * time.Second):
+		require.FailNow(t, "nothing happens")
+		return Event{}
+	}
+}
+
+func TestARankIsToldByItsEnvironment(t *testing.T) {
+	_, w := listen(t)
+	for _, kv := range w.Variables() {
+		name, value, _ := strings.Cut(kv, "=")
+		t.Setenv(name, value)
+	}
+	assert.Equal(t, w, Given())
+	for _, name := range Names {
+		_, there := os.LookupEnv(name)
+		assert.False(t, there, "a child of a rank finds %s", name)
+	}
+	assert.Nil(t, Given())
+}
+
+func TestMessages(t *testing.T) {
+	h, w := listen(t)
+	hello := Hello{Rank: 2, Size: 4, PID: 77, Node: 1, Host: "there"}
+	l, err := w.Call(hello)
+	require.NoError(t, err)
+	defer l.Close()
+	joined := next(t, h)
+	assert.Equal(t, hello, joined.Link.Hello)
+	assert.Nil(t, joined.Message)
+
+	require.NoError(t, l.Send(&Message{Kind: Clock, Times: [2]int64{42, 0}}))
+	m, err := l.Receive()
+	require.NoError(t, err)
+	assert.Equal(t, [2]int64{42, 4711}, m.Times, "it is answered without the owner of the home")
+
+	sent := &Message{Kind: Record, Times: [2]int64{-5, 6}, Data: make([]byte, 3<<20)}
+	sent.Data[len(sent.Data)-1] = 9
+	require.NoError(t, l.Send(sent))
+	assert.Equal(t, sent, next(t, h).Message)
+	require.NoError(t, l.Send(&Message{Kind: State, Lines: map[int][]string{2: {"a", "b"}}}))
+	assert.Equal(t, []string{"a", "b"}, next(t, h).Message.Lines[2])
+
+	require.NoError(t, joined.Link.Send(&Message{Kind: End, Code: 124}))
+	m, err = l.Receive()
+	require.NoError(t, err)
+	assert.Equal(t, 124, m.Code)
+	l.Close()
+	assert.True(t, next(t, h).Over)
+}
+
+func TestOthersAreNotLetIn(t *testing.T) {
+	h, w := listen(t)
+	wrong := *w
+	wrong.Secret = make([]byte, 32)
+	_, err := wrong.Call(Hello{Rank: 0, Size: 1})
+	assert.Error(t, err)
+	_, err = w.Call(Hello{Rank: 4, Size: 4})
+	assert.Error(t, err, "there is no such rank")
+	conn, err := net.Dial("tcp", w.Addresses[0])
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = conn.Write([]byte("GET / HTTP/1.1\r\n\r\n"))
+	require.NoError(t, err)
+	_, _ = conn.Read(make([]byte, 1))
+	select {
+	case e := <-h.Events():
+		assert.Fail(t, "let in", "%v", e)
+	default:
+	}
+}
+
+// Of several addresses that lead to the home, only one attempt becomes the rank.
+func TestARankConnectsOnce(t *testing.T) {
+	h, w := listen(t)
+	w.Addresses = append(w.Addresses, w.Addresses...)
+	w.Addresses = append(w.Addresses, "127.0.0.1:1")
+	l, err := w.Call(Hello{Rank: 0, Size: 1})
+	require.NoError(t, err)
+	require.NotNil(t, next(t, h).Link)
+	l.Close()
+	assert.True(t, next(t, h).Over)
+	select {
+	case <-h.Events():
+		assert.Fail(t, "it has connected twice")
+	case <-time.After(100 * time.Millisecond):
+	}
+}
