@@ -119,7 +119,7 @@ func runAway(o *Options, e *engine, args []string) (int, error) {
 		}
 		a.ended <- ws
 	}()
-	return a.finish(a.wait(signals)), nil
+	return a.finish(a.wait(signals), signals), nil
 }
 
 // wait serves the job until the engine has ended, and returns how.
@@ -377,11 +377,14 @@ func (a *away) everyone(m *home.Message) {
 func (a *away) say(line string) { fmt.Fprintf(os.Stderr, "mpiexec: %s\n", line) }
 
 // finish reports after the end of the engine, and returns the job's exit status.
-func (a *away) finish(ws unix.WaitStatus) int {
+func (a *away) finish(ws unix.WaitStatus, signals <-chan os.Signal) int {
 	for late := time.After(lateDelay); ; {
 		select {
 		case e := <-a.home.Events():
 			a.onEvent(e)
+			continue
+		case s := <-signals: // which the engine may have got, and ended, before this process ran
+			a.onSignal(s.(unix.Signal))
 			continue
 		case <-late:
 		}

@@ -99,7 +99,7 @@ func TraceSpan(typ, count int64) (size, span int64) {
 	return int64(t.Size()), int64(t.Extent()) * count
 }
 
-// TraceWrite joins parts (files, one a line) into a file for Perfetto. It returns the
+// TraceWrite joins parts (files, one a line, see chrome.Join) into a file for Perfetto. It returns the
 // text of an error, "" if there is none.
 func TraceWrite(parts, path string) string {
 	if err := chrome.Join(parts, path); err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gormapy/gocore/trace"
@@ -346,22 +347,33 @@ func (r *Recording) relateTimes() {
 	}
 }
 
-// Join joins the parts in files, a list with one name per line, and writes the result
-// to path.
+// Join joins the parts in files, and writes the result to path. files is a list with a name on
+// each line, which for parts of several hosts is followed by the fields of a Source: a tab and
+// the host, a tab and the first shift, a tab and the second.
 func Join(files, path string) error {
-	var parts []*trace.Part
+	var parts []Source
 	ranks := 0
-	for _, name := range strings.Split(files, "\n") {
-		mem, err := os.ReadFile(name)
+	for _, line := range strings.Split(files, "\n") {
+		fields := strings.Split(line, "\t")
+		mem, err := os.ReadFile(fields[0])
 		if err != nil {
 			return err
 		}
 		p, err := trace.ReadPart(mem)
 		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return fmt.Errorf("%s: %w", fields[0], err)
 		}
-		parts = append(parts, p)
+		s := Source{Part: p}
+		if len(fields) == 4 {
+			s.Host = fields[1]
+			for i := range s.Shift {
+				if s.Shift[i], err = strconv.ParseInt(fields[2+i], 10, 64); err != nil {
+					return fmt.Errorf("%s: %w", fields[0], err)
+				}
+			}
+		}
+		parts = append(parts, s)
 		ranks = max(ranks, int(p.Head.Size))
 	}
-	return New(parts, ranks).WriteFile(path)
+	return NewOf(parts, ranks).WriteFile(path)
 }

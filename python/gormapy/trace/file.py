@@ -189,10 +189,11 @@ def load(path):
         raise ValueError(f"{os.fspath(path)}: {error}") from None
 
 
-def join(parts, path=None):
+def join(parts, path=None, clocks=None):
     """Join the parts that `stop` has returned at each rank (bytes) and return the Trace.
 
-    With a path the file for Perfetto is written there.
+    With a path the file for Perfetto is written there. For parts of several hosts ``clocks`` has a tuple for each: the
+    host's name, and what to add to its CLOCK_MONOTONIC, in nanoseconds, when the recording began and when it ended.
     """
     from gormapy._ext import core
 
@@ -202,6 +203,8 @@ def join(parts, path=None):
             names.append(os.path.join(folder, str(number)))
             with open(names[-1], "wb") as file:
                 file.write(part)
+            if clocks is not None:
+                names[-1] += "\t{}\t{}\t{}".format(*clocks[number])
         to = os.fspath(path) if path is not None else os.path.join(folder, "out.json")
         problem = core.TraceWrite("\n".join(names), os.path.abspath(to))
         if problem:
