@@ -35,6 +35,8 @@ class Result:
 class Bed:
     """Hosts host0, host1, ... of kernel namespaces."""
 
+    ssh = BED / "netns-ssh"
+
     def __init__(self):
         self.n = 0
 

@@ -3,13 +3,18 @@
 "The kernel" is the Jupyter kernel here, the process of the notebook; Linux's is called Linux.
 
 Parts: `magics` (what users type), `Session` (the ranks, seen from the kernel), `CellRun` (one cell on them),
-`diagnosis` and `picture` (which rank waits for which), `transcript` (the output), `worker` and `shell` (in a rank).
+`diagnosis` and `picture` (which rank waits for which), `transcript` (the output), `worker` and `shell` (in a rank),
+`far` (connections to other hosts).
 
 Processes. A session is gormapy's mpiexec with N workers, each of which connects to the kernel by an abstract
 Unix socket and sends a token that it got in its environment. Messages are `link`'s: a JSON header and bytes.
 Ranks print to pipes, whose reading ends each worker passes to the kernel: so the output of C code is read, too, and
 no thread of the worker is needed for output. There is no thread in the kernel: it reads while a cell or another
 command runs, on the thread of that cell. Output of a rank between two cells is shown with the next one.
+
+Ranks on other hosts (%%mpi --hosts, and in an allocation) are started by the launcher that mpiexec hands over to. They
+connect by TCP (`far`): standard output and error are connections then, and so is the pipe that says that the
+kernel has ended. The kernel can't send them signals: they interrupt themselves when it says so.
 
 States of a rank, as the kernel sees it, with the event and the process that cause each transition:
 

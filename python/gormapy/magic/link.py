@@ -1,6 +1,8 @@
 """Messages between the kernel and the ranks: a JSON header and bytes, with their lengths before them."""
 
 import array
+import hashlib
+import hmac
 import json
 import socket
 import struct
@@ -18,9 +20,28 @@ def pack(kind, payloads=(), **fields):
     return [_LENGTH.pack(len(header)) + header, *views]
 
 
-def send(sock, kind, payloads=(), fds=(), **fields):
+class Seal:
+    """Codes that prove who sent the parts of messages, and in which order: for connections over a network."""
+
+    BYTES = 32
+
+    def __init__(self, key):
+        self.key, self.count = key, 0
+
+    def next(self, *parts):
+        """Return the code of the next part, which may consist of several."""
+        code = hmac.new(self.key, _LENGTH.pack(self.count), hashlib.sha256)
+        for part in parts:
+            code.update(part)
+        self.count += 1
+        return code.digest()
+
+
+def send(sock, kind, payloads=(), fds=(), seal=None, **fields):
     """Send a message, with descriptors of which the receiver gets copies."""
     parts = pack(kind, payloads, **fields)
+    if seal is not None:  # the header and the payloads have a code each
+        parts = [parts[0] + seal.next(parts[0]), *parts[1:], seal.next(*parts[1:])]
     if fds:
         sent = socket.send_fds(sock, [parts[0]], fds)
         parts[0] = parts[0][sent:]
@@ -44,8 +65,11 @@ class Message(dict):
 class Reader:
     """The messages in the bytes of a socket."""
 
-    def __init__(self, sock):
+    def __init__(self, sock, seal=None, outgoing=None):
         self.sock = sock
+        self.seal = seal  # of the messages that come, None if they have no codes
+        self.outgoing = outgoing  # of those that are sent
+        self.life = None  # a socket whose end is that of the kernel, of a rank on another host
         self.fds = []  # received descriptors, until the owner takes them
         self._buffer = bytearray()
         self._head = None  # the message whose payloads are not complete yet
@@ -64,26 +88,45 @@ class Reader:
 
     def take(self):
         """Return the next complete message, None if there is none."""
+        code = Seal.BYTES if self.seal else 0
         if self._head is None:
             if len(self._buffer) < _LENGTH.size:
                 return None
             (length,) = _LENGTH.unpack_from(self._buffer)
             if length > HEADER_LIMIT:
                 raise ConnectionError(f"a message header of {length} bytes came: this is no peer of ours")
-            if len(self._buffer) < _LENGTH.size + length:
+            if len(self._buffer) < _LENGTH.size + length + code:
                 return None
+            self._check(_LENGTH.size + length)
             self._head = Message(json.loads(self._buffer[_LENGTH.size : _LENGTH.size + length]))
-            del self._buffer[: _LENGTH.size + length]
+            del self._buffer[: _LENGTH.size + length + code]
         message, at = self._head, 0
-        if len(self._buffer) < sum(message["sizes"]):
+        if len(self._buffer) < sum(message["sizes"]) + code:
             return None
+        self._check(sum(message["sizes"]))
         payloads = []
         for size in message["sizes"]:
             payloads.append(bytes(self._buffer[at : at + size]))
             at += size
-        del self._buffer[:at]
+        del self._buffer[: at + code]
         message.payloads, self._head = payloads, None
         return message
+
+    def close(self):
+        """Close the sockets."""
+        self.sock.close()
+        if self.life is not None:
+            self.life.close()
+
+    def _check(self, n):
+        """Check the code after the first n bytes."""
+        if self.seal is None:
+            return
+        view = memoryview(self._buffer)
+        good = hmac.compare_digest(self.seal.next(view[:n]), view[n : n + Seal.BYTES])
+        view.release()
+        if not good:
+            raise ConnectionError("a message came that the other side has not sent")
 
     def next(self):
         """Wait for a message and return it, None at the end of the stream."""

@@ -35,12 +35,12 @@ class MPIMagics(Magics):
     def __init__(self, shell):
         super().__init__(shell)
         self.session = None
-        self._size = None
+        self._size = self._hosts = None
 
     # Sessions
     # --------
 
-    def _live(self, view, size=None, fresh=False):
+    def _live(self, view, size=None, fresh=False, hosts=None):
         """Return a session of ``size`` ranks: the present one, or a new one with a remark if state is lost."""
         old, why = self.session, ""
         if old is not None and old.closed:  # the cell that ended it has reported it
@@ -55,6 +55,8 @@ class MPIMagics(Magics):
                 why = "The last command was cut short. The ranks are new, and the state of the old ones is lost."
             elif fresh:
                 why = f"Starting {size or old.size} new ranks; what the old ones had is gone."
+            elif hosts is not None and hosts != old.hosts:
+                why = f"Starting ranks on {hosts}; what the old ones had is gone."
             elif size is not None and size != old.size:
                 why = f"Starting {size} ranks in place of {old.size}; what the old ones had is gone."
         if old is not None and not why:
@@ -64,10 +66,10 @@ class MPIMagics(Magics):
             self.session = None
             old.close()
             view.say(why)
-        session = Session(size)
+        session = Session(size, hosts or self._hosts)
         with self._watched(session):
             session.start()
-        self.session, self._size = session, size
+        self.session, self._size, self._hosts = session, size, session.hosts
         return session
 
     @contextlib.contextmanager
@@ -120,35 +122,40 @@ class MPIMagics(Magics):
         raise error from None
 
     def _run(self, opt, line, body, view):
-        session = self._live(view, opt.n, opt.fresh)
+        session = self._live(view, opt.n, opt.fresh, opt.hosts)
         self._check(opt.ranks, session)
         with self._watched(session):
             session.show_in(view.transcript)
             try:
                 run = CellRun(session, view, opt.ranks, self.deadlock_after, timeout=opt.timeout)
                 traced = opt.trace is not None
+                begun = session.clocks() if traced else None
                 run.run(_numbered(line, body), _number(self.shell), trace=traced)
                 error = run.conclude()
                 if traced:
-                    self._show_trace(run, opt.trace, view)
+                    self._show_trace(run, opt.trace, view, begun)
                 return error
             finally:
                 session.sink = None
 
-    def _show_trace(self, run, path, view):
+    def _show_trace(self, run, path, view, begun):
         """Join the recordings of the ranks, write them to a file if there is a name, and show them as a timeline."""
         from IPython.display import display
 
         from .. import trace
 
         problems = {r: result["trace"] for r, result in sorted(run.results.items()) if result.get("trace")}
-        parts = [result.payloads[0] for _, result in sorted(run.results.items()) if getattr(result, "payloads", ())]
+        sent = [(r, result.payloads[0]) for r, result in sorted(run.results.items()) if getattr(result, "payloads", ())]
+        parts = [part for _, part in sent]
+        ended, ranks = run.session.clocks(), run.session.ranks
+        clocks = [(h, begun.get(h, 0), ended.get(h, begun.get(h, 0))) for h in (ranks[r].host for r, _ in sent)]
         if problems:
             view.say("; ".join(f"rank {r} was not recorded: {text}" for r, text in problems.items()))
         if not parts:
             return
         try:
-            recorded = trace.join(parts, os.path.expanduser(path) or None)
+            there = any(host for host, _, _ in clocks)
+            recorded = trace.join(parts, os.path.expanduser(path) or None, clocks if there else None)
         except (OSError, ValueError) as error:
             view.say(f"The recording is lost: {error}")
             return
@@ -199,15 +206,16 @@ class MPIMagics(Magics):
         if session is None or session.closed:
             print("No ranks run. The next %%mpi cell starts some.")
             return
-        print(f"{'rank':>4}  {'pid':>7}  {'state':<9}  memory")
+        hosts = any(rank.host for rank in session.ranks.values())
+        print(f"{'rank':>4}  {'pid':>7}  {'state':<9}  {'host' if hosts else 'memory'}")
         dead = session.dead()
         for number, rank in sorted(session.ranks.items()):
-            memory = "" if rank.gone else _memory(rank.pid)
+            memory = rank.host or ("" if rank.gone else _memory(rank.pid))
             state = dead.get(number, "gone") if rank.gone else rank.state
             print(f"{number:>4}  {rank.pid:>7}  {state:<9}  {memory}")
 
     def _do_start(self, opt):
-        session = self._live(view_for(self.shell, self.output_limit), opt.n)
+        session = self._live(view_for(self.shell, self.output_limit), opt.n, hosts=opt.hosts)
         print(f"{session.size} rank{'s' if session.size > 1 else ''} run.")
 
     def _do_stop(self, opt):

@@ -55,6 +55,12 @@ def cell_parser():
     p = _Parser(prog="%%mpi", add_help=False, description="Run the cell on ranks that stay alive between cells.")
     add = p.add_argument
     add("-n", type=_count, metavar="N", help="number of ranks; without it, that of the last cell, at first 4")
+    add(
+        "--hosts",
+        metavar="LIST",
+        help="start the ranks on these hosts, such as a,b or a:4,b:4; without it, on those of the last cell, at first "
+        "on this one, or in an allocation of Slurm or Flux on its nodes",
+    )
     add("--ranks", type=rank_list, metavar="LIST", help="run on these ranks only, such as 0,2 or 1-3")
     add("--timeout", type=_seconds, metavar="S", help="interrupt the cell after S seconds, and show what the ranks do")
     add("--fresh", action="store_true", help="start new ranks first: nothing of earlier cells is left")
@@ -85,6 +91,7 @@ def line_parser():
         one = sub.add_parser(name, help=text, add_help=False)
         if name == "start":
             one.add_argument("-n", type=_count, metavar="N")
+            one.add_argument("--hosts", metavar="LIST")
     for name, text in (
         ("pull", "bring variables of the ranks into the notebook: lists by rank, or dicts with --ranks"),
         ("push", "set variables of the notebook on the ranks"),

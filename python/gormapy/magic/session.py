@@ -14,22 +14,25 @@ import subprocess
 import sys
 import time
 
-from . import link
+from . import far, link
 from .errors import CellInterrupted, StartError, ranks_text
 
 _START_WITHIN = 90.0  # for an environment on a network file system, on a busy machine
 _RESET_WITHIN = 15.0
 _EXIT_WITHIN = 2.0
+_CLOCK_WITHIN = 1.0
+_CLOCK_TRIES = 8  # the one that took the shortest counts
 _LATE_LIMIT = 1 << 20  # characters that threads of the ranks write between two cells
-_VERDICT = re.compile(r"mpiexec: rank (\d+) \(pid \d+\) ((?:was killed|ended with|called Abort)[^;\n]*)")
+_VERDICT = re.compile(r"mpiexec: rank (\d+) \((?:[^()\n]*, )?pid \d+\) ((?:was killed|ended with|called Abort)[^;\n]*)")
 _PEER = struct.Struct("3i")  # pid, uid, gid
 
 
 class Rank:
     """One rank: its socket, its pipes, and its state."""
 
-    def __init__(self, number, pid, reader, pipes):
+    def __init__(self, number, pid, reader, pipes, host=""):
         self.number, self.pid, self.reader = number, pid, reader
+        self.host = host  # "" if it is the kernel's
         self.pipes = {fd: (name, codecs.getincrementaldecoder("utf-8")("replace")) for fd, name in pipes.items()}
         self.state = "starting"
         self.cell = None
@@ -42,10 +45,10 @@ class Rank:
 
 
 class Session:
-    """N ranks that live until `close`."""
+    """N ranks that live until `close`: on this host, or on those that are given or that the allocation has."""
 
-    def __init__(self, size):
-        self.size = size
+    def __init__(self, size, hosts=None):
+        self.size, self.hosts = size, hosts
         self.ranks = {}
         self.sink = None  # a Transcript, which takes output
         self._late, self._late_size = [], 0  # output that arrived while there was none
@@ -58,12 +61,16 @@ class Session:
         self._selector = selectors.DefaultSelector()
         self._token = secrets.token_hex(16)
         self._pid = os.getpid()
-        self._listener = socket.socket(socket.AF_UNIX)
         self._lifeline, self._life = os.pipe()  # see the package
-        address = f"gormapy-magic-{secrets.token_hex(12)}"
-        self._listener.bind("\0" + address)
-        self._listener.listen(size)
-        self._listener.setblocking(False)
+        self._door = far.Door(self._token.encode()) if hosts or far.allocated(os.environ) else None
+        if self._door is not None:
+            self._listener, address = self._door.listener, self._door.address
+        else:
+            self._listener = socket.socket(socket.AF_UNIX)
+            address = f"gormapy-magic-{secrets.token_hex(12)}"
+            self._listener.bind("\0" + address)
+            self._listener.listen(size)
+            self._listener.setblocking(False)
         self._launcher = self._launch(address)
         os.set_blocking(self._launcher.stderr.fileno(), False)
         self._selector.register(self._listener, selectors.EVENT_READ, ("accept", None))
@@ -83,7 +90,8 @@ class Session:
         package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         path = [p for p in env.get("PYTHONPATH", "").split(os.pathsep) if p]
         env["PYTHONPATH"] = os.pathsep.join([package, *path])  # the worker's own path is set later
-        command = [launcher(), "-n", str(self.size), sys.executable, "-m", "gormapy.magic.worker"]
+        hosts = ["-hosts", self.hosts] if self.hosts else []
+        command = [launcher(), *hosts, "-n", str(self.size), sys.executable, "-m", "gormapy.magic.worker"]
         try:
             return subprocess.Popen(
                 command,
@@ -117,10 +125,22 @@ class Session:
                 raise StartError(f"{self.size} ranks could not be started ({how}; {there} came): {said}")
         self._selector.unregister(self._listener)
         self._listener.close()
+        if self._door is not None:
+            for one in self._door.shaking:
+                self._selector.unregister(one.sock)
+            self._door.close()
         os.close(self._lifeline)
         self._lifeline = -1
 
     def _accept(self):
+        if self._door is not None:
+            for one in self._door.surplus():
+                self._selector.unregister(one.sock)
+                self._door.drop(one)
+            one = self._door.accept()
+            if one is not None:
+                self._selector.register(one.sock, selectors.EVENT_READ, ("shake", one))
+            return
         with contextlib.suppress(BlockingIOError):
             sock, _ = self._listener.accept()
             _, uid, _ = _PEER.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
@@ -131,6 +151,16 @@ class Session:
             reader = link.Reader(sock)
             self._connecting.append(reader)
             self._selector.register(sock, selectors.EVENT_READ, ("hello", reader))
+
+    def _shake(self, one):
+        """Take part of the handshake of a rank on another host."""
+        self._selector.unregister(one.sock)  # which it may close
+        over = self._door.take(one)
+        if over is False:
+            self._selector.register(one.sock, selectors.EVENT_READ, ("shake", one))
+        elif over is not True:
+            self._connecting.append(over)
+            self._selector.register(over.sock, selectors.EVENT_READ, ("hello", over))
 
     def _hello(self, reader):
         try:
@@ -144,20 +174,22 @@ class Session:
             return
         self._selector.unregister(reader.sock)
         self._connecting.remove(reader)
-        good = message is not None and message.get("kind") == "hello" and message.get("token") == self._token
+        good = message is not None and message.get("kind") == "hello"
+        good = good and (reader.seal is not None or message.get("token") == self._token)
         if not good or len(reader.fds) != 2 or message.rank in self.ranks:
             for fd in reader.fds:
                 os.close(fd)
-            reader.sock.close()
+            reader.close()
             return
         pipes = dict(zip(reader.fds, ("stdout", "stderr")))
         reader.fds = []
         rank = self.ranks[message.rank] = Rank(message.rank, message.pid, reader, pipes)
+        rank.host = message.host if reader.seal is not None else ""
         for fd in pipes:
             os.set_blocking(fd, False)
             self._selector.register(fd, selectors.EVENT_READ, ("pipe", (rank, fd)))
         self._selector.register(reader.sock, selectors.EVENT_READ, ("rank", rank))
-        self.send([rank], "welcome", fds=[self._lifeline], sys_path=list(sys.path))
+        self.send([rank], "welcome", fds=[] if rank.host else [self._lifeline], sys_path=list(sys.path))
 
     def _in_child(self):
         """Close the session's descriptors in a forked child of the kernel: the ranks end with the kernel."""
@@ -166,6 +198,7 @@ class Session:
         self.closed = True
         fds = [self._life, self._lifeline, *(fd for r in self.ranks.values() for fd in r.pipes)]
         fds += [r.reader.sock.fileno() for r in self.ranks.values()]
+        fds += [r.reader.life.fileno() for r in self.ranks.values() if r.reader.life is not None]
         for fd in fds:
             with contextlib.suppress(OSError):
                 os.close(fd)
@@ -196,8 +229,10 @@ class Session:
             for rank in list(self.ranks.values()):
                 self._drop(rank)
             for reader in self._connecting:
-                reader.sock.close()
+                reader.close()
             self._listener.close()
+            if self._door is not None:
+                self._door.close()
             self._launcher.stderr.close()
             self._selector.close()
 
@@ -219,7 +254,7 @@ class Session:
             try:
                 rank.reader.sock.setblocking(True)
                 rank.reader.sock.settimeout(30.0)
-                link.send(rank.reader.sock, kind, payloads, fds, **fields)
+                link.send(rank.reader.sock, kind, payloads, fds, rank.reader.outgoing, **fields)
             except OSError:
                 self._drop(rank)
             finally:
@@ -239,6 +274,8 @@ class Session:
                 self._read_rank(what)
             elif kind == "accept":
                 self._accept()
+            elif kind == "shake":
+                self._shake(what)
             elif kind == "hello":
                 self._hello(what)
             else:
@@ -302,7 +339,7 @@ class Session:
         rank.state = "gone"
         with contextlib.suppress(KeyError, ValueError):
             self._selector.unregister(rank.reader.sock)
-        rank.reader.sock.close()
+        rank.reader.close()
         self._drain(rank)
         for fd in list(rank.pipes):
             with contextlib.suppress(KeyError, ValueError):
@@ -331,6 +368,8 @@ class Session:
         else:
             if kind in ("done", "reset", "failed"):
                 rank.state = "idle"
+            if kind == "where" and rank.host:
+                message["at"] = time.monotonic()  # by this host's clock
             if kind == "done":
                 self.finalized |= message.finalized
             rank.replies.append(message)
@@ -357,6 +396,21 @@ class Session:
                 return answers
             self.pump(0.05)
 
+    def clocks(self):
+        """Return what to add to the clock of each host for that of this one, in nanoseconds."""
+        shifts = {}
+        for rank in self.chosen():
+            if rank.gone or rank.host in shifts:
+                continue
+            shortest, shifts[rank.host] = _CLOCK_WITHIN, 0
+            for _ in range(_CLOCK_TRIES if rank.host else 0):
+                begun = time.monotonic_ns()
+                answer = self.ask([rank], "clock", "clock", _CLOCK_WITHIN).get(rank.number)
+                took = time.monotonic_ns() - begun
+                if answer is not None and took < shortest * 1e9:
+                    shortest, shifts[rank.host] = took / 1e9, begun + took // 2 - answer.time
+        return shifts
+
     def reset(self):
         """Reset communication on all ranks; return "" or why that was not possible."""
         ranks = self.chosen()
@@ -372,7 +426,9 @@ class Session:
     def interrupt(self, ranks):
         """Send SIGINT to ranks."""
         for rank in ranks:
-            if not rank.gone:
+            if not rank.gone and rank.host:
+                self.send([rank], "interrupt")
+            elif not rank.gone:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(rank.pid, signal.SIGINT)
 

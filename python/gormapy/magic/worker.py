@@ -21,7 +21,7 @@ import sys
 import threading
 import time
 
-from . import link, transfer
+from . import far, link, transfer
 
 # How long a rank waits until the kernel has taken display output, so that output stays in order.
 _SHOWN_WITHIN = 10.0
@@ -68,9 +68,10 @@ class Outlet:
 class Worker:
     """This process as a rank of a notebook."""
 
-    def __init__(self, sock, token):
-        self.sock = sock
-        self.reader = link.Reader(sock)
+    def __init__(self, reader, token, sockets=()):
+        self.sock = reader.sock
+        self.reader = reader
+        self.sockets = sockets  # for output, errors and the end of a kernel on another host
         self.outgoing = queue.SimpleQueue()
         self.tasks = queue.SimpleQueue()
         self.outlet = Outlet(self)
@@ -89,11 +90,11 @@ class Worker:
         while True:
             kind, payloads, fields = self.outgoing.get()
             try:
-                link.send(self.sock, kind, payloads, **fields)
+                link.send(self.sock, kind, payloads, seal=self.reader.outgoing, **fields)
             except OSError:
                 os._exit(0)  # the kernel has ended
             except Exception as error:
-                link.send(self.sock, "note", text=f"gormapy: a message of the rank was lost: {error!r}")
+                link.send(self.sock, "note", seal=self.reader.outgoing, text=f"gormapy: a message of the rank was lost: {error!r}")
 
     def _listen(self):
         while True:
@@ -102,6 +103,10 @@ class Worker:
                 os._exit(0)
             if message.kind == "where":
                 self.say("where", ask=message.ask, **self.where())
+            elif message.kind == "clock":
+                self.say("clock", time=time.monotonic_ns())
+            elif message.kind == "interrupt":
+                os.kill(os.getpid(), signal.SIGINT)
             elif message.kind == "shown":
                 self.outlet.shown.release()
             else:
@@ -114,17 +119,21 @@ class Worker:
         """Redirect standard output and error, of Python and C, to pipes, and return their reading ends."""
         ends = []
         for fd, name in ((1, "stdout"), (2, "stderr")):
-            reading, writing = os.pipe()
-            with contextlib.suppress(OSError):
-                fcntl.fcntl(writing, 1031, 1 << 20)  # F_SETPIPE_SZ
             getattr(sys, name).flush()
-            os.dup2(writing, fd)
-            os.close(writing)
+            if self.sockets:
+                os.dup2(self.sockets[fd - 1].fileno(), fd)
+                self.sockets[fd - 1].close()
+            else:
+                reading, writing = os.pipe()
+                with contextlib.suppress(OSError):
+                    fcntl.fcntl(writing, 1031, 1 << 20)  # F_SETPIPE_SZ
+                os.dup2(writing, fd)
+                os.close(writing)
+                ends.append(reading)
             raw = open(fd, "wb", closefd=False, buffering=8192)  # noqa: SIM115
             stream = io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", line_buffering=True)
             setattr(sys, name, stream)
             setattr(sys, f"__{name}__", stream)
-            ends.append(reading)
         self.python_streams = (sys.stdout, sys.stderr)
         self.libc = ctypes.CDLL(None)
         with contextlib.suppress(AttributeError, ValueError):
@@ -137,12 +146,15 @@ class Worker:
 
         self.rank, self.size = MPI.COMM_WORLD.Get_rank(), MPI.COMM_WORLD.Get_size()
         ends = self.streams()
-        link.send(self.sock, "hello", fds=ends, token=self.token, rank=self.rank, size=self.size, pid=os.getpid())
+        place = {"rank": self.rank, "size": self.size, "pid": os.getpid(), "host": socket.gethostname()}
+        link.send(self.sock, "hello", fds=ends, seal=self.reader.outgoing, token=self.token, **place)
         for end in ends:
             os.close(end)
         welcome = self.reader.next()
         if welcome is None:
             os._exit(0)
+        if self.sockets:
+            self.reader.fds = [self.sockets[2].fileno()]
         for fd in self.reader.fds:
             # The kernel has its writing end and never writes: the only signal is that of its end.
             fcntl.fcntl(fd, _F_SETSIG, signal.SIGKILL)
@@ -259,6 +271,9 @@ class Worker:
             with contextlib.suppress(Exception):
                 stream.flush()
         self.libc.fflush(None)
+        if self.sockets:  # what was printed is there before the message that follows
+            far.passed(1)
+            far.passed(2)
 
     def serve(self):
         """Execute the kernel's requests, one after the other."""
@@ -410,6 +425,15 @@ def _run_time():
         return time.process_time()
 
 
+def _connect(address):
+    sock = socket.socket(socket.AF_UNIX)
+    sock.connect("\0" + address)
+    uid = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1]
+    if uid != os.getuid():  # the process that listens at this name decides what code runs here
+        raise SystemExit(f"a process of user {uid} listens where the kernel of this notebook did")
+    return link.Reader(sock)
+
+
 def main():
     """Connect to the kernel that started this process, and serve it."""
     address, _, token = os.environ.pop("GORMAPY_MAGIC").partition(" ")
@@ -417,12 +441,12 @@ def main():
     # Before Go takes the same signals: Go turns a fault in the core into an error, and passes any other one on. The
     # other way round each fault would end the process. Standard error keeps its descriptor.
     faulthandler.enable(2)
-    sock = socket.socket(socket.AF_UNIX)
-    sock.connect("\0" + address)
-    uid = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1]
-    if uid != os.getuid():  # the process that listens at this name decides what code runs here
-        raise SystemExit(f"a process of user {uid} listens where the kernel of this notebook did")
-    worker = Worker(sock, token)
+    if "/" in address:  # not every launcher passes on all variables
+        os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
+        reader, sockets = far.connect(address, token.encode())
+        worker = Worker(reader, "", sockets)
+    else:
+        worker = Worker(_connect(address), token)
     worker.start()
     worker.serve()
 
