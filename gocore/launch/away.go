@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -53,9 +52,8 @@ type away struct {
 	sentry  *sentry
 	pending map[unix.Signal]time.Time // signals that the sentry has not seen yet
 
-	verdict string // the line about the first failure, until it is printed
-	status  int    // of the job, if it is known better than by the engine; else 0
-	lost    *guest // the first rank whose connection ended without a word
+	status int    // of the job, if it is known better than by the engine; else 0
+	lost   *guest // the first rank whose connection ended without a word
 
 	asking    time.Time // until when the ranks may say what they do at the time-out
 	printing  []*guest  // ranks that are to print their stacks, in turn
@@ -199,6 +197,7 @@ func (a *away) onEvent(e home.Event) {
 	case e.Message == nil && !e.Over:
 		if r == nil && e.Link.Hello.Rank < a.opt.Ranks() {
 			a.ranks[e.Link.Hello.Rank] = &guest{Hello: e.Link.Hello, link: e.Link}
+			a.greet(e.Link)
 			return
 		}
 		e.Link.Close()
@@ -212,6 +211,16 @@ func (a *away) onEvent(e home.Event) {
 		a.grantIfComplete()
 	default:
 		a.onMessage(r, e.Message)
+	}
+}
+
+// greet tells a rank that has just connected what the others were told.
+func (a *away) greet(l *home.Link) {
+	if !a.collectAt.IsZero() {
+		_ = l.Send(&home.Message{Kind: home.Collect})
+	}
+	if !a.asking.IsZero() {
+		_ = l.Send(&home.Message{Kind: home.Describe})
 	}
 }
 
@@ -254,14 +263,14 @@ func (a *away) fail(r *guest, status int, how string) bool {
 	if a.status != 0 || a.timedOut {
 		return false
 	}
-	live := 0
+	live := a.opt.Ranks() - 1
 	for _, g := range a.ranks {
-		if !g.gone && g != r {
-			live++
+		if g.gone && g != r {
+			live--
 		}
 	}
 	a.status = status
-	a.say(fmt.Sprintf("rank %d (%s, pid %d) %s%s", r.Rank, r.Host, r.PID, how, stoppingText(live, len(a.ranks))) + a.see(r))
+	a.say(fmt.Sprintf("rank %d (%s, pid %d) %s%s", r.Rank, r.Host, r.PID, how, stoppingText(live, a.opt.Ranks())) + a.see(r))
 	a.termAt = time.Now().Add(engineDelay)
 	return true
 }
@@ -277,8 +286,8 @@ func (a *away) see(r *guest) string {
 
 // grantIfComplete lets ranks that fail go on if all recordings have come that can.
 func (a *away) grantIfComplete() {
-	for _, g := range a.ranks {
-		if !a.collectAt.IsZero() && g.record == nil && (!g.gone || g.waits && !g.granted) {
+	for _, g := range a.all() {
+		if !a.collectAt.IsZero() && (g == nil || g.record == nil && (!g.gone || g.waits && !g.granted)) {
 			return
 		}
 	}
@@ -292,64 +301,6 @@ func (a *away) grant() {
 			g.granted = true
 			_ = g.link.Send(&home.Message{Kind: home.Heard})
 		}
-	}
-}
-
-// onTimeout asks the ranks what they do.
-func (a *away) onTimeout() {
-	if a.status != 0 {
-		return
-	}
-	a.timedOut, a.status = true, statusTimeout
-	a.asking = time.Now().Add(answerDelay)
-	a.everyone(&home.Message{Kind: home.Describe})
-}
-
-// reportTimeout prints what the ranks have said, and has them print their stacks.
-func (a *away) reportTimeout() {
-	a.say(fmt.Sprintf("time-out after %v; what the ranks do:", a.opt.Timeout))
-	for n, g := range a.all() {
-		switch {
-		case g == nil:
-			a.say(fmt.Sprintf("  rank %d: has not initialised MPI, or its host does not reach this one", n))
-		case g.lines != nil:
-			for _, line := range g.lines {
-				if line = strings.Replace(line, "(pid ", "("+g.Host+", pid ", 1); !g.says && !g.gone {
-					line += "; it does not answer, as if it were stopped"
-				}
-				a.say("  " + line)
-			}
-		case g.gone:
-			a.say(fmt.Sprintf("  rank %d (%s, pid %d): ended, or about to end", n, g.Host, g.PID))
-		default:
-			a.say(fmt.Sprintf("  rank %d (%s, pid %d): does not answer: it is stopped, or its host does not reach this one", n, g.Host, g.PID))
-		}
-	}
-	if a.opt.OutputDir != "" {
-		a.say("their stacks, if they print them, are in " + a.opt.OutputDir + "/rank.N.* on their hosts")
-	}
-	for _, g := range a.all() {
-		if g != nil && !g.gone {
-			a.printing = append(a.printing, g)
-		}
-	}
-	if a.opt.Trace != "" || a.opt.Summary {
-		a.everyone(&home.Message{Kind: home.Collect})
-	}
-	a.stacksAt = time.Now().Add(awayStackDelay)
-}
-
-// printNext has a rank print its stacks, or a few if they are many: one after the other, since
-// their lines would mix.
-func (a *away) printNext() {
-	if len(a.printing) == 0 || time.Since(a.printed) < max(time.Second/time.Duration(a.opt.Ranks()), tick) && time.Since(a.printed) < 5*tick {
-		return
-	}
-	a.printed = time.Now()
-	for range min(len(a.printing), 1+a.opt.Ranks()/64) {
-		_ = a.printing[0].link.Send(&home.Message{Kind: home.Stacks})
-		a.printing = a.printing[1:]
-		a.stacksAt = time.Now().Add(awayStackDelay)
 	}
 }
 
@@ -375,46 +326,3 @@ func (a *away) everyone(m *home.Message) {
 // say prints a line. The engine writes to the same standard error: a line is written in one
 // piece.
 func (a *away) say(line string) { fmt.Fprintf(os.Stderr, "mpiexec: %s\n", line) }
-
-// finish reports after the end of the engine, and returns the job's exit status.
-func (a *away) finish(ws unix.WaitStatus, signals <-chan os.Signal) int {
-	for late := time.After(lateDelay); ; {
-		select {
-		case e := <-a.home.Events():
-			a.onEvent(e)
-			continue
-		case s := <-signals: // which the engine may have got, and ended, before this process ran
-			a.onSignal(s.(unix.Signal))
-			continue
-		case <-late:
-		}
-		break
-	}
-	status := exitStatus(ws)
-	if a.lost != nil && a.status == 0 && (status != 0 || a.urged) {
-		how := "was killed, or has ended without calling MPI_Finalize"
-		if sig := signalOf(status, a.engine.name); sig != 0 && !a.urged {
-			how, status = endText(unix.WaitStatus(sig)), 128+int(sig)
-		}
-		if a.urged {
-			status = 1
-		}
-		a.fail(a.lost, status, how)
-	}
-	if a.status != 0 {
-		status = a.status
-	}
-	return a.report(status)
-}
-
-// signalOf returns the signal that a rank was killed by, from the exit status of an engine; 0
-// if it was none. Hydra returns the wait status.
-func signalOf(status int, engine string) unix.Signal {
-	switch {
-	case status > 128 && status < 128+65:
-		return unix.Signal(status - 128)
-	case engine == "mpiexec.hydra" && status > 0 && status < 65:
-		return unix.Signal(status)
-	}
-	return 0
-}

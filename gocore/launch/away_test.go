@@ -76,12 +76,12 @@ func actAway(role string) int {
 	}()
 	switch {
 	case role == "fails" && rank == 1:
-		time.Sleep(100 * time.Millisecond) // the others are there
+		time.Sleep(500 * time.Millisecond) // the others are there
 		_ = l.Send(&home.Message{Kind: home.Failed, Code: 7, How: "called Abort(7)"})
 		<-heard
 		return 7
 	case role == "killed" && rank == 1:
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(500 * time.Millisecond)
 		_ = unix.Kill(os.Getpid(), unix.SIGKILL)
 	case role == "well":
 		if at.Record {
@@ -177,15 +177,16 @@ func TestAwaySignals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := awayCommand(t, "waits")
 			c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+			started := make(chan int, 1)
 			go func() {
+				pid := <-started
 				time.Sleep(time.Second)
-				pid := c.Process.Pid
 				if group {
 					pid = -pid
 				}
 				_ = unix.Kill(pid, unix.SIGINT)
 			}()
-			r := runCmd(t, c)
+			r := runCmd(t, c, func() { started <- c.Process.Pid })
 			assert.Equal(t, 130, r.status, r)
 			assert.NotContains(t, r.err, "mpiexec: rank", r)
 		})

@@ -121,7 +121,7 @@ func run(t *testing.T, args ...string) result {
 	return runCmd(t, exec.Command(mpiexec, args...))
 }
 
-func runCmd(t *testing.T, c *exec.Cmd) result {
+func runCmd(t *testing.T, c *exec.Cmd, started ...func()) result {
 	t.Helper()
 	mark := marker(t)
 	var out, errs bytes.Buffer
@@ -134,6 +134,9 @@ func runCmd(t *testing.T, c *exec.Cmd) result {
 	c.Env = append(append(os.Environ(), c.Env...), mark)
 	begin := time.Now()
 	require.NoError(t, c.Start())
+	for _, f := range started {
+		f()
+	}
 	stop := time.AfterFunc(30*time.Second, func() { _ = c.Process.Kill() })
 	err := c.Wait()
 	took := time.Since(begin)

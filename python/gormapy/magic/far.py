@@ -1,8 +1,8 @@
 """Connections between the kernel and ranks on other hosts, by TCP.
 
 A rank opens four to the kernel: for messages ("m"), where its standard output ("o") and error ("e") go, and one that
-nobody writes to, whose end is that of the kernel ("l"). Before that it finds the address at which the kernel answers, by
-connections that end after the handshake ("p").
+nobody writes to, whose end is that of the kernel ("l"). Before that it finds the address at which the kernel answers,
+by connections that end after the handshake ("p").
 
 Each begins with a handshake, in which both sides prove that they know the session's secret, and neither sends it. K
 and R are 32 random bytes, HMAC is HMAC-SHA256 with the secret:
@@ -11,8 +11,8 @@ and R are 32 random bytes, HMAC is HMAC-SHA256 with the secret:
     rank:   R, what the connection is for (1 byte), a random name of the rank (16 bytes), HMAC("rank", K, R, ...)
     kernel: HMAC("kernel", K, R, ...)
 
-The kernel runs what the notebook says, and the ranks do, too: so each message carries a code that proves its sender and its
-place in the order (`link.Seal`). What ranks print does not. Nothing is encrypted.
+The ranks run what the kernel says: so each message carries a code that proves its sender and its place in the order
+(`link.Seal`). What ranks print does not. Nothing is encrypted.
 
 The rank gets addresses and secret in its environment, from mpiexec and the launcher that it hands over to.
 """
@@ -126,7 +126,7 @@ class Door:
         one.sock.close()
 
     def take(self, one):
-        """Take bytes of a handshake. Return False as long as it is not over, True or, for the last of a rank, its reader."""
+        """Take bytes of a handshake; return whether it is over, or for the last connection of a rank its reader."""
         try:
             data = one.sock.recv(_ANSWER - len(one.got))
         except BlockingIOError:
@@ -214,7 +214,7 @@ def _open(address, kind, name, secret):
 
 
 def connect(text, secret):
-    """Connect to the kernel; return a reader of its messages, and the sockets for output, errors and the kernel's end."""
+    """Connect to the kernel; return a reader of its messages and the sockets for output, errors and its end."""
     name, found, ready = os.urandom(_NAME), [], threading.Event()
     errors = []
 
@@ -233,7 +233,8 @@ def connect(text, secret):
         threading.Thread(target=attempt, args=(address,), daemon=True).start()
     ready.wait(_SHAKE_WITHIN)
     if not found:
-        raise SystemExit(f"{socket.gethostname()} does not reach the notebook's kernel: {'; '.join(errors) or 'no answer'}")
+        why = "; ".join(errors) or "no answer"
+        raise SystemExit(f"{socket.gethostname()} does not reach the notebook's kernel: {why}")
     sock, (out, into) = _open(found[0], b"m", name, secret)
     others = [_open(found[0], kind, name, secret)[0] for kind in (b"o", b"e", b"l")]
     return link.Reader(sock, into, out), others

@@ -94,7 +94,8 @@ class Worker:
             except OSError:
                 os._exit(0)  # the kernel has ended
             except Exception as error:
-                link.send(self.sock, "note", seal=self.reader.outgoing, text=f"gormapy: a message of the rank was lost: {error!r}")
+                text = f"gormapy: a message of the rank was lost: {error!r}"
+                link.send(self.sock, "note", seal=self.reader.outgoing, text=text)
 
     def _listen(self):
         while True:
