@@ -211,7 +211,7 @@ func (m *Monitor) PeerEnded(rank int) {
 		m.seg.Abort(rank, code) // the home ends the job
 		go m.tellPeer(rank, ws)
 	}
-	if m.o.Home != nil || m.o.Unmanaged || aborted || m.ending.Load() || m.speaker(rank) != m.o.Rank {
+	if m.o.Home != nil || aborted || m.ending.Load() || m.speaker(rank) != m.o.Rank {
 		return
 	}
 	m.seg.Abort(rank, code)

@@ -37,7 +37,7 @@ func (n *process) onEvent(e store.Event) {
 		if atomic.LoadUint32(&n.me.State) == job.StateFinalized {
 			return
 		}
-		if e.Kind != store.Aborted { // else that rank has told
+		if _, _, told := n.seg.Aborted(); !told { // else that rank, or one of its node, has told
 			fmt.Fprintf(os.Stderr, "gormapy: rank %d ends: %s\n", n.rank, e.Why)
 		}
 		os.Exit(code)
