@@ -36,7 +36,20 @@ def test_timeout(bed, launchers, python, programs, stopped):
 def test_timeout_in_an_allocation(bed, slurm, python, programs):
     from support.mpirun import mpiexec
 
-    job = ["salloc", "-N2", "-n4", "--ntasks-per-node=2", mpiexec(), "--timeout", 3, "-n", 4, python, programs / "stuck.py", 1]
+    job = [
+        "salloc",
+        "-N2",
+        "-n4",
+        "--ntasks-per-node=2",
+        mpiexec(),
+        "--timeout",
+        3,
+        "-n",
+        4,
+        python,
+        programs / "stuck.py",
+        1,
+    ]
     result = bed.run(job, **slurm)
     assert result.status == 124, result
     assert "mpiexec: time-out after 3s" in result.output and "in sleep_in_c" in result.output, result
@@ -91,7 +104,9 @@ def test_one_line_in_an_allocation(bed, slurm, python, programs, how):
     result = bed.run(job, **slurm)
     lines = [line for line in result.output.splitlines() if line.startswith("mpiexec: rank")]
     assert len(lines) == 1, result
-    assert re.fullmatch(rf"mpiexec: rank 3 \(host1, pid \d+\) {re.escape(text)}; stopping the other .*", lines[0]), result
+    assert re.fullmatch(rf"mpiexec: rank 3 \(host1, pid \d+\) {re.escape(text)}; stopping the other .*", lines[0]), (
+        result
+    )
     assert result.status == status, result
 
 
