@@ -49,6 +49,7 @@ type away struct {
 	ended  chan unix.WaitStatus
 
 	ranks   map[int]*guest
+	absent  map[int][]string // what others of their node say of ranks that have not connected
 	sentry  *sentry
 	pending map[unix.Signal]time.Time // signals that the sentry has not seen yet
 
@@ -85,7 +86,7 @@ func (o *Options) home() *home.Where {
 
 // runAway runs the job by an engine, and returns its exit status.
 func runAway(o *Options, e *engine, args []string) (int, error) {
-	a := &away{opt: o, engine: e, begun: time.Now(), ranks: map[int]*guest{}, ended: make(chan unix.WaitStatus, 1),
+	a := &away{opt: o, engine: e, begun: time.Now(), ranks: map[int]*guest{}, absent: map[int][]string{}, ended: make(chan unix.WaitStatus, 1),
 		pending: map[unix.Signal]time.Time{}}
 	var err error
 	if a.home, err = home.Listen(job.Now); err != nil {
@@ -229,8 +230,11 @@ func (a *away) onMessage(r *guest, m *home.Message) {
 	case home.State:
 		r.says = true
 		for n, lines := range m.Lines {
-			if g := a.ranks[n]; g != nil && g.Node == r.Node && g.lines == nil {
-				g.lines = lines
+			switch g := a.ranks[n]; {
+			case g == nil:
+				a.absent[n] = a.located(lines, r.Host)
+			case g.Node == r.Node && g.lines == nil:
+				g.lines = a.located(lines, g.Host)
 			}
 		}
 		if !slices.ContainsFunc(a.all(), func(g *guest) bool { return g == nil || !g.says && !g.gone }) && !a.asking.IsZero() {

@@ -23,11 +23,15 @@ func (a *away) reportTimeout() {
 	a.say(fmt.Sprintf("time-out after %v; what the ranks do:", a.opt.Timeout))
 	for n, g := range a.all() {
 		switch {
+		case g == nil && a.absent[n] != nil:
+			for _, line := range a.absent[n] {
+				a.say("  " + line + "; it does not answer, as if it were stopped")
+			}
 		case g == nil:
 			a.say(fmt.Sprintf("  rank %d: has not initialised MPI, or its host does not reach this one", n))
 		case g.lines != nil:
 			for _, line := range g.lines {
-				if line = strings.Replace(line, "(pid ", "("+g.Host+", pid ", 1); !g.says && !g.gone {
+				if !g.says && !g.gone {
 					line += "; it does not answer, as if it were stopped"
 				}
 				a.say("  " + line)
@@ -50,6 +54,15 @@ func (a *away) reportTimeout() {
 		a.everyone(&home.Message{Kind: home.Collect})
 	}
 	a.stacksAt = time.Now().Add(awayStackDelay)
+}
+
+// located puts the name of a host into lines about a rank.
+func (a *away) located(lines []string, host string) []string {
+	out := make([]string, len(lines))
+	for i, line := range lines {
+		out[i] = strings.Replace(line, "(pid ", "("+host+", pid ", 1)
+	}
+	return out
 }
 
 // printNext has a rank print its stacks, or a few if they are many: one after the other, since

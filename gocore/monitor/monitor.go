@@ -32,7 +32,8 @@ type Monitor struct {
 	seg  *job.Segment
 	host string
 
-	settled chan struct{} // closed when link is final, or clocks are compared
+	reached chan struct{} // closed when link is final
+	settled chan struct{} // closed later, when clocks are compared
 	link    *home.Link    // nil: there is no home
 	begun   int64         // what to add to this host's clock for that of the home, at the begin
 	clock   chan int64
@@ -54,9 +55,10 @@ const (
 // Start starts the monitor of a rank that has joined its job.
 func Start(o Options) *Monitor {
 	host, _ := os.Hostname()
-	m := &Monitor{o: o, seg: o.Segment, host: host, settled: make(chan struct{}), clock: make(chan int64, 1), heard: make(chan struct{})}
+	m := &Monitor{o: o, seg: o.Segment, host: host, reached: make(chan struct{}), settled: make(chan struct{}), clock: make(chan int64, 1), heard: make(chan struct{})}
 	if o.Home == nil {
 		m.alone()
+		close(m.reached)
 		close(m.settled)
 		return m
 	}
@@ -70,13 +72,31 @@ func (m *Monitor) connect() {
 	if err != nil {
 		log.Infof("monitor", "mpiexec can't be reached, so this rank tells by itself what happens: %v", err)
 		m.alone()
+		close(m.reached)
 		close(m.settled)
 		return
 	}
 	m.link = l
+	close(m.reached)
 	go m.listen()
 	m.begun = m.offset()
 	close(m.settled)
+}
+
+// reachTime bounds how long a rank waits for its home at the start, where a firewall may drop
+// what it sends.
+const reachTime = 300 * time.Millisecond
+
+// AwaitHome waits until the rank has connected to its home, so that the home notices its end from
+// now on, however it comes.
+func (m *Monitor) AwaitHome() {
+	if m == nil {
+		return
+	}
+	select {
+	case <-m.reached:
+	case <-time.After(reachTime):
+	}
 }
 
 // home returns the link to the home, nil if there is none.

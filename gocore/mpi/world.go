@@ -133,6 +133,7 @@ func Init() (code Code) {
 	if place.Watch != nil {
 		place.Watch(n.onEvent)
 	}
+	n.monitor.AwaitHome()
 	n.seg.SetState(n.rank, job.StateReady)
 	state.Store(stateReady)
 	return 0

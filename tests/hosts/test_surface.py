@@ -43,7 +43,7 @@ def test_timeout_in_an_allocation(bed, slurm, python, programs):
         "--ntasks-per-node=2",
         mpiexec(),
         "--timeout",
-        3,
+        8,
         "-n",
         4,
         python,
