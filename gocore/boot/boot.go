@@ -39,6 +39,8 @@ type Place struct {
 	Abort func(code int)
 	// Finalize reports the end of this rank to a foreign launcher; nil if there is none.
 	Finalize func()
+	// Unmanaged: there is no process manager that ends the ranks of a job that has failed.
+	Unmanaged bool
 	// Watch, if not nil, has f called for what ends the job, unless a process manager ends its
 	// ranks.
 	Watch func(f func(store.Event))
@@ -103,6 +105,7 @@ func joined(s store.Store) (*Place, error) {
 	if w, ok := s.(store.Watcher); ok {
 		p.Watch = w.Watch
 	}
+	_, p.Unmanaged = s.(*rendezvous.Store)
 	return p, nil
 }
 

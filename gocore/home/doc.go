@@ -15,6 +15,7 @@
 //	record   the part of a recording as data, and clocks; the answer to collect
 //	failed   the rank is about to end the job, how and with which exit status
 //	peer     a rank of the same node has ended, with which wait status
+//	finalized  the rank has finalized; it need not say bye
 //	bye      the rank ends well
 //
 //	mpiexec to rank
@@ -25,8 +26,9 @@
 //	heard    the answer to failed and bye: the rank may go on
 //	end      end the job with this exit status
 //
-// A connection that ends before bye or failed is the end of the process: the kernel closes
-// it however the process ends, before the launcher in between learns of it.
+// A connection that ends before finalized, bye or failed is the end of the process: the kernel
+// closes it however the process ends, before the launcher in between learns of it; unless a
+// forked child of the rank lives on.
 //
 // # What it does not do
 //

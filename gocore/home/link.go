@@ -25,6 +25,8 @@ const (
 	Collect  = "collect"
 	Heard    = "heard"
 	End      = "end"
+
+	Finalized = "finalized"
 )
 
 // Message is what one side says to the other.

@@ -73,6 +73,7 @@ type guest struct {
 	link    *home.Link
 	gone    bool     // it has said that it ends, or has ended
 	waits   bool     // it waits for heard
+	final   bool     // it has finalized
 	lines   []string // what it does
 	says    bool     // it has said that itself
 	record  *home.Message
@@ -151,6 +152,7 @@ func (a *away) onSignal(s unix.Signal) {
 	a.pending[s] = time.Now().Add(sentryDelay)
 	if ends(s) && a.status == 0 {
 		a.status = 128 + int(s)
+		a.termAt = time.Now().Add(engineDelay) // flux wants two Ctrl-C, and programs may ignore one
 	}
 }
 
@@ -182,6 +184,9 @@ func (a *away) onTick(now time.Time) {
 	case due(&a.collectAt):
 		a.grant()
 	case due(&a.termAt):
+		if a.status != 0 { // not every engine ends the ranks when it is ended
+			a.everyone(&home.Message{Kind: home.End, Code: a.status})
+		}
 		a.urged = true
 		_ = unix.Kill(a.pid, unix.SIGTERM)
 		_ = unix.Kill(a.pid, unix.SIGCONT)
@@ -204,7 +209,7 @@ func (a *away) onEvent(e home.Event) {
 		e.Link.Close()
 	case r == nil || r.link != e.Link:
 	case e.Over:
-		if !r.gone && a.lost == nil && a.status == 0 {
+		if !r.gone && !r.final && a.lost == nil && a.status == 0 {
 			a.lost = r
 			a.termAt = time.Now().Add(engineDelay)
 		}
@@ -243,6 +248,8 @@ func (a *away) onMessage(r *guest, m *home.Message) {
 	case home.Record:
 		r.record = m
 		a.grantIfComplete()
+	case home.Finalized:
+		r.final = true
 	case home.Bye:
 		r.gone = true
 		_ = r.link.Send(&home.Message{Kind: home.Heard})

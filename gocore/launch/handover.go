@@ -246,7 +246,7 @@ func srunCommand(o *Options) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"--mpi=" + slurmInterface(), "--kill-on-bad-exit=1", "--ntasks=" + strconv.Itoa(p.Ranks)}
+	args := []string{"--mpi=" + slurmInterface(), "--kill-on-bad-exit=1", "--disable-status", "--ntasks=" + strconv.Itoa(p.Ranks)}
 	if len(o.Hosts) > 0 {
 		var names []string
 		for _, h := range o.Hosts {

@@ -41,6 +41,7 @@ type Monitor struct {
 	once    sync.Once // closes heard
 	record  sync.Once
 	ending  atomic.Bool
+	unheard atomic.Bool // the home can't be reached, or its link has ended: this rank tells by itself
 }
 
 const (
@@ -71,6 +72,7 @@ func (m *Monitor) connect() {
 	l, err := m.o.Home.Call(home.Hello{Rank: m.o.Rank, Size: len(m.seg.Ranks), PID: os.Getpid(), Node: m.seg.Node(), Host: m.host})
 	if err != nil {
 		log.Infof("monitor", "mpiexec can't be reached, so this rank tells by itself what happens: %v", err)
+		m.unheard.Store(true)
 		m.alone()
 		close(m.reached)
 		close(m.settled)
@@ -117,6 +119,7 @@ func (m *Monitor) listen() {
 	for {
 		msg, err := m.link.Receive()
 		if err != nil {
+			m.unheard.Store(true)
 			m.once.Do(func() { close(m.heard) }) // mpiexec has ended: its launcher ends the job
 			return
 		}
@@ -177,8 +180,10 @@ func (m *Monitor) Fails(how string, code int, first, silent bool) {
 		}
 		return
 	}
-	if l.Send(&home.Message{Kind: home.Failed, How: how, Code: code}) == nil {
+	if !m.unheard.Load() && l.Send(&home.Message{Kind: home.Failed, How: how, Code: code}) == nil {
 		m.awaitHeard(heardTime)
+	} else if first && !silent {
+		m.say(m.verdict(m.o.Rank, how))
 	}
 }
 
@@ -186,6 +191,17 @@ func (m *Monitor) awaitHeard(d time.Duration) {
 	select {
 	case <-m.heard:
 	case <-time.After(d):
+	}
+}
+
+// Finalized tells that this rank has finalized: if it ends without a further word (os._exit), it
+// has not failed.
+func (m *Monitor) Finalized() {
+	if m == nil || m.ending.Load() {
+		return
+	}
+	if l := m.home(); l != nil {
+		_ = l.Send(&home.Message{Kind: home.Finalized})
 	}
 }
 
@@ -227,11 +243,12 @@ func (m *Monitor) PeerEnded(rank int) {
 	case exited:
 		code, how = max(ws.ExitStatus(), 1), job.EndText(ws)
 	}
-	if m.o.Home != nil && exited && m.seg.Local(rank) {
+	hears := m.o.Home != nil && !m.unheard.Load()
+	if hears && exited && m.seg.Local(rank) {
 		m.seg.Abort(rank, code) // the home ends the job
 		go m.tellPeer(rank, ws)
 	}
-	if m.o.Home != nil || aborted || m.ending.Load() || m.speaker(rank) != m.o.Rank {
+	if hears || aborted || m.ending.Load() || m.speaker(rank) != m.o.Rank {
 		return
 	}
 	m.seg.Abort(rank, code)

@@ -34,7 +34,7 @@ func (n *process) watchOver(at *home.Where) {
 	if settings.Timeout.Given() && o.Timeout == 0 {
 		log.Errorf("mpi", "%s is %q, which is no positive number of seconds: there is no time-out", settings.Timeout.Name, os.Getenv(settings.Timeout.Name))
 	}
-	o.Unmanaged = n.place.Watch != nil // see onEvent
+	o.Unmanaged = n.place.Unmanaged
 	n.monitor = monitor.Start(o)
 	n.eng.OnEnd(n.monitor.PeerEnded)
 }

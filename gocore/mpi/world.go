@@ -281,7 +281,9 @@ func Finalize(wait bool) (code Code) {
 	switch {
 	case failed.Load() && proc.place.Abort != nil:
 		proc.place.Abort(1)
-	case !exitReported.Load():
+	case exitReported.Load():
+		proc.monitor.Finalized()
+	default:
 		proc.monitor.Ends()
 		if proc.place.Finalize != nil {
 			proc.place.Finalize()

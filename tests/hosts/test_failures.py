@@ -43,3 +43,31 @@ def test_a_host_that_vanishes(bed, launchers, python, programs):
     told = re.search(r"rank [01] learns after ([\d.]+) s: MPI_ERR_PROC_FAILED: .*its host has left the job", lines[-1])
     assert told, lines
     assert 2 < float(told[1]) < 15, lines
+
+
+@pytest.mark.parametrize("launcher", ["ours", "hydra", "open_mpi"])
+def test_the_end_of_the_launcher_ends_all(bed, launchers, python, programs, launcher):
+    bed.up(2)
+
+    def running(pattern):
+        return [bed.on(h, "sh", "-c", f"pgrep -f '{pattern}' || true").split() for h in range(2)]
+
+    job = bed.begin([*getattr(launchers, launcher)(2, 4), python, programs / "ends.py", "waits"])
+    try:
+        lines = []
+        while sum("is there" in line for line in lines) < 4:
+            lines.append(job.stdout.readline())
+            assert lines[-1], lines
+        program = {"ours": "_bin/[m]piexec", "hydra": "[m]piexec.hydra", "open_mpi": "bin/[p]rterun|bin/[m]pirun"}[
+            launcher
+        ]
+        found = running(program)[0]
+        assert found, launcher
+        bed.on(0, "kill", "-9", *found)
+        limit = time.monotonic() + 30
+        while any(left := running("ends.py wait[s]")):
+            assert time.monotonic() < limit, left
+            time.sleep(0.2)
+    finally:
+        job.kill()
+        job.communicate()

@@ -45,7 +45,7 @@ def shown():
 
 
 def test_the_cells_of_the_documentation(kernel):
-    load, cell, _ = shown()
+    load, cell, *_ = shown()
     kernel.run(load).check()
     out = kernel.run(cell).check()
     assert out.lines == [f"[{r}] rank {r} of 4" for r in range(4)]
@@ -53,7 +53,7 @@ def test_the_cells_of_the_documentation(kernel):
 
 def test_ipyparallel_with_our_launcher_as_in_the_documentation(kernel):
     pytest.importorskip("ipyparallel")
-    kernel.run(shown()[2], timeout=120).check()
+    kernel.run(shown()[-1], timeout=120).check()
     out = kernel.run("%%px\nfrom mpi4py import MPI\nprint(MPI.COMM_WORLD.allreduce(1), 'ranks')", timeout=60).check()
     assert out.text.count("4 ranks") == 4, out
     kernel.run("%%px\nfrom gormapy import MPI\nassert MPI.Get_library_version().startswith('gormapy')").check()

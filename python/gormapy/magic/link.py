@@ -130,10 +130,10 @@ class Reader:
 
     def next(self):
         """Wait for a message and return it, None at the end of the stream."""
-        while (message := self.take()) is None:
-            try:
+        try:
+            while (message := self.take()) is None:
                 if not self.fill():
                     return None
-            except OSError:
-                return None
+        except (OSError, ValueError):  # also a message that the other side has not sent
+            return None
         return message

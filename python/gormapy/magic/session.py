@@ -84,7 +84,8 @@ class Session:
     def _launch(self, address):
         from ..launch import launcher
 
-        env = {k: v for k, v in os.environ.items() if k != "GORMAPY_MAGIC"}
+        # A time-out is for programs: a session lasts as long as its kernel.
+        env = {k: v for k, v in os.environ.items() if k not in ("GORMAPY_MAGIC", "GORMAPY_TIMEOUT")}
         env["GORMAPY_MAGIC"] = f"{address} {self._token}"
         env["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
         package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
