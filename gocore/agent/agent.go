@@ -212,7 +212,7 @@ func (a *Agent) loop() (left bool) {
 		if a.poll() > 0 {
 			continue
 		}
-		done := a.tellAll()
+		done, waiting := a.tellAll(), a.waiting()
 		if a.leaving.Load() && a.leave(done) {
 			return true
 		}
@@ -224,7 +224,7 @@ func (a *Agent) loop() (left bool) {
 		switch {
 		case !done || a.leaving.Load():
 			wait = int(retry / time.Millisecond)
-		case a.waiting():
+		case waiting:
 			wait = 50
 		}
 		fds := []unix.PollFd{{Fd: int32(a.net.FD()), Events: unix.POLLIN}, {Fd: int32(a.wake), Events: unix.POLLIN}}
@@ -256,12 +256,17 @@ func (a *Agent) leave(done bool) bool {
 		a.net.Disconnect()
 		a.said = true
 	}
+	left := done && a.said
 	for _, l := range a.links {
-		if !l.over && !(a.said && a.net.Disconnected(l.peer)) {
-			return time.Now().After(a.deadline)
+		switch {
+		case l.lost:
+		case l.over: // a node between two agents: this node's next agent, if there will be one, tells it
+			left = left && a.hasHeir(a.seg.Node(), a.dir.rank)
+		default:
+			left = left && a.net.Disconnected(l.peer)
 		}
 	}
-	return true
+	return left || time.Now().After(a.deadline)
 }
 
 // waiting gives up the nodes that have had no agent for too long. It reports whether there
@@ -270,7 +275,7 @@ func (a *Agent) waiting() bool {
 	some := false
 	for _, l := range a.links {
 		switch {
-		case !l.over || l.lost:
+		case !l.over || l.lost || a.adoptKnown(l):
 		case time.Now().After(l.until):
 			a.lose(l)
 		default:
@@ -346,6 +351,9 @@ func (a *Agent) tell(l *link) bool {
 		rank, card := a.seg.Agent(node)
 		if node == l.node || rank < 0 || l.agents[node] == rank+1 {
 			continue
+		}
+		if len(card) == 0 { // it has only just taken over
+			return false
 		}
 		if !l.send(msgAgent, rank, 0, 0, card) {
 			return false
@@ -457,6 +465,8 @@ func (a *Agent) heard(l *link, peer, rank int, card []byte) {
 		a.late = append(a.late, peer)
 	case rank == peer && of.peer != peer:
 		a.adopt(of, rank, card)
+	case of == l && l.peer == peer && rank != peer: // its successor: see Broken
+		a.seg.SetAgent(rank, card)
 	case of != l && l.peer == peer && of.over && !of.lost && of.peer != rank && atomic.LoadUint32(&a.seg.Ranks[rank].Ended) == 0:
 		a.adopt(of, rank, card) // it can't know this agent, if both nodes lost theirs
 	}
@@ -468,6 +478,9 @@ func (a *Agent) adopt(l *link, rank int, card []byte) {
 	card = bytes.Clone(card)
 	a.seg.SetAgent(rank, card)
 	l.news = noNews()
+	for _, r := range a.seg.RanksOf(l.node) { // the mails may be lost: the last ones are sent again
+		a.dirs[r], a.mails[r] = a.seg.Directory(r), 0
+	}
 	if err := a.connect(l, rank, card); err != nil {
 		log.Errorf("agent", "connect to rank %d, the agent of node %d: %v", rank, l.node, err)
 		a.lose(l)
@@ -483,16 +496,29 @@ func (a *Agent) Broken(peer int, err error) {
 	}
 	log.Infof("agent", "the link of node %d to node %d has ended: %v", a.seg.Node(), l.node, err)
 	l.over, l.until = true, time.Now().Add(heirTime)
+	if a.adoptKnown(l) {
+		return
+	}
 	alive := errors.Is(err, fabric.ErrPeerGone) || errors.Is(err, fabric.ErrDisconnected) // the host
-	if !alive || !a.hasHeir(l) {
+	if !alive || !a.hasHeir(l.node, l.peer) {
 		a.lose(l)
 	}
 }
 
-// hasHeir reports whether a rank may take over from the agent of the node of l.
-func (a *Agent) hasHeir(l *link) bool {
-	for _, r := range a.seg.RanksOf(l.node) {
-		if st := a.seg.Status(r); r != l.peer && st.State == job.StateReady && st.Ended|st.Exit == 0 {
+// adoptKnown connects a link that is over to the node's new agent, if it is known already.
+func (a *Agent) adoptKnown(l *link) bool {
+	rank, card := a.seg.Agent(l.node)
+	if rank < 0 || rank == l.peer || len(card) == 0 || atomic.LoadUint32(&a.seg.Ranks[rank].Ended) != 0 {
+		return false
+	}
+	a.adopt(l, rank, card)
+	return true
+}
+
+// hasHeir reports whether a rank of a node may take over from the agent there.
+func (a *Agent) hasHeir(node, agent int) bool {
+	for _, r := range a.seg.RanksOf(node) {
+		if st := a.seg.Status(r); r != agent && st.State == job.StateReady && st.Ended|st.Exit == 0 {
 			return true
 		}
 	}

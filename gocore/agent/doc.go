@@ -29,9 +29,10 @@
 // When the process of an agent ends, the lowest rank of the node that lives and has not
 // finalized takes its place (job.Segment.Heir): it makes an agent of its own, connects to those
 // of the other nodes, whose cards are in the segment, and tells them first that it is the agent
-// now. They tell it everything again, and pass on who it is to the others, because two nodes
-// that lose their agents at once know only the old ones. With two nodes nobody can: they lose
-// each other. A mail that the agent had taken and not sent is lost.
+// now. They tell it everything again, with the last mails, and pass on who it is to the others,
+// because two nodes that lose their agents at once know only the old ones. With two nodes
+// nobody can: they lose each other. An agent that hands over (its rank has finalized) tells who
+// its successor is before it leaves, so that both may do it at the same time.
 //
 // # The end of a node
 //

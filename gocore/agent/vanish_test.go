@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -237,5 +238,45 @@ func TestTwoLoseTheirAgents(t *testing.T) {
 		})
 		assert.False(t, ended(segs[0], 3) || ended(segs[1], 1) || ended(segs[2], 1))
 		leave(append(heirs, agents[2])...)
+	}
+}
+
+// TestBothHandOver: the agents of both nodes finalize at the same time, and other ranks take over
+// while they leave.
+func TestBothHandOver(t *testing.T) {
+	for k := range 30 {
+		segs := nodes(t, 0, 0, 1, 1)
+		agents := meet(t, segs...)
+		for r := range segs[0].Ranks {
+			segs[segs[0].NodeOf(r)].SetState(r, job.StateReady)
+		}
+		for _, seg := range segs {
+			comes(t, "all states", func() bool {
+				return state(seg, 0)+state(seg, 1)+state(seg, 2)+state(seg, 3) == 4*job.StateReady
+			})
+		}
+		heirs := make([]*Agent, 2)
+		var all sync.WaitGroup
+		for n, seg := range segs {
+			all.Go(func() {
+				before, heir := 2*n, 2*n+1
+				seg.SetState(before, job.StateFinalized)
+				seg.SetEnded(before)
+				assert.True(t, seg.TakeOver(heir, before))
+				all.Go(agents[n].Leave)
+				time.Sleep(time.Duration(k) * 100 * time.Microsecond)
+				var err error
+				heirs[n], err = Succeed(seg, heir, Options{})
+				assert.NoError(t, err)
+			})
+		}
+		all.Wait()
+		segs[0].SetState(1, job.StateFinalized)
+		segs[1].SetState(3, job.StateFinalized)
+		comes(t, "states by the heirs", func() bool {
+			return state(segs[1], 1) == job.StateFinalized && state(segs[0], 3) == job.StateFinalized
+		})
+		assert.False(t, ended(segs[0], 3) || ended(segs[1], 1))
+		leave(heirs...)
 	}
 }

@@ -52,6 +52,7 @@ type Engine struct {
 	rearm   rearm
 
 	gone   []atomic.Uint32 // by rank: 1 when it has ended, see watch.go
+	judged []atomic.Uint32 // by rank: 1 when it has ended and the launcher has decided, or had the time
 	onGone func(rank int)
 	onEnd  func(rank int) // see OnEnd
 
@@ -96,7 +97,7 @@ var _ fabric.Sink = (*Engine)(nil)
 func New(seg *job.Segment, rank int, o Options) *Engine {
 	e := &Engine{Job: seg, Rank: rank, Size: len(seg.Ranks), me: &seg.Ranks[rank], net: o.Net, netOnly: o.NetOnly}
 	e.peers = make([]peer, e.Size)
-	e.gone = make([]atomic.Uint32, e.Size)
+	e.gone, e.judged = make([]atomic.Uint32, e.Size), make([]atomic.Uint32, e.Size)
 	own := self.New(rank)
 	e.transports = []fabric.Transport{own}
 	e.local = seg.RanksOf(seg.Node())

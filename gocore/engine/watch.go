@@ -80,7 +80,7 @@ func (e *Engine) unreachable(r int) bool {
 // That takes milliseconds. It may be called under the poll lock, so it does not wait until
 // the rank's last messages have been delivered.
 func (e *Engine) AwaitVerdict(r int) {
-	for end := time.Now().Add(3 * verdictTime); e.gone[r].Load() == 0 && !e.exited(r) && !e.stop.Load() && time.Now().Before(end); {
+	for end := time.Now().Add(3 * verdictTime); e.gone[r].Load() == 0 && !e.exited(r) && e.judged[r].Load() == 0 && !e.stop.Load() && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
 }
@@ -159,7 +159,11 @@ func (e *Engine) awaitDrained(rank int) {
 func (e *Engine) NoteGone(rank int) {
 	log.Infof("engine", "%s", e.HowGone(rank))
 	if d, ok := e.peers[rank].via.(fabric.Disconnecter); ok && e.unreachable(rank) {
-		e.Exclude(func() { d.Cut(rank) })
+		e.Exclude(func() {
+			if !e.closed.Load() {
+				d.Cut(rank)
+			}
+		})
 	}
 	e.gone[rank].Store(1)
 	if e.onGone != nil {
@@ -430,6 +434,7 @@ func (e *Engine) ended(rank int, record func()) {
 		if _, _, aborted := e.Job.Aborted(); aborted {
 			time.Sleep(verdictTime) // the launcher should stop this process within that time
 		}
+		e.judged[rank].Store(1)
 		e.awaitDrained(rank)
 		if !e.stop.Load() {
 			e.NoteGone(rank)

@@ -23,6 +23,7 @@ func (s *Segment) SetAgent(rank int, data []byte) {
 		atom.Store32(&c.n, uint32(copy(c.data[:], data)))
 	}
 	atomic.StoreUint32(&s.Ranks[s.NodeOf(rank)].Agent, uint32(rank)+1)
+	s.RingAgent()
 }
 
 // Agent returns the rank that is the agent of a node, and its card; -1 if none is known.

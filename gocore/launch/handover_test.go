@@ -89,7 +89,7 @@ func TestCommands(t *testing.T) {
 		"hydra, IPv6": {hydraCommand, "-hosts [fd00::2]:4,b:1 -n 5 p", "-hosts [fd00::2]:4,b:1 -n 5 p"},
 		"hydra, two":  {hydraCommand, "-hosts a:1,b:2 -n 1 p : -n 2 q r", "-hosts a:1,b:2 -n 1 p : -n 2 q r"},
 		"hydra, rsh":  {hydraCommand, "-hosts a,b -launcher rsh -launcher-exec /k -ppn 3 p", "-hosts a:3,b:3 -launcher rsh -launcher-exec /k -n 6 p"},
-		"srun":        {srunCommand, one, "--mpi=none --kill-on-bad-exit=1 --ntasks=4 --nodelist=a,b --nodes=2 --ntasks-per-node=2 --cpu-bind=cores --label --chdir=/ --export=ALL,A=1,B=2 prog x"},
+		"srun":        {srunCommand, one, "--mpi=none --kill-on-bad-exit=1 --disable-status --ntasks=4 --nodelist=a,b --nodes=2 --ntasks-per-node=2 --cpu-bind=cores --label --chdir=/ --export=ALL,A=1,B=2 prog x"},
 		"flux":        {fluxCommand, "-n 4 -l -env B 2 prog x", "run -n 4 --label-io --env=B=2 prog x"},
 	} {
 		t.Setenv("PATH", "") // Slurm may be here

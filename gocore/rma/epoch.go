@@ -227,7 +227,7 @@ func (l *Lock) lockLocal() bool {
 // never will be.
 func (l *Lock) lockRemote() bool {
 	remote := l.w.remoteLocks[l.at]
-	switch remote.state.Load() {
+	switch remote.state() {
 	case remoteGranted:
 		return true
 	case remoteRefused:

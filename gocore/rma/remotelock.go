@@ -40,14 +40,15 @@ import (
 type remoteLock struct {
 	w      *Win
 	target int
-	number atomic.Uint64
-	state  atomic.Uint32
-	holder atomic.Int32 // of a refused lock: the rank that died holding it
+	word   atomic.Uint64 // number<<remoteShift | state: an answer is to one request
+	holder atomic.Int32  // of a refused lock: the rank that died holding it
 }
+
+const remoteShift = 3
 
 // States of a remoteLock.
 const (
-	remoteIdle uint32 = iota
+	remoteIdle uint64 = iota
 	remoteAsked
 	remoteGranted
 	remoteRefused
@@ -66,33 +67,42 @@ const (
 	lockBusy
 )
 
-func (r *remoteLock) send(what uint32) {
+func (r *remoteLock) send(what uint32, number uint64) {
 	h := r.w.header(fabric.KindLock)
-	h.Aux, h.A = what, r.number.Load()
+	h.Aux, h.A = what, number
 	r.w.rma.eng.Send(r.w.World[r.target], &h, nil, nil, nil)
 }
 
+func (r *remoteLock) state() uint64 { return r.word.Load() & (1<<remoteShift - 1) }
+
 // ask asks for the lock, if it has not been asked for.
 func (r *remoteLock) ask(what uint32) {
-	if r.state.Load() != remoteIdle {
+	if r.state() != remoteIdle {
 		return
 	}
-	r.number.Add(1)
-	r.state.Store(remoteAsked)
-	r.send(what)
+	number := r.word.Load()>>remoteShift + 1
+	r.word.Store(number<<remoteShift | remoteAsked)
+	r.send(what, number)
 }
 
 // unlock releases the lock, or gives up asking for it.
 func (r *remoteLock) unlock() {
-	switch r.state.Swap(remoteIdle) {
-	case remoteAsked, remoteGranted:
-		r.send(askUnlock)
+	for {
+		word := r.word.Load()
+		number := word >> remoteShift
+		if !r.word.CompareAndSwap(word, number<<remoteShift|remoteIdle) {
+			continue // an answer has come
+		}
+		switch word & (1<<remoteShift - 1) {
+		case remoteAsked, remoteGranted:
+			r.send(askUnlock, number)
+		}
+		return
 	}
 }
 
 func (r *remoteLock) reset() {
-	r.number.Add(1)
-	r.state.Store(remoteIdle)
+	r.word.Store((r.word.Load()>>remoteShift + 1) << remoteShift)
 }
 
 // onLocked handles the answer at the origin.
@@ -102,7 +112,7 @@ func (m *RMA) onLocked(src int, h *fabric.Header, _ []byte) {
 		return
 	}
 	r := w.remoteLocks[h.Src]
-	if r == nil || h.A != r.number.Load() {
+	if r == nil || h.A != r.word.Load()>>remoteShift {
 		return
 	}
 	to := remoteGranted
@@ -113,7 +123,7 @@ func (m *RMA) onLocked(src int, h *fabric.Header, _ []byte) {
 	case lockBusy:
 		to = remoteBusy
 	}
-	r.state.CompareAndSwap(remoteAsked, to)
+	r.word.CompareAndSwap(h.A<<remoteShift|remoteAsked, h.A<<remoteShift|to)
 }
 
 // lockProxy uses the lock of this rank's part on behalf of a rank that shares no

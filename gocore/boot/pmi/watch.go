@@ -26,6 +26,10 @@ func (s *Store) Watch(f func(store.Event)) {
 // awaitEnd waits until the other side closes the connection. It returns false if this process
 // has done so first.
 func (w *wire) awaitEnd() bool {
+	var socket, now unix.Stat_t
+	if unix.Fstat(w.fd, &socket) != nil {
+		return false
+	}
 	for {
 		w.mu.Lock()
 		fd, closed := w.fd, w.closed
@@ -40,7 +44,11 @@ func (w *wire) awaitEnd() bool {
 		w.mu.Lock()
 		closed = w.closed // then the number may be another file's
 		w.mu.Unlock()
-		if !closed && fds[0].Revents&(unix.POLLRDHUP|unix.POLLHUP) != 0 {
+		// The program may have closed the descriptor, and its number may be another file's.
+		if closed || fds[0].Revents&unix.POLLNVAL != 0 || unix.Fstat(fd, &now) != nil || now.Ino != socket.Ino {
+			return false
+		}
+		if fds[0].Revents&(unix.POLLRDHUP|unix.POLLHUP) != 0 {
 			return true
 		}
 	}

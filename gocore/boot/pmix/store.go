@@ -257,8 +257,12 @@ func (s *Store) Watch(f func(store.Event)) {
 	go func() {
 		var count [8]byte
 		for {
-			if _, err := unix.Read(fd, count[:]); err != unix.EINTR {
+			n, err := unix.Read(fd, count[:])
+			if n == len(count) {
 				break
+			}
+			if err != unix.EINTR {
+				return // the program has closed the descriptor
 			}
 		}
 		f(store.Event{Kind: store.Lost, Rank: -1, Why: fmt.Sprintf("%s, which started it, has ended", s.name)})

@@ -390,7 +390,11 @@ func (t *Transport) lose(a *attempt, err error) int {
 		return 0
 	}
 	p := &t.pairs[a.peer]
-	if !a.waiting.IsZero() {
+	switch {
+	case a.waiting.IsZero():
+	case err == unix.ETIMEDOUT: // the others of its round count neither: the peer may be stopped
+		p.tries = 0
+	default:
 		p.failing = p.failing.Add(time.Since(a.waiting))
 	}
 	moved := t.failed(p, a.where, err)

@@ -69,12 +69,12 @@ func (t *Transport) Disconnected(peer int) bool {
 	return p.state != open || p.released || p.failed != nil
 }
 
-// Drained implements fabric.Drainer. Messages are sent on an open connection only.
+// Drained implements fabric.Drainer. The peer may use a connection that this rank is still trying.
 func (t *Transport) Drained(peer int) bool {
 	p := &t.pairs[peer]
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.state != open || p.left
+	return p.state != open && p.state != trying || p.left
 }
 
 // Cut implements fabric.Disconnecter.

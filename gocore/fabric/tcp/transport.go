@@ -341,9 +341,9 @@ func (t *Transport) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, a := range t.attempts {
-		t.release(a.fd)
+		t.drop(a)
 	}
-	t.attempts, t.pending, t.seeking = map[int32]*attempt{}, nil, map[int]*pair{}
+	t.seeking = map[int]*pair{}
 	until := time.Now().Add(closeTime)
 	for i := range t.pairs {
 		p := &t.pairs[i]
