@@ -29,7 +29,10 @@ func Succeed(seg *job.Segment, rank int) (*agent.Agent, error) {
 	return agent.Succeed(seg, rank, agent.Options{TCP: o})
 }
 
-const agentKey = "agent"
+const (
+	agentKey  = "agent"
+	fabricKey = "fabric"
+)
 
 // meet connects the nodes of a job whose segment this rank has claimed its place in. It
 // returns the node's agent if this rank is to be it, nil for other ranks.
@@ -39,7 +42,10 @@ func meet(seg *job.Segment, s store.Store, o tcp.Options) (a *agent.Agent, err e
 		if a, err = newAgent(seg, s.Rank(), o); err != nil {
 			return nil, fmt.Errorf("make the agent of node %d: %w", seg.Node(), err)
 		}
-		if err = s.Put(agentKey, a.Card()); err != nil {
+		if err = s.Put(agentKey, a.Card()); err == nil {
+			err = s.Put(fabricKey, []byte(settings.Fabric.Value()))
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -51,6 +57,13 @@ func meet(seg *job.Segment, s store.Store, o tcp.Options) (a *agent.Agent, err e
 		first := seg.RanksOf(node)[0]
 		if cards[first], err = s.Get(first, agentKey); err != nil {
 			return nil, fmt.Errorf("find the agent of node %d: %w", node, err)
+		}
+		there, err := s.Get(first, fabricKey)
+		if err != nil {
+			return nil, fmt.Errorf("find the network of node %d: %w", node, err)
+		}
+		if here := settings.Fabric.Value(); string(there) != here {
+			return nil, fmt.Errorf("this rank has GORMAPY_FABRIC=%s and rank %d has %s: all must have the same", here, first, there)
 		}
 	}
 	return a, a.Start(cards)

@@ -13,6 +13,7 @@ import (
 	"gormapy/gocore/boot/store"
 	"gormapy/gocore/fabric/tcp"
 	"gormapy/gocore/job"
+	"gormapy/gocore/settings"
 	"gormapy/gocore/sys"
 )
 
@@ -57,6 +58,7 @@ type nodeRecord struct {
 	Host    string
 	Members []int
 	Agent   []byte // its card
+	Fabric  string // the value of GORMAPY_FABRIC there
 }
 
 const (
@@ -228,7 +230,7 @@ func (j *joining) meet(p *Place, members []int) (err error) {
 			a.Leave()
 		}
 	}()
-	if err := j.put(nodeKey, &nodeRecord{Host: j.host, Members: members, Agent: a.Card()}); err != nil {
+	if err := j.put(nodeKey, &nodeRecord{Host: j.host, Members: members, Agent: a.Card(), Fabric: settings.Fabric.Value()}); err != nil {
 		return err
 	}
 	if err := j.s.Fence(); err != nil {
@@ -243,6 +245,9 @@ func (j *joining) meet(p *Place, members []int) (err error) {
 		var record nodeRecord
 		if err := j.get(r, nodeKey, &record); err != nil {
 			return fmt.Errorf("find the node of rank %d: %w", r, err)
+		}
+		if here := settings.Fabric.Value(); record.Fabric != here {
+			return fmt.Errorf("this rank has GORMAPY_FABRIC=%s and rank %d has %s: all must have the same", here, r, record.Fabric)
 		}
 		for _, m := range record.Members {
 			if m < r || m >= len(nodes) || placed[m] {

@@ -346,3 +346,25 @@ func TestWrongNodes(t *testing.T) {
 		})
 	}
 }
+
+// TestOtherNetwork: nodes whose ranks have another GORMAPY_FABRIC do not meet.
+func TestOtherNetwork(t *testing.T) {
+	all := newPretended(2, []int{0, 1})
+	other := func(from int, key string, value []byte) []byte {
+		var record nodeRecord
+		if key != nodeKey || from != 1 || json.Unmarshal(value, &record) != nil {
+			return value
+		}
+		record.Fabric = "verbs"
+		value, _ = json.Marshal(&record)
+		return value
+	}
+	var ranks sync.WaitGroup
+	for r := range 2 {
+		ranks.Go(func() {
+			_, err := share(&rankStore{pretended: all, rank: r, altered: other})
+			assert.ErrorContains(t, err, "this rank has GORMAPY_FABRIC=auto and rank 1 has verbs: all must have the same")
+		})
+	}
+	ranks.Wait()
+}

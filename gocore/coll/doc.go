@@ -89,9 +89,11 @@
 // node fold a slice each, and exchange it with the ranks of the other nodes that have the same
 // one (nodelong.go).
 //
-// These stay flat: Gather, Scatter and Alltoall of blocks of more than parcelBlock, which cross
-// the network once in any case, and would be copied twice more; Scan of up to 4 ranks, in which
-// the lower ranks wait for nobody; scans whose nodes are not contiguous in the communicator, as
+// These stay flat: Gather, Scatter and Alltoall of blocks that are too long for a parcel (512
+// bytes, less with over 128 ranks), which cross
+// the network once in any case, and would be copied twice more; short Scans of up to 4 ranks, in which
+// the lower ranks wait for nobody; long reductions if a node has so few ranks that the others
+// could not share the work (foldsLong); scans whose nodes are not contiguous in the communicator, as
 // if the job was placed round-robin; and reductions of operations that do not commute in such
 // communicators. Nodes that are contiguous fold in the order of the ranks. Where each rank has
 // a count of its own, the way of a block can't depend on the counts of others, which not all

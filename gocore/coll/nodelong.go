@@ -14,6 +14,12 @@ const sliceBytes = 128 << 10
 // slices returns how many ranks of each node fold a slice of a long reduction.
 func (d *nodes) slices(bytes int) int { return min(d.least, bytes/sliceBytes+1) }
 
+// foldsLong is folds for so many bytes. If one node has too few ranks for the slices that
+// the others could fold, these would bring whole operands together at few of their ranks.
+func (d *nodes) foldsLong(commutative bool, bytes int) bool {
+	return d.folds(commutative) && 2*d.least >= min(d.most, bytes/sliceBytes+1)
+}
+
 // longReduction is a reduction of long data by nodes. A few ranks of each node fold a slice of
 // its operands each (slices). Then the ranks of all nodes with the same slice divide it among
 // themselves, or among some nodes, the owners; each folds what it owns. What crosses the

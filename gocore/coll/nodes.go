@@ -15,6 +15,7 @@ type nodes struct {
 	at    []int   // the index of each rank in its node
 	mine  int     // this rank's node
 	least int     // number of ranks of the smallest node
+	most  int     // and of the largest
 	// contiguous: the ranks of each node follow each other, so that the results of nodes can
 	// be combined in the order of the ranks.
 	contiguous bool
@@ -37,7 +38,7 @@ func (c *Comm) Divide(places []int) {
 		d.ranks[i] = append(d.ranks[i], r)
 	}
 	for _, ranks := range d.ranks {
-		d.least = min(d.least, len(ranks))
+		d.least, d.most = min(d.least, len(ranks)), max(d.most, len(ranks))
 	}
 	if len(d.ranks) == 1 || len(d.ranks) == len(places) {
 		return // flat algorithms are as good

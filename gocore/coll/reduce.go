@@ -17,7 +17,7 @@ func (c *Comm) Reduce(send p2p.Buf, recv *p2p.Buf, f op.Op, root int) *Op {
 	case !c.nodes.folds(f.Commutative()):
 	case send.Bytes() < splitFrom:
 		return c.reduceByNodes(send, recv, f, root)
-	default:
+	case c.nodes.foldsLong(f.Commutative(), send.Bytes()):
 		return c.reduceLongByNodes(send, recv, f, root)
 	}
 	var e elements
@@ -75,7 +75,7 @@ func (c *Comm) Allreduce(send, recv p2p.Buf, f op.Op) *Op {
 	case !c.nodes.folds(f.Commutative()):
 	case send.Bytes() < splitFrom:
 		return c.allreduceByNodes(send, recv, f)
-	default:
+	case c.nodes.foldsLong(f.Commutative(), send.Bytes()):
 		return c.allreduceLongByNodes(send, recv, f)
 	}
 	if send.Bytes() >= splitFrom && c.Size > 1 {
@@ -179,7 +179,7 @@ func foldAll(e *elements, parts []unsafe.Pointer) unsafe.Pointer {
 // ReduceScatterBlock starts a reduction of which rank i receives the i-th of Size
 // equal blocks. send has Size blocks of recv.Count items.
 func (c *Comm) ReduceScatterBlock(send p2p.Buf, recv p2p.Buf, f op.Op) *Op {
-	if c.nodes.folds(f.Commutative()) {
+	if c.nodes.foldsLong(f.Commutative(), send.Bytes()) {
 		return c.reduceScatterByNodes(send, recv, f)
 	}
 	var e elements

@@ -149,7 +149,7 @@ func (e *Engine) AllLocal(ranks []int) bool {
 }
 
 // Apart reports whether no two of these ranks share memory, for communication. All ranks
-// come to the same result.
+// come to the same result, since all have the same GORMAPY_FABRIC.
 func (e *Engine) Apart(ranks []int) bool {
 	if e.netOnly {
 		return true
