@@ -90,7 +90,8 @@ func (r *remoteLock) unlock() {
 	for {
 		word := r.word.Load()
 		number := word >> remoteShift
-		if !r.word.CompareAndSwap(word, number<<remoteShift|remoteIdle) {
+		idle := number << remoteShift // with remoteIdle, which is 0
+		if !r.word.CompareAndSwap(word, idle) {
 			continue // an answer has come
 		}
 		switch word & (1<<remoteShift - 1) {
