@@ -14,7 +14,8 @@ import (
 //
 // The first rank of each node makes the node's agent (package agent) and puts its address
 // into the job's store. After a fence it reads those of the other nodes: one record a node,
-// which no other rank reads. The agents connect in the background.
+// which no other rank reads. After another fence, when the network between the nodes is chosen,
+// the agents connect in the background.
 
 // newAgent makes the agent of the node of a rank of this process.
 func newAgent(seg *job.Segment, rank int, o tcp.Options) (*agent.Agent, error) {
@@ -30,8 +31,8 @@ func Succeed(seg *job.Segment, rank int) (*agent.Agent, error) {
 }
 
 const (
-	agentKey  = "agent"
-	fabricKey = "fabric"
+	agentKey   = "agent"
+	networkKey = "network"
 )
 
 // meet connects the nodes of a job whose segment this rank has claimed its place in. It
@@ -43,28 +44,35 @@ func meet(seg *job.Segment, s store.Store, o tcp.Options) (a *agent.Agent, err e
 			return nil, fmt.Errorf("make the agent of node %d: %w", seg.Node(), err)
 		}
 		if err = s.Put(agentKey, a.Card()); err == nil {
-			err = s.Put(fabricKey, []byte(settings.Fabric.Value()))
+			err = put(s, networkKey, ownNetworks())
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	if err := s.Fence(); err != nil || !leads {
+	if err := s.Fence(); err != nil {
 		return nil, err
 	}
-	cards := map[int][]byte{}
-	for node := range seg.Nodes() {
+	cards, told := map[int][]byte{}, map[int]networks{}
+	for node := 0; leads && node < seg.Nodes(); node++ {
 		first := seg.RanksOf(node)[0]
 		if cards[first], err = s.Get(first, agentKey); err != nil {
 			return nil, fmt.Errorf("find the agent of node %d: %w", node, err)
 		}
-		there, err := s.Get(first, fabricKey)
-		if err != nil {
+		var there networks
+		if err := get(s, first, networkKey, &there); err != nil {
 			return nil, fmt.Errorf("find the network of node %d: %w", node, err)
 		}
-		if here := settings.Fabric.Value(); string(there) != here {
-			return nil, fmt.Errorf("this rank has GORMAPY_FABRIC=%s and rank %d has %s: all must have the same", here, first, there)
+		told[first] = there
+	}
+	if leads {
+		if err := agree(seg, told); err != nil {
+			return nil, err
 		}
+	}
+	// The other ranks of the node use what its leader has chosen.
+	if err := s.Fence(); err != nil || !leads {
+		return nil, err
 	}
 	return a, a.Start(cards)
 }

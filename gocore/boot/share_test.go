@@ -368,3 +368,38 @@ func TestOtherNetwork(t *testing.T) {
 	}
 	ranks.Wait()
 }
+
+// TestBestNetwork: GORMAPY_FABRIC=auto takes a network that all nodes name alike, or else TCP.
+func TestBestNetwork(t *testing.T) {
+	for name, c := range map[string]struct {
+		zero, one map[string]string
+		want      string
+	}{
+		"none":              {nil, nil, "tcp"},
+		"the same":          {map[string]string{"verbs": "RoCE 10.0.0.0/8"}, map[string]string{"verbs": "RoCE 10.0.0.0/8"}, "verbs"},
+		"one node has none": {map[string]string{"verbs": "RoCE 10.0.0.0/8"}, nil, "tcp"},
+		"others":            {map[string]string{"verbs": "RoCE 10.0.0.0/8"}, map[string]string{"verbs": "InfiniBand fe80::"}, "tcp"},
+		"the next best": {map[string]string{"verbs": "RoCE 10.0.0.0/8", "ofi": "efa"},
+			map[string]string{"verbs": "RoCE 10.1.0.0/16", "ofi": "efa"}, "ofi"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := newPretended(4, []int{0, 0, 1, 1})
+			tell := func(from int, key string, value []byte) []byte {
+				var record nodeRecord
+				if key != nodeKey || json.Unmarshal(value, &record) != nil {
+					return value
+				}
+				record.Between = c.zero
+				if from == 2 {
+					record.Between = c.one
+				}
+				value, _ = json.Marshal(&record)
+				return value
+			}
+			altered := map[int]func(int, string, []byte) []byte{0: tell, 1: tell, 2: tell, 3: tell}
+			for r, p := range joinAll(t, all, altered) {
+				assert.Equal(t, c.want, p.Segment.Across(), "on rank %d", r)
+			}
+		})
+	}
+}

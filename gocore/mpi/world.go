@@ -151,7 +151,7 @@ func (n *process) network() (net fabric.Transport, only bool, err error) {
 	if n.seg.Nodes() > 1 {
 		switch name {
 		case "auto":
-			name = "tcp"
+			name = registry.Named(n.seg.Across())
 		case "shm":
 			return nil, false, fmt.Errorf("GORMAPY_FABRIC=shm, but the job is on %d nodes, which share no memory: leave it unset, or choose a network", n.seg.Nodes())
 		}
