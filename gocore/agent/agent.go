@@ -17,7 +17,9 @@ import (
 
 // Options of an agent.
 type Options struct {
-	TCP tcp.Options // where it listens
+	// TCP says where it listens, and by Patience after how long a host that does not answer has
+	// left the job.
+	TCP tcp.Options
 }
 
 // Agent is the agent of this node.
@@ -29,6 +31,9 @@ type Agent struct {
 	links []*link
 	dirs  map[int]*job.Directory // by far rank: takes the mails for it
 	mails map[int]uint32         // by far rank: how many mails have been taken
+
+	settle time.Duration // see settleTime
+	divided
 
 	heir     bool      // it has taken the place of another one
 	late     []int     // agents whose nodes have left: their connections are to be cut
@@ -57,6 +62,10 @@ const (
 // map of the segment's nodes need not be complete yet.
 func New(seg *job.Segment, rank int, o Options) (*Agent, error) {
 	a := &Agent{seg: seg, dir: newDirectory(seg, rank), dirs: map[int]*job.Directory{}, mails: map[int]uint32{}}
+	a.settle = settleTime(o.TCP.Patience)
+	if o.TCP.Patience > 0 {
+		o.TCP.Patience = max(o.TCP.Patience-a.settle, time.Millisecond)
+	}
 	var err error
 	if a.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
 		return nil, fmt.Errorf("make an eventfd: %w", err)

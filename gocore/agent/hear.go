@@ -21,10 +21,14 @@ func (a *Agent) Deliver(peer int, h *fabric.Header, payload []byte) {
 	if h.Aux == msgAgent && len(payload) > 0 && len(payload) <= fabric.CardBytes {
 		a.heard(l, peer, from, payload)
 	}
-	if l.peer != peer {
-		return // it was the agent before
+	if l.peer != peer || l.lost {
+		return // it was the agent before, or its node was evicted
 	}
 	switch {
+	case h.Aux == msgCut && h.B < uint64(len(a.seg.Ranks)):
+		a.noteCut(a.seg.NodeOf(from), a.seg.NodeOf(int(h.B)))
+	case h.Aux == msgEvicted:
+		a.evicted(a.seg.NodeOf(from))
 	case h.Aux == msgAbort:
 		l.aborted = true
 		a.seg.Abort(from, int(h.Tag))

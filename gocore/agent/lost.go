@@ -14,7 +14,7 @@ import (
 // take over; else the node has left.
 func (a *Agent) Broken(peer int, err error) {
 	l := a.link(a.seg.NodeOf(peer))
-	if l.peer != peer || l.over {
+	if l.peer != peer || l.over || l.lost {
 		return
 	}
 	log.Infof("agent", "the link of node %d to node %d has ended: %v", a.seg.Node(), l.node, err)
@@ -22,8 +22,11 @@ func (a *Agent) Broken(peer int, err error) {
 	if a.adoptKnown(l) {
 		return
 	}
-	alive := errors.Is(err, fabric.ErrPeerGone) || errors.Is(err, fabric.ErrDisconnected) // the host
-	if !alive || !a.hasHeir(l.node, l.peer) {
+	switch {
+	case !errors.Is(err, fabric.ErrPeerGone) && !errors.Is(err, fabric.ErrDisconnected):
+		a.noteCut(a.seg.Node(), l.node) // its host does not answer
+		l.until = a.decideAt.Add(heirTime)
+	case !a.hasHeir(l.node, l.peer):
 		a.lose(l)
 	}
 }
@@ -58,9 +61,9 @@ func (a *Agent) lose(l *link) {
 }
 
 // waiting gives up the nodes that have had no agent for too long. It reports whether there
-// are others that have none.
+// are others that have none, or that may be cut off.
 func (a *Agent) waiting() bool {
-	some := false
+	some := a.settling()
 	for _, l := range a.links {
 		switch {
 		case !l.over || l.lost || a.adoptKnown(l):

@@ -12,12 +12,13 @@ import (
 
 // link is what this agent has told the one of another node.
 type link struct {
-	node  int
-	peer  int // the rank that is the agent of the node
-	ep    fabric.Endpoint
-	over  bool      // the connection has ended
-	until time.Time // if it is over: until then another rank of the node may take over
-	lost  bool      // the node has left the job
+	node   int
+	peer   int // the rank that is the agent of the node
+	ep     fabric.Endpoint
+	over   bool      // the connection has ended
+	until  time.Time // if it is over: until then another rank of the node may take over
+	lost   bool      // the node has left the job
+	probed int       // the last probe that was sent
 
 	news
 	mails   []mail
@@ -32,10 +33,11 @@ type news struct {
 	cards   map[int]bool
 	aborted bool
 	asked   bool // for the verdict on this node's claim
+	cuts    map[[2]int]bool
 }
 
 func noNews() news {
-	return news{agents: map[int]int{}, told: map[int]job.Status{}, cards: map[int]bool{}}
+	return news{agents: map[int]int{}, told: map[int]job.Status{}, cards: map[int]bool{}, cuts: map[[2]int]bool{}}
 }
 
 type mail struct {
@@ -52,6 +54,9 @@ const (
 	msgClaim
 	msgVerdict
 	msgAgent
+	msgCut
+	msgProbe
+	msgEvicted
 )
 
 // tellAll tells every link what it has not been told, and reports whether nothing is left.
@@ -116,6 +121,21 @@ func (a *Agent) link(node int) *link {
 
 // tell tells a link what it has not been told, and reports whether nothing is left.
 func (a *Agent) tell(l *link) bool {
+	for c := range a.cuts {
+		if l.news.cuts[c] {
+			continue
+		}
+		if !l.send(msgCut, a.seg.RanksOf(c[0])[0], a.seg.RanksOf(c[1])[0], 0, nil) {
+			return false
+		}
+		l.news.cuts[c] = true
+	}
+	if l.probed != a.probe {
+		if !l.send(msgProbe, a.dir.rank, 0, 0, nil) {
+			return false
+		}
+		l.probed = a.probe
+	}
 	for node := range a.seg.Nodes() {
 		rank, card := a.seg.Agent(node)
 		if node == l.node || rank < 0 || l.agents[node] == rank+1 {

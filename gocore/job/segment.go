@@ -75,6 +75,9 @@ type Head struct {
 	News         uint32 // see AwaitNews
 	TimedOut     uint32 // see ClaimTimeout
 
+	// CutOff is set when the ranks of this node have to end, see CutOff.
+	CutOff uint32
+
 	CoreMask [16]uint64 // by processor: whether a rank of this node may use it, see CountCores
 }
 

@@ -124,7 +124,7 @@ func Init() (code Code) {
 	setTypes()
 	n.agent.agent = place.Agent
 	if n.seg.Nodes() > 1 {
-		n.eng.OnNodeChange(n.succeed)
+		n.eng.OnNodeChange(n.nodesChanged)
 	}
 	n.watchOver(at)
 	if err := n.eng.Start(); err != nil {
