@@ -64,6 +64,7 @@ const (
 	KindCTS                     // p2p: request for the data, in packets
 	KindData                    // p2p: a piece of a message
 	KindFin                     // p2p: the receiver has matched (Ssend) or has the data
+	KindCredit                  // p2p: the receiver has received messages that were sent whole
 	KindPut                     // rma: data to write to the receiver's window
 	KindGet                     // rma: request for data of the receiver's window
 	KindGetData                 // rma: the answer to a get or a fetching accumulate
