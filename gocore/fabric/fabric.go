@@ -83,6 +83,7 @@ const (
 type Caps struct {
 	MaxShort int  // largest payload of Send
 	Piece    int  // the best size of the pieces of longer data for Send, at most MaxShort
+	MaxEager int  // longest message of a program that is best sent whole, at most MaxShort; 0: package p2p decides
 	MaxRuns  int  // largest number of runs of one PutRuns or GetRuns
 	OneSided bool // Put and Get work, without any help of the peer's program
 	Keys     bool // one-sided operations need the key of a region that the peer registered

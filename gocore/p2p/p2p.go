@@ -24,7 +24,8 @@ const (
 	FlagFailed uint8 = 8
 )
 
-// EagerLimit is the limit of the eager protocol in bytes. A message up to it is copied
+// EagerLimit is the limit of the eager protocol in bytes, where the transport has none of its own
+// (fabric.Caps.MaxEager). A message up to it is copied
 // twice (into the ring and out of it); a longer one is copied once by the
 // kernel, which costs about 1.5 us to begin with.
 const EagerLimit = 16 << 10
@@ -146,7 +147,7 @@ func (c *Channel) send(r *Request, mode Mode, b Buf, dest, tag int, l Label) {
 	if recording := trace.On(); recording != nil && !c.Internal {
 		h.Aux = recording.Sent(c.Ctx, to, tag, n)
 	}
-	limit := min(EagerLimit, c.p.eng.MaxShort(to))
+	limit := c.p.eng.MaxEager(to, EagerLimit)
 	if n <= limit && c.p.charge(to, n) {
 		c.sendEager(r, mode, n)
 		return
