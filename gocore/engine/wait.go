@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"gormapy/gocore/job"
@@ -157,7 +158,7 @@ func (e *Engine) wait(why *Reason, done func() bool, check func() error) error {
 // for others serves their one-sided operations, and the next one should not have to wake it.
 func (e *Engine) yield(start, limit int64, done func() bool) bool {
 	begun, arrived := now(), e.arrived.Load()
-	last, moved := begun, atom.Load32(&e.me.Moved)
+	last, moved := begun, atomic.LoadUint32(&e.me.Moved) // nothing depends on when this is read
 	for i := 1; ; i++ {
 		atom.Yield()
 		if done() { // another process may have stored what it looks at, without a poll
@@ -170,7 +171,7 @@ func (e *Engine) yield(start, limit int64, done func() bool) bool {
 		if i%4 != 0 {
 			continue
 		}
-		t, n := now(), atom.Load32(&e.me.Moved)
+		t, n := now(), atomic.LoadUint32(&e.me.Moved)
 		if t-last > contendedGap && n == moved && e.net != nil && e.interrupted(t) {
 			limit = yieldShared
 		}
