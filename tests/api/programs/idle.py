@@ -52,12 +52,12 @@ def idle_engine_neither_wakes_nor_computes():
     posted = world.Irecv(np.zeros(1), peer)
     world.Barrier()
     compute(0.3)
-    # Once in 10 s the engine looks whether it has missed something, so one of three may be disturbed.
-    found = sorted(beside(compute, 1.2) for _ in range(3))
-    switches, _used = found[1]
+    # Once in 10 s the engine looks whether it has missed something, and Go's runtime may return memory once.
+    found = [beside(compute, 0.8) for _ in range(5)]
+    switches, used = (sorted(measured)[2] for measured in zip(*found))
     say(f"{found}")
     assert switches < 10, f"{switches:.1f} wake-ups a second: {found}"
-    assert sorted(used for _, used in found)[1] < 0.01, found
+    assert used < 0.01, found
     world.Barrier()
     world.Send(np.ones(1), peer)
     posted.Wait()
