@@ -29,6 +29,7 @@ type Engine struct {
 	polling   atomic.Uint32 // the poll lock
 	delivered atomic.Uint32 // urgent messages delivered
 	backlog   atomic.Int32  // queued messages and operations, all peers
+	pressing  atomic.Int32  // of these, those for peers whose transport does not tell when there is room
 	spin      int           // polls before the first yield; 0 if ranks have to share cores
 	spreadAt  atomic.Int64  // time of the last look for a better core
 	cores     []int         // that this process may use; nil: waits don't move threads
@@ -80,6 +81,7 @@ type peer struct {
 
 	remote      bool                   // reached by the network: its doorbells can't be rung
 	synchronous bool                   // see fabric.Caps
+	announces   bool                   // see fabric.Caps
 	lost        atomic.Pointer[string] // why the connection broke; nil: it has not
 
 	mu    sync.Mutex // guards the queues and keeps the order of messages
@@ -193,7 +195,8 @@ func (e *Engine) connect(r int, p *peer) error {
 	p.once.Do(func() {
 		p.ep, p.err = p.via.Connect(r)
 		caps := p.via.Caps()
-		p.short, p.eager, p.piece, p.synchronous = caps.MaxShort, caps.MaxEager, caps.Piece, caps.Synchronous
+		p.short, p.eager, p.piece = caps.MaxShort, caps.MaxEager, caps.Piece
+		p.synchronous, p.announces = caps.Synchronous, caps.Announces
 	})
 	return p.err
 }

@@ -145,7 +145,7 @@ func (e *Engine) serveNet(wake int) {
 			continue
 		}
 		limit := 1000
-		if e.backlog.Load() > 0 {
+		if e.pressing.Load() > 0 {
 			limit = 1
 		}
 		fds := []unix.PollFd{{Fd: int32(sleeper.FD()), Events: unix.POLLIN}, {Fd: int32(wake), Events: unix.POLLIN}}

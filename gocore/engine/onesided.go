@@ -155,7 +155,7 @@ func (e *Engine) start(dst int, o op) (done bool, err error) {
 	*waiting = o
 	waiting.runs = slices.Clone(o.runs)
 	p.ops = append(p.ops, waiting)
-	e.backlog.Add(1)
+	e.countQueued(p, 1)
 	return false, nil
 }
 
@@ -189,7 +189,7 @@ func (e *Engine) issueFirst(dst int, p *peer) (o *op, done bool, err error) {
 	}
 	if err != fabric.ErrAgain {
 		p.ops = p.ops[1:]
-		e.backlog.Add(-1)
+		e.countQueued(p, -1)
 	}
 	return o, done, err
 }
@@ -207,6 +207,6 @@ func (e *Engine) takeOps(p *peer) []*op {
 	defer p.mu.Unlock()
 	ops := p.ops
 	p.ops = nil
-	e.backlog.Add(-int32(len(ops)))
+	e.countQueued(p, -len(ops))
 	return ops
 }

@@ -61,7 +61,7 @@ func (e *Engine) serve() {
 		n := e.pollSure(0)
 		if n == 0 && !e.stop.Load() {
 			wait := 10 * time.Second // nothing is due: this guards against a lost wake-up
-			if e.backlog.Load() > 0 {
+			if e.pressing.Load() > 0 {
 				wait = 200 * time.Microsecond
 			}
 			atom.Wait(&e.me.Progress, bell, wait)
@@ -104,9 +104,21 @@ func (e *Engine) Exclude(f func()) {
 	f()
 }
 
+// A thread that waits for the poll lock yields lockYields times and then pauses: the thread that
+// holds it may have lost the processor, and may be in a group of threads for which a yield makes no
+// room.
+const (
+	lockYields = 16
+	lockPause  = 20 * time.Microsecond
+)
+
 func (e *Engine) takePolling() {
 	for i := 1; !e.polling.CompareAndSwap(0, 1); i++ {
-		atom.Yield()
+		if i <= lockYields {
+			atom.Yield()
+		} else {
+			atom.Pause(lockPause)
+		}
 		if i%64 == 0 {
 			runtime.Gosched() // Go's scheduler may have the poller wait for this goroutine's turn
 		}

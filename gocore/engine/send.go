@@ -65,7 +65,7 @@ func (e *Engine) sendOrQueue(dst int, p *peer, h *fabric.Header, payload []byte,
 		}
 	}
 	p.queue = append(p.queue, &queued{header: *h, data: payload, owner: owner, sent: sent})
-	e.backlog.Add(1)
+	e.countQueued(p, 1)
 	return fabric.ErrAgain
 }
 
@@ -106,7 +106,7 @@ func (e *Engine) queue(p *peer, q *queued) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.queue = append(p.queue, q)
-	e.backlog.Add(1)
+	e.countQueued(p, 1)
 }
 
 // Detach makes the queued messages of owner independent of the owner's memory: the
@@ -169,7 +169,7 @@ func (e *Engine) dequeue(p *peer, keep func(q *queued) bool) {
 	defer p.mu.Unlock()
 	before := len(p.queue)
 	p.queue = slices.DeleteFunc(p.queue, func(q *queued) bool { return !keep(q) })
-	e.backlog.Add(int32(len(p.queue) - before))
+	e.countQueued(p, len(p.queue)-before)
 }
 
 // send passes a message to the transport. It counts an urgent one first, so that the
@@ -272,9 +272,17 @@ func (e *Engine) sendFirst(dst int, p *peer) (q *queued, h fabric.Header, err er
 	}
 	if q.off += len(part); err != nil || q.piece == 0 || q.off >= len(q.data) {
 		p.queue = p.queue[1:]
-		e.backlog.Add(-1)
+		e.countQueued(p, -1)
 	}
 	return q, h, err
+}
+
+// countQueued counts what is added to the queues of a peer, or taken from them.
+func (e *Engine) countQueued(p *peer, n int) {
+	e.backlog.Add(int32(n))
+	if !p.announces {
+		e.pressing.Add(int32(n))
+	}
 }
 
 // Backlog returns the number of queued messages and one-sided operations.

@@ -225,7 +225,7 @@ func (e *Engine) sleep(why *Reason, start int64, done func() bool, check func() 
 	if left <= 0 {
 		return false, false, nil
 	}
-	if e.backlog.Load() != 0 {
+	if e.pressing.Load() != 0 {
 		left = min(left, 200*time.Microsecond) // nothing announces room in a ring: look for it again soon
 	}
 	return false, atom.Wait(&e.me.Doorbell, bell, left), nil

@@ -93,6 +93,7 @@ type Caps struct {
 	// never return ErrAgain.
 	Synchronous bool
 	Manual      bool // operations of peers on this process advance only while it polls
+	Announces   bool // FD (see Sleeper) becomes readable when there is room again after ErrAgain
 	Ordered     bool // Sends to one peer arrive in the order of the calls
 }
 

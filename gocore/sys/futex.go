@@ -30,3 +30,10 @@ func FutexWake(word *uint32) {
 // Yield gives the processor to another runnable thread. It does not tell the
 // Go scheduler, because it returns within microseconds.
 func Yield() { unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }
+
+// Pause leaves the processor for d, to any other thread: Yield gives it only to those of the same
+// scheduling group, and costs the caller its share where the kernel takes a whole slice for it.
+func Pause(d time.Duration) {
+	ts := unix.NsecToTimespec(int64(d))
+	_ = unix.Nanosleep(&ts, nil) // a signal may end it early
+}

@@ -160,7 +160,7 @@ func (t *Transport) Name() string { return "tcp" }
 
 // Caps implements fabric.Transport.
 func (t *Transport) Caps() fabric.Caps {
-	return fabric.Caps{MaxShort: maxShort, MaxEager: maxEager, Piece: piece, Ordered: true}
+	return fabric.Caps{MaxShort: maxShort, MaxEager: maxEager, Piece: piece, Announces: true, Ordered: true}
 }
 
 // Refusal implements fabric.Explainer.

@@ -36,6 +36,9 @@ func CAS64(p *uint64, old, new uint64) bool { return atomic.CompareAndSwapUint64
 // Yield gives the processor to another runnable thread.
 func Yield() { sys.Yield() }
 
+// Pause leaves the processor for d, see sys.Pause.
+func Pause(d time.Duration) { sys.Pause(d) }
+
 // Wait sleeps while *p == v, at most d. interrupted reports whether a signal arrived.
 func Wait(p *uint32, v uint32, d time.Duration) (interrupted bool) {
 	return sys.FutexWait(p, v, d) == eintr

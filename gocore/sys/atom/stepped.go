@@ -138,6 +138,15 @@ func Yield() {
 	sys.Yield()
 }
 
+// Pause leaves the processor for d, see sys.Pause. The explorer takes it for a Yield.
+func Pause(d time.Duration) {
+	if Explorer != nil {
+		Explorer.Yield()
+		return
+	}
+	sys.Pause(d)
+}
+
 // Wait sleeps while *p == v, at most d. interrupted reports whether a signal arrived.
 func Wait(p *uint32, v uint32, d time.Duration) (interrupted bool) {
 	if Explorer != nil {
