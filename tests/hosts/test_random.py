@@ -25,7 +25,7 @@ def test_random_operations(bed, launchers, python, flavour, hosts, n):
 
 def test_many_ranks(bed, launchers, python, programs):
     """HOSTS_RANKS=64 pytest -m hosts tests/hosts/test_random.py"""
-    n = int(os.environ.get("HOSTS_RANKS", "16"))
+    n = int(os.environ.get("HOSTS_RANKS", "32"))
     bed.up(4)
     result = bed.run([*launchers.ours(4, n), python, programs / "everything.py"], limit=900)
     assert result.status == 0, result
