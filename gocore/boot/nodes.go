@@ -2,6 +2,7 @@ package boot
 
 import (
 	"fmt"
+	"strings"
 
 	"gormapy/gocore/agent"
 	"gormapy/gocore/boot/store"
@@ -18,21 +19,64 @@ import (
 
 // newAgent makes the agent of the node of a rank of this process.
 func newAgent(seg *job.Segment, rank int, o tcp.Options) (*agent.Agent, error) {
-	o.Patience = settings.PeerTimeout.Seconds()
+	o, err := guarded(o)
+	if err != nil {
+		return nil, err
+	}
 	return agent.New(seg, rank, agent.Options{TCP: o})
 }
 
 // Succeed makes rank, of this process, the agent of its node in place of one that has ended.
 func Succeed(seg *job.Segment, rank int) (*agent.Agent, error) {
-	o := tcp.OptionsFor(int(seg.Head.Hosts))
-	o.Patience = settings.PeerTimeout.Seconds()
+	o, err := tcp.OptionsFor(int(seg.Head.Hosts))
+	if err == nil {
+		o, err = guarded(o)
+	}
+	if err != nil {
+		return nil, err
+	}
 	return agent.Succeed(seg, rank, agent.Options{TCP: o})
 }
 
+// guarded returns the options of an agent, for any addresses. What agents say is little: it is
+// authenticated in any case.
+func guarded(o tcp.Options) (tcp.Options, error) {
+	guard, err := tcp.GuardFor(several)
+	o.Guard, o.Patience = max(guard, tcp.Authenticated), settings.PeerTimeout.Seconds()
+	return o, err
+}
+
 const (
-	agentKey  = "agent"
-	fabricKey = "fabric"
+	agentKey   = "agent"
+	networkKey = "network"
+	// several is a number of hosts where only that there may be others is known.
+	several = 2
 )
+
+// network returns the settings of the network that all ranks need alike, one a word.
+func network() string {
+	var words []string
+	for _, s := range []*settings.Setting{settings.Fabric, tcp.TLS, tcp.MAC} {
+		words = append(words, s.Name+"="+s.Value())
+	}
+	return strings.Join(words, " ")
+}
+
+// compareNetwork returns an error if a rank has said other settings of the network than this one's.
+func compareNetwork(rank int, said string) error {
+	there := strings.Fields(said)
+	for i, here := range strings.Fields(network()) {
+		if i >= len(there) || there[i] != here {
+			name, _, _ := strings.Cut(here, "=")
+			other := "another version of gormapy"
+			if i < len(there) {
+				other = strings.TrimPrefix(there[i], name+"=")
+			}
+			return fmt.Errorf("this rank has %s and rank %d has %s: all must have the same", here, rank, other)
+		}
+	}
+	return nil
+}
 
 // meet connects the nodes of a job whose segment this rank has claimed its place in. It
 // returns the node's agent if this rank is to be it, nil for other ranks.
@@ -43,7 +87,7 @@ func meet(seg *job.Segment, s store.Store, o tcp.Options) (a *agent.Agent, err e
 			return nil, fmt.Errorf("make the agent of node %d: %w", seg.Node(), err)
 		}
 		if err = s.Put(agentKey, a.Card()); err == nil {
-			err = s.Put(fabricKey, []byte(settings.Fabric.Value()))
+			err = s.Put(networkKey, []byte(network()))
 		}
 		if err != nil {
 			return nil, err
@@ -58,12 +102,12 @@ func meet(seg *job.Segment, s store.Store, o tcp.Options) (a *agent.Agent, err e
 		if cards[first], err = s.Get(first, agentKey); err != nil {
 			return nil, fmt.Errorf("find the agent of node %d: %w", node, err)
 		}
-		there, err := s.Get(first, fabricKey)
+		there, err := s.Get(first, networkKey)
 		if err != nil {
 			return nil, fmt.Errorf("find the network of node %d: %w", node, err)
 		}
-		if here := settings.Fabric.Value(); string(there) != here {
-			return nil, fmt.Errorf("this rank has GORMAPY_FABRIC=%s and rank %d has %s: all must have the same", here, first, there)
+		if err := compareNetwork(first, string(there)); err != nil {
+			return nil, err
 		}
 	}
 	return a, a.Start(cards)

@@ -13,7 +13,6 @@ import (
 	"gormapy/gocore/boot/store"
 	"gormapy/gocore/fabric/tcp"
 	"gormapy/gocore/job"
-	"gormapy/gocore/settings"
 	"gormapy/gocore/sys"
 )
 
@@ -58,7 +57,7 @@ type nodeRecord struct {
 	Host    string
 	Members []int
 	Agent   []byte // its card
-	Fabric  string // the value of GORMAPY_FABRIC there
+	Network string // the settings of the network there
 }
 
 const (
@@ -221,7 +220,11 @@ func (j *joining) meet(p *Place, members []int) (err error) {
 		return err
 	}
 	j.seg.Belong(origin.Job, j.secret(&origin))
-	a, err := newAgent(j.seg, j.s.Rank(), tcp.OptionsFor(2)) // it may turn out that all are on one host
+	o, err := tcp.OptionsFor(several) // it may turn out that all are on one host
+	if err != nil {
+		return err
+	}
+	a, err := newAgent(j.seg, j.s.Rank(), o)
 	if err != nil {
 		return err
 	}
@@ -230,7 +233,7 @@ func (j *joining) meet(p *Place, members []int) (err error) {
 			a.Leave()
 		}
 	}()
-	if err := j.put(nodeKey, &nodeRecord{Host: j.host, Members: members, Agent: a.Card(), Fabric: settings.Fabric.Value()}); err != nil {
+	if err := j.put(nodeKey, &nodeRecord{Host: j.host, Members: members, Agent: a.Card(), Network: network()}); err != nil {
 		return err
 	}
 	if err := j.s.Fence(); err != nil {
@@ -246,8 +249,8 @@ func (j *joining) meet(p *Place, members []int) (err error) {
 		if err := j.get(r, nodeKey, &record); err != nil {
 			return fmt.Errorf("find the node of rank %d: %w", r, err)
 		}
-		if here := settings.Fabric.Value(); record.Fabric != here {
-			return fmt.Errorf("this rank has GORMAPY_FABRIC=%s and rank %d has %s: all must have the same", here, r, record.Fabric)
+		if err := compareNetwork(r, record.Network); err != nil {
+			return err
 		}
 		for _, m := range record.Members {
 			if m < r || m >= len(nodes) || placed[m] {

@@ -44,6 +44,9 @@ func Open(name string, dir fabric.Directory) (fabric.Transport, error) {
 		if e.Name != name || !e.Network() {
 			continue
 		}
+		if tcp.TLS.On() && name != tcp.Entry.Name {
+			return nil, fmt.Errorf("%s=1, and %s=%s can't encrypt: leave one of them unset", tcp.TLS.Name, settings.Fabric.Name, name)
+		}
 		t, err := e.Open(dir)
 		if err != nil {
 			return nil, fmt.Errorf("%s=%s: %w", settings.Fabric.Name, name, err)
