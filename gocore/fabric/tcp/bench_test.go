@@ -282,7 +282,7 @@ func pingPong(b *testing.B, size int, g Guard) {
 func BenchmarkPingPong(b *testing.B) {
 	for _, size := range []int{8, piece} {
 		for g := range guards {
-			b.Run(fmt.Sprintf("tcp/%d bytes, %v", size, g), func(b *testing.B) { pingPong(b, size, g) })
+			b.Run(fmt.Sprintf("tcp/%d/%s", size, guardNames[g]), func(b *testing.B) { pingPong(b, size, g) })
 		}
 	}
 	b.Run("raw", func(b *testing.B) {
@@ -318,7 +318,7 @@ func BenchmarkPingPong(b *testing.B) {
 func BenchmarkStream(b *testing.B) {
 	const size = 1 << 20
 	for g := range guards {
-		b.Run("tcp/"+g.String(), func(b *testing.B) {
+		b.Run("tcp/"+guardNames[g], func(b *testing.B) {
 			t, s := pair2(b, "tcp-stream", g)
 			b.SetBytes(size)
 			b.ResetTimer()

@@ -14,10 +14,12 @@ func guarded(g Guard) fabrictest.Make {
 	return func(dir fabric.Directory) (fabric.Transport, error) { return New(dir, Options{Guard: g}) }
 }
 
+var guardNames = [guards]string{"clear", "authenticated", "encrypted"}
+
 // each runs a test with each guard from first on.
 func each(t *testing.T, first Guard, f func(t *testing.T, g Guard)) {
 	for g := first; g < guards; g++ {
-		t.Run([]string{"clear", "authenticated", "encrypted"}[g], func(t *testing.T) { f(t, g) })
+		t.Run(guardNames[g], func(t *testing.T) { f(t, g) })
 	}
 }
 
