@@ -14,8 +14,18 @@ BOTH = "all ranks of a job need the same GORMAPY_TLS and GORMAPY_TCP_MAC"
     [
         ("one host", "GORMAPY_TLS", "1", f"authenticated and encrypted: {BOTH}|authenticated nor encrypted: {BOTH}"),
         ("one host", "GORMAPY_TCP_MAC", "1", f"is authenticated: {BOTH}|authenticated nor encrypted: {BOTH}"),
-        ("one host", "GORMAPY_TLS", "yes", 'GORMAPY_FABRIC=tcp: GORMAPY_TLS is "yes", which it can\'t be: choose from 0, 1'),
-        ("two nodes", "GORMAPY_TLS", "1", "this rank has GORMAPY_TLS=0 and rank 1 has 1: all must have the same|GORMAPY_TLS=1"),
+        (
+            "one host",
+            "GORMAPY_TLS",
+            "yes",
+            'GORMAPY_FABRIC=tcp: GORMAPY_TLS is "yes", which it can\'t be: choose from 0, 1',
+        ),
+        (
+            "two nodes",
+            "GORMAPY_TLS",
+            "1",
+            "this rank has GORMAPY_TLS=0 and rank 1 has 1: all must have the same|GORMAPY_TLS=1",
+        ),
         ("two nodes", "GORMAPY_TCP_MAC", "0", "this rank has GORMAPY_TCP_MAC=auto and rank 1 has 0|GORMAPY_TCP_MAC=0"),
         ("two nodes", "GORMAPY_TCP_MAC", "off", 'GORMAPY_TCP_MAC is "off", which it can\'t be: choose from auto, 1, 0'),
     ],
