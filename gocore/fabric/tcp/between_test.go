@@ -84,8 +84,8 @@ func TestSomebodyBetween(t *testing.T) {
 	payloads := []string{"one", "two", text(piece, 3), "four", text(placeMin+1, 5), "six", "seven"}
 	each(t, Authenticated, func(t *testing.T, g Guard) {
 		sample := packed(half(g), fabric.Header{Kind: 1}, payloads...)
-		for i := range payloads[:5] {
-			for _, what := range tamperings(g, i, sample[i], 9) {
+		for _, i := range []int{0, 2, 3} { // TestTampering has all
+			for _, what := range tamperings(g, i, sample[i], 4) {
 				good := i
 				if what.name == fmt.Sprintf("frame %d is repeated", i) {
 					good++
