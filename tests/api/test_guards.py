@@ -5,7 +5,11 @@ from support.programs import beside
 
 program = beside(__file__)
 
-NETWORKS = {"one host": {"GORMAPY_FABRIC": "tcp"}, "two nodes": {"GORMAPY_JOB_NODES": "2"}}
+UNSET = {"GORMAPY_TLS": None, "GORMAPY_TCP_MAC": None}
+NETWORKS = {
+    "one host": {"GORMAPY_FABRIC": "tcp", "GORMAPY_JOB_NODES": None, **UNSET},
+    "two nodes": {"GORMAPY_JOB_NODES": "2", **UNSET},
+}
 BOTH = "all ranks of a job need the same GORMAPY_TLS and GORMAPY_TCP_MAC"
 
 
