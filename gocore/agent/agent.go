@@ -1,9 +1,6 @@
 package agent
 
 import (
-	"bytes"
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync"
@@ -13,7 +10,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gormapy/gocore/fabric"
 	"gormapy/gocore/fabric/tcp"
 	"gormapy/gocore/job"
 	"gormapy/gocore/log"
@@ -21,7 +17,9 @@ import (
 
 // Options of an agent.
 type Options struct {
-	TCP tcp.Options // where it listens
+	// TCP says where it listens, and by Patience after how long a host that does not answer has
+	// left the job.
+	TCP tcp.Options
 }
 
 // Agent is the agent of this node.
@@ -34,6 +32,9 @@ type Agent struct {
 	dirs  map[int]*job.Directory // by far rank: takes the mails for it
 	mails map[int]uint32         // by far rank: how many mails have been taken
 
+	settle time.Duration // see settleTime
+	divided
+
 	heir     bool      // it has taken the place of another one
 	late     []int     // agents whose nodes have left: their connections are to be cut
 	said     bool      // it has disconnected
@@ -44,50 +45,6 @@ type Agent struct {
 	work    sync.WaitGroup // listen and run
 	once    sync.Once
 }
-
-// link is what this agent has told the one of another node.
-type link struct {
-	node  int
-	peer  int // the rank that is the agent of the node
-	ep    fabric.Endpoint
-	over  bool      // the connection has ended
-	until time.Time // if it is over: until then another rank of the node may take over
-	lost  bool      // the node has left the job
-
-	news
-	mails   []mail
-	verdict uint32 // the answer to this node's claim of a traceback
-	answer  uint32 // what is to be answered to the other one's claim
-}
-
-// news is what an agent has been told. Another one that takes its place is told all again.
-type news struct {
-	agents  map[int]int // by node: the rank of its agent, plus 1
-	told    map[int]job.Status
-	cards   map[int]bool
-	aborted bool
-	asked   bool // for the verdict on this node's claim
-}
-
-func noNews() news {
-	return news{agents: map[int]int{}, told: map[int]job.Status{}, cards: map[int]bool{}}
-}
-
-type mail struct {
-	from, to int
-	data     []byte
-}
-
-// The messages, in Header.Aux. A and B have the ranks, Tag the exit status of an abort.
-const (
-	msgStatus uint32 = iota + 1
-	msgCard
-	msgMail
-	msgAbort
-	msgClaim
-	msgVerdict
-	msgAgent
-)
 
 const (
 	statusBytes = int(unsafe.Sizeof(job.Status{}))
@@ -105,6 +62,10 @@ const (
 // map of the segment's nodes need not be complete yet.
 func New(seg *job.Segment, rank int, o Options) (*Agent, error) {
 	a := &Agent{seg: seg, dir: newDirectory(seg, rank), dirs: map[int]*job.Directory{}, mails: map[int]uint32{}}
+	a.settle = settleTime(o.TCP.Patience)
+	if o.TCP.Patience > 0 {
+		o.TCP.Patience = max(o.TCP.Patience-a.settle, time.Millisecond)
+	}
 	var err error
 	if a.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
 		return nil, fmt.Errorf("make an eventfd: %w", err)
@@ -267,271 +228,6 @@ func (a *Agent) leave(done bool) bool {
 		}
 	}
 	return left || time.Now().After(a.deadline)
-}
-
-// waiting gives up the nodes that have had no agent for too long. It reports whether there
-// are others that have none.
-func (a *Agent) waiting() bool {
-	some := false
-	for _, l := range a.links {
-		switch {
-		case !l.over || l.lost || a.adoptKnown(l):
-		case time.Now().After(l.until):
-			a.lose(l)
-		default:
-			some = true
-		}
-	}
-	return some
-}
-
-// tellAll tells every link what it has not been told, and reports whether nothing is left.
-func (a *Agent) tellAll() (done bool) {
-	a.collectMails()
-	done = true
-	for _, l := range a.links {
-		if !l.over && !a.tell(l) {
-			done = false
-		}
-	}
-	a.judge()
-	return done
-}
-
-// judge tells the rank of this node that has claimed a traceback what the other nodes say.
-func (a *Agent) judge() {
-	if _, verdict, yes := a.seg.ClaimedError(); !yes || verdict != job.ClaimPending {
-		return
-	}
-	verdict := job.ClaimGranted
-	for _, l := range a.links {
-		switch {
-		case l.verdict == job.ClaimDenied:
-			a.seg.JudgeError(job.ClaimDenied)
-			return
-		case l.verdict == job.ClaimPending && !l.lost:
-			verdict = job.ClaimPending
-		}
-	}
-	if verdict != job.ClaimPending {
-		a.seg.JudgeError(verdict)
-	}
-}
-
-// collectMails takes the mails of local ranks for far ones.
-func (a *Agent) collectMails() {
-	for to, dir := range a.dirs {
-		n := dir.Mails()
-		if n == a.mails[to] {
-			continue
-		}
-		a.mails[to] = n
-		for _, from := range a.local {
-			if data := dir.Mailed(from); data != nil {
-				if l := a.link(a.seg.NodeOf(to)); l != nil {
-					l.mails = append(l.mails, mail{from, to, data})
-				}
-			}
-		}
-	}
-}
-
-func (a *Agent) link(node int) *link {
-	for _, l := range a.links {
-		if l.node == node {
-			return l
-		}
-	}
-	return nil
-}
-
-// tell tells a link what it has not been told, and reports whether nothing is left.
-func (a *Agent) tell(l *link) bool {
-	for node := range a.seg.Nodes() {
-		rank, card := a.seg.Agent(node)
-		if node == l.node || rank < 0 || l.agents[node] == rank+1 {
-			continue
-		}
-		if len(card) == 0 { // it has only just taken over
-			return false
-		}
-		if !l.send(msgAgent, rank, 0, 0, card) {
-			return false
-		}
-		l.agents[node] = rank + 1
-	}
-	for _, r := range a.local {
-		if card := a.dirCard(r); card != nil && !l.cards[r] {
-			if !l.send(msgCard, r, 0, 0, card) {
-				return false
-			}
-			l.cards[r] = true
-		}
-	}
-	for ; len(l.mails) > 0; l.mails = l.mails[1:] {
-		if m := l.mails[0]; !l.send(msgMail, m.from, m.to, 0, m.data) {
-			return false
-		}
-	}
-	if hash, _, yes := a.seg.ClaimedError(); yes && !l.asked {
-		if !l.send(msgClaim, a.dir.rank, 0, 0, binary.LittleEndian.AppendUint64(nil, hash)) {
-			return false
-		}
-		l.asked = true
-	}
-	if l.answer != job.ClaimPending {
-		if !l.send(msgVerdict, a.dir.rank, 0, int(l.answer), nil) {
-			return false
-		}
-		l.answer = job.ClaimPending
-	}
-	if rank, code, yes := a.seg.Aborted(); yes && !l.aborted {
-		if !l.send(msgAbort, rank, 0, code, nil) {
-			return false
-		}
-		l.aborted = true
-	}
-	for _, r := range a.local {
-		st := a.seg.Status(r)
-		if st == l.told[r] {
-			continue
-		}
-		if !l.send(msgStatus, r, 0, 0, unsafe.Slice((*byte)(unsafe.Pointer(&st)), statusBytes)) {
-			return false
-		}
-		l.told[r] = st
-	}
-	return true
-}
-
-func (a *Agent) dirCard(r int) []byte { return a.seg.Directory(r).Card(r) }
-
-// send sends a message. It returns false if there is no room now.
-func (l *link) send(what uint32, from, to, code int, data []byte) bool {
-	h := fabric.Header{Kind: fabric.KindEager, Aux: what, A: uint64(from), B: uint64(to), Tag: int32(code), Len: uint64(len(data))}
-	err := l.ep.Send(&h, data)
-	if err != nil && !errors.Is(err, fabric.ErrAgain) {
-		return false // Broken is called, too
-	}
-	return err == nil
-}
-
-// Deliver implements fabric.Sink.
-func (a *Agent) Deliver(peer int, h *fabric.Header, payload []byte) {
-	node := a.seg.NodeOf(peer)
-	from, l := int(h.A), a.link(node)
-	if h.A >= uint64(len(a.seg.Ranks)) || l == nil {
-		return
-	}
-	if h.Aux == msgAgent && len(payload) > 0 && len(payload) <= fabric.CardBytes {
-		a.heard(l, peer, from, payload)
-	}
-	if l.peer != peer {
-		return // it was the agent before
-	}
-	switch {
-	case h.Aux == msgAbort:
-		l.aborted = true
-		a.seg.Abort(from, int(h.Tag))
-	case h.Aux == msgClaim && len(payload) == 8:
-		l.answer = a.seg.ClaimedElsewhere(binary.LittleEndian.Uint64(payload), node)
-	case h.Aux == msgVerdict:
-		l.verdict = uint32(h.Tag)
-	case a.seg.NodeOf(from) != node:
-	case h.Aux == msgStatus && len(payload) == statusBytes:
-		var st job.Status
-		copy(unsafe.Slice((*byte)(unsafe.Pointer(&st)), statusBytes), payload)
-		a.seg.Shadow(from, st)
-		a.seg.RingRanks()
-	case h.Aux == msgCard && len(payload) > 0 && len(payload) <= fabric.CardBytes:
-		_ = a.dirs[from].Publish(payload) // it has this length
-		a.seg.RingRanks()
-	case h.Aux == msgMail && h.B < uint64(len(a.seg.Ranks)) && a.seg.Local(int(h.B)) && len(payload) <= fabric.MailBytes:
-		_ = a.dirs[from].Mail(int(h.B), payload)
-	}
-}
-
-// Place implements fabric.Sink.
-func (a *Agent) Place(int, *fabric.Header, int) unsafe.Pointer { return nil }
-
-// Completed implements fabric.Sink. There are no one-sided operations.
-func (a *Agent) Completed(uint64, error) {}
-
-// heard handles the message of peer, on the node of l, that rank is the agent of its node.
-func (a *Agent) heard(l *link, peer, rank int, card []byte) {
-	switch of := a.link(a.seg.NodeOf(rank)); {
-	case of == nil: // this node
-	case rank == peer && of.lost:
-		a.late = append(a.late, peer)
-	case rank == peer && of.peer != peer:
-		a.adopt(of, rank, card)
-	case of == l && l.peer == peer && rank != peer: // its successor: see Broken
-		a.seg.SetAgent(rank, card)
-	case of != l && l.peer == peer && of.over && !of.lost && of.peer != rank && atomic.LoadUint32(&a.seg.Ranks[rank].Ended) == 0:
-		a.adopt(of, rank, card) // it can't know this agent, if both nodes lost theirs
-	}
-}
-
-// adopt makes rank the other end of a link, and tells it everything.
-func (a *Agent) adopt(l *link, rank int, card []byte) {
-	log.Infof("agent", "rank %d is now the agent of node %d, in place of rank %d", rank, l.node, l.peer)
-	card = bytes.Clone(card)
-	a.seg.SetAgent(rank, card)
-	l.news = noNews()
-	for _, r := range a.seg.RanksOf(l.node) { // the mails may be lost: the last ones are sent again
-		a.dirs[r], a.mails[r] = a.seg.Directory(r), 0
-	}
-	if err := a.connect(l, rank, card); err != nil {
-		log.Errorf("agent", "connect to rank %d, the agent of node %d: %v", rank, l.node, err)
-		a.lose(l)
-	}
-}
-
-// Broken implements fabric.Sink. If the agent's process has ended another rank of the node may
-// take over; else the node has left.
-func (a *Agent) Broken(peer int, err error) {
-	l := a.link(a.seg.NodeOf(peer))
-	if l.peer != peer || l.over {
-		return
-	}
-	log.Infof("agent", "the link of node %d to node %d has ended: %v", a.seg.Node(), l.node, err)
-	l.over, l.until = true, time.Now().Add(heirTime)
-	if a.adoptKnown(l) {
-		return
-	}
-	alive := errors.Is(err, fabric.ErrPeerGone) || errors.Is(err, fabric.ErrDisconnected) // the host
-	if !alive || !a.hasHeir(l.node, l.peer) {
-		a.lose(l)
-	}
-}
-
-// adoptKnown connects a link that is over to the node's new agent, if it is known already.
-func (a *Agent) adoptKnown(l *link) bool {
-	rank, card := a.seg.Agent(l.node)
-	if rank < 0 || rank == l.peer || len(card) == 0 || atomic.LoadUint32(&a.seg.Ranks[rank].Ended) != 0 {
-		return false
-	}
-	a.adopt(l, rank, card)
-	return true
-}
-
-// hasHeir reports whether a rank of a node may take over from the agent there.
-func (a *Agent) hasHeir(node, agent int) bool {
-	for _, r := range a.seg.RanksOf(node) {
-		if st := a.seg.Status(r); r != agent && st.State == job.StateReady && st.Ended|st.Exit == 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// lose records that the node of a link has left the job.
-func (a *Agent) lose(l *link) {
-	l.over, l.lost = true, true
-	for _, r := range a.seg.RanksOf(l.node) {
-		a.seg.Lose(r)
-	}
-	a.seg.RingRanks()
 }
 
 // Leave ends the agent, once the other nodes have been told everything. The caller has

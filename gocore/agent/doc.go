@@ -16,6 +16,9 @@
 //	claim   hash                 a rank of the node fails, and would print a traceback
 //	verdict answer               to a claim: granted or denied, see job/claim.go
 //	agent   rank, agent's card   the rank is now the agent of its node
+//	cut     rank, rank           their nodes don't reach each other, see partition.go
+//	probe                        to be acknowledged by the kernel there
+//	evicted rank                 its node has to leave the job
 //
 // The agent looks for changes when its doorbell is rung (job.Segment.RingAgent), which
 // follows every change. It compares, so a message that finds no room is sent later, with
@@ -42,7 +45,7 @@
 // to do it. Otherwise the node has left the job: its ranks that have not ended have
 // ended for this node (Ended, Unreachable unless they had finalized), and an agent that comes
 // later is refused. The kernel ends a link whose other host does not acknowledge within the
-// time of Options.Patience; that host has left at once. A
+// time of Options.TCP.Patience, less settleTime. Then the agents decide who leaves: see partition.go. A
 // process that is stopped, or computes, is no reason: its kernel acknowledges.
 //
 // It may import fabric, fabric/tcp, job and log.

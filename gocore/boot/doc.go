@@ -6,9 +6,10 @@
 //	join.go    the store of its job: packages boot/pmi, boot/pmix and boot/rendezvous
 //	share.go   who shares memory; the segments of the nodes
 //	nodes.go   the agents of the nodes meet
+//	network.go which network is used between the nodes
 //
 // A launcher whose job can't be joined is an error, never a job of singletons.
 //
-// It may import agent, boot/pmi, boot/pmix, boot/rendezvous, boot/store, fabric/tcp, job,
-// settings and sys.
+// It may import agent, boot/pmi, boot/pmix, boot/rendezvous, boot/store, fabric/registry,
+// fabric/tcp, job, settings and sys.
 package boot

@@ -2,7 +2,6 @@ package boot
 
 import (
 	"fmt"
-	"strings"
 
 	"gormapy/gocore/agent"
 	"gormapy/gocore/boot/store"
@@ -15,7 +14,8 @@ import (
 //
 // The first rank of each node makes the node's agent (package agent) and puts its address
 // into the job's store. After a fence it reads those of the other nodes: one record a node,
-// which no other rank reads. The agents connect in the background.
+// which no other rank reads. After another fence, when the network between the nodes is chosen,
+// the agents connect in the background.
 
 // newAgent makes the agent of the node of a rank of this process.
 func newAgent(seg *job.Segment, rank int, o tcp.Options) (*agent.Agent, error) {
@@ -53,31 +53,6 @@ const (
 	several = 2
 )
 
-// network returns the settings of the network that all ranks need alike, one a word.
-func network() string {
-	var words []string
-	for _, s := range []*settings.Setting{settings.Fabric, tcp.TLS, tcp.MAC} {
-		words = append(words, s.Name+"="+s.Value())
-	}
-	return strings.Join(words, " ")
-}
-
-// compareNetwork returns an error if a rank has said other settings of the network than this one's.
-func compareNetwork(rank int, said string) error {
-	there := strings.Fields(said)
-	for i, here := range strings.Fields(network()) {
-		if i >= len(there) || there[i] != here {
-			name, _, _ := strings.Cut(here, "=")
-			other := "another version of gormapy"
-			if i < len(there) {
-				other = strings.TrimPrefix(there[i], name+"=")
-			}
-			return fmt.Errorf("this rank has %s and rank %d has %s: all must have the same", here, rank, other)
-		}
-	}
-	return nil
-}
-
 // meet connects the nodes of a job whose segment this rank has claimed its place in. It
 // returns the node's agent if this rank is to be it, nil for other ranks.
 func meet(seg *job.Segment, s store.Store, o tcp.Options) (a *agent.Agent, err error) {
@@ -87,28 +62,35 @@ func meet(seg *job.Segment, s store.Store, o tcp.Options) (a *agent.Agent, err e
 			return nil, fmt.Errorf("make the agent of node %d: %w", seg.Node(), err)
 		}
 		if err = s.Put(agentKey, a.Card()); err == nil {
-			err = s.Put(networkKey, []byte(network()))
+			err = put(s, networkKey, ownNetworks())
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	if err := s.Fence(); err != nil || !leads {
+	if err := s.Fence(); err != nil {
 		return nil, err
 	}
-	cards := map[int][]byte{}
-	for node := range seg.Nodes() {
+	cards, told := map[int][]byte{}, map[int]networks{}
+	for node := 0; leads && node < seg.Nodes(); node++ {
 		first := seg.RanksOf(node)[0]
 		if cards[first], err = s.Get(first, agentKey); err != nil {
 			return nil, fmt.Errorf("find the agent of node %d: %w", node, err)
 		}
-		there, err := s.Get(first, networkKey)
-		if err != nil {
+		var there networks
+		if err := get(s, first, networkKey, &there); err != nil {
 			return nil, fmt.Errorf("find the network of node %d: %w", node, err)
 		}
-		if err := compareNetwork(first, string(there)); err != nil {
+		told[first] = there
+	}
+	if leads {
+		if err := agree(seg, told); err != nil {
 			return nil, err
 		}
+	}
+	// The other ranks of the node use what its leader has chosen.
+	if err := s.Fence(); err != nil || !leads {
+		return nil, err
 	}
 	return a, a.Start(cards)
 }

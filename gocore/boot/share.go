@@ -57,7 +57,7 @@ type nodeRecord struct {
 	Host    string
 	Members []int
 	Agent   []byte // its card
-	Network string // the settings of the network there
+	networks
 }
 
 const (
@@ -183,14 +183,14 @@ func (j *joining) lead() error {
 			record.Secret = nil // see secret
 		}
 	}
-	return j.put(segmentKey, &record)
+	return put(j.s, segmentKey, &record)
 }
 
 // follow opens the leader's segment and claims this rank there. It reports whether that
 // worked.
 func (j *joining) follow(leader int) bool {
 	var record segmentRecord
-	if err := j.get(leader, segmentKey, &record); err != nil || record.Host != j.host {
+	if err := get(j.s, leader, segmentKey, &record); err != nil || record.Host != j.host {
 		return false
 	}
 	if self, err := os.Readlink("/proc/self"); err != nil || self != strconv.Itoa(os.Getpid()) {
@@ -216,7 +216,7 @@ func (j *joining) follow(leader int) bool {
 func (j *joining) meet(p *Place, members []int) (err error) {
 	j.seg.SetMap(job.MapSeveral)
 	var origin segmentRecord
-	if err := j.get(0, segmentKey, &origin); err != nil {
+	if err := get(j.s, 0, segmentKey, &origin); err != nil {
 		return err
 	}
 	j.seg.Belong(origin.Job, j.secret(&origin))
@@ -233,24 +233,21 @@ func (j *joining) meet(p *Place, members []int) (err error) {
 			a.Leave()
 		}
 	}()
-	if err := j.put(nodeKey, &nodeRecord{Host: j.host, Members: members, Agent: a.Card(), Network: network()}); err != nil {
+	if err := put(j.s, nodeKey, &nodeRecord{Host: j.host, Members: members, Agent: a.Card(), networks: ownNetworks()}); err != nil {
 		return err
 	}
 	if err := j.s.Fence(); err != nil {
 		return err
 	}
 	nodes, placed := make([]int, j.s.Size()), make([]bool, j.s.Size())
-	cards, hosts := map[int][]byte{}, map[string]bool{}
+	cards, hosts, told := map[int][]byte{}, map[string]bool{}, map[int]networks{}
 	for r := range nodes {
 		if placed[r] {
 			continue
 		}
 		var record nodeRecord
-		if err := j.get(r, nodeKey, &record); err != nil {
+		if err := get(j.s, r, nodeKey, &record); err != nil {
 			return fmt.Errorf("find the node of rank %d: %w", r, err)
-		}
-		if err := compareNetwork(r, record.Network); err != nil {
-			return err
 		}
 		for _, m := range record.Members {
 			if m < r || m >= len(nodes) || placed[m] {
@@ -261,7 +258,10 @@ func (j *joining) meet(p *Place, members []int) (err error) {
 		if !placed[r] {
 			return fmt.Errorf("rank %d leads a node that it is not on", r)
 		}
-		cards[r], hosts[record.Host] = record.Agent, true
+		cards[r], hosts[record.Host], told[r] = record.Agent, true, record.networks
+	}
+	if err := agree(j.seg, told); err != nil {
+		return err
 	}
 	j.seg.SetNodes(nodes, nodes[j.s.Rank()], len(hosts))
 	if err := a.Start(cards); err != nil {
@@ -306,16 +306,18 @@ func (j *joining) awaitMap(leader int) error {
 	}
 }
 
-func (j *joining) put(key string, record any) error {
+// put puts a record as JSON.
+func put(s store.Store, key string, record any) error {
 	b, err := json.Marshal(record)
 	if err != nil {
 		return err // impossible: strings, numbers and bytes
 	}
-	return j.s.Put(key, b)
+	return s.Put(key, b)
 }
 
-func (j *joining) get(rank int, key string, record any) error {
-	b, err := j.s.Get(rank, key)
+// get gets a record that put has put.
+func get(s store.Store, rank int, key string, record any) error {
+	b, err := s.Get(rank, key)
 	if err != nil {
 		return err
 	}

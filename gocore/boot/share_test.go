@@ -349,24 +349,24 @@ func TestWrongNodes(t *testing.T) {
 
 // TestOtherNetwork: nodes whose ranks have other settings of the network do not meet.
 func TestOtherNetwork(t *testing.T) {
-	for there, says := range map[string]string{
-		"GORMAPY_FABRIC=verbs GORMAPY_TLS=0 GORMAPY_TCP_MAC=auto": "this rank has GORMAPY_FABRIC=auto and rank 1 has verbs: all must have the same",
-		"GORMAPY_FABRIC=auto GORMAPY_TLS=1 GORMAPY_TCP_MAC=auto":  "this rank has GORMAPY_TLS=0 and rank 1 has 1: all must have the same",
-		"GORMAPY_FABRIC=auto GORMAPY_TLS=0 GORMAPY_TCP_MAC=0":     "this rank has GORMAPY_TCP_MAC=auto and rank 1 has 0: all must have the same",
-		"GORMAPY_FABRIC=auto": "this rank has GORMAPY_TLS=0 and rank 1 has another version of gormapy",
+	for there, says := range map[[3]string]string{
+		{"verbs", "0", "auto"}: "this rank has GORMAPY_FABRIC=auto and rank 1 has verbs: all must have the same",
+		{"auto", "1", "auto"}:  "this rank has GORMAPY_TLS=0 and rank 1 has 1: all must have the same",
+		{"auto", "0", "0"}:     "this rank has GORMAPY_TCP_MAC=auto and rank 1 has 0: all must have the same",
+		{"auto", "", "auto"}:   "this rank has GORMAPY_TLS=0 and rank 1 has another version of gormapy",
 	} {
 		otherNetwork(t, there, says)
 	}
 }
 
-func otherNetwork(t *testing.T, there, says string) {
+func otherNetwork(t *testing.T, there [3]string, says string) {
 	all := newPretended(2, []int{0, 1})
 	other := func(from int, key string, value []byte) []byte {
 		var record nodeRecord
 		if key != nodeKey || from != 1 || json.Unmarshal(value, &record) != nil {
 			return value
 		}
-		record.Network = there
+		record.Fabric, record.TLS, record.MAC = there[0], there[1], there[2]
 		value, _ = json.Marshal(&record)
 		return value
 	}
@@ -378,4 +378,39 @@ func otherNetwork(t *testing.T, there, says string) {
 		})
 	}
 	ranks.Wait()
+}
+
+// TestBestNetwork: GORMAPY_FABRIC=auto takes a network that all nodes name alike, or else TCP.
+func TestBestNetwork(t *testing.T) {
+	for name, c := range map[string]struct {
+		zero, one map[string]string
+		want      string
+	}{
+		"none":              {nil, nil, "tcp"},
+		"the same":          {map[string]string{"verbs": "RoCE 10.0.0.0/8"}, map[string]string{"verbs": "RoCE 10.0.0.0/8"}, "verbs"},
+		"one node has none": {map[string]string{"verbs": "RoCE 10.0.0.0/8"}, nil, "tcp"},
+		"others":            {map[string]string{"verbs": "RoCE 10.0.0.0/8"}, map[string]string{"verbs": "InfiniBand fe80::"}, "tcp"},
+		"the next best": {map[string]string{"verbs": "RoCE 10.0.0.0/8", "ofi": "efa"},
+			map[string]string{"verbs": "RoCE 10.1.0.0/16", "ofi": "efa"}, "ofi"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := newPretended(4, []int{0, 0, 1, 1})
+			tell := func(from int, key string, value []byte) []byte {
+				var record nodeRecord
+				if key != nodeKey || json.Unmarshal(value, &record) != nil {
+					return value
+				}
+				record.Between = c.zero
+				if from == 2 {
+					record.Between = c.one
+				}
+				value, _ = json.Marshal(&record)
+				return value
+			}
+			altered := map[int]func(int, string, []byte) []byte{0: tell, 1: tell, 2: tell, 3: tell}
+			for r, p := range joinAll(t, all, altered) {
+				assert.Equal(t, c.want, p.Segment.Across(), "on rank %d", r)
+			}
+		})
+	}
 }

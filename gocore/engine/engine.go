@@ -50,6 +50,10 @@ type Engine struct {
 	netEnds atomic.Bool // asks the progress engine of the network to end
 	closed  atomic.Bool // whether the network is closed
 	rearm   rearm
+	// contended is the time until which the core is taken for shared with other processes, see
+	// yield: those of another host, perhaps, if it is virtual.
+	contended, interruptedAt atomic.Int64
+	arrived                  atomic.Uint32 // counts the polls in which the network has delivered something
 
 	gone   []atomic.Uint32 // by rank: 1 when it has ended, see watch.go
 	judged []atomic.Uint32 // by rank: 1 when it has ended and the launcher has decided, or had the time
@@ -68,6 +72,7 @@ type Engine struct {
 type peer struct {
 	ep    fabric.Endpoint
 	short int // largest payload of a short message
+	eager int // see fabric.Caps.MaxEager
 	piece int // size of the pieces of longer data
 	once  sync.Once
 	via   fabric.Transport
@@ -81,6 +86,14 @@ type peer struct {
 	queue []*queued
 	ops   []*op
 }
+
+// How often a wait polls before it yields for the first time: for as long as an answer takes. A
+// poll of a network costs system calls, beside which a yield is cheap; and hosts, which count their
+// own cores only, may be virtual ones that share them.
+const (
+	spinMemory  = 500
+	spinNetwork = 50
+)
 
 // Options say how an engine reaches its peers.
 type Options struct {
@@ -123,7 +136,10 @@ func New(seg *job.Segment, rank int, o Options) *Engine {
 	}
 	e.loop.via = o.Net
 	if !e.CoresShared() {
-		e.spin = 500
+		e.spin = spinMemory
+		if o.Net != nil {
+			e.spin = spinNetwork
+		}
 	}
 	if o.Move {
 		e.cores = sys.Allowed()
@@ -177,7 +193,7 @@ func (e *Engine) connect(r int, p *peer) error {
 	p.once.Do(func() {
 		p.ep, p.err = p.via.Connect(r)
 		caps := p.via.Caps()
-		p.short, p.piece, p.synchronous = caps.MaxShort, caps.Piece, caps.Synchronous
+		p.short, p.eager, p.piece, p.synchronous = caps.MaxShort, caps.MaxEager, caps.Piece, caps.Synchronous
 	})
 	return p.err
 }
@@ -187,6 +203,17 @@ func (e *Engine) MaxShort(r int) int {
 	p := &e.peers[r]
 	_ = e.connect(r, p)
 	return p.short
+}
+
+// MaxEager returns the length of the longest message to peer r that is best sent whole;
+// otherwise, where the transport does not say, is what the caller takes.
+func (e *Engine) MaxEager(r, otherwise int) int {
+	p := &e.peers[r]
+	_ = e.connect(r, p)
+	if p.eager > 0 {
+		return p.eager
+	}
+	return min(otherwise, p.short)
 }
 
 // CoresShared reports whether ranks have to share cores. The result is the same on all

@@ -134,7 +134,11 @@ func (e *Engine) pollLocked(asleep uint32) (n int) {
 	defer e.polling.Store(0)
 	defer e.contain("the progress of communication")
 	for _, t := range e.transports {
-		n += t.Poll(e)
+		moved := t.Poll(e)
+		if moved > 0 && t == e.net {
+			e.arrived.Add(1)
+		}
+		n += moved
 	}
 	if e.hooks.needed.Load() > 0 {
 		for _, do := range e.hooks.list {

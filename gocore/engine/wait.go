@@ -40,6 +40,13 @@ const (
 	// take to copy a long message. A thread that sleeps is woken late, and often on
 	// the core of the thread that wakes it.
 	yieldLong = time.Millisecond
+	// contendedGap is how long four yields, and polls that find nothing, take if another process
+	// runs on the core meanwhile. If that happens twice within contendedFor, the core is taken for shared as
+	// long again, and a wait yields only for yieldShared: some schedulers let a thread that
+	// yields run on.
+	contendedGap = int64(40 * time.Microsecond)
+	contendedFor = int64(5 * time.Millisecond)
+	yieldShared  = int64(10 * time.Microsecond)
 	// slice bounds a sleep: within this time a thread that the signal did not
 	// interrupt notices Ctrl-C, and a wake-up that a future bug loses is made up for.
 	slice = 50 * time.Millisecond
@@ -95,7 +102,8 @@ func (e *Engine) stopPolling() {
 func (e *Engine) wait(why *Reason, done func() bool, check func() error) error {
 	// A continued wait has slept before: it would keep the core busy again in each slice.
 	resumed := why.since != 0 || why.SleepAtOnce && e.CoresShared()
-	for i := 0; i < e.spin && !resumed; i++ {
+	contended := e.net != nil && now() < e.contended.Load()
+	for i := 0; i < e.spin && !resumed && !contended; i++ {
 		e.Progress()
 		if done() {
 			return nil
@@ -106,28 +114,18 @@ func (e *Engine) wait(why *Reason, done func() bool, check func() error) error {
 		return nil
 	}
 	limit := int64(yieldFor)
+	if contended {
+		limit = yieldShared
+	}
 	start := now()
-	if e.spin > 0 && !resumed {
+	if e.spin > 0 && !resumed && !contended {
 		limit = int64(yieldLong)
 		e.spread(start)
 	} else if !resumed {
 		e.balance(start)
 	}
-	for i := 1; !resumed; i++ {
-		atom.Yield()
-		if done() { // another process may have stored what it looks at, without a poll
-			return nil
-		}
-		e.Progress()
-		if done() {
-			return nil
-		}
-		if i%4 == 0 && now()-start > limit {
-			if limit == int64(yieldLong) || !e.roomy() {
-				break
-			}
-			limit = int64(yieldLong)
-		}
+	if !resumed && e.yield(start, limit, done) {
+		return nil
 	}
 	if why.since == 0 {
 		why.since = start
@@ -135,6 +133,7 @@ func (e *Engine) wait(why *Reason, done func() bool, check func() error) error {
 	rec := e.publish(why)
 	defer unpublish(rec)
 	for {
+		arrived := e.arrived.Load()
 		over, interrupted, err := e.sleep(why, start, done, check)
 		if over {
 			return err
@@ -146,7 +145,56 @@ func (e *Engine) wait(why *Reason, done func() bool, check func() error) error {
 		if interrupted || now()-start >= int64(slice) {
 			return ErrInterrupted
 		}
+		if e.arrived.Load() != arrived && e.yield(start, limit, done) {
+			return nil
+		}
 	}
+}
+
+// yield polls and yields the processor in turn. It reports whether done returned true, and ends
+// after limit, or when the wait that began at start has taken a slice. As long as the network
+// delivers something, though not what is waited for, limit begins again: a rank that waits
+// for others serves their one-sided operations, and the next one should not have to wake it.
+func (e *Engine) yield(start, limit int64, done func() bool) bool {
+	begun, arrived := now(), e.arrived.Load()
+	last, moved := begun, atom.Load32(&e.me.Moved)
+	for i := 1; ; i++ {
+		atom.Yield()
+		if done() { // another process may have stored what it looks at, without a poll
+			return true
+		}
+		e.Progress()
+		if done() {
+			return true
+		}
+		if i%4 != 0 {
+			continue
+		}
+		t, n := now(), atom.Load32(&e.me.Moved)
+		if t-last > contendedGap && n == moved && e.net != nil && e.interrupted(t) {
+			limit = yieldShared
+		}
+		last, moved = t, n
+		if n := e.arrived.Load(); n != arrived && t-start < int64(slice) {
+			begun, arrived = t, n
+		}
+		if t-begun > limit {
+			if limit == int64(yieldLong) || !e.roomy() || t < e.contended.Load() {
+				return false
+			}
+			limit = int64(yieldLong)
+		}
+	}
+}
+
+// interrupted notes that another process has just run on the core, at time t, and reports
+// whether the core is shared.
+func (e *Engine) interrupted(t int64) bool {
+	if t-e.interruptedAt.Swap(t) > contendedFor {
+		return false
+	}
+	e.contended.Store(t + contendedFor)
+	return true
 }
 
 // sleep polls once more, and sleeps if done still returns false. over reports whether

@@ -22,6 +22,10 @@ type Entry struct {
 	Open func(dir Directory) (Transport, error)
 	// Problem says why Open would fail here, "" if it would not.
 	Problem func() string
+	// Between names the network that the transport would use between this host and others.
+	// Hosts on which it has the same name reach each other by it, better than by TCP. It
+	// returns "" if there is no such network here, and is nil if there never is.
+	Between func() string
 }
 
 // Network reports whether the transport is opened because it is asked for.

@@ -64,6 +64,7 @@ const (
 	KindCTS                     // p2p: request for the data, in packets
 	KindData                    // p2p: a piece of a message
 	KindFin                     // p2p: the receiver has matched (Ssend) or has the data
+	KindCredit                  // p2p: the receiver has received messages that were sent whole
 	KindPut                     // rma: data to write to the receiver's window
 	KindGet                     // rma: request for data of the receiver's window
 	KindGetData                 // rma: the answer to a get or a fetching accumulate
@@ -82,6 +83,7 @@ const (
 type Caps struct {
 	MaxShort int  // largest payload of Send
 	Piece    int  // the best size of the pieces of longer data for Send, at most MaxShort
+	MaxEager int  // longest message of a program that is best sent whole, at most MaxShort; 0: package p2p decides
 	MaxRuns  int  // largest number of runs of one PutRuns or GetRuns
 	OneSided bool // Put and Get work, without any help of the peer's program
 	Keys     bool // one-sided operations need the key of a region that the peer registered

@@ -22,6 +22,13 @@ import (
 // which takes it as the receiver would, and sends it to the receiver's node, where the
 // agent puts it into the slot as the sender would.
 
+// CutOff records that this node is cut off from the larger part of the job: its ranks have to
+// end. The agent calls it, and then RingRanks.
+func (s *Segment) CutOff() { atomic.StoreUint32(&s.Head.CutOff, 1) }
+
+// HasCutOff reports whether CutOff has been called.
+func (s *Segment) HasCutOff() bool { return atomic.LoadUint32(&s.Head.CutOff) != 0 }
+
 // Flags of shadows.
 const (
 	// NodeLeft: there will be no news of the rank, because its node has left the job.

@@ -19,7 +19,7 @@ import (
 
 const (
 	magic   = 0x676f726d61707931 // "gormapy1"
-	version = 7
+	version = 8
 
 	headBytes = 4096
 	// MaxRanks bounds a job; rings are laid out for every pair.
@@ -62,6 +62,7 @@ type Head struct {
 
 	MailOff uint64   // see Directory
 	Fabric  uint64   // the first rank's GORMAPY_FABRIC, see AgreeFabric
+	Across  uint64   // the network between the nodes, see SetAcross
 	Secret  [32]byte // of the job, for connections outside the segment
 
 	Nodes uint32 // number of nodes of the job, each of which has a segment
@@ -73,6 +74,9 @@ type Head struct {
 	ErrorVerdict uint32 // on the claim of ErrorHash by a rank of this node
 	News         uint32 // see AwaitNews
 	TimedOut     uint32 // see ClaimTimeout
+
+	// CutOff is set when the ranks of this node have to end, see CutOff.
+	CutOff uint32
 
 	CoreMask [16]uint64 // by processor: whether a rank of this node may use it, see CountCores
 }
@@ -373,10 +377,28 @@ func (s *Segment) GiveBlock(i int) {
 // AgreeFabric returns the name, of at most 8 bytes, with which the first rank called
 // it.
 func (s *Segment) AgreeFabric(name string) string {
+	atomic.CompareAndSwapUint64(&s.Head.Fabric, 0, packed(name))
+	return unpacked(atomic.LoadUint64(&s.Head.Fabric))
+}
+
+// SetAcross records the network between the nodes, a name of at most 8 bytes. Across returns it,
+// "" if none was set.
+func (s *Segment) SetAcross(name string) { atomic.StoreUint64(&s.Head.Across, packed(name)) }
+
+// Across is described with SetAcross.
+func (s *Segment) Across() string { return unpacked(atomic.LoadUint64(&s.Head.Across)) }
+
+// packed returns a name of at most 8 bytes as a word.
+func packed(name string) uint64 {
 	var b [8]byte
 	copy(b[:], name)
-	atomic.CompareAndSwapUint64(&s.Head.Fabric, 0, binary.LittleEndian.Uint64(b[:]))
-	binary.LittleEndian.PutUint64(b[:], atomic.LoadUint64(&s.Head.Fabric))
+	return binary.LittleEndian.Uint64(b[:])
+}
+
+// unpacked returns the name that packed has packed.
+func unpacked(word uint64) string {
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], word)
 	return strings.TrimRight(string(b[:]), "\x00")
 }
 

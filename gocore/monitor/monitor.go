@@ -166,6 +166,27 @@ func (m *Monitor) end(code int) {
 	os.Exit(code)
 }
 
+// CutOff ends this process, because its node does not reach the larger part of the job, which
+// goes on. One rank of the node says so.
+func (m *Monitor) CutOff() {
+	if m.ending.Swap(true) {
+		return
+	}
+	ranks := m.seg.RanksOf(m.seg.Node())
+	for _, r := range ranks {
+		if atomic.LoadUint32(&m.seg.Ranks[r].Ended) != 0 || atomic.LoadUint32(&m.seg.Ranks[r].State) != job.StateReady {
+			continue
+		}
+		if r == m.o.Rank {
+			m.say(fmt.Sprintf("gormapy: %s, with %d of the job's %d ranks, does not reach the larger part of the job any more: its ranks end\n",
+				m.host, len(ranks), len(m.seg.Ranks)))
+		}
+		break
+	}
+	_ = os.Stdout.Sync()
+	os.Exit(1)
+}
+
 // Fails tells that this rank is about to end the job, with an exit status; how is a clause. If
 // silent, another rank fails in the same place and tells. It must be called after the
 // segment's Abort, whose result is first.

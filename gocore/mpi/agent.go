@@ -18,6 +18,14 @@ type nodeAgent struct {
 	over  bool // this rank has finalized: it does not become the agent any more
 }
 
+// nodesChanged is called when there is news of the nodes.
+func (n *process) nodesChanged() {
+	if n.seg.HasCutOff() {
+		n.monitor.CutOff()
+	}
+	n.succeed()
+}
+
 // succeed makes this rank the agent of its node, if it is the heir of one that has ended.
 func (n *process) succeed() {
 	heir, before, ok := n.seg.Heir()

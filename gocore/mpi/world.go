@@ -124,7 +124,7 @@ func Init() (code Code) {
 	setTypes()
 	n.agent.agent = place.Agent
 	if n.seg.Nodes() > 1 {
-		n.eng.OnNodeChange(n.succeed)
+		n.eng.OnNodeChange(n.nodesChanged)
 	}
 	n.watchOver(at)
 	if err := n.eng.Start(); err != nil {
@@ -151,7 +151,7 @@ func (n *process) network() (net fabric.Transport, only bool, err error) {
 	if n.seg.Nodes() > 1 {
 		switch name {
 		case "auto":
-			name = "tcp"
+			name = registry.Named(n.seg.Across())
 		case "shm":
 			return nil, false, fmt.Errorf("GORMAPY_FABRIC=shm, but the job is on %d nodes, which share no memory: leave it unset, or choose a network", n.seg.Nodes())
 		}

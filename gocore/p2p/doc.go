@@ -3,7 +3,8 @@
 //
 // # Protocols
 //
-// A message of at most the eager limit travels whole (Eager). A longer one is
+// A message of at most the eager limit travels whole (Eager), unless the receiver has too
+// many of this sender that it has not received (credit.go). A longer one is
 // announced (RTS, with the address or the key of dense data where the receiver
 // can read it). The receiver that has matched it reads the data with a one-sided
 // Get and notifies the sender (Fin). Where the transport has no Get, or it is

@@ -144,6 +144,7 @@ func (c *Channel) Drop(tag int, gen uint32, before func(h *fabric.Header)) {
 
 // drop ends the wait of the sender of a message that nobody receives.
 func (p *P2P) drop(src int, h *fabric.Header) {
+	p.received(src, h)
 	if h.Kind == fabric.KindRTS || h.Flags&FlagSync != 0 {
 		p.eng.Send(src, &fabric.Header{Kind: fabric.KindFin, Gen: h.Gen, Ctx: h.Ctx, A: h.A}, nil, nil, nil)
 	}

@@ -24,7 +24,8 @@ const (
 	FlagFailed uint8 = 8
 )
 
-// EagerLimit is the limit of the eager protocol in bytes. A message up to it is copied
+// EagerLimit is the limit of the eager protocol in bytes, where the transport has none of its own
+// (fabric.Caps.MaxEager). A message up to it is copied
 // twice (into the ring and out of it); a longer one is copied once by the
 // kernel, which costs about 1.5 us to begin with.
 const EagerLimit = 16 << 10
@@ -37,6 +38,9 @@ type P2P struct {
 	mu     sync.RWMutex
 	queues map[uint32]*queue
 
+	credits     []credit // by world rank
+	creditLimit int64
+
 	timings        []timings    // by world rank
 	abandonedReads atomic.Int32 // see reading
 
@@ -47,12 +51,14 @@ type P2P struct {
 
 // New returns the layer and sets the handlers of its kinds of messages.
 func New(e *engine.Engine) *P2P {
-	p := &P2P{eng: e, queues: map[uint32]*queue{}, byID: map[uint64]*Request{}, timings: make([]timings, e.Size)}
+	p := &P2P{eng: e, queues: map[uint32]*queue{}, byID: map[uint64]*Request{}, timings: make([]timings, e.Size),
+		credits: make([]credit, e.Size), creditLimit: creditLimit(e.Size)}
 	e.Handle(fabric.KindEager, p.onMessage)
 	e.Handle(fabric.KindRTS, p.onMessage)
 	e.Handle(fabric.KindCTS, p.onCTS)
 	e.Handle(fabric.KindData, p.onData)
 	e.Handle(fabric.KindFin, p.onFin)
+	e.Handle(fabric.KindCredit, p.onCredit)
 	e.Handle(fabric.KindCall, p.onTold)
 	e.SetPlacer(fabric.KindData, p.placeData)
 	return p
@@ -80,6 +86,13 @@ func (c *Channel) Close() {
 	c.p.mu.Lock()
 	delete(c.p.queues, c.Ctx)
 	c.p.mu.Unlock()
+	c.q.mu.Lock()
+	left := c.q.arrived
+	c.q.arrived = nil
+	c.q.mu.Unlock()
+	for _, m := range left {
+		c.p.received(m.world, &m.header)
+	}
 }
 
 func (p *P2P) queue(ctx uint32) *queue {
@@ -134,8 +147,8 @@ func (c *Channel) send(r *Request, mode Mode, b Buf, dest, tag int, l Label) {
 	if recording := trace.On(); recording != nil && !c.Internal {
 		h.Aux = recording.Sent(c.Ctx, to, tag, n)
 	}
-	limit := min(EagerLimit, c.p.eng.MaxShort(to))
-	if n <= limit {
+	limit := c.p.eng.MaxEager(to, EagerLimit)
+	if n <= limit && c.p.charge(to, n) {
 		c.sendEager(r, mode, n)
 		return
 	}
@@ -296,6 +309,7 @@ func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
 			n, h.Src, h.Tag, room)
 	}
 	if h.Kind == fabric.KindEager {
+		p.received(src, h)
 		err := r.put(payload)
 		if h.Flags&FlagSync != 0 {
 			p.fin(r, src, h) // it has been matched, even if the data could not be stored
@@ -635,6 +649,7 @@ func (p *P2P) Reset(gen uint32) { p.eng.Exclude(func() { p.reset(gen) }) }
 
 func (p *P2P) reset(gen uint32) {
 	p.gen.Store(gen)
+	p.resetCredits()
 	old := errs.New(errs.Pending, "the request was dropped by the collective reset")
 	p.eng.DropOlder(gen, old) // also drops what package rma queued: it has the same generations
 	p.mu.RLock()

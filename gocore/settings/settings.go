@@ -46,7 +46,7 @@ var (
 	OneCopy = Add(Setting{Name: "GORMAPY_ONE_COPY", Default: "1", Choices: []string{"1", "0"}, Reader: ByRanks,
 		Meaning: "whether ranks copy straight between their memories (process_vm_readv); with 0 the target's progress engine serves windows made by Win.Create, and long messages go through shared memory"})
 	Fabric = Add(Setting{Name: "GORMAPY_FABRIC", Default: "auto", Choices: []string{"auto"}, Reader: ByRanks,
-		Meaning: "the transport by which ranks reach each other, the same for all of a job; auto is shared memory on a host, the others are for those who learn or test them"})
+		Meaning: "the transport by which ranks reach each other, the same for all of a job; auto is shared memory on a host, and between hosts the best network that all of them have"})
 	MoveThreads = Add(Setting{Name: "GORMAPY_MOVE_THREADS", Default: "1", Choices: []string{"1", "0"}, Reader: ByRanks,
 		Meaning: "whether a thread that waits moves off a core on which another rank polls too, while other cores are less busy; a thread whose affinity the program has changed is never moved"})
 	PeerTimeout = Add(Setting{Name: "GORMAPY_PEER_TIMEOUT", Default: "5", Reader: ByRanks,

@@ -73,3 +73,7 @@ def test_messages_that_wait_for_room_go_out_while_the_sender_computes(ranks):
         2,
         program.messages_that_wait_for_room_go_out_while_the_sender_computes,
     )
+
+
+def test_messages_that_nobody_receives_do_not_fill_the_memory(ranks):
+    ranks(2, program.messages_that_nobody_receives_do_not_fill_the_memory)

@@ -45,6 +45,46 @@ def test_a_host_that_vanishes(bed, launchers, python, programs):
     assert 2 < float(told[1]) < 15, lines
 
 
+@pytest.mark.parametrize("cut", ["host 2 reaches nobody", "hosts 1 and 2 do not reach each other"])
+def test_a_divided_network(bed, python, programs, cut):
+    """The ranks of host 2 end: it has fewer ranks than the others together, or the higher number."""
+    bed.up(3)
+    rendezvous = f"10.77.0.1:{29700 + len(cut)}"
+    ranks = [
+        bed.begin(
+            [python, programs / "ends.py", "waits"],
+            host=host,
+            RANK=str(host),
+            WORLD_SIZE="3",
+            LOCAL_RANK="0",
+            GORMAPY_RENDEZVOUS=rendezvous,
+            GORMAPY_PEER_TIMEOUT="3",
+        )
+        for host in range(3)
+    ]
+    apart = [(2, "10.77.0.1"), (2, "10.77.0.2")] if "nobody" in cut else [(1, "10.77.0.3"), (2, "10.77.0.2")]
+    try:
+        for job in ranks:
+            assert "is there" in job.stdout.readline()
+        time.sleep(0.5)
+        for host, address in apart:
+            bed.on(host, "ip", "route", "add", "blackhole", address)
+        begun = time.monotonic()
+        results = [bed.finish(job, 60) for job in ranks]
+        assert time.monotonic() - begun < 30, results
+    finally:
+        for host, address in apart:
+            bed.on(host, "sh", "-c", f"ip route del blackhole {address} || true")
+        for job in ranks:
+            job.kill()
+            job.communicate()
+    assert "does not reach the larger part of the job any more: its ranks end" in results[2].output, results[2]
+    assert results[2].status == 1, results[2]
+    # The first of the others that learns ends the job.
+    assert "rank 2" in results[0].output + results[1].output, results
+    assert "does not reach the larger part" not in results[0].output + results[1].output, results
+
+
 @pytest.mark.parametrize("launcher", ["ours", "hydra", "open_mpi"])
 def test_the_end_of_the_launcher_ends_all(bed, launchers, python, programs, launcher):
     bed.up(2)

@@ -14,6 +14,7 @@ var Entry = fabric.Entry{
 	Settings: device.OFISettings,
 	Open:     func(dir fabric.Directory) (fabric.Transport, error) { return New(dir, fromSettings()) },
 	Problem:  func() string { return Problem(fromSettings()) },
+	Between:  func() string { return between(fromSettings()) },
 }
 
 func fromSettings() Options {

@@ -13,5 +13,7 @@ func New(fabric.Directory, Options) (fabric.Transport, error) {
 	return nil, err
 }
 
+func between(Options) string { return "" }
+
 // Problem returns why there can be no transport on this machine.
 func Problem(Options) string { return libfabric.ErrMissing.Error() }

@@ -51,3 +51,17 @@ func Problem(o Options) string {
 	c.Info.Free()
 	return ""
 }
+
+// between names the network of the provider that o would use, see fabric.Entry: that of EFA, which
+// other transports do not reach. What the other providers run on, tcp and verbs use, too.
+func between(o Options) string {
+	if o.Provider == "" {
+		o.Provider = efa
+	}
+	if o.Provider != efa || Problem(o) != "" {
+		return ""
+	}
+	return efa
+}
+
+const efa = "efa"

@@ -56,6 +56,39 @@ func Open(name string, dir fabric.Directory) (fabric.Transport, error) {
 	return nil, nil
 }
 
+// Between returns, by the transports' names, the networks on which this host reaches others better
+// than by TCP; see fabric.Entry. If what is sent is to be encrypted, there is none.
+func Between() map[string]string {
+	found := map[string]string{}
+	if tcp.TLS.On() {
+		return found
+	}
+	for _, e := range entries {
+		if e.Between == nil {
+			continue
+		}
+		if network := e.Between(); network != "" {
+			found[e.Name] = network
+		}
+	}
+	return found
+}
+
+// Best returns the transport that GORMAPY_FABRIC=auto takes between hosts: the first of which all
+// name the same network, or else tcp.
+func Best(hosts []map[string]string) string {
+	for _, e := range entries {
+		same := e.Between != nil && len(hosts) > 0
+		for _, h := range hosts {
+			same = same && h[e.Name] != "" && h[e.Name] == hosts[0][e.Name]
+		}
+		if same {
+			return e.Name
+		}
+	}
+	return tcp.Entry.Name
+}
+
 // Token returns at most tokenBytes that stand for a choice of GORMAPY_FABRIC, by which the
 // ranks of a job compare theirs. It is the name itself if that fits.
 func Token(name string) string {

@@ -68,6 +68,7 @@ func TestEncryption(t *testing.T) {
 			assert.EqualError(t, err, "GORMAPY_TLS=1, and GORMAPY_FABRIC="+e.Name+" can't encrypt: leave one of them unset")
 		}
 	}
+	assert.Empty(t, Between())
 	t.Setenv(tcp.TLS.Name, "on")
 	_, err := Open("tcp", fabrictest.Directories(1)[0])
 	assert.EqualError(t, err, `GORMAPY_FABRIC=tcp: GORMAPY_TLS is "on", which it can't be: choose from 0, 1`)

@@ -17,7 +17,9 @@ import (
 
 const (
 	maxShort = 256 << 10 // longest payload
-	piece    = 64 << 10  // short, so that little is copied if the socket takes only a part
+	// maxEager: an announcement and its answer take longer than a second copy of so many bytes.
+	maxEager = 128 << 10
+	piece    = 64 << 10 // short, so that little is copied if the socket takes only a part
 
 	maxHot     = 2   // pairs that Poll reads without asking epoll first
 	coolAfter  = 256 // polls without a message after which a pair is not hot any more
@@ -162,7 +164,7 @@ func (t *Transport) Name() string { return "tcp" }
 
 // Caps implements fabric.Transport.
 func (t *Transport) Caps() fabric.Caps {
-	return fabric.Caps{MaxShort: maxShort, Piece: piece, Ordered: true}
+	return fabric.Caps{MaxShort: maxShort, MaxEager: maxEager, Piece: piece, Ordered: true}
 }
 
 // Refusal implements fabric.Explainer.

@@ -22,4 +22,5 @@ var Entry = fabric.Entry{
 		return t, nil
 	},
 	Problem: func() string { return Problem(Options{}.WithSettings()) },
+	Between: func() string { return between(Options{}.WithSettings()) },
 }

@@ -16,5 +16,7 @@ func New(fabric.Directory, Options) (*Transport, error) {
 	return nil, errors.New("verbs: this program was built without cgo")
 }
 
+func between(Options) string { return "" }
+
 // Problem returns why there can be no transport on this machine.
 func Problem(Options) string { return "this program was built without cgo" }

@@ -120,6 +120,16 @@ func Problem(o Options) string {
 	return err.Error()
 }
 
+// between names the network of this machine's devices, see fabric.Entry.
+func between(o Options) string {
+	lib, err := ibverbs.Load()
+	if err != nil {
+		return ""
+	}
+	o.SharedReceive = true
+	return device.NetworkIB(lib, o)
+}
+
 func newTransport(lib *ibverbs.Library, dir fabric.Directory, o Options) (t *Transport, err error) {
 	t = &Transport{
 		dir: dir, rank: dir.Rank(), eps: make([]*endpoint, dir.Size()), pairs: map[uint32]*endpoint{}, timers: timers,

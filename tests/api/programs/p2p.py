@@ -234,3 +234,30 @@ def messages_that_wait_for_room_go_out_while_the_sender_computes():
             world.Recv(into, 0)
             assert (into == i).all()
         raise_flag("done")
+
+
+def messages_that_nobody_receives_do_not_fill_the_memory():
+    """500 MiB are under way to a rank that waits for something else: most of it stays with the sender."""
+    count, size = 64000, 8192
+
+    def resident():
+        with open("/proc/self/statm") as statm:
+            return int(statm.read().split()[1]) * 4096
+
+    if rank == 0:
+        data = np.arange(size // 8.0)
+        requests = [world.Isend(data, 1, i % 100) for i in range(count)]
+        world.Send(np.ones(1), 1, 200)
+        world.Recv(np.zeros(1), 1)
+        MPI.Request.Waitall(requests)
+    elif rank == 1:
+        before = resident()
+        world.Recv(np.zeros(1), 0, 200)  # behind all of them
+        assert resident() - before < 250 << 20, (before, resident())
+        world.Send(np.ones(1), 0)
+        data = np.zeros(size // 8)
+        status = MPI.Status()
+        for i in range(count):
+            world.Recv(data, 0, MPI.ANY_TAG, status)
+            assert status.Get_tag() == i % 100 and data[-1] == size // 8 - 1, i
+    world.Barrier()

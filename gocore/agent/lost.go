@@ -1,0 +1,77 @@
+package agent
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"gormapy/gocore/fabric"
+	"gormapy/gocore/job"
+	"gormapy/gocore/log"
+)
+
+// Broken implements fabric.Sink. If the agent's process has ended another rank of the node may
+// take over; else the node has left.
+func (a *Agent) Broken(peer int, err error) {
+	l := a.link(a.seg.NodeOf(peer))
+	if l.peer != peer || l.over || l.lost {
+		return
+	}
+	log.Infof("agent", "the link of node %d to node %d has ended: %v", a.seg.Node(), l.node, err)
+	l.over, l.until = true, time.Now().Add(heirTime)
+	if a.adoptKnown(l) {
+		return
+	}
+	switch {
+	case !errors.Is(err, fabric.ErrPeerGone) && !errors.Is(err, fabric.ErrDisconnected):
+		a.noteCut(a.seg.Node(), l.node) // its host does not answer
+		l.until = a.decideAt.Add(heirTime)
+	case !a.hasHeir(l.node, l.peer):
+		a.lose(l)
+	}
+}
+
+// adoptKnown connects a link that is over to the node's new agent, if it is known already.
+func (a *Agent) adoptKnown(l *link) bool {
+	rank, card := a.seg.Agent(l.node)
+	if rank < 0 || rank == l.peer || len(card) == 0 || atomic.LoadUint32(&a.seg.Ranks[rank].Ended) != 0 {
+		return false
+	}
+	a.adopt(l, rank, card)
+	return true
+}
+
+// hasHeir reports whether a rank of a node may take over from the agent there.
+func (a *Agent) hasHeir(node, agent int) bool {
+	for _, r := range a.seg.RanksOf(node) {
+		if st := a.seg.Status(r); r != agent && st.State == job.StateReady && st.Ended|st.Exit == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// lose records that the node of a link has left the job.
+func (a *Agent) lose(l *link) {
+	l.over, l.lost = true, true
+	for _, r := range a.seg.RanksOf(l.node) {
+		a.seg.Lose(r)
+	}
+	a.seg.RingRanks()
+}
+
+// waiting gives up the nodes that have had no agent for too long. It reports whether there
+// are others that have none, or that may be cut off.
+func (a *Agent) waiting() bool {
+	some := a.settling()
+	for _, l := range a.links {
+		switch {
+		case !l.over || l.lost || a.adoptKnown(l):
+		case time.Now().After(l.until):
+			a.lose(l)
+		default:
+			some = true
+		}
+	}
+	return some
+}

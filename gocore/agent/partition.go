@@ -1,0 +1,156 @@
+package agent
+
+import (
+	"maps"
+	"time"
+
+	"gormapy/gocore/log"
+)
+
+// # A network that is divided
+//
+// A link that the kernel gives up because the other host does not answer is cut: the host may
+// have crashed, or both may live and not reach each other. So that the ranks of both do not go
+// on, each without the other, the agents agree who leaves the job:
+//
+//	an agent whose link is cut,         tells all others which two nodes are cut from one
+//	or that hears of two nodes that     another, and sends a probe over each link that
+//	are: the first time                 it has
+//	half of settleTime later            takes the links for cut whose probes are not
+//	                                    acknowledged, and tells that
+//	another half later                  decides, and tells whom it has evicted; these and the others
+//	                                    evict them, too
+//
+// The decision follows from the cuts alone (function evict): as long as two nodes that are left
+// are cut from one another, that one leaves which is cut from the most ranks. Where a network is
+// divided into two parts, each agent knows all cuts between the parts, because it has heard of
+// those of its own part. So both sides evict the nodes of the part with fewer ranks, or, of
+// equal parts, of that without rank 0. If the agents of a part do not know the same cuts, more nodes
+// leave than have to; those who go on reach each other in any case.
+//
+// The ranks of an evicted node end with exit status 1 (job.Segment.CutOff). For the others it has
+// left the job.
+
+// divided is what an agent knows of a network that may be divided.
+type divided struct {
+	cuts     map[[2]int]bool // pairs of nodes, the lower first
+	probe    int             // counts the times that links were to be probed
+	checkAt  time.Time       // when silent links are taken for cut; zero: that is done
+	decideAt time.Time       // zero: there is nothing to decide
+}
+
+// settleTime is how long the agents take to decide, of the time without an answer after which a
+// host has left the job.
+func settleTime(patience time.Duration) time.Duration { return max(patience/5, 100*time.Millisecond) }
+
+// noteCut notes that two nodes are cut from one another.
+func (a *Agent) noteCut(x, y int) {
+	if x == y || a.hasLeft(x) || a.hasLeft(y) {
+		return
+	}
+	pair := [2]int{min(x, y), max(x, y)}
+	if a.cuts[pair] {
+		return
+	}
+	log.Infof("agent", "nodes %d and %d don't reach each other", x, y)
+	if a.cuts == nil {
+		a.cuts = map[[2]int]bool{}
+	}
+	a.cuts[pair] = true
+	if a.decideAt.IsZero() {
+		a.probe++
+		now := time.Now()
+		a.checkAt, a.decideAt = now.Add(a.settle/2), now.Add(a.settle)
+	}
+}
+
+// hasLeft reports whether a node has left the job for this agent.
+func (a *Agent) hasLeft(node int) bool {
+	l := a.link(node)
+	return l != nil && l.lost
+}
+
+// settling decides who leaves, when it is time. It reports whether it will have to be called
+// again.
+func (a *Agent) settling() bool {
+	now := time.Now()
+	switch {
+	case a.decideAt.IsZero():
+		return false
+	case !a.checkAt.IsZero() && now.After(a.checkAt):
+		a.checkAt, a.decideAt = time.Time{}, now.Add(a.settle/2)
+		for _, l := range a.links {
+			if !l.over && a.net.Silent(l.peer, a.settle/2) {
+				a.noteCut(a.seg.Node(), l.node)
+			}
+		}
+	case now.After(a.decideAt):
+		a.decide()
+		return false
+	}
+	return true
+}
+
+// decide has nodes leave so that those who are left reach each other.
+func (a *Agent) decide() {
+	a.decideAt = time.Time{}
+	cuts := a.cuts
+	a.cuts = nil
+	maps.DeleteFunc(cuts, func(c [2]int, _ bool) bool { return a.hasLeft(c[0]) || a.hasLeft(c[1]) })
+	ranks := make([]int, a.seg.Nodes())
+	for r := range a.seg.Ranks {
+		ranks[a.seg.NodeOf(r)]++
+	}
+	for _, node := range evict(cuts, ranks) {
+		for _, l := range a.links {
+			if !l.over && !l.lost {
+				l.send(msgEvicted, a.seg.RanksOf(node)[0], 0, 0, nil) // without room: that agent decides itself
+			}
+		}
+		a.evicted(node)
+	}
+}
+
+// evict returns the nodes that have to leave so that no two of those who stay are cut from one
+// another. ranks has the number of ranks of each node; rank 0 is on node 0.
+func evict(cuts map[[2]int]bool, ranks []int) (leave []int) {
+	cuts = maps.Clone(cuts)
+	weight := func(node int) int {
+		w := 2 * ranks[node]
+		if node == 0 {
+			w++
+		}
+		return w
+	}
+	for len(cuts) > 0 {
+		from := make([]int, len(ranks)) // by node: what it is cut from
+		for c := range cuts {
+			from[c[0]] += weight(c[1])
+			from[c[1]] += weight(c[0])
+		}
+		worst := 0
+		for node := range from {
+			if from[node] > from[worst] || from[node] == from[worst] && weight(node) <= weight(worst) {
+				worst = node
+			}
+		}
+		leave = append(leave, worst)
+		maps.DeleteFunc(cuts, func(c [2]int, _ bool) bool { return c[0] == worst || c[1] == worst })
+	}
+	return leave
+}
+
+// evicted has a node leave the job.
+func (a *Agent) evicted(node int) {
+	if node != a.seg.Node() {
+		if l := a.link(node); l != nil && !l.lost {
+			if !l.over {
+				a.late = append(a.late, l.peer)
+			}
+			a.lose(l)
+		}
+		return
+	}
+	a.seg.CutOff()
+	a.seg.RingRanks()
+}

@@ -1,0 +1,24 @@
+package tcp
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Silent reports whether the host of peer has acknowledged nothing for a time, although something
+// is to be acknowledged. It does so of a peer that is not connected.
+func (t *Transport) Silent(peer int, d time.Duration) bool {
+	p := &t.pairs[peer]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.state != open {
+		return true
+	}
+	waiting, err := unix.IoctlGetInt(p.fd, unix.SIOCOUTQ)
+	if err != nil || waiting == 0 && len(p.queue) == 0 {
+		return err != nil
+	}
+	info, err := unix.GetsockoptTCPInfo(p.fd, unix.IPPROTO_TCP, unix.TCP_INFO)
+	return err != nil || time.Duration(info.Last_ack_recv)*time.Millisecond >= d
+}
