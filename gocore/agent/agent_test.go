@@ -11,8 +11,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"gormapy/gocore/fabric/tcp"
 	"gormapy/gocore/job"
 )
+
+// guarded are the options of the agents of jobs.
+var guarded = Options{TCP: tcp.Options{Guard: tcp.Authenticated}}
 
 // nodes makes the segments of a job whose ranks this process claims. nodes has the number
 // of the node of each rank.
@@ -40,7 +44,7 @@ func meet(t *testing.T, segs ...*job.Segment) (agents []*Agent) {
 	t.Helper()
 	cards := map[int][]byte{}
 	for _, seg := range segs {
-		a, err := New(seg, first(seg), Options{})
+		a, err := New(seg, first(seg), guarded)
 		require.NoError(t, err)
 		agents = append(agents, a)
 		cards[first(seg)] = a.Card()
@@ -278,9 +282,9 @@ func TestAllLeaveAtOnce(t *testing.T) {
 func TestWrongSecret(t *testing.T) {
 	segs := nodes(t, 0, 1)
 	segs[1].Head.Secret[0]++
-	a, err := New(segs[0], 0, Options{})
+	a, err := New(segs[0], 0, guarded)
 	require.NoError(t, err)
-	b, err := New(segs[1], 1, Options{})
+	b, err := New(segs[1], 1, guarded)
 	require.NoError(t, err)
 	cards := map[int][]byte{0: a.Card(), 1: b.Card()}
 	require.NoError(t, a.Start(cards))

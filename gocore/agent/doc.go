@@ -5,9 +5,9 @@
 // # Protocol
 //
 // The agents' links are a transport of package tcp, in which an agent has the number of its
-// rank, and whose secret is derived from the job's. So a link is authenticated, and messages keep their
-// order. An agent writes only the shadows of the ranks of the node that a message comes
-// from.
+// rank, and whose secret is derived from the job's. So a link and its messages are authenticated
+// (encrypted, if those of the ranks are), and messages keep their order. An agent writes only the
+// shadows of the ranks of the node that a message comes from.
 //
 //	status  rank, job.Status     when it differs from what this link was told last
 //	card    rank, card           once, when the rank has published it

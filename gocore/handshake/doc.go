@@ -1,6 +1,6 @@
 // Package handshake lets two processes prove to each other, over a connection, that
-// they know a secret, which neither of them sends. Packages fabric/tcp, rdmaapi/soft
-// and rdmaapi/transfer have a Protocol each.
+// they know a secret, which neither of them sends. Packages fabric/tcp, boot/rendezvous,
+// home, rdmaapi/soft and rdmaapi/transfer have a Protocol each.
 //
 // An Exchange is one side of a handshake. It takes and returns bytes and does not
 // depend on sockets, so that it can be driven without blocking. Call, Hear and Tell
@@ -18,7 +18,8 @@
 //
 // The opening has 16 bytes: "gormapy", the version of the protocol, and its name. The
 // tag has 16 bytes of HMAC(secret, "gormapy NAME tag"). It says which secret is meant,
-// and reveals nothing of it. A nonce has 32 bytes. HMAC is HMAC-SHA256.
+// and reveals nothing of it. A nonce has 32 bytes: random ones or, in a protocol with keys, a
+// public key of X25519 that is made for this handshake. HMAC is HMAC-SHA256.
 //
 // A proof is
 //
@@ -28,6 +29,17 @@
 // no other nonces, position, role or protocol. The lengths in front of the bodies make
 // what a proof covers unambiguous. A side may change its secret between two messages
 // (Use), as the other side does.
+//
+// # Keys
+//
+// When a handshake with keys is over, both sides have two keys that nobody else has, one for
+// what I sends, and one for what A sends (Keys):
+//
+//	HKDF(secret followed by what X25519 gives, salt: SHA-256 of all that was said, "gormapy NAME ROLE key")
+//
+// of 32 bytes each; HKDF is that of SHA-256. The proofs cover the nonces, so nobody in between can
+// have put public keys of his own there without the secret; and who learns the secret later
+// can't find out the keys. Package seal uses them.
 //
 // # Refusals
 //
@@ -42,7 +54,8 @@
 //
 // A tag is no proof: who has seen a hello can repeat it. An acceptor may prefer
 // connections that have sent a known tag when it has to evict one, and must not do more
-// for them. What follows the last message is neither encrypted nor authenticated.
+// for them. What follows the last message is neither encrypted nor authenticated, unless the
+// caller does it with the keys.
 //
 // It may import only the standard library.
 package handshake

@@ -2,8 +2,8 @@ package handshake
 
 import (
 	"bytes"
+	"crypto/ecdh"
 	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -47,6 +47,8 @@ type Protocol struct {
 	// Limits has the greatest length of the body of each message. The initiator sends
 	// the first.
 	Limits []int
+	// Keyed says that the nonces are public keys, so that both sides can have Keys.
+	Keyed bool
 }
 
 // Tag names a secret.
@@ -86,6 +88,7 @@ type Exchange struct {
 	initiator bool
 	find      func(Tag) []byte
 	secret    []byte
+	private   *ecdh.PrivateKey // of this side's nonce, if the protocol is keyed
 	err       error
 
 	said  []byte // by both, and the begin of the awaited message
@@ -99,7 +102,7 @@ func (p *Protocol) Initiate(secret []byte) (x *Exchange, hello []byte) {
 	x = &Exchange{protocol: p, initiator: true, secret: secret}
 	tag := p.Tag(secret)
 	hello = append(p.opening(), tag[:]...)
-	return x, x.say(append(hello, nonce()...))
+	return x, x.say(append(hello, x.nonce()...))
 }
 
 // Accept begins the acceptor's side. find returns the secret with a tag, nil if there is
@@ -181,7 +184,7 @@ func (x *Exchange) check() (answer []byte, err error) {
 			return x.refusal(), ErrUnknown
 		}
 		x.taken()
-		return x.say(append(x.protocol.opening(), nonce()...)), nil
+		return x.say(append(x.protocol.opening(), x.nonce()...)), nil
 	case 1:
 		if [nonceBytes]byte(m[openingBytes:]) == [nonceBytes]byte{} {
 			return nil, ErrUnknown
@@ -235,11 +238,7 @@ func (x *Exchange) Bound(secret, b, proof []byte) bool { return hmac.Equal(proof
 
 // proof returns the proof of a message of one of the sides.
 func (x *Exchange) proof(initiator bool, said ...[]byte) []byte {
-	role := "acceptor"
-	if initiator {
-		role = "initiator"
-	}
-	return sum(x.secret, magic+" "+x.protocol.Name+" "+role+"\x00", said...)
+	return sum(x.secret, magic+" "+x.protocol.Name+" "+role(initiator)+"\x00", said...)
 }
 
 func sum(secret []byte, label string, parts ...[]byte) []byte {
@@ -249,10 +248,4 @@ func sum(secret []byte, label string, parts ...[]byte) []byte {
 		m.Write(p)
 	}
 	return m.Sum(nil)
-}
-
-func nonce() []byte {
-	b := make([]byte, nonceBytes)
-	rand.Read(b) //nolint:errcheck // it ends the program rather than fail
-	return b
 }

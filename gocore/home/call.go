@@ -10,6 +10,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"gormapy/gocore/seal"
 )
 
 // The variables by which a rank finds its home. They are consumed with the launcher's: a
@@ -99,6 +101,7 @@ func (w *Where) attempt(ctx context.Context, address string, hello Hello, first 
 		return nil, err
 	}
 	_ = conn.SetDeadline(time.Now().Add(answerLimit))
+	l := &Link{Hello: hello}
 	err = func() error {
 		x, err := protocol.Call(conn, w.Secret)
 		if err != nil {
@@ -116,7 +119,10 @@ func (w *Where) attempt(ctx context.Context, address string, hello Hello, first 
 		if err := x.Tell(conn, body); err != nil {
 			return err
 		}
-		_, err = x.Hear(conn)
+		if _, err = x.Hear(conn); err != nil {
+			return err
+		}
+		l.conn, err = seal.Secure(conn, x)
 		return err
 	}()
 	if err != nil {
@@ -124,5 +130,5 @@ func (w *Where) attempt(ctx context.Context, address string, hello Hello, first 
 		return nil, fmt.Errorf("%s: %w", address, err)
 	}
 	_ = conn.SetDeadline(time.Time{})
-	return &Link{Hello: hello, conn: conn}, nil
+	return l, nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gormapy/gocore/handshake"
+	"gormapy/gocore/seal"
 )
 
 // Event is what has happened to a rank: it has connected (Message is nil and Over false),
@@ -96,11 +97,14 @@ func (h *Home) greet(conn net.Conn) *Link {
 		return nil
 	}
 	body, err := x.Hear(conn)
-	l := &Link{conn: conn}
+	l := &Link{}
 	if err != nil || json.Unmarshal(body, &l.Hello) != nil || l.Hello.Rank < 0 || l.Hello.Rank >= l.Hello.Size {
 		return nil
 	}
 	if x.Tell(conn, nil) != nil {
+		return nil
+	}
+	if l.conn, err = seal.Secure(conn, x); err != nil {
 		return nil
 	}
 	_ = conn.SetDeadline(time.Time{})

@@ -1,9 +1,12 @@
 package home
 
 import (
+	"bytes"
+	"io"
 	"net"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -112,5 +115,53 @@ func TestARankConnectsOnce(t *testing.T) {
 	case <-h.Events():
 		assert.Fail(t, "it has connected twice")
 	case <-time.After(100 * time.Millisecond):
+	}
+}
+
+// What is said after the handshake can't be read on its way, and a changed bit ends the connection.
+func TestNobodyInBetween(t *testing.T) {
+	for _, flip := range []bool{false, true} {
+		h, w := listen(t)
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		var heard bytes.Buffer
+		var work sync.WaitGroup
+		work.Go(func() {
+			near, err := l.Accept()
+			if !assert.NoError(t, err) {
+				return
+			}
+			far, err := net.Dial("tcp", w.Addresses[0])
+			if !assert.NoError(t, err) {
+				return
+			}
+			defer far.Close()
+			go func() { _, _ = io.Copy(near, far); near.Close() }()
+			for buf := make([]byte, 64<<10); ; {
+				n, err := near.Read(buf)
+				if err != nil {
+					return
+				}
+				if n > 8<<10 && flip {
+					buf[n/2] ^= 1
+				}
+				heard.Write(buf[:n])
+				_, _ = far.Write(buf[:n])
+			}
+		})
+		through := *w
+		through.Addresses = []string{l.Addr().String()}
+		link, err := through.Call(Hello{Rank: 0, Size: 1, Host: "there"})
+		require.NoError(t, err)
+		require.NotNil(t, next(t, h).Link)
+		_ = link.Send(&Message{Kind: Record, How: "mellon", Data: bytes.Repeat([]byte("mellon"), 10000)})
+		e := next(t, h)
+		assert.Equal(t, flip, e.Over)
+		assert.Equal(t, flip, e.Message == nil)
+		link.Close()
+		l.Close()
+		work.Wait()
+		assert.Contains(t, heard.String(), "there", "the hello")
+		assert.NotContains(t, heard.String(), "mellon")
 	}
 }

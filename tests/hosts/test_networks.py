@@ -1,5 +1,9 @@
 """Hosts whose networks are not simple."""
 
+import contextlib
+import socket
+import threading
+
 import pytest
 
 pytestmark = [pytest.mark.hosts, pytest.mark.timeout(300)]
@@ -32,3 +36,48 @@ def test_an_interface_that_is_not_there(bed, launchers, python, programs):
     result = bed.run([*launchers.ours(2, 2), python, programs / "everything.py"], GORMAPY_TCP_IF="ib7")
     assert result.status != 0, result
     assert 'interface "ib7" of host host' in result.output and "eth0" in result.output, result
+
+
+@contextlib.contextmanager
+def everything_that_passes():
+    """Record the packets of this machine, by whose bridge the hosts reach each other."""
+    packets = []
+    every_protocol = 3
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(every_protocol)) as wire:
+        wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
+        wire.settimeout(0.1)
+        over = threading.Event()
+
+        def listen():
+            while not over.is_set():
+                with contextlib.suppress(TimeoutError):
+                    packets.append(wire.recv(1 << 16))
+
+        thread = threading.Thread(target=listen)
+        thread.start()
+        try:
+            yield packets
+        finally:
+            over.set()
+            thread.join()
+
+
+WORD = b"mellon-on-the-way"  # of programs/marker.py
+
+
+@pytest.mark.parametrize(
+    ("env", "readable"), [({}, True), ({"GORMAPY_TCP_MAC": "0"}, True), ({"GORMAPY_TLS": "1"}, False)], ids=str
+)
+def test_what_can_be_read_on_the_way(bed, launchers, python, programs, env, readable):
+    bed.up(2)
+    with everything_that_passes() as packets:
+        result = bed.run([*launchers.ours(2, 2), python, programs / "marker.py"], **env)
+    assert result.status == 0, result
+    assert "sent" in result.output, result
+    assert sum(map(len, packets)) > 100_000
+    assert any(WORD in p for p in packets) == readable
+
+
+def test_everything_is_encrypted(bed, launchers, python, programs):
+    bed.up(2)
+    everything(bed, launchers, python, programs, GORMAPY_TLS="1")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gormapy/gocore/handshake"
+	"gormapy/gocore/seal"
 )
 
 const (
@@ -121,6 +122,9 @@ func (d *door) admit(conn net.Conn) {
 		conn.Close()
 		return
 	}
+	if err == nil {
+		held.sealed, err = seal.Secure(conn, x)
+	}
 	if err != nil {
 		d.server.leave(c.rank, l)
 	} else {
@@ -133,15 +137,26 @@ func (d *door) admit(conn net.Conn) {
 	}
 }
 
-// heldConn is a connection on which nothing is written before the verdict.
+// heldConn is a connection on which nothing is read or written before the verdict, and everything is
+// encrypted after it.
 type heldConn struct {
 	net.Conn
-	open chan struct{}
+	open   chan struct{}
+	sealed *seal.Conn // set when open is closed; nil: the handshake has failed
 }
 
 func (h *heldConn) Write(b []byte) (int, error) {
-	<-h.open
-	return h.Conn.Write(b)
+	if <-h.open; h.sealed == nil {
+		return 0, net.ErrClosed
+	}
+	return h.sealed.Write(b)
+}
+
+func (h *heldConn) Read(b []byte) (int, error) {
+	if <-h.open; h.sealed == nil {
+		return 0, net.ErrClosed
+	}
+	return h.sealed.Read(b)
 }
 
 // close ends listening, and all handshakes.

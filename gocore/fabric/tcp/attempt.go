@@ -11,6 +11,7 @@ import (
 
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/handshake"
+	"gormapy/gocore/seal"
 )
 
 const (
@@ -154,7 +155,7 @@ func (t *Transport) begin(p *pair) int {
 	if len(list) > 1 {
 		a.until = time.Now().Add(answerTime)
 	}
-	a.hs, a.hello = protocol.Initiate(t.id.secret)
+	a.hs, a.hello = t.id.protocol().Initiate(t.id.secret)
 	if err := t.watch(fd, unix.EPOLLOUT, forAttempt, a.id); err != nil {
 		_ = unix.Close(fd)
 		return t.failed(p, where, err)
@@ -253,7 +254,7 @@ func (t *Transport) accept() int {
 		moved += t.makeRoom()
 		tune(fd, t.options.Patience)
 		t.lastID++
-		a := &attempt{id: t.lastID, fd: fd, hs: protocol.Accept(t.id.find), peer: -1, where: addrPort(from), until: time.Now().Add(t.patience)}
+		a := &attempt{id: t.lastID, fd: fd, hs: t.id.protocol().Accept(t.id.find), peer: -1, where: addrPort(from), until: time.Now().Add(t.patience)}
 		if len(t.pending) >= maxPending || t.watch(fd, unix.EPOLLIN, forAttempt, a.id) != nil {
 			_ = unix.Close(fd)
 			continue
@@ -421,7 +422,7 @@ func (t *Transport) deny(a *attempt, err error) int {
 // judge decides whether an accepted connection whose initiator has proved its
 // identity is used, and sends the verdict.
 func (t *Transport) judge(a *attempt) int {
-	peer, err := t.id.caller(a.hs.Body())
+	peer, guard, err := t.id.caller(a.hs.Body())
 	if err != nil {
 		return t.deny(a, err)
 	}
@@ -431,8 +432,13 @@ func (t *Transport) judge(a *attempt) int {
 		t.drop(a)
 		return 0
 	}
+	if guard != t.id.guard {
+		_, _ = t.tell(a, a.hs.Say([]byte{verdictGuard, byte(t.id.guard)}))
+		t.drop(a)
+		return t.unlike(p, guard)
+	}
 	use := p.state != trying || t.id.rank > peer
-	if moved, ok := t.tell(a, a.hs.Say(verdict(use))); !ok {
+	if moved, ok := t.tell(a, a.hs.Say(t.id.verdict(use))); !ok {
 		return moved
 	}
 	if !use {
@@ -445,11 +451,13 @@ func (t *Transport) judge(a *attempt) int {
 // judged handles the verdict on an own attempt.
 func (t *Transport) judged(a *attempt) int {
 	p := &t.pairs[a.peer]
-	use, err := decided(a.hs.Body())
-	if err != nil {
+	what, guard, err := decided(a.hs.Body())
+	switch {
+	case err != nil:
 		return t.deny(a, err)
-	}
-	if use {
+	case what == verdictGuard:
+		return t.unlike(p, guard)
+	case what == verdictUse:
 		return t.adopt(p, a)
 	}
 	t.stopSeeking(p)
@@ -459,14 +467,28 @@ func (t *Transport) judged(a *attempt) int {
 	return 0
 }
 
+// unlike gives up the connection to a peer that has another guard than this rank.
+func (t *Transport) unlike(p *pair, theirs Guard) int {
+	return t.fail(p, "handshake failed", fmt.Sprintf("what rank %d sends is %v, what this rank sends is %v: all ranks of a job need the same %s and %s",
+		p.peer, theirs, t.id.guard, TLS.Name, MAC.Name), false)
+}
+
 // adopt makes an attempt's connection the one of p.
 func (t *Transport) adopt(p *pair, a *attempt) int {
+	var out, in *seal.Way
+	if t.id.guard != Clear {
+		var err error
+		if out, in, err = seal.Ways(a.hs); err != nil {
+			return t.deny(a, err)
+		}
+	}
 	t.forget(a)
 	t.stopSeeking(p)
 	// Under p.mu, since a thread that sends once p is open may request EPOLLOUT,
 	// which this rewatch must not undo.
 	p.mu.Lock()
 	p.begin(a.fd)
+	p.sealer, p.opener = out, in
 	t.rewatch(a.fd, unix.EPOLLIN, forPair, int32(p.peer))
 	if t.disconnecting {
 		p.goodbye()

@@ -38,8 +38,13 @@ func (p *pair) goodbye() {
 // say queues a control frame, under mu.
 func (p *pair) say(what uint32) {
 	waiting := p.waiting()
-	encodeHead(p.out[:], &fabric.Header{Aux: what}, 0)
-	p.queue = append(p.queue, p.out[:headBytes]...)
+	h := fabric.Header{Aux: what}
+	if p.sealer != nil {
+		p.queue = append(p.queue, p.pack(p.out[:], &h, nil)...)
+	} else {
+		encodeHead(p.out[:], &h, 0)
+		p.queue = append(p.queue, p.out[:headBytes]...)
+	}
 	if !waiting {
 		p.wait()
 	}

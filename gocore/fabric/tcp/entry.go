@@ -13,13 +13,20 @@ var Interface = settings.Add(settings.Setting{Name: "GORMAPY_TCP_IF", Reader: se
 var Entry = fabric.Entry{
 	Name:     "tcp",
 	What:     func() string { return "sockets between processes, on this host or others" },
-	OneSided: "the target's progress engine serves them; connections are authenticated with a secret of the job",
-	Settings: []*settings.Setting{Interface},
-	Open:     func(dir fabric.Directory) (fabric.Transport, error) { return New(dir, OptionsFor(dir.Hosts())) },
-	Problem:  fabric.Usable,
+	OneSided: "the target's progress engine serves them; connections are authenticated with a secret of the job, between hosts all that is sent on them, too",
+	Settings: []*settings.Setting{Interface, TLS, MAC},
+	Open: func(dir fabric.Directory) (fabric.Transport, error) {
+		o, err := OptionsFor(dir.Hosts())
+		if err != nil {
+			return nil, err
+		}
+		return New(dir, o)
+	},
+	Problem: fabric.Usable,
 }
 
 // OptionsFor returns the options, by the settings, for peers on a number of hosts.
-func OptionsFor(hosts int) Options {
-	return Options{Interface: Interface.Value(), Hosts: hosts > 1 && !Interface.Given()}
+func OptionsFor(hosts int) (Options, error) {
+	guard, err := GuardFor(hosts)
+	return Options{Interface: Interface.Value(), Hosts: hosts > 1 && !Interface.Given(), Guard: guard}, err
 }

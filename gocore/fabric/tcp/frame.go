@@ -33,17 +33,28 @@ func encodeHead(b []byte, h *fabric.Header, n int) {
 	le.PutUint64(b[48:], h.B)
 }
 
+// decodePrefix decodes the begin of a frame, prefixBytes long, and returns the length of the
+// payload.
+func decodePrefix(b []byte) (n int, err error) {
+	le := binary.LittleEndian
+	if magic := le.Uint32(b[4:]); magic != frameMagic {
+		return 0, fmt.Errorf("a frame begins with %#x, not %#x", magic, frameMagic)
+	}
+	size := le.Uint32(b)
+	if size > maxShort {
+		return 0, fmt.Errorf("a frame has %d bytes, there are at most %d", size, maxShort)
+	}
+	return int(size), nil
+}
+
 // decodeHead decodes what encodeHead wrote and returns the length of the payload.
 // b has at least headBytes.
 func decodeHead(b []byte, h *fabric.Header) (n int, err error) {
 	le := binary.LittleEndian
 	b = b[:headBytes]
-	if magic := le.Uint32(b[4:]); magic != frameMagic {
-		return 0, fmt.Errorf("a frame begins with %#x, not %#x", magic, frameMagic)
-	}
-	size := le.Uint32(b[0:])
-	if size > maxShort {
-		return 0, fmt.Errorf("a frame has %d bytes, there are at most %d", size, maxShort)
+	size, err := decodePrefix(b)
+	if err != nil {
+		return 0, err
 	}
 	if b[10] != 0 || b[11] != 0 {
 		return 0, fmt.Errorf("a header has %#x in its unused bytes", le.Uint16(b[10:]))
@@ -52,5 +63,5 @@ func decodeHead(b []byte, h *fabric.Header) (n int, err error) {
 		Kind: fabric.Kind(b[8]), Flags: b[9], Gen: le.Uint32(b[12:]), Ctx: le.Uint32(b[16:]), Src: int32(le.Uint32(b[20:])),
 		Tag: int32(le.Uint32(b[24:])), Aux: le.Uint32(b[28:]), Len: le.Uint64(b[32:]), A: le.Uint64(b[40:]), B: le.Uint64(b[48:]),
 	}
-	return int(size), nil
+	return size, nil
 }

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gormapy/gocore/fabric"
+	"gormapy/gocore/seal"
 	"gormapy/gocore/sys"
 )
 
@@ -20,6 +21,8 @@ const (
 
 // inbound is the receiving half of a pair. Only the poller uses it.
 type inbound struct {
+	opener *seal.Way // nil: frames arrive in clear
+
 	in     []byte // in[r:w] has been read and not processed; r is a multiple of 8
 	r, w   int
 	head   fabric.Header
@@ -117,10 +120,20 @@ func (p *pair) digest(sink fabric.Sink, n int) (delivered int, err error) {
 	}
 	if p.rest > 0 {
 		p.r, p.w, p.rest = 0, n-p.rest, 0
-		p.deliverLong(sink)
+		if p.opener != nil {
+			err = p.openLong(sink)
+		} else {
+			p.deliverLong(sink)
+		}
+		if err != nil {
+			return delivered, err
+		}
 		delivered++
 	} else {
 		p.w += n
+	}
+	if p.opener != nil {
+		return p.digestSealed(sink, delivered)
 	}
 	for p.w-p.r >= headBytes {
 		size, err := decodeHead(p.in[p.r:], &p.head)
@@ -160,7 +173,7 @@ func (p *pair) compact() {
 	switch {
 	case p.r == p.w:
 		p.r, p.w = 0, 0
-	case len(p.in)-p.r < frameBytes(placeMin):
+	case len(p.in)-p.r < sealedBytes(placeMin):
 		p.w = copy(p.in, p.in[p.r:p.w])
 		p.r = 0
 	}
@@ -214,7 +227,7 @@ func (t *Transport) takeScratch() []byte {
 		t.spare = t.spare[:n-1]
 		return b
 	}
-	return make([]byte, maxShort)
+	return make([]byte, sealedBytes(maxShort))
 }
 
 // lose breaks the pair: its connection has ended, or an invalid frame has arrived.
@@ -224,6 +237,7 @@ func (p *pair) lose(err error) int {
 	p.mu.Lock()
 	failure := p.lost("connection", err)
 	switch {
+	case errors.Is(err, seal.ErrForged):
 	case p.w > p.r || p.rest > 0:
 		failure = fmt.Errorf("%w, in the middle of a message", failure)
 	case p.left && errors.Is(failure, fabric.ErrPeerGone):

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gormapy/gocore/fabric"
+	"gormapy/gocore/seal"
 	"gormapy/gocore/sys"
 )
 
@@ -45,7 +46,8 @@ type pair struct {
 	full     bool // a Send has returned ErrAgain since there was room
 	leaving  bool // this rank has said goodbye
 	released bool // the peer has answered
-	out      [headBytes + joinMax]byte
+	out      [headBytes + joinMax + seal.Overhead]byte
+	sealer   *seal.Way // nil: frames are sent in clear
 	vector   [3]unix.Iovec
 	msg      unix.Msghdr
 
@@ -84,6 +86,7 @@ func (p *pair) end(err error) {
 	p.state, p.err = broken, err
 	p.queue, p.sent, p.full = nil, 0, false
 	p.in, p.scratch, p.into = nil, nil, nil
+	p.sealer, p.opener = nil, nil
 }
 
 // waiting reports whether Poll has to look for room, under mu.
@@ -98,6 +101,9 @@ func (p *pair) Send(h *fabric.Header, payload []byte) error {
 	defer p.mu.Unlock()
 	if p.state != open || p.failed != nil {
 		return p.notOpen()
+	}
+	if p.sealer != nil {
+		return p.sendSealed(h, payload)
 	}
 	if p.waiting() {
 		return p.enqueue(h, payload)
@@ -182,16 +188,24 @@ func (p *pair) append(skip int, payload []byte, total int) {
 // enqueue adds a frame to the queue, if it is short and there is room.
 func (p *pair) enqueue(h *fabric.Header, payload []byte) error {
 	total := frameBytes(len(payload))
-	if p.full || len(payload) > joinMax || len(p.queue)-p.sent+total > queueMax {
-		p.full = true
+	if !p.joins(len(payload), total) {
 		return fabric.ErrAgain
-	}
-	if p.sent > queueMax {
-		p.queue, p.sent = p.queue[:copy(p.queue, p.queue[p.sent:])], 0
 	}
 	encodeHead(p.out[:], h, len(payload))
 	p.append(0, payload, total)
 	return nil
+}
+
+// joins reports whether a frame may join the queue, and makes room there.
+func (p *pair) joins(payload, total int) bool {
+	if p.full || payload > joinMax || len(p.queue)-p.sent+total > queueMax {
+		p.full = true
+		return false
+	}
+	if p.sent > queueMax {
+		p.queue, p.sent = p.queue[:copy(p.queue, p.queue[p.sent:])], 0
+	}
+	return true
 }
 
 // wait makes Poll look for room.

@@ -286,8 +286,14 @@ func TestEndsOfConnections(t *testing.T) {
 }
 
 // The queue for a peer that does not read is bounded.
-func TestQueueIsBounded(t *testing.T) {
-	r, s, _ := raw(t)
+func TestQueueIsBounded(t *testing.T) { each(t, Clear, queueIsBounded) }
+
+func queueIsBounded(t *testing.T, g Guard) {
+	w := fabrictest.NewWorld(t, 2, guarded(g))
+	exchange(t, w)
+	w.Ranks[0].Pause()
+	w.Ranks[1].Pause() // it does not read
+	r, s := w.Ranks[0], &script{}
 	ep := r.Endpoint(1)
 	for _, size := range []int{8, maxShort, joinMax, placeMin} {
 		for range 100_000 {
@@ -306,8 +312,10 @@ func TestQueueIsBounded(t *testing.T) {
 }
 
 // Close sends the queue.
-func TestCloseSendsQueue(t *testing.T) {
-	w := fabrictest.NewWorld(t, 2, create)
+func TestCloseSendsQueue(t *testing.T) { each(t, Clear, closeSendsQueue) }
+
+func closeSendsQueue(t *testing.T, g Guard) {
+	w := fabrictest.NewWorld(t, 2, guarded(g))
 	exchange(t, w)
 	a, b := w.Ranks[0], w.Ranks[1]
 	b.Pause()

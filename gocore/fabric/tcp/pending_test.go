@@ -43,7 +43,7 @@ func gone(t testing.TB, c net.Conn, limit time.Duration) []byte {
 
 // introduce does the handshake of id's rank with rank to, which accepted c.
 func introduce(c net.Conn, id *identity, to int) error {
-	x, err := protocol.Call(c, id.secret)
+	x, err := id.protocol().Call(c, id.secret)
 	if err != nil {
 		return err
 	}
@@ -54,8 +54,8 @@ func introduce(c net.Conn, id *identity, to int) error {
 	if err != nil {
 		return err
 	}
-	use, err := decided(said)
-	if err == nil && !use {
+	what, _, err := decided(said)
+	if err == nil && what != verdictUse {
 		err = errors.New("yield")
 	}
 	return err
@@ -203,9 +203,9 @@ func TestPendingConnectionsThatHaveGreetedStay(t *testing.T) {
 	require.NoError(t, x.Tell(c, id.ranks(0)))
 	said, err := x.Hear(c)
 	require.NoError(t, err)
-	use, err := decided(said)
+	what, _, err := decided(said)
 	require.NoError(t, err)
-	assert.True(t, use)
+	assert.EqualValues(t, verdictUse, what)
 }
 
 // other is the directory of a rank of another job, with addresses of this one.
@@ -254,7 +254,7 @@ func TestAnotherServer(t *testing.T) {
 	}{
 		{"mail", "220 mail.example.com ESMTP, what can I do for you today?\r\n", []string{"handshake failed (what answers at", "it does not speak this protocol"}},
 		{"one of few words", "+OK POP3 server\r\n", []string{"it does not speak this protocol"}},
-		{"a rank of another version", "gormapy\x09tcp\x00\x00\x00\x00\x00", []string{"it speaks version 9; this is version 1"}},
+		{"a rank of another version", "gormapy\x09tcp\x00\x00\x00\x00\x00", []string{"it speaks version 9; this is version 2"}},
 		{"one that hangs up", "", []string{"closed by the peer", "does it belong to another job?"}},
 	} {
 		tr := caller(t, otherServer(t, c.greeting, 0))

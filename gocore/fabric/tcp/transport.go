@@ -96,7 +96,11 @@ func New(dir fabric.Directory, o Options) (*Transport, error) {
 	if len(dir.Secret()) == 0 {
 		return nil, errors.New("TCP needs a secret of the job to know its peers by")
 	}
+	if o.Guard >= guards {
+		return nil, fmt.Errorf("there is no guard %d", o.Guard)
+	}
 	t := &Transport{dir: dir, options: o, id: newIdentity(dir.Secret(), dir.Rank(), dir.Size()), epoll: -1, timer: -1, listener: -1, patience: pendingTime, stagger: staggerTime, giveUp: giveUp}
+	t.id.guard = o.Guard
 	t.pairs = make([]pair, dir.Size())
 	for i := range t.pairs {
 		t.pairs[i].t, t.pairs[i].peer, t.pairs[i].fd = t, i, -1
@@ -178,7 +182,7 @@ func (t *Transport) Describe(peer int) string {
 	defer p.mu.Unlock()
 	switch p.state {
 	case open:
-		return ends(p.fd)
+		return ends(p.fd) + t.id.guard.note()
 	case broken:
 		return p.err.Error()
 	}
