@@ -19,7 +19,7 @@ import (
 
 const (
 	magic   = 0x676f726d61707931 // "gormapy1"
-	version = 7
+	version = 8
 
 	headBytes = 4096
 	// MaxRanks bounds a job; rings are laid out for every pair.
@@ -75,6 +75,10 @@ type Head struct {
 	TimedOut     uint32 // see ClaimTimeout
 
 	CoreMask [16]uint64 // by processor: whether a rank of this node may use it, see CountCores
+
+	Address    [16]byte // of this node, see SetAddress
+	HasAddress uint32   // 1 once Address is valid
+	_          uint32
 }
 
 // WaitRecord describes what a thread of a rank waits for. Seq is odd while a wait
