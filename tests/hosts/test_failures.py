@@ -21,10 +21,11 @@ def test_a_rank_that_fails_ends_all(bed, launchers, python, programs, how, netwo
         assert result.output.count("ValueError: wrong") == 1, result
 
 
-def test_a_host_that_vanishes(bed, launchers, python, programs, network):
+@pytest.mark.parametrize("how", ["waits", "writes"])
+def test_a_host_that_vanishes(bed, launchers, python, programs, network, how):
     """Its ranks have failed after GORMAPY_PEER_TIMEOUT, also for a rank without a connection to them."""
     bed.up(2)
-    job = bed.begin([*launchers.ours(2, 4), python, programs / "ends.py", "waits"], GORMAPY_PEER_TIMEOUT="3", **network)
+    job = bed.begin([*launchers.ours(2, 4), python, programs / "ends.py", how], GORMAPY_PEER_TIMEOUT="3", **network)
     lines = []
     while sum("is there" in line for line in lines) < 4:
         lines.append(job.stdout.readline())
