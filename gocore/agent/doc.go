@@ -37,6 +37,14 @@
 // nobody can: they lose each other. An agent that hands over (its rank has finalized) tells who
 // its successor is before it leaves, so that both may do it at the same time.
 //
+// # The address of a node
+//
+// An agent tries all addresses of the others, and those that answer have proved that they know the
+// job's secret. So the address of this host that the first link uses leads to the other hosts,
+// which can't be said of each address that a host has. The agent records it in the segment
+// (job.Segment.SetAddress) for transports that have to choose one. An agent that was told an
+// interface (GORMAPY_TCP_IF) records an address of that one.
+//
 // # The end of a node
 //
 // An agent leaves when all ranks of its node have finalized or ended, and everybody has

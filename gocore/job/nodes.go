@@ -2,6 +2,7 @@ package job
 
 import (
 	"math/bits"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -215,4 +216,21 @@ func (s *Segment) SetNodes(nodes []int, node, hosts int) {
 		s.Head.Nodes = max(s.Head.Nodes, uint32(n)+1)
 	}
 	s.Head.Node, s.Head.Hosts = uint32(node), uint32(hosts)
+}
+
+// SetAddress records the address of this node that a link of its agent uses. The first one
+// stays.
+func (s *Segment) SetAddress(a netip.Addr) {
+	if atomic.LoadUint32(&s.Head.HasAddress) == 0 {
+		s.Head.Address = a.As16()
+		atomic.StoreUint32(&s.Head.HasAddress, 1)
+	}
+}
+
+// Address returns the address that SetAddress has recorded, no valid one if there is none yet.
+func (s *Segment) Address() netip.Addr {
+	if atomic.LoadUint32(&s.Head.HasAddress) == 0 {
+		return netip.Addr{}
+	}
+	return netip.AddrFrom16(s.Head.Address).Unmap()
 }
