@@ -54,7 +54,7 @@ const (
 	// leaveTime bounds how long Leave waits for the other agents.
 	leaveTime = 2 * time.Second
 	// heirTime is how long a node has, after its agent's process has ended, to have another.
-	heirTime = 2 * time.Second
+	heirTime = 4 * time.Second
 	// maxPanics bounds how often the agent goes on after an internal error.
 	maxPanics = 10
 )
@@ -138,6 +138,7 @@ func Succeed(seg *job.Segment, rank int, o Options) (*Agent, error) {
 func (a *Agent) connect(l *link, peer int, card []byte) (err error) {
 	a.dir.cards[peer] = card
 	l.peer, l.over = peer, false
+	l.there.Store(unasked)
 	l.ep, err = a.net.Connect(peer)
 	return err
 }

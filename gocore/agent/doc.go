@@ -50,7 +50,8 @@
 // An agent leaves when all ranks of its node have finalized or ended, and everybody has
 // been told and has got it (fabric.Disconnecter). When a link ends because the other agent's
 // process has ended or has left, and there is a rank that can take its place, this has heirTime
-// to do it. Otherwise the node has left the job: its ranks that have not ended have
+// to do it. If none does, and the host refuses connections to where the agent listened, or there is
+// no such rank, the node has left the job: its ranks that have not ended have
 // ended for this node (Ended, Unreachable unless they had finalized), and an agent that comes
 // later is refused. The kernel ends a link whose other host does not acknowledge within the
 // time of Options.TCP.Patience, less settleTime. Then the agents decide who leaves: see partition.go. A

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gormapy/gocore/fabric"
+	"gormapy/gocore/fabric/tcp"
 	"gormapy/gocore/job"
 	"gormapy/gocore/log"
 )
@@ -25,7 +26,7 @@ func (a *Agent) Broken(peer int, err error) {
 	switch {
 	case !errors.Is(err, fabric.ErrPeerGone) && !errors.Is(err, fabric.ErrDisconnected):
 		a.noteCut(a.seg.Node(), l.node) // its host does not answer
-		l.until = a.decideAt.Add(heirTime)
+		l.until = time.Now().Add(a.settle + heirTime)
 	case !a.hasHeir(l.node, l.peer):
 		a.lose(l)
 	}
@@ -68,10 +69,50 @@ func (a *Agent) waiting() bool {
 		switch {
 		case !l.over || l.lost || a.adoptKnown(l):
 		case time.Now().After(l.until):
-			a.lose(l)
+			a.giveUp(l)
+			some = some || !l.lost
 		default:
 			some = true
 		}
 	}
 	return some
+}
+
+// The states of link.there: what has been found of an agent that has no successor.
+const (
+	unasked int32 = iota
+	asking
+	refused  // nobody listens where it did
+	answered // somebody does, or nothing comes back
+)
+
+// askTime bounds how long that takes.
+const askTime = time.Second
+
+// giveUp gives up a node that has had no agent for heirTime. If nobody listens any more where its
+// agent did, its host says that the process has ended, and the node has left the job. Otherwise
+// both may live and have lost only the connection: the agents agree who leaves.
+func (a *Agent) giveUp(l *link) {
+	switch l.there.Load() {
+	case unasked:
+		_, card := a.seg.Agent(l.node)
+		l.there.Store(asking)
+		a.work.Add(1)
+		go func() {
+			defer a.work.Done()
+			found := answered
+			if tcp.Refused(card, askTime) {
+				found = refused
+			}
+			l.there.Store(found)
+			a.rouse()
+		}()
+	case asking:
+	case answered:
+		a.noteCut(a.seg.Node(), l.node)
+		l.until = time.Now().Add(a.settle + heirTime)
+		l.there.Store(refused) // that is enough time to decide
+	default:
+		a.lose(l)
+	}
 }

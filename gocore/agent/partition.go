@@ -16,8 +16,8 @@ import (
 //	an agent whose link is cut,         tells all others which two nodes are cut from one
 //	or that hears of two nodes that     another, and sends a probe over each link that
 //	are: the first time                 it has
-//	half of settleTime later            takes the links for cut whose probes are not
-//	                                    acknowledged, and tells that
+//	half of settleTime after the        takes the links for cut whose probes are not
+//	probes have been sent               acknowledged, and tells that
 //	another half later                  decides, and tells whom it has evicted; these and the others
 //	                                    evict them, too
 //
@@ -35,8 +35,9 @@ import (
 type divided struct {
 	cuts     map[[2]int]bool // pairs of nodes, the lower first
 	probe    int             // counts the times that links were to be probed
-	checkAt  time.Time       // when silent links are taken for cut; zero: that is done
-	decideAt time.Time       // zero: there is nothing to decide
+	begun    time.Time       // when the first cut became known; zero: there is nothing to decide
+	checked  bool            // silent links have been taken for cut
+	decideAt time.Time       // once they have been
 }
 
 // settleTime is how long the agents take to decide, of the time without an answer after which a
@@ -57,10 +58,9 @@ func (a *Agent) noteCut(x, y int) {
 		a.cuts = map[[2]int]bool{}
 	}
 	a.cuts[pair] = true
-	if a.decideAt.IsZero() {
+	if a.begun.IsZero() {
 		a.probe++
-		now := time.Now()
-		a.checkAt, a.decideAt = now.Add(a.settle/2), now.Add(a.settle)
+		a.begun, a.checked = time.Now(), false
 	}
 }
 
@@ -75,25 +75,45 @@ func (a *Agent) hasLeft(node int) bool {
 func (a *Agent) settling() bool {
 	now := time.Now()
 	switch {
-	case a.decideAt.IsZero():
+	case a.begun.IsZero():
 		return false
-	case !a.checkAt.IsZero() && now.After(a.checkAt):
-		a.checkAt, a.decideAt = time.Time{}, now.Add(a.settle/2)
-		for _, l := range a.links {
-			if !l.over && a.net.Silent(l.peer, a.settle/2) {
-				a.noteCut(a.seg.Node(), l.node)
-			}
-		}
-	case now.After(a.decideAt):
+	case a.checked && now.After(a.decideAt):
 		a.decide()
 		return false
+	case a.checked || !a.probed(now):
+		return true
+	}
+	// This process may have been stopped meanwhile: the kernel has noted what was acknowledged.
+	a.checked, a.decideAt = true, now.Add(a.settle/2)
+	for _, l := range a.links {
+		if !l.over && a.net.Silent(l.peer, a.settle/2) {
+			a.noteCut(a.seg.Node(), l.node)
+		}
+	}
+	return true
+}
+
+// probed reports whether all links have had half of settle to acknowledge their probes. A link that
+// has no room for one has as long from the beginning.
+func (a *Agent) probed(now time.Time) bool {
+	for _, l := range a.links {
+		since := a.begun
+		switch {
+		case l.over || l.lost:
+			continue
+		case l.probed == a.probe:
+			since = l.probedAt
+		}
+		if now.Sub(since) < a.settle/2 {
+			return false
+		}
 	}
 	return true
 }
 
 // decide has nodes leave so that those who are left reach each other.
 func (a *Agent) decide() {
-	a.decideAt = time.Time{}
+	a.begun = time.Time{}
 	cuts := a.cuts
 	a.cuts = nil
 	maps.DeleteFunc(cuts, func(c [2]int, _ bool) bool { return a.hasLeft(c[0]) || a.hasLeft(c[1]) })

@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/binary"
 	"errors"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -12,13 +13,15 @@ import (
 
 // link is what this agent has told the one of another node.
 type link struct {
-	node   int
-	peer   int // the rank that is the agent of the node
-	ep     fabric.Endpoint
-	over   bool      // the connection has ended
-	until  time.Time // if it is over: until then another rank of the node may take over
-	lost   bool      // the node has left the job
-	probed int       // the last probe that was sent
+	node     int
+	peer     int // the rank that is the agent of the node
+	ep       fabric.Endpoint
+	over     bool         // the connection has ended
+	until    time.Time    // if it is over: until then another rank of the node may take over
+	there    atomic.Int32 // see giveUp
+	lost     bool         // the node has left the job
+	probed   int          // the last probe that was sent
+	probedAt time.Time
 
 	news
 	mails   []mail
@@ -120,7 +123,8 @@ func (a *Agent) link(node int) *link {
 }
 
 // tell tells a link what it has not been told, and reports whether nothing is left.
-func (a *Agent) tell(l *link) bool {
+func (a *Agent) tell(l *link) (done bool) {
+	done = true
 	for c := range a.cuts {
 		if l.news.cuts[c] {
 			continue
@@ -134,7 +138,7 @@ func (a *Agent) tell(l *link) bool {
 		if !l.send(msgProbe, a.dir.rank, 0, 0, nil) {
 			return false
 		}
-		l.probed = a.probe
+		l.probed, l.probedAt = a.probe, time.Now()
 	}
 	for node := range a.seg.Nodes() {
 		rank, card := a.seg.Agent(node)
@@ -142,7 +146,8 @@ func (a *Agent) tell(l *link) bool {
 			continue
 		}
 		if len(card) == 0 { // it has only just taken over
-			return false
+			done = done && node != a.seg.Node() // this agent hands over: it leaves when it has told
+			continue
 		}
 		if !l.send(msgAgent, rank, 0, 0, card) {
 			return false
@@ -190,7 +195,7 @@ func (a *Agent) tell(l *link) bool {
 		}
 		l.told[r] = st
 	}
-	return true
+	return done
 }
 
 func (a *Agent) dirCard(r int) []byte { return a.seg.Directory(r).Card(r) }

@@ -61,3 +61,8 @@ func (s *Segment) ended(r int) bool {
 func (s *Segment) TakeOver(heir, agent int) bool {
 	return atomic.CompareAndSwapUint32(&s.Ranks[s.Node()].Agent, uint32(agent)+1, uint32(heir)+1)
 }
+
+// GiveBack undoes TakeOver: heir could not become the agent.
+func (s *Segment) GiveBack(heir, agent int) {
+	atomic.CompareAndSwapUint32(&s.Ranks[s.Node()].Agent, uint32(heir)+1, uint32(agent)+1)
+}

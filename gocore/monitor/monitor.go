@@ -169,22 +169,23 @@ func (m *Monitor) end(code int) {
 // CutOff ends this process, because its node does not reach the larger part of the job, which
 // goes on. One rank of the node says so.
 func (m *Monitor) CutOff() {
-	if m.ending.Swap(true) {
-		return
-	}
-	ranks := m.seg.RanksOf(m.seg.Node())
-	for _, r := range ranks {
-		if atomic.LoadUint32(&m.seg.Ranks[r].Ended) != 0 || atomic.LoadUint32(&m.seg.Ranks[r].State) != job.StateReady {
-			continue
-		}
-		if r == m.o.Rank {
-			m.say(fmt.Sprintf("gormapy: %s, with %d of the job's %d ranks, does not reach the larger part of the job any more: its ranks end\n",
-				m.host, len(ranks), len(m.seg.Ranks)))
-		}
-		break
+	if m != nil && !m.ending.Swap(true) && m.speaksForNode() {
+		m.say(fmt.Sprintf("gormapy: %s, with %d of the job's %d ranks, does not reach the larger part of the job any more: its ranks end\n",
+			m.host, len(m.seg.RanksOf(m.seg.Node())), len(m.seg.Ranks)))
 	}
 	_ = os.Stdout.Sync()
 	os.Exit(1)
+}
+
+// speaksForNode reports whether this is the first rank of its node that takes part in the job.
+func (m *Monitor) speaksForNode() bool {
+	for _, r := range m.seg.RanksOf(m.seg.Node()) {
+		rk := &m.seg.Ranks[r]
+		if atomic.LoadUint32(&rk.Ended) == 0 && atomic.LoadUint32(&rk.State) == job.StateReady {
+			return r == m.o.Rank
+		}
+	}
+	return false
 }
 
 // Fails tells that this rank is about to end the job, with an exit status; how is a clause. If

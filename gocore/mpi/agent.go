@@ -26,6 +26,9 @@ func (n *process) nodesChanged() {
 	n.succeed()
 }
 
+// againTime is the pause after which a rank that could not become the agent of its node tries again.
+const againTime = 100 * time.Millisecond
+
 // succeed makes this rank the agent of its node, if it is the heir of one that has ended.
 func (n *process) succeed() {
 	heir, before, ok := n.seg.Heir()
@@ -40,6 +43,8 @@ func (n *process) succeed() {
 	a, err := boot.Succeed(n.seg, n.rank)
 	if err != nil {
 		log.Errorf("mpi", "rank %d can't take the place of rank %d, which was the agent of this node and has ended: %v", n.rank, before, err)
+		n.seg.GiveBack(n.rank, before)
+		time.AfterFunc(againTime, n.seg.RingRanks) // this rank, or the next heir, tries again
 		return
 	}
 	log.Infof("mpi", "rank %d is now the agent of this node, in place of rank %d", n.rank, before)

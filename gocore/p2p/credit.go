@@ -38,17 +38,26 @@ func creditLimit(ranks int) int64 {
 	return max(leastCredit, min(mostCredit, unexpectedBytes/int64(ranks)))
 }
 
-// charge reports whether a message of n bytes may be sent whole to a rank, and counts it if so.
-func (p *P2P) charge(to, n int) bool {
-	c := &p.credits[to]
+// charge reports whether r, a message of n bytes, may be sent whole to a rank, and counts it if so.
+func (p *P2P) charge(r *Request, to, n int) bool {
 	if to == p.eng.Rank || n == 0 {
 		return true // this rank's own memory; and an empty message is not worth an announcement
 	}
-	if c.out.Load()+int64(n+messageCost) > p.creditLimit {
+	c, cost := &p.credits[to], int64(n+messageCost)
+	if c.out.Load()+cost > p.creditLimit {
 		return false
 	}
-	c.out.Add(int64(n + messageCost))
+	c.out.Add(cost)
+	r.charged, r.cost = c, cost
 	return true
+}
+
+// refund takes back what a message was charged that is not sent.
+func (r *Request) refund() {
+	if r.charged != nil {
+		r.charged.out.Add(-r.cost)
+		r.charged = nil
+	}
 }
 
 // received counts a message that was sent whole, and is not kept any more.

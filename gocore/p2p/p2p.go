@@ -91,7 +91,7 @@ func (c *Channel) Close() {
 	c.q.arrived = nil
 	c.q.mu.Unlock()
 	for _, m := range left {
-		c.p.received(m.world, &m.header)
+		c.p.drop(m.world, &m.header)
 	}
 }
 
@@ -148,7 +148,7 @@ func (c *Channel) send(r *Request, mode Mode, b Buf, dest, tag int, l Label) {
 		h.Aux = recording.Sent(c.Ctx, to, tag, n)
 	}
 	limit := c.p.eng.MaxEager(to, EagerLimit)
-	if n <= limit && c.p.charge(to, n) {
+	if n <= limit && c.p.charge(r, to, n) {
 		c.sendEager(r, mode, n)
 		return
 	}
@@ -188,6 +188,7 @@ func (c *Channel) sendEager(r *Request, mode Mode, n int) {
 	to, h := r.Peer(), &r.head
 	data, err := c.flatten(r, n)
 	if err != nil {
+		r.refund()
 		r.fail(r.refusal(err))
 		return
 	}
@@ -207,6 +208,7 @@ func (c *Channel) sendEager(r *Request, mode Mode, n int) {
 	}
 	switch {
 	case err != nil:
+		r.refund()
 		r.fail(r.refusal(err))
 	case out:
 		r.complete()
@@ -649,9 +651,9 @@ func (p *P2P) Reset(gen uint32) { p.eng.Exclude(func() { p.reset(gen) }) }
 
 func (p *P2P) reset(gen uint32) {
 	p.gen.Store(gen)
-	p.resetCredits()
 	old := errs.New(errs.Pending, "the request was dropped by the collective reset")
 	p.eng.DropOlder(gen, old) // also drops what package rma queued: it has the same generations
+	p.resetCredits()
 	p.mu.RLock()
 	for _, q := range p.queues {
 		q.mu.Lock()

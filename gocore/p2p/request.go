@@ -74,6 +74,9 @@ type Request struct {
 	reading atomic.Uint32  // whether a network writes to the buffer: see reading
 	placing unsafe.Pointer // where the transport is storing a piece, in the buffer
 
+	charged *credit // for a message that is sent whole, and how much; see charge
+	cost    int64
+
 	status Status
 	number uint32        // of the received message, in recordings
 	label  Label         // of the received message
@@ -108,6 +111,7 @@ func (r *Request) Sent(err error) {
 	if err == nil {
 		r.complete()
 	} else {
+		r.refund()
 		r.fail(r.refusal(err))
 	}
 }

@@ -433,8 +433,9 @@ func (t *Transport) judge(a *attempt) int {
 		return 0
 	}
 	if guard != t.id.guard {
-		_, _ = t.tell(a, a.hs.Say([]byte{verdictGuard, byte(t.id.guard)}))
-		t.drop(a)
+		if _, ok := t.tell(a, a.hs.Say([]byte{verdictGuard, byte(t.id.guard)})); ok {
+			t.drop(a)
+		}
 		return t.unlike(p, guard)
 	}
 	use := p.state != trying || t.id.rank > peer

@@ -7,13 +7,14 @@ import (
 )
 
 // Silent reports whether the host of peer has acknowledged nothing for a time, although something
-// is to be acknowledged. It does so of a peer that is not connected.
+// is to be acknowledged. It does so of a peer whose connection has ended, and not of one to which
+// a connection is only being made.
 func (t *Transport) Silent(peer int, d time.Duration) bool {
 	p := &t.pairs[peer]
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.state != open {
-		return true
+		return p.state == broken
 	}
 	waiting, err := unix.IoctlGetInt(p.fd, unix.SIOCOUTQ)
 	if err != nil || waiting == 0 && len(p.queue) == 0 {
