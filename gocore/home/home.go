@@ -93,9 +93,6 @@ func (h *Home) greet(conn net.Conn) *Link {
 		}
 		return h.secret
 	})
-	if _, err := x.Hear(conn); err != nil {
-		return nil
-	}
 	body, err := x.Hear(conn)
 	l := &Link{}
 	if err != nil || json.Unmarshal(body, &l.Hello) != nil || l.Hello.Rank < 0 || l.Hello.Rank >= l.Hello.Size {

@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"fmt"
 	"sync"
 	"unsafe"
 
@@ -80,7 +81,7 @@ func (p *pair) digestSealed(sink fabric.Sink, delivered int) (int, error) {
 	for p.w-p.r >= headBytes {
 		size, err := decodePrefix(p.in[p.r:])
 		if err != nil {
-			return delivered, err
+			return delivered, fmt.Errorf("%w: %w", seal.ErrForged, err)
 		}
 		total := sealedBytes(size)
 		switch {
