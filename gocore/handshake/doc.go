@@ -11,7 +11,7 @@
 // I initiates, A accepts. All numbers are little-endian.
 //
 //	I: hello      opening, tag, nonce of I
-//	A: challenge  opening, nonce of A
+//	A: challenge  opening, nonce of A, proof
 //	I: message    length of the body (4 bytes), body, proof
 //	A: message    likewise
 //	...           alternately, as many as the protocol has
@@ -23,9 +23,11 @@
 //
 // A proof is
 //
-//	HMAC(secret, "gormapy NAME ROLE" and a zero byte, all that both have said so far, this message's length and body)
+//	HMAC(secret, "gormapy NAME ROLE" and a zero byte, all that both have said so far, this message up to the proof)
 //
-// where ROLE is the sender's, initiator or acceptor. So a recorded message is valid for
+// where ROLE is the sender's, initiator or acceptor. That of the challenge covers the hello, and the
+// opening and the nonce of A. So the acceptor proves itself first: whoever answers without the secret
+// gets nothing from the initiator but the hello, and the initiator goes on to another address. A recorded message is valid for
 // no other nonces, position, role or protocol. The lengths in front of the bodies make
 // what a proof covers unambiguous. A side may change its secret between two messages
 // (Use), as the other side does.
@@ -39,12 +41,13 @@
 //
 // of 32 bytes each; HKDF is that of SHA-256. The proofs cover the nonces, so nobody in between can
 // have put public keys of his own there without the secret; and who learns the secret later
-// can't find out the keys. Package seal uses them.
+// can't find out the keys. Package seal uses them. A program that is restricted to the algorithms of FIPS 140-3
+// (GODEBUG=fips140=only) has no X25519, and no such handshake: ErrNoKeys.
 //
 // # Refusals
 //
 // An acceptor that does not know the tag, or has another version, answers with a
-// challenge whose nonce is zero and ends the handshake. Without that an initiator could
+// challenge whose nonce and proof are zero and ends the handshake. Without that an initiator could
 // not distinguish it from an acceptor that has evicted the connection and would accept
 // another one. Whoever does not begin with the opening is not answered. An initiator
 // ends the handshake when the challenge does not begin with the opening, without
@@ -54,7 +57,9 @@
 //
 // A tag is no proof: who has seen a hello can repeat it. An acceptor may prefer
 // connections that have sent a known tag when it has to evict one, and must not do more
-// for them. What follows the last message is neither encrypted nor authenticated, unless the
+// for them. Who knows the tag gets the acceptor's proof for a nonce of his own, and can then try
+// secrets without asking again, as he can with the tag itself: a secret must not be one that can be guessed. A refusal
+// is no proof either: who is on the way can refuse in the acceptor's place, as he can end the connection. What follows the last message is neither encrypted nor authenticated, unless the
 // caller does it with the keys.
 //
 // It may import only the standard library.

@@ -13,15 +13,27 @@ import (
 // keyBytes is the length of each of the keys.
 const keyBytes = 32
 
+// Usable returns why this program can't make the keys of handshakes, nil if it can.
+func Usable() error {
+	if _, err := ecdh.X25519().GenerateKey(rand.Reader); err != nil {
+		return fmt.Errorf("%w (%w)", ErrNoKeys, err)
+	}
+	return nil
+}
+
 // nonce makes this side's nonce.
-func (x *Exchange) nonce() []byte {
+func (x *Exchange) nonce() ([]byte, error) {
 	if !x.protocol.Keyed {
 		b := make([]byte, nonceBytes)
 		rand.Read(b) //nolint:errcheck // it ends the program rather than fail
-		return b
+		return b, nil
 	}
-	x.private, _ = ecdh.X25519().GenerateKey(rand.Reader) // likewise
-	return x.private.PublicKey().Bytes()
+	private, err := ecdh.X25519().GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("%w (%w)", ErrNoKeys, err)
+	}
+	x.private = private
+	return private.PublicKey().Bytes(), nil
 }
 
 // Keys returns the keys for what this side sends and for what the other one sends. The

@@ -1,6 +1,9 @@
 package handshake
 
 import (
+	"bytes"
+	"os"
+	"os/exec"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -74,4 +77,37 @@ func TestNoncesThatAreNoKeys(t *testing.T) {
 	clear(a.said[openingBytes+tagBytes:][:nonceBytes])
 	_, _, err = a.Keys()
 	assert.ErrorContains(t, err, "its nonce is no public key")
+}
+
+// A program without X25519 gets errors, and no nil key.
+func TestWithoutX25519(t *testing.T) {
+	const inside = "HANDSHAKE_TEST_WITHOUT_X25519"
+	if os.Getenv(inside) == "" {
+		assert.NoError(t, Usable())
+		cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.count=1")
+		cmd.Env = append(os.Environ(), inside+"=1", "GODEBUG=fips140=only")
+		out, err := cmd.CombinedOutput()
+		assert.NoError(t, err, "%s", out)
+		return
+	}
+	assert.ErrorIs(t, Usable(), ErrNoKeys)
+	i, hello := withKeys.Initiate(secret)
+	assert.Empty(t, hello)
+	_, err := i.Take([]byte{1})
+	assert.ErrorIs(t, err, ErrNoKeys)
+	_, err = withKeys.Call(&bytes.Buffer{}, secret)
+	assert.ErrorIs(t, err, ErrNoKeys)
+	_, _, err = i.Keys()
+	assert.Error(t, err)
+
+	tag := withKeys.Tag(secret)
+	a := withKeys.Accept(known(withKeys, secret))
+	answer, err := takeAll(a, append(append(withKeys.opening(), tag[:]...), make([]byte, nonceBytes)...))
+	assert.ErrorIs(t, err, ErrNoKeys)
+	assert.Empty(t, answer)
+
+	a = four.Accept(known(four, secret)) // needs none
+	i, hello = four.Initiate(secret)
+	_, err = shake(i, a, hello, 1<<20, nil)
+	assert.NoError(t, err)
 }

@@ -49,7 +49,7 @@ type Hello struct {
 	Host                  string
 }
 
-var protocol = &handshake.Protocol{Name: "home", Version: 2, Limits: []int{4 << 10, 0}, Keyed: true}
+var protocol = &handshake.Protocol{Name: "home", Version: 3, Limits: []int{4 << 10, 0}, Keyed: true}
 
 const (
 	headLimit = 1 << 20

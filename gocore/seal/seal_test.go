@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"sync"
 	"testing"
 	"time"
@@ -20,6 +21,35 @@ import (
 
 var key = bytes.Repeat([]byte{7}, 32)
 
+func newWay(key []byte) *Way {
+	w, err := NewWay(key)
+	if err != nil {
+		panic(err)
+	}
+	return w
+}
+
+func TestKeysOfAnotherLength(t *testing.T) {
+	_, err := NewWay(make([]byte, 31))
+	assert.ErrorContains(t, err, "make AES-GCM: ")
+}
+
+// In a program that may not use these algorithms there is an error, and no panic.
+func TestWithoutTheAlgorithms(t *testing.T) {
+	const inside = "SEAL_TEST_WITHOUT_THE_ALGORITHMS"
+	if os.Getenv(inside) == "" {
+		assert.NoError(t, Usable())
+		cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.count=1")
+		cmd.Env = append(os.Environ(), inside+"=1", "GODEBUG=fips140=only")
+		out, err := cmd.CombinedOutput()
+		assert.NoError(t, err, "%s", out)
+		return
+	}
+	assert.ErrorIs(t, Usable(), handshake.ErrNoKeys)
+	_, err := NewWay(key)
+	assert.ErrorContains(t, err, "make AES-GCM: ")
+}
+
 func sealed(w *Way, data string, readable int) []byte {
 	record := append([]byte(data), make([]byte, Overhead)...)
 	w.Seal(record, readable)
@@ -29,7 +59,7 @@ func sealed(w *Way, data string, readable int) []byte {
 func TestRecordsOpenInTheirOrder(t *testing.T) {
 	defer func(n uint64) { rekeyAfter = n }(rekeyAfter)
 	rekeyAfter = 3
-	out, in := NewWay(key), NewWay(bytes.Clone(key))
+	out, in := newWay(key), newWay(bytes.Clone(key))
 	seen := map[string]bool{}
 	for range 20 {
 		for _, readable := range []int{0, 4, 11} {
@@ -52,12 +82,12 @@ func TestRecordsOpenInTheirOrder(t *testing.T) {
 // Whatever is done to records, none opens but those before it, and none after it.
 func TestNothingElseOpens(t *testing.T) {
 	for _, readable := range []int{0, 4, 11} {
-		first := func() (out, in *Way) { return NewWay(key), NewWay(key) }
+		first := func() (out, in *Way) { return newWay(key), newWay(key) }
 		out, _ := first()
 		one, two, three := sealed(out, "one one one", readable), sealed(out, "two two two", readable), sealed(out, "three three", readable)
 		wrong := map[string][]byte{
 			"dropped": three, "repeated": one, "short": two[:len(two)-1], "empty": nil, "only a tag": two[len(two)-Overhead:],
-			"another key": sealed(NewWay(bytes.Repeat([]byte{8}, 32)), "two two two", readable),
+			"another key": sealed(newWay(bytes.Repeat([]byte{8}, 32)), "two two two", readable),
 			"moved":       append(append([]byte{}, two[:5]...), three[5:]...),
 		}
 		for bit := range len(two) * 8 {
@@ -77,7 +107,7 @@ func TestNothingElseOpens(t *testing.T) {
 }
 
 func TestSealingAllocatesNothing(t *testing.T) {
-	out, in := NewWay(key), NewWay(key)
+	out, in := newWay(key), newWay(key)
 	for _, readable := range []int{8, 64 << 10} {
 		record := make([]byte, 64<<10+Overhead)
 		assert.Zero(t, testing.AllocsPerRun(100, func() {
@@ -255,7 +285,7 @@ func FuzzConn(f *testing.F) {
 	f.Add([]byte{1, 0, 0, 0, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9})
 	f.Add([]byte{0, 0, 1, 0})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c := &Conn{Conn: &replay{data: data}, in: NewWay(key)}
+		c := &Conn{Conn: &replay{data: data}, in: newWay(key)}
 		if said, err := io.ReadAll(c); len(said) > 0 || err == nil && len(data) > 0 {
 			t.Fatalf("%d bytes open as %q, %v", len(data), said, err)
 		}

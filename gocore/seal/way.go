@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"fmt"
 
 	"gormapy/gocore/handshake"
 )
@@ -30,11 +31,19 @@ type Way struct {
 	over  bool // a record has not opened
 }
 
+// Usable returns why this program can't seal anything, nil if it can.
+func Usable() error {
+	if err := handshake.Usable(); err != nil {
+		return err
+	}
+	_, err := NewWay(make([]byte, 32))
+	return err
+}
+
 // NewWay returns the direction whose records have a key, of 32 bytes.
-func NewWay(key []byte) *Way {
+func NewWay(key []byte) (*Way, error) {
 	w := &Way{}
-	w.use(key)
-	return w
+	return w, w.use(key)
 }
 
 // Ways returns the two directions of a connection after its handshake.
@@ -43,28 +52,34 @@ func Ways(x *handshake.Exchange) (out, in *Way, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return NewWay(ours), NewWay(theirs), nil
+	if out, err = NewWay(ours); err == nil {
+		in, err = NewWay(theirs)
+	}
+	return out, in, err
 }
 
-func (w *Way) use(key []byte) {
+func (w *Way) use(key []byte) error {
 	block, err := aes.NewCipher(key)
-	if err != nil {
-		panic(err) // a key of another length
+	if err == nil {
+		w.aead, err = cipher.NewGCM(block)
 	}
-	if w.aead, err = cipher.NewGCM(block); err != nil {
-		panic(err) // impossible: a block has 16 bytes
+	if err != nil { // a key of another length, or GODEBUG=fips140=only, which wants random nonces
+		return fmt.Errorf("make AES-GCM: %w", err)
 	}
 	w.key = key
+	return nil
 }
 
 // number makes the nonce that of the next record.
 func (w *Way) number() []byte {
 	if w.count > 0 && w.count%rekeyAfter == 0 {
 		next, err := hkdf.Expand(sha256.New, w.key, "gormapy next key", len(w.key))
-		if err != nil {
-			panic(err) // impossible: this length is allowed
+		if err == nil {
+			err = w.use(next)
 		}
-		w.use(next)
+		if err != nil {
+			panic(err) // impossible: the key before was as long
+		}
 	}
 	binary.LittleEndian.PutUint64(w.nonce[4:], w.count)
 	w.count++

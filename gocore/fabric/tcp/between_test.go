@@ -18,7 +18,7 @@ import (
 // The bytes of the handshake in both directions.
 const (
 	toAcceptor  = 64 + 4 + ranksBytes + 32
-	toInitiator = 48 + 4 + verdictBytes + 32
+	toInitiator = 80 + 4 + verdictBytes + 32
 )
 
 // between is somebody between rank 1, which calls, and rank 0. It passes on the handshake, and what

@@ -16,8 +16,8 @@ const (
 
 // protocol is that of ranks that send in clear, keyed that of the others.
 var (
-	protocol = handshake.Protocol{Name: "tcp", Version: 2, Limits: []int{ranksBytes, verdictBytes}}
-	keyed    = handshake.Protocol{Name: "tcp", Version: 2, Limits: []int{ranksBytes, verdictBytes}, Keyed: true}
+	protocol = handshake.Protocol{Name: "tcp", Version: 3, Limits: []int{ranksBytes, verdictBytes}}
+	keyed    = handshake.Protocol{Name: "tcp", Version: 3, Limits: []int{ranksBytes, verdictBytes}, Keyed: true}
 )
 
 // The verdicts.

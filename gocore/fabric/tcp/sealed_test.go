@@ -22,11 +22,19 @@ import (
 
 var testKey = bytes.Repeat([]byte{3}, 32)
 
+func newWay(key []byte) *seal.Way {
+	w, err := seal.NewWay(key)
+	if err != nil {
+		panic(err)
+	}
+	return w
+}
+
 // half returns a pair without a socket, which opens what another one packs.
 func half(g Guard) *pair {
 	p := inboundOnly()
 	p.peer, p.t.id = 1, &identity{guard: g}
-	p.sealer, p.opener = seal.NewWay(testKey), seal.NewWay(testKey)
+	p.sealer, p.opener = newWay(testKey), newWay(testKey)
 	return p
 }
 
@@ -117,7 +125,7 @@ func tamperings(g Guard, i int, subject []byte, bits int) (all []tampering) {
 		})})
 	}
 	foreign := half(g)
-	foreign.sealer = seal.NewWay(bytes.Repeat([]byte{4}, 32))
+	foreign.sealer = newWay(bytes.Repeat([]byte{4}, 32))
 	again := half(g) // what this side itself would send as its first frame
 	for name, extra := range map[string][]byte{
 		"invented":                   packed(foreign, fabric.Header{Kind: 2}, "invented")[0],

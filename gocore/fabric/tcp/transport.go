@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gormapy/gocore/fabric"
+	"gormapy/gocore/seal"
 )
 
 const (
@@ -98,6 +99,11 @@ func New(dir fabric.Directory, o Options) (*Transport, error) {
 	}
 	if o.Guard >= guards {
 		return nil, fmt.Errorf("there is no guard %d", o.Guard)
+	}
+	if o.Guard != Clear {
+		if err := seal.Usable(); err != nil {
+			return nil, fmt.Errorf("what this rank sends can't be %v: %w", o.Guard, err)
+		}
 	}
 	t := &Transport{dir: dir, options: o, id: newIdentity(dir.Secret(), dir.Rank(), dir.Size()), epoll: -1, timer: -1, listener: -1, patience: pendingTime, stagger: staggerTime, giveUp: giveUp}
 	t.id.guard = o.Guard
