@@ -6,7 +6,7 @@
 //
 // mpiexec listens on a port of its host (Listen), and passes its addresses and a secret of
 // this job to the ranks in their environment (Variables). Each rank connects (Where.Call),
-// and has a keyed handshake of package handshake, whose first message is the rank's Hello. All
+// and has a keyed handshake of package handshake, in which mpiexec proves itself first, and whose first message is the rank's Hello. All
 // that follows is encrypted (seal.Conn). Both sides send messages: a head in JSON, and data, each
 // behind its length.
 //

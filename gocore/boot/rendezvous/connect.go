@@ -140,7 +140,12 @@ func (c *caller) attempt(ctx context.Context, address string) (net.Conn, error) 
 }
 
 // shake has the handshake, and returns the connection as it is to be used. Only one attempt gets as
-// far as to be this rank's.
+// far as to be this rank's. Before it may, what answers has proved that it knows the secret (Call):
+//
+//	each attempt, at once:     hello ->, <- challenge with rank 0's proof
+//	the one that holds talk:   card and proof ->, <- verdict
+//
+// So another program that answers, and then is silent, holds up neither the others nor this one.
 func (c *caller) shake(ctx context.Context, conn net.Conn) (net.Conn, error) {
 	_ = conn.SetDeadline(time.Now().Add(answerLimit))
 	x, err := protocol.Call(conn, c.secret)
@@ -152,7 +157,7 @@ func (c *caller) shake(ctx context.Context, conn net.Conn) (net.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	// It knows the secret's tag: it is rank 0, and may be slow.
+	// It knows the secret: it is rank 0, and may be slow.
 	_ = conn.SetDeadline(c.end.Add(answerLimit))
 	if err := x.Tell(conn, c.card.marshal()); err != nil {
 		return nil, err

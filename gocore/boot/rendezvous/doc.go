@@ -7,7 +7,7 @@
 // Rank 0 listens at the first of some candidate addresses that is free, until all have
 // joined or the time-out ends. The others try all of them, again and again. Both sides
 // prove by package handshake that they know the job's secret before anything else is
-// said, so that another job's rank 0, or another program, at a candidate address is passed
+// said, rank 0 first, so that another job's rank 0, or another program, at a candidate address is passed
 // over:
 //
 //	rank → rank 0: rank, size, node, instance   16 bytes + 16, see card

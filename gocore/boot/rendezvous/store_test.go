@@ -309,8 +309,6 @@ func TestStrangers(t *testing.T) {
 	}
 	b, err := Join(1, 2, where, "")
 	require.NoError(t, err)
-	a.server.door.mu.Lock()
-	assert.LessOrEqual(t, len(a.server.door.waiting), 2+strangers)
-	a.server.door.mu.Unlock()
+	assert.LessOrEqual(t, a.server.door.waiting.Len(), 2+strangers)
 	each([]*Store{a, b}, func(s *Store) { assert.NoError(t, storetest.Play(s)) })
 }
