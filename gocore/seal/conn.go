@@ -13,6 +13,9 @@ import (
 const (
 	lengthBytes = 4
 	maxData     = 64 << 10
+	// The buffer for what is received grows with the records.
+	firstBuf   = 4 << 10
+	longestBuf = lengthBytes + maxData + Overhead
 )
 
 // Conn is a connection on which everything is encrypted. One goroutine may read while others
@@ -27,8 +30,8 @@ type Conn struct {
 	failed  error // a record was not written as a whole
 
 	in      *Way
-	buf     []byte // the record that is being received
-	have    int    // bytes of it that are there
+	buf     []byte // buf[r:w] has been received and not opened: one read may bring several records
+	r, w    int
 	data    []byte // opened, and not read yet
 	refused error
 }
@@ -83,7 +86,7 @@ func (c *Conn) receive() error {
 	if err := c.fill(lengthBytes); err != nil {
 		return err
 	}
-	n := binary.LittleEndian.Uint32(c.buf)
+	n := binary.LittleEndian.Uint32(c.buf[c.r:])
 	if n == 0 || n > maxData {
 		c.refused = fmt.Errorf("a record of %d bytes, there are 1 to %d: %w", n, maxData, ErrForged)
 		return c.refused
@@ -92,25 +95,36 @@ func (c *Conn) receive() error {
 	if err := c.fill(whole); err != nil {
 		return err
 	}
-	c.have = 0
-	if c.refused = c.in.Open(c.buf[:whole], lengthBytes); c.refused == nil {
-		c.data = c.buf[lengthBytes : lengthBytes+n]
+	record := c.buf[c.r:][:whole:whole]
+	c.r += whole
+	if c.refused = c.in.Open(record, lengthBytes); c.refused == nil {
+		c.data = record[lengthBytes:][:n]
 	}
 	return c.refused
 }
 
-// fill receives until the record has n bytes.
+// fill receives until n bytes of the record are there, and what has come behind them. All that was
+// opened has been read.
 func (c *Conn) fill(n int) error {
-	if len(c.buf) < n {
-		c.buf = append(c.buf, make([]byte, n-len(c.buf))...)
+	if c.r == c.w {
+		c.r, c.w = 0, 0
 	}
-	for c.have < n {
-		got, err := c.Conn.Read(c.buf[c.have:n])
-		c.have += got
-		if err == io.EOF && c.have > 0 && c.have < n {
+	switch room := len(c.buf) - c.r; {
+	case len(c.buf) < n:
+		longer := make([]byte, max(n, firstBuf, min(2*len(c.buf), longestBuf)))
+		c.w = copy(longer, c.buf[c.r:c.w])
+		c.buf, c.r = longer, 0
+	case room < n:
+		c.w = copy(c.buf, c.buf[c.r:c.w])
+		c.r = 0
+	}
+	for c.w-c.r < n {
+		got, err := c.Conn.Read(c.buf[c.w:])
+		c.w += got
+		if err == io.EOF && c.w > c.r {
 			err = io.ErrUnexpectedEOF
 		}
-		if err != nil && c.have < n {
+		if err != nil && c.w-c.r < n {
 			return err
 		}
 	}

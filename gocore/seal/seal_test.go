@@ -294,14 +294,52 @@ func FuzzConn(f *testing.F) {
 
 type replay struct {
 	net.Conn
-	data []byte
+	data  []byte
+	reads int
 }
 
 func (r *replay) Read(b []byte) (int, error) {
+	r.reads++
 	if len(r.data) == 0 {
 		return 0, io.EOF
 	}
 	n := copy(b, r.data)
 	r.data = r.data[n:]
 	return n, nil
+}
+
+// What has arrived is read at once: not first the length of a record and then the rest.
+func TestReadsOfRecords(t *testing.T) {
+	out := newWay(key)
+	r := &replay{}
+	c := &Conn{Conn: r, in: newWay(key)}
+	add := func(text []byte) {
+		record := binary.LittleEndian.AppendUint32(nil, uint32(len(text)))
+		record = append(append(record, text...), make([]byte, Overhead)...)
+		out.Seal(record, lengthBytes)
+		r.data = append(r.data, record...)
+	}
+	for k := range 100 {
+		add(bytes.Repeat([]byte{byte(k)}, 20))
+	}
+	for k := range 100 {
+		got := make([]byte, 20)
+		_, err := io.ReadFull(c, got)
+		require.NoError(t, err)
+		assert.Equal(t, bytes.Repeat([]byte{byte(k)}, 20), got)
+	}
+	assert.Equal(t, 1, r.reads, "of 100 records")
+	long := bytes.Repeat([]byte("long "), maxData/5)
+	for k := range 10 { // the buffer grows once, and then is long enough
+		r.reads = 0
+		add(long)
+		got := make([]byte, len(long))
+		_, err := io.ReadFull(c, got)
+		require.NoError(t, err)
+		assert.True(t, bytes.Equal(long, got))
+		if k > 0 {
+			assert.Equal(t, 1, r.reads)
+		}
+	}
+	assert.LessOrEqual(t, len(c.buf), longestBuf)
 }
