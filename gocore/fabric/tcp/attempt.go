@@ -35,12 +35,11 @@ const (
 type attempt struct {
 	id         int32
 	fd         int
-	hs         *handshake.Exchange
-	peer       int       // its rank, -1 until an accepted connection has proved it
-	mine       bool      // this rank initiated it
-	hello      []byte    // of an own attempt, to be sent when connect(2) has completed
-	connecting bool      // connect(2) has not completed
-	waiting    time.Time // since when the peer owes an answer
+	hs         *handshake.Exchange // of an own attempt, once connect(2) has completed
+	peer       int                 // its rank, -1 until an accepted connection has proved it
+	mine       bool                // this rank initiated it
+	connecting bool                // connect(2) has not completed
+	waiting    time.Time           // since when the peer owes an answer
 	where      netip.AddrPort
 	until      time.Time // deadline; zero: none
 }
@@ -155,7 +154,6 @@ func (t *Transport) begin(p *pair) int {
 	if len(list) > 1 {
 		a.until = time.Now().Add(answerTime)
 	}
-	a.hs, a.hello = t.id.protocol().Initiate(t.id.secret)
 	if err := t.watch(fd, unix.EPOLLOUT, forAttempt, a.id); err != nil {
 		_ = unix.Close(fd)
 		return t.failed(p, where, err)
@@ -362,7 +360,8 @@ func (t *Transport) tell(a *attempt, m []byte) (moved int, ok bool) {
 
 var errClosed = errors.New("closed by the peer")
 
-// connected handles the end of connect(2): it sends the hello.
+// connected handles the end of connect(2): it sends the hello. The key in it is not made before, because
+// most addresses of a card may lead nowhere.
 func (t *Transport) connected(a *attempt) int {
 	p := &t.pairs[a.peer]
 	if err := connectError(a.fd); err != nil {
@@ -376,7 +375,12 @@ func (t *Transport) connected(a *attempt) int {
 	}
 	a.connecting, a.waiting = false, time.Now()
 	tune(a.fd, t.options.Patience)
-	if moved, ok := t.tell(a, a.hello); !ok {
+	var hello []byte
+	if a.hs, hello = t.id.protocol().Initiate(t.id.secret); len(hello) == 0 {
+		_, err := a.hs.Take(nil)
+		return t.deny(a, err)
+	}
+	if moved, ok := t.tell(a, hello); !ok {
 		return moved
 	}
 	t.rewatch(a.fd, unix.EPOLLIN, forAttempt, a.id)
@@ -456,7 +460,7 @@ func (t *Transport) judged(a *attempt) int {
 	switch {
 	case err != nil:
 		return t.deny(a, err)
-	case what == verdictGuard:
+	case what == verdictGuard, guard != t.id.guard: // the acceptor compares, too; this end does not rely on it
 		return t.unlike(p, guard)
 	case what == verdictUse:
 		return t.adopt(p, a)

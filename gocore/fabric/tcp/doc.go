@@ -56,8 +56,9 @@
 //	I: ranks    rank of I, rank of A, guard of I
 //	A: verdict  use, yield or guard; guard of A
 //
-// So an acceptor says nothing but the challenge before the initiator has proved that it
-// knows the secret. The initiator's ranks are no secret. A peer that answers
+// The challenge proves that the acceptor knows the secret. So an acceptor says nothing else before the
+// initiator has proved that, too, and the initiator tells nobody else which rank it is. Both compare their
+// guards. A peer that answers
 // and is none (another job's, another program) breaks the pair at once, and so does one with
 // another guard.
 //
@@ -97,8 +98,8 @@
 // Both ends work on memory of their own. The sender copies a payload before it makes the tag,
 // because the program's memory may change in the meantime, as that of a window does by
 // other ranks' Puts: the tag would be wrong, and a race of the program end the job. The receiver
-// opens a record in the pair's buffer, or one with a long payload in scratch memory, and copies
-// the payload from there to where Place says, for the same reason, and because nothing
+// opens a record in the pair's buffer, or one that is longer than that in scratch memory, and copies
+// a long payload from there to where Place says, for the same reason, and because nothing
 // unknown is to be written there. Beside the making of a tag the copies cost little: the memory is in the cache.
 //
 // # Sending

@@ -87,7 +87,7 @@ func (id *identity) verdict(use bool) []byte {
 	return []byte{verdictYield, byte(id.guard)}
 }
 
-// decided returns what a verdict is, and the guard of the acceptor.
+// decided returns what a verdict is, and the guard of the acceptor, which the initiator compares with its own.
 func decided(verdict []byte) (what byte, g Guard, err error) {
 	if len(verdict) != verdictBytes || verdict[0] < verdictUse || verdict[0] > verdictGuard || Guard(verdict[1]) >= guards {
 		return 0, 0, errMalformed

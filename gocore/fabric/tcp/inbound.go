@@ -16,6 +16,7 @@ const (
 	inBytes   = 32 << 10 // receive buffer of a pair
 	placeMin  = 4 << 10  // Place is called for longer payloads
 	behindMax = 4 << 10  // bytes read behind a long payload: more of the next one would have to be copied
+	maxSpare  = 4        // buffers that are kept for payloads without memory of Place
 	readMax   = 1 << 20  // bytes read from one peer in a poll, so that no peer starves
 )
 
@@ -155,7 +156,7 @@ func (p *pair) digest(sink fabric.Sink, n int) (delivered int, err error) {
 			}
 			p.deliverLong(sink)
 		case p.w-p.r < total:
-			p.compact()
+			p.compact(total)
 			return delivered, nil
 		default:
 			payload := p.in[p.r+headBytes:][:size:size]
@@ -164,16 +165,16 @@ func (p *pair) digest(sink fabric.Sink, n int) (delivered int, err error) {
 		}
 		delivered++
 	}
-	p.compact()
+	p.compact(sealedBytes(placeMin))
 	return delivered, nil
 }
 
-// compact makes room in the buffer for the rest of an incomplete frame.
-func (p *pair) compact() {
+// compact makes room in the buffer for the rest of an incomplete frame, which has up to need bytes.
+func (p *pair) compact(need int) {
 	switch {
 	case p.r == p.w:
 		p.r, p.w = 0, 0
-	case len(p.in)-p.r < sealedBytes(placeMin):
+	case len(p.in)-p.r < need:
 		p.w = copy(p.in, p.in[p.r:p.w])
 		p.r = 0
 	}
@@ -215,7 +216,7 @@ func (p *pair) deliverLong(sink fabric.Sink) {
 	p.into, p.scratch = nil, nil
 	sink.Deliver(p.peer, &p.head, payload)
 	if scratch != nil {
-		p.t.spare = append(p.t.spare, scratch)
+		p.t.giveScratch(scratch)
 	}
 }
 
@@ -228,6 +229,13 @@ func (t *Transport) takeScratch() []byte {
 		return b
 	}
 	return make([]byte, sealedBytes(maxShort))
+}
+
+// giveScratch takes back what takeScratch gave. It keeps as much as a few pairs need in turn.
+func (t *Transport) giveScratch(b []byte) {
+	if len(t.spare) < maxSpare {
+		t.spare = append(t.spare, b)
+	}
 }
 
 // lose breaks the pair: its connection has ended, or an invalid frame has arrived.

@@ -75,8 +75,8 @@ func (p *pair) sendSealed(h *fabric.Header, payload []byte) error {
 	return nil
 }
 
-// digestSealed opens the frames that are in the buffer, and delivers them. Of one that is long the rest
-// is read into memory of the transport.
+// digestSealed opens the frames that are in the buffer, where they are, and delivers them. One for which
+// the buffer is too short is read into memory of the transport.
 func (p *pair) digestSealed(sink fabric.Sink, delivered int) (int, error) {
 	for p.w-p.r >= headBytes {
 		size, err := decodePrefix(p.in[p.r:])
@@ -85,14 +85,15 @@ func (p *pair) digestSealed(sink fabric.Sink, delivered int) (int, error) {
 		}
 		total := sealedBytes(size)
 		switch {
-		case size > placeMin:
+		case total > len(p.in):
 			p.stage(total)
 			if p.rest > 0 {
 				return delivered, nil
 			}
 			err = p.openLong(sink)
 		case p.w-p.r < total:
-			p.compact()
+			p.long = false // what follows goes to the buffer, too
+			p.compact(total)
 			return delivered, nil
 		default:
 			frame := p.in[p.r:][:total:total]
@@ -104,11 +105,11 @@ func (p *pair) digestSealed(sink fabric.Sink, delivered int) (int, error) {
 		}
 		delivered++
 	}
-	p.compact()
+	p.compact(sealedBytes(placeMin))
 	return delivered, nil
 }
 
-// stage takes memory for a long frame, and copies there the part of it that is in the buffer.
+// stage takes memory for a frame that is longer than the buffer, and copies there the part of it that is in the buffer.
 func (p *pair) stage(total int) {
 	p.scratch = p.t.takeScratch()
 	n := copy(p.scratch[:total], p.in[p.r:p.w])
@@ -124,7 +125,7 @@ func (p *pair) openLong(sink fabric.Sink) error {
 	scratch := p.scratch
 	p.scratch = nil
 	err := p.open(sink, scratch[:p.size])
-	p.t.spare = append(p.t.spare, scratch)
+	p.t.giveScratch(scratch)
 	return err
 }
 

@@ -3,7 +3,10 @@ package tcp
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net"
+	"net/netip"
 	"runtime/debug"
 	"slices"
 	"sync/atomic"
@@ -16,6 +19,7 @@ import (
 
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/fabric/fabrictest"
+	"gormapy/gocore/handshake"
 	"gormapy/gocore/seal"
 	"gormapy/gocore/sys"
 )
@@ -377,4 +381,82 @@ func TestGuardsAreShown(t *testing.T) {
 		exchange(t, w)
 		assert.Regexp(t, `^127.0.0.1:\d+ to 127.0.0.1:\d+`+g.note()+`$`, inside(w.Ranks[0]).Describe(1))
 	})
+}
+
+// Frames that fit into the pair's buffer take no other memory, and little of it is kept of those that do not.
+func TestMemoryOfLongFrames(t *testing.T) {
+	each(t, Authenticated, func(t *testing.T, g Guard) {
+		var want []string
+		for n := placeMin - 9; sealedBytes(n) <= inBytes; n += 1234 {
+			want = append(want, text(n, uint64(n)))
+		}
+		fits := inBytes - headBytes - seal.Overhead
+		require.Equal(t, inBytes, sealedBytes(fits))
+		want = append(want, text(fits, 1), text(fits, 2), "tail", text(fits, 3))
+		for _, step := range []int{1 << 20, 5000, 3000, 64, 7} {
+			p, s := half(g), &script{}
+			require.NoError(t, feed(p, s, slices.Concat(packed(half(g), fabric.Header{Kind: 1}, want...)...), func() int { return step }))
+			require.Equal(t, len(want), len(s.payloads))
+			for k := range want {
+				require.True(t, want[k] == s.payloads[k], "message %d", k)
+			}
+			assert.Empty(t, p.t.spare, "steps of %d", step)
+		}
+		p, s := half(g), &script{}
+		require.NoError(t, feed(p, s, packed(half(g), fabric.Header{Kind: 1}, text(fits+1, 1))[0], func() int { return 5000 }))
+		assert.Len(t, p.t.spare, 1)
+		var taken [][]byte
+		for range 3 * maxSpare {
+			taken = append(taken, p.t.takeScratch())
+		}
+		for _, b := range taken {
+			p.t.giveScratch(b)
+		}
+		assert.Len(t, p.t.spare, maxSpare)
+	})
+}
+
+// An acceptor that uses the connection and has another guard is told so by the initiator.
+func TestGuardInTheVerdict(t *testing.T) {
+	for _, verdict := range []byte{verdictUse, verdictYield} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = l.Close() })
+		go func() {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			defer c.Close()
+			x := keyed.Accept(func(handshake.Tag) []byte { return testSecret })
+			if _, err := x.Hear(c); err == nil {
+				_ = x.Tell(c, []byte{verdict, byte(Encrypted)})
+			}
+			_, _ = io.Copy(io.Discard, c)
+		}()
+		dir := other{fabrictest.Directories(2)[1], testSecret, map[int][]byte{0: encodeCard([]netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}, l.Addr().(*net.TCPAddr).AddrPort().Port())}}
+		tr, err := New(dir, Options{Guard: Authenticated})
+		require.NoError(t, err)
+		t.Cleanup(func() { assert.NoError(t, tr.Close()) })
+		_, err = tr.Connect(0)
+		require.NoError(t, err)
+		s := &script{}
+		fabrictest.Until(t, "Broken", func() bool { tr.Poll(s); return len(s.broken) > 0 })
+		assert.ErrorContains(t, s.broken[0], "what rank 0 sends is authenticated and encrypted, what this rank sends is authenticated: all")
+	}
+}
+
+// The key of a handshake is made when somebody has accepted the connection.
+func TestNoKeyBeforeTheConnection(t *testing.T) {
+	dir := other{fabrictest.Directories(2)[1], testSecret, map[int][]byte{0: encodeCard([]netip.Addr{netip.AddrFrom4([4]byte{192, 0, 2, 1})}, 9)}}
+	tr, err := New(dir, Options{Guard: Encrypted})
+	require.NoError(t, err)
+	defer tr.Close()
+	_, err = tr.Connect(0)
+	require.NoError(t, err)
+	tr.Poll(&script{})
+	for _, a := range tr.attempts {
+		assert.True(t, a.connecting)
+		assert.Nil(t, a.hs)
+	}
 }
