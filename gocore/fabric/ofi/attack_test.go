@@ -76,7 +76,7 @@ func TestFramesThatWereSeen(t *testing.T) {
 	}
 	inner := a.Transport.(*sleeper).transport
 	receive := func(b []byte) { inner.receive(a, bytes.Clone(b)) }
-	out := newSeal(inner.dir.Secret(), 1, 0, inner.nonce, true)
+	out := mustSeal(inner.dir.Secret(), 1, 0, inner.nonce, true)
 	one, two, three := framed(out, 1, 1, "one"), framed(out, 1, 2, "two"), framed(out, 1, 3, "three")
 	receive(one)
 	receive(one)
@@ -94,7 +94,7 @@ func TestFramesThatWereSeen(t *testing.T) {
 	receive(bye)
 	copy(bye[tagOffset:], two[tagOffset:prefixBytes])
 	receive(bye)
-	receive(framed(newSeal(inner.dir.Secret(), 0, 1, inner.nonce, true), 1, 2, "reflected"))
+	receive(framed(mustSeal(inner.dir.Secret(), 0, 1, inner.nonce, true), 1, 2, "reflected"))
 	receive(two)
 	receive(one)
 	receive(two)

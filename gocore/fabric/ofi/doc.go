@@ -36,13 +36,17 @@
 // On one host, a tag is a word that only the ranks of the job can know, another one for each
 // pair of ranks and direction. What hosts send may be seen by others. So between hosts a tag is
 // the GMAC (AES-128, 16 bytes) of the whole frame with its prefix, with a key for each pair and
-// direction, see seal. The frame's number is that of the GMAC's nonce, so no number is used twice, and
-// a frame that is sent again by somebody else has a number that has come before. Frames are not encrypted.
+// direction, see seal. Each tag that is made has a number of its own, which is the GMAC's nonce and goes with
+// the frame: a frame that the provider refuses is made again with another tag, because another frame may take its
+// place. A frame that is sent again by somebody else has a number that has come before. Frames are not encrypted.
 //
 // One-sided operations are the provider's. Nothing of the transport's is in their packets, so they are not
 // authenticated: who sees a packet of one (its address and key), and can send others, can write to the
 // memory that is registered. Whoever only sends has to guess a key, of 63 random bits where the provider
-// leaves keys to its user.
+// leaves keys to its user. Nor is the immediate data of a put authenticated, where puts are acknowledged by frames (see
+// Operations): who can send a write with rank and slot of his choice, of 32 bits in all, has the target acknowledge a put of that
+// rank, by a frame with a good tag. If that put is under way, the rank takes it for complete before its data has
+// arrived. Nothing but the time of a completion can be forged by that.
 //
 // # Addresses
 //

@@ -74,6 +74,9 @@ func (e *endpoint) connect() error {
 		err = fmt.Errorf("it uses provider %s, this rank %s", c.provider, e.t.info.Provider)
 	}
 	if err == nil {
+		e.out, err = newSeal(e.t.dir.Secret(), e.t.me, e.peer, c.nonce, e.t.o.Sealed)
+	}
+	if err == nil {
 		e.addr, err = e.t.av.Insert(c.name)
 	}
 	if err != nil {
@@ -81,7 +84,6 @@ func (e *endpoint) connect() error {
 		e.fail(failed)
 		return failed
 	}
-	e.out = newSeal(e.t.dir.Secret(), e.t.me, e.peer, c.nonce, e.t.o.Sealed)
 	e.connected = true
 	return nil
 }

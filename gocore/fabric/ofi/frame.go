@@ -12,10 +12,12 @@ import (
 //	0  4  kind
 //	4  4  rank of the sender
 //	8  8  number of the frame, from 1 on
-//	16 16 tag
+//	16 8  number of the tag, see seal
+//	24 16 tag
 const (
 	numberOffset = 8
-	tagOffset    = 16
+	nonceOffset  = 16
+	tagOffset    = 24
 	tagBytes     = 16
 	prefixBytes  = tagOffset + tagBytes
 )
@@ -39,7 +41,7 @@ const (
 
 var _ [48]byte = [fabric.HeaderBytes]byte{}
 
-// putPrefix writes a prefix without the tag, see seal.
+// putPrefix writes a prefix without the tag and its number, see seal.
 func putPrefix(b []byte, kind byte, src int, number uint64) {
 	_ = b[prefixBytes-1]
 	binary.LittleEndian.PutUint32(b, uint32(kind))

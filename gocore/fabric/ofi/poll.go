@@ -191,9 +191,9 @@ func (t *transport) receive(sink fabric.Sink, b []byte) {
 	}
 	e := t.eps[f.src]
 	if e.in == nil {
-		e.in = newSeal(t.dir.Secret(), e.peer, t.me, t.nonce, t.o.Sealed)
+		e.in, _ = newSeal(t.dir.Secret(), e.peer, t.me, t.nonce, t.o.Sealed) // newTransport has made one
 	}
-	if !e.in.check(b) || e.told {
+	if e.in == nil || !e.in.check(b) || e.told {
 		return // not from this job, or too late
 	}
 	if f.number != e.received+1 {

@@ -2,6 +2,7 @@ package ofi
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"testing"
 
@@ -10,6 +11,14 @@ import (
 
 	"gormapy/gocore/fabric"
 )
+
+func mustSeal(secret []byte, from, to int, n nonce, authenticate bool) *seal {
+	s, err := newSeal(secret, from, to, n, authenticate)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
 
 var testSecret = []byte("the secret of a test's job")
 
@@ -25,8 +34,8 @@ func framed(s *seal, src int, number uint64, text string) []byte {
 
 func TestASealFitsOnlyItsFrame(t *testing.T) {
 	n := drawNonce()
-	in := newSeal(testSecret, 1, 0, n, true)
-	frame := framed(newSeal(testSecret, 1, 0, n, true), 1, 7, "twenty bytes of text")
+	in := mustSeal(testSecret, 1, 0, n, true)
+	frame := framed(mustSeal(testSecret, 1, 0, n, true), 1, 7, "twenty bytes of text")
 	accepted := func(b []byte) bool { return in.check(bytes.Clone(b)) }
 	require.True(t, accepted(frame))
 	require.True(t, accepted(frame), "to check it changes nothing")
@@ -37,33 +46,57 @@ func TestASealFitsOnlyItsFrame(t *testing.T) {
 	}
 	assert.False(t, accepted(frame[:len(frame)-1]))
 	assert.False(t, accepted(append(bytes.Clone(frame), 0)))
-	other := framed(newSeal(testSecret, 1, 0, n, true), 1, 8, "twenty bytes of text")
+	other := framed(mustSeal(testSecret, 1, 0, n, true), 1, 8, "twenty bytes of text")
 	assert.NotEqual(t, frame[tagOffset:prefixBytes], other[tagOffset:prefixBytes])
 	copy(other[tagOffset:prefixBytes], frame[tagOffset:])
 	assert.False(t, accepted(other), "the tag of another number")
 }
 
+// A frame that the provider has refused is made again, perhaps with other contents: the GMAC's nonce is another one.
+func TestANonceIsUsedOnce(t *testing.T) {
+	n := drawNonce()
+	out, in := mustSeal(testSecret, 1, 0, n, true), mustSeal(testSecret, 1, 0, n, true)
+	seen := map[string]bool{}
+	for _, text := range []string{"refused", "refused", "another one", "longer than the others"} {
+		frame := framed(out, 1, 1, text)
+		number := string(frame[nonceOffset:tagOffset])
+		assert.False(t, seen[number], text)
+		seen[number] = true
+		assert.True(t, in.check(bytes.Clone(frame)))
+		frame[nonceOffset]++
+		assert.False(t, in.check(frame), "the number belongs to the tag")
+	}
+}
+
+func TestATokenIsNoPartOfAKey(t *testing.T) {
+	n := drawNonce()
+	token := mustSeal(testSecret, 1, 0, n, false).token
+	key := sealKey(testSecret, 1, 0, n, true)
+	assert.NotEqual(t, token, binary.LittleEndian.Uint64(key))
+	assert.NotEqual(t, key, sealKey(testSecret, 1, 0, n, false))
+}
+
 func TestASealIsOfOneDirection(t *testing.T) {
 	n, before := drawNonce(), drawNonce()
 	for _, authenticate := range []bool{true, false} {
-		in := newSeal(testSecret, 1, 0, n, authenticate)
+		in := mustSeal(testSecret, 1, 0, n, authenticate)
 		for name, s := range map[string]*seal{
-			"the other direction":    newSeal(testSecret, 0, 1, n, authenticate),
-			"another sender":         newSeal(testSecret, 2, 0, n, authenticate),
-			"another receiver":       newSeal(testSecret, 1, 2, n, authenticate),
-			"another secret":         newSeal([]byte("guessed"), 1, 0, n, authenticate),
-			"an earlier transport's": newSeal(testSecret, 1, 0, before, authenticate),
-			"the other kind":         newSeal(testSecret, 1, 0, n, !authenticate),
+			"the other direction":    mustSeal(testSecret, 0, 1, n, authenticate),
+			"another sender":         mustSeal(testSecret, 2, 0, n, authenticate),
+			"another receiver":       mustSeal(testSecret, 1, 2, n, authenticate),
+			"another secret":         mustSeal([]byte("guessed"), 1, 0, n, authenticate),
+			"an earlier transport's": mustSeal(testSecret, 1, 0, before, authenticate),
+			"the other kind":         mustSeal(testSecret, 1, 0, n, !authenticate),
 		} {
 			assert.False(t, in.check(framed(s, 1, 1, "forged")), name)
 		}
-		assert.True(t, in.check(framed(newSeal(testSecret, 1, 0, n, authenticate), 1, 1, "genuine")))
+		assert.True(t, in.check(framed(mustSeal(testSecret, 1, 0, n, authenticate), 1, 1, "genuine")))
 		assert.False(t, in.check(make([]byte, prefixBytes)))
 	}
 }
 
 func FuzzFrame(f *testing.F) {
-	s := newSeal(testSecret, 1, 0, nonce{}, true)
+	s := mustSeal(testSecret, 1, 0, nonce{}, true)
 	f.Add(framed(s, 1, 1, "text"))
 	f.Add(make([]byte, prefixBytes))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -110,7 +143,7 @@ func TestCards(t *testing.T) {
 // What the tag of a frame of a size costs, at one of the two ends.
 func BenchmarkSeal(b *testing.B) {
 	for _, authenticate := range []bool{false, true} {
-		s := newSeal(testSecret, 1, 0, nonce{}, authenticate)
+		s := mustSeal(testSecret, 1, 0, nonce{}, authenticate)
 		for _, n := range []int{8, 1024, maxShort} {
 			frame := framed(s, 1, 1, string(make([]byte, n)))
 			b.Run(fmt.Sprintf("authenticate=%v/%dB", authenticate, n), func(b *testing.B) {

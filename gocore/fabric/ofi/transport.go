@@ -159,6 +159,9 @@ func newTransport(dir fabric.Directory, o Options, c *device.Offer) (t *transpor
 			t = nil
 		}
 	}()
+	if _, err = newSeal(dir.Secret(), t.me, t.me, t.nonce, o.Sealed); err != nil {
+		return t, err
+	}
 	if err = t.open(); err != nil {
 		return t, err
 	}
