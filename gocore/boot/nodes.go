@@ -84,7 +84,7 @@ func meet(seg *job.Segment, s store.Store, o tcp.Options) (a *agent.Agent, err e
 		told[first] = there
 	}
 	if leads {
-		if err := agree(seg, told); err != nil {
+		if err := agree(seg, told, int(seg.Head.Hosts)); err != nil {
 			return nil, err
 		}
 	}

@@ -260,7 +260,7 @@ func (j *joining) meet(p *Place, members []int) (err error) {
 		}
 		cards[r], hosts[record.Host], told[r] = record.Agent, true, record.networks
 	}
-	if err := agree(j.seg, told); err != nil {
+	if err := agree(j.seg, told, len(hosts)); err != nil {
 		return err
 	}
 	j.seg.SetNodes(nodes, nodes[j.s.Rank()], len(hosts))

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gormapy/gocore/boot/store"
+	"gormapy/gocore/fabric/tcp"
 	"gormapy/gocore/job"
 	"gormapy/gocore/sys"
 )
@@ -367,6 +368,9 @@ func otherNetwork(t *testing.T, there [3]string, says string) {
 			return value
 		}
 		record.Fabric, record.TLS, record.MAC = there[0], there[1], there[2]
+		if there[2] == "0" {
+			record.Guards = [2]string{tcp.Clear.String(), tcp.Clear.String()}
+		}
 		value, _ = json.Marshal(&record)
 		return value
 	}
