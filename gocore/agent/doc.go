@@ -16,9 +16,10 @@
 //	claim   hash                 a rank of the node fails, and would print a traceback
 //	verdict answer               to a claim: granted or denied, see job/claim.go
 //	agent   rank, agent's card   the rank is now the agent of its node
-//	cut     rank, rank           their nodes don't reach each other, see partition.go
+//	cut     rank, rank, why      their nodes don't reach each other, or what comes from one of them
+//	                             to the other is forged, see partition.go
 //	probe                        to be acknowledged by the kernel there
-//	evicted rank                 its node has to leave the job
+//	evicted rank, why            its node has to leave the job
 //
 // The agent looks for changes when its doorbell is rung (job.Segment.RingAgent), which
 // follows every change. It compares, so a message that finds no room is sent later, with
@@ -57,5 +58,5 @@
 // time of Options.TCP.Patience, less settleTime. Then the agents decide who leaves: see partition.go. A
 // process that is stopped, or computes, is no reason: its kernel acknowledges.
 //
-// It may import fabric, fabric/tcp, job and log.
+// It may import fabric, fabric/tcp, job, log and seal.
 package agent

@@ -27,7 +27,11 @@ type OpError struct {
 	Peer   int    // world rank
 	Status string // the transport's name of the error, such as IBV_WC_RETRY_EXC_ERR
 	Detail string // the queue pair or address, and the likely cause
+	Cause  error  // for errors.Is, if Status is the text of an error that callers look for
 }
+
+// Unwrap returns the cause.
+func (e *OpError) Unwrap() error { return e.Cause }
 
 func (e *OpError) Error() string {
 	s := fmt.Sprintf("%s to rank %d failed: %s", e.Op, e.Peer, e.Status)

@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -13,6 +14,7 @@ import (
 
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/fabric/fabrictest"
+	"gormapy/gocore/seal"
 )
 
 // The bytes of the handshake in both directions.
@@ -119,6 +121,7 @@ func finds(t *testing.T, what string, w *fabrictest.World, payloads []string, go
 	assert.Equal(t, payloads[:good], append([]string{}, s.payloads...), what)
 	assert.ErrorContains(t, s.broken[0], "connection to rank 1 failed: ", what)
 	assert.NotErrorIs(t, s.broken[0], fabric.ErrDisconnected, what)
+	assert.True(t, errors.Is(s.broken[0], seal.ErrForged) || errors.Is(s.broken[0], fabric.ErrPeerGone), "%s: %v", what, s.broken[0])
 	assert.Equal(t, s.broken[0], w.Ranks[0].Endpoint(1).Send(&fabric.Header{Kind: 1}, nil), what)
 	select {
 	case <-sent:

@@ -92,7 +92,7 @@
 // its own, and the number of a frame is its nonce. Who is between two ranks
 // can end their connection, or keep bytes back, which may change nothing but the length that the
 // receiver waits for. Anything else breaks the pair when a record does not open, and nothing of that
-// record is delivered. The end of a connection is a loss unless a goodbye has come, which is a
+// record is delivered; the error is seal.ErrForged. The end of a connection is a loss unless a goodbye has come, which is a
 // record.
 //
 // Both ends work on memory of their own. The sender copies a payload before it makes the tag,

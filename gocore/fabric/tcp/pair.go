@@ -254,6 +254,9 @@ func (p *pair) notOpen() error {
 // lost returns the error of a connection that has ended.
 func (p *pair) lost(op string, err error) error {
 	failure := &fabric.OpError{Op: op, Peer: p.peer, Status: statusOf(err), Detail: "TCP, " + ends(p.fd)}
+	if errors.Is(err, seal.ErrForged) {
+		failure.Cause = err
+	}
 	if errors.Is(err, errClosed) || errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE) {
 		return fmt.Errorf("%w: %w", fabric.ErrPeerGone, failure)
 	}
