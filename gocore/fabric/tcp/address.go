@@ -21,6 +21,10 @@ type Options struct {
 	// stopped.
 	Patience time.Duration
 	Guard    Guard // the same for all ranks
+	// Connections, if more than 1, is how many connections two ranks have at most, for long
+	// messages; with Measure only if it was measured that several carry more than one.
+	Connections int
+	Measure     bool
 }
 
 // addresses returns the addresses to listen on, the preferred one first.

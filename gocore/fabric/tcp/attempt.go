@@ -37,9 +37,10 @@ type attempt struct {
 	fd         int
 	hs         *handshake.Exchange // of an own attempt, once connect(2) has completed
 	peer       int                 // its rank, -1 until an accepted connection has proved it
-	mine       bool                // this rank initiated it
-	connecting bool                // connect(2) has not completed
-	waiting    time.Time           // since when the peer owes an answer
+	lane       int
+	mine       bool      // this rank initiated it
+	connecting bool      // connect(2) has not completed
+	waiting    time.Time // since when the peer owes an answer
 	where      netip.AddrPort
 	until      time.Time // deadline; zero: none
 }
@@ -49,8 +50,11 @@ type attempt struct {
 // seek schedules the next attempt to p's peer after pause.
 func (t *Transport) seek(p *pair, pause time.Duration) {
 	p.due = time.Now().Add(pause)
-	t.seeking[p.peer] = p
+	t.seeking[p.id()] = p
 }
+
+// of returns the lane that an attempt is for.
+func (t *Transport) of(a *attempt) *pair { return t.pairs[a.peer].lanes[a.lane] }
 
 // setAlarm sets the timer to the next deadline.
 func (t *Transport) setAlarm() {
@@ -86,7 +90,7 @@ func (t *Transport) runDue(now time.Time) int {
 	moved := 0
 	for _, p := range t.seeking {
 		if !p.due.After(now) {
-			delete(t.seeking, p.peer)
+			delete(t.seeking, p.id())
 			moved += t.begin(p)
 		}
 	}
@@ -130,7 +134,7 @@ func (t *Transport) begin(p *pair) int {
 		t.seek(p, cardPause)
 		return 0
 	}
-	list, err := decodeCard(card)
+	list, err := t.where(p)
 	if err != nil {
 		return t.fail(p, "no address", err.Error(), false)
 	}
@@ -150,7 +154,7 @@ func (t *Transport) begin(p *pair) int {
 		return t.failed(p, where, err)
 	}
 	t.lastID++
-	a := &attempt{id: t.lastID, fd: fd, peer: p.peer, mine: true, connecting: true, where: where}
+	a := &attempt{id: t.lastID, fd: fd, peer: p.peer, lane: p.lane, mine: true, connecting: true, where: where}
 	if len(list) > 1 {
 		a.until = time.Now().Add(answerTime)
 	}
@@ -168,7 +172,7 @@ func (t *Transport) begin(p *pair) int {
 // round is left it gives up (nobody listens at any address) or has the round repeated later.
 func (t *Transport) failed(p *pair, where netip.AddrPort, err error) int {
 	p.refused = p.refused && errors.Is(err, unix.ECONNREFUSED)
-	list, bad := decodeCard(t.dir.Card(p.peer))
+	list, bad := t.where(p)
 	switch {
 	case bad == nil && p.address < len(list):
 		if len(p.own) == 0 {
@@ -195,6 +199,9 @@ func addressList(list []netip.AddrPort) string {
 
 // again schedules the repetition of a round that has failed, or gives up after giveUp.
 func (t *Transport) again(p *pair, err error) int {
+	if p.lane > 0 {
+		return t.abandon(p)
+	}
 	now := time.Now()
 	p.address = 0
 	if p.tries == 0 {
@@ -211,6 +218,9 @@ func (t *Transport) again(p *pair, err error) int {
 
 // fail gives up the connection to p's peer.
 func (t *Transport) fail(p *pair, status, detail string, gone bool) int {
+	if p.lane > 0 {
+		return t.abandon(p)
+	}
 	err := error(&fabric.OpError{Op: "connect", Peer: p.peer, Status: status, Detail: detail})
 	if gone {
 		err = fmt.Errorf("%w: %w", fabric.ErrPeerGone, err)
@@ -225,7 +235,7 @@ func (t *Transport) fail(p *pair, status, detail string, gone bool) int {
 
 // stopSeeking ends the attempts at p's peer.
 func (t *Transport) stopSeeking(p *pair) {
-	delete(t.seeking, p.peer)
+	delete(t.seeking, p.id())
 	for len(p.own) > 0 {
 		t.drop(p.own[0])
 	}
@@ -289,7 +299,7 @@ func (t *Transport) forget(a *attempt) {
 		t.pending = slices.Delete(t.pending, i, i+1)
 	}
 	if a.mine {
-		p := &t.pairs[a.peer]
+		p := t.of(a)
 		p.own = slices.DeleteFunc(p.own, func(o *attempt) bool { return o == a })
 	}
 }
@@ -315,7 +325,7 @@ func (t *Transport) advance(a *attempt) int {
 			return t.judged(a)
 		}
 		a.until = time.Time{} // from now on the acceptor may use it
-		if moved, ok := t.tell(a, a.hs.Say(t.id.ranks(a.peer))); !ok {
+		if moved, ok := t.tell(a, a.hs.Say(t.id.ranks(a.peer, a.lane))); !ok {
 			return moved
 		}
 	}
@@ -363,7 +373,7 @@ var errClosed = errors.New("closed by the peer")
 // connected handles the end of connect(2): it sends the hello. The key in it is not made before, because
 // most addresses of a card may lead nowhere.
 func (t *Transport) connected(a *attempt) int {
-	p := &t.pairs[a.peer]
+	p := t.of(a)
 	if err := connectError(a.fd); err != nil {
 		t.drop(a)
 		moved := t.failed(p, a.where, err)
@@ -394,7 +404,7 @@ func (t *Transport) lose(a *attempt, err error) int {
 	if !a.mine {
 		return 0
 	}
-	p := &t.pairs[a.peer]
+	p := t.of(a)
 	switch {
 	case a.waiting.IsZero():
 	case err == unix.ETIMEDOUT: // the others of its round count neither: the peer may be stopped
@@ -415,24 +425,27 @@ func (t *Transport) deny(a *attempt, err error) int {
 	if !a.mine {
 		return 0
 	}
-	if list, bad := decodeCard(t.dir.Card(a.peer)); bad == nil && len(list) > 1 {
-		moved := t.failed(&t.pairs[a.peer], a.where, err)
+	if list, bad := t.where(t.of(a)); bad == nil && len(list) > 1 {
+		moved := t.failed(t.of(a), a.where, err)
 		t.setAlarm()
 		return moved
 	}
-	return t.fail(&t.pairs[a.peer], "handshake failed", fmt.Sprintf("what answers at %v is not this rank: %v", a.where, err), false)
+	return t.fail(t.of(a), "handshake failed", fmt.Sprintf("what answers at %v is not this rank: %v", a.where, err), false)
 }
 
 // judge decides whether an accepted connection whose initiator has proved its
 // identity is used, and sends the verdict.
 func (t *Transport) judge(a *attempt) int {
-	peer, guard, err := t.id.caller(a.hs.Body())
+	peer, lane, guard, err := t.id.caller(a.hs.Body())
 	if err != nil {
 		return t.deny(a, err)
 	}
-	a.peer = peer
-	p := &t.pairs[peer]
-	if p.state == open || p.state == broken {
+	a.peer, a.lane = peer, lane
+	first := &t.pairs[peer]
+	first.mu.Lock()
+	p := t.laneTo(peer, lane)
+	first.mu.Unlock()
+	if p.state == open || p.state == broken || lane > 0 && first.state != open {
 		t.drop(a)
 		return 0
 	}
@@ -455,7 +468,7 @@ func (t *Transport) judge(a *attempt) int {
 
 // judged handles the verdict on an own attempt.
 func (t *Transport) judged(a *attempt) int {
-	p := &t.pairs[a.peer]
+	p := t.of(a)
 	what, guard, err := decided(a.hs.Body())
 	switch {
 	case err != nil:
@@ -494,10 +507,17 @@ func (t *Transport) adopt(p *pair, a *attempt) int {
 	p.mu.Lock()
 	p.begin(a.fd)
 	p.sealer, p.opener = out, in
-	t.rewatch(a.fd, unix.EPOLLIN, forPair, int32(p.peer))
-	if t.disconnecting {
+	p.rewatch()
+	if p.lane == 0 && t.options.Measure && t.options.Connections > 1 {
+		p.meter.phase = measuring
+	}
+	p.opened()
+	if t.disconnecting && p.lane == 0 {
 		p.goodbye()
 	}
 	p.mu.Unlock()
+	if p.lane == 0 && a.mine && !t.options.Measure {
+		t.widen(p)
+	}
 	return 1
 }

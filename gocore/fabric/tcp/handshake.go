@@ -10,7 +10,7 @@ import (
 
 // The bodies of the handshake's messages, see the package comment.
 const (
-	ranksBytes   = 9
+	ranksBytes   = 10
 	verdictBytes = 2
 )
 
@@ -61,22 +61,23 @@ func (id *identity) find(tag handshake.Tag) []byte {
 	return id.secret
 }
 
-// ranks returns what an initiator says: from which rank it calls, and which, and its guard.
-func (id *identity) ranks(peer int) []byte {
+// ranks returns what an initiator says: from which rank it calls, and which, its guard, and the
+// lane that the connection is for.
+func (id *identity) ranks(peer, lane int) []byte {
 	b := binary.LittleEndian.AppendUint32(nil, uint32(id.rank))
-	return append(binary.LittleEndian.AppendUint32(b, uint32(peer)), byte(id.guard))
+	return append(binary.LittleEndian.AppendUint32(b, uint32(peer)), byte(id.guard), byte(lane))
 }
 
-// caller returns the rank that has said ranks, and its guard.
-func (id *identity) caller(ranks []byte) (int, Guard, error) {
-	if len(ranks) != ranksBytes || Guard(ranks[8]) >= guards {
-		return -1, 0, errMalformed
+// caller returns the rank that has said ranks, the lane that it calls for, and its guard.
+func (id *identity) caller(ranks []byte) (rank, lane int, g Guard, err error) {
+	if len(ranks) != ranksBytes || Guard(ranks[8]) >= guards || ranks[9] >= MaxConnections {
+		return -1, 0, 0, errMalformed
 	}
 	from, to := binary.LittleEndian.Uint32(ranks), binary.LittleEndian.Uint32(ranks[4:])
 	if uint64(from) >= uint64(id.size) || from == uint32(id.rank) || to != uint32(id.rank) {
-		return -1, 0, fmt.Errorf("rank %d wants rank %d, this is rank %d of %d", from, to, id.rank, id.size)
+		return -1, 0, 0, fmt.Errorf("rank %d wants rank %d, this is rank %d of %d", from, to, id.rank, id.size)
 	}
-	return int(from), Guard(ranks[8]), nil
+	return int(from), int(ranks[9]), Guard(ranks[8]), nil
 }
 
 // verdict returns what an acceptor says to an initiator with the same guard.

@@ -26,23 +26,26 @@ func TestCallersAreRanksOfThisJob(t *testing.T) {
 	} {
 		initiator := newIdentity(testSecret, c.from, 9)
 		initiator.guard = Encrypted
-		said := initiator.ranks(c.to)
+		said := initiator.ranks(c.to, 3)
 		require.Len(t, said, ranksBytes)
-		peer, guard, err := c.acceptor.caller(said)
+		peer, lane, guard, err := c.acceptor.caller(said)
 		if c.says == "" {
 			require.NoError(t, err, c.name)
 			assert.Equal(t, Encrypted, guard)
 			assert.Equal(t, c.from, peer)
+			assert.Equal(t, 3, lane)
 			continue
 		}
 		assert.ErrorContains(t, err, c.says, c.name)
 		assert.Equal(t, -1, peer)
 	}
 	for n := range ranksBytes {
-		_, _, err := newIdentity(testSecret, 0, 2).caller(newIdentity(testSecret, 1, 2).ranks(0)[:n])
+		_, _, _, err := newIdentity(testSecret, 0, 2).caller(newIdentity(testSecret, 1, 2).ranks(0, 0)[:n])
 		assert.ErrorIs(t, err, errMalformed)
 	}
-	_, _, err := newIdentity(testSecret, 0, 2).caller([]byte{1, 0, 0, 0, 0, 0, 0, 0, byte(guards)})
+	_, _, _, err := newIdentity(testSecret, 0, 2).caller([]byte{1, 0, 0, 0, 0, 0, 0, 0, byte(guards), 0})
+	assert.ErrorIs(t, err, errMalformed)
+	_, _, _, err = newIdentity(testSecret, 0, 2).caller([]byte{1, 0, 0, 0, 0, 0, 0, 0, 0, MaxConnections})
 	assert.ErrorIs(t, err, errMalformed)
 }
 

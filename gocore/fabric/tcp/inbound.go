@@ -28,7 +28,7 @@ type inbound struct {
 	r, w   int
 	head   fabric.Header
 	misses int  // polls since bytes arrived
-	left   bool // the peer has said goodbye; changed under mu
+	early  bool // the first frame in the buffer is not due
 
 	// The long payload that is being received, and its zeros. The buffer is empty
 	// in the meantime.
@@ -45,11 +45,8 @@ type inbound struct {
 // receive reads from p's peer and delivers messages. It returns their number, at
 // least 1 if any bytes arrived.
 func (p *pair) receive(sink fabric.Sink) int {
-	if p.in == nil {
-		return 0
-	}
 	moved := 0
-	for total := 0; total < readMax; {
+	for total := 0; total < readMax && p.in != nil && !p.early; {
 		asked, n, errno := p.read()
 		switch {
 		case errno == unix.EAGAIN:
@@ -60,15 +57,15 @@ func (p *pair) receive(sink fabric.Sink) int {
 			p.divert()
 			continue
 		case errno != 0:
-			return moved + p.lose(errno)
+			return moved + p.lose(sink, errno)
 		case n == 0:
-			return moved + p.lose(errClosed)
+			return moved + p.lose(sink, errClosed)
 		}
 		total += n
 		delivered, err := p.digest(sink, n)
 		moved += max(1, delivered)
 		if err != nil {
-			return moved + p.lose(err)
+			return moved + p.lose(sink, err)
 		}
 		if n < asked { // the socket was empty; epoll reports what arrives later
 			return moved
@@ -76,6 +73,32 @@ func (p *pair) receive(sink fabric.Sink) int {
 	}
 	return moved
 }
+
+// goOn processes what is in the buffer, whose first frame has become due, and reads on.
+func (p *pair) goOn(sink fabric.Sink) int {
+	delivered, err := p.digest(sink, 0)
+	if err != nil {
+		return delivered + p.lose(sink, err)
+	}
+	return delivered + p.receive(sink)
+}
+
+// isDue reports whether the first frame in the buffer is the next one to be delivered. If it is
+// not, the lane is early.
+func (p *pair) isDue() (bool, error) {
+	number := p.first()
+	if number == p.inNumber {
+		return true, nil
+	}
+	if ahead := (number - p.inNumber) & numberMask; ahead > numberMask/2 || !p.several() {
+		return false, fmt.Errorf("a frame has number %d, and %d is due", number, p.inNumber)
+	}
+	p.t.setEarly(p)
+	return false, nil
+}
+
+// arrived counts a frame that has been delivered.
+func (r *route) arrived() { r.inNumber = (r.inNumber + 1) & numberMask }
 
 // read reads once: into the buffer, or the rest of a long payload and at most
 // behindMax bytes behind it.
@@ -129,6 +152,7 @@ func (p *pair) digest(sink fabric.Sink, n int) (delivered int, err error) {
 		if err != nil {
 			return delivered, err
 		}
+		p.arrived()
 		delivered++
 	} else {
 		p.w += n
@@ -139,6 +163,9 @@ func (p *pair) digest(sink fabric.Sink, n int) (delivered int, err error) {
 	for p.w-p.r >= headBytes {
 		size, err := decodeHead(p.in[p.r:], &p.head)
 		if err != nil {
+			return delivered, err
+		}
+		if due, err := p.isDue(); !due {
 			return delivered, err
 		}
 		total := frameBytes(size)
@@ -163,6 +190,7 @@ func (p *pair) digest(sink fabric.Sink, n int) (delivered int, err error) {
 			p.r, p.long = p.r+total, false
 			sink.Deliver(p.peer, &p.head, payload)
 		}
+		p.arrived()
 		delivered++
 	}
 	p.compact(sealedBytes(placeMin))
@@ -238,23 +266,44 @@ func (t *Transport) giveScratch(b []byte) {
 	}
 }
 
-// lose breaks the pair: its connection has ended, or an invalid frame has arrived.
-func (p *pair) lose(err error) int {
+// lose handles a connection that has ended, or an invalid frame. Without the lane frames are missing,
+// so it breaks the pair, when what has arrived on the other lanes and is due has been delivered.
+// But after the peer's goodbye none are missing, and the lanes may end one by one.
+func (p *pair) lose(sink fabric.Sink, err error) int {
+	failure := p.endLane(err)
+	if p.ending || p.left && p.lane > 0 {
+		return 1
+	}
+	p.ending = true
+	moved := 1 + p.drain(sink)
 	t := p.t
 	t.mu.Lock()
 	p.mu.Lock()
-	failure := p.lost("connection", err)
-	switch {
-	case errors.Is(err, seal.ErrForged):
-	case p.w > p.r || p.rest > 0:
-		failure = fmt.Errorf("%w, in the middle of a message", failure)
-	case p.left && errors.Is(failure, fabric.ErrPeerGone):
+	if p.left && errors.Is(failure, fabric.ErrPeerGone) {
 		failure = fmt.Errorf("%w: rank %d has finalized", fabric.ErrDisconnected, p.peer)
 	}
-	p.end(failure)
+	p.endAll(failure)
 	p.mu.Unlock()
 	t.mu.Unlock()
-	t.cool(p)
 	t.ended = append(t.ended, ending{p.peer, failure})
-	return 1
+	return moved
+}
+
+// endLane ends the lane and returns the reason.
+func (p *pair) endLane(err error) error {
+	t := p.t
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	failure := p.lost("connection", err)
+	if !errors.Is(err, seal.ErrForged) && (p.w > p.r || p.rest > 0) {
+		failure = fmt.Errorf("%w, in the middle of a message", failure)
+	}
+	if p.failed == nil && !p.left {
+		p.failed = failure
+	}
+	p.end(failure)
+	t.cool(p)
+	return failure
 }

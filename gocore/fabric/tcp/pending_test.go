@@ -48,7 +48,7 @@ func introduce(c net.Conn, id *identity, to int) error {
 	if err != nil {
 		return err
 	}
-	if err := x.Tell(c, id.ranks(to)); err != nil {
+	if err := x.Tell(c, id.ranks(to, 0)); err != nil {
 		return err
 	}
 	said, err := x.Hear(c)
@@ -201,7 +201,7 @@ func TestPendingConnectionsThatHaveGreetedStay(t *testing.T) {
 		defer inside(w.Ranks[0]).mu.Unlock()
 		return inside(w.Ranks[0]).lastID >= maxPending+11
 	})
-	require.NoError(t, x.Tell(c, id.ranks(0)))
+	require.NoError(t, x.Tell(c, id.ranks(0, 0)))
 	said, err := x.Hear(c)
 	require.NoError(t, err)
 	what, _, err := decided(said)
@@ -242,7 +242,7 @@ func TestWrongSecret(t *testing.T) {
 	require.NoError(t, err)
 	_, err = x.Hear(liar)
 	require.ErrorIs(t, err, handshake.ErrProof)
-	require.NoError(t, x.Tell(liar, inside(w.Ranks[1]).id.ranks(0)))
+	require.NoError(t, x.Tell(liar, inside(w.Ranks[1]).id.ranks(0, 0)))
 	assert.Empty(t, gone(t, liar, time.Second))
 	assert.Empty(t, w.Ranks[0].Broke(1), "the acceptor loses nothing")
 }
@@ -361,7 +361,7 @@ func TestReplay(t *testing.T) {
 	require.NoError(t, err)
 	_, err = x.Hear(c)
 	require.NoError(t, err)
-	ranks := x.Say(id.ranks(0))
+	ranks := x.Say(id.ranks(0, 0))
 
 	again := call(t, w.Ranks[0])
 	_, err = again.Write(append(bytes.Clone(hello), ranks...))

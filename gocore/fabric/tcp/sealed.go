@@ -34,10 +34,11 @@ func (g Guard) readable(frame []byte) int {
 // has happened.
 func (p *pair) pack(buf []byte, h *fabric.Header, payload []byte) []byte {
 	frame := buf[:sealedBytes(len(payload))]
-	encodeHead(frame, h, len(payload))
+	encodeHead(frame, h, len(payload), p.outNumber)
 	n := headBytes + copy(frame[headBytes:], payload)
 	clear(frame[n:])
 	p.sealer.Seal(frame, p.t.id.guard.readable(frame))
+	p.count()
 	return frame
 }
 
@@ -83,6 +84,11 @@ func (p *pair) digestSealed(sink fabric.Sink, delivered int) (int, error) {
 		if err != nil {
 			return delivered, fmt.Errorf("%w: %w", seal.ErrForged, err)
 		}
+		if due, err := p.isDue(); err != nil {
+			return delivered, fmt.Errorf("%w: %w", seal.ErrForged, err)
+		} else if !due {
+			return delivered, nil
+		}
 		total := sealedBytes(size)
 		switch {
 		case total > len(p.in):
@@ -103,6 +109,7 @@ func (p *pair) digestSealed(sink fabric.Sink, delivered int) (int, error) {
 		if err != nil {
 			return delivered, err
 		}
+		p.arrived()
 		delivered++
 	}
 	p.compact(sealedBytes(placeMin))
