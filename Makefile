@@ -14,7 +14,7 @@ GO_PACKAGES := ./gocore/... ./pybind/build/... $(if $(wildcard pybind/core/*.go)
 SOURCES := $(shell find gocore pybind python/gormapy go.mod go.sum pyproject.toml README.md -type f \
 	-not -path '*/__pycache__/*' -not -path '*/_bin/*' -not -name '*.so' 2>/dev/null)
 
-.PHONY: help build compare quick quick-lint test test-exhaustive check test-go test-python test-fabrics test-nodes test-hosts test-rdma conformance large stress faults exhaustion neighbours interrupts threads soak race interleave simulate fuzz lint lint-go lint-c lint-python stubs demo notebooks test-notebooks test-elsewhere test-browser wheel sdist test-wheels clean
+.PHONY: help build compare quick quick-lint test test-exhaustive check test-go test-python test-fabrics test-nodes test-hosts test-rdma test-rdma-hosts conformance large stress faults exhaustion neighbours interrupts threads soak race interleave simulate fuzz lint lint-go lint-c lint-python stubs demo notebooks test-notebooks test-elsewhere test-browser wheel sdist test-wheels clean
 
 help:
 	@echo 'make demo         install into an environment of its own and run a 4-rank program'
@@ -29,6 +29,7 @@ help:
 	@echo 'make test-fabrics run the tests of MPI over tcp and libfabric'
 	@echo 'make test-nodes   run the tests of MPI with ranks that are divided into nodes, which share no memory'
 	@echo 'make test-rdma    run the tests that need RDMA devices, in a guest that has some if need be'
+	@echo 'make test-rdma-hosts run jobs over RDMA on two hosts, which are guests'
 	@echo 'make large        run one-sided operations on more than 2^31 elements'
 	@echo 'make stress       run 100,000 random one-sided operations against a serial model'
 	@echo 'make faults       try memory that faults in every call, and every fault in every state, and show how the jobs end'
@@ -118,6 +119,11 @@ compare: build
 test-rdma: build
 	@$(BACKEND) group test
 	PYTHONPATH=pybind/build $(DEV)/bin/python tests/rdma/run.py --go "$(DEV)/bin/python -m gormapy_build go" $(RDMA_STEPS)
+
+# Jobs over verbs on two hosts. RDMA_CASES="everything host" runs some of them.
+test-rdma-hosts: build
+	@$(BACKEND) group test
+	$(DEV)/bin/python tests/rdma/two_hosts.py $(RDMA_CASES)
 
 # The tests of the API over the networks in gocore/fabric/registry that need no hardware.
 FABRICS ?= $$(PYTHONPATH=python $(DEV)/bin/python -c 'from gormapy import info; \

@@ -27,7 +27,8 @@ type Agent struct {
 	seg   *job.Segment
 	dir   *directory
 	net   *tcp.Transport
-	local []int // ranks of this node
+	local []int  // ranks of this node
+	iface string // where it listens, if it was told
 	links []*link
 	dirs  map[int]*job.Directory // by far rank: takes the mails for it
 	mails map[int]uint32         // by far rank: how many mails have been taken
@@ -61,7 +62,7 @@ const (
 // New makes rank, of this process, the agent of its node. It listens; Card returns where. The
 // map of the segment's nodes need not be complete yet.
 func New(seg *job.Segment, rank int, o Options) (*Agent, error) {
-	a := &Agent{seg: seg, dir: newDirectory(seg, rank), dirs: map[int]*job.Directory{}, mails: map[int]uint32{}}
+	a := &Agent{seg: seg, dir: newDirectory(seg, rank), iface: o.TCP.Interface, dirs: map[int]*job.Directory{}, mails: map[int]uint32{}}
 	a.settle = settleTime(o.TCP.Patience)
 	if o.TCP.Patience > 0 {
 		o.TCP.Patience = max(o.TCP.Patience-a.settle, time.Millisecond)
@@ -174,6 +175,7 @@ func (a *Agent) loop() (left bool) {
 		if a.poll() > 0 {
 			continue
 		}
+		a.findAddress()
 		done, waiting := a.tellAll(), a.waiting()
 		if a.leaving.Load() && a.leave(done) {
 			return true

@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/binary"
 	"fmt"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -11,8 +12,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"gormapy/gocore/fabric/tcp"
 	"gormapy/gocore/job"
 )
+
+// guarded are the options of the agents of jobs.
+var guarded = Options{TCP: tcp.Options{Guard: tcp.Authenticated}}
 
 // nodes makes the segments of a job whose ranks this process claims. nodes has the number
 // of the node of each rank.
@@ -40,7 +45,7 @@ func meet(t *testing.T, segs ...*job.Segment) (agents []*Agent) {
 	t.Helper()
 	cards := map[int][]byte{}
 	for _, seg := range segs {
-		a, err := New(seg, first(seg), Options{})
+		a, err := New(seg, first(seg), guarded)
 		require.NoError(t, err)
 		agents = append(agents, a)
 		cards[first(seg)] = a.Card()
@@ -103,6 +108,43 @@ func TestStatus(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A node learns its address from the first link.
+func TestAddress(t *testing.T) {
+	onLayouts(t, func(t *testing.T, segs []*job.Segment) {
+		for _, seg := range segs {
+			assert.False(t, seg.Directory(first(seg)).Address(time.Now()).IsValid(), "before the agents meet")
+		}
+		meet(t, segs...)
+		for _, seg := range segs {
+			found := seg.Directory(first(seg)).Address(time.Now().Add(20 * time.Second))
+			assert.Equal(t, "127.0.0.1", found.String())
+		}
+	})
+	for text, want := range map[string]string{
+		"10.0.0.1:33531 to 10.0.0.2:53162":               "10.0.0.1",
+		"[::ffff:10.0.0.1]:33531 to 10.0.0.2:53162":      "10.0.0.1",
+		"[fd00::2]:33531 to [fd00::3]:53162":             "fd00::2",
+		"listens at [10.0.0.1:5], not connected":         "",
+		"10.0.0.1:5, not connected":                      "",
+		"connect to rank 3 failed: nobody listens there": "",
+		"": "",
+	} {
+		found, ok := localEnd(text)
+		assert.Equal(t, want != "", ok, text)
+		if ok {
+			assert.Equal(t, want, found.String())
+		}
+	}
+	ip := netip.MustParseAddr
+	list := []netip.Addr{ip("fe80::1"), ip("fd00::1"), ip("10.0.0.1"), ip("10.0.0.9")}
+	for here, want := range map[string]string{"10.0.0.9": "10.0.0.9", "192.168.0.1": "10.0.0.1", "fd01::1": "fd00::1"} {
+		assert.Equal(t, ip(want), onInterface(ip(here), list))
+		assert.Equal(t, ip(here), onInterface(ip(here), nil))
+	}
+	assert.Contains(t, addressesOf("lo"), ip("127.0.0.1"))
+	assert.Empty(t, addressesOf(""))
 }
 
 func TestCards(t *testing.T) {
@@ -278,9 +320,9 @@ func TestAllLeaveAtOnce(t *testing.T) {
 func TestWrongSecret(t *testing.T) {
 	segs := nodes(t, 0, 1)
 	segs[1].Head.Secret[0]++
-	a, err := New(segs[0], 0, Options{})
+	a, err := New(segs[0], 0, guarded)
 	require.NoError(t, err)
-	b, err := New(segs[1], 1, Options{})
+	b, err := New(segs[1], 1, guarded)
 	require.NoError(t, err)
 	cards := map[int][]byte{0: a.Card(), 1: b.Card()}
 	require.NoError(t, a.Start(cards))

@@ -3,6 +3,8 @@ package agent
 import (
 	"crypto/hmac"
 	"crypto/sha256"
+	"net/netip"
+	"time"
 
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/job"
@@ -31,7 +33,10 @@ func (d *directory) Secret() []byte            { return d.secret }
 func (d *directory) Publish(card []byte) error { d.cards[d.rank] = card; return nil }
 func (d *directory) Card(rank int) []byte      { return d.cards[rank] }
 
-// TCP needs no mail.
+// TCP needs no mail, and tries all addresses.
+
+func (d *directory) OnNode() int                  { return 0 }
+func (d *directory) Address(time.Time) netip.Addr { return netip.Addr{} }
 
 func (d *directory) Mail(int, []byte) error { return nil }
 func (d *directory) Mailed(int) []byte      { return nil }

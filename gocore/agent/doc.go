@@ -5,9 +5,9 @@
 // # Protocol
 //
 // The agents' links are a transport of package tcp, in which an agent has the number of its
-// rank, and whose secret is derived from the job's. So a link is authenticated, and messages keep their
-// order. An agent writes only the shadows of the ranks of the node that a message comes
-// from.
+// rank, and whose secret is derived from the job's. So a link and its messages are authenticated
+// (encrypted, if those of the ranks are), and messages keep their order. An agent writes only the
+// shadows of the ranks of the node that a message comes from.
 //
 //	status  rank, job.Status     when it differs from what this link was told last
 //	card    rank, card           once, when the rank has published it
@@ -16,9 +16,10 @@
 //	claim   hash                 a rank of the node fails, and would print a traceback
 //	verdict answer               to a claim: granted or denied, see job/claim.go
 //	agent   rank, agent's card   the rank is now the agent of its node
-//	cut     rank, rank           their nodes don't reach each other, see partition.go
+//	cut     rank, rank, why      their nodes don't reach each other, or what comes from one of them
+//	                             to the other is forged, see partition.go
 //	probe                        to be acknowledged by the kernel there
-//	evicted rank                 its node has to leave the job
+//	evicted rank, why            its node has to leave the job
 //
 // The agent looks for changes when its doorbell is rung (job.Segment.RingAgent), which
 // follows every change. It compares, so a message that finds no room is sent later, with
@@ -37,6 +38,14 @@
 // nobody can: they lose each other. An agent that hands over (its rank has finalized) tells who
 // its successor is before it leaves, so that both may do it at the same time.
 //
+// # The address of a node
+//
+// An agent tries all addresses of the others, and those that answer have proved that they know the
+// job's secret. So the address of this host that the first link uses leads to the other hosts,
+// which can't be said of each address that a host has. The agent records it in the segment
+// (job.Segment.SetAddress) for transports that have to choose one. An agent that was told an
+// interface (GORMAPY_TCP_IF) records an address of that one.
+//
 // # The end of a node
 //
 // An agent leaves when all ranks of its node have finalized or ended, and everybody has
@@ -49,5 +58,5 @@
 // time of Options.TCP.Patience, less settleTime. Then the agents decide who leaves: see partition.go. A
 // process that is stopped, or computes, is no reason: its kernel acknowledges.
 //
-// It may import fabric, fabric/tcp, job and log.
+// It may import fabric, fabric/tcp, job, log and seal.
 package agent

@@ -26,9 +26,9 @@ func (a *Agent) Deliver(peer int, h *fabric.Header, payload []byte) {
 	}
 	switch {
 	case h.Aux == msgCut && h.B < uint64(len(a.seg.Ranks)):
-		a.noteCut(a.seg.NodeOf(from), a.seg.NodeOf(int(h.B)))
+		a.noteCut(a.seg.NodeOf(from), a.seg.NodeOf(int(h.B)), h.Tag == forged)
 	case h.Aux == msgEvicted:
-		a.evicted(a.seg.NodeOf(from))
+		a.evicted(a.seg.NodeOf(from), h.Tag == forged)
 	case h.Aux == msgAbort:
 		l.aborted = true
 		a.seg.Abort(from, int(h.Tag))

@@ -9,6 +9,7 @@ import (
 	"gormapy/gocore/fabric/tcp"
 	"gormapy/gocore/job"
 	"gormapy/gocore/log"
+	"gormapy/gocore/seal"
 )
 
 // Broken implements fabric.Sink. If the agent's process has ended another rank of the node may
@@ -24,8 +25,12 @@ func (a *Agent) Broken(peer int, err error) {
 		return
 	}
 	switch {
+	case errors.Is(err, seal.ErrForged):
+		log.Errorf("agent", "what comes to this node %d from node %d is forged: %v. The nodes don't use this connection any more, and one of them will have to leave the job", a.seg.Node(), l.node, err)
+		a.noteCut(a.seg.Node(), l.node, true)
+		l.until = time.Now().Add(a.settle + heirTime)
 	case !errors.Is(err, fabric.ErrPeerGone) && !errors.Is(err, fabric.ErrDisconnected):
-		a.noteCut(a.seg.Node(), l.node) // its host does not answer
+		a.noteCut(a.seg.Node(), l.node, false) // its host does not answer
 		l.until = time.Now().Add(a.settle + heirTime)
 	case !a.hasHeir(l.node, l.peer):
 		a.lose(l)
@@ -56,7 +61,7 @@ func (a *Agent) hasHeir(node, agent int) bool {
 func (a *Agent) lose(l *link) {
 	l.over, l.lost = true, true
 	for _, r := range a.seg.RanksOf(l.node) {
-		a.seg.Lose(r)
+		a.seg.Lose(r, l.forged)
 	}
 	a.seg.RingRanks()
 }
@@ -109,7 +114,7 @@ func (a *Agent) giveUp(l *link) {
 		}()
 	case asking:
 	case answered:
-		a.noteCut(a.seg.Node(), l.node)
+		a.noteCut(a.seg.Node(), l.node, false)
 		l.until = time.Now().Add(a.settle + heirTime)
 		l.there.Store(refused) // that is enough time to decide
 	default:

@@ -28,12 +28,18 @@ import (
 // equal parts, of that without rank 0. If the agents of a part do not know the same cuts, more nodes
 // leave than have to; those who go on reach each other in any case.
 //
+// A link on which something comes that the other node has not sent (seal.ErrForged) is cut, too: these nodes
+// can't communicate either. The agent that has found it says so, and the reason goes with the cuts and with the decision, so
+// that nobody is told of a network that is divided. The node at the other end of that link sees only its end; it
+// learns the reason if another one tells it.
+//
 // The ranks of an evicted node end with exit status 1 (job.Segment.CutOff). For the others it has
 // left the job.
 
 // divided is what an agent knows of a network that may be divided.
 type divided struct {
 	cuts     map[[2]int]bool // pairs of nodes, the lower first
+	forged   map[[2]int]bool // those of them between which something was forged
 	probe    int             // counts the times that links were to be probed
 	begun    time.Time       // when the first cut became known; zero: there is nothing to decide
 	checked  bool            // silent links have been taken for cut
@@ -45,17 +51,22 @@ type divided struct {
 func settleTime(patience time.Duration) time.Duration { return max(patience/5, 100*time.Millisecond) }
 
 // noteCut notes that two nodes are cut from one another.
-func (a *Agent) noteCut(x, y int) {
+func (a *Agent) noteCut(x, y int, forged bool) {
 	if x == y || a.hasLeft(x) || a.hasLeft(y) {
 		return
 	}
 	pair := [2]int{min(x, y), max(x, y)}
+	if a.cuts == nil {
+		a.cuts, a.forged = map[[2]int]bool{}, map[[2]int]bool{}
+	}
+	a.forged[pair] = a.forged[pair] || forged
 	if a.cuts[pair] {
 		return
 	}
-	log.Infof("agent", "nodes %d and %d don't reach each other", x, y)
-	if a.cuts == nil {
-		a.cuts = map[[2]int]bool{}
+	if forged {
+		log.Infof("agent", "what comes from one of the nodes %d and %d to the other is forged", x, y)
+	} else {
+		log.Infof("agent", "nodes %d and %d don't reach each other", x, y)
 	}
 	a.cuts[pair] = true
 	if a.begun.IsZero() {
@@ -87,7 +98,7 @@ func (a *Agent) settling() bool {
 	a.checked, a.decideAt = true, now.Add(a.settle/2)
 	for _, l := range a.links {
 		if !l.over && a.net.Silent(l.peer, a.settle/2) {
-			a.noteCut(a.seg.Node(), l.node)
+			a.noteCut(a.seg.Node(), l.node, false)
 		}
 	}
 	return true
@@ -114,20 +125,26 @@ func (a *Agent) probed(now time.Time) bool {
 // decide has nodes leave so that those who are left reach each other.
 func (a *Agent) decide() {
 	a.begun = time.Time{}
-	cuts := a.cuts
-	a.cuts = nil
+	cuts, of := a.cuts, a.forged
+	a.cuts, a.forged = nil, nil
 	maps.DeleteFunc(cuts, func(c [2]int, _ bool) bool { return a.hasLeft(c[0]) || a.hasLeft(c[1]) })
 	ranks := make([]int, a.seg.Nodes())
 	for r := range a.seg.Ranks {
 		ranks[a.seg.NodeOf(r)]++
 	}
 	for _, node := range evict(cuts, ranks) {
-		for _, l := range a.links {
-			if !l.over && !l.lost {
-				l.send(msgEvicted, a.seg.RanksOf(node)[0], 0, 0, nil) // without room: that agent decides itself
+		why := 0
+		for c := range cuts {
+			if of[c] && (c[0] == node || c[1] == node) {
+				why = forged
 			}
 		}
-		a.evicted(node)
+		for _, l := range a.links {
+			if !l.over && !l.lost {
+				l.send(msgEvicted, a.seg.RanksOf(node)[0], 0, why, nil) // without room: that agent decides itself
+			}
+		}
+		a.evicted(node, why == forged)
 	}
 }
 
@@ -161,16 +178,17 @@ func evict(cuts map[[2]int]bool, ranks []int) (leave []int) {
 }
 
 // evicted has a node leave the job.
-func (a *Agent) evicted(node int) {
+func (a *Agent) evicted(node int, forged bool) {
 	if node != a.seg.Node() {
 		if l := a.link(node); l != nil && !l.lost {
 			if !l.over {
 				a.late = append(a.late, l.peer)
 			}
+			l.forged = forged
 			a.lose(l)
 		}
 		return
 	}
-	a.seg.CutOff()
+	a.seg.CutOff(forged)
 	a.seg.RingRanks()
 }

@@ -20,6 +20,7 @@ type link struct {
 	until    time.Time    // if it is over: until then another rank of the node may take over
 	there    atomic.Int32 // see giveUp
 	lost     bool         // the node has left the job
+	forged   bool         // because something was forged
 	probed   int          // the last probe that was sent
 	probedAt time.Time
 
@@ -48,7 +49,11 @@ type mail struct {
 	data     []byte
 }
 
-// The messages, in Header.Aux. A and B have the ranks, Tag the exit status of an abort.
+// forged is why two nodes are cut, or one is evicted, in Header.Tag: what came to one of them was not what had been
+// sent. 0 is that they don't reach each other.
+const forged = 1
+
+// The messages, in Header.Aux. A and B have the ranks, Tag the exit status of an abort, or forged.
 const (
 	msgStatus uint32 = iota + 1
 	msgCard
@@ -129,7 +134,11 @@ func (a *Agent) tell(l *link) (done bool) {
 		if l.news.cuts[c] {
 			continue
 		}
-		if !l.send(msgCut, a.seg.RanksOf(c[0])[0], a.seg.RanksOf(c[1])[0], 0, nil) {
+		why := 0
+		if a.forged[c] {
+			why = forged
+		}
+		if !l.send(msgCut, a.seg.RanksOf(c[0])[0], a.seg.RanksOf(c[1])[0], why, nil) {
 			return false
 		}
 		l.news.cuts[c] = true

@@ -43,7 +43,7 @@ func beOtherNode(text string) error {
 	if err != nil {
 		return err
 	}
-	a, err := New(seg, rank, Options{})
+	a, err := New(seg, rank, guarded)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func startOther(t *testing.T, segs []*job.Segment) (*other, []*Agent) {
 	cards := map[int][]byte{2: card}
 	var agents []*Agent
 	for _, seg := range segs[:2] {
-		a, err := New(seg, first(seg), Options{})
+		a, err := New(seg, first(seg), guarded)
 		require.NoError(t, err)
 		agents, cards[first(seg)] = append(agents, a), a.Card()
 	}
@@ -167,7 +167,7 @@ func TestSuccession(t *testing.T) {
 	require.Equal(t, []int{3, 2}, []int{heir, agent})
 	require.True(t, segs[2].TakeOver(3, 2))
 	require.False(t, segs[2].TakeOver(4, 2), "once")
-	third, err := Succeed(segs[2], 3, Options{})
+	third, err := Succeed(segs[2], 3, guarded)
 	require.NoError(t, err)
 	for _, seg := range segs[:2] {
 		comes(t, "the end of rank 2, and that of MPI on rank 4", func() bool { return ended(seg, 2) && state(seg, 4) == job.StateFinalized })
@@ -196,7 +196,7 @@ func TestSuccession(t *testing.T) {
 		comes(t, "the end of node 2", func() bool { return ended(seg, 3) && ended(seg, 4) })
 		assert.Equal(t, job.NodeLeft|job.Unreachable, flags(seg, 4))
 	}
-	late, err := Succeed(segs[2], 4, Options{})
+	late, err := Succeed(segs[2], 4, guarded)
 	require.NoError(t, err)
 	comes(t, "the end of the other nodes for one that comes too late", func() bool { return ended(segs[2], 0) && ended(segs[2], 1) })
 	leave(append(agents, late)...)
@@ -227,7 +227,7 @@ func TestTwoLoseTheirAgents(t *testing.T) {
 		var heirs []*Agent
 		for k, r := range []int{1, 3} {
 			require.True(t, segs[k].TakeOver(r, 2*k))
-			a, err := Succeed(segs[k], r, Options{})
+			a, err := Succeed(segs[k], r, guarded)
 			require.NoError(t, err)
 			heirs = append(heirs, a)
 		}
@@ -266,7 +266,7 @@ func TestBothHandOver(t *testing.T) {
 				all.Go(agents[n].Leave)
 				time.Sleep(time.Duration(k) * 100 * time.Microsecond)
 				var err error
-				heirs[n], err = Succeed(seg, heir, Options{})
+				heirs[n], err = Succeed(seg, heir, guarded)
 				assert.NoError(t, err)
 			})
 		}

@@ -19,20 +19,38 @@ import (
 
 // newAgent makes the agent of the node of a rank of this process.
 func newAgent(seg *job.Segment, rank int, o tcp.Options) (*agent.Agent, error) {
-	o.Patience = settings.PeerTimeout.Seconds()
+	o, err := guarded(o)
+	if err != nil {
+		return nil, err
+	}
 	return agent.New(seg, rank, agent.Options{TCP: o})
 }
 
 // Succeed makes rank, of this process, the agent of its node in place of one that has ended.
 func Succeed(seg *job.Segment, rank int) (*agent.Agent, error) {
-	o := tcp.OptionsFor(int(seg.Head.Hosts))
-	o.Patience = settings.PeerTimeout.Seconds()
+	o, err := tcp.OptionsFor(int(seg.Head.Hosts))
+	if err == nil {
+		o, err = guarded(o)
+	}
+	if err != nil {
+		return nil, err
+	}
 	return agent.Succeed(seg, rank, agent.Options{TCP: o})
+}
+
+// guarded returns the options of an agent, for any addresses. What agents say is little: it is
+// authenticated in any case.
+func guarded(o tcp.Options) (tcp.Options, error) {
+	guard, err := tcp.GuardFor(several)
+	o.Guard, o.Patience = max(guard, tcp.Authenticated), settings.PeerTimeout.Seconds()
+	return o, err
 }
 
 const (
 	agentKey   = "agent"
 	networkKey = "network"
+	// several is a number of hosts where only that there may be others is known.
+	several = 2
 )
 
 // meet connects the nodes of a job whose segment this rank has claimed its place in. It
@@ -66,7 +84,7 @@ func meet(seg *job.Segment, s store.Store, o tcp.Options) (a *agent.Agent, err e
 		told[first] = there
 	}
 	if leads {
-		if err := agree(seg, told); err != nil {
+		if err := agree(seg, told, int(seg.Head.Hosts)); err != nil {
 			return nil, err
 		}
 	}

@@ -220,7 +220,11 @@ func (j *joining) meet(p *Place, members []int) (err error) {
 		return err
 	}
 	j.seg.Belong(origin.Job, j.secret(&origin))
-	a, err := newAgent(j.seg, j.s.Rank(), tcp.OptionsFor(2)) // it may turn out that all are on one host
+	o, err := tcp.OptionsFor(several) // it may turn out that all are on one host
+	if err != nil {
+		return err
+	}
+	a, err := newAgent(j.seg, j.s.Rank(), o)
 	if err != nil {
 		return err
 	}
@@ -256,7 +260,7 @@ func (j *joining) meet(p *Place, members []int) (err error) {
 		}
 		cards[r], hosts[record.Host], told[r] = record.Agent, true, record.networks
 	}
-	if err := agree(j.seg, told); err != nil {
+	if err := agree(j.seg, told, len(hosts)); err != nil {
 		return err
 	}
 	j.seg.SetNodes(nodes, nodes[j.s.Rank()], len(hosts))

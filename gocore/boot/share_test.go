@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gormapy/gocore/boot/store"
+	"gormapy/gocore/fabric/tcp"
 	"gormapy/gocore/job"
 	"gormapy/gocore/sys"
 )
@@ -347,15 +348,29 @@ func TestWrongNodes(t *testing.T) {
 	}
 }
 
-// TestOtherNetwork: nodes whose ranks have another GORMAPY_FABRIC do not meet.
+// TestOtherNetwork: nodes whose ranks have other settings of the network do not meet.
 func TestOtherNetwork(t *testing.T) {
+	for there, says := range map[[3]string]string{
+		{"verbs", "0", "auto"}: "this rank has GORMAPY_FABRIC=auto and rank 1 has verbs: all must have the same",
+		{"auto", "1", "auto"}:  "this rank has GORMAPY_TLS=0 and rank 1 has 1: all must have the same",
+		{"auto", "0", "0"}:     "this rank has GORMAPY_TCP_MAC=auto and rank 1 has 0: all must have the same",
+		{"auto", "", "auto"}:   "this rank has GORMAPY_TLS=0 and rank 1 has another version of gormapy",
+	} {
+		otherNetwork(t, there, says)
+	}
+}
+
+func otherNetwork(t *testing.T, there [3]string, says string) {
 	all := newPretended(2, []int{0, 1})
 	other := func(from int, key string, value []byte) []byte {
 		var record nodeRecord
 		if key != nodeKey || from != 1 || json.Unmarshal(value, &record) != nil {
 			return value
 		}
-		record.Fabric = "verbs"
+		record.Fabric, record.TLS, record.MAC = there[0], there[1], there[2]
+		if there[2] == "0" {
+			record.Guards = [2]string{tcp.Clear.String(), tcp.Clear.String()}
+		}
 		value, _ = json.Marshal(&record)
 		return value
 	}
@@ -363,7 +378,7 @@ func TestOtherNetwork(t *testing.T) {
 	for r := range 2 {
 		ranks.Go(func() {
 			_, err := share(&rankStore{pretended: all, rank: r, altered: other})
-			assert.ErrorContains(t, err, "this rank has GORMAPY_FABRIC=auto and rank 1 has verbs: all must have the same")
+			assert.ErrorContains(t, err, says)
 		})
 	}
 	ranks.Wait()

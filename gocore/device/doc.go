@@ -9,9 +9,9 @@
 //
 // OpenIB opens the port that an IBRequest names. It chooses what is not named:
 //
-//   - device: the callers of a host, numbered by their turn, are spread over the
-//     usable ones. A device that can't be opened or queried is left out. Its error is
-//     returned if no device is usable.
+//   - device: the processes of a host take turns among the usable ones that are nearest
+//     to the cores that they are bound to (near.go). A device that can't be opened or queried
+//     is left out. Its error is returned if no device is usable.
 //   - port: the first that is active and has an address. A port of Ethernet is
 //     addressed by a GID, one of InfiniBand by its LID too.
 //   - GID: RoCE v2 before v1, because only v2 is routed; then IPv4 before other
@@ -22,9 +22,10 @@
 //
 // ChooseOFI takes the first of efa, verbs;ofi_rxm and tcp;ofi_rxm (the fastest network
 // first) that has what the caller needs, and the provider's offer with the most features.
-// Among equal offers the loopback interface comes first, because
-// all ranks of a job are on one host. Other providers are used only if they are
-// named: sockets and udp are slower on the same networks, and shm has spin
+// Among equal offers the loopback interface comes first if all ranks of the job are on one
+// host. If not, the address comes first by which this host has been found to reach the others
+// (OFIRequest.Address): a host may have interfaces that lead nowhere, or to itself (docker0).
+// Other providers are used only if they are named: sockets and udp are slower on the same networks, and shm has spin
 // locks in shared memory, so that a process which is killed while it holds one
 // leaves its peers in a call that never returns.
 //
@@ -47,6 +48,6 @@
 // into equal buffers. A child of fork does not inherit them: the parent's next write would
 // move its pages away from where the device knows them.
 //
-// It may import ibverbs, libfabric and settings. Built without cgo it has the
+// It may import ibverbs, libfabric, settings and sys. Built without cgo it has the
 // settings, and no devices.
 package device

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"gormapy/gocore/ibverbs"
+	"gormapy/gocore/sys"
 )
 
 // IB is an opened RDMA device with its attributes.
@@ -187,9 +188,9 @@ func number(name, value string, lowest int) (int, error) {
 	return n, nil
 }
 
-// OpenIB opens the device that r asks for. If r names none, turn chooses one among those
-// with a port for r.
-func OpenIB(lib *ibverbs.Library, r IBRequest, turn int) (*OpenPort, error) {
+// OpenIB opens the device that r asks for. If r names none, it chooses among the nearest of those
+// with a port for r. number is that of the process among those of its host that choose.
+func OpenIB(lib *ibverbs.Library, r IBRequest, number int) (*OpenPort, error) {
 	if _, _, err := r.numbers(); err != nil {
 		return nil, err
 	}
@@ -217,7 +218,12 @@ func OpenIB(lib *ibverbs.Library, r IBRequest, turn int) (*OpenPort, error) {
 	if len(ports) == 0 {
 		return nil, r.unavailable(names, joined(why))
 	}
-	chosen := ports[turn%len(ports)]
+	var usable []string
+	for _, p := range ports {
+		usable = append(usable, p.Context.Name())
+	}
+	near, turn := nearest(sysfs, usable, sys.Allowed(), number)
+	chosen := ports[slices.Index(usable, near[turn])]
 	for _, p := range ports {
 		if p != chosen {
 			_ = p.Context.Close()

@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 
@@ -120,7 +119,7 @@ func (r OFIRequest) named(provider string) bool {
 func (r OFIRequest) Takes(o *Offer) bool { return r.named(o.Info.Provider) }
 
 // offers returns a provider's offers for one of the wishes. The library orders them by
-// speed. Loopback interfaces are put first.
+// speed; order has precedence.
 func (r OFIRequest) offers(name string, wish libfabric.Hints) ([]*Offer, error) {
 	made := Offer{Delivery: wish.TxFlags != 0, Order: wish.Order != 0, Atomics: wish.Caps != 0}
 	if r.NoDeliveryComplete && made.Delivery || r.NoAtomics && made.Atomics || r.Ordered && !made.Order {
@@ -138,7 +137,7 @@ func (r OFIRequest) offers(name string, wish libfabric.Hints) ([]*Offer, error) 
 	// The library adds layers, and other providers of a similar name.
 	exact := slices.ContainsFunc(infos, func(i *libfabric.Info) bool { return strings.EqualFold(i.Provider, name) })
 	asked := OFIRequest{Provider: name}
-	var loop, other []*Offer
+	var all []*Offer
 	for _, i := range infos {
 		if exact && !strings.EqualFold(i.Provider, name) || !asked.named(i.Provider) || r.UnboundMR && i.MRMode&libfabric.MREndpoint != 0 {
 			i.Free()
@@ -146,25 +145,10 @@ func (r OFIRequest) offers(name string, wish libfabric.Hints) ([]*Offer, error) 
 		}
 		o := made
 		o.Info = i
-		if ip := o.IP(); ip != nil && ip.IsLoopback() && r.Domain == "" && !r.Routable {
-			loop = append(loop, &o)
-		} else {
-			other = append(other, &o)
-		}
+		all = append(all, &o)
 	}
-	return append(loop, other...), nil
-}
-
-// IP returns the IP address of an offer, nil if it has another kind of address.
-func (o *Offer) IP() net.IP {
-	const sockaddrIn, sockaddrIn6 = 2, 3 // FI_SOCKADDR_IN and FI_SOCKADDR_IN6
-	switch a := o.Info.SourceAddress; {
-	case o.Info.AddressFormat == sockaddrIn && len(a) >= 8:
-		return net.IP(a[4:8])
-	case o.Info.AddressFormat == sockaddrIn6 && len(a) >= 24:
-		return net.IP(a[8:24])
-	}
-	return nil
+	r.order(all)
+	return all, nil
 }
 
 // Unavailable returns the error for a request that can't be met.

@@ -3,6 +3,8 @@
 package device
 
 import (
+	"net/netip"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -39,6 +41,39 @@ func TestChoiceOfProvider(t *testing.T) {
 	o, err := ChooseOFI(OFIRequest{Provider: "tcp;ofi_rxm", Routable: true})
 	require.NoError(t, err)
 	o.Info.Free()
+}
+
+// Of a host's addresses, that one comes first by which it reaches the others.
+func TestOrderOfAddresses(t *testing.T) {
+	offer := func(text string) *Offer {
+		a := netip.MustParseAddr(text)
+		i := &libfabric.Info{AddressFormat: 2, SourceAddress: append(make([]byte, 4), a.AsSlice()...)}
+		if a.Is6() {
+			i.AddressFormat, i.SourceAddress = 3, append(make([]byte, 8), a.AsSlice()...)
+		}
+		return &Offer{Info: i}
+	}
+	own := func() []*Offer {
+		return []*Offer{offer("172.17.0.1"), offer("127.0.0.1"), offer("fe80::1"), offer("10.0.0.1"), offer("::1"), {Info: &libfabric.Info{Domain: "efa"}}}
+	}
+	for _, c := range []struct {
+		r    OFIRequest
+		want string
+	}{
+		{OFIRequest{}, "127.0.0.1 ::1 172.17.0.1 fe80::1 10.0.0.1 invalid IP"},
+		{OFIRequest{Domain: "eth0"}, "172.17.0.1 127.0.0.1 fe80::1 10.0.0.1 ::1 invalid IP"},
+		{OFIRequest{Routable: true}, "172.17.0.1 10.0.0.1 invalid IP fe80::1 127.0.0.1 ::1"},
+		{OFIRequest{Routable: true, Address: netip.MustParseAddr("10.0.0.1")}, "10.0.0.1 172.17.0.1 invalid IP fe80::1 127.0.0.1 ::1"},
+		{OFIRequest{Routable: true, Address: netip.MustParseAddr("127.0.0.1")}, "127.0.0.1 172.17.0.1 10.0.0.1 invalid IP fe80::1 ::1"},
+	} {
+		offers := own()
+		c.r.order(offers)
+		var got []string
+		for _, o := range offers {
+			got = append(got, o.IP().String())
+		}
+		assert.Equal(t, c.want, strings.Join(got, " "), "%+v", c.r)
+	}
 }
 
 // shm is listed only if it is named, and then last, so that the others keep their places.

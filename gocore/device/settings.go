@@ -1,11 +1,15 @@
 package device
 
-import "gormapy/gocore/settings"
+import (
+	"net/netip"
+
+	"gormapy/gocore/settings"
+)
 
 // The settings of devices, for MPI and for gormapy.rdma.
 var (
 	IBDevice = settings.Add(settings.Setting{Name: "GORMAPY_IB_DEV", Reader: settings.ByDevices,
-		Meaning: "name of the RDMA device that GORMAPY_FABRIC=verbs and gormapy.rdma use; empty: ranks of a host take turns among those with an active port"})
+		Meaning: "name of the RDMA device that GORMAPY_FABRIC=verbs and gormapy.rdma use; empty: ranks of a host take turns among those with an active port that are nearest to their cores"})
 	IBPort = settings.Add(settings.Setting{Name: "GORMAPY_IB_PORT", Reader: settings.ByDevices,
 		Meaning: "number of its port; empty: the first active one that has an address"})
 	IBGID = settings.Add(settings.Setting{Name: "GORMAPY_IB_GID", Reader: settings.ByDevices,
@@ -44,8 +48,12 @@ type OFIRequest struct {
 	Provider string // such as "tcp;ofi_rxm"; empty: the best there is
 	Domain   string // interface or device, such as "eth0"; empty: any
 
-	// Routable prefers interfaces that other hosts reach to the loopback.
+	// Routable says that peers are on other hosts. Then the address of an offer is the first
+	// that there is of: Address, another one of the same interface, one that is neither
+	// link-local nor of the loopback.
 	Routable bool
+	// Address is one of this host by which other hosts are reached. It need not be valid.
+	Address netip.Addr
 	// Ordered demands messages in order. UnboundMR demands that memory is registered with
 	// no endpoint.
 	Ordered, UnboundMR bool

@@ -3,6 +3,8 @@ package fabric
 import (
 	"errors"
 	"fmt"
+	"net/netip"
+	"time"
 	"unsafe"
 )
 
@@ -25,7 +27,11 @@ type OpError struct {
 	Peer   int    // world rank
 	Status string // the transport's name of the error, such as IBV_WC_RETRY_EXC_ERR
 	Detail string // the queue pair or address, and the likely cause
+	Cause  error  // for errors.Is, if Status is the text of an error that callers look for
 }
+
+// Unwrap returns the cause.
+func (e *OpError) Unwrap() error { return e.Cause }
 
 func (e *OpError) Error() string {
 	s := fmt.Sprintf("%s to rank %d failed: %s", e.Op, e.Peer, e.Status)
@@ -123,6 +129,12 @@ type Directory interface {
 	// Hosts is the number of hosts that the ranks are on. If it is 1 they reach each other
 	// by the loopback interface.
 	Hosts() int
+	// OnNode is the number of the rank among those of its node, which share the node's
+	// devices.
+	OnNode() int
+	// Address waits, until end, until this node has found by which of its addresses it and
+	// other nodes reach each other. It returns no valid address if that is not known then.
+	Address(end time.Time) netip.Addr
 	// Secret is known to the ranks of this job and to no other process.
 	Secret() []byte
 	// Publish makes card, at most CardBytes long, known to all ranks. It is

@@ -2,8 +2,8 @@ package handshake
 
 import (
 	"bytes"
+	"crypto/ecdh"
 	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -17,7 +17,7 @@ const (
 	tagBytes       = 16
 	nonceBytes     = 32
 	helloBytes     = openingBytes + tagBytes + nonceBytes
-	challengeBytes = openingBytes + nonceBytes
+	challengeBytes = openingBytes + nonceBytes + proofBytes
 	lengthBytes    = 4
 	proofBytes     = sha256.Size
 )
@@ -29,6 +29,8 @@ var (
 	ErrUnknown = errors.New("it does not know this secret")
 	// ErrProof is the error of a message without a valid proof.
 	ErrProof = errors.New("it could not prove that it knows the secret")
+	// ErrNoKeys is the error of a keyed protocol in a program that may not make its keys.
+	ErrNoKeys = errors.New("the keys of this handshake are of X25519, which this program may not use: GODEBUG must not have fips140=only")
 	// ErrLength is the error of a body that is longer than the protocol allows.
 	ErrLength = errors.New("the message is too long")
 )
@@ -47,6 +49,8 @@ type Protocol struct {
 	// Limits has the greatest length of the body of each message. The initiator sends
 	// the first.
 	Limits []int
+	// Keyed says that the nonces are public keys, so that both sides can have Keys.
+	Keyed bool
 }
 
 // Tag names a secret.
@@ -86,6 +90,7 @@ type Exchange struct {
 	initiator bool
 	find      func(Tag) []byte
 	secret    []byte
+	private   *ecdh.PrivateKey // of this side's nonce, if the protocol is keyed
 	err       error
 
 	said  []byte // by both, and the begin of the awaited message
@@ -94,12 +99,17 @@ type Exchange struct {
 	body  []byte // of the peer's last message
 }
 
-// Initiate begins the initiator's side. The caller sends hello.
+// Initiate begins the initiator's side. The caller sends hello. If there is none, because no key can
+// be made, x has an error, which its methods return.
 func (p *Protocol) Initiate(secret []byte) (x *Exchange, hello []byte) {
 	x = &Exchange{protocol: p, initiator: true, secret: secret}
+	var nonce []byte
+	if nonce, x.err = x.nonce(); x.err != nil {
+		return x, nil
+	}
 	tag := p.Tag(secret)
 	hello = append(p.opening(), tag[:]...)
-	return x, x.say(append(hello, nonce()...))
+	return x, x.say(append(hello, nonce...))
 }
 
 // Accept begins the acceptor's side. find returns the secret with a tag, nil if there is
@@ -180,11 +190,20 @@ func (x *Exchange) check() (answer []byte, err error) {
 		if x.secret = x.find(Tag(m[openingBytes:])); x.secret == nil {
 			return x.refusal(), ErrUnknown
 		}
+		nonce, err := x.nonce()
+		if err != nil {
+			return nil, err
+		}
 		x.taken()
-		return x.say(append(x.protocol.opening(), nonce()...)), nil
+		challenge := append(x.protocol.opening(), nonce...)
+		return x.say(append(challenge, x.proof(false, x.said, challenge)...)), nil
 	case 1:
 		if [nonceBytes]byte(m[openingBytes:]) == [nonceBytes]byte{} {
 			return nil, ErrUnknown
+		}
+		rest := len(m) - proofBytes
+		if !hmac.Equal(m[rest:], x.proof(false, x.said[:x.begun+rest])) {
+			return nil, ErrProof
 		}
 	default:
 		rest := len(m) - proofBytes
@@ -203,7 +222,9 @@ func (x *Exchange) taken() {
 	x.steps++
 }
 
-func (x *Exchange) refusal() []byte { return append(x.protocol.opening(), make([]byte, nonceBytes)...) }
+func (x *Exchange) refusal() []byte {
+	return append(x.protocol.opening(), make([]byte, challengeBytes-openingBytes)...)
+}
 
 // say adds a message of this side.
 func (x *Exchange) say(m []byte) []byte {
@@ -235,11 +256,7 @@ func (x *Exchange) Bound(secret, b, proof []byte) bool { return hmac.Equal(proof
 
 // proof returns the proof of a message of one of the sides.
 func (x *Exchange) proof(initiator bool, said ...[]byte) []byte {
-	role := "acceptor"
-	if initiator {
-		role = "initiator"
-	}
-	return sum(x.secret, magic+" "+x.protocol.Name+" "+role+"\x00", said...)
+	return sum(x.secret, magic+" "+x.protocol.Name+" "+role(initiator)+"\x00", said...)
 }
 
 func sum(secret []byte, label string, parts ...[]byte) []byte {
@@ -249,10 +266,4 @@ func sum(secret []byte, label string, parts ...[]byte) []byte {
 		m.Write(p)
 	}
 	return m.Sum(nil)
-}
-
-func nonce() []byte {
-	b := make([]byte, nonceBytes)
-	rand.Read(b) //nolint:errcheck // it ends the program rather than fail
-	return b
 }

@@ -213,10 +213,24 @@ func TestTheTagProvesNothing(t *testing.T) {
 		return x, hello
 	}
 	i, hello := liar(four)
-	_, err := shake(i, four.Accept(known(four, secret)), hello, 1<<20, nil)
+	a := four.Accept(known(four, secret))
+	challenge, err := takeAll(a, hello)
+	require.NoError(t, err)
+	_, err = takeAll(i, challenge)
+	assert.Equal(t, ErrProof, err, "it can't even check what the acceptor says")
+	_, err = takeAll(a, i.Say(messages[0]))
 	assert.Equal(t, ErrProof, err)
 
-	i, a := opened(t, four)
+	// One that answers is found out by the challenge: the initiator has said nothing but the hello.
+	i, hello = four.Initiate(secret)
+	a = four.Accept(func(Tag) []byte { return another })
+	challenge, err = takeAll(a, hello)
+	require.NoError(t, err)
+	_, err = takeAll(i, challenge)
+	assert.Equal(t, ErrProof, err)
+	assert.Equal(t, 1, i.Steps())
+
+	i, a = opened(t, four)
 	_, err = takeAll(a, i.Say(messages[0]))
 	require.NoError(t, err)
 	a.Use(another)
@@ -272,7 +286,9 @@ func TestRecordedMessages(t *testing.T) {
 	t.Run("to an initiator", func(t *testing.T) {
 		i, _ := four.Initiate(secret)
 		_, err := takeAll(i, said[1])
-		require.NoError(t, err, "so can a challenge")
+		assert.Equal(t, ErrProof, err, "a challenge can't: it is of another hello")
+		assert.Equal(t, 1, i.Steps())
+		i, _ = opened(t, four)
 		i.Say(messages[0])
 		_, err = takeAll(i, said[3])
 		assert.Equal(t, ErrProof, err)
@@ -299,9 +315,7 @@ func TestReflectedMessages(t *testing.T) {
 	})
 	t.Run("from the beginning", func(t *testing.T) {
 		i, hello := p.Initiate(secret)
-		_, err := takeAll(i, append(p.opening(), hello[openingBytes+tagBytes:]...))
-		require.NoError(t, err)
-		_, err = takeAll(i, i.Say([]byte("x")))
+		_, err := takeAll(i, append(p.opening(), append(hello[openingBytes+tagBytes:], make([]byte, proofBytes)...)...))
 		assert.Equal(t, ErrProof, err)
 	})
 	t.Run("from the acceptor to another one", func(t *testing.T) {
@@ -499,7 +513,7 @@ func FuzzInitiator(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, step int) {
 		i, _ := four.Initiate(secret)
 		feed(i, data, step)
-		if i.Steps() > 3 {
+		if i.Steps() > 1 {
 			t.Fatal("it is taken for the peer")
 		}
 	})

@@ -2,10 +2,14 @@ package handshake
 
 import "io"
 
-// Call begins the initiator's side over a connection, and waits for the challenge. An
+// Call begins the initiator's side over a connection, and waits for the challenge, which proves that
+// the acceptor knows the secret. An
 // error of the connection is returned as it is.
 func (p *Protocol) Call(rw io.ReadWriter, secret []byte) (*Exchange, error) {
 	x, hello := p.Initiate(secret)
+	if x.err != nil {
+		return nil, x.err
+	}
 	if _, err := rw.Write(hello); err != nil {
 		return nil, err
 	}

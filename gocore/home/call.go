@@ -6,10 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"strings"
+	"syscall"
 	"time"
+
+	"gormapy/gocore/seal"
 )
 
 // The variables by which a rank finds its home. They are consumed with the launcher's: a
@@ -61,7 +65,13 @@ func Given() *Where {
 }
 
 // Call connects to the first of the addresses at which the mpiexec of this job answers. It
-// tries them all at once.
+// tries them all at once:
+//
+//	each attempt                         hello ->, <- challenge with mpiexec's proof
+//	the one that holds first             Hello and proof ->, <- an empty message; the others end
+//
+// So nobody but the mpiexec of this job is told which rank calls, and somebody else who answers, and then is
+// silent, holds nothing up. An attempt that fails passes first on.
 func (w *Where) Call(hello Hello) (*Link, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
 	defer cancel()
@@ -71,7 +81,7 @@ func (w *Where) Call(hello Hello) (*Link, error) {
 	found := make(chan *Link, 1)
 	for _, address := range w.Addresses {
 		go func() {
-			l, err := w.attempt(ctx, address, hello, first)
+			l, err := w.again(ctx, address, hello, first)
 			if err == nil {
 				found <- l
 			}
@@ -93,13 +103,40 @@ func (w *Where) Call(hello Hello) (*Link, error) {
 	return nil, errors.Join(errs...)
 }
 
-func (w *Where) attempt(ctx context.Context, address string, hello Hello, first <-chan struct{}) (*Link, error) {
+// evictedTime is how long a rank calls again whose connections end in their handshakes, because mpiexec has
+// to do with many at once.
+const evictedTime = time.Second
+
+// again repeats an attempt whose connection mpiexec has evicted.
+func (w *Where) again(ctx context.Context, address string, hello Hello, first chan struct{}) (*Link, error) {
+	var end time.Time
+	for pause := 5 * time.Millisecond; ; pause *= 2 {
+		l, err := w.attempt(ctx, address, hello, first)
+		if !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) {
+			return l, err
+		}
+		if end.IsZero() {
+			end = time.Now().Add(evictedTime)
+		}
+		if time.Now().Add(pause).After(end) {
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (w *Where) attempt(ctx context.Context, address string, hello Hello, first chan struct{}) (*Link, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
 	}
 	_ = conn.SetDeadline(time.Now().Add(answerLimit))
-	err = func() error {
+	l := &Link{Hello: hello}
+	err = func() (err error) {
 		x, err := protocol.Call(conn, w.Secret)
 		if err != nil {
 			return err
@@ -109,6 +146,11 @@ func (w *Where) attempt(ctx context.Context, address string, hello Hello, first 
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+		defer func() {
+			if err != nil {
+				first <- struct{}{}
+			}
+		}()
 		body, err := json.Marshal(hello)
 		if err != nil {
 			return err // impossible: numbers and text
@@ -116,7 +158,10 @@ func (w *Where) attempt(ctx context.Context, address string, hello Hello, first 
 		if err := x.Tell(conn, body); err != nil {
 			return err
 		}
-		_, err = x.Hear(conn)
+		if _, err = x.Hear(conn); err != nil {
+			return err
+		}
+		l.conn, err = seal.Secure(conn, x)
 		return err
 	}()
 	if err != nil {
@@ -124,5 +169,5 @@ func (w *Where) attempt(ctx context.Context, address string, hello Hello, first 
 		return nil, fmt.Errorf("%s: %w", address, err)
 	}
 	_ = conn.SetDeadline(time.Time{})
-	return &Link{Hello: hello, conn: conn}, nil
+	return l, nil
 }

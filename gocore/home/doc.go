@@ -6,8 +6,9 @@
 //
 // mpiexec listens on a port of its host (Listen), and passes its addresses and a secret of
 // this job to the ranks in their environment (Variables). Each rank connects (Where.Call),
-// and has a handshake of package handshake, whose first message is the rank's Hello. Then
-// both sides send messages: a head in JSON, and data, each behind its length.
+// and has a keyed handshake of package handshake, in which mpiexec proves itself first, and whose first message is the rank's Hello. All
+// that follows is encrypted (seal.Conn). Both sides send messages: a head in JSON, and data, each
+// behind its length.
 //
 //	rank to mpiexec
 //	clock    asks for mpiexec's time: see Link.Clock
@@ -32,8 +33,9 @@
 //
 // # What it does not do
 //
-// What follows the handshake is neither encrypted nor authenticated, as in package
-// handshake.
+// The Hello can be read on its way: rank, process id and name of the host. The secret is as
+// safe as the launcher in between, which passes it on. Who ends a connection from outside
+// has mpiexec take the rank for ended.
 //
-// It may import handshake.
+// It may import handshake and seal.
 package home

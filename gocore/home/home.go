@@ -3,12 +3,14 @@ package home
 import (
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
 	"time"
 
 	"gormapy/gocore/handshake"
+	"gormapy/gocore/seal"
 )
 
 // Event is what has happened to a rank: it has connected (Message is nil and Over false),
@@ -24,20 +26,27 @@ type Home struct {
 	listener net.Listener
 	secret   []byte
 	events   chan Event
-	shaking  chan struct{} // one for each handshake in progress
+	waiting  *handshake.Waiting
 	now      func() int64
 }
 
-// maxShaking bounds the connections that have not proved yet that they are of this job.
-const maxShaking = 64
+const (
+	// strangers is how many connections may be in their handshakes beside those of the job's ranks.
+	strangers = 64
+	// acceptPause is the pause after an accept that failed, for lack of descriptors for example.
+	acceptPause = 10 * time.Millisecond
+)
 
-// Listen makes the home of a job. now is mpiexec's clock, in nanoseconds.
-func Listen(now func() int64) (*Home, error) {
-	h := &Home{secret: make([]byte, 32), events: make(chan Event, 1024), shaking: make(chan struct{}, maxShaking), now: now}
+// Listen makes the home of a job of a number of ranks. now is mpiexec's clock, in nanoseconds.
+func Listen(ranks int, now func() int64) (*Home, error) {
+	h := &Home{secret: make([]byte, 32), events: make(chan Event, 1024), waiting: handshake.NewWaiting(ranks + strangers), now: now}
 	if _, err := rand.Read(h.secret); err != nil {
 		return nil, fmt.Errorf("make a secret: %w", err)
 	}
-	var err error
+	err := seal.Usable()
+	if err != nil {
+		return nil, err
+	}
 	if h.listener, err = net.Listen("tcp", ":0"); err != nil {
 		return nil, fmt.Errorf("listen for the ranks: %w", err)
 	}
@@ -45,16 +54,46 @@ func Listen(now func() int64) (*Home, error) {
 	return h, nil
 }
 
-// Where returns where the ranks find this home: at any address of this host.
+// Where returns where the ranks find this home: at the addresses of this host that lead to it from others,
+// and from here, too. The loopback addresses are left out, because on another host they lead to that
+// one; unless there are no others, when the ranks can't be elsewhere.
 func (h *Home) Where() (addresses []string, secret []byte) {
 	port := strconv.Itoa(h.listener.Addr().(*net.TCPAddr).Port)
-	addrs, _ := net.InterfaceAddrs()
-	for _, a := range addrs {
-		if n, ok := a.(*net.IPNet); ok && !n.IP.IsLinkLocalUnicast() {
-			addresses = append(addresses, net.JoinHostPort(n.IP.String(), port))
-		}
+	for _, ip := range published() {
+		addresses = append(addresses, net.JoinHostPort(ip.String(), port))
 	}
 	return addresses, h.secret
+}
+
+func published() []net.IP {
+	all, _ := net.Interfaces()
+	return reachable(all, func(i *net.Interface) []net.Addr {
+		addrs, _ := i.Addrs()
+		return addrs
+	})
+}
+
+// reachable returns the addresses of interfaces to publish.
+func reachable(all []net.Interface, addresses func(*net.Interface) []net.Addr) (ips []net.IP) {
+	var loopback []net.IP
+	for _, i := range all {
+		if i.Flags&net.FlagUp == 0 {
+			continue
+		}
+		for _, a := range addresses(&i) {
+			switch n, ok := a.(*net.IPNet); {
+			case !ok || n.IP.IsLinkLocalUnicast():
+			case n.IP.IsLoopback():
+				loopback = append(loopback, n.IP)
+			default:
+				ips = append(ips, n.IP)
+			}
+		}
+	}
+	if len(ips) == 0 {
+		return loopback
+	}
+	return ips
 }
 
 // Events are what happens to the ranks, for each rank in order.
@@ -66,14 +105,19 @@ func (h *Home) Close() { _ = h.listener.Close() }
 func (h *Home) accept() {
 	for {
 		conn, err := h.listener.Accept()
-		if err != nil {
+		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		h.shaking <- struct{}{}
+		if err != nil {
+			h.waiting.Evict()
+			time.Sleep(acceptPause)
+			continue
+		}
+		h.waiting.Hold(conn)
 		go func() {
 			l := h.greet(conn)
-			<-h.shaking
 			if l == nil {
+				h.waiting.Release(conn)
 				conn.Close()
 				return
 			}
@@ -92,15 +136,16 @@ func (h *Home) greet(conn net.Conn) *Link {
 		}
 		return h.secret
 	})
-	if _, err := x.Hear(conn); err != nil {
-		return nil
-	}
 	body, err := x.Hear(conn)
-	l := &Link{conn: conn}
+	l := &Link{}
 	if err != nil || json.Unmarshal(body, &l.Hello) != nil || l.Hello.Rank < 0 || l.Hello.Rank >= l.Hello.Size {
 		return nil
 	}
-	if x.Tell(conn, nil) != nil {
+	// It is of this job. From here on it is not evicted: the rank would take that for the end of mpiexec.
+	if !h.waiting.Release(conn) || x.Tell(conn, nil) != nil {
+		return nil
+	}
+	if l.conn, err = seal.Secure(conn, x); err != nil {
 		return nil
 	}
 	_ = conn.SetDeadline(time.Time{})

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"sync"
 	"time"
 
 	"gormapy/gocore/handshake"
+	"gormapy/gocore/seal"
 )
 
 // The kinds of messages, see the package comment.
@@ -49,7 +49,7 @@ type Hello struct {
 	Host                  string
 }
 
-var protocol = &handshake.Protocol{Name: "home", Version: 1, Limits: []int{4 << 10, 0}}
+var protocol = &handshake.Protocol{Name: "home", Version: 3, Limits: []int{4 << 10, 0}, Keyed: true}
 
 const (
 	headLimit = 1 << 20
@@ -63,7 +63,7 @@ const (
 // receives.
 type Link struct {
 	Hello Hello // of the rank
-	conn  net.Conn
+	conn  *seal.Conn
 	mu    sync.Mutex // of senders
 }
 

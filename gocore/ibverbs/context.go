@@ -7,8 +7,11 @@ import "C"
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // Context is an opened device.
@@ -250,11 +253,20 @@ func (p *PD) Register(addr uint64, n int, access Access) (*MR, error) {
 	return m, nil
 }
 
+// lockLimit returns what to do about the limit of locked memory, "" if there is none.
+func lockLimit() string {
+	var l unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &l); err != nil || l.Cur == unix.RLIM_INFINITY {
+		return ""
+	}
+	return fmt.Sprintf("; this process may lock %d KiB of memory (ulimit -l), which may be too little: unlimited is usual for RDMA", l.Cur>>10)
+}
+
 func refused(errno syscall.Errno, addr uint64, n int, access Access) error {
 	why := ""
 	switch {
 	case errors.Is(errno, syscall.ENOMEM) || errors.Is(errno, syscall.EAGAIN) || errors.Is(errno, syscall.EPERM):
-		why = "; the limit of locked memory (ulimit -l) may be too low"
+		why = lockLimit()
 	case errors.Is(errno, syscall.EFAULT):
 		why = "; that range is not memory of this process, or not writable"
 	}

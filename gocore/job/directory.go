@@ -3,6 +3,9 @@ package job
 import (
 	"bytes"
 	"fmt"
+	"net/netip"
+	"slices"
+	"time"
 	"unsafe"
 
 	"gormapy/gocore/sys/atom"
@@ -56,6 +59,21 @@ func (d *Directory) Size() int { return len(d.seg.Ranks) }
 
 // Hosts returns the number of hosts of the job.
 func (d *Directory) Hosts() int { return int(d.seg.Head.Hosts) }
+
+// OnNode returns the number of this rank among those of its node.
+func (d *Directory) OnNode() int { return slices.Index(d.seg.RanksOf(d.seg.NodeOf(d.rank)), d.rank) }
+
+// Address waits until the node has found by which of its addresses it and other nodes reach each
+// other, or until end. It returns no valid address if that is not known.
+func (d *Directory) Address(end time.Time) netip.Addr {
+	for {
+		a := d.seg.Address()
+		if a.IsValid() || time.Now().After(end) {
+			return a
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
 
 // Secret returns bytes that only the ranks of this job know.
 func (d *Directory) Secret() []byte { return d.seg.Head.Secret[:] }

@@ -1,7 +1,9 @@
 package job
 
 import (
+	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -31,4 +33,22 @@ func TestDirectory(t *testing.T) {
 	assert.Error(t, a.Mail(2, make([]byte, 233)))
 	require.NoError(t, a.Mail(2, nil))
 	assert.NotNil(t, b.Mailed(0))
+}
+
+func TestPlace(t *testing.T) {
+	segs, err := CreateNodes([]int{0, 1, 0, 1, 1})
+	require.NoError(t, err)
+	for rank, number := range []int{0, 0, 1, 1, 2} {
+		assert.Equal(t, number, segs[rank%2].Directory(rank).OnNode(), "rank %d", rank)
+	}
+	d := segs[1].Directory(4)
+	assert.False(t, d.Address(time.Now()).IsValid())
+	time.AfterFunc(10*time.Millisecond, func() { segs[1].SetAddress(netip.MustParseAddr("::ffff:10.0.0.2")) })
+	assert.Equal(t, "10.0.0.2", d.Address(time.Now().Add(20*time.Second)).String())
+	segs[1].SetAddress(netip.MustParseAddr("10.0.0.3"))
+	assert.Equal(t, "10.0.0.2", d.Address(time.Now()).String(), "the first one stays")
+	assert.False(t, segs[0].Address().IsValid(), "each node has its own")
+	for _, seg := range segs {
+		require.NoError(t, seg.Close())
+	}
 }

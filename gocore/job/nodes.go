@@ -2,6 +2,7 @@ package job
 
 import (
 	"math/bits"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -22,9 +23,24 @@ import (
 // which takes it as the receiver would, and sends it to the receiver's node, where the
 // agent puts it into the slot as the sender would.
 
-// CutOff records that this node is cut off from the larger part of the job: its ranks have to
-// end. The agent calls it, and then RingRanks.
-func (s *Segment) CutOff() { atomic.StoreUint32(&s.Head.CutOff, 1) }
+// CutOff records that this node is cut off from the larger part of the job, because hosts don't reach each other
+// or because what arrives there is forged: its ranks have to end. The agent calls it, and then RingRanks.
+func (s *Segment) CutOff(forged bool) {
+	why := cutUnreached
+	if forged {
+		why = cutForged
+	}
+	atomic.CompareAndSwapUint32(&s.Head.CutOff, 0, why)
+}
+
+// The values of Head.CutOff.
+const (
+	cutUnreached uint32 = iota + 1
+	cutForged
+)
+
+// CutByForgery reports whether CutOff has been called because of what was forged.
+func (s *Segment) CutByForgery() bool { return atomic.LoadUint32(&s.Head.CutOff) == cutForged }
 
 // HasCutOff reports whether CutOff has been called.
 func (s *Segment) HasCutOff() bool { return atomic.LoadUint32(&s.Head.CutOff) != 0 }
@@ -35,6 +51,8 @@ const (
 	NodeLeft uint32 = 1 << (30 + iota)
 	// Unreachable: the node has left before the rank had ended or finalized.
 	Unreachable
+	// Forged, beside Unreachable: because what came from a node was not what it had sent.
+	Forged uint32 = 1 << 29
 )
 
 // Nodes returns the number of nodes of the job.
@@ -143,9 +161,12 @@ func (s *Segment) Shadow(r int, st Status) {
 
 // Lose records that the node of rank r, which is not this one, has left the job: the rank
 // has ended. The agent calls it, and then RingRanks.
-func (s *Segment) Lose(r int) {
+func (s *Segment) Lose(r int, forged bool) {
 	rk := &s.Ranks[r]
 	flags := NodeLeft
+	if forged {
+		flags |= Forged
+	}
 	if st := atomic.LoadUint32(&rk.State); st != StateFinalized && atomic.LoadUint32(&rk.Ended) == 0 {
 		flags |= Unreachable
 	}
@@ -215,4 +236,21 @@ func (s *Segment) SetNodes(nodes []int, node, hosts int) {
 		s.Head.Nodes = max(s.Head.Nodes, uint32(n)+1)
 	}
 	s.Head.Node, s.Head.Hosts = uint32(node), uint32(hosts)
+}
+
+// SetAddress records the address of this node that a link of its agent uses. The first one
+// stays.
+func (s *Segment) SetAddress(a netip.Addr) {
+	if atomic.LoadUint32(&s.Head.HasAddress) == 0 {
+		s.Head.Address = a.As16()
+		atomic.StoreUint32(&s.Head.HasAddress, 1)
+	}
+}
+
+// Address returns the address that SetAddress has recorded, no valid one if there is none yet.
+func (s *Segment) Address() netip.Addr {
+	if atomic.LoadUint32(&s.Head.HasAddress) == 0 {
+		return netip.Addr{}
+	}
+	return netip.AddrFrom16(s.Head.Address).Unmap()
 }

@@ -79,6 +79,10 @@ type Head struct {
 	CutOff uint32
 
 	CoreMask [16]uint64 // by processor: whether a rank of this node may use it, see CountCores
+
+	Address    [16]byte // of this node, see SetAddress
+	HasAddress uint32   // 1 once Address is valid
+	_          uint32
 }
 
 // WaitRecord describes what a thread of a rank waits for. Seq is odd while a wait

@@ -90,7 +90,7 @@ func runAway(o *Options, e *engine, args []string) (int, error) {
 	a := &away{opt: o, engine: e, begun: time.Now(), ranks: map[int]*guest{}, absent: map[int][]string{}, ended: make(chan unix.WaitStatus, 1),
 		pending: map[unix.Signal]time.Time{}}
 	var err error
-	if a.home, err = home.Listen(job.Now); err != nil {
+	if a.home, err = home.Listen(o.Ranks(), job.Now); err != nil {
 		return 0, err
 	}
 	defer a.home.Close()

@@ -166,12 +166,16 @@ func (m *Monitor) end(code int) {
 	os.Exit(code)
 }
 
-// CutOff ends this process, because its node does not reach the larger part of the job, which
-// goes on. One rank of the node says so.
+// CutOff ends this process, because its node does not reach the larger part of the job, or what comes from there is
+// forged. That part goes on. One rank of the node says so.
 func (m *Monitor) CutOff() {
 	if m != nil && !m.ending.Swap(true) && m.speaksForNode() {
-		m.say(fmt.Sprintf("gormapy: %s, with %d of the job's %d ranks, does not reach the larger part of the job any more: its ranks end\n",
-			m.host, len(m.seg.RanksOf(m.seg.Node())), len(m.seg.Ranks)))
+		why := "does not reach the larger part of the job any more"
+		if m.seg.CutByForgery() {
+			why = "has to leave the job, because something on the way forges what hosts send each other"
+		}
+		m.say(fmt.Sprintf("gormapy: %s, with %d of the job's %d ranks, %s: its ranks end\n",
+			m.host, len(m.seg.RanksOf(m.seg.Node())), len(m.seg.Ranks), why))
 	}
 	_ = os.Stdout.Sync()
 	os.Exit(1)
@@ -258,6 +262,8 @@ func (m *Monitor) PeerEnded(rank int) {
 	}
 	code, how := 1, "has ended without calling MPI_Finalize"
 	switch {
+	case atomic.LoadUint32(&rk.Flags)&(job.Unreachable|job.Forged) == job.Unreachable|job.Forged:
+		how = "can't be reached any more: its host has left the job, because something on the way forges what hosts send each other"
 	case atomic.LoadUint32(&rk.Flags)&job.Unreachable != 0:
 		how = "can't be reached any more: its host has left the job, or it was the first rank there and has ended"
 	case exited && ws.Signaled():

@@ -59,7 +59,7 @@ func TestWhoSpeaks(t *testing.T) {
 // told is a monitor whose home is in this process; next returns what the home hears.
 func told(t *testing.T, seg *job.Segment, rank int) (m *Monitor, next func() *home.Message, l *home.Link) {
 	t.Helper()
-	h, err := home.Listen(func() int64 { return job.Now() + 1_000_000_000 })
+	h, err := home.Listen(4, func() int64 { return job.Now() + 1_000_000_000 })
 	require.NoError(t, err)
 	t.Cleanup(h.Close)
 	at := &home.Where{Record: true}

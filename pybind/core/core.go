@@ -8,6 +8,7 @@ package core
 
 import (
 	"fmt"
+	"os"
 
 	"gormapy/gocore/mpi"
 )
@@ -20,6 +21,15 @@ func Version() string { return version }
 
 // LibraryVersion returns the name and version of this MPI library.
 func LibraryVersion() string { return "gormapy " + version }
+
+// SetVariable sets an environment variable, before Init, as the program has set it. The Go
+// runtime has the environment with which the process was started.
+func SetVariable(name, value string) int {
+	if os.Getenv(name) != value {
+		_ = os.Setenv(name, value) // it comes from the environment: it can be there
+	}
+	return 0
+}
 
 // Init makes this process a rank of its job.
 func Init() int { return -mpi.Init() }

@@ -1,5 +1,6 @@
 """Several hosts on this machine, and the launchers that start ranks there. See README.md."""
 
+import contextlib
 import fcntl
 import os
 import shutil
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 from support.mpirun import environment, mpiexec
 
+from gormapy import info
 from gormapy_compare import peers
 
 FOLDER = Path(__file__).parent
@@ -58,6 +60,34 @@ class Bed:
     def on(self, host, *command):
         """Run a command of the system on a host."""
         return self.call("netns-hosts", "exec", host, "--", *command)
+
+    @contextlib.contextmanager
+    def interfaces_that_lead_nowhere(self):
+        """Give hosts 0 and 1 a docker0, with the same address on each, and an aaa0, which no other host reaches."""
+        self.up(2)
+        try:
+            for host in range(2):
+                for name, address in (("aaa0", f"192.168.77.{host + 1}/32"), ("docker0", "172.17.0.1/16")):
+                    self.on(host, "ip", "link", "add", name, "type", "bridge")
+                    self.on(host, "ip", "addr", "add", address, "dev", name)
+                    self.on(host, "ip", "link", "set", name, "up")
+            yield
+        finally:
+            for host in range(2):
+                self.on(host, "sh", "-c", "ip link del docker0; ip link del aaa0; true")
+
+    @contextlib.contextmanager
+    def second_network(self):
+        """Join hosts 0 and 1 by a second network, 10.78.0.1 and 10.78.0.2, as eth1."""
+        self.up(2)
+        subprocess.run("ip link add eth1 netns host0 type veth peer name eth1 netns host1".split(), check=True)
+        try:
+            for host in range(2):
+                self.on(host, "ip", "addr", "add", f"10.78.0.{host + 1}/24", "dev", "eth1")
+                self.on(host, "ip", "link", "set", "eth1", "up")
+            yield
+        finally:
+            self.on(0, "ip", "link", "del", "eth1")
 
     def begin(self, command, host=0, **env):
         """Start a command on a host."""
@@ -170,6 +200,15 @@ def slurm(bed):
     bed.call("slurm-up", "hosts", 2)
     yield {"SLURM_CONF": "/run/testbed-slurm/slurm.conf"}
     bed.call("slurm-down")
+
+
+@pytest.fixture(params=["auto", "ofi"])
+def network(request):
+    """The setting of what ranks use by themselves, and that of libfabric."""
+    for transport in info.report()["transports"]:
+        if transport["name"] == request.param and not transport["usable"]:
+            pytest.skip(f"GORMAPY_FABRIC={request.param} can't be used: {transport['text']}")
+    return {"GORMAPY_FABRIC": request.param}
 
 
 @pytest.fixture(scope="session")

@@ -9,10 +9,10 @@ pytestmark = [pytest.mark.hosts, pytest.mark.timeout(300)]
 
 
 @pytest.mark.parametrize("how", ["killed", "exit", "abort", "raise"])
-def test_a_rank_that_fails_ends_all(bed, launchers, python, programs, how):
+def test_a_rank_that_fails_ends_all(bed, launchers, python, programs, how, network):
     bed.up(2)
     begun = time.monotonic()
-    result = bed.run([*launchers.ours(2, 4), python, programs / "ends.py", how])
+    result = bed.run([*launchers.ours(2, 4), python, programs / "ends.py", how], **network)
     assert time.monotonic() - begun < 60, result
     assert result.status != 0, result
     if how == "abort":
@@ -21,10 +21,11 @@ def test_a_rank_that_fails_ends_all(bed, launchers, python, programs, how):
         assert result.output.count("ValueError: wrong") == 1, result
 
 
-def test_a_host_that_vanishes(bed, launchers, python, programs):
+@pytest.mark.parametrize("how", ["waits", "writes"])
+def test_a_host_that_vanishes(bed, launchers, python, programs, network, how):
     """Its ranks have failed after GORMAPY_PEER_TIMEOUT, also for a rank without a connection to them."""
     bed.up(2)
-    job = bed.begin([*launchers.ours(2, 4), python, programs / "ends.py", "waits"], GORMAPY_PEER_TIMEOUT="3")
+    job = bed.begin([*launchers.ours(2, 4), python, programs / "ends.py", how], GORMAPY_PEER_TIMEOUT="3", **network)
     lines = []
     while sum("is there" in line for line in lines) < 4:
         lines.append(job.stdout.readline())

@@ -60,10 +60,14 @@ def build(go: list[str]) -> None:
     # The guest can't fetch mpi4py's tests; without them their step is skipped.
     fetch = "import sys; sys.path[:0] = ['tests/conformance', 'tests']; import conftest; conftest.download()"
     subprocess.run([sys.executable, "-c", fetch], cwd=TREE, stderr=subprocess.DEVNULL)
-    # To compile modules takes 20 times as long inside. tests/support/mpirun.py has its jobs look there.
+    warm()
+
+
+def warm() -> None:
+    """Compile modules, which takes 20 times as long inside. tests/support/mpirun.py has its jobs look there."""
     cache = {"PYTHONPYCACHEPREFIX": str(TREE / ".cache" / "bytecode"), "PYTHONPATH": str(TREE / "python")}
-    warm = "import gormapy.MPI, gormapy.__main__, numpy, numpy.random, pytest, subprocess, tempfile, threading"
-    subprocess.run([sys.executable, "-c", warm], cwd=TREE, env={**os.environ, **cache})
+    imports = "import gormapy.MPI, gormapy.__main__, numpy, numpy.random, pytest, subprocess, tempfile, threading"
+    subprocess.run([sys.executable, "-c", imports], cwd=TREE, env={**os.environ, **cache})
 
 
 def missing(step: Step) -> str:

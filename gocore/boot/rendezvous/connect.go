@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gormapy/gocore/handshake"
+	"gormapy/gocore/seal"
 )
 
 const (
@@ -121,7 +122,7 @@ func (c *caller) attempt(ctx context.Context, address string) (net.Conn, error) 
 		return nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	err = c.shake(ctx, conn)
+	secured, err := c.shake(ctx, conn)
 	if !stop() && err == nil {
 		err = ctx.Err()
 	}
@@ -135,34 +136,43 @@ func (c *caller) attempt(ctx context.Context, address string) (net.Conn, error) 
 		}
 		return nil, fmt.Errorf("%s: %w", address, foreignJob(err))
 	}
-	return conn, nil
+	return secured, nil
 }
 
-// shake has the handshake. Only one attempt gets as far as to be this rank's.
-func (c *caller) shake(ctx context.Context, conn net.Conn) error {
+// shake has the handshake, and returns the connection as it is to be used. Only one attempt gets as
+// far as to be this rank's. Before it may, what answers has proved that it knows the secret (Call):
+//
+//	each attempt, at once:     hello ->, <- challenge with rank 0's proof
+//	the one that holds talk:   card and proof ->, <- verdict
+//
+// So another program that answers, and then is silent, holds up neither the others nor this one.
+func (c *caller) shake(ctx context.Context, conn net.Conn) (net.Conn, error) {
 	_ = conn.SetDeadline(time.Now().Add(answerLimit))
 	x, err := protocol.Call(conn, c.secret)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	c.talk.Lock()
 	defer c.talk.Unlock()
 	if err := ctx.Err(); err != nil {
-		return err
+		return nil, err
 	}
-	// It knows the secret's tag: it is rank 0, and may be slow.
+	// It knows the secret: it is rank 0, and may be slow.
 	_ = conn.SetDeadline(c.end.Add(answerLimit))
 	if err := x.Tell(conn, c.card.marshal()); err != nil {
-		return err
+		return nil, err
 	}
 	verdict, err := x.Hear(conn)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(verdict) > 0 {
-		return &refusedError{string(verdict)}
+		return nil, &refusedError{string(verdict)}
 	}
-	return conn.SetDeadline(time.Time{})
+	if err := conn.SetDeadline(time.Time{}); err != nil {
+		return nil, err
+	}
+	return seal.Secure(conn, x)
 }
 
 // foreignJob says an error of the handshake in terms of jobs.

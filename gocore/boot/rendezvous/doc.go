@@ -7,7 +7,7 @@
 // Rank 0 listens at the first of some candidate addresses that is free, until all have
 // joined or the time-out ends. The others try all of them, again and again. Both sides
 // prove by package handshake that they know the job's secret before anything else is
-// said, so that another job's rank 0, or another program, at a candidate address is passed
+// said, rank 0 first, so that another job's rank 0, or another program, at a candidate address is passed
 // over:
 //
 //	rank → rank 0: rank, size, node, instance   16 bytes + 16, see card
@@ -18,9 +18,10 @@
 //
 // The secret is GORMAPY_SECRET or, without it, made of the identity of the job. The
 // latter can be found out by whoever may look at the job: it guards against mistakes, not
-// against a hostile neighbour. What follows the handshake is neither encrypted nor
-// authenticated, so nothing secret is sent there if the user has given a secret: the ranks
-// derive what they need from it.
+// against a hostile neighbour. Everything after the verdict is encrypted (seal.Conn), with keys that
+// who only listens can't find out even if he knows the job's identity; one who is between the ranks,
+// and knows it, can. If the user has given a secret no other one is sent: the ranks derive what
+// they need from it.
 //
 // # Frames
 //
@@ -44,5 +45,5 @@
 // 0. If rank 0 is lost the others get the event Lost; keep-alive probes find that its host
 // has vanished. A rank that is only stopped answers them.
 //
-// It may import boot/store, handshake and settings.
+// It may import boot/store, handshake, seal and settings.
 package rendezvous

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"net"
 	"strconv"
-	"sync"
 	"time"
 
 	"gormapy/gocore/handshake"
+	"gormapy/gocore/seal"
 )
 
 const (
@@ -25,10 +25,8 @@ type door struct {
 	secret []byte
 	tag    handshake.Tag
 	listen net.Listener
-
-	mu      sync.Mutex
-	waiting []net.Conn // in their handshakes, the oldest first
-	closed  bool
+	// waiting are in their handshakes. A rank of the job that is evicted comes again.
+	waiting *handshake.Waiting
 }
 
 // openDoor listens at the first free address of the candidates.
@@ -40,7 +38,7 @@ func openDoor(s *server, where place, secret []byte) (*door, error) {
 			failed = err
 			continue
 		}
-		d := &door{server: s, secret: secret, tag: protocol.Tag(secret), listen: l}
+		d := &door{server: s, secret: secret, tag: protocol.Tag(secret), listen: l, waiting: handshake.NewWaiting(s.size + strangers)}
 		s.door = d
 		go d.run()
 		return d, nil
@@ -58,42 +56,15 @@ func (d *door) run() {
 			time.Sleep(10 * time.Millisecond)
 			continue
 		}
-		if d.hold(conn) {
+		if d.waiting.Hold(conn) {
 			go d.admit(conn)
-		}
-	}
-}
-
-// hold notes a connection that is in its handshake. If there are too many the oldest is
-// closed: a rank of the job would come again.
-func (d *door) hold(conn net.Conn) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
-		conn.Close()
-		return false
-	}
-	if d.waiting = append(d.waiting, conn); len(d.waiting) > d.server.size+strangers {
-		d.waiting[0].Close()
-		d.waiting = d.waiting[1:]
-	}
-	return true
-}
-
-func (d *door) release(conn net.Conn) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for i, c := range d.waiting {
-		if c == conn {
-			d.waiting = append(d.waiting[:i:i], d.waiting[i+1:]...)
-			return
 		}
 	}
 }
 
 // admit has the handshake with who has called, and serves it.
 func (d *door) admit(conn net.Conn) {
-	defer d.release(conn)
+	defer d.waiting.Release(conn)
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetKeepAliveConfig(keepAlive)
 	}
@@ -113,13 +84,16 @@ func (d *door) admit(conn net.Conn) {
 		conn.Close()
 		return
 	}
-	d.release(conn) // another rank's entry may close the door before this one's verdict
+	d.waiting.Release(conn) // another rank's entry may close the door before this one's verdict
 	held := &heldConn{Conn: conn, open: make(chan struct{})}
 	l, refusal := d.server.join(held, c)
 	err = x.Tell(conn, []byte(refusal[:min(len(refusal), verdictBytes)]))
 	if l == nil {
 		conn.Close()
 		return
+	}
+	if err == nil {
+		held.sealed, err = seal.Secure(conn, x)
 	}
 	if err != nil {
 		d.server.leave(c.rank, l)
@@ -133,25 +107,39 @@ func (d *door) admit(conn net.Conn) {
 	}
 }
 
-// heldConn is a connection on which nothing is written before the verdict.
+// heldConn is a connection on which nothing is read or written before the verdict, and everything is
+// encrypted after it. Its deadlines before the verdict are those of the handshake, which admit sets and
+// clears; so the link that it is given to waits until then before it sets one of its own:
+//
+//	admit: deadline of the handshake, verdict, no deadline, close(open)
+//	link:                                                               deadline, write
 type heldConn struct {
 	net.Conn
-	open chan struct{}
+	open   chan struct{}
+	sealed *seal.Conn // set when open is closed; nil: the handshake has failed
+}
+
+func (h *heldConn) SetWriteDeadline(t time.Time) error {
+	<-h.open
+	return h.Conn.SetWriteDeadline(t)
 }
 
 func (h *heldConn) Write(b []byte) (int, error) {
-	<-h.open
-	return h.Conn.Write(b)
+	if <-h.open; h.sealed == nil {
+		return 0, net.ErrClosed
+	}
+	return h.sealed.Write(b)
+}
+
+func (h *heldConn) Read(b []byte) (int, error) {
+	if <-h.open; h.sealed == nil {
+		return 0, net.ErrClosed
+	}
+	return h.sealed.Read(b)
 }
 
 // close ends listening, and all handshakes.
 func (d *door) close() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.closed = true
 	d.listen.Close()
-	for _, c := range d.waiting {
-		c.Close()
-	}
-	d.waiting = nil
+	d.waiting.Close()
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // protocol is that of the handshake: the bodies are a card and a verdict.
-var protocol = handshake.Protocol{Name: "rendezvs", Version: 1, Limits: []int{cardBytes, verdictBytes}}
+var protocol = handshake.Protocol{Name: "rendezvs", Version: 3, Limits: []int{cardBytes, verdictBytes}, Keyed: true}
 
 const (
 	cardBytes    = 32

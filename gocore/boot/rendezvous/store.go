@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gormapy/gocore/boot/store"
+	"gormapy/gocore/seal"
 )
 
 const (
@@ -74,6 +75,11 @@ func (j job) join(identity string) (*Store, error) {
 	}
 	if len(j.secret) == 0 {
 		j.secret = []byte(Secret.Value())
+	}
+	if j.size > 1 {
+		if err := seal.Usable(); err != nil {
+			return nil, fmt.Errorf("the ranks can't encrypt what they tell each other: %w", err)
+		}
 	}
 	j.given = len(j.secret) > 0
 	j.secret = derivedSecret(j.secret, identity) // jobs with one secret are told apart, too

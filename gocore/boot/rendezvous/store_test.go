@@ -1,7 +1,9 @@
 package rendezvous
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"net"
 	"strconv"
 	"strings"
@@ -210,6 +212,46 @@ func TestTakenRank(t *testing.T) {
 	each([]*Store{a, b}, func(s *Store) { s.Finalize() })
 }
 
+// What is said after the verdict can't be read on its way.
+func TestNobodyListens(t *testing.T) {
+	port := freePort(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	var heard bytes.Buffer
+	var work sync.WaitGroup
+	work.Go(func() {
+		near, err := l.Accept()
+		if !assert.NoError(t, err) {
+			return
+		}
+		far, err := net.Dial("tcp", address(port))
+		if !assert.NoError(t, err) {
+			return
+		}
+		go func() { _, _ = io.Copy(near, far); near.Close() }()
+		_, _ = io.Copy(far, io.TeeReader(near, &heard))
+		far.Close()
+	})
+	ranks := make([]*Store, 2)
+	for r, port := range []int{port, l.Addr().(*net.TCPAddr).Port} {
+		ranks[r], err = job{name: "test", rank: r, size: 2, where: place{hosts: []string{"127.0.0.1"}, ports: []int{port}}}.join("test")
+		require.NoError(t, err)
+	}
+	each(ranks, func(s *Store) {
+		assert.NoError(t, s.Put("key", []byte("mellon")))
+		assert.NoError(t, s.Fence())
+		got, err := s.Get(1-s.rank, "key")
+		assert.NoError(t, err)
+		assert.Equal(t, "mellon", string(got))
+	})
+	each(ranks, func(s *Store) { s.Finalize() })
+	work.Wait()
+	assert.Greater(t, heard.Len(), 200)
+	assert.NotContains(t, heard.String(), "mellon")
+	assert.NotContains(t, heard.String(), "key")
+}
+
 // squat listens at a port as a program that is not rank 0 of this job.
 func squat(t *testing.T, port int, greeting string) {
 	t.Helper()
@@ -267,8 +309,6 @@ func TestStrangers(t *testing.T) {
 	}
 	b, err := Join(1, 2, where, "")
 	require.NoError(t, err)
-	a.server.door.mu.Lock()
-	assert.LessOrEqual(t, len(a.server.door.waiting), 2+strangers)
-	a.server.door.mu.Unlock()
+	assert.LessOrEqual(t, a.server.door.waiting.Len(), 2+strangers)
 	each([]*Store{a, b}, func(s *Store) { assert.NoError(t, storetest.Play(s)) })
 }

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"crypto/rand"
 	"fmt"
+	"net/netip"
 	"slices"
 	"sync"
+	"time"
 
 	"gormapy/gocore/fabric"
 )
@@ -46,6 +48,12 @@ func (d *Directory) Size() int { return d.all.size }
 
 // Hosts implements fabric.Directory.
 func (d *Directory) Hosts() int { return 1 }
+
+// OnNode implements fabric.Directory.
+func (d *Directory) OnNode() int { return d.rank }
+
+// Address implements fabric.Directory.
+func (d *Directory) Address(time.Time) netip.Addr { return netip.Addr{} }
 
 // Secret implements fabric.Directory.
 func (d *Directory) Secret() []byte { return slices.Clone(d.all.secret) }

@@ -91,6 +91,45 @@ func TestAgainstC(t *testing.T) {
 	}
 }
 
+// BenchmarkMessage times a message of 8 bytes and its answer, on one thread, with and without
+// seals.
+func BenchmarkMessage(b *testing.B) {
+	for _, sealed := range []bool{false, true} {
+		b.Run(fmt.Sprintf("sealed=%v", sealed), func(b *testing.B) {
+			o := Options{Provider: "tcp;ofi_rxm", Sealed: sealed}
+			need(b, o)
+			w := fabrictest.NewWorld(b, 2, maker(o))
+			got := 0
+			for _, r := range w.Ranks {
+				r.Pause()
+				r.OnDeliver = func(int, *fabric.Header, []byte) { got++ }
+			}
+			var data [8]byte
+			send := func(from int) {
+				for got = 0; ; {
+					err := w.Ranks[from].Endpoint(1-from).Send(&fabric.Header{Kind: fabric.KindEager}, data[:])
+					if err == nil {
+						break
+					}
+					require.ErrorIs(b, err, fabric.ErrAgain)
+					w.Ranks[0].Poll()
+					w.Ranks[1].Poll()
+				}
+				for got == 0 {
+					w.Ranks[from].Poll()
+					w.Ranks[1-from].Poll()
+				}
+			}
+			send(0)
+			send(1)
+			for b.Loop() {
+				send(0)
+				send(1)
+			}
+		})
+	}
+}
+
 func putLoop(t testing.TB, g *origin, mem []byte, window, count int) time.Duration {
 	begin := time.Now()
 	g.completed = g.completed[:0]

@@ -1,8 +1,6 @@
 package ofi
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -10,21 +8,26 @@ import (
 	"gormapy/gocore/fabric"
 )
 
-// card is what a rank publishes: the address of its endpoint.
+// card is what a rank publishes: the address of its endpoint, and what others seal frames to
+// it with.
 type card struct {
 	provider string
 	name     []byte // the endpoint's, as libfabric has it
+	nonce    nonce
 }
 
-const cardVersion = 1
+const cardVersion = 2
 
 var errBadCard = errors.New("what it published is no card of this transport")
 
+// encode encodes a card: version, length of the provider's name, the name, length of the
+// address (2 bytes), the address, nonce.
 func (c *card) encode() ([]byte, error) {
 	b := []byte{cardVersion, byte(len(c.provider))}
 	b = append(b, c.provider...)
 	b = binary.LittleEndian.AppendUint16(b, uint16(len(c.name)))
 	b = append(b, c.name...)
+	b = append(b, c.nonce[:]...)
 	if len(c.provider) > 255 || len(c.name) == 0 || len(b) > fabric.CardBytes {
 		return nil, fmt.Errorf("the address of provider %s has %d bytes, and there is room for %d",
 			c.provider, len(c.name), fabric.CardBytes-len(b)+len(c.name))
@@ -43,20 +46,10 @@ func decodeCard(b []byte) (*card, error) {
 	c := &card{provider: string(b[:n])}
 	b = b[n:]
 	n, b = int(binary.LittleEndian.Uint16(b)), b[2:]
-	if n == 0 || len(b) < n {
+	if n == 0 || len(b) < n+len(c.nonce) {
 		return nil, errBadCard
 	}
 	c.name = append([]byte(nil), b[:n]...)
+	copy(c.nonce[:], b[n:])
 	return c, nil
-}
-
-// token returns the token of the frames from one rank to another.
-func token(secret []byte, from, to int) uint64 {
-	m := hmac.New(sha256.New, secret)
-	m.Write([]byte("gormapy ofi frame"))
-	var pair [16]byte
-	binary.LittleEndian.PutUint64(pair[:], uint64(from))
-	binary.LittleEndian.PutUint64(pair[8:], uint64(to))
-	m.Write(pair[:])
-	return binary.LittleEndian.Uint64(m.Sum(nil))
 }

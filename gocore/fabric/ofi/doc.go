@@ -24,12 +24,35 @@
 //
 // A message is one frame: a prefix, the header, the payload. It is sent from a
 // buffer of the transport and arrives in one of a ring of posted receives, which
-// is posted again after delivery. The prefix has the sender's rank, the message's number
-// among those from this sender to this receiver, and a token that only ranks of
-// the job can know. Frames with another token are dropped: other programs may use the
-// network, too. If a number is too high and the provider may reorder, the receiver keeps
-// the frame until those before it have come. If the provider keeps the order, messages
-// were lost (by a provider that reconnects on its own), and the connection is broken.
+// is posted again after delivery. The prefix has the sender's rank, the frame's number
+// among those from this sender to this receiver, and a tag. Frames with a wrong tag are
+// dropped: other programs may use the network, too. If a number is too high and the provider
+// may reorder, the receiver keeps the frame until those before it have come. If the provider
+// keeps the order, frames were lost (by a provider that reconnects on its own), and the
+// connection is broken.
+//
+// # Tags
+//
+// On one host, a tag is a word that only the ranks of the job can know, another one for each
+// pair of ranks and direction. What hosts send may be seen by others. So between hosts a tag is
+// the GMAC (AES-128, 16 bytes) of the whole frame with its prefix, with a key for each pair and
+// direction, see seal. Each tag that is made has a number of its own, which is the GMAC's nonce and goes with
+// the frame: a frame that the provider refuses is made again with another tag, because another frame may take its
+// place. A frame that is sent again by somebody else has a number that has come before. Frames are not encrypted.
+//
+// One-sided operations are the provider's. Nothing of the transport's is in their packets, so they are not
+// authenticated: who sees a packet of one (its address and key), and can send others, can write to the
+// memory that is registered. Whoever only sends has to guess a key, of 63 random bits where the provider
+// leaves keys to its user. Nor is the immediate data of a put authenticated, where puts are acknowledged by frames (see
+// Operations): who can send a write with rank and slot of his choice, of 32 bits in all, has the target acknowledge a put of that
+// rank, by a frame with a good tag. If that put is under way, the rank takes it for complete before its data has
+// arrived. Nothing but the time of a completion can be forged by that.
+//
+// # Addresses
+//
+// An endpoint is bound to one address, and the card has that one. On one host it is of the loopback
+// interface. Between hosts it is the one by which the agents of the nodes have reached each other
+// (fabric.Directory.Address), if the provider has it: of the addresses of a host some may lead nowhere.
 //
 // # Operations
 //
@@ -75,5 +98,5 @@
 // the write, but the providers in software (tcp, shm, ofi_rxm over them) copy in C within
 // the target's process, which then ends with SIGSEGV or SIGBUS.
 //
-// It may import device, fabric, libfabric and sys.
+// It may import device, fabric, libfabric, settings and sys.
 package ofi

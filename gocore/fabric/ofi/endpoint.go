@@ -19,24 +19,23 @@ type endpoint struct {
 	peer int
 	addr libfabric.Addr
 
-	tokenOut, tokenIn uint64
+	out *seal // once it is connected
 
 	// Guarded by the transport's lock.
 	connected bool
 	queued    bool       // in transport.waiting
 	open      int        // slots in use
 	bufs      int        // buffers in use
-	sent      uint32     // messages so far
-	greeted   bool       // the peer knows of this rank
-	known     bool       // the peer has sent something
+	sent      uint64     // frames so far
 	pending   *operation // its requests are not all posted
 	acks      []uint16   // slots of puts of the peer that have arrived here
 	broken    error
 	since     time.Time // when it broke
 
 	// Owned by the thread that polls.
-	received uint32
-	early    map[uint32][]byte // messages whose turn has not come
+	in       *seal // once something has come
+	received uint64
+	early    map[uint64][]byte // frames whose turn has not come
 	told     bool
 }
 
@@ -73,6 +72,9 @@ func (e *endpoint) connect() error {
 	c, err := decodeCard(b)
 	if err == nil && c.provider != e.t.info.Provider {
 		err = fmt.Errorf("it uses provider %s, this rank %s", c.provider, e.t.info.Provider)
+	}
+	if err == nil {
+		e.out, err = newSeal(e.t.dir.Secret(), e.t.me, e.peer, c.nonce, e.t.o.Sealed)
 	}
 	if err == nil {
 		e.addr, err = e.t.av.Insert(c.name)
@@ -191,27 +193,20 @@ func (e *endpoint) Send(h *fabric.Header, payload []byte) error {
 	if err := e.ready(); err != nil {
 		return err
 	}
-	err := e.sendFrame(frameMessage, e.sent+1, h, payload)
-	if err == nil {
-		e.sent++
-		e.greeted = true
-	}
-	return err
+	return e.sendFrame(frameMessage, h, payload)
 }
 
 // greet sends the peer a frame before the first operation, because the peer does not
 // notice the operation itself. The caller has the lock.
 func (e *endpoint) greet() error {
-	if e.greeted || e.peer == e.t.me {
+	if e.sent > 0 || e.peer == e.t.me {
 		return nil
 	}
-	err := e.sendFrame(frameHello, 0, nil, nil)
-	e.greeted = err == nil
-	return err
+	return e.sendFrame(frameHello, nil, nil)
 }
 
-// sendFrame sends a frame. The caller has the lock.
-func (e *endpoint) sendFrame(kind byte, seq uint32, h *fabric.Header, payload []byte) error {
+// sendFrame sends the next frame. The caller has the lock.
+func (e *endpoint) sendFrame(kind byte, h *fabric.Header, payload []byte) error {
 	t := e.t
 	n := prefixBytes + len(payload)
 	if h != nil {
@@ -237,7 +232,7 @@ func (e *endpoint) sendFrame(kind byte, seq uint32, h *fabric.Header, payload []
 	}
 	t.slots[s].buf = b
 	mem := t.bufs.Bytes(int32(b))
-	putPrefix(mem, kind, t.me, seq, e.tokenOut)
+	putPrefix(mem, kind, t.me, e.sent+1)
 	rest := mem[prefixBytes:]
 	if h != nil {
 		copy(rest, unsafe.Slice((*byte)(unsafe.Pointer(h)), fabric.HeaderBytes))
@@ -247,6 +242,7 @@ func (e *endpoint) sendFrame(kind byte, seq uint32, h *fabric.Header, payload []
 		e.give(s)
 		return err
 	}
+	e.out.put(mem[:n])
 	// The request lies in the transport, because what is passed to C escapes.
 	t.requests[0] = libfabric.Request{
 		Kind: libfabric.Send, Flags: libfabric.Completed, Local: addressOf(mem), Len: uint64(n), Desc: t.desc(),
@@ -259,6 +255,7 @@ func (e *endpoint) sendFrame(kind byte, seq uint32, h *fabric.Header, payload []
 		e.give(s)
 		return e.refused("send", err)
 	}
+	e.sent++
 	if n <= t.inject {
 		t.slots[s].buf = -1
 		e.giveBuf(b)

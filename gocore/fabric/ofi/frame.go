@@ -9,12 +9,18 @@ import (
 
 // prefixBytes is the size of the prefix, with which every frame begins (little-endian).
 //
-//	0  1 kind  1 zero  2 zero
-//	4  4 rank of the sender
-//	8  4 number of the message or goodbye, else 0
-//	12 4 zero
-//	16 8 token
-const prefixBytes = 24
+//	0  4  kind
+//	4  4  rank of the sender
+//	8  8  number of the frame, from 1 on
+//	16 8  number of the tag, see seal
+//	24 16 tag
+const (
+	numberOffset = 8
+	nonceOffset  = 16
+	tagOffset    = 24
+	tagBytes     = 16
+	prefixBytes  = tagOffset + tagBytes
+)
 
 // Kinds of frames.
 const (
@@ -35,26 +41,24 @@ const (
 
 var _ [48]byte = [fabric.HeaderBytes]byte{}
 
-func putPrefix(b []byte, kind byte, src int, seq uint32, token uint64) {
+// putPrefix writes a prefix without the tag and its number, see seal.
+func putPrefix(b []byte, kind byte, src int, number uint64) {
 	_ = b[prefixBytes-1]
 	binary.LittleEndian.PutUint32(b, uint32(kind))
 	binary.LittleEndian.PutUint32(b[4:], uint32(src))
-	binary.LittleEndian.PutUint32(b[8:], seq)
-	binary.LittleEndian.PutUint32(b[12:], 0)
-	binary.LittleEndian.PutUint64(b[16:], token)
+	binary.LittleEndian.PutUint64(b[numberOffset:], number)
 }
 
 // frame is a decoded frame. It refers to the bytes that it was decoded from.
 type frame struct {
 	kind   byte
 	src    int
-	seq    uint32
-	token  uint64
+	number uint64
 	header *fabric.Header
 	rest   []byte
 }
 
-// decodeFrame decodes a frame, and checks all but its token and number. b is aligned to 8
+// decodeFrame decodes a frame, and checks all but its tag and number. b is aligned to 8
 // bytes.
 func decodeFrame(b []byte, ranks int) (f frame, ok bool) {
 	if len(b) < prefixBytes {
@@ -62,8 +66,7 @@ func decodeFrame(b []byte, ranks int) (f frame, ok bool) {
 	}
 	kind := binary.LittleEndian.Uint32(b)
 	src := binary.LittleEndian.Uint32(b[4:])
-	f.seq = binary.LittleEndian.Uint32(b[8:])
-	f.token = binary.LittleEndian.Uint64(b[16:])
+	f.number = binary.LittleEndian.Uint64(b[numberOffset:])
 	if uint64(src) >= uint64(ranks) {
 		return f, false
 	}

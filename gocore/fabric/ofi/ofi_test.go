@@ -37,9 +37,10 @@ func TestConformance(t *testing.T) {
 	}{
 		{"tcp", Options{Provider: "tcp;ofi_rxm"}, nil},
 		{"tcp as EFA", Options{Provider: "tcp;ofi_rxm", Restrictions: EFA}, nil},
+		{"tcp sealed", Options{Provider: "tcp;ofi_rxm", Sealed: true}, nil},
 		{
 			"tcp with acks",
-			Options{Provider: "tcp;ofi_rxm", Restrictions: Restrictions{NoDeliveryComplete: true, LocalMR: true, MaxMsg: 100_000}},
+			Options{Provider: "tcp;ofi_rxm", Sealed: true, Restrictions: Restrictions{NoDeliveryComplete: true, LocalMR: true, MaxMsg: 100_000}},
 			map[string]string{silent: "without FI_DELIVERY_COMPLETE the provider reports no error of the target"},
 		},
 		{"verbs", Options{Provider: "verbs;ofi_rxm"}, nil},

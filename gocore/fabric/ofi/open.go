@@ -13,7 +13,7 @@ import (
 // choose finds a provider for o.
 func choose(o Options) (*device.Offer, error) {
 	return device.ChooseOFI(device.OFIRequest{
-		Provider: o.Provider, Domain: o.Domain, Routable: o.Routable,
+		Provider: o.Provider, Domain: o.Domain, Routable: o.Routable, Address: o.Address,
 		NoDeliveryComplete: o.Restrictions.NoDeliveryComplete, NoAtomics: o.Restrictions.NoAtomics,
 	})
 }

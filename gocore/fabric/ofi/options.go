@@ -1,5 +1,7 @@
 package ofi
 
+import "net/netip"
+
 // Options choose a provider and how to use it.
 type Options struct {
 	// Provider is libfabric's name, such as "tcp;ofi_rxm", "shm", "verbs;ofi_rxm"
@@ -8,8 +10,12 @@ type Options struct {
 	// Domain is the interface or device, such as "eth0". Empty: the provider's
 	// first one, for sockets that of the loopback, which other hosts can't reach.
 	Domain string
-	// Routable prefers interfaces that other hosts reach to the loopback.
+	// Routable and Address are those of device.OFIRequest, for peers on other hosts.
 	Routable bool
+	Address  netip.Addr
+	// Sealed authenticates every frame, because others may see what hosts send. It has to be the
+	// same for all ranks.
+	Sealed bool
 	// Restrictions turn off features of the provider, so that a test runs by the rules
 	// of another one.
 	Restrictions Restrictions

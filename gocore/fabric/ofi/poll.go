@@ -186,31 +186,18 @@ func (t *transport) die(err error) {
 // receive handles a frame.
 func (t *transport) receive(sink fabric.Sink, b []byte) {
 	f, ok := decodeFrame(b, t.size)
-	if !ok || f.token != t.eps[f.src].tokenIn {
-		return // not from this job
+	if !ok {
+		return
 	}
 	e := t.eps[f.src]
-	if f.kind == frameHello {
-		t.mu.Lock()
-		e.known = true
-		t.mu.Unlock()
-		return
+	if e.in == nil {
+		e.in, _ = newSeal(t.dir.Secret(), e.peer, t.me, t.nonce, t.o.Sealed) // newTransport has made one
 	}
-	if f.kind == frameAck {
-		t.mu.Lock()
-		for ; len(f.rest) >= 2; f.rest = f.rest[2:] {
-			if s := int(binary.LittleEndian.Uint16(f.rest)); s < len(t.slots) && t.slots[s].ep == e {
-				t.ended(s, waitAck, nil)
-			}
-		}
-		t.mu.Unlock()
-		return
+	if e.in == nil || !e.in.check(b) || e.told {
+		return // not from this job, or too late
 	}
-	if e.told {
-		return
-	}
-	if f.seq != e.received+1 {
-		t.early(e, f.seq, b)
+	if f.number != e.received+1 {
+		t.early(e, f.number, b)
 		return
 	}
 	t.inTurn(sink, e, f)
@@ -226,7 +213,7 @@ func (t *transport) receive(sink fabric.Sink, b []byte) {
 	}
 }
 
-// inTurn handles the next numbered frame of a peer.
+// inTurn handles the next frame of a peer.
 func (t *transport) inTurn(sink fabric.Sink, e *endpoint, f frame) {
 	e.received++
 	if f.kind == frameMessage {
@@ -235,29 +222,38 @@ func (t *transport) inTurn(sink fabric.Sink, e *endpoint, f frame) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e.fail(&fabric.OpError{Op: "connect", Peer: e.peer, Status: "the peer has closed its transport"})
+	switch f.kind {
+	case frameAck:
+		for ; len(f.rest) >= 2; f.rest = f.rest[2:] {
+			if s := int(binary.LittleEndian.Uint16(f.rest)); s < len(t.slots) && t.slots[s].ep == e {
+				t.ended(s, waitAck, nil)
+			}
+		}
+	case frameBye:
+		e.fail(&fabric.OpError{Op: "connect", Peer: e.peer, Status: "the peer has closed its transport"})
+	}
 }
 
-// early keeps a message whose turn has not come.
-func (t *transport) early(e *endpoint, seq uint32, b []byte) {
-	ahead := seq - e.received - 1
-	if ahead >= 1<<31 {
-		return // the number has been received: the frame was duplicated on its way
+// early keeps a frame whose turn has not come.
+func (t *transport) early(e *endpoint, number uint64, b []byte) {
+	if number <= e.received {
+		return // it has come before: it was duplicated on its way, or somebody has sent it again
 	}
+	ahead := number - e.received - 1
 	if t.ordered || ahead > maxEarly {
 		t.mu.Lock()
 		e.fail(&fabric.OpError{
 			Op: "receive", Peer: e.peer, Status: "messages were lost",
-			Detail: fmt.Sprintf("number %d came after %d; provider %s", seq, e.received, t.info.Provider),
+			Detail: fmt.Sprintf("number %d came after %d; provider %s", number, e.received, t.info.Provider),
 		})
 		t.mu.Unlock()
 		return
 	}
 	if e.early == nil {
-		e.early = map[uint32][]byte{}
+		e.early = map[uint64][]byte{}
 	}
 	// Go aligns an allocation larger than a word to 8 bytes, as decodeFrame requires.
-	e.early[seq] = slices.Clone(b)
+	e.early[number] = slices.Clone(b)
 }
 
 // resume does work that could not be done at once, and notifies the sink of operations
@@ -339,7 +335,7 @@ func (t *transport) sendAcks() {
 		}
 		err := e.ready()
 		if err == nil {
-			err = e.sendFrame(frameAck, 0, nil, t.acks)
+			err = e.sendFrame(frameAck, nil, t.acks)
 		}
 		if err == nil {
 			e.acks = e.acks[:0]

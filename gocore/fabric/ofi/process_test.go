@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"encoding/hex"
 	"fmt"
+	"net/netip"
 	"os"
 	"os/exec"
 	"runtime"
@@ -46,6 +47,7 @@ type wire struct {
 func (w *wire) Rank() int      { return w.rank }
 func (w *wire) Size() int      { return 2 }
 func (w *wire) Hosts() int     { return 1 }
+func (w *wire) OnNode() int    { return w.rank }
 func (w *wire) Secret() []byte { return []byte("two processes of one test") }
 
 func (w *wire) Publish(card []byte) error {
@@ -61,6 +63,8 @@ func (w *wire) Card(rank int) []byte {
 	}
 	return w.cards[rank]
 }
+
+func (w *wire) Address(time.Time) netip.Addr { return netip.Addr{} }
 
 func (w *wire) Mail(int, []byte) error { return nil }
 func (w *wire) Mailed(int) []byte      { return nil }

@@ -55,6 +55,8 @@ type transport struct {
 	ep     *libfabric.Endpoint
 	name   []byte
 
+	nonce nonce
+
 	ordered, localMR, virtual bool
 	immediate                 bool // puts are acknowledged by frames
 	putFlags                  uint64
@@ -122,7 +124,7 @@ type finish struct {
 func newTransport(dir fabric.Directory, o Options, c *device.Offer) (t *transport, err error) {
 	i, r := c.Info, o.Restrictions
 	t = &transport{
-		dir: dir, me: dir.Rank(), size: dir.Size(), o: o, offer: c, info: i,
+		dir: dir, me: dir.Rank(), size: dir.Size(), o: o, offer: c, info: i, nonce: drawNonce(),
 		ordered:  c.Order && !r.NoOrder,
 		localMR:  i.MRMode&libfabric.MRLocal != 0 || r.LocalMR,
 		virtual:  i.MRMode&libfabric.MRVirtAddr != 0,
@@ -149,7 +151,7 @@ func newTransport(dir fabric.Directory, o Options, c *device.Offer) (t *transpor
 	}
 	t.eps = make([]*endpoint, t.size)
 	for p := range t.eps {
-		t.eps[p] = &endpoint{t: t, peer: p, tokenOut: token(dir.Secret(), t.me, p), tokenIn: token(dir.Secret(), p, t.me)}
+		t.eps[p] = &endpoint{t: t, peer: p}
 	}
 	defer func() {
 		if err != nil {
@@ -157,10 +159,13 @@ func newTransport(dir fabric.Directory, o Options, c *device.Offer) (t *transpor
 			t = nil
 		}
 	}()
+	if _, err = newSeal(dir.Secret(), t.me, t.me, t.nonce, o.Sealed); err != nil {
+		return t, err
+	}
 	if err = t.open(); err != nil {
 		return t, err
 	}
-	c2 := card{provider: i.Provider, name: t.name}
+	c2 := card{provider: i.Provider, name: t.name, nonce: t.nonce}
 	b, err := c2.encode()
 	if err != nil {
 		return t, err
@@ -320,6 +325,9 @@ func (t *transport) Describe(peer int) string {
 	if t.immediate {
 		s += ", puts acknowledged by the target"
 	}
+	if t.o.Sealed {
+		s += ", messages authenticated"
+	}
 	return s
 }
 
@@ -393,7 +401,7 @@ func (t *transport) leave() {
 	t.mu.Lock()
 	var to []*endpoint
 	for _, e := range t.eps {
-		if e.peer != t.me && (e.connected || e.known || e.received > 0) {
+		if e.peer != t.me && (e.connected || e.received > 0) {
 			to = append(to, e)
 		}
 	}
@@ -417,7 +425,7 @@ func (t *transport) leave() {
 		to = slices.DeleteFunc(to, func(e *endpoint) bool {
 			err := e.ready()
 			if err == nil {
-				err = e.sendFrame(frameBye, e.sent+1, nil, nil)
+				err = e.sendFrame(frameBye, nil, nil)
 			}
 			return err != fabric.ErrAgain
 		})

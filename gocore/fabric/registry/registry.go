@@ -44,6 +44,12 @@ func Open(name string, dir fabric.Directory) (fabric.Transport, error) {
 		if e.Name != name || !e.Network() {
 			continue
 		}
+		if _, err := tcp.GuardFor(1); err != nil {
+			return nil, fmt.Errorf("%s=%s: %w", settings.Fabric.Name, name, err)
+		}
+		if tcp.TLS.On() && name != tcp.Entry.Name {
+			return nil, fmt.Errorf("%s=1, and %s=%s can't encrypt: leave one of them unset", tcp.TLS.Name, settings.Fabric.Name, name)
+		}
 		t, err := e.Open(dir)
 		if err != nil {
 			return nil, fmt.Errorf("%s=%s: %w", settings.Fabric.Name, name, err)
@@ -54,9 +60,12 @@ func Open(name string, dir fabric.Directory) (fabric.Transport, error) {
 }
 
 // Between returns, by the transports' names, the networks on which this host reaches others better
-// than by TCP; see fabric.Entry.
+// than by TCP; see fabric.Entry. If what is sent is to be encrypted, there is none.
 func Between() map[string]string {
 	found := map[string]string{}
+	if tcp.TLS.On() || tcp.TLS.Problem() != "" {
+		return found
+	}
 	for _, e := range entries {
 		if e.Between == nil {
 			continue

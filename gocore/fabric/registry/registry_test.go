@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"gormapy/gocore/fabric"
+	"gormapy/gocore/fabric/fabrictest"
+	"gormapy/gocore/fabric/tcp"
 	"gormapy/gocore/job"
 	"gormapy/gocore/settings"
 )
@@ -55,6 +57,21 @@ func TestChoices(t *testing.T) {
 		assert.NoError(t, err)
 		assert.Nil(t, transport, "the engine has it")
 	}
+}
+
+// A network that can't encrypt is not used where encryption is asked for.
+func TestEncryption(t *testing.T) {
+	t.Setenv(tcp.TLS.Name, "1")
+	for _, e := range Entries() {
+		if e.Network() && e.Name != tcp.Entry.Name {
+			_, err := Open(e.Name, nil)
+			assert.EqualError(t, err, "GORMAPY_TLS=1, and GORMAPY_FABRIC="+e.Name+" can't encrypt: leave one of them unset")
+		}
+	}
+	assert.Empty(t, Between())
+	t.Setenv(tcp.TLS.Name, "on")
+	_, err := Open("tcp", fabrictest.Directories(1)[0])
+	assert.EqualError(t, err, `GORMAPY_FABRIC=tcp: GORMAPY_TLS is "on", which it can't be: choose from 0, 1`)
 }
 
 // Ranks compare names of any length.

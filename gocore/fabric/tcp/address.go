@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// Options select the addresses to listen on. The zero value is the loopback interface.
+// Options select the addresses to listen on, and how what is sent is guarded. The zero value is
+// the loopback interface, in clear.
 type Options struct {
 	Address   string // an IP address of this host
 	Interface string // or a network interface, by name
@@ -19,6 +20,11 @@ type Options struct {
 	// peer's kernel before it has broken. A kernel acknowledges also for a process that is
 	// stopped.
 	Patience time.Duration
+	Guard    Guard // the same for all ranks
+	// Connections, if more than 1, is how many connections two ranks have at most, for long
+	// messages; with Measure only if it was measured that several carry more than one.
+	Connections int
+	Measure     bool
 }
 
 // addresses returns the addresses to listen on, the preferred one first.

@@ -11,6 +11,7 @@ import (
 
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/handshake"
+	"gormapy/gocore/seal"
 )
 
 const (
@@ -34,10 +35,10 @@ const (
 type attempt struct {
 	id         int32
 	fd         int
-	hs         *handshake.Exchange
-	peer       int       // its rank, -1 until an accepted connection has proved it
+	hs         *handshake.Exchange // of an own attempt, once connect(2) has completed
+	peer       int                 // its rank, -1 until an accepted connection has proved it
+	lane       int
 	mine       bool      // this rank initiated it
-	hello      []byte    // of an own attempt, to be sent when connect(2) has completed
 	connecting bool      // connect(2) has not completed
 	waiting    time.Time // since when the peer owes an answer
 	where      netip.AddrPort
@@ -49,8 +50,11 @@ type attempt struct {
 // seek schedules the next attempt to p's peer after pause.
 func (t *Transport) seek(p *pair, pause time.Duration) {
 	p.due = time.Now().Add(pause)
-	t.seeking[p.peer] = p
+	t.seeking[p.id()] = p
 }
+
+// of returns the lane that an attempt is for.
+func (t *Transport) of(a *attempt) *pair { return t.pairs[a.peer].lanes[a.lane] }
 
 // setAlarm sets the timer to the next deadline.
 func (t *Transport) setAlarm() {
@@ -86,7 +90,7 @@ func (t *Transport) runDue(now time.Time) int {
 	moved := 0
 	for _, p := range t.seeking {
 		if !p.due.After(now) {
-			delete(t.seeking, p.peer)
+			delete(t.seeking, p.id())
 			moved += t.begin(p)
 		}
 	}
@@ -130,7 +134,7 @@ func (t *Transport) begin(p *pair) int {
 		t.seek(p, cardPause)
 		return 0
 	}
-	list, err := decodeCard(card)
+	list, err := t.where(p)
 	if err != nil {
 		return t.fail(p, "no address", err.Error(), false)
 	}
@@ -150,11 +154,10 @@ func (t *Transport) begin(p *pair) int {
 		return t.failed(p, where, err)
 	}
 	t.lastID++
-	a := &attempt{id: t.lastID, fd: fd, peer: p.peer, mine: true, connecting: true, where: where}
+	a := &attempt{id: t.lastID, fd: fd, peer: p.peer, lane: p.lane, mine: true, connecting: true, where: where}
 	if len(list) > 1 {
 		a.until = time.Now().Add(answerTime)
 	}
-	a.hs, a.hello = protocol.Initiate(t.id.secret)
 	if err := t.watch(fd, unix.EPOLLOUT, forAttempt, a.id); err != nil {
 		_ = unix.Close(fd)
 		return t.failed(p, where, err)
@@ -169,7 +172,7 @@ func (t *Transport) begin(p *pair) int {
 // round is left it gives up (nobody listens at any address) or has the round repeated later.
 func (t *Transport) failed(p *pair, where netip.AddrPort, err error) int {
 	p.refused = p.refused && errors.Is(err, unix.ECONNREFUSED)
-	list, bad := decodeCard(t.dir.Card(p.peer))
+	list, bad := t.where(p)
 	switch {
 	case bad == nil && p.address < len(list):
 		if len(p.own) == 0 {
@@ -196,6 +199,9 @@ func addressList(list []netip.AddrPort) string {
 
 // again schedules the repetition of a round that has failed, or gives up after giveUp.
 func (t *Transport) again(p *pair, err error) int {
+	if p.lane > 0 {
+		return t.abandon(p)
+	}
 	now := time.Now()
 	p.address = 0
 	if p.tries == 0 {
@@ -212,6 +218,9 @@ func (t *Transport) again(p *pair, err error) int {
 
 // fail gives up the connection to p's peer.
 func (t *Transport) fail(p *pair, status, detail string, gone bool) int {
+	if p.lane > 0 {
+		return t.abandon(p)
+	}
 	err := error(&fabric.OpError{Op: "connect", Peer: p.peer, Status: status, Detail: detail})
 	if gone {
 		err = fmt.Errorf("%w: %w", fabric.ErrPeerGone, err)
@@ -226,7 +235,7 @@ func (t *Transport) fail(p *pair, status, detail string, gone bool) int {
 
 // stopSeeking ends the attempts at p's peer.
 func (t *Transport) stopSeeking(p *pair) {
-	delete(t.seeking, p.peer)
+	delete(t.seeking, p.id())
 	for len(p.own) > 0 {
 		t.drop(p.own[0])
 	}
@@ -253,7 +262,7 @@ func (t *Transport) accept() int {
 		moved += t.makeRoom()
 		tune(fd, t.options.Patience)
 		t.lastID++
-		a := &attempt{id: t.lastID, fd: fd, hs: protocol.Accept(t.id.find), peer: -1, where: addrPort(from), until: time.Now().Add(t.patience)}
+		a := &attempt{id: t.lastID, fd: fd, hs: t.id.protocol().Accept(t.id.find), peer: -1, where: addrPort(from), until: time.Now().Add(t.patience)}
 		if len(t.pending) >= maxPending || t.watch(fd, unix.EPOLLIN, forAttempt, a.id) != nil {
 			_ = unix.Close(fd)
 			continue
@@ -290,7 +299,7 @@ func (t *Transport) forget(a *attempt) {
 		t.pending = slices.Delete(t.pending, i, i+1)
 	}
 	if a.mine {
-		p := &t.pairs[a.peer]
+		p := t.of(a)
 		p.own = slices.DeleteFunc(p.own, func(o *attempt) bool { return o == a })
 	}
 }
@@ -316,7 +325,7 @@ func (t *Transport) advance(a *attempt) int {
 			return t.judged(a)
 		}
 		a.until = time.Time{} // from now on the acceptor may use it
-		if moved, ok := t.tell(a, a.hs.Say(t.id.ranks(a.peer))); !ok {
+		if moved, ok := t.tell(a, a.hs.Say(t.id.ranks(a.peer, a.lane))); !ok {
 			return moved
 		}
 	}
@@ -361,9 +370,10 @@ func (t *Transport) tell(a *attempt, m []byte) (moved int, ok bool) {
 
 var errClosed = errors.New("closed by the peer")
 
-// connected handles the end of connect(2): it sends the hello.
+// connected handles the end of connect(2): it sends the hello. The key in it is not made before, because
+// most addresses of a card may lead nowhere.
 func (t *Transport) connected(a *attempt) int {
-	p := &t.pairs[a.peer]
+	p := t.of(a)
 	if err := connectError(a.fd); err != nil {
 		t.drop(a)
 		moved := t.failed(p, a.where, err)
@@ -375,7 +385,12 @@ func (t *Transport) connected(a *attempt) int {
 	}
 	a.connecting, a.waiting = false, time.Now()
 	tune(a.fd, t.options.Patience)
-	if moved, ok := t.tell(a, a.hello); !ok {
+	var hello []byte
+	if a.hs, hello = t.id.protocol().Initiate(t.id.secret); len(hello) == 0 {
+		_, err := a.hs.Take(nil)
+		return t.deny(a, err)
+	}
+	if moved, ok := t.tell(a, hello); !ok {
 		return moved
 	}
 	t.rewatch(a.fd, unix.EPOLLIN, forAttempt, a.id)
@@ -389,7 +404,7 @@ func (t *Transport) lose(a *attempt, err error) int {
 	if !a.mine {
 		return 0
 	}
-	p := &t.pairs[a.peer]
+	p := t.of(a)
 	switch {
 	case a.waiting.IsZero():
 	case err == unix.ETIMEDOUT: // the others of its round count neither: the peer may be stopped
@@ -410,29 +425,38 @@ func (t *Transport) deny(a *attempt, err error) int {
 	if !a.mine {
 		return 0
 	}
-	if list, bad := decodeCard(t.dir.Card(a.peer)); bad == nil && len(list) > 1 {
-		moved := t.failed(&t.pairs[a.peer], a.where, err)
+	if list, bad := t.where(t.of(a)); bad == nil && len(list) > 1 {
+		moved := t.failed(t.of(a), a.where, err)
 		t.setAlarm()
 		return moved
 	}
-	return t.fail(&t.pairs[a.peer], "handshake failed", fmt.Sprintf("what answers at %v is not this rank: %v", a.where, err), false)
+	return t.fail(t.of(a), "handshake failed", fmt.Sprintf("what answers at %v is not this rank: %v", a.where, err), false)
 }
 
 // judge decides whether an accepted connection whose initiator has proved its
 // identity is used, and sends the verdict.
 func (t *Transport) judge(a *attempt) int {
-	peer, err := t.id.caller(a.hs.Body())
+	peer, lane, guard, err := t.id.caller(a.hs.Body())
 	if err != nil {
 		return t.deny(a, err)
 	}
-	a.peer = peer
-	p := &t.pairs[peer]
-	if p.state == open || p.state == broken {
+	a.peer, a.lane = peer, lane
+	first := &t.pairs[peer]
+	first.mu.Lock()
+	p := t.laneTo(peer, lane)
+	first.mu.Unlock()
+	if p.state == open || p.state == broken || lane > 0 && first.state != open {
 		t.drop(a)
 		return 0
 	}
+	if guard != t.id.guard {
+		if _, ok := t.tell(a, a.hs.Say([]byte{verdictGuard, byte(t.id.guard)})); ok {
+			t.drop(a)
+		}
+		return t.unlike(p, guard)
+	}
 	use := p.state != trying || t.id.rank > peer
-	if moved, ok := t.tell(a, a.hs.Say(verdict(use))); !ok {
+	if moved, ok := t.tell(a, a.hs.Say(t.id.verdict(use))); !ok {
 		return moved
 	}
 	if !use {
@@ -444,12 +468,14 @@ func (t *Transport) judge(a *attempt) int {
 
 // judged handles the verdict on an own attempt.
 func (t *Transport) judged(a *attempt) int {
-	p := &t.pairs[a.peer]
-	use, err := decided(a.hs.Body())
-	if err != nil {
+	p := t.of(a)
+	what, guard, err := decided(a.hs.Body())
+	switch {
+	case err != nil:
 		return t.deny(a, err)
-	}
-	if use {
+	case what == verdictGuard, guard != t.id.guard: // the acceptor compares, too; this end does not rely on it
+		return t.unlike(p, guard)
+	case what == verdictUse:
 		return t.adopt(p, a)
 	}
 	t.stopSeeking(p)
@@ -459,18 +485,39 @@ func (t *Transport) judged(a *attempt) int {
 	return 0
 }
 
+// unlike gives up the connection to a peer that has another guard than this rank.
+func (t *Transport) unlike(p *pair, theirs Guard) int {
+	return t.fail(p, "handshake failed", fmt.Sprintf("what rank %d sends is %v, what this rank sends is %v: all ranks of a job need the same %s and %s",
+		p.peer, theirs, t.id.guard, TLS.Name, MAC.Name), false)
+}
+
 // adopt makes an attempt's connection the one of p.
 func (t *Transport) adopt(p *pair, a *attempt) int {
+	var out, in *seal.Way
+	if t.id.guard != Clear {
+		var err error
+		if out, in, err = seal.Ways(a.hs); err != nil {
+			return t.deny(a, err)
+		}
+	}
 	t.forget(a)
 	t.stopSeeking(p)
 	// Under p.mu, since a thread that sends once p is open may request EPOLLOUT,
 	// which this rewatch must not undo.
 	p.mu.Lock()
 	p.begin(a.fd)
-	t.rewatch(a.fd, unix.EPOLLIN, forPair, int32(p.peer))
-	if t.disconnecting {
+	p.sealer, p.opener = out, in
+	p.rewatch()
+	if p.lane == 0 && t.options.Measure && t.options.Connections > 1 {
+		p.meter.phase = measuring
+	}
+	p.opened()
+	if t.disconnecting && p.lane == 0 {
 		p.goodbye()
 	}
 	p.mu.Unlock()
+	if p.lane == 0 && a.mine && !t.options.Measure {
+		t.widen(p)
+	}
 	return 1
 }

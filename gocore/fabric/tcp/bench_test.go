@@ -87,7 +87,8 @@ func serve(spec []string) error {
 	}
 	secret, _ := hex.DecodeString(spec[1])
 	card, _ := hex.DecodeString(spec[2])
-	t, err := New(other{fabrictest.Directories(2)[1], secret, map[int][]byte{0: card}}, Options{})
+	guard, _ := strconv.Atoi(spec[3])
+	t, err := New(other{fabrictest.Directories(2)[1], secret, map[int][]byte{0: card}}, Options{Guard: Guard(guard)})
 	if err != nil {
 		return err
 	}
@@ -142,14 +143,14 @@ func (e *echo) Place(int, *fabric.Header, int) unsafe.Pointer {
 func (e *echo) Completed(uint64, error) {}
 func (e *echo) Broken(int, error)       { e.broken = true }
 
-func pair2(b *testing.B, kind string) (*Transport, *echo) {
+func pair2(b *testing.B, kind string, g Guard) (*Transport, *echo) {
 	dirs := fabrictest.Directories(2)
-	t, err := New(dirs[0], Options{})
+	t, err := New(dirs[0], Options{Guard: g})
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = t.Close() })
-	partner(b, kind, hex.EncodeToString(dirs[0].Secret()), hex.EncodeToString(dirs[0].Card(0)))
+	partner(b, kind, hex.EncodeToString(dirs[0].Secret()), hex.EncodeToString(dirs[0].Card(0)), strconv.Itoa(int(g)))
 	ep, err := t.Connect(1)
 	if err != nil {
 		b.Fatal(err)
@@ -228,7 +229,11 @@ func listening(b *testing.B, kind string, more ...string) *net.TCPConn {
 
 // Sending and receiving allocate nothing.
 func TestNoAllocation(t *testing.T) {
-	w := fabrictest.NewWorld(t, 2, create)
+	each(t, Clear, noAllocation)
+}
+
+func noAllocation(t *testing.T, g Guard) {
+	w := fabrictest.NewWorld(t, 2, guarded(g))
 	exchange(t, w)
 	ends := [2]*echo{}
 	for i, r := range w.Ranks {
@@ -256,24 +261,30 @@ func TestNoAllocation(t *testing.T) {
 	}
 }
 
-func BenchmarkPingPong(b *testing.B) {
-	b.Run("tcp", func(b *testing.B) {
-		t, s := pair2(b, "tcp")
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		h := fabric.Header{Kind: 1, Len: 8}
-		buf := make([]byte, 8)
-		b.ResetTimer()
-		for range b.N {
-			want := s.got + 1
-			if err := s.ep.Send(&h, buf); err != nil {
-				b.Fatal(err)
-			}
-			for s.got < want {
-				t.Poll(s)
-			}
+func pingPong(b *testing.B, size int, g Guard) {
+	t, s := pair2(b, "tcp", g)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	h := fabric.Header{Kind: 1, Len: uint64(size)}
+	buf := make([]byte, size)
+	b.ResetTimer()
+	for range b.N {
+		want := s.got + 1
+		if err := s.ep.Send(&h, buf); err != nil {
+			b.Fatal(err)
 		}
-	})
+		for s.got < want {
+			t.Poll(s)
+		}
+	}
+}
+
+func BenchmarkPingPong(b *testing.B) {
+	for _, size := range []int{8, piece} {
+		for g := range guards {
+			b.Run(fmt.Sprintf("tcp/%d/%s", size, guardNames[g]), func(b *testing.B) { pingPong(b, size, g) })
+		}
+	}
 	b.Run("raw", func(b *testing.B) {
 		fd, err := rawOf(listening(b, "raw"))
 		if err != nil {
@@ -306,14 +317,16 @@ func BenchmarkPingPong(b *testing.B) {
 
 func BenchmarkStream(b *testing.B) {
 	const size = 1 << 20
-	b.Run("tcp", func(b *testing.B) {
-		t, s := pair2(b, "tcp-stream")
-		b.SetBytes(size)
-		b.ResetTimer()
-		for from := s.bytes; s.bytes-from < b.N*size; {
-			t.Poll(s)
-		}
-	})
+	for g := range guards {
+		b.Run("tcp/"+guardNames[g], func(b *testing.B) {
+			t, s := pair2(b, "tcp-stream", g)
+			b.SetBytes(size)
+			b.ResetTimer()
+			for from := s.bytes; s.bytes-from < b.N*size; {
+				t.Poll(s)
+			}
+		})
+	}
 	b.Run("raw", func(b *testing.B) {
 		fd, err := rawOf(listening(b, "raw-stream", strconv.Itoa(128<<10)))
 		if err != nil {

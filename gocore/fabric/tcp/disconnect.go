@@ -38,8 +38,14 @@ func (p *pair) goodbye() {
 // say queues a control frame, under mu.
 func (p *pair) say(what uint32) {
 	waiting := p.waiting()
-	encodeHead(p.out[:], &fabric.Header{Aux: what}, 0)
-	p.queue = append(p.queue, p.out[:headBytes]...)
+	h := fabric.Header{Aux: what}
+	if p.sealer != nil {
+		p.queue = append(p.queue, p.pack(p.out[:], &h, nil)...)
+	} else {
+		encodeHead(p.out[:], &h, 0, p.outNumber)
+		p.queue = append(p.queue, p.out[:headBytes]...)
+		p.count()
+	}
 	if !waiting {
 		p.wait()
 	}
@@ -50,6 +56,8 @@ func (p *pair) control(size int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
+	case p.lane > 0:
+		return fmt.Errorf("a control frame has come on connection %d", p.lane)
 	case size == 0 && p.head.Aux == controlGoodbye && !p.left:
 		p.left = true
 		p.say(controlAnswer)
@@ -86,7 +94,6 @@ func (t *Transport) Cut(peer int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.state != broken {
-		p.end(fmt.Errorf("%w: the connection to rank %d was cut", fabric.ErrPeerGone, peer))
+		p.endAll(fmt.Errorf("%w: the connection to rank %d was cut", fabric.ErrPeerGone, peer))
 	}
-	t.cool(p)
 }

@@ -12,8 +12,8 @@ import (
 )
 
 // stopped returns two connected ranks whose polling the test does itself.
-func stopped(t *testing.T) (a, b *fabrictest.Rank) {
-	w := fabrictest.NewWorld(t, 2, create)
+func stopped(t *testing.T, g Guard) (a, b *fabrictest.Rank) {
+	w := fabrictest.NewWorld(t, 2, guarded(g))
 	exchange(t, w)
 	a, b = w.Ranks[0], w.Ranks[1]
 	a.Pause()
@@ -33,8 +33,10 @@ func fill(t *testing.T, r *fabrictest.Rank, peer int) (n int) {
 
 // A rank that disconnects knows when its peer has got all; it may close then, although the
 // peer has sent what it has not read.
-func TestDisconnect(t *testing.T) {
-	a, b := stopped(t)
+func TestDisconnect(t *testing.T) { each(t, Clear, disconnects) }
+
+func disconnects(t *testing.T, g Guard) {
+	a, b := stopped(t, g)
 	toB, toA := &script{}, &script{}
 	n := fill(t, a, 1)
 	fill(t, b, 0)
@@ -63,8 +65,10 @@ func TestDisconnect(t *testing.T) {
 }
 
 // Both may disconnect at once, and close in any order.
-func TestDisconnectBoth(t *testing.T) {
-	a, b := stopped(t)
+func TestDisconnectBoth(t *testing.T) { each(t, Clear, bothDisconnect) }
+
+func bothDisconnect(t *testing.T, g Guard) {
+	a, b := stopped(t, g)
 	toB, toA := &script{}, &script{}
 	n, m := fill(t, a, 1), fill(t, b, 0)
 	inside(a).Disconnect()
@@ -95,8 +99,10 @@ func TestDisconnectBeforeConnection(t *testing.T) {
 }
 
 // Nothing arrives from a peer after Cut, which finds out.
-func TestCut(t *testing.T) {
-	a, b := stopped(t)
+func TestCut(t *testing.T) { each(t, Clear, cutOff) }
+
+func cutOff(t *testing.T, g Guard) {
+	a, b := stopped(t, g)
 	toB, toA := &script{}, &script{}
 	require.NoError(t, a.Endpoint(1).Send(&fabric.Header{Kind: 1}, []byte("x")))
 	inside(b).Cut(0)

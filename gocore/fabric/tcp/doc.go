@@ -53,13 +53,14 @@
 //
 // It is that of package handshake, with the job's secret and these bodies:
 //
-//	I: ranks    rank of I, rank of A
-//	A: verdict  use or yield
+//	I: ranks    rank of I, rank of A, guard of I
+//	A: verdict  use, yield or guard; guard of A
 //
-// So an acceptor says nothing but the challenge before the initiator has proved that it
-// knows the secret. The initiator's ranks are no secret.
-// The frames that follow are neither encrypted nor authenticated. A peer that answers
-// and is none (another job's, another program) breaks the pair at once.
+// The challenge proves that the acceptor knows the secret. So an acceptor says nothing else before the
+// initiator has proved that, too, and the initiator tells nobody else which rank it is. Both compare their
+// guards. A peer that answers
+// and is none (another job's, another program) breaks the pair at once, and so does one with
+// another guard.
 //
 // An accepted connection is pending until its initiator has proved its identity.
 // It has pendingTime for that. There are at most maxPending; when another one
@@ -76,6 +77,30 @@
 // longer than placeMin, the part that is not in the buffer yet is read directly
 // into the memory that Sink.Place returned, over several polls if need be.
 // Lengths are checked before they are used; an invalid frame breaks the pair.
+//
+// # Guards
+//
+// What follows the handshake is guarded in one of three ways, the same at all ranks of a job. By the
+// settings, it is clear between ranks of one host, and authenticated between hosts.
+//
+//	clear          frames as above
+//	authenticated  each frame is a record of package seal, of which all is readable
+//	encrypted      likewise, and only the length and frameMagic are readable
+//
+// A record is a frame with a tag of 16 bytes behind its zeros; the tag covers all of it. Control frames
+// are records, too. The handshake is keyed, so each connection and each direction has keys of
+// its own, and the number of a frame is its nonce. Who is between two ranks
+// can end their connection, or keep bytes back, which may change nothing but the length that the
+// receiver waits for. Anything else breaks the pair when a record does not open, and nothing of that
+// record is delivered; the error is seal.ErrForged. The end of a connection is a loss unless a goodbye has come, which is a
+// record.
+//
+// Both ends work on memory of their own. The sender copies a payload before it makes the tag,
+// because the program's memory may change in the meantime, as that of a window does by
+// other ranks' Puts: the tag would be wrong, and a race of the program end the job. The receiver
+// opens a record in the pair's buffer, or one that is longer than that in scratch memory, and copies
+// a long payload from there to where Place says, for the same reason, and because nothing
+// unknown is to be written there. Beside the making of a tag the copies cost little: the memory is in the cache.
 //
 // # Sending
 //
@@ -122,5 +147,5 @@
 // something has arrived. A read that does not fill its buffer is not followed by
 // another.
 //
-// It may import fabric, handshake, settings and sys.
+// It may import fabric, handshake, seal, settings and sys.
 package tcp

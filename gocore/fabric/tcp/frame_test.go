@@ -15,8 +15,8 @@ import (
 func TestHead(t *testing.T) {
 	h := fabric.Header{Kind: 3, Flags: 0x81, Gen: 0x01020304, Ctx: 0x11121314, Src: -2, Tag: -3, Aux: 0x21222324, Len: 1 << 40, A: 0x3132333435363738, B: 0x4142434445464748}
 	var b [headBytes]byte
-	encodeHead(b[:], &h, 77)
-	assert.Equal(t, "\x4d\x00\x00\x00gmt1\x03\x81\x00\x00\x04\x03\x02\x01", string(b[:16]), "the wire format")
+	encodeHead(b[:], &h, 77, 5)
+	assert.Equal(t, "\x4d\x00\x00\x00g\x05\x00\x00\x03\x81\x00\x00\x04\x03\x02\x01", string(b[:16]), "the wire format")
 	var got fabric.Header
 	n, err := decodeHead(b[:], &got)
 	require.NoError(t, err)
@@ -27,7 +27,7 @@ func TestHead(t *testing.T) {
 		at    int
 		value byte
 		says  string
-	}{{4, 0, "begins with"}, {2, 5, "there are at most"}, {3, 255, "there are at most"}, {10, 1, "unused"}} {
+	}{{4, 0, "behind its length"}, {2, 5, "there are at most"}, {3, 255, "there are at most"}, {10, 1, "unused"}} {
 		bad := b
 		bad[c.at] = c.value
 		_, err := decodeHead(bad[:], &got)
@@ -60,13 +60,16 @@ func (s *script) Place(_ int, h *fabric.Header, n int) unsafe.Pointer {
 func (s *script) Completed(uint64, error) { panic("nothing is completed") }
 func (s *script) Broken(_ int, err error) { s.broken = append(s.broken, err) }
 
-func frame(h fabric.Header, p string) []byte { return frames(h, p) }
+func frame(h fabric.Header, p string) []byte { return framesFrom(0, h, p) }
 
-func frames(h fabric.Header, payloads ...string) []byte {
+func frames(h fabric.Header, payloads ...string) []byte { return framesFrom(0, h, payloads...) }
+
+// framesFrom returns frames with numbers from first on.
+func framesFrom(first int, h fabric.Header, payloads ...string) []byte {
 	var b []byte
-	for _, p := range payloads {
+	for k, p := range payloads {
 		head := make([]byte, headBytes)
-		encodeHead(head, &h, len(p))
+		encodeHead(head, &h, len(p), uint32(first+k))
 		b = append(append(append(b, head...), p...), zeros[:frameBytes(len(p))-headBytes-len(p)]...)
 	}
 	return b
@@ -106,7 +109,7 @@ func feed(p *pair, s fabric.Sink, data []byte, step func() int) error {
 }
 
 func inboundOnly() *pair {
-	p := &pair{t: &Transport{trash: make([]byte, 64<<10)}, fd: -1}
+	p := &pair{t: &Transport{trash: make([]byte, 64<<10)}, fd: -1, route: &route{}}
 	p.in = make([]byte, inBytes)
 	return p
 }
@@ -126,7 +129,7 @@ func TestDigest(t *testing.T) {
 			b[i] = byte(r.Uint32())
 		}
 		want = append(want, string(b))
-		data = append(data, frame(fabric.Header{Kind: 1, Aux: uint32(k)}, string(b))...)
+		data = append(data, framesFrom(k, fabric.Header{Kind: 1, Aux: uint32(k)}, string(b))...)
 	}
 	mem := make([]byte, maxShort)
 	for name, step := range map[string]func() int{
@@ -154,7 +157,7 @@ func FuzzDigest(f *testing.F) {
 	f.Add(frames(fabric.Header{Kind: 1, Len: 3}, "abc", "", "12345678"), 7, false)
 	f.Add(frame(fabric.Header{Kind: 1}, string(make([]byte, placeMin+5))), 1000, true)
 	f.Add(frames(fabric.Header{Kind: 1}, string(make([]byte, inBytes)), "tail"), 40000, false)
-	f.Add(append(frame(fabric.Header{Aux: controlGoodbye}, ""), frame(fabric.Header{Kind: 1}, "x")...), 9, false)
+	f.Add(append(frame(fabric.Header{Aux: controlGoodbye}, ""), framesFrom(1, fabric.Header{Kind: 1}, "x")...), 9, false)
 	f.Add(frames(fabric.Header{Aux: controlGoodbye}, "", ""), 80, false)
 	f.Add(frame(fabric.Header{Aux: controlAnswer}, ""), 80, false)
 	bad := frame(fabric.Header{Kind: 1}, "x")

@@ -24,31 +24,42 @@ func TestCallersAreRanksOfThisJob(t *testing.T) {
 		{"no such rank", newIdentity(testSecret, 0, 2), 7, 0, "rank 7 wants rank 0, this is rank 0 of 2"},
 		{"a negative rank", newIdentity(testSecret, 0, 2), -1, 0, "rank 4294967295"},
 	} {
-		said := newIdentity(testSecret, c.from, 9).ranks(c.to)
+		initiator := newIdentity(testSecret, c.from, 9)
+		initiator.guard = Encrypted
+		said := initiator.ranks(c.to, 3)
 		require.Len(t, said, ranksBytes)
-		peer, err := c.acceptor.caller(said)
+		peer, lane, guard, err := c.acceptor.caller(said)
 		if c.says == "" {
 			require.NoError(t, err, c.name)
+			assert.Equal(t, Encrypted, guard)
 			assert.Equal(t, c.from, peer)
+			assert.Equal(t, 3, lane)
 			continue
 		}
 		assert.ErrorContains(t, err, c.says, c.name)
 		assert.Equal(t, -1, peer)
 	}
 	for n := range ranksBytes {
-		_, err := newIdentity(testSecret, 0, 2).caller(newIdentity(testSecret, 1, 2).ranks(0)[:n])
+		_, _, _, err := newIdentity(testSecret, 0, 2).caller(newIdentity(testSecret, 1, 2).ranks(0, 0)[:n])
 		assert.ErrorIs(t, err, errMalformed)
 	}
+	_, _, _, err := newIdentity(testSecret, 0, 2).caller([]byte{1, 0, 0, 0, 0, 0, 0, 0, byte(guards), 0})
+	assert.ErrorIs(t, err, errMalformed)
+	_, _, _, err = newIdentity(testSecret, 0, 2).caller([]byte{1, 0, 0, 0, 0, 0, 0, 0, 0, MaxConnections})
+	assert.ErrorIs(t, err, errMalformed)
 }
 
 func TestVerdicts(t *testing.T) {
-	for _, use := range []bool{true, false} {
-		got, err := decided(verdict(use))
+	id := newIdentity(testSecret, 0, 2)
+	id.guard = Authenticated
+	for use, want := range map[bool]byte{true: verdictUse, false: verdictYield} {
+		got, guard, err := decided(id.verdict(use))
 		require.NoError(t, err)
-		assert.Equal(t, use, got)
+		assert.Equal(t, want, got)
+		assert.Equal(t, Authenticated, guard)
 	}
-	for _, said := range [][]byte{nil, {0}, {3}, {1, 0}} {
-		_, err := decided(said)
+	for _, said := range [][]byte{nil, {0, 0}, {4, 0}, {1}, {1, byte(guards)}, {1, 0, 0}} {
+		_, _, err := decided(said)
 		assert.ErrorIs(t, err, errMalformed)
 	}
 }

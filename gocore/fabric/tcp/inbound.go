@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gormapy/gocore/fabric"
+	"gormapy/gocore/seal"
 	"gormapy/gocore/sys"
 )
 
@@ -15,16 +16,19 @@ const (
 	inBytes   = 32 << 10 // receive buffer of a pair
 	placeMin  = 4 << 10  // Place is called for longer payloads
 	behindMax = 4 << 10  // bytes read behind a long payload: more of the next one would have to be copied
+	maxSpare  = 4        // buffers that are kept for payloads without memory of Place
 	readMax   = 1 << 20  // bytes read from one peer in a poll, so that no peer starves
 )
 
 // inbound is the receiving half of a pair. Only the poller uses it.
 type inbound struct {
+	opener *seal.Way // nil: frames arrive in clear
+
 	in     []byte // in[r:w] has been read and not processed; r is a multiple of 8
 	r, w   int
 	head   fabric.Header
 	misses int  // polls since bytes arrived
-	left   bool // the peer has said goodbye; changed under mu
+	early  bool // the first frame in the buffer is not due
 
 	// The long payload that is being received, and its zeros. The buffer is empty
 	// in the meantime.
@@ -41,11 +45,8 @@ type inbound struct {
 // receive reads from p's peer and delivers messages. It returns their number, at
 // least 1 if any bytes arrived.
 func (p *pair) receive(sink fabric.Sink) int {
-	if p.in == nil {
-		return 0
-	}
 	moved := 0
-	for total := 0; total < readMax; {
+	for total := 0; total < readMax && p.in != nil && !p.early; {
 		asked, n, errno := p.read()
 		switch {
 		case errno == unix.EAGAIN:
@@ -56,15 +57,15 @@ func (p *pair) receive(sink fabric.Sink) int {
 			p.divert()
 			continue
 		case errno != 0:
-			return moved + p.lose(errno)
+			return moved + p.lose(sink, errno)
 		case n == 0:
-			return moved + p.lose(errClosed)
+			return moved + p.lose(sink, errClosed)
 		}
 		total += n
 		delivered, err := p.digest(sink, n)
 		moved += max(1, delivered)
 		if err != nil {
-			return moved + p.lose(err)
+			return moved + p.lose(sink, err)
 		}
 		if n < asked { // the socket was empty; epoll reports what arrives later
 			return moved
@@ -72,6 +73,32 @@ func (p *pair) receive(sink fabric.Sink) int {
 	}
 	return moved
 }
+
+// goOn processes what is in the buffer, whose first frame has become due, and reads on.
+func (p *pair) goOn(sink fabric.Sink) int {
+	delivered, err := p.digest(sink, 0)
+	if err != nil {
+		return delivered + p.lose(sink, err)
+	}
+	return delivered + p.receive(sink)
+}
+
+// isDue reports whether the first frame in the buffer is the next one to be delivered. If it is
+// not, the lane is early.
+func (p *pair) isDue() (bool, error) {
+	number := p.first()
+	if number == p.inNumber {
+		return true, nil
+	}
+	if ahead := (number - p.inNumber) & numberMask; ahead > numberMask/2 || !p.several() {
+		return false, fmt.Errorf("a frame has number %d, and %d is due", number, p.inNumber)
+	}
+	p.t.setEarly(p)
+	return false, nil
+}
+
+// arrived counts a frame that has been delivered.
+func (r *route) arrived() { r.inNumber = (r.inNumber + 1) & numberMask }
 
 // read reads once: into the buffer, or the rest of a long payload and at most
 // behindMax bytes behind it.
@@ -117,14 +144,28 @@ func (p *pair) digest(sink fabric.Sink, n int) (delivered int, err error) {
 	}
 	if p.rest > 0 {
 		p.r, p.w, p.rest = 0, n-p.rest, 0
-		p.deliverLong(sink)
+		if p.opener != nil {
+			err = p.openLong(sink)
+		} else {
+			p.deliverLong(sink)
+		}
+		if err != nil {
+			return delivered, err
+		}
+		p.arrived()
 		delivered++
 	} else {
 		p.w += n
 	}
+	if p.opener != nil {
+		return p.digestSealed(sink, delivered)
+	}
 	for p.w-p.r >= headBytes {
 		size, err := decodeHead(p.in[p.r:], &p.head)
 		if err != nil {
+			return delivered, err
+		}
+		if due, err := p.isDue(); !due {
 			return delivered, err
 		}
 		total := frameBytes(size)
@@ -142,25 +183,26 @@ func (p *pair) digest(sink fabric.Sink, n int) (delivered int, err error) {
 			}
 			p.deliverLong(sink)
 		case p.w-p.r < total:
-			p.compact()
+			p.compact(total)
 			return delivered, nil
 		default:
 			payload := p.in[p.r+headBytes:][:size:size]
 			p.r, p.long = p.r+total, false
 			sink.Deliver(p.peer, &p.head, payload)
 		}
+		p.arrived()
 		delivered++
 	}
-	p.compact()
+	p.compact(sealedBytes(placeMin))
 	return delivered, nil
 }
 
-// compact makes room in the buffer for the rest of an incomplete frame.
-func (p *pair) compact() {
+// compact makes room in the buffer for the rest of an incomplete frame, which has up to need bytes.
+func (p *pair) compact(need int) {
 	switch {
 	case p.r == p.w:
 		p.r, p.w = 0, 0
-	case len(p.in)-p.r < frameBytes(placeMin):
+	case len(p.in)-p.r < need:
 		p.w = copy(p.in, p.in[p.r:p.w])
 		p.r = 0
 	}
@@ -202,7 +244,7 @@ func (p *pair) deliverLong(sink fabric.Sink) {
 	p.into, p.scratch = nil, nil
 	sink.Deliver(p.peer, &p.head, payload)
 	if scratch != nil {
-		p.t.spare = append(p.t.spare, scratch)
+		p.t.giveScratch(scratch)
 	}
 }
 
@@ -214,25 +256,54 @@ func (t *Transport) takeScratch() []byte {
 		t.spare = t.spare[:n-1]
 		return b
 	}
-	return make([]byte, maxShort)
+	return make([]byte, sealedBytes(maxShort))
 }
 
-// lose breaks the pair: its connection has ended, or an invalid frame has arrived.
-func (p *pair) lose(err error) int {
+// giveScratch takes back what takeScratch gave. It keeps as much as a few pairs need in turn.
+func (t *Transport) giveScratch(b []byte) {
+	if len(t.spare) < maxSpare {
+		t.spare = append(t.spare, b)
+	}
+}
+
+// lose handles a connection that has ended, or an invalid frame. Without the lane frames are missing,
+// so it breaks the pair, when what has arrived on the other lanes and is due has been delivered.
+// But after the peer's goodbye none are missing, and the lanes may end one by one.
+func (p *pair) lose(sink fabric.Sink, err error) int {
+	failure := p.endLane(err)
+	if p.ending || p.left && p.lane > 0 {
+		return 1
+	}
+	p.ending = true
+	moved := 1 + p.drain(sink)
 	t := p.t
 	t.mu.Lock()
 	p.mu.Lock()
-	failure := p.lost("connection", err)
-	switch {
-	case p.w > p.r || p.rest > 0:
-		failure = fmt.Errorf("%w, in the middle of a message", failure)
-	case p.left && errors.Is(failure, fabric.ErrPeerGone):
+	if p.left && errors.Is(failure, fabric.ErrPeerGone) {
 		failure = fmt.Errorf("%w: rank %d has finalized", fabric.ErrDisconnected, p.peer)
 	}
-	p.end(failure)
+	p.endAll(failure)
 	p.mu.Unlock()
 	t.mu.Unlock()
-	t.cool(p)
 	t.ended = append(t.ended, ending{p.peer, failure})
-	return 1
+	return moved
+}
+
+// endLane ends the lane and returns the reason.
+func (p *pair) endLane(err error) error {
+	t := p.t
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	failure := p.lost("connection", err)
+	if !errors.Is(err, seal.ErrForged) && (p.w > p.r || p.rest > 0) {
+		failure = fmt.Errorf("%w, in the middle of a message", failure)
+	}
+	if p.failed == nil && !p.left {
+		p.failed = failure
+	}
+	p.end(failure)
+	t.cool(p)
+	return failure
 }

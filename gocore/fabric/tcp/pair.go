@@ -3,13 +3,14 @@ package tcp
 import (
 	"errors"
 	"fmt"
-	"sync"
+	"slices"
 	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"gormapy/gocore/fabric"
+	"gormapy/gocore/seal"
 	"gormapy/gocore/sys"
 )
 
@@ -30,22 +31,24 @@ const (
 	broken
 )
 
-// pair is the endpoint to one peer.
+// pair is a lane to one peer; lane 0 is its endpoint.
 type pair struct {
 	t    *Transport
 	peer int
+	lane int
+	*route
 
-	mu       sync.Mutex
+	// Under mu.
 	state    state
 	fd       int
 	err      error  // the reason, if broken
-	failed   error  // a send failed; messages of the peer may still be read
 	queue    []byte // queue[sent:] is still to be sent
 	sent     int
 	full     bool // a Send has returned ErrAgain since there was room
-	leaving  bool // this rank has said goodbye
-	released bool // the peer has answered
-	out      [headBytes + joinMax]byte
+	deaf     bool // epoll does not report what arrives
+	released bool // the peer has answered this rank's goodbye
+	out      [headBytes + joinMax + seal.Overhead]byte
+	sealer   *seal.Way // nil: frames are sent in clear
 	vector   [3]unix.Iovec
 	msg      unix.Msghdr
 
@@ -67,12 +70,27 @@ func (p *pair) set(s state) {
 	p.mu.Unlock()
 }
 
-// begin takes a connection into use, end closes it; both under mu and t.mu.
+// begin takes a connection into use, under mu and t.mu.
 func (p *pair) begin(fd int) {
 	p.fd, p.state = fd, open
 	p.inbound = inbound{in: make([]byte, inBytes)}
 }
 
+// endAll closes all connections to the peer, under mu and t.mu, by the poller.
+func (p *pair) endAll(err error) {
+	p.eachLane(func(q *pair) {
+		if q.lane > 0 {
+			p.t.stopSeeking(q)
+		}
+		if q.state != broken {
+			q.end(err)
+		}
+		q.err = err
+		p.t.cool(q)
+	})
+}
+
+// end closes a lane's connection, likewise.
 func (p *pair) end(err error) {
 	if p.fd >= 0 {
 		p.t.release(p.fd)
@@ -84,6 +102,12 @@ func (p *pair) end(err error) {
 	p.state, p.err = broken, err
 	p.queue, p.sent, p.full = nil, 0, false
 	p.in, p.scratch, p.into = nil, nil, nil
+	p.sealer, p.opener = nil, nil
+	if p.early {
+		p.t.leaveEarly(p)
+	}
+	p.using = slices.DeleteFunc(slices.Clone(p.using), func(q *pair) bool { return q == p })
+	p.turn = 0
 }
 
 // waiting reports whether Poll has to look for room, under mu.
@@ -99,6 +123,28 @@ func (p *pair) Send(h *fabric.Header, payload []byte) error {
 	if p.state != open || p.failed != nil {
 		return p.notOpen()
 	}
+	if len(payload) < laneMin {
+		return p.send(h, payload)
+	}
+	err := p.sendLong(h, payload)
+	if err == fabric.ErrAgain {
+		p.blocked()
+	}
+	return err
+}
+
+func (p *pair) sendLong(h *fabric.Header, payload []byte) error {
+	if len(p.using) > 1 {
+		return p.spread(h, payload)
+	}
+	return p.send(h, payload)
+}
+
+// send sends a frame on this lane, which is open, under mu.
+func (p *pair) send(h *fabric.Header, payload []byte) error {
+	if p.sealer != nil {
+		return p.sendSealed(h, payload)
+	}
 	if p.waiting() {
 		return p.enqueue(h, payload)
 	}
@@ -108,6 +154,7 @@ func (p *pair) Send(h *fabric.Header, payload []byte) error {
 	}
 	n, errno := p.write(h, payload, total)
 	if n == total && errno == 0 {
+		p.count()
 		return nil
 	}
 	switch errno {
@@ -130,13 +177,17 @@ func (p *pair) Send(h *fabric.Header, payload []byte) error {
 		}
 		return err
 	}
+	p.count()
 	p.wait()
 	return nil
 }
 
+// count counts a frame that is sent or queued, under mu.
+func (r *route) count() { r.outNumber = (r.outNumber + 1) & numberMask }
+
 // write sends as much of a frame as the socket takes.
 func (p *pair) write(h *fabric.Header, payload []byte, total int) (int, unix.Errno) {
-	encodeHead(p.out[:], h, len(payload))
+	encodeHead(p.out[:], h, len(payload), p.outNumber)
 	if len(payload) <= joinMax {
 		clear(p.out[headBytes+copy(p.out[headBytes:], payload) : total])
 		return send(p.fd, p.out[:total])
@@ -182,33 +233,53 @@ func (p *pair) append(skip int, payload []byte, total int) {
 // enqueue adds a frame to the queue, if it is short and there is room.
 func (p *pair) enqueue(h *fabric.Header, payload []byte) error {
 	total := frameBytes(len(payload))
-	if p.full || len(payload) > joinMax || len(p.queue)-p.sent+total > queueMax {
-		p.full = true
+	if !p.joins(len(payload), total) {
 		return fabric.ErrAgain
+	}
+	encodeHead(p.out[:], h, len(payload), p.outNumber)
+	p.append(0, payload, total)
+	p.count()
+	return nil
+}
+
+// joins reports whether a frame may join the queue, and makes room there.
+func (p *pair) joins(payload, total int) bool {
+	if p.full || payload > joinMax || len(p.queue)-p.sent+total > queueMax {
+		p.full = true
+		return false
 	}
 	if p.sent > queueMax {
 		p.queue, p.sent = p.queue[:copy(p.queue, p.queue[p.sent:])], 0
 	}
-	encodeHead(p.out[:], h, len(payload))
-	p.append(0, payload, total)
-	return nil
+	return true
 }
 
 // wait makes Poll look for room.
 func (p *pair) wait() {
 	p.t.queues.Add(1)
-	p.t.rewatch(p.fd, unix.EPOLLIN|unix.EPOLLOUT, forPair, int32(p.peer))
+	p.rewatch()
+}
+
+// rewatch has epoll report what p needs, under mu.
+func (p *pair) rewatch() {
+	events := uint32(0)
+	if !p.deaf {
+		events |= unix.EPOLLIN
+	}
+	if p.waiting() {
+		events |= unix.EPOLLOUT
+	}
+	p.t.rewatch(p.fd, events, forPair, p.id())
 }
 
 // sendQueue sends as much of the queue as the socket takes. It returns 1 if it sent
-// anything or if Poll need not look for room any more, else 0.
-func (p *pair) sendQueue() int {
+// anything or if Poll need not look for room any more, else 0. Widen says that more lanes are to be made.
+func (p *pair) sendQueue() (moved int, widen bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.state != open || !p.waiting() {
-		return 0
+		return 0, false
 	}
-	moved := 0
 	for p.sent < len(p.queue) && p.failed == nil {
 		n, errno := send(p.fd, p.queue[p.sent:min(len(p.queue), p.sent+maxShort)])
 		switch errno {
@@ -216,14 +287,14 @@ func (p *pair) sendQueue() int {
 			p.sent, moved = p.sent+n, 1
 			continue
 		case unix.EAGAIN, unix.EINTR, unix.ENOBUFS, unix.ENOMEM:
-			return moved
+			return moved, false
 		}
 		p.failed = p.lost("send", errno)
 	}
 	p.queue, p.sent, p.full = p.queue[:0], 0, false
 	p.t.queues.Add(-1)
-	p.t.rewatch(p.fd, unix.EPOLLIN, forPair, int32(p.peer))
-	return 1
+	p.rewatch()
+	return 1, p.relieved()
 }
 
 // notOpen returns ErrAgain before the connection is made, else why it has ended.
@@ -240,6 +311,9 @@ func (p *pair) notOpen() error {
 // lost returns the error of a connection that has ended.
 func (p *pair) lost(op string, err error) error {
 	failure := &fabric.OpError{Op: op, Peer: p.peer, Status: statusOf(err), Detail: "TCP, " + ends(p.fd)}
+	if errors.Is(err, seal.ErrForged) {
+		failure.Cause = err
+	}
 	if errors.Is(err, errClosed) || errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE) {
 		return fmt.Errorf("%w: %w", fabric.ErrPeerGone, failure)
 	}

@@ -201,11 +201,11 @@ func TestByteByByte(t *testing.T) {
 	mem := make([]byte, 2*placeMin)
 	s.place = func(h *fabric.Header, n int) unsafe.Pointer { return unsafe.Pointer(&mem[0]) }
 	long := strings.Repeat("0123456789abcdef", placeMin/16) + "end"
-	data := frames(fabric.Header{Kind: 2}, "", "short", long, "tail")
 	half := len(frames(fabric.Header{Kind: 1}, "", "short")) + headBytes + len(long)/2
 	for round, redirect := range []bool{false, true} {
 		clear(mem)
 		s.payloads, s.headers = nil, nil
+		data := framesFrom(4*round, fabric.Header{Kind: 2}, "", "short", long, "tail")
 		for i := range data {
 			_, err := c.Write(data[i : i+1])
 			require.NoError(t, err)
@@ -240,8 +240,9 @@ func TestInvalidFrames(t *testing.T) {
 		says string
 	}{
 		{"a huge length", huge, "there are at most 262144"},
-		{"no magic", make([]byte, 100), "a frame begins with 0x0"},
-		{"text", []byte(strings.Repeat("hello ", 20)), "a frame begins with"},
+		{"a number that is not due", framesFrom(7, fabric.Header{Kind: 2}, "x"), "a frame has number 7, and 2 is due"},
+		{"no magic", make([]byte, 100), "a frame has 0x0 behind its length"},
+		{"text", []byte(strings.Repeat("hello ", 20)), "behind its length"},
 	} {
 		r, s, conn := raw(t)
 		_, err := conn.Write(append(append([]byte{}, good...), c.data...))
@@ -264,7 +265,7 @@ func TestEndsOfConnections(t *testing.T) {
 		for _, partial := range []int{0, 5, headBytes, headBytes + 3, headBytes + 9000} {
 			r, s, c := raw(t)
 			payloads := []string{"a", strings.Repeat("b", 20000), "c"}
-			data := append(frames(fabric.Header{Kind: 2}, payloads...), frame(fabric.Header{Kind: 2}, strings.Repeat("d", 30000))[:partial]...)
+			data := append(frames(fabric.Header{Kind: 2}, payloads...), framesFrom(3, fabric.Header{Kind: 2}, strings.Repeat("d", 30000))[:partial]...)
 			_, err := c.Write(data)
 			require.NoError(t, err)
 			if reset {
@@ -286,8 +287,14 @@ func TestEndsOfConnections(t *testing.T) {
 }
 
 // The queue for a peer that does not read is bounded.
-func TestQueueIsBounded(t *testing.T) {
-	r, s, _ := raw(t)
+func TestQueueIsBounded(t *testing.T) { each(t, Clear, queueIsBounded) }
+
+func queueIsBounded(t *testing.T, g Guard) {
+	w := fabrictest.NewWorld(t, 2, guarded(g))
+	exchange(t, w)
+	w.Ranks[0].Pause()
+	w.Ranks[1].Pause() // it does not read
+	r, s := w.Ranks[0], &script{}
 	ep := r.Endpoint(1)
 	for _, size := range []int{8, maxShort, joinMax, placeMin} {
 		for range 100_000 {
@@ -306,8 +313,10 @@ func TestQueueIsBounded(t *testing.T) {
 }
 
 // Close sends the queue.
-func TestCloseSendsQueue(t *testing.T) {
-	w := fabrictest.NewWorld(t, 2, create)
+func TestCloseSendsQueue(t *testing.T) { each(t, Clear, closeSendsQueue) }
+
+func closeSendsQueue(t *testing.T, g Guard) {
+	w := fabrictest.NewWorld(t, 2, guarded(g))
 	exchange(t, w)
 	a, b := w.Ranks[0], w.Ranks[1]
 	b.Pause()

@@ -18,6 +18,7 @@ import (
 
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/fabric/fabrictest"
+	"gormapy/gocore/handshake"
 )
 
 func inside(r *fabrictest.Rank) *Transport { return r.Transport.(*Transport) }
@@ -43,19 +44,19 @@ func gone(t testing.TB, c net.Conn, limit time.Duration) []byte {
 
 // introduce does the handshake of id's rank with rank to, which accepted c.
 func introduce(c net.Conn, id *identity, to int) error {
-	x, err := protocol.Call(c, id.secret)
+	x, err := id.protocol().Call(c, id.secret)
 	if err != nil {
 		return err
 	}
-	if err := x.Tell(c, id.ranks(to)); err != nil {
+	if err := x.Tell(c, id.ranks(to, 0)); err != nil {
 		return err
 	}
 	said, err := x.Hear(c)
 	if err != nil {
 		return err
 	}
-	use, err := decided(said)
-	if err == nil && !use {
+	what, _, err := decided(said)
+	if err == nil && what != verdictUse {
 		err = errors.New("yield")
 	}
 	return err
@@ -200,12 +201,12 @@ func TestPendingConnectionsThatHaveGreetedStay(t *testing.T) {
 		defer inside(w.Ranks[0]).mu.Unlock()
 		return inside(w.Ranks[0]).lastID >= maxPending+11
 	})
-	require.NoError(t, x.Tell(c, id.ranks(0)))
+	require.NoError(t, x.Tell(c, id.ranks(0, 0)))
 	said, err := x.Hear(c)
 	require.NoError(t, err)
-	use, err := decided(said)
+	what, _, err := decided(said)
 	require.NoError(t, err)
-	assert.True(t, use)
+	assert.EqualValues(t, verdictUse, what)
 }
 
 // other is the directory of a rank of another job, with addresses of this one.
@@ -240,8 +241,8 @@ func TestWrongSecret(t *testing.T) {
 	_, err := liar.Write(hello)
 	require.NoError(t, err)
 	_, err = x.Hear(liar)
-	require.NoError(t, err)
-	require.NoError(t, x.Tell(liar, inside(w.Ranks[1]).id.ranks(0)))
+	require.ErrorIs(t, err, handshake.ErrProof)
+	require.NoError(t, x.Tell(liar, inside(w.Ranks[1]).id.ranks(0, 0)))
 	assert.Empty(t, gone(t, liar, time.Second))
 	assert.Empty(t, w.Ranks[0].Broke(1), "the acceptor loses nothing")
 }
@@ -254,7 +255,7 @@ func TestAnotherServer(t *testing.T) {
 	}{
 		{"mail", "220 mail.example.com ESMTP, what can I do for you today?\r\n", []string{"handshake failed (what answers at", "it does not speak this protocol"}},
 		{"one of few words", "+OK POP3 server\r\n", []string{"it does not speak this protocol"}},
-		{"a rank of another version", "gormapy\x09tcp\x00\x00\x00\x00\x00", []string{"it speaks version 9; this is version 1"}},
+		{"a rank of another version", "gormapy\x09tcp\x00\x00\x00\x00\x00", []string{"it speaks version 9; this is version 3"}},
 		{"one that hangs up", "", []string{"closed by the peer", "does it belong to another job?"}},
 	} {
 		tr := caller(t, otherServer(t, c.greeting, 0))
@@ -360,13 +361,13 @@ func TestReplay(t *testing.T) {
 	require.NoError(t, err)
 	_, err = x.Hear(c)
 	require.NoError(t, err)
-	ranks := x.Say(id.ranks(0))
+	ranks := x.Say(id.ranks(0, 0))
 
 	again := call(t, w.Ranks[0])
 	_, err = again.Write(append(bytes.Clone(hello), ranks...))
 	require.NoError(t, err)
 	said := gone(t, again, time.Second)
-	assert.LessOrEqual(t, len(said), 48, "a challenge and no verdict")
+	assert.LessOrEqual(t, len(said), 80, "a challenge and no verdict")
 
 	_, err = c.Write(ranks)
 	require.NoError(t, err)
@@ -414,7 +415,7 @@ func TestRepeatedHellosKeepNobodyOut(t *testing.T) {
 		c := call(t, w.Ranks[1])
 		_, err := c.Write(hello)
 		require.NoError(t, err)
-		_, err = io.ReadFull(c, make([]byte, 48))
+		_, err = io.ReadFull(c, make([]byte, 80))
 		require.NoError(t, err)
 	}
 	w.Ranks[0].StopPolling(func() { inside(w.Ranks[0]).giveUp = 2 * time.Second })

@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -16,6 +17,10 @@ func (t *Transport) Silent(peer int, d time.Duration) bool {
 	if p.state != open {
 		return p.state == broken
 	}
+	return slices.ContainsFunc(p.openLanes(), func(q *pair) bool { return q.silent(d) })
+}
+
+func (p *pair) silent(d time.Duration) bool {
 	waiting, err := unix.IoctlGetInt(p.fd, unix.SIOCOUTQ)
 	if err != nil || waiting == 0 && len(p.queue) == 0 {
 		return err != nil

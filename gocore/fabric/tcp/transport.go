@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gormapy/gocore/fabric"
+	"gormapy/gocore/seal"
 )
 
 const (
@@ -48,6 +49,7 @@ type Transport struct {
 	trash   []byte  // takes bytes that are dropped
 	zeros   [8]byte // takes the zeros behind a payload
 	spare   [][]byte
+	earlies []*pair // lanes whose first frame is not due
 	ended   []ending
 
 	attention atomic.Bool  // an attempt is due at once
@@ -58,8 +60,8 @@ type Transport struct {
 	attempts      map[int32]*attempt
 	pending       []*attempt // accepted and not proved, in the order of their deadlines
 	lastID        int32
-	seeking       map[int]*pair
-	acceptAfter   time.Time // accept back-off: no descriptors were left, nothing is accepted until then
+	seeking       map[int32]*pair // by id
+	acceptAfter   time.Time       // accept back-off: no descriptors were left, nothing is accepted until then
 }
 
 // ending is a pair that has broken and for which Broken has not been called yet.
@@ -96,12 +98,23 @@ func New(dir fabric.Directory, o Options) (*Transport, error) {
 	if len(dir.Secret()) == 0 {
 		return nil, errors.New("TCP needs a secret of the job to know its peers by")
 	}
+	if o.Guard >= guards {
+		return nil, fmt.Errorf("there is no guard %d", o.Guard)
+	}
+	if o.Guard != Clear {
+		if err := seal.Usable(); err != nil {
+			return nil, fmt.Errorf("what this rank sends can't be %v: %w", o.Guard, err)
+		}
+	}
 	t := &Transport{dir: dir, options: o, id: newIdentity(dir.Secret(), dir.Rank(), dir.Size()), epoll: -1, timer: -1, listener: -1, patience: pendingTime, stagger: staggerTime, giveUp: giveUp}
+	t.id.guard = o.Guard
 	t.pairs = make([]pair, dir.Size())
 	for i := range t.pairs {
-		t.pairs[i].t, t.pairs[i].peer, t.pairs[i].fd = t, i, -1
+		r := &route{}
+		t.pairs[i] = *t.newPair(r, i, 0)
+		r.lanes[0] = &t.pairs[i]
 	}
-	t.attempts, t.seeking = map[int32]*attempt{}, map[int]*pair{}
+	t.attempts, t.seeking = map[int32]*attempt{}, map[int32]*pair{}
 	t.trash = make([]byte, 64<<10)
 	if err := t.open(list); err != nil {
 		_ = t.Close()
@@ -178,7 +191,7 @@ func (t *Transport) Describe(peer int) string {
 	defer p.mu.Unlock()
 	switch p.state {
 	case open:
-		return ends(p.fd)
+		return ends(p.fd) + lanesNote(len(p.openLanes())) + t.id.guard.note()
 	case broken:
 		return p.err.Error()
 	}
@@ -240,6 +253,9 @@ func (t *Transport) Poll(sink fabric.Sink) int {
 		t.skipped = 0
 		n += t.handleEvents(sink)
 	}
+	if len(t.earlies) > 0 {
+		n += t.resume(sink)
+	}
 	if n > 0 {
 		t.armed = false
 	}
@@ -264,11 +280,21 @@ func (t *Transport) handleEvents(sink fabric.Sink) int {
 			t.mu.Unlock()
 			continue
 		}
-		p := &t.pairs[e.Fd]
+		p := t.byID(e.Fd)
 		if e.Events&unix.EPOLLOUT != 0 {
-			moved += p.sendQueue()
+			sent, widen := p.sendQueue()
+			moved += sent
+			if widen {
+				t.mu.Lock()
+				t.widen(p)
+				t.mu.Unlock()
+			}
 		}
-		if e.Events&^unix.EPOLLOUT == 0 {
+		switch {
+		case e.Events&^unix.EPOLLOUT == 0:
+			continue
+		case p.early:
+			p.listen(false)
 			continue
 		}
 		if got := p.receive(sink); got > 0 {
@@ -332,9 +358,11 @@ func (t *Transport) cool(p *pair) {
 // Redirect implements fabric.Redirector.
 func (t *Transport) Redirect(mem unsafe.Pointer) {
 	for i := range t.pairs {
-		if p := &t.pairs[i]; mem != nil && p.into == mem {
-			p.into, p.dropped = nil, true
-		}
+		t.pairs[i].eachLane(func(p *pair) {
+			if mem != nil && p.into == mem {
+				p.into, p.dropped = nil, true
+			}
+		})
 	}
 }
 
@@ -345,16 +373,20 @@ func (t *Transport) Close() error {
 	for _, a := range t.attempts {
 		t.drop(a)
 	}
-	t.seeking = map[int]*pair{}
+	t.seeking = map[int32]*pair{}
 	until := time.Now().Add(closeTime)
 	for i := range t.pairs {
 		p := &t.pairs[i]
 		p.mu.Lock()
 		if p.state == open && !p.released {
-			p.finish(until)
+			p.eachLane(func(q *pair) {
+				if q.state == open {
+					q.finish(until)
+				}
+			})
 		}
 		if p.state != broken {
-			p.end(errors.New("the transport is closed"))
+			p.endAll(errors.New("the transport is closed"))
 		}
 		p.mu.Unlock()
 	}

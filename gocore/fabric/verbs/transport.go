@@ -142,7 +142,7 @@ func newTransport(lib *ibverbs.Library, dir fabric.Directory, o Options) (t *Tra
 		}
 	}()
 	o.SharedReceive = true
-	if t.port, err = device.OpenIB(lib, o, t.rank); err != nil {
+	if t.port, err = device.OpenIB(lib, o, dir.OnNode()); err != nil {
 		return t, err
 	}
 	if t.pd, err = t.port.Context.AllocPD(); err != nil {

@@ -52,7 +52,7 @@ func offers() ([]*offer, error) {
 func (o *offer) describe(name string) {
 	i := o.Info
 	p := backend.Port{Num: 1, State: "ACTIVE", LinkLayer: "libfabric", MTU: i.MTU, MaxMessage: int64(min(i.MaxMsgSize, maxMessage)), Gbps: float64(i.LinkSpeed) / 1e9}
-	if ip := o.IP(); ip != nil {
+	if ip := o.IP(); ip.IsValid() {
 		p.Addresses = []string{ip.String()}
 	}
 	o.device = backend.Device{

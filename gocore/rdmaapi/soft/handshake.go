@@ -29,7 +29,7 @@ const (
 	readyBytes        = 1
 )
 
-var protocol = handshake.Protocol{Name: "soft", Version: 1, Limits: []int{introductionBytes, welcomeBytes, readyBytes}}
+var protocol = handshake.Protocol{Name: "soft", Version: 2, Limits: []int{introductionBytes, welcomeBytes, readyBytes}}
 
 // patience is how long a peer may take for a message of the handshake.
 const patience = 10 * time.Second
@@ -177,6 +177,8 @@ func introduce(q *qp, conn net.Conn, secret []byte, remote info) (*link, error) 
 	switch {
 	case errors.Is(err, handshake.ErrUnknown):
 		return nil, gone
+	case errors.Is(err, handshake.ErrProof):
+		return nil, errUnauthenticated
 	case errors.Is(err, handshake.ErrForeign):
 		return nil, errors.New("what answers is no queue pair")
 	case err != nil:

@@ -30,7 +30,9 @@ const (
 	goodbyeTime  = time.Second
 )
 
-var protocol = handshake.Protocol{Name: "transfer", Version: 1, Limits: []int{maxBody, maxBody}}
+var protocol = handshake.Protocol{Name: "transfer", Version: 2, Limits: []int{maxBody, maxBody}}
+
+var errProof = errors.New("its answer has a wrong proof")
 
 // Card is the descriptor of an engine.
 type Card struct {
@@ -155,6 +157,8 @@ func initiate(conn net.Conn, to *Card, h hello, patience time.Duration) ([][]byt
 		return nil, errors.New("what listens there is no engine")
 	case errors.Is(err, handshake.ErrUnknown):
 		return nil, errors.New("it does not know this descriptor: it is of another engine, which has ended")
+	case errors.Is(err, handshake.ErrProof):
+		return nil, errProof
 	case errors.As(err, new(*handshake.VersionError)):
 		return nil, err
 	case err != nil:
@@ -168,7 +172,7 @@ func initiate(conn net.Conn, to *Card, h hello, patience time.Duration) ([][]byt
 	said, err := x.Hear(conn)
 	switch {
 	case errors.Is(err, handshake.ErrProof):
-		return nil, errors.New("its answer has a wrong proof")
+		return nil, errProof
 	case errors.Is(err, io.EOF):
 		// It may also have evicted this connection: the caller tries again.
 		return nil, fmt.Errorf("it has ended, or does not know this descriptor: %w", io.EOF)

@@ -134,7 +134,7 @@ func TestUnauthenticatedPeersAreRefused(t *testing.T) {
 			copy(hi[16:], tag[:])
 			conn.Write(hi) //nolint:errcheck // the engine reads it
 			_, err := x.Hear(conn)
-			require.NoError(t, err)
+			assert.ErrorIs(t, err, handshake.ErrProof)
 			require.NoError(t, x.Tell(conn, h.bytes()))
 			hungUp(t, conn)
 		})
@@ -216,9 +216,9 @@ func TestWhatIsNoEngine(t *testing.T) {
 	}{
 		"a web server":           {says("HTTP/1.1 400 Bad Request\r\n\r\n"), "what listens there is no engine"},
 		"a queue pair":           {says("gormapy\x01soft\x00\x00\x00\x00"), "what listens there is no engine"},
-		"a newer engine":         {says("gormapy\x02transfer"), "it speaks version 2; this is version 1"},
+		"a newer engine":         {says("gormapy\x03transfer"), "it speaks version 3; this is version 2"},
 		"one that hangs up":      {says(""), "no greeting: EOF"},
-		"one that knows the tag": {says("gormapy\x01transfer" + strings.Repeat("x", 32) + "\x00\x00\x00\x00" + strings.Repeat("x", 32)), "its answer has a wrong proof"},
+		"one that knows the tag": {says("gormapy\x02transfer" + strings.Repeat("x", 64)), "its answer has a wrong proof"},
 		"another engine": {func(conn net.Conn) {
 			protocol.Accept(func(handshake.Tag) []byte { return nil }).Hear(conn) //nolint:errcheck // it is unknown
 		}, "it does not know this descriptor: it is of another engine, which has ended"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
 def Init() -> None:
     """Initialize the MPI execution environment."""
     recorded = any(name in os.environ for name in ("GORMAPY_JOB_TRACE", "GORMAPY_JOB_HOME_RECORD"))
+    for name, value in os.environ.items():  # settings that the program has made
+        if name.startswith("GORMAPY_") and not name.startswith("GORMAPY_JOB_"):
+            with contextlib.suppress(UnicodeEncodeError):  # a file name of other bytes, which stays as it was given
+                core.SetVariable(name, value)
     check(core.Init())
     for change in core.EnvironmentChanges().splitlines():  # a child is no rank of the launcher
         name, given, value = change.partition("=")
