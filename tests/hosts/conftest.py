@@ -89,6 +89,23 @@ class Bed:
         finally:
             self.on(0, "ip", "link", "del", "eth1")
 
+    @contextlib.contextmanager
+    def flows_limited_to(self, rate):
+        """Limit what hosts 0 and 1 send on each TCP connection: connections from different ports mostly differ in class."""
+        self.up(2)
+        lines = ["qdisc replace dev eth0 root handle 1: htb"]
+        for number in range(128):  # ports that connect(2) chooses are even
+            one = f"classid 1:{number + 1:x}"
+            lines.append(f"class replace dev eth0 parent 1: {one} htb rate {rate} quantum 3000")
+            lines.append(f"filter add dev eth0 parent 1: protocol ip u32 match ip sport {2 * number:#x} 0x00fe {one}")
+        try:
+            for host in range(2):
+                self.on(host, "sh", "-c", "echo '" + "\n".join(lines) + "' | tc -batch -")
+            yield
+        finally:
+            for host in range(2):
+                self.on(host, "tc", "qdisc", "del", "dev", "eth0", "root")
+
     def begin(self, command, host=0, **env):
         """Start a command on a host."""
         full = [str(BED / "netns-hosts"), "exec", str(host), "--", *map(str, command)]

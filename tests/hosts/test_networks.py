@@ -97,3 +97,19 @@ def test_what_can_be_read_on_the_way(bed, launchers, python, programs, env, read
 def test_everything_is_encrypted(bed, launchers, python, programs):
     bed.up(2)
     everything(bed, launchers, python, programs, GORMAPY_TLS="1")
+
+
+def test_a_network_that_limits_each_connection(bed, launchers, python, programs):
+    """Several connections carry more than one, which ranks measure, and none are made where it is no use."""
+
+    def rate(**env):
+        result = bed.run([*launchers.ours(2, 2), python, programs / "stream.py", 4], **env)
+        assert result.status == 0, result
+        return int(re.search(r"(\d+) MiB/s", result.output).group(1))
+
+    with bed.flows_limited_to("240mbit"):
+        one = rate(GORMAPY_TCP_CONNECTIONS=1)
+        rates = {connections: rate(GORMAPY_TCP_CONNECTIONS=connections) for connections in ("auto", "4", "8")}
+    assert one < 32, "the limit is one"
+    assert min(rates.values()) > 2 * one, (one, rates)
+    assert rate() > 2 * one, "without a limit one connection carries more"

@@ -8,8 +8,9 @@
 //
 // # Pairs and connections
 //
-// There is at most one connection between two ranks, made when the first of
-// them calls Connect, and used both ways. At each of the two ends a pair is
+// There is one connection between two ranks, made when the first of
+// them calls Connect, and used both ways. There may be more, see Lanes; what is said here holds for each.
+// At each of the two ends a pair is
 //
 //	idle     Connect was not called and no connection was accepted
 //	seeking  Connect was called and the next attempt is due at some time: at once,
@@ -53,7 +54,7 @@
 //
 // It is that of package handshake, with the job's secret and these bodies:
 //
-//	I: ranks    rank of I, rank of A, guard of I
+//	I: ranks    rank of I, rank of A, guard of I, number of the lane
 //	A: verdict  use, yield or guard; guard of A
 //
 // The challenge proves that the acceptor knows the secret. So an acceptor says nothing else before the
@@ -70,13 +71,42 @@
 //
 // # Frames
 //
-//	u32 length of the payload | u32 frameMagic | fabric.Header | payload | 0 to 7 zeros
+//	u32 length of the payload | u8 frameMagic | u24 number | fabric.Header | payload | 0 to 7 zeros
 //
 // all little-endian, each frame a multiple of 8 bytes, so that payloads lie
 // aligned in the receive buffer. A receiver reads into that buffer. Of a payload
 // longer than placeMin, the part that is not in the buffer yet is read directly
 // into the memory that Sink.Place returned, over several polls if need be.
-// Lengths are checked before they are used; an invalid frame breaks the pair.
+// Lengths are checked before they are used; an invalid frame breaks the pair. Numbers count the frames from
+// one rank to another, modulo 2^24; a frame with another number than the one that is due is invalid, unless there are
+// several lanes.
+//
+// # Lanes
+//
+// A network may limit each connection: by a cap, or by a window that is short for the distance. Two ranks may therefore
+// have up to MaxConnections of them. Lane 0 is the one that Connect makes. The others are made as it
+// is, each with an attempt, a handshake and a verdict of its own, by either rank, while lane 0 is open at both. They have the address that
+// lane 0 has found. One that can't be made (no descriptors, no answer) is not used, and nothing else happens.
+//
+// Frames with payloads of laneMin and more take the next lane that has room, in turn; all others take lane 0. The receiver delivers
+// frames in the order of their numbers. A lane whose first frame is not due is early: it is not read until that frame is due,
+// and its bytes wait in the kernel's buffers. Numbers grow along each lane, and a
+// number is taken only by a frame that is sent or queued at that moment. So the frame that is due is always the first of
+// its lane that has not been delivered, and no lane waits for another in a circle. A frame that is due
+// keeps the others waiting until all of it has arrived. Each lane takes no more than maxUnsent that it has not sent, so that it
+// gets as many frames as it carries.
+//
+// The number of lanes is given, or the meter of the sender finds it. It counts what the peer acknowledges while
+// no lane in use has room for a long frame, in samples of at least sampleTime and sampleBytes:
+//
+//	measuring  one lane; after a sample more are asked for
+//	opening    until they are open, for at most openTime; if there are none then: settled, with one
+//	warming    all are used; a sample in which windows grow does not count
+//	comparing  after a sample: settled, with all if they carried gainMin times as much as one, else with one
+//
+// Control frames are sent on lane 0, behind all frames before them in number. A lane in use that breaks takes frames with it: the
+// pair breaks, when what has arrived on the other lanes and is due has been delivered. After the peer's goodbye nothing
+// is missing, and the lanes may end one by one.
 //
 // # Guards
 //

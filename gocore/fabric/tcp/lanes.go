@@ -20,6 +20,8 @@ const (
 	// laneMin is the length of payloads from which frames use all lanes: a shorter one costs more by what it
 	// waits for than it gains.
 	laneMin = 16 << 10
+	// maxUnsent is how much a lane beside others takes that is not sent yet.
+	maxUnsent = 16 * piece
 	// A sample of the meter is as long and as large as this, so that buffers count little.
 	sampleTime  = 100 * time.Millisecond
 	sampleBytes = 4 << 20
@@ -162,7 +164,7 @@ func (t *Transport) abandon(p *pair) int {
 // opened takes a lane that has just been made into use if the number of connections is given, under mu.
 func (p *pair) opened() {
 	if p.meter.phase == unmeasured && p.t.options.Connections > 1 {
-		p.using = p.openLanes()
+		p.use(p.openLanes())
 	}
 }
 
@@ -227,10 +229,25 @@ func (p *pair) relieved() (widen bool) {
 	case comparing:
 		m.phase = settled
 		if rate < gainMin*m.single {
-			p.using = nil
+			p.use(nil)
 		}
 	}
 	return false
+}
+
+// use makes long frames use a list of lanes, under mu. The kernel takes no more of a lane than it can send soon,
+// so that each lane gets as many frames as it carries, also if another is slower.
+func (p *pair) use(list []*pair) {
+	p.using, p.turn = list, 0
+	unsent := 0 // as much as there is room for
+	if len(list) > 1 {
+		unsent = maxUnsent
+	}
+	p.eachLane(func(q *pair) {
+		if q.state == open {
+			_ = unix.SetsockoptInt(q.fd, unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, unsent)
+		}
+	})
 }
 
 // await goes on from the phase opening when the lanes are there, or those that have been made in openTime.
@@ -245,7 +262,7 @@ func (p *pair) await(now time.Time) (widen bool) {
 		m.phase = settled
 		return false
 	}
-	p.using, p.turn = list, 0
+	p.use(list)
 	return false
 }
 
