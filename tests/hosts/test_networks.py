@@ -1,8 +1,7 @@
 """Hosts whose networks are not simple, for ranks that choose a transport themselves, and over libfabric."""
 
-import re
-
 import contextlib
+import re
 import socket
 import threading
 
