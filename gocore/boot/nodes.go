@@ -43,6 +43,7 @@ func Succeed(seg *job.Segment, rank int) (*agent.Agent, error) {
 func guarded(o tcp.Options) (tcp.Options, error) {
 	guard, err := tcp.GuardFor(several)
 	o.Guard, o.Patience = max(guard, tcp.Authenticated), settings.PeerTimeout.Seconds()
+	o.Connections, o.Measure = 1, false
 	return o, err
 }
 

@@ -78,6 +78,9 @@ func (t *Transport) setAlarm() {
 			earlier(a.until)
 		}
 	}
+	for _, at := range t.closing {
+		earlier(at)
+	}
 	var at unix.ItimerSpec // zero: never
 	if !next.IsZero() {
 		at.Value = unix.NsecToTimespec(max(1, time.Until(next).Nanoseconds()))
@@ -100,6 +103,15 @@ func (t *Transport) runDue(now time.Time) int {
 	for _, a := range t.attempts {
 		if a.mine && !a.until.IsZero() && !a.until.After(now) {
 			moved += t.lose(a, unix.ETIMEDOUT)
+		}
+	}
+	for p, at := range t.closing {
+		if !at.After(now) {
+			p.mu.Lock()
+			p.endAll(p.reason)
+			p.mu.Unlock()
+			t.ended = append(t.ended, ending{p.peer, p.reason})
+			moved++
 		}
 	}
 	if !t.acceptAfter.IsZero() && !t.acceptAfter.After(now) {
@@ -199,9 +211,6 @@ func addressList(list []netip.AddrPort) string {
 
 // again schedules the repetition of a round that has failed, or gives up after giveUp.
 func (t *Transport) again(p *pair, err error) int {
-	if p.lane > 0 {
-		return t.abandon(p)
-	}
 	now := time.Now()
 	p.address = 0
 	if p.tries == 0 {
@@ -227,7 +236,7 @@ func (t *Transport) fail(p *pair, status, detail string, gone bool) int {
 	}
 	t.stopSeeking(p)
 	p.mu.Lock()
-	p.end(err)
+	p.endAll(err)
 	p.mu.Unlock()
 	t.ended = append(t.ended, ending{p.peer, err})
 	return 1
@@ -442,10 +451,14 @@ func (t *Transport) judge(a *attempt) int {
 	}
 	a.peer, a.lane = peer, lane
 	first := &t.pairs[peer]
+	if lane > 0 && (first.state != open || first.ending) {
+		t.drop(a)
+		return 0
+	}
 	first.mu.Lock()
 	p := t.laneTo(peer, lane)
 	first.mu.Unlock()
-	if p.state == open || p.state == broken || lane > 0 && first.state != open {
+	if p.state == open || p.state == broken {
 		t.drop(a)
 		return 0
 	}
@@ -509,7 +522,7 @@ func (t *Transport) adopt(p *pair, a *attempt) int {
 	p.sealer, p.opener = out, in
 	p.rewatch()
 	if p.lane == 0 && t.options.Measure && t.options.Connections > 1 {
-		p.meter.phase = measuring
+		p.meter.phase = starting
 	}
 	p.opened()
 	if t.disconnecting && p.lane == 0 {

@@ -82,6 +82,9 @@ func (t *Transport) Drained(peer int) bool {
 	p := &t.pairs[peer]
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.ending && !p.over { // what is on other lanes is still delivered
+		return p.left
+	}
 	return p.state != open && p.state != trying || p.left
 }
 
@@ -93,7 +96,7 @@ func (t *Transport) Cut(peer int) {
 	t.stopSeeking(p)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.state != broken {
+	if !p.over {
 		p.endAll(fmt.Errorf("%w: the connection to rank %d was cut", fabric.ErrPeerGone, peer))
 	}
 }

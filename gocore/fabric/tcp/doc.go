@@ -86,7 +86,8 @@
 // A network may limit each connection: by a cap, or by a window that is short for the distance. Two ranks may therefore
 // have up to MaxConnections of them. Lane 0 is the one that Connect makes. The others are made as it
 // is, each with an attempt, a handshake and a verdict of its own, by either rank, while lane 0 is open at both. They have the address that
-// lane 0 has found. One that can't be made (no descriptors, no answer) is not used, and nothing else happens.
+// lane 0 has found, or another one of the peer's. An attempt that fails is repeated as those for lane 0 are; a lane that can't be made
+// is not used, and nothing else happens.
 //
 // Frames with payloads of laneMin and more take the next lane that has room, in turn; all others take lane 0. The receiver delivers
 // frames in the order of their numbers. A lane whose first frame is not due is early: it is not read until that frame is due,
@@ -99,14 +100,21 @@
 // The number of lanes is given, or the meter of the sender finds it. It counts what the peer acknowledges while
 // no lane in use has room for a long frame, in samples of at least sampleTime and sampleBytes:
 //
+//	starting   one lane, whose window still grows: a first sample does not count
 //	measuring  one lane; after a sample more are asked for
 //	opening    until they are open, for at most openTime; if there are none then: settled, with one
 //	warming    all are used; a sample in which windows grow does not count
 //	comparing  after a sample: settled, with all if they carried gainMin times as much as one, else with one
 //
-// Control frames are sent on lane 0, behind all frames before them in number. A lane in use that breaks takes frames with it: the
-// pair breaks, when what has arrived on the other lanes and is due has been delivered. After the peer's goodbye nothing
-// is missing, and the lanes may end one by one.
+// A time without room that is longer than pauseTime does not count: the peer may have been stopped.
+//
+// Control frames are sent on lane 0, behind all frames before them in number.
+//
+// A lane that ends, also one that no frame uses, ends the pair. If it ends in order (FIN, between two frames), as those of a process that has ended do, the
+// others are read until they have ended, too, for at most endTime; this rank sends nothing more, and says so
+// by FIN, so that a peer that is alive ends them. If it ends by an error, or if no lane is left on which the frame that is
+// due can come, what has arrived and is due is delivered, and the pair breaks. After the peer's goodbye
+// nothing is missing: other lanes than lane 0 may end, and the end of lane 0 is that of the pair.
 //
 // # Guards
 //
@@ -115,12 +123,12 @@
 //
 //	clear          frames as above
 //	authenticated  each frame is a record of package seal, of which all is readable
-//	encrypted      likewise, and only the length and frameMagic are readable
+//	encrypted      likewise, and only the length, frameMagic and the number are readable
 //
 // A record is a frame with a tag of 16 bytes behind its zeros; the tag covers all of it. Control frames
 // are records, too. The handshake is keyed, so each connection and each direction has keys of
-// its own, and the number of a frame is its nonce. Who is between two ranks
-// can end their connection, or keep bytes back, which may change nothing but the length that the
+// its own, and the nonce of a record is its place among those of the connection. Who is between two ranks
+// can end their connection, or keep bytes back, which may change nothing but the length or, with several lanes, the number that the
 // receiver waits for. Anything else breaks the pair when a record does not open, and nothing of that
 // record is delivered; the error is seal.ErrForged. The end of a connection is a loss unless a goodbye has come, which is a
 // record.
@@ -161,9 +169,9 @@
 //
 // # Locks
 //
-// Transport.mu guards attempts, deadlines and the state of all pairs; pair.mu
+// Transport.mu guards attempts, deadlines and the state of all pairs; route.mu, which a peer's lanes share,
 // guards the queue and everything that sends. A state is changed under both, in
-// this order, and only by the poller, except in Connect (idle to seeking) and in
+// this order, and only by the poller, except in Connect (idle to seeking), Cut and
 // Close, when no thread polls. So the poller reads a pair's socket without a
 // lock, and no descriptor is closed while another thread sends to it. Sink is
 // called without locks.

@@ -94,6 +94,9 @@ func (p *pair) isDue() (bool, error) {
 		return false, fmt.Errorf("a frame has number %d, and %d is due", number, p.inNumber)
 	}
 	p.t.setEarly(p)
+	if p.stuck() {
+		return false, fmt.Errorf("a frame has number %d, %d is due, and no connection is left on which it can come", number, p.inNumber)
+	}
 	return false, nil
 }
 
@@ -266,44 +269,58 @@ func (t *Transport) giveScratch(b []byte) {
 	}
 }
 
-// lose handles a connection that has ended, or an invalid frame. Without the lane frames are missing,
-// so it breaks the pair, when what has arrived on the other lanes and is due has been delivered.
-// But after the peer's goodbye none are missing, and the lanes may end one by one.
+// lose handles a connection that has ended, or an invalid frame: see Ends in the package comment.
 func (p *pair) lose(sink fabric.Sink, err error) int {
-	failure := p.endLane(err)
-	if p.ending || p.left && p.lane > 0 {
-		return 1
+	moved, whole := 1, p.endLane(err)
+	if p.over {
+		return moved
 	}
-	p.ending = true
-	moved := 1 + p.drain(sink)
-	t := p.t
-	t.mu.Lock()
-	p.mu.Lock()
-	if p.left && errors.Is(failure, fabric.ErrPeerGone) {
-		failure = fmt.Errorf("%w: rank %d has finalized", fabric.ErrDisconnected, p.peer)
+	moved += p.drain(sink)
+	switch {
+	case p.over:
+	case p.left && p.lane > 0 && !p.stuck() && !errors.Is(err, seal.ErrForged): // nothing is missing
+	case whole && err == errClosed && !p.left && !p.stuck():
+		p.t.endLater(p)
+	default:
+		p.finishPair()
 	}
-	p.endAll(failure)
-	p.mu.Unlock()
-	t.mu.Unlock()
-	t.ended = append(t.ended, ending{p.peer, failure})
 	return moved
 }
 
-// endLane ends the lane and returns the reason.
-func (p *pair) endLane(err error) error {
+// endLane ends the lane. It reports whether the end is between two messages.
+func (p *pair) endLane(err error) (whole bool) {
 	t := p.t
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	failure := p.lost("connection", err)
-	if !errors.Is(err, seal.ErrForged) && (p.w > p.r || p.rest > 0) {
+	whole = p.w == p.r && p.rest == 0
+	switch {
+	case errors.Is(err, seal.ErrForged):
+	case !whole:
 		failure = fmt.Errorf("%w, in the middle of a message", failure)
+	case p.left && errors.Is(failure, fabric.ErrPeerGone):
+		failure = fmt.Errorf("%w: rank %d has finalized", fabric.ErrDisconnected, p.peer)
 	}
 	if p.failed == nil && !p.left {
 		p.failed = failure
 	}
+	if !p.ending || errors.Is(failure, seal.ErrForged) {
+		p.reason = failure
+	}
+	p.ending = p.ending || !p.left || p.lane == 0
 	p.end(failure)
 	t.cool(p)
-	return failure
+	return whole
+}
+
+// finishPair breaks the pair, of which a lane has ended.
+func (p *pair) finishPair() {
+	p.t.mu.Lock()
+	defer p.t.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.endAll(p.reason)
+	p.t.ended = append(p.t.ended, ending{p.peer, p.reason})
 }

@@ -28,7 +28,9 @@ const (
 	// gainMin is how much faster several connections have to be to stay in use.
 	gainMin = 1.25
 	// openTime is how long the meter waits for connections that are being made.
-	openTime = time.Second
+	openTime = 5 * time.Second
+	// pauseTime is how long there may be no room without the suspicion that the peer, and not the network, took nothing.
+	pauseTime = 500 * time.Millisecond
 )
 
 // route is what the lanes to one peer share.
@@ -42,10 +44,12 @@ type route struct {
 	using     []*pair               // those that long frames use in turn; nil: only lane 0
 	turn      int                   // in using
 	meter     meter
+	ending    bool  // a lane has ended without a goodbye, or lane 0 has; what is on the others is still delivered
+	over      bool  // the pair is broken
+	reason    error // why the lane ended
 
 	// Used by the poller only.
 	inNumber uint32 // of the next frame that is delivered
-	ending   bool   // a lane in use has broken; the others are read as far as possible
 }
 
 // meter measures whether several connections carry more than one. It is under mu.
@@ -64,6 +68,7 @@ type phase uint8
 
 const (
 	unmeasured phase = iota // the number of connections is given
+	starting                // one connection, whose window still grows
 	measuring               // one connection
 	opening                 // more connections are being made
 	warming                 // several connections, whose windows still grow
@@ -134,8 +139,8 @@ func (t *Transport) widen(p *pair) {
 	t.setAlarm()
 }
 
-// where returns the addresses at which attempts for a lane are made: lane 0 tries those of the peer's card,
-// the others that of lane 0.
+// where returns the addresses at which attempts for a lane are made: those of the peer's card, and for other lanes
+// than lane 0 that of lane 0 first.
 func (t *Transport) where(p *pair) ([]netip.AddrPort, error) {
 	list, err := decodeCard(t.dir.Card(p.peer))
 	if err != nil || p.lane == 0 {
@@ -151,7 +156,8 @@ func (t *Transport) where(p *pair) ([]netip.AddrPort, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the address of lane 0: %w", err)
 	}
-	return []netip.AddrPort{netip.AddrPortFrom(addrPort(sa).Addr(), list[0].Port())}, nil
+	found := netip.AddrPortFrom(addrPort(sa).Addr(), list[0].Port())
+	return append([]netip.AddrPort{found}, slices.DeleteFunc(list, func(a netip.AddrPort) bool { return a == found })...), nil
 }
 
 // abandon ends the attempts for a lane that can't be made, under t.mu. The pair goes on without it.
@@ -164,7 +170,8 @@ func (t *Transport) abandon(p *pair) int {
 // opened takes a lane that has just been made into use if the number of connections is given, under mu.
 func (p *pair) opened() {
 	if p.meter.phase == unmeasured && p.t.options.Connections > 1 {
-		p.use(p.openLanes())
+		list := p.openLanes()
+		p.use(list[:min(len(list), p.t.options.Connections)])
 	}
 }
 
@@ -208,7 +215,7 @@ func (p *pair) relieved() (widen bool) {
 		return false
 	}
 	now := time.Now()
-	if acked := p.acked(); acked >= m.acked { // else a lane has ended
+	if acked := p.acked(); acked >= m.acked && now.Sub(m.since) < pauseTime { // else a lane has ended, or the peer was not polling
 		m.bytes, m.took = m.bytes+acked-m.acked, m.took+now.Sub(m.since)
 	}
 	m.since = time.Time{}
@@ -221,6 +228,8 @@ func (p *pair) relieved() (widen bool) {
 	rate := float64(m.bytes) / m.took.Seconds()
 	m.bytes, m.took = 0, 0
 	switch m.phase {
+	case starting:
+		m.phase = measuring
 	case measuring:
 		m.phase, m.single, m.asked = opening, rate, now
 		return true
@@ -290,8 +299,9 @@ func (t *Transport) resume(sink fabric.Sink) int {
 }
 
 const (
-	resumeMax = 64   // lanes that a poll resumes, so that other peers don't starve
-	drainMax  = 1000 // rounds: a peer that is alive may send on
+	resumeMax = 64 // lanes that a poll resumes, so that other peers don't starve
+	drainTime = 100 * time.Millisecond
+	endTime   = 10 * time.Second
 )
 
 // first returns the number of the first frame in the buffer of an early lane.
@@ -313,10 +323,46 @@ func (t *Transport) leaveEarly(p *pair) {
 	p.early = false
 }
 
-// drain reads the other lanes of p's peer as far as their frames are due.
+// stuck reports whether lanes are early, and no lane is left on which the frame that is due can come.
+func (p *pair) stuck() bool {
+	some := false
+	for _, q := range p.lanes {
+		switch {
+		case q == nil:
+		case q.early && q.first() != p.inNumber:
+			some = true
+		case q.state == open || q.state == trying || q.state == seeking:
+			return false
+		}
+	}
+	return some
+}
+
+// endLater breaks p's pair, of which one lane has ended, when the others have ended, too, and within endTime:
+// what the peer has sent may still be on its way. A peer that is alive ends them when it learns that this rank sends no more.
+func (t *Transport) endLater(p *pair) {
+	t.mu.Lock()
+	p.mu.Lock()
+	list := p.openLanes()
+	if first := &t.pairs[p.peer]; len(list) > 0 && t.closing[first].IsZero() {
+		for _, q := range list {
+			q.shut()
+		}
+		t.closing[first] = time.Now().Add(endTime)
+		t.setAlarm()
+	}
+	p.mu.Unlock()
+	t.mu.Unlock()
+	if len(list) == 0 {
+		p.finishPair()
+	}
+}
+
+// drain reads the other lanes of p's peer as far as their frames are due, for at most drainTime: the peer
+// may be alive and send on.
 func (p *pair) drain(sink fabric.Sink) int {
 	total := 0
-	for range drainMax {
+	for end := time.Now().Add(drainTime); time.Now().Before(end); {
 		moved := p.t.resume(sink)
 		p.eachLane(func(q *pair) { moved += q.receive(sink) })
 		if moved == 0 {

@@ -39,18 +39,19 @@ type pair struct {
 	*route
 
 	// Under mu.
-	state    state
-	fd       int
-	err      error  // the reason, if broken
-	queue    []byte // queue[sent:] is still to be sent
-	sent     int
-	full     bool // a Send has returned ErrAgain since there was room
-	deaf     bool // epoll does not report what arrives
-	released bool // the peer has answered this rank's goodbye
-	out      [headBytes + joinMax + seal.Overhead]byte
-	sealer   *seal.Way // nil: frames are sent in clear
-	vector   [3]unix.Iovec
-	msg      unix.Msghdr
+	state     state
+	fd        int
+	err       error  // the reason, if broken
+	queue     []byte // queue[sent:] is still to be sent
+	sent      int
+	full      bool // a Send has returned ErrAgain since there was room
+	deaf      bool // epoll does not report what arrives
+	unwatched bool // nor anything else
+	released  bool // the peer has answered this rank's goodbye
+	out       [headBytes + joinMax + seal.Overhead]byte
+	sealer    *seal.Way // nil: frames are sent in clear
+	vector    [3]unix.Iovec
+	msg       unix.Msghdr
 
 	// Under t.mu.
 	own     []*attempt
@@ -78,6 +79,8 @@ func (p *pair) begin(fd int) {
 
 // endAll closes all connections to the peer, under mu and t.mu, by the poller.
 func (p *pair) endAll(err error) {
+	p.ending, p.over = true, true
+	delete(p.t.closing, &p.t.pairs[p.peer])
 	p.eachLane(func(q *pair) {
 		if q.lane > 0 {
 			p.t.stopSeeking(q)
@@ -269,7 +272,15 @@ func (p *pair) rewatch() {
 	if p.waiting() {
 		events |= unix.EPOLLOUT
 	}
-	p.t.rewatch(p.fd, events, forPair, p.id())
+	switch {
+	case events == 0: // errors and ends would be reported nevertheless
+		_ = unix.EpollCtl(p.t.epoll, unix.EPOLL_CTL_DEL, p.fd, nil)
+		p.unwatched = true
+	case p.unwatched:
+		p.unwatched = p.t.watch(p.fd, events, forPair, p.id()) != nil
+	default:
+		p.t.rewatch(p.fd, events, forPair, p.id())
+	}
 }
 
 // sendQueue sends as much of the queue as the socket takes. It returns 1 if it sent
@@ -330,11 +341,11 @@ func statusOf(err error) string {
 	return err.Error()
 }
 
-// finish sends the queue, under mu, as long as the peer takes it and until has not
-// passed. Then it shuts down the sending side and reads what has arrived: on
+// A lane ends in three steps, under mu, each for all lanes before the next. flush sends the queue, as long as the peer
+// takes it and until has not passed. shut shuts down the sending side. discard reads what has arrived: on
 // unread data the kernel would reset the connection, and bytes in flight would be
 // lost.
-func (p *pair) finish(until time.Time) {
+func (p *pair) flush(until time.Time) {
 	for p.sent < len(p.queue) && p.failed == nil {
 		n, errno := send(p.fd, p.queue[p.sent:])
 		if errno == 0 {
@@ -347,7 +358,11 @@ func (p *pair) finish(until time.Time) {
 		}
 		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(p.fd), Events: unix.POLLOUT}}, int(left.Milliseconds())+1)
 	}
-	_ = unix.Shutdown(p.fd, unix.SHUT_WR)
+}
+
+func (p *pair) shut() { _ = unix.Shutdown(p.fd, unix.SHUT_WR) }
+
+func (p *pair) discard(until time.Time) {
 	for time.Now().Before(until) {
 		if n, errno := receive(p.fd, p.t.trash); n <= 0 || errno != 0 {
 			break

@@ -21,6 +21,8 @@ const (
 	// maxEager: an announcement and its answer take longer than a second copy of so many bytes.
 	maxEager = 128 << 10
 	piece    = 64 << 10 // short, so that little is copied if the socket takes only a part
+	// sealedPiece is opened in the receive buffer, while the sender seals the next one.
+	sealedPiece = 28 << 10
 
 	maxHot     = 2   // pairs that Poll reads without asking epoll first
 	coolAfter  = 256 // polls without a message after which a pair is not hot any more
@@ -60,8 +62,9 @@ type Transport struct {
 	attempts      map[int32]*attempt
 	pending       []*attempt // accepted and not proved, in the order of their deadlines
 	lastID        int32
-	seeking       map[int32]*pair // by id
-	acceptAfter   time.Time       // accept back-off: no descriptors were left, nothing is accepted until then
+	seeking       map[int32]*pair     // by id
+	closing       map[*pair]time.Time // pairs of which a lane has ended, and when they break
+	acceptAfter   time.Time           // accept back-off: no descriptors were left, nothing is accepted until then
 }
 
 // ending is a pair that has broken and for which Broken has not been called yet.
@@ -114,7 +117,7 @@ func New(dir fabric.Directory, o Options) (*Transport, error) {
 		t.pairs[i] = *t.newPair(r, i, 0)
 		r.lanes[0] = &t.pairs[i]
 	}
-	t.attempts, t.seeking = map[int32]*attempt{}, map[int32]*pair{}
+	t.attempts, t.seeking, t.closing = map[int32]*attempt{}, map[int32]*pair{}, map[*pair]time.Time{}
 	t.trash = make([]byte, 64<<10)
 	if err := t.open(list); err != nil {
 		_ = t.Close()
@@ -173,7 +176,11 @@ func (t *Transport) Name() string { return "tcp" }
 
 // Caps implements fabric.Transport.
 func (t *Transport) Caps() fabric.Caps {
-	return fabric.Caps{MaxShort: maxShort, MaxEager: maxEager, Piece: piece, Announces: true, Ordered: true}
+	caps := fabric.Caps{MaxShort: maxShort, MaxEager: maxEager, Piece: piece, Announces: true, Ordered: true}
+	if t.id.guard != Clear {
+		caps.Piece = sealedPiece
+	}
+	return caps
 }
 
 // Refusal implements fabric.Explainer.
@@ -379,13 +386,14 @@ func (t *Transport) Close() error {
 		p := &t.pairs[i]
 		p.mu.Lock()
 		if p.state == open && !p.released {
-			p.eachLane(func(q *pair) {
-				if q.state == open {
-					q.finish(until)
+			lanes := p.openLanes()
+			for _, step := range []func(*pair){func(q *pair) { q.flush(until) }, (*pair).shut, func(q *pair) { q.discard(until) }} {
+				for _, q := range lanes {
+					step(q)
 				}
-			})
+			}
 		}
-		if p.state != broken {
+		if !p.over {
 			p.endAll(errors.New("the transport is closed"))
 		}
 		p.mu.Unlock()
