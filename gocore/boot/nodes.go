@@ -62,6 +62,11 @@ func meet(seg *job.Segment, s store.Store, o tcp.Options) (a *agent.Agent, err e
 		if a, err = newAgent(seg, s.Rank(), o); err != nil {
 			return nil, fmt.Errorf("make the agent of node %d: %w", seg.Node(), err)
 		}
+		defer func(made *agent.Agent) {
+			if err != nil {
+				made.Leave()
+			}
+		}(a)
 		if err = s.Put(agentKey, a.Card()); err == nil {
 			err = put(s, networkKey, ownNetworks())
 		}

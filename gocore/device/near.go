@@ -14,7 +14,8 @@ import (
 // that is at the smallest distance from them (the firmware's numbers), because traffic with
 // another one crosses the link between processors. One that is not bound has no near devices.
 
-// unknownNode is the NUMA node of a device of which the kernel does not say it: all are as near.
+// unknownNode is the NUMA node of a device of which the kernel does not say it, as of one in software. It is as near as the
+// nearest of the others, which it does not displace.
 const unknownNode = -1
 
 // local is the firmware's distance of a NUMA node from itself.
@@ -35,16 +36,18 @@ func nearest(root string, devices []string, cpus []int, number int) (near []stri
 			mine = append(mine, n)
 		}
 	}
-	best := int(^uint(0) >> 1)
-	for _, d := range devices {
-		far := local
-		if at := numaNode(root, d); at != unknownNode && len(mine) > 0 {
-			far = distance(root, mine, at)
+	const unknown = -1
+	far, best := make([]int, len(devices)), int(^uint(0)>>1)
+	for i, d := range devices {
+		if at := numaNode(root, d); at == unknownNode || len(mine) == 0 {
+			far[i] = unknown
+		} else {
+			far[i] = distance(root, mine, at)
+			best = min(best, far[i])
 		}
-		if far < best {
-			best, near = far, nil
-		}
-		if far == best {
+	}
+	for i, d := range devices {
+		if far[i] == best || far[i] == unknown {
 			near = append(near, d)
 		}
 	}

@@ -65,7 +65,7 @@ func TestDevicesNearAProcess(t *testing.T) {
 		{"across processors", two, all, []int{7, 8}, 3, all, 3},
 		{"no device here, by distance", four, all[:2], []int{0}, 0, all[:1], 0},
 		{"nor there", four, all[:2], []int{5}, 0, all[1:2], 0},
-		{"unknown is near", mixed, []string{"mlx5_0", "rxe0", "virt0"}, []int{0, 1}, 1, []string{"rxe0", "virt0"}, 1},
+		{"unknown is as near as the nearest", mixed, []string{"mlx5_0", "rxe0", "virt0"}, []int{0, 1}, 1, []string{"mlx5_0", "rxe0", "virt0"}, 1},
 		{"nothing is known", bare, all[:2], []int{0}, 3, all[:2], 1},
 		{"cores are not known", two, all, nil, 2, all, 2},
 		{"one device", two, all[2:3], []int{0}, 7, all[2:3], 0},

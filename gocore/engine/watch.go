@@ -104,8 +104,8 @@ func (e *Engine) HowGone(r int) string {
 	switch {
 	case atomic.LoadUint32(&rk.Exit) != 0:
 		return s + " has ended with " + job.StatusText(int(rk.ExitStatus))
-	case atomic.LoadUint32(&rk.Flags)&(job.Unreachable|job.Forged) == job.Unreachable|job.Forged:
-		return s + " can't be reached any more: its host has left the job, because something on the way forges what hosts send each other"
+	case rk.LostToForgery():
+		return s + job.LostToForgeryText
 	case atomic.LoadUint32(&rk.Flags)&job.Unreachable != 0:
 		return s + " can't be reached any more: its host has left the job"
 	case atomic.LoadUint32(&rk.State) == job.StateFinalized:

@@ -56,8 +56,8 @@
 // # What it does not do
 //
 // A tag is no proof: who has seen a hello can repeat it. An acceptor may prefer
-// connections that have sent a known tag when it has to evict one, and must not do more
-// for them. Who knows the tag gets the acceptor's proof for a nonce of his own, and can then try
+// connections that have sent a known tag when it has to evict one, and makes a key and a proof for each, which takes it some
+// 100 us. Who knows the tag gets the acceptor's proof for a nonce of his own, and can then try
 // secrets without asking again, as he can with the tag itself: a secret must not be one that can be guessed. A refusal
 // is no proof either: who is on the way can refuse in the acceptor's place, as he can end the connection. What follows the last message is neither encrypted nor authenticated, unless the
 // caller does it with the keys.

@@ -52,11 +52,10 @@ type Hello struct {
 var protocol = &handshake.Protocol{Name: "home", Version: 3, Limits: []int{4 << 10, 0}, Keyed: true}
 
 const (
-	headLimit = 1 << 20
-	dataLimit = 1 << 31
-	// answerLimit bounds a handshake, and the wait for room to send.
-	answerLimit = 5 * time.Second
-	sendLimit   = 60 * time.Second
+	headLimit   = 1 << 20
+	dataLimit   = 1 << 31
+	answerLimit = 5 * time.Second  // bounds a handshake
+	sendLimit   = 60 * time.Second // bounds the wait for room to send
 )
 
 // Link is a connection between a rank and mpiexec. Any number of threads may send, one

@@ -55,6 +55,14 @@ const (
 	Forged uint32 = 1 << 29
 )
 
+// LostToForgery reports whether the rank's node has left the job because of what was forged on the way.
+func (r *Rank) LostToForgery() bool {
+	return atomic.LoadUint32(&r.Flags)&(Unreachable|Forged) == Unreachable|Forged
+}
+
+// LostToForgeryText says so of a rank, behind its name.
+const LostToForgeryText = " can't be reached any more: its host has left the job, because something on the way forges what hosts send each other"
+
 // Nodes returns the number of nodes of the job.
 func (s *Segment) Nodes() int { return int(s.Head.Nodes) }
 

@@ -3,6 +3,7 @@ package monitor
 import (
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -262,8 +263,8 @@ func (m *Monitor) PeerEnded(rank int) {
 	}
 	code, how := 1, "has ended without calling MPI_Finalize"
 	switch {
-	case atomic.LoadUint32(&rk.Flags)&(job.Unreachable|job.Forged) == job.Unreachable|job.Forged:
-		how = "can't be reached any more: its host has left the job, because something on the way forges what hosts send each other"
+	case rk.LostToForgery():
+		how = strings.TrimSpace(job.LostToForgeryText)
 	case atomic.LoadUint32(&rk.Flags)&job.Unreachable != 0:
 		how = "can't be reached any more: its host has left the job, or it was the first rank there and has ended"
 	case exited && ws.Signaled():

@@ -28,9 +28,14 @@ BOTH = "all ranks of a job need the same GORMAPY_TLS and GORMAPY_TCP_MAC"
             "two nodes",
             "GORMAPY_TLS",
             "1",
-            "this rank has GORMAPY_TLS=0 and rank 1 has 1: all must have the same|GORMAPY_TLS=1",
+            "this rank has GORMAPY_TLS=0 and rank 1 has 1: all must have the same|GORMAPY_TLS=1 and rank 0 has 0",
         ),
-        ("two nodes", "GORMAPY_TCP_MAC", "0", "this rank has GORMAPY_TCP_MAC=auto and rank 1 has 0|GORMAPY_TCP_MAC=0"),
+        (
+            "two nodes",
+            "GORMAPY_TCP_MAC",
+            "0",
+            "this rank has GORMAPY_TCP_MAC=auto and rank 1 has 0|GORMAPY_TCP_MAC=0 and rank 0 has auto",
+        ),
         ("two nodes", "GORMAPY_TCP_MAC", "off", 'GORMAPY_TCP_MAC is "off", which it can\'t be: choose from auto, 1, 0'),
     ],
 )

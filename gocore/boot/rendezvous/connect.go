@@ -35,7 +35,8 @@ type caller struct {
 	end    time.Time
 	// talk is held by the attempt that says which rank this is: one that has said so has
 	// to hear the verdict before another may.
-	talk sync.Mutex
+	talk   sync.Mutex
+	joined bool // under talk: an attempt has
 }
 
 // call tries all candidates until rank 0 has accepted this rank, or the time is over.
@@ -84,7 +85,7 @@ func (c *caller) round() (net.Conn, []error) {
 	for range c.where.hosts {
 		switch r := <-results; {
 		case r.conn != nil:
-			found = r.conn // only one can be: see attempt
+			found = r.conn // only one can be: see shake
 			cancel()
 		default:
 			errs = append(errs, r.err)
@@ -157,6 +158,9 @@ func (c *caller) shake(ctx context.Context, conn net.Conn) (net.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if c.joined {
+		return nil, errJoined
+	}
 	// It knows the secret: it is rank 0, and may be slow.
 	_ = conn.SetDeadline(c.end.Add(answerLimit))
 	if err := x.Tell(conn, c.card.marshal()); err != nil {
@@ -172,8 +176,12 @@ func (c *caller) shake(ctx context.Context, conn net.Conn) (net.Conn, error) {
 	if err := conn.SetDeadline(time.Time{}); err != nil {
 		return nil, err
 	}
-	return seal.Secure(conn, x)
+	secured, err := seal.Secure(conn, x)
+	c.joined = err == nil
+	return secured, err
 }
+
+var errJoined = errors.New("this rank has joined by another address")
 
 // foreignJob says an error of the handshake in terms of jobs.
 func foreignJob(err error) error {

@@ -53,6 +53,7 @@ func (d *door) run() {
 			return
 		}
 		if err != nil { // no descriptors, for example: the ranks try again
+			d.waiting.Evict()
 			time.Sleep(10 * time.Millisecond)
 			continue
 		}
@@ -84,7 +85,11 @@ func (d *door) admit(conn net.Conn) {
 		conn.Close()
 		return
 	}
-	d.waiting.Release(conn) // another rank's entry may close the door before this one's verdict
+	// Another rank's entry may close the door before this one's verdict.
+	if !d.waiting.Release(conn) {
+		conn.Close()
+		return
+	}
 	held := &heldConn{Conn: conn, open: make(chan struct{})}
 	l, refusal := d.server.join(held, c)
 	err = x.Tell(conn, []byte(refusal[:min(len(refusal), verdictBytes)]))

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,7 +23,7 @@ func impostor(t *testing.T, port int) (heard func() int64) {
 	l, err := net.Listen("tcp", address(port))
 	require.NoError(t, err)
 	_, hello := protocol.Initiate([]byte("guessed"))
-	var sum int64
+	var sum atomic.Int64
 	var work sync.WaitGroup
 	work.Go(func() {
 		for {
@@ -40,14 +41,14 @@ func impostor(t *testing.T, port int) (heard func() int64) {
 				_, _ = rand.Read(challenge[16:])
 				_, _ = c.Write(challenge)
 				n, _ := io.Copy(io.Discard, c)
-				sum += n
+				sum.Add(n)
 			})
 		}
 	})
 	return func() int64 {
 		l.Close()
 		work.Wait()
-		return sum
+		return sum.Load()
 	}
 }
 

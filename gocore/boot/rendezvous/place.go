@@ -88,7 +88,8 @@ func derivedPorts(name string) []int {
 // derivedSecret returns the secret of a job from one that users give, which may be empty,
 // and the name of the job.
 func derivedSecret(given []byte, name string) []byte {
-	m := hmac.New(sha256.New, given)
+	key := sha256.Sum256(given) // FIPS 140-3 allows no short keys
+	m := hmac.New(sha256.New, key[:])
 	m.Write([]byte("gormapy job " + name))
 	return m.Sum(nil)
 }

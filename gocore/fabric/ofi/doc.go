@@ -46,7 +46,8 @@
 // leaves keys to its user. Nor is the immediate data of a put authenticated, where puts are acknowledged by frames (see
 // Operations): who can send a write with rank and slot of his choice, of 32 bits in all, has the target acknowledge a put of that
 // rank, by a frame with a good tag. If that put is under way, the rank takes it for complete before its data has
-// arrived. Nothing but the time of a completion can be forged by that.
+// arrived. Nothing but the time of a completion can be forged by that, and who sends many of them
+// can have acknowledgements dropped, so that a put waits for ever.
 //
 // # Addresses
 //
