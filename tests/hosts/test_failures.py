@@ -63,7 +63,8 @@ def test_a_divided_network(bed, python, programs, cut):
         )
         for host in range(3)
     ]
-    apart = [(2, "10.77.0.1"), (2, "10.77.0.2")] if "nobody" in cut else [(1, "10.77.0.3"), (2, "10.77.0.2")]
+    pairs = [(0, 2), (1, 2)] if "nobody" in cut else [(1, 2)]
+    apart = [(x, f"10.77.0.{y + 1}") for pair in pairs for x, y in (pair, pair[::-1])]
     try:
         for job in ranks:
             assert "is there" in job.stdout.readline()
