@@ -75,7 +75,7 @@ func TestOrderOfLanes(t *testing.T) {
 		ts, eps, sinks := couple(t, wide(g))
 		r := rand.New(rand.NewPCG(5, uint64(g)))
 		var sent, read [2]int
-		const n = 1500
+		const n = 500
 		buf := make([]byte, maxShort)
 		used := map[int]bool{}
 		for end := time.Now().Add(fabrictest.Patience); read[0] < n || read[1] < n; {
@@ -167,7 +167,7 @@ func TestGoodbyeOfLanes(t *testing.T) {
 // Frames with numbers that are not due wait on their lanes, and the others are read meanwhile.
 func TestEarlyFrames(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 9))
-	for round := range 200 {
+	for round := range 80 {
 		ts, _, sinks := couple(t, wide(Clear))
 		const n = 60
 		var want []string
