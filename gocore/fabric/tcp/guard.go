@@ -25,14 +25,6 @@ func (g Guard) String() string {
 	return [...]string{"neither authenticated nor encrypted", "authenticated", "authenticated and encrypted"}[g]
 }
 
-// lanesNote returns what is said of n connections beside the addresses of the first.
-func lanesNote(n int) string {
-	if n < 2 {
-		return ""
-	}
-	return fmt.Sprintf(", and %d more", n-1)
-}
-
 // note returns what is said of a connection beside its addresses.
 func (g Guard) note() string {
 	return [...]string{"", ", authenticated", ", encrypted"}[g]

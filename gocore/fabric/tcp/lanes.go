@@ -189,6 +189,14 @@ func (r *route) openLanes() (list []*pair) {
 	return list
 }
 
+// lanesNote returns what is said of n connections beside the addresses of the first.
+func lanesNote(n int) string {
+	if n < 2 {
+		return ""
+	}
+	return fmt.Sprintf(", and %d more", n-1)
+}
+
 // blocked notes that a long frame found no room in the lanes in use, under mu.
 func (p *pair) blocked() {
 	if m := &p.meter; m.phase != unmeasured && m.phase != settled && m.since.IsZero() {
