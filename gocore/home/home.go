@@ -19,6 +19,7 @@ type Event struct {
 	Link    *Link
 	Message *Message
 	Over    bool
+	At      time.Time // if Over: when the connection ended
 }
 
 // Home is mpiexec's side.
@@ -158,7 +159,7 @@ func (h *Home) serve(l *Link) {
 	for {
 		m, err := l.Receive()
 		if err != nil {
-			h.events <- Event{Link: l, Over: true}
+			h.events <- Event{Link: l, Over: true, At: l.ended(err)}
 			return
 		}
 		if m.Kind == Clock {

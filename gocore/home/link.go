@@ -3,10 +3,14 @@ package home
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"gormapy/gocore/handshake"
 	"gormapy/gocore/seal"
@@ -105,6 +109,26 @@ func (l *Link) Receive() (*Message, error) {
 	m.Data = make([]byte, data)
 	_, err := io.ReadFull(l.conn, m.Data)
 	return m, err
+}
+
+// ended returns when the connection ended, after Receive has returned err. Of ranks that end shortly after one another,
+// the kernel knows which ended first; this process may learn of both at the same time.
+func (l *Link) ended(err error) time.Time {
+	now := time.Now()
+	conn, ok := l.conn.Conn.(syscall.Conn)
+	if !ok || !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return now
+	}
+	raw, e := conn.SyscallConn()
+	if e != nil {
+		return now
+	}
+	_ = raw.Control(func(fd uintptr) {
+		if info, e := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO); e == nil {
+			now = now.Add(-time.Duration(info.Last_ack_recv) * time.Millisecond) // the last segment was the end
+		}
+	})
+	return now
 }
 
 // Close ends the connection.

@@ -55,6 +55,7 @@ type away struct {
 
 	status int    // of the job, if it is known better than by the engine; else 0
 	lost   *guest // the first rank whose connection ended without a word
+	lostAt time.Time
 
 	asking    time.Time // until when the ranks may say what they do at the time-out
 	printing  []*guest  // ranks that are to print their stacks, in turn
@@ -209,9 +210,11 @@ func (a *away) onEvent(e home.Event) {
 		e.Link.Close()
 	case r == nil || r.link != e.Link:
 	case e.Over:
-		if !r.gone && !r.final && a.lost == nil && a.status == 0 {
-			a.lost = r
-			a.termAt = time.Now().Add(engineDelay)
+		if !r.gone && !r.final && a.status == 0 && (a.lost == nil || e.At.Before(a.lostAt)) {
+			if a.lost == nil {
+				a.termAt = time.Now().Add(engineDelay)
+			}
+			a.lost, a.lostAt = r, e.At
 		}
 		r.gone = true
 		a.grantIfComplete()

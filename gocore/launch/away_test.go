@@ -23,7 +23,7 @@ import (
 // ranks, which talk to mpiexec as package monitor does.
 
 // hydra is the stand-in: the ranks are started in the background, and the first that fails
-// ends the others. It takes the options "-hosts X -n N" before the program.
+// ends the others, after a delay: of ranks that end at the same time, mpiexec may name any. It takes the options "-hosts X -n N" before the program.
 const hydra = `#!/bin/bash
 n=$4; shift 4
 for ((i = 0; i < n; i++)); do
@@ -33,7 +33,7 @@ done
 trap 'kill -9 $pids; exit 15' TERM
 trap 'kill -9 $pids; exit 0' INT
 for p in $pids; do
-	wait -n || { status=$?; kill -9 $pids; exit $status; } 2>/dev/null
+	wait -n || { status=$?; sleep 0.3; kill -9 $pids; exit $status; } 2>/dev/null
 done
 `
 
