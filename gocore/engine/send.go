@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"slices"
 
 	"gormapy/gocore/fabric"
@@ -31,9 +32,13 @@ type Sender interface {
 	Sent(err error)
 }
 
-// Send sends a short message to rank dst. It reports whether the payload may be
-// reused now; otherwise sent, if not nil, is called once it may. Messages to one peer
-// keep their order. Owner identifies the message for Detach and Drop.
+// CopyMax is the longest payload that is copied if it has to be queued.
+const CopyMax = 16 << 10
+
+// Send sends a short message to rank dst. It reports whether the message is sent and the
+// payload may be reused now; otherwise sent, if not nil, is called once that is so. A
+// payload of at most CopyMax bytes may be reused in any case. Messages to one peer keep
+// their order. Owner identifies the message for Detach and Drop.
 //
 // A message whose payload can't be read is not sent: the error is a *sys.Fault.
 //
@@ -41,11 +46,39 @@ type Sender interface {
 // is lost and sent is not called: a thread that waits for its effect learns that the
 // peer is Gone.
 func (e *Engine) Send(dst int, h *fabric.Header, payload []byte, owner any, sent Sender) (out bool, err error) {
+	return e.sendBy(fabric.Endpoint.Send, dst, h, payload, owner, sent)
+}
+
+// Gather is Send, but the transport may hold the message back until the next Send or Push
+// to dst, or the end of the next poll (of the one that is under way, if a handler calls
+// it). The caller makes sure that one of these follows.
+func (e *Engine) Gather(dst int, h *fabric.Header, payload []byte, owner any, sent Sender) (out bool, err error) {
+	return e.sendBy(gather, dst, h, payload, owner, sent)
+}
+
+func gather(ep fabric.Endpoint, h *fabric.Header, payload []byte) error {
+	if g, ok := ep.(fabric.Gatherer); ok {
+		return g.Gather(h, payload)
+	}
+	return ep.Send(h, payload)
+}
+
+// Push sends what the transport holds back of the messages to dst.
+func (e *Engine) Push(dst int) {
+	if g, ok := e.peers[dst].ep.(fabric.Gatherer); ok {
+		g.Push()
+	}
+}
+
+// how passes a message to an endpoint.
+type how func(ep fabric.Endpoint, h *fabric.Header, payload []byte) error
+
+func (e *Engine) sendBy(by how, dst int, h *fabric.Header, payload []byte, owner any, sent Sender) (out bool, err error) {
 	p := &e.peers[dst]
 	if !e.reach(dst) {
 		return false, nil
 	}
-	switch err = e.sendOrQueue(dst, p, h, payload, owner, sent); {
+	switch err = e.sendOrQueue(by, dst, p, h, payload, owner, sent); {
 	case err == nil:
 		e.wakeForUrgent(dst, p, h)
 		return true, nil
@@ -56,12 +89,17 @@ func (e *Engine) Send(dst int, h *fabric.Header, payload []byte, owner any, sent
 }
 
 // sendOrQueue sends a message, or queues it and returns fabric.ErrAgain.
-func (e *Engine) sendOrQueue(dst int, p *peer, h *fabric.Header, payload []byte, owner any, sent Sender) error {
+func (e *Engine) sendOrQueue(by how, dst int, p *peer, h *fabric.Header, payload []byte, owner any, sent Sender) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.queue) == 0 {
-		if err := e.send(dst, p, h, payload); err != fabric.ErrAgain {
+		if err := e.send(by, dst, p, h, payload); err != fabric.ErrAgain {
 			return err
+		}
+	}
+	if len(payload) <= CopyMax {
+		if fault := sys.Touch(func() { payload = bytes.Clone(payload) }); fault != nil {
+			return fault
 		}
 	}
 	p.queue = append(p.queue, &queued{header: *h, data: payload, owner: owner, sent: sent})
@@ -87,7 +125,7 @@ func (e *Engine) TrySend(dst int, h *fabric.Header, payload []byte) bool {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.queue) == 0 && e.send(dst, p, h, payload) == nil
+	return len(p.queue) == 0 && e.send(fabric.Endpoint.Send, dst, p, h, payload) == nil
 }
 
 // Stream sends data to rank dst in as many messages as it takes, each with a
@@ -176,7 +214,7 @@ func (e *Engine) dequeue(p *peer, keep func(q *queued) bool) {
 // count is never less than the number delivered, even if this process dies in
 // between. fabric.ErrAgain means that there is no room now, a *sys.Fault that the
 // payload can't be read; with any other error the message is lost.
-func (e *Engine) send(dst int, p *peer, h *fabric.Header, payload []byte) (err error) {
+func (e *Engine) send(by how, dst int, p *peer, h *fabric.Header, payload []byte) (err error) {
 	if h.Flags&FlagUrgent != 0 {
 		e.count(dst, p, h, 1)
 		defer func() {
@@ -186,7 +224,7 @@ func (e *Engine) send(dst int, p *peer, h *fabric.Header, payload []byte) (err e
 		}()
 		err = fabric.ErrAgain // should the transport panic
 	}
-	if err = sendGuarded(p.ep, h, payload); err == fabric.ErrAgain && dst != e.Rank && e.Gone(dst) {
+	if err = sendGuarded(by, p.ep, h, payload); err == fabric.ErrAgain && dst != e.Rank && e.Gone(dst) {
 		err = fabric.ErrPeerGone // a transport may keep trying to reach a process that has ended
 	}
 	return err
@@ -194,9 +232,9 @@ func (e *Engine) send(dst int, p *peer, h *fabric.Header, payload []byte) (err e
 
 // sendGuarded calls the transport and returns a fault of the payload as an error. Only here
 // are payloads read. Transports leave no trace of a message whose payload faults.
-func sendGuarded(ep fabric.Endpoint, h *fabric.Header, payload []byte) (err error) {
+func sendGuarded(by how, ep fabric.Endpoint, h *fabric.Header, payload []byte) (err error) {
 	defer sys.CatchFault(&err)
-	return ep.Send(h, payload)
+	return by(ep, h, payload)
 }
 
 func (e *Engine) count(dst int, p *peer, h *fabric.Header, d uint32) {
@@ -267,7 +305,7 @@ func (e *Engine) sendFirst(dst int, p *peer) (q *queued, h fabric.Header, err er
 		part = part[q.off:min(q.off+q.piece, len(q.data))]
 		h.B = uint64(q.off)
 	}
-	if err = e.send(dst, p, &h, part); err == fabric.ErrAgain {
+	if err = e.send(fabric.Endpoint.Send, dst, p, &h, part); err == fabric.ErrAgain {
 		return q, h, err
 	}
 	if q.off += len(part); err != nil || q.piece == 0 || q.off >= len(q.data) {
@@ -283,6 +321,14 @@ func (e *Engine) countQueued(p *peer, n int) {
 	if !p.announces {
 		e.pressing.Add(int32(n))
 	}
+}
+
+// Queued returns the number of messages to dst that wait for room in the transport.
+func (e *Engine) Queued(dst int) int {
+	p := &e.peers[dst]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.queue)
 }
 
 // Backlog returns the number of queued messages and one-sided operations.

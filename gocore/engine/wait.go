@@ -32,6 +32,12 @@ type Reason struct {
 	since int64
 }
 
+// Since returns the time at which the wait began to sleep; 0: it has not.
+func (why *Reason) Since() int64 { return why.since }
+
+// Continue makes a wait with another Reason go on, which began at the time since.
+func (why *Reason) Continue(since int64) { why.since = since }
+
 const (
 	// yieldFor is how long a wait yields the processor before it sleeps: longer
 	// than a peer on the same core needs to run and answer, but so short that it

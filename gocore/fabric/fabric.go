@@ -293,6 +293,15 @@ type Endpoint interface {
 	CompareSwap(old unsafe.Pointer, remote RemoteKey, compare, swap uint64, cookie uint64) (done bool, err error)
 }
 
+// Gatherer is an Endpoint that can send several short messages at once.
+type Gatherer interface {
+	// Gather is Send, but the message may be held back until the next Send or Push to this
+	// peer, or until the end of the next Poll, also of the one that is under way.
+	Gather(h *Header, payload []byte) error
+	// Push sends what is held back.
+	Push()
+}
+
 // Sink takes what a transport delivers while it is polled.
 type Sink interface {
 	// Deliver handles a short message from world rank src. The payload is valid

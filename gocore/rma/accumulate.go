@@ -304,10 +304,10 @@ func (w *Win) sendAcc(fe *fetch, a update, add func(b *batch), to location) *err
 		}
 		if fe != nil {
 			h.B = fe.token
+			w.rma.eng.Send(peer, &h, payload, w, nil)
 		} else {
-			w.expect(to.rank)
+			_ = w.ask(to.rank, &h, payload, nil) // the payload is this process's, it can't fault
 		}
-		w.rma.eng.Send(peer, &h, payload, w, nil)
 		return nil
 	})
 	add(b)

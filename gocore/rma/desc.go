@@ -5,6 +5,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"gormapy/gocore/engine"
 )
 
 // Desc describes a window to the hot calls. It lies outside Go's heap, so that the C
@@ -59,7 +61,13 @@ const (
 	// TargetCopy: the kernel has copied to or from the part since the last fence, so the
 	// target is Settled, and the hot calls may copy in the same way.
 	TargetCopy
+	// TargetMessages: operations on the part are messages. A put of at most ShortPut bytes and an accumulate
+	// do not use the origin's memory after their call.
+	TargetMessages
 )
+
+// ShortPut is the length up to which the data of a put by message is copied in its call.
+const ShortPut = engine.CopyMax
 
 const (
 	descBytes   = int(unsafe.Sizeof(Desc{}))

@@ -437,10 +437,15 @@ func (w *Win) CheckQuiet(rank int) error {
 	for r := range w.sent {
 		if (rank < 0 || r == rank) && !w.Quiet(r) && w.rma.eng.Gone(w.World[r]) {
 			w.rma.eng.Exclude(func() { w.giveUp(r) })
-			return errs.New(errs.ProcFailed, "operations on rank %d of the window can't complete: %s", r, w.rma.eng.HowGone(w.World[r]))
+			return w.unfinished(r)
 		}
 	}
 	return nil
+}
+
+// unfinished is the error of operations on a target that has ended.
+func (w *Win) unfinished(r int) *errs.Error {
+	return errs.New(errs.ProcFailed, "operations on rank %d of the window can't complete: %s", r, w.rma.eng.HowGone(w.World[r]))
 }
 
 // giveUp drops the outstanding operations on a target that has ended. The caller has

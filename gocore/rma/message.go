@@ -25,9 +25,7 @@ func (w *Win) sendPut(call string, rank, at int, p unsafe.Pointer, n int) *errs.
 		part := engine.Bytes(unsafe.Add(p, done), min(piece, n-done))
 		h := w.header(fabric.KindPut)
 		h.A, h.Len = uint64(at+done), uint64(len(part))
-		w.expect(rank)
-		if _, err := w.rma.eng.Send(to, &h, part, w, delayed{w, rank}); err != nil {
-			w.answers[rank].Add(1) // no answer will come
+		if err := w.ask(rank, &h, part, delayed{w, rank}); err != nil {
 			return errs.New(errs.Buffer, "%s on rank %d of the window: %v", call, rank, err)
 		}
 	}
@@ -87,6 +85,7 @@ func (m *RMA) fetchInto(w *Win, rank int, into unsafe.Pointer, n int, finish fun
 
 // cancel ends a fetch that could not be requested, or not as a whole.
 func (f *fetch) cancel() {
+	defer f.w.rma.eng.Push(f.w.World[f.rank]) // what was held back until its answer
 	f.w.rma.fetchMu.Lock()
 	defer f.w.rma.fetchMu.Unlock()
 	if f.w.rma.fetches[f.token] == f {
@@ -242,7 +241,7 @@ func (m *RMA) answer(src int, w *Win, ack *fabric.Header) {
 	} else {
 		ack.Src = -1
 	}
-	m.eng.Send(src, ack, nil, nil, nil)
+	m.eng.Gather(src, ack, nil, nil, nil)
 }
 
 func (m *RMA) onAck(src int, h *fabric.Header, _ []byte) {

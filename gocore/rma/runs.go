@@ -264,8 +264,7 @@ func (w *Win) sendPutRuns(s TargetSpec, to location, data unsafe.Pointer) {
 			h := w.header(fabric.KindPut)
 			h.Tag, h.Len = int32(len(runs)), uint64(len(runs)*runBytes+n)
 			payload := append(append(make([]byte, 0, h.Len), runsAsBytes(runs)...), engine.Bytes(unsafe.Add(data, from), n)...)
-			w.expect(to.rank)
-			w.rma.eng.Send(peer, &h, payload, w, nil)
+			_ = w.ask(to.rank, &h, payload, nil) // the payload is this process's, it can't fault
 			return nil
 		})
 	b.addRuns(s, to.off)

@@ -79,7 +79,7 @@ func (m *RMA) emptyWin(s *Setup, d *Desc) *Win {
 	w := &Win{rma: m, ID: s.ID, Flavor: Flavor(s.Offers[0].Flavor), Rank: s.Rank, Size: n, World: s.World, Bar: s.Barrier,
 		Desc: d, seg: s.Segment, region: s.Region,
 		keys: make([]fabric.RemoteKey, n), paths: make([]path, n), shown: make([]unsafe.Pointer, n), held: make([]uint8, n),
-		sent: make([]atomic.Uint64, n), answers: make([]atomic.Uint64, n), lost: make([]atomic.Uint64, n),
+		sent: make([]atomic.Uint64, n), answers: make([]atomic.Uint64, n), asking: make([]asking, n), lost: make([]atomic.Uint64, n),
 		outstanding: make([]atomic.Pointer[Outstanding], n), remoteLocks: make([]*remoteLock, n), lockProxies: make([]*lockProxy, n)}
 	d.Size = int32(n)
 	w.SetNoLocks(s.Offers[s.Rank].Hints&HintNoLocks != 0)
@@ -160,6 +160,9 @@ func (w *Win) choosePath(s *Setup, i int) {
 	}
 	if w.paths[i] == pathMessage || w.paths[i] == pathRDMA || w.nicAtomics {
 		w.Desc.Flags = 0
+	}
+	if w.paths[i] == pathMessage && !w.nicAtomics {
+		t.Flags |= TargetMessages
 	}
 	// All ranks come to the same result, whatever their own paths are.
 	users := w.Flavor == FlavorCreate && o.Bytes > 0 && s.mapped(i) == nil

@@ -108,6 +108,7 @@ type Win struct {
 	mem         *Memory
 	sent        []atomic.Uint64               // by target: messages sent that are answered
 	answers     []atomic.Uint64               // by target: answers received
+	asking      []asking                      // by target
 	lost        []atomic.Uint64               // by target, if it has ended: the first message that is never answered; 0: none
 	outstanding []atomic.Pointer[Outstanding] // by target: operations that the network has not completed
 	failure     atomic.Pointer[errs.Error]
@@ -224,6 +225,28 @@ func (w *Win) Path(r int) string { return w.paths[r].String() }
 // the call that starts them.
 func (w *Win) Later(r int) bool { return w.paths[r] >= pathRDMA || w.nicAtomics }
 
+// crowd is how many messages to a target may wait for room, and how many operations on one
+// that has ended may be started before a call says so.
+const crowd = 256
+
+// Crowded reports whether so many operations on a target are under way that another one has
+// to wait: their messages wait for room, or the target has ended.
+func (w *Win) Crowded(r int) bool {
+	if uint(r) >= uint(w.Size) || w.sent[r].Load()-w.answers[r].Load() < crowd {
+		return false
+	}
+	return w.rma.eng.Gone(w.World[r]) || w.rma.eng.Queued(w.World[r]) >= crowd
+}
+
+// CheckCrowded returns an error if the target has ended. Unlike CheckQuiet it does not give
+// up the operations, so that the call can be made again and says the same.
+func (w *Win) CheckCrowded(r int) error {
+	if !w.rma.eng.Gone(w.World[r]) {
+		return nil
+	}
+	return w.unfinished(r)
+}
+
 // Shown returns the address at which this process can load from and store to target r's
 // part; nil if it can't.
 func (w *Win) Shown(r int) unsafe.Pointer {
@@ -266,6 +289,7 @@ func (w *Win) Reset() {
 		w.Desc.Target(r).Flags &^= TargetCopy
 		w.sent[r].Store(0)
 		w.answers[r].Store(0)
+		w.asking[r].reset()
 		w.lost[r].Store(0)
 		w.renewOutstanding(r)
 		if w.remoteLocks[r] != nil {

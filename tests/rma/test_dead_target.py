@@ -25,3 +25,9 @@ def test_an_idle_rank_burns_no_core(mpirun):
     result = mpirun(2, program.an_idle_rank_burns_no_core, python=UNNOTICED)
     used = float(result.stdout.split()[1])
     assert used < 0.1, str(result)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_puts_end_without_a_flush(mpirun, way):
+    result = mpirun(2, program.puts_end_without_a_flush, python=UNNOTICED, env=WAYS[way])
+    assert "told" in result.stdout, str(result)

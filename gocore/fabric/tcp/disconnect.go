@@ -38,14 +38,8 @@ func (p *pair) goodbye() {
 // say queues a control frame, under mu.
 func (p *pair) say(what uint32) {
 	waiting := p.waiting()
-	h := fabric.Header{Aux: what}
-	if p.sealer != nil {
-		p.queue = append(p.queue, p.pack(p.out[:], &h, nil)...)
-	} else {
-		encodeHead(p.out[:], &h, 0, p.outNumber)
-		p.queue = append(p.queue, p.out[:headBytes]...)
-		p.count()
-	}
+	p.join(&fabric.Header{Aux: what}, nil)
+	p.held = false
 	if !waiting {
 		p.wait()
 	}

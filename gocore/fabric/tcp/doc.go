@@ -148,6 +148,15 @@
 // While the queue is not empty short frames join it, up to queueMax, and long
 // frames get ErrAgain. A frame is sent or queued as a whole or not at all.
 //
+// # Held back
+//
+// Gather adds a frame with less than laneMin bytes to the queue and leaves it there,
+// although there may be room: the queue is held. It is pushed, in one system call if the socket
+// takes it, with the next frame that is sent or with Push, when it has heldMax bytes, or at
+// the end of the next Poll. So the answers that handlers give to what one Poll delivers
+// travel together. A queue that is held is on lane 0; it is pushed before a long frame is
+// sent on another lane, so that a number that was taken is never waited for.
+//
 // # Ends
 //
 // A peer that closes or dies ends its side of the connection (FIN or RST). All

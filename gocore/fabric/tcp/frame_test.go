@@ -42,6 +42,7 @@ type script struct {
 	place    func(h *fabric.Header, n int) unsafe.Pointer
 	asked    int
 	broken   []error
+	deliver  func(h *fabric.Header)
 }
 
 func (s *script) Deliver(_ int, h *fabric.Header, payload []byte) {
@@ -49,6 +50,9 @@ func (s *script) Deliver(_ int, h *fabric.Header, payload []byte) {
 		panic("delivered after Broken")
 	}
 	s.headers, s.payloads = append(s.headers, *h), append(s.payloads, string(payload))
+	if s.deliver != nil {
+		s.deliver(h)
+	}
 }
 func (s *script) Place(_ int, h *fabric.Header, n int) unsafe.Pointer {
 	s.asked++

@@ -44,6 +44,8 @@ type pair struct {
 	err       error  // the reason, if broken
 	queue     []byte // queue[sent:] is still to be sent
 	sent      int
+	held      bool // the queue is not sent yet though there may be room, see Held back in the package comment
+	listed    bool // the transport's list of pairs that hold frames back has this one
 	full      bool // a Send has returned ErrAgain since there was room
 	deaf      bool // epoll does not report what arrives
 	unwatched bool // nor anything else
@@ -103,7 +105,7 @@ func (p *pair) end(err error) {
 		p.t.queues.Add(-1)
 	}
 	p.state, p.err = broken, err
-	p.queue, p.sent, p.full = nil, 0, false
+	p.queue, p.sent, p.full, p.held = nil, 0, false, false
 	p.in, p.scratch, p.into = nil, nil, nil
 	p.sealer, p.opener = nil, nil
 	if p.early {
@@ -114,7 +116,7 @@ func (p *pair) end(err error) {
 }
 
 // waiting reports whether Poll has to look for room, under mu.
-func (p *pair) waiting() bool { return p.full || p.sent < len(p.queue) }
+func (p *pair) waiting() bool { return p.full || p.sent < len(p.queue) && !p.held }
 
 // Send implements fabric.Endpoint.
 func (p *pair) Send(h *fabric.Header, payload []byte) error {
@@ -125,6 +127,15 @@ func (p *pair) Send(h *fabric.Header, payload []byte) error {
 	defer p.mu.Unlock()
 	if p.state != open || p.failed != nil {
 		return p.notOpen()
+	}
+	if p.held {
+		if len(payload) < laneMin {
+			p.join(h, payload)
+			return p.push()
+		}
+		if err := p.push(); err != nil {
+			return err
+		}
 	}
 	if len(payload) < laneMin {
 		return p.send(h, payload)
@@ -145,11 +156,11 @@ func (p *pair) sendLong(h *fabric.Header, payload []byte) error {
 
 // send sends a frame on this lane, which is open, under mu.
 func (p *pair) send(h *fabric.Header, payload []byte) error {
-	if p.sealer != nil {
-		return p.sendSealed(h, payload)
-	}
 	if p.waiting() {
 		return p.enqueue(h, payload)
+	}
+	if p.sealer != nil {
+		return p.sendSealed(h, payload)
 	}
 	total := frameBytes(len(payload))
 	if len(payload) > joinMax {
@@ -235,14 +246,25 @@ func (p *pair) append(skip int, payload []byte, total int) {
 
 // enqueue adds a frame to the queue, if it is short and there is room.
 func (p *pair) enqueue(h *fabric.Header, payload []byte) error {
-	total := frameBytes(len(payload))
-	if !p.joins(len(payload), total) {
+	if !p.joins(len(payload), frameBytes(len(payload))) {
 		return fabric.ErrAgain
 	}
-	encodeHead(p.out[:], h, len(payload), p.outNumber)
-	p.append(0, payload, total)
-	p.count()
+	p.join(h, payload)
 	return nil
+}
+
+// join adds a frame to the queue.
+func (p *pair) join(h *fabric.Header, payload []byte) {
+	if p.sealer != nil {
+		n := len(p.queue)
+		p.queue = slices.Grow(p.queue, sealedBytes(len(payload)))
+		frame := p.pack(p.queue[n:cap(p.queue)], h, payload)
+		p.queue = p.queue[:n+len(frame)]
+		return
+	}
+	encodeHead(p.out[:], h, len(payload), p.outNumber)
+	p.append(0, payload, frameBytes(len(payload)))
+	p.count()
 }
 
 // joins reports whether a frame may join the queue, and makes room there.
@@ -291,21 +313,35 @@ func (p *pair) sendQueue() (moved int, widen bool) {
 	if p.state != open || !p.waiting() {
 		return 0, false
 	}
+	before := p.sent
+	if !p.emptyQueue() {
+		if p.sent > before {
+			moved = 1
+		}
+		return moved, false
+	}
+	p.full = false
+	p.t.queues.Add(-1)
+	p.rewatch()
+	return 1, p.relieved()
+}
+
+// emptyQueue sends the queue as far as there is room, under mu. It reports whether the queue is empty, as it is when
+// the connection has failed.
+func (p *pair) emptyQueue() bool {
 	for p.sent < len(p.queue) && p.failed == nil {
 		n, errno := send(p.fd, p.queue[p.sent:min(len(p.queue), p.sent+maxShort)])
 		switch errno {
 		case 0:
-			p.sent, moved = p.sent+n, 1
+			p.sent += n
 			continue
 		case unix.EAGAIN, unix.EINTR, unix.ENOBUFS, unix.ENOMEM:
-			return moved, false
+			return false
 		}
 		p.failed = p.lost("send", errno)
 	}
-	p.queue, p.sent, p.full = p.queue[:0], 0, false
-	p.t.queues.Add(-1)
-	p.rewatch()
-	return 1, p.relieved()
+	p.queue, p.sent = p.queue[:0], 0
+	return true
 }
 
 // notOpen returns ErrAgain before the connection is made, else why it has ended.

@@ -42,13 +42,10 @@ func (p *pair) pack(buf []byte, h *fabric.Header, payload []byte) []byte {
 	return frame
 }
 
-// sendSealed is Send, under mu, if frames are sealed. What the socket does not take joins the
-// queue, also of a long frame: its number in the order of frames is taken.
+// sendSealed is send, if frames are sealed and the queue is empty. What the socket does not take is
+// queued, also of a long frame: its number in the order of frames is taken.
 func (p *pair) sendSealed(h *fabric.Header, payload []byte) error {
-	total, waiting := sealedBytes(len(payload)), p.waiting()
-	if waiting && !p.joins(len(payload), total) {
-		return fabric.ErrAgain
-	}
+	total := sealedBytes(len(payload))
 	buf := p.out[:]
 	if total > len(buf) {
 		b := staging.Get().(*longest)
@@ -56,10 +53,6 @@ func (p *pair) sendSealed(h *fabric.Header, payload []byte) error {
 		buf = b[:]
 	}
 	frame := p.pack(buf, h, payload)
-	if waiting {
-		p.queue = append(p.queue, frame...)
-		return nil
-	}
 	n, errno := send(p.fd, frame)
 	switch errno {
 	case 0:

@@ -22,7 +22,7 @@ func (t *Transport) Silent(peer int, d time.Duration) bool {
 
 func (p *pair) silent(d time.Duration) bool {
 	waiting, err := unix.IoctlGetInt(p.fd, unix.SIOCOUTQ)
-	if err != nil || waiting == 0 && len(p.queue) == 0 {
+	if err != nil || waiting == 0 && !p.waiting() {
 		return err != nil
 	}
 	info, err := unix.GetsockoptTCPInfo(p.fd, unix.IPPROTO_TCP, unix.TCP_INFO)

@@ -56,6 +56,7 @@ type Transport struct {
 
 	attention atomic.Bool  // an attempt is due at once
 	queues    atomic.Int32 // pairs for which Poll looks for room, see pair.waiting
+	holding   holding
 
 	mu            sync.Mutex
 	disconnecting bool
@@ -247,6 +248,7 @@ func (t *Transport) Arm() error {
 // without asking epoll first: a read costs as much as the question, and would
 // follow it anyway.
 func (t *Transport) Poll(sink fabric.Sink) int {
+	defer t.pushHeld()
 	n := 0
 	for i := len(t.hot) - 1; i >= 0 && i < len(t.hot); i-- { // receiving may shorten it
 		p := t.hot[i]

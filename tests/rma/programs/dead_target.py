@@ -60,3 +60,21 @@ def an_idle_rank_burns_no_core():
     after = os.times()
     print("used", after.user + after.system - before.user - before.system, flush=True)
     os._exit(0)
+
+
+def puts_end_without_a_flush():
+    """A program that only puts, or accumulates, learns of the end of its target, every time it goes on."""
+    _comm, win = after_the_end_of_rank_1()
+    win.Lock(1, MPI.LOCK_SHARED, MPI.MODE_NOCHECK)
+    one = np.ones(1)
+    for call in (win.Put, win.Accumulate, win.Put):
+        for _ in range(2000):
+            try:
+                call(one, 1)
+            except MPI.Exception as error:
+                assert error.Get_error_class() == MPI.ERR_PROC_FAILED, error
+                break
+        else:
+            raise AssertionError(f"{call} has told nothing")
+    print("told", flush=True)
+    os._exit(0)
