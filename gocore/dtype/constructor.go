@@ -65,6 +65,7 @@ func (b *build) stretch(lb, ub, count, stride int) (int, int) {
 func (b *build) done(combiner string, ints, addrs []int, types ...*Type) (*Type, error) {
 	t := &Type{
 		kind: b.kind, elems: b.elems, align: max(b.align, 1), marked: b.marked, lb: b.lb, ub: b.ub,
+		portable: new(portable),
 		combiner: combiner, ints: ints, addrs: addrs, types: types,
 	}
 	t.body = concat(&b.arith, b.body)
@@ -127,7 +128,7 @@ func Dup(old *Type) (*Type, error) {
 		return nil, missing("Dup", "oldtype")
 	}
 	t := *old
-	t.id, t.name = 0, ""
+	t.id, t.name, t.portable = 0, "", new(portable)
 	t.combiner, t.ints, t.addrs, t.types = "DUP", nil, nil, []*Type{old}
 	return &t, nil
 }

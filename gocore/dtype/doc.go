@@ -14,5 +14,9 @@
 // address that itself lies outside of the data (MPI_BOTTOM, a negative lower
 // bound) is fine. Nothing needs to be aligned.
 //
+// The standard's portable representation, external32, is a second form of the stream
+// (external.go): [Type.PackExternal] and [Type.UnpackExternal] convert between it and
+// memory, and [Type.InFile] has the displacements of a type in a file that is written in it.
+//
 // It may import only the standard library.
 package dtype

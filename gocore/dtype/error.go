@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// The classes of constructors' errors. The text of an error names the argument, its
+// The classes of errors. The text of an error names the argument, its
 // value and the allowed values.
 var (
 	// ErrCount is for a negative count or block length.
@@ -15,6 +15,9 @@ var (
 	ErrArg = errors.New("invalid argument")
 	// ErrType is for a missing (null) datatype.
 	ErrType = errors.New("invalid datatype")
+	// ErrConversion is for a value that external32, or the memory of this machine,
+	// can't hold.
+	ErrConversion = errors.New("conversion error")
 )
 
 func negative(call, arg string, v int) error {

@@ -132,6 +132,7 @@ func newPredefined(id int, n named) *Type {
 		elems: 1, align: kindTable[k].align, ub: k.Size(),
 		body:     piece{0, newBlock(k.Size())},
 		elements: piece{0, newBlock(k.Size())},
+		portable: new(portable),
 	}
 	if k.IsPair() {
 		var a arith

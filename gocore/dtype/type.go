@@ -21,6 +21,8 @@ type Type struct {
 	// body. Reductions work on it.
 	elements piece
 
+	portable *portable // its form in external32
+
 	combiner string
 	ints     []int
 	addrs    []int

@@ -52,7 +52,7 @@ func (k Kind) String() string {
 }
 
 // access is a read or write of one rank: n bytes of its view's stream from at on, to or
-// from memory.
+// from memory, where they are others if the file is in another representation.
 type access struct {
 	f     *File
 	kind  Kind
@@ -61,6 +61,7 @@ type access struct {
 	at, n int64
 	eof   int64 // of a read: where the file ends, if the read got there
 	err   *errs.Error
+	conv  *conversion // nil: the data is in the file as it is in memory
 
 	held   bool   // the range is locked
 	unlock func() // releases the lock
@@ -72,6 +73,7 @@ func (f *File) Start(kind Kind, offset int64, buf p2p.Buf) (*Op, *errs.Error) {
 	f.mu.Lock()
 	a.v = f.view
 	f.mu.Unlock()
+	a.convert()
 	var moving *move // the shared file pointer, at rank 0
 	var placed func() int64
 	e := a.check()
@@ -147,7 +149,7 @@ func (a *access) check() *errs.Error {
 	case a.n > 0 && a.v.empty():
 		return errs.New(errs.Arg, "%s: %d bytes, but the view of this rank shows nothing of %s", call, a.n, f.name())
 	}
-	return nil
+	return a.convertible()
 }
 
 // place puts the access at an offset in etypes.
@@ -167,7 +169,7 @@ func (a *access) place(offset int64) *errs.Error {
 // memory returns n bytes of the user's data from skip on, or nil if the data is not
 // contiguous.
 func (a *access) memory(skip, n int64) []byte {
-	if !a.buf.Type.Dense() {
+	if a.conv != nil || !a.buf.Type.Dense() {
 		return nil
 	}
 	return unsafe.Slice((*byte)(unsafe.Add(a.buf.Addr, skip)), n)
@@ -176,11 +178,17 @@ func (a *access) memory(skip, n int64) []byte {
 // load fills b with the user's data from skip on. If the user's memory can't be read, it
 // sets the access's error and returns false.
 func (a *access) load(b []byte, skip int64) bool {
+	if a.conv != nil {
+		return a.conv.load(b, skip)
+	}
 	return a.touch(func() { a.buf.Type.PackAt(b, a.buf.Addr, a.buf.Count, int(skip)) })
 }
 
 // store copies b to the user's data from skip on, likewise.
 func (a *access) store(b []byte, skip int64) bool {
+	if a.conv != nil {
+		return a.conv.store(b, skip)
+	}
 	return a.touch(func() { a.buf.Type.UnpackAt(a.buf.Addr, b, a.buf.Count, int(skip)) })
 }
 
@@ -192,9 +200,12 @@ func (a *access) touch(f func()) bool {
 	return fault == nil
 }
 
-// moved ends an access of n bytes: it records the number and moves the file pointer.
+// moved ends an access of n bytes of the stream: it records how many of the user's data
+// they are, and moves the file pointer.
 func (a *access) moved(o *Op, n int64) {
-	o.Bytes = n
+	if o.Bytes = n; a.conv != nil {
+		o.Bytes = a.conv.inMemory(n)
+	}
 	if a.kind&Individual != 0 && a.kind&Nonblocking == 0 {
 		a.f.mu.Lock()
 		a.f.pos = (a.at + n) / a.v.Etype

@@ -113,9 +113,17 @@ func (f *File) reserve(size int64, e **errs.Error) func() bool {
 // DisplacementCurrent is the displacement that means the shared file pointer's.
 const DisplacementCurrent = -54278278
 
+// The data representations of SetView. Others, of which the data is as in memory, have any
+// other number.
+const (
+	Native     = 0
+	External32 = 1
+)
+
 // SetView begins to change this rank's view of the file; file pointers are set to its
-// beginning.
-func (f *File) SetView(disp int64, etype, filetype *dtype.Type, hints Hints) (*Op, *errs.Error) {
+// beginning. In the data representation External32 the types are those of its file: see
+// [dtype.Type.InFile].
+func (f *File) SetView(disp int64, etype, filetype *dtype.Type, representation int64, hints Hints) (*Op, *errs.Error) {
 	var e *errs.Error
 	if disp == DisplacementCurrent {
 		if f.Amode&ModeSequential == 0 {
@@ -128,13 +136,26 @@ func (f *File) SetView(disp int64, etype, filetype *dtype.Type, hints Hints) (*O
 			f.give()
 		}
 	}
-	var v *View
-	if e == nil {
-		v, e = NewView(disp, etype, filetype, f.Amode&ModeRdonly == 0)
+	if representation == External32 && e == nil {
+		if etype, e = inFile("Set_view", etype); e == nil {
+			filetype, e = inFile("Set_view", filetype)
+		}
 	}
+	var v *View
 	mine := hints.record()
-	mine.A = int64(etype.Extent())
+	mine.E = representation
+	if e == nil {
+		mine.A = int64(etype.Extent())
+		if v, e = NewView(disp, etype, filetype, f.Amode&ModeRdonly == 0); e == nil {
+			v.external = representation == External32
+		}
+	}
 	return f.collective("Set_view", mine, e, func(o *Op, all []record) state {
+		for i, r := range all {
+			if r.E != all[0].E {
+				return o.fail(errs.New(errs.NotSame, "Set_view: rank %d of %s gives another data representation (datarep) than rank 0; it must be the same on all ranks", i, f.name()))
+			}
+		}
 		if e := o.same(all, "the extent of the etype", func(r *record) int64 { return r.A }); e != nil {
 			return o.fail(e)
 		}

@@ -48,6 +48,13 @@
 // atomic addition moves it, so no rank has to serve it, and none can die holding it. If
 // the ranks can't map it, calls that need it return an error.
 //
+// # Data representations
+//
+// In a file in external32 the stream of a view is the external32 form of the data, and its
+// types are those of the file ([dtype.Type.InFile]). All that is said above counts bytes of
+// this stream; only what moves the user's data converts it (conversion.go). Values that
+// external32 can't hold are found before a write begins, so that nothing of it is written.
+//
 // # Atomic mode
 //
 // An access of one rank holds a lock of the operating system on its range of the file

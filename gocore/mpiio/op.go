@@ -227,8 +227,8 @@ func (o *Op) Pending() Waiting {
 // record is the message that ranks exchange at the beginning and at the end of a
 // collective. Kind 0 ends one.
 type record struct {
-	Kind, Class, Errno, Where int64
-	A, B, C, D                int64
+	Kind, Class      int64
+	A, B, C, D, E, F int64
 }
 
 const recordBytes = 64

@@ -29,6 +29,27 @@ type View struct {
 	runs  []run
 
 	overlaps bool // some bytes occur twice, which only a view for reading may have
+	external bool // the file's data is in external32, and so is the stream
+}
+
+// Extent returns the extent that a type has in a file with this view.
+func (v *View) Extent(t *dtype.Type) (int64, *errs.Error) {
+	if v.external {
+		var e *errs.Error
+		if t, e = inFile("Get_type_extent", t); e != nil {
+			return 0, e
+		}
+	}
+	return int64(t.Extent()), nil
+}
+
+// inFile returns the type whose displacements are those of t in external32.
+func inFile(call string, t *dtype.Type) (*dtype.Type, *errs.Error) {
+	f, err := t.InFile()
+	if err != nil {
+		return nil, errs.New(errs.Type, "%s: %v (in external32)", call, err)
+	}
+	return f, nil
 }
 
 // bytesView returns the view that a file is opened with.

@@ -98,7 +98,7 @@ def access():
     with fails(MPI.ERR_ARG, "whence"):
         f.Seek(0, 7)
     with fails(MPI.ERR_UNSUPPORTED_DATAREP, "native"):
-        f.Set_view(0, MPI.INT, MPI.INT, "external32")
+        f.Set_view(0, MPI.INT, MPI.INT, "external64")
     with fails(MPI.ERR_ARG, "negative"):
         f.Set_view(-1)
     with fails(MPI.ERR_TYPE, "multiple"):

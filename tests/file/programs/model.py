@@ -1,6 +1,6 @@
 """Random views and accesses against a model: a file that is an array of NumPy's.
 
-The argument is the seed. Every rank computes the views and the data of all ranks, so that each knows what the file
+The first argument is the seed, the second the data representation. Every rank computes the views and the data of all ranks, so that each knows what the file
 has to be.
 """
 
@@ -10,7 +10,17 @@ import numpy as np
 from rankside import MPI, rank, size, world
 
 rng = np.random.default_rng(int(sys.argv[1]))  # the same numbers on all ranks
-ETYPES = {"u1": MPI.UINT8_T, "i4": MPI.INT, "f8": MPI.DOUBLE}
+DATAREP = sys.argv[2]
+# etypes and their elements, in memory and in the file
+KINDS = {
+    "native": [(MPI.UINT8_T, "u1", "u1"), (MPI.INT, "i4", "i4"), (MPI.DOUBLE, "f8", "f8")],
+    "external32": [
+        (MPI.UINT8_T, "u1", "u1"),
+        (MPI.INT, "i4", ">i4"),
+        (MPI.DOUBLE, "f8", ">f8"),
+        (MPI.LONG, "i8", ">i4"),
+    ],
+}[DATAREP]
 
 
 def named(etype):
@@ -30,7 +40,7 @@ def indexed(etype):
     extent = int(rng.integers(n, 4 * n + 2))
     places = sorted(rng.choice(extent, n, replace=False).tolist())
     made = etype.Create_indexed_block(1, places)
-    return made.Create_resized(0, extent * etype.Get_size()), places, extent
+    return made.Create_resized(0, extent * width), places, extent
 
 
 def subarray(etype):
@@ -57,13 +67,12 @@ def bytes_of(view, width, offset, count):
     return disp + element[:, None] * width + np.arange(width)
 
 
-def memory(data, strided):
+def memory(data, kind, strided):
     """Return a buffer specification for data, in one piece or in every second element."""
     if not strided:
-        return data.copy(), None
+        return data, [data, len(data), kind]
     spread = np.zeros(2 * len(data), data.dtype)
     spread[::2] = data
-    kind = ETYPES[data.dtype.str[1:]]
     every = kind.Create_vector(1, 1, 1).Create_resized(0, 2 * data.itemsize).Commit()
     return spread, [spread, len(data), every]
 
@@ -78,8 +87,8 @@ HINTS = (
 )
 
 for turn in range(12):
-    code = list(ETYPES)[rng.integers(3)]
-    etype, width = ETYPES[code], np.dtype(code).itemsize
+    etype, inner, outer = KINDS[rng.integers(len(KINDS))]
+    width = np.dtype(outer).itemsize
     views = [draw(etype) for _ in range(size)]
     model = np.zeros(0, "u1")
     hints = HINTS[rng.integers(len(HINTS))]
@@ -88,13 +97,16 @@ for turn in range(12):
     file = MPI.File.Open(world, "data", amode, info)
     if rng.random() < 0.3:
         file.Set_atomicity(True)
-    file.Set_view(views[rank][0], etype, views[rank][1])
+    file.Set_view(views[rank][0], etype, views[rank][1], DATAREP)
+    assert file.Get_type_extent(etype) == width
+    assert file.Get_type_extent(views[rank][1]) == views[rank][3] * width
+    assert file.Get_view()[3] == DATAREP
+    assert file.Get_byte_offset(7) == bytes_of(views[rank], width, 7, 1)[0, 0]
     for _ in range(6):
         offsets, counts = rng.integers(0, 50, size).tolist(), rng.integers(0, 1500, size).tolist()
         everything = [rng.integers(0, 256, (n, width), "u1") for n in counts]
         how, strided = int(rng.integers(5)), bool(rng.integers(2))
-        spread, spec = memory(everything[rank].reshape(-1).view(code), strided)
-        spec = spread if spec is None else spec
+        _, spec = memory(everything[rank].reshape(-1).view(outer).astype(inner), etype, strided)
         offset, count = offsets[rank], counts[rank]
         status = MPI.Status()
         if how == 0:
@@ -132,8 +144,7 @@ for turn in range(12):
 
         # and back, also behind the end of the file
         offset, count = int(rng.integers(0, 60)) + rank, int(rng.integers(0, 1600))
-        spread, spec = memory(np.full(count * width, 251, "u1").view(code), strided)
-        spec = spread if spec is None else spec
+        spread, spec = memory(np.full(count * np.dtype(inner).itemsize, 251, "u1").view(inner), etype, strided)
         if how == 0:
             file.Read_at_all(offset, spec, status)
         elif how == 1:
@@ -145,14 +156,14 @@ for turn in range(12):
             file.Iread_at(offset, spec).Wait(status)
         else:
             file.Read_at(offset, spec, status)
-        got = (
-            (spread[::2] if strided else spread).view("u1").reshape(-1)
-            if not strided
-            else spread[::2].copy().view("u1")
-        )
-        places = bytes_of(views[rank], width, offset, count).ravel()
+        got = (spread[::2] if strided else spread).astype(outer).view("u1").reshape(-1, width)
+        places = bytes_of(views[rank], width, offset, count)
         there = places < len(model)
-        assert status.Get_elements(MPI.BYTE) == there.sum(), (how, status.Get_elements(MPI.BYTE), there.sum())
+        moved = int(there.sum())
+        if DATAREP != "native":  # only whole elements can be converted
+            there[~there.all(axis=1)] = False
+            moved = int(there.sum()) // width * np.dtype(inner).itemsize
+        assert status.Get_elements(MPI.BYTE) == moved, (how, status.Get_elements(MPI.BYTE), moved)
         assert (got[there] == model[places[there]]).all(), (turn, how)
         assert (got[~there] == 251).all(), (turn, how)
         assert not strided or not spread[1::2].any()
