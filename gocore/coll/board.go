@@ -203,7 +203,7 @@ func (b *Board) compare(mine *Call, r int, k uint32, exact bool) *errs.Error {
 	default:
 		theirs.Bytes = mine.Bytes
 	}
-	return mine.mismatch(theirs, r)
+	return mine.mismatch(theirs, r, nil)
 }
 
 // other returns the lowest other rank that has published for collective k, and its

@@ -68,13 +68,13 @@ type Call struct {
 	Nonblocking bool
 }
 
-// text describes the call for an error message.
-func (c Call) text() string {
+// text describes the call of a rank for an error message.
+func (c Call) text(rank int, sides *Sides) string {
 	s := c.Kind.String()
-	if c.Nonblocking {
+	if c.Nonblocking && c.Kind != KindIbarrier {
 		s = "I" + strings.ToLower(s)
 	}
-	if c.Bytes >= 0 {
+	if c.Bytes >= 0 && c.Kind != KindBarrier {
 		s += fmt.Sprintf(" of %d bytes", c.Bytes)
 	}
 	if c.Elem != dtype.KindNone {
@@ -84,20 +84,20 @@ func (c Call) text() string {
 		s += " with " + c.Op.String()
 	}
 	if c.Kind.Rooted() {
-		s += fmt.Sprintf(" with root %d", c.Root)
+		s += " with root " + sides.root(c.Root, rank)
 	}
 	return s
 }
 
 // mismatch returns why mine and theirs, the call of rank, can't be the same
 // collective; nil if they can.
-func (mine Call) mismatch(theirs Call, rank int) *errs.Error {
+func (mine Call) mismatch(theirs Call, rank int, sides *Sides) *errs.Error {
 	class := errs.Class(0)
 	switch {
 	case theirs.Kind == KindGiveUp:
-		return errs.New(errs.Other, "%s can't complete: rank %d of the communicator has given it up (its own error says why)", mine.Kind, rank)
+		return errs.New(errs.Other, "%s can't complete: %s has given it up (its own error says why)", mine.Kind, sides.Name(rank))
 	case theirs.Kind == KindEnded:
-		return errs.New(errs.ProcFailed, "%s can't complete: rank %d of the communicator has ended", mine.Kind, rank)
+		return errs.New(errs.ProcFailed, "%s can't complete: %s has ended", mine.Kind, sides.Name(rank))
 	case mine.Kind != theirs.Kind || mine.Nonblocking != theirs.Nonblocking:
 		class = errs.Other
 	case mine.Kind.Rooted() && mine.Root != theirs.Root:
@@ -111,8 +111,8 @@ func (mine Call) mismatch(theirs Call, rank int) *errs.Error {
 	default:
 		return nil
 	}
-	return errs.New(class, "the ranks do not call the same collective: this rank calls %s, rank %d of the communicator %s",
-		mine.text(), rank, theirs.text())
+	return errs.New(class, "the ranks do not call the same collective: this rank calls %s, %s %s",
+		mine.text(sides.own(), sides), sides.Name(rank), theirs.text(rank, sides))
 }
 
 // sameElements reports whether the element kinds match: exactly for reductions, else

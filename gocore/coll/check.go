@@ -48,8 +48,8 @@ func (o *Op) stuck() *errs.Error {
 	}
 	for _, r := range o.ledger.completed(&o.entry) {
 		if o.awaits(r) {
-			return errs.New(errs.Other, "%s can't complete: rank %d of the communicator has completed its collective with the same number, and has not sent what this rank waits for (do all ranks make the same calls, with counts that fit?)",
-				o.what(), r)
+			return errs.New(errs.Other, "%s can't complete: %s has completed its collective with the same number, and has not sent what this rank waits for (do all ranks make the same calls, with counts that fit?)",
+				o.Name(), o.c.Sides.Name(r))
 		}
 	}
 	o.ask()
@@ -73,14 +73,14 @@ func (o *Op) alsoEnded(e *errs.Error, rank int) *errs.Error {
 	text := e.Detail
 	for r := range o.c.Size {
 		if how, gone := o.c.Chan.HowGone(r); gone && r != rank && r != o.c.Rank {
-			text += fmt.Sprintf("; %s, too (rank %d of the communicator)", how, r)
+			text += fmt.Sprintf("; %s, too (%s)", how, o.c.Sides.Name(r))
 		}
 	}
 	return errs.New(e.Class, "%s", text)
 }
 
-// what names the collective in errors.
-func (o *Op) what() string {
+// Name names the collective in errors.
+func (o *Op) Name() string {
 	if !o.hasCall {
 		return "the collective"
 	}
@@ -128,7 +128,7 @@ func (o *Op) compare() *errs.Error {
 			return e
 		}
 		if r != o.c.Rank && o.c.board.refused(r, o.number) {
-			return o.call.mismatch(givenUp, r)
+			return o.call.mismatch(givenUp, r, o.c.Sides)
 		}
 	}
 	return nil
@@ -140,7 +140,7 @@ func (o *Op) received(r *p2p.Request) bool {
 	if o.ledger == nil || !r.IsRecv() {
 		return false
 	}
-	e := mismatchOf(o.label, r.Label(), r.Other())
+	e := mismatchOf(o.label, r.Label(), r.Other(), o.c.Sides)
 	if e == nil {
 		return false
 	}
@@ -157,7 +157,7 @@ func (o *Op) left() *errs.Error {
 	if !found {
 		return nil
 	}
-	e := mismatchOf(o.label, label, from)
+	e := mismatchOf(o.label, label, from, o.c.Sides)
 	if e != nil {
 		o.cause = cause{from, label}
 	}

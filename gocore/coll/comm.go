@@ -14,6 +14,8 @@ type Comm struct {
 	Rank int
 	Size int
 	Bar  *Barrier // nil: synchronise by messages
+	// Sides divides the ranks of an intercommunicator; nil: there is one group.
+	Sides *Sides
 
 	eng      *engine.Engine
 	ranks    []*job.Rank
@@ -46,7 +48,7 @@ func (c *Comm) UseBlock(e *engine.Engine, i int) {
 // yet, if the communicator has no board. Its first collective does that, too.
 func (c *Comm) Listen() {
 	if c.board == nil && c.ledger == nil && c.Size > 1 {
-		c.ledger = newLedger(c.Chan)
+		c.ledger = newLedger(c.Chan, c.Sides)
 	}
 }
 
@@ -99,7 +101,7 @@ func (c *Comm) CheckBarrier() error {
 	// A rank can't be in the next collective without having passed the barrier.
 	if r, theirs, found := c.board.other(c.seq + 1); found && !c.Bar.Passed() {
 		mine := Call{Kind: KindBarrier}
-		return mine.mismatch(theirs, r)
+		return mine.mismatch(theirs, r, c.Sides)
 	}
 	return nil
 }

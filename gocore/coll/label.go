@@ -53,8 +53,8 @@ func callOfLabel(l p2p.Label) (Call, bool) {
 }
 
 // mismatchOf returns why two calls can't be the same collective, nil if they can: the own
-// one, and that of another rank.
-func mismatchOf(mine, theirs p2p.Label, rank int) *errs.Error {
+// one, and that of another rank of the sides.
+func mismatchOf(mine, theirs p2p.Label, rank int, sides *Sides) *errs.Error {
 	if mine == theirs {
 		return nil
 	}
@@ -62,11 +62,11 @@ func mismatchOf(mine, theirs p2p.Label, rank int) *errs.Error {
 	b, alsoKnown := callOfLabel(theirs)
 	switch {
 	case !known && alsoKnown && b.Kind == KindGiveUp:
-		return errs.New(errs.Other, "the collective can't complete: rank %d of the communicator has given it up (its own error says why)", rank)
+		return errs.New(errs.Other, "the collective can't complete: %s has given it up (its own error says why)", sides.Name(rank))
 	case !known && alsoKnown && b.Kind == KindEnded:
-		return errs.New(errs.ProcFailed, "the collective can't complete: rank %d of the communicator has ended", rank)
+		return errs.New(errs.ProcFailed, "the collective can't complete: %s has ended", sides.Name(rank))
 	case !known, !alsoKnown:
 		return nil
 	}
-	return a.mismatch(b, rank)
+	return a.mismatch(b, rank, sides)
 }

@@ -66,7 +66,8 @@ import (
 // that it has completed it with an unknown call, which is enough to end the asker's wait.
 // Sequence numbers still agree after an error, so the communicator remains usable.
 type ledger struct {
-	ch *p2p.Channel
+	ch    *p2p.Channel
+	sides *Sides // of an intercommunicator
 
 	mu         sync.Mutex
 	last       uint32                       // number of the last collective called
@@ -163,8 +164,8 @@ var (
 )
 
 // newLedger returns the ledger of the channel's ranks, which answers from now on.
-func newLedger(ch *p2p.Channel) *ledger {
-	l := &ledger{ch: ch, early: map[uint32]map[int]p2p.Label{}}
+func newLedger(ch *p2p.Channel, sides *Sides) *ledger {
+	l := &ledger{ch: ch, sides: sides, early: map[uint32]map[int]p2p.Label{}}
 	ch.Listen(l)
 	return l
 }

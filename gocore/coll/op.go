@@ -162,8 +162,21 @@ func (o *Op) end(failed bool) {
 	}
 }
 
+// Active reports whether the collective has not ended.
+func (o *Op) Active() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return !o.ended
+}
+
 // Err returns the error of a completed collective.
 func (o *Op) Err() *errs.Error { return o.err }
+
+// Across reports whether the collective is one of an intercommunicator.
+func (o *Op) Across() bool { return o.c.Sides != nil }
+
+// Context returns the context of the collective's messages.
+func (o *Op) Context() uint32 { return o.c.Chan.Ctx }
 
 // Pending returns a request that is not done, as what the collective waits for; nil if
 // there is none.

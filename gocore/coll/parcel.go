@@ -111,7 +111,7 @@ func (p *incoming) next() (length int, data []byte, ok bool) {
 
 // damaged ends the collective: a parcel has not as many blocks as it should.
 func (p *incoming) damaged() {
-	p.o.fail(errs.New(errs.Intern, "%s: the message from rank %d of the communicator, which passes on data of others, is incomplete", p.o.what(), p.from))
+	p.o.fail(errs.New(errs.Intern, "%s: the message from rank %d of the communicator, which passes on data of others, is incomplete", p.o.Name(), p.from))
 }
 
 // deliver stores the next block, which is that of rank from, in b, or begins to receive it
@@ -124,7 +124,7 @@ func (p *incoming) deliver(b p2p.Buf, from int) {
 		p.o.recv(b, from)
 	case n > b.Bytes():
 		p.o.fail(errs.New(errs.Truncate, "%s: rank %d of the communicator has sent %d bytes for a part of %d bytes (the counts of both must be equal)",
-			p.o.what(), from, n, b.Bytes()))
+			p.o.Name(), from, n, b.Bytes()))
 	case n > 0 && b.Type.Dense():
 		copy(unsafe.Slice((*byte)(b.Addr), n), data)
 	case n > 0:

@@ -153,6 +153,9 @@ func CompareAndSwap(h, origin, compare, result, datatype int64, rank int, disp i
 // nil.
 func (win *Window) access(a *Access, net *rma.Outstanding) Code {
 	defer proc.eng.HandOver()
+	if code := win.awaitRoom(int(a.Rank)); code != 0 {
+		return code
+	}
 	if a.Kind != KindPut { // a put may go as a message before the target has left the fence
 		if code := win.awaitSettled(int(a.Rank)); code != 0 {
 			return code
@@ -232,8 +235,33 @@ func (win *Window) awaitSettled(rank int) Code {
 	if win.Settled(rank) {
 		return 0
 	}
-	why := engine.Reason{Call: job.CallFence, Peer: win.World[rank], Tag: -1, Ctx: uint64(win.ID), Info: win.label}
-	switch err := proc.eng.Wait(&why, func() bool { return win.Settled(rank) }, func() error { return win.CheckSettled(rank) }); err {
+	return win.awaitTarget(job.CallFence, rank, func() bool { return win.Settled(rank) }, func() error { return win.CheckSettled(rank) })
+}
+
+// awaitRoom waits, in the same way, until few enough messages to a target wait for room, so
+// that a target that is slow does not use up this process's memory. If the target has ended
+// it returns that error.
+func (win *Window) awaitRoom(rank int) Code {
+	if !win.Crowded(rank) {
+		return 0
+	}
+	check := func() error { return win.CheckCrowded(rank) }
+	if err := check(); err != nil {
+		return codeOfErr(err)
+	}
+	return win.awaitTarget(job.CallFlush, rank, func() bool { return !win.Crowded(rank) }, check)
+}
+
+func (win *Window) awaitTarget(call job.Call, rank int, done func() bool, check func() error) Code {
+	why := engine.Reason{Call: call, Peer: win.World[rank], Tag: -1, Ctx: uint64(win.ID), Info: win.label}
+	why.Continue(win.waits.Load())
+	err := proc.eng.Wait(&why, done, check)
+	if err != engine.ErrInterrupted {
+		win.waits.Store(0)
+	} else {
+		win.waits.CompareAndSwap(0, why.Since())
+	}
+	switch err {
 	case nil:
 		return 0
 	case engine.ErrInterrupted:

@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"slices"
+	"sync"
 	"unsafe"
 
 	"gormapy/gocore/engine"
@@ -12,23 +13,22 @@ import (
 
 // Create_group: communicators that some of the ranks make without the others. The
 // first rank of the group draws the context and sends it to the others, by messages
-// in the parent's context for collectives.
-
-// groupTag is above all tags of collectives, which use the same context.
-const groupTag = 1 << 30
+// in a channel of the parent's that has the program's tags.
 
 // binding is the message of the first rank.
 type binding struct{ ctx, block int64 }
 
 // bind is Create_group as an operation.
 type bind struct {
-	parent  *Comm
+	ch      *p2p.Channel
 	group   *Group
 	rank    int
 	binding []binding // one: sent or received
 	msgs    []*p2p.Request
-	err     *errs.Error
-	made    int64
+
+	mu   sync.Mutex
+	err  *errs.Error
+	made int64
 }
 
 // CommCreateGroup begins to make a communicator of the ranks of a group; only they
@@ -37,31 +37,33 @@ type bind struct {
 func CommCreateGroup(h, group int64, tag int) (req int64, code Code) {
 	defer Contain(&code)
 	c, g, e := commAndGroup(h, group)
+	if e == nil {
+		_, e = getIntracomm(h, "Create_group")
+	}
 	if e != nil {
 		return 0, CodeOf(e)
 	}
-	if tag < 0 {
-		return 0, classError(errs.Tag, "Create_group: the tag %d is negative", tag)
+	if tag < 0 || tag > tagUB {
+		return 0, classError(errs.Tag, "Create_group: the tag %d is not between 0 and %d", tag, tagUB)
 	}
 	members, e := c.members(g)
 	if e != nil {
 		return 0, CodeOf(e)
 	}
-	b := &bind{parent: c, group: g, rank: slices.Index(g.ranks, proc.rank), binding: make([]binding, 1)}
+	b := &bind{ch: c.groups.get(func() *p2p.Channel { return c.sibling(channelGroups) }), group: g, rank: slices.Index(g.ranks, proc.rank), binding: make([]binding, 1)}
 	if b.rank < 0 {
 		return 0, 0
 	}
-	tag = groupTag | tag&(groupTag-1)
 	data := rawBytes(unsafe.Pointer(&b.binding[0]), int(unsafe.Sizeof(b.binding[0])))
 	if b.rank > 0 {
 		b.msgs = []*p2p.Request{new(p2p.Request)}
-		c.coll.Chan.Recv(b.msgs[0], data, members[0], tag)
+		b.ch.Recv(b.msgs[0], data, members[0], tag)
 	} else {
 		b.binding[0] = binding{ctx: offerCtx(), block: takeBlock(g.ranks)}
 		for _, m := range members[1:] {
 			r := new(p2p.Request)
 			b.msgs = append(b.msgs, r)
-			c.coll.Chan.Send(r, p2p.Standard, data, m, tag)
+			b.ch.Send(r, p2p.Standard, data, m, tag)
 		}
 	}
 	return reqs.add(&Request{op: b}), 0
@@ -81,6 +83,8 @@ func (c *Comm) members(g *Group) ([]int, *errs.Error) {
 }
 
 func (b *bind) Advance() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if b.made != 0 || b.err != nil {
 		return true
 	}
@@ -103,7 +107,7 @@ func (b *bind) Advance() bool {
 func (b *bind) Check() error {
 	for _, r := range b.msgs {
 		if !r.Done() {
-			if err := b.parent.coll.Chan.Check(r); err != nil {
+			if err := b.ch.Check(r); err != nil {
 				return err
 			}
 		}
@@ -113,7 +117,7 @@ func (b *bind) Check() error {
 
 func (b *bind) Abandon() {
 	for _, r := range b.msgs {
-		b.parent.coll.Chan.Abandon(r)
+		b.ch.Abandon(r)
 	}
 	b.err = errs.New(errs.Other, "Create_group was given up")
 }

@@ -38,7 +38,7 @@ func Barrier(comm int64, pending *int64) (code Code) {
 	if e != nil {
 		return CodeOf(e)
 	}
-	if c.size == 1 {
+	if c.size == 1 && c.remote == nil {
 		return 0
 	}
 	if bar := c.coll.Bar; bar != nil {
@@ -96,6 +96,13 @@ func Coll(kind int, comm, saddr, scount, stype, raddr, rcount, rtype, oph int64,
 	if e != nil {
 		return 0, CodeOf(e)
 	}
+	if c.remote != nil {
+		start, e := c.interColl(&interArgs{coll.Kind(kind), saddr, scount, stype, raddr, rcount, rtype, oph, root, true})
+		if e != nil {
+			return 0, CodeOf(e)
+		}
+		return inBackground(collective{start()}), 0
+	}
 	var a coll.Args
 	if e := c.args(&a, kind, saddr, scount, stype, raddr, rcount, rtype, oph, root); e != nil {
 		return 0, CodeOf(e)
@@ -110,6 +117,13 @@ func CollBlocking(kind int, comm, saddr, scount, stype, raddr, rcount, rtype, op
 	c, e := getComm(comm)
 	if e != nil {
 		return CodeOf(e)
+	}
+	if c.remote != nil {
+		start, e := c.interColl(&interArgs{coll.Kind(kind), saddr, scount, stype, raddr, rcount, rtype, oph, root, false})
+		if e != nil {
+			return CodeOf(e)
+		}
+		return finishNow(collective{start()}, pending)
 	}
 	var a coll.Args
 	if e := c.args(&a, kind, saddr, scount, stype, raddr, rcount, rtype, oph, root); e != nil {
@@ -276,68 +290,75 @@ func (s *Side) one() (p2p.Buf, *errs.Error) {
 // Collv starts a collective with a count for each rank.
 func Collv(kind int, comm int64, s, r *Side, root int, nonblocking bool) (req int64, code Code) {
 	defer Contain(&code)
-	c, e := getComm(comm)
+	start, e := collv(kind, comm, s, r, root, nonblocking)
 	if e != nil {
 		return 0, CodeOf(e)
 	}
+	return inBackground(collective{start()}), 0
+}
+
+// collv checks the arguments of Collv, and returns what starts the collective.
+func collv(kind int, comm int64, s, r *Side, root int, nonblocking bool) (starts, *errs.Error) {
+	c, e := getComm(comm)
+	if e != nil {
+		return nil, e
+	}
+	call := coll.Call{Kind: coll.Kind(kind), Root: root, Bytes: -1, Nonblocking: nonblocking}
+	if c.remote != nil {
+		return c.interCollv(call, s, r, root)
+	}
 	if root < 0 || root >= c.size {
-		return 0, classError(errs.Root, "the root %d is not in the communicator: %s", root, c.rankRange())
+		return nil, errs.New(errs.Root, "the root %d is not in the communicator: %s", root, c.rankRange())
 	}
 	isRoot := c.rank == root
-	var o *coll.Op
-	var all *coll.Vec
+	var start starts
+	var all, out *coll.Vec
 	var one p2p.Buf
 	single := &one
 	inPlace := s.Addr == InPlace
-	call := coll.Call{Kind: coll.Kind(kind), Root: root, Bytes: -1, Nonblocking: nonblocking}
 	switch call.Kind {
 	case coll.KindGatherv, coll.KindAllgatherv:
 		if call.Kind == coll.KindAllgatherv || isRoot {
 			if all, e = r.vec(c.size); e != nil {
-				return 0, CodeOf(e)
+				return nil, e
 			}
 		}
 		if inPlace {
 			if call.Kind == coll.KindGatherv && !isRoot {
-				return 0, classError(errs.Buffer, "IN_PLACE is for the root only")
+				return nil, errs.New(errs.Buffer, "IN_PLACE is for the root only")
 			}
 			single = nil
-		} else if one, e = s.one(); e != nil {
-			return 0, CodeOf(e)
-		}
-		c.coll.Calling(call)
-		if call.Kind == coll.KindGatherv {
-			o = c.coll.Gather(single, all, root)
 		} else {
-			o = c.coll.Allgather(single, all)
+			one, e = s.one()
+		}
+		start = func() *coll.Op {
+			if call.Kind == coll.KindGatherv {
+				return c.coll.Gather(single, all, root)
+			}
+			return c.coll.Allgather(single, all)
 		}
 	case coll.KindScatterv:
 		if isRoot {
 			if all, e = s.vec(c.size); e != nil {
-				return 0, CodeOf(e)
+				return nil, e
 			}
 		}
 		if r.Addr == InPlace && isRoot {
 			single = nil
-		} else if one, e = r.one(); e != nil {
-			return 0, CodeOf(e)
+		} else {
+			one, e = r.one()
 		}
-		c.coll.Calling(call)
-		o = c.coll.Scatter(all, single, root)
+		start = func() *coll.Op { return c.coll.Scatter(all, single, root) }
 	case coll.KindAlltoallv:
-		if all, e = r.vec(c.size); e != nil {
-			return 0, CodeOf(e)
+		if all, e = r.vec(c.size); e == nil && !inPlace {
+			out, e = s.vec(c.size)
 		}
-		var sv *coll.Vec
-		if !inPlace {
-			if sv, e = s.vec(c.size); e != nil {
-				return 0, CodeOf(e)
-			}
-		}
-		c.coll.Calling(call)
-		o = c.coll.Alltoall(sv, all, inPlace)
+		start = func() *coll.Op { return c.coll.Alltoall(out, all, inPlace) }
 	default:
-		return 0, classError(errs.Intern, "unknown collective %d", kind)
+		e = errs.New(errs.Intern, "unknown collective %d", kind)
 	}
-	return inBackground(collective{o}), 0
+	return func() *coll.Op {
+		c.coll.Calling(call)
+		return start()
+	}, e
 }

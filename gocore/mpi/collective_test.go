@@ -101,11 +101,18 @@ func TestCollectivesWithACountForEachRank(t *testing.T) {
 			done(t, req, code)
 			assert.Equal(t, []int32{1, 2, 9}, into)
 
-			_, code = Collv(int(kind), CommSelf, s, r, 1, true)
-			fails(t, errs.Root, "the root 1", code)
-			wrong := &Side{Addr: from, Counts: []int64{1, 1}, Type: i}
-			_, code = Collv(int(kind), CommSelf, wrong, wrong, 0, true)
-			fails(t, errs.Arg, "count", code)
+			wrong, negative := &Side{Addr: from, Counts: []int64{1, 1}, Type: i}, &Side{Addr: from, Counts: []int64{-1}, Type: i}
+			for _, call := range []func(s, r *Side, root int) (int64, Code){
+				func(s, r *Side, root int) (int64, Code) { return Collv(int(kind), CommSelf, s, r, root, true) },
+				func(s, r *Side, root int) (int64, Code) { return CollvInit(int(kind), CommSelf, *s, *r, root) },
+			} {
+				_, code = call(s, r, 1)
+				fails(t, errs.Root, "the root 1", code)
+				_, code = call(wrong, wrong, 0)
+				fails(t, errs.Arg, "count", code)
+				_, code = call(negative, negative, 0)
+				fails(t, errs.Count, "negative", code)
+			}
 		})
 	}
 }

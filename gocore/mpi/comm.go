@@ -11,13 +11,18 @@ import (
 
 // Comm is a communicator.
 type Comm struct {
-	ctx   uint32
-	group *Group
-	rank  int
-	size  int
-	pt    *p2p.Channel
-	coll  *coll.Comm
-	block int // barrier block, -1: none
+	ctx    uint32
+	group  *Group
+	remote *Group // of an intercommunicator: the other group; see intercomm.go
+	rank   int
+	size   int
+	pt     *p2p.Channel
+	coll   *coll.Comm
+	block  int // barrier block, -1: none
+
+	partitions partitionSpace
+	groups     lazyChannel // of Create_group
+	meetings   lazyChannel // of Create_intercomm
 }
 
 // newComm makes the communicator with context ctx on this process, which is the
@@ -27,9 +32,9 @@ func newComm(ctx uint32, g *Group, rank, block int) *Comm {
 		block = -1
 	}
 	c := &Comm{ctx: ctx, group: g, rank: rank, size: len(g.ranks), block: block}
-	c.pt = proc.p2p.Open(ctx<<1, rank, g.ranks)
-	c.coll = &coll.Comm{Chan: proc.p2p.Open(ctx<<1|1, rank, g.ranks), Rank: rank, Size: c.size}
-	c.coll.Chan.Internal = true
+	c.pt = proc.p2p.Open(channelOf(ctx, channelMessages), rank, g.ranks)
+	c.coll = &coll.Comm{Chan: proc.p2p.Open(channelOf(ctx, channelInternal), rank, g.ranks), Rank: rank, Size: c.size}
+	c.coll.Chan.SetInternal()
 	switch {
 	case block >= 0:
 		c.coll.UseBlock(proc.eng, block)
@@ -119,21 +124,18 @@ func CommCompare(a, b int64) int {
 	if x == y {
 		return Ident
 	}
-	if r := compareRanks(x.group.ranks, y.group.ranks); r == Ident {
-		return Congruent
-	} else {
-		return r
+	if (x.remote == nil) != (y.remote == nil) {
+		return Unequal
 	}
+	r := compareRanks(x.group.ranks, y.group.ranks)
+	if x.remote != nil {
+		r = max(r, compareRanks(x.remote.ranks, y.remote.ranks))
+	}
+	return max(r, Congruent)
 }
 
 // Undefined is MPI_UNDEFINED.
 const Undefined = -32766
-
-// proposal is what each rank contributes when communicators are made.
-type proposal struct {
-	ctx        int64
-	color, key int64
-}
 
 // CommSplit begins to split a communicator: the ranks with the same color get
 // a communicator of their own, ordered by key. With color Undefined a rank gets
@@ -157,7 +159,7 @@ func CommDup(h int64) (req int64, code Code) {
 	if e != nil {
 		return 0, CodeOf(e)
 	}
-	return addRequest(c.split(0, int64(c.rank))), 0
+	return addRequest(c.duplicate()), 0
 }
 
 // CommIdup is CommDup for a program that needs the handle at once. The handle names
@@ -168,7 +170,7 @@ func CommIdup(h int64) (made, req int64, code Code) {
 	if e != nil {
 		return 0, 0, CodeOf(e)
 	}
-	s := c.split(0, int64(c.rank))
+	s := c.duplicate()
 	s.result = comms.reserve()
 	return s.result, addRequest(s), 0
 }
@@ -207,84 +209,13 @@ func CommCreate(h, group int64) (req int64, code Code) {
 	}
 	color, key := int64(Undefined), int64(0)
 	if i := slices.Index(g.ranks, proc.rank); i >= 0 {
-		color, key = int64(g.ranks[0]), int64(i)
+		if key = int64(i); c.remote == nil {
+			color = int64(g.ranks[0])
+		} else {
+			color = 0 // the groups of both sides make one intercommunicator
+		}
 	}
 	return addRequest(c.split(color, key)), 0
-}
-
-// split returns the sequence of an allgather of proposals on the old communicator and
-// a broadcast of the barrier block on the new one.
-func (c *Comm) split(color, key int64) *sequence {
-	mine := []proposal{{offerCtx(), color, key}}
-	all := make([]proposal, c.size)
-	var n *Comm
-	block := []int64{-1}
-	return newSequence(c, func(s *sequence, k int) *coll.Op {
-		switch k {
-		case 0:
-			b := rawBytes(unsafe.Pointer(&mine[0]), int(unsafe.Sizeof(mine[0])))
-			c.coll.Calling(madeTogether)
-			return c.coll.Allgather(&b, coll.Uniform(rawBytes(unsafe.Pointer(&all[0]), int(unsafe.Sizeof(all[0]))), c.size))
-		case 1:
-			if color == Undefined {
-				return nil
-			}
-			var members []int
-			for i, p := range all {
-				if p.color == color {
-					members = append(members, i)
-				}
-			}
-			slices.SortStableFunc(members, func(a, b int) int { return int(all[a].key - all[b].key) })
-			g := &Group{}
-			me := 0
-			for i, m := range members {
-				g.ranks = append(g.ranks, c.group.ranks[m])
-				if m == c.rank {
-					me = i
-				}
-			}
-			var ctx uint32
-			if ctx, s.err = takeCtx(all[members[0]].ctx, g.ranks[0]); s.err != nil {
-				return nil
-			}
-			n = newComm(ctx, g, me, -1)
-			if n.rank == 0 {
-				block[0] = takeBlock(g.ranks)
-			}
-			return n.coll.Bcast(rawBytes(unsafe.Pointer(&block[0]), 8), 0)
-		}
-		if n.block = int(block[0]); n.block >= 0 {
-			n.coll.UseBlock(proc.eng, n.block)
-		}
-		if s.result != 0 {
-			comms.fill(s.result, n)
-		} else {
-			s.result = comms.add(n)
-		}
-		return nil
-	})
-}
-
-// CommFree begins to free a communicator.
-func CommFree(h int64) (req int64, code Code) {
-	defer Contain(&code)
-	c, e := getComm(h)
-	if e != nil {
-		return 0, CodeOf(e)
-	}
-	if h == CommWorld || h == CommSelf {
-		return 0, classError(errs.Comm, "COMM_WORLD and COMM_SELF can't be freed")
-	}
-	return addRequest(newSequence(c, func(s *sequence, k int) *coll.Op {
-		if k == 0 {
-			c.coll.Calling(madeTogether)
-			return c.coll.BarrierByMessages()
-		}
-		comms.take(h)
-		c.close()
-		return nil
-	})), 0
 }
 
 // takeBlock reserves a barrier block for ranks. It returns -1 if there is none, or they do
@@ -297,16 +228,3 @@ func takeBlock(ranks []int) int64 {
 }
 
 func rawBytes(p unsafe.Pointer, n int) p2p.Buf { return p2p.Buf{Addr: p, Count: n, Type: byteType} }
-
-// close frees the communicator's resources on this rank. The last rank to close it
-// frees the barrier block.
-func (c *Comm) close() {
-	c.pt.Close()
-	c.coll.Chan.Close()
-	if c.block >= 0 && c.coll.Leave() {
-		proc.seg.GiveBlock(c.block)
-	}
-}
-
-// madeTogether is how a call that makes or frees an object appears to other ranks.
-var madeTogether = coll.Call{Kind: coll.KindComm, Bytes: -1}

@@ -9,12 +9,13 @@ import (
 
 // contexts draws the contexts of communicators, and so the ids of windows. A context is the
 // rank that draws it, in as many upper bits as the ranks of the job need, and a number of
-// that rank. So contexts are unique in the job without communication: the first rank of a
-// new communicator draws, and tells the others.
+// that rank. So contexts are unique in the job without communication: one rank of a new
+// communicator draws, and tells the others. It is the first one, or the leader that
+// Create_intercomm was given.
 //
 // A number is used again once the communicator that had it is freed on this rank, at the
 // earliest after all other numbers have had their turn. In a job of 65,536 ranks each can
-// be the first of 32,766 communicators at a time.
+// be the first of 8,190 communicators at a time.
 type contexts struct {
 	rank    uint32
 	numbers uint32 // how many numbers a rank has: a power of two
@@ -23,9 +24,24 @@ type contexts struct {
 	last uint32 // the number drawn last
 }
 
-// ctxWidth is the width of a context in bits. Messages have one more, for the two channels
-// of a communicator.
-const ctxWidth = 31
+// ctxWidth is the width of a context in bits. Messages have three more, for the channels of a
+// communicator.
+const ctxWidth = 29
+
+// The channels of a communicator.
+const (
+	channelMessages   = iota // of the program
+	channelInternal          // of collectives
+	channelPartitions        // of partitioned requests
+	channelGroups            // of Create_group
+	channelMeetings          // of Create_intercomm
+)
+
+// channelOf returns the number that messages of a communicator's channel carry.
+func channelOf(ctx, channel uint32) uint32 { return ctx<<3 | channel }
+
+// contextOf is the inverse.
+func contextOf(channel uint32) uint32 { return channel >> 3 }
 
 // The numbers of contexts. Number 0 of rank 0 is that of COMM_WORLD.
 const (
@@ -53,11 +69,11 @@ func (c *contexts) draw(used func(ctx uint32) bool) (uint32, *errs.Error) {
 			return ctx, nil
 		}
 	}
-	return 0, errs.New(errs.Other, "rank %d is the first rank of %d communicators and windows, and in a job of this size it can't be that of more: free those that are not needed any more",
+	return 0, errs.New(errs.Other, "rank %d has numbered %d communicators and windows, those that it is the first rank or a leader of, and in a job of this size it can't number more: free those that are not needed any more",
 		c.rank, max(c.numbers, firstNumber)-firstNumber)
 }
 
-// newCtx draws the context of a communicator whose first rank is this one.
+// newCtx draws the context of a communicator.
 func newCtx() (uint32, *errs.Error) {
 	var taken map[uint32]struct{}
 	return proc.contexts.draw(func(ctx uint32) (used bool) {
@@ -89,7 +105,7 @@ func offerCtx() int64 {
 // takeCtx returns the context that rank, a world rank, has proposed, or why there is none.
 func takeCtx(proposed int64, rank int) (uint32, *errs.Error) {
 	if proposed == noCtx {
-		return 0, errs.New(errs.Other, "world rank %d would be the first rank of the new communicator, and it is that of as many as it can be in a job of this size: free those that are not needed any more", rank)
+		return 0, errs.New(errs.Other, "world rank %d, the first rank or a leader of the new communicator, was to number it, and has numbered as many as it can in a job of this size: free those that are not needed any more", rank)
 	}
 	return uint32(proposed), nil
 }

@@ -285,6 +285,7 @@ func UnlockAll(h int64, pending *int64) (code Code) {
 	if e != nil {
 		return CodeOf(e)
 	}
+	win.Push(-1)
 	return finishNow(&flushOp{win: win, rank: -1, call: job.CallUnlock, then: win.Win.UnlockAll}, pending)
 }
 
@@ -304,6 +305,7 @@ func Flush(h int64, rank int, pending *int64) (code Code) {
 	if e != nil {
 		return CodeOf(e)
 	}
+	win.Push(rank)
 	return finishNow(&flushOp{win: win, rank: rank, call: job.CallFlush}, pending)
 }
 
@@ -315,6 +317,7 @@ func CompleteAt(h int64, rank int, pending *int64) (code Code) {
 	if e != nil {
 		return CodeOf(e)
 	}
+	win.Push(rank)
 	return finishNow(&flushOp{win: win, rank: rank, call: job.CallFlush}, pending)
 }
 

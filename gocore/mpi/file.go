@@ -64,7 +64,7 @@ func pathAt(addr, n int64) string { return string(slices.Clone(bytesAt(addr, n))
 // bytes at addr; the last four parameters are the hints of package mpiio.
 func FileOpen(comm, addr, n int64, amode int, buffer, aggregators, collective, perm int64) (req int64, code Code) {
 	defer Contain(&code)
-	parent, e := getComm(comm)
+	parent, e := getIntracomm(comm, "Open")
 	if e != nil {
 		return 0, CodeOf(e)
 	}
@@ -195,8 +195,8 @@ func FileSetInfo(h, buffer, aggregators, collective, perm int64) (int64, Code) {
 	return fileCall(h, func(f *File) (*mpiio.Op, *errs.Error) { return f.SetInfo(hints) })
 }
 
-// FileSetView begins to change the view of a file.
-func FileSetView(h, disp, etype, filetype, buffer, aggregators, collective, perm int64) (int64, Code) {
+// FileSetView begins to change the view of a file; representation is one of package mpiio.
+func FileSetView(h, disp, etype, filetype, representation, buffer, aggregators, collective, perm int64) (int64, Code) {
 	hints := mpiio.Hints{Buffer: buffer, Aggregators: aggregators, Collective: collective, Perm: perm}
 	return fileCall(h, func(f *File) (*mpiio.Op, *errs.Error) {
 		e, err := committedType(etype)
@@ -207,7 +207,7 @@ func FileSetView(h, disp, etype, filetype, buffer, aggregators, collective, perm
 		if err != nil {
 			return nil, err
 		}
-		return f.SetView(disp, e, t, hints)
+		return f.SetView(disp, e, t, representation, hints)
 	})
 }
 
@@ -256,6 +256,17 @@ func FileByteOffset(h, offset int64) int64 {
 // FileViewDisp returns the displacement of a file's view.
 func FileViewDisp(h int64) int64 {
 	return fileNumber(h, func(f *File) (int64, *errs.Error) { return f.View().Disp, nil })
+}
+
+// FileTypeExtent returns the extent of a type in a file.
+func FileTypeExtent(h, typ int64) int64 {
+	return fileNumber(h, func(f *File) (int64, *errs.Error) {
+		t, e := getType(typ)
+		if e != nil {
+			return 0, e
+		}
+		return f.View().Extent(t)
+	})
 }
 
 // FileAtomicity returns 1 in atomic mode, else 0.

@@ -74,11 +74,11 @@ func TestFilePointerCountsInEtypesOfTheView(t *testing.T) {
 	i := typeOf("INT")
 	everySecond := newType(t, TypeResized(i, 0, 8))
 	fails(t, errs.Type, "is not committed", func() Code {
-		_, code := FileSetView(f, 4, i, everySecond, 1<<20, 0, 0, 0o600)
+		_, code := FileSetView(f, 4, i, everySecond, 0, 1<<20, 0, 0, 0o600)
 		return code
 	}())
 	succeeds(t, TypeCommit(everySecond))
-	req, code := FileSetView(f, 4, i, everySecond, 1<<20, 0, 0, 0o600)
+	req, code := FileSetView(f, 4, i, everySecond, 0, 1<<20, 0, 0, 0o600)
 	done(t, req, code)
 	assert.EqualValues(t, 4, FileViewDisp(f))
 	assert.EqualValues(t, 20, FileByteOffset(f, 2))

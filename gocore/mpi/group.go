@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"fmt"
 	"slices"
 	"unsafe"
 
@@ -96,7 +97,7 @@ func (g *Group) pick(list []int32) ([]int, *errs.Error) {
 	var out []int
 	for _, r := range list {
 		if r < 0 || int(r) >= len(g.ranks) {
-			return nil, errs.New(errs.Rank, "rank %d is not in the group, whose ranks are 0 to %d", r, len(g.ranks)-1)
+			return nil, errs.New(errs.Rank, "rank %d is not in the group, %s", r, groupRange(len(g.ranks)))
 		}
 		if slices.Contains(out, g.ranks[r]) {
 			return nil, errs.New(errs.Rank, "rank %d is named twice", r)
@@ -229,7 +230,7 @@ func GroupTranslate(a, in, n, b, out int64) Code {
 			continue
 		}
 		if r < 0 || int(r) >= len(x.ranks) {
-			return classError(errs.Rank, "rank %d is not in the group, whose ranks are 0 to %d", r, len(x.ranks)-1)
+			return classError(errs.Rank, "rank %d is not in the group, %s", r, groupRange(len(x.ranks)))
 		}
 		to[i] = Undefined
 		if j := slices.Index(y.ranks, x.ranks[r]); j >= 0 {
@@ -253,4 +254,12 @@ func GroupFree(h int64) Code {
 		return classError(errs.Group, "the group has been freed")
 	}
 	return 0
+}
+
+// groupRange returns, for errors about missing ranks, which ranks a group of n has.
+func groupRange(n int) string {
+	if n == 0 {
+		return "which is empty"
+	}
+	return fmt.Sprintf("whose ranks are 0 to %d", n-1)
 }

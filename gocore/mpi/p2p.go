@@ -50,7 +50,7 @@ func (c *Comm) checkPeer(recv bool, peer, tag int) *errs.Error {
 	if recv {
 		low = p2p.AnySource
 	}
-	if peer != p2p.ProcNull && (peer < low || peer >= c.size) {
+	if peer != p2p.ProcNull && (peer < low || peer >= c.peers()) {
 		what := "destination"
 		if recv {
 			what = "source"
@@ -263,7 +263,7 @@ func Probe(comm int64, source, tag int, st *Status, msg, wait *int64) (code Code
 	if why == nil {
 		why = &engine.Reason{Call: job.CallProbe, Peer: -1, Tag: tag, Ctx: uint64(c.pt.Ctx)}
 		if source >= 0 {
-			why.Peer = c.group.ranks[source]
+			why.Peer = c.pt.World[source]
 		}
 	}
 	err := proc.eng.Wait(why, func() bool { return c.probe(source, tag, st, msg) }, func() error { return c.pt.CheckProbe(source, tag) })

@@ -80,7 +80,7 @@ func TraceDefine(handle int64, window bool) {
 	}
 	if !window {
 		if c := comms.get(handle); c != nil {
-			p.Define(trace.KindComm, handle, int64(c.pt.Ctx), 0, c.rank, c.group.ranks)
+			p.Define(trace.KindComm, handle, int64(c.pt.Ctx), 0, c.coll.Rank, c.union())
 		}
 		return
 	}

@@ -122,11 +122,11 @@ func (r *Request) reason(call job.Call) *engine.Reason {
 // explain fills in a wait record.
 func (r *Request) explain(why *engine.Reason, call job.Call) {
 	*why = engine.Reason{Call: call, Peer: -2, Tag: -1}
-	if r.op != nil {
-		r.op.describe(why)
+	if r.null { // which is never waited for
 		return
 	}
-	if r.ch == nil { // of PROC_NULL, which is never waited for
+	if r.op != nil {
+		r.op.describe(why)
 		return
 	}
 	if call == 0 {
@@ -189,7 +189,7 @@ func (r *Request) record(p *trace.Part) {
 	if j, ok := r.op.(*joined); ok {
 		r = j.recv
 	}
-	if r.inactive.Load() || r.null || r.op != nil || !r.IsRecv() || r.ch.Internal {
+	if r.inactive.Load() || r.null || r.op != nil || !r.IsRecv() || r.ch.Internal() {
 		return
 	}
 	if s := r.Request.Status(); !s.Cancelled && s.Err == nil || s.Err != nil && s.Err.Class == errs.Truncate {
@@ -512,6 +512,9 @@ func RequestFree(h int64) (code Code) {
 	if r == nil || !r.ownership.CompareAndSwap(owned, freed) {
 		return classError(errs.Request, "the request has been completed or freed")
 	}
+	if s, ok := r.op.(*partitionedSend); ok {
+		s.drop()
+	}
 	if r.op != nil && !usesMemory(r.op) {
 		reqs.take(h)
 	}
@@ -541,6 +544,9 @@ func RequestAbandon(h int64, waited bool) {
 			return
 		}
 		if usesMemory(r.op) {
+			if s, ok := r.op.(*partitionedSend); ok {
+				s.drop()
+			}
 			r.ownership.Store(freed)
 			if waited {
 				r.op.Abandon()
@@ -559,7 +565,7 @@ func RequestAbandon(h int64, waited bool) {
 // usesMemory reports whether an operation uses memory of the program.
 func usesMemory(o operation) bool {
 	switch o.(type) {
-	case collective, singleCopyOp, *joined, *transferOp, fileOp:
+	case collective, singleCopyOp, *joined, *transferOp, fileOp, *partitionedSend, *partitionedRecv:
 		return true
 	}
 	return false
@@ -747,7 +753,14 @@ func (s *sequence) Abandon() {
 }
 
 func (s *sequence) Err() *errs.Error { return s.err }
-func (s *sequence) handle() int64    { return s.result }
+
+// active reports whether the operation has not ended.
+func (s *sequence) active() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.done
+}
+func (s *sequence) handle() int64 { return s.result }
 
 func (s *sequence) describe(why *engine.Reason) {
 	s.mu.Lock()
@@ -769,6 +782,9 @@ type collective struct{ *coll.Op }
 
 func (c collective) describe(why *engine.Reason) {
 	why.Call = job.CallCollective
+	if c.Across() { // who waits for whom depends on the groups
+		why.Info, why.Ctx = c.Name(), uint64(contextOf(c.Context()))
+	}
 	describeColl(c.Op, why)
 }
 

@@ -87,14 +87,17 @@ func (one *waiting) describeComm(is func(c *Comm) bool) {
 		if one.Members != nil || c.pt == nil || !is(c) {
 			return
 		}
-		one.Members = append(one.Members, c.group.ranks...)
+		one.Members = append(one.Members, c.union()...)
 		switch h {
 		case CommWorld:
 			one.On = "COMM_WORLD"
 		case CommSelf:
 			one.On = "COMM_SELF"
 		default:
-			one.On = fmt.Sprintf("communicator of %d", c.size)
+			if one.On = fmt.Sprintf("communicator of %d", c.size); c.remote != nil {
+				one.On = fmt.Sprintf("intercommunicator of %d and %d", c.size, c.peers())
+				one.All = one.All && one.Peer < 0 // most collectives do not need all ranks of both groups
+			}
 		}
 	})
 }

@@ -45,7 +45,7 @@ var winSteps = []func(c *winCreation, s *sequence) *coll.Op{
 // that the core allocates, 0 for any.
 func WinCreate(flavor int, addr, bytes, unit, comm, hints, align int64) (req int64, code Code) {
 	defer Contain(&code)
-	parent, e := getComm(comm)
+	parent, e := getIntracomm(comm, "a window")
 	if e != nil {
 		return 0, CodeOf(e)
 	}

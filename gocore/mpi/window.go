@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"fmt"
+	"sync/atomic"
 	"unsafe"
 
 	"gormapy/gocore/arena"
@@ -22,6 +23,8 @@ type Window struct {
 	label        string
 	passed       func() bool
 	checkBarrier func() error
+
+	waits atomic.Int64 // since when a call waits that is made again and again, see awaitTarget; 0: none does
 }
 
 // prepare fills in the label, and the functions that a fence waits with.

@@ -209,10 +209,17 @@ func singletonHint() string {
 
 // rankRange returns, for errors about missing ranks, which ranks a communicator has.
 func (c *Comm) rankRange() string {
-	if c.size == 1 {
-		return "its only rank is 0" + singletonHint()
+	whose, n := "its", c.peers()
+	if c.remote != nil {
+		whose = "the remote group's"
 	}
-	return fmt.Sprintf("its ranks are 0 to %d", c.size-1)
+	switch {
+	case n > 1:
+		return fmt.Sprintf("%s ranks are 0 to %d", whose, n-1)
+	case c.remote != nil:
+		return "the remote group's only rank is 0"
+	}
+	return "its only rank is 0" + singletonHint()
 }
 
 // hintFor returns the Hint of a window made on a communicator.

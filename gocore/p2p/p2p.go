@@ -70,11 +70,19 @@ type Channel struct {
 	p     *P2P
 	q     *queue
 	Ctx   uint32
-	Rank  int   // own rank
-	World []int // world rank of each rank
-	// Internal marks messages that are not the program's: they are not recorded.
-	Internal bool
+	Rank  int   // own rank, as the others know it
+	World []int // world ranks of those that this one sends to and receives from; in an intercommunicator it is not among them
 }
+
+// SetInternal marks messages that are not the program's: they are not recorded, and errors do not name their tags.
+func (c *Channel) SetInternal() { c.q.internal = true }
+
+// Internal reports whether SetInternal was called.
+func (c *Channel) Internal() bool { return c.q.internal }
+
+// Name gives errors names for ranks that the program knows by other numbers than the channel. It comes before the first
+// request.
+func (c *Channel) Name(names func(rank int) string) { c.q.names = names }
 
 // Open returns the channel with context ctx. Messages for it may have arrived before.
 func (p *P2P) Open(ctx uint32, rank int, world []int) *Channel {
@@ -139,12 +147,12 @@ func (c *Channel) Send(r *Request, mode Mode, b Buf, dest, tag int) {
 func (c *Channel) send(r *Request, mode Mode, b Buf, dest, tag int, l Label) {
 	n := b.Bytes()
 	to := c.World[dest]
-	*r = Request{src: dest, tag: tag, gen: c.p.gen.Load(), buf: b}
+	*r = Request{q: c.q, src: dest, tag: tag, gen: c.p.gen.Load(), buf: b}
 	r.world.Store(int32(to))
 	h := &r.head
 	*h = fabric.Header{Kind: fabric.KindEager, Gen: r.gen, Ctx: c.Ctx, Src: int32(c.Rank), Tag: int32(tag), Aux: l.Word, Len: uint64(n), B: l.Size}
 	r.status = Status{Source: AnySource, Tag: AnyTag}
-	if recording := trace.On(); recording != nil && !c.Internal {
+	if recording := trace.On(); recording != nil && !c.q.internal {
 		h.Aux = recording.Sent(c.Ctx, to, tag, n)
 	}
 	limit := c.p.eng.MaxEager(to, EagerLimit)
@@ -156,7 +164,7 @@ func (c *Channel) send(r *Request, mode Mode, b Buf, dest, tag int, l Label) {
 	owner := r
 	if mode == Buffered {
 		// The message outlives the caller's request: another request has a copy of the data.
-		owner = &Request{src: dest, tag: tag, gen: r.gen, buf: b}
+		owner = &Request{q: c.q, src: dest, tag: tag, gen: r.gen, buf: b}
 		owner.world.Store(int32(to))
 		if err := owner.pack(n); err != nil {
 			r.fail(r.refusal(err))
@@ -306,9 +314,12 @@ func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
 	r.status = Status{Source: int(h.Src), Tag: int(h.Tag), Bytes: n}
 	if room := r.buf.Bytes(); n > room {
 		r.status.Bytes = room
-		r.status.Err = errs.New(errs.Truncate,
-			"a message of %d bytes from rank %d with tag %d came for a buffer of %d bytes (what fits was received; make the buffer larger, or ask for the size first with Probe)",
-			n, h.Src, h.Tag, room)
+		advice := "make the buffer larger, or ask for the size first with Probe"
+		if r.q.internal {
+			advice = "the counts of both ranks must be equal"
+		}
+		r.status.Err = errs.New(errs.Truncate, "a message of %d bytes from %s came for a buffer of %d bytes (what fits was received; %s)",
+			n, r.q.peer(int(h.Src), int(h.Tag)), room, advice)
 	}
 	if h.Kind == fabric.KindEager {
 		p.received(src, h)
@@ -451,7 +462,7 @@ func (p *P2P) onData(_ int, h *fabric.Header, payload []byte) {
 	r.placing = nil
 	if h.Flags&FlagFailed != 0 {
 		p.recall(h.A)
-		r.fail(errs.New(errs.Buffer, "receive from rank %d with tag %d: the sender can't read the memory that it sends", r.status.Source, r.status.Tag))
+		r.fail(errs.New(errs.Buffer, "receive from %s: the sender can't read the memory that it sends", r.q.peer(r.status.Source, r.status.Tag)))
 		return
 	}
 	if h.B > uint64(r.total) || len(payload) > r.total-int(h.B) { // a faulty peer must not make this process write beyond the buffer
@@ -536,7 +547,7 @@ func (p *P2P) substitute(r *Request) bool {
 	if p.byID[r.token] != r {
 		return false // the receiver has the data, or has asked for it
 	}
-	s := &Request{src: r.src, tag: r.tag, gen: r.gen, buf: r.buf, token: r.token, region: r.region, streams: r.streams, flat: r.flat}
+	s := &Request{q: r.q, src: r.src, tag: r.tag, gen: r.gen, buf: r.buf, token: r.token, region: r.region, streams: r.streams, flat: r.flat}
 	s.world.Store(r.world.Load())
 	if s.region == nil && s.flat == nil {
 		if err := s.pack(r.buf.Bytes()); err != nil {
@@ -596,11 +607,11 @@ func (c *Channel) Check(r *Request) error {
 	}
 	if peer := r.Peer(); peer >= 0 {
 		if c.p.eng.Gone(peer) && !r.Done() {
-			return errs.New(errs.ProcFailed, "%s rank %d with tag %d can't complete: %s", what, r.src, r.tag, c.p.eng.HowGone(peer))
+			return errs.New(errs.ProcFailed, "%s %s can't complete: %s", what, c.q.peer(r.src, r.tag), c.p.eng.HowGone(peer))
 		}
 		return nil
 	}
-	if len(c.World) == 1 {
+	if c.alone() {
 		return nil // a thread of this process may still send
 	}
 	return c.allGone(r.tag)
@@ -610,23 +621,30 @@ func (c *Channel) Check(r *Request) error {
 func (c *Channel) CheckProbe(source, tag int) error {
 	if source >= 0 {
 		if w := c.World[source]; c.p.eng.Gone(w) {
-			return errs.New(errs.ProcFailed, "probe for a message from rank %d with tag %d can't succeed: %s", source, tag, c.p.eng.HowGone(w))
+			return errs.New(errs.ProcFailed, "probe for a message from %s can't succeed: %s", c.q.peer(source, tag), c.p.eng.HowGone(w))
 		}
 		return nil
 	}
-	if len(c.World) == 1 {
+	if c.alone() {
 		return nil
 	}
 	return c.allGone(tag)
 }
 
+// alone reports whether messages come from this process only.
+func (c *Channel) alone() bool { return len(c.World) == 1 && c.World[0] == c.p.eng.Rank }
+
 func (c *Channel) allGone(tag int) error {
-	for i, w := range c.World {
-		if i != c.Rank && !c.p.eng.Gone(w) {
+	for _, w := range c.World {
+		if w != c.p.eng.Rank && !c.p.eng.Gone(w) {
 			return nil
 		}
 	}
-	return errs.New(errs.ProcFailed, "receive from any rank with tag %d can't complete: all other ranks of the communicator have ended", tag)
+	all := "all other ranks of the communicator"
+	if c.q.names != nil {
+		all = "all ranks of the remote group"
+	}
+	return errs.New(errs.ProcFailed, "receive from any rank with tag %d can't complete: %s have ended", tag, all)
 }
 
 // Generation returns the current generation.

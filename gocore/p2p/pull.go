@@ -127,7 +127,7 @@ func (x *reading) failure(err error) *errs.Error {
 	if errors.As(err, &e) || sys.IsFault(err) {
 		return x.r.refusal(err)
 	}
-	return errs.New(errs.ProcFailed, "a message of %d bytes from rank %d with tag %d could not be read: %v", x.head.Len, x.head.Src, x.head.Tag, err)
+	return errs.New(errs.ProcFailed, "a message of %d bytes from %s could not be read: %v", x.head.Len, x.r.q.peer(int(x.head.Src), int(x.head.Tag)), err)
 }
 
 // The states of Request.reading.

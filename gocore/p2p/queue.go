@@ -1,6 +1,7 @@
 package p2p
 
 import (
+	"fmt"
 	"sync"
 
 	"gormapy/gocore/fabric"
@@ -15,6 +16,26 @@ type queue struct {
 
 	listener Listener // nil: nobody listens
 	world    []int    // world ranks of those that may tell it something
+
+	internal bool                  // the messages are not the program's
+	names    func(rank int) string // how errors name ranks; nil: by their numbers
+}
+
+// peer names the peer of a message in errors: a rank, and the tag if that is the program's.
+func (q *queue) peer(rank, tag int) string {
+	name := fmt.Sprintf("rank %d", rank)
+	switch {
+	case rank < 0:
+		name = "any rank"
+	case q.names != nil:
+		name = q.names(rank)
+	case q.internal:
+		name += " of the communicator"
+	}
+	if q.internal {
+		return name
+	}
+	return fmt.Sprintf("%s with tag %d", name, tag)
 }
 
 // message is an unexpected message: it arrived before its receive was posted.

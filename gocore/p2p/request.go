@@ -126,7 +126,7 @@ func (r *Request) refusal(err error) *errs.Error {
 	if r.recv {
 		what = "receive from"
 	}
-	return errs.New(errs.Buffer, "%s rank %d with tag %d: %v", what, r.src, r.tag, err)
+	return errs.New(errs.Buffer, "%s %s: %v", what, r.q.peer(r.src, r.tag), err)
 }
 
 // fail completes the request with an error.

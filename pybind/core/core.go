@@ -124,6 +124,26 @@ func CommGroup(comm int64) int64 { return mpi.CommGroup(comm) }
 // CommCompare compares two communicators.
 func CommCompare(a, b int64) int { return mpi.CommCompare(a, b) }
 
+// CommTestInter, and the following for intercommunicators: see the functions of package mpi.
+func CommTestInter(comm int64) int { return mpi.CommTestInter(comm) }
+
+// CommRemoteSize returns the number of ranks of the remote group.
+func CommRemoteSize(comm int64) int { return mpi.CommRemoteSize(comm) }
+
+// CommRemoteGroup makes the remote group.
+func CommRemoteGroup(comm int64) int64 { return mpi.CommRemoteGroup(comm) }
+
+// CommCreateIntercomm begins to make an intercommunicator.
+func CommCreateIntercomm(comm int64, localLeader int, peer int64, remoteLeader, tag int) int64 {
+	return handle(mpi.CommCreateIntercomm(comm, localLeader, peer, remoteLeader, tag))
+}
+
+// IntercommMerge begins to make an intracommunicator of both groups.
+func IntercommMerge(comm int64, high bool) int64 { return handle(mpi.IntercommMerge(comm, high)) }
+
+// CommDisconnect begins to free a communicator once all that was started in it is complete.
+func CommDisconnect(comm int64) int64 { return handle(mpi.CommDisconnect(comm)) }
+
 // CommIdup begins to duplicate a communicator: "handle request".
 func CommIdup(comm int64) string { return pair(mpi.CommIdup(comm)) }
 
@@ -145,6 +165,31 @@ func CollvInit(kind int, comm, saddr, sn, scounts, sm, sdispls, stype, raddr, rn
 	s := mpi.SideAt(saddr, sn, scounts, sm, sdispls, stype)
 	r := mpi.SideAt(raddr, rn, rcounts, rm, rdispls, rtype)
 	return handle(mpi.CollvInit(kind, comm, s, r, root))
+}
+
+// PsendInit makes a partitioned send.
+func PsendInit(comm, addr, partitions, count, typ int64, dest, tag int) int64 {
+	return handle(mpi.PsendInit(comm, addr, partitions, count, typ, dest, tag))
+}
+
+// PrecvInit makes a partitioned receive.
+func PrecvInit(comm, addr, partitions, count, typ int64, source, tag int) int64 {
+	return handle(mpi.PrecvInit(comm, addr, partitions, count, typ, source, tag))
+}
+
+// Pready sends the partitions first to last of a partitioned send.
+func Pready(req int64, first, last int) int { return -mpi.Pready(req, first, last) }
+
+// PreadyList sends n partitions, whose numbers are int64s at addr.
+func PreadyList(req, addr, n int64) int { return -mpi.PreadyList(req, addr, n) }
+
+// Parrived returns 1 if a partition of a partitioned receive has arrived, 0 if it has not.
+func Parrived(req int64, partition int) int {
+	arrived, code := mpi.Parrived(req, partition)
+	if code != 0 {
+		return -code
+	}
+	return arrived
 }
 
 // GrequestStart makes a generalized request.
@@ -283,6 +328,23 @@ func TypePack(t, in, count, out, outSize, position int64) int64 {
 func TypeUnpack(t, in, inSize, position, out, count int64) int64 {
 	return mpi.TypeUnpack(t, in, inSize, position, out, count)
 }
+
+// TypeExternalSize returns the bytes of an item in external32.
+func TypeExternalSize(t int64) int64 { return mpi.TypeExternalSize(t) }
+
+// TypePackExternal packs items in external32 and returns the new position.
+func TypePackExternal(t, in, count, out, outSize, position int64) int64 {
+	return mpi.TypePackExternal(t, in, count, out, outSize, position)
+}
+
+// TypeUnpackExternal unpacks items from external32 and returns the new position.
+func TypeUnpackExternal(t, in, inSize, position, out, count int64) int64 {
+	return mpi.TypeUnpackExternal(t, in, inSize, position, out, count)
+}
+
+// TypeF90 returns Fortran's integer (class 0), real (1) or complex type (2) of a precision
+// and range.
+func TypeF90(class int, p, r int64) int64 { return mpi.TypeF90(class, p, r) }
 
 // OpApply makes inout = in op inout.
 func OpApply(op, t, in, inout, count int64) int { return -mpi.OpApply(op, t, in, inout, count) }

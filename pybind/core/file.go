@@ -43,8 +43,8 @@ func FileSetInfo(file, buffer, aggregators, collective, perm int64) int64 {
 }
 
 // FileSetView begins to change the view.
-func FileSetView(file, disp, etype, filetype, buffer, aggregators, collective, perm int64) int64 {
-	return handle(mpi.FileSetView(file, disp, etype, filetype, buffer, aggregators, collective, perm))
+func FileSetView(file, disp, etype, filetype, representation, buffer, aggregators, collective, perm int64) int64 {
+	return handle(mpi.FileSetView(file, disp, etype, filetype, representation, buffer, aggregators, collective, perm))
 }
 
 // FileSize returns the length in bytes.
@@ -61,6 +61,9 @@ func FileSharedPosition(file int64) int64 { return mpi.FileSharedPosition(file) 
 
 // FileByteOffset returns the byte of the file at an offset of the view.
 func FileByteOffset(file, offset int64) int64 { return mpi.FileByteOffset(file, offset) }
+
+// FileTypeExtent returns the extent of a type in the file.
+func FileTypeExtent(file, t int64) int64 { return mpi.FileTypeExtent(file, t) }
 
 // FileViewDisp returns the displacement of the view.
 func FileViewDisp(file int64) int64 { return mpi.FileViewDisp(file) }

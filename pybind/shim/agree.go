@@ -188,6 +188,8 @@ var (
 	_ = same[C.GM_TARGET_STARTED-rma.TargetStarted]
 	_ = same[C.GM_TARGET_ATOMIC-rma.TargetAtomic]
 	_ = same[C.GM_TARGET_COPY-rma.TargetCopy]
+	_ = same[C.GM_TARGET_MESSAGES-rma.TargetMessages]
+	_ = same[C.GM_SHORT_PUT-rma.ShortPut]
 )
 
 // Codes.

@@ -104,7 +104,7 @@ static PyObject *comm_bcast(HOT) {
   gm_status st;
   if (!h || match_args(names, 1, args, n, kwnames, a) < 0 || small_int(a[1], &root) < 0 || parse_spec(a[0], 0, &s) < 0)
     FALL_BACK(CALL_BCAST);
-  if (s.view.readonly && gm_comm_rank(h) != root) {
+  if (s.view.readonly) { // only the root of an intracommunicator, and ROOT of an intercommunicator, may have one
     PyBuffer_Release(&s.view);
     FALL_BACK(CALL_BCAST);
   }

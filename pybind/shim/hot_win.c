@@ -51,13 +51,20 @@ static int target_disp(PyObject *o, int64_t bytes, int64_t *disp) {
 
 static gm_operand operand(const spec *s) { return (gm_operand){(int64_t)(intptr_t)s->view.buf, s->count, s->type}; }
 
-/* What is not direct, on a window where no message keeps the buffers in use: makes the general call, without going
-   through Python. Returns 0 if it was refused; Python then makes it again, and says why. What a fault has ended midway
-   is not done twice. */
+/* Whether an operation on a target does not use the origin's memory after its call. */
+static int returns_origin(const gm_desc *d, int kind, int64_t bytes, int64_t rank) {
+  if (d->flags & GM_DESC_COMPLETE_ON_RETURN) return 1;
+  if (rank < 0 || rank >= d->size || !(d->target[rank].flags & GM_TARGET_MESSAGES)) return 0;
+  return kind == GM_ACC || (kind == GM_PUT && bytes <= GM_SHORT_PUT);
+}
+
+/* What is not direct, and does not keep the buffers in use: makes the general call, without going through Python.
+   Returns 0 if it was refused; Python then makes it again, and says why. What a fault has ended midway is not done
+   twice. */
 static int general_call(gm_desc *d, PyObject *self, int kind, spec *s, spec *result, int64_t rank, int64_t disp,
                         int op) {
   int code;
-  if (!(d->flags & GM_DESC_COMPLETE_ON_RETURN)) return 0;
+  if (!returns_origin(d, kind, s->count * s->size, rank)) return 0;
   gm_access a = {.kind = kind,
                  .win = ((WinObject *)self)->h,
                  .origin = operand(s),

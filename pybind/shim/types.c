@@ -49,6 +49,46 @@ static PyObject *status_new(PyTypeObject *type, PyObject *args, PyObject *kw) {
   return (PyObject *)s;
 }
 
+/* Shows a status's memory, which it keeps. A status itself has no buffer: a program that passes one as a message's
+   buffer has mixed up its arguments. */
+typedef struct {
+  PyObject_HEAD
+  StatusObject *status;
+} StatusMemoryObject;
+
+static int status_memory_getbuffer(PyObject *self, Py_buffer *view, int flags) {
+  gm_status *st = &((StatusMemoryObject *)self)->status->st;
+  return PyBuffer_FillInfo(view, self, st, sizeof *st, 0, flags);
+}
+
+static PyBufferProcs status_memory_buffer = {status_memory_getbuffer, NULL};
+
+static void status_memory_dealloc(PyObject *self) {
+  Py_DECREF(((StatusMemoryObject *)self)->status);
+  PyObject_Free(self);
+}
+
+static PyTypeObject StatusMemoryType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fast.StatusMemory",
+    .tp_basicsize = sizeof(StatusMemoryObject),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_dealloc = status_memory_dealloc,
+    .tp_as_buffer = &status_memory_buffer,
+    .tp_doc = "Memory of a status.",
+};
+
+/* _memory() -> memoryview of the bytes of the status. */
+static PyObject *status_memory(PyObject *self, PyObject *none) {
+  StatusMemoryObject *m = PyObject_New(StatusMemoryObject, &StatusMemoryType);
+  if (!m) return NULL;
+  m->status = (StatusObject *)Py_NewRef(self);
+  PyObject *view = PyMemoryView_FromObject((PyObject *)m);
+  Py_DECREF(m);
+  return view;
+}
+
+static PyMethodDef status_methods[] = {{"_memory", status_memory, METH_NOARGS, NULL}, {0}};
+
 #define BASE(Name, Object, members, methods_, buffer_)                                        \
   PyTypeObject Name##Type = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fast." #Name, \
                              .tp_basicsize = sizeof(Object),                                  \
@@ -90,6 +130,7 @@ PyTypeObject StatusType = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fa
                            .tp_basicsize = sizeof(StatusObject),
                            .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
                            .tp_members = status_members,
+                           .tp_methods = status_methods,
                            .tp_new = status_new,
                            .tp_doc = "Base of gormapy.MPI.Status."};
 
@@ -125,6 +166,7 @@ PyTypeObject HolderType = {
 };
 
 int ready_types(PyObject *module) {
+  if (PyType_Ready(&StatusMemoryType) < 0) return -1;
   struct {
     const char *name;
     PyTypeObject *type;

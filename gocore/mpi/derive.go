@@ -1,0 +1,147 @@
+package mpi
+
+import (
+	"cmp"
+	"slices"
+
+	"gormapy/gocore/coll"
+	"gormapy/gocore/errs"
+)
+
+// Communicators that all ranks of another one make together: by Split, Dup, Create and Merge.
+
+// proposal is what each rank contributes when communicators are made.
+type proposal struct {
+	ctx        int64
+	color, key int64
+}
+
+// madeTogether is how a call that makes or frees an object appears to other ranks.
+var madeTogether = coll.Call{Kind: coll.KindComm, Bytes: -1}
+
+// derive returns the sequence that makes a communicator of ranks of c: an allgather of proposals and, for an
+// intracommunicator, a broadcast of its barrier block on the new one. choose returns the new communicator's group, as ranks
+// of the union in their new order, and its remote group if it has one; no group: this rank gets COMM_NULL.
+func (c *Comm) derive(color, key int64, choose func(all []proposal) (local, remote []int)) *sequence {
+	mine := []proposal{{offerCtx(), color, key}}
+	all := make([]proposal, len(c.union()))
+	var n *Comm
+	block := []int64{-1}
+	return newSequence(c, func(s *sequence, k int) *coll.Op {
+		switch k {
+		case 0:
+			b := bytesOf(mine)
+			c.coll.Calling(madeTogether)
+			return c.coll.Allgather(&b, coll.Uniform(bytesOf(all[:1]), len(all)))
+		case 1:
+			local, remote := choose(all)
+			if len(local) == 0 {
+				return nil
+			}
+			if n, s.err = c.part(all, local, remote); s.err != nil {
+				return nil
+			}
+			if n.remote != nil {
+				break
+			}
+			if n.rank == 0 {
+				block[0] = takeBlock(n.group.ranks)
+			}
+			return n.coll.Bcast(bytesOf(block), 0)
+		}
+		if n.block = int(block[0]); n.block >= 0 {
+			n.coll.UseBlock(proc.eng, n.block)
+		}
+		if s.result != 0 {
+			comms.fill(s.result, n)
+		} else {
+			s.result = comms.add(n)
+		}
+		return nil
+	})
+}
+
+// part makes the communicator of a local and a remote group, or of a local one only. Its context is that of the first
+// rank of the union.
+func (c *Comm) part(all []proposal, local, remote []int) (*Comm, *errs.Error) {
+	world := c.union()
+	drawer := local[0]
+	if len(remote) > 0 && world[remote[0]] < world[drawer] {
+		drawer = remote[0]
+	}
+	ctx, e := takeCtx(all[drawer].ctx, world[drawer])
+	if e != nil {
+		return nil, e
+	}
+	g, me := c.worldGroup(local), slices.Index(local, c.coll.Rank)
+	if len(remote) > 0 {
+		return newIntercomm(ctx, g, c.worldGroup(remote), me), nil
+	}
+	return newComm(ctx, g, me, -1), nil
+}
+
+// worldGroup returns the group of ranks of the union.
+func (c *Comm) worldGroup(ranks []int) *Group {
+	g := &Group{}
+	for _, r := range ranks {
+		g.ranks = append(g.ranks, c.union()[r])
+	}
+	return g
+}
+
+// split returns the sequence that makes a communicator for each color but Undefined, ordered by key. That of an
+// intercommunicator has the ranks of both groups with a color; COMM_NULL if they are all in one group.
+func (c *Comm) split(color, key int64) *sequence {
+	return c.derive(color, key, func(all []proposal) (local, remote []int) {
+		if color == Undefined {
+			return nil, nil
+		}
+		s := c.coll.Sides
+		if s == nil {
+			return withColor(all, places(len(all), 0), color), nil
+		}
+		if remote = withColor(all, s.Remote, color); len(remote) > 0 {
+			local = withColor(all, s.Local, color)
+		}
+		return local, remote
+	})
+}
+
+// withColor returns the ranks of a list whose proposals have a color, ordered by key.
+func withColor(all []proposal, list []int, color int64) []int {
+	var members []int
+	for _, r := range list {
+		if all[r].color == color {
+			members = append(members, r)
+		}
+	}
+	slices.SortStableFunc(members, func(a, b int) int { return cmp.Compare(all[a].key, all[b].key) })
+	return members
+}
+
+// duplicate returns the sequence that makes a communicator of the same groups.
+func (c *Comm) duplicate() *sequence { return c.split(0, int64(c.rank)) }
+
+// IntercommMerge begins to make an intracommunicator of both groups of an intercommunicator: the one
+// whose ranks call it with high comes last; if both or none do, the one that comes last in the union.
+func IntercommMerge(h int64, high bool) (req int64, code Code) {
+	defer Contain(&code)
+	c, e := getIntercomm(h)
+	if e != nil {
+		return 0, CodeOf(e)
+	}
+	var last int64 // the color says whether the group comes last
+	if high {
+		last = 1
+	}
+	return addRequest(c.derive(last, 0, func(all []proposal) (local, remote []int) {
+		low, up := c.coll.Sides.Local, c.coll.Sides.Remote
+		if low[0] > 0 {
+			low, up = up, low
+		}
+		if all[low[0]].color > all[up[0]].color {
+			low, up = up, low
+		}
+		return slices.Concat(low, up), nil
+	})), 0
+}

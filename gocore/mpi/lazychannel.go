@@ -1,0 +1,41 @@
+package mpi
+
+import (
+	"sync"
+
+	"gormapy/gocore/p2p"
+)
+
+// lazyChannel is a channel that a communicator opens when it is first used.
+type lazyChannel struct {
+	opening sync.Mutex
+	ch      *p2p.Channel // nil until it is used
+}
+
+// get returns the channel, and opens it if it was not used before.
+func (l *lazyChannel) get(open func() *p2p.Channel) *p2p.Channel {
+	l.opening.Lock()
+	defer l.opening.Unlock()
+	if l.ch == nil {
+		l.ch = open()
+		l.ch.SetInternal()
+	}
+	return l.ch
+}
+
+func (l *lazyChannel) close() {
+	l.opening.Lock()
+	defer l.opening.Unlock()
+	if l.ch != nil {
+		l.ch.Close()
+	}
+}
+
+// sibling opens a channel of the communicator that has the ranks of its collectives.
+func (c *Comm) sibling(channel uint32) *p2p.Channel {
+	ch := proc.p2p.Open(channelOf(c.ctx, channel), c.coll.Chan.Rank, c.coll.Chan.World)
+	if sides := c.coll.Sides; sides != nil {
+		ch.Name(sides.Name)
+	}
+	return ch
+}

@@ -1,0 +1,176 @@
+package mpi
+
+import (
+	"sync"
+
+	"gormapy/gocore/coll"
+	"gormapy/gocore/errs"
+)
+
+// leaving is Free or Disconnect of a communicator as an operation: all ranks meet in a
+// barrier, after which the handle names nothing. The channels are closed when no operation
+// of this rank that was started before needs them any more: MPI lets these complete.
+type leaving struct {
+	*sequence
+	c      *Comm
+	handle int64
+
+	mu     sync.Mutex
+	await  bool // Disconnect: operations under way complete first
+	closed bool
+}
+
+// CommFree begins to free a communicator.
+func CommFree(h int64) (req int64, code Code) {
+	defer Contain(&code)
+	return leave(h, false)
+}
+
+// CommDisconnect begins to free a communicator, once all operations of this rank in it have completed.
+func CommDisconnect(h int64) (req int64, code Code) {
+	defer Contain(&code)
+	return leave(h, true)
+}
+
+func leave(h int64, await bool) (req int64, code Code) {
+	c, e := getComm(h)
+	if e != nil {
+		return 0, CodeOf(e)
+	}
+	if h == CommWorld || h == CommSelf {
+		return 0, classError(errs.Comm, "COMM_WORLD and COMM_SELF can't be freed")
+	}
+	l := &leaving{c: c, handle: h, await: await}
+	l.sequence = newSequence(c, func(s *sequence, k int) *coll.Op {
+		if k == 0 {
+			c.coll.Calling(madeTogether)
+			return c.coll.BarrierByMessages()
+		}
+		comms.take(h)
+		return nil
+	})
+	if !(closing{l}).Advance() {
+		proc.eng.AddBackground(closing{l})
+		proc.eng.HandOver()
+	}
+	return reqs.add(&Request{op: l}), 0
+}
+
+// Advance implements operation.
+func (l *leaving) Advance() bool {
+	l.mu.Lock()
+	if l.await {
+		l.await = len(l.c.underWay()) > 0
+	}
+	await := l.await
+	l.mu.Unlock()
+	if await || !l.sequence.Advance() {
+		return false
+	}
+	l.close()
+	return true
+}
+
+// Check implements operation. Disconnect does not wait for what can't complete.
+func (l *leaving) Check() error {
+	l.mu.Lock()
+	if l.await {
+		l.await = false
+		for _, r := range l.c.underWay() {
+			l.await = l.await || r.check() == nil
+		}
+	}
+	await := l.await
+	l.mu.Unlock()
+	if await {
+		return nil
+	}
+	return l.sequence.Check()
+}
+
+// closing is what remains of leaving when the program's call has ended.
+type closing struct{ l *leaving }
+
+// Advance implements engine.Background.
+func (c closing) Advance() bool {
+	if !c.l.Advance() {
+		return false
+	}
+	c.l.mu.Lock()
+	defer c.l.mu.Unlock()
+	return c.l.closed
+}
+
+// close closes the channels if nothing needs them. If the call has failed, they stay.
+func (l *leaving) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if failed := l.Err() != nil; !l.closed && (failed || len(l.c.underWay()) == 0) {
+		if l.closed = true; !failed {
+			l.c.close()
+		}
+	}
+}
+
+// Abandon implements operation. The communicator stays.
+func (l *leaving) Abandon() {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	l.sequence.Abandon()
+}
+
+// close frees the communicator's resources on this rank. The last rank to close it
+// frees the barrier block.
+func (c *Comm) close() {
+	c.pt.Close()
+	c.coll.Chan.Close()
+	c.partitions.close()
+	c.groups.close()
+	c.meetings.close()
+	if c.block >= 0 && c.coll.Leave() {
+		proc.seg.GiveBlock(c.block)
+	}
+}
+
+// underWay returns the requests of the communicator that are under way.
+func (c *Comm) underWay() (list []*Request) {
+	reqs.each(func(_ int64, r *Request) {
+		if r.uses(c) {
+			list = append(list, r)
+		}
+	})
+	return list
+}
+
+// uses reports whether the request is under way in c.
+func (r *Request) uses(c *Comm) bool {
+	if r.persistent { // another thread may be starting it
+		if !r.starting.TryLock() {
+			return true
+		}
+		defer r.starting.Unlock()
+	}
+	if r.inactive.Load() || r.null {
+		return false
+	}
+	switch o := r.op.(type) {
+	case nil:
+		return r.ch == c.pt && !r.Done()
+	case *joined:
+		return o.recv.uses(c) || o.send.uses(c)
+	case collective:
+		return contextOf(o.Context()) == c.ctx && o.Active()
+	case *sequence:
+		return o.ch == c.pt && o.active()
+	case *bind:
+		return contextOf(o.ch.Ctx) == c.ctx && !o.Advance()
+	case *meeting:
+		return (o.local == c || o.peer == c) && !o.Advance()
+	case *partitionedSend:
+		return contextOf(o.ch.Ctx) == c.ctx && !o.Advance()
+	case *partitionedRecv:
+		return contextOf(o.ch.Ctx) == c.ctx && !o.Advance()
+	}
+	return false
+}
