@@ -99,3 +99,7 @@ def test_lines_appear_when_they_are_printed(mpirun):
 
 def test_singleton_has_everything(mpirun):
     mpirun.alone(program.singleton_has_everything)
+
+
+def test_size_of_a_status(ranks):
+    ranks(1, program.size_of_a_status)

@@ -68,3 +68,28 @@ def test_rc_errors(mpirun, errors, handler):
 def test_rc_errors_that_do_not_exist(mpirun):
     result = mpirun.alone("import gormapy; gormapy.rc.errors = 'ignore'; from gormapy import MPI", expect=1)
     assert "expecting one of exception, default, fatal, abort, got 'ignore'" in result.stderr
+
+
+def test_at_most_so_many(ranks):
+    ranks(2, program.at_most_so_many)
+
+
+def test_warnings_that_are_errors(ranks):
+    ranks(2, program.warnings_that_are_errors)
+
+
+@pytest.mark.parametrize("call", program.keys_of("FREES"))
+def test_freed_before_the_object(mpirun, call):
+    mpirun(2, program.freed_before_the_object, call)
+
+
+def test_copies_of_a_freed_handler(ranks):
+    ranks(1, program.copies_of_a_freed_handler)
+
+
+def test_handler_of_another_kind(ranks):
+    ranks(1, program.handler_of_another_kind)
+
+
+def test_threads_make_handlers(ranks):
+    ranks(1, program.threads_make_handlers)

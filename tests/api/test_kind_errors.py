@@ -151,3 +151,10 @@ def test_array_that_is_received_as_an_object(ranks):
         1,
         says.array_that_is_received_as_an_object,
     )
+
+
+def test_communicators_of_wrong_arguments(ranks):
+    ranks(
+        1,
+        says.communicators_of_wrong_arguments,
+    )

@@ -74,3 +74,8 @@ def test_lenient(ranks):
         4,
         program.lenient,
     )
+
+
+@pytest.mark.parametrize("call", ["gather", "scatter"])
+def test_objects_with_another_root(mpirun, call):
+    mpirun(4, program.objects_with_another_root, call)

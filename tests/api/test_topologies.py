@@ -25,3 +25,7 @@ def test_distributed_graphs(ranks, n):
         n,
         program.distributed_graphs,
     )
+
+
+def test_twins_of_a_plain_object(ranks, n):
+    ranks(n, program.twins_of_a_plain_object)

@@ -222,7 +222,7 @@ def test_all_missing_calls_are_named():
     named = set(calls(text(DOCS / "coverage.md")))
     tree = ast.parse(text(ROOT / "python" / "gormapy" / "MPI" / "missing.py"))
     mixins = {node.name.removesuffix("Calls"): node for node in tree.body if isinstance(node, ast.ClassDef)}
-    assert {"Session", "Intercomm", "Comm"} <= set(mixins)
+    assert "Comm" in mixins
     for owner, mixin in mixins.items():
         if owner not in named:
             methods = {node.name for node in mixin.body if isinstance(node, ast.FunctionDef)}

@@ -43,7 +43,7 @@ def test_timeout_in_an_allocation(bed, slurm, python, programs):
         "--ntasks-per-node=2",
         mpiexec(),
         "--timeout",
-        8,
+        15,
         "-n",
         4,
         python,
@@ -52,7 +52,7 @@ def test_timeout_in_an_allocation(bed, slurm, python, programs):
     ]
     result = bed.run(job, **slurm)
     assert result.status == 124, result
-    assert "mpiexec: time-out after 8s" in result.output and "in sleep_in_c" in result.output, result
+    assert "mpiexec: time-out after 15s" in result.output and "in sleep_in_c" in result.output, result
     assert re.search(r"rank 1 \(host0, pid \d+\): .*as if it were stopped", result.output), result
 
 

@@ -7,7 +7,9 @@ from gormapy._rc import rc as _rc
 from .bsend import Attach_buffer, Detach_buffer, Flush_buffer, Iflush_buffer
 from .buffer import Alloc_mem, Free_mem, buffer, memory
 from .comm import COMM_NULL, Comm
+from .commlock import _comm_lock, _comm_lock_table, _commctx_inter, _commctx_intra
 from .constants import *
+from .datarep import Register_datarep
 from .datatype import DATATYPE_NULL, Datatype
 from .environment import (
     Aint_add,
@@ -57,7 +59,8 @@ from .exception import (
 from .file import FILE_NULL, File
 from .group import GROUP_EMPTY, GROUP_NULL, Group
 from .info import INFO_ENV, INFO_NULL, Info
-from .intracomm import COMM_SELF, COMM_WORLD, Intercomm, Intracomm
+from .intercomm import Intercomm
+from .intracomm import COMM_SELF, COMM_WORLD, Intracomm
 from .message import MESSAGE_NO_PROC, MESSAGE_NULL, Message
 from .missing import (
     Close_port,
@@ -67,12 +70,7 @@ from .missing import (
     Lookup_name,
     Open_port,
     Publish_name,
-    Register_datarep,
     Unpublish_name,
-    _comm_lock,
-    _comm_lock_table,
-    _commctx_inter,
-    _commctx_intra,
 )
 from .op import (
     BAND,
@@ -134,37 +132,21 @@ def _connect_extension():
         _fast.set_op(op._h, op)
 
 
-def _finalize_at_exit():
-    from . import environment
-
-    if environment._abort_status:
-        _fast.abort(1, environment._abort_status)
-    if Is_initialized() and not Is_finalized():
-        _fast.finalize()  # waits for nobody after an unhandled exception
-
-
 def _start():
     """Initialize MPI as `gormapy.rc` says, and the other services of a rank."""
     import os
     import sys
 
     under_launcher = any(name.startswith(("GORMAPY_JOB_", "PMI_", "PMIX_")) for name in os.environ)
-    from . import errhandler
+    from . import environment, errhandler
 
     if _rc.initialize and not Is_initialized():
         Init()
     errhandler.start(
-        Comm, Intracomm, Intercomm, Topocomm, Cartcomm, Graphcomm, Distgraphcomm, Win, File, Request, Prequest
+        Comm, Intracomm, Intercomm, Topocomm, Cartcomm, Graphcomm, Distgraphcomm, Win, File, Session, Request, Prequest
     )
     if _rc.finalize or (_rc.finalize is None and _rc.initialize):
-        import threading
-
-        try:  # before Python joins its threads
-            threading._register_atexit(_finalize_at_exit)
-        except (AttributeError, RuntimeError):
-            import atexit
-
-            atexit.register(_finalize_at_exit)
+        environment.finalize_at_exit()
     if "GORMAPY_TIMEOUT" in os.environ:
         _print_stacks_on_request()
     if not (under_launcher or _is_launched()):

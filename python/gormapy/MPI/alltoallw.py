@@ -5,16 +5,20 @@ The parts are packed, travel as bytes, and are unpacked when the exchange is com
 
 from gormapy._ext import fast
 
+from .constants import ERR_BUFFER
 from .datatype import Datatype
+from .exception import error
 from .msgbuffer import acquire, byte
 from .request import Step
 from .sentinel import BOTTOM, is_in_place
-from .userop import Kept, Packed, marked, pack, unpack
+from .userop import NO_IN_PLACE, Kept, Packed, marked, pack, told_by, unpack
 
 
 def alltoallw(how, comm, sendbuf, recvbuf):
     """Send data of different amounts and types from all to all processes."""
-    size = comm.size
+    size = comm._peers
+    if comm._two_groups and is_in_place(sendbuf):
+        raise error(ERR_BUFFER, NO_IN_PLACE)
     recv, hold_recv = parts(recvbuf, False, size)
     send, hold_send = (recv, None) if is_in_place(sendbuf) else parts(sendbuf, True, size)
     return exchange(how, comm, [[part] for part in send], [[part] for part in recv], (hold_send, hold_recv))
@@ -75,7 +79,8 @@ def exchange(how, comm, send, recv, holders):
     """Send lists of parts to the ranks and receive others from them: send[r] is for rank r, recv[r] comes from it."""
     out, outgoing, marks_out = _layout(send)
     into, incoming, marks_into = _layout(recv)
-    mine = Packed(sum(out), [mark for _, mark in marks_out])
+    mine = Packed(sum(out), [(end, nbytes) for _, end, nbytes in marks_out])
+    group = "remote group" if comm._two_groups else "communicator"
     room = bytearray(max(sum(into), 1))
     there, _, _, _, _, hold_into = acquire(room, False)
 
@@ -87,7 +92,9 @@ def exchange(how, comm, send, recv, holders):
         mine.fill(fill)
 
     def after():
-        mine.check(room, marks_into)
+        mine.check()
+        for rank, end, _ in marks_into:
+            told_by(room, rank, end, group)
         for offset, part in incoming:
             unpack(part.kept.type, there + offset, part.address, part.count)
 
@@ -99,9 +106,10 @@ def exchange(how, comm, send, recv, holders):
 
 
 def _layout(lists):
-    """Lay out lists of parts one after the other, with a byte after each list; see Packed.
+    """Lay out lists of parts one after the other, with an end after each list; see Packed.
 
-    Return the bytes of each list, (offset, part) for each part, and (rank, offset) for each of the bytes.
+    Return the bytes of each list, (offset, part) for each part, and (rank, index behind it, bytes of the list) for each
+    end.
     """
     sizes, placed, marks, begin = [], [], [], 0
     for rank, parts_of_rank in enumerate(lists):
@@ -109,8 +117,9 @@ def _layout(lists):
         for part in parts_of_rank:
             placed.append((end, part))
             end += part.nbytes
-        if end > begin:
-            marks.append((rank, end))
-        sizes.append(marked(end - begin))
+        nbytes = end - begin
+        sizes.append(marked(nbytes))
         begin += sizes[-1]
+        if nbytes:
+            marks.append((rank, begin, nbytes))
     return sizes, placed, marks

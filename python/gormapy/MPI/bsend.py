@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
     from .request import Request
 
-_attached = {}  # communicator's handle, 0 for the process -> the attached buffer
+_attached = {}  # communicator's handle, a key of a session, 0 for the process -> the attached buffer
 
 
-def attach(comm, buf):
-    """Attach a buffer for a communicator."""
-    if comm in _attached:
+def attach(owner, buf):
+    """Attach a buffer for a communicator, a session or the process."""
+    if owner in _attached:
         raise Exception(constants.ERR_BUFFER)
     if not (buf is None or buf is BUFFER_AUTOMATIC or isinstance(buf, type(BUFFER_AUTOMATIC))):
         acquire(buf, False)  # refuses an object that is no buffer, or is read-only
@@ -32,19 +32,17 @@ def attach(comm, buf):
             buf = buffer.frombuffer(buf)
     elif buf is None:
         buf = BUFFER_AUTOMATIC
-    _attached[comm] = buf
+    _attached[owner] = buf
 
 
-def detach(comm):
-    """Remove and return the buffer of a communicator."""
-    if comm not in _attached:
-        return None
-    return _attached.pop(comm)
+def detach(owner):
+    """Remove and return the attached buffer."""
+    return _attached.pop(owner, None)
 
 
-def forget(comm):
-    """Remove the buffer of a communicator that is freed."""
-    _attached.pop(comm, None)
+def forget(owner):
+    """Remove the buffer of what is freed."""
+    _attached.pop(owner, None)
 
 
 def Attach_buffer(buf: Buffer | None) -> None:

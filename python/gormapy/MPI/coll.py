@@ -15,7 +15,7 @@ from .alltoallw import alltoallw
 from .calling import Blocking, Nonblocking
 from .constants import PROC_NULL
 from .hot import hot
-from .msgbuffer import NOTHING, message, reduction, vector
+from .msgbuffer import NOTHING, index, message, reduction, vector
 from .op import SUM, is_user_defined
 from .sentinel import is_in_place
 
@@ -37,6 +37,13 @@ def _start(how, kind, comm, send, recv, op, root):
     )
 
 
+def _own_part(comm, buf, readonly):
+    """Return the root's own part of a gather or scatter: in an intercommunicator it has none."""
+    if comm._two_groups:
+        return NOTHING
+    return IN_PLACE if is_in_place(buf) else message(buf, readonly, 0, 0)
+
+
 def barrier(how, comm):
     """Synchronize."""
     return _start(how, fast.IBARRIER, comm, NOTHING, NOTHING, 0, 0)
@@ -44,39 +51,39 @@ def barrier(how, comm):
 
 def bcast(how, comm, buf, root):
     """Broadcast."""
-    return _start(how, fast.BCAST, comm, NOTHING, message(buf, comm.rank == root, 0, 0), 0, root)
+    return _start(how, fast.BCAST, comm, NOTHING, message(buf, comm._is_root(root), root, 0), 0, root)
 
 
 def gather(how, comm, sendbuf, recvbuf, root):
     """Gather to one process."""
-    if comm.rank == root:
-        recv = message(recvbuf, False, 0, comm.size)
-        send = IN_PLACE if is_in_place(sendbuf) else message(sendbuf, True, 0, 0)
+    if comm._is_root(root):
+        recv = message(recvbuf, False, 0, comm._peers)
+        send = _own_part(comm, sendbuf, True)
     else:
-        recv, send = NOTHING, message(sendbuf, True, 0, 0)
+        recv, send = NOTHING, message(sendbuf, True, root, 0)
     return _start(how, fast.GATHER, comm, send, recv, 0, root)
 
 
 def scatter(how, comm, sendbuf, recvbuf, root):
     """Scatter from one process."""
-    if comm.rank == root:
-        send = message(sendbuf, True, 0, comm.size)
-        recv = IN_PLACE if is_in_place(recvbuf) else message(recvbuf, False, 0, 0)
+    if comm._is_root(root):
+        send = message(sendbuf, True, 0, comm._peers)
+        recv = _own_part(comm, recvbuf, False)
     else:
-        send, recv = NOTHING, message(recvbuf, False, 0, 0)
+        send, recv = NOTHING, message(recvbuf, False, root, 0)
     return _start(how, fast.SCATTER, comm, send, recv, 0, root)
 
 
 def allgather(how, comm, sendbuf, recvbuf):
     """Gather to all processes."""
-    recv = message(recvbuf, False, 0, comm.size)
+    recv = message(recvbuf, False, 0, comm._peers)
     send = IN_PLACE if is_in_place(sendbuf) else message(sendbuf, True, 0, 0)
     return _start(how, fast.ALLGATHER, comm, send, recv, 0, 0)
 
 
 def alltoall(how, comm, sendbuf, recvbuf):
     """Send from all to all processes."""
-    size = comm.size
+    size = comm._peers
     recv = message(recvbuf, False, 0, size)
     send = IN_PLACE if is_in_place(sendbuf) else message(sendbuf, True, 0, size)
     return _start(how, fast.ALLTOALL, comm, send, recv, 0, 0)
@@ -92,6 +99,12 @@ def _one(parsed):
     """Return a plain message in the form of a vector."""
     address, count, datatype, holder = parsed
     return address, [count], None, datatype, holder
+
+
+def _own_part_v(comm, buf, readonly):
+    """Return the root's own part of a gather or scatter in the form of a vector."""
+    part = _own_part(comm, buf, readonly)
+    return _IN_PLACE_V if part is IN_PLACE else _one(part)
 
 
 def _startv(how, kind, comm, send, recv, root):
@@ -114,34 +127,34 @@ def _startv(how, kind, comm, send, recv, root):
 
 def gatherv(how, comm, sendbuf, recvbuf, root):
     """Gather different amounts."""
-    if comm.rank == root:
-        recv = vector(recvbuf, False, 0, comm.size)
-        send = _IN_PLACE_V if is_in_place(sendbuf) else _one(message(sendbuf, True, 0, 0))
+    if comm._is_root(root):
+        recv = vector(recvbuf, False, 0, comm._peers)
+        send = _own_part_v(comm, sendbuf, True)
     else:
-        recv, send = vector(None, False, PROC_NULL, 0), _one(message(sendbuf, True, 0, 0))
+        recv, send = vector(None, False, PROC_NULL, 0), _one(message(sendbuf, True, root, 0))
     return _startv(how, fast.GATHERV, comm, send, recv, root)
 
 
 def scatterv(how, comm, sendbuf, recvbuf, root):
     """Scatter different amounts."""
-    if comm.rank == root:
-        send = vector(sendbuf, True, 0, comm.size)
-        recv = _IN_PLACE_V if is_in_place(recvbuf) else _one(message(recvbuf, False, 0, 0))
+    if comm._is_root(root):
+        send = vector(sendbuf, True, 0, comm._peers)
+        recv = _own_part_v(comm, recvbuf, False)
     else:
-        send, recv = vector(None, True, PROC_NULL, 0), _one(message(recvbuf, False, 0, 0))
+        send, recv = vector(None, True, PROC_NULL, 0), _one(message(recvbuf, False, root, 0))
     return _startv(how, fast.SCATTERV, comm, send, recv, root)
 
 
 def allgatherv(how, comm, sendbuf, recvbuf):
     """Gather different amounts to all processes."""
-    recv = vector(recvbuf, False, 0, comm.size)
+    recv = vector(recvbuf, False, 0, comm._peers)
     send = _IN_PLACE_V if is_in_place(sendbuf) else _one(message(sendbuf, True, 0, 0))
     return _startv(how, fast.ALLGATHERV, comm, send, recv, 0)
 
 
 def alltoallv(how, comm, sendbuf, recvbuf):
     """Send different amounts from all to all processes."""
-    size = comm.size
+    size = comm._peers
     recv = vector(recvbuf, False, 0, size)
     send = _IN_PLACE_V if is_in_place(sendbuf) else vector(sendbuf, True, 0, size)
     return _startv(how, fast.ALLTOALLV, comm, send, recv, 0)
@@ -162,7 +175,10 @@ def _operands(sendbuf, recvbuf):
 
 def reduce(how, comm, sendbuf, recvbuf, op, root):
     """Reduce to one process."""
-    if comm.rank == root:
+    if comm._two_groups:
+        send = NOTHING if comm._is_root(root) else message(sendbuf, True, root, 0)
+        recv = message(recvbuf, False, 0, 0) if comm._is_root(root) else NOTHING
+    elif comm.rank == root:
         send, recv = _operands(sendbuf, recvbuf)
     else:
         send = message(sendbuf, True, 0, 0)
@@ -202,10 +218,11 @@ def reduce_scatter(how, comm, sendbuf, recvbuf, recvcounts, op):
     in_place = is_in_place(sendbuf)
     send = IN_PLACE if in_place else message(sendbuf, True, 0, 0)
     if recvcounts is None:
-        if in_place:
-            raise ValueError("Reduce_scatter: in place, the counts have to be given")
+        if in_place or comm._two_groups:
+            where = "in place" if in_place else "in an intercommunicator"
+            raise ValueError(f"Reduce_scatter: {where}, the counts have to be given")
         recvcounts = comm.allgather(recv[1])
-    recvcounts = list(recvcounts)
+    recvcounts = [index(count, "Reduce_scatter: recvcounts") for count in recvcounts]
     if len(recvcounts) != size:
         raise ValueError(f"Reduce_scatter: expecting {size} counts, got {len(recvcounts)}")
     if any(count < 0 for count in recvcounts):

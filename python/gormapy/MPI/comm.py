@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, NoReturn
 
 from gormapy._ext import core, fast
 
-from . import bsend, constants
+from . import bsend, commlock, constants
 from .coll import Collectives
 from .collinit import PersistentCollectives
 from .errhandler import ErrorHandling
 from .exception import Exception, check, error, fields, last_used_code
 from .group import Group
-from .handle import Handle, adopt, named
+from .handle import Handle, adopt, expect, named
 from .info import INFO_NULL, Info
 from .missing import CommCalls
 from .naming import Attributed, Named
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
     from gormapy.typing import Buffer
 
-    from .intracomm import Intercomm, Intracomm
+    from .intercomm import Intercomm
+    from .intracomm import Intracomm
 
 _WORLD, _SELF = 1, 2
 _HARDWARE_SPLITS = (
@@ -59,21 +60,41 @@ class Comm(
     _family = "Comm"
     # Rank and size do not change in the life of a communicator.
     _rank = _size = -1
+    _two_groups = False  # whether it is an intercommunicator
+    _remote_size = -1
+    _groups = 0  # that communicators of this class have; 0: one or two
 
     def __new__(cls, comm: Comm | None = None) -> Self:
         self = adopt(Comm, super().__new__(cls), comm)
         if comm is not None:
-            self._rank, self._size = comm._rank, comm._size
+            self._rank, self._size, self._two_groups = comm._rank, comm._size, comm._two_groups
+            if comm and cls._groups and cls._groups != 1 + comm._two_groups:
+                raise TypeError(f"expecting an {('intra', 'inter')[cls._groups - 1]}communicator")
         return self
 
     @classmethod
     def _from_handle(cls, handle):
         kind = cls
         if cls is Comm and handle:
-            kind = _subclasses[_TOPOLOGIES[_topologies[handle][0]] if handle in _topologies else "Intracomm"]
+            kind = _subclasses[_kind(handle)]
         self = kind.__new__(kind)
         self._h = handle
         return self
+
+    @classmethod
+    def fromhandle(cls, handle: int) -> Self:
+        """Create object from its handle."""
+        return Comm._from_handle(handle)  # of the class that the communicator has, as in mpi4py
+
+    @classmethod
+    def fromint(cls, arg: int, /) -> Self:
+        """Translate integer handle to object."""
+        return Comm._from_handle(arg)
+
+    @classmethod
+    def f2py(cls, arg: int) -> Self:
+        """Translate Fortran handle to object."""
+        return Comm._from_handle(arg)
 
     @classmethod
     def _wrap(cls, handle):
@@ -112,9 +133,23 @@ class Comm(
     size = property(Get_size, doc="Number of processes.")
     rank = property(Get_rank, doc="Rank of this process.")
 
+    @property
+    def _peers(self):
+        """Number of processes that collectives exchange data with."""
+        return self._far_size() if self._two_groups else self.size
+
+    def _far_size(self):
+        if self._remote_size < 0 or not self._h:
+            self._remote_size = check(core.CommRemoteSize(self._h))
+        return self._remote_size
+
+    def _is_root(self, root):
+        """Return whether this process is the root of a collective."""
+        return root == constants.ROOT if self._two_groups else self.rank == root
+
     def Compare(self, comm: Comm) -> int:
         """Compare two communicators."""
-        return check(core.CommCompare(self._h, comm._h))
+        return check(core.CommCompare(self._h, expect("Comm", comm, "Compare")))
 
     # Constructors and destructors
     # ----------------------------
@@ -137,7 +172,7 @@ class Comm(
     def Idup(self, info: Info | None = None) -> tuple[Self, Request]:
         """Nonblocking duplicate a communicator."""
         handle, request = fields(core.CommIdup(self._h))
-        made = type(self)._from_handle(handle)
+        made = self._twin(handle)
         self._pass_on(made, True)
         if info is not None:
             made.Set_info(info)
@@ -148,8 +183,17 @@ class Comm(
         return self.Idup(info)
 
     def _duplicate(self, attributes):
-        made = type(self)._wrap(fast.result(fast.comm_dup(self._h)))
+        made = self._twin(fast.result(fast.comm_dup(self._h)))
         self._pass_on(made, attributes)
+        return made
+
+    def _twin(self, handle):
+        """Make the object for a duplicate: of the same class, and of as many groups.
+
+        The core may not know the kind of a communicator that is still being made.
+        """
+        made = type(self).__new__(type(self))
+        made._h, made._two_groups = handle, self._two_groups
         return made
 
     def _pass_on(self, made, attributes):
@@ -161,11 +205,11 @@ class Comm(
 
     def Create(self, group: Group) -> Intracomm:
         """Create communicator from group."""
-        return _subclasses["Intracomm"]._wrap(fast.result(fast.comm_create(self._h, group._h)))
+        return self._family_class()._wrap(fast.result(fast.comm_create(self._h, expect("Group", group, "Create"))))
 
     def Split(self, color: int = 0, key: int = 0) -> Intracomm:
         """Split communicator by color and key."""
-        return _subclasses["Intracomm"]._wrap(fast.result(fast.comm_split(self._h, color, key)))
+        return self._family_class()._wrap(fast.result(fast.comm_split(self._h, color, key)))
 
     def Split_type(self, split_type: int, key: int = 0, info: Info = INFO_NULL) -> Intracomm:
         """Split communicator by split type."""
@@ -174,7 +218,11 @@ class Comm(
         if split_type in _HARDWARE_SPLITS:
             self._checked()
             return Comm(COMM_NULL)  # the result that MPI specifies where nothing is known of the hardware
-        return _subclasses["Intracomm"]._wrap(fast.result(fast.comm_split_type(self._h, split_type, key)))
+        return self._family_class()._wrap(fast.result(fast.comm_split_type(self._h, split_type, key)))
+
+    def _family_class(self):
+        """Return the class of what Split and Create make: intercommunicators make others."""
+        return _subclasses["Intercomm" if self._two_groups else "Intracomm"]
 
     def Free(self) -> None:
         """Free a communicator."""
@@ -182,6 +230,9 @@ class Comm(
             raise error(
                 constants.ERR_COMM, f"{_DEFAULT_NAMES[self._h]} can't be freed: it lives as long as the process"
             )
+        self._leave(fast.comm_free)
+
+    def _leave(self, call):
         self._checked()
         self._delete_attributes()
         self._forget_name()
@@ -189,12 +240,13 @@ class Comm(
         _hints.pop(self._h, None)
         _topologies.pop(self._h, None)
         bsend.forget(self._h)
+        commlock.forget(self)
         handle, self._h, self._rank, self._size = self._h, 0, -1, -1
-        fast.result(fast.comm_free(handle))
+        fast.result(call(handle))
 
     def Disconnect(self) -> None:
-        """Disconnect from a communicator."""
-        self.Free()
+        """Free a communicator once all operations that this rank has started in it are complete."""
+        self._leave(lambda handle: check(core.CommDisconnect(handle)))
 
     # Buffered mode
     # -------------
@@ -243,12 +295,12 @@ class Comm(
     def Is_inter(self) -> bool:
         """Return whether the communicator is an intercommunicator."""
         self._checked()
-        return False
+        return self._two_groups
 
     def Is_intra(self) -> bool:
         """Return whether the communicator is an intracommunicator."""
         self._checked()
-        return True
+        return not self._two_groups
 
     def Get_topology(self) -> int:
         """Return the type of topology (if any) associated with a communicator."""
@@ -301,6 +353,13 @@ class Comm(
     def Abort(self, errorcode: int = 0) -> NoReturn:
         """Terminate the MPI execution environment."""
         fast.abort(self._h, errorcode)
+
+
+def _kind(handle):
+    """Return the name of the class of a communicator."""
+    if handle in _topologies:
+        return _TOPOLOGIES[_topologies[handle][0]]
+    return "Intercomm" if core.CommTestInter(handle) == 1 else "Intracomm"
 
 
 _hints = {}  # handle -> hints

@@ -128,7 +128,7 @@ COMBINER_F90_COMPLEX = 17
 F_SOURCE = 0
 F_TAG = 1
 F_ERROR = 2
-F_STATUS_SIZE = 8
+F_STATUS_SIZE = 6
 
 # Results of comparing communicators and groups
 IDENT = 0

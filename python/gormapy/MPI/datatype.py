@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 from gormapy._ext import core, fast
 
 from . import constants
-from .exception import Exception, check, fields
+from .exception import Exception, check, error, fields
 from .handle import Handle, adopt, named
-from .missing import DatatypeCalls
 from .naming import Attributed, Named
 from .typecode import TYPE_CHARS, TYPE_STRINGS, load_table
 
@@ -34,6 +33,8 @@ _COUNTED = {
     constants.COMBINER_DARRAY: 2,
 }
 
+_F90 = (constants.COMBINER_F90_INTEGER, constants.COMBINER_F90_REAL, constants.COMBINER_F90_COMPLEX)
+
 
 def _int64s(values):
     """Lay out integers for the core and return them with their address."""
@@ -41,7 +42,7 @@ def _int64s(values):
     return laid_out, laid_out.buffer_info()[0]
 
 
-class Datatype(Handle, Attributed, Named, DatatypeCalls, fast.Datatype):
+class Datatype(Handle, Attributed, Named, fast.Datatype):
     """Datatype of the elements of a buffer."""
 
     _family = "Datatype"
@@ -75,6 +76,7 @@ class Datatype(Handle, Attributed, Named, DatatypeCalls, fast.Datatype):
         self._h = handle
         if handle:
             self._describe()
+            self._construction = _fortran.get(handle)
         return self
 
     @classmethod
@@ -89,7 +91,7 @@ class Datatype(Handle, Attributed, Named, DatatypeCalls, fast.Datatype):
 
     def _reference(self):
         """Return another object for this datatype, which stays valid when this one is freed."""
-        if self._h in _by_handle:
+        if self.is_predefined:
             return self
         other = type(self)(self)
         other._h = check(core.TypeDup(self._h))
@@ -272,6 +274,40 @@ class Datatype(Handle, Attributed, Named, DatatypeCalls, fast.Datatype):
 
     Resized = Create_resized
 
+    # Fortran's types of a precision and range
+    # -----------------------------------------
+
+    @classmethod
+    def Create_f90_integer(cls, r: int) -> Self:
+        """Return the predefined datatype of a Fortran integer of `r` decimal digits, as of selected_int_kind(r).
+
+        The same `r` gives the same datatype; it needs no Commit and cannot be freed. It has 1, 2, 4 or 8 bytes, for up
+        to 2, 4, 9 and 18 digits, also in external32. More is an ERR_ARG. (MPI 4.1, section 19.1.9)
+        """
+        return cls._f90(_F90[0], r=r)
+
+    @classmethod
+    def Create_f90_real(cls, p: int, r: int) -> Self:
+        """Return the predefined datatype of a Fortran real, as of selected_real_kind(p, r).
+
+        `p` is the precision in decimal digits, `r` the decimal exponent range; one of them may be UNDEFINED. The same
+        arguments give the same datatype; it needs no Commit and cannot be freed. It has 4 bytes up to (6, 37), 8 up to
+        (15, 307), and is a long double up to (18, 4931) on x86, else (33, 4931). More is an ERR_ARG. (MPI 4.1, section
+        19.1.9)
+        """
+        return cls._f90(_F90[1], p=p, r=r)
+
+    @classmethod
+    def Create_f90_complex(cls, p: int, r: int) -> Self:
+        """Return the predefined datatype of two Fortran reals, as of Create_f90_real(p, r)."""
+        return cls._f90(_F90[2], p=p, r=r)
+
+    @classmethod
+    def _f90(cls, combiner, **params):
+        handle = check(core.TypeF90(_F90.index(combiner), params.get("p", 0), params["r"]))
+        _fortran[handle] = (combiner, [], (), params)
+        return cls._from_handle(handle)
+
     @classmethod
     def Get_value_index(cls, value: Datatype, index: Datatype) -> Self:
         """Return a predefined pair datatype."""
@@ -350,7 +386,10 @@ class Datatype(Handle, Attributed, Named, DatatypeCalls, fast.Datatype):
         """Whether the datatype is a named one."""
         return not self._h or self._h in _by_handle
 
-    is_predefined = property(is_named.fget, doc="Whether the datatype is a predefined one.")
+    @property
+    def is_predefined(self) -> bool:
+        """Whether the datatype is a predefined one."""
+        return self.is_named or (self._construction is not None and self._construction[0] in _F90)
 
     def decode(self) -> tuple[Datatype, str, dict[str, Any]]:
         """Return base datatype, name of the combiner and its parameters."""
@@ -363,32 +402,68 @@ class Datatype(Handle, Attributed, Named, DatatypeCalls, fast.Datatype):
 
     def Pack(self, inbuf: BufSpec, outbuf: BufSpec, position: int, comm: Comm) -> int:
         """Pack elements into contiguous memory."""
-        return self._pack(inbuf, outbuf, position, core.TypePack, True)
+        return self._pack(inbuf, outbuf, position, core.TypePack)
 
     def Unpack(self, inbuf: BufSpec, position: int, outbuf: BufSpec, comm: Comm) -> int:
         """Unpack elements from contiguous memory."""
-        return self._pack(outbuf, inbuf, position, core.TypeUnpack, False)
-
-    def _pack(self, items, packed, position, call, packing):
-        from .msgbuffer import acquire
-
-        address, nbytes, _, _, _, hold_items = acquire(items, packing)
-        where, room, _, _, _, hold_packed = acquire(packed, not packing)
-        count = nbytes // self.extent if self.extent > 0 else 0
-        if packing:
-            end = call(self._h, address, count, where, room, position)
-        else:
-            # as many whole items as the packed data has, at most as many as fit
-            left = max(0, room - position) // self._size if self._size else 0
-            end = call(self._h, where, room, position, address, min(count, left))
-        del hold_items, hold_packed
-        return check(end)
+        return self._unpack(inbuf, position, outbuf, core.TypeUnpack, self._size)
 
     def Pack_size(self, count: int, comm: Comm) -> int:
         """Return the number of bytes that Pack needs at most."""
         if count < 0:
             raise Exception(constants.ERR_COUNT)
         return count * self.Get_size()
+
+    def Pack_external(self, datarep: str, inbuf: BufSpec, outbuf: BufSpec, position: int) -> int:
+        """Pack elements in the portable representation "external32": big-endian, with the standard's sizes.
+
+        `inbuf` has as many elements as fit in it; they are written to `outbuf` from byte `position` on, and the byte
+        after them is returned. Sizes differ from memory for LONG and UNSIGNED_LONG (4 bytes), WCHAR (2) and what has a
+        LONG_DOUBLE (16, IEEE binary128). A value that does not fit is an ERR_CONVERSION, and nothing is written; too
+        short an `outbuf` is an ERR_ARG. (MPI 4.1, sections 5.3 and 14.5.2)
+        """
+        _external32("Pack_external", datarep)
+        return self._pack(inbuf, outbuf, position, core.TypePackExternal)
+
+    def Unpack_external(self, datarep: str, inbuf: BufSpec, position: int, outbuf: BufSpec) -> int:
+        """Unpack elements from the portable representation "external32"; see Pack_external.
+
+        As many whole elements as `inbuf` has from byte `position` on, and as fit in `outbuf`, are written there. Return
+        the byte of `inbuf` after them. A long double that this machine's cannot hold is an ERR_CONVERSION, and nothing
+        is written.
+        """
+        _external32("Unpack_external", datarep)
+        size = check(core.TypeExternalSize(self._h))
+        return self._unpack(inbuf, position, outbuf, core.TypeUnpackExternal, size)
+
+    def Pack_external_size(self, datarep: str, count: int) -> int:
+        """Return the number of bytes of `count` elements in the portable representation "external32"."""
+        _external32("Pack_external_size", datarep)
+        if count < 0:
+            raise error(constants.ERR_COUNT, f"Pack_external_size: count is {count}; it must not be negative")
+        return count * check(core.TypeExternalSize(self._h))
+
+    def _pack(self, items, packed, position, call):
+        from .msgbuffer import acquire
+
+        address, nbytes, _, _, _, hold_items = acquire(items, True)
+        where, room, _, _, _, hold_packed = acquire(packed, False)
+        count = nbytes // self.extent if self.extent > 0 else 0
+        end = call(self._h, address, count, where, room, position)
+        del hold_items, hold_packed
+        return check(end)
+
+    def _unpack(self, packed, position, items, call, size):
+        from .msgbuffer import acquire
+
+        address, nbytes, _, _, _, hold_items = acquire(items, False)
+        where, room, _, _, _, hold_packed = acquire(packed, True)
+        # as many whole items as the packed data has, at most as many as fit
+        count = nbytes // self.extent if self.extent > 0 else 0
+        left = max(0, room - position) // size if size else 0
+        end = call(self._h, where, room, position, address, min(count, left))
+        del hold_items, hold_packed
+        return check(end)
 
     # Type codes of Python and NumPy
     # ------------------------------
@@ -407,6 +482,8 @@ class Datatype(Handle, Attributed, Named, DatatypeCalls, fast.Datatype):
         named = self
         while named._construction is not None and named._construction[0] == constants.COMBINER_DUP:
             named = named._construction[1][0]
+        if named._construction is not None and named._construction[0] in _F90:
+            return f"{('INTEGER', 'REAL', 'COMPLEX')[_F90.index(named._construction[0])]}{named._size}"
         return _names.get(named._h)
 
     def tocode(self) -> str:
@@ -435,6 +512,7 @@ class Datatype(Handle, Attributed, Named, DatatypeCalls, fast.Datatype):
 
 _by_handle = {}  # handle -> the predefined object
 _names = {}  # handle -> its name without MPI_
+_fortran = {}  # handle -> how a Fortran type of a precision and range was made
 
 
 def _blocks(blocklengths, displacements):
@@ -442,6 +520,18 @@ def _blocks(blocklengths, displacements):
     if len(lengths) != len(displs):
         raise ValueError(f"datatype: {len(lengths)} block lengths but {len(displs)} displacements")
     return len(lengths), lengths, displs
+
+
+def _external32(call, datarep):
+    """Check the name of a data representation for packing."""
+    if not isinstance(datarep, str):
+        raise TypeError(f"datarep: expecting str, got {type(datarep).__name__}")
+    if datarep != "external32":
+        raise error(
+            constants.ERR_UNSUPPORTED_DATAREP,
+            f"{call}: the data representation {datarep!r} is not supported; "
+            '"external32" is (MPI has no other for packing); Pack packs data as it is in memory',
+        )
 
 
 def _define(name, handle, size, extent):

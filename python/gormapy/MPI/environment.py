@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from gormapy._ext import core, fast
 
 from . import constants, registration
 from .datatype import Datatype
-from .exception import Exception, check
+from .exception import Exception, check, error
 from .handle import Handle
 from .info import Info
 from .sentinel import BottomType, BufferAutomaticType, InPlaceType
@@ -29,8 +30,16 @@ if TYPE_CHECKING:
 # -------------
 
 
-def Init() -> None:
-    """Initialize the MPI execution environment."""
+# The library of this process is used by the world model (from Init to Finalize) and by sessions. It starts with the
+# first of them and ends with the world model, or with the last session that is open then.
+_world = {"begun": False, "ended": False}
+_sessions = 0  # that are open
+_ending = ""  # what has begun to end the library, if anything has
+_changes = threading.Lock()
+
+
+def _begin():
+    """Start the library. It does nothing if that has been done."""
     recorded = any(name in os.environ for name in ("GORMAPY_JOB_TRACE", "GORMAPY_JOB_HOME_RECORD"))
     for name, value in os.environ.items():  # settings that the program has made
         if name.startswith("GORMAPY_") and not name.startswith("GORMAPY_JOB_"):
@@ -50,6 +59,70 @@ def Init() -> None:
         recording.join_job()
 
 
+def Init() -> None:
+    """Initialize the MPI execution environment."""
+    _begin()
+    _world["begun"] = True
+
+
+def begin_session() -> None:
+    """Count a session that begins."""
+    global _sessions
+    with _changes:
+        if _ending or core.Finalized():
+            raise error(
+                constants.ERR_OTHER,
+                "Session.Init: MPI can't be started again in this process: begin sessions before "
+                f"{_ending or 'MPI.Finalize'}",
+            )
+        if not core.Initialized():
+            _begin()
+            finalize_at_exit()
+        _sessions += 1
+
+
+def end_session() -> None:
+    """Count a session that has been finalized."""
+    global _sessions, _ending
+    with _changes:
+        _sessions -= 1
+        over = _sessions == 0 and _world["ended"]
+        if over:
+            _ending = "the last session is finalized after MPI.Finalize"
+    if over:
+        _end_library()
+
+
+def _end_library():
+    """End the library. `_ending` is set, so that no session begins meanwhile: the lock is free, since this may wait."""
+    global _ending
+    try:
+        fast.finalize()
+    finally:
+        if not core.Finalized():  # it was interrupted
+            _ending = ""
+
+
+def finalize_at_exit() -> None:
+    """Have the library ended at exit."""
+    try:  # before Python joins its threads
+        threading._register_atexit(_finalize_at_exit)
+    except (AttributeError, RuntimeError):
+        import atexit
+
+        atexit.register(_finalize_at_exit)
+
+
+def _finalize_at_exit():
+    global _ending
+    if _abort_status:
+        fast.abort(1, _abort_status)
+    if core.Initialized() and not core.Finalized():
+        with _changes:
+            _ending = _ending or "Python exits"
+        _end_library()  # waits for nobody after an unhandled exception
+
+
 def Init_thread(required: int = constants.THREAD_MULTIPLE) -> int:
     """Initialize the MPI execution environment with a level of thread support."""
     Init()
@@ -57,18 +130,35 @@ def Init_thread(required: int = constants.THREAD_MULTIPLE) -> int:
 
 
 def Finalize() -> None:
-    """Terminate the MPI execution environment."""
-    fast.finalize()
+    """Terminate the MPI execution environment.
+
+    If sessions are open, the library goes on until the last of them is finalized.
+    """
+    global _ending
+    with _changes:
+        if _world["ended"]:
+            raise error(constants.ERR_OTHER, "Finalize: MPI was finalized before")
+        if _sessions > 0 and not _world["begun"]:
+            raise error(
+                constants.ERR_OTHER, "Finalize: MPI.Init was not called; a session is ended by its own Finalize"
+            )
+        later = _sessions > 0
+        if later:
+            _world["ended"] = True
+        else:
+            _ending = "MPI.Finalize"
+    if not later:
+        _end_library()
 
 
 def Is_initialized() -> bool:
     """Indicate whether Init has been called."""
-    return bool(core.Initialized())
+    return _world["begun"]
 
 
 def Is_finalized() -> bool:
     """Indicate whether Finalize has completed."""
-    return bool(core.Finalized())
+    return _world["ended"] or (_world["begun"] and bool(core.Finalized()))
 
 
 def Query_thread() -> int:

@@ -1,4 +1,4 @@
-"""Error handlers of communicators, windows and files.
+"""Error handlers of communicators, windows, files and sessions.
 
 Errors are exceptions, which is what ERRORS_RETURN means in Python, and calls do not check for a handler. When a
 program first sets another handler, the methods of communicators, windows and requests are replaced by guarded ones,
@@ -8,6 +8,8 @@ which call the handler of the object before the exception is raised, or end the 
 from __future__ import annotations
 
 import functools
+import threading
+from itertools import count
 from types import ClassMethodDescriptorType, FunctionType, MethodDescriptorType
 from typing import TYPE_CHECKING
 
@@ -15,7 +17,7 @@ from gormapy._ext import fast
 from gormapy._rc import rc
 
 from . import constants
-from .exception import Exception, error_class
+from .exception import Exception, error, error_class
 from .handle import Handle, adopt, named
 
 if TYPE_CHECKING:
@@ -24,9 +26,14 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 _FIRST_USER = 16
+_MOST_USER = 32  # error handlers of the program for each kind of object, as many as in mpi4py
 _functions = {}  # handle of an error handler of the program -> its function
+_kinds = {}  # likewise -> family of the objects that it is for
+_references = {}  # likewise -> how many the program has to free
+_numbers = count(_FIRST_USER)
 _chosen = {}  # (family, handle) -> handle of its error handler
 _guarded_classes = []
+_changes = threading.RLock()  # of the tables; a destructor of the program may run in the middle of a change
 
 
 class Errhandler(Handle):
@@ -42,7 +49,12 @@ class Errhandler(Handle):
         """Free an error handler."""
         if not self:
             raise Exception(constants.ERR_ERRHANDLER)
-        self._h = 0  # objects that use it keep it
+        with _changes:
+            _check_live(self._h)
+            handle, self._h = self._h, 0
+            if handle in _references:
+                _references[handle] -= 1
+                _drop_unused(handle)
 
     def free(self) -> None:
         """Call Free if not null."""
@@ -84,15 +96,25 @@ class ErrorHandling:
         if not callable(errhandler_fn):
             raise TypeError(f"Create_errhandler: expecting a function, got {type(errhandler_fn).__name__}")
         made = Errhandler()
-        made._h = _FIRST_USER + len(_functions)
-        _functions[made._h] = errhandler_fn
+        with _changes:
+            if sum(family == cls._family for family in _kinds.values()) >= _MOST_USER:
+                raise RuntimeError(
+                    f"Create_errhandler: there are {_MOST_USER} error handlers for a {_THINGS[cls._family]}, which is "
+                    "as many as mpi4py allows: free those that are not needed"
+                )
+            made._h = next(_numbers)
+            _functions[made._h], _kinds[made._h], _references[made._h] = errhandler_fn, cls._family, 1
         return made
 
     def Get_errhandler(self) -> Errhandler:
-        """Get the error handler."""
+        """Get the error handler, which the caller frees."""
         if not self._h:
             self._null_error()
-        return Errhandler._from_handle(_handler(self))
+        with _changes:
+            handle = _handler(self)
+            if handle in _references:
+                _references[handle] += 1
+        return Errhandler._from_handle(handle)
 
     def Set_errhandler(self, errhandler: Errhandler) -> None:
         """Set the error handler."""
@@ -107,7 +129,17 @@ class ErrorHandling:
             raise Exception(constants.ERR_ERRHANDLER)
         if errhandler != ERRORS_RETURN:
             _guard_all()
-        _chosen[self._family, self._h] = errhandler._h
+        with _changes:
+            _check_live(errhandler._h)
+            kind = _kinds.get(errhandler._h, self._family)
+            if kind != self._family:
+                raise error(
+                    constants.ERR_ARG,
+                    f"Set_errhandler: the handler is one for a {_THINGS[kind]}, not for a {_THINGS[self._family]}",
+                )
+            before = _handler(self)
+            _chosen[self._family, self._h] = errhandler._h
+            _drop_unused(before)
 
     def Call_errhandler(self, errorcode: int) -> None:
         """Call the error handler."""
@@ -116,23 +148,41 @@ class ErrorHandling:
         _handle(self, Exception(errorcode), "Call_errhandler")
 
     def _forget_errhandler(self):
-        _chosen.pop((self._family, self._h), None)
+        with _changes:
+            _drop_unused(_chosen.pop((self._family, self._h), None))
+
+
+def _check_live(handle):
+    """Refuse an error handler that the program has freed, of which another object may still have the handle."""
+    if handle >= _FIRST_USER and not _references.get(handle):
+        raise error(constants.ERR_ERRHANDLER, "the error handler has been freed")
+
+
+def _drop_unused(handle):
+    """Forget the function of an error handler that has been freed, if no object uses it."""
+    if _references.get(handle) == 0 and handle not in _chosen.values():
+        del _functions[handle], _kinds[handle], _references[handle]
 
 
 def _handler(obj):
     return _chosen.get((obj._family, obj._h), _default)
 
 
-def _handle(obj, error, call, handler=None):
+def _handle(obj, error, call):
     """Apply the error handler of an object; return if the caller has to raise the exception."""
-    handler = handler or _handler(obj)
-    if handler in _functions:
-        _functions[handler](obj, int(error))
+    handler = _handler(obj)
+    _apply(obj, error, call, handler, _functions.get(handler))
+
+
+def _apply(obj, error, call, handler, users):
+    """Apply an error handler, of which `users` is the function if it is one of the program."""
+    if users is not None:
+        users(obj, int(error))
     elif handler != ERRORS_RETURN._h:
         _end(obj, error, call, handler)
 
 
-_THINGS = {"Comm": "communicator", "Win": "window", "File": "file"}
+_THINGS = {"Comm": "communicator", "Win": "window", "File": "file", "Session": "session"}
 
 
 def _end(obj, error, call, handler):
@@ -209,16 +259,19 @@ def _guarded(function):
 
     @functools.wraps(function)
     def call(*args, **kwargs):
-        obj = next(filter(None.__ne__, map(_concerned, (*args, *kwargs.values()))), None)
+        # COMM_NULL is concerned, too, and false
+        obj = next((o for o in map(_concerned, (*args, *kwargs.values())) if o is not None), None)
         if obj is None:
             return function(*args, **kwargs)
-        handler = _handler(obj)  # the call may free the object
+        # the call may free the object, and with it a handler that the program has freed before
+        handler = _handler(obj)
+        users = _functions.get(handler)
         try:
             result = function(*args, **kwargs)
         except Exception as error:
             if not getattr(error, "_handled", False):  # already handled by a call within this one
                 error._handled = True
-                _handle(obj, error, function.__name__, handler)
+                _apply(obj, error, function.__name__, handler, users)
             raise
         for made in result if isinstance(result, tuple) else (result,):
             _inherit(obj, handler, made)
@@ -242,9 +295,10 @@ def _concerned(argument):
 
 def inherit_default(made, null):
     """Give a new object the error handler of its family's null object."""
-    handler = _chosen.get((null._family, 0))
-    if handler is not None:
-        _chosen[made._family, made._h] = handler
+    with _changes:
+        handler = _chosen.get((null._family, 0))
+        if handler is not None:
+            _chosen[made._family, made._h] = handler
 
 
 def _inherit(obj, handler, made):
@@ -253,4 +307,5 @@ def _inherit(obj, handler, made):
     if family == "Request":
         made._errors_of = obj
     elif family == "Comm" and obj._family == "Comm" and made._h and handler != _default:
-        _chosen.setdefault(("Comm", made._h), handler)
+        with _changes:
+            _chosen.setdefault(("Comm", made._h), handler)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from gormapy._ext import core, fast
 
+from . import datarep as representations
 from . import errhandler, fileinfo
-from .constants import ERR_FILE, ERR_UNSUPPORTED_DATAREP, MODE_RDONLY, SEEK_SET
+from .constants import ERR_FILE, MODE_RDONLY, SEEK_SET
 from .datatype import Datatype
 from .errhandler import ErrorHandling
 from .exception import Exception, check, error, fields
@@ -42,12 +43,13 @@ _WRITE, _ALL, _OWN, _SHARED, _NONBLOCKING = 1, 2, 4, 8, 16
 class _Opened:
     """The state shared by all objects for one open file. When the last object is gone, the descriptor is closed."""
 
-    __slots__ = ("__weakref__", "amode", "etype", "filetype", "handle", "process", "split")
+    __slots__ = ("__weakref__", "amode", "datarep", "etype", "filetype", "handle", "process", "split")
 
     def __init__(self, handle, amode):
         self.handle, self.amode = handle, amode
         self.process = os.getpid()
         self.etype = self.filetype = BYTE
+        self.datarep = "native"
         self.split = None  # the split collective in progress: name and request
         _opened[handle] = self
 
@@ -223,30 +225,31 @@ class File(ErrorHandling, Handle):
         """Collective. Skip `disp` bytes, then tile the file with `filetype`; offsets count etypes (also in Write_at).
 
         Resets the file pointers. The ranks may give different `disp` and `filetype`; their etypes have the same extent.
+
+        `datarep` is "native" (bytes as in memory; "internal" is the same), "external32" or a name of Register_datarep.
+        In "external32" all reads and writes convert: the file is big-endian, and LONG and UNSIGNED_LONG have 4 bytes
+        there, WCHAR 2, a long double 16 of IEEE binary128. A value that does not fit is an ERR_CONVERSION, and nothing
+        is written. `etype` and `filetype` are as if they were made there, without alignment: displacements in elements
+        shrink with the elements, those in bytes, and `disp`, are bytes of the file. (MPI 4.1, sections 14.3 and 14.5)
         """
         opened = self._checked()
         etype = BYTE if etype is None else _datatype("etype", etype)
         filetype = etype if filetype is None else _datatype("filetype", filetype)
-        if not isinstance(datarep, str):
-            raise TypeError(f"datarep: expecting str, got {type(datarep).__name__}")
-        if datarep != "native":
-            raise error(
-                ERR_UNSUPPORTED_DATAREP,
-                f'Set_view: the data representation {datarep!r} is not supported; "native" is, which writes the bytes '
-                "as they are in memory",
-            )
+        datarep, number = representations.find("native" if datarep is None else datarep)
+        representations.check_extents(datarep, (etype, filetype))
         disp = index(disp, "disp, a number of bytes")
         hints = fileinfo.read(info, self._hints())
-        _done(core.FileSetView(self._h, disp, etype._h, filetype._h, *hints))
+        _done(core.FileSetView(self._h, disp, etype._h, filetype._h, number, *hints))
         _free_types(opened)
         # the program may free its datatypes before it calls Get_view
         opened.etype, opened.filetype = etype._reference(), filetype._reference()
+        opened.datarep = datarep
 
     def Get_view(self) -> tuple[int, Datatype, Datatype, str]:
         """Return the view as (disp, etype, filetype, datarep)."""
         opened = self._checked()
         disp = check(core.FileViewDisp(self._h))
-        return disp, opened.etype._reference(), opened.filetype._reference(), "native"
+        return disp, opened.etype._reference(), opened.filetype._reference(), opened.datarep
 
     def Seek(self, offset: int, whence: int = SEEK_SET) -> None:
         """Move this rank's file pointer; offsets count etypes of the view."""
@@ -274,9 +277,9 @@ class File(ErrorHandling, Handle):
         return check(core.FileByteOffset(self._h, index(offset, "offset")))
 
     def Get_type_extent(self, datatype: Datatype) -> int:
-        """Return the extent of datatype in the file."""
+        """Return the extent of datatype in the file, in bytes; in "external32" it may differ from that in memory."""
         self._checked()
-        return _datatype("datatype", datatype).Get_extent()[1]
+        return check(core.FileTypeExtent(self._h, _datatype("datatype", datatype)._h))
 
     # Consistency
     # -----------

@@ -10,7 +10,6 @@ from gormapy._ext import core
 from . import constants
 from .exception import Exception, check
 from .handle import Handle, adopt, named
-from .unimplemented import unimplemented_calls
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,16 +22,7 @@ _EMPTY = 1
 _RANK_ERROR = 1 << 30  # marks error codes, which the sign cannot tell from UNDEFINED
 
 
-@unimplemented_calls("Group")
-class _GroupCalls:
-    __slots__ = ()
-
-    @classmethod
-    def Create_from_session_pset(cls, session: Session, pset_name: str) -> Self:
-        """Create a new group from session and process set."""
-
-
-class Group(_GroupCalls, Handle):
+class Group(Handle):
     """Ordered set of processes."""
 
     _family = "Group"
@@ -46,6 +36,11 @@ class Group(_GroupCalls, Handle):
         self = cls.__new__(cls)
         self._h = check(result)
         return self
+
+    @classmethod
+    def Create_from_session_pset(cls, session: Session, pset_name: str) -> Self:
+        """Create a new group from session and process set."""
+        return cls(session.Create_group(pset_name))
 
     def _checked(self):
         if not self._h:

@@ -104,6 +104,16 @@ def _constant(name):
     return getattr(MPI, name)
 
 
+_EXPECTED = {"Comm": "a communicator", "Group": "a group", "Info": "an Info"}
+
+
+def expect(family, value, argument):
+    """Return the handle of an argument, which has to be an object of a family."""
+    if getattr(value, "_family", None) != family or isinstance(value, type):
+        raise TypeError(f"{argument}: expecting {_EXPECTED[family]}, got {type(value).__name__}")
+    return value._h
+
+
 def adopt(family, obj, other):
     """Make `obj` stand for the same handle as `other`, which may be None (null)."""
     if other is None:

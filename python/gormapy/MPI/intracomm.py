@@ -1,4 +1,4 @@
-"""Intracommunicators and intercommunicators."""
+"""Intracommunicators."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from gormapy._ext import core, fast
 from .coll import Scans
 from .collinit import PersistentScans
 from .comm import _WORLD, Comm, _subclasses
+from .commlock import _comm_lock
 from .constants import UNDEFINED
 from .exception import check
 from .graph import Edges, Graph, edge_list
 from .grid import Grid
-from .handle import named
+from .handle import expect, named
 from .info import INFO_NULL
-from .missing import IntercommCalls, IntracommCalls
+from .missing import IntracommCalls
+from .msgbuffer import index
 from .objcomm import ObjectScans
 
 if TYPE_CHECKING:
@@ -24,25 +26,29 @@ if TYPE_CHECKING:
     from .errhandler import Errhandler
     from .group import Group
     from .info import Info
+    from .intercomm import Intercomm
     from .topocomm import Cartcomm, Distgraphcomm, Graphcomm
 
 
 class Intracomm(Scans, PersistentScans, ObjectScans, IntracommCalls, Comm):
     """Communicator of one group of processes."""
 
+    _groups = 1
+
     def Create_group(self, group: Group, tag: int = 0) -> Intracomm:
         """Create communicator from group."""
-        return Intracomm._wrap(fast.result(check(core.CommCreateGroup(self._h, group._h, tag))))
+        return Intracomm._wrap(
+            fast.result(check(core.CommCreateGroup(self._h, expect("Group", group, "Create_group"), tag)))
+        )
 
     @classmethod
     def Create_from_group(
         cls, group: Group, stringtag: str = "org.mpi4py", info: Info = INFO_NULL, errhandler: Errhandler | None = None
     ) -> Intracomm:
         """Create communicator from group."""
-        from zlib import crc32
-
-        tag = crc32(stringtag.encode()) & 0x3FFFFFFF
-        made = cls._wrap(fast.result(check(core.CommCreateGroup(_WORLD, group._h, tag))))
+        members = expect("Group", group, "Create_from_group")
+        tag = tag_of(stringtag, "Create_from_group") & 0x3FFFFFFF
+        made = cls._wrap(fast.result(check(core.CommCreateGroup(_WORLD, members, tag))))
         if made and errhandler is not None:
             made.Set_errhandler(errhandler)
         return made
@@ -95,15 +101,30 @@ class Intracomm(Scans, PersistentScans, ObjectScans, IntracommCalls, Comm):
     ) -> Distgraphcomm:
         """Create distributed graph communicator."""
         mine = edge_list(self.Get_size(), sources, degrees, destinations, weights)
-        edges = Edges.of(self.Get_rank(), self.Get_size(), self.allgather(mine))
-        return _subclasses["Distgraphcomm"]._placed(self.Clone(), edges)
+        with _comm_lock(self, "Create_dist_graph"):  # over both collectives
+            edges = Edges.of(self.Get_rank(), self.Get_size(), self.allgather(mine))
+            return _subclasses["Distgraphcomm"]._placed(self.Clone(), edges)
+
+    def Create_intercomm(self, local_leader: int, peer_comm: Intracomm, remote_leader: int, tag: int = 0) -> Intercomm:
+        """Create intercommunicator."""
+        peer = expect("Comm", peer_comm, "Create_intercomm: peer_comm")
+        local_leader = index(local_leader, "Create_intercomm: local_leader")
+        remote_leader = index(remote_leader, "Create_intercomm: remote_leader")
+        tag = index(tag, "Create_intercomm: tag")
+        request = core.CommCreateIntercomm(self._h, local_leader, peer, remote_leader, tag)
+        return _subclasses["Intercomm"]._wrap(fast.result(check(request)))
 
 
-class Intercomm(IntercommCalls, Comm):
-    """Communicator of two groups of processes."""
+def tag_of(stringtag, call):
+    """Return the number of 32 bits that stands for a string in the creation of a communicator."""
+    from zlib import crc32
+
+    if not isinstance(stringtag, str):
+        raise TypeError(f"{call}: stringtag: expecting a string, got {type(stringtag).__name__}")
+    return crc32(stringtag.encode())
 
 
-_subclasses.update(Intracomm=Intracomm, Intercomm=Intercomm)
+_subclasses.update(Intracomm=Intracomm)
 
 
 def _predefined(handle, name):

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from gormapy._ext import fast
 from gormapy._rc import rc
 
-from .constants import ANY_SOURCE, ANY_TAG, PROC_NULL
+from .commlock import _comm_lock
+from .constants import ANY_SOURCE, ANY_TAG, PROC_NULL, ROOT
+from .exception import Exception
 from .message import Message, receive_object
 from .msgbuffer import acquire, byte
 from .op import SUM
@@ -157,6 +159,33 @@ def _collv(kind, comm, send, recv, root, *memory):
     finish(fast.collv_blocking(kind, comm._h, *send, *recv, root, memory))
 
 
+# An operation of two steps takes two numbers of the communicator's collectives at every rank. One whose first step
+# fails takes the second step, too, with what it has: the others may be in it, and the next call has to have the same
+# number at all ranks. An argument that is wrong by itself, as a root that does not exist, fails in both steps alike and
+# takes no number.
+
+
+def _tried(step, *args):
+    """Take a step; return the error that it ended with, or None."""
+    try:
+        step(*args)
+    except Exception as failure:
+        return failure
+    return None
+
+
+def _settle(*failures):
+    """Raise the first error of the steps of an operation, if there is one."""
+    for failure in failures:
+        if failure is not None:
+            raise failure
+
+
+def _known(sizes, failed):
+    """Return the sizes that the first step has told; zeros if it failed, since nobody can tell what it left there."""
+    return [0] * len(sizes) if failed else sizes.tolist()
+
+
 # The first message of an operation says how long the object is, and has room for a short one: then it
 # is the only message.
 _HEAD = 512
@@ -192,6 +221,8 @@ class ObjectCollectives:
 
     def bcast(self, obj: Any, root: int = 0) -> Any:
         """Broadcast."""
+        if self._two_groups:
+            return _bcast_across(self, obj, root)
         octet = byte()._h
         head, where, hold_head = _memory(_HEAD)
         data = None
@@ -199,35 +230,40 @@ class ObjectCollectives:
             data = pickle.dumps(obj)
             _fill_head(head, data)
         nothing = (0, 0, octet)
-        _coll(fast.BCAST, self, nothing, (where, _HEAD, octet), root, hold_head)
-        size = int.from_bytes(head[:8], "little")
-        if size <= _HEAD - 8:
-            return pickle.loads(memoryview(head)[8 : 8 + size])
-        if data is None:
-            data, address, holder = _memory(size)
-        else:
-            address, _, _, _, _, holder = acquire(data, True)
-        _coll(fast.BCAST, self, nothing, (address, size, octet), root, holder)
-        return pickle.loads(data)
+        with _comm_lock(self, "bcast"):
+            _coll(fast.BCAST, self, nothing, (where, _HEAD, octet), root, hold_head)
+            size = int.from_bytes(head[:8], "little")
+            short = size <= _HEAD - 8
+            if not short:
+                if data is None:
+                    data, address, holder = _memory(size)
+                else:
+                    address, _, _, _, _, holder = acquire(data, True)
+                _coll(fast.BCAST, self, nothing, (address, size, octet), root, holder)
+        return pickle.loads(memoryview(head)[8 : 8 + size] if short else data)
 
     def gather(self, sendobj: Any, root: int = 0) -> list[Any] | None:
         """Gather."""
+        if self._two_groups and root in (ROOT, PROC_NULL):
+            sendobj = None
         octet = byte()._h
         address, nbytes, _, _, _, holder = acquire(pickle.dumps(sendobj), True)
         mine, sizes = array("q", [nbytes]), array("q")
-        receiving = self.rank == root
+        receiving = self._is_root(root)
         if receiving:
-            sizes = array("q", bytes(8 * self.size))
+            sizes = array("q", bytes(8 * self._peers))
         send, recv = (mine.buffer_info()[0], 8, octet), (sizes.buffer_info()[0], 8, octet)
-        _coll(fast.GATHER, self, send, recv, root, mine, sizes)
-        send = (address, [nbytes], None, octet)
-        if not receiving:
-            _collv(fast.GATHERV, self, send, (0, None, None, octet), root, holder)
-            return None
-        counts = sizes.tolist()
-        displs, total = _displs(counts)
-        memory, where, hold_memory = _memory(total)
-        _collv(fast.GATHERV, self, send, (where, counts, displs, octet), root, holder, hold_memory)
+        with _comm_lock(self, "gather"):
+            failed = _tried(_coll, fast.GATHER, self, send, recv, root, mine, sizes)
+            send = (address, [nbytes], None, octet)
+            if not receiving:
+                _settle(failed, _tried(_collv, fast.GATHERV, self, send, (0, None, None, octet), root, holder))
+                return None
+            counts = _known(sizes, failed)
+            displs, total = _displs(counts)
+            memory, where, hold_memory = _memory(total)
+            recv = (where, counts, displs, octet)
+            _settle(failed, _tried(_collv, fast.GATHERV, self, send, recv, root, holder, hold_memory))
         return _loads(memory, counts, displs)
 
     def scatter(self, sendobj: Any, root: int = 0) -> Any:
@@ -235,48 +271,58 @@ class ObjectCollectives:
         octet = byte()._h
         mine, sizes, holder = array("q", [0]), array("q"), None
         parts = (0, None, None, octet)
-        if self.rank == root:
-            data, sizes, displs = _dumps_each(sendobj, self.size)
+        if self._is_root(root):
+            data, sizes, displs = _dumps_each(sendobj, self._peers)
             address, _, _, _, _, holder = acquire(data, True)
             parts = (address, sizes.tolist(), displs, octet)
         send, recv = (sizes.buffer_info()[0], 8, octet), (mine.buffer_info()[0], 8, octet)
-        _coll(fast.SCATTER, self, send, recv, root, mine, sizes)
-        memory, where, hold_memory = _memory(mine[0])
-        _collv(fast.SCATTERV, self, parts, (where, [mine[0]], None, octet), root, holder, hold_memory)
+        with _comm_lock(self, "scatter"):
+            failed = _tried(_coll, fast.SCATTER, self, send, recv, root, mine, sizes)
+            (size,) = _known(mine, failed)
+            memory, where, hold_memory = _memory(size)
+            recv = (where, [size], None, octet)
+            _settle(failed, _tried(_collv, fast.SCATTERV, self, parts, recv, root, holder, hold_memory))
+        if self._two_groups and root in (ROOT, PROC_NULL):
+            return None
         return pickle.loads(memory)
 
     def allgather(self, sendobj: Any) -> list[Any]:
         """Gather to all."""
+        if self._two_groups:
+            return _allgather_across(self, sendobj)
         octet = byte()._h
         data = pickle.dumps(sendobj)
         mine, mine_at, hold_mine = _memory(_HEAD)
         _fill_head(mine, data)
         heads, heads_at, hold_heads = _memory(_HEAD * self.size)
-        _coll(fast.ALLGATHER, self, (mine_at, _HEAD, octet), (heads_at, _HEAD, octet), 0, hold_mine, hold_heads)
-        starts = range(0, len(heads), _HEAD)
-        counts = [int.from_bytes(heads[at : at + 8], "little") for at in starts]
-        if max(counts) <= _HEAD - 8:
-            return _loads(heads, counts, [at + 8 for at in starts])
-        displs, total = _displs(counts)
-        address, nbytes, _, _, _, holder = acquire(data, True)
-        memory, where, hold_memory = _memory(total)
-        send, recv = (address, [nbytes], None, octet), (where, counts, displs, octet)
-        _collv(fast.ALLGATHERV, self, send, recv, 0, holder, hold_memory)
+        with _comm_lock(self, "allgather"):
+            _coll(fast.ALLGATHER, self, (mine_at, _HEAD, octet), (heads_at, _HEAD, octet), 0, hold_mine, hold_heads)
+            starts = range(0, len(heads), _HEAD)
+            counts = [int.from_bytes(heads[at : at + 8], "little") for at in starts]
+            if max(counts) <= _HEAD - 8:
+                memory, displs = heads, [at + 8 for at in starts]
+            else:
+                displs, total = _displs(counts)
+                address, nbytes, _, _, _, holder = acquire(data, True)
+                memory, where, hold_memory = _memory(total)
+                send, recv = (address, [nbytes], None, octet), (where, counts, displs, octet)
+                _collv(fast.ALLGATHERV, self, send, recv, 0, holder, hold_memory)
         return _loads(memory, counts, displs)
 
     def alltoall(self, sendobj: Any) -> list[Any]:
         """All to all scatter/gather."""
         octet = byte()._h
-        data, sizes, displs = _dumps_each(sendobj, self.size)
+        data, sizes, displs = _dumps_each(sendobj, self._peers)
         address, _, _, _, _, holder = acquire(data, True)
-        arriving = array("q", bytes(8 * self.size))
+        arriving = array("q", bytes(8 * self._peers))
         send, recv = (sizes.buffer_info()[0], 8, octet), (arriving.buffer_info()[0], 8, octet)
-        _coll(fast.ALLTOALL, self, send, recv, 0, sizes, arriving)
-        counts = arriving.tolist()
-        r_displs, total = _displs(counts)
-        memory, where, hold_memory = _memory(total)
-        send, recv = (address, sizes.tolist(), displs, octet), (where, counts, r_displs, octet)
-        _collv(fast.ALLTOALLV, self, send, recv, 0, holder, hold_memory)
+        with _comm_lock(self, "alltoall"):
+            failed = _tried(_coll, fast.ALLTOALL, self, send, recv, 0, sizes, arriving)
+            counts = _known(arriving, failed)
+            r_displs, total = _displs(counts)
+            memory, where, hold_memory = _memory(total)
+            send, recv = (address, sizes.tolist(), displs, octet), (where, counts, r_displs, octet)
+            _settle(failed, _tried(_collv, fast.ALLTOALLV, self, send, recv, 0, holder, hold_memory))
         return _loads(memory, counts, r_displs)
 
     def reduce(self, sendobj: Any, op: Op | Callable[[Any, Any], Any] = SUM, root: int = 0) -> Any:
@@ -286,8 +332,11 @@ class ObjectCollectives:
 
     def allreduce(self, sendobj: Any, op: Op | Callable[[Any, Any], Any] = SUM) -> Any:
         """Reduce to all processes."""
+        if self._two_groups:
+            return _folded(self.allgather(sendobj), op)
         # one process folds, so that all get the same object whatever the operation does
-        return self.bcast(self.reduce(sendobj, op, 0), 0)
+        with _comm_lock(self, "allreduce"):  # the locks of the two calls leave room for another thread between them
+            return self.bcast(self.reduce(sendobj, op, 0), 0)
 
 
 class ObjectScans:
@@ -303,6 +352,52 @@ class ObjectScans:
         """Exclusive scan."""
         before = self.allgather(sendobj)[: self.rank]
         return _folded(before, op) if before else None
+
+
+# Collectives of intercommunicators are two operations of the core, whatever the sizes: the other members of the root's
+# group, and the other group, which do not learn the sizes, take part in as many.
+
+
+def _bcast_across(comm, obj, root):
+    """Broadcast from a root to the other group."""
+    octet, nothing = byte()._h, (0, 0, byte()._h)
+    head, where, hold_head = _memory(_HEAD)
+    data = b""
+    if root == ROOT:
+        data = pickle.dumps(obj)
+        _fill_head(head, data)
+    with _comm_lock(comm, "bcast"):
+        failed = _tried(_coll, fast.BCAST, comm, nothing, (where, _HEAD, octet), root, hold_head)
+        size = 0 if failed and root != ROOT else int.from_bytes(head[:8], "little")
+        if size <= _HEAD - 8:
+            size, data, short = 0, b"", memoryview(head)[8 : 8 + size]
+        else:
+            short = None
+        if root == ROOT:
+            address, _, _, _, _, holder = acquire(data, True)
+        else:
+            data, address, holder = _memory(size)
+        _settle(failed, _tried(_coll, fast.BCAST, comm, nothing, (address, size, octet), root, holder))
+    if root in (ROOT, PROC_NULL):
+        return None
+    return pickle.loads(data if short is None else short)
+
+
+def _allgather_across(comm, sendobj):
+    """Gather the objects of the other group."""
+    octet = byte()._h
+    data = pickle.dumps(sendobj)
+    address, nbytes, _, _, _, holder = acquire(data, True)
+    mine, sizes = array("q", [nbytes]), array("q", bytes(8 * comm._peers))
+    send, recv = (mine.buffer_info()[0], 8, octet), (sizes.buffer_info()[0], 8, octet)
+    with _comm_lock(comm, "allgather"):
+        failed = _tried(_coll, fast.ALLGATHER, comm, send, recv, 0, mine, sizes)
+        counts = _known(sizes, failed)
+        displs, total = _displs(counts)
+        memory, where, hold_memory = _memory(total)
+        send, recv = (address, [nbytes], None, octet), (where, counts, displs, octet)
+        _settle(failed, _tried(_collv, fast.ALLGATHERV, comm, send, recv, 0, holder, hold_memory))
+    return _loads(memory, counts, displs)
 
 
 def _dumps_each(objects, size):

@@ -61,16 +61,19 @@ _FIRST_USER = 1 << 16
 _functions = {h: function for h, (_, function) in enumerate(_PREDEFINED, 1)}
 _commutes = {}  # handle of a user-defined operation -> whether it commutes
 _next_user = _FIRST_USER
+_MOST_USER = 32  # operations of the program, as many as in mpi4py
 
 
 class Op(Handle):
     """Reduction operation."""
 
     _family = "Op"
-    __slots__ = ("__weakref__", "_h")
+    __slots__ = ("__weakref__", "_created", "_h")
 
     def __new__(cls, op: Op | None = None) -> Self:
-        return adopt(Op, super().__new__(cls), op)
+        self = adopt(Op, super().__new__(cls), op)
+        self._created = op is not None and op._created
+        return self
 
     def __call__(self, x: Any, y: Any, /) -> Any:
         """Apply the operation to two objects."""
@@ -82,7 +85,7 @@ class Op(Handle):
         return function(x, y)
 
     def __reduce__(self):
-        if self._h < _FIRST_USER:
+        if not (self._created and self._h):  # predefined, or made of a handle: only a number
             return super().__reduce__()
         return type(self).Create, (_functions[self._h], _commutes[self._h])
 
@@ -92,9 +95,15 @@ class Op(Handle):
         global _next_user
         if not callable(function):
             raise TypeError(f"Op.Create: expecting a function, got {type(function).__name__}")
+        if len(_commutes) >= _MOST_USER:
+            raise RuntimeError(
+                f"Op.Create: there are {_MOST_USER} operations of the program, which is as many as mpi4py allows: "
+                "free those that are not needed"
+            )
         self = cls.__new__(cls)
         self._h = _next_user
         _next_user += 1
+        self._created = True
         _functions[self._h] = function
         _commutes[self._h] = bool(commute)
         return self

@@ -6,16 +6,18 @@ from typing import TYPE_CHECKING, Literal
 
 from gormapy._ext import core, fast
 
-from .constants import ANY_SOURCE, ANY_TAG, PROC_NULL
-from .exception import check
+from .constants import ANY_SOURCE, ANY_TAG, ERR_ARG, PROC_NULL
+from .exception import check, error
 from .hot import hot
+from .info import INFO_NULL
 from .message import Message
-from .msgbuffer import acquire, byte, message
+from .msgbuffer import acquire, byte, index, message
 from .request import Prequest, Request, finish
 
 if TYPE_CHECKING:
     from gormapy.typing import BufSpec
 
+    from .info import Info
     from .status import Status
 
 _p2p = fast.p2p
@@ -168,6 +170,41 @@ class PointToPoint:
     def Rsend_init(self, buf: BufSpec, dest: int, tag: int = 0) -> Prequest:
         """Create a persistent request for a send in ready mode."""
         return self._send_init(fast.RSEND, buf, dest, tag)
+
+    # Partitioned communication
+    # -------------------------
+
+    def Psend_init(self, buf: BufSpec, partitions: int, dest: int, tag: int = 0, info: Info = INFO_NULL) -> Prequest:
+        """Create a request for a send of `partitions` equal parts of `buf`, each sent when it is ready.
+
+        Start makes all of them not ready, `Prequest.Pready` sends one, Wait waits until all are sent. The number of
+        items of `buf` is a multiple of `partitions`. The k-th send and the k-th receive with the same ranks, tag and
+        communicator belong together; their partitions may differ, but have the same number of bytes in all.
+        (MPI 4.1, chapter 4)
+        """
+        return self._partitioned(core.PsendInit, buf, True, partitions, dest, tag)
+
+    def Precv_init(
+        self, buf: BufSpec, partitions: int, source: int = ANY_SOURCE, tag: int = ANY_TAG, info: Info = INFO_NULL
+    ) -> Prequest:
+        """Create a request for a receive of `partitions` equal parts of `buf`; see Psend_init.
+
+        After Start, `Prequest.Parrived` tells whether a part has arrived. ANY_SOURCE and ANY_TAG, the defaults of
+        mpi4py, are an ERR_ARG: a partitioned receive needs the rank and the tag.
+        """
+        return self._partitioned(core.PrecvInit, buf, False, partitions, source, tag)
+
+    def _partitioned(self, init, buf, readonly, partitions, peer, tag):
+        partitions = index(partitions, "partitions")
+        if partitions < 0:
+            raise error(ERR_ARG, f"the number of partitions is {partitions}; it must not be negative")
+        address, count, datatype, holder = message(buf, readonly, peer)
+        if (partitions and count % partitions) or (not partitions and count):
+            raise ValueError(
+                f"message: {count} items can't be divided into {partitions} partitions of the same number of items"
+            )
+        each = count // partitions if partitions else 0
+        return Prequest._prepared(check(init(self._h, address, partitions, each, datatype._h, peer, tag)), holder)
 
     # Communication modes
     # -------------------

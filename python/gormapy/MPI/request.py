@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from array import array
 from typing import TYPE_CHECKING, Any, Literal
 
 from gormapy._ext import core, fast
 
 from . import constants
-from .exception import Exception, check
+from .exception import Exception, check, error
 from .handle import Handle, adopt, named
 from .hot import hot
-from .missing import PrequestCalls
+from .msgbuffer import index
 from .serialize import pickle
 from .status import Status
 
@@ -332,7 +333,7 @@ class Request(Handle, fast.Request):
         self.Cancel()
 
 
-class Prequest(PrequestCalls, Request):
+class Prequest(Request):
     """Persistent request."""
 
     def __new__(cls, request: Request | None = None) -> Self:
@@ -356,6 +357,32 @@ class Prequest(PrequestCalls, Request):
         if self._step is not None:
             self._step.begin()
         fast.start(self._h)
+
+    def Pready(self, partition: int) -> None:
+        """Send a partition of a partitioned send that has been started. Threads may call it at the same time."""
+        partition = index(partition, "partition")
+        check(core.Pready(self._active(), partition, partition))
+
+    def Pready_range(self, partition_low: int, partition_high: int) -> None:
+        """Send the partitions from `partition_low` to `partition_high`, both included."""
+        low, high = index(partition_low, "partition_low"), index(partition_high, "partition_high")
+        check(core.Pready(self._active(), low, high))
+
+    def Pready_list(self, partitions: Sequence[int]) -> None:
+        """Send the partitions with these numbers. A wrong number is an error, and none is sent."""
+        numbers = array("q", (index(partition, "partition") for partition in partitions))
+        address, n = numbers.buffer_info()
+        check(core.PreadyList(self._active(), address, n))
+
+    def Parrived(self, partition: int) -> bool:
+        """Test whether a partition of a partitioned receive has arrived; True if the request is not active."""
+        partition = index(partition, "partition")
+        return not self._h or bool(check(core.Parrived(self._h, partition)))
+
+    def _active(self):
+        if not self._h:
+            raise error(constants.ERR_REQUEST, "the request is REQUEST_NULL")
+        return self._h
 
     @classmethod
     @hot

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from typing import TYPE_CHECKING
 
 from gormapy._ext import fast
@@ -130,30 +131,21 @@ class Status(fast.Status):
         self._nbytes = value
 
     def tomemory(self) -> memoryview:
-        """Return status memory view."""
-        return memoryview(_pack(self))
+        """Return status memory view: of the status itself, as integers of 32 bits."""
+        return self._memory().cast("i")
 
     def py2f(self) -> list[int]:
         """Return the status as a Fortran integer array."""
-        return self.tomemory().tolist()
+        fields = self.tomemory().tolist()
+        return fields + [0] * (constants.F_STATUS_SIZE - len(fields))
 
     @classmethod
     def f2py(cls, arg: list[int]) -> Self:
         """Make a status from a Fortran integer array."""
         self = cls()
-        self._source, self._tag, self._error, low, high, self._cancelled = list(arg)[:6]
-        self._nbytes = (high << 32) | (low & 0xFFFFFFFF)
+        memory = self.tomemory()
+        memory[:] = memoryview(array("i", list(arg)[: len(memory)]))
         return self
-
-
-def _pack(status):
-    from array import array
-
-    low = status._nbytes & 0xFFFFFFFF
-    if low >= 1 << 31:
-        low -= 1 << 32
-    fields = [status._source, status._tag, status._error, low, status._nbytes >> 32, status._cancelled]
-    return array("i", fields + [0] * (constants.F_STATUS_SIZE - len(fields)))
 
 
 def _elements(datatype, nbytes):

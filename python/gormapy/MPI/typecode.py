@@ -354,6 +354,9 @@ _CONSTRUCTORS = {
     "SUBARRAY": "Create_subarray",
     "DARRAY": "Create_darray",
     "RESIZED": "Create_resized",
+    "F90_INTEGER": "Create_f90_integer",
+    "F90_REAL": "Create_f90_real",
+    "F90_COMPLEX": "Create_f90_complex",
 }
 _COMBINER_NAMES = {getattr(constants, f"COMBINER_{name}"): name for name in _CONSTRUCTORS}
 
@@ -368,7 +371,8 @@ def decode(datatype: Datatype, mark: bool = False) -> tuple[Datatype, str, dict[
     if combiner == constants.COMBINER_STRUCT:
         base = DATATYPES.get("DATATYPE_NULL") or type(datatype)()
         return base, "STRUCT", {**params, "datatypes": types}
-    return types[0], _COMBINER_NAMES[combiner], dict(params)
+    base = types[0] if types else DATATYPES.get("DATATYPE_NULL") or type(datatype)()
+    return base, _COMBINER_NAMES[combiner], dict(params)
 
 
 def create(datatype: Datatype, combiner: str, params: dict[str, Any], free: bool = False) -> Datatype:

@@ -13,6 +13,8 @@ from .exception import check, error
 from .msgbuffer import acquire, byte
 from .request import Step
 
+NO_IN_PLACE = "IN_PLACE has no meaning in collectives of intercommunicators: the data go to the other group"
+
 
 class Kept:
     """Datatype for an operation in progress, which stays valid if the program frees its own."""
@@ -37,17 +39,23 @@ def memory(nbytes):
     return address, holder
 
 
+# What ends each part that is sent: its number of bytes, or _FAULT if it could not be packed.
+_END = 8
+_FAULT = (1 << 8 * _END) - 1
+
+
 class Packed:
-    """Packed parts of a rank for others, with a byte after each part that says whether it could be packed.
+    """Packed parts of a rank for others, each with an end that tells whether it could be packed, and how long it is.
 
     If a part can't be packed, because its memory faults, the rank still takes part: the others would wait for it.
     """
 
-    __slots__ = ("_failure", "_marks", "_room", "address", "holder")
+    __slots__ = ("_failure", "_parts", "_room", "address", "holder")
 
-    def __init__(self, nbytes, marks):
+    def __init__(self, nbytes, parts):
+        """Make room of `nbytes`; `parts` are (index behind the part, its number of bytes)."""
         self._room = bytearray(max(nbytes, 1))
-        self._marks = marks
+        self._parts = parts
         self._failure = None
         self.address, _, _, _, _, self.holder = acquire(self._room, False)
 
@@ -58,29 +66,72 @@ class Packed:
             function()
         except Exception as failure:
             self._failure = failure
-        for mark in self._marks:
-            self._room[mark] = self._failure is not None
+        for end, nbytes in self._parts:
+            told = nbytes if self._failure is None else _FAULT
+            self._room[end - _END : end] = told.to_bytes(_END, "little")
 
-    def check(self, gathered, marks):
-        """Raise the failure of this rank, or an error that names another one; marks are (rank, index of its byte)."""
+    def check(self, gathered=None):
+        """Raise the failure of this rank, or an error of what has arrived that names another one."""
         if self._failure is not None:
             failure, self._failure = self._failure, None
             raise failure
-        for rank, mark in marks:
-            if gathered[mark]:
+        if gathered is not None:
+            gathered.check()
+
+
+def told_by(room, rank, end, group):
+    """Return what the end of a rank's part tells, its number of bytes; raise an error if it could not be packed."""
+    told = int.from_bytes(room[end - _END : end], "little")
+    if told == _FAULT:
+        raise error(
+            constants.ERR_OTHER,
+            f"the collective can't complete: rank {rank} of the {group} can't access its memory "
+            "(its own error says more)",
+        )
+    return told
+
+
+class Arriving:
+    """Room for a packed part of each of some ranks, one after the other, of `nbytes` each."""
+
+    __slots__ = ("_nbytes", "_ranks", "_room", "_two_groups", "address", "holder", "rows")
+
+    def __init__(self, comm, nbytes, ranks, parts):
+        """Make room for `parts` parts, of which those of `ranks` are used."""
+        sent = marked(nbytes)
+        self._room = bytearray(max(sent * parts, 1))
+        self._nbytes, self._ranks, self._two_groups = nbytes, ranks if nbytes else (), comm._two_groups
+        self.address, _, _, _, _, self.holder = acquire(self._room, False)
+        self.rows = [self.address + rank * sent for rank in ranks]
+
+    def _ends(self):
+        sent = marked(self._nbytes)
+        return ((rank, (rank + 1) * sent) for rank in self._ranks)
+
+    def clear(self):
+        """Forget the parts of the last time, so that a shorter part is told from one that fits."""
+        for _, end in self._ends():
+            self._room[end - _END : end] = bytes(_END)
+
+    def check(self):
+        """Raise an error that names a rank whose part is none, or has another length."""
+        group = "remote group" if self._two_groups else "communicator"
+        for rank, end in self._ends():
+            told = told_by(self._room, rank, end, group)
+            if told != self._nbytes:
                 raise error(
-                    constants.ERR_OTHER,
-                    f"the collective can't complete: rank {rank} of the communicator can't access its memory "
-                    "(its own error says more)",
+                    constants.ERR_TRUNCATE,
+                    f"a reduction needs the same amount of data of all ranks: this rank has {self._nbytes} bytes, rank "
+                    f"{rank} of the {group} {told or 'fewer'}",
                 )
 
 
 def marked(nbytes):
-    """Return how many bytes are sent for a part of `nbytes`, with the byte behind it that marks it.
+    """Return how many bytes are sent for a part of `nbytes`, with its end.
 
-    Consecutive parts of several ranks stay aligned for every datatype. An empty part has no mark.
+    Consecutive parts of several ranks stay aligned for every datatype. An empty part has no end.
     """
-    return (nbytes + 16) // 16 * 16 if nbytes else 0
+    return (nbytes + _END + 15) // 16 * 16 if nbytes else 0
 
 
 def pack(datatype, address, count, where):
@@ -95,12 +146,12 @@ def unpack(datatype, where, address, count):
 
 def allreduce(how, comm, send, recv, op):
     """Reduce to all ranks."""
-    return _gathered(how, fast.ALLGATHER, comm, send, recv, op, 0, range(comm.size))
+    return _gathered(how, fast.ALLGATHER, comm, send, recv, op, 0, range(comm._peers))
 
 
 def reduce(how, comm, send, recv, op, root):
     """Reduce to a root."""
-    return _gathered(how, fast.GATHER, comm, send, recv, op, root, range(comm.size) if comm.rank == root else ())
+    return _gathered(how, fast.GATHER, comm, send, recv, op, root, range(comm._peers) if comm._is_root(root) else ())
 
 
 def scan(how, comm, send, recv, op):
@@ -113,33 +164,37 @@ def exscan(how, comm, send, recv, op):
     return _gathered(how, fast.ALLGATHER, comm, send, recv, op, 0, range(comm.rank))
 
 
-def _gathered(how, kind, comm, send, recv, op, root, ranks):
-    """Gather the operands of all ranks and fold those of `ranks`."""
-    address, count, datatype, holder = recv if send[0] == fast.IN_PLACE else send
+def _gathered(how, kind, comm, send, recv, op, root, ranks, block=None):
+    """Gather the operands of all ranks and fold those of `ranks`; store a block (first, count) or all of the result."""
+    if comm._two_groups and send[0] == fast.IN_PLACE:
+        raise error(constants.ERR_BUFFER, NO_IN_PLACE)
+    receives = send[0] == fast.IN_PLACE or (comm._two_groups and comm._is_root(root) and kind == fast.GATHER)
+    address, count, datatype, holder = recv if receives else send
     apply = op._applier(datatype)
     kept, octet = Kept(datatype), byte()._h
     nbytes = count * datatype._size
     sent = marked(nbytes)
-    mine = Packed(sent, [nbytes] if nbytes else [])
-    room = bytearray(max(sent * comm.size, 1) if ranks or kind == fast.ALLGATHER else 1)
-    gathered, _, _, _, _, hold_gathered = acquire(room, False)
-    rows = [gathered + rank * sent for rank in ranks]
-    marks = [(rank, rank * sent + nbytes) for rank in ranks] if nbytes else []
+    mine = Packed(sent, [(sent, nbytes)] if nbytes else [])
+    theirs = Arriving(comm, nbytes, ranks, comm._peers if ranks or kind == fast.ALLGATHER else 0)
 
     def before():
+        theirs.clear()
         mine.fill(lambda: pack(kept.type, address, count, mine.address))
 
     def after():
-        mine.check(room, marks)
-        _fold(apply, kept.type, count, rows, recv[0])
+        mine.check(theirs)
+        _fold(apply, kept.type, count, theirs.rows, recv[0], block)
 
-    holders = (holder, recv[3], mine.holder, hold_gathered)
+    holders = (holder, recv[3], mine.holder, theirs.holder)
     step = Step(after, before)
-    return how.coll(step, kind, comm._h, mine.address, sent, octet, gathered, sent, octet, 0, root, holders)
+    return how.coll(step, kind, comm._h, mine.address, sent, octet, theirs.address, sent, octet, 0, root, holders)
 
 
 def reduce_scatter(how, comm, send, recv, counts, op):
     """Reduce blocks and give each rank one: `counts` are their numbers of elements."""
+    if comm._two_groups:  # the blocks of the other group may be others: each rank gets all operands
+        block = sum(counts[: comm.rank]), counts[comm.rank]
+        return _gathered(how, fast.ALLGATHER, comm, send, recv, op, 0, range(comm._peers), block)
     address, _, datatype, holder = recv if send[0] == fast.IN_PLACE else send
     apply = op._applier(datatype)
     kept, octet = Kept(datatype), byte()._h
@@ -148,12 +203,9 @@ def reduce_scatter(how, comm, send, recv, counts, op):
     sent = marked(nbytes)
     out = [marked(n * datatype._size) for n in counts]
     ends = list(accumulate(out))
-    mine = Packed(sum(out), [end - whole + n * datatype._size for end, whole, n in zip(ends, out, counts) if whole])
-    room = bytearray(max(sent * comm.size, 1))
-    gathered, _, _, _, _, hold_gathered = acquire(room, False)
-    rows = [gathered + rank * sent for rank in range(comm.size)]
+    mine = Packed(sum(out), [(end, n * datatype._size) for end, whole, n in zip(ends, out, counts) if whole])
+    theirs = Arriving(comm, nbytes, range(comm.size), comm.size)
     displs = [rank * sent for rank in range(comm.size)]
-    marks = [(rank, rank * sent + nbytes) for rank in range(comm.size)] if nbytes else []
 
     def fill():
         at = address
@@ -162,11 +214,12 @@ def reduce_scatter(how, comm, send, recv, counts, op):
             at += n * datatype._extent
 
     def before():
+        theirs.clear()
         mine.fill(fill)
 
     def after():
-        mine.check(room, marks)
-        _fold(apply, kept.type, count, rows, recv[0])
+        mine.check(theirs)
+        _fold(apply, kept.type, count, theirs.rows, recv[0])
 
     return how.collv(
         Step(after, before),
@@ -176,16 +229,16 @@ def reduce_scatter(how, comm, send, recv, counts, op):
         out,
         None,
         octet,
-        gathered,
+        theirs.address,
         [sent] * comm.size,
         displs,
         octet,
         0,
-        (holder, recv[3], mine.holder, hold_gathered),
+        (holder, recv[3], mine.holder, theirs.holder),
     )
 
 
-def _fold(apply, datatype, count, rows, target):
+def _fold(apply, datatype, count, rows, target, block=None):
     """Combine packed operands, given by their addresses, in order."""
     if not rows or not count:
         return
@@ -198,7 +251,8 @@ def _fold(apply, datatype, count, rows, target):
         unpack(datatype, row, low, count)
         apply(low, high, count, datatype)
     pack(datatype, high, count, last)
-    unpack(datatype, last, target, count)
+    first, n = block or (0, count)
+    unpack(datatype, last + first * datatype._size, target, n)
     del hold_low, hold_high
 
 

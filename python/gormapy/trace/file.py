@@ -65,9 +65,9 @@ class Trace:
 
     calls: rank, thread, name, category, begin, end, wait (the seconds in which the call waited), waits_for (the rank in
         COMM_WORLD that it waited for longest, negative: no particular one), comm and window (the same number at
-        all ranks, -1: none), peer (rank in the communicator or window; -1 ANY_SOURCE, -2 PROC_NULL, -3 none), tag
-        (of a Fence its assertion, of a Lock its type), bytes, finished (False: the rank ended in it), failed (True:
-        it raised an exception).
+        all ranks, -1: none), peer (rank in the communicator or window, of an intercommunicator in its remote group;
+        -1 ANY_SOURCE, -2 PROC_NULL, -3 none, or ROOT), tag (of a Fence its assertion, of a Lock its type), bytes,
+        finished (False: the rank ended in it), failed (True: it raised an exception).
     messages: source and dest in COMM_WORLD, tag, comm, bytes, sent, received (NaN: not recorded, or never).
     operations: one-sided ones. rank and target in COMM_WORLD, peer (the target's rank in the window), window, name,
         disp and span (the accessed range in bytes), bytes, op (handle of the MPI.Op), begin, end, epoch (index

@@ -20,7 +20,7 @@ def _families():
     """Return the classes whose methods are recorded, by the name that their calls are shown with."""
     from gormapy import MPI
 
-    comms = [MPI.Comm, MPI.Intracomm, MPI.Topocomm, MPI.Cartcomm, MPI.Graphcomm, MPI.Distgraphcomm]
+    comms = [MPI.Comm, MPI.Intracomm, MPI.Intercomm, MPI.Topocomm, MPI.Cartcomm, MPI.Graphcomm, MPI.Distgraphcomm]
     return {
         "Comm": comms,
         "Win": [MPI.Win],

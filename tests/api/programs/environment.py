@@ -38,7 +38,7 @@ def calls_that_do_not_exist_yet_say_so():
     for call, name in [
         (lambda: MPI.COMM_WORLD.Spawn("x"), "MPI.Intracomm.Spawn"),
         (MPI.Open_port, "MPI.Open_port"),
-        (MPI.Session.Init, "MPI.Session.Init"),
+        (lambda: MPI.Comm.Join(0), "MPI.Comm.Join"),
     ]:
         try:
             call()
@@ -108,3 +108,13 @@ def rank_size_and_versions(n):
     assert MPI.COMM_WORLD.Get_attr(MPI.TAG_UB) >= 32767
     MPI.Finalize()
     assert MPI.Is_finalized()
+
+
+def size_of_a_status():
+    """All that tells the size of a status tells that of its memory."""
+    status = MPI.Status()
+    memory = status.tomemory()
+    assert memory.nbytes == MPI._sizeof(MPI.Status) == MPI._sizeof(status)
+    assert len(memory) == MPI.F_STATUS_SIZE == len(status.py2f())
+    status.source, status.tag, status.count = 3, 4, 1 << 40
+    assert MPI.Status.f2py(status.py2f()) == status

@@ -1,11 +1,24 @@
 """The programs of test_error_handlers.py."""
 
 import contextlib
+import sys
+import threading
+import warnings
 
 import numpy as np
 from rankside import fails, rank, size, world
 
 from gormapy import MPI
+
+
+@contextlib.contextmanager
+def refused(kind, text):
+    try:
+        yield
+    except kind as error:
+        assert text in str(error), error
+    else:
+        raise AssertionError(f"there was no {kind.__name__}")
 
 
 def errors_are_exceptions():
@@ -64,7 +77,9 @@ def a_function_of_the_program():
 
     win = MPI.Win.Allocate(8, comm=comm)
     win.name = "window"
-    win.Set_errhandler(MPI.Win.Create_errhandler(lambda win, code: seen.append((win.name, code))))
+    handler = MPI.Win.Create_errhandler(lambda win, code: seen.append((win.name, code)))
+    win.Set_errhandler(handler)
+    handler.Free()
     with fails(MPI.ERR_RMA_SYNC):
         win.Put(short, 0)
     assert len(seen) == 1 and seen[0][0] == "window"
@@ -95,3 +110,124 @@ def job_ends(obj, call, handler):
     else:
         world.recv()
     print("after")
+
+
+def at_most_so_many():
+    """The limit counts error handlers that the program has not freed and no object uses."""
+    comm = world.Dup()
+    many = [MPI.Comm.Create_errhandler(lambda comm, code: None) for _ in range(32)]
+    with refused(RuntimeError, "free those"):
+        MPI.Comm.Create_errhandler(print)
+    MPI.Win.Create_errhandler(print).Free()  # of another kind
+    comm.Set_errhandler(many[0])
+    used = comm.Get_errhandler()
+    for handler in (*many, used):
+        handler.Free()
+    many = [MPI.Comm.Create_errhandler(print) for _ in range(31)]  # comm still uses one
+    with refused(RuntimeError, "free those"):
+        MPI.Comm.Create_errhandler(print)
+    comm.Free()
+    many.append(MPI.Comm.Create_errhandler(print))
+    for handler in many:
+        handler.Free()
+
+
+def warnings_that_are_errors():
+    """Guarded methods take arguments of any kind without a warning of Python's."""
+    comm = world.Dup()
+    handler = MPI.Comm.Create_errhandler(lambda comm, code: None)
+    comm.Set_errhandler(handler)
+    handler.Free()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert comm.sendrecv({"a": 1}, rank, 0, None, rank, 0) == {"a": 1}
+        comm.Sendrecv(np.zeros(1), rank, 0, bytearray(8), rank, 0)
+    comm.Free()
+
+
+def _fails_to_free_comm(note):
+    comm = world.Dup()
+    comm.Set_errhandler(note)
+    return comm.Free if rank == 0 else comm.Barrier
+
+
+def _fails_to_disconnect(note):
+    comm = world.Dup()
+    comm.Set_errhandler(note)
+    return comm.Disconnect if rank == 0 else comm.Barrier
+
+
+def _fails_to_free_win(note):
+    win = MPI.Win.Allocate(8, comm=world)
+    win.Set_errhandler(note)
+    win.Lock(rank)
+    return win.Free
+
+
+FREES = {
+    "Comm.Free": (MPI.Comm, _fails_to_free_comm),
+    "Comm.Disconnect": (MPI.Comm, _fails_to_disconnect),
+    "Win.Free": (MPI.Win, _fails_to_free_win),
+}
+
+
+def freed_before_the_object(call):
+    """A handler that the program has freed is called by the call that frees its last object."""
+    seen = []
+    kind, prepare = FREES[call]
+    note = kind.Create_errhandler(lambda obj, code: seen.append(MPI.Get_error_class(code)))
+    fail = prepare(note)
+    note.Free()
+    try:
+        fail()
+    except MPI.Exception as error:
+        assert seen == [error.Get_error_class()], (seen, error)
+    else:
+        raise AssertionError(f"{call} did not fail")
+
+
+def copies_of_a_freed_handler():
+    comm = world.Dup()
+    handler = MPI.Comm.Create_errhandler(lambda comm, code: None)
+    again = MPI.Errhandler(handler)
+    comm.Set_errhandler(handler)
+    handler.Free()
+    for call in (again.Free, lambda: world.Set_errhandler(again)):
+        with fails(MPI.ERR_ERRHANDLER, "has been freed"):
+            call()
+    used = comm.Get_errhandler()  # the communicator still has it
+    assert used == again
+    used.Free()
+    comm.Free()
+    with fails(MPI.ERR_ERRHANDLER, "has been freed"):
+        world.Set_errhandler(again)
+
+
+def handler_of_another_kind():
+    handler = MPI.Win.Create_errhandler(lambda win, code: None)
+    with fails(MPI.ERR_ARG, "is one for a window, not for a communicator"):
+        world.Set_errhandler(handler)
+    assert world.Get_errhandler() == MPI.ERRORS_RETURN
+    handler.Free()
+
+
+def threads_make_handlers():
+    wrong = []
+
+    def work():
+        try:
+            for _ in range(5000):
+                handler = MPI.Comm.Create_errhandler(print)
+                handler.Free()
+        except BaseException as error:
+            wrong.append(repr(error))
+
+    often = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    sys.setswitchinterval(often)
+    assert not wrong, wrong

@@ -69,3 +69,17 @@ def anything(seed, rounds):
         with contextlib.suppress(MPI.Exception):
             collective(*call)
         assert comm.allreduce(1) == size, (seed, i)
+
+
+def objects_with_another_root(call):
+    """Ranks that fail in the first step of a collective of objects stay in step with the others."""
+    mine = comm.Dup()
+    root = 1 if rank == size - 1 else 0
+    with contextlib.suppress(MPI.Exception):
+        if call == "gather":
+            mine.gather("x", root)
+        else:
+            mine.scatter(list(range(size)) if rank in (0, 1) else None, root)
+    comm.Barrier()
+    for _ in range(2):
+        assert mine.allgather(rank) == list(range(size))

@@ -104,3 +104,17 @@ def distributed_graphs():
     assert sorted(graph.neighbor_allgather(rank)) == sorted(sources)
     with fails(MPI.ERR_RANK):
         world.Create_dist_graph_adjacent([size], [])
+
+
+def twins_of_a_plain_object():
+    """A duplicate has the class of the object that was asked for it, and the communicator's topology."""
+    cart = world.Create_cart([world.size])
+    for comm in (cart, MPI.Comm(cart), MPI.Comm(world)):
+        dup = comm.Dup()
+        idup, request = comm.Idup()
+        request.Wait()
+        for twin in (dup, idup):
+            assert type(twin) is type(comm) and twin.topology == comm.topology
+            assert twin.allgather(world.rank) == list(range(world.size))
+            twin.Free()
+    cart.Free()

@@ -125,7 +125,17 @@ def persistent(win):
     request.Wait()
 
 
+def partitioned(init, parts):
+    request = init(np.zeros(4), 2, 1, 5)
+    request.Start()
+    for i in range(parts):
+        request.Pready(i)
+    request.Wait()
+
+
 WAITS = {
+    "partitioned receive": lambda win: partitioned(world.Precv_init, 0),
+    "partitioned send": lambda win: partitioned(world.Psend_init, 1),
     "recv": lambda win: world.Recv(np.zeros(1), source=1),
     "pickled": lambda win: world.recv(source=1),
     "irecv": lambda win: world.Irecv(np.zeros(1), source=1).Wait(),

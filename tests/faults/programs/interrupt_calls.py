@@ -20,7 +20,18 @@ def persistent():
     request.Wait()
 
 
+def partitioned(init, parts):
+    request = init(np.zeros(400_000), 2, 0, 5)
+    request.Start()
+    for i in range(parts):
+        request.Pready(i)
+    request.Wait()
+
+
 CALLS = {
+    "partitioned-recv": lambda: partitioned(world.Precv_init, 0),
+    "partitioned-send": lambda: partitioned(world.Psend_init, 1),
+    "partitioned-rendezvous": lambda: partitioned(world.Psend_init, 2),
     "recv": lambda: world.Recv(a, source=0),
     "recv-any": lambda: world.Recv(a, source=MPI.ANY_SOURCE),
     "pickled-recv": lambda: world.recv(source=0),

@@ -8,9 +8,20 @@ from rankside import rank, size, world
 import gormapy
 from gormapy import MPI
 
+
 # What rank 0 leaves unfinished. The windows' memory is 32 MiB at rank 1, and rank 0 has
 # as much in ``mine``.
+def partitioned(init, mine, held, parts):
+    request = init(mine, 4, 1 - rank, 5)
+    request.Start()
+    for i in range(parts):
+        request.Pready(i)
+    held.append(request)
+
+
 LEFT = {
+    "Psend_init": lambda win, mine, other, held: partitioned(world.Psend_init, mine, held, 3),
+    "Precv_init": lambda win, mine, other, held: partitioned(world.Precv_init, mine, held, 0),
     "Rget": lambda win, mine, other, held: held.append(win.Rget(mine, 1)),
     "Get": lambda win, mine, other, held: win.Get(mine, 1),
     "pieces": lambda win, mine, other, held: [win.Get(mine[i : i + 4096], 1, i) for i in range(0, 4 << 20, 4096)],
@@ -34,6 +45,8 @@ def nothing(mine, other, held):
 
 # What rank 1 does meanwhile.
 MEETS = {
+    "Psend_init": lambda mine, other, held: partitioned(world.Precv_init, mine, held, 0),
+    "Precv_init": lambda mine, other, held: partitioned(world.Psend_init, mine, held, 2),
     "Irecv": lambda mine, other, held: held.append(world.Isend(mine, 0)),
     "Isend": lambda mine, other, held: held.append(world.Irecv(mine, 0)),
     "Iallreduce": lambda mine, other, held: held.append(world.Iallreduce(mine, other)),

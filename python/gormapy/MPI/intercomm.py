@@ -1,0 +1,87 @@
+"""Intercommunicators."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from gormapy._ext import core, fast
+
+from .comm import _WORLD, Comm, _subclasses
+from .constants import PROC_NULL
+from .exception import check
+from .group import Group
+from .handle import expect
+from .info import INFO_NULL
+from .intracomm import tag_of
+from .msgbuffer import index
+
+if TYPE_CHECKING:
+    from .errhandler import Errhandler
+    from .info import Info
+    from .intracomm import Intracomm
+
+
+class Intercomm(Comm):
+    """Communicator of two groups of processes."""
+
+    _two_groups = True
+    _groups = 2
+
+    @classmethod
+    def Create_from_groups(
+        cls,
+        local_group: Group,
+        local_leader: int,
+        remote_group: Group,
+        remote_leader: int,
+        stringtag: str = "org.mpi4py",
+        info: Info = INFO_NULL,
+        errhandler: Errhandler | None = None,
+    ) -> Intercomm:
+        """Create communicator from groups."""
+        call = "Create_from_groups"
+        local = expect("Group", local_group, f"{call}: local_group")
+        expect("Group", remote_group, f"{call}: remote_group")
+        local_leader = index(local_leader, f"{call}: local_leader")
+        remote_leader = index(remote_leader, f"{call}: remote_leader")
+        tag = tag_of(stringtag, call) & 0x1FFFFFFF
+        handle = fast.result(check(core.CommCreateGroup(_WORLD, local, tag << 1)))
+        if not handle:
+            return cls()
+        far, wrong = PROC_NULL, None
+        if local_group.rank == local_leader:
+            try:
+                (far,) = remote_group.Translate_ranks([remote_leader])  # to the group of COMM_WORLD
+            except Exception as error:
+                wrong = error  # with PROC_NULL the core tells the other members that there is no remote leader
+        try:
+            made = cls._wrap(
+                fast.result(check(core.CommCreateIntercomm(handle, local_leader, _WORLD, far, tag << 1 | 1)))
+            )
+        except Exception as error:
+            with suppress(Exception):  # a member may have ended
+                fast.result(fast.comm_free(handle))
+            raise (wrong or error) from None
+        fast.result(fast.comm_free(handle))
+        if made and errhandler is not None:
+            made.Set_errhandler(errhandler)
+        return made
+
+    def Get_remote_group(self) -> Group:
+        """Access the remote group associated with the inter-communicator."""
+        return Group._made(core.CommRemoteGroup(self._h))
+
+    def Get_remote_size(self) -> int:
+        """Intercommunicator remote size."""
+        return self._far_size()
+
+    remote_group = property(Get_remote_group, doc="Remote group.")
+    remote_size = property(Get_remote_size, doc="Number of remote processes.")
+
+    def Merge(self, high: bool = False) -> Intracomm:
+        """Merge intercommunicator into an intracommunicator."""
+        return _subclasses["Intracomm"]._wrap(fast.result(check(core.IntercommMerge(self._h, bool(high)))))
+
+
+_subclasses.update(Intercomm=Intercomm)

@@ -1,0 +1,105 @@
+"""The programs of test_freed_communicators.py."""
+
+import os
+import time
+
+import numpy as np
+from rankside import MPI, rank, world
+
+LONG = 1 << 20
+
+
+def receive(comm, mine, into):
+    return [comm.Irecv(into, comm.rank ^ 1, 3), comm.Isend(mine, comm.rank ^ 1, 3)]
+
+
+def partitions(comm, mine, into):
+    requests = [comm.Precv_init(into, 4, comm.rank ^ 1, 3), comm.Psend_init(mine, 4, comm.rank ^ 1, 3)]
+    MPI.Prequest.Startall(requests)
+    requests[1].Pready_range(0, 3)
+    return requests
+
+
+def alltoall(comm, mine, into):
+    n = comm.remote_size if comm.Is_inter() else comm.size
+    return [comm.Ialltoall([mine, LONG // n, MPI.DOUBLE], [into, LONG // n, MPI.DOUBLE])]
+
+
+UNDER_WAY = {
+    "messages": receive,
+    "Iallreduce": lambda comm, mine, into: [comm.Iallreduce(mine, into)],
+    "Ialltoall": alltoall,
+    "Ibarrier": lambda comm, mine, into: [comm.Ibarrier()],
+    "several": lambda comm, mine, into: [*receive(comm, mine, into), comm.Ibarrier(), comm.Iallreduce(mine, mine * 0)],
+    "partitions": partitions,
+}
+
+
+def two_groups():
+    """Return an intercommunicator whose ranks 0 and 1 of both sides are world ranks 0 and 2, and 1 and 3."""
+    half = world.Split(rank % 2)
+    both = half.Create_intercomm(0, world, 1 - rank % 2)
+    half.Free()
+    return both
+
+
+def operations_under_way_complete(what, kind, end):
+    for _ in range(3):
+        comm = world.Dup() if kind == "intra" else two_groups()
+        mine, into = np.full(LONG, float(rank)), np.zeros(LONG)
+        requests = UNDER_WAY[what](comm, mine, into)
+        getattr(comm, end)()
+        assert comm == MPI.COMM_NULL
+        if end == "Disconnect":
+            assert all(request.Get_status() for request in requests)
+        MPI.Request.Waitall(requests)
+        if what in ("messages", "several", "partitions"):
+            sender = rank ^ 1 if kind == "intra" else 2 * (rank // 2 ^ 1) + 1 - rank % 2
+            assert (into == sender).all()
+        if what == "Iallreduce":
+            assert (into == (6 if kind == "intra" else 4 if rank % 2 == 0 else 2)).all()
+        for request in requests:
+            if request:
+                request.Free()
+
+
+def messages_to_oneself(end):
+    for n in (1, 1_000_000):
+        for comm in (MPI.COMM_SELF.Dup(), world.Dup()):
+            into = np.zeros(n)
+            requests = [comm.Irecv(into, 0, 0), comm.Isend(np.ones(n), 0, 0)]
+            getattr(comm, end)()
+            MPI.Request.Waitall(requests)
+            assert into.all()
+
+
+def disconnect_does_not_wait_for_the_dead():
+    comm = world.Dup()
+    if rank == 1:
+        time.sleep(0.3)
+        os._exit(0)
+    request = comm.Irecv(np.zeros(1), 1)
+    begun = time.monotonic()
+    try:
+        comm.Disconnect()
+    except MPI.Exception as error:
+        assert error.Get_error_class() == MPI.ERR_PROC_FAILED, error
+    else:
+        raise AssertionError("rank 1 has not disconnected")
+    assert time.monotonic() - begun < 5
+    try:
+        request.Wait()
+    except MPI.Exception as error:
+        assert error.Get_error_class() == MPI.ERR_PROC_FAILED, error
+
+
+def nothing_is_left():
+    """More communicators than a rank has shared blocks for; the blocks are given back when the operations are over."""
+    for _ in range(700):
+        comm = world.Dup()
+        request = comm.Ibarrier()
+        comm.Free()
+        request.Wait()
+    last = world.Dup()
+    last.Barrier()
+    last.Free()

@@ -1,0 +1,27 @@
+"""Free and Disconnect while operations are under way: MPI lets them complete."""
+
+import pytest
+from support.programs import beside
+
+program = beside(__file__)
+
+
+@pytest.mark.parametrize("end", ["Free", "Disconnect"])
+@pytest.mark.parametrize("kind", ["intra", "inter"])
+@pytest.mark.parametrize("what", program.keys_of("UNDER_WAY"))
+def test_operations_under_way_complete(ranks, what, kind, end):
+    ranks(4, program.operations_under_way_complete, what, kind, end)
+
+
+@pytest.mark.parametrize("end", ["Free", "Disconnect"])
+@pytest.mark.parametrize("over", ["shm", "tcp"])
+def test_messages_to_oneself(ranks, over, end):
+    ranks(1, program.messages_to_oneself, end, env={"GORMAPY_FABRIC": "tcp"} if over == "tcp" else {})
+
+
+def test_disconnect_does_not_wait_for_the_dead(mpirun):
+    mpirun(3, program.disconnect_does_not_wait_for_the_dead)
+
+
+def test_nothing_is_left(ranks):
+    ranks(2, program.nothing_is_left)
