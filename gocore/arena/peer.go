@@ -21,12 +21,13 @@ const smallestView = 64 << 20
 // Peer is this process's view of the arena of another process on this host. It
 // keeps one descriptor. It is safe for concurrent use.
 type Peer struct {
-	fd   int
-	view atomic.Pointer[view]
-	mu   sync.Mutex // held while a larger view is made
+	fd    int
+	view  atomic.Pointer[view]
+	mu    sync.Mutex // held while a larger view is made
+	views []view     // all that have been made
 }
 
-// view is a mapping of a peer's arena from its start. It is never unmapped.
+// view is a mapping of a peer's arena from its start. Close unmaps it.
 type view struct {
 	base   unsafe.Pointer
 	mapped uint64
@@ -44,7 +45,7 @@ func OpenPeer(pid, fd int) (*Peer, error) {
 }
 
 // At returns the address in this process of the n bytes at offset off of the peer's
-// arena. The pointer is valid as long as the process lives.
+// arena. The pointer is valid until Close.
 func (p *Peer) At(off, n uint64) (unsafe.Pointer, error) {
 	if v := p.view.Load(); v != nil && off <= v.usable && n <= v.usable-off {
 		return unsafe.Add(v.base, off), nil
@@ -73,10 +74,23 @@ func (p *Peer) larger(off, n uint64) (unsafe.Pointer, error) {
 		if v, err = p.mapped(max(need, 1)); err != nil {
 			return nil, fmt.Errorf("map %d bytes of a peer's arena: %w", need, err)
 		}
+		p.views = append(p.views, v)
 	}
 	v.usable = min(size, v.mapped)
 	p.view.Store(&v)
 	return unsafe.Add(v.base, off), nil
+}
+
+// Close unmaps the peer's arena. Nothing may use its addresses any more.
+func (p *Peer) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, v := range p.views {
+		_ = unix.MunmapPtr(v.base, uintptr(v.mapped))
+	}
+	p.views = nil
+	p.view.Store(nil)
+	unix.Close(p.fd)
 }
 
 // mapped maps the peer's arena up to need, and beyond if it can, since the arena may

@@ -23,7 +23,7 @@ type Engine struct {
 	me   *job.Rank
 
 	transports []fabric.Transport
-	peers      []peer
+	peers      []peer // by world rank, or number of a process of another job
 	handlers   [fabric.Kinds]Handler
 
 	polling   atomic.Uint32 // the poll lock
@@ -56,8 +56,10 @@ type Engine struct {
 	contended, interruptedAt atomic.Int64
 	arrived                  atomic.Uint32 // counts the polls in which the network has delivered something
 
-	gone   []atomic.Uint32 // by rank: 1 when it has ended, see watch.go
-	judged []atomic.Uint32 // by rank: 1 when it has ended and the launcher has decided, or had the time
+	connected connected
+
+	gone   []atomic.Uint32 // by rank or number: 1 when it has ended, see watch.go
+	judged []atomic.Uint32 // likewise: 1 when it has ended and the launcher has decided, or had the time
 	onGone func(rank int)
 	onEnd  func(rank int) // see OnEnd
 
@@ -111,8 +113,9 @@ var _ fabric.Sink = (*Engine)(nil)
 // New returns the engine of rank in seg.
 func New(seg *job.Segment, rank int, o Options) *Engine {
 	e := &Engine{Job: seg, Rank: rank, Size: len(seg.Ranks), me: &seg.Ranks[rank], net: o.Net, netOnly: o.NetOnly}
-	e.peers = make([]peer, e.Size)
-	e.gone, e.judged = make([]atomic.Uint32, e.Size), make([]atomic.Uint32, e.Size)
+	e.peers = make([]peer, e.Places())
+	e.gone, e.judged = make([]atomic.Uint32, e.Places()), make([]atomic.Uint32, e.Places())
+	e.connected.known.Store(int32(e.Size))
 	own := self.New(rank)
 	e.transports = []fabric.Transport{own}
 	e.local = seg.RanksOf(seg.Node())
@@ -124,7 +127,11 @@ func New(seg *job.Segment, rank int, o Options) *Engine {
 	if o.Net != nil {
 		e.transports = append(e.transports, o.Net)
 	}
-	for r := range e.peers {
+	e.connected.links = shm.NewLinks(seg, rank, o.OneCopy, func(id string, rank, openerPID, openerFD int) (int, error) {
+		return e.number(Identity{id, rank, openerPID, openerFD})
+	})
+	e.transports = append(e.transports, e.connected.links)
+	for r := range e.Size {
 		p := &e.peers[r]
 		p.remote = r != rank && (o.NetOnly || !seg.Local(r))
 		switch {
@@ -225,7 +232,7 @@ func (e *Engine) CoresShared() bool { return len(e.local) > int(e.Job.Head.Cores
 
 // Active reports whether rank r polls for messages at the moment.
 func (e *Engine) Active(r int) bool {
-	rk := &e.Job.Ranks[r]
+	rk := e.Job.Rank(r)
 	return atom.Load32(&rk.Pollers) != 0 && atom.Load32(&rk.Sleepers) == 0
 }
 

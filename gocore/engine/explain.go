@@ -16,7 +16,7 @@ func (e *Engine) Refusal(r int) string {
 // Reach returns the number of ranks that each transport of this process reaches.
 func (e *Engine) Reach() map[string]int {
 	reach := map[string]int{}
-	for r := range e.peers {
+	for r := range e.Size {
 		reach[e.peers[r].via.Name()]++
 	}
 	return reach

@@ -185,7 +185,7 @@ func (e *Engine) Disconnected() bool {
 	if !ok || e.closed.Load() {
 		return true
 	}
-	for r := range e.peers {
+	for r := range e.Size {
 		if e.peers[r].remote && !d.Disconnected(r) && !e.Gone(r) {
 			return false
 		}

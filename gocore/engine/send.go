@@ -177,7 +177,7 @@ func (e *Engine) Drop(owner any, err error) {
 // The caller excludes pollers.
 func (e *Engine) DropOlder(gen uint32, err error) {
 	e.dropQueued(func(q *queued) bool { return int32(q.header.Gen-gen) < 0 }, err)
-	for i := range e.peers {
+	for i := range e.peers[:e.connected.known.Load()] {
 		e.dropOps(&e.peers[i], err)
 	}
 	e.dropOps(&e.loop, err)
@@ -185,7 +185,7 @@ func (e *Engine) DropOlder(gen uint32, err error) {
 
 func (e *Engine) dropQueued(match func(q *queued) bool, err error) {
 	var senders []Sender
-	for i := range e.peers {
+	for i := range e.peers[:e.connected.known.Load()] {
 		e.dequeue(&e.peers[i], func(q *queued) bool {
 			if !match(q) {
 				return true
@@ -239,7 +239,7 @@ func sendGuarded(by how, ep fabric.Endpoint, h *fabric.Header, payload []byte) (
 
 func (e *Engine) count(dst int, p *peer, h *fabric.Header, d uint32) {
 	if h.Flags&FlagUrgent != 0 && dst != e.Rank && !p.remote {
-		atom.Add32(&e.Job.Ranks[dst].Urgent, d)
+		atom.Add32(&e.Job.Rank(dst).Urgent, d)
 	}
 }
 
@@ -249,7 +249,7 @@ func (e *Engine) wakeForUrgent(dst int, p *peer, h *fabric.Header) {
 	if h.Flags&FlagUrgent == 0 || dst == e.Rank || p.remote {
 		return
 	}
-	r := &e.Job.Ranks[dst]
+	r := e.Job.Rank(dst)
 	if atom.Load32(&r.Pollers) == 0 {
 		r.RingProgress()
 	}
@@ -259,7 +259,7 @@ func (e *Engine) wakeForUrgent(dst int, p *peer, h *fabric.Header) {
 // many it sent.
 func (e *Engine) sendQueued() int {
 	moved := 0
-	for dst := range e.peers {
+	for dst := range e.peers[:e.connected.known.Load()] {
 		p := &e.peers[dst]
 		for e.sendNext(dst, p) {
 			moved++
@@ -331,13 +331,14 @@ func (e *Engine) Queued(dst int) int {
 	return len(p.queue)
 }
 
-// Backlog returns the number of queued messages and one-sided operations.
-func (e *Engine) Backlog() int { return int(e.backlog.Load()) }
+// Backlog returns the number of queued messages and one-sided operations, and of links to processes of other jobs that
+// these have not opened yet.
+func (e *Engine) Backlog() int { return int(e.backlog.Load()) + e.connected.links.Waiting() }
 
 // BacklogHopeless reports whether everything that is queued is for ranks that will
 // never receive it.
 func (e *Engine) BacklogHopeless() bool {
-	for dst := range e.peers {
+	for dst := range e.peers[:e.connected.known.Load()] {
 		p := &e.peers[dst]
 		p.mu.Lock()
 		n := len(p.queue) + len(p.ops)

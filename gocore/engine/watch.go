@@ -53,7 +53,7 @@ func (e *Engine) Gone(r int) bool {
 
 // exited reports whether rank r has exited and the job is not being stopped.
 func (e *Engine) exited(r int) bool {
-	if atomic.LoadUint32(&e.Job.Ranks[r].Exit) == 0 {
+	if atomic.LoadUint32(&e.Job.Rank(r).Exit) == 0 {
 		return false
 	}
 	_, _, aborted := e.Job.Aborted()
@@ -72,7 +72,7 @@ func (e *Engine) drained(r int) bool {
 
 // unreachable reports whether the host of rank r has left the job.
 func (e *Engine) unreachable(r int) bool {
-	return atomic.LoadUint32(&e.Job.Ranks[r].Flags)&job.Unreachable != 0
+	return atomic.LoadUint32(&e.Job.Rank(r).Flags)&job.Unreachable != 0
 }
 
 // AwaitVerdict waits until rank r, whose process has ended, is Gone: a call that has found
@@ -93,8 +93,8 @@ func (e *Engine) Lost(r int) bool {
 
 // HowGone returns a description of the end of rank r for an error message.
 func (e *Engine) HowGone(r int) string {
-	rk := &e.Job.Ranks[r]
-	s := fmt.Sprintf("rank %d", r)
+	rk := e.Job.Rank(r)
+	s := e.Name(r)
 	if why := e.peers[r].lost.Load(); why != nil && atomic.LoadUint32(&rk.Exit) == 0 && !e.Finalized(r) {
 		return fmt.Sprintf("the connection to %s is lost: %s", s, *why)
 	}
@@ -130,9 +130,9 @@ func (e *Engine) Broken(rank int, err error) {
 	if rank == e.Rank || !e.peers[rank].lost.CompareAndSwap(nil, &text) {
 		return
 	}
-	log.Debugf("engine", "connection to rank %d: %s", rank, text)
+	log.Debugf("engine", "connection to %s: %s", e.Name(rank), text)
 	go guarded("watcher of peers", func() {
-		rk := &e.Job.Ranks[rank]
+		rk := e.Job.Rank(rank)
 		for until := time.Now().Add(lostTime); time.Now().Before(until); time.Sleep(time.Millisecond) {
 			if e.stop.Load() || e.gone[rank].Load() != 0 || atomic.LoadUint32(&rk.Exit) != 0 || e.Finalized(rank) {
 				return // the watcher reports it
@@ -418,17 +418,17 @@ func (e *Engine) ended(rank int, record func()) {
 		}
 	}
 	deadline := time.Now().Add(verdictTime)
-	if e.Finalized(rank) {
+	if !e.Job.Own(rank) || e.Finalized(rank) {
 		deadline = time.Now().Add(stayTime)
 	}
 	go guarded("watcher of peers", func() {
-		rk := &e.Job.Ranks[rank]
+		rk := e.Job.Rank(rank)
 		record()
-		if e.onEnd != nil {
+		if e.onEnd != nil && e.Job.Own(rank) {
 			e.onEnd(rank)
 		}
 		verdict := func() bool {
-			return e.Job.Head.LauncherPID == 0 || atomic.LoadUint32(&rk.Exit) != 0
+			return e.launcherOf(rank) == 0 || atomic.LoadUint32(&rk.Exit) != 0
 		}
 		for !e.stop.Load() && !verdict() && time.Now().Before(deadline) {
 			time.Sleep(time.Millisecond)
@@ -446,5 +446,5 @@ func (e *Engine) ended(rank int, record func()) {
 
 // Finalized reports whether rank r has finalized.
 func (e *Engine) Finalized(r int) bool {
-	return atomic.LoadUint32(&e.Job.Ranks[r].State) == job.StateFinalized
+	return atomic.LoadUint32(&e.Job.Rank(r).State) == job.StateFinalized
 }

@@ -69,11 +69,16 @@ func (s *Segment) Nodes() int { return int(s.Head.Nodes) }
 // Node returns the number of this node.
 func (s *Segment) Node() int { return int(s.Head.Node) }
 
-// NodeOf returns the number of the node of rank r.
-func (s *Segment) NodeOf(r int) int { return int(s.Ranks[r].Node) }
+// NodeOf returns the number of the node of rank r. Connected processes are on this one.
+func (s *Segment) NodeOf(r int) int {
+	if !s.Own(r) {
+		return s.Node()
+	}
+	return int(s.Ranks[r].Node)
+}
 
 // Local reports whether rank r is on this node.
-func (s *Segment) Local(r int) bool { return s.Ranks[r].Node == s.Head.Node }
+func (s *Segment) Local(r int) bool { return s.NodeOf(r) == s.Node() }
 
 // RanksOf returns the ranks of a node, in ascending order.
 func (s *Segment) RanksOf(node int) (ranks []int) {
@@ -105,7 +110,7 @@ func (s *Segment) SetState(r int, state uint32) {
 
 // SetEnded records that the process of rank r has ended.
 func (s *Segment) SetEnded(r int) {
-	atomic.StoreUint32(&s.Ranks[r].Ended, 1)
+	atomic.StoreUint32(&s.Rank(r).Ended, 1)
 	s.RingAgent()
 }
 

@@ -19,7 +19,7 @@ import (
 
 const (
 	magic   = 0x676f726d61707931 // "gormapy1"
-	version = 8
+	version = 9
 
 	headBytes = 4096
 	// MaxRanks bounds a job; rings are laid out for every pair.
@@ -82,7 +82,9 @@ type Head struct {
 
 	Address    [16]byte // of this node, see SetAddress
 	HasAddress uint32   // 1 once Address is valid
-	_          uint32
+	Connected  uint32   // 1 once a rank is connected to a process of another job
+
+	Parent [128]byte // see SetParent
 }
 
 // WaitRecord describes what a thread of a rank waits for. Seq is odd while a wait
@@ -147,6 +149,11 @@ type Rank struct {
 	Card  card
 
 	AgentCard card // see agents.go
+
+	Announced     uint32 // see connected.go
+	_             [60]byte
+	Announcements [Announcements]Announcement
+	_             [16]byte
 }
 
 // Rank.Flags
@@ -163,6 +170,9 @@ type Segment struct {
 	Head  *Head
 	Ranks []Rank
 	shm   *sys.Segment
+
+	origin    string // the path by which it was opened
+	connected [MaxConnected]atomic.Pointer[Rank]
 }
 
 // Create makes the segment of a job of size ranks on one node.
@@ -247,7 +257,9 @@ func Open(path string) (*Segment, error) {
 		shm.Close()
 		return nil, fmt.Errorf("open job segment %s: made by another version of gormapy (launcher and ranks must be of one installation)", path)
 	}
-	return attach(shm, size), nil
+	s := attach(shm, size)
+	s.origin = path
+	return s, nil
 }
 
 func attach(shm *sys.Segment, size int) *Segment {

@@ -131,8 +131,11 @@ func Run(opt *Options) (int, error) {
 	if err := sys.StartPoller(); err != nil {
 		return 0, err
 	}
-	if status, yes, err := handOver(opt); yes || err != nil {
-		return status, err
+	parent := os.Getenv(parentVariable)
+	if parent == "" {
+		if status, yes, err := handOver(opt); yes || err != nil {
+			return status, err
+		}
 	}
 	tasks, err := plan(opt)
 	if err != nil {
@@ -155,6 +158,9 @@ func Run(opt *Options) (int, error) {
 	}
 	l.messages = newMessageWriter(l.stderr)
 	l.catchSignals()
+	if parent != "" {
+		l.endWithParent()
+	}
 	nodes, err := pretendedNodes(os.Getenv(nodesVariable), len(tasks))
 	if err != nil {
 		return 0, err
@@ -163,6 +169,9 @@ func Run(opt *Options) (int, error) {
 		return 0, err
 	}
 	l.seg = l.segs[0]
+	if err := l.seg.SetParent(parent); err != nil {
+		return 0, err
+	}
 	if l.pmi, err = pmi.NewServer(l.seg.ID(), applications(tasks)); err != nil {
 		return 0, fmt.Errorf("make the PMI-1 server: %w", err)
 	}

@@ -59,7 +59,7 @@ func CommCreateGroup(h, group int64, tag int) (req int64, code Code) {
 		b.msgs = []*p2p.Request{new(p2p.Request)}
 		b.ch.Recv(b.msgs[0], data, members[0], tag)
 	} else {
-		b.binding[0] = binding{ctx: offerCtx(), block: takeBlock(g.ranks)}
+		b.binding[0] = binding{ctx: offerCtx(g.ranks), block: takeBlock(g.ranks)}
 		for _, m := range members[1:] {
 			r := new(p2p.Request)
 			b.msgs = append(b.msgs, r)

@@ -210,7 +210,7 @@ func CommCreate(h, group int64) (req int64, code Code) {
 	color, key := int64(Undefined), int64(0)
 	if i := slices.Index(g.ranks, proc.rank); i >= 0 {
 		if key = int64(i); c.remote == nil {
-			color = int64(g.ranks[0])
+			color = int64(slices.Index(c.group.ranks, g.ranks[0]))
 		} else {
 			color = 0 // the groups of both sides make one intercommunicator
 		}
@@ -221,7 +221,7 @@ func CommCreate(h, group int64) (req int64, code Code) {
 // takeBlock reserves a barrier block for ranks. It returns -1 if there is none, or they do
 // not all share memory; their barriers and small collectives use messages then.
 func takeBlock(ranks []int) int64 {
-	if len(ranks) < 2 || !proc.eng.AllLocal(ranks) {
+	if len(ranks) < 2 || !proc.eng.AllLocal(ranks) || spans(ranks) {
 		return -1
 	}
 	return int64(proc.seg.TakeBlock())

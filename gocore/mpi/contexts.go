@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"math/bits"
+	"math/rand/v2"
 	"sync"
 
 	"gormapy/gocore/errs"
@@ -13,9 +14,13 @@ import (
 // communicator draws, and tells the others. It is the first one, or the leader that
 // Create_intercomm was given.
 //
+// The contexts of communicators with processes of several jobs, and of windows on them, are random numbers with the highest bit
+// set. That one of them is in use already, at a process that is to be a member, is not probable (once in 200 million, for one
+// communicator) and is an error.
+//
 // A number is used again once the communicator that had it is freed on this rank, at the
 // earliest after all other numbers have had their turn. In a job of 65,536 ranks each can
-// be the first of 8,190 communicators at a time.
+// be the first of 4,094 communicators at a time.
 type contexts struct {
 	rank    uint32
 	numbers uint32 // how many numbers a rank has: a power of two
@@ -27,6 +32,9 @@ type contexts struct {
 // ctxWidth is the width of a context in bits. Messages have three more, for the channels of a
 // communicator.
 const ctxWidth = 29
+
+// spanning is the highest bit of the contexts of communicators with processes of several jobs.
+const spanning = 1 << (ctxWidth - 1)
 
 // The channels of a communicator.
 const (
@@ -51,7 +59,7 @@ const (
 
 // init makes c draw for a rank of a job of size ranks.
 func (c *contexts) init(rank, size int) {
-	c.rank, c.numbers, c.last = uint32(rank), 1<<(ctxWidth-bits.Len(uint(size-1))), selfNumber
+	c.rank, c.numbers, c.last = uint32(rank), 1<<(ctxWidth-1-bits.Len(uint(size-1))), selfNumber
 }
 
 // self returns the context of this rank's COMM_SELF.
@@ -73,14 +81,28 @@ func (c *contexts) draw(used func(ctx uint32) bool) (uint32, *errs.Error) {
 		c.rank, max(c.numbers, firstNumber)-firstNumber)
 }
 
+// inUse reports whether a communicator of this process has context ctx.
+func inUse(ctx uint32) (used bool) {
+	comms.each(func(_ int64, c *Comm) { used = used || c.ctx == ctx })
+	return used
+}
+
+// newSpanningCtx draws the context of a communicator with processes of several jobs.
+func newSpanningCtx() uint32 {
+	for {
+		if ctx := rand.Uint32N(spanning) | spanning; !inUse(ctx) {
+			return ctx
+		}
+	}
+}
+
 // newCtx draws the context of a communicator.
 func newCtx() (uint32, *errs.Error) {
 	var taken map[uint32]struct{}
 	return proc.contexts.draw(func(ctx uint32) (used bool) {
 		if taken == nil { // the first candidate, which hardly ever is
-			comms.each(func(_ int64, c *Comm) { used = used || c.ctx == ctx })
 			taken = map[uint32]struct{}{}
-			return used
+			return inUse(ctx)
 		}
 		if len(taken) == 0 {
 			comms.each(func(_ int64, c *Comm) { taken[c.ctx] = struct{}{} })
@@ -93,8 +115,11 @@ func newCtx() (uint32, *errs.Error) {
 // noCtx is the proposal of a rank that could not draw a context.
 const noCtx = -1
 
-// offerCtx returns the context that this rank proposes, noCtx if it has none.
-func offerCtx() int64 {
+// offerCtx returns the context that this rank proposes for a communicator of some of these processes, noCtx if it has none.
+func offerCtx(world []int) int64 {
+	if spans(world) {
+		return int64(newSpanningCtx())
+	}
 	ctx, e := newCtx()
 	if e != nil {
 		return noCtx
@@ -107,5 +132,9 @@ func takeCtx(proposed int64, rank int) (uint32, *errs.Error) {
 	if proposed == noCtx {
 		return 0, errs.New(errs.Other, "world rank %d, the first rank or a leader of the new communicator, was to number it, and has numbered as many as it can in a job of this size: free those that are not needed any more", rank)
 	}
-	return uint32(proposed), nil
+	ctx := uint32(proposed)
+	if ctx&spanning != 0 && inUse(ctx) {
+		return 0, errs.New(errs.Other, "the context %#x, drawn at random for a new communicator with processes of several jobs, is in use: make the communicator again", ctx)
+	}
+	return ctx, nil
 }

@@ -23,7 +23,7 @@ var madeTogether = coll.Call{Kind: coll.KindComm, Bytes: -1}
 // intracommunicator, a broadcast of its barrier block on the new one. choose returns the new communicator's group, as ranks
 // of the union in their new order, and its remote group if it has one; no group: this rank gets COMM_NULL.
 func (c *Comm) derive(color, key int64, choose func(all []proposal) (local, remote []int)) *sequence {
-	mine := []proposal{{offerCtx(), color, key}}
+	mine := []proposal{{offerCtx(c.union()), color, key}}
 	all := make([]proposal, len(c.union()))
 	var n *Comm
 	block := []int64{-1}
@@ -66,8 +66,8 @@ func (c *Comm) derive(color, key int64, choose func(all []proposal) (local, remo
 func (c *Comm) part(all []proposal, local, remote []int) (*Comm, *errs.Error) {
 	world := c.union()
 	drawer := local[0]
-	if len(remote) > 0 && world[remote[0]] < world[drawer] {
-		drawer = remote[0]
+	if len(remote) > 0 {
+		drawer = min(drawer, remote[0])
 	}
 	ctx, e := takeCtx(all[drawer].ctx, world[drawer])
 	if e != nil {
@@ -75,7 +75,7 @@ func (c *Comm) part(all []proposal, local, remote []int) (*Comm, *errs.Error) {
 	}
 	g, me := c.worldGroup(local), slices.Index(local, c.coll.Rank)
 	if len(remote) > 0 {
-		return newIntercomm(ctx, g, c.worldGroup(remote), me), nil
+		return newIntercomm(ctx, g, c.worldGroup(remote), me, drawer != local[0]), nil
 	}
 	return newComm(ctx, g, me, -1), nil
 }

@@ -26,7 +26,7 @@ func (m *meetingModel) call(i int) {
 	}
 	m.calls[i]++
 	m.leaders[i] = greeting{number: int64(10*(i+1) + m.calls[i])}
-	m.channels[1-i] = append(m.channels[1-i], []int64{cardNumber: m.leaders[i].number, cardDrawer: int64(i), cardRanks: int64(i)})
+	m.channels[1-i] = append(m.channels[1-i], []int64{cardNumber: m.leaders[i].number, cardDrawer: int64(i), cardGroup: int64(i)})
 }
 
 func (m *meetingModel) receive(i int) {

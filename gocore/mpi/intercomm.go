@@ -9,14 +9,15 @@ import (
 
 // Intercommunicators. Both groups have one context. In its first channel a rank is its rank in its own group, and
 // the ranks of World are those of the other group, so that messages go from one group to the other. In its second channel the
-// ranks are those of the union: first the group of the lower world rank of both groups' first ranks, then the other. It
+// ranks are those of the union: first one group, then the other, in an order on which all agree. It
 // carries collectives (coll.Sides), and what makes communicators of this one.
 
 // newIntercomm makes the intercommunicator with context ctx on this process, which is the given rank of the local group.
-func newIntercomm(ctx uint32, local, remote *Group, rank int) *Comm {
+// remoteFirst reports whether the remote group is the first one of the union.
+func newIntercomm(ctx uint32, local, remote *Group, rank int, remoteFirst bool) *Comm {
 	c := &Comm{ctx: ctx, group: local, remote: remote, rank: rank, size: len(local.ranks), block: -1}
 	low, high := local, remote
-	if remote.ranks[0] < local.ranks[0] {
+	if remoteFirst {
 		low, high = remote, local
 	}
 	s := &coll.Sides{Local: places(len(local.ranks), 0), Remote: places(len(remote.ranks), len(local.ranks)), Me: rank}

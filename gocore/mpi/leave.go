@@ -167,6 +167,8 @@ func (r *Request) uses(c *Comm) bool {
 		return contextOf(o.ch.Ctx) == c.ctx && !o.Advance()
 	case *meeting:
 		return (o.local == c || o.peer == c) && !o.Advance()
+	case *connecting:
+		return o.c == c && !o.Advance()
 	case *partitionedSend:
 		return contextOf(o.ch.Ctx) == c.ctx && !o.Advance()
 	case *partitionedRecv:

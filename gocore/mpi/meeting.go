@@ -19,7 +19,7 @@ import (
 //
 // # How leaders meet
 //
-// A leader first sends its card: a number that it uses once, a context, and the world ranks of its group. It answers each
+// A leader first sends its card: a number that it uses once, a context, one for processes of several jobs, and the identities of its group. It answers each
 // card that it gets by a message with the card's number. It has met the other one when it has a card, and an answer to its own.
 // What a call left in the channel that Ctrl-C ended does not confuse the next one: a later card replaces an
 // earlier one, because messages of one tag arrive in order, and answers to other cards are ignored. A leader that is
@@ -29,7 +29,7 @@ import (
 type notice struct {
 	ctx    int64 // chosen; noCtx if there is none
 	drawer int64 // world rank of the leader whose context it is
-	ranks  int64 // of the remote group; 0: the leaders could not meet
+	words  int64 // of the identities of the remote group; 0: the leaders could not meet
 	class  int64 // then the class of the leader's error
 }
 
@@ -40,18 +40,19 @@ type greeting struct {
 	answered bool    // the own card
 }
 
-// The words of a card; the world ranks of the group follow. An answer has two words: 0 and the card's number.
+// The words of a card; the identities of the group follow. An answer has two words: 0 and the card's number.
 const (
 	cardNumber = iota // above 0
 	cardContext
+	cardSpanning
 	cardDrawer
-	cardRanks
+	cardGroup
 )
 
 // take takes a message, and returns the answer to it, if there is one.
 func (g *greeting) take(message []int64) (answer []int64) {
 	switch {
-	case len(message) > cardRanks && message[cardNumber] > 0:
+	case len(message) > cardGroup && message[cardNumber] > 0:
 		g.card = slices.Clone(message)
 		return []int64{0, message[cardNumber]}
 	case len(message) == 2 && message[0] == 0:
@@ -88,8 +89,9 @@ type meeting struct {
 	gen      uint32
 	failed   *errs.Error
 
+	spans  bool     // the groups have processes of several jobs
 	chosen []notice // one
-	remote []int64  // world ranks of the remote group
+	remote []int64  // identities of the remote group
 }
 
 // CommCreateIntercomm begins to make an intercommunicator of the group of h, whose rank localLeader is the leader, and
@@ -130,11 +132,9 @@ func (m *meeting) lead(peer int64, remoteLeader int) (e *errs.Error) {
 	m.ch = m.peer.meetings.get(func() *p2p.Channel { return m.peer.sibling(channelMeetings) })
 	m.gen = m.ch.Generation()
 	m.greeting.number = cards.Add(1)
-	m.mine = []int64{cardNumber: m.greeting.number, cardContext: offerCtx(), cardDrawer: int64(proc.rank)}
-	for _, r := range m.local.group.ranks {
-		m.mine = append(m.mine, int64(r))
-	}
-	m.arriving = make([]int64, cardRanks+proc.size)
+	m.mine = append([]int64{cardNumber: m.greeting.number, cardContext: offerCtx(nil), cardSpanning: int64(newSpanningCtx()), cardDrawer: int64(proc.rank)},
+		identities(m.local.group.ranks)...)
+	m.arriving = make([]int64, cardGroup+identityWords*proc.eng.Places())
 	return nil
 }
 
@@ -184,11 +184,10 @@ func (m *meeting) met() *errs.Error {
 		return nil
 	}
 	m.over = true
-	m.remote = m.greeting.card[cardRanks:]
-	if slices.ContainsFunc(m.remote, func(r int64) bool { return r < 0 || r >= int64(proc.size) }) {
-		return errs.New(errs.Other, "Create_intercomm: the other leader's group has world ranks %v, and the job has %d ranks", m.remote, proc.size)
-	}
-	return nil
+	m.remote = m.greeting.card[cardGroup:]
+	numbers, e := numbersOf(m.remote)
+	m.spans = spans(numbers) || spans(m.local.group.ranks)
+	return e
 }
 
 // await posts the receive of the next message, under mu.
@@ -230,30 +229,38 @@ func (m *meeting) broadcast(s *sequence, k, leader int) *coll.Op {
 		c.coll.Calling(madeTogether)
 		return c.coll.Bcast(bytesOf(m.chosen), leader)
 	case 1:
-		if m.chosen[0].ranks == 0 {
+		if m.chosen[0].words == 0 {
 			if s.err = m.failed; s.err == nil {
 				s.err = errs.New(errs.Class(m.chosen[0].class), "Create_intercomm can't complete: rank %d of the communicator, the leader, could not meet the other leader (its own error says why)", leader)
 			}
 			return nil
 		}
 		if !m.leads {
-			m.remote = make([]int64, m.chosen[0].ranks)
+			m.remote = make([]int64, m.chosen[0].words)
 		}
 		c.coll.Calling(madeTogether)
 		return c.coll.Bcast(bytesOf(m.remote), leader)
 	}
-	remote := &Group{}
-	for _, r := range m.remote {
-		if remote.ranks = append(remote.ranks, int(r)); slices.Contains(c.group.ranks, int(r)) {
-			s.err = errs.New(errs.Comm, "Create_intercomm: world rank %d is in both groups, which have to be disjoint", r)
-			return nil
+	s.result, s.err = c.joinGroups("Create_intercomm", m.chosen[0].ctx, int(m.chosen[0].drawer), m.remote)
+	return nil
+}
+
+// joinGroups makes the intercommunicator of the group of c and the group of these identities. It returns the handle.
+func (c *Comm) joinGroups(call string, ctx int64, drawer int, group []int64) (int64, *errs.Error) {
+	remote, e := numbersOf(group)
+	if e != nil {
+		return 0, e
+	}
+	for _, r := range remote {
+		if slices.Contains(c.group.ranks, r) {
+			return 0, errs.New(errs.Comm, "%s: %s is in both groups, which have to be disjoint", call, proc.eng.Name(r))
 		}
 	}
-	var ctx uint32
-	if ctx, s.err = takeCtx(m.chosen[0].ctx, int(m.chosen[0].drawer)); s.err == nil {
-		s.result = comms.add(newIntercomm(ctx, c.group, remote, c.rank))
+	taken, e := takeCtx(ctx, drawer)
+	if e != nil {
+		return 0, e
 	}
-	return nil
+	return comms.add(newIntercomm(taken, c.group, &Group{remote}, c.rank, precedes(group, identities(c.group.ranks[:1])))), nil
 }
 
 // choice is what the leader tells its group.
@@ -261,11 +268,14 @@ func (m *meeting) choice() notice {
 	if m.failed != nil {
 		return notice{ctx: noCtx, class: int64(m.failed.Class)}
 	}
-	from := m.mine
-	if m.remote[0] < int64(m.local.group.ranks[0]) {
+	from, ctx := m.mine, cardContext
+	if precedes(m.remote, m.mine[cardGroup:]) {
 		from = m.greeting.card
 	}
-	return notice{ctx: from[cardContext], drawer: from[cardDrawer], ranks: int64(len(m.remote))}
+	if m.spans {
+		ctx = cardSpanning
+	}
+	return notice{ctx: from[ctx], drawer: from[cardDrawer], words: int64(len(m.remote))}
 }
 
 // Check returns why the operation can't complete. If the other leader can't be reached any more, the

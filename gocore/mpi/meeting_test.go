@@ -19,14 +19,14 @@ func TestTheLeaderOfTheFirstGroupDraws(t *testing.T) {
 		drawer int64
 		ctx    int64
 	}{
-		"own":   {[]int{1, 2}, []int64{3, 0}, 2, noCtx},
-		"other": {[]int{3, 2}, []int64{1, 4}, 4, left},
+		"own":   {[]int{1, 2}, identity(3, 0), 2, noCtx},
+		"other": {[]int{3, 2}, identity(1, 4), 4, left},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &meeting{local: &Comm{group: &Group{ranks: c.local}}, remote: c.remote,
-				mine: []int64{cardContext: noCtx, cardDrawer: 2}, greeting: greeting{card: []int64{cardContext: left, cardDrawer: 4}}}
+				mine: append([]int64{cardContext: noCtx, cardDrawer: 2}, identity(c.local...)...), greeting: greeting{card: []int64{cardContext: left, cardDrawer: 4}}}
 			told := m.choice()
-			assert.Equal(t, notice{ctx: c.ctx, drawer: c.drawer, ranks: 2}, told)
+			assert.Equal(t, notice{ctx: c.ctx, drawer: c.drawer, words: 2 * identityWords}, told)
 			ctx, e := takeCtx(told.ctx, int(told.drawer))
 			if c.ctx != noCtx {
 				assert.Nil(t, e)
@@ -37,6 +37,14 @@ func TestTheLeaderOfTheFirstGroupDraws(t *testing.T) {
 			assert.Contains(t, e.Error(), "world rank 2, the first rank or a leader of the new communicator, was to number it")
 		})
 	}
+}
+
+// identity returns the identities of ranks of one job.
+func identity(ranks ...int) (words []int64) {
+	for _, r := range ranks {
+		words = append(words, 1, 2, int64(r), 3, 4)
+	}
+	return words
 }
 
 // A leader that could not meet the other one tells its group the class of its error.

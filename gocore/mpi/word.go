@@ -102,7 +102,7 @@ func WordSleepers(h int64, rank int) (at unsafe.Pointer) {
 	if e != nil || rank < 0 || rank >= win.Size {
 		return nil
 	}
-	return unsafe.Pointer(&proc.eng.Job.Ranks[win.World[rank]].Sleepers)
+	return unsafe.Pointer(&proc.eng.Job.Rank(win.World[rank]).Sleepers)
 }
 
 // WordRing wakes a rank's sleeping callers; those of all ranks if rank is negative.
@@ -114,11 +114,11 @@ func WordRing(h int64, rank int) {
 		return
 	}
 	if rank >= 0 {
-		proc.eng.Job.Ranks[win.World[rank]].Ring()
+		proc.eng.Job.Rank(win.World[rank]).Ring()
 		return
 	}
 	for _, r := range win.World {
-		proc.eng.Job.Ranks[r].Ring()
+		proc.eng.Job.Rank(r).Ring()
 	}
 }
 

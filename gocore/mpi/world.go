@@ -39,6 +39,8 @@ type process struct {
 	agent    nodeAgent
 
 	contexts contexts
+	spawned  spawned
+	parent   int64 // the intercommunicator with the processes that have spawned this job; 0: none have
 
 	monitor *monitor.Monitor // nil under gormapy's launcher, which monitors the job
 }
@@ -133,9 +135,13 @@ func Init() (code Code) {
 	if place.Watch != nil {
 		place.Watch(n.onEvent)
 	}
+	n.eng.OnUsed(names)
 	n.monitor.AwaitHome()
 	n.seg.SetState(n.rank, job.StateReady)
 	state.Store(stateReady)
+	if port := n.seg.Parent(); port != "" {
+		return n.meetParent(port)
+	}
 	return 0
 }
 
@@ -267,6 +273,11 @@ func Finalize(wait bool) (code Code) {
 			proc.eng.Disconnect()
 			err = proc.eng.Wait(finalizing.why, proc.eng.Disconnected, nil)
 		}
+		if err == nil {
+			if err = proc.eng.Wait(finalizing.why, proc.spawned.ended, nil); err == engine.ErrInterrupted {
+				return Interrupted
+			}
+		}
 		if _, _, aborted := proc.seg.Aborted(); err == engine.ErrInterrupted && !aborted && job.Now()-finalizing.start < finalizeLimit {
 			return Interrupted
 		}
@@ -274,6 +285,7 @@ func Finalize(wait bool) (code Code) {
 	if failed.Load() {
 		proc.fails("ended with exit status 1", 1)
 	}
+	proc.spawned.end()
 	proc.seg.SetState(proc.rank, job.StateFinalized)
 	if a := proc.agent.take(); a != nil && (failed.Load() || !exitReported.Load()) {
 		if wait && !failed.Load() && proc.awaitNode() == engine.ErrInterrupted {

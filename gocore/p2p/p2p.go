@@ -51,8 +51,8 @@ type P2P struct {
 
 // New returns the layer and sets the handlers of its kinds of messages.
 func New(e *engine.Engine) *P2P {
-	p := &P2P{eng: e, queues: map[uint32]*queue{}, byID: map[uint64]*Request{}, timings: make([]timings, e.Size),
-		credits: make([]credit, e.Size), creditLimit: creditLimit(e.Size)}
+	p := &P2P{eng: e, queues: map[uint32]*queue{}, byID: map[uint64]*Request{}, timings: make([]timings, e.Places()),
+		credits: make([]credit, e.Places()), creditLimit: creditLimit(e.Size)}
 	e.Handle(fabric.KindEager, p.onMessage)
 	e.Handle(fabric.KindRTS, p.onMessage)
 	e.Handle(fabric.KindCTS, p.onCTS)
@@ -61,6 +61,7 @@ func New(e *engine.Engine) *P2P {
 	e.Handle(fabric.KindCredit, p.onCredit)
 	e.Handle(fabric.KindCall, p.onTold)
 	e.SetPlacer(fabric.KindData, p.placeData)
+	e.OnForget(func(n int) { p.credits[n], p.timings[n] = credit{}, timings{} })
 	return p
 }
 

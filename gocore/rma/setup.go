@@ -84,7 +84,7 @@ func (m *RMA) emptyWin(s *Setup, d *Desc) *Win {
 	d.Size = int32(n)
 	w.SetNoLocks(s.Offers[s.Rank].Hints&HintNoLocks != 0)
 	for _, r := range s.World {
-		w.ranks = append(w.ranks, &m.eng.Job.Ranks[r])
+		w.ranks = append(w.ranks, m.eng.Job.Rank(r))
 	}
 	w.pscw.init(s.Rank, w.ranks, func(r int) bool { return m.eng.Gone(s.World[r]) }, s.Segment.Mem, s.layout.inbox)
 	w.pscw.tell = w.tellRemote

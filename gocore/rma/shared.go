@@ -27,7 +27,7 @@ func (m *RMA) share(r, fd int, off, n uint64) unsafe.Pointer {
 	if !known {
 		a.mu.Lock()
 		if p, known = a.peers[r]; !known {
-			peer := &m.eng.Job.Ranks[r]
+			peer := m.eng.Job.Rank(r)
 			if p, _ = arena.OpenPeer(peer.PID(), fd); atomic.LoadUint32(&peer.Ended) != 0 {
 				p = nil // the pid may be another process's by now
 			}
@@ -43,6 +43,18 @@ func (m *RMA) share(r, fd int, off, n uint64) unsafe.Pointer {
 		return nil
 	}
 	return at
+}
+
+// forgetProcess closes what belongs to a process of another job that nothing names any more.
+func (m *RMA) forgetProcess(number int) {
+	delete(m.placements, number)
+	a := &m.arenas
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if p := a.peers[number]; p != nil {
+		p.Close()
+	}
+	delete(a.peers, number)
 }
 
 // MapShared maps the parts that lie in the ranks' arenas, for a window over memory of

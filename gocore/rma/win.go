@@ -63,6 +63,7 @@ func New(e *engine.Engine) *RMA {
 		m.deaths.Add(1)
 		e.Job.Ranks[e.Rank].RingProgress() // lock proxies may wait for the one that died
 	})
+	e.OnForget(m.forgetProcess)
 	e.AddPollHook(m.serveLockProxies)
 	e.SetPlacer(fabric.KindPut, m.placePut)
 	e.SetPlacer(fabric.KindGetData, m.placeGetData)

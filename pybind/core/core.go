@@ -7,6 +7,7 @@
 package core
 
 import (
+	"encoding/hex"
 	"fmt"
 	"os"
 
@@ -141,6 +142,48 @@ func CommCreateIntercomm(comm int64, localLeader int, peer int64, remoteLeader, 
 // IntercommMerge begins to make an intracommunicator of both groups.
 func IntercommMerge(comm int64, high bool) int64 { return handle(mpi.IntercommMerge(comm, high)) }
 
+// CommAccept begins to accept another group at a port of the root.
+func CommAccept(comm int64, root int, port string) int64 {
+	return handle(mpi.CommAccept(comm, root, port))
+}
+
+// CommConnect begins to connect to the group that accepts at a port.
+func CommConnect(comm int64, root int, port string) int64 {
+	return handle(mpi.CommConnect(comm, root, port))
+}
+
+// CommJoin begins to connect this process and the one at the other end of a socket.
+func CommJoin(fd int) int64 { return handle(mpi.CommJoin(fd)) }
+
+// CommSpawn begins to spawn n processes. At the root, args is the command line of mpiexec that starts them, and environ their
+// environment: strings that end with a NUL, all in hexadecimal digits.
+func CommSpawn(comm int64, root, n int, args, environ string) int64 {
+	a, _ := hex.DecodeString(args)
+	e, _ := hex.DecodeString(environ)
+	return handle(mpi.CommSpawn(comm, root, n, string(a), string(e)))
+}
+
+// CommParent returns the intercommunicator with the processes that have spawned this one, 0 if there is none.
+func CommParent() int64 { return mpi.CommParent() }
+
+// OpenPort opens a port and returns its name, or "error CODE".
+func OpenPort() string { return text(mpi.OpenPort()) }
+
+// ClosePort closes a port.
+func ClosePort(name string) int { return -mpi.ClosePort(name) }
+
+// PublishName makes a port known by a name.
+func PublishName(service, port string) int { return -mpi.PublishName(service, port) }
+
+// UnpublishName ends that.
+func UnpublishName(service string) int { return -mpi.UnpublishName(service) }
+
+// LookupName returns the port of a published name in hexadecimal digits, or "error CODE".
+func LookupName(service string) string {
+	port, code := mpi.LookupName(service)
+	return text(hex.EncodeToString([]byte(port)), code)
+}
+
 // CommDisconnect begins to free a communicator once all that was started in it is complete.
 func CommDisconnect(comm int64) int64 { return handle(mpi.CommDisconnect(comm)) }
 
@@ -203,6 +246,13 @@ func handle(h int64, code mpi.Code) int64 {
 		return -int64(code)
 	}
 	return h
+}
+
+func text(s string, code mpi.Code) string {
+	if code != 0 {
+		return fmt.Sprintf("error %d", code)
+	}
+	return s
 }
 
 func pair(a, b int64, code mpi.Code) string {

@@ -39,5 +39,5 @@
 // threads of a process share a sender under a mutex and a receiver under the
 // engine's poll lock.
 //
-// It may import fabric, job, settings, sys and sys/atom.
+// It may import fabric, job, log, settings, sys and sys/atom.
 package shm

@@ -38,15 +38,25 @@ func (t *Transport) Name() string { return "shm" }
 
 // Caps implements fabric.Transport.
 func (t *Transport) Caps() fabric.Caps {
-	return fabric.Caps{MaxShort: maxPayload(int(t.seg.Head.RingBytes)), Piece: min(piece, maxPayload(int(t.seg.Head.RingBytes))), MaxRuns: sys.MaxRuns, OneSided: t.copy, Mappable: true, Synchronous: true, Ordered: true}
+	return caps(int(t.seg.Head.RingBytes), t.copy)
+}
+
+// caps returns the capabilities of a transport with rings of this size.
+func caps(ring int, copies bool) fabric.Caps {
+	return fabric.Caps{MaxShort: maxPayload(ring), Piece: min(piece, maxPayload(ring)), MaxRuns: sys.MaxRuns, OneSided: copies, Mappable: true, Synchronous: true, Ordered: true}
 }
 
 // Refusal implements fabric.Explainer.
 func (t *Transport) Refusal(peer int) string {
-	if !t.copy {
+	return refusal(t.copy, &t.seg.Ranks[peer])
+}
+
+// refusal returns why the kernel does not copy from or to a peer, "" if it does.
+func refusal(copies bool, peer *job.Rank) string {
+	if !copies {
 		return "GORMAPY_ONE_COPY=0"
 	}
-	pid := t.seg.Ranks[peer].PID()
+	pid := peer.PID()
 	if pid == 0 {
 		return "it has not initialised MPI yet"
 	}
@@ -58,7 +68,7 @@ func (t *Transport) Connect(peer int) (fabric.Endpoint, error) {
 	if peer < 0 || peer >= len(t.in) || peer == t.rank {
 		return nil, fmt.Errorf("connect to rank %d: there are ranks 0 to %d, and this is rank %d", peer, len(t.in)-1, t.rank)
 	}
-	return &endpoint{t: t, peer: &t.seg.Ranks[peer], ring: newRing(t.seg.Ring(t.rank, peer))}, nil
+	return &endpoint{copies: t.copy, peer: &t.seg.Ranks[peer], ring: newRing(t.seg.Ring(t.rank, peer))}, nil
 }
 
 // Register implements fabric.Transport. It has nothing to do: the kernel checks
@@ -84,12 +94,15 @@ func (t *Transport) Poll(sink fabric.Sink) int {
 		if *(*uint32)(r.at(r.pos)) == 0 { // the usual case, without a closure
 			continue
 		}
-		for i := 0; i < pollBatch; i++ {
-			if !r.receive(func(h *fabric.Header, payload []byte) { sink.Deliver(src, h, payload) }) {
-				break
-			}
-			n++
-		}
+		n += r.deliver(func(h *fabric.Header, payload []byte) { sink.Deliver(src, h, payload) })
+	}
+	return n
+}
+
+// deliver passes messages to a function, up to pollBatch of them, and returns their number.
+func (r *ring) deliver(to func(h *fabric.Header, payload []byte)) (n int) {
+	for n < pollBatch && r.receive(to) {
+		n++
 	}
 	return n
 }
@@ -106,10 +119,10 @@ func (r region) Key() fabric.RemoteKey { return fabric.RemoteKey{Addr: uint64(ui
 func (r region) Close() error          { return nil }
 
 type endpoint struct {
-	t    *Transport
-	peer *job.Rank
-	mu   sync.Mutex
-	ring ring
+	copies bool // one-sided copies through the kernel are on
+	peer   *job.Rank
+	mu     sync.Mutex
+	ring   ring
 }
 
 // Send implements fabric.Endpoint.
@@ -167,7 +180,7 @@ func (e *endpoint) GetRuns(local unsafe.Pointer, _ uint64, runs []fabric.Run, _ 
 // peer and so frees the id; if another process reaps it, such as a shell around
 // the peer, an engine sets Ended within a millisecond.
 func (e *endpoint) refusal() error {
-	if !e.t.copy {
+	if !e.copies {
 		return fabric.ErrUnsupported
 	}
 	if atomic.LoadUint32(&e.peer.Ended) != 0 {

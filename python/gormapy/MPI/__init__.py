@@ -11,6 +11,7 @@ from .commlock import _comm_lock, _comm_lock_table, _commctx_inter, _commctx_int
 from .constants import *
 from .datarep import Register_datarep
 from .datatype import DATATYPE_NULL, Datatype
+from .dynamic import Close_port, Lookup_name, Open_port, Publish_name, Unpublish_name
 from .environment import (
     Aint_add,
     Aint_diff,
@@ -62,16 +63,7 @@ from .info import INFO_ENV, INFO_NULL, Info
 from .intercomm import Intercomm
 from .intracomm import COMM_SELF, COMM_WORLD, Intracomm
 from .message import MESSAGE_NO_PROC, MESSAGE_NULL, Message
-from .missing import (
-    Close_port,
-    Get_abi_fortran_info,
-    Get_abi_info,
-    Get_abi_version,
-    Lookup_name,
-    Open_port,
-    Publish_name,
-    Unpublish_name,
-)
+from .missing import Get_abi_fortran_info, Get_abi_info, Get_abi_version
 from .op import (
     BAND,
     BOR,

@@ -15,6 +15,7 @@ from .group import Group
 from .handle import Handle, adopt, expect, named
 from .info import INFO_NULL, Info
 from .missing import CommCalls
+from .msgbuffer import index
 from .naming import Attributed, Named
 from .objcomm import ObjectCollectives, ObjectMessages
 from .p2p import PointToPoint
@@ -330,7 +331,13 @@ class Comm(
     @classmethod
     def Get_parent(cls) -> Intercomm:
         """Return the parent intercommunicator for this process."""
-        return _subclasses["Intercomm"]()  # only launchers start processes
+        return _subclasses["Intercomm"]._wrap(core.CommParent())
+
+    @classmethod
+    def Join(cls, fd: int) -> Intercomm:
+        """Interconnect two processes connected by a socket."""
+        request = core.CommJoin(index(fd, "Join: fd"))
+        return _subclasses["Intercomm"]._wrap(fast.result(check(request)))
 
     def _attribute(self, keyval):
         if keyval == constants.TAG_UB:

@@ -107,6 +107,13 @@ def fields(answer):
     return [int(field) for field in answer.split()]
 
 
+def text(answer):
+    """Return a result of the core that is text, or raise the error if it is an error code."""
+    if answer.startswith("error "):
+        raise Exception(int(answer.split()[1]))
+    return answer
+
+
 # Error codes and classes
 # -----------------------
 

@@ -11,12 +11,12 @@ from .collinit import PersistentScans
 from .comm import _WORLD, Comm, _subclasses
 from .commlock import _comm_lock
 from .constants import UNDEFINED
+from .dynamic import Connecting
 from .exception import check
 from .graph import Edges, Graph, edge_list
 from .grid import Grid
 from .handle import expect, named
 from .info import INFO_NULL
-from .missing import IntracommCalls
 from .msgbuffer import index
 from .objcomm import ObjectScans
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .topocomm import Cartcomm, Distgraphcomm, Graphcomm
 
 
-class Intracomm(Scans, PersistentScans, ObjectScans, IntracommCalls, Comm):
+class Intracomm(Scans, PersistentScans, ObjectScans, Connecting, Comm):
     """Communicator of one group of processes."""
 
     _groups = 1

@@ -89,7 +89,7 @@ def overlapping_groups():
     left, right = (world.Create_group(world.group.Incl(group), tag) for tag, group in enumerate(([0, 1], [1, 2])))
     for comm, leader, other in ((left, 0, 2), (right, 1, 0)):
         if comm:
-            with fails(MPI.ERR_COMM, "world rank 1 is in both groups"):
+            with fails(MPI.ERR_COMM, "rank 1 is in both groups"):
                 comm.Create_intercomm(leader, world, other, 5)
             comm.Free()
 
