@@ -51,8 +51,12 @@ func (e *Engine) Gone(r int) bool {
 	return true
 }
 
-// exited reports whether rank r has exited and the job is not being stopped.
+// exited reports whether rank r has exited and the job is not being stopped. A process of another job that has finalized
+// counts as one that has exited: it may wait for the end of this process, which it has spawned.
 func (e *Engine) exited(r int) bool {
+	if !e.Job.Own(r) && e.Finalized(r) {
+		return true
+	}
 	if atomic.LoadUint32(&e.Job.Rank(r).Exit) == 0 {
 		return false
 	}

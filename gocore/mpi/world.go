@@ -273,11 +273,6 @@ func Finalize(wait bool) (code Code) {
 			proc.eng.Disconnect()
 			err = proc.eng.Wait(finalizing.why, proc.eng.Disconnected, nil)
 		}
-		if err == nil {
-			if err = proc.eng.Wait(finalizing.why, proc.spawned.ended, nil); err == engine.ErrInterrupted {
-				return Interrupted
-			}
-		}
 		if _, _, aborted := proc.seg.Aborted(); err == engine.ErrInterrupted && !aborted && job.Now()-finalizing.start < finalizeLimit {
 			return Interrupted
 		}
@@ -285,8 +280,11 @@ func Finalize(wait bool) (code Code) {
 	if failed.Load() {
 		proc.fails("ended with exit status 1", 1)
 	}
-	proc.spawned.end()
 	proc.seg.SetState(proc.rank, job.StateFinalized)
+	if wait && !failed.Load() && proc.eng.Wait(finalizing.why, proc.spawned.ended, nil) == engine.ErrInterrupted {
+		return Interrupted
+	}
+	proc.spawned.end()
 	if a := proc.agent.take(); a != nil && (failed.Load() || !exitReported.Load()) {
 		if wait && !failed.Load() && proc.awaitNode() == engine.ErrInterrupted {
 			return Interrupted

@@ -26,6 +26,20 @@ def install(under_launcher):
         atexit.register(lambda: _interrupted and _end_by_interrupt())
 
 
+def mark_failures():
+    """Record unhandled exceptions of a process that no launcher has started: it does not wait for what it has spawned."""
+    hook = sys.excepthook
+    if hook is _report or getattr(hook, "_marks", False):
+        return
+
+    def marked(kind, value, tb):
+        core.MarkFailed()
+        hook(kind, value, tb)
+
+    marked._marks = True
+    sys.excepthook = marked
+
+
 def _trim(tb):
     trimmed = tb
     while trimmed is not None and trimmed.tb_frame.f_code.co_filename in _hidden_files:

@@ -1,6 +1,7 @@
 """Run an mpi4py program with gormapy: ``python -m gormapy.run script.py``.
 
-Imports of `mpi4py`, `mpi4py.MPI` and `mpi4py.run` resolve to gormapy, whether mpi4py is installed or not.
+Imports of `mpi4py`, `mpi4py.MPI` and `mpi4py.run` resolve to gormapy, whether mpi4py is installed or not, also in the
+Python processes that the program starts.
 """
 
 import sys
@@ -14,6 +15,8 @@ Run an mpi4py program with gormapy as its MPI. Start several processes by
 
 # The version of mpi4py whose names gormapy.MPI has.
 MPI4PY_VERSION = "4.1.2"
+# The folder with a package mpi4py, for the path of processes that a program starts.
+_ALIAS = __file__.rpartition("/")[0] + "/_alias"
 _PROVIDED = ("mpi4py.MPI", "mpi4py.rc", "mpi4py.run", "mpi4py.typing")
 
 
@@ -28,13 +31,11 @@ class _Finder:
 
         if name == "mpi4py":
             spec = ModuleSpec(name, _Package, origin="gormapy", is_package=True)
-            spec.submodule_search_locations = []
+            spec.submodule_search_locations = [f"{_ALIAS}/mpi4py"]
             return spec
         if name in _PROVIDED:
             return ModuleSpec(name, _Alias, origin="gormapy")
-        raise ModuleNotFoundError(
-            f"No module named {name!r}: gormapy provides mpi4py and {', '.join(_PROVIDED)}", name=name
-        )
+        return None
 
 
 class _Package:
@@ -104,6 +105,15 @@ def provide_mpi4py():
         for name in [n for n in sys.modules if n == "mpi4py" or n.startswith("mpi4py.")]:
             del sys.modules[name]
         sys.meta_path.insert(0, _Finder)
+
+
+def _provide_to_children():
+    """Make imports of mpi4py resolve to gormapy in the Python processes that this one starts, too."""
+    import os
+
+    path = os.environ.get("PYTHONPATH", "")
+    if _ALIAS not in path.split(os.pathsep):
+        os.environ["PYTHONPATH"] = _ALIAS + (os.pathsep + path if path else "")
 
 
 def set_abort_status(status):
@@ -195,6 +205,7 @@ def main(args=None):
     if args[0].startswith("-") and args[0] not in ("-m", "-c", "-"):
         sys.exit(f"gormapy.run: unknown option {args[0]}\n{_USAGE}")
     provide_mpi4py()
+    _provide_to_children()
     _hide_own_frames()
     _run(args)
 

@@ -10,6 +10,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from gormapy import _excepthook
 from gormapy._ext import core, fast
 from gormapy.launch import launcher
 
@@ -171,7 +172,7 @@ def _programs(commands, args, maxprocs, info):
     """Return the programs of Spawn_multiple."""
     call = "Spawn_multiple"
     if isinstance(commands, (str, bytes, os.PathLike)):
-        raise TypeError(f"{call}: command: expecting a sequence of commands, got {type(commands).__name__}")
+        raise ValueError(f"{call}: command: expecting a sequence of commands, got {type(commands).__name__}")
     commands = list(commands)
     if not commands:
         raise error(constants.ERR_ARG, f"{call}: there is no command")
@@ -188,6 +189,7 @@ def _spawn(comm, root, programs):
     """Start programs, which the root gives, and return the intercommunicator with them."""
     words, environ, total = [], b"", 0
     if programs is not None:
+        _excepthook.mark_failures()
         words = [os.fsencode(launcher()), b"--python", os.fsencode(sys.executable)]
         for i, program in enumerate(programs):
             words += [b":"] * (i > 0) + program.words()

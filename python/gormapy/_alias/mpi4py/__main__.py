@@ -1,0 +1,5 @@
+"""``python -m mpi4py``."""
+
+from gormapy.run import main
+
+main()
