@@ -235,6 +235,7 @@ lint-go: $(DEV)/made
 	@unformatted=$$($(BACKEND) gofmt -l gocore pybind) && \
 		if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet $(GO_PACKAGES)
+	$(GO) vet -tags interleave $(GO_PACKAGES)
 	CGO_ENABLED=0 GOARCH=arm64 $(GO) vet ./gocore/...
 	@$(GO) -C pybind/build/lint build -o $(CURDIR)/.cache/bin/ tool
 	PATH=.cache/bin:$$PATH $(BACKEND) staticcheck $(GO_PACKAGES)

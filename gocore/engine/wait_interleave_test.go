@@ -118,7 +118,7 @@ func (c engineCase) world(w *explore.World) {
 		h := fabric.Header{Kind: fabric.KindEager, Src: int32(i), Flags: box.flags}
 		sent[i] = w.Thread(fmt.Sprintf("sender%d", i), func(t *explore.Thread) {
 			for range c.messages {
-				peer.send(0, &to, &h, nil)
+				peer.send(fabric.Endpoint.Send, 0, &to, &h, nil)
 				peer.wakeForUrgent(0, &to, &h)
 			}
 		})

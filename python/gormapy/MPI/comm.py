@@ -331,7 +331,9 @@ class Comm(
     @classmethod
     def Get_parent(cls) -> Intercomm:
         """Return the parent intercommunicator for this process."""
-        return _subclasses["Intercomm"]._wrap(core.CommParent())
+        kind = _subclasses["Intercomm"]
+        handle = core.CommParent()
+        return kind._wrap(handle) if handle else kind()
 
     @classmethod
     def Join(cls, fd: int) -> Intercomm:
