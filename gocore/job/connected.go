@@ -22,12 +22,11 @@ import (
 //
 //  1. by compare-and-swap of Claim from 0 to its pid;
 //  2. it stores FD+1 in Ready;
-//  3. it adds 1 to Announced and wakes the receiver's progress engine.
+//  3. it stores 1 in Announced and wakes the receiver's progress engine.
 //
-// The receiver looks at all of them, under its poll lock, whenever Announced has changed. One that is Ready it opens,
-// as /proc/Claim/fd/(Ready-1); then it stores 0 in Ready and in Claim, in this order. It does the same if the link can't be opened
-// because the sender has ended. A sender that has ended between 1 and 2 leaves a Claim without Ready: the receiver, finding that the process has
-// ended, stores 0 in Claim. The sender keeps its descriptor until Ready is 0, or Claim is not its pid any more. If no entry is
+// The receiver, under its poll lock, whenever it finds 1 in Announced, stores 0 there and then looks at all entries. One that is Ready it opens,
+// as /proc/Claim/fd/(Ready-1); then it stores 0 in Ready and in Claim, in this order. It does the same with entries of
+// processes that have ended, whether they are Ready or not. The sender keeps its descriptor until Ready is 0, or Claim is not its pid any more. If no entry is
 // free the sender does step 3 all the same, since entries of the dead may be found, and tries again later.
 
 // MaxConnected bounds the processes of other jobs that a process is connected to at a time.
@@ -41,6 +40,9 @@ type Announcement struct {
 
 // Announcements is how many links to one process can be announced at a time.
 const Announcements = 14
+
+// alive is sys.Alive; the interleaving test replaces it.
+var alive = sys.Alive
 
 // nobody is the entry of a number that names no process: of one that has ended.
 var nobody = &Rank{State: StateFinalized, Exit: 1, Ended: 1}
@@ -81,24 +83,29 @@ func (s *Segment) Opener() (pid, fd int) {
 
 // Announce claims an announcement of r for a link that is descriptor fd of this process, and returns it; nil if none is
 // free now.
-func (r *Rank) Announce(fd int) (a *Announcement) {
-	me := uint32(os.Getpid())
-	for i := range r.Announcements {
-		if c := &r.Announcements[i]; atom.CAS32(&c.Claim, 0, me) {
-			a = c
-			atom.Store32(&a.Ready, uint32(fd)+1)
-			break
-		}
-	}
-	atom.Add32(&r.Announced, 1)
+func (r *Rank) Announce(fd int) *Announcement {
+	a := announce(r.Announcements[:], &r.Announced, os.Getpid(), fd)
 	r.RingProgress()
 	r.Ring()
 	return a
 }
 
-// Taken reports whether the receiver has opened the link of an announcement of this process, or can't.
-func (a *Announcement) Taken() bool {
-	return atom.Load32(&a.Ready) == 0 || atom.Load32(&a.Claim) != uint32(os.Getpid())
+// announce is Announce by process pid without the bells.
+func announce(list []Announcement, announced *uint32, pid, fd int) (a *Announcement) {
+	for i := range list {
+		if c := &list[i]; atom.CAS32(&c.Claim, 0, uint32(pid)) {
+			a = c
+			atom.Store32(&a.Ready, uint32(fd)+1)
+			break
+		}
+	}
+	atom.Store32(announced, 1)
+	return a
+}
+
+// Taken reports whether the receiver has opened the link of an announcement of process pid, or can't.
+func (a *Announcement) Taken(pid int) bool {
+	return atom.Load32(&a.Ready) == 0 || atom.Load32(&a.Claim) != uint32(pid)
 }
 
 // Done frees the announcement.
@@ -107,13 +114,18 @@ func (a *Announcement) Done() {
 	atom.Store32(&a.Claim, 0)
 }
 
-// Sender returns the process and its descriptor of the link; ok is false if there is none to open.
+// Sender returns the process and its descriptor of the link; ok is false if there is none to open. It frees the announcement of
+// a process that has ended.
 func (a *Announcement) Sender() (pid, fd int, ok bool) {
-	ready := atom.Load32(&a.Ready)
 	pid = int(atom.Load32(&a.Claim))
-	if pid != 0 && ready == 0 && !sys.Alive(pid) {
-		atom.CAS32(&a.Claim, uint32(pid), 0)
+	switch {
+	case pid == 0:
+		return 0, 0, false
+	case !alive(pid): // so it writes nothing any more
+		a.Done()
+		return 0, 0, false
 	}
+	ready := atom.Load32(&a.Ready)
 	return pid, int(ready) - 1, ready != 0
 }
 

@@ -43,8 +43,7 @@ type Links struct {
 	// known returns the number of a process, connects to it if need be, or says why it can't.
 	known func(id string, rank, openerPID, openerFD int) (int, error)
 
-	announced uint32 // value of Announced that has been looked at
-	again     int    // polls left until the announcements are looked at again; 0: there is no reason
+	again int // polls left until the announcements are looked at again; 0: there is no reason
 
 	mu      sync.Mutex
 	in      map[int]*inLink
@@ -134,7 +133,7 @@ func (o *outLink) announce() error {
 func (o *outLink) look() {
 	o.announcing.Lock()
 	defer o.announcing.Unlock()
-	if o.announced == nil || o.taken || !o.announced.Taken() && atomic.LoadUint32(&o.peer.Ended) == 0 {
+	if o.announced == nil || o.taken || !o.announced.Taken(os.Getpid()) && atomic.LoadUint32(&o.peer.Ended) == 0 {
 		return
 	}
 	o.taken = true
@@ -162,9 +161,9 @@ func (l *Links) lookAtOut() {
 // Poll implements fabric.Transport.
 func (l *Links) Poll(sink fabric.Sink) (n int) {
 	me := &l.seg.Ranks[l.rank]
-	switch announced := atom.Load32(&me.Announced); {
-	case announced != l.announced:
-		l.announced = announced
+	switch {
+	case atom.Load32(&me.Announced) != 0:
+		atom.Store32(&me.Announced, 0)
 		l.take(me)
 	case l.again > 0:
 		if l.again--; l.again == 0 {
