@@ -90,7 +90,7 @@ func (s *spawned) end() {
 }
 
 // CommSpawn begins to spawn n processes. At the root, args is the command line of mpiexec that starts them, and environ their
-// environment: strings that end with a NUL.
+// environment: strings that end with a NUL. A root that can't give them passes n = 0, so that the others don't wait.
 func CommSpawn(h int64, root, n int, args, environ string) (req int64, code Code) {
 	defer Contain(&code)
 	return connect("Spawn", h, root, func(t *talk) *errs.Error { return spawn(t, n, fields(args), fields(environ)) })
@@ -103,6 +103,9 @@ func fields(text string) []string {
 
 // spawn starts a job and waits until it connects.
 func spawn(t *talk, n int, args, environ []string) *errs.Error {
+	if n == 0 {
+		return errs.New(errs.Spawn, "Spawn: the root has given no processes to start")
+	}
 	port, e := newPort()
 	if e != nil {
 		return e

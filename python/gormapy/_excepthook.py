@@ -27,7 +27,7 @@ def install(under_launcher):
 
 
 def mark_failures():
-    """Record unhandled exceptions of a process that no launcher has started: it does not wait for what it has spawned."""
+    """Record unhandled exceptions of a process without a launcher: it does not wait for what it has spawned."""
     hook = sys.excepthook
     if hook is _report or getattr(hook, "_marks", False):
         return

@@ -53,9 +53,9 @@ OTHERS = tuple(
     f"test_{name}"
     for name in (
         "address buffer cco_buf_inter cco_nb_buf cco_nb_vec cco_ngh_buf cco_ngh_obj cco_obj_inter cco_pr_buf "
-        "cco_pr_ngh_buf cco_pr_vec cco_vec cco_vec_inter comm_inter comm_topo datatype environ errorcode "
+        "cco_pr_ngh_buf cco_pr_vec cco_vec cco_vec_inter comm_inter comm_topo datatype dynproc environ errorcode "
         "exceptions grequest handle mpimem msgzero objmodel op p2p_buf_matched p2p_buf_part "
-        "p2p_obj_matched pack session subclass threads toplevel ulfm"
+        "p2p_obj_matched pack session spawn subclass threads toplevel ulfm"
     ).split()
 )
 # What is not about MPI, or about what gormapy does not claim to be: a library with a C interface.
@@ -65,8 +65,6 @@ NOT_RUN = {
     "test_mpiabi": "about the C interface of an MPI library",
     "test_mpiapi": "compares mpi4py's sources with a C header",
     "test_package": "reads mpi4py's installed files",
-    "test_dynproc": "processes are started by a launcher only",
-    "test_spawn": "processes are started by a launcher only",
     "test_util_dtlib": "mpi4py.util is not provided",
     "test_util_pkl5": "mpi4py.util is not provided",
     "test_util_pool": "mpi4py.util is not provided",

@@ -1,13 +1,15 @@
 """Processes that start others, and jobs that connect (MPI 4.1, chapter 11).
 
-All of them are on one host. A spawned job has a launcher of its own: if one of its processes fails, the others of that
-job end, and operations of the parents with them fail; the parents go on. It ends with the process that has spawned it, the root.
+All of them are on one host. A spawned job has a launcher of its own. If one of its processes fails, the others of that
+job end, and operations of the parents with them fail; the parents go on. The job ends with the root, which has spawned
+it.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from gormapy import _excepthook
@@ -44,15 +46,12 @@ class Connecting:
     ) -> Intercomm:
         """Spawn instances of a single MPI application.
 
-        All arguments but `root` and `errcodes` are those of the root. The processes run on its host. Keys of `info`: `wdir`
-        (directory), `path` (where the command is searched, directories separated by colons), `host` (this one only). Errors:
-        ERR_SPAWN if they can't be started, or end before they have initialised MPI.
+        All arguments but `root` and `errcodes` are those of the root. The processes run on its host. Keys of `info`:
+        `wdir` (directory), `path` (where the command is searched, directories separated by colons), `host` (this one
+        only). Errors: ERR_SPAWN if they can't be started, or end before they have initialised MPI.
         """
         root = index(root, "Spawn: root")
-        programs = None
-        if self.Get_rank() == root:
-            programs = [_Program("Spawn", command, args, maxprocs, info)]
-        made = _spawn(self, root, programs)
+        made = _spawn(self, root, lambda: [_Program("Spawn", command, args, maxprocs, info)])
         if errcodes is not None:
             errcodes[:] = [constants.SUCCESS] * max(maxprocs, 0)
         return made
@@ -68,19 +67,13 @@ class Connecting:
     ) -> Intercomm:
         """Spawn instances of multiple MPI applications.
 
-        `args`, `maxprocs` and `info` have an item for each command, or are None, one number, one Info, for all. See Spawn.
+        `args`, `maxprocs` and `info` have an item for each command, or are None, one number, one Info for all. See
+        Spawn.
         """
         root = index(root, "Spawn_multiple: root")
-        programs = None
-        counts = []
-        if self.Get_rank() == root:
-            programs = _programs(command, args, maxprocs, info)
-            counts = [program.count for program in programs]
-        elif errcodes is not None:
-            counts = _counts(command, maxprocs)
-        made = _spawn(self, root, programs)
+        made = _spawn(self, root, lambda: _programs(command, args, maxprocs, info))
         if errcodes is not None:
-            errcodes[:] = [[constants.SUCCESS] * count for count in counts]
+            errcodes[:] = [[constants.SUCCESS] * max(count, 0) for count in _counts(command, maxprocs)]
         return made
 
     def Accept(self, port_name: str, info: Info = INFO_NULL, root: int = 0) -> Intercomm:
@@ -132,7 +125,8 @@ class _Program:
         here = socket.gethostname()
         if host and host not in ("localhost", "127.0.0.1", here, here.partition(".")[0]):
             raise error(
-                constants.ERR_SPAWN, f"{self.call}: the host {host} is asked for, and processes are started on {here} only"
+                constants.ERR_SPAWN,
+                f"{self.call}: the host {host} is asked for, and processes are started on {here} only",
             )
 
     def _found(self, name, path):
@@ -186,17 +180,26 @@ def _programs(commands, args, maxprocs, info):
 
 
 def _spawn(comm, root, programs):
-    """Start programs, which the root gives, and return the intercommunicator with them."""
-    words, environ, total = [], b"", 0
-    if programs is not None:
-        _excepthook.mark_failures()
-        words = [os.fsencode(launcher()), b"--python", os.fsencode(sys.executable)]
-        for i, program in enumerate(programs):
-            words += [b":"] * (i > 0) + program.words()
-            total += program.count
-        environ = b"".join(b"%s=%s\0" % item for item in os.environb.items())
-    line = b"".join(word + b"\0" for word in words)
+    """Start what `programs` returns at the root, and return the intercommunicator with it."""
+    if comm.Get_rank() != root:
+        return comm._connected(core.CommSpawn(comm._h, root, 0, "", ""))
+    try:
+        line, total = _line(programs())
+    except BaseException:
+        with suppress(Exception):  # the others wait to hear of it
+            comm._connected(core.CommSpawn(comm._h, root, 0, "", ""))
+        raise
+    _excepthook.mark_failures()
+    environ = b"".join(b"%s=%s\0" % item for item in os.environb.items())
     return comm._connected(core.CommSpawn(comm._h, root, total, line.hex(), environ.hex()))
+
+
+def _line(programs):
+    """Return a command line of mpiexec, words that end with a NUL, and how many processes it starts."""
+    words = [os.fsencode(launcher()), b"--python", os.fsencode(sys.executable)]
+    for i, program in enumerate(programs):
+        words += [b":"] * (i > 0) + program.words()
+    return b"".join(word + b"\0" for word in words), sum(program.count for program in programs)
 
 
 # Ports and their names

@@ -2,7 +2,6 @@
 
 Each class is a mix-in for the class that it names. A call leaves this file when it is implemented.
 """
-# ruff: noqa: E501, E704
 # fmt: off
 
 from __future__ import annotations

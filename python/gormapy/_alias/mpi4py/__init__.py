@@ -10,4 +10,4 @@ except ModuleNotFoundError:  # from a source tree that is not on their path
     import gormapy.run as _run
 
 _run.provide_mpi4py()
-import mpi4py  # noqa: E402, F401  takes the place of this module
+import mpi4py  # noqa: E402  takes the place of this module

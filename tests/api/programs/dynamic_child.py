@@ -1,0 +1,106 @@
+"""What the processes do that the programs of dynamic.py spawn: the function that the command line names."""
+
+import os
+import signal
+import sys
+import time
+
+import numpy as np
+
+from gormapy import MPI
+
+world = MPI.COMM_WORLD
+parent = MPI.Comm.Get_parent()
+
+
+def greet():
+    """Say who this is, and what it was given."""
+    parent.gather((world.rank, world.size, world.Get_attr(MPI.APPNUM), os.getcwd(), sys.argv[2:]), root=0)
+    parent.Disconnect()
+    assert parent == MPI.COMM_NULL == MPI.Comm.Get_parent()
+
+
+def everything():
+    """Take part in what dynamic.everything does."""
+    from dynamic import everything as do
+
+    do(parent, high=True)
+
+
+def wait():
+    """Wait for a message that never comes."""
+    tell()
+    parent.recv(source=0)
+
+
+def tell():
+    parent.gather(os.getpid(), root=0)
+
+
+def killed():
+    tell()
+    if world.rank == world.size - 1:
+        parent.recv(source=0)
+        os.kill(os.getpid(), signal.SIGKILL)
+    parent.recv(source=0)
+
+
+def raising():
+    tell()
+    if world.rank == world.size - 1:
+        parent.recv(source=0)
+        raise ValueError("a child fails")
+    parent.recv(source=0)
+
+
+def last_words():
+    """Send messages, short and long, and end at once."""
+    parent.isend("short", 0)
+    parent.Send(np.arange(1 << 18, dtype="d"), 0, tag=1)
+
+
+def grandchildren():
+    """Spawn, and connect all three generations."""
+    mine = world.Spawn(sys.executable, [__file__, "grandchild"], 2)
+    three = parent.Merge(True)
+    ours = mine.Merge(False)
+    # the group of the parents, and that of the grandchildren, by way of this generation
+    assert ours.allreduce(1) == 2 + world.size
+    parent.gather(ours.allgather(world.rank), root=0)
+    for comm in (three, ours):
+        comm.Free()
+    mine.Disconnect()
+    parent.Disconnect()
+
+
+def grandchild():
+    ours = parent.Merge(True)
+    assert ours.allreduce(1) == ours.size
+    ours.allgather(world.rank)
+    ours.Free()
+    parent.Disconnect()
+
+
+def leave():
+    parent.allgather(1)
+    both = parent.Merge(True)
+    window = MPI.Win.Allocate(64, 1, comm=both)
+    window.Fence()
+    window.Free()
+    both.Free()
+    parent.Disconnect()
+
+
+def busy():
+    """Compute while the parents put."""
+    both = parent.Merge(True)
+    window = MPI.Win.Create(np.zeros(1), comm=both)
+    both.Barrier()
+    time.sleep(1.5)
+    both.Barrier()
+    window.Free()
+    both.Free()
+    parent.Disconnect()
+
+
+globals()[sys.argv[1]]()
