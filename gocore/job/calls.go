@@ -74,6 +74,8 @@ func (s *Segment) Describe(r int) []string {
 			line += " on " + info
 		}
 		switch {
+		case int(w.Peer) >= len(s.Ranks):
+			line += ", waiting for a process of another job"
 		case w.Peer >= 0:
 			line += fmt.Sprintf(", waiting for rank %d", w.Peer)
 		case w.Peer == -1:

@@ -72,11 +72,12 @@ func (t *talk) exchange(failed *errs.Error, payload []byte) (answer []byte, e *e
 	}
 	head := binary.LittleEndian.AppendUint64(nil, uint64(class))
 	head = binary.LittleEndian.AppendUint32(head, uint32(len(payload)))
-	if _, err := t.conn.Write(append(head, payload...)); err != nil {
-		return nil, lostTalk(err)
-	}
-	if failed != nil {
+	_, err := t.conn.Write(append(head, payload...))
+	switch {
+	case failed != nil:
 		return nil, failed
+	case err != nil:
+		return nil, lostTalk(err)
 	}
 	if _, err := io.ReadFull(t.conn, head); err != nil {
 		return nil, lostTalk(err)

@@ -47,7 +47,9 @@ func Waits() string {
 		if !atom.CAS32(&rec.Seq, seq, seq) { // not a load, which could be made before those of the record
 			continue // it has ended
 		}
-		list = append(list, describeWait(&one))
+		if wait := describeWait(&one); wait.Peer < proc.size && !spans(wait.Members) { // else it may end, whatever the ranks of this job do
+			list = append(list, wait)
+		}
 	}
 	return object(map[string]any{"moved": atom.Load32(&proc.me.Moved), "waits": list, "pid": os.Getpid()})
 }

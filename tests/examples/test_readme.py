@@ -62,7 +62,9 @@ PROGRAMS = [block for block in BLOCKS if block.kind == "python"]
 CELLS = [block for block in BLOCKS if block.kind == "ipython"]  # tests/notebook runs them
 # Programs that import nothing of gormapy but MPI run with mpi4py, too.
 GORMAPY_ONLY = re.compile(r"^import gormapy|^from gormapy import (?!MPI$)", re.MULTILINE)
-PORTABLE = [block for block in PROGRAMS if not GORMAPY_ONLY.search(block.code)]
+# What is on this page needs an MPI that starts more processes than it was told that there are cores.
+SPAWNING = DOCS / "processes.md"
+PORTABLE = [block for block in PROGRAMS if not GORMAPY_ONLY.search(block.code) and block.page != SPAWNING]
 WITH_MPI = [block for block in PROGRAMS if re.search(r"import .*\bMPI\b", block.code)]
 CONSOLES = {
     tuple(line[2:].partition("#")[0].strip() for line in block.code.splitlines() if line.startswith("$ ")): block

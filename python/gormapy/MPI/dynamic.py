@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gormapy import _excepthook
 from gormapy._ext import core, fast
@@ -171,7 +171,7 @@ def _programs(commands, args, maxprocs, info):
     if not commands:
         raise error(constants.ERR_ARG, f"{call}: there is no command")
     counts = _counts(commands, maxprocs)
-    arguments: Any = [None] * len(commands) if args is None else list(args)
+    arguments = [None] * len(commands) if args is None else list(args)
     infos = [info] * len(commands) if getattr(info, "_family", None) == "Info" else list(info)
     for what, given in (("args", arguments), ("maxprocs", counts), ("info", infos)):
         if len(given) != len(commands):

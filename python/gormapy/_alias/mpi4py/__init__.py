@@ -1,5 +1,6 @@
 """The package mpi4py of processes that a program under `gormapy.run` starts: they find it on PYTHONPATH."""
 
+import importlib
 import os
 import sys
 
@@ -10,4 +11,4 @@ except ModuleNotFoundError:  # from a source tree that is not on their path
     import gormapy.run as _run
 
 _run.provide_mpi4py()
-import mpi4py  # noqa: E402  takes the place of this module
+importlib.import_module("mpi4py")  # takes the place of this module

@@ -2,4 +2,5 @@
 
 from gormapy.run import main
 
-main()
+if __name__ == "__main__":
+    main()
