@@ -41,15 +41,15 @@ PyTypeObject MemoryType = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fa
                            .tp_dealloc = (destructor)memory_dealloc,
                            .tp_doc = "Memory of the core: Memory(hold, address, nbytes)."};
 
-/* Base of gormapy.MPI.buffer: an address, a length, and who owns the memory. */
+/* Base of gormapy.MPI.buffer: an address, a length, and who owns the memory. device: it is a device's. */
 typedef struct {
   PyObject_HEAD
   int64_t addr, bytes;
-  int readonly;
+  int readonly, device;
   PyObject *owner;
 } BufferObject;
 
-static int buffer_getbuffer(BufferObject *self, Py_buffer *view, int flags) {
+static int buffer_fill(BufferObject *self, Py_buffer *view, int flags) {
   /* The view holds the owner, not this object: release() may come before the
      view's end. It is wrapped, so that releasing the view does not call the
      owner's own release function. */
@@ -62,6 +62,20 @@ static int buffer_getbuffer(BufferObject *self, Py_buffer *view, int flags) {
   return rc;
 }
 
+static int buffer_getbuffer(BufferObject *self, Py_buffer *view, int flags) {
+  if (!self->device) return buffer_fill(self, view, flags);
+  PyErr_SetString(PyExc_BufferError,
+                  "buffer: the memory is that of a device; calls of MPI take it, programs can't read it");
+  return -1;
+}
+
+int get_buffer(PyObject *o, Py_buffer *view, int flags) {
+  if (PyObject_TypeCheck(o, &BufferType)) return buffer_fill((BufferObject *)o, view, flags);
+  if (!PyObject_TypeCheck(o, &SentinelType)) return PyObject_GetBuffer(o, view, flags);
+  PyErr_Format(PyExc_TypeError, "a bytes-like object is required, not '%.100s'", Py_TYPE(o)->tp_name);
+  return -1;
+}
+
 static void buffer_dealloc(BufferObject *self) {
   Py_CLEAR(self->owner);
   Py_TYPE(self)->tp_free(self);
@@ -70,6 +84,7 @@ static void buffer_dealloc(BufferObject *self) {
 static PyMemberDef buffer_members[] = {{"_addr", T_LONGLONG, offsetof(BufferObject, addr), 0, "address"},
                                        {"_nbytes", T_LONGLONG, offsetof(BufferObject, bytes), 0, "bytes"},
                                        {"_readonly", T_INT, offsetof(BufferObject, readonly), 0, "read-only"},
+                                       {"_device", T_INT, offsetof(BufferObject, device), 0, "a device's"},
                                        {"_obj", T_OBJECT, offsetof(BufferObject, owner), 0, "owner"},
                                        {0}};
 static PyBufferProcs buffer_procs = {(getbufferproc)buffer_getbuffer, NULL};

@@ -8,7 +8,7 @@ static PyObject *raw_buffer_info(ARGS) {
   HolderObject *h = (HolderObject *)HolderType.tp_alloc(&HolderType, 0);
   if (!h) return NULL;
   int flags = PyBUF_ANY_CONTIGUOUS | PyBUF_FORMAT | (PyObject_IsTrue(args[1]) ? PyBUF_WRITABLE : 0);
-  if (PyObject_GetBuffer(args[0], &h->view, flags) < 0) {
+  if (get_buffer(args[0], &h->view, flags) < 0) {
     h->view.obj = NULL;
     Py_DECREF(h);
     return NULL;
@@ -48,5 +48,6 @@ PyMethodDef raw_memory_methods[] = {F(buffer_info),
                                     F(alloc_mem),
                                     F(retain),
                                     F(release),
+                                    {"address", address_of, METH_O, NULL},
                                     {"watch", (PyCFunction)(void *)raw_watch, METH_FASTCALL, NULL},
                                     {0}};

@@ -20,6 +20,11 @@
 typedef struct {
   PyObject_HEAD
   int64_t h;
+} HandleObject; /* of the classes without a type of their own below */
+
+typedef struct {
+  PyObject_HEAD
+  int64_t h;
 } CommObject;
 
 typedef struct {
@@ -62,9 +67,15 @@ typedef struct {
 } StartedObject;
 
 /* types.c, memory.c, word.c */
-extern PyTypeObject StartedType, CommType, WinType, RequestType, DatatypeType, StatusType, HolderType;
+extern PyTypeObject HandleType, SentinelType, StartedType, CommType, WinType, RequestType, DatatypeType, StatusType,
+    HolderType;
 extern PyTypeObject MemoryType, BufferType, WordType;
 int ready_types(PyObject *module);
+PyObject *address_of(PyObject *self, PyObject *o);
+
+/* PyObject_GetBuffer for memory of messages: it fails for BOTTOM and the like, and shows an MPI.buffer of a device's
+   memory. */
+int get_buffer(PyObject *o, Py_buffer *view, int flags);
 
 /* Runs statements without the GIL. */
 #define WITHOUT_GIL(...)    \

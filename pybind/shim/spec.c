@@ -57,7 +57,7 @@ static int parse_items(PyObject *b, PyObject *t, PyObject *c, int writable, spec
   if (b == Py_None || !PyObject_CheckBuffer(b)) return -1;
   /* NumPy takes its time to spell out a format: only where it is needed. */
   int flags = PyBUF_ANY_CONTIGUOUS | (t ? 0 : PyBUF_FORMAT) | (writable ? PyBUF_WRITABLE : 0);
-  if (PyObject_GetBuffer(b, &s->view, flags) < 0) {
+  if (get_buffer(b, &s->view, flags) < 0) {
     PyErr_Clear();
     return -1;
   }

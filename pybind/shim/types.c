@@ -3,6 +3,7 @@
 #include "shim.h"
 #include "_cgo_export.h"
 
+static PyMemberDef handle_members[] = {{"_h", T_LONGLONG, offsetof(HandleObject, h), 0, "handle"}, {0}};
 static PyMemberDef comm_members[] = {{"_h", T_LONGLONG, offsetof(CommObject, h), 0, "handle"}, {0}};
 static PyMemberDef win_members[] = {{"_h", T_LONGLONG, offsetof(WinObject, h), 0, "handle"}, {0}};
 static PyMemberDef request_members[] = {{"_h", T_LONGLONG, offsetof(RequestObject, h), 0, "handle"},
@@ -110,6 +111,7 @@ static int win_getbuffer(PyObject *self, Py_buffer *view, int flags) {
 
 static PyBufferProcs win_buffer = {win_getbuffer, NULL};
 
+BASE(Handle, HandleObject, handle_members, NULL, NULL);
 BASE(Comm, CommObject, comm_members, comm_methods, NULL);
 BASE(Win, WinObject, win_members, win_methods, &win_buffer);
 BASE(Datatype, DatatypeObject, datatype_members, NULL, NULL);
@@ -133,6 +135,31 @@ PyTypeObject StatusType = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fa
                            .tp_methods = status_methods,
                            .tp_new = status_new,
                            .tp_doc = "Base of gormapy.MPI.Status."};
+
+/* BOTTOM and the like are integers that show a buffer of nothing, for those who look for one. Calls take none from
+   them: see get_buffer in memory.c. */
+static int sentinel_getbuffer(PyObject *self, Py_buffer *view, int flags) {
+  return PyBuffer_FillInfo(view, NULL, PyLong_AsVoidPtr(self), 0, 0, flags);
+}
+
+static PyBufferProcs sentinel_buffer = {sentinel_getbuffer, NULL};
+
+PyTypeObject SentinelType = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fast.Sentinel",
+                             .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, .tp_as_buffer = &sentinel_buffer,
+                             .tp_base = &PyLong_Type, .tp_doc = "Base of what stands in place of a buffer."};
+
+/* address(object) -> where its handle, or its status, is. */
+PyObject *address_of(PyObject *self, PyObject *o) {
+  const struct {
+    PyTypeObject *type;
+    size_t offset;
+  } all[] = {{&HandleType, offsetof(HandleObject, h)},     {&CommType, offsetof(CommObject, h)},
+             {&WinType, offsetof(WinObject, h)},           {&RequestType, offsetof(RequestObject, h)},
+             {&DatatypeType, offsetof(DatatypeObject, h)}, {&StatusType, offsetof(StatusObject, st)}};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (PyObject_TypeCheck(o, all[i].type)) return PyLong_FromVoidPtr((char *)o + all[i].offset);
+  return PyErr_Format(PyExc_TypeError, "expecting an MPI instance, got %.100s", Py_TYPE(o)->tp_name);
+}
 
 static void started_dealloc(StartedObject *self) {
   if (self->h && !gm_forked) {
@@ -170,9 +197,9 @@ int ready_types(PyObject *module) {
   struct {
     const char *name;
     PyTypeObject *type;
-  } all[] = {{"Comm", &CommType},       {"Win", &WinType},       {"Request", &RequestType}, {"Datatype", &DatatypeType},
-             {"Status", &StatusType},   {"Holder", &HolderType}, {"Memory", &MemoryType},   {"Buffer", &BufferType},
-             {"Started", &StartedType}, {"Word", &WordType}};
+  } all[] = {{"Handle", &HandleType},   {"Sentinel", &SentinelType}, {"Comm", &CommType},       {"Win", &WinType},
+             {"Request", &RequestType}, {"Datatype", &DatatypeType}, {"Status", &StatusType},   {"Holder", &HolderType},
+             {"Memory", &MemoryType},   {"Buffer", &BufferType},     {"Started", &StartedType}, {"Word", &WordType}};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     if (PyType_Ready(all[i].type) < 0) return -1;
     Py_INCREF(all[i].type);

@@ -133,7 +133,7 @@ static PyObject *word_put(WORD_ARGS) {
   int64_t to, size, value = 0;
   Py_buffer from;
   if (arguments("put", n, 4, 4) < 0 || integer(args[0], &to) < 0 || integer(args[2], &size) < 0 ||
-      integer(args[3], &value) < 0 || PyObject_GetBuffer(args[1], &from, PyBUF_ANY_CONTIGUOUS) < 0)
+      integer(args[3], &value) < 0 || get_buffer(args[1], &from, PyBUF_ANY_CONTIGUOUS) < 0)
     return NULL;
   if (from.len != size) {
     PyErr_Format(PyExc_ValueError, "%s: a token of this channel has %lld bytes, not %zd", self->label, (long long)size,
@@ -153,7 +153,7 @@ static PyObject *word_copy_in(WORD_ARGS) {
   int64_t to;
   Py_buffer from;
   if (arguments("copy_in", n, 2, 2) < 0 || integer(args[0], &to) < 0 ||
-      PyObject_GetBuffer(args[1], &from, PyBUF_ANY_CONTIGUOUS) < 0)
+      get_buffer(args[1], &from, PyBUF_ANY_CONTIGUOUS) < 0)
     return NULL;
   int failed = copy((void *)(intptr_t)to, from.buf, from.len);
   PyBuffer_Release(&from);
@@ -195,7 +195,7 @@ static PyObject *word_take_into(WORD_ARGS) {
   int64_t from, value;
   Py_buffer to;
   if (arguments("take_into", n, 3, 3) < 0 || integer(args[0], &from) < 0 || integer(args[2], &value) < 0 ||
-      PyObject_GetBuffer(args[1], &to, PyBUF_ANY_CONTIGUOUS | PyBUF_WRITABLE) < 0)
+      get_buffer(args[1], &to, PyBUF_ANY_CONTIGUOUS | PyBUF_WRITABLE) < 0)
     return NULL;
   int failed = copy(to.buf, (void *)(intptr_t)from, to.len);
   PyBuffer_Release(&to);

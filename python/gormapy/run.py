@@ -95,8 +95,31 @@ def _lazily(name):
 
 
 def _profile(name, *, path=None):
-    """Refuse to load a profiling library: gormapy has no C interface of MPI to profile."""
-    raise NotImplementedError("mpi4py.profile is not implemented in gormapy")
+    """Load a profiling library, which sees no calls: gormapy has no C interface of MPI.
+
+    `path` is a folder, or several. Raises ValueError if there is no such library.
+    """
+    import ctypes
+    import os
+    import warnings
+
+    folders = [path] if isinstance(path, (str, bytes, os.PathLike)) else list(path or [])
+    names = [os.fsdecode(name), f"lib{os.fsdecode(name)}.so"]
+    found = [file for folder in folders for n in names if os.path.isfile(file := os.path.join(os.fsdecode(folder), n))]
+    candidates = found[:1] or ([] if folders else names)
+    problem = None
+    for file in candidates:
+        try:
+            ctypes.CDLL(file, ctypes.RTLD_GLOBAL)
+        except OSError as error:
+            problem = error
+        else:
+            warnings.warn(f"{file} is loaded, but sees no calls: gormapy has no C interface of MPI", stacklevel=2)
+            return
+    if found:
+        warnings.warn(f"{found[0]} can't be loaded: {problem}", stacklevel=2)
+    else:
+        raise ValueError(f"there is no profiling library {os.fsdecode(name)!r}")
 
 
 def provide_mpi4py():

@@ -35,8 +35,24 @@ def test_traceback_begins_in_the_program(mpirun):
     result = mpirun.alone("import mpi4py.MPI\nraise ValueError('of the program')", python=RUN, expect=1)
     assert "ValueError: of the program" in result.stderr
     assert "run.py" not in result.stderr and "runpy" not in result.stderr
-    result = mpirun.alone("import mpi4py.futures", python=RUN, expect=1)
-    assert "No module named 'mpi4py.futures': gormapy provides" in result.stderr
+    result = mpirun.alone("import mpi4py.nosuch", python=RUN, expect=1)
+    assert "No module named 'mpi4py.nosuch'" in result.stderr
+    mpirun.alone("import importlib.util; assert importlib.util.find_spec('mpi4py.nosuch') is None", python=RUN)
+
+
+def test_processes_that_a_program_starts(mpirun, tmp_path):
+    """They get gormapy for mpi4py, too, also from a source tree."""
+    started = "import mpi4py, gormapy.MPI; from mpi4py import MPI; assert MPI is gormapy.MPI; print(mpi4py.__path__)"
+    source = f"""
+        import subprocess, sys
+        import mpi4py
+        code = {started!r}
+        out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        assert out.strip() == str(list(mpi4py.__path__)), out
+        out = subprocess.run([sys.executable, "-m", "mpi4py", "-c", code], capture_output=True, text=True, check=True).stdout
+        assert out.strip() == str(list(mpi4py.__path__)), out
+    """
+    mpirun.alone(source, python=RUN)
 
 
 def test_exit_status(mpirun):

@@ -4,6 +4,7 @@ from gormapy._ext import core as _core
 from gormapy._ext import fast as _fast
 from gormapy._rc import rc as _rc
 
+from .abi import Get_abi_fortran_info, Get_abi_info, Get_abi_version
 from .bsend import Attach_buffer, Detach_buffer, Flush_buffer, Iflush_buffer
 from .buffer import Alloc_mem, Free_mem, buffer, memory
 from .comm import COMM_NULL, Comm
@@ -63,7 +64,6 @@ from .info import INFO_ENV, INFO_NULL, Info
 from .intercomm import Intercomm
 from .intracomm import COMM_SELF, COMM_WORLD, Intracomm
 from .message import MESSAGE_NO_PROC, MESSAGE_NULL, Message
-from .missing import Get_abi_fortran_info, Get_abi_info, Get_abi_version
 from .op import (
     BAND,
     BOR,

@@ -32,6 +32,7 @@ class buffer(fast.Buffer):
         self._addr, self._nbytes, _, _, readonly, holder = acquire(obj, not writable)
         self._readonly = bool(readonly)
         self._obj = (obj, holder)
+        self._device = _is_on_device(obj)
 
     @staticmethod
     def allocate(nbytes: int, clear: bool = False) -> buffer:
@@ -96,11 +97,11 @@ class buffer(fast.Buffer):
 
     def toreadonly(self) -> buffer:
         """Return a read-only version of the buffer."""
-        return _view(self._addr, self._nbytes, True, self._obj)
+        return self._part(0, self._nbytes, True, self._obj)
 
     def release(self) -> None:
         """Release the memory that the buffer exposes."""
-        self._addr = self._nbytes = self._readonly = 0
+        self._addr = self._nbytes = self._readonly = self._device = 0
         self._obj = None
 
     def __len__(self) -> int:
@@ -110,7 +111,12 @@ class buffer(fast.Buffer):
         if not isinstance(item, slice):
             return memoryview(self)[_index(item, self._nbytes)]
         start, length = _range(item, self._nbytes)
-        return _view(self._addr + start, length, self._readonly, self)
+        return self._part(start, length, self._readonly, self)
+
+    def _part(self, start, length, readonly, owner):
+        part = _view(self._addr + start, length, readonly, owner)
+        part._device = self._device
+        return part
 
     def __delitem__(self, item: Any, /) -> NoReturn:
         raise NotImplementedError("buffer: memory cannot be deleted from the middle of a buffer")
@@ -147,6 +153,17 @@ def _range(item, length):
     if step != 1:
         raise IndexError("buffer: slice with step not supported")
     return start, max(stop - start, 0)
+
+
+def _is_on_device(obj):
+    """Return 1 if an array's memory is that of a device, whether the processor can reach it or not; else 0."""
+    if isinstance(obj, buffer):
+        return obj._device
+    if hasattr(obj, "__dlpack_device__"):
+        from .dlpack import HOST_DEVICES
+
+        return int(int(obj.__dlpack_device__()[0]) not in HOST_DEVICES)
+    return int(hasattr(obj, "__cuda_array_interface__"))
 
 
 def _view(address, nbytes, readonly, owner):

@@ -5,7 +5,7 @@ import ctypes
 from .cudaarray import check_reachable
 
 _CPU = 1
-_HOST_DEVICES = (1, 3, 11, 13)  # CPU, CUDA host, ROCm host, CUDA managed
+HOST_DEVICES = (1, 3, 11, 13)  # CPU, CUDA host, ROCm host, CUDA managed
 _READ_ONLY = 1
 
 
@@ -77,7 +77,7 @@ def acquire(obj, readonly):
     if not hasattr(obj, "__dlpack_device__"):
         raise NotImplementedError("dlpack: missing support")
     device, device_id = (int(number) for number in obj.__dlpack_device__())
-    on_host = device in _HOST_DEVICES
+    on_host = device in HOST_DEVICES
     if device_id < 0:
         raise BufferError(f"dlpack: the device has the number {device_id}, expecting 0 or more")
     # -1: the caller has synchronised with the device before it communicates, as in mpi4py

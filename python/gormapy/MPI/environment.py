@@ -19,7 +19,6 @@ from .sentinel import BottomType, BufferAutomaticType, InPlaceType
 from .status import Status
 from .typecode import typealign as _align
 from .typecode import typecode as _code
-from .unimplemented import unimplemented
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -328,9 +327,9 @@ def _sizeof(arg: Any) -> int:
     raise TypeError(f"expecting an MPI type or instance, got {cls.__name__}")
 
 
-@unimplemented
 def _addressof(arg: Any) -> int:
     """Address of the underlying MPI handle."""
+    return fast.address(arg)
 
 
 def _handleof(arg: Any) -> int:

@@ -36,11 +36,11 @@ _guarded_classes = []
 _changes = threading.RLock()  # of the tables; a destructor of the program may run in the middle of a change
 
 
-class Errhandler(Handle):
+class Errhandler(Handle, fast.Handle):
     """Error handler."""
 
     _family = "Errhandler"
-    __slots__ = ("__weakref__", "_h")
+    __slots__ = ("__weakref__",)
 
     def __new__(cls, errhandler: Errhandler | None = None) -> Self:
         return adopt(Errhandler, super().__new__(cls), errhandler)

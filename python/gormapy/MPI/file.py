@@ -74,11 +74,11 @@ def _done(request):
     return fast.result(check(request))
 
 
-class File(ErrorHandling, Handle):
+class File(ErrorHandling, Handle, fast.Handle):
     """File opened by a group of processes."""
 
     _family = "File"
-    __slots__ = ("__weakref__", "_h", "_open")
+    __slots__ = ("__weakref__", "_open")
 
     def __new__(cls, file: File | None = None) -> Self:
         self = adopt(File, super().__new__(cls), file)

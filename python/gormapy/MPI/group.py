@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING
 
-from gormapy._ext import core
+from gormapy._ext import core, fast
 
 from . import constants
 from .exception import Exception, check
@@ -22,11 +22,11 @@ _EMPTY = 1
 _RANK_ERROR = 1 << 30  # marks error codes, which the sign cannot tell from UNDEFINED
 
 
-class Group(Handle):
+class Group(Handle, fast.Handle):
     """Ordered set of processes."""
 
     _family = "Group"
-    __slots__ = ("__weakref__", "_h")
+    __slots__ = ("__weakref__",)
 
     def __new__(cls, group: Group | None = None) -> Self:
         return adopt(Group, super().__new__(cls), group)

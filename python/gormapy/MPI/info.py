@@ -6,6 +6,8 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from gormapy._ext import fast
+
 from . import constants
 from .exception import Exception
 from .handle import Handle, adopt, named
@@ -20,11 +22,11 @@ _next_handle = 2
 _ENV = 1
 
 
-class Info(Handle):
+class Info(Handle, fast.Handle):
     """Hints for other calls."""
 
     _family = "Info"
-    __slots__ = ("__weakref__", "_h")
+    __slots__ = ("__weakref__",)
 
     def __new__(cls, info: Info | None = None) -> Self:
         return adopt(Info, super().__new__(cls), info)

@@ -26,11 +26,11 @@ _COMM_SELF = 2
 _NO_PROC = 1 << 62  # no message of the core has this handle
 
 
-class Message(Handle):
+class Message(Handle, fast.Handle):
     """Matched message."""
 
     _family = "Message"
-    __slots__ = ("__weakref__", "_h", "_nbytes")
+    __slots__ = ("__weakref__", "_nbytes")
 
     def __new__(cls, message: Message | None = None) -> Self:
         self = adopt(Message, super().__new__(cls), message)

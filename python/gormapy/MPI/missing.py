@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .unimplemented import unimplemented, unimplemented_calls
+from .unimplemented import unimplemented_calls
 
 if TYPE_CHECKING:
     from .comm import Comm
     from .group import Group
-    from .info import Info
     from .intracomm import Intracomm
     from .request import Request
 
@@ -30,15 +29,3 @@ class CommCalls:
     def Iagree(self, flag: Any) -> Request: """Nonblocking agreement."""
     def Shrink(self) -> Intracomm: """Shrink a communicator to remove all failed processes."""
     def Ishrink(self) -> tuple[Comm, Request]: """Nonblocking shrink a communicator to remove all failed processes."""
-
-
-# Module functions
-# ----------------
-
-
-@unimplemented
-def Get_abi_version() -> tuple[int, int]: """Obtain the version of the MPI ABI standard."""
-@unimplemented
-def Get_abi_info() -> Info: """Obtain information about the MPI ABI."""
-@unimplemented
-def Get_abi_fortran_info() -> Info: """Obtain information about the Fortran MPI ABI."""

@@ -11,7 +11,7 @@ from gormapy._ext import fast
 
 from . import constants
 from .datatype import Datatype
-from .sentinel import BOTTOM
+from .sentinel import BOTTOM, is_sentinel
 from .typecode import DATATYPES, for_format, lookup
 
 _buffer_info = fast.buffer_info
@@ -51,6 +51,8 @@ def _explain(obj, readonly, window):
     """Raise the error for a buffer that cannot be used; return if the object is no buffer."""
     from .explain import no_format, unusable
 
+    if is_sentinel(obj):
+        return
     try:
         view = memoryview(obj)
     except (BufferError, TypeError):
@@ -66,6 +68,8 @@ def _explain(obj, readonly, window):
 def _is_buffer(obj):
     if obj is None or obj is BOTTOM:
         return True
+    if is_sentinel(obj):
+        return False
     try:
         memoryview(obj).release()
     except (BufferError, ValueError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gormapy._ext import core
+from gormapy._ext import core, fast
 
 from . import constants
 from .exception import Exception, check
@@ -64,11 +64,11 @@ _next_user = _FIRST_USER
 _MOST_USER = 32  # operations of the program, as many as in mpi4py
 
 
-class Op(Handle):
+class Op(Handle, fast.Handle):
     """Reduction operation."""
 
     _family = "Op"
-    __slots__ = ("__weakref__", "_created", "_h")
+    __slots__ = ("__weakref__", "_created")
 
     def __new__(cls, op: Op | None = None) -> Self:
         self = adopt(Op, super().__new__(cls), op)

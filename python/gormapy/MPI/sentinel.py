@@ -1,7 +1,9 @@
 """Values that stand in place of a buffer: BOTTOM, IN_PLACE and BUFFER_AUTOMATIC."""
 
+from gormapy._ext import fast
 
-class _Sentinel(int):
+
+class _Sentinel(fast.Sentinel):
     """Integer whose only meaning is its identity."""
 
     __slots__ = ()
@@ -53,6 +55,11 @@ class BufferAutomaticType(_Sentinel):
 BOTTOM = BottomType()
 IN_PLACE = InPlaceType()
 BUFFER_AUTOMATIC = BufferAutomaticType()
+
+
+def is_sentinel(obj):
+    """Return whether an argument is one of these values. It shows a buffer of nothing, which is not meant."""
+    return isinstance(obj, _Sentinel)
 
 
 def is_in_place(obj):

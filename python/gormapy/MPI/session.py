@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from gormapy._ext import core
+from gormapy._ext import core, fast
 
 from . import bsend, constants, environment
 from .comm import _SELF, _WORLD
@@ -37,11 +37,11 @@ _changes = threading.Lock()
 _last = 0
 
 
-class Session(ErrorHandling, Handle):
+class Session(ErrorHandling, Handle, fast.Handle):
     """Context of an independent use of MPI."""
 
     _family = "Session"
-    __slots__ = ("__weakref__", "_h")
+    __slots__ = ("__weakref__",)
 
     def __new__(cls, session: Session | None = None) -> Self:
         return adopt(Session, super().__new__(cls), session)

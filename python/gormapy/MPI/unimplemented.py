@@ -21,11 +21,6 @@ def _refuse(declared, call):
     return refuse
 
 
-def unimplemented(function):
-    """Mark a module function as not implemented."""
-    return _refuse(function, f"MPI.{function.__name__}")
-
-
 def unimplemented_calls(owner):
     """Mark every method of a mix-in class as a call of `owner` that is not implemented."""
 
