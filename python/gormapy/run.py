@@ -1,7 +1,7 @@
 """Run an mpi4py program with gormapy: ``python -m gormapy.run script.py``.
 
-Imports of `mpi4py`, `mpi4py.MPI` and `mpi4py.run` resolve to gormapy, whether mpi4py is installed or not, also in the
-Python processes that the program starts.
+Imports of `mpi4py` and its modules resolve to gormapy, whether mpi4py is installed or not, also in the Python processes
+that the program starts. ``-m mpi4py.futures`` and ``-m mpi4py.bench`` run gormapy's.
 """
 
 import sys
@@ -17,7 +17,9 @@ Run an mpi4py program with gormapy as its MPI. Start several processes by
 MPI4PY_VERSION = "4.1.2"
 # The folder with a package mpi4py, for the path of processes that a program starts.
 _ALIAS = __file__.rpartition("/")[0] + "/_alias"
-_PROVIDED = ("mpi4py.MPI", "mpi4py.rc", "mpi4py.run", "mpi4py.typing")
+_PROVIDED = ("mpi4py.MPI", "mpi4py.futures", "mpi4py.rc", "mpi4py.run", "mpi4py.typing", "mpi4py.util")
+_PACKAGES = ("mpi4py.futures.", "mpi4py.util.")  # whose modules are provided if gormapy has them
+_PROGRAMS = ("mpi4py.futures", "mpi4py.run")  # that run with -m
 
 
 class _Finder:
@@ -33,9 +35,20 @@ class _Finder:
             spec = ModuleSpec(name, _Package, origin="gormapy", is_package=True)
             spec.submodule_search_locations = [f"{_ALIAS}/mpi4py"]
             return spec
-        if name in _PROVIDED:
+        if name in _PROVIDED or (name.startswith(_PACKAGES) and _is_module(name)):
             return ModuleSpec(name, _Alias, origin="gormapy")
         return None
+
+
+def _ours(name):
+    """Return the name of the module of gormapy that a module of mpi4py is."""
+    return "gormapy" + name.removeprefix("mpi4py")
+
+
+def _is_module(name):
+    from importlib.util import find_spec
+
+    return find_spec(_ours(name)) is not None
 
 
 class _Package:
@@ -67,7 +80,7 @@ class _Alias:
     def create_module(spec):
         import importlib
 
-        name = "gormapy" + spec.name.removeprefix("mpi4py")
+        name = _ours(spec.name)
         if name == "gormapy.run":
             return sys.modules[__name__]
         module = importlib.import_module(name)
@@ -87,7 +100,7 @@ _kept_specs = {}
 
 
 def _lazily(name):
-    if name in ("MPI", "typing", "run"):
+    if f"mpi4py.{name}" in _PROVIDED:
         import importlib
 
         return importlib.import_module(f"mpi4py.{name}")
@@ -177,6 +190,22 @@ def _run_code(code, filename, argv0):
     exec(code, _main_module(filename).__dict__)
 
 
+def _script(path, command):
+    """Return the code of a script for a command that runs it, and let its folder be searched for modules."""
+    import os
+    from io import open_code
+
+    try:
+        with open_code(os.path.abspath(path)) as file:
+            source = file.read()
+    except OSError as error:
+        print(f"{command}: cannot read {path}: {error.strerror}", file=sys.stderr)
+        sys.exit(2)
+    if not getattr(sys.flags, "safe_path", False) and not sys.flags.isolated:
+        sys.path[0] = os.path.dirname(os.path.realpath(path))
+    return compile(source, path, "exec", dont_inherit=True)
+
+
 def _run_script(path):
     import os
 
@@ -185,17 +214,7 @@ def _run_script(path):
 
         run_path(path, run_name="__main__")
         return
-    try:
-        from io import open_code
-
-        with open_code(os.path.abspath(path)) as file:
-            source = file.read()
-    except OSError as error:
-        print(f"gormapy.run: cannot read {path}: {error.strerror}", file=sys.stderr)
-        sys.exit(2)
-    if not getattr(sys.flags, "safe_path", False) and not sys.flags.isolated:
-        sys.path[0] = os.path.dirname(os.path.realpath(path))
-    _run_code(compile(source, path, "exec", dont_inherit=True), path, path)
+    _run_code(_script(path, "gormapy.run"), path, path)
 
 
 def _run(args):
@@ -207,7 +226,7 @@ def _run(args):
         from runpy import run_module
 
         del sys.argv[0]
-        run_module(rest[0], run_name="__main__", alter_sys=True)
+        run_module(_ours(rest[0]) if rest[0] in _PROGRAMS else rest[0], run_name="__main__", alter_sys=True)
     elif first == "-c":
         if not rest:
             sys.exit("gormapy.run: -c needs a program")

@@ -1,0 +1,119 @@
+"""Futures made of other futures."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import CancelledError, Future, InvalidStateError
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+__all__ = ["collect", "compose"]
+
+
+def collect(fs: Collection[Future[Any]]) -> Future[list[Any]]:
+    """Gather a collection of futures in a new future.
+
+    Its result is the list of their results. The first that fails or is cancelled makes the new one so, and cancels
+    the others; cancelling the new one cancels all.
+
+    Parameters
+    ----------
+    fs : collection of Future
+        The futures. The new one is of the type of the first.
+    """
+    fs = list(fs)
+    gathered: Future[list[Any]] = type(fs[0])() if fs else Future()
+    if not fs:
+        gathered.set_result([])
+        return gathered
+    left = [len(fs)]
+    lock = threading.Lock()
+
+    def cancel_others():
+        for future in fs:
+            if not future.done():
+                future.cancel()
+
+    def one_done(future):
+        with lock:
+            left[0] -= 1
+            last = not left[0]
+        if gathered.done():
+            return
+        try:
+            error = future.exception()
+        except CancelledError:
+            gathered.cancel()
+            cancel_others()
+            return
+        with suppress(InvalidStateError):
+            if error is not None:
+                gathered.set_exception(error)
+                cancel_others()
+            elif last:
+                gathered.set_result([f.result() for f in fs])
+
+    def gathered_done(future):
+        if future.cancelled():
+            cancel_others()
+
+    gathered.add_done_callback(gathered_done)
+    for future in fs:
+        future.add_done_callback(one_done)
+    return gathered
+
+
+def compose(
+    future: Future[Any],
+    resulthook: Callable[[Any], Any] | None = None,
+    excepthook: Callable[[BaseException], Any] | None = None,
+) -> Future[Any]:
+    """Compose the completion of a future with result and exception handlers.
+
+    Parameters
+    ----------
+    future : Future
+        The future. The new one is of its type; cancelling one cancels the other.
+    resulthook : callable, optional
+        Called with the result, to return that of the new future.
+    excepthook : callable, optional
+        Called with the exception, to return that of the new future, or its result.
+    """
+    composed = type(future)()
+
+    def composed_done(f):
+        if f.cancelled():
+            future.cancel()
+
+    def done(f):
+        if f.cancelled():
+            composed.cancel()
+            if composed.cancelled():
+                with suppress(InvalidStateError, RuntimeError):
+                    composed.set_running_or_notify_cancel()
+            return
+        if composed.done():
+            return
+        error, result = f.exception(), None
+        try:
+            if error is None:
+                result = f.result() if resulthook is None else resulthook(f.result())
+            elif excepthook is not None:
+                result = excepthook(error)
+                error = None
+                if isinstance(result, BaseException):
+                    error, result = result, None
+        except BaseException as raised:
+            error = raised
+        with suppress(InvalidStateError):
+            if error is not None:
+                composed.set_exception(error)
+            else:
+                composed.set_result(result)
+
+    composed.add_done_callback(composed_done)
+    future.add_done_callback(done)
+    return composed
