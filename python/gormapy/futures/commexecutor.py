@@ -85,7 +85,7 @@ class MPICommExecutor:
             self._manager = starting.manage(self._link)
             self._executor = _CommPoolExecutor(self._manager, **self._options)
 
-    def __exit__(self, *args: object) -> bool:
+    def __exit__(self, *args: object) -> None:
         """Wait for all tasks, and let the workers go on."""
         executor, manager, link = self._executor, self._manager, self._link
         self._executor = self._manager = self._link = None
@@ -96,4 +96,3 @@ class MPICommExecutor:
             starting.finish(manager)
             if link is not None and not manager.failed:
                 link.free()
-        return False

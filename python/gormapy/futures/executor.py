@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import os
 import threading
-from concurrent.futures import Executor, Future
 from typing import TYPE_CHECKING, Any
 
 from . import mapping, starting
@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 
     from .pool import Pool
 
-_OPTIONS = frozenset(
-    "python_exe python_args mpi_info globals main path wdir env use_pkl5 backoff service".split()
-)  # of mpi4py
+# Keyword arguments of mpi4py.
+_OPTIONS = {
+    *("python_exe", "python_args", "mpi_info", "globals", "main", "path", "wdir"),
+    *("env", "use_pkl5", "backoff", "service"),
+}
 
 
-class MPIPoolExecutor(Executor):
+class MPIPoolExecutor(concurrent.futures.Executor):
     """Executor that runs calls in a pool of worker processes.
 
     The workers are the other ranks of ``mpiexec -n N python -m gormapy.futures script.py``.
@@ -52,7 +54,7 @@ class MPIPoolExecutor(Executor):
         Accepted without effect: nothing is started, and nobody polls.
     """
 
-    Future = Future
+    Future = concurrent.futures.Future
 
     def __init__(
         self,
@@ -117,12 +119,12 @@ class MPIPoolExecutor(Executor):
             pool.wait()
         return self
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> concurrent.futures.Future[Any]:
         """Schedule ``fn(*args, **kwargs)`` and return a future of its result."""
         pool = self._pool
         if pool is None:
             pool = self._booted()
-        future: Future[Any] = self.Future()
+        future = self.Future()
         pool.push(Task(future, fn, args, kwargs))
         return future
 

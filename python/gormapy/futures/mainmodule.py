@@ -1,7 +1,7 @@
 """The main script, run by the manager, and imported by workers so that they find its functions.
 
-A worker runs the script's code under the name ``__worker__``. The module is ``__main__`` and ``__worker__`` to both sides,
-so that what one has pickled by either name the other finds.
+A worker runs the script's code under the name ``__worker__``. The module is ``__main__`` and ``__worker__`` to both
+sides, so that what one has pickled by either name the other finds.
 """
 
 from __future__ import annotations

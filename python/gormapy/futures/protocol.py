@@ -4,9 +4,9 @@ Roles
 -----
 
 A *link* joins one rank, the manager, with the others, the workers, by a communicator that nothing else uses. At the
-manager, executors keep their tasks in *pools*, and one thread (`manager.Manager`) makes all MPI calls of the link but one: a
-thread that submits a task, or ends an executor, sends the manager's own rank WAKE. A worker (`worker.serve`) answers
-in the thread that called it, one message at a time.
+manager, executors keep their tasks in *pools*, and one thread (`manager.Manager`) makes all MPI calls of the link but
+one: a thread that submits a task, or ends an executor, sends the manager's own rank WAKE. A worker (`worker.serve`)
+answers in the thread that called it, one message at a time.
 
 Messages
 --------
@@ -24,30 +24,31 @@ and a blocking send to a worker finds it in a receive. A worker sends nothing bu
 the only message that the manager's rank sends itself.
 
 A short message is one MPI message. A long one, and one with buffers that pickle has left out of its stream, has the
-flag LONG in its tag and the sizes of its parts as its body. The parts follow with the tag PART, and the receiver takes them
-from the same source at once. Messages from one rank do not overtake each other, so these are the right ones. With the flag
-OUT_OF_BAND a task asks for its result with such buffers.
+flag LONG in its tag and the sizes of its parts as its body. The parts follow with the tag PART, and the receiver takes
+them from the same source at once. Messages from one rank do not overtake each other, so these are the right ones. With
+the flag OUT_OF_BAND a task asks for its result with such buffers.
 
 States
 ------
 
-For the manager, a worker is idle, or busy with a setup or a task of one pool, or has left. A worker that answers gets its
-next message before the answer is looked at. Only the answer to SETUP is looked at first, because a pool whose setup has
-failed gives out no more tasks. A worker executes a task of a pool only if it has answered the pool's SETUP with READY, or
-the pool has none.
+For the manager, a worker is idle, or busy with a setup or a task of one pool, or has left. A worker that answers gets
+its next message before the answer is looked at. Only the answer to SETUP is looked at first, because a pool whose
+setup has failed gives out no more tasks. A worker executes a task of a pool only if it has answered the pool's SETUP
+with READY, or the pool has none.
 
-For a future, what counts is its task: waiting in its pool (pending, can be cancelled), sent to a worker (running), answered
-(finished). The task at the head of the queue is serialized while the manager would wait, and can be cancelled still.
+For a future, what counts is its task: waiting in its pool (pending, can be cancelled), sent to a worker (running),
+answered (finished). The task at the head of the queue is serialized while the manager would wait, and can be cancelled
+still.
 
 When a side ends
 ----------------
 
-- The program of the manager ends: it waits for the tasks of all pools, sends LEAVE to every worker, which is idle then, and ends
-  its thread. Python runs this at exit, before it joins threads and before MPI is finalized.
+- The program of the manager ends: it waits for the tasks of all pools, sends LEAVE to every worker, which is idle
+  then, and ends its thread. Python runs this at exit, before it joins threads and before MPI is finalized.
 - The program of the manager fails: its thread ends without LEAVE, all futures that are not finished get
   `BrokenExecutor`, and the launcher ends the workers with the job.
-- A worker fails (an interrupt, a lost process): the launcher ends the job and names the rank. Where a call of the manager
-  raises instead, every pool of the link is broken: futures get `BrokenExecutor`, and so do later submissions.
+- A worker fails (an interrupt, a lost process): the launcher ends the job and names the rank. Where a call of the
+  manager raises instead, every pool of the link is broken: futures get `BrokenExecutor`, and so do later submissions.
 - The manager's process is lost: the receive of a worker raises, or the launcher ends the worker.
 
 Neither side waits with a time-out or polls: both wait in a blocking receive.

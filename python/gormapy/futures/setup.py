@@ -39,7 +39,7 @@ class Setup:
         return not (self.initializer or self.globals or self.path or self.wdir or self.env)
 
     def pack(self) -> bytes:
-        """Serialize it. The initializer is apart, because it may be of the main module, which the worker makes first."""
+        """Serialize it. The initializer is apart: it may be of the main module, which a worker has to make first."""
         mine = {name: getattr(self, name) for name in ("globals", "path", "wdir", "env", "main", "source")}
         given = protocol.dumps((self.initializer, self.initargs), False)[0]
         return protocol.dumps((mine, given), False)[0]

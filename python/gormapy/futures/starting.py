@@ -17,7 +17,7 @@ from gormapy import MPI
 from . import mainmodule
 from .manager import Manager
 from .protocol import Link
-from .threads import ThreadPool, finish_all
+from .threads import ThreadPool, abandon_all, finish_all
 
 if TYPE_CHECKING:
     from .pool import Pool
@@ -89,7 +89,8 @@ def finish(manager: Manager) -> None:
 
 
 def abandon() -> None:
-    """End all managers without waiting for tasks: the program has failed."""
+    """End all pools without waiting for tasks: the program has failed."""
+    abandon_all()
     with _lock:
         managers = list(_managers)
         _managers.clear()

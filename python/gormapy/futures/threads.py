@@ -103,3 +103,8 @@ def finish_all() -> None:
         pool.join()
 
 
+def abandon_all() -> None:
+    """Break all pools of threads, and wait for no task."""
+    for pool in list(_live):
+        _live.discard(pool)
+        pool.break_off("the program has failed")
