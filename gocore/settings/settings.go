@@ -34,10 +34,11 @@ type Setting struct {
 
 // Readers of settings.
 const (
-	ByRanks   = "ranks, when MPI is initialised"
-	ByDevices = "ranks, when MPI is initialised, and gormapy.rdma, when it opens a device"
-	ByTracers = "mpiexec --trace and gormapy.trace, when a recording begins"
-	ByBuild   = "pip install and make, when gormapy is built"
+	ByRanks     = "ranks, when MPI is initialised"
+	ByDevices   = "ranks, when MPI is initialised, and gormapy.rdma, when it opens a device"
+	ByTracers   = "mpiexec --trace and gormapy.trace, when a recording begins"
+	ByExecutors = "gormapy.futures, when an executor is made"
+	ByBuild     = "pip install and make, when gormapy is built"
 )
 
 // The settings of the core itself. Package device has those of devices; package
@@ -59,6 +60,10 @@ var (
 		Meaning: "file to which all ranks append those lines, in place of standard error"})
 	TraceEvents = Add(Setting{Name: "GORMAPY_TRACE_EVENTS", Default: "1000000", Reader: ByTracers,
 		Meaning: "how many events a rank can record, 64 bytes each; a call takes one, a message one at each side, a wait one"})
+	FuturesMaxWorkers = Add(Setting{Name: "GORMAPY_FUTURES_MAX_WORKERS", Reader: ByExecutors,
+		Meaning: "how many threads a ThreadPoolExecutor has that is given no number, and what MPIPoolExecutor takes for max_workers"})
+	FuturesUsePkl5 = Add(Setting{Name: "GORMAPY_FUTURES_USE_PKL5", Default: "0", Choices: []string{"1", "0"}, Reader: ByExecutors,
+		Meaning: "whether executors send large buffers, as those of arrays, without copying them into a pickle"})
 	BuildToolchain = Add(Setting{Name: "GORMAPY_BUILD_TOOLCHAIN", Default: "wheels", Choices: []string{"wheels", "system", "auto"}, Reader: ByBuild,
 		Meaning: "where Go and the C compiler come from: wheels are the pinned ones of the package index, system those on PATH, auto (what make takes by default) the latter if they are there"})
 )

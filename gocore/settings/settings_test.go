@@ -9,7 +9,7 @@ import (
 func TestTableIsComplete(t *testing.T) {
 	seen := map[string]bool{}
 	for _, s := range All() {
-		assert.Regexp(t, `^GORMAPY_[A-Z_]+$`, s.Name)
+		assert.Regexp(t, `^GORMAPY_[A-Z0-9_]+$`, s.Name)
 		for _, mark := range Marks {
 			assert.NotContains(t, s.Name, mark)
 		}

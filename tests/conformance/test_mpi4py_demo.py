@@ -200,3 +200,41 @@ def test_reference(mpirun, mpi4py_source, size):
     assert len(examples) == 19
     result = run(mpirun, size, PROGRAMS / "reference.py", *examples, cwd=folder)
     assert result.lines == sorted(f"ran {name}" for name in examples for _ in range(size))
+
+
+# mpi4py.futures
+# --------------
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(
+    ("shared", "size"),
+    [
+        *(pytest.param(True, n, marks=[] if n == 4 else pytest.mark.exhaustive, id=f"workers-{n}") for n in SIZES),
+        *(pytest.param(False, n, id=f"ranks-{n}") for n in SIZES),
+    ],
+)
+def test_futures(mpirun, mpi4py_source, size, shared):
+    # Without workers, the tests of MPIPoolExecutor are about Spawn.
+    module = ("-m", "mpi4py.futures") if shared else ()
+    script = mpi4py_source / "demo" / "futures" / "test_futures.py"
+    result = run(mpirun, size, *module, script, env={"MPI4PY_TEST_SPAWN": "no"}, timeout=90)
+    count = {1: 113, 2: 119, 4: 117}[size] if shared else 54
+    ranks = 1 if shared else size
+    assert len(re.findall(rf"^Ran {count} tests in ", result.stderr, re.MULTILINE)) == ranks, result
+    assert len(re.findall(r"^OK$", result.stderr, re.MULTILINE)) == ranks, result
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_programs_of_futures(mpirun, mpi4py_source, tmp_path, size):
+    folder = mpi4py_source / "demo" / "futures"
+    workers = max(1, size - 1)
+    pool = ("-m", "mpi4py.futures")
+    result = run(mpirun, size, *pool, folder / "run_hello.py")
+    said = [line.partition(" on ")[0] for line in result.stdout.splitlines()]
+    assert sorted(said) == [f"Hello, World! I am worker {k} of {workers}" for k in range(workers)], result
+    result = run(mpirun, size, *pool, folder / "run_cpi.py")
+    assert float(re.search(r"pi: ([\d.]+)", result.stdout)[1]) == pytest.approx(math.pi, abs=1e-3), result
+    result = run(mpirun, size, *pool, folder / "run_primes.py", timeout=60)
+    primes = dict(re.findall(r"^(\d+) is prime: (\w+)$", result.stdout, re.MULTILINE))
+    assert primes and set(primes.values()) <= {"True", "False"}, result

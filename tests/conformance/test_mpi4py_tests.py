@@ -26,6 +26,7 @@ EVERYDAY = (
     "test_msgspec",
     "test_file",
     "test_io",
+    "test_util_pkl5",
 )
 LONG = ("test_msgspec", "test_io")
 # These take ten seconds and more: make test has the same modules on fewer ranks, or the like of them.
@@ -62,10 +63,9 @@ OTHERS = tuple(
 NOT_RUN = {
     "test_mpiapi": "compares mpi4py's sources with a C header",
     "test_package": "reads mpi4py's installed files",
-    "test_util_dtlib": "mpi4py.util is not provided",
-    "test_util_pkl5": "mpi4py.util is not provided",
-    "test_util_pool": "mpi4py.util is not provided",
-    "test_util_sync": "mpi4py.util is not provided",
+    "test_util_dtlib": "mpi4py.util.dtlib is not provided",
+    "test_util_pool": "mpi4py.util.pool is not provided",
+    "test_util_sync": "mpi4py.util.sync is not provided",
 }
 
 

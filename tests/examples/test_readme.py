@@ -59,9 +59,11 @@ BLOCKS = [
     )
 ]
 PROGRAMS = [block for block in BLOCKS if block.kind == "python"]
+# Programs that rank 0 runs, with the other ranks as workers.
+POOLED = [block for block in PROGRAMS if "MPIPoolExecutor(" in block.code]
 CELLS = [block for block in BLOCKS if block.kind == "ipython"]  # tests/notebook runs them
 # Programs that import nothing of gormapy but MPI run with mpi4py, too.
-GORMAPY_ONLY = re.compile(r"^import gormapy|^from gormapy import (?!MPI$)", re.MULTILINE)
+GORMAPY_ONLY = re.compile(r"^import gormapy|^from gormapy import (?!MPI$)|^from gormapy\.", re.MULTILINE)
 # What is on this page needs an MPI that starts more processes than it was told that there are cores.
 SPAWNING = DOCS / "processes.md"
 PORTABLE = [block for block in PROGRAMS if not GORMAPY_ONLY.search(block.code) and block.page != SPAWNING]
@@ -95,9 +97,15 @@ def test_program(mpirun, block, n):
     mpirun(n, block.code)
 
 
-@pytest.mark.parametrize("block", [block for block in PROGRAMS if block not in WITH_MPI], ids=str)
+@pytest.mark.parametrize("block", [block for block in PROGRAMS if block not in WITH_MPI + POOLED], ids=str)
 def test_program_without_mpi(mpirun, block):
     mpirun.alone(block.code)
+
+
+@pytest.mark.parametrize("block", POOLED, ids=str)
+def test_program_on_workers(mpirun, block, n):
+    (mpirun.folder / "program.py").write_text(block.code)
+    mpirun.command(n, sys.executable, "-m", "gormapy.futures", "program.py").finish()
 
 
 @pytest.mark.exhaustive
@@ -148,8 +156,9 @@ def test_console(commands, tmp_path):
     (tmp_path / "hello.py").write_text(HELLO)
     for command in commands:
         for_mpi4py = "gormapy.run" in command
+        script = POOLED[0].code if "gormapy.futures" in command else HELLO
         (tmp_path / "script.py").write_text(
-            HELLO.replace("from gormapy", f"from {'mpi4py' if for_mpi4py else 'gormapy'}")
+            script.replace("from gormapy", f"from {'mpi4py' if for_mpi4py else 'gormapy'}")
         )
         run(command, tmp_path)
 
