@@ -26,7 +26,10 @@ EVERYDAY = (
     "test_msgspec",
     "test_file",
     "test_io",
+    "test_util_dtlib",
     "test_util_pkl5",
+    "test_util_pool",
+    "test_util_sync",
 )
 LONG = ("test_msgspec", "test_io")
 # These take ten seconds and more: make test has the same modules on fewer ranks, or the like of them.
@@ -35,6 +38,8 @@ EXHAUSTIVE = {
     ("test_io", 2),
     ("test_p2p_buf", 4),
     ("test_cco_buf", 4),
+    ("test_util_dtlib", 2),
+    ("test_util_dtlib", 4),
     ("test_rma", 2),
     ("test_rma", 3),
     ("test_rma_nb", 3),
@@ -63,9 +68,6 @@ OTHERS = tuple(
 NOT_RUN = {
     "test_mpiapi": "compares mpi4py's sources with a C header",
     "test_package": "reads mpi4py's installed files",
-    "test_util_dtlib": "mpi4py.util.dtlib is not provided",
-    "test_util_pool": "mpi4py.util.pool is not provided",
-    "test_util_sync": "mpi4py.util.sync is not provided",
 }
 
 

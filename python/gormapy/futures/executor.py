@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import concurrent.futures
-import os
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -199,7 +198,7 @@ class ThreadPoolExecutor(MPIPoolExecutor):
     Parameters
     ----------
     max_workers : int, optional
-        How many threads (default: one for each processor).
+        How many threads (default: that of the environment, or 1).
     initializer, initargs
         What each thread calls before its first task.
     """
@@ -208,4 +207,4 @@ class ThreadPoolExecutor(MPIPoolExecutor):
         pass
 
     def _new_pool(self, setup):
-        return starting.thread_pool(self._asked or os.cpu_count() or 1, setup)
+        return starting.thread_pool(self._asked or 1, setup)
