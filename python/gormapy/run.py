@@ -1,7 +1,7 @@
 """Run an mpi4py program with gormapy: ``python -m gormapy.run script.py``.
 
 Imports of `mpi4py` and its modules resolve to gormapy, whether mpi4py is installed or not, also in the Python processes
-that the program starts. ``-m mpi4py.futures`` and ``-m mpi4py.bench`` run gormapy's.
+that the program starts. ``-m mpi4py.futures`` runs gormapy's.
 """
 
 import sys
