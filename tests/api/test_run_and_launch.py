@@ -90,3 +90,8 @@ def test_interpreter_is_put_before_python_files(tmp_path):
         command = [sys.executable, "-m", "gormapy.launch", *given.split()]
         result = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=90)
         assert sorted(result.stdout.splitlines()) == lines, str(result)
+
+
+def test_python_without_docstrings(mpirun):
+    source = "from gormapy import MPI, futures, slots, trace, bench; print(MPI.COMM_WORLD.allreduce(1))"
+    assert mpirun(2, source, python=(sys.executable, "-OO")).lines == ["2", "2"]

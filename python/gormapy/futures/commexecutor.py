@@ -21,9 +21,6 @@ class _CommPoolExecutor(MPIPoolExecutor):
         self._manager = manager
         super().__init__(**kwargs)
 
-    def _check(self):
-        pass
-
     def _new_pool(self, setup):
         if self._manager is None:
             return starting.thread_pool(1, setup, MPI.COMM_SELF)

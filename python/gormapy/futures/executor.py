@@ -27,12 +27,14 @@ _OPTIONS = {
 class MPIPoolExecutor(concurrent.futures.Executor):
     """Executor that runs calls in a pool of worker processes.
 
-    The workers are the other ranks of ``mpiexec -n N python -m gormapy.futures script.py``.
+    The workers are processes that it starts at its first use, on this host. Under
+    ``mpiexec -n N python -m gormapy.futures script.py`` they are the other ranks, for all executors.
 
     Parameters
     ----------
     max_workers : int, optional
-        Accepted and checked. The number of workers is that of the ranks that were launched.
+        How many processes are started (default: GORMAPY_FUTURES_MAX_WORKERS, or the number of usable cores). If ranks
+        were launched as workers, all of them are used.
     initializer : callable, optional
         Called in each worker before the first task. If it fails, tasks end with BrokenExecutor.
     initargs : iterable
@@ -49,8 +51,10 @@ class MPIPoolExecutor(concurrent.futures.Executor):
         Variables to set in the environment of the workers.
     use_pkl5 : bool
         Whether large buffers, as those of arrays, are sent without being copied into a pickle.
-    python_exe, python_args, mpi_info, backoff
-        Accepted without effect: nothing is started, and nobody polls.
+    python_exe, python_args, mpi_info
+        The interpreter of workers that are started, more arguments for it, and hints of Spawn: see `MPI.Info`.
+    backoff
+        Accepted without effect: nobody polls.
     """
 
     Future = concurrent.futures.Future
@@ -76,13 +80,9 @@ class MPIPoolExecutor(concurrent.futures.Executor):
         self._shutdown = False
         self._pool: Pool | None = None
         self._lock = threading.Lock()
-        self._check()
-
-    def _check(self):
-        starting.check()
 
     def _new_pool(self, setup):
-        return starting.pool_for(setup, self._options)
+        return starting.pool_for(setup, self._options, self._asked)
 
     def _booted(self):
         """Return the pool, which is made on first use."""
@@ -202,9 +202,6 @@ class ThreadPoolExecutor(MPIPoolExecutor):
     initializer, initargs
         What each thread calls before its first task.
     """
-
-    def _check(self):
-        pass
 
     def _new_pool(self, setup):
         return starting.thread_pool(self._asked or 1, setup)

@@ -33,8 +33,26 @@ def importing() -> bool:
 
 
 def source() -> Source | None:
-    """Return the source of the script that this process runs, if workers need it."""
-    return _given[0] if _given else None
+    """Return the source of the script that this process runs, if workers need it and can have it."""
+    return _given[0] if _given else _running()
+
+
+def name_as_workers_do() -> None:
+    """Let this process find its main module under the name that it has in workers."""
+    sys.modules[RUN_NAME] = sys.modules["__main__"]
+
+
+def _running():
+    """Return the source of a main module that Python itself runs; None for what is typed in."""
+    main = sys.modules["__main__"]
+    spec, file = getattr(main, "__spec__", None), getattr(main, "__file__", None)
+    folder = sys.path[0] if sys.path else ""
+    if spec is not None and spec.name != "__main__":
+        return Source("module", spec.name.removesuffix(".__main__"), list(sys.argv), folder)
+    if file is None:
+        return None
+    bundle = os.path.dirname(os.path.abspath(file)) if spec is not None else None  # a folder or an archive
+    return Source("bundle", bundle, list(sys.argv), folder) if bundle else Source("file", os.path.abspath(file), list(sys.argv), folder)
 
 
 def run(args: list[str]) -> None:

@@ -13,6 +13,8 @@ from . import failure, mainmodule, protocol
 from .pool import Pool, settle
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .protocol import Link
     from .setup import Setup
     from .task import Task
@@ -43,8 +45,9 @@ class Manager:
     Other threads call `attach`, `wake`, `finish` and `abandon`. The other methods are for its own.
     """
 
-    def __init__(self, link: Link, imported: bool) -> None:
+    def __init__(self, link: Link, imported: bool, left: Callable[[], None]) -> None:
         self.link = link
+        self._left = left  # called when the workers have left
         self._lacking = set() if imported else set(link.workers)  # workers that have not imported the main script
         self._new: deque[WorkerPool] = deque()  # pools that the thread has not seen yet
         self._pools: deque[WorkerPool] = deque()  # in the order of their turns
@@ -112,6 +115,11 @@ class Manager:
         self.wake()
         self._thread.join()
 
+    def leave_when_done(self) -> None:
+        """Let the workers leave when the pools that there are have ended."""
+        with self._lock:
+            self._leaving = True
+
     def abandon(self) -> None:
         """End the thread, with BrokenExecutor for what is not finished, and tell the workers nothing."""
         self._abandoned = True
@@ -127,6 +135,7 @@ class Manager:
                 pass
             for worker in self.link.workers:
                 self.link.send(worker, protocol.LEAVE)
+            self._left()
         except BaseException as error:
             self._fail(error)
 

@@ -1,13 +1,13 @@
 """Where the workers of an executor come from.
 
-They are the ranks that ``python -m gormapy.futures`` has set aside, or, with one rank only, a thread. Processes that
-are started at run time (`MPI.Intracomm.Spawn`) would come from here, and nowhere else: `pool_for` would start them and
-join them by a link.
+They are the ranks that ``python -m gormapy.futures`` has set aside, or, with one rank only, a thread. Without that
+command each executor spawns its own, which run `spawned`, and end with the executor.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import warnings
 from typing import TYPE_CHECKING, Any
@@ -20,14 +20,11 @@ from .protocol import Link
 from .threads import ThreadPool, abandon_all, finish_all
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .pool import Pool
     from .setup import Setup
 
-_NO_WORKERS = (
-    "MPIPoolExecutor has no workers, because gormapy starts no processes at run time: run "
-    "'mpiexec -n 4 python -m gormapy.futures script.py', where rank 0 runs the script and the others are its workers, "
-    "or let all ranks use MPICommExecutor"
-)
 _IN_IMPORT = (
     "MPIPoolExecutor was used while a worker imports the main script: put what is for rank 0 only below "
     "'if __name__ == \"__main__\":'"
@@ -49,21 +46,57 @@ def is_shared() -> bool:
     return bool(_shared)
 
 
-def check() -> None:
-    """Raise an exception if an executor of this process can't get workers, and is not made by accident."""
-    if not _shared and not mainmodule.importing():
-        raise NotImplementedError(_NO_WORKERS)
-
-
-def pool_for(setup: Setup, options: dict[str, Any]) -> Pool:
-    """Return a new pool for an executor, on the workers that there are."""
+def pool_for(setup: Setup, options: dict[str, Any], workers: int | None) -> Pool:
+    """Return a new pool for an executor, on the workers that there are, or on so many new ones."""
     if mainmodule.importing():
         raise RuntimeError(_IN_IMPORT)
-    check()
+    if not _shared:
+        return _spawned(setup, options, workers or usable_cores())
     manager = _shared[0]
     if manager is None:
         return thread_pool(1, setup, MPI.COMM_SELF)
     return manager.attach(setup, out_of_band(options))
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def _worker():
+    """Return the program of a worker. Options such as -I keep Python from looking where this process has found gormapy."""
+    folder = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    return (
+        "import sys\ntry:\n    import gormapy\nexcept ImportError:\n"
+        f"    sys.path.append({folder!r})\nfrom gormapy.futures.spawned import main\nmain()"
+    )
+
+
+def _spawned(setup, options, workers):
+    """Return a new pool on workers that are started for it, and that end with it."""
+    mainmodule.name_as_workers_do()
+    command = os.fspath(options.get("python_exe") or sys.executable)
+    args = options.get("python_args") or ()
+    args = [args] if isinstance(args, str) else [os.fspath(arg) for arg in args]
+    given = options.get("mpi_info")
+    info = MPI.INFO_NULL if given is None else MPI.Info.Create(given)
+    try:
+        children = MPI.COMM_SELF.Spawn(command, [*args, "-c", _worker()], workers, info=info)
+    finally:
+        if info:
+            info.Free()
+    both = children.Merge(high=False)
+    link = Link.made(both, 0)
+
+    def part():
+        link.free()
+        both.Free()
+        children.Disconnect()
+
+    manager = manage(link, imported=False, left=part)
+    pool = manager.attach(setup, out_of_band(options))
+    manager.leave_when_done()
+    return pool
 
 
 def thread_pool(size: int, setup: Setup, comm: MPI.Intracomm | None = None) -> ThreadPool:
@@ -72,20 +105,33 @@ def thread_pool(size: int, setup: Setup, comm: MPI.Intracomm | None = None) -> T
     return ThreadPool(size, setup, comm)
 
 
-def manage(link: Link, imported: bool = True) -> Manager:
-    """Begin to manage the workers of a link. They are ended at exit, if they have not been before."""
+def manage(link: Link, imported: bool = True, left: Callable[[], None] | None = None) -> Manager:
+    """Begin to manage the workers of a link. They are ended at exit, if they have not been before.
+
+    `left` is called by the manager's thread when the workers have left in order.
+    """
     _register()
-    manager = Manager(link, imported)
+    def end() -> None:
+        if left is not None:
+            left()
+        forget(manager)
+
+    manager = Manager(link, imported, end)
     with _lock:
         _managers.add(manager)
     return manager
 
 
+def forget(manager: Manager) -> None:
+    """Leave out a manager that has ended by itself."""
+    with _lock:
+        _managers.discard(manager)
+
+
 def finish(manager: Manager) -> None:
     """Wait for all tasks of a manager, and let its workers leave."""
     manager.finish()
-    with _lock:
-        _managers.discard(manager)
+    forget(manager)
 
 
 def abandon() -> None:

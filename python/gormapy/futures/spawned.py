@@ -1,0 +1,23 @@
+"""A worker that an executor has spawned."""
+
+from __future__ import annotations
+
+
+def main() -> None:
+    """Serve the process that has spawned this one until it says that this is over."""
+    from gormapy import MPI, _excepthook
+    from gormapy._ext import core
+
+    from . import protocol, worker
+
+    parent = MPI.Comm.Get_parent()
+    both = parent.Merge(high=True)
+    link = protocol.Link.made(both, 0)
+    try:
+        worker.serve(link, imported=False)
+    except KeyboardInterrupt:
+        core.MarkFailed()
+        _excepthook._end_by_interrupt()
+    link.free()
+    both.Free()
+    parent.Disconnect()
