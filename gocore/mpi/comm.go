@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"slices"
+	"sync/atomic"
 	"unsafe"
 
 	"gormapy/gocore/coll"
@@ -19,6 +20,9 @@ type Comm struct {
 	pt     *p2p.Channel
 	coll   *coll.Comm
 	block  int // barrier block, -1: none
+
+	freeing atomic.Bool // by Free or Disconnect
+	begun   atomic.Bool // in which the ranks have begun to meet
 
 	partitions partitionSpace
 	groups     lazyChannel // of Create_group
@@ -46,6 +50,7 @@ func newComm(ctx uint32, g *Group, rank, block int) *Comm {
 		c.coll.Divide(places)
 	}
 	c.coll.Listen()
+	inUse.add(c)
 	return c
 }
 

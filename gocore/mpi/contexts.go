@@ -18,8 +18,9 @@ import (
 // set. That one of them is in use already, at a process that is to be a member, is not probable (once in 200 million, for one
 // communicator) and is an error.
 //
-// A number is used again once the communicator that had it is freed on this rank, at the
-// earliest after all other numbers have had their turn. In a job of 65,536 ranks each can
+// A number is used again once the communicator that had it is freed on this rank, with all its operations complete, at the
+// earliest after all other numbers have had their turn. That another rank has operations of it under way all that time
+// is an error there. In a job of 65,536 ranks each can
 // be the first of 4,094 communicators at a time.
 type contexts struct {
 	rank    uint32
@@ -81,36 +82,59 @@ func (c *contexts) draw(used func(ctx uint32) bool) (uint32, *errs.Error) {
 		c.rank, max(c.numbers, firstNumber)-firstNumber)
 }
 
-// inUse reports whether a communicator of this process has context ctx.
-func inUse(ctx uint32) (used bool) {
-	comms.each(func(_ int64, c *Comm) { used = used || c.ctx == ctx })
-	return used
+// inUse are the communicators whose channels are open, by context: all that have not been freed, and those that have been
+// and whose operations are not over.
+var inUse openComms
+
+type openComms struct {
+	mu   sync.Mutex
+	list map[uint32]*Comm
+}
+
+func (o *openComms) add(c *Comm) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.list == nil {
+		o.list = map[uint32]*Comm{}
+	}
+	o.list[c.ctx] = c
+}
+
+func (o *openComms) remove(c *Comm) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.list[c.ctx] == c {
+		delete(o.list, c.ctx)
+	}
+}
+
+// has reports whether a communicator has a context.
+func (o *openComms) has(ctx uint32) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.list[ctx] != nil
+}
+
+// each calls f for all communicators.
+func (o *openComms) each(f func(c *Comm)) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, c := range o.list {
+		f(c)
+	}
 }
 
 // newSpanningCtx draws the context of a communicator with processes of several jobs.
 func newSpanningCtx() uint32 {
 	for {
-		if ctx := rand.Uint32N(spanning) | spanning; !inUse(ctx) {
+		if ctx := rand.Uint32N(spanning) | spanning; !inUse.has(ctx) {
 			return ctx
 		}
 	}
 }
 
 // newCtx draws the context of a communicator.
-func newCtx() (uint32, *errs.Error) {
-	var taken map[uint32]struct{}
-	return proc.contexts.draw(func(ctx uint32) (used bool) {
-		if taken == nil { // the first candidate, which hardly ever is
-			taken = map[uint32]struct{}{}
-			return inUse(ctx)
-		}
-		if len(taken) == 0 {
-			comms.each(func(_ int64, c *Comm) { taken[c.ctx] = struct{}{} })
-		}
-		_, used = taken[ctx]
-		return used
-	})
-}
+func newCtx() (uint32, *errs.Error) { return proc.contexts.draw(inUse.has) }
 
 // noCtx is the proposal of a rank that could not draw a context.
 const noCtx = -1
@@ -133,8 +157,8 @@ func takeCtx(proposed int64, rank int) (uint32, *errs.Error) {
 		return 0, errs.New(errs.Other, "world rank %d, the first rank or a leader of the new communicator, was to number it, and has numbered as many as it can in a job of this size: free those that are not needed any more", rank)
 	}
 	ctx := uint32(proposed)
-	if ctx&spanning != 0 && inUse(ctx) {
-		return 0, errs.New(errs.Other, "the context %#x, drawn at random for a new communicator with processes of several jobs, is in use: make the communicator again", ctx)
+	if inUse.has(ctx) { // at this rank, though not at the one that has drawn it: see there
+		return 0, errs.New(errs.Other, "the context %#x of a new communicator is in use at this rank: make the communicator again", ctx)
 	}
 	return ctx, nil
 }

@@ -27,7 +27,7 @@ func (c *Comm) derive(color, key int64, choose func(all []proposal) (local, remo
 	all := make([]proposal, len(c.union()))
 	var n *Comm
 	block := []int64{-1}
-	return newSequence(c, func(s *sequence, k int) *coll.Op {
+	s := newSequence(c, func(s *sequence, k int) *coll.Op {
 		switch k {
 		case 0:
 			b := bytesOf(mine)
@@ -59,6 +59,15 @@ func (c *Comm) derive(color, key int64, choose func(all []proposal) (local, remo
 		}
 		return nil
 	})
+	s.undo = func() {
+		if n != nil {
+			n.close()
+		}
+		if block[0] >= 0 && n.rank == 0 && n.block < 0 { // taken, and not in use
+			proc.seg.GiveBlock(int(block[0]))
+		}
+	}
+	return s
 }
 
 // part makes the communicator of a local and a remote group, or of a local one only. Its context is that of the first

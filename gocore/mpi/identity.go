@@ -60,7 +60,7 @@ func precedes(a, b []int64) bool {
 // names reports whether the program has an object in which a number occurs.
 func names(number int) (yes bool) {
 	in := func(world []int) { yes = yes || slices.Contains(world, number) }
-	comms.each(func(_ int64, c *Comm) {
+	inUse.each(func(c *Comm) {
 		in(c.group.ranks)
 		if c.remote != nil {
 			in(c.remote.ranks)

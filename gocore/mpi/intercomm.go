@@ -31,6 +31,7 @@ func newIntercomm(ctx uint32, local, remote *Group, rank int, remoteFirst bool) 
 	c.coll.Chan.SetInternal()
 	c.coll.Chan.Name(s.Name)
 	c.coll.Listen()
+	inUse.add(c)
 	return c
 }
 

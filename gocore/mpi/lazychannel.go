@@ -23,11 +23,14 @@ func (l *lazyChannel) get(open func() *p2p.Channel) *p2p.Channel {
 	return l.ch
 }
 
-func (l *lazyChannel) close() {
+// close closes the channel. If this rank has not used it, others may have: it then has this number.
+func (l *lazyChannel) close(number uint32) {
 	l.opening.Lock()
 	defer l.opening.Unlock()
 	if l.ch != nil {
 		l.ch.Close()
+	} else {
+		proc.p2p.Drop(number)
 	}
 }
 

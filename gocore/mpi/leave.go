@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"slices"
 	"sync"
 
 	"gormapy/gocore/coll"
@@ -9,15 +10,24 @@ import (
 
 // leaving is Free or Disconnect of a communicator as an operation: all ranks meet in a
 // barrier, after which the handle names nothing. The channels are closed when no operation
-// of this rank that was started before needs them any more: MPI lets these complete.
+// of this rank that was started before needs them any more, since MPI lets these complete, and no persistent message
+// is left, which can be started still. Until then the context is not drawn again.
 type leaving struct {
 	*sequence
-	c      *Comm
-	handle int64
+	c *Comm
 
-	mu     sync.Mutex
-	await  bool // Disconnect: operations under way complete first
-	closed bool
+	mu      sync.Mutex
+	await   bool // Disconnect: operations under way complete first
+	closed  bool
+	parted  bool       // the handle names nothing any more
+	pending []*Request // then: the operations that were under way and, as far as is known, are
+	kept    []heldRequest
+}
+
+// heldRequest is a persistent message of a communicator that has been freed.
+type heldRequest struct {
+	handle int64
+	r      *Request
 }
 
 // CommFree begins to free a communicator.
@@ -40,9 +50,13 @@ func leave(h int64, await bool) (req int64, code Code) {
 	if h == CommWorld || h == CommSelf {
 		return 0, classError(errs.Comm, "COMM_WORLD and COMM_SELF can't be freed")
 	}
-	l := &leaving{c: c, handle: h, await: await}
+	if !c.freeing.CompareAndSwap(false, true) {
+		return 0, classError(errs.Comm, "the communicator is being freed by another call")
+	}
+	l := &leaving{c: c, await: await}
 	l.sequence = newSequence(c, func(s *sequence, k int) *coll.Op {
 		if k == 0 {
+			c.begun.Store(true)
 			c.coll.Calling(madeTogether)
 			return c.coll.BarrierByMessages()
 		}
@@ -105,11 +119,45 @@ func (c closing) Advance() bool {
 func (l *leaving) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if failed := l.Err() != nil; !l.closed && (failed || len(l.c.underWay()) == 0) {
-		if l.closed = true; !failed {
-			l.c.close()
-		}
+	switch {
+	case l.closed:
+		return
+	case l.Err() != nil:
+		l.closed = true
+		l.c.freeing.Store(false)
+		return
+	case !l.parted:
+		l.parted = true
+		l.pending, l.kept = l.c.underWay(), l.c.persistentMessages()
 	}
+	l.pending = slices.DeleteFunc(l.pending, func(r *Request) bool { return !r.uses(l.c) })
+	l.kept = slices.DeleteFunc(l.kept, func(k heldRequest) bool { return reqs.get(k.handle) != k.r && !k.r.uses(l.c) })
+	if l.closed = len(l.pending)+len(l.kept) == 0; l.closed {
+		l.c.close()
+	}
+}
+
+// persistentMessages returns the persistent messages of the communicator, under way or not.
+func (c *Comm) persistentMessages() (list []heldRequest) {
+	reqs.each(func(h int64, r *Request) {
+		if r.persistent && !r.null && r.within(c) {
+			list = append(list, heldRequest{h, r})
+		}
+	})
+	return list
+}
+
+// within reports whether a request is a message in c.
+func (r *Request) within(c *Comm) bool {
+	switch o := r.op.(type) {
+	case nil:
+		return r.ch == c.pt
+	case *partitionedSend:
+		return contextOf(o.ch.Ctx) == c.ctx
+	case *partitionedRecv:
+		return contextOf(o.ch.Ctx) == c.ctx
+	}
+	return false
 }
 
 // Abandon implements operation. The communicator stays.
@@ -118,6 +166,7 @@ func (l *leaving) Abandon() {
 	l.closed = true
 	l.mu.Unlock()
 	l.sequence.Abandon()
+	l.c.freeing.Store(false)
 }
 
 // close frees the communicator's resources on this rank. The last rank to close it
@@ -125,12 +174,13 @@ func (l *leaving) Abandon() {
 func (c *Comm) close() {
 	c.pt.Close()
 	c.coll.Chan.Close()
-	c.partitions.close()
-	c.groups.close()
-	c.meetings.close()
+	c.partitions.close(channelOf(c.ctx, channelPartitions))
+	c.groups.close(channelOf(c.ctx, channelGroups))
+	c.meetings.close(channelOf(c.ctx, channelMeetings))
 	if c.block >= 0 && c.coll.Leave() {
 		proc.seg.GiveBlock(c.block)
 	}
+	inUse.remove(c)
 }
 
 // underWay returns the requests of the communicator that are under way.

@@ -701,6 +701,7 @@ type sequence struct {
 	done   bool
 	err    *errs.Error
 	result int64
+	undo   func() // called if it fails, or is given up
 	call   job.Call
 	ch     *p2p.Channel
 	gen    uint32
@@ -731,7 +732,18 @@ func (s *sequence) Advance() bool {
 		s.k++
 		s.done = s.cur == nil || s.err != nil
 	}
+	if s.err != nil {
+		s.takeBack()
+	}
 	return true
+}
+
+// takeBack undoes what has been done, once.
+func (s *sequence) takeBack() {
+	if s.undo != nil {
+		s.undo()
+		s.undo = nil
+	}
 }
 
 func (s *sequence) Check() error {
@@ -748,6 +760,9 @@ func (s *sequence) Abandon() {
 	defer s.mu.Unlock()
 	if s.cur != nil {
 		s.cur.Abandon()
+	}
+	if !s.done {
+		s.takeBack()
 	}
 	s.done = true
 }

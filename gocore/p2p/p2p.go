@@ -93,14 +93,32 @@ func (p *P2P) Open(ctx uint32, rank int, world []int) *Channel {
 // Close drops the context and the messages in it that were not received.
 func (c *Channel) Close() {
 	c.p.mu.Lock()
-	delete(c.p.queues, c.Ctx)
+	if c.p.queues[c.Ctx] == c.q {
+		delete(c.p.queues, c.Ctx)
+	}
 	c.p.mu.Unlock()
-	c.q.mu.Lock()
-	left := c.q.arrived
-	c.q.arrived = nil
-	c.q.mu.Unlock()
+	c.p.empty(c.q)
+}
+
+// Drop drops the messages of a context that this rank has not opened.
+func (p *P2P) Drop(ctx uint32) {
+	p.mu.Lock()
+	q := p.queues[ctx]
+	delete(p.queues, ctx)
+	p.mu.Unlock()
+	if q != nil {
+		p.empty(q)
+	}
+}
+
+// empty drops the messages of a queue.
+func (p *P2P) empty(q *queue) {
+	q.mu.Lock()
+	left := q.arrived
+	q.arrived = nil
+	q.mu.Unlock()
 	for _, m := range left {
-		c.p.drop(m.world, &m.header)
+		p.drop(m.world, &m.header)
 	}
 }
 

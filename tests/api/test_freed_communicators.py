@@ -25,3 +25,20 @@ def test_disconnect_does_not_wait_for_the_dead(mpirun):
 
 def test_nothing_is_left(ranks):
     ranks(2, program.nothing_is_left)
+
+
+@pytest.mark.parametrize("kind", ["messages", "partitions"])
+def test_persistent_messages_can_be_started(ranks, kind):
+    ranks(2, program.persistent_messages, kind)
+
+
+def test_freed_by_two_threads(mpirun):
+    mpirun(2, program.freed_by_two_threads)
+
+
+def test_many_with_receives(ranks):
+    ranks(2, program.many_with_receives)
+
+
+def test_offers_that_nobody_receives(mpirun):
+    mpirun(2, program.offers_that_nobody_receives)

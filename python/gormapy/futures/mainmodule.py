@@ -51,8 +51,10 @@ def _running():
         return Source("module", spec.name.removesuffix(".__main__"), list(sys.argv), folder)
     if file is None:
         return None
-    bundle = os.path.dirname(os.path.abspath(file)) if spec is not None else None  # a folder or an archive
-    return Source("bundle", bundle, list(sys.argv), folder) if bundle else Source("file", os.path.abspath(file), list(sys.argv), folder)
+    file = os.path.abspath(file)
+    if spec is not None:  # of a folder or an archive
+        return Source("bundle", os.path.dirname(file), list(sys.argv), folder)
+    return Source("file", file, list(sys.argv), folder)
 
 
 def run(args: list[str]) -> None:

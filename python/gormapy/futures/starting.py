@@ -64,7 +64,7 @@ def usable_cores() -> int:
 
 
 def _worker():
-    """Return the program of a worker. Options such as -I keep Python from looking where this process has found gormapy."""
+    """Return the program of a worker. With options such as -I, Python may not look where gormapy is."""
     folder = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     return (
         "import sys\ntry:\n    import gormapy\nexcept ImportError:\n"
@@ -111,6 +111,7 @@ def manage(link: Link, imported: bool = True, left: Callable[[], None] | None = 
     `left` is called by the manager's thread when the workers have left in order.
     """
     _register()
+
     def end() -> None:
         if left is not None:
             left()

@@ -1,6 +1,8 @@
 """The programs of test_freed_communicators.py."""
 
 import os
+import resource
+import threading
 import time
 
 import numpy as np
@@ -103,3 +105,92 @@ def nothing_is_left():
     last = world.Dup()
     last.Barrier()
     last.Free()
+
+
+def persistent_messages(kind):
+    """Those that were made before can be started still, until they are freed."""
+    comm = world.Dup()
+    mine, into = np.full(4, rank), np.zeros(4, int)
+    if kind == "messages":
+        requests = [comm.Recv_init(into, rank ^ 1), comm.Send_init(mine, rank ^ 1)]
+    else:
+        requests = [comm.Precv_init(into, 2, rank ^ 1, 0), comm.Psend_init(mine, 2, rank ^ 1)]
+    comm.Free()
+    others = [world.Dup() for _ in range(3)]
+    for k in range(3):
+        mine[:] = 10 * rank + k
+        into[:] = -1
+        MPI.Prequest.Startall(requests)
+        if kind == "partitions":
+            requests[1].Pready_range(0, 1)
+        MPI.Request.Waitall(requests)
+        assert (into == 10 * (rank ^ 1) + k).all(), into
+    for made in (*requests, *others):
+        made.Free()
+
+
+def freed_by_two_threads():
+    comm = world.Dup()
+    again, outcomes = MPI.Comm(comm), []
+
+    def free(which):
+        try:
+            which.Free()
+        except MPI.Exception as error:
+            outcomes.append(error.Get_error_class())
+        else:
+            outcomes.append(None)
+
+    if rank == 0:
+        threads = [threading.Thread(target=free, args=(which,)) for which in (comm, again)]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.3)
+        world.Barrier()
+        for thread in threads:
+            thread.join()
+        assert sorted(outcomes, key=str) == [MPI.ERR_COMM, None], outcomes
+    else:
+        world.Barrier()
+        comm.Free()
+    assert world.allreduce(1) == 2
+
+
+def many_with_receives():
+    """Freed communicators whose receives are under way cost little."""
+    into, requests = np.zeros(1), []
+    for _ in range(300):
+        comm = world.Dup()
+        requests.append(comm.Irecv(into, rank ^ 1, 3))
+        comm.Free()
+    world.Barrier()
+    begun = time.monotonic()
+    for _ in range(300):
+        world.sendrecv(None, rank ^ 1, source=rank ^ 1)
+    assert time.monotonic() - begun < 3
+    for request in requests:
+        request.Cancel()
+        request.Wait()
+
+
+def offers_that_nobody_receives():
+    """What a rank has sent in a channel that another one has never opened goes with the communicator."""
+
+    def resident():
+        return int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize()
+
+    def round(times):
+        for _ in range(times):
+            comm = world.Dup()
+            if rank == 0:
+                request = comm.Psend_init(np.zeros(1), 1, 1)
+                request.Start()
+                request.Pready(0)
+                request.Wait()
+                request.Free()
+            comm.Free()
+
+    round(2000)
+    before = resident()
+    round(8000)
+    assert resident() - before < 5 << 20, resident() - before
