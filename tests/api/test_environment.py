@@ -11,6 +11,24 @@ def test_rank_size_and_versions(mpirun, n):
     mpirun(n, program.rank_size_and_versions, n)
 
 
+@pytest.mark.parametrize("ending", ["", "MPI.Finalize()"])
+def test_attributes_of_comm_self_are_deleted_first(mpirun, ending):
+    result = mpirun(
+        2,
+        f"""
+        from gormapy import MPI
+        def deleted(comm, keyval, value):
+            assert not MPI.Is_finalized()
+            print(value, MPI.COMM_WORLD.allreduce(1), flush=True)
+        keyvals = [MPI.Comm.Create_keyval(delete_fn=deleted) for _ in range(2)]
+        for k, keyval in enumerate(keyvals):
+            MPI.COMM_SELF.Set_attr(keyval, f"attribute {{k}}")
+        {ending}
+        """,
+    )
+    assert result.lines == ["attribute 0 2"] * 2 + ["attribute 1 2"] * 2, result
+
+
 def test_rc_keeps_from_initializing(mpirun):
     mpirun(
         2,

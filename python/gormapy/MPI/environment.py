@@ -102,6 +102,13 @@ def _end_library():
             _ending = ""
 
 
+def _delete_own_attributes():
+    """Delete the attributes of COMM_SELF, whose functions may still use MPI (MPI 4.1, section 11.2.4)."""
+    from .intracomm import COMM_SELF
+
+    COMM_SELF._delete_attributes()
+
+
 def finalize_at_exit() -> None:
     """Have the library ended at exit."""
     try:  # before Python joins its threads
@@ -117,6 +124,8 @@ def _finalize_at_exit():
     if _abort_status:
         fast.abort(1, _abort_status)
     if core.Initialized() and not core.Finalized():
+        if _world["begun"] and not _world["ended"]:
+            _delete_own_attributes()
         with _changes:
             _ending = _ending or "Python exits"
         _end_library()  # waits for nobody after an unhandled exception
@@ -134,6 +143,8 @@ def Finalize() -> None:
     If sessions are open, the library goes on until the last of them is finalized.
     """
     global _ending
+    if _world["begun"] and not _world["ended"]:
+        _delete_own_attributes()
     with _changes:
         if _world["ended"]:
             raise error(constants.ERR_OTHER, "Finalize: MPI was finalized before")
