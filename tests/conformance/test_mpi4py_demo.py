@@ -211,7 +211,7 @@ def test_reference(mpirun, mpi4py_source, size):
     ("shared", "size"),
     [
         *(pytest.param(True, n, marks=[] if n == 4 else pytest.mark.exhaustive, id=f"workers-{n}") for n in SIZES),
-        *(pytest.param(False, n, id=f"ranks-{n}") for n in SIZES),
+        *(pytest.param(False, n, marks=[] if n == 2 else pytest.mark.exhaustive, id=f"ranks-{n}") for n in SIZES),
     ],
 )
 def test_futures(mpirun, mpi4py_source, size, shared):

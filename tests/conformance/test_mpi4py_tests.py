@@ -38,6 +38,7 @@ EXHAUSTIVE = {
     ("test_io", 2),
     ("test_p2p_buf", 4),
     ("test_cco_buf", 4),
+    ("test_util_dtlib", 1),
     ("test_util_dtlib", 2),
     ("test_util_dtlib", 4),
     ("test_rma", 2),

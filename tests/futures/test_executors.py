@@ -82,6 +82,15 @@ def test_interrupt_ends_the_job(serve, n):
     assert result.stderr.count("Traceback") <= 1, result
 
 
+@pytest.mark.parametrize("n", [2, 4])
+def test_worker_that_ends_without_failing_is_missed(serve, n):
+    serve(n, program.worker_ends_quietly)
+
+
+def test_finalize_waits_for_tasks(serve, n):
+    serve(n, program.finalizes)
+
+
 @pytest.mark.alone
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [2])

@@ -75,8 +75,8 @@ class MPICommExecutor:
             self._executor = MPIPoolExecutor(**self._options)
         elif self._comm.Get_rank() != self._root:
             link = Link.made(self._comm, self._root)
-            worker.serve(link)
-            link.free()
+            if worker.serve(link):
+                link.free()
         else:
             self._link = Link.made(self._comm, self._root)
             self._manager = starting.manage(self._link)

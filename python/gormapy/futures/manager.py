@@ -7,8 +7,6 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from gormapy import MPI
-
 from . import failure, mainmodule, protocol
 from .pool import Pool, settle
 
@@ -53,6 +51,7 @@ class Manager:
         self._pools: deque[WorkerPool] = deque()  # in the order of their turns
         self._live: set[WorkerPool] = set()  # all that have not ended
         self._lock = threading.Lock()  # held to change what is live, and to end
+        self._answers = protocol.Answers(link)
         self._idle: deque[int] = deque(link.workers)
         self._busy: dict[int, tuple[WorkerPool, Task | None]] = {}
         self._woken = False  # WAKE is on its way
@@ -135,6 +134,7 @@ class Manager:
                 pass
             for worker in self.link.workers:
                 self.link.send(worker, protocol.LEAVE)
+            self._answers.close()
             self._left()
         except BaseException as error:
             self._fail(error)
@@ -149,9 +149,10 @@ class Manager:
         if self._leaving and not self._live:
             self._over = True
             return False
-        source, tag, data, buffers = self.link.receive(MPI.ANY_SOURCE)
+        source, tag, data, buffers = self._answers.receive()
         kind = protocol.kind_of(tag)
         if kind == protocol.WAKE:
+            self._answers.expect(source)
             self._look()
             return True
         pool, task = self._busy.pop(source)
@@ -223,6 +224,7 @@ class Manager:
     def _send(self, pool, task, worker, *message):
         self._busy[worker] = pool, task
         pool.given += 1
+        self._answers.expect(worker)
         self.link.send(worker, *message)
 
     def _prepare(self):
@@ -258,6 +260,10 @@ class Manager:
                 pool.fail(task)
         for pool in pools:
             pool.finish()
+        if not isinstance(error, Abandoned):
+            for worker in self.link.workers:
+                with contextlib.suppress(Exception):  # it may be the one that is lost
+                    self.link.send(worker, protocol.LEAVE, b"error")
 
 
 def _take_answer(task: Task, kind: int, data: Any, buffers: Any) -> None:

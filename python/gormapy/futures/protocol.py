@@ -16,7 +16,7 @@ The tag of a message is its kind. The manager sends:
 =====  ====================================================================  ============================
 SETUP  what an executor asks of its workers, before its first task            answered by READY or BROKEN
 TASK   a function with its arguments                                          answered by RESULT or FAILURE
-LEAVE  serving is over                                                        not answered
+LEAVE  serving is over; a body: because of an error                           not answered
 =====  ====================================================================  ============================
 
 The manager sends a worker nothing before it has the answer to the message before, so that an answer needs no number,
@@ -47,8 +47,10 @@ When a side ends
   then, and ends its thread. Python runs this at exit, before it joins threads and before MPI is finalized.
 - The program of the manager fails: its thread ends without LEAVE, all futures that are not finished get
   `BrokenExecutor`, and the launcher ends the workers with the job.
-- A worker fails (an interrupt, a lost process): the launcher ends the job and names the rank. Where a call of the
-  manager raises instead, every pool of the link is broken: futures get `BrokenExecutor`, and so do later submissions.
+- A worker fails (an interrupt, a lost process): the launcher ends the job and names the rank. A process that ends with
+  status 0 in a task does not end the job; the manager's receive from it raises. Where a call of the manager raises,
+  every pool of the link is broken: futures get `BrokenExecutor`, and so do later submissions. Workers that are left
+  get LEAVE with a body, which says that the communicators can't be freed together.
 - The manager's process is lost: the receive of a worker raises, or the launcher ends the worker.
 
 Neither side waits with a time-out or polls: both wait in a blocking receive.
@@ -120,20 +122,58 @@ class Link:
         for part in parts:
             self.comm.Send((part, MPI.BYTE), dest, PART)
 
-    def receive(self, source: int) -> tuple[int, int, Any, list[Any]]:
-        """Wait for a message; return its source, its tag without LONG, its data and its buffers."""
+    def receive(self) -> tuple[int, Any, list[Any]]:
+        """Wait for a message of the manager; return its tag without LONG, its data and its buffers."""
         status = self._status
-        self.comm.Recv((self._room, ROOM, MPI.BYTE), source, MPI.ANY_TAG, status)
-        tag, source = status.tag, status.source
-        data = bytes(memoryview(self._room)[: status.count])
+        self.comm.Recv((self._room, ROOM, MPI.BYTE), self.manager, MPI.ANY_TAG, status)
+        return self._rest(self.manager, status.tag, bytes(memoryview(self._room)[: status.count]))
+
+    def _rest(self, source, tag, data):
+        """Receive the parts of a message whose first part is there."""
         if not tag & LONG:
-            return source, tag, data, []
+            return tag, data, []
         parts = []
         for size in array("q", data):
             part = bytearray(size)
             self.comm.Recv((part, MPI.BYTE), source, PART)
             parts.append(part)
-        return source, tag & ~LONG, parts[0], parts[1:]
+        return tag & ~LONG, parts[0], parts[1:]
+
+
+class Answers:
+    """The receives of a manager: one for each rank that a message is expected from.
+
+    A receive from any rank would wait for ever if one of several ranks was lost; these raise an exception.
+    """
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._sources = [link.rank, *link.workers]
+        self._rooms = {rank: bytearray(ROOM) for rank in self._sources}
+        self._requests = [
+            link.comm.Recv_init((self._rooms[rank], ROOM, MPI.BYTE), rank, MPI.ANY_TAG) for rank in self._sources
+        ]
+        self._of = dict(zip(self._sources, self._requests))
+        self._status = MPI.Status()
+        self.expect(link.rank)
+
+    def expect(self, rank: int) -> None:
+        """Begin to receive a message of a rank."""
+        self._of[rank].Start()
+
+    def receive(self) -> tuple[int, int, Any, list[Any]]:
+        """Wait for an expected message; return its source, its tag without LONG, its data and its buffers."""
+        status = self._status
+        source = self._sources[MPI.Request.Waitany(self._requests, status)]
+        return source, *self._link._rest(source, status.tag, bytes(memoryview(self._rooms[source])[: status.count]))
+
+    def close(self) -> None:
+        """End the receives."""
+        own = self._requests[0]
+        own.Cancel()
+        own.Wait()
+        for request in self._requests:
+            request.Free()
 
 
 def kind_of(tag: int) -> int:

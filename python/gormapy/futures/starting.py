@@ -158,6 +158,9 @@ def _register():
         import atexit
 
         atexit.register(_finish_everything)
+    # MPI.Finalize deletes the attributes of COMM_SELF before anything else
+    keyval = MPI.Comm.Create_keyval(delete_fn=lambda comm, keyval, value: _finish_everything())
+    MPI.COMM_SELF.Set_attr(keyval, True)
 
 
 def _finish_everything():

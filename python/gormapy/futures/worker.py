@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from .protocol import Link
 
 
-def serve(link: Link, imported: bool = True) -> None:
-    """Execute what the manager sends, in this thread.
+def serve(link: Link, imported: bool = True) -> bool:
+    """Execute what the manager sends, in this thread. Return False if that has ended because of an error.
 
     Parameters
     ----------
@@ -26,6 +26,7 @@ def serve(link: Link, imported: bool = True) -> None:
     with serving(link.local):
         while worker.answer():
             pass
+    return worker.well
 
 
 class Worker:
@@ -34,12 +35,14 @@ class Worker:
     def __init__(self, link: Link, imported: bool) -> None:
         self._link = link
         self._imported = imported
+        self.well = True
 
     def answer(self) -> bool:
         """Wait for a message and answer it. Return False after the last one."""
-        _, tag, data, buffers = self._link.receive(self._link.manager)
+        tag, data, buffers = self._link.receive()
         kind = protocol.kind_of(tag)
         if kind == protocol.LEAVE:
+            self.well = not data
             return False
         if kind == protocol.SETUP:
             answer = self._set_up(data)

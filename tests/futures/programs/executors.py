@@ -398,6 +398,23 @@ def report_and_nap(k):
     time.sleep(60)
 
 
+def worker_ends_quietly():
+    executor = MPIPoolExecutor()
+    lost = executor.submit(os._exit, 0)
+    error = lost.exception(timeout=20)
+    assert isinstance(error, futures.BrokenExecutor) and "has ended with exit status 0" in str(error), error
+    assert isinstance(error_of(executor.submit, square, 2), futures.BrokenExecutor)
+    assert isinstance(error_of(MPIPoolExecutor().submit, square, 2), futures.BrokenExecutor)
+
+
+def finalizes():
+    executor = MPIPoolExecutor()
+    fs = [executor.submit(nap, 0.05) for _ in range(4)]
+    MPI.Finalize()
+    assert [f.result() for f in fs] == [0.05] * 4
+    assert isinstance(error_of(executor.submit, square, 2), RuntimeError)
+
+
 def idle():
     executor = MPIPoolExecutor().bootup()
     executor.submit(square, 2).result()
