@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-from concurrent.futures import CancelledError, Future, TimeoutError
+from concurrent.futures import CancelledError, Future
 from typing import TYPE_CHECKING, Any
 
 from gormapy import futures
