@@ -215,7 +215,7 @@ def test_reference(mpirun, mpi4py_source, size):
     ],
 )
 def test_futures(mpirun, mpi4py_source, size, shared):
-    # Without workers, the tests of MPIPoolExecutor are about Spawn.
+    # Without workers, the tests of MPIPoolExecutor are about Spawn: see test_futures_that_spawn.
     module = ("-m", "mpi4py.futures") if shared else ()
     script = mpi4py_source / "demo" / "futures" / "test_futures.py"
     result = run(mpirun, size, *module, script, env={"MPI4PY_TEST_SPAWN": "no"}, timeout=90)
@@ -223,6 +223,15 @@ def test_futures(mpirun, mpi4py_source, size, shared):
     ranks = 1 if shared else size
     assert len(re.findall(rf"^Ran {count} tests in ", result.stderr, re.MULTILINE)) == ranks, result
     assert len(re.findall(r"^OK$", result.stderr, re.MULTILINE)) == ranks, result
+
+
+@pytest.mark.exhaustive
+@pytest.mark.timeout(120)
+def test_futures_that_spawn(mpirun, mpi4py_source):
+    script = mpi4py_source / "demo" / "futures" / "test_futures.py"
+    result = run(mpirun, 1, script, timeout=90)
+    assert re.search(r"^Ran 121 tests in ", result.stderr, re.MULTILINE), result
+    assert re.search(r"^OK", result.stderr, re.MULTILINE), result
 
 
 @pytest.mark.parametrize("size", SIZES)

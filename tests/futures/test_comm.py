@@ -19,10 +19,6 @@ def test_on_ranks(ranks, function, n):
     ranks(n, getattr(program, function))
 
 
-def test_without_workers(ranks):
-    ranks(2, program.no_workers)
-
-
 @pytest.mark.parametrize("rank", [0, 1])
 def test_killed_rank_is_named(mpirun, rank):
     job = mpirun.start(3, program.waits)

@@ -14,10 +14,12 @@ def main() -> None:
     both = parent.Merge(high=True)
     link = protocol.Link.made(both, 0)
     try:
-        worker.serve(link, imported=False)
+        in_order = worker.serve(link, imported=False)
     except KeyboardInterrupt:
         core.MarkFailed()
         _excepthook._end_by_interrupt()
-    link.free()
-    both.Free()
-    parent.Disconnect()
+        raise
+    if in_order:
+        link.free()
+        both.Free()
+        parent.Disconnect()

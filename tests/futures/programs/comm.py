@@ -6,7 +6,7 @@ import time
 
 from rankside import error_of, hello, raise_flag, rank, say, size, world
 
-from gormapy.futures import BrokenExecutor, MPICommExecutor, MPIPoolExecutor, get_comm_workers
+from gormapy.futures import BrokenExecutor, MPICommExecutor, get_comm_workers
 
 
 def square(x):
@@ -108,12 +108,6 @@ def two_at_a_time():
     assert not failures, failures
     for comm in comms:
         comm.Free()
-
-
-def no_workers():
-    error = error_of(MPIPoolExecutor)
-    assert isinstance(error, NotImplementedError)
-    assert "mpiexec -n 4 python -m gormapy.futures script.py" in str(error)
 
 
 def waits():
