@@ -71,4 +71,5 @@ def main(folder, output, *modules):
         print(json.dumps(["", "ended", ""]), file=file, flush=True)
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":  # not in workers of pools
+    main(*sys.argv[1:])
