@@ -27,6 +27,7 @@ type connected struct {
 	used   func(number int) bool // reports whether the program's objects name the number
 	forget []func(number int)
 	watch  bool         // the watcher of these processes has begun
+	live   atomic.Bool  // a number has been given
 	known  atomic.Int32 // 1 + the highest number given so far, or Size
 }
 
@@ -143,6 +144,7 @@ func (e *Engine) number(id Identity) (int, error) {
 	e.judged[n].Store(0)
 	e.Job.SetConnected(n, entry)
 	c.known.Store(max(c.known.Load(), int32(n)+1))
+	c.live.Store(true)
 	if !c.watch {
 		c.watch = true
 		go guarded("watcher of other jobs", e.watchConnected)

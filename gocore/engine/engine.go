@@ -130,7 +130,6 @@ func New(seg *job.Segment, rank int, o Options) *Engine {
 	e.connected.links = shm.NewLinks(seg, rank, o.OneCopy, func(id string, rank, openerPID, openerFD int) (int, error) {
 		return e.number(Identity{id, rank, openerPID, openerFD})
 	})
-	e.transports = append(e.transports, e.connected.links)
 	for r := range e.Size {
 		p := &e.peers[r]
 		p.remote = r != rank && (o.NetOnly || !seg.Local(r))

@@ -152,6 +152,9 @@ func (e *Engine) pollLocked(asleep uint32) (n int) {
 		}
 		n += moved
 	}
+	if e.connected.live.Load() || atomic.LoadUint32(&e.me.Announced) != 0 { // the protocol is in Poll
+		n += e.connected.links.Poll(e)
+	}
 	if e.hooks.needed.Load() > 0 {
 		for _, do := range e.hooks.list {
 			n += do()
