@@ -95,6 +95,16 @@ class _Alias:
             module.__spec__ = spec
             module.__name__ = spec.name
 
+    @staticmethod
+    def get_code(name):
+        """Return the code that ``python -m name`` runs."""
+        from importlib.util import find_spec
+
+        spec = find_spec(_ours(name))
+        if spec.submodule_search_locations is not None:
+            spec = find_spec(f"{_ours(name)}.__main__")
+        return spec.loader.get_code(spec.name)
+
 
 _kept_specs = {}
 
@@ -244,6 +254,11 @@ def main(args=None):
     if not args or args[0] in ("-h", "--help"):
         print(_USAGE, file=sys.stderr if not args else sys.stdout)
         sys.exit(0 if args else 2)
+    if args[0] == "--version":
+        import gormapy
+
+        print(f"gormapy {gormapy.__version__}, with the names of mpi4py {MPI4PY_VERSION}")
+        sys.exit(0)
     if args[0].startswith("-") and args[0] not in ("-m", "-c", "-"):
         sys.exit(f"gormapy.run: unknown option {args[0]}\n{_USAGE}")
     provide_mpi4py()

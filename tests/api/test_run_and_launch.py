@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from support.mpirun import environment
 
 RUN = (sys.executable, "-m", "gormapy.run")
@@ -90,6 +91,34 @@ def test_interpreter_is_put_before_python_files(tmp_path):
         command = [sys.executable, "-m", "gormapy.launch", *given.split()]
         result = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=90)
         assert sorted(result.stdout.splitlines()) == lines, str(result)
+
+
+@pytest.mark.parametrize(
+    ("module", "args", "said"),
+    [
+        ("mpi4py", ("--version",), "with the names of mpi4py 4.1.2"),
+        ("mpi4py", ("-c", "from mpi4py import MPI; print('size', MPI.COMM_WORLD.size)"), "size 1"),
+        ("mpi4py.run", ("-c", "from mpi4py import MPI; print('size', MPI.COMM_WORLD.size)"), "size 1"),
+        (
+            "mpi4py.futures",
+            ("-c", "from mpi4py.futures import MPIPoolExecutor as E; print(E().submit(abs, -3).result())"),
+            "3",
+        ),
+        ("mpi4py.bench", ("helloworld",), "Hello, World! I am process 0 of 1"),
+        ("mpi4py.bench", ("ringtest", "-l", "10", "-n", "1000"), "time for 10 loops"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else value[0],
+)
+def test_programs_of_mpi4py(module, args, said):
+    """In a process that a program under gormapy.run has started."""
+    code = f"import subprocess, sys; sys.exit(subprocess.run([sys.executable, '-m', {module!r}, *{args!r}]).returncode)"
+    done = subprocess.run([*RUN, "-c", code], env=environment(), capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and said in done.stdout, done
+
+
+def test_bench_of_mpi4py(mpirun):
+    result = mpirun.command(2, *RUN, "-m", "mpi4py.bench", "pingpong", "-n", "8", "-l", "10").finish()
+    assert [line.split()[0] for line in result.stdout.splitlines()] == ["#", "1", "2", "4", "8"], result
 
 
 def test_python_without_docstrings(mpirun):
