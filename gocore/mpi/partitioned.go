@@ -57,6 +57,9 @@ const firstPartitionTag = p2p.AnyTag - 1
 // partitionTags is how many there are.
 const partitionTags = 1<<31 + firstPartitionTag + 1
 
+// mostPartitions is how many a request can have. Each takes some hundred bytes on both sides.
+const mostPartitions = 1 << 20
+
 // partitionChannel returns the channel of partitioned requests.
 func (c *Comm) partitionChannel() *p2p.Channel {
 	return c.partitions.get(func() *p2p.Channel {
@@ -97,8 +100,8 @@ func (o *offer) buf() p2p.Buf { return rawBytes(unsafe.Pointer(o), offerBytes) }
 
 // partitionedBuf returns the buffer of all partitions, of count items each.
 func partitionedBuf(addr, partitions, count, typ int64) (b p2p.Buf, e *errs.Error) {
-	if partitions < 0 || partitions > partitionTags {
-		return b, errs.New(errs.Arg, "%d partitions: there can be 0 to %d", partitions, partitionTags)
+	if partitions < 0 || partitions > mostPartitions {
+		return b, errs.New(errs.Arg, "%d partitions: a request can have 0 to %d", partitions, mostPartitions)
 	}
 	if count < 0 || partitions > 0 && count > (1<<62)/partitions {
 		return b, errs.New(errs.Count, "%d partitions of %d items: the count is negative or too large", partitions, count)

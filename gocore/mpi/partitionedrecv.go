@@ -115,6 +115,11 @@ func (p *partitionedRecv) learn() {
 		return
 	}
 	o, total := &p.offer, p.buf.Bytes()
+	if o.partitions < 0 || o.partitions > mostPartitions {
+		p.useless = errs.New(errs.Arg, "partitioned receive from rank %d with tag %d: the send has %d partitions; a request can have 0 to %d",
+			p.source, p.tag, o.partitions, mostPartitions)
+		return
+	}
 	if sent := o.partitions * o.bytes; sent != int64(total) {
 		class := errs.Count
 		if sent > int64(total) {

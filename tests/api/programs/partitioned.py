@@ -250,6 +250,11 @@ def wrong_calls_are_said():
     ):
         with fails(MPI.ERR_ARG):
             wrong()
+    most = 2**20
+    for init in (world.Psend_init, world.Precv_init):
+        for partitions in (most + 1, 2**31 - 8, 2**40):
+            with fails(MPI.ERR_ARG, f"0 to {most}"):
+                init([data, 0], partitions, 0, 11)
     with fails(MPI.ERR_RANK):
         world.Psend_init(data, 4, 9)
     with fails(MPI.ERR_TAG):
