@@ -201,13 +201,24 @@ func FileSetView(h, disp, etype, filetype, representation, buffer, aggregators, 
 	return fileCall(h, func(f *File) (*mpiio.Op, *errs.Error) {
 		e, err := committedType(etype)
 		if err != nil {
-			return nil, err
+			return f.Refuse("Set_view", err)
 		}
 		t, err := committedType(filetype)
 		if err != nil {
-			return nil, err
+			return f.Refuse("Set_view", err)
 		}
 		return f.SetView(disp, e, t, representation, hints)
+	})
+}
+
+// FileRefuse begins a collective call for which the caller has found its own arguments wrong: the other ranks get
+// an error of the class.
+func FileRefuse(h int64, call string, class int) (int64, Code) {
+	if class <= 0 || class > 0xff {
+		class = int(errs.Arg)
+	}
+	return fileCall(h, func(f *File) (*mpiio.Op, *errs.Error) {
+		return f.Refuse(call, errs.New(errs.Class(class), "%s: the arguments are wrong", call))
 	})
 }
 

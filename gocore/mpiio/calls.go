@@ -23,6 +23,11 @@ func (f *File) collective(call string, mine record, e *errs.Error, then func(o *
 	return o, nil
 }
 
+// Refuse begins a collective call whose arguments are wrong at this rank: the others learn it, and do not wait.
+func (f *File) Refuse(call string, e *errs.Error) (*Op, *errs.Error) {
+	return f.collective(call, record{}, e, nil)
+}
+
 // writable returns an error if the file was opened for reading only.
 func (f *File) writable(call string) *errs.Error {
 	if f.Amode&ModeRdonly != 0 {

@@ -47,6 +47,11 @@ func FileSetView(file, disp, etype, filetype, representation, buffer, aggregator
 	return handle(mpi.FileSetView(file, disp, etype, filetype, representation, buffer, aggregators, collective, perm))
 }
 
+// FileRefuse begins a collective call whose arguments are wrong at this rank; the other ranks get an error of the class.
+func FileRefuse(file int64, call string, class int) int64 {
+	return handle(mpi.FileRefuse(file, call, class))
+}
+
 // FileSize returns the length in bytes.
 func FileSize(file int64) int64 { return mpi.FileSize(file) }
 

