@@ -129,6 +129,9 @@ func (m *meeting) lead(peer int64, remoteLeader int) (e *errs.Error) {
 	if m.other = remoteLeader; m.peer.remote != nil {
 		m.other = m.peer.coll.Sides.Remote[remoteLeader]
 	}
+	if r := m.peer.union()[m.other]; slices.Contains(m.local.group.ranks, r) { // it would wait for ever if it does not lead another group
+		return inBoth("Create_intercomm", r)
+	}
 	m.ch = m.peer.meetings.get(func() *p2p.Channel { return m.peer.sibling(channelMeetings) })
 	m.gen = m.ch.Generation()
 	m.greeting.number = cards.Add(1)
@@ -253,7 +256,7 @@ func (c *Comm) joinGroups(call string, ctx int64, drawer int, group []int64) (in
 	}
 	for _, r := range remote {
 		if slices.Contains(c.group.ranks, r) {
-			return 0, errs.New(errs.Comm, "%s: %s is in both groups, which have to be disjoint", call, proc.eng.Name(r))
+			return 0, inBoth(call, r)
 		}
 	}
 	taken, e := takeCtx(ctx, drawer)
@@ -261,6 +264,10 @@ func (c *Comm) joinGroups(call string, ctx int64, drawer int, group []int64) (in
 		return 0, e
 	}
 	return comms.add(newIntercomm(taken, c.group, &Group{remote}, c.rank, precedes(group, identities(c.group.ranks[:1])))), nil
+}
+
+func inBoth(call string, world int) *errs.Error {
+	return errs.New(errs.Comm, "%s: %s is in both groups, which have to be disjoint", call, proc.eng.Name(world))
 }
 
 // choice is what the leader tells its group.

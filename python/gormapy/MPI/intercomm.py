@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from gormapy._ext import core, fast
 
 from .comm import _WORLD, Comm, _subclasses
-from .constants import PROC_NULL
-from .exception import check
+from .constants import ERR_COMM, PROC_NULL
+from .exception import check, error
 from .group import Group
 from .handle import expect
 from .info import INFO_NULL
@@ -42,7 +42,8 @@ class Intercomm(Comm):
         """Create communicator from groups."""
         call = "Create_from_groups"
         local = expect("Group", local_group, f"{call}: local_group")
-        expect("Group", remote_group, f"{call}: remote_group")
+        if expect("Group", remote_group, f"{call}: remote_group"):  # it means nothing at ranks that do not lead
+            _disjoint(call, local_group, remote_group)
         local_leader = index(local_leader, f"{call}: local_leader")
         remote_leader = index(remote_leader, f"{call}: remote_leader")
         tag = tag_of(stringtag, call) & 0x1FFFFFFF
@@ -53,16 +54,16 @@ class Intercomm(Comm):
         if local_group.rank == local_leader:
             try:
                 (far,) = remote_group.Translate_ranks([remote_leader])  # to the group of COMM_WORLD
-            except Exception as error:
-                wrong = error  # with PROC_NULL the core tells the other members that there is no remote leader
+            except Exception as failed:
+                wrong = failed  # with PROC_NULL the core tells the other members that there is no remote leader
         try:
             made = cls._wrap(
                 fast.result(check(core.CommCreateIntercomm(handle, local_leader, _WORLD, far, tag << 1 | 1)))
             )
-        except Exception as error:
+        except Exception as failed:
             with suppress(Exception):  # a member may have ended
                 fast.result(fast.comm_free(handle))
-            raise (wrong or error) from None
+            raise (wrong or failed) from None
         fast.result(fast.comm_free(handle))
         if made and errhandler is not None:
             made.Set_errhandler(errhandler)
@@ -82,6 +83,14 @@ class Intercomm(Comm):
     def Merge(self, high: bool = False) -> Intracomm:
         """Merge intercommunicator into an intracommunicator."""
         return _subclasses["Intracomm"]._wrap(fast.result(check(core.IntercommMerge(self._h, bool(high)))))
+
+
+def _disjoint(call, local_group, remote_group):
+    common = Group.Intersection(local_group, remote_group)
+    ranks = common.Translate_ranks()
+    common.free()
+    if ranks:
+        raise error(ERR_COMM, f"{call}: rank {ranks[0]} is in both groups, which have to be disjoint")
 
 
 _subclasses.update(Intercomm=Intercomm)

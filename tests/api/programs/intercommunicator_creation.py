@@ -48,7 +48,29 @@ REFUSED = {
     "one group": lambda near, other: (
         MPI.ERR_COMM,
         "disjoint",
-        lambda: near.Create_intercomm(0, near, 0),
+        lambda: near.Create_intercomm(near.size - 1, near, near.size - 1),
+    ),
+    "remote leader near": lambda near, other: (
+        MPI.ERR_COMM,
+        "disjoint",
+        lambda: near.Create_intercomm(near.size - 1, near, 0),
+    ),
+    "remote leader in the world": lambda near, other: (
+        MPI.ERR_COMM,
+        f"rank {rank % 2} is in both groups",
+        lambda: near.Create_intercomm(near.size - 1, world, rank % 2),
+    ),
+    "one group in a group": lambda near, other: (
+        MPI.ERR_COMM,
+        f"Create_from_groups: rank {rank % 2} is in both groups",
+        lambda: MPI.Intercomm.Create_from_groups(near.group, 0, near.group, 1),
+    ),
+    "a rank in both groups": lambda near, other: (
+        MPI.ERR_COMM,
+        f"Create_from_groups: rank {rank % 2} is in both groups",
+        lambda: MPI.Intercomm.Create_from_groups(
+            *([near.group, 0, world.group, 1] if rank % 2 else [near.group, 0, world.group.Excl([2]), 1])
+        ),
     ),
     "remote leader in a group": lambda near, other: (
         MPI.ERR_RANK,
@@ -60,10 +82,18 @@ REFUSED = {
     "local leader in a group": lambda near, other: (
         MPI.ERR_RANK,
         "local leader 9",
-        lambda: MPI.Intercomm.Create_from_groups(near.group, 9, world.group, 0),
+        lambda: MPI.Intercomm.Create_from_groups(near.group, 9, MPI.GROUP_NULL, 0),
     ),
 }
-LEADER_ONLY = ("remote leader", "no remote leader", "no peer", "remote leader in a group")  # have no meaning elsewhere
+LEADER_ONLY = (  # have no meaning elsewhere
+    "remote leader",
+    "no remote leader",
+    "no peer",
+    "one group",
+    "remote leader near",
+    "remote leader in the world",
+    "remote leader in a group",
+)
 
 
 def creation_that_is_refused(how):
