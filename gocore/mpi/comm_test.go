@@ -133,3 +133,15 @@ func TestCommunicatorErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) { fails(t, c.class, c.text, c.code) })
 	}
 }
+
+func TestDroppedCommunicatorIsGone(t *testing.T) {
+	req, code := CommDup(CommSelf)
+	comm := result(t, req, code)
+	succeeds(t, CommDrop(comm))
+	fails(t, errs.Comm, "has been freed", -CommSize(comm))
+	fails(t, errs.Comm, "has been freed", CommDrop(comm))
+	for _, predefined := range []int64{CommWorld, CommSelf} {
+		fails(t, errs.Comm, "can't be dropped", CommDrop(predefined))
+	}
+	fails(t, errs.Comm, "COMM_NULL", CommDrop(CommNull))
+}

@@ -26,6 +26,10 @@ def test_names_hints_and_attributes(ranks):
     )
 
 
+def test_calls_that_raise_leave_no_communicator(ranks, n):
+    ranks(n, program.calls_that_raise_leave_no_communicator)
+
+
 def test_duplicate_without_blocking(ranks, n):
     ranks(
         n,

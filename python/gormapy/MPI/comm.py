@@ -20,6 +20,7 @@ from .naming import Attributed, Named
 from .objcomm import ObjectCollectives, ObjectMessages
 from .p2p import PointToPoint
 from .request import Request
+from .wininfo import given
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -161,9 +162,10 @@ class Comm(
 
     def Dup(self, info: Info | None = None) -> Self:
         """Duplicate a communicator."""
+        hints = None if info is None else given(info)
         made = self._duplicate(attributes=True)
-        if info is not None:
-            made.Set_info(info)
+        if hints is not None:
+            _hints[made._h] = hints
         return made
 
     def Dup_with_info(self, info: Info) -> Self:
@@ -172,12 +174,13 @@ class Comm(
 
     def Idup(self, info: Info | None = None) -> tuple[Self, Request]:
         """Nonblocking duplicate a communicator."""
-        handle, request = fields(core.CommIdup(self._h))
-        made = self._twin(handle)
-        self._pass_on(made, True)
-        if info is not None:
-            made.Set_info(info)
-        return made, Request._from_handle(request)
+        hints = None if info is None else given(info)
+        handle, number = fields(core.CommIdup(self._h))
+        made, request = self._twin(handle), Request._from_handle(number)
+        self._pass_on(made, True, request)
+        if hints is not None:
+            _hints[made._h] = hints
+        return made, request
 
     def Idup_with_info(self, info: Info) -> tuple[Self, Request]:
         """Nonblocking duplicate a communicator with hints."""
@@ -197,12 +200,22 @@ class Comm(
         made._h, made._two_groups = handle, self._two_groups
         return made
 
-    def _pass_on(self, made, attributes):
-        """Give a duplicate the topology of this communicator, and its attributes if wanted."""
-        if self._h in _topologies:
-            _topologies[made._h] = _topologies[self._h]
-        if attributes:
-            made._copy_attributes(self)
+    def _pass_on(self, made, attributes, request=None):
+        """Give a duplicate the topology of this communicator, and its attributes if wanted.
+
+        If a function that copies an attribute raises, the duplicate, of which `request` is that of Idup, is dropped:
+        the other ranks may have theirs, so that it can't be freed.
+        """
+        try:
+            if self._h in _topologies:
+                _topologies[made._h] = _topologies[self._h]
+            if attributes:
+                made._copy_attributes(self)
+        except BaseException:
+            if request is not None:
+                request.Wait()
+            check(core.CommDrop(made._forgotten()))
+            raise
 
     def Create(self, group: Group) -> Intracomm:
         """Create communicator from group."""
@@ -235,6 +248,10 @@ class Comm(
 
     def _leave(self, call):
         self._checked()
+        fast.result(call(self._forgotten()))
+
+    def _forgotten(self):
+        """Return the handle, after all that Python has of the communicator is gone."""
         self._delete_attributes()
         self._forget_name()
         self._forget_errhandler()
@@ -243,7 +260,7 @@ class Comm(
         bsend.forget(self._h)
         commlock.forget(self)
         handle, self._h, self._rank, self._size = self._h, 0, -1, -1
-        fast.result(call(handle))
+        return handle
 
     def Disconnect(self) -> None:
         """Free a communicator once all operations that this rank has started in it are complete."""
@@ -277,7 +294,7 @@ class Comm(
     def Set_info(self, info: Info) -> None:
         """Set new values for the hints associated with a communicator."""
         self._checked()
-        _hints[self._h] = {**_hints.get(self._h, {}), **dict(info.items())}
+        _hints[self._h] = {**_hints.get(self._h, {}), **given(info)}
 
     def Get_info(self) -> Info:
         """Return the current hints for a communicator."""

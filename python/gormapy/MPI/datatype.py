@@ -165,7 +165,11 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
     def Dup(self) -> Self:
         """Duplicate a datatype."""
         made = self._derive(core.TypeDup(self._h), constants.COMBINER_DUP, [self])
-        made._copy_attributes(self)
+        try:
+            made._copy_attributes(self)
+        except BaseException:
+            made.Free()
+            raise
         return made
 
     Create_dup = Dup

@@ -123,20 +123,11 @@ class ErrorHandling:
         self._set_errhandler(errhandler)
 
     def _set_errhandler(self, errhandler):
-        if not isinstance(errhandler, Errhandler):
-            raise TypeError(f"Set_errhandler: expecting Errhandler, got {type(errhandler).__name__}")
-        if not errhandler:
-            raise Exception(constants.ERR_ERRHANDLER)
+        expect_for(self._family, errhandler, "Set_errhandler")
         if errhandler != ERRORS_RETURN:
             _guard_all()
         with _changes:
             _check_live(errhandler._h)
-            kind = _kinds.get(errhandler._h, self._family)
-            if kind != self._family:
-                raise error(
-                    constants.ERR_ARG,
-                    f"Set_errhandler: the handler is one for a {_THINGS[kind]}, not for a {_THINGS[self._family]}",
-                )
             before = _handler(self)
             _chosen[self._family, self._h] = errhandler._h
             _drop_unused(before)
@@ -150,6 +141,19 @@ class ErrorHandling:
     def _forget_errhandler(self):
         with _changes:
             _drop_unused(_chosen.pop((self._family, self._h), None))
+
+
+def expect_for(family, errhandler, call):
+    """Refuse what is not an error handler for objects of a family. Calls that make an object do it first."""
+    if not isinstance(errhandler, Errhandler):
+        raise TypeError(f"{call}: expecting Errhandler, got {type(errhandler).__name__}")
+    if not errhandler:
+        raise Exception(constants.ERR_ERRHANDLER)
+    with _changes:
+        _check_live(errhandler._h)
+        kind = _kinds.get(errhandler._h, family)
+    if kind != family:
+        raise error(constants.ERR_ARG, f"{call}: the handler is one for a {_THINGS[kind]}, not for a {_THINGS[family]}")
 
 
 def _check_live(handle):

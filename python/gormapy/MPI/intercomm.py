@@ -9,6 +9,7 @@ from gormapy._ext import core, fast
 
 from .comm import _WORLD, Comm, _subclasses
 from .constants import ERR_COMM, PROC_NULL
+from .errhandler import expect_for
 from .exception import check, error
 from .group import Group
 from .handle import expect
@@ -42,11 +43,14 @@ class Intercomm(Comm):
         """Create communicator from groups."""
         call = "Create_from_groups"
         local = expect("Group", local_group, f"{call}: local_group")
-        if expect("Group", remote_group, f"{call}: remote_group"):  # it means nothing at ranks that do not lead
-            _disjoint(call, local_group, remote_group)
+        remote = expect("Group", remote_group, f"{call}: remote_group")
         local_leader = index(local_leader, f"{call}: local_leader")
         remote_leader = index(remote_leader, f"{call}: remote_leader")
         tag = tag_of(stringtag, call) & 0x1FFFFFFF
+        if errhandler is not None:
+            expect_for("Comm", errhandler, f"{call}: errhandler")
+        if remote:  # it means nothing at ranks that do not lead
+            _disjoint(call, local_group, remote_group)
         handle = fast.result(check(core.CommCreateGroup(_WORLD, local, tag << 1)))
         if not handle:
             return cls()

@@ -12,6 +12,7 @@ from .comm import _WORLD, Comm, _subclasses
 from .commlock import _comm_lock
 from .constants import UNDEFINED
 from .dynamic import Connecting
+from .errhandler import expect_for
 from .exception import check
 from .graph import Edges, Graph, edge_list
 from .grid import Grid
@@ -48,6 +49,8 @@ class Intracomm(Scans, PersistentScans, ObjectScans, Connecting, Comm):
         """Create communicator from group."""
         members = expect("Group", group, "Create_from_group")
         tag = tag_of(stringtag, "Create_from_group") & 0x3FFFFFFF
+        if errhandler is not None:
+            expect_for("Comm", errhandler, "Create_from_group: errhandler")
         made = cls._wrap(fast.result(check(core.CommCreateGroup(_WORLD, members, tag))))
         if made and errhandler is not None:
             made.Set_errhandler(errhandler)

@@ -4,7 +4,7 @@ import pickle
 from copy import copy as shallow_copy
 
 import numpy as np
-from rankside import fails, node_ranks, rank, size, world
+from rankside import fails, node_ranks, rank, refused, size, world
 
 from gormapy import MPI
 
@@ -83,6 +83,57 @@ def names_hints_and_attributes():
     world.Set_errhandler(MPI.ERRORS_RETURN)
     for thing in (MPI.COMM_WORLD, MPI.COMM_NULL, MPI.INT, MPI.SUM, MPI.IN_PLACE, MPI.WIN_NULL):
         assert pickle.loads(pickle.dumps(thing)) is thing and shallow_copy(thing) is thing
+
+
+def calls_that_raise_leave_no_communicator():
+    def slot():
+        comm = MPI.COMM_SELF.Dup()
+        number = comm.handle & 0xFFFFFFFF
+        comm.Free()
+        return number
+
+    def fail(comm, keyval, value):
+        raise ZeroDivisionError("expected")
+
+    me, everyone = world.group.Incl([rank]), world.group
+    other = world.group.Incl([rank ^ 1]) if rank ^ 1 < size else None
+    freed = MPI.Comm.Create_errhandler(lambda comm, code: None)
+    copy = MPI.Errhandler(freed)
+    freed.Free()
+    deleted = []
+    keys = [MPI.Comm.Create_keyval(True, lambda c, k, v: deleted.append(v)), MPI.Comm.Create_keyval(fail)]
+    before = slot()
+    for call in (world.Dup, world.Idup, world.Dup_with_info, world.Idup_with_info):
+        refused(TypeError, lambda call=call: call(5), "expecting an Info, got int")
+    for handler, kind in (("a", TypeError), (MPI.ERRHANDLER_NULL, MPI.Exception), (copy, MPI.Exception)):
+        tail = ("tag", MPI.INFO_NULL, handler)
+        refused(kind, lambda tail=tail: MPI.Intracomm.Create_from_group(everyone, *tail))
+        if other is not None:
+            refused(kind, lambda tail=tail: MPI.Intercomm.Create_from_groups(me, 0, other, 0, *tail))
+    assert slot() == before
+    for key in keys:
+        world.Set_attr(key, key)
+    for call in (world.Dup, world.Idup):
+        for _ in range(3):
+            with fails(MPI.ERR_OTHER):
+                call()
+    assert deleted == [keys[0]] * 6, "what had been copied is deleted"
+    assert slot() == before
+    for key in keys:
+        world.Delete_attr(key)
+    comm = world.Dup()
+    comm.Barrier()
+    comm.Free()
+    datatype, key = MPI.INT.Create_contiguous(2), MPI.Datatype.Create_keyval(fail)
+    datatype.Set_attr(key, 1)
+    handles = set()
+    for _ in range(20):
+        made = MPI.INT.Dup()
+        handles.add(made.handle & 0xFFFFFFFF)
+        made.Free()
+        with fails(MPI.ERR_OTHER):
+            datatype.Dup()
+    assert len(handles) < 5, handles
 
 
 def duplicate_without_blocking():
