@@ -187,6 +187,9 @@ func LookupName(service string) string {
 // CommDisconnect begins to free a communicator once all that was started in it is complete.
 func CommDisconnect(comm int64) int64 { return handle(mpi.CommDisconnect(comm)) }
 
+// CommSettle begins to wait until no operation of this rank in a communicator is under way.
+func CommSettle(comm int64) int64 { return handle(mpi.CommSettle(comm)) }
+
 // CommDrop forgets a communicator at this rank, which the program has never got.
 func CommDrop(comm int64) int { return mpi.CommDrop(comm) }
 

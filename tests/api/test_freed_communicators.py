@@ -23,6 +23,10 @@ def test_disconnect_does_not_wait_for_the_dead(mpirun):
     mpirun(3, program.disconnect_does_not_wait_for_the_dead)
 
 
+def test_disconnect_that_is_interrupted(ranks):
+    ranks(2, program.disconnect_that_is_interrupted)
+
+
 def test_nothing_is_left(ranks):
     ranks(2, program.nothing_is_left)
 

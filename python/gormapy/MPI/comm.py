@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
 from gormapy._ext import core, fast
@@ -263,7 +264,14 @@ class Comm(
         return handle
 
     def Disconnect(self) -> None:
-        """Free a communicator once all operations that this rank has started in it are complete."""
+        """Free a communicator once all operations that this rank has started in it are complete.
+
+        If it is interrupted before they are, it has done nothing, and can be called again.
+        """
+        self._checked()
+        settling = check(core.CommSettle(self._h))
+        with suppress(Exception):  # what can't complete is not waited for, and its own request says why
+            fast.result(settling)
         self._leave(lambda handle: check(core.CommDisconnect(handle)))
 
     # Buffered mode

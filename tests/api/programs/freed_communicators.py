@@ -6,7 +6,7 @@ import threading
 import time
 
 import numpy as np
-from rankside import MPI, rank, world
+from rankside import MPI, fails, interrupted, rank, size, world
 
 LONG = 1 << 20
 
@@ -93,6 +93,32 @@ def disconnect_does_not_wait_for_the_dead():
         request.Wait()
     except MPI.Exception as error:
         assert error.Get_error_class() == MPI.ERR_PROC_FAILED, error
+
+
+def disconnect_that_is_interrupted():
+    comm = world.Create_cart([size])
+    key = MPI.Comm.Create_keyval(None, lambda comm, keyval, value: deleted.append(value))
+    deleted = []
+    comm.Set_attr(key, "kept")
+    comm.name = "mine"
+    if rank == 0:
+        request = comm.Irecv(np.zeros(1), 1)
+        for _ in range(2):
+            with interrupted():
+                comm.Disconnect()
+            assert comm.dims == [size] and comm.name == "mine" and comm.Get_attr(key) == "kept" and not deleted
+        into = np.zeros(1)
+        comm.Sendrecv(np.ones(1), 0, 3, into, 0, 3)  # to itself
+        assert into[0] == 1
+        request.Cancel()
+        request.Wait()
+    comm.Disconnect()
+    assert comm == MPI.COMM_NULL and deleted == ["kept"]
+    for predefined in (MPI.COMM_WORLD, MPI.COMM_SELF):
+        with fails(MPI.ERR_COMM, "can't be freed"):
+            predefined.Disconnect()
+        assert predefined
+    world.Barrier()
 
 
 def nothing_is_left():
