@@ -1,9 +1,13 @@
 package launch
 
 import (
+	"fmt"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"gormapy/gocore/sys"
 )
 
 // A process that spawns a job (MPI_Comm_spawn) starts a launcher for it, which differs in this: it takes no other
@@ -15,10 +19,26 @@ const parentVariable = "GORMAPY_JOB_PARENT"
 
 const parentFD = 3
 
+// parentProcessVariable has the pid and the start time of that process: processes that it has forked keep the pipe open.
+const parentProcessVariable = "GORMAPY_JOB_PARENT_PROCESS"
+
+// parentEvery is how often the launcher looks whether the process lives.
+const parentEvery = 100 * time.Millisecond
+
 // endWithParent ends the job with the process that has spawned it.
 func (l *launcher) endWithParent() {
 	unix.CloseOnExec(parentFD)
 	pipe := os.NewFile(parentFD, "parent")
+	var pid int
+	var started uint64
+	if _, err := fmt.Sscan(os.Getenv(parentProcessVariable), &pid, &started); err == nil && started != 0 {
+		go func() {
+			for sys.Look(pid, started) != sys.Ended {
+				time.Sleep(parentEvery)
+			}
+			l.signals <- unix.SIGTERM
+		}()
+	}
 	go func() {
 		var b [1]byte
 		for {

@@ -22,7 +22,6 @@ type Comm struct {
 	block  int // barrier block, -1: none
 
 	freeing atomic.Bool // by Free or Disconnect
-	begun   atomic.Bool // in which the ranks have begun to meet
 
 	partitions partitionSpace
 	groups     lazyChannel // of Create_group

@@ -32,6 +32,7 @@ type connecting struct {
 	failed *errs.Error // of this rank
 	made   int64
 	err    *errs.Error
+	after  func() // called at the end
 
 	notice [2]int64 // of the root: the class of its error, how many words
 	own    [1]int64 // the class of this rank's error
@@ -64,10 +65,16 @@ func newConnecting(call string, c *Comm, root int, begin func(t *talk) *errs.Err
 		card := append([]int64{int64(newSpanningCtx())}, identities(c.group.ranks)...)
 		o.words = card
 		o.hear(func() ([]byte, *errs.Error) {
-			if e := begin(o.talk); e != nil {
-				return nil, e
+			for {
+				if e := begin(o.talk); e != nil {
+					return nil, e
+				}
+				frame, e := o.talk.exchange(nil, wordsToBytes(card))
+				if e != nil && e.Class == errs.ProcFailed && call == "Accept" && !o.talk.givenUp() {
+					continue // a client that has given up before it was accepted
+				}
+				return frame, e
 			}
-			return o.talk.exchange(nil, wordsToBytes(card))
 		})
 	}
 	return o
@@ -232,6 +239,9 @@ func (o *connecting) end(e *errs.Error) {
 	if o.talk != nil {
 		o.talk.giveUp()
 	}
+	if o.after != nil {
+		o.after()
+	}
 }
 
 // Check implements operation.
@@ -302,16 +312,21 @@ func CommJoin(fd int) (req int64, code Code) {
 	if err != nil {
 		return 0, classError(errs.Arg, "Join: descriptor %d can't be used: %v", fd, err)
 	}
+	flags, _ := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
 	f := os.NewFile(uintptr(own), "socket")
 	conn, err := net.FileConn(f) // of another descriptor
 	f.Close()
 	if err != nil {
 		return 0, classError(errs.Arg, "Join: descriptor %d is no connected socket: %v", fd, err)
 	}
-	return connect("Join", CommSelf, 0, func(t *talk) *errs.Error {
+	req, code = connect("Join", CommSelf, 0, func(t *talk) *errs.Error {
 		if !t.use(conn) {
 			return errGivenUp("Join")
 		}
 		return nil
 	})
+	if code == 0 { // net has made the socket non-blocking, for the program, too
+		reqs.get(req).op.(*connecting).after = func() { _, _ = unix.FcntlInt(uintptr(fd), unix.F_SETFL, flags) }
+	}
+	return req, code
 }

@@ -7,6 +7,7 @@ import (
 
 	"gormapy/gocore/engine"
 	"gormapy/gocore/errs"
+	"gormapy/gocore/p2p"
 )
 
 // Groups in messages to processes that may be of another job, where world ranks have other meanings: identityWords
@@ -68,9 +69,24 @@ func names(number int) (yes bool) {
 	})
 	groups.each(func(_ int64, g *Group) { in(g.ranks) })
 	wins.each(func(_ int64, w *Window) { in(w.World) })
+	msgs.each(func(_ int64, m *p2p.Matched) { in(m.World()) })
 	reqs.each(func(_ int64, r *Request) {
 		if r.ch != nil {
 			in(r.ch.World)
+		}
+		switch o := r.op.(type) {
+		case *joined:
+			for _, part := range []*Request{o.recv, o.send} {
+				if part.ch != nil {
+					in(part.ch.World)
+				}
+			}
+		case *partitionedSend:
+			in(o.ch.World)
+		case *partitionedRecv:
+			in(o.ch.World)
+		case *sequence:
+			in(o.ch.World)
 		}
 	})
 	return yes

@@ -11,10 +11,12 @@ import (
 // leaving is Free or Disconnect of a communicator as an operation: all ranks meet in a
 // barrier, after which the handle names nothing. The channels are closed when no operation
 // of this rank that was started before needs them any more, since MPI lets these complete, and no persistent message
-// is left, which can be started still. Until then the context is not drawn again.
+// is left, which can be started still. Until then the context is not drawn again. If the ranks can't meet, because one
+// has ended or this one is interrupted, this rank frees its part alone: the program has given the communicator up.
 type leaving struct {
 	*sequence
-	c *Comm
+	c      *Comm
+	handle int64
 
 	mu      sync.Mutex
 	await   bool // Disconnect: operations under way complete first
@@ -53,14 +55,12 @@ func leave(h int64, await bool) (req int64, code Code) {
 	if !c.freeing.CompareAndSwap(false, true) {
 		return 0, classError(errs.Comm, "the communicator is being freed by another call")
 	}
-	l := &leaving{c: c, await: await}
+	l := &leaving{c: c, handle: h, await: await}
 	l.sequence = newSequence(c, func(s *sequence, k int) *coll.Op {
 		if k == 0 {
-			c.begun.Store(true)
 			c.coll.Calling(madeTogether)
 			return c.coll.BarrierByMessages()
 		}
-		comms.take(h)
 		return nil
 	})
 	if !(closing{l}).Advance() {
@@ -115,19 +115,16 @@ func (c closing) Advance() bool {
 	return c.l.closed
 }
 
-// close closes the channels if nothing needs them. If the call has failed, they stay.
+// close closes the channels if nothing needs them.
 func (l *leaving) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case l.closed:
 		return
-	case l.Err() != nil:
-		l.closed = true
-		l.c.freeing.Store(false)
-		return
 	case !l.parted:
 		l.parted = true
+		comms.take(l.handle)
 		l.pending, l.kept = l.c.underWay(), l.c.persistentMessages()
 	}
 	l.pending = slices.DeleteFunc(l.pending, func(r *Request) bool { return !r.uses(l.c) })
@@ -160,13 +157,13 @@ func (r *Request) within(c *Comm) bool {
 	return false
 }
 
-// Abandon implements operation. The communicator stays.
+// Abandon implements operation.
 func (l *leaving) Abandon() {
 	l.mu.Lock()
-	l.closed = true
+	l.await = false
 	l.mu.Unlock()
 	l.sequence.Abandon()
-	l.c.freeing.Store(false)
+	l.close()
 }
 
 // close frees the communicator's resources on this rank. The last rank to close it

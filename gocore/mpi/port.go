@@ -189,6 +189,12 @@ func (t *talk) connect(name string) *errs.Error {
 	return nil
 }
 
+// answerTime is how long Lookup_name waits for the process that has published a name, and longestPort what it takes of it.
+const (
+	answerTime  = 2 * time.Second
+	longestPort = 4096
+)
+
 // serviceAddress returns the socket of a published name. Each user has names of its own.
 func serviceAddress(service string) *net.UnixAddr {
 	sum := sha256.Sum256([]byte(service))
@@ -201,6 +207,9 @@ func PublishName(service, port string) (code Code) {
 	if e := ready(); e != nil {
 		return CodeOf(e)
 	}
+	if port == "" || len(port) > longestPort {
+		return classError(errs.Port, "Publish_name: the name of a port has 1 to %d characters, and this one has %d", longestPort, len(port))
+	}
 	l, err := published.open(service, serviceAddress(service))
 	switch {
 	case errors.Is(err, unix.EADDRINUSE):
@@ -211,8 +220,12 @@ func PublishName(service, port string) (code Code) {
 	go func() {
 		for {
 			conn, err := l.AcceptUnix()
-			if err != nil {
+			if errors.Is(err, net.ErrClosed) {
 				return
+			}
+			if err != nil { // no descriptors, for a while
+				time.Sleep(acceptEvery)
+				continue
 			}
 			if ownUser(conn) == nil {
 				_, _ = io.WriteString(conn, port)
@@ -244,11 +257,15 @@ func LookupName(service string) (port string, code Code) {
 	conn, err := net.DialUnix("unix", nil, serviceAddress(service))
 	if err == nil {
 		defer conn.Close()
+		_ = conn.SetDeadline(time.Now().Add(answerTime))
 		var answer []byte
 		if err = ownUser(conn); err == nil {
-			if answer, err = io.ReadAll(io.LimitReader(conn, frameLimit)); err == nil && len(answer) > 0 {
+			if answer, err = io.ReadAll(io.LimitReader(conn, longestPort)); err == nil && len(answer) > 0 {
 				return string(answer), 0
 			}
+		}
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return "", classError(errs.Name, "Lookup_name: the process that has published the name %q does not answer", service)
 		}
 	}
 	return "", classError(errs.Name, "Lookup_name: the name %q is not published on this host", service)

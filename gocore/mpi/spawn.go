@@ -13,6 +13,7 @@ import (
 	"gormapy/gocore/engine"
 	"gormapy/gocore/errs"
 	"gormapy/gocore/job"
+	"gormapy/gocore/sys"
 )
 
 // Spawn starts a job of its own: the root runs gormapy's mpiexec, which starts the processes on this host, reports
@@ -33,8 +34,11 @@ type spawnedJob struct {
 	done     chan struct{} // closed when the launcher has ended
 }
 
-// parentVariable and the descriptor are known to package launch.
-const parentVariable = "GORMAPY_JOB_PARENT"
+// These and the descriptor are known to package launch.
+const (
+	parentVariable        = "GORMAPY_JOB_PARENT"
+	parentProcessVariable = "GORMAPY_JOB_PARENT_PROCESS"
+)
 
 // start starts a launcher.
 func (s *spawned) start(port string, args, environ []string) (*spawnedJob, error) {
@@ -45,7 +49,7 @@ func (s *spawned) start(port string, args, environ []string) (*spawnedJob, error
 	defer theirs.Close()
 	j := &spawnedJob{launcher: exec.Command(args[0], args[1:]...), pipe: ours, done: make(chan struct{})}
 	c := j.launcher
-	c.Env = append(environ, parentVariable+"="+port)
+	c.Env = append(environ, parentVariable+"="+port, fmt.Sprintf("%s=%d %d", parentProcessVariable, os.Getpid(), sys.StartTime(os.Getpid())))
 	c.Stdout, c.Stderr = os.Stdout, os.Stderr
 	c.ExtraFiles = []*os.File{theirs}
 	// A group of its own: Ctrl-C is for this process, and reaches the others by its end.

@@ -584,6 +584,9 @@ type Matched struct {
 	m *message
 }
 
+// World returns the world ranks of the channel in which the message was matched.
+func (m *Matched) World() []int { return m.c.World }
+
 // Probe returns the status of the first message that source and tag accept, without
 // receiving it, and reports whether there is one.
 func (c *Channel) Probe(source, tag int) (Status, bool) {

@@ -26,6 +26,9 @@ def install(under_launcher):
         atexit.register(lambda: _interrupted and _end_by_interrupt())
 
 
+failed: list[bool] = []  # has an item after an unhandled exception
+
+
 def mark_failures():
     """Record unhandled exceptions of a process without a launcher: it does not wait for what it has spawned."""
     hook = sys.excepthook
@@ -33,6 +36,7 @@ def mark_failures():
         return
 
     def marked(kind, value, tb):
+        failed.append(True)
         core.MarkFailed()
         hook(kind, value, tb)
 
@@ -66,6 +70,7 @@ def _end_by_interrupt():
 
 
 def _report(kind, value, tb):
+    failed.append(True)
     core.MarkFailed()
     if issubclass(kind, KeyboardInterrupt):
         _interrupted.append(True)

@@ -1,6 +1,7 @@
 """Processes that start others, and jobs that connect."""
 
 import os
+import time
 
 import pytest
 from support.programs import beside
@@ -113,3 +114,37 @@ def test_nothing_is_left_by_a_thousand(mpirun):
 @pytest.mark.parametrize("env", [{"GORMAPY_JOB_NODES": "2"}, {"GORMAPY_FABRIC": "tcp"}])
 def test_jobs_that_cannot_be_connected(mpirun, env):
     mpirun(2, program.cannot_be_connected, env=env)
+
+
+@pytest.mark.parametrize("kind", ["matched", "message", "both ways"])
+def test_what_is_left_of_the_dead(mpirun, kind):
+    mpirun.alone(program.stays_of_the_dead, kind)
+
+
+def test_failed_disconnects_leave_nothing(mpirun):
+    mpirun.alone(program.failed_disconnects, 10)
+
+
+def test_the_socket_after_join(ranks):
+    ranks(2, program.socket_after_join)
+
+
+def test_wrong_port_at_the_root(ranks):
+    ranks(3, program.wrong_port_at_the_root)
+
+
+def test_a_client_that_gave_up(mpirun):
+    mpirun.alone(program.a_client_that_gave_up)
+
+
+def test_a_root_that_has_forked_is_killed(mpirun):
+    begun = time.monotonic()
+    result = mpirun.alone(program.forks_and_dies, expect=-9, clean=False)
+    while any(os.path.exists(f"/proc/{pid}") for pid in result.lines[0].split()):
+        assert time.monotonic() - begun < 20
+        time.sleep(0.05)
+
+
+def test_a_forked_process_ends_well(mpirun):
+    source = "import multiprocessing as m; from gormapy import MPI; p = m.get_context('fork').Process(target=abs, args=(1,)); p.start(); p.join(); assert p.exitcode == 0"
+    mpirun.alone(source)

@@ -78,18 +78,24 @@ class Connecting:
 
     def Accept(self, port_name: str, info: Info = INFO_NULL, root: int = 0) -> Intercomm:
         """Accept a request to form a new intercommunicator."""
-        root, port_name = self._port(port_name, root, "Accept")
-        return self._connected(core.CommAccept(self._h, root, port_name))
+        return self._met("Accept", core.CommAccept, port_name, root)
 
     def Connect(self, port_name: str, info: Info = INFO_NULL, root: int = 0) -> Intercomm:
         """Make a request to form a new intercommunicator."""
-        root, port_name = self._port(port_name, root, "Connect")
-        return self._connected(core.CommConnect(self._h, root, port_name))
+        return self._met("Connect", core.CommConnect, port_name, root)
 
-    def _port(self, name, root, call):
-        """Return the root, and the port's name if this process is the root."""
+    def _met(self, call, begin, port, root):
+        """Accept or connect. The port is significant at the root."""
         root = index(root, f"{call}: root")
-        return root, _name(name, f"{call}: port_name") if self.Get_rank() == root else ""
+        if self.Get_rank() != root:
+            return self._connected(begin(self._h, root, ""))
+        try:
+            port = _name(port, f"{call}: port_name")
+        except BaseException:
+            with suppress(Exception):  # the others wait to hear of it
+                self._connected(begin(self._h, root, ""))
+            raise
+        return self._connected(begin(self._h, root, port))
 
     def _connected(self, request):
         """Wait for the new intercommunicator."""
@@ -210,6 +216,10 @@ def _name(name, what):
     """Return a name without NULs."""
     if not isinstance(name, str):
         raise TypeError(f"{what}: expecting a string, got {type(name).__name__}")
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise error(constants.ERR_ARG, f"{what}: {name!r} has characters that UTF-8 can't encode") from None
     if "\0" in name:
         raise error(constants.ERR_ARG, f"{what}: {name!r} has a NUL")
     return name

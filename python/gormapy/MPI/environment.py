@@ -111,6 +111,7 @@ def _delete_own_attributes():
 
 def finalize_at_exit() -> None:
     """Have the library ended at exit."""
+    _registered.append(os.getpid())
     try:  # before Python joins its threads
         threading._register_atexit(_finalize_at_exit)
     except (AttributeError, RuntimeError):
@@ -119,8 +120,13 @@ def finalize_at_exit() -> None:
         atexit.register(_finalize_at_exit)
 
 
+_registered: list[int] = []  # the process that finalizes at exit; processes that it forks do not
+
+
 def _finalize_at_exit():
     global _ending
+    if os.getpid() not in _registered:
+        return
     if _abort_status:
         fast.abort(1, _abort_status)
     if core.Initialized() and not core.Finalized():

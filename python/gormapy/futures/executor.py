@@ -95,6 +95,11 @@ class MPIPoolExecutor(concurrent.futures.Executor):
                 self._setup = None
             return self._pool
 
+    def __exit__(self, kind: Any, value: Any, tb: Any) -> None:
+        """Shut down. After Ctrl-C, what has not begun is cancelled, and what runs is not waited for."""
+        interrupted = kind is not None and issubclass(kind, KeyboardInterrupt)
+        self.shutdown(wait=not interrupted, cancel_futures=interrupted)
+
     @property
     def num_workers(self) -> int:
         """Number of worker processes."""

@@ -49,7 +49,7 @@ def _running():
     folder = sys.path[0] if sys.path else ""
     if spec is not None and spec.name != "__main__":
         return Source("module", spec.name.removesuffix(".__main__"), list(sys.argv), folder)
-    if file is None:
+    if file is None or not os.path.exists(file):  # typed in, or from standard input
         return None
     file = os.path.abspath(file)
     if spec is not None:  # of a folder or an archive

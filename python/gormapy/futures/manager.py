@@ -43,9 +43,10 @@ class Manager:
     Other threads call `attach`, `wake`, `finish` and `abandon`. The other methods are for its own.
     """
 
-    def __init__(self, link: Link, imported: bool, left: Callable[[], None]) -> None:
+    def __init__(self, link: Link, imported: bool, left: Callable[[], None], spawned: bool) -> None:
         self.link = link
         self._left = left  # called when the workers have left
+        self._spawned = spawned  # the workers, which end together
         self._lacking = set() if imported else set(link.workers)  # workers that have not imported the main script
         self._new: deque[WorkerPool] = deque()  # pools that the thread has not seen yet
         self._pools: deque[WorkerPool] = deque()  # in the order of their turns
@@ -264,6 +265,10 @@ class Manager:
             for worker in self.link.workers:
                 with contextlib.suppress(Exception):  # it may be the one that is lost
                     self.link.send(worker, protocol.LEAVE, b"error")
+            with contextlib.suppress(Exception):
+                self._answers.close()
+            if self._spawned:
+                self._left()
 
 
 def _take_answer(task: Task, kind: int, data: Any, buffers: Any) -> None:

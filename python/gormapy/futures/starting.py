@@ -10,9 +10,10 @@ import os
 import sys
 import threading
 import warnings
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from gormapy import MPI
+from gormapy import MPI, _excepthook
 
 from . import mainmodule
 from .manager import Manager
@@ -33,7 +34,7 @@ _IN_IMPORT = (
 _shared: list[Manager | None] = []  # the manager of the launched workers, None if threads stand in for them
 _managers: set[Manager] = set()
 _lock = threading.Lock()
-_registered = False
+_registered: list[int] = []  # the process that finishes everything at exit
 
 
 def share(manager: Manager | None) -> None:
@@ -89,9 +90,9 @@ def _spawned(setup, options, workers):
     link = Link.made(both, 0)
 
     def part():
-        link.free()
-        both.Free()
-        children.Disconnect()
+        for free in (link.free, both.Free, children.Disconnect):
+            with suppress(MPI.Exception):  # a worker may be lost
+                free()
 
     manager = manage(link, imported=False, left=part)
     pool = manager.attach(setup, out_of_band(options))
@@ -117,7 +118,7 @@ def manage(link: Link, imported: bool = True, left: Callable[[], None] | None = 
             left()
         forget(manager)
 
-    manager = Manager(link, imported, end)
+    manager = Manager(link, imported, end, left is not None)
     with _lock:
         _managers.add(manager)
     return manager
@@ -147,11 +148,10 @@ def abandon() -> None:
 
 def _register():
     """Have everything finished before Python joins its threads, and before MPI is finalized."""
-    global _registered
     with _lock:
-        if _registered:
+        if os.getpid() in _registered:
             return
-        _registered = True
+        _registered.append(os.getpid())
     try:
         threading._register_atexit(_finish_everything)
     except (AttributeError, RuntimeError):
@@ -164,6 +164,11 @@ def _register():
 
 
 def _finish_everything():
+    if os.getpid() not in _registered:
+        return  # a process that this one has forked
+    if _excepthook.failed:
+        abandon()
+        return
     finish_all()
     for manager in list(_managers):
         finish(manager)

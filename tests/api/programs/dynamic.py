@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import time
@@ -438,3 +439,94 @@ def child_zombie(path):
 def cannot_be_connected():
     for call in (lambda: world.Spawn("true"), lambda: world.Accept("x"), lambda: world.Connect("x"), MPI.Open_port):
         fails(MPI.ERR_UNSUPPORTED_OPERATION, "can't be connected to others", call)
+
+
+def stays_of_the_dead(kind):
+    """What is left of a process that has ended is not taken for what another one does that is spawned later."""
+    comm = spawn("sends", 1, MPI.COMM_SELF)
+    got = np.zeros(1 << 17)
+    if kind == "matched":
+        left = comm.Mprobe(0, 1)
+    elif kind == "message":
+        left = comm.Irecv(got, 0, 9)
+    else:
+        left = comm.Isendrecv(np.zeros(1), 0, 8, got, 0, 9)
+    comm.send("go", 0)
+    comm.Free()
+    time.sleep(0.5)
+    other = spawn("sends", 1, MPI.COMM_SELF)
+    if kind == "matched":
+        fails(MPI.ERR_PROC_FAILED, "has ended", left.Recv, got)
+    else:
+        fails(MPI.ERR_PROC_FAILED, "has ended", left.Wait)
+    other.Recv(got, 0, 1)
+    assert (got == 3).all()
+    other.send("go", 0)
+    other.Free()
+
+
+def failed_disconnects(times):
+    """A communicator whose Disconnect fails, because the others have ended, leaves nothing behind."""
+
+    def state():
+        mapped = sum("gormapy" in line for line in open("/proc/self/maps"))
+        return len(os.listdir("/proc/self/fd")), mapped
+
+    for i in range(times):
+        comm = spawn("vanishes", 2, MPI.COMM_SELF)
+        comm.recv(source=0)
+        fails(MPI.ERR_PROC_FAILED, "", comm.Disconnect if i % 2 else comm.Free)
+        if i == 2:
+            before = state()
+    time.sleep(0.3)
+    after = state()
+    assert after[0] <= before[0] + 1 and after[1] <= before[1] + 3, (before, after)
+
+
+def socket_after_join():
+    """It is as it was: blocking, and without anything to read."""
+    listener = socket.create_server(("127.0.0.1", 0)) if rank == 0 else None
+    port = world.bcast(listener and listener.getsockname()[1])
+    end = listener.accept()[0] if listener else socket.create_connection(("127.0.0.1", port))
+    comm = MPI.Comm.Join(end.fileno())
+    assert os.get_blocking(end.fileno())
+    end.sendall(b"x")
+    assert end.recv(1) == b"x"
+    comm.Disconnect()
+
+
+def wrong_port_at_the_root():
+    for port in (5, "a\0b", "\udcff"):
+        for call in (world.Accept, world.Connect):
+            try:
+                call(port if rank == 1 else None, root=1)
+            except (TypeError, MPI.Exception) as error:
+                assert rank == 1 or error.Get_error_class() == MPI.ERR_PORT, error
+            else:
+                raise AssertionError("it does not fail")
+    assert world.allreduce(1) == size
+
+
+def a_client_that_gave_up():
+    port = MPI.Open_port()
+    code = f"from gormapy import MPI; print('connecting', flush=True); MPI.COMM_SELF.Connect({port!r})"
+    first = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    first.stdout.readline()
+    time.sleep(0.5)
+    first.kill()
+    first.wait()
+    second = subprocess.Popen([sys.executable, "-c", code + ".Disconnect()"], stdout=subprocess.PIPE)
+    MPI.COMM_SELF.Accept(port).Disconnect()
+    second.communicate()
+    assert second.returncode == 0
+
+
+def forks_and_dies():
+    comm = spawn("wait", 2, MPI.COMM_SELF)
+    pids = comm.gather(None, root=MPI.ROOT)
+    child = os.fork()
+    if child == 0:
+        time.sleep(3)
+        os._exit(0)
+    print(*pids, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)

@@ -91,6 +91,21 @@ def leave():
     parent.Disconnect()
 
 
+def sends():
+    """Begin to send, and leave without a receiver when the parent says so."""
+    parent.Isend(np.full(1 << 17, 3.0), 0, 1)
+    parent.recv(source=0, tag=0)
+    parent.Free()
+    os._exit(0)
+
+
+def vanishes():
+    if world.rank == 0:
+        parent.send("here", 0)
+    time.sleep(0.1)
+    os._exit(0)
+
+
 def busy():
     """Compute while the parents put."""
     both = parent.Merge(True)
