@@ -231,7 +231,7 @@ func (c *Comm) operands(a *coll.Args, f op.Op, needRecv bool) *errs.Error {
 		}
 		if want != a.Send.Bytes() || a.Recv.Type.Kind() != a.Send.Type.Kind() {
 			return errs.New(errs.Type, "a reduction needs the same data at both sides: the send buffer has %d bytes of %s, the receive buffer %d bytes of %s",
-				a.Send.Bytes(), a.Send.Type.Name(), a.Recv.Bytes(), a.Recv.Type.Name())
+				a.Send.Bytes(), nameOf(a.Send.Type), a.Recv.Bytes(), nameOf(a.Recv.Type))
 		}
 	}
 	var e *errs.Error

@@ -45,6 +45,14 @@ func DatatypeTable() string {
 	return strings.TrimSpace(b.String())
 }
 
+// nameOf names a datatype in errors.
+func nameOf(t *dtype.Type) string {
+	if name := t.Name(); name != "" {
+		return name
+	}
+	return "a derived datatype"
+}
+
 func getType(h int64) (*dtype.Type, *errs.Error) {
 	if t := types.get(h); t != nil {
 		return t.Type, nil
@@ -58,7 +66,7 @@ func getType(h int64) (*dtype.Type, *errs.Error) {
 // committedType is getType for calls that communicate, which take committed types only.
 func committedType(h int64) (*dtype.Type, *errs.Error) {
 	if d := types.get(h); d != nil && !d.committed.Load() {
-		return nil, errs.New(errs.Type, "the datatype %s is not committed: call its Commit() once, before it is used in communication", d.Name())
+		return nil, errs.New(errs.Type, "%s is not committed: call its Commit() once, before it is used in communication", nameOf(d.Type))
 	}
 	return getType(h)
 }
@@ -74,7 +82,7 @@ func buf(addr, count, typ int64) (p2p.Buf, *errs.Error) {
 	lo, _ := b.Type.Span(b.Count)
 	if first := uint64(addr + int64(lo)); first < smallestAddress || addr != 0 && uint64(addr) < smallestAddress {
 		return b, errs.New(errs.Buffer, "%d items of %s at address %#x: no memory of a program lies at %#x (is the buffer None, or a null pointer?)",
-			count, b.Type.Name(), uint64(addr), first)
+			count, nameOf(b.Type), uint64(addr), first)
 	}
 	b.Addr = pointer(addr)
 	return b, nil
@@ -101,7 +109,7 @@ func shape(count, typ int64) (p2p.Buf, *errs.Error) {
 		return p2p.Buf{}, errs.New(errs.Count, "the count %d is negative", count)
 	}
 	if count > 0 && t.Size() > 0 && count > (1<<62)/int64(t.Size()) {
-		return p2p.Buf{}, errs.New(errs.Count, "%d items of %s are more than memory can hold", count, t.Name())
+		return p2p.Buf{}, errs.New(errs.Count, "%d items of %s are more than memory can hold", count, nameOf(t))
 	}
 	return p2p.Buf{Count: int(count), Type: t}, nil
 }
@@ -327,10 +335,10 @@ func getOp(h int64, t *dtype.Type) (op.Op, *errs.Error) {
 		return 0, errs.New(errs.Op, "the operation is OP_NULL or has been freed")
 	}
 	if t.Kind() == dtype.KindNone {
-		return 0, errs.New(errs.Type, "%v needs elements of one predefined type, %s has none", f, t.Name())
+		return 0, errs.New(errs.Type, "%v needs elements of one predefined type, %s has none", f, nameOf(t))
 	}
 	if !f.Valid(t.Kind()) {
-		return 0, errs.New(errs.Op, "the operation %v does not exist for elements of %s", f, t.Name())
+		return 0, errs.New(errs.Op, "the operation %v does not exist for elements of %s", f, nameOf(t))
 	}
 	return f, nil
 }

@@ -126,7 +126,7 @@ func TestCommunicationTakesCommittedTypesOnly(t *testing.T) {
 		var pending int64
 		return SendNow(KindSend, CommSelf, addr, 1, typ, ProcNull, 0, &pending)
 	}
-	fails(t, errs.Type, "is not committed: call its Commit() once", send(h))
+	fails(t, errs.Type, "a derived datatype is not committed: call its Commit() once", send(h))
 	succeeds(t, TypeCommit(h))
 	succeeds(t, send(h))
 	fails(t, errs.Type, "is not committed", send(copied))

@@ -124,7 +124,7 @@ func (c *Comm) interOperands(a *interArgs, call *coll.Call, send, recv p2p.Buf, 
 		}
 		if send.Bytes() != want || send.Type.Kind() != recv.Type.Kind() {
 			return errs.New(errs.Type, "a reduction needs the same data at both sides: the send buffer has %d bytes of %s, the receive buffers of the local group %d bytes of %s",
-				send.Bytes(), send.Type.Name(), want, recv.Type.Name())
+				send.Bytes(), nameOf(send.Type), want, nameOf(recv.Type))
 		}
 	}
 	call.Elem = t.Kind()

@@ -32,8 +32,11 @@ func (q *queue) peer(rank, tag int) string {
 	case q.internal:
 		name += " of the communicator"
 	}
-	if q.internal {
+	switch {
+	case q.internal:
 		return name
+	case tag == AnyTag:
+		return name + " with any tag"
 	}
 	return fmt.Sprintf("%s with tag %d", name, tag)
 }

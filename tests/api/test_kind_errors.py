@@ -153,6 +153,14 @@ def test_array_that_is_received_as_an_object(ranks):
     )
 
 
+def test_packed_data_of_wrong_arguments(ranks):
+    ranks(1, says.packed_data_of_wrong_arguments)
+
+
+def test_messages_of_wrong_arguments(ranks):
+    ranks(1, says.messages_of_wrong_arguments)
+
+
 def test_communicators_of_wrong_arguments(ranks):
     ranks(
         1,

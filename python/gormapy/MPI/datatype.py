@@ -406,14 +406,15 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
 
     def Pack(self, inbuf: BufSpec, outbuf: BufSpec, position: int, comm: Comm) -> int:
         """Pack elements into contiguous memory."""
-        return self._pack(inbuf, outbuf, position, core.TypePack)
+        return self._pack("Pack", inbuf, outbuf, position, core.TypePack)
 
     def Unpack(self, inbuf: BufSpec, position: int, outbuf: BufSpec, comm: Comm) -> int:
         """Unpack elements from contiguous memory."""
-        return self._unpack(inbuf, position, outbuf, core.TypeUnpack, self._size)
+        return self._unpack("Unpack", inbuf, position, outbuf, core.TypeUnpack, self._size)
 
     def Pack_size(self, count: int, comm: Comm) -> int:
         """Return the number of bytes that Pack needs at most."""
+        count = _integer(count, "Pack_size: count")
         if count < 0:
             raise Exception(constants.ERR_COUNT)
         return count * self.Get_size()
@@ -427,7 +428,7 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
         short an `outbuf` is an ERR_ARG. (MPI 4.1, sections 5.3 and 14.5.2)
         """
         _external32("Pack_external", datarep)
-        return self._pack(inbuf, outbuf, position, core.TypePackExternal)
+        return self._pack("Pack_external", inbuf, outbuf, position, core.TypePackExternal)
 
     def Unpack_external(self, datarep: str, inbuf: BufSpec, position: int, outbuf: BufSpec) -> int:
         """Unpack elements from the portable representation "external32"; see Pack_external.
@@ -438,18 +439,20 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
         """
         _external32("Unpack_external", datarep)
         size = check(core.TypeExternalSize(self._h))
-        return self._unpack(inbuf, position, outbuf, core.TypeUnpackExternal, size)
+        return self._unpack("Unpack_external", inbuf, position, outbuf, core.TypeUnpackExternal, size)
 
     def Pack_external_size(self, datarep: str, count: int) -> int:
         """Return the number of bytes of `count` elements in the portable representation "external32"."""
         _external32("Pack_external_size", datarep)
+        count = _integer(count, "Pack_external_size: count")
         if count < 0:
             raise error(constants.ERR_COUNT, f"Pack_external_size: count is {count}; it must not be negative")
         return count * check(core.TypeExternalSize(self._h))
 
-    def _pack(self, items, packed, position, call):
+    def _pack(self, name, items, packed, position, call):
         from .msgbuffer import acquire
 
+        position = _integer(position, f"{name}: position")
         address, nbytes, _, _, _, hold_items = acquire(items, True)
         where, room, _, _, _, hold_packed = acquire(packed, False)
         count = nbytes // self.extent if self.extent > 0 else 0
@@ -457,9 +460,10 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
         del hold_items, hold_packed
         return check(end)
 
-    def _unpack(self, packed, position, items, call, size):
+    def _unpack(self, name, packed, position, items, call, size):
         from .msgbuffer import acquire
 
+        position = _integer(position, f"{name}: position")
         address, nbytes, _, _, _, hold_items = acquire(items, False)
         where, room, _, _, _, hold_packed = acquire(packed, True)
         # as many whole items as the packed data has, at most as many as fit
@@ -524,6 +528,12 @@ def _blocks(blocklengths, displacements):
     if len(lengths) != len(displs):
         raise ValueError(f"datatype: {len(lengths)} block lengths but {len(displs)} displacements")
     return len(lengths), lengths, displs
+
+
+def _integer(value, what):
+    from .msgbuffer import index  # which imports this module
+
+    return index(value, what)
 
 
 def _external32(call, datarep):

@@ -8,6 +8,7 @@ from gormapy._ext import core, fast
 
 from .constants import ANY_SOURCE, ANY_TAG, ERR_ARG, PROC_NULL
 from .exception import check, error
+from .handle import expect
 from .hot import hot
 from .info import INFO_NULL
 from .message import Message
@@ -182,7 +183,7 @@ class PointToPoint:
         communicator belong together; their partitions may differ, but have the same number of bytes in all.
         (MPI 4.1, chapter 4)
         """
-        return self._partitioned(core.PsendInit, buf, True, partitions, dest, tag)
+        return self._partitioned("Psend_init", core.PsendInit, buf, True, partitions, dest, tag, info)
 
     def Precv_init(
         self, buf: BufSpec, partitions: int, source: int = ANY_SOURCE, tag: int = ANY_TAG, info: Info = INFO_NULL
@@ -192,9 +193,11 @@ class PointToPoint:
         After Start, `Prequest.Parrived` tells whether a part has arrived. ANY_SOURCE and ANY_TAG, the defaults of
         mpi4py, are an ERR_ARG: a partitioned receive needs the rank and the tag.
         """
-        return self._partitioned(core.PrecvInit, buf, False, partitions, source, tag)
+        return self._partitioned("Precv_init", core.PrecvInit, buf, False, partitions, source, tag, info)
 
-    def _partitioned(self, init, buf, readonly, partitions, peer, tag):
+    def _partitioned(self, call, init, buf, readonly, partitions, peer, tag, info):
+        if info is not None:
+            expect("Info", info, f"{call}: info")
         partitions = index(partitions, "partitions")
         if partitions < 0:
             raise error(ERR_ARG, f"the number of partitions is {partitions}; it must not be negative")

@@ -395,6 +395,26 @@ def mistakes_of_the_documentation():
     win.Free()
 
 
+def packed_data_of_wrong_arguments():
+    out = bytearray(64)
+    for wrong, got in ((2.5, "float"), ("x", "str"), (None, "NoneType")):
+        expected = f"position|integer|{got}"
+        says(TypeError, f"Pack:|{expected}", lambda: MPI.INT.Pack(a, out, wrong, world))
+        says(TypeError, f"Unpack:|{expected}", lambda: MPI.INT.Unpack(out, wrong, a, world))
+        says(TypeError, f"Pack_size: count|integer|{got}", lambda: MPI.INT.Pack_size(wrong, world))
+        rep = "external32"
+        says(TypeError, f"Pack_external:|{expected}", lambda: MPI.INT.Pack_external(rep, a, out, wrong))
+        says(TypeError, f"Unpack_external:|{expected}", lambda: MPI.INT.Unpack_external(rep, out, wrong, a))
+        says(TypeError, f"Pack_external_size: count|{got}", lambda: MPI.INT.Pack_external_size(rep, wrong))
+
+
+def messages_of_wrong_arguments():
+    uncommitted = MPI.INT.Create_contiguous(2)
+    says(MPI.ERR_TYPE, "a derived datatype is not committed", lambda: world.Send([a, 1, uncommitted], 0))
+    says(TypeError, "Psend_init|info|an Info|int", lambda: world.Psend_init(a, 1, 0, 0, 3))
+    says(TypeError, "Precv_init|info|an Info|str", lambda: world.Precv_init(a, 1, 0, 0, "x"))
+
+
 def communicators_of_wrong_arguments():
     """What makes communicators, or is kept for them, names the argument and its type."""
     one, group = MPI.COMM_SELF, MPI.COMM_SELF.Get_group()
