@@ -308,13 +308,13 @@ class Runner:
         self.jobs.append(job)
         return job
 
-    def alone(self, source, *args, timeout=30.0, env=None, expect=0, stdin=None, python=(sys.executable,)):
-        """Run a program without a launcher, as a singleton."""
+    def alone(self, source, *args, timeout=30.0, env=None, expect=0, stdin=None, python=(sys.executable,), clean=True):
+        """Run a program without a launcher, as a singleton. clean: look whether it leaves something behind."""
         line = [*python, *arguments(source, self.folder, args)]
         # GORMAPY_JOB_NODES is for mpiexec. Here it would look as if a rank had been started.
         job = Job(line, environment({"GORMAPY_JOB_NODES": None, **(env or {})}), self.folder, stdin, timeout)
         self.jobs.append(job)
-        return job.finish(expect)
+        return job.finish(expect, clean)
 
     def close(self):
         """End the jobs that a failed test left running."""

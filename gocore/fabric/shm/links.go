@@ -85,6 +85,7 @@ type outLink struct {
 	announcing sync.Mutex
 	announced  *job.Announcement // nil: not yet
 	taken      bool              // the receiver has opened it, or never will
+	open       atomic.Bool       // the receiver has opened it
 }
 
 // Connect implements fabric.Transport.
@@ -104,10 +105,16 @@ func (l *Links) Connect(peer int) (fabric.Endpoint, error) {
 	return o, nil
 }
 
-// Send implements fabric.Endpoint.
+// Send implements fabric.Endpoint. Nothing is sent before the peer has opened the link: with this process it would be gone.
 func (o *outLink) Send(h *fabric.Header, payload []byte) error {
-	if err := o.announce(); err != nil {
-		return err
+	if !o.open.Load() {
+		if err := o.announce(); err != nil {
+			return err
+		}
+		if o.look(); !o.open.Load() {
+			o.peer.RingProgress()
+			return fabric.ErrAgain
+		}
 	}
 	return o.endpoint.Send(h, payload)
 }
@@ -117,10 +124,10 @@ func (o *outLink) announce() error {
 	o.announcing.Lock()
 	defer o.announcing.Unlock()
 	switch {
-	case o.announced != nil:
-		return nil
 	case atomic.LoadUint32(&o.peer.Ended) != 0:
 		return fabric.ErrPeerGone
+	case o.announced != nil:
+		return nil
 	}
 	if o.announced = o.peer.Announce(o.mem.FD); o.announced == nil {
 		return fabric.ErrAgain
@@ -133,9 +140,14 @@ func (o *outLink) announce() error {
 func (o *outLink) look() {
 	o.announcing.Lock()
 	defer o.announcing.Unlock()
-	if o.announced == nil || o.taken || !o.announced.Taken(os.Getpid()) && atomic.LoadUint32(&o.peer.Ended) == 0 {
+	if o.announced == nil || o.taken {
 		return
 	}
+	opened := o.announced.Taken(os.Getpid())
+	if !opened && atomic.LoadUint32(&o.peer.Ended) == 0 {
+		return
+	}
+	o.open.Store(opened)
 	o.taken = true
 	o.mem.CloseFD()
 	o.l.waiting.Add(-1)

@@ -409,7 +409,7 @@ def interrupted():
 
 def nothing_is_left(times):
     def state():
-        return len(os.listdir("/proc/self/fd")), sum(1 for _ in open("/proc/self/maps"))
+        return len(os.listdir("/proc/self/fd")), Path("/proc/self/maps").read_text().count("\n")
 
     for i in range(times):
         comm = spawn("leave", 2, MPI.COMM_SELF)
@@ -469,7 +469,7 @@ def failed_disconnects(times):
     """A communicator whose Disconnect fails, because the others have ended, leaves nothing behind."""
 
     def state():
-        mapped = sum("gormapy" in line for line in open("/proc/self/maps"))
+        mapped = Path("/proc/self/maps").read_text().count("gormapy")
         return len(os.listdir("/proc/self/fd")), mapped
 
     for i in range(times):
