@@ -120,7 +120,9 @@ def provide(source: Source, init_globals: dict[str, Any]) -> None:
     global _importing
     sys.argv[:] = source.argv
     if source.kind != "text" and source.path not in sys.path[:1]:
-        sys.path[0:1] = [source.path]
+        # With -P and -I there is no item for the program of this process.
+        own = not (getattr(sys.flags, "safe_path", False) or sys.flags.isolated)
+        sys.path[0:own] = [source.path]
     module = ModuleType(RUN_NAME)
     module.__builtins__ = __builtins__
     vars(module).update(init_globals)
