@@ -11,7 +11,11 @@ import (
 // smaller side.
 
 func words[T any](b []byte) []T {
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(*new(T))))
+	n := len(b) / int(unsafe.Sizeof(*new(T)))
+	if n == 0 { // the bytes that there are may be the last ones of their memory
+		return nil
+	}
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
 }
 
 // swapOne converts one scalar that has the same size on both sides. It returns false for
