@@ -14,7 +14,7 @@ GO_PACKAGES := ./gocore/... ./pybind/build/... $(if $(wildcard pybind/core/*.go)
 SOURCES := $(shell find gocore pybind python/gormapy go.mod go.sum pyproject.toml README.md -type f \
 	-not -path '*/__pycache__/*' -not -path '*/_bin/*' -not -name '*.so' 2>/dev/null)
 
-.PHONY: help build compare quick quick-lint test test-exhaustive check test-go test-python test-fabrics test-nodes test-hosts test-rdma test-rdma-hosts conformance large stress faults exhaustion neighbours interrupts threads soak race interleave simulate fuzz lint lint-go lint-c lint-python stubs demo notebooks test-notebooks test-elsewhere test-browser wheel sdist test-wheels clean
+.PHONY: help build compare quick quick-lint test test-exhaustive check test-go test-python test-fabrics test-nodes test-hosts test-rdma test-rdma-hosts test-thirdparty conformance large stress faults exhaustion neighbours interrupts threads soak leaks race interleave simulate fuzz lint lint-go lint-c lint-python stubs demo notebooks test-notebooks test-elsewhere test-browser wheel sdist test-wheels clean
 
 help:
 	@echo 'make demo         install into an environment of its own and run a 4-rank program'
@@ -30,6 +30,7 @@ help:
 	@echo 'make test-nodes   run the tests of MPI with ranks that are divided into nodes, which share no memory'
 	@echo 'make test-rdma    run the tests that need RDMA devices, in a guest that has some if need be'
 	@echo 'make test-rdma-hosts run jobs over RDMA on two hosts, which are guests'
+	@echo 'make test-thirdparty run libraries of others, fetched from the package index, and compare with MPICH'
 	@echo 'make large        run one-sided operations on more than 2^31 elements'
 	@echo 'make stress       run 100,000 random one-sided operations against a serial model'
 	@echo 'make faults       try memory that faults in every call, and every fault in every state, and show how the jobs end'
@@ -37,6 +38,7 @@ help:
 	@echo 'make threads      have threads change, free and wait for the same requests, with checks of memory'
 	@echo 'make exhaustion   let descriptors and memory run out in every call'
 	@echo 'make neighbours   have process ids come again, and 10,000 connections that say nothing'
+	@echo 'make leaks        make everything a million times, and look what a process has more of'
 	@echo 'make soak         work for MINUTES (60) while ranks are stopped, interrupted and killed'
 	@echo 'make race         run the Go tests under the race detector'
 	@echo 'make test-hosts   run jobs on several hosts, made of namespaces; needs root'
@@ -66,7 +68,7 @@ build: $(DEV)/made
 WORKERS ?= 3
 # A worker that crashes ends the run.
 IN_PARALLEL := $(if $(filter-out 0 1,$(WORKERS)),-n $(WORKERS) --dist load --max-worker-restart 0)
-TESTED := not exhaustive and not conformance and not large and not stress and not browser and not hosts
+TESTED := not exhaustive and not conformance and not large and not stress and not browser and not hosts and not thirdparty
 quick: build quick-lint
 	$(GO) vet $(GO_PACKAGES)
 	$(GO) test -short -timeout 2m $(GO_PACKAGES)
@@ -89,7 +91,7 @@ test: test-go
 # What make test leaves out, but for what has targets of its own.
 test-exhaustive: build
 	@$(BACKEND) group test
-	$(DEV)/bin/python -m pytest $(IN_PARALLEL) -m "exhaustive and not conformance and not large and not stress and not browser and not hosts" $(PYTEST_FLAGS)
+	$(DEV)/bin/python -m pytest $(IN_PARALLEL) -m "exhaustive and not conformance and not large and not stress and not browser and not hosts and not thirdparty" $(PYTEST_FLAGS)
 
 # Everything that a change has to pass, one after the other. .ci/run does it from a bare machine, without a compiler,
 # with the newest Python, too, and with a part of test-fabrics.
@@ -109,6 +111,12 @@ test-python: build
 conformance: build
 	@$(BACKEND) group test
 	$(DEV)/bin/python -m pytest -m "conformance or not conformance" $(PYTEST_FLAGS) tests/conformance
+
+# Libraries that use mpi4py, compared with MPICH; the table of outcomes is .cache/thirdparty/table.md.
+# PYTEST_FLAGS="-k emcee" runs some of them.
+test-thirdparty: build
+	@$(BACKEND) group test
+	$(DEV)/bin/python -m pytest -m thirdparty $(PYTEST_FLAGS) tests/thirdparty
 
 # docs/benchmarks.md has the options.
 COMPARE ?=
@@ -206,6 +214,11 @@ MINUTES ?= 60
 soak: build
 	@$(BACKEND) group test
 	SOAK_MINUTES=$(MINUTES) $(DEV)/bin/python -m pytest -q -s $(PYTEST_FLAGS) tests/soak
+
+# Every operation a million times, a thousand spawns. PYTEST_FLAGS="-k spawn" chooses.
+leaks: build
+	@$(BACKEND) group test
+	LEAKS=whole $(DEV)/bin/python -m pytest -m "exhaustive or not exhaustive" $(PYTEST_FLAGS) tests/leaks
 
 race: $(DEV)/made
 	CGO_ENABLED=1 $(GO) test -race -timeout 8m ./gocore/...

@@ -10,7 +10,7 @@
 //	transports fabric/registry fabric/* rdmaapi/*
 //	devices    device ibverbs libfabric
 //	contracts  fabric job
-//	data       op dtype
+//	data       op dtype agreement
 //	system     arena trace/chrome trace log settings errs seal handshake sys/atom sys
 //
 // The comment of each package says what it is for, where its protocol is written

@@ -172,6 +172,10 @@ func (s *BoardOp) Abandon() {
 
 // Check returns why the collective can't complete any more, nil if it can.
 func (s *BoardOp) Check() error {
+	if e := s.c.Chan.Revoked(); e != nil {
+		s.Abandon()
+		return e
+	}
 	b := s.c.board
 	if !s.filled {
 		for r := range b.ranks {

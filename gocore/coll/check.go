@@ -20,7 +20,14 @@ func (o *Op) Check() error {
 	if e == nil {
 		return nil
 	}
-	if e.Class != errs.ProcFailed {
+	switch e.Class {
+	case errs.ProcFailed:
+	case errs.Revoked: // the others have been told
+		o.err, o.ended = e, true
+		for _, r := range o.wait[:o.used] {
+			o.c.Chan.Abandon(r)
+		}
+	default:
 		o.err = e
 		o.abandon()
 	}

@@ -92,6 +92,9 @@ func (c *Comm) Restart() {
 // CheckBarrier returns why the barrier that this rank waits in can't complete, nil if
 // it can.
 func (c *Comm) CheckBarrier() error {
+	if e := c.Chan.Revoked(); e != nil {
+		return e
+	}
 	if err := c.Bar.Check(c.eng); err != nil {
 		return err
 	}

@@ -94,6 +94,9 @@ func (o *Op) Advance() bool {
 				pool.give(o.temps)
 				o.temps = nil
 			}
+			if e := o.c.Chan.Revoked(); e != nil && o.err != nil {
+				o.err = e // which is why others have given up
+			}
 			o.end(o.err != nil)
 		}
 		o.steps++

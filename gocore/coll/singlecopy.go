@@ -166,6 +166,10 @@ func (d *SingleCopyOp) Abandon() {
 
 // Check returns why the collective can't complete any more, nil if it can.
 func (d *SingleCopyOp) Check() error {
+	if e := d.c.Chan.Revoked(); e != nil {
+		d.Abandon()
+		return e
+	}
 	if d.msg != nil {
 		return d.msg.Check()
 	}

@@ -61,7 +61,7 @@
 //	           the exit status. If that ends the job, the launcher stops this process.
 //	gone       it will never answer again. The watcher calls NoteGone when the peer
 //	           has exited, or has been ended for verdictTime, or broken for lostTime;
-//	           this calls the function set by OnGone. Gone reports it, also before the
+//	           this calls the functions added by OnGone. Gone reports it, also before the
 //	           watcher runs, if the peer has exited and the job is not being stopped.
 //
 // News of an end can overtake the last messages of the peer: they come through a ring or a

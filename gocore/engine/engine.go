@@ -60,7 +60,7 @@ type Engine struct {
 
 	gone   []atomic.Uint32 // by rank or number: 1 when it has ended, see watch.go
 	judged []atomic.Uint32 // likewise: 1 when it has ended and the launcher has decided, or had the time
-	onGone func(rank int)
+	onGone []func(rank int)
 	onEnd  func(rank int) // see OnEnd
 
 	onNodeChange func()
@@ -116,7 +116,7 @@ func New(seg *job.Segment, rank int, o Options) *Engine {
 	e.peers = make([]peer, e.Places())
 	e.gone, e.judged = make([]atomic.Uint32, e.Places()), make([]atomic.Uint32, e.Places())
 	e.connected.known.Store(int32(e.Size))
-	own := self.New(rank)
+	own := self.New(rank, e.me.Ring)
 	e.transports = []fabric.Transport{own}
 	e.local = seg.RanksOf(seg.Node())
 	var memory fabric.Transport

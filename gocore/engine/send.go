@@ -108,10 +108,11 @@ func (e *Engine) sendOrQueue(by how, dst int, p *peer, h *fabric.Header, payload
 }
 
 // HandOver wakes this process's progress engine if messages are queued and no
-// thread polls, which would send them. Calls that start an operation and return to
-// a program that may compute next end with it; so does Wait.
+// thread polls, which would send them. Each call of the program ends with it, since the
+// program may compute next; so does Wait. A thread that sleeps in a wait does not send
+// them: it may have looked at the queues before.
 func (e *Engine) HandOver() {
-	if e.backlog.Load() > 0 && atom.Load32(&e.me.Pollers) == 0 {
+	if e.backlog.Load() > 0 && !e.othersPoll() {
 		e.me.RingProgress()
 	}
 }

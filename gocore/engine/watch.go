@@ -30,8 +30,8 @@ const stayTime = 200 * time.Millisecond
 // process of this node has ended, or the state of a rank may have changed. In a job on one node it is not called.
 func (e *Engine) OnNodeChange(f func()) { e.onNodeChange = f }
 
-// OnGone sets the function that the watcher calls when a rank is gone.
-func (e *Engine) OnGone(f func(rank int)) { e.onGone = f }
+// OnGone adds a function that the watcher calls when a rank is gone. It must be called before Start.
+func (e *Engine) OnGone(f func(rank int)) { e.onGone = append(e.onGone, f) }
 
 // OnEnd sets the function that is called when the process of another rank has ended, before
 // calls fail for that reason. It must be called before Start.
@@ -107,7 +107,11 @@ func (e *Engine) HowGone(r int) string {
 	}
 	switch {
 	case atomic.LoadUint32(&rk.Exit) != 0:
-		return s + " has ended with " + job.StatusText(int(rk.ExitStatus))
+		ws := unix.WaitStatus(rk.ExitStatus)
+		if !ws.Signaled() {
+			s += " has"
+		}
+		return s + " " + job.EndText(ws)
 	case rk.LostToForgery():
 		return s + job.LostToForgeryText
 	case atomic.LoadUint32(&rk.Flags)&job.Unreachable != 0:
@@ -172,8 +176,8 @@ func (e *Engine) NoteGone(rank int) {
 		})
 	}
 	e.gone[rank].Store(1)
-	if e.onGone != nil {
-		e.onGone(rank)
+	for _, f := range e.onGone {
+		f(rank)
 	}
 	e.me.Ring()
 }
@@ -447,6 +451,12 @@ func (e *Engine) ended(rank int, record func()) {
 		}
 	})
 }
+
+// Failed reports whether rank r has ended without finalizing.
+func (e *Engine) Failed(r int) bool { return e.Gone(r) && !e.Finalized(r) }
+
+// Absent reports whether rank r takes no part in communication any more: it has ended or finalized.
+func (e *Engine) Absent(r int) bool { return e.Finalized(r) || e.Gone(r) }
 
 // Finalized reports whether rank r has finalized.
 func (e *Engine) Finalized(r int) bool {

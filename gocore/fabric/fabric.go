@@ -80,8 +80,10 @@ const (
 	KindLock                    // rma: request to lock or unlock the receiver's part of the window
 	KindLocked                  // rma: the lock is granted
 	KindCounters                // rma: the sender has posted, or completed
+	KindNotify                  // rma: a notification
 	KindFilePointer             // mpiio: request to move the shared file pointer, or the answer
 	KindCall                    // coll: the sender asks which collective the receiver has called, or answers
+	KindFault                   // mpi: revocation of a communicator, or a message of an agreement
 	Kinds
 )
 

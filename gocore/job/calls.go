@@ -35,11 +35,12 @@ const (
 	CallExposed
 	CallWord
 	CallFile
+	CallNotified
 )
 
 var callNames = [...]string{"-", "Send", "Recv", "Probe", "Wait", "Barrier", "collective", "Win.Fence", "Win.Lock",
 	"Win.Flush", "Win.Unlock", "Win.Free", "Finalize", "reset", "communicator creation", "window creation", "Win.Start", "Win.Complete", "Win.Wait", "slots",
-	"a call of a file"}
+	"a call of a file", "win_notified"}
 
 func (c Call) String() string {
 	if int(c) < len(callNames) {

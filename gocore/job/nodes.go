@@ -103,8 +103,8 @@ func (s *Segment) SameNode(ranks []int) bool {
 // SetState changes the state of rank r, which is the calling process.
 func (s *Segment) SetState(r int, state uint32) {
 	atomic.StoreUint32(&s.Ranks[r].State, state)
-	if s.Head.Nodes > 1 {
-		s.RingAll() // the rank that is the agent may wait for it
+	if s.Head.Nodes > 1 || state == StateFinalized {
+		s.RingAll() // the rank that is the agent may wait for it; others may wait for this rank
 	}
 }
 

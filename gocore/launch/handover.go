@@ -62,6 +62,9 @@ func handOver(o *Options) (status int, yes bool, err error) {
 	if len(o.Hosts) == 0 && by == "" {
 		return 0, false, nil
 	}
+	if o.Recovery {
+		return 0, true, usagef("--enable-recovery is for jobs on this host: a launcher that starts processes on others ends the job when one of them fails")
+	}
 	e, err := findEngine(by)
 	if err != nil {
 		return 0, true, err

@@ -30,6 +30,9 @@ For the whole job, before the first program:
   --summary                at the end, a table of the time that each call took
   --timeout S              after S seconds say what each rank does, stop, status 124
                            (GORMAPY_TIMEOUT=S is the same, also without mpiexec)
+  --enable-recovery        go on when a rank fails, for programs that use Revoke,
+                           Agree and Shrink, and in jobs that it spawns;
+                           --with-ft ulfm and -disable-auto-cleanup are the same
   -v, --verbose            say which rank is which process, on which CPUs, what was
                            ignored, and at the end what each rank used
   -V, --version            print the version
@@ -38,7 +41,9 @@ For the whole job, before the first program:
 Standard input goes to rank 0. Ctrl-C, SIGTERM and SIGHUP reach every rank; what
 has not ended 0.8 s later is killed (at once on a second Ctrl-C). When a rank fails,
 the others are stopped and its exit status is mpiexec's: 128 + the number of the
-signal if it was killed by one, the code if it called Abort. Other statuses:
+signal if it was killed by one, the code if it called Abort. With --enable-recovery
+only Abort does that; mpiexec's status is then that of the first rank that ended
+with one, and 0 if those that were not killed by signals succeed. Other statuses:
 1 the job could not be started, 2 wrong usage, 124 time-out, 126 not executable,
 127 not found.
 

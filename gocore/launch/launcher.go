@@ -69,7 +69,8 @@ type launcher struct {
 	messages       *messageWriter
 	signals        chan os.Signal
 
-	stopping    bool // the job is being ended, with status
+	failures    []*rank // that the job has gone on without
+	stopping    bool    // the job is being ended, with status
 	status      int
 	interrupted time.Time // when the last signal that ends the job came
 	termAt      time.Time // when to send SIGTERM; the zero time is never
@@ -136,6 +137,8 @@ func Run(opt *Options) (int, error) {
 		if status, yes, err := handOver(opt); yes || err != nil {
 			return status, err
 		}
+	} else if os.Getenv(recoveryVariable) != "" {
+		opt.Recovery = true
 	}
 	tasks, err := plan(opt)
 	if err != nil {
@@ -200,6 +203,9 @@ func Run(opt *Options) (int, error) {
 		return 0, err
 	}
 	l.wait()
+	if !l.stopping {
+		l.status = l.recoveredStatus()
+	}
 	l.finish()
 	return l.status, nil
 }
@@ -314,8 +320,8 @@ func (l *launcher) onEnd(pid int) {
 	r.usage.end, r.usage.resources = time.Now(), resources
 	r.pmi = l.pmi.Ended(r.number)
 	l.live--
-	first := false
-	if r.failed() {
+	first, recovers := false, r.failed() && l.recovers(r)
+	if r.failed() && !recovers {
 		// Before Exited: peers take an end without Abort for a clean one.
 		first = l.segment(r.number).Abort(r.number, r.code()) && !r.pmi.Aborted
 		l.onOtherNodes(r.number, func(seg *job.Segment) { seg.Abort(r.number, r.code()) })
@@ -326,6 +332,12 @@ func (l *launcher) onEnd(pid int) {
 	if l.opt.Verbose {
 		l.describeEnd(r)
 	}
+	if recovers {
+		l.failures = append(l.failures, r)
+		l.messages.print(fmt.Sprintf("mpiexec: rank %d (pid %d) %s%s", r.number, pid, endText(ws), goingOnText(l.live)))
+		_ = unix.Kill(-pid, unix.SIGTERM)
+		return
+	}
 	if !r.failed() || l.stopping {
 		return
 	}
@@ -335,6 +347,31 @@ func (l *launcher) onEnd(pid int) {
 	}
 	l.fail(r, abortStatus(r.code()), fmt.Sprintf("mpiexec: rank %d (pid %d) %s%s", r.number, pid, endText(ws), r.unfinished()))
 	_ = unix.Kill(-pid, unix.SIGTERM) // its children in its group
+}
+
+// recovers reports whether the job goes on although r has failed. MPICH's programs, which have no record, can't. Ranks of gormapy on several
+// nodes use the PMI-1 server, too.
+func (l *launcher) recovers(r *rank) bool {
+	if !l.opt.Recovery || l.stopping || r.pmi.Joined && l.record(r.number).PID() == 0 {
+		return false
+	}
+	l.completeAbort(r.number, r.code())
+	_, _, aborted := l.aborted()
+	return !aborted
+}
+
+// recoveredStatus returns the exit status of a job that has gone on after failures: that of the first rank that ended with one; otherwise 0,
+// unless all ranks were killed.
+func (l *launcher) recoveredStatus() int {
+	for _, r := range l.failures {
+		if r.status.Exited() {
+			return r.status.ExitStatus()
+		}
+	}
+	if len(l.failures) == len(l.ranks) {
+		return abortStatus(l.failures[0].code())
+	}
+	return 0
 }
 
 // completeAbort finishes the Abort of a rank that died in the middle of it.

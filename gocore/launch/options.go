@@ -21,6 +21,7 @@ type Options struct {
 	Tag       bool   // prefix lines with the rank
 	Merge     bool   // send the ranks' standard error where their output goes
 	Verbose   bool
+	Recovery  bool   // the job goes on when a rank fails
 	Trace     string // file for a recording of what the ranks did, "" for none
 	Summary   bool   // a table of the time that their calls took, at the end
 	Hosts     []Host // of -hosts or -hostfile

@@ -61,7 +61,6 @@ const (
 	useColon   = "give the programs on the command line, with \":\" between them"
 	useEnv     = "the ranks always get the launcher's environment; start it as: env -i NAME=VALUE … mpiexec …"
 	useTaskset = "use taskset -c LIST mpiexec --bind-to core …"
-	alwaysEnds = "a job always ends when one of its ranks fails"
 
 	// severalHosts names the ways to run on more than this host.
 	severalHosts = "name the hosts with -hosts a,b or -hostfile FILE"
@@ -84,6 +83,10 @@ var options = map[string]option{
 	"prepend-rank":           flag(func(o *Options) { o.Tag = true }),
 	"merge-stderr-to-stdout": flag(func(o *Options) { o.Merge = true }),
 	"stderr-to-stdout":       flag(func(o *Options) { o.Merge = true }),
+	"enable-recovery":        flag(func(o *Options) { o.Recovery = true }),
+	"disable-auto-cleanup":   flag(func(o *Options) { o.Recovery = true }), // MPICH's name
+	"continuous":             flag(func(o *Options) { o.Recovery = true }), // an older one of Open MPI
+	"with-ft":                {1, setFaultTolerance, true},                 // Open MPI's
 	"v":                      flag(func(o *Options) { o.Verbose = true }),
 	"verbose":                flag(func(o *Options) { o.Verbose = true }),
 	"h":                      ask(func(o *Options) { o.Help = true }),
@@ -119,13 +122,12 @@ var options = map[string]option{
 	"envnone": refused(0, useEnv), "genvnone": refused(0, useEnv),
 	"cpu-set": refused(1, useTaskset), "cpu-list": refused(1, useTaskset), "cpus-per-proc": refused(1, useTaskset), "cpus-per-rank": refused(1, useTaskset),
 	"bind-to-core": refused(0, "use --bind-to core"), "bind-to-none": refused(0, "use --bind-to none"),
-	"bind-to-socket":       refused(0, "use --bind-to core or --bind-to none"),
-	"nooversubscribe":      refused(0, "more ranks than cores always work; leave it out"),
-	"path":                 refused(1, "set PATH, or name the program with its directory"),
-	"arch":                 refused(1, "all ranks run on this host; leave it out"),
-	"soft":                 refused(1, "say how many ranks with -n"),
-	"disable-auto-cleanup": refused(0, alwaysEnds), "enable-recovery": refused(0, alwaysEnds), "continuous": refused(0, alwaysEnds),
-	"gdb": refused(0, "attach to the process of a rank, which -v says: gdb -p PID"), "debug": refused(0, "attach to the process of a rank, which -v says: gdb -p PID"),
+	"bind-to-socket":  refused(0, "use --bind-to core or --bind-to none"),
+	"nooversubscribe": refused(0, "more ranks than cores always work; leave it out"),
+	"path":            refused(1, "set PATH, or name the program with its directory"),
+	"arch":            refused(1, "all ranks run on this host; leave it out"),
+	"soft":            refused(1, "say how many ranks with -n"),
+	"gdb":             refused(0, "attach to the process of a rank, which -v says: gdb -p PID"), "debug": refused(0, "attach to the process of a rank, which -v says: gdb -p PID"),
 }
 
 func setRanks(ps *parser, name string, v []string) error {
@@ -219,6 +221,19 @@ func setBinding(ps *parser, name string, v []string) error {
 		ps.o.Bind = true
 	default:
 		return usagef("%s %s: the choices are none and core", name, v[0])
+	}
+	return nil
+}
+
+// setFaultTolerance takes Open MPI's values.
+func setFaultTolerance(ps *parser, name string, v []string) error {
+	switch v[0] {
+	case "ulfm", "mpi", "true", "yes", "1":
+		ps.o.Recovery = true
+	case "none", "false", "no", "0":
+		ps.o.Recovery = false
+	default:
+		return usagef("%s %s: the choices are ulfm and none", name, v[0])
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func (r *rank) reap() {
 	}
 }
 
-// failed reports whether the end of r ends the job.
+// failed reports whether r has ended as no rank should. That ends the job, unless it recovers.
 func (r *rank) failed() bool {
 	return exitStatus(r.status) != 0 || r.pmi.Aborted || r.unfinished() != ""
 }
@@ -178,7 +178,7 @@ func (s *starter) fork(r *rank, t *task, ends [2]int, client int) (err error) {
 	// ForkExec returns once the program runs, or with the error of exec.
 	r.pid, err = syscall.ForkExec(t.path, append([]string{t.Name}, t.Args...), &syscall.ProcAttr{
 		Dir:   t.Dir,
-		Env:   rankEnviron(t.env, s.segment(r.number), r.number, t.number, s.recording.variables(r.number)...),
+		Env:   rankEnviron(t.env, s.segment(r.number), r.number, t.number, append(s.recording.variables(r.number), s.opt.recoveryVariables()...)...),
 		Files: append(files, uintptr(client)),
 		Sys:   &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
 	})

@@ -26,6 +26,17 @@ func stoppingText(live, total int) string {
 	return fmt.Sprintf("; stopping the other %d ranks", live)
 }
 
+// goingOnText returns a clause about the ranks that still run, which go on.
+func goingOnText(live int) string {
+	switch live {
+	case 0:
+		return ""
+	case 1:
+		return "; the other rank goes on"
+	}
+	return fmt.Sprintf("; the other %d ranks go on", live)
+}
+
 // rankList returns "rank 3" or "ranks 0, 1, 5".
 func rankList(ranks []int) string {
 	text := "rank"

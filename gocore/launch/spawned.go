@@ -12,7 +12,8 @@ import (
 
 // A process that spawns a job (MPI_Comm_spawn) starts a launcher for it, which differs in this: it takes no other
 // engine, its ranks learn the port at which they meet their parents, and it ends the job when its descriptor parentFD
-// is at its end, because then the process that has started it has ended, or will not wait for the job any more.
+// is at its end, because then the process that has started it has ended, or will not wait for the job any more. It goes on without
+// failed ranks if the job of that process does.
 
 // parentVariable has the name of the port. Ranks don't get it.
 const parentVariable = "GORMAPY_JOB_PARENT"
@@ -21,6 +22,17 @@ const parentFD = 3
 
 // parentProcessVariable has the pid and the start time of that process: processes that it has forked keep the pipe open.
 const parentProcessVariable = "GORMAPY_JOB_PARENT_PROCESS"
+
+// recoveryVariable tells the ranks, for the launchers of what they spawn, that the job goes on when one fails.
+const recoveryVariable = "GORMAPY_JOB_RECOVERY"
+
+// recoveryVariables is recoveryVariable for the environment of a rank.
+func (o *Options) recoveryVariables() []string {
+	if !o.Recovery {
+		return nil
+	}
+	return []string{recoveryVariable + "=1"}
+}
 
 // parentEvery is how often the launcher looks whether the process lives.
 const parentEvery = 100 * time.Millisecond

@@ -133,7 +133,6 @@ func CompareAndSwap(h, origin, compare, result, datatype int64, rank int, disp i
 	if rank == p2p.ProcNull {
 		return 0
 	}
-	defer proc.eng.HandOver()
 	if code := win.awaitSettled(rank); code != 0 {
 		return code
 	}
@@ -152,7 +151,6 @@ func CompareAndSwap(h, origin, compare, result, datatype int64, rank int, disp i
 // access starts an operation on a rank of the window, counted in net if that is not
 // nil.
 func (win *Window) access(a *Access, net *rma.Outstanding) Code {
-	defer proc.eng.HandOver()
 	if code := win.awaitRoom(int(a.Rank)); code != 0 {
 		return code
 	}
@@ -235,6 +233,8 @@ func (win *Window) awaitSettled(rank int) Code {
 	if win.Settled(rank) {
 		return 0
 	}
+	win.AwaitSettled(rank, 1)
+	defer win.AwaitSettled(rank, -1)
 	return win.awaitTarget(job.CallFence, rank, func() bool { return win.Settled(rank) }, func() error { return win.CheckSettled(rank) })
 }
 

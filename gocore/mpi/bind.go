@@ -97,9 +97,9 @@ func (b *bind) Advance() bool {
 			return true
 		}
 	}
-	var ctx uint32
-	if ctx, b.err = takeCtx(b.binding[0].ctx, b.group.ranks[0]); b.err == nil {
-		b.made = comms.add(newComm(ctx, b.group, b.rank, int(b.binding[0].block)))
+	var d drawn
+	if d, b.err = takeCtx(b.binding[0].ctx, b.group.ranks[0]); b.err == nil {
+		b.made = newComm(d, b.group, b.rank, int(b.binding[0].block)).publish(0)
 	}
 	return true
 }

@@ -66,11 +66,15 @@ func ErrorText(c Code) string {
 	return class.Text()
 }
 
-// Contain turns a panic into an error code. Every function that C calls defers it, so
-// that no panic ends the interpreter.
+// Contain ends a call of the program; every function that C calls defers it. A panic becomes
+// an error code, so that it does not end the interpreter. What the call has left queued, the
+// progress engine sends, since the program may compute next.
 func Contain(c *Code) {
 	if p := recover(); p != nil {
 		*c = Panicked(p)
+	}
+	if state.Load() == stateReady {
+		proc.eng.HandOver()
 	}
 }
 

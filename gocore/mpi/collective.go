@@ -34,7 +34,7 @@ func (b *barrierOp) describe(why *engine.Reason) {
 // Barrier waits until all ranks of a communicator have called it; like Blocking.
 func Barrier(comm int64, pending *int64) (code Code) {
 	defer Contain(&code)
-	c, e := getComm(comm)
+	c, e := getUsableComm(comm)
 	if e != nil {
 		return CodeOf(e)
 	}
@@ -92,7 +92,7 @@ func (c *Comm) describe(why *engine.Reason, kind coll.Kind, pending int) {
 // Coll starts a nonblocking collective with equal counts.
 func Coll(kind int, comm, saddr, scount, stype, raddr, rcount, rtype, oph int64, root int) (req int64, code Code) {
 	defer Contain(&code)
-	c, e := getComm(comm)
+	c, e := getUsableComm(comm)
 	if e != nil {
 		return 0, CodeOf(e)
 	}
@@ -114,7 +114,7 @@ func Coll(kind int, comm, saddr, scount, stype, raddr, rcount, rtype, oph int64,
 // CollBlocking runs a collective; like Blocking.
 func CollBlocking(kind int, comm, saddr, scount, stype, raddr, rcount, rtype, oph int64, root int, pending *int64) (code Code) {
 	defer Contain(&code)
-	c, e := getComm(comm)
+	c, e := getUsableComm(comm)
 	if e != nil {
 		return CodeOf(e)
 	}
@@ -299,7 +299,7 @@ func Collv(kind int, comm int64, s, r *Side, root int, nonblocking bool) (req in
 
 // collv checks the arguments of Collv, and returns what starts the collective.
 func collv(kind int, comm int64, s, r *Side, root int, nonblocking bool) (starts, *errs.Error) {
-	c, e := getComm(comm)
+	c, e := getUsableComm(comm)
 	if e != nil {
 		return nil, e
 	}

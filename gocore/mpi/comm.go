@@ -13,6 +13,7 @@ import (
 // Comm is a communicator.
 type Comm struct {
 	ctx    uint32
+	serial uint32 // of the context, see drawn
 	group  *Group
 	remote *Group // of an intercommunicator: the other group; see intercomm.go
 	rank   int
@@ -22,21 +23,24 @@ type Comm struct {
 	block  int // barrier block, -1: none
 
 	freeing atomic.Bool // by Free or Disconnect
+	met     bool        // its ranks have met to free it
+	faults  faults
 
 	partitions partitionSpace
 	groups     lazyChannel // of Create_group
 	meetings   lazyChannel // of Create_intercomm
 }
 
-// newComm makes the communicator with context ctx on this process, which is the
+// newComm makes the communicator with context d on this process, which is the
 // given rank of the group.
-func newComm(ctx uint32, g *Group, rank, block int) *Comm {
+func newComm(d drawn, g *Group, rank, block int) *Comm {
 	if !proc.eng.AllLocal(g.ranks) {
 		block = -1
 	}
-	c := &Comm{ctx: ctx, group: g, rank: rank, size: len(g.ranks), block: block}
-	c.pt = proc.p2p.Open(channelOf(ctx, channelMessages), rank, g.ranks)
-	c.coll = &coll.Comm{Chan: proc.p2p.Open(channelOf(ctx, channelInternal), rank, g.ranks), Rank: rank, Size: c.size}
+	c := &Comm{ctx: d.ctx, serial: d.serial, group: g, rank: rank, size: len(g.ranks), block: block}
+	c.pt = proc.p2p.Open(channelOf(d.ctx, channelMessages), rank, g.ranks)
+	c.pt.Acknowledge(c.acknowledged)
+	c.coll = &coll.Comm{Chan: proc.p2p.Open(channelOf(d.ctx, channelInternal), rank, g.ranks), Rank: rank, Size: c.size}
 	c.coll.Chan.SetInternal()
 	switch {
 	case block >= 0:
@@ -53,12 +57,23 @@ func newComm(ctx uint32, g *Group, rank, block int) *Comm {
 	return c
 }
 
+// publish gives the program a communicator that has been made: under the handle h if it has one already (0: it has none). It returns the handle.
+func (c *Comm) publish(h int64) int64 {
+	c.openFaults()
+	if h == 0 {
+		return comms.add(c)
+	}
+	comms.fill(h, c)
+	return h
+}
+
 // reset puts the barrier back into step, within a collective reset.
 func (c *Comm) reset() {
 	c.coll.Restart()
 	if c.coll.Bar != nil {
 		c.coll.Bar.Zero()
 	}
+	c.resetFaults()
 }
 
 // getComm returns the communicator of a handle, or an error if there is none.
@@ -78,9 +93,18 @@ func getComm(h int64) (*Comm, *errs.Error) {
 	return nil, errs.New(errs.Comm, "the communicator has been freed, or is not made yet: wait for the request of Idup first")
 }
 
+// getUsableComm is getComm for calls that a revoked communicator refuses.
+func getUsableComm(h int64) (*Comm, *errs.Error) {
+	c, e := getComm(h)
+	if e == nil {
+		e = c.usable()
+	}
+	return c, e
+}
+
 // commAndGroup returns the objects of a communicator's and a group's handle.
 func commAndGroup(h, group int64) (*Comm, *Group, *errs.Error) {
-	c, e := getComm(h)
+	c, e := getUsableComm(h)
 	if e != nil {
 		return nil, nil, e
 	}
@@ -146,7 +170,7 @@ const Undefined = -32766
 // COMM_NULL. The request's result is the new handle.
 func CommSplit(h int64, color, key int) (req int64, code Code) {
 	defer Contain(&code)
-	c, e := getComm(h)
+	c, e := getUsableComm(h)
 	if e != nil {
 		return 0, CodeOf(e)
 	}
@@ -159,7 +183,7 @@ func CommSplit(h int64, color, key int) (req int64, code Code) {
 // CommDup begins to duplicate a communicator.
 func CommDup(h int64) (req int64, code Code) {
 	defer Contain(&code)
-	c, e := getComm(h)
+	c, e := getUsableComm(h)
 	if e != nil {
 		return 0, CodeOf(e)
 	}
@@ -170,7 +194,7 @@ func CommDup(h int64) (req int64, code Code) {
 // the new communicator once the request is complete.
 func CommIdup(h int64) (made, req int64, code Code) {
 	defer Contain(&code)
-	c, e := getComm(h)
+	c, e := getUsableComm(h)
 	if e != nil {
 		return 0, 0, CodeOf(e)
 	}
@@ -188,7 +212,7 @@ const (
 // resource.
 func CommSplitType(h int64, kind, key int) (req int64, code Code) {
 	defer Contain(&code)
-	if _, e := getComm(h); e != nil {
+	if _, e := getUsableComm(h); e != nil {
 		return 0, CodeOf(e)
 	}
 	switch kind {

@@ -62,7 +62,7 @@ func newConnecting(call string, c *Comm, root int, begin func(t *talk) *errs.Err
 	o := &connecting{c: c, root: root, call: call, stage: telling}
 	if c.rank == root {
 		o.stage, o.talk = meetingRoots, &talk{}
-		card := append([]int64{int64(newSpanningCtx())}, identities(c.group.ranks)...)
+		card := append([]int64{newSpanningCtx().word()}, identities(c.group.ranks)...)
 		o.words = card
 		o.hear(func() ([]byte, *errs.Error) {
 			for {
@@ -244,12 +244,15 @@ func (o *connecting) end(e *errs.Error) {
 	}
 }
 
-// Check implements operation.
+// Check implements operation. A root that waits for the other one does so in vain if the communicator is revoked.
 func (o *connecting) Check() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.seq != nil {
 		return o.seq.Check()
+	}
+	if e := o.c.usable(); e != nil && o.stage != connectingOver {
+		return e
 	}
 	return nil
 }

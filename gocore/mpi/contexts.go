@@ -1,8 +1,10 @@
 package mpi
 
 import (
+	"maps"
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 	"sync"
 
 	"gormapy/gocore/errs"
@@ -18,6 +20,8 @@ import (
 // set. That one of them is in use already, at a process that is to be a member, is not probable (once in 200 million, for one
 // communicator) and is an error.
 //
+// Contexts are used again, so messages that are not matched by receives say which communicator they mean by a serial number, too.
+//
 // A number is used again once the communicator that had it is freed on this rank, with all its operations complete, at the
 // earliest after all other numbers have had their turn. That another rank has operations of it under way all that time
 // is an error there. In a job of 65,536 ranks each can
@@ -26,9 +30,19 @@ type contexts struct {
 	rank    uint32
 	numbers uint32 // how many numbers a rank has: a power of two
 
-	mu   sync.Mutex
-	last uint32 // the number drawn last
+	mu     sync.Mutex
+	last   uint32 // the number drawn last
+	serial uint32 // of the context drawn last
 }
+
+// drawn is a context, and which of the communicators that have it one after the other is meant.
+type drawn struct {
+	ctx    uint32
+	serial uint32 // below 2^31
+}
+
+// word returns the form in which ranks tell each other of d. It is not negative.
+func (d drawn) word() int64 { return int64(d.serial)<<32 | int64(d.ctx) }
 
 // ctxWidth is the width of a context in bits. Messages have three more, for the channels of a
 // communicator.
@@ -67,7 +81,7 @@ func (c *contexts) init(rank, size int) {
 func (c *contexts) self() uint32 { return c.rank*c.numbers + selfNumber }
 
 // draw returns a context that no communicator of used has, or an error if there is none.
-func (c *contexts) draw(used func(ctx uint32) bool) (uint32, *errs.Error) {
+func (c *contexts) draw(used func(ctx uint32) bool) (drawn, *errs.Error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for range c.numbers {
@@ -75,10 +89,11 @@ func (c *contexts) draw(used func(ctx uint32) bool) (uint32, *errs.Error) {
 			c.last = firstNumber
 		}
 		if ctx := c.rank*c.numbers + c.last; c.last < c.numbers && !used(ctx) {
-			return ctx, nil
+			c.serial = (c.serial + 1) % (1 << 31)
+			return drawn{ctx, c.serial}, nil
 		}
 	}
-	return 0, errs.New(errs.Other, "rank %d has numbered %d communicators and windows, those that it is the first rank or a leader of, and in a job of this size it can't number more: free those that are not needed any more",
+	return drawn{}, errs.New(errs.Other, "rank %d has numbered %d communicators and windows, those that it is the first rank or a leader of, and in a job of this size it can't number more: free those that are not needed any more",
 		c.rank, max(c.numbers, firstNumber)-firstNumber)
 }
 
@@ -108,33 +123,34 @@ func (o *openComms) remove(c *Comm) {
 	}
 }
 
-// has reports whether a communicator has a context.
-func (o *openComms) has(ctx uint32) bool {
+// get returns the communicator that has a context, nil if there is none.
+func (o *openComms) get(ctx uint32) *Comm {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.list[ctx] != nil
+	return o.list[ctx]
 }
 
-// each calls f for all communicators.
-func (o *openComms) each(f func(c *Comm)) {
+// has reports whether a communicator has a context.
+func (o *openComms) has(ctx uint32) bool { return o.get(ctx) != nil }
+
+// all returns the communicators.
+func (o *openComms) all() []*Comm {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, c := range o.list {
-		f(c)
-	}
+	return slices.Collect(maps.Values(o.list))
 }
 
 // newSpanningCtx draws the context of a communicator with processes of several jobs.
-func newSpanningCtx() uint32 {
+func newSpanningCtx() drawn {
 	for {
 		if ctx := rand.Uint32N(spanning) | spanning; !inUse.has(ctx) {
-			return ctx
+			return drawn{ctx, rand.Uint32N(1 << 31)}
 		}
 	}
 }
 
 // newCtx draws the context of a communicator.
-func newCtx() (uint32, *errs.Error) { return proc.contexts.draw(inUse.has) }
+func newCtx() (drawn, *errs.Error) { return proc.contexts.draw(inUse.has) }
 
 // noCtx is the proposal of a rank that could not draw a context.
 const noCtx = -1
@@ -142,23 +158,23 @@ const noCtx = -1
 // offerCtx returns the context that this rank proposes for a communicator of some of these processes, noCtx if it has none.
 func offerCtx(world []int) int64 {
 	if spans(world) {
-		return int64(newSpanningCtx())
+		return newSpanningCtx().word()
 	}
-	ctx, e := newCtx()
+	d, e := newCtx()
 	if e != nil {
 		return noCtx
 	}
-	return int64(ctx)
+	return d.word()
 }
 
 // takeCtx returns the context that rank, a world rank, has proposed, or why there is none.
-func takeCtx(proposed int64, rank int) (uint32, *errs.Error) {
+func takeCtx(proposed int64, rank int) (drawn, *errs.Error) {
 	if proposed == noCtx {
-		return 0, errs.New(errs.Other, "world rank %d, the first rank or a leader of the new communicator, was to number it, and has numbered as many as it can in a job of this size: free those that are not needed any more", rank)
+		return drawn{}, errs.New(errs.Other, "world rank %d, the first rank or a leader of the new communicator, was to number it, and has numbered as many as it can in a job of this size: free those that are not needed any more", rank)
 	}
-	ctx := uint32(proposed)
-	if inUse.has(ctx) { // at this rank, though not at the one that has drawn it: see there
-		return 0, errs.New(errs.Other, "the context %#x of a new communicator is in use at this rank: make the communicator again", ctx)
+	d := drawn{uint32(proposed), uint32(proposed >> 32)}
+	if inUse.has(d.ctx) { // at this rank, though not at the one that has drawn it: see there
+		return drawn{}, errs.New(errs.Other, "the context %#x of a new communicator is in use at this rank: make the communicator again", d.ctx)
 	}
-	return ctx, nil
+	return d, nil
 }

@@ -28,7 +28,8 @@ func TestContextsAreUnique(t *testing.T) {
 			require.Less(t, c.self(), uint32(1)<<ctxWidth)
 			seen[c.self()] = true
 			for range min(c.numbers-firstNumber, 50_000) {
-				ctx, e := c.draw(unused)
+				d, e := c.draw(unused)
+				ctx := d.ctx
 				require.Nil(t, e)
 				require.False(t, seen[ctx], "context %#x of rank %d of %d", ctx, rank, size)
 				require.Less(t, ctx, uint32(1)<<ctxWidth)
@@ -46,9 +47,9 @@ func TestContextsAreUsedAgain(t *testing.T) {
 	taken := map[uint32]bool{}
 	used := func(ctx uint32) bool { return taken[ctx] }
 	for range 4_094 {
-		ctx, e := c.draw(used)
+		d, e := c.draw(used)
 		require.Nil(t, e)
-		taken[ctx] = true
+		taken[d.ctx] = true
 	}
 	_, e := c.draw(used)
 	require.NotNil(t, e)
@@ -58,8 +59,8 @@ func TestContextsAreUsedAgain(t *testing.T) {
 		delete(taken, ctx)
 		again, e := c.draw(used)
 		require.Nil(t, e)
-		assert.Equal(t, ctx, again)
-		taken[again] = true
+		assert.Equal(t, ctx, again.ctx)
+		taken[again.ctx] = true
 	}
 }
 

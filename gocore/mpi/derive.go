@@ -52,11 +52,7 @@ func (c *Comm) derive(color, key int64, choose func(all []proposal) (local, remo
 		if n.block = int(block[0]); n.block >= 0 {
 			n.coll.UseBlock(proc.eng, n.block)
 		}
-		if s.result != 0 {
-			comms.fill(s.result, n)
-		} else {
-			s.result = comms.add(n)
-		}
+		s.result = n.publish(s.result)
 		return nil
 	})
 	s.undo = func() {
@@ -136,6 +132,9 @@ func (c *Comm) duplicate() *sequence { return c.split(0, int64(c.rank)) }
 func IntercommMerge(h int64, high bool) (req int64, code Code) {
 	defer Contain(&code)
 	c, e := getIntercomm(h)
+	if e == nil {
+		e = c.usable()
+	}
 	if e != nil {
 		return 0, CodeOf(e)
 	}

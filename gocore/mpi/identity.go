@@ -61,12 +61,12 @@ func precedes(a, b []int64) bool {
 // names reports whether the program has an object in which a number occurs.
 func names(number int) (yes bool) {
 	in := func(world []int) { yes = yes || slices.Contains(world, number) }
-	inUse.each(func(c *Comm) {
+	for _, c := range inUse.all() {
 		in(c.group.ranks)
 		if c.remote != nil {
 			in(c.remote.ranks)
 		}
-	})
+	}
 	groups.each(func(_ int64, g *Group) { in(g.ranks) })
 	wins.each(func(_ int64, w *Window) { in(w.World) })
 	msgs.each(func(_ int64, m *p2p.Matched) { in(m.World()) })

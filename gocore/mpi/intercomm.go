@@ -12,10 +12,10 @@ import (
 // ranks are those of the union: first one group, then the other, in an order on which all agree. It
 // carries collectives (coll.Sides), and what makes communicators of this one.
 
-// newIntercomm makes the intercommunicator with context ctx on this process, which is the given rank of the local group.
+// newIntercomm makes the intercommunicator with context d on this process, which is the given rank of the local group.
 // remoteFirst reports whether the remote group is the first one of the union.
-func newIntercomm(ctx uint32, local, remote *Group, rank int, remoteFirst bool) *Comm {
-	c := &Comm{ctx: ctx, group: local, remote: remote, rank: rank, size: len(local.ranks), block: -1}
+func newIntercomm(d drawn, local, remote *Group, rank int, remoteFirst bool) *Comm {
+	c := &Comm{ctx: d.ctx, serial: d.serial, group: local, remote: remote, rank: rank, size: len(local.ranks), block: -1}
 	low, high := local, remote
 	if remoteFirst {
 		low, high = remote, local
@@ -25,9 +25,10 @@ func newIntercomm(ctx uint32, local, remote *Group, rank int, remoteFirst bool) 
 		s.Local, s.Remote = places(len(local.ranks), len(remote.ranks)), places(len(remote.ranks), 0)
 	}
 	union, me := slices.Concat(low.ranks, high.ranks), s.Local[rank]
-	c.pt = proc.p2p.Open(channelOf(ctx, channelMessages), rank, remote.ranks)
+	c.pt = proc.p2p.Open(channelOf(d.ctx, channelMessages), rank, remote.ranks)
+	c.pt.Acknowledge(c.acknowledged)
 	c.pt.Name(func(r int) string { return s.Name(s.Remote[r]) })
-	c.coll = &coll.Comm{Chan: proc.p2p.Open(channelOf(ctx, channelInternal), me, union), Rank: me, Size: len(union), Sides: s}
+	c.coll = &coll.Comm{Chan: proc.p2p.Open(channelOf(d.ctx, channelInternal), me, union), Rank: me, Size: len(union), Sides: s}
 	c.coll.Chan.SetInternal()
 	c.coll.Chan.Name(s.Name)
 	c.coll.Listen()
@@ -77,7 +78,7 @@ func getIntercomm(h int64) (*Comm, *errs.Error) {
 
 // getIntracomm returns the communicator of a handle for a call that intercommunicators don't have.
 func getIntracomm(h int64, call string) (*Comm, *errs.Error) {
-	c, e := getComm(h)
+	c, e := getUsableComm(h)
 	if e == nil && c.remote != nil {
 		e = errs.New(errs.Comm, "%s: this is an intercommunicator; an intracommunicator is needed (Merge makes one)", call)
 	}

@@ -23,6 +23,15 @@ func (l *lazyChannel) get(open func() *p2p.Channel) *p2p.Channel {
 	return l.ch
 }
 
+// revoke revokes the channel, if it is open.
+func (l *lazyChannel) revoke() {
+	l.opening.Lock()
+	defer l.opening.Unlock()
+	if l.ch != nil {
+		l.ch.Revoke()
+	}
+}
+
 // close closes the channel. If this rank has not used it, others may have: it then has this number.
 func (l *lazyChannel) close(number uint32) {
 	l.opening.Lock()
@@ -39,6 +48,9 @@ func (c *Comm) sibling(channel uint32) *p2p.Channel {
 	ch := proc.p2p.Open(channelOf(c.ctx, channel), c.coll.Chan.Rank, c.coll.Chan.World)
 	if sides := c.coll.Sides; sides != nil {
 		ch.Name(sides.Name)
+	}
+	if c.faults.revoked.Load() {
+		ch.Revoke()
 	}
 	return ch
 }

@@ -12,14 +12,17 @@ import (
 // barrier, after which the handle names nothing. The channels are closed when no operation
 // of this rank that was started before needs them any more, since MPI lets these complete, and no persistent message
 // is left, which can be started still. Until then the context is not drawn again. If the ranks can't meet, because one
-// has ended or this one is interrupted, this rank frees its part alone: the program has given the communicator up.
+// has ended or this one is interrupted, or the communicator is revoked, this rank frees its part alone: the program has given the
+// communicator up. It tells the others (closeFaults), who might wait for it in the barrier. Agreements that are under way complete
+// before that, and need the others: until then tellFreed tells them.
 type leaving struct {
 	*sequence
 	c      *Comm
 	handle int64
 
 	mu      sync.Mutex
-	await   bool // Disconnect: operations under way complete first
+	await   bool        // Disconnect: operations under way complete first
+	failure *errs.Error // why the ranks can't meet
 	closed  bool
 	parted  bool       // the handle names nothing any more
 	pending []*Request // then: the operations that were under way and, as far as is known, are
@@ -61,17 +64,21 @@ func leave(h int64, await bool) (req int64, code Code) {
 			c.coll.Calling(madeTogether)
 			return c.coll.BarrierByMessages()
 		}
+		c.met = true
 		return nil
 	})
 	if !(closing{l}).Advance() {
 		proc.eng.AddBackground(closing{l})
-		proc.eng.HandOver()
 	}
 	return reqs.add(&Request{op: l}), 0
 }
 
 // Advance implements operation.
 func (l *leaving) Advance() bool {
+	if l.c.abandoned() {
+		l.part(l.c.whoFailed())
+		return true
+	}
 	l.mu.Lock()
 	if l.await {
 		l.await = len(l.c.underWay()) > 0
@@ -99,7 +106,40 @@ func (l *leaving) Check() error {
 	if await {
 		return nil
 	}
-	return l.sequence.Check()
+	if err := l.sequence.Check(); err != nil {
+		e, ok := err.(*errs.Error)
+		if !ok || e.Class != errs.ProcFailed && e.Class != errs.Revoked {
+			return err
+		}
+		l.part(e)
+		proc.me.Ring()
+	}
+	return nil
+}
+
+// part frees this rank's part alone, because of an error: that is the call's, unless the program has revoked the communicator and so
+// knows.
+func (l *leaving) part(e *errs.Error) {
+	l.mu.Lock()
+	if l.failure == nil {
+		l.failure = e
+	}
+	l.mu.Unlock()
+	l.Abandon()
+}
+
+// Err implements operation.
+func (l *leaving) Err() *errs.Error {
+	e := l.sequence.Err()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.c.faults.revoked.Load() && (e == nil || e.Class == errs.ProcFailed || e.Class == errs.Revoked):
+		return nil
+	case e == nil:
+		return l.failure
+	}
+	return e
 }
 
 // closing is what remains of leaving when the program's call has ended.
@@ -126,9 +166,15 @@ func (l *leaving) close() {
 		l.parted = true
 		comms.take(l.handle)
 		l.pending, l.kept = l.c.underWay(), l.c.persistentMessages()
+		if !l.c.met && slices.ContainsFunc(l.pending, (*Request).agrees) {
+			l.c.tellFreed()
+		}
 	}
 	l.pending = slices.DeleteFunc(l.pending, func(r *Request) bool { return !r.uses(l.c) })
 	l.kept = slices.DeleteFunc(l.kept, func(k heldRequest) bool { return reqs.get(k.handle) != k.r && !k.r.uses(l.c) })
+	if !slices.ContainsFunc(l.pending, (*Request).agrees) {
+		l.c.closeFaults()
+	}
 	if l.closed = len(l.pending)+len(l.kept) == 0; l.closed {
 		l.c.close()
 	}
@@ -169,6 +215,7 @@ func (l *leaving) Abandon() {
 // close frees the communicator's resources on this rank. The last rank to close it
 // frees the barrier block.
 func (c *Comm) close() {
+	c.closeFaults()
 	c.pt.Close()
 	c.coll.Chan.Close()
 	c.partitions.close(channelOf(c.ctx, channelPartitions))
@@ -188,6 +235,12 @@ func (c *Comm) underWay() (list []*Request) {
 		}
 	})
 	return list
+}
+
+// agrees reports whether the request is an agreement.
+func (r *Request) agrees() bool {
+	_, yes := r.op.(*agreeing)
+	return yes
 }
 
 // uses reports whether the request is under way in c.
@@ -212,6 +265,8 @@ func (r *Request) uses(c *Comm) bool {
 		return o.ch == c.pt && o.active()
 	case *bind:
 		return contextOf(o.ch.Ctx) == c.ctx && !o.Advance()
+	case *agreeing:
+		return o.c == c && !o.Advance()
 	case *meeting:
 		return (o.local == c || o.peer == c) && !o.Advance()
 	case *connecting:

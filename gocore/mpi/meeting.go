@@ -120,7 +120,7 @@ func CommCreateIntercomm(h int64, localLeader int, peer int64, remoteLeader, tag
 
 // lead prepares the meeting of a leader. If it can't, the group is to learn it.
 func (m *meeting) lead(peer int64, remoteLeader int) (e *errs.Error) {
-	if m.peer, e = getComm(peer); e != nil {
+	if m.peer, e = getUsableComm(peer); e != nil {
 		return e
 	}
 	if remoteLeader < 0 || remoteLeader >= m.peer.peers() {
@@ -135,7 +135,7 @@ func (m *meeting) lead(peer int64, remoteLeader int) (e *errs.Error) {
 	m.ch = m.peer.meetings.get(func() *p2p.Channel { return m.peer.sibling(channelMeetings) })
 	m.gen = m.ch.Generation()
 	m.greeting.number = cards.Add(1)
-	m.mine = append([]int64{cardNumber: m.greeting.number, cardContext: offerCtx(nil), cardSpanning: int64(newSpanningCtx()), cardDrawer: int64(proc.rank)},
+	m.mine = append([]int64{cardNumber: m.greeting.number, cardContext: offerCtx(nil), cardSpanning: newSpanningCtx().word(), cardDrawer: int64(proc.rank)},
 		identities(m.local.group.ranks)...)
 	m.arriving = make([]int64, cardGroup+identityWords*proc.eng.Places())
 	return nil
@@ -263,7 +263,7 @@ func (c *Comm) joinGroups(call string, ctx int64, drawer int, group []int64) (in
 	if e != nil {
 		return 0, e
 	}
-	return comms.add(newIntercomm(taken, c.group, &Group{remote}, c.rank, precedes(group, identities(c.group.ranks[:1])))), nil
+	return newIntercomm(taken, c.group, &Group{remote}, c.rank, precedes(group, identities(c.group.ranks[:1]))).publish(0), nil
 }
 
 func inBoth(call string, world int) *errs.Error {

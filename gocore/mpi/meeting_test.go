@@ -27,10 +27,10 @@ func TestTheLeaderOfTheFirstGroupDraws(t *testing.T) {
 				mine: append([]int64{cardContext: noCtx, cardDrawer: 2}, identity(c.local...)...), greeting: greeting{card: []int64{cardContext: left, cardDrawer: 4}}}
 			told := m.choice()
 			assert.Equal(t, notice{ctx: c.ctx, drawer: c.drawer, words: 2 * identityWords}, told)
-			ctx, e := takeCtx(told.ctx, int(told.drawer))
+			d, e := takeCtx(told.ctx, int(told.drawer))
 			if c.ctx != noCtx {
 				assert.Nil(t, e)
-				assert.EqualValues(t, left, ctx)
+				assert.EqualValues(t, left, d.ctx)
 				return
 			}
 			require.NotNil(t, e)

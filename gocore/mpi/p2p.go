@@ -23,7 +23,7 @@ const tagUB = 1<<31 - 1
 
 // prepare checks the arguments of a send or receive and fills in r.
 func (r *Request) prepare(kind int, comm, addr, count, typ int64, peer, tag int) *errs.Error {
-	c, e := getComm(comm)
+	c, e := getUsableComm(comm)
 	if e != nil {
 		return e
 	}
@@ -74,7 +74,6 @@ func P2P(kind int, comm, addr, count, typ int64, peer, tag int) (req int64, code
 		return 0, CodeOf(e)
 	}
 	r.launch()
-	proc.eng.HandOver()
 	return reqs.add(r), 0
 }
 
@@ -128,6 +127,7 @@ func Blocking(kind int, comm, addr, count, typ int64, peer, tag int, st *Status,
 	case engine.ErrInterrupted:
 		e := ready()
 		if e == nil {
+			r.blocking = true
 			*pending = reqs.add(r)
 			return Interrupted
 		}
@@ -135,7 +135,7 @@ func Blocking(kind int, comm, addr, count, typ int64, peer, tag int, st *Status,
 		return CodeOf(e)
 	default:
 		r.abandon()
-		return codeOfErr(err)
+		return codeOfErr(noneLeft(err))
 	}
 }
 
@@ -223,7 +223,6 @@ func Isendrecv(comm int64, s [5]int64, r [5]int64) (req int64, code Code) {
 	if e != nil {
 		return 0, CodeOf(e)
 	}
-	proc.eng.HandOver()
 	return reqs.add(&Request{op: j}), 0
 }
 
@@ -249,7 +248,7 @@ var probes = newTable[engine.Reason](1)
 // matching (Mprobe).
 func Probe(comm int64, source, tag int, st *Status, msg, wait *int64) (code Code) {
 	defer Contain(&code)
-	c, e := getComm(comm)
+	c, e := getUsableComm(comm)
 	if e == nil {
 		e = c.checkPeer(true, source, tag)
 	}
@@ -279,7 +278,7 @@ func Probe(comm int64, source, tag int, st *Status, msg, wait *int64) (code Code
 // Iprobe is Probe without waiting.
 func Iprobe(comm int64, source, tag int, st *Status, msg *int64) (found bool, code Code) {
 	defer Contain(&code)
-	c, e := getComm(comm)
+	c, e := getUsableComm(comm)
 	if e == nil {
 		e = c.checkPeer(true, source, tag)
 	}
@@ -296,10 +295,18 @@ func Iprobe(comm int64, source, tag int, st *Status, msg *int64) (found bool, co
 	if c.probe(source, tag, st, msg) {
 		return true, 0
 	}
-	if err := c.pt.CheckProbe(source, tag); err != nil && source >= 0 {
-		return false, codeOfErr(err)
+	if c.pt.Revoked() != nil || c.failed(source) { // others that have ended send nothing more, which is no error
+		return false, codeOfErr(c.pt.CheckProbe(source, tag))
 	}
 	return false, 0
+}
+
+// failed reports whether the source of a receive has failed, or, of one from any source, a process that is not acknowledged.
+func (c *Comm) failed(source int) bool {
+	if source >= 0 {
+		return proc.eng.Failed(c.pt.World[source])
+	}
+	return c.pt.Unacknowledged() >= 0
 }
 
 // MessageNoProc is the handle of the message from PROC_NULL.

@@ -67,6 +67,9 @@ func (c *Comm) partitionChannel() *p2p.Channel {
 		if sides := c.coll.Sides; sides != nil {
 			ch.Name(func(r int) string { return sides.Name(sides.Remote[r]) })
 		}
+		if c.faults.revoked.Load() { // since the caller has looked
+			ch.Revoke()
+		}
 		return ch
 	})
 }
@@ -159,14 +162,13 @@ func PsendInit(comm, addr, partitions, count, typ int64, dest, tag int) (req int
 		}
 		s.offer = offer{partitions: partitions, bytes: count * int64(b.Type.Size()), tag: int64(s.first)}
 		s.ch.Send(&s.offering, p2p.Buffered, s.offer.buf(), dest, tag)
-		proc.eng.HandOver()
 	}
 	return reqs.add(r), 0
 }
 
 // partitionedArgs checks the arguments of a partitioned send or receive.
 func partitionedArgs(recv bool, comm, addr, partitions, count, typ int64, peer, tag int) (c *Comm, b p2p.Buf, e *errs.Error) {
-	if c, e = getComm(comm); e != nil {
+	if c, e = getUsableComm(comm); e != nil {
 		return c, b, e
 	}
 	if recv && (peer == p2p.AnySource || tag == p2p.AnyTag) && peer != p2p.ProcNull {
@@ -230,8 +232,11 @@ func (s *partitionedSend) Advance() bool {
 	return true
 }
 
-// Check implements operation. A send that is not complete can't be if the receiver has ended.
+// Check implements operation. A send that is not complete can't be if the receiver has ended or the communicator is revoked.
 func (s *partitionedSend) Check() error {
+	if e := s.ch.Revoked(); e != nil && !s.Advance() {
+		return e
+	}
 	if to := s.ch.World[s.dest]; proc.eng.Gone(to) && !s.Advance() {
 		return errs.New(errs.ProcFailed, "partitioned send to rank %d with tag %d can't complete: %s", s.dest, s.tag, proc.eng.HowGone(to))
 	}
@@ -283,7 +288,7 @@ func Pready(req int64, first, last int) (code Code) {
 		e = r.ready(s, i)
 	}
 	if s != nil {
-		proc.eng.HandOver()
+		proc.me.Ring() // another thread may wait for the request
 	}
 	return CodeOf(e)
 }
@@ -312,7 +317,7 @@ func PreadyList(req, addr, n int64) (code Code) {
 		}
 	}
 	if s != nil {
-		proc.eng.HandOver()
+		proc.me.Ring() // another thread may wait for the request
 	}
 	return CodeOf(e)
 }

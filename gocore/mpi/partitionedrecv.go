@@ -248,6 +248,9 @@ func (p *partitionedRecv) has(i int) bool {
 
 // Check implements operation.
 func (p *partitionedRecv) Check() error {
+	if e := p.ch.Revoked(); e != nil && !p.Advance() {
+		return e
+	}
 	if from := p.ch.World[p.source]; proc.eng.Gone(from) && !p.Advance() {
 		return errs.New(errs.ProcFailed, "partitioned receive from rank %d with tag %d can't complete: %s", p.source, p.tag, proc.eng.HowGone(from))
 	}

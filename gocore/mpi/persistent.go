@@ -40,7 +40,7 @@ func (r *Request) renew() (code Code) {
 // CollInit makes a persistent request of a collective with equal counts.
 func CollInit(kind int, comm, saddr, scount, stype, raddr, rcount, rtype, oph int64, root int) (req int64, code Code) {
 	defer Contain(&code)
-	c, e := getComm(comm)
+	c, e := getUsableComm(comm)
 	if e != nil {
 		return 0, CodeOf(e)
 	}

@@ -44,8 +44,9 @@ type Request struct {
 	recv       bool
 	start      starter // of an operation other than a send or receive
 
-	null bool // to or from PROC_NULL: complete at once
-	why  engine.Reason
+	null     bool // to or from PROC_NULL: complete at once
+	blocking bool // its call waits for it: the program can't wait again
+	why      engine.Reason
 
 	waiting   atomic.Int32  // threads that wait for it; only the first may use why
 	ownership atomic.Uint32 // owned, freed, givenUp or dropped
@@ -70,7 +71,6 @@ func addRequest(s *sequence) int64 {
 func inBackground(o operation) int64 {
 	if !o.Advance() {
 		proc.eng.AddBackground(o)
-		proc.eng.HandOver()
 	}
 	return reqs.add(&Request{op: o})
 }
@@ -243,10 +243,35 @@ func (r *Request) wait(h int64, st *Status, call job.Call) Code {
 		}
 		err = e
 	}
+	if h == 0 || r.blocking {
+		err = noneLeft(err)
+	}
+	return r.failWith(err, h, st)
+}
+
+// failWith ends the request under the handle h (0: none) with an error, unless it may still complete.
+func (r *Request) failWith(err error, h int64, st *Status) Code {
 	code := codeOfErr(err)
 	fillFailed(st, code)
-	r.fail(h)
+	if !mayComplete(err) {
+		r.fail(h)
+	}
 	return code
+}
+
+// mayComplete reports whether an error of a request leaves it under way: that of a receive from any source, which a process that has
+// failed may have been meant to send to.
+func mayComplete(err error) bool {
+	e, ok := err.(*errs.Error)
+	return ok && e.Class == errs.ProcFailedPending
+}
+
+// noneLeft returns the error of a call that leaves no request under way.
+func noneLeft(err error) error {
+	if mayComplete(err) {
+		return errs.New(errs.ProcFailed, "%s", err.(*errs.Error).Detail)
+	}
+	return err
 }
 
 // fillFailed writes the status of a request that ends with an error without having completed.
@@ -366,15 +391,19 @@ func Test(h int64, st *Status) (done bool, code Code) {
 		proc.eng.Progress()
 		if !r.advance() {
 			if err := r.check(); err != nil {
-				code = codeOfErr(err)
-				fillFailed(st, code)
-				r.fail(h)
-				return false, code
+				return false, r.failWith(err, h, st)
 			}
 			return false, 0
 		}
 	}
 	return true, r.finish(h, st)
+}
+
+// Blocks makes the request one that its call waits for.
+func Blocks(h int64) {
+	if r := reqs.get(h); r != nil {
+		r.blocking = true
+	}
 }
 
 // RequestStatus is Test without finishing the request.
@@ -391,7 +420,14 @@ func RequestStatus(h int64, st *Status) (done bool, code Code) {
 	if !r.advance() {
 		proc.eng.Progress()
 		if !r.advance() {
-			return false, 0
+			switch err := r.check(); {
+			case err == nil:
+				return false, 0
+			case mayComplete(err):
+				return false, codeOfErr(err)
+			}
+			*st = empty // the call that finishes it returns the error
+			return true, 0
 		}
 	}
 	r.outcome(st)
@@ -439,8 +475,7 @@ func Waitany(hs []int64, st *Status) (index int, code Code) {
 	case err != nil && found.r == nil:
 		return -1, codeOfErr(err)
 	case err != nil:
-		found.r.fail(hs[found.i])
-		return found.i, codeOfErr(err)
+		return found.i, found.r.failWith(err, hs[found.i], st)
 	}
 	return found.i, found.r.finish(hs[found.i], st)
 }
@@ -484,15 +519,30 @@ func Testsome(hs []int64, indices []int32, sts []Status, codes []int32) (n int, 
 		return -1, 0
 	}
 	proc.eng.Progress()
-	complete, failing := list[:0], false
+	var complete, failed []activeRequest
+	var why []error // of those that can't complete; nil for those that have completed with an error
 	for _, a := range list {
 		if a.r.advance() {
-			complete = append(complete, a)
-			failing = failing || a.r.outcome(nil) != 0
+			if a.r.outcome(nil) == 0 {
+				complete = append(complete, a)
+			} else {
+				failed, why = append(failed, a), append(why, nil)
+			}
+		} else if err := a.r.check(); err != nil {
+			failed, why = append(failed, a), append(why, err)
 		}
 	}
-	for _, a := range complete {
-		if !failing || a.r.outcome(nil) != 0 {
+	for k, a := range failed {
+		indices[n] = int32(a.i)
+		if why[k] != nil {
+			codes[n] = int32(a.r.failWith(why[k], hs[a.i], &sts[n]))
+		} else {
+			codes[n] = int32(a.r.finish(hs[a.i], &sts[n]))
+		}
+		n++
+	}
+	if n == 0 {
+		for _, a := range complete {
 			indices[n] = int32(a.i)
 			codes[n] = int32(a.r.finish(hs[a.i], &sts[n]))
 			n++
@@ -565,7 +615,7 @@ func RequestAbandon(h int64, waited bool) {
 // usesMemory reports whether an operation uses memory of the program.
 func usesMemory(o operation) bool {
 	switch o.(type) {
-	case collective, singleCopyOp, *joined, *transferOp, fileOp, *partitionedSend, *partitionedRecv:
+	case collective, singleCopyOp, *joined, *transferOp, fileOp, *partitionedSend, *partitionedRecv, *agreeing:
 		return true
 	}
 	return false
@@ -588,7 +638,7 @@ func RequestOver(h int64) (over bool) {
 	return proc == nil || !proc.p2p.Left()
 }
 
-// Progress polls once.
+// Progress polls once. It is no error that ranks have failed.
 func Progress() {
 	var code Code
 	defer Contain(&code)
@@ -635,7 +685,7 @@ func endSends() {
 	})
 }
 
-// RequestCancel withdraws a receive that has not been matched.
+// RequestCancel withdraws a receive that has not been matched, and wakes the threads that wait for it.
 func RequestCancel(h int64) (code Code) {
 	defer Contain(&code)
 	r, e := getRequest(h)
@@ -646,6 +696,7 @@ func RequestCancel(h int64) (code Code) {
 		return 0
 	}
 	r.ch.Cancel(&r.Request)
+	proc.me.Ring()
 	return 0
 }
 
@@ -676,7 +727,6 @@ func Start(h int64) (code Code) {
 	}
 	r.launch()
 	r.inactive.Store(false) // last: until then no other thread uses the request's operation
-	proc.eng.HandOver()
 	return 0
 }
 

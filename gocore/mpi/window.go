@@ -86,6 +86,7 @@ func WinFree(h int64) (req int64, code Code) {
 	}
 	o := &syncOp{win: win, call: job.CallWinFree, then: func() {
 		wins.take(h)
+		proc.me.Ring() // threads that wait for notifications
 		comms.each(func(ch int64, c *Comm) {
 			if c == win.comm {
 				comms.take(ch)

@@ -115,13 +115,18 @@ func Init() (code Code) {
 	n.rma = rma.New(n.eng)
 	n.pointers = mpiio.NewPointers(n.eng)
 	n.contexts.init(n.rank, n.size)
+	n.eng.Handle(fabric.KindFault, onFault)
+	n.eng.OnGone(onGone)
 	all := make([]int, n.size)
 	for i := range all {
 		all[i] = i
 	}
 	proc = n
-	comms.set(CommWorld, newComm(0, &Group{all}, n.rank, job.WorldBlock))
-	comms.set(CommSelf, newComm(n.contexts.self(), &Group{[]int{n.rank}}, 0, -1))
+	comms.set(CommWorld, newComm(drawn{}, &Group{all}, n.rank, job.WorldBlock))
+	comms.set(CommSelf, newComm(drawn{ctx: n.contexts.self()}, &Group{[]int{n.rank}}, 0, -1))
+	for _, c := range inUse.all() {
+		c.openFaults()
+	}
 	groups.set(GroupEmpty, &Group{})
 	setTypes()
 	n.agent.agent = place.Agent

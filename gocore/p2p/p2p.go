@@ -1,6 +1,7 @@
 package p2p
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -73,6 +74,8 @@ type Channel struct {
 	Ctx   uint32
 	Rank  int   // own rank, as the others know it
 	World []int // world ranks of those that this one sends to and receives from; in an intercommunicator it is not among them
+
+	acknowledged func(rank int) bool // see Acknowledge; nil: no failure is
 }
 
 // SetInternal marks messages that are not the program's: they are not recorded, and errors do not name their tags.
@@ -84,6 +87,21 @@ func (c *Channel) Internal() bool { return c.q.internal }
 // Name gives errors names for ranks that the program knows by other numbers than the channel. It comes before the first
 // request.
 func (c *Channel) Name(names func(rank int) string) { c.q.names = names }
+
+// Acknowledge sets the function that reports whether a rank's failure is acknowledged: receives from any source ignore it. It comes
+// before the first request.
+func (c *Channel) Acknowledge(f func(rank int) bool) { c.acknowledged = f }
+
+// Revoke makes all operations in the channel fail, also those that are under way.
+func (c *Channel) Revoke() { c.q.revoked.Store(true) }
+
+// Revoked returns an error if the channel has been revoked.
+func (c *Channel) Revoked() *errs.Error {
+	if c.q.revoked.Load() {
+		return errs.New(errs.Revoked, "the communicator has been revoked")
+	}
+	return nil
+}
 
 // Open returns the channel with context ctx. Messages for it may have arrived before.
 func (p *P2P) Open(ctx uint32, rank int, world []int) *Channel {
@@ -171,6 +189,10 @@ func (c *Channel) send(r *Request, mode Mode, b Buf, dest, tag int, l Label) {
 	h := &r.head
 	*h = fabric.Header{Kind: fabric.KindEager, Gen: r.gen, Ctx: c.Ctx, Src: int32(c.Rank), Tag: int32(tag), Aux: l.Word, Len: uint64(n), B: l.Size}
 	r.status = Status{Source: AnySource, Tag: AnyTag}
+	if e := c.Revoked(); e != nil {
+		r.fail(e)
+		return
+	}
 	if recording := trace.On(); recording != nil && !c.q.internal {
 		h.Aux = recording.Sent(c.Ctx, to, tag, n)
 	}
@@ -288,6 +310,10 @@ func (c *Channel) Recv(r *Request, b Buf, source, tag int) {
 	r.status = Status{Source: source, Tag: tag}
 	if source >= 0 {
 		r.world.Store(int32(c.World[source]))
+	}
+	if e := c.Revoked(); e != nil {
+		r.fail(e)
+		return
 	}
 	c.q.mu.Lock()
 	if i := c.q.findArrived(source, tag, r.gen); i >= 0 {
@@ -623,6 +649,9 @@ func (m *Matched) Recv(r *Request, b Buf) {
 // Check returns why a pending request can't complete any more, nil if it can:
 // its peer, or for a receive from any source every other rank, has ended.
 func (c *Channel) Check(r *Request) error {
+	if e := c.Revoked(); e != nil {
+		return e
+	}
 	what := "send to"
 	if r.recv {
 		what = "receive from"
@@ -636,11 +665,14 @@ func (c *Channel) Check(r *Request) error {
 	if c.alone() {
 		return nil // a thread of this process may still send
 	}
-	return c.allGone(r.tag)
+	return c.anyGone(errs.ProcFailedPending, r.tag)
 }
 
 // CheckProbe is Check for a probe.
 func (c *Channel) CheckProbe(source, tag int) error {
+	if e := c.Revoked(); e != nil {
+		return e
+	}
 	if source >= 0 {
 		if w := c.World[source]; c.p.eng.Gone(w) {
 			return errs.New(errs.ProcFailed, "probe for a message from %s can't succeed: %s", c.q.peer(source, tag), c.p.eng.HowGone(w))
@@ -650,23 +682,37 @@ func (c *Channel) CheckProbe(source, tag int) error {
 	if c.alone() {
 		return nil
 	}
-	return c.allGone(tag)
+	return c.anyGone(errs.ProcFailed, tag)
 }
 
 // alone reports whether messages come from this process only.
 func (c *Channel) alone() bool { return len(c.World) == 1 && c.World[0] == c.p.eng.Rank }
 
-func (c *Channel) allGone(tag int) error {
-	for _, w := range c.World {
-		if w != c.p.eng.Rank && !c.p.eng.Gone(w) {
-			return nil
+// anyGone returns why a receive from any source can't complete: all ranks have ended; or may not, with class pending: one has failed, and the program has
+// not acknowledged that.
+func (c *Channel) anyGone(pending errs.Class, tag int) error {
+	living := slices.ContainsFunc(c.World, func(w int) bool { return w != c.p.eng.Rank && !c.p.eng.Gone(w) })
+	failed := c.Unacknowledged()
+	what := "receive from " + c.q.peer(AnySource, tag)
+	switch {
+	case !living && c.q.names != nil:
+		return errs.New(errs.ProcFailed, "%s can't complete: all ranks of the remote group have ended", what)
+	case !living:
+		return errs.New(errs.ProcFailed, "%s can't complete: all other ranks of the communicator have ended", what)
+	case failed >= 0:
+		return errs.New(pending, "%s may never complete: %s (after Ack_failed the receive waits for the others)", what, c.p.eng.HowGone(c.World[failed]))
+	}
+	return nil
+}
+
+// Unacknowledged returns a rank that has failed, which the program has not acknowledged; -1 if there is none.
+func (c *Channel) Unacknowledged() int {
+	for r, w := range c.World {
+		if w != c.p.eng.Rank && c.p.eng.Failed(w) && (c.acknowledged == nil || !c.acknowledged(r)) {
+			return r
 		}
 	}
-	all := "all other ranks of the communicator"
-	if c.q.names != nil {
-		all = "all ranks of the remote group"
-	}
-	return errs.New(errs.ProcFailed, "receive from any rank with tag %d can't complete: %s have ended", tag, all)
+	return -1
 }
 
 // Generation returns the current generation.

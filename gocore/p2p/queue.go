@@ -3,6 +3,7 @@ package p2p
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"gormapy/gocore/fabric"
 )
@@ -17,6 +18,7 @@ type queue struct {
 	listener Listener // nil: nobody listens
 	world    []int    // world ranks of those that may tell it something
 
+	revoked  atomic.Bool
 	internal bool                  // the messages are not the program's
 	names    func(rank int) string // how errors name ranks; nil: by their numbers
 }

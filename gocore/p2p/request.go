@@ -52,7 +52,8 @@ const (
 // Request is a send or receive in progress. The caller owns it; a thread that waits
 // for it reads Done.
 type Request struct {
-	done atomic.Uint32
+	done    atomic.Uint32          // pending, completed or awaited
+	watcher atomic.Pointer[func()] // see Watch
 
 	recv   bool
 	q      *queue
@@ -86,7 +87,7 @@ type Request struct {
 }
 
 // Done reports whether the request has completed.
-func (r *Request) Done() bool { return r.done.Load() != 0 }
+func (r *Request) Done() bool { return r.done.Load() == completed }
 
 // Status returns the outcome, which is valid once Done.
 func (r *Request) Status() *Status { return &r.status }
@@ -104,7 +105,33 @@ func (r *Request) Number() uint32 { return r.number }
 // Tag returns the tag that the request was started with.
 func (r *Request) Tag() int { return r.tag }
 
-func (r *Request) complete() { r.done.Store(1) }
+// Values of Request.done.
+const (
+	pending uint32 = iota
+	completed
+	awaited // pending, and watcher is to be called
+)
+
+// complete completes the request. Its owner may use it again at once, so nothing of it is touched afterwards.
+func (r *Request) complete() {
+	if r.done.CompareAndSwap(pending, completed) {
+		return
+	}
+	f := r.watcher.Load()
+	r.done.Store(completed)
+	if f != nil {
+		(*f)()
+	}
+}
+
+// Watch has f called, once, by the thread that completes the request, or at once if it is complete. f must not wait. Of several
+// calls for one request before it is complete, only the last one is sure to have an effect.
+func (r *Request) Watch(f func()) {
+	r.watcher.Store(&f)
+	if !r.done.CompareAndSwap(pending, awaited) && r.Done() {
+		f()
+	}
+}
 
 // Sent implements engine.Sender.
 func (r *Request) Sent(err error) {

@@ -5,10 +5,9 @@ import (
 	"time"
 	"unsafe"
 
-	"golang.org/x/sys/unix"
-
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/rdmaapi/transfer"
+	"gormapy/gocore/sys"
 )
 
 // statuses has the statuses that Python has not freed. The number of a status is
@@ -91,27 +90,17 @@ func StatusText(h int64) string {
 	return t
 }
 
-// waker informs an event loop of transfers that have ended: its descriptor becomes
-// readable.
-type waker struct {
-	mu       sync.Mutex
-	fd       int     // an eventfd; -1 when closed
-	ended    []int64 // numbers of statuses
-	signaled bool    // the descriptor is readable
-}
-
-// WakerOpen makes a waker.
+// WakerOpen makes a waker, which informs an event loop of transfers that have ended.
 func WakerOpen() (h int64) {
 	const op = "await"
 	defer contain(op, &h)
-	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	w, err := sys.NewWaker()
 	if err != nil {
 		return code(refuse("EMFILE", op, nil, "make an eventfd: %v", err))
 	}
-	w := &waker{fd: fd}
-	n, e := add("Waker", w, w.close, op)
+	n, e := add("Waker", w, w.Close, op)
 	if e != nil {
-		unix.Close(fd)
+		_ = w.Close()
 		return code(e)
 	}
 	return n.handle
@@ -119,53 +108,27 @@ func WakerOpen() (h int64) {
 
 // WakerFD returns the descriptor of a waker.
 func WakerFD(h int64) int64 {
-	w, _, e := get[*waker](h, "Waker", "await")
+	w, _, e := get[*sys.Waker](h, "Waker", "await")
 	if e != nil {
 		return code(e)
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return int64(w.fd)
-}
-
-func (w *waker) close() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	fd := w.fd
-	w.fd = -1
-	return unix.Close(fd)
-}
-
-var one = [8]byte{0: 1} // written to an eventfd to make it readable
-
-// notify adds the number of a status that has ended.
-func (w *waker) notify(status int64) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.fd < 0 {
-		return
-	}
-	w.ended = append(w.ended, status)
-	if !w.signaled {
-		w.signaled = true
-		unix.Write(w.fd, one[:]) //nolint:errcheck // it fails only if the descriptor is readable already
-	}
+	return int64(w.FD())
 }
 
 // WakerWatch adds a transfer to those whose end a waker signals.
 func WakerWatch(h, status int64) (c int64) {
 	const op = "await"
 	defer contain(op, &c)
-	w, _, e := get[*waker](h, "Waker", op)
+	w, _, e := get[*sys.Waker](h, "Waker", op)
 	if e != nil {
 		return code(e)
 	}
 	s := findStatus(status)
 	if s == nil {
-		w.notify(status)
+		w.Notify(status)
 		return 0
 	}
-	s.OnDone(func() { w.notify(status) })
+	s.OnDone(func() { w.Notify(status) })
 	return 0
 }
 
@@ -174,7 +137,7 @@ func WakerWatch(h, status int64) (c int64) {
 func WakerTake(h, addr, n int64) (c int64) {
 	const op = "await"
 	defer contain(op, &c)
-	w, _, e := get[*waker](h, "Waker", op)
+	w, _, e := get[*sys.Waker](h, "Waker", op)
 	if e == nil {
 		e = limit(op, "n", n, 1, maxPerPoll)
 	}
@@ -182,14 +145,5 @@ func WakerTake(h, addr, n int64) (c int64) {
 		return code(e)
 	}
 	out := unsafe.Slice((*int64)(fabric.Pointer(uint64(addr))), int(n))
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	got := copy(out, w.ended)
-	w.ended = append(w.ended[:0], w.ended[got:]...)
-	if len(w.ended) == 0 && w.signaled && w.fd >= 0 {
-		var b [8]byte
-		unix.Read(w.fd, b[:]) //nolint:errcheck // it does not block
-		w.signaled = false
-	}
-	return int64(got)
+	return int64(w.Take(out))
 }

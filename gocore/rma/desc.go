@@ -44,7 +44,8 @@ type Target struct {
 	// process.
 	Remote uint64
 	PID    int64
-	Ended  *uint32 // in the job's record of the rank: not 0 once PID may be another process's
+	Ended  *uint32    // in the job's record of the rank: not 0 once PID may be another process's
+	Notify *NotifyBox // nil: the rank is on another node
 }
 
 // Values of Target.Open, which are combined.

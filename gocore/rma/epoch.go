@@ -437,6 +437,7 @@ func (w *Win) CheckQuiet(rank int) error {
 	for r := range w.sent {
 		if (rank < 0 || r == rank) && !w.Quiet(r) && w.rma.eng.Gone(w.World[r]) {
 			w.rma.eng.Exclude(func() { w.giveUp(r) })
+			w.Ring(w.Rank) // other threads wait for them, too
 			return w.unfinished(r)
 		}
 	}

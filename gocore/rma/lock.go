@@ -67,9 +67,9 @@ type lockWords struct {
 	users   uint32
 	serving uint32
 	_       [56]byte
-	acc     uint32 // the accumulate lock, see acclock.go
-	fences  uint32 // number of fences that the target has settled, see unacked.go
-	_       [56]byte
+	acc     uint32     // the accumulate lock, see acclock.go
+	fences  fenceCount // of the target, see unacked.go
+	_       [52]byte
 }
 
 type lockMode uint8
@@ -167,11 +167,12 @@ func (l *lock) release() {
 	if l.mode == shared {
 		atom.Store64(&l.slots[l.me], slotFree)
 		l.wake(atom.Load32(&l.words.serving))
-		return
+	} else {
+		atom.CAS32(&l.words.serving, l.ticket, l.ticket+1)
+		atom.Store64(&l.slots[l.me], slotFree)
+		l.wake(l.ticket + 1)
 	}
-	atom.CAS32(&l.words.serving, l.ticket, l.ticket+1)
-	atom.Store64(&l.slots[l.me], slotFree)
-	l.wake(l.ticket + 1)
+	l.ring(l.me) // another thread of this process may wait for the slot
 }
 
 // leave gives up waiting.
@@ -313,7 +314,7 @@ func (l *lock) zero() {
 	atom.Store32(&l.words.users, 0)
 	atom.Store32(&l.words.serving, 0)
 	atom.Store32(&l.words.acc, 0)
-	atom.Store32(&l.words.fences, 0)
+	atom.Store32(&l.words.fences.number, 0)
 	for i := range l.slots {
 		atom.Store64(&l.slots[i], slotFree)
 	}

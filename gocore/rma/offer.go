@@ -63,6 +63,7 @@ type layout struct {
 	lock    []int
 	inbox   []int // see pscw.go
 	journal []int
+	notify  []int // see notify.go
 	data    []int // in dynamic windows the table of attached memory
 	total   int
 }
@@ -82,6 +83,10 @@ func newLayout(offers []Offer, node int) layout {
 	for range n {
 		l.journal = append(l.journal, l.total)
 		l.total += journalBytes
+	}
+	for range n { // pages that are not touched unless there are notifications
+		l.notify = append(l.notify, l.total)
+		l.total += notifyBytes
 	}
 	align := Alignment(offers)
 	l.total = alignUp(l.total, align)

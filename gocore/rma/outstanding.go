@@ -108,6 +108,7 @@ func (o *Outstanding) Completed(err error) {
 	if o.parent != nil {
 		o.parent.left.Add(-1)
 	}
+	o.w.Ring(o.w.Rank) // no poll may have seen it: a thread that has it from the network at once calls this, too
 }
 
 // failedLater returns the error of an operation that the network had accepted. If the

@@ -88,7 +88,8 @@ func (m *RMA) emptyWin(s *Setup, d *Desc) *Win {
 	}
 	w.pscw.init(s.Rank, w.ranks, func(r int) bool { return m.eng.Gone(s.World[r]) }, s.Segment.Mem, s.layout.inbox)
 	w.pscw.tell = w.tellRemote
-	w.unacked = unacked{me: s.Rank, inboxes: w.pscw.inboxes, settled: make([]atomic.Uint32, n), poll: m.eng.PollSure, exclude: m.eng.Exclude, deliver: w.deliver}
+	w.notify.init(s.Segment.Mem, s.layout.notify)
+	w.unacked = unacked{me: s.Rank, inboxes: w.pscw.inboxes, settled: make([]atomic.Uint32, n), poll: m.eng.PollSure, exclude: m.eng.Exclude, deliver: w.deliver, ring: w.ringAll}
 	if w.Flavor == FlavorDynamic {
 		w.seen = make([]atomic.Pointer[attachments], n)
 		w.tables = make([]*attachTable, n)
@@ -128,6 +129,9 @@ func (w *Win) addTarget(s *Setup, i int) {
 	w.skews = append(w.skews, int(o.Skew))
 	t.Bytes, t.Unit = o.Bytes, o.Unit
 	t.Remote, t.PID, t.Ended = o.Addr, int64(o.PID), &w.ranks[i].Ended
+	if !w.rma.eng.Remote(s.World[i]) {
+		t.Notify = w.notify.boxes[i]
+	}
 	if s.inSegment() && s.sharesSegment(i) {
 		w.shown[i] = unsafe.Add(unsafe.Pointer(&s.Segment.Mem[0]), s.layout.data[i])
 	}

@@ -34,7 +34,12 @@ import (
 // before the target has reached it), the target keeps the message until it has
 // settled that fence, too. An origin that accesses the target's memory by copies
 // waits until the target's number has reached its own (Settled): the target is in
-// the fence and needs no other rank to leave it.
+// the fence and needs no other rank to leave it. The origin may fall asleep meanwhile:
+// it adds 1 to waiting, beside the target's number, before it looks at the number, and
+// takes it off when it waits no more. A target that has published its number reads
+// waiting, and rings all ranks of the window if that is not 0 (job.Rank.Ring says why
+// no wake-up is lost). A rank that dies while it waits is counted for ever, which costs
+// the others some rings.
 //
 // With Post/Start/Complete/Wait (pscw.go) a target settles in Wait, before it can
 // post again, so no origin can be ahead of it.
@@ -52,8 +57,8 @@ import (
 type unacked struct {
 	on      bool // some target is reached by copies: the same on all ranks
 	me      int
-	inboxes [][]counters // by rank, and by the rank that writes
-	numbers []*uint32    // by rank: how many fences it has settled
+	inboxes [][]counters  // by rank, and by the rank that writes
+	numbers []*fenceCount // by rank
 	settled []atomic.Uint32
 	fences  uint32
 	lost    bool // out of step
@@ -62,6 +67,13 @@ type unacked struct {
 	poll    func()                       // of the engine
 	exclude func(func())                 // of the engine
 	deliver func(at uint64, data []byte) // of the window: writes a message's data
+	ring    func()                       // wakes the ranks of the window that sleep
+}
+
+// fenceCount is, in the control segment, how many fences a rank has settled, and how many
+// waits of others for that number to grow are under way.
+type fenceCount struct {
+	number, waiting uint32
 }
 
 // outOfStep is in the number of a rank that has given up a fence.
@@ -105,7 +117,16 @@ func (u *unacked) settle(fence bool) {
 		u.fences++
 		u.deliverEarly()
 	})
-	atom.Store32(u.numbers[u.me], u.fences)
+	u.publish(u.fences)
+}
+
+// publish stores this rank's number, and wakes those who wait for it.
+func (u *unacked) publish(number uint32) {
+	mine := u.numbers[u.me]
+	atom.Store32(&mine.number, number)
+	if atom.Load32(&mine.waiting) != 0 {
+		u.ring()
+	}
 }
 
 func (u *unacked) deliverEarly() {
@@ -121,12 +142,12 @@ func (u *unacked) quit() {
 		u.lost = true
 		u.deliverEarly()
 	})
-	atom.Store32(u.numbers[u.me], u.fences|outOfStep)
+	u.publish(u.fences | outOfStep)
 }
 
 // done reports whether rank has settled as many fences as this one.
 func (u *unacked) done(rank int) bool {
-	return rank == u.me || u.lost || u.reached(atom.Load32(u.numbers[rank]))
+	return rank == u.me || u.lost || u.reached(atom.Load32(&u.numbers[rank].number))
 }
 
 func (u *unacked) reached(number uint32) bool { return number == u.fences || number&outOfStep != 0 }
@@ -199,6 +220,11 @@ var ErrUnsettled = errs.New(errs.Intern, "the target has not left the last fence
 func (w *Win) Settled(rank int) bool {
 	return !w.unacked.on || uint(rank) >= uint(w.Size) || w.unacked.done(rank)
 }
+
+// AwaitSettled begins (1) or ends (-1) a wait until rank is Settled.
+func (w *Win) AwaitSettled(rank, d int) { w.unacked.await(rank, d) }
+
+func (u *unacked) await(rank, d int) { atom.Add32(&u.numbers[rank].waiting, uint32(d)) }
 
 // copied records that the kernel has copied to or from rank.
 func (w *Win) copied(rank int) {

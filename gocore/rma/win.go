@@ -70,7 +70,7 @@ func New(e *engine.Engine) *RMA {
 	for kind, h := range map[fabric.Kind]engine.Handler{
 		fabric.KindPut: m.onPut, fabric.KindGet: m.onGet, fabric.KindAcc: m.onAcc,
 		fabric.KindCAS: m.onCAS, fabric.KindAck: m.onAck, fabric.KindGetData: m.onGetData,
-		fabric.KindLock: m.onLock, fabric.KindLocked: m.onLocked, fabric.KindCounters: m.onCounters,
+		fabric.KindLock: m.onLock, fabric.KindLocked: m.onLocked, fabric.KindCounters: m.onCounters, fabric.KindNotify: m.onNotify,
 	} {
 		e.Handle(kind, func(src int, head *fabric.Header, payload []byte) {
 			if head.Gen == m.gen.Load() { // else it is dropped
@@ -121,6 +121,7 @@ type Win struct {
 	nheld   int
 	pscw    pscw
 	unacked unacked
+	notify  notifications
 	noLocks atomic.Bool
 
 	remoteLocks []*remoteLock // by target: nil if its lock is in memory that this process shares
@@ -300,6 +301,7 @@ func (w *Win) Reset() {
 	w.dropLockProxies()
 	w.pscw.reset()
 	w.unacked.reset()
+	w.notify.reset(w.Rank)
 	for r, l := range w.locks {
 		w.redo(r) // for a rank that has died: others may write the same
 		l.zero()

@@ -193,6 +193,33 @@ func CommSettle(comm int64) int64 { return handle(mpi.CommSettle(comm)) }
 // CommDrop forgets a communicator at this rank, which the program has never got.
 func CommDrop(comm int64) int { return mpi.CommDrop(comm) }
 
+// CommRevoke revokes a communicator.
+func CommRevoke(comm int64) int { return -mpi.CommRevoke(comm) }
+
+// CommIsRevoked returns whether a communicator is revoked, 1 or 0.
+func CommIsRevoked(comm int64) int { return mpi.CommIsRevoked(comm) }
+
+// CommGetFailed makes the group of the processes of a communicator that are known to have failed.
+func CommGetFailed(comm int64) int64 { return handle(mpi.CommGetFailed(comm)) }
+
+// CommAckFailed acknowledges the first n of these, and returns how many are acknowledged.
+func CommAckFailed(comm, n int64) int64 {
+	acked, code := mpi.CommAckFailed(comm, int(n))
+	return handle(int64(acked), code)
+}
+
+// CommAgree begins an agreement; the result of its request is the flag.
+func CommAgree(comm, flag int64) int64 { return handle(mpi.CommAgree(comm, int32(flag))) }
+
+// CommIagree begins an agreement of the C int at an address.
+func CommIagree(comm, flag int64) int64 { return handle(mpi.CommIagree(comm, flag)) }
+
+// CommShrink begins to make a communicator of the processes that have not failed.
+func CommShrink(comm int64) int64 { return handle(mpi.CommShrink(comm)) }
+
+// CommIshrink is CommShrink, and returns the handle at once: "handle request".
+func CommIshrink(comm int64) string { return pair(mpi.CommIshrink(comm)) }
+
 // CommIdup begins to duplicate a communicator: "handle request".
 func CommIdup(comm int64) string { return pair(mpi.CommIdup(comm)) }
 
@@ -451,3 +478,54 @@ func WinDetach(win, addr int64) int { return -mpi.WinDetach(win, addr) }
 
 // WinGroup makes the group of a window.
 func WinGroup(win int64) int64 { return mpi.WinGroup(win) }
+
+// WinNotify adds 1 to a counter of a rank and returns 0 or a negative code.
+func WinNotify(win int64, rank, slot int) int { return -mpi.WinNotify(win, rank, slot) }
+
+// WinCheckNotify reports whether a rank can be notified now.
+func WinCheckNotify(win int64, rank, slot int) int { return -mpi.WinCheckNotify(win, rank, slot) }
+
+// WinNotified begins to wait for notifications; the result of its request is 1 if they came within so many nanoseconds
+// (below 0: there is no limit).
+func WinNotified(win, slot, count, wait int64) int64 {
+	return handle(mpi.WinNotified(win, slot, count, wait))
+}
+
+// WinNotifiedDrop ends a wait for notifications, which takes none, and returns 0.
+func WinNotifiedDrop(req int64) int {
+	mpi.WinNotifiedDrop(req)
+	return 0
+}
+
+// WinPending returns how many notifications of a slot have not been taken, or a negative code.
+func WinPending(win int64, slot int) int { return mpi.WinPending(win, slot) }
+
+// Progress lets the transports handle what has come, and returns 0.
+func Progress() int {
+	mpi.Progress()
+	return 0
+}
+
+// WakerOpen makes a waker for an event loop.
+func WakerOpen() int64 { return handle(mpi.WakerOpen()) }
+
+// WakerFD returns its descriptor, -1 if there is no such waker.
+func WakerFD(h int64) int64 { return int64(mpi.WakerFD(h)) }
+
+// WakerClose closes it and returns 0.
+func WakerClose(h int64) int {
+	mpi.WakerClose(h)
+	return 0
+}
+
+// WakerWatch tells a waker the number when a request has ended, and returns 0 or a negative code.
+func WakerWatch(h, req, number int64) int { return -mpi.WakerWatch(h, req, number) }
+
+// WakerForget ends that, and returns 0.
+func WakerForget(h, number int64) int {
+	mpi.WakerForget(h, number)
+	return 0
+}
+
+// WakerTake writes at most n numbers of what has ended to addr, and returns how many.
+func WakerTake(h, addr, n int64) int64 { return int64(mpi.WakerTake(h, addr, int(n))) }

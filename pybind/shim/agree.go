@@ -98,6 +98,13 @@ var (
 	_ = same[unsafe.Sizeof(C.gm_target{}.pid)-unsafe.Sizeof(rma.Target{}.PID)]
 	_ = same[unsafe.Offsetof(C.gm_target{}.ended)-unsafe.Offsetof(rma.Target{}.Ended)]
 	_ = same[unsafe.Sizeof(C.gm_target{}.ended)-unsafe.Sizeof(rma.Target{}.Ended)]
+	_ = same[unsafe.Offsetof(C.gm_target{}.notify)-unsafe.Offsetof(rma.Target{}.Notify)]
+	_ = same[unsafe.Sizeof(C.gm_target{}.notify)-unsafe.Sizeof(rma.Target{}.Notify)]
+	_ = same[unsafe.Sizeof(C.gm_notify_box{})-unsafe.Sizeof(rma.NotifyBox{})]
+	_ = same[unsafe.Offsetof(C.gm_notify_box{}.counters)-unsafe.Offsetof(rma.NotifyBox{}.Counters)]
+	_ = same[unsafe.Sizeof(C.gm_notify_box{}.counters)-unsafe.Sizeof(rma.NotifyBox{}.Counters)]
+	_ = same[unsafe.Offsetof(C.gm_notify_box{}.waiting)-unsafe.Offsetof(rma.NotifyBox{}.Waiting)]
+	_ = same[unsafe.Sizeof(C.gm_notify_box{}.waiting)-unsafe.Sizeof(rma.NotifyBox{}.Waiting)]
 )
 
 var (
@@ -190,13 +197,19 @@ var (
 	_ = same[C.GM_TARGET_COPY-rma.TargetCopy]
 	_ = same[C.GM_TARGET_MESSAGES-rma.TargetMessages]
 	_ = same[C.GM_SHORT_PUT-rma.ShortPut]
+	_ = same[C.GM_NOTIFY_SLOTS-rma.NotifySlots]
 )
 
 // Codes.
 var (
 	_ = same[C.GM_INTERRUPTED-mpi.Interrupted]
 	_ = same[C.GM_ERR_BUFFER-errs.Buffer]
+	_ = same[C.GM_ERR_RANK-errs.Rank]
+	_ = same[C.GM_ERR_REQUEST-errs.Request]
+	_ = same[C.GM_ERR_OTHER-errs.Other]
 	_ = same[C.GM_ERR_INTERN-errs.Intern]
+	_ = same[C.GM_ERR_PENDING-errs.Pending]
+	_ = same[C.GM_ERR_PROC_FAILED_PENDING-errs.ProcFailedPending]
 )
 
 // Ranks, tags, addresses, operations, locks.

@@ -2,7 +2,10 @@
 #include "shim.h"
 #include "_cgo_export.h"
 
+#include <unistd.h>
+
 int gm_forked;
+volatile int gm_python_over;
 PyObject *exception_class;
 
 int check_process(void) {
@@ -11,6 +14,10 @@ int check_process(void) {
                   "this process was forked from an MPI process: it can't use MPI (start it with the multiprocessing "
                   "method 'spawn', or with subprocess)");
   return -1;
+}
+
+void stay_forever(void) {
+  for (;;) pause();
 }
 
 PyObject *raise_code(int code) {

@@ -37,6 +37,21 @@ func gm_await(reqs *C.int64_t, n C.int) i32 { return i32(mpi.Await(unsafe.Slice(
 //export gm_result
 func gm_result(req i64, out *C.int64_t) i32 { return i32(mpi.Result(int64(req), long(out))) }
 
+//export gm_win_notified
+func gm_win_notified(win, slot, count, wait i64, req *C.int64_t) i32 {
+	h, code := mpi.WinNotified(int64(win), int64(slot), int64(count), int64(wait))
+	*req = C.int64_t(h)
+	return i32(code)
+}
+
+//export gm_win_notified_drop
+func gm_win_notified_drop(req i64) { mpi.WinNotifiedDrop(int64(req)) }
+
+//export gm_win_give_back
+func gm_win_give_back(win, slot, count i64) {
+	mpi.WinGiveBackNotified(int64(win), int(slot), int(count))
+}
+
 //export gm_test
 func gm_test(req i64, st *C.gm_status, done *C.int) i32 {
 	ok, code := mpi.Test(int64(req), status(st))
@@ -76,6 +91,9 @@ func gm_request_free(req i64) i32 { return i32(mpi.RequestFree(int64(req))) }
 
 //export gm_abandon
 func gm_abandon(req i64, waited i32) { mpi.RequestAbandon(int64(req), waited != 0) }
+
+//export gm_blocks
+func gm_blocks(req i64) { mpi.Blocks(int64(req)) }
 
 //export gm_progress
 func gm_progress() { mpi.Progress() }
@@ -326,6 +344,9 @@ func gm_exiting(status i32) { mpi.Exiting(int(status)) }
 //export gm_abort
 func gm_abort(code i64) { mpi.Abort(int(code)) }
 
+//export gm_ring
+func gm_ring(win, rank i64) { mpi.WinRing(int64(win), int(rank)) }
+
 // gm_hot_acc and gm_hot_cas return GM_DONE, 0 if the caller has to make the general call, or
 // the code of an error: after a fault nothing may be done a second time.
 //
@@ -394,6 +415,12 @@ func gm_win_address(win i64, rank i32, disp, n i64, addr *C.int64_t) i32 {
 
 //export gm_comm_rank
 func gm_comm_rank(comm i64) i32 { return i32(mpi.CommRank(int64(comm))) }
+
+//export gm_comm_size
+func gm_comm_size(comm i64) i32 { return i32(mpi.CommSize(int64(comm))) }
+
+//export gm_initialized
+func gm_initialized() i32 { return yes(mpi.Initialized()) }
 
 //export gm_trace_head
 func gm_trace_head() unsafe.Pointer { return mpi.TraceAddress() }

@@ -38,6 +38,14 @@ typedef struct {
   int64_t op;
 } gm_access;
 
+/* rma.NotifyBox: the counters of a rank's notifications, and how many of its waits for them are under way. */
+enum { GM_NOTIFY_SLOTS = 256 }; /* rma.NotifySlots */
+typedef struct {
+  uint32_t counters[GM_NOTIFY_SLOTS];
+  uint32_t waiting;
+  uint32_t pad[15];
+} gm_notify_box;
+
 /* rma.Target: what the hot calls need of one rank of a window. */
 typedef struct {
   void *base; /* NULL: not mapped here */
@@ -45,7 +53,8 @@ typedef struct {
   uint32_t open, flags;
   uint64_t remote; /* of a target that the kernel copies to and from: where its part lies in its process */
   int64_t pid;
-  uint32_t *ended; /* not 0 once pid may be another process's */
+  uint32_t *ended;       /* not 0 once pid may be another process's */
+  gm_notify_box *notify; /* NULL: on another node */
 } gm_target;
 
 /* rma.Desc, which the targets follow. Go writes it when the window is made and when an epoch changes. Its memory is
@@ -65,7 +74,15 @@ enum { GM_SHORT_PUT = 16384 };                                             /* by
 
 /* A code is 0, or its low byte is the class of an error and the rest finds its sentence. */
 enum { GM_INTERRUPTED = -1 };
-enum { GM_ERR_BUFFER = 1, GM_ERR_INTERN = 17 };
+enum {
+  GM_ERR_BUFFER = 1,
+  GM_ERR_RANK = 6,
+  GM_ERR_REQUEST = 7,
+  GM_ERR_OTHER = 16,
+  GM_ERR_INTERN = 17,
+  GM_ERR_PENDING = 18,
+  GM_ERR_PROC_FAILED_PENDING = 62
+};
 /* Of gm_hot_acc and gm_hot_cas, which return a code as well: all codes with a sentence are larger. */
 enum { GM_DONE = 1 };
 

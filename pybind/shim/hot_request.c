@@ -23,7 +23,7 @@ PyObject *new_request(int64_t h, spec *s) {
 }
 
 void finish_request(RequestObject *r, int64_t h, int code) {
-  if (r->h != h || (r->kind & REQUEST_PERSISTENT)) return;
+  if (r->h != h || (r->kind & REQUEST_PERSISTENT) || may_complete(code)) return;
   PyObject *memory = r->buf;
   r->h = r->kind = 0;
   r->buf = NULL;

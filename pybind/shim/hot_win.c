@@ -5,6 +5,7 @@
    the same name (fallback.c).
 
    They are called with the GIL held. */
+#include "raw.h"
 #include "trace.h"
 #include "_cgo_export.h"
 
@@ -51,8 +52,7 @@ static int target_disp(PyObject *o, int64_t bytes, int64_t *disp) {
 
 static gm_operand operand(const spec *s) { return (gm_operand){(int64_t)(intptr_t)s->view.buf, s->count, s->type}; }
 
-/* Whether an operation on a target does not use the origin's memory after its call. */
-static int returns_origin(const gm_desc *d, int kind, int64_t bytes, int64_t rank) {
+int returns_origin(const gm_desc *d, int kind, int64_t bytes, int64_t rank) {
   if (d->flags & GM_DESC_COMPLETE_ON_RETURN) return 1;
   if (rank < 0 || rank >= d->size || !(d->target[rank].flags & GM_TARGET_MESSAGES)) return 0;
   return kind == GM_ACC || (kind == GM_PUT && bytes <= GM_SHORT_PUT);
@@ -121,6 +121,31 @@ static void *atomic_place(const gm_desc *d, int64_t rank, int64_t disp, int64_t 
   return t && t->base && accessible(d, t) && (t->flags & GM_TARGET_ATOMIC) ? (char *)t->base + at : NULL;
 }
 
+/* The calls of compiled.c, which have no GIL to give up. */
+
+int transfer_at_once(const gm_desc *d, int put, void *p, int64_t n, int64_t rank, int64_t disp) {
+  int64_t at;
+  const gm_target *t = reach(d, rank, disp, n, &at);
+  if (!t) return 0;
+  if (!t->base || !accessible(d, t)) return copied(d, t, put, p, at, n);
+  char *there = (char *)t->base + at;
+  return guarded_copy(put ? there : p, put ? p : there, n) ? gm_faulted(guard_address()) : GM_DONE;
+}
+
+int update_at_once(const gm_desc *d, int64_t op, int64_t type, void *origin, void *result, int64_t count, int64_t size,
+                   int64_t rank, int64_t disp) {
+  void *to = op == GM_OP_NO_OP || op != (int)op ? NULL : atomic_place(d, rank, disp, count * size);
+  return to ? gm_hot_acc(to, (int)op, type, origin, result, count) : 0;
+}
+
+int flushed_at_once(const gm_desc *d, int64_t rank) {
+  int64_t at;
+  if (!(d->flags & GM_DESC_COMPLETE_ON_RETURN)) return 0;
+  if (rank == -1) return d->open == GM_OPEN_LOCK_ALL;
+  const gm_target *t = reach(d, rank, 0, 0, &at);
+  return t && locked(d, t);
+}
+
 /* Records what has been done. What was left to Python is noted by raw_rma. */
 static void note(gm_desc *d, int64_t rank, int64_t disp, int64_t bytes, int op) {
   if (rank >= 0 && rank < d->size) disp *= d->target[rank].unit;
@@ -156,6 +181,33 @@ static PyObject *transfer(HOT, int which) {
 
 static PyObject *win_put(HOT) { return transfer(self, args, n, kwnames, CALL_PUT); }
 static PyObject *win_get(HOT) { return transfer(self, args, n, kwnames, CALL_GET); }
+
+/* put_notify(win, origin, target_rank, target, slot): makes a put, and notifies the target, if the put completes in its
+   call. Returns False if not, and if anything is unusual: gormapy.notify then does it step by step. */
+PyObject *raw_put_notify(ARGS) {
+  spec s;
+  int64_t rank, slot, disp, at;
+  int done = 0;
+  gm_desc *d;
+  if (n != 5 || !PyObject_TypeCheck(args[0], &WinType) || !(d = descriptor(args[0])) ||
+      !(d->flags & GM_DESC_COMPLETE_ON_RETURN) || parse_int(args[2], &rank) < 0 || parse_int(args[4], &slot) < 0 ||
+      slot < 0 || slot >= GM_NOTIFY_SLOTS || parse_spec(args[1], 0, &s) < 0)
+    Py_RETURN_FALSE;
+  int64_t bytes = s.count * s.size;
+  const gm_target *t = target_disp(args[3], bytes, &disp) < 0 ? NULL : reach(d, rank, disp, bytes, &at);
+  if (t && t->notify && locked(d, t) && !__atomic_load_n(t->ended, __ATOMIC_RELAXED)) {
+    done = direct(d, t, 1, s.view.buf, at, bytes);
+    if (!done) done = copied(d, t, 1, s.view.buf, at, bytes);
+  }
+  PyBuffer_Release(&s.view);
+  if (!done) Py_RETURN_FALSE;
+  if (done != GM_DONE) return raise_code(done);
+  /* as notifications.add does */
+  __atomic_fetch_add(&t->notify->counters[slot], 1, __ATOMIC_SEQ_CST);
+  if (__atomic_load_n(&t->notify->waiting, __ATOMIC_SEQ_CST)) gm_ring(d->handle, rank);
+  if (TRACING) note(d, rank, disp, bytes, 0);
+  Py_RETURN_TRUE;
+}
 
 static PyObject *win_accumulate(HOT) {
   static const char *const names[] = {"origin", "target_rank", "target", "op", NULL};

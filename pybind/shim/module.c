@@ -10,25 +10,52 @@
 
 static void in_child(void) { gm_forked = 1, gm_tracing = 0; }
 
+/* faulthandler has taken back the signal stack that it gave to this thread, and that Go
+   has used since; a signal of Go's scheduler would end the process without one. */
+static void have_signal_stack(void) {
+  static char stack[64 << 10];
+  stack_t now, ours = {.ss_sp = stack, .ss_size = sizeof stack};
+  if (sigaltstack(NULL, &now) == 0 && (now.ss_flags & SS_DISABLE)) sigaltstack(&ours, NULL);
+}
+
 /* Only here is it known how sys.exit ends the process: Python has forgotten the
    exception when it runs what was registered with it. */
 static void at_exit(int status, void *unused) {
   if (gm_forked) return;
-  /* faulthandler has taken back the signal stack that it gave to this thread, and that Go
-     has used since; a signal of Go's scheduler would end the process without one. */
-  static char stack[64 << 10];
-  stack_t now, ours = {.ss_sp = stack, .ss_size = sizeof stack};
-  if (sigaltstack(NULL, &now) == 0 && (now.ss_flags & SS_DISABLE)) sigaltstack(&ours, NULL);
+  have_signal_stack();
   gm_exiting(status);
 }
+
+/* Finalizes when Python has ended: after its threads, what was registered with atexit, and the __del__ of all
+   objects, which may use MPI. Nothing of Python is there any more, so Ctrl-C ends the process. */
+static int finalizes;
+
+static void after_python(void) {
+  if (gm_forked || !finalizes) return;
+  gm_python_over = 1;
+  have_signal_stack();
+  if (TRACING) trace_open(TRACE_FINALIZE);
+  while (gm_finalize(1) == GM_INTERRUPTED) continue;
+  if (TRACING) trace_close(1);
+}
+
+/* finalize_after_python(): report whether that is possible. Python has room for 32 such functions. */
+static PyObject *finalize_after_python(PyObject *self, PyObject *noargs) {
+  static int registered;
+  if (!registered) registered = Py_AtExit(after_python) == 0;
+  finalizes = registered;
+  return PyBool_FromLong(registered);
+}
+
+static PyMethodDef end_methods[] = {{"finalize_after_python", finalize_after_python, METH_NOARGS, NULL}, {0}};
 
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_fast", "The calls of gormapy that wait or are hot.",
                                         -1};
 
 /* The calls and numbers of the module; Python's kinds of calls are these. */
-static PyMethodDef *const raw_tables[] = {raw_process_methods, raw_request_methods, raw_request_list_methods,
-                                          raw_message_methods, raw_coll_methods,    raw_comm_methods,
-                                          raw_win_methods,     raw_file_methods,    raw_memory_methods};
+static PyMethodDef *const raw_tables[] = {
+    end_methods,      raw_process_methods, raw_request_methods, raw_request_list_methods, raw_message_methods,
+    raw_coll_methods, raw_comm_methods,    raw_win_methods,     raw_file_methods,         raw_memory_methods};
 
 static const struct {
   const char *name;
@@ -61,6 +88,7 @@ static const struct {
     {"ALLGATHERV", GM_ALLGATHERV},
     {"ALLTOALLV", GM_ALLTOALLV},
     {"IBARRIER", GM_IBARRIER},
+    {"NOTIFY_SLOTS", GM_NOTIFY_SLOTS},
 };
 
 PyMODINIT_FUNC PyInit__fast(void) {

@@ -43,6 +43,7 @@ static PyObject *raw_finish(ARGS) {
   StartedObject *s;
   if (n != 2) return PyErr_Format(PyExc_TypeError, "finish takes 2 arguments");
   if (check_process() < 0 || !(s = started_arg(args[0])) || status_arg(args[1], &st) < 0) return NULL;
+  gm_blocks(s->h);
   int code = wait_request(s->h, st ? st : &own);
   if (code == RAISED) {
     WITHOUT_GIL(gm_abandon(s->h, 1));
@@ -109,13 +110,15 @@ static PyObject *raw_free(ARGS) {
   Py_RETURN_NONE;
 }
 
-/* retire(request, handle, failed): its operation has ended; see finish_request. */
+/* retire(request, handle, code): its operation has ended; see finish_request. */
 static PyObject *raw_retire(ARGS) {
   int64_t h;
   if (n != 3 || !PyObject_TypeCheck(args[0], &RequestType))
-    return PyErr_Format(PyExc_TypeError, "retire takes a Request, a handle and whether it failed");
+    return PyErr_Format(PyExc_TypeError, "retire takes a Request, a handle and an error code");
   if (integers("retire", args + 1, 1, 1, &h) < 0) return NULL;
-  finish_request((RequestObject *)args[0], h, PyObject_IsTrue(args[2]));
+  long code = PyLong_AsLong(args[2]);
+  if (code == -1 && PyErr_Occurred()) return NULL;
+  finish_request((RequestObject *)args[0], h, (int)code);
   Py_RETURN_NONE;
 }
 

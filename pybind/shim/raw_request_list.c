@@ -38,6 +38,7 @@ static int64_t *several_and_status(PyObject *const *args, Py_ssize_t n, Py_ssize
 
 /* Request i has ended, with a code. */
 static void ended(PyObject *codes, Py_ssize_t i, int code) {
+  if (may_complete(code)) return;
   PyObject *value = PyLong_FromLong(code);
   if (!value || PyList_SetItem(codes, i, value) < 0) PyErr_Clear();
 }

@@ -52,6 +52,26 @@ static PyObject *raw_compare_and_swap(ARGS) {
   return none_or(code);
 }
 
+/* win_notified(win, slot, count, nanoseconds): reports whether notifications have come, and takes them. What it has taken
+   goes back if the handler of a signal raises an exception: nobody would know of it. */
+static PyObject *raw_win_notified(ARGS) {
+  int64_t a[4], req = 0, came = 0;
+  int code;
+  if (integers("win_notified window slot count wait", args, n, 4, a) < 0) return NULL;
+  if ((code = gm_win_notified(a[0], a[1], a[2], a[3], &req)) != 0) return raise_code(code);
+  RESTARTING(code, gm_result(req, &came));
+  if (code == RAISED) {
+    gm_win_notified_drop(req);
+    return NULL;
+  }
+  if (code) return raise_code(code);
+  if (came && PyErr_CheckSignals() < 0) {
+    gm_win_give_back(a[0], a[1], a[2]);
+    return NULL;
+  }
+  return PyBool_FromLong(came);
+}
+
 /* DEFINE_WAIT(flush, …) defines raw_flush. */
 DEFINE_WAIT(fence, 2, "window assertion", NOTE_WIN(a[0], TRACE_NO_PEER, a[1]), gm_fence(a[0], a[1], &pending))
 DEFINE_WAIT(lock, 4, "window rank lock_type assertion", NOTE_WIN(a[0], a[1], a[2]),
@@ -124,4 +144,6 @@ PyMethodDef raw_win_methods[] = {F(win_create),
                                  F(win_sync),
                                  F(win_memory),
                                  F(win_address),
+                                 F(put_notify),
+                                 F(win_notified),
                                  {0}};

@@ -77,12 +77,17 @@ PyObject *address_of(PyObject *self, PyObject *o);
    memory. */
 int get_buffer(PyObject *o, Py_buffer *view, int flags);
 
+/* Not 0 when Python has ended (module.c). A daemon thread that still waits in MPI then has nowhere to go back to. */
+extern volatile int gm_python_over;
+void stay_forever(void);
+
 /* Runs statements without the GIL. */
-#define WITHOUT_GIL(...)    \
-  do {                      \
-    Py_BEGIN_ALLOW_THREADS; \
-    __VA_ARGS__;            \
-    Py_END_ALLOW_THREADS;   \
+#define WITHOUT_GIL(...)                \
+  do {                                  \
+    Py_BEGIN_ALLOW_THREADS;             \
+    __VA_ARGS__;                        \
+    if (gm_python_over) stay_forever(); \
+    Py_END_ALLOW_THREADS;               \
   } while (0)
 
 /* errors.c: processes that MPI can't be used in, errors, and calls that a signal interrupts. */
@@ -95,6 +100,9 @@ int check_process(void); /* -1 with an exception there */
 enum { RAISED = -2 };
 
 static inline int error_class(int code) { return code & 0xff; }
+
+/* Whether a request whose call has returned this code is still under way. */
+static inline int may_complete(int code) { return code > 0 && error_class(code) == GM_ERR_PROC_FAILED_PENDING; }
 
 /* What a call returns: None, MPI.Exception for the code, or NULL if an exception is set. raise_code returns NULL. */
 PyObject *none_or(int code);
@@ -138,6 +146,18 @@ void guard_arm(int forget); /* has faults come to the guard first; forget: who c
 /* kernel_copy.c: copies n bytes to (put) or from a target's part, at bytes into it, by the kernel. Returns 0 if Go is
    to do it. */
 int kernel_copy(const gm_target *t, int put, void *p, int64_t at, int64_t n);
+
+/* hot_win.c, for compiled.c. They are called with the GIL or without. returns_origin reports whether an operation on a
+   target does not use the origin's memory after its call. The next two do an operation, or return 0 if gm_rma is to.
+   flushed_at_once reports whether a flush (rank -1: of all) is allowed and has nothing to do. */
+int returns_origin(const gm_desc *d, int kind, int64_t bytes, int64_t rank);
+int transfer_at_once(const gm_desc *d, int put, void *p, int64_t n, int64_t rank, int64_t disp);
+int update_at_once(const gm_desc *d, int64_t op, int64_t type, void *origin, void *result, int64_t count, int64_t size,
+                   int64_t rank, int64_t disp);
+int flushed_at_once(const gm_desc *d, int64_t rank);
+
+/* compiled.c: its functions' names and addresses. */
+PyObject *compiled_addresses(PyObject *self, PyObject *noargs);
 
 /* args.c: arguments of the hot methods. match_args matches them with names. They return -1, without an exception,
    for what does not fit. */

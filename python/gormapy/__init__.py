@@ -3,8 +3,12 @@
 ``from gormapy import MPI`` is the way in; `gormapy.rc` has the options that it reads.
 """
 
-from typing import TYPE_CHECKING
+from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+from ._profile import profile
+from ._rc import Rc as Rc
 from ._rc import rc
 from ._version import __version__
 
@@ -12,22 +16,33 @@ if TYPE_CHECKING:
     from . import MPI
     from .shared import shared_empty, shared_zeros
 
-__all__ = ["MPI", "__version__", "get_config", "get_include", "join", "rc", "reset", "shared_empty", "shared_zeros"]
+__all__ = [
+    "MPI",
+    "__version__",
+    "get_config",
+    "get_include",
+    "join",
+    "profile",
+    "rc",
+    "reset",
+    "shared_empty",
+    "shared_zeros",
+]
 
 
-def get_include():
+def get_include() -> str:
     """Return the directory with header files, of which gormapy has none."""
     import os
 
     return os.path.join(os.path.dirname(__file__), "include")
 
 
-def get_config():
+def get_config() -> dict[str, str]:
     """Return a dictionary with information about MPI, which is empty: nothing was configured."""
     return {}
 
 
-def join(rank, size, address, secret=""):
+def join(rank: int, size: int, address: str, secret: str = "") -> None:
     """Make this process a rank of a job whose processes something else has started, such as Ray or a test.
 
     It is called before ``gormapy.MPI`` is imported, which joins the job: it waits there until all processes have.
@@ -57,7 +72,7 @@ def join(rank, size, address, secret=""):
         raise RuntimeError("gormapy.join: MPI is initialized already: call it before gormapy.MPI is imported")
 
 
-def reset():
+def reset() -> None:
     """Put communication back into a defined state after a Ctrl-C or an exception inside of it.
 
     Every rank of the job that still runs has to call it. Afterwards nothing of before is in flight: requests
@@ -70,26 +85,28 @@ def reset():
     fast.reset()
 
 
-def __getattr__(name):
-    if name == "MPI":
-        import importlib
+if not TYPE_CHECKING:  # a checker would believe that every name is there
 
-        return importlib.import_module("gormapy.MPI")
-    if name in ("shared_empty", "shared_zeros"):  # here on first use: they need NumPy
-        from . import shared
+    def __getattr__(name):
+        if name == "MPI":
+            import importlib
 
-        return getattr(shared, name)
-    raise AttributeError(f"module 'gormapy' has no attribute {name!r}")
+            return importlib.import_module("gormapy.MPI")
+        if name in ("shared_empty", "shared_zeros"):  # here on first use: they need NumPy
+            from . import shared
+
+            return getattr(shared, name)
+        raise AttributeError(f"module 'gormapy' has no attribute {name!r}")
 
 
-def load_ipython_extension(shell):
+def load_ipython_extension(shell: Any) -> None:
     """Give a notebook %%mpi and %mpi: ``%load_ext gormapy``."""
     from .magic import load_ipython_extension as load
 
     load(shell)
 
 
-def unload_ipython_extension(shell):
+def unload_ipython_extension(shell: Any) -> None:
     """Take %%mpi and %mpi away, and end the ranks."""
     from .magic import unload_ipython_extension as unload
 

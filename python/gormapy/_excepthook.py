@@ -29,6 +29,19 @@ def install(under_launcher):
 failed: list[bool] = []  # has an item after an unhandled exception
 
 
+def _goes_on():
+    """Report whether the program goes on after the exception: a console, or the program itself, has only reported it.
+
+    Python calls the hook of an exception that ends the program when no module's code is being executed any more.
+    """
+    if sys.flags.interactive or hasattr(sys, "ps1"):
+        return True
+    frame = outermost = sys._getframe()
+    while frame is not None:
+        outermost, frame = frame, frame.f_back
+    return outermost.f_code.co_name == "<module>" or outermost.f_globals.get("__name__") in ("runpy", "threading")
+
+
 def mark_failures():
     """Record unhandled exceptions of a process without a launcher: it does not wait for what it has spawned."""
     hook = sys.excepthook
@@ -36,12 +49,19 @@ def mark_failures():
         return
 
     def marked(kind, value, tb):
-        failed.append(True)
-        core.MarkFailed()
+        if not _goes_on():
+            failed.append(True)
+            core.MarkFailed()
         hook(kind, value, tb)
 
     marked._marks = True
     sys.excepthook = marked
+
+
+def ignore(kind):
+    """Report exceptions of a class no more that functions of atexit and __del__ raise."""
+    hook = sys.unraisablehook
+    sys.unraisablehook = lambda what: None if isinstance(what.exc_value, kind) else hook(what)
 
 
 def _trim(tb):
@@ -70,10 +90,11 @@ def _end_by_interrupt():
 
 
 def _report(kind, value, tb):
-    failed.append(True)
-    core.MarkFailed()
-    if issubclass(kind, KeyboardInterrupt):
-        _interrupted.append(True)
+    if not _goes_on():
+        failed.append(True)
+        core.MarkFailed()
+        if issubclass(kind, KeyboardInterrupt):
+            _interrupted.append(True)
     import json
     import traceback
     from binascii import crc32

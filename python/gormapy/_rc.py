@@ -1,5 +1,7 @@
 """Options that are read when gormapy.MPI is imported."""
 
+from __future__ import annotations
+
 import sys
 
 
@@ -30,26 +32,26 @@ class Rc:
 
     """
 
-    initialize = True
-    threads = True
-    thread_level = "multiple"
-    finalize = None
-    fast_reduce = True
-    recv_mprobe = True
-    irecv_bufsz = 32768
-    errors = "exception"
+    initialize: bool = True
+    threads: bool = True
+    thread_level: str = "multiple"
+    finalize: bool | None = None
+    fast_reduce: bool = True
+    recv_mprobe: bool = True
+    irecv_bufsz: int = 32768
+    errors: str = "exception"
 
-    def __init__(self, **kwargs):
+    def __init__(self, **kwargs: bool | int | str | None) -> None:
         """Initialize options."""
         self(**kwargs)
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: bool | int | str | None) -> None:
         """Set option."""
         if not hasattr(self, name):
             raise TypeError(f"object has no attribute {name!r}")
         super().__setattr__(name, value)
 
-    def __call__(self, **kwargs):
+    def __call__(self, **kwargs: bool | int | str | None) -> None:
         """Update options."""
         for key in kwargs:
             if not hasattr(self, key):
@@ -57,7 +59,7 @@ class Rc:
         for key, value in kwargs.items():
             setattr(self, key, value)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         """Return repr(self)."""
         return "<gormapy.rc>"
 

@@ -4,7 +4,15 @@ Imports of `mpi4py` and its modules resolve to gormapy, whether mpi4py is instal
 that the program starts. ``-m mpi4py.futures`` runs gormapy's.
 """
 
+from __future__ import annotations
+
 import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+from gormapy import _linked
 
 _USAGE = """\
 usage: python -m gormapy.run (script.py | -m module | -c code | -) [arguments]
@@ -20,6 +28,7 @@ _ALIAS = __file__.rpartition("/")[0] + "/_alias"
 _PROVIDED = ("mpi4py.MPI", "mpi4py.futures", "mpi4py.rc", "mpi4py.run", "mpi4py.typing", "mpi4py.util")
 _PACKAGES = ("mpi4py.futures.", "mpi4py.util.")  # whose modules are provided if gormapy has them
 _PROGRAMS = ("mpi4py.futures", "mpi4py.run")  # that run with -m
+_LINKED = (*_linked.PACKAGES, "h5py")  # or may be: see there
 
 
 class _Finder:
@@ -27,6 +36,8 @@ class _Finder:
 
     @staticmethod
     def find_spec(name, path=None, target=None):
+        if name in _LINKED:
+            return _linked.find(name, path, _Finder)
         if name != "mpi4py" and not name.startswith("mpi4py."):
             return None
         from importlib.machinery import ModuleSpec
@@ -68,7 +79,7 @@ class _Package:
         module.rc = gormapy.rc
         module.get_include = gormapy.get_include
         module.get_config = gormapy.get_config
-        module.profile = _profile
+        module.profile = gormapy.profile
         module.__getattr__ = _lazily
         sys.modules["mpi4py.rc"] = gormapy.rc
 
@@ -94,6 +105,8 @@ class _Alias:
         if spec is not None:
             module.__spec__ = spec
             module.__name__ = spec.name
+            if spec.name == "gormapy.MPI":
+                module.__getattr__ = _of_mpi
 
     @staticmethod
     def get_code(name):
@@ -109,6 +122,13 @@ class _Alias:
 _kept_specs = {}
 
 
+def _of_mpi(name):
+    """Say that there is no C interface to a library that asks mpi4py's for it; raise AttributeError for other names."""
+    if name == "__pyx_capi__":
+        raise ImportError(_linked.reason("the library that is imported"))
+    raise AttributeError(f"module 'gormapy.MPI' has no attribute {name!r}")
+
+
 def _lazily(name):
     if f"mpi4py.{name}" in _PROVIDED:
         import importlib
@@ -117,40 +137,13 @@ def _lazily(name):
     raise AttributeError(f"module 'mpi4py' has no attribute {name!r}")
 
 
-def _profile(name, *, path=None):
-    """Load a profiling library, which sees no calls: gormapy has no C interface of MPI.
-
-    `path` is a folder, or several. Raises ValueError if there is no such library.
-    """
-    import ctypes
-    import os
-    import warnings
-
-    folders = [path] if isinstance(path, (str, bytes, os.PathLike)) else list(path or [])
-    names = [os.fsdecode(name), f"lib{os.fsdecode(name)}.so"]
-    found = [file for folder in folders for n in names if os.path.isfile(file := os.path.join(os.fsdecode(folder), n))]
-    candidates = found[:1] or ([] if folders else names)
-    problem = None
-    for file in candidates:
-        try:
-            ctypes.CDLL(file, ctypes.RTLD_GLOBAL)
-        except OSError as error:
-            problem = error
-        else:
-            warnings.warn(f"{file} is loaded, but sees no calls: gormapy has no C interface of MPI", stacklevel=2)
-            return
-    if found:
-        warnings.warn(f"{found[0]} can't be loaded: {problem}", stacklevel=2)
-    else:
-        raise ValueError(f"there is no profiling library {os.fsdecode(name)!r}")
-
-
 def provide_mpi4py():
     """Make imports of mpi4py resolve to gormapy from now on."""
     if not any(finder is _Finder for finder in sys.meta_path):
         for name in [n for n in sys.modules if n == "mpi4py" or n.startswith("mpi4py.")]:
             del sys.modules[name]
         sys.meta_path.insert(0, _Finder)
+        _linked.watch()
 
 
 def _provide_to_children():
@@ -162,7 +155,7 @@ def _provide_to_children():
         os.environ["PYTHONPATH"] = _ALIAS + (os.pathsep + path if path else "")
 
 
-def set_abort_status(status):
+def set_abort_status(status: Any) -> None:
     """Terminate the MPI execution environment with this status at Python exit."""
     if isinstance(status, SystemExit):
         status = status.code
@@ -248,7 +241,7 @@ def _run(args):
         _run_script(first)
 
 
-def main(args=None):
+def main(args: Sequence[str] | None = None) -> None:
     """Run the program that the command line names."""
     args = sys.argv[1:] if args is None else list(args)
     if not args or args[0] in ("-h", "--help"):
@@ -273,7 +266,7 @@ def _hide_own_frames():
 
     from gormapy import _excepthook  # not of MPI, whose import initializes it
 
-    _excepthook.hide(__file__, runpy.__file__, "<frozen runpy>")
+    _excepthook.hide(__file__, _linked.__file__, runpy.__file__, "<frozen runpy>")
     _excepthook.install(False)
 
 

@@ -107,8 +107,12 @@ def test_nothing_is_left(mpirun):
 
 
 @pytest.mark.exhaustive
-def test_nothing_is_left_by_a_thousand(mpirun):
-    mpirun.alone(program.nothing_is_left, 1000, timeout=900)
+def test_synchronous_send_to_one_that_computes(mpirun):
+    mpirun(1, program.synchronous_send_to_one_that_computes, 6)
+
+
+def test_nothing_is_left_by_a_hundred(mpirun):
+    mpirun.alone(program.nothing_is_left, 100, timeout=180)
 
 
 @pytest.mark.parametrize("env", [{"GORMAPY_JOB_NODES": "2"}, {"GORMAPY_FABRIC": "tcp"}])

@@ -72,13 +72,6 @@ def test_errors_have_code_class_and_text(ranks):
     )
 
 
-def test_calls_that_do_not_exist_yet_say_so(ranks):
-    ranks(
-        1,
-        program.calls_that_do_not_exist_yet_say_so,
-    )
-
-
 def test_unhandled_exception_names_the_rank_once(mpirun):
     result = mpirun(
         4,

@@ -99,3 +99,24 @@ def test_heat(mpirun, n, shape):
 def test_heat_refuses_what_cannot_be(mpirun, args, words):
     result = example(mpirun, 2, "heat", *args, expect=2)
     assert result.stderr.count(words) == 1
+
+
+@pytest.mark.parametrize(
+    ("n", "arguments", "left"),
+    [(1, [], 1), (2, [], 1), (4, [], 3), (7, [64, 200, 1, 3], 5), (7, [640, 100, 5, 0, 3, 1, 4], 2)],
+)
+def test_recovery(mpirun, n, arguments, left):
+    result = example(mpirun, n, "recovery", *arguments, launcher=["--enable-recovery"])
+    steps = arguments[1] if arguments else 200
+    assert result.lines[-1] == f"{steps} steps, at the end on {left} ranks; as with one process: True", str(result)
+    assert len(re.findall("was killed by signal 9", result.stderr)) == n - left, str(result)
+
+
+def test_recovery_with_wrong_arguments(mpirun):
+    assert "CELLS" in example(mpirun, 1, "recovery", "many", expect=1).stderr
+    assert "can't be divided" in example(mpirun, 4, "recovery", 3, expect=1).stderr
+
+
+def test_notified_halo(mpirun, n):
+    result = example(mpirun, n, "notified_halo", 200, 100)
+    assert re.fullmatch(rf"100 steps on {n} ranks in .* s; as with one process: True", result.lines[0]), str(result)

@@ -1,11 +1,13 @@
 """The end of a rank: what was sent arrives, nothing hangs, statuses are kept."""
 
 import sys
+from pathlib import Path
 
 import pytest
 from support.programs import beside
 
 program = beside(__file__)
+PROGRAMS = Path(__file__).parent / "programs"
 
 
 def test_sent_messages_arrive_after_the_senders_end(mpirun):
@@ -182,3 +184,83 @@ def test_interrupt_during_the_end(mpirun):
         timeout=10,
     )
     assert result.since("leaving") < 3, str(result)
+
+
+# Programs that use MPI when the main program has ended
+# -----------------------------------------------------
+
+LATE = {
+    "thread": ["thread 2"],
+    "atexit_before_the_import": ["before 2"],
+    "atexit": ["registered 2"],
+    "object": ["gone 2"],
+    "object_in_a_cycle": ["gone 2"],
+    "object_in_builtins": ["gone 2"],
+    "object_of_a_module": ["gone 2"],
+    "object_of_gormapy": ["gone 2"],
+    "everything": ["thread 2", "registered 2", "before 2", "gone 2"],
+}
+
+
+@pytest.mark.parametrize("how", LATE)
+def test_mpi_is_used_when_the_main_program_has_ended(mpirun, how):
+    result = mpirun(2, PROGRAMS / "late.py", how)
+    for rank in "01":
+        assert [line[2:] for line in result.stdout.splitlines() if line[0] == rank] == LATE[how], str(result)
+    assert result.stderr == "", str(result)
+
+
+@pytest.mark.parametrize("how", LATE)
+def test_mpi_is_used_late_by_a_program_without_a_launcher(mpirun, how):
+    result = mpirun.alone(PROGRAMS / "late.py", how)
+    assert [line[2:] for line in result.stdout.splitlines()] == [s.replace("2", "1") for s in LATE[how]], str(result)
+    assert result.stderr == "", str(result)
+
+
+def test_status_of_a_program_that_uses_mpi_late(mpirun):
+    result = mpirun(2, PROGRAMS / "late.py", "everything", "exit", expect=3)
+    assert result.stdout.count("gone 2") >= 1, str(result)
+
+
+def test_rank_that_fails_ends_at_once_whatever_it_would_do_late(mpirun):
+    result = mpirun(2, PROGRAMS / "late.py", "without_threads", "fail", expect=1)
+    assert "ValueError: nothing" in result.stderr and "finalized" not in result.stderr, str(result)
+    assert result.duration < 5
+
+
+def test_daemon_thread_that_waits_does_not_disturb_the_end(mpirun):
+    for _ in range(5):
+        result = mpirun(2, PROGRAMS / "late.py", "daemon")
+        assert result.stderr == "", str(result)
+
+
+def test_file_that_is_left_open(mpirun):
+    result = mpirun(2, PROGRAMS / "late.py", "file")
+    assert result.stderr == "", str(result)
+
+
+def test_processes_of_multiprocessing_in_a_rank(mpirun):
+    for method in ("spawn", "forkserver", "fork"):
+        result = mpirun(2, PROGRAMS / "pool_of_processes.py", method)
+        assert result.stdout.splitlines() == ["[0, 1, 4]"] * 2 and result.stderr == "", str(result)
+
+
+def test_exception_that_a_console_reports_is_no_failure(mpirun):
+    """The program goes on: what it sends last arrives, and what is registered with atexit may use MPI."""
+    source = """
+        import atexit, code, time
+        import numpy as np
+        from rankside import *
+        code.InteractiveConsole().push("1 / 0")
+        atexit.register(lambda: print("at exit", world.allreduce(1)))
+        if rank == 1:
+            request = world.Isend(np.ones(1_000_000), 0)
+        else:
+            time.sleep(0.5)
+            received = np.zeros(1_000_000)
+            world.Recv(received, 1)
+            print("received", received.sum())
+    """
+    result = mpirun(2, source)
+    assert sorted(result.stdout.splitlines()) == ["at exit 2", "at exit 2", "received 1000000.0"], str(result)
+    assert result.stderr.count("ZeroDivisionError") == 2, str(result)

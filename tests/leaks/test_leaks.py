@@ -1,5 +1,7 @@
 """Operations leave nothing behind in the process: no memory, descriptor, mapping or thread."""
 
+import os
+
 import pytest
 from support.programs import beside
 
@@ -8,6 +10,15 @@ program, measured = beside(__file__), beside(__file__, "measured")
 pytestmark = pytest.mark.exhaustive
 
 MIB = 1 << 20
+
+# make leaks makes everything a million times, and spawns a thousand times.
+WHOLE = os.environ.get("LEAKS") == "whole"
+
+
+def measure(mpirun, kind, ranks, times):
+    whole, limit = (1_000 if kind == "spawn" else 1_000_000), 3_000
+    mpirun(ranks, measured.measure, kind, whole if WHOLE else times, 8 * MIB, timeout=limit if WHOLE else 120)
+
 
 # ranks, times
 HOT = {
@@ -33,7 +44,7 @@ HOT = {
 @pytest.mark.parametrize("kind", HOT)
 def test_hot_operation(mpirun, kind):
     ranks, times = HOT[kind]
-    mpirun(ranks, measured.measure, kind, times, 8 * MIB, timeout=120)
+    measure(mpirun, kind, ranks, times)
 
 
 MADE = {
@@ -47,13 +58,15 @@ MADE = {
     "persistent": (1, 20_000),
     "errors": (1, 50_000),
     "alloc-mem": (1, 500),
+    "intercomm": (2, 200),
+    "spawn": (1, 5),
 }
 
 
 @pytest.mark.parametrize("kind", MADE)
 def test_made_and_freed(mpirun, kind):
     ranks, times = MADE[kind]
-    mpirun(ranks, measured.measure, kind, times, 8 * MIB, timeout=120)
+    measure(mpirun, kind, ranks, times)
 
 
 def test_buffer_is_let_go(ranks):

@@ -81,8 +81,9 @@ def test_wheel_records_every_file(built):
         "numpy",
         'matplotlib; extra == "plot"',
         'ipython>=7.34; extra == "notebook"',
+        'numba; extra == "numba"',
     ]
-    assert metadata.get_all("Provides-Extra") == ["plot", "notebook"]
+    assert metadata.get_all("Provides-Extra") == ["plot", "notebook", "numba"]
     assert metadata["Requires-Python"] == ">=3.10"
 
 

@@ -16,6 +16,7 @@ import (
 // Transport queues messages to the own rank until Poll delivers them.
 type Transport struct {
 	rank    int
+	ring    func()       // wakes the threads of this rank that sleep in a wait
 	waiting atomic.Int32 // 1: queue is not empty; lets Poll return without mu
 	mu      sync.Mutex
 	queue   []packet
@@ -27,8 +28,9 @@ type packet struct {
 	payload []byte
 }
 
-// New makes the transport of world rank rank to itself.
-func New(rank int) *Transport { return &Transport{rank: rank} }
+// New makes the transport of world rank rank to itself. A message calls ring once Poll can deliver it, since another
+// thread of the process may wait for it.
+func New(rank int, ring func()) *Transport { return &Transport{rank: rank, ring: ring} }
 
 // Name implements fabric.Transport.
 func (t *Transport) Name() string { return "self" }
@@ -84,6 +86,7 @@ func (e endpoint) Send(h *fabric.Header, payload []byte) error {
 	e.t.queue = append(e.t.queue, p)
 	e.t.waiting.Store(1)
 	e.t.mu.Unlock()
+	e.t.ring()
 	return nil
 }
 

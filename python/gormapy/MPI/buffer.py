@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 from gormapy._ext import fast
 
+from . import msgbuffer
 from .info import INFO_NULL
 
 if TYPE_CHECKING:
@@ -27,9 +28,7 @@ class buffer(fast.Buffer):
         return self
 
     def _address_of(self, obj, writable):
-        from .msgbuffer import acquire
-
-        self._addr, self._nbytes, _, _, readonly, holder = acquire(obj, not writable)
+        self._addr, self._nbytes, _, _, readonly, holder = msgbuffer.acquire(obj, not writable)
         self._readonly = bool(readonly)
         self._obj = (obj, holder)
         self._device = _is_on_device(obj)
@@ -107,6 +106,10 @@ class buffer(fast.Buffer):
     def __len__(self) -> int:
         return self._nbytes
 
+    @overload
+    def __getitem__(self, item: int, /) -> int: ...
+    @overload
+    def __getitem__(self, item: slice, /) -> buffer: ...
     def __getitem__(self, item: Any, /) -> Any:
         if not isinstance(item, slice):
             return memoryview(self)[_index(item, self._nbytes)]
@@ -121,6 +124,10 @@ class buffer(fast.Buffer):
     def __delitem__(self, item: Any, /) -> NoReturn:
         raise NotImplementedError("buffer: memory cannot be deleted from the middle of a buffer")
 
+    @overload
+    def __setitem__(self, item: int, value: int, /) -> None: ...
+    @overload
+    def __setitem__(self, item: slice, value: Buffer | int, /) -> None: ...
     def __setitem__(self, item: Any, value: Any, /) -> None:
         if self._readonly:
             raise TypeError("buffer is read-only")
@@ -185,10 +192,9 @@ view = _view
 
 def Alloc_mem(size: int, info: Info = INFO_NULL) -> buffer:
     """Allocate memory for message passing and remote memory access."""
-    from .msgbuffer import index
     from .wininfo import alignment, given
 
-    size = index(size, "Alloc_mem: size, a number of bytes")
+    size = msgbuffer.index(size, "Alloc_mem: size, a number of bytes")
     if size < 0:
         raise ValueError(f"Alloc_mem: expecting a size of 0 or more, got {size}")
     align = alignment(given(info))

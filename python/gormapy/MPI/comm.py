@@ -12,10 +12,10 @@ from .coll import Collectives
 from .collinit import PersistentCollectives
 from .errhandler import ErrorHandling
 from .exception import Exception, check, error, fields, last_used_code
+from .faults import FaultTolerance
 from .group import Group
 from .handle import Handle, adopt, expect, named
 from .info import INFO_NULL, Info
-from .missing import CommCalls
 from .msgbuffer import index
 from .naming import Attributed, Named
 from .objcomm import ObjectCollectives, ObjectMessages
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from gormapy.typing import Buffer
 
     from .intercomm import Intercomm
-    from .intracomm import Intracomm
 
 _WORLD, _SELF = 1, 2
 _HARDWARE_SPLITS = (
@@ -55,7 +54,7 @@ class Comm(
     Attributed,
     Named,
     Handle,
-    CommCalls,
+    FaultTolerance,
     fast.Comm,
 ):
     """Communication context."""
@@ -218,15 +217,15 @@ class Comm(
             check(core.CommDrop(made._forgotten()))
             raise
 
-    def Create(self, group: Group) -> Intracomm:
+    def Create(self, group: Group) -> Comm:
         """Create communicator from group."""
         return self._family_class()._wrap(fast.result(fast.comm_create(self._h, expect("Group", group, "Create"))))
 
-    def Split(self, color: int = 0, key: int = 0) -> Intracomm:
+    def Split(self, color: int = 0, key: int = 0) -> Comm:
         """Split communicator by color and key."""
         return self._family_class()._wrap(fast.result(fast.comm_split(self._h, color, key)))
 
-    def Split_type(self, split_type: int, key: int = 0, info: Info = INFO_NULL) -> Intracomm:
+    def Split_type(self, split_type: int, key: int = 0, info: Info = INFO_NULL) -> Comm:
         """Split communicator by split type."""
         if split_type in _HARDWARE_SPLITS and info.get("mpi_hw_resource_type") == "mpi_shared_memory":
             split_type = constants.COMM_TYPE_SHARED

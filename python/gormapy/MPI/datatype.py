@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gormapy._ext import core, fast
 
-from . import constants
+from . import constants, msgbuffer, typecode
 from .exception import Exception, check, error, fields
 from .handle import Handle, adopt, named
 from .naming import Attributed, Named
@@ -100,12 +100,10 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
             other._construction = (combiner, [t._reference() for t in types], addresses, params)
         return other
 
-    def __reduce__(self):
+    def __reduce__(self) -> str | tuple[Any, ...]:
         if self.is_named:
             return super().__reduce__()
-        from .typecode import create, decode
-
-        return create, decode(self)
+        return typecode.create, typecode.decode(self)
 
     # Size and bounds
     # ---------------
@@ -315,16 +313,12 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
     @classmethod
     def Get_value_index(cls, value: Datatype, index: Datatype) -> Self:
         """Return a predefined pair datatype."""
-        from .typecode import pair
-
-        return pair(value, index)
+        return typecode.pair(value, index)
 
     @classmethod
     def Match_size(cls, typeclass: int, size: int) -> Self:
         """Find a datatype that matches a class and a size in bytes."""
-        from .typecode import match_size
-
-        return match_size(typeclass, size)
+        return typecode.match_size(typeclass, size)
 
     def Commit(self) -> Self:
         """Commit the datatype."""
@@ -397,9 +391,7 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
 
     def decode(self) -> tuple[Datatype, str, dict[str, Any]]:
         """Return base datatype, name of the combiner and its parameters."""
-        from .typecode import decode
-
-        return decode(self)
+        return typecode.decode(self)
 
     # Pack and unpack
     # ---------------
@@ -450,22 +442,18 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
         return count * check(core.TypeExternalSize(self._h))
 
     def _pack(self, name, items, packed, position, call):
-        from .msgbuffer import acquire
-
         position = _integer(position, f"{name}: position")
-        address, nbytes, _, _, _, hold_items = acquire(items, True)
-        where, room, _, _, _, hold_packed = acquire(packed, False)
+        address, nbytes, _, _, _, hold_items = msgbuffer.acquire(items, True)
+        where, room, _, _, _, hold_packed = msgbuffer.acquire(packed, False)
         count = nbytes // self.extent if self.extent > 0 else 0
         end = call(self._h, address, count, where, room, position)
         del hold_items, hold_packed
         return check(end)
 
     def _unpack(self, name, packed, position, items, call, size):
-        from .msgbuffer import acquire
-
         position = _integer(position, f"{name}: position")
-        address, nbytes, _, _, _, hold_items = acquire(items, False)
-        where, room, _, _, _, hold_packed = acquire(packed, True)
+        address, nbytes, _, _, _, hold_items = msgbuffer.acquire(items, False)
+        where, room, _, _, _, hold_packed = msgbuffer.acquire(packed, True)
         # as many whole items as the packed data has, at most as many as fit
         count = nbytes // self.extent if self.extent > 0 else 0
         left = max(0, room - position) // size if size else 0
@@ -496,9 +484,7 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
 
     def tocode(self) -> str:
         """Return the type string of the equivalent NumPy type."""
-        from .typecode import typecode
-
-        code = typecode(self)
+        code = typecode.typecode(self)
         if code is None:
             raise ValueError("cannot map to character code or type string")
         return code
@@ -506,10 +492,8 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
     @classmethod
     def fromcode(cls, code: str) -> Datatype:
         """Return the predefined datatype for a character code or type string."""
-        from .typecode import lookup
-
         try:
-            return lookup(code)
+            return typecode.lookup(code)
         except KeyError:
             raise ValueError(f"cannot map {code!r} to MPI datatype") from None
 
@@ -531,9 +515,7 @@ def _blocks(blocklengths, displacements):
 
 
 def _integer(value, what):
-    from .msgbuffer import index  # which imports this module
-
-    return index(value, what)
+    return msgbuffer.index(value, what)
 
 
 def _external32(call, datarep):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, AnyStr
 
 from gormapy import _excepthook
 from gormapy._ext import core, fast
@@ -37,7 +37,7 @@ class Connecting:
 
     def Spawn(
         self,
-        command: str | bytes | PathLike[str] | PathLike[bytes],
+        command: PathLike[AnyStr] | str | bytes,
         args: Sequence[str] | None = None,
         maxprocs: int = 1,
         info: Info = INFO_NULL,
@@ -58,7 +58,7 @@ class Connecting:
 
     def Spawn_multiple(
         self,
-        command: Sequence[str | bytes | PathLike[str] | PathLike[bytes]],
+        command: Sequence[PathLike[AnyStr] | str | bytes],
         args: Sequence[Sequence[str]] | None = None,
         maxprocs: Sequence[int] | None = None,
         info: Sequence[Info] | Info = INFO_NULL,

@@ -8,13 +8,16 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
+from gormapy import _excepthook
 from gormapy._ext import core, fast
 
-from . import constants, registration
+from . import constants, registration, serialize, shutdown
+from .buffer import buffer
 from .datatype import Datatype
 from .exception import Exception, check, error
 from .handle import Handle
 from .info import Info
+from .msgbuffer import acquire
 from .sentinel import BottomType, BufferAutomaticType, InPlaceType
 from .status import Status
 from .typecode import typealign as _align
@@ -110,31 +113,60 @@ def _delete_own_attributes():
 
 
 def finalize_at_exit() -> None:
-    """Have the library ended at exit."""
-    _registered.append(os.getpid())
-    try:  # before Python joins its threads
-        threading._register_atexit(_finalize_at_exit)
-    except (AttributeError, RuntimeError):
-        import atexit
+    """Have the library ended at exit.
 
-        atexit.register(_finalize_at_exit)
+    That is done once Python has ended (module.c), because threads that Python joins, functions that are registered with
+    atexit, and the __del__ of objects may use MPI. A process that has failed ends it before all that: the other ranks
+    are not to wait for it.
+    """
+    import atexit
+
+    if os.getpid() in _registered:
+        return
+    _registered.append(os.getpid())
+    atexit.register(_at_exit)
+    with contextlib.suppress(AttributeError, RuntimeError):  # a Python that has no such function, or is joining already
+        threading._register_atexit(_end_if_failed)
 
 
 _registered: list[int] = []  # the process that finalizes at exit; processes that it forks do not
 
 
-def _finalize_at_exit():
-    global _ending
+def _end_if_failed():
     if os.getpid() not in _registered:
         return
     if _abort_status:
         fast.abort(1, _abort_status)
-    if core.Initialized() and not core.Finalized():
-        if _world["begun"] and not _world["ended"]:
-            _delete_own_attributes()
-        with _changes:
-            _ending = _ending or "Python exits"
-        _end_library()  # waits for nobody after an unhandled exception
+    if _excepthook.failed and _left_to_end():
+        _end_at_exit()  # waits for nobody
+        _excepthook.ignore(Exception)  # of what the program calls from now on: it has reported why it fails
+
+
+def _at_exit():
+    """Prepare the end. Functions that were registered with atexit before come later."""
+    if os.getpid() not in _registered:
+        return
+    _end_if_failed()
+    if _left_to_end() and not fast.finalize_after_python():
+        _end_at_exit()
+    serialize.load()
+    shutdown.keep_modules()
+
+
+def _left_to_end():
+    """Do what comes first in Finalize; report whether there is more."""
+    if not core.Initialized() or core.Finalized():
+        return False
+    if _world["begun"] and not _world["ended"]:
+        _delete_own_attributes()
+    return not core.Finalized()
+
+
+def _end_at_exit():
+    global _ending
+    with _changes:
+        _ending = _ending or "Python exits"
+    _end_library()
 
 
 def Init_thread(required: int = constants.THREAD_MULTIPLE) -> int:
@@ -260,9 +292,6 @@ def Get_address(location: Buffer | Bottom) -> int:
         return int(location)
     if location is None:
         return 0
-    from .buffer import buffer
-    from .msgbuffer import acquire
-
     if isinstance(location, buffer):  # an empty buffer may be at address 0, a view of it can't
         return location.address
     return acquire(location, True)[0]

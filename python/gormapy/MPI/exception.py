@@ -44,13 +44,13 @@ class Exception(RuntimeError):
     def __bool__(self) -> bool:
         return self.args[0] != constants.SUCCESS
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self.args[0])
 
-    def __eq__(self, other, /):
+    def __eq__(self, other: object, /) -> bool:
         return self.args[0] == other
 
-    def __ne__(self, other, /):
+    def __ne__(self, other: object, /) -> bool:
         return self.args[0] != other
 
     def __lt__(self, other: int, /) -> bool:

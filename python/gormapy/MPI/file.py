@@ -7,7 +7,7 @@ import os
 import weakref
 from array import array
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, AnyStr
 
 from gormapy._ext import core, fast
 
@@ -118,7 +118,7 @@ class File(ErrorHandling, Handle, fast.Handle):
     def Open(
         cls,
         comm: Comm,
-        filename: str | bytes | PathLike[str] | PathLike[bytes],
+        filename: PathLike[AnyStr] | str | bytes,
         amode: int = MODE_RDONLY,
         info: Info = INFO_NULL,
     ) -> Self:
@@ -155,7 +155,7 @@ class File(ErrorHandling, Handle, fast.Handle):
                 self._h, self._open = 0, None
 
     @classmethod
-    def Delete(cls, filename: str | bytes | PathLike[str] | PathLike[bytes], info: Info = INFO_NULL) -> None:
+    def Delete(cls, filename: PathLike[AnyStr] | str | bytes, info: Info = INFO_NULL) -> None:
         """Delete a file that nobody has open; one rank calls it."""
         name = _name(filename)
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -29,12 +29,12 @@ class Handle:
 
     __slots__ = ()
 
-    def __eq__(self, other, /):
+    def __eq__(self, other: object, /) -> bool:
         if getattr(other, "_family", None) != self._family:
             return NotImplemented
         return self._h == other._h
 
-    def __ne__(self, other, /):
+    def __ne__(self, other: object, /) -> bool:
         if getattr(other, "_family", None) != self._family:
             return NotImplemented
         return self._h != other._h
@@ -45,7 +45,7 @@ class Handle:
     def __bool__(self) -> bool:
         return self._h != 0
 
-    def __reduce__(self):
+    def __reduce__(self) -> str | tuple[Any, ...]:
         name = _constants.get((self._family, self._h))
         if name is None:
             cls = type(self)

@@ -31,7 +31,7 @@ class Info(Handle, fast.Handle):
     def __new__(cls, info: Info | None = None) -> Self:
         return adopt(Info, super().__new__(cls), info)
 
-    def __reduce__(self):
+    def __reduce__(self) -> str | tuple[Any, ...]:
         if self._h <= _ENV:
             return super().__reduce__()
         return type(self).Create, (self.items(),)

@@ -29,6 +29,12 @@ class Intercomm(Comm):
     _two_groups = True
     _groups = 2
 
+    if TYPE_CHECKING:  # those of Comm, with the class that they return
+
+        def Create(self, group: Group) -> Intercomm: ...
+        def Split(self, color: int = 0, key: int = 0) -> Intercomm: ...
+        def Split_type(self, split_type: int, key: int = 0, info: Info = INFO_NULL) -> Intercomm: ...
+
     @classmethod
     def Create_from_groups(
         cls,

@@ -36,6 +36,12 @@ class Intracomm(Scans, PersistentScans, ObjectScans, Connecting, Comm):
 
     _groups = 1
 
+    if TYPE_CHECKING:  # those of Comm, with the class that they return
+
+        def Create(self, group: Group) -> Intracomm: ...
+        def Split(self, color: int = 0, key: int = 0) -> Intracomm: ...
+        def Split_type(self, split_type: int, key: int = 0, info: Info = INFO_NULL) -> Intracomm: ...
+
     def Create_group(self, group: Group, tag: int = 0) -> Intracomm:
         """Create communicator from group."""
         return Intracomm._wrap(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from typing import TYPE_CHECKING, Any, Literal
 
 from gormapy._ext import fast
@@ -144,8 +145,6 @@ def _lazy_memory(nbytes):
         nbytes = max(rc.irecv_bufsz, _LAZY_ROOM)
     if nbytes < 1 << 16:
         return bytearray(max(nbytes, 1))
-    from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
-
     return mmap(-1, nbytes, MAP_PRIVATE | MAP_ANONYMOUS)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from gormapy._ext import core, fast
 
-from . import constants
+from . import constants, msgbuffer
 from .exception import Exception, check
 from .handle import Handle, adopt, named
 
@@ -84,7 +84,7 @@ class Op(Handle, fast.Handle):
             return function(x, y, None)
         return function(x, y)
 
-    def __reduce__(self):
+    def __reduce__(self) -> str | tuple[Any, ...]:
         if not (self._created and self._h):  # predefined, or made of a handle: only a number
             return super().__reduce__()
         return type(self).Create, (_functions[self._h], _commutes[self._h])
@@ -130,11 +130,9 @@ class Op(Handle, fast.Handle):
 
     def Reduce_local(self, inbuf: BufSpec, inoutbuf: BufSpec) -> None:
         """Apply a reduction operation to local data."""
-        from .msgbuffer import message, reduction
-
-        inout = message(inoutbuf, False, 0, 0)
-        operand = message(inbuf, True, 0, 0)
-        reduction(operand, inout)
+        inout = msgbuffer.message(inoutbuf, False, 0, 0)
+        operand = msgbuffer.message(inbuf, True, 0, 0)
+        msgbuffer.reduction(operand, inout)
         self._apply(operand[0], inout[0], inout[1], inout[2])
 
     def _apply(self, source, inout, count, datatype):

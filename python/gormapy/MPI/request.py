@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from gormapy._ext import core, fast
 
-from . import constants
+from . import awaiting, constants
 from .exception import Exception, check, error
 from .handle import Handle, adopt, named
 from .hot import hot
@@ -16,7 +16,7 @@ from .serialize import pickle
 from .status import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
     from typing_extensions import Self
 
@@ -92,10 +92,10 @@ class Request(Handle, fast.Request):
         """Record that the operation of a handle has succeeded, and do the work after it."""
         step = self._step
         if step is None:
-            fast.retire(self, handle, False)
+            fast.retire(self, handle, 0)
             return
         memory = self._buf  # where the step finds the received data
-        fast.retire(self, handle, False)
+        fast.retire(self, handle, 0)
         step(status)
         del memory
 
@@ -113,8 +113,8 @@ class Request(Handle, fast.Request):
         handle = self._h
         try:
             fast.wait(handle, status)
-        except Exception:
-            fast.retire(self, handle, True)
+        except Exception as failure:
+            fast.retire(self, handle, failure.Get_error_code())
             raise
         self._complete(handle, status)
         return True
@@ -125,8 +125,8 @@ class Request(Handle, fast.Request):
         handle = self._h
         try:
             done = fast.test(handle, status)
-        except Exception:
-            fast.retire(self, handle, True)
+        except Exception as failure:
+            fast.retire(self, handle, failure.Get_error_code())
             raise
         if done:
             self._complete(handle, status)
@@ -241,6 +241,16 @@ class Request(Handle, fast.Request):
         """Call Free if not null."""
         if self:
             self.Free()
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        """Wait in a task of asyncio for the operation to complete, and return what `wait` returns.
+
+        The event loop is woken when the request has completed or failed; nothing polls meanwhile. If the task is
+        cancelled, the operation goes on: await the request again, or Cancel it and wait.
+        """
+        while not self.Get_status():
+            yield from awaiting.ended(self._h)
+        return self.wait()
 
     # Completion of operations on Python objects
     # ------------------------------------------
@@ -440,7 +450,7 @@ class Grequest(Request):
 
     def _complete(self, handle, status):
         callbacks = self._step
-        fast.retire(self, handle, False)
+        fast.retire(self, handle, 0)
         if callbacks is not None:
             try:
                 callbacks(status)
@@ -537,7 +547,7 @@ def _retire_ended(listed, codes, filled):
         if code is None:
             continue
         if code:
-            fast.retire(request, handle, True)
+            fast.retire(request, handle, code)
             continue
         try:
             request._complete(handle, status)  # which may set the status

@@ -19,7 +19,7 @@ class _Sentinel(fast.Sentinel):
     def __repr__(self):
         return self._name
 
-    def __reduce__(self):
+    def __reduce__(self) -> str:
         return self._name
 
     def _refuse(self, other, /):

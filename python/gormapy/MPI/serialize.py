@@ -5,28 +5,38 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from .buffer import buffer
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from gormapy.typing import Buffer
 
-    from .buffer import buffer
 
+def load() -> None:
+    """Import pickle, which is otherwise done on first use: a program that only sends arrays need not wait for it.
 
-def _standard_dumps(*args, **kwargs):
-    # imported on first use: a program that only sends arrays need not wait for the module at its start
-    from pickle import dumps
+    It is called before Python ends, because nothing can be imported any more then.
+    """
+    from pickle import dumps, loads
 
     if pickle._dumps is _standard_dumps:
         pickle._dumps = dumps
+    if pickle._loads is _standard_loads:
+        pickle._loads = loads
+
+
+def _standard_dumps(*args, **kwargs):
+    from pickle import dumps
+
+    load()
     return dumps(*args, **kwargs)
 
 
 def _standard_loads(*args, **kwargs):
     from pickle import loads
 
-    if pickle._loads is _standard_loads:
-        pickle._loads = loads
+    load()
     return loads(*args, **kwargs)
 
 
@@ -74,8 +84,6 @@ class Pickle:
 
     def dumps_oob(self, obj: Any) -> tuple[bytes, list[buffer]]:
         """Serialize object to pickle data stream and out-of-band buffers."""
-        from .buffer import buffer
-
         buffers = []
 
         def keep(picklebuffer):

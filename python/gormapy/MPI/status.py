@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gormapy._ext import fast
 
@@ -30,22 +30,22 @@ class Status(fast.Status):
             self.__setstate__(status.__getstate__())
         return self
 
-    def __eq__(self, other, /):
+    def __eq__(self, other: object, /) -> bool:
         if not isinstance(other, Status):
             return NotImplemented
         return self.__getstate__() == other.__getstate__()
 
-    def __ne__(self, other, /):
+    def __ne__(self, other: object, /) -> bool:
         if not isinstance(other, Status):
             return NotImplemented
         return self.__getstate__() != other.__getstate__()
 
     __hash__ = None
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
         return type(self), (), self.__getstate__()
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, int]:
         return {
             "source": self._source,
             "tag": self._tag,
@@ -54,7 +54,7 @@ class Status(fast.Status):
             "cancelled": self._cancelled,
         }
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, int]) -> None:
         self._source = state["source"]
         self._tag = state["tag"]
         self._error = state["error"]

@@ -12,6 +12,7 @@ from .channel import channel
 from .contention import contention
 from .idle import idle
 from .label import label
+from .notified import notified
 from .numpy_copy import numpy_copy
 from .oversubscribed import CORES, oversubscribed
 from .passive import passive, passive_asleep, passive_c_call
@@ -284,6 +285,7 @@ LOOPS = {
         transpose,
         numpy_copy,
         channel,
+        notified,
         trace,
     )
 }

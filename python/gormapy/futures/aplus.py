@@ -4,28 +4,47 @@ from __future__ import annotations
 
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
+
+from gormapy.typing import S, T, U
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class ThenableFuture(Future):
+class ThenableFuture(Future[T]):
     """Future with the methods `then` and `catch`."""
 
     def then(
         self,
-        on_success: Callable[[Any], Any] | None = None,
-        on_failure: Callable[[BaseException], Any] | None = None,
-    ) -> ThenableFuture:
+        on_success: Callable[[T], T | Future[T]] | None = None,
+        on_failure: Callable[[BaseException], T | BaseException] | None = None,
+    ) -> ThenableFuture[T]:
         """Return a new future for what a function makes of the result, or of the exception; see `then`."""
-        return then(self, on_success, on_failure)
+        return _then(self, on_success, on_failure)
 
-    def catch(self, on_failure: Callable[[BaseException], Any] | None = None) -> ThenableFuture:
+    def catch(self, on_failure: Callable[[BaseException], T | BaseException] | None = None) -> ThenableFuture[T]:
         """Return a new future for what a function makes of the exception; see `catch`."""
-        return catch(self, on_failure)
+        return _catch(self, on_failure)
 
 
+@overload
+def then(future: Future[T], on_success: None = None, on_failure: None = None) -> Future[T]: ...
+@overload
+def then(future: Future[T], on_success: Callable[[T], S | Future[S]], on_failure: None = None) -> Future[S]: ...
+@overload
+def then(
+    future: Future[T],
+    on_success: None = None,
+    *,
+    on_failure: Callable[[BaseException], BaseException | U | Future[U]],
+) -> Future[T | U]: ...
+@overload
+def then(
+    future: Future[T],
+    on_success: Callable[[T], S | Future[S]],
+    on_failure: Callable[[BaseException], BaseException | U | Future[U]],
+) -> Future[S | U]: ...
 def then(
     future: Future[Any],
     on_success: Callable[[Any], Any] | None = None,
@@ -45,6 +64,29 @@ def then(
     on_failure : callable, optional
         Called with the exception. Without it, the new future fails with the same.
     """
+    return _then(future, on_success, on_failure)
+
+
+@overload
+def catch(future: Future[T], on_failure: None = None) -> Future[T]: ...
+@overload
+def catch(future: Future[T], on_failure: Callable[[BaseException], BaseException | U | Future[U]]) -> Future[T | U]: ...
+def catch(future: Future[Any], on_failure: Callable[[BaseException], Any] | None = None) -> Any:
+    """Return a new future for what a function makes of the exception of a future.
+
+    Without a function, the exception is ignored, and the new future has the result None.
+
+    Parameters
+    ----------
+    future : Future
+        The future that is waited for.
+    on_failure : callable, optional
+        Called with the exception.
+    """
+    return _catch(future, on_failure)
+
+
+def _then(future, on_success, on_failure):
     chained = type(future)()
 
     def done(base):
@@ -65,19 +107,8 @@ def then(
     return chained
 
 
-def catch(future: Future[Any], on_failure: Callable[[BaseException], Any] | None = None) -> Any:
-    """Return a new future for what a function makes of the exception of a future.
-
-    Without a function, the exception is ignored, and the new future has the result None.
-
-    Parameters
-    ----------
-    future : Future
-        The future that is waited for.
-    on_failure : callable, optional
-        Called with the exception.
-    """
-    return then(future, None, (lambda _: None) if on_failure is None else on_failure)
+def _catch(future, on_failure):
+    return _then(future, None, (lambda _: None) if on_failure is None else on_failure)
 
 
 def _resolve(chained, outcome, passed):

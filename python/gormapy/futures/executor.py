@@ -13,9 +13,13 @@ from .task import Task
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from typing_extensions import Self
+    from typing_extensions import ParamSpec, Self
+
+    from gormapy.typing import T
 
     from .pool import Pool
+
+    _P = ParamSpec("_P")
 
 # Keyword arguments of mpi4py.
 _OPTIONS = {
@@ -123,7 +127,7 @@ class MPIPoolExecutor(concurrent.futures.Executor):
             pool.wait()
         return self
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> concurrent.futures.Future[Any]:
+    def submit(self, fn: Callable[_P, T], /, *args: _P.args, **kwargs: _P.kwargs) -> concurrent.futures.Future[T]:
         """Schedule ``fn(*args, **kwargs)`` and return a future of its result."""
         pool = self._pool
         if pool is None:
@@ -134,13 +138,13 @@ class MPIPoolExecutor(concurrent.futures.Executor):
 
     def map(
         self,
-        fn: Callable[..., Any],
+        fn: Callable[..., T],
         *iterables: Iterable[Any],
         timeout: float | None = None,
         chunksize: int = 1,
         buffersize: int | None = None,
         unordered: bool = False,
-    ) -> Iterator[Any]:
+    ) -> Iterator[T]:
         """Return an iterator over the results of ``map(fn, *iterables)``.
 
         Parameters
@@ -160,13 +164,13 @@ class MPIPoolExecutor(concurrent.futures.Executor):
 
     def starmap(
         self,
-        fn: Callable[..., Any],
+        fn: Callable[..., T],
         iterable: Iterable[Any],
         timeout: float | None = None,
         chunksize: int = 1,
         buffersize: int | None = None,
         unordered: bool = False,
-    ) -> Iterator[Any]:
+    ) -> Iterator[T]:
         """Return an iterator over the results of ``itertools.starmap(fn, iterable)``; see `map`."""
         return mapping.results(self, fn, iterable, timeout, chunksize, buffersize, unordered)
 

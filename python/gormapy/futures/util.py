@@ -5,15 +5,17 @@ from __future__ import annotations
 import threading
 from concurrent.futures import CancelledError, Future, InvalidStateError
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
+    from gormapy.typing import T, U, V
+
 __all__ = ["collect", "compose"]
 
 
-def collect(fs: Collection[Future[Any]]) -> Future[list[Any]]:
+def collect(fs: Collection[Future[T]]) -> Future[list[T]]:
     """Gather a collection of futures in a new future.
 
     Its result is the list of their results. The first that fails or is cancelled makes the new one so, and cancels
@@ -25,7 +27,7 @@ def collect(fs: Collection[Future[Any]]) -> Future[list[Any]]:
         The futures. The new one is of the type of the first.
     """
     fs = list(fs)
-    gathered: Future[list[Any]] = type(fs[0])() if fs else Future()
+    gathered: Future[list[T]] = type(fs[0])() if fs else Future()
     if not fs:
         gathered.set_result([])
         return gathered
@@ -66,6 +68,23 @@ def collect(fs: Collection[Future[Any]]) -> Future[list[Any]]:
     return gathered
 
 
+@overload
+def compose(future: Future[T], resulthook: None = None, excepthook: None = None) -> Future[T]: ...
+@overload
+def compose(future: Future[T], resulthook: Callable[[T], U], excepthook: None = None) -> Future[U]: ...
+@overload
+def compose(
+    future: Future[T],
+    resulthook: None = None,
+    *,
+    excepthook: Callable[[BaseException], BaseException | V],
+) -> Future[T | V]: ...
+@overload
+def compose(
+    future: Future[T],
+    resulthook: Callable[[T], U],
+    excepthook: Callable[[BaseException], BaseException | V],
+) -> Future[U | V]: ...
 def compose(
     future: Future[Any],
     resulthook: Callable[[Any], Any] | None = None,

@@ -4,6 +4,7 @@ Windows are made to find out which paths they use, which needs every rank. So fi
 rank 0 tells all whether to continue. A rank that does not take part is reported instead of waited for.
 """
 
+import contextlib
 import json
 import os
 import platform
@@ -58,11 +59,13 @@ def _await(comm, source, tag, patience):
 
     status = MPI.Status()
     end = time.monotonic() + patience
-    while not comm.iprobe(source, tag, status):
+    while True:
+        with contextlib.suppress(MPI.Exception):  # a rank has ended without MPI
+            if comm.iprobe(source, tag, status):
+                return status.source
         if time.monotonic() >= end:
             return None
         time.sleep(0.001)
-    return status.source
 
 
 def _peer(rank):

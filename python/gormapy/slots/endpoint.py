@@ -85,7 +85,7 @@ class Endpoint:
                 gone = problem  # their last accesses may have come after the attempt: try once more
                 continue
             if not self._space.mapped:
-                self._space._comm.Iprobe()
+                core.Progress()
             await asyncio.sleep(naps.length(deadline.left()))
 
     @property

@@ -133,7 +133,7 @@ class Space:
         import time
 
         time.sleep(seconds)
-        self._comm.Iprobe()
+        core.Progress()
 
     # Local slots
     # -----------
@@ -425,7 +425,7 @@ class Space:
             how = core.WinGone(self._win._h, slot.rank)
             if how:
                 raise SlotError(f"fence: {slot!r} gets no more messages: {how}")
-            self._comm.Iprobe()
+            core.Progress()
             return None
 
         found = look_until(look, deadline.left())
@@ -435,7 +435,7 @@ class Space:
         """Return how many messages a slot has sent and received, as two numbers, without waiting."""
         slot._check()
         if not self.mapped:
-            self._comm.Iprobe()  # messages that have arrived by the network are handled
+            core.Progress()  # messages that have arrived by the network are handled
         return slot._sent.load(), slot._received.load()
 
     # Locks

@@ -6,9 +6,10 @@ import os
 import threading
 import warnings
 from concurrent.futures import CancelledError, Future
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
 from gormapy import futures
+from gormapy.typing import S, T
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,7 +22,8 @@ __all__ = ["ApplyResult", "AsyncResult", "MapResult", "Pool", "ThreadPool"]
 class Pool:
     """Pool using MPI processes as workers."""
 
-    Executor: Any = futures.MPIPoolExecutor
+    Executor: type[futures.MPIPoolExecutor] = futures.MPIPoolExecutor
+    executor: futures.MPIPoolExecutor
 
     def __init__(
         self,
@@ -48,70 +50,68 @@ class Pool:
                 warnings.warn(f"{type(self).__name__}: {name} is ignored", UserWarning, stacklevel=2)
         self.executor = self.Executor(processes, initializer=initializer, initargs=initargs, **kwargs)
 
-    def apply(self, func: Callable[..., Any], args: Iterable[Any] = (), kwds: Mapping[str, Any] = {}) -> Any:
+    def apply(self, func: Callable[..., T], args: Iterable[Any] = (), kwds: Mapping[str, Any] = {}) -> T:
         """Call `func` with arguments `args` and keyword arguments `kwds`, and return its result."""
         return self.executor.submit(func, *args, **kwds).result()
 
     def apply_async(
         self,
-        func: Callable[..., Any],
+        func: Callable[..., T],
         args: Iterable[Any] = (),
         kwds: Mapping[str, Any] = {},
-        callback: Callable[[Any], object] | None = None,
+        callback: Callable[[T], object] | None = None,
         error_callback: Callable[[BaseException], object] | None = None,
-    ) -> AsyncResult:
+    ) -> ApplyResult[T]:
         """Asynchronous version of `apply` returning `ApplyResult`."""
         return ApplyResult(self.executor.submit(func, *args, **kwds), callback, error_callback)
 
-    def map(self, func: Callable[[Any], Any], iterable: Iterable[Any], chunksize: int | None = None) -> list[Any]:
+    def map(self, func: Callable[[S], T], iterable: Iterable[S], chunksize: int | None = None) -> list[T]:
         """Apply `func` to each element in `iterable`, and return the results in a list."""
         return list(self._results(func, ((item,) for item in iterable), chunksize).result())
 
     def map_async(
         self,
-        func: Callable[[Any], Any],
-        iterable: Iterable[Any],
+        func: Callable[[S], T],
+        iterable: Iterable[S],
         chunksize: int | None = None,
         callback: Callable[[Any], object] | None = None,
         error_callback: Callable[[BaseException], object] | None = None,
-    ) -> MapResult:
+    ) -> MapResult[T]:
         """Asynchronous version of `map` returning `MapResult`."""
         return MapResult(self._results(func, ((item,) for item in iterable), chunksize), callback, error_callback)
 
-    def imap(self, func: Callable[[Any], Any], iterable: Iterable[Any], chunksize: int = 1) -> Iterator[Any]:
+    def imap(self, func: Callable[[S], T], iterable: Iterable[S], chunksize: int = 1) -> Iterator[T]:
         """Like `map` but return an iterator."""
         return self.executor.map(func, iterable, chunksize=chunksize)
 
-    def imap_unordered(self, func: Callable[[Any], Any], iterable: Iterable[Any], chunksize: int = 1) -> Iterator[Any]:
+    def imap_unordered(self, func: Callable[[S], T], iterable: Iterable[S], chunksize: int = 1) -> Iterator[T]:
         """Like `imap` but ordering of results is arbitrary."""
         return self.executor.map(func, iterable, chunksize=chunksize, unordered=True)
 
     def starmap(
-        self, func: Callable[..., Any], iterable: Iterable[Iterable[Any]], chunksize: int | None = None
-    ) -> list[Any]:
+        self, func: Callable[..., T], iterable: Iterable[Iterable[Any]], chunksize: int | None = None
+    ) -> list[T]:
         """Apply `func` to each argument tuple in `iterable`, and return the results in a list."""
         return list(self._results(func, iterable, chunksize).result())
 
     def starmap_async(
         self,
-        func: Callable[..., Any],
+        func: Callable[..., T],
         iterable: Iterable[Iterable[Any]],
         chunksize: int | None = None,
         callback: Callable[[Any], object] | None = None,
         error_callback: Callable[[BaseException], object] | None = None,
-    ) -> MapResult:
+    ) -> MapResult[T]:
         """Asynchronous version of `starmap` returning `MapResult`."""
         return MapResult(self._results(func, iterable, chunksize), callback, error_callback)
 
-    def istarmap(
-        self, func: Callable[..., Any], iterable: Iterable[Iterable[Any]], chunksize: int = 1
-    ) -> Iterator[Any]:
+    def istarmap(self, func: Callable[..., T], iterable: Iterable[Iterable[Any]], chunksize: int = 1) -> Iterator[T]:
         """Like `starmap` but return an iterator."""
         return self.executor.starmap(func, iterable, chunksize=chunksize)
 
     def istarmap_unordered(
-        self, func: Callable[..., Any], iterable: Iterable[Iterable[Any]], chunksize: int = 1
-    ) -> Iterator[Any]:
+        self, func: Callable[..., T], iterable: Iterable[Iterable[Any]], chunksize: int = 1
+    ) -> Iterator[T]:
         """Like `istarmap` but ordering of results is arbitrary."""
         return self.executor.starmap(func, iterable, chunksize=chunksize, unordered=True)
 
@@ -156,7 +156,7 @@ def _chunk(func, calls):
 class ThreadPool(Pool):
     """Pool using threads as workers."""
 
-    Executor = futures.ThreadPoolExecutor
+    Executor: type[futures.ThreadPoolExecutor] = futures.ThreadPoolExecutor
 
     def __init__(
         self,
@@ -181,13 +181,13 @@ class ThreadPool(Pool):
         super().__init__(processes, initializer, initargs, **kwargs)
 
 
-class AsyncResult:
+class AsyncResult(Generic[T]):
     """Asynchronous result."""
 
     def __init__(
         self,
-        future: Future[Any],
-        callback: Callable[[Any], object] | None = None,
+        future: Future[T],
+        callback: Callable[[T], object] | None = None,
         error_callback: Callable[[BaseException], object] | None = None,
     ) -> None:
         """Initialize a new result.
@@ -199,7 +199,7 @@ class AsyncResult:
         callback, error_callback : callable, optional
             Called with the result, or with the exception.
         """
-        self._future = future
+        self.future = future
         self._callbacks = (callback, error_callback)
         self._event = threading.Event()  # the callbacks have been called
         future.add_done_callback(self._done)
@@ -218,7 +218,7 @@ class AsyncResult:
         finally:
             self._event.set()
 
-    def get(self, timeout: float | None = None) -> Any:
+    def get(self, timeout: float | None = None) -> T:
         """Return the result when it arrives.
 
         Parameters
@@ -230,7 +230,7 @@ class AsyncResult:
         if not self.ready():
             raise TimeoutError
         try:
-            return self._future.result()
+            return self.future.result()
         except CancelledError:
             raise TimeoutError from None
 
@@ -246,12 +246,12 @@ class AsyncResult:
         """Return whether the call completed without raising an exception."""
         if not self.ready():
             raise ValueError(f"{self!r} not ready")
-        return not self._future.cancelled() and self._future.exception() is None
+        return not self.future.cancelled() and self.future.exception() is None
 
 
-class ApplyResult(AsyncResult):
+class ApplyResult(AsyncResult[T]):
     """Result type of `apply_async`."""
 
 
-class MapResult(AsyncResult):
+class MapResult(AsyncResult[list[T]]):
     """Result type of `map_async` and `starmap_async`."""

@@ -7,7 +7,7 @@ that finds another there tells it, and waits in a receive; the other sends it a 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 from gormapy import MPI
 from gormapy.MPI import COMM_SELF, INFO_NULL
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from typing_extensions import Self
+
+    from gormapy.typing import T
 
 __all__ = ["Condition", "Counter", "Mutex", "Semaphore", "Sequential"]
 
@@ -103,11 +105,11 @@ class Counter:
         """Implement ``iter(self)``."""
         return self
 
-    def __next__(self) -> Any:
+    def __next__(self) -> int:
         """Implement ``next(self)``."""
         return self.next()
 
-    def next(self, incr: float | None = None) -> Any:
+    def next(self, incr: float | None = None) -> int:
         """Return current value and increment.
 
         Parameters
@@ -282,7 +284,7 @@ class Condition:
         """Return whether the mutex is held."""
         return self._there().locked()
 
-    def wait(self) -> bool:
+    def wait(self) -> Literal[True]:
         """Wait until notified by another process."""
         mutex = self._held("wait on")
         count = self._waiting.add(1, self._COUNT)
@@ -296,7 +298,7 @@ class Condition:
             mutex._count = held
         return True
 
-    def wait_for(self, predicate: Callable[[], Any]) -> Any:
+    def wait_for(self, predicate: Callable[[], T]) -> T:
         """Wait until a predicate evaluates to true.
 
         Parameters

@@ -407,6 +407,20 @@ def interrupted():
     MPI.Close_port(port)
 
 
+def synchronous_send_to_one_that_computes(times):
+    """What a call has left queued is sent although the program makes no more calls."""
+    for _ in range(times):
+        comm = spawn("synchronous", 1, MPI.COMM_SELF)
+        comm.Probe(0, 1)
+        time.sleep(0.2)
+        comm.Recv(np.zeros(4), 0, 1)
+        begun = time.time()
+        while time.time() < begun + 1:
+            pass
+        assert comm.recv(source=0) < begun + 0.5
+        comm.Disconnect()
+
+
 def nothing_is_left(times):
     def state():
         return len(os.listdir("/proc/self/fd")), Path("/proc/self/maps").read_text().count("\n")

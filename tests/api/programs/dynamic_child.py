@@ -91,6 +91,13 @@ def leave():
     parent.Disconnect()
 
 
+def synchronous():
+    """Send synchronously to a parent that computes once it has received, and say when that has ended."""
+    parent.Ssend(np.ones(4), 0, 1)
+    parent.send(time.time(), 0)
+    parent.Disconnect()
+
+
 def sends():
     """Begin to send, and leave without a receiver when the parent says so."""
     parent.Isend(np.full(1 << 17, 3.0), 0, 1)

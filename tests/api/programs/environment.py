@@ -1,6 +1,5 @@
 """The programs of test_environment.py."""
 
-import inspect
 import os
 import sys
 
@@ -32,26 +31,6 @@ def errors_have_code_class_and_text():
     code = MPI.Add_error_code(new)
     MPI.Add_error_string(code, "something of our own")
     assert MPI.Get_error_class(code) == new and str(MPI.Exception(code)) == "something of our own"
-
-
-def calls_that_do_not_exist_yet_say_so():
-    for call, name in [
-        (MPI.COMM_WORLD.Shrink, "MPI.Comm.Shrink"),
-        (lambda: MPI.COMM_SELF.Agree(1), "MPI.Comm.Agree"),
-        (MPI.COMM_SELF.Get_failed, "MPI.Comm.Get_failed"),
-    ]:
-        try:
-            call()
-        except NotImplementedError as error:
-            assert str(error).startswith(name + " is not implemented in gormapy"), error
-        else:
-            raise AssertionError(name)
-    try:
-        MPI.COMM_WORLD.Agree()
-    except TypeError as error:
-        assert "flag" in str(error)
-    names = list(inspect.signature(MPI.Comm.Ack_failed).parameters)
-    assert names == ["self", "num_to_ack"], names
 
 
 def unhandled_exception_names_the_rank_once():

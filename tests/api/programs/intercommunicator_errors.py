@@ -56,7 +56,7 @@ MISMATCHES = {
         lambda comm: comm.Allgather(np.zeros(3), np.zeros(4)),
         lambda comm: comm.Allgather(np.zeros(2), np.zeros(4)),
         MPI.ERR_TRUNCATE,
-        None,  # what comes fits
+        None,  # what comes fits, unless the others have failed before they have sent it
         "a message of 24 bytes from rank . of the remote group came for a buffer of 16 bytes",
     ),
     "nonblocking and blocking": (
@@ -74,7 +74,11 @@ def calls_that_do_not_match(case):
     with pair() as (comm, _):
         wanted = (on_even, on_odd)[rank % 2]
         if wanted is None or (case == "another operation" and comm.rank):
-            calls[rank % 2](comm)
+            try:
+                calls[rank % 2](comm)
+            except MPI.Exception as failure:
+                if case != "more than there is room for" or "has given it up" not in str(failure):
+                    raise
         else:
             error = error_of(lambda: calls[rank % 2](comm))
             assert error.Get_error_class() == kind, error

@@ -133,7 +133,7 @@ EXITS = {
     "daemon-barrier": (lambda: other.Barrier() if rank == 0 else world.recv(tag=99), True),
     "daemon-lock": (lambda: win.Lock(0), True),
     "daemon-busy": (busy, True),
-    "other-recv": (lambda: world.recv(source=1 - rank, tag=99), False),
+    "other-recv": (lambda: world.recv(source=1 - rank, tag=98), False),  # Python waits for it
 }
 
 
@@ -155,5 +155,7 @@ def thread_in_a_call_does_not_hang_the_exit(case):
 
     if case != "daemon-lock" or rank != 0:
         threading.Thread(target=work, daemon=daemon).start()
+    if case == "other-recv":
+        threading.Timer(0.5, world.send, (rank, 1 - rank, 98)).start()
     time.sleep(0.3)
     stamp("leaving" + str(rank))

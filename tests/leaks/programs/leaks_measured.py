@@ -2,6 +2,7 @@
 
 import gc
 import os
+import sys
 import time
 from collections import Counter
 
@@ -69,6 +70,17 @@ def memory():
     MPI.Free_mem(allocated)
 
 
+def intercommunicator():
+    between = MPI.COMM_SELF.Create_intercomm(0, world, peer)
+    between.Barrier()
+    between.Free()
+
+
+def spawned():
+    command = "from gormapy import MPI; MPI.Comm.Get_parent().Disconnect()"
+    world.Spawn(sys.executable, ["-c", command]).Disconnect()
+
+
 OPERATIONS = {
     "put-flush": lambda: (win.Put(one, peer), win.Flush(peer)),
     "get-flush": lambda: (win.Get(one, peer), win.Flush(peer)),
@@ -96,6 +108,8 @@ OPERATIONS = {
     "persistent": persistent,
     "errors": failing,
     "alloc-mem": memory,
+    "intercomm": intercommunicator,
+    "spawn": spawned,
 }
 
 
@@ -119,6 +133,18 @@ def threads():
     return len(os.listdir("/proc/self/task"))
 
 
+def children():
+    """Return how many child processes this one has, those that have ended and were not waited for included."""
+    found = 0
+    for thread in os.listdir("/proc/self/task"):
+        try:
+            with open(f"/proc/self/task/{thread}/children") as file:
+                found += len(file.read().split())
+        except FileNotFoundError:  # the thread has ended
+            pass
+    return found
+
+
 def measure(kind, times, slack):
     """Make an operation so many times; its process may have so much more memory then, for other reasons."""
     operation = OPERATIONS[kind]
@@ -131,12 +157,17 @@ def measure(kind, times, slack):
     repeat(max(times // 10, 5))  # what is made on first use is made
     world.Barrier()
     time.sleep(0.5)  # the watcher of peers has seen them all
-    before = resident(), descriptors(), mappings(), threads()
+    before, others = (resident(), descriptors(), mappings(), threads()), children()
     repeat(times)
     world.Barrier()
+    end = time.monotonic() + 20
+    # Children that have let go end by themselves.
+    while (children() > others or Counter(descriptors()) - Counter(before[1])) and time.monotonic() < end:
+        time.sleep(0.01)
     after = resident(), descriptors(), mappings(), threads()
     more = Counter(after[1]) - Counter(before[1])
     assert not more, dict(more)
+    assert children() <= others, ("children", others, children())
     assert after[2] <= before[2], ("mappings", before[2], after[2])
     # Go adds one whenever a call takes longer than usual and all others are busy: few, but not at once
     assert after[3] <= before[3] + 16, ("threads", before[3], after[3])

@@ -57,7 +57,8 @@ def descriptors():
 
 def live_handles():
     """Return the MPI objects that a program has left, as texts. Those of before are frozen, and not seen."""
-    return [repr(o) for o in gc.get_objects() if isinstance(o, HANDLES) and o and not _predefined(o)]
+    # not isinstance, which asks a weak reference of another library for the class of what is gone
+    return [repr(o) for o in gc.get_objects() if issubclass(type(o), HANDLES) and o and not _predefined(o)]
 
 
 def _predefined(handle):

@@ -1,12 +1,18 @@
 """``python -m mpi4py.bench``: small programs that show whether an installation works, with the options of mpi4py's."""
 
+from __future__ import annotations
+
 import sys
 from argparse import ArgumentParser
+from typing import TYPE_CHECKING
 
 from gormapy import MPI
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-def helloworld(comm, args=None, verbose=True):
+
+def helloworld(comm: MPI.Intracomm, args: Sequence[str] | None = None, verbose: bool = True) -> str:
     """Let each process say its rank, in order."""
     parser = ArgumentParser(prog="mpi4py.bench helloworld")
     parser.add_argument("-q", "--quiet", action="store_false", dest="verbose", default=verbose)
@@ -14,12 +20,12 @@ def helloworld(comm, args=None, verbose=True):
     size, rank = comm.Get_size(), comm.Get_rank()
     text = f"Hello, World! I am process {rank:{len(str(size - 1))}d} of {size} on {MPI.Get_processor_name()}."
     said = comm.gather(text)
-    if rank == 0 and options.verbose:
+    if said is not None and options.verbose:
         print("\n".join(said), flush=True)
     return text
 
 
-def ringtest(comm, args=None, verbose=True):
+def ringtest(comm: MPI.Intracomm, args: Sequence[str] | None = None, verbose: bool = True) -> float:
     """Time a message in the ring of processes."""
     parser = ArgumentParser(prog="mpi4py.bench ringtest")
     parser.add_argument("-q", "--quiet", action="store_false", dest="verbose", default=verbose)
@@ -55,7 +61,7 @@ def ringtest(comm, args=None, verbose=True):
     return seconds
 
 
-def pingpong(comm, args=None, verbose=True):
+def pingpong(comm: MPI.Intracomm, args: Sequence[str] | None = None, verbose: bool = True) -> list[tuple[int, float]]:
     """Time messages of growing length between processes 0 and 1."""
     parser = ArgumentParser(prog="mpi4py.bench pingpong")
     parser.add_argument("-q", "--quiet", action="store_false", dest="verbose", default=verbose)
@@ -103,7 +109,7 @@ def _round_trips(comm, nbytes, options):
 PROGRAMS = {program.__name__: program for program in (helloworld, ringtest, pingpong)}
 
 
-def main(args=None):
+def main(args: Sequence[str] | None = None) -> None:
     """Run the program that the command line names."""
     args = sys.argv[1:] if args is None else list(args)
     if not args or args[0] not in PROGRAMS:

@@ -1,0 +1,113 @@
+"""Ranks are killed, and the others go on: Revoke, Agree, Shrink and acknowledged failures, with `mpiexec --enable-recovery`."""
+
+import re
+
+import pytest
+from support.programs import beside
+
+program = beside(__file__)
+
+RECOVERY = ["--enable-recovery"]
+KILLED = re.compile(
+    r"mpiexec: rank 1 \(pid \d+\) was killed by signal 9 \(SIGKILL\); the other (\d ranks go|rank goes) on"
+)
+
+
+@pytest.mark.parametrize("state", program.keys_of("STATES"))
+def test_others_go_on(mpirun, state):
+    result = mpirun(4, program.others_go_on, state, launcher=RECOVERY)
+    assert result.stdout.splitlines() == ["went on"] * 3, str(result)
+    assert KILLED.search(result.stderr), str(result)
+
+
+@pytest.mark.parametrize("n", [2, 3, 7])
+@pytest.mark.parametrize("state", ["Barrier", "recv from any", "Allreduce", "Agree", "Shrink"])
+def test_others_go_on_in_jobs_of_any_size(mpirun, n, state):
+    result = mpirun(n, program.others_go_on, state, launcher=RECOVERY)
+    assert result.stdout.splitlines() == ["went on"] * (n - 1), str(result)
+
+
+@pytest.mark.parametrize("n", [3, 5])
+def test_any_source_after_an_acknowledgement(mpirun, n):
+    mpirun(n, program.any_source_after_an_acknowledgement, launcher=RECOVERY)
+
+
+@pytest.mark.parametrize("n", [2, 4, 7])
+@pytest.mark.parametrize("seed", range(3))
+def test_agreements_while_ranks_die(mpirun, n, seed):
+    result = mpirun(n, program.agreements_while_ranks_die, seed, launcher=RECOVERY)
+    assert len(result.stdout.splitlines()) == 1, str(result)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("seed", range(3, 60))
+def test_more_agreements_while_ranks_die(mpirun, seed):
+    mpirun(2 + seed % 6, program.agreements_while_ranks_die, seed, launcher=RECOVERY)
+
+
+def test_survivors_use_the_window(mpirun):
+    mpirun(4, program.survivors_use_the_window, launcher=RECOVERY)
+
+
+def test_revoked_early(ranks, n):
+    ranks(n, program.revoked_early)
+
+
+def test_calls_that_do_not_match(ranks, n):
+    if n > 1:
+        ranks(n, program.calls_that_do_not_match)
+
+
+def test_partitioned_when_revoked(ranks, n):
+    ranks(n, program.partitioned_when_revoked)
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_meeting_when_revoked(mpirun, n):
+    mpirun(n, program.meeting_when_revoked)
+
+
+def test_agreements_when_freed(ranks, n):
+    ranks(n, program.agreements_when_freed)
+
+
+@pytest.mark.parametrize("n", [2, 4, 5])
+@pytest.mark.parametrize("seed", range(2))
+def test_agreements_when_freed_and_ranks_die(mpirun, n, seed):
+    mpirun(n, program.agreements_when_freed_and_ranks_die, seed, launcher=RECOVERY)
+
+
+@pytest.mark.one_node("the jobs are on one host")
+@pytest.mark.shm("the jobs are on one host")
+@pytest.mark.parametrize("who", ["parent", "child", "both"])
+def test_spawned_go_on(mpirun, who):
+    result = mpirun(3, program.spawned_go_on, who, launcher=RECOVERY)
+    assert result.stdout.splitlines() == ["went on"] * (4 if who == "both" else 5), str(result)
+
+
+def test_ranks_on_several_nodes_go_on(mpirun):
+    result = mpirun(4, program.others_go_on, "Allreduce", launcher=RECOVERY, env={"GORMAPY_JOB_NODES": "2"})
+    assert result.stdout.splitlines() == ["went on"] * 3, str(result)
+
+
+@pytest.mark.parametrize(
+    "how, status, said",
+    [
+        ("abort", 5, "called Abort(5); stopping"),
+        ("exit", 3, "ended with exit status 3; the other 2 ranks go on"),
+        ("kill", 0, "was killed by signal 9 (SIGKILL); the other 2 ranks go on"),
+    ],
+)
+def test_status_of_the_job(mpirun, how, status, said):
+    result = mpirun(3, program.failures_beyond_recovery, how, launcher=RECOVERY, expect=status)
+    assert said in result.stderr, str(result)
+
+
+def test_status_of_a_job_of_which_nothing_is_left(mpirun):
+    result = mpirun(1, program.kill, launcher=RECOVERY, expect=137)
+    assert "rank 0" in result.stderr, str(result)
+
+
+@pytest.mark.parametrize("options", [["--with-ft", "ulfm"], ["-disable-auto-cleanup"]])
+def test_names_of_other_launchers(mpirun, options):
+    mpirun(3, program.failures_beyond_recovery, "kill", launcher=options)
