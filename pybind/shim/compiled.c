@@ -1,4 +1,4 @@
-/* Calls for code that a compiler makes while Python runs (gormapy/numba.py). They take and return plain C values, and
+/* Calls for code that a compiler makes while Python runs (gormapy/numba/functions.py). They take and return plain C values, and
    their addresses go to Python by compiled_addresses.
 
    Unlike everything else here they are called with the GIL or without, and by threads that Python does not know of. A
