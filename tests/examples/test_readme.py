@@ -94,9 +94,13 @@ def test_every_kind_of_block_is_run():
 
 @pytest.mark.parametrize("block", WITH_MPI, ids=str)
 def test_program(mpirun, block, n):
+    timeout = 30
     if "import numba" in block.code:
         pytest.importorskip("numba")
-    mpirun(n, block.code)
+        timeout = 150  # each rank compiles
+        if n == 7:
+            pytest.skip("seven ranks on two cores compile for half a minute")
+    mpirun(n, block.code, timeout=timeout)
 
 
 @pytest.mark.parametrize("block", [block for block in PROGRAMS if block not in WITH_MPI + POOLED], ids=str)
