@@ -19,7 +19,6 @@ type Args struct {
 	Send, Recv  p2p.Buf
 	SendInPlace bool
 	RecvInPlace bool // root of a scatter
-	Heads       bool // each part is the head of an object, see objects.go
 }
 
 // BoardOp is a blocking collective through the board; see Board for the protocol.
@@ -222,8 +221,7 @@ func (s *BoardOp) write() {
 	if n == 0 {
 		return
 	}
-	to := s.c.board.place(s.c.Rank, s.seq, n)
-	dst := unsafe.Slice((*byte)(to), n)
+	dst := unsafe.Slice((*byte)(s.c.board.place(s.c.Rank, s.seq, n)), n)
 	if s.Op != 0 {
 		s.Send.Type.PackElements(dst, s.Send.Addr, s.Send.Count)
 		return
@@ -243,12 +241,6 @@ func (s *BoardOp) write() {
 			src = s.Recv
 		}
 		src.Count *= s.c.Size
-	}
-	if s.Heads {
-		for at := 0; at < n; at += s.Bytes {
-			copyHead(unsafe.Add(to, at), unsafe.Add(src.Addr, at), s.Bytes)
-		}
-		return
 	}
 	pack(dst, src)
 }
@@ -305,11 +297,7 @@ func (s *BoardOp) take(dst p2p.Buf, r, i int) {
 		return
 	}
 	src := unsafe.Add(s.c.board.place(r, s.seq, s.c.need(&s.Args)), i*s.Bytes)
-	switch {
-	case s.Heads:
-		copyHead(dst.Addr, src, s.Bytes)
-		return
-	case dst.Type.Dense():
+	if dst.Type.Dense() {
 		fabric.Copy(dst.Addr, src, s.Bytes)
 		return
 	}

@@ -30,18 +30,14 @@ const (
 	KindAllgatherv
 	KindAlltoallv
 	KindIbarrier
-	KindGatherObjects   // the second step of a gather of objects, see objects.go
-	KindScatterObjects  // likewise
-	KindAlltoallObjects // likewise
-	KindComm            // a call that makes or frees a communicator or a window
-	KindGiveUp          // not a collective: this rank can't take part in the one with this number
-	KindEnded           // not a collective: this rank has ended
+	KindComm   // a call that makes or frees a communicator or a window
+	KindGiveUp // not a collective: this rank can't take part in the one with this number
+	KindEnded  // not a collective: this rank has ended
 	kinds
 )
 
 var kindNames = [kinds]string{"Barrier", "Bcast", "Gather", "Scatter", "Allgather", "Alltoall", "Reduce", "Allreduce",
 	"Reduce_scatter_block", "Scan", "Exscan", "Gatherv", "Scatterv", "Allgatherv", "Alltoallv", "Ibarrier",
-	"the long objects of gather", "the long objects of scatter", "the long objects of alltoall",
 	"a call that makes or frees a communicator or a window", "no collective", "no collective any more"}
 
 func (k Kind) String() string {
@@ -54,7 +50,7 @@ func (k Kind) String() string {
 // Rooted reports whether one rank of the collective is its root.
 func (k Kind) Rooted() bool {
 	switch k {
-	case KindBcast, KindGather, KindScatter, KindReduce, KindGatherv, KindScatterv, KindGatherObjects, KindScatterObjects:
+	case KindBcast, KindGather, KindScatter, KindReduce, KindGatherv, KindScatterv:
 		return true
 	}
 	return false

@@ -43,11 +43,6 @@
 //     collected; shorter: every rank (or the root) folds all operands. Scan from 32
 //     KiB or 5 ranks on: by recursive doubling.
 //
-// # Objects
-//
-// A collective of pickled objects is one with a head for each rank, of which what is in use is
-// copied, and a second step for the pickles that a head has no room for (objects.go).
-//
 // # Several nodes
 //
 // A communicator whose ranks are on several nodes, some of them on the same one, is divided

@@ -114,16 +114,6 @@ func Coll(kind int, comm, saddr, scount, stype, raddr, rcount, rtype, oph int64,
 // CollBlocking runs a collective; like Blocking.
 func CollBlocking(kind int, comm, saddr, scount, stype, raddr, rcount, rtype, oph int64, root int, pending *int64) (code Code) {
 	defer Contain(&code)
-	return collBlocking(kind, comm, saddr, scount, stype, raddr, rcount, rtype, oph, root, false, pending)
-}
-
-// ExchangeHeads runs the first step of a collective of objects, with heads of bytes, which is HeadBytes; like Blocking.
-func ExchangeHeads(kind int, comm, saddr, raddr, bytes, typ int64, root int, pending *int64) (code Code) {
-	defer Contain(&code)
-	return collBlocking(kind, comm, saddr, bytes, typ, raddr, bytes, typ, 0, root, true, pending)
-}
-
-func collBlocking(kind int, comm, saddr, scount, stype, raddr, rcount, rtype, oph int64, root int, heads bool, pending *int64) (code Code) {
 	c, e := getUsableComm(comm)
 	if e != nil {
 		return CodeOf(e)
@@ -139,7 +129,6 @@ func collBlocking(kind int, comm, saddr, scount, stype, raddr, rcount, rtype, op
 	if e := c.args(&a, kind, saddr, scount, stype, raddr, rcount, rtype, oph, root); e != nil {
 		return CodeOf(e)
 	}
-	a.Heads = heads
 	s := c.coll.BoardOp(&a)
 	if s == nil {
 		if d := c.coll.SingleCopyOp(&a); d != nil {
@@ -308,26 +297,6 @@ func Collv(kind int, comm int64, s, r *Side, root int, nonblocking bool) (req in
 	return inBackground(collective{start()}), 0
 }
 
-// HeadBytes returns the size of the heads of a collective of objects, see coll.Comm.HeadBytes.
-func HeadBytes(kind int, comm int64) (n int, code Code) {
-	defer Contain(&code)
-	c, e := getUsableComm(comm)
-	if e != nil {
-		return 0, CodeOf(e)
-	}
-	return c.coll.HeadBytes(coll.Kind(kind)), 0
-}
-
-// SkipObjects numbers the second step of a collective of objects, see coll.Comm.SkipObjects.
-func SkipObjects(kind int, comm int64, root int) (code Code) {
-	defer Contain(&code)
-	c, e := getUsableComm(comm)
-	if e == nil {
-		c.coll.SkipObjects(coll.Call{Kind: coll.Kind(kind), Root: root, Bytes: -1})
-	}
-	return CodeOf(e)
-}
-
 // collv checks the arguments of Collv, and returns what starts the collective.
 func collv(kind int, comm int64, s, r *Side, root int, nonblocking bool) (starts, *errs.Error) {
 	c, e := getUsableComm(comm)
@@ -380,27 +349,6 @@ func collv(kind int, comm int64, s, r *Side, root int, nonblocking bool) (starts
 			one, e = r.one()
 		}
 		start = func() *coll.Op { return c.coll.Scatter(all, single, root) }
-	case coll.KindGatherObjects:
-		if isRoot {
-			if all, e = r.vec(c.size); e != nil {
-				return nil, e
-			}
-		}
-		one, e = s.one()
-		start = func() *coll.Op { return c.coll.GatherObjects(one, all, root) }
-	case coll.KindScatterObjects:
-		if isRoot {
-			if all, e = s.vec(c.size); e != nil {
-				return nil, e
-			}
-		}
-		one, e = r.one()
-		start = func() *coll.Op { return c.coll.ScatterObjects(all, one, root) }
-	case coll.KindAlltoallObjects:
-		if all, e = r.vec(c.size); e == nil {
-			out, e = s.vec(c.size)
-		}
-		start = func() *coll.Op { return c.coll.AlltoallObjects(out, all) }
 	case coll.KindAlltoallv:
 		if all, e = r.vec(c.size); e == nil && !inPlace {
 			out, e = s.vec(c.size)

@@ -251,9 +251,6 @@ var (
 	_ = same[C.GM_ALLGATHERV-coll.KindAllgatherv]
 	_ = same[C.GM_ALLTOALLV-coll.KindAlltoallv]
 	_ = same[C.GM_IBARRIER-coll.KindIbarrier]
-	_ = same[C.GM_GATHER_OBJECTS-coll.KindGatherObjects]
-	_ = same[C.GM_SCATTER_OBJECTS-coll.KindScatterObjects]
-	_ = same[C.GM_ALLTOALL_OBJECTS-coll.KindAlltoallObjects]
 )
 
 // Records.

@@ -185,23 +185,6 @@ func gm_coll_blocking(kind i32, comm, saddr, scount, stype, raddr, rcount, rtype
 	return i32(mpi.CollBlocking(int(kind), int64(comm), int64(saddr), int64(scount), int64(stype), int64(raddr), int64(rcount), int64(rtype), int64(oph), int(root), long(pending)))
 }
 
-//export gm_exchange_heads
-func gm_exchange_heads(kind i32, comm, saddr, raddr, bytes, typ, root i64, pending *C.int64_t) i32 {
-	return i32(mpi.ExchangeHeads(int(kind), int64(comm), int64(saddr), int64(raddr), int64(bytes), int64(typ), int(root), long(pending)))
-}
-
-//export gm_head_bytes
-func gm_head_bytes(kind i32, comm i64, bytes *C.int64_t) i32 {
-	n, code := mpi.HeadBytes(int(kind), int64(comm))
-	*bytes = C.int64_t(n)
-	return i32(code)
-}
-
-//export gm_skip_objects
-func gm_skip_objects(kind i32, comm, root i64) i32 {
-	return i32(mpi.SkipObjects(int(kind), int64(comm), int(root)))
-}
-
 //export gm_collv
 func gm_collv(kind i32, comm i64, s, r *C.gm_side, root i64, nonblocking i32, req *C.int64_t) i32 {
 	h, code := mpi.Collv(int(kind), int64(comm), side(s), side(r), int(root), nonblocking != 0)

@@ -31,16 +31,14 @@ EVERYDAY = (
     "test_util_pool",
     "test_util_sync",
 )
-LONG = ("test_msgspec", "test_io")
+LONG = ("test_msgspec", "test_io", "test_util_dtlib")
 # These take ten seconds and more: make test has the same modules on fewer ranks, or the like of them.
 EXHAUSTIVE = {
     ("test_msgspec", 2),
     ("test_io", 2),
     ("test_p2p_buf", 4),
     ("test_cco_buf", 4),
-    ("test_util_dtlib", 1),
     ("test_util_dtlib", 2),
-    ("test_util_dtlib", 4),
     ("test_rma", 2),
     ("test_rma", 3),
     ("test_rma_nb", 3),
@@ -156,7 +154,7 @@ def sizes(modules, often, also=()):
 
 @pytest.mark.parametrize(("module", "size"), list(sizes(EVERYDAY, (1, 2, 4))))
 def test_everyday(mpirun, tmp_path, mpi4py_source, module, size):
-    run(mpirun, tmp_path, mpi4py_source, module, size, 120)
+    run(mpirun, tmp_path, mpi4py_source, module, size, 250)
 
 
 @pytest.mark.parametrize(("module", "size"), list(sizes(WINDOWS, (1, 2, 3), also=(4, 5))))

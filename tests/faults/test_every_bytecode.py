@@ -21,6 +21,6 @@ TRIALS = [(call, size) for call in program.keys_of("CALLS") for size in SIZES]
 @pytest.mark.parametrize(("call", "size"), TRIALS if WHOLE else TRIALS[::2][::2] + TRIALS[1::2][1::2])
 def test_interrupted_everywhere(mpirun, call, size):
     most = 10_000 if WHOLE else 12
-    result = mpirun(2, program.interrupted_everywhere, call, SIZES[size], most, timeout=900 if WHOLE else 60)
+    result = mpirun(2, program.interrupted_everywhere, call, SIZES[size], most, timeout=900 if WHOLE else 150)
     print(result.stdout.strip())
     assert "tried" in result.stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,9 +12,9 @@ from gormapy._rc import rc
 from .commlock import _comm_lock
 from .constants import ANY_SOURCE, ANY_TAG, PROC_NULL, ROOT
 from .exception import Exception
-from .message import Message
+from .message import Message, receive_object
 from .msgbuffer import acquire, byte
-from .op import SUM, Op
+from .op import SUM
 from .request import Request, finish
 from .serialize import pickle
 from .status import Status
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
 
     from gormapy.typing import Buffer
 
+    from .op import Op
+
 _NO_OPERATION = 0  # in place of the operation of a reduction
-_OCTET = byte()._h
-fast.set_byte(_OCTET)
 
 
 def _memory(nbytes):
@@ -33,11 +34,6 @@ def _memory(nbytes):
     memory = bytearray(nbytes)
     address, _, _, _, _, holder = acquire(memory, False)
     return memory, address, holder
-
-
-def _pickled(obj, dest):
-    """Return what is sent of an object: nothing to PROC_NULL."""
-    return b"" if dest == PROC_NULL else pickle.dumps(obj)
 
 
 class ObjectMessages:
@@ -52,19 +48,19 @@ class ObjectMessages:
             holder = None
         else:
             address, nbytes, _, _, _, holder = acquire(pickle.dumps(obj), True)
-        return fast.p2p(kind, self._h, address, nbytes, _OCTET, dest, tag, holder)
+        return fast.p2p(kind, self._h, address, nbytes, byte()._h, dest, tag, holder)
 
     def send(self, obj: Any, dest: int, tag: int = 0) -> None:
         """Send in standard mode."""
-        fast.send_object(fast.SEND, self._h, _pickled(obj, dest), dest, tag)
+        finish(self._send_object(fast.SEND, obj, dest, tag))
 
     def bsend(self, obj: Any, dest: int, tag: int = 0) -> None:
         """Send in buffered mode."""
-        fast.send_object(fast.BSEND, self._h, _pickled(obj, dest), dest, tag)
+        finish(self._send_object(fast.BSEND, obj, dest, tag))
 
     def ssend(self, obj: Any, dest: int, tag: int = 0) -> None:
         """Send in synchronous mode."""
-        fast.send_object(fast.SSEND, self._h, _pickled(obj, dest), dest, tag)
+        finish(self._send_object(fast.SSEND, obj, dest, tag))
 
     def isend(self, obj: Any, dest: int, tag: int = 0) -> Request:
         """Nonblocking send."""
@@ -84,8 +80,9 @@ class ObjectMessages:
         """Receive."""
         if source == PROC_NULL or buf is not None:
             return self.irecv(buf, source, tag).wait(status)
-        data = fast.recv_object(self._h, source, tag, status)
-        return pickle.loads(data) if data else None
+        status = Status() if status is None else status
+        handle = fast.mprobe(self._h, source, tag, status)
+        return receive_object(handle, status._nbytes)
 
     def irecv(self, buf: Buffer | None = None, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Request:
         """Nonblocking receive."""
@@ -101,7 +98,7 @@ class ObjectMessages:
         else:
             memory = buf
         address, nbytes, _, _, _, holder = acquire(memory, False)
-        request = Request._started(fast.p2p(fast.RECV, self._h, address, nbytes, _OCTET, source, tag, holder))
+        request = Request._started(fast.p2p(fast.RECV, self._h, address, nbytes, byte()._h, source, tag, holder))
         request._arriving = memory
         return request
 
@@ -116,9 +113,9 @@ class ObjectMessages:
         status: Status | None = None,
     ) -> Any:
         """Send and receive."""
-        sending = self._send_object(fast.SEND, sendobj, dest, sendtag)
+        sending = self.isend(sendobj, dest, sendtag)
         received = self.recv(recvbuf, source, recvtag, status)
-        finish(sending)
+        sending.Wait()
         return received
 
     def probe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> Literal[True]:
@@ -151,6 +148,54 @@ def _lazy_memory(nbytes):
     return mmap(-1, nbytes, MAP_PRIVATE | MAP_ANONYMOUS)
 
 
+def _coll(kind, comm, send, recv, root, *memory):
+    """Run a collective operation on bytes; send and recv are (address, count, type handle)."""
+    fast.coll_blocking(kind, comm._h, *send, *recv, _NO_OPERATION, root, memory)
+
+
+def _collv(kind, comm, send, recv, root, *memory):
+    """Run a collective operation with counts on bytes; send and recv are (address, counts, displs, type handle)."""
+    finish(fast.collv_blocking(kind, comm._h, *send, *recv, root, memory))
+
+
+# An operation of two steps takes two numbers of the communicator's collectives at every rank. One whose first step
+# fails takes the second step, too, with what it has: the others may be in it, and the next call has to have the same
+# number at all ranks. An argument that is wrong by itself, as a root that does not exist, fails in both steps alike and
+# takes no number.
+
+
+def _tried(step, *args):
+    """Take a step; return the error that it ended with, or None."""
+    try:
+        step(*args)
+    except Exception as failure:
+        return failure
+    return None
+
+
+def _settle(*failures):
+    """Raise the first error of the steps of an operation, if there is one."""
+    for failure in failures:
+        if failure is not None:
+            raise failure
+
+
+def _known(sizes, failed):
+    """Return the sizes that the first step has told; zeros if it failed, since nobody can tell what it left there."""
+    return [0] * len(sizes) if failed else sizes.tolist()
+
+
+# The first message of an operation says how long the object is, and has room for a short one: then it
+# is the only message.
+_HEAD = 512
+
+
+def _fill_head(head, data):
+    head[:8] = len(data).to_bytes(8, "little")
+    if len(data) <= _HEAD - 8:
+        head[8 : 8 + len(data)] = data
+
+
 def _displs(counts):
     displs, end = [], 0
     for count in counts:
@@ -159,70 +204,9 @@ def _displs(counts):
     return displs, end
 
 
-# Collectives of objects take two steps. The first one tells the sizes of the pickles, and brings the short ones. The
-# second one moves those that are long: it is only taken by ranks that send or receive one, or by all if all know the
-# sizes; the core numbers it at the others (gocore/coll/objects.go). In intercommunicators every rank takes it: the
-# other members of the root's group do not learn the sizes.
-#
-# A rank whose first step fails takes the second step with what it has: the others may be in it, and the next call has
-# to have the same number at all ranks. An argument that is wrong by itself, as a root that does not exist, fails in
-# both steps alike and takes no number.
-
-_SECOND = {
-    fast.GATHER: ("gather", fast.GATHER_OBJECTS, fast.GATHERV),
-    fast.SCATTER: ("scatter", fast.SCATTER_OBJECTS, fast.SCATTERV),
-    fast.ALLGATHER: ("allgather", fast.ALLGATHERV, fast.ALLGATHERV),
-    fast.ALLTOALL: ("alltoall", fast.ALLTOALL_OBJECTS, fast.ALLTOALLV),
-}
-
-
-def _collect(comm, kind, sending, parts, root=0):
-    """Take the steps of a collective; return the pickles that this rank receives, in a list of parts.
-
-    sending: the pickle that this rank sends, a list of one for each rank, or None.
-    """
-    name, inside, across = _SECOND[kind]
-    with _comm_lock(comm, name):
-        failed = None
-        try:
-            received, more = fast.exchange(kind, comm._h, sending, parts, root, comm._two_groups)
-        except Exception as failure:
-            if kind == fast.ALLGATHER and not comm._two_groups:
-                raise  # the others know nothing of long objects, either
-            received, more, failed = [b""] * parts, True, failure
-        if more:
-            short = fast.short_object(kind, comm._h)
-            _move(comm, across if comm._two_groups else inside, short, sending, received, root, failed)
-    return received
-
-
-def _move(comm, kind, short, sending, received, root, failed=None):
-    """Take the second step, for pickles that are longer than short; put them in the place of their sizes."""
-    sends_each = isinstance(sending, list)
-    pickles = sending if sends_each else [] if sending is None else [sending]
-    sizes = [len(data) if len(data) > short else 0 for data in pickles]
-    long = [data for data, size in zip(pickles, sizes) if size]
-    data = long[0] if len(long) == 1 else b"".join(long)
-    address, _, _, _, _, holder = acquire(data, True)
-    counts = [part if isinstance(part, int) else 0 for part in received]
-    displs, total = _displs(counts)
-    memory, where, hold_memory = _memory(total)
-    send = (address, sizes or None, _displs(sizes)[0] if sends_each else None, _OCTET)
-    recv = (where, counts or None, displs if len(counts) > 1 else None, _OCTET)
-    try:
-        finish(fast.collv_blocking(kind, comm._h, *send, *recv, root, (holder, hold_memory)))
-    except Exception as failure:
-        raise failed or failure from None
-    if failed:
-        raise failed
+def _loads(memory, counts, displs):
     view = memoryview(memory)
-    received[:] = [
-        view[displ : displ + count] if count else part for part, count, displ in zip(received, counts, displs)
-    ]
-
-
-def _loads(pickles):
-    return [pickle.loads(data) for data in pickles]
+    return [pickle.loads(view[d : d + n]) for n, d in zip(counts, displs)]
 
 
 class ObjectCollectives:
@@ -236,36 +220,109 @@ class ObjectCollectives:
 
     def bcast(self, obj: Any, root: int = 0) -> Any:
         """Broadcast."""
-        data = pickle.dumps(obj) if self._is_root(root) else None
+        if self._two_groups:
+            return _bcast_across(self, obj, root)
+        octet = byte()._h
+        head, where, hold_head = _memory(_HEAD)
+        data = None
+        if self.rank == root:
+            data = pickle.dumps(obj)
+            _fill_head(head, data)
+        nothing = (0, 0, octet)
         with _comm_lock(self, "bcast"):
-            data = _broadcast(self, data, root)
-        if self._two_groups and root in (ROOT, PROC_NULL):
-            return None
-        return pickle.loads(data)
+            _coll(fast.BCAST, self, nothing, (where, _HEAD, octet), root, hold_head)
+            size = int.from_bytes(head[:8], "little")
+            short = size <= _HEAD - 8
+            if not short:
+                if data is None:
+                    data, address, holder = _memory(size)
+                else:
+                    address, _, _, _, _, holder = acquire(data, True)
+                _coll(fast.BCAST, self, nothing, (address, size, octet), root, holder)
+        return pickle.loads(memoryview(head)[8 : 8 + size] if short else data)
 
     def gather(self, sendobj: Any, root: int = 0) -> list[Any] | None:
         """Gather."""
         if self._two_groups and root in (ROOT, PROC_NULL):
             sendobj = None
+        octet = byte()._h
+        address, nbytes, _, _, _, holder = acquire(pickle.dumps(sendobj), True)
+        mine, sizes = array("q", [nbytes]), array("q")
         receiving = self._is_root(root)
-        received = _collect(self, fast.GATHER, pickle.dumps(sendobj), self._peers if receiving else 0, root)
-        return _loads(received) if receiving else None
+        if receiving:
+            sizes = array("q", bytes(8 * self._peers))
+        send, recv = (mine.buffer_info()[0], 8, octet), (sizes.buffer_info()[0], 8, octet)
+        with _comm_lock(self, "gather"):
+            failed = _tried(_coll, fast.GATHER, self, send, recv, root, mine, sizes)
+            send = (address, [nbytes], None, octet)
+            if not receiving:
+                _settle(failed, _tried(_collv, fast.GATHERV, self, send, (0, None, None, octet), root, holder))
+                return None
+            counts = _known(sizes, failed)
+            displs, total = _displs(counts)
+            memory, where, hold_memory = _memory(total)
+            recv = (where, counts, displs, octet)
+            _settle(failed, _tried(_collv, fast.GATHERV, self, send, recv, root, holder, hold_memory))
+        return _loads(memory, counts, displs)
 
     def scatter(self, sendobj: Any, root: int = 0) -> Any:
         """Scatter."""
-        sending = _dumps_each(sendobj, self._peers) if self._is_root(root) else None
-        (data,) = _collect(self, fast.SCATTER, sending, 1, root)
+        octet = byte()._h
+        mine, sizes, holder = array("q", [0]), array("q"), None
+        parts = (0, None, None, octet)
+        if self._is_root(root):
+            data, sizes, displs = _dumps_each(sendobj, self._peers)
+            address, _, _, _, _, holder = acquire(data, True)
+            parts = (address, sizes.tolist(), displs, octet)
+        send, recv = (sizes.buffer_info()[0], 8, octet), (mine.buffer_info()[0], 8, octet)
+        with _comm_lock(self, "scatter"):
+            failed = _tried(_coll, fast.SCATTER, self, send, recv, root, mine, sizes)
+            (size,) = _known(mine, failed)
+            memory, where, hold_memory = _memory(size)
+            recv = (where, [size], None, octet)
+            _settle(failed, _tried(_collv, fast.SCATTERV, self, parts, recv, root, holder, hold_memory))
         if self._two_groups and root in (ROOT, PROC_NULL):
             return None
-        return pickle.loads(data)
+        return pickle.loads(memory)
 
     def allgather(self, sendobj: Any) -> list[Any]:
         """Gather to all."""
-        return _loads(_collect(self, fast.ALLGATHER, pickle.dumps(sendobj), self._peers))
+        if self._two_groups:
+            return _allgather_across(self, sendobj)
+        octet = byte()._h
+        data = pickle.dumps(sendobj)
+        mine, mine_at, hold_mine = _memory(_HEAD)
+        _fill_head(mine, data)
+        heads, heads_at, hold_heads = _memory(_HEAD * self.size)
+        with _comm_lock(self, "allgather"):
+            _coll(fast.ALLGATHER, self, (mine_at, _HEAD, octet), (heads_at, _HEAD, octet), 0, hold_mine, hold_heads)
+            starts = range(0, len(heads), _HEAD)
+            counts = [int.from_bytes(heads[at : at + 8], "little") for at in starts]
+            if max(counts) <= _HEAD - 8:
+                memory, displs = heads, [at + 8 for at in starts]
+            else:
+                displs, total = _displs(counts)
+                address, nbytes, _, _, _, holder = acquire(data, True)
+                memory, where, hold_memory = _memory(total)
+                send, recv = (address, [nbytes], None, octet), (where, counts, displs, octet)
+                _collv(fast.ALLGATHERV, self, send, recv, 0, holder, hold_memory)
+        return _loads(memory, counts, displs)
 
     def alltoall(self, sendobj: Any) -> list[Any]:
         """All to all scatter/gather."""
-        return _loads(_collect(self, fast.ALLTOALL, _dumps_each(sendobj, self._peers), self._peers))
+        octet = byte()._h
+        data, sizes, displs = _dumps_each(sendobj, self._peers)
+        address, _, _, _, _, holder = acquire(data, True)
+        arriving = array("q", bytes(8 * self._peers))
+        send, recv = (sizes.buffer_info()[0], 8, octet), (arriving.buffer_info()[0], 8, octet)
+        with _comm_lock(self, "alltoall"):
+            failed = _tried(_coll, fast.ALLTOALL, self, send, recv, 0, sizes, arriving)
+            counts = _known(arriving, failed)
+            r_displs, total = _displs(counts)
+            memory, where, hold_memory = _memory(total)
+            send, recv = (address, sizes.tolist(), displs, octet), (where, counts, r_displs, octet)
+            _settle(failed, _tried(_collv, fast.ALLTOALLV, self, send, recv, 0, holder, hold_memory))
+        return _loads(memory, counts, r_displs)
 
     def reduce(self, sendobj: Any, op: Op | Callable[[Any, Any], Any] = SUM, root: int = 0) -> Any:
         """Reduce to one process."""
@@ -276,57 +333,9 @@ class ObjectCollectives:
         """Reduce to all processes."""
         if self._two_groups:
             return _folded(self.allgather(sendobj), op)
-        data = pickle.dumps(sendobj)
-        with _comm_lock(self, "allreduce"):
-            received, more = fast.exchange(fast.ALLGATHER, self._h, data, self.size, 0, False)
-            if not more:
-                objects = _loads(received)
-                if _same_everywhere(objects, op):
-                    return _folded(objects, op)
-            else:
-                if self.rank != 0:
-                    received = []
-                short = fast.short_object(fast.ALLGATHER, self._h)
-                _move(self, fast.GATHER_OBJECTS, short, data, received, 0)
-                objects = _loads(received)
-            # one process folds, so that all get the same object whatever the operation does
-            result = pickle.dumps(_folded(objects, op)) if self.rank == 0 else None
-            return pickle.loads(_broadcast(self, result, 0))
-
-
-def _broadcast(comm, data, root):
-    """Take the steps of a broadcast, data is the root's pickle; return the pickle."""
-    failed = None
-    try:
-        (received,), more = fast.exchange(fast.BCAST, comm._h, data, 1, root, comm._two_groups)
-    except Exception as failure:
-        if not comm._two_groups:
-            raise
-        received, more, failed = 0, True, failure
-    if not more:
-        return received
-    size = received if isinstance(received, int) else 0
-    if data is None:
-        memory, address, holder = _memory(size)
-    else:
-        memory = data
-        address, _, _, _, _, holder = acquire(data, True)
-    try:
-        fast.coll_blocking(fast.BCAST, comm._h, 0, 0, _OCTET, address, size, _OCTET, _NO_OPERATION, root, holder)
-    except Exception as failure:
-        raise failed or failure from None
-    if failed:
-        raise failed
-    return memory if size else received
-
-
-# Values that every rank computes alike from the same objects
-_PLAIN = {bool, int, float, complex, str, bytes, type(None)}
-
-
-def _same_everywhere(objects, op):
-    """Report whether every rank gets the same result if each folds the objects."""
-    return (op is None or (isinstance(op, Op) and op.is_predefined)) and _PLAIN.issuperset(map(type, objects))
+        # one process folds, so that all get the same object whatever the operation does
+        with _comm_lock(self, "allreduce"):  # the locks of the two calls leave room for another thread between them
+            return self.bcast(self.reduce(sendobj, op, 0), 0)
 
 
 class ObjectScans:
@@ -344,8 +353,54 @@ class ObjectScans:
         return _folded(before, op) if before else None
 
 
+# Collectives of intercommunicators are two operations of the core, whatever the sizes: the other members of the root's
+# group, and the other group, which do not learn the sizes, take part in as many.
+
+
+def _bcast_across(comm, obj, root):
+    """Broadcast from a root to the other group."""
+    octet, nothing = byte()._h, (0, 0, byte()._h)
+    head, where, hold_head = _memory(_HEAD)
+    data = b""
+    if root == ROOT:
+        data = pickle.dumps(obj)
+        _fill_head(head, data)
+    with _comm_lock(comm, "bcast"):
+        failed = _tried(_coll, fast.BCAST, comm, nothing, (where, _HEAD, octet), root, hold_head)
+        size = 0 if failed and root != ROOT else int.from_bytes(head[:8], "little")
+        if size <= _HEAD - 8:
+            size, data, short = 0, b"", memoryview(head)[8 : 8 + size]
+        else:
+            short = None
+        if root == ROOT:
+            address, _, _, _, _, holder = acquire(data, True)
+        else:
+            data, address, holder = _memory(size)
+        _settle(failed, _tried(_coll, fast.BCAST, comm, nothing, (address, size, octet), root, holder))
+    if root in (ROOT, PROC_NULL):
+        return None
+    return pickle.loads(data if short is None else short)
+
+
+def _allgather_across(comm, sendobj):
+    """Gather the objects of the other group."""
+    octet = byte()._h
+    data = pickle.dumps(sendobj)
+    address, nbytes, _, _, _, holder = acquire(data, True)
+    mine, sizes = array("q", [nbytes]), array("q", bytes(8 * comm._peers))
+    send, recv = (mine.buffer_info()[0], 8, octet), (sizes.buffer_info()[0], 8, octet)
+    with _comm_lock(comm, "allgather"):
+        failed = _tried(_coll, fast.ALLGATHER, comm, send, recv, 0, mine, sizes)
+        counts = _known(sizes, failed)
+        displs, total = _displs(counts)
+        memory, where, hold_memory = _memory(total)
+        send, recv = (address, [nbytes], None, octet), (where, counts, displs, octet)
+        _settle(failed, _tried(_collv, fast.ALLGATHERV, comm, send, recv, 0, holder, hold_memory))
+    return _loads(memory, counts, displs)
+
+
 def _dumps_each(objects, size):
-    """Return a list with the pickle of an object for each rank."""
+    """Pickle an object for each rank; return bytes, sizes and displacements."""
     try:
         items = [None] * size if objects is None else list(objects)
     except TypeError:
@@ -353,7 +408,9 @@ def _dumps_each(objects, size):
         raise TypeError(f"expecting a sequence of {size} items, one for each rank, got {got}") from None
     if len(items) != size:
         raise ValueError(f"expecting {size} items, one for each rank, got {len(items)}")
-    return [pickle.dumps(item) for item in items]
+    pickles = [pickle.dumps(item) for item in items]
+    sizes = array("q", map(len, pickles))
+    return b"".join(pickles), sizes, _displs(sizes)[0]
 
 
 def _folded(objects, op):
