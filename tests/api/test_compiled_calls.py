@@ -35,13 +35,12 @@ def test_messages_and_collectives(ranks, n, way):
     ranks(n, program.each_dtype, way, "f8", timeout=240)
 
 
-@pytest.mark.parametrize(("way", "n"), [*ALL, pytest.param("njit", 4, marks=RARE)])
+@pytest.mark.parametrize(("way", "n"), [*ALL, ("python", 4)])
 def test_requests(ranks, n, way):
     ranks(n, program.requests, way, timeout=240)
 
 
-@pytest.mark.parametrize("n", (2, pytest.param(4, marks=RARE)))
-@pytest.mark.parametrize("way", ("python", "njit"))
+@pytest.mark.parametrize(("way", "n"), [("python", 2), ("njit", 2), ("python", 4)])
 @pytest.mark.parametrize("part", ("reductions", "temporaries", "the_process"))
 def test_calls(ranks, n, way, part):
     ranks(n, getattr(program, part), way, timeout=240)
