@@ -4,6 +4,7 @@ import os
 import time
 
 import pytest
+from support import leftovers
 from support.programs import beside
 
 program = beside(__file__)
@@ -95,7 +96,7 @@ def test_a_parent_ends(mpirun, how, launched):
     else:
         result = mpirun.alone(program.parent_ends, how, expect=status)
     for pid in result.lines[0].split():
-        assert not os.path.exists(f"/proc/{pid}")
+        assert not leftovers.runs(pid)
 
 
 def test_ctrl_c_in_accept(mpirun):
@@ -144,7 +145,7 @@ def test_a_client_that_gave_up(mpirun):
 def test_a_root_that_has_forked_is_killed(mpirun):
     begun = time.monotonic()
     result = mpirun.alone(program.forks_and_dies, expect=-9, clean=False)
-    while any(os.path.exists(f"/proc/{pid}") for pid in result.lines[0].split()):
+    while any(leftovers.runs(pid) for pid in result.lines[0].split()):
         assert time.monotonic() - begun < 20
         time.sleep(0.05)
 

@@ -1,9 +1,9 @@
 """Executors that spawn their workers, in programs without a launcher and in ranks."""
 
-import os
 from pathlib import Path
 
 import pytest
+from support import leftovers
 from support.mpirun import ANY
 from support.programs import Programs
 
@@ -57,7 +57,7 @@ def test_the_program_fails(mpirun, how):
     result = alone(mpirun, own.program_fails, how, expect=ANY)
     assert result.status == {"killed": -9, "raises": 1}[how]
     for pid in result.lines[0].split():
-        assert not os.path.exists(f"/proc/{pid}")
+        assert not leftovers.runs(pid)
 
 
 def test_options_of_python(mpirun):

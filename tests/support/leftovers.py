@@ -5,11 +5,16 @@ import time
 from pathlib import Path
 
 
-def processes(mark):
-    """List the processes whose environment holds ``mark``, as "pid: command" texts.
+def runs(pid):
+    """Report whether a process exists and has not ended: of a zombie only its parent, or init, is late."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
 
-    A zombie has ended: only its parent, or init, is late.
-    """
+
+def processes(mark):
+    """List the processes whose environment holds ``mark`` and that run, as "pid: command" texts."""
     found = []
     sought = mark.encode()
     for entry in Path("/proc").iterdir():
@@ -18,11 +23,10 @@ def processes(mark):
         try:
             if sought not in (entry / "environ").read_bytes():
                 continue
-            state = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()[0]
             command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
         except OSError:
             continue  # it ended meanwhile, or belongs to somebody else
-        if state not in "ZX":
+        if runs(entry.name):
             found.append(f"{entry.name}: {command.strip()[:200]}")
     return found
 
