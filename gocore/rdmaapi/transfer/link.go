@@ -410,7 +410,10 @@ func (l *link) finish(t *transfer) bool {
 
 // failed breaks the link because a request of t has failed.
 func (l *link) failed(t *transfer, c *backend.Completion) {
-	if l.leaving != nil && c.Status == backend.RetryExcErr { // the lanes were closed after the socket
+	// Of these a device need not know whose fault they are. A flushed request is at fault of none: a receive has failed
+	// before it, for example.
+	vague := c.Status == backend.RetryExcErr || c.Status == backend.WRFlushErr
+	if l.leaving != nil && vague { // the lanes were closed after the socket
 		l.breakUp(*l.leaving, false)
 		return
 	}
@@ -420,7 +423,7 @@ func (l *link) failed(t *transfer, c *backend.Completion) {
 	}
 	f := failure{RDMAOp, fmt.Sprintf("%s at engine %q failed with %v: %s", t.op, l.remote.card.Name, c.Status, text)}
 	// This transfer fails. The others start again, and fail if the peer is gone.
-	l.uncertain = c.Status == backend.RetryExcErr && !t.alone
+	l.uncertain = vague && !t.alone
 	if !l.uncertain && t.withheld == nil && !(t.notifying && t.tries < noticeTries) {
 		t.withheld = &f
 	}

@@ -179,7 +179,9 @@ func TestOneTransferFailsAndOthersSucceed(t *testing.T) {
 
 func TestOneTransferFailsWhereTheDeviceDoesNotReportWhich(t *testing.T) {
 	eachBackend(t, func(t *testing.T, by backend.Backend) {
-		faultOfOne(t, vague{by}, "IBV_WC_RETRY_EXC_ERR")
+		for status, name := range map[backend.Status]string{backend.RetryExcErr: "IBV_WC_RETRY_EXC_ERR", backend.WRFlushErr: "IBV_WC_WR_FLUSH_ERR"} {
+			faultOfOne(t, vague{by, status}, name)
+		}
 	})
 }
 

@@ -7,16 +7,22 @@ import (
 )
 
 // vague is a back end whose completion queues don't report which request broke a
-// queue pair: the first outstanding request completes as if the peer were gone.
-// Providers of libfabric do so if a wrong key ends the connection.
-type vague struct{ backend.Backend }
+// queue pair: the first outstanding request completes as if the peer were gone, or
+// is flushed. Providers of libfabric do so if a wrong key ends the connection.
+type vague struct {
+	backend.Backend
+	status backend.Status
+}
 
 func (v vague) Open(name string) (backend.Context, error) {
 	c, err := v.Backend.Open(name)
-	return vagueContext{c}, err
+	return vagueContext{c, v.status}, err
 }
 
-type vagueContext struct{ backend.Context }
+type vagueContext struct {
+	backend.Context
+	status backend.Status
+}
 
 func (v vagueContext) AllocPD() (backend.PD, error) {
 	pd, err := v.Context.AllocPD()
@@ -25,7 +31,7 @@ func (v vagueContext) AllocPD() (backend.PD, error) {
 
 func (v vagueContext) CreateCQ(depth int) (backend.CQ, error) {
 	cq, err := v.Context.CreateCQ(depth)
-	return &vagueCQ{CQ: cq, next: map[uint64]uint32{}}, err
+	return &vagueCQ{CQ: cq, status: v.status, next: map[uint64]uint32{}}, err
 }
 
 type vaguePD struct{ backend.PD }
@@ -37,8 +43,9 @@ func (v vaguePD) CreateQP(init backend.QPInit) (backend.QP, error) {
 
 type vagueCQ struct {
 	backend.CQ
-	mu   sync.Mutex
-	next map[uint64]uint32 // by lane: the first request that has not completed
+	status backend.Status
+	mu     sync.Mutex
+	next   map[uint64]uint32 // by lane: the first request that has not completed
 }
 
 func (v *vagueCQ) Poll(out []backend.Completion) (int, error) {
@@ -52,7 +59,7 @@ func (v *vagueCQ) Poll(out []backend.Completion) (int, error) {
 		case c.Status == backend.Success:
 			v.next[lane] = uint32(c.Cookie) + 1
 		default:
-			*c = backend.Completion{Cookie: lane<<32 | uint64(v.next[lane]), Status: backend.RetryExcErr}
+			*c = backend.Completion{Cookie: lane<<32 | uint64(v.next[lane]), Status: v.status}
 		}
 	}
 	return n, err
