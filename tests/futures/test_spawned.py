@@ -52,6 +52,10 @@ def test_a_worker_is_killed(mpirun):
     assert "was killed by signal 9" in result.stderr
 
 
+def test_a_manager_that_ends_while_it_is_woken(mpirun):
+    alone(mpirun, own.manager_that_ends_while_it_is_woken)
+
+
 @pytest.mark.parametrize("how", ["killed", "raises"])
 def test_the_program_fails(mpirun, how):
     result = alone(mpirun, own.program_fails, how, expect=ANY)

@@ -7,6 +7,8 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from gormapy import MPI
+
 from . import failure, mainmodule, protocol
 from .pool import Pool, settle
 
@@ -92,9 +94,10 @@ class Manager:
         self._woken = True
         try:
             self.link.wake()
-        except BaseException:
+        except BaseException as error:
             self._woken = False
-            raise
+            if not (self._over and isinstance(error, MPI.Exception)):  # it has ended meanwhile, and freed the link
+                raise
 
     def is_own_thread(self) -> bool:
         """Report whether the caller is the thread."""

@@ -50,6 +50,28 @@ def worker_killed():
         assert executor.submit(square, 5).result() == 25
 
 
+def manager_that_ends_while_it_is_woken():
+    """It finds by itself that nothing is left to do, and frees the communicator that another thread is about to use."""
+    executor = MPIPoolExecutor(1)
+    executor.submit(pid).result(20)
+    future = executor.submit(pid, 0.5)
+    manager = executor._pool._manager
+    while manager._woken:
+        time.sleep(0.01)
+    wake, late = manager.link.wake, []
+
+    def woken_late():
+        manager._thread.join(20)
+        assert not manager._thread.is_alive()
+        late.append(True)
+        wake()
+
+    manager.link.wake = woken_late
+    executor.shutdown()
+    assert future.done() and late
+    executor.shutdown()
+
+
 def program_fails(how):
     executor = MPIPoolExecutor(2)
     print(*{future.result() for future in [executor.submit(pid) for _ in range(4)]}, flush=True)
