@@ -36,7 +36,7 @@ func (c *card) encode() ([]byte, error) {
 }
 
 func decodeCard(b []byte) (*card, error) {
-	if len(b) < 2 || b[0] != cardVersion {
+	if len(b) < 2 || len(b) > fabric.CardBytes || b[0] != cardVersion {
 		return nil, errBadCard
 	}
 	n, b := int(b[1]), b[2:]

@@ -135,6 +135,8 @@ func TestCards(t *testing.T) {
 		_, err := decodeCard(b[:n])
 		assert.ErrorIs(t, err, errBadCard, "%d bytes", n)
 	}
+	_, err = decodeCard(append(b, make([]byte, fabric.CardBytes)...))
+	assert.ErrorIs(t, err, errBadCard)
 	long := card{provider: "efa", name: make([]byte, fabric.CardBytes)}
 	_, err = long.encode()
 	assert.ErrorContains(t, err, "there is room for 457")
