@@ -627,7 +627,7 @@ func RequestOver(h int64) (over bool) {
 	debug.SetPanicOnFault(true)
 	if h != 0 {
 		if r := reqs.get(h); r != nil {
-			if !r.over() {
+			if !r.over(false) {
 				return false
 			}
 			if r.ownership.Load() != owned {
@@ -636,6 +636,16 @@ func RequestOver(h int64) (over bool) {
 		}
 	}
 	return proc == nil || !proc.p2p.Left()
+}
+
+// RequestComplete is RequestOver for a request that the program may still wait for: an operation that can't complete any
+// more is left to that wait, which has its error.
+func RequestComplete(h int64) (over bool) {
+	debug.SetPanicOnFault(true)
+	if r := reqs.get(h); r != nil && r.ownership.Load() == owned {
+		return r.over(true)
+	}
+	return RequestOver(h)
 }
 
 // Progress polls once. It is no error that ranks have failed.
@@ -647,9 +657,9 @@ func Progress() {
 	}
 }
 
-// over reports whether the operation has ended. If finding that out panics, the
-// operation lasts until a collective reset.
-func (r *Request) over() (over bool) {
+// over reports whether the operation has ended. One that can't complete any more is given up, unless the program may
+// still wait for it. If finding out panics, the operation lasts until a collective reset.
+func (r *Request) over(wanted bool) (over bool) {
 	defer func() {
 		if recover() != nil {
 			r.gen = proc.p2p.Generation()
@@ -667,7 +677,7 @@ func (r *Request) over() (over bool) {
 		return r.gen != proc.p2p.Generation() && !r.busy()
 	}
 	if !r.advance() {
-		if r.check() == nil {
+		if wanted || r.check() == nil {
 			return false
 		}
 		r.abandon()

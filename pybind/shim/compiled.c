@@ -1,5 +1,5 @@
-/* Calls for code that a compiler makes while Python runs (gormapy/numba/functions.py). They take and return plain C values, and
-   their addresses go to Python by compiled_addresses.
+/* Calls for code that a compiler makes while Python runs (gormapy/numba/functions.py). They take and return plain C
+   values, and their addresses go to Python by compiled_addresses.
 
    Unlike everything else here they are called with the GIL or without, and by threads that Python does not know of. A
    call that may wait gives the GIL up if it has it. Each returns 0 or the class of an error, and GM_STILL_USED with it
@@ -116,7 +116,7 @@ static int refused(void) {
 static int ended(int code, int64_t pending) {
   if (code == 0) return 0;
   int class = code == RAISED ? GM_ERR_PENDING : failed(code);
-  return gm_request_over(pending) ? class : class | GM_STILL_USED;
+  return gm_request_complete(pending) ? class : class | GM_STILL_USED;
 }
 
 /* Waits for what was interrupted. */
@@ -226,10 +226,11 @@ static struct unfinished {
 static pthread_mutex_t unfinished_mutex = PTHREAD_MUTEX_INITIALIZER;
 static volatile int some_failed;
 
-/* Reports whether the array is kept: not, if the request is over. */
+/* Reports whether the array is kept: not, if the request is over. The program may have copied its handle, and wait for
+   it. */
 static int compiled_keep(int64_t python, int64_t request, int64_t array) {
   struct unfinished *u = &unfinished[python != 0];
-  if (gm_forked || (request == 0 && !some_failed) || gm_request_over(request)) return 0;
+  if (gm_forked || (request == 0 && !some_failed) || gm_request_complete(request)) return 0;
   pthread_mutex_lock(&unfinished_mutex);
   if (u->count == u->room) {
     int64_t room = u->room ? 2 * u->room : 16;
@@ -252,7 +253,7 @@ static int64_t compiled_collect(int64_t python) {
   pthread_mutex_lock(&unfinished_mutex);
   for (int64_t todo = u->count < 8 ? u->count : 8; todo > 0 && !array; todo--) {
     if (u->next >= u->count) u->next = 0;
-    if (gm_request_over(u->list[u->next].request)) {
+    if (gm_request_complete(u->list[u->next].request)) {
       array = u->list[u->next].array;
       u->list[u->next] = u->list[--u->count];
     } else {

@@ -101,6 +101,9 @@ func gm_progress() { mpi.Progress() }
 //export gm_request_over
 func gm_request_over(req i64) i32 { return yes(mpi.RequestOver(int64(req))) }
 
+//export gm_request_complete
+func gm_request_complete(req i64) i32 { return yes(mpi.RequestComplete(int64(req))) }
+
 //export gm_request_inactive
 func gm_request_inactive(req i64) i32 { return yes(mpi.RequestInactive(int64(req))) }
 

@@ -130,6 +130,18 @@ def test_dead_peer(mpirun):
     assert result.stdout.splitlines() == ["told True True"] * 2, str(result)
 
 
+@pytest.mark.parametrize(("n", "case"), [(2, "of_a_dead_peer"), (3, "of_a_receive_from_any"), (1, "when_revoked")])
+def test_copied_handle(mpirun, n, case):
+    function = getattr(program, f"copied_handle_{case}")
+    result = mpirun(n, function, launcher=["--enable-recovery"], expect=ANY, timeout=60)
+    assert result.stdout == "right\n", result
+
+
+@pytest.mark.on_ranks(3)
+def test_intercommunicators_are_refused(ranks):
+    ranks(3, program.intercommunicators_are_refused)
+
+
 def test_before_and_after(mpirun):
     mpirun.alone(
         """

@@ -6,7 +6,7 @@ The names and arguments are those of the package numba-mpi, so that a program of
 
 Each call can be made in a function of ``numba.njit``, with ``nogil=True`` and ``cache=True`` as well, and in Python.
 It returns a status: 0 (`SUCCESS`), or the class of an error, whose text is `last_error`'s. Error handlers of
-communicators and windows are not called. `put`, `get` and what follows them are beyond numba-mpi.
+communicators and windows are not called. `put`, `get`, `accumulate`, `fetch_and_op` and `flush` are beyond numba-mpi.
 """
 
 from __future__ import annotations

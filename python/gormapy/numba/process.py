@@ -14,7 +14,7 @@ WORLD = MPI.COMM_WORLD._h
 
 def handle(obj: MPI.Comm | MPI.Win) -> int:
     """Return the integer by which a communicator or a window is given to the calls. 0: it was freed, or is null."""
-    if isinstance(obj, MPI.Intercomm):
+    if isinstance(obj, MPI.Comm) and obj._two_groups:
         raise TypeError("handle: expecting a communicator of one group, got an intercommunicator")
     if not isinstance(obj, (MPI.Comm, MPI.Win)):
         raise TypeError(f"handle: expecting a Comm or a Win, got {type(obj).__name__}")

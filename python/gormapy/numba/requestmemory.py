@@ -147,17 +147,17 @@ def _join(requests):
         for value in request:
             handles[at] = value
             at += 1
-    return handles
+    return joined
 
 
 @overload(joined)
 def _compiled_joined(requests):
     if isinstance(requests, types.Array):
 
-        def handles(requests):
+        def joined(requests):
             return contiguous(requests)
 
-        return handles
+        return joined
     if requests == types.Tuple(()):
         return lambda requests: np.zeros(0, RequestType)
     return _join
@@ -183,10 +183,10 @@ def _divide(requests, handles):
 def _compiled_divide(requests, handles):
     if isinstance(requests, types.Array):
 
-        def store(requests, handles):
+        def divide(requests, handles):
             put_back(requests, handles)
 
-        return store
+        return divide
     if requests == types.Tuple(()):
         return lambda requests, handles: None
     return _divide

@@ -448,6 +448,64 @@ def dead_peer():
     print("told", status == MPI.ERR_PROC_FAILED, bool(nm.last_error()), flush=True)
 
 
+def copied_handle_of_a_dead_peer():
+    """The request's array is gone, and what becomes of other requests takes nothing from the copied handle."""
+    data, requests = np.zeros(1), np.zeros(1, nm.RequestType)
+    if comm.rank == 0:
+        _, first = nm.irecv(data, 1, 5)
+        requests[0] = first[0]
+        del first
+        assert nm.recv(np.zeros(1), 1, 6) == MPI.ERR_PROC_FAILED
+        nm.isend(np.zeros(1), MPI.PROC_NULL)
+        assert nm.wait(requests) == MPI.ERR_PROC_FAILED
+        print("right", flush=True)
+    elif comm.rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def copied_handle_of_a_receive_from_any():
+    data, requests = np.zeros(1), np.zeros(1, nm.RequestType)
+    if comm.rank == 0:
+        _, first = nm.irecv(data, MPI.ANY_SOURCE, 5)
+        requests[0] = first[0]
+        del first
+        assert nm.recv(np.zeros(1), 2, 6) == MPI.ERR_PROC_FAILED
+        nm.isend(np.zeros(1), MPI.PROC_NULL)
+        comm.Ack_failed()
+        nm.send(np.zeros(1), 1, 7)
+        assert nm.wait(requests) == 0 and data[0] == 7
+        print("right", flush=True)
+    elif comm.rank == 1:
+        assert nm.recv(data, 0, 7) == 0
+        assert nm.send(np.full(1, 7.0), 0, 5) == 0
+    else:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def copied_handle_when_revoked():
+    mine = comm.Dup()
+    data, requests = np.zeros(1), np.zeros(1, nm.RequestType)
+    _, first = nm.irecv(data, 0, 5, nm.handle(mine))
+    requests[0] = first[0]
+    del first
+    mine.Revoke()
+    nm.isend(np.zeros(1), MPI.PROC_NULL)
+    assert nm.wait(requests) == MPI.ERR_REVOKED
+    print("right", flush=True)
+
+
+def intercommunicators_are_refused():
+    local = comm.Split(comm.rank > 0)
+    inter = local.Create_intercomm(0, comm, 1 if comm.rank == 0 else 0)
+    for one in (inter, MPI.Comm(inter)):
+        try:
+            nm.handle(one)
+        except TypeError as error:
+            assert "intercommunicator" in str(error), error
+        else:
+            raise AssertionError("taken")
+
+
 def forked():
     send, one = numba.njit(lambda a: nm.send(a, MPI.PROC_NULL)), np.zeros(1)
     assert send(one) == 0
