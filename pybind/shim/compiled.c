@@ -428,9 +428,30 @@ static int general(const gm_desc *d, gm_access *a, int64_t bytes) {
 
 static int done_or_failed(int done) { return done == GM_DONE ? 0 : failed(done); }
 
+/* Compiled code may look at a window for ever: so a call that does not wait runs the handlers of signals now and then, and
+   lets other threads run. Another class than 0 is what the call is to return. */
+static int look_around(void) {
+  enum { CALLS = 1 << 10, MILLISECONDS = 50 };
+  static __thread unsigned calls;
+  static __thread double next;
+  if (++calls % CALLS || compiled_wtime() < next || !is_main_thread()) return 0;
+  next = compiled_wtime() + 1e-3 * MILLISECONDS;
+  PyThreadState *state = give_up();
+  int code = run_handlers();
+  take_back(state);
+  return code == RAISED ? GM_ERR_PENDING : 0;
+}
+
+#define LOOK_AROUND                      \
+  do {                                   \
+    int why = look_around();             \
+    if (why) return last_error = 0, why; \
+  } while (0)
+
 static int transfer(int put, int64_t win, int64_t addr, int64_t count, int64_t type, int64_t size, int64_t rank,
                     int64_t disp) {
   REFUSE;
+  LOOK_AROUND;
   const gm_desc *d = descriptor(win);
   int64_t bytes = count * size;
   if (d) {
@@ -462,6 +483,7 @@ static int compiled_get(int64_t win, int64_t addr, int64_t count, int64_t type, 
 static int update(int64_t win, int64_t origin, int64_t result, int64_t count, int64_t type, int64_t size, int64_t rank,
                   int64_t disp, int64_t op) {
   REFUSE;
+  LOOK_AROUND;
   const gm_desc *d = descriptor(win);
   int64_t bytes = count * size;
   if (d && bytes <= LONG_COPY) {

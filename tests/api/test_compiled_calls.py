@@ -103,6 +103,19 @@ def test_interrupt_of_the_job(mpirun):
     assert time.monotonic() - began < 3
 
 
+@pytest.mark.parametrize("make", ["Allocate", "Create"])
+def test_interrupted_poll(mpirun, make):
+    mpirun.alone(program.interrupted_poll, make, timeout=60)
+
+
+def test_interrupted_wait(mpirun):
+    mpirun.alone(program.interrupted_wait)
+
+
+def test_arguments_that_are_refused(ranks):
+    ranks(1, program.arguments_that_are_refused)
+
+
 @pytest.mark.parametrize("way", ("python", "njit"))
 @pytest.mark.parametrize("what", ("interrupted_receive", "interrupted_send"))
 def test_memory_after_an_interrupt(mpirun, what, way):

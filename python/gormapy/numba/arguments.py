@@ -11,6 +11,7 @@ from numba.core import types
 from numba.core.errors import TypingError
 from numba.extending import overload
 
+from gormapy import MPI
 from gormapy.numba.datatypes import NUMBERS, handle_of
 from gormapy.numba.memory import keep_of_interrupted
 
@@ -40,6 +41,8 @@ def _wrong_filled(kind):
 
 
 def _wrong_integer(kind):
+    if kind == types.uint64:  # a large one would become the number of something else
+        return "expecting an integer of at most 63 bits, not uint64: write np.int64(...)"
     integer = isinstance(kind, (types.Integer, types.IntEnumMember))
     return None if integer else f"expecting an integer, not {kind}"
 
@@ -62,6 +65,8 @@ def _type_of(name, value):
     """Return the type of an argument in Python."""
     if name == "requests":
         return _type_of_requests(value)
+    if isinstance(value, (MPI.Comm, MPI.Win)):
+        raise TypeError(f"{name}: expecting a handle: write gormapy.numba.handle(...)")
     if isinstance(value, np.ndarray) and value.dtype == "S1":  # characters, which Numba has no arrays of
         return types.Array(types.uint8, value.ndim, "A", readonly=not value.flags.writeable)
     return numba.typeof(value)
@@ -116,6 +121,8 @@ def compilable(body=None, *, fills="", same=()):
         for name, value in signature.bind(*args, **kwargs).arguments.items():
             try:
                 kinds[name] = _type_of(name, value)
+            except TypeError as error:
+                raise TypeError(f"gormapy.numba.{body.__name__}: {error}") from None
             except (ValueError, NotImplementedError, numba.core.errors.NumbaError):
                 what = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
                 raise TypeError(f"gormapy.numba.{body.__name__}: {name}: {what} can't be communicated") from None
@@ -125,7 +132,8 @@ def compilable(body=None, *, fills="", same=()):
         try:
             return body(*args, **kwargs)
         except BaseException as error:
-            keep_of_interrupted(error)
+            if not body.__name__.startswith(("wait", "test")):  # their requests keep what is communicated
+                keep_of_interrupted(error)
             raise
 
     @functools.wraps(body)

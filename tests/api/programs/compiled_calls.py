@@ -5,6 +5,7 @@ import os
 import signal
 import threading
 import time
+import weakref
 
 import numba
 import numpy as np
@@ -528,6 +529,53 @@ def _interrupt_soon():
     threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
 
 
+def _poll(win, box):
+    status = 0
+    while box[0] == 0 and status == 0:
+        status = nm.get(win, box, 0)
+    return status
+
+
+def interrupted_poll(make):
+    """A loop over calls that do not wait looks at signals, and lets other threads run."""
+    win = getattr(MPI.Win, make)(np.zeros(1) if make == "Create" else 8, 8, comm=comm)
+    win.Lock_all()
+    poll, box, ran = numba.njit(_poll), np.ones(1), []
+    assert poll(nm.handle(win), box) == 0
+    box[0] = 0
+    threading.Timer(0.3, lambda: ran.append(time.monotonic())).start()
+    _interrupt_soon()
+    begun = time.monotonic()
+    try:
+        poll(nm.handle(win), box)
+    except KeyboardInterrupt:
+        assert ran and ran[0] - begun < 5 and time.monotonic() - begun < 10
+    else:
+        raise AssertionError("no KeyboardInterrupt")
+    win.Unlock_all()
+
+
+def _send(data, dest):
+    return nm.send(data, dest)
+
+
+def arguments_that_are_refused():
+    one, send = np.zeros(1), numba.njit(_send)
+    for call, word in [
+        (lambda: nm.send(one, 2**64 - 2), "uint64"),
+        (lambda: nm.send(one, np.uint64(0)), "uint64"),
+        (lambda: send(one, np.uint64(0)), "uint64"),
+        (lambda: nm.barrier(MPI.COMM_WORLD), "handle"),
+        (lambda: nm.flush_all(MPI.WIN_NULL), "handle"),
+    ]:
+        try:
+            call()
+        except (TypeError, numba.core.errors.TypingError) as error:
+            assert word in str(error), error
+        else:
+            raise AssertionError(f"taken, and {word} was expected")
+
+
 def interrupted_receive(way):
     """Memory of a receive that nobody waits for any more is not used for anything else."""
     receive, fresh = WAYS[way](_receive_into_new), WAYS[way](lambda n: np.full(n, 7.0))
@@ -555,6 +603,25 @@ def interrupted_receive(way):
         comm.Barrier()
         comm.Send(np.full(8, -1.0), 0, 5)
         comm.Barrier()
+
+
+def interrupted_wait():
+    """The array of a request that a program goes on to wait for is let go with the request."""
+    data = np.zeros(8)
+    gone = weakref.ref(data)
+    _, request = nm.irecv(data, 0, 5)
+    _interrupt_soon()
+    try:
+        nm.wait(request)
+    except KeyboardInterrupt:
+        pass
+    else:
+        raise AssertionError("no KeyboardInterrupt")
+    assert nm.send(np.ones(8), 0, 5) == nm.wait(request) == 0 and data[7] == 1
+    del data, request
+    for _ in range(20):
+        nm.isend(np.zeros(1), MPI.PROC_NULL)
+    assert gone() is None
 
 
 def interrupted_send(way):
