@@ -96,8 +96,12 @@ class Manager:
             self.link.wake()
         except BaseException as error:
             self._woken = False
-            if not (self._over and isinstance(error, MPI.Exception)):  # it has ended meanwhile, and freed the link
+            if not (isinstance(error, MPI.Exception) and self._frees_link()):
                 raise
+
+    def _frees_link(self):
+        """Report whether the thread has nothing to do any more. Then it frees the link."""
+        return self._over
 
     def is_own_thread(self) -> bool:
         """Report whether the caller is the thread."""
