@@ -147,7 +147,7 @@ def _join(requests):
         for value in request:
             handles[at] = value
             at += 1
-    return joined
+    return handles
 
 
 @overload(joined)
