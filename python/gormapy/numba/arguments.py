@@ -41,8 +41,6 @@ def _wrong_filled(kind):
 
 
 def _wrong_integer(kind):
-    if kind == types.uint64:  # a large one would become the number of something else
-        return "expecting an integer of at most 63 bits, not uint64: write np.int64(...)"
     integer = isinstance(kind, (types.Integer, types.IntEnumMember))
     return None if integer else f"expecting an integer, not {kind}"
 
@@ -61,12 +59,17 @@ def _wrong_requests(kind):
     return _wrong_request(kind)
 
 
+_LARGEST = np.iinfo(np.int64).max
+
+
 def _type_of(name, value):
     """Return the type of an argument in Python."""
     if name == "requests":
         return _type_of_requests(value)
     if isinstance(value, (MPI.Comm, MPI.Win)):
         raise TypeError(f"{name}: expecting a handle: write gormapy.numba.handle(...)")
+    if _RULES.get(name) is _wrong_integer and isinstance(value, (int, np.integer)) and value > _LARGEST:
+        raise TypeError(f"{name}: {value} is larger than any that there may be, {_LARGEST}")
     if isinstance(value, np.ndarray) and value.dtype == "S1":  # characters, which Numba has no arrays of
         return types.Array(types.uint8, value.ndim, "A", readonly=not value.flags.writeable)
     return numba.typeof(value)

@@ -555,22 +555,17 @@ def interrupted_poll(make):
     win.Unlock_all()
 
 
-def _send(data, dest):
-    return nm.send(data, dest)
-
-
 def arguments_that_are_refused():
-    one, send = np.zeros(1), numba.njit(_send)
+    one = np.zeros(1)
     for call, word in [
-        (lambda: nm.send(one, 2**64 - 2), "uint64"),
-        (lambda: nm.send(one, np.uint64(0)), "uint64"),
-        (lambda: send(one, np.uint64(0)), "uint64"),
+        (lambda: nm.send(one, 2**64 - 2), "dest: 18446744073709551614 is larger"),
+        (lambda: nm.irecv(one, np.uint64(2**63), 5), "source: 9223372036854775808 is larger"),
         (lambda: nm.barrier(MPI.COMM_WORLD), "handle"),
         (lambda: nm.flush_all(MPI.WIN_NULL), "handle"),
     ]:
         try:
             call()
-        except (TypeError, numba.core.errors.TypingError) as error:
+        except TypeError as error:
             assert word in str(error), error
         else:
             raise AssertionError(f"taken, and {word} was expected")
