@@ -116,7 +116,7 @@ static int refused(void) {
 static int ended(int code, int64_t pending) {
   if (code == 0) return 0;
   int class = code == RAISED ? GM_ERR_PENDING : failed(code);
-  return gm_request_complete(pending) ? class : class | GM_STILL_USED;
+  return gm_request_over(pending) ? class : class | GM_STILL_USED;
 }
 
 /* Waits for what was interrupted. */
@@ -428,8 +428,8 @@ static int general(const gm_desc *d, gm_access *a, int64_t bytes) {
 
 static int done_or_failed(int done) { return done == GM_DONE ? 0 : failed(done); }
 
-/* Compiled code may look at a window for ever: so a call that does not wait runs the handlers of signals now and then, and
-   lets other threads run. Another class than 0 is what the call is to return. */
+/* Compiled code may look at a window for ever: so a call that does not wait runs the handlers of signals now and then,
+   and lets other threads run. Another class than 0 is what the call is to return. */
 static int look_around(void) {
   enum { CALLS = 1 << 10, MILLISECONDS = 50 };
   static __thread unsigned calls;
