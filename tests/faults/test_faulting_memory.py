@@ -60,6 +60,6 @@ def test_a_receive_does_not_wait_for_what_its_own_send_did_not_send(ranks, call,
     ranks(1, waits.a_receive_does_not_wait_for_what_its_own_send_did_not_send, call, pages)
 
 
-def test_a_long_sendrecv_ends_with_the_send_that_a_peer_can_not_read(mpirun):
+def test_a_long_sendrecv_ends_with_the_send_that_a_peer_can_not_read(mpirun, tmp_path):
     """After the first slices of its wait, between which Python looks at signals."""
-    mpirun(2, waits.a_long_sendrecv_ends_with_the_send_that_a_peer_can_not_read)
+    mpirun(2, waits.a_long_sendrecv_ends_with_the_send_that_a_peer_can_not_read, str(tmp_path))
