@@ -13,6 +13,11 @@ def test_interrupted_while_the_others_stay(mpirun, call):
     mpirun(2, calls.interrupted_while_the_others_stay, call)
 
 
+@pytest.mark.alone
+def test_interrupts_are_seen_within_half_a_second(mpirun):
+    mpirun(2, calls.interrupts_are_seen_within_half_a_second)
+
+
 @pytest.mark.parametrize("call", calls.keys_of("CALLS"))
 def test_reset_after_an_interrupt(ranks, call):
     ranks(3, calls.reset_after_an_interrupt, call)

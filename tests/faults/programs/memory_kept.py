@@ -248,7 +248,7 @@ def a_network_that_may_still_write(call):
         world.Barrier()
         time.sleep(0.3)
         os.kill(other, signal.SIGSTOP)
-        with interrupted(within=3):
+        with interrupted():
             CALLS_OF_A_STOPPED_PEER[call](array)
         del array
         gc.collect()
