@@ -58,7 +58,7 @@ def lock_held_by_an_ended_rank():
         say("told", error)
         win.Lock(0)  # it is free now
     win.Unlock(0)
-    assert time.monotonic() - begun < 3
+    assert time.monotonic() - begun < 20
 
 
 def end_without_finalisation():

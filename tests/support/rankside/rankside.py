@@ -120,7 +120,7 @@ def refused(kind, call, *words):
 
 
 @contextmanager
-def fails(error_class, naming=None, within=3.0):
+def fails(error_class, naming=None, within=20.0):
     """Expect MPI.Exception of a class, with a text that has ``naming``, within some seconds."""
     begun = time.monotonic()
     try:
