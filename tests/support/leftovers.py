@@ -4,6 +4,9 @@ import os
 import time
 from pathlib import Path
 
+# Seconds until what is there still is left: a process that was killed may not run, and so not end, for a while.
+PATIENCE = 30.0
+
 
 def runs(pid):
     """Report whether a process exists and has not ended: of a zombie only its parent, or init, is late."""
@@ -44,9 +47,9 @@ def names():
     return found
 
 
-def after(mark, before, patience=2.0):
+def after(mark, before, patience=None):
     """Return what is left of the job marked ``mark``, given the names there were ``before`` it."""
-    end = time.monotonic() + patience
+    end = time.monotonic() + (PATIENCE if patience is None else patience)
     while True:
         left = processes(mark)
         left += sorted(names() - before)

@@ -297,9 +297,9 @@ class Pool:
         return IDLE, "", found
 
     @staticmethod
-    def _behind(team, names, patience=2.0):
+    def _behind(team, names):
         """List processes and names that the program made and left, once it had the time to take them away."""
-        end = time.monotonic() + patience
+        end = time.monotonic() + leftovers.PATIENCE
         while True:
             left = team.strangers() + sorted(leftovers.names() - names)
             if not left or time.monotonic() > end:

@@ -161,7 +161,8 @@ def test_what_is_put_back(own, tmp_path, what):
     assert own.pool.started == 1 and not own.pool.reasons
 
 
-def test_child_that_is_left_fails_the_test(own):
+def test_child_that_is_left_fails_the_test(own, monkeypatch):
+    monkeypatch.setattr(leftovers, "PATIENCE", 1.0)
     with pytest.raises(AssertionError, match=r"left behind:\n.*sleep 60"):
         own(2, program.leave_child)
 
@@ -204,4 +205,4 @@ def test_ranks_end_with_the_tests(tmp_path):
     done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=60)
     assert done.returncode == -signal.SIGKILL, done
     mark = done.stdout.strip()
-    assert mark and not leftovers.after(mark, leftovers.names(), patience=10)
+    assert mark and not leftovers.after(mark, leftovers.names())

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from support import leftovers
 from support.mpirun import ANY
 
 
@@ -42,7 +43,8 @@ def test_wait_records_say_since_when(mpirun):
     assert len(waited) == 2 and all(0 < s <= result.duration for s in waited), result
 
 
-def test_orphan_is_noticed(mpirun):
+def test_orphan_is_noticed(mpirun, monkeypatch):
+    monkeypatch.setattr(leftovers, "PATIENCE", 1.0)
     # a program that leaves the job on purpose, and succeeds
     with pytest.raises(AssertionError, match="left behind"):
         mpirun(1, "import subprocess; subprocess.Popen(['sleep', '60'], start_new_session=True)", expect=ANY)
