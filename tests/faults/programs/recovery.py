@@ -145,7 +145,7 @@ def disconnect(c):
 
 
 def open_file(c):
-    name = c.bcast(f"/tmp/gormapy-recovery-{os.getpid()}")
+    name = c.bcast(os.path.abspath("file"))  # in the folder of the test
     c.Barrier()
     try:
         MPI.File.Open(c, name, MPI.MODE_CREATE | MPI.MODE_RDWR | MPI.MODE_DELETE_ON_CLOSE)
