@@ -67,8 +67,9 @@ def test_other_threads_run_while_one_waits(mpirun):
 
 
 def test_waits_say_what_they_are(mpirun):
-    result = mpirun(2, setup.waits_say_what_they_are, "spsc", timeout=3, expect=124)
-    assert "in slots on pop: channel is empty, waiting for rank 0" in result.stderr, str(result)
+    said = "in slots on pop: channel is empty, waiting for rank 0"
+    result = mpirun.until_timeout(2, setup.waits_say_what_they_are, "spsc", says={said: 1}, first=3)
+    assert said in result.stderr, str(result)
 
 
 # Over a network the calls that acquire and release are several, each of which an interrupt can end.

@@ -297,6 +297,17 @@ class Runner:
         """
         return self.start(n, source, *args, **options).finish(expect)
 
+    def until_timeout(self, n, source, *args, says, first=2.0, **options):
+        """Run a job that waits for ever into its time-out, a longer one if the ranks were not yet there; return the Result.
+
+        says: what is in the standard error then, as patterns, and how often.
+        """
+        for timeout in (first, 10.0, 40.0):
+            result = self(n, source, *args, timeout=timeout, expect=124, **options)
+            if all(len(re.findall(pattern, result.stderr)) >= count for pattern, count in says.items()):
+                break
+        return result
+
     def start(self, n, source, *args, python=(sys.executable,), **options):
         """Start a job and return it as a Job."""
         return self.command(n, *python, *arguments(source, self.folder, args), **options)
