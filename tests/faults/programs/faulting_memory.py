@@ -16,6 +16,7 @@ import tempfile
 import time
 
 import numpy as np
+from rankside import raise_flag
 
 from gormapy import MPI
 
@@ -454,15 +455,16 @@ def passive():
     win = MPI.Win.Create(np.zeros(8, "l"), 8, comm=world)
     for target in range(size):
         world.Barrier()
-        end = time.monotonic() + 0.3
         if rank == target:
-            while time.monotonic() < end:
-                pass
+            others = [f"flag-reached-{target}-{r}" for r in range(size) if r != target]
+            end = time.monotonic() + 60
+            while not all(map(os.path.exists, others)):  # it computes, in no call of MPI
+                assert time.monotonic() < end, "a target that computes was waited for"
         else:
             with locked(win, target):
                 win.Accumulate(np.ones(1, "l"), target)
                 win.Flush(target)
-            assert time.monotonic() < end, "a target that computes was waited for"
+            raise_flag(f"reached-{target}-{rank}")
     world.Barrier()
     win.Free()
 
