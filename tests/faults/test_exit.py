@@ -16,7 +16,6 @@ def test_sent_messages_arrive_after_the_senders_end(mpirun):
 
 def test_exit_with_everything_open(mpirun):
     result = mpirun(3, program.exit_with_everything_open)
-    assert result.duration < 5
     assert result.stderr == "", str(result)
 
 
@@ -225,7 +224,6 @@ def test_status_of_a_program_that_uses_mpi_late(mpirun):
 def test_rank_that_fails_ends_at_once_whatever_it_would_do_late(mpirun):
     result = mpirun(2, PROGRAMS / "late.py", "without_threads", "fail", expect=1)
     assert "ValueError: nothing" in result.stderr and "finalized" not in result.stderr, str(result)
-    assert result.duration < 5
 
 
 def test_daemon_thread_that_waits_does_not_disturb_the_end(mpirun):

@@ -42,7 +42,6 @@ def test_failure_before_mpi_is_imported(mpirun):
         expect=3,
     )
     assert "rank 1 (pid" in result.stderr
-    assert result.duration < 5
 
 
 def test_exit_statuses(mpirun):

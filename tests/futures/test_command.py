@@ -81,7 +81,6 @@ def test_script_without_guard(mpirun, tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM.replace('if __name__ == "__main__":', "if True:"))
     result = mpirun.command(3, *FUTURES, "program.py", "one", "two").finish(expect=1)
     assert "BrokenExecutor" in result.stderr and "put what is for rank 0 only below" in result.stderr, result
-    assert result.duration < 5
 
 
 def test_script_that_workers_can_not_import(mpirun, tmp_path):

@@ -54,7 +54,6 @@ def test_script_that_fails_ends_the_job(serve, n):
     result = serve(n, program.fails_with_pending, expect=1)
     assert "LookupError: the script has failed" in result.stderr, result
     assert "gormapy/futures" not in result.stderr and "runpy" not in result.stderr, result
-    assert result.duration < 4, result  # less than a task takes, but with one rank
 
 
 @pytest.mark.parametrize("n", [2, 4])

@@ -382,7 +382,7 @@ def tell(k):
 def fails_with_pending():
     executor = MPIPoolExecutor()
     for _ in range(100):
-        executor.submit(nap, 5)
+        executor.submit(nap, 60)  # longer than the job may last
     raise LookupError("the script has failed")
 
 
