@@ -2,7 +2,6 @@
 
 import json
 import signal
-import time
 
 import numpy as np
 import pytest
@@ -29,19 +28,23 @@ def test_interrupt_and_time_out_leave_a_recording(mpirun, tmp_path):
     path = tmp_path / "out.json"
     job = mpirun.start(2, program.interrupt_and_time_out_leave_a_recording, launcher=("--trace", str(path)))
     job.expect("there")
-    time.sleep(0.5)  # until it is in the call after that
     job.signal(signal.SIGINT)
     job.finish(ANY)
     trace = load(path)
     assert "Recv" in trace.calls["name"][trace.calls["rank"] == 0]
-    late = mpirun(
-        2, program.interrupt_and_time_out_leave_a_recording, launcher=("--trace", str(path)), timeout=3, expect=124
+    said = "rank 0 was in Recv when it ended"
+    late = mpirun.until_timeout(
+        2,
+        program.interrupt_and_time_out_leave_a_recording,
+        launcher=("--trace", str(path)),
+        says={said: 1},
+        first=3,
     )
     trace = load(path)
     stuck = trace.calls[~trace.calls["finished"]]
     assert stuck[["rank", "name"]].tolist() == [(0, "Recv")]
     assert stuck["end"][0] - stuck["begin"][0] >= 0
-    assert "rank 0 was in Recv when it ended" in late.stderr
+    assert said in late.stderr
     assert "was in Recv" in trace.summary()
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import time
 from contextlib import contextmanager
@@ -49,6 +50,15 @@ def await_flag(name, within=20.0):
     end = time.monotonic() + within
     while not os.path.exists(f"flag-{name}"):
         assert time.monotonic() < end, f"nobody raised the flag {name!r}"
+        time.sleep(0.005)
+
+
+def await_call(of, name, within=60.0):
+    """Wait, outside of MPI, until another rank of the node waits in a call: the names are those of gocore/job/calls.go."""
+    end = time.monotonic() + within
+    # Between two slices of a wait it is not among them for a moment.
+    while not re.search(rf"^rank {of} \(pid \d+\): in {name}\b", core.Describe(), re.MULTILINE):
+        assert time.monotonic() < end, f"rank {of} did not come to wait in {name}:\n{core.Describe()}"
         time.sleep(0.005)
 
 

@@ -5,6 +5,7 @@ import threading
 import time
 
 import numpy as np
+from rankside import await_call
 
 from gormapy import MPI
 
@@ -115,6 +116,7 @@ def operations_and_epochs(make):
 def waiting_is_told_from_working():
     comm.Barrier()
     if rank == 0:
+        await_call(1, "Recv")
         time.sleep(0.3)
         comm.Send(a, 1)
     else:

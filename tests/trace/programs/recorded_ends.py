@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from rankside import await_call
 
 from gormapy import MPI, trace
 from gormapy._ext import fast
@@ -113,8 +114,9 @@ def recording_survives_any_end(end):
 def interrupt_and_time_out_leave_a_recording():
     exchange()
     if MPI.COMM_WORLD.rank == 1:
+        await_call(0, "Recv")
+        print("there", flush=True)
         time.sleep(100)
-    print("there", flush=True)
     MPI.COMM_WORLD.Recv(np.zeros(4), 1, 77)
 
 
