@@ -89,7 +89,8 @@ def put_to_an_ended_rank():
     world.Barrier()
     if rank == 1:
         os._exit(0)
-    time.sleep(0.5)
+    with fails(MPI.ERR_PROC_FAILED, "rank 1"):
+        world.Recv(np.zeros(1), source=1)  # until it has ended, and this rank knows it
     with fails(MPI.ERR_PROC_FAILED, "rank 1"):
         private.Lock(1, MPI.LOCK_SHARED)
         private.Put(np.ones(1000), 1)
