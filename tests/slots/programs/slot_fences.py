@@ -38,7 +38,11 @@ def counts():
     space.fence("x")
     space.memcpy(theirs, 0, source, 0, 8)
     space.memcpy(theirs, 0, source, 0, 8)
-    error = error_of(lambda: space.fence(mine, received=3, timeout=0.3))
+    end = time.monotonic() + 30
+    while mine.messages_received < rounds + 2:  # until both of the left neighbour have come
+        assert time.monotonic() < end, mine.messages_received
+        time.sleep(0.001)
+    error = error_of(lambda: space.fence(mine, received=3, timeout=0.05))
     assert isinstance(error, TimeoutError) and "received 2" in str(error), error
     space.fence(space.get("x", rank), received=2, timeout=20)
     # of another rank's slot it looks at the counts over there
