@@ -17,25 +17,25 @@ GROUPS = ["messages", "collectives", "onesided", "files", "passive"]
 
 @pytest.mark.parametrize("n", [2, 4, 7])
 def test_faulting_memory(mpirun, n):
-    mpirun(n, PROGRAM, *GROUPS, timeout=100)
+    mpirun(n, PROGRAM, *GROUPS, timeout=300)
 
 
 # Providers of libfabric that are software write to a window in C: gocore/fabric/ofi/doc.go.
 @pytest.mark.shm("devices see to memory of windows that can't be accessed")
 @pytest.mark.parametrize("n", [2, 4])
 def test_windows_over_faulting_memory(mpirun, n):
-    mpirun(n, PROGRAM, "targets", timeout=100)
+    mpirun(n, PROGRAM, "targets", timeout=300)
 
 
 @pytest.mark.shm("kernel copies are between ranks that share memory")
 @pytest.mark.parametrize("n", [2, 4])
 def test_without_copies_by_the_kernel(mpirun, n):
-    mpirun(n, PROGRAM, env={"GORMAPY_ONE_COPY": "0"}, timeout=100)
+    mpirun(n, PROGRAM, env={"GORMAPY_ONE_COPY": "0"}, timeout=300)
 
 
 @pytest.mark.parametrize("n", [2, 4])
 def test_over_tcp(mpirun, n):
-    mpirun(n, PROGRAM, env={"GORMAPY_FABRIC": "tcp"}, timeout=100)
+    mpirun(n, PROGRAM, env={"GORMAPY_FABRIC": "tcp"}, timeout=300)
 
 
 @pytest.mark.parametrize("fabric", ["", "tcp"])
