@@ -66,7 +66,7 @@ def test_uncaught_interrupt_ends_the_job(mpirun):
 
 
 def test_a_fence_that_one_rank_gives_up_and_the_other_passes(ranks):
-    ranks(2, program.a_fence_that_one_rank_gives_up_and_the_other_passes, timeout=10)
+    ranks(2, program.a_fence_that_one_rank_gives_up_and_the_other_passes)
 
 
 def test_requests_of_the_time_before_a_reset_end(mpirun):
