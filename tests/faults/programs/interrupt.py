@@ -114,7 +114,7 @@ def whole_job_is_interrupted_and_put_back_again_and_again():
         win.Free()
 
     check(-1)
-    time.sleep(0.5)  # the watcher of peers has seen them all
+    await_watchers()
     before = descriptors()
     for turn, (name, state) in enumerate(states.items()):
         win = MPI.Win.Allocate(8, 8, comm=world)
