@@ -52,15 +52,18 @@ def worker_killed():
 
 def manager_that_ends_while_it_is_woken():
     """It finds by itself that nothing is left to do, and frees the communicator that another thread is about to use."""
+    from rankside import await_flag, raise_flag  # a worker with Python's option -I does not find it
+
     executor = MPIPoolExecutor(1)
     executor.submit(pid).result(20)
-    future = executor.submit(pid, 0.5)
+    future = executor.submit(await_flag, "woken")
     manager = executor._pool._manager
     while manager._woken:
         time.sleep(0.01)
     wake, late = manager.link.wake, []
 
     def woken_late():
+        raise_flag("woken")
         manager._thread.join(20)
         assert not manager._thread.is_alive()
         late.append(True)
