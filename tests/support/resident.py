@@ -56,7 +56,7 @@ STACK_SIGNAL, WAITS_SIGNAL = 61, 62  # see gocore/job/segment.go, rankside/resid
 
 START_TIME = 60.0
 FAIL_GRACE = 1.0
-STACK_TIME = 0.5
+STACK_TIME, QUIET_TIME = 10.0, 0.2
 GONE_TIME = 2.0
 NET = 600.0  # mpiexec --timeout
 ALIVE = 20  # ranks of all teams; the team that waits longest for a program makes room
@@ -155,23 +155,38 @@ class Team:
                         end = min(end, time.monotonic() + FAIL_GRACE)
         return found, gone
 
-    def ask(self, running):
+    def ask(self, running, errors):
         """Have ranks write their stacks, and others what they wait for, into the outputs of the program.
 
         A rank that handles a signal has left its wait meanwhile, so it writes what all others wait for. One that is
         through with its program is asked, or else two.
+
+        errors: the file of each rank that has its standard error; of one that is through it is the job's.
         """
-        for rank in running:
-            self._signal(rank, STACK_SIGNAL)
-        time.sleep(STACK_TIME)
+        self._signal(running, STACK_SIGNAL, errors)
         through = [rank for rank in range(self.n) if rank not in running]
         for rank in through[:1] or list(running)[:2]:
-            self._signal(rank, WAITS_SIGNAL)
-            time.sleep(STACK_TIME)
+            self._signal([rank], WAITS_SIGNAL, errors)
 
-    def _signal(self, rank, number):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.pids[rank], number)
+    def _signal(self, ranks, number, errors):
+        """Send a signal to ranks, and wait until all of them have written something, and write no more."""
+
+        def written():
+            own = [errors[rank].stat().st_size if errors[rank].exists() else 0 for rank in ranks]
+            return [size + len(self.job.stderr) for size in own]
+
+        before = last = written()
+        for rank in ranks:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pids[rank], number)
+        changed = time.monotonic()
+        end = changed + STACK_TIME
+        while (now := time.monotonic()) < end:
+            if (sizes := written()) != last:
+                last, changed = sizes, now
+            if all(new > old for new, old in zip(last, before)) and now > changed + QUIET_TIME:
+                break
+            time.sleep(0.01)
 
     def end(self, how=IDLE):
         """End the job; return what is left of it, where it ends by itself."""
@@ -269,6 +284,7 @@ class Pool:
 
     def _run(self, team, program, arguments, folder, timeout, outputs):
         """Return how the team is after the program, what went wrong, and the reports of the ranks."""
+        errors = [pair[1] for pair in outputs]
         task = {"do": "run", "file": str(program.file), "function": program.function, "arguments": arguments}
         try:
             team.tell(task, [{"folder": str(folder), "outputs": list(map(str, pair))} for pair in outputs])
@@ -280,7 +296,7 @@ class Pool:
         if gone:
             return ENDED, f"rank {min(gone)} has ended in the program", found
         if missing:
-            team.ask(missing)
+            team.ask(missing, errors)
             return RUNNING, "; ".join(bad) or f"time-out after {timeout} s: ranks {missing} still run", found
         if bad or any(report["left"] for report in found.values()):
             return IDLE, "; ".join(bad), found
@@ -292,7 +308,7 @@ class Pool:
         if gone:
             return ENDED, f"rank {min(gone)} has ended after the program", found
         if len(settled) < team.n:
-            team.ask(range(team.n))
+            team.ask(range(team.n), errors)
             return RUNNING, f"ranks {sorted(set(range(team.n)) - set(settled))} did not reset communication", found
         return IDLE, "", found
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support import leftovers
+from support import leftovers, resident
 from support.mpirun import environment
 from support.programs import beside
 from support.resident import Pool, Ranks
@@ -24,6 +24,18 @@ def own(tmp_path):
     pool = Pool(tmp_path / "pool")
     yield Ranks(pool, tmp_path)
     pool.close()
+
+
+def told_at_timeout(own, n, what, *words, first):
+    """Run a program that does not end into its time-out, a longer one if its ranks were not yet there; return what is said."""
+    for timeout in (first, 10.0, 40.0):
+        with pytest.raises(AssertionError) as caught:
+            own(n, what, timeout=timeout)
+        text = str(caught.value)
+        assert f"time-out after {timeout} s: ranks {list(range(n))} still run" in text
+        if all(text.count(word) >= n for word in words):
+            break
+    return text
 
 
 def processes(result):
@@ -64,18 +76,20 @@ def test_no_function_of_that_name():
 
 @pytest.mark.parametrize("where", [0, 1, 3])
 def test_failing_rank_fails_the_test(own, where):
+    own(4, program.nothing_is_there)
     begun = time.monotonic()
     with pytest.raises(AssertionError, match="nobody expects this") as caught:
         own(4, program.fail, where)
     text = str(caught.value)
     assert f"rank {where}: status 1" in text and "in fail" in text
     assert text.count("in fail") == 4, "the others say what they do"
-    assert time.monotonic() - begun < 15
+    assert time.monotonic() - begun < 25, "the time-out of the program is 30 s"
     own(4, program.nothing_is_there)
     assert own.pool.started == 2
 
 
-def test_exit_status_is_that_of_the_program(own):
+def test_exit_status_is_that_of_the_program(own, monkeypatch):
+    monkeypatch.setattr(resident, "FAIL_GRACE", 20.0)  # the other rank's status may come later
     own(2, program.status, 0)
     with pytest.raises(AssertionError, match="rank 0: status 7; rank 1: status 7"):
         own(2, program.status, 7)
@@ -95,20 +109,16 @@ def test_rank_that_leaves(own):
 
 
 def test_timeout_shows_what_every_rank_waits_for(own):
-    with pytest.raises(AssertionError) as caught:
-        own(2, program.forsaken, timeout=1.5)
-    text = str(caught.value)
-    assert "time-out after 1.5 s: ranks [0, 1] still run" in text
+    text = told_at_timeout(own, 2, program.forsaken, "in forsaken", "tag 77", first=1.5)
     for rank in range(2):
         assert f"rank {rank} (pid" in text
-    assert "tag 77" in text
+    assert text.count("tag 77") == 2
     assert text.count("in forsaken") == 2
     own(2, program.nothing_is_there)
 
 
 def test_timeout_of_a_rank_that_computes(own):
-    with pytest.raises(AssertionError, match="in compute"):
-        own(1, program.compute, timeout=0.5)
+    assert "in compute" in told_at_timeout(own, 1, program.compute, "in compute", first=0.5)
 
 
 def test_messages_do_not_reach_the_next_program(own):

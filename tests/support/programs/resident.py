@@ -8,7 +8,7 @@ import threading
 import time
 
 import numpy as np
-from rankside import MPI, rank, size, world
+from rankside import MPI, await_call, rank, size, world
 
 import gormapy
 
@@ -40,6 +40,9 @@ def speak():
 def fail(where):
     """Raise an error on one rank, while the others wait for it."""
     if rank == where:
+        for other in range(size):
+            if other != where:
+                await_call(other, "Probe")
         raise ValueError("nobody expects this")
     world.recv(source=where)
 
