@@ -57,6 +57,7 @@ def counts():
 def fence_is_interrupted():
     if rank == 1:
         for wait in (lambda: space.fence(mine, received=1), theirs.acquire):
+            await_flag("held")
             with interrupted():
                 wait()
         raise_flag("interrupted")
@@ -65,6 +66,7 @@ def fence_is_interrupted():
         theirs.release()
     else:
         space.get("x", 0).acquire()
+        raise_flag("held")
         await_flag("interrupted")
         space.memcpy(theirs, 0, mine, 0, 8)
         space.get("x", 0).release()
