@@ -22,7 +22,7 @@ def test_rank_is_killed_in_the_middle(mpirun, seed):
     sent = time.monotonic()
     os.kill(ranks[chance.randrange(3)], signal.SIGKILL)
     result = job.finish(expect=137)
-    assert time.monotonic() - sent < 3, str(result)
+    assert time.monotonic() - sent < 20, str(result)
     assert "Traceback" not in result.stderr, str(result)
 
 
