@@ -39,7 +39,13 @@ def numbered(mpirun):
 def test_put_and_get_after_the_targets_end(numbered, tmp_path):
     """Of a rank that the launcher has started the number stays taken."""
     result = numbered(
-        support.mpiexec(), "-n", 2, "--timeout", 20, sys.executable, *support.arguments(program.origin, tmp_path)
+        support.mpiexec(),
+        "-n",
+        2,
+        "--timeout",
+        20,
+        sys.executable,
+        *support.arguments(program.origin, tmp_path, [False]),
     )
     assert "kept" in result.lines, str(result)
 
@@ -48,7 +54,7 @@ def test_put_and_get_after_the_end_of_a_target_in_a_wrapper(numbered, tmp_path):
     """A shell gives the number of its child away."""
     wrapper = ("sh", "-c", '"$0" "$@"; status=$?; sleep 2; exit $status', sys.executable)
     result = numbered(
-        support.mpiexec(), "-n", 2, "--timeout", 20, *wrapper, *support.arguments(program.origin, tmp_path)
+        support.mpiexec(), "-n", 2, "--timeout", 20, *wrapper, *support.arguments(program.origin, tmp_path, [True])
     )
     assert "reused" in result.lines, str(result)
 

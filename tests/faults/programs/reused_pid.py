@@ -47,13 +47,15 @@ def born_as(pid, *line, **options):
     return None
 
 
-def origin():
+def origin(wrapped):
     import numpy as np
-    from rankside import MPI, fails, raise_flag, rank, say, world
+    from rankside import MPI, await_watchers, fails, pidfds, raise_flag, rank, say, world
 
     mine = np.ctypeslib.as_array((ctypes.c_uint8 * BYTES).from_buffer(fixed(1)))
     win = MPI.Win.Create(mine, comm=world)
     pid = world.bcast(os.getpid(), root=1)
+    await_watchers()
+    watched = len(pidfds())
     win.Lock_all()
     if rank == 1:
         _request = world.Isend(mine, dest=0)  # announced, for rank 0 to fetch
@@ -64,7 +66,10 @@ def origin():
     for array in (small, large):
         win.Put(array, 1)
     world.Barrier()
-    time.sleep(0.5)  # it has ended by then, and who waits for it knows
+    while len(pidfds()) == watched:  # until this process has noticed its end
+        time.sleep(0.01)
+    while wrapped and os.path.exists(f"/proc/{pid}"):  # until the shell has, too
+        time.sleep(0.01)
     python, *line = command(neighbour)
     process = born_as(pid, python, "-S", *line, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     if process:
