@@ -1,6 +1,6 @@
 """A rank of a soak: operations on words of a window, locks and files, while a nemesis is at work.
 
-Arguments: a folder for histories, and seconds. Each rank writes what it calls, and what
+Argument: a folder for histories, in which the file ``over`` ends the work. Each rank writes what it calls, and what
 that returned, to a history of its own as it goes (checker/main.go has the format). A
 KeyboardInterrupt makes all ranks call gormapy.reset, which the nemesis sees to by
 interrupting all of them.
@@ -21,7 +21,7 @@ from gormapy import MPI
 
 world = MPI.COMM_WORLD
 rank, size = world.rank, world.size
-folder, seconds = sys.argv[1], float(sys.argv[2])
+folder = sys.argv[1]
 chance = random.Random(rank * 1000 + int(time.time()))
 
 WORDS = 32  # of each rank, for atomic operations
@@ -173,9 +173,9 @@ def resources():
     }
 
 
-def work(until):
-    """Go on until a time, or an interrupt."""
-    while time.monotonic() < until:
+def work():
+    """Go on until the nemesis says that it is over, or interrupts."""
+    while not os.path.exists(f"{folder}/over"):
         chance.choices([atomic, locked, message, file_access], [60, 25, 5, 10])[0]()
         if chance.random() < 0.05:
             time.sleep(0.001)
@@ -189,7 +189,6 @@ win, memory = make_window()
 file = MPI.File.Open(world, f"{folder}/file", MPI.MODE_CREATE | MPI.MODE_RDWR)
 world.Barrier()
 print("pid", rank, os.getpid(), flush=True)
-end = time.monotonic() + seconds
 resets = 0
 first = None
 reset_due = finished = False
@@ -205,7 +204,7 @@ while not finished:
                     first = resources()
                 reset_due = False
                 print("reset", rank, resets, flush=True)
-            work(end)
+            work()
             finished = True
     except KeyboardInterrupt:  # also of a reset, which is then gone on with
         reset_due = not finished
