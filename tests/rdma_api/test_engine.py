@@ -335,7 +335,7 @@ def test_closed_engines(joined):
     b.close()
     begun = time.monotonic()
     while session.write(0, 0, 1).wait(WAIT).succeeded:
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - begun < 30
     bad(session.write(0, 0, 1), StatusCode.ERR_RDMA_OP, '"b"')
     statuses = [session.write(0, 0, 1) for _ in range(100)]
     a.close()

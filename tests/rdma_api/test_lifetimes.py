@@ -210,11 +210,11 @@ def test_other_threads_run_during_a_wait(end):
 
 def test_ctrl_c_ends_a_wait(end):
     a = end()
-    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
     begun = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
         a.cq.wait()
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 25
     assert a.cq.poll() == []
 
 

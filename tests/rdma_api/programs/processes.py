@@ -116,7 +116,7 @@ def a_peer_that_ends(backend, op, how):
     post = {"write": qp.post_write, "read": qp.post_read}[op]
     child = start(peer, backend, how == "fork")
     info, remote = hear(child.stdout)
-    qp.connect(info, timeout=2)
+    qp.connect(info)
     say(child.stdin, qp.info())
     post(mr, remote)
     cq.wait(60)
