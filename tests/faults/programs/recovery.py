@@ -20,6 +20,10 @@ def kill():
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def die_soon():
+    threading.Timer(0.3, kill).start()
+
+
 def error_of(call, *args):
     """Return the class of the error that a call raises, SUCCESS if it raises none."""
     try:
@@ -103,6 +107,8 @@ def across(call):
         half = c.Split(c.rank % 2, c.rank)
         inter = half.Create_intercomm(0, c, 1 - c.rank % 2)
         c.Barrier()
+        if c.rank == VICTIM:
+            die_soon()
         try:
             call(inter)
         except MPI.Exception as error:
@@ -267,7 +273,8 @@ def others_go_on(state):
     c = world.Dup()
     c.Barrier()
     if rank == VICTIM:
-        threading.Timer(0.3, kill).start()
+        if not state.startswith("intercomm"):  # there it is for the call, not for what is made before
+            die_soon()
         if state in TOGETHER:
             error_of(lambda: (STATES[state](c), time.sleep(9)))
         time.sleep(9)
@@ -360,6 +367,8 @@ def agreements_while_ranks_die(seed):
             for request in requests:
                 error_of(request.Wait)
             assert flag[0] == 7
+    while dies_at is not None:
+        time.sleep(1)  # until it is killed: else it could be when some ranks have compared, and others have not
     while True:
         last = c.Shrink()
         try:
