@@ -84,5 +84,4 @@ def test_lock_at_an_ended_rank_that_a_living_one_holds(mpirun):
     mpirun(
         3,
         program.lock_at_an_ended_rank_that_a_living_one_holds,
-        timeout=10,
     )

@@ -55,8 +55,8 @@ def test_interrupted_send_delivers_its_data_or_nothing(ranks):
 
 
 def test_singleton(mpirun):
-    result = mpirun.alone(program.singleton, timeout=10)
-    assert result.since("leaving") < 3, str(result)
+    result = mpirun.alone(program.singleton)
+    assert result.since("leaving") < 20, str(result)
 
 
 def test_uncaught_interrupt_ends_the_job(mpirun):

@@ -52,7 +52,7 @@ def test_interrupted_sends_come_whole(ranks, call):
 
 def test_the_end_does_not_wait_for_interrupted_sends(mpirun):
     result = mpirun(2, program.the_end_does_not_wait_for_interrupted_sends)
-    assert result.since("done") < 5
+    assert result.since("done") < 20
 
 
 @pytest.mark.parametrize("call", program.keys_of("WAITS"))
