@@ -17,7 +17,7 @@ WHOLE = os.environ.get("LEAKS") == "whole"
 
 def measure(mpirun, kind, ranks, times):
     whole, limit = (1_000 if kind == "spawn" else 1_000_000), 3_000
-    mpirun(ranks, measured.measure, kind, whole if WHOLE else times, 8 * MIB, timeout=limit if WHOLE else 120)
+    mpirun(ranks, measured.measure, kind, whole if WHOLE else times, 8 * MIB, timeout=limit if WHOLE else 600)
 
 
 # ranks, times

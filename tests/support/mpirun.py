@@ -191,7 +191,7 @@ class Job:
         """What the job wrote so far on standard error."""
         return self._output["stderr"].decode(errors="replace")
 
-    def expect(self, pattern, count=1, timeout=20.0):
+    def expect(self, pattern, count=1, timeout=60.0):
         """Wait until ``pattern`` was matched ``count`` times in standard output and return the matches."""
         end = time.monotonic() + timeout
         with self._news:

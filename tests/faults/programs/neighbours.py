@@ -70,7 +70,7 @@ def silent_callers_of_ranks(connections):
     if rank == 0:
         say("first", f"{first:.2f}", "rounds", rounds)
         callers.communicate("", timeout=10)
-    assert first < 10, first
+    assert first < 40, first
 
 
 class End:
@@ -114,7 +114,7 @@ def silent_callers_of_rdma(backend, connections):
         slowest = max(slowest, time.monotonic() - begun)
         pairs += 1
     print("pairs", pairs, "slowest", f"{slowest:.2f}", flush=True)
-    assert slowest < 5, slowest
+    assert slowest < 20, slowest
     callers.communicate("", timeout=10)
 
 

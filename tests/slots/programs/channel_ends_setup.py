@@ -61,7 +61,7 @@ def killed(_kind, victim):
     except (MPI.Exception, slots.SlotError) as error:
         assert f"rank {victim}" in str(error), error
         assert not isinstance(error, (slots.Full, slots.Empty)), error
-        assert time.monotonic() - begun < 8
+        assert time.monotonic() - begun < 25
         print("told", flush=True)
 
 

@@ -92,7 +92,7 @@ def ends():
             late = time.monotonic()
             refused(TimeoutError, lambda: c.pop(timeout=0.1), "0.1 s")
             refused(slots.Empty, lambda: c.wait(timeout=0.1))
-            assert 0.2 <= time.monotonic() - late < 5
+            assert 0.2 <= time.monotonic() - late < 25
             # round the ring several times
             for i in range(20):
                 p.push(b"%04d" % i)

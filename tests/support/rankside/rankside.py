@@ -45,7 +45,7 @@ def raise_flag(name):
     open(f"flag-{name}", "w").close()  # in the folder of the test
 
 
-def await_flag(name, within=20.0):
+def await_flag(name, within=60.0):
     """Wait, outside of MPI, until a rank has raised a flag."""
     end = time.monotonic() + within
     while not os.path.exists(f"flag-{name}"):
@@ -80,7 +80,7 @@ def pidfds():
 
 def await_watchers():
     """Wait until the launcher and all ranks of the node are watched, for which each takes a descriptor when it has come."""
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while len(pidfds()) < len(node_ranks):
         assert time.monotonic() < end, pidfds()
         time.sleep(0.01)
