@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.mpirun import ANY
 
 SIZES = (1, 2, 4)
 PROGRAMS = Path(__file__).parent / "programs"
@@ -205,8 +206,45 @@ def test_reference(mpirun, mpi4py_source, size):
 # mpi4py.futures
 # --------------
 
+# Tests of mpi4py that assert on times, with what a busy machine does not always give them. What they are about does not
+# depend on it, so a test that failed has three more tries.
+TIMED = {
+    "test_first_completed": "a task has ended while another one sleeps for 0.5 s",
+    "test_first_completed_some_already_completed": "the main process waits before a task has slept for 0.5 s",
+    "test_first_exception": "two tasks have ended, one after 0.25 s, while another one sleeps for 0.5 s",
+    "test_first_exception_some_already_complete": "a task has ended while another one sleeps for 0.5 s",
+    "test_first_exception_one_already_failed": "the main process waits before a task has slept for 0.25 s",
+    "test_timeout": "of two tasks one has ended after 0.5 s, and the other one, which sleeps for 0.75 s, has not",
+    "test_zero_timeout": "the main process waits before a task has slept for 0.5 s",
+    "test_nonzero_timeout": "a task has ended after 0.2 s",
+    "test_map_timeout": "two of three tasks have ended after 0.25 s, and the one that sleeps for 1 s has not",
+    "test_map_timeout_one": "three tasks have ended after 1 s",
+    "test_map_unordered_timeout": "all tasks but one have ended after 0.25 s, and the one that sleeps for 1 s has not",
+    "test_map_unordered_timeout_one": "three tasks have ended after 1 s",
+    "test_submit_shutdown_cancel_wait": "a task has begun after 0.2 s",
+    "test_initializer_1": "two tasks are submitted before the initializer has slept for 0.2 s",
+    "test_initializer_error": "two tasks are submitted before the initializer has slept for 0.2 s",
+    "test_self": "two tasks have ended after 1 s, and one that sleeps for 0.2 s has not when it is asked for",
+}
 
-@pytest.mark.timeout(120)
+
+def run_futures(mpirun, size, module, script, **options):
+    """Run mpi4py's tests of futures; return the Result of all, and that of the last try of those that failed by TIMED."""
+    command = (sys.executable, "-m", "gormapy.run", *module, script)
+    result = last = mpirun.command(size, *command, **options).finish(ANY)
+    for _ in range(3):
+        failed = re.findall(r"^(?:FAIL|ERROR): (\w+) \(__main__\.(\w+)", last.stderr, re.MULTILINE)
+        if last.status == 0 or not failed or any(test not in TIMED for test, _ in failed):
+            break
+        if module or size == 1:
+            last = mpirun.command(size, *command, *{f"{case}.{test}" for test, case in failed}, **options).finish(ANY)
+        else:  # a rank that has failed has ended the others, too
+            result = last = mpirun.command(size, *command, **options).finish(ANY)
+    assert last.status == 0, f"{last}\n{result}"
+    return result, last
+
+
+@pytest.mark.timeout(400)
 @pytest.mark.parametrize(
     ("shared", "size"),
     [
@@ -218,20 +256,20 @@ def test_futures(mpirun, mpi4py_source, size, shared):
     # Without workers, the tests of MPIPoolExecutor are about Spawn: see test_futures_that_spawn.
     module = ("-m", "mpi4py.futures") if shared else ()
     script = mpi4py_source / "demo" / "futures" / "test_futures.py"
-    result = run(mpirun, size, *module, script, env={"MPI4PY_TEST_SPAWN": "no"}, timeout=90)
+    result, last = run_futures(mpirun, size, module, script, env={"MPI4PY_TEST_SPAWN": "no"}, timeout=90)
     count = {1: 113, 2: 119, 4: 117}[size] if shared else 54
     ranks = 1 if shared else size
     assert len(re.findall(rf"^Ran {count} tests in ", result.stderr, re.MULTILINE)) == ranks, result
-    assert len(re.findall(r"^OK$", result.stderr, re.MULTILINE)) == ranks, result
+    assert len(re.findall(r"^OK$", last.stderr, re.MULTILINE)) == ranks, last
 
 
 @pytest.mark.exhaustive
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(400)
 def test_futures_that_spawn(mpirun, mpi4py_source):
     script = mpi4py_source / "demo" / "futures" / "test_futures.py"
-    result = run(mpirun, 1, script, timeout=90)
+    result, last = run_futures(mpirun, 1, (), script, timeout=90)
     assert re.search(r"^Ran 121 tests in ", result.stderr, re.MULTILINE), result
-    assert re.search(r"^OK", result.stderr, re.MULTILINE), result
+    assert re.search(r"^OK", last.stderr, re.MULTILINE), last
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -69,6 +69,12 @@ NOT_RUN = {
     "test_package": "reads mpi4py's installed files",
 }
 
+# Tests that assert on times, with what a busy machine does not always give them: one that failed has three more tries.
+TIMED = {
+    "test_apply_async": "a worker has 2 s for a task that takes 0.2 s",
+    "test_apply_async_timeout": "the main process looks three times before a task has slept for 0.2 s",
+}
+
 
 class Expected:
     """The tests that are known to fail: lines with a test or a pattern, the numbers of ranks and the reason."""
@@ -105,10 +111,16 @@ def outcomes(folder, n):
 def run(mpirun, tmp_path, source, module, n, timeout):
     """Run a module of mpi4py's tests; compare what fails with what is expected to."""
     expected = Expected(HERE / "mpi4py-failures.txt")
-    script = HERE / "rankside" / "unittests.py"
-    command = (sys.executable, "-m", "gormapy.run", script, source / "test", tmp_path, module)
-    result = mpirun.command(n, *command, timeout=timeout).finish(ANY)
+    command = (sys.executable, "-m", "gormapy.run", HERE / "rankside" / "unittests.py", source / "test")
+    result = mpirun.command(n, *command, tmp_path, module, timeout=timeout).finish(ANY)
     found = outcomes(tmp_path, n)
+    for attempt in range(3):
+        late = [t for t, (outcome, _) in found.items() if outcome == "failed" and t.rpartition(".")[2] in TIMED]
+        if late:
+            again = tmp_path / f"again-{attempt}"
+            again.mkdir()
+            mpirun.command(n, *command, again, *late, timeout=timeout).finish()
+            found.update(outcomes(again, n))
     ended = all('["", "ended", ""]' in (tmp_path / f"{r}.jsonl").read_text() for r in range(n)) if found else False
     problems, used = [], set()
     for test, (outcome, reason) in sorted(found.items()):
