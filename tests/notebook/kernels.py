@@ -134,6 +134,7 @@ class Kernel:
 
     def begin(self, code):
         """Send a cell, without waiting for its end."""
+        self.begun = time.monotonic()
         return self.client.execute(textwrap.dedent(code).strip("\n"), allow_stdin=False)
 
     def run(self, code, timeout=60.0, during=None):
@@ -141,8 +142,8 @@ class Kernel:
         return self.finish(self.begin(code), timeout, during)
 
     def finish(self, asked, timeout=60.0, during=None):
-        """Collect what a cell leads to."""
-        begun, outcome, by_id = time.monotonic(), Outcome(), {}
+        """Collect what the cell that was sent last leads to."""
+        begun, outcome, by_id = self.begun, Outcome(), {}
         while True:
             assert time.monotonic() - begun < timeout, f"the cell did not end within {timeout} s\n{outcome}"
             if during is not None and during(outcome, time.monotonic() - begun):
@@ -185,14 +186,25 @@ class Kernel:
         self.manager.interrupt_kernel()
 
 
-def pressing(kernel, *seconds):
-    """Return a function for ``during`` that presses stop after so many seconds."""
-    left = list(seconds)
+def pressing(kernel, *signs):
+    """Return a function for ``during`` that presses stop when the next of these texts is shown.
+
+    A cell that has shown something has begun: while none runs, the kernel ignores stop.
+    """
+    left = list(signs)
 
     def during(outcome, passed):
-        if left and passed >= left[0]:
+        if left and left[0] in outcome.text:
             left.pop(0)
             kernel.interrupt()
         return not left
 
     return during
+
+
+def until(condition, within=30.0):
+    """Wait until a condition holds."""
+    end = time.monotonic() + within
+    while not condition():
+        assert time.monotonic() < end, f"it did not come to that within {within} s"
+        time.sleep(0.05)

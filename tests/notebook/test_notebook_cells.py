@@ -49,15 +49,24 @@ def test_the_same_output_is_shown_once(four):
     assert out.lines == ["[0-3] all the same"] and "ranks 0-3" in out.html
 
 
-def test_output_comes_while_the_cell_runs(four):
-    seen = []
+def test_output_comes_while_the_cell_runs(four, tmp_path):
+    seen = tmp_path / "seen"
 
     def during(out, passed):
-        if "early" in out.text and not seen:
-            seen.append(passed)
+        if "early" in out.text:
+            assert "late" not in out.text
+            seen.touch()
+            return True
 
-    out = four.run("%%mpi\nimport time\nprint('early')\ntime.sleep(1.5)\nprint('late')", during=during).check()
-    assert seen and seen[0] < out.seconds - 0.5 and out.updates
+    code = f"""
+        %%mpi
+        import os, time
+        print("early")
+        while not os.path.exists({str(seen)!r}): time.sleep(0.05)
+        print("late")
+        """
+    out = four.run(code, during=during).check()
+    assert seen.exists() and "late" in out.text and out.updates
 
 
 def test_values_tables_pictures_and_html(four):
@@ -303,8 +312,21 @@ def test_a_traced_cell(four, tmp_path):
     assert four.run("%%mpi\nfrom gormapy import trace\ntrace.is_on()").check().of(0) == ["False"]
 
 
-def test_output_of_threads_between_cells_comes_with_the_next(four):
-    four.run("%%mpi --ranks 1\nimport threading\nthreading.Timer(0.5, print, ('late',)).start()").check()
-    four.run("import time; time.sleep(1.5)").check()
+def test_output_of_threads_between_cells_comes_with_the_next(four, tmp_path):
+    go, done = str(tmp_path / "go"), str(tmp_path / "done")
+    four.run(f"""
+        %%mpi --ranks 1
+        import os, threading, time
+        def late():
+            while not os.path.exists({go!r}): time.sleep(0.01)
+            print("late", flush=True)
+            open({done!r}, "w").close()
+        threading.Thread(target=late).start()
+        """).check()
+    four.run(f"""
+        import os, time
+        open({go!r}, "w").close()
+        while not os.path.exists({done!r}): time.sleep(0.01)
+        """).check()
     four.run("%mpi status").check()
     assert four.run("%%mpi --ranks 2\nprint('next')").check().lines == ["[1] late", "[2] next"]

@@ -1,11 +1,13 @@
 """Ranks that die, kernels that end: the kernel lives on, and nothing is left behind."""
 
 import os
+import re
 import signal
 import time
 
 import pytest
-from kernels import Kernel
+from kernels import Kernel, until
+from support import leftovers
 
 SETUP = """
 %%mpi -n 3
@@ -84,8 +86,8 @@ def test_a_rank_that_dies_between_cells(shared):
     shared.run(SETUP).check()
     pid = int(shared.run("%%mpi --ranks 2\nos.getpid()").check().of(2)[0])
     os.kill(pid, signal.SIGKILL)
-    time.sleep(0.5)
-    assert "was killed by signal 9" in shared.run("%mpi status").check().text
+    until(lambda: not leftovers.runs(pid))
+    until(lambda: "was killed by signal 9" in shared.run("%mpi status").check().text)
     out = shared.run("%%mpi\n'rank' in globals()").check()
     assert "Since the last cell: rank 2 was killed by signal 9 (SIGKILL)" in out.text and "lost" in out.text
     assert out.of(0) == ["False"]
@@ -95,7 +97,7 @@ def test_the_launcher_dies(shared):
     shared.run(SETUP).check()
     pid = int(shared.run("%%mpi --ranks 0\nos.getppid()").check().of(0)[0])
     os.kill(pid, signal.SIGKILL)
-    time.sleep(0.5)
+    until(lambda: not shared.processes())
     assert "The ranks are new" in shared.run("%%mpi\n1").check().text
 
 
@@ -130,10 +132,7 @@ def test_an_ended_kernel_leaves_nothing(tmp_path, how):
         if how == "restart":
             kernel.client.stop_channels()
             kernel.manager.restart_kernel(now=False)
-            end = time.monotonic() + 10
-            while kernel.processes() and time.monotonic() < end:
-                time.sleep(0.05)
-            assert not kernel.processes()
+            until(lambda: not kernel.processes())
             kernel._connect()
             assert kernel.run("%%mpi -n 2\nfrom gormapy import MPI\nMPI.COMM_WORLD.rank").check().of(1) == ["1"]
         elif how == "shutdown":
@@ -151,12 +150,7 @@ def test_forked_children_of_the_kernel_do_not_keep_ranks_alive(tmp_path):
             "import os, time\nif os.fork() == 0:\n    os.environ.clear()\n    time.sleep(20)\n    os._exit(0)"
         ).check()
         os.kill(kernel.pid, signal.SIGKILL)
-        end = time.monotonic() + 8
-        while (
-            any("magic.worker" in line or "mpiexec" in line for line in kernel.processes()) and time.monotonic() < end
-        ):
-            time.sleep(0.05)
-        assert not any("magic.worker" in line or "mpiexec" in line for line in kernel.processes())
+        until(lambda: not any("magic.worker" in line or "mpiexec" in line for line in kernel.processes()), 15)
         for line in kernel.processes():
             os.kill(int(line.partition(":")[0]), signal.SIGKILL)
 
@@ -164,7 +158,7 @@ def test_forked_children_of_the_kernel_do_not_keep_ranks_alive(tmp_path):
 def test_unloading_ends_the_ranks(kernel):
     kernel.run(SETUP).check()
     kernel.run("%unload_ext gormapy").check()
-    assert not kernel.processes()
+    until(lambda: not kernel.processes())
     assert "not found" in kernel.run("%%mpi\n1").text
 
 
@@ -179,10 +173,29 @@ def test_ranks_that_cant_be_started(kernel):
     assert kernel.run("%%mpi -n 2\n1").check().of(1) == ["1"]
 
 
-def test_interrupted_while_it_starts(kernel):
-    from kernels import pressing
+def waits_of(pid):
+    """Return how often the main thread of a process has waited for something."""
+    with open(f"/proc/{pid}/status") as file:
+        return int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", file.read(), re.MULTILINE)[1])
 
-    out = kernel.run("%%mpi -n 7\n1", during=pressing(kernel, 0.15))
+
+def test_interrupted_while_it_starts(kernel, tmp_path):
+    slow = tmp_path / "python"
+    slow.write_text("#!/bin/sh\nsleep 40\nexec false\n")
+    slow.chmod(0o755)
+    kernel.run(f"import sys; real, sys.executable = sys.executable, {str(slow)!r}").check()
+    waits = []
+
+    def during(outcome, passed):
+        if any("sleep 40" in line for line in kernel.processes()):
+            waits.append(waits_of(kernel.pid))
+        # The kernel looks ten times a second who has come: it does so when it has waited some times more.
+        if waits and waits[-1] >= waits[0] + 4:
+            kernel.interrupt()
+            return True
+
+    out = kernel.run("%%mpi -n 7\n1", during=during)
     out.check("CellInterrupted")
-    assert not kernel.processes()
+    until(lambda: not kernel.processes())
+    kernel.run("sys.executable = real").check()
     assert kernel.run("%%mpi -n 2\n1").check().of(1) == ["1"]

@@ -110,8 +110,15 @@ def test_colab(built, python, conditions, tmp_path):
         assert "6.0" in out.of(3)[0]
 
         kernel.run("%%mpi\nkept = rank").check()
-        waiting = "%%mpi\nwin = MPI.Win.Allocate(8, comm=comm)\nif rank: win.Fence()\nelse:\n    while True: pass"
-        kernel.run(waiting, during=pressing(kernel, 1.5)).check("CellInterrupted")
+        waiting = """
+            %%mpi
+            win = MPI.Win.Allocate(8, comm=comm)
+            print("here", flush=True)
+            if rank: win.Fence()
+            else:
+                while True: pass
+            """
+        kernel.run(waiting, during=pressing(kernel, "here")).check("CellInterrupted")
         kernel.run("%%mpi\ncomm.recv(source=(rank + 1) % 4)").check("Deadlock")
         assert kernel.run("%%mpi\nkept").check().of(2) == ["2"]
         kernel.run("%mpi stop").check()
