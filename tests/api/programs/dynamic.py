@@ -109,7 +109,7 @@ def parts(both):
 
 
 def file(both):
-    path = both.bcast(tempfile.mktemp(prefix="gormapy-dynamic-") if both.rank == 0 else None)
+    path = both.bcast(tempfile.mktemp(dir=os.getcwd()) if both.rank == 0 else None)
     handle = MPI.File.Open(both, path, MPI.MODE_CREATE | MPI.MODE_RDWR | MPI.MODE_DELETE_ON_CLOSE)
     handle.Write_at_all(8 * both.rank, np.array([float(both.rank)]))
     handle.Sync()
