@@ -81,7 +81,7 @@ def test_stacks_say_whose_they_are(mpirun):
             world.recv(source=(rank + 1) % size)
         waits_for_nothing()
     """
-    result = mpirun(3, source, timeout=2, expect=124)
+    result = mpirun.until_timeout(3, source, says={rf"(?m)^\[{r}\] .*in waits_for_nothing$": 1 for r in range(3)})
     for r in range(3):
         assert re.search(rf"^\[{r}\] .*in waits_for_nothing$", result.stderr, re.MULTILINE), str(result)
     stacks = [line for line in result.stderr.splitlines() if "waits_for_nothing" in line]
