@@ -76,7 +76,7 @@ def test_table_without_peers():
 @pytest.mark.parametrize(
     ("source", "word", "detail"),
     [
-        ("import time; time.sleep(100)", "hang", "had not ended after 1 s"),
+        ("import time; time.sleep(100)", "hang", "had not ended after "),
         ("import os; os.kill(os.getpid(), 11)", "crash", "SIGSEGV"),
         ("raise ValueError('not today')", "error", "ValueError: not today"),
         ("pass", "error", "wrote no rows"),
@@ -92,11 +92,15 @@ def test_peer_that_fails_is_shown(tmp_path, capsys, source, word, detail):
         peers.Library(name, sys.executable, (str(launcher),), "math", ("-c", program), dict(os.environ))
         for name, program in (("gormapy", line), ("peer", source))
     ]
-    options = compare.parse(["-n", "2", "--rows", "barrier", "--limit", "1", "--rounds", "2"])
-    begin = time.monotonic()
-    rows, about = compare.measure(libraries, options, print)
-    assert time.monotonic() - begin < 10
-    found = {**compare.report(rows, libraries, about, options), "others": None}
+    for limit in (1, 5, 25) if word == "hang" else (60,):  # seconds, which gormapy's program has, too
+        options = compare.parse(["-n", "2", "--rows", "barrier", "--limit", str(limit), "--rounds", "2"])
+        begin = time.monotonic()
+        rows, about = compare.measure(libraries, options, print)
+        took = time.monotonic() - begin
+        found = {**compare.report(rows, libraries, about, options), "others": None}
+        if [row["us"]["gormapy"] for row in found["rows"]] == [1]:
+            break
+    assert took < 80
     (row,) = found["rows"]
     assert row["us"] == {"gormapy": 1, "peer": None}
     assert row["ratio"] is None and row["met"] is None
@@ -114,9 +118,12 @@ def test_rows_before_a_crash_count():
 def test_hanging_job_is_ended_with_its_children():
     begin = time.monotonic()
     source = "trap '' TERM; setsid sleep 97531 & echo $!; sleep 97531"
-    outcome = job.run(["sh", "-c", source], dict(os.environ), 0.5)
-    assert outcome.problem == "hang"
-    assert time.monotonic() - begin < 15
+    for limit in (0.5, 4, 20):
+        outcome = job.run(["sh", "-c", source], dict(os.environ), limit)
+        assert outcome.problem == "hang"
+        if outcome.stdout:  # the shell came so far
+            break
+    assert time.monotonic() - begin < limit + 60
     pid = int(outcome.stdout)
     try:
         with open(f"/proc/{pid}/stat") as file:
@@ -255,14 +262,18 @@ def test_signal_ends_what_is_running(number, status):
         "--budget",
         "9",
     ]
-    mark = uuid.uuid4().hex
+    mark, names = uuid.uuid4().hex, leftovers.names()
     env = environment({"GORMAPYTEST_JOB": mark})
     process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     begun = process.stderr.readline()
     assert "passive" in begun, begun
-    time.sleep(0.3)
+    end = time.monotonic() + 30
+    while not any(mpiexec() in line for line in leftovers.processes(mark)):
+        assert time.monotonic() < end, "it has not started a job"
+        time.sleep(0.01)
+    time.sleep(0.1)  # and waits for it
     process.send_signal(number)
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == status, err
     assert "Traceback" not in err, err
-    assert leftovers.processes(mark) == []
+    assert leftovers.after(mark, names) == []
