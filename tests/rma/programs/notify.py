@@ -7,7 +7,7 @@ import threading
 import time
 
 import numpy as np
-from rankside import MPI, rank, size, world
+from rankside import MPI, raise_flag, rank, size, world
 
 from gormapy import notify
 
@@ -112,9 +112,12 @@ def several_threads():
     win, _ = opened("Allocate")
     n, taken = 400, []
 
+    end = time.monotonic() + 25
+
     def take():
-        while notify.win_notified(win, 9, timeout=1):
-            taken.append(1)
+        while len(taken) < n and time.monotonic() < end:
+            if notify.win_notified(win, 9, timeout=0.1):
+                taken.append(1)
 
     threads = [threading.Thread(target=take) for _ in range(4)]
     for t in threads:
@@ -123,6 +126,8 @@ def several_threads():
         notify.put_notify(win, np.zeros(1, "q"), right, 0, 9)
     for t in threads:
         t.join()
+    win.Flush_all()
+    world.Barrier()  # all puts have been made, and none is there that was taken for another one
     assert len(taken) == n and notify.pending(win, 9) == 0
     closed(win)
 
@@ -164,15 +169,14 @@ def target_that_computes():
     """A notification waits for no call of the target, which finds it afterwards."""
     win, memory = opened("Allocate")
     if rank == 0:
-        begun = time.monotonic()
         for r in range(1, size):
             notify.put_notify(win, np.array([5], "q"), r, 0, 0)
-        assert time.monotonic() - begun < 0.5
+        raise_flag("put")
         world.send(None, size - 1)
     else:
-        end = time.monotonic() + 1
-        while time.monotonic() < end:
-            pass
+        end = time.monotonic() + 20
+        while not os.path.exists("flag-put"):  # it computes, in no call of MPI
+            assert time.monotonic() < end, "a put waits for its target"
         assert notify.win_notified(win, 0, timeout=10) and memory[0] == 5
     if rank == size - 1 and rank > 0:
         world.recv(source=0)
@@ -247,8 +251,8 @@ def rank_that_is_killed():
 
 def interrupted():
     win, _ = opened("Allocate")
-    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
     try:
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
         notify.win_notified(win, 0)
     except KeyboardInterrupt:
         pass

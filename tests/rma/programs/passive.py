@@ -12,8 +12,8 @@ import time
 import numpy as np
 from onesided import FLAVOURS, MPI, Window, rank, same, size, world
 
-BUSY = 6.0  # seconds, at most: the targets stop as soon as rank 0 is through
-ENOUGH = 4.0  # for what takes milliseconds, on a machine that does much else
+BUSY = 60.0  # seconds, at most: the targets stop as soon as rank 0 is through
+ENOUGH = 40.0  # for what takes milliseconds, on a machine that does much else
 COUNT = 1000
 
 
