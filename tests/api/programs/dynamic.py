@@ -187,15 +187,15 @@ def last_words():
 
 def busy_target():
     """A put does not wait for a process of another job that computes."""
-    comm = spawn("busy", 1, MPI.COMM_SELF)
+    done = os.path.abspath("put")
+    comm = spawn("busy", 1, MPI.COMM_SELF, more=[done])
     both = comm.Merge(False)
     window = MPI.Win.Create(np.zeros(1), comm=both)
     both.Barrier()
-    begun = time.perf_counter()
     window.Lock(1)
     window.Put(np.ones(1), 1)
     window.Unlock(1)
-    assert time.perf_counter() - begun < 0.7
+    open(done, "w").close()
     both.Barrier()
     window.Free()
     both.Free()
@@ -219,7 +219,7 @@ def ports():
             MPI.Close_port(port)
     else:
         world.Barrier()
-        port = MPI.Lookup_name(name) if half.rank == root else None
+        port = looked_up(name) if half.rank == root else None
         for _ in range(3):
             comm = half.Connect(port, root=root)
             check(comm)
@@ -239,15 +239,19 @@ def accepts(name):
     everything(world.Accept(port), high=False)
 
 
-def connects(name):
-    port, end = None, time.monotonic() + 20
-    while rank == 0 and port is None:
+def looked_up(name):
+    """Return the port that is or will be published: who has published it may be late with the answer."""
+    end = time.monotonic() + 20
+    while True:
         try:
-            port = MPI.Lookup_name(name)
+            return MPI.Lookup_name(name)
         except MPI.Exception:
             assert time.monotonic() < end
             time.sleep(0.02)
-    everything(world.Connect(port), high=True)
+
+
+def connects(name):
+    everything(world.Connect(looked_up(name) if rank == 0 else None), high=True)
 
 
 def join():
@@ -334,7 +338,7 @@ def child_fails(how):
         begun = time.perf_counter()
         for r in (0, 1):
             fails(MPI.ERR_PROC_FAILED, f"rank {r} of another job", comm.recv, source=r, tag=9)
-        assert time.perf_counter() - begun < 5
+        assert time.perf_counter() - begun < 20
         for pid in pids:
             gone(pid)
     assert world.allreduce(1) == size
@@ -350,7 +354,7 @@ def spawn_and_greet():
 
 
 def gone(pid):
-    end = time.monotonic() + 10
+    end = time.monotonic() + 30
     while (
         Path(f"/proc/{pid}").exists() and "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     ):
@@ -384,8 +388,8 @@ def interrupted():
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGALRM, fire)
-    signal.setitimer(signal.ITIMER_REAL, 0.3)
     try:
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
         MPI.COMM_SELF.Accept(port)
     except KeyboardInterrupt:
         pass
@@ -409,15 +413,15 @@ def interrupted():
 
 def synchronous_send_to_one_that_computes(times):
     """What a call has left queued is sent although the program makes no more calls."""
-    for _ in range(times):
-        comm = spawn("synchronous", 1, MPI.COMM_SELF)
+    for k in range(times):
+        sent = os.path.abspath(f"sent-{k}")
+        comm = spawn("synchronous", 1, MPI.COMM_SELF, more=[sent])
         comm.Probe(0, 1)
         time.sleep(0.2)
         comm.Recv(np.zeros(4), 0, 1)
-        begun = time.time()
-        while time.time() < begun + 1:
-            pass
-        assert comm.recv(source=0) < begun + 0.5
+        end = time.monotonic() + 20
+        while not os.path.exists(sent):
+            assert time.monotonic() < end, "the sender waits while this process computes"
         comm.Disconnect()
 
 
@@ -436,10 +440,18 @@ def nothing_is_left(times):
         comm.Disconnect()
         if i == times // 2:
             before = state()
-    after = state()
-    assert after[0] <= before[0] + 2, (before, after)
-    assert after[1] <= before[1] + 20, (before, after)
-    assert not [p for p in Path("/proc").glob("[0-9]*/stat") if child_zombie(p)]
+    # A launcher may take a moment to end.
+    settled(lambda: state()[0] <= before[0] + 2, lambda: (before, state()))
+    settled(lambda: state()[1] <= before[1] + 20, lambda: (before, state()))
+    settled(lambda: not any(map(child_zombie, Path("/proc").glob("[0-9]*/stat"))), lambda: "a zombie is left")
+
+
+def settled(condition, what):
+    """Wait until a condition holds; what: the text if it does not come to that."""
+    end = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < end, what()
+        time.sleep(0.02)
 
 
 def child_zombie(path):
@@ -465,9 +477,10 @@ def stays_of_the_dead(kind):
         left = comm.Irecv(got, 0, 9)
     else:
         left = comm.Isendrecv(np.zeros(1), 0, 8, got, 0, 9)
+    pid = comm.recv(source=0, tag=2)
     comm.send("go", 0)
     comm.Free()
-    time.sleep(0.5)
+    gone(pid)
     other = spawn("sends", 1, MPI.COMM_SELF)
     if kind == "matched":
         fails(MPI.ERR_PROC_FAILED, "has ended", left.Recv, got)
@@ -492,9 +505,12 @@ def failed_disconnects(times):
         fails(MPI.ERR_PROC_FAILED, "", comm.Disconnect if i % 2 else comm.Free)
         if i == 2:
             before = state()
-    time.sleep(0.3)
-    after = state()
-    assert after[0] <= before[0] + 1 and after[1] <= before[1] + 3, (before, after)
+
+    def few():
+        after = state()
+        return after[0] <= before[0] + 1 and after[1] <= before[1] + 3
+
+    settled(few, lambda: (before, state()))
 
 
 def socket_after_join():

@@ -92,15 +92,16 @@ def leave():
 
 
 def synchronous():
-    """Send synchronously to a parent that computes once it has received, and say when that has ended."""
+    """Send synchronously to a parent that computes once it has received, and make a file when that has ended."""
     parent.Ssend(np.ones(4), 0, 1)
-    parent.send(time.time(), 0)
+    open(sys.argv[2], "w").close()
     parent.Disconnect()
 
 
 def sends():
     """Begin to send, and leave without a receiver when the parent says so."""
     parent.Isend(np.full(1 << 17, 3.0), 0, 1)
+    parent.send(os.getpid(), 0, 2)
     parent.recv(source=0, tag=0)
     parent.Free()
     os._exit(0)
@@ -114,11 +115,14 @@ def vanishes():
 
 
 def busy():
-    """Compute while the parents put."""
+    """Call nothing of MPI until a parent has put and made a file."""
     both = parent.Merge(True)
     window = MPI.Win.Create(np.zeros(1), comm=both)
     both.Barrier()
-    time.sleep(1.5)
+    end = time.monotonic() + 20
+    while not os.path.exists(sys.argv[2]):
+        assert time.monotonic() < end, "a put waits for its target"
+        time.sleep(0.01)
     both.Barrier()
     window.Free()
     both.Free()
