@@ -50,7 +50,7 @@ def test_the_job_ends(mpirun, state):
     assert len(said) == 1, str(result)
     assert re.match(r"mpiexec: rank 1 \(pid \d+\) was killed by signal 9 \(SIGKILL\)", said[0]), str(result)
     assert "Traceback" not in result.stderr, str(result)
-    assert result.duration < 8, str(result)
+    assert result.duration < 25, str(result)
 
 
 # Where messages carry the updates, the target itself makes them, and it is not killed.

@@ -6,7 +6,7 @@ import os
 import pytest
 from support.windows import PROGRAMS
 
-pytestmark = pytest.mark.exhaustive
+pytestmark = [pytest.mark.exhaustive, pytest.mark.alone]
 
 # The promise is for ten seconds; shorter runs show it too.
 SECONDS = float(os.environ.get("FAIRNESS_SECONDS", "3"))
@@ -17,11 +17,12 @@ RANKS = 16
 def test_turns(mpirun, flavour):
     result = mpirun(RANKS, PROGRAMS / "fairness.py", SECONDS, flavour, timeout=60 + SECONDS)
     found = json.loads(result.stdout)
-    mean = sum(found["turns"]) / RANKS
     print(f"{flavour}: {found}")
-    assert mean > 10 * SECONDS, "the lock hardly goes round"
-    for turns in found["turns"]:
-        assert mean / 2 <= turns <= 2 * mean, found
+    assert sum(found["turns"]) > RANKS * SECONDS, "the lock hardly goes round"
+    # Half of the time each rank waits for no more turns of others than these. A rank that stands still on a busy machine
+    # has fewer turns, and one gap.
+    for gap in found["gaps"]:
+        assert RANKS / 2 <= gap <= 2 * RANKS, found
     # One processor's time is what the holders use, one after the other. Waiters that spin would use all there are.
     assert found["cpu"] < 1.6 * found["wall"], found
 
