@@ -80,6 +80,9 @@ def test_what_goes_wrong_is_told(read, mpi, cell, says):
 
 
 def test_what_hangs_ends(read, mpi, monkeypatch):
-    monkeypatch.setattr(elsewhere, "LIMIT", 6)
-    (wrong,) = elsewhere.run(read(f"{BEGIN}```python\n%%mpi\ncomm.recv()\n```\n"), mpi)
-    assert "did not end within 6 s, with ranks in the cells of lines [12]" in wrong
+    for limit in (6, 30):  # a busy machine takes long until the ranks are there
+        monkeypatch.setattr(elsewhere, "LIMIT", limit)
+        (wrong,) = elsewhere.run(read(f"{BEGIN}```python\n%%mpi\ncomm.recv()\n```\n"), mpi)
+        if "lines [12]" in wrong:
+            break
+    assert f"did not end within {limit} s, with ranks in the cells of lines [12]" in wrong

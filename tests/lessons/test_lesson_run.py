@@ -1,5 +1,7 @@
 """The lessons' notebooks: they run, what they show is checked, and nothing of the machine is kept."""
 
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -60,9 +62,16 @@ def test_a_cell_that_hangs_ends(tmp_path, monkeypatch):
 
 def test_a_process_that_lives_on_is_noticed_and_named(tmp_path, monkeypatch):
     monkeypatch.setattr(execute, "GRACE", 0.5)
-    code = "import subprocess\nsubprocess.Popen(['sleep', '4'], start_new_session=True);"
-    with pytest.raises(execute.LessonError, match=r"live on: .*sleep 4"):
-        run(tmp_path, monkeypatch, f"```python\n{code}\n```\n")
+    pid = tmp_path / "pid"
+    code = (
+        "import pathlib, subprocess\nsleep = subprocess.Popen(['sleep', '60'], start_new_session=True)\n"
+        f"pathlib.Path({str(pid)!r}).write_text(str(sleep.pid));"
+    )
+    try:
+        with pytest.raises(execute.LessonError, match=r"live on: .*sleep 60"):
+            run(tmp_path, monkeypatch, f"```python\n{code}\n```\n")
+    finally:
+        os.kill(int(pid.read_text()), signal.SIGKILL)
 
 
 def test_the_notebooks_are_those_of_the_sources():

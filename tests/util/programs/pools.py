@@ -1,5 +1,6 @@
 """The programs of test_pools.py, run at rank 0 by ``python -m gormapy.futures``."""
 
+import os
 import sys
 import time
 
@@ -13,6 +14,13 @@ def square(x):
 def nap(seconds):
     time.sleep(seconds)
     return seconds
+
+
+def hold(path):
+    """Wait until there is a file."""
+    while not os.path.exists(path):
+        time.sleep(0.01)
+    return path
 
 
 def fail():
@@ -33,14 +41,16 @@ def everything():
             result = pool.apply_async(fail, error_callback=found.append)
             result.wait(10)
             assert not result.successful() and isinstance(found[-1], LookupError)
-            slow = pool.apply_async(nap, (0.3,))
+            path = os.path.abspath(f"go-{kind.__name__}")
+            slow = pool.apply_async(hold, (path,))
             try:
                 slow.get(0.01)
             except TimeoutError:
                 pass
             else:
                 raise AssertionError("it was too fast")
-        assert slow.get() == 0.3
+            open(path, "w").close()
+        assert slow.get() == path
         pool = kind(1)
         results = [pool.apply_async(nap, (0.1,)) for _ in range(200)]
         pool.terminate()
