@@ -8,7 +8,7 @@ import threading
 import time
 
 import numpy as np
-from rankside import MPI, rank, size, world
+from rankside import MPI, await_watchers, rank, size, world
 
 from gormapy import aio
 
@@ -146,6 +146,7 @@ def several_loops():
 
 def many_loops():
     """Event loops give their descriptors back."""
+    await_watchers()
     before = len(os.listdir("/proc/self/fd"))
     for k in range(100):
         asyncio.run(_one(k))
@@ -157,6 +158,7 @@ def many_loops():
 
 def loops_that_end_before_their_requests():
     """Event loops give their descriptors back, also those whose tasks have waited in vain."""
+    await_watchers()
     request = world.Irecv(bytearray(1), left, 999)
     for k in range(10):
         asyncio.run(_in_vain(request))
