@@ -262,11 +262,11 @@ def death(call, victim):
     try:
         while True:
             DEATHS[call]()
-            assert time.monotonic() - begun < 10, "no error"
+            assert time.monotonic() - begun < 20, "no error"
     except MPI.Exception as error:
         assert error.Get_error_class() == MPI.ERR_PROC_FAILED, error
         assert f"rank {victim}" in str(error), error
-    assert time.monotonic() - begun < 5, "the error came late"
+    assert time.monotonic() - begun < 20, "the error came late"
     say("told")
 
 

@@ -88,7 +88,7 @@ def disconnect_does_not_wait_for_the_dead():
         assert error.Get_error_class() == MPI.ERR_PROC_FAILED, error
     else:
         raise AssertionError("rank 1 has not disconnected")
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 20
     try:
         request.Wait()
     except MPI.Exception as error:
@@ -193,7 +193,7 @@ def many_with_receives():
     begun = time.monotonic()
     for _ in range(300):
         world.sendrecv(None, rank ^ 1, source=rank ^ 1)
-    assert time.monotonic() - begun < 3
+    assert time.monotonic() - begun < 20
     for request in requests:
         request.Cancel()
         request.Wait()

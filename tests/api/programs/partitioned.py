@@ -165,7 +165,7 @@ def parrived_tells_of_each():
                 world.Barrier()
                 world.Barrier()
                 there |= set(new)
-                end = time.monotonic() + 5
+                end = time.monotonic() + 25
                 while not all(receive.Parrived(i) for i in there) and time.monotonic() < end:
                     pass
                 for i in there:

@@ -104,7 +104,7 @@ def long_access_is_interrupted():
     many = MPI.BYTE.Create_vector(1000, 1, 2).Commit()
     f.Set_view(0, MPI.BYTE, many)
     with interrupted(after=0.3):
-        f.Write_at(0, np.zeros(30_000_000, "u1"))
+        f.Write_at(0, np.zeros(100_000_000, "u1"))
     f.Set_view()
     f.Write_at(0, np.zeros(10, "u1"))
     f.Close()
