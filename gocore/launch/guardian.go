@@ -3,9 +3,9 @@ package launch
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
-	"strconv"
 	"syscall"
 	"unsafe"
 
@@ -20,11 +20,12 @@ const guardianName = "gormapy-guardian"
 
 // # Protocol of the guardian
 //
-// The launcher writes lines to a pipe, each the number of a process group. It kills the
-// guardian at the end of the job. If the pipe closes before, the launcher is dead, and
-// the guardian kills the groups. While the launcher lives, its zombies keep the kernel
-// from reusing the numbers; later they may be reused, so the guardian has a pidfd of
-// each group's leader.
+// The launcher writes lines to a pipe, each the number of a process group and the start
+// time of its leader. It kills the guardian at the end of the job. If the pipe closes
+// before, the launcher is dead, and the guardian kills the groups. While the launcher
+// lives, its zombies keep the kernel from reusing the numbers; later they may be reused,
+// perhaps before the guardian has read them. So it has a pidfd of each group's leader,
+// unless the process that has the number has started at another time.
 
 // guardian is the launcher's end of the pipe, and the process.
 type guardian struct {
@@ -63,11 +64,11 @@ func startGuardian(id string) (*guardian, error) {
 	return &guardian{id: id, pid: pid, pipe: p[1]}, nil
 }
 
-// add sends the guardian a process group. A dead guardian is not an error here: the
-// reaper reports it.
-func (g *guardian) add(group int) {
+// add sends the guardian the process group of a leader that has not been reaped. A dead
+// guardian is not an error here: the reaper reports it.
+func (g *guardian) add(leader int) {
 	if g.pid != 0 {
-		_, _ = unix.Write(g.pipe, append(strconv.AppendInt(nil, int64(group), 10), '\n'))
+		_, _ = unix.Write(g.pipe, fmt.Appendf(nil, "%d %d\n", leader, sys.StartTime(leader)))
 	}
 }
 
@@ -102,15 +103,20 @@ func Guard(id string) {
 	name := append([]byte("gormapy-guard"), 0) // for ps; at most 15 bytes
 	_ = unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name[0])), 0, 0, 0)
 
-	var groups []*sys.Group
-	in := bufio.NewScanner(os.Stdin)
-	for in.Scan() {
-		if leader, err := strconv.Atoi(in.Text()); err == nil && leader > 1 {
-			groups = append(groups, sys.OpenGroup(leader))
-		}
-	}
-	for _, group := range groups {
+	for _, group := range readGroups(os.Stdin) {
 		group.Kill()
 	}
 	sweep(marked(id))
+}
+
+// readGroups returns the groups that are read from r, once all have been.
+func readGroups(r io.Reader) (groups []*sys.Group) {
+	for in := bufio.NewScanner(r); in.Scan(); {
+		var leader int
+		var started uint64
+		if _, err := fmt.Sscan(in.Text(), &leader, &started); err == nil && leader > 1 {
+			groups = append(groups, sys.OpenGroup(leader, started))
+		}
+	}
+	return groups
 }

@@ -23,21 +23,28 @@ func Signal(pid int, intended func(pid int) bool, signals ...unix.Signal) {
 // pidfdProcessGroup is PIDFD_SIGNAL_PROCESS_GROUP of linux/pidfd.h, since Linux 6.9.
 const pidfdProcessGroup = 1 << 2
 
-// Group is a process group, identified by its leader, which must not have been reaped
-// when the Group is opened.
+// Group is a process group, identified by its leader.
 type Group struct {
 	leader int
 	age    uint64
 	fd     int // pidfd of the leader, -1 if there is none
 }
 
-// OpenGroup opens the group that process leader leads.
-func OpenGroup(leader int) *Group {
-	g := &Group{leader: leader, fd: -1}
+// OpenGroup opens the group of a leader, which has this start time. If that is not known,
+// 0, the leader must not have been reaped.
+func OpenGroup(leader int, started uint64) *Group {
+	g := &Group{leader: leader, age: started, fd: -1}
 	if fd, ok, err := PidFD(leader); ok && err == nil {
 		g.fd = fd
 	}
-	g.age = StartTime(leader)
+	now := StartTime(leader)
+	switch {
+	case started == 0:
+		g.age = now
+	case started != now && g.fd >= 0: // reaped, or a stranger
+		unix.Close(g.fd)
+		g.fd = -1
+	}
 	return g
 }
 

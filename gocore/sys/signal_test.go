@@ -39,7 +39,7 @@ func TestGroupOutlivesItsLeader(t *testing.T) {
 		out, err := c.StdoutPipe()
 		require.NoError(t, err)
 		require.NoError(t, c.Start())
-		g := OpenGroup(c.Process.Pid)
+		g := OpenGroup(c.Process.Pid, StartTime(c.Process.Pid))
 		if !descriptor {
 			unix.Close(g.fd)
 			g.fd = -1
@@ -57,7 +57,7 @@ func TestGroupOutlivesItsLeader(t *testing.T) {
 func TestGroupWhoseNumberIsAnotherOnes(t *testing.T) {
 	for _, descriptor := range []bool{true, false} {
 		first := leader(t, "exit 0")
-		g := OpenGroup(first.Process.Pid)
+		g := OpenGroup(first.Process.Pid, 0)
 		require.NoError(t, first.Wait())
 		time.Sleep(30 * time.Millisecond) // start times have steps of 10 ms
 		second := leader(t, "sleep 60")
@@ -70,4 +70,27 @@ func TestGroupWhoseNumberIsAnotherOnes(t *testing.T) {
 		time.Sleep(30 * time.Millisecond)
 		assert.True(t, Alive(second.Process.Pid))
 	}
+}
+
+func TestGroupWhoseNumberIsAnotherOnesWhenItIsOpened(t *testing.T) {
+	other := leader(t, "sleep 60")
+	g := OpenGroup(other.Process.Pid, StartTime(other.Process.Pid)-1)
+	g.Kill()
+	time.Sleep(30 * time.Millisecond)
+	assert.True(t, Alive(other.Process.Pid))
+}
+
+func TestGroupThatIsOpenedAfterItsLeadersEnd(t *testing.T) {
+	c := exec.Command("sh", "-c", "sleep 60 & echo $!")
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	out, err := c.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, c.Start())
+	started := StartTime(c.Process.Pid)
+	var text [16]byte
+	_, err = out.Read(text[:])
+	require.NoError(t, err)
+	_ = c.Wait()
+	OpenGroup(c.Process.Pid, started).Kill()
+	assert.Eventually(t, func() bool { return unix.Kill(-c.Process.Pid, 0) == unix.ESRCH }, 30*time.Second, time.Millisecond)
 }
