@@ -22,6 +22,7 @@ class CellRun:
         self.deadlock, self.grace, self.timeout = deadlock, grace, timeout
         self.results = {}
         self.asked = 0
+        self.stood = 0  # answers of all ranks in a row that said that no rank can continue
         numbers = {r.number for r in self.ranks}
         self.sightings = {r.number: Sighting(r.number, r.number in numbers) for r in session.chosen()}
         self.stopped = None  # the reason why the ranks were interrupted, an exception
@@ -82,7 +83,7 @@ class CellRun:
             return CellInterrupted("the cell was interrupted")
         now = time.monotonic()
         if self.timeout is not None and now - self.begun > self.timeout:
-            self._look(wait=1.0)
+            self._look(wait=3.0)
             report = Report(self.sightings.values())
             running = [r.number for r in self.running]
             self.view.report(report, f"After {self.timeout:g} s: what the ranks do", "timeout")
@@ -93,7 +94,9 @@ class CellRun:
         if self.asked and now - self.looked < _LOOK_LATE and any(s.ask != self.asked for s in seen):
             return None  # answers take long on a busy machine
         failed = [s.rank for s in seen if s.failed]
-        if stand_still(seen, self.asked, self.grace if failed else self.deadlock):
+        self.stood = self.stood + 1 if stand_still(seen, self.asked, self.grace if failed else self.deadlock) else 0
+        # A process that was stopped may answer before the thread that waits runs again, so it is asked twice.
+        if self.stood == 2:
             report = Report(seen)
             if failed:
                 waiting = [r.number for r in self.running]

@@ -20,6 +20,7 @@ from .errors import CellInterrupted, StartError, ranks_text
 _START_WITHIN = 90.0  # for an environment on a network file system, on a busy machine
 _RESET_WITHIN = 15.0
 _EXIT_WITHIN = 2.0
+_VERDICT_WITHIN = 3.0  # mpiexec says nothing of a rank that ended with status 0
 _CLOCK_WITHIN = 1.0
 _CLOCK_TRIES = 8  # the one that took the shortest counts
 _LATE_LIMIT = 1 << 20  # characters that threads of the ranks write between two cells
@@ -439,7 +440,7 @@ class Session:
         if not gone and self._launcher.poll() is None:
             return {}
         # mpiexec distinguishes the first one that failed from those that it ended as a consequence.
-        end = time.monotonic() + 1.0
+        end = time.monotonic() + _VERDICT_WITHIN
         while time.monotonic() < end and not _VERDICT.search(self.spoken):
             if self._launcher.poll() is not None:
                 self.pump(0.05)
