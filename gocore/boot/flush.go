@@ -8,10 +8,10 @@ import (
 
 const (
 	// readLimit bounds the wait for the reader of this process's output.
-	readLimit = 300 * time.Millisecond
+	readLimit = 3 * time.Second
 	// forwardDelay is the time for a process manager to pass on the output that it
 	// has read: through a proxy, to its own output.
-	forwardDelay = 30 * time.Millisecond
+	forwardDelay = 100 * time.Millisecond
 )
 
 // letOutputPass waits until this process's standard output and error have been read, if

@@ -84,12 +84,13 @@ func actRank(role string) int {
 			return 3
 		}
 		time.Sleep(time.Minute)
-	case "stacks": // rank 1 prints its state when it gets the signal
+	case "stacks": // rank 1 prints its state when it gets the signal, but late
 		asked := make(chan os.Signal, 1)
 		signal.Notify(asked, unix.Signal(job.StackSignal))
 		if r == 1 {
 			atomic.StoreUint32(&seg.Ranks[r].Flags, job.FlagStacks)
 			<-asked
+			time.Sleep(time.Second)
 			fmt.Fprintln(os.Stderr, "stack of rank 1")
 		}
 		time.Sleep(time.Minute)

@@ -19,7 +19,6 @@ import (
 const (
 	failGrace      = 300 * time.Millisecond // from SIGTERM to SIGKILL after a failure
 	interruptGrace = 800 * time.Millisecond // the same after Ctrl-C, for programs that save their work
-	stackDelay     = 300 * time.Millisecond // for the ranks to print their stacks
 	giveUpDelay    = 5 * time.Second        // from SIGKILL until an unkillable rank is left alone
 	tick           = 20 * time.Millisecond
 	// traceDelay is how long the line about a failed rank waits for the rest of that
@@ -74,6 +73,8 @@ type launcher struct {
 	status      int
 	interrupted time.Time // when the last signal that ends the job came
 	termAt      time.Time // when to send SIGTERM; the zero time is never
+	stacks      []stackRequest
+	stacksBy    time.Time // when they are awaited no longer
 	killAt      time.Time
 	giveUpAt    time.Time
 	verdict     string // the line about the first failure, until it is printed
@@ -529,14 +530,7 @@ func (l *launcher) onTimeout() {
 		l.messages.print("mpiexec: their stacks, if they print them, are in " + filepath.Join(l.opt.OutputDir, "rank.N.*"))
 	}
 	l.messages.flush(tick)
-	for i := range l.ranks {
-		l.ranks[i].label()
-		rk := l.record(i)
-		pid := rk.PID()
-		if atomic.LoadUint32(&rk.Flags)&job.FlagStacks != 0 && pid != 0 {
-			sys.Signal(pid, func(pid int) bool { return sys.Look(pid, rk.StartTime) == sys.Living }, unix.Signal(job.StackSignal))
-		}
-	}
+	l.askForStacks()
 }
 
 // onTick does what is due. It reports whether to stop waiting for the ranks.
@@ -552,6 +546,7 @@ func (l *launcher) onTick(now time.Time) (giveUp bool) {
 		l.reportVerdict()
 	}
 	switch {
+	case due(l.termAt) && l.awaitsStacks(now):
 	case due(l.termAt):
 		l.stop(l.status, unix.SIGTERM, failGrace)
 	case due(l.killAt):
