@@ -18,17 +18,22 @@ const (
 	// maxLine bounds how much of a line is kept. A longer line is passed on in pieces,
 	// while the output of other ranks waits.
 	maxLine = 1 << 20
-	// promptDelay is how long an unfinished line is kept: long enough for the rest of
-	// a line written in parts, too short for a user to notice before a prompt.
-	promptDelay = 50 * time.Millisecond
 	// A program that buffers its output writes whole blocks, which end in the middle
 	// of a line. An unfinished line after blockSize bytes without a pause is taken for
-	// the end of a block, not for a prompt, and is kept for blockDelay.
-	blockSize  = 4 << 10
-	blockDelay = time.Second
-	// dotsDelay bounds the wait for the end of a line that grows all the time.
-	dotsDelay = 200 * time.Millisecond
+	// the end of a block, not for a prompt, and is kept for delays.block.
+	blockSize = 4 << 10
 )
+
+// delays are for how long an unfinished line is kept.
+type delays struct {
+	// prompt is long enough for the rest of a line written in parts, too short for a user to
+	// notice before a prompt.
+	prompt time.Duration
+	block  time.Duration // see blockSize
+	dots   time.Duration // at most, if it grows all the time
+}
+
+var usualDelays = delays{prompt: 50 * time.Millisecond, block: time.Second, dots: 200 * time.Millisecond}
 
 // stream carries the standard output or error of one rank to a sink.
 type stream struct {
@@ -46,6 +51,7 @@ type stream struct {
 	since time.Time // when the unfinished line began
 	timed bool      // a deadline is set
 
+	delays  delays
 	seen    atomic.Int64 // bytes read
 	writing atomic.Bool
 	labels  atomic.Bool // label was called
@@ -56,7 +62,7 @@ type stream struct {
 // newStream makes the stream of rank from fd, which must be non-blocking and now belongs
 // to the stream. run must be called.
 func newStream(fd int, to *sink, rank int, tagged bool) *stream {
-	s := &stream{in: os.NewFile(uintptr(fd), "pipe"), fd: fd, to: to, done: make(chan struct{})}
+	s := &stream{in: os.NewFile(uintptr(fd), "pipe"), fd: fd, to: to, delays: usualDelays, done: make(chan struct{})}
 	s.own = []byte("[" + strconv.Itoa(rank) + "] ")
 	if tagged {
 		s.tag = s.own
@@ -99,7 +105,7 @@ func (s *stream) run() {
 			// On a busy machine the deadline may pass while there is more to read,
 			// which would split a line without need.
 			if more, e := unix.IoctlGetInt(s.fd, unix.TIOCINQ); e == nil && more > 0 {
-				_ = s.in.SetReadDeadline(time.Now().Add(promptDelay))
+				_ = s.in.SetReadDeadline(time.Now().Add(s.delays.prompt))
 				continue
 			}
 			if s.closing.Load() {
@@ -130,12 +136,12 @@ func (s *stream) schedule() {
 		if s.since.IsZero() {
 			s.since = now
 		}
-		switch until = now.Add(promptDelay); {
+		switch until = now.Add(s.delays.prompt); {
 		case s.holding:
 		case s.burst >= blockSize:
-			until = now.Add(blockDelay)
-		case until.After(s.since.Add(dotsDelay)):
-			until = s.since.Add(dotsDelay)
+			until = now.Add(s.delays.block)
+		case until.After(s.since.Add(s.delays.dots)):
+			until = s.since.Add(s.delays.dots)
 		}
 	}
 	s.timed = unfinished

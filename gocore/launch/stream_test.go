@@ -27,7 +27,7 @@ type plumbing struct {
 	eof chan struct{}
 }
 
-func newPlumbing(t *testing.T, n int, tagged bool) *plumbing {
+func newPlumbing(t *testing.T, n int, tagged bool, change ...func(*delays)) *plumbing {
 	t.Helper()
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
@@ -38,6 +38,9 @@ func newPlumbing(t *testing.T, n int, tagged bool) *plumbing {
 		require.NoError(t, err)
 		p.ends = append(p.ends, os.NewFile(uintptr(end), "end"))
 		s := newStream(in, p.sink, i, tagged)
+		for _, f := range change {
+			f(&s.delays)
+		}
 		p.streams = append(p.streams, s)
 		go s.run()
 	}
@@ -63,6 +66,12 @@ func (p *plumbing) soFar() string {
 	return p.got.String()
 }
 
+// reaches waits until the output is want.
+func (p *plumbing) reaches(t *testing.T, want string) {
+	t.Helper()
+	assert.Eventually(t, func() bool { return p.soFar() == want }, time.Minute, 5*time.Millisecond)
+}
+
 // finish closes all ends and returns all output.
 func (p *plumbing) finish(t *testing.T) string {
 	t.Helper()
@@ -72,7 +81,7 @@ func (p *plumbing) finish(t *testing.T) string {
 	for _, s := range p.streams {
 		select {
 		case <-s.done:
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("a stream does not end")
 		}
 	}
@@ -84,8 +93,9 @@ func (p *plumbing) finish(t *testing.T) string {
 func TestStreamTagsLines(t *testing.T) {
 	p := newPlumbing(t, 1, true)
 	fmt.Fprint(p.ends[0], "one\ntwo\n\nrest")
-	time.Sleep(3 * promptDelay)
-	assert.Equal(t, "[0] one\n[0] two\n[0] \n", p.soFar())
+	p.reaches(t, "[0] one\n[0] two\n[0] \n")
+	time.Sleep(3 * usualDelays.prompt)
+	assert.Equal(t, "[0] one\n[0] two\n[0] \n", p.soFar(), "a part of a line is shown")
 	fmt.Fprint(p.ends[0], " of it\nlast")
 	assert.Equal(t, "[0] one\n[0] two\n[0] \n[0] rest of it\n[0] last\n", p.finish(t))
 }
@@ -93,19 +103,20 @@ func TestStreamTagsLines(t *testing.T) {
 func TestStreamPassesPrompts(t *testing.T) {
 	p := newPlumbing(t, 1, false)
 	fmt.Fprint(p.ends[0], "line\nName? ")
-	assert.Eventually(t, func() bool { return p.soFar() == "line\nName? " }, 2*time.Second, 5*time.Millisecond)
+	p.reaches(t, "line\nName? ")
 	fmt.Fprint(p.ends[0], "thanks\x00\xff")
 	assert.Equal(t, "line\nName? thanks\x00\xff", p.finish(t))
 }
 
 func TestStreamKeepsRestOfBlock(t *testing.T) {
-	p := newPlumbing(t, 2, false)
+	p := newPlumbing(t, 2, false, func(d *delays) { d.block = time.Minute })
 	block := bytes.Repeat([]byte("0123456789abcde\n"), 512)
 	_, err := p.ends[0].Write(block[:len(block)-8]) // as a program that buffers its output does
 	require.NoError(t, err)
-	time.Sleep(2 * promptDelay)
+	p.reaches(t, string(block[:len(block)-16]))
+	time.Sleep(2 * usualDelays.prompt)
 	fmt.Fprint(p.ends[1], "from another\n")
-	time.Sleep(2 * promptDelay)
+	p.reaches(t, string(block[:len(block)-16])+"from another\n")
 	_, err = p.ends[0].Write(block[len(block)-8:])
 	require.NoError(t, err)
 	want := string(block[:len(block)-16]) + "from another\n" + string(block[len(block)-16:])
@@ -114,11 +125,11 @@ func TestStreamKeepsRestOfBlock(t *testing.T) {
 
 func TestStreamBoundsDots(t *testing.T) {
 	p := newPlumbing(t, 1, false)
-	stop := time.Now().Add(4 * dotsDelay)
+	stop := time.Now().Add(30 * time.Second)
 	seen := false
 	for time.Now().Before(stop) && !seen {
 		fmt.Fprint(p.ends[0], ".")
-		time.Sleep(promptDelay / 5)
+		time.Sleep(usualDelays.prompt / 5)
 		seen = len(p.soFar()) > 0
 	}
 	assert.True(t, seen, "a line that grows all the time is never shown")
@@ -129,7 +140,7 @@ func TestStreamBoundsDots(t *testing.T) {
 // others write.
 func TestStreamLongLine(t *testing.T) {
 	for _, tagged := range []bool{false, true} {
-		p := newPlumbing(t, 2, tagged)
+		p := newPlumbing(t, 2, tagged, func(d *delays) { d.prompt, d.dots = time.Minute, time.Minute })
 		long := bytes.Repeat([]byte("x"), 3*maxLine+17)
 		var wg sync.WaitGroup
 		wg.Add(2)
@@ -162,12 +173,12 @@ func TestStreamLongLine(t *testing.T) {
 // over-long line does not keep the others from writing.
 func TestStreamLongLineStalls(t *testing.T) {
 	for _, tagged := range []bool{false, true} {
-		p := newPlumbing(t, 2, tagged)
+		p := newPlumbing(t, 2, tagged, func(d *delays) { d.prompt = 2 * time.Second })
 		_, err := p.ends[0].Write(bytes.Repeat([]byte("x"), maxLine+readSize))
 		require.NoError(t, err)
-		require.Eventually(t, func() bool { return len(p.soFar()) > 0 }, 2*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return len(p.soFar()) > 0 }, time.Minute, time.Millisecond)
 		fmt.Fprint(p.ends[1], "other\n")
-		assert.Eventually(t, func() bool { return bytes.HasSuffix([]byte(p.soFar()), []byte("other\n")) }, 2*time.Second, 5*time.Millisecond)
+		assert.Eventually(t, func() bool { return bytes.HasSuffix([]byte(p.soFar()), []byte("other\n")) }, time.Minute, 5*time.Millisecond)
 		fmt.Fprint(p.ends[0], "tail\n")
 		out := p.finish(t)
 		want := "xother\ntail\n"
@@ -235,7 +246,7 @@ func TestStreamClose(t *testing.T) {
 	p.streams[0].close() // the other end stays open
 	select {
 	case <-p.streams[0].done:
-	case <-time.After(2 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("close does not end the stream")
 	}
 	assert.Equal(t, "[0] half\n", p.finish(t))
