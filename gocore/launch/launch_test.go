@@ -30,7 +30,7 @@ import (
 var mpiexec string
 
 // soon bounds operations that take well under a second on a machine that is not busy.
-const soon = 8 * time.Second
+const soon = time.Minute
 
 func TestMain(m *testing.M) {
 	if role := os.Getenv("LAUNCH_TEST_ROLE"); role != "" {
@@ -138,7 +138,7 @@ func runCmd(t *testing.T, c *exec.Cmd, started ...func()) result {
 	for _, f := range started {
 		f()
 	}
-	stop := time.AfterFunc(30*time.Second, func() { _ = c.Process.Kill() })
+	stop := time.AfterFunc(2*time.Minute, func() { _ = c.Process.Kill() })
 	err := c.Wait()
 	took := time.Since(begin)
 	require.True(t, stop.Stop(), "mpiexec hangs\n%s%s", out.String(), errs.String())
@@ -146,7 +146,9 @@ func runCmd(t *testing.T, c *exec.Cmd, started ...func()) result {
 	if err != nil && !errors.As(err, &ee) {
 		t.Fatal(err)
 	}
-	assert.Empty(t, withMark(mark), "left behind")
+	if left := withMark(mark); len(left) > 0 { // what has been killed may not have run since
+		assert.Eventually(t, func() bool { return len(withMark(mark)) == 0 }, soon, 5*time.Millisecond, "left behind: %v", left)
+	}
 	return result{c.ProcessState.ExitCode(), out.String(), errs.String(), took}
 }
 
@@ -176,6 +178,23 @@ func guardians() []int {
 		cmd, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		return err == nil && exe == mpiexec && bytes.HasPrefix(cmd, []byte(guardianName))
 	})
+}
+
+// theGuardian returns the only guardian, once its program runs.
+func theGuardian(t *testing.T) int {
+	t.Helper()
+	var g []int
+	require.Eventually(t, func() bool { g = guardians(); return len(g) == 1 }, soon, time.Millisecond)
+	return g[0]
+}
+
+// ignoredSignals returns the set of signals that process pid ignores.
+func ignoredSignals(pid int) uint64 {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	_, rest, _ := strings.Cut(string(text), "\nSigIgn:\t")
+	set, _, _ := strings.Cut(rest, "\n")
+	n, _ := strconv.ParseUint(set, 16, 64)
+	return n
 }
 
 func sh(n int, script string, opts ...string) []string {
@@ -224,11 +243,12 @@ func TestRunFailures(t *testing.T) {
 func TestFirstFailureCounts(t *testing.T) {
 	dir := t.TempDir()
 	for range 10 {
-		r := run(t, sh(6, `if [ $GORMAPY_JOB_RANK = 4 ]; then sleep 0.05; echo > go; exit 44; fi
-			while [ ! -e go ]; do :; done; exit 1`, "-wdir", dir)...)
-		os.Remove(filepath.Join(dir, "go"))
+		r := run(t, sh(6, `if [ $GORMAPY_JOB_RANK = 4 ]; then sleep 0.05; echo $$ > new; mv new pid; exit 44; fi
+			while [ ! -e pid ]; do :; done; read p < pid
+			while read -r _ _ state _ < /proc/$p/stat && [ "$state" != Z ]; do :; done 2> /dev/null; exit 1`, "-wdir", dir)...)
+		os.Remove(filepath.Join(dir, "pid"))
 		if r.status != 44 {
-			// A rank may see the file before rank 4 ended: that is no error of the launcher.
+			// Without pidfds the launcher may look at another rank first.
 			t.Logf("status %d: %s", r.status, r.err)
 			continue
 		}
@@ -402,18 +422,25 @@ func TestTimeout(t *testing.T) {
 }
 
 func TestTimeoutPrintsStacks(t *testing.T) {
-	r := self(t, "stacks", 2, "--timeout", "0.5")
+	var r result
+	for _, limit := range []string{"0.5", "3", "15"} { // a rank that starts late prints nothing
+		if r = self(t, "stacks", 2, "--timeout", limit); strings.Contains(r.err, "stack of rank 1") {
+			break
+		}
+	}
 	assert.Equal(t, 124, r.status)
-	assert.Regexp(t, `(?s)^mpiexec: time-out after 500ms.*rank 0 .*rank 1 .*\n\[1\] stack of rank 1\n$`, r.err)
+	assert.Regexp(t, `(?s)^mpiexec: time-out after \S+;.*rank 0 .*rank 1 .*\n\[1\] stack of rank 1\n$`, r.err)
 }
 
 func TestInterruptFlag(t *testing.T) {
 	exe, err := os.Executable()
 	require.NoError(t, err)
-	j := launch(t, 2, "exec "+exe, "-env", "LAUNCH_TEST_ROLE", "interrupt")
-	require.NoError(t, j.cmd.Process.Signal(unix.SIGINT))
-	assert.Equal(t, 130, j.end(t, soon))
-	assert.Equal(t, 2, strings.Count(j.out.String(), "interrupt: 1\n"))
+	inTime(t, func() *background {
+		j := launch(t, 2, "exec "+exe, "-env", "LAUNCH_TEST_ROLE", "interrupt")
+		require.NoError(t, j.cmd.Process.Signal(unix.SIGINT))
+		assert.Equal(t, 130, j.end(t, soon))
+		return j
+	}, func(j *background) { assert.Equal(t, 2, strings.Count(j.out.String(), "interrupt: 1\n")) })
 }
 
 func TestBrokenPipe(t *testing.T) {
@@ -432,7 +459,8 @@ func TestBrokenPipe(t *testing.T) {
 // delays the launcher nor is killed, and that a forgotten background process is killed.
 func TestBackgroundAfterCleanEnd(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pid")
-	c := exec.Command(mpiexec, sh(1, "setsid sleep 1000 & echo $! > "+file+"; echo done")...)
+	c := exec.Command(mpiexec, sh(1, "setsid sh -c 'echo $$ > "+file+".new; mv "+file+".new "+file+"; exec sleep 1000' & "+
+		"while [ ! -e "+file+" ]; do sleep 0.01; done; echo done")...)
 	var out bytes.Buffer
 	c.Stdout = &out
 	begin := time.Now()
@@ -486,7 +514,7 @@ func launch(t *testing.T, n int, script string, opts ...string) *background {
 	j.cmd.WaitDelay = 5 * time.Second
 	require.NoError(t, j.cmd.Start())
 	t.Cleanup(func() { _ = j.cmd.Process.Kill() })
-	require.Eventually(t, func() bool { return strings.Count(j.out.String(), "ready") == n }, 10*time.Second, 2*time.Millisecond, "%s%s", &j.out, &j.err)
+	require.Eventually(t, func() bool { return strings.Count(j.out.String(), "ready") == n }, soon, 2*time.Millisecond, "%s%s", &j.out, &j.err)
 	return j
 }
 
@@ -494,7 +522,7 @@ func launch(t *testing.T, n int, script string, opts ...string) *background {
 func (j *background) end(t *testing.T, within time.Duration) int {
 	t.Helper()
 	begin := time.Now()
-	late := time.AfterFunc(20*time.Second, func() { _ = j.cmd.Process.Kill() })
+	late := time.AfterFunc(2*time.Minute, func() { _ = j.cmd.Process.Kill() })
 	_ = j.cmd.Wait()
 	require.True(t, late.Stop(), "mpiexec hangs")
 	assert.Less(t, time.Since(begin), within)
@@ -504,7 +532,20 @@ func (j *background) end(t *testing.T, within time.Duration) int {
 func (j *background) gone(t *testing.T) {
 	t.Helper()
 	assert.Eventually(t, func() bool { return len(withMark(j.mark)) == 0 }, soon, 5*time.Millisecond, "left behind: %v", withMark(j.mark))
-	assert.Eventually(t, func() bool { return len(guardians()) == 0 }, time.Second, 5*time.Millisecond, "a guardian is left")
+	assert.Eventually(t, func() bool { return len(guardians()) == 0 }, soon, 5*time.Millisecond, "a guardian is left")
+}
+
+// inTime runs a job whose ranks do something at a signal, up to six times: on a busy
+// machine the launcher may have to kill some before they could, which it says.
+func inTime(t *testing.T, run func() *background, check func(*background)) {
+	t.Helper()
+	for range 5 {
+		if j := run(); !strings.Contains(j.err.String(), "did not end within") {
+			check(j)
+			return
+		}
+	}
+	check(run())
 }
 
 const stubborn = `trap "" INT TERM HUP; setsid sleep 1000 & sleep 1000 & echo ready; while :; do sleep 1000; done`
@@ -515,11 +556,13 @@ func TestSignalsEndTheJob(t *testing.T) {
 		name   string
 		status int
 	}{{unix.SIGINT, "INT", 130}, {unix.SIGTERM, "TERM", 143}, {unix.SIGHUP, "HUP", 129}} {
-		j := launch(t, 3, `trap "echo got it; exit 0" `+c.name+`; echo ready; while :; do sleep 0.01; done`)
-		require.NoError(t, j.cmd.Process.Signal(c.sig))
-		assert.Equal(t, c.status, j.end(t, soon), c.name)
-		assert.Equal(t, 3, strings.Count(j.out.String(), "got it"), c.name)
-		j.gone(t)
+		inTime(t, func() *background {
+			j := launch(t, 3, `trap "echo got it; exit 0" `+c.name+`; echo ready; while :; do sleep 0.01; done`)
+			require.NoError(t, j.cmd.Process.Signal(c.sig))
+			assert.Equal(t, c.status, j.end(t, soon), c.name)
+			j.gone(t)
+			return j
+		}, func(j *background) { assert.Equal(t, 3, strings.Count(j.out.String(), "got it"), c.name) })
 	}
 	j := launch(t, 2, stubborn)
 	require.NoError(t, j.cmd.Process.Signal(unix.SIGINT))
@@ -540,7 +583,7 @@ func TestSecondInterruptKills(t *testing.T) {
 func TestUserSignalsAreForwarded(t *testing.T) {
 	j := launch(t, 2, `trap "echo usr1" USR1; trap "echo usr2; exit 0" USR2; echo ready; while :; do sleep 0.01; done`)
 	require.NoError(t, j.cmd.Process.Signal(unix.SIGUSR1))
-	require.Eventually(t, func() bool { return strings.Count(j.out.String(), "usr1") == 2 }, 5*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Count(j.out.String(), "usr1") == 2 }, soon, 5*time.Millisecond)
 	require.NoError(t, j.cmd.Process.Signal(unix.SIGUSR2))
 	assert.Equal(t, 0, j.end(t, soon))
 	assert.Equal(t, 2, strings.Count(j.out.String(), "usr2"))
@@ -614,17 +657,16 @@ func TestKilledLauncherAtAnyTime(t *testing.T) {
 		_ = c.Wait()
 		// Searched twice: while a process is in exec, its environment can't be read.
 		for range 2 {
-			require.Eventually(t, func() bool { return len(withMark(mark)) == 0 && len(guardians()) == 0 }, 2*time.Second, 5*time.Millisecond, "after %v: %v", delay, withMark(mark))
+			require.Eventually(t, func() bool { return len(withMark(mark)) == 0 && len(guardians()) == 0 }, soon, 5*time.Millisecond, "after %v: %v", delay, withMark(mark))
 		}
 	}
 }
 
 func TestKilledGuardian(t *testing.T) {
 	j := launch(t, 3, stubborn, "-v")
-	g := guardians()
-	require.Len(t, g, 1)
-	require.NoError(t, unix.Kill(g[0], unix.SIGKILL))
-	require.Eventually(t, func() bool { n := guardians(); return len(n) == 1 && n[0] != g[0] }, 5*time.Second, 5*time.Millisecond)
+	g := theGuardian(t)
+	require.NoError(t, unix.Kill(g, unix.SIGKILL))
+	require.Eventually(t, func() bool { n := guardians(); return len(n) == 1 && n[0] != g }, soon, 5*time.Millisecond)
 	require.Eventually(t, func() bool { return strings.Contains(j.err.String(), "is the new one") }, soon, 5*time.Millisecond)
 	// The new guardian knows the job.
 	require.NoError(t, j.cmd.Process.Kill())
@@ -634,14 +676,18 @@ func TestKilledGuardian(t *testing.T) {
 
 func TestGuardianIgnoresSignals(t *testing.T) {
 	j := launch(t, 1, stubborn)
-	g := guardians()
-	require.Len(t, g, 1)
-	time.Sleep(20 * time.Millisecond) // it may be starting still
-	for _, sig := range []unix.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT} {
-		require.NoError(t, unix.Kill(g[0], sig))
+	g := theGuardian(t)
+	signals := []unix.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT}
+	var want uint64
+	for _, sig := range signals {
+		want |= 1 << (sig - 1)
+	}
+	require.Eventually(t, func() bool { return ignoredSignals(g)&want == want }, soon, time.Millisecond)
+	for _, sig := range signals {
+		require.NoError(t, unix.Kill(g, sig))
 	}
 	time.Sleep(20 * time.Millisecond)
-	assert.Equal(t, g, guardians())
+	assert.Equal(t, []int{g}, guardians())
 	require.NoError(t, j.cmd.Process.Kill())
 	j.end(t, soon)
 	j.gone(t)

@@ -40,7 +40,13 @@ func TestSeveralPrograms(t *testing.T) {
 }
 
 func TestVerbose(t *testing.T) {
-	r := run(t, "-v", "-x", "NOSUCHVARIABLE", "-n", "2", "sh", "-c", "exit 0", ":", "sh", "-c", "sleep 0.2; yes | head -c 30000000 > /dev/null; kill -9 $$")
+	t.Chdir(t.TempDir())
+	r := run(t, "-v", "-x", "NOSUCHVARIABLE", "-n", "2", "sh", "-c", "echo $$ > new$PMI_RANK; mv new$PMI_RANK $PMI_RANK", ":", "sh", "-c",
+		`for r in 0 1; do
+			while [ ! -e $r ]; do sleep 0.01; done; read p < $r
+			while read -r _ _ state _ < /proc/$p/stat && [ "$state" != Z ]; do sleep 0.01; done
+		done
+		yes | head -c 30000000 > /dev/null; kill -9 $$`)
 	assert.Equal(t, 137, r.status)
 	assert.Empty(t, r.out)
 	for _, form := range []string{

@@ -17,9 +17,11 @@ import (
 // signal.
 const sweepLimit = 10 * time.Second
 
-// sweepPause is between two scans: a process that executes another program has no
-// environment to read for a moment.
+// sweepPause is between two scans.
 const sweepPause = 2 * time.Millisecond
+
+// execLimit bounds the wait for a process that executes another program.
+const execLimit = time.Second
 
 // member reports whether process pid belongs to a job.
 type member func(pid int) bool
@@ -36,8 +38,20 @@ func marked(id string) member {
 			return false
 		}
 		env, err := os.ReadFile(dir + "/environ")
+		for end := time.Now().Add(execLimit); err == nil && len(env) == 0 && executes(pid) && time.Now().Before(end); {
+			time.Sleep(100 * time.Microsecond)
+			env, err = os.ReadFile(dir + "/environ")
+		}
 		return err == nil && (bytes.HasPrefix(env, mark) || bytes.Contains(env, append([]byte{0}, mark...)))
 	}
+}
+
+// executes reports whether process pid, which has no environment, is in execve(2): the
+// memory of the new program has none until its stack is made. Kernel threads and
+// processes that have ended have no memory.
+func executes(pid int) bool {
+	f := stat(pid)
+	return len(f) > 48 && f[0] != "Z" && f[0] != "X" && f[20] != "0" && f[48] == "0" // state, vsize, env_end
 }
 
 // grouped returns membership by process group, within the launcher's session.
@@ -52,18 +66,23 @@ func grouped(groups map[int]bool) member {
 // processGroup returns the process group and session of process pid, zeros if it has
 // ended. A zombie has ended: init may reap an orphan late.
 func processGroup(pid int) (group, session int) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, 0
-	}
-	// Fields 3, 5 and 6 of proc_pid_stat(5); the name may contain anything.
-	f := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	f := stat(pid)
 	if len(f) < 4 || f[0] == "Z" || f[0] == "X" {
 		return 0, 0
 	}
 	group, _ = strconv.Atoi(f[2])
 	session, _ = strconv.Atoi(f[3])
 	return group, session
+}
+
+// stat returns the fields of proc_pid_stat(5) from the third on; the name before them may
+// contain anything. It returns nil if there is no such process.
+func stat(pid int) []string {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 }
 
 // members returns the processes of a job, without this one.
