@@ -213,7 +213,11 @@ func TestAbortDoesNotWait(t *testing.T) {
 	c := s.connect(t, 0)
 	done := make(chan error, 1)
 	go func() { done <- c.Barrier() }()
-	time.Sleep(10 * time.Millisecond)
+	require.Eventually(t, func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return len(s.waiting) == 1
+	}, time.Minute, time.Millisecond)
 	require.NoError(t, c.Abort(5)) // though the barrier waits
 	// The fake server is stuck in the barrier, too; end it.
 	s.mu.Lock()
@@ -226,7 +230,7 @@ func TestAbortDoesNotWait(t *testing.T) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return len(s.aborted) == 1 && s.aborted[0] == "5"
-	}, time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 }
 
 func TestConnectByPort(t *testing.T) {

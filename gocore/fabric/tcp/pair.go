@@ -399,8 +399,8 @@ func (p *pair) flush(until time.Time) {
 func (p *pair) shut() { _ = unix.Shutdown(p.fd, unix.SHUT_WR) }
 
 func (p *pair) discard(until time.Time) {
-	for time.Now().Before(until) {
-		if n, errno := receive(p.fd, p.t.trash); n <= 0 || errno != 0 {
+	for {
+		if n, errno := receive(p.fd, p.t.trash); n <= 0 || errno != 0 || time.Now().After(until) {
 			break
 		}
 	}

@@ -41,6 +41,7 @@ type Transport struct {
 	patience time.Duration // the time of a pending connection
 	stagger  time.Duration // the pause between attempts at two addresses
 	giveUp   time.Duration // the time in which attempts that fail are repeated
+	linger   time.Duration // the time that Close takes at most
 	pairs    []pair        // by rank
 
 	// Used by the poller only.
@@ -110,7 +111,7 @@ func New(dir fabric.Directory, o Options) (*Transport, error) {
 			return nil, fmt.Errorf("what this rank sends can't be %v: %w", o.Guard, err)
 		}
 	}
-	t := &Transport{dir: dir, options: o, id: newIdentity(dir.Secret(), dir.Rank(), dir.Size()), epoll: -1, timer: -1, listener: -1, patience: pendingTime, stagger: staggerTime, giveUp: giveUp}
+	t := &Transport{dir: dir, options: o, id: newIdentity(dir.Secret(), dir.Rank(), dir.Size()), epoll: -1, timer: -1, listener: -1, patience: pendingTime, stagger: staggerTime, giveUp: giveUp, linger: closeTime}
 	t.id.guard = o.Guard
 	t.pairs = make([]pair, dir.Size())
 	for i := range t.pairs {
@@ -383,7 +384,7 @@ func (t *Transport) Close() error {
 		t.drop(a)
 	}
 	t.seeking = map[int32]*pair{}
-	until := time.Now().Add(closeTime)
+	until := time.Now().Add(t.linger)
 	for i := range t.pairs {
 		p := &t.pairs[i]
 		p.mu.Lock()

@@ -1,8 +1,10 @@
 package sockets
 
 import (
+	"fmt"
 	"io"
 	"net"
+	"os"
 	"runtime"
 	"syscall"
 	"testing"
@@ -13,8 +15,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// ownName returns an abstract name of a socket that nobody else in the network's namespace has.
+func ownName(of string) string { return fmt.Sprintf("@gormapy-test-%s-%d", of, os.Getpid()) }
+
 func eachNetwork(t *testing.T, limit int, test func(d *Acceptor, network string, l net.Listener)) {
-	for network, address := range map[string]string{"tcp": "127.0.0.1:0", "unix": "@gormapy-test-acceptor"} {
+	for network, address := range map[string]string{"tcp": "127.0.0.1:0", "unix": ownName("acceptor")} {
 		t.Run(network, func(t *testing.T) {
 			l, err := net.Listen(network, address)
 			require.NoError(t, err)
@@ -92,7 +97,7 @@ func TestAnAcceptorWithoutDescriptors(t *testing.T) {
 		select {
 		case conn := <-accepted:
 			conn.Close()
-		case <-time.After(2 * time.Second):
+		case <-time.After(time.Minute):
 			t.Error("no connection is accepted although a pending one could be evicted")
 		}
 	})
@@ -102,7 +107,8 @@ func TestAnotherUserIsRefused(t *testing.T) {
 	if syscall.Geteuid() != 0 {
 		t.Skip("needs to become another user")
 	}
-	l, err := net.Listen("unix", "@gormapy-test-user")
+	name := ownName("user")
+	l, err := net.Listen("unix", name)
 	require.NoError(t, err)
 	defer l.Close()
 	accepted := serve(t, new(Acceptor), l)
@@ -112,7 +118,7 @@ func TestAnotherUserIsRefused(t *testing.T) {
 		syscall.RawSyscall(syscall.SYS_SETRESUID, ^uintptr(0), 65534, ^uintptr(0))
 		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 		if err == nil {
-			err = unix.Connect(fd, &unix.SockaddrUnix{Name: "@gormapy-test-user"})
+			err = unix.Connect(fd, &unix.SockaddrUnix{Name: name})
 		}
 		assert.NoError(t, err)
 		fds <- fd
@@ -123,7 +129,7 @@ func TestAnotherUserIsRefused(t *testing.T) {
 	assert.Zero(t, n)
 	assert.NoError(t, err)
 	assert.Empty(t, accepted)
-	own, err := net.Dial("unix", "@gormapy-test-user")
+	own, err := net.Dial("unix", name)
 	require.NoError(t, err)
 	defer own.Close()
 	assert.True(t, SameUser(<-accepted))

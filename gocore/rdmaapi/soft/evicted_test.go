@@ -49,6 +49,8 @@ func TestManyQueuePairsConnectAtOnce(t *testing.T) {
 			}
 			return true
 		}
-		require.Eventually(t, connected, 20*time.Second, 10*time.Millisecond)
+		for end := time.Now().Add(2 * time.Minute); !connected(); time.Sleep(10 * time.Millisecond) {
+			require.True(t, time.Now().Before(end))
+		}
 	})
 }

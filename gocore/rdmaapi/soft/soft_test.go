@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand"
 	"net"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -337,7 +338,7 @@ func TestWhatIsNoQueuePair(t *testing.T) {
 		} {
 			network, address := "tcp", "127.0.0.1:0"
 			if b == SHM {
-				network, address = "unix", "@gormapy-test-no-queue-pair"
+				network, address = "unix", fmt.Sprintf("@gormapy-test-no-queue-pair-%d", os.Getpid())
 			}
 			l, err := net.Listen(network, address)
 			require.NoError(t, err)

@@ -23,13 +23,13 @@ func TestManyEnginesConnectAtOnce(t *testing.T) {
 		calls.Add(1)
 		go func() {
 			defer calls.Done()
-			errs[i] = sockets.Redial(20*time.Second, func() error {
+			errs[i] = sockets.Redial(2*time.Minute, func() error {
 				conn, err := net.Dial("tcp", b.card.Address)
 				if err != nil {
 					return err
 				}
 				defer conn.Close()
-				_, err = initiate(conn, &b.card, hello{name: "x", backend: "another", infos: [][]byte{{1}}}, 5*time.Second)
+				_, err = initiate(conn, &b.card, hello{name: "x", backend: "another", infos: [][]byte{{1}}}, time.Minute)
 				return err
 			})
 		}()
