@@ -71,7 +71,7 @@ IN_PARALLEL := $(if $(filter-out 0 1,$(WORKERS)),-n $(WORKERS) --dist load --max
 TESTED := not exhaustive and not conformance and not large and not stress and not browser and not hosts and not thirdparty
 quick: build quick-lint
 	$(GO) vet $(GO_PACKAGES)
-	$(GO) test -short -timeout 2m $(GO_PACKAGES)
+	$(GO) test -short -timeout 10m $(GO_PACKAGES)
 	@$(BACKEND) group test
 	$(DEV)/bin/python -m pytest -q $(IN_PARALLEL) -m "$(TESTED) and not slow" --ranks 2 $(PYTEST_FLAGS) $(QUICK_TESTS)
 
@@ -101,7 +101,7 @@ check:
 
 test-go: $(DEV)/made
 	$(GO) vet $(GO_PACKAGES)
-	$(GO) test -timeout 5m $(GO_PACKAGES)
+	$(GO) test -timeout 20m $(GO_PACKAGES)
 
 test-python: build
 	@$(BACKEND) group test
@@ -221,14 +221,14 @@ leaks: build
 	LEAKS=whole $(DEV)/bin/python -m pytest -m "exhaustive or not exhaustive" $(PYTEST_FLAGS) tests/leaks
 
 race: $(DEV)/made
-	CGO_ENABLED=1 $(GO) test -race -timeout 8m ./gocore/...
+	GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 $(GO) test -race -timeout 20m ./gocore/...
 
 lint: lint-go lint-c lint-python
 
 # The protocols in shared memory, through every interleaving of their accesses.
 interleave: $(DEV)/made
 	$(GO) test -tags interleave ./gocore/sys/atom/explore
-	$(GO) test -tags interleave -run Interleaving -timeout 8m ./gocore/...
+	$(GO) test -tags interleave -run Interleaving -timeout 20m ./gocore/...
 
 # make interleave tries the first 100 seeds.
 SEEDS ?= 1000

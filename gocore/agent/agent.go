@@ -52,7 +52,7 @@ const (
 	// retry is the pause after which a message that found no room is sent again.
 	retry = time.Millisecond
 	// leaveTime bounds how long Leave waits for the other agents.
-	leaveTime = 2 * time.Second
+	leaveTime = 5 * time.Second
 	// heirTime is how long a node has, after its agent's process has ended, to have another.
 	heirTime = 4 * time.Second
 	// maxPanics bounds how often the agent goes on after an internal error.

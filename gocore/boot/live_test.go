@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -305,8 +306,11 @@ func TestInAllocations(t *testing.T) {
 // TestByHand starts ranks as torchrun and its like do.
 func TestByHand(t *testing.T) {
 	script := `for r in 3 2 1 0; do RANK=$r "$0" & pids="$pids $!"; done; s=0; for p in $pids; do wait $p || s=$?; done; exit $s`
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	var free net.Listener
+	for err := error(os.ErrExist); err != nil; {
+		// Not a port that the kernel gives to others by itself.
+		free, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(10_000)))
+	}
 	free.Close()
 	env := []string{"WORLD_SIZE=4", "GORMAPY_RENDEZVOUS=" + free.Addr().String(), "LOCAL_WORLD_SIZE=4"}
 	out, status := start(t, "play", env, "sh", "-c", script)

@@ -83,7 +83,7 @@ func TestBarrierStress(t *testing.T) {
 	m := (*stressMemory)(unsafe.Pointer(&seg.Mem[0]))
 	cmds := make([]*exec.Cmd, stressRanks)
 	for i := range cmds {
-		c := exec.Command(os.Args[0], "-test.run=^TestBarrierStressRank$", "-test.timeout=60s")
+		c := exec.Command(os.Args[0], "-test.run=^TestBarrierStressRank$", "-test.timeout=8m")
 		c.Env = append(os.Environ(), fmt.Sprintf("GORMAPY_BARRIER_STRESS=/proc/%d/fd/%d", os.Getpid(), seg.FD),
 			fmt.Sprintf("GORMAPY_BARRIER_STRESS_RANK=%d", i))
 		require.NoError(t, c.Start())

@@ -105,7 +105,7 @@ func (w *Where) Call(hello Hello) (*Link, error) {
 
 // evictedTime is how long a rank calls again whose connections end in their handshakes, because mpiexec has
 // to do with many at once.
-const evictedTime = time.Second
+const evictedTime = 4 * time.Second
 
 // again repeats an attempt whose connection mpiexec has evicted.
 func (w *Where) again(ctx context.Context, address string, hello Hello, first chan struct{}) (*Link, error) {

@@ -11,7 +11,7 @@ import (
 
 const (
 	clockTries = 8
-	clockTime  = time.Second
+	clockTime  = 5 * time.Second
 )
 
 // roundTrip returns what to add to this host's clock for that of the home, which said its

@@ -35,7 +35,7 @@ var protocol = handshake.Protocol{Name: "soft", Version: 2, Limits: []int{introd
 const patience = 10 * time.Second
 
 // redialTime is how long a dialer calls again whose connections end unanswered.
-const redialTime = patience
+const redialTime = 5 * time.Second
 
 var errUnauthenticated = errors.New("the peer could not prove that it has the connection info")
 

@@ -108,7 +108,7 @@ func TestEnginesConnectBesideSilentPendingConnections(t *testing.T) {
 			finish(t, status)
 			assert.Equal(t, p.source, p.target)
 		}
-		assert.Less(t, time.Since(begun), 3*time.Second)
+		assert.Less(t, time.Since(begun), 9*time.Second)
 	})
 }
 
@@ -280,12 +280,12 @@ func TestInbox(t *testing.T) {
 	}
 	assert.LessOrEqual(t, len(b.order), 2*maxArrivals+1)
 	assert.LessOrEqual(t, len(b.known), recent+1)
+	assert.False(t, b.pop(99, 0))
 	go func() {
 		time.Sleep(10 * time.Millisecond)
 		b.arrived(99, origin{serial: 1 << 42})
 	}()
-	b.pop(99, 0)
-	assert.True(t, b.pop(99, 10*time.Second))
+	assert.True(t, b.pop(99, time.Minute))
 }
 
 func TestConfigIsChecked(t *testing.T) {
