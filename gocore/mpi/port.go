@@ -191,7 +191,7 @@ func (t *talk) connect(name string) *errs.Error {
 
 // answerTime is how long Lookup_name waits for the process that has published a name, and longestPort what it takes of it.
 const (
-	answerTime  = 2 * time.Second
+	answerTime  = 10 * time.Second
 	longestPort = 4096
 )
 

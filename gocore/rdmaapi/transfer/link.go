@@ -109,15 +109,16 @@ const (
 )
 
 // awaitCompletions waits until no work request is outstanding or the link is broken,
-// at most d.
+// at most d, in which the time that this process is stopped does not count.
 func (l *link) awaitCompletions(d time.Duration) {
-	for end := time.Now().Add(d); l.active.Load() > 0 && time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for range d / time.Millisecond {
 		l.mu.Lock()
 		over := l.state == broken
 		l.mu.Unlock()
-		if over {
+		if over || l.active.Load() == 0 {
 			return
 		}
+		time.Sleep(time.Millisecond)
 	}
 }
 
