@@ -124,7 +124,8 @@ _kept_specs = {}
 
 def _of_mpi(name):
     """Say that there is no C interface to a library that asks mpi4py's for it; raise AttributeError for other names."""
-    if name == "__pyx_capi__":
+    # Python code that asks for the name is told that there is none.
+    if name == "__pyx_capi__" and sys._getframe(1).f_globals.get("__name__", "").startswith("importlib._bootstrap"):
         raise ImportError(_linked.reason("the library that is imported"))
     raise AttributeError(f"module 'gormapy.MPI' has no attribute {name!r}")
 

@@ -66,10 +66,27 @@ def test_serial_h5py(imports, tmp_path):
     assert imports("h5py") == "imported"
 
 
-def test_a_library_that_asks_for_the_c_interface_of_mpi4py(imports):
-    then = "try:\n    mpi4py.MPI.__pyx_capi__\nexcept ImportError as error:\n    print(error)\n"
-    assert "calls the C library of an MPI" in imports("mpi4py.MPI", then)
-    assert imports("mpi4py.MPI", "print(hasattr(mpi4py.MPI, 'no_such_name'))") == "False"
+ASKS = """
+#include <Python.h>
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "asks", NULL, -1, NULL};
+PyMODINIT_FUNC PyInit_asks(void) {
+  PyObject *MPI = PyImport_ImportModule("mpi4py.MPI"), *capi = MPI ? PyObject_GetAttrString(MPI, "__pyx_capi__") : NULL;
+  return capi ? PyModule_Create(&module) : NULL; /* as Cython's code does */
+}
+"""
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+def test_a_library_that_asks_for_the_c_interface_of_mpi4py(imports, tmp_path):
+    (tmp_path / "asks.c").write_text(ASKS)
+    cc = ["cc", "-shared", "-fPIC", "-w", f"-I{sysconfig.get_path('include')}"]
+    subprocess.run([*cc, "-o", tmp_path / "asks.so", tmp_path / "asks.c"], check=True)
+    assert "calls the C library of an MPI" in imports("asks")
+
+
+@pytest.mark.parametrize("name", ["__pyx_capi__", "no_such_name"])
+def test_a_program_that_looks_for_a_name(imports, name):
+    assert imports("mpi4py.MPI", f"print(hasattr(mpi4py.MPI, {name!r}))") == "False"
 
 
 MODULE = """
