@@ -26,6 +26,7 @@ EVERYDAY = (
     "test_msgspec",
     "test_file",
     "test_io",
+    "test_objmodel",
     "test_util_dtlib",
     "test_util_pkl5",
     "test_util_pool",
@@ -59,7 +60,7 @@ OTHERS = tuple(
     for name in (
         "address buffer cffi ctypes mpiabi cco_buf_inter cco_nb_buf cco_nb_vec cco_ngh_buf cco_ngh_obj cco_obj_inter cco_pr_buf "
         "cco_pr_ngh_buf cco_pr_vec cco_vec cco_vec_inter comm_inter comm_topo datatype dynproc environ errorcode "
-        "exceptions grequest handle mpimem msgzero objmodel op p2p_buf_matched p2p_buf_part "
+        "exceptions grequest handle mpimem msgzero op p2p_buf_matched p2p_buf_part "
         "p2p_obj_matched pack session spawn subclass threads toplevel ulfm"
     ).split()
 )

@@ -32,7 +32,10 @@ def test_timeout(bed, launchers, python, programs, stopped):
         options = ["--timeout", seconds]
         result = bed.run([*command[:3], *options, *command[3:], python, programs / "stuck.py", stopped])
         assert result.status == 124, result
-        if result.output.count(": in Recv, waiting for") == (3 if stopped == 99 else 2) and "in sleep_in_c" in result.output:
+        if (
+            result.output.count(": in Recv, waiting for") == (3 if stopped == 99 else 2)
+            and "in sleep_in_c" in result.output
+        ):
             break
     check_report(result.output, seconds, stopped)
 
