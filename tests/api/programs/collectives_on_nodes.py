@@ -280,7 +280,7 @@ def interrupt_and_reset(seed):
                 (other.Barrier if rank == absent else call)()
             except MPI.Exception as error:
                 assert "has given it up" in str(error), error  # it was interrupted before this one
-                time.sleep(5)
+                time.sleep(25)  # until its own signal comes
         reset()
         for kind in ("reductions", "alltoall", "objects"):
             getattr(Round(seed, number, world), kind)()
