@@ -286,6 +286,7 @@ def end_in_the_middle():
             f.Write_at_all(0, b)
     with fails(MPI.ERR_PROC_FAILED, within=20):
         MPI.File.Open(world, "b", RW)
+    world.sendrecv(None, 2 - rank, source=2 - rank)  # neither ends before the other one knows of rank 1
     del f
     gc.collect()
     assert not descriptors(), descriptors()
