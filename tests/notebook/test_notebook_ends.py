@@ -179,7 +179,8 @@ def waits_of(pid):
         return int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", file.read(), re.MULTILINE)[1])
 
 
-def test_interrupted_while_it_starts(kernel, tmp_path):
+@pytest.mark.parametrize("at", ["once", "some time"])
+def test_interrupted_while_it_starts(kernel, tmp_path, at):
     slow = tmp_path / "python"
     slow.write_text("#!/bin/sh\nsleep 40\nexec false\n")
     slow.chmod(0o755)
@@ -187,7 +188,11 @@ def test_interrupted_while_it_starts(kernel, tmp_path):
     waits = []
 
     def during(outcome, passed):
-        if any("sleep 40" in line for line in kernel.processes()):
+        processes = kernel.processes()
+        if processes and at == "once":
+            kernel.interrupt()
+            return True
+        if any("sleep 40" in line for line in processes):
             waits.append(waits_of(kernel.pid))
         # The kernel looks ten times a second who has come: it does so when it has waited some times more.
         if waits and waits[-1] >= waits[0] + 4:

@@ -66,25 +66,29 @@ class MPIMagics(Magics):
             self.session = None
             old.close()
             view.say(why)
-        session = Session(size, hosts or self._hosts)
-        with self._watched(session):
+        with self._watched() as interrupts:  # a Ctrl-C ends what has been started, too
+            session = Session(size, hosts or self._hosts)
+            session.interrupts = interrupts
             session.start()
+        session.interrupts = lambda: 0
         self.session, self._size, self._hosts = session, size, session.hosts
         return session
 
     @contextlib.contextmanager
-    def _watched(self, session):
-        """Count Ctrl-C while a command runs, in place of an exception that could come anywhere."""
-        if threading.current_thread() is not threading.main_thread():
-            yield  # signals are for the main thread
-            return
+    def _watched(self, session=None):
+        """Count Ctrl-C while a command runs, in place of an exception that could come anywhere; return what counts."""
         pressed = []
+        if threading.current_thread() is not threading.main_thread():
+            yield lambda: 0  # signals are for the main thread
+            return
         before = signal.signal(signal.SIGINT, lambda number, frame: pressed.append(number))
-        session.interrupts = lambda: len(pressed)
+        if session is not None:
+            session.interrupts = lambda: len(pressed)
         try:
-            yield
+            yield lambda: len(pressed)
         finally:
-            session.interrupts = lambda: 0
+            if session is not None:
+                session.interrupts = lambda: 0
             signal.signal(signal.SIGINT, before)
 
     def close(self):
