@@ -58,10 +58,15 @@ func (s *Segment) Aborted() (rank, code int, yes bool) {
 
 // Exited records, for the launcher, that rank r ended with wait status ws.
 func (s *Segment) Exited(r int, ws int) {
+	s.SetExited(r, ws)
+	s.RingAll()
+}
+
+// SetExited is Exited without waking anybody.
+func (s *Segment) SetExited(r int, ws int) {
 	atomic.StoreUint32(&s.Ranks[r].Ended, 1)
 	atomic.StoreInt32(&s.Ranks[r].ExitStatus, int32(ws))
 	atomic.StoreUint32(&s.Ranks[r].Exit, 1)
-	s.RingAll()
 }
 
 // RingAll wakes every sleeping thread and progress engine of the node's ranks, and the

@@ -328,8 +328,10 @@ func (l *launcher) onEnd(pid int) {
 		l.onOtherNodes(r.number, func(seg *job.Segment) { seg.Abort(r.number, r.code()) })
 		l.completeAbort(r.number, r.code())
 	}
+	// In all nodes before a rank acts on it.
+	l.onOtherNodes(r.number, func(seg *job.Segment) { seg.SetExited(r.number, int(ws)) })
 	l.segment(r.number).Exited(r.number, int(ws))
-	l.onOtherNodes(r.number, func(seg *job.Segment) { seg.Exited(r.number, int(ws)) })
+	l.onOtherNodes(r.number, func(seg *job.Segment) { seg.RingAll() })
 	if l.opt.Verbose {
 		l.describeEnd(r)
 	}

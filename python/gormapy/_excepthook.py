@@ -103,14 +103,13 @@ def _report(kind, value, tb):
     rank = (json.loads(core.WorldInfo()) or {"rank": "?"})["rank"]  # CommRank is an error after Finalize
     places = [(f.filename, f.lineno) for f in traceback.extract_tb(tb)]
     place = crc32(repr((kind.__name__, places)).encode())
-    known = core.ClaimTraceback(place)
-    lines = traceback.format_exception_only(kind, value) if known else traceback.format_exception(kind, value, tb)
-    if known:
-        text = f"rank {rank}: {''.join(lines).rstrip()} (in the place of a traceback above)\n"
-    else:
-        text = f"rank {rank}:\n{''.join(lines)}"
+    text = f"rank {rank}:\n{''.join(traceback.format_exception(kind, value, tb))}"
     try:
         sys.stdout.flush()
+        # At once before it is written: a rank that finds it claimed may end the job.
+        if core.ClaimTraceback(place):
+            line = "".join(traceback.format_exception_only(kind, value)).rstrip()
+            text = f"rank {rank}: {line} (in the place of a traceback above)\n"
         sys.stderr.write(text)  # in one piece: other ranks write too
         sys.stderr.flush()
     except (OSError, ValueError, AttributeError):

@@ -106,6 +106,7 @@ def test_another_rank_carries_the_news_of_its_node(mpirun, victim):
                 win.Unlock(r)
             assert rest.allreduce(1) == 3
         assert not any(MPI.COMM_WORLD.iprobe(r) for r in peers)
+        rest.Barrier()
         MPI.Finalize()
         os._exit(0)
     """

@@ -59,6 +59,7 @@ def lock_held_by_an_ended_rank():
         win.Lock(0)  # it is free now
     win.Unlock(0)
     assert time.monotonic() - begun < 20
+    world.sendrecv(None, 2 - rank, source=2 - rank)  # the lock lies on rank 0
 
 
 def end_without_finalisation():

@@ -90,6 +90,7 @@ def refuse(comm, message):
     """Leave on all ranks, with one message."""
     if comm.Get_rank() == 0:
         print(message, file=sys.stderr, flush=True)
+    comm.Barrier()  # the first rank that ends with an error ends the job
     sys.exit(1)
 
 
