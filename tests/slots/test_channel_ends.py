@@ -53,7 +53,7 @@ def test_producers_that_die_with_the_lock(mpirun):
         5,
         program.producers_that_die_with_the_lock,
         python=UNNOTICED,
-        timeout=60,
+        timeout=200,
     )
     assert result.lines == ["whole"], str(result)
 

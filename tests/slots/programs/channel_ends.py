@@ -3,7 +3,6 @@
 import os
 import random
 import signal
-import time
 
 from rankside import rank, signal_after, size, world
 
@@ -15,12 +14,11 @@ def producers_that_die_with_the_lock():
     end = slots.mpsc(space, "c", None, 0, 3, payload=64)
     space.fence("c")
     if rank == 0:
-        seen, over = dict.fromkeys(range(1, size), 0), time.monotonic() + 20
+        seen = dict.fromkeys(range(1, size), 0)
         while seen[1] < 2000:
             source, number = map(int, end.pop(timeout=20).split())
             assert number == seen[source], (source, number, seen)
             seen[source] += 1
-            assert time.monotonic() < over
         print("whole", flush=True)
     else:
         if rank > 1:
