@@ -28,7 +28,7 @@ def mapped(value=0, count=SIZE):
 
 
 def until(condition):
-    end = time.monotonic() + 10
+    end = time.monotonic() + 25
     while not condition():
         assert time.monotonic() < end, "it lasts"
         time.sleep(0.001)
