@@ -130,7 +130,7 @@ func complain(err error) int {
 // Run runs one job and returns its exit status, or an error if it could not be started.
 func Run(opt *Options) (int, error) {
 	begun := time.Now()
-	if err := sys.StartPoller(); err != nil {
+	if err := sys.PrepareRuntime(); err != nil {
 		return 0, err
 	}
 	parent := os.Getenv(parentVariable)
@@ -548,7 +548,7 @@ func (l *launcher) onTick(now time.Time) (giveUp bool) {
 		l.reportVerdict()
 	}
 	switch {
-	case due(l.termAt) && l.awaitsStacks(now):
+	case due(l.termAt) && l.awaitsStacks(now): // later
 	case due(l.termAt):
 		l.stop(l.status, unix.SIGTERM, failGrace)
 	case due(l.killAt):

@@ -87,7 +87,7 @@ func Init() (code Code) {
 	case stateFinalized:
 		return classError(errs.Other, "MPI was finalized: a process can initialize it once only")
 	}
-	if err := sys.StartPoller(); err != nil {
+	if err := sys.PrepareRuntime(); err != nil {
 		return CodeOf(errs.New(errs.Other, "%v", err))
 	}
 	// Container limits can make this 1. The progress engine and callers that wait in

@@ -81,7 +81,7 @@ func Open(by, name string) (h int64) {
 
 // openDevice opens a device, without a handle.
 func openDevice(by, name, op string) (*device, *Error) {
-	if err := sys.StartPoller(); err != nil {
+	if err := sys.PrepareRuntime(); err != nil {
 		return nil, refuse("EMFILE", op, nil, "%v", err)
 	}
 	var known, missing, names []string

@@ -37,5 +37,5 @@ func TestAliveAlsoWithoutDescriptors(t *testing.T) {
 	assert.Zero(t, StartTime(os.Getpid()))
 	assert.Equal(t, Unknown, Look(os.Getpid(), age))
 	assert.Equal(t, Unknown, Look(os.Getpid(), age+1), "a process that can't be inspected is not dead")
-	assert.ErrorIs(t, StartPoller(), unix.EMFILE)
+	assert.ErrorIs(t, PrepareRuntime(), unix.EMFILE)
 }
