@@ -30,8 +30,8 @@ type Group struct {
 	fd     int // pidfd of the leader, -1 if there is none
 }
 
-// OpenGroup opens the group of a leader, which has this start time. If that is not known,
-// 0, the leader must not have been reaped.
+// OpenGroup opens the group of a leader. started is the leader's start time, or 0 if that
+// is not known; then the leader must not have been reaped.
 func OpenGroup(leader int, started uint64) *Group {
 	g := &Group{leader: leader, age: started, fd: -1}
 	if fd, ok, err := PidFD(leader); ok && err == nil {

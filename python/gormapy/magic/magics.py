@@ -66,7 +66,7 @@ class MPIMagics(Magics):
             self.session = None
             old.close()
             view.say(why)
-        with self._watched() as interrupts:  # a Ctrl-C ends what has been started, too
+        with self._counted() as interrupts:  # before there is a process that a Ctrl-C has to end
             session = Session(size, hosts or self._hosts)
             session.interrupts = interrupts
             session.start()
@@ -75,21 +75,27 @@ class MPIMagics(Magics):
         return session
 
     @contextlib.contextmanager
-    def _watched(self, session=None):
-        """Count Ctrl-C while a command runs, in place of an exception that could come anywhere; return what counts."""
+    def _counted(self):
+        """Count Ctrl-C, in place of an exception that could come anywhere; yield what returns how many came."""
         pressed = []
         if threading.current_thread() is not threading.main_thread():
             yield lambda: 0  # signals are for the main thread
             return
         before = signal.signal(signal.SIGINT, lambda number, frame: pressed.append(number))
-        if session is not None:
-            session.interrupts = lambda: len(pressed)
         try:
             yield lambda: len(pressed)
         finally:
-            if session is not None:
-                session.interrupts = lambda: 0
             signal.signal(signal.SIGINT, before)
+
+    @contextlib.contextmanager
+    def _watched(self, session):
+        """Let a session know how often Ctrl-C was pressed in a command."""
+        with self._counted() as interrupts:
+            session.interrupts = interrupts
+            try:
+                yield
+            finally:
+                session.interrupts = lambda: 0
 
     def close(self):
         """End the ranks."""

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from rankside import MPI, rank, size, world
+from rankside import MPI, rank, size, until, world
 
 CHILD = str(Path(__file__).with_name("dynamic_child.py"))
 
@@ -441,17 +441,9 @@ def nothing_is_left(times):
         if i == times // 2:
             before = state()
     # A launcher may take a moment to end.
-    settled(lambda: state()[0] <= before[0] + 2, lambda: (before, state()))
-    settled(lambda: state()[1] <= before[1] + 20, lambda: (before, state()))
-    settled(lambda: not any(map(child_zombie, Path("/proc").glob("[0-9]*/stat"))), lambda: "a zombie is left")
-
-
-def settled(condition, what):
-    """Wait until a condition holds; what: the text if it does not come to that."""
-    end = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < end, what()
-        time.sleep(0.02)
+    until(lambda: state()[0] <= before[0] + 2, lambda: (before, state()))
+    until(lambda: state()[1] <= before[1] + 20, lambda: (before, state()))
+    until(lambda: not any(map(child_zombie, Path("/proc").glob("[0-9]*/stat"))), lambda: "a zombie is left")
 
 
 def child_zombie(path):
@@ -510,7 +502,7 @@ def failed_disconnects(times):
         after = state()
         return after[0] <= before[0] + 1 and after[1] <= before[1] + 3
 
-    settled(few, lambda: (before, state()))
+    until(few, lambda: (before, state()))
 
 
 def socket_after_join():

@@ -8,7 +8,7 @@ import time
 import weakref
 
 import numpy as np
-from rankside import await_flag, fails, interrupted, raise_flag, rank, reset, stamp, world
+from rankside import await_flag, fails, interrupted, interrupted_in_a_wait, raise_flag, rank, reset, stamp, until, world
 
 from gormapy import MPI
 from gormapy._ext import fast
@@ -27,11 +27,8 @@ def mapped(value=0, count=SIZE):
     return array
 
 
-def until(condition):
-    end = time.monotonic() + 25
-    while not condition():
-        assert time.monotonic() < end, "it lasts"
-        time.sleep(0.001)
+def nothing_is_kept():
+    until(lambda: fast.kept() == 0, lambda: "it lasts", 25)
 
 
 def others():
@@ -41,7 +38,7 @@ def others():
 
 def released(alive, around):
     """Expect that an array is kept no longer than it has to be, and that nothing was written where it was not."""
-    until(lambda: fast.kept() == 0)
+    nothing_is_kept()
     assert alive() is None
     assert all((other == 7).all() for other in around), [other[0] for other in around]
 
@@ -147,7 +144,7 @@ def started_and_interrupted(count):
         around = others()
         world.Barrier()
         world.Recv(np.zeros(1), 1)
-        until(lambda: fast.kept() == 0)
+        nothing_is_kept()
         assert alive() is None
         # a receive does not take the message of another one
         array = mapped(0, count)
@@ -182,8 +179,8 @@ def interrupted_sends_come_whole(call):
         world.Barrier()
         world.Recv(np.zeros(1), 1)
         gc.collect()
-        until(lambda: fast.kept() == 0)
-        until(lambda: alive() is None)
+        nothing_is_kept()
+        until(lambda: alive() is None, lambda: "the array is kept", 25)
         assert all((other == 7).all() for other in around)
     else:
         world.Barrier()
@@ -207,7 +204,7 @@ def interrupted_calls_give_memory_back(call):
     if rank == 0:
         array = mapped(5)
         alive = weakref.ref(array)
-        with interrupted():
+        with interrupted_in_a_wait():
             WAITS[call](array)
         del array
         gc.collect()
@@ -217,7 +214,7 @@ def interrupted_calls_give_memory_back(call):
         time.sleep(0.5)
     reset()
     if rank == 0:
-        until(lambda: fast.kept() == 0)
+        nothing_is_kept()
         assert alive() is None
 
 
@@ -234,7 +231,7 @@ def nothing_is_collected_for_good():
             world.Irecv(mapped(0, 1 << 16), 0).Free()
         if k % 20 == 19:
             world.Barrier()
-            until(lambda: fast.kept() == 0)
+            nothing_is_kept()
         if k == 99:
             before = resident()
     assert resident() - before < 20 << 20
@@ -248,14 +245,14 @@ def a_network_that_may_still_write(call):
         world.Barrier()
         time.sleep(0.3)
         os.kill(other, signal.SIGSTOP)
-        with interrupted():
+        with interrupted_in_a_wait():
             CALLS_OF_A_STOPPED_PEER[call](array)
         del array
         gc.collect()
         around = others()
         kept = fast.kept(), alive() is not None
         os.kill(other, signal.SIGCONT)
-        until(lambda: fast.kept() == 0)
+        nothing_is_kept()
         gc.collect()
         assert alive() is None
         assert all((other == 7).all() for other in around)

@@ -3,7 +3,9 @@
 import json
 import os
 import re
+import signal
 import subprocess
+import threading
 import time
 from contextlib import contextmanager
 
@@ -40,6 +42,14 @@ def stamp(word):
     print(f"{word} {time.monotonic():.6f}", flush=True)
 
 
+def until(condition, what, within=60.0):
+    """Wait, outside of MPI, until a condition holds; what: returns the text of the error if it does not come to that."""
+    end = time.monotonic() + within
+    while not condition():
+        assert time.monotonic() < end, what()
+        time.sleep(0.005)
+
+
 def raise_flag(name):
     """Tell other ranks of something without MPI: see await_flag."""
     open(f"flag-{name}", "w").close()  # in the folder of the test
@@ -47,10 +57,7 @@ def raise_flag(name):
 
 def await_flag(name, within=60.0):
     """Wait, outside of MPI, until a rank has raised a flag."""
-    end = time.monotonic() + within
-    while not os.path.exists(f"flag-{name}"):
-        assert time.monotonic() < end, f"nobody raised the flag {name!r}"
-        time.sleep(0.005)
+    until(lambda: os.path.exists(f"flag-{name}"), lambda: f"nobody raised the flag {name!r}", within)
 
 
 def await_call(of, name, within=60.0):
@@ -58,11 +65,13 @@ def await_call(of, name, within=60.0):
     if of not in node_ranks:
         time.sleep(1)  # what ranks of other nodes wait for is not seen
         return
-    end = time.monotonic() + within
     # Between two slices of a wait it is not among them for a moment.
-    while not re.search(rf"^rank {of} \(pid \d+\): in {name}\b", core.Describe(), re.MULTILINE):
-        assert time.monotonic() < end, f"rank {of} did not come to wait in {name}:\n{core.Describe()}"
-        time.sleep(0.005)
+    record = re.compile(rf"^rank {of} \(pid \d+\): in {name}\b", re.MULTILINE)
+    until(
+        lambda: record.search(core.Describe()),
+        lambda: f"rank {of} did not come to wait in {name}:\n{core.Describe()}",
+        within,
+    )
 
 
 def pidfds():
@@ -80,10 +89,7 @@ def pidfds():
 
 def await_watchers():
     """Wait until the launcher and all ranks of the node are watched, for which each takes a descriptor when it has come."""
-    end = time.monotonic() + 60
-    while len(pidfds()) < len(node_ranks):
-        assert time.monotonic() < end, pidfds()
-        time.sleep(0.01)
+    until(lambda: len(pidfds()) >= len(node_ranks), pidfds)
 
 
 def signal_after(seconds, name="INT", pid=None):
@@ -113,6 +119,27 @@ def interrupted(after=0.3, within=20.0):
     finally:
         sender.wait()
     assert took < within, f"KeyboardInterrupt came {took:.2f} s after the signal"
+
+
+@contextmanager
+def interrupted_in_a_wait():
+    """Expect KeyboardInterrupt by a SIGINT that comes when this rank, of a job on one node, waits in a call."""
+
+    def send():
+        await_call(rank, r"\w+")
+        time.sleep(0.2)  # for what the call begins
+        os.kill(os.getpid(), signal.SIGINT)
+
+    sender = threading.Thread(target=send)
+    try:
+        sender.start()
+        yield
+    except KeyboardInterrupt:
+        pass
+    else:
+        raise AssertionError("the call returned: it did not wait for the signal")
+    finally:
+        sender.join()
 
 
 def error_of(call):
