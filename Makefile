@@ -221,7 +221,7 @@ leaks: build
 	LEAKS=whole $(DEV)/bin/python -m pytest -m "exhaustive or not exhaustive" $(PYTEST_FLAGS) tests/leaks
 
 race: $(DEV)/made
-	GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 $(GO) test -race -timeout 20m ./gocore/...
+	GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 $(GO) test -race -timeout 20m $(RACE_FLAGS) ./gocore/...
 
 lint: lint-go lint-c lint-python
 

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -36,6 +37,9 @@ def pytest_addoption(parser):
     )
     parser.addoption("--fabric", default="", help="transport of all jobs: shm, tcp, verbs, ofi or ofi:PROVIDER")
     parser.addoption("--ranks", type=int, help="of tests that run on several numbers of ranks, take this number only")
+    parser.addoption(
+        "--part", metavar="K/N", type=part_of, help="take part K, from 0, of N; a test's id decides its part"
+    )
 
 
 def pytest_configure(config):
@@ -81,13 +85,29 @@ def ranks_of(item):
     return getattr(item, "callspec", None) and item.callspec.params.get("n")
 
 
+def part_of(text):
+    """Return the numbers K and N of the text "K/N"."""
+    k, n = map(int, text.split("/"))
+    if not 0 <= k < n:
+        raise ValueError(text)
+    return k, n
+
+
+def keep(config, items, wanted):
+    """Leave out the tests that are not wanted."""
+    others = [item for item in items if not wanted(item)]
+    config.hook.pytest_deselected(items=others)
+    items[:] = [item for item in items if wanted(item)]
+
+
 def pytest_collection_modifyitems(config, items):
-    """Leave out other numbers of ranks than were asked for; skip, over a network, what is about shared memory."""
+    """Leave out what was not asked for; skip, over a network, what is about shared memory."""
     wanted = config.getoption("--ranks")
     if wanted:
-        others = [item for item in items if ranks_of(item) not in (None, wanted)]
-        config.hook.pytest_deselected(items=others)
-        items[:] = [item for item in items if ranks_of(item) in (None, wanted)]
+        keep(config, items, lambda item: ranks_of(item) in (None, wanted))
+    part = config.getoption("--part")
+    if part:
+        keep(config, items, lambda item: crc32(item.nodeid.encode()) % part[1] == part[0])
     fabric = config.getoption("--fabric")
     if config.getoption("--nodes"):
         fabric = fabric or "tcp"
