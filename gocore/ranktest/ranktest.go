@@ -22,6 +22,7 @@ import (
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/job"
 	"gormapy/gocore/p2p"
+	"gormapy/gocore/sys"
 )
 
 // Rank is one rank of a test's job.
@@ -97,6 +98,7 @@ type Transport struct {
 
 func run(t *testing.T, n int, net *Net, options func(rank int) engine.Options, f func(r *Rank)) {
 	t.Helper()
+	require.NoError(t, sys.PrepareRuntime())
 	// Every rank has threads that poll and yield; in a job each has a process of its own
 	// with its own Go processors.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4 + 3*n))
