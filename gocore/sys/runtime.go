@@ -3,6 +3,7 @@ package sys
 import (
 	"fmt"
 	"os"
+	"runtime/metrics"
 	"sync"
 	"time"
 
@@ -13,8 +14,11 @@ import (
 // an eventfd.
 const pollerDescriptors = 2
 
-// longestStop bounds how long all of Go can stand still in a process: see PrepareRuntime.
-const longestStop = 100 * time.Millisecond
+// The timer that PrepareRuntime keeps pending: all of Go can stand still in a process for this long.
+const (
+	seldom = 2 * time.Second        // in a process that has little to collect: it is not to be woken in vain
+	often  = 100 * time.Millisecond // while collections follow each other
+)
 
 // PrepareRuntime prepares Go's runtime for a process in which most threads are C's. It must
 // be called before anything else of the core is used.
@@ -55,8 +59,13 @@ func PrepareRuntime() error {
 
 var keepTimer = sync.OnceFunc(func() {
 	go func() {
-		for {
-			time.Sleep(longestStop)
+		cycles := []metrics.Sample{{Name: "/gc/cycles/total:gc-cycles"}}
+		for before := uint64(0); ; {
+			next := seldom
+			if metrics.Read(cycles); cycles[0].Value.Uint64() != before {
+				before, next = cycles[0].Value.Uint64(), often
+			}
+			time.Sleep(next)
 		}
 	}()
 })

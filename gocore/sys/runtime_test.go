@@ -19,7 +19,7 @@ func TestTheWorldStopsWithoutAThreadThatHasLeftGo(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
 	var ends [2]int
 	require.NoError(t, unix.Pipe2(ends[:], unix.O_CLOEXEC))
-	away := 5 * time.Second
+	away := 20 * time.Second
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -53,7 +53,8 @@ def idle_engine_neither_wakes_nor_computes():
     posted = world.Irecv(np.zeros(1), peer)
     world.Barrier()
     compute(0.3)
-    # Once in 10 s the engine looks whether it has missed something, and Go's runtime may return memory once.
+    # Once in 10 s the engine looks whether it has missed something, every 2 s a timer is due that bounds stops of Go's
+    # world, and its runtime may return memory once.
     found = [beside(lambda: compute(0.8)) for _ in range(5)]
     switches, used = (sorted(measured[i] / measured[2] for measured in found)[2] for i in (0, 1))
     say(f"{found}")
