@@ -51,6 +51,7 @@ def test_one_sided(ranks, way, flavor):
     ranks(2, program.one_sided, way, flavor, timeout=240)
 
 
+@RARE
 def test_one_sided_over_tcp(mpirun):
     mpirun(2, program.one_sided, "njit", "allocate", env={"GORMAPY_FABRIC": "tcp"}, timeout=240)
 

@@ -112,6 +112,7 @@ def test_synchronous_send_to_one_that_computes(mpirun):
     mpirun(1, program.synchronous_send_to_one_that_computes, 6)
 
 
+@pytest.mark.exhaustive
 def test_nothing_is_left_by_a_hundred(mpirun):
     mpirun.alone(program.nothing_is_left, 100, timeout=180)
 
