@@ -361,6 +361,26 @@ func TestOneTraceback(t *testing.T) {
 	}
 }
 
+// TestCrossingClaimsNeedNoAnswer: the node that grants a claim of the same place to a node with a lower number does not wait for that
+// node's answer to its own, which may never come.
+func TestCrossingClaimsNeedNoAnswer(t *testing.T) {
+	segs := nodes(t, 0, 1)
+	for node, seg := range segs {
+		granted := make(chan bool, 1)
+		go func() { granted <- seg.ClaimError(77) }()
+		comes(t, "the claim", func() bool { _, _, yes := seg.ClaimedError(); return yes })
+		if node == 0 {
+			assert.Equal(t, job.ClaimDenied, seg.ClaimedElsewhere(77, 1))
+			seg.JudgeError(job.ClaimGranted)
+			assert.True(t, <-granted)
+			continue
+		}
+		assert.Equal(t, job.ClaimGranted, seg.ClaimedElsewhere(78, 0), "of another place")
+		assert.Equal(t, job.ClaimGranted, seg.ClaimedElsewhere(77, 0))
+		assert.False(t, <-granted)
+	}
+}
+
 // TestTracebackAfterNodeHasLeft: nobody is asked any more, so it is granted.
 func TestTracebackAfterNodeHasLeft(t *testing.T) {
 	segs := nodes(t, 0, 1)

@@ -14,11 +14,13 @@ import (
 // then waits for the verdict of its agent, which asks the others (package agent). An agent
 // that is asked notes the hash in its own segment, where later ranks find it; it denies the
 // claim if a rank of its node has claimed the same before. Of claims that are made at the
-// same time, that of the node with the lowest number is granted. A claim
-// that is not answered in claimTime counts as granted: twice is better than not at all.
+// same time, that of the node with the lowest number is granted: a node that grants it knows
+// that its own is denied, and does not need the answer, since the other node's processes may
+// end before it is sent. A claim that is not answered in claimTime counts as granted: twice is
+// better than not at all.
 
 // claimTime bounds how long a rank that has failed waits for the other nodes.
-const claimTime = 2 * time.Second
+const claimTime = 5 * time.Second
 
 // The verdicts on a node's claim.
 const (
@@ -74,9 +76,12 @@ func (s *Segment) ClaimedElsewhere(hash uint64, node int) uint32 {
 	if atomic.CompareAndSwapUint64(&s.Head.ErrorHash, 0, errorWord(hash, false)) {
 		return ClaimGranted
 	}
-	own, verdict, yes := s.ClaimedError()
-	if yes && own == hash && (verdict == ClaimGranted || verdict == ClaimPending && s.Node() < node) {
+	switch own, verdict, yes := s.ClaimedError(); {
+	case !yes || own != hash || verdict == ClaimDenied:
+	case verdict == ClaimGranted || s.Node() < node:
 		return ClaimDenied
+	default:
+		s.JudgeError(ClaimDenied)
 	}
 	return ClaimGranted
 }
