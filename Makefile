@@ -93,8 +93,8 @@ test-exhaustive: build
 	@$(BACKEND) group test
 	$(DEV)/bin/python -m pytest $(IN_PARALLEL) -m "exhaustive and not conformance and not large and not stress and not browser and not hosts and not thirdparty" $(PYTEST_FLAGS)
 
-# Everything that a change has to pass, one after the other. .ci/run does it from a bare machine, without a compiler,
-# with the newest Python, too, and with a part of test-fabrics.
+# Everything that a change has to pass, one after the other. .ci/run does a part of it from a bare machine, without a
+# compiler, and with the newest Python, too.
 check:
 	@for step in lint test-go test-python test-notebooks test-elsewhere test-rdma test-fabrics interleave fuzz race; do \
 		echo "make $$step" && $(MAKE) --no-print-directory $$step || exit 1; done

@@ -53,9 +53,9 @@ def idle_engine_neither_wakes_nor_computes():
     posted = world.Irecv(np.zeros(1), peer)
     world.Barrier()
     compute(0.3)
-    # An engine that polls does so all the time. What comes seldom is not in each sample: a look at what it may have missed
-    # every 10 s, a timer that bounds stops of Go's world every 2 s (some 60 wake-ups where the cores are busy, since its
-    # monitor looks every 20 us until the timer has had one), and memory that is returned.
+    # An engine that polls does so in each sample. What is seldom is not in all of them: every 10 s a look at what may have
+    # been missed, every 2 s a timer that bounds stops of Go's world, and now and then memory that is returned. The timer
+    # alone takes some 60 wake-ups if no core is free for it, since Go's monitor then looks every 20 us.
     found = [beside(lambda: compute(0.8)) for _ in range(5)]
     switches, used = (min(measured[i] / measured[2] for measured in found) for i in (0, 1))
     say(f"{found}")
