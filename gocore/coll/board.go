@@ -160,6 +160,9 @@ func (b *Board) filled(r int, k uint32) bool {
 // the rank has stored k in done, its slots may belong to later collectives by now, or
 // have no room: so refusals have words of their own beside the slots.
 func (b *Board) refuse(k uint32) {
+	if b.refused(b.me, k) { // by another step
+		return
+	}
 	atom.Store32(&b.ranks[b.me].refused[b.refusals%maxRefused], k)
 	b.refusals++
 }
@@ -240,7 +243,7 @@ func (b *Board) zero() {
 // checkPeer returns an error if rank r, which collective c waits for, has ended.
 func checkPeer(e *engine.Engine, world []int, r int, c *Call) error {
 	if e.Gone(world[r]) {
-		return errs.New(errs.ProcFailed, "%s can't complete: %s (rank %d of the communicator)", c.Kind, e.HowGone(world[r]), r)
+		return errs.New(errs.ProcFailed, "%s can't complete: %s (rank %d of the communicator)", c.name(), e.HowGone(world[r]), r)
 	}
 	return nil
 }

@@ -19,6 +19,8 @@ type Args struct {
 	Send, Recv  p2p.Buf
 	SendInPlace bool
 	RecvInPlace bool // root of a scatter
+	// Objects is not nil if the parts are heads of objects. The own one need not be copied.
+	Objects *Objects
 }
 
 // BoardOp is a blocking collective through the board; see Board for the protocol.
@@ -52,6 +54,17 @@ func (c *Comm) BoardOp(a *Args) *BoardOp {
 	s.Args, s.seq, s.at, s.err = *a, c.seq, 0, nil
 	s.filled, s.announced, s.waiting, s.fin = false, false, false, false
 	return s
+}
+
+// Number returns the collective's number.
+func (s *BoardOp) Number() uint32 { return s.seq }
+
+// Name returns what the program has called.
+func (s *BoardOp) Name() string {
+	if s.Objects != nil {
+		return s.Objects.Name
+	}
+	return s.Kind.String()
 }
 
 // Release returns a completed collective to the communicator, which reuses it.
@@ -208,6 +221,11 @@ func (s *BoardOp) Check() error {
 		if r < s.at || !s.needs(r) || b.filled(r, s.seq) {
 			continue
 		}
+		if s.Objects != nil && b.refused(r, s.seq) {
+			s.Abandon()
+			s.c.done(s.seq)
+			return s.Call.mismatch(givenUp, r, nil)
+		}
 		if err := checkPeer(s.c.eng, s.c.Chan.World, r, &s.Call); err != nil && !b.filled(r, s.seq) {
 			return err
 		}
@@ -221,7 +239,8 @@ func (s *BoardOp) write() {
 	if n == 0 {
 		return
 	}
-	dst := unsafe.Slice((*byte)(s.c.board.place(s.c.Rank, s.seq, n)), n)
+	to := s.c.board.place(s.c.Rank, s.seq, n)
+	dst := unsafe.Slice((*byte)(to), n)
 	if s.Op != 0 {
 		s.Send.Type.PackElements(dst, s.Send.Addr, s.Send.Count)
 		return
@@ -242,6 +261,12 @@ func (s *BoardOp) write() {
 		}
 		src.Count *= s.c.Size
 	}
+	if s.Objects != nil {
+		for at := 0; at < n; at += s.Bytes {
+			copyHead(unsafe.Add(to, at), unsafe.Add(src.Addr, at), s.Bytes)
+		}
+		return
+	}
 	pack(dst, src)
 }
 
@@ -260,7 +285,7 @@ func (s *BoardOp) read() {
 	case KindScatter:
 		if me != s.Root {
 			s.take(s.Recv, s.Root, me)
-		} else if !s.RecvInPlace {
+		} else if !s.RecvInPlace && s.Objects == nil {
 			copyLocal(s.Recv, part(s.Send, me))
 		}
 	case KindGather, KindAllgather:
@@ -270,7 +295,7 @@ func (s *BoardOp) read() {
 		for r := range c.Size {
 			if r != me {
 				s.take(part(s.Recv, r), r, 0)
-			} else if !s.SendInPlace {
+			} else if !s.SendInPlace && s.Objects == nil {
 				copyLocal(part(s.Recv, r), s.Send)
 			}
 		}
@@ -278,7 +303,7 @@ func (s *BoardOp) read() {
 		for r := range c.Size {
 			if r != me {
 				s.take(part(s.Recv, r), r, me)
-			} else if !s.SendInPlace {
+			} else if !s.SendInPlace && s.Objects == nil {
 				copyLocal(part(s.Recv, r), part(s.Send, r))
 			}
 		}
@@ -297,7 +322,11 @@ func (s *BoardOp) take(dst p2p.Buf, r, i int) {
 		return
 	}
 	src := unsafe.Add(s.c.board.place(r, s.seq, s.c.need(&s.Args)), i*s.Bytes)
-	if dst.Type.Dense() {
+	switch {
+	case s.Objects != nil:
+		copyHead(dst.Addr, src, s.Bytes)
+		return
+	case dst.Type.Dense():
 		fabric.Copy(dst.Addr, src, s.Bytes)
 		return
 	}

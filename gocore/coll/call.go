@@ -66,10 +66,35 @@ type Call struct {
 	Op    op.Op // reductions only
 	// Nonblocking calls do not match blocking ones.
 	Nonblocking bool
+	// Objects is the name of a call of objects, for errors; the other ranks know only that it is one.
+	Objects string
+}
+
+// heads is the Elem of a call of objects (objects.go), which matches no other one.
+const heads dtype.Kind = 1<<5 - 1
+
+var _ [heads - dtype.Kinds]struct{} // it is no kind of elements
+
+// name returns what the program has called.
+func (c Call) name() string {
+	switch {
+	case c.Objects != "":
+		return c.Objects
+	case c.Elem == heads:
+		return strings.ToLower(c.Kind.String())
+	}
+	return c.Kind.String()
 }
 
 // text describes the call of a rank for an error message.
 func (c Call) text(rank int, sides *Sides) string {
+	if c.Elem == heads {
+		s := c.name() + " of an object"
+		if c.Kind.Rooted() {
+			s += " with root " + sides.root(c.Root, rank)
+		}
+		return s
+	}
 	s := c.Kind.String()
 	if c.Nonblocking && c.Kind != KindIbarrier {
 		s = "I" + strings.ToLower(s)
@@ -95,9 +120,9 @@ func (mine Call) mismatch(theirs Call, rank int, sides *Sides) *errs.Error {
 	class := errs.Class(0)
 	switch {
 	case theirs.Kind == KindGiveUp:
-		return errs.New(errs.Other, "%s can't complete: %s has given it up (its own error says why)", mine.Kind, sides.Name(rank))
+		return errs.New(errs.Other, "%s can't complete: %s has given it up (its own error says why)", mine.name(), sides.Name(rank))
 	case theirs.Kind == KindEnded:
-		return errs.New(errs.ProcFailed, "%s can't complete: %s has ended", mine.Kind, sides.Name(rank))
+		return errs.New(errs.ProcFailed, "%s can't complete: %s has ended", mine.name(), sides.Name(rank))
 	case mine.Kind != theirs.Kind || mine.Nonblocking != theirs.Nonblocking:
 		class = errs.Other
 	case mine.Kind.Rooted() && mine.Root != theirs.Root:
@@ -118,7 +143,7 @@ func (mine Call) mismatch(theirs Call, rank int, sides *Sides) *errs.Error {
 // sameElements reports whether the element kinds match: exactly for reductions, else
 // if they are compatible.
 func sameElements(a, b Call) bool {
-	if a.Op != 0 {
+	if a.Op != 0 || a.Elem == heads || b.Elem == heads {
 		return a.Elem == b.Elem
 	}
 	return dtype.Compatible(a.Elem, b.Elem)
@@ -130,5 +155,5 @@ var givenUp = Call{Kind: KindGiveUp, Bytes: -1}
 
 // faulted returns the error of the rank whose own memory has faulted.
 func (mine Call) faulted(fault error) *errs.Error {
-	return errs.New(errs.Buffer, "%s: %v", mine.Kind, fault)
+	return errs.New(errs.Buffer, "%s: %v", mine.name(), fault)
 }

@@ -24,9 +24,7 @@ func (o *Op) Check() error {
 	case errs.ProcFailed:
 	case errs.Revoked: // the others have been told
 		o.err, o.ended = e, true
-		for _, r := range o.wait[:o.used] {
-			o.c.Chan.Abandon(r)
-		}
+		o.drop()
 	default:
 		o.err = e
 		o.abandon()
@@ -88,6 +86,9 @@ func (o *Op) alsoEnded(e *errs.Error, rank int) *errs.Error {
 
 // Name names the collective in errors.
 func (o *Op) Name() string {
+	if o.objects != nil {
+		return o.objects.Name
+	}
 	if !o.hasCall {
 		return "the collective"
 	}
@@ -135,10 +136,20 @@ func (o *Op) compare() *errs.Error {
 			return e
 		}
 		if r != o.c.Rank && o.c.board.refused(r, o.number) {
-			return o.call.mismatch(givenUp, r, o.c.Sides)
+			return o.refusedBy(r)
 		}
 	}
 	return nil
+}
+
+// refusedBy returns why this collective, which rank r has given up, can't complete: another rank has ended, if one has.
+func (o *Op) refusedBy(r int) *errs.Error {
+	for dead := range o.c.Size {
+		if _, gone := o.c.Chan.HowGone(dead); gone && dead != o.c.Rank {
+			return o.call.mismatch(Call{Kind: KindEnded}, dead, o.c.Sides)
+		}
+	}
+	return o.call.mismatch(givenUp, r, o.c.Sides)
 }
 
 // received compares the call of the sender of a received message with the own one. It
@@ -147,7 +158,7 @@ func (o *Op) received(r *p2p.Request) bool {
 	if o.ledger == nil || !r.IsRecv() {
 		return false
 	}
-	e := mismatchOf(o.label, r.Label(), r.Other(), o.c.Sides)
+	e := o.mismatch(r.Label(), r.Other(), o.c.Sides)
 	if e == nil {
 		return false
 	}
@@ -164,7 +175,7 @@ func (o *Op) left() *errs.Error {
 	if !found {
 		return nil
 	}
-	e := mismatchOf(o.label, label, from, o.c.Sides)
+	e := o.mismatch(label, from, o.c.Sides)
 	if e != nil {
 		o.cause = cause{from, label}
 	}

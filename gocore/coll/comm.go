@@ -1,6 +1,7 @@
 package coll
 
 import (
+	"sync"
 	"sync/atomic"
 
 	"gormapy/gocore/engine"
@@ -17,14 +18,17 @@ type Comm struct {
 	// Sides divides the ranks of an intercommunicator; nil: there is one group.
 	Sides *Sides
 
-	eng      *engine.Engine
-	ranks    []*job.Rank
-	board    *Board  // nil: all collectives use messages
-	ledger   *ledger // nil: there is a board, or Listen has not been called
-	nodes    *nodes  // nil: the algorithms are flat, see Divide
-	nextCall *Call   // the call that starts next, see Calling
-	spareOp  atomic.Pointer[BoardOp]
-	seq      uint32 // number of collectives that this rank has called
+	eng     *engine.Engine
+	ranks   []*job.Rank
+	board   *Board  // nil: all collectives use messages
+	ledger  *ledger // nil: there is a board, or Listen has not been called
+	nodes   *nodes  // nil: the algorithms are flat, see Divide
+	next    atomic.Pointer[starting]
+	spareOp atomic.Pointer[BoardOp]
+	seq     uint32 // number of collectives that this rank has called
+
+	keptMu sync.Mutex
+	kept   map[uint32]*Op // by number, those of objects between their steps
 
 	singleCopy uint8  // whether the ranks can read each other's memory
 	word       uint64 // read by the other ranks to find that out
@@ -58,7 +62,17 @@ func (c *Comm) Leave() bool { return c.Bar != nil && c.Bar.Leave() }
 
 // Calling sets the call that this rank is about to start, for the other ranks to
 // compare with theirs.
-func (c *Comm) Calling(call Call) { c.nextCall = &call }
+func (c *Comm) Calling(call Call) { c.next.Store(&starting{call: call, hasCall: true}) }
+
+// starting is what is known of the operation that starts next.
+type starting struct {
+	call    Call
+	hasCall bool
+	objects *Objects
+
+	continues          bool // it is another step of the collective with this number
+	number, generation uint32
+}
 
 // done records that this rank reads no slot of collective k any more, and wakes the
 // ranks that may wait for that.
@@ -80,6 +94,9 @@ func (c *Comm) ringOthers() {
 // Restart makes the ranks' sequence numbers agree again. The collective reset calls it.
 func (c *Comm) Restart() {
 	c.seq = 0
+	c.keptMu.Lock()
+	clear(c.kept)
+	c.keptMu.Unlock()
 	c.singleCopy = singleCopyUnknown // the reset may have interrupted the trial
 	if c.board != nil {
 		c.board.zero()

@@ -71,7 +71,7 @@ const (
 
 // bystand starts a collective in which this rank has nothing to do.
 func (c *Comm) bystand() *Op {
-	c.nextCall = nil // the root is not known
+	c.next.Store(nil) // the root is not known
 	return c.newOp(func(*Op, int) bool { return true })
 }
 

@@ -52,13 +52,14 @@ func callOfLabel(l p2p.Label) (Call, bool) {
 		Bytes: int(l.Size&(1<<labelRootHigh-1)) - 1}, true
 }
 
-// mismatchOf returns why two calls can't be the same collective, nil if they can: the own
+// mismatch returns why two calls can't be the same collective, nil if they can: the own
 // one, and that of another rank of the sides.
-func mismatchOf(mine, theirs p2p.Label, rank int, sides *Sides) *errs.Error {
-	if mine == theirs {
+func (e *entry) mismatch(theirs p2p.Label, rank int, sides *Sides) *errs.Error {
+	if e.label == theirs {
 		return nil
 	}
-	a, known := callOfLabel(mine)
+	a, known := callOfLabel(e.label)
+	a.Objects = e.called
 	b, alsoKnown := callOfLabel(theirs)
 	switch {
 	case !known && alsoKnown && b.Kind == KindGiveUp:

@@ -128,6 +128,7 @@ const (
 type entry struct {
 	number     uint32
 	label      p2p.Label
+	called     string // Call.Objects, which the label does not have
 	generation uint32
 
 	askers  map[int]p2p.Label // whose questions are kept

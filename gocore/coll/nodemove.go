@@ -47,9 +47,9 @@ func (c *Comm) allgatherShortByNodes(send *p2p.Buf, all *Vec) *Op {
 	for i := range everyone {
 		everyone[i] = i
 	}
-	own := all.part(c.Rank)
+	own, inPlace := all.part(c.Rank), c.Rank
 	if send != nil {
-		own = *send
+		own, inPlace = *send, -1
 	}
 	var whole block
 	if c.Rank != lead {
@@ -57,7 +57,7 @@ func (c *Comm) allgatherShortByNodes(send *p2p.Buf, all *Vec) *Op {
 			whole = o.block(all, everyone)
 			o.send(own, lead)
 			o.recv(whole.Buf, lead)
-		}, func(*Op) { whole.scatter(all, everyone) })
+		}, func(*Op) { whole.scatter(all, everyone, inPlace) })
 	}
 	blocks := make([]block, len(d.ranks))
 	return c.stages(func(o *Op) {
@@ -75,7 +75,7 @@ func (c *Comm) allgatherShortByNodes(send *p2p.Buf, all *Vec) *Op {
 	}, func(o *Op) {
 		for i, ranks := range d.ranks {
 			if i != d.mine {
-				blocks[i].scatter(all, ranks)
+				blocks[i].scatter(all, ranks, -1)
 			}
 		}
 		whole = o.block(all, everyone)
@@ -99,7 +99,7 @@ func (c *Comm) allgatherByNodes(send *p2p.Buf, all *Vec) *Op {
 		}
 	}
 	unpack := func(*Op) {
-		eachFar(func(i int) { blocks[i].scatter(all, d.ranks[i]) })
+		eachFar(func(i int) { blocks[i].scatter(all, d.ranks[i], -1) })
 	}
 	exchange := func(o *Op) {
 		own := all.part(c.Rank)

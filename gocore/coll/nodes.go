@@ -220,12 +220,14 @@ func (b *block) gather(all *Vec, ranks []int) {
 	}
 }
 
-// scatter unpacks the ranks' parts.
-func (b *block) scatter(all *Vec, ranks []int) {
+// scatter unpacks the ranks' parts, but for that of a rank whose part is there.
+func (b *block) scatter(all *Vec, ranks []int, there int) {
 	at := 0
 	for _, r := range ranks {
 		if part := all.part(r); b.packed && part.Bytes() > 0 {
-			part.Type.Unpack(part.Addr, b.bytes()[at:at+part.Bytes()], part.Count)
+			if r != there {
+				part.Type.Unpack(part.Addr, b.bytes()[at:at+part.Bytes()], part.Count)
+			}
 			at += part.Bytes()
 		}
 	}

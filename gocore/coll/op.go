@@ -29,8 +29,10 @@ type Op struct {
 	err     *errs.Error
 	ended   bool
 	temps   [][]byte // temporary memory
+	lent    []lent   // see Lent
 
-	ledger *ledger // nil: there is a board
+	objects *Objects // not nil: it is one of objects
+	ledger  *ledger  // nil: there is a board
 	entry
 	cause cause // of err
 	askAt int64 // when it asks the ranks that it awaits, 0: it has not waited yet
@@ -40,13 +42,18 @@ type Op struct {
 // newOp starts a collective by messages. step starts the k-th step, from 0, and reports
 // whether the collective is complete.
 func (c *Comm) newOp(step func(o *Op, k int) bool) *Op {
+	next := c.next.Swap(nil)
+	if next == nil {
+		next = &starting{}
+	}
+	if next.continues {
+		return c.newStep(next, step)
+	}
 	c.seq++
-	o := &Op{c: c, tag: int(c.seq & maxTag), cause: cause{rank: c.Rank, label: gaveUp}}
+	o := &Op{c: c, call: next.call, hasCall: next.hasCall, tag: int(c.seq & maxTag), cause: cause{rank: c.Rank, label: gaveUp}, objects: next.objects}
 	o.number, o.label, o.generation = c.seq, unknown, c.Chan.Generation()
-	if c.nextCall != nil {
-		o.call, o.hasCall = *c.nextCall, true
-		o.label = o.call.label()
-		c.nextCall = nil
+	if o.hasCall {
+		o.label, o.called = o.call.label(), o.call.Objects
 	}
 	switch {
 	case c.board != nil:
@@ -97,7 +104,12 @@ func (o *Op) Advance() bool {
 			if e := o.c.Chan.Revoked(); e != nil && o.err != nil {
 				o.err = e // which is why others have given up
 			}
-			o.end(o.err != nil)
+			if o.err == nil && o.ledger != nil && o.objects != nil && o.objects.More != nil && o.objects.More() {
+				o.ended = true
+				o.c.keep(o)
+			} else {
+				o.end(o.err != nil)
+			}
 		}
 		o.steps++
 	}
@@ -143,9 +155,7 @@ func (o *Op) nextStep() (last bool) {
 // giveUp drops what this rank still awaits, because its memory has faulted or another rank
 // has given up, and lets ranks with a board know.
 func (o *Op) giveUp() {
-	for _, r := range o.wait[:o.used] {
-		o.c.Chan.Abandon(r)
-	}
+	o.drop()
 	if o.ledger == nil && o.c.board != nil {
 		o.c.board.refuse(o.number)
 		o.c.ringOthers()
@@ -174,6 +184,44 @@ func (o *Op) Active() bool {
 
 // Err returns the error of a completed collective.
 func (o *Op) Err() *errs.Error { return o.err }
+
+// Lent reports whether a peer may still read the memory of a collective that was given up: it
+// has been told of a message that it takes from there, has not said that it has, and lives.
+func (o *Op) Lent() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.c.Chan.Dropped(o.generation) != nil {
+		return false
+	}
+	for _, l := range o.lent {
+		if o.c.Chan.Unreceived(l.token) && !o.c.Chan.Gone(l.peer) {
+			return true
+		}
+	}
+	return false
+}
+
+// lent is a message that a peer may still read where it is.
+type lent struct {
+	peer  int // world rank
+	token uint64
+}
+
+// drop gives up what this rank still awaits in the current step.
+func (o *Op) drop() {
+	for _, r := range o.wait[:o.used] {
+		if token, ok := o.c.Chan.Announced(r); ok {
+			o.lent = append(o.lent, lent{r.Peer(), token})
+		}
+		o.c.Chan.Abandon(r)
+	}
+}
+
+// Number returns the collective's number.
+func (o *Op) Number() uint32 { return o.number }
+
+// Generation returns the generation in which the collective was started.
+func (o *Op) Generation() uint32 { return o.generation }
 
 // Across reports whether the collective is one of an intercommunicator.
 func (o *Op) Across() bool { return o.c.Sides != nil }
@@ -206,9 +254,7 @@ func (o *Op) abandon() {
 	if o.ended {
 		return
 	}
-	for _, r := range o.wait[:o.used] {
-		o.c.Chan.Abandon(r)
-	}
+	o.drop()
 	if o.ledger == nil || o.c.nodes == nil || o.err != nil || o.cause.label != gaveUp {
 		o.end(true)
 		return

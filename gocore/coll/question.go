@@ -72,7 +72,7 @@ func (l *ledger) Told(h *fabric.Header, payload []byte) {
 // asked deals with the question of a rank about a collective in progress. It reports
 // whether it keeps the question.
 func (l *ledger) asked(e *entry, from int, theirs p2p.Label) (kept bool) {
-	if err := mismatchOf(e.label, theirs, from, l.sides); err != nil {
+	if err := e.mismatch(theirs, from, l.sides); err != nil {
 		e.fail(err, cause{from, theirs})
 		l.unfinished(from, e.generation, e.number, e.label)
 		return false
@@ -96,7 +96,7 @@ func (l *ledger) unfinished(rank int, generation, k uint32, mine p2p.Label) {
 
 // answered deals with an answer about a collective in progress.
 func (l *ledger) answered(e *entry, from int, theirs p2p.Label, flags uint8, payload []byte) {
-	if err := mismatchOf(e.label, theirs, from, l.sides); err != nil {
+	if err := e.mismatch(theirs, from, l.sides); err != nil {
 		e.fail(err, cause{from, theirs})
 		return
 	}
@@ -106,11 +106,11 @@ func (l *ledger) answered(e *entry, from int, theirs p2p.Label, flags uint8, pay
 		if len(payload) == causeBytes {
 			c := cause{int(binary.LittleEndian.Uint32(payload)), p2p.Label{Word: binary.LittleEndian.Uint32(payload[4:]),
 				Size: binary.LittleEndian.Uint64(payload[8:])}}
-			if c.rank < len(l.ch.World) && c.rank != l.ch.Rank && mismatchOf(e.label, c.label, c.rank, l.sides) != nil {
+			if c.rank < len(l.ch.World) && c.rank != l.ch.Rank && e.mismatch(c.label, c.rank, l.sides) != nil {
 				why = c
 			}
 		}
-		err := mismatchOf(e.label, why.label, why.rank, l.sides)
+		err := e.mismatch(why.label, why.rank, l.sides)
 		if how, gone := l.ch.HowGone(why.rank); gone && why.label == ended {
 			err = errs.New(err.Class, "%s: %s", err.Detail, how)
 		}

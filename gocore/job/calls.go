@@ -36,11 +36,12 @@ const (
 	CallWord
 	CallFile
 	CallNotified
+	CallRecvObject
 )
 
 var callNames = [...]string{"-", "Send", "Recv", "Probe", "Wait", "Barrier", "collective", "Win.Fence", "Win.Lock",
 	"Win.Flush", "Win.Unlock", "Win.Free", "Finalize", "reset", "communicator creation", "window creation", "Win.Start", "Win.Complete", "Win.Wait", "slots",
-	"a call of a file", "win_notified"}
+	"a call of a file", "win_notified", "recv"}
 
 func (c Call) String() string {
 	if int(c) < len(callNames) {

@@ -80,12 +80,12 @@ type singleCopyOp struct {
 	c *Comm
 }
 
-func (o singleCopyOp) describe(why *engine.Reason) { o.c.describe(why, o.Kind, o.Pending()) }
+func (o singleCopyOp) describe(why *engine.Reason) { o.c.describe(why, o.Kind.String(), o.Pending()) }
 
-func (o boardOp) describe(why *engine.Reason) { o.c.describe(why, o.Kind, o.Pending()) }
+func (o boardOp) describe(why *engine.Reason) { o.c.describe(why, o.Name(), o.Pending()) }
 
-func (c *Comm) describe(why *engine.Reason, kind coll.Kind, pending int) {
-	why.Call, why.Ctx, why.Info = job.CallCollective, uint64(c.ctx), kind.String()
+func (c *Comm) describe(why *engine.Reason, name string, pending int) {
+	why.Call, why.Ctx, why.Info = job.CallCollective, uint64(c.ctx), name
 	why.Peer = c.group.ranks[pending]
 }
 
@@ -136,13 +136,18 @@ func CollBlocking(kind int, comm, saddr, scount, stype, raddr, rcount, rtype, op
 		}
 		return finishNow(collective{c.coll.Start(&a)}, pending)
 	}
+	return c.runOnBoard(s, pending)
+}
+
+// runOnBoard runs a collective until it is complete or has been interrupted.
+func (c *Comm) runOnBoard(s *coll.BoardOp, pending *int64) (code Code) {
 	if s.Advance() {
 		code = CodeOf(s.Err())
 		s.Release()
 		return code
 	}
 	var why engine.Reason
-	c.describe(&why, s.Kind, s.Pending())
+	c.describe(&why, s.Name(), s.Pending())
 	switch err := proc.eng.Wait(&why, s.AdvanceFunc, s.CheckFunc); err {
 	case nil:
 		code = CodeOf(s.Err())
@@ -160,10 +165,17 @@ func CollBlocking(kind int, comm, saddr, scount, stype, raddr, rcount, rtype, op
 	}
 }
 
-// args checks the arguments of a collective and fills in a.
-func (c *Comm) args(a *coll.Args, kind int, saddr, scount, stype, raddr, rcount, rtype, oph int64, root int) (e *errs.Error) {
+func (c *Comm) checkRoot(root int) *errs.Error {
 	if root < 0 || root >= c.size {
 		return errs.New(errs.Root, "the root %d is not in the communicator: %s", root, c.rankRange())
+	}
+	return nil
+}
+
+// args checks the arguments of a collective and fills in a.
+func (c *Comm) args(a *coll.Args, kind int, saddr, scount, stype, raddr, rcount, rtype, oph int64, root int) (e *errs.Error) {
+	if e := c.checkRoot(root); e != nil {
+		return e
 	}
 	a.Kind = coll.Kind(kind)
 	a.Root = root

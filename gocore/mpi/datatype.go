@@ -268,19 +268,53 @@ func TypeFree(h int64) Code {
 	return 0
 }
 
-// TypeInfo returns "size extent lb true_lb true_extent dense" of a type, or
-// "error CODE". Dense is 1 if the hot calls take the type: it is contiguous and
-// committed.
-func TypeInfo(h int64) string {
+// TypeShape is what Python knows of a datatype. Dense is 1 if the hot calls take it: it is contiguous and committed. The
+// extension has the same layout.
+type TypeShape struct{ Size, Extent, LB, TrueLB, TrueExtent, Dense int64 }
+
+// ShapeOfType fills in the shape of a datatype.
+func ShapeOfType(h int64, s *TypeShape) (code Code) {
+	defer Contain(&code)
 	t, e := getType(h)
 	if e != nil {
-		return fmt.Sprintf("error %d", CodeOf(e))
+		return CodeOf(e)
 	}
-	dense := 0
+	*s = TypeShape{Size: int64(t.Size()), Extent: int64(t.Extent()), LB: int64(t.LB()), TrueLB: int64(t.TrueLB()), TrueExtent: int64(t.TrueExtent())}
 	if _, e := committedType(h); e == nil && t.Dense() {
-		dense = 1
+		s.Dense = 1
 	}
-	return fmt.Sprintf("%d %d %d %d %d %d", t.Size(), t.Extent(), t.LB(), t.TrueLB(), t.TrueExtent(), dense)
+	return 0
+}
+
+// The datatypes that MakeType makes.
+const (
+	MakeDup        = iota
+	MakeContiguous // a is the count
+	MakeVector     // a blocks of b items, c items apart
+	MakeHvector    // a blocks of b items, c bytes apart
+	MakeResized    // a is the lower bound, b the extent
+)
+
+// MakeType makes a datatype of another one, and returns its handle, or a negative code.
+func MakeType(kind int, h, a, b, c int64, s *TypeShape) (made int64) {
+	switch kind {
+	case MakeDup:
+		made = TypeDup(h)
+	case MakeContiguous:
+		made = TypeContiguous(h, a)
+	case MakeVector:
+		made = TypeVector(h, a, b, c)
+	case MakeHvector:
+		made = TypeHvector(h, a, b, c)
+	default:
+		made = TypeResized(h, a, b)
+	}
+	if made > 0 {
+		if code := ShapeOfType(made, s); code != 0 {
+			return -int64(code)
+		}
+	}
+	return made
 }
 
 // TypePack packs count items from in into out, from position on, and returns

@@ -91,14 +91,18 @@ func later(o operation, pending *int64) Code {
 }
 
 // finishNow waits for an operation. It makes a request of it only if the wait is
-// interrupted.
+// interrupted, or if it fails and others still use its memory: until that request is over.
 func finishNow(o operation, pending *int64) Code {
 	if o.Advance() {
 		return CodeOf(o.Err())
 	}
 	r := &Request{op: o}
 	code := r.wait(0, nil, 0)
-	if code == Interrupted {
+	switch {
+	case code == Interrupted:
+		*pending = reqs.add(r)
+	case code != 0 && r.busy():
+		r.ownership.Store(freed)
 		*pending = reqs.add(r)
 	}
 	return code

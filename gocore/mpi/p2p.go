@@ -248,24 +248,74 @@ var probes = newTable[engine.Reason](1)
 // matching (Mprobe).
 func Probe(comm int64, source, tag int, st *Status, msg, wait *int64) (code Code) {
 	defer Contain(&code)
-	c, e := getUsableComm(comm)
-	if e == nil {
-		e = c.checkPeer(true, source, tag)
-	}
+	c, e := probed(comm, source, tag)
 	if e != nil {
 		return CodeOf(e)
 	}
 	if source == p2p.ProcNull {
 		return c.probeNull(st, msg)
 	}
+	return c.awaitMessage(job.CallProbe, aProbe, source, tag, wait, func() bool { return c.probe(source, tag, st, msg) })
+}
+
+// RecvObject receives the message of an object if it is no longer than room and has come whole: into the memory at addr, with
+// 0 in *msg. Any other message it takes out of matching, like Probe; so it goes on after Interrupted.
+func RecvObject(comm int64, source, tag int, addr, room int64, st *Status, msg, wait *int64) (code Code) {
+	defer Contain(&code)
+	c, e := probed(comm, source, tag)
+	if e != nil {
+		return CodeOf(e)
+	}
+	if source == p2p.ProcNull {
+		return c.probeNull(st, msg)
+	}
+	var received Code
+	code = c.awaitMessage(job.CallRecvObject, "receive of an object", source, tag, wait, func() bool {
+		m, s, ok := c.pt.MatchedProbe(source, tag)
+		if !ok {
+			return false
+		}
+		*st = statusOf(s)
+		if *msg = 0; !m.Whole() || int64(s.Bytes) > room {
+			*msg = msgs.add(m)
+			return true
+		}
+		r := takeRequest()
+		r.recv, r.ch = true, m.Channel()
+		r.buf = p2p.Buf{Addr: pointer(addr), Count: s.Bytes, Type: byteType}
+		m.Recv(&r.Request, r.buf)
+		received = r.finish(0, nil)
+		giveRequest(r)
+		return true
+	})
+	if code == 0 {
+		code = received
+	}
+	return code
+}
+
+// probed returns the communicator of a probe, whose arguments it checks.
+func probed(comm int64, source, tag int) (*Comm, *errs.Error) {
+	c, e := getUsableComm(comm)
+	if e == nil {
+		e = c.checkPeer(true, source, tag)
+	}
+	return c, e
+}
+
+// aProbe is what errors call a probe.
+const aProbe = "probe for a message"
+
+// awaitMessage waits until a message has been found. what: see CheckProbe.
+func (c *Comm) awaitMessage(call job.Call, what string, source, tag int, wait *int64, found func() bool) (code Code) {
 	why := probes.take(*wait)
 	if why == nil {
-		why = &engine.Reason{Call: job.CallProbe, Peer: -1, Tag: tag, Ctx: uint64(c.pt.Ctx)}
+		why = &engine.Reason{Call: call, Peer: -1, Tag: tag, Ctx: uint64(c.pt.Ctx)}
 		if source >= 0 {
 			why.Peer = c.pt.World[source]
 		}
 	}
-	err := proc.eng.Wait(why, func() bool { return c.probe(source, tag, st, msg) }, func() error { return c.pt.CheckProbe(source, tag) })
+	err := proc.eng.Wait(why, found, func() error { return c.pt.CheckProbe(what, source, tag) })
 	if err == engine.ErrInterrupted {
 		if code = interrupted(); code == Interrupted {
 			*wait = probes.add(why)
@@ -278,10 +328,7 @@ func Probe(comm int64, source, tag int, st *Status, msg, wait *int64) (code Code
 // Iprobe is Probe without waiting.
 func Iprobe(comm int64, source, tag int, st *Status, msg *int64) (found bool, code Code) {
 	defer Contain(&code)
-	c, e := getUsableComm(comm)
-	if e == nil {
-		e = c.checkPeer(true, source, tag)
-	}
+	c, e := probed(comm, source, tag)
 	if e != nil {
 		return false, CodeOf(e)
 	}
@@ -296,7 +343,7 @@ func Iprobe(comm int64, source, tag int, st *Status, msg *int64) (found bool, co
 		return true, 0
 	}
 	if c.pt.Revoked() != nil || c.failed(source) { // others that have ended send nothing more, which is no error
-		return false, codeOfErr(c.pt.CheckProbe(source, tag))
+		return false, codeOfErr(c.pt.CheckProbe(aProbe, source, tag))
 	}
 	return false, 0
 }
@@ -334,9 +381,13 @@ func (c *Comm) probe(source, tag int, st *Status, msg *int64) bool {
 		s, ok = c.pt.Probe(source, tag)
 	}
 	if ok && st != nil {
-		*st = Status{Source: int32(s.Source), Tag: int32(s.Tag), Bytes: int64(s.Bytes)}
+		*st = statusOf(s)
 	}
 	return ok
+}
+
+func statusOf(s p2p.Status) Status {
+	return Status{Source: int32(s.Source), Tag: int32(s.Tag), Bytes: int64(s.Bytes)}
 }
 
 // Mrecv starts the receive of a matched message.

@@ -855,6 +855,9 @@ func describeColl(o *coll.Op, why *engine.Reason) {
 // collective is a coll.Op as a request.
 type collective struct{ *coll.Op }
 
+// Busy reports whether peers may still use memory of an operation that was given up.
+func (c collective) Busy() bool { return c.Lent() }
+
 func (c collective) describe(why *engine.Reason) {
 	why.Call = job.CallCollective
 	if c.Across() { // who waits for whom depends on the groups

@@ -64,7 +64,7 @@ func describeWait(rec *job.WaitRecord) (one waiting) {
 	switch call {
 	case job.CallFence, job.CallLock, job.CallFlush, job.CallUnlock, job.CallWinFree, job.CallStart, job.CallComplete, job.CallExposed:
 		one.describeWindow(call, uint64(rec.Ctx))
-	case job.CallSend, job.CallRecv, job.CallProbe, job.CallWait:
+	case job.CallSend, job.CallRecv, job.CallProbe, job.CallWait, job.CallRecvObject:
 		if info != "" { // a request on a window
 			one.describeWindow(call, rec.Ctx)
 			break

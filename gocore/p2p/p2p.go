@@ -228,7 +228,7 @@ func (c *Channel) send(r *Request, mode Mode, b Buf, dest, tag int, l Label) {
 		h.Flags, h.B = FlagPull, uint64(uintptr(unsafe.Pointer(&data[0])))
 		payload = l.payload()
 	}
-	owner.streams = h.Flags == 0
+	owner.streams = h.Flags&FlagKey == 0
 	c.p.eng.Send(to, h, payload, nil, nil)
 }
 
@@ -604,6 +604,28 @@ func (p *P2P) substitute(r *Request) bool {
 	return true
 }
 
+// Announced reports whether r is a send of which the receiver has been told, and which it has
+// not received as far as is known here, and returns its token.
+func (c *Channel) Announced(r *Request) (token uint64, ok bool) {
+	if r.recv || r.Done() {
+		return 0, false
+	}
+	c.p.tokens.Lock()
+	defer c.p.tokens.Unlock()
+	return r.token, r.token != 0 && c.p.byID[r.token] == r
+}
+
+// Unreceived reports whether the receiver of an announced send, which may have been abandoned,
+// has not said that it has it.
+func (c *Channel) Unreceived(token uint64) bool {
+	c.p.tokens.Lock()
+	defer c.p.tokens.Unlock()
+	return c.p.byID[token] != nil
+}
+
+// Gone reports whether a process, by its world rank, has ended.
+func (c *Channel) Gone(peer int) bool { return c.p.eng.Gone(peer) }
+
 // Matched is a message that a matched probe has taken out of the queue.
 type Matched struct {
 	c *Channel
@@ -612,6 +634,9 @@ type Matched struct {
 
 // World returns the world ranks of the channel in which the message was matched.
 func (m *Matched) World() []int { return m.c.World }
+
+// Whole reports whether all of the message is here, so that its receive completes at once.
+func (m *Matched) Whole() bool { return m.m.header.Kind == fabric.KindEager }
 
 // Probe returns the status of the first message that source and tag accept, without
 // receiving it, and reports whether there is one.
@@ -668,14 +693,14 @@ func (c *Channel) Check(r *Request) error {
 	return c.anyGone(errs.ProcFailedPending, r.tag)
 }
 
-// CheckProbe is Check for a probe.
-func (c *Channel) CheckProbe(source, tag int) error {
+// CheckProbe is Check for a probe; what: "probe for a message", or what it is a part of.
+func (c *Channel) CheckProbe(what string, source, tag int) error {
 	if e := c.Revoked(); e != nil {
 		return e
 	}
 	if source >= 0 {
 		if w := c.World[source]; c.p.eng.Gone(w) {
-			return errs.New(errs.ProcFailed, "probe for a message from %s can't succeed: %s", c.q.peer(source, tag), c.p.eng.HowGone(w))
+			return errs.New(errs.ProcFailed, "%s from %s can't complete: %s", what, c.q.peer(source, tag), c.p.eng.HowGone(w))
 		}
 		return nil
 	}

@@ -347,17 +347,6 @@ func DatatypeTable() string { return mpi.DatatypeTable() }
 // TypeDup and the following construct datatypes; lists are addresses of int64s.
 func TypeDup(t int64) int64 { return mpi.TypeDup(t) }
 
-// TypeContiguous repeats a type.
-func TypeContiguous(t, count int64) int64 { return mpi.TypeContiguous(t, count) }
-
-// TypeVector repeats blocks at a stride in extents.
-func TypeVector(t, count, block, stride int64) int64 { return mpi.TypeVector(t, count, block, stride) }
-
-// TypeHvector repeats blocks at a stride in bytes.
-func TypeHvector(t, count, block, stride int64) int64 {
-	return mpi.TypeHvector(t, count, block, stride)
-}
-
 // TypeIndexed places blocks at displacements in extents.
 func TypeIndexed(t, n, blocks, displs int64) int64 { return mpi.TypeIndexed(t, n, blocks, displs) }
 
@@ -389,18 +378,6 @@ func TypeSubarray(t, dims, sizes, subsizes, starts, order int64) int64 {
 func TypeDarray(t, size, rank, dims, lists, order int64) int64 {
 	return mpi.TypeDarray(t, size, rank, dims, lists, order)
 }
-
-// TypeResized sets lower bound and extent.
-func TypeResized(t, lb, extent int64) int64 { return mpi.TypeResized(t, lb, extent) }
-
-// TypeFree frees a derived type.
-func TypeFree(t int64) int { return -mpi.TypeFree(t) }
-
-// TypeCommit lets a type be used in communication.
-func TypeCommit(t int64) int { return -mpi.TypeCommit(t) }
-
-// TypeInfo returns "size extent lb true_lb true_extent dense".
-func TypeInfo(t int64) string { return mpi.TypeInfo(t) }
 
 // TypePack packs items and returns the new position.
 func TypePack(t, in, count, out, outSize, position int64) int64 {

@@ -43,6 +43,62 @@ var (
 )
 
 var (
+	_ = same[unsafe.Sizeof(C.gm_comm_shape{})-unsafe.Sizeof(mpi.CommShape{})]
+	_ = same[unsafe.Offsetof(C.gm_comm_shape{}.size)-unsafe.Offsetof(mpi.CommShape{}.Size)]
+	_ = same[unsafe.Sizeof(C.gm_comm_shape{}.size)-unsafe.Sizeof(mpi.CommShape{}.Size)]
+	_ = same[unsafe.Offsetof(C.gm_comm_shape{}.rank)-unsafe.Offsetof(mpi.CommShape{}.Rank)]
+	_ = same[unsafe.Sizeof(C.gm_comm_shape{}.rank)-unsafe.Sizeof(mpi.CommShape{}.Rank)]
+	_ = same[unsafe.Offsetof(C.gm_comm_shape{}.head)-unsafe.Offsetof(mpi.CommShape{}.Head)]
+	_ = same[unsafe.Sizeof(C.gm_comm_shape{}.head)-unsafe.Sizeof(mpi.CommShape{}.Head)]
+	_ = same[unsafe.Offsetof(C.gm_comm_shape{}.part)-unsafe.Offsetof(mpi.CommShape{}.Part)]
+	_ = same[unsafe.Sizeof(C.gm_comm_shape{}.part)-unsafe.Sizeof(mpi.CommShape{}.Part)]
+)
+
+var (
+	_ = same[unsafe.Sizeof(C.gm_heads{})-unsafe.Sizeof(mpi.Heads{})]
+	_ = same[unsafe.Offsetof(C.gm_heads{}.comm)-unsafe.Offsetof(mpi.Heads{}.Comm)]
+	_ = same[unsafe.Sizeof(C.gm_heads{}.comm)-unsafe.Sizeof(mpi.Heads{}.Comm)]
+	_ = same[unsafe.Offsetof(C.gm_heads{}.send)-unsafe.Offsetof(mpi.Heads{}.Send)]
+	_ = same[unsafe.Sizeof(C.gm_heads{}.send)-unsafe.Sizeof(mpi.Heads{}.Send)]
+	_ = same[unsafe.Offsetof(C.gm_heads{}.recv)-unsafe.Offsetof(mpi.Heads{}.Recv)]
+	_ = same[unsafe.Sizeof(C.gm_heads{}.recv)-unsafe.Sizeof(mpi.Heads{}.Recv)]
+	_ = same[unsafe.Offsetof(C.gm_heads{}.sent)-unsafe.Offsetof(mpi.Heads{}.Sent)]
+	_ = same[unsafe.Sizeof(C.gm_heads{}.sent)-unsafe.Sizeof(mpi.Heads{}.Sent)]
+	_ = same[unsafe.Offsetof(C.gm_heads{}.received)-unsafe.Offsetof(mpi.Heads{}.Received)]
+	_ = same[unsafe.Sizeof(C.gm_heads{}.received)-unsafe.Sizeof(mpi.Heads{}.Received)]
+	_ = same[unsafe.Offsetof(C.gm_heads{}.bytes)-unsafe.Offsetof(mpi.Heads{}.Bytes)]
+	_ = same[unsafe.Sizeof(C.gm_heads{}.bytes)-unsafe.Sizeof(mpi.Heads{}.Bytes)]
+	_ = same[unsafe.Offsetof(C.gm_heads{}.root)-unsafe.Offsetof(mpi.Heads{}.Root)]
+	_ = same[unsafe.Sizeof(C.gm_heads{}.root)-unsafe.Sizeof(mpi.Heads{}.Root)]
+	_ = same[unsafe.Offsetof(C.gm_heads{}.generation)-unsafe.Offsetof(mpi.Heads{}.Generation)]
+	_ = same[unsafe.Sizeof(C.gm_heads{}.generation)-unsafe.Sizeof(mpi.Heads{}.Generation)]
+	_ = same[unsafe.Offsetof(C.gm_heads{}.number)-unsafe.Offsetof(mpi.Heads{}.Number)]
+	_ = same[unsafe.Sizeof(C.gm_heads{}.number)-unsafe.Sizeof(mpi.Heads{}.Number)]
+	_ = same[unsafe.Offsetof(C.gm_heads{}.kind)-unsafe.Offsetof(mpi.Heads{}.Kind)]
+	_ = same[unsafe.Sizeof(C.gm_heads{}.kind)-unsafe.Sizeof(mpi.Heads{}.Kind)]
+	_ = same[unsafe.Offsetof(C.gm_heads{}.more)-unsafe.Offsetof(mpi.Heads{}.More)]
+	_ = same[unsafe.Sizeof(C.gm_heads{}.more)-unsafe.Sizeof(mpi.Heads{}.More)]
+	_ = same[unsafe.Offsetof(C.gm_heads{}.reduce)-unsafe.Offsetof(mpi.Heads{}.Reduce)]
+	_ = same[unsafe.Sizeof(C.gm_heads{}.reduce)-unsafe.Sizeof(mpi.Heads{}.Reduce)]
+)
+
+var (
+	_ = same[unsafe.Sizeof(C.gm_type_shape{})-unsafe.Sizeof(mpi.TypeShape{})]
+	_ = same[unsafe.Offsetof(C.gm_type_shape{}.size)-unsafe.Offsetof(mpi.TypeShape{}.Size)]
+	_ = same[unsafe.Sizeof(C.gm_type_shape{}.size)-unsafe.Sizeof(mpi.TypeShape{}.Size)]
+	_ = same[unsafe.Offsetof(C.gm_type_shape{}.extent)-unsafe.Offsetof(mpi.TypeShape{}.Extent)]
+	_ = same[unsafe.Sizeof(C.gm_type_shape{}.extent)-unsafe.Sizeof(mpi.TypeShape{}.Extent)]
+	_ = same[unsafe.Offsetof(C.gm_type_shape{}.lb)-unsafe.Offsetof(mpi.TypeShape{}.LB)]
+	_ = same[unsafe.Sizeof(C.gm_type_shape{}.lb)-unsafe.Sizeof(mpi.TypeShape{}.LB)]
+	_ = same[unsafe.Offsetof(C.gm_type_shape{}.true_lb)-unsafe.Offsetof(mpi.TypeShape{}.TrueLB)]
+	_ = same[unsafe.Sizeof(C.gm_type_shape{}.true_lb)-unsafe.Sizeof(mpi.TypeShape{}.TrueLB)]
+	_ = same[unsafe.Offsetof(C.gm_type_shape{}.true_extent)-unsafe.Offsetof(mpi.TypeShape{}.TrueExtent)]
+	_ = same[unsafe.Sizeof(C.gm_type_shape{}.true_extent)-unsafe.Sizeof(mpi.TypeShape{}.TrueExtent)]
+	_ = same[unsafe.Offsetof(C.gm_type_shape{}.dense)-unsafe.Offsetof(mpi.TypeShape{}.Dense)]
+	_ = same[unsafe.Sizeof(C.gm_type_shape{}.dense)-unsafe.Sizeof(mpi.TypeShape{}.Dense)]
+)
+
+var (
 	_ = same[unsafe.Sizeof(C.gm_operand{})-unsafe.Sizeof(mpi.Operand{})]
 	_ = same[unsafe.Offsetof(C.gm_operand{}.addr)-unsafe.Offsetof(mpi.Operand{}.Addr)]
 	_ = same[unsafe.Sizeof(C.gm_operand{}.addr)-unsafe.Sizeof(mpi.Operand{}.Addr)]
@@ -251,6 +307,23 @@ var (
 	_ = same[C.GM_ALLGATHERV-coll.KindAllgatherv]
 	_ = same[C.GM_ALLTOALLV-coll.KindAlltoallv]
 	_ = same[C.GM_IBARRIER-coll.KindIbarrier]
+)
+
+// Datatypes.
+var (
+	_ = same[C.GM_TYPE_DUP-mpi.MakeDup]
+	_ = same[C.GM_TYPE_CONTIGUOUS-mpi.MakeContiguous]
+	_ = same[C.GM_TYPE_VECTOR-mpi.MakeVector]
+	_ = same[C.GM_TYPE_HVECTOR-mpi.MakeHvector]
+	_ = same[C.GM_TYPE_RESIZED-mpi.MakeResized]
+)
+
+// Heads of objects.
+var (
+	_ = same[C.GM_HEAD_NOTE-coll.HeadNote]
+	_ = same[C.GM_HEAD_DATA-coll.HeadData]
+	_ = same[C.GM_PLAIN_BIT-mpi.PlainBit]
+	_ = same[C.GM_REDUCE_BIT-mpi.ReduceBit]
 )
 
 // Records.

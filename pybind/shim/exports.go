@@ -155,6 +155,11 @@ func gm_probe(comm i64, source, tag i64, st *C.gm_status, msg, wait *C.int64_t) 
 	return i32(mpi.Probe(int64(comm), int(source), int(tag), status(st), long(msg), long(wait)))
 }
 
+//export gm_recv_object
+func gm_recv_object(comm i64, source, tag i64, addr, room i64, st *C.gm_status, msg, wait *C.int64_t) i32 {
+	return i32(mpi.RecvObject(int64(comm), int(source), int(tag), int64(addr), int64(room), status(st), long(msg), long(wait)))
+}
+
 //export gm_iprobe
 func gm_iprobe(comm i64, source, tag i64, st *C.gm_status, msg *C.int64_t, found *C.int) i32 {
 	ok, code := mpi.Iprobe(int64(comm), int(source), int(tag), status(st), long(msg))
@@ -187,6 +192,55 @@ func gm_coll(kind i32, comm, saddr, scount, stype, raddr, rcount, rtype, oph i64
 func gm_coll_blocking(kind i32, comm, saddr, scount, stype, raddr, rcount, rtype, oph i64, root i64, pending *C.int64_t) i32 {
 	return i32(mpi.CollBlocking(int(kind), int64(comm), int64(saddr), int64(scount), int64(stype), int64(raddr), int64(rcount), int64(rtype), int64(oph), int(root), long(pending)))
 }
+
+//export gm_make_type
+func gm_make_type(kind i32, old, a, b, c i64, shape *C.gm_type_shape) i64 {
+	return i64(mpi.MakeType(int(kind), int64(old), int64(a), int64(b), int64(c), (*mpi.TypeShape)(unsafe.Pointer(shape))))
+}
+
+//export gm_shape_of_type
+func gm_shape_of_type(typ i64, shape *C.gm_type_shape) i32 {
+	return i32(mpi.ShapeOfType(int64(typ), (*mpi.TypeShape)(unsafe.Pointer(shape))))
+}
+
+//export gm_commit_type
+func gm_commit_type(typ i64) i32 { return i32(mpi.TypeCommit(int64(typ))) }
+
+//export gm_free_type
+func gm_free_type(typ i64) i32 { return i32(mpi.TypeFree(int64(typ))) }
+
+//export gm_shape_of
+func gm_shape_of(comm i64, shape *C.gm_comm_shape) i32 {
+	return i32(mpi.ShapeOf(int64(comm), (*mpi.CommShape)(unsafe.Pointer(shape))))
+}
+
+//export gm_exchange_heads
+func gm_exchange_heads(h *C.gm_heads, pending *C.int64_t) i32 {
+	return i32(mpi.ExchangeHeads((*mpi.Heads)(unsafe.Pointer(h)), long(pending)))
+}
+
+//export gm_settle_heads
+func gm_settle_heads(h *C.gm_heads, failed i32) i32 {
+	return i32(mpi.SettleHeads((*mpi.Heads)(unsafe.Pointer(h)), failed != 0))
+}
+
+//export gm_refuse_objects
+func gm_refuse_objects(h *C.gm_heads) { mpi.RefuseObjects((*mpi.Heads)(unsafe.Pointer(h))) }
+
+//export gm_long_objects
+func gm_long_objects(h *C.gm_heads, s, r *C.gm_side, req *C.int64_t) i32 {
+	n, code := mpi.LongObjects((*mpi.Heads)(unsafe.Pointer(h)), side(s), side(r))
+	*req = C.int64_t(n)
+	return i32(code)
+}
+
+//export gm_objects_differ
+func gm_objects_differ(mine, theirs, rank i64) i32 {
+	return i32(mpi.ObjectsDiffer(int64(mine), int64(theirs), int(rank)))
+}
+
+//export gm_fold_failed
+func gm_fold_failed() i32 { return i32(mpi.FoldFailed()) }
 
 //export gm_collv
 func gm_collv(kind i32, comm i64, s, r *C.gm_side, root i64, nonblocking i32, req *C.int64_t) i32 {

@@ -30,11 +30,21 @@ const char *const hot_names[CALL_COUNT] = {
     [CALL_STARTALL] = "Prequest.Startall",
     [CALL_ALLREDUCE] = "Comm.Allreduce",
     [CALL_BCAST] = "Comm.Bcast",
+    [CALL_SEND_OBJECT] = "Comm.send",
+    [CALL_RECV_OBJECT] = "Comm.recv",
+    [CALL_SENDRECV_OBJECT] = "Comm.sendrecv",
+    [CALL_BCAST_OBJECT] = "Comm.bcast",
+    [CALL_GATHER_OBJECT] = "Comm.gather",
+    [CALL_SCATTER_OBJECT] = "Comm.scatter",
+    [CALL_ALLGATHER_OBJECT] = "Comm.allgather",
+    [CALL_ALLTOALL_OBJECT] = "Comm.alltoall",
+    [CALL_ALLREDUCE_OBJECT] = "Comm.allreduce",
 };
 
 /* Has a method of the extension the docstring that the Python method of the same name has. */
 static int document(const char *name, const char *doc) {
-  for (PyMethodDef *tables[] = {comm_methods, request_methods, win_methods, NULL}, **t = tables; *t; t++) {
+  for (PyMethodDef *tables[] = {comm_methods, comm_object_methods, request_methods, win_methods, NULL}, **t = tables;
+       *t; t++) {
     for (PyMethodDef *m = *t; m->ml_name; m++) {
       if (strcmp(m->ml_name, name) != 0) continue;
       size_t signature = strstr(m->ml_doc, SIGNATURE_END) - m->ml_doc + strlen(SIGNATURE_END);

@@ -19,6 +19,30 @@ typedef struct {
   int64_t ncounts, ndispls;
 } gm_side;
 
+/* mpi.CommShape: size 0 of an intercommunicator; the sizes of heads of objects. */
+typedef struct {
+  int32_t size, rank, head, part;
+} gm_comm_shape;
+
+/* mpi.Heads: the heads of a collective of objects. */
+typedef struct {
+  int64_t comm, send, recv, sent, received, bytes, root, generation;
+  uint32_t number;
+  int32_t kind, more, reduce;
+} gm_heads;
+
+/* A head: the size of a pickle, a note, and the pickle. */
+enum { GM_HEAD_NOTE = 8, GM_HEAD_DATA = 16 };
+enum { GM_PLAIN_BIT = 32, GM_REDUCE_BIT };
+
+/* mpi.TypeShape */
+typedef struct {
+  int64_t size, extent, lb, true_lb, true_extent, dense;
+} gm_type_shape;
+
+/* mpi.MakeDup and so on */
+enum { GM_TYPE_DUP, GM_TYPE_CONTIGUOUS, GM_TYPE_VECTOR, GM_TYPE_HVECTOR, GM_TYPE_RESIZED };
+
 /* mpi.Operand: count elements of the program's memory. */
 typedef struct {
   int64_t addr, count, datatype;

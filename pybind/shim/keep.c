@@ -1,7 +1,7 @@
 /* Memory of operations that nobody waits for any more: it stays as long as the operation
    may use it. So does that of a request that was freed or dropped, of a call that Ctrl-C
    has ended, and of a receive that failed while a network may still write to it. Go knows
-   when an operation is over; it is asked now and then, when requests are made and completed,
+   when an operation is over; it is asked now and then, when requests are made and completed and objects are pickled,
    and what it then says is over is released. All of it is under the GIL. */
 #include "shim.h"
 #include "_cgo_export.h"

@@ -24,7 +24,8 @@ typedef struct {
 
 typedef struct {
   PyObject_HEAD
-  int64_t h;
+  int64_t h, known;
+  gm_comm_shape shape; /* of the handle known */
 } CommObject;
 
 typedef struct {
@@ -231,6 +232,15 @@ enum {
   CALL_STARTALL,
   CALL_ALLREDUCE,
   CALL_BCAST,
+  CALL_SEND_OBJECT,
+  CALL_RECV_OBJECT,
+  CALL_SENDRECV_OBJECT,
+  CALL_BCAST_OBJECT,
+  CALL_GATHER_OBJECT,
+  CALL_SCATTER_OBJECT,
+  CALL_ALLGATHER_OBJECT,
+  CALL_ALLTOALL_OBJECT,
+  CALL_ALLREDUCE_OBJECT,
   CALL_COUNT
 };
 extern const char *const hot_names[];
@@ -248,6 +258,6 @@ PyObject *set_fallback(PyObject *self, PyObject *args);
   {name, (PyCFunction)(void *)f, METH_FASTCALL | METH_KEYWORDS, name signature SIGNATURE_END}
 #define HOT_CLASS_METHOD(name, f, signature) \
   {name, (PyCFunction)(void *)f, METH_FASTCALL | METH_KEYWORDS | METH_CLASS, name signature SIGNATURE_END}
-extern PyMethodDef win_methods[], comm_methods[], request_methods[];
+extern PyMethodDef win_methods[], comm_methods[], comm_object_methods[], request_methods[];
 
 #endif

@@ -192,6 +192,18 @@ PyTypeObject HolderType = {
     .tp_doc = "Keeps a buffer acquired.",
 };
 
+/* Adds a second table of methods to a type. */
+static int add_methods(PyTypeObject *type, PyMethodDef *methods) {
+  for (PyMethodDef *m = methods; m->ml_name; m++) {
+    PyObject *method = PyDescr_NewMethod(type, m);
+    int failed = method ? PyDict_SetItemString(type->tp_dict, m->ml_name, method) : -1;
+    Py_XDECREF(method);
+    if (failed) return -1;
+  }
+  PyType_Modified(type);
+  return 0;
+}
+
 int ready_types(PyObject *module) {
   if (PyType_Ready(&StatusMemoryType) < 0) return -1;
   struct {
@@ -205,5 +217,5 @@ int ready_types(PyObject *module) {
     Py_INCREF(all[i].type);
     if (PyModule_AddObject(module, all[i].name, (PyObject *)all[i].type) < 0) return -1;
   }
-  return 0;
+  return add_methods(&CommType, comm_object_methods);
 }

@@ -137,6 +137,8 @@ def test_documentation_shows_the_texts(mpirun):
     elsewhere = (
         "MPI_ERR_OTHER: join the job of",
         "MPI_ERR_OTHER: … rank 1 of the communicator has",
+        "MPI_ERR_OTHER: … can't complete: rank … has given it up",
+        "MPI_ERR_OTHER: allreduce can't complete: rank 0 of the communicator",
         "MPI_ERR_PROC_FAILED",
     )
     for text in shown:

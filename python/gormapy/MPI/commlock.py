@@ -1,7 +1,7 @@
 """What calls in Python keep for a communicator: locks, and communicators of their own.
 
-Collectives of objects are two operations of the core, of the sizes and of the data. Threads that call the same one on a
-communicator at the same time must not mix them, so each kind has a lock there. The names are mpi4py's, whose
+Collectives of objects may take two operations of the core. Threads that call the same one on a communicator at the same
+time must not mix them, so each kind has a lock there. The names are mpi4py's, whose
 `mpi4py.util.pkl5` uses them too.
 """
 

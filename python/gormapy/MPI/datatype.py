@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gormapy._ext import core, fast
 
 from . import constants, msgbuffer, typecode
-from .exception import Exception, check, error, fields
+from .exception import Exception, check, error
 from .handle import Handle, adopt, named
 from .naming import Attributed, Named
 from .typecode import TYPE_CHARS, TYPE_STRINGS, load_table
@@ -63,9 +63,7 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
 
     def _describe(self):
         """Get size and bounds from the core."""
-        size, extent, lb, true_lb, true_extent, dense = fields(core.TypeInfo(self._h))
-        self._size, self._extent, self._dense = size, extent, dense
-        self._layout = (lb, true_lb, true_extent)
+        self._layout = fast.type_shape(self)
 
     @classmethod
     def _from_handle(cls, handle):
@@ -85,9 +83,19 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
         self = cls.__new__(cls)
         self._h = check(result)
         self._describe()
-        # the program may free the old datatypes before this one is decoded
-        self._construction = (combiner, [t._reference() for t in types], addresses, params)
+        self._remember(combiner, types, addresses, params)
         return self
+
+    def _make(self, kind, a, b, c, combiner, addresses=(), **params):
+        """Make a datatype of this one."""
+        made = type(self).__new__(type(self))
+        made._layout = fast.type_make(made, kind, self._h, a, b, c)
+        made._remember(combiner, [self], addresses, params)
+        return made
+
+    def _remember(self, combiner, types, addresses, params):
+        """Remember how the type was made. The program may free the old datatypes before this one is decoded."""
+        self._construction = (combiner, [t._reference() for t in types], addresses, params)
 
     def _reference(self):
         """Return another object for this datatype, which stays valid when this one is freed."""
@@ -162,7 +170,7 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
 
     def Dup(self) -> Self:
         """Duplicate a datatype."""
-        made = self._derive(core.TypeDup(self._h), constants.COMBINER_DUP, [self])
+        made = self._make(fast.TYPE_DUP, 0, 0, 0, constants.COMBINER_DUP)
         try:
             made._copy_attributes(self)
         except BaseException:
@@ -174,20 +182,19 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
 
     def Create_contiguous(self, count: int) -> Self:
         """Create a contiguous datatype."""
-        made = core.TypeContiguous(self._h, count)
-        return self._derive(made, constants.COMBINER_CONTIGUOUS, [self], count=count)
+        return self._make(fast.TYPE_CONTIGUOUS, count, 0, 0, constants.COMBINER_CONTIGUOUS, count=count)
 
     def Create_vector(self, count: int, blocklength: int, stride: int) -> Self:
         """Create a vector (strided) datatype."""
-        made = core.TypeVector(self._h, count, blocklength, stride)
         arguments = {"count": count, "blocklength": blocklength, "stride": stride}
-        return self._derive(made, constants.COMBINER_VECTOR, [self], **arguments)
+        return self._make(fast.TYPE_VECTOR, count, blocklength, stride, constants.COMBINER_VECTOR, **arguments)
 
     def Create_hvector(self, count: int, blocklength: int, stride: int) -> Self:
         """Create a vector (strided) datatype with the stride in bytes."""
-        made = core.TypeHvector(self._h, count, blocklength, stride)
         arguments = {"count": count, "blocklength": blocklength, "stride": stride}
-        return self._derive(made, constants.COMBINER_HVECTOR, [self], ("stride",), **arguments)
+        return self._make(
+            fast.TYPE_HVECTOR, count, blocklength, stride, constants.COMBINER_HVECTOR, ("stride",), **arguments
+        )
 
     def Create_indexed(self, blocklengths: Sequence[int], displacements: Sequence[int]) -> Self:
         """Create an indexed datatype."""
@@ -271,8 +278,8 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
 
     def Create_resized(self, lb: int, extent: int) -> Self:
         """Create a datatype with a new lower bound and extent."""
-        made = core.TypeResized(self._h, lb, extent)
-        return self._derive(made, constants.COMBINER_RESIZED, [self], ("lb", "extent"), lb=lb, extent=extent)
+        names = ("lb", "extent")
+        return self._make(fast.TYPE_RESIZED, lb, extent, 0, constants.COMBINER_RESIZED, names, lb=lb, extent=extent)
 
     Resized = Create_resized
 
@@ -322,7 +329,7 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
 
     def Commit(self) -> Self:
         """Commit the datatype."""
-        check(core.TypeCommit(self._h))
+        fast.type_commit(self._h)
         if self._h not in _by_handle:
             self._describe()
         return self
@@ -332,7 +339,7 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
         if self.is_predefined:
             raise Exception(constants.ERR_TYPE)
         self._delete_attributes()
-        check(core.TypeFree(self._h))
+        fast.type_free(self._h)
         self._forget_name()
         self._h = 0
         construction, self._construction = self._construction, None

@@ -22,10 +22,10 @@ def calling():
 
 def _objects_go_by(call):
     """Return advice on the lower-case form of a call, for Python objects; empty if it has none."""
-    from .objcomm import ObjectCollectives, ObjectMessages, ObjectScans
+    from .intracomm import Intracomm
 
     for name in (call.lower(), call.lower().removesuffix("v"), call.lower().removeprefix("i").removesuffix("v")):
-        if any(hasattr(cls, name) for cls in (ObjectMessages, ObjectCollectives, ObjectScans)):
+        if callable(getattr(Intracomm, name, None)):
             example = "obj = comm.recv(...)" if name == "recv" else f"comm.{name}"
             return f"; Python objects go by the lower-case {example}"
     return ""
@@ -228,36 +228,36 @@ def no_requests(given):
 # --------
 
 
-def note_unpicklable(error, obj, dumps):
-    """Add to an error of pickle the part of the object that caused it."""
+def note_unpicklable(error, obj, dumps, call):
+    """Add to an error of pickle the part of the object that caused it. call: see calling_object."""
     if not hasattr(error, "add_note"):  # Python 3.10
         return
     path, culprit = _culprit(obj, dumps)
     where = f"the object{path}" if path else "the object"
     error.add_note(
-        f"{calling_object()}: {where}, {_describe(culprit)}, can't be pickled, and objects travel between processes "
-        "as pickles"
+        f"{calling_object(call)}: {where}, {_describe(culprit)}, can't be pickled, "
+        "and objects travel between processes as pickles"
     )
 
 
-def note_no_pickle(error, data):
+def note_no_pickle(error, data, call):
     """Add to an error of pickle that the received data are no pickled object, if they do not begin like one."""
     if bytes(data[:1]) == b"\x80" or not hasattr(error, "add_note"):  # how pickles begin; Python 3.10
         return
     error.add_note(
-        f"{calling_object()}: the {len(data)} bytes that came are no pickled object. Lower-case calls take what "
+        f"{calling_object(call)}: the {len(data)} bytes that came are no pickled object. Lower-case calls take what "
         "lower-case ones send; what comm.Send and its like send, arrays, has to be received by comm.Recv"
     )
 
 
-def calling_object():
-    """Return the name of the lower-case call that the program made."""
+def calling_object(call):
+    """Return the name of the lower-case call that the program made: `call`, if that is one of the extension itself."""
     package = __name__.rpartition(".")[0]
     frame, name = sys._getframe(1), "pickle"
     while frame is not None and frame.f_globals.get("__name__", "").startswith(package):
         name = frame.f_code.co_name
         frame = frame.f_back
-    return name
+    return call if call and name.startswith("_") else name
 
 
 def _describe(obj):

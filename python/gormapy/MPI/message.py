@@ -11,8 +11,7 @@ from .constants import ANY_SOURCE, ANY_TAG
 from .exception import Exception
 from .handle import Handle, adopt, named
 from .msgbuffer import acquire, byte, message
-from .request import Request, finish
-from .serialize import pickle
+from .request import Request
 from .status import Status
 
 if TYPE_CHECKING:
@@ -126,11 +125,3 @@ named("Message", 0, "MESSAGE_NULL")
 MESSAGE_NO_PROC = Message()
 MESSAGE_NO_PROC._h = _NO_PROC
 named("Message", _NO_PROC, "MESSAGE_NO_PROC")
-
-
-def receive_object(handle, nbytes):
-    """Receive the object in a matched message of the core."""
-    memory = bytearray(nbytes)
-    address, _, _, _, _, holder = acquire(memory, False)
-    finish(fast.mrecv(handle, address, nbytes, byte()._h, holder))
-    return pickle.loads(memory) if nbytes else None

@@ -43,6 +43,9 @@ def _standard_loads(*args, **kwargs):
 class Pickle:
     """Serialize and deserialize Python objects."""
 
+    # Messages use _dumps and _loads: dumps and loads can't be replaced, as in mpi4py.
+    __slots__ = ("_default", "_dumps", "_loads", "_protocol", "_threshold")
+
     def __init__(
         self,
         dumps: Callable[..., bytes] | None = None,
@@ -66,21 +69,29 @@ class Pickle:
         try:
             return self._dumps(obj) if self._protocol is None else self._dumps(obj, self._protocol)
         except Exception as error:
-            from .explain import note_unpicklable
-
-            note_unpicklable(error, obj, self._dumps)
+            self._explain_dumps(error, obj)
             raise
+
+    def _explain_dumps(self, error, obj, call=None):
+        """Add to an exception of dumps, in a call of this name, which part of the object can't be pickled."""
+        from .explain import note_unpicklable
+
+        note_unpicklable(error, obj, self._dumps, call)
 
     def loads(self, data: Buffer) -> Any:
         """Deserialize object from pickle data stream."""
         try:
             return self._loads(data)
         except Exception as error:
-            if self._default:
-                from .explain import note_no_pickle
-
-                note_no_pickle(error, data)
+            self._explain_loads(error, data)
             raise
+
+    def _explain_loads(self, error, data, call=None):
+        """Add to an exception of loads, in a call of this name, that the data is no pickle, if it is none."""
+        if self._default:
+            from .explain import note_no_pickle
+
+            note_no_pickle(error, data, call)
 
     def dumps_oob(self, obj: Any) -> tuple[bytes, list[buffer]]:
         """Serialize object to pickle data stream and out-of-band buffers."""
@@ -124,3 +135,8 @@ class Pickle:
 
 
 pickle = Pickle()
+
+
+def loaded(data):
+    """Return the object of a pickle that has been received: None of an empty one."""
+    return pickle.loads(data) if memoryview(data).nbytes else None

@@ -42,7 +42,7 @@ def fail(where):
     if rank == where:
         for other in range(size):
             if other != where:
-                await_call(other, "Probe")
+                await_call(other, "recv")
         raise ValueError("nobody expects this")
     world.recv(source=where)
 

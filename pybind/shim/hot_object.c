@@ -1,0 +1,234 @@
+/* The hot methods of Comm for Python objects. As in hot_comm.c, the usual arguments are read here, and the Python method
+   of the same name gets the others, and all calls of intercommunicators. */
+#include "object.h"
+#include "_cgo_export.h"
+
+/* Reads a rank or a tag that may be left out. */
+static int small_int(PyObject *o, int64_t *v) {
+  return o ? (parse_int(o, v) < 0 || *v < INT32_MIN || *v > INT32_MAX ? -1 : 0) : 0;
+}
+
+/* The communicator's shape, NULL without an exception if there is none, or for two groups. */
+static const gm_comm_shape *one_group(PyObject *self) {
+  const gm_comm_shape *shape = shape_of((CommObject *)self);
+  return shape && shape->size ? shape : NULL;
+}
+
+/* Messages
+   -------- */
+
+static PyObject *comm_send_object(HOT) {
+  static const char *const names[] = {"obj", "dest", "tag", NULL};
+  PyObject *a[3];
+  int64_t dest, tag = 0;
+  if (!shape_of((CommObject *)self) || match_args(names, 2, args, n, kwnames, a) < 0 || small_int(a[1], &dest) < 0 ||
+      dest < 0 || small_int(a[2], &tag) < 0)
+    FALL_BACK(CALL_SEND_OBJECT);
+  PyObject *pickle = pickled(a[0], "send"), *sent = NULL;
+  if (pickle) sent = send_pickle(GM_SEND, ((CommObject *)self)->h, pickle, dest, tag);
+  Py_XDECREF(pickle);
+  return sent;
+}
+
+/* Receives the pickle of a message. The status is filled in, and noted: added to what is sent, or alone. */
+static PyObject *receive(int64_t comm, int64_t source, int64_t tag, PyObject *status, int add) {
+  gm_status st;
+  PyObject *pickle = receive_pickle(comm, source, tag, &st);
+  if (pickle && status && status != Py_None) ((StatusObject *)status)->st = st;
+  if (pickle && TRACING) trace_note_status(&st, add);
+  return pickle;
+}
+
+/* The object of a message. */
+static PyObject *object_of(PyObject *pickle, const char *call) {
+  PyObject *o = pickle ? unpickled(pickle, call) : NULL;
+  Py_XDECREF(pickle);
+  return o;
+}
+
+/* Reads the source and the status of a receive, and whether it is one that is for here: into no buffer, and not from
+   PROC_NULL. */
+static int receives(PyObject *buf, PyObject *from, PyObject *status, int64_t *source) {
+  return (!buf || buf == Py_None) && small_int(from, source) == 0 && (*source >= 0 || *source == GM_ANY_SOURCE) &&
+         (!status || status == Py_None || PyObject_TypeCheck(status, &StatusType));
+}
+
+static PyObject *comm_recv_object(HOT) {
+  static const char *const names[] = {"buf", "source", "tag", "status", NULL};
+  PyObject *a[4];
+  int64_t source = GM_ANY_SOURCE, tag = GM_ANY_TAG;
+  if (!shape_of((CommObject *)self) || match_args(names, 0, args, n, kwnames, a) < 0 ||
+      !receives(a[0], a[1], a[3], &source) || small_int(a[2], &tag) < 0)
+    FALL_BACK(CALL_RECV_OBJECT);
+  NOTE_COMM(((CommObject *)self)->h, source, tag, 0);
+  return object_of(receive(((CommObject *)self)->h, source, tag, a[3], 0), "recv");
+}
+
+static PyObject *comm_sendrecv_object(HOT) {
+  static const char *const names[] = {"sendobj", "dest", "sendtag", "recvbuf", "source", "recvtag", "status", NULL};
+  PyObject *a[7];
+  int64_t dest, source = GM_ANY_SOURCE, send_tag = 0, tag = GM_ANY_TAG, req = 0;
+  int code;
+  gm_status own;
+  Py_buffer view;
+  if (!shape_of((CommObject *)self) || match_args(names, 2, args, n, kwnames, a) < 0 || small_int(a[1], &dest) < 0 ||
+      dest < 0 || small_int(a[2], &send_tag) < 0 || !receives(a[3], a[4], a[6], &source) || small_int(a[5], &tag) < 0)
+    FALL_BACK(CALL_SENDRECV_OBJECT);
+  PyObject *pickle = pickled(a[0], "sendrecv");
+  if (!pickle) return NULL;
+  int failed = PyObject_GetBuffer(pickle, &view, PyBUF_SIMPLE);
+  Py_DECREF(pickle);
+  if (failed < 0) return NULL;
+  int64_t h = ((CommObject *)self)->h;
+  NOTE_COMM(h, dest, send_tag, view.len);
+  WITHOUT_GIL(code = gm_send_now(GM_SEND, h, (int64_t)(intptr_t)view.buf, view.len, object_type, (int)dest,
+                                 (int)send_tag, &req));
+  if (code && code != GM_INTERRUPTED) {
+    PyBuffer_Release(&view);
+    return raise_code(code);
+  }
+  PyObject *received = receive(h, source, tag, a[6], 1);
+  if (!received && req) gm_abandon(req, 0); /* the send goes on */
+  if (received && req) {
+    gm_blocks(req);
+    RESTARTING(code, gm_wait(req, &own));
+    if (code == RAISED) WITHOUT_GIL(gm_abandon(req, 1));
+    if (code) {
+      Py_CLEAR(received);
+      none_or(code);
+    }
+  }
+  if (!received && req) {
+    keep_view(req, &view);
+    return NULL;
+  }
+  PyBuffer_Release(&view);
+  return object_of(received, "sendrecv");
+}
+
+/* Collectives
+   ----------- */
+
+/* The object that this rank receives, of the one pickle that has come. */
+static PyObject *only(const object_call *call, PyObject *pickles) {
+  PyObject *o = pickles ? unpickled(PyList_GET_ITEM(pickles, 0), object_call_name(call->kind)) : NULL;
+  Py_XDECREF(pickles);
+  return o;
+}
+
+static PyObject *each(const object_call *call, PyObject *pickles) {
+  PyObject *objects = pickles ? unpickled_list(pickles, object_call_name(call->kind)) : NULL;
+  Py_XDECREF(pickles);
+  return objects;
+}
+
+/* Does the call and drops what it sends. */
+static PyObject *done(object_call *call) {
+  PyObject *pickles = collect_locked(call);
+  Py_XDECREF(call->sending);
+  return pickles;
+}
+
+/* Whether o is a list or a tuple with an object for each rank. */
+static int one_each(PyObject *o, const gm_comm_shape *shape) {
+  return (PyList_CheckExact(o) || PyTuple_CheckExact(o)) && PySequence_Fast_GET_SIZE(o) == shape->size;
+}
+
+/* A list of the pickles of what is in a list or a tuple, which may change meanwhile. */
+static PyObject *pickled_each(PyObject *objects, const char *call) {
+  PyObject *items = PySequence_Tuple(objects), *out = items ? PyList_New(0) : NULL; /* see unpickled_list */
+  for (Py_ssize_t i = 0; out && i < PyTuple_GET_SIZE(items); i++) {
+    PyObject *pickle = pickled(PyTuple_GET_ITEM(items, i), call);
+    if (!pickle || PyList_Append(out, pickle) < 0) Py_CLEAR(out);
+    Py_XDECREF(pickle);
+  }
+  Py_XDECREF(items);
+  return out;
+}
+
+static PyObject *comm_bcast_object(HOT) {
+  static const char *const names[] = {"obj", "root", NULL};
+  PyObject *a[2];
+  object_call call = {.comm = (CommObject *)self, .kind = GM_BCAST};
+  const gm_comm_shape *shape = one_group(self);
+  if (!shape || match_args(names, 1, args, n, kwnames, a) < 0 || small_int(a[1], &call.root) < 0)
+    FALL_BACK(CALL_BCAST_OBJECT);
+  if (call.root == shape->rank && !(call.sending = pickled(a[0], object_call_name(call.kind)))) return NULL;
+  return only(&call, done(&call));
+}
+
+static PyObject *comm_gather_object(HOT) {
+  static const char *const names[] = {"sendobj", "root", NULL};
+  PyObject *a[2];
+  object_call call = {.comm = (CommObject *)self, .kind = GM_GATHER};
+  const gm_comm_shape *shape = one_group(self);
+  if (!shape || match_args(names, 1, args, n, kwnames, a) < 0 || small_int(a[1], &call.root) < 0)
+    FALL_BACK(CALL_GATHER_OBJECT);
+  int at_root = call.root == shape->rank;
+  if (!(call.sending = pickled(a[0], object_call_name(call.kind)))) return NULL;
+  PyObject *pickles = done(&call);
+  if (!pickles || at_root) return each(&call, pickles);
+  Py_DECREF(pickles);
+  Py_RETURN_NONE;
+}
+
+static PyObject *comm_scatter_object(HOT) {
+  static const char *const names[] = {"sendobj", "root", NULL};
+  PyObject *a[2];
+  object_call call = {.comm = (CommObject *)self, .kind = GM_SCATTER};
+  const gm_comm_shape *shape = one_group(self);
+  if (!shape || match_args(names, 1, args, n, kwnames, a) < 0 || small_int(a[1], &call.root) < 0 ||
+      (call.root == shape->rank && !one_each(a[0], shape)))
+    FALL_BACK(CALL_SCATTER_OBJECT);
+  if (call.root == shape->rank && !(call.sending = pickled_each(a[0], object_call_name(call.kind)))) return NULL;
+  return only(&call, done(&call));
+}
+
+static PyObject *comm_allgather_object(HOT) {
+  static const char *const names[] = {"sendobj", NULL};
+  PyObject *a[1];
+  object_call call = {.comm = (CommObject *)self, .kind = GM_ALLGATHER};
+  if (!one_group(self) || match_args(names, 1, args, n, kwnames, a) < 0) FALL_BACK(CALL_ALLGATHER_OBJECT);
+  if (!(call.sending = pickled(a[0], object_call_name(call.kind)))) return NULL;
+  return each(&call, done(&call));
+}
+
+static PyObject *comm_alltoall_object(HOT) {
+  static const char *const names[] = {"sendobj", NULL};
+  PyObject *a[1];
+  object_call call = {.comm = (CommObject *)self, .kind = GM_ALLTOALL};
+  const gm_comm_shape *shape = one_group(self);
+  if (!shape || match_args(names, 1, args, n, kwnames, a) < 0 || !one_each(a[0], shape))
+    FALL_BACK(CALL_ALLTOALL_OBJECT);
+  if (!(call.sending = pickled_each(a[0], object_call_name(call.kind)))) return NULL;
+  return each(&call, done(&call));
+}
+
+static PyObject *comm_allreduce_object(HOT) {
+  static const char *const names[] = {"sendobj", "op", NULL};
+  PyObject *a[2];
+  if (!one_group(self) || match_args(names, 1, args, n, kwnames, a) < 0) FALL_BACK(CALL_ALLREDUCE_OBJECT);
+  return allreduce_object((CommObject *)self, a[0], a[1]);
+}
+
+TRACED(comm_send_object, CALL_SEND_OBJECT)
+TRACED(comm_recv_object, CALL_RECV_OBJECT)
+TRACED(comm_sendrecv_object, CALL_SENDRECV_OBJECT)
+TRACED(comm_bcast_object, CALL_BCAST_OBJECT)
+TRACED(comm_gather_object, CALL_GATHER_OBJECT)
+TRACED(comm_scatter_object, CALL_SCATTER_OBJECT)
+TRACED(comm_allgather_object, CALL_ALLGATHER_OBJECT)
+TRACED(comm_alltoall_object, CALL_ALLTOALL_OBJECT)
+TRACED(comm_allreduce_object, CALL_ALLREDUCE_OBJECT)
+PyMethodDef comm_object_methods[] = {
+    HOT_METHOD("send", traced_comm_send_object, "($self, obj, dest, tag=0)"),
+    HOT_METHOD("recv", traced_comm_recv_object, "($self, buf=None, source=-1, tag=-1, status=None)"),
+    HOT_METHOD("sendrecv", traced_comm_sendrecv_object,
+               "($self, sendobj, dest, sendtag=0, recvbuf=None, source=-1, recvtag=-1, status=None)"),
+    HOT_METHOD("bcast", traced_comm_bcast_object, "($self, obj, root=0)"),
+    HOT_METHOD("gather", traced_comm_gather_object, "($self, sendobj, root=0)"),
+    HOT_METHOD("scatter", traced_comm_scatter_object, "($self, sendobj, root=0)"),
+    HOT_METHOD("allgather", traced_comm_allgather_object, "($self, sendobj)"),
+    HOT_METHOD("alltoall", traced_comm_alltoall_object, "($self, sendobj)"),
+    HOT_METHOD("allreduce", traced_comm_allreduce_object, "($self, sendobj, op=...)"),
+    {0}};
