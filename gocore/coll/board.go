@@ -59,7 +59,7 @@ type Board struct {
 type boardRank struct {
 	slots   [job.BoardSlots]slot
 	done    uint32
-	refused [maxRefused]uint32 // numbers of the last collectives by messages that the rank gave up
+	refused [maxRefused]uint32 // numbers of the last collectives that the rank gave up and said so
 }
 
 // maxRefused is how many refused collectives are remembered.
@@ -156,7 +156,7 @@ func (b *Board) filled(r int, k uint32) bool {
 	return uint32(atom.Load64(&b.ranks[r].slots[k%job.BoardSlots].word)>>32) == k
 }
 
-// refuse records that this rank gives up collective k, which uses messages. Because
+// refuse records that this rank gives up collective k, which uses messages or is one that can be refused. If
 // the rank has stored k in done, its slots may belong to later collectives by now, or
 // have no room: so refusals have words of their own beside the slots.
 func (b *Board) refuse(k uint32) {
@@ -167,7 +167,7 @@ func (b *Board) refuse(k uint32) {
 	b.refusals++
 }
 
-// refused reports whether rank r has given up collective k, which uses messages.
+// refused reports whether rank r has given up collective k.
 func (b *Board) refused(r int, k uint32) bool {
 	for i := range b.ranks[r].refused {
 		if atom.Load32(&b.ranks[r].refused[i]) == k {

@@ -21,6 +21,8 @@ type Args struct {
 	RecvInPlace bool // root of a scatter
 	// Objects is not nil if the parts are heads of objects. The own one need not be copied.
 	Objects *Objects
+
+	from int // see Together; 0: all ranks, else the rank and 1
 }
 
 // BoardOp is a blocking collective through the board; see Board for the protocol.
@@ -67,6 +69,27 @@ func (s *BoardOp) Name() string {
 	return s.Kind.String()
 }
 
+// Together starts a call that makes or frees an object: an allgather of what each rank contributes, which is of the same
+// size at all ranks and may be of no bytes. If from is a rank, and not -1, this one waits for that rank only, and all is
+// what that contributes. It returns nil if this has to use messages, as BoardOp does.
+func (c *Comm) Together(mine, all p2p.Buf, from int) *BoardOp {
+	return c.BoardOp(&Args{Call: Call{Kind: KindComm, Bytes: mine.Bytes()}, Send: mine, Recv: all, from: from + 1})
+}
+
+// Skip gives up the next collective, one by Together.
+func (c *Comm) Skip() {
+	c.seq++
+	c.giveUp(c.seq)
+}
+
+// giveUp tells the other ranks that this one does not take part in collective k, of a kind that can be refused. The
+// ranks' numbers still agree.
+func (c *Comm) giveUp(k uint32) {
+	c.board.refuse(k)
+	c.ringOthers()
+	c.done(k)
+}
+
 // Release returns a completed collective to the communicator, which reuses it.
 func (s *BoardOp) Release() { s.c.spareOp.Store(s) }
 
@@ -108,6 +131,8 @@ func (s *BoardOp) needs(r int) bool {
 		return s.c.Rank == s.Root
 	case KindScan, KindExscan:
 		return r < s.c.Rank
+	case KindComm:
+		return s.from == 0 || r == s.from-1
 	}
 	return true
 }
@@ -155,9 +180,23 @@ func (s *BoardOp) Advance() bool {
 			s.err = s.faulted(fault)
 		}
 	}
+	if s.err == nil && s.Kind == KindComm && s.Bytes > 0 {
+		s.err = s.givenUp()
+	}
 	s.fin = true
 	s.c.done(s.seq)
 	return true
+}
+
+// givenUp returns an error if a rank that this one needs has given the collective up after it had contributed: what
+// is made would lack that rank. This finds those that did so before the last rank came, which is when it happens.
+func (s *BoardOp) givenUp() *errs.Error {
+	for r := range s.c.Size {
+		if s.needs(r) && s.c.board.refused(r, s.seq) {
+			return s.Call.mismatch(givenUp, r, nil)
+		}
+	}
+	return nil
 }
 
 // ring wakes the ranks that may wait for what this rank has published.
@@ -177,11 +216,17 @@ func (s *BoardOp) Err() *errs.Error { return s.err }
 func (s *BoardOp) Pending() int { return min(s.at, s.c.Size-1) }
 
 // Abandon gives the collective up. From here on the ranks' sequence numbers differ,
-// until a collective reset.
+// until a collective reset, unless it is one that can be refused.
 func (s *BoardOp) Abandon() {
 	s.c.board.wait(&s.waiting, false)
+	if s.Kind == KindComm && !s.fin {
+		s.c.giveUp(s.seq)
+	}
 	s.fin = true
 }
+
+// refusable reports whether ranks that have given the collective up say so (Board.refuse).
+func (s *BoardOp) refusable() bool { return s.Objects != nil || s.Kind == KindComm }
 
 // Check returns why the collective can't complete any more, nil if it can.
 func (s *BoardOp) Check() error {
@@ -221,7 +266,7 @@ func (s *BoardOp) Check() error {
 		if r < s.at || !s.needs(r) || b.filled(r, s.seq) {
 			continue
 		}
-		if s.Objects != nil && b.refused(r, s.seq) {
+		if s.refusable() && b.refused(r, s.seq) {
 			s.Abandon()
 			s.c.done(s.seq)
 			return s.Call.mismatch(givenUp, r, nil)
@@ -287,6 +332,17 @@ func (s *BoardOp) read() {
 			s.take(s.Recv, s.Root, me)
 		} else if !s.RecvInPlace && s.Objects == nil {
 			copyLocal(s.Recv, part(s.Send, me))
+		}
+	case KindComm:
+		for r := range c.Size {
+			switch {
+			case s.from == 0 && r == me:
+				copyLocal(part(s.Recv, r), s.Send)
+			case s.from == 0:
+				s.take(part(s.Recv, r), r, 0)
+			case r == s.from-1 && r != me:
+				s.take(s.Recv, r, 0)
+			}
 		}
 	case KindGather, KindAllgather:
 		if s.Kind == KindGather && me != s.Root {

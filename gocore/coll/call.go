@@ -96,6 +96,9 @@ func (c Call) text(rank int, sides *Sides) string {
 		return s
 	}
 	s := c.Kind.String()
+	if c.Kind == KindComm {
+		return s
+	}
 	if c.Nonblocking && c.Kind != KindIbarrier {
 		s = "I" + strings.ToLower(s)
 	}
@@ -123,6 +126,12 @@ func (mine Call) mismatch(theirs Call, rank int, sides *Sides) *errs.Error {
 		return errs.New(errs.Other, "%s can't complete: %s has given it up (its own error says why)", mine.name(), sides.Name(rank))
 	case theirs.Kind == KindEnded:
 		return errs.New(errs.ProcFailed, "%s can't complete: %s has ended", mine.name(), sides.Name(rank))
+	case mine.Kind == KindComm && theirs.Kind == KindComm:
+		if mine.Bytes == theirs.Bytes && mine.Nonblocking == theirs.Nonblocking {
+			return nil
+		}
+		return errs.New(errs.Other, "the ranks do not call the same collective: this rank and %s make or free communicators or windows by different calls",
+			sides.Name(rank))
 	case mine.Kind != theirs.Kind || mine.Nonblocking != theirs.Nonblocking:
 		class = errs.Other
 	case mine.Kind.Rooted() && mine.Root != theirs.Root:

@@ -177,7 +177,7 @@ func CommSplit(h int64, color, key int) (req int64, code Code) {
 	if color < 0 && color != Undefined {
 		return 0, classError(errs.Arg, "Split: the color %d is negative; use MPI.UNDEFINED to get no communicator", color)
 	}
-	return addRequest(c.split(int64(color), int64(key))), 0
+	return addRequest(c.split(int64(color), int64(key), false)), 0
 }
 
 // CommDup begins to duplicate a communicator.
@@ -187,7 +187,7 @@ func CommDup(h int64) (req int64, code Code) {
 	if e != nil {
 		return 0, CodeOf(e)
 	}
-	return addRequest(c.duplicate()), 0
+	return addRequest(c.duplicate(false)), 0
 }
 
 // CommIdup is CommDup for a program that needs the handle at once. The handle names
@@ -198,7 +198,7 @@ func CommIdup(h int64) (made, req int64, code Code) {
 	if e != nil {
 		return 0, 0, CodeOf(e)
 	}
-	s := c.duplicate()
+	s := c.duplicate(true)
 	s.result = comms.reserve()
 	return s.result, addRequest(s), 0
 }
@@ -243,16 +243,21 @@ func CommCreate(h, group int64) (req int64, code Code) {
 			color = 0 // the groups of both sides make one intercommunicator
 		}
 	}
-	return addRequest(c.split(color, key)), 0
+	return addRequest(c.split(color, key, false)), 0
 }
 
 // takeBlock reserves a barrier block for ranks. It returns -1 if there is none, or they do
 // not all share memory; their barriers and small collectives use messages then.
 func takeBlock(ranks []int) int64 {
-	if len(ranks) < 2 || !proc.eng.AllLocal(ranks) || spans(ranks) {
+	if !canShareBlock(ranks) {
 		return -1
 	}
 	return int64(proc.seg.TakeBlock())
+}
+
+// canShareBlock reports whether ranks, of which this is one, can have a barrier block. They all agree.
+func canShareBlock(ranks []int) bool {
+	return len(ranks) > 1 && proc.eng.AllLocal(ranks) && !spans(ranks)
 }
 
 func rawBytes(p unsafe.Pointer, n int) p2p.Buf { return p2p.Buf{Addr: p, Count: n, Type: byteType} }

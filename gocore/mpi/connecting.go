@@ -151,9 +151,9 @@ func (o *connecting) meet(h heard) {
 // sequence returns the collective part of a stage.
 func (o *connecting) sequence() *sequence {
 	if o.stage == ending {
-		return newSequence(o.c, func(s *sequence, k int) *coll.Op { return o.bcast(k, bytesOf(o.final[:])) })
+		return newSequence(o.c, func(s *sequence, k int) round { return o.bcast(k, bytesOf(o.final[:])) })
 	}
-	return newSequence(o.c, func(s *sequence, k int) *coll.Op {
+	return newSequence(o.c, func(s *sequence, k int) round {
 		switch {
 		case k == 0:
 			return o.bcast(0, bytesOf(o.notice[:]))
@@ -166,7 +166,7 @@ func (o *connecting) sequence() *sequence {
 			o.join()
 			o.all = make([]int64, o.c.size)
 			b := bytesOf(o.own[:])
-			o.c.coll.Calling(madeTogether)
+			o.c.coll.Calling(madeByMessages)
 			return o.c.coll.Allgather(&b, coll.Uniform(bytesOf(o.all[:1]), o.c.size))
 		}
 		return nil
@@ -174,11 +174,11 @@ func (o *connecting) sequence() *sequence {
 }
 
 // bcast returns a broadcast of the root's, as the only step of a sequence.
-func (o *connecting) bcast(k int, b p2p.Buf) *coll.Op {
+func (o *connecting) bcast(k int, b p2p.Buf) round {
 	if k > 0 {
 		return nil
 	}
-	o.c.coll.Calling(madeTogether)
+	o.c.coll.Calling(madeByMessages)
 	return o.c.coll.Bcast(b, o.root)
 }
 

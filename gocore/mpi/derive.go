@@ -6,6 +6,7 @@ import (
 
 	"gormapy/gocore/coll"
 	"gormapy/gocore/errs"
+	"gormapy/gocore/p2p"
 )
 
 // Communicators that all ranks of another one make together: by Split, Dup, Create and Merge.
@@ -16,38 +17,76 @@ type proposal struct {
 	color, key int64
 }
 
-// madeTogether is how a call that makes or frees an object appears to other ranks.
-var madeTogether = coll.Call{Kind: coll.KindComm, Bytes: -1}
+// madeByMessages is how a call that makes or frees an object by messages appears to other ranks. Its steps have
+// different numbers of bytes.
+var madeByMessages = coll.Call{Kind: coll.KindComm, Bytes: -1, Nonblocking: true}
 
-// derive returns the sequence that makes a communicator of ranks of c: an allgather of proposals and, for an
-// intracommunicator, a broadcast of its barrier block on the new one. choose returns the new communicator's group, as ranks
-// of the union in their new order, and its remote group if it has one; no group: this rank gets COMM_NULL.
-func (c *Comm) derive(color, key int64, choose func(all []proposal) (local, remote []int)) *sequence {
+// together starts an exchange of a blocking call that makes or frees an object: all get what each rank contributes.
+func together[T any](c *Comm, mine, all []T) round {
+	one, each := bytesOf(mine), bytesOf(all[:len(mine)])
+	if s := c.coll.Together(one, each, -1); s != nil {
+		return onBoard{s, c}
+	}
+	return gathered(c, one, each)
+}
+
+// gathered starts an allgather by messages.
+func gathered(c *Comm, mine, each p2p.Buf) round {
+	c.coll.Calling(madeByMessages)
+	return c.coll.Allgather(&mine, coll.Uniform(each, len(c.union())))
+}
+
+// assembled starts the barrier of a blocking call that makes or frees an object.
+func (c *Comm) assembled() round {
+	if s := c.coll.Together(rawBytes(nil, 0), rawBytes(nil, 0), -1); s != nil {
+		return onBoard{s, c}
+	}
+	c.coll.Calling(madeByMessages)
+	return c.coll.BarrierByMessages()
+}
+
+// derive returns the sequence that makes a communicator of ranks of c: an exchange of proposals and, for an
+// intracommunicator that can have a barrier block, the number of that, which its first rank takes. choose returns the new communicator's
+// group, as ranks of the union in their new order, and its remote group if it has one; no group: this rank gets COMM_NULL.
+// later says that the program may call other collectives before the sequence has ended.
+func (c *Comm) derive(color, key int64, later bool, choose func(all []proposal) (local, remote []int)) *sequence {
 	mine := []proposal{{offerCtx(c.union()), color, key}}
 	all := make([]proposal, len(c.union()))
 	var n *Comm
 	block := []int64{-1}
-	s := newSequence(c, func(s *sequence, k int) *coll.Op {
+	onBoards := 0 // rounds on the board of c
+	s := newSequence(c, func(s *sequence, k int) round {
 		switch k {
 		case 0:
-			b := bytesOf(mine)
-			c.coll.Calling(madeTogether)
-			return c.coll.Allgather(&b, coll.Uniform(bytesOf(all[:1]), len(all)))
+			if later {
+				return gathered(c, bytesOf(mine), bytesOf(all[:1]))
+			}
+			o := together(c, mine, all)
+			if _, yes := o.(onBoard); yes {
+				onBoards++
+			}
+			return o
 		case 1:
 			local, remote := choose(all)
-			if len(local) == 0 {
-				return nil
+			if len(local) > 0 {
+				n, s.err = c.part(all, local, remote)
 			}
-			if n, s.err = c.part(all, local, remote); s.err != nil {
-				return nil
+			first := c.coll.Rank // whose block it is
+			if n != nil && n.remote == nil {
+				if first = local[0]; n.rank == 0 {
+					block[0] = takeBlock(n.group.ranks)
+				}
 			}
-			if n.remote != nil {
-				break
+			if onBoards > 0 && s.err == nil { // all ranks have to take this step
+				onBoards++
+				return onBoard{c.coll.Together(bytesOf(block), bytesOf(block), first), c}
 			}
-			if n.rank == 0 {
-				block[0] = takeBlock(n.group.ranks)
+			if n != nil && n.remote == nil && canShareBlock(n.group.ranks) {
+				return n.coll.Bcast(bytesOf(block), 0)
 			}
-			return n.coll.Bcast(bytesOf(block), 0)
+		}
+		if n == nil {
+			return nil
 		}
 		if n.block = int(block[0]); n.block >= 0 {
 			n.coll.UseBlock(proc.eng, n.block)
@@ -56,6 +95,9 @@ func (c *Comm) derive(color, key int64, choose func(all []proposal) (local, remo
 		return nil
 	})
 	s.undo = func() {
+		if onBoards == 1 && c.pt.Dropped(s.gen) == nil {
+			c.coll.Skip()
+		}
 		if n != nil {
 			n.close()
 		}
@@ -96,8 +138,8 @@ func (c *Comm) worldGroup(ranks []int) *Group {
 
 // split returns the sequence that makes a communicator for each color but Undefined, ordered by key. That of an
 // intercommunicator has the ranks of both groups with a color; COMM_NULL if they are all in one group.
-func (c *Comm) split(color, key int64) *sequence {
-	return c.derive(color, key, func(all []proposal) (local, remote []int) {
+func (c *Comm) split(color, key int64, later bool) *sequence {
+	return c.derive(color, key, later, func(all []proposal) (local, remote []int) {
 		if color == Undefined {
 			return nil, nil
 		}
@@ -125,7 +167,7 @@ func withColor(all []proposal, list []int, color int64) []int {
 }
 
 // duplicate returns the sequence that makes a communicator of the same groups.
-func (c *Comm) duplicate() *sequence { return c.split(0, int64(c.rank)) }
+func (c *Comm) duplicate(later bool) *sequence { return c.split(0, int64(c.rank), later) }
 
 // IntercommMerge begins to make an intracommunicator of both groups of an intercommunicator: the one
 // whose ranks call it with high comes last; if both or none do, the one that comes last in the union.
@@ -142,7 +184,7 @@ func IntercommMerge(h int64, high bool) (req int64, code Code) {
 	if high {
 		last = 1
 	}
-	return addRequest(c.derive(last, 0, func(all []proposal) (local, remote []int) {
+	return addRequest(c.derive(last, 0, false, func(all []proposal) (local, remote []int) {
 		low, up := c.coll.Sides.Local, c.coll.Sides.Remote
 		if low[0] > 0 {
 			low, up = up, low

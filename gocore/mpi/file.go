@@ -68,7 +68,7 @@ func FileOpen(comm, addr, n int64, amode int, buffer, aggregators, collective, p
 	if e != nil {
 		return 0, CodeOf(e)
 	}
-	dup := parent.split(0, int64(parent.rank))
+	dup := parent.duplicate(false)
 	f := &File{File: &mpiio.File{Path: pathAt(addr, n), Amode: amode, Cores: runtime.NumCPU(), Wake: proc.me.Ring,
 		Pointers: proc.pointers, SameNode: proc.seg.SameNode}}
 	hints := mpiio.Hints{Buffer: buffer, Aggregators: aggregators, Collective: collective, Perm: perm}

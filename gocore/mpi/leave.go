@@ -4,7 +4,6 @@ import (
 	"slices"
 	"sync"
 
-	"gormapy/gocore/coll"
 	"gormapy/gocore/errs"
 )
 
@@ -59,10 +58,9 @@ func leave(h int64, await bool) (req int64, code Code) {
 		return 0, classError(errs.Comm, "the communicator is being freed by another call")
 	}
 	l := &leaving{c: c, handle: h, await: await}
-	l.sequence = newSequence(c, func(s *sequence, k int) *coll.Op {
+	l.sequence = newSequence(c, func(s *sequence, k int) round {
 		if k == 0 {
-			c.coll.Calling(madeTogether)
-			return c.coll.BarrierByMessages()
+			return c.assembled()
 		}
 		c.met = true
 		return nil

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"gormapy/gocore/coll"
 	"gormapy/gocore/engine"
 	"gormapy/gocore/errs"
 	"gormapy/gocore/p2p"
@@ -113,7 +112,7 @@ func CommCreateIntercomm(h int64, localLeader int, peer int64, remoteLeader, tag
 		m.failed = m.lead(peer, remoteLeader)
 		m.over = m.failed != nil
 	}
-	m.sequence = newSequence(c, func(s *sequence, k int) *coll.Op { return m.broadcast(s, k, localLeader) })
+	m.sequence = newSequence(c, func(s *sequence, k int) round { return m.broadcast(s, k, localLeader) })
 	m.Advance()
 	return reqs.add(&Request{op: m}), 0
 }
@@ -222,14 +221,14 @@ func bytesOf[T any](list []T) p2p.Buf {
 }
 
 // broadcast starts broadcast number k, or makes the communicator.
-func (m *meeting) broadcast(s *sequence, k, leader int) *coll.Op {
+func (m *meeting) broadcast(s *sequence, k, leader int) round {
 	c := m.local
 	switch k {
 	case 0:
 		if m.leads {
 			m.chosen[0] = m.choice()
 		}
-		c.coll.Calling(madeTogether)
+		c.coll.Calling(madeByMessages)
 		return c.coll.Bcast(bytesOf(m.chosen), leader)
 	case 1:
 		if m.chosen[0].words == 0 {
@@ -241,7 +240,7 @@ func (m *meeting) broadcast(s *sequence, k, leader int) *coll.Op {
 		if !m.leads {
 			m.remote = make([]int64, m.chosen[0].words)
 		}
-		c.coll.Calling(madeTogether)
+		c.coll.Calling(madeByMessages)
 		return c.coll.Bcast(bytesOf(m.remote), leader)
 	}
 	s.result, s.err = c.joinGroups("Create_intercomm", m.chosen[0].ctx, int(m.chosen[0].drawer), m.remote)

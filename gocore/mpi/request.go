@@ -751,13 +751,27 @@ func (r *Request) launch() {
 	}
 }
 
+// round is a collective of a sequence: a *coll.Op or an onBoard.
+type round interface {
+	Advance() bool
+	Check() error
+	Abandon()
+	Err() *errs.Error
+}
+
+// onBoard is a round by the board of a communicator.
+type onBoard struct {
+	*coll.BoardOp
+	c *Comm
+}
+
 // sequence is an operation of several collectives, each built from the results of the
 // one before. step starts collective number k; it returns nil at the end.
 type sequence struct {
 	mu     sync.Mutex
-	step   func(s *sequence, k int) *coll.Op
+	step   func(s *sequence, k int) round
 	k      int
-	cur    *coll.Op
+	cur    round
 	done   bool
 	err    *errs.Error
 	result int64
@@ -767,7 +781,7 @@ type sequence struct {
 	gen    uint32
 }
 
-func newSequence(c *Comm, step func(s *sequence, k int) *coll.Op) *sequence {
+func newSequence(c *Comm, step func(s *sequence, k int) round) *sequence {
 	return &sequence{step: step, call: job.CallCommCreate, ch: c.pt, gen: c.pt.Generation()}
 }
 
@@ -782,6 +796,9 @@ func (s *sequence) Advance() bool {
 			if s.err = s.cur.Err(); s.err != nil {
 				s.done = true
 				break
+			}
+			if o, yes := s.cur.(onBoard); yes {
+				o.Release()
 			}
 		}
 		if s.err = s.ch.Dropped(s.gen); s.err != nil {
@@ -841,8 +858,11 @@ func (s *sequence) describe(why *engine.Reason) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	why.Call = s.call
-	if s.cur != nil {
-		describeColl(s.cur, why)
+	switch o := s.cur.(type) {
+	case *coll.Op:
+		describeColl(o, why)
+	case onBoard:
+		why.Peer = o.c.group.ranks[o.Pending()]
 	}
 }
 

@@ -3,7 +3,6 @@ package mpi
 import (
 	"unsafe"
 
-	"gormapy/gocore/coll"
 	"gormapy/gocore/errs"
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/job"
@@ -31,12 +30,12 @@ type winCreation struct {
 
 // winSteps are the steps after the duplication of the communicator. Each returns
 // the exchange that the next one waits for, nil after the last.
-var winSteps = []func(c *winCreation, s *sequence) *coll.Op{
+var winSteps = []func(c *winCreation, s *sequence) round{
 	(*winCreation).exchangeOffers,
 	(*winCreation).makeSegment,
 	(*winCreation).openSegment,
 	(*winCreation).attach,
-	func(*winCreation, *sequence) *coll.Op { return nil },
+	func(*winCreation, *sequence) round { return nil },
 }
 
 // WinCreate begins to make a window. The request's result is its handle. The ranks
@@ -67,7 +66,7 @@ func WinCreate(flavor int, addr, bytes, unit, comm, hints, align int64) (req int
 	}
 	c := &winCreation{
 		handle: comm,
-		dup:    parent.split(0, int64(parent.rank)),
+		dup:    parent.duplicate(false),
 		mine:   []rma.Offer{rma.NewOffer(f, base, int(bytes), int(unit))},
 		made:   []rma.Offer{{FD: -1}},
 		offers: make([]rma.Offer, parent.size),
@@ -77,12 +76,17 @@ func WinCreate(flavor int, addr, bytes, unit, comm, hints, align int64) (req int
 	s := newSequence(parent, nil)
 	s.call = job.CallWinCreate
 	s.step = c.next
+	s.undo = func() {
+		if c.comm == nil {
+			c.dup.takeBack()
+		}
+	}
 	s.Advance()
 	return reqs.add(&Request{op: s}), 0
 }
 
 // next takes the next step: of the duplication, then of winSteps.
-func (c *winCreation) next(s *sequence, _ int) *coll.Op {
+func (c *winCreation) next(s *sequence, _ int) round {
 	if c.comm == nil {
 		if op := c.dup.step(c.dup, c.dup.k); op != nil {
 			c.dup.k++
@@ -98,14 +102,12 @@ func (c *winCreation) next(s *sequence, _ int) *coll.Op {
 }
 
 // exchange gathers an offer of each rank.
-func (c *winCreation) exchange(mine, all []rma.Offer) *coll.Op {
-	b := rawBytes(unsafe.Pointer(&mine[0]), rma.OfferBytes)
-	c.comm.coll.Calling(madeTogether)
-	return c.comm.coll.Allgather(&b, coll.Uniform(rawBytes(unsafe.Pointer(&all[0]), rma.OfferBytes), c.comm.size))
+func (c *winCreation) exchange(mine, all []rma.Offer) round {
+	return together(c.comm, mine, all)
 }
 
 // fail ends the creation on this rank, and gives back what it holds.
-func (c *winCreation) fail(s *sequence, e *errs.Error) *coll.Op {
+func (c *winCreation) fail(s *sequence, e *errs.Error) round {
 	s.err = e
 	if c.region != nil {
 		_ = c.region.Close()
@@ -134,11 +136,11 @@ func (c *winCreation) node() int { return int(c.mine[0].Node) }
 // leader returns the rank that makes the segment of this node.
 func (c *winCreation) leader() int { return rma.Leader(c.offers, c.node()) }
 
-func (c *winCreation) exchangeOffers(*sequence) *coll.Op { return c.exchange(c.mine, c.offers) }
+func (c *winCreation) exchangeOffers(*sequence) round { return c.exchange(c.mine, c.offers) }
 
 // makeSegment makes the window's segment on the first rank of each node. Every rank finds out whether it can
 // copy from the others' memory, and whether it can map it.
-func (c *winCreation) makeSegment(s *sequence) *coll.Op {
+func (c *winCreation) makeSegment(s *sequence) round {
 	if e := rma.CheckOffers(c.offers); e != nil {
 		return c.fail(s, e) // all ranks see the same offers, so all fail
 	}
@@ -160,7 +162,7 @@ func (c *winCreation) makeSegment(s *sequence) *coll.Op {
 
 // openSegment maps the segment on the other ranks, and registers this rank's part with
 // the network.
-func (c *winCreation) openSegment(s *sequence) *coll.Op {
+func (c *winCreation) openSegment(s *sequence) round {
 	if c.failed != nil {
 		return c.fail(s, c.failed)
 	}
@@ -187,7 +189,7 @@ func (c *winCreation) openSegment(s *sequence) *coll.Op {
 
 // attach makes the window. The barrier at its end keeps ranks from using the window
 // before all have it.
-func (c *winCreation) attach(s *sequence) *coll.Op {
+func (c *winCreation) attach(s *sequence) round {
 	if c.failed != nil {
 		return c.fail(s, c.failed)
 	}
@@ -216,6 +218,5 @@ func (c *winCreation) attach(s *sequence) *coll.Op {
 	win.prepare()
 	s.result = setup.Handle
 	win.logWindow()
-	c.comm.coll.Calling(madeTogether)
-	return c.comm.coll.BarrierByMessages()
+	return c.comm.assembled()
 }

@@ -139,8 +139,9 @@ class ErrorHandling:
         _handle(self, Exception(errorcode), "Call_errhandler")
 
     def _forget_errhandler(self):
-        with _changes:
-            _drop_unused(_chosen.pop((self._family, self._h), None))
+        if (self._family, self._h) in _chosen:
+            with _changes:
+                _drop_unused(_chosen.pop((self._family, self._h), None))
 
 
 def expect_for(family, errhandler, call):

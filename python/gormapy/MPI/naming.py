@@ -135,7 +135,8 @@ class Attributed:
 
     def _copy_attributes(self, source):
         """Copy those attributes of `source` whose copy functions say so, as duplicating an object does."""
-        for keyval, value in list(_attributes.get((self._family, source._h), {}).items()):
+        values = _attributes.get((self._family, source._h))
+        for keyval, value in list(values.items()) if values else ():
             copy = _keyvals[keyval][1]
             if copy is None:
                 continue
@@ -146,7 +147,7 @@ class Attributed:
     def _delete_attributes(self):
         """Delete all attributes in reverse order, as freeing an object does."""
         values = _attributes.pop((self._family, self._h), None)
-        for keyval, value in reversed(list(values.items() if values else ())):
+        for keyval, value in reversed(values.items()) if values else ():
             try:  # noqa: SIM105 (contextlib takes time to import)
                 _call_delete(_keyvals[keyval][2], self, keyval, value)
             except Exception:  # the object is freed nevertheless
