@@ -100,15 +100,20 @@ func WinFree(h int64) (req int64, code Code) {
 	return reqs.add(&Request{op: o}), 0
 }
 
-// WinInfo returns "addr nbytes disp_unit flavor rank size desc" of a window, or
-// "error CODE". desc is the address of its descriptor.
-func WinInfo(h int64) string {
+// WinDescription is what Python knows of a window: address and size of this process's part in bytes, its displacement
+// unit, the flavor, and rank and size of the group. The extension has an array.
+type WinDescription [6]int64
+
+// WinDescribe fills in the description of a window.
+func WinDescribe(h int64, d *WinDescription) (code Code) {
+	defer Contain(&code)
 	win, e := getWin(h)
 	if e != nil {
-		return fmt.Sprintf("error %d", CodeOf(e))
+		return CodeOf(e)
 	}
 	t := win.Desc.Target(win.Rank)
-	return fmt.Sprintf("%d %d %d %d %d %d %d", uintptr(t.Base), t.Bytes, t.Unit, win.Flavor, win.Rank, win.Size, uintptr(unsafe.Pointer(win.Desc)))
+	*d = WinDescription{int64(uintptr(t.Base)), t.Bytes, int64(t.Unit), int64(win.Flavor), int64(win.Rank), int64(win.Size)}
+	return 0
 }
 
 // WinCheck returns 0 if a handle names a window, else an error.

@@ -70,16 +70,10 @@ func TestWindowOfEachFlavor(t *testing.T) {
 	for _, flavor := range []rma.Flavor{rma.FlavorCreate, rma.FlavorAllocate, rma.FlavorShared} {
 		t.Run(flavor.String(), func(t *testing.T) {
 			win := newWindow(t, flavor)
-			var addr, n, unit, desc int64
-			var kind rma.Flavor
-			var rank, size int
-			_, err := fmt.Sscan(WinInfo(win), &addr, &n, &unit, (*int)(&kind), &rank, &size, &desc)
-			require.NoError(t, err)
-			assert.Equal(t, []int64{windowBytes, 4}, []int64{n, unit})
-			assert.Equal(t, flavor, kind)
-			assert.Equal(t, []int{0, 1}, []int{rank, size})
-			assert.EqualValues(t, desc, uintptr(WinDesc(win)))
-			assert.Equal(t, fmt.Sprintf("%d %d 4", addr, windowBytes), WinShared(win, 0))
+			var d WinDescription
+			succeeds(t, WinDescribe(win, &d))
+			assert.Equal(t, WinDescription{d[0], windowBytes, 4, int64(flavor), 0, 1}, d)
+			assert.Equal(t, fmt.Sprintf("%d %d 4", d[0], windowBytes), WinShared(win, 0))
 			assert.Equal(t, "direct", WinPath(win, 0))
 			assert.Empty(t, WinPath(win, 1))
 			assert.False(t, WinLater(win, 0))

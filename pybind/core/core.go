@@ -409,9 +409,6 @@ func TypeF90(class int, p, r int64) int64 { return mpi.TypeF90(class, p, r) }
 // OpApply makes inout = in op inout.
 func OpApply(op, t, in, inout, count int64) int { return -mpi.OpApply(op, t, in, inout, count) }
 
-// WinInfo returns "addr nbytes disp_unit flavor rank size desc".
-func WinInfo(win int64) string { return mpi.WinInfo(win) }
-
 // WinShared returns "addr nbytes disp_unit" of a rank's part.
 func WinShared(win int64, rank int) string { return mpi.WinShared(win, rank) }
 
@@ -440,9 +437,6 @@ func WinLater(win int64, rank int) bool { return mpi.WinLater(win, rank) }
 
 // WinCheck returns 0 if the handle names a window, else a negative code.
 func WinCheck(win int64) int { return -mpi.WinCheck(win) }
-
-// WinCheckFree reports whether a window can be freed now.
-func WinCheckFree(win int64) int { return -mpi.WinCheckFree(win) }
 
 // WinNoLocks says whether this rank locks nothing of a window and returns 0 or a negative code.
 func WinNoLocks(win int64, on bool) int { return -mpi.WinNoLocks(win, on) }

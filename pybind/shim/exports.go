@@ -291,6 +291,14 @@ func gm_file_io(kind i32, file, offset, addr, count, typ i64, req *C.int64_t) i3
 	return started(req)(mpi.FileIO(int(kind), int64(file), int64(offset), int64(addr), int64(count), int64(typ)))
 }
 
+//export gm_win_describe
+func gm_win_describe(win i64, out *C.int64_t) i32 {
+	return i32(mpi.WinDescribe(int64(win), (*mpi.WinDescription)(unsafe.Pointer(out))))
+}
+
+//export gm_win_check_free
+func gm_win_check_free(win i64) i32 { return i32(mpi.WinCheckFree(int64(win))) }
+
 //export gm_win_free
 func gm_win_free(win i64, req *C.int64_t) i32 { return started(req)(mpi.WinFree(int64(win))) }
 

@@ -113,6 +113,23 @@ static PyObject *raw_win_memory(ARGS) {
   return m;
 }
 
+/* win_describe(win) -> (address, bytes, disp_unit, flavor, rank, size) */
+static PyObject *raw_win_describe(ARGS) {
+  int64_t a[1], d[6];
+  if (integers("win_describe", args, n, 1, a) < 0) return NULL;
+  int code = gm_win_describe(a[0], d);
+  if (code) return raise_code(code);
+  return Py_BuildValue("LLLLLL", (long long)d[0], (long long)d[1], (long long)d[2], (long long)d[3], (long long)d[4],
+                       (long long)d[5]);
+}
+
+/* win_check_free(win) raises if the window can't be freed now. */
+static PyObject *raw_win_check_free(ARGS) {
+  int64_t a[1];
+  if (integers("win_check_free", args, n, 1, a) < 0) return NULL;
+  return none_or(gm_win_check_free(a[0]));
+}
+
 /* win_address(win, rank, address, bytes) -> where these bytes of a rank are mapped here, 0 if they are not. */
 static PyObject *raw_win_address(ARGS) {
   int64_t a[4], at = 0;
@@ -122,6 +139,8 @@ static PyObject *raw_win_address(ARGS) {
 }
 
 PyMethodDef raw_win_methods[] = {F(win_create),
+                                 F(win_describe),
+                                 F(win_check_free),
                                  F(win_free),
                                  F(rma),
                                  F(rma_request),

@@ -109,7 +109,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         return self
 
     def _describe(self):
-        self._take_over(tuple(fields(core.WinInfo(self._h))[:6]))
+        self._take_over(fast.win_describe(self._h))
 
     def _checked(self):
         if not self._h:
@@ -125,7 +125,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         disp_unit = index(disp_unit, "disp_unit")
         if not isinstance(comm, fast.Comm):
             raise TypeError(f"comm: expecting a communicator, got {type(comm).__name__}")
-        hints = wininfo.Hints(info, flavor)
+        hints = wininfo.hints(info, flavor)
         created = fast.win_create(flavor, address, nbytes, disp_unit, comm._h, hints.bits, hints.alignment)
         self = cls._from_handle(fast.result(created))
         self._memory = memory
@@ -196,8 +196,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
 
     def Free(self) -> None:
         """Free the window, outside of any epoch; collective."""
-        self._checked()
-        check(core.WinCheckFree(self._h))  # before anything of it is gone
+        fast.win_check_free(self._h)  # before anything of it is gone
         self._delete_attributes()
         self._forget_name()
         self._forget_errhandler()

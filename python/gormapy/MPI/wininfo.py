@@ -1,10 +1,12 @@
 """Hints of windows and Alloc_mem: their values, defaults and effects."""
 
+from functools import cached_property
+
 from gormapy._ext import core
 
 from . import constants
 from .exception import check, error
-from .info import Info
+from .info import INFO_NULL, Info
 
 _MOST_ALIGNED = 2 << 20
 _PAGE = 4096
@@ -96,18 +98,34 @@ class Hints:
             if not contiguous or self.alignment:
                 self.values[_ALIGNMENT] = str(max(self.alignment, _PAGE))
 
+    def copy(self):
+        """Return hints that can be changed."""
+        made = Hints.__new__(Hints)
+        made._readers, made.alignment, made.values = self._readers, self.alignment, dict(self.values)
+        return made
+
     def _read(self, hints, keys):
         read = {key: self._readers[key][0](key, hints[key]) for key in keys if key in hints}
         self.values.update(read)  # all or, if one is wrong, none
 
-    @property
+    @cached_property
     def bits(self):
-        """The hints for the core, as bits."""
+        """The hints for the core when the window is made, as bits."""
         bits = sum(bit for key, bit in _BITS.items() if self.values.get(key) == "true")
         return bits + {"true": 16, "false": 32, "auto": 0}[self.values[_NATIVE]]
 
 
+_defaults = {}  # flavor -> Hints of the windows that are made without any
 _of = {}  # handle -> Hints
+
+
+def hints(info, flavor):
+    """Return the hints of a window that is made."""
+    if info is not INFO_NULL:
+        return Hints(info, flavor)
+    if flavor not in _defaults:
+        _defaults[flavor] = Hints(info, flavor)
+    return _defaults[flavor]
 
 
 def remember(handle, hints):
@@ -122,8 +140,9 @@ def forget(handle):
 
 def change(handle, info):
     """Apply those new hints of a window that can still change."""
-    hints = _of[handle]
+    hints = _of[handle].copy()  # windows without any share theirs
     hints._read(given(info), _CHANGING)
+    _of[handle] = hints
     check(core.WinNoLocks(handle, hints.values["no_locks"] == "true"))
 
 
