@@ -177,6 +177,21 @@ func (b *Board) refused(r int, k uint32) bool {
 	return false
 }
 
+// refusedTag reports whether rank r has given up a collective whose messages have this tag.
+func (b *Board) refusedTag(r int, tag int32) bool {
+	for i := range b.ranks[r].refused {
+		if k := atom.Load32(&b.ranks[r].refused[i]); k != 0 && int32(k&maxTag) == tag {
+			return true
+		}
+	}
+	return false
+}
+
+// missed reports whether rank r, which is to publish for collective k, will not do so: it has given that up.
+func (b *Board) missed(r int, k uint32) bool {
+	return int32(atom.Load32(&b.ranks[r].done)-k) >= 0 && !b.filled(r, k) // in this order: the slot stays until this rank is done
+}
+
 // gaveUp reports whether rank r has published that it can't take part in collective k.
 func (b *Board) gaveUp(r int, k uint32) bool {
 	word := atom.Load64(&b.ranks[r].slots[k%job.BoardSlots].word)

@@ -82,11 +82,10 @@ func (c *Comm) Skip() {
 	c.giveUp(c.seq)
 }
 
-// giveUp tells the other ranks that this one does not take part in collective k, of a kind that can be refused. The
+// giveUp tells the other ranks that this one does not take part in the blocking collective k any more. The
 // ranks' numbers still agree.
 func (c *Comm) giveUp(k uint32) {
-	c.board.refuse(k)
-	c.ringOthers()
+	c.refuse(k)
 	c.done(k)
 }
 
@@ -193,7 +192,7 @@ func (s *BoardOp) Advance() bool {
 func (s *BoardOp) givenUp() *errs.Error {
 	for r := range s.c.Size {
 		if s.needs(r) && s.c.board.refused(r, s.seq) {
-			return s.Call.mismatch(givenUp, r, nil)
+			return s.c.refusedBy(&s.Call, r)
 		}
 	}
 	return nil
@@ -216,17 +215,14 @@ func (s *BoardOp) Err() *errs.Error { return s.err }
 func (s *BoardOp) Pending() int { return min(s.at, s.c.Size-1) }
 
 // Abandon gives the collective up. From here on the ranks' sequence numbers differ,
-// until a collective reset, unless it is one that can be refused.
+// until a collective reset, unless it is one of objects, or makes or frees an object.
 func (s *BoardOp) Abandon() {
 	s.c.board.wait(&s.waiting, false)
-	if s.Kind == KindComm && !s.fin {
+	if (s.Objects != nil || s.Kind == KindComm) && !s.fin {
 		s.c.giveUp(s.seq)
 	}
 	s.fin = true
 }
-
-// refusable reports whether ranks that have given the collective up say so (Board.refuse).
-func (s *BoardOp) refusable() bool { return s.Objects != nil || s.Kind == KindComm }
 
 // Check returns why the collective can't complete any more, nil if it can.
 func (s *BoardOp) Check() error {
@@ -263,13 +259,14 @@ func (s *BoardOp) Check() error {
 			}
 			return e
 		}
-		if r < s.at || !s.needs(r) || b.filled(r, s.seq) {
+	}
+	for r := s.at; r < s.c.Size; r++ {
+		if r == s.c.Rank || !s.needs(r) || b.filled(r, s.seq) {
 			continue
 		}
-		if s.refusable() && b.refused(r, s.seq) {
+		if b.missed(r, s.seq) {
 			s.Abandon()
-			s.c.done(s.seq)
-			return s.Call.mismatch(givenUp, r, nil)
+			return s.c.refusedBy(&s.Call, r)
 		}
 		if err := checkPeer(s.c.eng, s.c.Chan.World, r, &s.Call); err != nil && !b.filled(r, s.seq) {
 			return err

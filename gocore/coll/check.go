@@ -136,20 +136,20 @@ func (o *Op) compare() *errs.Error {
 			return e
 		}
 		if r != o.c.Rank && o.c.board.refused(r, o.number) {
-			return o.refusedBy(r)
+			return o.c.refusedBy(&o.call, r)
 		}
 	}
 	return nil
 }
 
-// refusedBy returns why this collective, which rank r has given up, can't complete: another rank has ended, if one has.
-func (o *Op) refusedBy(r int) *errs.Error {
-	for dead := range o.c.Size {
-		if _, gone := o.c.Chan.HowGone(dead); gone && dead != o.c.Rank {
-			return o.call.mismatch(Call{Kind: KindEnded}, dead, o.c.Sides)
+// refusedBy returns why a collective, which rank r has given up, can't complete: another rank has ended, if one has.
+func (c *Comm) refusedBy(call *Call, r int) *errs.Error {
+	for dead := range c.Size {
+		if _, gone := c.Chan.HowGone(dead); gone && dead != c.Rank {
+			return call.mismatch(Call{Kind: KindEnded}, dead, c.Sides)
 		}
 	}
-	return o.call.mismatch(givenUp, r, o.c.Sides)
+	return call.mismatch(givenUp, r, c.Sides)
 }
 
 // received compares the call of the sender of a received message with the own one. It

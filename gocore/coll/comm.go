@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"gormapy/gocore/engine"
+	"gormapy/gocore/fabric"
 	"gormapy/gocore/job"
 	"gormapy/gocore/p2p"
 )
@@ -80,6 +81,26 @@ func (c *Comm) done(k uint32) {
 	if c.board.leave(k) {
 		c.ringOthers()
 	}
+}
+
+// refuse tells the other ranks that this one has given collective k up, by the board, and drops what they send to it for
+// that: they may wait until it is received.
+func (c *Comm) refuse(k uint32) {
+	c.board.refuse(k)
+	c.ringOthers()
+	c.Chan.Listen(refusals{c})
+	c.Chan.Drop(int(k&maxTag), c.Chan.Generation(), func(*fabric.Header) {})
+}
+
+// refusals is the listener of the channel of a rank that has refused a collective by the board.
+type refusals struct{ c *Comm }
+
+// Told implements p2p.Listener.
+func (refusals) Told(*fabric.Header, []byte) {}
+
+// Stray implements p2p.Listener: nobody receives a message of a collective that was refused.
+func (l refusals) Stray(h *fabric.Header) bool {
+	return h.Gen == l.c.Chan.Generation() && l.c.board.refusedTag(l.c.Rank, h.Tag)
 }
 
 // ringOthers wakes the other ranks that sleep.

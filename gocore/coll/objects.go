@@ -150,8 +150,7 @@ func (c *Comm) takeKept(number uint32) *Op {
 // Refuse tells the other ranks that this one takes no further step of a collective although they may count on it.
 func (c *Comm) Refuse(number uint32) {
 	if c.board != nil {
-		c.board.refuse(number)
-		c.ringOthers()
+		c.refuse(number)
 		return
 	}
 	if o := c.takeKept(number); o != nil {

@@ -1,6 +1,7 @@
 package coll
 
 import (
+	"slices"
 	"sync"
 	"time"
 	"unsafe"
@@ -29,7 +30,7 @@ type Op struct {
 	err     *errs.Error
 	ended   bool
 	temps   [][]byte // temporary memory
-	lent    []lent   // see Lent
+	lent    []uint64 // tokens of messages, see Lent
 
 	objects *Objects // not nil: it is one of objects
 	ledger  *ledger  // nil: there is a board
@@ -157,8 +158,7 @@ func (o *Op) nextStep() (last bool) {
 func (o *Op) giveUp() {
 	o.drop()
 	if o.ledger == nil && o.c.board != nil {
-		o.c.board.refuse(o.number)
-		o.c.ringOthers()
+		o.c.refuse(o.number)
 	}
 }
 
@@ -193,25 +193,14 @@ func (o *Op) Lent() bool {
 	if o.c.Chan.Dropped(o.generation) != nil {
 		return false
 	}
-	for _, l := range o.lent {
-		if o.c.Chan.Unreceived(l.token) && !o.c.Chan.Gone(l.peer) {
-			return true
-		}
-	}
-	return false
-}
-
-// lent is a message that a peer may still read where it is.
-type lent struct {
-	peer  int // world rank
-	token uint64
+	return slices.ContainsFunc(o.lent, o.c.Chan.Unreceived)
 }
 
 // drop gives up what this rank still awaits in the current step.
 func (o *Op) drop() {
 	for _, r := range o.wait[:o.used] {
 		if token, ok := o.c.Chan.Announced(r); ok {
-			o.lent = append(o.lent, lent{r.Peer(), token})
+			o.lent = append(o.lent, token)
 		}
 		o.c.Chan.Abandon(r)
 	}
@@ -242,8 +231,7 @@ func (o *Op) Pending() *p2p.Request {
 	return nil
 }
 
-// Abandon gives the collective up. From here on the ranks' sequence numbers differ,
-// until a collective reset.
+// Abandon gives the collective up.
 func (o *Op) Abandon() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

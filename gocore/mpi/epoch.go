@@ -93,15 +93,20 @@ func later(o operation, pending *int64) Code {
 // finishNow waits for an operation. It makes a request of it only if the wait is
 // interrupted, or if it fails and others still use its memory: until that request is over.
 func finishNow(o operation, pending *int64) Code {
+	var r *Request
+	code := Code(0)
 	if o.Advance() {
-		return CodeOf(o.Err())
+		if code = CodeOf(o.Err()); code == 0 {
+			return 0
+		}
+		r = &Request{op: o}
+	} else {
+		r = &Request{op: o}
+		code = r.wait(0, nil, 0)
 	}
-	r := &Request{op: o}
-	code := r.wait(0, nil, 0)
-	switch {
-	case code == Interrupted:
+	if code == Interrupted {
 		*pending = reqs.add(r)
-	case code != 0 && r.busy():
+	} else if code != 0 && r.busy() {
 		r.ownership.Store(freed)
 		*pending = reqs.add(r)
 	}

@@ -169,9 +169,18 @@ func (r *Request) finish(h int64, st *Status) Code {
 	if r.persistent {
 		r.deactivate()
 	} else if h != 0 {
-		reqs.take(h)
+		r.leaveTable(h)
 	}
 	return code
+}
+
+// leaveTable takes a request that is over out of the table; if others still use its memory, once they do not any more.
+func (r *Request) leaveTable(h int64) {
+	if r.busy() {
+		r.ownership.Store(freed)
+	} else {
+		reqs.take(h)
+	}
 }
 
 // deactivate makes a persistent request that has completed inactive, unless another thread that
@@ -289,10 +298,8 @@ func (r *Request) fail(h int64) {
 	case h == 0:
 	case r.persistent:
 		r.inactive.Store(true)
-	case r.busy():
-		r.ownership.Store(freed)
 	default:
-		reqs.take(h)
+		r.leaveTable(h)
 	}
 }
 

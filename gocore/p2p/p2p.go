@@ -62,6 +62,7 @@ func New(e *engine.Engine) *P2P {
 	e.Handle(fabric.KindCredit, p.onCredit)
 	e.Handle(fabric.KindCall, p.onTold)
 	e.SetPlacer(fabric.KindData, p.placeData)
+	e.OnGone(p.forgetGivenUp)
 	e.OnForget(func(n int) { p.credits[n], p.timings[n] = credit{}, timings{} })
 	return p
 }
@@ -228,7 +229,6 @@ func (c *Channel) send(r *Request, mode Mode, b Buf, dest, tag int, l Label) {
 		h.Flags, h.B = FlagPull, uint64(uintptr(unsafe.Pointer(&data[0])))
 		payload = l.payload()
 	}
-	owner.streams = h.Flags&FlagKey == 0
 	c.p.eng.Send(to, h, payload, nil, nil)
 }
 
@@ -471,6 +471,12 @@ func (p *P2P) onCTS(src int, h *fabric.Header, _ []byte) {
 		return
 	}
 	data := fabric.Header{Kind: fabric.KindData, Gen: h.Gen, Ctx: h.Ctx, A: h.B, Len: h.Len}
+	if r.given && r.flat == nil { // from here on the caller need not keep the memory
+		if err := r.pack(r.buf.Bytes()); err != nil {
+			streaming{p, r, src, data}.Sent(err)
+			return
+		}
+	}
 	all := r.flat
 	if all == nil && h.Len > 0 {
 		all = engine.Bytes(r.buf.Addr, int(h.Len))
@@ -557,9 +563,9 @@ func (c *Channel) Cancel(r *Request) bool {
 }
 
 // Abandon ends a request whose caller gives up (a Ctrl-C inside a wait), so
-// that this process does not touch its buffer any more: pieces that still arrive
+// that this process does not write to its buffer any more: pieces that still arrive
 // are dropped, queued data is copied. A receiver that has the address of a long
-// message may still read it there.
+// message may still have it read there.
 func (c *Channel) Abandon(r *Request) {
 	// Pollers are excluded, since another thread may be filling the buffer in a poll.
 	c.p.eng.Exclude(func() {
@@ -578,13 +584,14 @@ func (c *Channel) Abandon(r *Request) {
 }
 
 // substitute replaces an announced send that is abandoned by a request of its own, which
-// serves the receiver: with the region in which it reads the data, or with a copy to
+// serves the receiver: with the region or the memory in which it reads the data, or with a copy to
 // send. It reports whether it did; otherwise the receiver needs nothing more.
 func (p *P2P) substitute(r *Request) bool {
 	if p.eng.Gone(r.Peer()) {
 		r.withdraw()
+		return false
 	}
-	if r.region == nil && !r.streams {
+	if r.head.Kind != fabric.KindRTS {
 		return false
 	}
 	p.tokens.Lock()
@@ -592,9 +599,9 @@ func (p *P2P) substitute(r *Request) bool {
 	if p.byID[r.token] != r {
 		return false // the receiver has the data, or has asked for it
 	}
-	s := &Request{q: r.q, src: r.src, tag: r.tag, gen: r.gen, buf: r.buf, token: r.token, region: r.region, streams: r.streams, flat: r.flat}
+	s := &Request{q: r.q, src: r.src, tag: r.tag, gen: r.gen, buf: r.buf, token: r.token, region: r.region, flat: r.flat, given: true}
 	s.world.Store(r.world.Load())
-	if s.region == nil && s.flat == nil {
+	if s.region == nil && s.flat == nil && r.head.Flags&FlagPull == 0 {
 		if err := s.pack(r.buf.Bytes()); err != nil {
 			return false
 		}
@@ -602,6 +609,18 @@ func (p *P2P) substitute(r *Request) bool {
 	r.region = nil
 	p.byID[r.token] = s
 	return true
+}
+
+// forgetGivenUp drops the substitutes of sends to a process that has ended.
+func (p *P2P) forgetGivenUp(world int) {
+	p.tokens.Lock()
+	defer p.tokens.Unlock()
+	for token, r := range p.byID {
+		if r.given && r.Peer() == world {
+			r.withdraw()
+			delete(p.byID, token)
+		}
+	}
 }
 
 // Announced reports whether r is a send of which the receiver has been told, and which it has
@@ -616,15 +635,13 @@ func (c *Channel) Announced(r *Request) (token uint64, ok bool) {
 }
 
 // Unreceived reports whether the receiver of an announced send, which may have been abandoned,
-// has not said that it has it.
+// lives and has not said that it has it.
 func (c *Channel) Unreceived(token uint64) bool {
 	c.p.tokens.Lock()
 	defer c.p.tokens.Unlock()
-	return c.p.byID[token] != nil
+	r := c.p.byID[token]
+	return r != nil && !c.p.eng.Gone(r.Peer())
 }
-
-// Gone reports whether a process, by its world rank, has ended.
-func (c *Channel) Gone(peer int) bool { return c.p.eng.Gone(peer) }
 
 // Matched is a message that a matched probe has taken out of the queue.
 type Matched struct {
@@ -635,7 +652,7 @@ type Matched struct {
 // World returns the world ranks of the channel in which the message was matched.
 func (m *Matched) World() []int { return m.c.World }
 
-// Whole reports whether all of the message is here, so that its receive completes at once.
+// Whole reports whether all of the message is here (it is eager), so that its receive completes at once.
 func (m *Matched) Whole() bool { return m.m.header.Kind == fabric.KindEager }
 
 // Probe returns the status of the first message that source and tag accept, without
@@ -796,13 +813,16 @@ func (p *P2P) reset(gen uint32) {
 	p.tokens.Unlock()
 }
 
+// awaited reports whether r is a send that its receiver has not taken yet, and that its caller has not given up.
+func (r *Request) awaited() bool { return !r.recv && !r.Done() && !r.given }
+
 // PendingSends returns the number of sends that their receivers have not taken yet.
 func (p *P2P) PendingSends() int {
 	p.tokens.Lock()
 	defer p.tokens.Unlock()
 	n := 0
 	for _, r := range p.byID {
-		if !r.recv && !r.Done() {
+		if r.awaited() {
 			n++
 		}
 	}
@@ -815,7 +835,7 @@ func (p *P2P) SendsHopeless() bool {
 	defer p.tokens.Unlock()
 	for _, r := range p.byID {
 		// What this process sent to itself is not received any more either.
-		if to := r.Peer(); !r.recv && !r.Done() && to != p.eng.Rank && !p.eng.Gone(to) && !p.eng.Finalized(to) {
+		if to := r.Peer(); r.awaited() && to != p.eng.Rank && !p.eng.Gone(to) && !p.eng.Finalized(to) {
 			return false
 		}
 	}

@@ -70,7 +70,7 @@ type Request struct {
 	timing *timing // measures a long message that both protocols can transfer; nil: none
 	start  int64   // when that transfer began
 
-	streams bool           // a long send whose data is sent in pieces if a CTS asks for it
+	given   bool           // substitute: the caller has given the send up
 	region  fabric.Region  // of the data of a long send, for the receiver to read
 	reading atomic.Uint32  // whether a network writes to the buffer: see reading
 	placing unsafe.Pointer // where the transport is storing a piece, in the buffer

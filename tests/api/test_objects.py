@@ -96,20 +96,6 @@ def test_an_array_and_an_object(mpirun, env):
     mpirun(2, program.an_array_and_an_object, env=env)
 
 
-def test_a_revoked_call_keeps_its_pickle(mpirun):
-    mpirun(3, program.a_revoked_call_keeps_its_pickle, launcher=["--enable-recovery"])
-
-
-def test_a_pickle_is_released_when_it_has_been_read(mpirun):
-    result = mpirun(3, program.a_pickle_is_released_when_it_has_been_read, launcher=["--enable-recovery"])
-    assert result.stdout.splitlines() == ["went on"] * 2, result
-
-
-@pytest.mark.parametrize("env", [{}, {"GORMAPY_FABRIC": "tcp"}])
-def test_the_root_is_interrupted_as_it_waits_for_room(mpirun, env):
-    mpirun(2, program.the_root_is_interrupted_as_it_waits_for_room, env=env)
-
-
 def test_an_empty_pickle_is_none(ranks, n):
     ranks(n, program.an_empty_pickle_is_none)
 
