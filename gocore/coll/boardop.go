@@ -62,12 +62,7 @@ func (c *Comm) BoardOp(a *Args) *BoardOp {
 func (s *BoardOp) Number() uint32 { return s.seq }
 
 // Name returns what the program has called.
-func (s *BoardOp) Name() string {
-	if s.Objects != nil {
-		return s.Objects.Name
-	}
-	return s.Kind.String()
-}
+func (s *BoardOp) Name() string { return s.Call.name() }
 
 // Together starts a call that makes or frees an object: an allgather of what each rank contributes, which is of the same
 // size at all ranks and may be of no bytes. If from is a rank, and not -1, this one waits for that rank only, and all is

@@ -86,13 +86,10 @@ func (o *Op) alsoEnded(e *errs.Error, rank int) *errs.Error {
 
 // Name names the collective in errors.
 func (o *Op) Name() string {
-	if o.objects != nil {
-		return o.objects.Name
-	}
 	if !o.hasCall {
 		return "the collective"
 	}
-	return o.call.Kind.String()
+	return o.call.name()
 }
 
 // awaits reports whether a request with this rank is pending.

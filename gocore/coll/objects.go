@@ -91,7 +91,6 @@ func AnyLong(heads p2p.Buf, bytes, skip int) bool {
 
 // Objects describes a step of a collective of objects.
 type Objects struct {
-	Name string      // of the call
 	More func() bool // reports, after the step, whether this rank takes another one; nil: it does not
 }
 

@@ -77,7 +77,7 @@ func (c *Comm) firstHeads(h *Heads, pending *int64) Code {
 		Call:    h.call(),
 		Send:    h.buf(h.Send, 1),
 		Recv:    h.buf(h.Recv, 1),
-		Objects: &coll.Objects{Name: h.name(), More: func() bool { return c.anyLong(h) || c.foldedByOne(h) }},
+		Objects: &coll.Objects{More: func() bool { return c.anyLong(h) || c.foldedByOne(h) }},
 	}
 	if s := c.coll.BoardOp(&a); s != nil {
 		h.Number = s.Number()
@@ -93,7 +93,7 @@ func (c *Comm) broadcastHead(h *Heads, pending *int64) Code {
 	if e := c.pt.Dropped(uint32(h.Generation)); e != nil {
 		return CodeOf(e)
 	}
-	c.coll.Continue(h.Number, uint32(h.Generation), h.call(), &coll.Objects{Name: h.name(), More: func() bool { return c.anyLong(h) }})
+	c.coll.Continue(h.Number, uint32(h.Generation), h.call(), &coll.Objects{More: func() bool { return c.anyLong(h) }})
 	return finishNow(collective{c.coll.BcastObject(h.buf(h.Recv, 1), int(h.Root))}, pending)
 }
 
@@ -155,7 +155,7 @@ func LongObjects(h *Heads, s, r *Side) (req int64, code Code) {
 	if e != nil {
 		return 0, CodeOf(e)
 	}
-	objects := &coll.Objects{Name: h.name()}
+	objects := &coll.Objects{}
 	if h.Reduce != 0 && !h.continues() {
 		objects.More = func() bool { return true }
 	}

@@ -244,7 +244,7 @@ func launchJoined(comm int64, s [5]int64, r [5]int64) (*joined, *errs.Error) {
 var probes = newTable[engine.Reason](1)
 
 // Probe waits for a message without receiving it. After Interrupted the caller calls
-// it again with the value of *wait. If msg is not nil, Probe takes the message out of
+// it again with the value of *wait, or ends the wait by EndProbe. If msg is not nil, Probe takes the message out of
 // matching (Mprobe).
 func Probe(comm int64, source, tag int, st *Status, msg, wait *int64) (code Code) {
 	defer Contain(&code)
@@ -258,8 +258,8 @@ func Probe(comm int64, source, tag int, st *Status, msg, wait *int64) (code Code
 	return c.awaitMessage(job.CallProbe, aProbe, source, tag, wait, func() bool { return c.probe(source, tag, st, msg) })
 }
 
-// RecvObject receives the message of an object if it is no longer than room and has come whole: into the memory at addr, with
-// 0 in *msg. Any other message it takes out of matching, like Probe; so it goes on after Interrupted.
+// RecvObject waits for a message, like Probe. If it is eager, and no longer than room, RecvObject receives it at addr, and *msg is
+// 0. Else it takes the message out of matching, as Probe does.
 func RecvObject(comm int64, source, tag int, addr, room int64, st *Status, msg, wait *int64) (code Code) {
 	defer Contain(&code)
 	c, e := probed(comm, source, tag)
@@ -292,6 +292,13 @@ func RecvObject(comm int64, source, tag int, addr, room int64, st *Status, msg, 
 		code = received
 	}
 	return code
+}
+
+// EndProbe ends the wait of a probe that was interrupted, and is not called again.
+func EndProbe(wait int64) {
+	var code Code
+	defer Contain(&code)
+	probes.take(wait)
 }
 
 // probed returns the communicator of a probe, whose arguments it checks.

@@ -155,6 +155,9 @@ func gm_probe(comm i64, source, tag i64, st *C.gm_status, msg, wait *C.int64_t) 
 	return i32(mpi.Probe(int64(comm), int(source), int(tag), status(st), long(msg), long(wait)))
 }
 
+//export gm_end_probe
+func gm_end_probe(wait i64) { mpi.EndProbe(int64(wait)) }
+
 //export gm_recv_object
 func gm_recv_object(comm i64, source, tag i64, addr, room i64, st *C.gm_status, msg, wait *C.int64_t) i32 {
 	return i32(mpi.RecvObject(int64(comm), int(source), int(tag), int64(addr), int64(room), status(st), long(msg), long(wait)))

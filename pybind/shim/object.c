@@ -190,6 +190,7 @@ PyObject *receive_pickle(int64_t comm, int64_t source, int64_t tag, gm_status *s
   int64_t wait = 0, message = 0, at = (int64_t)(intptr_t)here;
   int code;
   RESTARTING(code, gm_recv_object(comm, source, tag, at, sizeof here, st, &message, &wait));
+  if (code == RAISED) gm_end_probe(wait);
   if (code) return none_or(code);
   return message ? receive_matched(message, st->bytes) : PyBytes_FromStringAndSize(here, st->bytes);
 }

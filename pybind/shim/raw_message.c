@@ -62,6 +62,7 @@ static PyObject *probe(PyObject *const *args, Py_ssize_t n, int64_t *msg) {
   if (integers("probe communicator source tag", args, 3, 3, a) < 0 || status_arg(args[3], &st) < 0) return NULL;
   NOTE_COMM(a[0], a[1], a[2], 0);
   RESTARTING(code, gm_probe(a[0], a[1], a[2], st ? st : &own, msg, &wait));
+  if (code == RAISED) gm_end_probe(wait);
   if (code) return none_or(code);
   if (msg) return PyLong_FromLongLong(*msg);
   Py_RETURN_NONE;
