@@ -40,6 +40,10 @@ import (
 // does not fit. These store k in done at their start, and publish their call without
 // data if there is room at that time, so that others can see that it is not theirs.
 //
+// A rank that gives up collective k, if that is one of objects or makes or frees an object, stores k in done, and then rings
+// all others: they find that it is done and has not filled its slot. It also remembers k in refused, for steps of k that
+// follow by messages, and for ranks that find its slot filled. Numbers still agree.
+//
 // Numbers and done are compared modulo 2^32. A rank that dies in step 1 has published
 // nothing; one that dies before step 3 leaves the others waiting, until the check of
 // their wait ends that. A slot's number and the signature of its call are one word, so

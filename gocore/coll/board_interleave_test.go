@@ -23,6 +23,8 @@ type boardCase struct {
 	calls   []Call
 	nosleep bool // ranks yield and look again, as Wait does before it sleeps
 	preempt int
+	gives   uint32 // number of the collective that rank 0 gives up; 0: none
+	begins  bool   // it has begun that
 }
 
 // channel returns a channel by which nothing is sent: collectives only ask it for the
@@ -32,7 +34,7 @@ var channel = sync.OnceValue(func() *p2p.Channel {
 	if err != nil {
 		panic(err)
 	}
-	return p2p.New(engine.New(seg, 0, engine.Options{})).Open(1, 0, []int{0})
+	return p2p.New(engine.New(seg, 0, engine.Options{})).Open(1, 0, []int{0, 0, 0})
 })
 
 func (c boardCase) world(w *explore.World) {
@@ -47,6 +49,7 @@ func (c boardCase) world(w *explore.World) {
 			w.Memory(fmt.Sprintf("slot[%d][%d]", i, k), unsafe.Pointer(&r.slots[k]), 24)
 		}
 		w.Memory(fmt.Sprintf("done[%d]", i), unsafe.Pointer(&r.done), 4)
+		w.Memory(fmt.Sprintf("refused[%d]", i), unsafe.Pointer(&r.refused), 4*maxRefused)
 	}
 	ranks := make([]*job.Rank, c.ranks)
 	for i := range ranks {
@@ -74,7 +77,7 @@ func (c boardCase) world(w *explore.World) {
 // run calls one collective and checks its result. Rank r contributes r*16 plus the
 // number of the collective.
 func (c boardCase) run(t *explore.Thread, com *Comm, call Call, me *job.Rank) {
-	out, in := int64(0), int64(-1)
+	out, in, all := int64(0), int64(-1), [3]int64{}
 	value := func(r int) int64 { return int64(r*16) + int64(com.seq) }
 	long := dtype.ByName("INT64_T")
 	call.Bytes, call.Elem = 8, long.Kind()
@@ -83,13 +86,38 @@ func (c boardCase) run(t *explore.Thread, com *Comm, call Call, me *job.Rank) {
 		com.newOp(func(*Op, int) bool { return true })
 		return
 	}
+	if call.Kind == KindComm {
+		call.Elem = 0 // as Together has it
+	}
 	a := Args{Call: call, Send: p2p.Buf{Addr: unsafe.Pointer(&out), Count: 1, Type: long}, Recv: p2p.Buf{Addr: unsafe.Pointer(&in), Count: 1, Type: long}}
+	if call.Kind == KindComm {
+		a.Recv.Addr = unsafe.Pointer(&all[0])
+	}
 	s := com.BoardOp(&a)
 	out = value(com.Rank)
 	if call.Kind == KindBcast && com.Rank == call.Root {
 		in = out
 	}
+	if c.gives == com.seq && com.Rank == 0 {
+		if !c.begins || !s.Advance() {
+			s.Abandon()
+		}
+		return
+	}
+	missed := func() bool { // as in Check
+		for r := range com.Size {
+			if r != com.Rank && s.needs(r) && com.board.missed(r, s.seq) {
+				s.Abandon()
+				return true
+			}
+		}
+		return false
+	}
 	for !s.Advance() {
+		if c.gives > 0 && missed() {
+			t.Check(c.gives == com.seq, "collective %d has not been given up", com.seq)
+			return
+		}
 		t.Forget(uint64(com.seq), uint64(com.board.seen), uint64(s.at), uint64(flag(s.filled)|flag(s.waiting)<<1))
 		if c.nosleep {
 			atom.Yield()
@@ -101,12 +129,24 @@ func (c boardCase) run(t *explore.Thread, com *Comm, call Call, me *job.Rank) {
 			atom.Add32(&me.Sleepers, ^uint32(0))
 			break
 		}
+		if c.gives > 0 && missed() {
+			atom.Add32(&me.Sleepers, ^uint32(0))
+			return
+		}
 		atom.Wait(&me.Doorbell, bell, 0)
 		atom.Add32(&me.Sleepers, ^uint32(0))
+	}
+	if c.gives == com.seq && s.Err() != nil { // it finds that when all have come
+		return
 	}
 	t.Check(s.Err() == nil, "collective %d ended with %v", com.seq, s.Err())
 	want := int64(0)
 	switch call.Kind {
+	case KindComm:
+		in = 0
+		for r := range com.Size {
+			in, want = in+all[r], want+value(r)
+		}
 	case KindBcast:
 		want = value(call.Root)
 	case KindAllreduce:
@@ -137,6 +177,7 @@ func TestEveryInterleavingOfBoard(t *testing.T) {
 	bcast := func(root int) Call { return Call{Kind: KindBcast, Root: root} }
 	reduce := func(root int) Call { return Call{Kind: KindReduce, Root: root, Op: op.Sum} }
 	sum := Call{Kind: KindAllreduce, Op: op.Sum}
+	made := Call{Kind: KindComm}
 	messages := Call{Kind: KindBcast, Nonblocking: true}
 	repeat := func(n int, c ...Call) (l []Call) {
 		for range n {
@@ -155,6 +196,9 @@ func TestEveryInterleavingOfBoard(t *testing.T) {
 		{"messages between", boardCase{ranks: 2, calls: []Call{bcast(0), messages, bcast(0), bcast(0)}, preempt: 3}},
 		{"three ranks", boardCase{ranks: 3, calls: repeat(3, bcast(0)), preempt: 1}},
 		{"three ranks, all kinds", boardCase{ranks: 3, calls: []Call{bcast(1), sum, reduce(2), bcast(0)}, preempt: 1}},
+		{"a rank that does not come", boardCase{ranks: 2, calls: repeat(3, made), gives: 3, preempt: 2}},
+		{"a rank that comes and goes", boardCase{ranks: 2, calls: repeat(3, made), gives: 2, begins: true, preempt: 2}},
+		{"one of three ranks that does not come", boardCase{ranks: 3, calls: repeat(2, made), gives: 2, preempt: 1}},
 		{"three ranks without sleep", boardCase{ranks: 3, calls: repeat(3, bcast(0)), nosleep: true, preempt: 3}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -80,8 +80,8 @@ func (c *Comm) Skip() {
 // giveUp tells the other ranks that this one does not take part in the blocking collective k any more. The
 // ranks' numbers still agree.
 func (c *Comm) giveUp(k uint32) {
-	c.refuse(k)
 	c.done(k)
+	c.refuse(k) // rings: those that wait look at done
 }
 
 // Release returns a completed collective to the communicator, which reuses it.

@@ -10,6 +10,24 @@ import (
 )
 
 // Communicators that all ranks of another one make together: by Split, Dup, Create and Merge.
+//
+// # Protocol
+//
+// In round one each rank contributes a proposal. From all of them each rank finds the members of its new communicator, and
+// takes the context that the first of them has proposed. That one also takes a barrier block if the members share memory.
+// In round two it tells them which.
+//
+// If the ranks of the old communicator share memory, and the call is a blocking one, both rounds are collectives on
+// its board (coll.Comm.Together), which all its ranks take, since they count them. In round two a rank waits for its first
+// member only, and one without a new communicator for nobody. Otherwise round one is an allgather by messages, and round
+// two a broadcast in the new communicator.
+//
+// A rank that fails in a round on the board, is interrupted there or finds that another has given it up, gives up that round
+// and the next one (Skip). So each rank counts two. Those that still wait for it end with an error. A rank that has completed
+// both before another gives up has a communicator that lacks a member, as with messages: its calls wait for that one.
+// The first member takes the block when it is about to publish it, and waits for nobody then, so that no block is lost.
+//
+// Windows and files begin with a duplicate. Free is a barrier, in the same way.
 
 // proposal is what each rank contributes when communicators are made.
 type proposal struct {
