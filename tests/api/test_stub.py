@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import re
 import sys
 from inspect import Parameter as Kind
 from pathlib import Path
@@ -96,15 +97,19 @@ def test_docstrings_are_sentences(mpi):
     for name, member in vars(mpi).items():
         if name.startswith("_") or not (inspect.isclass(member) or inspect.isfunction(member)):
             continue
-        for owner in (member, *(vars(member).values() if inspect.isclass(member) else ())):
+        for call, owner in ((name, member), *(vars(member).items() if inspect.isclass(member) else ())):
             obj = getattr(owner, "__func__", owner)
             if not (inspect.isclass(obj) or inspect.isfunction(obj) or isinstance(obj, property)):
                 continue
-            label = f"{name}: {getattr(obj, '__name__', obj)}"
-            if getattr(obj, "__name__", "x").startswith("_"):
+            label = f"{name}: {call}"
+            if call.startswith("_"):
                 continue
             assert obj.__doc__, label
-            summary = obj.__doc__.strip().split("\n")[0]
+            lines = inspect.getdoc(obj).split("\n")
+            if not inspect.isclass(obj):
+                signature, empty, *lines = lines
+                assert re.match(r"\w+(\(.*\) -> .|: .)", signature) and not empty, f"{label}: {signature}"
+            summary = lines[0]
             assert summary.endswith(".") and summary[0].isupper(), label
 
 
@@ -125,7 +130,8 @@ def test_the_extension_shows_the_docstrings_of_python(mpi):
             for node in ast.walk(ast.parse((folder / file).read_text(encoding="utf-8")))
             if isinstance(node, ast.FunctionDef) and node.name == name
         ]
-        assert inspect.getdoc(method) in written, call
+        signature, _, doc = inspect.getdoc(method).partition("\n\n")
+        assert signature.startswith(f"{name}(") and doc in written, call
         assert str(inspect.signature(method)).startswith("("), call
         seen += 1
     assert seen > 20

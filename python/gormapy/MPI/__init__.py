@@ -4,6 +4,7 @@ from gormapy._ext import core as _core
 from gormapy._ext import fast as _fast
 from gormapy._rc import rc as _rc
 
+from . import cudaarray, dlpack, explain
 from .abi import Get_abi_fortran_info, Get_abi_info, Get_abi_version
 from .bsend import Attach_buffer, Detach_buffer, Flush_buffer, Iflush_buffer
 from .buffer import Alloc_mem, Free_mem, buffer, memory
@@ -97,9 +98,7 @@ from .status import Status
 from .topocomm import Cartcomm, Distgraphcomm, Graphcomm, Topocomm
 from .typecode import ALIASES as _ALIASES
 from .typecode import DATATYPES as _DATATYPES
-from .typecode import _typedict, _typedict_c, _typedict_f
-from .typecode import create as _datatype_create
-from .typecode import decode as _datatype_decode
+from .typecode import _datatype_create, _datatype_decode, _typedict, _typedict_c, _typedict_f
 from .win import WIN_NULL, Win
 
 for _name in _ALIASES:
@@ -112,9 +111,10 @@ for _object in list(globals().values()):
 
 
 def _connect_extension():
-    """Pass the extension the functions and types that it needs."""
-    from . import hot
+    """Complete the docstrings, and pass the extension the functions and types that it needs."""
+    from . import docstrings, hot
 
+    docstrings.sign(globals())
     _fast.setup(Exception, Request, Prequest, IN_PLACE)
     hot.install(globals())
     for code, datatype in _typedict.items():
@@ -173,7 +173,8 @@ def _print_stacks_on_request():
 _connect_extension()
 _start()
 
-# The namespace holds what mpi4py's does; the modules are found where modules are.
+# The namespace holds what mpi4py's does; the modules are found where modules are. All of them have been imported, since
+# a later import would make them names again.
 for _name, _object in list(globals().items()):
     if isinstance(_object, type(_fast)) and not _name.startswith("_"):
         del globals()[_name]

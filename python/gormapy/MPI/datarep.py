@@ -32,7 +32,7 @@ def Register_datarep(
     `read_fn` and `write_fn` must be None, which says that files have the data as it is in memory (others are an
     ERR_UNSUPPORTED_DATAREP, as in MPICH). `extent_fn` gets a predefined datatype and returns the bytes from one to the
     next in the file, so it has to return its extent; Set_view looks. A name that exists is an ERR_DUP_DATAREP, an empty
-    one, or one of more than MAX_DATAREP_STRING characters, an ERR_ARG. (MPI 4.1, section 14.5.3)
+    one, or one of more than MAX_DATAREP_STRING characters, an ERR_ARG (MPI 4.1, section 14.5.3).
     """
     if not isinstance(datarep, str):
         raise TypeError(f"datarep: expecting str, got {type(datarep).__name__}")

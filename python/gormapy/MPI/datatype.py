@@ -111,7 +111,7 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
     def __reduce__(self) -> str | tuple[Any, ...]:
         if self.is_named:
             return super().__reduce__()
-        return typecode.create, typecode.decode(self)
+        return typecode._datatype_create, typecode._datatype_decode(self)
 
     # Size and bounds
     # ---------------
@@ -291,7 +291,7 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
         """Return the predefined datatype of a Fortran integer of `r` decimal digits, as of selected_int_kind(r).
 
         The same `r` gives the same datatype; it needs no Commit and cannot be freed. It has 1, 2, 4 or 8 bytes, for up
-        to 2, 4, 9 and 18 digits, also in external32. More is an ERR_ARG. (MPI 4.1, section 19.1.9)
+        to 2, 4, 9 and 18 digits, also in external32. More is an ERR_ARG (MPI 4.1, section 19.1.9).
         """
         return cls._f90(_F90[0], r=r)
 
@@ -301,8 +301,8 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
 
         `p` is the precision in decimal digits, `r` the decimal exponent range; one of them may be UNDEFINED. The same
         arguments give the same datatype; it needs no Commit and cannot be freed. It has 4 bytes up to (6, 37), 8 up to
-        (15, 307), and is a long double up to (18, 4931) on x86, else (33, 4931). More is an ERR_ARG. (MPI 4.1, section
-        19.1.9)
+        (15, 307), and is a long double up to (18, 4931) on x86, else (33, 4931). More is an ERR_ARG (MPI 4.1, section
+        19.1.9).
         """
         return cls._f90(_F90[1], p=p, r=r)
 
@@ -398,7 +398,7 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
 
     def decode(self) -> tuple[Datatype, str, dict[str, Any]]:
         """Return base datatype, name of the combiner and its parameters."""
-        return typecode.decode(self)
+        return typecode._datatype_decode(self)
 
     # Pack and unpack
     # ---------------
@@ -424,7 +424,7 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
         `inbuf` has as many elements as fit in it; they are written to `outbuf` from byte `position` on, and the byte
         after them is returned. Sizes differ from memory for LONG and UNSIGNED_LONG (4 bytes), WCHAR (2) and what has a
         LONG_DOUBLE (16, IEEE binary128). A value that does not fit is an ERR_CONVERSION, and nothing is written; too
-        short an `outbuf` is an ERR_ARG. (MPI 4.1, sections 5.3 and 14.5.2)
+        short an `outbuf` is an ERR_ARG (MPI 4.1, sections 5.3 and 14.5.2).
         """
         _external32("Pack_external", datarep)
         return self._pack("Pack_external", inbuf, outbuf, position, core.TypePackExternal)

@@ -245,7 +245,7 @@ class File(ErrorHandling, Handle, fast.Handle):
         In "external32" all reads and writes convert: the file is big-endian, and LONG and UNSIGNED_LONG have 4 bytes
         there, WCHAR 2, a long double 16 of IEEE binary128. A value that does not fit is an ERR_CONVERSION, and nothing
         is written. `etype` and `filetype` are as if they were made there, without alignment: displacements in elements
-        shrink with the elements, those in bytes, and `disp`, are bytes of the file. (MPI 4.1, sections 14.3 and 14.5)
+        shrink with the elements, those in bytes, and `disp`, are bytes of the file (MPI 4.1, sections 14.3 and 14.5).
         """
         opened = self._checked()
         with self._arguments("Set_view"):

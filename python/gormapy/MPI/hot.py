@@ -26,6 +26,6 @@ def install(classes):
             member = vars(cls).get(name)
             method = getattr(member, "__func__", member)  # of a class method
             if getattr(method, "is_hot", False):
-                fast.set_fallback(call, method, inspect.cleandoc(member.__doc__ or ""))
+                fast.set_fallback(call, method, inspect.cleandoc(method.__doc__ or ""))
                 delattr(cls, name)
                 break

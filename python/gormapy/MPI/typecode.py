@@ -361,7 +361,7 @@ _CONSTRUCTORS = {
 _COMBINER_NAMES = {getattr(constants, f"COMBINER_{name}"): name for name in _CONSTRUCTORS}
 
 
-def decode(datatype: Datatype, mark: bool = False) -> tuple[Datatype, str, dict[str, Any]]:
+def _datatype_decode(datatype: Datatype, mark: bool = False) -> tuple[Datatype, str, dict[str, Any]]:
     """Return base datatype, name of the combiner and its parameters."""
     if datatype._construction is None:
         return datatype, "NAMED", {}
@@ -375,8 +375,8 @@ def decode(datatype: Datatype, mark: bool = False) -> tuple[Datatype, str, dict[
     return base, _COMBINER_NAMES[combiner], dict(params)
 
 
-def create(datatype: Datatype, combiner: str, params: dict[str, Any], free: bool = False) -> Datatype:
-    """Make the datatype that `decode` described."""
+def _datatype_create(datatype: Datatype, combiner: str, params: dict[str, Any], free: bool = False) -> Datatype:
+    """Make the datatype that `_datatype_decode` described."""
     if combiner == "NAMED":
         return datatype
     bases = params["datatypes"] if combiner == "STRUCT" else [datatype]

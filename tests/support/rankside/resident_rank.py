@@ -22,7 +22,6 @@ import numpy as np
 import program
 
 import gormapy
-import gormapy.MPI.explain  # else it becomes a name of MPI when a program first has an error
 from gormapy import MPI
 from gormapy._ext import core, fast
 
