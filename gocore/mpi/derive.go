@@ -27,7 +27,8 @@ import (
 // both before another gives up has a communicator that lacks a member, as with messages: its calls wait for that one.
 // The first member takes the block when it is about to publish it, and waits for nobody then, so that no block is lost.
 //
-// Windows and files begin with a duplicate. Free is a barrier, in the same way.
+// Windows have two more rounds between these (wincreate.go). Files begin with a duplicate. Free is a barrier, in the same
+// way.
 
 // proposal is what each rank contributes when communicators are made.
 type proposal struct {
@@ -38,6 +39,30 @@ type proposal struct {
 // madeByMessages is how a call that makes or frees an object by messages appears to other ranks. Its steps have
 // different numbers of bytes.
 var madeByMessages = coll.Call{Kind: coll.KindComm, Bytes: -1, Nonblocking: true}
+
+// making is a call in progress that makes a communicator, maybe as a part of something else.
+type making struct {
+	parent   *Comm    // the old communicator
+	comm     *Comm    // the new one; nil: this rank gets none
+	block    [1]int64 // the number of its barrier block, -1: none
+	given    bool     // other ranks may use the block
+	left     int      // rounds on the board of parent that this rank has to count yet
+	inRounds bool     // the rounds are on the board
+}
+
+// begin starts round one, of as many as the call has. later says that the program may call other collectives before the
+// sequence has ended.
+func begin[T any](m *making, mine, all []T, rounds int, later bool) round {
+	m.block[0] = -1
+	if later {
+		return gathered(m.parent, bytesOf(mine), bytesOf(all[:1]))
+	}
+	o := together(m.parent, mine, all)
+	if _, m.inRounds = o.(onBoard); m.inRounds {
+		m.left = rounds - 1
+	}
+	return o
+}
 
 // together starts an exchange of a blocking call that makes or frees an object: all get what each rank contributes.
 func together[T any](c *Comm, mine, all []T) round {
@@ -63,66 +88,82 @@ func (c *Comm) assembled() round {
 	return c.coll.BarrierByMessages()
 }
 
+// announce starts the last round: the first rank of the new communicator takes its barrier block, and tells the others
+// which. first is that rank in the old one. It returns nil if the round is by messages and there is nothing to tell.
+func (m *making) announce(first int) round {
+	shared := m.comm != nil && m.comm.remote == nil && canShareBlock(m.comm.group.ranks)
+	if shared && m.comm.rank == 0 {
+		m.block[0] = int64(proc.seg.TakeBlock())
+	}
+	if m.inRounds { // all ranks take this one
+		m.left--
+		if !shared {
+			first = m.parent.coll.Rank
+		}
+		return onBoard{m.parent.coll.Together(bytesOf(m.block[:]), bytesOf(m.block[:]), first), m.parent}
+	}
+	if shared {
+		m.given = true
+		return m.comm.coll.Bcast(bytesOf(m.block[:]), 0)
+	}
+	return nil
+}
+
+// complete gives the new communicator its block, and the program the communicator.
+func (m *making) complete(handle int64) int64 {
+	if m.comm.block = int(m.block[0]); m.comm.block >= 0 {
+		m.comm.coll.UseBlock(proc.eng, m.comm.block)
+	}
+	return m.comm.publish(handle)
+}
+
+// undo gives up the rounds that are left, and the communicator. A block that other ranks may use is lost.
+func (m *making) undo(s *sequence) {
+	for ; m.left > 0; m.left-- {
+		if m.parent.pt.Dropped(s.gen) == nil {
+			m.parent.coll.Skip()
+		}
+	}
+	if m.comm == nil {
+		return
+	}
+	m.comm.close()
+	if m.block[0] >= 0 && m.comm.rank == 0 && m.comm.block < 0 && !m.given { // taken, and not in use
+		proc.seg.GiveBlock(int(m.block[0]))
+	}
+}
+
 // derive returns the sequence that makes a communicator of ranks of c: an exchange of proposals and, for an
-// intracommunicator that can have a barrier block, the number of that, which its first rank takes. choose returns the new communicator's
-// group, as ranks of the union in their new order, and its remote group if it has one; no group: this rank gets COMM_NULL.
-// later says that the program may call other collectives before the sequence has ended.
+// intracommunicator that can have a barrier block, the number of that. choose returns the new communicator's group, as
+// ranks of the union in their new order, and its remote group if it has one; no group: this rank gets COMM_NULL.
+// later is as for begin.
 func (c *Comm) derive(color, key int64, later bool, choose func(all []proposal) (local, remote []int)) *sequence {
 	mine := []proposal{{offerCtx(c.union()), color, key}}
 	all := make([]proposal, len(c.union()))
-	var n *Comm
-	block := []int64{-1}
-	onBoards := 0 // rounds on the board of c
+	m := &making{parent: c}
 	s := newSequence(c, func(s *sequence, k int) round {
 		switch k {
 		case 0:
-			if later {
-				return gathered(c, bytesOf(mine), bytesOf(all[:1]))
-			}
-			o := together(c, mine, all)
-			if _, yes := o.(onBoard); yes {
-				onBoards++
-			}
-			return o
+			return begin(m, mine, all, 2, later)
 		case 1:
 			local, remote := choose(all)
+			first := c.coll.Rank
 			if len(local) > 0 {
-				n, s.err = c.part(all, local, remote)
-			}
-			first := c.coll.Rank // whose block it is
-			if n != nil && n.remote == nil {
-				if first = local[0]; n.rank == 0 {
-					block[0] = takeBlock(n.group.ranks)
+				first = local[0]
+				if m.comm, s.err = c.part(all, local, remote); s.err != nil {
+					return nil
 				}
 			}
-			if onBoards > 0 && s.err == nil { // all ranks have to take this step
-				onBoards++
-				return onBoard{c.coll.Together(bytesOf(block), bytesOf(block), first), c}
-			}
-			if n != nil && n.remote == nil && canShareBlock(n.group.ranks) {
-				return n.coll.Bcast(bytesOf(block), 0)
+			if o := m.announce(first); o != nil {
+				return o
 			}
 		}
-		if n == nil {
-			return nil
+		if m.comm != nil {
+			s.result = m.complete(s.result)
 		}
-		if n.block = int(block[0]); n.block >= 0 {
-			n.coll.UseBlock(proc.eng, n.block)
-		}
-		s.result = n.publish(s.result)
 		return nil
 	})
-	s.undo = func() {
-		if onBoards == 1 && c.pt.Dropped(s.gen) == nil {
-			c.coll.Skip()
-		}
-		if n != nil {
-			n.close()
-		}
-		if block[0] >= 0 && n.rank == 0 && n.block < 0 { // taken, and not in use
-			proc.seg.GiveBlock(int(block[0]))
-		}
-	}
+	s.undo = func() { m.undo(s) }
 	return s
 }
 

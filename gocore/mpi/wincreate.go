@@ -10,32 +10,52 @@ import (
 	"gormapy/gocore/sys"
 )
 
-// winCreation makes a window. It is a collective of several exchanges, whose steps every
-// rank takes in the same order. If a step fails on one rank, the others learn it in the
-// next exchange, so that all ranks end alike. The last step is the exception: a rank that
-// has no memory for the window's descriptor there leaves the others waiting for it.
+// winCreation makes a window: a collective of several rounds between the ranks of the parent communicator, whose steps
+// every rank takes in the same order.
+//
+// # Protocol
+//
+// In round one each rank offers its part, and proposes a context for the window's own communicator. In round two the
+// first rank of each node tells which segment it has made for the parts there, and each rank whether it reaches the
+// others' memory. In round three each has mapped its node's segment, and has made the window or, if not all ranks are
+// reached through shared memory, registered its part with the network. What fails on one rank is told in the next
+// exchange, so that all ranks end alike. The last round announces the communicator's barrier block, as in derive.go. So
+// no rank has the window before all have made it.
+//
+// With a network the ranks make the window after round three, when they have the keys of all parts. There is no barrier
+// block then, and the last round is a barrier. A rank that has no memory for the window's descriptor leaves the others
+// waiting for it.
+//
+// A rank that is interrupted, or finds that another has given a round up, gives up the rounds that are left, as in
+// derive.go, and all that it has made.
 type winCreation struct {
+	making
 	handle int64 // of the parent communicator
-	dup    *sequence
-	comm   *Comm // the window's own
-	step   int
+	local  bool  // the ranks reach each other through shared memory
 
-	mine, made    []rma.Offer // this rank's offers: in rounds one and three, and in round two
-	offers, mades []rma.Offer // those of all ranks, likewise
+	opening       []opening   // this rank's contribution to round one
+	openings      []opening   // those of all ranks
+	mine, made    []rma.Offer // this rank's offers: in round three, and in round two
+	offers, mades []rma.Offer // those of all ranks: in rounds one and three, and in round two
 	segment       *sys.Segment
 	region        fabric.Region
 	mapped        []unsafe.Pointer // by rank, see rma.MapShared
-	failed        *errs.Error      // on this rank; the next exchange tells the others
+	win           *rma.Win
+	failed        *errs.Error // on this rank; the next exchange tells the others
 }
 
-// winSteps are the steps after the duplication of the communicator. Each returns
-// the exchange that the next one waits for, nil after the last.
+// opening is what a rank contributes in round one.
+type opening struct {
+	ctx   int64
+	offer rma.Offer
+}
+
+// winSteps are the steps after round one. Each returns the round that the next one waits for, nil after the last.
 var winSteps = []func(c *winCreation, s *sequence) round{
-	(*winCreation).exchangeOffers,
 	(*winCreation).makeSegment,
 	(*winCreation).openSegment,
-	(*winCreation).attach,
-	func(*winCreation, *sequence) round { return nil },
+	(*winCreation).agree,
+	(*winCreation).publishWin,
 }
 
 // WinCreate begins to make a window. The request's result is its handle. The ranks
@@ -64,60 +84,29 @@ func WinCreate(flavor int, addr, bytes, unit, comm, hints, align int64) (req int
 			return 0, CodeOf(e)
 		}
 	}
+	offer := rma.NewOffer(f, base, int(bytes), int(unit))
+	offer.Hints, offer.Align, offer.Node = rma.Hints(hints), int32(align), int64(proc.windowNode(f))
 	c := &winCreation{
-		handle: comm,
-		dup:    parent.duplicate(false),
-		mine:   []rma.Offer{rma.NewOffer(f, base, int(bytes), int(unit))},
-		made:   []rma.Offer{{FD: -1}},
-		offers: make([]rma.Offer, parent.size),
-		mades:  make([]rma.Offer, parent.size),
+		making:   making{parent: parent},
+		handle:   comm,
+		local:    proc.eng.AllLocal(parent.group.ranks),
+		opening:  []opening{{offerCtx(parent.group.ranks), offer}},
+		openings: make([]opening, parent.size),
+		mine:     []rma.Offer{offer},
+		made:     []rma.Offer{{FD: -1}},
+		offers:   make([]rma.Offer, parent.size),
+		mades:    make([]rma.Offer, parent.size),
 	}
-	c.mine[0].Hints, c.mine[0].Align, c.mine[0].Node = rma.Hints(hints), int32(align), int64(proc.windowNode(f))
-	s := newSequence(parent, nil)
-	s.call = job.CallWinCreate
-	s.step = c.next
-	s.undo = func() {
-		if c.comm == nil {
-			c.dup.takeBack()
+	s := newSequence(parent, func(s *sequence, k int) round {
+		if k == 0 {
+			return begin(&c.making, c.opening, c.openings, 4, false)
 		}
-	}
+		return winSteps[k-1](c, s)
+	})
+	s.call = job.CallWinCreate
+	s.undo = func() { c.undo(s) }
 	s.Advance()
 	return reqs.add(&Request{op: s}), 0
-}
-
-// next takes the next step: of the duplication, then of winSteps.
-func (c *winCreation) next(s *sequence, _ int) round {
-	if c.comm == nil {
-		if op := c.dup.step(c.dup, c.dup.k); op != nil {
-			c.dup.k++
-			return op
-		}
-		if s.err = c.dup.err; s.err != nil {
-			return nil
-		}
-		c.comm = comms.get(c.dup.result)
-	}
-	c.step++
-	return winSteps[c.step-1](c, s)
-}
-
-// exchange gathers an offer of each rank.
-func (c *winCreation) exchange(mine, all []rma.Offer) round {
-	return together(c.comm, mine, all)
-}
-
-// fail ends the creation on this rank, and gives back what it holds.
-func (c *winCreation) fail(s *sequence, e *errs.Error) round {
-	s.err = e
-	if c.region != nil {
-		_ = c.region.Close()
-	}
-	if c.segment != nil {
-		c.segment.Close()
-	}
-	comms.take(c.dup.result)
-	c.comm.close()
-	return nil
 }
 
 // windowNode returns a number that ranks have in common if they share the window's segment: that of
@@ -136,87 +125,135 @@ func (c *winCreation) node() int { return int(c.mine[0].Node) }
 // leader returns the rank that makes the segment of this node.
 func (c *winCreation) leader() int { return rma.Leader(c.offers, c.node()) }
 
-func (c *winCreation) exchangeOffers(*sequence) round { return c.exchange(c.mine, c.offers) }
+// exchange starts a round after the first, in which this rank's contribution says whether it has failed.
+func (c *winCreation) exchange(mine *rma.Offer, all []rma.Offer) round {
+	if c.failed != nil {
+		mine.Failed = int32(c.failed.Class)
+	}
+	if c.inRounds {
+		c.left--
+	}
+	return together(c.parent, unsafe.Slice(mine, 1), all)
+}
 
 // makeSegment makes the window's segment on the first rank of each node. Every rank finds out whether it can
 // copy from the others' memory, and whether it can map it.
 func (c *winCreation) makeSegment(s *sequence) round {
-	if e := rma.CheckOffers(c.offers); e != nil {
-		return c.fail(s, e) // all ranks see the same offers, so all fail
+	for i := range c.openings {
+		c.offers[i] = c.openings[i].offer
 	}
-	made := &c.made[0]
-	if proc.rma.CanCopy(c.offers, c.comm.group.ranks) {
+	if s.err = rma.CheckOffers(c.offers); s.err != nil {
+		return nil // all ranks see the same offers, so all fail
+	}
+	world, made := c.parent.group.ranks, &c.made[0]
+	var ctx drawn
+	if ctx, c.failed = takeCtx(c.openings[0].ctx, world[0]); c.failed == nil {
+		c.comm = newComm(ctx, c.parent.group, c.parent.rank, -1)
+	}
+	if proc.rma.CanCopy(c.offers, world) {
 		made.Copy = 1
 	}
 	var ok bool
-	if c.mapped, ok = proc.rma.MapShared(c.offers, c.comm.group.ranks); ok {
+	if c.mapped, ok = proc.rma.MapShared(c.offers, world); ok {
 		made.Mapped = 1
 	}
-	if c.comm.rank == c.leader() {
-		if c.segment, c.failed = rma.CreateSegment(c.offers, c.node(), made); c.failed != nil {
-			made.Failed = int32(c.failed.Class)
-		}
+	if c.failed == nil && c.parent.rank == c.leader() {
+		c.segment, c.failed = rma.CreateSegment(c.offers, c.node(), made)
 	}
-	return c.exchange(c.made, c.mades)
+	return c.exchange(made, c.mades)
 }
 
-// openSegment maps the segment on the other ranks, and registers this rank's part with
-// the network.
+// openSegment maps the segment on the other ranks. If there is no network it makes the window; else it registers this
+// rank's part.
 func (c *winCreation) openSegment(s *sequence) round {
-	if c.failed != nil {
-		return c.fail(s, c.failed)
-	}
-	for i := range c.mades {
-		if class := c.mades[i].Failed; class != 0 {
-			return c.fail(s, errs.New(errs.Class(class), "rank %d of the communicator could not make the shared memory for the window", i))
-		}
+	if s.err = c.failure(c.mades, "could not number the window or make its shared memory"); s.err != nil {
+		return nil
 	}
 	mine := &c.mine[0]
-	mine.Failed = 0
-	if first := c.leader(); c.comm.rank != first {
+	if first := c.leader(); c.parent.rank != first {
 		var err error
 		if c.segment, err = rma.OpenSegment(c.offers, &c.mades[first]); err != nil {
-			mine.Failed = int32(errs.Win)
-			c.failed = errs.New(errs.Win, "map the window's shared memory: %v", err)
 			c.segment = nil
+			c.failed = errs.New(errs.Win, "map the window's shared memory: %v", err)
 		}
 	}
 	if c.segment != nil {
-		c.region = proc.rma.Register(mine, c.comm.rank, c.comm.group.ranks, c.offers, c.segment)
-	}
-	return c.exchange(c.mine, c.offers)
-}
-
-// attach makes the window. The barrier at its end keeps ranks from using the window
-// before all have it.
-func (c *winCreation) attach(s *sequence) round {
-	if c.failed != nil {
-		return c.fail(s, c.failed)
-	}
-	for i := range c.offers {
-		if c.offers[i].Failed != 0 {
-			return c.fail(s, errs.New(errs.Win, "rank %d of the communicator could not map the window's shared memory (it must run as the same user, and /proc must be mounted)", i))
+		c.region = proc.rma.Register(mine, c.parent.rank, c.parent.group.ranks, c.offers, c.segment)
+		if c.local {
+			c.failed = c.makeWin()
 		}
 	}
+	return c.exchange(mine, c.offers)
+}
+
+// agree starts the last round.
+func (c *winCreation) agree(s *sequence) round {
+	s.err = c.failure(c.offers, "could not map the window's shared memory (it must run as the same user, and /proc must be mounted)")
+	if s.err != nil {
+		return nil
+	}
 	c.segment.CloseFD()
-	setup := rma.Setup{ID: c.comm.ctx, Rank: c.comm.rank, World: c.comm.group.ranks, Offers: c.offers, Segment: c.segment,
-		Region: c.region, Mapped: c.mapped, Copies: true, Barrier: c.comm.coll.Bar}
+	if !c.local {
+		if s.err = c.makeWin(); s.err != nil {
+			return nil
+		}
+		return c.comm.assembled()
+	}
+	if o := c.announce(0); o != nil {
+		return o
+	}
+	return c.publishWin(s)
+}
+
+// publishWin gives the program the window.
+func (c *winCreation) publishWin(s *sequence) round {
+	win := &Window{Win: c.win, comm: c.comm, commHandle: c.complete(0)}
+	win.Bar = c.comm.coll.Bar
+	win.Hint = hintFor(c.handle)
+	win.prepare()
+	s.result = wins.add(win)
+	win.Desc.Handle = s.result
+	win.logWindow()
+	return nil
+}
+
+// failure returns this rank's error, or what an exchange says of that of another.
+func (c *winCreation) failure(all []rma.Offer, what string) *errs.Error {
+	if c.failed != nil {
+		return c.failed
+	}
+	for i := range all {
+		if class := errs.Class(all[i].Failed); class != 0 {
+			return errs.New(class, "rank %d of the communicator %s", i, what)
+		}
+	}
+	return nil
+}
+
+// makeWin makes the window, of what the ranks have exchanged.
+func (c *winCreation) makeWin() (e *errs.Error) {
+	setup := rma.Setup{ID: c.comm.ctx, Rank: c.parent.rank, World: c.parent.group.ranks, Offers: c.offers, Segment: c.segment,
+		Region: c.region, Mapped: c.mapped, Copies: true}
 	for i := range c.mades {
 		setup.Copies = setup.Copies && c.mades[i].Copy == 1
 		if c.mades[i].Mapped == 0 {
 			setup.Mapped = nil
 		}
 	}
-	win := &Window{comm: c.comm}
-	setup.Handle = wins.add(win)
-	var e *errs.Error
-	if win.Win, e = proc.rma.NewWin(&setup); e != nil {
-		wins.take(setup.Handle)
-		return c.fail(s, e)
+	c.win, e = proc.rma.NewWin(&setup)
+	return e
+}
+
+// undo gives up what has been made.
+func (c *winCreation) undo(s *sequence) {
+	switch {
+	case c.win != nil:
+		c.win.Free()
+	case c.segment != nil:
+		if c.region != nil {
+			_ = c.region.Close()
+		}
+		c.segment.Close()
 	}
-	win.Hint = hintFor(c.handle)
-	win.prepare()
-	s.result = setup.Handle
-	win.logWindow()
-	return c.comm.assembled()
+	c.making.undo(s)
 }

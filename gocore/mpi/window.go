@@ -17,7 +17,8 @@ import (
 // synchronises.
 type Window struct {
 	*rma.Win
-	comm *Comm
+	comm       *Comm
+	commHandle int64
 
 	// For the waits of fences. They are made once, so that a fence allocates nothing.
 	label        string
@@ -87,11 +88,7 @@ func WinFree(h int64) (req int64, code Code) {
 	o := &syncOp{win: win, call: job.CallWinFree, then: func() {
 		wins.take(h)
 		proc.me.Ring() // threads that wait for notifications
-		comms.each(func(ch int64, c *Comm) {
-			if c == win.comm {
-				comms.take(ch)
-			}
-		})
+		comms.take(win.commHandle)
 		win.comm.close()
 		win.Win.Free()
 		log.Debugf("rma", "window %d freed", win.ID)

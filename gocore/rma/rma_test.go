@@ -90,9 +90,10 @@ func run(t *testing.T, n, size, unit int, f func(w *window)) {
 				region := m.Register(&mine[0], r.Rank, r.World, offers, own)
 				w.wait(w.comm.Allgather(&b, coll.Uniform(p2p.Buf{Addr: unsafe.Pointer(&offers[0]), Count: rma.OfferBytes, Type: b.Type}, n)))
 				var e *errs.Error
-				w.Win, e = m.NewWin(&rma.Setup{ID: 7, Handle: 1, Rank: r.Rank, World: r.World, Offers: offers, Segment: own, Region: region,
-					Copies: m.CanCopy(offers, r.World), Barrier: coll.NewBarrier(r.Engine.Job, 3, r.World)})
+				w.Win, e = m.NewWin(&rma.Setup{ID: 7, Rank: r.Rank, World: r.World, Offers: offers, Segment: own, Region: region,
+					Copies: m.CanCopy(offers, r.World)})
 				require.Nil(r.T, e)
+				w.Bar = coll.NewBarrier(r.Engine.Job, 3, r.World)
 				base := w.Desc.Target(r.Rank).Base
 				if size > 0 {
 					w.mem = unsafe.Slice((*byte)(base), size)

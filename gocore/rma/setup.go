@@ -4,7 +4,6 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"gormapy/gocore/coll"
 	"gormapy/gocore/errs"
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/sys"
@@ -13,7 +12,6 @@ import (
 // Setup is what the ranks of a window have agreed on before NewWin.
 type Setup struct {
 	ID      uint32
-	Handle  int64
 	Rank    int
 	World   []int // world ranks
 	Offers  []Offer
@@ -21,7 +19,6 @@ type Setup struct {
 	Region  fabric.Region    // from Register
 	Copies  bool             // all ranks can copy through the kernel where there is no network
 	Mapped  []unsafe.Pointer // from MapShared; nil unless every rank could map all
-	Barrier *coll.Barrier
 
 	layout layout
 }
@@ -69,14 +66,13 @@ func (m *RMA) NewWin(s *Setup) (*Win, *errs.Error) {
 	m.mu.Lock()
 	m.wins[s.ID] = w
 	m.mu.Unlock()
-	d.Handle = s.Handle
 	return w, nil
 }
 
 // emptyWin makes the window without its targets.
 func (m *RMA) emptyWin(s *Setup, d *Desc) *Win {
 	n := len(s.World)
-	w := &Win{rma: m, ID: s.ID, Flavor: Flavor(s.Offers[0].Flavor), Rank: s.Rank, Size: n, World: s.World, Bar: s.Barrier,
+	w := &Win{rma: m, ID: s.ID, Flavor: Flavor(s.Offers[0].Flavor), Rank: s.Rank, Size: n, World: s.World,
 		Desc: d, seg: s.Segment, region: s.Region,
 		keys: make([]fabric.RemoteKey, n), paths: make([]path, n), shown: make([]unsafe.Pointer, n), held: make([]uint8, n),
 		sent: make([]atomic.Uint64, n), answers: make([]atomic.Uint64, n), asking: make([]asking, n), lost: make([]atomic.Uint64, n),

@@ -67,9 +67,10 @@ func (r *rank) makeWindow(step int) {
 		bar.Zero()
 	}
 	var e *errs.Error
-	win.Win, e = r.rma.NewWin(&rma.Setup{ID: id, Handle: int64(id), Rank: r.n, World: r.all, Offers: offers, Segment: own, Region: region,
-		Copies: r.rma.CanCopy(offers, r.all), Barrier: bar})
+	win.Win, e = r.rma.NewWin(&rma.Setup{ID: id, Rank: r.n, World: r.all, Offers: offers, Segment: own, Region: region,
+		Copies: r.rma.CanCopy(offers, r.all)})
 	r.end(e)
+	win.Bar = bar
 	win.view = unsafe.Slice((*byte)(win.Desc.Target(r.n).Base), size)
 	for range n {
 		win.model = append(win.model, make([]byte, size))

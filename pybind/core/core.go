@@ -139,9 +139,6 @@ func CommCreateIntercomm(comm int64, localLeader int, peer int64, remoteLeader, 
 	return handle(mpi.CommCreateIntercomm(comm, localLeader, peer, remoteLeader, tag))
 }
 
-// IntercommMerge begins to make an intracommunicator of both groups.
-func IntercommMerge(comm int64, high bool) int64 { return handle(mpi.IntercommMerge(comm, high)) }
-
 // CommAccept begins to accept another group at a port of the root.
 func CommAccept(comm int64, root int, port string) int64 {
 	return handle(mpi.CommAccept(comm, root, port))
@@ -183,9 +180,6 @@ func LookupName(service string) string {
 	port, code := mpi.LookupName(service)
 	return text(hex.EncodeToString([]byte(port)), code)
 }
-
-// CommDisconnect begins to free a communicator once all that was started in it is complete.
-func CommDisconnect(comm int64) int64 { return handle(mpi.CommDisconnect(comm)) }
 
 // CommSettle begins to wait until no operation of this rank in a communicator is under way.
 func CommSettle(comm int64) int64 { return handle(mpi.CommSettle(comm)) }

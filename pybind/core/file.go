@@ -2,13 +2,8 @@ package core
 
 import "gormapy/gocore/mpi"
 
-// FileOpen begins to open the file whose name is n bytes at addr; it and the
-// other calls that begin something return a request for the shim's result().
-func FileOpen(comm, addr, n int64, amode int, buffer, aggregators, collective, perm int64) int64 {
-	return handle(mpi.FileOpen(comm, addr, n, amode, buffer, aggregators, collective, perm))
-}
-
-// FileClose begins to close a file.
+// FileClose begins to close a file; it and the other calls that begin something return a request for the shim's
+// result().
 func FileClose(file int64) int64 { return handle(mpi.FileClose(file)) }
 
 // FileDrop closes this process's descriptor and returns 0.

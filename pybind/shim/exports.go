@@ -281,12 +281,25 @@ func gm_comm_create(comm, group i64, req *C.int64_t) i32 {
 	return started(req)(mpi.CommCreate(int64(comm), int64(group)))
 }
 
+//export gm_comm_merge
+func gm_comm_merge(comm, high i64, req *C.int64_t) i32 {
+	return started(req)(mpi.IntercommMerge(int64(comm), high != 0))
+}
+
 //export gm_comm_free
 func gm_comm_free(comm i64, req *C.int64_t) i32 { return started(req)(mpi.CommFree(int64(comm))) }
+
+//export gm_comm_disconnect
+func gm_comm_disconnect(comm i64, req *C.int64_t) i32 { return started(req)(mpi.CommDisconnect(int64(comm))) }
 
 //export gm_win_create
 func gm_win_create(flavor, addr, bytes, unit, comm, hints, align i64, req *C.int64_t) i32 {
 	return started(req)(mpi.WinCreate(int(flavor), int64(addr), int64(bytes), int64(unit), int64(comm), int64(hints), int64(align)))
+}
+
+//export gm_file_open
+func gm_file_open(comm, name, n, amode, buffer, aggregators, collective, perm i64, req *C.int64_t) i32 {
+	return started(req)(mpi.FileOpen(int64(comm), int64(name), int64(n), int(amode), int64(buffer), int64(aggregators), int64(collective), int64(perm)))
 }
 
 //export gm_file_io

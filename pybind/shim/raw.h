@@ -43,8 +43,13 @@ PyObject *started_or(int code, int64_t req, PyObject *holder);
    again or to free. */
 int wait_request(int64_t req, gm_status *st);
 
+/* Waits for a request that makes an object and returns the object's handle. code is that of the call that has begun it.
+   If a signal handler raises, the request is given up. */
+PyObject *made_or(int code, int64_t req);
+
 /* Defines raw_NAME, which takes count integers as a[]. expr begins to make or free an object, and sets req; raw_NAME
-   returns the number of that request. */
+   waits for that and returns the object's handle. The caller can't begin and wait in two steps: if an exception came
+   between them, the request's later rounds would be out of step with the collectives that the program calls next. */
 #define DEFINE_MAKE(name, count, arguments, note, expr)                    \
   static PyObject *raw_##name(ARGS) {                                      \
     int64_t a[count], req = 0;                                             \
@@ -52,7 +57,7 @@ int wait_request(int64_t req, gm_status *st);
     if (integers(#name " " arguments, args, n, count, a) < 0) return NULL; \
     note;                                                                  \
     WITHOUT_GIL(code = expr);                                              \
-    return handle_or(code, req);                                           \
+    return made_or(code, req);                                             \
   }
 
 /* Defines raw_NAME, which takes count integers as a[]. expr begins an operation, and sets pending if it is interrupted;

@@ -1,4 +1,5 @@
-/* The raw call of files that touches a program's memory. All others only begin something, in pybind/core. */
+/* The raw calls of files that open one, and that touch a program's memory. All others only begin something, in
+   pybind/core. */
 #include "raw.h"
 #include "_cgo_export.h"
 
@@ -13,4 +14,8 @@ static PyObject *raw_file_io(ARGS) {
   return started_or(code, req, args[6]);
 }
 
-PyMethodDef raw_file_methods[] = {F(file_io), {0}};
+/* file_open(communicator, address and bytes of the name, amode, hints…) */
+DEFINE_MAKE(file_open, 8, "", NOTE_COMM(a[0], TRACE_NO_PEER, -1, 0),
+            gm_file_open(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], &req))
+
+PyMethodDef raw_file_methods[] = {F(file_open), F(file_io), {0}};

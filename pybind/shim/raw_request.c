@@ -130,18 +130,23 @@ static PyObject *raw_kept(PyObject *self, PyObject *noargs) {
   return PyLong_FromSsize_t(kept_count());
 }
 
-/* result(request) -> the handle of what the request has made: a communicator, a window, a file. */
-static PyObject *raw_result(ARGS) {
-  int64_t a[1], out = 0;
-  int code;
-  if (integers("result", args, n, 1, a) < 0) return NULL;
-  RESTARTING(code, gm_result(a[0], &out));
+PyObject *made_or(int code, int64_t req) {
+  int64_t out = 0;
+  if (code) return raise_code(code);
+  RESTARTING(code, gm_result(req, &out));
   if (code == RAISED) {
-    gm_abandon(a[0], 1);
-    keep_until_over(a[0], NULL);
+    gm_abandon(req, 1);
+    keep_until_over(req, NULL);
     return NULL;
   }
   return handle_or(code, out);
+}
+
+/* result(request) -> the handle of what the request has made. */
+static PyObject *raw_result(ARGS) {
+  int64_t a[1];
+  if (integers("result", args, n, 1, a) < 0) return NULL;
+  return made_or(0, a[0]);
 }
 
 PyMethodDef raw_request_methods[] = {F(adopt),

@@ -187,7 +187,7 @@ class Comm(
         return self.Idup(info)
 
     def _duplicate(self, attributes):
-        made = self._twin(fast.result(fast.comm_dup(self._h)))
+        made = self._twin(fast.comm_dup(self._h))
         self._pass_on(made, attributes)
         return made
 
@@ -219,11 +219,11 @@ class Comm(
 
     def Create(self, group: Group) -> Comm:
         """Create communicator from group."""
-        return self._family_class()._wrap(fast.result(fast.comm_create(self._h, expect("Group", group, "Create"))))
+        return self._family_class()._wrap(fast.comm_create(self._h, expect("Group", group, "Create")))
 
     def Split(self, color: int = 0, key: int = 0) -> Comm:
         """Split communicator by color and key."""
-        return self._family_class()._wrap(fast.result(fast.comm_split(self._h, color, key)))
+        return self._family_class()._wrap(fast.comm_split(self._h, color, key))
 
     def Split_type(self, split_type: int, key: int = 0, info: Info = INFO_NULL) -> Comm:
         """Split communicator by split type."""
@@ -232,7 +232,7 @@ class Comm(
         if split_type in _HARDWARE_SPLITS:
             self._checked()
             return Comm(COMM_NULL)  # the result that MPI specifies where nothing is known of the hardware
-        return self._family_class()._wrap(fast.result(fast.comm_split_type(self._h, split_type, key)))
+        return self._family_class()._wrap(fast.comm_split_type(self._h, split_type, key))
 
     def _family_class(self):
         """Return the class of what Split and Create make: intercommunicators make others."""
@@ -248,7 +248,7 @@ class Comm(
 
     def _leave(self, call):
         self._checked()
-        fast.result(call(self._forgotten()))
+        call(self._forgotten())
 
     def _forgotten(self):
         """Return the handle, after all that Python has of the communicator is gone."""
@@ -271,7 +271,7 @@ class Comm(
         settling = check(core.CommSettle(self._h))
         with suppress(Exception):  # what can't complete is not waited for, and its own request says why
             fast.result(settling)
-        self._leave(lambda handle: check(core.CommDisconnect(handle)))
+        self._leave(fast.comm_disconnect)
 
     # Buffered mode
     # -------------

@@ -129,7 +129,7 @@ class File(ErrorHandling, Handle, fast.Handle):
         amode = index(amode, "amode")
         try:
             hints = fileinfo.read(info)
-            handle = _done(core.FileOpen(comm._h, name.buffer_info()[0], len(name), amode, *hints))
+            handle = fast.file_open(comm._h, name.buffer_info()[0], len(name), amode, *hints)
         except Exception as failed:
             _null_handles(failed, "Open")
             raise

@@ -72,9 +72,9 @@ class Intercomm(Comm):
             )
         except Exception as failed:
             with suppress(Exception):  # a member may have ended
-                fast.result(fast.comm_free(handle))
+                fast.comm_free(handle)
             raise (wrong or failed) from None
-        fast.result(fast.comm_free(handle))
+        fast.comm_free(handle)
         if made and errhandler is not None:
             made.Set_errhandler(errhandler)
         return made
@@ -92,7 +92,7 @@ class Intercomm(Comm):
 
     def Merge(self, high: bool = False) -> Intracomm:
         """Merge intercommunicator into an intracommunicator."""
-        return _subclasses["Intracomm"]._wrap(fast.result(check(core.IntercommMerge(self._h, bool(high)))))
+        return _subclasses["Intracomm"]._wrap(fast.comm_merge(self._h, bool(high)))
 
 
 def _disjoint(call, local_group, remote_group):

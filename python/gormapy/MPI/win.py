@@ -126,8 +126,8 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         if not isinstance(comm, fast.Comm):
             raise TypeError(f"comm: expecting a communicator, got {type(comm).__name__}")
         hints = wininfo.hints(info, flavor)
-        created = fast.win_create(flavor, address, nbytes, disp_unit, comm._h, hints.bits, hints.alignment)
-        self = cls._from_handle(fast.result(created))
+        made = fast.win_create(flavor, address, nbytes, disp_unit, comm._h, hints.bits, hints.alignment)
+        self = cls._from_handle(made)
         self._memory = memory
         self._until_free = (memory, self._origins, self._attached)
         fast.retain(self._until_free)
@@ -202,7 +202,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         self._forget_errhandler()
         wininfo.forget(self._h)
         handle, self._h = self._h, 0
-        fast.result(fast.win_free(handle))
+        fast.win_free(handle)
         fast.release(self._until_free)
         self._description = self._memory = self._until_free = None
         self._attached.clear()
