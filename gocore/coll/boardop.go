@@ -28,14 +28,15 @@ type Args struct {
 // BoardOp is a blocking collective through the board; see Board for the protocol.
 type BoardOp struct {
 	Args
-	c         *Comm
-	seq       uint32
-	filled    bool // this rank has published its data, if it contributes any
-	announced bool // this rank has published its call without data
-	waiting   bool // this operation is counted in Board.waiters
-	at        int  // this rank has read the slots of all ranks before this one
-	fin       bool
-	err       *errs.Error
+	c          *Comm
+	seq        uint32
+	generation uint32 // a collective reset ends it
+	filled     bool   // this rank has published its data, if it contributes any
+	announced  bool   // this rank has published its call without data
+	waiting    bool   // this operation is counted in Board.waiters
+	at         int    // this rank has read the slots of all ranks before this one
+	fin        bool
+	err        *errs.Error
 
 	AdvanceFunc func() bool // Advance and Check as values, so that a call allocates none
 	CheckFunc   func() error
@@ -54,6 +55,7 @@ func (c *Comm) BoardOp(a *Args) *BoardOp {
 	}
 	c.seq++
 	s.Args, s.seq, s.at, s.err = *a, c.seq, 0, nil
+	s.generation = c.Chan.Generation()
 	s.filled, s.announced, s.waiting, s.fin = false, false, false, false
 	return s
 }
@@ -138,6 +140,11 @@ func (s *BoardOp) Advance() bool {
 		return true
 	}
 	b := s.c.board
+	if s.err = s.c.Chan.Dropped(s.generation); s.err != nil { // the board is that of later collectives
+		b.wait(&s.waiting, false)
+		s.fin = true
+		return true
+	}
 	if !s.filled {
 		if s.contributes() {
 			n := s.c.need(&s.Args)
@@ -213,7 +220,7 @@ func (s *BoardOp) Pending() int { return min(s.at, s.c.Size-1) }
 // until a collective reset, unless it is one of objects, or makes or frees an object.
 func (s *BoardOp) Abandon() {
 	s.c.board.wait(&s.waiting, false)
-	if (s.Objects != nil || s.Kind == KindComm) && !s.fin {
+	if (s.Objects != nil || s.Kind == KindComm) && !s.fin && s.c.Chan.Dropped(s.generation) == nil {
 		s.c.giveUp(s.seq)
 	}
 	s.fin = true
@@ -224,6 +231,9 @@ func (s *BoardOp) Check() error {
 	if e := s.c.Chan.Revoked(); e != nil {
 		s.Abandon()
 		return e
+	}
+	if s.c.Chan.Dropped(s.generation) != nil {
+		return nil // Advance ends it
 	}
 	b := s.c.board
 	if !s.filled {

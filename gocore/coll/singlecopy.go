@@ -39,6 +39,8 @@ type SingleCopyOp struct {
 	waiting bool          // this operation is counted in Board.waiters
 	err     *errs.Error
 
+	generation uint32 // a collective reset ends it
+
 	numbers   int  // how many numbers the remaining steps take
 	begun     bool // a number has been taken, and
 	published bool // this rank's data has been published for it
@@ -58,7 +60,7 @@ func (c *Comm) SingleCopyOp(a *Args) *SingleCopyOp {
 	default:
 		return nil
 	}
-	d := &SingleCopyOp{Args: *a, c: c, from: make([]uint64, c.Size)}
+	d := &SingleCopyOp{Args: *a, c: c, from: make([]uint64, c.Size), generation: c.Chan.Generation()}
 	if c.singleCopy == singleCopyUnknown {
 		d.steps = d.trial()
 	} else {
@@ -77,6 +79,13 @@ const (
 // Advance continues as far as it can without waiting and reports whether the
 // collective has completed.
 func (d *SingleCopyOp) Advance() bool {
+	if len(d.steps) > 0 {
+		if e := d.c.Chan.Dropped(d.generation); e != nil { // the board is that of later collectives
+			d.err = e
+			d.Abandon()
+			return true
+		}
+	}
 	for len(d.steps) > 0 {
 		done := false
 		if fault := sys.Touch(func() { done = d.steps[0]() }); fault != nil {
@@ -169,6 +178,9 @@ func (d *SingleCopyOp) Check() error {
 	if e := d.c.Chan.Revoked(); e != nil {
 		d.Abandon()
 		return e
+	}
+	if d.c.Chan.Dropped(d.generation) != nil {
+		return nil // Advance ends it
 	}
 	if d.msg != nil {
 		return d.msg.Check()

@@ -17,6 +17,7 @@ const InPlace = -1
 type barrierOp struct {
 	comm *Comm
 	bar  *coll.Barrier
+	gen  uint32
 	done bool
 }
 
@@ -26,7 +27,7 @@ func (b *barrierOp) Advance() bool {
 }
 func (b *barrierOp) Check() error     { return b.comm.coll.CheckBarrier() }
 func (b *barrierOp) Abandon()         {}
-func (b *barrierOp) Err() *errs.Error { return nil }
+func (b *barrierOp) Err() *errs.Error { return b.comm.pt.Dropped(b.gen) }
 func (b *barrierOp) describe(why *engine.Reason) {
 	why.Call = job.CallBarrier
 }
@@ -42,18 +43,19 @@ func Barrier(comm int64, pending *int64) (code Code) {
 		return 0
 	}
 	if bar := c.coll.Bar; bar != nil {
+		gen := c.pt.Generation()
 		if bar.Arrive() {
 			return 0
 		}
 		why := engine.Reason{Call: job.CallBarrier, Peer: -2, Tag: -1, Ctx: uint64(c.ctx)}
 		err := proc.eng.Wait(&why, bar.Passed, c.coll.CheckBarrier)
 		if err == nil {
-			return 0
+			return CodeOf(c.pt.Dropped(gen))
 		}
 		if err != engine.ErrInterrupted {
 			return codeOfErr(err)
 		}
-		r := &Request{op: &barrierOp{comm: c, bar: bar}, why: why}
+		r := &Request{op: &barrierOp{comm: c, bar: bar, gen: gen}, why: why}
 		if e := ready(); e != nil {
 			return CodeOf(e)
 		}

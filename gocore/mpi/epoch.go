@@ -22,11 +22,15 @@ type syncOp struct {
 	passed  bool
 	msg     *coll.Op // barrier by messages, if the window has no barrier block
 	then    func()
+	gen     uint32 // a collective reset ends it
 	err     *errs.Error
 }
 
 func (o *syncOp) Advance() bool {
 	if o.passed {
+		return true
+	}
+	if o.err = o.win.comm.pt.Dropped(o.gen); o.err != nil { // the barrier is that of later calls
 		return true
 	}
 	if !o.entered {
@@ -67,12 +71,18 @@ func (o *syncOp) Check() error {
 	return o.win.Bar.Check(proc.eng)
 }
 
+// Abandon implements operation. A rank that gives up Free frees its own part of the window: the program has no handle
+// of it any more. The others keep their mappings of it.
 func (o *syncOp) Abandon() {
 	if o.entered && !o.passed {
 		o.win.QuitFence()
 	}
 	if o.msg != nil {
 		o.msg.Abandon()
+	}
+	if o.call == job.CallWinFree && o.entered && !o.passed {
+		o.passed = true
+		o.then()
 	}
 }
 
@@ -127,19 +137,23 @@ func Fence(h int64, assert int, pending *int64) (code Code) {
 		win.Fenced(assert)
 		return 0
 	}
+	gen := win.comm.pt.Generation()
 	if win.Bar == nil || !win.Quiet(-1) {
-		return finishNow(&syncOp{win: win, call: job.CallFence, then: func() { win.Fenced(assert) }}, pending)
+		return finishNow(&syncOp{win: win, call: job.CallFence, gen: gen, then: func() { win.Fenced(assert) }}, pending)
 	}
 	if !win.Bar.Arrive() {
 		why := engine.Reason{Call: job.CallFence, Peer: -2, Tag: -1, Ctx: uint64(win.ID), Info: win.label}
 		switch err := proc.eng.Wait(&why, win.passed, win.checkBarrier); err {
 		case nil:
+			if e := win.comm.pt.Dropped(gen); e != nil {
+				return CodeOf(e)
+			}
 		case engine.ErrInterrupted:
 			if e := ready(); e != nil {
 				win.QuitFence()
 				return CodeOf(e)
 			}
-			o := &syncOp{win: win, call: job.CallFence, entered: true, then: func() { win.Fenced(assert) }}
+			o := &syncOp{win: win, call: job.CallFence, gen: gen, entered: true, then: func() { win.Fenced(assert) }}
 			*pending = reqs.add(&Request{op: o, why: why})
 			return Interrupted
 		default:

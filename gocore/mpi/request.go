@@ -806,6 +806,7 @@ func (s *sequence) Advance() bool {
 			}
 			if o, yes := s.cur.(onBoard); yes {
 				o.Release()
+				s.cur = nil // another call may be using it
 			}
 		}
 		if s.err = s.ch.Dropped(s.gen); s.err != nil {

@@ -85,7 +85,7 @@ func WinFree(h int64) (req int64, code Code) {
 	if e := win.CheckFree(); e != nil {
 		return 0, CodeOf(e)
 	}
-	o := &syncOp{win: win, call: job.CallWinFree, then: func() {
+	o := &syncOp{win: win, call: job.CallWinFree, gen: win.comm.pt.Generation(), then: func() {
 		wins.take(h)
 		proc.me.Ring() // threads that wait for notifications
 		comms.take(win.commHandle)
