@@ -22,6 +22,25 @@ def test_given_up(ranks, what, who):
     ranks(3, program.given_up, what, who)
 
 
+@pytest.mark.parametrize("who", [0, 1])
+@pytest.mark.parametrize("what", program.keys_of("MAKING"))
+def test_exception_between(ranks, what, who):
+    ranks(2, program.exception_between, what, who)
+
+
+@pytest.mark.parametrize("what", program.keys_of("WAITS"))
+def test_ended_by_reset(ranks, what):
+    ranks(2, program.ended_by_reset, what)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.shm("a rank that has sent its part by messages can't take it back")
+@pytest.mark.parametrize("what", ["Dup", "Split", "Allocate", "Win.Free"])
+@pytest.mark.on_ranks(3)
+def test_stopped(mpirun, what):
+    mpirun(3, program.stopped, what, 150)
+
+
 @pytest.mark.shm("over a network Dup and Idup exchange the same messages")
 @pytest.mark.on_ranks(2)
 def test_blocking_and_not(mpirun):
