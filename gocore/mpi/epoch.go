@@ -81,8 +81,8 @@ func (o *syncOp) Abandon() {
 		o.msg.Abandon()
 	}
 	if o.call == job.CallWinFree && o.entered && !o.passed {
-		o.passed = true
 		o.then()
+		o.passed = true
 	}
 }
 

@@ -17,7 +17,8 @@ import (
 // File is an open file and its communicator.
 type File struct {
 	*mpiio.File
-	comm *Comm
+	comm       *Comm
+	commHandle int64
 }
 
 var files = newTable[File](1)
@@ -73,18 +74,18 @@ func FileOpen(comm, addr, n int64, amode int, buffer, aggregators, collective, p
 		Pointers: proc.pointers, SameNode: proc.seg.SameNode}}
 	hints := mpiio.Hints{Buffer: buffer, Aggregators: aggregators, Collective: collective, Perm: perm}
 	o := mpiio.Open(f.File, hints, dup, func() {
-		f.comm = comms.get(dup.result)
+		f.comm, f.commHandle = comms.get(dup.result), dup.result
 		f.Comm = f.comm.coll
 	}, func() int64 {
 		log.Debugf("file", "%s opened by %d ranks", f.Path, f.comm.size)
 		return files.add(f)
-	}, func() { f.drop(dup.result) })
+	}, f.drop)
 	return reqs.add(&Request{op: fileOp{o}}), 0
 }
 
 // drop frees the file's communicator.
-func (f *File) drop(comm int64) {
-	comms.take(comm)
+func (f *File) drop() {
+	comms.take(f.commHandle)
 	f.comm.close()
 }
 
@@ -93,11 +94,7 @@ func (f *File) forget(h int64) {
 	if files.take(h) == nil {
 		return
 	}
-	comms.each(func(ch int64, c *Comm) {
-		if c == f.comm {
-			f.drop(ch)
-		}
-	})
+	f.drop()
 	log.Debugf("file", "%s closed", f.Path)
 }
 

@@ -85,14 +85,16 @@ func WinFree(h int64) (req int64, code Code) {
 	if e := win.CheckFree(); e != nil {
 		return 0, CodeOf(e)
 	}
-	o := &syncOp{win: win, call: job.CallWinFree, gen: win.comm.pt.Generation(), then: func() {
+	o := &syncOp{win: win, call: job.CallWinFree, gen: win.comm.pt.Generation()}
+	o.then = func() {
+		win.comm.met = o.passed
 		wins.take(h)
 		proc.me.Ring() // threads that wait for notifications
 		comms.take(win.commHandle)
 		win.comm.close()
 		win.Win.Free()
 		log.Debugf("rma", "window %d freed", win.ID)
-	}}
+	}
 	o.Advance()
 	return reqs.add(&Request{op: o}), 0
 }
