@@ -86,7 +86,15 @@ func (c Call) name() string {
 	return c.Kind.String()
 }
 
-// text describes the call of a rank for an error message.
+// does says what a rank does, for an error message.
+func (c Call) does(rank int, sides *Sides) string {
+	if c.Kind == KindComm {
+		return "makes or frees a communicator or a window"
+	}
+	return "calls " + c.text(rank, sides)
+}
+
+// text describes the call of a rank, which is none of KindComm.
 func (c Call) text(rank int, sides *Sides) string {
 	if c.Elem == heads {
 		s := c.name() + " of an object"
@@ -96,9 +104,6 @@ func (c Call) text(rank int, sides *Sides) string {
 		return s
 	}
 	s := c.Kind.String()
-	if c.Kind == KindComm {
-		return s
-	}
 	if c.Nonblocking && c.Kind != KindIbarrier {
 		s = "I" + strings.ToLower(s)
 	}
@@ -145,8 +150,12 @@ func (mine Call) mismatch(theirs Call, rank int, sides *Sides) *errs.Error {
 	default:
 		return nil
 	}
-	return errs.New(class, "the ranks do not call the same collective: this rank calls %s, %s %s",
-		mine.text(sides.own(), sides), sides.Name(rank), theirs.text(rank, sides))
+	theirDoing := theirs.does(rank, sides)
+	if mine.Kind != KindComm {
+		theirDoing = strings.TrimPrefix(theirDoing, "calls ")
+	}
+	return errs.New(class, "the ranks do not call the same collective: this rank %s, %s %s",
+		mine.does(sides.own(), sides), sides.Name(rank), theirDoing)
 }
 
 // sameElements reports whether the element kinds match: exactly for reductions, else
