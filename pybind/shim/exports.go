@@ -290,7 +290,9 @@ func gm_comm_merge(comm, high i64, req *C.int64_t) i32 {
 func gm_comm_free(comm i64, req *C.int64_t) i32 { return started(req)(mpi.CommFree(int64(comm))) }
 
 //export gm_comm_disconnect
-func gm_comm_disconnect(comm i64, req *C.int64_t) i32 { return started(req)(mpi.CommDisconnect(int64(comm))) }
+func gm_comm_disconnect(comm i64, req *C.int64_t) i32 {
+	return started(req)(mpi.CommDisconnect(int64(comm)))
+}
 
 //export gm_win_create
 func gm_win_create(flavor, addr, bytes, unit, comm, hints, align i64, req *C.int64_t) i32 {

@@ -86,7 +86,13 @@ def exception_between(what, who):
     make, comm = MAKING[what], world.Dup()
 
     def profile(_frame, event, called):
-        if event == "c_return" and called.__name__ in ("comm_dup", "comm_split", "comm_create", "win_create", "file_open"):
+        if event == "c_return" and called.__name__ in (
+            "comm_dup",
+            "comm_split",
+            "comm_create",
+            "win_create",
+            "file_open",
+        ):
             sys.setprofile(None)
             raise KeyboardInterrupt
 
