@@ -203,8 +203,8 @@ class Comm(
     def _pass_on(self, made, attributes, request=None):
         """Give a duplicate the topology of this communicator, and its attributes if wanted.
 
-        The duplicate is dropped if a function that copies an attribute raises: it can't be freed, since the other
-        ranks may have theirs. `request` is that of Idup.
+        The duplicate is dropped if a function that copies an attribute raises.
+        It can't be freed: the other ranks may have theirs. `request` is that of Idup.
         """
         try:
             if self._h in _topologies:
