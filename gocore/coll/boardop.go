@@ -36,6 +36,7 @@ type BoardOp struct {
 	waiting    bool   // this operation is counted in Board.waiters
 	at         int    // this rank has read the slots of all ranks before this one
 	fin        bool
+	differs    bool // another rank has made another call
 	err        *errs.Error
 
 	AdvanceFunc func() bool // Advance and Check as values, so that a call allocates none
@@ -56,7 +57,7 @@ func (c *Comm) BoardOp(a *Args) *BoardOp {
 	c.seq++
 	s.Args, s.seq, s.at, s.err = *a, c.seq, 0, nil
 	s.generation = c.Chan.Generation()
-	s.filled, s.announced, s.waiting, s.fin = false, false, false, false
+	s.filled, s.announced, s.waiting, s.fin, s.differs = false, false, false, false, false
 	return s
 }
 
@@ -140,10 +141,12 @@ func (s *BoardOp) Advance() bool {
 		return true
 	}
 	b := s.c.board
-	if s.err = s.c.Chan.Dropped(s.generation); s.err != nil { // the board is that of later collectives
-		b.wait(&s.waiting, false)
-		s.fin = true
-		return true
+	if over, e := s.c.Chan.Ended(s.generation); e != nil { // the board is that of later collectives
+		s.waiting = false // the reset has cleared the count
+		if over {
+			s.err, s.fin = e, true
+		}
+		return over
 	}
 	if !s.filled {
 		if s.contributes() {
@@ -173,6 +176,7 @@ func (s *BoardOp) Advance() bool {
 			return false
 		}
 		if s.err = b.compare(&s.Call, s.at, s.seq, true); s.err != nil {
+			s.differs = !b.gaveUp(s.at, s.seq)
 			break
 		}
 	}
@@ -219,12 +223,18 @@ func (s *BoardOp) Pending() int { return min(s.at, s.c.Size-1) }
 // Abandon gives the collective up. From here on the ranks' sequence numbers differ,
 // until a collective reset, unless it is one of objects, or makes or frees an object.
 func (s *BoardOp) Abandon() {
-	s.c.board.wait(&s.waiting, false)
-	if (s.Objects != nil || s.Kind == KindComm) && !s.fin && s.c.Chan.Dropped(s.generation) == nil {
-		s.c.giveUp(s.seq)
+	if s.c.Chan.Dropped(s.generation) == nil {
+		s.c.board.wait(&s.waiting, false)
+		if (s.Objects != nil || s.Kind == KindComm) && !s.fin {
+			s.c.giveUp(s.seq)
+		}
 	}
 	s.fin = true
 }
+
+// Differs reports whether the collective has failed because another rank has made another call. Then each rank has
+// taken the number of its own one.
+func (s *BoardOp) Differs() bool { return s.differs }
 
 // Check returns why the collective can't complete any more, nil if it can.
 func (s *BoardOp) Check() error {
@@ -259,7 +269,8 @@ func (s *BoardOp) Check() error {
 			continue
 		}
 		if e := b.compare(&s.Call, r, s.seq, false); e != nil {
-			if s.Abandon(); b.gaveUp(r, s.seq) {
+			s.differs = !b.gaveUp(r, s.seq)
+			if s.Abandon(); !s.differs {
 				s.c.done(s.seq) // the ranks' numbers still agree
 			}
 			return e

@@ -80,10 +80,12 @@ const (
 // collective has completed.
 func (d *SingleCopyOp) Advance() bool {
 	if len(d.steps) > 0 {
-		if e := d.c.Chan.Dropped(d.generation); e != nil { // the board is that of later collectives
-			d.err = e
-			d.Abandon()
-			return true
+		if over, e := d.c.Chan.Ended(d.generation); e != nil { // the board is that of later collectives
+			if over {
+				d.err = e
+				d.Abandon()
+			}
+			return over
 		}
 	}
 	for len(d.steps) > 0 {
@@ -166,7 +168,9 @@ func (d *SingleCopyOp) Pending() int { return min(d.at, d.c.Size-1) }
 
 // Abandon gives the collective up, as BoardOp.Abandon does.
 func (d *SingleCopyOp) Abandon() {
-	d.c.board.wait(&d.waiting, false)
+	if d.c.Chan.Dropped(d.generation) == nil {
+		d.c.board.wait(&d.waiting, false)
+	}
 	if d.msg != nil {
 		d.msg.Abandon()
 	}

@@ -19,15 +19,44 @@ type barrierOp struct {
 	bar  *coll.Barrier
 	gen  uint32
 	done bool
+	err  *errs.Error
+
+	advance func() bool // Advance and Check as values, so that a call allocates none
+	check   func() error
+}
+
+// barrier returns the operation of a barrier that this rank has entered in generation gen.
+func (c *Comm) barrier(gen uint32) *barrierOp {
+	b := c.spareBarrier.Swap(nil)
+	if b == nil {
+		b = &barrierOp{comm: c}
+		b.advance, b.check = b.Advance, b.Check
+	}
+	b.bar, b.gen, b.done, b.err = c.coll.Bar, gen, false, nil
+	return b
 }
 
 func (b *barrierOp) Advance() bool {
-	b.done = b.done || b.bar.Passed()
+	if b.done {
+		return true
+	}
+	if over, e := b.comm.pt.Ended(b.gen); e != nil { // the barrier's words are those of later calls
+		b.done, b.err = over, e
+	} else {
+		b.done = b.bar.Passed()
+	}
 	return b.done
 }
-func (b *barrierOp) Check() error     { return b.comm.coll.CheckBarrier() }
+
+func (b *barrierOp) Check() error {
+	if b.comm.pt.Dropped(b.gen) != nil {
+		return nil // Advance ends it
+	}
+	return b.comm.coll.CheckBarrier()
+}
+
 func (b *barrierOp) Abandon()         {}
-func (b *barrierOp) Err() *errs.Error { return b.comm.pt.Dropped(b.gen) }
+func (b *barrierOp) Err() *errs.Error { return b.err }
 func (b *barrierOp) describe(why *engine.Reason) {
 	why.Call = job.CallBarrier
 }
@@ -48,14 +77,17 @@ func Barrier(comm int64, pending *int64) (code Code) {
 			return 0
 		}
 		why := engine.Reason{Call: job.CallBarrier, Peer: -2, Tag: -1, Ctx: uint64(c.ctx)}
-		err := proc.eng.Wait(&why, bar.Passed, c.coll.CheckBarrier)
+		b := c.barrier(gen)
+		err := proc.eng.Wait(&why, b.advance, b.check)
 		if err == nil {
-			return CodeOf(c.pt.Dropped(gen))
+			code = CodeOf(b.err)
+			c.spareBarrier.Store(b)
+			return code
 		}
 		if err != engine.ErrInterrupted {
 			return codeOfErr(err)
 		}
-		r := &Request{op: &barrierOp{comm: c, bar: bar, gen: gen}, why: why}
+		r := &Request{op: b, why: why}
 		if e := ready(); e != nil {
 			return CodeOf(e)
 		}

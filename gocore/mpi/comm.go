@@ -22,6 +22,8 @@ type Comm struct {
 	coll   *coll.Comm
 	block  int // barrier block, -1: none
 
+	spareBarrier atomic.Pointer[barrierOp] // of the last barrier that has waited
+
 	freeing atomic.Bool // by Free or Disconnect
 	met     bool        // its ranks have met to free it
 	faults  faults

@@ -117,8 +117,12 @@ func (m *making) complete(handle int64) int64 {
 	return m.comm.publish(handle)
 }
 
-// undo gives up the rounds that are left, and the communicator. A block that other ranks may use is lost.
+// undo gives up the rounds that are left, and the communicator. A block that other ranks may use is lost. If another rank
+// has made another call, there are no more rounds: it does not take part in any.
 func (m *making) undo(s *sequence) {
+	if o, yes := s.cur.(onBoard); yes && o.Differs() {
+		m.left = 0
+	}
 	for ; m.left > 0; m.left-- {
 		if m.parent.pt.Dropped(s.gen) == nil {
 			m.parent.coll.Skip()

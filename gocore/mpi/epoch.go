@@ -30,8 +30,12 @@ func (o *syncOp) Advance() bool {
 	if o.passed {
 		return true
 	}
-	if o.err = o.win.comm.pt.Dropped(o.gen); o.err != nil { // the barrier is that of later calls
-		return true
+	if over, e := o.win.comm.pt.Ended(o.gen); e != nil { // the barrier is that of later calls
+		if over {
+			o.err = e
+			o.freeAlone()
+		}
+		return over
 	}
 	if !o.entered {
 		if !o.win.Quiet(-1) {
@@ -63,6 +67,8 @@ func (o *syncOp) Advance() bool {
 
 func (o *syncOp) Check() error {
 	switch {
+	case o.win.comm.pt.Dropped(o.gen) != nil:
+		return nil // Advance ends it
 	case !o.entered:
 		return o.win.CheckQuiet(-1)
 	case o.msg != nil:
@@ -71,8 +77,7 @@ func (o *syncOp) Check() error {
 	return o.win.Bar.Check(proc.eng)
 }
 
-// Abandon implements operation. A rank that gives up Free frees its own part of the window: the program has no handle
-// of it any more. The others keep their mappings of it.
+// Abandon implements operation.
 func (o *syncOp) Abandon() {
 	if o.entered && !o.passed {
 		o.win.QuitFence()
@@ -80,7 +85,13 @@ func (o *syncOp) Abandon() {
 	if o.msg != nil {
 		o.msg.Abandon()
 	}
-	if o.call == job.CallWinFree && o.entered && !o.passed {
+	o.freeAlone()
+}
+
+// freeAlone frees this rank's part of a window whose Free has ended without the others, if they reach it without this
+// process. Else this process goes on serving them.
+func (o *syncOp) freeAlone() {
+	if o.call == job.CallWinFree && o.entered && !o.passed && o.win.Bar != nil && o.win.Direct() {
 		o.then()
 		o.passed = true
 	}
@@ -141,11 +152,12 @@ func Fence(h int64, assert int, pending *int64) (code Code) {
 	if win.Bar == nil || !win.Quiet(-1) {
 		return finishNow(&syncOp{win: win, call: job.CallFence, gen: gen, then: func() { win.Fenced(assert) }}, pending)
 	}
+	win.fenceGen.Store(gen)
 	if !win.Bar.Arrive() {
 		why := engine.Reason{Call: job.CallFence, Peer: -2, Tag: -1, Ctx: uint64(win.ID), Info: win.label}
 		switch err := proc.eng.Wait(&why, win.passed, win.checkBarrier); err {
 		case nil:
-			if e := win.comm.pt.Dropped(gen); e != nil {
+			if _, e := win.comm.pt.Ended(gen); e != nil {
 				return CodeOf(e)
 			}
 		case engine.ErrInterrupted:

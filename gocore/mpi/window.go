@@ -24,6 +24,7 @@ type Window struct {
 	label        string
 	passed       func() bool
 	checkBarrier func() error
+	fenceGen     atomic.Uint32 // the generation of the last fence
 
 	waits atomic.Int64 // since when a call waits that is made again and again, see awaitTarget; 0: none does
 }
@@ -32,7 +33,18 @@ type Window struct {
 func (win *Window) prepare() {
 	win.label = fmt.Sprintf("window %d", win.ID)
 	if bar := win.Bar; bar != nil {
-		win.passed, win.checkBarrier = bar.Passed, func() error { return bar.Check(proc.eng) }
+		win.passed = func() bool {
+			if over, e := win.comm.pt.Ended(win.fenceGen.Load()); e != nil { // the barrier's words are those of later calls
+				return over
+			}
+			return bar.Passed()
+		}
+		win.checkBarrier = func() error {
+			if win.comm.pt.Dropped(win.fenceGen.Load()) != nil {
+				return nil
+			}
+			return bar.Check(proc.eng)
+		}
 	}
 }
 

@@ -413,6 +413,8 @@ func Reset() (code Code) {
 	code = waitGeneration(to)
 	if code == 0 {
 		resetting.to = 0
+		proc.p2p.Settle()
+		proc.me.Ring() // threads that wait for it
 		log.Infof("mpi", "reset to generation %d done", to)
 	}
 	return code

@@ -33,8 +33,9 @@ const EagerLimit = 16 << 10
 
 // P2P is the point-to-point layer of a process.
 type P2P struct {
-	eng *engine.Engine
-	gen atomic.Uint32
+	eng       *engine.Engine
+	gen       atomic.Uint32
+	resetting atomic.Bool // from Reset to Settle
 
 	mu     sync.RWMutex
 	queues map[uint32]*queue
@@ -773,11 +774,24 @@ func (c *Channel) Dropped(gen uint32) *errs.Error {
 	return errs.New(errs.Pending, "the operation was dropped by the collective reset")
 }
 
+// Ended is Dropped for an operation on memory that the ranks share. Such an operation goes on waiting until all ranks
+// have finished the reset: what its thread would call next could use memory that a rank has not cleared yet.
+func (c *Channel) Ended(gen uint32) (over bool, e *errs.Error) {
+	if gen == c.Generation() {
+		return false, nil
+	}
+	return !c.p.resetting.Load(), c.Dropped(gen)
+}
+
 // Reset drops everything of the generations before gen: posted receives and requests
-// that have tokens fail with MPI_ERR_PENDING.
+// that have tokens fail with MPI_ERR_PENDING. Settle says that all ranks have finished.
 func (p *P2P) Reset(gen uint32) { p.eng.Exclude(func() { p.reset(gen) }) }
 
+// Settle ends a reset, once all ranks have called Reset and cleared what they share.
+func (p *P2P) Settle() { p.resetting.Store(false) }
+
 func (p *P2P) reset(gen uint32) {
+	p.resetting.Store(true)
 	p.gen.Store(gen)
 	old := errs.New(errs.Pending, "the request was dropped by the collective reset")
 	p.eng.DropOlder(gen, old) // also drops what package rma queued: it has the same generations

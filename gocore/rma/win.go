@@ -158,6 +158,16 @@ func (m *Memory) Release() {
 	}
 }
 
+// Direct reports whether all ranks reach all parts of the window by a mapping, so that no process is needed for that.
+func (w *Win) Direct() bool {
+	for _, p := range w.paths {
+		if p != pathDirect {
+			return false
+		}
+	}
+	return true
+}
+
 // Free ends the window on this rank. All ranks must have passed a barrier.
 func (w *Win) Free() {
 	if spans.TryLock() {

@@ -33,6 +33,16 @@ def test_ended_by_reset(ranks, what):
     ranks(2, program.ended_by_reset, what)
 
 
+@pytest.mark.parametrize("flavor", ["Allocate", "Create"])
+def test_free_given_up(ranks, flavor):
+    ranks(2, program.free_given_up, flavor)
+
+
+@pytest.mark.shm("over a network the calls exchange messages")
+def test_different_calls(ranks):
+    ranks(2, program.different_calls)
+
+
 @pytest.mark.exhaustive
 @pytest.mark.shm("a rank that has sent its part by messages can't take it back")
 @pytest.mark.parametrize("what", ["Dup", "Split", "Allocate", "Win.Free"])

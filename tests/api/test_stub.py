@@ -97,7 +97,8 @@ def test_docstrings_are_sentences(mpi):
     for name, member in vars(mpi).items():
         if name.startswith("_") or not (inspect.isclass(member) or inspect.isfunction(member)):
             continue
-        for call, owner in ((name, member), *(vars(member).items() if inspect.isclass(member) else ())):
+        calls = dir(member) if inspect.isclass(member) and not issubclass(member, BaseException | int) else []
+        for call, owner in ((name, member), *((call, inspect.getattr_static(member, call)) for call in calls)):
             obj = getattr(owner, "__func__", owner)
             if not (inspect.isclass(obj) or inspect.isfunction(obj) or isinstance(obj, property)):
                 continue
@@ -109,6 +110,7 @@ def test_docstrings_are_sentences(mpi):
             if not inspect.isclass(obj):
                 signature, empty, *lines = lines
                 assert re.match(r"\w+(\(.*\) -> .|: .)", signature) and not empty, f"{label}: {signature}"
+                assert signature not in lines, f"{label}: {signature} is there twice"
             summary = lines[0]
             assert summary.endswith(".") and summary[0].isupper(), label
 

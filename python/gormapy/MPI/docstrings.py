@@ -10,8 +10,9 @@ def sign(namespace):
         for name, signature in signatures.items():
             member = namespace[name] if cls is None else _definition(cls, name)
             member = getattr(member, "__func__", member)  # of a class method
-            if member.__doc__:  # not so under python -OO
-                member.__doc__ = _signed(signature, member.__doc__)
+            doc = member.__doc__  # None under python -OO
+            if doc and not doc.startswith(f"{signature}\n"):  # a class may have it from a mix-in of another one
+                member.__doc__ = _signed(signature, doc)
 
 
 def _definition(cls, name):

@@ -6,9 +6,10 @@ import signal
 import sys
 import threading
 import time
+from contextlib import suppress
 
 import numpy as np
-from rankside import MPI, await_flag, fails, interrupted_in_a_wait, raise_flag, rank, size, world
+from rankside import MPI, await_call, await_flag, fails, interrupted_in_a_wait, raise_flag, rank, size, world
 
 import gormapy
 
@@ -140,8 +141,9 @@ def ended_by_reset(what):
     if rank == 1:
         thread = threading.Thread(target=work)
         thread.start()
-        time.sleep(0.1)
-    world.Barrier()
+        await_call(1, r"\w+")
+    else:
+        await_call(1, r"\w+")
     gormapy.reset()
     if rank == 1:
         thread.join(20)
@@ -225,6 +227,43 @@ def stop(pid, pause, victim):
     os.kill(victim, signal.SIGUSR1)
     time.sleep(0.02)
     os.kill(pid, signal.SIGCONT)
+
+
+def free_given_up(flavor):
+    """A rank is interrupted in Win.Free: the other one, which has not called it, uses the window and frees it."""
+    memory = np.zeros(8)
+    win = {
+        "Allocate": lambda: MPI.Win.Allocate(64, 8, comm=world),
+        "Create": lambda: MPI.Win.Create(memory, 8, comm=world),
+    }[flavor]()
+    if rank == 1:
+        with interrupted_in_a_wait():
+            win.Free()
+        raise_flag("interrupted")
+        await_flag("freed")
+    else:
+        await_flag("interrupted")
+        one, found = np.ones(1), np.zeros(1)
+        win.Lock(1)
+        win.Put(one, 1)
+        win.Flush(1)
+        win.Fetch_and_op(one, found, 1, 0, MPI.SUM)
+        win.Unlock(1)
+        assert found[0] == 1
+        with suppress(MPI.Exception):  # over a network it says that the other rank has given it up
+            win.Free()
+        raise_flag("freed")
+    assert world.allreduce(1) == size
+
+
+def different_calls():
+    """After calls that make different objects all ranks have an error, and their next calls are in step."""
+    comm = world.Dup()
+    for _ in range(3):
+        with fails(MPI.ERR_OTHER, "make or free communicators or windows by different calls"):
+            MPI.Win.Allocate(8, comm=comm) if rank == 0 else comm.Dup()
+        assert comm.allreduce(1) == size
+    comm.Free()
 
 
 def blocking_and_not():
