@@ -42,12 +42,12 @@ var madeByMessages = coll.Call{Kind: coll.KindComm, Bytes: -1, Nonblocking: true
 
 // making is a call in progress that makes a communicator, maybe as a part of something else.
 type making struct {
-	parent   *Comm    // the old communicator
-	comm     *Comm    // the new one; nil: this rank gets none
-	block    [1]int64 // the number of its barrier block, -1: none
-	given    bool     // other ranks may use the block
-	left     int      // rounds on the board of parent that this rank has to count yet
-	inRounds bool     // the rounds are on the board
+	parent  *Comm    // the old communicator
+	comm    *Comm    // the new one; nil: this rank gets none
+	block   [1]int64 // the number of its barrier block, -1: none
+	given   bool     // other ranks may use the block
+	left    int      // rounds on the board of parent that this rank has to count yet
+	byBoard bool     // the rounds are on the board
 }
 
 // begin starts round one, of as many as the call has. later says that the program may call other collectives before the
@@ -58,7 +58,7 @@ func begin[T any](m *making, mine, all []T, rounds int, later bool) round {
 		return gathered(m.parent, bytesOf(mine), bytesOf(all[:1]))
 	}
 	o := together(m.parent, mine, all)
-	if _, m.inRounds = o.(onBoard); m.inRounds {
+	if _, m.byBoard = o.(onBoard); m.byBoard {
 		m.left = rounds - 1
 	}
 	return o
@@ -95,7 +95,7 @@ func (m *making) announce(first int) round {
 	if shared && m.comm.rank == 0 {
 		m.block[0] = int64(proc.seg.TakeBlock())
 	}
-	if m.inRounds { // all ranks take this one
+	if m.byBoard { // all ranks take this one
 		m.left--
 		if !shared {
 			first = m.parent.coll.Rank

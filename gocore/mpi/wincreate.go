@@ -130,7 +130,7 @@ func (c *winCreation) exchange(mine *rma.Offer, all []rma.Offer) round {
 	if c.failed != nil {
 		mine.Failed = int32(c.failed.Class)
 	}
-	if c.inRounds {
+	if c.byBoard {
 		c.left--
 	}
 	return together(c.parent, unsafe.Slice(mine, 1), all)

@@ -1,5 +1,5 @@
 /* The raw calls that make or free a communicator. What does not wait, such as CommRank and the groups, is in
-   pybind/core. */
+   pybind/core, and so is what begins calls that take messages only, for result() to wait for. */
 #include "raw.h"
 #include "_cgo_export.h"
 

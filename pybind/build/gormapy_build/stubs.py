@@ -132,6 +132,7 @@ class _Stub:
         self._names = vars(module)
         self._doc = inspect.getdoc(module)
         self._used: set[str] = set()
+        self._signed: set[int] = set()  # the ids of what has a signature
         self.signatures: dict[str, dict[str, str]] = {}  # class, or "" for functions -> name -> signature
 
     def text(self) -> str:
@@ -151,7 +152,7 @@ class _Stub:
                 node = self._sources.of(value)
                 if node.returns is not None:
                     functions.append(self._function(name, node))
-                    self._sign("", name, functions[-1])
+                    self._sign("", name, value, functions[-1])
                 elif not name.startswith("_"):
                     _fail(f"{name} has no types")
             elif type(value) is int:
@@ -220,7 +221,7 @@ class _Stub:
         live = inspect.getattr_static(cls, name)
         if isinstance(live, property):
             node = self._sources.of(live.fget)
-            self._sign(cls.__name__, name, f"{name}: {self._returned(name, node)}")
+            self._sign(cls.__name__, name, live, f"{name}: {self._returned(name, node)}")
             if live.fset is not None:
                 yield f"{name}: {self._returned(name, node)}"
                 return
@@ -233,11 +234,14 @@ class _Stub:
             node = self._replaced(cls, name)
         declared = list(self._method(name, node))
         if name == node.name and ast.get_docstring(node):  # else the docstring is that of another name
-            self._sign(cls.__name__, name, declared[-1])
+            self._sign(cls.__name__, name, live, declared[-1])
         yield from declared
 
-    def _sign(self, owner: str, name: str, declared: str) -> None:
-        """Notes the signature of what has a docstring, as the stub declares it."""
+    def _sign(self, owner: str, name: str, live: object, declared: str) -> None:
+        """Notes the signature of what has a docstring, as the stub declares it; once, if classes share a mix-in."""
+        if id(live) in self._signed:
+            return
+        self._signed.add(id(live))
         signature = declared.removeprefix("def ").removesuffix(": ...")
         self.signatures.setdefault(owner, {})[name] = re.sub("(?<! )=(?! )", " = ", signature)
 

@@ -11,7 +11,7 @@ def sign(namespace):
             member = namespace[name] if cls is None else _definition(cls, name)
             member = getattr(member, "__func__", member)  # of a class method
             doc = member.__doc__  # None under python -OO
-            if doc and not doc.startswith(f"{signature}\n"):  # a class may have it from a mix-in of another one
+            if doc and not doc.startswith(f"{signature}\n"):  # else the module is being reloaded
                 member.__doc__ = _signed(signature, doc)
 
 
