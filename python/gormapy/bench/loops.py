@@ -9,11 +9,13 @@ from itertools import cycle
 import numpy as np
 
 from .channel import channel
+from .collectives import collectives, collectives_allocated, collectives_changing
 from .contention import contention
 from .idle import idle
 from .label import label
 from .notified import notified
 from .numpy_copy import numpy_copy
+from .objects import alive, creation, objects
 from .oversubscribed import CORES, oversubscribed
 from .passive import passive, passive_asleep, passive_c_call
 from .timing import BUDGET, batches, row
@@ -276,6 +278,12 @@ LOOPS = {
         barrier,
         allreduce,
         bcast,
+        collectives,
+        collectives_changing,
+        collectives_allocated,
+        objects,
+        creation,
+        alive,
         passive,
         passive_asleep,
         passive_c_call,
@@ -289,5 +297,16 @@ LOOPS = {
         trace,
     )
 }
-RANKS = {name: 4 if name in ("ring", "barrier", "allreduce", "bcast") else 2 for name in LOOPS}
+OF_FOUR = (
+    "ring",
+    "barrier",
+    "allreduce",
+    "bcast",
+    "collectives",
+    "collectives_changing",
+    "collectives_allocated",
+    "objects",
+    "creation",
+)
+RANKS = {name: 4 if name in OF_FOUR else 2 for name in LOOPS}
 RANKS.update(contention=16, oversubscribed=4 * CORES)
