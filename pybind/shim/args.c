@@ -21,6 +21,10 @@ int parse_int(PyObject *o, int64_t *out) {
   return 0;
 }
 
+int parse_small_int(PyObject *o, int64_t *v) {
+  return o ? (parse_int(o, v) < 0 || *v < INT32_MIN || *v > INT32_MAX ? -1 : 0) : 0;
+}
+
 int match_args(const char *const *names, int required, PyObject *const *args, Py_ssize_t n, PyObject *kwnames,
                PyObject **out) {
   int max = 0;

@@ -39,12 +39,18 @@ const char *const hot_names[CALL_COUNT] = {
     [CALL_ALLGATHER_OBJECT] = "Comm.allgather",
     [CALL_ALLTOALL_OBJECT] = "Comm.alltoall",
     [CALL_ALLREDUCE_OBJECT] = "Comm.allreduce",
+    [CALL_GATHER] = "Comm.Gather",
+    [CALL_SCATTER] = "Comm.Scatter",
+    [CALL_ALLGATHER] = "Comm.Allgather",
+    [CALL_ALLTOALL] = "Comm.Alltoall",
+    [CALL_REDUCE] = "Comm.Reduce",
+    [CALL_REDUCE_SCATTER_BLOCK] = "Comm.Reduce_scatter_block",
 };
 
 /* Has a method of the extension the docstring that the Python method of the same name has. */
 static int document(const char *name, const char *doc) {
-  for (PyMethodDef *tables[] = {comm_methods, comm_object_methods, request_methods, win_methods, NULL}, **t = tables;
-       *t; t++) {
+  PyMethodDef *tables[] = {comm_methods, comm_coll_methods, comm_object_methods, request_methods, win_methods, NULL};
+  for (PyMethodDef **t = tables; *t; t++) {
     for (PyMethodDef *m = *t; m->ml_name; m++) {
       if (strcmp(m->ml_name, name) != 0) continue;
       size_t signature = strstr(m->ml_doc, SIGNATURE_END) - m->ml_doc + strlen(SIGNATURE_END);

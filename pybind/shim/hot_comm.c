@@ -1,4 +1,4 @@
-/* The hot methods of Comm: messages and the usual collectives. As in hot_win.c, the usual arguments are read here, and
+/* The hot methods of Comm: messages and the barrier. As in hot_win.c, the usual arguments are read here, and
    the Python method of the same name gets the others. A call of these enters Go once, and again only after signals.
 
    They are called with the GIL held, and give it up while they wait. */
@@ -7,20 +7,6 @@
 
 static int64_t comm_handle(PyObject *self) { return gm_forked ? 0 : ((CommObject *)self)->h; }
 
-/* An optional rank or tag. */
-static int small_int(PyObject *o, int64_t *v) {
-  return o ? (parse_int(o, v) < 0 || *v < INT32_MIN || *v > INT32_MAX ? -1 : 0) : 0;
-}
-
-/* Releases the buffer of a blocking call. After Ctrl-C or an error others may still read
-   or write it. */
-static void release_view(int code, int64_t pending, spec *s) {
-  if (code == 0)
-    PyBuffer_Release(&s->view);
-  else
-    keep_view(pending, &s->view);
-}
-
 static PyObject *comm_send(HOT) {
   static const char *const names[] = {"buf", "dest", "tag", NULL};
   PyObject *a[3];
@@ -28,13 +14,13 @@ static PyObject *comm_send(HOT) {
   int64_t dest, tag = 0, pending = 0, h = comm_handle(self);
   int code;
   gm_status st;
-  if (!h || match_args(names, 2, args, n, kwnames, a) < 0 || small_int(a[1], &dest) < 0 || small_int(a[2], &tag) < 0 ||
-      parse_spec(a[0], 0, &s) < 0)
+  if (!h || match_args(names, 2, args, n, kwnames, a) < 0 || parse_small_int(a[1], &dest) < 0 ||
+      parse_small_int(a[2], &tag) < 0 || parse_spec(a[0], 0, &s) < 0)
     FALL_BACK(CALL_SEND);
   NOTE_COMM(h, dest, tag, s.count * s.size);
   BLOCKING(code, pending, &st,
            gm_blocking(GM_SEND, h, (int64_t)(intptr_t)s.view.buf, s.count, s.type, dest, tag, &st, &pending));
-  release_view(code, pending, &s);
+  release_spec(code, pending, &s);
   return none_or(code);
 }
 
@@ -45,8 +31,8 @@ static PyObject *comm_recv(HOT) {
   int64_t source = GM_ANY_SOURCE, tag = GM_ANY_TAG, pending = 0, h = comm_handle(self);
   int code;
   gm_status st;
-  if (!h || match_args(names, 1, args, n, kwnames, a) < 0 || small_int(a[1], &source) < 0 ||
-      small_int(a[2], &tag) < 0 || (a[3] && a[3] != Py_None && !PyObject_TypeCheck(a[3], &StatusType)) ||
+  if (!h || match_args(names, 1, args, n, kwnames, a) < 0 || parse_small_int(a[1], &source) < 0 ||
+      parse_small_int(a[2], &tag) < 0 || (a[3] && a[3] != Py_None && !PyObject_TypeCheck(a[3], &StatusType)) ||
       parse_spec(a[0], 1, &s) < 0)
     FALL_BACK(CALL_RECV);
   NOTE_COMM(h, source, tag, 0);
@@ -54,7 +40,7 @@ static PyObject *comm_recv(HOT) {
            gm_blocking(GM_RECV, h, (int64_t)(intptr_t)s.view.buf, s.count, s.type, source, tag, &st, &pending));
   if (a[3] && a[3] != Py_None && code != RAISED) ((StatusObject *)a[3])->st = st;
   if (TRACING && code == 0) trace_note_status(&st, 1);
-  release_view(code, pending, &s);
+  release_spec(code, pending, &s);
   return none_or(code);
 }
 
@@ -66,7 +52,7 @@ static PyObject *start_p2p(HOT, int which, int kind) {
   int64_t peer = GM_ANY_SOURCE, tag = kind == GM_RECV ? GM_ANY_TAG : 0, req = 0, h = comm_handle(self);
   if (!h || !request_class ||
       match_args(kind == GM_RECV ? recv_names : send_names, kind == GM_RECV ? 1 : 2, args, n, kwnames, a) < 0 ||
-      small_int(a[1], &peer) < 0 || small_int(a[2], &tag) < 0 || parse_spec(a[0], kind == GM_RECV, &s) < 0)
+      parse_small_int(a[1], &peer) < 0 || parse_small_int(a[2], &tag) < 0 || parse_spec(a[0], kind == GM_RECV, &s) < 0)
     FALL_BACK(which);
   int code;
   NOTE_COMM(h, peer, tag, s.count * s.size);
@@ -95,64 +81,14 @@ static PyObject *comm_barrier(HOT) {
   return none_or(code);
 }
 
-static PyObject *comm_bcast(HOT) {
-  static const char *const names[] = {"buf", "root", NULL};
-  PyObject *a[2];
-  spec s;
-  int64_t root = 0, pending = 0, h = comm_handle(self);
-  int code;
-  gm_status st;
-  if (!h || match_args(names, 1, args, n, kwnames, a) < 0 || small_int(a[1], &root) < 0 || parse_spec(a[0], 0, &s) < 0)
-    FALL_BACK(CALL_BCAST);
-  if (s.view.readonly) { // only the root of an intracommunicator, and ROOT of an intercommunicator, may have one
-    PyBuffer_Release(&s.view);
-    FALL_BACK(CALL_BCAST);
-  }
-  NOTE_COMM(h, root, -1, s.count * s.size);
-  BLOCKING(code, pending, &st,
-           gm_coll_blocking(GM_BCAST, h, 0, 0, 0, (int64_t)(intptr_t)s.view.buf, s.count, s.type, 0, root, &pending));
-  release_view(code, pending, &s);
-  return none_or(code);
-}
-
-static PyObject *comm_allreduce(HOT) {
-  static const char *const names[] = {"sendbuf", "recvbuf", "op", NULL};
-  PyObject *a[3];
-  spec s, r;
-  int64_t pending = 0, h = comm_handle(self), addr = GM_IN_PLACE;
-  int code, op, inplace;
-  gm_status st;
-  if (!h || match_args(names, 2, args, n, kwnames, a) < 0 || (op = op_number(a[2])) < 0) FALL_BACK(CALL_ALLREDUCE);
-  inplace = a[0] == in_place;
-  if (!inplace) {
-    if (parse_spec(a[0], 0, &s) < 0) FALL_BACK(CALL_ALLREDUCE);
-    addr = (int64_t)(intptr_t)s.view.buf;
-  }
-  if (parse_spec(a[1], 1, &r) < 0) {
-    if (!inplace) PyBuffer_Release(&s.view);
-    FALL_BACK(CALL_ALLREDUCE);
-  }
-  NOTE_COMM(h, TRACE_NO_PEER, -1, r.count * r.size);
-  BLOCKING(code, pending, &st,
-           gm_coll_blocking(GM_ALLREDUCE, h, addr, inplace ? 0 : s.count, inplace ? 0 : s.type,
-                            (int64_t)(intptr_t)r.view.buf, r.count, r.type, op, 0, &pending));
-  if (!inplace) release_view(code, pending, &s);
-  release_view(code, pending, &r);
-  return none_or(code);
-}
-
 TRACED(comm_send, CALL_SEND)
 TRACED(comm_recv, CALL_RECV)
 TRACED(comm_isend, CALL_ISEND)
 TRACED(comm_irecv, CALL_IRECV)
 TRACED(comm_barrier, CALL_BARRIER)
-TRACED(comm_bcast, CALL_BCAST)
-TRACED(comm_allreduce, CALL_ALLREDUCE)
 PyMethodDef comm_methods[] = {HOT_METHOD("Send", traced_comm_send, "($self, buf, dest, tag=0)"),
                               HOT_METHOD("Recv", traced_comm_recv, "($self, buf, source=-1, tag=-1, status=None)"),
                               HOT_METHOD("Isend", traced_comm_isend, "($self, buf, dest, tag=0)"),
                               HOT_METHOD("Irecv", traced_comm_irecv, "($self, buf, source=-1, tag=-1)"),
                               HOT_METHOD("Barrier", traced_comm_barrier, "($self)"),
-                              HOT_METHOD("Bcast", traced_comm_bcast, "($self, buf, root=0)"),
-                              HOT_METHOD("Allreduce", traced_comm_allreduce, "($self, sendbuf, recvbuf, op=...)"),
                               {0}};

@@ -3,17 +3,6 @@
 #include "object.h"
 #include "_cgo_export.h"
 
-/* Reads a rank or a tag that may be left out. */
-static int small_int(PyObject *o, int64_t *v) {
-  return o ? (parse_int(o, v) < 0 || *v < INT32_MIN || *v > INT32_MAX ? -1 : 0) : 0;
-}
-
-/* The communicator's shape, NULL without an exception if there is none, or for two groups. */
-static const gm_comm_shape *one_group(PyObject *self) {
-  const gm_comm_shape *shape = shape_of((CommObject *)self);
-  return shape && shape->size ? shape : NULL;
-}
-
 /* Messages
    -------- */
 
@@ -21,8 +10,8 @@ static PyObject *comm_send_object(HOT) {
   static const char *const names[] = {"obj", "dest", "tag", NULL};
   PyObject *a[3];
   int64_t dest, tag = 0;
-  if (!shape_of((CommObject *)self) || match_args(names, 2, args, n, kwnames, a) < 0 || small_int(a[1], &dest) < 0 ||
-      dest < 0 || small_int(a[2], &tag) < 0)
+  if (!shape_of((CommObject *)self) || match_args(names, 2, args, n, kwnames, a) < 0 ||
+      parse_small_int(a[1], &dest) < 0 || dest < 0 || parse_small_int(a[2], &tag) < 0)
     FALL_BACK(CALL_SEND_OBJECT);
   PyObject *pickle = pickled(a[0], "send"), *sent = NULL;
   if (pickle) sent = send_pickle(GM_SEND, ((CommObject *)self)->h, pickle, dest, tag);
@@ -49,7 +38,7 @@ static PyObject *object_of(PyObject *pickle, const char *call) {
 /* Reads the source and the status of a receive, and whether it is one that is for here: into no buffer, and not from
    PROC_NULL. */
 static int receives(PyObject *buf, PyObject *from, PyObject *status, int64_t *source) {
-  return (!buf || buf == Py_None) && small_int(from, source) == 0 && (*source >= 0 || *source == GM_ANY_SOURCE) &&
+  return (!buf || buf == Py_None) && parse_small_int(from, source) == 0 && (*source >= 0 || *source == GM_ANY_SOURCE) &&
          (!status || status == Py_None || PyObject_TypeCheck(status, &StatusType));
 }
 
@@ -58,7 +47,7 @@ static PyObject *comm_recv_object(HOT) {
   PyObject *a[4];
   int64_t source = GM_ANY_SOURCE, tag = GM_ANY_TAG;
   if (!shape_of((CommObject *)self) || match_args(names, 0, args, n, kwnames, a) < 0 ||
-      !receives(a[0], a[1], a[3], &source) || small_int(a[2], &tag) < 0)
+      !receives(a[0], a[1], a[3], &source) || parse_small_int(a[2], &tag) < 0)
     FALL_BACK(CALL_RECV_OBJECT);
   NOTE_COMM(((CommObject *)self)->h, source, tag, 0);
   return object_of(receive(((CommObject *)self)->h, source, tag, a[3], 0), "recv");
@@ -71,8 +60,9 @@ static PyObject *comm_sendrecv_object(HOT) {
   int code;
   gm_status own;
   Py_buffer view;
-  if (!shape_of((CommObject *)self) || match_args(names, 2, args, n, kwnames, a) < 0 || small_int(a[1], &dest) < 0 ||
-      dest < 0 || small_int(a[2], &send_tag) < 0 || !receives(a[3], a[4], a[6], &source) || small_int(a[5], &tag) < 0)
+  if (!shape_of((CommObject *)self) || match_args(names, 2, args, n, kwnames, a) < 0 ||
+      parse_small_int(a[1], &dest) < 0 || dest < 0 || parse_small_int(a[2], &send_tag) < 0 ||
+      !receives(a[3], a[4], a[6], &source) || parse_small_int(a[5], &tag) < 0)
     FALL_BACK(CALL_SENDRECV_OBJECT);
   PyObject *pickle = pickled(a[0], "sendrecv");
   if (!pickle) return NULL;
@@ -150,8 +140,8 @@ static PyObject *comm_bcast_object(HOT) {
   static const char *const names[] = {"obj", "root", NULL};
   PyObject *a[2];
   object_call call = {.comm = (CommObject *)self, .kind = GM_BCAST};
-  const gm_comm_shape *shape = one_group(self);
-  if (!shape || match_args(names, 1, args, n, kwnames, a) < 0 || small_int(a[1], &call.root) < 0)
+  const gm_comm_shape *shape = one_group((CommObject *)self);
+  if (!shape || match_args(names, 1, args, n, kwnames, a) < 0 || parse_small_int(a[1], &call.root) < 0)
     FALL_BACK(CALL_BCAST_OBJECT);
   if (call.root == shape->rank && !(call.sending = pickled(a[0], object_call_name(call.kind)))) return NULL;
   return only(&call, done(&call));
@@ -161,8 +151,8 @@ static PyObject *comm_gather_object(HOT) {
   static const char *const names[] = {"sendobj", "root", NULL};
   PyObject *a[2];
   object_call call = {.comm = (CommObject *)self, .kind = GM_GATHER};
-  const gm_comm_shape *shape = one_group(self);
-  if (!shape || match_args(names, 1, args, n, kwnames, a) < 0 || small_int(a[1], &call.root) < 0)
+  const gm_comm_shape *shape = one_group((CommObject *)self);
+  if (!shape || match_args(names, 1, args, n, kwnames, a) < 0 || parse_small_int(a[1], &call.root) < 0)
     FALL_BACK(CALL_GATHER_OBJECT);
   int at_root = call.root == shape->rank;
   if (!(call.sending = pickled(a[0], object_call_name(call.kind)))) return NULL;
@@ -176,8 +166,8 @@ static PyObject *comm_scatter_object(HOT) {
   static const char *const names[] = {"sendobj", "root", NULL};
   PyObject *a[2];
   object_call call = {.comm = (CommObject *)self, .kind = GM_SCATTER};
-  const gm_comm_shape *shape = one_group(self);
-  if (!shape || match_args(names, 1, args, n, kwnames, a) < 0 || small_int(a[1], &call.root) < 0 ||
+  const gm_comm_shape *shape = one_group((CommObject *)self);
+  if (!shape || match_args(names, 1, args, n, kwnames, a) < 0 || parse_small_int(a[1], &call.root) < 0 ||
       (call.root == shape->rank && !one_each(a[0], shape)))
     FALL_BACK(CALL_SCATTER_OBJECT);
   if (call.root == shape->rank && !(call.sending = pickled_each(a[0], object_call_name(call.kind)))) return NULL;
@@ -188,7 +178,7 @@ static PyObject *comm_allgather_object(HOT) {
   static const char *const names[] = {"sendobj", NULL};
   PyObject *a[1];
   object_call call = {.comm = (CommObject *)self, .kind = GM_ALLGATHER};
-  if (!one_group(self) || match_args(names, 1, args, n, kwnames, a) < 0) FALL_BACK(CALL_ALLGATHER_OBJECT);
+  if (!one_group((CommObject *)self) || match_args(names, 1, args, n, kwnames, a) < 0) FALL_BACK(CALL_ALLGATHER_OBJECT);
   if (!(call.sending = pickled(a[0], object_call_name(call.kind)))) return NULL;
   return each(&call, done(&call));
 }
@@ -197,7 +187,7 @@ static PyObject *comm_alltoall_object(HOT) {
   static const char *const names[] = {"sendobj", NULL};
   PyObject *a[1];
   object_call call = {.comm = (CommObject *)self, .kind = GM_ALLTOALL};
-  const gm_comm_shape *shape = one_group(self);
+  const gm_comm_shape *shape = one_group((CommObject *)self);
   if (!shape || match_args(names, 1, args, n, kwnames, a) < 0 || !one_each(a[0], shape))
     FALL_BACK(CALL_ALLTOALL_OBJECT);
   if (!(call.sending = pickled_each(a[0], object_call_name(call.kind)))) return NULL;
@@ -207,7 +197,7 @@ static PyObject *comm_alltoall_object(HOT) {
 static PyObject *comm_allreduce_object(HOT) {
   static const char *const names[] = {"sendobj", "op", NULL};
   PyObject *a[2];
-  if (!one_group(self) || match_args(names, 1, args, n, kwnames, a) < 0) FALL_BACK(CALL_ALLREDUCE_OBJECT);
+  if (!one_group((CommObject *)self) || match_args(names, 1, args, n, kwnames, a) < 0) FALL_BACK(CALL_ALLREDUCE_OBJECT);
   return allreduce_object((CommObject *)self, a[0], a[1]);
 }
 

@@ -106,6 +106,11 @@ const gm_comm_shape *shape_of(CommObject *comm) {
   return &comm->shape;
 }
 
+const gm_comm_shape *one_group(CommObject *comm) {
+  const gm_comm_shape *shape = shape_of(comm);
+  return shape && shape->size ? shape : NULL;
+}
+
 PyObject *take_lock(CommObject *comm, const char *kind) {
   static PyObject *acquire;
   PyObject *h = PyLong_FromLongLong(comm->h), *key = PyUnicode_InternFromString(kind), *lock = NULL;

@@ -19,6 +19,9 @@ PyObject *unpickled_list(PyObject *pickles, const char *call);
 /* The shape of a communicator, which it remembers; NULL without an exception if there is none. */
 const gm_comm_shape *shape_of(CommObject *comm);
 
+/* Likewise; there is none of two groups. */
+const gm_comm_shape *one_group(CommObject *comm);
+
 /* The lock that a communicator has for a kind of call, which is taken. give_lock leaves an exception as it is. */
 PyObject *take_lock(CommObject *comm, const char *kind);
 void give_lock(PyObject *lock);

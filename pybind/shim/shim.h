@@ -160,11 +160,12 @@ int flushed_at_once(const gm_desc *d, int64_t rank);
 /* compiled.c: its functions' names and addresses. */
 PyObject *compiled_addresses(PyObject *self, PyObject *noargs);
 
-/* args.c: arguments of the hot methods. match_args matches them with names. They return -1, without an exception,
-   for what does not fit. */
+/* args.c: arguments of the hot methods. match_args matches them with names; parse_small_int reads a rank or a tag, and
+   leaves v as it is where there is none. They return -1, without an exception, for what does not fit. */
 int match_args(const char *const *names, int required, PyObject *const *args, Py_ssize_t n, PyObject *kwnames,
                PyObject **out);
 int parse_int(PyObject *o, int64_t *out);
+int parse_small_int(PyObject *o, int64_t *v);
 
 /* spec.c: a contiguous buffer of a dense datatype, as the hot methods take it. */
 typedef struct {
@@ -182,6 +183,15 @@ int parse_spec(PyObject *o, int writable, spec *s);
 int watch(PyObject *o, Py_ssize_t n);
 PyObject *raw_watch(PyObject *self, PyObject *const *args, Py_ssize_t n);
 PyObject *set_format(PyObject *self, PyObject *args);
+
+/* Releases the buffer of a blocking call that has returned code. After Ctrl-C or an error others may still read or write
+   it: it is kept until the request pending is over. */
+static inline void release_spec(int code, int64_t pending, spec *s) {
+  if (code == 0)
+    PyBuffer_Release(&s->view);
+  else
+    keep_view(pending, &s->view);
+}
 
 /* op.c: the predefined operations' objects, by number. */
 enum { MOST_OPS = 32 };
@@ -241,6 +251,12 @@ enum {
   CALL_ALLGATHER_OBJECT,
   CALL_ALLTOALL_OBJECT,
   CALL_ALLREDUCE_OBJECT,
+  CALL_GATHER,
+  CALL_SCATTER,
+  CALL_ALLGATHER,
+  CALL_ALLTOALL,
+  CALL_REDUCE,
+  CALL_REDUCE_SCATTER_BLOCK,
   CALL_COUNT
 };
 extern const char *const hot_names[];
@@ -258,6 +274,6 @@ PyObject *set_fallback(PyObject *self, PyObject *args);
   {name, (PyCFunction)(void *)f, METH_FASTCALL | METH_KEYWORDS, name signature SIGNATURE_END}
 #define HOT_CLASS_METHOD(name, f, signature) \
   {name, (PyCFunction)(void *)f, METH_FASTCALL | METH_KEYWORDS | METH_CLASS, name signature SIGNATURE_END}
-extern PyMethodDef win_methods[], comm_methods[], comm_object_methods[], request_methods[];
+extern PyMethodDef win_methods[], comm_methods[], comm_coll_methods[], comm_object_methods[], request_methods[];
 
 #endif

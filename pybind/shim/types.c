@@ -217,5 +217,6 @@ int ready_types(PyObject *module) {
     Py_INCREF(all[i].type);
     if (PyModule_AddObject(module, all[i].name, (PyObject *)all[i].type) < 0) return -1;
   }
+  if (add_methods(&CommType, comm_coll_methods) < 0) return -1;
   return add_methods(&CommType, comm_object_methods);
 }

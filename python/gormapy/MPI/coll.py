@@ -271,6 +271,7 @@ class Collectives:
         """Broadcast data from one process to all other processes."""
         bcast(Blocking, self, buf, root)
 
+    @hot
     def Gather(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecB | None, root: int = 0) -> None:
         """Gather data to one process from all other processes."""
         gather(Blocking, self, sendbuf, recvbuf, root)
@@ -279,6 +280,7 @@ class Collectives:
         """Gather different amounts of data to one process from all other processes."""
         gatherv(Blocking, self, sendbuf, recvbuf, root)
 
+    @hot
     def Scatter(self, sendbuf: BufSpecB | None, recvbuf: BufSpec | InPlace, root: int = 0) -> None:
         """Scatter data from one process to all other processes."""
         scatter(Blocking, self, sendbuf, recvbuf, root)
@@ -287,6 +289,7 @@ class Collectives:
         """Scatter different amounts of data from one process to all other processes."""
         scatterv(Blocking, self, sendbuf, recvbuf, root)
 
+    @hot
     def Allgather(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecB) -> None:
         """Gather data from all processes and give it to all of them."""
         allgather(Blocking, self, sendbuf, recvbuf)
@@ -295,6 +298,7 @@ class Collectives:
         """Gather different amounts of data from all processes and give it to all of them."""
         allgatherv(Blocking, self, sendbuf, recvbuf)
 
+    @hot
     def Alltoall(self, sendbuf: BufSpecB | InPlace, recvbuf: BufSpecB) -> None:
         """Send data from all to all processes."""
         alltoall(Blocking, self, sendbuf, recvbuf)
@@ -307,6 +311,7 @@ class Collectives:
         """Send data of different amounts and types from all to all processes."""
         alltoallw(Blocking, self, sendbuf, recvbuf)
 
+    @hot
     def Reduce(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec | None, op: Op = SUM, root: int = 0) -> None:
         """Reduce to one process."""
         reduce(Blocking, self, sendbuf, recvbuf, op, root)
@@ -316,6 +321,7 @@ class Collectives:
         """Reduce to all processes."""
         allreduce(Blocking, self, sendbuf, recvbuf, op)
 
+    @hot
     def Reduce_scatter_block(self, sendbuf: BufSpecB | InPlace, recvbuf: BufSpec | BufSpecB, op: Op = SUM) -> None:
         """Reduce and scatter blocks of the same size."""
         reduce_scatter_block(Blocking, self, sendbuf, recvbuf, op)

@@ -1,0 +1,179 @@
+/* The hot methods of Comm: the collectives of buffers with equal counts. As in hot_comm.c, the usual arguments are read
+   here, and the Python method of the same name gets the others, and all calls of intercommunicators. */
+#include "object.h"
+#include "_cgo_export.h"
+
+static PyObject *comm_bcast(HOT) {
+  static const char *const names[] = {"buf", "root", NULL};
+  PyObject *a[2];
+  spec s;
+  int64_t root = 0, pending = 0, h = gm_forked ? 0 : ((CommObject *)self)->h;
+  int code;
+  gm_status st;
+  if (!h || match_args(names, 1, args, n, kwnames, a) < 0 || parse_small_int(a[1], &root) < 0 ||
+      parse_spec(a[0], 0, &s) < 0)
+    FALL_BACK(CALL_BCAST);
+  if (s.view.readonly) { /* only the root of an intracommunicator, and ROOT of an intercommunicator, may have one */
+    PyBuffer_Release(&s.view);
+    FALL_BACK(CALL_BCAST);
+  }
+  NOTE_COMM(h, root, -1, s.count * s.size);
+  BLOCKING(code, pending, &st,
+           gm_coll_blocking(GM_BCAST, h, 0, 0, 0, (int64_t)(intptr_t)s.view.buf, s.count, s.type, 0, root, &pending));
+  release_spec(code, pending, &s);
+  return none_or(code);
+}
+
+/* What a rank gives for one side of a collective. */
+enum {
+  NO_SIDE,    /* nothing: the argument is not looked at */
+  ONE_PART,   /* a buffer */
+  EQUAL_PARTS /* a buffer with a part for each rank */
+};
+
+typedef struct {
+  spec s;
+  int held;
+  int64_t addr, count, type; /* the count is that of a part */
+} side;
+
+/* Reads a side; size is that of the communicator. Returns -1 for what does not fit. */
+static int read_side(PyObject *o, int what, int64_t size, int writable, side *x) {
+  x->held = 0, x->addr = x->count = x->type = 0;
+  if (what == NO_SIDE) return 0;
+  /* an explicit count is that of a part, which Python compares with the buffer */
+  if (what == EQUAL_PARTS && (PyList_CheckExact(o) || PyTuple_CheckExact(o)) && PySequence_Fast_GET_SIZE(o) > 2)
+    return -1;
+  if (parse_spec(o, writable, &x->s) < 0) return -1;
+  x->held = 1, x->addr = (int64_t)(intptr_t)x->s.view.buf, x->count = x->s.count, x->type = x->s.type;
+  if (what == EQUAL_PARTS) {
+    if (x->count % size) return -1;
+    x->count /= size;
+  }
+  return 0;
+}
+
+static void drop_side(side *x) {
+  if (x->held) PyBuffer_Release(&x->s.view);
+}
+
+/* A call in a communicator of one group whose sides have been chosen; op is 0 where nothing is reduced. */
+typedef struct {
+  int which, kind, send, recv, send_in_place, recv_in_place, rooted;
+  int64_t op, root;
+} collective;
+
+static PyObject *run_collective(HOT, const collective *c, PyObject *sendbuf, PyObject *recvbuf, int64_t size) {
+  side s, r;
+  int64_t pending = 0, h = ((CommObject *)self)->h;
+  int code, reduces = c->op > 0, fits;
+  gm_status st;
+  s.held = r.held = 0;
+  fits = read_side(sendbuf, c->send_in_place ? NO_SIDE : c->send, size, 0, &s) == 0 &&
+         read_side(recvbuf, c->recv_in_place ? NO_SIDE : c->recv, size, 1, &r) == 0;
+  if (fits && reduces) { /* Python says what does not match */
+    if (s.held && r.held) fits = s.type == r.type && s.count == r.count;
+    if (c->kind == GM_REDUCE_SCATTER_BLOCK) s.count *= size;
+  }
+  if (!fits) {
+    drop_side(&s), drop_side(&r);
+    FALL_BACK(c->which);
+  }
+  if (c->send_in_place) s.addr = GM_IN_PLACE;
+  if (c->recv_in_place) r.addr = GM_IN_PLACE;
+  NOTE_COMM(h, c->rooted ? c->root : TRACE_NO_PEER, -1, s.count ? s.count * s.s.size : r.held ? r.count * r.s.size : 0);
+  BLOCKING(code, pending, &st,
+           gm_coll_blocking(c->kind, h, s.addr, s.count, s.type, r.addr, r.count, r.type, c->op, c->root, &pending));
+  if (s.held) release_spec(code, pending, &s.s);
+  if (r.held) release_spec(code, pending, &r.s);
+  return none_or(code);
+}
+
+static PyObject *comm_gather(HOT) {
+  static const char *const names[] = {"sendbuf", "recvbuf", "root", NULL};
+  PyObject *a[3];
+  collective c = {.which = CALL_GATHER, .kind = GM_GATHER, .rooted = 1, .send = ONE_PART};
+  const gm_comm_shape *shape = one_group((CommObject *)self);
+  if (!shape || match_args(names, 2, args, n, kwnames, a) < 0 || parse_small_int(a[2], &c.root) < 0)
+    FALL_BACK(CALL_GATHER);
+  if (c.root == shape->rank) c.recv = EQUAL_PARTS, c.send_in_place = a[0] == in_place;
+  return run_collective(self, args, n, kwnames, &c, a[0], a[1], shape->size);
+}
+
+static PyObject *comm_scatter(HOT) {
+  static const char *const names[] = {"sendbuf", "recvbuf", "root", NULL};
+  PyObject *a[3];
+  collective c = {.which = CALL_SCATTER, .kind = GM_SCATTER, .rooted = 1, .recv = ONE_PART};
+  const gm_comm_shape *shape = one_group((CommObject *)self);
+  if (!shape || match_args(names, 2, args, n, kwnames, a) < 0 || parse_small_int(a[2], &c.root) < 0)
+    FALL_BACK(CALL_SCATTER);
+  if (c.root == shape->rank) c.send = EQUAL_PARTS, c.recv_in_place = a[1] == in_place;
+  return run_collective(self, args, n, kwnames, &c, a[0], a[1], shape->size);
+}
+
+static PyObject *all_to_all(HOT, int which, int kind, int send) {
+  static const char *const names[] = {"sendbuf", "recvbuf", NULL};
+  PyObject *a[2];
+  collective c = {.which = which, .kind = kind, .send = send, .recv = EQUAL_PARTS};
+  const gm_comm_shape *shape = one_group((CommObject *)self);
+  if (!shape || match_args(names, 2, args, n, kwnames, a) < 0) FALL_BACK(which);
+  c.send_in_place = a[0] == in_place;
+  return run_collective(self, args, n, kwnames, &c, a[0], a[1], shape->size);
+}
+
+static PyObject *comm_allgather(HOT) {
+  return all_to_all(self, args, n, kwnames, CALL_ALLGATHER, GM_ALLGATHER, ONE_PART);
+}
+
+static PyObject *comm_alltoall(HOT) {
+  return all_to_all(self, args, n, kwnames, CALL_ALLTOALL, GM_ALLTOALL, EQUAL_PARTS);
+}
+
+static PyObject *comm_reduce(HOT) {
+  static const char *const names[] = {"sendbuf", "recvbuf", "op", "root", NULL};
+  PyObject *a[4];
+  collective c = {.which = CALL_REDUCE, .kind = GM_REDUCE, .rooted = 1, .send = ONE_PART};
+  const gm_comm_shape *shape = one_group((CommObject *)self);
+  if (!shape || match_args(names, 2, args, n, kwnames, a) < 0 || (c.op = op_number(a[2])) < 0 ||
+      parse_small_int(a[3], &c.root) < 0)
+    FALL_BACK(CALL_REDUCE);
+  if (c.root == shape->rank) c.recv = ONE_PART, c.send_in_place = a[0] == in_place;
+  return run_collective(self, args, n, kwnames, &c, a[0], a[1], shape->size);
+}
+
+static PyObject *reduce_to_all(HOT, int which, int kind, int send) {
+  static const char *const names[] = {"sendbuf", "recvbuf", "op", NULL};
+  PyObject *a[3];
+  collective c = {.which = which, .kind = kind, .send = send, .recv = ONE_PART};
+  const gm_comm_shape *shape = one_group((CommObject *)self);
+  if (!shape || match_args(names, 2, args, n, kwnames, a) < 0 || (c.op = op_number(a[2])) < 0) FALL_BACK(which);
+  if ((c.send_in_place = a[0] == in_place)) c.recv = send;
+  return run_collective(self, args, n, kwnames, &c, a[0], a[1], shape->size);
+}
+
+static PyObject *comm_allreduce(HOT) {
+  return reduce_to_all(self, args, n, kwnames, CALL_ALLREDUCE, GM_ALLREDUCE, ONE_PART);
+}
+
+static PyObject *comm_reduce_scatter_block(HOT) {
+  return reduce_to_all(self, args, n, kwnames, CALL_REDUCE_SCATTER_BLOCK, GM_REDUCE_SCATTER_BLOCK, EQUAL_PARTS);
+}
+
+TRACED(comm_bcast, CALL_BCAST)
+TRACED(comm_gather, CALL_GATHER)
+TRACED(comm_scatter, CALL_SCATTER)
+TRACED(comm_allgather, CALL_ALLGATHER)
+TRACED(comm_alltoall, CALL_ALLTOALL)
+TRACED(comm_reduce, CALL_REDUCE)
+TRACED(comm_allreduce, CALL_ALLREDUCE)
+TRACED(comm_reduce_scatter_block, CALL_REDUCE_SCATTER_BLOCK)
+PyMethodDef comm_coll_methods[] = {
+    HOT_METHOD("Bcast", traced_comm_bcast, "($self, buf, root=0)"),
+    HOT_METHOD("Gather", traced_comm_gather, "($self, sendbuf, recvbuf, root=0)"),
+    HOT_METHOD("Scatter", traced_comm_scatter, "($self, sendbuf, recvbuf, root=0)"),
+    HOT_METHOD("Allgather", traced_comm_allgather, "($self, sendbuf, recvbuf)"),
+    HOT_METHOD("Alltoall", traced_comm_alltoall, "($self, sendbuf, recvbuf)"),
+    HOT_METHOD("Reduce", traced_comm_reduce, "($self, sendbuf, recvbuf, op=..., root=0)"),
+    HOT_METHOD("Allreduce", traced_comm_allreduce, "($self, sendbuf, recvbuf, op=...)"),
+    HOT_METHOD("Reduce_scatter_block", traced_comm_reduce_scatter_block, "($self, sendbuf, recvbuf, op=...)"),
+    {0}};
