@@ -34,8 +34,9 @@
 //   - up to job.BoardSlotBytes (job.LongSlotBytes in small jobs), blocking: flat
 //     through the board, whatever the number of ranks. A tree would have fewer
 //     cache lines to read, but as many consecutive waits as it has levels.
-//   - longer, blocking, more ranks than two or than cores: each rank copies what it
-//     needs straight from the others' buffers, once; reductions fold a slice each.
+//   - longer, blocking, more ranks than two or than cores, or memory in arenas: each rank copies what it
+//     needs straight from the others' buffers, once; reductions fold a slice each. Up to stageMost bytes of a rank are
+//     read from a copy that the others map (stage.go).
 //   - else by messages. Bcast: binomial tree, from 256 KiB on in segments, so that
 //     a rank passes on one while it receives the next. Gather, Scatter, Allgather,
 //     Alltoall: each part directly from its source to its destination. Reduce,
@@ -105,5 +106,5 @@
 // All ranks have the same bits of an Allreduce, because each element is folded by one rank, or
 // by leaders in the same order. They are not those of another placement of the ranks.
 //
-// It may import dtype, engine, errs, fabric, job, op, p2p, sys and sys/atom.
+// It may import arena, dtype, engine, errs, fabric, job, op, p2p, sys and sys/atom.
 package coll

@@ -1,7 +1,6 @@
 package coll
 
 import (
-	"encoding/binary"
 	"unsafe"
 
 	"gormapy/gocore/errs"
@@ -12,8 +11,9 @@ import (
 )
 
 // SingleCopyOp is a blocking collective whose data is too long for the board. The
-// ranks publish the addresses of their data, and a rank that needs it copies it from
-// there, once, with the transport's one-sided Get. No messages are sent.
+// ranks publish where their data is, and a rank that needs it copies it from
+// there, once: by loads if it maps the data (engine.Map), else with the transport's one-sided Get. No messages are
+// sent. Each rank writes only to its own memory.
 //
 // A rank whose memory others read must not return before they have finished: it waits
 // until their done has the number of the collective. A reduction takes two
@@ -27,14 +27,16 @@ import (
 // the same number.
 //
 // In the first one on a communicator the ranks find out together whether each can read
-// from every other; if not, they use messages.
+// from every other; if not, they use messages. Two ranks with a core each use messages unless
+// all data lies in their arenas, since both then copy at the same time; they find out in a number before.
 type SingleCopyOp struct {
 	Args
 	c       *Comm
 	steps   []func() bool // each returns true once it is done
 	at      int           // rank that the current step waits for
 	hold    [][]byte      // temporary memory
-	from    []uint64      // addresses of the ranks' data
+	staged  []*stage      // likewise, which the others read
+	from    []source      // the ranks' data
 	msg     *Op           // the collective by messages; nil: it does not use them
 	waiting bool          // this operation is counted in Board.waiters
 	err     *errs.Error
@@ -48,11 +50,18 @@ type SingleCopyOp struct {
 	memoryErr bool // err is of memory: the ranks give up with the same number
 }
 
+// source is where a rank's data is: what it publishes.
+type source struct {
+	addr  uint64
+	share uint64 // see engine.Share
+}
+
+const sourceBytes = int(unsafe.Sizeof(source{}))
+
 // SingleCopyOp starts a collective whose data is copied straight from rank to rank, or
-// returns nil if messages are faster. All ranks decide alike. Two ranks with a core each
-// use messages, since both then copy at the same time.
+// returns nil if messages have to be used. All ranks decide alike.
 func (c *Comm) SingleCopyOp(a *Args) *SingleCopyOp {
-	if c.board == nil || c.singleCopy == singleCopyNo || c.Size < 2 || c.Size == 2 && !c.eng.CoresShared() {
+	if c.board == nil || c.singleCopy == singleCopyNo || c.Size < 2 {
 		return nil
 	}
 	switch a.Kind {
@@ -60,13 +69,21 @@ func (c *Comm) SingleCopyOp(a *Args) *SingleCopyOp {
 	default:
 		return nil
 	}
-	d := &SingleCopyOp{Args: *a, c: c, from: make([]uint64, c.Size), generation: c.Chan.Generation()}
+	d := &SingleCopyOp{Args: *a, c: c, from: make([]source, c.Size), generation: c.Chan.Generation()}
 	if c.singleCopy == singleCopyUnknown {
 		d.steps = d.trial()
 	} else {
-		d.steps = d.schedule()
+		d.steps = d.begin()
 	}
 	return d
+}
+
+// begin returns the steps of a collective of ranks that can read each other's memory.
+func (d *SingleCopyOp) begin() []func() bool {
+	if d.c.Size > 2 || d.c.eng.CoresShared() {
+		return d.schedule()
+	}
+	return d.pair()
 }
 
 // The values of Comm.singleCopy.
@@ -113,11 +130,22 @@ func (d *SingleCopyOp) Advance() bool {
 		d.c.board.wait(&d.waiting, false)
 		d.c.done(d.c.seq)
 		d.steps = nil
-	case d.err == nil && d.hold != nil:
+	case d.err == nil:
+		d.giveBack()
+	}
+	return true
+}
+
+// giveBack gives temporary memory back: no other rank reads it.
+func (d *SingleCopyOp) giveBack() {
+	if d.hold != nil {
 		pool.give(d.hold)
 		d.hold = nil
 	}
-	return true
+	if d.staged != nil {
+		stages.give(d.staged)
+		d.staged = nil
+	}
 }
 
 // giveUp replaces the steps by those of a rank that can't take part any more.
@@ -240,7 +268,7 @@ func (d *SingleCopyOp) wait(k func() uint32, rank int) func() bool {
 
 // publish returns a step that publishes value, as the next collective, whose number it
 // stores in k.
-func (d *SingleCopyOp) publish(k *uint32, value func() uint64) func() bool {
+func (d *SingleCopyOp) publish(k *uint32, value func() source) func() bool {
 	begun := false
 	d.numbers++
 	return func() bool {
@@ -249,15 +277,14 @@ func (d *SingleCopyOp) publish(k *uint32, value func() uint64) func() bool {
 			begun = true
 			*k = d.number()
 		}
-		if !b.room(*k, 8) {
+		if !b.room(*k, sourceBytes) {
 			d.c.board.wait(&d.waiting, true)
-			if !b.room(*k, 8) {
+			if !b.room(*k, sourceBytes) {
 				return false
 			}
 		}
 		d.c.board.wait(&d.waiting, false)
-		word := unsafe.Slice((*byte)(b.place(d.c.Rank, *k, 8)), 8)
-		binary.NativeEndian.PutUint64(word, value())
+		*(*source)(b.place(d.c.Rank, *k, sourceBytes)) = value()
 		b.publish(*k, &d.Call)
 		d.published = true
 		d.c.ringOthers()
@@ -274,8 +301,8 @@ func (d *SingleCopyOp) join(k *uint32) func() bool {
 	}
 }
 
-// read returns a step that waits until the needed ranks have published, and reads the
-// addresses.
+// read returns a step that waits until the needed ranks have published, and reads where
+// their data is.
 func (d *SingleCopyOp) read(k *uint32, needed func(r int) bool) func() bool {
 	return func() bool {
 		b := d.c.board
@@ -291,7 +318,7 @@ func (d *SingleCopyOp) read(k *uint32, needed func(r int) bool) func() bool {
 				d.memoryErr = b.gaveUp(r, *k)
 				return false
 			}
-			d.from[r] = binary.NativeEndian.Uint64(unsafe.Slice((*byte)(b.place(r, *k, 8)), 8))
+			d.from[r] = *(*source)(b.place(r, *k, sourceBytes))
 		}
 		return true
 	}
@@ -313,12 +340,25 @@ func (d *SingleCopyOp) leave(k *uint32) func() bool {
 func (d *SingleCopyOp) anyRank(int) bool { return true }
 func (d *SingleCopyOp) root(r int) bool  { return r == d.Root }
 
+// mapped returns the address of n bytes at offset off of rank r's data, or nil if this process does not map them.
+func (d *SingleCopyOp) mapped(r, off, n int) unsafe.Pointer {
+	share := d.from[r].share
+	if share == 0 {
+		return nil
+	}
+	return d.c.eng.Map(d.c.Chan.World[r], share+uint64(off), uint64(n))
+}
+
 // get copies n bytes from offset off of rank r's data.
 func (d *SingleCopyOp) get(to unsafe.Pointer, r, off, n int) {
 	if n == 0 || d.err != nil {
 		return
 	}
-	switch _, err := d.c.eng.Get(d.c.Chan.World[r], to, fabric.RemoteKey{Addr: d.from[r] + uint64(off)}, n, 0); err {
+	if from := d.mapped(r, off, n); from != nil {
+		fabric.Copy(to, from, n)
+		return
+	}
+	switch _, err := d.c.eng.Get(d.c.Chan.World[r], to, fabric.RemoteKey{Addr: d.from[r].addr + uint64(off)}, n, 0); err {
 	case nil:
 	case fabric.ErrPeerGone:
 		d.c.eng.AwaitVerdict(d.c.Chan.World[r])
@@ -352,19 +392,36 @@ func (d *SingleCopyOp) temp(n int) unsafe.Pointer {
 	return unsafe.Pointer(&b[0])
 }
 
-// dense returns the address of the data of b in contiguous memory: b itself, or a
-// packed copy.
-func (d *SingleCopyOp) dense(b p2p.Buf) uint64 {
-	if b.Type.Dense() || b.Bytes() == 0 {
-		return uint64(uintptr(b.Addr))
+// source returns where n bytes of this rank's memory are.
+func (d *SingleCopyOp) source(p unsafe.Pointer, n int) source {
+	return source{uint64(uintptr(p)), d.c.eng.Share(p, n)}
+}
+
+// dense returns where the others read the data of b: b itself, or contiguous memory.
+func (d *SingleCopyOp) dense(b p2p.Buf) source {
+	if n := b.Bytes(); b.Type.Dense() || n == 0 {
+		return d.expose(b.Addr, n)
 	}
 	return d.packed(b)
 }
 
-func (d *SingleCopyOp) packed(b p2p.Buf) uint64 {
-	p := d.temp(b.Bytes())
-	pack(unsafe.Slice((*byte)(p), b.Bytes()), b)
-	return uint64(uintptr(p))
+// scattered is dense for data of which each rank reads a part: a copy of the whole by this rank alone would take longer.
+func (d *SingleCopyOp) scattered(b p2p.Buf) source {
+	if n := b.Bytes(); b.Type.Dense() || n == 0 {
+		return d.source(b.Addr, n)
+	}
+	return d.packed(b)
+}
+
+// packed returns where a copy of the data of b is.
+func (d *SingleCopyOp) packed(b p2p.Buf) source {
+	n := b.Bytes()
+	p := d.stage(n)
+	if p == nil {
+		p = d.temp(n)
+	}
+	pack(unsafe.Slice((*byte)(p), n), b)
+	return d.source(p, n)
 }
 
 // whole returns b, a buffer with a part for each rank, as one buffer.
@@ -381,12 +438,12 @@ func (d *SingleCopyOp) schedule() []func() bool {
 	switch d.Kind {
 	case KindBcast:
 		if me == d.Root {
-			return []func() bool{d.publish(&k, func() uint64 { return d.dense(d.Recv) }), d.leave(&k), d.wait(number, -1)}
+			return []func() bool{d.publish(&k, func() source { return d.dense(d.Recv) }), d.leave(&k), d.wait(number, -1)}
 		}
 		return []func() bool{d.join(&k), d.read(&k, d.root), then(func() { d.fetch(d.Recv, d.Root, 0) }), d.leave(&k)}
 	case KindScatter:
 		if me == d.Root {
-			return []func() bool{d.publish(&k, func() uint64 { return d.dense(d.whole(d.Send)) }), d.leave(&k), then(func() {
+			return []func() bool{d.publish(&k, func() source { return d.scattered(d.whole(d.Send)) }), d.leave(&k), then(func() {
 				if !d.RecvInPlace {
 					copyLocal(d.Recv, part(d.Send, me))
 				}
@@ -397,17 +454,17 @@ func (d *SingleCopyOp) schedule() []func() bool {
 		if me == d.Root {
 			return []func() bool{d.join(&k), d.read(&k, d.anyRank), then(d.collect), d.leave(&k)}
 		}
-		return []func() bool{d.publish(&k, func() uint64 { return d.dense(d.Send) }), d.leave(&k), d.wait(number, d.Root)}
+		return []func() bool{d.publish(&k, func() source { return d.dense(d.Send) }), d.leave(&k), d.wait(number, d.Root)}
 	case KindAllgather:
 		own := d.Send
 		if d.SendInPlace {
 			own = part(d.Recv, me)
 		}
-		return []func() bool{d.publish(&k, func() uint64 { return d.dense(own) }), d.read(&k, d.anyRank), then(d.collect), d.leave(&k), d.wait(number, -1)}
+		return []func() bool{d.publish(&k, func() source { return d.dense(own) }), d.read(&k, d.anyRank), then(d.collect), d.leave(&k), d.wait(number, -1)}
 	case KindAlltoall:
-		own := func() uint64 { return d.dense(d.whole(d.Send)) }
+		own := func() source { return d.dense(d.whole(d.Send)) }
 		if d.SendInPlace { // receiving overwrites the data to send
-			own = func() uint64 { return d.packed(d.whole(d.Recv)) }
+			own = func() source { return d.packed(d.whole(d.Recv)) }
 		}
 		return []func() bool{d.publish(&k, own), d.read(&k, d.anyRank), then(func() {
 			for i := 1; i < c.Size; i++ {
@@ -441,28 +498,33 @@ func (d *SingleCopyOp) reduction() []func() bool {
 	e := d.elements()
 	var own, slice, result unsafe.Pointer
 	off, n := e.slice(me, c.Size)
-	operand := func() uint64 {
+	operand := func() source {
 		own = d.Send.Addr
 		if !d.Send.Type.Dense() || e.bytes() != d.Send.Bytes() {
 			own = d.temp(e.bytes())
 			d.Send.Type.PackElements(unsafe.Slice((*byte)(own), e.bytes()), d.Send.Addr, d.Send.Count)
 		}
-		return uint64(uintptr(own))
+		at := d.expose(own, e.bytes())
+		if len(d.staged) > 0 {
+			own = d.staged[0].addr()
+		}
+		return at
 	}
 	receives := d.Kind != KindReduce || me == d.Root
 	intoRecv := receives && d.Recv.Type.Dense() && d.Recv.Type.ElemSize()*d.Recv.Type.Elems() == d.Recv.Type.Size()
 	fold := func() {
-		switch {
-		case d.Kind == KindReduceScatterBlock && intoRecv && !d.SendInPlace:
-			slice = d.Recv.Addr
-		case d.Kind != KindReduceScatterBlock && intoRecv:
-			result = d.Recv.Addr
-			slice = unsafe.Add(result, off)
-		default:
-			slice = d.temp(n)
-			if receives && d.Kind != KindReduceScatterBlock {
+		if d.Kind == KindReduceScatterBlock {
+			if slice = d.Recv.Addr; !intoRecv || d.SendInPlace {
+				slice = d.temp(n)
+			}
+		} else {
+			switch {
+			case intoRecv:
+				result = d.Recv.Addr
+			case receives:
 				result = d.temp(e.bytes())
 			}
+			slice = d.sliceOf(result, off, n)
 		}
 		d.foldSlice(&e, slice, unsafe.Add(own, off), off, n)
 	}
@@ -475,7 +537,7 @@ func (d *SingleCopyOp) reduction() []func() bool {
 			}
 		}))
 	}
-	second := append(first, d.publish(&k2, func() uint64 { return uint64(uintptr(slice)) }))
+	second := append(first, d.publish(&k2, func() source { return d.source(slice, n) }))
 	if !receives {
 		return append(second, d.leave(&k2), d.wait(func() uint32 { return k2 }, d.Root))
 	}
@@ -499,6 +561,26 @@ func (d *SingleCopyOp) reduction() []func() bool {
 			all.store(d.Recv)
 		}
 	}))
+}
+
+// sliceOf returns where this rank folds its slice of a result, which the others read: in the result itself, unless they
+// can read it faster in a stage.
+func (d *SingleCopyOp) sliceOf(result unsafe.Pointer, off, n int) unsafe.Pointer {
+	var in unsafe.Pointer
+	if result != nil {
+		in = unsafe.Add(result, off)
+	}
+	switch {
+	case n == 0, n > stageMost, d.Kind == KindReduce && d.c.Rank == d.Root, in != nil && d.c.eng.Share(in, n) != 0:
+	default:
+		if s := d.stage(n); s != nil {
+			return s
+		}
+	}
+	if in == nil {
+		in = d.temp(n)
+	}
+	return in
 }
 
 // foldPiece is how many bytes of an operand are folded at a time, so that they are
@@ -530,8 +612,10 @@ func (d *SingleCopyOp) foldSlice(e *elements, to, own unsafe.Pointer, off, n int
 		for r := c.Size - 2; r >= 0; r-- { // see foldAll for the order
 			in := here
 			if r != me {
-				in = tmp
-				d.get(tmp, r, off+at, m)
+				if in = d.mapped(r, off+at, m); in == nil {
+					in = tmp
+					d.get(tmp, r, off+at, m)
+				}
 			}
 			e.op.Apply(e.kind, acc, in, m/e.size)
 		}
@@ -547,7 +631,7 @@ func (d *SingleCopyOp) trial() []func() bool {
 	*word = magic + uint64(c.Chan.World[c.Rank])
 	readable := uint64(1)
 	return []func() bool{
-		d.publish(&k, func() uint64 { return uint64(uintptr(unsafe.Pointer(word))) }),
+		d.publish(&k, func() source { return source{addr: uint64(uintptr(unsafe.Pointer(word)))} }),
 		d.read(&k, d.anyRank),
 		then(func() {
 			for r := range c.Size {
@@ -562,33 +646,73 @@ func (d *SingleCopyOp) trial() []func() bool {
 			d.err, d.memoryErr = nil, false
 		}),
 		d.leave(&k),
-		d.publish(&k2, func() uint64 { return readable }),
+		d.publish(&k2, func() source { return source{addr: readable} }),
 		d.read(&k2, d.anyRank),
 		then(func() {
 			for r, theirs := range d.from {
-				if r != c.Rank && theirs == 0 {
+				if r != c.Rank && theirs.addr == 0 {
 					readable = 0
 				}
 			}
 		}),
 		d.leave(&k2),
 		func() bool {
-			if d.msg == nil && readable == 0 {
-				c.singleCopy = singleCopyNo
-				d.msg = c.Start(&d.Args)
-			}
-			if d.msg == nil {
+			if readable != 0 {
 				c.singleCopy = singleCopyYes
-				d.steps = append(d.steps, d.schedule()...)
+				d.steps = append(d.steps, d.begin()...)
 				return true
 			}
-			if !d.msg.Advance() {
-				return false
+			c.singleCopy = singleCopyNo
+			return d.byMessages()
+		},
+	}
+}
+
+// pair returns the steps of two ranks with a core each, which use messages unless all data lies in their arenas.
+func (d *SingleCopyOp) pair() []func() bool {
+	var k uint32
+	return []func() bool{
+		d.publish(&k, func() source { return source{share: d.lies()} }),
+		d.read(&k, d.anyRank),
+		d.leave(&k),
+		func() bool {
+			if d.msg != nil || d.lies() == 0 || d.from[1-d.c.Rank].share == 0 {
+				return d.byMessages()
 			}
-			d.err = d.msg.Err()
+			d.steps = append(d.steps, d.schedule()...)
 			return true
 		},
 	}
+}
+
+// lies returns 1 if what another rank reads of this rank's memory lies in the arena, else 0.
+func (d *SingleCopyOp) lies() uint64 {
+	b := d.Send
+	switch {
+	case d.Kind == KindBcast:
+		b = d.Recv
+	case d.SendInPlace && (d.Kind == KindAllgather || d.Kind == KindAlltoall):
+		b = d.Recv
+	}
+	if (d.Kind == KindBcast || d.Kind == KindScatter) && d.c.Rank != d.Root || d.Kind == KindGather && d.c.Rank == d.Root {
+		return 1
+	}
+	if b.Type.Dense() && d.c.eng.Share(b.Addr, b.Bytes()) != 0 {
+		return 1
+	}
+	return 0
+}
+
+// byMessages does the collective by messages; it is a step.
+func (d *SingleCopyOp) byMessages() bool {
+	if d.msg == nil {
+		d.msg = d.c.Start(&d.Args)
+	}
+	if !d.msg.Advance() {
+		return false
+	}
+	d.err = d.msg.Err()
+	return true
 }
 
 // magic plus the world rank is the value of a rank's word.

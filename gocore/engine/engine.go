@@ -37,6 +37,7 @@ type Engine struct {
 
 	background backgroundList
 	completers completers
+	arenas     arenas
 	placers    [fabric.Kinds]Placer
 	hooks      pollHooks
 	regions    regions
@@ -143,6 +144,7 @@ func New(seg *job.Segment, rank int, o Options) *Engine {
 		}
 	}
 	e.loop.via = o.Net
+	e.OnForget(e.arenas.forget)
 	if !e.CoresShared() {
 		e.spin = spinMemory
 		if o.Net != nil {

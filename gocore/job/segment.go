@@ -117,7 +117,8 @@ type Rank struct {
 	CPU       uint32 // 1 + the processor on which it last waited; 0 if unknown
 	Node      uint32 // the number of its node
 	Agent     uint32 // of the node with this rank's number: see agents.go
-	_         [28]byte
+	Arena     uint32 // 1 + the descriptor of its arena, which others open; 0 if there is none
+	_         [24]byte
 
 	Exit       uint32 // 1 once the launcher saw the end of the rank
 	ExitStatus int32  // wait status

@@ -84,7 +84,7 @@ func WinCreate(flavor int, addr, bytes, unit, comm, hints, align int64) (req int
 			return 0, CodeOf(e)
 		}
 	}
-	offer := rma.NewOffer(f, base, int(bytes), int(unit))
+	offer := proc.rma.NewOffer(f, base, int(bytes), int(unit))
 	offer.Hints, offer.Align, offer.Node = rma.Hints(hints), int32(align), int64(proc.windowNode(f))
 	c := &winCreation{
 		making:   making{parent: parent},

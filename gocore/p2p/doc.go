@@ -6,8 +6,8 @@
 // A message of at most the eager limit travels whole (Eager), unless the receiver has too
 // many of this sender that it has not received (credit.go). A longer one is
 // announced (RTS, with the address or the key of dense data where the receiver
-// can read it). The receiver that has matched it reads the data with a one-sided
-// Get and notifies the sender (Fin). Where the transport has no Get, or it is
+// can read it, or its share of the sender's arena). The receiver that has matched it reads the data with a one-sided
+// Get, or copies it from where it maps the sender's arena, and notifies the sender (Fin). Where the transport has no Get, or it is
 // slower, the receiver asks for the data (CTS), and the sender sends it in pieces
 // (Data). A synchronous send of a short message is an Eager with FlagSync,
 // answered by Fin when matched. A sender that can't read its memory (package sys,

@@ -35,7 +35,7 @@ func (l Label) payload() []byte {
 // labelOf returns the label of a message.
 func labelOf(h *fabric.Header, payload []byte) Label {
 	l := Label{h.Aux, h.B}
-	if h.Kind == fabric.KindRTS && h.Flags&FlagPull != 0 {
+	if h.Kind == fabric.KindRTS && h.Flags&flagsInPlace != 0 {
 		if l.Size = 0; len(payload) == labelBytes {
 			l.Size = binary.LittleEndian.Uint64(payload)
 		}

@@ -16,14 +16,19 @@ import (
 
 // The flags of Header.Flags. FlagSync: the sender of this Eager waits for Fin, which
 // is sent when it is matched. FlagPull: A is the sender's token and B the address of
-// the data. FlagKey: A is the sender's token and the payload the key of the data.
+// the data. FlagMapped: A is the sender's token and B the share of the data (engine.Share).
+// FlagKey: A is the sender's token and the payload the key of the data.
 // FlagFailed: no more Data of this message follows, since the sender can't read it.
 const (
 	FlagSync   uint8 = 1
 	FlagPull   uint8 = 2
 	FlagKey    uint8 = 4
 	FlagFailed uint8 = 8
+	FlagMapped uint8 = 16
 )
+
+// flagsInPlace are those of an announcement that says where the data is: the receiver takes it from there.
+const flagsInPlace = FlagPull | FlagMapped
 
 // EagerLimit is the limit of the eager protocol in bytes, where the transport has none of its own
 // (fabric.Caps.MaxEager). A message up to it is copied
@@ -226,11 +231,22 @@ func (c *Channel) send(r *Request, mode Mode, b Buf, dest, tag int, l Label) {
 		if payload = c.p.offer(owner, data); payload != nil {
 			h.Flags = FlagKey
 		}
+	} else if share := c.p.share(to, caps, data); share != 0 {
+		h.Flags, h.B = FlagMapped, share
+		payload = l.payload()
 	} else if caps.OneSided {
 		h.Flags, h.B = FlagPull, uint64(uintptr(unsafe.Pointer(&data[0])))
 		payload = l.payload()
 	}
 	c.p.eng.Send(to, h, payload, nil, nil)
+}
+
+// share returns the share of a long message's data, if its receiver can map it; else 0.
+func (p *P2P) share(to int, caps fabric.Caps, data []byte) uint64 {
+	if !caps.Mappable || to == p.eng.Rank {
+		return 0
+	}
+	return p.eng.Share(unsafe.Pointer(&data[0]), len(data))
 }
 
 // sendEager sends the n bytes of a short message in one packet with its header.
@@ -384,14 +400,25 @@ func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
 		r.flat = make([]byte, r.total)
 		local = unsafe.Pointer(&r.flat[0])
 	}
-	if h.Flags&(FlagPull|FlagKey) != 0 && r.total == 0 {
+	if h.Flags&(flagsInPlace|FlagKey) != 0 && r.total == 0 {
 		p.fin(r, src, h)
 		r.complete()
 		return
 	}
-	if h.Flags&FlagKey != 0 {
+	switch {
+	case h.Flags&FlagKey != 0:
 		p.read(r, src, h, payload, local)
 		return
+	case h.Flags&FlagMapped != 0:
+		if from := p.eng.Map(src, h.B, h.Len); from != nil {
+			err := sys.Touch(func() { fabric.Copy(local, from, r.total) })
+			if err == nil {
+				err = r.unpack()
+			}
+			p.fin(r, src, h)
+			r.end(err)
+			return
+		}
 	}
 	chosen := pull
 	start := int64(0)
@@ -602,7 +629,7 @@ func (p *P2P) substitute(r *Request) bool {
 	}
 	s := &Request{q: r.q, src: r.src, tag: r.tag, gen: r.gen, buf: r.buf, token: r.token, region: r.region, flat: r.flat, given: true}
 	s.world.Store(r.world.Load())
-	if s.region == nil && s.flat == nil && r.head.Flags&FlagPull == 0 {
+	if s.region == nil && s.flat == nil && r.head.Flags&flagsInPlace == 0 {
 		if err := s.pack(r.buf.Bytes()); err != nil {
 			return false
 		}

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"unsafe"
 
-	"gormapy/gocore/arena"
 	"gormapy/gocore/errs"
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/sys/atom"
@@ -31,12 +30,11 @@ type attachTable struct {
 type attachWords struct {
 	version uint32
 	count   uint32
-	arena   int32 // the owner's descriptor of its arena
-	_       [52]byte
+	_       [56]byte
 }
 
-// attachment is memory of the owner: its address and size there, and its offset in the
-// owner's arena, plus 1 (0: it is not in the arena).
+// attachment is memory of the owner: its address and size there, and its share of the
+// owner's arena, see engine.Share.
 type attachment struct {
 	addr, bytes, share uint64
 }
@@ -164,8 +162,8 @@ func (w *Win) locateAttached(p *location, addr, lo, hi int) *errs.Error {
 	switch {
 	case p.rank == w.Rank:
 		p.direct, p.addr = true, fabric.Pointer(uint64(addr))
-	case in.share != 0 && !w.rma.eng.Remote(w.World[p.rank]):
-		if at := w.rma.share(w.World[p.rank], int(w.tables[p.rank].arena), in.share-1+uint64(start)-in.addr, uint64(hi-lo)); at != nil {
+	case in.share != 0:
+		if at := w.rma.eng.Map(w.World[p.rank], in.share+uint64(start)-in.addr, uint64(hi-lo)); at != nil {
 			p.direct, p.addr = true, unsafe.Add(at, -lo)
 		}
 	}
@@ -189,10 +187,7 @@ func (w *Win) Attach(addr unsafe.Pointer, n int) *errs.Error {
 			return errs.New(errs.RMAAttach, "Attach: %d bytes at %#x overlap %d bytes at %#x, which are attached already", n, at, is.bytes, is.addr)
 		}
 	}
-	x := attachment{addr: at, bytes: uint64(n)}
-	if off, ok := arena.Find(addr, n); ok {
-		x.share, t.arena = off+1, int32(arena.FD())
-	}
+	x := attachment{addr: at, bytes: uint64(n), share: w.rma.eng.Share(addr, n)}
 	t.change(func(list []attachment) []attachment {
 		i := 0
 		for i < len(list) && list[i].addr < at {

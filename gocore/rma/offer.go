@@ -7,7 +7,6 @@ import (
 	"slices"
 	"unsafe"
 
-	"gormapy/gocore/arena"
 	"gormapy/gocore/errs"
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/log"
@@ -23,9 +22,9 @@ type Offer struct {
 	Flavor int32
 	Failed int32 // error class, 0 if there is no error
 	Probe  uint64
-	Share  uint64 // Create: the memory's offset in the rank's arena, plus 1; 0: it is not in the arena
+	Share  uint64 // Create: the memory's share of the rank's arena, see engine.Share
 	PID    int32
-	FD     int32 // the arena; first rank of a node, second round: the node's segment of the window
+	FD     int32 // first rank of a node, second round: the node's segment of the window
 	Copy   int32 // second round: 1 if the kernel lets this rank read all others
 	Mapped int32 // second round: 1 if this rank maps all memory that lies in arenas
 	Hints  Hints
@@ -45,13 +44,11 @@ var probe = uint64(0x70726f6265) //nolint
 
 // NewOffer describes the calling rank's part. For Create, addr and n are the user's
 // memory. For the other flavors, n is the size asked for.
-func NewOffer(f Flavor, addr unsafe.Pointer, n, unit int) Offer {
+func (m *RMA) NewOffer(f Flavor, addr unsafe.Pointer, n, unit int) Offer {
 	o := Offer{Addr: uint64(uintptr(addr)), Bytes: int64(n), Unit: int64(unit), Flavor: int32(f), PID: int32(os.Getpid()),
 		Probe: uint64(uintptr(unsafe.Pointer(&probe)))}
 	if f == FlavorCreate && n > 0 {
-		if off, ok := arena.Find(addr, n); ok {
-			o.Share, o.FD = off+1, int32(arena.FD())
-		}
+		o.Share = m.eng.Share(addr, n)
 	}
 	return o
 }

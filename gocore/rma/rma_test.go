@@ -72,7 +72,7 @@ func run(t *testing.T, n, size, unit int, f func(w *window)) {
 					w.keep = keep
 					addr = unsafe.Pointer(&w.keep[0])
 				}
-				mine := []rma.Offer{rma.NewOffer(path.flavor, addr, size, unit)}
+				mine := []rma.Offer{m.NewOffer(path.flavor, addr, size, unit)}
 				offers := make([]rma.Offer, n)
 				b := p2p.Buf{Addr: unsafe.Pointer(&mine[0]), Count: rma.OfferBytes, Type: dtype.ByName("BYTE")}
 				w.wait(w.comm.Allgather(&b, coll.Uniform(p2p.Buf{Addr: unsafe.Pointer(&offers[0]), Count: rma.OfferBytes, Type: b.Type}, n)))

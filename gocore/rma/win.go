@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"gormapy/gocore/arena"
 	"gormapy/gocore/coll"
 	"gormapy/gocore/engine"
 	"gormapy/gocore/errs"
@@ -47,7 +46,6 @@ type RMA struct {
 	mu   sync.RWMutex
 	wins map[uint32]*Win
 
-	arenas     arenas
 	deaths     atomic.Int32 // number of ranks that have ended
 	fetchMu    sync.Mutex
 	next       uint64
@@ -57,13 +55,13 @@ type RMA struct {
 
 // New makes the layer and registers handlers for its kinds of messages.
 func New(e *engine.Engine) *RMA {
-	m := &RMA{eng: e, wins: map[uint32]*Win{}, fetches: map[uint64]*fetch{}, placements: map[int]placement{}, arenas: arenas{peers: map[int]*arena.Peer{}}}
+	m := &RMA{eng: e, wins: map[uint32]*Win{}, fetches: map[uint64]*fetch{}, placements: map[int]placement{}}
 	e.OnGone(func(rank int) {
 		m.complete(rank)
 		m.deaths.Add(1)
 		e.Job.Ranks[e.Rank].RingProgress() // lock proxies may wait for the one that died
 	})
-	e.OnForget(m.forgetProcess)
+	e.OnForget(func(n int) { delete(m.placements, n) })
 	e.AddPollHook(m.serveLockProxies)
 	e.SetPlacer(fabric.KindPut, m.placePut)
 	e.SetPlacer(fabric.KindGetData, m.placeGetData)

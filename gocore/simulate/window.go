@@ -44,7 +44,7 @@ func (r *rank) makeWindow(step int) {
 		win.mem = r.w.memory(size)
 		addr = unsafe.Pointer(&win.mem[0])
 	}
-	mine := []rma.Offer{rma.NewOffer(flavor, addr, size, 1)}
+	mine := []rma.Offer{r.rma.NewOffer(flavor, addr, size, 1)}
 	offers := make([]rma.Offer, n)
 	exchange := func() {
 		b := p2p.Buf{Addr: unsafe.Pointer(&mine[0]), Count: rma.OfferBytes, Type: byteType}

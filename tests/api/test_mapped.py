@@ -1,0 +1,23 @@
+"""Memory that the other ranks map: messages and collectives take it from there."""
+
+import itertools
+
+import pytest
+from support.programs import beside
+
+program = beside(__file__)
+KINDS = list(itertools.product(("shared", "ordinary", "mixed"), repeat=2))
+
+
+@pytest.mark.parametrize("kinds", KINDS, ids=["-".join(kinds) for kinds in KINDS])
+def test_messages(ranks, n, kinds):
+    ranks(n, program.messages, *kinds, timeout=60)
+
+
+@pytest.mark.parametrize("kinds", KINDS, ids=["-".join(kinds) for kinds in KINDS])
+def test_collectives(ranks, n, kinds):
+    ranks(n, program.collectives, *kinds, timeout=60)
+
+
+def test_arguments(ranks, n):
+    ranks(n, program.every_type_of_argument, timeout=60)
