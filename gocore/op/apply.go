@@ -10,11 +10,15 @@ import (
 // kernel sets inout[i] = in[i] op inout[i] for n elements.
 type kernel func(inout, in unsafe.Pointer, n int)
 
+// kernels are loops in Go: the oracle of those in assembly, and what does what these leave.
 var kernels = makeKernels()
 
 // Apply sets inout[i] = in[i] op inout[i] for n elements of kind k that form an
 // array (pairs with their padding). Nothing needs to be aligned. It panics if
 // the operation is not Valid for k.
+//
+// The bits do not depend on the processor, except where both operands are NaN: the result is
+// then one of them.
 func (o Op) Apply(k dtype.Kind, inout, in unsafe.Pointer, n int) {
 	if !o.Valid(k) {
 		panic(fmt.Sprintf("op: Apply: %v is not defined on elements of kind %v", o, k))
@@ -26,20 +30,17 @@ func (o Op) Apply(k dtype.Kind, inout, in unsafe.Pointer, n int) {
 	case NoOp:
 	case Replace:
 		replace(inout, in, n*k.Size())
-	case Band:
-		bitwise(inout, in, n*k.Size(), and[uint64], and[byte])
-	case Bor:
-		bitwise(inout, in, n*k.Size(), or[uint64], or[byte])
-	case Bxor:
-		bitwise(inout, in, n*k.Size(), xor[uint64], xor[byte])
 	default:
+		if v := vectorKernels[o][k]; v != nil && n*k.Size() >= vectorBlock {
+			done := vector(v[2], inout, &[mostOperands]unsafe.Pointer{in, inout}, n*k.Size())
+			if n -= done / k.Size(); n == 0 {
+				return
+			}
+			inout, in = unsafe.Add(inout, done), unsafe.Add(in, done)
+		}
 		kernels[o][k](inout, in, n)
 	}
 }
-
-// pieceSize is the size of the pieces in which replace copies. Go can't interrupt a
-// memmove, and a long one would hold up every other thread.
-const pieceSize = 256 << 10
 
 func replace(dst, src unsafe.Pointer, n int) {
 	for at := 0; at < n; at += pieceSize {
@@ -48,13 +49,17 @@ func replace(dst, src unsafe.Pointer, n int) {
 	}
 }
 
-// bitwise treats elements of any size as words of 8 bytes and a rest of bytes.
-func bitwise(inout, in unsafe.Pointer, n int, words func(a, b []uint64), rest func(a, b []byte)) {
-	if w := n / 8; w > 0 {
-		words(unsafe.Slice((*uint64)(inout), w), unsafe.Slice((*uint64)(in), w))
-	}
-	if r := n % 8; r > 0 {
-		rest(unsafe.Slice((*byte)(unsafe.Add(inout, n-r)), r), unsafe.Slice((*byte)(unsafe.Add(in, n-r)), r))
+// bitwise returns a kernel that treats elements of any size as words of 8 bytes and a rest of
+// bytes.
+func bitwise(size int, words func(a, b []uint64), rest func(a, b []byte)) kernel {
+	return func(inout, in unsafe.Pointer, n int) {
+		n *= size
+		if w := n / 8; w > 0 {
+			words(unsafe.Slice((*uint64)(inout), w), unsafe.Slice((*uint64)(in), w))
+		}
+		if r := n % 8; r > 0 {
+			rest(unsafe.Slice((*byte)(unsafe.Add(inout, n-r)), r), unsafe.Slice((*byte)(unsafe.Add(in, n-r)), r))
+		}
 	}
 }
 
@@ -80,6 +85,14 @@ func makeKernels() (t [ops][dtype.Kinds]kernel) {
 	}
 	for _, k := range []dtype.Kind{dtype.Logical8, dtype.Int64, dtype.Uint64} {
 		logical[uint64](&t, k)
+	}
+
+	for k := dtype.KindNone; k < dtype.Kinds; k++ {
+		if Band.Valid(k) {
+			t[Band][k] = bitwise(k.Size(), and[uint64], and[byte])
+			t[Bor][k] = bitwise(k.Size(), or[uint64], or[byte])
+			t[Bxor][k] = bitwise(k.Size(), xor[uint64], xor[byte])
+		}
 	}
 
 	t[Sum][dtype.Complex64] = array(sum[complex64])

@@ -67,8 +67,9 @@ func (o Op) Valid(k dtype.Kind) bool {
 }
 
 // Whole reports whether Apply, for all operations but REPLACE, updates elements of
-// kind k that are aligned to their size by one store of the processor each.
-// Pairs and complex numbers are stored one field after the other.
+// kind k that are aligned to their size by one store of the processor each, which may
+// be that of a vector: processors store its aligned parts of 8 bytes whole. Pairs and
+// complex numbers may be stored one field after the other.
 func Whole(k dtype.Kind) bool { return k.Size() <= 8 && !k.IsPair() && !isComplex(k) }
 
 func isInteger(k dtype.Kind) bool { return k >= dtype.Int8 && k <= dtype.Uint64 }

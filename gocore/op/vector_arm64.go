@@ -1,0 +1,4 @@
+package op
+
+// hasVectors is true: every processor that Go supports has NEON.
+const hasVectors = true
