@@ -32,7 +32,7 @@ func (o Op) Apply(k dtype.Kind, inout, in unsafe.Pointer, n int) {
 		replace(inout, in, n*k.Size())
 	default:
 		if v := vectorKernels[o][k]; v != nil && n*k.Size() >= vectorBlock {
-			done := vector(v[2], inout, &[mostOperands]unsafe.Pointer{in, inout}, n*k.Size())
+			done := vector(v.folds[2], inout, &[mostOperands]unsafe.Pointer{in, inout}, n*k.Size())
 			if n -= done / k.Size(); n == 0 {
 				return
 			}

@@ -1,5 +1,5 @@
 // Package op has the kernels of MPI's predefined reductions: on arrays for
-// collectives and accumulates ([Op.Apply]), and element by element with CPU
+// collectives and accumulates ([Op.Apply], [Op.Fold]), and element by element with CPU
 // atomics for one-sided calls on memory that several processes map
 // ([Op.AtomicApply], [AtomicCAS]).
 //

@@ -28,3 +28,12 @@ func ExampleOp_Valid() {
 	fmt.Println(op.Band.Valid(dtype.Int32), op.Band.Valid(dtype.Float64), op.Maxloc.Valid(dtype.DoubleInt))
 	// Output: true false true
 }
+
+// The contributions of three ranks, combined in one pass.
+func ExampleOp_Fold() {
+	a, b, c := []int32{1, 2}, []int32{10, 20}, []int32{100, 200}
+	in := []unsafe.Pointer{unsafe.Pointer(&a[0]), unsafe.Pointer(&b[0]), unsafe.Pointer(&c[0])}
+	op.Sum.Fold(dtype.Int32, unsafe.Pointer(&a[0]), in, 2)
+	fmt.Println(a)
+	// Output: [111 222]
+}

@@ -21,19 +21,22 @@ type byOperands [mostOperands + 1]vectorKernel
 type assembly struct {
 	op    Op
 	kinds []dtype.Kind
-	by    byOperands
+	folds byOperands
+	// streams are kernels whose result goes past the caches, if there are any: see FoldStream.
+	// The address of the result is aligned to vectorBlock.
+	streams byOperands
 }
 
 // vectorKernels are the kernels that the processor can run, nil where there is none.
 var vectorKernels = makeVectorKernels(hasVectors)
 
-func makeVectorKernels(can bool) (t [ops][dtype.Kinds]*byOperands) {
+func makeVectorKernels(can bool) (t [ops][dtype.Kinds]*assembly) {
 	if !can {
 		return t
 	}
 	for i := range assembled {
 		for _, k := range assembled[i].kinds {
-			t[assembled[i].op][k] = &assembled[i].by
+			t[assembled[i].op][k] = &assembled[i]
 		}
 	}
 	return t

@@ -5,16 +5,22 @@ import (
 	"strings"
 )
 
-var amd64 = Architecture{Name: "amd64", block: 32, combiner: avx2, write: writeAMD64, stream: streamAMD64}
+var amd64 = Architecture{Name: "amd64", block: 32, combiner: avx2, write: writeAMD64, streams: true, stream: streamAMD64}
 
 // unit is a block of 32 bytes of a kernel for amd64.
 type unit struct {
 	off      int
 	operands []string // the registers of their addresses, the last operand first
+	stream   bool     // the result goes past the caches, to an aligned address
 }
 
 func (u unit) at(operand string, more int) string {
 	return fmt.Sprintf("%d(%s)(AX*1)", u.off+more, operand)
+}
+
+// store writes a register to the result, at an offset in the unit.
+func (u unit) store(w *writer, register string, more int) {
+	w.line("%s %s, %s", map[bool]string{true: "VMOVNTDQ", false: "VMOVDQU"}[u.stream], register, u.at(destination, more))
 }
 
 const destination = "DI"
@@ -23,7 +29,7 @@ var operandRegisters = []string{"SI", "DX", "CX", "BX"}
 
 // writeAMD64 writes a loop over 64 bytes, and what is left of 32. AX counts from -n up to 0, and
 // the addresses are those of the ends.
-func writeAMD64(w *writer, _ kernel, c *combiner, operands int) {
+func writeAMD64(w *writer, c *combiner, operands int, stream bool) {
 	w.line("MOVQ n+40(FP), AX")
 	registers := operandRegisters[:operands]
 	w.line("MOVQ to+0(FP), %s", destination)
@@ -45,14 +51,14 @@ func writeAMD64(w *writer, _ kernel, c *combiner, operands int) {
 	w.line("JGT  rest")
 	w.line("PCALIGN $32")
 	w.label("loop")
-	c.block(w, unit{-64, reversed}, 0)
-	c.block(w, unit{-32, reversed}, 1)
+	c.block(w, unit{-64, reversed, stream}, 0)
+	c.block(w, unit{-32, reversed, stream}, 1)
 	w.line("ADDQ $64, AX")
 	w.line("JLE  loop")
 	w.label("rest")
 	w.line("CMPQ AX, $64")
 	w.line("JGE  done")
-	c.block(w, unit{-64, reversed}, 0)
+	c.block(w, unit{-64, reversed, stream}, 0)
 	w.label("done")
 	w.line("VZEROUPPER")
 	w.line("RET")
@@ -74,7 +80,7 @@ func (c *combiner) block(w *writer, u unit, which int) {
 		w.line("VMOVDQU %s, Y%d", u.at(operand, 0), in)
 		c.combine(w, in, acc, []int{4 + 4*which, 5 + 4*which, 6 + 4*which, 7 + 4*which})
 	}
-	w.line("VMOVDQU Y%d, %s", acc, u.at(destination, 0))
+	u.store(w, fmt.Sprint("Y", acc), 0)
 }
 
 // letter is the suffix of instructions on integers of a size.
@@ -223,7 +229,8 @@ func halfAVX2(instruction string) *combiner {
 				w.line("VCVTPH2PS %s, Y1", u.at(operand, at))
 				w.line("%s Y1, Y0, Y0", instruction)
 			}
-			w.line("VCVTPS2PH $0, Y0, %s", u.at(destination, at))
+			w.line("VCVTPS2PH $0, Y0, X0")
+			u.store(w, "X0", at)
 		}
 	}}
 }
@@ -279,7 +286,7 @@ func complex64AVX2() *combiner {
 				multiplyComplex128(w, 1, 0, []int{2, 3, 4})
 			}
 			w.line("VCVTPD2PSY Y0, X0")
-			w.line("VMOVUPS X0, %s", u.at(destination, at))
+			u.store(w, "X0", at)
 		}
 	}}
 }

@@ -9,7 +9,7 @@ var arm64 = Architecture{Name: "arm64", block: 16, combiner: neon, write: writeA
 
 // writeARM64 writes a loop over 64 bytes, and one over 16. R0 is the address of the result, the
 // registers that follow those of the operands; R5 counts the bytes that are left.
-func writeARM64(w *writer, _ kernel, c *combiner, operands int) {
+func writeARM64(w *writer, c *combiner, operands int, _ bool) {
 	w.line("MOVD n+40(FP), R5")
 	w.line("MOVD to+0(FP), R0")
 	for i := range operands {

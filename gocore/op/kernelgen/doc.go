@@ -8,7 +8,7 @@
 // A kernel uses neither the stack nor callee-saved registers, nor calls anything, so that Go can
 // unwind from any of its instructions: a fault in an operand is a panic, as in Go code.
 //
-// To write the files anew after a change: go test ./gocore/op -run Generated -update.
+// To write the files anew after a change: go test ./gocore/op/kernelgen -update.
 //
 // Only tests import it; it may import any layer.
 package kernelgen

@@ -1,25 +1,25 @@
-package op
+package kernelgen
 
 import (
 	"flag"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"gormapy/gocore/op/kernelgen"
 )
 
-// update has TestGeneratedKernels write what it would compare.
+// update has TestGenerated write what it would compare.
 var update = flag.Bool("update", false, "write the kernels in assembly")
 
-func TestGeneratedKernels(t *testing.T) {
-	for _, a := range kernelgen.Architectures {
-		for file, want := range map[string]string{
+func TestGenerated(t *testing.T) {
+	for _, a := range Architectures {
+		for name, want := range map[string]string{
 			"kernels_" + a.Name + ".s":  a.Assembly(),
 			"kernels_" + a.Name + ".go": a.Declarations(),
 		} {
+			file := filepath.Join("..", name)
 			if *update {
 				require.NoError(t, os.WriteFile(file, []byte(want), 0o644))
 				continue
@@ -27,7 +27,7 @@ func TestGeneratedKernels(t *testing.T) {
 			got, err := os.ReadFile(file)
 			require.NoError(t, err)
 			// Not Equal, which would print the whole file.
-			assert.True(t, want == string(got), "%s is not what kernelgen writes: go test ./gocore/op -run Generated -update", file)
+			assert.True(t, want == string(got), "%s is not what is written now: go test ./gocore/op/kernelgen -update", name)
 		}
 	}
 }
