@@ -431,10 +431,12 @@ func (s *BoardOp) fold() {
 		buf := make([]byte, n)
 		e.p = unsafe.Pointer(&buf[0])
 	}
-	fabric.Copy(e.p, unsafe.Add(c.board.place(last, s.seq, slotBytes), off), n)
-	for r := last - 1; r >= first; r-- { // see foldAll for the order
-		e.op.Apply(e.kind, e.p, unsafe.Add(c.board.place(r, s.seq, slotBytes), off), e.n)
+	var few [8]unsafe.Pointer
+	parts := few[:0]
+	for r := first; r <= last; r++ {
+		parts = append(parts, unsafe.Add(c.board.place(r, s.seq, slotBytes), off))
 	}
+	e.op.Fold(e.kind, e.p, parts, e.n)
 	if !intoRecv {
 		e.store(s.Recv)
 	}

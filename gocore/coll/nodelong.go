@@ -72,7 +72,7 @@ func (l *longReduction) across(o *Op) {
 	}
 	d := l.c.nodes
 	slice := l.result.sub(j, l.slices)
-	foldInto(&slice, l.parts)
+	slice.op.Fold(slice.kind, slice.p, l.parts, slice.n)
 	l.parts = nil
 	for k, node := range l.owners {
 		if s := l.owned(j, k); node == d.mine {
@@ -96,7 +96,7 @@ func (l *longReduction) fold() (owned elements, yes bool) {
 			owned = l.owned(j, k)
 		}
 	}
-	foldInto(&owned, l.parts)
+	owned.op.Fold(owned.kind, owned.p, l.parts, owned.n)
 	return owned, true
 }
 
@@ -107,15 +107,6 @@ func (d *nodes) peers(j int) []int {
 		all[i] = d.ranks[i][j]
 	}
 	return all
-}
-
-// foldInto folds parts in their order into e, whose memory none of them has.
-func foldInto(e *elements, parts []unsafe.Pointer) {
-	last := len(parts) - 1
-	copyLocal(e.raw(), raw(parts[last], e.bytes()))
-	for i := last - 1; i >= 0; i-- { // see foldAll for the order
-		e.op.Apply(e.kind, e.p, parts[i], e.n)
-	}
 }
 
 // allreduceLongByNodes is Allreduce of long data.

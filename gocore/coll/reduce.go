@@ -128,10 +128,7 @@ func (c *Comm) allreduceSplit(send, recv p2p.Buf, f op.Op) *Op {
 		case 1:
 			off, n := e.slice(c.Rank, c.Size)
 			own := raw(unsafe.Add(dst, off), n)
-			copyLocal(own, raw(parts[c.Size-1], n))
-			for i := c.Size - 2; i >= 0; i-- { // see foldAll for the order
-				f.Apply(e.kind, own.Addr, parts[i], n/max(e.size, 1))
-			}
+			f.Fold(e.kind, own.Addr, parts, n/max(e.size, 1))
 			o.exchange(func(i int) { off, n := e.slice(i, c.Size); o.recv(raw(unsafe.Add(dst, off), n), i) },
 				func(i int) { o.send(own, i) })
 			return false
@@ -167,12 +164,8 @@ func (o *Op) foldSlices(e *elements, parts []unsafe.Pointer) {
 // foldAll folds the parts of all ranks in rank order and returns the result, which is
 // in the memory of the last part.
 func foldAll(e *elements, parts []unsafe.Pointer) unsafe.Pointer {
-	// inout[i] = in[i] op inout[i] keeps the lower rank on the left when the
-	// fold runs from the right.
 	acc := parts[len(parts)-1]
-	for i := len(parts) - 2; i >= 0; i-- {
-		e.op.Apply(e.kind, acc, parts[i], e.n)
-	}
+	e.op.Fold(e.kind, acc, parts, e.n)
 	return acc
 }
 

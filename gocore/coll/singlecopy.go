@@ -5,6 +5,7 @@ import (
 
 	"gormapy/gocore/errs"
 	"gormapy/gocore/fabric"
+	"gormapy/gocore/op"
 	"gormapy/gocore/p2p"
 	"gormapy/gocore/sys"
 	"gormapy/gocore/sys/atom"
@@ -587,37 +588,37 @@ func (d *SingleCopyOp) sliceOf(result unsafe.Pointer, off, n int) unsafe.Pointer
 // still in the cache after they were copied.
 const foldPiece = 64 << 10
 
+// streamFrom is the size of a slice from which on its result goes past the caches: it would not stay there until the
+// others read it.
+const streamFrom = 4 << 20
+
 // foldSlice folds n bytes at offset off of all operands into to. own is this rank's
 // operand at that offset, which may be the same memory.
 func (d *SingleCopyOp) foldSlice(e *elements, to, own unsafe.Pointer, off, n int) {
-	c, me := d.c, d.c.Rank
-	piece := foldPiece / e.size * e.size
-	tmp := d.temp(min(n, piece))
-	mine := own
-	if own == to {
-		mine = d.temp(min(n, piece))
+	c, fold := d.c, op.Op.Fold
+	if n >= streamFrom {
+		fold = op.Op.FoldStream
 	}
+	piece := foldPiece / e.size * e.size
+	temps, parts := make([]unsafe.Pointer, c.Size), make([]unsafe.Pointer, c.Size)
 	for at := 0; at < n && d.err == nil; at += piece {
 		m := min(n-at, piece)
-		acc, here := unsafe.Add(to, at), unsafe.Add(own, at)
-		if own == to {
-			fabric.Copy(mine, here, m)
-			here = mine
-		}
-		if last := c.Size - 1; last == me {
-			fabric.Copy(acc, here, m)
-		} else {
-			d.get(acc, last, off+at, m)
-		}
-		for r := c.Size - 2; r >= 0; r-- { // see foldAll for the order
-			in := here
-			if r != me {
-				if in = d.mapped(r, off+at, m); in == nil {
-					in = tmp
-					d.get(tmp, r, off+at, m)
-				}
+		for r := range parts {
+			if r == c.Rank {
+				parts[r] = unsafe.Add(own, at)
+				continue
 			}
-			e.op.Apply(e.kind, acc, in, m/e.size)
+			if parts[r] = d.mapped(r, off+at, m); parts[r] != nil {
+				continue
+			}
+			if temps[r] == nil {
+				temps[r] = d.temp(min(n, piece))
+			}
+			parts[r] = temps[r]
+			d.get(parts[r], r, off+at, m)
+		}
+		if d.err == nil {
+			fold(e.op, e.kind, unsafe.Add(to, at), parts, m/e.size)
 		}
 	}
 }

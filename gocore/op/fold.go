@@ -2,6 +2,7 @@ package op
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -23,6 +24,13 @@ func (o Op) Fold(k dtype.Kind, to unsafe.Pointer, in []unsafe.Pointer, n int) {
 		return
 	}
 	size, done := n*k.Size(), 0
+	if last := len(in) - 1; size < short && !slices.Contains(in[:last], to) {
+		replace(to, in[last], size)
+		for i := last - 1; i >= 0; i-- {
+			o.Apply(k, to, in[i], n)
+		}
+		return
+	}
 	if v := vectorKernels[o][k]; v != nil && len(in) <= mostOperands {
 		done = vector(v.folds[len(in)], to, firstOf(in, 0), size)
 	}
@@ -30,6 +38,9 @@ func (o Op) Fold(k dtype.Kind, to unsafe.Pointer, in []unsafe.Pointer, n int) {
 		o.foldPieces(k, to, in, done, size)
 	}
 }
+
+// short is the size below which Fold does not divide its work.
+const short = 256
 
 // FoldStream is Fold with a result that goes past the caches, if the processor has such stores.
 // That is faster for results that are larger than this core's share of the caches: their memory
