@@ -35,7 +35,7 @@
 //     through the board, whatever the number of ranks. A tree would have fewer
 //     cache lines to read, but as many consecutive waits as it has levels.
 //   - longer, blocking, more ranks than two or than cores, or memory in arenas: each rank copies what it
-//     needs straight from the others' buffers, once; reductions fold a slice each. Up to stageMost bytes of a rank are
+//     needs straight from the others' buffers, once; reductions fold a slice each. What is not long is
 //     read from a copy that the others map (stage.go).
 //   - else by messages. Bcast: binomial tree, from 256 KiB on in segments, so that
 //     a rank passes on one while it receives the next. Gather, Scatter, Allgather,

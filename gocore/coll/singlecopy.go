@@ -398,18 +398,12 @@ func (d *SingleCopyOp) source(p unsafe.Pointer, n int) source {
 	return source{uint64(uintptr(p)), d.c.eng.Share(p, n)}
 }
 
-// dense returns where the others read the data of b: b itself, or contiguous memory.
-func (d *SingleCopyOp) dense(b p2p.Buf) source {
-	if n := b.Bytes(); b.Type.Dense() || n == 0 {
-		return d.expose(b.Addr, n)
-	}
-	return d.packed(b)
-}
-
-// scattered is dense for data of which each rank reads a part: a copy of the whole by this rank alone would take longer.
-func (d *SingleCopyOp) scattered(b p2p.Buf) source {
-	if n := b.Bytes(); b.Type.Dense() || n == 0 {
-		return d.source(b.Addr, n)
+// dense returns where the others read the data of parts buffers like b: there, or in contiguous memory.
+func (d *SingleCopyOp) dense(b p2p.Buf, parts int) source {
+	unit := b.Bytes()
+	b.Count *= parts
+	if b.Type.Dense() || unit == 0 {
+		return d.expose(b.Addr, b.Bytes(), unit)
 	}
 	return d.packed(b)
 }
@@ -425,12 +419,6 @@ func (d *SingleCopyOp) packed(b p2p.Buf) source {
 	return d.source(p, n)
 }
 
-// whole returns b, a buffer with a part for each rank, as one buffer.
-func (d *SingleCopyOp) whole(b p2p.Buf) p2p.Buf {
-	b.Count *= d.c.Size
-	return b
-}
-
 // schedule returns the steps of the collective.
 func (d *SingleCopyOp) schedule() []func() bool {
 	c, me := d.c, d.c.Rank
@@ -439,12 +427,12 @@ func (d *SingleCopyOp) schedule() []func() bool {
 	switch d.Kind {
 	case KindBcast:
 		if me == d.Root {
-			return []func() bool{d.publish(&k, func() source { return d.dense(d.Recv) }), d.leave(&k), d.wait(number, -1)}
+			return []func() bool{d.publish(&k, func() source { return d.dense(d.Recv, 1) }), d.leave(&k), d.wait(number, -1)}
 		}
 		return []func() bool{d.join(&k), d.read(&k, d.root), then(func() { d.fetch(d.Recv, d.Root, 0) }), d.leave(&k)}
 	case KindScatter:
 		if me == d.Root {
-			return []func() bool{d.publish(&k, func() source { return d.scattered(d.whole(d.Send)) }), d.leave(&k), then(func() {
+			return []func() bool{d.publish(&k, func() source { return d.dense(d.Send, c.Size) }), d.leave(&k), then(func() {
 				if !d.RecvInPlace {
 					copyLocal(d.Recv, part(d.Send, me))
 				}
@@ -455,17 +443,19 @@ func (d *SingleCopyOp) schedule() []func() bool {
 		if me == d.Root {
 			return []func() bool{d.join(&k), d.read(&k, d.anyRank), then(d.collect), d.leave(&k)}
 		}
-		return []func() bool{d.publish(&k, func() source { return d.dense(d.Send) }), d.leave(&k), d.wait(number, d.Root)}
+		return []func() bool{d.publish(&k, func() source { return d.dense(d.Send, 1) }), d.leave(&k), d.wait(number, d.Root)}
 	case KindAllgather:
 		own := d.Send
 		if d.SendInPlace {
 			own = part(d.Recv, me)
 		}
-		return []func() bool{d.publish(&k, func() source { return d.dense(own) }), d.read(&k, d.anyRank), then(d.collect), d.leave(&k), d.wait(number, -1)}
+		return []func() bool{d.publish(&k, func() source { return d.dense(own, 1) }), d.read(&k, d.anyRank), then(d.collect), d.leave(&k), d.wait(number, -1)}
 	case KindAlltoall:
-		own := func() source { return d.dense(d.whole(d.Send)) }
+		own := func() source { return d.dense(d.Send, c.Size) }
 		if d.SendInPlace { // receiving overwrites the data to send
-			own = func() source { return d.packed(d.whole(d.Recv)) }
+			all := d.Recv
+			all.Count *= c.Size
+			own = func() source { return d.packed(all) }
 		}
 		return []func() bool{d.publish(&k, own), d.read(&k, d.anyRank), then(func() {
 			for i := 1; i < c.Size; i++ {
@@ -505,7 +495,7 @@ func (d *SingleCopyOp) reduction() []func() bool {
 			own = d.temp(e.bytes())
 			d.Send.Type.PackElements(unsafe.Slice((*byte)(own), e.bytes()), d.Send.Addr, d.Send.Count)
 		}
-		at := d.expose(own, e.bytes())
+		at := d.expose(own, e.bytes(), e.bytes())
 		if len(d.staged) > 0 {
 			own = d.staged[0].addr()
 		}
@@ -572,7 +562,7 @@ func (d *SingleCopyOp) sliceOf(result unsafe.Pointer, off, n int) unsafe.Pointer
 		in = unsafe.Add(result, off)
 	}
 	switch {
-	case n == 0, n > stageMost, d.Kind == KindReduce && d.c.Rank == d.Root, in != nil && d.c.eng.Share(in, n) != 0:
+	case !d.stages(n), d.Kind == KindReduce && d.c.Rank == d.Root, in != nil && d.c.eng.Share(in, n) != 0:
 	default:
 		if s := d.stage(n); s != nil {
 			return s
