@@ -1,7 +1,8 @@
 """NumPy arrays that the other ranks on the host can map.
 
 A window over such an array, or over a part of it, is reached by loads and stores, as one that `Win.Allocate`
-made: ``field = gormapy.shared_zeros(1000)``, then ``win = MPI.Win.Create(field, comm=MPI.COMM_WORLD)``.
+made: ``field = gormapy.shared_zeros(1000)``, then ``win = MPI.Win.Create(field, comm=MPI.COMM_WORLD)``. Long messages
+from such arrays and long collectives on them are copied once, without the kernel.
 """
 
 from __future__ import annotations

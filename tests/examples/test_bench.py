@@ -25,6 +25,12 @@ ROWS = {
     "barrier": (4, ["Barrier"]),
     "allreduce": (4, ["Allreduce 8 B", "Allreduce 4 MiB"]),
     "bcast": (4, ["Bcast 8 B, roots in turn"]),
+    "collectives": (4, ["Bcast 8 B", "Reduce_scatter_block 16 MiB"]),
+    "collectives_changing": (4, ["Alltoall 1 MiB, changing"]),
+    "collectives_allocated": (4, ["Allreduce 64 KiB, Alloc_mem"]),
+    "objects": (4, ["allreduce(1)", "sendrecv(dict)"]),
+    "creation": (4, ["Split + Free", "Create_vector + Commit + Free"]),
+    "alive": (2, ["Dup + Free with 10000 communicators alive"]),
     "transpose": (2, ["Get 1024 x 1024 doubles, vector of columns at the target, Win.Allocate"]),
     "numpy_copy": (2, ["Put 64 KiB + Flush, Win.Allocate, beside NumPy's copy"]),
     "oversubscribed": (4 * CORES, [f"{4 * CORES} ranks: Barrier"]),
@@ -38,7 +44,7 @@ def bench(*args):
     return subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120)
 
 
-LONG = ("startup", "oversubscribed")
+LONG = ("startup", "oversubscribed", "collectives", "collectives_changing", "collectives_allocated", "alive")
 SHARED = ("numpy_copy",)
 NAMES = [
     pytest.param(
