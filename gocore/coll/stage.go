@@ -74,9 +74,9 @@ var stageMost = [kinds]int{
 	KindGather:             64 << 10,
 	KindAllgather:          64 << 10,
 	KindAlltoall:           16 << 10, // for each rank
-	KindReduce:             256 << 10,
-	KindAllreduce:          256 << 10,
-	KindReduceScatterBlock: 256 << 10,
+	KindReduce:             1 << 20,
+	KindAllreduce:          1 << 20,
+	KindReduceScatterBlock: 1 << 20,
 }
 
 // stages reports whether n bytes of this rank, or that number for each rank, are staged.
