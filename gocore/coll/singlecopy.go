@@ -28,7 +28,7 @@ import (
 // the same number.
 //
 // In the first one on a communicator the ranks find out together whether each can read
-// from every other; if not, they use messages. Two ranks with a core each use messages unless
+// from every other; if not, they use messages. Two ranks with a core each use messages, but for some reductions, unless
 // all data lies in their arenas, since both then copy at the same time; they find out in a number before.
 type SingleCopyOp struct {
 	Args
@@ -81,7 +81,8 @@ func (c *Comm) SingleCopyOp(a *Args) *SingleCopyOp {
 
 // begin returns the steps of a collective of ranks that can read each other's memory.
 func (d *SingleCopyOp) begin() []func() bool {
-	if d.c.Size > 2 || d.c.eng.CoresShared() {
+	folds := d.Kind == KindReduce || d.Kind == KindReduceScatterBlock // half of the data each: faster in any case
+	if d.c.Size > 2 || d.c.eng.CoresShared() || folds {
 		return d.schedule()
 	}
 	return d.pair()
