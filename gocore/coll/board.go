@@ -272,8 +272,8 @@ func checkPeer(e *engine.Engine, world []int, r int, c *Call) error {
 const (
 	signNonblocking = 5
 	signOp          = signNonblocking + 1
-	signElem        = signOp + 5
-	signRoot        = signElem + 5
+	signElem        = signOp + opBits
+	signRoot        = signElem + elemBits
 	signHash        = signRoot + 9
 	signBytes       = uint32(0x7f << signHash)
 )
@@ -281,7 +281,8 @@ const (
 // All kinds of elements and operations fit their bits, and so do all ranks that share
 // memory, which alone have a board. Messages have room for more, see label.go.
 var (
-	_ [1<<5 - dtype.Kinds]struct{}
+	_ [1<<elemBits - 1 - heads]struct{}
+	_ [1<<opBits - 1 - op.NoOp]struct{}
 	_ [1<<5 - kinds]struct{}
 	_ [1<<(signHash-signRoot) - job.MaxRanks]struct{}
 )
@@ -299,8 +300,8 @@ func (c *Call) signature() uint32 {
 
 // callOf returns the call of a signature; Bytes is -1 or, where the slot has it, 0.
 func callOf(s uint32) Call {
-	c := Call{Kind: Kind(s & 31), Nonblocking: s>>signNonblocking&1 != 0, Op: op.Op(s >> signOp & 31),
-		Elem: dtype.Kind(s >> signElem & 31), Root: int(s >> signRoot & 511)}
+	c := Call{Kind: Kind(s & 31), Nonblocking: s>>signNonblocking&1 != 0, Op: op.Op(s >> signOp & (1<<opBits - 1)),
+		Elem: dtype.Kind(s >> signElem & (1<<elemBits - 1)), Root: int(s >> signRoot & 511)}
 	if s&signBytes == 0 {
 		c.Bytes = -1
 	}

@@ -71,7 +71,13 @@ type Call struct {
 }
 
 // heads is the Elem of a call of objects (objects.go), which matches no other one.
-const heads dtype.Kind = 1<<5 - 1
+const heads dtype.Kind = 1<<elemBits - 1
+
+// The bits that an Op and an Elem take.
+const (
+	opBits   = 4
+	elemBits = 6
+)
 
 var _ [heads - dtype.Kinds]struct{} // it is no kind of elements
 

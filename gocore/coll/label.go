@@ -13,8 +13,8 @@ import (
 const (
 	labelNonblocking = 5
 	labelOp          = labelNonblocking + 1
-	labelElem        = labelOp + 5
-	labelRoot        = labelElem + 5
+	labelElem        = labelOp + opBits
+	labelRoot        = labelElem + elemBits
 	labelRootHigh    = 48 // in Size
 	labelKinds       = 1<<5 - 1
 )
@@ -47,8 +47,8 @@ func callOfLabel(l p2p.Label) (Call, bool) {
 	if kind >= kinds || l == (p2p.Label{}) {
 		return Call{}, false
 	}
-	return Call{Kind: kind, Nonblocking: l.Word>>labelNonblocking&1 != 0, Op: op.Op(l.Word >> labelOp & 31),
-		Elem: dtype.Kind(l.Word >> labelElem & 31), Root: int(l.Word>>labelRoot | uint32(l.Size>>labelRootHigh)<<16),
+	return Call{Kind: kind, Nonblocking: l.Word>>labelNonblocking&1 != 0, Op: op.Op(l.Word >> labelOp & (1<<opBits - 1)),
+		Elem: dtype.Kind(l.Word >> labelElem & (1<<elemBits - 1)), Root: int(l.Word>>labelRoot | uint32(l.Size>>labelRootHigh)<<16),
 		Bytes: int(l.Size&(1<<labelRootHigh-1)) - 1}, true
 }
 

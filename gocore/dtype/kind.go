@@ -28,6 +28,7 @@ const (
 	Uint64
 
 	Float16
+	BFloat16 // the upper half of a Float32
 	Float32
 	Float64
 	LongDouble // C's long double in 16 bytes: 80-bit x87 on x86-64, binary128 elsewhere
@@ -76,6 +77,7 @@ var kindTable = [Kinds]kindInfo{
 	Int64:             {"int64", 8, 8, KindNone},
 	Uint64:            {"uint64", 8, 8, KindNone},
 	Float16:           {"float16", 2, 2, KindNone},
+	BFloat16:          {"bfloat16", 2, 2, KindNone},
 	Float32:           {"float32", 4, 4, KindNone},
 	Float64:           {"float64", 8, 8, KindNone},
 	LongDouble:        {"long double", 16, 16, KindNone},

@@ -11,8 +11,7 @@ type named struct {
 // predefinedTable has the predefined types. A type's place in it is its ID, which is the
 // same in every process of a job: new types are added at the end.
 //
-// It leaves out MPI_INTEGER16, MPI_LOGICAL16 and MPI_BFLOAT16, which C, Go and NumPy do
-// not have.
+// It leaves out MPI_INTEGER16 and MPI_LOGICAL16, which C, Go and NumPy do not have.
 var predefinedTable = []named{
 	{"MPI_BYTE", Byte, "B"},
 	{"MPI_PACKED", Byte, "B"},
@@ -82,6 +81,8 @@ var predefinedTable = []named{
 	{"MPI_COMPLEX16", Complex128, "D"},
 	{"MPI_COMPLEX32", ComplexLongDouble, "G"},
 	{"MPI_FLOAT16_T", Float16, "e"},
+	// NumPy has no type character for it.
+	{"MPI_BFLOAT16_T", BFloat16, ""},
 }
 
 // aliases are other names of the same types, without MPI_.

@@ -32,7 +32,7 @@ func (o Op) Apply(k dtype.Kind, inout, in unsafe.Pointer, n int) {
 		replace(inout, in, n*k.Size())
 	default:
 		if v := vectorKernels[o][k]; v != nil && n*k.Size() >= vectorBlock {
-			done := vector(v.folds[2], inout, &[mostOperands]unsafe.Pointer{in, inout}, n*k.Size())
+			done := vector(v.folds[2], inout, &[mostOperands]unsafe.Pointer{in, inout, in, in}, n*k.Size())
 			if n -= done / k.Size(); n == 0 {
 				return
 			}
@@ -104,6 +104,10 @@ func makeKernels() (t [ops][dtype.Kinds]kernel) {
 	t[Min][dtype.Float16] = each(float16.min)
 	t[Sum][dtype.Float16] = each(float16.add)
 	t[Prod][dtype.Float16] = each(float16.mul)
+	t[Max][dtype.BFloat16] = each(bfloat16.max)
+	t[Min][dtype.BFloat16] = each(bfloat16.min)
+	t[Sum][dtype.BFloat16] = each(bfloat16.add)
+	t[Prod][dtype.BFloat16] = each(bfloat16.mul)
 	t[Sum][dtype.Complex32] = each(complex32.add)
 	t[Prod][dtype.Complex32] = each(complex32.mul)
 

@@ -43,6 +43,8 @@ func element(r *rand.Rand, k dtype.Kind) []byte {
 		binary.LittleEndian.PutUint32(b[k.PairIndex():], uint32(r.IntN(4)))
 	case k == dtype.Float16:
 		binary.LittleEndian.PutUint16(b, uint16(toFloat16(float32(small)*0.7)))
+	case k == dtype.BFloat16:
+		binary.LittleEndian.PutUint16(b, uint16(toBFloat16(float32(small)*0.7)))
 	case k == dtype.Float32:
 		binary.LittleEndian.PutUint32(b, math.Float32bits(float32(small)*float32(r.NormFloat64())))
 	case k == dtype.Float64:
@@ -142,6 +144,8 @@ func real2big(k dtype.Kind, b []byte) *big.Float {
 	switch k {
 	case dtype.Float16:
 		return f.SetFloat64(float64(float16(binary.LittleEndian.Uint16(b)).float()))
+	case dtype.BFloat16:
+		return f.SetFloat64(float64(bfloat16(binary.LittleEndian.Uint16(b)).float()))
 	case dtype.Float32:
 		return f.SetFloat64(float64(math.Float32frombits(binary.LittleEndian.Uint32(b))))
 	case dtype.Float64:
@@ -184,6 +188,9 @@ func roundTo(k dtype.Kind, f *big.Float) []byte {
 	case dtype.Float16:
 		v, _ := f.Float64()
 		binary.LittleEndian.PutUint16(b, uint16(nearestFloat16(v)))
+	case dtype.BFloat16:
+		v, _ := f.Float64()
+		binary.LittleEndian.PutUint16(b, uint16(nearestBFloat16(v)))
 	case dtype.Float32:
 		v, _ := f.Float32()
 		binary.LittleEndian.PutUint32(b, math.Float32bits(v))

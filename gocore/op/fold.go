@@ -14,6 +14,9 @@ import (
 // It reads each operand once and writes the result once. Nothing needs to be aligned, and to may
 // be the memory of one of the operands. One operand is copied. It panics if there is none, or if
 // the operation is not Valid for k.
+//
+// Sums and products of BFloat16 are computed in float32 and rounded once, where Apply rounds the
+// result of each two operands.
 func (o Op) Fold(k dtype.Kind, to unsafe.Pointer, in []unsafe.Pointer, n int) {
 	o.checkFold(k, in)
 	if n <= 0 {
@@ -64,14 +67,16 @@ func (o Op) FoldStream(k dtype.Kind, to unsafe.Pointer, in []unsafe.Pointer, n i
 	head := min(int(-uintptr(to)%streamLine), size)
 	whole := (size - head) &^ (vectorBlock - 1)
 	v := vectorKernels[o][k]
-	if v == nil || head%k.Size() != 0 {
+	if v == nil || head%k.Size() != 0 || o.roundsOnce(k) && len(in) > mostOperands {
 		o.streamPieces(k, to, in, head/k.Size()*k.Size(), size)
 		return
 	}
 	o.foldPieces(k, to, in, 0, head)
-	if len(in) <= mostOperands {
+	switch {
+	case whole == 0: // to may end here
+	case len(in) <= mostOperands:
 		vector(v.streams[len(in)], unsafe.Add(to, head), firstOf(in, head), whole)
-	} else {
+	default:
 		scratch := scratches.Get().(*[foldPiece]byte)
 		for at := head; at < head+whole; at += foldPiece {
 			v.foldAll(&v.streams, unsafe.Add(to, at), unsafe.Pointer(scratch), in, at, min(head+whole-at, foldPiece))
@@ -104,11 +109,12 @@ func (o Op) streamPieces(k dtype.Kind, to unsafe.Pointer, in []unsafe.Pointer, f
 	scratches.Put(scratch)
 }
 
-// firstOf returns the addresses of as many operands as a kernel takes, at an offset.
+// firstOf returns the addresses of as many operands as a kernel takes, at an offset. Those that
+// it does not look at are addresses of memory, too, so that one can add to them.
 func firstOf(in []unsafe.Pointer, at int) *[mostOperands]unsafe.Pointer {
 	var p [mostOperands]unsafe.Pointer
-	for i, operand := range in {
-		p[i] = unsafe.Add(operand, at)
+	for i := range p {
+		p[i] = unsafe.Add(in[min(i, len(in)-1)], at)
 	}
 	return &p
 }
@@ -123,18 +129,29 @@ func (o Op) checkFold(k dtype.Kind, in []unsafe.Pointer) {
 // next is in the first level of the cache. It is a multiple of the size of every element.
 const foldPiece = 4 << 10
 
-// scratches has memory for a piece; on a stack it would be cleared each time.
-var scratches = sync.Pool{New: func() any { return new([foldPiece]byte) }}
+// Memory for a piece; on a stack it would be cleared each time.
+var (
+	scratches     = sync.Pool{New: func() any { return new([foldPiece]byte) }}
+	wideScratches = sync.Pool{New: func() any { return new(wideScratch) }}
+)
 
 // foldPiece computes n bytes of the result, at an offset in the operands; to may be scratch.
 func (o Op) foldPiece(k dtype.Kind, to, scratch unsafe.Pointer, in []unsafe.Pointer, at, n int) {
 	done := 0
 	if v := vectorKernels[o][k]; v != nil {
 		done = n &^ (vectorBlock - 1)
-		v.foldAll(&v.folds, to, scratch, in, at, done)
+		if o.roundsOnce(k) && len(in) > mostOperands {
+			v.foldWide(to, in, at, done)
+		} else {
+			v.foldAll(&v.folds, to, scratch, in, at, done)
+		}
 	}
 	rest := n - done
 	if rest == 0 {
+		return
+	}
+	if o.roundsOnce(k) {
+		o.foldRounding(unsafe.Add(to, done), in, at+done, rest)
 		return
 	}
 	// The result can't be made in to, which may be one of the operands that are to come.

@@ -58,6 +58,9 @@ func TestFoldAgreesWithApply(t *testing.T) {
 				if k.IsPair() || k == dtype.LongDouble || k == dtype.ComplexLongDouble {
 					return // fill doesn't know them: see below
 				}
+				if o.roundsOnce(k) {
+					return // see TestFoldOfBFloat16RoundsOnce
+				}
 				r := rand.New(rand.NewPCG(uint64(o), uint64(k)))
 				for operands := 1; operands <= 11; operands++ {
 					for range 3 {
@@ -103,7 +106,9 @@ func TestFoldInvalidPanics(t *testing.T) {
 	x := 1.5
 	p := unsafe.Pointer(&x)
 	for _, f := range foldings {
-		assert.PanicsWithValue(t, "op: Fold: MPI_SUM of 0 operands of kind float64", func() { f(Sum, dtype.Float64, p, nil, 1) })
+		assert.PanicsWithValue(t, "op: Fold: MPI_SUM of 0 operands of kind float64", func() {
+			f(Sum, dtype.Float64, p, nil, 1)
+		})
 		assert.Panics(t, func() { f(Band, dtype.Float64, p, []unsafe.Pointer{p}, 1) })
 	}
 }
@@ -147,9 +152,27 @@ func TestFaultsInFold(t *testing.T) {
 	}
 }
 
+func BenchmarkFoldOfShortFloats(b *testing.B) {
+	const size = 32 << 10
+	for _, k := range []dtype.Kind{dtype.Float16, dtype.BFloat16} {
+		for _, operands := range []int{2, 4, 8} {
+			var in []unsafe.Pointer
+			for range operands + 1 {
+				in = append(in, pointer(bytes.Repeat([]byte{0, 0x3c}, size/2)))
+			}
+			b.Run(fmt.Sprintf("%v/%d operands", k, operands), func(b *testing.B) {
+				b.SetBytes(size)
+				for b.Loop() {
+					Sum.Fold(k, in[operands], in[:operands], size/2)
+				}
+			})
+		}
+	}
+}
+
 func BenchmarkFold(b *testing.B) {
 	for _, size := range []int{64 << 10, 1 << 20, 8 << 20, 64 << 20} {
-		for _, operands := range []int{1, 2, 4} {
+		for _, operands := range []int{1, 2, 4, 8} {
 			var in []unsafe.Pointer
 			for range operands + 1 {
 				m := make([]byte, size)

@@ -11,57 +11,397 @@ import (
 const vectorBlock = 16
 
 var assembled = []assembly{
-	{op: Sum, kinds: []dtype.Kind{dtype.Int8, dtype.Uint8}, folds: byOperands{2: sumInt8x2, 3: sumInt8x3, 4: sumInt8x4}},
-	{op: Sum, kinds: []dtype.Kind{dtype.Int16, dtype.Uint16}, folds: byOperands{2: sumInt16x2, 3: sumInt16x3, 4: sumInt16x4}},
-	{op: Sum, kinds: []dtype.Kind{dtype.Int32, dtype.Uint32}, folds: byOperands{2: sumInt32x2, 3: sumInt32x3, 4: sumInt32x4}},
-	{op: Sum, kinds: []dtype.Kind{dtype.Int64, dtype.Uint64}, folds: byOperands{2: sumInt64x2, 3: sumInt64x3, 4: sumInt64x4}},
-	{op: Prod, kinds: []dtype.Kind{dtype.Int8, dtype.Uint8}, folds: byOperands{2: prodInt8x2, 3: prodInt8x3, 4: prodInt8x4}},
-	{op: Prod, kinds: []dtype.Kind{dtype.Int16, dtype.Uint16}, folds: byOperands{2: prodInt16x2, 3: prodInt16x3, 4: prodInt16x4}},
-	{op: Prod, kinds: []dtype.Kind{dtype.Int32, dtype.Uint32}, folds: byOperands{2: prodInt32x2, 3: prodInt32x3, 4: prodInt32x4}},
-	{op: Prod, kinds: []dtype.Kind{dtype.Int64, dtype.Uint64}, folds: byOperands{2: prodInt64x2, 3: prodInt64x3, 4: prodInt64x4}},
-	{op: Sum, kinds: []dtype.Kind{dtype.Float16, dtype.Complex32}, folds: byOperands{2: sumFloat16x2, 3: sumFloat16x3, 4: sumFloat16x4}},
-	{op: Sum, kinds: []dtype.Kind{dtype.Float32, dtype.Complex64}, folds: byOperands{2: sumFloat32x2, 3: sumFloat32x3, 4: sumFloat32x4}},
-	{op: Sum, kinds: []dtype.Kind{dtype.Float64, dtype.Complex128}, folds: byOperands{2: sumFloat64x2, 3: sumFloat64x3, 4: sumFloat64x4}},
-	{op: Prod, kinds: []dtype.Kind{dtype.Float16}, folds: byOperands{2: prodFloat16x2, 3: prodFloat16x3, 4: prodFloat16x4}},
-	{op: Prod, kinds: []dtype.Kind{dtype.Float32}, folds: byOperands{2: prodFloat32x2, 3: prodFloat32x3, 4: prodFloat32x4}},
-	{op: Prod, kinds: []dtype.Kind{dtype.Float64}, folds: byOperands{2: prodFloat64x2, 3: prodFloat64x3, 4: prodFloat64x4}},
-	{op: Max, kinds: []dtype.Kind{dtype.Int8}, folds: byOperands{2: maxInt8x2, 3: maxInt8x3, 4: maxInt8x4}},
-	{op: Max, kinds: []dtype.Kind{dtype.Uint8}, folds: byOperands{2: maxUint8x2, 3: maxUint8x3, 4: maxUint8x4}},
-	{op: Max, kinds: []dtype.Kind{dtype.Int16}, folds: byOperands{2: maxInt16x2, 3: maxInt16x3, 4: maxInt16x4}},
-	{op: Max, kinds: []dtype.Kind{dtype.Uint16}, folds: byOperands{2: maxUint16x2, 3: maxUint16x3, 4: maxUint16x4}},
-	{op: Max, kinds: []dtype.Kind{dtype.Int32}, folds: byOperands{2: maxInt32x2, 3: maxInt32x3, 4: maxInt32x4}},
-	{op: Max, kinds: []dtype.Kind{dtype.Uint32}, folds: byOperands{2: maxUint32x2, 3: maxUint32x3, 4: maxUint32x4}},
-	{op: Max, kinds: []dtype.Kind{dtype.Int64}, folds: byOperands{2: maxInt64x2, 3: maxInt64x3, 4: maxInt64x4}},
-	{op: Max, kinds: []dtype.Kind{dtype.Uint64}, folds: byOperands{2: maxUint64x2, 3: maxUint64x3, 4: maxUint64x4}},
-	{op: Max, kinds: []dtype.Kind{dtype.Float16}, folds: byOperands{2: maxFloat16x2, 3: maxFloat16x3, 4: maxFloat16x4}},
-	{op: Max, kinds: []dtype.Kind{dtype.Float32}, folds: byOperands{2: maxFloat32x2, 3: maxFloat32x3, 4: maxFloat32x4}},
-	{op: Max, kinds: []dtype.Kind{dtype.Float64}, folds: byOperands{2: maxFloat64x2, 3: maxFloat64x3, 4: maxFloat64x4}},
-	{op: Min, kinds: []dtype.Kind{dtype.Int8}, folds: byOperands{2: minInt8x2, 3: minInt8x3, 4: minInt8x4}},
-	{op: Min, kinds: []dtype.Kind{dtype.Uint8}, folds: byOperands{2: minUint8x2, 3: minUint8x3, 4: minUint8x4}},
-	{op: Min, kinds: []dtype.Kind{dtype.Int16}, folds: byOperands{2: minInt16x2, 3: minInt16x3, 4: minInt16x4}},
-	{op: Min, kinds: []dtype.Kind{dtype.Uint16}, folds: byOperands{2: minUint16x2, 3: minUint16x3, 4: minUint16x4}},
-	{op: Min, kinds: []dtype.Kind{dtype.Int32}, folds: byOperands{2: minInt32x2, 3: minInt32x3, 4: minInt32x4}},
-	{op: Min, kinds: []dtype.Kind{dtype.Uint32}, folds: byOperands{2: minUint32x2, 3: minUint32x3, 4: minUint32x4}},
-	{op: Min, kinds: []dtype.Kind{dtype.Int64}, folds: byOperands{2: minInt64x2, 3: minInt64x3, 4: minInt64x4}},
-	{op: Min, kinds: []dtype.Kind{dtype.Uint64}, folds: byOperands{2: minUint64x2, 3: minUint64x3, 4: minUint64x4}},
-	{op: Min, kinds: []dtype.Kind{dtype.Float16}, folds: byOperands{2: minFloat16x2, 3: minFloat16x3, 4: minFloat16x4}},
-	{op: Min, kinds: []dtype.Kind{dtype.Float32}, folds: byOperands{2: minFloat32x2, 3: minFloat32x3, 4: minFloat32x4}},
-	{op: Min, kinds: []dtype.Kind{dtype.Float64}, folds: byOperands{2: minFloat64x2, 3: minFloat64x3, 4: minFloat64x4}},
-	{op: Land, kinds: []dtype.Kind{dtype.Int8, dtype.Uint8, dtype.Bool, dtype.Logical1}, folds: byOperands{2: landInt8x2, 3: landInt8x3, 4: landInt8x4}},
-	{op: Land, kinds: []dtype.Kind{dtype.Int16, dtype.Uint16, dtype.Logical2}, folds: byOperands{2: landInt16x2, 3: landInt16x3, 4: landInt16x4}},
-	{op: Land, kinds: []dtype.Kind{dtype.Int32, dtype.Uint32, dtype.Logical4}, folds: byOperands{2: landInt32x2, 3: landInt32x3, 4: landInt32x4}},
-	{op: Land, kinds: []dtype.Kind{dtype.Int64, dtype.Uint64, dtype.Logical8}, folds: byOperands{2: landInt64x2, 3: landInt64x3, 4: landInt64x4}},
-	{op: Lor, kinds: []dtype.Kind{dtype.Int8, dtype.Uint8, dtype.Bool, dtype.Logical1}, folds: byOperands{2: lorInt8x2, 3: lorInt8x3, 4: lorInt8x4}},
-	{op: Lor, kinds: []dtype.Kind{dtype.Int16, dtype.Uint16, dtype.Logical2}, folds: byOperands{2: lorInt16x2, 3: lorInt16x3, 4: lorInt16x4}},
-	{op: Lor, kinds: []dtype.Kind{dtype.Int32, dtype.Uint32, dtype.Logical4}, folds: byOperands{2: lorInt32x2, 3: lorInt32x3, 4: lorInt32x4}},
-	{op: Lor, kinds: []dtype.Kind{dtype.Int64, dtype.Uint64, dtype.Logical8}, folds: byOperands{2: lorInt64x2, 3: lorInt64x3, 4: lorInt64x4}},
-	{op: Lxor, kinds: []dtype.Kind{dtype.Int8, dtype.Uint8, dtype.Bool, dtype.Logical1}, folds: byOperands{2: lxorInt8x2, 3: lxorInt8x3, 4: lxorInt8x4}},
-	{op: Lxor, kinds: []dtype.Kind{dtype.Int16, dtype.Uint16, dtype.Logical2}, folds: byOperands{2: lxorInt16x2, 3: lxorInt16x3, 4: lxorInt16x4}},
-	{op: Lxor, kinds: []dtype.Kind{dtype.Int32, dtype.Uint32, dtype.Logical4}, folds: byOperands{2: lxorInt32x2, 3: lxorInt32x3, 4: lxorInt32x4}},
-	{op: Lxor, kinds: []dtype.Kind{dtype.Int64, dtype.Uint64, dtype.Logical8}, folds: byOperands{2: lxorInt64x2, 3: lxorInt64x3, 4: lxorInt64x4}},
-	{op: Band, kinds: []dtype.Kind{dtype.Byte, dtype.Int8, dtype.Uint8, dtype.Int16, dtype.Uint16, dtype.Int32, dtype.Uint32, dtype.Int64, dtype.Uint64}, folds: byOperands{2: bandBytex2, 3: bandBytex3, 4: bandBytex4}},
-	{op: Bor, kinds: []dtype.Kind{dtype.Byte, dtype.Int8, dtype.Uint8, dtype.Int16, dtype.Uint16, dtype.Int32, dtype.Uint32, dtype.Int64, dtype.Uint64}, folds: byOperands{2: borBytex2, 3: borBytex3, 4: borBytex4}},
-	{op: Bxor, kinds: []dtype.Kind{dtype.Byte, dtype.Int8, dtype.Uint8, dtype.Int16, dtype.Uint16, dtype.Int32, dtype.Uint32, dtype.Int64, dtype.Uint64}, folds: byOperands{2: bxorBytex2, 3: bxorBytex3, 4: bxorBytex4}},
+	{
+		op: Sum,
+		kinds: []dtype.Kind{
+			dtype.Int8, dtype.Uint8,
+		},
+		folds: byOperands{2: sumInt8x2, 3: sumInt8x3, 4: sumInt8x4},
+	},
+	{
+		op: Sum,
+		kinds: []dtype.Kind{
+			dtype.Int16, dtype.Uint16,
+		},
+		folds: byOperands{2: sumInt16x2, 3: sumInt16x3, 4: sumInt16x4},
+	},
+	{
+		op: Sum,
+		kinds: []dtype.Kind{
+			dtype.Int32, dtype.Uint32,
+		},
+		folds: byOperands{2: sumInt32x2, 3: sumInt32x3, 4: sumInt32x4},
+	},
+	{
+		op: Sum,
+		kinds: []dtype.Kind{
+			dtype.Int64, dtype.Uint64,
+		},
+		folds: byOperands{2: sumInt64x2, 3: sumInt64x3, 4: sumInt64x4},
+	},
+	{
+		op: Prod,
+		kinds: []dtype.Kind{
+			dtype.Int8, dtype.Uint8,
+		},
+		folds: byOperands{2: prodInt8x2, 3: prodInt8x3, 4: prodInt8x4},
+	},
+	{
+		op: Prod,
+		kinds: []dtype.Kind{
+			dtype.Int16, dtype.Uint16,
+		},
+		folds: byOperands{2: prodInt16x2, 3: prodInt16x3, 4: prodInt16x4},
+	},
+	{
+		op: Prod,
+		kinds: []dtype.Kind{
+			dtype.Int32, dtype.Uint32,
+		},
+		folds: byOperands{2: prodInt32x2, 3: prodInt32x3, 4: prodInt32x4},
+	},
+	{
+		op: Prod,
+		kinds: []dtype.Kind{
+			dtype.Int64, dtype.Uint64,
+		},
+		folds: byOperands{2: prodInt64x2, 3: prodInt64x3, 4: prodInt64x4},
+	},
+	{
+		op: Sum,
+		kinds: []dtype.Kind{
+			dtype.Float16, dtype.Complex32,
+		},
+		folds: byOperands{2: sumFloat16x2, 3: sumFloat16x3, 4: sumFloat16x4},
+	},
+	{
+		op: Sum,
+		kinds: []dtype.Kind{
+			dtype.BFloat16,
+		},
+		folds: byOperands{2: sumBFloat16x2, 3: sumBFloat16x3, 4: sumBFloat16x4},
+	},
+	{
+		op: Sum,
+		kinds: []dtype.Kind{
+			dtype.Float32, dtype.Complex64,
+		},
+		folds: byOperands{2: sumFloat32x2, 3: sumFloat32x3, 4: sumFloat32x4},
+	},
+	{
+		op: Sum,
+		kinds: []dtype.Kind{
+			dtype.Float64, dtype.Complex128,
+		},
+		folds: byOperands{2: sumFloat64x2, 3: sumFloat64x3, 4: sumFloat64x4},
+	},
+	{
+		op: Prod,
+		kinds: []dtype.Kind{
+			dtype.Float16,
+		},
+		folds: byOperands{2: prodFloat16x2, 3: prodFloat16x3, 4: prodFloat16x4},
+	},
+	{
+		op: Prod,
+		kinds: []dtype.Kind{
+			dtype.BFloat16,
+		},
+		folds: byOperands{2: prodBFloat16x2, 3: prodBFloat16x3, 4: prodBFloat16x4},
+	},
+	{
+		op: Prod,
+		kinds: []dtype.Kind{
+			dtype.Float32,
+		},
+		folds: byOperands{2: prodFloat32x2, 3: prodFloat32x3, 4: prodFloat32x4},
+	},
+	{
+		op: Prod,
+		kinds: []dtype.Kind{
+			dtype.Float64,
+		},
+		folds: byOperands{2: prodFloat64x2, 3: prodFloat64x3, 4: prodFloat64x4},
+	},
+	{
+		op: Max,
+		kinds: []dtype.Kind{
+			dtype.Int8,
+		},
+		folds: byOperands{2: maxInt8x2, 3: maxInt8x3, 4: maxInt8x4},
+	},
+	{
+		op: Max,
+		kinds: []dtype.Kind{
+			dtype.Uint8,
+		},
+		folds: byOperands{2: maxUint8x2, 3: maxUint8x3, 4: maxUint8x4},
+	},
+	{
+		op: Max,
+		kinds: []dtype.Kind{
+			dtype.Int16,
+		},
+		folds: byOperands{2: maxInt16x2, 3: maxInt16x3, 4: maxInt16x4},
+	},
+	{
+		op: Max,
+		kinds: []dtype.Kind{
+			dtype.Uint16,
+		},
+		folds: byOperands{2: maxUint16x2, 3: maxUint16x3, 4: maxUint16x4},
+	},
+	{
+		op: Max,
+		kinds: []dtype.Kind{
+			dtype.Int32,
+		},
+		folds: byOperands{2: maxInt32x2, 3: maxInt32x3, 4: maxInt32x4},
+	},
+	{
+		op: Max,
+		kinds: []dtype.Kind{
+			dtype.Uint32,
+		},
+		folds: byOperands{2: maxUint32x2, 3: maxUint32x3, 4: maxUint32x4},
+	},
+	{
+		op: Max,
+		kinds: []dtype.Kind{
+			dtype.Int64,
+		},
+		folds: byOperands{2: maxInt64x2, 3: maxInt64x3, 4: maxInt64x4},
+	},
+	{
+		op: Max,
+		kinds: []dtype.Kind{
+			dtype.Uint64,
+		},
+		folds: byOperands{2: maxUint64x2, 3: maxUint64x3, 4: maxUint64x4},
+	},
+	{
+		op: Max,
+		kinds: []dtype.Kind{
+			dtype.Float16,
+		},
+		folds: byOperands{2: maxFloat16x2, 3: maxFloat16x3, 4: maxFloat16x4},
+	},
+	{
+		op: Max,
+		kinds: []dtype.Kind{
+			dtype.BFloat16,
+		},
+		folds: byOperands{2: maxBFloat16x2, 3: maxBFloat16x3, 4: maxBFloat16x4},
+	},
+	{
+		op: Max,
+		kinds: []dtype.Kind{
+			dtype.Float32,
+		},
+		folds: byOperands{2: maxFloat32x2, 3: maxFloat32x3, 4: maxFloat32x4},
+	},
+	{
+		op: Max,
+		kinds: []dtype.Kind{
+			dtype.Float64,
+		},
+		folds: byOperands{2: maxFloat64x2, 3: maxFloat64x3, 4: maxFloat64x4},
+	},
+	{
+		op: Min,
+		kinds: []dtype.Kind{
+			dtype.Int8,
+		},
+		folds: byOperands{2: minInt8x2, 3: minInt8x3, 4: minInt8x4},
+	},
+	{
+		op: Min,
+		kinds: []dtype.Kind{
+			dtype.Uint8,
+		},
+		folds: byOperands{2: minUint8x2, 3: minUint8x3, 4: minUint8x4},
+	},
+	{
+		op: Min,
+		kinds: []dtype.Kind{
+			dtype.Int16,
+		},
+		folds: byOperands{2: minInt16x2, 3: minInt16x3, 4: minInt16x4},
+	},
+	{
+		op: Min,
+		kinds: []dtype.Kind{
+			dtype.Uint16,
+		},
+		folds: byOperands{2: minUint16x2, 3: minUint16x3, 4: minUint16x4},
+	},
+	{
+		op: Min,
+		kinds: []dtype.Kind{
+			dtype.Int32,
+		},
+		folds: byOperands{2: minInt32x2, 3: minInt32x3, 4: minInt32x4},
+	},
+	{
+		op: Min,
+		kinds: []dtype.Kind{
+			dtype.Uint32,
+		},
+		folds: byOperands{2: minUint32x2, 3: minUint32x3, 4: minUint32x4},
+	},
+	{
+		op: Min,
+		kinds: []dtype.Kind{
+			dtype.Int64,
+		},
+		folds: byOperands{2: minInt64x2, 3: minInt64x3, 4: minInt64x4},
+	},
+	{
+		op: Min,
+		kinds: []dtype.Kind{
+			dtype.Uint64,
+		},
+		folds: byOperands{2: minUint64x2, 3: minUint64x3, 4: minUint64x4},
+	},
+	{
+		op: Min,
+		kinds: []dtype.Kind{
+			dtype.Float16,
+		},
+		folds: byOperands{2: minFloat16x2, 3: minFloat16x3, 4: minFloat16x4},
+	},
+	{
+		op: Min,
+		kinds: []dtype.Kind{
+			dtype.BFloat16,
+		},
+		folds: byOperands{2: minBFloat16x2, 3: minBFloat16x3, 4: minBFloat16x4},
+	},
+	{
+		op: Min,
+		kinds: []dtype.Kind{
+			dtype.Float32,
+		},
+		folds: byOperands{2: minFloat32x2, 3: minFloat32x3, 4: minFloat32x4},
+	},
+	{
+		op: Min,
+		kinds: []dtype.Kind{
+			dtype.Float64,
+		},
+		folds: byOperands{2: minFloat64x2, 3: minFloat64x3, 4: minFloat64x4},
+	},
+	{
+		op: Land,
+		kinds: []dtype.Kind{
+			dtype.Int8, dtype.Uint8, dtype.Bool, dtype.Logical1,
+		},
+		folds: byOperands{2: landInt8x2, 3: landInt8x3, 4: landInt8x4},
+	},
+	{
+		op: Land,
+		kinds: []dtype.Kind{
+			dtype.Int16, dtype.Uint16, dtype.Logical2,
+		},
+		folds: byOperands{2: landInt16x2, 3: landInt16x3, 4: landInt16x4},
+	},
+	{
+		op: Land,
+		kinds: []dtype.Kind{
+			dtype.Int32, dtype.Uint32, dtype.Logical4,
+		},
+		folds: byOperands{2: landInt32x2, 3: landInt32x3, 4: landInt32x4},
+	},
+	{
+		op: Land,
+		kinds: []dtype.Kind{
+			dtype.Int64, dtype.Uint64, dtype.Logical8,
+		},
+		folds: byOperands{2: landInt64x2, 3: landInt64x3, 4: landInt64x4},
+	},
+	{
+		op: Lor,
+		kinds: []dtype.Kind{
+			dtype.Int8, dtype.Uint8, dtype.Bool, dtype.Logical1,
+		},
+		folds: byOperands{2: lorInt8x2, 3: lorInt8x3, 4: lorInt8x4},
+	},
+	{
+		op: Lor,
+		kinds: []dtype.Kind{
+			dtype.Int16, dtype.Uint16, dtype.Logical2,
+		},
+		folds: byOperands{2: lorInt16x2, 3: lorInt16x3, 4: lorInt16x4},
+	},
+	{
+		op: Lor,
+		kinds: []dtype.Kind{
+			dtype.Int32, dtype.Uint32, dtype.Logical4,
+		},
+		folds: byOperands{2: lorInt32x2, 3: lorInt32x3, 4: lorInt32x4},
+	},
+	{
+		op: Lor,
+		kinds: []dtype.Kind{
+			dtype.Int64, dtype.Uint64, dtype.Logical8,
+		},
+		folds: byOperands{2: lorInt64x2, 3: lorInt64x3, 4: lorInt64x4},
+	},
+	{
+		op: Lxor,
+		kinds: []dtype.Kind{
+			dtype.Int8, dtype.Uint8, dtype.Bool, dtype.Logical1,
+		},
+		folds: byOperands{2: lxorInt8x2, 3: lxorInt8x3, 4: lxorInt8x4},
+	},
+	{
+		op: Lxor,
+		kinds: []dtype.Kind{
+			dtype.Int16, dtype.Uint16, dtype.Logical2,
+		},
+		folds: byOperands{2: lxorInt16x2, 3: lxorInt16x3, 4: lxorInt16x4},
+	},
+	{
+		op: Lxor,
+		kinds: []dtype.Kind{
+			dtype.Int32, dtype.Uint32, dtype.Logical4,
+		},
+		folds: byOperands{2: lxorInt32x2, 3: lxorInt32x3, 4: lxorInt32x4},
+	},
+	{
+		op: Lxor,
+		kinds: []dtype.Kind{
+			dtype.Int64, dtype.Uint64, dtype.Logical8,
+		},
+		folds: byOperands{2: lxorInt64x2, 3: lxorInt64x3, 4: lxorInt64x4},
+	},
+	{
+		op: Band,
+		kinds: []dtype.Kind{
+			dtype.Byte, dtype.Int8, dtype.Uint8, dtype.Int16,
+			dtype.Uint16, dtype.Int32, dtype.Uint32, dtype.Int64,
+			dtype.Uint64,
+		},
+		folds: byOperands{2: bandBytex2, 3: bandBytex3, 4: bandBytex4},
+	},
+	{
+		op: Bor,
+		kinds: []dtype.Kind{
+			dtype.Byte, dtype.Int8, dtype.Uint8, dtype.Int16,
+			dtype.Uint16, dtype.Int32, dtype.Uint32, dtype.Int64,
+			dtype.Uint64,
+		},
+		folds: byOperands{2: borBytex2, 3: borBytex3, 4: borBytex4},
+	},
+	{
+		op: Bxor,
+		kinds: []dtype.Kind{
+			dtype.Byte, dtype.Int8, dtype.Uint8, dtype.Int16,
+			dtype.Uint16, dtype.Int32, dtype.Uint32, dtype.Int64,
+			dtype.Uint64,
+		},
+		folds: byOperands{2: bxorBytex2, 3: bxorBytex3, 4: bxorBytex4},
+	},
 }
 
 //go:noescape
@@ -146,6 +486,15 @@ func sumFloat16x3(to, a, b, c, d unsafe.Pointer, n int)
 func sumFloat16x4(to, a, b, c, d unsafe.Pointer, n int)
 
 //go:noescape
+func sumBFloat16x2(to, a, b, c, d unsafe.Pointer, n int)
+
+//go:noescape
+func sumBFloat16x3(to, a, b, c, d unsafe.Pointer, n int)
+
+//go:noescape
+func sumBFloat16x4(to, a, b, c, d unsafe.Pointer, n int)
+
+//go:noescape
 func sumFloat32x2(to, a, b, c, d unsafe.Pointer, n int)
 
 //go:noescape
@@ -171,6 +520,15 @@ func prodFloat16x3(to, a, b, c, d unsafe.Pointer, n int)
 
 //go:noescape
 func prodFloat16x4(to, a, b, c, d unsafe.Pointer, n int)
+
+//go:noescape
+func prodBFloat16x2(to, a, b, c, d unsafe.Pointer, n int)
+
+//go:noescape
+func prodBFloat16x3(to, a, b, c, d unsafe.Pointer, n int)
+
+//go:noescape
+func prodBFloat16x4(to, a, b, c, d unsafe.Pointer, n int)
 
 //go:noescape
 func prodFloat32x2(to, a, b, c, d unsafe.Pointer, n int)
@@ -272,6 +630,15 @@ func maxFloat16x3(to, a, b, c, d unsafe.Pointer, n int)
 func maxFloat16x4(to, a, b, c, d unsafe.Pointer, n int)
 
 //go:noescape
+func maxBFloat16x2(to, a, b, c, d unsafe.Pointer, n int)
+
+//go:noescape
+func maxBFloat16x3(to, a, b, c, d unsafe.Pointer, n int)
+
+//go:noescape
+func maxBFloat16x4(to, a, b, c, d unsafe.Pointer, n int)
+
+//go:noescape
 func maxFloat32x2(to, a, b, c, d unsafe.Pointer, n int)
 
 //go:noescape
@@ -369,6 +736,15 @@ func minFloat16x3(to, a, b, c, d unsafe.Pointer, n int)
 
 //go:noescape
 func minFloat16x4(to, a, b, c, d unsafe.Pointer, n int)
+
+//go:noescape
+func minBFloat16x2(to, a, b, c, d unsafe.Pointer, n int)
+
+//go:noescape
+func minBFloat16x3(to, a, b, c, d unsafe.Pointer, n int)
+
+//go:noescape
+func minBFloat16x4(to, a, b, c, d unsafe.Pointer, n int)
 
 //go:noescape
 func minFloat32x2(to, a, b, c, d unsafe.Pointer, n int)
@@ -522,3 +898,9 @@ func bxorBytex3(to, a, b, c, d unsafe.Pointer, n int)
 
 //go:noescape
 func bxorBytex4(to, a, b, c, d unsafe.Pointer, n int)
+
+//go:noescape
+func widenBFloat16(to, from unsafe.Pointer, n int)
+
+//go:noescape
+func narrowBFloat16(to, from unsafe.Pointer, n int)

@@ -1475,6 +1475,462 @@ one:
 done:
 	RET
 
+// func sumBFloat16x2(to, a, b, c, d unsafe.Pointer, n int)
+TEXT ·sumBFloat16x2(SB), NOSPLIT, $0-48
+	MOVD n+40(FP), R5
+	MOVD to+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD b+16(FP), R2
+	MOVD $0xffff0000, R6
+	VDUP R6, V29.S4
+	MOVD $1, R6
+	VDUP R6, V30.S4
+	MOVD $0x7fff, R6
+	VDUP R6, V31.S4
+	SUBS $64, R5
+	BLT  rest
+loop:
+	VLD1.P 16(R2), [V0.B16]
+	WORD $0x4e3d1c02 // and v2.16b, v0.16b, v29.16b
+	WORD $0x4f305401 // shl v1.4s, v0.4s, #16
+	VLD1.P 16(R1), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD $0x6f300423 // ushr v3.4s, v1.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8421 // add v1.4s, v1.4s, v31.4s
+	WORD $0x4ea38421 // add v1.4s, v1.4s, v3.4s
+	WORD $0x6f300443 // ushr v3.4s, v2.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8442 // add v2.4s, v2.4s, v31.4s
+	WORD $0x4ea38442 // add v2.4s, v2.4s, v3.4s
+	WORD $0x6f300421 // ushr v1.4s, v1.4s, #16
+	WORD $0x4e3d1c42 // and v2.16b, v2.16b, v29.16b
+	WORD $0x4ea21c20 // orr v0.16b, v1.16b, v2.16b
+	VST1.P [V0.B16], 16(R0)
+	VLD1.P 16(R2), [V0.B16]
+	WORD $0x4e3d1c02 // and v2.16b, v0.16b, v29.16b
+	WORD $0x4f305401 // shl v1.4s, v0.4s, #16
+	VLD1.P 16(R1), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD $0x6f300423 // ushr v3.4s, v1.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8421 // add v1.4s, v1.4s, v31.4s
+	WORD $0x4ea38421 // add v1.4s, v1.4s, v3.4s
+	WORD $0x6f300443 // ushr v3.4s, v2.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8442 // add v2.4s, v2.4s, v31.4s
+	WORD $0x4ea38442 // add v2.4s, v2.4s, v3.4s
+	WORD $0x6f300421 // ushr v1.4s, v1.4s, #16
+	WORD $0x4e3d1c42 // and v2.16b, v2.16b, v29.16b
+	WORD $0x4ea21c20 // orr v0.16b, v1.16b, v2.16b
+	VST1.P [V0.B16], 16(R0)
+	VLD1.P 16(R2), [V0.B16]
+	WORD $0x4e3d1c02 // and v2.16b, v0.16b, v29.16b
+	WORD $0x4f305401 // shl v1.4s, v0.4s, #16
+	VLD1.P 16(R1), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD $0x6f300423 // ushr v3.4s, v1.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8421 // add v1.4s, v1.4s, v31.4s
+	WORD $0x4ea38421 // add v1.4s, v1.4s, v3.4s
+	WORD $0x6f300443 // ushr v3.4s, v2.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8442 // add v2.4s, v2.4s, v31.4s
+	WORD $0x4ea38442 // add v2.4s, v2.4s, v3.4s
+	WORD $0x6f300421 // ushr v1.4s, v1.4s, #16
+	WORD $0x4e3d1c42 // and v2.16b, v2.16b, v29.16b
+	WORD $0x4ea21c20 // orr v0.16b, v1.16b, v2.16b
+	VST1.P [V0.B16], 16(R0)
+	VLD1.P 16(R2), [V0.B16]
+	WORD $0x4e3d1c02 // and v2.16b, v0.16b, v29.16b
+	WORD $0x4f305401 // shl v1.4s, v0.4s, #16
+	VLD1.P 16(R1), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD $0x6f300423 // ushr v3.4s, v1.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8421 // add v1.4s, v1.4s, v31.4s
+	WORD $0x4ea38421 // add v1.4s, v1.4s, v3.4s
+	WORD $0x6f300443 // ushr v3.4s, v2.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8442 // add v2.4s, v2.4s, v31.4s
+	WORD $0x4ea38442 // add v2.4s, v2.4s, v3.4s
+	WORD $0x6f300421 // ushr v1.4s, v1.4s, #16
+	WORD $0x4e3d1c42 // and v2.16b, v2.16b, v29.16b
+	WORD $0x4ea21c20 // orr v0.16b, v1.16b, v2.16b
+	VST1.P [V0.B16], 16(R0)
+	SUBS $64, R5
+	BGE  loop
+rest:
+	ADDS $64, R5
+	BEQ  done
+one:
+	VLD1.P 16(R2), [V0.B16]
+	WORD $0x4e3d1c02 // and v2.16b, v0.16b, v29.16b
+	WORD $0x4f305401 // shl v1.4s, v0.4s, #16
+	VLD1.P 16(R1), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD $0x6f300423 // ushr v3.4s, v1.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8421 // add v1.4s, v1.4s, v31.4s
+	WORD $0x4ea38421 // add v1.4s, v1.4s, v3.4s
+	WORD $0x6f300443 // ushr v3.4s, v2.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8442 // add v2.4s, v2.4s, v31.4s
+	WORD $0x4ea38442 // add v2.4s, v2.4s, v3.4s
+	WORD $0x6f300421 // ushr v1.4s, v1.4s, #16
+	WORD $0x4e3d1c42 // and v2.16b, v2.16b, v29.16b
+	WORD $0x4ea21c20 // orr v0.16b, v1.16b, v2.16b
+	VST1.P [V0.B16], 16(R0)
+	SUBS $16, R5
+	BNE  one
+done:
+	RET
+
+// func sumBFloat16x3(to, a, b, c, d unsafe.Pointer, n int)
+TEXT ·sumBFloat16x3(SB), NOSPLIT, $0-48
+	MOVD n+40(FP), R5
+	MOVD to+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD b+16(FP), R2
+	MOVD c+24(FP), R3
+	MOVD $0xffff0000, R6
+	VDUP R6, V29.S4
+	MOVD $1, R6
+	VDUP R6, V30.S4
+	MOVD $0x7fff, R6
+	VDUP R6, V31.S4
+	SUBS $64, R5
+	BLT  rest
+loop:
+	VLD1.P 16(R3), [V0.B16]
+	WORD $0x4e3d1c02 // and v2.16b, v0.16b, v29.16b
+	WORD $0x4f305401 // shl v1.4s, v0.4s, #16
+	VLD1.P 16(R2), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	VLD1.P 16(R1), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD $0x6f300423 // ushr v3.4s, v1.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8421 // add v1.4s, v1.4s, v31.4s
+	WORD $0x4ea38421 // add v1.4s, v1.4s, v3.4s
+	WORD $0x6f300443 // ushr v3.4s, v2.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8442 // add v2.4s, v2.4s, v31.4s
+	WORD $0x4ea38442 // add v2.4s, v2.4s, v3.4s
+	WORD $0x6f300421 // ushr v1.4s, v1.4s, #16
+	WORD $0x4e3d1c42 // and v2.16b, v2.16b, v29.16b
+	WORD $0x4ea21c20 // orr v0.16b, v1.16b, v2.16b
+	VST1.P [V0.B16], 16(R0)
+	VLD1.P 16(R3), [V0.B16]
+	WORD $0x4e3d1c02 // and v2.16b, v0.16b, v29.16b
+	WORD $0x4f305401 // shl v1.4s, v0.4s, #16
+	VLD1.P 16(R2), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	VLD1.P 16(R1), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD $0x6f300423 // ushr v3.4s, v1.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8421 // add v1.4s, v1.4s, v31.4s
+	WORD $0x4ea38421 // add v1.4s, v1.4s, v3.4s
+	WORD $0x6f300443 // ushr v3.4s, v2.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8442 // add v2.4s, v2.4s, v31.4s
+	WORD $0x4ea38442 // add v2.4s, v2.4s, v3.4s
+	WORD $0x6f300421 // ushr v1.4s, v1.4s, #16
+	WORD $0x4e3d1c42 // and v2.16b, v2.16b, v29.16b
+	WORD $0x4ea21c20 // orr v0.16b, v1.16b, v2.16b
+	VST1.P [V0.B16], 16(R0)
+	VLD1.P 16(R3), [V0.B16]
+	WORD $0x4e3d1c02 // and v2.16b, v0.16b, v29.16b
+	WORD $0x4f305401 // shl v1.4s, v0.4s, #16
+	VLD1.P 16(R2), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	VLD1.P 16(R1), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD $0x6f300423 // ushr v3.4s, v1.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8421 // add v1.4s, v1.4s, v31.4s
+	WORD $0x4ea38421 // add v1.4s, v1.4s, v3.4s
+	WORD $0x6f300443 // ushr v3.4s, v2.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8442 // add v2.4s, v2.4s, v31.4s
+	WORD $0x4ea38442 // add v2.4s, v2.4s, v3.4s
+	WORD $0x6f300421 // ushr v1.4s, v1.4s, #16
+	WORD $0x4e3d1c42 // and v2.16b, v2.16b, v29.16b
+	WORD $0x4ea21c20 // orr v0.16b, v1.16b, v2.16b
+	VST1.P [V0.B16], 16(R0)
+	VLD1.P 16(R3), [V0.B16]
+	WORD $0x4e3d1c02 // and v2.16b, v0.16b, v29.16b
+	WORD $0x4f305401 // shl v1.4s, v0.4s, #16
+	VLD1.P 16(R2), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	VLD1.P 16(R1), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD $0x6f300423 // ushr v3.4s, v1.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8421 // add v1.4s, v1.4s, v31.4s
+	WORD $0x4ea38421 // add v1.4s, v1.4s, v3.4s
+	WORD $0x6f300443 // ushr v3.4s, v2.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8442 // add v2.4s, v2.4s, v31.4s
+	WORD $0x4ea38442 // add v2.4s, v2.4s, v3.4s
+	WORD $0x6f300421 // ushr v1.4s, v1.4s, #16
+	WORD $0x4e3d1c42 // and v2.16b, v2.16b, v29.16b
+	WORD $0x4ea21c20 // orr v0.16b, v1.16b, v2.16b
+	VST1.P [V0.B16], 16(R0)
+	SUBS $64, R5
+	BGE  loop
+rest:
+	ADDS $64, R5
+	BEQ  done
+one:
+	VLD1.P 16(R3), [V0.B16]
+	WORD $0x4e3d1c02 // and v2.16b, v0.16b, v29.16b
+	WORD $0x4f305401 // shl v1.4s, v0.4s, #16
+	VLD1.P 16(R2), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	VLD1.P 16(R1), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD $0x6f300423 // ushr v3.4s, v1.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8421 // add v1.4s, v1.4s, v31.4s
+	WORD $0x4ea38421 // add v1.4s, v1.4s, v3.4s
+	WORD $0x6f300443 // ushr v3.4s, v2.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8442 // add v2.4s, v2.4s, v31.4s
+	WORD $0x4ea38442 // add v2.4s, v2.4s, v3.4s
+	WORD $0x6f300421 // ushr v1.4s, v1.4s, #16
+	WORD $0x4e3d1c42 // and v2.16b, v2.16b, v29.16b
+	WORD $0x4ea21c20 // orr v0.16b, v1.16b, v2.16b
+	VST1.P [V0.B16], 16(R0)
+	SUBS $16, R5
+	BNE  one
+done:
+	RET
+
+// func sumBFloat16x4(to, a, b, c, d unsafe.Pointer, n int)
+TEXT ·sumBFloat16x4(SB), NOSPLIT, $0-48
+	MOVD n+40(FP), R5
+	MOVD to+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD b+16(FP), R2
+	MOVD c+24(FP), R3
+	MOVD d+32(FP), R4
+	MOVD $0xffff0000, R6
+	VDUP R6, V29.S4
+	MOVD $1, R6
+	VDUP R6, V30.S4
+	MOVD $0x7fff, R6
+	VDUP R6, V31.S4
+	SUBS $64, R5
+	BLT  rest
+loop:
+	VLD1.P 16(R4), [V0.B16]
+	WORD $0x4e3d1c02 // and v2.16b, v0.16b, v29.16b
+	WORD $0x4f305401 // shl v1.4s, v0.4s, #16
+	VLD1.P 16(R3), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	VLD1.P 16(R2), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	VLD1.P 16(R1), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD $0x6f300423 // ushr v3.4s, v1.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8421 // add v1.4s, v1.4s, v31.4s
+	WORD $0x4ea38421 // add v1.4s, v1.4s, v3.4s
+	WORD $0x6f300443 // ushr v3.4s, v2.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8442 // add v2.4s, v2.4s, v31.4s
+	WORD $0x4ea38442 // add v2.4s, v2.4s, v3.4s
+	WORD $0x6f300421 // ushr v1.4s, v1.4s, #16
+	WORD $0x4e3d1c42 // and v2.16b, v2.16b, v29.16b
+	WORD $0x4ea21c20 // orr v0.16b, v1.16b, v2.16b
+	VST1.P [V0.B16], 16(R0)
+	VLD1.P 16(R4), [V0.B16]
+	WORD $0x4e3d1c02 // and v2.16b, v0.16b, v29.16b
+	WORD $0x4f305401 // shl v1.4s, v0.4s, #16
+	VLD1.P 16(R3), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	VLD1.P 16(R2), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	VLD1.P 16(R1), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD $0x6f300423 // ushr v3.4s, v1.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8421 // add v1.4s, v1.4s, v31.4s
+	WORD $0x4ea38421 // add v1.4s, v1.4s, v3.4s
+	WORD $0x6f300443 // ushr v3.4s, v2.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8442 // add v2.4s, v2.4s, v31.4s
+	WORD $0x4ea38442 // add v2.4s, v2.4s, v3.4s
+	WORD $0x6f300421 // ushr v1.4s, v1.4s, #16
+	WORD $0x4e3d1c42 // and v2.16b, v2.16b, v29.16b
+	WORD $0x4ea21c20 // orr v0.16b, v1.16b, v2.16b
+	VST1.P [V0.B16], 16(R0)
+	VLD1.P 16(R4), [V0.B16]
+	WORD $0x4e3d1c02 // and v2.16b, v0.16b, v29.16b
+	WORD $0x4f305401 // shl v1.4s, v0.4s, #16
+	VLD1.P 16(R3), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	VLD1.P 16(R2), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	VLD1.P 16(R1), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD $0x6f300423 // ushr v3.4s, v1.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8421 // add v1.4s, v1.4s, v31.4s
+	WORD $0x4ea38421 // add v1.4s, v1.4s, v3.4s
+	WORD $0x6f300443 // ushr v3.4s, v2.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8442 // add v2.4s, v2.4s, v31.4s
+	WORD $0x4ea38442 // add v2.4s, v2.4s, v3.4s
+	WORD $0x6f300421 // ushr v1.4s, v1.4s, #16
+	WORD $0x4e3d1c42 // and v2.16b, v2.16b, v29.16b
+	WORD $0x4ea21c20 // orr v0.16b, v1.16b, v2.16b
+	VST1.P [V0.B16], 16(R0)
+	VLD1.P 16(R4), [V0.B16]
+	WORD $0x4e3d1c02 // and v2.16b, v0.16b, v29.16b
+	WORD $0x4f305401 // shl v1.4s, v0.4s, #16
+	VLD1.P 16(R3), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	VLD1.P 16(R2), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	VLD1.P 16(R1), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD $0x6f300423 // ushr v3.4s, v1.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8421 // add v1.4s, v1.4s, v31.4s
+	WORD $0x4ea38421 // add v1.4s, v1.4s, v3.4s
+	WORD $0x6f300443 // ushr v3.4s, v2.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8442 // add v2.4s, v2.4s, v31.4s
+	WORD $0x4ea38442 // add v2.4s, v2.4s, v3.4s
+	WORD $0x6f300421 // ushr v1.4s, v1.4s, #16
+	WORD $0x4e3d1c42 // and v2.16b, v2.16b, v29.16b
+	WORD $0x4ea21c20 // orr v0.16b, v1.16b, v2.16b
+	VST1.P [V0.B16], 16(R0)
+	SUBS $64, R5
+	BGE  loop
+rest:
+	ADDS $64, R5
+	BEQ  done
+one:
+	VLD1.P 16(R4), [V0.B16]
+	WORD $0x4e3d1c02 // and v2.16b, v0.16b, v29.16b
+	WORD $0x4f305401 // shl v1.4s, v0.4s, #16
+	VLD1.P 16(R3), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	VLD1.P 16(R2), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	VLD1.P 16(R1), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD $0x6f300423 // ushr v3.4s, v1.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8421 // add v1.4s, v1.4s, v31.4s
+	WORD $0x4ea38421 // add v1.4s, v1.4s, v3.4s
+	WORD $0x6f300443 // ushr v3.4s, v2.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8442 // add v2.4s, v2.4s, v31.4s
+	WORD $0x4ea38442 // add v2.4s, v2.4s, v3.4s
+	WORD $0x6f300421 // ushr v1.4s, v1.4s, #16
+	WORD $0x4e3d1c42 // and v2.16b, v2.16b, v29.16b
+	WORD $0x4ea21c20 // orr v0.16b, v1.16b, v2.16b
+	VST1.P [V0.B16], 16(R0)
+	SUBS $16, R5
+	BNE  one
+done:
+	RET
+
 // func sumFloat32x2(to, a, b, c, d unsafe.Pointer, n int)
 TEXT ·sumFloat32x2(SB), NOSPLIT, $0-48
 	MOVD n+40(FP), R5
@@ -2030,6 +2486,462 @@ one:
 	WORD $0x6e24de44 // fmul v4.4s, v18.4s, v4.4s
 	WORD $0x0e216a00 // fcvtn v0.4h, v16.4s
 	WORD $0x4e216880 // fcvtn2 v0.8h, v4.4s
+	VST1.P [V0.B16], 16(R0)
+	SUBS $16, R5
+	BNE  one
+done:
+	RET
+
+// func prodBFloat16x2(to, a, b, c, d unsafe.Pointer, n int)
+TEXT ·prodBFloat16x2(SB), NOSPLIT, $0-48
+	MOVD n+40(FP), R5
+	MOVD to+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD b+16(FP), R2
+	MOVD $0xffff0000, R6
+	VDUP R6, V29.S4
+	MOVD $1, R6
+	VDUP R6, V30.S4
+	MOVD $0x7fff, R6
+	VDUP R6, V31.S4
+	SUBS $64, R5
+	BLT  rest
+loop:
+	VLD1.P 16(R2), [V0.B16]
+	WORD $0x4e3d1c02 // and v2.16b, v0.16b, v29.16b
+	WORD $0x4f305401 // shl v1.4s, v0.4s, #16
+	VLD1.P 16(R1), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x6f300423 // ushr v3.4s, v1.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8421 // add v1.4s, v1.4s, v31.4s
+	WORD $0x4ea38421 // add v1.4s, v1.4s, v3.4s
+	WORD $0x6f300443 // ushr v3.4s, v2.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8442 // add v2.4s, v2.4s, v31.4s
+	WORD $0x4ea38442 // add v2.4s, v2.4s, v3.4s
+	WORD $0x6f300421 // ushr v1.4s, v1.4s, #16
+	WORD $0x4e3d1c42 // and v2.16b, v2.16b, v29.16b
+	WORD $0x4ea21c20 // orr v0.16b, v1.16b, v2.16b
+	VST1.P [V0.B16], 16(R0)
+	VLD1.P 16(R2), [V0.B16]
+	WORD $0x4e3d1c02 // and v2.16b, v0.16b, v29.16b
+	WORD $0x4f305401 // shl v1.4s, v0.4s, #16
+	VLD1.P 16(R1), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x6f300423 // ushr v3.4s, v1.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8421 // add v1.4s, v1.4s, v31.4s
+	WORD $0x4ea38421 // add v1.4s, v1.4s, v3.4s
+	WORD $0x6f300443 // ushr v3.4s, v2.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8442 // add v2.4s, v2.4s, v31.4s
+	WORD $0x4ea38442 // add v2.4s, v2.4s, v3.4s
+	WORD $0x6f300421 // ushr v1.4s, v1.4s, #16
+	WORD $0x4e3d1c42 // and v2.16b, v2.16b, v29.16b
+	WORD $0x4ea21c20 // orr v0.16b, v1.16b, v2.16b
+	VST1.P [V0.B16], 16(R0)
+	VLD1.P 16(R2), [V0.B16]
+	WORD $0x4e3d1c02 // and v2.16b, v0.16b, v29.16b
+	WORD $0x4f305401 // shl v1.4s, v0.4s, #16
+	VLD1.P 16(R1), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x6f300423 // ushr v3.4s, v1.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8421 // add v1.4s, v1.4s, v31.4s
+	WORD $0x4ea38421 // add v1.4s, v1.4s, v3.4s
+	WORD $0x6f300443 // ushr v3.4s, v2.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8442 // add v2.4s, v2.4s, v31.4s
+	WORD $0x4ea38442 // add v2.4s, v2.4s, v3.4s
+	WORD $0x6f300421 // ushr v1.4s, v1.4s, #16
+	WORD $0x4e3d1c42 // and v2.16b, v2.16b, v29.16b
+	WORD $0x4ea21c20 // orr v0.16b, v1.16b, v2.16b
+	VST1.P [V0.B16], 16(R0)
+	VLD1.P 16(R2), [V0.B16]
+	WORD $0x4e3d1c02 // and v2.16b, v0.16b, v29.16b
+	WORD $0x4f305401 // shl v1.4s, v0.4s, #16
+	VLD1.P 16(R1), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x6f300423 // ushr v3.4s, v1.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8421 // add v1.4s, v1.4s, v31.4s
+	WORD $0x4ea38421 // add v1.4s, v1.4s, v3.4s
+	WORD $0x6f300443 // ushr v3.4s, v2.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8442 // add v2.4s, v2.4s, v31.4s
+	WORD $0x4ea38442 // add v2.4s, v2.4s, v3.4s
+	WORD $0x6f300421 // ushr v1.4s, v1.4s, #16
+	WORD $0x4e3d1c42 // and v2.16b, v2.16b, v29.16b
+	WORD $0x4ea21c20 // orr v0.16b, v1.16b, v2.16b
+	VST1.P [V0.B16], 16(R0)
+	SUBS $64, R5
+	BGE  loop
+rest:
+	ADDS $64, R5
+	BEQ  done
+one:
+	VLD1.P 16(R2), [V0.B16]
+	WORD $0x4e3d1c02 // and v2.16b, v0.16b, v29.16b
+	WORD $0x4f305401 // shl v1.4s, v0.4s, #16
+	VLD1.P 16(R1), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x6f300423 // ushr v3.4s, v1.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8421 // add v1.4s, v1.4s, v31.4s
+	WORD $0x4ea38421 // add v1.4s, v1.4s, v3.4s
+	WORD $0x6f300443 // ushr v3.4s, v2.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8442 // add v2.4s, v2.4s, v31.4s
+	WORD $0x4ea38442 // add v2.4s, v2.4s, v3.4s
+	WORD $0x6f300421 // ushr v1.4s, v1.4s, #16
+	WORD $0x4e3d1c42 // and v2.16b, v2.16b, v29.16b
+	WORD $0x4ea21c20 // orr v0.16b, v1.16b, v2.16b
+	VST1.P [V0.B16], 16(R0)
+	SUBS $16, R5
+	BNE  one
+done:
+	RET
+
+// func prodBFloat16x3(to, a, b, c, d unsafe.Pointer, n int)
+TEXT ·prodBFloat16x3(SB), NOSPLIT, $0-48
+	MOVD n+40(FP), R5
+	MOVD to+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD b+16(FP), R2
+	MOVD c+24(FP), R3
+	MOVD $0xffff0000, R6
+	VDUP R6, V29.S4
+	MOVD $1, R6
+	VDUP R6, V30.S4
+	MOVD $0x7fff, R6
+	VDUP R6, V31.S4
+	SUBS $64, R5
+	BLT  rest
+loop:
+	VLD1.P 16(R3), [V0.B16]
+	WORD $0x4e3d1c02 // and v2.16b, v0.16b, v29.16b
+	WORD $0x4f305401 // shl v1.4s, v0.4s, #16
+	VLD1.P 16(R2), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	VLD1.P 16(R1), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x6f300423 // ushr v3.4s, v1.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8421 // add v1.4s, v1.4s, v31.4s
+	WORD $0x4ea38421 // add v1.4s, v1.4s, v3.4s
+	WORD $0x6f300443 // ushr v3.4s, v2.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8442 // add v2.4s, v2.4s, v31.4s
+	WORD $0x4ea38442 // add v2.4s, v2.4s, v3.4s
+	WORD $0x6f300421 // ushr v1.4s, v1.4s, #16
+	WORD $0x4e3d1c42 // and v2.16b, v2.16b, v29.16b
+	WORD $0x4ea21c20 // orr v0.16b, v1.16b, v2.16b
+	VST1.P [V0.B16], 16(R0)
+	VLD1.P 16(R3), [V0.B16]
+	WORD $0x4e3d1c02 // and v2.16b, v0.16b, v29.16b
+	WORD $0x4f305401 // shl v1.4s, v0.4s, #16
+	VLD1.P 16(R2), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	VLD1.P 16(R1), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x6f300423 // ushr v3.4s, v1.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8421 // add v1.4s, v1.4s, v31.4s
+	WORD $0x4ea38421 // add v1.4s, v1.4s, v3.4s
+	WORD $0x6f300443 // ushr v3.4s, v2.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8442 // add v2.4s, v2.4s, v31.4s
+	WORD $0x4ea38442 // add v2.4s, v2.4s, v3.4s
+	WORD $0x6f300421 // ushr v1.4s, v1.4s, #16
+	WORD $0x4e3d1c42 // and v2.16b, v2.16b, v29.16b
+	WORD $0x4ea21c20 // orr v0.16b, v1.16b, v2.16b
+	VST1.P [V0.B16], 16(R0)
+	VLD1.P 16(R3), [V0.B16]
+	WORD $0x4e3d1c02 // and v2.16b, v0.16b, v29.16b
+	WORD $0x4f305401 // shl v1.4s, v0.4s, #16
+	VLD1.P 16(R2), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	VLD1.P 16(R1), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x6f300423 // ushr v3.4s, v1.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8421 // add v1.4s, v1.4s, v31.4s
+	WORD $0x4ea38421 // add v1.4s, v1.4s, v3.4s
+	WORD $0x6f300443 // ushr v3.4s, v2.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8442 // add v2.4s, v2.4s, v31.4s
+	WORD $0x4ea38442 // add v2.4s, v2.4s, v3.4s
+	WORD $0x6f300421 // ushr v1.4s, v1.4s, #16
+	WORD $0x4e3d1c42 // and v2.16b, v2.16b, v29.16b
+	WORD $0x4ea21c20 // orr v0.16b, v1.16b, v2.16b
+	VST1.P [V0.B16], 16(R0)
+	VLD1.P 16(R3), [V0.B16]
+	WORD $0x4e3d1c02 // and v2.16b, v0.16b, v29.16b
+	WORD $0x4f305401 // shl v1.4s, v0.4s, #16
+	VLD1.P 16(R2), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	VLD1.P 16(R1), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x6f300423 // ushr v3.4s, v1.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8421 // add v1.4s, v1.4s, v31.4s
+	WORD $0x4ea38421 // add v1.4s, v1.4s, v3.4s
+	WORD $0x6f300443 // ushr v3.4s, v2.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8442 // add v2.4s, v2.4s, v31.4s
+	WORD $0x4ea38442 // add v2.4s, v2.4s, v3.4s
+	WORD $0x6f300421 // ushr v1.4s, v1.4s, #16
+	WORD $0x4e3d1c42 // and v2.16b, v2.16b, v29.16b
+	WORD $0x4ea21c20 // orr v0.16b, v1.16b, v2.16b
+	VST1.P [V0.B16], 16(R0)
+	SUBS $64, R5
+	BGE  loop
+rest:
+	ADDS $64, R5
+	BEQ  done
+one:
+	VLD1.P 16(R3), [V0.B16]
+	WORD $0x4e3d1c02 // and v2.16b, v0.16b, v29.16b
+	WORD $0x4f305401 // shl v1.4s, v0.4s, #16
+	VLD1.P 16(R2), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	VLD1.P 16(R1), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x6f300423 // ushr v3.4s, v1.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8421 // add v1.4s, v1.4s, v31.4s
+	WORD $0x4ea38421 // add v1.4s, v1.4s, v3.4s
+	WORD $0x6f300443 // ushr v3.4s, v2.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8442 // add v2.4s, v2.4s, v31.4s
+	WORD $0x4ea38442 // add v2.4s, v2.4s, v3.4s
+	WORD $0x6f300421 // ushr v1.4s, v1.4s, #16
+	WORD $0x4e3d1c42 // and v2.16b, v2.16b, v29.16b
+	WORD $0x4ea21c20 // orr v0.16b, v1.16b, v2.16b
+	VST1.P [V0.B16], 16(R0)
+	SUBS $16, R5
+	BNE  one
+done:
+	RET
+
+// func prodBFloat16x4(to, a, b, c, d unsafe.Pointer, n int)
+TEXT ·prodBFloat16x4(SB), NOSPLIT, $0-48
+	MOVD n+40(FP), R5
+	MOVD to+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD b+16(FP), R2
+	MOVD c+24(FP), R3
+	MOVD d+32(FP), R4
+	MOVD $0xffff0000, R6
+	VDUP R6, V29.S4
+	MOVD $1, R6
+	VDUP R6, V30.S4
+	MOVD $0x7fff, R6
+	VDUP R6, V31.S4
+	SUBS $64, R5
+	BLT  rest
+loop:
+	VLD1.P 16(R4), [V0.B16]
+	WORD $0x4e3d1c02 // and v2.16b, v0.16b, v29.16b
+	WORD $0x4f305401 // shl v1.4s, v0.4s, #16
+	VLD1.P 16(R3), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	VLD1.P 16(R2), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	VLD1.P 16(R1), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x6f300423 // ushr v3.4s, v1.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8421 // add v1.4s, v1.4s, v31.4s
+	WORD $0x4ea38421 // add v1.4s, v1.4s, v3.4s
+	WORD $0x6f300443 // ushr v3.4s, v2.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8442 // add v2.4s, v2.4s, v31.4s
+	WORD $0x4ea38442 // add v2.4s, v2.4s, v3.4s
+	WORD $0x6f300421 // ushr v1.4s, v1.4s, #16
+	WORD $0x4e3d1c42 // and v2.16b, v2.16b, v29.16b
+	WORD $0x4ea21c20 // orr v0.16b, v1.16b, v2.16b
+	VST1.P [V0.B16], 16(R0)
+	VLD1.P 16(R4), [V0.B16]
+	WORD $0x4e3d1c02 // and v2.16b, v0.16b, v29.16b
+	WORD $0x4f305401 // shl v1.4s, v0.4s, #16
+	VLD1.P 16(R3), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	VLD1.P 16(R2), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	VLD1.P 16(R1), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x6f300423 // ushr v3.4s, v1.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8421 // add v1.4s, v1.4s, v31.4s
+	WORD $0x4ea38421 // add v1.4s, v1.4s, v3.4s
+	WORD $0x6f300443 // ushr v3.4s, v2.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8442 // add v2.4s, v2.4s, v31.4s
+	WORD $0x4ea38442 // add v2.4s, v2.4s, v3.4s
+	WORD $0x6f300421 // ushr v1.4s, v1.4s, #16
+	WORD $0x4e3d1c42 // and v2.16b, v2.16b, v29.16b
+	WORD $0x4ea21c20 // orr v0.16b, v1.16b, v2.16b
+	VST1.P [V0.B16], 16(R0)
+	VLD1.P 16(R4), [V0.B16]
+	WORD $0x4e3d1c02 // and v2.16b, v0.16b, v29.16b
+	WORD $0x4f305401 // shl v1.4s, v0.4s, #16
+	VLD1.P 16(R3), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	VLD1.P 16(R2), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	VLD1.P 16(R1), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x6f300423 // ushr v3.4s, v1.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8421 // add v1.4s, v1.4s, v31.4s
+	WORD $0x4ea38421 // add v1.4s, v1.4s, v3.4s
+	WORD $0x6f300443 // ushr v3.4s, v2.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8442 // add v2.4s, v2.4s, v31.4s
+	WORD $0x4ea38442 // add v2.4s, v2.4s, v3.4s
+	WORD $0x6f300421 // ushr v1.4s, v1.4s, #16
+	WORD $0x4e3d1c42 // and v2.16b, v2.16b, v29.16b
+	WORD $0x4ea21c20 // orr v0.16b, v1.16b, v2.16b
+	VST1.P [V0.B16], 16(R0)
+	VLD1.P 16(R4), [V0.B16]
+	WORD $0x4e3d1c02 // and v2.16b, v0.16b, v29.16b
+	WORD $0x4f305401 // shl v1.4s, v0.4s, #16
+	VLD1.P 16(R3), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	VLD1.P 16(R2), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	VLD1.P 16(R1), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x6f300423 // ushr v3.4s, v1.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8421 // add v1.4s, v1.4s, v31.4s
+	WORD $0x4ea38421 // add v1.4s, v1.4s, v3.4s
+	WORD $0x6f300443 // ushr v3.4s, v2.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8442 // add v2.4s, v2.4s, v31.4s
+	WORD $0x4ea38442 // add v2.4s, v2.4s, v3.4s
+	WORD $0x6f300421 // ushr v1.4s, v1.4s, #16
+	WORD $0x4e3d1c42 // and v2.16b, v2.16b, v29.16b
+	WORD $0x4ea21c20 // orr v0.16b, v1.16b, v2.16b
+	VST1.P [V0.B16], 16(R0)
+	SUBS $64, R5
+	BGE  loop
+rest:
+	ADDS $64, R5
+	BEQ  done
+one:
+	VLD1.P 16(R4), [V0.B16]
+	WORD $0x4e3d1c02 // and v2.16b, v0.16b, v29.16b
+	WORD $0x4f305401 // shl v1.4s, v0.4s, #16
+	VLD1.P 16(R3), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	VLD1.P 16(R2), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	VLD1.P 16(R1), [V0.B16]
+	WORD $0x4e3d1c04 // and v4.16b, v0.16b, v29.16b
+	WORD $0x4f305403 // shl v3.4s, v0.4s, #16
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x6f300423 // ushr v3.4s, v1.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8421 // add v1.4s, v1.4s, v31.4s
+	WORD $0x4ea38421 // add v1.4s, v1.4s, v3.4s
+	WORD $0x6f300443 // ushr v3.4s, v2.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8442 // add v2.4s, v2.4s, v31.4s
+	WORD $0x4ea38442 // add v2.4s, v2.4s, v3.4s
+	WORD $0x6f300421 // ushr v1.4s, v1.4s, #16
+	WORD $0x4e3d1c42 // and v2.16b, v2.16b, v29.16b
+	WORD $0x4ea21c20 // orr v0.16b, v1.16b, v2.16b
 	VST1.P [V0.B16], 16(R0)
 	SUBS $16, R5
 	BNE  one
@@ -3580,6 +4492,585 @@ TEXT ·maxFloat16x4(SB), NOSPLIT, $0-48
 	MOVD $0x7fff, R6
 	VDUP R6, V30.H8
 	MOVD $0x7c00, R6
+	VDUP R6, V31.H8
+	SUBS $64, R5
+	BLT  rest
+loop:
+	VLD1.P 64(R4), [V0.B16, V1.B16, V2.B16, V3.B16]
+	VLD1.P 64(R3), [V4.B16, V5.B16, V6.B16, V7.B16]
+	WORD $0x4e3e1c90 // and v16.16b, v4.16b, v30.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4f110492 // sshr v18.8h, v4.8h, #15
+	WORD $0x6e321e10 // eor v16.16b, v16.16b, v18.16b
+	WORD $0x6e728610 // sub v16.8h, v16.8h, v18.8h
+	WORD $0x4f110412 // sshr v18.8h, v0.8h, #15
+	WORD $0x6e321e31 // eor v17.16b, v17.16b, v18.16b
+	WORD $0x6e728631 // sub v17.8h, v17.8h, v18.8h
+	WORD $0x4e713610 // cmgt v16.8h, v16.8h, v17.8h
+	WORD $0x4e3e1c91 // and v17.16b, v4.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x6eb01c80 // bit v0.16b, v4.16b, v16.16b
+	WORD $0x4e3e1cb3 // and v19.16b, v5.16b, v30.16b
+	WORD $0x4e3e1c34 // and v20.16b, v1.16b, v30.16b
+	WORD $0x4f1104b5 // sshr v21.8h, v5.8h, #15
+	WORD $0x6e351e73 // eor v19.16b, v19.16b, v21.16b
+	WORD $0x6e758673 // sub v19.8h, v19.8h, v21.8h
+	WORD $0x4f110435 // sshr v21.8h, v1.8h, #15
+	WORD $0x6e351e94 // eor v20.16b, v20.16b, v21.16b
+	WORD $0x6e758694 // sub v20.8h, v20.8h, v21.8h
+	WORD $0x4e743673 // cmgt v19.8h, v19.8h, v20.8h
+	WORD $0x4e3e1cb4 // and v20.16b, v5.16b, v30.16b
+	WORD $0x4e7f3694 // cmgt v20.8h, v20.8h, v31.8h
+	WORD $0x4e741e73 // bic v19.16b, v19.16b, v20.16b
+	WORD $0x4e3e1c34 // and v20.16b, v1.16b, v30.16b
+	WORD $0x4e7f3694 // cmgt v20.8h, v20.8h, v31.8h
+	WORD $0x4e741e73 // bic v19.16b, v19.16b, v20.16b
+	WORD $0x6eb31ca1 // bit v1.16b, v5.16b, v19.16b
+	WORD $0x4e3e1cd6 // and v22.16b, v6.16b, v30.16b
+	WORD $0x4e3e1c57 // and v23.16b, v2.16b, v30.16b
+	WORD $0x4f1104d8 // sshr v24.8h, v6.8h, #15
+	WORD $0x6e381ed6 // eor v22.16b, v22.16b, v24.16b
+	WORD $0x6e7886d6 // sub v22.8h, v22.8h, v24.8h
+	WORD $0x4f110458 // sshr v24.8h, v2.8h, #15
+	WORD $0x6e381ef7 // eor v23.16b, v23.16b, v24.16b
+	WORD $0x6e7886f7 // sub v23.8h, v23.8h, v24.8h
+	WORD $0x4e7736d6 // cmgt v22.8h, v22.8h, v23.8h
+	WORD $0x4e3e1cd7 // and v23.16b, v6.16b, v30.16b
+	WORD $0x4e7f36f7 // cmgt v23.8h, v23.8h, v31.8h
+	WORD $0x4e771ed6 // bic v22.16b, v22.16b, v23.16b
+	WORD $0x4e3e1c57 // and v23.16b, v2.16b, v30.16b
+	WORD $0x4e7f36f7 // cmgt v23.8h, v23.8h, v31.8h
+	WORD $0x4e771ed6 // bic v22.16b, v22.16b, v23.16b
+	WORD $0x6eb61cc2 // bit v2.16b, v6.16b, v22.16b
+	WORD $0x4e3e1cf9 // and v25.16b, v7.16b, v30.16b
+	WORD $0x4e3e1c7a // and v26.16b, v3.16b, v30.16b
+	WORD $0x4f1104fb // sshr v27.8h, v7.8h, #15
+	WORD $0x6e3b1f39 // eor v25.16b, v25.16b, v27.16b
+	WORD $0x6e7b8739 // sub v25.8h, v25.8h, v27.8h
+	WORD $0x4f11047b // sshr v27.8h, v3.8h, #15
+	WORD $0x6e3b1f5a // eor v26.16b, v26.16b, v27.16b
+	WORD $0x6e7b875a // sub v26.8h, v26.8h, v27.8h
+	WORD $0x4e7a3739 // cmgt v25.8h, v25.8h, v26.8h
+	WORD $0x4e3e1cfa // and v26.16b, v7.16b, v30.16b
+	WORD $0x4e7f375a // cmgt v26.8h, v26.8h, v31.8h
+	WORD $0x4e7a1f39 // bic v25.16b, v25.16b, v26.16b
+	WORD $0x4e3e1c7a // and v26.16b, v3.16b, v30.16b
+	WORD $0x4e7f375a // cmgt v26.8h, v26.8h, v31.8h
+	WORD $0x4e7a1f39 // bic v25.16b, v25.16b, v26.16b
+	WORD $0x6eb91ce3 // bit v3.16b, v7.16b, v25.16b
+	VLD1.P 64(R2), [V4.B16, V5.B16, V6.B16, V7.B16]
+	WORD $0x4e3e1c90 // and v16.16b, v4.16b, v30.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4f110492 // sshr v18.8h, v4.8h, #15
+	WORD $0x6e321e10 // eor v16.16b, v16.16b, v18.16b
+	WORD $0x6e728610 // sub v16.8h, v16.8h, v18.8h
+	WORD $0x4f110412 // sshr v18.8h, v0.8h, #15
+	WORD $0x6e321e31 // eor v17.16b, v17.16b, v18.16b
+	WORD $0x6e728631 // sub v17.8h, v17.8h, v18.8h
+	WORD $0x4e713610 // cmgt v16.8h, v16.8h, v17.8h
+	WORD $0x4e3e1c91 // and v17.16b, v4.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x6eb01c80 // bit v0.16b, v4.16b, v16.16b
+	WORD $0x4e3e1cb3 // and v19.16b, v5.16b, v30.16b
+	WORD $0x4e3e1c34 // and v20.16b, v1.16b, v30.16b
+	WORD $0x4f1104b5 // sshr v21.8h, v5.8h, #15
+	WORD $0x6e351e73 // eor v19.16b, v19.16b, v21.16b
+	WORD $0x6e758673 // sub v19.8h, v19.8h, v21.8h
+	WORD $0x4f110435 // sshr v21.8h, v1.8h, #15
+	WORD $0x6e351e94 // eor v20.16b, v20.16b, v21.16b
+	WORD $0x6e758694 // sub v20.8h, v20.8h, v21.8h
+	WORD $0x4e743673 // cmgt v19.8h, v19.8h, v20.8h
+	WORD $0x4e3e1cb4 // and v20.16b, v5.16b, v30.16b
+	WORD $0x4e7f3694 // cmgt v20.8h, v20.8h, v31.8h
+	WORD $0x4e741e73 // bic v19.16b, v19.16b, v20.16b
+	WORD $0x4e3e1c34 // and v20.16b, v1.16b, v30.16b
+	WORD $0x4e7f3694 // cmgt v20.8h, v20.8h, v31.8h
+	WORD $0x4e741e73 // bic v19.16b, v19.16b, v20.16b
+	WORD $0x6eb31ca1 // bit v1.16b, v5.16b, v19.16b
+	WORD $0x4e3e1cd6 // and v22.16b, v6.16b, v30.16b
+	WORD $0x4e3e1c57 // and v23.16b, v2.16b, v30.16b
+	WORD $0x4f1104d8 // sshr v24.8h, v6.8h, #15
+	WORD $0x6e381ed6 // eor v22.16b, v22.16b, v24.16b
+	WORD $0x6e7886d6 // sub v22.8h, v22.8h, v24.8h
+	WORD $0x4f110458 // sshr v24.8h, v2.8h, #15
+	WORD $0x6e381ef7 // eor v23.16b, v23.16b, v24.16b
+	WORD $0x6e7886f7 // sub v23.8h, v23.8h, v24.8h
+	WORD $0x4e7736d6 // cmgt v22.8h, v22.8h, v23.8h
+	WORD $0x4e3e1cd7 // and v23.16b, v6.16b, v30.16b
+	WORD $0x4e7f36f7 // cmgt v23.8h, v23.8h, v31.8h
+	WORD $0x4e771ed6 // bic v22.16b, v22.16b, v23.16b
+	WORD $0x4e3e1c57 // and v23.16b, v2.16b, v30.16b
+	WORD $0x4e7f36f7 // cmgt v23.8h, v23.8h, v31.8h
+	WORD $0x4e771ed6 // bic v22.16b, v22.16b, v23.16b
+	WORD $0x6eb61cc2 // bit v2.16b, v6.16b, v22.16b
+	WORD $0x4e3e1cf9 // and v25.16b, v7.16b, v30.16b
+	WORD $0x4e3e1c7a // and v26.16b, v3.16b, v30.16b
+	WORD $0x4f1104fb // sshr v27.8h, v7.8h, #15
+	WORD $0x6e3b1f39 // eor v25.16b, v25.16b, v27.16b
+	WORD $0x6e7b8739 // sub v25.8h, v25.8h, v27.8h
+	WORD $0x4f11047b // sshr v27.8h, v3.8h, #15
+	WORD $0x6e3b1f5a // eor v26.16b, v26.16b, v27.16b
+	WORD $0x6e7b875a // sub v26.8h, v26.8h, v27.8h
+	WORD $0x4e7a3739 // cmgt v25.8h, v25.8h, v26.8h
+	WORD $0x4e3e1cfa // and v26.16b, v7.16b, v30.16b
+	WORD $0x4e7f375a // cmgt v26.8h, v26.8h, v31.8h
+	WORD $0x4e7a1f39 // bic v25.16b, v25.16b, v26.16b
+	WORD $0x4e3e1c7a // and v26.16b, v3.16b, v30.16b
+	WORD $0x4e7f375a // cmgt v26.8h, v26.8h, v31.8h
+	WORD $0x4e7a1f39 // bic v25.16b, v25.16b, v26.16b
+	WORD $0x6eb91ce3 // bit v3.16b, v7.16b, v25.16b
+	VLD1.P 64(R1), [V4.B16, V5.B16, V6.B16, V7.B16]
+	WORD $0x4e3e1c90 // and v16.16b, v4.16b, v30.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4f110492 // sshr v18.8h, v4.8h, #15
+	WORD $0x6e321e10 // eor v16.16b, v16.16b, v18.16b
+	WORD $0x6e728610 // sub v16.8h, v16.8h, v18.8h
+	WORD $0x4f110412 // sshr v18.8h, v0.8h, #15
+	WORD $0x6e321e31 // eor v17.16b, v17.16b, v18.16b
+	WORD $0x6e728631 // sub v17.8h, v17.8h, v18.8h
+	WORD $0x4e713610 // cmgt v16.8h, v16.8h, v17.8h
+	WORD $0x4e3e1c91 // and v17.16b, v4.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x6eb01c80 // bit v0.16b, v4.16b, v16.16b
+	WORD $0x4e3e1cb3 // and v19.16b, v5.16b, v30.16b
+	WORD $0x4e3e1c34 // and v20.16b, v1.16b, v30.16b
+	WORD $0x4f1104b5 // sshr v21.8h, v5.8h, #15
+	WORD $0x6e351e73 // eor v19.16b, v19.16b, v21.16b
+	WORD $0x6e758673 // sub v19.8h, v19.8h, v21.8h
+	WORD $0x4f110435 // sshr v21.8h, v1.8h, #15
+	WORD $0x6e351e94 // eor v20.16b, v20.16b, v21.16b
+	WORD $0x6e758694 // sub v20.8h, v20.8h, v21.8h
+	WORD $0x4e743673 // cmgt v19.8h, v19.8h, v20.8h
+	WORD $0x4e3e1cb4 // and v20.16b, v5.16b, v30.16b
+	WORD $0x4e7f3694 // cmgt v20.8h, v20.8h, v31.8h
+	WORD $0x4e741e73 // bic v19.16b, v19.16b, v20.16b
+	WORD $0x4e3e1c34 // and v20.16b, v1.16b, v30.16b
+	WORD $0x4e7f3694 // cmgt v20.8h, v20.8h, v31.8h
+	WORD $0x4e741e73 // bic v19.16b, v19.16b, v20.16b
+	WORD $0x6eb31ca1 // bit v1.16b, v5.16b, v19.16b
+	WORD $0x4e3e1cd6 // and v22.16b, v6.16b, v30.16b
+	WORD $0x4e3e1c57 // and v23.16b, v2.16b, v30.16b
+	WORD $0x4f1104d8 // sshr v24.8h, v6.8h, #15
+	WORD $0x6e381ed6 // eor v22.16b, v22.16b, v24.16b
+	WORD $0x6e7886d6 // sub v22.8h, v22.8h, v24.8h
+	WORD $0x4f110458 // sshr v24.8h, v2.8h, #15
+	WORD $0x6e381ef7 // eor v23.16b, v23.16b, v24.16b
+	WORD $0x6e7886f7 // sub v23.8h, v23.8h, v24.8h
+	WORD $0x4e7736d6 // cmgt v22.8h, v22.8h, v23.8h
+	WORD $0x4e3e1cd7 // and v23.16b, v6.16b, v30.16b
+	WORD $0x4e7f36f7 // cmgt v23.8h, v23.8h, v31.8h
+	WORD $0x4e771ed6 // bic v22.16b, v22.16b, v23.16b
+	WORD $0x4e3e1c57 // and v23.16b, v2.16b, v30.16b
+	WORD $0x4e7f36f7 // cmgt v23.8h, v23.8h, v31.8h
+	WORD $0x4e771ed6 // bic v22.16b, v22.16b, v23.16b
+	WORD $0x6eb61cc2 // bit v2.16b, v6.16b, v22.16b
+	WORD $0x4e3e1cf9 // and v25.16b, v7.16b, v30.16b
+	WORD $0x4e3e1c7a // and v26.16b, v3.16b, v30.16b
+	WORD $0x4f1104fb // sshr v27.8h, v7.8h, #15
+	WORD $0x6e3b1f39 // eor v25.16b, v25.16b, v27.16b
+	WORD $0x6e7b8739 // sub v25.8h, v25.8h, v27.8h
+	WORD $0x4f11047b // sshr v27.8h, v3.8h, #15
+	WORD $0x6e3b1f5a // eor v26.16b, v26.16b, v27.16b
+	WORD $0x6e7b875a // sub v26.8h, v26.8h, v27.8h
+	WORD $0x4e7a3739 // cmgt v25.8h, v25.8h, v26.8h
+	WORD $0x4e3e1cfa // and v26.16b, v7.16b, v30.16b
+	WORD $0x4e7f375a // cmgt v26.8h, v26.8h, v31.8h
+	WORD $0x4e7a1f39 // bic v25.16b, v25.16b, v26.16b
+	WORD $0x4e3e1c7a // and v26.16b, v3.16b, v30.16b
+	WORD $0x4e7f375a // cmgt v26.8h, v26.8h, v31.8h
+	WORD $0x4e7a1f39 // bic v25.16b, v25.16b, v26.16b
+	WORD $0x6eb91ce3 // bit v3.16b, v7.16b, v25.16b
+	VST1.P [V0.B16, V1.B16, V2.B16, V3.B16], 64(R0)
+	SUBS $64, R5
+	BGE  loop
+rest:
+	ADDS $64, R5
+	BEQ  done
+one:
+	VLD1.P 16(R4), [V0.B16]
+	VLD1.P 16(R3), [V4.B16]
+	WORD $0x4e3e1c90 // and v16.16b, v4.16b, v30.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4f110492 // sshr v18.8h, v4.8h, #15
+	WORD $0x6e321e10 // eor v16.16b, v16.16b, v18.16b
+	WORD $0x6e728610 // sub v16.8h, v16.8h, v18.8h
+	WORD $0x4f110412 // sshr v18.8h, v0.8h, #15
+	WORD $0x6e321e31 // eor v17.16b, v17.16b, v18.16b
+	WORD $0x6e728631 // sub v17.8h, v17.8h, v18.8h
+	WORD $0x4e713610 // cmgt v16.8h, v16.8h, v17.8h
+	WORD $0x4e3e1c91 // and v17.16b, v4.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x6eb01c80 // bit v0.16b, v4.16b, v16.16b
+	VLD1.P 16(R2), [V4.B16]
+	WORD $0x4e3e1c90 // and v16.16b, v4.16b, v30.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4f110492 // sshr v18.8h, v4.8h, #15
+	WORD $0x6e321e10 // eor v16.16b, v16.16b, v18.16b
+	WORD $0x6e728610 // sub v16.8h, v16.8h, v18.8h
+	WORD $0x4f110412 // sshr v18.8h, v0.8h, #15
+	WORD $0x6e321e31 // eor v17.16b, v17.16b, v18.16b
+	WORD $0x6e728631 // sub v17.8h, v17.8h, v18.8h
+	WORD $0x4e713610 // cmgt v16.8h, v16.8h, v17.8h
+	WORD $0x4e3e1c91 // and v17.16b, v4.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x6eb01c80 // bit v0.16b, v4.16b, v16.16b
+	VLD1.P 16(R1), [V4.B16]
+	WORD $0x4e3e1c90 // and v16.16b, v4.16b, v30.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4f110492 // sshr v18.8h, v4.8h, #15
+	WORD $0x6e321e10 // eor v16.16b, v16.16b, v18.16b
+	WORD $0x6e728610 // sub v16.8h, v16.8h, v18.8h
+	WORD $0x4f110412 // sshr v18.8h, v0.8h, #15
+	WORD $0x6e321e31 // eor v17.16b, v17.16b, v18.16b
+	WORD $0x6e728631 // sub v17.8h, v17.8h, v18.8h
+	WORD $0x4e713610 // cmgt v16.8h, v16.8h, v17.8h
+	WORD $0x4e3e1c91 // and v17.16b, v4.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x6eb01c80 // bit v0.16b, v4.16b, v16.16b
+	VST1.P [V0.B16], 16(R0)
+	SUBS $16, R5
+	BNE  one
+done:
+	RET
+
+// func maxBFloat16x2(to, a, b, c, d unsafe.Pointer, n int)
+TEXT ·maxBFloat16x2(SB), NOSPLIT, $0-48
+	MOVD n+40(FP), R5
+	MOVD to+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD b+16(FP), R2
+	MOVD $0x7fff, R6
+	VDUP R6, V30.H8
+	MOVD $0x7f80, R6
+	VDUP R6, V31.H8
+	SUBS $64, R5
+	BLT  rest
+loop:
+	VLD1.P 64(R2), [V0.B16, V1.B16, V2.B16, V3.B16]
+	VLD1.P 64(R1), [V4.B16, V5.B16, V6.B16, V7.B16]
+	WORD $0x4e3e1c90 // and v16.16b, v4.16b, v30.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4f110492 // sshr v18.8h, v4.8h, #15
+	WORD $0x6e321e10 // eor v16.16b, v16.16b, v18.16b
+	WORD $0x6e728610 // sub v16.8h, v16.8h, v18.8h
+	WORD $0x4f110412 // sshr v18.8h, v0.8h, #15
+	WORD $0x6e321e31 // eor v17.16b, v17.16b, v18.16b
+	WORD $0x6e728631 // sub v17.8h, v17.8h, v18.8h
+	WORD $0x4e713610 // cmgt v16.8h, v16.8h, v17.8h
+	WORD $0x4e3e1c91 // and v17.16b, v4.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x6eb01c80 // bit v0.16b, v4.16b, v16.16b
+	WORD $0x4e3e1cb3 // and v19.16b, v5.16b, v30.16b
+	WORD $0x4e3e1c34 // and v20.16b, v1.16b, v30.16b
+	WORD $0x4f1104b5 // sshr v21.8h, v5.8h, #15
+	WORD $0x6e351e73 // eor v19.16b, v19.16b, v21.16b
+	WORD $0x6e758673 // sub v19.8h, v19.8h, v21.8h
+	WORD $0x4f110435 // sshr v21.8h, v1.8h, #15
+	WORD $0x6e351e94 // eor v20.16b, v20.16b, v21.16b
+	WORD $0x6e758694 // sub v20.8h, v20.8h, v21.8h
+	WORD $0x4e743673 // cmgt v19.8h, v19.8h, v20.8h
+	WORD $0x4e3e1cb4 // and v20.16b, v5.16b, v30.16b
+	WORD $0x4e7f3694 // cmgt v20.8h, v20.8h, v31.8h
+	WORD $0x4e741e73 // bic v19.16b, v19.16b, v20.16b
+	WORD $0x4e3e1c34 // and v20.16b, v1.16b, v30.16b
+	WORD $0x4e7f3694 // cmgt v20.8h, v20.8h, v31.8h
+	WORD $0x4e741e73 // bic v19.16b, v19.16b, v20.16b
+	WORD $0x6eb31ca1 // bit v1.16b, v5.16b, v19.16b
+	WORD $0x4e3e1cd6 // and v22.16b, v6.16b, v30.16b
+	WORD $0x4e3e1c57 // and v23.16b, v2.16b, v30.16b
+	WORD $0x4f1104d8 // sshr v24.8h, v6.8h, #15
+	WORD $0x6e381ed6 // eor v22.16b, v22.16b, v24.16b
+	WORD $0x6e7886d6 // sub v22.8h, v22.8h, v24.8h
+	WORD $0x4f110458 // sshr v24.8h, v2.8h, #15
+	WORD $0x6e381ef7 // eor v23.16b, v23.16b, v24.16b
+	WORD $0x6e7886f7 // sub v23.8h, v23.8h, v24.8h
+	WORD $0x4e7736d6 // cmgt v22.8h, v22.8h, v23.8h
+	WORD $0x4e3e1cd7 // and v23.16b, v6.16b, v30.16b
+	WORD $0x4e7f36f7 // cmgt v23.8h, v23.8h, v31.8h
+	WORD $0x4e771ed6 // bic v22.16b, v22.16b, v23.16b
+	WORD $0x4e3e1c57 // and v23.16b, v2.16b, v30.16b
+	WORD $0x4e7f36f7 // cmgt v23.8h, v23.8h, v31.8h
+	WORD $0x4e771ed6 // bic v22.16b, v22.16b, v23.16b
+	WORD $0x6eb61cc2 // bit v2.16b, v6.16b, v22.16b
+	WORD $0x4e3e1cf9 // and v25.16b, v7.16b, v30.16b
+	WORD $0x4e3e1c7a // and v26.16b, v3.16b, v30.16b
+	WORD $0x4f1104fb // sshr v27.8h, v7.8h, #15
+	WORD $0x6e3b1f39 // eor v25.16b, v25.16b, v27.16b
+	WORD $0x6e7b8739 // sub v25.8h, v25.8h, v27.8h
+	WORD $0x4f11047b // sshr v27.8h, v3.8h, #15
+	WORD $0x6e3b1f5a // eor v26.16b, v26.16b, v27.16b
+	WORD $0x6e7b875a // sub v26.8h, v26.8h, v27.8h
+	WORD $0x4e7a3739 // cmgt v25.8h, v25.8h, v26.8h
+	WORD $0x4e3e1cfa // and v26.16b, v7.16b, v30.16b
+	WORD $0x4e7f375a // cmgt v26.8h, v26.8h, v31.8h
+	WORD $0x4e7a1f39 // bic v25.16b, v25.16b, v26.16b
+	WORD $0x4e3e1c7a // and v26.16b, v3.16b, v30.16b
+	WORD $0x4e7f375a // cmgt v26.8h, v26.8h, v31.8h
+	WORD $0x4e7a1f39 // bic v25.16b, v25.16b, v26.16b
+	WORD $0x6eb91ce3 // bit v3.16b, v7.16b, v25.16b
+	VST1.P [V0.B16, V1.B16, V2.B16, V3.B16], 64(R0)
+	SUBS $64, R5
+	BGE  loop
+rest:
+	ADDS $64, R5
+	BEQ  done
+one:
+	VLD1.P 16(R2), [V0.B16]
+	VLD1.P 16(R1), [V4.B16]
+	WORD $0x4e3e1c90 // and v16.16b, v4.16b, v30.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4f110492 // sshr v18.8h, v4.8h, #15
+	WORD $0x6e321e10 // eor v16.16b, v16.16b, v18.16b
+	WORD $0x6e728610 // sub v16.8h, v16.8h, v18.8h
+	WORD $0x4f110412 // sshr v18.8h, v0.8h, #15
+	WORD $0x6e321e31 // eor v17.16b, v17.16b, v18.16b
+	WORD $0x6e728631 // sub v17.8h, v17.8h, v18.8h
+	WORD $0x4e713610 // cmgt v16.8h, v16.8h, v17.8h
+	WORD $0x4e3e1c91 // and v17.16b, v4.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x6eb01c80 // bit v0.16b, v4.16b, v16.16b
+	VST1.P [V0.B16], 16(R0)
+	SUBS $16, R5
+	BNE  one
+done:
+	RET
+
+// func maxBFloat16x3(to, a, b, c, d unsafe.Pointer, n int)
+TEXT ·maxBFloat16x3(SB), NOSPLIT, $0-48
+	MOVD n+40(FP), R5
+	MOVD to+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD b+16(FP), R2
+	MOVD c+24(FP), R3
+	MOVD $0x7fff, R6
+	VDUP R6, V30.H8
+	MOVD $0x7f80, R6
+	VDUP R6, V31.H8
+	SUBS $64, R5
+	BLT  rest
+loop:
+	VLD1.P 64(R3), [V0.B16, V1.B16, V2.B16, V3.B16]
+	VLD1.P 64(R2), [V4.B16, V5.B16, V6.B16, V7.B16]
+	WORD $0x4e3e1c90 // and v16.16b, v4.16b, v30.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4f110492 // sshr v18.8h, v4.8h, #15
+	WORD $0x6e321e10 // eor v16.16b, v16.16b, v18.16b
+	WORD $0x6e728610 // sub v16.8h, v16.8h, v18.8h
+	WORD $0x4f110412 // sshr v18.8h, v0.8h, #15
+	WORD $0x6e321e31 // eor v17.16b, v17.16b, v18.16b
+	WORD $0x6e728631 // sub v17.8h, v17.8h, v18.8h
+	WORD $0x4e713610 // cmgt v16.8h, v16.8h, v17.8h
+	WORD $0x4e3e1c91 // and v17.16b, v4.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x6eb01c80 // bit v0.16b, v4.16b, v16.16b
+	WORD $0x4e3e1cb3 // and v19.16b, v5.16b, v30.16b
+	WORD $0x4e3e1c34 // and v20.16b, v1.16b, v30.16b
+	WORD $0x4f1104b5 // sshr v21.8h, v5.8h, #15
+	WORD $0x6e351e73 // eor v19.16b, v19.16b, v21.16b
+	WORD $0x6e758673 // sub v19.8h, v19.8h, v21.8h
+	WORD $0x4f110435 // sshr v21.8h, v1.8h, #15
+	WORD $0x6e351e94 // eor v20.16b, v20.16b, v21.16b
+	WORD $0x6e758694 // sub v20.8h, v20.8h, v21.8h
+	WORD $0x4e743673 // cmgt v19.8h, v19.8h, v20.8h
+	WORD $0x4e3e1cb4 // and v20.16b, v5.16b, v30.16b
+	WORD $0x4e7f3694 // cmgt v20.8h, v20.8h, v31.8h
+	WORD $0x4e741e73 // bic v19.16b, v19.16b, v20.16b
+	WORD $0x4e3e1c34 // and v20.16b, v1.16b, v30.16b
+	WORD $0x4e7f3694 // cmgt v20.8h, v20.8h, v31.8h
+	WORD $0x4e741e73 // bic v19.16b, v19.16b, v20.16b
+	WORD $0x6eb31ca1 // bit v1.16b, v5.16b, v19.16b
+	WORD $0x4e3e1cd6 // and v22.16b, v6.16b, v30.16b
+	WORD $0x4e3e1c57 // and v23.16b, v2.16b, v30.16b
+	WORD $0x4f1104d8 // sshr v24.8h, v6.8h, #15
+	WORD $0x6e381ed6 // eor v22.16b, v22.16b, v24.16b
+	WORD $0x6e7886d6 // sub v22.8h, v22.8h, v24.8h
+	WORD $0x4f110458 // sshr v24.8h, v2.8h, #15
+	WORD $0x6e381ef7 // eor v23.16b, v23.16b, v24.16b
+	WORD $0x6e7886f7 // sub v23.8h, v23.8h, v24.8h
+	WORD $0x4e7736d6 // cmgt v22.8h, v22.8h, v23.8h
+	WORD $0x4e3e1cd7 // and v23.16b, v6.16b, v30.16b
+	WORD $0x4e7f36f7 // cmgt v23.8h, v23.8h, v31.8h
+	WORD $0x4e771ed6 // bic v22.16b, v22.16b, v23.16b
+	WORD $0x4e3e1c57 // and v23.16b, v2.16b, v30.16b
+	WORD $0x4e7f36f7 // cmgt v23.8h, v23.8h, v31.8h
+	WORD $0x4e771ed6 // bic v22.16b, v22.16b, v23.16b
+	WORD $0x6eb61cc2 // bit v2.16b, v6.16b, v22.16b
+	WORD $0x4e3e1cf9 // and v25.16b, v7.16b, v30.16b
+	WORD $0x4e3e1c7a // and v26.16b, v3.16b, v30.16b
+	WORD $0x4f1104fb // sshr v27.8h, v7.8h, #15
+	WORD $0x6e3b1f39 // eor v25.16b, v25.16b, v27.16b
+	WORD $0x6e7b8739 // sub v25.8h, v25.8h, v27.8h
+	WORD $0x4f11047b // sshr v27.8h, v3.8h, #15
+	WORD $0x6e3b1f5a // eor v26.16b, v26.16b, v27.16b
+	WORD $0x6e7b875a // sub v26.8h, v26.8h, v27.8h
+	WORD $0x4e7a3739 // cmgt v25.8h, v25.8h, v26.8h
+	WORD $0x4e3e1cfa // and v26.16b, v7.16b, v30.16b
+	WORD $0x4e7f375a // cmgt v26.8h, v26.8h, v31.8h
+	WORD $0x4e7a1f39 // bic v25.16b, v25.16b, v26.16b
+	WORD $0x4e3e1c7a // and v26.16b, v3.16b, v30.16b
+	WORD $0x4e7f375a // cmgt v26.8h, v26.8h, v31.8h
+	WORD $0x4e7a1f39 // bic v25.16b, v25.16b, v26.16b
+	WORD $0x6eb91ce3 // bit v3.16b, v7.16b, v25.16b
+	VLD1.P 64(R1), [V4.B16, V5.B16, V6.B16, V7.B16]
+	WORD $0x4e3e1c90 // and v16.16b, v4.16b, v30.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4f110492 // sshr v18.8h, v4.8h, #15
+	WORD $0x6e321e10 // eor v16.16b, v16.16b, v18.16b
+	WORD $0x6e728610 // sub v16.8h, v16.8h, v18.8h
+	WORD $0x4f110412 // sshr v18.8h, v0.8h, #15
+	WORD $0x6e321e31 // eor v17.16b, v17.16b, v18.16b
+	WORD $0x6e728631 // sub v17.8h, v17.8h, v18.8h
+	WORD $0x4e713610 // cmgt v16.8h, v16.8h, v17.8h
+	WORD $0x4e3e1c91 // and v17.16b, v4.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x6eb01c80 // bit v0.16b, v4.16b, v16.16b
+	WORD $0x4e3e1cb3 // and v19.16b, v5.16b, v30.16b
+	WORD $0x4e3e1c34 // and v20.16b, v1.16b, v30.16b
+	WORD $0x4f1104b5 // sshr v21.8h, v5.8h, #15
+	WORD $0x6e351e73 // eor v19.16b, v19.16b, v21.16b
+	WORD $0x6e758673 // sub v19.8h, v19.8h, v21.8h
+	WORD $0x4f110435 // sshr v21.8h, v1.8h, #15
+	WORD $0x6e351e94 // eor v20.16b, v20.16b, v21.16b
+	WORD $0x6e758694 // sub v20.8h, v20.8h, v21.8h
+	WORD $0x4e743673 // cmgt v19.8h, v19.8h, v20.8h
+	WORD $0x4e3e1cb4 // and v20.16b, v5.16b, v30.16b
+	WORD $0x4e7f3694 // cmgt v20.8h, v20.8h, v31.8h
+	WORD $0x4e741e73 // bic v19.16b, v19.16b, v20.16b
+	WORD $0x4e3e1c34 // and v20.16b, v1.16b, v30.16b
+	WORD $0x4e7f3694 // cmgt v20.8h, v20.8h, v31.8h
+	WORD $0x4e741e73 // bic v19.16b, v19.16b, v20.16b
+	WORD $0x6eb31ca1 // bit v1.16b, v5.16b, v19.16b
+	WORD $0x4e3e1cd6 // and v22.16b, v6.16b, v30.16b
+	WORD $0x4e3e1c57 // and v23.16b, v2.16b, v30.16b
+	WORD $0x4f1104d8 // sshr v24.8h, v6.8h, #15
+	WORD $0x6e381ed6 // eor v22.16b, v22.16b, v24.16b
+	WORD $0x6e7886d6 // sub v22.8h, v22.8h, v24.8h
+	WORD $0x4f110458 // sshr v24.8h, v2.8h, #15
+	WORD $0x6e381ef7 // eor v23.16b, v23.16b, v24.16b
+	WORD $0x6e7886f7 // sub v23.8h, v23.8h, v24.8h
+	WORD $0x4e7736d6 // cmgt v22.8h, v22.8h, v23.8h
+	WORD $0x4e3e1cd7 // and v23.16b, v6.16b, v30.16b
+	WORD $0x4e7f36f7 // cmgt v23.8h, v23.8h, v31.8h
+	WORD $0x4e771ed6 // bic v22.16b, v22.16b, v23.16b
+	WORD $0x4e3e1c57 // and v23.16b, v2.16b, v30.16b
+	WORD $0x4e7f36f7 // cmgt v23.8h, v23.8h, v31.8h
+	WORD $0x4e771ed6 // bic v22.16b, v22.16b, v23.16b
+	WORD $0x6eb61cc2 // bit v2.16b, v6.16b, v22.16b
+	WORD $0x4e3e1cf9 // and v25.16b, v7.16b, v30.16b
+	WORD $0x4e3e1c7a // and v26.16b, v3.16b, v30.16b
+	WORD $0x4f1104fb // sshr v27.8h, v7.8h, #15
+	WORD $0x6e3b1f39 // eor v25.16b, v25.16b, v27.16b
+	WORD $0x6e7b8739 // sub v25.8h, v25.8h, v27.8h
+	WORD $0x4f11047b // sshr v27.8h, v3.8h, #15
+	WORD $0x6e3b1f5a // eor v26.16b, v26.16b, v27.16b
+	WORD $0x6e7b875a // sub v26.8h, v26.8h, v27.8h
+	WORD $0x4e7a3739 // cmgt v25.8h, v25.8h, v26.8h
+	WORD $0x4e3e1cfa // and v26.16b, v7.16b, v30.16b
+	WORD $0x4e7f375a // cmgt v26.8h, v26.8h, v31.8h
+	WORD $0x4e7a1f39 // bic v25.16b, v25.16b, v26.16b
+	WORD $0x4e3e1c7a // and v26.16b, v3.16b, v30.16b
+	WORD $0x4e7f375a // cmgt v26.8h, v26.8h, v31.8h
+	WORD $0x4e7a1f39 // bic v25.16b, v25.16b, v26.16b
+	WORD $0x6eb91ce3 // bit v3.16b, v7.16b, v25.16b
+	VST1.P [V0.B16, V1.B16, V2.B16, V3.B16], 64(R0)
+	SUBS $64, R5
+	BGE  loop
+rest:
+	ADDS $64, R5
+	BEQ  done
+one:
+	VLD1.P 16(R3), [V0.B16]
+	VLD1.P 16(R2), [V4.B16]
+	WORD $0x4e3e1c90 // and v16.16b, v4.16b, v30.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4f110492 // sshr v18.8h, v4.8h, #15
+	WORD $0x6e321e10 // eor v16.16b, v16.16b, v18.16b
+	WORD $0x6e728610 // sub v16.8h, v16.8h, v18.8h
+	WORD $0x4f110412 // sshr v18.8h, v0.8h, #15
+	WORD $0x6e321e31 // eor v17.16b, v17.16b, v18.16b
+	WORD $0x6e728631 // sub v17.8h, v17.8h, v18.8h
+	WORD $0x4e713610 // cmgt v16.8h, v16.8h, v17.8h
+	WORD $0x4e3e1c91 // and v17.16b, v4.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x6eb01c80 // bit v0.16b, v4.16b, v16.16b
+	VLD1.P 16(R1), [V4.B16]
+	WORD $0x4e3e1c90 // and v16.16b, v4.16b, v30.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4f110492 // sshr v18.8h, v4.8h, #15
+	WORD $0x6e321e10 // eor v16.16b, v16.16b, v18.16b
+	WORD $0x6e728610 // sub v16.8h, v16.8h, v18.8h
+	WORD $0x4f110412 // sshr v18.8h, v0.8h, #15
+	WORD $0x6e321e31 // eor v17.16b, v17.16b, v18.16b
+	WORD $0x6e728631 // sub v17.8h, v17.8h, v18.8h
+	WORD $0x4e713610 // cmgt v16.8h, v16.8h, v17.8h
+	WORD $0x4e3e1c91 // and v17.16b, v4.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x6eb01c80 // bit v0.16b, v4.16b, v16.16b
+	VST1.P [V0.B16], 16(R0)
+	SUBS $16, R5
+	BNE  one
+done:
+	RET
+
+// func maxBFloat16x4(to, a, b, c, d unsafe.Pointer, n int)
+TEXT ·maxBFloat16x4(SB), NOSPLIT, $0-48
+	MOVD n+40(FP), R5
+	MOVD to+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD b+16(FP), R2
+	MOVD c+24(FP), R3
+	MOVD d+32(FP), R4
+	MOVD $0x7fff, R6
+	VDUP R6, V30.H8
+	MOVD $0x7f80, R6
 	VDUP R6, V31.H8
 	SUBS $64, R5
 	BLT  rest
@@ -5449,6 +6940,585 @@ TEXT ·minFloat16x4(SB), NOSPLIT, $0-48
 	MOVD $0x7fff, R6
 	VDUP R6, V30.H8
 	MOVD $0x7c00, R6
+	VDUP R6, V31.H8
+	SUBS $64, R5
+	BLT  rest
+loop:
+	VLD1.P 64(R4), [V0.B16, V1.B16, V2.B16, V3.B16]
+	VLD1.P 64(R3), [V4.B16, V5.B16, V6.B16, V7.B16]
+	WORD $0x4e3e1c90 // and v16.16b, v4.16b, v30.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4f110492 // sshr v18.8h, v4.8h, #15
+	WORD $0x6e321e10 // eor v16.16b, v16.16b, v18.16b
+	WORD $0x6e728610 // sub v16.8h, v16.8h, v18.8h
+	WORD $0x4f110412 // sshr v18.8h, v0.8h, #15
+	WORD $0x6e321e31 // eor v17.16b, v17.16b, v18.16b
+	WORD $0x6e728631 // sub v17.8h, v17.8h, v18.8h
+	WORD $0x4e703630 // cmgt v16.8h, v17.8h, v16.8h
+	WORD $0x4e3e1c91 // and v17.16b, v4.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x6eb01c80 // bit v0.16b, v4.16b, v16.16b
+	WORD $0x4e3e1cb3 // and v19.16b, v5.16b, v30.16b
+	WORD $0x4e3e1c34 // and v20.16b, v1.16b, v30.16b
+	WORD $0x4f1104b5 // sshr v21.8h, v5.8h, #15
+	WORD $0x6e351e73 // eor v19.16b, v19.16b, v21.16b
+	WORD $0x6e758673 // sub v19.8h, v19.8h, v21.8h
+	WORD $0x4f110435 // sshr v21.8h, v1.8h, #15
+	WORD $0x6e351e94 // eor v20.16b, v20.16b, v21.16b
+	WORD $0x6e758694 // sub v20.8h, v20.8h, v21.8h
+	WORD $0x4e733693 // cmgt v19.8h, v20.8h, v19.8h
+	WORD $0x4e3e1cb4 // and v20.16b, v5.16b, v30.16b
+	WORD $0x4e7f3694 // cmgt v20.8h, v20.8h, v31.8h
+	WORD $0x4e741e73 // bic v19.16b, v19.16b, v20.16b
+	WORD $0x4e3e1c34 // and v20.16b, v1.16b, v30.16b
+	WORD $0x4e7f3694 // cmgt v20.8h, v20.8h, v31.8h
+	WORD $0x4e741e73 // bic v19.16b, v19.16b, v20.16b
+	WORD $0x6eb31ca1 // bit v1.16b, v5.16b, v19.16b
+	WORD $0x4e3e1cd6 // and v22.16b, v6.16b, v30.16b
+	WORD $0x4e3e1c57 // and v23.16b, v2.16b, v30.16b
+	WORD $0x4f1104d8 // sshr v24.8h, v6.8h, #15
+	WORD $0x6e381ed6 // eor v22.16b, v22.16b, v24.16b
+	WORD $0x6e7886d6 // sub v22.8h, v22.8h, v24.8h
+	WORD $0x4f110458 // sshr v24.8h, v2.8h, #15
+	WORD $0x6e381ef7 // eor v23.16b, v23.16b, v24.16b
+	WORD $0x6e7886f7 // sub v23.8h, v23.8h, v24.8h
+	WORD $0x4e7636f6 // cmgt v22.8h, v23.8h, v22.8h
+	WORD $0x4e3e1cd7 // and v23.16b, v6.16b, v30.16b
+	WORD $0x4e7f36f7 // cmgt v23.8h, v23.8h, v31.8h
+	WORD $0x4e771ed6 // bic v22.16b, v22.16b, v23.16b
+	WORD $0x4e3e1c57 // and v23.16b, v2.16b, v30.16b
+	WORD $0x4e7f36f7 // cmgt v23.8h, v23.8h, v31.8h
+	WORD $0x4e771ed6 // bic v22.16b, v22.16b, v23.16b
+	WORD $0x6eb61cc2 // bit v2.16b, v6.16b, v22.16b
+	WORD $0x4e3e1cf9 // and v25.16b, v7.16b, v30.16b
+	WORD $0x4e3e1c7a // and v26.16b, v3.16b, v30.16b
+	WORD $0x4f1104fb // sshr v27.8h, v7.8h, #15
+	WORD $0x6e3b1f39 // eor v25.16b, v25.16b, v27.16b
+	WORD $0x6e7b8739 // sub v25.8h, v25.8h, v27.8h
+	WORD $0x4f11047b // sshr v27.8h, v3.8h, #15
+	WORD $0x6e3b1f5a // eor v26.16b, v26.16b, v27.16b
+	WORD $0x6e7b875a // sub v26.8h, v26.8h, v27.8h
+	WORD $0x4e793759 // cmgt v25.8h, v26.8h, v25.8h
+	WORD $0x4e3e1cfa // and v26.16b, v7.16b, v30.16b
+	WORD $0x4e7f375a // cmgt v26.8h, v26.8h, v31.8h
+	WORD $0x4e7a1f39 // bic v25.16b, v25.16b, v26.16b
+	WORD $0x4e3e1c7a // and v26.16b, v3.16b, v30.16b
+	WORD $0x4e7f375a // cmgt v26.8h, v26.8h, v31.8h
+	WORD $0x4e7a1f39 // bic v25.16b, v25.16b, v26.16b
+	WORD $0x6eb91ce3 // bit v3.16b, v7.16b, v25.16b
+	VLD1.P 64(R2), [V4.B16, V5.B16, V6.B16, V7.B16]
+	WORD $0x4e3e1c90 // and v16.16b, v4.16b, v30.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4f110492 // sshr v18.8h, v4.8h, #15
+	WORD $0x6e321e10 // eor v16.16b, v16.16b, v18.16b
+	WORD $0x6e728610 // sub v16.8h, v16.8h, v18.8h
+	WORD $0x4f110412 // sshr v18.8h, v0.8h, #15
+	WORD $0x6e321e31 // eor v17.16b, v17.16b, v18.16b
+	WORD $0x6e728631 // sub v17.8h, v17.8h, v18.8h
+	WORD $0x4e703630 // cmgt v16.8h, v17.8h, v16.8h
+	WORD $0x4e3e1c91 // and v17.16b, v4.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x6eb01c80 // bit v0.16b, v4.16b, v16.16b
+	WORD $0x4e3e1cb3 // and v19.16b, v5.16b, v30.16b
+	WORD $0x4e3e1c34 // and v20.16b, v1.16b, v30.16b
+	WORD $0x4f1104b5 // sshr v21.8h, v5.8h, #15
+	WORD $0x6e351e73 // eor v19.16b, v19.16b, v21.16b
+	WORD $0x6e758673 // sub v19.8h, v19.8h, v21.8h
+	WORD $0x4f110435 // sshr v21.8h, v1.8h, #15
+	WORD $0x6e351e94 // eor v20.16b, v20.16b, v21.16b
+	WORD $0x6e758694 // sub v20.8h, v20.8h, v21.8h
+	WORD $0x4e733693 // cmgt v19.8h, v20.8h, v19.8h
+	WORD $0x4e3e1cb4 // and v20.16b, v5.16b, v30.16b
+	WORD $0x4e7f3694 // cmgt v20.8h, v20.8h, v31.8h
+	WORD $0x4e741e73 // bic v19.16b, v19.16b, v20.16b
+	WORD $0x4e3e1c34 // and v20.16b, v1.16b, v30.16b
+	WORD $0x4e7f3694 // cmgt v20.8h, v20.8h, v31.8h
+	WORD $0x4e741e73 // bic v19.16b, v19.16b, v20.16b
+	WORD $0x6eb31ca1 // bit v1.16b, v5.16b, v19.16b
+	WORD $0x4e3e1cd6 // and v22.16b, v6.16b, v30.16b
+	WORD $0x4e3e1c57 // and v23.16b, v2.16b, v30.16b
+	WORD $0x4f1104d8 // sshr v24.8h, v6.8h, #15
+	WORD $0x6e381ed6 // eor v22.16b, v22.16b, v24.16b
+	WORD $0x6e7886d6 // sub v22.8h, v22.8h, v24.8h
+	WORD $0x4f110458 // sshr v24.8h, v2.8h, #15
+	WORD $0x6e381ef7 // eor v23.16b, v23.16b, v24.16b
+	WORD $0x6e7886f7 // sub v23.8h, v23.8h, v24.8h
+	WORD $0x4e7636f6 // cmgt v22.8h, v23.8h, v22.8h
+	WORD $0x4e3e1cd7 // and v23.16b, v6.16b, v30.16b
+	WORD $0x4e7f36f7 // cmgt v23.8h, v23.8h, v31.8h
+	WORD $0x4e771ed6 // bic v22.16b, v22.16b, v23.16b
+	WORD $0x4e3e1c57 // and v23.16b, v2.16b, v30.16b
+	WORD $0x4e7f36f7 // cmgt v23.8h, v23.8h, v31.8h
+	WORD $0x4e771ed6 // bic v22.16b, v22.16b, v23.16b
+	WORD $0x6eb61cc2 // bit v2.16b, v6.16b, v22.16b
+	WORD $0x4e3e1cf9 // and v25.16b, v7.16b, v30.16b
+	WORD $0x4e3e1c7a // and v26.16b, v3.16b, v30.16b
+	WORD $0x4f1104fb // sshr v27.8h, v7.8h, #15
+	WORD $0x6e3b1f39 // eor v25.16b, v25.16b, v27.16b
+	WORD $0x6e7b8739 // sub v25.8h, v25.8h, v27.8h
+	WORD $0x4f11047b // sshr v27.8h, v3.8h, #15
+	WORD $0x6e3b1f5a // eor v26.16b, v26.16b, v27.16b
+	WORD $0x6e7b875a // sub v26.8h, v26.8h, v27.8h
+	WORD $0x4e793759 // cmgt v25.8h, v26.8h, v25.8h
+	WORD $0x4e3e1cfa // and v26.16b, v7.16b, v30.16b
+	WORD $0x4e7f375a // cmgt v26.8h, v26.8h, v31.8h
+	WORD $0x4e7a1f39 // bic v25.16b, v25.16b, v26.16b
+	WORD $0x4e3e1c7a // and v26.16b, v3.16b, v30.16b
+	WORD $0x4e7f375a // cmgt v26.8h, v26.8h, v31.8h
+	WORD $0x4e7a1f39 // bic v25.16b, v25.16b, v26.16b
+	WORD $0x6eb91ce3 // bit v3.16b, v7.16b, v25.16b
+	VLD1.P 64(R1), [V4.B16, V5.B16, V6.B16, V7.B16]
+	WORD $0x4e3e1c90 // and v16.16b, v4.16b, v30.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4f110492 // sshr v18.8h, v4.8h, #15
+	WORD $0x6e321e10 // eor v16.16b, v16.16b, v18.16b
+	WORD $0x6e728610 // sub v16.8h, v16.8h, v18.8h
+	WORD $0x4f110412 // sshr v18.8h, v0.8h, #15
+	WORD $0x6e321e31 // eor v17.16b, v17.16b, v18.16b
+	WORD $0x6e728631 // sub v17.8h, v17.8h, v18.8h
+	WORD $0x4e703630 // cmgt v16.8h, v17.8h, v16.8h
+	WORD $0x4e3e1c91 // and v17.16b, v4.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x6eb01c80 // bit v0.16b, v4.16b, v16.16b
+	WORD $0x4e3e1cb3 // and v19.16b, v5.16b, v30.16b
+	WORD $0x4e3e1c34 // and v20.16b, v1.16b, v30.16b
+	WORD $0x4f1104b5 // sshr v21.8h, v5.8h, #15
+	WORD $0x6e351e73 // eor v19.16b, v19.16b, v21.16b
+	WORD $0x6e758673 // sub v19.8h, v19.8h, v21.8h
+	WORD $0x4f110435 // sshr v21.8h, v1.8h, #15
+	WORD $0x6e351e94 // eor v20.16b, v20.16b, v21.16b
+	WORD $0x6e758694 // sub v20.8h, v20.8h, v21.8h
+	WORD $0x4e733693 // cmgt v19.8h, v20.8h, v19.8h
+	WORD $0x4e3e1cb4 // and v20.16b, v5.16b, v30.16b
+	WORD $0x4e7f3694 // cmgt v20.8h, v20.8h, v31.8h
+	WORD $0x4e741e73 // bic v19.16b, v19.16b, v20.16b
+	WORD $0x4e3e1c34 // and v20.16b, v1.16b, v30.16b
+	WORD $0x4e7f3694 // cmgt v20.8h, v20.8h, v31.8h
+	WORD $0x4e741e73 // bic v19.16b, v19.16b, v20.16b
+	WORD $0x6eb31ca1 // bit v1.16b, v5.16b, v19.16b
+	WORD $0x4e3e1cd6 // and v22.16b, v6.16b, v30.16b
+	WORD $0x4e3e1c57 // and v23.16b, v2.16b, v30.16b
+	WORD $0x4f1104d8 // sshr v24.8h, v6.8h, #15
+	WORD $0x6e381ed6 // eor v22.16b, v22.16b, v24.16b
+	WORD $0x6e7886d6 // sub v22.8h, v22.8h, v24.8h
+	WORD $0x4f110458 // sshr v24.8h, v2.8h, #15
+	WORD $0x6e381ef7 // eor v23.16b, v23.16b, v24.16b
+	WORD $0x6e7886f7 // sub v23.8h, v23.8h, v24.8h
+	WORD $0x4e7636f6 // cmgt v22.8h, v23.8h, v22.8h
+	WORD $0x4e3e1cd7 // and v23.16b, v6.16b, v30.16b
+	WORD $0x4e7f36f7 // cmgt v23.8h, v23.8h, v31.8h
+	WORD $0x4e771ed6 // bic v22.16b, v22.16b, v23.16b
+	WORD $0x4e3e1c57 // and v23.16b, v2.16b, v30.16b
+	WORD $0x4e7f36f7 // cmgt v23.8h, v23.8h, v31.8h
+	WORD $0x4e771ed6 // bic v22.16b, v22.16b, v23.16b
+	WORD $0x6eb61cc2 // bit v2.16b, v6.16b, v22.16b
+	WORD $0x4e3e1cf9 // and v25.16b, v7.16b, v30.16b
+	WORD $0x4e3e1c7a // and v26.16b, v3.16b, v30.16b
+	WORD $0x4f1104fb // sshr v27.8h, v7.8h, #15
+	WORD $0x6e3b1f39 // eor v25.16b, v25.16b, v27.16b
+	WORD $0x6e7b8739 // sub v25.8h, v25.8h, v27.8h
+	WORD $0x4f11047b // sshr v27.8h, v3.8h, #15
+	WORD $0x6e3b1f5a // eor v26.16b, v26.16b, v27.16b
+	WORD $0x6e7b875a // sub v26.8h, v26.8h, v27.8h
+	WORD $0x4e793759 // cmgt v25.8h, v26.8h, v25.8h
+	WORD $0x4e3e1cfa // and v26.16b, v7.16b, v30.16b
+	WORD $0x4e7f375a // cmgt v26.8h, v26.8h, v31.8h
+	WORD $0x4e7a1f39 // bic v25.16b, v25.16b, v26.16b
+	WORD $0x4e3e1c7a // and v26.16b, v3.16b, v30.16b
+	WORD $0x4e7f375a // cmgt v26.8h, v26.8h, v31.8h
+	WORD $0x4e7a1f39 // bic v25.16b, v25.16b, v26.16b
+	WORD $0x6eb91ce3 // bit v3.16b, v7.16b, v25.16b
+	VST1.P [V0.B16, V1.B16, V2.B16, V3.B16], 64(R0)
+	SUBS $64, R5
+	BGE  loop
+rest:
+	ADDS $64, R5
+	BEQ  done
+one:
+	VLD1.P 16(R4), [V0.B16]
+	VLD1.P 16(R3), [V4.B16]
+	WORD $0x4e3e1c90 // and v16.16b, v4.16b, v30.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4f110492 // sshr v18.8h, v4.8h, #15
+	WORD $0x6e321e10 // eor v16.16b, v16.16b, v18.16b
+	WORD $0x6e728610 // sub v16.8h, v16.8h, v18.8h
+	WORD $0x4f110412 // sshr v18.8h, v0.8h, #15
+	WORD $0x6e321e31 // eor v17.16b, v17.16b, v18.16b
+	WORD $0x6e728631 // sub v17.8h, v17.8h, v18.8h
+	WORD $0x4e703630 // cmgt v16.8h, v17.8h, v16.8h
+	WORD $0x4e3e1c91 // and v17.16b, v4.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x6eb01c80 // bit v0.16b, v4.16b, v16.16b
+	VLD1.P 16(R2), [V4.B16]
+	WORD $0x4e3e1c90 // and v16.16b, v4.16b, v30.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4f110492 // sshr v18.8h, v4.8h, #15
+	WORD $0x6e321e10 // eor v16.16b, v16.16b, v18.16b
+	WORD $0x6e728610 // sub v16.8h, v16.8h, v18.8h
+	WORD $0x4f110412 // sshr v18.8h, v0.8h, #15
+	WORD $0x6e321e31 // eor v17.16b, v17.16b, v18.16b
+	WORD $0x6e728631 // sub v17.8h, v17.8h, v18.8h
+	WORD $0x4e703630 // cmgt v16.8h, v17.8h, v16.8h
+	WORD $0x4e3e1c91 // and v17.16b, v4.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x6eb01c80 // bit v0.16b, v4.16b, v16.16b
+	VLD1.P 16(R1), [V4.B16]
+	WORD $0x4e3e1c90 // and v16.16b, v4.16b, v30.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4f110492 // sshr v18.8h, v4.8h, #15
+	WORD $0x6e321e10 // eor v16.16b, v16.16b, v18.16b
+	WORD $0x6e728610 // sub v16.8h, v16.8h, v18.8h
+	WORD $0x4f110412 // sshr v18.8h, v0.8h, #15
+	WORD $0x6e321e31 // eor v17.16b, v17.16b, v18.16b
+	WORD $0x6e728631 // sub v17.8h, v17.8h, v18.8h
+	WORD $0x4e703630 // cmgt v16.8h, v17.8h, v16.8h
+	WORD $0x4e3e1c91 // and v17.16b, v4.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x6eb01c80 // bit v0.16b, v4.16b, v16.16b
+	VST1.P [V0.B16], 16(R0)
+	SUBS $16, R5
+	BNE  one
+done:
+	RET
+
+// func minBFloat16x2(to, a, b, c, d unsafe.Pointer, n int)
+TEXT ·minBFloat16x2(SB), NOSPLIT, $0-48
+	MOVD n+40(FP), R5
+	MOVD to+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD b+16(FP), R2
+	MOVD $0x7fff, R6
+	VDUP R6, V30.H8
+	MOVD $0x7f80, R6
+	VDUP R6, V31.H8
+	SUBS $64, R5
+	BLT  rest
+loop:
+	VLD1.P 64(R2), [V0.B16, V1.B16, V2.B16, V3.B16]
+	VLD1.P 64(R1), [V4.B16, V5.B16, V6.B16, V7.B16]
+	WORD $0x4e3e1c90 // and v16.16b, v4.16b, v30.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4f110492 // sshr v18.8h, v4.8h, #15
+	WORD $0x6e321e10 // eor v16.16b, v16.16b, v18.16b
+	WORD $0x6e728610 // sub v16.8h, v16.8h, v18.8h
+	WORD $0x4f110412 // sshr v18.8h, v0.8h, #15
+	WORD $0x6e321e31 // eor v17.16b, v17.16b, v18.16b
+	WORD $0x6e728631 // sub v17.8h, v17.8h, v18.8h
+	WORD $0x4e703630 // cmgt v16.8h, v17.8h, v16.8h
+	WORD $0x4e3e1c91 // and v17.16b, v4.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x6eb01c80 // bit v0.16b, v4.16b, v16.16b
+	WORD $0x4e3e1cb3 // and v19.16b, v5.16b, v30.16b
+	WORD $0x4e3e1c34 // and v20.16b, v1.16b, v30.16b
+	WORD $0x4f1104b5 // sshr v21.8h, v5.8h, #15
+	WORD $0x6e351e73 // eor v19.16b, v19.16b, v21.16b
+	WORD $0x6e758673 // sub v19.8h, v19.8h, v21.8h
+	WORD $0x4f110435 // sshr v21.8h, v1.8h, #15
+	WORD $0x6e351e94 // eor v20.16b, v20.16b, v21.16b
+	WORD $0x6e758694 // sub v20.8h, v20.8h, v21.8h
+	WORD $0x4e733693 // cmgt v19.8h, v20.8h, v19.8h
+	WORD $0x4e3e1cb4 // and v20.16b, v5.16b, v30.16b
+	WORD $0x4e7f3694 // cmgt v20.8h, v20.8h, v31.8h
+	WORD $0x4e741e73 // bic v19.16b, v19.16b, v20.16b
+	WORD $0x4e3e1c34 // and v20.16b, v1.16b, v30.16b
+	WORD $0x4e7f3694 // cmgt v20.8h, v20.8h, v31.8h
+	WORD $0x4e741e73 // bic v19.16b, v19.16b, v20.16b
+	WORD $0x6eb31ca1 // bit v1.16b, v5.16b, v19.16b
+	WORD $0x4e3e1cd6 // and v22.16b, v6.16b, v30.16b
+	WORD $0x4e3e1c57 // and v23.16b, v2.16b, v30.16b
+	WORD $0x4f1104d8 // sshr v24.8h, v6.8h, #15
+	WORD $0x6e381ed6 // eor v22.16b, v22.16b, v24.16b
+	WORD $0x6e7886d6 // sub v22.8h, v22.8h, v24.8h
+	WORD $0x4f110458 // sshr v24.8h, v2.8h, #15
+	WORD $0x6e381ef7 // eor v23.16b, v23.16b, v24.16b
+	WORD $0x6e7886f7 // sub v23.8h, v23.8h, v24.8h
+	WORD $0x4e7636f6 // cmgt v22.8h, v23.8h, v22.8h
+	WORD $0x4e3e1cd7 // and v23.16b, v6.16b, v30.16b
+	WORD $0x4e7f36f7 // cmgt v23.8h, v23.8h, v31.8h
+	WORD $0x4e771ed6 // bic v22.16b, v22.16b, v23.16b
+	WORD $0x4e3e1c57 // and v23.16b, v2.16b, v30.16b
+	WORD $0x4e7f36f7 // cmgt v23.8h, v23.8h, v31.8h
+	WORD $0x4e771ed6 // bic v22.16b, v22.16b, v23.16b
+	WORD $0x6eb61cc2 // bit v2.16b, v6.16b, v22.16b
+	WORD $0x4e3e1cf9 // and v25.16b, v7.16b, v30.16b
+	WORD $0x4e3e1c7a // and v26.16b, v3.16b, v30.16b
+	WORD $0x4f1104fb // sshr v27.8h, v7.8h, #15
+	WORD $0x6e3b1f39 // eor v25.16b, v25.16b, v27.16b
+	WORD $0x6e7b8739 // sub v25.8h, v25.8h, v27.8h
+	WORD $0x4f11047b // sshr v27.8h, v3.8h, #15
+	WORD $0x6e3b1f5a // eor v26.16b, v26.16b, v27.16b
+	WORD $0x6e7b875a // sub v26.8h, v26.8h, v27.8h
+	WORD $0x4e793759 // cmgt v25.8h, v26.8h, v25.8h
+	WORD $0x4e3e1cfa // and v26.16b, v7.16b, v30.16b
+	WORD $0x4e7f375a // cmgt v26.8h, v26.8h, v31.8h
+	WORD $0x4e7a1f39 // bic v25.16b, v25.16b, v26.16b
+	WORD $0x4e3e1c7a // and v26.16b, v3.16b, v30.16b
+	WORD $0x4e7f375a // cmgt v26.8h, v26.8h, v31.8h
+	WORD $0x4e7a1f39 // bic v25.16b, v25.16b, v26.16b
+	WORD $0x6eb91ce3 // bit v3.16b, v7.16b, v25.16b
+	VST1.P [V0.B16, V1.B16, V2.B16, V3.B16], 64(R0)
+	SUBS $64, R5
+	BGE  loop
+rest:
+	ADDS $64, R5
+	BEQ  done
+one:
+	VLD1.P 16(R2), [V0.B16]
+	VLD1.P 16(R1), [V4.B16]
+	WORD $0x4e3e1c90 // and v16.16b, v4.16b, v30.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4f110492 // sshr v18.8h, v4.8h, #15
+	WORD $0x6e321e10 // eor v16.16b, v16.16b, v18.16b
+	WORD $0x6e728610 // sub v16.8h, v16.8h, v18.8h
+	WORD $0x4f110412 // sshr v18.8h, v0.8h, #15
+	WORD $0x6e321e31 // eor v17.16b, v17.16b, v18.16b
+	WORD $0x6e728631 // sub v17.8h, v17.8h, v18.8h
+	WORD $0x4e703630 // cmgt v16.8h, v17.8h, v16.8h
+	WORD $0x4e3e1c91 // and v17.16b, v4.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x6eb01c80 // bit v0.16b, v4.16b, v16.16b
+	VST1.P [V0.B16], 16(R0)
+	SUBS $16, R5
+	BNE  one
+done:
+	RET
+
+// func minBFloat16x3(to, a, b, c, d unsafe.Pointer, n int)
+TEXT ·minBFloat16x3(SB), NOSPLIT, $0-48
+	MOVD n+40(FP), R5
+	MOVD to+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD b+16(FP), R2
+	MOVD c+24(FP), R3
+	MOVD $0x7fff, R6
+	VDUP R6, V30.H8
+	MOVD $0x7f80, R6
+	VDUP R6, V31.H8
+	SUBS $64, R5
+	BLT  rest
+loop:
+	VLD1.P 64(R3), [V0.B16, V1.B16, V2.B16, V3.B16]
+	VLD1.P 64(R2), [V4.B16, V5.B16, V6.B16, V7.B16]
+	WORD $0x4e3e1c90 // and v16.16b, v4.16b, v30.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4f110492 // sshr v18.8h, v4.8h, #15
+	WORD $0x6e321e10 // eor v16.16b, v16.16b, v18.16b
+	WORD $0x6e728610 // sub v16.8h, v16.8h, v18.8h
+	WORD $0x4f110412 // sshr v18.8h, v0.8h, #15
+	WORD $0x6e321e31 // eor v17.16b, v17.16b, v18.16b
+	WORD $0x6e728631 // sub v17.8h, v17.8h, v18.8h
+	WORD $0x4e703630 // cmgt v16.8h, v17.8h, v16.8h
+	WORD $0x4e3e1c91 // and v17.16b, v4.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x6eb01c80 // bit v0.16b, v4.16b, v16.16b
+	WORD $0x4e3e1cb3 // and v19.16b, v5.16b, v30.16b
+	WORD $0x4e3e1c34 // and v20.16b, v1.16b, v30.16b
+	WORD $0x4f1104b5 // sshr v21.8h, v5.8h, #15
+	WORD $0x6e351e73 // eor v19.16b, v19.16b, v21.16b
+	WORD $0x6e758673 // sub v19.8h, v19.8h, v21.8h
+	WORD $0x4f110435 // sshr v21.8h, v1.8h, #15
+	WORD $0x6e351e94 // eor v20.16b, v20.16b, v21.16b
+	WORD $0x6e758694 // sub v20.8h, v20.8h, v21.8h
+	WORD $0x4e733693 // cmgt v19.8h, v20.8h, v19.8h
+	WORD $0x4e3e1cb4 // and v20.16b, v5.16b, v30.16b
+	WORD $0x4e7f3694 // cmgt v20.8h, v20.8h, v31.8h
+	WORD $0x4e741e73 // bic v19.16b, v19.16b, v20.16b
+	WORD $0x4e3e1c34 // and v20.16b, v1.16b, v30.16b
+	WORD $0x4e7f3694 // cmgt v20.8h, v20.8h, v31.8h
+	WORD $0x4e741e73 // bic v19.16b, v19.16b, v20.16b
+	WORD $0x6eb31ca1 // bit v1.16b, v5.16b, v19.16b
+	WORD $0x4e3e1cd6 // and v22.16b, v6.16b, v30.16b
+	WORD $0x4e3e1c57 // and v23.16b, v2.16b, v30.16b
+	WORD $0x4f1104d8 // sshr v24.8h, v6.8h, #15
+	WORD $0x6e381ed6 // eor v22.16b, v22.16b, v24.16b
+	WORD $0x6e7886d6 // sub v22.8h, v22.8h, v24.8h
+	WORD $0x4f110458 // sshr v24.8h, v2.8h, #15
+	WORD $0x6e381ef7 // eor v23.16b, v23.16b, v24.16b
+	WORD $0x6e7886f7 // sub v23.8h, v23.8h, v24.8h
+	WORD $0x4e7636f6 // cmgt v22.8h, v23.8h, v22.8h
+	WORD $0x4e3e1cd7 // and v23.16b, v6.16b, v30.16b
+	WORD $0x4e7f36f7 // cmgt v23.8h, v23.8h, v31.8h
+	WORD $0x4e771ed6 // bic v22.16b, v22.16b, v23.16b
+	WORD $0x4e3e1c57 // and v23.16b, v2.16b, v30.16b
+	WORD $0x4e7f36f7 // cmgt v23.8h, v23.8h, v31.8h
+	WORD $0x4e771ed6 // bic v22.16b, v22.16b, v23.16b
+	WORD $0x6eb61cc2 // bit v2.16b, v6.16b, v22.16b
+	WORD $0x4e3e1cf9 // and v25.16b, v7.16b, v30.16b
+	WORD $0x4e3e1c7a // and v26.16b, v3.16b, v30.16b
+	WORD $0x4f1104fb // sshr v27.8h, v7.8h, #15
+	WORD $0x6e3b1f39 // eor v25.16b, v25.16b, v27.16b
+	WORD $0x6e7b8739 // sub v25.8h, v25.8h, v27.8h
+	WORD $0x4f11047b // sshr v27.8h, v3.8h, #15
+	WORD $0x6e3b1f5a // eor v26.16b, v26.16b, v27.16b
+	WORD $0x6e7b875a // sub v26.8h, v26.8h, v27.8h
+	WORD $0x4e793759 // cmgt v25.8h, v26.8h, v25.8h
+	WORD $0x4e3e1cfa // and v26.16b, v7.16b, v30.16b
+	WORD $0x4e7f375a // cmgt v26.8h, v26.8h, v31.8h
+	WORD $0x4e7a1f39 // bic v25.16b, v25.16b, v26.16b
+	WORD $0x4e3e1c7a // and v26.16b, v3.16b, v30.16b
+	WORD $0x4e7f375a // cmgt v26.8h, v26.8h, v31.8h
+	WORD $0x4e7a1f39 // bic v25.16b, v25.16b, v26.16b
+	WORD $0x6eb91ce3 // bit v3.16b, v7.16b, v25.16b
+	VLD1.P 64(R1), [V4.B16, V5.B16, V6.B16, V7.B16]
+	WORD $0x4e3e1c90 // and v16.16b, v4.16b, v30.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4f110492 // sshr v18.8h, v4.8h, #15
+	WORD $0x6e321e10 // eor v16.16b, v16.16b, v18.16b
+	WORD $0x6e728610 // sub v16.8h, v16.8h, v18.8h
+	WORD $0x4f110412 // sshr v18.8h, v0.8h, #15
+	WORD $0x6e321e31 // eor v17.16b, v17.16b, v18.16b
+	WORD $0x6e728631 // sub v17.8h, v17.8h, v18.8h
+	WORD $0x4e703630 // cmgt v16.8h, v17.8h, v16.8h
+	WORD $0x4e3e1c91 // and v17.16b, v4.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x6eb01c80 // bit v0.16b, v4.16b, v16.16b
+	WORD $0x4e3e1cb3 // and v19.16b, v5.16b, v30.16b
+	WORD $0x4e3e1c34 // and v20.16b, v1.16b, v30.16b
+	WORD $0x4f1104b5 // sshr v21.8h, v5.8h, #15
+	WORD $0x6e351e73 // eor v19.16b, v19.16b, v21.16b
+	WORD $0x6e758673 // sub v19.8h, v19.8h, v21.8h
+	WORD $0x4f110435 // sshr v21.8h, v1.8h, #15
+	WORD $0x6e351e94 // eor v20.16b, v20.16b, v21.16b
+	WORD $0x6e758694 // sub v20.8h, v20.8h, v21.8h
+	WORD $0x4e733693 // cmgt v19.8h, v20.8h, v19.8h
+	WORD $0x4e3e1cb4 // and v20.16b, v5.16b, v30.16b
+	WORD $0x4e7f3694 // cmgt v20.8h, v20.8h, v31.8h
+	WORD $0x4e741e73 // bic v19.16b, v19.16b, v20.16b
+	WORD $0x4e3e1c34 // and v20.16b, v1.16b, v30.16b
+	WORD $0x4e7f3694 // cmgt v20.8h, v20.8h, v31.8h
+	WORD $0x4e741e73 // bic v19.16b, v19.16b, v20.16b
+	WORD $0x6eb31ca1 // bit v1.16b, v5.16b, v19.16b
+	WORD $0x4e3e1cd6 // and v22.16b, v6.16b, v30.16b
+	WORD $0x4e3e1c57 // and v23.16b, v2.16b, v30.16b
+	WORD $0x4f1104d8 // sshr v24.8h, v6.8h, #15
+	WORD $0x6e381ed6 // eor v22.16b, v22.16b, v24.16b
+	WORD $0x6e7886d6 // sub v22.8h, v22.8h, v24.8h
+	WORD $0x4f110458 // sshr v24.8h, v2.8h, #15
+	WORD $0x6e381ef7 // eor v23.16b, v23.16b, v24.16b
+	WORD $0x6e7886f7 // sub v23.8h, v23.8h, v24.8h
+	WORD $0x4e7636f6 // cmgt v22.8h, v23.8h, v22.8h
+	WORD $0x4e3e1cd7 // and v23.16b, v6.16b, v30.16b
+	WORD $0x4e7f36f7 // cmgt v23.8h, v23.8h, v31.8h
+	WORD $0x4e771ed6 // bic v22.16b, v22.16b, v23.16b
+	WORD $0x4e3e1c57 // and v23.16b, v2.16b, v30.16b
+	WORD $0x4e7f36f7 // cmgt v23.8h, v23.8h, v31.8h
+	WORD $0x4e771ed6 // bic v22.16b, v22.16b, v23.16b
+	WORD $0x6eb61cc2 // bit v2.16b, v6.16b, v22.16b
+	WORD $0x4e3e1cf9 // and v25.16b, v7.16b, v30.16b
+	WORD $0x4e3e1c7a // and v26.16b, v3.16b, v30.16b
+	WORD $0x4f1104fb // sshr v27.8h, v7.8h, #15
+	WORD $0x6e3b1f39 // eor v25.16b, v25.16b, v27.16b
+	WORD $0x6e7b8739 // sub v25.8h, v25.8h, v27.8h
+	WORD $0x4f11047b // sshr v27.8h, v3.8h, #15
+	WORD $0x6e3b1f5a // eor v26.16b, v26.16b, v27.16b
+	WORD $0x6e7b875a // sub v26.8h, v26.8h, v27.8h
+	WORD $0x4e793759 // cmgt v25.8h, v26.8h, v25.8h
+	WORD $0x4e3e1cfa // and v26.16b, v7.16b, v30.16b
+	WORD $0x4e7f375a // cmgt v26.8h, v26.8h, v31.8h
+	WORD $0x4e7a1f39 // bic v25.16b, v25.16b, v26.16b
+	WORD $0x4e3e1c7a // and v26.16b, v3.16b, v30.16b
+	WORD $0x4e7f375a // cmgt v26.8h, v26.8h, v31.8h
+	WORD $0x4e7a1f39 // bic v25.16b, v25.16b, v26.16b
+	WORD $0x6eb91ce3 // bit v3.16b, v7.16b, v25.16b
+	VST1.P [V0.B16, V1.B16, V2.B16, V3.B16], 64(R0)
+	SUBS $64, R5
+	BGE  loop
+rest:
+	ADDS $64, R5
+	BEQ  done
+one:
+	VLD1.P 16(R3), [V0.B16]
+	VLD1.P 16(R2), [V4.B16]
+	WORD $0x4e3e1c90 // and v16.16b, v4.16b, v30.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4f110492 // sshr v18.8h, v4.8h, #15
+	WORD $0x6e321e10 // eor v16.16b, v16.16b, v18.16b
+	WORD $0x6e728610 // sub v16.8h, v16.8h, v18.8h
+	WORD $0x4f110412 // sshr v18.8h, v0.8h, #15
+	WORD $0x6e321e31 // eor v17.16b, v17.16b, v18.16b
+	WORD $0x6e728631 // sub v17.8h, v17.8h, v18.8h
+	WORD $0x4e703630 // cmgt v16.8h, v17.8h, v16.8h
+	WORD $0x4e3e1c91 // and v17.16b, v4.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x6eb01c80 // bit v0.16b, v4.16b, v16.16b
+	VLD1.P 16(R1), [V4.B16]
+	WORD $0x4e3e1c90 // and v16.16b, v4.16b, v30.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4f110492 // sshr v18.8h, v4.8h, #15
+	WORD $0x6e321e10 // eor v16.16b, v16.16b, v18.16b
+	WORD $0x6e728610 // sub v16.8h, v16.8h, v18.8h
+	WORD $0x4f110412 // sshr v18.8h, v0.8h, #15
+	WORD $0x6e321e31 // eor v17.16b, v17.16b, v18.16b
+	WORD $0x6e728631 // sub v17.8h, v17.8h, v18.8h
+	WORD $0x4e703630 // cmgt v16.8h, v17.8h, v16.8h
+	WORD $0x4e3e1c91 // and v17.16b, v4.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x4e3e1c11 // and v17.16b, v0.16b, v30.16b
+	WORD $0x4e7f3631 // cmgt v17.8h, v17.8h, v31.8h
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	WORD $0x6eb01c80 // bit v0.16b, v4.16b, v16.16b
+	VST1.P [V0.B16], 16(R0)
+	SUBS $16, R5
+	BNE  one
+done:
+	RET
+
+// func minBFloat16x4(to, a, b, c, d unsafe.Pointer, n int)
+TEXT ·minBFloat16x4(SB), NOSPLIT, $0-48
+	MOVD n+40(FP), R5
+	MOVD to+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD b+16(FP), R2
+	MOVD c+24(FP), R3
+	MOVD d+32(FP), R4
+	MOVD $0x7fff, R6
+	VDUP R6, V30.H8
+	MOVD $0x7f80, R6
 	VDUP R6, V31.H8
 	SUBS $64, R5
 	BLT  rest
@@ -8720,5 +10790,66 @@ one:
 	VST1.P [V0.B16], 16(R0)
 	SUBS $16, R5
 	BNE  one
+done:
+	RET
+
+// widenBFloat16 writes float32: of each vector, first the even elements, then the odd ones.
+// n is in bytes of from, a multiple of vectorBlock.
+//
+// func widenBFloat16(to, from unsafe.Pointer, n int)
+TEXT ·widenBFloat16(SB), NOSPLIT, $0-24
+	MOVD to+0(FP), R0
+	MOVD from+8(FP), R1
+	MOVD n+16(FP), R5
+	MOVD $0xffff0000, R6
+	VDUP R6, V29.S4
+	MOVD $1, R6
+	VDUP R6, V30.S4
+	MOVD $0x7fff, R6
+	VDUP R6, V31.S4
+	SUBS $16, R5
+	BLT  done
+loop:
+	VLD1.P 16(R1), [V0.B16]
+	WORD $0x4e3d1c02 // and v2.16b, v0.16b, v29.16b
+	WORD $0x4f305401 // shl v1.4s, v0.4s, #16
+	VST1.P [V1.B16, V2.B16], 32(R0)
+	SUBS $16, R5
+	BGE  loop
+done:
+	RET
+
+// narrowBFloat16 rounds what widenBFloat16 has written, and what was computed of it.
+// n is in bytes of to, a multiple of vectorBlock.
+//
+// func narrowBFloat16(to, from unsafe.Pointer, n int)
+TEXT ·narrowBFloat16(SB), NOSPLIT, $0-24
+	MOVD to+0(FP), R0
+	MOVD from+8(FP), R1
+	MOVD n+16(FP), R5
+	MOVD $0xffff0000, R6
+	VDUP R6, V29.S4
+	MOVD $1, R6
+	VDUP R6, V30.S4
+	MOVD $0x7fff, R6
+	VDUP R6, V31.S4
+	SUBS $16, R5
+	BLT  done
+loop:
+	VLD1.P 32(R1), [V1.B16, V2.B16]
+	WORD $0x6f300423 // ushr v3.4s, v1.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8421 // add v1.4s, v1.4s, v31.4s
+	WORD $0x4ea38421 // add v1.4s, v1.4s, v3.4s
+	WORD $0x6f300443 // ushr v3.4s, v2.4s, #16
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ebf8442 // add v2.4s, v2.4s, v31.4s
+	WORD $0x4ea38442 // add v2.4s, v2.4s, v3.4s
+	WORD $0x6f300421 // ushr v1.4s, v1.4s, #16
+	WORD $0x4e3d1c42 // and v2.16b, v2.16b, v29.16b
+	WORD $0x4ea21c20 // orr v0.16b, v1.16b, v2.16b
+	VST1.P [V0.B16], 16(R0)
+	SUBS $16, R5
+	BGE  loop
 done:
 	RET

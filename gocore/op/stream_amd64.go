@@ -15,8 +15,13 @@ func stream(to, from unsafe.Pointer, n int) {
 	head := min(int(-uintptr(to)%streamLine), n)
 	whole := (n - head) &^ (streamLine - 1)
 	replace(to, from, head)
+	if head == n {
+		return
+	}
 	for at := head; at < head+whole; at += pieceSize {
 		streamBlocks(unsafe.Add(to, at), unsafe.Add(from, at), min(head+whole-at, pieceSize))
 	}
-	replace(unsafe.Add(to, head+whole), unsafe.Add(from, head+whole), n-head-whole)
+	if done := head + whole; done < n {
+		replace(unsafe.Add(to, done), unsafe.Add(from, done), n-done)
+	}
 }

@@ -36,6 +36,9 @@ func element(k dtype.Kind, n uint64, exp int, im uint64, index int32) []byte {
 	case n > 0 && k == dtype.Float16:
 		top := bits.Len64(n) - 1
 		binary.LittleEndian.PutUint16(b, uint16(15+top+exp)<<10|uint16(n<<10>>top)&0x3ff)
+	case n > 0 && k == dtype.BFloat16:
+		top := bits.Len64(n) - 1
+		binary.LittleEndian.PutUint16(b, uint16(127+top+exp)<<7|uint16(n<<7>>top)&0x7f)
 	case n > 0 && k == dtype.LongDouble:
 		top := bits.Len64(n) - 1
 		binary.LittleEndian.PutUint64(b, n<<(63-top))

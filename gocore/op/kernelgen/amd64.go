@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-var amd64 = Architecture{Name: "amd64", block: 32, combiner: avx2, write: writeAMD64, streams: true, stream: streamAMD64}
+var amd64 = Architecture{Name: "amd64", block: 32, combiner: avx2, write: writeAMD64, streams: true, others: othersAMD64}
 
 // unit is a block of 32 bytes of a kernel for amd64.
 type unit struct {
@@ -113,6 +113,10 @@ func avx2(op, elem string) *combiner {
 		return halfAVX2(map[string]string{"Sum": "VADDPS", "Prod": "VMULPS"}[op])
 	case elem == "Float16":
 		return shortFloatAVX2(op, 11, 10) // 0x7c00
+	case elem == "BFloat16" && (op == "Sum" || op == "Prod"):
+		return brainAVX2(map[string]string{"Sum": "VADDPS", "Prod": "VMULPS"}[op])
+	case elem == "BFloat16":
+		return shortFloatAVX2(op, 8, 7) // 0x7f80
 	case elem == "Complex64" && op == "Prod":
 		return complex64AVX2()
 	case elem == "Complex128" && op == "Prod":
@@ -139,15 +143,14 @@ func avx2(op, elem string) *combiner {
 
 func productAVX2(letter string) *combiner {
 	switch letter {
-	case "B": // Words of the even and of the odd bytes.
+	case "B": // Words of the even bytes, and of the odd ones, of which one factor is 256 times as large.
 		return &combiner{
 			constants: []string{allOnes, "VPSRLW $8, Y15, Y15"},
 			combine: func(w *writer, in, acc int, t []int) {
 				w.line("VPMULLW Y%d, Y%d, Y%d", in, acc, t[0])
-				w.line("VPSRLW $8, Y%d, Y%d", in, t[1])
+				w.line("VPANDN Y%d, Y15, Y%d", in, t[1])
 				w.line("VPSRLW $8, Y%d, Y%d", acc, t[2])
 				w.line("VPMULLW Y%d, Y%d, Y%[2]d", t[1], t[2])
-				w.line("VPSLLW $8, Y%d, Y%[1]d", t[2])
 				w.line("VPAND Y15, Y%d, Y%[1]d", t[0])
 				w.line("VPOR Y%d, Y%d, Y%d", t[0], t[2], acc)
 			},
@@ -291,34 +294,113 @@ func complex64AVX2() *combiner {
 	}}
 }
 
-const streamAMD64 = `
-// streamBlocks copies n bytes, a multiple of 64, past the caches. to is aligned to 32.
-//
-// func streamBlocks(to, from unsafe.Pointer, n int)
-TEXT ·streamBlocks(SB), NOSPLIT, $0-24
-	MOVQ n+16(FP), AX
-	MOVQ to+0(FP), DI
-	MOVQ from+8(FP), SI
-	ADDQ AX, DI
-	ADDQ AX, SI
-	NEGQ AX
-	JGE  done
-	PCALIGN $32
-loop:
-	VMOVDQU (SI)(AX*1), Y0
-	VMOVDQU 32(SI)(AX*1), Y1
-	VMOVNTDQ Y0, (DI)(AX*1)
-	VMOVNTDQ Y1, 32(DI)(AX*1)
-	ADDQ $64, AX
-	JLT  loop
-done:
-	VZEROUPPER
-	RET
+// What code on bfloat16 has in registers: 0x7fff, 1 and 0xffff0000 in each 32 bits.
+var brainConstants = []string{allOnes, "VPSRLD $31, Y15, Y14", "VPSLLD $16, Y15, Y13", "VPSRLD $17, Y15, Y15"}
 
-// streamFence orders what streamBlocks wrote before the stores that follow.
-//
-// func streamFence()
-TEXT ·streamFence(SB), NOSPLIT, $0-0
-	SFENCE
-	RET
-`
+// splitBFloat16 writes the float32 of the even elements of a vector, and those of the odd ones.
+func splitBFloat16(w *writer, from, even, odd int) {
+	w.line("VPAND Y13, Y%d, Y%d", from, odd)
+	w.line("VPSLLD $16, Y%d, Y%d", from, even)
+}
+
+// joinBFloat16 rounds such float32, to nearest even, and puts them together. A NaN that comes of
+// bfloat16 is quiet, and has zeros in the bits that rounding looks at.
+func joinBFloat16(w *writer, even, odd, to int, t []int) {
+	for i, half := range []int{even, odd} {
+		w.line("VPSRLD $16, Y%d, Y%d", half, t[i])
+		w.line("VPADDD Y15, Y%d, Y%[1]d", half)
+		w.line("VPAND Y14, Y%d, Y%[1]d", t[i])
+		w.line("VPADDD Y%d, Y%d, Y%[2]d", t[i], half)
+	}
+	w.line("VPSRLD $16, Y%d, Y%[1]d", even)
+	w.line("VPAND Y13, Y%d, Y%[1]d", odd)
+	w.line("VPOR Y%d, Y%d, Y%d", even, odd, to)
+}
+
+// brainAVX2 computes in float32 and rounds what comes of all operands.
+func brainAVX2(instruction string) *combiner {
+	return &combiner{constants: brainConstants, unit: func(w *writer, u unit) {
+		w.line("VMOVDQU %s, Y0", u.at(u.operands[0], 0))
+		splitBFloat16(w, 0, 1, 2)
+		for _, operand := range u.operands[1:] {
+			w.line("VMOVDQU %s, Y0", u.at(operand, 0))
+			splitBFloat16(w, 0, 3, 4)
+			w.line("%s Y3, Y1, Y1", instruction)
+			w.line("%s Y4, Y2, Y2", instruction)
+		}
+		joinBFloat16(w, 1, 2, 0, []int{3, 4})
+		u.store(w, "Y0", 0)
+	}}
+}
+
+var othersAMD64 = []function{
+	{
+		name: "streamBlocks(to, from unsafe.Pointer, n int)", frame: 24,
+		comment: "streamBlocks copies n bytes, a multiple of 64, past the caches. to is aligned to 32.",
+		write: func(w *writer) {
+			loopAMD64(w, nil, 64, func() {
+				w.line("VMOVDQU (SI), Y0")
+				w.line("VMOVDQU 32(SI), Y1")
+				w.line("VMOVNTDQ Y0, (DI)")
+				w.line("VMOVNTDQ Y1, 32(DI)")
+				w.line("ADDQ $64, SI")
+				w.line("ADDQ $64, DI")
+			})
+		},
+	},
+	{
+		name:    "streamFence()",
+		comment: "streamFence orders what was written past the caches before the stores that follow.",
+		write: func(w *writer) {
+			w.line("SFENCE")
+			w.line("RET")
+		},
+	},
+	{
+		name: "widenBFloat16(to, from unsafe.Pointer, n int)", frame: 24, comment: widenComment,
+		write: func(w *writer) {
+			loopAMD64(w, brainConstants, 32, func() {
+				w.line("VMOVDQU (SI), Y0")
+				splitBFloat16(w, 0, 1, 2)
+				w.line("VMOVDQU Y1, (DI)")
+				w.line("VMOVDQU Y2, 32(DI)")
+				w.line("ADDQ $32, SI")
+				w.line("ADDQ $64, DI")
+			})
+		},
+	},
+	{
+		name: "narrowBFloat16(to, from unsafe.Pointer, n int)", frame: 24, comment: narrowComment,
+		write: func(w *writer) {
+			loopAMD64(w, brainConstants, 32, func() {
+				w.line("VMOVDQU (SI), Y1")
+				w.line("VMOVDQU 32(SI), Y2")
+				joinBFloat16(w, 1, 2, 0, []int{3, 4})
+				w.line("VMOVDQU Y0, (DI)")
+				w.line("ADDQ $64, SI")
+				w.line("ADDQ $32, DI")
+			})
+		},
+	},
+}
+
+// loopAMD64 writes a function from one address to another one: a loop that counts n down by
+// step, as long as something is left.
+func loopAMD64(w *writer, constants []string, step int, body func()) {
+	w.line("MOVQ to+0(FP), DI")
+	w.line("MOVQ from+8(FP), SI")
+	w.line("MOVQ n+16(FP), AX")
+	for _, l := range constants {
+		w.line("%s", l)
+	}
+	w.line("SUBQ $%d, AX", step)
+	w.line("JLT  done")
+	w.line("PCALIGN $32")
+	w.label("loop")
+	body()
+	w.line("SUBQ $%d, AX", step)
+	w.line("JGE  loop")
+	w.label("done")
+	w.line("VZEROUPPER")
+	w.line("RET")
+}

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-var arm64 = Architecture{Name: "arm64", block: 16, combiner: neon, write: writeARM64}
+var arm64 = Architecture{Name: "arm64", block: 16, combiner: neon, write: writeARM64, others: othersARM64}
 
 // writeARM64 writes a loop over 64 bytes, and one over 16. R0 is the address of the result, the
 // registers that follow those of the operands; R5 counts the bytes that are left.
@@ -38,6 +38,12 @@ func writeARM64(w *writer, c *combiner, operands int, _ bool) {
 // vectors writes the code for n vectors: those of acc are from V0 on, those of the operand
 // from V4 on, and what follows is for use.
 func (c *combiner) vectors(w *writer, operands, n int) {
+	if c.vector != nil {
+		for range n {
+			c.vector(w, operands)
+		}
+		return
+	}
 	list := func(first int) string {
 		var names []string
 		for i := range n {
@@ -119,7 +125,11 @@ func neon(op, elem string) *combiner {
 	case elem == "Float16" && (op == "Sum" || op == "Prod"):
 		return halfNEON(op)
 	case elem == "Float16":
-		return shortFloatNEON(op, 0x7c)
+		return shortFloatNEON(op, 0x7c00)
+	case elem == "BFloat16" && (op == "Sum" || op == "Prod"):
+		return brainNEON(op)
+	case elem == "BFloat16":
+		return shortFloatNEON(op, 0x7f80)
 	case op == "Sum" && integer:
 		return single(three("add", 0x4e208400, size(elem)))
 	case op == "Prod" && integer:
@@ -229,7 +239,7 @@ func shortFloatNEON(op string, infinity int) *combiner {
 	sign := instruction{0x4f110400, "sshr {d}.8h, {n}.8h, #15"}
 	subtract := three("sub", 0x6e208400, 1)
 	return &combiner{
-		constants: []string{"MOVD $0x7fff, R6", "VDUP R6, V30.H8", fmt.Sprintf("MOVD $0x%x00, R6", infinity), "VDUP R6, V31.H8"},
+		constants: []string{"MOVD $0x7fff, R6", "VDUP R6, V30.H8", fmt.Sprintf("MOVD $%#x, R6", infinity), "VDUP R6, V31.H8"},
 		combine: func(w *writer, in, acc int, t []int) {
 			number := func(to, from int) { // -m is (m^-1)-(-1)
 				w.word(sign, t[2], from, 0)
@@ -253,4 +263,95 @@ func shortFloatNEON(op string, infinity int) *combiner {
 			w.word(bitBytes, acc, in, t[0])
 		},
 	}
+}
+
+// What code on bfloat16 has in registers: 0xffff0000, 1 and 0x7fff in each 32 bits.
+var brainConstantsARM64 = []string{"MOVD $0xffff0000, R6", "VDUP R6, V29.S4", "MOVD $1, R6", "VDUP R6, V30.S4",
+	"MOVD $0x7fff, R6", "VDUP R6, V31.S4"}
+
+var (
+	shl16  = instruction{0x4f305400, "shl {d}.4s, {n}.4s, #16"}
+	ushr16 = instruction{0x6f300400, "ushr {d}.4s, {n}.4s, #16"}
+)
+
+// splitNEON writes the float32 of the even elements of a vector, and those of the odd ones.
+func splitNEON(w *writer, from, even, odd int) {
+	w.word(andBytes, odd, from, 29)
+	w.word(shl16, even, from, 0)
+}
+
+// joinNEON is as joinBFloat16 of amd64.
+func joinNEON(w *writer, even, odd, to, t int) {
+	add := three("add", 0x4e208400, 2)
+	for _, half := range []int{even, odd} {
+		w.word(ushr16, t, half, 0)
+		w.word(andBytes, t, t, 30)
+		w.word(add, half, half, 31)
+		w.word(add, half, half, t)
+	}
+	w.word(ushr16, even, even, 0)
+	w.word(andBytes, odd, odd, 29)
+	w.word(orrBytes, to, even, odd)
+}
+
+// brainNEON computes in float32 and rounds what comes of all operands.
+func brainNEON(op string) *combiner {
+	compute := wide("fadd", 0x4e20d400, 2)
+	if op == "Prod" {
+		compute = wide("fmul", 0x6e20dc00, 2)
+	}
+	return &combiner{constants: brainConstantsARM64, vector: func(w *writer, operands int) {
+		w.line("VLD1.P 16(R%d), [V0.B16]", operands)
+		splitNEON(w, 0, 1, 2)
+		for operand := operands - 1; operand > 0; operand-- {
+			w.line("VLD1.P 16(R%d), [V0.B16]", operand)
+			splitNEON(w, 0, 3, 4)
+			w.word(compute, 1, 1, 3)
+			w.word(compute, 2, 2, 4)
+		}
+		joinNEON(w, 1, 2, 0, 3)
+		w.line("VST1.P [V0.B16], 16(R0)")
+	}}
+}
+
+var othersARM64 = []function{
+	{
+		name: "widenBFloat16(to, from unsafe.Pointer, n int)", frame: 24, comment: widenComment,
+		write: func(w *writer) {
+			loopARM64(w, func() {
+				w.line("VLD1.P 16(R1), [V0.B16]")
+				splitNEON(w, 0, 1, 2)
+				w.line("VST1.P [V1.B16, V2.B16], 32(R0)")
+			})
+		},
+	},
+	{
+		name: "narrowBFloat16(to, from unsafe.Pointer, n int)", frame: 24, comment: narrowComment,
+		write: func(w *writer) {
+			loopARM64(w, func() {
+				w.line("VLD1.P 32(R1), [V1.B16, V2.B16]")
+				joinNEON(w, 1, 2, 0, 3)
+				w.line("VST1.P [V0.B16], 16(R0)")
+			})
+		},
+	},
+}
+
+// loopARM64 writes a function from one address to another one: a loop that counts n down by 16,
+// as long as something is left.
+func loopARM64(w *writer, body func()) {
+	w.line("MOVD to+0(FP), R0")
+	w.line("MOVD from+8(FP), R1")
+	w.line("MOVD n+16(FP), R5")
+	for _, l := range brainConstantsARM64 {
+		w.line("%s", l)
+	}
+	w.line("SUBS $16, R5")
+	w.line("BLT  done")
+	w.label("loop")
+	body()
+	w.line("SUBS $16, R5")
+	w.line("BGE  loop")
+	w.label("done")
+	w.line("RET")
 }

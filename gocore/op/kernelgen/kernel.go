@@ -2,6 +2,7 @@ package kernelgen
 
 import (
 	"fmt"
+	"go/format"
 	"strings"
 )
 
@@ -42,14 +43,15 @@ func kernels() []kernel {
 		}
 	}
 	add("Sum", "Float16", "Complex32")
+	add("Sum", "BFloat16")
 	add("Sum", "Float32", "Complex64")
 	add("Sum", "Float64", "Complex128")
-	for _, elem := range []string{"Float16", "Float32", "Float64", "Complex64", "Complex128"} {
+	for _, elem := range []string{"Float16", "BFloat16", "Float32", "Float64", "Complex64", "Complex128"} {
 		add("Prod", elem)
 	}
 	for _, op := range []string{"Max", "Min"} {
 		for _, elem := range []string{"Int8", "Uint8", "Int16", "Uint16", "Int32", "Uint32", "Int64", "Uint64",
-			"Float16", "Float32", "Float64"} {
+			"Float16", "BFloat16", "Float32", "Float64"} {
 			add(op, elem)
 		}
 	}
@@ -73,14 +75,28 @@ type Architecture struct {
 	// combiner returns how two vectors are combined, nil for a kernel that is not to be written.
 	combiner func(op, elem string) *combiner
 	write    func(w *writer, c *combiner, operands int, stream bool)
-	// streams says that there are kernels whose result goes past the caches, stream is the
-	// text of streamBlocks and streamFence.
+	// streams says that there are kernels whose result goes past the caches.
 	streams bool
-	stream  string
+	others  []function
 }
 
 // Architectures are those that have kernels.
 var Architectures = []Architecture{amd64, arm64}
+
+// function is one that is no kernel.
+type function struct {
+	name    string // with the parameters
+	comment string
+	frame   int // the bytes of the parameters
+	write   func(w *writer)
+}
+
+const (
+	widenComment = "widenBFloat16 writes float32: of each vector, first the even elements, then the odd ones.\n" +
+		"// n is in bytes of from, a multiple of vectorBlock."
+	narrowComment = "narrowBFloat16 rounds what widenBFloat16 has written, and what was computed of it.\n" +
+		"// n is in bytes of to, a multiple of vectorBlock."
+)
 
 // combiner is the part of a kernel that depends on the operation.
 type combiner struct {
@@ -90,8 +106,10 @@ type combiner struct {
 	memory string
 	// combine writes acc = in op acc for vectors in registers; t are registers to use.
 	combine func(w *writer, in, acc int, t []int)
-	// unit writes a whole block instead, from loads to stores.
-	unit func(w *writer, u unit)
+	// unit and vector write a whole block instead, from loads to stores: unit for amd64,
+	// vector for arm64.
+	unit   func(w *writer, u unit)
+	vector func(w *writer, operands int)
 }
 
 // writer collects lines of assembly.
@@ -129,7 +147,11 @@ func (a Architecture) Assembly() string {
 		fmt.Fprintf(w, "\n// func %s%s\nTEXT ·%[1]s(SB), NOSPLIT, $0-48\n", name, signature)
 		a.write(w, c, operands, stream)
 	})
-	w.WriteString(a.stream)
+	for _, f := range a.others {
+		name, _, _ := strings.Cut(f.name, "(")
+		fmt.Fprintf(w, "\n// %s\n//\n// func %s\nTEXT ·%s(SB), NOSPLIT, $0-%d\n", f.comment, f.name, name, f.frame)
+		f.write(w)
+	}
 	return w.String()
 }
 
@@ -142,19 +164,32 @@ func (a Architecture) Declarations() string {
 		if a.combiner(k.op, k.elem) == nil {
 			continue
 		}
-		streams := ""
-		if a.streams {
-			streams = ", streams: " + k.table(true)
+		fmt.Fprintf(w, "{\nop: %s,\nkinds: []dtype.Kind{", k.op)
+		for i, kind := range k.kinds {
+			if i%4 == 0 {
+				w.WriteString("\n")
+			}
+			fmt.Fprintf(w, "dtype.%s,", kind)
 		}
-		w.line("{op: %s, kinds: []dtype.Kind{dtype.%s}, folds: %s%s},", k.op, strings.Join(k.kinds, ", dtype."),
-			k.table(false), streams)
+		fmt.Fprintf(w, "\n},\nfolds: %s,\n", k.table(false))
+		if a.streams {
+			fmt.Fprintf(w, "streams: %s,\n", k.table(true))
+		}
+		w.WriteString("},\n")
 	}
 	w.WriteString("}\n")
 	a.forAll(func(k kernel, _ *combiner, operands int, stream bool) {
 		fmt.Fprintf(w, "\n//go:noescape\nfunc %s%s\n", k.name(operands, stream), signature)
 	})
-	if a.stream != "" {
-		w.WriteString("\n//go:noescape\nfunc streamBlocks(to, from unsafe.Pointer, n int)\n\nfunc streamFence()\n")
+	for _, f := range a.others {
+		if f.frame > 0 {
+			w.WriteString("\n//go:noescape")
+		}
+		fmt.Fprintf(w, "\nfunc %s\n", f.name)
 	}
-	return w.String()
+	text, err := format.Source([]byte(w.String()))
+	if err != nil {
+		panic(err) // the text above is no Go
+	}
+	return string(text)
 }
