@@ -50,7 +50,7 @@ _get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_cha
 )
 _is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
 
-# (code, bits) -> format: signed, unsigned, float, complex, bool
+# (code, bits) -> format: signed, unsigned, float, bfloat, complex, bool
 _FORMATS = {
     (0, 8): "b",
     (0, 16): "h",
@@ -64,6 +64,7 @@ _FORMATS = {
     (2, 32): "f",
     (2, 64): "d",
     (2, 128): "g",
+    (4, 16): "bfloat16",
     (5, 32): "Ze",
     (5, 64): "Zf",
     (5, 128): "Zd",

@@ -131,7 +131,8 @@ def datatype_meant(spec):
     if numpy is None:
         return None
     try:
-        datatype = _typedict.get(numpy.dtype(spec).char)
+        dtype = numpy.dtype(spec)
+        datatype = _typedict.get("bfloat16" if dtype.name == "bfloat16" else dtype.char)
     except (TypeError, ValueError, SyntaxError):
         return None
     return f"MPI.{datatype.name.removeprefix('MPI_')}" if datatype is not None else None

@@ -5,6 +5,7 @@ A specification is a buffer, or a list or tuple that starts with one:
 (buffer, count, displ, type). Parsing never waits and never communicates.
 """
 
+import sys
 from array import array
 
 from gormapy._ext import fast
@@ -32,6 +33,10 @@ def acquire(obj, readonly, window=False):
         return _buffer_info(obj, not readonly)
     except (BufferError, TypeError, ValueError):
         pass  # the error is described below
+    integers = _bfloat16_as_integers(obj)
+    if integers is not None:
+        address, nbytes, _, itemsize, locked, holder = acquire(integers, readonly, window)
+        return address, nbytes, "bfloat16", itemsize, locked, holder
     _explain(obj, readonly, window)
     if hasattr(obj, "__dlpack__"):
         from .dlpack import acquire as acquire_dlpack
@@ -45,6 +50,14 @@ def acquire(obj, readonly, window=False):
 
         return acquire_cuda_array(obj, readonly)
     return _buffer_info(obj, not readonly)  # raises its own error
+
+
+def _bfloat16_as_integers(obj):
+    """Return a view of an array of ml_dtypes' bfloat16, which NumPy does not show; None for other objects."""
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(obj, numpy.ndarray) and obj.dtype.name == "bfloat16":
+        return obj.view(numpy.uint16)
+    return None
 
 
 def _explain(obj, readonly, window):

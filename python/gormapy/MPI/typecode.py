@@ -128,6 +128,7 @@ _CODES = {
     "p": ("AINT", "LONG"),
     "P": ("UNSIGNED_LONG",),
     "e": ("FLOAT16_T", "REAL2"),
+    "bfloat16": ("BFLOAT16_T",),  # no code of NumPy: what ml_dtypes calls it
     "f": ("FLOAT",),
     "d": ("DOUBLE",),
     "g": ("LONG_DOUBLE",),
@@ -296,6 +297,8 @@ def typealign(datatype):
     char = TYPE_CHARS.get(name)
     if char is not None:
         return _ALIGNMENTS.get(char, 8)
+    if name == "BFLOAT16_T":
+        return 2
     first, _, second = (name or "").rpartition("_")
     if second == "INT" and first in TYPE_CHARS:
         return max(_ALIGNMENTS.get(TYPE_CHARS[first], 8), 4)
