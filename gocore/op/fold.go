@@ -27,7 +27,7 @@ func (o Op) Fold(k dtype.Kind, to unsafe.Pointer, in []unsafe.Pointer, n int) {
 		return
 	}
 	size, done := n*k.Size(), 0
-	if last := len(in) - 1; size < short && !slices.Contains(in[:last], to) {
+	if last := len(in) - 1; size < short && !o.roundsOnce(k) && !slices.Contains(in[:last], to) {
 		replace(to, in[last], size)
 		for i := last - 1; i >= 0; i-- {
 			o.Apply(k, to, in[i], n)
