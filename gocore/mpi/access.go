@@ -2,7 +2,9 @@ package mpi
 
 import (
 	"sync"
+	"unsafe"
 
+	"gormapy/gocore/dtype"
 	"gormapy/gocore/engine"
 	"gormapy/gocore/errs"
 	"gormapy/gocore/job"
@@ -146,6 +148,27 @@ func CompareAndSwap(h, origin, compare, result, datatype int64, rank int, disp i
 		e = win.CompareAndSwap(pointer(origin), pointer(compare), pointer(result), t, rank, int(disp))
 	}
 	return CodeOf(e)
+}
+
+// HotUpdate is RMA for a short accumulate, or a fetch if out is not nil, that the hot calls have checked; see rma.HotUpdate. It
+// returns false if RMA is to do it.
+func HotUpdate(h int64, f op.Op, t *dtype.Type, in, out unsafe.Pointer, n, rank int, at int64) (done bool, code Code) {
+	win, e := getWin(h)
+	if e != nil {
+		return false, 0
+	}
+	done, e = win.HotUpdate(f, t, in, out, n, rank, at)
+	return done, CodeOf(e)
+}
+
+// HotCompareAndSwap is CompareAndSwap, likewise.
+func HotCompareAndSwap(h int64, t *dtype.Type, origin, compare, result unsafe.Pointer, rank int, at int64) (done bool, code Code) {
+	win, e := getWin(h)
+	if e != nil {
+		return false, 0
+	}
+	done, e = win.HotCompareAndSwap(t, origin, compare, result, rank, at)
+	return done, CodeOf(e)
 }
 
 // access starts an operation on a rank of the window, counted in net if that is not

@@ -74,6 +74,9 @@ func (l accLock) lock() {
 	l.slow()
 }
 
+// try acquires the lock if it is free.
+func (l *accLock) try() bool { return atom.CAS32(l.word, 0, l.me) }
+
 func (l accLock) slow() {
 	start := now()
 	mark := uint32(0)

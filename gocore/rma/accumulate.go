@@ -270,7 +270,7 @@ func (w *Win) compareAndSwap(to location, origin, compare, result unsafe.Pointer
 	}
 	same := string(engine.Bytes(values, size)) == string(engine.Bytes(compare, size))
 	copy(engine.Bytes(result, size), engine.Bytes(values, size))
-	if !same {
+	if !same || string(engine.Bytes(origin, size)) == string(engine.Bytes(values, size)) {
 		return nil
 	}
 	copy(engine.Bytes(values, size), engine.Bytes(origin, size))

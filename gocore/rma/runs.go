@@ -126,6 +126,7 @@ func (w *Win) transfer(call string, put bool, rank int, local unsafe.Pointer, ru
 			local = unsafe.Add(local, n)
 		}
 	}
+	w.copied(rank)
 	return nil
 }
 

@@ -13,6 +13,12 @@ const prSetPtracerAny = ^uintptr(0)
 // memory even where the Yama module restricts ptrace. Without Yama it does nothing.
 func AllowPeers() { _ = unix.Prctl(unix.PR_SET_PTRACER, prSetPtracerAny, 0, 0, 0) }
 
+// rawBytes is how much a call copies in so few microseconds that Go's scheduler need not know of it.
+const rawBytes = 16 << 10
+
+// rawRuns is the same of runs: each costs a quarter of a call.
+const rawRuns = 8
+
 // copyChunk bounds one call, so that a copy of gigabytes can be interrupted
 // between calls and never exceeds what the kernel transfers at once (2 GiB).
 const copyChunk = 64 << 20
@@ -35,7 +41,7 @@ func copyProcess(call uintptr, pid int, local unsafe.Pointer, remote uint64, n i
 		r := unix.RemoteIovec{Base: uintptr(remote) + uintptr(done), Len: step}
 		var got uintptr
 		var e unix.Errno
-		if step <= 16<<10 { // takes microseconds: Go's scheduler need not know
+		if step <= rawBytes {
 			got, _, e = unix.RawSyscall6(call, uintptr(pid), uintptr(unsafe.Pointer(&l)), 1, uintptr(unsafe.Pointer(&r)), 1, 0)
 		} else {
 			got, _, e = unix.Syscall6(call, uintptr(pid), uintptr(unsafe.Pointer(&l)), 1, uintptr(unsafe.Pointer(&r)), 1, 0)
@@ -75,7 +81,13 @@ func copyProcessRuns(call uintptr, pid int, local unsafe.Pointer, runs []unix.Re
 	for left > 0 {
 		l := unix.Iovec{Base: (*byte)(local)}
 		l.SetLen(left)
-		got, _, e := unix.Syscall6(call, uintptr(pid), uintptr(unsafe.Pointer(&l)), 1, uintptr(unsafe.Pointer(&runs[0])), uintptr(len(runs)), 0)
+		var got uintptr
+		var e unix.Errno
+		if left <= rawBytes && len(runs) <= rawRuns {
+			got, _, e = unix.RawSyscall6(call, uintptr(pid), uintptr(unsafe.Pointer(&l)), 1, uintptr(unsafe.Pointer(&runs[0])), uintptr(len(runs)), 0)
+		} else {
+			got, _, e = unix.Syscall6(call, uintptr(pid), uintptr(unsafe.Pointer(&l)), 1, uintptr(unsafe.Pointer(&runs[0])), uintptr(len(runs)), 0)
+		}
 		if e != 0 {
 			return e
 		}

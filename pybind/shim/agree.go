@@ -253,6 +253,7 @@ var (
 	_ = same[C.GM_TARGET_COPY-rma.TargetCopy]
 	_ = same[C.GM_TARGET_MESSAGES-rma.TargetMessages]
 	_ = same[C.GM_SHORT_PUT-rma.ShortPut]
+	_ = same[C.GM_SHORT_UPDATE-rma.ShortUpdate]
 	_ = same[C.GM_NOTIFY_SLOTS-rma.NotifySlots]
 )
 

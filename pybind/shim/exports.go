@@ -455,6 +455,35 @@ func gm_hot_cas(to unsafe.Pointer, typ i64, origin, compare, swapped unsafe.Poin
 	return done(rma.HotCAS(to, t.Size(), origin, compare, swapped))
 }
 
+// gm_hot_update and gm_hot_swap are the same where the kernel copies.
+//
+//export gm_hot_update
+func gm_hot_update(win, rank, at i64, f i32, typ i64, in, out unsafe.Pointer, n i64) (result i32) {
+	defer contain(&result)
+	t := dtype.ByID(int(typ))
+	if t == nil {
+		return 0
+	}
+	return doneOr(mpi.HotUpdate(int64(win), op.Op(f), t, in, out, int(n), int(rank), int64(at)))
+}
+
+//export gm_hot_swap
+func gm_hot_swap(win, rank, at, typ i64, origin, compare, swapped unsafe.Pointer) (result i32) {
+	defer contain(&result)
+	t := dtype.ByID(int(typ))
+	if t == nil {
+		return 0
+	}
+	return doneOr(mpi.HotCompareAndSwap(int64(win), t, origin, compare, swapped, int(rank), int64(at)))
+}
+
+func doneOr(b bool, code mpi.Code) i32 {
+	if code != 0 {
+		return i32(code)
+	}
+	return done(b)
+}
+
 func done(b bool) i32 { return C.GM_DONE * yes(b) }
 
 // contain turns a panic into the code of an error.

@@ -95,6 +95,7 @@ enum { GM_OPEN_FENCE = 1, GM_OPEN_LOCK_ALL = 2 };                          /* gm
 enum { GM_TARGET_LOCKED = 1, GM_TARGET_STARTED = 2 };                      /* gm_target.open, combined by or */
 enum { GM_TARGET_ATOMIC = 1, GM_TARGET_COPY = 2, GM_TARGET_MESSAGES = 4 }; /* gm_target.flags, combined by or */
 enum { GM_SHORT_PUT = 16384 };                                             /* bytes; see rma.TargetMessages */
+enum { GM_SHORT_UPDATE = 256 };                                            /* bytes; see rma.HotUpdate */
 
 /* A code is 0, or its low byte is the class of an error and the rest finds its sentence. */
 enum { GM_INTERRUPTED = -1 };

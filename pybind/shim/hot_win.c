@@ -121,6 +121,22 @@ static void *atomic_place(const gm_desc *d, int64_t rank, int64_t disp, int64_t 
   return t && t->base && accessible(d, t) && (t->flags & GM_TARGET_ATOMIC) ? (char *)t->base + at : NULL;
 }
 
+/* Where n bytes lie that the kernel copies to be updated: NULL if it does not, or if there are too many of them. */
+static const gm_target *copied_place(const gm_desc *d, int64_t rank, int64_t disp, int64_t n, int64_t *at) {
+  const gm_target *t = n > GM_SHORT_UPDATE ? NULL : reach(d, rank, disp, n, at);
+  return t && !t->base && (t->flags & GM_TARGET_COPY) && locked(d, t) ? t : NULL;
+}
+
+/* An accumulate, or with result a fetch, that is an atomic instruction or two copies by the kernel. */
+static int updated(const gm_desc *d, int op, int64_t type, void *origin, void *result, int64_t count, int64_t size,
+                   int64_t rank, int64_t disp) {
+  int64_t at, bytes = count * size;
+  void *to = atomic_place(d, rank, disp, bytes);
+  if (to) return gm_hot_acc(to, op, type, origin, result, count);
+  return copied_place(d, rank, disp, bytes, &at) ? gm_hot_update(d->handle, rank, at, op, type, origin, result, count)
+                                                 : 0;
+}
+
 /* The calls of compiled.c, which have no GIL to give up. */
 
 int transfer_at_once(const gm_desc *d, int put, void *p, int64_t n, int64_t rank, int64_t disp) {
@@ -134,8 +150,8 @@ int transfer_at_once(const gm_desc *d, int put, void *p, int64_t n, int64_t rank
 
 int update_at_once(const gm_desc *d, int64_t op, int64_t type, void *origin, void *result, int64_t count, int64_t size,
                    int64_t rank, int64_t disp) {
-  void *to = op == GM_OP_NO_OP || op != (int)op ? NULL : atomic_place(d, rank, disp, count * size);
-  return to ? gm_hot_acc(to, (int)op, type, origin, result, count) : 0;
+  if (op == GM_OP_NO_OP || op != (int)op) return 0;
+  return updated(d, (int)op, type, origin, result, count, size, rank, disp);
 }
 
 int flushed_at_once(const gm_desc *d, int64_t rank) {
@@ -220,8 +236,7 @@ static PyObject *win_accumulate(HOT) {
       op == GM_OP_NO_OP || (a[2] && a[2] != Py_None && !PyLong_Check(a[2])) || parse_spec(a[0], 0, &s) < 0)
     FALL_BACK(CALL_ACCUMULATE);
   if (target_disp(a[2], s.count * s.size, &disp) == 0 && s.count * s.size <= LONG_COPY) {
-    void *to = atomic_place(d, rank, disp, s.count * s.size);
-    if (to) done = gm_hot_acc(to, op, s.type, s.view.buf, NULL, s.count);
+    done = updated(d, op, s.type, s.view.buf, NULL, s.count, s.size, rank, disp);
     if (!done) done = general_call(d, self, GM_ACC, &s, NULL, rank, disp, op);
   }
   PyBuffer_Release(&s.view);
@@ -243,8 +258,7 @@ static PyObject *win_fetch_and_op(HOT) {
     FALL_BACK(CALL_FETCH_AND_OP);
   if (parse_spec(a[1], 1, &r) == 0) {
     if (s.count == 1 && r.count == 1 && s.type == r.type) {
-      void *to = atomic_place(d, rank, disp, s.size);
-      if (to) done = gm_hot_acc(to, op, s.type, s.view.buf, r.view.buf, 1);
+      done = updated(d, op, s.type, s.view.buf, r.view.buf, 1, s.size, rank, disp);
       if (!done) done = general_call(d, self, GM_FETCH_OP, &s, &r, rank, disp, op);
     }
     PyBuffer_Release(&r.view);
@@ -268,10 +282,14 @@ static PyObject *win_compare_and_swap(HOT) {
     FALL_BACK(CALL_COMPARE_AND_SWAP);
   if (parse_spec(a[1], 0, &c) == 0) {
     if (parse_spec(a[2], 1, &r) == 0) {
-      void *to = NULL;
-      if (s.count == 1 && c.count == 1 && r.count == 1 && s.type == c.type && s.type == r.type)
-        to = atomic_place(d, rank, disp, s.size);
-      if (to) done = gm_hot_cas(to, s.type, s.view.buf, c.view.buf, r.view.buf);
+      if (s.count == 1 && c.count == 1 && r.count == 1 && s.type == c.type && s.type == r.type) {
+        int64_t at;
+        void *to = atomic_place(d, rank, disp, s.size);
+        if (to)
+          done = gm_hot_cas(to, s.type, s.view.buf, c.view.buf, r.view.buf);
+        else if (copied_place(d, rank, disp, s.size, &at))
+          done = gm_hot_swap(d->handle, rank, at, s.type, s.view.buf, c.view.buf, r.view.buf);
+      }
       PyBuffer_Release(&r.view);
     }
     PyBuffer_Release(&c.view);
