@@ -48,11 +48,13 @@ func (win *Window) prepare() {
 	}
 }
 
+// getWin returns the window of a handle for a call of the program. What the program has put before is written.
 func getWin(h int64) (*Window, *errs.Error) {
 	if win := wins.get(h); win != nil {
 		if e := ready(); e != nil {
 			return nil, e
 		}
+		win.Turn()
 		return win, nil
 	}
 	if h == 0 {
@@ -272,4 +274,13 @@ func WinDesc(h int64) unsafe.Pointer {
 		return nil
 	}
 	return unsafe.Pointer(win.Desc)
+}
+
+// WinBundle returns the bundle for short puts to a rank, nil if there is none; see rma.Bundle.
+func WinBundle(h int64, rank int) *rma.Bundle {
+	win := wins.get(h)
+	if win == nil || ready() != nil {
+		return nil
+	}
+	return win.Bundle(rank)
 }

@@ -263,6 +263,7 @@ func Finalize(wait bool) (code Code) {
 		return 0
 	}
 	if finalizing.why == nil {
+		wins.each(func(_ int64, win *Window) { win.WriteBundles() })
 		finalizing.why = &engine.Reason{Call: job.CallFinalize, Peer: -2, Tag: -1}
 		finalizing.start = job.Now()
 		endSends()
@@ -297,7 +298,10 @@ func Finalize(wait bool) (code Code) {
 		a.Leave()
 	}
 	state.Store(stateFinalized)
-	wins.each(func(_ int64, win *Window) { win.Desc.Handle = 0 }) // the only check of the hot calls
+	wins.each(func(_ int64, win *Window) {
+		win.Desc.Handle = 0 // the only check of the hot calls
+		win.EndBundles()
+	})
 	proc.eng.CloseNet()
 	log.Debugf("mpi", "finalized; %d sends are left that nobody received", proc.p2p.PendingSends())
 	switch {
@@ -393,6 +397,7 @@ func Reset() (code Code) {
 	resetting.Lock()
 	defer resetting.Unlock()
 	if resetting.to == 0 {
+		wins.each(func(_ int64, win *Window) { win.WriteBundles() }) // the others use their memory for something else afterwards
 		resetting.to = proc.p2p.Generation() + 2
 		log.Infof("mpi", "reset to generation %d begun: waiting for every living rank to call it", resetting.to)
 		atomic.StoreUint32(&proc.me.Gen, resetting.to-1)

@@ -17,7 +17,14 @@ type Desc struct {
 	Size   int32 // ranks
 	Flags  uint32
 	Open   uint32 // openFence or openLockAll: every target may be accessed
-	_      uint32
+
+	// See bundle.go.
+	Turn    uint32 // changes with every call that completes operations, and with every call that enters Go
+	Failed  uint32 // not 0: Failure has an error to return
+	Bundles uint32 // how many are not empty
+	Begun   uint32 // how many have been begun in all
+	Watched uint32 // not 0: watch looks for bundles that nothing completes
+	_       uint32
 }
 
 // Values of Desc.Open.
@@ -46,6 +53,9 @@ type Target struct {
 	PID    int64
 	Ended  *uint32    // in the job's record of the rank: not 0 once PID may be another process's
 	Notify *NotifyBox // nil: the rank is on another node
+	Bundle *Bundle    // see bundle.go; nil: there has been none
+	Turn   uint32     // what Desc.Turn was at the last short put that was written at once
+	_      uint32
 }
 
 // Values of Target.Open, which are combined.

@@ -77,7 +77,7 @@ func (m *RMA) emptyWin(s *Setup, d *Desc) *Win {
 		keys: make([]fabric.RemoteKey, n), paths: make([]path, n), shown: make([]unsafe.Pointer, n), held: make([]uint8, n),
 		sent: make([]atomic.Uint64, n), answers: make([]atomic.Uint64, n), asking: make([]asking, n), lost: make([]atomic.Uint64, n),
 		outstanding: make([]atomic.Pointer[Outstanding], n), remoteLocks: make([]*remoteLock, n), lockProxies: make([]*lockProxy, n)}
-	d.Size = int32(n)
+	d.Size, d.Turn = int32(n), 1
 	w.SetNoLocks(s.Offers[s.Rank].Hints&HintNoLocks != 0)
 	for _, r := range s.World {
 		w.ranks = append(w.ranks, m.eng.Job.Rank(r))

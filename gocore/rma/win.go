@@ -122,6 +122,8 @@ type Win struct {
 	notify  notifications
 	noLocks atomic.Bool
 
+	watching watching
+
 	remoteLocks []*remoteLock // by target: nil if its lock is in memory that this process shares
 	lockProxies []*lockProxy  // by origin: the proxy that locks this rank's part for it; or nil
 
@@ -187,6 +189,7 @@ func (w *Win) Free() {
 	if w.region != nil {
 		_ = w.region.Close()
 	}
+	w.EndBundles()
 	w.Desc.release()
 	if w.mem != nil {
 		w.mem.Release()
@@ -290,6 +293,7 @@ func (w *Win) Resets() uint32 { return w.resets.Load() }
 // does so for everything that the ranks share, because any of them may have ended.
 func (w *Win) Reset() {
 	w.resets.Add(1)
+	w.dropBundles()
 	w.awaitNetwork()
 	w.lockAll, w.nheld = false, 0
 	clear(w.held)
@@ -318,4 +322,5 @@ func (w *Win) Reset() {
 		w.Bar.Zero()
 	}
 	w.failure.Store(nil)
+	w.Desc.Failed = 0
 }

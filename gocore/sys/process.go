@@ -108,6 +108,22 @@ func copyProcessRuns(call uintptr, pid int, local unsafe.Pointer, runs []unix.Re
 	return nil
 }
 
+// WriteProcessOnce makes one system call that copies from local to runs of memory of process pid, one after the other. It
+// returns how many bytes have been copied, 0 if the kernel refused it. R is the kernel's struct iovec.
+func WriteProcessOnce[R any](pid int, local unsafe.Pointer, runs []R) int {
+	left := 0
+	for i := range runs {
+		left += (*unix.RemoteIovec)(unsafe.Pointer(&runs[i])).Len
+	}
+	l := unix.Iovec{Base: (*byte)(local)}
+	l.SetLen(left)
+	got, _, e := unix.Syscall6(unix.SYS_PROCESS_VM_WRITEV, uintptr(pid), uintptr(unsafe.Pointer(&l)), 1, uintptr(unsafe.Pointer(&runs[0])), uintptr(len(runs)), 0)
+	if e != 0 {
+		return 0
+	}
+	return int(got)
+}
+
 // schedAttr is struct sched_attr of linux/sched/types.h, version 0.
 type schedAttr struct {
 	size, policy    uint32

@@ -17,6 +17,7 @@ import (
 
 	"gormapy/gocore/coll"
 	"gormapy/gocore/errs"
+	"gormapy/gocore/fabric"
 	"gormapy/gocore/job"
 	"gormapy/gocore/mpi"
 	"gormapy/gocore/op"
@@ -156,11 +157,41 @@ var (
 	_ = same[unsafe.Sizeof(C.gm_target{}.ended)-unsafe.Sizeof(rma.Target{}.Ended)]
 	_ = same[unsafe.Offsetof(C.gm_target{}.notify)-unsafe.Offsetof(rma.Target{}.Notify)]
 	_ = same[unsafe.Sizeof(C.gm_target{}.notify)-unsafe.Sizeof(rma.Target{}.Notify)]
+	_ = same[unsafe.Offsetof(C.gm_target{}.bundle)-unsafe.Offsetof(rma.Target{}.Bundle)]
+	_ = same[unsafe.Sizeof(C.gm_target{}.bundle)-unsafe.Sizeof(rma.Target{}.Bundle)]
+	_ = same[unsafe.Offsetof(C.gm_target{}.turn)-unsafe.Offsetof(rma.Target{}.Turn)]
+	_ = same[unsafe.Sizeof(C.gm_target{}.turn)-unsafe.Sizeof(rma.Target{}.Turn)]
 	_ = same[unsafe.Sizeof(C.gm_notify_box{})-unsafe.Sizeof(rma.NotifyBox{})]
 	_ = same[unsafe.Offsetof(C.gm_notify_box{}.counters)-unsafe.Offsetof(rma.NotifyBox{}.Counters)]
 	_ = same[unsafe.Sizeof(C.gm_notify_box{}.counters)-unsafe.Sizeof(rma.NotifyBox{}.Counters)]
 	_ = same[unsafe.Offsetof(C.gm_notify_box{}.waiting)-unsafe.Offsetof(rma.NotifyBox{}.Waiting)]
 	_ = same[unsafe.Sizeof(C.gm_notify_box{}.waiting)-unsafe.Sizeof(rma.NotifyBox{}.Waiting)]
+)
+
+var (
+	_ = same[unsafe.Sizeof(C.gm_run{})-unsafe.Sizeof(fabric.Run{})]
+	_ = same[unsafe.Offsetof(C.gm_run{}.at)-unsafe.Offsetof(fabric.Run{}.Addr)]
+	_ = same[unsafe.Sizeof(C.gm_run{}.at)-unsafe.Sizeof(fabric.Run{}.Addr)]
+	_ = same[unsafe.Offsetof(C.gm_run{}.bytes)-unsafe.Offsetof(fabric.Run{}.N)]
+	_ = same[unsafe.Sizeof(C.gm_run{}.bytes)-unsafe.Sizeof(fabric.Run{}.N)]
+)
+
+var (
+	_ = same[unsafe.Sizeof(C.gm_bundle{})-unsafe.Sizeof(rma.Bundle{})]
+	_ = same[unsafe.Offsetof(C.gm_bundle{}.lock)-unsafe.Offsetof(rma.Bundle{}.Lock)]
+	_ = same[unsafe.Sizeof(C.gm_bundle{}.lock)-unsafe.Sizeof(rma.Bundle{}.Lock)]
+	_ = same[unsafe.Offsetof(C.gm_bundle{}.used)-unsafe.Offsetof(rma.Bundle{}.Used)]
+	_ = same[unsafe.Sizeof(C.gm_bundle{}.used)-unsafe.Sizeof(rma.Bundle{}.Used)]
+	_ = same[unsafe.Offsetof(C.gm_bundle{}.bytes)-unsafe.Offsetof(rma.Bundle{}.Bytes)]
+	_ = same[unsafe.Sizeof(C.gm_bundle{}.bytes)-unsafe.Sizeof(rma.Bundle{}.Bytes)]
+	_ = same[unsafe.Offsetof(C.gm_bundle{}.written)-unsafe.Offsetof(rma.Bundle{}.Written)]
+	_ = same[unsafe.Sizeof(C.gm_bundle{}.written)-unsafe.Sizeof(rma.Bundle{}.Written)]
+	_ = same[unsafe.Offsetof(C.gm_bundle{}.number)-unsafe.Offsetof(rma.Bundle{}.Number)]
+	_ = same[unsafe.Sizeof(C.gm_bundle{}.number)-unsafe.Sizeof(rma.Bundle{}.Number)]
+	_ = same[unsafe.Offsetof(C.gm_bundle{}.runs)-unsafe.Offsetof(rma.Bundle{}.Runs)]
+	_ = same[unsafe.Sizeof(C.gm_bundle{}.runs)-unsafe.Sizeof(rma.Bundle{}.Runs)]
+	_ = same[unsafe.Offsetof(C.gm_bundle{}.data)-unsafe.Offsetof(rma.Bundle{}.Data)]
+	_ = same[unsafe.Sizeof(C.gm_bundle{}.data)-unsafe.Sizeof(rma.Bundle{}.Data)]
 )
 
 var (
@@ -173,6 +204,16 @@ var (
 	_ = same[unsafe.Sizeof(C.gm_desc{}.flags)-unsafe.Sizeof(rma.Desc{}.Flags)]
 	_ = same[unsafe.Offsetof(C.gm_desc{}.open)-unsafe.Offsetof(rma.Desc{}.Open)]
 	_ = same[unsafe.Sizeof(C.gm_desc{}.open)-unsafe.Sizeof(rma.Desc{}.Open)]
+	_ = same[unsafe.Offsetof(C.gm_desc{}.turn)-unsafe.Offsetof(rma.Desc{}.Turn)]
+	_ = same[unsafe.Sizeof(C.gm_desc{}.turn)-unsafe.Sizeof(rma.Desc{}.Turn)]
+	_ = same[unsafe.Offsetof(C.gm_desc{}.failed)-unsafe.Offsetof(rma.Desc{}.Failed)]
+	_ = same[unsafe.Sizeof(C.gm_desc{}.failed)-unsafe.Sizeof(rma.Desc{}.Failed)]
+	_ = same[unsafe.Offsetof(C.gm_desc{}.bundles)-unsafe.Offsetof(rma.Desc{}.Bundles)]
+	_ = same[unsafe.Sizeof(C.gm_desc{}.bundles)-unsafe.Sizeof(rma.Desc{}.Bundles)]
+	_ = same[unsafe.Offsetof(C.gm_desc{}.begun)-unsafe.Offsetof(rma.Desc{}.Begun)]
+	_ = same[unsafe.Sizeof(C.gm_desc{}.begun)-unsafe.Sizeof(rma.Desc{}.Begun)]
+	_ = same[unsafe.Offsetof(C.gm_desc{}.watched)-unsafe.Offsetof(rma.Desc{}.Watched)]
+	_ = same[unsafe.Sizeof(C.gm_desc{}.watched)-unsafe.Sizeof(rma.Desc{}.Watched)]
 )
 
 var (
@@ -254,6 +295,9 @@ var (
 	_ = same[C.GM_TARGET_MESSAGES-rma.TargetMessages]
 	_ = same[C.GM_SHORT_PUT-rma.ShortPut]
 	_ = same[C.GM_SHORT_UPDATE-rma.ShortUpdate]
+	_ = same[C.GM_BUNDLE_RUNS-rma.BundleRuns]
+	_ = same[C.GM_BUNDLE_BYTES-rma.BundleBytes]
+	_ = same[C.GM_BUNDLED_PUT-rma.BundledPut]
 	_ = same[C.GM_NOTIFY_SLOTS-rma.NotifySlots]
 )
 

@@ -404,7 +404,7 @@ static int compiled_allreduce(int64_t comm, int64_t saddr, int64_t raddr, int64_
    -------------------- */
 
 /* The descriptor of the window that this thread has used last: most use one. NULL if the handle names no window. */
-static const gm_desc *descriptor(int64_t win) {
+static gm_desc *descriptor(int64_t win) {
   static __thread gm_desc *last;
   if (win <= 0) return NULL;
   if (!last || last->handle != win) last = gm_win_desc(win);
@@ -452,7 +452,7 @@ static int transfer(int put, int64_t win, int64_t addr, int64_t count, int64_t t
                     int64_t disp) {
   REFUSE;
   LOOK_AROUND;
-  const gm_desc *d = descriptor(win);
+  gm_desc *d = descriptor(win);
   int64_t bytes = count * size;
   if (d) {
     PyThreadState *state = bytes > LONG_COPY ? give_up() : NULL;
@@ -484,7 +484,7 @@ static int update(int64_t win, int64_t origin, int64_t result, int64_t count, in
                   int64_t disp, int64_t op) {
   REFUSE;
   LOOK_AROUND;
-  const gm_desc *d = descriptor(win);
+  gm_desc *d = descriptor(win);
   int64_t bytes = count * size;
   if (d && bytes <= LONG_COPY) {
     int done = update_at_once(d, op, type, (void *)(intptr_t)origin, (void *)(intptr_t)result, count, size, rank, disp);
@@ -511,7 +511,7 @@ static int compiled_fetch_and_op(int64_t win, int64_t origin, int64_t result, in
 }
 
 static int flush(int64_t win, int64_t rank) {
-  const gm_desc *d = gm_forked ? NULL : descriptor(win);
+  gm_desc *d = gm_forked ? NULL : descriptor(win);
   if (d && !raised && flushed_at_once(d, rank)) return 0;
   RETURN_BLOCKING(gm_flush(win, rank, &pending));
 }

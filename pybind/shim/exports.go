@@ -399,6 +399,13 @@ func gm_win_test(win i64, done *C.int64_t) i32 { return i32(mpi.WinTest(int64(wi
 //export gm_win_desc
 func gm_win_desc(win i64) unsafe.Pointer { return mpi.WinDesc(int64(win)) }
 
+// gm_win_bundle returns the bundle for short puts to a rank, and has it watched; NULL if there is none.
+//
+//export gm_win_bundle
+func gm_win_bundle(win, rank i64) unsafe.Pointer {
+	return unsafe.Pointer(mpi.WinBundle(int64(win), int(rank)))
+}
+
 //export gm_win_retain
 func gm_win_retain(win i64) i64 { return i64(mpi.WinRetain(int64(win))) }
 

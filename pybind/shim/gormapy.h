@@ -70,6 +70,25 @@ typedef struct {
   uint32_t pad[15];
 } gm_notify_box;
 
+/* fabric.Run: memory of another process. The kernel's struct iovec is the same. */
+typedef struct {
+  uint64_t at;
+  int64_t bytes;
+} gm_run;
+
+/* rma.Bundle: short puts that are to be written at once. Its protocol is in gocore/rma/bundle.go. */
+enum { GM_BUNDLE_RUNS = 64, GM_BUNDLE_BYTES = 4096, GM_BUNDLED_PUT = 256 };
+typedef struct {
+  uint32_t lock;
+  uint32_t used;    /* runs */
+  uint32_t bytes;   /* of all runs, one after the other in data */
+  uint32_t written; /* how many of them the target has already */
+  uint32_t number;  /* what gm_desc.begun was when the first run came */
+  uint32_t pad;
+  gm_run runs[GM_BUNDLE_RUNS];
+  uint8_t data[GM_BUNDLE_BYTES];
+} gm_bundle;
+
 /* rma.Target: what the hot calls need of one rank of a window. */
 typedef struct {
   void *base; /* NULL: not mapped here */
@@ -79,6 +98,8 @@ typedef struct {
   int64_t pid;
   uint32_t *ended;       /* not 0 once pid may be another process's */
   gm_notify_box *notify; /* NULL: on another node */
+  gm_bundle *bundle;     /* NULL: there has been none */
+  uint32_t turn, pad;    /* what gm_desc.turn was at the last short put that was written at once */
 } gm_target;
 
 /* rma.Desc, which the targets follow. Go writes it when the window is made and when an epoch changes. Its memory is
@@ -86,7 +107,13 @@ typedef struct {
 typedef struct {
   int64_t handle; /* 0 once freed */
   int32_t size;
-  uint32_t flags, open, pad;
+  uint32_t flags, open;
+  uint32_t turn;    /* changes with every call that completes operations, and with every call that enters Go */
+  uint32_t failed;  /* not 0: the next call that completes operations has an error to return */
+  uint32_t bundles; /* how many are not empty */
+  uint32_t begun;   /* how many have been begun in all */
+  uint32_t watched; /* not 0: Go looks for bundles that nothing completes */
+  uint32_t pad;
   gm_target target[];
 } gm_desc;
 

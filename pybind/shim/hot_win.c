@@ -81,9 +81,9 @@ static int general_call(gm_desc *d, PyObject *self, int kind, spec *s, spec *res
 /* Checks the bounds of a one-sided call. No other place in C does; what it refuses, the general call explains.
    Returns the target, if there is such a rank and it has n bytes at the displacement, and how many bytes into its
    part these are; NULL otherwise. Whether an epoch allows the access is asked with accessible or locked. */
-static const gm_target *reach(const gm_desc *d, int64_t rank, int64_t disp, int64_t n, int64_t *at) {
+static gm_target *reach(gm_desc *d, int64_t rank, int64_t disp, int64_t n, int64_t *at) {
   if (rank < 0 || rank >= d->size || disp < 0) return NULL;
-  const gm_target *t = &d->target[rank];
+  gm_target *t = &d->target[rank];
   if (t->unit > 1) {
     if (disp > t->bytes / t->unit) return NULL;
     disp *= t->unit;
@@ -110,25 +110,26 @@ static int direct(const gm_desc *d, const gm_target *t, int put, void *p, int64_
 }
 
 /* Does the same by the kernel, in passive-target epochs, where rma has found that it copies. */
-static int copied(const gm_desc *d, const gm_target *t, int put, void *p, int64_t at, int64_t n) {
-  return locked(d, t) && kernel_copy(t, put, p, at, n) ? GM_DONE : 0;
+static int copied(gm_desc *d, gm_target *t, int put, void *p, int64_t at, int64_t n) {
+  if (!locked(d, t)) return 0;
+  return put ? kernel_put(d, t, p, at, n) : kernel_copy(d, t, 0, p, at, n);
 }
 
 /* Where n bytes lie that the processor may update atomically; NULL if they do not. */
-static void *atomic_place(const gm_desc *d, int64_t rank, int64_t disp, int64_t n) {
+static void *atomic_place(gm_desc *d, int64_t rank, int64_t disp, int64_t n) {
   int64_t at;
   const gm_target *t = reach(d, rank, disp, n, &at);
   return t && t->base && accessible(d, t) && (t->flags & GM_TARGET_ATOMIC) ? (char *)t->base + at : NULL;
 }
 
 /* Where n bytes lie that the kernel copies to be updated: NULL if it does not, or if there are too many of them. */
-static const gm_target *copied_place(const gm_desc *d, int64_t rank, int64_t disp, int64_t n, int64_t *at) {
+static const gm_target *copied_place(gm_desc *d, int64_t rank, int64_t disp, int64_t n, int64_t *at) {
   const gm_target *t = n > GM_SHORT_UPDATE ? NULL : reach(d, rank, disp, n, at);
   return t && !t->base && (t->flags & GM_TARGET_COPY) && locked(d, t) ? t : NULL;
 }
 
 /* An accumulate, or with result a fetch, that is an atomic instruction or two copies by the kernel. */
-static int updated(const gm_desc *d, int op, int64_t type, void *origin, void *result, int64_t count, int64_t size,
+static int updated(gm_desc *d, int op, int64_t type, void *origin, void *result, int64_t count, int64_t size,
                    int64_t rank, int64_t disp) {
   int64_t at, bytes = count * size;
   void *to = atomic_place(d, rank, disp, bytes);
@@ -139,27 +140,27 @@ static int updated(const gm_desc *d, int op, int64_t type, void *origin, void *r
 
 /* The calls of compiled.c, which have no GIL to give up. */
 
-int transfer_at_once(const gm_desc *d, int put, void *p, int64_t n, int64_t rank, int64_t disp) {
+int transfer_at_once(gm_desc *d, int put, void *p, int64_t n, int64_t rank, int64_t disp) {
   int64_t at;
-  const gm_target *t = reach(d, rank, disp, n, &at);
+  gm_target *t = reach(d, rank, disp, n, &at);
   if (!t) return 0;
   if (!t->base || !accessible(d, t)) return copied(d, t, put, p, at, n);
   char *there = (char *)t->base + at;
   return guarded_copy(put ? there : p, put ? p : there, n) ? gm_faulted(guard_address()) : GM_DONE;
 }
 
-int update_at_once(const gm_desc *d, int64_t op, int64_t type, void *origin, void *result, int64_t count, int64_t size,
+int update_at_once(gm_desc *d, int64_t op, int64_t type, void *origin, void *result, int64_t count, int64_t size,
                    int64_t rank, int64_t disp) {
   if (op == GM_OP_NO_OP || op != (int)op) return 0;
   return updated(d, (int)op, type, origin, result, count, size, rank, disp);
 }
 
-int flushed_at_once(const gm_desc *d, int64_t rank) {
+int flushed_at_once(gm_desc *d, int64_t rank) {
   int64_t at;
   if (!(d->flags & GM_DESC_COMPLETE_ON_RETURN)) return 0;
-  if (rank == -1) return d->open == GM_OPEN_LOCK_ALL;
+  if (rank == -1) return d->open == GM_OPEN_LOCK_ALL && complete_bundled(d, -1);
   const gm_target *t = reach(d, rank, 0, 0, &at);
-  return t && locked(d, t);
+  return t && locked(d, t) && complete_bundled(d, rank);
 }
 
 /* Records what has been done. What was left to Python is noted by raw_rma. */
@@ -184,7 +185,7 @@ static PyObject *transfer(HOT, int which) {
   }
   int done = 0, put = which == CALL_PUT;
   int64_t at;
-  const gm_target *t = reach(d, rank, disp, bytes, &at);
+  gm_target *t = reach(d, rank, disp, bytes, &at);
   if (t) done = direct(d, t, put, s.view.buf, at, bytes);
   if (t && !done) done = copied(d, t, put, s.view.buf, at, bytes);
   if (!done) done = general_call(d, self, put ? GM_PUT : GM_GET, &s, NULL, rank, disp, 0);
@@ -210,10 +211,10 @@ PyObject *raw_put_notify(ARGS) {
       slot < 0 || slot >= GM_NOTIFY_SLOTS || parse_spec(args[1], 0, &s) < 0)
     Py_RETURN_FALSE;
   int64_t bytes = s.count * s.size;
-  const gm_target *t = target_disp(args[3], bytes, &disp) < 0 ? NULL : reach(d, rank, disp, bytes, &at);
-  if (t && t->notify && locked(d, t) && !__atomic_load_n(t->ended, __ATOMIC_RELAXED)) {
+  gm_target *t = target_disp(args[3], bytes, &disp) < 0 ? NULL : reach(d, rank, disp, bytes, &at);
+  if (t && t->notify && locked(d, t) && !d->failed && !__atomic_load_n(t->ended, __ATOMIC_RELAXED)) {
     done = direct(d, t, 1, s.view.buf, at, bytes);
-    if (!done) done = copied(d, t, 1, s.view.buf, at, bytes);
+    if (!done) done = kernel_copy(d, t, 1, s.view.buf, at, bytes);
   }
   PyBuffer_Release(&s.view);
   if (!done) Py_RETURN_FALSE;
@@ -301,7 +302,7 @@ static PyObject *win_compare_and_swap(HOT) {
   Py_RETURN_NONE;
 }
 
-/* A flush has nothing to do where every operation is complete at once. */
+/* A flush has nothing to wait for where every operation is complete at once. It writes puts that were bundled. */
 static PyObject *flush(HOT, int which) {
   static const char *const names[] = {"rank", NULL};
   PyObject *a[1];
@@ -309,7 +310,7 @@ static PyObject *flush(HOT, int which) {
   const gm_target *t;
   gm_desc *d = descriptor(self);
   if (!d || !(d->flags & GM_DESC_COMPLETE_ON_RETURN) || match_args(names, 1, args, n, kwnames, a) < 0 ||
-      parse_int(a[0], &rank) < 0 || !(t = reach(d, rank, 0, 0, &at)) || !locked(d, t))
+      parse_int(a[0], &rank) < 0 || !(t = reach(d, rank, 0, 0, &at)) || !locked(d, t) || !complete_bundled(d, rank))
     FALL_BACK(which);
   NOTE_WIN(d->handle, rank, -1);
   Py_RETURN_NONE;
@@ -320,7 +321,9 @@ static PyObject *win_flush_local(HOT) { return flush(self, args, n, kwnames, CAL
 
 static PyObject *flush_all(HOT, int which) {
   gm_desc *d = descriptor(self);
-  if (!d || n || kwnames || !(d->flags & GM_DESC_COMPLETE_ON_RETURN) || d->open != GM_OPEN_LOCK_ALL) FALL_BACK(which);
+  if (!d || n || kwnames || !(d->flags & GM_DESC_COMPLETE_ON_RETURN) || d->open != GM_OPEN_LOCK_ALL ||
+      !complete_bundled(d, -1))
+    FALL_BACK(which);
   NOTE_WIN(d->handle, TRACE_NO_PEER, -1);
   Py_RETURN_NONE;
 }

@@ -144,18 +144,22 @@ int guarded_copy(void *to, const void *from, size_t n);
 int64_t guard_address(void);
 void guard_arm(int forget); /* has faults come to the guard first; forget: who came after Go is no more */
 
-/* kernel_copy.c: copies n bytes to (put) or from a target's part, at bytes into it, by the kernel. Returns 0 if Go is
-   to do it. */
-int kernel_copy(const gm_target *t, int put, void *p, int64_t at, int64_t n);
+/* kernel_copy.c: copies n bytes to (put) or from a target's part, at bytes into it, by the kernel. kernel_put may gather
+   it with others, to be written by the next call that completes operations, or sooner; kernel_copy writes these first.
+   Both return GM_DONE, 0 if Go is to do it, or the code of a fault. complete_bundled begins a call that completes
+   operations at a rank (-1: at all); it returns 0 if Go is to make it. They may be called without the GIL. */
+int kernel_copy(gm_desc *d, gm_target *t, int put, void *p, int64_t at, int64_t n);
+int kernel_put(gm_desc *d, gm_target *t, void *p, int64_t at, int64_t n);
+int complete_bundled(gm_desc *d, int64_t rank);
 
 /* hot_win.c, for compiled.c. They are called with the GIL or without. returns_origin reports whether an operation on a
    target does not use the origin's memory after its call. The next two do an operation, or return 0 if gm_rma is to.
-   flushed_at_once reports whether a flush (rank -1: of all) is allowed and has nothing to do. */
+   flushed_at_once makes a flush (rank -1: of all) if it is allowed and has nothing to wait for, or returns 0. */
 int returns_origin(const gm_desc *d, int kind, int64_t bytes, int64_t rank);
-int transfer_at_once(const gm_desc *d, int put, void *p, int64_t n, int64_t rank, int64_t disp);
-int update_at_once(const gm_desc *d, int64_t op, int64_t type, void *origin, void *result, int64_t count, int64_t size,
+int transfer_at_once(gm_desc *d, int put, void *p, int64_t n, int64_t rank, int64_t disp);
+int update_at_once(gm_desc *d, int64_t op, int64_t type, void *origin, void *result, int64_t count, int64_t size,
                    int64_t rank, int64_t disp);
-int flushed_at_once(const gm_desc *d, int64_t rank);
+int flushed_at_once(gm_desc *d, int64_t rank);
 
 /* compiled.c: its functions' names and addresses. */
 PyObject *compiled_addresses(PyObject *self, PyObject *noargs);
