@@ -277,14 +277,23 @@ func (w *Win) watch() {
 		g.seen = begun
 	}
 	if g.idle >= watchIdle {
-		atom.Store32(&d.Watched, 0)
-		if atom.Load32(&d.Bundles) == 0 {
+		if d.unwatch() {
 			return
 		}
-		atom.Store32(&d.Watched, 1)
 		g.idle = 0
 	}
 	g.timer.Reset(watchPeriod)
+}
+
+// unwatch ends the watch, and reports whether it has: not, if there is a bundle. Who adds the next one sees that nobody
+// watches.
+func (d *Desc) unwatch() bool {
+	atom.Store32(&d.Watched, 0)
+	if atom.Load32(&d.Bundles) == 0 {
+		return true
+	}
+	atom.Store32(&d.Watched, 1)
+	return false
 }
 
 // EndBundles ends the use of bundles. What is in them is lost.

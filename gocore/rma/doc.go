@@ -45,8 +45,8 @@
 // # Protocols
 //
 // Each is in the comment of its file: locks lock.go, remotelock.go and acclock.go;
-// Post, Start, Complete, Wait pscw.go; unacknowledged puts unacked.go; attached
-// memory dynamic.go; outstanding operations of a network outstanding.go.
+// Post, Start, Complete, Wait pscw.go; unacknowledged puts unacked.go; bundles of puts
+// bundle.go; attached memory dynamic.go; outstanding operations of a network outstanding.go.
 //
 // It may import arena, coll, dtype, engine, errs, fabric, job, log, op, p2p, sys
 // and sys/atom.

@@ -23,8 +23,8 @@
 _Static_assert(sizeof(struct iovec) == sizeof(gm_run), "the kernel reads runs");
 
 static void lock_bundle(gm_bundle *b) {
-  for (uint32_t spins = 1, none = 0; !__atomic_compare_exchange_n(&b->lock, &none, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
-       none = 0)
+  for (uint32_t spins = 1, none = 0;
+       !__atomic_compare_exchange_n(&b->lock, &none, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED); none = 0)
     if (spins++ % 64 == 0) sched_yield();
 }
 
