@@ -1,13 +1,18 @@
 package rma
 
 import (
+	"errors"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 
 	"gormapy/gocore/dtype"
 	"gormapy/gocore/engine"
 	"gormapy/gocore/errs"
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/op"
+	"gormapy/gocore/sys"
+	"gormapy/gocore/sys/atom"
 )
 
 // Short accumulates and compare-and-swaps on the path copy, without what the general call does for runs, datatypes and
@@ -25,55 +30,84 @@ func (w *Win) HotUpdate(f op.Op, t *dtype.Type, in, out unsafe.Pointer, n, rank 
 	if kind == dtype.KindNone || t.Size() != size || !f.Valid(kind) { // a pair has padding, which is not in the origin's bytes
 		return false, nil
 	}
-	return w.hotUpdate("Accumulate", n*size, rank, at, func(values unsafe.Pointer) {
-		if out != nil {
-			fabric.Copy(out, values, n*size)
-		}
-		f.Apply(kind, values, in, n)
-	})
+	var u hotUpdate
+	if !u.begin(w, rank, at, n*size) {
+		return false, nil
+	}
+	defer u.lock.unlock() // even if the memory of the origin faults
+	if out != nil {
+		fabric.Copy(out, u.values, u.n)
+	}
+	f.Apply(kind, u.values, in, n)
+	return true, u.end("Accumulate")
 }
 
 // HotCompareAndSwap is CompareAndSwap, likewise.
 func (w *Win) HotCompareAndSwap(t *dtype.Type, origin, compare, result unsafe.Pointer, rank int, at int64) (done bool, err *errs.Error) {
-	if !comparable(t) {
-		return false, nil
-	}
 	size := t.Size()
-	return w.hotUpdate("Compare_and_swap", size, rank, at, func(values unsafe.Pointer) {
-		same := string(engine.Bytes(values, size)) == string(engine.Bytes(compare, size))
-		copy(engine.Bytes(result, size), engine.Bytes(values, size))
-		if same {
-			copy(engine.Bytes(values, size), engine.Bytes(origin, size))
-		}
-	})
-}
-
-// hotUpdate reads bytes of a target, has them changed, and writes them back if they are other ones then.
-func (w *Win) hotUpdate(call string, bytes, rank int, at int64, change func(values unsafe.Pointer)) (done bool, err *errs.Error) {
-	if w.nicAtomics || w.paths[rank] != pathCopy || bytes == 0 || bytes > ShortUpdate {
+	var u hotUpdate
+	if !comparable(t) || !u.begin(w, rank, at, size) {
 		return false, nil
 	}
-	lock, j, eng, world, key := &w.acc[rank], w.journals[rank], w.rma.eng, w.World[rank], w.keys[rank]
-	key.Addr += uint64(at)
-	if !lock.try() {
-		return false, nil
-	}
-	defer lock.unlock() // even if the memory of the origin faults
-	values := unsafe.Pointer(&j.data)
-	if _, err := eng.Get(world, values, key, bytes, 0); err != nil {
-		return false, nil
-	}
-	var old [ShortUpdate]byte
-	copy(old[:bytes], engine.Bytes(values, bytes))
-	change(values)
-	if string(old[:bytes]) == string(engine.Bytes(values, bytes)) {
+	defer u.lock.unlock()
+	same := string(engine.Bytes(u.values, size)) == string(engine.Bytes(compare, size))
+	copy(engine.Bytes(result, size), engine.Bytes(u.values, size))
+	if !same {
 		return true, nil
 	}
-	j.runs[0], j.used = fabric.Run{Addr: uint64(at), N: bytes}, 1
-	return true, j.commit(func() *errs.Error {
-		if _, err := eng.Put(world, values, key, bytes, 0); err != nil {
-			return w.failed(call, rank, values, bytes, err)
-		}
+	copy(engine.Bytes(u.values, size), engine.Bytes(origin, size))
+	return true, u.end("Compare_and_swap")
+}
+
+// hotUpdate is an update of n bytes under the accumulate lock.
+type hotUpdate struct {
+	w       *Win
+	lock    *accLock
+	journal *journal
+	target  *Target
+	rank    int
+	at      int64
+	n       int
+	values  unsafe.Pointer // in the journal
+	old     [ShortUpdate]byte
+}
+
+// begin takes the lock if it is free, and reads. If it returns false nothing has happened.
+func (u *hotUpdate) begin(w *Win, rank int, at int64, n int) bool {
+	if w.nicAtomics || w.paths[rank] != pathCopy || n == 0 || n > ShortUpdate {
+		return false
+	}
+	u.w, u.rank, u.at, u.n = w, rank, at, n
+	u.lock, u.journal, u.target = &w.acc[rank], w.journals[rank], w.Desc.Target(rank)
+	u.values = unsafe.Pointer(&u.journal.data)
+	if u.gone() || !u.lock.try() {
+		return false
+	}
+	if err := sys.ReadProcess(int(u.target.PID), u.values, u.target.Remote+uint64(at), n); err != nil || u.gone() {
+		u.lock.unlock()
+		return false
+	}
+	copy(u.old[:n], engine.Bytes(u.values, n))
+	return true
+}
+
+// gone reports whether the target has ended, so that its memory may be another process's.
+func (u *hotUpdate) gone() bool { return atom.Load32(u.target.Ended) != 0 }
+
+// end writes the values if they are other ones now.
+func (u *hotUpdate) end(call string) *errs.Error {
+	if string(u.old[:u.n]) == string(engine.Bytes(u.values, u.n)) {
 		return nil
-	})
+	}
+	u.journal.runs[0], u.journal.used = fabric.Run{Addr: uint64(u.at), N: u.n}, 1
+	atom.Store32(&u.journal.state, journalFull)
+	err := sys.WriteProcess(int(u.target.PID), u.values, u.target.Remote+uint64(u.at), u.n)
+	atom.Store32(&u.journal.state, journalEmpty)
+	if err == nil && !u.gone() {
+		return nil
+	}
+	if u.gone() || errors.Is(err, unix.ESRCH) {
+		err = fabric.ErrPeerGone
+	}
+	return u.w.failed(call, u.rank, u.values, u.n, err)
 }
