@@ -75,7 +75,7 @@ func (l accLock) lock() {
 }
 
 // try acquires the lock if it is free.
-func (l *accLock) try() bool { return atom.CAS32(l.word, 0, l.me) }
+func (l accLock) try() bool { return atom.CAS32(l.word, 0, l.me) }
 
 func (l accLock) slow() {
 	start := now()

@@ -15,16 +15,16 @@ import (
 	"gormapy/gocore/sys/atom"
 )
 
-// Bundle gathers short puts to a target that the kernel copies to, so that one system call writes many. The puts' data
-// is copied: the origin's memory is free at once. It is memory of this process alone, outside Go's heap, since C adds to
-// bundles and writes them (pybind/shim/kernel_copy.c), and Go writes them, too.
+// Bundle gathers short puts to a target that the kernel copies to, so that one system call writes many. The puts'
+// data is copied: the origin's memory is free at once. It is memory of this process alone, outside Go's heap, since C
+// adds to bundles and writes them (pybind/shim/kernel_copy.c), and Go writes them, too.
 //
 // # Which puts
 //
-// Those of at most BundledPut bytes in a passive-target epoch, from the second one on since the last call that completed
-// operations or entered Go (Desc.Turn). So a single put is at the target when its call returns, as it is without
-// bundles, and costs the same. A run that lies in the one before it, or follows it, is joined with it. The kernel
-// writes the runs in their order.
+// Those of at most BundledPut bytes in a passive-target epoch, from the second one on since the last call that
+// completed operations or entered Go (Desc.Turn). So a single put is at the target when its call returns, as it is
+// without bundles, and costs the same. A run that lies in the one before it, or follows it, is joined with it. The
+// kernel writes the runs in their order.
 //
 // # When it is written
 //
@@ -41,22 +41,23 @@ import (
 //
 // # Protocol
 //
-// Several threads may use a window, some without the GIL. Lock is 1 while one has the bundle, which it needs for a copy
-// of at most BundledPut bytes, or one system call: others spin. It never waits for the GIL, nor for another process. Who
-// has the lock may
+// Several threads may use a window, some without the GIL. Lock is 1 while one has the bundle, which it needs for a
+// copy of at most BundledPut bytes, or one system call: others spin. It never waits for the GIL, nor for another
+// process. Who has the lock may
 //
 //   - add (C only, and only while Written is 0): copies the data, then adds the run. If the origin's memory faults, the
 //     bundle is as before, but for bytes that an earlier put to the same place had in it. The first run takes the next
 //     number (Desc.Begun), and adds 1 to Desc.Bundles.
-//   - write in C: one system call. If that writes all, the bundle is empty, and 1 is taken off Desc.Bundles. Else Written
-//     is how much the target has, and C leaves the rest to Go, by making the general call. So no byte is written twice.
-//   - write in Go: the same, and then run by run what is left. A run that can't be written is given up, and the others are
-//     written nevertheless. The first error is kept (report), and Desc.Failed makes the hot calls that complete
-//     operations enter Go, where they return it (Failure). If the target has ended, all is given up.
+//   - write in C: one system call. If that writes all, the bundle is empty, and 1 is taken off Desc.Bundles. Else
+//     Written is how much the target has, and C leaves the rest to Go, by making the general call. So no byte is
+//     written twice.
+//   - write in Go: the same, and then run by run what is left. A run that can't be written is given up, and the
+//     others are written nevertheless. The first error is kept (report), and Desc.Failed makes the hot calls that
+//     complete operations enter Go, where they return it (Failure). If the target has ended, all is given up.
 //
-// Bundles and Watched are a handshake. C adds 1 to Bundles and then reads Watched: if it is 0 it calls Win.Bundle. watch
-// stores 0 in Watched, then reads Bundles, and goes on if it is not 0. All are sequentially consistent. So a bundle that is
-// not empty is either seen or announced.
+// Bundles and Watched are a handshake. C adds 1 to Bundles and then reads Watched: if it is 0 it calls Win.Bundle.
+// watch stores 0 in Watched, then reads Bundles, and goes on if it is not 0. All are sequentially consistent. So a
+// bundle that is not empty is either seen or announced.
 type Bundle struct {
 	Lock    uint32
 	Used    uint32 // runs
@@ -90,12 +91,13 @@ var bundles struct {
 func newBundle() *Bundle {
 	bundles.Lock()
 	defer bundles.Unlock()
-	if n := len(bundles.free); n > 0 {
-		b := bundles.free[n-1]
-		bundles.free = bundles.free[:n-1]
+	if last := len(bundles.free) - 1; last >= 0 {
+		b := bundles.free[last]
+		bundles.free = bundles.free[:last]
 		return b
 	}
-	mem, err := unix.Mmap(-1, 0, int(unsafe.Sizeof(Bundle{})), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	n := int(unsafe.Sizeof(Bundle{}))
+	mem, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
 		return nil
 	}
@@ -119,10 +121,11 @@ func (b *Bundle) empty(d *Desc) {
 	atom.Add32(&d.Bundles, ^uint32(0))
 }
 
-// write has what is left of the bundle written, under its lock: once by all, which returns how many bytes of the runs it
-// has written, and then run by run. It returns the first error, and the length of its run. gone reports whether an error
-// says that there is no target any more.
-func (b *Bundle) write(all func(runs []fabric.Run) int, one func(data unsafe.Pointer, r fabric.Run) error, gone func(error) bool) (n int, err error) {
+// write has what is left of the bundle written, under its lock: once by all, which returns how many bytes of the runs
+// it has written, and then run by run. It returns the first error, and the length of its run. gone reports whether an
+// error says that there is no target any more.
+func (b *Bundle) write(all func(runs []fabric.Run) int, one func(data unsafe.Pointer, r fabric.Run) error,
+	gone func(error) bool) (n int, err error) {
 	runs := b.Runs[:b.Used]
 	written := int(b.Written)
 	if written == 0 {

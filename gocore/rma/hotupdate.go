@@ -23,11 +23,11 @@ import (
 // ShortUpdate is the length up to which HotUpdate does it. The caller may hold the GIL.
 const ShortUpdate = 256
 
-// HotUpdate combines n elements at an offset of a target's part; with out it fetches too. It returns false if Accumulate
-// is to do it.
-func (w *Win) HotUpdate(f op.Op, t *dtype.Type, in, out unsafe.Pointer, n, rank int, at int64) (done bool, err *errs.Error) {
+// HotUpdate combines n elements at an offset of a target's part; with out it fetches too. It returns false if
+// Accumulate is to do it.
+func (w *Win) HotUpdate(f op.Op, t *dtype.Type, in, out unsafe.Pointer, n, rank int, at int64) (bool, *errs.Error) {
 	kind, size := t.Kind(), t.ElemSize()
-	if kind == dtype.KindNone || t.Size() != size || !f.Valid(kind) { // a pair has padding, which is not in the origin's bytes
+	if kind == dtype.KindNone || t.Size() != size || !f.Valid(kind) { // the size of a pair is without its padding
 		return false, nil
 	}
 	var u hotUpdate
@@ -43,7 +43,8 @@ func (w *Win) HotUpdate(f op.Op, t *dtype.Type, in, out unsafe.Pointer, n, rank 
 }
 
 // HotCompareAndSwap is CompareAndSwap, likewise.
-func (w *Win) HotCompareAndSwap(t *dtype.Type, origin, compare, result unsafe.Pointer, rank int, at int64) (done bool, err *errs.Error) {
+func (w *Win) HotCompareAndSwap(t *dtype.Type, origin, compare, result unsafe.Pointer, rank int,
+	at int64) (bool, *errs.Error) {
 	size := t.Size()
 	var u hotUpdate
 	if !comparable(t) || !u.begin(w, rank, at, size) {
