@@ -14,9 +14,9 @@ import (
 
 const readWrite = unix.PROT_READ | unix.PROT_WRITE
 
-// smallestView is the smallest size of a mapping of a peer's arena. Most programs never
-// need more, and unused address space costs nothing.
-const smallestView = 64 << 20
+// smallestView is the smallest size of a mapping of a peer's arena. Collectives of ordinary memory map the arenas of
+// all ranks, and need no more of them; address space may be limited.
+const smallestView = 8 << 20
 
 // Peer is this process's view of the arena of another process on this host. It
 // keeps one descriptor. It is safe for concurrent use.

@@ -31,6 +31,7 @@ type Comm struct {
 	keptMu sync.Mutex
 	kept   map[uint32]*Op // by number, those of objects between their steps
 
+	stranded   stranded
 	singleCopy uint8  // whether the ranks can read each other's memory
 	word       uint64 // read by the other ranks to find that out
 }
@@ -118,6 +119,7 @@ func (c *Comm) Restart() {
 	c.keptMu.Lock()
 	clear(c.kept)
 	c.keptMu.Unlock()
+	c.stranded.forget()
 	c.singleCopy = singleCopyUnknown // the reset may have interrupted the trial
 	if c.board != nil {
 		c.board.zero()

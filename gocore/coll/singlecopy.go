@@ -70,6 +70,7 @@ func (c *Comm) SingleCopyOp(a *Args) *SingleCopyOp {
 	default:
 		return nil
 	}
+	c.sweep()
 	d := &SingleCopyOp{Args: *a, c: c, from: make([]source, c.Size), generation: c.Chan.Generation()}
 	if c.singleCopy == singleCopyUnknown {
 		d.steps = d.trial()
@@ -132,7 +133,10 @@ func (d *SingleCopyOp) Advance() bool {
 		d.c.board.wait(&d.waiting, false)
 		d.c.done(d.c.seq)
 		d.steps = nil
-	case d.err == nil:
+		d.strand()
+	case d.err != nil:
+		d.strand()
+	default:
 		d.giveBack()
 	}
 	return true
@@ -205,6 +209,7 @@ func (d *SingleCopyOp) Abandon() {
 		d.msg.Abandon()
 	}
 	d.steps = nil
+	d.strand()
 }
 
 // Check returns why the collective can't complete any more, nil if it can.
@@ -406,13 +411,16 @@ func (d *SingleCopyOp) dense(b p2p.Buf, parts int) source {
 	if b.Type.Dense() || unit == 0 {
 		return d.expose(b.Addr, b.Bytes(), unit)
 	}
-	return d.packed(b)
+	return d.packed(b, unit)
 }
 
-// packed returns where a copy of the data of b is.
-func (d *SingleCopyOp) packed(b p2p.Buf) source {
+// packed returns where a copy of the data of b is, of which unit bytes count for stages.
+func (d *SingleCopyOp) packed(b p2p.Buf, unit int) source {
 	n := b.Bytes()
-	p := d.stage(n)
+	var p unsafe.Pointer
+	if d.stages(unit) {
+		p = d.stage(n)
+	}
 	if p == nil {
 		p = d.temp(n)
 	}
@@ -456,7 +464,7 @@ func (d *SingleCopyOp) schedule() []func() bool {
 		if d.SendInPlace { // receiving overwrites the data to send
 			all := d.Recv
 			all.Count *= c.Size
-			own = func() source { return d.packed(all) }
+			own = func() source { return d.packed(all, d.Recv.Bytes()) }
 		}
 		return []func() bool{d.publish(&k, own), d.read(&k, d.anyRank), then(func() {
 			for i := 1; i < c.Size; i++ {

@@ -3,19 +3,22 @@ package coll
 import (
 	"math/bits"
 	"runtime"
+	"slices"
 	"sync"
 	"unsafe"
 
 	"gormapy/gocore/arena"
 	"gormapy/gocore/fabric"
+	"gormapy/gocore/sys/atom"
 )
 
 // stage is memory in this process's arena into which it copies its part of a collective for the others to read by
 // loads. For what is not long, that copy costs less than copies by the kernel: each of these is a system call, and
 // several ranks that read the same pages wait for each other.
 //
-// A stage is given back once no rank reads it any more. One of a collective that was given up is not; it is freed
-// when nothing refers to it.
+// A stage is given back when the collective has completed: no rank reads it any more. If the collective has ended with an
+// error or was given up, other ranks may still come and read: then the communicator keeps the stage until the
+// done of every rank that lives has reached the collective's number (strand, sweep).
 type stage struct{ mem []byte }
 
 func (s *stage) addr() unsafe.Pointer { return unsafe.Pointer(&s.mem[0]) }
@@ -51,19 +54,72 @@ func (p *stagePool) kept(class int) *stage {
 		return nil
 	}
 	s := l[len(l)-1]
+	l[len(l)-1] = nil
 	p.free[class] = l[:len(l)-1]
 	return s
 }
+
+// Of each size class this many stages are kept, unless they are longer.
+const (
+	stagesKept = 4
+	stageKept  = 4 << 20
+)
 
 // give returns to the pool the stages of a collective, which no rank reads any more.
 func (p *stagePool) give(all []*stage) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, s := range all {
-		if class := bits.Len(uint(len(s.mem) - 1)); len(p.free[class]) < keepCount {
+		if class := bits.Len(uint(len(s.mem) - 1)); len(s.mem) <= stageKept && len(p.free[class]) < stagesKept {
 			p.free[class] = append(p.free[class], s)
 		}
 	}
+}
+
+// stranded are stages of collectives that have not completed, which others may still read.
+type stranded struct {
+	mu  sync.Mutex
+	all []strandedStages
+}
+
+type strandedStages struct {
+	number uint32 // the last one that the collective took
+	stages []*stage
+}
+
+// strand leaves the stages to those that may still read them.
+func (d *SingleCopyOp) strand() {
+	if d.staged == nil {
+		return
+	}
+	l := &d.c.stranded
+	l.mu.Lock()
+	l.all = append(l.all, strandedStages{d.c.seq, d.staged})
+	l.mu.Unlock()
+	d.staged = nil
+}
+
+// sweep gives back the stranded stages that no rank reads any more.
+func (c *Comm) sweep() {
+	l := &c.stranded
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = slices.DeleteFunc(l.all, func(x strandedStages) bool {
+		for r := range c.Size {
+			if r != c.Rank && int32(atom.Load32(&c.board.ranks[r].done)-x.number) < 0 && !c.eng.Gone(c.Chan.World[r]) {
+				return false
+			}
+		}
+		stages.give(x.stages)
+		return true
+	})
+}
+
+// forget drops the stranded stages, in a collective reset.
+func (l *stranded) forget() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = nil
 }
 
 // stageMost is how many bytes of a rank are staged in a collective of a kind. It is the size from which, on machines

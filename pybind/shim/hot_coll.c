@@ -81,7 +81,9 @@ static PyObject *run_collective(HOT, const collective *c, PyObject *sendbuf, PyO
   }
   if (c->send_in_place) s.addr = GM_IN_PLACE;
   if (c->recv_in_place) r.addr = GM_IN_PLACE;
-  NOTE_COMM(h, c->rooted ? c->root : TRACE_NO_PEER, -1, s.count ? s.count * s.s.size : r.held ? r.count * r.s.size : 0);
+  int64_t bytes = s.count ? s.count * s.s.size : r.held ? r.count * r.s.size : 0;
+  if (c->kind == GM_REDUCE_SCATTER_BLOCK && c->send_in_place) bytes *= size; /* those of all parts */
+  NOTE_COMM(h, c->rooted ? c->root : TRACE_NO_PEER, -1, bytes);
   BLOCKING(code, pending, &st,
            gm_coll_blocking(c->kind, h, s.addr, s.count, s.type, r.addr, r.count, r.type, c->op, c->root, &pending));
   if (s.held) release_spec(code, pending, &s.s);

@@ -21,3 +21,12 @@ def test_collectives(ranks, n, kinds):
 
 def test_arguments(ranks, n):
     ranks(n, program.every_type_of_argument, timeout=60)
+
+
+def test_a_late_rank_reads_what_was_sent(mpirun):
+    mpirun(3, program.a_late_rank_reads_what_was_sent, timeout=60)
+
+
+@pytest.mark.parametrize("size", [3, 4])
+def test_stages_are_bounded(mpirun, size):
+    mpirun(size, program.stages_are_bounded, timeout=60)

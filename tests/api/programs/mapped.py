@@ -133,3 +133,58 @@ def every_type_of_argument():
             continue
         raise AssertionError(f"no {kind.__name__}")
     world.Barrier()
+
+
+def a_late_rank_reads_what_was_sent():
+    """Rank 0 broadcasts and rank 2 calls another collective; rank 1 comes when rank 0 has used much other memory."""
+    n = 512 << 10
+    world.Bcast(np.zeros(4 << 20, "u1"), 0)  # finds out that ranks can read each other's memory
+    for _ in range(2):  # the second time the memory of the first is there already
+        data = np.full(n, 7 if world.rank == 0 else 1, "u1")
+        if world.rank == 1:
+            world.recv(source=0)
+            try:
+                world.Bcast(data, 0)
+            except MPI.Exception:
+                continue
+            assert (data == 7).all(), np.unique(data)
+            continue
+        try:
+            if world.rank == 0:
+                world.Bcast(data, 0)
+            else:
+                world.Reduce(data, None, MPI.SUM, 0)
+            raise AssertionError("the calls match")
+        except MPI.Exception:
+            pass
+        if world.rank == 0:
+            _use_memory(n)
+            world.send(None, 1)
+    world.recv(source=0) if world.rank else [world.send(None, rank) for rank in range(1, world.size)]
+
+
+def _use_memory(n):
+    """Have Go collect garbage, and fill memory of the arena."""
+    strided = MPI.BYTE.Create_vector(n, 1, 2).Commit()
+    sent, received = np.zeros(2 * n, "u1"), np.zeros(2 * n, "u1")
+    for _ in range(60):
+        request = MPI.COMM_SELF.Isend([sent, 1, strided], 0)
+        MPI.COMM_SELF.Recv([received, 1, strided], 0)
+        request.Wait()
+    strided.Free()
+    for _ in range(3):
+        gormapy.shared_empty(n, "u1")[:] = 0x55
+    kept = [gormapy.shared_empty(n, "u1") for _ in range(4)]
+    for array in kept:
+        array[:] = 0x55
+
+
+def stages_are_bounded():
+    """Long collectives of strided data, and in place, leave no memory behind in the arena."""
+    count = (48 << 20) // world.size
+    for _ in range(3):
+        world.Alltoall(MPI.IN_PLACE, np.zeros(count * world.size, "u1"))
+        world.Allreduce(np.zeros(1 << 17), np.zeros(1 << 17))
+    with open("/proc/self/status") as status:
+        shared = next(int(line.split()[1]) for line in status if line.startswith("RssShmem"))
+    assert shared < 64 << 10, f"{shared} KiB of shared memory"
