@@ -140,10 +140,17 @@ func compareWithLoops(t *testing.T, r *rand.Rand, o Op, k dtype.Kind, n, alignTo
 func TestKernelsAgreeWithLoops(t *testing.T) {
 	forAllVectors(t, func(t *testing.T, o Op, k dtype.Kind) {
 		r := rand.New(rand.NewPCG(uint64(o), uint64(k)))
-		for n := range 201 {
-			for range 4 {
+		lengths, times := 201, 4
+		if testing.Short() { // also the race detector, which makes this ten times as long
+			lengths, times = 70, 1
+		}
+		for n := range lengths {
+			for range times {
 				compareWithLoops(t, r, o, k, n, r.IntN(64), r.IntN(64))
 			}
+		}
+		if testing.Short() {
+			return
 		}
 		for a := range 64 {
 			for b := r.IntN(8); b < 64; b += 8 {
