@@ -5,6 +5,7 @@ from support.programs import beside
 from support.windows import WAYS
 
 program = beside(__file__)
+pytestmark = pytest.mark.shm("puts by messages are not gathered")
 
 
 @pytest.mark.on_ranks(2)
