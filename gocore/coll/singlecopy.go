@@ -409,7 +409,7 @@ func (d *SingleCopyOp) dense(b p2p.Buf, parts int) source {
 	unit := b.Bytes()
 	b.Count *= parts
 	if b.Type.Dense() || unit == 0 {
-		return d.expose(b.Addr, b.Bytes(), unit)
+		return d.source(d.exposed(b.Addr, b.Bytes(), unit), b.Bytes())
 	}
 	return d.packed(b, unit)
 }
@@ -504,11 +504,8 @@ func (d *SingleCopyOp) reduction() []func() bool {
 			own = d.temp(e.bytes())
 			d.Send.Type.PackElements(unsafe.Slice((*byte)(own), e.bytes()), d.Send.Addr, d.Send.Count)
 		}
-		at := d.expose(own, e.bytes(), e.bytes())
-		if len(d.staged) > 0 {
-			own = d.staged[0].addr()
-		}
-		return at
+		own = d.exposed(own, e.bytes(), e.bytes())
+		return d.source(own, e.bytes())
 	}
 	receives := d.Kind != KindReduce || me == d.Root
 	intoRecv := receives && d.Recv.Type.Dense() && d.Recv.Type.ElemSize()*d.Recv.Type.Elems() == d.Recv.Type.Size()
@@ -570,9 +567,8 @@ func (d *SingleCopyOp) sliceOf(result unsafe.Pointer, off, n int) unsafe.Pointer
 	if result != nil {
 		in = unsafe.Add(result, off)
 	}
-	switch {
-	case !d.stages(n), d.Kind == KindReduce && d.c.Rank == d.Root, in != nil && d.c.eng.Share(in, n) != 0:
-	default:
+	unread := d.Kind == KindReduce && d.c.Rank == d.Root
+	if d.stages(n) && !unread && (in == nil || d.c.eng.Share(in, n) == 0) {
 		if s := d.stage(n); s != nil {
 			return s
 		}
@@ -671,12 +667,16 @@ func (d *SingleCopyOp) trial() []func() bool {
 // pair returns the steps of two ranks with a core each, which use messages unless all data lies in their arenas.
 func (d *SingleCopyOp) pair() []func() bool {
 	var k uint32
+	var mine uint64 // 1 if what the other rank reads lies in the arena
+	if d.inArena() {
+		mine = 1
+	}
 	return []func() bool{
-		d.publish(&k, func() source { return source{share: d.lies()} }),
+		d.publish(&k, func() source { return source{addr: mine} }),
 		d.read(&k, d.anyRank),
 		d.leave(&k),
 		func() bool {
-			if d.msg != nil || d.lies() == 0 || d.from[1-d.c.Rank].share == 0 {
+			if d.msg != nil || mine == 0 || d.from[1-d.c.Rank].addr == 0 {
 				return d.byMessages()
 			}
 			d.steps = append(d.steps, d.schedule()...)
@@ -685,22 +685,27 @@ func (d *SingleCopyOp) pair() []func() bool {
 	}
 }
 
-// lies returns 1 if what another rank reads of this rank's memory lies in the arena, else 0.
-func (d *SingleCopyOp) lies() uint64 {
+// inArena reports whether what another rank reads of this rank's memory lies in the arena.
+func (d *SingleCopyOp) inArena() bool {
 	b := d.Send
-	switch {
-	case d.Kind == KindBcast:
-		b = d.Recv
-	case d.SendInPlace && (d.Kind == KindAllgather || d.Kind == KindAlltoall):
-		b = d.Recv
+	switch d.Kind {
+	case KindBcast, KindScatter:
+		if d.c.Rank != d.Root {
+			return true // none is read
+		}
+		if d.Kind == KindBcast {
+			b = d.Recv
+		}
+	case KindGather:
+		if d.c.Rank == d.Root {
+			return true
+		}
+	case KindAllgather, KindAlltoall:
+		if d.SendInPlace {
+			b = d.Recv
+		}
 	}
-	if (d.Kind == KindBcast || d.Kind == KindScatter) && d.c.Rank != d.Root || d.Kind == KindGather && d.c.Rank == d.Root {
-		return 1
-	}
-	if b.Type.Dense() && d.c.eng.Share(b.Addr, b.Bytes()) != 0 {
-		return 1
-	}
-	return 0
+	return b.Type.Dense() && d.c.eng.Share(b.Addr, b.Bytes()) != 0
 }
 
 // byMessages does the collective by messages; it is a step.

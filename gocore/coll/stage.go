@@ -122,9 +122,9 @@ func (l *stranded) forget() {
 	l.all = nil
 }
 
-// stageMost is how many bytes of a rank are staged in a collective of a kind. It is the size from which, on machines
-// with 2 and with 16 cores, copies by the kernel are faster: of a part that one rank or each rank reads, of operands, and
-// of what all ranks read at the same time. What only one rank copies, and each of the others reads a part of, is not staged.
+// stageMost is how many bytes of a rank are staged in a collective of a kind: of a part that one rank or each rank reads, of
+// operands, and of what all ranks read at the same time. On a machine with 16 cores, and 4 or 16 ranks, copies by the kernel
+// are faster for more. A scatter's data, which the root alone would copy for the others to read a part each, is not staged.
 var stageMost = [kinds]int{
 	KindBcast:              1 << 20,
 	KindGather:             64 << 10,
@@ -138,19 +138,18 @@ var stageMost = [kinds]int{
 // stages reports whether n bytes of this rank, or that number for each rank, are staged.
 func (d *SingleCopyOp) stages(n int) bool { return n > 0 && n <= stageMost[d.Kind] }
 
-// expose returns where the others read n bytes of this rank's memory at p, of which unit count for stages: there, if it
+// exposed returns where the others read n bytes of this rank's memory at p, of which unit count for stages: there, if it
 // lies in the arena or is long, else in a stage.
-func (d *SingleCopyOp) expose(p unsafe.Pointer, n, unit int) source {
-	at := d.source(p, n)
-	if at.share != 0 || !d.stages(unit) {
-		return at
+func (d *SingleCopyOp) exposed(p unsafe.Pointer, n, unit int) unsafe.Pointer {
+	if !d.stages(unit) || d.c.eng.Share(p, n) != 0 {
+		return p
 	}
 	s := d.stage(n)
 	if s == nil {
-		return at
+		return p
 	}
 	fabric.Copy(s, p, n)
-	return d.source(s, n)
+	return s
 }
 
 // stage returns n bytes of a stage, nil if there is none.

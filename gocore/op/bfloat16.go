@@ -25,20 +25,6 @@ func toBFloat16(f float32) bfloat16 {
 func (a bfloat16) add(b bfloat16) bfloat16 { return toBFloat16(a.float() + b.float()) }
 func (a bfloat16) mul(b bfloat16) bfloat16 { return toBFloat16(a.float() * b.float()) }
 
-func (a bfloat16) max(b bfloat16) bfloat16 {
-	if b.float() > a.float() {
-		return b
-	}
-	return a
-}
-
-func (a bfloat16) min(b bfloat16) bfloat16 {
-	if b.float() < a.float() {
-		return b
-	}
-	return a
-}
-
 // roundsOnce reports whether Fold computes in float32 and rounds what comes of all operands.
 func (o Op) roundsOnce(k dtype.Kind) bool { return k == dtype.BFloat16 && (o == Sum || o == Prod) }
 

@@ -53,14 +53,17 @@ func toFloat16(f float32) float16 {
 func (a float16) add(b float16) float16 { return toFloat16(a.float() + b.float()) }
 func (a float16) mul(b float16) float16 { return toFloat16(a.float() * b.float()) }
 
-func (a float16) max(b float16) float16 {
+// half is a number of 16 bits, which Go does not have.
+type half interface{ float() float32 }
+
+func largerHalf[T half](a, b T) T {
 	if b.float() > a.float() {
 		return b
 	}
 	return a
 }
 
-func (a float16) min(b float16) float16 {
+func smallerHalf[T half](a, b T) T {
 	if b.float() < a.float() {
 		return b
 	}

@@ -7,7 +7,7 @@ static PyObject *comm_bcast(HOT) {
   static const char *const names[] = {"buf", "root", NULL};
   PyObject *a[2];
   spec s;
-  int64_t root = 0, pending = 0, h = gm_forked ? 0 : ((CommObject *)self)->h;
+  int64_t root = 0, pending = 0, h = comm_handle(self);
   int code;
   gm_status st;
   if (!h || match_args(names, 1, args, n, kwnames, a) < 0 || parse_small_int(a[1], &root) < 0 ||

@@ -5,8 +5,6 @@
 #include "trace.h"
 #include "_cgo_export.h"
 
-static int64_t comm_handle(PyObject *self) { return gm_forked ? 0 : ((CommObject *)self)->h; }
-
 static PyObject *comm_send(HOT) {
   static const char *const names[] = {"buf", "dest", "tag", NULL};
   PyObject *a[3];

@@ -97,6 +97,9 @@ void stay_forever(void);
 extern int gm_forked;
 int check_process(void); /* -1 with an exception there */
 
+/* The handle of a communicator; 0 if it is null, or can't be used in this process. */
+static inline int64_t comm_handle(PyObject *comm) { return gm_forked ? 0 : ((CommObject *)comm)->h; }
+
 /* Beside the codes of calls: an exception is set. */
 enum { RAISED = -2 };
 
