@@ -84,9 +84,17 @@ func (e *Engine) unreachable(r int) bool {
 // That takes milliseconds. It may be called under the poll lock, so it does not wait until
 // the rank's last messages have been delivered.
 func (e *Engine) AwaitVerdict(r int) {
-	for end := time.Now().Add(3 * verdictTime); e.gone[r].Load() == 0 && !e.exited(r) && e.judged[r].Load() == 0 && !e.stop.Load() && time.Now().Before(end); {
+	for end := time.Now().Add(VerdictLimit); !e.Judged(r) && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
+}
+
+// VerdictLimit is how long a call that has found the end of a rank waits for the launcher's verdict.
+const VerdictLimit = 3 * verdictTime
+
+// Judged reports whether AwaitVerdict would not wait.
+func (e *Engine) Judged(r int) bool {
+	return e.gone[r].Load() != 0 || e.exited(r) || e.judged[r].Load() != 0 || e.stop.Load()
 }
 
 // Lost reports whether rank r is gone or the connection to it has broken. In the second

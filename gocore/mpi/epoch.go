@@ -246,15 +246,24 @@ type flushOp struct {
 }
 
 func (o *flushOp) Advance() bool {
-	if !o.done && o.win.Quiet(o.rank) {
+	if !o.done && o.win.Quiet(o.rank) && o.win.Decided(o.rank) {
 		o.end()
 	}
 	return o.done
 }
 
+// failure returns the error of operations on a target (-1: on any) that failed after their calls.
+func (win *Window) failure(rank int) *errs.Error {
+	if e := win.Failure(); e != nil {
+		return e
+	}
+	return win.BundleFailure(rank)
+}
+
 func (o *flushOp) end() {
 	o.done = true
-	if failure := o.win.Failure(); o.err == nil {
+	failure := o.win.failure(o.rank)
+	if o.err == nil {
 		o.err = failure
 	}
 	if o.then != nil {
@@ -303,9 +312,9 @@ func Unlock(h int64, rank int, pending *int64) (code Code) {
 	if e := win.CheckUnlock("Unlock", rank); e != nil {
 		return CodeOf(e)
 	}
-	if win.Quiet(rank) {
+	if win.Quiet(rank) && win.Decided(rank) {
 		win.Win.Unlock(rank)
-		return CodeOf(win.Failure())
+		return CodeOf(win.failure(rank))
 	}
 	return later(&flushOp{win: win, rank: rank, call: job.CallUnlock, then: func() { win.Win.Unlock(rank) }}, pending)
 }

@@ -9,6 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gormapy/gocore/engine"
+	"gormapy/gocore/errs"
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/log"
 	"gormapy/gocore/sys"
@@ -51,9 +53,17 @@ import (
 //   - write in C: one system call. If that writes all, the bundle is empty, and 1 is taken off Desc.Bundles. Else
 //     Written is how much the target has, and C leaves the rest to Go, by making the general call. So no byte is
 //     written twice.
-//   - write in Go: the same, and then run by run what is left. A run that can't be written is given up, and the
-//     others are written nevertheless. The first error is kept (report), and Desc.Failed makes the hot calls that
-//     complete operations enter Go, where they return it (Failure). If the target has ended, all is given up.
+//   - write in Go: the same, and then run by run what is left. A run that can't be written is given up, and the others are
+//     written nevertheless. If the target has ended, all is given up.
+//
+// # Errors
+//
+// Go keeps the first error of each target (bundleErrors) before the bundle is empty, and sets Desc.Failed. So whoever finds
+// no bundle to write, and looks at Failed after that, finds the error: the hot calls that complete operations enter Go then.
+// A call that completes the operations on a target, and only such a one, returns its error, once (BundleFailure). Who
+// writes does not wait for the launcher's verdict about a target that has ended: that call does (Decided).
+//
+// # How watch is told
 //
 // Bundles and Watched are a handshake. C adds 1 to Bundles and then reads Watched: if it is 0 it calls Win.Bundle.
 // watch stores 0 in Watched, then reads Bundles, and goes on if it is not 0. All are sequentially consistent. So a
@@ -122,15 +132,15 @@ func (b *Bundle) empty(d *Desc) {
 }
 
 // write has what is left of the bundle written, under its lock: once by all, which returns how many bytes of the runs
-// it has written, and then run by run. It returns the first error, and the length of its run. gone reports whether an
-// error says that there is no target any more.
+// it has written, and then run by run. It returns the first error. gone reports whether an error says that there is no
+// target any more.
 func (b *Bundle) write(all func(runs []fabric.Run) int, one func(data unsafe.Pointer, r fabric.Run) error,
-	gone func(error) bool) (n int, err error) {
+	gone func(error) bool) (err error) {
 	runs := b.Runs[:b.Used]
 	written := int(b.Written)
 	if written == 0 {
 		if written = all(runs); written == int(b.Bytes) {
-			return 0, nil
+			return nil
 		}
 	}
 	at := 0
@@ -144,12 +154,12 @@ func (b *Bundle) write(all func(runs []fabric.Run) int, one func(data unsafe.Poi
 			data, r = unsafe.Add(data, has), fabric.Run{Addr: r.Addr + uint64(has), N: r.N - has}
 		}
 		if e := one(data, r); e != nil && err == nil {
-			if n, err = r.N, e; gone(e) {
+			if err = e; gone(e) {
 				break
 			}
 		}
 	}
-	return n, err
+	return err
 }
 
 // Turn begins a call of the program on the window: what it has put before is written first.
@@ -160,7 +170,7 @@ func (w *Win) Turn() {
 	}
 }
 
-// WriteBundles writes all bundles. Errors are reported.
+// WriteBundles writes all bundles. It does not wait.
 func (w *Win) WriteBundles() {
 	for r := range w.Size {
 		if b := w.bundle(r); b != nil && atom.Load32(&b.Used) != 0 {
@@ -180,12 +190,13 @@ func (w *Win) setBundle(r int, b *Bundle) {
 
 func (w *Win) writeBundle(rank int, b *Bundle) {
 	b.lock()
+	defer b.unlock()
 	if b.Used == 0 {
-		b.unlock()
 		return
 	}
+	defer b.empty(w.Desc)
 	eng, world, key, t := w.rma.eng, w.World[rank], w.keys[rank].Key, w.Desc.Target(rank)
-	n, err := b.write(func(runs []fabric.Run) int {
+	err := b.write(func(runs []fabric.Run) int {
 		if atom.Load32(t.Ended) != 0 {
 			return 0
 		}
@@ -198,15 +209,85 @@ func (w *Win) writeBundle(rank int, b *Bundle) {
 		_, err := eng.Put(world, data, fabric.RemoteKey{Addr: r.Addr, Key: key}, r.N, 0)
 		return err
 	}, func(err error) bool { return errors.Is(err, fabric.ErrPeerGone) })
-	b.empty(w.Desc)
-	b.unlock()
-	if err != nil { // failed may wait, for the verdict about the target
-		w.report(rank, w.failed("Put", rank, unsafe.Pointer(&b.Data), n, err))
+	if err != nil {
+		w.bundled.keep(w.Desc, rank, bundleError{err: err, until: now() + int64(engine.VerdictLimit)})
 	}
 }
 
-// dropBundles forgets what is in bundles, in a collective reset.
+// bundleErrors are the first errors of bundles that no call has returned yet, by target.
+type bundleErrors struct {
+	sync.Mutex
+	by map[int]bundleError
+}
+
+// bundleError is why a run could not be written, and until when a verdict about its target is waited for.
+type bundleError struct {
+	err   error
+	until int64
+}
+
+func (x *bundleErrors) keep(d *Desc, rank int, e bundleError) {
+	x.Lock()
+	defer x.Unlock()
+	if x.by == nil {
+		x.by = map[int]bundleError{}
+	}
+	if _, has := x.by[rank]; !has {
+		x.by[rank] = e
+	}
+	atom.Store32(&d.Failed, 1)
+}
+
+// take removes the errors of a target (-1: of all), and returns that of the lowest one.
+func (x *bundleErrors) take(d *Desc, rank int) (of int, e bundleError, found bool) {
+	x.Lock()
+	defer x.Unlock()
+	for r, err := range x.by {
+		if rank != -1 && r != rank {
+			continue
+		}
+		if !found || r < of {
+			of, e, found = r, err, true
+		}
+		delete(x.by, r)
+	}
+	if len(x.by) == 0 {
+		atom.Store32(&d.Failed, 0)
+	}
+	return of, e, found
+}
+
+// BundleFailure returns, once, the error of bundles for a target (-1: for any) that could not be written. It comes after
+// Turn and Decided.
+func (w *Win) BundleFailure(rank int) *errs.Error {
+	if atom.Load32(&w.Desc.Failed) == 0 {
+		return nil
+	}
+	of, e, found := w.bundled.take(w.Desc, rank)
+	if !found {
+		return nil
+	}
+	return w.failed("Put", of, nil, 0, e.err) // the origin's memory has been copied: it is not to blame
+}
+
+// Decided reports whether BundleFailure would not wait: of targets that have ended, the launcher has decided what that means.
+func (w *Win) Decided(rank int) bool {
+	if atom.Load32(&w.Desc.Failed) == 0 {
+		return true
+	}
+	w.bundled.Lock()
+	defer w.bundled.Unlock()
+	for r, e := range w.bundled.by {
+		if (rank == -1 || r == rank) && errors.Is(e.err, fabric.ErrPeerGone) && !w.rma.eng.Judged(w.World[r]) && now() < e.until {
+			return false
+		}
+	}
+	return true
+}
+
+// dropBundles forgets what is in bundles, and their errors, in a collective reset.
 func (w *Win) dropBundles() {
+	w.bundled.take(w.Desc, -1)
 	for r := range w.Size {
 		if b := w.bundle(r); b != nil {
 			b.lock()
@@ -264,6 +345,7 @@ func (w *Win) watch() {
 	defer func() {
 		if p := recover(); p != nil {
 			log.Errorf("rma", "internal error in watching bundles: %v", p)
+			g.timer.Reset(watchPeriod)
 		}
 	}()
 	begun := atom.Load32(&d.Begun)

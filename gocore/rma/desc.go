@@ -20,7 +20,7 @@ type Desc struct {
 
 	// See bundle.go.
 	Turn    uint32 // changes with every call that completes operations, and with every call that enters Go
-	Failed  uint32 // not 0: Failure has an error to return
+	Failed  uint32 // not 0: BundleFailure has an error to return
 	Bundles uint32 // how many are not empty
 	Begun   uint32 // how many have been begun in all
 	Watched uint32 // not 0: watch looks for bundles that nothing completes

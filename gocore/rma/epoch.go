@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"gormapy/gocore/errs"
-	"gormapy/gocore/sys/atom"
 )
 
 // The assertions of MPI, numbered as in gormapy.MPI.
@@ -473,9 +472,6 @@ func (w *Win) LostError(rank int, n uint64, o *Outstanding) *errs.Error {
 // Failure returns, once, the error of an operation that failed after its call
 // returned.
 func (w *Win) Failure() *errs.Error {
-	if atom.Load32(&w.Desc.Failed) != 0 {
-		atom.Store32(&w.Desc.Failed, 0) // before the error is taken: the next one sets it again
-	}
 	if w.failure.Load() == nil {
 		return nil
 	}

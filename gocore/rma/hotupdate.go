@@ -39,7 +39,7 @@ func (w *Win) HotUpdate(f op.Op, t *dtype.Type, in, out unsafe.Pointer, n, rank 
 		fabric.Copy(out, u.values, u.n)
 	}
 	f.Apply(kind, u.values, in, n)
-	return true, u.end("Accumulate")
+	return u.end("Accumulate")
 }
 
 // HotCompareAndSwap is CompareAndSwap, likewise.
@@ -57,7 +57,7 @@ func (w *Win) HotCompareAndSwap(t *dtype.Type, origin, compare, result unsafe.Po
 		return true, nil
 	}
 	copy(engine.Bytes(u.values, size), engine.Bytes(origin, size))
-	return true, u.end("Compare_and_swap")
+	return u.end("Compare_and_swap")
 }
 
 // hotUpdate is an update of n bytes under the accumulate lock.
@@ -95,20 +95,21 @@ func (u *hotUpdate) begin(w *Win, rank int, at int64, n int) bool {
 // gone reports whether the target has ended, so that its memory may be another process's.
 func (u *hotUpdate) gone() bool { return atom.Load32(u.target.Ended) != 0 }
 
-// end writes the values if they are other ones now.
-func (u *hotUpdate) end(call string) *errs.Error {
+// end writes the values if they are other ones now. It returns false if the target has ended: the general call says so, and
+// waits without the lock.
+func (u *hotUpdate) end(call string) (done bool, e *errs.Error) {
 	if string(u.old[:u.n]) == string(engine.Bytes(u.values, u.n)) {
-		return nil
+		return true, nil
 	}
 	u.journal.runs[0], u.journal.used = fabric.Run{Addr: uint64(u.at), N: u.n}, 1
 	atom.Store32(&u.journal.state, journalFull)
 	err := sys.WriteProcess(int(u.target.PID), u.values, u.target.Remote+uint64(u.at), u.n)
 	atom.Store32(&u.journal.state, journalEmpty)
-	if err == nil && !u.gone() {
-		return nil
+	switch {
+	case u.gone() || errors.Is(err, unix.ESRCH):
+		return false, nil
+	case err != nil:
+		return true, u.w.failed(call, u.rank, u.values, u.n, err)
 	}
-	if u.gone() || errors.Is(err, unix.ESRCH) {
-		err = fabric.ErrPeerGone
-	}
-	return u.w.failed(call, u.rank, u.values, u.n, err)
+	return true, nil
 }

@@ -7,7 +7,6 @@ import (
 	"gormapy/gocore/errs"
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/sys"
-	"gormapy/gocore/sys/atom"
 )
 
 // The messages of the message path. Ctx is the window, Src the origin's rank in
@@ -53,7 +52,6 @@ func (d delayed) Sent(err error) {
 func (w *Win) report(rank int, e *errs.Error) {
 	w.culprit.Store(int32(rank))
 	w.failure.CompareAndSwap(nil, e)
-	atom.Store32(&w.Desc.Failed, 1)
 }
 
 // expect counts one more answer to come from rank. A target serves the messages of an

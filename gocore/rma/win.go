@@ -123,6 +123,7 @@ type Win struct {
 	noLocks atomic.Bool
 
 	watching watching
+	bundled  bundleErrors
 
 	remoteLocks []*remoteLock // by target: nil if its lock is in memory that this process shares
 	lockProxies []*lockProxy  // by origin: the proxy that locks this rank's part for it; or nil
@@ -322,5 +323,4 @@ func (w *Win) Reset() {
 		w.Bar.Zero()
 	}
 	w.failure.Store(nil)
-	w.Desc.Failed = 0
 }

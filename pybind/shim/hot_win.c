@@ -212,7 +212,7 @@ PyObject *raw_put_notify(ARGS) {
     Py_RETURN_FALSE;
   int64_t bytes = s.count * s.size;
   gm_target *t = target_disp(args[3], bytes, &disp) < 0 ? NULL : reach(d, rank, disp, bytes, &at);
-  if (t && t->notify && locked(d, t) && !d->failed && !__atomic_load_n(t->ended, __ATOMIC_RELAXED)) {
+  if (t && t->notify && locked(d, t) && !bundle_failed(d) && !__atomic_load_n(t->ended, __ATOMIC_RELAXED)) {
     done = direct(d, t, 1, s.view.buf, at, bytes);
     if (!done) done = kernel_copy(d, t, 1, s.view.buf, at, bytes);
   }

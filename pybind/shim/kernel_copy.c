@@ -51,7 +51,7 @@ static int write_bundle(gm_desc *d, const gm_target *t, gm_bundle *b) {
 
 int write_bundled(gm_desc *d, const gm_target *t) {
   gm_bundle *b = __atomic_load_n(&t->bundle, __ATOMIC_ACQUIRE);
-  if (!b || __atomic_load_n(&b->used, __ATOMIC_RELAXED) == 0) return 1;
+  if (!b || __atomic_load_n(&b->used, __ATOMIC_ACQUIRE) == 0) return 1;
   lock_bundle(b);
   int written = write_bundle(d, t, b);
   unlock_bundle(b);
@@ -131,9 +131,11 @@ int kernel_put(gm_desc *d, gm_target *t, void *p, int64_t at, int64_t n) {
 int complete_bundled(gm_desc *d, int64_t rank) {
   int all = 1;
   __atomic_fetch_add(&d->turn, 1, __ATOMIC_RELAXED);
-  if (d->failed) return 0;
-  if (__atomic_load_n(&d->bundles, __ATOMIC_SEQ_CST) == 0) return 1;
-  if (rank >= 0) return write_bundled(d, &d->target[rank]);
-  for (rank = 0; rank < d->size; rank++) all &= write_bundled(d, &d->target[rank]);
-  return all;
+  if (__atomic_load_n(&d->bundles, __ATOMIC_SEQ_CST) != 0) {
+    if (rank >= 0)
+      all = write_bundled(d, &d->target[rank]);
+    else
+      for (rank = 0; rank < d->size; rank++) all &= write_bundled(d, &d->target[rank]);
+  }
+  return all && !bundle_failed(d); /* in this order: what another thread could not write is told before it is gone */
 }

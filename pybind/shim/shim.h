@@ -155,6 +155,9 @@ int kernel_copy(gm_desc *d, gm_target *t, int put, void *p, int64_t at, int64_t 
 int kernel_put(gm_desc *d, gm_target *t, void *p, int64_t at, int64_t n);
 int complete_bundled(gm_desc *d, int64_t rank);
 
+/* Whether Go has the error of a put that a bundle had, for a call that completes it. */
+static inline int bundle_failed(const gm_desc *d) { return __atomic_load_n(&d->failed, __ATOMIC_SEQ_CST) != 0; }
+
 /* hot_win.c, for compiled.c. They are called with the GIL or without. returns_origin reports whether an operation on a
    target does not use the origin's memory after its call. The next two do an operation, or return 0 if gm_rma is to.
    flushed_at_once makes a flush (rank -1: of all) if it is allowed and has nothing to wait for, or returns 0. */

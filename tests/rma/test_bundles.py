@@ -49,6 +49,30 @@ def test_two_ranks(mpirun, what):
     mpirun(2, what)
 
 
+@pytest.mark.on_ranks(3)
+@pytest.mark.parametrize("when", ["at once", "late", "after a call"])
+@pytest.mark.parametrize("how", ["Flush", "reverse", "Unlock", "all"])
+def test_each_target_has_its_error(ranks, how, when):
+    ranks(3, program.each_target, how, when)
+
+
+@pytest.mark.on_ranks(3)
+def test_each_thread_finds_its_error(mpirun):
+    mpirun(3, program.each_thread)
+
+
+@pytest.mark.on_ranks(3)
+def test_each_compiled_thread_finds_its_error(mpirun):
+    pytest.importorskip("numba")
+    mpirun(3, program.each_compiled_thread, timeout=240)
+
+
+@pytest.mark.on_ranks(3)
+def test_end_that_nobody_has_judged(mpirun):
+    result = mpirun(3, program.undecided, launcher=["--enable-recovery"])
+    assert "told" in result.stdout, str(result)
+
+
 @pytest.mark.on_ranks(2)
 def test_interrupt(mpirun):
     mpirun(2, program.interrupted)

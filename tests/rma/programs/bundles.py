@@ -257,6 +257,13 @@ def random_program(seed):
     closed(win)
 
 
+def protected(region, page):
+    """Have the kernel refuse accesses to a page of a mapping."""
+    protect = ctypes.CDLL(None, use_errno=True).mprotect
+    protect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    assert protect(np.frombuffer(region, "q").ctypes.data + page * PAGE, PAGE, 0) == 0
+
+
 def fault_in_the_middle():
     """What can't be written is the error of the flush, and everything else is there."""
     region = mmap.mmap(-1, 8 * PAGE)
@@ -265,11 +272,8 @@ def fault_in_the_middle():
     win = MPI.Win.Create(memory, 8, comm=world)
     win.Lock_all()
     if rank == 1:
-        protect = ctypes.CDLL(None, use_errno=True).mprotect
-        protect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-        address = memory.ctypes.data
-        assert protect(address + 2 * PAGE, PAGE, 0) == 0
-        assert protect(address + 5 * PAGE, PAGE, 0) == 0
+        protected(region, 2)
+        protected(region, 5)
     world.Barrier()
     each = PAGE // 8
     if rank == 0:
@@ -311,15 +315,208 @@ def fault_in_the_middle():
     win.Free()
 
 
+def refused(call, *names):
+    """The call returns the error of a put, and names one of the targets."""
+    try:
+        call()
+    except MPI.Exception as error:
+        assert error.Get_error_class() == MPI.ERR_WIN, error
+        assert any(f"rank {name}" in str(error) for name in names), error
+    else:
+        raise AssertionError("no error")
+
+
+def half():
+    """Return a window within Lock_all, of two pages, of which targets refuse accesses to the second one."""
+    region = mmap.mmap(-1, 2 * PAGE)
+    memory = np.frombuffer(region, "q")
+    memory[:] = 0
+    win = MPI.Win.Create(memory, 8, comm=world)
+    if rank:
+        protected(region, 1)
+    win.Lock_all()
+    world.Barrier()
+    return win
+
+
+BAD = PAGE // 8
+
+
+def each_target(how, when):
+    """The errors of puts to several targets are returned by the calls that complete each of them, once."""
+    win = half()
+    targets = range(1, size)
+    if rank == 0:
+        if how == "Unlock":
+            win.Unlock_all()
+        for k in range(5):
+            for target in targets:
+                if how == "Unlock":
+                    win.Lock(target, MPI.LOCK_SHARED)
+            for target in targets:
+                for at in 1, 1, BAD, 3:  # two at first, since the first one is written at once
+                    win.Put(value(k), target, at)
+            if when == "late":
+                time.sleep(0.05)  # the timer has written them
+            elif when == "after a call":
+                win.Sync()
+            for target in reversed(targets) if how == "reverse" else targets:
+                if how == "all":
+                    break
+                refused(lambda target=target: (win.Unlock if how == "Unlock" else win.Flush)(target), target)
+            if how == "all":
+                refused(win.Flush_all, *targets)
+            for target in targets:
+                if how == "Unlock":
+                    win.Lock(target, MPI.LOCK_SHARED)
+                win.Flush(target)
+                assert there(win, 1, 3, target) == [k, 0, k]
+                if how == "Unlock":
+                    win.Unlock(target)
+        if how == "Unlock":
+            win.Lock_all()
+    closed(win)
+
+
+def each_thread():
+    """A call finds the error of its target though other threads complete other targets, and write all bundles."""
+    win = half()
+    if rank == 0:
+        sys.setswitchinterval(1e-5)
+        told, wrong, over = dict.fromkeys(range(1, size), 0), [], threading.Event()
+
+        def puts_and_flush(target, k):
+            late = None
+            for at in 1, 1, BAD, 3:
+                try:
+                    win.Put(value(k), target, at)
+                except MPI.Exception as error:  # another thread's call made it a put that is written at once
+                    late = error
+            win.Flush(target)
+            if late:
+                raise late
+
+        def work(target):
+            try:
+                for k in range(1, 300):
+                    refused(lambda k=k: puts_and_flush(target, k), target)
+                    win.Flush(target)
+                    told[target] = k
+            except Exception as error:
+                wrong.append((target, told[target], repr(error)))
+
+        def turn():
+            while not over.is_set():
+                win.Sync()
+
+        workers = [threading.Thread(target=work, args=(target,)) for target in told]
+        turning = threading.Thread(target=turn)
+        turning.start()
+        for w in workers:
+            w.start()
+        for w in workers:
+            w.join()
+        over.set()
+        turning.join()
+        assert not wrong, wrong
+    closed(win)
+
+
+def each_compiled_thread():
+    """The same, without the interpreter's lock."""
+    import numba
+
+    import gormapy.numba as nm
+
+    @numba.njit(nogil=True)
+    def work(win, target, data):
+        told = 0
+        for _ in range(2000):
+            wrong = False
+            for at in (1, 1, BAD, 3):
+                wrong |= nm.put(win, data, target, at) != 0
+            wrong |= nm.flush(win, target) != 0
+            told += wrong and nm.flush(win, target) == 0
+        return told
+
+    win = half()
+    if rank == 0:
+        told = {}
+
+        def run(target):
+            told[target] = work(win.handle, target, value(7))
+
+        workers = [threading.Thread(target=run, args=(target,)) for target in range(1, size)]
+        for w in workers:
+            w.start()
+        for w in workers:
+            w.join()
+        assert told == dict.fromkeys(range(1, size), 2000), told
+    closed(win)
+
+
+def undecided():
+    """While nobody says what the end of a target means, its flush waits, and neither other threads nor other targets do."""
+    win, _ = opened()
+    pids = world.allgather(os.getpid())
+    if rank == 1:
+        signal.pause()
+    if rank > 1:
+        until(lambda: os.path.exists("over"))
+        os._exit(0)
+    for _ in range(40):
+        win.Put(value(1), 1)
+    launcher, longest, over = os.getppid(), 0.0, threading.Event()
+    os.kill(launcher, signal.SIGSTOP)
+    os.kill(pids[1], signal.SIGKILL)
+    time.sleep(0.05)  # the timer has found the end
+
+    def tick():
+        nonlocal longest
+        last = time.monotonic()
+        while not over.is_set():
+            time.sleep(0.001)
+            longest, last = max(longest, time.monotonic() - last), time.monotonic()
+
+    def go_on():
+        time.sleep(2)
+        os.kill(launcher, signal.SIGCONT)
+
+    others = [threading.Thread(target=tick), threading.Thread(target=go_on)]
+    try:
+        for w in others:
+            w.start()
+        start = time.monotonic()
+        win.Sync()
+        for k in range(20):
+            win.Put(value(k), 2, k)
+            win.Put(value(k), 2, k + 50)
+            win.Flush(2)
+        assert there(win, 0, 20, 2) == list(range(20))
+        spent = time.monotonic() - start
+        try:
+            win.Flush(1)
+        except MPI.Exception as error:
+            assert error.Get_error_class() == MPI.ERR_PROC_FAILED, error
+            print("told")
+        over.set()
+        assert spent < 1.9, f"waited {spent} s for the launcher"
+        assert longest < 1.5, f"a thread did not run for {longest} s"
+    finally:
+        os.kill(launcher, signal.SIGCONT)
+        over.set()
+        open("over", "w").close()
+    sys.stdout.flush()
+    os._exit(0)
+
+
 def origin_faults():
     """A put from memory that faults is its own error, and those before it are there."""
     win, _ = opened()
     if rank == 0:
         region = mmap.mmap(-1, PAGE)
         bad = np.frombuffer(region, "q")
-        protect = ctypes.CDLL(None, use_errno=True).mprotect
-        protect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-        assert protect(bad.ctypes.data, PAGE, 0) == 0
+        protected(region, 0)
         puts(win)
         for _ in range(3):
             try:
