@@ -347,52 +347,6 @@ func (d *SingleCopyOp) leave(k *uint32) func() bool {
 func (d *SingleCopyOp) anyRank(int) bool { return true }
 func (d *SingleCopyOp) root(r int) bool  { return r == d.Root }
 
-// mapped returns the address of n bytes at offset off of rank r's data, or nil if this process does not map them.
-func (d *SingleCopyOp) mapped(r, off, n int) unsafe.Pointer {
-	share := d.from[r].share
-	if share == 0 {
-		return nil
-	}
-	return d.c.eng.Map(d.c.Chan.World[r], share+uint64(off), uint64(n))
-}
-
-// get copies n bytes from offset off of rank r's data.
-func (d *SingleCopyOp) get(to unsafe.Pointer, r, off, n int) {
-	if n == 0 || d.err != nil {
-		return
-	}
-	if from := d.mapped(r, off, n); from != nil {
-		fabric.Copy(to, from, n)
-		return
-	}
-	switch _, err := d.c.eng.Get(d.c.Chan.World[r], to, fabric.RemoteKey{Addr: d.from[r].addr + uint64(off)}, n, 0); err {
-	case nil:
-	case fabric.ErrPeerGone:
-		d.c.eng.AwaitVerdict(d.c.Chan.World[r])
-		d.err = errs.New(errs.ProcFailed, "%s can't complete: %s (rank %d of the communicator)", d.Kind, d.c.eng.HowGone(d.c.Chan.World[r]), r)
-	default:
-		d.memoryErr = true
-		if fault := sys.Touch(func() { fabric.Probe(to, n) }); fault != nil { // the kernel does not report whose memory has faulted
-			d.err = d.faulted(fault)
-		} else {
-			d.err = errs.New(errs.Buffer, "%s: the %d bytes of rank %d of the communicator can't be read: %v", d.Kind, n, r, err)
-		}
-	}
-}
-
-// fetch copies the i-th part of rank r's data to b.
-func (d *SingleCopyOp) fetch(b p2p.Buf, r, i int) {
-	n := b.Bytes()
-	if b.Type.Dense() {
-		d.get(b.Addr, r, i*n, n)
-		return
-	}
-	flat := d.temp(n)
-	if d.get(flat, r, i*n, n); d.err == nil && n > 0 {
-		b.Type.Unpack(b.Addr, unsafe.Slice((*byte)(flat), n), b.Count)
-	}
-}
-
 func (d *SingleCopyOp) temp(n int) unsafe.Pointer {
 	b := pool.take(max(n, 1))
 	d.hold = append(d.hold, b)
@@ -477,18 +431,6 @@ func (d *SingleCopyOp) schedule() []func() bool {
 		}), d.leave(&k), d.wait(number, -1)}
 	}
 	return d.reduction()
-}
-
-// collect fetches all parts of a gather.
-func (d *SingleCopyOp) collect() {
-	me := d.c.Rank
-	for i := 1; i < d.c.Size; i++ {
-		r := (me + i) % d.c.Size
-		d.fetch(part(d.Recv, r), r, 0)
-	}
-	if !d.SendInPlace {
-		copyLocal(part(d.Recv, me), d.Send)
-	}
 }
 
 // reduction returns the steps of a reduction.

@@ -33,6 +33,7 @@ type Engine struct {
 	spin      int           // polls before the first yield; 0 if ranks have to share cores
 	spreadAt  atomic.Int64  // time of the last look for a better core
 	cores     []int         // that this process may use; nil: waits don't move threads
+	allowed   int           // how many cores this process may use
 	local     []int         // the ranks of this node
 
 	background backgroundList
@@ -120,6 +121,7 @@ func New(seg *job.Segment, rank int, o Options) *Engine {
 	own := self.New(rank, e.me.Ring)
 	e.transports = []fabric.Transport{own}
 	e.local = seg.RanksOf(seg.Node())
+	e.allowed = len(sys.Allowed())
 	var memory fabric.Transport
 	if len(e.local) > 1 && !o.NetOnly {
 		memory = shm.New(seg, rank, o.OneCopy)

@@ -411,7 +411,7 @@ func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
 		return
 	case h.Flags&FlagMapped != 0:
 		if from := p.eng.Map(src, h.B, h.Len); from != nil {
-			err := sys.Touch(func() { fabric.Copy(local, from, r.total) })
+			err := sys.Touch(func() { p.eng.CopyDivided(local, from, r.total, p.eng.Pairs()) })
 			if err == nil {
 				err = r.unpack()
 			}
@@ -426,15 +426,23 @@ func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
 		chosen = stream
 	} else if p.eng.Active(src) {
 		r.timing = p.timings[src].of(r.total)
-		chosen = r.timing.choose()
+		few := divided
+		if p.eng.Divides(r.total, p.eng.Pairs()) {
+			few = protocols
+		}
+		chosen = r.timing.choose(few)
 		start = job.Now()
 	}
-	if chosen == pull {
-		_, err := p.eng.Get(src, local, fabric.RemoteKey{Addr: h.B}, r.total, 0)
+	if chosen != stream {
+		copying := p.eng.Pairs()
+		if chosen != divided {
+			copying = engine.AllCores
+		}
+		err := p.eng.GetDivided(src, local, fabric.RemoteKey{Addr: h.B}, r.total, copying)
 		if err == nil {
 			err = r.unpack()
 			if r.timing != nil {
-				r.timing.learn(pull, job.Now()-start)
+				r.timing.learn(chosen, job.Now()-start)
 			}
 			p.fin(r, src, h)
 			r.end(err)

@@ -6,8 +6,8 @@ import (
 )
 
 // protocol is the protocol of a long message whose sender waits: the receiver pulls
-// it through the kernel, or the sender streams it through the ring while the
-// receiver takes it out. Streaming is two to three times as fast where each has
+// it through the kernel, by one thread or several, or the sender streams it through the
+// ring while the receiver takes it out. Streaming is two to three times as fast where each has
 // a core of its own, and slower than pulling where they share one. A process can't
 // know which is the case, so the receiver measures.
 type protocol uint8
@@ -15,6 +15,7 @@ type protocol uint8
 const (
 	pull protocol = iota
 	stream
+	divided // pull by several threads, if the message is long enough for that
 	protocols
 )
 
@@ -27,25 +28,27 @@ type timing struct {
 }
 
 const (
-	// tryFirst is how many messages use both protocols in turn before one is chosen:
+	// tryFirst is how many messages use each protocol, in turn, before one is chosen:
 	// the very first ones are slow because their memory has not been touched yet.
-	tryFirst = 6
-	// tryOther is after how many messages the slower protocol is measured again.
+	tryFirst = 3
+	// tryOther is after how many messages a slower protocol is measured again.
 	tryOther = 64
 )
 
-// choose returns the protocol for the next message.
-func (p *timing) choose() protocol {
+// choose returns the protocol for the next message, one of the first few.
+func (p *timing) choose(few protocol) protocol {
 	n := p.count.Add(1)
-	if n <= tryFirst {
-		return protocol(n % uint32(protocols))
+	if n <= tryFirst*uint32(few) {
+		return protocol(n % uint32(few))
 	}
 	best := pull
-	if p.took[stream].Load() < p.took[pull].Load() {
-		best = stream
+	for other := range few {
+		if p.took[other].Load() < p.took[best].Load() {
+			best = other
+		}
 	}
 	if n%tryOther == 0 {
-		return protocols - 1 - best
+		return (best + 1 + protocol(n/tryOther%uint32(few-1))) % few
 	}
 	return best
 }

@@ -20,8 +20,11 @@ func (f *Fault) Error() string {
 
 // AsFault returns the fault that caused a recovered panic, nil if the panic has another
 // cause. Go panics on a fault only if debug.SetPanicOnFault, a setting of each
-// goroutine, is on.
+// goroutine, is on. A fault of another goroutine, which has been caught, may be panicked again.
 func AsFault(panicked any) *Fault {
+	if again, ok := panicked.(*Fault); ok {
+		return again
+	}
 	if err, ok := panicked.(runtime.Error); ok {
 		if at, ok := err.(interface{ Addr() uintptr }); ok {
 			return &Fault{at.Addr()}

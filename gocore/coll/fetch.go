@@ -1,0 +1,135 @@
+package coll
+
+import (
+	"unsafe"
+
+	"gormapy/gocore/errs"
+	"gormapy/gocore/fabric"
+	"gormapy/gocore/p2p"
+	"gormapy/gocore/sys"
+)
+
+// mapped returns the address of n bytes at offset off of rank r's data, or nil if this process does not map them.
+func (d *SingleCopyOp) mapped(r, off, n int) unsafe.Pointer {
+	share := d.from[r].share
+	if share == 0 {
+		return nil
+	}
+	return d.c.eng.Map(d.c.Chan.World[r], share+uint64(off), uint64(n))
+}
+
+// get copies n bytes from offset off of rank r's data.
+func (d *SingleCopyOp) get(to unsafe.Pointer, r, off, n int) {
+	if n == 0 || d.err != nil {
+		return
+	}
+	if from := d.mapped(r, off, n); from != nil {
+		d.c.eng.CopyDivided(to, from, n, d.copying())
+		return
+	}
+	from := fabric.RemoteKey{Addr: d.from[r].addr + uint64(off)}
+	if err := d.c.eng.GetDivided(d.c.Chan.World[r], to, from, n, d.copying()); err != nil {
+		d.refused(to, r, n, err)
+	}
+}
+
+// copying returns how many ranks copy at the same time.
+func (d *SingleCopyOp) copying() int {
+	switch d.Kind {
+	case KindGather, KindReduce: // a reduction copies whole slices only to its root
+		return 1
+	case KindBcast, KindScatter:
+		return d.c.Size - 1
+	}
+	return d.c.Size
+}
+
+// refused sets the error of a copy of n bytes from rank r.
+func (d *SingleCopyOp) refused(to unsafe.Pointer, r, n int, err error) {
+	if err == fabric.ErrPeerGone {
+		d.c.eng.AwaitVerdict(d.c.Chan.World[r])
+		d.err = errs.New(errs.ProcFailed, "%s can't complete: %s (rank %d of the communicator)", d.Kind, d.c.eng.HowGone(d.c.Chan.World[r]), r)
+		return
+	}
+	d.memoryErr = true
+	if fault := sys.Touch(func() { fabric.Probe(to, n) }); fault != nil { // the kernel does not report whose memory it is
+		d.err = d.faulted(fault)
+	} else {
+		d.err = errs.New(errs.Buffer, "%s: the %d bytes of rank %d of the communicator can't be read: %v", d.Kind, n, r, err)
+	}
+}
+
+// fetch copies the i-th part of rank r's data to b.
+func (d *SingleCopyOp) fetch(b p2p.Buf, r, i int) {
+	n := b.Bytes()
+	if b.Type.Dense() {
+		d.get(b.Addr, r, i*n, n)
+		return
+	}
+	flat := d.temp(n)
+	if d.get(flat, r, i*n, n); d.err == nil && n > 0 {
+		b.Type.Unpack(b.Addr, unsafe.Slice((*byte)(flat), n), b.Count)
+	}
+}
+
+// collect fetches all parts of a gather.
+func (d *SingleCopyOp) collect() {
+	me := d.c.Rank
+	if n := d.Recv.Bytes(); d.Kind == KindGather && d.Recv.Type.Dense() && d.c.eng.Divides(n*d.c.Size, d.copying()) {
+		d.collectDivided(n)
+	} else {
+		for i := 1; i < d.c.Size; i++ {
+			r := (me + i) % d.c.Size
+			d.fetch(part(d.Recv, r), r, 0)
+		}
+	}
+	if !d.SendInPlace {
+		copyLocal(part(d.Recv, me), d.Send)
+	}
+}
+
+// collectDivided fetches the parts of the other ranks, of unit bytes each, by several threads: their bytes together are
+// divided, since one part alone may not be worth it.
+func (d *SingleCopyOp) collectDivided(unit int) {
+	err := d.c.eng.Divide(unit*d.c.Size, d.copying(), func(at, n int) error {
+		for n > 0 {
+			r, off := at/unit, at%unit
+			m := min(n, unit-off)
+			if r != d.c.Rank {
+				if e := d.copyFrom(r, off, unsafe.Add(d.Recv.Addr, at), m); e != nil {
+					return e
+				}
+			}
+			at, n = at+m, n-m
+		}
+		return nil
+	})
+	if x, ok := err.(*refusedCopy); ok {
+		d.refused(x.to, x.rank, x.n, x.err)
+	} else if err != nil {
+		panic(err) // a fault, as of any other copy
+	}
+}
+
+// refusedCopy is the error of a copy that one of several threads has made.
+type refusedCopy struct {
+	to   unsafe.Pointer
+	rank int
+	n    int
+	err  error
+}
+
+func (x *refusedCopy) Error() string { return x.err.Error() }
+
+// copyFrom copies n bytes from offset off of rank r's data. Several threads may call it at the same time.
+func (d *SingleCopyOp) copyFrom(r, off int, to unsafe.Pointer, n int) error {
+	if from := d.mapped(r, off, n); from != nil {
+		fabric.Copy(to, from, n)
+		return nil
+	}
+	from := fabric.RemoteKey{Addr: d.from[r].addr + uint64(off)}
+	if _, err := d.c.eng.Get(d.c.Chan.World[r], to, from, n, 0); err != nil {
+		return &refusedCopy{to, r, n, err}
+	}
+	return nil
+}

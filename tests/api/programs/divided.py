@@ -1,0 +1,212 @@
+"""What is so long that several threads copy it: the ends of copies that faults, signals and deaths break off."""
+
+import ctypes
+import mmap
+import os
+import signal
+import sys
+import threading
+import time
+
+import numpy as np
+from rankside import MPI, rank, size, world
+
+MIB = 1 << 20
+LONG = 8 * MIB
+PAGE = mmap.PAGESIZE
+
+
+def region(n, bad=None):
+    """Return n bytes of memory, and a function that protects the page at bad, or opens it again."""
+    mapping = mmap.mmap(-1, n)
+    array = np.frombuffer(mapping, "B")
+    array[:] = rank + 1
+    protect = ctypes.CDLL(None, use_errno=True).mprotect
+    protect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+
+    def closed(yes):
+        assert protect(array.ctypes.data + bad // PAGE * PAGE, PAGE, 0 if yes else 3) == 0
+
+    return array, closed
+
+
+def fails(call, *classes):
+    try:
+        call()
+    except MPI.Exception as error:
+        assert error.Get_error_class() in classes, error
+    else:
+        raise AssertionError("no error")
+
+
+PLACES = (0, LONG // 3, LONG - 1)
+
+
+def faults_of_messages():
+    for bad in PLACES:
+        for whose in range(2):
+            array, closed = region(LONG, bad)
+            closed(rank == whose)
+            if rank == 0:
+                try:
+                    world.Send(array, 1)
+                except MPI.Exception:
+                    assert whose == 0
+            elif whose == 1:
+                fails(lambda array=array: world.Recv(array, 0), MPI.ERR_BUFFER)
+            else:
+                try:
+                    world.Recv(array, 0)
+                except MPI.Exception as error:
+                    assert error.Get_error_class() in (MPI.ERR_BUFFER, MPI.ERR_OTHER), error
+            world.Barrier()
+            closed(False)
+            array[:] = rank + 1
+            if rank == 0:
+                world.Send(array, 1)
+            else:
+                world.Recv(array, 0)
+                assert (array == 1).all()
+            world.Barrier()
+
+
+def faults_of_gather():
+    whole, _ = region(LONG * size)
+    part, _ = region(LONG)
+    for bad in PLACES:
+        for whose in range(size):
+            array, closed = region(LONG * size if rank == 0 else LONG, bad)
+            closed(rank == whose)
+            if rank == 0:
+                if whose == 0:
+                    fails(lambda array=array: world.Gather(part, array, 0), MPI.ERR_BUFFER)
+                else:
+                    fails(lambda: world.Gather(part, whole, 0), MPI.ERR_BUFFER)
+            else:
+                try:
+                    world.Gather(array, None, 0)
+                except MPI.Exception as error:
+                    assert error.Get_error_class() in (MPI.ERR_BUFFER, MPI.ERR_OTHER), error
+            world.Barrier()
+            world.Gather(part, whole if rank == 0 else None, 0)
+            if rank == 0:
+                assert (whole.reshape(size, LONG) == np.arange(1, size + 1).reshape(size, 1)).all()
+                whole[:] = 0
+
+
+def faults_of_windows():
+    for bad in PLACES:
+        array, closed = region(LONG, bad)
+        mine, mine_closed = region(LONG, bad)
+        win = MPI.Win.Create(array, 1, comm=world)
+        win.Lock_all()
+        closed(rank == 1)
+        world.Barrier()
+        if rank == 0:
+            fails(lambda: win.Put(mine, 1), MPI.ERR_WIN)  # noqa: B023
+            fails(lambda: win.Get(mine, 1), MPI.ERR_WIN)  # noqa: B023
+        world.Barrier()
+        closed(False)
+        world.Barrier()
+        if rank == 0:
+            mine_closed(True)
+            fails(lambda: win.Put(mine, 1), MPI.ERR_BUFFER)  # noqa: B023
+            fails(lambda: win.Get(mine, 1), MPI.ERR_BUFFER)  # noqa: B023
+            mine_closed(False)
+            mine[:] = 7
+            win.Put(mine, 1)
+            mine[:] = 0
+            win.Get(mine, 1)
+            win.Flush(1)
+            assert (mine == 7).all()
+        win.Unlock_all()
+        world.Barrier()
+        win.Free()
+
+
+class _Interrupt(Exception):
+    pass
+
+
+def interrupted():
+    """What a call copies that a signal's handler has ended does not come later."""
+    array, _ = region(64 * MIB)
+    win = MPI.Win.Create(array, 1, comm=world)
+    win.Lock_all()
+    world.Barrier()
+    if rank == 0:
+        armed, caught = False, 0
+        mine = np.empty(64 * MIB, "B")
+
+        def interrupt(*_):
+            if armed:
+                raise _Interrupt
+
+        signal.signal(signal.SIGALRM, interrupt)
+        signal.setitimer(signal.ITIMER_REAL, 0.003, 0.0041)
+        end = time.monotonic() + 2
+        while time.monotonic() < end:
+            try:
+                armed = True
+                while True:
+                    win.Get(mine, 1)
+            except _Interrupt:
+                armed = False
+                caught += 1
+                mine[:] = 99
+                time.sleep(0.002)
+                assert (mine == 99).all()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        assert caught > 5
+    world.Barrier()
+    win.Unlock_all()
+    win.Free()
+
+
+def threads():
+    """Several threads copy at the same time, and share the workers."""
+    array, _ = region(LONG)
+    win = MPI.Win.Create(array, 1, comm=world)
+    win.Lock_all()
+    world.Barrier()
+    wrong = []
+
+    def work(target):
+        got = np.zeros(LONG, "B")
+        for _ in range(20):
+            got[:] = 0
+            win.Get(got, target)
+            win.Flush(target)
+            if not (got == target + 1).all():
+                wrong.append(target)
+
+    workers = [threading.Thread(target=work, args=(k % size,)) for k in range(4)]
+    for w in workers:
+        w.start()
+    for w in workers:
+        w.join()
+    assert not wrong, wrong
+    world.Barrier()
+    win.Unlock_all()
+    win.Free()
+
+
+def killed():
+    """A copy from a rank that is killed meanwhile ends with the error of that."""
+    array, _ = region(64 * MIB)
+    pids = world.allgather(os.getpid())
+    if rank == 1:
+        while True:
+            world.Send(array, 0)
+    killer = threading.Timer(0.3, os.kill, (pids[1], signal.SIGKILL))
+    killer.start()
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        try:
+            world.Recv(array, 1)
+        except MPI.Exception as error:
+            assert error.Get_error_class() == MPI.ERR_PROC_FAILED, error
+            print("told")
+            sys.stdout.flush()
+            os._exit(0)
+    raise AssertionError("no error")
