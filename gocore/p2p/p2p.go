@@ -427,7 +427,7 @@ func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
 	} else if p.eng.Active(src) {
 		r.timing = p.timings[src].of(r.total)
 		few := divided
-		if p.eng.Divides(r.total, p.eng.Pairs()) {
+		if r.total >= divideFrom && p.eng.Divides(r.total, p.eng.Pairs()) {
 			few = protocols
 		}
 		chosen = r.timing.choose(few)

@@ -31,6 +31,9 @@ const (
 	// tryFirst is how many messages use each protocol, in turn, before one is chosen:
 	// the very first ones are slow because their memory has not been touched yet.
 	tryFirst = 3
+	// divideFrom is the length from which on several threads pull: streaming occupies two cores, too, and is as fast
+	// for less.
+	divideFrom = 8 << 20
 	// tryOther is after how many messages a slower protocol is measured again.
 	tryOther = 64
 )
