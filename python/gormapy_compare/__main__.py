@@ -25,9 +25,10 @@ from gormapy.bench.startup import program
 
 from .job import Outcome, run
 from .load import Load
+from .memory import speeds
 from .peers import WHEELS, EnvironmentFailed, folder, gormapy, peer
 from .pictures import plot
-from .table import show, summary
+from .table import means, show, summary
 from .targets import target
 
 OSU = {f"osu_{name}": name for name in PROGRAMS}
@@ -291,6 +292,7 @@ def report(rows, libraries, about, options):
         "cores": cores,
         "rounds": options.rounds,
         "statistic": "best 10th percentile" if options.best else "median",
+        "means": means(found),
         "rows": found,
     }
 
@@ -320,7 +322,7 @@ def main(args=None):
     except KeyboardInterrupt:
         tell("interrupted")
         return 130
-    found = {**report(rows, libraries, about, options), "others": load.others()}
+    found = {**report(rows, libraries, about, options), "memory": speeds(), "others": load.others()}
     if options.json:
         print(json.dumps(found))
     else:

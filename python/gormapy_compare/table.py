@@ -1,11 +1,27 @@
 """The results of compare as text."""
 
+from itertools import groupby
+from statistics import geometric_mean
+
+from . import memory
+
 
 def summary(found):
     """Count the rows with a target that was met, and name those that missed theirs."""
     goals = [row for row in found["rows"] if row["met"] is not None]
     missed = [f"n={row['n']} {row['what']}" for row in goals if not row["met"]]
     return {"goals": len(goals), "met": len(goals) - len(missed), "missed": missed}
+
+
+def means(rows):
+    """Return the geometric means of the ratios of each set of rows, by number of ranks, and of all ("all")."""
+    rows = [row for row in rows if row["ratio"]]
+    by_loop = {}
+    for (n, loop), group in groupby(rows, key=lambda row: (row["n"], row["loop"])):
+        by_loop.setdefault(str(n), {})[loop] = geometric_mean(row["ratio"] for row in group)
+    for n, loops in by_loop.items():
+        loops["all"] = geometric_mean(row["ratio"] for row in rows if str(row["n"]) == n)
+    return by_loop
 
 
 def cell(row, library):
@@ -37,6 +53,7 @@ def lines(found):
     about = ", ".join(f"{name}: {text}" for name, text in found["libraries"].items())
     yield f"{about}; Python {found['python']}, {found['cores']} cores"
     yield f"us, {found['statistic']} of {found['rounds']} rounds; ratio: gormapy / better peer; range: over the rounds"
+    yield memory.line(found["memory"])
     if found["others"] is not None:
         yield f"other processes used {found['others']:.0%} of the cores meanwhile"
     width = max((len(row["what"]) for row in found["rows"]), default=0)
@@ -61,6 +78,8 @@ def lines(found):
             if (library, row["loop"], row["n"]) not in told:
                 told.add((library, row["loop"], row["n"]))
                 yield f"{problem}: {library}, {row['loop']}, n={row['n']}: {detail}"
+    for n, loops in found["means"].items():
+        yield f"geometric means of the ratios, n={n}: " + ", ".join(f"{k} {digits(v)}" for k, v in loops.items())
     counts = summary(found)
     yield f"{counts['met']} of {counts['goals']} targets met"
 

@@ -13,7 +13,7 @@ from support import leftovers
 from support.mpirun import environment, mpiexec
 
 from gormapy_compare import __main__ as compare
-from gormapy_compare import job, peers, table, targets
+from gormapy_compare import job, memory, peers, table, targets
 
 # What pip says when it can't reach the index, as opposed to what it says about a package.
 UNREACHABLE = ("Failed to establish", "Name or service not known", "ProxyError", "Could not fetch URL")
@@ -97,7 +97,7 @@ def test_peer_that_fails_is_shown(tmp_path, capsys, source, word, detail):
         begin = time.monotonic()
         rows, about = compare.measure(libraries, options, print)
         took = time.monotonic() - begin
-        found = {**compare.report(rows, libraries, about, options), "others": None}
+        found = {**compare.report(rows, libraries, about, options), "memory": memory.speeds(), "others": None}
         if [row["us"]["gormapy"] for row in found["rows"]] == [1]:
             break
     assert took < 80
@@ -239,7 +239,7 @@ def test_what_is_not_implemented_or_wrong_is_no_result(tmp_path, capsys):
     assert rows["a"]["problems"]["gormapy"] == ["not implemented", "Win.Post is not implemented"]
     assert rows["b"]["problems"]["gormapy"][0] == "wrong"
     assert rows["c"]["more"]["gormapy"] == {"numpy": 2, "p99": 7}
-    table.show({**found, "others": None})
+    table.show({**found, "memory": memory.speeds(), "others": None})
     assert "Win.Post is not implemented" in capsys.readouterr().out
 
 
@@ -277,3 +277,21 @@ def test_signal_ends_what_is_running(number, status):
     assert process.returncode == status, err
     assert "Traceback" not in err, err
     assert leftovers.after(mark, names) == []
+
+
+def test_geometric_means_by_rows_and_ranks():
+    rows = [
+        {"n": n, "loop": loop, "ratio": ratio}
+        for n, loop, ratio in [(2, "a", 0.5), (2, "a", 2.0), (2, "b", 4.0), (2, "b", None), (4, "a", 3.0)]
+    ]
+    assert table.means(rows) == {
+        "2": {"a": pytest.approx(1), "b": pytest.approx(4), "all": pytest.approx(4 ** (1 / 3))},
+        "4": {"a": pytest.approx(3), "all": pytest.approx(3)},
+    }
+
+
+def test_speed_of_memory():
+    found = memory.speeds()
+    assert all(0.01 < speed < 10_000 for by_size in found.values() for speed in by_size.values()), found
+    shown = memory.line(found)
+    assert all(name in shown for name in ("memmove", "NumPy copy", "64 MiB"))
