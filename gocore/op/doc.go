@@ -3,7 +3,7 @@
 // atomics for one-sided calls on memory that several processes map
 // ([Op.AtomicApply], [AtomicCAS]).
 //
-// Sums, products, maxima, minima, logical and bit operations on arrays are in assembly for AVX2
+// Sums, products, maxima, minima, logical and bit operations on arrays are in assembly for AVX2 (some for AVX-512)
 // and NEON, which package kernelgen writes. What has no vector instructions, and other
 // processors, have loops in Go, with the same results.
 //

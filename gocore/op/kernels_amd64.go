@@ -72,8 +72,10 @@ var assembled = []assembly{
 		kinds: []dtype.Kind{
 			dtype.Int64, dtype.Uint64,
 		},
-		folds:   byOperands{2: prodInt64x2, 3: prodInt64x3, 4: prodInt64x4},
-		streams: byOperands{2: prodInt64Streamx2, 3: prodInt64Streamx3, 4: prodInt64Streamx4},
+		folds:       byOperands{2: prodInt64x2, 3: prodInt64x3, 4: prodInt64x4},
+		streams:     byOperands{2: prodInt64Streamx2, 3: prodInt64Streamx3, 4: prodInt64Streamx4},
+		wide:        byOperands{2: prodInt64Widex2, 3: prodInt64Widex3, 4: prodInt64Widex4},
+		wideStreams: byOperands{2: prodInt64WideStreamx2, 3: prodInt64WideStreamx3, 4: prodInt64WideStreamx4},
 	},
 	{
 		op: Sum,
@@ -88,8 +90,10 @@ var assembled = []assembly{
 		kinds: []dtype.Kind{
 			dtype.BFloat16,
 		},
-		folds:   byOperands{2: sumBFloat16x2, 3: sumBFloat16x3, 4: sumBFloat16x4},
-		streams: byOperands{2: sumBFloat16Streamx2, 3: sumBFloat16Streamx3, 4: sumBFloat16Streamx4},
+		folds:       byOperands{2: sumBFloat16x2, 3: sumBFloat16x3, 4: sumBFloat16x4},
+		streams:     byOperands{2: sumBFloat16Streamx2, 3: sumBFloat16Streamx3, 4: sumBFloat16Streamx4},
+		wide:        byOperands{2: sumBFloat16Widex2, 3: sumBFloat16Widex3, 4: sumBFloat16Widex4},
+		wideStreams: byOperands{2: sumBFloat16WideStreamx2, 3: sumBFloat16WideStreamx3, 4: sumBFloat16WideStreamx4},
 	},
 	{
 		op: Sum,
@@ -120,8 +124,10 @@ var assembled = []assembly{
 		kinds: []dtype.Kind{
 			dtype.BFloat16,
 		},
-		folds:   byOperands{2: prodBFloat16x2, 3: prodBFloat16x3, 4: prodBFloat16x4},
-		streams: byOperands{2: prodBFloat16Streamx2, 3: prodBFloat16Streamx3, 4: prodBFloat16Streamx4},
+		folds:       byOperands{2: prodBFloat16x2, 3: prodBFloat16x3, 4: prodBFloat16x4},
+		streams:     byOperands{2: prodBFloat16Streamx2, 3: prodBFloat16Streamx3, 4: prodBFloat16Streamx4},
+		wide:        byOperands{2: prodBFloat16Widex2, 3: prodBFloat16Widex3, 4: prodBFloat16Widex4},
+		wideStreams: byOperands{2: prodBFloat16WideStreamx2, 3: prodBFloat16WideStreamx3, 4: prodBFloat16WideStreamx4},
 	},
 	{
 		op: Prod,
@@ -605,19 +611,37 @@ func prodInt32Streamx4(to, a, b, c, d unsafe.Pointer, n int)
 func prodInt64x2(to, a, b, c, d unsafe.Pointer, n int)
 
 //go:noescape
+func prodInt64Widex2(to, a, b, c, d unsafe.Pointer, n int)
+
+//go:noescape
 func prodInt64Streamx2(to, a, b, c, d unsafe.Pointer, n int)
+
+//go:noescape
+func prodInt64WideStreamx2(to, a, b, c, d unsafe.Pointer, n int)
 
 //go:noescape
 func prodInt64x3(to, a, b, c, d unsafe.Pointer, n int)
 
 //go:noescape
+func prodInt64Widex3(to, a, b, c, d unsafe.Pointer, n int)
+
+//go:noescape
 func prodInt64Streamx3(to, a, b, c, d unsafe.Pointer, n int)
+
+//go:noescape
+func prodInt64WideStreamx3(to, a, b, c, d unsafe.Pointer, n int)
 
 //go:noescape
 func prodInt64x4(to, a, b, c, d unsafe.Pointer, n int)
 
 //go:noescape
+func prodInt64Widex4(to, a, b, c, d unsafe.Pointer, n int)
+
+//go:noescape
 func prodInt64Streamx4(to, a, b, c, d unsafe.Pointer, n int)
+
+//go:noescape
+func prodInt64WideStreamx4(to, a, b, c, d unsafe.Pointer, n int)
 
 //go:noescape
 func sumFloat16x2(to, a, b, c, d unsafe.Pointer, n int)
@@ -641,19 +665,37 @@ func sumFloat16Streamx4(to, a, b, c, d unsafe.Pointer, n int)
 func sumBFloat16x2(to, a, b, c, d unsafe.Pointer, n int)
 
 //go:noescape
+func sumBFloat16Widex2(to, a, b, c, d unsafe.Pointer, n int)
+
+//go:noescape
 func sumBFloat16Streamx2(to, a, b, c, d unsafe.Pointer, n int)
+
+//go:noescape
+func sumBFloat16WideStreamx2(to, a, b, c, d unsafe.Pointer, n int)
 
 //go:noescape
 func sumBFloat16x3(to, a, b, c, d unsafe.Pointer, n int)
 
 //go:noescape
+func sumBFloat16Widex3(to, a, b, c, d unsafe.Pointer, n int)
+
+//go:noescape
 func sumBFloat16Streamx3(to, a, b, c, d unsafe.Pointer, n int)
+
+//go:noescape
+func sumBFloat16WideStreamx3(to, a, b, c, d unsafe.Pointer, n int)
 
 //go:noescape
 func sumBFloat16x4(to, a, b, c, d unsafe.Pointer, n int)
 
 //go:noescape
+func sumBFloat16Widex4(to, a, b, c, d unsafe.Pointer, n int)
+
+//go:noescape
 func sumBFloat16Streamx4(to, a, b, c, d unsafe.Pointer, n int)
+
+//go:noescape
+func sumBFloat16WideStreamx4(to, a, b, c, d unsafe.Pointer, n int)
 
 //go:noescape
 func sumFloat32x2(to, a, b, c, d unsafe.Pointer, n int)
@@ -713,19 +755,37 @@ func prodFloat16Streamx4(to, a, b, c, d unsafe.Pointer, n int)
 func prodBFloat16x2(to, a, b, c, d unsafe.Pointer, n int)
 
 //go:noescape
+func prodBFloat16Widex2(to, a, b, c, d unsafe.Pointer, n int)
+
+//go:noescape
 func prodBFloat16Streamx2(to, a, b, c, d unsafe.Pointer, n int)
+
+//go:noescape
+func prodBFloat16WideStreamx2(to, a, b, c, d unsafe.Pointer, n int)
 
 //go:noescape
 func prodBFloat16x3(to, a, b, c, d unsafe.Pointer, n int)
 
 //go:noescape
+func prodBFloat16Widex3(to, a, b, c, d unsafe.Pointer, n int)
+
+//go:noescape
 func prodBFloat16Streamx3(to, a, b, c, d unsafe.Pointer, n int)
+
+//go:noescape
+func prodBFloat16WideStreamx3(to, a, b, c, d unsafe.Pointer, n int)
 
 //go:noescape
 func prodBFloat16x4(to, a, b, c, d unsafe.Pointer, n int)
 
 //go:noescape
+func prodBFloat16Widex4(to, a, b, c, d unsafe.Pointer, n int)
+
+//go:noescape
 func prodBFloat16Streamx4(to, a, b, c, d unsafe.Pointer, n int)
+
+//go:noescape
+func prodBFloat16WideStreamx4(to, a, b, c, d unsafe.Pointer, n int)
 
 //go:noescape
 func prodFloat32x2(to, a, b, c, d unsafe.Pointer, n int)

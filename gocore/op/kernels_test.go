@@ -27,6 +27,19 @@ func forAllVectors(t *testing.T, f func(t *testing.T, o Op, k dtype.Kind)) {
 			f(t, o, k)
 		}
 	})
+	if !hasWideVectors {
+		return
+	}
+	t.Run("AVX2", func(t *testing.T) { // what other processors use
+		wide := vectorKernels
+		defer func() { vectorKernels = wide }()
+		vectorKernels = makeVectorKernels(true, false)
+		forAll(t, func(t *testing.T, o Op, k dtype.Kind) {
+			if v := vectorKernels[o][k]; v != nil && v.wide[2] != nil {
+				f(t, o, k)
+			}
+		})
+	})
 }
 
 // part returns the kind of the numbers that an element has.
@@ -255,9 +268,22 @@ func TestFaultsInKernels(t *testing.T) {
 }
 
 func BenchmarkKernels(b *testing.B) {
+	benchmarkKernels(b, func(*assembly) bool { return true })
+	if !hasWideVectors {
+		return
+	}
+	b.Run("AVX2", func(b *testing.B) {
+		wide := vectorKernels
+		defer func() { vectorKernels = wide }()
+		vectorKernels = makeVectorKernels(true, false)
+		benchmarkKernels(b, func(v *assembly) bool { return v.wide[2] != nil })
+	})
+}
+
+func benchmarkKernels(b *testing.B, which func(v *assembly) bool) {
 	for _, name := range allOps {
 		for k := dtype.KindNone; k < dtype.Kinds; k++ {
-			if !name.Valid(k) || vectorKernels[name][k] == nil {
+			if v := vectorKernels[name][k]; !name.Valid(k) || v == nil || !which(v) {
 				continue
 			}
 			b.Run(fmt.Sprintf("%v/%v", name, k), func(b *testing.B) {

@@ -25,18 +25,23 @@ type assembly struct {
 	// streams are kernels whose result goes past the caches, if there are any: see FoldStream.
 	// The address of the result is aligned to vectorBlock.
 	streams byOperands
+	// wide and wideStreams are the same with longer vectors, which not all processors have; nil if there is nothing to gain.
+	wide, wideStreams byOperands
 }
 
 // vectorKernels are the kernels that the processor can run, nil where there is none.
-var vectorKernels = makeVectorKernels(hasVectors)
+var vectorKernels = makeVectorKernels(hasVectors, hasWideVectors)
 
-func makeVectorKernels(can bool) (t [ops][dtype.Kinds]*assembly) {
+func makeVectorKernels(can, wide bool) (t [ops][dtype.Kinds]*assembly) {
 	if !can {
 		return t
 	}
-	for i := range assembled {
-		for _, k := range assembled[i].kinds {
-			t[assembled[i].op][k] = &assembled[i]
+	for _, a := range assembled {
+		if wide && a.wide[2] != nil {
+			a.folds, a.streams = a.wide, a.wideStreams
+		}
+		for _, k := range a.kinds {
+			t[a.op][k] = &a
 		}
 	}
 	return t

@@ -5,8 +5,9 @@ package op
 import "unsafe"
 
 const (
-	hasVectors  = false
-	vectorBlock = 1
+	hasVectors     = false
+	hasWideVectors = false
+	vectorBlock    = 1
 )
 
 var assembled []assembly

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-var amd64 = Architecture{Name: "amd64", block: 32, combiner: avx2, write: writeAMD64, streams: true, others: othersAMD64}
+var amd64 = Architecture{Name: "amd64", block: 32, combiner: avx2, write: writeAMD64, wide: avx512, writeWide: writeAVX512, streams: true,
+	others: othersAMD64}
 
 // unit is a block of 32 bytes of a kernel for amd64.
 type unit struct {
@@ -20,7 +21,14 @@ func (u unit) at(operand string, more int) string {
 
 // store writes a register to the result, at an offset in the unit.
 func (u unit) store(w *writer, register string, more int) {
-	w.line("%s %s, %s", map[bool]string{true: "VMOVNTDQ", false: "VMOVDQU"}[u.stream], register, u.at(destination, more))
+	move := "VMOVDQU"
+	switch {
+	case u.stream:
+		move = "VMOVNTDQ"
+	case register[0] == 'Z':
+		move = "VMOVDQU64"
+	}
+	w.line("%s %s, %s", move, register, u.at(destination, more))
 }
 
 const destination = "DI"
@@ -30,21 +38,9 @@ var operandRegisters = []string{"SI", "DX", "CX", "BX"}
 // writeAMD64 writes a loop over 64 bytes, and what is left of 32. AX counts from -n up to 0, and
 // the addresses are those of the ends.
 func writeAMD64(w *writer, c *combiner, operands int, stream bool) {
-	w.line("MOVQ n+40(FP), AX")
-	registers := operandRegisters[:operands]
-	w.line("MOVQ to+0(FP), %s", destination)
-	for i, r := range registers {
-		w.line("MOVQ %s+%d(FP), %s", operandNames[i], 8+8*i, r)
-	}
-	for _, r := range append([]string{destination}, registers...) {
-		w.line("ADDQ AX, %s", r)
-	}
+	reversed := addressesAMD64(w, operands)
 	for _, l := range c.constants {
 		w.line("%s", l)
-	}
-	var reversed []string
-	for i := range registers {
-		reversed = append(reversed, registers[operands-1-i])
 	}
 	w.line("NEGQ AX")
 	w.line("ADDQ $64, AX")
@@ -62,6 +58,23 @@ func writeAMD64(w *writer, c *combiner, operands int, stream bool) {
 	w.label("done")
 	w.line("VZEROUPPER")
 	w.line("RET")
+}
+
+// addressesAMD64 loads AX and the addresses of the ends, and returns the registers of the operands, the last one first.
+func addressesAMD64(w *writer, operands int) (reversed []string) {
+	w.line("MOVQ n+40(FP), AX")
+	registers := operandRegisters[:operands]
+	w.line("MOVQ to+0(FP), %s", destination)
+	for i, r := range registers {
+		w.line("MOVQ %s+%d(FP), %s", operandNames[i], 8+8*i, r)
+	}
+	for _, r := range append([]string{destination}, registers...) {
+		w.line("ADDQ AX, %s", r)
+	}
+	for i := range registers {
+		reversed = append(reversed, registers[operands-1-i])
+	}
+	return reversed
 }
 
 // block writes the code for one unit; which chooses the registers.
