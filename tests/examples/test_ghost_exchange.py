@@ -28,6 +28,15 @@ def test_the_compiled_kernel_gives_the_same_bits(mpirun):
     assert result.stdout.split() == [str(2 * 4 * 18)]
 
 
+@pytest.mark.parametrize("kernel", ["numpy", "numba"])
+@pytest.mark.parametrize("n", [1, 2, 4, 6, 7])
+def test_overlap_gives_the_same_bits(mpirun, n, kernel):
+    pytest.importorskip(kernel)
+    grids = sum(n % nx == 0 for nx in range(1, n + 1))
+    result = mpirun(n, program.compare_with_a_serial_model, kernel, "Solver", True, timeout=100)
+    assert result.stdout.split() == [str(grids * 4 * 5)]
+
+
 DOUBLE = Path(__file__).parent / "double_of_cupy"
 
 
@@ -143,6 +152,8 @@ REFUSED = {
     "--memory core": "'core' is none of implicit, packed, direct, window, shared",
     "--method fence --memory shared": "--memory shared is nothing for --method fence",
     "--kernel fortran": "'fortran' is none of numpy, numba",
+    "--method fence --overlap": "--overlap is nothing for --method fence, only for sendrecv, persistent",
+    "--array cupy --overlap": "--overlap is nothing for --array cupy",
     "--array cupy": "--array cupy: CuPy ",
     "--array cupy --kernel numba": "--array cupy has a kernel of its own",
     "--plot x.zebra": "Option --plot: there is no format 'zebra'",
@@ -177,6 +188,7 @@ def test_bad_options_are_explained(mpirun):
             except Refused as error:
                 assert message in str(error), (args, str(error))
         assert (parse(["-h3"], 6).x, parse(["-x2", "-ctp"], 6).y) == (3, 3)
+        assert [parse([], 2, numba=has).kernel for has in (True, False)] == ["numba", "numpy"]
         """,
     )
 

@@ -14,7 +14,7 @@ from gormapy.examples.ghost_exchange.solver import Solver
 from gormapy.examples.ghost_exchange.total import checksum, global_sum
 
 
-def compare_with_a_serial_model(kernel, solver):
+def compare_with_a_serial_model(kernel, solver, overlap=False):
     """Compare each rank's part, with its halo, with that of a model which knows nothing of ranks."""
     make = {"Solver": Solver, "DeviceSolver": DeviceSolver}[solver]
     comm, steps, imax, jmax = MPI.COMM_WORLD, 4, 29, 31
@@ -40,14 +40,14 @@ def compare_with_a_serial_model(kernel, solver):
                 compared[:width, :width] = compared[:width, -width:] = False
                 compared[-width:, :width] = compared[-width:, -width:] = False
             for method, way in METHODS.items():
-                for memory in way.MEMORIES:
+                for memory in way.MEMORIES if way.OVERLAPS or not overlap else ():
                     what = nx, method, memory, corners, width
                     count += 1
                     if memory == "shared" and not one_node:
                         with fails(MPI.ERR_RMA_SHARED):
                             make(grid, method, memory, corners, load(kernel))
                         continue
-                    made = make(grid, method, memory, corners, load(kernel))
+                    made = make(grid, method, memory, corners, load(kernel), overlap=overlap)
                     assert made.self_test() == 0, what
                     made.start()
                     for _ in range(steps):

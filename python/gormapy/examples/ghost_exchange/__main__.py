@@ -28,7 +28,7 @@ def main(args=None):
     begin = MPI.Wtime()
     grid = Grid(comm, options.x, options.y, options.i, options.j, options.h)
     make = DeviceSolver if options.array == "cupy" else Solver
-    solver = make(grid, options.method, options.memory, options.c, means, options.barrier)
+    solver = make(grid, options.method, options.memory, options.c, means, options.barrier, options.overlap)
     if options.print and report.too_wide(grid):
         say(comm, f"        The field is not printed: with its halos it has more than {report.WIDEST} columns")
     wrong = 0

@@ -4,7 +4,10 @@ Both kernels add in the order of the original (cell, left, right, below, above) 
 are equal to the last bit. Neither may use fused multiply-add or another order.
 """
 
+import importlib.util
+from collections.abc import Callable
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,23 +33,56 @@ def numpy_kernel(x, xnew, width):
         np.divide(mean, 5.0, out=mean)
 
 
-def numba_kernel():
-    """Return the loops of the original, compiled, as a function like `numpy_kernel`; ImportError without Numba."""
+def numpy_part(x, xnew, top, bottom, left, right):
+    """Set rows top to bottom and columns left to right of `xnew`, and nothing else, to the means of `x`."""
+    step = max(1, BLOCK // max(1, right - left))
+    for low in range(top, bottom, step):
+        high = min(low + step, bottom)
+        mean = xnew[low:high, left:right]
+        np.add(x[low:high, left:right], x[low:high, left - 1 : right - 1], out=mean)
+        np.add(mean, x[low:high, left + 1 : right + 1], out=mean)
+        np.add(mean, x[low - 1 : high - 1, left:right], out=mean)
+        np.add(mean, x[low + 1 : high + 1, left:right], out=mean)
+        np.divide(mean, 5.0, out=mean)
+
+
+def numba_part():
+    """Return the loops of the original, compiled, as a function like `numpy_part`; ImportError without Numba."""
     import numba
 
-    @numba.njit("void(float64[:, ::1], float64[:, ::1], int64)", nogil=True)  # no fastmath: that would reorder
-    def means(x, xnew, width):
-        for j in range(width, x.shape[0] - width):
-            for i in range(width, x.shape[1] - width):
+    # No fastmath: that would reorder.
+    @numba.njit("void(float64[:, ::1], float64[:, ::1], int64, int64, int64, int64)", nogil=True)
+    def means(x, xnew, top, bottom, left, right):
+        for j in range(top, bottom):
+            for i in range(left, right):
                 xnew[j, i] = (x[j, i] + x[j, i - 1] + x[j, i + 1] + x[j - 1, i] + x[j + 1, i]) / 5.0
 
     return means
 
 
+class Kernel(NamedTuple):
+    """The stencil on all cells of a rank, and on some: see `numpy_kernel` and `numpy_part`."""
+
+    whole: Callable
+    part: Callable
+
+
 KERNELS = ("numpy", "numba")
+
+
+def compiled():
+    """Tell whether Numba is installed here."""
+    return importlib.util.find_spec("numba") is not None
 
 
 @cache
 def load(name):
     """Return a kernel by name; ImportError if what it needs isn't installed."""
-    return numba_kernel() if name == "numba" else numpy_kernel
+    if name == "numpy":
+        return Kernel(numpy_kernel, numpy_part)
+    part = numba_part()
+
+    def whole(x, xnew, width):
+        part(x, xnew, width, x.shape[0] - width, width, x.shape[1] - width)
+
+    return Kernel(whole, part)

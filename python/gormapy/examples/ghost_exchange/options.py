@@ -9,7 +9,7 @@ from gormapy import MPI
 
 from . import device
 from .grid import part
-from .kernel import KERNELS
+from .kernel import KERNELS, compiled
 from .methods import MEMORIES, METHODS
 
 HELP = f"""usage: mpiexec -n RANKS python -m gormapy.examples.ghost_exchange [options]
@@ -25,8 +25,10 @@ HELP = f"""usage: mpiexec -n RANKS python -m gormapy.examples.ghost_exchange [op
   --method NAME       {", ".join(METHODS)} (default: sendrecv)
   --memory NAME       where strips of cells are kept (default: the method's first)
 {{memories}}
-  --kernel NAME       {", ".join(KERNELS)} (default: numpy)
+  --kernel NAME       {", ".join(KERNELS)} (default: numba if it is installed for all ranks, else numpy)
   --array NAME        where fields are: numpy, or cupy for the memory of a GPU (halos go through the host's)
+  --overlap           compute the cells that neighbours need first, and the others while those travel;
+                      with {", ".join(name for name, way in METHODS.items() if way.OVERLAPS)}
   --barrier           wait for all ranks before each update of the ghost cells, and time that apart
   --self-test         check the halos first, for any size; small grids are always checked
   --plot FILE         draw the result
@@ -41,7 +43,19 @@ ABOUT_MEMORIES = {
     "shared": "a window of shared memory in which neighbours read",
 }
 
-LONG = ("print", "method=", "memory=", "kernel=", "array=", "barrier", "self-test", "plot=", "trace=", "help")
+LONG = (
+    "print",
+    "method=",
+    "memory=",
+    "kernel=",
+    "array=",
+    "overlap",
+    "barrier",
+    "self-test",
+    "plot=",
+    "trace=",
+    "help",
+)
 
 
 class Refused(ValueError):
@@ -63,8 +77,9 @@ class Options:
     print: bool = False
     method: str = "sendrecv"
     memory: str = ""
-    kernel: str = "numpy"
+    kernel: str = ""
     array: str = "numpy"
+    overlap: bool = False
     barrier: bool = False
     self_test: bool = False
     plot: str = ""
@@ -72,8 +87,8 @@ class Options:
     help: bool = False
 
 
-def parse(args, size, nodes=1):
-    """Return the options for a job of `size` ranks on some nodes; raise `Refused`."""
+def parse(args, size, nodes=1, numba=False):
+    """Return the options for a job of `size` ranks on some nodes, which all have Numba or not; raise `Refused`."""
     options = Options()
     try:
         pairs, rest = getopt.gnu_getopt(args, "cph:I:i:j:tx:y:", LONG)
@@ -95,6 +110,7 @@ def parse(args, size, nodes=1):
             raise Refused(f"--method {options.method} needs ranks that share memory, and these are on {nodes} nodes")
         divide(options, size, {option.lstrip("-") for option, _ in pairs})
         require(options)
+        options.kernel = options.kernel or ("numba" if numba and options.array == "numpy" else "numpy")
     return options
 
 
@@ -125,12 +141,17 @@ def number(option, text):
 def choose(options):
     """Check the names, and that method and memory go together."""
     for name, known in (("method", METHODS), ("kernel", KERNELS), ("array", ("numpy", "cupy"))):
-        if getattr(options, name) not in known:
+        if getattr(options, name) not in known and (name, options.kernel) != ("kernel", ""):
             raise Refused(f"Option --{name}: {getattr(options, name)!r} is none of {', '.join(known)}")
     able = METHODS[options.method].MEMORIES
     options.memory = options.memory or able[0]
     if options.memory not in MEMORIES:
         raise Refused(f"Option --memory: {options.memory!r} is none of {', '.join(MEMORIES)}")
+    if options.overlap and not METHODS[options.method].OVERLAPS:
+        overlapping = ", ".join(name for name, way in METHODS.items() if way.OVERLAPS)
+        raise Refused(f"--overlap is nothing for --method {options.method}, only for {overlapping}")
+    if options.overlap and options.array != "numpy":
+        raise Refused(f"--overlap is nothing for --array {options.array}")
     if options.memory not in able:
         raise Refused(
             f"--memory {options.memory} is nothing for --method {options.method}, which has {', '.join(able)}"
@@ -181,7 +202,7 @@ def available():
 def require(options):
     """Check that the requested packages are installed, before anything is computed."""
     if options.array == "cupy":
-        if options.kernel != "numpy":
+        if options.kernel not in ("", "numpy"):
             raise Refused(f"--array cupy has a kernel of its own: leave --kernel {options.kernel} out")
         if why := device.missing():
             raise Refused(f"--array cupy: {why}")
@@ -231,9 +252,10 @@ def agree(comm, args):
     node = comm.Split_type(MPI.COMM_TYPE_SHARED)
     nodes = comm.allreduce(int(node.Get_rank() == 0))
     node.Free()
+    numba = comm.allreduce(compiled(), MPI.LAND)
     if comm.Get_rank() == 0:
         try:
-            outcome = parse(args, comm.Get_size(), nodes)
+            outcome = parse(args, comm.Get_size(), nodes, numba)
         except Refused as error:
             outcome = str(error)
     return comm.bcast(outcome)

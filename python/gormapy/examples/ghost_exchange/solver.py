@@ -14,13 +14,17 @@ class Solver:
     Timers are at the same places as in the original: around the stencil, around the boundary condition, and around the
     update of the ghost cells. The last one shows more than the transfer of data: a rank that is early waits in it for
     its neighbours. With `barrier` the rank waits, and the wait is counted, before it.
+
+    With `overlap` the cells that neighbours need are computed first, and travel while the others are computed.
     """
 
-    def __init__(self, grid, method, memory, corners, kernel, barrier=False):
+    def __init__(self, grid, method, memory, corners, kernel, barrier=False, overlap=False):
         self.grid, self.corners, self.kernel, self.barrier = grid, corners, kernel, barrier
         self.fields = Fields(grid, memory)
         self.exchange = METHODS[method](grid, self.fields, corners, memory)
         self.k = 0
+        self.overlap = overlap
+        self.frame, self.inner = divided(grid)
         self.seconds = {"stencil": 0.0, "boundary": 0.0, "ghost": 0.0, "wait": 0.0}
 
     @property
@@ -30,24 +34,49 @@ class Solver:
 
     def update_halo(self):
         """Enforce the boundary condition and fetch the neighbours' cells."""
+        self._ready()
+        begin = MPI.Wtime()
+        self._exchange()
+        self.seconds["ghost"] += MPI.Wtime() - begin
+
+    def _ready(self):
+        """Enforce the boundary condition, and wait for the others if that is asked for."""
         begin = MPI.Wtime()
         self._boundary()
         boundary = MPI.Wtime()
         self.seconds["boundary"] += boundary - begin
         if self.barrier:
             self.grid.comm.Barrier()
-        ready = MPI.Wtime()
-        self.seconds["wait"] += ready - boundary
-        self._exchange()
-        self.seconds["ghost"] += MPI.Wtime() - ready
+        self.seconds["wait"] += MPI.Wtime() - boundary
 
     def advance(self):
         """Do an iteration."""
+        if self.overlap:
+            self._advance_overlapping()
+            return
         begin = MPI.Wtime()
         self._stencil()
         self.k = 1 - self.k
         self.seconds["stencil"] += MPI.Wtime() - begin
         self.update_halo()
+
+    def _advance_overlapping(self):
+        old, new = self.fields[self.k], self.fields[1 - self.k]
+        begin = MPI.Wtime()
+        for part in self.frame:
+            self.kernel.part(old, new, *part)
+        self.k = 1 - self.k
+        self.seconds["stencil"] += MPI.Wtime() - begin
+        self._ready()
+        begin = MPI.Wtime()
+        self.exchange.start(self.k)
+        started = MPI.Wtime()
+        if self.inner:
+            self.kernel.part(old, new, *self.inner)
+        computed = MPI.Wtime()
+        self.exchange.finish(self.k)
+        self.seconds["stencil"] += computed - started
+        self.seconds["ghost"] += MPI.Wtime() - computed + started - begin
 
     def _boundary(self):
         self.grid.enforce_boundary(self.x)
@@ -56,7 +85,7 @@ class Solver:
         self.exchange.update(self.k)
 
     def _stencil(self):
-        self.kernel(self.fields[self.k], self.fields[1 - self.k], self.grid.width)
+        self.kernel.whole(self.fields[self.k], self.fields[1 - self.k], self.grid.width)
 
     def start(self):
         """Set the field to a Gaussian hill in the middle of the grid."""
@@ -99,6 +128,24 @@ class Solver:
         """Free windows, requests and datatypes; collective."""
         self.exchange.free()
         self.fields.free()
+
+
+def divided(grid):
+    """Return the cells of a rank that its neighbours need, or may need, and the others, or None.
+
+    They are given as top, bottom, left, right: blocks of rows and columns.
+    """
+    w, bottom, right = grid.width, grid.jsize + grid.width, grid.isize + grid.width
+    if grid.jsize <= 2 * w or grid.isize <= 2 * w:
+        return [(w, bottom, w, right)], None
+    inner = 2 * w, bottom - w, 2 * w, right - w
+    frame = [
+        (w, 2 * w, w, right),
+        (bottom - w, bottom, w, right),
+        (2 * w, bottom - w, w, 2 * w),
+        (2 * w, bottom - w, right - w, right),
+    ]
+    return frame, inner
 
 
 def owners(cells, total, ranks):

@@ -10,15 +10,20 @@ from ..strips import phases
 class Exchange:
     """A way to fill halos with the neighbours' cells.
 
-    `update(k)` fills that of `fields[k]`. It is collective: all ranks call it, with the same k.
+    `update(k)` fills that of `fields[k]`. It is collective: all ranks call it, with the same k. A method that overlaps
+    has it in two steps: `start(k)` and `finish(k)`. In between the cells that neighbours need must not change, and
+    neither may those of the halo be accessed.
     """
 
     MEMORIES: tuple[str, ...] = ()  # those that the method can use; the first is the default
+    OVERLAPS = False
 
     def __init__(self, grid, fields, corners, memory):
         self.grid, self.fields, self.memory = grid, fields, memory
         self.corners = corners
         self.phases = phases(grid, corners)
+        # Without corners no phase needs what an earlier one has brought.
+        self.first, self.later = (self.phases[:1], self.phases[1:]) if corners else (self.phases, [])
         self.strips = [strip for phase in self.phases for strip in phase]
         # For each of the fields, the cells that a strip gives and those that it fills.
         self.cells = [{strip: (fields[k][strip.out], fields[k][strip.into]) for strip in self.strips} for k in range(2)]

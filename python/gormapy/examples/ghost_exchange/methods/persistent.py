@@ -14,6 +14,7 @@ class Persistent(Exchange):
     """
 
     MEMORIES = ("packed", "direct")
+    OVERLAPS = True
 
     def __init__(self, grid, fields, corners, memory):
         super().__init__(grid, fields, corners, memory)
@@ -21,7 +22,7 @@ class Persistent(Exchange):
         self.types = {}
         if memory == "direct":
             self.types = {strip: self.block_type(strip.shape, grid.shape[1]) for strip in self.strips}
-        self.plans = [[self.plan(phase, k) for phase in self.phases] for k in range(2)]
+        self.plans = [[[self.plan(phase, k) for phase in part] for part in (self.first, self.later)] for k in range(2)]
 
     def plan(self, phase, k):
         """Return the requests of a phase, and what to copy before they start and after they end."""
@@ -44,18 +45,43 @@ class Persistent(Exchange):
 
     def update(self, k):
         """Fill the halo of fields[k]."""
-        for requests, before, after in self.plans[k]:
-            for to, cells in before:
-                copy(to, cells)
-            MPI.Prequest.Startall(requests)
-            MPI.Request.Waitall(requests)
-            for to, cells in after:
-                copy(to, cells)
+        self.start(k)
+        self.finish(k)
+
+    def start(self, k):
+        """Start the messages that need nothing of the halo."""
+        for plan in self.plans[k][0]:
+            begin(plan)
+
+    def finish(self, k):
+        """Fill the halo, with the rest of the phases."""
+        first, later = self.plans[k]
+        for plan in first:
+            complete(plan)
+        for plan in later:
+            begin(plan)
+            complete(plan)
 
     def free(self):
         """Free the requests and datatypes."""
-        for plans in self.plans:
-            for requests, _, _ in plans:
+        for first, later in self.plans:
+            for requests, _, _ in (*first, *later):
                 for request in requests:
                     request.Free()
         super().free()
+
+
+def begin(plan):
+    """Start the messages of a phase."""
+    requests, before, _ = plan
+    for to, cells in before:
+        copy(to, cells)
+    MPI.Prequest.Startall(requests)
+
+
+def complete(plan):
+    """Wait for the messages of a phase, and unpack them."""
+    requests, _, after = plan
+    MPI.Request.Waitall(requests)
+    for to, cells in after:
+        copy(to, cells)
