@@ -255,16 +255,17 @@ func (h *heap) remove(s *span) {
 // giveBack unmaps a span and, unless the process is a forked child, frees its pages.
 func (h *heap) giveBack(s *span) {
 	if !s.private && !h.foreign() {
-		const hole = unix.FALLOC_FL_PUNCH_HOLE | unix.FALLOC_FL_KEEP_SIZE
-		if unix.Fallocate(h.file(), hole, int64(s.at), int64(s.bytes)) != nil {
-			for mem := s.mem(); len(mem) > 0; { // the next user must find zeros
-				step := min(len(mem), 256<<10)
-				clear(mem[:step])
-				mem = mem[step:]
-			}
-		}
+		h.returnPages(s)
 	}
 	sys.Unmap(s.addr, s.bytes)
+}
+
+// returnPages frees the pages of a span of the file, which reads as zeros afterwards.
+func (h *heap) returnPages(s *span) {
+	const hole = unix.FALLOC_FL_PUNCH_HOLE | unix.FALLOC_FL_KEEP_SIZE
+	if unix.Fallocate(h.file(), hole, int64(s.at), int64(s.bytes)) != nil {
+		clearMemory(s.mem()) // the next user must find zeros
+	}
 }
 
 // reuse makes the span's range of the file free for other allocations.

@@ -1,0 +1,275 @@
+package arena
+
+import (
+	"bytes"
+	"os"
+	"slices"
+	"sync"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Pool allocates memory of the arena for objects that come and go, such as NumPy's arrays: without a system call where
+// it can. It is safe for concurrent use.
+//
+// It takes chunks from the arena and cuts them into runs of pages, since a process may have more arrays than mappings
+// (vm.max_map_count). Free runs are of two kinds:
+//   - The pages of a warm run are there, with what was in them. Programs make and drop arrays of the same sizes again
+//     and again: these find warm pages, and the kernel neither allocates nor clears any.
+//   - A cold run has no pages: a hole of the file. It reads as zeros, and takes memory when it is touched.
+//
+// Free makes a run warm. When there are more than keep bytes of warm runs, those that were freed first have their pages
+// returned to the system (a hole is punched) and are cold. A run of more than keep bytes is cold at once.
+//
+// Alloc takes a warm run, else a cold one, else one of a new chunk. Memory that is to be zero is cleared if it is warm,
+// up to lazy bytes. More than that comes from a cold run, or has its pages returned, so that it takes no memory until
+// it is touched, as calloc's.
+//
+// A chunk is given back to the arena when it is one cold run. Where there is no room for a chunk (the limit of address
+// space, of the size of files, or of chunks) warm runs are made cold and merged with their neighbours. After that Alloc
+// returns nil, and the caller takes memory from elsewhere.
+//
+// The kernel kills a process that touches a hole when it has promised more memory than there is. Where the system
+// promises no more than it has (vm.overcommit_memory is 2), callers count on an error instead, and Alloc always
+// returns nil.
+type Pool struct {
+	keep uint64
+	heap *heap
+
+	mu         sync.Mutex // held from BeforeFork to AfterFork, too
+	closed     bool       // Alloc returns nil
+	chunks     []*chunk   // in the order of their addresses
+	live       map[uintptr]*run
+	warm, cold runs
+	frees      uint64 // how many there have been
+}
+
+// chunk is one allocation from the arena.
+type chunk struct {
+	addr  uintptr
+	bytes uint64
+	at    uint64 // its offset in the arena
+	live  int    // how many runs of it are allocated
+}
+
+func (c *chunk) run() *run { return &run{addr: c.addr, bytes: c.bytes, chunk: c} }
+
+func (c *chunk) mem() []byte { return (&span{addr: c.addr, bytes: c.bytes}).mem() }
+
+const (
+	// chunkBytes is the size of chunks. What takes more than half of one has a chunk of its own.
+	chunkBytes = 64 << 20
+	// MaxChunks is the largest number of chunks of a pool.
+	MaxChunks = 4096
+	// lazy is the largest number of bytes that Alloc clears itself.
+	lazy = 4 << 20
+	// step is how many bytes are cleared or copied at once: a stop for Go's collector waits for that.
+	step = 256 << 10
+)
+
+// NewPool returns a pool of the process's arena that keeps up to keep bytes of freed memory.
+func NewPool(keep uint64) *Pool {
+	p := newPool(&own, keep)
+	mode, _ := os.ReadFile("/proc/sys/vm/overcommit_memory")
+	p.closed = bytes.HasPrefix(mode, []byte("2"))
+	return p
+}
+
+func newPool(h *heap, keep uint64) *Pool {
+	return &Pool{keep: keep, heap: h, live: map[uintptr]*run{}, warm: newRuns(), cold: newRuns()}
+}
+
+// Alloc returns n bytes at an address that is a multiple of the size of a page; nil if the arena has no room. They are
+// zero if zero is set, else anything.
+func (p *Pool) Alloc(n uint64, zero bool) unsafe.Pointer {
+	if n > 1<<46 {
+		return nil
+	}
+	size := pageUp(max(n, 1))
+	p.mu.Lock()
+	r, warm := p.take(size, zero)
+	if r == nil {
+		p.mu.Unlock()
+		return nil
+	}
+	r.chunk.live++
+	p.live[r.addr] = r
+	p.mu.Unlock()
+	s := r.span()
+	if warm && zero {
+		clearMemory(s.mem()[:n])
+	}
+	return s.pointer()
+}
+
+// take returns a run of that size, and whether it is warm.
+func (p *Pool) take(size uint64, zero bool) (r *run, warm bool) {
+	if p.closed {
+		return nil, false
+	}
+	untouched := zero && size > lazy
+	if !untouched {
+		if r = p.warm.take(size); r != nil {
+			return r, true
+		}
+	}
+	if r = p.cold.take(size); r != nil {
+		return r, false
+	}
+	if untouched {
+		if r = p.warm.take(size); r != nil {
+			p.heap.returnPages(r.span())
+			return r, false
+		}
+	}
+	if c := p.addChunk(size); c != nil {
+		p.cold.put(c.run())
+	} else {
+		p.trim(0)
+	}
+	return p.cold.take(size), false
+}
+
+// addChunk gets a chunk for at least size bytes from the arena; nil if it can't.
+func (p *Pool) addChunk(size uint64) *chunk {
+	if len(p.chunks) == MaxChunks {
+		return nil
+	}
+	least := (size + MaxAlign - 1) &^ (MaxAlign - 1)
+	sizes := []uint64{chunkBytes, least}
+	if size > chunkBytes/2 {
+		sizes = sizes[1:]
+	}
+	for _, bytes := range sizes {
+		mem, err := p.heap.alloc(int(bytes), MaxAlign)
+		if err != nil {
+			continue
+		}
+		addr := unsafe.Pointer(unsafe.SliceData(mem))
+		at, shared := p.heap.find(addr, len(mem))
+		if !shared {
+			_ = p.heap.free(mem)
+			continue
+		}
+		c := &chunk{addr: uintptr(addr), bytes: bytes, at: at}
+		if bytes > chunkBytes {
+			// As NumPy does. It is the system's choice (transparent_hugepage/shmem_enabled) whether it has an effect.
+			_ = unix.Madvise(mem, unix.MADV_HUGEPAGE)
+		}
+		i, _ := slices.BinarySearchFunc(p.chunks, c.addr, func(o *chunk, addr uintptr) int {
+			return bySpan(&span{addr: o.addr}, addr)
+		})
+		p.chunks = slices.Insert(p.chunks, i, c)
+		return c
+	}
+	return nil
+}
+
+// Free frees memory that Alloc or Resize returned. It reports whether it did: not if addr is none of the pool's.
+func (p *Pool) Free(addr unsafe.Pointer) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := p.live[uintptr(addr)]
+	if r == nil {
+		return false
+	}
+	delete(p.live, r.addr)
+	r.chunk.live--
+	p.retain(r)
+	return true
+}
+
+// retain makes a run warm, or cold if it is too large.
+func (p *Pool) retain(r *run) {
+	p.frees++
+	r.freed = p.frees
+	if r.bytes > p.keep {
+		p.cool(r)
+		return
+	}
+	if p.warm.put(r); p.warm.bytes > p.keep {
+		p.trim(p.keep / 8 * 7) // several frees share a system call
+	}
+}
+
+// trim makes the oldest warm runs cold until there are no more than keep bytes.
+func (p *Pool) trim(keep uint64) {
+	for p.warm.bytes > keep {
+		r := p.warm.oldest()
+		p.warm.remove(r)
+		excess := pageUp(p.warm.bytes + r.bytes - keep)
+		if excess < r.bytes { // what was freed last may have been merged with what is old
+			rest := r.cut(excess)
+			p.warm.put(rest)
+		}
+		p.cool(r)
+	}
+}
+
+// cool returns the pages of a run to the system, and its chunk to the arena if that has no other run.
+func (p *Pool) cool(r *run) {
+	p.heap.returnPages(r.span())
+	r = p.cold.put(r)
+	c := r.chunk
+	if r.bytes < c.bytes || c.bytes == chunkBytes && len(p.chunks) == 1 {
+		return
+	}
+	p.cold.remove(r)
+	p.chunks = slices.DeleteFunc(p.chunks, func(o *chunk) bool { return o == c })
+	_ = p.heap.free(c.mem())
+}
+
+// Resize returns n bytes that begin with what is at addr, as realloc does, and frees addr; nil, and addr is as before,
+// if there is no room. ours is false if addr is none of the pool's.
+func (p *Pool) Resize(addr unsafe.Pointer, n uint64) (to unsafe.Pointer, ours bool) {
+	p.mu.Lock()
+	r := p.live[uintptr(addr)]
+	if r == nil {
+		p.mu.Unlock()
+		return nil, false
+	}
+	size := pageUp(max(n, 1))
+	if size <= r.bytes {
+		if r.bytes-size >= r.bytes/4 {
+			if rest := r.cut(size); rest != nil {
+				p.retain(rest)
+			}
+		}
+		p.mu.Unlock()
+		return addr, true
+	}
+	old := r.span().mem()
+	p.mu.Unlock() // the caller has addr, so nobody frees it
+	if to = p.Alloc(n, false); to != nil {
+		copyMemory(unsafe.Slice((*byte)(to), n), old)
+		p.Free(addr)
+	}
+	return to, true
+}
+
+// Held returns how many bytes are allocated and how many are kept warm.
+func (p *Pool) Held() (live, warm uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, r := range p.live {
+		live += r.bytes
+	}
+	return live, p.warm.bytes
+}
+
+func clearMemory(mem []byte) {
+	for len(mem) > 0 {
+		n := min(len(mem), step)
+		clear(mem[:n])
+		mem = mem[n:]
+	}
+}
+
+// copyMemory copies as much as both have.
+func copyMemory(to, from []byte) {
+	for len(to) > 0 && len(from) > 0 {
+		n := copy(to[:min(len(to), step)], from)
+		to, from = to[n:], from[n:]
+	}
+}
