@@ -24,6 +24,9 @@ For the whole job, before the first program:
                            DIR/rank.N.err, instead of here
   --bind-to none|core      let ranks run on any CPU (default), or each on a core of
                            those that the launcher may use, in turn
+  --shared-arrays          have NumPy make larger arrays in memory that the other ranks
+                           of the host map: messages, collectives and windows need
+                           no copies by the kernel (GORMAPY_SHARED_ARRAYS=1)
   --trace FILE             record calls, messages, one-sided operations and waits
                            of all ranks; FILE is for https://ui.perfetto.dev and
                            gormapy.plot

@@ -39,6 +39,7 @@ func TestParse(t *testing.T) {
 		{"--bind-to core prog", Options{Programs: one("prog"), Bind: true}},
 		{"-bind-to core:overload-allowed prog", Options{Programs: one("prog"), Bind: true}},
 		{"-bind-to=core -bind-to none prog", Options{Programs: one("prog")}},
+		{"--shared-arrays -genv A 1 prog", Options{Programs: one("prog"), Env: []string{"GORMAPY_SHARED_ARRAYS=1", "A=1"}}},
 		{"-v prog", Options{Programs: one("prog"), Verbose: true}},
 		{"--version", Options{Version: true}},
 		{"-h nonsense", Options{Help: true}},

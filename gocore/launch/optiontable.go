@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gormapy/gocore/job"
+	"gormapy/gocore/settings"
 )
 
 // option is one option of the command line.
@@ -78,6 +79,7 @@ var options = map[string]option{
 	"bind-to":                {1, setBinding, true},
 	"trace":                  {1, setTrace, true},
 	"summary":                flag(func(o *Options) { o.Summary = true }),
+	"shared-arrays":          flag(func(o *Options) { o.Env = append(o.Env, settings.SharedArrays.Name+"=1") }),
 	"l":                      flag(func(o *Options) { o.Tag = true }),
 	"tag-output":             flag(func(o *Options) { o.Tag = true }),
 	"prepend-rank":           flag(func(o *Options) { o.Tag = true }),

@@ -36,6 +36,7 @@ type Setting struct {
 const (
 	ByRanks     = "ranks, when MPI is initialised"
 	ByDevices   = "ranks, when MPI is initialised, and gormapy.rdma, when it opens a device"
+	ByImporters = "ranks, when gormapy.MPI is imported or gormapy.shared_arrays is first used"
 	ByTracers   = "mpiexec --trace and gormapy.trace, when a recording begins"
 	ByExecutors = "gormapy.futures, when an executor is made"
 	ByBuild     = "pip install and make, when gormapy is built"
@@ -58,6 +59,12 @@ var (
 		Meaning: "how much the core tells on standard error about what it decides: launcher, transports, ways of windows, ends of peers"})
 	LogFile = Add(Setting{Name: "GORMAPY_LOG_FILE", Reader: ByRanks,
 		Meaning: "file to which all ranks append those lines, in place of standard error"})
+	SharedArrays = Add(Setting{Name: "GORMAPY_SHARED_ARRAYS", Default: "0", Choices: []string{"1", "0"}, Reader: ByRanks,
+		Meaning: "whether NumPy makes the arrays of all threads in memory that the other ranks on the host can map: the same as mpiexec --shared-arrays; gormapy.shared_arrays does it for a part of a program"})
+	SharedArraysFrom = Add(Setting{Name: "GORMAPY_SHARED_ARRAYS_FROM", Default: "32768", Reader: ByImporters,
+		Meaning: "size in bytes from which on it does; smaller arrays are ordinary memory"})
+	SharedArraysKept = Add(Setting{Name: "GORMAPY_SHARED_ARRAYS_KEPT", Default: "134217728", Reader: ByImporters,
+		Meaning: "how many bytes of dropped arrays a rank keeps for new ones at most; more is returned to the system"})
 	TraceEvents = Add(Setting{Name: "GORMAPY_TRACE_EVENTS", Default: "1000000", Reader: ByTracers,
 		Meaning: "how many events a rank can record, 64 bytes each; a call takes one, a message one at each side, a wait one"})
 	FuturesMaxWorkers = Add(Setting{Name: "GORMAPY_FUTURES_MAX_WORKERS", Reader: ByExecutors,

@@ -95,6 +95,14 @@ func Hosts() int { return mpi.Hosts() }
 // "" if it is.
 func ArenaProblem() string { return mpi.ArenaProblem() }
 
+// SharedArrays returns 1 if the user has all of NumPy's arrays made in memory that other ranks map, else 0.
+func SharedArrays() int {
+	if mpi.SharedArrays() {
+		return 1
+	}
+	return 0
+}
+
 // Transports returns a JSON list of the transports, used here or not, and why.
 func Transports() string { return mpi.Transports() }
 

@@ -15,6 +15,7 @@ import "C"
 import (
 	"unsafe"
 
+	"gormapy/gocore/arena"
 	"gormapy/gocore/coll"
 	"gormapy/gocore/errs"
 	"gormapy/gocore/fabric"
@@ -299,6 +300,21 @@ var (
 	_ = same[C.GM_BUNDLE_BYTES-rma.BundleBytes]
 	_ = same[C.GM_BUNDLED_PUT-rma.BundledPut]
 	_ = same[C.GM_NOTIFY_SLOTS-rma.NotifySlots]
+)
+
+var (
+	_ = same[unsafe.Sizeof(C.gm_chunk{})-unsafe.Sizeof(arena.ChunkCopy{})]
+	_ = same[unsafe.Offsetof(C.gm_chunk{}.addr)-unsafe.Offsetof(arena.ChunkCopy{}.Addr)]
+	_ = same[unsafe.Sizeof(C.gm_chunk{}.addr)-unsafe.Sizeof(arena.ChunkCopy{}.Addr)]
+	_ = same[unsafe.Offsetof(C.gm_chunk{}.bytes)-unsafe.Offsetof(arena.ChunkCopy{}.Bytes)]
+	_ = same[unsafe.Sizeof(C.gm_chunk{}.bytes)-unsafe.Sizeof(arena.ChunkCopy{}.Bytes)]
+	_ = same[unsafe.Offsetof(C.gm_chunk{}.at)-unsafe.Offsetof(arena.ChunkCopy{}.At)]
+	_ = same[unsafe.Sizeof(C.gm_chunk{}.at)-unsafe.Sizeof(arena.ChunkCopy{}.At)]
+	_ = same[unsafe.Offsetof(C.gm_chunk{}.copy)-unsafe.Offsetof(arena.ChunkCopy{}.Copy)]
+	_ = same[unsafe.Sizeof(C.gm_chunk{}.copy)-unsafe.Sizeof(arena.ChunkCopy{}.Copy)]
+	_ = same[unsafe.Offsetof(C.gm_chunk{}.live)-unsafe.Offsetof(arena.ChunkCopy{}.Live)]
+	_ = same[unsafe.Sizeof(C.gm_chunk{}.live)-unsafe.Sizeof(arena.ChunkCopy{}.Live)]
+	_ = same[C.GM_MAX_CHUNKS-arena.MaxChunks]
 )
 
 // Codes.

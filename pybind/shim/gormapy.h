@@ -124,6 +124,15 @@ enum { GM_TARGET_ATOMIC = 1, GM_TARGET_COPY = 2, GM_TARGET_MESSAGES = 4 }; /* gm
 enum { GM_SHORT_PUT = 16384 };                                             /* bytes; see rma.TargetMessages */
 enum { GM_SHORT_UPDATE = 256 };                                            /* bytes; see rma.HotUpdate */
 
+/* arena.ChunkCopy: what a forked child has to know of a chunk of arrays. */
+enum { GM_MAX_CHUNKS = 4096 }; /* arena.MaxChunks */
+typedef struct {
+  uint64_t addr, bytes;
+  uint64_t at;   /* offset in the arena */
+  uint64_t copy; /* address of a private copy; 0: none */
+  uint64_t live; /* how many arrays it has */
+} gm_chunk;
+
 /* A code is 0, or its low byte is the class of an error and the rest finds its sentence. */
 enum { GM_INTERRUPTED = -1 };
 enum {

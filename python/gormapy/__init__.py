@@ -14,7 +14,7 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from . import MPI
-    from .shared import shared_empty, shared_zeros
+    from .shared import shared_arrays, shared_empty, shared_zeros
 
 __all__ = [
     "MPI",
@@ -25,6 +25,7 @@ __all__ = [
     "profile",
     "rc",
     "reset",
+    "shared_arrays",
     "shared_empty",
     "shared_zeros",
 ]
@@ -92,7 +93,7 @@ if not TYPE_CHECKING:  # a checker would believe that every name is there
             import importlib
 
             return importlib.import_module("gormapy.MPI")
-        if name in ("shared_empty", "shared_zeros"):  # here on first use: they need NumPy
+        if name in ("shared_arrays", "shared_empty", "shared_zeros"):  # here on first use: they need NumPy
             from . import shared
 
             return getattr(shared, name)

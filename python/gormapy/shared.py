@@ -2,11 +2,13 @@
 
 A window over such an array, or over a part of it, is reached by loads and stores, as one that `Win.Allocate`
 made: ``field = gormapy.shared_zeros(1000)``, then ``win = MPI.Win.Create(field, comm=MPI.COMM_WORLD)``. Long messages
-from such arrays and long collectives on them are copied once, without the kernel.
+from such arrays and long collectives on them are copied once, without the kernel. `shared_arrays` has NumPy make all
+larger arrays in such memory.
 """
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 import numpy as np
@@ -14,11 +16,36 @@ import numpy as np
 from ._ext import core, fast
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import DTypeLike
 
-__all__ = ["shared_empty", "shared_zeros"]
+__all__ = ["shared_arrays", "shared_empty", "shared_zeros"]
+
+
+@contextmanager
+def shared_arrays(on: bool = True) -> Iterator[None]:
+    """Have NumPy make the arrays of a block in memory that the other ranks on the host can map.
+
+    ``with gormapy.shared_arrays(): a = np.ones(1 << 20)``. Every array of 32 KiB or more (``GORMAPY_SHARED_ARRAYS_FROM``
+    bytes) that NumPy allocates in the block is in such memory as long as it lives, also after the block:
+    windows over it, messages and collectives need no copies by the kernel. Arrays that the block does not make
+    are unchanged. A function can be decorated with it. With `on` false the block's arrays are ordinary ones.
+
+    It applies to the calling thread, or task of asyncio, and to the tasks that it makes, not to other threads:
+    NumPy's allocation handler is a context variable. ``mpiexec --shared-arrays`` and ``GORMAPY_SHARED_ARRAYS=1`` apply
+    to all threads. Where there is no shared memory left, arrays are ordinary ones.
+
+    A forked child gets a copy of the arrays as they are when it is forked. Unlike other memory they are copied at once,
+    so that `os.fork` and ``multiprocessing`` with "fork" take time and memory for all of them; `subprocess` does not.
+
+    Raises ImportError if NumPy is older than 1.22.
+    """
+    before = fast.switch_arrays(bool(on))
+    try:
+        yield
+    finally:
+        fast.restore_arrays(before)
 
 
 def shared_empty(

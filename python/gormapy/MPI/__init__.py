@@ -132,6 +132,8 @@ def _start():
     under_launcher = any(name.startswith(("GORMAPY_JOB_", "PMI_", "PMIX_")) for name in os.environ)
     from . import environment, errhandler
 
+    if _core.SharedArrays():
+        _fast.arrays_everywhere()
     if _rc.initialize and not Is_initialized():
         Init()
     errhandler.start(

@@ -140,7 +140,8 @@ class MPIMagics(Magics):
                 run = CellRun(session, view, opt.ranks, self.deadlock_after, timeout=opt.timeout)
                 traced = opt.trace is not None
                 begun = session.clocks() if traced else None
-                run.run(_numbered(line, body), _number(self.shell), trace=traced)
+                code = _numbered(line, body)
+                run.run(code, _number(self.shell), trace=traced, shared_arrays=opt.shared_arrays)
                 error = run.conclude()
                 if traced:
                     self._show_trace(run, opt.trace, view, begun)

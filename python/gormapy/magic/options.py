@@ -67,6 +67,11 @@ def cell_parser():
     add("--local", action="store_true", help="run the cell in the notebook's own kernel first, too")
     add("--allow-errors", action="store_true", help="show what goes wrong, and go on with the notebook")
     add(
+        "--shared-arrays",
+        action="store_true",
+        help="have NumPy make the cell's arrays in memory that the other ranks on the host can map",
+    )
+    add(
         "--trace",
         nargs="?",
         const="",

@@ -298,7 +298,7 @@ class Worker:
         self.cell = task.cell
         begun = time.monotonic()
         problem = self._record(task.trace)
-        result, interrupted = self.guarded(lambda: shell.run_cell(task.code, store_history=False))
+        result, interrupted = self.guarded(lambda: self._execute(task))
         part, problem = self._recorded(task.trace, problem)
         interrupted = interrupted or (shell.failure or {}).get("ename") == "KeyboardInterrupt"
         self.guarded(self.flush)
@@ -333,6 +333,16 @@ class Worker:
             finalized=bool(MPI.Is_finalized()),
             seconds=time.monotonic() - begun,
         )
+
+    def _execute(self, task):
+        """Execute the text of a cell."""
+        arrays = contextlib.nullcontext()
+        if task.shared_arrays:
+            from gormapy import shared_arrays
+
+            arrays = shared_arrays()
+        with arrays:
+            return self.shell.run_cell(task.code, store_history=False)
 
     def _record(self, wanted):
         """Start a recording, if requested; return why it can't be started."""
