@@ -30,9 +30,9 @@ import (
 // space, of the size of files, or of chunks) warm runs are made cold and merged with their neighbours. After that Alloc
 // returns nil, and the caller takes memory from elsewhere.
 //
-// The kernel kills a process that touches a hole when it has promised more memory than there is. Where the system
-// promises no more than it has (vm.overcommit_memory is 2), callers count on an error instead, and Alloc always
-// returns nil.
+// The kernel kills a process that touches a hole when it has promised more memory than there is, and it promises any
+// number of holes. Callers count on an error in two cases: for one allocation of more than the system has, and for
+// all where the system promises no more than it has (vm.overcommit_memory is 2). Then Alloc returns nil.
 type Pool struct {
 	keep, lazy uint64
 	heap       *heap
@@ -136,6 +136,9 @@ func (p *Pool) addChunk(size uint64) *chunk {
 	if len(p.chunks) == MaxChunks || p.heap.open() != nil {
 		return nil
 	}
+	if size > chunkBytes && size > systemMemory() {
+		return nil
+	}
 	least := (size + MaxAlign - 1) &^ (MaxAlign - 1)
 	sizes := []uint64{chunkBytes, least}
 	if size > chunkBytes/2 {
@@ -164,6 +167,15 @@ func (p *Pool) addChunk(size uint64) *chunk {
 		return c
 	}
 	return nil
+}
+
+// systemMemory returns how many bytes of memory and swap space the system has.
+func systemMemory() uint64 {
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) != nil {
+		return 0
+	}
+	return (uint64(info.Totalram) + uint64(info.Totalswap)) * uint64(info.Unit)
 }
 
 // Free frees memory that Alloc or Resize returned. It reports whether it did: not if addr is none of the pool's.

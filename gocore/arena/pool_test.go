@@ -89,6 +89,7 @@ func TestPoolMemoryIsOfTheArenaAlignedAndZeroIfAsked(t *testing.T) {
 	_, ours := p.Resize(unsafe.Pointer(&here), 10)
 	assert.False(t, ours)
 	assert.Nil(t, p.Alloc(1<<47, false))
+	assert.Nil(t, p.Alloc(systemMemory()+1, true), "the kernel would kill who touches it")
 	assert.Nil(t, p.Alloc(^uint64(0), true))
 }
 

@@ -1,7 +1,6 @@
 package mpi
 
 import (
-	"strconv"
 	"sync"
 
 	"gormapy/gocore/arena"
@@ -9,20 +8,13 @@ import (
 )
 
 // Arrays returns the pool that has NumPy's arrays while gormapy.shared_arrays asks for that.
-var Arrays = sync.OnceValue(func() *arena.Pool { return arena.NewPool(byteCount(settings.SharedArraysKept)) })
+var Arrays = sync.OnceValue(func() *arena.Pool { return arena.NewPool(settings.SharedArraysKept.Bytes()) })
+
+// leastArray is the size of the smallest pages: an array in the pool takes whole pages.
+const leastArray = 4096
 
 // ArraysFrom returns the size in bytes from which on arrays are in the pool.
-func ArraysFrom() uint64 { return byteCount(settings.SharedArraysFrom) }
+func ArraysFrom() uint64 { return max(settings.SharedArraysFrom.Bytes(), leastArray) }
 
-// SharedArrays reports whether the user has all arrays made in the pool.
+// SharedArrays reports whether the user has the arrays of all threads made in the pool.
 func SharedArrays() bool { return settings.SharedArrays.On() }
-
-// byteCount returns a setting's value as a number of bytes, the default if it is none.
-func byteCount(s *settings.Setting) uint64 {
-	for _, text := range []string{s.Value(), s.Default} {
-		if n, err := strconv.ParseUint(text, 10, 46); err == nil {
-			return n
-		}
-	}
-	return 0
-}

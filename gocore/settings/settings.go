@@ -27,6 +27,7 @@ type Setting struct {
 	Name    string
 	Default string
 	Choices []string // nil: any text
+	Number  bool     // a number of bytes
 	Reader  string   // the program that reads it, and when
 	Meaning string
 	Secret  bool // its value is not to be shown
@@ -36,7 +37,6 @@ type Setting struct {
 const (
 	ByRanks     = "ranks, when MPI is initialised"
 	ByDevices   = "ranks, when MPI is initialised, and gormapy.rdma, when it opens a device"
-	ByImporters = "ranks, when gormapy.MPI is imported or gormapy.shared_arrays is first used"
 	ByTracers   = "mpiexec --trace and gormapy.trace, when a recording begins"
 	ByExecutors = "gormapy.futures, when an executor is made"
 	ByBuild     = "pip install and make, when gormapy is built"
@@ -61,10 +61,10 @@ var (
 		Meaning: "file to which all ranks append those lines, in place of standard error"})
 	SharedArrays = Add(Setting{Name: "GORMAPY_SHARED_ARRAYS", Default: "0", Choices: []string{"1", "0"}, Reader: ByRanks,
 		Meaning: "whether NumPy makes the arrays of all threads in memory that the other ranks on the host can map: the same as mpiexec --shared-arrays; gormapy.shared_arrays does it for a part of a program"})
-	SharedArraysFrom = Add(Setting{Name: "GORMAPY_SHARED_ARRAYS_FROM", Default: "32768", Reader: ByImporters,
-		Meaning: "size in bytes from which on it does; smaller arrays are ordinary memory"})
-	SharedArraysKept = Add(Setting{Name: "GORMAPY_SHARED_ARRAYS_KEPT", Default: "134217728", Reader: ByImporters,
-		Meaning: "how many bytes of dropped arrays a rank keeps for new ones at most; more is returned to the system"})
+	SharedArraysFrom = Add(Setting{Name: "GORMAPY_SHARED_ARRAYS_FROM", Default: "32768", Number: true, Reader: ByRanks,
+		Meaning: "size in bytes, 4096 or more, from which on NumPy's arrays are in such memory, where they are"})
+	SharedArraysKept = Add(Setting{Name: "GORMAPY_SHARED_ARRAYS_KEPT", Default: "134217728", Number: true, Reader: ByRanks,
+		Meaning: "how many bytes of such arrays that it has dropped a rank keeps for new ones; more is returned to the system"})
 	TraceEvents = Add(Setting{Name: "GORMAPY_TRACE_EVENTS", Default: "1000000", Reader: ByTracers,
 		Meaning: "how many events a rank can record, 64 bytes each; a call takes one, a message one at each side, a wait one"})
 	FuturesMaxWorkers = Add(Setting{Name: "GORMAPY_FUTURES_MAX_WORKERS", Reader: ByExecutors,
@@ -107,6 +107,11 @@ func (s *Setting) read() (value, problem string) {
 	if given == "" {
 		return s.Default, ""
 	}
+	if s.Number {
+		if _, err := strconv.ParseUint(given, 10, 46); err != nil {
+			return s.Default, fmt.Sprintf("%s is %q, which it can't be: it is a number of bytes (%s is taken)", s.Name, given, s.Default)
+		}
+	}
 	if s.Choices == nil {
 		return given, ""
 	}
@@ -136,6 +141,12 @@ func (s *Setting) Seconds() time.Duration {
 
 // On reports whether a setting with the choices 1 and 0 is 1.
 func (s *Setting) On() bool { return s.Value() == "1" }
+
+// Bytes returns the value of a setting that is a number.
+func (s *Setting) Bytes() uint64 {
+	n, _ := strconv.ParseUint(s.Value(), 10, 64)
+	return n
+}
 
 // Problems returns the problems of the settings that ranks read.
 func Problems() []string {

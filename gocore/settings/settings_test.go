@@ -39,6 +39,9 @@ func TestValues(t *testing.T) {
 		{Log, "verbose", "warn", "error, warn, info, debug"},
 		{Log, "a\nb", "warn", `"a\nb"`}, // in one line
 		{LogFile, "a b", "a b", ""},
+		{SharedArraysFrom, "4096", "4096", ""},
+		{SharedArraysFrom, "64K", "32768", `GORMAPY_SHARED_ARRAYS_FROM is "64K", which it can't be: it is a number of bytes (32768 is taken)`},
+		{SharedArraysKept, "-1", "134217728", "it is a number of bytes"},
 	} {
 		t.Run(c.setting.Name+"="+c.given, func(t *testing.T) {
 			t.Setenv(c.setting.Name, c.given)

@@ -53,6 +53,19 @@ def test_another_size(mpirun, least):
     mpirun.alone(program.another_size, least, env={"GORMAPY_SHARED_ARRAYS_FROM": least})
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("GORMAPY_SHARED_ARRAYS", "maybe", "choose from 1, 0"),
+        ("GORMAPY_SHARED_ARRAYS_FROM", "64K", "it is a number of bytes (32768 is taken)"),
+        ("GORMAPY_SHARED_ARRAYS_KEPT", "-1", "it is a number of bytes (134217728 is taken)"),
+    ],
+)
+def test_wrong_settings_are_named(mpirun, name, value, says):
+    result = mpirun(1, program.nothing_changes_without_the_option, env={name: value})
+    assert f'{name} is "{value}"' in result.stderr and says in result.stderr
+
+
 def test_other_handlers_keep_theirs(mpirun):
     mpirun.alone(program.other_handlers_keep_theirs)
 
@@ -93,6 +106,13 @@ def test_files_that_may_not_grow(mpirun):
 
 def test_no_descriptor_for_an_arena(mpirun):
     mpirun.alone(program.no_descriptor_for_an_arena)
+
+
+def test_more_than_there_is(mpirun):
+    with open("/proc/sys/vm/overcommit_memory") as mode:
+        if mode.read().strip() == "1":
+            pytest.skip("the system promises any amount of memory (vm.overcommit_memory is 1)")
+    mpirun.alone(program.more_than_there_is)
 
 
 def test_address_space_is_limited(mpirun):

@@ -54,6 +54,16 @@ def handler(array=None):
     return multiarray.get_handler_name() if array is None else multiarray.get_handler_name(array)
 
 
+def more_than_there_is():
+    for make in (np.empty, np.zeros, np.ones):
+        with gormapy.shared_arrays():
+            try:
+                make(1 << 44, "u1")
+            except MemoryError:
+                continue
+            raise AssertionError("16 TiB were allocated")
+
+
 def block_has_its_larger_arrays_in_the_arena():
     before = np.ones(MIB)
     with gormapy.shared_arrays():
