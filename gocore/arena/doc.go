@@ -17,9 +17,12 @@
 // pointer from Peer.At is valid as long as the process lives, but what it points to
 // is undefined after the peer has freed that memory.
 //
-// A forked child shares the allocations that it inherits with its parent. It is
+// A forked child shares the allocations that it inherits with its parent, but those of a pool. It is
 // no rank and has no arena: Alloc returns private memory there, and Free only
 // unmaps. Peers' arenas are not inherited.
+//
+// A pool (Pool) has arrays that come and go: NumPy's, with gormapy.shared_arrays. It takes chunks from the arena, and
+// keeps freed memory. Its memory is copied for a forked child (snapshot.go).
 //
 // Where no memfd can be made or grown, Alloc returns private memory, which Find does
 // not find.

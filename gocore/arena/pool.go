@@ -15,19 +15,19 @@ import (
 //
 // It takes chunks from the arena and cuts them into runs of pages, since a process may have more arrays than mappings
 // (vm.max_map_count). Free runs are of two kinds:
-//   - The pages of a warm run are there, with what was in them. Programs make and drop arrays of the same sizes again
-//     and again: these find warm pages, and the kernel neither allocates nor clears any.
-//   - A cold run has no pages: a hole of the file. It reads as zeros, and takes memory when it is touched.
+//   - The pages of a dirty run are there, with what was in them. Programs make and drop arrays of the same sizes again
+//     and again: these find dirty pages, and the kernel neither allocates nor clears any.
+//   - A clean run has no pages: a hole of the file. It reads as zeros, and takes memory when it is touched.
 //
-// Free makes a run warm. When there are more than keep bytes of warm runs, those that were freed first have their pages
-// returned to the system (a hole is punched) and are cold. A run of more than keep bytes is cold at once.
+// Free makes a run dirty. When there are more than keep bytes of dirty runs, those that were freed first have their pages
+// returned to the system (a hole is punched) and are clean. A run of more than keep bytes is clean at once.
 //
-// Alloc takes a warm run, else a cold one, else one of a new chunk. Memory that is to be zero is cleared if it is warm,
+// Alloc takes a dirty run, else a clean one, else one of a new chunk. Memory that is to be zero is cleared if it is dirty,
 // up to lazy bytes: that takes a sixth of the time in which the kernel would do it, page by page. More than that comes
-// from a cold run, or has its pages returned, so that it takes no memory and no time until it is touched, as calloc's.
+// from a clean run, or has its pages returned, so that it takes no memory and no time until it is touched, as calloc's.
 //
-// A chunk is given back to the arena when it is one cold run. Where there is no room for a chunk (the limit of address
-// space, of the size of files, or of chunks) warm runs are made cold and merged with their neighbours. After that Alloc
+// A chunk is given back to the arena when it is one clean run. Where there is no room for a chunk (the limit of address
+// space, of the size of files, or of chunks) dirty runs are made clean and merged with their neighbours. After that Alloc
 // returns nil, and the caller takes memory from elsewhere.
 //
 // The kernel kills a process that touches a hole when it has promised more memory than there is, and it promises any
@@ -37,12 +37,12 @@ type Pool struct {
 	keep, lazy uint64
 	heap       *heap
 
-	mu         sync.Mutex // held from BeforeFork to AfterFork, too
-	closed     bool       // Alloc returns nil
-	chunks     []*chunk   // in the order of their addresses
-	live       map[uintptr]*run
-	warm, cold runs
-	frees      uint64 // how many there have been
+	mu           sync.Mutex // held from BeforeFork to AfterFork, too
+	closed       bool       // Alloc returns nil
+	chunks       []*chunk   // in the order of their addresses
+	live         map[uintptr]*run
+	dirty, clean runs
+	frees        uint64 // how many there have been
 }
 
 // chunk is one allocation from the arena.
@@ -77,7 +77,7 @@ func NewPool(keep uint64) *Pool {
 }
 
 func newPool(h *heap, keep uint64) *Pool {
-	return &Pool{keep: keep, lazy: lazy, heap: h, live: map[uintptr]*run{}, warm: newRuns(), cold: newRuns()}
+	return &Pool{keep: keep, lazy: lazy, heap: h, live: map[uintptr]*run{}, dirty: newRuns(), clean: newRuns()}
 }
 
 // Alloc returns n bytes at an address that is a multiple of the size of a page; nil if the arena has no room. They are
@@ -88,7 +88,7 @@ func (p *Pool) Alloc(n uint64, zero bool) unsafe.Pointer {
 	}
 	size := pageUp(max(n, 1))
 	p.mu.Lock()
-	r, warm := p.take(size, zero)
+	r, dirty := p.take(size, zero)
 	if r == nil {
 		p.mu.Unlock()
 		return nil
@@ -97,38 +97,38 @@ func (p *Pool) Alloc(n uint64, zero bool) unsafe.Pointer {
 	p.live[r.addr] = r
 	p.mu.Unlock()
 	s := r.span()
-	if warm && zero {
+	if dirty && zero {
 		clearMemory(s.mem()[:n])
 	}
 	return s.pointer()
 }
 
-// take returns a run of that size, and whether it is warm.
-func (p *Pool) take(size uint64, zero bool) (r *run, warm bool) {
+// take returns a run of that size, and whether it is dirty.
+func (p *Pool) take(size uint64, zero bool) (r *run, dirty bool) {
 	if p.closed {
 		return nil, false
 	}
 	untouched := zero && size > p.lazy
 	if !untouched {
-		if r = p.warm.take(size); r != nil {
+		if r = p.dirty.take(size); r != nil {
 			return r, true
 		}
 	}
-	if r = p.cold.take(size); r != nil {
+	if r = p.clean.take(size); r != nil {
 		return r, false
 	}
 	if untouched {
-		if r = p.warm.take(size); r != nil {
+		if r = p.dirty.take(size); r != nil {
 			p.heap.returnPages(r.span())
 			return r, false
 		}
 	}
 	if c := p.addChunk(size); c != nil {
-		p.cold.put(c.run())
-	} else if p.warm.bytes+p.cold.bytes >= size {
+		p.clean.put(c.run())
+	} else if p.dirty.bytes+p.clean.bytes >= size {
 		p.trim(0)
 	}
-	return p.cold.take(size), false
+	return p.clean.take(size), false
 }
 
 // addChunk gets a chunk for at least size bytes from the arena; nil if it can't.
@@ -192,42 +192,42 @@ func (p *Pool) Free(addr unsafe.Pointer) bool {
 	return true
 }
 
-// retain makes a run warm, or cold if it is too large.
+// retain makes a run dirty, or clean if it is too large.
 func (p *Pool) retain(r *run) {
 	p.frees++
 	r.freed = p.frees
 	if r.bytes > p.keep {
-		p.cool(r)
+		p.purge(r)
 		return
 	}
-	if p.warm.put(r); p.warm.bytes > p.keep {
+	if p.dirty.put(r); p.dirty.bytes > p.keep {
 		p.trim(p.keep / 8 * 7) // several frees share a system call
 	}
 }
 
-// trim makes the oldest warm runs cold until there are no more than keep bytes.
+// trim makes the oldest dirty runs clean until there are no more than keep bytes.
 func (p *Pool) trim(keep uint64) {
-	for p.warm.bytes > keep {
-		r := p.warm.oldest()
-		p.warm.remove(r)
-		excess := pageUp(p.warm.bytes + r.bytes - keep)
+	for p.dirty.bytes > keep {
+		r := p.dirty.oldest()
+		p.dirty.remove(r)
+		excess := pageUp(p.dirty.bytes + r.bytes - keep)
 		if excess < r.bytes { // what was freed last may have been merged with what is old
 			rest := r.cut(excess)
-			p.warm.put(rest)
+			p.dirty.put(rest)
 		}
-		p.cool(r)
+		p.purge(r)
 	}
 }
 
-// cool returns the pages of a run to the system, and its chunk to the arena if that has no other run.
-func (p *Pool) cool(r *run) {
+// purge returns the pages of a run to the system, and its chunk to the arena if that has no other run.
+func (p *Pool) purge(r *run) {
 	p.heap.returnPages(r.span())
-	r = p.cold.put(r)
+	r = p.clean.put(r)
 	c := r.chunk
 	if r.bytes < c.bytes || c.bytes == chunkBytes && len(p.chunks) == 1 {
 		return
 	}
-	p.cold.remove(r)
+	p.clean.remove(r)
 	p.chunks = slices.DeleteFunc(p.chunks, func(o *chunk) bool { return o == c })
 	_ = p.heap.free(c.mem())
 }
@@ -271,14 +271,14 @@ func (p *Pool) Move(to, addr unsafe.Pointer, n uint64) {
 	}
 }
 
-// Held returns how many bytes are allocated and how many are kept warm.
-func (p *Pool) Held() (live, warm uint64) {
+// Held returns how many bytes are allocated and how many are kept dirty.
+func (p *Pool) Held() (live, dirty uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, r := range p.live {
 		live += r.bytes
 	}
-	return live, p.warm.bytes
+	return live, p.dirty.bytes
 }
 
 func clearMemory(mem []byte) {

@@ -30,7 +30,7 @@ func (p *Pool) check(t testing.TB) {
 	count := map[*chunk]int{}
 	covered := map[*chunk]uint64{}
 	var sizes [2]uint64
-	for i, f := range []*runs{&p.warm, &p.cold} {
+	for i, f := range []*runs{&p.dirty, &p.clean} {
 		for addr, r := range f.begin {
 			require.Equal(t, addr, r.addr)
 			require.Same(t, r, f.end[r.end()])
@@ -58,7 +58,7 @@ func (p *Pool) check(t testing.TB) {
 		delete(covered, c)
 	}
 	require.Empty(t, covered, "runs of chunks that are gone")
-	require.LessOrEqual(t, p.warm.bytes, p.keep)
+	require.LessOrEqual(t, p.dirty.bytes, p.keep)
 }
 
 func TestPoolMemoryIsOfTheArenaAlignedAndZeroIfAsked(t *testing.T) {
@@ -93,7 +93,7 @@ func TestPoolMemoryIsOfTheArenaAlignedAndZeroIfAsked(t *testing.T) {
 	assert.Nil(t, p.Alloc(^uint64(0), true))
 }
 
-func TestPoolUsesWarmMemoryAgain(t *testing.T) {
+func TestPoolUsesDirtyMemoryAgain(t *testing.T) {
 	p := newPool(&heap{}, 32*mib)
 	p.lazy = 4 * mib
 	first := p.must(t, mib, false)
@@ -111,7 +111,7 @@ func TestPoolUsesWarmMemoryAgain(t *testing.T) {
 	part := p.must(t, mib/2, true)
 	assert.True(t, allZero(part))
 	assert.Equal(t, before, resident(t, p.heap))
-	// Zeros that may stay untouched take no memory, though there is warm memory.
+	// Zeros that may stay untouched take no memory, though there is dirty memory.
 	many := p.must(t, 8*mib, false)
 	clear(many)
 	require.True(t, p.Free(addrOf(many)))
@@ -134,9 +134,9 @@ func TestPoolReturnsMemoryToTheSystem(t *testing.T) {
 		p.check(t)
 		assert.LessOrEqual(t, resident(t, p.heap), int64(max(39-i, 0)*mib+8*mib))
 	}
-	// What was freed last is what is warm.
-	_, warm := p.Held()
-	assert.GreaterOrEqual(t, warm, uint64(6*mib))
+	// What was freed last is what is dirty.
+	_, dirty := p.Held()
+	assert.GreaterOrEqual(t, dirty, uint64(6*mib))
 	again := p.must(t, mib, false)
 	assert.GreaterOrEqual(t, uintptr(addrOf(again)), uintptr(addrOf(all[32])))
 	require.True(t, p.Free(addrOf(again)))
@@ -237,7 +237,7 @@ func play(t testing.TB, p *Pool, script []byte, seed byte) {
 	}
 }
 
-// emptied checks that everything is free, and that nothing is left once it is cold.
+// emptied checks that everything is free, and that nothing is left once it is clean.
 func emptied(t testing.TB, p *Pool) {
 	p.check(t)
 	require.Empty(t, p.live)

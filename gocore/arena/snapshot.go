@@ -34,7 +34,10 @@ type ChunkCopy struct {
 // number of chunks.
 func (p *Pool) BeforeFork(out []ChunkCopy) int {
 	p.mu.Lock()
-	copies := map[*chunk]uintptr{}
+	copies, bytes := map[*chunk]uintptr{}, map[*chunk]uint64{}
+	for _, r := range p.live {
+		bytes[r.chunk] += r.bytes
+	}
 	for i, c := range p.chunks {
 		out[i] = ChunkCopy{Addr: uint64(c.addr), Bytes: c.bytes, At: c.at, Live: uint64(c.live)}
 		if c.live == 0 {
@@ -44,7 +47,7 @@ func (p *Pool) BeforeFork(out []ChunkCopy) int {
 		if err != nil {
 			continue
 		}
-		if c.bytes > chunkBytes {
+		if bytes[c] >= c.bytes/2 { // a quarter of the time, where the system has huge pages on request
 			_ = unix.Madvise((&span{addr: addr, bytes: c.bytes}).mem(), unix.MADV_HUGEPAGE)
 		}
 		out[i].Copy = uint64(addr)

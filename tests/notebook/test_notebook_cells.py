@@ -301,6 +301,27 @@ def test_finalize_says_that_the_next_cell_is_fresh(kernel):
     assert out.of(1) == ["2"]
 
 
+SHARED = """%%mpi --shared-arrays
+import asyncio
+inside = np.zeros(100_000)
+async def task():
+    return np.zeros(100_000)
+awaited = await asyncio.create_task(task())
+win = MPI.Win.Create(inside, 8, comm=comm)
+"""
+
+
+def test_shared_arrays_of_a_cell(four):
+    four.run(SHARED).check()
+    look = """%%mpi
+    from gormapy._ext import core
+    from numpy._core.multiarray import get_handler_name
+    print([get_handler_name(a) for a in (inside, awaited, np.zeros(100_000))], core.WinPath(win._h, (rank + 1) % size))
+    win.Free()"""
+    out = four.run("\n".join(line.strip() for line in look.splitlines())).check()
+    assert out.lines == ["[0-3] ['gormapy', 'gormapy', 'default_allocator'] direct"]
+
+
 def test_a_traced_cell(four, tmp_path):
     path = tmp_path / "trace.json"
     out = four.run(f"%%mpi --trace {path}\nfor _ in range(3): comm.Barrier()", timeout=120).check()
