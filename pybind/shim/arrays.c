@@ -184,8 +184,9 @@ static void **numpy_api(void) {
   if (!table) return NULL;
   unsigned version = ((unsigned (*)(void))table[FEATURE_VERSION])();
   if (version < HANDLERS_SINCE)
-    return (void **)PyErr_Format(PyExc_ImportError, "shared arrays need NumPy 1.22 or later: this one has C API %u, not %d",
-                                 version, HANDLERS_SINCE);
+    return (void **)PyErr_Format(PyExc_ImportError,
+                                 "shared arrays need NumPy 1.22 or later: this one has C API %u, not %d", version,
+                                 HANDLERS_SINCE);
   return api = table;
 }
 

@@ -27,10 +27,10 @@ __all__ = ["shared_arrays", "shared_empty", "shared_zeros"]
 def shared_arrays(on: bool = True) -> Iterator[None]:
     """Have NumPy make the arrays of a block in memory that the other ranks on the host can map.
 
-    ``with gormapy.shared_arrays(): a = np.ones(1 << 20)``. Every array of 32 KiB or more (``GORMAPY_SHARED_ARRAYS_FROM``
-    bytes) that NumPy allocates in the block is in such memory as long as it lives, also after the block:
-    windows over it, messages and collectives need no copies by the kernel. Arrays that the block does not make
-    are unchanged. A function can be decorated with it. With `on` false the block's arrays are ordinary ones.
+    ``with gormapy.shared_arrays(): a = np.ones(1 << 20)``. Every array of 32 KiB or more (or of
+    ``GORMAPY_SHARED_ARRAYS_FROM`` bytes) that NumPy allocates in the block is in such memory as long as it lives, also
+    after the block: windows over it, messages and collectives need no copies by the kernel. Other arrays are
+    unchanged. With `on` false the block's arrays are ordinary ones. It is a decorator, too.
 
     It applies to the calling thread, or task of asyncio, and to the tasks that it makes, not to other threads:
     NumPy's allocation handler is a context variable. ``mpiexec --shared-arrays`` and ``GORMAPY_SHARED_ARRAYS=1`` apply
