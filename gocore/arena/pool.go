@@ -42,7 +42,6 @@ type Pool struct {
 	chunks       []*chunk   // in the order of their addresses
 	live         map[uintptr]*run
 	dirty, clean runs
-	frees        uint64 // how many there have been
 }
 
 // chunk is one allocation from the arena.
@@ -194,8 +193,6 @@ func (p *Pool) Free(addr unsafe.Pointer) bool {
 
 // retain makes a run dirty, or clean if it is too large.
 func (p *Pool) retain(r *run) {
-	p.frees++
-	r.freed = p.frees
 	if r.bytes > p.keep {
 		p.purge(r)
 		return
@@ -208,7 +205,7 @@ func (p *Pool) retain(r *run) {
 // trim makes the oldest dirty runs clean until there are no more than keep bytes.
 func (p *Pool) trim(keep uint64) {
 	for p.dirty.bytes > keep {
-		r := p.dirty.oldest()
+		r := p.dirty.oldest
 		p.dirty.remove(r)
 		excess := pageUp(p.dirty.bytes + r.bytes - keep)
 		if excess < r.bytes { // what was freed last may have been merged with what is old
@@ -269,16 +266,6 @@ func (p *Pool) Move(to, addr unsafe.Pointer, n uint64) {
 		copyMemory(unsafe.Slice((*byte)(to), n), r.span().mem())
 		p.Free(addr)
 	}
-}
-
-// Held returns how many bytes are allocated and how many are kept dirty.
-func (p *Pool) Held() (live, dirty uint64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, r := range p.live {
-		live += r.bytes
-	}
-	return live, p.dirty.bytes
 }
 
 func clearMemory(mem []byte) {

@@ -22,6 +22,14 @@ func (p *Pool) must(t testing.TB, n uint64, zero bool) []byte {
 	return unsafe.Slice((*byte)(at), n)
 }
 
+// held returns how many bytes are allocated.
+func (p *Pool) held() (live uint64) {
+	for _, r := range p.live {
+		live += r.bytes
+	}
+	return live
+}
+
 // check reports what is wrong with the pool's records: every byte of every chunk is in exactly one run.
 func (p *Pool) check(t testing.TB) {
 	t.Helper()
@@ -42,6 +50,13 @@ func (p *Pool) check(t testing.TB) {
 			sizes[i] += r.bytes
 		}
 		require.Len(t, f.end, len(f.begin))
+		n := 0
+		for r := f.oldest; r != nil; r = r.newer {
+			n++
+			require.Same(t, r, f.begin[r.addr])
+			require.True(t, r.newer != nil || r == f.newest)
+		}
+		require.Len(t, f.begin, n)
 		require.Equal(t, sizes[i], f.bytes)
 		for b, bin := range f.bins {
 			require.Equal(t, len(bin) > 0, f.filled[b/64]>>(b%64)&1 == 1)
@@ -135,8 +150,7 @@ func TestPoolReturnsMemoryToTheSystem(t *testing.T) {
 		assert.LessOrEqual(t, resident(t, p.heap), int64(max(39-i, 0)*mib+8*mib))
 	}
 	// What was freed last is what is dirty.
-	_, dirty := p.Held()
-	assert.GreaterOrEqual(t, dirty, uint64(6*mib))
+	assert.GreaterOrEqual(t, p.dirty.bytes, uint64(6*mib))
 	again := p.must(t, mib, false)
 	assert.GreaterOrEqual(t, uintptr(addrOf(again)), uintptr(addrOf(all[32])))
 	require.True(t, p.Free(addrOf(again)))
@@ -165,8 +179,7 @@ func TestPoolResizes(t *testing.T) {
 		}
 		p.check(t)
 	}
-	live, _ := p.Held()
-	assert.EqualValues(t, pageBytes, live)
+	assert.EqualValues(t, pageBytes, p.held())
 	p.closed = true
 	to, ours := p.Resize(addrOf(mem), mib)
 	assert.True(t, ours)

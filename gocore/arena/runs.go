@@ -4,11 +4,11 @@ import "math/bits"
 
 // run is a piece of a chunk of a pool: whole pages, allocated or free.
 type run struct {
-	addr  uintptr
-	bytes uint64
-	chunk *chunk
-	index int    // in its bin
-	freed uint64 // when it was freed, in frees
+	addr         uintptr
+	bytes        uint64
+	chunk        *chunk
+	index        int  // in its bin
+	older, newer *run // those that were put before and after it
 }
 
 func (r *run) end() uintptr { return r.addr + uintptr(r.bytes) }
@@ -23,7 +23,7 @@ func (r *run) cut(bytes uint64) *run {
 	if r.bytes == bytes {
 		return nil
 	}
-	rest := &run{addr: r.addr + uintptr(bytes), bytes: r.bytes - bytes, chunk: r.chunk, freed: r.freed}
+	rest := &run{addr: r.addr + uintptr(bytes), bytes: r.bytes - bytes, chunk: r.chunk}
 	r.bytes = bytes
 	return rest
 }
@@ -51,6 +51,8 @@ type runs struct {
 	filled     [(binCount + 63) / 64]uint64 // a bit for each bin that is not empty
 	begin, end map[uintptr]*run             // by their first address, and by the one after their last
 	bytes      uint64
+
+	oldest, newest *run // by when they were put
 }
 
 func newRuns() runs { return runs{begin: map[uintptr]*run{}, end: map[uintptr]*run{}} }
@@ -71,6 +73,12 @@ func (f *runs) put(r *run) *run {
 	f.filled[b/64] |= 1 << (b % 64)
 	f.begin[r.addr], f.end[r.end()] = r, r
 	f.bytes += r.bytes
+	if r.older, r.newer = f.newest, nil; r.older != nil {
+		r.older.newer = r
+	} else {
+		f.oldest = r
+	}
+	f.newest = r
 	return r
 }
 
@@ -87,6 +95,17 @@ func (f *runs) remove(r *run) {
 	delete(f.begin, r.addr)
 	delete(f.end, r.end())
 	f.bytes -= r.bytes
+	if r.older != nil {
+		r.older.newer = r.newer
+	} else {
+		f.oldest = r.newer
+	}
+	if r.newer != nil {
+		r.newer.older = r.older
+	} else {
+		f.newest = r.older
+	}
+	r.older, r.newer = nil, nil
 }
 
 // take removes a run of at least bytes, and returns it, cut to bytes; nil if there is none. The rest stays.
@@ -117,14 +136,4 @@ func (f *runs) find(bytes uint64) *run {
 		}
 	}
 	return nil
-}
-
-// oldest returns the run that was freed first, nil if there is none.
-func (f *runs) oldest() (r *run) {
-	for _, o := range f.begin {
-		if r == nil || o.freed < r.freed {
-			r = o
-		}
-	}
-	return r
 }

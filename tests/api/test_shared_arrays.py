@@ -74,6 +74,10 @@ def test_forked_children_have_copies(mpirun):
     mpirun.alone(program.forked_children_have_copies)
 
 
+def test_forked_children_end_as_any_program(mpirun):
+    mpirun(2, program.forked_children_end_as_any_program, launcher=OPTION)
+
+
 def test_multiprocessing_by_fork(mpirun):
     mpirun.alone(program.multiprocessing_by_fork)
 

@@ -386,6 +386,27 @@ def forked_children_have_copies():
         assert not np.zeros(20 * MIB).any()
 
 
+def forked_children_end_as_any_program():
+    """The child ends with the program, and frees its arrays when Python ends."""
+    global KEPT
+    from rankside import rank, size, world
+
+    KEPT = [np.full(MIB, rank), np.full(MIB, rank)]
+    KEPT.append(KEPT)
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        KEPT[0][:] = 100
+        KEPT[1].resize(2 * MIB, refcheck=False)
+        os.write(write, b"x")
+        return
+    ended_well(pid)
+    assert os.read(read, 1) == b"x"
+    total = np.empty(MIB, KEPT[0].dtype)
+    world.Allreduce(KEPT[0], total)
+    assert (total == size * (size - 1) // 2).all()
+
+
 def double(k):
     return float(INHERITED[k].sum()) * 2
 
