@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"runtime/debug"
 	"strings"
-	"sync/atomic"
 	"unsafe"
 
 	"gormapy/gocore/dtype"
@@ -13,27 +12,12 @@ import (
 	"gormapy/gocore/p2p"
 )
 
-// datatype is the object of a handle; predefined types have their id as handle.
-type datatype struct {
-	*dtype.Type
-	committed atomic.Bool
-}
-
-func newDatatype(t *dtype.Type, committed bool) *datatype {
-	d := &datatype{Type: t}
-	d.committed.Store(committed)
-	return d
-}
-
 var byteType = dtype.ByName("BYTE")
 
 func setTypes() {
 	for _, t := range dtype.Predefined() {
-		types.set(t.ID(), newDatatype(t, true))
+		types.set(t.ID(), t)
 	}
-	types.mu.Lock()
-	types.base = len(types.items)
-	types.mu.Unlock()
 }
 
 // DatatypeTable returns the predefined types: NAME=handle:size:extent:typechar.
@@ -54,21 +38,30 @@ func nameOf(t *dtype.Type) string {
 }
 
 func getType(h int64) (*dtype.Type, *errs.Error) {
-	if t := types.get(h); t != nil {
-		return t.Type, nil
+	if t, _ := types.get(h); t != nil {
+		return t, nil
 	}
+	return nil, noType(h)
+}
+
+// noType returns why a handle names no datatype.
+func noType(h int64) *errs.Error {
 	if h == 0 {
-		return nil, errs.New(errs.Type, "the datatype is DATATYPE_NULL")
+		return errs.New(errs.Type, "the datatype is DATATYPE_NULL")
 	}
-	return nil, errs.New(errs.Type, "the datatype has been freed")
+	return errs.New(errs.Type, "the datatype has been freed")
 }
 
 // committedType is getType for calls that communicate, which take committed types only.
 func committedType(h int64) (*dtype.Type, *errs.Error) {
-	if d := types.get(h); d != nil && !d.committed.Load() {
-		return nil, errs.New(errs.Type, "%s is not committed: call its Commit() once, before it is used in communication", nameOf(d.Type))
+	t, committed := types.get(h)
+	switch {
+	case t == nil:
+		return nil, noType(h)
+	case !committed:
+		return nil, errs.New(errs.Type, "%s is not committed: call its Commit() once, before it is used in communication", nameOf(t))
 	}
-	return getType(h)
+	return t, nil
 }
 
 // buf checks what Python passes and returns it as a buffer. An address without memory
@@ -142,7 +135,7 @@ func derive(h int64, f func(old *dtype.Type) (*dtype.Type, error)) (out int64) {
 	if err != nil {
 		return -int64(CodeOf(typeError(err)))
 	}
-	return types.add(newDatatype(t, false))
+	return types.add(t, false)
 }
 
 func toInts(v []int64) []int {
@@ -159,8 +152,8 @@ func toInts(v []int64) []int {
 // TypeDup makes a type that is committed if the other one is.
 func TypeDup(h int64) int64 {
 	made := derive(h, dtype.Dup)
-	if old, copied := types.get(h), types.get(made); old != nil && copied != nil {
-		copied.committed.Store(old.committed.Load())
+	if _, committed := types.get(h); committed && made > 0 {
+		types.commit(made)
 	}
 	return made
 }
@@ -268,9 +261,9 @@ func TypeFree(h int64) Code {
 	return 0
 }
 
-// TypeShape is what Python knows of a datatype. Dense is 1 if the hot calls take it: it is contiguous and committed. The
-// extension has the same layout.
-type TypeShape struct{ Size, Extent, LB, TrueLB, TrueExtent, Dense int64 }
+// TypeShape is what Python knows of a datatype. OneRun is 1 if it is contiguous: the hot calls take it once it is committed.
+// Word is the address of its word (typetable.go). The extension has the same layout.
+type TypeShape struct{ Size, Extent, LB, TrueLB, TrueExtent, OneRun, Word int64 }
 
 // ShapeOfType fills in the shape of a datatype.
 func ShapeOfType(h int64, s *TypeShape) (code Code) {
@@ -279,43 +272,32 @@ func ShapeOfType(h int64, s *TypeShape) (code Code) {
 	if e != nil {
 		return CodeOf(e)
 	}
-	*s = TypeShape{Size: int64(t.Size()), Extent: int64(t.Extent()), LB: int64(t.LB()), TrueLB: int64(t.TrueLB()), TrueExtent: int64(t.TrueExtent())}
-	if _, e := committedType(h); e == nil && t.Dense() {
-		s.Dense = 1
+	*s = TypeShape{Size: int64(t.Size()), Extent: int64(t.Extent()), LB: int64(t.LB()), TrueLB: int64(t.TrueLB()), TrueExtent: int64(t.TrueExtent()),
+		Word: int64(uintptr(unsafe.Pointer(types.word(h))))}
+	if t.Dense() {
+		s.OneRun = 1
 	}
 	return 0
 }
 
-// The datatypes that MakeType makes.
-const (
-	MakeDup        = iota
-	MakeContiguous // a is the count
-	MakeVector     // a blocks of b items, c items apart
-	MakeHvector    // a blocks of b items, c bytes apart
-	MakeResized    // a is the lower bound, b the extent
-)
-
-// MakeType makes a datatype of another one, and returns its handle, or a negative code.
-func MakeType(kind int, h, a, b, c int64, s *TypeShape) (made int64) {
-	switch kind {
-	case MakeDup:
-		made = TypeDup(h)
-	case MakeContiguous:
-		made = TypeContiguous(h, a)
-	case MakeVector:
-		made = TypeVector(h, a, b, c)
-	case MakeHvector:
-		made = TypeHvector(h, a, b, c)
-	default:
-		made = TypeResized(h, a, b)
+// TypePart returns a new handle of the i-th datatype that a derived one has been made of, which is as good as committed.
+func TypePart(h, i int64) int64 {
+	t, e := getType(h)
+	if e != nil {
+		return -int64(CodeOf(e))
 	}
-	if made > 0 {
-		if code := ShapeOfType(made, s); code != 0 {
-			return -int64(code)
-		}
+	_, _, _, parts := t.Envelope()
+	if i < 0 || i >= int64(len(parts)) {
+		return -int64(classError(errs.Intern, "%s has no part %d", nameOf(t), i))
 	}
-	return made
+	if parts[i].IsPredefined() {
+		return int64(parts[i].ID())
+	}
+	return types.add(parts[i], true)
 }
+
+// TypeDrop takes back the handle of a datatype that the extension has freed (typetable.go).
+func TypeDrop(h int64) { types.drop(h) }
 
 // TypePack packs count items from in into out, from position on, and returns
 // the new position.
@@ -410,8 +392,6 @@ func OpApply(h, typ, in, inout, count int64) (code Code) {
 // TypeCommit commits a type, so that calls that communicate take it.
 func TypeCommit(h int64) Code {
 	_, e := getType(h)
-	if d := types.get(h); d != nil {
-		d.committed.Store(true)
-	}
+	types.commit(h)
 	return CodeOf(e)
 }

@@ -129,7 +129,7 @@ func TypeF90(class int, p, r int64) (out int64) {
 	if f90.handles == nil {
 		f90.handles = make(map[f90Arguments]int64)
 	}
-	h := types.add(newDatatype(t, true))
+	h := types.add(t, true)
 	f90.handles[of] = h
 	return h
 }

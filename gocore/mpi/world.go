@@ -60,7 +60,7 @@ var (
 
 	comms  = newTable[Comm](8)
 	groups = newTable[Group](8)
-	types  = newTable[datatype](0)
+	types  typeTable
 	reqs   = newTable[Request](1)
 	wins   = newTable[Window](1)
 	msgs   = newTable[p2p.Matched](1)

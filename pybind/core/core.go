@@ -346,34 +346,11 @@ func GroupFree(g int64) int { return -mpi.GroupFree(g) }
 // DatatypeTable lists the predefined datatypes.
 func DatatypeTable() string { return mpi.DatatypeTable() }
 
-// TypeDup and the following construct datatypes; lists are addresses of int64s.
+// TypeDup duplicates a datatype. Most others are made by gm_make_type (gocore/mpi/recipe.go).
 func TypeDup(t int64) int64 { return mpi.TypeDup(t) }
 
-// TypeIndexed places blocks at displacements in extents.
-func TypeIndexed(t, n, blocks, displs int64) int64 { return mpi.TypeIndexed(t, n, blocks, displs) }
-
-// TypeHindexed places blocks at displacements in bytes.
-func TypeHindexed(t, n, blocks, displs int64) int64 { return mpi.TypeHindexed(t, n, blocks, displs) }
-
-// TypeIndexedBlock places equal blocks.
-func TypeIndexedBlock(t, n, block, displs int64) int64 {
-	return mpi.TypeIndexedBlock(t, n, block, displs)
-}
-
-// TypeHindexedBlock places equal blocks at displacements in bytes.
-func TypeHindexedBlock(t, n, block, displs int64) int64 {
-	return mpi.TypeHindexedBlock(t, n, block, displs)
-}
-
-// TypeStruct combines types.
-func TypeStruct(n, blocks, displs, handles int64) int64 {
-	return mpi.TypeStruct(n, blocks, displs, handles)
-}
-
-// TypeSubarray makes the type of a part of an array; order 0 is C's, 1 Fortran's.
-func TypeSubarray(t, dims, sizes, subsizes, starts, order int64) int64 {
-	return mpi.TypeSubarray(t, dims, sizes, subsizes, starts, order)
-}
+// TypePart returns a new handle of the i-th datatype that a datatype was made of.
+func TypePart(t, i int64) int64 { return mpi.TypePart(t, i) }
 
 // TypeDarray makes the type of a process's part of a distributed array; lists is the address of
 // gsizes, distribs, dargs and psizes, one after the other.

@@ -96,8 +96,10 @@ var (
 	_ = same[unsafe.Sizeof(C.gm_type_shape{}.true_lb)-unsafe.Sizeof(mpi.TypeShape{}.TrueLB)]
 	_ = same[unsafe.Offsetof(C.gm_type_shape{}.true_extent)-unsafe.Offsetof(mpi.TypeShape{}.TrueExtent)]
 	_ = same[unsafe.Sizeof(C.gm_type_shape{}.true_extent)-unsafe.Sizeof(mpi.TypeShape{}.TrueExtent)]
-	_ = same[unsafe.Offsetof(C.gm_type_shape{}.dense)-unsafe.Offsetof(mpi.TypeShape{}.Dense)]
-	_ = same[unsafe.Sizeof(C.gm_type_shape{}.dense)-unsafe.Sizeof(mpi.TypeShape{}.Dense)]
+	_ = same[unsafe.Offsetof(C.gm_type_shape{}.one_run)-unsafe.Offsetof(mpi.TypeShape{}.OneRun)]
+	_ = same[unsafe.Sizeof(C.gm_type_shape{}.one_run)-unsafe.Sizeof(mpi.TypeShape{}.OneRun)]
+	_ = same[unsafe.Offsetof(C.gm_type_shape{}.word)-unsafe.Offsetof(mpi.TypeShape{}.Word)]
+	_ = same[unsafe.Sizeof(C.gm_type_shape{}.word)-unsafe.Sizeof(mpi.TypeShape{}.Word)]
 )
 
 var (
@@ -377,6 +379,12 @@ var (
 	_ = same[C.GM_TYPE_VECTOR-mpi.MakeVector]
 	_ = same[C.GM_TYPE_HVECTOR-mpi.MakeHvector]
 	_ = same[C.GM_TYPE_RESIZED-mpi.MakeResized]
+	_ = same[C.GM_TYPE_INDEXED-mpi.MakeIndexed]
+	_ = same[C.GM_TYPE_HINDEXED-mpi.MakeHindexed]
+	_ = same[C.GM_TYPE_INDEXED_BLOCK-mpi.MakeIndexedBlock]
+	_ = same[C.GM_TYPE_HINDEXED_BLOCK-mpi.MakeHindexedBlock]
+	_ = same[C.GM_TYPE_SUBARRAY-mpi.MakeSubarray]
+	_ = same[C.GM_TYPE_STRUCT-mpi.MakeStruct]
 )
 
 // Heads of objects.

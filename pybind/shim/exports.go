@@ -197,8 +197,8 @@ func gm_coll_blocking(kind i32, comm, saddr, scount, stype, raddr, rcount, rtype
 }
 
 //export gm_make_type
-func gm_make_type(kind i32, old, a, b, c i64, shape *C.gm_type_shape) i64 {
-	return i64(mpi.MakeType(int(kind), int64(old), int64(a), int64(b), int64(c), (*mpi.TypeShape)(unsafe.Pointer(shape))))
+func gm_make_type(recipe, n i64, shape *C.gm_type_shape) i64 {
+	return i64(mpi.MakeType(int64(recipe), int64(n), (*mpi.TypeShape)(unsafe.Pointer(shape))))
 }
 
 //export gm_shape_of_type
@@ -208,6 +208,9 @@ func gm_shape_of_type(typ i64, shape *C.gm_type_shape) i32 {
 
 //export gm_commit_type
 func gm_commit_type(typ i64) i32 { return i32(mpi.TypeCommit(int64(typ))) }
+
+//export gm_drop_type
+func gm_drop_type(typ i64) { mpi.TypeDrop(int64(typ)) }
 
 //export gm_free_type
 func gm_free_type(typ i64) i32 { return i32(mpi.TypeFree(int64(typ))) }

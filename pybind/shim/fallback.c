@@ -45,11 +45,24 @@ const char *const hot_names[CALL_COUNT] = {
     [CALL_ALLTOALL] = "Comm.Alltoall",
     [CALL_REDUCE] = "Comm.Reduce",
     [CALL_REDUCE_SCATTER_BLOCK] = "Comm.Reduce_scatter_block",
+    [CALL_CREATE_CONTIGUOUS] = "Datatype.Create_contiguous",
+    [CALL_CREATE_VECTOR] = "Datatype.Create_vector",
+    [CALL_CREATE_HVECTOR] = "Datatype.Create_hvector",
+    [CALL_CREATE_RESIZED] = "Datatype.Create_resized",
+    [CALL_CREATE_INDEXED] = "Datatype.Create_indexed",
+    [CALL_CREATE_HINDEXED] = "Datatype.Create_hindexed",
+    [CALL_CREATE_INDEXED_BLOCK] = "Datatype.Create_indexed_block",
+    [CALL_CREATE_HINDEXED_BLOCK] = "Datatype.Create_hindexed_block",
+    [CALL_CREATE_SUBARRAY] = "Datatype.Create_subarray",
+    [CALL_CREATE_STRUCT] = "Datatype.Create_struct",
+    [CALL_COMMIT] = "Datatype.Commit",
+    [CALL_FREE_TYPE] = "Datatype.Free",
 };
 
 /* Has a method of the extension the docstring that the Python method of the same name has. */
 static int document(const char *name, const char *doc) {
-  PyMethodDef *tables[] = {comm_methods, comm_coll_methods, comm_object_methods, request_methods, win_methods, NULL};
+  PyMethodDef *tables[] = {
+      comm_methods, comm_coll_methods, comm_object_methods, request_methods, win_methods, datatype_methods, NULL};
   for (PyMethodDef **t = tables; *t; t++) {
     for (PyMethodDef *m = *t; m->ml_name; m++) {
       if (strcmp(m->ml_name, name) != 0) continue;

@@ -37,11 +37,23 @@ enum { GM_PLAIN_BIT = 32, GM_REDUCE_BIT };
 
 /* mpi.TypeShape */
 typedef struct {
-  int64_t size, extent, lb, true_lb, true_extent, dense;
+  int64_t size, extent, lb, true_lb, true_extent, one_run, word;
 } gm_type_shape;
 
 /* mpi.MakeDup and so on */
-enum { GM_TYPE_DUP, GM_TYPE_CONTIGUOUS, GM_TYPE_VECTOR, GM_TYPE_HVECTOR, GM_TYPE_RESIZED };
+enum {
+  GM_TYPE_DUP,
+  GM_TYPE_CONTIGUOUS,
+  GM_TYPE_VECTOR,
+  GM_TYPE_HVECTOR,
+  GM_TYPE_RESIZED,
+  GM_TYPE_INDEXED,
+  GM_TYPE_HINDEXED,
+  GM_TYPE_INDEXED_BLOCK,
+  GM_TYPE_HINDEXED_BLOCK,
+  GM_TYPE_SUBARRAY,
+  GM_TYPE_STRUCT
+};
 
 /* mpi.Operand: count elements of the program's memory. */
 typedef struct {

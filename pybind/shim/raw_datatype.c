@@ -9,35 +9,28 @@ static DatatypeObject *datatype_arg(PyObject *o) {
   return NULL;
 }
 
-/* Puts a shape into the object; returns (lb, true_lb, true_extent). */
+/* Puts a shape into the object. */
 static PyObject *shaped(DatatypeObject *t, const gm_type_shape *s) {
-  t->size = s->size, t->extent = s->extent, t->dense = (int)s->dense;
-  return Py_BuildValue("LLL", s->lb, s->true_lb, s->true_extent);
+  t->shape = *s;
+  datatype_shaped(t);
+  Py_RETURN_NONE;
 }
 
-/* type_make(object, kind, datatype, a, b, c): the object stands for the new datatype; returns what type_shape does. */
+/* type_make(object, recipe): the object stands for the datatype that is made by a recipe, an array of integers. */
 static PyObject *raw_type_make(ARGS) {
-  int64_t a[5];
   gm_type_shape shape;
   DatatypeObject *t;
-  if (n != 6) return PyErr_Format(PyExc_TypeError, "type_make takes 6 arguments");
-  if (!(t = datatype_arg(args[0]))) return NULL;
-  static const char *const names[] = {[GM_TYPE_DUP] = "type_make",
-                                      [GM_TYPE_CONTIGUOUS] = "type_make kind datatype count",
-                                      [GM_TYPE_VECTOR] = "type_make kind datatype count blocklength stride",
-                                      [GM_TYPE_HVECTOR] = "type_make kind datatype count blocklength stride",
-                                      [GM_TYPE_RESIZED] = "type_make kind datatype lb extent"};
-  int64_t kind = PyLong_AsLongLong(args[1]);
-  if (kind == -1 && PyErr_Occurred()) return NULL;
-  if (kind < 0 || kind > GM_TYPE_RESIZED) return PyErr_Format(PyExc_ValueError, "kind %lld", (long long)kind);
-  if (integers(names[kind], args + 1, 5, 5, a) < 0) return NULL;
-  int64_t made = gm_make_type((int)kind, a[1], a[2], a[3], a[4], &shape);
+  Py_buffer recipe;
+  if (n != 2) return PyErr_Format(PyExc_TypeError, "type_make takes 2 arguments");
+  if (!(t = datatype_arg(args[0])) || PyObject_GetBuffer(args[1], &recipe, PyBUF_SIMPLE) < 0) return NULL;
+  int64_t made = gm_make_type((int64_t)(intptr_t)recipe.buf, recipe.len / sizeof(int64_t), &shape);
+  PyBuffer_Release(&recipe);
   if (made < 0) return raise_code((int)-made);
   t->h = made;
   return shaped(t, &shape);
 }
 
-/* type_shape(object) -> (lb, true_lb, true_extent), and the object's size, extent and density */
+/* type_shape(object) sets the object's size and bounds. */
 static PyObject *raw_type_shape(ARGS) {
   gm_type_shape shape;
   DatatypeObject *t;
@@ -45,6 +38,15 @@ static PyObject *raw_type_shape(ARGS) {
   if (!(t = datatype_arg(args[0]))) return NULL;
   int code = gm_shape_of_type(t->h, &shape);
   return code ? raise_code(code) : shaped(t, &shape);
+}
+
+/* type_like(object, other): the object stands for the same datatype as the other one. */
+static PyObject *raw_type_like(ARGS) {
+  DatatypeObject *t, *other;
+  if (n != 2) return PyErr_Format(PyExc_TypeError, "type_like takes 2 arguments");
+  if (!(t = datatype_arg(args[0])) || !(other = datatype_arg(args[1]))) return NULL;
+  datatype_copy(t, other);
+  Py_RETURN_NONE;
 }
 
 static PyObject *raw_type_commit(ARGS) {
@@ -59,4 +61,4 @@ static PyObject *raw_type_free(ARGS) {
   return none_or(gm_free_type(a[0]));
 }
 
-PyMethodDef raw_datatype_methods[] = {F(type_make), F(type_shape), F(type_commit), F(type_free), {0}};
+PyMethodDef raw_datatype_methods[] = {F(type_make), F(type_shape), F(type_like), F(type_commit), F(type_free), {0}};

@@ -5,10 +5,10 @@
 
 PyObject *request_class, *prequest_class, *in_place;
 
-/* setup(exception class[, request class, persistent request class, MPI.IN_PLACE]) */
+/* setup(exception class[, request class, persistent request class, MPI.IN_PLACE, datatype class]) */
 static PyObject *setup(PyObject *self, PyObject *args) {
-  PyObject *e, *r = NULL, *p = NULL, *ip = NULL;
-  if (!PyArg_ParseTuple(args, "O|OOO", &e, &r, &p, &ip)) return NULL;
+  PyObject *e, *r = NULL, *p = NULL, *ip = NULL, *d = NULL;
+  if (!PyArg_ParseTuple(args, "O|OOOO", &e, &r, &p, &ip, &d)) return NULL;
   Py_INCREF(e);
   Py_XSETREF(exception_class, e);
   Py_XINCREF(r);
@@ -17,6 +17,8 @@ static PyObject *setup(PyObject *self, PyObject *args) {
   Py_XSETREF(prequest_class, p);
   Py_XINCREF(ip);
   Py_XSETREF(in_place, ip);
+  Py_XINCREF(d);
+  Py_XSETREF(datatype_class, d);
   Py_RETURN_NONE;
 }
 
@@ -60,6 +62,7 @@ PyMethodDef raw_process_methods[] = {{"setup", setup, METH_VARARGS, NULL},
                                      {"set_format", set_format, METH_VARARGS, NULL},
                                      {"set_fallback", set_fallback, METH_VARARGS, NULL},
                                      {"set_op", set_op, METH_VARARGS, NULL},
+                                     {"set_registries", set_registries, METH_VARARGS, NULL},
                                      {"finalize", raw_finalize, METH_NOARGS, NULL},
                                      {"reset", raw_reset, METH_NOARGS, NULL},
                                      F(abort),

@@ -43,8 +43,12 @@ typedef struct {
 
 typedef struct {
   PyObject_HEAD
-  int64_t h, size, extent;
-  int dense;
+  int64_t h;
+  gm_type_shape shape;
+  int dense;        /* one run of bytes, and committed: the hot calls take it */
+  PyObject *recipe; /* bytes: its recipe (gocore/mpi/recipe.go), if a hot method has made it */
+  PyObject *parts; /* then: the list of the datatypes that it was made of, or of others that tell how these were made */
+  PyObject *construction; /* how it was made in Python's terms; not for a recipe before somebody asks */
 } DatatypeObject;
 
 typedef struct {
@@ -216,6 +220,14 @@ static inline int op_number(PyObject *o) {
 }
 PyObject *set_op(PyObject *self, PyObject *args);
 
+/* hot_datatype.c. datatype_shaped finds out whether an object is dense, once it has its shape. datatype_forget forgets
+   how it was made. After datatype_copy an object stands for the same datatype as another one. */
+extern PyObject *datatype_class;
+void datatype_copy(DatatypeObject *t, const DatatypeObject *other);
+void datatype_shaped(DatatypeObject *t);
+void datatype_forget(DatatypeObject *t);
+PyObject *set_registries(PyObject *self, PyObject *args);
+
 /* hot_request.c. A new Request that keeps the buffer of s acquired. */
 PyObject *new_request(int64_t h, spec *s);
 
@@ -267,6 +279,18 @@ enum {
   CALL_ALLTOALL,
   CALL_REDUCE,
   CALL_REDUCE_SCATTER_BLOCK,
+  CALL_CREATE_CONTIGUOUS,
+  CALL_CREATE_VECTOR,
+  CALL_CREATE_HVECTOR,
+  CALL_CREATE_RESIZED,
+  CALL_CREATE_INDEXED,
+  CALL_CREATE_HINDEXED,
+  CALL_CREATE_INDEXED_BLOCK,
+  CALL_CREATE_HINDEXED_BLOCK,
+  CALL_CREATE_SUBARRAY,
+  CALL_CREATE_STRUCT,
+  CALL_COMMIT,
+  CALL_FREE_TYPE,
   CALL_COUNT
 };
 extern const char *const hot_names[];
@@ -285,5 +309,6 @@ PyObject *set_fallback(PyObject *self, PyObject *args);
 #define HOT_CLASS_METHOD(name, f, signature) \
   {name, (PyCFunction)(void *)f, METH_FASTCALL | METH_KEYWORDS | METH_CLASS, name signature SIGNATURE_END}
 extern PyMethodDef win_methods[], comm_methods[], comm_coll_methods[], comm_object_methods[], request_methods[];
+extern PyMethodDef datatype_methods[];
 
 #endif

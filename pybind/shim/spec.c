@@ -63,9 +63,9 @@ static int parse_items(PyObject *b, PyObject *t, PyObject *c, int writable, spec
   }
   if (t) {
     DatatypeObject *d = (DatatypeObject *)t;
-    if (!d->dense || d->size <= 0 || d->h <= 0) goto unusual;
+    if (!d->dense || d->shape.size <= 0 || d->h <= 0) goto unusual;
     s->type = d->h;
-    s->size = d->size;
+    s->size = d->shape.size;
   } else {
     if (from_format(&s->view, &s->type) < 0) goto unusual;
     s->size = s->view.itemsize;

@@ -10,11 +10,15 @@ static PyMemberDef request_members[] = {{"_h", T_LONGLONG, offsetof(RequestObjec
                                         {"_buf", T_OBJECT, offsetof(RequestObject, buf), 0, "what is kept alive"},
                                         {"_kind", T_INT, offsetof(RequestObject, kind), 0, "kind"},
                                         {0}};
-static PyMemberDef datatype_members[] = {{"_h", T_LONGLONG, offsetof(DatatypeObject, h), 0, "handle"},
-                                         {"_size", T_LONGLONG, offsetof(DatatypeObject, size), 0, "bytes of data"},
-                                         {"_extent", T_LONGLONG, offsetof(DatatypeObject, extent), 0, "extent"},
-                                         {"_dense", T_INT, offsetof(DatatypeObject, dense), 0, "one run"},
-                                         {0}};
+static PyMemberDef datatype_members[] = {
+    {"_h", T_LONGLONG, offsetof(DatatypeObject, h), 0, "handle"},
+    {"_size", T_LONGLONG, offsetof(DatatypeObject, shape.size), 0, "bytes of data"},
+    {"_extent", T_LONGLONG, offsetof(DatatypeObject, shape.extent), 0, "extent"},
+    {"_lb", T_LONGLONG, offsetof(DatatypeObject, shape.lb), 0, "lower bound"},
+    {"_true_lb", T_LONGLONG, offsetof(DatatypeObject, shape.true_lb), 0, "true lower bound"},
+    {"_true_extent", T_LONGLONG, offsetof(DatatypeObject, shape.true_extent), 0, "true extent"},
+    {"_dense", T_INT, offsetof(DatatypeObject, dense), 0, "one run"},
+    {0}};
 static PyMemberDef status_members[] = {{"_source", T_INT, offsetof(StatusObject, st.source), 0, "source"},
                                        {"_tag", T_INT, offsetof(StatusObject, st.tag), 0, "tag"},
                                        {"_error", T_INT, offsetof(StatusObject, st.error), 0, "error"},
@@ -90,6 +94,47 @@ static PyObject *status_memory(PyObject *self, PyObject *none) {
 
 static PyMethodDef status_methods[] = {{"_memory", status_memory, METH_NOARGS, NULL}, {0}};
 
+void datatype_forget(DatatypeObject *t) {
+  Py_CLEAR(t->recipe);
+  Py_CLEAR(t->parts);
+  Py_CLEAR(t->construction);
+}
+
+static void datatype_dealloc(PyObject *self) {
+  datatype_forget((DatatypeObject *)self);
+  Py_TYPE(self)->tp_free(self);
+}
+
+/* How the datatype was made, None if it is predefined: see Datatype._constructed. */
+static PyObject *datatype_construction(PyObject *self, void *unused) {
+  DatatypeObject *t = (DatatypeObject *)self;
+  if (!t->construction && t->recipe) {
+    PyObject *c = PyObject_CallMethod(self, "_constructed", "OO", t->recipe, t->parts);
+    if (!c) return NULL;
+    Py_XSETREF(t->construction, c);
+  }
+  PyObject *c = t->construction ? t->construction : Py_None;
+  Py_INCREF(c);
+  return c;
+}
+
+static int datatype_set_construction(PyObject *self, PyObject *value, void *unused) {
+  datatype_forget((DatatypeObject *)self);
+  if (value == NULL || value == Py_None) return 0;
+  Py_INCREF(value);
+  ((DatatypeObject *)self)->construction = value;
+  return 0;
+}
+
+static PyObject *datatype_told(PyObject *self, void *unused) {
+  return PyBool_FromLong(((DatatypeObject *)self)->construction != NULL);
+}
+
+static PyGetSetDef datatype_getset[] = {
+    {"_construction", datatype_construction, datatype_set_construction, "how it was made", NULL},
+    {"_told", datatype_told, NULL, "whether somebody has asked how it was made, or Python has made it", NULL},
+    {0}};
+
 #define BASE(Name, Object, members, methods_, buffer_)                                        \
   PyTypeObject Name##Type = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fast." #Name, \
                              .tp_basicsize = sizeof(Object),                                  \
@@ -114,7 +159,7 @@ static PyBufferProcs win_buffer = {win_getbuffer, NULL};
 BASE(Handle, HandleObject, handle_members, NULL, NULL);
 BASE(Comm, CommObject, comm_members, comm_methods, NULL);
 BASE(Win, WinObject, win_members, win_methods, &win_buffer);
-BASE(Datatype, DatatypeObject, datatype_members, NULL, NULL);
+BASE(Datatype, DatatypeObject, datatype_members, datatype_methods, NULL);
 
 PyTypeObject RequestType = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "gormapy._fast.Request",
                             .tp_basicsize = sizeof(RequestObject),
@@ -205,6 +250,8 @@ static int add_methods(PyTypeObject *type, PyMethodDef *methods) {
 }
 
 int ready_types(PyObject *module) {
+  DatatypeType.tp_dealloc = datatype_dealloc;
+  DatatypeType.tp_getset = datatype_getset;
   if (PyType_Ready(&StatusMemoryType) < 0) return -1;
   struct {
     const char *name;

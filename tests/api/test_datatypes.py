@@ -44,3 +44,19 @@ def test_counts_that_wrap(ranks):
         1,
         program.counts_that_wrap,
     )
+
+
+def test_how_datatypes_were_made(ranks):
+    ranks(1, program.how_datatypes_were_made)
+
+
+def test_how_structs_were_made(ranks):
+    ranks(1, program.how_structs_were_made)
+
+
+def test_datatypes_made_again(ranks):
+    ranks(1, program.datatypes_made_again)
+
+
+def test_unusual_arguments_of_constructors(ranks):
+    ranks(1, program.unusual_arguments_of_constructors)

@@ -115,7 +115,7 @@ def _connect_extension():
     from . import docstrings, hot
 
     docstrings.sign(globals())
-    _fast.setup(Exception, Request, Prequest, IN_PLACE)
+    _fast.setup(Exception, Request, Prequest, IN_PLACE, Datatype)
     hot.install(globals())
     for code, datatype in _typedict.items():
         if len(code) == 1:

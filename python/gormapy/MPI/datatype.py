@@ -10,6 +10,7 @@ from gormapy._ext import core, fast
 from . import constants, msgbuffer, typecode
 from .exception import Exception, check, error
 from .handle import Handle, adopt, named
+from .hot import hot
 from .naming import Attributed, Named
 from .typecode import TYPE_CHARS, TYPE_STRINGS, load_table
 
@@ -33,6 +34,26 @@ _COUNTED = {
     constants.COMBINER_DARRAY: 2,
 }
 
+# The extension's constructors: combiner, names of address arguments, names of all arguments
+_MADE = {
+    fast.TYPE_DUP: (constants.COMBINER_DUP, (), ()),
+    fast.TYPE_CONTIGUOUS: (constants.COMBINER_CONTIGUOUS, (), ("count",)),
+    fast.TYPE_VECTOR: (constants.COMBINER_VECTOR, (), ("count", "blocklength", "stride")),
+    fast.TYPE_HVECTOR: (constants.COMBINER_HVECTOR, ("stride",), ("count", "blocklength", "stride")),
+    fast.TYPE_RESIZED: (constants.COMBINER_RESIZED, ("lb", "extent"), ("lb", "extent")),
+    fast.TYPE_INDEXED: (constants.COMBINER_INDEXED, (), ("blocklengths", "displacements")),
+    fast.TYPE_HINDEXED: (constants.COMBINER_HINDEXED, ("displacements",), ("blocklengths", "displacements")),
+    fast.TYPE_INDEXED_BLOCK: (constants.COMBINER_INDEXED_BLOCK, (), ("blocklength", "displacements")),
+    fast.TYPE_HINDEXED_BLOCK: (
+        constants.COMBINER_HINDEXED_BLOCK,
+        ("displacements",),
+        ("blocklength", "displacements"),
+    ),
+    fast.TYPE_SUBARRAY: (constants.COMBINER_SUBARRAY, (), ("sizes", "subsizes", "starts", "order")),
+    fast.TYPE_STRUCT: (constants.COMBINER_STRUCT, ("displacements",), ("blocklengths", "displacements")),
+}
+_LISTS = {"blocklengths", "displacements", "sizes", "subsizes", "starts"}
+
 _F90 = (constants.COMBINER_F90_INTEGER, constants.COMBINER_F90_REAL, constants.COMBINER_F90_COMPLEX)
 
 
@@ -50,20 +71,35 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
     def __new__(cls, datatype: Datatype | None = None) -> Self:
         self = adopt(Datatype, super().__new__(cls), datatype)
         if datatype is not None:
-            self._layout = datatype._layout
-            self._construction = datatype._construction
-            self._size, self._extent, self._dense = datatype._size, datatype._extent, datatype._dense
+            fast.type_like(self, datatype)
         return self
 
-    # How the type was made: (combiner, old datatypes, names of address arguments, arguments);
-    # None for a predefined one.
-    _construction = None
-    # (lb, true_lb, true_extent)
-    _layout = (0, 0, 0)
+    # The extension has size, bounds, and how the type was made, _construction: (combiner, old datatypes, names of
+    # address arguments, arguments); None for a predefined one.
 
-    def _describe(self):
-        """Get size and bounds from the core."""
-        self._layout = fast.type_shape(self)
+    def _constructed(self, recipe, parts):
+        """Return how the extension has made the type by a recipe: in the form of _construction."""
+        kind, *numbers = array("q", recipe)
+        combiner, addresses, names = _MADE[kind]
+        numbers = numbers[: -len(parts) or None] if kind == fast.TYPE_STRUCT else numbers[1:]
+        lists = sum(name in _LISTS for name in names)
+        length = (len(numbers) - len(names) + lists) // lists if lists else 0
+        arguments = {}
+        for name in names:
+            if name in _LISTS:
+                arguments[name], numbers = numbers[:length], numbers[length:]
+            else:
+                arguments[name], *numbers = numbers
+        # The program may have freed the parts.
+        types = [t if t.is_predefined else t._revived(core.TypePart(self._h, i)) for i, t in enumerate(parts)]
+        return combiner, types, addresses, arguments
+
+    def _revived(self, handle):
+        """Return an object like this one with another handle of the same type."""
+        other = type(self)(self)
+        other._h = check(handle)
+        fast.type_shape(other)
+        return other
 
     @classmethod
     def _from_handle(cls, handle):
@@ -73,25 +109,30 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
         self = cls.__new__(cls)
         self._h = handle
         if handle:
-            self._describe()
+            fast.type_shape(self)
             self._construction = _fortran.get(handle)
         return self
 
     @classmethod
-    def _derive(cls, result, combiner, types, addresses=(), **params):
-        """Make the object for the handle that a constructor of the core returned."""
+    def _made(cls, recipe, combiner, types, addresses, arguments):
+        """Make a datatype by a recipe of the core (gocore/mpi/recipe.go)."""
         self = cls.__new__(cls)
-        self._h = check(result)
-        self._describe()
-        self._remember(combiner, types, addresses, params)
+        fast.type_make(self, array("q", recipe))
+        self._remember(combiner, types, addresses, arguments)
         return self
 
-    def _make(self, kind, a, b, c, combiner, addresses=(), **params):
-        """Make a datatype of this one."""
-        made = type(self).__new__(type(self))
-        made._layout = fast.type_make(made, kind, self._h, a, b, c)
-        made._remember(combiner, [self], addresses, params)
-        return made
+    def _make(self, kind, *arguments):
+        """Make a datatype of this one. Lists are arrays already."""
+        combiner, addresses, names = _MADE[kind]
+        recipe, params = [kind, self._h], {}
+        for name, value in zip(names, arguments, strict=True):
+            if name in _LISTS:
+                recipe.extend(value)
+                params[name] = value.tolist()
+            else:
+                recipe.append(_integer(value, name))
+                params[name] = value
+        return self._made(recipe, combiner, [self], addresses, params)
 
     def _remember(self, combiner, types, addresses, params):
         """Remember how the type was made. The program may free the old datatypes before this one is decoded."""
@@ -127,11 +168,11 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
 
     def Get_extent(self) -> tuple[int, int]:
         """Return lower bound and extent of the datatype."""
-        return self._checked()._layout[0], self._extent
+        return self._checked()._lb, self._extent
 
     def Get_true_extent(self) -> tuple[int, int]:
         """Return the true lower bound and extent of the datatype."""
-        return self._checked()._layout[1:]
+        return self._checked()._true_lb, self._true_extent
 
     size = property(Get_size, doc="Size in bytes.")
 
@@ -143,34 +184,34 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
     @property
     def lb(self) -> int:
         """Lower bound."""
-        return self._checked()._layout[0]
+        return self._checked()._lb
 
     @property
     def ub(self) -> int:
         """Upper bound."""
-        return self._checked()._layout[0] + self._extent
+        return self._checked()._lb + self._extent
 
     @property
     def true_extent(self) -> int:
         """True extent."""
-        return self._checked()._layout[2]
+        return self._checked()._true_extent
 
     @property
     def true_lb(self) -> int:
         """True lower bound."""
-        return self._checked()._layout[1]
+        return self._checked()._true_lb
 
     @property
     def true_ub(self) -> int:
         """True upper bound."""
-        return self._checked()._layout[1] + self._layout[2]
+        return self._checked()._true_lb + self._true_extent
 
     # Constructors
     # ------------
 
     def Dup(self) -> Self:
         """Duplicate a datatype."""
-        made = self._make(fast.TYPE_DUP, 0, 0, 0, constants.COMBINER_DUP)
+        made = self._make(fast.TYPE_DUP)
         try:
             made._copy_attributes(self)
         except BaseException:
@@ -180,77 +221,66 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
 
     Create_dup = Dup
 
+    @hot
     def Create_contiguous(self, count: int) -> Self:
         """Create a contiguous datatype."""
-        return self._make(fast.TYPE_CONTIGUOUS, count, 0, 0, constants.COMBINER_CONTIGUOUS, count=count)
+        return self._make(fast.TYPE_CONTIGUOUS, count)
 
+    @hot
     def Create_vector(self, count: int, blocklength: int, stride: int) -> Self:
         """Create a vector (strided) datatype."""
-        arguments = {"count": count, "blocklength": blocklength, "stride": stride}
-        return self._make(fast.TYPE_VECTOR, count, blocklength, stride, constants.COMBINER_VECTOR, **arguments)
+        return self._make(fast.TYPE_VECTOR, count, blocklength, stride)
 
+    @hot
     def Create_hvector(self, count: int, blocklength: int, stride: int) -> Self:
         """Create a vector (strided) datatype with the stride in bytes."""
-        arguments = {"count": count, "blocklength": blocklength, "stride": stride}
-        return self._make(
-            fast.TYPE_HVECTOR, count, blocklength, stride, constants.COMBINER_HVECTOR, ("stride",), **arguments
-        )
+        return self._make(fast.TYPE_HVECTOR, count, blocklength, stride)
 
+    @hot
     def Create_indexed(self, blocklengths: Sequence[int], displacements: Sequence[int]) -> Self:
         """Create an indexed datatype."""
-        n, lengths, displs = _blocks(blocklengths, displacements)
-        made = core.TypeIndexed(self._h, n, lengths.buffer_info()[0], displs.buffer_info()[0])
-        arguments = {"blocklengths": lengths.tolist(), "displacements": displs.tolist()}
-        return self._derive(made, constants.COMBINER_INDEXED, [self], **arguments)
+        return self._make(fast.TYPE_INDEXED, *_blocks(blocklengths, displacements))
 
+    @hot
     def Create_hindexed(self, blocklengths: Sequence[int], displacements: Sequence[int]) -> Self:
         """Create an indexed datatype with displacements in bytes."""
-        n, lengths, displs = _blocks(blocklengths, displacements)
-        made = core.TypeHindexed(self._h, n, lengths.buffer_info()[0], displs.buffer_info()[0])
-        arguments = {"blocklengths": lengths.tolist(), "displacements": displs.tolist()}
-        return self._derive(made, constants.COMBINER_HINDEXED, [self], ("displacements",), **arguments)
+        return self._make(fast.TYPE_HINDEXED, *_blocks(blocklengths, displacements))
 
+    @hot
     def Create_indexed_block(self, blocklength: int, displacements: Sequence[int]) -> Self:
         """Create an indexed datatype with blocks of one length."""
-        displs, address = _int64s(displacements)
-        made = core.TypeIndexedBlock(self._h, len(displs), blocklength, address)
-        arguments = {"blocklength": blocklength, "displacements": displs.tolist()}
-        return self._derive(made, constants.COMBINER_INDEXED_BLOCK, [self], **arguments)
+        return self._make(fast.TYPE_INDEXED_BLOCK, blocklength, array("q", displacements))
 
+    @hot
     def Create_hindexed_block(self, blocklength: int, displacements: Sequence[int]) -> Self:
         """Create an indexed datatype with blocks of one length and displacements in bytes."""
-        displs, address = _int64s(displacements)
-        made = core.TypeHindexedBlock(self._h, len(displs), blocklength, address)
-        arguments = {"blocklength": blocklength, "displacements": displs.tolist()}
-        return self._derive(made, constants.COMBINER_HINDEXED_BLOCK, [self], ("displacements",), **arguments)
+        return self._make(fast.TYPE_HINDEXED_BLOCK, blocklength, array("q", displacements))
 
     @classmethod
+    @hot
     def Create_struct(
         cls, blocklengths: Sequence[int], displacements: Sequence[int], datatypes: Sequence[Datatype]
     ) -> Self:
         """Create a general composite (struct) datatype."""
-        n, lengths, displs = _blocks(blocklengths, displacements)
+        lengths, displs = _blocks(blocklengths, displacements)
         datatypes = list(datatypes)
-        if len(datatypes) != n:
-            raise ValueError(f"Create_struct: {n} block lengths but {len(datatypes)} datatypes")
-        handles, address = _int64s([t._h for t in datatypes])
-        made = core.TypeStruct(n, lengths.buffer_info()[0], displs.buffer_info()[0], address)
-        del handles  # alive until here: the core reads them by address
-        arguments = {"blocklengths": lengths.tolist(), "displacements": displs.tolist()}
-        return cls._derive(made, constants.COMBINER_STRUCT, datatypes, ("displacements",), **arguments)
+        if len(datatypes) != len(lengths):
+            raise ValueError(f"Create_struct: {len(lengths)} block lengths but {len(datatypes)} datatypes")
+        recipe = [fast.TYPE_STRUCT, *lengths, *displs, *(t._h for t in datatypes)]
+        combiner, addresses, names = _MADE[fast.TYPE_STRUCT]
+        arguments = dict(zip(names, (lengths.tolist(), displs.tolist()), strict=True))
+        return cls._made(recipe, combiner, datatypes, addresses, arguments)
 
+    @hot
     def Create_subarray(
         self, sizes: Sequence[int], subsizes: Sequence[int], starts: Sequence[int], order: int = constants.ORDER_C
     ) -> Self:
         """Create a datatype for a part of an array with several dimensions."""
-        a, b, c = array("q", sizes), array("q", subsizes), array("q", starts)
-        if not len(a) == len(b) == len(c):
-            raise ValueError(
-                f"Create_subarray: expecting as many sizes ({len(a)}) as subsizes ({len(b)}) and starts ({len(c)})"
-            )
-        made = core.TypeSubarray(self._h, len(a), a.buffer_info()[0], b.buffer_info()[0], c.buffer_info()[0], order)
-        arguments = {"sizes": a.tolist(), "subsizes": b.tolist(), "starts": c.tolist(), "order": order}
-        return self._derive(made, constants.COMBINER_SUBARRAY, [self], **arguments)
+        lists = [array("q", values) for values in (sizes, subsizes, starts)]
+        if len({len(values) for values in lists}) != 1:
+            a, b, c = (len(values) for values in lists)
+            raise ValueError(f"Create_subarray: expecting as many sizes ({a}) as subsizes ({b}) and starts ({c})")
+        return self._make(fast.TYPE_SUBARRAY, *lists, order)
 
     def Create_darray(
         self,
@@ -274,12 +304,14 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
         del laid_out  # alive until here: the core reads it by address
         arguments = dict(zip(("gsizes", "distribs", "dargs", "psizes"), lists, strict=True))
         arguments = {"size": size, "rank": rank, **arguments, "order": order}
-        return self._derive(made, constants.COMBINER_DARRAY, [self], **arguments)
+        datatype = self._from_handle(check(made))
+        datatype._remember(constants.COMBINER_DARRAY, [self], (), arguments)
+        return datatype
 
+    @hot
     def Create_resized(self, lb: int, extent: int) -> Self:
         """Create a datatype with a new lower bound and extent."""
-        names = ("lb", "extent")
-        return self._make(fast.TYPE_RESIZED, lb, extent, 0, constants.COMBINER_RESIZED, names, lb=lb, extent=extent)
+        return self._make(fast.TYPE_RESIZED, lb, extent)
 
     Resized = Create_resized
 
@@ -327,13 +359,14 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
         """Find a datatype that matches a class and a size in bytes."""
         return typecode.match_size(typeclass, size)
 
+    @hot
     def Commit(self) -> Self:
         """Commit the datatype."""
         fast.type_commit(self._h)
-        if self._h not in _by_handle:
-            self._describe()
+        fast.type_shape(self)
         return self
 
+    @hot
     def Free(self) -> None:
         """Free the datatype."""
         if self.is_predefined:
@@ -342,10 +375,11 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
         fast.type_free(self._h)
         self._forget_name()
         self._h = 0
-        construction, self._construction = self._construction, None
-        for old in construction[1] if construction else ():
-            if not old.is_predefined:
-                old.Free()
+        parts = self._construction[1] if self._told else ()
+        self._construction = None
+        for part in parts:
+            if not part.is_predefined:
+                part.Free()
 
     # How the type was made
     # ---------------------
@@ -394,7 +428,7 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
     @property
     def is_predefined(self) -> bool:
         """Whether the datatype is a predefined one."""
-        return self.is_named or (self._construction is not None and self._construction[0] in _F90)
+        return self.is_named or (self._told and self._construction[0] in _F90)
 
     def decode(self) -> tuple[Datatype, str, dict[str, Any]]:
         """Return base datatype, name of the combiner and its parameters."""
@@ -518,7 +552,7 @@ def _blocks(blocklengths, displacements):
     lengths, displs = array("q", blocklengths), array("q", displacements)
     if len(lengths) != len(displs):
         raise ValueError(f"datatype: {len(lengths)} block lengths but {len(displs)} displacements")
-    return len(lengths), lengths, displs
+    return lengths, displs
 
 
 def _integer(value, what):
@@ -543,7 +577,7 @@ def _define(name, handle, size, extent):
     datatype._h = handle
     datatype._size, datatype._extent = size, extent
     datatype._dense = size == extent
-    datatype._layout = (0, 0, extent)
+    datatype._true_extent = extent
     _by_handle.setdefault(handle, datatype)
     _names.setdefault(handle, name)
     named("Datatype", handle, name)

@@ -130,7 +130,7 @@ def _extent(datatype, what):
         raise ValueError(f"message: cannot {what}, datatype is null")
     extent = datatype._extent
     if extent <= 0:
-        lb = datatype._layout[0]
+        lb = datatype._lb
         raise ValueError(f"message: cannot {what}, datatype extent {extent} (lb:{lb}, ub:{lb + extent})")
     return extent
 
@@ -142,7 +142,7 @@ def _infer(nbytes, datatype, blocks):
     extent = _extent(datatype, "infer count")
     entries, rest = divmod(nbytes, extent)
     if rest:
-        lb = datatype._layout[0]
+        lb = datatype._lb
         raise ValueError(
             f"message: cannot infer count, buffer length {nbytes} is not a multiple of "
             f"datatype extent {extent} (lb:{lb}, ub:{lb + extent})"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gormapy._ext import fast
+
 from . import constants
 from .exception import Exception, error
 
@@ -56,6 +58,9 @@ _FIRST_KEYVAL = 1000
 _keyvals = {}  # keyval -> (family, copy function, delete function, passed by value)
 _attributes = {}  # (family, handle) -> {keyval: value}
 _next_keyval = _FIRST_KEYVAL
+
+
+fast.set_registries(_names, _attributes)
 
 
 class Attributed:

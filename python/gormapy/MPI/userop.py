@@ -258,7 +258,7 @@ def _fold(apply, datatype, count, rows, target, block=None):
 
 def _room(datatype, count):
     """Return an address at which there is room for elements of any layout, and its holder."""
-    _, true_lb, true_extent = datatype._layout
+    true_lb, true_extent = datatype._true_lb, datatype._true_extent
     extent, way = datatype._extent, datatype._extent * (count - 1)
     begin = min(0, true_lb + min(0, way))
     end = max(extent * count, true_lb + max(0, way) + true_extent)

@@ -1,5 +1,6 @@
 """The programs of test_datatypes.py."""
 
+import functools
 import itertools
 import pickle
 import tempfile
@@ -247,3 +248,150 @@ def only_committed_types_communicate():
     win.Unlock_all()
     win.Free()
     file.Close()
+
+
+def every_constructor(old):
+    """Return a datatype of each constructor, with its parameters."""
+    lists = {"blocklengths": [2, 1], "displacements": [0, 32]}
+    blocks = {"blocklength": 2, "displacements": [0, 32, 96]}
+    subarray = {"sizes": [4, 6], "subsizes": [2, 3], "starts": [1, 2]}
+    return [
+        (old.Create_contiguous(3), "CONTIGUOUS", {"count": 3}),
+        (old.Create_vector(3, 2, 4), "VECTOR", {"count": 3, "blocklength": 2, "stride": 4}),
+        (old.Create_hvector(3, 2, stride=64), "HVECTOR", {"count": 3, "blocklength": 2, "stride": 64}),
+        (old.Create_resized(-8, 64), "RESIZED", {"lb": -8, "extent": 64}),
+        (old.Create_indexed([2, 1], (0, 32)), "INDEXED", lists),
+        (old.Create_hindexed(np.array([2, 1]), [0, 32]), "HINDEXED", lists),
+        (old.Create_indexed_block(2, [0, 32, 96]), "INDEXED_BLOCK", blocks),
+        (old.Create_hindexed_block(2, range(0, 97, 32)[:2]), "HINDEXED_BLOCK", {**blocks, "displacements": [0, 32]}),
+        (old.Create_subarray([4, 6], [2, 3], [1, 2]), "SUBARRAY", {**subarray, "order": MPI.ORDER_C}),
+        (old.Create_subarray([4, 6], [2, 3], [1, 2], order=MPI.ORDER_F), "SUBARRAY", {**subarray, "order": 1}),
+    ]
+
+
+def how_datatypes_were_made():
+    """A datatype tells of what it was made, also when the program has freed that, and made others."""
+    for derived in False, True:
+        old = MPI.INT.Create_vector(2, 1, 2) if derived else MPI.INT
+        made = every_constructor(old)
+        if derived:
+            old.Free()
+            others = [MPI.SHORT.Create_vector(count, 1, 2) for count in range(20)]
+        for datatype, combiner, params in made:
+            base, name, found = datatype.decode()
+            assert (name, found) == (combiner, params)
+            assert base.decode()[1] == ("VECTOR" if derived else "NAMED")
+            assert base.decode()[0] == MPI.INT
+            copied = pickle.loads(pickle.dumps(datatype))
+            assert copied.size == datatype.size and copied.Get_true_extent() == datatype.Get_true_extent()
+            datatype.Free()
+            copied.Free()
+            if derived:
+                assert base.size == 8
+                base.Free()
+        if derived:
+            for datatype in others:
+                datatype.Free()
+
+
+def how_structs_were_made():
+    pair = MPI.INT.Create_contiguous(2)
+    nested = pair.Create_vector(2, 1, 3)
+    struct = MPI.Datatype.Create_struct([1, 2, 1], [0, 32, 64], [nested, MPI.DOUBLE, pair])
+    nested.Free()
+    pair.Free()
+    _, _, _, types = struct.Get_contents()
+    assert [t.combiner for t in types] == [MPI.COMBINER_VECTOR, MPI.COMBINER_NAMED, MPI.COMBINER_CONTIGUOUS]
+    assert types[0].Get_contents()[3][0].decode()[2] == {"count": 2}
+    assert struct.Get_contents()[:2] == ([3, 1, 2, 1], [0, 32, 64])
+    struct.Free()
+    empty = MPI.Datatype.Create_struct([], [], [])
+    assert empty.size == 0 and empty.Get_contents() == ([0], [], [], [])
+    empty.Free()
+
+
+def datatypes_made_again():
+    """A datatype that is made as one that was freed is another one."""
+    keyval = MPI.Datatype.Create_keyval()
+    for _ in range(3):
+        first = MPI.INT.Create_vector(3, 1, 2)
+        also = MPI.Datatype(first)
+        first.Set_name("first")
+        first.Set_attr(keyval, "attribute")
+        first.Commit()
+        stale = first.handle
+        first.Free()
+        again = MPI.INT.Create_vector(3, 1, 2)
+        assert again.handle != stale and not first and again.Get_name() == "" and again.Get_attr(keyval) is None
+        for use in also.Commit, also.Free, functools.partial(also.Create_contiguous, 1), also.Dup:
+            with fails(MPI.ERR_TYPE, "has been freed"):
+                use()
+        with pytest.raises(MPI.Exception, match="not committed"):
+            MPI.COMM_SELF.Send([np.zeros(8, "i4"), 1, again], MPI.PROC_NULL)
+        again.Commit()
+        MPI.COMM_SELF.Send([np.zeros(8, "i4"), 1, again], MPI.PROC_NULL)
+        again.Free()
+    # more than are kept
+    made = [MPI.INT.Create_contiguous(count) for count in range(50)] + [MPI.INT.Create_indexed_block(1, range(99))]
+    sizes = [datatype.size for datatype in made]
+    for datatype in made:
+        datatype.Free()
+    made = [MPI.INT.Create_contiguous(count) for count in range(50)] + [MPI.INT.Create_indexed_block(1, range(99))]
+    assert [datatype.size for datatype in made] == sizes
+    assert len({datatype.handle for datatype in made}) == 51
+    for datatype in made:
+        datatype.Free()
+    MPI.Datatype.Free_keyval(keyval)
+
+
+class Column(MPI.Datatype):
+    """A class of the program."""
+
+
+def unusual_arguments_of_constructors():
+    """The constructors say what is wrong with their arguments, and leave nothing behind."""
+    old = MPI.INT
+    for call, message in (
+        (lambda: old.Create_contiguous("3"), "count: expecting an integer, got str"),
+        (lambda: old.Create_vector(1, None, 2), "blocklength: expecting an integer, got NoneType"),
+        (lambda: old.Create_resized(0, 1.5), "extent: expecting an integer, got float"),
+        (lambda: old.Create_indexed_block([1], [0]), "blocklength: expecting an integer, got list"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            call()
+    for call in (
+        lambda: old.Create_indexed([1, 2], [0]),
+        lambda: old.Create_subarray([4], [1, 2], [0]),
+        lambda: MPI.Datatype.Create_struct([1], [0], [old, old]),
+    ):
+        with pytest.raises(ValueError, match="datatype|expecting"):
+            call()
+    for call in old.Create_contiguous, lambda: old.Create_indexed([1.5], [0]), lambda: old.Commit(1):
+        with pytest.raises(TypeError):
+            call()
+    with pytest.raises(OverflowError):
+        old.Create_contiguous(1 << 70)
+    with fails(MPI.ERR_COUNT):
+        old.Create_contiguous(-1)
+    with fails(MPI.ERR_TYPE):
+        MPI.DATATYPE_NULL.Create_contiguous(1)
+    with fails(MPI.ERR_TYPE):
+        MPI.Datatype.Create_struct([1], [0], [MPI.DATATYPE_NULL])
+    with fails(MPI.ERR_TYPE):
+        old.Free()
+    column = Column(old).Create_vector(3, 1, 2).Commit()
+    assert type(column) is Column and column.combiner == MPI.COMBINER_VECTOR
+    column.Free()
+
+    class Frees:
+        def __init__(self, datatype):
+            self.datatype = datatype
+
+        def __index__(self):
+            if self.datatype:
+                self.datatype.Free()
+            return 2
+
+    pair = old.Create_contiguous(2)
+    with fails(MPI.ERR_TYPE):
+        pair.Create_indexed([1, Frees(pair)], [0, 2])
