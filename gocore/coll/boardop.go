@@ -232,6 +232,9 @@ func (s *BoardOp) Abandon() {
 	s.fin = true
 }
 
+// Contributed reports whether other ranks may have read what this rank contributes.
+func (s *BoardOp) Contributed() bool { return s.filled }
+
 // Differs reports whether the collective has failed because another rank has made another call. Then each rank has
 // taken the number of its own one.
 func (s *BoardOp) Differs() bool { return s.differs }

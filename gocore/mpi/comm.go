@@ -167,30 +167,37 @@ func CommCompare(a, b int64) int {
 // Undefined is MPI_UNDEFINED.
 const Undefined = -32766
 
-// CommSplit begins to split a communicator: the ranks with the same color get
-// a communicator of their own, ordered by key. With color Undefined a rank gets
-// COMM_NULL. The request's result is the new handle.
-func CommSplit(h int64, color, key int) (req int64, code Code) {
-	defer Contain(&code)
-	c, e := getUsableComm(h)
-	if e != nil {
-		return 0, CodeOf(e)
+// Split splits a communicator: the ranks with the same color get a communicator of their own, ordered by key. With color
+// Undefined a rank gets COMM_NULL.
+func Split(h int64, color, key int) Begin {
+	return func() (operation, *errs.Error) {
+		c, e := getUsableComm(h)
+		if e != nil {
+			return nil, e
+		}
+		if color < 0 && color != Undefined {
+			return nil, errs.New(errs.Arg, "Split: the color %d is negative; use MPI.UNDEFINED to get no communicator", color)
+		}
+		return c.split(int64(color), int64(key), false), nil
 	}
-	if color < 0 && color != Undefined {
-		return 0, classError(errs.Arg, "Split: the color %d is negative; use MPI.UNDEFINED to get no communicator", color)
-	}
-	return addRequest(c.split(int64(color), int64(key), false)), 0
 }
 
-// CommDup begins to duplicate a communicator.
-func CommDup(h int64) (req int64, code Code) {
-	defer Contain(&code)
-	c, e := getUsableComm(h)
-	if e != nil {
-		return 0, CodeOf(e)
+// CommSplit is Split as a request, whose result is the new handle.
+func CommSplit(h int64, color, key int) (req int64, code Code) { return Split(h, color, key).request() }
+
+// Dup duplicates a communicator.
+func Dup(h int64) Begin {
+	return func() (operation, *errs.Error) {
+		c, e := getUsableComm(h)
+		if e != nil {
+			return nil, e
+		}
+		return c.duplicate(false), nil
 	}
-	return addRequest(c.duplicate(false)), 0
 }
+
+// CommDup is Dup as a request.
+func CommDup(h int64) (req int64, code Code) { return Dup(h).request() }
 
 // CommIdup is CommDup for a program that needs the handle at once. The handle names
 // the new communicator once the request is complete.
@@ -210,56 +217,57 @@ const (
 	CommTypeShared = 1
 )
 
-// CommSplitType begins to split a communicator into groups of ranks that share a
-// resource.
-func CommSplitType(h int64, kind, key int) (req int64, code Code) {
-	defer Contain(&code)
-	if _, e := getUsableComm(h); e != nil {
-		return 0, CodeOf(e)
-	}
+// SplitType splits a communicator into groups of ranks that share a resource.
+func SplitType(h int64, kind, key int) Begin {
 	switch kind {
 	case Undefined:
-		return CommSplit(h, Undefined, key)
+		return Split(h, Undefined, key)
 	case CommTypeShared:
-		return CommSplit(h, proc.seg.Node(), key)
-	}
-	return 0, classError(errs.Arg, "Split_type: the type %d is not supported; MPI.COMM_TYPE_SHARED is", kind)
-}
-
-// CommCreate begins to make a communicator of the ranks of a group. All ranks of the
-// old communicator call it; those outside of the group get COMM_NULL.
-func CommCreate(h, group int64) (req int64, code Code) {
-	defer Contain(&code)
-	c, g, e := commAndGroup(h, group)
-	if e != nil {
-		return 0, CodeOf(e)
-	}
-	if _, e := c.members(g); e != nil {
-		return 0, CodeOf(e)
-	}
-	color, key := int64(Undefined), int64(0)
-	if i := slices.Index(g.ranks, proc.rank); i >= 0 {
-		if key = int64(i); c.remote == nil {
-			color = int64(slices.Index(c.group.ranks, g.ranks[0]))
-		} else {
-			color = 0 // the groups of both sides make one intercommunicator
+		return func() (operation, *errs.Error) {
+			if _, e := getUsableComm(h); e != nil {
+				return nil, e
+			}
+			return Split(h, proc.seg.Node(), key)()
 		}
 	}
-	return addRequest(c.split(color, key, false)), 0
-}
-
-// takeBlock reserves a barrier block for ranks. It returns -1 if there is none, or they do
-// not all share memory; their barriers and small collectives use messages then.
-func takeBlock(ranks []int) int64 {
-	if !canShareBlock(ranks) {
-		return -1
+	return func() (operation, *errs.Error) {
+		_, e := getUsableComm(h)
+		if e == nil {
+			e = errs.New(errs.Arg, "Split_type: the type %d is not supported; MPI.COMM_TYPE_SHARED is", kind)
+		}
+		return nil, e
 	}
-	return int64(proc.seg.TakeBlock())
 }
 
-// canShareBlock reports whether ranks, of which this is one, can have a barrier block. They all agree.
-func canShareBlock(ranks []int) bool {
-	return len(ranks) > 1 && proc.eng.AllLocal(ranks) && !spans(ranks)
+// CommSplitType is SplitType as a request.
+func CommSplitType(h int64, kind, key int) (req int64, code Code) {
+	return SplitType(h, kind, key).request()
 }
+
+// Create makes a communicator of the ranks of a group. All ranks of the old communicator call it; those outside of the
+// group get COMM_NULL.
+func Create(h, group int64) Begin {
+	return func() (operation, *errs.Error) {
+		c, g, e := commAndGroup(h, group)
+		if e == nil {
+			_, e = c.members(g)
+		}
+		if e != nil {
+			return nil, e
+		}
+		color, key := int64(Undefined), int64(0)
+		if i := slices.Index(g.ranks, proc.rank); i >= 0 {
+			if key = int64(i); c.remote == nil {
+				color = int64(slices.Index(c.group.ranks, g.ranks[0]))
+			} else {
+				color = 0 // the groups of both sides make one intercommunicator
+			}
+		}
+		return c.split(color, key, false), nil
+	}
+}
+
+// CommCreate is Create as a request.
+func CommCreate(h, group int64) (req int64, code Code) { return Create(h, group).request() }
 
 func rawBytes(p unsafe.Pointer, n int) p2p.Buf { return p2p.Buf{Addr: p, Count: n, Type: byteType} }

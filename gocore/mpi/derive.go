@@ -14,26 +14,27 @@ import (
 // # Protocol
 //
 // In round one each rank contributes a proposal. From all of them each rank finds the members of its new communicator, and
-// takes the context that the first of them has proposed. That one also takes a barrier block if the members share memory.
-// In round two it tells them which.
+// takes the context that the first of them has proposed.
 //
-// If the ranks of the old communicator share memory, and the call is a blocking one, both rounds are collectives on
-// its board (coll.Comm.Together), which all its ranks take, since they count them. In round two a rank waits for its first
-// member only, and one without a new communicator for nobody. Otherwise round one is an allgather by messages, and round
-// two a broadcast in the new communicator.
+// If the ranks of the old communicator share memory, and the call is a blocking one, that round is a collective on its
+// board (coll.Comm.Together), and the only one: who may be the first member proposes a barrier block, too, which is cleared
+// and which nobody uses. Members use that of the first one as soon as they have all proposals. The others keep theirs for
+// the next call (block.go). Otherwise round one is an allgather by messages, and round two a broadcast in the new communicator:
+// its first member takes a block if the members share memory, and tells them which.
 //
 // A rank that fails in a round on the board, is interrupted there or finds that another has given it up, gives up that round
-// and the next one (Skip). So each rank counts two. Those that still wait for it end with an error. A rank that has completed
-// both before another gives up has a communicator that lacks a member, as with messages: its calls wait for that one.
-// The first member takes the block when it is about to publish it, and waits for nobody then, so that no block is lost.
+// and those that are left (Skip). So the ranks' counts of rounds agree. Those that still wait for it end with an error. A rank
+// that has completed all rounds before another gives up has a communicator that lacks a member: its calls wait for that
+// one. So a rank that gives up after it has proposed a block can't know whether others use it: that block is lost, as is the one of a
+// communicator that lacks a member.
 //
-// Windows have two more rounds between these (wincreate.go). Files begin with a duplicate. Free is a barrier, in the same
-// way.
+// Windows have more rounds (wincreate.go). Files begin with a duplicate. Free is a barrier, in the same way.
 
 // proposal is what each rank contributes when communicators are made.
 type proposal struct {
 	ctx        int64
 	color, key int64
+	block      int64 // -1: none
 }
 
 // madeByMessages is how a call that makes or frees an object by messages appears to other ranks. Its steps have
@@ -45,16 +46,25 @@ type making struct {
 	parent  *Comm    // the old communicator
 	comm    *Comm    // the new one; nil: this rank gets none
 	block   [1]int64 // the number of its barrier block, -1: none
+	offered int64    // the block that this rank has proposed and nobody uses yet, -1: none
 	given   bool     // other ranks may use the block
 	left    int      // rounds on the board of parent that this rank has to count yet
 	byBoard bool     // the rounds are on the board
+}
+
+// offer returns the block that this rank proposes, -1 if it has none or can't be the first member of a communicator.
+func (m *making) offer(leads bool) int64 {
+	if m.offered = -1; leads && m.parent.block >= 0 {
+		m.offered = offerBlock()
+	}
+	return m.offered
 }
 
 // begin starts round one, of as many as the call has. later says that the program may call other collectives before the
 // sequence has ended.
 func begin[T any](m *making, mine, all []T, rounds int, later bool) round {
 	m.block[0] = -1
-	if later {
+	if later && m.parent.size > 1 {
 		return gathered(m.parent, bytesOf(mine), bytesOf(all[:1]))
 	}
 	o := together(m.parent, mine, all)
@@ -66,12 +76,24 @@ func begin[T any](m *making, mine, all []T, rounds int, later bool) round {
 
 // together starts an exchange of a blocking call that makes or frees an object: all get what each rank contributes.
 func together[T any](c *Comm, mine, all []T) round {
+	if len(c.union()) == 1 {
+		copy(all, mine)
+		return alone{}
+	}
 	one, each := bytesOf(mine), bytesOf(all[:len(mine)])
 	if s := c.coll.Together(one, each, -1); s != nil {
 		return onBoard{s, c}
 	}
 	return gathered(c, one, each)
 }
+
+// alone is a round of one rank.
+type alone struct{}
+
+func (alone) Advance() bool    { return true }
+func (alone) Check() error     { return nil }
+func (alone) Abandon()         {}
+func (alone) Err() *errs.Error { return nil }
 
 // gathered starts an allgather by messages.
 func gathered(c *Comm, mine, each p2p.Buf) round {
@@ -81,6 +103,9 @@ func gathered(c *Comm, mine, each p2p.Buf) round {
 
 // assembled starts the barrier of a blocking call that makes or frees an object.
 func (c *Comm) assembled() round {
+	if len(c.union()) == 1 {
+		return alone{}
+	}
 	if s := c.coll.Together(rawBytes(nil, 0), rawBytes(nil, 0), -1); s != nil {
 		return onBoard{s, c}
 	}
@@ -88,25 +113,35 @@ func (c *Comm) assembled() round {
 	return c.coll.BarrierByMessages()
 }
 
-// announce starts the last round: the first rank of the new communicator takes its barrier block, and tells the others
-// which. first is that rank in the old one. It returns nil if the round is by messages and there is nothing to tell.
-func (m *making) announce(first int) round {
-	shared := m.comm != nil && m.comm.remote == nil && canShareBlock(m.comm.group.ranks)
-	if shared && m.comm.rank == 0 {
+// adopt takes the block that the first member has proposed on the board, which other members may use already. first reports
+// whether that is this rank.
+func (m *making) adopt(block int64, first bool) {
+	if m.comm != nil && canShareBlock(m.comm.group.ranks) {
+		m.block[0] = block
+	}
+	if first {
+		m.offered = -1
+	}
+	m.keep()
+}
+
+// keep takes back the block that this rank has proposed.
+func (m *making) keep() {
+	keepBlock(m.offered)
+	m.offered = -1
+}
+
+// announce starts the last round by messages: the first rank of the new communicator takes its barrier block, and tells the
+// others which. It returns nil if there is nothing to tell.
+func (m *making) announce() round {
+	if m.comm == nil || m.comm.remote != nil || !canShareBlock(m.comm.group.ranks) {
+		return nil
+	}
+	if m.comm.rank == 0 {
 		m.block[0] = int64(proc.seg.TakeBlock())
 	}
-	if m.byBoard { // all ranks take this one
-		m.left--
-		if !shared {
-			first = m.parent.coll.Rank
-		}
-		return onBoard{m.parent.coll.Together(bytesOf(m.block[:]), bytesOf(m.block[:]), first), m.parent}
-	}
-	if shared {
-		m.given = true
-		return m.comm.coll.Bcast(bytesOf(m.block[:]), 0)
-	}
-	return nil
+	m.given = true
+	return m.comm.coll.Bcast(bytesOf(m.block[:]), 0)
 }
 
 // complete gives the new communicator its block, and the program the communicator.
@@ -120,7 +155,11 @@ func (m *making) complete(handle int64) int64 {
 // undo gives up the rounds that are left, and the communicator. A block that other ranks may use is lost. If another rank
 // has made another call, there are no more rounds: it does not take part in any.
 func (m *making) undo(s *sequence) {
-	if o, yes := s.cur.(onBoard); yes && o.Differs() {
+	o, yes := s.cur.(onBoard)
+	if !yes || !o.Contributed() || m.left > 0 { // else another rank may have completed the call
+		m.keep()
+	}
+	if yes && o.Differs() {
 		m.left = 0
 	}
 	for ; m.left > 0; m.left-- {
@@ -132,34 +171,39 @@ func (m *making) undo(s *sequence) {
 		return
 	}
 	m.comm.close()
-	if m.block[0] >= 0 && m.comm.rank == 0 && m.comm.block < 0 && !m.given { // taken, and not in use
+	if !m.byBoard && m.block[0] >= 0 && m.comm.rank == 0 && m.comm.block < 0 && !m.given { // taken, and not in use
 		proc.seg.GiveBlock(int(m.block[0]))
 	}
 }
 
-// derive returns the sequence that makes a communicator of ranks of c: an exchange of proposals and, for an
-// intracommunicator that can have a barrier block, the number of that. choose returns the new communicator's group, as
-// ranks of the union in their new order, and its remote group if it has one; no group: this rank gets COMM_NULL.
-// later is as for begin.
-func (c *Comm) derive(color, key int64, later bool, choose func(all []proposal) (local, remote []int)) *sequence {
-	mine := []proposal{{offerCtx(c.union()), color, key}}
-	all := make([]proposal, len(c.union()))
+// derive returns the sequence that makes a communicator of ranks of c. choose returns the new communicator's group, as
+// ranks of the union in their new order, and its remote group if it has one; no group: this rank gets COMM_NULL. leads reports
+// whether this rank can be the first one of the group. later is as for begin.
+func (c *Comm) derive(color, key int64, leads, later bool, choose func(all []proposal) (local, remote []int)) *sequence {
 	m := &making{parent: c}
+	mine := []proposal{{offerCtx(c.union()), color, key, m.offer(leads && !later)}}
+	all := make([]proposal, len(c.union()))
 	s := newSequence(c, func(s *sequence, k int) round {
 		switch k {
 		case 0:
-			return begin(m, mine, all, 2, later)
+			return begin(m, mine, all, 1, later)
 		case 1:
 			local, remote := choose(all)
-			first := c.coll.Rank
+			block, first := int64(-1), false
 			if len(local) > 0 {
-				first = local[0]
-				if m.comm, s.err = c.part(all, local, remote); s.err != nil {
-					return nil
-				}
+				block, first = all[local[0]].block, local[0] == c.coll.Rank
+				m.comm, s.err = c.part(all, local, remote)
 			}
-			if o := m.announce(first); o != nil {
-				return o
+			if m.byBoard {
+				m.adopt(block, first)
+			}
+			if s.err != nil {
+				return nil
+			}
+			if !m.byBoard {
+				if o := m.announce(); o != nil {
+					return o
+				}
 			}
 		}
 		if m.comm != nil {
@@ -167,6 +211,7 @@ func (c *Comm) derive(color, key int64, later bool, choose func(all []proposal) 
 		}
 		return nil
 	})
+	s.background = true
 	s.undo = func() { m.undo(s) }
 	return s
 }
@@ -192,9 +237,9 @@ func (c *Comm) part(all []proposal, local, remote []int) (*Comm, *errs.Error) {
 
 // worldGroup returns the group of ranks of the union.
 func (c *Comm) worldGroup(ranks []int) *Group {
-	g := &Group{}
-	for _, r := range ranks {
-		g.ranks = append(g.ranks, c.union()[r])
+	g := &Group{ranks: make([]int, len(ranks))}
+	for i, r := range ranks {
+		g.ranks[i] = c.union()[r]
 	}
 	return g
 }
@@ -202,7 +247,7 @@ func (c *Comm) worldGroup(ranks []int) *Group {
 // split returns the sequence that makes a communicator for each color but Undefined, ordered by key. That of an
 // intercommunicator has the ranks of both groups with a color; COMM_NULL if they are all in one group.
 func (c *Comm) split(color, key int64, later bool) *sequence {
-	return c.derive(color, key, later, func(all []proposal) (local, remote []int) {
+	return c.derive(color, key, color != Undefined, later, func(all []proposal) (local, remote []int) {
 		if color == Undefined {
 			return nil, nil
 		}
@@ -230,31 +275,42 @@ func withColor(all []proposal, list []int, color int64) []int {
 }
 
 // duplicate returns the sequence that makes a communicator of the same groups.
-func (c *Comm) duplicate(later bool) *sequence { return c.split(0, int64(c.rank), later) }
-
-// IntercommMerge begins to make an intracommunicator of both groups of an intercommunicator: the one
-// whose ranks call it with high comes last; if both or none do, the one that comes last in the union.
-func IntercommMerge(h int64, high bool) (req int64, code Code) {
-	defer Contain(&code)
-	c, e := getIntercomm(h)
-	if e == nil {
-		e = c.usable()
-	}
-	if e != nil {
-		return 0, CodeOf(e)
-	}
-	var last int64 // the color says whether the group comes last
-	if high {
-		last = 1
-	}
-	return addRequest(c.derive(last, 0, false, func(all []proposal) (local, remote []int) {
-		low, up := c.coll.Sides.Local, c.coll.Sides.Remote
-		if low[0] > 0 {
-			low, up = up, low
+func (c *Comm) duplicate(later bool) *sequence {
+	return c.derive(0, int64(c.rank), c.rank == 0, later, func(all []proposal) (local, remote []int) {
+		if s := c.coll.Sides; s != nil {
+			return s.Local, s.Remote
 		}
-		if all[low[0]].color > all[up[0]].color {
-			low, up = up, low
-		}
-		return slices.Concat(low, up), nil
-	})), 0
+		return places(len(all), 0), nil
+	})
 }
+
+// Merge makes an intracommunicator of both groups of an intercommunicator: the one whose ranks call it with high comes last; if
+// both or none do, the one that comes last in the union.
+func Merge(h int64, high bool) Begin {
+	return func() (operation, *errs.Error) {
+		c, e := getIntercomm(h)
+		if e == nil {
+			e = c.usable()
+		}
+		if e != nil {
+			return nil, e
+		}
+		var last int64 // the color says whether the group comes last
+		if high {
+			last = 1
+		}
+		return c.derive(last, 0, false, false, func(all []proposal) (local, remote []int) {
+			low, up := c.coll.Sides.Local, c.coll.Sides.Remote
+			if low[0] > 0 {
+				low, up = up, low
+			}
+			if all[low[0]].color > all[up[0]].color {
+				low, up = up, low
+			}
+			return slices.Concat(low, up), nil
+		}), nil
+	}
+}
+
+// IntercommMerge is Merge as a request.
+func IntercommMerge(h int64, high bool) (req int64, code Code) { return Merge(h, high).request() }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"gormapy/gocore/engine"
 	"gormapy/gocore/errs"
 )
 
@@ -34,42 +35,44 @@ type heldRequest struct {
 	r      *Request
 }
 
-// CommFree begins to free a communicator.
-func CommFree(h int64) (req int64, code Code) {
-	defer Contain(&code)
-	return leave(h, false)
-}
+// Free frees a communicator.
+func Free(h int64) Begin { return leave(h, false) }
 
-// CommDisconnect begins to free a communicator, once all operations of this rank in it have completed.
-func CommDisconnect(h int64) (req int64, code Code) {
-	defer Contain(&code)
-	return leave(h, true)
-}
+// CommFree is Free as a request.
+func CommFree(h int64) (req int64, code Code) { return Free(h).request() }
 
-func leave(h int64, await bool) (req int64, code Code) {
-	c, e := getComm(h)
-	if e != nil {
-		return 0, CodeOf(e)
-	}
-	if h == CommWorld || h == CommSelf {
-		return 0, classError(errs.Comm, "COMM_WORLD and COMM_SELF can't be freed")
-	}
-	if !c.freeing.CompareAndSwap(false, true) {
-		return 0, classError(errs.Comm, "the communicator is being freed by another call")
-	}
-	l := &leaving{c: c, handle: h, await: await}
-	l.sequence = newSequence(c, func(s *sequence, k int) round {
-		if k == 0 {
-			return c.assembled()
+// Disconnect frees a communicator once all operations of this rank in it have completed.
+func Disconnect(h int64) Begin { return leave(h, true) }
+
+// CommDisconnect is Disconnect as a request.
+func CommDisconnect(h int64) (req int64, code Code) { return Disconnect(h).request() }
+
+func leave(h int64, await bool) Begin {
+	return func() (operation, *errs.Error) {
+		c, e := getComm(h)
+		if e != nil {
+			return nil, e
 		}
-		c.met = true
-		return nil
-	})
-	if !(closing{l}).Advance() {
-		proc.eng.AddBackground(closing{l})
+		if h == CommWorld || h == CommSelf {
+			return nil, errs.New(errs.Comm, "COMM_WORLD and COMM_SELF can't be freed")
+		}
+		if !c.freeing.CompareAndSwap(false, true) {
+			return nil, errs.New(errs.Comm, "the communicator is being freed by another call")
+		}
+		l := &leaving{c: c, handle: h, await: await}
+		l.sequence = newSequence(c, func(s *sequence, k int) round {
+			if k == 0 {
+				return c.assembled()
+			}
+			c.met = true
+			return nil
+		})
+		return l, nil
 	}
-	return reqs.add(&Request{op: l}), 0
 }
+
+// rest returns what remains of leaving when the program's call has ended.
+func (l *leaving) rest() engine.Background { return closing{l} }
 
 // Advance implements operation.
 func (l *leaving) Advance() bool {

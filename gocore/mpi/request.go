@@ -775,17 +775,18 @@ type onBoard struct {
 // sequence is an operation of several collectives, each built from the results of the
 // one before. step starts collective number k; it returns nil at the end.
 type sequence struct {
-	mu     sync.Mutex
-	step   func(s *sequence, k int) round
-	k      int
-	cur    round
-	done   bool
-	err    *errs.Error
-	result int64
-	undo   func() // called if it fails, or is given up
-	call   job.Call
-	ch     *p2p.Channel
-	gen    uint32
+	mu         sync.Mutex
+	step       func(s *sequence, k int) round
+	k          int
+	cur        round
+	done       bool
+	err        *errs.Error
+	result     int64
+	undo       func() // called if it fails, or is given up
+	background bool   // it advances in any wait of this process when its call does not wait for it
+	call       job.Call
+	ch         *p2p.Channel
+	gen        uint32
 }
 
 func newSequence(c *Comm, step func(s *sequence, k int) round) *sequence {
@@ -860,7 +861,15 @@ func (s *sequence) active() bool {
 	defer s.mu.Unlock()
 	return !s.done
 }
+
 func (s *sequence) handle() int64 { return s.result }
+
+func (s *sequence) rest() engine.Background {
+	if s.background {
+		return s
+	}
+	return nil
+}
 
 func (s *sequence) describe(why *engine.Reason) {
 	s.mu.Lock()

@@ -19,8 +19,8 @@ import (
 // first rank of each node tells which segment it has made for the parts there, and each rank whether it reaches the
 // others' memory. In round three each has mapped its node's segment, and has made the window or, if not all ranks are
 // reached through shared memory, registered its part with the network. What fails on one rank is told in the next
-// exchange, so that all ranks end alike. The last round announces the communicator's barrier block, as in derive.go. So
-// no rank has the window before all have made it.
+// exchange, so that all ranks end alike. So no rank has the window before all have made it. The first rank proposes
+// the communicator's barrier block with its offer, as in derive.go; by messages it announces it in one more round.
 //
 // With a network the ranks make the window after round three, when they have the keys of all parts. There is no barrier
 // block then, and the last round is a barrier. A rank that has no memory for the window's descriptor leaves the others
@@ -47,6 +47,7 @@ type winCreation struct {
 // opening is what a rank contributes in round one.
 type opening struct {
 	ctx   int64
+	block int64 // see derive.go
 	offer rma.Offer
 }
 
@@ -58,55 +59,61 @@ var winSteps = []func(c *winCreation, s *sequence) round{
 	(*winCreation).publishWin,
 }
 
-// WinCreate begins to make a window. The request's result is its handle. The ranks
-// exchange offers, agree on whether the kernel copies between them, and map the segment
+// CreateWin makes a window. The ranks exchange offers, agree on whether the kernel copies between them, and map the segment
 // that the first rank of their node makes. hints are those of package rma. align is the alignment of memory
 // that the core allocates, 0 for any.
-func WinCreate(flavor int, addr, bytes, unit, comm, hints, align int64) (req int64, code Code) {
-	defer Contain(&code)
-	parent, e := getIntracomm(comm, "a window")
-	if e != nil {
-		return 0, CodeOf(e)
-	}
-	switch {
-	case bytes < 0:
-		return 0, classError(errs.Size, "a window of %d bytes", bytes)
-	case unit < 1 || unit > 1<<31-1:
-		return 0, classError(errs.Disp, "the displacement unit %d is not positive", unit)
-	}
-	f := rma.Flavor(flavor)
-	if f < rma.FlavorCreate || f > rma.FlavorShared {
-		return 0, classError(errs.RMAFlavor, "there is no flavor %d of windows", flavor)
-	}
-	var base unsafe.Pointer
-	if f == rma.FlavorCreate {
-		if base, e = checkedPointer(addr, bytes); e != nil {
-			return 0, CodeOf(e)
+func CreateWin(flavor int, addr, bytes, unit, comm, hints, align int64) Begin {
+	return func() (operation, *errs.Error) {
+		parent, e := getIntracomm(comm, "a window")
+		f := rma.Flavor(flavor)
+		switch {
+		case e != nil:
+			return nil, e
+		case bytes < 0:
+			return nil, errs.New(errs.Size, "a window of %d bytes", bytes)
+		case unit < 1 || unit > 1<<31-1:
+			return nil, errs.New(errs.Disp, "the displacement unit %d is not positive", unit)
+		case f < rma.FlavorCreate || f > rma.FlavorShared:
+			return nil, errs.New(errs.RMAFlavor, "there is no flavor %d of windows", flavor)
 		}
+		var base unsafe.Pointer
+		if f == rma.FlavorCreate {
+			if base, e = checkedPointer(addr, bytes); e != nil {
+				return nil, e
+			}
+		}
+		offer := proc.rma.NewOffer(f, base, int(bytes), int(unit))
+		offer.Hints, offer.Align, offer.Node = rma.Hints(hints), int32(align), int64(proc.windowNode(f))
+		return newWinCreation(parent, comm, offer), nil
 	}
-	offer := proc.rma.NewOffer(f, base, int(bytes), int(unit))
-	offer.Hints, offer.Align, offer.Node = rma.Hints(hints), int32(align), int64(proc.windowNode(f))
+}
+
+// WinCreate is CreateWin as a request, whose result is the window's handle.
+func WinCreate(flavor int, addr, bytes, unit, comm, hints, align int64) (req int64, code Code) {
+	return CreateWin(flavor, addr, bytes, unit, comm, hints, align).request()
+}
+
+func newWinCreation(parent *Comm, handle int64, offer rma.Offer) *sequence {
 	c := &winCreation{
 		making:   making{parent: parent},
-		handle:   comm,
+		handle:   handle,
 		local:    proc.eng.AllLocal(parent.group.ranks),
-		opening:  []opening{{offerCtx(parent.group.ranks), offer}},
 		openings: make([]opening, parent.size),
 		mine:     []rma.Offer{offer},
 		made:     []rma.Offer{{FD: -1}},
 		offers:   make([]rma.Offer, parent.size),
 		mades:    make([]rma.Offer, parent.size),
 	}
+	c.opening = []opening{{offerCtx(parent.group.ranks), c.offer(parent.rank == 0), offer}}
 	s := newSequence(parent, func(s *sequence, k int) round {
 		if k == 0 {
-			return begin(&c.making, c.opening, c.openings, 4, false)
+			return begin(&c.making, c.opening, c.openings, 3, false)
 		}
 		return winSteps[k-1](c, s)
 	})
 	s.call = job.CallWinCreate
 	s.undo = func() { c.undo(s) }
-	s.Advance()
-	return reqs.add(&Request{op: s}), 0
+	return s
 }
 
 // windowNode returns a number that ranks have in common if they share the window's segment: that of
@@ -199,7 +206,9 @@ func (c *winCreation) agree(s *sequence) round {
 		}
 		return c.comm.assembled()
 	}
-	if o := c.announce(0); o != nil {
+	if c.byBoard {
+		c.adopt(c.openings[0].block, c.parent.rank == 0)
+	} else if o := c.announce(); o != nil {
 		return o
 	}
 	return c.publishWin(s)

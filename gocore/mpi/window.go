@@ -89,29 +89,32 @@ func WinCheckFree(h int64) (code Code) {
 	return CodeOf(e)
 }
 
-// WinFree begins to free a window.
-func WinFree(h int64) (req int64, code Code) {
-	defer Contain(&code)
-	win, e := getWin(h)
-	if e != nil {
-		return 0, CodeOf(e)
+// FreeWin frees a window.
+func FreeWin(h int64) Begin {
+	return func() (operation, *errs.Error) {
+		win, e := getWin(h)
+		if e == nil {
+			e = win.CheckFree()
+		}
+		if e != nil {
+			return nil, e
+		}
+		o := &syncOp{win: win, call: job.CallWinFree, gen: win.comm.pt.Generation()}
+		o.then = func() {
+			win.comm.met = o.passed
+			wins.take(h)
+			proc.me.Ring() // threads that wait for notifications
+			comms.take(win.commHandle)
+			win.comm.close()
+			win.Win.Free()
+			log.Debugf("rma", "window %d freed", win.ID)
+		}
+		return o, nil
 	}
-	if e := win.CheckFree(); e != nil {
-		return 0, CodeOf(e)
-	}
-	o := &syncOp{win: win, call: job.CallWinFree, gen: win.comm.pt.Generation()}
-	o.then = func() {
-		win.comm.met = o.passed
-		wins.take(h)
-		proc.me.Ring() // threads that wait for notifications
-		comms.take(win.commHandle)
-		win.comm.close()
-		win.Win.Free()
-		log.Debugf("rma", "window %d freed", win.ID)
-	}
-	o.Advance()
-	return reqs.add(&Request{op: o}), 0
 }
+
+// WinFree is FreeWin as a request.
+func WinFree(h int64) (req int64, code Code) { return FreeWin(h).request() }
 
 // WinDescription is what Python knows of a window: address and size of this process's part in bytes, its displacement
 // unit, the flavor, and rank and size of the group. The extension has an array.

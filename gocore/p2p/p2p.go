@@ -834,7 +834,7 @@ func (p *P2P) reset(gen uint32) {
 	p.mu.RLock()
 	for _, q := range p.queues {
 		q.mu.Lock()
-		for r := q.posted.next; r != &q.posted; r = q.posted.next {
+		for r := q.posted.first; r != nil; r = q.posted.first {
 			q.unpost(r)
 			r.fail(old)
 		}

@@ -12,7 +12,7 @@ import (
 type queue struct {
 	mu      sync.Mutex
 	ctx     uint32
-	posted  Request // head of a circular list, in posting order
+	posted  postedList
 	arrived []*message
 
 	listener Listener // nil: nobody listens
@@ -51,28 +51,43 @@ type message struct {
 }
 
 func newQueue(ctx uint32) *queue {
-	q := &queue{ctx: ctx}
-	q.posted.next, q.posted.prev = &q.posted, &q.posted
-	return q
+	return &queue{ctx: ctx}
 }
 
+// postedList has the posted receives in posting order.
+type postedList struct{ first, last *Request }
+
 func (q *queue) post(r *Request) {
-	last := q.posted.prev
-	last.next, r.prev, r.next, q.posted.prev = r, last, &q.posted, r
+	r.posted, r.prev, r.next = true, q.posted.last, nil
+	if r.prev == nil {
+		q.posted.first = r
+	} else {
+		r.prev.next = r
+	}
+	q.posted.last = r
 }
 
 func (q *queue) unpost(r *Request) bool {
-	if r.next == nil {
+	if !r.posted {
 		return false
 	}
-	r.prev.next, r.next.prev = r.next, r.prev
-	r.next, r.prev = nil, nil
+	if r.prev == nil {
+		q.posted.first = r.next
+	} else {
+		r.prev.next = r.next
+	}
+	if r.next == nil {
+		q.posted.last = r.prev
+	} else {
+		r.next.prev = r.prev
+	}
+	r.posted, r.prev, r.next = false, nil, nil
 	return true
 }
 
 // takePosted removes and returns the first receive that accepts h.
 func (q *queue) takePosted(h *fabric.Header) *Request {
-	for r := q.posted.next; r != &q.posted; r = r.next {
+	for r := q.posted.first; r != nil; r = r.next {
 		if accepts(r.src, r.tag, h) && r.gen == h.Gen {
 			q.unpost(r)
 			return r

@@ -83,7 +83,8 @@ type Request struct {
 	label  Label         // of the received message
 	head   fabric.Header // of the message it sends; here so that a send allocates nothing
 
-	next, prev *Request // posted queue
+	posted     bool     // it is in the queue's list
+	next, prev *Request // there
 }
 
 // Done reports whether the request has completed.

@@ -267,39 +267,39 @@ func side(s *C.gm_side) *mpi.Side {
 }
 
 //export gm_comm_dup
-func gm_comm_dup(comm i64, req *C.int64_t) i32 { return started(req)(mpi.CommDup(int64(comm))) }
+func gm_comm_dup(comm i64, made, req *C.int64_t) i32 { return makes(mpi.Dup(int64(comm)), made, req) }
 
 //export gm_comm_split
-func gm_comm_split(comm i64, color, key i64, req *C.int64_t) i32 {
-	return started(req)(mpi.CommSplit(int64(comm), int(color), int(key)))
+func gm_comm_split(comm i64, color, key i64, made, req *C.int64_t) i32 {
+	return makes(mpi.Split(int64(comm), int(color), int(key)), made, req)
 }
 
 //export gm_comm_split_type
-func gm_comm_split_type(comm, kind, key i64, req *C.int64_t) i32 {
-	return started(req)(mpi.CommSplitType(int64(comm), int(kind), int(key)))
+func gm_comm_split_type(comm, kind, key i64, made, req *C.int64_t) i32 {
+	return makes(mpi.SplitType(int64(comm), int(kind), int(key)), made, req)
 }
 
 //export gm_comm_create
-func gm_comm_create(comm, group i64, req *C.int64_t) i32 {
-	return started(req)(mpi.CommCreate(int64(comm), int64(group)))
+func gm_comm_create(comm, group i64, made, req *C.int64_t) i32 {
+	return makes(mpi.Create(int64(comm), int64(group)), made, req)
 }
 
 //export gm_comm_merge
-func gm_comm_merge(comm, high i64, req *C.int64_t) i32 {
-	return started(req)(mpi.IntercommMerge(int64(comm), high != 0))
+func gm_comm_merge(comm, high i64, made, req *C.int64_t) i32 {
+	return makes(mpi.Merge(int64(comm), high != 0), made, req)
 }
 
 //export gm_comm_free
-func gm_comm_free(comm i64, req *C.int64_t) i32 { return started(req)(mpi.CommFree(int64(comm))) }
+func gm_comm_free(comm i64, made, req *C.int64_t) i32 { return makes(mpi.Free(int64(comm)), made, req) }
 
 //export gm_comm_disconnect
-func gm_comm_disconnect(comm i64, req *C.int64_t) i32 {
-	return started(req)(mpi.CommDisconnect(int64(comm)))
+func gm_comm_disconnect(comm i64, made, req *C.int64_t) i32 {
+	return makes(mpi.Disconnect(int64(comm)), made, req)
 }
 
 //export gm_win_create
-func gm_win_create(flavor, addr, bytes, unit, comm, hints, align i64, req *C.int64_t) i32 {
-	return started(req)(mpi.WinCreate(int(flavor), int64(addr), int64(bytes), int64(unit), int64(comm), int64(hints), int64(align)))
+func gm_win_create(flavor, addr, bytes, unit, comm, hints, align i64, made, req *C.int64_t) i32 {
+	return makes(mpi.CreateWin(int(flavor), int64(addr), int64(bytes), int64(unit), int64(comm), int64(hints), int64(align)), made, req)
 }
 
 //export gm_file_open
@@ -321,7 +321,11 @@ func gm_win_describe(win i64, out *C.int64_t) i32 {
 func gm_win_check_free(win i64) i32 { return i32(mpi.WinCheckFree(int64(win))) }
 
 //export gm_win_free
-func gm_win_free(win i64, req *C.int64_t) i32 { return started(req)(mpi.WinFree(int64(win))) }
+func gm_win_free(win i64, made, req *C.int64_t) i32 { return makes(mpi.FreeWin(int64(win)), made, req) }
+
+func makes(begin mpi.Begin, made, req *C.int64_t) i32 {
+	return i32(mpi.Make(begin, long(made), long(req)))
+}
 
 func started(req *C.int64_t) func(int64, mpi.Code) i32 {
 	return func(h int64, code mpi.Code) i32 {

@@ -48,17 +48,21 @@ int wait_request(int64_t req, gm_status *st);
    If a signal handler raises, the request is given up. */
 PyObject *made_or(int code, int64_t req);
 
-/* Defines raw_NAME, which takes count integers as a[]. expr begins to make or free an object, and sets req; raw_NAME
-   waits for that and returns the object's handle. The caller can't begin and wait in two steps: if an exception came
+/* What a call that makes or frees an object returns: the object's handle, or an exception for the code. The call may have
+   set a request that is to be waited for, when it was interrupted. If a signal handler raises, it is given up. */
+PyObject *made_by(int code, int64_t made, int64_t req);
+
+/* Defines raw_NAME, which takes count integers as a[]. expr makes or frees an object, and sets made to its handle, or req.
+   raw_NAME waits for that and returns the object's handle. The caller can't begin and wait in two steps: if an exception came
    between them, the request's later rounds would be out of step with the collectives that the program calls next. */
 #define DEFINE_MAKE(name, count, arguments, note, expr)                    \
   static PyObject *raw_##name(ARGS) {                                      \
-    int64_t a[count], req = 0;                                             \
+    int64_t a[count], made = 0, req = 0;                                   \
     int code;                                                              \
     if (integers(#name " " arguments, args, n, count, a) < 0) return NULL; \
     note;                                                                  \
     WITHOUT_GIL(code = expr);                                              \
-    return made_or(code, req);                                             \
+    return made_by(code, made, req);                                       \
   }
 
 /* Defines raw_NAME, which takes count integers as a[]. expr begins an operation, and sets pending if it is interrupted;

@@ -142,6 +142,15 @@ PyObject *made_or(int code, int64_t req) {
   return handle_or(code, out);
 }
 
+PyObject *made_by(int code, int64_t made, int64_t req) {
+  if (code == GM_INTERRUPTED && PyErr_CheckSignals() < 0) {
+    gm_abandon(req, 1);
+    keep_until_over(req, NULL);
+    return NULL;
+  }
+  return code == GM_INTERRUPTED || (code == 0 && req) ? made_or(0, req) : handle_or(code, made);
+}
+
 /* result(request) -> the handle of what the request has made. */
 static PyObject *raw_result(ARGS) {
   int64_t a[1];

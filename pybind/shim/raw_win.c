@@ -8,8 +8,8 @@
    A library that was loaded after gormapy may have put its handlers of faults before the guard's. Hot calls copy from
    and to windows, so the guard is armed again when one is made. */
 DEFINE_MAKE(win_create, 7, "", NOTE_COMM(a[4], TRACE_NO_PEER, -1, a[2]),
-            (guard_arm(0), gm_win_create(a[0], a[1], a[2], a[3], a[4], a[5], a[6], &req)))
-DEFINE_MAKE(win_free, 1, "", NOTE_WIN(a[0], TRACE_NO_PEER, -1), gm_win_free(a[0], &req))
+            (guard_arm(0), gm_win_create(a[0], a[1], a[2], a[3], a[4], a[5], a[6], &made, &req)))
+DEFINE_MAKE(win_free, 1, "", NOTE_WIN(a[0], TRACE_NO_PEER, -1), gm_win_free(a[0], &made, &req))
 
 /* The integers of a gm_access, in its order. */
 #define ACCESS "rma kind window origin count datatype result count datatype target_rank target count datatype op"
