@@ -80,6 +80,12 @@ func (c *Comm) Skip() {
 	c.giveUp(c.seq)
 }
 
+// Pass counts the next collective, one by Together, that no rank takes part in.
+func (c *Comm) Pass() {
+	c.seq++
+	c.done(c.seq)
+}
+
 // giveUp tells the other ranks that this one does not take part in the blocking collective k any more. The
 // ranks' numbers still agree.
 func (c *Comm) giveUp(k uint32) {

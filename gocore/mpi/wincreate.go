@@ -22,6 +22,9 @@ import (
 // exchange, so that all ranks end alike. So no rank has the window before all have made it. The first rank proposes
 // the communicator's barrier block with its offer, as in derive.go; by messages it announces it in one more round.
 //
+// If the ranks can use the segment of a window that they have freed (rma.Spare), there is no third round: each makes the window
+// after the second one, for which it has all that it needs before that.
+//
 // With a network the ranks make the window after round three, when they have the keys of all parts. There is no barrier
 // block then, and the last round is a barrier. A rank that has no memory for the window's descriptor leaves the others
 // waiting for it.
@@ -40,6 +43,9 @@ type winCreation struct {
 	segment       *sys.Segment
 	region        fabric.Region
 	mapped        []unsafe.Pointer // by rank, see rma.MapShared
+	spare         *rma.Spare       // what this rank has offered, until it is clear whether all use it
+	reused        bool             // they do
+	desc          *rma.Desc        // then: of the window
 	win           *rma.Win
 	failed        *errs.Error // on this rank; the next exchange tells the others
 }
@@ -99,11 +105,15 @@ func newWinCreation(parent *Comm, handle int64, offer rma.Offer) *sequence {
 		handle:   handle,
 		local:    proc.eng.AllLocal(parent.group.ranks),
 		openings: make([]opening, parent.size),
-		mine:     []rma.Offer{offer},
 		made:     []rma.Offer{{FD: -1}},
 		offers:   make([]rma.Offer, parent.size),
 		mades:    make([]rma.Offer, parent.size),
 	}
+	if c.local {
+		c.spare = proc.rma.TakeSpare(parent.group.ranks)
+		offer.Spare = c.spare.Tag()
+	}
+	c.mine = []rma.Offer{offer}
 	c.opening = []opening{{offerCtx(parent.group.ranks), c.offer(parent.rank == 0), offer}}
 	s := newSequence(parent, func(s *sequence, k int) round {
 		if k == 0 {
@@ -164,9 +174,19 @@ func (c *winCreation) makeSegment(s *sequence) round {
 	if c.mapped, ok = proc.rma.MapShared(c.offers, world); ok {
 		made.Mapped = 1
 	}
-	if c.failed == nil && c.parent.rank == c.leader() {
+	if c.reused = c.spare.Fits(c.offers); !c.reused {
+		c.spare.Close()
+	}
+	switch {
+	case c.reused:
+		c.segment = c.spare.Clear(c.offers, c.parent.rank)
+		if c.failed == nil {
+			c.desc, c.failed = rma.ReserveDesc(c.parent.size)
+		}
+	case c.failed == nil && c.parent.rank == c.leader():
 		c.segment, c.failed = rma.CreateSegment(c.offers, c.node(), made)
 	}
+	c.spare = nil
 	return c.exchange(made, c.mades)
 }
 
@@ -175,6 +195,15 @@ func (c *winCreation) makeSegment(s *sequence) round {
 func (c *winCreation) openSegment(s *sequence) round {
 	if s.err = c.failure(c.mades, "could not number the window or make its shared memory"); s.err != nil {
 		return nil
+	}
+	if c.reused {
+		if s.err = c.makeWin(); s.err != nil {
+			return nil
+		}
+		for ; c.left > 0; c.left-- {
+			c.parent.coll.Pass()
+		}
+		return c.finish(s)
 	}
 	mine := &c.mine[0]
 	if first := c.leader(); c.parent.rank != first {
@@ -193,8 +222,11 @@ func (c *winCreation) openSegment(s *sequence) round {
 	return c.exchange(mine, c.offers)
 }
 
-// agree starts the last round.
+// agree starts the last round, if there is one more.
 func (c *winCreation) agree(s *sequence) round {
+	if c.reused {
+		return c.publishWin(s)
+	}
 	s.err = c.failure(c.offers, "could not map the window's shared memory (it must run as the same user, and /proc must be mounted)")
 	if s.err != nil {
 		return nil
@@ -206,6 +238,11 @@ func (c *winCreation) agree(s *sequence) round {
 		}
 		return c.comm.assembled()
 	}
+	return c.finish(s)
+}
+
+// finish gives the communicator its block, and the program the window, or starts the round that tells which block it is.
+func (c *winCreation) finish(s *sequence) round {
 	if c.byBoard {
 		c.adopt(c.openings[0].block, c.parent.rank == 0)
 	} else if o := c.announce(); o != nil {
@@ -242,7 +279,7 @@ func (c *winCreation) failure(all []rma.Offer, what string) *errs.Error {
 // makeWin makes the window, of what the ranks have exchanged.
 func (c *winCreation) makeWin() (e *errs.Error) {
 	setup := rma.Setup{ID: c.comm.ctx, Rank: c.parent.rank, World: c.parent.group.ranks, Offers: c.offers, Segment: c.segment,
-		Region: c.region, Mapped: c.mapped, Copies: true}
+		Region: c.region, Mapped: c.mapped, Desc: c.desc, Copies: true}
 	for i := range c.mades {
 		setup.Copies = setup.Copies && c.mades[i].Copy == 1
 		if c.mades[i].Mapped == 0 {
@@ -255,10 +292,17 @@ func (c *winCreation) makeWin() (e *errs.Error) {
 
 // undo gives up what has been made.
 func (c *winCreation) undo(s *sequence) {
+	if o, yes := s.cur.(onBoard); yes && o.Contributed() && c.reused { // this was the last round
+		c.offered = -1
+	}
+	c.spare.Close()
 	switch {
 	case c.win != nil:
-		c.win.Free()
+		c.win.Free(false)
 	case c.segment != nil:
+		if c.desc != nil {
+			c.desc.Release()
+		}
 		if c.region != nil {
 			_ = c.region.Close()
 		}

@@ -106,7 +106,7 @@ func FreeWin(h int64) Begin {
 			proc.me.Ring() // threads that wait for notifications
 			comms.take(win.commHandle)
 			win.comm.close()
-			win.Win.Free()
+			win.Win.Free(o.passed)
 			log.Debugf("rma", "window %d freed", win.ID)
 		}
 		return o, nil

@@ -34,6 +34,7 @@ type Offer struct {
 	Skew   int64  // the part's address modulo 8
 	Node   int64  // the number of the rank's node
 	Tag    uint64 // second round: the node's segment begins with it
+	Spare  uint64 // the tag of a segment that the rank could use again; 0: it has none
 }
 
 // OfferBytes is the size of Offer.
@@ -62,12 +63,15 @@ type layout struct {
 	journal []int
 	notify  []int // see notify.go
 	data    []int // in dynamic windows the table of attached memory
+	parts   []int // bytes of that
 	total   int
 }
 
 func newLayout(offers []Offer, node int) layout {
-	l := layout{total: tagBytes}
 	n := len(offers)
+	at := make([]int, 6*n)
+	list := func(i int) []int { return at[i*n : i*n : (i+1)*n] }
+	l := layout{lock: list(0), inbox: list(1), journal: list(2), notify: list(3), data: list(4), parts: list(5), total: tagBytes}
 	for range n {
 		l.lock = append(l.lock, l.total)
 		l.total += lockBytes(n)
@@ -89,16 +93,21 @@ func newLayout(offers []Offer, node int) layout {
 	l.total = alignUp(l.total, align)
 	for i := range offers {
 		o := &offers[i]
-		l.data = append(l.data, l.total)
+		bytes, aligned := 0, true
 		switch {
 		case o.Node != int64(node):
-		case Flavor(o.Flavor) == FlavorAllocate || Flavor(o.Flavor) == FlavorShared && o.Hints&HintNoncontig != 0:
-			l.total += alignUp(int(o.Bytes), align)
+		case Flavor(o.Flavor) == FlavorAllocate:
+			bytes = int(o.Bytes)
 		case Flavor(o.Flavor) == FlavorShared: // one run of memory, as MPI promises by default
-			l.total += int(o.Bytes)
+			bytes, aligned = int(o.Bytes), o.Hints&HintNoncontig != 0
 		case Flavor(o.Flavor) == FlavorDynamic:
-			l.total += tableBytes
+			bytes, aligned = tableBytes, false
 		}
+		l.data, l.parts = append(l.data, l.total), append(l.parts, bytes)
+		if aligned {
+			bytes = alignUp(bytes, align)
+		}
+		l.total += bytes
 	}
 	l.total = max(pageUp(l.total), 4096)
 	return l
@@ -172,7 +181,7 @@ func OpenSegment(offers []Offer, made *Offer) (*sys.Segment, error) {
 }
 
 // CanCopy reports whether this process may read the memory of all ranks that it does
-// not reach by a network. It tries.
+// not reach by a network. It tries, with each of them until it has succeeded once.
 func (m *RMA) CanCopy(offers []Offer, world []int) bool {
 	for i := range offers {
 		if world[i] == m.eng.Rank || m.eng.Remote(world[i]) {
@@ -181,10 +190,14 @@ func (m *RMA) CanCopy(offers []Offer, world []int) bool {
 		if _, caps := m.eng.Transport(world[i]); !caps.OneSided {
 			return false
 		}
+		if _, known := m.readable.Load(world[i]); known {
+			continue
+		}
 		var got uint64
 		if _, err := m.eng.Get(world[i], unsafe.Pointer(&got), fabric.RemoteKey{Addr: offers[i].Probe}, 8, 0); err != nil || got != probe {
 			return false
 		}
+		m.readable.Store(world[i], true)
 	}
 	return true
 }

@@ -107,7 +107,7 @@ func run(t *testing.T, n, size, unit int, f func(w *window)) {
 				if r.Rank == 0 {
 					(<-segs).CloseFD()
 				}
-				w.Free()
+				w.Free(true)
 			})
 		})
 	}

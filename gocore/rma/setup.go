@@ -19,6 +19,7 @@ type Setup struct {
 	Region  fabric.Region    // from Register
 	Copies  bool             // all ranks can copy through the kernel where there is no network
 	Mapped  []unsafe.Pointer // from MapShared; nil unless every rank could map all
+	Desc    *Desc            // from ReserveDesc; nil: NewWin makes it
 
 	layout layout
 }
@@ -44,9 +45,11 @@ func (s *Setup) mapped(i int) unsafe.Pointer {
 // NewWin makes the window once all is exchanged.
 func (m *RMA) NewWin(s *Setup) (*Win, *errs.Error) {
 	s.layout = newLayout(s.Offers, int(s.Offers[s.Rank].Node))
-	d, err := newDesc(len(s.World))
-	if err != nil {
-		return nil, errs.New(errs.NoMem, "map window descriptor: %v", err)
+	d, e := s.Desc, (*errs.Error)(nil)
+	if d == nil {
+		if d, e = ReserveDesc(len(s.World)); e != nil {
+			return nil, e
+		}
 	}
 	w := m.emptyWin(s, d)
 	for i := range s.World {
@@ -73,7 +76,7 @@ func (m *RMA) NewWin(s *Setup) (*Win, *errs.Error) {
 func (m *RMA) emptyWin(s *Setup, d *Desc) *Win {
 	n := len(s.World)
 	w := &Win{rma: m, ID: s.ID, Flavor: Flavor(s.Offers[0].Flavor), Rank: s.Rank, Size: n, World: s.World,
-		Desc: d, seg: s.Segment, region: s.Region,
+		Desc: d, seg: s.Segment, region: s.Region, align: Alignment(s.Offers),
 		keys: make([]fabric.RemoteKey, n), paths: make([]path, n), shown: make([]unsafe.Pointer, n), held: make([]uint8, n),
 		sent: make([]atomic.Uint64, n), answers: make([]atomic.Uint64, n), asking: make([]asking, n), lost: make([]atomic.Uint64, n),
 		outstanding: make([]atomic.Pointer[Outstanding], n), remoteLocks: make([]*remoteLock, n), lockProxies: make([]*lockProxy, n)}

@@ -51,6 +51,9 @@ type RMA struct {
 	next       uint64
 	fetches    map[uint64]*fetch
 	placements map[int]placement // by world rank; guarded by the poll lock
+
+	spares   spares
+	readable sync.Map // world ranks whose memory this process has read
 }
 
 // New makes the layer and registers handlers for its kinds of messages.
@@ -61,7 +64,10 @@ func New(e *engine.Engine) *RMA {
 		m.deaths.Add(1)
 		e.Job.Ranks[e.Rank].RingProgress() // lock proxies may wait for the one that died
 	})
-	e.OnForget(func(n int) { delete(m.placements, n) })
+	e.OnForget(func(n int) {
+		delete(m.placements, n)
+		m.readable.Delete(n)
+	})
 	e.AddPollHook(m.serveLockProxies)
 	e.SetPlacer(fabric.KindPut, m.placePut)
 	e.SetPlacer(fabric.KindGetData, m.placeGetData)
@@ -94,6 +100,7 @@ type Win struct {
 
 	ranks       []*job.Rank
 	seg         *sys.Segment
+	align       int // of the parts in seg
 	locks       []*lock
 	acc         []accLock
 	journals    []*journal // by target, of writes under its acc
@@ -169,8 +176,9 @@ func (w *Win) Direct() bool {
 	return true
 }
 
-// Free ends the window on this rank. All ranks must have passed a barrier.
-func (w *Win) Free() {
+// Free ends the window on this rank. All ranks must have passed a barrier, unless the window is given up; together reports
+// whether they have.
+func (w *Win) Free(together bool) {
 	if spans.TryLock() {
 		spans.release()
 		spans.Unlock()
@@ -192,11 +200,15 @@ func (w *Win) Free() {
 	}
 	w.EndBundles()
 	w.Desc.release()
-	if w.mem != nil {
+	if w.mem != nil && !w.mem.refs.CompareAndSwap(1, 0) { // the program shows it
 		w.mem.Release()
-	} else {
-		w.seg.Close()
+		return
 	}
+	if s := w.spare(); together && s != nil {
+		w.rma.spares.keep(s)
+		return
+	}
+	w.seg.Close()
 }
 
 // inAccess describes the access epoch that is open, other than a fence's. It returns ""

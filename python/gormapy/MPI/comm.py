@@ -17,7 +17,7 @@ from .group import Group
 from .handle import Handle, adopt, expect, named
 from .info import INFO_NULL, Info
 from .msgbuffer import index
-from .naming import Attributed, Named
+from .naming import Attributed, Named, _attributes
 from .objcomm import ObjectCollectives, ObjectMessages
 from .p2p import PointToPoint
 from .request import Request
@@ -79,9 +79,7 @@ class Comm(
         kind = cls
         if cls is Comm and handle:
             kind = _subclasses[_kind(handle)]
-        self = kind.__new__(kind)
-        self._h = handle
-        return self
+        return _object(kind, handle)
 
     @classmethod
     def fromhandle(cls, handle: int) -> Self:
@@ -162,10 +160,11 @@ class Comm(
 
     def Dup(self, info: Info | None = None) -> Self:
         """Duplicate a communicator."""
-        hints = None if info is None else given(info)
+        if info is None:
+            return self._duplicate(attributes=True)
+        hints = given(info)
         made = self._duplicate(attributes=True)
-        if hints is not None:
-            _hints[made._h] = hints
+        _hints[made._h] = hints
         return made
 
     def Dup_with_info(self, info: Info) -> Self:
@@ -188,7 +187,8 @@ class Comm(
 
     def _duplicate(self, attributes):
         made = self._twin(fast.comm_dup(self._h))
-        self._pass_on(made, attributes)
+        if _topologies or _attributes:
+            self._pass_on(made, attributes)
         return made
 
     def _twin(self, handle):
@@ -196,8 +196,9 @@ class Comm(
 
         The core may not know the kind of a communicator that is still being made.
         """
-        made = type(self).__new__(type(self))
-        made._h, made._two_groups = handle, self._two_groups
+        made = _object(type(self), handle)
+        if self._two_groups:
+            made._two_groups = True
         return made
 
     def _pass_on(self, made, attributes, request=None):
@@ -252,14 +253,18 @@ class Comm(
 
     def _forgotten(self):
         """Return the handle, after all that Python has of the communicator is gone."""
-        self._delete_attributes()
+        if _attributes:
+            self._delete_attributes()
         self._forget_name()
         self._forget_errhandler()
-        _hints.pop(self._h, None)
-        _topologies.pop(self._h, None)
-        bsend.forget(self._h)
+        handle = self._h
+        _hints.pop(handle, None)
+        _topologies.pop(handle, None)
+        bsend.forget(handle)
         commlock.forget(self)
-        handle, self._h, self._rank, self._size = self._h, 0, -1, -1
+        self._h = 0
+        if self._rank >= 0 or self._size >= 0:
+            self._rank = self._size = -1
         return handle
 
     def Disconnect(self) -> None:
@@ -386,6 +391,17 @@ class Comm(
     def Abort(self, errorcode: int = 0) -> NoReturn:
         """Terminate the MPI execution environment."""
         fast.abort(self._h, errorcode)
+
+
+_new = fast.Comm.__new__
+_plain = Comm.__new__
+
+
+def _object(kind, handle):
+    """Make an object of a class for a handle, without the arguments that Comm.__new__ has for programs."""
+    made = _new(kind) if kind.__new__ is _plain else kind.__new__(kind)
+    made._h = handle
+    return made
 
 
 def _kind(handle):

@@ -139,7 +139,7 @@ class ErrorHandling:
         _handle(self, Exception(errorcode), "Call_errhandler")
 
     def _forget_errhandler(self):
-        if (self._family, self._h) in _chosen:
+        if _chosen and (self._family, self._h) in _chosen:
             with _changes:
                 _drop_unused(_chosen.pop((self._family, self._h), None))
 

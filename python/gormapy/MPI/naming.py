@@ -43,7 +43,8 @@ class Named:
         return ""
 
     def _forget_name(self):
-        _names.pop((self._family, self._h), None)
+        if _names:
+            _names.pop((self._family, self._h), None)
 
     def _null_error(self):
         family = self._family

@@ -1,0 +1,132 @@
+package rma
+
+import (
+	"slices"
+	"sync"
+
+	"gormapy/gocore/errs"
+	"gormapy/gocore/sys"
+)
+
+// Spare is a segment of a window that has been freed, which stays mapped for the next window of the same ranks.
+//
+// # Protocol
+//
+// A rank that has left the barrier of a window's Free, and whose program shows none of the window's memory any more, keeps the
+// segment. The next time that the same ranks make a window, each offers the segment that it has kept last, by the tag that
+// begins it (Offer.Spare). If all have offered the same one, and it is large enough, they use it: no rank uses it for
+// the old window any more, since each has offered it after its Free. Then each rank clears what is to be its own in the
+// new window (Clear), and tells the others in the next exchange. After that the segment is as a new one to all of them. It has
+// other data only where no part of the window lies.
+//
+// Else each rank that has offered a segment unmaps it. So what the ranks keep is alike again, whatever order
+// their threads have freed windows in. A rank that ends, or gives the call up, before it has told the others that
+// it has cleared its part leaves them with an error, and they unmap the segment.
+type Spare struct {
+	world []int
+	align int
+	seg   *sys.Segment
+}
+
+// A process keeps at most mostSpares segments, each of at most largestSpare bytes: it takes longer to clear more than to map
+// new memory.
+const (
+	mostSpares   = 4
+	largestSpare = 256 << 10
+)
+
+// spares are the segments that a process keeps, the last one at the end.
+type spares struct {
+	mu   sync.Mutex
+	list []*Spare
+}
+
+// keep adds a segment. The oldest one goes if there are too many.
+func (s *spares) keep(one *Spare) {
+	s.mu.Lock()
+	s.list = append(s.list, one)
+	var old *Spare
+	if len(s.list) > mostSpares {
+		old = s.list[0]
+		s.list = slices.Delete(s.list, 0, 1)
+	}
+	s.mu.Unlock()
+	old.Close()
+}
+
+// take removes and returns the segment of these ranks that was kept last, nil if there is none.
+func (s *spares) take(world []int) *Spare {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := len(s.list) - 1; i >= 0; i-- {
+		if one := s.list[i]; slices.Equal(one.world, world) {
+			s.list = slices.Delete(s.list, i, i+1)
+			return one
+		}
+	}
+	return nil
+}
+
+// TakeSpare returns a segment that a window of these ranks can use, nil if there is none. They all share memory.
+func (m *RMA) TakeSpare(world []int) *Spare { return m.spares.take(world) }
+
+// spare returns what remains of the window once it is freed, nil if its segment is not to be kept.
+func (w *Win) spare() *Spare {
+	if len(w.seg.Mem) > largestSpare || !w.rma.eng.AllLocal(w.World) {
+		return nil
+	}
+	return &Spare{world: w.World, align: w.align, seg: w.seg}
+}
+
+// Tag returns what names the segment in an offer, 0 for none.
+func (s *Spare) Tag() uint64 {
+	if s == nil {
+		return 0
+	}
+	return *tag(s.seg)
+}
+
+// Fits reports whether the ranks use the segment for the window of these offers. They all agree.
+func (s *Spare) Fits(offers []Offer) bool {
+	if s == nil || s.align < Alignment(offers) {
+		return false
+	}
+	for i := range offers {
+		if offers[i].Spare != *tag(s.seg) || offers[i].Node != offers[0].Node {
+			return false
+		}
+	}
+	return newLayout(offers, int(offers[0].Node)).total <= len(s.seg.Mem)
+}
+
+// Clear clears what is rank's in the window of these offers, which the segment fits, and returns the segment.
+func (s *Spare) Clear(offers []Offer, rank int) *sys.Segment {
+	l, n := newLayout(offers, int(offers[0].Node)), len(offers)
+	for _, part := range [][2]int{
+		{l.lock[rank], lockBytes(n)}, {l.inbox[rank], inboxBytes(n)}, {l.journal[rank], journalBytes},
+		{l.notify[rank], notifyBytes}, {l.data[rank], l.parts[rank]},
+	} {
+		clear(s.seg.Mem[part[0] : part[0]+part[1]])
+	}
+	return s.seg
+}
+
+// Close unmaps the segment.
+func (s *Spare) Close() {
+	if s != nil {
+		s.seg.Close()
+	}
+}
+
+// ReserveDesc returns memory for the descriptor of a window of n ranks, for Setup.
+func ReserveDesc(n int) (*Desc, *errs.Error) {
+	d, err := newDesc(n)
+	if err != nil {
+		return nil, errs.New(errs.NoMem, "map window descriptor: %v", err)
+	}
+	d.Size = int32(n)
+	return d, nil
+}
+
+// Release gives back a descriptor that no window uses.
+func (d *Desc) Release() { d.release() }
