@@ -1,5 +1,6 @@
 """Windows as Python objects: memory, attributes, names, pickling, and what is left of them after Free."""
 
+import pytest
 from support.programs import beside
 
 program = beside(__file__)
@@ -31,3 +32,17 @@ def test_what_is_left_of_a_freed_window(ranks):
         2,
         program.what_is_left_of_a_freed_window,
     )
+
+
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_windows_made_again(ranks, n):
+    ranks(n, program.windows_made_again)
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_memory_that_is_shown_is_not_used_again(ranks, n):
+    ranks(n, program.memory_that_is_shown_is_not_used_again)
+
+
+def test_windows_of_many_threads(ranks):
+    ranks(2, program.windows_of_many_threads)

@@ -116,3 +116,104 @@ def what_is_left_of_a_freed_window():
             lambda: win.Set_info(MPI.Info.Create()),
         ):
             fails(call, MPI.ERR_WIN)
+
+
+def window_of(size, comm=world, **kinds):
+    make = MPI.Win.Allocate_shared if kinds.get("shared") else MPI.Win.Allocate
+    win = make(size, 8, comm=comm)
+    memory = np.frombuffer(win.tomemory(), "i8") if size else np.zeros(0, "i8")
+    assert not memory.any(), "the memory of a new window is clear"
+    return win, memory
+
+
+def written(win, memory, value):
+    """Have every rank write into all parts, also by an accumulate under a lock, and leave them full."""
+    win.Fence(MPI.MODE_NOSUCCEED)
+    win.Lock_all()
+    for target in range(win.group_size):
+        win.Accumulate(np.full(len(memory), value), target)
+    win.Unlock_all()
+    win.Fence()
+    assert (memory == value * win.group_size).all()
+    win.Fence()
+    win.Put(np.full(len(memory), -1), (win.group_rank + 1) % win.group_size)
+    win.Fence()
+
+
+def windows_made_again():
+    """A window that uses the memory of one that was freed is as a new one."""
+    for turn in range(6):
+        for size in (64, 4096, 64, 8192 if turn % 2 else 80):
+            for shared in (False, True):
+                win, memory = window_of(size, NODE if shared else world, shared=shared)
+                written(win, memory, turn + 1)
+                del memory
+                win.Free()
+        win = MPI.Win.Create(np.zeros(8, "i8"), 8, comm=world)
+        win.Fence()
+        win.Put(np.ones(1, "i8"), (rank + 1) % world.size)
+        win.Fence()
+        win.Post(world.group)
+        win.Start(world.group)
+        win.Complete()
+        win.Wait()
+        win.Lock((rank + 1) % world.size)
+        win.Unlock((rank + 1) % world.size)
+        win.Free()
+        sizes = [0] * world.size
+        sizes[turn % world.size] = 800
+        win, memory = window_of(sizes[rank])
+        win.Fence()
+        win.Fence()
+        del memory
+        win.Free()
+
+
+def memory_that_is_shown_is_not_used_again():
+    """An array of a freed window keeps its values, whatever windows are made."""
+    for holder in range(world.size):
+        win, memory = window_of(256)
+        written(win, memory, 5)
+        memory[:] = 40 + rank
+        world.Barrier()
+        kept = memory if rank == holder else None
+        del memory
+        win.Free()
+        others = [window_of(256) for _ in range(3)]
+        for other, memory in others:
+            written(other, memory, 6)
+        assert kept is None or (kept == 40 + rank).all()
+        del memory
+        while others:
+            others.pop()[0].Free()
+
+
+def windows_of_many_threads():
+    """Threads make and free windows on communicators of the same ranks, each in its own time."""
+    import threading
+
+    comms = [world.Dup() for _ in range(3)]
+    failures = []
+
+    def work(k):
+        try:
+            for turn in range(40):
+                win, memory = window_of(64 * (1 + (turn + k) % 5), comms[k])
+                win.Fence()
+                win.Put(np.full(len(memory), 1 + k), (comms[k].rank + 1) % comms[k].size)
+                win.Fence()
+                assert (memory == 1 + k).all()
+                del memory
+                win.Free()
+        except BaseException as error:
+            failures.append(error)
+            raise
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(len(comms))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    for comm in comms:
+        comm.Free()
