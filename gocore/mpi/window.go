@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"fmt"
+	"strconv"
 	"sync/atomic"
 	"unsafe"
 
@@ -31,7 +32,7 @@ type Window struct {
 
 // prepare fills in the label, and the functions that a fence waits with.
 func (win *Window) prepare() {
-	win.label = fmt.Sprintf("window %d", win.ID)
+	win.label = "window " + strconv.FormatUint(uint64(win.ID), 10)
 	if bar := win.Bar; bar != nil {
 		win.passed = func() bool {
 			if over, e := win.comm.pt.Ended(win.fenceGen.Load()); e != nil { // the barrier's words are those of later calls

@@ -67,7 +67,7 @@ func inboxBytes(n int) int { return (n*int(unsafe.Sizeof(counters{})) + 63) / 64
 func (p *pscw) init(me int, ranks []*job.Rank, dead func(rank int) bool, mem []byte, at []int) {
 	n := len(ranks)
 	p.me, p.ranks, p.dead = me, ranks, dead
-	p.taken, p.due = make([]uint32, n), make([]uint32, n)
+	p.taken, p.due, p.inboxes = make([]uint32, n), make([]uint32, n), make([][]counters, 0, n)
 	for r := range n {
 		box := unsafe.Slice((*counters)(unsafe.Pointer(&mem[at[r]])), n)
 		p.inboxes = append(p.inboxes, box)

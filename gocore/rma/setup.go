@@ -6,6 +6,7 @@ import (
 
 	"gormapy/gocore/errs"
 	"gormapy/gocore/fabric"
+	"gormapy/gocore/job"
 	"gormapy/gocore/sys"
 )
 
@@ -75,16 +76,19 @@ func (m *RMA) NewWin(s *Setup) (*Win, *errs.Error) {
 // emptyWin makes the window without its targets.
 func (m *RMA) emptyWin(s *Setup, d *Desc) *Win {
 	n := len(s.World)
+	words := make([]atomic.Uint64, 3*n)
 	w := &Win{rma: m, ID: s.ID, Flavor: Flavor(s.Offers[0].Flavor), Rank: s.Rank, Size: n, World: s.World,
 		Desc: d, seg: s.Segment, region: s.Region, align: Alignment(s.Offers),
 		keys: make([]fabric.RemoteKey, n), paths: make([]path, n), shown: make([]unsafe.Pointer, n), held: make([]uint8, n),
-		sent: make([]atomic.Uint64, n), answers: make([]atomic.Uint64, n), asking: make([]asking, n), lost: make([]atomic.Uint64, n),
+		sent: words[:n], answers: words[n : 2*n], asking: make([]asking, n), lost: words[2*n:],
 		outstanding: make([]atomic.Pointer[Outstanding], n), remoteLocks: make([]*remoteLock, n), lockProxies: make([]*lockProxy, n)}
 	d.Size, d.Turn = int32(n), 1
 	w.SetNoLocks(s.Offers[s.Rank].Hints&HintNoLocks != 0)
-	for _, r := range s.World {
-		w.ranks = append(w.ranks, m.eng.Job.Rank(r))
+	w.ranks = make([]*job.Rank, n)
+	for i, r := range s.World {
+		w.ranks[i] = m.eng.Job.Rank(r)
 	}
+	w.locks, w.journals, w.acc, w.skews = make([]*lock, 0, n), make([]*journal, 0, n), make([]accLock, 0, n), make([]int, 0, n)
 	w.pscw.init(s.Rank, w.ranks, func(r int) bool { return m.eng.Gone(s.World[r]) }, s.Segment.Mem, s.layout.inbox)
 	w.pscw.tell = w.tellRemote
 	w.notify.init(s.Segment.Mem, s.layout.notify)

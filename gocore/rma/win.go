@@ -176,6 +176,8 @@ func (w *Win) Direct() bool {
 	return true
 }
 
+var errFreed = errs.New(errs.Win, "the window has been freed")
+
 // Free ends the window on this rank. All ranks must have passed a barrier, unless the window is given up; together reports
 // whether they have.
 func (w *Win) Free(together bool) {
@@ -190,7 +192,7 @@ func (w *Win) Free(together bool) {
 	w.rma.eng.Exclude(func() {
 		w.rma.divert(w)
 		// These are replies to ranks that have ended, or from before a collective reset.
-		w.rma.eng.Drop(w, errs.New(errs.Win, "the window has been freed"))
+		w.rma.eng.Drop(w, errFreed)
 	})
 	for r := range w.outstanding {
 		w.outstanding[r].Load().cancel()

@@ -17,7 +17,7 @@ from .hot import hot
 from .info import INFO_NULL
 from .intracomm import COMM_SELF
 from .msgbuffer import acquire, index, message, parse_access, same_type, single
-from .naming import Attributed, Named
+from .naming import Attributed, Named, _attributes
 from .op import SUM, handle_of
 from .request import Request
 from .sentinel import BOTTOM
@@ -102,8 +102,9 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
 
     @classmethod
     def _from_handle(cls, handle):
-        self = cls.__new__(cls)
+        self = _new(cls) if cls.__new__ is _plain else cls.__new__(cls)
         self._h = handle
+        self._origins, self._attached = {}, {}
         if handle:
             self._describe()
         return self
@@ -128,7 +129,8 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         hints = wininfo.hints(info, flavor)
         made = fast.win_create(flavor, address, nbytes, disp_unit, comm._h, hints.bits, hints.alignment)
         self = cls._from_handle(made)
-        self._memory = memory
+        if memory is not None:
+            self._memory = memory
         self._until_free = (memory, self._origins, self._attached)
         fast.retain(self._until_free)
         wininfo.remember(self._h, hints)
@@ -197,7 +199,8 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
     def Free(self) -> None:
         """Free the window, outside of any epoch; collective."""
         fast.win_check_free(self._h)  # before anything of it is gone
-        self._delete_attributes()
+        if _attributes:
+            self._delete_attributes()
         self._forget_name()
         self._forget_errhandler()
         wininfo.forget(self._h)
@@ -206,7 +209,8 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         fast.release(self._until_free)
         self._description = self._memory = self._until_free = None
         self._attached.clear()
-        self._completed()
+        if self._origins:
+            self._completed()
 
     # Hints, group and attributes
     # ---------------------------
@@ -540,6 +544,10 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         """
         fast.win_sync(self._h)
 
+
+# What makes objects without the arguments that Win.__new__ has for programs.
+_new = fast.Win.__new__
+_plain = Win.__new__
 
 WIN_NULL = Win()
 named("Win", 0, "WIN_NULL")
