@@ -45,6 +45,9 @@ const char *const hot_names[CALL_COUNT] = {
     [CALL_ALLTOALL] = "Comm.Alltoall",
     [CALL_REDUCE] = "Comm.Reduce",
     [CALL_REDUCE_SCATTER_BLOCK] = "Comm.Reduce_scatter_block",
+    [CALL_COMM_DUP] = "Comm.Dup",
+    [CALL_COMM_SPLIT] = "Comm.Split",
+    [CALL_COMM_FREE] = "Comm.Free",
     [CALL_CREATE_CONTIGUOUS] = "Datatype.Create_contiguous",
     [CALL_CREATE_VECTOR] = "Datatype.Create_vector",
     [CALL_CREATE_HVECTOR] = "Datatype.Create_hvector",
@@ -59,11 +62,20 @@ const char *const hot_names[CALL_COUNT] = {
     [CALL_FREE_TYPE] = "Datatype.Free",
 };
 
-/* Has a method of the extension the docstring that the Python method of the same name has. */
-static int document(const char *name, const char *doc) {
-  PyMethodDef *tables[] = {
-      comm_methods, comm_coll_methods, comm_object_methods, request_methods, win_methods, datatype_methods, NULL};
-  for (PyMethodDef **t = tables; *t; t++) {
+/* Has a method of the extension, CLASS.NAME, the docstring that the Python method of the same name has. */
+static int document(const char *call, const char *doc) {
+  static const struct {
+    const char *owner;
+    PyMethodDef *tables[5];
+  } owners[] = {{"Win.", {win_methods}},
+                {"Comm.", {comm_methods, comm_coll_methods, comm_object_methods, comm_making_methods}},
+                {"Datatype.", {datatype_methods}},
+                {"Request.", {request_methods}},
+                {"Prequest.", {request_methods}}};
+  const char *name = strchr(call, '.') + 1;
+  int i = 0;
+  while (strncmp(owners[i].owner, call, name - call) != 0) i++;
+  for (PyMethodDef *const *t = owners[i].tables; *t; t++) {
     for (PyMethodDef *m = *t; m->ml_name; m++) {
       if (strcmp(m->ml_name, name) != 0) continue;
       size_t signature = strstr(m->ml_doc, SIGNATURE_END) - m->ml_doc + strlen(SIGNATURE_END);
@@ -89,7 +101,7 @@ PyObject *set_fallback(PyObject *self, PyObject *args) {
   if (!PyArg_ParseTuple(args, "sOs", &name, &f, &doc)) return NULL;
   for (int i = 0; i < CALL_COUNT; i++) {
     if (strcmp(name, hot_names[i]) == 0) {
-      if (document(strchr(name, '.') + 1, doc) < 0) return NULL;
+      if (document(name, doc) < 0) return NULL;
       Py_INCREF(f);
       Py_XSETREF(fallbacks[i], f);
       Py_RETURN_NONE;

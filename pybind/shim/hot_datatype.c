@@ -13,9 +13,6 @@ enum { WORD_LIVE = 1, WORD_COMMITTED = 2, WORD_GENERATION = 2 };
 
 PyObject *datatype_class;
 
-/* The dictionaries with the names and attributes of objects, by (family, handle). */
-static PyObject *registries[2];
-
 /* A datatype that has been freed. */
 typedef struct {
   PyObject *recipe;
@@ -97,31 +94,6 @@ static void keep_freed(DatatypeObject *t) {
   }
   datatype_forget(t);
   t->h = 0;
-}
-
-/* Whether a program may have given the object a name or attributes; -1 with an exception. */
-static int is_registered(const DatatypeObject *t) {
-  int found = 0;
-  for (int i = 0; i < 2 && !found; i++) {
-    if (!registries[i]) return 1;
-    if (PyDict_GET_SIZE(registries[i]) == 0) continue;
-    PyObject *key = Py_BuildValue("(sL)", "Datatype", (long long)t->h);
-    if (!key) return -1;
-    found = PyDict_Contains(registries[i], key);
-    Py_DECREF(key);
-  }
-  return found;
-}
-
-/* set_registries(names, attributes) */
-PyObject *set_registries(PyObject *self, PyObject *args) {
-  PyObject *r[2];
-  if (!PyArg_ParseTuple(args, "O!O!", &PyDict_Type, &r[0], &PyDict_Type, &r[1])) return NULL;
-  for (int i = 0; i < 2; i++) {
-    Py_INCREF(r[i]);
-    Py_XSETREF(registries[i], r[i]);
-  }
-  Py_RETURN_NONE;
 }
 
 /* A recipe that is being written. */
@@ -304,7 +276,7 @@ static PyObject *commit(HOT) {
 static PyObject *free_datatype(HOT) {
   DatatypeObject *t = (DatatypeObject *)self;
   if (n || kwnames || gm_forked || !t->recipe || t->construction || !is_live(t)) FALL_BACK(CALL_FREE_TYPE);
-  int registered = is_registered(t);
+  int registered = is_registered("Datatype", t->h, REGISTRY_ATTRIBUTES);
   if (registered < 0) return NULL;
   if (registered) FALL_BACK(CALL_FREE_TYPE);
   uint64_t word = __atomic_load_n(word_of(&t->shape), __ATOMIC_SEQ_CST);

@@ -226,7 +226,27 @@ extern PyObject *datatype_class;
 void datatype_copy(DatatypeObject *t, const DatatypeObject *other);
 void datatype_shaped(DatatypeObject *t);
 void datatype_forget(DatatypeObject *t);
+
+/* registry.c: dictionaries of Python. is_registered reports whether any of them up to the last one has something of a
+   handle; -1 with an exception. Those up to LAST_COPIED matter to who duplicates a communicator. */
+enum {
+  REGISTRY_NAMES,
+  REGISTRY_ATTRIBUTES,
+  REGISTRY_ERROR_HANDLERS,
+  REGISTRY_TOPOLOGIES,
+  REGISTRY_HINTS,
+  REGISTRY_BUFFERS,
+  REGISTRY_LOCKS,
+  REGISTRY_CONTEXTS,
+  REGISTRIES,
+  LAST_OF_ALL_FAMILIES = REGISTRY_ERROR_HANDLERS,
+  LAST_COPIED = REGISTRY_TOPOLOGIES
+};
 PyObject *set_registries(PyObject *self, PyObject *args);
+int is_registered(const char *family, int64_t h, int last);
+
+/* hot_making.c */
+extern PyObject *intracomm_class;
 
 /* hot_request.c. A new Request that keeps the buffer of s acquired. */
 PyObject *new_request(int64_t h, spec *s);
@@ -279,6 +299,9 @@ enum {
   CALL_ALLTOALL,
   CALL_REDUCE,
   CALL_REDUCE_SCATTER_BLOCK,
+  CALL_COMM_DUP,
+  CALL_COMM_SPLIT,
+  CALL_COMM_FREE,
   CALL_CREATE_CONTIGUOUS,
   CALL_CREATE_VECTOR,
   CALL_CREATE_HVECTOR,
@@ -309,6 +332,6 @@ PyObject *set_fallback(PyObject *self, PyObject *args);
 #define HOT_CLASS_METHOD(name, f, signature) \
   {name, (PyCFunction)(void *)f, METH_FASTCALL | METH_KEYWORDS | METH_CLASS, name signature SIGNATURE_END}
 extern PyMethodDef win_methods[], comm_methods[], comm_coll_methods[], comm_object_methods[], request_methods[];
-extern PyMethodDef datatype_methods[];
+extern PyMethodDef comm_making_methods[], datatype_methods[];
 
 #endif

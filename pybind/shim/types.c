@@ -265,5 +265,6 @@ int ready_types(PyObject *module) {
     if (PyModule_AddObject(module, all[i].name, (PyObject *)all[i].type) < 0) return -1;
   }
   if (add_methods(&CommType, comm_coll_methods) < 0) return -1;
+  if (add_methods(&CommType, comm_making_methods) < 0) return -1;
   return add_methods(&CommType, comm_object_methods);
 }

@@ -120,7 +120,12 @@ def test_the_extension_shows_the_docstrings_of_python(mpi):
     from gormapy._ext import fast
 
     folder, seen = Path(mpi.__file__).parent, 0
-    files = {"Win": ["win.py"], "Comm": ["p2p.py", "coll.py", "objcomm.py"], "Request": ["request.py"]}
+    files = {
+        "Win": ["win.py"],
+        "Comm": ["comm.py", "p2p.py", "coll.py", "objcomm.py"],
+        "Datatype": ["datatype.py"],
+        "Request": ["request.py"],
+    }
     for call in fast.HOT:
         owner, name = call.split(".")
         method = getattr(getattr(mpi, owner, None), name, None)

@@ -112,10 +112,20 @@ for _object in list(globals().values()):
 
 def _connect_extension():
     """Complete the docstrings, and pass the extension the functions and types that it needs."""
-    from . import docstrings, hot
+    from . import bsend, comm, commlock, docstrings, errhandler, hot, naming
 
     docstrings.sign(globals())
-    _fast.setup(Exception, Request, Prequest, IN_PLACE, Datatype)
+    _fast.setup(Exception, Request, Prequest, IN_PLACE, Datatype, Intracomm)
+    _fast.set_registries(
+        naming._names,
+        naming._attributes,
+        errhandler._chosen,
+        comm._topologies,
+        comm._hints,
+        bsend._attached,
+        commlock._tables,
+        commlock._contexts,
+    )
     hot.install(globals())
     for code, datatype in _typedict.items():
         if len(code) == 1:

@@ -15,6 +15,7 @@ from .exception import Exception, check, error, fields, last_used_code
 from .faults import FaultTolerance
 from .group import Group
 from .handle import Handle, adopt, expect, named
+from .hot import hot
 from .info import INFO_NULL, Info
 from .msgbuffer import index
 from .naming import Attributed, Named, _attributes
@@ -158,6 +159,7 @@ class Comm(
         """Clone an existing communicator."""
         return self._duplicate(attributes=False)
 
+    @hot
     def Dup(self, info: Info | None = None) -> Self:
         """Duplicate a communicator."""
         if info is None:
@@ -222,6 +224,7 @@ class Comm(
         """Create communicator from group."""
         return self._family_class()._wrap(fast.comm_create(self._h, expect("Group", group, "Create")))
 
+    @hot
     def Split(self, color: int = 0, key: int = 0) -> Comm:
         """Split communicator by color and key."""
         return self._family_class()._wrap(fast.comm_split(self._h, color, key))
@@ -239,6 +242,7 @@ class Comm(
         """Return the class of what Split and Create make: intercommunicators make others."""
         return _subclasses["Intercomm" if self._two_groups else "Intracomm"]
 
+    @hot
     def Free(self) -> None:
         """Free a communicator."""
         if self._h in (_WORLD, _SELF):

@@ -313,7 +313,9 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
         """Create a datatype with a new lower bound and extent."""
         return self._make(fast.TYPE_RESIZED, lb, extent)
 
-    Resized = Create_resized
+    def Resized(self, lb: int, extent: int) -> Self:
+        """Create a datatype with a new lower bound and extent."""
+        return self.Create_resized(lb, extent)
 
     # Fortran's types of a precision and range
     # -----------------------------------------

@@ -28,6 +28,4 @@ def install(classes):
             if getattr(method, "is_hot", False):
                 fast.set_fallback(call, method, inspect.cleandoc(method.__doc__ or ""))
                 delattr(cls, name)
-                for alias in [other for other, value in vars(cls).items() if value is member]:
-                    setattr(cls, alias, getattr(cls, name))
                 break

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gormapy._ext import fast
-
 from . import constants
 from .exception import Exception, error
 
@@ -59,9 +57,6 @@ _FIRST_KEYVAL = 1000
 _keyvals = {}  # keyval -> (family, copy function, delete function, passed by value)
 _attributes = {}  # (family, handle) -> {keyval: value}
 _next_keyval = _FIRST_KEYVAL
-
-
-fast.set_registries(_names, _attributes)
 
 
 class Attributed:

@@ -249,6 +249,7 @@ SIGNATURES = {
         "Create_subarray": "Create_subarray(self, sizes: Sequence[int], subsizes: Sequence[int], starts: Sequence[int], order: int = ORDER_C) -> Self",
         "Create_darray": "Create_darray(self, size: int, rank: int, gsizes: Sequence[int], distribs: Sequence[int], dargs: Sequence[int], psizes: Sequence[int], order: int = ORDER_C) -> Self",
         "Create_resized": "Create_resized(self, lb: int, extent: int) -> Self",
+        "Resized": "Resized(self, lb: int, extent: int) -> Self",
         "Create_f90_integer": "Create_f90_integer(cls, r: int) -> Self",
         "Create_f90_real": "Create_f90_real(cls, p: int, r: int) -> Self",
         "Create_f90_complex": "Create_f90_complex(cls, p: int, r: int) -> Self",

@@ -88,8 +88,8 @@ def exception_between(what, who):
 
     def profile(_frame, event, called):
         if event == "c_return" and called.__name__ in (
-            "comm_dup",
-            "comm_split",
+            "Dup",
+            "Split",
             "comm_create",
             "win_create",
             "file_open",

@@ -44,6 +44,7 @@ def a_revoked_call_keeps_its_pickle():
     """Rank 2 may be reading the pickle of rank 0, whose call ends."""
     comm = world.Dup()
     comm.allgather(rank)
+    world.Barrier()  # all have left the first collective
     if rank == 0:
         with kept_pickles() as kept, rankside.fails(MPI.ERR_REVOKED):
             comm.bcast(bytes(1_000_000))
