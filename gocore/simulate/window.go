@@ -86,7 +86,7 @@ func (r *rank) freeWindow() {
 
 // dropWindow frees the window without a message. All ranks have reached this point.
 func (r *rank) dropWindow() {
-	r.win.Free()
+	r.win.Free(true)
 	if r.win.mem != nil {
 		r.w.reclaim(r.win.mem)
 	}
