@@ -70,6 +70,8 @@ func begin[T any](m *making, mine, all []T, rounds int, later bool) round {
 	o := together(m.parent, mine, all)
 	if _, m.byBoard = o.(onBoard); m.byBoard {
 		m.left = rounds - 1
+	} else {
+		m.keep()
 	}
 	return o
 }
@@ -113,13 +115,14 @@ func (c *Comm) assembled() round {
 	return c.coll.BarrierByMessages()
 }
 
-// adopt takes the block that the first member has proposed on the board, which other members may use already. first reports
-// whether that is this rank.
+// adopt takes the block that the first member has proposed on the board, which other members may use already, also if this rank
+// has no communicator because of an error. first reports whether the first member is this rank.
 func (m *making) adopt(block int64, first bool) {
-	if m.comm != nil && canShareBlock(m.comm.group.ranks) {
+	shared := m.comm == nil || canShareBlock(m.comm.group.ranks)
+	if shared && m.comm != nil {
 		m.block[0] = block
 	}
-	if first {
+	if shared && first {
 		m.offered = -1
 	}
 	m.keep()
