@@ -310,10 +310,7 @@ func GroupRank(g int64) int {
 	return r
 }
 
-// GroupIncl makes a group of n C ints at an address.
-func GroupIncl(g, addr, n int64) int64 { return mpi.GroupIncl(g, addr, n) }
-
-// GroupExcl leaves them out.
+// GroupExcl makes the group of all members but n C ints at an address.
 func GroupExcl(g, addr, n int64) int64 { return mpi.GroupExcl(g, addr, n) }
 
 // GroupRangeIncl takes n triples of C ints.
@@ -339,9 +336,6 @@ func GroupTranslate(a, in, n, b, out int64) int { return -mpi.GroupTranslate(a, 
 
 // GroupDup copies a group.
 func GroupDup(g int64) int64 { return mpi.GroupDup(g) }
-
-// GroupFree frees a group.
-func GroupFree(g int64) int { return -mpi.GroupFree(g) }
 
 // DatatypeTable lists the predefined datatypes.
 func DatatypeTable() string { return mpi.DatatypeTable() }

@@ -215,6 +215,14 @@ func gm_drop_type(typ i64) { mpi.TypeDrop(int64(typ)) }
 //export gm_free_type
 func gm_free_type(typ i64) i32 { return i32(mpi.TypeFree(int64(typ))) }
 
+//export gm_group_incl
+func gm_group_incl(group, ranks, n i64) i64 {
+	return i64(mpi.GroupIncl(int64(group), int64(ranks), int64(n)))
+}
+
+//export gm_group_free
+func gm_group_free(group i64) i32 { return i32(mpi.GroupFree(int64(group))) }
+
 //export gm_shape_of
 func gm_shape_of(comm i64, shape *C.gm_comm_shape) i32 {
 	return i32(mpi.ShapeOf(int64(comm), (*mpi.CommShape)(unsafe.Pointer(shape))))

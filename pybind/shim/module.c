@@ -54,9 +54,10 @@ static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_fast", "The cal
 
 /* The calls and numbers of the module; Python's kinds of calls are these. */
 static PyMethodDef *const raw_tables[] = {
-    end_methods,        raw_process_methods,  raw_request_methods, raw_request_list_methods, raw_message_methods,
-    raw_object_methods, raw_datatype_methods, raw_coll_methods,    raw_comm_methods,         raw_win_methods,
-    raw_file_methods,   raw_memory_methods,   array_methods};
+    end_methods,         raw_process_methods, raw_request_methods,  raw_request_list_methods,
+    raw_message_methods, raw_object_methods,  raw_datatype_methods, raw_group_methods,
+    raw_coll_methods,    raw_comm_methods,    raw_win_methods,      raw_file_methods,
+    raw_memory_methods,  array_methods};
 
 static const struct {
   const char *name;

@@ -14,7 +14,7 @@
 #define F(name) {#name, (PyCFunction)(void *)raw_##name, METH_FASTCALL, NULL}
 
 extern PyMethodDef raw_process_methods[], raw_request_methods[], raw_request_list_methods[], raw_message_methods[];
-extern PyMethodDef raw_object_methods[], raw_datatype_methods[];
+extern PyMethodDef raw_object_methods[], raw_datatype_methods[], raw_group_methods[];
 
 PyObject *raw_put_notify(ARGS); /* hot_win.c */
 extern PyMethodDef raw_coll_methods[], raw_comm_methods[], raw_win_methods[], raw_file_methods[], raw_memory_methods[],

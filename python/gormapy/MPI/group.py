@@ -33,8 +33,9 @@ class Group(Handle, fast.Handle):
 
     @classmethod
     def _made(cls, result):
-        self = cls.__new__(cls)
-        self._h = check(result)
+        check(result)
+        self = _new(cls) if cls.__new__ is _plain else cls.__new__(cls)
+        self._h = result
         return self
 
     @classmethod
@@ -68,7 +69,7 @@ class Group(Handle, fast.Handle):
             try:
                 return self._translate(ranks, other)
             finally:
-                core.GroupFree(other)
+                fast.group_free(other)
         return self._translate(ranks, group._checked())
 
     def _translate(self, ranks, other):
@@ -104,8 +105,7 @@ class Group(Handle, fast.Handle):
 
     def Incl(self, ranks: Sequence[int]) -> Self:
         """Make a new group of the listed members."""
-        listed = _ranks(ranks)
-        return type(self)._made(core.GroupIncl(self._checked(), listed.buffer_info()[0], len(listed)))
+        return type(self)._made(fast.group_incl(self._checked(), _ranks(ranks)))
 
     def Excl(self, ranks: Sequence[int]) -> Self:
         """Make a new group of all but the listed members."""
@@ -125,7 +125,7 @@ class Group(Handle, fast.Handle):
     def Free(self) -> None:
         """Free a group."""
         if self._checked() != _EMPTY:
-            check(core.GroupFree(self._h))
+            fast.group_free(self._h)
         self._h = 0
 
 
@@ -139,6 +139,10 @@ def _ranges(ranges):
         flat.extend((first, last, stride))
     return flat
 
+
+# What makes objects without the argument that Group.__new__ has for programs.
+_new = fast.Handle.__new__
+_plain = Group.__new__
 
 GROUP_NULL = Group()
 named("Group", 0, "GROUP_NULL")
