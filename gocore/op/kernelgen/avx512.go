@@ -25,11 +25,6 @@ var (
 
 func (v vector) reg(n int) string { return fmt.Sprint(v.name, n) }
 
-// half is the name of a register of half the length.
-func (v vector) half(n int) string {
-	return map[string]string{"Y": "X", "Z": "Y"}[v.name] + fmt.Sprint(n)
-}
-
 // writeAVX512 writes a loop over 128 bytes, and what is left of 64 and of 32, as writeAMD64 does of 64 and 32.
 func writeAVX512(w *writer, c *wideCombiner, operands int, stream bool) {
 	reversed := addressesAMD64(w, operands)

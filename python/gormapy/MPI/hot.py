@@ -5,8 +5,6 @@ unusual to its fallback, the Python method of the same name: that is marked `@ho
 to the extension's table.
 """
 
-import inspect
-
 from gormapy._ext import fast
 
 
@@ -14,6 +12,16 @@ def hot(method):
     """Mark a method as the fallback of a hot call: what runs first is the extension's method of the same name."""
     method.is_hot = True
     return method
+
+
+def cleaned(doc):
+    """Return a docstring without the indentation of its second and later lines.
+
+    `inspect.cleandoc` does the same, but importing inspect takes longer than all of this package.
+    """
+    first, *rest = doc.expandtabs().splitlines() or [""]
+    margin = min((len(line) - len(line.lstrip()) for line in rest if line.strip()), default=0)
+    return "\n".join([first.lstrip(), *(line[margin:] for line in rest)]).strip("\n")
 
 
 def install(classes):
@@ -26,6 +34,6 @@ def install(classes):
             member = vars(cls).get(name)
             method = getattr(member, "__func__", member)  # of a class method
             if getattr(method, "is_hot", False):
-                fast.set_fallback(call, method, inspect.cleandoc(method.__doc__ or ""))
+                fast.set_fallback(call, method, cleaned(method.__doc__ or ""))
                 delattr(cls, name)
                 break
