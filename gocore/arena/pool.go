@@ -27,8 +27,8 @@ import (
 // from a clean run, or has its pages returned, so that it takes no memory and no time until it is touched, as calloc's.
 //
 // A chunk is given back to the arena when it is one clean run. Where there is no room for a chunk (the limit of address
-// space, of the size of files, or of chunks) dirty runs are made clean and merged with their neighbours. After that Alloc
-// returns nil, and the caller takes memory from elsewhere.
+// space, of the size of files, or of chunks) all dirty runs are made clean, and merged with their neighbours. If that is
+// not enough Alloc returns nil, and the caller takes memory from elsewhere.
 //
 // The kernel kills a process that touches a hole when it has promised more memory than there is, and it promises any
 // number of holes. Callers count on an error in two cases: for one allocation of more than the system has, and for
@@ -122,21 +122,22 @@ func (p *Pool) take(size uint64, zero bool) (r *run, dirty bool) {
 			return r, false
 		}
 	}
-	if c := p.addChunk(size); c != nil {
-		p.clean.put(c.run())
-	} else if p.dirty.bytes+p.clean.bytes >= size {
+	if !p.addChunk(size) && p.dirty.bytes > 0 {
 		p.trim(0)
+		if p.clean.find(size) == nil {
+			p.addChunk(size) // chunks that were given back have left room
+		}
 	}
 	return p.clean.take(size), false
 }
 
-// addChunk gets a chunk for at least size bytes from the arena; nil if it can't.
-func (p *Pool) addChunk(size uint64) *chunk {
+// addChunk gets a chunk for at least size bytes from the arena, which is a clean run. It reports whether it could.
+func (p *Pool) addChunk(size uint64) bool {
 	if len(p.chunks) == MaxChunks || p.heap.open() != nil {
-		return nil
+		return false
 	}
 	if size > chunkBytes && size > systemMemory() {
-		return nil
+		return false
 	}
 	least := (size + MaxAlign - 1) &^ (MaxAlign - 1)
 	sizes := []uint64{chunkBytes, least}
@@ -163,9 +164,10 @@ func (p *Pool) addChunk(size uint64) *chunk {
 			return bySpan(&span{addr: o.addr}, addr)
 		})
 		p.chunks = slices.Insert(p.chunks, i, c)
-		return c
+		p.clean.put(c.run())
+		return true
 	}
-	return nil
+	return false
 }
 
 // systemMemory returns how many bytes of memory and swap space the system has.
