@@ -63,6 +63,8 @@ const (
 	MaxChunks = 4096
 	// lazy is the largest number of bytes that Alloc clears itself.
 	lazy = 64 << 20
+	// grow is which part more than it asks for an array gets that grows, and has to be moved for that.
+	grow = 8
 	// step is how many bytes are cleared or copied at once: a stop for Go's collector waits for that.
 	step = 256 << 10
 )
@@ -250,13 +252,38 @@ func (p *Pool) Resize(addr unsafe.Pointer, n uint64) (to unsafe.Pointer, ours bo
 		p.mu.Unlock()
 		return addr, true
 	}
+	if p.extend(r, size) {
+		p.mu.Unlock()
+		return addr, true
+	}
 	old := r.span().mem()
 	p.mu.Unlock() // the caller has addr, so nobody frees it
-	if to = p.Alloc(n, false); to != nil {
+	// What grows once grows again: pages that are not touched take no memory.
+	if to = p.Alloc(n+n/grow, false); to == nil {
+		to = p.Alloc(n, false)
+	}
+	if to != nil {
 		copyMemory(unsafe.Slice((*byte)(to), n), old)
 		p.Free(addr)
 	}
 	return to, true
+}
+
+// extend makes a run longer by the free one that follows it, and reports whether it could.
+func (p *Pool) extend(r *run, size uint64) bool {
+	for _, free := range []*runs{&p.dirty, &p.clean} {
+		next := free.begin[r.end()]
+		if next == nil || next.chunk != r.chunk || r.bytes+next.bytes < size {
+			continue
+		}
+		free.remove(next)
+		if rest := next.cut(size - r.bytes); rest != nil {
+			free.put(rest)
+		}
+		r.bytes = size
+		return true
+	}
+	return false
 }
 
 // Move copies up to n bytes of what is at addr, which Resize had no room for, to other memory, and frees addr.

@@ -180,8 +180,14 @@ func TestPoolResizes(t *testing.T) {
 		p.check(t)
 	}
 	assert.EqualValues(t, pageBytes, p.held())
+	before, next := addrOf(mem), p.must(t, mib, false)
+	require.True(t, p.Free(addrOf(next)))
+	longer, _ := p.Resize(before, 3*mib)
+	assert.Equal(t, before, longer, "what follows is free")
+	p.check(t)
+	_, _ = p.Resize(longer, 1)
 	p.closed = true
-	to, ours := p.Resize(addrOf(mem), mib)
+	to, ours := p.Resize(addrOf(mem), 65*mib) // more than the chunk has
 	assert.True(t, ours)
 	assert.Nil(t, to)
 	mem[0] = 5

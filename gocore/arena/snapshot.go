@@ -1,6 +1,10 @@
 package arena
 
 import (
+	"cmp"
+	"math"
+	"slices"
+
 	"golang.org/x/sys/unix"
 
 	"gormapy/gocore/sys"
@@ -19,14 +23,14 @@ import (
 // A fork takes time and memory for all pages of arrays that have been touched. What does not copy memory for a child
 // (vfork, posix_spawn, clone with CLONE_VM: subprocess, os.posix_spawn, Go) calls no handlers, and costs nothing.
 //
-// Where there are no addresses for a copy the child maps the chunk MAP_PRIVATE: its parent's arrays are safe, but what
-// the parent writes to a page that the child has not written shows in the child.
+// Where there are no addresses for a copy it is written to a file in memory, which the child maps over the chunk. Where no
+// file can be made or written either, the child ends with a message: it must not run with arrays that change.
 
 // ChunkCopy tells a forked child of a chunk. Its layout is that of gm_chunk in gormapy.h.
 type ChunkCopy struct {
 	Addr, Bytes uint64
-	At          uint64 // offset in the arena
 	Copy        uint64 // address of the copy; 0: none
+	FD          int64  // the file with the copy; -1: none
 	Live        uint64 // how many runs are allocated
 }
 
@@ -34,50 +38,110 @@ type ChunkCopy struct {
 // number of chunks.
 func (p *Pool) BeforeFork(out []ChunkCopy) int {
 	p.mu.Lock()
-	copies, bytes := map[*chunk]uintptr{}, map[*chunk]uint64{}
+	all := make([]*run, 0, len(p.live))
 	for _, r := range p.live {
-		bytes[r.chunk] += r.bytes
+		all = append(all, r)
 	}
+	slices.SortFunc(all, func(a, b *run) int { return cmp.Compare(a.addr, b.addr) }) // as the chunks are
+	pages := pagesOf{fd: p.heap.file()}
 	for i, c := range p.chunks {
-		out[i] = ChunkCopy{Addr: uint64(c.addr), Bytes: c.bytes, At: c.at, Live: uint64(c.live)}
-		if c.live == 0 {
-			continue
+		n := 0
+		for n < len(all) && all[n].chunk == c {
+			n++
 		}
-		addr, err := sys.MapAligned(-1, 0, c.bytes, MaxAlign)
-		if err != nil {
-			continue
-		}
-		if bytes[c] >= c.bytes/2 { // a quarter of the time, where the system has huge pages on request
-			_ = unix.Madvise((&span{addr: addr, bytes: c.bytes}).mem(), unix.MADV_HUGEPAGE)
-		}
-		out[i].Copy = uint64(addr)
-		copies[c] = addr
-	}
-	for _, r := range p.live {
-		if addr, ok := copies[r.chunk]; ok {
-			p.copyRun(r, addr+(r.addr-r.chunk.addr))
-		}
+		out[i] = c.copied(all[:n], &pages)
+		all = all[n:]
 	}
 	return len(p.chunks)
 }
 
-// copyRun copies the pages of a run that are there.
-func (p *Pool) copyRun(r *run, addr uintptr) {
-	from, to := r.span().mem(), (&span{addr: addr, bytes: r.bytes}).mem()
-	fd, at := p.heap.file(), int64(r.at())
-	for next := uint64(0); next < r.bytes; {
-		begin, err := unix.Seek(fd, at+int64(next), unix.SEEK_DATA)
-		if err == unix.ENXIO || err == nil && uint64(begin-at) >= r.bytes {
-			return // the rest is a hole
+// copied makes a copy of a chunk with these runs.
+func (c *chunk) copied(live []*run, pages *pagesOf) ChunkCopy {
+	out := ChunkCopy{Addr: uint64(c.addr), Bytes: c.bytes, FD: -1, Live: uint64(len(live))}
+	if len(live) == 0 {
+		return out
+	}
+	addr, err := sys.MapAligned(-1, 0, c.bytes, MaxAlign)
+	if err != nil {
+		out.FD = int64(c.written(live, pages))
+		return out
+	}
+	var bytes uint64
+	for _, r := range live {
+		bytes += r.bytes
+	}
+	to := (&span{addr: addr, bytes: c.bytes}).mem()
+	if bytes >= c.bytes/2 { // a quarter of the time, where the system has huge pages on request
+		_ = unix.Madvise(to, unix.MADV_HUGEPAGE)
+	}
+	for _, r := range live {
+		pages.each(r, func(from []byte, at uint64) bool {
+			copyMemory(to[at:], from)
+			return true
+		})
+	}
+	out.Copy = uint64(addr)
+	return out
+}
+
+// written returns the descriptor of a file with a copy of a chunk, -1 if it can't be made.
+func (c *chunk) written(live []*run, pages *pagesOf) int {
+	fd, err := unix.MemfdCreate("gormapy-fork", unix.MFD_CLOEXEC)
+	if err != nil {
+		return -1
+	}
+	whole := unix.Ftruncate(fd, int64(c.bytes)) == nil
+	for _, r := range live {
+		pages.each(r, func(from []byte, at uint64) bool {
+			for len(from) > 0 && whole {
+				n, err := unix.Pwrite(fd, from[:min(len(from), step)], int64(at))
+				whole = err == nil && n > 0
+				from, at = from[max(n, 0):], at+uint64(max(n, 0))
+			}
+			return whole
+		})
+	}
+	if !whole {
+		_ = unix.Close(fd)
+		return -1
+	}
+	return fd
+}
+
+// pagesOf finds the pages that a file has. The kernel looks for the end of a piece in all of the file, so that what has
+// been found is used for all runs that it concerns.
+type pagesOf struct {
+	fd                int
+	from, begin, hole int64 // there are no pages between from and begin, and all of them up to hole
+}
+
+func (p *pagesOf) find(at int64) {
+	if at >= p.from && at < p.hole {
+		return
+	}
+	p.from, p.hole = at, math.MaxInt64
+	var err error
+	switch p.begin, err = unix.Seek(p.fd, at, unix.SEEK_DATA); err {
+	case nil:
+		if hole, err := unix.Seek(p.fd, p.begin, unix.SEEK_HOLE); err == nil {
+			p.hole = hole
 		}
-		end := at + int64(r.bytes)
-		if err != nil {
-			begin = at + int64(next)
-		} else if hole, err := unix.Seek(fd, begin, unix.SEEK_HOLE); err == nil {
-			end = min(end, hole)
+	case unix.ENXIO:
+		p.begin = math.MaxInt64
+	default:
+		p.begin = at
+	}
+}
+
+// each calls f for the pages of a run that are there, with their offset in the chunk, until it returns false.
+func (p *pagesOf) each(r *run, f func(from []byte, at uint64) bool) {
+	mem, at := r.span().mem(), int64(r.at())
+	for next, end := at, at+int64(r.bytes); next < end; next = p.hole {
+		p.find(next)
+		first, last := max(next, p.begin), min(end, p.hole)
+		if first >= last || !f(mem[first-at:last-at], uint64(first)-r.chunk.at) {
+			return
 		}
-		copyMemory(to[begin-at:end-at], from[begin-at:end-at])
-		next = uint64(end - at)
 	}
 }
 
@@ -87,9 +151,9 @@ func (p *Pool) AfterFork(chunks []ChunkCopy) {
 		if c.Copy != 0 {
 			sys.Unmap(uintptr(c.Copy), c.Bytes)
 		}
+		if c.FD >= 0 {
+			_ = unix.Close(int(c.FD))
+		}
 	}
 	p.mu.Unlock()
 }
-
-// FD returns the descriptor of the pool's arena.
-func (p *Pool) FD() int { return p.heap.file() }

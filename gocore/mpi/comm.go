@@ -178,7 +178,7 @@ func Split(h int64, color, key int) Begin {
 		if color < 0 && color != Undefined {
 			return nil, errs.New(errs.Arg, "Split: the color %d is negative; use MPI.UNDEFINED to get no communicator", color)
 		}
-		return c.split(int64(color), int64(key), false), nil
+		return c.split(callSplit, int64(color), int64(key), false), nil
 	}
 }
 
@@ -263,7 +263,7 @@ func Create(h, group int64) Begin {
 				color = 0 // the groups of both sides make one intercommunicator
 			}
 		}
-		return c.split(color, key, false), nil
+		return c.split(callCreate, color, key, false), nil
 	}
 }
 

@@ -212,7 +212,18 @@ func TypeStruct(n, blocks, displs, handles int64) int64 {
 	})
 }
 
+// checkOrder returns an error if order is neither ORDER_C nor ORDER_FORTRAN.
+func checkOrder(name string, order int64) *errs.Error {
+	if order == 0 || order == 1 {
+		return nil
+	}
+	return errs.New(errs.Arg, "%s: there is no order %d; MPI.ORDER_C and MPI.ORDER_FORTRAN are", name, order)
+}
+
 func TypeSubarray(h, dims, sizes, subsizes, starts, order int64) int64 {
+	if e := checkOrder("Create_subarray", order); e != nil {
+		return -int64(CodeOf(e))
+	}
 	return derive(h, func(t *dtype.Type) (*dtype.Type, error) {
 		return dtype.Subarray(t, toInts(longs(sizes, dims)), toInts(longs(subsizes, dims)), toInts(longs(starts, dims)), order == 0)
 	})
@@ -225,6 +236,9 @@ const distributeDefault = -804
 
 // TypeDarray takes its four lists, of dims integers each, one after the other.
 func TypeDarray(h, size, rank, dims, lists, order int64) int64 {
+	if e := checkOrder("Create_darray", order); e != nil {
+		return -int64(CodeOf(e))
+	}
 	return derive(h, func(t *dtype.Type) (*dtype.Type, error) {
 		v := toInts(longs(lists, 4*dims))
 		gsizes, distribs, dargs, psizes := v[:dims], v[dims:2*dims], v[2*dims:3*dims], v[3*dims:]

@@ -35,6 +35,30 @@ type proposal struct {
 	ctx        int64
 	color, key int64
 	block      int64 // -1: none
+	call       call
+}
+
+// call is what makes a communicator.
+type call int64
+
+const (
+	callSplit call = iota
+	callDup
+	callCreate
+	callMerge
+)
+
+func (c call) String() string { return [...]string{"Split", "Dup", "Create", "Merge"}[c] }
+
+// alike returns an error if ranks have made different calls. They all find the same.
+func alike(all []proposal) *errs.Error {
+	for r := range all {
+		if all[r].call != all[0].call {
+			return errs.New(errs.Other, "the ranks make or free communicators or windows by different calls: rank 0 of the communicator by %v, rank %d by %v",
+				all[0].call, r, all[r].call)
+		}
+	}
+	return nil
 }
 
 // madeByMessages is how a call that makes or frees an object by messages appears to other ranks. Its steps have
@@ -128,9 +152,18 @@ func (m *making) adopt(block int64, first bool) {
 	m.keep()
 }
 
+// mostProposed is up to how many ranks of a communicator keep the blocks that they have proposed in vain.
+const mostProposed = 32
+
 // keep takes back the block that this rank has proposed.
 func (m *making) keep() {
-	keepBlock(m.offered)
+	if m.parent.size > mostProposed { // so many blocks would be kept
+		if m.offered >= 0 {
+			proc.seg.GiveBlock(int(m.offered))
+		}
+	} else {
+		keepBlock(m.offered)
+	}
 	m.offered = -1
 }
 
@@ -159,10 +192,11 @@ func (m *making) complete(handle int64) int64 {
 // has made another call, there are no more rounds: it does not take part in any.
 func (m *making) undo(s *sequence) {
 	o, yes := s.cur.(onBoard)
-	if !yes || !o.Contributed() || m.left > 0 { // else another rank may have completed the call
+	differs := yes && o.Differs()                          // then no rank has completed the call
+	if !yes || differs || !o.Contributed() || m.left > 0 { // else another rank may have
 		m.keep()
 	}
-	if yes && o.Differs() {
+	if differs {
 		m.left = 0
 	}
 	for ; m.left > 0; m.left-- {
@@ -182,15 +216,19 @@ func (m *making) undo(s *sequence) {
 // derive returns the sequence that makes a communicator of ranks of c. choose returns the new communicator's group, as
 // ranks of the union in their new order, and its remote group if it has one; no group: this rank gets COMM_NULL. leads reports
 // whether this rank can be the first one of the group. later is as for begin.
-func (c *Comm) derive(color, key int64, leads, later bool, choose func(all []proposal) (local, remote []int)) *sequence {
+func (c *Comm) derive(by call, color, key int64, leads, later bool, choose func(all []proposal) (local, remote []int)) *sequence {
 	m := &making{parent: c}
-	mine := []proposal{{offerCtx(c.union()), color, key, m.offer(leads && !later)}}
+	mine := []proposal{{offerCtx(c.union()), color, key, m.offer(leads && !later), by}}
 	all := make([]proposal, len(c.union()))
 	s := newSequence(c, func(s *sequence, k int) round {
 		switch k {
 		case 0:
 			return begin(m, mine, all, 1, later)
 		case 1:
+			if s.err = alike(all); s.err != nil {
+				m.keep()
+				return nil
+			}
 			local, remote := choose(all)
 			block, first := int64(-1), false
 			if len(local) > 0 {
@@ -249,8 +287,8 @@ func (c *Comm) worldGroup(ranks []int) *Group {
 
 // split returns the sequence that makes a communicator for each color but Undefined, ordered by key. That of an
 // intercommunicator has the ranks of both groups with a color; COMM_NULL if they are all in one group.
-func (c *Comm) split(color, key int64, later bool) *sequence {
-	return c.derive(color, key, color != Undefined, later, func(all []proposal) (local, remote []int) {
+func (c *Comm) split(by call, color, key int64, later bool) *sequence {
+	return c.derive(by, color, key, color != Undefined, later, func(all []proposal) (local, remote []int) {
 		if color == Undefined {
 			return nil, nil
 		}
@@ -279,7 +317,7 @@ func withColor(all []proposal, list []int, color int64) []int {
 
 // duplicate returns the sequence that makes a communicator of the same groups.
 func (c *Comm) duplicate(later bool) *sequence {
-	return c.derive(0, int64(c.rank), c.rank == 0, later, func(all []proposal) (local, remote []int) {
+	return c.derive(callDup, 0, int64(c.rank), c.rank == 0, later, func(all []proposal) (local, remote []int) {
 		if s := c.coll.Sides; s != nil {
 			return s.Local, s.Remote
 		}
@@ -302,7 +340,7 @@ func Merge(h int64, high bool) Begin {
 		if high {
 			last = 1
 		}
-		return c.derive(last, 0, false, false, func(all []proposal) (local, remote []int) {
+		return c.derive(callMerge, last, 0, false, false, func(all []proposal) (local, remote []int) {
 			low, up := c.coll.Sides.Local, c.coll.Sides.Remote
 			if low[0] > 0 {
 				low, up = up, low

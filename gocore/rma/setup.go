@@ -8,6 +8,7 @@ import (
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/job"
 	"gormapy/gocore/sys"
+	"gormapy/gocore/sys/atom"
 )
 
 // Setup is what the ranks of a window have agreed on before NewWin.
@@ -78,7 +79,7 @@ func (m *RMA) emptyWin(s *Setup, d *Desc) *Win {
 	n := len(s.World)
 	words := make([]atomic.Uint64, 3*n)
 	w := &Win{rma: m, ID: s.ID, Flavor: Flavor(s.Offers[0].Flavor), Rank: s.Rank, Size: n, World: s.World,
-		Desc: d, seg: s.Segment, region: s.Region, align: Alignment(s.Offers),
+		Desc: d, seg: s.Segment, region: s.Region, align: Alignment(s.Offers), forks: atom.Load32(Forks),
 		keys: make([]fabric.RemoteKey, n), paths: make([]path, n), shown: make([]unsafe.Pointer, n), held: make([]uint8, n),
 		sent: words[:n], answers: words[n : 2*n], asking: make([]asking, n), lost: words[2*n:],
 		outstanding: make([]atomic.Pointer[Outstanding], n), remoteLocks: make([]*remoteLock, n), lockProxies: make([]*lockProxy, n)}

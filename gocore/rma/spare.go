@@ -6,6 +6,7 @@ import (
 
 	"gormapy/gocore/errs"
 	"gormapy/gocore/sys"
+	"gormapy/gocore/sys/atom"
 )
 
 // Spare is a segment of a window that has been freed, which stays mapped for the next window of the same ranks.
@@ -70,9 +71,14 @@ func (s *spares) take(world []int) *Spare {
 // TakeSpare returns a segment that a window of these ranks can use, nil if there is none. They all share memory.
 func (m *RMA) TakeSpare(world []int) *Spare { return m.spares.take(world) }
 
+// Forks counts the forks of this process. The extension has it counted. A child keeps the mappings and the arrays of its
+// parent's windows, and may write to them at any time: the segment of a window is not used again if the process has forked
+// since it was made.
+var Forks = new(uint32)
+
 // spare returns what remains of the window once it is freed, nil if its segment is not to be kept.
 func (w *Win) spare() *Spare {
-	if len(w.seg.Mem) > largestSpare || !w.rma.eng.AllLocal(w.World) {
+	if len(w.seg.Mem) > largestSpare || !w.rma.eng.AllLocal(w.World) || w.forks != atom.Load32(Forks) {
 		return nil
 	}
 	return &Spare{world: w.World, align: w.align, seg: w.seg}

@@ -132,6 +132,8 @@ type Win struct {
 	watching watching
 	bundled  bundleErrors
 
+	forks uint32 // what Forks was when the window was made
+
 	remoteLocks []*remoteLock // by target: nil if its lock is in memory that this process shares
 	lockProxies []*lockProxy  // by origin: the proxy that locks this rank's part for it; or nil
 

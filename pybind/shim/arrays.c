@@ -65,7 +65,7 @@ static uint64_t least = UINT64_MAX; /* the size from which on arrays are in the 
 
 /* What a forked child inherits; see before_fork. */
 static gm_chunk chunks[GM_MAX_CHUNKS];
-static int chunk_count, arena_fd;
+static int chunk_count;
 static int inherited; /* not 0 in a forked child */
 
 static const gm_chunk *chunk_of(const void *p) {
@@ -142,7 +142,7 @@ static void set_table(switched *s) {
 /* Forks. The steps are those of gocore/arena/snapshot.go. */
 
 static void before_fork(void) {
-  if (!inherited) chunk_count = gm_array_before_fork(chunks, &arena_fd);
+  if (!inherited) chunk_count = gm_array_before_fork(chunks);
 }
 
 static void after_fork(void) {
@@ -161,8 +161,14 @@ static void in_child(void) {
     }
     void *copy = (void *)(uintptr_t)c->copy;
     if (copy && mremap(copy, c->bytes, c->bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) != MAP_FAILED) continue;
-    if (mmap(at, c->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, arena_fd, (off_t)c->at) == MAP_FAILED)
-      _exit(127); /* otherwise it would write to its parent's arrays */
+    if (c->fd >= 0 && mmap(at, c->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, c->fd, 0) != MAP_FAILED) {
+      close(c->fd);
+      continue;
+    }
+    static const char why[] =
+        "gormapy: a forked child ends, since there is no memory for copies of its parent's arrays (gormapy.shared_arrays)\n";
+    if (write(STDERR_FILENO, why, sizeof why - 1) < 0) _exit(126);
+    _exit(127); /* otherwise it would write to its parent's arrays */
   }
 }
 
@@ -209,7 +215,7 @@ static PyObject *set_handler(void **api, PyObject *capsule) {
   return ((PyObject * (*)(PyObject *)) api[SET_HANDLER])(capsule);
 }
 
-/* switch_arrays(on) -> the handler of this context before, for restore_arrays. */
+/* switch_arrays(on) -> a pair for restore_arrays: the handler of this context before, and that of now. */
 static PyObject *raw_switch_arrays(ARGS) {
   if (n != 1) return PyErr_Format(PyExc_TypeError, "switch_arrays takes 1 argument");
   int on = PyObject_IsTrue(args[0]);
@@ -240,18 +246,29 @@ static PyObject *raw_switch_arrays(ARGS) {
     return NULL;
   }
   PyObject *before = set_handler(api, capsule);
+  PyObject *both = before ? PyTuple_Pack(2, before, capsule) : NULL;
   Py_DECREF(capsule); /* the context has it, and arrays */
-  return before;
+  Py_XDECREF(before);
+  return both;
 }
 
-/* restore_arrays(handler) */
+/* restore_arrays((before, now)). If another block has begun since then and has not ended, as with generators, that one's
+   handler stays, and what it restores later does as the handler before. */
 static PyObject *raw_restore_arrays(ARGS) {
-  if (n != 1 || !PyCapsule_IsValid(args[0], capsule_name))
-    return PyErr_Format(PyExc_TypeError, "restore_arrays takes what switch_arrays has returned");
-  void **api = ready_arrays();
-  PyObject *before = api ? set_handler(api, args[0]) : NULL;
-  if (!before) return NULL;
-  Py_DECREF(before);
+  PyObject *before, *now;
+  if (n != 1 || !PyArg_ParseTuple(args[0], "OO", &before, &now)) return NULL;
+  switched *mine = PyCapsule_GetPointer(now, capsule_name);
+  const handler *other = mine ? PyCapsule_GetPointer(before, capsule_name) : NULL;
+  void **api = other ? ready_arrays() : NULL;
+  PyObject *current = api ? ((PyObject * (*)(void)) api[GET_HANDLER])() : NULL;
+  if (!current) return NULL;
+  mine->on = other->allocator.malloc == array_malloc && ((const switched *)other)->on;
+  const handler *inner = current == now ? NULL : PyCapsule_GetPointer(current, capsule_name);
+  int stays = inner && inner->allocator.malloc == array_malloc && inner != (const handler *)other;
+  PyObject *replaced = stays ? Py_NewRef(current) : set_handler(api, before);
+  Py_DECREF(current);
+  if (!replaced) return NULL;
+  Py_DECREF(replaced);
   Py_RETURN_NONE;
 }
 

@@ -52,10 +52,8 @@ func chunkCopies(chunks *C.gm_chunk) []arena.ChunkCopy {
 // gm_array_before_fork fills chunks, which has room for GM_MAX_CHUNKS, and returns how many there are.
 //
 //export gm_array_before_fork
-func gm_array_before_fork(chunks *C.gm_chunk, fd *C.int) i32 {
-	pool := mpi.Arrays()
-	*fd = C.int(pool.FD())
-	return i32(pool.BeforeFork(chunkCopies(chunks)))
+func gm_array_before_fork(chunks *C.gm_chunk) i32 {
+	return i32(mpi.Arrays().BeforeFork(chunkCopies(chunks)))
 }
 
 //export gm_array_after_fork

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 int gm_forked;
+uint32_t gm_forks;
 volatile int gm_python_over;
 PyObject *exception_class;
 

@@ -25,6 +25,8 @@ type (
 	i32 = C.int
 )
 
+func init() { rma.Forks = (*uint32)(unsafe.Pointer(&C.gm_forks)) }
+
 func status(st *C.gm_status) *mpi.Status { return (*mpi.Status)(unsafe.Pointer(st)) }
 func long(p *C.int64_t) *int64           { return (*int64)(unsafe.Pointer(p)) }
 

@@ -136,12 +136,15 @@ enum { GM_TARGET_ATOMIC = 1, GM_TARGET_COPY = 2, GM_TARGET_MESSAGES = 4 }; /* gm
 enum { GM_SHORT_PUT = 16384 };                                             /* bytes; see rma.TargetMessages */
 enum { GM_SHORT_UPDATE = 256 };                                            /* bytes; see rma.HotUpdate */
 
+/* How many times this process has forked; see rma.Forks. */
+extern uint32_t gm_forks;
+
 /* arena.ChunkCopy: what a forked child has to know of a chunk of arrays. */
 enum { GM_MAX_CHUNKS = 4096 }; /* arena.MaxChunks */
 typedef struct {
   uint64_t addr, bytes;
-  uint64_t at;   /* offset in the arena */
   uint64_t copy; /* address of a private copy; 0: none */
+  int64_t fd;    /* a file with a copy; -1: none */
   uint64_t live; /* how many arrays it has */
 } gm_chunk;
 

@@ -42,6 +42,13 @@ void datatype_shaped(DatatypeObject *t) {
   t->dense = t->shape.one_run && names(word, t->h) && (word & WORD_COMMITTED);
 }
 
+int datatype_communicates(const DatatypeObject *t) {
+  if (!t->dense || t->h <= 0) return 0;
+  if (!t->shape.word) return 1; /* a predefined one */
+  uint64_t word = __atomic_load_n(word_of(&t->shape), __ATOMIC_SEQ_CST);
+  return names(word, t->h) && (word & WORD_COMMITTED);
+}
+
 void datatype_copy(DatatypeObject *t, const DatatypeObject *other) {
   t->h = other->h, t->shape = other->shape, t->dense = other->dense;
   Py_XINCREF(other->recipe);

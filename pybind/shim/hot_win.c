@@ -40,7 +40,7 @@ static int target_disp(PyObject *o, int64_t bytes, int64_t *disp) {
   if (usual && k == 3) {
     DatatypeObject *d = (DatatypeObject *)t;
     int64_t count, asked;
-    usual = parse_int(c, &count) == 0 && d->dense && d->h > 0 && count >= 0 &&
+    usual = parse_int(c, &count) == 0 && datatype_communicates(d) && count >= 0 &&
             !__builtin_mul_overflow(count, d->shape.size, &asked) && asked == bytes;
   }
   Py_DECREF(where), Py_XDECREF(c), Py_XDECREF(t);

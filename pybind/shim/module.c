@@ -8,6 +8,7 @@
 
 #include "_cgo_export.h"
 
+static void before_fork(void) { __atomic_fetch_add(&gm_forks, 1, __ATOMIC_SEQ_CST); }
 static void in_child(void) { gm_forked = 1, gm_tracing = 0; }
 
 /* faulthandler has taken back the signal stack that it gave to this thread, and that Go
@@ -107,7 +108,7 @@ static const struct {
 PyMODINIT_FUNC PyInit__fast(void) {
   PyObject *m = PyModule_Create(&definition);
   if (!m || ready_types(m) < 0 || ready_trace(m) < 0) return NULL;
-  pthread_atfork(NULL, NULL, in_child);
+  pthread_atfork(before_fork, NULL, in_child);
   guard_arm(0);
   if (on_exit(at_exit, NULL) == 0) gm_tell_exit();
   for (size_t i = 0; i < sizeof raw_tables / sizeof *raw_tables; i++)

@@ -225,6 +225,7 @@ PyObject *set_op(PyObject *self, PyObject *args);
 extern PyObject *datatype_class;
 void datatype_copy(DatatypeObject *t, const DatatypeObject *other);
 void datatype_shaped(DatatypeObject *t);
+int datatype_communicates(const DatatypeObject *t); /* dense, committed, and not freed by another object either */
 void datatype_forget(DatatypeObject *t);
 
 /* registry.c: dictionaries of Python. is_registered reports whether any of them up to the last one has something of a

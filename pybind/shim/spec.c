@@ -63,7 +63,7 @@ static int parse_items(PyObject *b, PyObject *t, PyObject *c, int writable, spec
   }
   if (t) {
     DatatypeObject *d = (DatatypeObject *)t;
-    if (!d->dense || d->shape.size <= 0 || d->h <= 0) goto unusual;
+    if (d->shape.size <= 0 || !datatype_communicates(d)) goto unusual;
     s->type = d->h;
     s->size = d->shape.size;
   } else {

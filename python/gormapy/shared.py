@@ -37,15 +37,16 @@ def shared_arrays(on: bool = True) -> Iterator[None]:
     to all threads. Where there is no shared memory left, arrays are ordinary ones.
 
     A forked child gets a copy of the arrays as they are when it is forked. Unlike other memory they are copied at once,
-    so that `os.fork` and ``multiprocessing`` with "fork" take time and memory for all of them; `subprocess` does not.
+    so that `os.fork` and ``multiprocessing`` with "fork" take time and memory for all of them; `subprocess` does not,
+    unless it is given what makes it fork (``preexec_fn``, ``user``).
 
     Raises ImportError if NumPy is older than 1.22.
     """
-    before = fast.switch_arrays(bool(on))
+    handlers = fast.switch_arrays(bool(on))
     try:
         yield
     finally:
-        fast.restore_arrays(before)
+        fast.restore_arrays(handlers)
 
 
 def shared_empty(

@@ -91,8 +91,25 @@ def test_forks_while_threads_make_arrays(mpirun):
     mpirun.alone(program.forks_while_threads_make_arrays, 3.0, timeout=60)
 
 
-def test_where_a_copy_is_impossible_the_parent_is_safe(mpirun):
-    mpirun.alone(program.where_a_copy_is_impossible_the_parent_is_safe)
+def test_forks_without_addresses(mpirun):
+    mpirun.alone(program.forks_without_addresses, True)
+
+
+def test_forks_without_addresses_and_files(mpirun):
+    result = mpirun.alone(program.forks_without_addresses, False)
+    assert "ended" in result.stdout and "a forked child ends" in result.stderr, str(result)
+
+
+def test_many_arrays_do_not_delay_a_fork(mpirun):
+    mpirun.alone(program.many_arrays_do_not_delay_a_fork)
+
+
+def test_blocks_that_interleave(mpirun):
+    mpirun.alone(program.blocks_that_interleave)
+
+
+def test_arrays_that_grow(mpirun):
+    mpirun.alone(program.arrays_that_grow)
 
 
 @pytest.mark.parametrize("kept", [16, 128])

@@ -44,5 +44,10 @@ def test_memory_that_is_shown_is_not_used_again(ranks, n):
     ranks(n, program.memory_that_is_shown_is_not_used_again)
 
 
+@pytest.mark.parametrize("n", [2, 3])
+def test_a_child_keeps_the_old_window(mpirun, n):
+    mpirun(n, program.a_child_keeps_the_old_window)
+
+
 def test_windows_of_many_threads(ranks):
     ranks(2, program.windows_of_many_threads)

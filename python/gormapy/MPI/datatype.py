@@ -266,6 +266,9 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
         datatypes = list(datatypes)
         if len(datatypes) != len(lengths):
             raise ValueError(f"Create_struct: {len(lengths)} block lengths but {len(datatypes)} datatypes")
+        for t in datatypes:
+            if not isinstance(t, Datatype):
+                raise TypeError(f"Create_struct: expecting datatypes, got {type(t).__name__}")
         recipe = [fast.TYPE_STRUCT, *lengths, *displs, *(t._h for t in datatypes)]
         combiner, addresses, names = _MADE[fast.TYPE_STRUCT]
         arguments = dict(zip(names, (lengths.tolist(), displs.tolist()), strict=True))

@@ -126,7 +126,8 @@ class Group(Handle, fast.Handle):
         """Free a group."""
         if self._checked() != _EMPTY:
             fast.group_free(self._h)
-        self._h = 0
+        if self is not GROUP_EMPTY:
+            self._h = 0
 
 
 def _ranks(ranks):

@@ -263,6 +263,17 @@ def different_calls():
         with fails(MPI.ERR_OTHER, "make or free communicators or windows by different calls"):
             MPI.Win.Allocate(8, comm=comm) if rank == 0 else comm.Dup()
         assert comm.allreduce(1) == size
+    group = comm.Get_group()
+    calls = {
+        "Dup": comm.Dup,
+        "Split": lambda: comm.Split(0, rank),
+        "Create": lambda: comm.Create(group),
+    }
+    for one, other in [("Dup", "Split"), ("Split", "Create"), ("Create", "Dup")]:
+        with fails(MPI.ERR_OTHER, f"by different calls: rank 0 of the communicator by {one}, rank 1 by {other}"):
+            calls[one if rank == 0 else other]()
+        assert comm.allreduce(1) == size
+    group.Free()
     comm.Free()
 
 

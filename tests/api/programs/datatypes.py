@@ -331,6 +331,34 @@ def datatypes_made_again():
         again.Commit()
         MPI.COMM_SELF.Send([np.zeros(8, "i4"), 1, again], MPI.PROC_NULL)
         again.Free()
+    # freed by another object, and used in the calls that the extension makes itself
+    win = MPI.Win.Allocate(64, 4, comm=MPI.COMM_SELF)
+    win.Lock(0)
+    one = MPI.INT.Create_contiguous(2).Commit()
+    also, data = MPI.Datatype(one), np.zeros(2, "i4")
+    for _ in range(2):
+        win.Put([data, 1, also], 0)
+        win.Get([data, 1, also], 0, [0, 1, also])
+        one.Free()
+        for call in win.Put, win.Get:
+            for spec, target in ([data, 1, also], 0), (data, [0, 1, also]):
+                with fails(MPI.ERR_TYPE, "has been freed"):
+                    call(spec, 0, target)
+        with fails(MPI.ERR_TYPE, "has been freed"):
+            MPI.COMM_SELF.Send([data, 1, also], MPI.PROC_NULL)
+        one = MPI.INT.Create_contiguous(2).Commit()
+        also = MPI.Datatype(one)
+    one.Free()
+    win.Unlock(0)
+    win.Free()
+    with fails(MPI.ERR_ARG, "there is no order 99"):
+        MPI.INT.Create_subarray([4], [2], [1], 99)
+    with pytest.raises(TypeError, match="expecting datatypes, got NoneType"):
+        MPI.Datatype.Create_struct([1], [0], [None])
+    empty = MPI.Group.Incl(MPI.COMM_SELF.group, [])
+    empty.Free()
+    MPI.GROUP_EMPTY.Free()
+    assert MPI.GROUP_EMPTY and MPI.GROUP_EMPTY.size == 0
     # more than are kept
     made = [MPI.INT.Create_contiguous(count) for count in range(50)] + [MPI.INT.Create_indexed_block(1, range(99))]
     sizes = [datatype.size for datatype in made]

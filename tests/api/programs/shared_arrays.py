@@ -9,6 +9,7 @@ import resource
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 
@@ -478,20 +479,92 @@ def forks_while_threads_make_arrays(seconds):
     assert not problems and (own == 77).all() and forks > 3, (problems, forks)
 
 
-def where_a_copy_is_impossible_the_parent_is_safe():
+def forks_without_addresses(with_files):
+    """A child has its copies also where there are no addresses for them; without files it ends."""
     with gormapy.shared_arrays():
-        array = np.ones(64 * MIB)
+        array, others = np.ones(64 * MIB), [np.ones(4 * MIB)]
+        sparse = np.zeros(128 * MIB)
+        sparse[12345] = 7
+    told, written = os.pipe(), os.pipe()
     with open("/proc/self/statm") as file:
         size = int(file.read().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (size + 100 * MIB, -1))  # not room for a copy
+    resource.setrlimit(resource.RLIMIT_AS, (size + 100 * MIB, -1))
+    if not with_files:
+        resource.setrlimit(
+            resource.RLIMIT_NOFILE, (max(told + written) + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+        )
 
     def check():
-        assert array[0] == 1 and array[-1] == 1
         array[:1000] = 5
-        assert array[999] == 5
+        os.write(told[1], b"x")
+        assert os.read(written[0], 1) == b"y"  # now the parent has written
+        assert (array[:1000] == 5).all() and array[1000:].sum() == 64 * MIB - 1000, "the parent's writing shows"
+        assert others[0].sum() == 4 * MIB and sparse[12345] == 7 and sparse[-1] == 0, "the parent's writing shows"
 
-    ended_well(child(check))
+    pid = child(check)
+    if not with_files:
+        assert os.waitpid(pid, 0)[1] == 127 << 8
+        print("ended")
+        return
+    assert os.read(told[0], 1) == b"x"
     assert array.sum() == 64 * MIB, "the child's writing shows"
+    array[:] = 2
+    sparse[-1] = 9
+    others.clear()
+    os.write(written[1], b"y")
+    ended_well(pid)
+
+
+def many_arrays_do_not_delay_a_fork():
+    with gormapy.shared_arrays():
+        arrays = [np.full(LEAST, k % 251, "u1") for k in range(10_000)]
+    begin = time.monotonic()
+    pid = child(lambda: [check_equal(array, k % 251) for k, array in enumerate(arrays)])
+    took = time.monotonic() - begin
+    ended_well(pid)
+    assert took < 6, f"a fork with {len(arrays)} arrays took {took} s"
+
+
+def check_equal(array, value):
+    assert (array == value).all()
+
+
+def blocks_that_interleave():
+    def block(on):
+        with gormapy.shared_arrays(on):
+            yield
+
+    for outer, inner, end in [(True, True, False), (True, False, False), (False, True, False)]:
+        first, second = block(outer), block(inner)
+        next(first), next(second)
+        assert is_shared(np.ones(MIB)) == inner
+        first.close()
+        assert is_shared(np.ones(MIB)) == inner
+        second.close()
+        assert is_shared(np.ones(MIB)) == end, (outer, inner)
+    with gormapy.shared_arrays():
+        first, second = block(False), block(False)
+        next(first), next(second)
+        first.close(), second.close()
+        assert is_shared(np.ones(MIB))
+
+
+def arrays_that_grow():
+    """An array that grows again and again is seldom moved."""
+    with gormapy.shared_arrays():
+        array = np.arange(20_000)
+        grown = np.ones(5 * MIB)
+    moves = 0
+    for _ in range(300):
+        before = address(array)
+        array.resize(array.size + 4096, refcheck=False)
+        moves += address(array) != before
+        assert is_shared(array)
+    assert moves < 40, moves
+    assert (array[:20_000] == np.arange(20_000)).all() and not array[20_000:].any()
+    for _ in range(100):
+        grown.resize(grown.size + MIB // 8, refcheck=False)
+    assert grown[: 5 * MIB].sum() == 5 * MIB and not grown[5 * MIB :].any()
 
 
 # Memory.

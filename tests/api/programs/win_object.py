@@ -3,6 +3,7 @@
 # The functions that are made in loops are called there.
 # ruff: noqa: B023
 
+import os
 import pickle
 
 import numpy as np
@@ -186,6 +187,38 @@ def memory_that_is_shown_is_not_used_again():
         del memory
         while others:
             others.pop()[0].Free()
+
+
+def a_child_keeps_the_old_window():
+    """A child's array of a window that its parent has freed never shows or changes what later windows have."""
+    win, memory = window_of(256, shared=True)
+    memory[:] = 7
+    go, done = os.pipe(), os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.read(go[0], 1)
+        memory[:] = 66
+        os.write(done[1], b"x")
+        os._exit(0)
+    del memory
+    win.Free()
+    others = [window_of(256, shared=True) for _ in range(3)]
+    for _, memory in others:
+        memory[:] = 5
+    world.Barrier()
+    os.write(go[1], b"x")
+    os.read(done[0], 1)
+    assert os.waitpid(child, 0)[1] == 0
+    world.Barrier()
+    for other, memory in others:
+        assert (memory == 5).all()
+        for r in range(world.size):
+            assert (np.frombuffer(other.Shared_query(r)[0], memory.dtype) == 5).all()
+    del memory
+    while others:
+        others.pop()[0].Free()
+    for end in (*go, *done):
+        os.close(end)
 
 
 def windows_of_many_threads():
