@@ -3,6 +3,7 @@ package coll
 import (
 	"unsafe"
 
+	"gormapy/gocore/engine"
 	"gormapy/gocore/errs"
 	"gormapy/gocore/fabric"
 	"gormapy/gocore/p2p"
@@ -24,11 +25,11 @@ func (d *SingleCopyOp) get(to unsafe.Pointer, r, off, n int) {
 		return
 	}
 	if from := d.mapped(r, off, n); from != nil {
-		d.c.eng.CopyDivided(to, from, n, d.copying())
+		d.c.eng.CopyFastest(to, from, n, d.copying())
 		return
 	}
 	from := fabric.RemoteKey{Addr: d.from[r].addr + uint64(off)}
-	if err := d.c.eng.GetDivided(d.c.Chan.World[r], to, from, n, d.copying()); err != nil {
+	if err := d.c.eng.GetFastest(d.c.Chan.World[r], to, from, n, d.copying()); err != nil {
 		d.refused(to, r, n, err)
 	}
 }
@@ -88,10 +89,10 @@ func (d *SingleCopyOp) collect() {
 	}
 }
 
-// collectDivided fetches the parts of the other ranks, of unit bytes each, by several threads: their bytes together are
-// divided, since one part alone may not be worth it.
+// collectDivided fetches the parts of the other ranks, of unit bytes each, by one thread or several: their bytes together
+// are divided, since one part alone may not be worth it.
 func (d *SingleCopyOp) collectDivided(unit int) {
-	err := d.c.eng.Divide(unit*d.c.Size, d.copying(), func(at, n int) error {
+	err := d.c.eng.Fastest(engine.CopyGather, unit*d.c.Size, d.copying(), func(at, n int) error {
 		for n > 0 {
 			r, off := at/unit, at%unit
 			m := min(n, unit-off)

@@ -72,6 +72,6 @@
 // Finalized reports that a rank has left MPI as it should. It is none of these: its
 // process may go on.
 //
-// It may import arena, errs, fabric, fabric/self, fabric/shm, job, log, sys, sys/atom, trace
-// and workers.
+// It may import arena, choice, errs, fabric, fabric/self, fabric/shm, job, log, sys, sys/atom,
+// trace and workers.
 package engine

@@ -34,7 +34,8 @@ type Engine struct {
 	spreadAt  atomic.Int64  // time of the last look for a better core
 	cores     []int         // that this process may use; nil: waits don't move threads
 	allowed   int           // how many cores this process may use
-	local     []int         // the ranks of this node
+	copies    copies
+	local     []int // the ranks of this node
 
 	background backgroundList
 	completers completers

@@ -411,7 +411,7 @@ func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
 		return
 	case h.Flags&FlagMapped != 0:
 		if from := p.eng.Map(src, h.B, h.Len); from != nil {
-			err := sys.Touch(func() { p.eng.CopyDivided(local, from, r.total, p.eng.Pairs()) })
+			err := sys.Touch(func() { p.eng.CopyFastest(local, from, r.total, p.eng.Pairs()) })
 			if err == nil {
 				err = r.unpack()
 			}
@@ -430,19 +430,15 @@ func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
 		if r.total >= divideFrom && p.eng.Divides(r.total, p.eng.Pairs()) {
 			few = protocols
 		}
-		chosen = r.timing.choose(few)
+		chosen = r.timing.Choose(few)
 		start = job.Now()
 	}
 	if chosen != stream {
-		copying := p.eng.Pairs()
-		if chosen != divided {
-			copying = engine.AllCores
-		}
-		err := p.eng.GetDivided(src, local, fabric.RemoteKey{Addr: h.B}, r.total, copying)
+		err := p.pull(chosen, src, local, fabric.RemoteKey{Addr: h.B}, r.total)
 		if err == nil {
 			err = r.unpack()
 			if r.timing != nil {
-				r.timing.learn(chosen, job.Now()-start)
+				r.timing.Learn(chosen, job.Now()-start)
 			}
 			p.fin(r, src, h)
 			r.end(err)
@@ -457,6 +453,15 @@ func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
 	r.start = start
 	reply := fabric.Header{Kind: fabric.KindCTS, Flags: engine.FlagUrgent, Gen: h.Gen, Ctx: h.Ctx, A: h.A, B: p.remember(r), Len: uint64(r.total)}
 	p.eng.Send(src, &reply, nil, nil, nil)
+}
+
+// pull reads a long message from its sender's memory.
+func (p *P2P) pull(by, src int, local unsafe.Pointer, from fabric.RemoteKey, n int) (err error) {
+	if by == divided {
+		return p.eng.GetByThreads(src, local, from, n, p.eng.Pairs())
+	}
+	_, err = p.eng.Get(src, local, from, n, 0)
+	return err
 }
 
 // put copies payload, as much as there is room for, into the user's buffer.
@@ -561,7 +566,7 @@ func (p *P2P) onData(_ int, h *fabric.Header, payload []byte) {
 	if r.got += len(payload); r.got >= r.total {
 		p.recall(h.A)
 		if r.timing != nil {
-			r.timing.learn(stream, job.Now()-r.start)
+			r.timing.Learn(stream, job.Now()-r.start)
 		}
 		if r.failed == nil {
 			r.failed = r.unpack()

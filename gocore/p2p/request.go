@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"gormapy/gocore/choice"
 	"gormapy/gocore/dtype"
 	"gormapy/gocore/errs"
 	"gormapy/gocore/fabric"
@@ -63,12 +64,12 @@ type Request struct {
 	gen    uint32
 	buf    Buf
 	token  uint64
-	flat   []byte  // packed data of a send, or of a rendezvous receive before unpacking
-	got    int     // bytes received in pieces
-	failed error   // why a piece could not be stored
-	total  int     // bytes to receive by rendezvous
-	timing *timing // measures a long message that both protocols can transfer; nil: none
-	start  int64   // when that transfer began
+	flat   []byte         // packed data of a send, or of a rendezvous receive before unpacking
+	got    int            // bytes received in pieces
+	failed error          // why a piece could not be stored
+	total  int            // bytes to receive by rendezvous
+	timing *choice.Choice // measures a long message that both protocols can transfer; nil: none
+	start  int64          // when that transfer began
 
 	given   bool           // substitute: the caller has given the send up
 	region  fabric.Region  // of the data of a long send, for the receiver to read

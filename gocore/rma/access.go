@@ -126,7 +126,7 @@ func (w *Win) write(call string, to location, at int, p unsafe.Pointer, n int) *
 	case w.paths[to.rank] == pathCopy:
 		k := w.keys[to.rank]
 		k.Addr += uint64(to.off + at)
-		if err := w.rma.eng.PutDivided(w.World[to.rank], p, k, n, w.rma.eng.Pairs()); err != nil {
+		if err := w.rma.eng.PutFastest(w.World[to.rank], p, k, n, w.rma.eng.Pairs()); err != nil {
 			return w.failed(call, to.rank, p, n, err)
 		}
 		w.copied(to.rank)
@@ -183,7 +183,7 @@ func (w *Win) read(call string, from location, at int, p unsafe.Pointer, n int) 
 	}
 	k := w.keys[from.rank]
 	k.Addr += uint64(from.off + at)
-	if err := w.rma.eng.GetDivided(w.World[from.rank], p, k, n, w.rma.eng.Pairs()); err != nil {
+	if err := w.rma.eng.GetFastest(w.World[from.rank], p, k, n, w.rma.eng.Pairs()); err != nil {
 		return w.failed(call, from.rank, p, n, err)
 	}
 	w.copied(from.rank)

@@ -30,14 +30,13 @@ const (
 // then waits until running is 0. So it never waits for a worker that has not begun: one that comes later finds no piece, and
 // touches nothing but the task. When Copy returns no worker accesses the memory, also if a piece has failed or panicked.
 //
-// A worker shares its core with whatever runs there. Where that happens workers come too late: then they are not
-// called for a while (rest).
+// A worker shares its core with whatever runs there. The caller then waits for it, so that the copy may take longer than
+// without workers: who calls Copy measures that.
 type task struct {
 	n       int64
 	piece   func(at, n int) error
 	next    atomic.Int64
 	running atomic.Int32
-	helped  atomic.Bool // a worker has taken a piece
 	failed  atomic.Pointer[failure]
 }
 
@@ -51,12 +50,12 @@ type failure struct {
 // the first error of a piece; other pieces may have been copied then, before it and after it. A fault is an error. If piece
 // panics otherwise, Copy does.
 func Copy(n, workers int, piece func(at, n int) error) error {
-	if workers <= 0 || rest() {
+	if workers <= 0 {
 		return try(piece, 0, n)
 	}
 	t := &task{n: int64(n), piece: piece}
 	call(t, min(workers, Most))
-	t.work(nil)
+	t.work()
 	for i := 0; t.running.Load() != 0; i++ {
 		if i < 1000 {
 			atom.Yield()
@@ -64,7 +63,6 @@ func Copy(n, workers int, piece func(at, n int) error) error {
 			time.Sleep(20 * time.Microsecond) // its core has been given to something else
 		}
 	}
-	learn(t.helped.Load())
 	f := t.failed.Load()
 	switch {
 	case f == nil:
@@ -75,8 +73,8 @@ func Copy(n, workers int, piece func(at, n int) error) error {
 	return f.err
 }
 
-// work takes pieces until there are none. took, if not nil, is set once it has one.
-func (t *task) work(took *atomic.Bool) {
+// work takes pieces until there are none.
+func (t *task) work() {
 	defer func() {
 		if p := recover(); p != nil {
 			t.fail(&failure{panicked: p})
@@ -86,9 +84,6 @@ func (t *task) work(took *atomic.Bool) {
 		at := t.next.Add(pieceBytes) - pieceBytes
 		if at >= t.n {
 			return
-		}
-		if took != nil {
-			took.Store(true)
 		}
 		if err := try(t.piece, int(at), int(min(pieceBytes, t.n-at))); err != nil {
 			t.fail(&failure{err: err})
@@ -108,7 +103,7 @@ func (t *task) fail(f *failure) { t.failed.CompareAndSwap(nil, f) }
 func (t *task) help() {
 	t.running.Add(1)
 	defer t.running.Add(-1)
-	t.work(&t.helped)
+	t.work()
 }
 
 var (
@@ -133,24 +128,4 @@ func call(t *task, workers int) {
 			}()
 		}
 	}
-}
-
-var (
-	missed  atomic.Int32 // how many tasks in sequence no worker has helped with
-	resting atomic.Int32 // for how many tasks none is called
-)
-
-// mostRest bounds for how many tasks no worker is called.
-const mostRest = 64
-
-// rest reports whether no worker is to be called.
-func rest() bool { return resting.Load() > 0 && resting.Add(-1) >= 0 }
-
-// learn records whether a worker has helped with a task.
-func learn(helped bool) {
-	if helped {
-		missed.Store(0)
-		return
-	}
-	resting.Store(min(int32(1)<<min(missed.Add(1), 30), mostRest))
 }

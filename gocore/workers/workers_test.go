@@ -55,7 +55,6 @@ func TestEveryPieceOnce(t *testing.T) {
 
 // helped has workers begin before the caller is through, which takes some time; so each of them takes a piece.
 func helped(piece func(at, n int) error) error {
-	resting.Store(0)
 	return Copy(40*pieceBytes, Most, func(at, n int) error {
 		time.Sleep(time.Millisecond)
 		return piece(at, n)
@@ -106,7 +105,6 @@ func TestFault(t *testing.T) {
 	for bad := range 40 {
 		require.NoError(t, unix.Mprotect(mem[bad*pieceBytes:][:4096], unix.PROT_NONE))
 		for _, workers := range []int{0, 1, Most} {
-			resting.Store(0)
 			err := Copy(len(mem), workers, func(at, n int) error {
 				fabric.Probe(fabric.Pointer(addr(mem)+uint64(at)), n)
 				return nil
@@ -114,25 +112,5 @@ func TestFault(t *testing.T) {
 			assert.True(t, sys.IsFault(err), "%v", err)
 		}
 		require.NoError(t, unix.Mprotect(mem[bad*pieceBytes:][:4096], unix.PROT_READ|unix.PROT_WRITE))
-	}
-}
-
-// Workers that come too late are called less and less often.
-func TestRest(t *testing.T) {
-	missed.Store(0)
-	resting.Store(0)
-	called := 0
-	for range 1000 {
-		if !rest() {
-			called++
-			learn(false)
-		}
-	}
-	assert.Less(t, called, 30)
-	assert.Greater(t, called, 10)
-	learn(true)
-	resting.Store(0)
-	for range 100 {
-		assert.False(t, rest())
 	}
 }
