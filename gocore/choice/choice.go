@@ -10,15 +10,18 @@ const Most = 3
 
 // Choice has the times that each way took: nanoseconds, averaged over the latest; 0 if it has not been used yet. The zero
 // value has none. Concurrent users may overwrite each other's average, which does no harm.
+//
+// A way that seems faster than it is will be used, and that corrects it; one that seems slower is seldom used. So the first
+// times count as the shortest of them, not as their average: the very first ones are slow because memory has not been
+// touched yet, and threads have not been started.
 type Choice struct {
 	took  [Most]atomic.Int64
 	count atomic.Uint32
 }
 
 const (
-	// tryFirst is how often each way is used, in turn, before one is chosen: the very first times are slow because
-	// memory has not been touched yet.
-	tryFirst = 3
+	// tryFirst is how often each way is used, in turn, before one is chosen.
+	tryFirst = 4
 	// tryOther is after how many times a slower way is measured again.
 	tryOther = 64
 )
@@ -47,6 +50,8 @@ func (c *Choice) Learn(way int, ns int64) {
 	switch {
 	case old == 0:
 		old = ns
+	case c.count.Load() <= tryFirst*Most:
+		old = min(old, ns)
 	case ns < old:
 		old -= (old - ns) / 2
 	default:

@@ -23,6 +23,6 @@ const (
 const divideFrom = 8 << 20
 
 // timings has the choice for messages from one peer, for each power of two of the size.
-type timings [24]choice.Choice
+type timings [34]choice.Choice
 
 func (p *timings) of(size int) *choice.Choice { return &p[min(bits.Len(uint(size)), len(p)-1)] }
