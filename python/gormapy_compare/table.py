@@ -1,6 +1,5 @@
 """The results of compare as text."""
 
-from itertools import groupby
 from statistics import geometric_mean
 
 from . import memory
@@ -15,13 +14,13 @@ def summary(found):
 
 def means(rows):
     """Return the geometric means of the ratios of each set of rows, by number of ranks, and of all ("all")."""
-    rows = [row for row in rows if row["ratio"]]
-    by_loop = {}
-    for (n, loop), group in groupby(rows, key=lambda row: (row["n"], row["loop"])):
-        by_loop.setdefault(str(n), {})[loop] = geometric_mean(row["ratio"] for row in group)
-    for n, loops in by_loop.items():
-        loops["all"] = geometric_mean(row["ratio"] for row in rows if str(row["n"]) == n)
-    return by_loop
+    ratios = {}
+    for row in rows:
+        if row["ratio"]:
+            of_n = ratios.setdefault(str(row["n"]), {"all": []})
+            of_n.setdefault(row["loop"], []).append(row["ratio"])
+            of_n["all"].append(row["ratio"])
+    return {n: {loop: geometric_mean(values) for loop, values in loops.items()} for n, loops in ratios.items()}
 
 
 def cell(row, library):
