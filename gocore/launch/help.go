@@ -24,9 +24,8 @@ For the whole job, before the first program:
                            DIR/rank.N.err, instead of here
   --bind-to none|core      let ranks run on any CPU (default), or each on a core of
                            those that the launcher may use, in turn
-  --shared-arrays          have NumPy make larger arrays in memory that the other ranks
-                           of the host map: messages, collectives and windows need
-                           no copies by the kernel (GORMAPY_SHARED_ARRAYS=1)
+  --shared-arrays          have NumPy make larger arrays in memory that the other
+                           ranks of the host map: the kernel copies less
   --trace FILE             record calls, messages, one-sided operations and waits
                            of all ranks; FILE is for https://ui.perfetto.dev and
                            gormapy.plot
