@@ -25,8 +25,8 @@ import (
 // A rank that fails in a round on the board, is interrupted there or finds that another has given it up, gives up that round
 // and those that are left (Skip). So the ranks' counts of rounds agree. Those that still wait for it end with an error. A rank
 // that has completed all rounds before another gives up has a communicator that lacks a member: its calls wait for that
-// one. So a rank that gives up after it has proposed a block can't know whether others use it: that block is lost, as is the one of a
-// communicator that lacks a member.
+// one. So a rank that gives up after it has proposed a block can't know whether others use it: that block is lost, as is the one
+// of a communicator that lacks a member. Only if the ranks have made different calls, of which all learn, is none lost.
 //
 // Windows have more rounds (wincreate.go). Files begin with a duplicate. Free is a barrier, in the same way.
 

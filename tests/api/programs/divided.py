@@ -1,6 +1,5 @@
 """What is so long that several threads copy it: the ends of copies that faults, signals and deaths break off."""
 
-import ctypes
 import mmap
 import os
 import signal
@@ -9,34 +8,23 @@ import threading
 import time
 
 import numpy as np
-from rankside import MPI, rank, size, world
+from badmemory import PAGE, protect
+from rankside import MPI, fails, rank, size, world
 
 MIB = 1 << 20
 LONG = 8 * MIB
-PAGE = mmap.PAGESIZE
 
 
-def region(n, bad=None):
-    """Return n bytes of memory, and a function that protects the page at bad, or opens it again."""
-    mapping = mmap.mmap(-1, n)
-    array = np.frombuffer(mapping, "B")
+def region(n):
+    """Return n bytes of memory that begins with a page."""
+    array = np.frombuffer(mmap.mmap(-1, n), "B")
     array[:] = rank + 1
-    protect = ctypes.CDLL(None, use_errno=True).mprotect
-    protect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-
-    def closed(yes):
-        assert protect(array.ctypes.data + bad // PAGE * PAGE, PAGE, 0 if yes else 3) == 0
-
-    return array, closed
+    return array
 
 
-def fails(call, *classes):
-    try:
-        call()
-    except MPI.Exception as error:
-        assert error.Get_error_class() in classes, error
-    else:
-        raise AssertionError("no error")
+def page(array, at):
+    """Return the page of an array in which a byte lies."""
+    return array[at // PAGE * PAGE :][:PAGE]
 
 
 PLACES = (0, LONG // 3, LONG - 1)
@@ -45,22 +33,23 @@ PLACES = (0, LONG // 3, LONG - 1)
 def faults_of_messages():
     for bad in PLACES:
         for whose in range(2):
-            array, closed = region(LONG, bad)
-            closed(rank == whose)
+            array = region(LONG)
+            protect(page(array, bad), rank == whose)
             if rank == 0:
                 try:
                     world.Send(array, 1)
                 except MPI.Exception:
                     assert whose == 0
             elif whose == 1:
-                fails(lambda array=array: world.Recv(array, 0), MPI.ERR_BUFFER)
+                with fails(MPI.ERR_BUFFER):
+                    world.Recv(array, 0)
             else:
                 try:
                     world.Recv(array, 0)
                 except MPI.Exception as error:
                     assert error.Get_error_class() in (MPI.ERR_BUFFER, MPI.ERR_OTHER), error
             world.Barrier()
-            closed(False)
+            protect(page(array, bad), False)
             array[:] = rank + 1
             if rank == 0:
                 world.Send(array, 1)
@@ -71,17 +60,14 @@ def faults_of_messages():
 
 
 def faults_of_gather():
-    whole, _ = region(LONG * size)
-    part, _ = region(LONG)
+    whole, part = region(LONG * size), region(LONG)
     for bad in PLACES:
         for whose in range(size):
-            array, closed = region(LONG * size if rank == 0 else LONG, bad)
-            closed(rank == whose)
+            array = region(LONG * size if rank == 0 else LONG)
+            protect(page(array, bad), rank == whose)
             if rank == 0:
-                if whose == 0:
-                    fails(lambda array=array: world.Gather(part, array, 0), MPI.ERR_BUFFER)
-                else:
-                    fails(lambda: world.Gather(part, whole, 0), MPI.ERR_BUFFER)
+                with fails(MPI.ERR_BUFFER):
+                    world.Gather(part, array if whose == 0 else whole, 0)
             else:
                 try:
                     world.Gather(array, None, 0)
@@ -96,23 +82,20 @@ def faults_of_gather():
 
 def faults_of_windows():
     for bad in PLACES:
-        array, closed = region(LONG, bad)
-        mine, mine_closed = region(LONG, bad)
+        array, mine = region(LONG), region(LONG)
         win = MPI.Win.Create(array, 1, comm=world)
         win.Lock_all()
-        closed(rank == 1)
+        for faulting, error in (array, MPI.ERR_WIN), (mine, MPI.ERR_BUFFER):
+            protect(page(faulting, bad), rank == (1 if faulting is array else 0))
+            world.Barrier()
+            if rank == 0:
+                for call in win.Put, win.Get:
+                    with fails(error):
+                        call(mine, 1)
+            world.Barrier()
+            protect(page(faulting, bad), False)
         world.Barrier()
         if rank == 0:
-            fails(lambda: win.Put(mine, 1), MPI.ERR_WIN)  # noqa: B023
-            fails(lambda: win.Get(mine, 1), MPI.ERR_WIN)  # noqa: B023
-        world.Barrier()
-        closed(False)
-        world.Barrier()
-        if rank == 0:
-            mine_closed(True)
-            fails(lambda: win.Put(mine, 1), MPI.ERR_BUFFER)  # noqa: B023
-            fails(lambda: win.Get(mine, 1), MPI.ERR_BUFFER)  # noqa: B023
-            mine_closed(False)
             mine[:] = 7
             win.Put(mine, 1)
             mine[:] = 0
@@ -130,7 +113,7 @@ class _Interrupt(Exception):
 
 def interrupted():
     """What a call copies that a signal's handler has ended does not come later."""
-    array, _ = region(64 * MIB)
+    array = region(64 * MIB)
     win = MPI.Win.Create(array, 1, comm=world)
     win.Lock_all()
     world.Barrier()
@@ -165,7 +148,7 @@ def interrupted():
 
 def threads():
     """Several threads copy at the same time, and share the workers."""
-    array, _ = region(LONG)
+    array = region(LONG)
     win = MPI.Win.Create(array, 1, comm=world)
     win.Lock_all()
     world.Barrier()
@@ -193,7 +176,7 @@ def threads():
 
 def killed():
     """A copy from a rank that is killed meanwhile ends with the error of that."""
-    array, _ = region(64 * MIB)
+    array = region(64 * MIB)
     pids = world.allgather(os.getpid())
     if rank == 1:
         while True:

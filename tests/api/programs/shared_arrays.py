@@ -34,6 +34,11 @@ def is_shared(array):
     raise AssertionError("the array's memory is not mapped")
 
 
+def address_space():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[0]) * resource.getpagesize()
+
+
 def mapped():
     with open("/proc/self/maps") as maps:
         return sum(1 for line in maps)
@@ -486,9 +491,7 @@ def forks_without_addresses(with_files):
         sparse = np.zeros(128 * MIB)
         sparse[12345] = 7
     told, written = os.pipe(), os.pipe()
-    with open("/proc/self/statm") as file:
-        size = int(file.read().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (size + 100 * MIB, -1))
+    resource.setrlimit(resource.RLIMIT_AS, (address_space() + 100 * MIB, -1))
     if not with_files:
         resource.setrlimit(
             resource.RLIMIT_NOFILE, (max(told + written) + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
@@ -627,9 +630,7 @@ def no_descriptor_for_an_arena():
 
 
 def address_space_is_limited():
-    with open("/proc/self/statm") as file:
-        size = int(file.read().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (size + 600 * MIB, -1))
+    resource.setrlimit(resource.RLIMIT_AS, (address_space() + 600 * MIB, -1))
     made = []
     for on in (False, True, True):
         arrays = []

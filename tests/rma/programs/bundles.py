@@ -1,6 +1,5 @@
 """The programs of test_bundles.py: short puts to memory of the program, which are gathered and written at once."""
 
-import ctypes
 import mmap
 import os
 import random
@@ -10,12 +9,12 @@ import threading
 import time
 
 import numpy as np
+from badmemory import PAGE, protect
 from rankside import MPI, rank, size, world
 
 import gormapy
 from gormapy import notify
 
-PAGE = mmap.PAGESIZE
 N = 4096
 ENOUGH = 20.0
 
@@ -257,11 +256,8 @@ def random_program(seed):
     closed(win)
 
 
-def protected(region, page):
-    """Have the kernel refuse accesses to a page of a mapping."""
-    protect = ctypes.CDLL(None, use_errno=True).mprotect
-    protect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-    assert protect(np.frombuffer(region, "q").ctypes.data + page * PAGE, PAGE, 0) == 0
+def page_of(region, number):
+    return np.frombuffer(region, "B")[number * PAGE :][:PAGE]
 
 
 def fault_in_the_middle():
@@ -272,8 +268,8 @@ def fault_in_the_middle():
     win = MPI.Win.Create(memory, 8, comm=world)
     win.Lock_all()
     if rank == 1:
-        protected(region, 2)
-        protected(region, 5)
+        protect(page_of(region, 2))
+        protect(page_of(region, 5))
     world.Barrier()
     each = PAGE // 8
     if rank == 0:
@@ -333,7 +329,7 @@ def half():
     memory[:] = 0
     win = MPI.Win.Create(memory, 8, comm=world)
     if rank:
-        protected(region, 1)
+        protect(page_of(region, 1))
     win.Lock_all()
     world.Barrier()
     return win
@@ -516,7 +512,7 @@ def origin_faults():
     if rank == 0:
         region = mmap.mmap(-1, PAGE)
         bad = np.frombuffer(region, "q")
-        protected(region, 0)
+        protect(bad)
         puts(win)
         for _ in range(3):
             try:
