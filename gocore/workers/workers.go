@@ -111,6 +111,15 @@ var (
 	started atomic.Int32
 )
 
+// serve is a worker, which begins with a task. It keeps none, nor the memory of its copy, while it waits for the next one.
+func serve(t *task) {
+	debug.SetPanicOnFault(true)
+	for {
+		t.help()
+		t = <-tasks
+	}
+}
+
 // call hands a task to workers that have none.
 func call(t *task, workers int) {
 	for range workers {
@@ -120,12 +129,7 @@ func call(t *task, workers int) {
 		default:
 		}
 		if n := started.Load(); n < Most && started.CompareAndSwap(n, n+1) {
-			go func() {
-				debug.SetPanicOnFault(true)
-				for t.help(); ; {
-					(<-tasks).help()
-				}
-			}()
+			go serve(t)
 		}
 	}
 }
