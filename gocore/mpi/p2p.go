@@ -255,11 +255,14 @@ func Probe(comm int64, source, tag int, st *Status, msg, wait *int64) (code Code
 	if source == p2p.ProcNull {
 		return c.probeNull(st, msg)
 	}
-	return c.awaitMessage(job.CallProbe, aProbe, source, tag, wait, func() bool { return c.probe(source, tag, st, msg) })
+	return c.awaitMessage(job.CallProbe, aProbe, source, tag, wait, func() bool { return c.probe(source, tag, st, msg) },
+		func() bool { return true })
 }
 
 // RecvObject waits for a message, like Probe. If it is eager, and no longer than room, RecvObject receives it at addr, and *msg is
-// 0. Else it takes the message out of matching, as Probe does.
+// 0. Else it takes the message out of matching, as Probe does. Nothing is received at addr after it has returned.
+//
+// It posts a receive, which is withdrawn before signal handlers run: a message that comes meanwhile waits for the next one.
 func RecvObject(comm int64, source, tag int, addr, room int64, st *Status, msg, wait *int64) (code Code) {
 	defer Contain(&code)
 	c, e := probed(comm, source, tag)
@@ -269,29 +272,43 @@ func RecvObject(comm int64, source, tag int, addr, room int64, st *Status, msg, 
 	if source == p2p.ProcNull {
 		return c.probeNull(st, msg)
 	}
-	var received Code
-	code = c.awaitMessage(job.CallRecvObject, "receive of an object", source, tag, wait, func() bool {
-		m, s, ok := c.pt.MatchedProbe(source, tag)
-		if !ok {
-			return false
+	r := takeRequest()
+	r.recv, r.ch, r.buf = true, c.pt, p2p.Buf{Addr: pointer(addr), Count: int(room), Type: byteType}
+	c.pt.RecvWhole(&r.Request, r.buf, source, tag)
+	if !r.Done() {
+		if code = c.awaitWhole(r, source, tag, wait); code != 0 {
+			return code
 		}
-		*st = statusOf(s)
-		if *msg = 0; !m.Whole() || int64(s.Bytes) > room {
-			*msg = msgs.add(m)
-			return true
-		}
-		r := takeRequest()
-		r.recv, r.ch = true, m.Channel()
-		r.buf = p2p.Buf{Addr: pointer(addr), Count: s.Bytes, Type: byteType}
-		m.Recv(&r.Request, r.buf)
-		received = r.finish(0, nil)
-		giveRequest(r)
-		return true
-	})
-	if code == 0 {
-		code = received
 	}
+	*msg = 0
+	if m := c.pt.Kept(&r.Request); m != nil {
+		*st, *msg = statusOf(*r.Request.Status()), msgs.add(m)
+	} else {
+		code = r.finish(0, st)
+	}
+	giveRequest(r)
 	return code
+}
+
+// awaitWhole waits for the message of a RecvWhole. If it returns an error, none has been matched, and r is not posted.
+func (c *Comm) awaitWhole(r *Request, source, tag int, wait *int64) Code {
+	defer c.pt.Withdraw(&r.Request) // after a panic
+	return c.awaitMessage(job.CallRecvObject, "receive of an object", source, tag, wait, r.Done, func() bool {
+		return c.pt.Withdraw(&r.Request)
+	})
+}
+
+// SendrecvObject is SendNow and then RecvObject, which a send that goes on, in *sending, does not keep from receiving. After an error without
+// *sending nothing has been received.
+func SendrecvObject(comm, from, n, typ int64, dest, sendtag, source, tag int, addr, room int64, st *Status, msg, wait, sending *int64) (code Code) {
+	defer Contain(&code)
+	if _, e := probed(comm, source, tag); e != nil {
+		return CodeOf(e)
+	}
+	if code = SendNow(KindSend, comm, from, n, typ, dest, sendtag, sending); code != 0 && code != Interrupted {
+		return code
+	}
+	return RecvObject(comm, source, tag, addr, room, st, msg, wait)
 }
 
 // EndProbe ends the wait of a probe that was interrupted, and is not called again.
@@ -313,23 +330,28 @@ func probed(comm int64, source, tag int) (*Comm, *errs.Error) {
 // aProbe is what errors call a probe.
 const aProbe = "probe for a message"
 
-// awaitMessage waits until a message has been found. what: see CheckProbe.
-func (c *Comm) awaitMessage(call job.Call, what string, source, tag int, wait *int64, found func() bool) (code Code) {
-	why := probes.take(*wait)
-	if why == nil {
-		why = &engine.Reason{Call: call, Peer: -1, Tag: tag, Ctx: uint64(c.pt.Ctx)}
-		if source >= 0 {
-			why.Peer = c.pt.World[source]
-		}
+// awaitMessage waits until a message has been found. If the wait ends otherwise, giveUp reports whether there is still none.
+// what: see CheckProbe.
+func (c *Comm) awaitMessage(call job.Call, what string, source, tag int, wait *int64, found, giveUp func() bool) Code {
+	why := engine.Reason{Call: call, Peer: -1, Tag: tag, Ctx: uint64(c.pt.Ctx)}
+	if begun := probes.take(*wait); begun != nil {
+		why = *begun
+	} else if source >= 0 {
+		why.Peer = c.pt.World[source]
 	}
-	err := proc.eng.Wait(why, found, func() error { return c.pt.CheckProbe(what, source, tag) })
-	if err == engine.ErrInterrupted {
-		if code = interrupted(); code == Interrupted {
-			*wait = probes.add(why)
-		}
-		return code
+	err := proc.eng.Wait(&why, found, func() error { return c.pt.CheckProbe(what, source, tag) })
+	if err == nil || !giveUp() {
+		return 0
 	}
-	return codeOfErr(err)
+	if err != engine.ErrInterrupted {
+		return codeOfErr(err)
+	}
+	code := interrupted()
+	if code == Interrupted {
+		kept := why
+		*wait = probes.add(&kept)
+	}
+	return code
 }
 
 // Iprobe is Probe without waiting.

@@ -322,7 +322,25 @@ func (r *Request) unpack() error {
 // Recv starts a receive into b from rank source (or AnySource) with tag (or
 // AnyTag).
 func (c *Channel) Recv(r *Request, b Buf, source, tag int) {
-	*r = Request{recv: true, q: c.q, src: source, tag: tag, gen: c.p.gen.Load(), buf: b}
+	c.receive(r, b, source, tag, false)
+}
+
+// RecvWhole is Recv for a message whose size the receiver does not know. If the message is longer than b, or does not
+// come in one piece, r completes when it is matched, and Kept returns it.
+func (c *Channel) RecvWhole(r *Request, b Buf, source, tag int) {
+	c.receive(r, b, source, tag, true)
+}
+
+// Kept returns the message that a completed RecvWhole has matched and not received; nil if it has received it.
+func (c *Channel) Kept(r *Request) *Matched {
+	if r.kept == nil {
+		return nil
+	}
+	return &Matched{c, r.kept}
+}
+
+func (c *Channel) receive(r *Request, b Buf, source, tag int, whole bool) {
+	*r = Request{recv: true, whole: whole, q: c.q, src: source, tag: tag, gen: c.p.gen.Load(), buf: b}
 	r.world.Store(-1)
 	r.status = Status{Source: source, Tag: tag}
 	if source >= 0 {
@@ -374,7 +392,13 @@ func (p *P2P) take(r *Request, src int, h *fabric.Header, payload []byte) {
 	r.world.Store(int32(src))
 	r.number, r.label = h.Aux, labelOf(h, payload)
 	r.status = Status{Source: int(h.Src), Tag: int(h.Tag), Bytes: n}
-	if room := r.buf.Bytes(); n > room {
+	room := r.buf.Bytes()
+	if r.whole && (n > room || h.Kind != fabric.KindEager) {
+		r.kept = &message{world: src, header: *h, payload: append([]byte(nil), payload...)}
+		r.complete()
+		return
+	}
+	if n > room {
 		r.status.Bytes = room
 		advice := "make the buffer larger, or ask for the size first with Probe"
 		if r.q.internal {
@@ -601,6 +625,19 @@ func (c *Channel) Cancel(r *Request) bool {
 		r.complete()
 	}
 	return ok
+}
+
+// Withdraw ends a RecvWhole if it has matched no message, and reports whether it has. Otherwise the request has completed
+// when Withdraw returns.
+func (c *Channel) Withdraw(r *Request) bool {
+	if r.Done() {
+		return false
+	}
+	if c.Cancel(r) {
+		return true
+	}
+	c.p.eng.Exclude(func() {}) // another thread completes it in its poll
+	return !r.Done()
 }
 
 // Abandon ends a request whose caller gives up (a Ctrl-C inside a wait), so

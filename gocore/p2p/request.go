@@ -82,6 +82,8 @@ type Request struct {
 	status Status
 	number uint32        // of the received message, in recordings
 	label  Label         // of the received message
+	whole  bool          // see RecvWhole
+	kept   *message      // what RecvWhole has not received
 	head   fabric.Header // of the message it sends; here so that a send allocates nothing
 
 	posted     bool     // it is in the queue's list

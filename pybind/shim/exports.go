@@ -134,11 +134,6 @@ func gm_blocking(kind i32, comm, addr, count, typ i64, peer, tag i64, st *C.gm_s
 	return i32(mpi.Blocking(int(kind), int64(comm), int64(addr), int64(count), int64(typ), int(peer), int(tag), status(st), long(pending)))
 }
 
-//export gm_send_now
-func gm_send_now(kind i32, comm, addr, count, typ i64, peer, tag i32, pending *C.int64_t) i32 {
-	return i32(mpi.SendNow(int(kind), int64(comm), int64(addr), int64(count), int64(typ), int(peer), int(tag), long(pending)))
-}
-
 //export gm_sendrecv
 func gm_sendrecv(comm i64, s, r *C.int64_t, st *C.gm_status, pending *C.int64_t) i32 {
 	return i32(mpi.Sendrecv(int64(comm), *(*[5]int64)(unsafe.Pointer(s)), *(*[5]int64)(unsafe.Pointer(r)), status(st),
@@ -163,6 +158,13 @@ func gm_end_probe(wait i64) { mpi.EndProbe(int64(wait)) }
 //export gm_recv_object
 func gm_recv_object(comm i64, source, tag i64, addr, room i64, st *C.gm_status, msg, wait *C.int64_t) i32 {
 	return i32(mpi.RecvObject(int64(comm), int(source), int(tag), int64(addr), int64(room), status(st), long(msg), long(wait)))
+}
+
+//export gm_sendrecv_object
+func gm_sendrecv_object(comm i64, send *C.int64_t, source, tag i64, addr, room i64, st *C.gm_status, msg, wait, sending *C.int64_t) i32 {
+	s := (*[5]int64)(unsafe.Pointer(send))
+	return i32(mpi.SendrecvObject(int64(comm), s[0], s[1], s[2], int(s[3]), int(s[4]), int(source), int(tag),
+		int64(addr), int64(room), status(st), long(msg), long(wait), long(sending)))
 }
 
 //export gm_iprobe

@@ -19,12 +19,10 @@ static PyObject *comm_send_object(HOT) {
   return sent;
 }
 
-/* Receives the pickle of a message. The status is filled in, and noted: added to what is sent, or alone. */
-static PyObject *receive(int64_t comm, int64_t source, int64_t tag, PyObject *status, int add) {
-  gm_status st;
-  PyObject *pickle = receive_pickle(comm, source, tag, &st);
-  if (pickle && status && status != Py_None) ((StatusObject *)status)->st = st;
-  if (pickle && TRACING) trace_note_status(&st, add);
+/* The pickle of a message that has been received with the status st, which is filled in, and noted: added to what is sent, or alone. */
+static PyObject *receive(PyObject *pickle, const gm_status *st, PyObject *status, int add) {
+  if (pickle && status && status != Py_None) ((StatusObject *)status)->st = *st;
+  if (pickle && TRACING) trace_note_status(st, add);
   return pickle;
 }
 
@@ -49,51 +47,25 @@ static PyObject *comm_recv_object(HOT) {
   if (!shape_of((CommObject *)self) || match_args(names, 0, args, n, kwnames, a) < 0 ||
       !receives(a[0], a[1], a[3], &source) || parse_small_int(a[2], &tag) < 0)
     FALL_BACK(CALL_RECV_OBJECT);
+  gm_status st;
   NOTE_COMM(((CommObject *)self)->h, source, tag, 0);
-  return object_of(receive(((CommObject *)self)->h, source, tag, a[3], 0), "recv");
+  return object_of(receive(receive_pickle(((CommObject *)self)->h, source, tag, &st), &st, a[3], 0), "recv");
 }
 
 static PyObject *comm_sendrecv_object(HOT) {
   static const char *const names[] = {"sendobj", "dest", "sendtag", "recvbuf", "source", "recvtag", "status", NULL};
   PyObject *a[7];
-  int64_t dest, source = GM_ANY_SOURCE, send_tag = 0, tag = GM_ANY_TAG, req = 0;
-  int code;
-  gm_status own;
-  Py_buffer view;
+  int64_t dest, source = GM_ANY_SOURCE, send_tag = 0, tag = GM_ANY_TAG;
+  gm_status st;
   if (!shape_of((CommObject *)self) || match_args(names, 2, args, n, kwnames, a) < 0 ||
       parse_small_int(a[1], &dest) < 0 || dest < 0 || parse_small_int(a[2], &send_tag) < 0 ||
       !receives(a[3], a[4], a[6], &source) || parse_small_int(a[5], &tag) < 0)
     FALL_BACK(CALL_SENDRECV_OBJECT);
   PyObject *pickle = pickled(a[0], "sendrecv");
   if (!pickle) return NULL;
-  int failed = PyObject_GetBuffer(pickle, &view, PyBUF_SIMPLE);
+  PyObject *received = sendrecv_pickles(((CommObject *)self)->h, pickle, dest, send_tag, source, tag, &st);
   Py_DECREF(pickle);
-  if (failed < 0) return NULL;
-  int64_t h = ((CommObject *)self)->h;
-  NOTE_COMM(h, dest, send_tag, view.len);
-  WITHOUT_GIL(code = gm_send_now(GM_SEND, h, (int64_t)(intptr_t)view.buf, view.len, object_type, (int)dest,
-                                 (int)send_tag, &req));
-  if (code && code != GM_INTERRUPTED) {
-    PyBuffer_Release(&view);
-    return raise_code(code);
-  }
-  PyObject *received = receive(h, source, tag, a[6], 1);
-  if (!received && req) gm_abandon(req, 0); /* the send goes on */
-  if (received && req) {
-    gm_blocks(req);
-    RESTARTING(code, gm_wait(req, &own));
-    if (code == RAISED) WITHOUT_GIL(gm_abandon(req, 1));
-    if (code) {
-      Py_CLEAR(received);
-      none_or(code);
-    }
-  }
-  if (!received && req) {
-    keep_view(req, &view);
-    return NULL;
-  }
-  PyBuffer_Release(&view);
-  return object_of(received, "sendrecv");
+  return object_of(receive(received, &st, a[6], 1), "sendrecv");
 }
 
 /* Collectives

@@ -190,14 +190,50 @@ static PyObject *receive_matched(int64_t message, int64_t bytes) {
   return pickle;
 }
 
-PyObject *receive_pickle(int64_t comm, int64_t source, int64_t tag, gm_status *st) {
+/* Receives a message; first, if sent is not NULL, sends one, whose buffer, count, datatype, dest and tag are in it. sending is the request of
+   a send that goes on. */
+static PyObject *exchange_pickles(int64_t comm, int64_t *sent, int64_t source, int64_t tag, gm_status *st,
+                                  int64_t *sending) {
   char here[4096]; /* longer pickles are received where they stay */
   int64_t wait = 0, message = 0, at = (int64_t)(intptr_t)here;
-  int code;
-  RESTARTING(code, gm_recv_object(comm, source, tag, at, sizeof here, st, &message, &wait));
+  int code, first = sent != NULL;
+  RESTARTING(code, first ? (first = 0,
+                            gm_sendrecv_object(comm, sent, source, tag, at, sizeof here, st, &message, &wait, sending))
+                         : gm_recv_object(comm, source, tag, at, sizeof here, st, &message, &wait));
   if (code == RAISED) gm_end_probe(wait);
   if (code) return none_or(code);
   return message ? receive_matched(message, st->bytes) : PyBytes_FromStringAndSize(here, st->bytes);
+}
+
+PyObject *receive_pickle(int64_t comm, int64_t source, int64_t tag, gm_status *st) {
+  return exchange_pickles(comm, NULL, source, tag, st, NULL);
+}
+
+PyObject *sendrecv_pickles(int64_t comm, PyObject *pickle, int64_t dest, int64_t send_tag, int64_t source, int64_t tag,
+                           gm_status *st) {
+  int64_t sending = 0;
+  int code;
+  gm_status own;
+  Py_buffer view;
+  if (PyObject_GetBuffer(pickle, &view, PyBUF_SIMPLE) < 0) return NULL;
+  int64_t sent[] = {(int64_t)(intptr_t)view.buf, view.len, object_type, dest, send_tag};
+  NOTE_COMM(comm, dest, send_tag, view.len);
+  PyObject *received = exchange_pickles(comm, sent, source, tag, st, &sending);
+  if (!received && sending) gm_abandon(sending, 0); /* the send goes on */
+  if (received && sending) {
+    gm_blocks(sending);
+    RESTARTING(code, gm_wait(sending, &own));
+    if (code == RAISED) WITHOUT_GIL(gm_abandon(sending, 1));
+    if (code) {
+      Py_CLEAR(received);
+      none_or(code);
+    }
+  }
+  if (!received && sending)
+    keep_view(sending, &view);
+  else
+    PyBuffer_Release(&view);
+  return received;
 }
 
 /* Collectives

@@ -26,9 +26,11 @@ const gm_comm_shape *one_group(CommObject *comm);
 PyObject *take_lock(CommObject *comm, const char *kind);
 void give_lock(PyObject *lock);
 
-/* Blocking messages. receive_pickle fills in the status. */
+/* Blocking messages. The status of what is received is filled in. */
 PyObject *send_pickle(int kind, int64_t comm, PyObject *pickle, int64_t dest, int64_t tag);
 PyObject *receive_pickle(int64_t comm, int64_t source, int64_t tag, gm_status *st);
+PyObject *sendrecv_pickles(int64_t comm, PyObject *pickle, int64_t dest, int64_t send_tag, int64_t source, int64_t tag,
+                           gm_status *st);
 
 /* A collective of objects, in a communicator of one group. */
 typedef struct {
