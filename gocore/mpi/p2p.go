@@ -66,14 +66,18 @@ func (c *Comm) checkPeer(recv bool, peer, tag int) *errs.Error {
 	return nil
 }
 
-// P2P starts a send or receive; the request is 0 if it is complete already.
+// P2P starts a send or receive; the request is RequestSent if it is a send that is complete already.
 func P2P(kind int, comm, addr, count, typ int64, peer, tag int) (req int64, code Code) {
 	defer Contain(&code)
-	r := new(Request)
+	r := takeRequest()
 	if e := r.prepare(kind, comm, addr, count, typ, peer, tag); e != nil {
 		return 0, CodeOf(e)
 	}
 	r.launch()
+	if !r.recv && !r.null && r.Done() && r.Request.Status().Err == nil {
+		giveRequest(r)
+		return RequestSent, 0
+	}
 	return reqs.add(r), 0
 }
 
@@ -281,7 +285,7 @@ func RecvObject(comm int64, source, tag int, addr, room int64, st *Status, msg, 
 		}
 	}
 	*msg = 0
-	if m := c.pt.Kept(&r.Request); m != nil {
+	if m := c.pt.Matched(&r.Request); m != nil {
 		*st, *msg = statusOf(*r.Request.Status()), msgs.add(m)
 	} else {
 		code = r.finish(0, st)

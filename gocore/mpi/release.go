@@ -13,6 +13,9 @@ func RequestFree(h int64) (code Code) {
 	if h == 0 {
 		return classError(errs.Request, "the request is REQUEST_NULL")
 	}
+	if h == RequestSent {
+		return 0
+	}
 	r := reqs.get(h)
 	if r == nil || !r.ownership.CompareAndSwap(owned, freed) {
 		return classError(errs.Request, "the request has been completed or freed")

@@ -320,7 +320,7 @@ func interrupted() Code {
 
 // Blocks makes the request one that its call waits for.
 func Blocks(h int64) {
-	if r := reqs.get(h); r != nil {
+	if r := reqs.get(h); r != nil && h != RequestSent {
 		r.blocking = true
 	}
 }

@@ -46,7 +46,30 @@ func TestWaitFreesTheRequest(t *testing.T) {
 	assert.Equal(t, []int32{1, 2, 0}, into)
 	assert.Equal(t, empty, done(t, send, 0))
 	isStale(t, receive)
-	isStale(t, send)
+}
+
+func TestSendsThatAreCompleteHaveOneRequest(t *testing.T) {
+	first, second := isend(t, KindSend, 5, 1), isend(t, KindSend, 5, 2)
+	assert.EqualValues(t, RequestSent, first)
+	assert.EqualValues(t, RequestSent, second)
+	var st Status
+	complete, code := RequestStatus(first, &st)
+	succeeds(t, code)
+	assert.True(t, complete)
+	assert.Equal(t, empty, st)
+	Blocks(first)
+	succeeds(t, RequestCancel(first))
+	succeeds(t, RequestFree(first))
+	RequestAbandon(first, true)
+	assert.True(t, RequestOver(first))
+	complete, code = Test(second, &st)
+	succeeds(t, code)
+	assert.True(t, complete)
+	assert.Equal(t, empty, done(t, second, 0))
+	for range 2 {
+		receive, _ := irecv(t, 5, 1)
+		assert.Equal(t, Status{Source: 0, Tag: 5, Bytes: 4}, done(t, receive, 0))
+	}
 }
 
 func TestTestFreesTheRequestWhenItIsComplete(t *testing.T) {

@@ -61,7 +61,7 @@ var (
 	comms  = newTable[Comm](8)
 	groups = newTable[Group](8)
 	types  typeTable
-	reqs   = newTable[Request](1)
+	reqs   = newRequests()
 	wins   = newTable[Window](1)
 	msgs   = newTable[p2p.Matched](1)
 )
@@ -93,6 +93,7 @@ func Init() (code Code) {
 	// Container limits can make this 1. The progress engine and callers that wait in
 	// the kernel must not wait for each other's processor.
 	runtime.GOMAXPROCS(max(8, runtime.NumCPU()))
+	addBallast()
 	at := home.Given()
 	place, err := boot.Find()
 	if err != nil {

@@ -326,13 +326,13 @@ func (c *Channel) Recv(r *Request, b Buf, source, tag int) {
 }
 
 // RecvWhole is Recv for a message whose size the receiver does not know. If the message is longer than b, or does not
-// come in one piece, r completes when it is matched, and Kept returns it.
+// come in one piece, r completes when it is matched, and Matched returns it.
 func (c *Channel) RecvWhole(r *Request, b Buf, source, tag int) {
 	c.receive(r, b, source, tag, true)
 }
 
-// Kept returns the message that a completed RecvWhole has matched and not received; nil if it has received it.
-func (c *Channel) Kept(r *Request) *Matched {
+// Matched returns the message that a completed RecvWhole has matched and not received; nil if it has received it.
+func (c *Channel) Matched(r *Request) *Matched {
 	if r.kept == nil {
 		return nil
 	}
@@ -729,9 +729,6 @@ type Matched struct {
 
 // World returns the world ranks of the channel in which the message was matched.
 func (m *Matched) World() []int { return m.c.World }
-
-// Whole reports whether all of the message is here (it is eager), so that its receive completes at once.
-func (m *Matched) Whole() bool { return m.m.header.Kind == fabric.KindEager }
 
 // Probe returns the status of the first message that source and tag accept, without
 // receiving it, and reports whether there is one.

@@ -3,6 +3,8 @@ package p2p_test
 import (
 	"fmt"
 	"math/rand"
+	"runtime"
+	"sync/atomic"
 	"testing"
 	"unsafe"
 
@@ -153,6 +155,98 @@ func TestProbes(t *testing.T) {
 			wait(r, c, &q)
 			assert.Equal(r.T, pattern(i, n), in)
 		}
+	})
+}
+
+// Messages of unknown size, which are sent before their receive and after it: what fits is received, the rest is kept.
+func TestRecvWhole(t *testing.T) {
+	const room = 64
+	sizes := []int{0, 8, room, room + 1, 5000, 200_000}
+	eachTransport(t, 2, func(r *ranktest.Rank) {
+		c := r.P2P.Open(0, r.Rank, r.World)
+		for i, n := range sizes {
+			for _, mode := range []p2p.Mode{p2p.Standard, p2p.Synchronous} {
+				for _, early := range []bool{false, true} {
+					var q, told p2p.Request
+					if r.Rank == 0 {
+						if !early {
+							c.Recv(&told, bytesBuf(nil), 1, 100)
+							wait(r, c, &told)
+						}
+						c.Send(&q, mode, bytesBuf(pattern(i, n)), 1, i)
+						if early {
+							c.Send(&told, p2p.Standard, bytesBuf(nil), 1, 100)
+						}
+						wait(r, c, &q, &told)
+						continue
+					}
+					if early {
+						c.Recv(&told, bytesBuf(nil), 0, 100)
+						wait(r, c, &told)
+					}
+					in := make([]byte, room)
+					c.RecvWhole(&q, bytesBuf(in), p2p.AnySource, i)
+					if !early {
+						c.Send(&told, p2p.Standard, bytesBuf(nil), 0, 100)
+					}
+					wait(r, c, &q)
+					assert.Equal(r.T, p2p.Status{Source: 0, Tag: i, Bytes: n}, *q.Status())
+					assert.False(r.T, c.Withdraw(&q))
+					m := c.Matched(&q)
+					assert.Equal(r.T, n > room, m != nil, "%d bytes", n)
+					if m == nil {
+						in = in[:n]
+					} else {
+						assert.Equal(r.T, make([]byte, room), in)
+						in = make([]byte, n)
+						m.Recv(&q, bytesBuf(in))
+						wait(r, c, &q)
+					}
+					assert.Equal(r.T, pattern(i, n), in)
+				}
+			}
+		}
+	})
+}
+
+// A receive that is withdrawn while another thread polls has received its message, or leaves it for the next one.
+func TestWithdrawLosesNoMessage(t *testing.T) {
+	const messages = 100
+	eachTransport(t, 2, func(r *ranktest.Rank) {
+		c := r.P2P.Open(0, r.Rank, r.World)
+		if r.Rank == 0 {
+			for i := range messages {
+				var s p2p.Request
+				c.Send(&s, p2p.Synchronous, bytesBuf([]byte{byte(i), byte(i >> 8)}), 1, 0)
+				wait(r, c, &s)
+			}
+			return
+		}
+		var over atomic.Bool
+		polling := make(chan bool)
+		go func() {
+			defer close(polling)
+			for !over.Load() {
+				r.Engine.Progress()
+			}
+		}()
+		defer func() { over.Store(true); <-polling }()
+		withdrawn := 0
+		for i := 0; i < messages; {
+			var q p2p.Request
+			in := []byte{255, 255}
+			c.RecvWhole(&q, bytesBuf(in), 0, 0)
+			runtime.Gosched()
+			if c.Withdraw(&q) {
+				withdrawn++
+				assert.Equal(r.T, []byte{255, 255}, in)
+				continue
+			}
+			require.True(r.T, q.Done())
+			require.Equal(r.T, []byte{byte(i), byte(i >> 8)}, in)
+			i++
+		}
+		assert.Positive(r.T, withdrawn)
 	})
 }
 

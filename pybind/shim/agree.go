@@ -337,6 +337,7 @@ var (
 	_ = same[C.GM_ANY_TAG-mpi.AnyTag]
 	_ = same[C.GM_PROC_NULL-mpi.ProcNull]
 	_ = same[C.GM_IN_PLACE-mpi.InPlace]
+	_ = same[C.GM_REQUEST_SENT-mpi.RequestSent]
 	_ = same[C.GM_OP_SUM-op.Sum]
 	_ = same[C.GM_OP_NO_OP-op.NoOp]
 	_ = same[C.GM_LOCK_EXCLUSIVE-mpi.LockExclusive]

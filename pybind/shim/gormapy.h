@@ -165,6 +165,9 @@ enum { GM_DONE = 1 };
 /* What stands for a rank, a tag, an address. */
 enum { GM_ANY_SOURCE = -1, GM_ANY_TAG = -1, GM_PROC_NULL = -2, GM_IN_PLACE = -1 };
 
+/* The request of a send that was complete when its call returned. */
+enum { GM_REQUEST_SENT = 1 };
+
 /* The operations and locks that C knows. */
 enum { GM_OP_SUM = 3, GM_OP_NO_OP = 14 };
 enum { GM_LOCK_EXCLUSIVE = 1 };

@@ -63,6 +63,10 @@ static PyObject *start_p2p(HOT, int which, int kind) {
     PyBuffer_Release(&s.view);
     return raise_code(code);
   }
+  if (req == GM_REQUEST_SENT) {
+    PyBuffer_Release(&s.view);
+    return new_request(req, NULL);
+  }
   return new_request(req, &s);
 }
 

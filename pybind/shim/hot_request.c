@@ -6,16 +6,16 @@
 #include "trace.h"
 #include "_cgo_export.h"
 
-/* A new Request that keeps the buffer acquired. */
+/* A new Request that keeps the buffer acquired, if there is one. */
 PyObject *new_request(int64_t h, spec *s) {
   PyTypeObject *type = (PyTypeObject *)request_class;
-  HolderObject *holder = (HolderObject *)HolderType.tp_alloc(&HolderType, 0);
-  RequestObject *r = holder ? (RequestObject *)type->tp_alloc(type, 0) : NULL;
+  HolderObject *holder = s ? (HolderObject *)HolderType.tp_alloc(&HolderType, 0) : NULL;
+  RequestObject *r = holder || !s ? (RequestObject *)type->tp_alloc(type, 0) : NULL;
   if (!r) {
     Py_XDECREF(holder);
     return NULL; /* out of memory; the buffer stays acquired */
   }
-  holder->view = s->view;
+  if (s) holder->view = s->view;
   r->h = h;
   r->buf = (PyObject *)holder;
   keep_sweep();
@@ -43,7 +43,12 @@ static int plain(PyObject *o) {
 static int wait_for(RequestObject *r, gm_status *st) {
   int64_t h = r->h; /* another thread may wait for it as well, and be first */
   int code;
-  RESTARTING(code, gm_wait(h, st));
+  if (h == GM_REQUEST_SENT) { /* answered without entering Go */
+    *st = (gm_status){.source = GM_ANY_SOURCE, .tag = GM_ANY_TAG};
+    code = 0;
+  } else {
+    RESTARTING(code, gm_wait(h, st));
+  }
   if (code == RAISED) return code;
   finish_request(r, h, code);
   if (TRACING && code == 0) trace_note_status(st, 1);
@@ -77,13 +82,15 @@ static PyObject *request_test(HOT) {
   if (gm_forked || !plain(self) || match_args(names, 0, args, n, kwnames, a) < 0 || status_of(a[0], &st, &own) < 0)
     FALL_BACK(CALL_TEST);
   RequestObject *r = (RequestObject *)self;
-  if (r->h == 0) { /* nothing to do: answered without entering Go */
-    *st = (gm_status){.source = GM_ANY_SOURCE, .tag = GM_ANY_TAG};
-    Py_RETURN_TRUE;
-  }
   int64_t h = r->h;
-  int code;
-  WITHOUT_GIL(code = gm_test(h, st, &done));
+  int code = 0;
+  if (h == 0 || h == GM_REQUEST_SENT) { /* likewise */
+    *st = (gm_status){.source = GM_ANY_SOURCE, .tag = GM_ANY_TAG};
+    if (h == 0) Py_RETURN_TRUE;
+    done = 1;
+  } else {
+    WITHOUT_GIL(code = gm_test(h, st, &done));
+  }
   if (done || code) finish_request(r, h, code);
   if (TRACING && done && !code) trace_note_status(st, 1);
   return code ? raise_code(code) : PyBool_FromLong(done);
