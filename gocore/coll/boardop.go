@@ -46,7 +46,7 @@ type BoardOp struct {
 // BoardOp starts a collective through the board, or returns nil if it has to use
 // messages: there is no board, or no room for the data. All ranks decide alike.
 func (c *Comm) BoardOp(a *Args) *BoardOp {
-	if c.board == nil || !c.board.holds(c.need(a)) {
+	if c.board == nil || !c.board.holds(c.need(a)) || c.copiesOnce(a) {
 		return nil
 	}
 	s := c.spareOp.Swap(nil)
@@ -59,6 +59,16 @@ func (c *Comm) BoardOp(a *Args) *BoardOp {
 	s.generation = c.Chan.Generation()
 	s.filled, s.announced, s.waiting, s.fin, s.differs = false, false, false, false, false
 	return s
+}
+
+// boardPair is the most bytes of a part that two ranks with a core each move by the board. A copy to it and one from it, one after
+// the other, take longer than one by the kernel for more.
+const boardPair = 16 << 10
+
+// copiesOnce reports whether two ranks copy data from rank to rank although the board has room for it.
+func (c *Comm) copiesOnce(a *Args) bool {
+	return c.Size == 2 && a.Bytes > boardPair && a.Op == 0 && a.Objects == nil && a.Kind != KindComm &&
+		c.singleCopy != singleCopyNo && !c.eng.CoresShared()
 }
 
 // Number returns the collective's number.

@@ -34,10 +34,10 @@
 //   - up to job.BoardSlotBytes (job.LongSlotBytes in small jobs), blocking: flat
 //     through the board, whatever the number of ranks. A tree would have fewer
 //     cache lines to read, but as many consecutive waits as it has levels.
-//   - longer, blocking, more ranks than two or than cores, or memory in arenas: each rank copies what it
-//     needs straight from the others' buffers, once; reductions fold a slice each. What is not long is
-//     read from a copy that the others map (stage.go).
-//   - else by messages. Bcast: binomial tree, from 256 KiB on in segments, so that
+//   - longer (of two ranks with a core each, more than boardPair), blocking: each rank copies what it
+//     needs straight from the others' buffers, once; reductions fold a slice each. What is not long is, of more than two
+//     ranks, read from a copy that the others map (stage.go).
+//   - else, and an allreduce of two ranks with a core each, by messages. Bcast: binomial tree, from 256 KiB on in segments, so that
 //     a rank passes on one while it receives the next. Gather, Scatter, Allgather,
 //     Alltoall: each part directly from its source to its destination. Reduce,
 //     Allreduce from 32 KiB, Reduce_scatter_block: a slice each, then the slices are

@@ -28,8 +28,8 @@ import (
 // the same number.
 //
 // In the first one on a communicator the ranks find out together whether each can read
-// from every other; if not, they use messages. Two ranks with a core each use messages, but for some reductions, unless
-// all data lies in their arenas, since both then copy at the same time; they find out in a number before.
+// from every other; if not, they use messages. So does an allreduce of two ranks with a core each, unless all data lies in
+// their arenas: by messages both copy at the same time. They find that out in a number before.
 type SingleCopyOp struct {
 	Args
 	c       *Comm
@@ -82,11 +82,10 @@ func (c *Comm) SingleCopyOp(a *Args) *SingleCopyOp {
 
 // begin returns the steps of a collective of ranks that can read each other's memory.
 func (d *SingleCopyOp) begin() []func() bool {
-	folds := d.Kind == KindReduce || d.Kind == KindReduceScatterBlock // half of the data each: faster in any case
-	if d.c.Size > 2 || d.c.eng.CoresShared() || folds {
-		return d.schedule()
+	if d.Kind == KindAllreduce && d.c.Size == 2 && !d.c.eng.CoresShared() {
+		return d.pair()
 	}
-	return d.pair()
+	return d.schedule()
 }
 
 // The values of Comm.singleCopy.
@@ -606,11 +605,11 @@ func (d *SingleCopyOp) trial() []func() bool {
 	}
 }
 
-// pair returns the steps of two ranks with a core each, which use messages unless all data lies in their arenas.
+// pair returns the steps of an allreduce of two ranks with a core each, which uses messages unless all data lies in their arenas.
 func (d *SingleCopyOp) pair() []func() bool {
 	var k uint32
 	var mine uint64 // 1 if what the other rank reads lies in the arena
-	if d.inArena() {
+	if d.Send.Type.Dense() && d.c.eng.Share(d.Send.Addr, d.Send.Bytes()) != 0 {
 		mine = 1
 	}
 	return []func() bool{
@@ -625,29 +624,6 @@ func (d *SingleCopyOp) pair() []func() bool {
 			return true
 		},
 	}
-}
-
-// inArena reports whether what another rank reads of this rank's memory lies in the arena.
-func (d *SingleCopyOp) inArena() bool {
-	b := d.Send
-	switch d.Kind {
-	case KindBcast, KindScatter:
-		if d.c.Rank != d.Root {
-			return true // none is read
-		}
-		if d.Kind == KindBcast {
-			b = d.Recv
-		}
-	case KindGather:
-		if d.c.Rank == d.Root {
-			return true
-		}
-	case KindAllgather, KindAlltoall:
-		if d.SendInPlace {
-			b = d.Recv
-		}
-	}
-	return b.Type.Dense() && d.c.eng.Share(b.Addr, b.Bytes()) != 0
 }
 
 // byMessages does the collective by messages; it is a step.

@@ -135,8 +135,11 @@ var stageMost = [kinds]int{
 	KindReduceScatterBlock: 1 << 20,
 }
 
-// stages reports whether n bytes of this rank, or that number for each rank, are staged.
-func (d *SingleCopyOp) stages(n int) bool { return n > 0 && n <= stageMost[d.Kind] }
+// stages reports whether n bytes of this rank, or that number for each rank, are staged. Of two ranks, one reads what the other
+// would stage: a copy less. Operands of reductions are read in place there.
+func (d *SingleCopyOp) stages(n int) bool {
+	return n > 0 && n <= stageMost[d.Kind] && (d.c.Size > 2 || d.Op != 0)
+}
 
 // exposed returns where the others read n bytes of this rank's memory at p, of which unit count for stages: there, if it
 // lies in the arena or is long, else in a stage.
