@@ -114,7 +114,7 @@ def _connect_extension():
     """Complete the docstrings, and pass the extension the functions and types that it needs."""
     from . import bsend, comm, commlock, docstrings, errhandler, hot, naming
 
-    docstrings.sign(globals())
+    docstrings.install(globals())
     _fast.setup(Exception, Request, Prequest, IN_PLACE, Datatype, Intracomm)
     _fast.set_registries(
         naming._names,

@@ -12,309 +12,1217 @@ from typing_extensions import Self
 from gormapy.typing import Bottom, Buffer, BufSpec, BufSpecB, BufSpecV, BufSpecW, InPlace, TargetSpec
 
 UNDEFINED: Final[int]
+"""Stand for a number that there is none of: a color, a rank, a count, an index.
+
+MPI 4.1, section 2.5."""
 ANY_SOURCE: Final[int]
+"""Match messages of any rank, as `source` of a receive or probe.
+
+MPI 4.1, section 3.2.4."""
 ANY_TAG: Final[int]
+"""Match messages with any tag, as `tag` of a receive or probe.
+
+MPI 4.1, section 3.2.4."""
 PROC_NULL: Final[int]
+"""Name no process: messages to it, messages from it and one-sided operations on it do
+nothing.
+
+MPI 4.1, section 3.11."""
 ROOT: Final[int]
+"""Name this process as the root of a collective in an intercommunicator.
+
+MPI 4.1, section 6.2."""
 KEYVAL_INVALID: Final[int]
+"""Name no attribute key.
+
+MPI 4.1, section 7.7."""
 TAG_UB: Final[int]
+"""Key of the largest tag, an attribute of communicators.
+
+MPI 4.1, section 9.1.2."""
 IO: Final[int]
+"""Key of the rank that can do I/O, an attribute of communicators: ANY_SOURCE, since all
+can.
+
+MPI 4.1, section 9.1.2."""
 WTIME_IS_GLOBAL: Final[int]
+"""Key of an attribute of communicators: 1 if all ranks read one clock in Wtime, else 0.
+
+MPI 4.1, section 9.1.2."""
 APPNUM: Final[int]
+"""Key of the number of this program among those that mpiexec or Spawn_multiple has
+started, an attribute of communicators.
+
+MPI 4.1, section 11.10."""
 LASTUSEDCODE: Final[int]
+"""Key of the largest error code in use, an attribute of communicators.
+
+MPI 4.1, section 9.5."""
 UNIVERSE_SIZE: Final[int]
+"""Key of the number of processes that there is room for, an attribute of communicators: in
+gormapy that of COMM_WORLD.
+
+MPI 4.1, section 11.10."""
 WIN_BASE: Final[int]
+"""Key of the address of this rank's part, an attribute of windows.
+
+MPI 4.1, section 12.2.6."""
 WIN_DISP_UNIT: Final[int]
+"""Key of the displacement unit in bytes, an attribute of windows.
+
+MPI 4.1, section 12.2.6."""
 WIN_SIZE: Final[int]
+"""Key of the number of bytes of this rank's part, an attribute of windows.
+
+MPI 4.1, section 12.2.6."""
 WIN_CREATE_FLAVOR: Final[int]
+"""Key of the kind of the window, an attribute of windows: one of the WIN_FLAVOR_
+constants.
+
+MPI 4.1, section 12.2.6."""
 WIN_FLAVOR: Final[int]
+"""Key of the kind of the window; mpi4py's short name of WIN_CREATE_FLAVOR.
+
+MPI 4.1, section 12.2.6."""
 WIN_MODEL: Final[int]
+"""Key of the memory model, an attribute of windows: WIN_UNIFIED in gormapy.
+
+MPI 4.1, section 12.2.6."""
 SUCCESS: Final[int]
+"""No error.
+
+MPI 4.1, section 9.4."""
 ERR_BUFFER: Final[int]
+"""Error class: memory can't be accessed, or must not be there.
+
+MPI 4.1, section 9.4."""
 ERR_COUNT: Final[int]
+"""Error class: a count is wrong.
+
+MPI 4.1, section 9.4."""
 ERR_TYPE: Final[int]
+"""Error class: a datatype is wrong, not committed, null or freed.
+
+MPI 4.1, section 9.4."""
 ERR_TAG: Final[int]
+"""Error class: a tag is wrong.
+
+MPI 4.1, section 9.4."""
 ERR_COMM: Final[int]
+"""Error class: a communicator is null, freed, or of the wrong kind.
+
+MPI 4.1, section 9.4."""
 ERR_RANK: Final[int]
+"""Error class: a rank does not exist.
+
+MPI 4.1, section 9.4."""
 ERR_REQUEST: Final[int]
+"""Error class: a request is null, or in the wrong state.
+
+MPI 4.1, section 9.4."""
 ERR_ROOT: Final[int]
+"""Error class: a root does not exist.
+
+MPI 4.1, section 9.4."""
 ERR_GROUP: Final[int]
+"""Error class: a group is null, freed, or has the wrong processes.
+
+MPI 4.1, section 9.4."""
 ERR_OP: Final[int]
+"""Error class: an operation is null, freed, or not for these elements.
+
+MPI 4.1, section 9.4."""
 ERR_TOPOLOGY: Final[int]
+"""Error class: a communicator has no topology, or another one.
+
+MPI 4.1, section 9.4."""
 ERR_DIMS: Final[int]
+"""Error class: dimensions of a grid are wrong.
+
+MPI 4.1, section 9.4."""
 ERR_ARG: Final[int]
+"""Error class: an argument is wrong in another way.
+
+MPI 4.1, section 9.4."""
 ERR_UNKNOWN: Final[int]
+"""Error class: the error is unknown.
+
+MPI 4.1, section 9.4."""
 ERR_TRUNCATE: Final[int]
+"""Error class: a message is longer than its buffer, which has what fits.
+
+MPI 4.1, section 9.4."""
 ERR_OTHER: Final[int]
+"""Error class: another error, which its text names.
+
+MPI 4.1, section 9.4."""
 ERR_INTERN: Final[int]
+"""Error class: an error of the library itself.
+
+MPI 4.1, section 9.4."""
 ERR_PENDING: Final[int]
+"""Error of a status: the operation is not complete, and another one has failed.
+
+MPI 4.1, section 9.4."""
 ERR_IN_STATUS: Final[int]
+"""Error class: the statuses say which operations failed.
+
+MPI 4.1, section 9.4."""
 ERR_ACCESS: Final[int]
+"""Error class: access to the file is not allowed.
+
+MPI 4.1, section 14.8."""
 ERR_AMODE: Final[int]
+"""Error class: flags of Open do not go together.
+
+MPI 4.1, section 14.8."""
 ERR_ASSERT: Final[int]
+"""Error class: an assertion has bits that mean nothing.
+
+MPI 4.1, section 12.6."""
 ERR_BAD_FILE: Final[int]
+"""Error class: a file name is wrong.
+
+MPI 4.1, section 14.8."""
 ERR_BASE: Final[int]
+"""Error class: the base of memory is wrong.
+
+MPI 4.1, section 9.4."""
 ERR_CONVERSION: Final[int]
+"""Error class: a value can't be converted.
+
+MPI 4.1, section 14.8."""
 ERR_DISP: Final[int]
+"""Error class: a displacement or its unit is wrong.
+
+MPI 4.1, section 12.6."""
 ERR_DUP_DATAREP: Final[int]
+"""Error class: a data representation of this name exists already.
+
+MPI 4.1, section 14.8."""
 ERR_FILE_EXISTS: Final[int]
+"""Error class: the file exists already.
+
+MPI 4.1, section 14.8."""
 ERR_FILE_IN_USE: Final[int]
+"""Error class: the file is in use.
+
+MPI 4.1, section 14.8."""
 ERR_FILE: Final[int]
+"""Error class: a file is null, closed, or in the wrong state.
+
+MPI 4.1, section 14.8."""
 ERR_INFO_KEY: Final[int]
+"""Error class: the key of a hint is empty or too long.
+
+MPI 4.1, section 9.4."""
 ERR_INFO_NOKEY: Final[int]
+"""Error class: an Info has no such key.
+
+MPI 4.1, section 9.4."""
 ERR_INFO_VALUE: Final[int]
+"""Error class: a hint can't have this value.
+
+MPI 4.1, section 9.4."""
 ERR_INFO: Final[int]
+"""Error class: an Info is null or freed.
+
+MPI 4.1, section 9.4."""
 ERR_IO: Final[int]
+"""Error class: another error of reading or writing.
+
+MPI 4.1, section 14.8."""
 ERR_KEYVAL: Final[int]
+"""Error class: an attribute key is wrong.
+
+MPI 4.1, section 9.4."""
 ERR_LOCKTYPE: Final[int]
+"""Error class: a lock type is neither LOCK_EXCLUSIVE nor LOCK_SHARED.
+
+MPI 4.1, section 12.6."""
 ERR_NAME: Final[int]
+"""Error class: a service name is not published.
+
+MPI 4.1, section 9.4."""
 ERR_NO_MEM: Final[int]
+"""Error class: there is no such amount of memory.
+
+MPI 4.1, section 9.4."""
 ERR_NOT_SAME: Final[int]
+"""Error class: ranks give different arguments, or make different calls.
+
+MPI 4.1, section 14.8."""
 ERR_NO_SPACE: Final[int]
+"""Error class: there is no space left.
+
+MPI 4.1, section 14.8."""
 ERR_NO_SUCH_FILE: Final[int]
+"""Error class: there is no such file.
+
+MPI 4.1, section 14.8."""
 ERR_PORT: Final[int]
+"""Error class: a port is not open.
+
+MPI 4.1, section 9.4."""
 ERR_QUOTA: Final[int]
+"""Error class: the quota is exceeded.
+
+MPI 4.1, section 14.8."""
 ERR_READ_ONLY: Final[int]
+"""Error class: the file can only be read.
+
+MPI 4.1, section 14.8."""
 ERR_RMA_ATTACH: Final[int]
+"""Error class: memory can't be attached or detached.
+
+MPI 4.1, section 12.6."""
 ERR_RMA_CONFLICT: Final[int]
+"""Error class: accesses to a window conflict; gormapy does not raise it.
+
+MPI 4.1, section 12.6."""
 ERR_RMA_RANGE: Final[int]
+"""Error class: an access is beyond the target's part.
+
+MPI 4.1, section 12.6."""
 ERR_RMA_SHARED: Final[int]
+"""Error class: ranks can't share memory.
+
+MPI 4.1, section 12.6."""
 ERR_RMA_SYNC: Final[int]
+"""Error class: a one-sided call is made outside of its epoch, or synchronization within
+another.
+
+MPI 4.1, section 12.6."""
 ERR_RMA_FLAVOR: Final[int]
+"""Error class: the window is of the wrong kind.
+
+MPI 4.1, section 12.6."""
 ERR_SERVICE: Final[int]
+"""Error class: a service name is published already, or not by this process.
+
+MPI 4.1, section 9.4."""
 ERR_SESSION: Final[int]
+"""Error class: a session is null or has been finalized.
+
+MPI 4.1, section 9.4."""
 ERR_SIZE: Final[int]
+"""Error class: the size of a part is wrong.
+
+MPI 4.1, section 12.6."""
 ERR_SPAWN: Final[int]
+"""Error class: processes can't be started.
+
+MPI 4.1, section 9.4."""
 ERR_UNSUPPORTED_DATAREP: Final[int]
+"""Error class: a data representation is not supported.
+
+MPI 4.1, section 14.8."""
 ERR_UNSUPPORTED_OPERATION: Final[int]
+"""Error class: the operation is not supported here.
+
+MPI 4.1, section 9.4."""
 ERR_VALUE_TOO_LARGE: Final[int]
+"""Error class: a value does not fit into its type.
+
+MPI 4.1, section 9.4."""
 ERR_WIN: Final[int]
+"""Error class: a window is null, freed, or can't be made.
+
+MPI 4.1, section 12.6."""
 ERR_PROC_ABORTED: Final[int]
+"""Error class: a process has aborted.
+
+MPI 4.1, section 9.4."""
 ERR_PROC_FAILED: Final[int]
+"""Error class: a process that the operation needs has failed. MPI 4.1 does not have it
+(ULFM)."""
 ERR_PROC_FAILED_PENDING: Final[int]
+"""Error class: a receive from ANY_SOURCE may wait for a process that has failed, and goes
+on. MPI 4.1 does not have it (ULFM)."""
 ERR_REVOKED: Final[int]
+"""Error class: the communicator has been revoked. MPI 4.1 does not have it (ULFM)."""
 ERR_ERRHANDLER: Final[int]
+"""Error class: an error handler is null or freed.
+
+MPI 4.1, section 9.4."""
 ERR_ABI: Final[int]
+"""Error class: the binary interfaces do not match. It is one of MPI 5.0."""
 ERR_LASTCODE: Final[int]
+"""Largest error code that the library has itself; those that a program adds are larger.
+
+MPI 4.1, section 9.4."""
 ORDER_C: Final[int]
+"""Last index varies fastest, as in NumPy's arrays.
+
+MPI 4.1, section 5.1.3."""
 ORDER_FORTRAN: Final[int]
+"""First index varies fastest.
+
+MPI 4.1, section 5.1.3."""
 ORDER_F: Final[int]
+"""First index varies fastest; mpi4py's short name of ORDER_FORTRAN.
+
+MPI 4.1, section 5.1.3."""
 TYPECLASS_LOGICAL: Final[int]
+"""Class of logical types, for Datatype.Match_size.
+
+MPI 4.1, section 19.1.9."""
 TYPECLASS_INTEGER: Final[int]
+"""Class of integer types, for Datatype.Match_size.
+
+MPI 4.1, section 19.1.9."""
 TYPECLASS_REAL: Final[int]
+"""Class of real types, for Datatype.Match_size.
+
+MPI 4.1, section 19.1.9."""
 TYPECLASS_COMPLEX: Final[int]
+"""Class of complex types, for Datatype.Match_size.
+
+MPI 4.1, section 19.1.9."""
 DISTRIBUTE_NONE: Final[int]
+"""Do not distribute this dimension, in Create_darray.
+
+MPI 4.1, section 5.1.4."""
 DISTRIBUTE_BLOCK: Final[int]
+"""Distribute this dimension in blocks, one for each process, in Create_darray.
+
+MPI 4.1, section 5.1.4."""
 DISTRIBUTE_CYCLIC: Final[int]
+"""Distribute this dimension in blocks that go round the processes, in Create_darray.
+
+MPI 4.1, section 5.1.4."""
 DISTRIBUTE_DFLT_DARG: Final[int]
+"""Choose the usual length of a block, in Create_darray.
+
+MPI 4.1, section 5.1.4."""
 COMBINER_NAMED: Final[int]
+"""Say that a datatype is predefined, as result of Get_envelope.
+
+MPI 4.1, section 5.1.13."""
 COMBINER_DUP: Final[int]
+"""Say that a datatype was made by Dup, as result of Get_envelope.
+
+MPI 4.1, section 5.1.13."""
 COMBINER_CONTIGUOUS: Final[int]
+"""Say that a datatype was made by Create_contiguous, as result of Get_envelope.
+
+MPI 4.1, section 5.1.13."""
 COMBINER_VECTOR: Final[int]
+"""Say that a datatype was made by Create_vector, as result of Get_envelope.
+
+MPI 4.1, section 5.1.13."""
 COMBINER_HVECTOR: Final[int]
+"""Say that a datatype was made by Create_hvector, as result of Get_envelope.
+
+MPI 4.1, section 5.1.13."""
 COMBINER_INDEXED: Final[int]
+"""Say that a datatype was made by Create_indexed, as result of Get_envelope.
+
+MPI 4.1, section 5.1.13."""
 COMBINER_HINDEXED: Final[int]
+"""Say that a datatype was made by Create_hindexed, as result of Get_envelope.
+
+MPI 4.1, section 5.1.13."""
 COMBINER_INDEXED_BLOCK: Final[int]
+"""Say that a datatype was made by Create_indexed_block, as result of Get_envelope.
+
+MPI 4.1, section 5.1.13."""
 COMBINER_HINDEXED_BLOCK: Final[int]
+"""Say that a datatype was made by Create_hindexed_block, as result of Get_envelope.
+
+MPI 4.1, section 5.1.13."""
 COMBINER_STRUCT: Final[int]
+"""Say that a datatype was made by Create_struct, as result of Get_envelope.
+
+MPI 4.1, section 5.1.13."""
 COMBINER_SUBARRAY: Final[int]
+"""Say that a datatype was made by Create_subarray, as result of Get_envelope.
+
+MPI 4.1, section 5.1.13."""
 COMBINER_DARRAY: Final[int]
+"""Say that a datatype was made by Create_darray, as result of Get_envelope.
+
+MPI 4.1, section 5.1.13."""
 COMBINER_RESIZED: Final[int]
+"""Say that a datatype was made by Create_resized, as result of Get_envelope.
+
+MPI 4.1, section 5.1.13."""
 COMBINER_VALUE_INDEX: Final[int]
+"""Say that a datatype was made by Get_value_index, as result of Get_envelope.
+
+MPI 4.1, section 5.1.13."""
 COMBINER_F90_INTEGER: Final[int]
+"""Say that a datatype was made by Create_f90_integer, as result of Get_envelope.
+
+MPI 4.1, section 5.1.13."""
 COMBINER_F90_REAL: Final[int]
+"""Say that a datatype was made by Create_f90_real, as result of Get_envelope.
+
+MPI 4.1, section 5.1.13."""
 COMBINER_F90_COMPLEX: Final[int]
+"""Say that a datatype was made by Create_f90_complex, as result of Get_envelope.
+
+MPI 4.1, section 5.1.13."""
 F_SOURCE: Final[int]
+"""Place of the source in a status of Fortran, from 0 on.
+
+MPI 4.1, section 19.3.5."""
 F_TAG: Final[int]
+"""Place of the tag in a status of Fortran, from 0 on.
+
+MPI 4.1, section 19.3.5."""
 F_ERROR: Final[int]
+"""Place of the error in a status of Fortran, from 0 on.
+
+MPI 4.1, section 19.3.5."""
 F_STATUS_SIZE: Final[int]
+"""Number of integers of a status of Fortran.
+
+MPI 4.1, section 19.3.5."""
 IDENT: Final[int]
+"""The same object, as result of Compare.
+
+MPI 4.1, section 7.4.1."""
 CONGRUENT: Final[int]
+"""The same ranks in the same order, as result of Comm.Compare.
+
+MPI 4.1, section 7.4.1."""
 SIMILAR: Final[int]
+"""The same processes in another order, as result of Compare.
+
+MPI 4.1, section 7.4.1."""
 UNEQUAL: Final[int]
+"""Different processes, as result of Compare.
+
+MPI 4.1, section 7.4.1."""
 GRAPH: Final[int]
+"""Topology of Create_graph, as result of Get_topology.
+
+MPI 4.1, section 8.5."""
 CART: Final[int]
+"""Topology of Create_cart, as result of Get_topology.
+
+MPI 4.1, section 8.5."""
 DIST_GRAPH: Final[int]
+"""Topology of Create_dist_graph, as result of Get_topology.
+
+MPI 4.1, section 8.5."""
 UNWEIGHTED: Final[int]
+"""Say that edges have no weights, in Create_dist_graph; None does so, too.
+
+MPI 4.1, section 8.5."""
 WEIGHTS_EMPTY: Final[int]
+"""Pass no weights at a rank without edges, where others have some.
+
+MPI 4.1, section 8.5."""
 COMM_TYPE_SHARED: Final[int]
+"""Split by what can share memory, in Split_type.
+
+MPI 4.1, section 7.4.2."""
 COMM_TYPE_HW_UNGUIDED: Final[int]
+"""Split by the next smaller unit of hardware, in Split_type; gormapy knows of none.
+
+MPI 4.1, section 7.4.2."""
 COMM_TYPE_HW_GUIDED: Final[int]
+"""Split by a unit of hardware that the hints name, in Split_type; gormapy knows only
+mpi_shared_memory.
+
+MPI 4.1, section 7.4.2."""
 COMM_TYPE_RESOURCE_GUIDED: Final[int]
+"""Split by a resource that the hints name, in Split_type; gormapy knows only
+mpi_shared_memory.
+
+MPI 4.1, section 7.4.2."""
 BSEND_OVERHEAD: Final[int]
+"""Number of bytes that a message takes in an attached buffer beside its data.
+
+MPI 4.1, section 3.6."""
 WIN_FLAVOR_CREATE: Final[int]
+"""Kind of windows that Win.Create makes.
+
+MPI 4.1, section 12.2.6."""
 WIN_FLAVOR_ALLOCATE: Final[int]
+"""Kind of windows that Win.Allocate makes.
+
+MPI 4.1, section 12.2.6."""
 WIN_FLAVOR_DYNAMIC: Final[int]
+"""Kind of windows that Win.Create_dynamic makes.
+
+MPI 4.1, section 12.2.6."""
 WIN_FLAVOR_SHARED: Final[int]
+"""Kind of windows that Win.Allocate_shared makes.
+
+MPI 4.1, section 12.2.6."""
 WIN_SEPARATE: Final[int]
+"""Memory model in which loads and stores see a copy of the window that synchronization
+updates; gormapy has none of it.
+
+MPI 4.1, section 12.4."""
 WIN_UNIFIED: Final[int]
+"""Memory model in which loads and stores see what operations of others see.
+
+MPI 4.1, section 12.4."""
 MODE_NOCHECK: Final[int]
+"""Assert that the other side has called, or that no lock conflicts: nothing is waited for.
+
+MPI 4.1, section 12.5.5."""
 MODE_NOSTORE: Final[int]
+"""Assert that this rank has not stored to its part since the last synchronization.
+
+MPI 4.1, section 12.5.5."""
 MODE_NOPUT: Final[int]
+"""Assert that nobody will put or accumulate into this rank's part until the next
+synchronization.
+
+MPI 4.1, section 12.5.5."""
 MODE_NOPRECEDE: Final[int]
+"""Assert that no operation precedes the fence.
+
+MPI 4.1, section 12.5.5."""
 MODE_NOSUCCEED: Final[int]
+"""Assert that no operation follows the fence.
+
+MPI 4.1, section 12.5.5."""
 LOCK_EXCLUSIVE: Final[int]
+"""Lock a target alone: no other rank has a lock of it meanwhile.
+
+MPI 4.1, section 12.5.3."""
 LOCK_SHARED: Final[int]
+"""Lock a target together with other ranks that lock it so.
+
+MPI 4.1, section 12.5.3."""
 MODE_CREATE: Final[int]
+"""Create the file if it does not exist.
+
+MPI 4.1, section 14.2.1."""
 MODE_RDONLY: Final[int]
+"""Open for reading only.
+
+MPI 4.1, section 14.2.1."""
 MODE_WRONLY: Final[int]
+"""Open for writing only.
+
+MPI 4.1, section 14.2.1."""
 MODE_RDWR: Final[int]
+"""Open for reading and writing.
+
+MPI 4.1, section 14.2.1."""
 MODE_DELETE_ON_CLOSE: Final[int]
+"""Delete the file when it is closed.
+
+MPI 4.1, section 14.2.1."""
 MODE_UNIQUE_OPEN: Final[int]
+"""Assert that nobody else opens the file.
+
+MPI 4.1, section 14.2.1."""
 MODE_EXCL: Final[int]
+"""Raise ERR_FILE_EXISTS if the file that is to be created exists.
+
+MPI 4.1, section 14.2.1."""
 MODE_APPEND: Final[int]
+"""Set the file pointers to the end of the file.
+
+MPI 4.1, section 14.2.1."""
 MODE_SEQUENTIAL: Final[int]
+"""Access the file by the shared file pointer only.
+
+MPI 4.1, section 14.2.1."""
 SEEK_SET: Final[int]
+"""Count an offset from the beginning of the view, in Seek.
+
+MPI 4.1, section 14.4.3."""
 SEEK_CUR: Final[int]
+"""Count an offset from the file pointer, in Seek.
+
+MPI 4.1, section 14.4.3."""
 SEEK_END: Final[int]
+"""Count an offset from the end of the file, in Seek.
+
+MPI 4.1, section 14.4.3."""
 DISPLACEMENT_CURRENT: Final[int]
+"""Begin the view where the shared file pointer is, in Set_view of a sequential file.
+
+MPI 4.1, section 14.3."""
 DISP_CUR: Final[int]
+"""Begin the view where the shared file pointer is; mpi4py's short name of
+DISPLACEMENT_CURRENT.
+
+MPI 4.1, section 14.3."""
 THREAD_SINGLE: Final[int]
+"""Level of thread support: there is one thread.
+
+MPI 4.1, section 11.6."""
 THREAD_FUNNELED: Final[int]
+"""Level of thread support: only the main thread calls MPI.
+
+MPI 4.1, section 11.6."""
 THREAD_SERIALIZED: Final[int]
+"""Level of thread support: threads call MPI one at a time.
+
+MPI 4.1, section 11.6."""
 THREAD_MULTIPLE: Final[int]
+"""Level of thread support: threads call MPI at the same time, as gormapy always allows.
+
+MPI 4.1, section 11.6."""
 VERSION: Final[int]
+"""Number of the MPI standard before the point.
+
+MPI 4.1, section 9.1.1."""
 SUBVERSION: Final[int]
+"""Number of the MPI standard after the point.
+
+MPI 4.1, section 9.1.1."""
 MAX_PROCESSOR_NAME: Final[int]
+"""Largest number of bytes of the name of a host.
+
+MPI 4.1, section 2.5."""
 MAX_ERROR_STRING: Final[int]
+"""Largest number of bytes of the text of an error.
+
+MPI 4.1, section 2.5."""
 MAX_PORT_NAME: Final[int]
+"""Largest number of bytes of the name of a port.
+
+MPI 4.1, section 2.5."""
 MAX_INFO_KEY: Final[int]
+"""Largest number of bytes of the key of a hint.
+
+MPI 4.1, section 2.5."""
 MAX_INFO_VAL: Final[int]
+"""Largest number of bytes of the value of a hint.
+
+MPI 4.1, section 2.5."""
 MAX_OBJECT_NAME: Final[int]
+"""Largest number of bytes of the name of an object, with the NUL that ends it in C.
+
+MPI 4.1, section 2.5."""
 MAX_DATAREP_STRING: Final[int]
+"""Largest number of bytes of the name of a data representation.
+
+MPI 4.1, section 2.5."""
 MAX_LIBRARY_VERSION_STRING: Final[int]
+"""Largest number of bytes of the result of Get_library_version.
+
+MPI 4.1, section 2.5."""
 MAX_PSET_NAME_LEN: Final[int]
+"""Largest number of bytes of the name of a process set.
+
+MPI 4.1, section 2.5."""
 MAX_STRINGTAG_LEN: Final[int]
+"""Largest number of bytes of the string tag of Create_from_group.
+
+MPI 4.1, section 2.5."""
 COMM_NULL: Final[Comm]
+"""Null communicator: what a rank that is in none gets, and what a freed one becomes.
+
+MPI 4.1, section 7.4."""
 DATATYPE_NULL: Final[Datatype]
+"""Null datatype: what a freed one becomes, and what stands for one that there is none of.
+
+MPI 4.1, section 5.1.9."""
 ERRHANDLER_NULL: Final[Errhandler]
+"""Null error handler.
+
+MPI 4.1, section 9.3."""
 ERRORS_ABORT: Final[Errhandler]
+"""Error handler that ends the processes of the communicator; in gormapy the job.
+
+MPI 4.1, section 9.3."""
 ERRORS_ARE_FATAL: Final[Errhandler]
+"""Error handler that ends the job.
+
+MPI 4.1, section 9.3."""
 ERRORS_RETURN: Final[Errhandler]
+"""Error handler that raises an exception, the default of gormapy.
+
+MPI 4.1, section 9.3."""
 FILE_NULL: Final[File]
+"""Null file: what a closed one becomes; its error handler is that of Open.
+
+MPI 4.1, section 14.2."""
 GROUP_EMPTY: Final[Group]
+"""Group without members.
+
+MPI 4.1, section 7.2.1."""
 GROUP_NULL: Final[Group]
+"""Null group: what a freed one becomes.
+
+MPI 4.1, section 7.2.1."""
 INFO_ENV: Final[Info]
+"""Info that says how the program was started: `command`, `argv`, `wdir`, `maxprocs`.
+
+MPI 4.1, section 10."""
 INFO_NULL: Final[Info]
+"""Null Info: no hints.
+
+MPI 4.1, section 10."""
 COMM_SELF: Final[Intracomm]
+"""Communicator of this process alone.
+
+MPI 4.1, section 7.4."""
 COMM_WORLD: Final[Intracomm]
+"""Communicator of all processes of the job.
+
+MPI 4.1, section 7.4."""
 MESSAGE_NO_PROC: Final[Message]
+"""Message of a probe of PROC_NULL: to receive it does nothing.
+
+MPI 4.1, section 3.8."""
 MESSAGE_NULL: Final[Message]
+"""Null message: what a received one becomes.
+
+MPI 4.1, section 3.8."""
 BAND: Final[Op]
+"""Operation: bitwise and.
+
+MPI 4.1, section 6.9.2."""
 BOR: Final[Op]
+"""Operation: bitwise or.
+
+MPI 4.1, section 6.9.2."""
 BXOR: Final[Op]
+"""Operation: bitwise exclusive or.
+
+MPI 4.1, section 6.9.2."""
 LAND: Final[Op]
+"""Operation: logical and.
+
+MPI 4.1, section 6.9.2."""
 LOR: Final[Op]
+"""Operation: logical or.
+
+MPI 4.1, section 6.9.2."""
 LXOR: Final[Op]
+"""Operation: logical exclusive or.
+
+MPI 4.1, section 6.9.2."""
 MAX: Final[Op]
+"""Operation: the larger one.
+
+MPI 4.1, section 6.9.2."""
 MAXLOC: Final[Op]
+"""Operation on (value, index): the larger value, with the smaller index of equal ones.
+
+MPI 4.1, section 6.9.4."""
 MIN: Final[Op]
+"""Operation: the smaller one.
+
+MPI 4.1, section 6.9.2."""
 MINLOC: Final[Op]
+"""Operation on (value, index): the smaller value, with the smaller index of equal ones.
+
+MPI 4.1, section 6.9.4."""
 NO_OP: Final[Op]
+"""Operation of fetches: the target stays as it is.
+
+MPI 4.1, section 12.3.4."""
 OP_NULL: Final[Op]
+"""Null operation: what a freed one becomes.
+
+MPI 4.1, section 6.9."""
 PROD: Final[Op]
+"""Operation: the product.
+
+MPI 4.1, section 6.9.2."""
 REPLACE: Final[Op]
+"""Operation of accumulates: the origin's value replaces the target's.
+
+MPI 4.1, section 12.3.4."""
 SUM: Final[Op]
+"""Operation: the sum.
+
+MPI 4.1, section 6.9.2."""
 REQUEST_NULL: Final[Request]
+"""Null request: what a completed one becomes.
+
+MPI 4.1, section 3.7."""
 BOTTOM: Final[BottomType]
+"""Name the address 0, as a buffer of absolute addresses or an empty part of a window.
+
+MPI 4.1, section 2.5."""
 BUFFER_AUTOMATIC: Final[BufferAutomaticType]
+"""Let the library keep buffered messages, as argument of Attach_buffer; gormapy always
+does.
+
+MPI 4.1, section 3.6."""
 IN_PLACE: Final[InPlaceType]
+"""Pass it as the send buffer of a collective whose data are in the receive buffer (of a
+scatter, the reverse).
+
+MPI 4.1, section 6.2."""
 pickle: Final[Pickle]
+"""Pickling of lower-case calls; its functions, PROTOCOL and THRESHOLD can be changed."""
 SESSION_NULL: Final[Session]
+"""Null session: what a finalized one becomes.
+
+MPI 4.1, section 11.3."""
 _typedict: Final[dict[str, Datatype]]
 _typedict_c: Final[dict[str, Datatype]]
 _typedict_f: Final[dict[str, Datatype]]
 WIN_NULL: Final[Win]
+"""Null window: what a freed one becomes.
+
+MPI 4.1, section 12.2."""
 UNSIGNED_INT: Final[Datatype]
+"""Datatype UNSIGNED, under another name; 4 bytes, in NumPy "u4".
+
+MPI 4.1, section 3.2.2."""
 SIGNED_SHORT: Final[Datatype]
+"""Datatype SHORT, under another name; 2 bytes, in NumPy "i2".
+
+MPI 4.1, section 3.2.2."""
 SIGNED_INT: Final[Datatype]
+"""Datatype INT, under another name; 4 bytes, in NumPy "i4".
+
+MPI 4.1, section 3.2.2."""
 SIGNED_LONG: Final[Datatype]
+"""Datatype LONG, under another name; 8 bytes, in NumPy "i8".
+
+MPI 4.1, section 3.2.2."""
 SIGNED_LONG_LONG: Final[Datatype]
+"""Datatype LONG_LONG, under another name; 8 bytes, in NumPy "i8".
+
+MPI 4.1, section 3.2.2."""
 BOOL: Final[Datatype]
+"""Datatype C_BOOL, under another name; 1 byte, in NumPy "b1".
+
+MPI 4.1, section 3.2.2."""
 SINT8_T: Final[Datatype]
+"""Datatype INT8_T, under another name; 1 byte, in NumPy "i1".
+
+MPI 4.1, section 3.2.2."""
 SINT16_T: Final[Datatype]
+"""Datatype INT16_T, under another name; 2 bytes, in NumPy "i2".
+
+MPI 4.1, section 3.2.2."""
 SINT32_T: Final[Datatype]
+"""Datatype INT32_T, under another name; 4 bytes, in NumPy "i4".
+
+MPI 4.1, section 3.2.2."""
 SINT64_T: Final[Datatype]
+"""Datatype INT64_T, under another name; 8 bytes, in NumPy "i8".
+
+MPI 4.1, section 3.2.2."""
 F_BOOL: Final[Datatype]
+"""Datatype LOGICAL, under another name; 4 bytes, in NumPy "i4".
+
+MPI 4.1, section 3.2.2."""
 F_INT: Final[Datatype]
+"""Datatype INTEGER, under another name; 4 bytes, in NumPy "i4".
+
+MPI 4.1, section 3.2.2."""
 F_FLOAT: Final[Datatype]
+"""Datatype REAL, under another name; 4 bytes, in NumPy "f4".
+
+MPI 4.1, section 3.2.2."""
 F_DOUBLE: Final[Datatype]
+"""Datatype DOUBLE_PRECISION, under another name; 8 bytes, in NumPy "f8".
+
+MPI 4.1, section 3.2.2."""
 F_COMPLEX: Final[Datatype]
+"""Datatype COMPLEX, under another name; 8 bytes, in NumPy "c8".
+
+MPI 4.1, section 3.2.2."""
 F_FLOAT_COMPLEX: Final[Datatype]
+"""Datatype COMPLEX, under another name; 8 bytes, in NumPy "c8".
+
+MPI 4.1, section 3.2.2."""
 F_DOUBLE_COMPLEX: Final[Datatype]
+"""Datatype DOUBLE_COMPLEX, under another name; 16 bytes, in NumPy "c16".
+
+MPI 4.1, section 3.2.2."""
 C_FLOAT_COMPLEX: Final[Datatype]
+"""Datatype C_COMPLEX, under another name; 8 bytes, in NumPy "c8".
+
+MPI 4.1, section 3.2.2."""
 FLOAT32_T: Final[Datatype]
+"""Datatype FLOAT, under another name; 4 bytes, in NumPy "f4".
+
+MPI 4.1, section 3.2.2."""
 FLOAT64_T: Final[Datatype]
+"""Datatype DOUBLE, under another name; 8 bytes, in NumPy "f8".
+
+MPI 4.1, section 3.2.2."""
 INT_INT: Final[Datatype]
+"""Datatype of pairs of a C `int` and an `int`, for MAXLOC and MINLOC.
+
+MPI 4.1, section 6.9.4."""
 TWOINT: Final[Datatype]
+"""Datatype of pairs of a C `int` and an `int`, for MAXLOC and MINLOC.
+
+MPI 4.1, section 6.9.4."""
 PACKED: Final[Datatype]
+"""Datatype of packed data (Pack); 1 byte, in NumPy "u1".
+
+MPI 4.1, section 3.2.2."""
 BYTE: Final[Datatype]
+"""Datatype of bytes, which are never converted; 1 byte, in NumPy "u1".
+
+MPI 4.1, section 3.2.2."""
 AINT: Final[Datatype]
+"""Datatype of addresses (MPI_Aint); 8 bytes, in NumPy "i8".
+
+MPI 4.1, section 3.2.2."""
 OFFSET: Final[Datatype]
+"""Datatype of offsets in files (MPI_Offset); 8 bytes, in NumPy "i8".
+
+MPI 4.1, section 3.2.2."""
 COUNT: Final[Datatype]
+"""Datatype of counts (MPI_Count); 8 bytes, in NumPy "i8".
+
+MPI 4.1, section 3.2.2."""
 CHAR: Final[Datatype]
+"""Datatype of C `char`, a printable character; 1 byte, in NumPy "S1".
+
+MPI 4.1, section 3.2.2."""
 WCHAR: Final[Datatype]
+"""Datatype of C `wchar_t`; 4 bytes, in NumPy "U1".
+
+MPI 4.1, section 3.2.2."""
 SIGNED_CHAR: Final[Datatype]
+"""Datatype of C `signed char`; 1 byte, in NumPy "i1".
+
+MPI 4.1, section 3.2.2."""
 SHORT: Final[Datatype]
+"""Datatype of C `short`; 2 bytes, in NumPy "i2".
+
+MPI 4.1, section 3.2.2."""
 INT: Final[Datatype]
+"""Datatype of C `int`; 4 bytes, in NumPy "i4".
+
+MPI 4.1, section 3.2.2."""
 LONG: Final[Datatype]
+"""Datatype of C `long`; 8 bytes, in NumPy "i8".
+
+MPI 4.1, section 3.2.2."""
 LONG_LONG: Final[Datatype]
+"""Datatype of C `long long`; 8 bytes, in NumPy "i8".
+
+MPI 4.1, section 3.2.2."""
 UNSIGNED_CHAR: Final[Datatype]
+"""Datatype of C `unsigned char`; 1 byte, in NumPy "u1".
+
+MPI 4.1, section 3.2.2."""
 UNSIGNED_SHORT: Final[Datatype]
+"""Datatype of C `unsigned short`; 2 bytes, in NumPy "u2".
+
+MPI 4.1, section 3.2.2."""
 UNSIGNED: Final[Datatype]
+"""Datatype of C `unsigned int`; 4 bytes, in NumPy "u4".
+
+MPI 4.1, section 3.2.2."""
 UNSIGNED_LONG: Final[Datatype]
+"""Datatype of C `unsigned long`; 8 bytes, in NumPy "u8".
+
+MPI 4.1, section 3.2.2."""
 UNSIGNED_LONG_LONG: Final[Datatype]
+"""Datatype of C `unsigned long long`; 8 bytes, in NumPy "u8".
+
+MPI 4.1, section 3.2.2."""
 FLOAT: Final[Datatype]
+"""Datatype of C `float`; 4 bytes, in NumPy "f4".
+
+MPI 4.1, section 3.2.2."""
 DOUBLE: Final[Datatype]
+"""Datatype of C `double`; 8 bytes, in NumPy "f8".
+
+MPI 4.1, section 3.2.2."""
 LONG_DOUBLE: Final[Datatype]
+"""Datatype of C `long double`; 16 bytes, in NumPy "f16".
+
+MPI 4.1, section 3.2.2."""
 C_BOOL: Final[Datatype]
+"""Datatype of C `_Bool`; 1 byte, in NumPy "b1".
+
+MPI 4.1, section 3.2.2."""
 INT8_T: Final[Datatype]
+"""Datatype of integers of 8 bits; 1 byte, in NumPy "i1".
+
+MPI 4.1, section 3.2.2."""
 INT16_T: Final[Datatype]
+"""Datatype of integers of 16 bits; 2 bytes, in NumPy "i2".
+
+MPI 4.1, section 3.2.2."""
 INT32_T: Final[Datatype]
+"""Datatype of integers of 32 bits; 4 bytes, in NumPy "i4".
+
+MPI 4.1, section 3.2.2."""
 INT64_T: Final[Datatype]
+"""Datatype of integers of 64 bits; 8 bytes, in NumPy "i8".
+
+MPI 4.1, section 3.2.2."""
 UINT8_T: Final[Datatype]
+"""Datatype of unsigned integers of 8 bits; 1 byte, in NumPy "u1".
+
+MPI 4.1, section 3.2.2."""
 UINT16_T: Final[Datatype]
+"""Datatype of unsigned integers of 16 bits; 2 bytes, in NumPy "u2".
+
+MPI 4.1, section 3.2.2."""
 UINT32_T: Final[Datatype]
+"""Datatype of unsigned integers of 32 bits; 4 bytes, in NumPy "u4".
+
+MPI 4.1, section 3.2.2."""
 UINT64_T: Final[Datatype]
+"""Datatype of unsigned integers of 64 bits; 8 bytes, in NumPy "u8".
+
+MPI 4.1, section 3.2.2."""
 FLOAT16_T: Final[Datatype]
+"""Datatype of floating-point numbers of 16 bits; 2 bytes, in NumPy "f2".
+
+MPI 4.1, section 3.2.2."""
 C_COMPLEX: Final[Datatype]
+"""Datatype of C `float _Complex`; 8 bytes, in NumPy "c8".
+
+MPI 4.1, section 3.2.2."""
 C_DOUBLE_COMPLEX: Final[Datatype]
+"""Datatype of C `double _Complex`; 16 bytes, in NumPy "c16".
+
+MPI 4.1, section 3.2.2."""
 C_LONG_DOUBLE_COMPLEX: Final[Datatype]
+"""Datatype of C `long double _Complex`; 32 bytes, in NumPy "c32".
+
+MPI 4.1, section 3.2.2."""
 CXX_BOOL: Final[Datatype]
+"""Datatype of C++ `bool`; 1 byte, in NumPy "b1".
+
+MPI 4.1, section 3.2.2."""
 CXX_FLOAT_COMPLEX: Final[Datatype]
+"""Datatype of C++ `std::complex<float>`; 8 bytes, in NumPy "c8".
+
+MPI 4.1, section 3.2.2."""
 CXX_DOUBLE_COMPLEX: Final[Datatype]
+"""Datatype of C++ `std::complex<double>`; 16 bytes, in NumPy "c16".
+
+MPI 4.1, section 3.2.2."""
 CXX_LONG_DOUBLE_COMPLEX: Final[Datatype]
+"""Datatype of C++ `std::complex<long double>`; 32 bytes, in NumPy "c32".
+
+MPI 4.1, section 3.2.2."""
 CHARACTER: Final[Datatype]
+"""Datatype of Fortran CHARACTER; 1 byte, in NumPy "S1".
+
+MPI 4.1, section 3.2.2."""
 LOGICAL: Final[Datatype]
+"""Datatype of Fortran LOGICAL; 4 bytes, in NumPy "i4".
+
+MPI 4.1, section 3.2.2."""
 INTEGER: Final[Datatype]
+"""Datatype of Fortran INTEGER; 4 bytes, in NumPy "i4".
+
+MPI 4.1, section 3.2.2."""
 REAL: Final[Datatype]
+"""Datatype of Fortran REAL; 4 bytes, in NumPy "f4".
+
+MPI 4.1, section 3.2.2."""
 DOUBLE_PRECISION: Final[Datatype]
+"""Datatype of Fortran DOUBLE PRECISION; 8 bytes, in NumPy "f8".
+
+MPI 4.1, section 3.2.2."""
 COMPLEX: Final[Datatype]
+"""Datatype of Fortran COMPLEX; 8 bytes, in NumPy "c8".
+
+MPI 4.1, section 3.2.2."""
 DOUBLE_COMPLEX: Final[Datatype]
+"""Datatype of Fortran DOUBLE COMPLEX; 16 bytes, in NumPy "c16".
+
+MPI 4.1, section 3.2.2."""
 LOGICAL1: Final[Datatype]
+"""Datatype of Fortran LOGICAL*1; 1 byte, in NumPy "b1".
+
+MPI 4.1, section 3.2.2."""
 LOGICAL2: Final[Datatype]
+"""Datatype of Fortran LOGICAL*2; 2 bytes, in NumPy "i2".
+
+MPI 4.1, section 3.2.2."""
 LOGICAL4: Final[Datatype]
+"""Datatype of Fortran LOGICAL*4; 4 bytes, in NumPy "i4".
+
+MPI 4.1, section 3.2.2."""
 LOGICAL8: Final[Datatype]
+"""Datatype of Fortran LOGICAL*8; 8 bytes, in NumPy "i8".
+
+MPI 4.1, section 3.2.2."""
 INTEGER1: Final[Datatype]
+"""Datatype of Fortran INTEGER*1; 1 byte, in NumPy "i1".
+
+MPI 4.1, section 3.2.2."""
 INTEGER2: Final[Datatype]
+"""Datatype of Fortran INTEGER*2; 2 bytes, in NumPy "i2".
+
+MPI 4.1, section 3.2.2."""
 INTEGER4: Final[Datatype]
+"""Datatype of Fortran INTEGER*4; 4 bytes, in NumPy "i4".
+
+MPI 4.1, section 3.2.2."""
 INTEGER8: Final[Datatype]
+"""Datatype of Fortran INTEGER*8; 8 bytes, in NumPy "i8".
+
+MPI 4.1, section 3.2.2."""
 REAL2: Final[Datatype]
+"""Datatype of Fortran REAL*2; 2 bytes, in NumPy "f2".
+
+MPI 4.1, section 3.2.2."""
 REAL4: Final[Datatype]
+"""Datatype of Fortran REAL*4; 4 bytes, in NumPy "f4".
+
+MPI 4.1, section 3.2.2."""
 REAL8: Final[Datatype]
+"""Datatype of Fortran REAL*8; 8 bytes, in NumPy "f8".
+
+MPI 4.1, section 3.2.2."""
 REAL16: Final[Datatype]
+"""Datatype of Fortran REAL*16; 16 bytes, in NumPy "f16".
+
+MPI 4.1, section 3.2.2."""
 COMPLEX4: Final[Datatype]
+"""Datatype of Fortran COMPLEX*4; 4 bytes, in NumPy "c4".
+
+MPI 4.1, section 3.2.2."""
 COMPLEX8: Final[Datatype]
+"""Datatype of Fortran COMPLEX*8; 8 bytes, in NumPy "c8".
+
+MPI 4.1, section 3.2.2."""
 COMPLEX16: Final[Datatype]
+"""Datatype of Fortran COMPLEX*16; 16 bytes, in NumPy "c16".
+
+MPI 4.1, section 3.2.2."""
 COMPLEX32: Final[Datatype]
+"""Datatype of Fortran COMPLEX*32; 32 bytes, in NumPy "c32".
+
+MPI 4.1, section 3.2.2."""
 BFLOAT16_T: Final[Datatype]
+"""Datatype of bfloat16 numbers, with the exponent of FLOAT; 2 bytes.
+
+MPI 4.1, section 3.2.2."""
 LOGICAL16: Final[Datatype]
+"""Datatype of Fortran LOGICAL*16; gormapy does not have it, and this is DATATYPE_NULL.
+
+MPI 4.1, section 3.2.2."""
 INTEGER16: Final[Datatype]
+"""Datatype of Fortran INTEGER*16; gormapy does not have it, and this is DATATYPE_NULL.
+
+MPI 4.1, section 3.2.2."""
 SHORT_INT: Final[Datatype]
+"""Datatype of pairs of a C `short` and an `int`, for MAXLOC and MINLOC.
+
+MPI 4.1, section 6.9.4."""
 LONG_INT: Final[Datatype]
+"""Datatype of pairs of a C `long` and an `int`, for MAXLOC and MINLOC.
+
+MPI 4.1, section 6.9.4."""
 FLOAT_INT: Final[Datatype]
+"""Datatype of pairs of a C `float` and an `int`, for MAXLOC and MINLOC.
+
+MPI 4.1, section 6.9.4."""
 DOUBLE_INT: Final[Datatype]
+"""Datatype of pairs of a C `double` and an `int`, for MAXLOC and MINLOC.
+
+MPI 4.1, section 6.9.4."""
 LONG_DOUBLE_INT: Final[Datatype]
+"""Datatype of pairs of a C `long double` and an `int`, for MAXLOC and MINLOC.
+
+MPI 4.1, section 6.9.4."""
 
 if sys.version_info >= (3, 12):
     class _Memory: ...
@@ -323,29 +1231,81 @@ else:
     class _Memory(Any): ...
 
 class buffer(_Memory):
+    """Block of memory.
+
+    An address and a number of bytes, with Python's buffer protocol: `np.frombuffer` makes
+    an array of it, and slices are buffers of a part. Windows and Alloc_mem return it. MPI
+    has no such object.
+
+    >>> part = MPI.buffer(bytearray(b'abcd'))[1:3]
+    >>> bytes(part)
+    b'bc'"""
     def __new__(cls, *buf: Buffer) -> Self: ...
     @staticmethod
-    def allocate(nbytes: int, clear: bool = False) -> buffer: ...
+    def allocate(nbytes: int, clear: bool = False) -> buffer:
+        """Allocate a buffer.
+
+        `nbytes` is a number of bytes, which are zero; `clear` has no effect.
+
+        Errors: ValueError for a negative number."""
     @staticmethod
-    def frombuffer(obj: Buffer, readonly: bool = False) -> buffer: ...
+    def frombuffer(obj: Buffer, readonly: bool = False) -> buffer:
+        """Create a buffer over memory of another object.
+
+        `obj` is contiguous memory, such as a NumPy array, which the buffer keeps alive; it has
+        to be writable unless `readonly` is true. Nothing is copied.
+
+        Errors: TypeError for what is no memory; BufferError for memory that is not contiguous
+        or can't be written."""
     @staticmethod
-    def fromaddress(address: int, nbytes: int, readonly: bool = False) -> buffer: ...
+    def fromaddress(address: int, nbytes: int, readonly: bool = False) -> buffer:
+        """Create a buffer over memory at an address.
+
+        The program sees to it that there are `nbytes` bytes at `address` as long as the buffer
+        is used.
+
+        Errors: ValueError for a negative number, or the address 0."""
     @property
-    def address(self) -> int: ...
+    def address(self) -> int:
+        """Address of the first byte."""
     @property
-    def obj(self) -> Buffer | None: ...
+    def obj(self) -> Buffer | None:
+        """Object that owns the memory.
+
+        None of memory that has no owner in Python."""
     @property
-    def nbytes(self) -> int: ...
+    def nbytes(self) -> int:
+        """Size in bytes."""
     @property
-    def readonly(self) -> bool: ...
+    def readonly(self) -> bool:
+        """Whether the memory may only be read."""
     @property
-    def format(self) -> str: ...
+    def format(self) -> str:
+        """Format of each element.
+
+        Always "B": bytes."""
     @property
-    def itemsize(self) -> int: ...
-    def cast(self, format: str, shape: list[int] | tuple[int, ...] = ...) -> memoryview: ...
-    def tobytes(self, order: str | None = None) -> bytes: ...
-    def toreadonly(self) -> buffer: ...
-    def release(self) -> None: ...
+    def itemsize(self) -> int:
+        """Size of each element in bytes.
+
+        Always 1."""
+    def cast(self, format: str, shape: list[int] | tuple[int, ...] = ...) -> memoryview:
+        """Return a memoryview of the memory with another format or shape.
+
+        `format` is a code of Python's struct module, `shape` the lengths of dimensions. Nothing
+        is copied."""
+    def tobytes(self, order: str | None = None) -> bytes:
+        """Return the data as bytes.
+
+        The data are copied; `order` has no effect."""
+    def toreadonly(self) -> buffer:
+        """Return a buffer of the same memory that may only be read.
+
+        It shows the same memory; nothing is copied."""
+    def release(self) -> None:
+        """Let go of the memory.
+
+        It has no bytes afterwards. Views that were made of it stay valid."""
     def __len__(self) -> int: ...
     @overload
     def __getitem__(self, item: int, /) -> int: ...
@@ -359,61 +1319,451 @@ class buffer(_Memory):
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
 class Comm:
+    """Communicator: ranks that exchange messages in a context of their own.
+
+    A communicator is a group of ranks and a context: messages in one are not received in
+    another. Its subclasses have the calls of their kind; `COMM_WORLD` has all processes of
+    the job, `COMM_SELF` this one.
+
+    Upper-case calls take buffers, such as NumPy arrays, whose memory is sent as it is.
+    Lower-case ones take Python objects, which are pickled: they are slower, and convenient
+    for settings and results.
+
+    `Comm(comm)` is another object for the same communicator, `Comm()` one that is null. An
+    object is true if it is not null. Objects are equal if they stand for the same
+    communicator.
+
+    >>> comm = MPI.COMM_SELF
+    >>> comm.rank, comm.size
+    (0, 1)
+
+    MPI 4.1, section 7.4."""
     def __new__(cls, comm: Comm | None = None) -> Self: ...
     @classmethod
-    def fromhandle(cls, handle: int) -> Self: ...
+    def fromhandle(cls, handle: int) -> Self:
+        """Return the communicator of a handle.
+
+        Local. `handle` is what `handle` of an object was; the result stands for the same
+        object. MPI has no such call."""
     @classmethod
-    def fromint(cls, arg: int, /) -> Self: ...
+    def fromint(cls, arg: int, /) -> Self:
+        """Return the communicator of an integer handle.
+
+        Local. `arg` is a number that toint or py2f returned.
+
+        MPI 4.1, section 19.3.4."""
     @classmethod
-    def f2py(cls, arg: int) -> Self: ...
-    def free(self) -> None: ...
-    def Get_group(self) -> Group: ...
-    def Get_size(self) -> int: ...
-    def Get_rank(self) -> int: ...
+    def f2py(cls, arg: int) -> Self:
+        """Return the communicator of a Fortran handle.
+
+        Local. `arg` is a number that toint or py2f returned.
+
+        MPI 4.1, section 19.3.4."""
+    def free(self) -> None:
+        """Call Free, if the communicator is neither null nor predefined.
+
+        Collective if it calls Free.
+
+        MPI 4.1, section 7.4.3."""
+    def Get_group(self) -> Group:
+        """Return the group of the communicator.
+
+        Local. The caller frees the new Group. In an intercommunicator it is the own group.
+
+        MPI 4.1, section 7.3.2."""
+    def Get_size(self) -> int:
+        """Return the number of ranks.
+
+        Local. In an intercommunicator it counts the own group.
+
+        MPI 4.1, section 7.4.1."""
+    def Get_rank(self) -> int:
+        """Return the rank of this process.
+
+        Local. It is from 0 to size - 1. In an intercommunicator it is the rank in the own
+        group.
+
+        MPI 4.1, section 7.4.1."""
     @property
-    def group(self) -> Group: ...
+    def group(self) -> Group:
+        """Group of the communicator.
+
+        A new Group at each access, as Get_group returns it.
+
+        MPI 4.1, section 7.3.2."""
     @property
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """Number of ranks.
+
+        Local. In an intercommunicator it counts the own group.
+
+        MPI 4.1, section 7.4.1."""
     @property
-    def rank(self) -> int: ...
-    def Compare(self, comm: Comm) -> int: ...
-    def Clone(self) -> Self: ...
-    def Dup(self, info: Info | None = None) -> Self: ...
-    def Dup_with_info(self, info: Info) -> Self: ...
-    def Idup(self, info: Info | None = None) -> tuple[Self, Request]: ...
-    def Idup_with_info(self, info: Info) -> tuple[Self, Request]: ...
-    def Create(self, group: Group) -> Comm: ...
-    def Split(self, color: int = 0, key: int = 0) -> Comm: ...
-    def Split_type(self, split_type: int, key: int = 0, info: Info = INFO_NULL) -> Comm: ...
-    def Free(self) -> None: ...
-    def Disconnect(self) -> None: ...
-    def Attach_buffer(self, buf: Buffer | None) -> None: ...
-    def Detach_buffer(self) -> Buffer | None: ...
-    def Flush_buffer(self) -> None: ...
-    def Iflush_buffer(self) -> Request: ...
-    def Set_info(self, info: Info) -> None: ...
-    def Get_info(self) -> Info: ...
+    def rank(self) -> int:
+        """Rank of this process.
+
+        Local. It is from 0 to size - 1. In an intercommunicator it is the rank in the own
+        group.
+
+        MPI 4.1, section 7.4.1."""
+    def Compare(self, comm: Comm) -> int:
+        """Compare two communicators.
+
+        Local. IDENT: the same communicator; CONGRUENT: the same ranks in the same order;
+        SIMILAR: the same ranks in another order; else UNEQUAL.
+
+        MPI 4.1, section 7.4.1."""
+    def Clone(self) -> Self:
+        """Duplicate the communicator without its attributes.
+
+        Collective over the communicator: all its ranks call it. Blocking. The new communicator
+        has the same ranks and topology and a context of its own; the caller frees it. A library
+        makes one for itself, so that its messages do not mix with those of its caller.
+
+        Attributes are not copied.
+
+        Errors: ERR_COMM for COMM_NULL; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the
+        communicator has been revoked.
+
+        MPI 4.1, section 7.4.2."""
+    def Dup(self, info: Info | None = None) -> Self:
+        """Duplicate the communicator.
+
+        Collective over the communicator: all its ranks call it. Blocking. The new communicator
+        has the same ranks and topology and a context of its own; the caller frees it. A library
+        makes one for itself, so that its messages do not mix with those of its caller.
+
+        Attributes are copied as their functions say. With `info`, the new communicator has
+        these hints.
+
+        Errors: ERR_COMM for COMM_NULL; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the
+        communicator has been revoked.
+
+        MPI 4.1, section 7.4.2."""
+    def Dup_with_info(self, info: Info) -> Self:
+        """Duplicate the communicator, with hints.
+
+        Collective over the communicator: all its ranks call it. Blocking. The new communicator
+        has the same ranks and topology and a context of its own; the caller frees it. A library
+        makes one for itself, so that its messages do not mix with those of its caller.
+
+        Attributes are copied as their functions say. With `info`, the new communicator has
+        these hints.
+
+        Errors: ERR_COMM for COMM_NULL; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the
+        communicator has been revoked.
+
+        MPI 4.1, section 7.4.2."""
+    def Idup(self, info: Info | None = None) -> tuple[Self, Request]:
+        """Start to duplicate the communicator.
+
+        Collective over the communicator: all its ranks call it. Nonblocking: the new
+        communicator must not be used until the returned request is complete. It has the same
+        ranks and topology and a context of its own; the caller frees it.
+
+        Attributes are copied as their functions say. With `info`, the new communicator has
+        these hints.
+
+        Errors: ERR_COMM for COMM_NULL; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the
+        communicator has been revoked.
+
+        MPI 4.1, section 7.4.2."""
+    def Idup_with_info(self, info: Info) -> tuple[Self, Request]:
+        """Start to duplicate the communicator, with hints.
+
+        Collective over the communicator: all its ranks call it. Nonblocking: the new
+        communicator must not be used until the returned request is complete. It has the same
+        ranks and topology and a context of its own; the caller frees it.
+
+        Attributes are copied as their functions say. With `info`, the new communicator has
+        these hints.
+
+        Errors: ERR_COMM for COMM_NULL; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the
+        communicator has been revoked.
+
+        MPI 4.1, section 7.4.2."""
+    def Create(self, group: Group) -> Comm:
+        """Create a communicator of a part of the ranks.
+
+        Collective over the communicator: all its ranks call it, also those that are not in
+        `group`, which get COMM_NULL. `group` is a part of the communicator's group, the same at
+        all ranks of it; its order becomes that of the ranks.
+
+        Errors: ERR_COMM for COMM_NULL; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the
+        communicator has been revoked; ERR_GROUP for a group that is null, or not a part of the
+        communicator's.
+
+        MPI 4.1, section 7.4.2."""
+    def Split(self, color: int = 0, key: int = 0) -> Comm:
+        """Split the communicator by colors.
+
+        Collective over the communicator: all its ranks call it. Ranks that give the same
+        `color`, a number from 0 on, get a communicator of their own, in which they are ordered
+        by `key`, then by their old rank. With UNDEFINED as color a rank gets COMM_NULL.
+
+        Errors: ERR_ARG for a negative color; ERR_COMM for COMM_NULL; ERR_PROC_FAILED if a rank
+        has failed; ERR_REVOKED if the communicator has been revoked.
+
+        >>> half = MPI.COMM_SELF.Split(color=0, key=0)
+        >>> half.size
+        1
+        >>> half.Free()
+
+        MPI 4.1, section 7.4.2."""
+    def Split_type(self, split_type: int, key: int = 0, info: Info = INFO_NULL) -> Comm:
+        """Split the communicator by what ranks have in common, such as memory.
+
+        Collective over the communicator: all its ranks call it with the same `split_type`.
+        COMM_TYPE_SHARED makes one communicator for each set of ranks that can share memory,
+        ordered by `key`, then by the old rank. The hardware types return COMM_NULL, since
+        gormapy knows nothing of the hardware; UNDEFINED does so for a rank.
+
+        Errors: ERR_ARG for another type; ERR_COMM for COMM_NULL; ERR_PROC_FAILED if a rank has
+        failed; ERR_REVOKED if the communicator has been revoked.
+
+        >>> node = MPI.COMM_SELF.Split_type(MPI.COMM_TYPE_SHARED)
+        >>> node.Free()
+
+        MPI 4.1, section 7.4.2."""
+    def Free(self) -> None:
+        """Free the communicator.
+
+        Collective over the communicator: all its ranks call it. Operations that are under way
+        complete nevertheless. Attributes are deleted by their functions; the object is
+        COMM_NULL afterwards.
+
+        Errors: ERR_COMM for COMM_NULL, COMM_WORLD and COMM_SELF; ERR_PROC_FAILED if a rank has
+        failed.
+
+        MPI 4.1, section 7.4.3."""
+    def Disconnect(self) -> None:
+        """Free the communicator when all operations that this rank has started in it are complete.
+
+        Collective over the communicator: all its ranks call it. It waits until all operations
+        that this rank has started in it are complete; processes that are connected in no other
+        way are independent then. If it is interrupted before, it has done nothing, and can be
+        called again. The object is COMM_NULL afterwards.
+
+        Errors: ERR_COMM for COMM_NULL, COMM_WORLD and COMM_SELF; ERR_PROC_FAILED if a rank has
+        failed.
+
+        MPI 4.1, section 11.10.4."""
+    def Attach_buffer(self, buf: Buffer | None) -> None:
+        """Attach a buffer for messages in buffered mode.
+
+        Local. gormapy copies buffered messages into memory of its own, without a limit: it
+        keeps an attached buffer for the program and never uses it. So no message is ever in the
+        buffer.
+
+        `buf` is contiguous memory that can be written, or BUFFER_AUTOMATIC, or None for that.
+        It must not be touched until Detach_buffer, as MPI says.
+
+        Errors: ERR_BUFFER if one is attached already; ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 3.6."""
+    def Detach_buffer(self) -> Buffer | None:
+        """Detach the buffer for messages in buffered mode.
+
+        Local. gormapy copies buffered messages into memory of its own, without a limit: it
+        keeps an attached buffer for the program and never uses it. So no message is ever in the
+        buffer.
+
+        It returns the attached buffer, None if there is none. Then the program may use the
+        memory again.
+
+        Errors: ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 3.6."""
+    def Flush_buffer(self) -> None:
+        """Wait until all buffered messages have been sent.
+
+        Local. gormapy copies buffered messages into memory of its own, without a limit: it
+        keeps an attached buffer for the program and never uses it. So no message is ever in the
+        buffer.
+
+        Errors: ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 3.6."""
+    def Iflush_buffer(self) -> Request:
+        """Start to wait until all buffered messages have been sent.
+
+        Local. gormapy copies buffered messages into memory of its own, without a limit: it
+        keeps an attached buffer for the program and never uses it. So no message is ever in the
+        buffer.
+
+        The returned request is complete at once.
+
+        Errors: ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 3.6."""
+    def Set_info(self, info: Info) -> None:
+        """Change the hints of the communicator.
+
+        Collective over the communicator in MPI; gormapy keeps the hints for this rank and does
+        not wait. They are returned by Get_info and have no effect.
+
+        Errors: ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 7.4.4."""
+    def Get_info(self) -> Info:
+        """Return the hints of the communicator.
+
+        Local. The caller frees the new Info.
+
+        Errors: ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 7.4.4."""
     info: Info
-    def Is_inter(self) -> bool: ...
-    def Is_intra(self) -> bool: ...
-    def Get_topology(self) -> int: ...
+    """Hints of the communicator.
+
+    Reading is Get_info, assigning is Set_info.
+
+    Errors: ERR_COMM for COMM_NULL.
+
+    MPI 4.1, section 7.4.4."""
+    def Is_inter(self) -> bool:
+        """Report whether it is an intercommunicator.
+
+        Local.
+
+        Errors: ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 7.6.1."""
+    def Is_intra(self) -> bool:
+        """Report whether it is an intracommunicator.
+
+        Local.
+
+        Errors: ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 7.6.1."""
+    def Get_topology(self) -> int:
+        """Return the kind of topology.
+
+        Local. It is CART, GRAPH, DIST_GRAPH, or UNDEFINED if there is none.
+
+        Errors: ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 8.5.5."""
     @property
-    def is_inter(self) -> bool: ...
+    def is_inter(self) -> bool:
+        """Whether it is an intercommunicator.
+
+        Local.
+
+        Errors: ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 7.6.1."""
     @property
-    def is_intra(self) -> bool: ...
+    def is_intra(self) -> bool:
+        """Whether it is an intracommunicator.
+
+        Local.
+
+        Errors: ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 7.6.1."""
     @property
-    def topology(self) -> int: ...
+    def topology(self) -> int:
+        """Kind of topology.
+
+        Local. It is CART, GRAPH, DIST_GRAPH, or UNDEFINED if there is none.
+
+        Errors: ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 8.5.5."""
     @property
-    def is_topo(self) -> bool: ...
+    def is_topo(self) -> bool:
+        """Whether it has a topology.
+
+        False of COMM_NULL.
+
+        MPI 4.1, section 8.5.5."""
     @classmethod
-    def Get_parent(cls) -> Intercomm: ...
+    def Get_parent(cls) -> Intercomm:
+        """Return the intercommunicator with the ranks that have spawned this job.
+
+        Local. It is an intercommunicator with the ranks that have spawned this job, the same
+        each time; COMM_NULL if the job was not spawned.
+
+        MPI 4.1, section 11.8.2."""
     @classmethod
-    def Join(cls, fd: int) -> Intercomm: ...
-    def Abort(self, errorcode: int = 0) -> NoReturn: ...
-    def Send(self, buf: BufSpec, dest: int, tag: int = 0) -> None: ...
-    def Recv(
-        self, buf: BufSpec, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None
-    ) -> None: ...
+    def Join(cls, fd: int) -> Intercomm:
+        """Create an intercommunicator of two processes that a socket connects.
+
+        `fd` is the descriptor of a socket that connects two processes, both of which call it;
+        it must be quiet before and is so afterwards. Blocking. Each process is the only one of
+        its group in the new intercommunicator, which the caller frees.
+
+        Errors: ERR_ARG for what is no such descriptor; ERR_OTHER if the other side does not
+        answer as it should.
+
+        MPI 4.1, section 11.10.5."""
+    def Abort(self, errorcode: int = 0) -> NoReturn:
+        """End the job.
+
+        One rank calls it; it does not return. gormapy ends all processes of the job, whatever
+        the communicator is, and mpiexec returns `errorcode` as the exit status.
+
+        MPI 4.1, section 11.4.2."""
+    def Send(self, buf: BufSpec, dest: int, tag: int = 0) -> None:
+        """Send a message, and return when `buf` may be changed.
+
+        `buf` is contiguous memory, such as a NumPy array, or [array, count, datatype]; count is
+        in elements of the datatype. `dest` is a rank of the communicator (of the remote group
+        of an intercommunicator) or PROC_NULL, to which nothing is sent.
+
+        `tag` is a number from 0 to TAG_UB that the receive asks for. Messages of one sender to
+        one receiver that match the same receive arrive in the order in which they were sent.
+
+        Blocking. When it returns, `buf` may be changed; whether the message has been received
+        is not known. A short message is copied at once, a long one may wait for its receive:
+        two ranks that both Send first may wait for each other for ever.
+
+        Errors: ERR_RANK for a rank that is not in the communicator; ERR_TAG for a tag that is
+        negative or too large; ERR_COMM for COMM_NULL; ERR_TYPE for a datatype that is not
+        committed; BufferError for memory that is not contiguous, or is to be written and
+        read-only; TypeError for what is no buffer; ERR_PROC_FAILED if the other process has
+        failed; ERR_REVOKED if the communicator has been revoked.
+
+        >>> comm, got = MPI.COMM_SELF, np.empty(2)
+        >>> request = comm.Irecv(got, source=0, tag=7)
+        >>> comm.Send(np.array([1.0, 2.0]), dest=0, tag=7)
+        >>> request.Wait()
+        True
+        >>> got
+        array([1., 2.])
+
+        MPI 4.1, section 3.2.1."""
+    def Recv(self, buf: BufSpec, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> None:
+        """Receive a message into `buf`.
+
+        `buf` is contiguous memory that can be written, such as a NumPy array, or [array, count,
+        datatype]. `source` is a rank of the communicator (of the remote group of an
+        intercommunicator) or PROC_NULL, from which nothing comes.
+
+        It takes the first message that matches: from `source`, with `tag`; ANY_SOURCE and
+        ANY_TAG match all. The message may be shorter than `buf`: `status.Get_count(datatype)`
+        returns the number of elements.
+
+        Blocking. When it returns, `buf` has the data.
+
+        Errors: ERR_RANK for a rank that is not in the communicator; ERR_TAG for a tag that is
+        negative or too large; ERR_COMM for COMM_NULL; ERR_TYPE for a datatype that is not
+        committed; BufferError for memory that is not contiguous, or is to be written and
+        read-only; TypeError for what is no buffer; ERR_TRUNCATE for a message that is longer
+        than its buffer, which has what fits; ERR_PROC_FAILED if the other process has failed;
+        ERR_REVOKED if the communicator has been revoked.
+
+        >>> comm, got = MPI.COMM_SELF, np.empty(2)
+        >>> request = comm.Irecv(got, source=0, tag=7)
+        >>> comm.Send(np.array([1.0, 2.0]), dest=0, tag=7)
+        >>> request.Wait()
+        True
+        >>> got
+        array([1., 2.])
+
+        MPI 4.1, section 3.2.4."""
     def Sendrecv(
         self,
         sendbuf: BufSpec,
@@ -423,7 +1773,32 @@ class Comm:
         source: int = ANY_SOURCE,
         recvtag: int = ANY_TAG,
         status: Status | None = None,
-    ) -> None: ...
+    ) -> None:
+        """Send a message and receive another one, in whatever order they go.
+
+        `sendbuf` and `recvbuf` are contiguous memory that does not overlap, such as NumPy
+        arrays, or [array, count, datatype]; the messages may be of different lengths and types.
+
+        The message to `dest` and the one from `source` go independently, so that ranks in a
+        ring do not wait for each other. Either may be PROC_NULL, at the end of a line. A plain
+        Send and Recv at the other ranks match.
+
+        Blocking. When it returns, the message that came is there, and the one that was sent may
+        be changed.
+
+        Errors: ERR_RANK for a rank that is not in the communicator; ERR_TAG for a tag that is
+        negative or too large; ERR_COMM for COMM_NULL; ERR_TYPE for a datatype that is not
+        committed; BufferError for memory that is not contiguous, or is to be written and
+        read-only; TypeError for what is no buffer; ERR_TRUNCATE for a message that is longer
+        than its buffer, which has what fits; ERR_PROC_FAILED if the other process has failed;
+        ERR_REVOKED if the communicator has been revoked.
+
+        >>> got = np.empty(2)
+        >>> MPI.COMM_SELF.Sendrecv(np.array([1.0, 2.0]), dest=0, recvbuf=got, source=0)
+        >>> got
+        array([1., 2.])
+
+        MPI 4.1, section 3.10."""
     def Sendrecv_replace(
         self,
         buf: BufSpec,
@@ -432,7 +1807,28 @@ class Comm:
         source: int = ANY_SOURCE,
         recvtag: int = ANY_TAG,
         status: Status | None = None,
-    ) -> None: ...
+    ) -> None:
+        """Send the data of a buffer and receive a message into the same buffer.
+
+        `buf` is contiguous memory that can be written, such as a NumPy array, or [array, count,
+        datatype]. It is sent, and the message that comes takes its place. gormapy sends a copy
+        of it.
+
+        The message to `dest` and the one from `source` go independently, so that ranks in a
+        ring do not wait for each other. Either may be PROC_NULL, at the end of a line. A plain
+        Send and Recv at the other ranks match.
+
+        Blocking. When it returns, the message that came is there, and the one that was sent may
+        be changed.
+
+        Errors: ERR_RANK for a rank that is not in the communicator; ERR_TAG for a tag that is
+        negative or too large; ERR_COMM for COMM_NULL; ERR_TYPE for a datatype that is not
+        committed; BufferError for memory that is not contiguous, or is to be written and
+        read-only; TypeError for what is no buffer; ERR_TRUNCATE for a message that is longer
+        than its buffer, which has what fits; ERR_PROC_FAILED if the other process has failed;
+        ERR_REVOKED if the communicator has been revoked.
+
+        MPI 4.1, section 3.10."""
     def Isendrecv(
         self,
         sendbuf: BufSpec,
@@ -441,97 +1837,1749 @@ class Comm:
         recvbuf: BufSpec | None = None,
         source: int = ANY_SOURCE,
         recvtag: int = ANY_TAG,
-    ) -> Request: ...
+    ) -> Request:
+        """Start to send a message and to receive another one.
+
+        `sendbuf` and `recvbuf` are contiguous memory that does not overlap, such as NumPy
+        arrays, or [array, count, datatype]; the messages may be of different lengths and types.
+
+        The message to `dest` and the one from `source` go independently, so that ranks in a
+        ring do not wait for each other. Either may be PROC_NULL, at the end of a line. A plain
+        Send and Recv at the other ranks match.
+
+        Nonblocking. The buffers must not be touched until the returned request is complete
+        (Wait, Test).
+
+        Errors: ERR_RANK for a rank that is not in the communicator; ERR_TAG for a tag that is
+        negative or too large; ERR_COMM for COMM_NULL; ERR_TYPE for a datatype that is not
+        committed; BufferError for memory that is not contiguous, or is to be written and
+        read-only; TypeError for what is no buffer; when the request is completed, ERR_TRUNCATE
+        for a message that is longer than its buffer, which has what fits; when the request is
+        completed, ERR_PROC_FAILED if the other process has failed.
+
+        >>> got = np.empty(2)
+        >>> MPI.COMM_SELF.Sendrecv(np.array([1.0, 2.0]), dest=0, recvbuf=got, source=0)
+        >>> got
+        array([1., 2.])
+
+        MPI 4.1, section 3.10."""
     def Isendrecv_replace(
         self, buf: BufSpec, dest: int, sendtag: int = 0, source: int = ANY_SOURCE, recvtag: int = ANY_TAG
-    ) -> Request: ...
-    def Isend(self, buf: BufSpec, dest: int, tag: int = 0) -> Request: ...
-    def Irecv(self, buf: BufSpec, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Request: ...
-    def Probe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> Literal[True]: ...
-    def Iprobe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> bool: ...
-    def Mprobe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> Message: ...
-    def Improbe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> Message | None: ...
-    def Send_init(self, buf: BufSpec, dest: int, tag: int = 0) -> Prequest: ...
-    def Recv_init(self, buf: BufSpec, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Prequest: ...
-    def Bsend_init(self, buf: BufSpec, dest: int, tag: int = 0) -> Prequest: ...
-    def Ssend_init(self, buf: BufSpec, dest: int, tag: int = 0) -> Prequest: ...
-    def Rsend_init(self, buf: BufSpec, dest: int, tag: int = 0) -> Prequest: ...
-    def Psend_init(
-        self, buf: BufSpec, partitions: int, dest: int, tag: int = 0, info: Info = INFO_NULL
-    ) -> Prequest: ...
+    ) -> Request:
+        """Start to send the data of a buffer and to receive a message into the same buffer.
+
+        `buf` is contiguous memory that can be written, such as a NumPy array, or [array, count,
+        datatype]. It is sent, and the message that comes takes its place. gormapy sends a copy
+        of it.
+
+        The message to `dest` and the one from `source` go independently, so that ranks in a
+        ring do not wait for each other. Either may be PROC_NULL, at the end of a line. A plain
+        Send and Recv at the other ranks match.
+
+        Nonblocking. The buffers must not be touched until the returned request is complete
+        (Wait, Test).
+
+        Errors: ERR_RANK for a rank that is not in the communicator; ERR_TAG for a tag that is
+        negative or too large; ERR_COMM for COMM_NULL; ERR_TYPE for a datatype that is not
+        committed; BufferError for memory that is not contiguous, or is to be written and
+        read-only; TypeError for what is no buffer; when the request is completed, ERR_TRUNCATE
+        for a message that is longer than its buffer, which has what fits; when the request is
+        completed, ERR_PROC_FAILED if the other process has failed.
+
+        MPI 4.1, section 3.10."""
+    def Isend(self, buf: BufSpec, dest: int, tag: int = 0) -> Request:
+        """Start to send a message.
+
+        `buf` is contiguous memory, such as a NumPy array, or [array, count, datatype]; count is
+        in elements of the datatype. `dest` is a rank of the communicator (of the remote group
+        of an intercommunicator) or PROC_NULL, to which nothing is sent.
+
+        `tag` is a number from 0 to TAG_UB that the receive asks for. Messages of one sender to
+        one receiver that match the same receive arrive in the order in which they were sent.
+
+        Nonblocking. `buf` must not be changed until the returned request is complete (Wait,
+        Test); whether the message has been received is not known then.
+
+        Errors: ERR_RANK for a rank that is not in the communicator; ERR_TAG for a tag that is
+        negative or too large; ERR_COMM for COMM_NULL; ERR_TYPE for a datatype that is not
+        committed; BufferError for memory that is not contiguous, or is to be written and
+        read-only; TypeError for what is no buffer; when the request is completed,
+        ERR_PROC_FAILED if the other process has failed.
+
+        >>> comm, got = MPI.COMM_SELF, np.empty(2)
+        >>> request = comm.Irecv(got, source=0, tag=7)
+        >>> comm.Send(np.array([1.0, 2.0]), dest=0, tag=7)
+        >>> request.Wait()
+        True
+        >>> got
+        array([1., 2.])
+
+        MPI 4.1, section 3.7.2."""
+    def Irecv(self, buf: BufSpec, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Request:
+        """Start to receive a message into `buf`.
+
+        `buf` is contiguous memory that can be written, such as a NumPy array, or [array, count,
+        datatype]. `source` is a rank of the communicator (of the remote group of an
+        intercommunicator) or PROC_NULL, from which nothing comes.
+
+        It takes the first message that matches: from `source`, with `tag`; ANY_SOURCE and
+        ANY_TAG match all. The message may be shorter than `buf`: `status.Get_count(datatype)`
+        returns the number of elements.
+
+        Nonblocking. `buf` is undefined, and must not be touched, until the returned request is
+        complete (Wait, Test).
+
+        Errors: ERR_RANK for a rank that is not in the communicator; ERR_TAG for a tag that is
+        negative or too large; ERR_COMM for COMM_NULL; ERR_TYPE for a datatype that is not
+        committed; BufferError for memory that is not contiguous, or is to be written and
+        read-only; TypeError for what is no buffer; when the request is completed, ERR_TRUNCATE
+        for a message that is longer than its buffer, which has what fits; when the request is
+        completed, ERR_PROC_FAILED if the other process has failed.
+
+        >>> comm, got = MPI.COMM_SELF, np.empty(2)
+        >>> request = comm.Irecv(got, source=0, tag=7)
+        >>> comm.Send(np.array([1.0, 2.0]), dest=0, tag=7)
+        >>> request.Wait()
+        True
+        >>> got
+        array([1., 2.])
+
+        MPI 4.1, section 3.7.2."""
+    def Probe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> Literal[True]:
+        """Wait for a message, and leave it to be received.
+
+        Blocking: it waits until a message that matches has come, and does not receive it.
+
+        The next receive with this source and tag gets the message, unless another thread takes
+        it before: Mprobe prevents that. `status` has the source, the tag and the number of
+        elements (`Get_count`).
+
+        It returns True.
+
+        Errors: ERR_RANK for a rank that is not in the communicator; ERR_TAG for a tag that is
+        negative or too large; ERR_COMM for COMM_NULL; ERR_PROC_FAILED if the other process has
+        failed; ERR_REVOKED if the communicator has been revoked.
+
+        >>> comm, status = MPI.COMM_SELF, MPI.Status()
+        >>> request = comm.Isend(np.ones(3), dest=0)
+        >>> comm.Probe(source=0, status=status)
+        True
+        >>> got = np.empty(status.Get_count(MPI.DOUBLE))
+        >>> comm.Recv(got, source=0)
+        >>> request.Wait()
+        True
+
+        MPI 4.1, section 3.8.1."""
+    def Iprobe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> bool:
+        """Report whether a message has come, and leave it to be received.
+
+        Local: it reports whether a message that matches has come, and does not receive it. None
+        that has been sent is missed for ever, if it is called again.
+
+        The next receive with this source and tag gets the message, unless another thread takes
+        it before: Mprobe prevents that. `status` has the source, the tag and the number of
+        elements (`Get_count`).
+
+        Errors: ERR_RANK for a rank that is not in the communicator; ERR_TAG for a tag that is
+        negative or too large; ERR_COMM for COMM_NULL.
+
+        >>> comm, status = MPI.COMM_SELF, MPI.Status()
+        >>> request = comm.Isend(np.ones(3), dest=0)
+        >>> comm.Probe(source=0, status=status)
+        True
+        >>> got = np.empty(status.Get_count(MPI.DOUBLE))
+        >>> comm.Recv(got, source=0)
+        >>> request.Wait()
+        True
+
+        MPI 4.1, section 3.8.1."""
+    def Mprobe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> Message:
+        """Wait for a message, and reserve it for the returned Message.
+
+        Blocking: it waits until a message that matches has come, and does not receive it.
+
+        No other receive can get the message: the returned Message has to be received, by its
+        own Recv or Irecv.
+
+        Errors: ERR_RANK for a rank that is not in the communicator; ERR_TAG for a tag that is
+        negative or too large; ERR_COMM for COMM_NULL; ERR_PROC_FAILED if the other process has
+        failed; ERR_REVOKED if the communicator has been revoked.
+
+        >>> comm = MPI.COMM_SELF
+        >>> request = comm.Isend(np.ones(3), dest=0)
+        >>> message, got = comm.Mprobe(source=0), np.empty(3)
+        >>> message.Recv(got)
+        >>> request.Wait()
+        True
+
+        MPI 4.1, section 3.8.2."""
+    def Improbe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> Message | None:
+        """Reserve a message for the returned Message, if one has come.
+
+        Local: it reports whether a message that matches has come, and does not receive it. None
+        that has been sent is missed for ever, if it is called again.
+
+        No other receive can get the message: the returned Message has to be received, by its
+        own Recv or Irecv.
+
+        None is returned if there is no such message.
+
+        Errors: ERR_RANK for a rank that is not in the communicator; ERR_TAG for a tag that is
+        negative or too large; ERR_COMM for COMM_NULL.
+
+        >>> comm = MPI.COMM_SELF
+        >>> request = comm.Isend(np.ones(3), dest=0)
+        >>> message, got = comm.Mprobe(source=0), np.empty(3)
+        >>> message.Recv(got)
+        >>> request.Wait()
+        True
+
+        MPI 4.1, section 3.8.2."""
+    def Send_init(self, buf: BufSpec, dest: int, tag: int = 0) -> Prequest:
+        """Create a persistent request for a send in standard mode.
+
+        `buf` is contiguous memory, such as a NumPy array, or [array, count, datatype]; count is
+        in elements of the datatype. `dest` is a rank of the communicator (of the remote group
+        of an intercommunicator) or PROC_NULL, to which nothing is sent.
+
+        `tag` is a number from 0 to TAG_UB that the receive asks for. Messages of one sender to
+        one receiver that match the same receive arrive in the order in which they were sent.
+
+        Local: nothing moves yet. Each `Start` of the returned request begins one message, as
+        the nonblocking call of this mode does; `buf` must not be changed from then until it is
+        complete (Wait, Test). Then the request can be started again. Free it after the last
+        time.
+
+        Errors: ERR_RANK for a rank that is not in the communicator; ERR_TAG for a tag that is
+        negative or too large; ERR_COMM for COMM_NULL; ERR_TYPE for a datatype that is not
+        committed; BufferError for memory that is not contiguous, or is to be written and
+        read-only; TypeError for what is no buffer; when the request is completed,
+        ERR_PROC_FAILED if the other process has failed.
+
+        >>> comm, data, got = MPI.COMM_SELF, np.ones(3), np.empty(3)
+        >>> requests = [comm.Send_init(data, dest=0), comm.Recv_init(got, source=0)]
+        >>> for step in range(3):
+        ...     MPI.Prequest.Startall(requests)
+        ...     done = MPI.Request.Waitall(requests)
+        >>> for request in requests:
+        ...     request.Free()
+
+        MPI 4.1, section 3.9."""
+    def Recv_init(self, buf: BufSpec, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Prequest:
+        """Create a persistent request for a receive.
+
+        `buf` is contiguous memory that can be written, such as a NumPy array, or [array, count,
+        datatype]. `source` is a rank of the communicator (of the remote group of an
+        intercommunicator) or PROC_NULL, from which nothing comes.
+
+        It takes the first message that matches: from `source`, with `tag`; ANY_SOURCE and
+        ANY_TAG match all. The message may be shorter than `buf`: `status.Get_count(datatype)`
+        returns the number of elements.
+
+        Local: nothing moves yet. Each `Start` of the returned request begins one message, as
+        the nonblocking call of this mode does; `buf` must not be changed from then until it is
+        complete (Wait, Test). Then the request can be started again. Free it after the last
+        time.
+
+        Errors: ERR_RANK for a rank that is not in the communicator; ERR_TAG for a tag that is
+        negative or too large; ERR_COMM for COMM_NULL; ERR_TYPE for a datatype that is not
+        committed; BufferError for memory that is not contiguous, or is to be written and
+        read-only; TypeError for what is no buffer; when the request is completed,
+        ERR_PROC_FAILED if the other process has failed.
+
+        >>> comm, data, got = MPI.COMM_SELF, np.ones(3), np.empty(3)
+        >>> requests = [comm.Send_init(data, dest=0), comm.Recv_init(got, source=0)]
+        >>> for step in range(3):
+        ...     MPI.Prequest.Startall(requests)
+        ...     done = MPI.Request.Waitall(requests)
+        >>> for request in requests:
+        ...     request.Free()
+
+        MPI 4.1, section 3.9."""
+    def Bsend_init(self, buf: BufSpec, dest: int, tag: int = 0) -> Prequest:
+        """Create a persistent request for a send in buffered mode.
+
+        `buf` is contiguous memory, such as a NumPy array, or [array, count, datatype]; count is
+        in elements of the datatype. `dest` is a rank of the communicator (of the remote group
+        of an intercommunicator) or PROC_NULL, to which nothing is sent.
+
+        `tag` is a number from 0 to TAG_UB that the receive asks for. Messages of one sender to
+        one receiver that match the same receive arrive in the order in which they were sent.
+
+        Local: nothing moves yet. Each `Start` of the returned request begins one message, as
+        the nonblocking call of this mode does; `buf` must not be changed from then until it is
+        complete (Wait, Test). Then the request can be started again. Free it after the last
+        time.
+
+        Errors: ERR_RANK for a rank that is not in the communicator; ERR_TAG for a tag that is
+        negative or too large; ERR_COMM for COMM_NULL; ERR_TYPE for a datatype that is not
+        committed; BufferError for memory that is not contiguous, or is to be written and
+        read-only; TypeError for what is no buffer; when the request is completed,
+        ERR_PROC_FAILED if the other process has failed.
+
+        MPI 4.1, section 3.9."""
+    def Ssend_init(self, buf: BufSpec, dest: int, tag: int = 0) -> Prequest:
+        """Create a persistent request for a send in synchronous mode.
+
+        `buf` is contiguous memory, such as a NumPy array, or [array, count, datatype]; count is
+        in elements of the datatype. `dest` is a rank of the communicator (of the remote group
+        of an intercommunicator) or PROC_NULL, to which nothing is sent.
+
+        `tag` is a number from 0 to TAG_UB that the receive asks for. Messages of one sender to
+        one receiver that match the same receive arrive in the order in which they were sent.
+
+        Local: nothing moves yet. Each `Start` of the returned request begins one message, as
+        the nonblocking call of this mode does; `buf` must not be changed from then until it is
+        complete (Wait, Test). Then the request can be started again. Free it after the last
+        time.
+
+        Errors: ERR_RANK for a rank that is not in the communicator; ERR_TAG for a tag that is
+        negative or too large; ERR_COMM for COMM_NULL; ERR_TYPE for a datatype that is not
+        committed; BufferError for memory that is not contiguous, or is to be written and
+        read-only; TypeError for what is no buffer; when the request is completed,
+        ERR_PROC_FAILED if the other process has failed.
+
+        MPI 4.1, section 3.9."""
+    def Rsend_init(self, buf: BufSpec, dest: int, tag: int = 0) -> Prequest:
+        """Create a persistent request for a send in ready mode.
+
+        `buf` is contiguous memory, such as a NumPy array, or [array, count, datatype]; count is
+        in elements of the datatype. `dest` is a rank of the communicator (of the remote group
+        of an intercommunicator) or PROC_NULL, to which nothing is sent.
+
+        `tag` is a number from 0 to TAG_UB that the receive asks for. Messages of one sender to
+        one receiver that match the same receive arrive in the order in which they were sent.
+
+        Local: nothing moves yet. Each `Start` of the returned request begins one message, as
+        the nonblocking call of this mode does; `buf` must not be changed from then until it is
+        complete (Wait, Test). Then the request can be started again. Free it after the last
+        time.
+
+        Errors: ERR_RANK for a rank that is not in the communicator; ERR_TAG for a tag that is
+        negative or too large; ERR_COMM for COMM_NULL; ERR_TYPE for a datatype that is not
+        committed; BufferError for memory that is not contiguous, or is to be written and
+        read-only; TypeError for what is no buffer; when the request is completed,
+        ERR_PROC_FAILED if the other process has failed.
+
+        MPI 4.1, section 3.9."""
+    def Psend_init(self, buf: BufSpec, partitions: int, dest: int, tag: int = 0, info: Info = INFO_NULL) -> Prequest:
+        """Create a request for a send of `partitions` equal parts of `buf`, each sent when it is ready.
+
+        `buf` is contiguous memory, such as a NumPy array, or [array, count, datatype]; count is
+        in elements of the datatype. `dest` is a rank of the communicator (of the remote group
+        of an intercommunicator) or PROC_NULL, to which nothing is sent.
+
+        `buf` has `partitions` parts with the same number of elements each. `Start` makes all of
+        them not ready, `Prequest.Pready` sends one, which must not be changed from then on, and
+        Wait returns when all are sent: then all of `buf` may be changed.
+
+        Local. The k-th send and the k-th receive with the same ranks, tag and communicator
+        belong together. They may have different numbers of partitions, but the same number of
+        bytes in all. `info` has no effect.
+
+        Errors: ERR_ARG for a number of partitions that is negative or too large; ValueError if
+        the elements can't be divided into them; ERR_RANK for a rank that is not in the
+        communicator; ERR_TAG for a tag that is negative or too large; ERR_COMM for COMM_NULL;
+        ERR_TYPE for a datatype that is not committed; BufferError for memory that is not
+        contiguous, or is to be written and read-only; TypeError for what is no buffer; when the
+        request is completed, ERR_PROC_FAILED if the other process has failed.
+
+        >>> comm, got = MPI.COMM_SELF, np.empty(4)
+        >>> send = comm.Psend_init(np.ones(4), 2, dest=0, tag=1)
+        >>> recv = comm.Precv_init(got, 2, source=0, tag=1)
+        >>> MPI.Prequest.Startall([send, recv])
+        >>> send.Pready_range(0, 1)
+        >>> done = MPI.Request.Waitall([send, recv])
+        >>> send.Free(), recv.Free()
+        (None, None)
+
+        MPI 4.1, section 4.2."""
     def Precv_init(
         self, buf: BufSpec, partitions: int, source: int = ANY_SOURCE, tag: int = ANY_TAG, info: Info = INFO_NULL
-    ) -> Prequest: ...
-    def Bsend(self, buf: BufSpec, dest: int, tag: int = 0) -> None: ...
-    def Ssend(self, buf: BufSpec, dest: int, tag: int = 0) -> None: ...
-    def Rsend(self, buf: BufSpec, dest: int, tag: int = 0) -> None: ...
-    def Ibsend(self, buf: BufSpec, dest: int, tag: int = 0) -> Request: ...
-    def Issend(self, buf: BufSpec, dest: int, tag: int = 0) -> Request: ...
-    def Irsend(self, buf: BufSpec, dest: int, tag: int = 0) -> Request: ...
-    def Barrier(self) -> None: ...
-    def Bcast(self, buf: BufSpec, root: int = 0) -> None: ...
-    def Gather(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecB | None, root: int = 0) -> None: ...
-    def Gatherv(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecV | None, root: int = 0) -> None: ...
-    def Scatter(self, sendbuf: BufSpecB | None, recvbuf: BufSpec | InPlace, root: int = 0) -> None: ...
-    def Scatterv(self, sendbuf: BufSpecV | None, recvbuf: BufSpec | InPlace, root: int = 0) -> None: ...
-    def Allgather(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecB) -> None: ...
-    def Allgatherv(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecV) -> None: ...
-    def Alltoall(self, sendbuf: BufSpecB | InPlace, recvbuf: BufSpecB) -> None: ...
-    def Alltoallv(self, sendbuf: BufSpecV | InPlace, recvbuf: BufSpecV) -> None: ...
-    def Alltoallw(self, sendbuf: BufSpecW | InPlace, recvbuf: BufSpecW) -> None: ...
-    def Reduce(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec | None, op: Op = SUM, root: int = 0) -> None: ...
-    def Allreduce(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM) -> None: ...
-    def Reduce_scatter_block(self, sendbuf: BufSpecB | InPlace, recvbuf: BufSpec | BufSpecB, op: Op = SUM) -> None: ...
+    ) -> Prequest:
+        """Create a request for a receive of `partitions` equal parts of `buf`.
+
+        `buf` is contiguous memory that can be written, such as a NumPy array, or [array, count,
+        datatype]. `source` is a rank of the communicator (of the remote group of an
+        intercommunicator) or PROC_NULL, from which nothing comes.
+
+        `buf` has `partitions` parts with the same number of elements each. After `Start`, `buf`
+        must not be touched until Wait, but for parts of which `Prequest.Parrived` has reported
+        that they have arrived: these may be read. ANY_SOURCE and ANY_TAG, the defaults of
+        mpi4py, are refused: a partitioned receive needs both.
+
+        Local. The k-th send and the k-th receive with the same ranks, tag and communicator
+        belong together. They may have different numbers of partitions, but the same number of
+        bytes in all. `info` has no effect.
+
+        Errors: ERR_ARG for a number of partitions that is negative or too large; ValueError if
+        the elements can't be divided into them; ERR_ARG for ANY_SOURCE or ANY_TAG; ERR_RANK for
+        a rank that is not in the communicator; ERR_TAG for a tag that is negative or too large;
+        ERR_COMM for COMM_NULL; ERR_TYPE for a datatype that is not committed; BufferError for
+        memory that is not contiguous, or is to be written and read-only; TypeError for what is
+        no buffer; when the request is completed, ERR_PROC_FAILED if the other process has
+        failed.
+
+        >>> comm, got = MPI.COMM_SELF, np.empty(4)
+        >>> send = comm.Psend_init(np.ones(4), 2, dest=0, tag=1)
+        >>> recv = comm.Precv_init(got, 2, source=0, tag=1)
+        >>> MPI.Prequest.Startall([send, recv])
+        >>> send.Pready_range(0, 1)
+        >>> done = MPI.Request.Waitall([send, recv])
+        >>> send.Free(), recv.Free()
+        (None, None)
+
+        MPI 4.1, section 4.2."""
+    def Bsend(self, buf: BufSpec, dest: int, tag: int = 0) -> None:
+        """Send a message in buffered mode: copy it and return.
+
+        `buf` is contiguous memory, such as a NumPy array, or [array, count, datatype]; count is
+        in elements of the datatype. `dest` is a rank of the communicator (of the remote group
+        of an intercommunicator) or PROC_NULL, to which nothing is sent.
+
+        `tag` is a number from 0 to TAG_UB that the receive asks for. Messages of one sender to
+        one receiver that match the same receive arrive in the order in which they were sent.
+
+        Blocking, but it waits for no receive. When it returns, `buf` may be changed: the
+        message is copied. gormapy keeps copies in memory of its own, and needs no
+        Attach_buffer, which other MPI libraries need.
+
+        Errors: ERR_RANK for a rank that is not in the communicator; ERR_TAG for a tag that is
+        negative or too large; ERR_COMM for COMM_NULL; ERR_TYPE for a datatype that is not
+        committed; BufferError for memory that is not contiguous, or is to be written and
+        read-only; TypeError for what is no buffer; ERR_PROC_FAILED if the other process has
+        failed; ERR_REVOKED if the communicator has been revoked.
+
+        >>> comm, got = MPI.COMM_SELF, np.empty(2)
+        >>> request = comm.Irecv(got, source=0)
+        >>> comm.Ssend(np.ones(2), dest=0)
+        >>> request.Wait()
+        True
+
+        MPI 4.1, section 3.4."""
+    def Ssend(self, buf: BufSpec, dest: int, tag: int = 0) -> None:
+        """Send a message in synchronous mode, and return when its receive has begun.
+
+        `buf` is contiguous memory, such as a NumPy array, or [array, count, datatype]; count is
+        in elements of the datatype. `dest` is a rank of the communicator (of the remote group
+        of an intercommunicator) or PROC_NULL, to which nothing is sent.
+
+        `tag` is a number from 0 to TAG_UB that the receive asks for. Messages of one sender to
+        one receiver that match the same receive arrive in the order in which they were sent.
+
+        Blocking. When it returns, `buf` may be changed, and a receive that matches has begun.
+
+        Errors: ERR_RANK for a rank that is not in the communicator; ERR_TAG for a tag that is
+        negative or too large; ERR_COMM for COMM_NULL; ERR_TYPE for a datatype that is not
+        committed; BufferError for memory that is not contiguous, or is to be written and
+        read-only; TypeError for what is no buffer; ERR_PROC_FAILED if the other process has
+        failed; ERR_REVOKED if the communicator has been revoked.
+
+        >>> comm, got = MPI.COMM_SELF, np.empty(2)
+        >>> request = comm.Irecv(got, source=0)
+        >>> comm.Ssend(np.ones(2), dest=0)
+        >>> request.Wait()
+        True
+
+        MPI 4.1, section 3.4."""
+    def Rsend(self, buf: BufSpec, dest: int, tag: int = 0) -> None:
+        """Send a message in ready mode, for a receive that has begun.
+
+        `buf` is contiguous memory, such as a NumPy array, or [array, count, datatype]; count is
+        in elements of the datatype. `dest` is a rank of the communicator (of the remote group
+        of an intercommunicator) or PROC_NULL, to which nothing is sent.
+
+        `tag` is a number from 0 to TAG_UB that the receive asks for. Messages of one sender to
+        one receiver that match the same receive arrive in the order in which they were sent.
+
+        Blocking. When it returns, `buf` may be changed. The receive must have begun before;
+        what happens otherwise is undefined in MPI, and an ordinary Send in gormapy.
+
+        Errors: ERR_RANK for a rank that is not in the communicator; ERR_TAG for a tag that is
+        negative or too large; ERR_COMM for COMM_NULL; ERR_TYPE for a datatype that is not
+        committed; BufferError for memory that is not contiguous, or is to be written and
+        read-only; TypeError for what is no buffer; ERR_PROC_FAILED if the other process has
+        failed; ERR_REVOKED if the communicator has been revoked.
+
+        >>> comm, got = MPI.COMM_SELF, np.empty(2)
+        >>> request = comm.Irecv(got, source=0)
+        >>> comm.Ssend(np.ones(2), dest=0)
+        >>> request.Wait()
+        True
+
+        MPI 4.1, section 3.4."""
+    def Ibsend(self, buf: BufSpec, dest: int, tag: int = 0) -> Request:
+        """Start to send a message in buffered mode.
+
+        `buf` is contiguous memory, such as a NumPy array, or [array, count, datatype]; count is
+        in elements of the datatype. `dest` is a rank of the communicator (of the remote group
+        of an intercommunicator) or PROC_NULL, to which nothing is sent.
+
+        `tag` is a number from 0 to TAG_UB that the receive asks for. Messages of one sender to
+        one receiver that match the same receive arrive in the order in which they were sent.
+
+        Nonblocking. `buf` must not be changed until the returned request is complete, which
+        waits for no receive: the message is copied. gormapy needs no Attach_buffer for it,
+        which other MPI libraries need.
+
+        Errors: ERR_RANK for a rank that is not in the communicator; ERR_TAG for a tag that is
+        negative or too large; ERR_COMM for COMM_NULL; ERR_TYPE for a datatype that is not
+        committed; BufferError for memory that is not contiguous, or is to be written and
+        read-only; TypeError for what is no buffer; when the request is completed,
+        ERR_PROC_FAILED if the other process has failed.
+
+        MPI 4.1, section 3.7.2."""
+    def Issend(self, buf: BufSpec, dest: int, tag: int = 0) -> Request:
+        """Start to send a message in synchronous mode.
+
+        `buf` is contiguous memory, such as a NumPy array, or [array, count, datatype]; count is
+        in elements of the datatype. `dest` is a rank of the communicator (of the remote group
+        of an intercommunicator) or PROC_NULL, to which nothing is sent.
+
+        `tag` is a number from 0 to TAG_UB that the receive asks for. Messages of one sender to
+        one receiver that match the same receive arrive in the order in which they were sent.
+
+        Nonblocking. `buf` must not be changed until the returned request is complete (Wait,
+        Test); a receive that matches has begun then.
+
+        Errors: ERR_RANK for a rank that is not in the communicator; ERR_TAG for a tag that is
+        negative or too large; ERR_COMM for COMM_NULL; ERR_TYPE for a datatype that is not
+        committed; BufferError for memory that is not contiguous, or is to be written and
+        read-only; TypeError for what is no buffer; when the request is completed,
+        ERR_PROC_FAILED if the other process has failed.
+
+        MPI 4.1, section 3.7.2."""
+    def Irsend(self, buf: BufSpec, dest: int, tag: int = 0) -> Request:
+        """Start to send a message in ready mode.
+
+        `buf` is contiguous memory, such as a NumPy array, or [array, count, datatype]; count is
+        in elements of the datatype. `dest` is a rank of the communicator (of the remote group
+        of an intercommunicator) or PROC_NULL, to which nothing is sent.
+
+        `tag` is a number from 0 to TAG_UB that the receive asks for. Messages of one sender to
+        one receiver that match the same receive arrive in the order in which they were sent.
+
+        Nonblocking. `buf` must not be changed until the returned request is complete. The
+        receive must have begun before the call; what happens otherwise is undefined in MPI, and
+        an ordinary Isend in gormapy.
+
+        Errors: ERR_RANK for a rank that is not in the communicator; ERR_TAG for a tag that is
+        negative or too large; ERR_COMM for COMM_NULL; ERR_TYPE for a datatype that is not
+        committed; BufferError for memory that is not contiguous, or is to be written and
+        read-only; TypeError for what is no buffer; when the request is completed,
+        ERR_PROC_FAILED if the other process has failed.
+
+        MPI 4.1, section 3.7.2."""
+    def Barrier(self) -> None:
+        """Wait for all ranks.
+
+        No rank leaves the barrier before all ranks of the communicator have entered it. It
+        orders no loads and stores of other ranks' memory, and completes no operation.
+
+        Collective over the communicator: all its ranks make the same call. Blocking.
+
+        Errors: ERR_OTHER if the ranks call different collectives, or one of them gives up;
+        ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
+        ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 6.3."""
+    def Bcast(self, buf: BufSpec, root: int = 0) -> None:
+        """Copy the data of one rank to all others.
+
+        `buf` is contiguous memory, such as a NumPy array, or [array, count, datatype], with the
+        same number of bytes at all ranks. That of `root` is sent, and those of the others have
+        its data afterwards.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives. Blocking: when it returns, this rank's buffers may be reused
+        and its result is there. Whether other ranks are done is not known: only Barrier says
+        so.
+
+        In an intercommunicator the data go from one group to the other: `root` is ROOT at the
+        root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
+
+        Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
+        rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
+        not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
+        accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
+        ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
+        ERR_COMM for COMM_NULL.
+
+        >>> data = np.arange(3.0)
+        >>> MPI.COMM_SELF.Bcast(data, root=0)
+
+        MPI 4.1, section 6.4."""
+    def Gather(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecB | None, root: int = 0) -> None:
+        """Gather the blocks of all ranks at one rank.
+
+        `sendbuf` has this rank's block. `recvbuf` matters at `root` only (None elsewhere): it
+        has room for a block of each rank, and the block of rank i is the i-th: an array of
+        shape (size, ...) takes blocks of shape (...).
+
+        `root` may pass IN_PLACE as `sendbuf`: its block is in its place in `recvbuf`.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives. Blocking: when it returns, this rank's buffers may be reused
+        and its result is there. Whether other ranks are done is not known: only Barrier says
+        so.
+
+        In an intercommunicator the data go from one group to the other: `root` is ROOT at the
+        root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
+
+        Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
+        rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
+        not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
+        accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
+        ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
+        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+
+        >>> comm = MPI.COMM_SELF
+        >>> table = np.empty((comm.size, 3))
+        >>> comm.Allgather(np.ones(3), table)
+        >>> table
+        array([[1., 1., 1.]])
+
+        MPI 4.1, section 6.5."""
+    def Gatherv(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecV | None, root: int = 0) -> None:
+        """Gather different amounts of data of all ranks at one rank.
+
+        `sendbuf` has this rank's elements. `recvbuf` matters at `root` only (None elsewhere):
+        [array, counts, displacements, datatype] says how many elements come from each rank, and
+        where they begin, in elements.
+
+        `root` may pass IN_PLACE as `sendbuf`: its block is in its place in `recvbuf`.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives. Blocking: when it returns, this rank's buffers may be reused
+        and its result is there. Whether other ranks are done is not known: only Barrier says
+        so.
+
+        In an intercommunicator the data go from one group to the other: `root` is ROOT at the
+        root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
+
+        Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
+        rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
+        not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
+        accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
+        ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
+        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+
+        >>> whole, counts, displacements = np.empty(3), [3], [0]
+        >>> MPI.COMM_SELF.Allgatherv(np.ones(3), [whole, counts, displacements, MPI.DOUBLE])
+        >>> whole
+        array([1., 1., 1.])
+
+        MPI 4.1, section 6.5."""
+    def Scatter(self, sendbuf: BufSpecB | None, recvbuf: BufSpec | InPlace, root: int = 0) -> None:
+        """Scatter the blocks of one rank to all ranks.
+
+        `sendbuf` matters at `root` only (None elsewhere): it has a block for each rank, and
+        rank i gets the i-th: an array of shape (size, ...) has blocks of shape (...). `recvbuf`
+        takes this rank's block.
+
+        `root` may pass IN_PLACE as `recvbuf`: its block stays in `sendbuf`.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives. Blocking: when it returns, this rank's buffers may be reused
+        and its result is there. Whether other ranks are done is not known: only Barrier says
+        so.
+
+        In an intercommunicator the data go from one group to the other: `root` is ROOT at the
+        root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
+
+        Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
+        rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
+        not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
+        accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
+        ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
+        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+
+        >>> comm, mine = MPI.COMM_SELF, np.empty(3)
+        >>> comm.Scatter(np.ones((comm.size, 3)) if comm.rank == 0 else None, mine, root=0)
+        >>> mine
+        array([1., 1., 1.])
+
+        MPI 4.1, section 6.6."""
+    def Scatterv(self, sendbuf: BufSpecV | None, recvbuf: BufSpec | InPlace, root: int = 0) -> None:
+        """Scatter different amounts of data of one rank to all ranks.
+
+        `sendbuf` matters at `root` only (None elsewhere): [array, counts, displacements,
+        datatype] says how many elements go to each rank, and where they begin, in elements.
+        `recvbuf` takes this rank's elements.
+
+        `root` may pass IN_PLACE as `recvbuf`: its block stays in `sendbuf`.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives. Blocking: when it returns, this rank's buffers may be reused
+        and its result is there. Whether other ranks are done is not known: only Barrier says
+        so.
+
+        In an intercommunicator the data go from one group to the other: `root` is ROOT at the
+        root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
+
+        Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
+        rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
+        not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
+        accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
+        ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
+        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+
+        >>> mine, counts, displacements = np.empty(2), [2], [1]
+        >>> whole = [np.arange(4.0), counts, displacements, MPI.DOUBLE]
+        >>> MPI.COMM_SELF.Scatterv(whole, mine, root=0)
+        >>> mine
+        array([1., 2.])
+
+        MPI 4.1, section 6.6."""
+    def Allgather(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecB) -> None:
+        """Gather the blocks of all ranks at all ranks.
+
+        `sendbuf` has this rank's block. `recvbuf` has room for a block of each rank, and the
+        block of rank i is the i-th: an array of shape (size, ...) takes blocks of shape (...).
+
+        All ranks may pass IN_PLACE as `sendbuf`: their blocks are in their places in `recvbuf`.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives. Blocking: when it returns, this rank's buffers may be reused
+        and its result is there. Whether other ranks are done is not known: only Barrier says
+        so.
+
+        In an intercommunicator the data come from the other group.
+
+        Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
+        ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
+        allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
+        collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
+        if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
+        that do not fit each other.
+
+        >>> comm = MPI.COMM_SELF
+        >>> table = np.empty((comm.size, 3))
+        >>> comm.Allgather(np.ones(3), table)
+        >>> table
+        array([[1., 1., 1.]])
+
+        MPI 4.1, section 6.7."""
+    def Allgatherv(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecV) -> None:
+        """Gather different amounts of data of all ranks at all ranks.
+
+        `sendbuf` has this rank's elements. `recvbuf` is [array, counts, displacements,
+        datatype]: how many elements come from each rank, and where they begin, in elements.
+
+        All ranks may pass IN_PLACE as `sendbuf`: their blocks are in their places in `recvbuf`.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives. Blocking: when it returns, this rank's buffers may be reused
+        and its result is there. Whether other ranks are done is not known: only Barrier says
+        so.
+
+        In an intercommunicator the data come from the other group.
+
+        Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
+        ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
+        allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
+        collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
+        if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
+        that do not fit each other.
+
+        >>> whole, counts, displacements = np.empty(3), [3], [0]
+        >>> MPI.COMM_SELF.Allgatherv(np.ones(3), [whole, counts, displacements, MPI.DOUBLE])
+        >>> whole
+        array([1., 1., 1.])
+
+        MPI 4.1, section 6.7."""
+    def Alltoall(self, sendbuf: BufSpecB | InPlace, recvbuf: BufSpecB) -> None:
+        """Exchange blocks among all ranks.
+
+        `sendbuf` has a block for each rank, `recvbuf` room for one of each: the j-th block of
+        rank i becomes the i-th of rank j. An array of shape (size, ...) has blocks of shape
+        (...).
+
+        All ranks may pass IN_PLACE as `sendbuf`: `recvbuf` has the data that is sent, and what
+        comes takes its place.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives. Blocking: when it returns, this rank's buffers may be reused
+        and its result is there. Whether other ranks are done is not known: only Barrier says
+        so.
+
+        In an intercommunicator the data come from the other group.
+
+        Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
+        ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
+        allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
+        collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
+        if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
+        that do not fit each other.
+
+        >>> comm = MPI.COMM_SELF
+        >>> got = np.empty((comm.size, 2))
+        >>> comm.Alltoall(np.ones((comm.size, 2)), got)
+
+        MPI 4.1, section 6.8."""
+    def Alltoallv(self, sendbuf: BufSpecV | InPlace, recvbuf: BufSpecV) -> None:
+        """Exchange different amounts of data among all ranks.
+
+        Each buffer is [array, counts, displacements, datatype]: how many elements go to each
+        rank, or come from it, and where they begin, in elements. What rank i sends to j has the
+        length that j expects of i.
+
+        All ranks may pass IN_PLACE as `sendbuf`: `recvbuf` has the data that is sent, and what
+        comes takes its place.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives. Blocking: when it returns, this rank's buffers may be reused
+        and its result is there. Whether other ranks are done is not known: only Barrier says
+        so.
+
+        In an intercommunicator the data come from the other group.
+
+        Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
+        ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
+        allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
+        collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
+        if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
+        that do not fit each other.
+
+        >>> got = np.empty(2)
+        >>> MPI.COMM_SELF.Alltoallv([np.ones(2), [2], [0], MPI.DOUBLE], [got, [2], [0], MPI.DOUBLE])
+
+        MPI 4.1, section 6.8."""
+    def Alltoallw(self, sendbuf: BufSpecW | InPlace, recvbuf: BufSpecW) -> None:
+        """Exchange data of different amounts and datatypes among all ranks.
+
+        Each buffer is [array, counts, displacements, datatypes], with an item for each rank;
+        displacements are in bytes. What rank i sends to j has the number of bytes that j
+        expects of i.
+
+        All ranks may pass IN_PLACE as `sendbuf`: `recvbuf` has the data that is sent, and what
+        comes takes its place.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives. Blocking: when it returns, this rank's buffers may be reused
+        and its result is there. Whether other ranks are done is not known: only Barrier says
+        so.
+
+        In an intercommunicator the data come from the other group.
+
+        Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
+        ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
+        allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
+        collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
+        if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
+        that do not fit each other.
+
+        >>> got = np.empty(2)
+        >>> MPI.COMM_SELF.Alltoallw([np.ones(2), [2], [0], [MPI.DOUBLE]], [got, [2], [0], [MPI.DOUBLE]])
+
+        MPI 4.1, section 6.8."""
+    def Reduce(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec | None, op: Op = SUM, root: int = 0) -> None:
+        """Combine the operands of all ranks at one rank.
+
+        `sendbuf` has this rank's operand. `recvbuf` matters at `root` only (None elsewhere): it
+        gets, element by element, the operands of all ranks combined by `op`, and has the same
+        number of elements and datatype.
+
+        `root` may pass IN_PLACE as `sendbuf`: its operand is in `recvbuf`.
+
+        `op` is predefined, or made by `Op.Create`; operands are combined in the order of ranks,
+        in groups that an implementation chooses, so that sums of floating-point numbers may
+        differ in their last bits from those of another number of ranks.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives. Blocking: when it returns, this rank's buffers may be reused
+        and its result is there. Whether other ranks are done is not known: only Barrier says
+        so.
+
+        In an intercommunicator the data go from one group to the other: `root` is ROOT at the
+        root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
+
+        Errors: ERR_ROOT for a root that is not in the communicator; ERR_OP for an operation
+        that is null, or not for these elements; ERR_TRUNCATE if another rank sends more or
+        fewer bytes than this one expects; ERR_TYPE for a datatype that is not committed;
+        ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be accessed;
+        ERR_OTHER if the ranks call different collectives, or one of them gives up;
+        ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
+        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+
+        >>> total = np.empty(2)
+        >>> MPI.COMM_SELF.Allreduce(np.array([1.0, 2.0]), total, op=MPI.SUM)
+        >>> total
+        array([1., 2.])
+
+        MPI 4.1, section 6.9.1."""
+    def Allreduce(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM) -> None:
+        """Combine the operands of all ranks at all ranks.
+
+        `sendbuf` has this rank's operand. `recvbuf` gets, element by element, the operands of
+        all ranks combined by `op`, and has the same number of elements and datatype.
+
+        All ranks may pass IN_PLACE as `sendbuf`: their operands are in `recvbuf`.
+
+        `op` is predefined, or made by `Op.Create`; operands are combined in the order of ranks,
+        in groups that an implementation chooses, so that sums of floating-point numbers may
+        differ in their last bits from those of another number of ranks.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives. Blocking: when it returns, this rank's buffers may be reused
+        and its result is there. Whether other ranks are done is not known: only Barrier says
+        so.
+
+        In an intercommunicator the data come from the other group.
+
+        Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
+        another rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype
+        that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+        can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
+        gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
+        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+
+        >>> total = np.empty(2)
+        >>> MPI.COMM_SELF.Allreduce(np.array([1.0, 2.0]), total, op=MPI.SUM)
+        >>> total
+        array([1., 2.])
+
+        MPI 4.1, section 6.9.6."""
+    def Reduce_scatter_block(self, sendbuf: BufSpecB | InPlace, recvbuf: BufSpec | BufSpecB, op: Op = SUM) -> None:
+        """Combine the blocks of all ranks, and give each rank one of the result.
+
+        `sendbuf` has a block for each rank, all of the same length. The i-th blocks of all
+        ranks are combined by `op`, and the result goes to `recvbuf` of rank i.
+
+        All ranks may pass IN_PLACE as `sendbuf`: their operands are in `recvbuf`.
+
+        `op` is predefined, or made by `Op.Create`; operands are combined in the order of ranks,
+        in groups that an implementation chooses, so that sums of floating-point numbers may
+        differ in their last bits from those of another number of ranks.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives. Blocking: when it returns, this rank's buffers may be reused
+        and its result is there. Whether other ranks are done is not known: only Barrier says
+        so.
+
+        In an intercommunicator the data come from the other group.
+
+        Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
+        another rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype
+        that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+        can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
+        gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
+        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+
+        >>> comm, mine = MPI.COMM_SELF, np.empty(2)
+        >>> comm.Reduce_scatter_block(np.ones((comm.size, 2)), mine, op=MPI.MAX)
+
+        MPI 4.1, section 6.10.1."""
     def Reduce_scatter(
         self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, recvcounts: Sequence[int] | None = None, op: Op = SUM
-    ) -> None: ...
-    def Ibarrier(self) -> Request: ...
-    def Ibcast(self, buf: BufSpec, root: int = 0) -> Request: ...
-    def Igather(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecB | None, root: int = 0) -> Request: ...
-    def Igatherv(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecV | None, root: int = 0) -> Request: ...
-    def Iscatter(self, sendbuf: BufSpecB | None, recvbuf: BufSpec | InPlace, root: int = 0) -> Request: ...
-    def Iscatterv(self, sendbuf: BufSpecV | None, recvbuf: BufSpec | InPlace, root: int = 0) -> Request: ...
-    def Iallgather(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecB) -> Request: ...
-    def Iallgatherv(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecV) -> Request: ...
-    def Ialltoall(self, sendbuf: BufSpecB | InPlace, recvbuf: BufSpecB) -> Request: ...
-    def Ialltoallv(self, sendbuf: BufSpecV | InPlace, recvbuf: BufSpecV) -> Request: ...
-    def Ialltoallw(self, sendbuf: BufSpecW | InPlace, recvbuf: BufSpecW) -> Request: ...
-    def Ireduce(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec | None, op: Op = SUM, root: int = 0) -> Request: ...
-    def Iallreduce(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM) -> Request: ...
-    def Ireduce_scatter_block(
-        self, sendbuf: BufSpecB | InPlace, recvbuf: BufSpec | BufSpecB, op: Op = SUM
-    ) -> Request: ...
+    ) -> None:
+        """Combine blocks of different lengths of all ranks, and give each rank one of the result.
+
+        `sendbuf` has a block for each rank, of `recvcounts[i]` elements for rank i;
+        `recvcounts` is the same at all ranks. The i-th blocks of all ranks are combined by
+        `op`, and the result goes to `recvbuf` of rank i. Without `recvcounts` they are taken
+        from the lengths of the receive buffers, which costs an allgather.
+
+        All ranks may pass IN_PLACE as `sendbuf`: their operands are in `recvbuf`.
+
+        `op` is predefined, or made by `Op.Create`; operands are combined in the order of ranks,
+        in groups that an implementation chooses, so that sums of floating-point numbers may
+        differ in their last bits from those of another number of ranks.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives. Blocking: when it returns, this rank's buffers may be reused
+        and its result is there. Whether other ranks are done is not known: only Barrier says
+        so.
+
+        In an intercommunicator the data come from the other group.
+
+        Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
+        another rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype
+        that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+        can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
+        gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
+        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+
+        >>> comm, mine = MPI.COMM_SELF, np.empty(2)
+        >>> comm.Reduce_scatter_block(np.ones((comm.size, 2)), mine, op=MPI.MAX)
+
+        MPI 4.1, section 6.10.2."""
+    def Ibarrier(self) -> Request:
+        """Start to wait for all ranks.
+
+        No rank leaves the barrier before all ranks of the communicator have entered it. It
+        orders no loads and stores of other ranks' memory, and completes no operation.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives; a blocking one does not match it. Nonblocking: the buffers must
+        not be touched until the returned request is complete (Wait, Test). Then this rank's
+        result is there.
+
+        Errors: ERR_OTHER if the ranks call different collectives, or one of them gives up;
+        ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
+        ERR_COMM for COMM_NULL.
+
+        >>> total = np.empty(1)
+        >>> request = MPI.COMM_SELF.Iallreduce(np.ones(1), total)
+        >>> request.Wait()
+        True
+
+        MPI 4.1, section 6.12."""
+    def Ibcast(self, buf: BufSpec, root: int = 0) -> Request:
+        """Start to copy the data of one rank to all others.
+
+        `buf` is contiguous memory, such as a NumPy array, or [array, count, datatype], with the
+        same number of bytes at all ranks. That of `root` is sent, and those of the others have
+        its data afterwards.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives; a blocking one does not match it. Nonblocking: the buffers must
+        not be touched until the returned request is complete (Wait, Test). Then this rank's
+        result is there.
+
+        In an intercommunicator the data go from one group to the other: `root` is ROOT at the
+        root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
+
+        Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
+        rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
+        not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
+        accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
+        ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
+        ERR_COMM for COMM_NULL.
+
+        >>> total = np.empty(1)
+        >>> request = MPI.COMM_SELF.Iallreduce(np.ones(1), total)
+        >>> request.Wait()
+        True
+
+        MPI 4.1, section 6.12."""
+    def Igather(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecB | None, root: int = 0) -> Request:
+        """Start to gather the blocks of all ranks at one rank.
+
+        `sendbuf` has this rank's block. `recvbuf` matters at `root` only (None elsewhere): it
+        has room for a block of each rank, and the block of rank i is the i-th: an array of
+        shape (size, ...) takes blocks of shape (...).
+
+        `root` may pass IN_PLACE as `sendbuf`: its block is in its place in `recvbuf`.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives; a blocking one does not match it. Nonblocking: the buffers must
+        not be touched until the returned request is complete (Wait, Test). Then this rank's
+        result is there.
+
+        In an intercommunicator the data go from one group to the other: `root` is ROOT at the
+        root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
+
+        Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
+        rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
+        not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
+        accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
+        ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
+        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+
+        MPI 4.1, section 6.12."""
+    def Igatherv(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecV | None, root: int = 0) -> Request:
+        """Start to gather different amounts of data of all ranks at one rank.
+
+        `sendbuf` has this rank's elements. `recvbuf` matters at `root` only (None elsewhere):
+        [array, counts, displacements, datatype] says how many elements come from each rank, and
+        where they begin, in elements.
+
+        `root` may pass IN_PLACE as `sendbuf`: its block is in its place in `recvbuf`.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives; a blocking one does not match it. Nonblocking: the buffers must
+        not be touched until the returned request is complete (Wait, Test). Then this rank's
+        result is there.
+
+        In an intercommunicator the data go from one group to the other: `root` is ROOT at the
+        root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
+
+        Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
+        rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
+        not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
+        accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
+        ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
+        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+
+        MPI 4.1, section 6.12."""
+    def Iscatter(self, sendbuf: BufSpecB | None, recvbuf: BufSpec | InPlace, root: int = 0) -> Request:
+        """Start to scatter the blocks of one rank to all ranks.
+
+        `sendbuf` matters at `root` only (None elsewhere): it has a block for each rank, and
+        rank i gets the i-th: an array of shape (size, ...) has blocks of shape (...). `recvbuf`
+        takes this rank's block.
+
+        `root` may pass IN_PLACE as `recvbuf`: its block stays in `sendbuf`.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives; a blocking one does not match it. Nonblocking: the buffers must
+        not be touched until the returned request is complete (Wait, Test). Then this rank's
+        result is there.
+
+        In an intercommunicator the data go from one group to the other: `root` is ROOT at the
+        root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
+
+        Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
+        rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
+        not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
+        accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
+        ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
+        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+
+        MPI 4.1, section 6.12."""
+    def Iscatterv(self, sendbuf: BufSpecV | None, recvbuf: BufSpec | InPlace, root: int = 0) -> Request:
+        """Start to scatter different amounts of data of one rank to all ranks.
+
+        `sendbuf` matters at `root` only (None elsewhere): [array, counts, displacements,
+        datatype] says how many elements go to each rank, and where they begin, in elements.
+        `recvbuf` takes this rank's elements.
+
+        `root` may pass IN_PLACE as `recvbuf`: its block stays in `sendbuf`.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives; a blocking one does not match it. Nonblocking: the buffers must
+        not be touched until the returned request is complete (Wait, Test). Then this rank's
+        result is there.
+
+        In an intercommunicator the data go from one group to the other: `root` is ROOT at the
+        root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
+
+        Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
+        rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
+        not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
+        accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
+        ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
+        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+
+        MPI 4.1, section 6.12."""
+    def Iallgather(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecB) -> Request:
+        """Start to gather the blocks of all ranks at all ranks.
+
+        `sendbuf` has this rank's block. `recvbuf` has room for a block of each rank, and the
+        block of rank i is the i-th: an array of shape (size, ...) takes blocks of shape (...).
+
+        All ranks may pass IN_PLACE as `sendbuf`: their blocks are in their places in `recvbuf`.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives; a blocking one does not match it. Nonblocking: the buffers must
+        not be touched until the returned request is complete (Wait, Test). Then this rank's
+        result is there.
+
+        In an intercommunicator the data come from the other group.
+
+        Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
+        ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
+        allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
+        collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
+        if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
+        that do not fit each other.
+
+        MPI 4.1, section 6.12."""
+    def Iallgatherv(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecV) -> Request:
+        """Start to gather different amounts of data of all ranks at all ranks.
+
+        `sendbuf` has this rank's elements. `recvbuf` is [array, counts, displacements,
+        datatype]: how many elements come from each rank, and where they begin, in elements.
+
+        All ranks may pass IN_PLACE as `sendbuf`: their blocks are in their places in `recvbuf`.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives; a blocking one does not match it. Nonblocking: the buffers must
+        not be touched until the returned request is complete (Wait, Test). Then this rank's
+        result is there.
+
+        In an intercommunicator the data come from the other group.
+
+        Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
+        ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
+        allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
+        collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
+        if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
+        that do not fit each other.
+
+        MPI 4.1, section 6.12."""
+    def Ialltoall(self, sendbuf: BufSpecB | InPlace, recvbuf: BufSpecB) -> Request:
+        """Start to exchange blocks among all ranks.
+
+        `sendbuf` has a block for each rank, `recvbuf` room for one of each: the j-th block of
+        rank i becomes the i-th of rank j. An array of shape (size, ...) has blocks of shape
+        (...).
+
+        All ranks may pass IN_PLACE as `sendbuf`: `recvbuf` has the data that is sent, and what
+        comes takes its place.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives; a blocking one does not match it. Nonblocking: the buffers must
+        not be touched until the returned request is complete (Wait, Test). Then this rank's
+        result is there.
+
+        In an intercommunicator the data come from the other group.
+
+        Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
+        ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
+        allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
+        collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
+        if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
+        that do not fit each other.
+
+        MPI 4.1, section 6.12."""
+    def Ialltoallv(self, sendbuf: BufSpecV | InPlace, recvbuf: BufSpecV) -> Request:
+        """Start to exchange different amounts of data among all ranks.
+
+        Each buffer is [array, counts, displacements, datatype]: how many elements go to each
+        rank, or come from it, and where they begin, in elements. What rank i sends to j has the
+        length that j expects of i.
+
+        All ranks may pass IN_PLACE as `sendbuf`: `recvbuf` has the data that is sent, and what
+        comes takes its place.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives; a blocking one does not match it. Nonblocking: the buffers must
+        not be touched until the returned request is complete (Wait, Test). Then this rank's
+        result is there.
+
+        In an intercommunicator the data come from the other group.
+
+        Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
+        ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
+        allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
+        collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
+        if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
+        that do not fit each other.
+
+        MPI 4.1, section 6.12."""
+    def Ialltoallw(self, sendbuf: BufSpecW | InPlace, recvbuf: BufSpecW) -> Request:
+        """Start to exchange data of different amounts and datatypes among all ranks.
+
+        Each buffer is [array, counts, displacements, datatypes], with an item for each rank;
+        displacements are in bytes. What rank i sends to j has the number of bytes that j
+        expects of i.
+
+        All ranks may pass IN_PLACE as `sendbuf`: `recvbuf` has the data that is sent, and what
+        comes takes its place.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives; a blocking one does not match it. Nonblocking: the buffers must
+        not be touched until the returned request is complete (Wait, Test). Then this rank's
+        result is there.
+
+        In an intercommunicator the data come from the other group.
+
+        Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
+        ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
+        allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
+        collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
+        if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
+        that do not fit each other.
+
+        MPI 4.1, section 6.12."""
+    def Ireduce(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec | None, op: Op = SUM, root: int = 0) -> Request:
+        """Start to combine the operands of all ranks at one rank.
+
+        `sendbuf` has this rank's operand. `recvbuf` matters at `root` only (None elsewhere): it
+        gets, element by element, the operands of all ranks combined by `op`, and has the same
+        number of elements and datatype.
+
+        `root` may pass IN_PLACE as `sendbuf`: its operand is in `recvbuf`.
+
+        `op` is predefined, or made by `Op.Create`; operands are combined in the order of ranks,
+        in groups that an implementation chooses, so that sums of floating-point numbers may
+        differ in their last bits from those of another number of ranks.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives; a blocking one does not match it. Nonblocking: the buffers must
+        not be touched until the returned request is complete (Wait, Test). Then this rank's
+        result is there.
+
+        In an intercommunicator the data go from one group to the other: `root` is ROOT at the
+        root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
+
+        Errors: ERR_ROOT for a root that is not in the communicator; ERR_OP for an operation
+        that is null, or not for these elements; ERR_TRUNCATE if another rank sends more or
+        fewer bytes than this one expects; ERR_TYPE for a datatype that is not committed;
+        ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be accessed;
+        ERR_OTHER if the ranks call different collectives, or one of them gives up;
+        ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
+        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+
+        MPI 4.1, section 6.12."""
+    def Iallreduce(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM) -> Request:
+        """Start to combine the operands of all ranks at all ranks.
+
+        `sendbuf` has this rank's operand. `recvbuf` gets, element by element, the operands of
+        all ranks combined by `op`, and has the same number of elements and datatype.
+
+        All ranks may pass IN_PLACE as `sendbuf`: their operands are in `recvbuf`.
+
+        `op` is predefined, or made by `Op.Create`; operands are combined in the order of ranks,
+        in groups that an implementation chooses, so that sums of floating-point numbers may
+        differ in their last bits from those of another number of ranks.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives; a blocking one does not match it. Nonblocking: the buffers must
+        not be touched until the returned request is complete (Wait, Test). Then this rank's
+        result is there.
+
+        In an intercommunicator the data come from the other group.
+
+        Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
+        another rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype
+        that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+        can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
+        gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
+        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+
+        >>> total = np.empty(1)
+        >>> request = MPI.COMM_SELF.Iallreduce(np.ones(1), total)
+        >>> request.Wait()
+        True
+
+        MPI 4.1, section 6.12."""
+    def Ireduce_scatter_block(self, sendbuf: BufSpecB | InPlace, recvbuf: BufSpec | BufSpecB, op: Op = SUM) -> Request:
+        """Start to combine the blocks of all ranks, and to give each rank one of the result.
+
+        `sendbuf` has a block for each rank, all of the same length. The i-th blocks of all
+        ranks are combined by `op`, and the result goes to `recvbuf` of rank i.
+
+        All ranks may pass IN_PLACE as `sendbuf`: their operands are in `recvbuf`.
+
+        `op` is predefined, or made by `Op.Create`; operands are combined in the order of ranks,
+        in groups that an implementation chooses, so that sums of floating-point numbers may
+        differ in their last bits from those of another number of ranks.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives; a blocking one does not match it. Nonblocking: the buffers must
+        not be touched until the returned request is complete (Wait, Test). Then this rank's
+        result is there.
+
+        In an intercommunicator the data come from the other group.
+
+        Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
+        another rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype
+        that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+        can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
+        gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
+        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+
+        MPI 4.1, section 6.12."""
     def Ireduce_scatter(
         self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, recvcounts: Sequence[int] | None = None, op: Op = SUM
-    ) -> Request: ...
-    def Barrier_init(self, info: Info = INFO_NULL) -> Prequest: ...
-    def Bcast_init(self, buf: BufSpec, root: int = 0, info: Info = INFO_NULL) -> Prequest: ...
+    ) -> Request:
+        """Start to combine blocks of different lengths of all ranks, and to give each rank one of the result.
+
+        `sendbuf` has a block for each rank, of `recvcounts[i]` elements for rank i;
+        `recvcounts` is the same at all ranks. The i-th blocks of all ranks are combined by
+        `op`, and the result goes to `recvbuf` of rank i. Without `recvcounts` they are taken
+        from the lengths of the receive buffers, which costs an allgather.
+
+        All ranks may pass IN_PLACE as `sendbuf`: their operands are in `recvbuf`.
+
+        `op` is predefined, or made by `Op.Create`; operands are combined in the order of ranks,
+        in groups that an implementation chooses, so that sums of floating-point numbers may
+        differ in their last bits from those of another number of ranks.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives; a blocking one does not match it. Nonblocking: the buffers must
+        not be touched until the returned request is complete (Wait, Test). Then this rank's
+        result is there.
+
+        In an intercommunicator the data come from the other group.
+
+        Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
+        another rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype
+        that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+        can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
+        gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
+        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+
+        MPI 4.1, section 6.12."""
+    def Barrier_init(self, info: Info = INFO_NULL) -> Prequest:
+        """Create a persistent request to wait for all ranks.
+
+        No rank leaves the barrier before all ranks of the communicator have entered it. It
+        orders no loads and stores of other ranks' memory, and completes no operation.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives. Nothing moves yet: each `Start` of the returned request begins
+        the operation, at all ranks in the same order, and Wait or Test completes it. The
+        buffers must not be touched from Start until then. Free the request after the last time.
+        `info` has no effect.
+
+        Errors: ERR_OTHER if the ranks call different collectives, or one of them gives up;
+        ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
+        ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 6.13."""
+    def Bcast_init(self, buf: BufSpec, root: int = 0, info: Info = INFO_NULL) -> Prequest:
+        """Create a persistent request to copy the data of one rank to all others.
+
+        `buf` is contiguous memory, such as a NumPy array, or [array, count, datatype], with the
+        same number of bytes at all ranks. That of `root` is sent, and those of the others have
+        its data afterwards.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives. Nothing moves yet: each `Start` of the returned request begins
+        the operation, at all ranks in the same order, and Wait or Test completes it. The
+        buffers must not be touched from Start until then. Free the request after the last time.
+        `info` has no effect.
+
+        In an intercommunicator the data go from one group to the other: `root` is ROOT at the
+        root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
+
+        Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
+        rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
+        not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
+        accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
+        ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
+        ERR_COMM for COMM_NULL.
+
+        >>> data, total = np.ones(1), np.empty(1)
+        >>> request = MPI.COMM_SELF.Allreduce_init(data, total)
+        >>> for step in range(3):
+        ...     request.Start()
+        ...     done = request.Wait()
+        >>> request.Free()
+
+        MPI 4.1, section 6.13."""
     def Gather_init(
         self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecB | None, root: int = 0, info: Info = INFO_NULL
-    ) -> Prequest: ...
+    ) -> Prequest:
+        """Create a persistent request to gather the blocks of all ranks at one rank.
+
+        `sendbuf` has this rank's block. `recvbuf` matters at `root` only (None elsewhere): it
+        has room for a block of each rank, and the block of rank i is the i-th: an array of
+        shape (size, ...) takes blocks of shape (...).
+
+        `root` may pass IN_PLACE as `sendbuf`: its block is in its place in `recvbuf`.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives. Nothing moves yet: each `Start` of the returned request begins
+        the operation, at all ranks in the same order, and Wait or Test completes it. The
+        buffers must not be touched from Start until then. Free the request after the last time.
+        `info` has no effect.
+
+        In an intercommunicator the data go from one group to the other: `root` is ROOT at the
+        root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
+
+        Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
+        rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
+        not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
+        accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
+        ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
+        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+
+        MPI 4.1, section 6.13."""
     def Gatherv_init(
         self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecV | None, root: int = 0, info: Info = INFO_NULL
-    ) -> Prequest: ...
+    ) -> Prequest:
+        """Create a persistent request to gather different amounts of data of all ranks at one rank.
+
+        `sendbuf` has this rank's elements. `recvbuf` matters at `root` only (None elsewhere):
+        [array, counts, displacements, datatype] says how many elements come from each rank, and
+        where they begin, in elements.
+
+        `root` may pass IN_PLACE as `sendbuf`: its block is in its place in `recvbuf`.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives. Nothing moves yet: each `Start` of the returned request begins
+        the operation, at all ranks in the same order, and Wait or Test completes it. The
+        buffers must not be touched from Start until then. Free the request after the last time.
+        `info` has no effect.
+
+        In an intercommunicator the data go from one group to the other: `root` is ROOT at the
+        root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
+
+        Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
+        rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
+        not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
+        accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
+        ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
+        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+
+        MPI 4.1, section 6.13."""
     def Scatter_init(
         self, sendbuf: BufSpecB | None, recvbuf: BufSpec | InPlace, root: int = 0, info: Info = INFO_NULL
-    ) -> Prequest: ...
+    ) -> Prequest:
+        """Create a persistent request to scatter the blocks of one rank to all ranks.
+
+        `sendbuf` matters at `root` only (None elsewhere): it has a block for each rank, and
+        rank i gets the i-th: an array of shape (size, ...) has blocks of shape (...). `recvbuf`
+        takes this rank's block.
+
+        `root` may pass IN_PLACE as `recvbuf`: its block stays in `sendbuf`.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives. Nothing moves yet: each `Start` of the returned request begins
+        the operation, at all ranks in the same order, and Wait or Test completes it. The
+        buffers must not be touched from Start until then. Free the request after the last time.
+        `info` has no effect.
+
+        In an intercommunicator the data go from one group to the other: `root` is ROOT at the
+        root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
+
+        Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
+        rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
+        not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
+        accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
+        ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
+        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+
+        MPI 4.1, section 6.13."""
     def Scatterv_init(
         self, sendbuf: BufSpecV | None, recvbuf: BufSpec | InPlace, root: int = 0, info: Info = INFO_NULL
-    ) -> Prequest: ...
-    def Allgather_init(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecB, info: Info = INFO_NULL) -> Prequest: ...
-    def Allgatherv_init(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecV, info: Info = INFO_NULL) -> Prequest: ...
-    def Alltoall_init(self, sendbuf: BufSpecB | InPlace, recvbuf: BufSpecB, info: Info = INFO_NULL) -> Prequest: ...
-    def Alltoallv_init(self, sendbuf: BufSpecV | InPlace, recvbuf: BufSpecV, info: Info = INFO_NULL) -> Prequest: ...
-    def Alltoallw_init(self, sendbuf: BufSpecW | InPlace, recvbuf: BufSpecW, info: Info = INFO_NULL) -> Prequest: ...
+    ) -> Prequest:
+        """Create a persistent request to scatter different amounts of data of one rank to all ranks.
+
+        `sendbuf` matters at `root` only (None elsewhere): [array, counts, displacements,
+        datatype] says how many elements go to each rank, and where they begin, in elements.
+        `recvbuf` takes this rank's elements.
+
+        `root` may pass IN_PLACE as `recvbuf`: its block stays in `sendbuf`.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives. Nothing moves yet: each `Start` of the returned request begins
+        the operation, at all ranks in the same order, and Wait or Test completes it. The
+        buffers must not be touched from Start until then. Free the request after the last time.
+        `info` has no effect.
+
+        In an intercommunicator the data go from one group to the other: `root` is ROOT at the
+        root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
+
+        Errors: ERR_ROOT for a root that is not in the communicator; ERR_TRUNCATE if another
+        rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype that is
+        not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be
+        accessed; ERR_OTHER if the ranks call different collectives, or one of them gives up;
+        ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
+        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+
+        MPI 4.1, section 6.13."""
+    def Allgather_init(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecB, info: Info = INFO_NULL) -> Prequest:
+        """Create a persistent request to gather the blocks of all ranks at all ranks.
+
+        `sendbuf` has this rank's block. `recvbuf` has room for a block of each rank, and the
+        block of rank i is the i-th: an array of shape (size, ...) takes blocks of shape (...).
+
+        All ranks may pass IN_PLACE as `sendbuf`: their blocks are in their places in `recvbuf`.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives. Nothing moves yet: each `Start` of the returned request begins
+        the operation, at all ranks in the same order, and Wait or Test completes it. The
+        buffers must not be touched from Start until then. Free the request after the last time.
+        `info` has no effect.
+
+        In an intercommunicator the data come from the other group.
+
+        Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
+        ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
+        allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
+        collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
+        if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
+        that do not fit each other.
+
+        MPI 4.1, section 6.13."""
+    def Allgatherv_init(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecV, info: Info = INFO_NULL) -> Prequest:
+        """Create a persistent request to gather different amounts of data of all ranks at all ranks.
+
+        `sendbuf` has this rank's elements. `recvbuf` is [array, counts, displacements,
+        datatype]: how many elements come from each rank, and where they begin, in elements.
+
+        All ranks may pass IN_PLACE as `sendbuf`: their blocks are in their places in `recvbuf`.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives. Nothing moves yet: each `Start` of the returned request begins
+        the operation, at all ranks in the same order, and Wait or Test completes it. The
+        buffers must not be touched from Start until then. Free the request after the last time.
+        `info` has no effect.
+
+        In an intercommunicator the data come from the other group.
+
+        Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
+        ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
+        allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
+        collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
+        if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
+        that do not fit each other.
+
+        MPI 4.1, section 6.13."""
+    def Alltoall_init(self, sendbuf: BufSpecB | InPlace, recvbuf: BufSpecB, info: Info = INFO_NULL) -> Prequest:
+        """Create a persistent request to exchange blocks among all ranks.
+
+        `sendbuf` has a block for each rank, `recvbuf` room for one of each: the j-th block of
+        rank i becomes the i-th of rank j. An array of shape (size, ...) has blocks of shape
+        (...).
+
+        All ranks may pass IN_PLACE as `sendbuf`: `recvbuf` has the data that is sent, and what
+        comes takes its place.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives. Nothing moves yet: each `Start` of the returned request begins
+        the operation, at all ranks in the same order, and Wait or Test completes it. The
+        buffers must not be touched from Start until then. Free the request after the last time.
+        `info` has no effect.
+
+        In an intercommunicator the data come from the other group.
+
+        Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
+        ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
+        allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
+        collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
+        if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
+        that do not fit each other.
+
+        MPI 4.1, section 6.13."""
+    def Alltoallv_init(self, sendbuf: BufSpecV | InPlace, recvbuf: BufSpecV, info: Info = INFO_NULL) -> Prequest:
+        """Create a persistent request to exchange different amounts of data among all ranks.
+
+        Each buffer is [array, counts, displacements, datatype]: how many elements go to each
+        rank, or come from it, and where they begin, in elements. What rank i sends to j has the
+        length that j expects of i.
+
+        All ranks may pass IN_PLACE as `sendbuf`: `recvbuf` has the data that is sent, and what
+        comes takes its place.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives. Nothing moves yet: each `Start` of the returned request begins
+        the operation, at all ranks in the same order, and Wait or Test completes it. The
+        buffers must not be touched from Start until then. Free the request after the last time.
+        `info` has no effect.
+
+        In an intercommunicator the data come from the other group.
+
+        Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
+        ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
+        allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
+        collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
+        if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
+        that do not fit each other.
+
+        MPI 4.1, section 6.13."""
+    def Alltoallw_init(self, sendbuf: BufSpecW | InPlace, recvbuf: BufSpecW, info: Info = INFO_NULL) -> Prequest:
+        """Create a persistent request to exchange data of different amounts and datatypes among all ranks.
+
+        Each buffer is [array, counts, displacements, datatypes], with an item for each rank;
+        displacements are in bytes. What rank i sends to j has the number of bytes that j
+        expects of i.
+
+        All ranks may pass IN_PLACE as `sendbuf`: `recvbuf` has the data that is sent, and what
+        comes takes its place.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives. Nothing moves yet: each `Start` of the returned request begins
+        the operation, at all ranks in the same order, and Wait or Test completes it. The
+        buffers must not be touched from Start until then. Free the request after the last time.
+        `info` has no effect.
+
+        In an intercommunicator the data come from the other group.
+
+        Errors: ERR_TRUNCATE if another rank sends more or fewer bytes than this one expects;
+        ERR_TYPE for a datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not
+        allowed, or memory that can't be accessed; ERR_OTHER if the ranks call different
+        collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED
+        if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for buffers
+        that do not fit each other.
+
+        MPI 4.1, section 6.13."""
     def Reduce_init(
         self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec | None, op: Op = SUM, root: int = 0, info: Info = INFO_NULL
-    ) -> Prequest: ...
+    ) -> Prequest:
+        """Create a persistent request to combine the operands of all ranks at one rank.
+
+        `sendbuf` has this rank's operand. `recvbuf` matters at `root` only (None elsewhere): it
+        gets, element by element, the operands of all ranks combined by `op`, and has the same
+        number of elements and datatype.
+
+        `root` may pass IN_PLACE as `sendbuf`: its operand is in `recvbuf`.
+
+        `op` is predefined, or made by `Op.Create`; operands are combined in the order of ranks,
+        in groups that an implementation chooses, so that sums of floating-point numbers may
+        differ in their last bits from those of another number of ranks.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives. Nothing moves yet: each `Start` of the returned request begins
+        the operation, at all ranks in the same order, and Wait or Test completes it. The
+        buffers must not be touched from Start until then. Free the request after the last time.
+        `info` has no effect.
+
+        In an intercommunicator the data go from one group to the other: `root` is ROOT at the
+        root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
+
+        Errors: ERR_ROOT for a root that is not in the communicator; ERR_OP for an operation
+        that is null, or not for these elements; ERR_TRUNCATE if another rank sends more or
+        fewer bytes than this one expects; ERR_TYPE for a datatype that is not committed;
+        ERR_BUFFER for IN_PLACE where it is not allowed, or memory that can't be accessed;
+        ERR_OTHER if the ranks call different collectives, or one of them gives up;
+        ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
+        ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+
+        MPI 4.1, section 6.13."""
     def Allreduce_init(
         self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM, info: Info = INFO_NULL
-    ) -> Prequest: ...
+    ) -> Prequest:
+        """Create a persistent request to combine the operands of all ranks at all ranks.
+
+        `sendbuf` has this rank's operand. `recvbuf` gets, element by element, the operands of
+        all ranks combined by `op`, and has the same number of elements and datatype.
+
+        All ranks may pass IN_PLACE as `sendbuf`: their operands are in `recvbuf`.
+
+        `op` is predefined, or made by `Op.Create`; operands are combined in the order of ranks,
+        in groups that an implementation chooses, so that sums of floating-point numbers may
+        differ in their last bits from those of another number of ranks.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives. Nothing moves yet: each `Start` of the returned request begins
+        the operation, at all ranks in the same order, and Wait or Test completes it. The
+        buffers must not be touched from Start until then. Free the request after the last time.
+        `info` has no effect.
+
+        In an intercommunicator the data come from the other group.
+
+        Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
+        another rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype
+        that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+        can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
+        gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
+        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+
+        >>> data, total = np.ones(1), np.empty(1)
+        >>> request = MPI.COMM_SELF.Allreduce_init(data, total)
+        >>> for step in range(3):
+        ...     request.Start()
+        ...     done = request.Wait()
+        >>> request.Free()
+
+        MPI 4.1, section 6.13."""
     def Reduce_scatter_block_init(
         self, sendbuf: BufSpecB | InPlace, recvbuf: BufSpec | BufSpecB, op: Op = SUM, info: Info = INFO_NULL
-    ) -> Prequest: ...
+    ) -> Prequest:
+        """Create a persistent request to combine the blocks of all ranks, and give each rank one of the result.
+
+        `sendbuf` has a block for each rank, all of the same length. The i-th blocks of all
+        ranks are combined by `op`, and the result goes to `recvbuf` of rank i.
+
+        All ranks may pass IN_PLACE as `sendbuf`: their operands are in `recvbuf`.
+
+        `op` is predefined, or made by `Op.Create`; operands are combined in the order of ranks,
+        in groups that an implementation chooses, so that sums of floating-point numbers may
+        differ in their last bits from those of another number of ranks.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives. Nothing moves yet: each `Start` of the returned request begins
+        the operation, at all ranks in the same order, and Wait or Test completes it. The
+        buffers must not be touched from Start until then. Free the request after the last time.
+        `info` has no effect.
+
+        In an intercommunicator the data come from the other group.
+
+        Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
+        another rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype
+        that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+        can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
+        gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
+        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+
+        MPI 4.1, section 6.13."""
     def Reduce_scatter_init(
         self,
         sendbuf: BufSpec | InPlace,
@@ -539,17 +3587,191 @@ class Comm:
         recvcounts: Sequence[int] | None = None,
         op: Op = SUM,
         info: Info = INFO_NULL,
-    ) -> Prequest: ...
-    def send(self, obj: Any, dest: int, tag: int = 0) -> None: ...
-    def bsend(self, obj: Any, dest: int, tag: int = 0) -> None: ...
-    def ssend(self, obj: Any, dest: int, tag: int = 0) -> None: ...
-    def isend(self, obj: Any, dest: int, tag: int = 0) -> Request: ...
-    def ibsend(self, obj: Any, dest: int, tag: int = 0) -> Request: ...
-    def issend(self, obj: Any, dest: int, tag: int = 0) -> Request: ...
+    ) -> Prequest:
+        """Create a persistent request to combine blocks of different lengths, and give each rank one of the result.
+
+        `sendbuf` has a block for each rank, of `recvcounts[i]` elements for rank i;
+        `recvcounts` is the same at all ranks. The i-th blocks of all ranks are combined by
+        `op`, and the result goes to `recvbuf` of rank i. Without `recvcounts` they are taken
+        from the lengths of the receive buffers, which costs an allgather.
+
+        All ranks may pass IN_PLACE as `sendbuf`: their operands are in `recvbuf`.
+
+        `op` is predefined, or made by `Op.Create`; operands are combined in the order of ranks,
+        in groups that an implementation chooses, so that sums of floating-point numbers may
+        differ in their last bits from those of another number of ranks.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives. Nothing moves yet: each `Start` of the returned request begins
+        the operation, at all ranks in the same order, and Wait or Test completes it. The
+        buffers must not be touched from Start until then. Free the request after the last time.
+        `info` has no effect.
+
+        In an intercommunicator the data come from the other group.
+
+        Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TRUNCATE if
+        another rank sends more or fewer bytes than this one expects; ERR_TYPE for a datatype
+        that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or memory that
+        can't be accessed; ERR_OTHER if the ranks call different collectives, or one of them
+        gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been
+        revoked; ERR_COMM for COMM_NULL; ValueError for buffers that do not fit each other.
+
+        MPI 4.1, section 6.13."""
+    def send(self, obj: Any, dest: int, tag: int = 0) -> None:
+        """Send an object.
+
+        `obj` is any object that can be pickled. `dest` is a rank of the communicator or
+        PROC_NULL, to which nothing is sent; `tag` is a number from 0 to TAG_UB. The other side
+        receives by recv or irecv.
+
+        Blocking. `obj` is pickled in the call, and may be changed when it returns; whether it
+        has been received is not known. A short pickle is copied at once, a long one may wait
+        for its receive.
+
+        Errors: PicklingError, TypeError or AttributeError, as pickle has it, for an object that
+        can't be pickled; ERR_RANK for a rank that is not in the communicator; ERR_TAG for a tag
+        that is negative or too large; ERR_COMM for COMM_NULL; ERR_PROC_FAILED if the other
+        process has failed; ERR_REVOKED if the communicator has been revoked.
+
+        >>> comm = MPI.COMM_SELF
+        >>> request = comm.isend({'a': 1}, dest=0)
+        >>> comm.recv(source=0)
+        {'a': 1}
+        >>> request.wait()
+
+        MPI 4.1, section 3.2.1."""
+    def bsend(self, obj: Any, dest: int, tag: int = 0) -> None:
+        """Send an object in buffered mode: copy it and return.
+
+        `obj` is any object that can be pickled. `dest` is a rank of the communicator or
+        PROC_NULL, to which nothing is sent; `tag` is a number from 0 to TAG_UB. The other side
+        receives by recv or irecv.
+
+        Blocking, but it waits for no receive: the pickle is copied. `obj` may be changed when
+        it returns.
+
+        Errors: PicklingError, TypeError or AttributeError, as pickle has it, for an object that
+        can't be pickled; ERR_RANK for a rank that is not in the communicator; ERR_TAG for a tag
+        that is negative or too large; ERR_COMM for COMM_NULL; ERR_PROC_FAILED if the other
+        process has failed; ERR_REVOKED if the communicator has been revoked.
+
+        MPI 4.1, section 3.4."""
+    def ssend(self, obj: Any, dest: int, tag: int = 0) -> None:
+        """Send an object in synchronous mode, and return when its receive has begun.
+
+        `obj` is any object that can be pickled. `dest` is a rank of the communicator or
+        PROC_NULL, to which nothing is sent; `tag` is a number from 0 to TAG_UB. The other side
+        receives by recv or irecv.
+
+        Blocking. `obj` may be changed when it returns, and a receive that matches has begun.
+
+        Errors: PicklingError, TypeError or AttributeError, as pickle has it, for an object that
+        can't be pickled; ERR_RANK for a rank that is not in the communicator; ERR_TAG for a tag
+        that is negative or too large; ERR_COMM for COMM_NULL; ERR_PROC_FAILED if the other
+        process has failed; ERR_REVOKED if the communicator has been revoked.
+
+        MPI 4.1, section 3.4."""
+    def isend(self, obj: Any, dest: int, tag: int = 0) -> Request:
+        """Start to send an object.
+
+        `obj` is any object that can be pickled. `dest` is a rank of the communicator or
+        PROC_NULL, to which nothing is sent; `tag` is a number from 0 to TAG_UB. The other side
+        receives by recv or irecv.
+
+        Nonblocking. `obj` is pickled in the call and may be changed at once. Keep the returned
+        request, and complete it by wait or test.
+
+        Errors: PicklingError, TypeError or AttributeError, as pickle has it, for an object that
+        can't be pickled; ERR_RANK for a rank that is not in the communicator; ERR_TAG for a tag
+        that is negative or too large; ERR_COMM for COMM_NULL; when the request is completed,
+        ERR_PROC_FAILED if the other process has failed.
+
+        >>> comm = MPI.COMM_SELF
+        >>> request = comm.isend({'a': 1}, dest=0)
+        >>> comm.recv(source=0)
+        {'a': 1}
+        >>> request.wait()
+
+        MPI 4.1, section 3.7.2."""
+    def ibsend(self, obj: Any, dest: int, tag: int = 0) -> Request:
+        """Start to send an object in buffered mode.
+
+        `obj` is any object that can be pickled. `dest` is a rank of the communicator or
+        PROC_NULL, to which nothing is sent; `tag` is a number from 0 to TAG_UB. The other side
+        receives by recv or irecv.
+
+        Nonblocking. `obj` is pickled in the call and may be changed at once. Keep the returned
+        request, and complete it by wait or test.
+
+        Errors: PicklingError, TypeError or AttributeError, as pickle has it, for an object that
+        can't be pickled; ERR_RANK for a rank that is not in the communicator; ERR_TAG for a tag
+        that is negative or too large; ERR_COMM for COMM_NULL; when the request is completed,
+        ERR_PROC_FAILED if the other process has failed.
+
+        MPI 4.1, section 3.7.2."""
+    def issend(self, obj: Any, dest: int, tag: int = 0) -> Request:
+        """Start to send an object in synchronous mode.
+
+        `obj` is any object that can be pickled. `dest` is a rank of the communicator or
+        PROC_NULL, to which nothing is sent; `tag` is a number from 0 to TAG_UB. The other side
+        receives by recv or irecv.
+
+        Nonblocking. `obj` is pickled in the call and may be changed at once. When the returned
+        request is complete (wait, test), a receive that matches has begun.
+
+        Errors: PicklingError, TypeError or AttributeError, as pickle has it, for an object that
+        can't be pickled; ERR_RANK for a rank that is not in the communicator; ERR_TAG for a tag
+        that is negative or too large; ERR_COMM for COMM_NULL; when the request is completed,
+        ERR_PROC_FAILED if the other process has failed.
+
+        MPI 4.1, section 3.7.2."""
     def recv(
         self, buf: Buffer | None = None, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None
-    ) -> Any: ...
-    def irecv(self, buf: Buffer | None = None, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Request: ...
+    ) -> Any:
+        """Receive an object.
+
+        Blocking. It returns the object of the first message that matches, from `source` with
+        `tag`; ANY_SOURCE and ANY_TAG match all. None comes from PROC_NULL. Name `source`: the
+        first argument is `buf`, which is deprecated.
+
+        Unpickling runs code that the sender chooses: receive objects of ranks that you trust
+        only.
+
+        Errors: ERR_RANK for a rank that is not in the communicator; ERR_TAG for a tag that is
+        negative or too large; ERR_COMM for COMM_NULL; ERR_TRUNCATE for a message that is longer
+        than its buffer, which has what fits; ERR_PROC_FAILED if the other process has failed;
+        ERR_REVOKED if the communicator has been revoked.
+
+        >>> comm = MPI.COMM_SELF
+        >>> request = comm.isend({'a': 1}, dest=0)
+        >>> comm.recv(source=0)
+        {'a': 1}
+        >>> request.wait()
+
+        MPI 4.1, section 3.2.4."""
+    def irecv(self, buf: Buffer | None = None, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Request:
+        """Start to receive an object.
+
+        Nonblocking. The object is what `wait` of the returned request returns, or `test`. A
+        message may have 16 MiB, or `gormapy.rc.irecv_bufsz` bytes if that is more; `recv` has
+        no limit. `buf` is memory for the pickle, or a number of bytes for it, and is
+        deprecated.
+
+        Unpickling runs code that the sender chooses: receive objects of ranks that you trust
+        only.
+
+        Errors: ERR_RANK for a rank that is not in the communicator; ERR_TAG for a tag that is
+        negative or too large; ERR_COMM for COMM_NULL; when the request is completed,
+        ERR_TRUNCATE for a message that is longer than its buffer, which has what fits; when the
+        request is completed, ERR_PROC_FAILED if the other process has failed.
+
+        >>> comm = MPI.COMM_SELF
+        >>> request = comm.isend({'a': 1}, dest=0)
+        >>> comm.recv(source=0)
+        {'a': 1}
+        >>> request.wait()
+
+        MPI 4.1, section 3.7.2."""
     def sendrecv(
         self,
         sendobj: Any,
@@ -559,92 +3781,792 @@ class Comm:
         source: int = ANY_SOURCE,
         recvtag: int = ANY_TAG,
         status: Status | None = None,
-    ) -> Any: ...
-    def probe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> Literal[True]: ...
-    def iprobe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> bool: ...
-    def mprobe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> Message: ...
-    def improbe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> Message | None: ...
-    def barrier(self) -> None: ...
-    def bcast(self, obj: Any, root: int = 0) -> Any: ...
-    def gather(self, sendobj: Any, root: int = 0) -> list[Any] | None: ...
-    def scatter(self, sendobj: Any, root: int = 0) -> Any: ...
-    def allgather(self, sendobj: Any) -> list[Any]: ...
-    def alltoall(self, sendobj: Any) -> list[Any]: ...
-    def reduce(self, sendobj: Any, op: Op | Callable[[Any, Any], Any] = SUM, root: int = 0) -> Any: ...
-    def allreduce(self, sendobj: Any, op: Op | Callable[[Any, Any], Any] = SUM) -> Any: ...
+    ) -> Any:
+        """Send an object and receive another one, in whatever order they go.
+
+        Blocking. `sendobj` goes to `dest` and the object from `source` is returned; the two go
+        independently, so that ranks in a ring do not wait for each other. Either may be
+        PROC_NULL; None comes from there. `sendobj` is pickled in the call. `recvbuf` is
+        deprecated.
+
+        Unpickling runs code that the sender chooses: receive objects of ranks that you trust
+        only.
+
+        Errors: PicklingError, TypeError or AttributeError, as pickle has it, for an object that
+        can't be pickled; ERR_RANK for a rank that is not in the communicator; ERR_TAG for a tag
+        that is negative or too large; ERR_COMM for COMM_NULL; ERR_TRUNCATE for a message that
+        is longer than its buffer, which has what fits; ERR_PROC_FAILED if the other process has
+        failed; ERR_REVOKED if the communicator has been revoked.
+
+        >>> MPI.COMM_SELF.sendrecv('around', dest=0, source=0)
+        'around'
+
+        MPI 4.1, section 3.10."""
+    def probe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> Literal[True]:
+        """Wait for a message, and leave it to be received.
+
+        Blocking: it waits until a message that matches has come, and does not receive it.
+
+        The next receive with this source and tag gets the message, unless another thread takes
+        it before: Mprobe prevents that. `status` has the source, the tag and the number of
+        elements (`Get_count`).
+
+        It returns True.
+
+        Errors: ERR_RANK for a rank that is not in the communicator; ERR_TAG for a tag that is
+        negative or too large; ERR_COMM for COMM_NULL; ERR_PROC_FAILED if the other process has
+        failed; ERR_REVOKED if the communicator has been revoked.
+
+        MPI 4.1, section 3.8.1."""
+    def iprobe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> bool:
+        """Report whether a message has come, and leave it to be received.
+
+        Local: it reports whether a message that matches has come, and does not receive it. None
+        that has been sent is missed for ever, if it is called again.
+
+        The next receive with this source and tag gets the message, unless another thread takes
+        it before: Mprobe prevents that. `status` has the source, the tag and the number of
+        elements (`Get_count`).
+
+        Errors: ERR_RANK for a rank that is not in the communicator; ERR_TAG for a tag that is
+        negative or too large; ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 3.8.1."""
+    def mprobe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> Message:
+        """Wait for an object, and reserve it for the returned Message.
+
+        Blocking: it waits until a message that matches has come, and does not receive it.
+
+        No other receive can get the message: the returned Message has to be received, by its
+        own Recv or Irecv.
+
+        Errors: ERR_RANK for a rank that is not in the communicator; ERR_TAG for a tag that is
+        negative or too large; ERR_COMM for COMM_NULL; ERR_PROC_FAILED if the other process has
+        failed; ERR_REVOKED if the communicator has been revoked.
+
+        MPI 4.1, section 3.8.2."""
+    def improbe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> Message | None:
+        """Reserve an object for the returned Message, if one has come.
+
+        Local: it reports whether a message that matches has come, and does not receive it. None
+        that has been sent is missed for ever, if it is called again.
+
+        No other receive can get the message: the returned Message has to be received, by its
+        own Recv or Irecv.
+
+        None is returned if there is no such message.
+
+        Errors: ERR_RANK for a rank that is not in the communicator; ERR_TAG for a tag that is
+        negative or too large; ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 3.8.2."""
+    def barrier(self) -> None:
+        """Wait for all ranks.
+
+        No rank leaves the barrier before all ranks of the communicator have entered it. It
+        orders no loads and stores of other ranks' memory, and completes no operation.
+
+        Collective over the communicator: all its ranks make the same call. Blocking.
+
+        Errors: ERR_OTHER if the ranks call different collectives, or one of them gives up;
+        ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
+        ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 6.3."""
+    def bcast(self, obj: Any, root: int = 0) -> Any:
+        """Copy an object of one rank to all others.
+
+        The object that `root` passes is returned at all ranks; what others pass is ignored. It
+        is `root`'s own object there, and a copy elsewhere.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives. It blocks until this rank has its result. Objects are pickled;
+        the caller may change its own at once.
+
+        In an intercommunicator the data go from one group to the other: `root` is ROOT at the
+        root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
+
+        Errors: ERR_ROOT for a root that is not in the communicator; ERR_OTHER if the ranks call
+        different collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed;
+        ERR_REVOKED if the communicator has been revoked; ERR_COMM for COMM_NULL.
+
+        >>> comm = MPI.COMM_SELF
+        >>> comm.bcast({'a': 1}), comm.allgather('b'), comm.allreduce(3, MPI.SUM)
+        ({'a': 1}, ['b'], 3)
+
+        MPI 4.1, section 6.4."""
+    def gather(self, sendobj: Any, root: int = 0) -> list[Any] | None:
+        """Gather an object of each rank at one rank.
+
+        `root` gets a list with the object of each rank, in the order of ranks; the others None.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives. It blocks until this rank has its result. Objects are pickled;
+        the caller may change its own at once.
+
+        In an intercommunicator the data go from one group to the other: `root` is ROOT at the
+        root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
+
+        Errors: ERR_ROOT for a root that is not in the communicator; ERR_OTHER if the ranks call
+        different collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed;
+        ERR_REVOKED if the communicator has been revoked; ERR_COMM for COMM_NULL.
+
+        >>> comm = MPI.COMM_SELF
+        >>> comm.bcast({'a': 1}), comm.allgather('b'), comm.allreduce(3, MPI.SUM)
+        ({'a': 1}, ['b'], 3)
+
+        MPI 4.1, section 6.5."""
+    def scatter(self, sendobj: Any, root: int = 0) -> Any:
+        """Scatter objects of one rank to all ranks.
+
+        `root` passes a sequence with an object for each rank, and each rank gets its own; what
+        others pass is ignored.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives. It blocks until this rank has its result. Objects are pickled;
+        the caller may change its own at once.
+
+        In an intercommunicator the data go from one group to the other: `root` is ROOT at the
+        root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
+
+        Errors: ERR_ROOT for a root that is not in the communicator; ERR_OTHER if the ranks call
+        different collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed;
+        ERR_REVOKED if the communicator has been revoked; ERR_COMM for COMM_NULL; ValueError for
+        a sequence of another length than there are ranks.
+
+        >>> comm = MPI.COMM_SELF
+        >>> comm.bcast({'a': 1}), comm.allgather('b'), comm.allreduce(3, MPI.SUM)
+        ({'a': 1}, ['b'], 3)
+
+        MPI 4.1, section 6.6."""
+    def allgather(self, sendobj: Any) -> list[Any]:
+        """Gather an object of each rank at all ranks.
+
+        Each rank gets a list with the object of each rank, in the order of ranks.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives. It blocks until this rank has its result. Objects are pickled;
+        the caller may change its own at once.
+
+        In an intercommunicator the data come from the other group.
+
+        Errors: ERR_OTHER if the ranks call different collectives, or one of them gives up;
+        ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
+        ERR_COMM for COMM_NULL.
+
+        >>> comm = MPI.COMM_SELF
+        >>> comm.bcast({'a': 1}), comm.allgather('b'), comm.allreduce(3, MPI.SUM)
+        ({'a': 1}, ['b'], 3)
+
+        MPI 4.1, section 6.7."""
+    def alltoall(self, sendobj: Any) -> list[Any]:
+        """Exchange objects among all ranks.
+
+        `sendobj` is a sequence with an object for each rank; the result is a list with the one
+        that each rank has for this one.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives. It blocks until this rank has its result. Objects are pickled;
+        the caller may change its own at once.
+
+        In an intercommunicator the data come from the other group.
+
+        Errors: ERR_OTHER if the ranks call different collectives, or one of them gives up;
+        ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
+        ERR_COMM for COMM_NULL; ValueError for a sequence of another length than there are
+        ranks.
+
+        >>> comm = MPI.COMM_SELF
+        >>> comm.bcast({'a': 1}), comm.allgather('b'), comm.allreduce(3, MPI.SUM)
+        ({'a': 1}, ['b'], 3)
+
+        MPI 4.1, section 6.8."""
+    def reduce(self, sendobj: Any, op: Op | Callable[[Any, Any], Any] = SUM, root: int = 0) -> Any:
+        """Combine the objects of all ranks at one rank.
+
+        `root` gets the objects of all ranks combined in the order of ranks, by `op(a, b)`; the
+        others None.
+
+        `op` is an operation such as MPI.SUM, which adds by Python's `+`, or a function of two
+        objects.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives. It blocks until this rank has its result. Objects are pickled;
+        the caller may change its own at once.
+
+        In an intercommunicator the data go from one group to the other: `root` is ROOT at the
+        root, PROC_NULL at the other ranks of its group, and the root's rank in the other group.
+
+        Errors: ERR_ROOT for a root that is not in the communicator; ERR_OTHER if the ranks call
+        different collectives, or one of them gives up; ERR_PROC_FAILED if a rank has failed;
+        ERR_REVOKED if the communicator has been revoked; ERR_COMM for COMM_NULL.
+
+        >>> comm = MPI.COMM_SELF
+        >>> comm.bcast({'a': 1}), comm.allgather('b'), comm.allreduce(3, MPI.SUM)
+        ({'a': 1}, ['b'], 3)
+
+        MPI 4.1, section 6.9.1."""
+    def allreduce(self, sendobj: Any, op: Op | Callable[[Any, Any], Any] = SUM) -> Any:
+        """Combine the objects of all ranks at all ranks.
+
+        Each rank gets the objects of all ranks combined in the order of ranks, by `op(a, b)`.
+
+        `op` is an operation such as MPI.SUM, which adds by Python's `+`, or a function of two
+        objects.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives. It blocks until this rank has its result. Objects are pickled;
+        the caller may change its own at once.
+
+        In an intercommunicator the data come from the other group.
+
+        Errors: ERR_OTHER if the ranks call different collectives, or one of them gives up;
+        ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
+        ERR_COMM for COMM_NULL.
+
+        >>> comm = MPI.COMM_SELF
+        >>> comm.bcast({'a': 1}), comm.allgather('b'), comm.allreduce(3, MPI.SUM)
+        ({'a': 1}, ['b'], 3)
+
+        MPI 4.1, section 6.9.6."""
     @classmethod
-    def Create_errhandler(cls, errhandler_fn: Callable[..., None]) -> Errhandler: ...
-    def Get_errhandler(self) -> Errhandler: ...
-    def Set_errhandler(self, errhandler: Errhandler) -> None: ...
-    def Call_errhandler(self, errorcode: int) -> None: ...
-    def Get_attr(self, keyval: int) -> Any: ...
-    def Set_attr(self, keyval: int, attrval: Any) -> None: ...
-    def Delete_attr(self, keyval: int) -> None: ...
+    def Create_errhandler(cls, errhandler_fn: Callable[..., None]) -> Errhandler:
+        """Create an error handler that calls a function.
+
+        Local. `errhandler_fn(obj, error_code)` is called where a call on an object with this
+        handler fails, before the exception is raised; what it returns is ignored. The caller
+        frees the Errhandler.
+
+        Errors: TypeError for what is no function; RuntimeError if there are 32 of them, as in
+        mpi4py.
+
+        MPI 4.1, section 9.3."""
+    def Get_errhandler(self) -> Errhandler:
+        """Return the error handler of the object.
+
+        Local. The caller frees it, if it is none of the predefined ones. It is ERRORS_RETURN
+        unless the program has chosen another: errors are exceptions.
+
+        Errors: ERR_COMM, ERR_WIN, ERR_FILE or ERR_SESSION for an object that is null.
+
+        MPI 4.1, section 9.3."""
+    def Set_errhandler(self, errhandler: Errhandler) -> None:
+        """Choose the error handler of the object.
+
+        Local. ERRORS_RETURN raises exceptions, ERRORS_ARE_FATAL and ERRORS_ABORT end the job.
+        One made by Create_errhandler is called, and then the exception is raised.
+
+        Errors: ERR_ARG for a handler for another kind of object; ERR_ERRHANDLER for one that is
+        null or has been freed; ERR_COMM, ERR_WIN, ERR_FILE or ERR_SESSION for an object that is
+        null.
+
+        MPI 4.1, section 9.3."""
+    def Call_errhandler(self, errorcode: int) -> None:
+        """Call the error handler of the object.
+
+        Local. It does what a failing call on the object would do. With ERRORS_RETURN nothing
+        happens.
+
+        Errors: ERR_COMM, ERR_WIN, ERR_FILE or ERR_SESSION for an object that is null.
+
+        MPI 4.1, section 9.3."""
+    def Get_attr(self, keyval: int) -> Any:
+        """Return the attribute of the object that has a key.
+
+        Local. It is the value that Set_attr has stored, None if there is none. Predefined keys
+        have values of the library: of a communicator, TAG_UB, IO, WTIME_IS_GLOBAL, APPNUM,
+        UNIVERSE_SIZE and LASTUSEDCODE; of a window, WIN_BASE, WIN_SIZE, WIN_DISP_UNIT,
+        WIN_CREATE_FLAVOR and WIN_MODEL.
+
+        Keys are those of one kind of object: communicators, windows or datatypes.
+
+        Errors: ERR_KEYVAL for a key that does not exist, is predefined where it is to be
+        changed, or is of another kind of object; ERR_COMM, ERR_WIN or ERR_TYPE for an object
+        that is null.
+
+        >>> MPI.COMM_SELF.Get_attr(MPI.TAG_UB)
+        2147483647
+
+        MPI 4.1, section 7.7."""
+    def Set_attr(self, keyval: int, attrval: Any) -> None:
+        """Attach an attribute to the object.
+
+        Local. `attrval` is any object. A value that is there is deleted before, by its
+        function.
+
+        Keys are those of one kind of object: communicators, windows or datatypes.
+
+        Errors: ERR_KEYVAL for a key that does not exist, is predefined where it is to be
+        changed, or is of another kind of object; ERR_OTHER if the delete function raises an
+        exception, which is printed; ERR_COMM, ERR_WIN or ERR_TYPE for an object that is null.
+
+        MPI 4.1, section 7.7."""
+    def Delete_attr(self, keyval: int) -> None:
+        """Delete an attribute of the object.
+
+        Local. The delete function of the key is called.
+
+        Keys are those of one kind of object: communicators, windows or datatypes.
+
+        Errors: ERR_KEYVAL for a key that does not exist, is predefined where it is to be
+        changed, or is of another kind of object; ERR_KEYVAL if there is no value; ERR_OTHER if
+        the delete function raises an exception, which is printed; ERR_COMM, ERR_WIN or ERR_TYPE
+        for an object that is null.
+
+        MPI 4.1, section 7.7."""
     @classmethod
     def Create_keyval(
         cls,
         copy_fn: Callable[..., Any] | bool | None = None,
         delete_fn: Callable[..., Any] | bool | None = None,
         nopython: bool = False,
-    ) -> int: ...
+    ) -> int:
+        """Create a key for attributes.
+
+        Local. `copy_fn(obj, keyval, value)` is called by Dup and returns the value for the
+        copy, or NotImplemented for none; True copies the value as it is, None and False copy
+        nothing. `delete_fn(obj, keyval, value)` is called when the value is deleted or the
+        object is freed. `nopython` has no effect.
+
+        Keys are those of one kind of object: communicators, windows or datatypes.
+
+        >>> key = MPI.Comm.Create_keyval(copy_fn=True)
+        >>> MPI.COMM_SELF.Set_attr(key, 'mine')
+        >>> MPI.COMM_SELF.Get_attr(key)
+        'mine'
+        >>> MPI.COMM_SELF.Delete_attr(key)
+        >>> key = MPI.Comm.Free_keyval(key)
+
+        MPI 4.1, section 7.7."""
     @classmethod
-    def Free_keyval(cls, keyval: int) -> int: ...
-    def Get_name(self) -> str: ...
-    def Set_name(self, name: str) -> None: ...
+    def Free_keyval(cls, keyval: int) -> int:
+        """Free a key for attributes.
+
+        Local. Values that are attached stay, with their functions. It returns KEYVAL_INVALID.
+
+        Keys are those of one kind of object: communicators, windows or datatypes.
+
+        Errors: ERR_KEYVAL for a key that does not exist, is predefined where it is to be
+        changed, or is of another kind of object.
+
+        MPI 4.1, section 7.7."""
+    def Get_name(self) -> str:
+        """Return the name of the object.
+
+        It is empty if the program has given none; predefined objects have the name that they
+        have in C.
+
+        Local.
+
+        MPI 4.1, section 7.8."""
+    def Set_name(self, name: str) -> None:
+        """Give the object a name.
+
+        For debugging and error messages: it has up to 127 bytes and is that of this process
+        only.
+
+        Local.
+
+        Errors: ERR_ARG for a longer name; ERR_COMM, ERR_WIN or ERR_TYPE for an object that is
+        null.
+
+        MPI 4.1, section 7.8."""
     name: str
+    """Name of the object.
+
+    It is empty if the program has given none; predefined objects have the name that they
+    have in C.
+
+    For debugging and error messages: it has up to 127 bytes and is that of this process
+    only.
+
+    Local.
+
+    Errors: ERR_ARG for a longer name; ERR_COMM, ERR_WIN or ERR_TYPE for an object that is
+    null.
+
+    MPI 4.1, section 7.8."""
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     def __bool__(self) -> bool: ...
     def __reduce__(self) -> str | tuple[Any, ...]: ...
     @property
-    def handle(self) -> int: ...
-    def toint(self) -> int: ...
-    def py2f(self) -> int: ...
-    def Revoke(self) -> None: ...
-    def Is_revoked(self) -> bool: ...
-    def Get_failed(self) -> Group: ...
-    def Ack_failed(self, num_to_ack: int | None = None) -> int: ...
-    def Agree(self, flag: int) -> int: ...
-    def Iagree(self, flag: Buffer) -> Request: ...
-    def Shrink(self) -> Self: ...
-    def Ishrink(self) -> tuple[Self, Request]: ...
+    def handle(self) -> int:
+        """Handle as an integer.
+
+        A number of this process, 0 of null objects. MPI has no such call."""
+    def toint(self) -> int:
+        """Return the handle as an integer.
+
+        Local. gormapy has the same number for all languages, 0 of null objects.
+
+        MPI 4.1, section 19.3.4."""
+    def py2f(self) -> int:
+        """Return the handle as Fortran has it.
+
+        Local. gormapy has the same number for all languages, 0 of null objects.
+
+        MPI 4.1, section 19.3.4."""
+    def Revoke(self) -> None:
+        """Revoke the communicator at all ranks.
+
+        One rank calls it; the others need not. From then on, operations in the communicator end
+        with ERR_REVOKED at all ranks, also those that are under way. Only Shrink, Agree,
+        Get_failed, Ack_failed and Free are possible.
+
+        The job goes on after a failure only under `mpiexec --enable-recovery`. These calls are
+        User Level Failure Mitigation (ULFM), a proposal to the MPI Forum which is not in MPI
+        4.1.
+
+        Errors: ERR_COMM for COMM_NULL."""
+    def Is_revoked(self) -> bool:
+        """Report whether the communicator is known to have been revoked.
+
+        Local.
+
+        The job goes on after a failure only under `mpiexec --enable-recovery`. These calls are
+        User Level Failure Mitigation (ULFM), a proposal to the MPI Forum which is not in MPI
+        4.1.
+
+        Errors: ERR_COMM for COMM_NULL."""
+    def Get_failed(self) -> Group:
+        """Return the group of the ranks that are known here to have failed.
+
+        Local. The group of an earlier call is the beginning of that of a later one. An
+        intercommunicator's has ranks of both groups. The caller frees it.
+
+        The job goes on after a failure only under `mpiexec --enable-recovery`. These calls are
+        User Level Failure Mitigation (ULFM), a proposal to the MPI Forum which is not in MPI
+        4.1.
+
+        Errors: ERR_COMM for COMM_NULL."""
+    def Ack_failed(self, num_to_ack: int | None = None) -> int:
+        """Acknowledge the first `num_to_ack` failed ranks of Get_failed, and return how many are acknowledged.
+
+        Local. By default all failures are acknowledged. Receives from ANY_SOURCE ignore
+        acknowledged ones; so does Agree, if all ranks have acknowledged them.
+
+        The job goes on after a failure only under `mpiexec --enable-recovery`. These calls are
+        User Level Failure Mitigation (ULFM), a proposal to the MPI Forum which is not in MPI
+        4.1.
+
+        Errors: ERR_COMM for COMM_NULL."""
+    def Agree(self, flag: int) -> int:
+        """Return the bitwise and of the flags of all ranks.
+
+        Collective over the ranks that live: all of them call it. Blocking. `flag` is a C int;
+        the result is the same at all ranks. It completes whoever fails meanwhile, and in a
+        revoked communicator, too.
+
+        The job goes on after a failure only under `mpiexec --enable-recovery`. These calls are
+        User Level Failure Mitigation (ULFM), a proposal to the MPI Forum which is not in MPI
+        4.1.
+
+        Errors: ERR_PROC_FAILED, at all ranks, if not all have acknowledged all failures;
+        OverflowError for a flag that is no C int; ERR_COMM for COMM_NULL.
+
+        >>> MPI.COMM_SELF.Agree(5)
+        5"""
+    def Iagree(self, flag: Buffer) -> Request:
+        """Start to agree on the bitwise and of the flags of all ranks.
+
+        Collective over the ranks that live: all of them call it. Nonblocking. `flag` is a
+        buffer of one C int that can be written; it must not be touched until the returned
+        request is complete, and has the result then, also if the request raises
+        ERR_PROC_FAILED.
+
+        The job goes on after a failure only under `mpiexec --enable-recovery`. These calls are
+        User Level Failure Mitigation (ULFM), a proposal to the MPI Forum which is not in MPI
+        4.1.
+
+        Errors: ValueError for another buffer; ERR_COMM for COMM_NULL."""
+    def Shrink(self) -> Self:
+        """Create a communicator of the ranks that have not failed.
+
+        Collective over the ranks that live: all of them call it. Blocking. It completes whoever
+        fails meanwhile, and in a revoked communicator, too. The order of ranks is kept; the
+        caller frees the new communicator.
+
+        The job goes on after a failure only under `mpiexec --enable-recovery`. These calls are
+        User Level Failure Mitigation (ULFM), a proposal to the MPI Forum which is not in MPI
+        4.1.
+
+        Errors: ERR_COMM for COMM_NULL."""
+    def Ishrink(self) -> tuple[Self, Request]:
+        """Start to create a communicator of the ranks that have not failed.
+
+        Collective over the ranks that live: all of them call it. Nonblocking: the new
+        communicator can be used when the returned request is complete.
+
+        The job goes on after a failure only under `mpiexec --enable-recovery`. These calls are
+        User Level Failure Mitigation (ULFM), a proposal to the MPI Forum which is not in MPI
+        4.1.
+
+        Errors: ERR_COMM for COMM_NULL."""
 
 class Datatype:
+    """Datatype: what the elements of a buffer are, and where they lie.
+
+    It says what the elements of a buffer are, and where they lie: the predefined ones, such
+    as INT and DOUBLE, and those derived from them, for a column of a matrix or a part of an
+    array. For a NumPy array gormapy finds the datatype itself.
+
+    A derived one has a *size*, its bytes of data, and an *extent*, the step from one
+    element to the next, which may be larger. Commit it before it is used in communication,
+    and free it afterwards.
+
+    >>> matrix = np.arange(12.0).reshape(3, 4)
+    >>> column = MPI.DOUBLE.Create_vector(3, 1, 4).Commit()
+    >>> got = np.empty(3)
+    >>> MPI.COMM_SELF.Sendrecv([matrix, 1, column], 0, recvbuf=got)
+    >>> got
+    array([0., 4., 8.])
+    >>> column.Free()
+
+    MPI 4.1, section 5.1."""
     def __new__(cls, datatype: Datatype | None = None) -> Self: ...
     def __reduce__(self) -> str | tuple[Any, ...]: ...
-    def Get_size(self) -> int: ...
-    def Get_extent(self) -> tuple[int, int]: ...
-    def Get_true_extent(self) -> tuple[int, int]: ...
+    def Get_size(self) -> int:
+        """Return the number of bytes of data.
+
+        Local. In bytes, without gaps: what a message of one element has.
+
+        MPI 4.1, section 5.1.5."""
+    def Get_extent(self) -> tuple[int, int]:
+        """Return the lower bound and the extent.
+
+        Local. In bytes. The extent is the step from one element to the next, gaps included; it
+        begins at the lower bound, and ends at the upper one.
+
+        MPI 4.1, section 5.1.7."""
+    def Get_true_extent(self) -> tuple[int, int]:
+        """Return the lower bound and the extent of the data alone.
+
+        Local. In bytes. It is the space that the data of one element need, whatever bounds
+        Create_resized has set.
+
+        MPI 4.1, section 5.1.8."""
     @property
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """Number of bytes of data.
+
+        Local. In bytes, without gaps: what a message of one element has.
+
+        MPI 4.1, section 5.1.5."""
     @property
-    def extent(self) -> int: ...
+    def extent(self) -> int:
+        """Step from one element to the next.
+
+        Local. In bytes. The extent is the step from one element to the next, gaps included; it
+        begins at the lower bound, and ends at the upper one.
+
+        MPI 4.1, section 5.1.7."""
     @property
-    def lb(self) -> int: ...
+    def lb(self) -> int:
+        """Lower bound.
+
+        Local. In bytes. The extent is the step from one element to the next, gaps included; it
+        begins at the lower bound, and ends at the upper one.
+
+        MPI 4.1, section 5.1.7."""
     @property
-    def ub(self) -> int: ...
+    def ub(self) -> int:
+        """Upper bound.
+
+        Local. In bytes. The extent is the step from one element to the next, gaps included; it
+        begins at the lower bound, and ends at the upper one.
+
+        MPI 4.1, section 5.1.7."""
     @property
-    def true_extent(self) -> int: ...
+    def true_extent(self) -> int:
+        """Extent of the data alone.
+
+        Local. In bytes. It is the space that the data of one element need, whatever bounds
+        Create_resized has set.
+
+        MPI 4.1, section 5.1.8."""
     @property
-    def true_lb(self) -> int: ...
+    def true_lb(self) -> int:
+        """Lower bound of the data alone.
+
+        Local. In bytes. It is the space that the data of one element need, whatever bounds
+        Create_resized has set.
+
+        MPI 4.1, section 5.1.8."""
     @property
-    def true_ub(self) -> int: ...
-    def Dup(self) -> Self: ...
-    def Create_dup(self) -> Self: ...
-    def Create_contiguous(self, count: int) -> Self: ...
-    def Create_vector(self, count: int, blocklength: int, stride: int) -> Self: ...
-    def Create_hvector(self, count: int, blocklength: int, stride: int) -> Self: ...
-    def Create_indexed(self, blocklengths: Sequence[int], displacements: Sequence[int]) -> Self: ...
-    def Create_hindexed(self, blocklengths: Sequence[int], displacements: Sequence[int]) -> Self: ...
-    def Create_indexed_block(self, blocklength: int, displacements: Sequence[int]) -> Self: ...
-    def Create_hindexed_block(self, blocklength: int, displacements: Sequence[int]) -> Self: ...
+    def true_ub(self) -> int:
+        """Upper bound of the data alone.
+
+        Local. In bytes. It is the space that the data of one element need, whatever bounds
+        Create_resized has set.
+
+        MPI 4.1, section 5.1.8."""
+    def Dup(self) -> Self:
+        """Duplicate the datatype.
+
+        Local. Attributes are copied as their functions say. If this one is committed, so is the
+        new one.
+
+        Local. The caller commits the new datatype (Commit) before it is used in communication,
+        and frees it; it does not depend on the old one, which may be freed.
+
+        Errors: ERR_TYPE for a datatype that is null or has been freed.
+
+        MPI 4.1, section 5.1.10."""
+    def Create_dup(self) -> Self:
+        """Duplicate the datatype.
+
+        Local. Attributes are copied as their functions say. If this one is committed, so is the
+        new one.
+
+        Local. The caller commits the new datatype (Commit) before it is used in communication,
+        and frees it; it does not depend on the old one, which may be freed.
+
+        Errors: ERR_TYPE for a datatype that is null or has been freed.
+
+        MPI 4.1, section 5.1.10."""
+    def Create_contiguous(self, count: int) -> Self:
+        """Create a datatype of consecutive elements.
+
+        `count` elements follow one another, each at the end of the extent of the one before.
+
+        Local. The caller commits the new datatype (Commit) before it is used in communication,
+        and frees it; it does not depend on the old one, which may be freed.
+
+        Errors: ERR_TYPE for a datatype that is null or has been freed; ERR_COUNT or ERR_ARG for
+        a negative length; ValueError for lists of different lengths.
+
+        MPI 4.1, section 5.1.2."""
+    def Create_vector(self, count: int, blocklength: int, stride: int) -> Self:
+        """Create a datatype of equal blocks at equal distances.
+
+        `count` blocks of `blocklength` elements each.
+
+        `stride` is the distance from the beginning of one block to that of the next, in
+        elements.
+
+        Local. The caller commits the new datatype (Commit) before it is used in communication,
+        and frees it; it does not depend on the old one, which may be freed.
+
+        Errors: ERR_TYPE for a datatype that is null or has been freed; ERR_COUNT or ERR_ARG for
+        a negative length; ValueError for lists of different lengths.
+
+        MPI 4.1, section 5.1.2."""
+    def Create_hvector(self, count: int, blocklength: int, stride: int) -> Self:
+        """Create a datatype of equal blocks at equal distances, given in bytes.
+
+        `count` blocks of `blocklength` elements each.
+
+        `stride` is the distance from the beginning of one block to that of the next, in bytes.
+
+        Local. The caller commits the new datatype (Commit) before it is used in communication,
+        and frees it; it does not depend on the old one, which may be freed.
+
+        Errors: ERR_TYPE for a datatype that is null or has been freed; ERR_COUNT or ERR_ARG for
+        a negative length; ValueError for lists of different lengths.
+
+        MPI 4.1, section 5.1.2."""
+    def Create_indexed(self, blocklengths: Sequence[int], displacements: Sequence[int]) -> Self:
+        """Create a datatype of blocks of any length at any place.
+
+        Block i has `blocklengths[i]` elements.
+
+        Block i begins at `displacements[i]`, in elements.
+
+        Local. The caller commits the new datatype (Commit) before it is used in communication,
+        and frees it; it does not depend on the old one, which may be freed.
+
+        Errors: ERR_TYPE for a datatype that is null or has been freed; ERR_COUNT or ERR_ARG for
+        a negative length; ValueError for lists of different lengths.
+
+        MPI 4.1, section 5.1.2."""
+    def Create_hindexed(self, blocklengths: Sequence[int], displacements: Sequence[int]) -> Self:
+        """Create a datatype of blocks of any length at any place, given in bytes.
+
+        Block i has `blocklengths[i]` elements.
+
+        Block i begins at `displacements[i]`, in bytes.
+
+        Local. The caller commits the new datatype (Commit) before it is used in communication,
+        and frees it; it does not depend on the old one, which may be freed.
+
+        Errors: ERR_TYPE for a datatype that is null or has been freed; ERR_COUNT or ERR_ARG for
+        a negative length; ValueError for lists of different lengths.
+
+        MPI 4.1, section 5.1.2."""
+    def Create_indexed_block(self, blocklength: int, displacements: Sequence[int]) -> Self:
+        """Create a datatype of equal blocks at any place.
+
+        Each block has `blocklength` elements.
+
+        Block i begins at `displacements[i]`, in elements.
+
+        Local. The caller commits the new datatype (Commit) before it is used in communication,
+        and frees it; it does not depend on the old one, which may be freed.
+
+        Errors: ERR_TYPE for a datatype that is null or has been freed; ERR_COUNT or ERR_ARG for
+        a negative length; ValueError for lists of different lengths.
+
+        MPI 4.1, section 5.1.2."""
+    def Create_hindexed_block(self, blocklength: int, displacements: Sequence[int]) -> Self:
+        """Create a datatype of equal blocks at any place, given in bytes.
+
+        Each block has `blocklength` elements.
+
+        Block i begins at `displacements[i]`, in bytes.
+
+        Local. The caller commits the new datatype (Commit) before it is used in communication,
+        and frees it; it does not depend on the old one, which may be freed.
+
+        Errors: ERR_TYPE for a datatype that is null or has been freed; ERR_COUNT or ERR_ARG for
+        a negative length; ValueError for lists of different lengths.
+
+        MPI 4.1, section 5.1.2."""
     @classmethod
     def Create_struct(
         cls, blocklengths: Sequence[int], displacements: Sequence[int], datatypes: Sequence[Datatype]
-    ) -> Self: ...
+    ) -> Self:
+        """Create a datatype of blocks of different datatypes.
+
+        Block i has `blocklengths[i]` elements of `datatypes[i]`, and begins at
+        `displacements[i]`, in bytes: the fields of a record.
+
+        Local. The caller commits the new datatype (Commit) before it is used in communication,
+        and frees it; it does not depend on the old one, which may be freed.
+
+        Errors: ERR_TYPE for a datatype that is null or has been freed; ERR_COUNT or ERR_ARG for
+        a negative length; ValueError for lists of different lengths.
+
+        >>> record = np.dtype([('n', 'i4'), ('x', 'f8')])
+        >>> offsets = [record.fields[name][1] for name in record.names]
+        >>> pair = MPI.Datatype.Create_struct([1, 1], offsets, [MPI.INT, MPI.DOUBLE])
+        >>> whole = pair.Create_resized(0, record.itemsize).Commit()
+        >>> pair.Free(), whole.Free()
+        (None, None)
+
+        MPI 4.1, section 5.1.2."""
     def Create_subarray(
         self, sizes: Sequence[int], subsizes: Sequence[int], starts: Sequence[int], order: int = ORDER_C
-    ) -> Self: ...
+    ) -> Self:
+        """Create a datatype of a part of an array with several dimensions.
+
+        In an array of shape `sizes` it is the part of shape `subsizes` that begins at the
+        indices `starts`, all in elements. `order` is ORDER_C, as of NumPy's arrays, or
+        ORDER_FORTRAN. The extent is that of the whole array.
+
+        Local. The caller commits the new datatype (Commit) before it is used in communication,
+        and frees it; it does not depend on the old one, which may be freed.
+
+        Errors: ERR_ARG for another order, or a part that is not inside; ERR_TYPE for a datatype
+        that is null or has been freed; ERR_COUNT or ERR_ARG for a negative length; ValueError
+        for lists of different lengths.
+
+        >>> inner = MPI.DOUBLE.Create_subarray([4, 4], [2, 2], [1, 1]).Commit()
+        >>> inner.Get_size(), inner.extent
+        (32, 128)
+        >>> inner.Free()
+
+        MPI 4.1, section 5.1.3."""
     def Create_darray(
         self,
         size: int,
@@ -654,98 +4576,569 @@ class Datatype:
         dargs: Sequence[int],
         psizes: Sequence[int],
         order: int = ORDER_C,
-    ) -> Self: ...
-    def Create_resized(self, lb: int, extent: int) -> Self: ...
-    def Resized(self, lb: int, extent: int) -> Self: ...
+    ) -> Self:
+        """Create a datatype of the part of a distributed array that one process has.
+
+        An array of shape `gsizes` is distributed over a grid of processes of shape `psizes`,
+        with `size` of them in all; this is the part of process `rank`. For each dimension
+        `distribs` is DISTRIBUTE_BLOCK, DISTRIBUTE_CYCLIC or DISTRIBUTE_NONE, and `dargs` the
+        length of a block, or DISTRIBUTE_DFLT_DARG. `order` is ORDER_C or ORDER_FORTRAN. It is
+        for views of files.
+
+        Local. The caller commits the new datatype (Commit) before it is used in communication,
+        and frees it; it does not depend on the old one, which may be freed.
+
+        Errors: ERR_ARG for arguments that do not fit each other; ERR_TYPE for a datatype that
+        is null or has been freed; ERR_COUNT or ERR_ARG for a negative length; ValueError for
+        lists of different lengths.
+
+        MPI 4.1, section 5.1.4."""
+    def Create_resized(self, lb: int, extent: int) -> Self:
+        """Create a datatype with other bounds.
+
+        The data stay in their places; the lower bound becomes `lb`, and the step from one
+        element to the next `extent`, both in bytes. A column whose extent is that of one number
+        can be sent several times side by side.
+
+        Local. The caller commits the new datatype (Commit) before it is used in communication,
+        and frees it; it does not depend on the old one, which may be freed.
+
+        Errors: ERR_TYPE for a datatype that is null or has been freed.
+
+        MPI 4.1, section 5.1.7."""
+    def Resized(self, lb: int, extent: int) -> Self:
+        """Create a datatype with other bounds; the same as Create_resized.
+
+        The data stay in their places; the lower bound becomes `lb`, and the step from one
+        element to the next `extent`, both in bytes. A column whose extent is that of one number
+        can be sent several times side by side.
+
+        Local. The caller commits the new datatype (Commit) before it is used in communication,
+        and frees it; it does not depend on the old one, which may be freed.
+
+        Errors: ERR_TYPE for a datatype that is null or has been freed.
+
+        MPI 4.1, section 5.1.7."""
     @classmethod
-    def Create_f90_integer(cls, r: int) -> Self: ...
+    def Create_f90_integer(cls, r: int) -> Self:
+        """Return the predefined datatype of a Fortran integer of `r` decimal digits.
+
+        Local. The same arguments give the same datatype; it is predefined, needs no Commit and
+        cannot be freed.
+
+        It has 1, 2, 4 or 8 bytes, for up to 2, 4, 9 and 18 decimal digits, also in external32.
+        It is the kind that selected_int_kind(r) gives.
+
+        Errors: ERR_ARG for more than there is.
+
+        MPI 4.1, section 19.1.9."""
     @classmethod
-    def Create_f90_real(cls, p: int, r: int) -> Self: ...
+    def Create_f90_real(cls, p: int, r: int) -> Self:
+        """Return the predefined datatype of a Fortran real of a precision and a range.
+
+        Local. The same arguments give the same datatype; it is predefined, needs no Commit and
+        cannot be freed.
+
+        `p` is the precision in decimal digits, `r` the decimal exponent range; one of them may
+        be UNDEFINED. A real has 4 bytes up to (6, 37), 8 up to (15, 307), and is a long double
+        up to (18, 4931) on x86, else (33, 4931). It is the kind that selected_real_kind(p, r)
+        gives.
+
+        Errors: ERR_ARG for more than there is.
+
+        MPI 4.1, section 19.1.9."""
     @classmethod
-    def Create_f90_complex(cls, p: int, r: int) -> Self: ...
+    def Create_f90_complex(cls, p: int, r: int) -> Self:
+        """Return the predefined datatype of two Fortran reals of a precision and a range.
+
+        Local. The same arguments give the same datatype; it is predefined, needs no Commit and
+        cannot be freed.
+
+        `p` is the precision in decimal digits, `r` the decimal exponent range; one of them may
+        be UNDEFINED. A real has 4 bytes up to (6, 37), 8 up to (15, 307), and is a long double
+        up to (18, 4931) on x86, else (33, 4931). It is the kind that selected_real_kind(p, r)
+        gives.
+
+        Errors: ERR_ARG for more than there is.
+
+        MPI 4.1, section 19.1.9."""
     @classmethod
-    def Get_value_index(cls, value: Datatype, index: Datatype) -> Self: ...
+    def Get_value_index(cls, value: Datatype, index: Datatype) -> Self:
+        """Return the predefined datatype of pairs of a value and an index.
+
+        Local. It is the datatype of (value, index) that MAXLOC and MINLOC take, such as
+        DOUBLE_INT for DOUBLE and INT; DATATYPE_NULL if there is none.
+
+        MPI 4.1, section 6.9.4."""
     @classmethod
-    def Match_size(cls, typeclass: int, size: int) -> Self: ...
-    def Commit(self) -> Self: ...
-    def Free(self) -> None: ...
-    def Get_envelope(self) -> tuple[int, int, int, int, int]: ...
-    def Get_contents(self) -> tuple[list[int], list[int], list[int], list[Datatype]]: ...
+    def Match_size(cls, typeclass: int, size: int) -> Self:
+        """Return the predefined datatype of a class and a size.
+
+        Local. `typeclass` is TYPECLASS_INTEGER, TYPECLASS_REAL or TYPECLASS_COMPLEX, and `size`
+        a number of bytes. The datatype is predefined and cannot be freed.
+
+        Errors: ERR_ARG if there is none.
+
+        MPI 4.1, section 19.1.9."""
+    def Commit(self) -> Self:
+        """Commit the datatype: make it ready for communication.
+
+        Local. It returns the datatype itself. Once is enough; predefined ones need none.
+
+        Errors: ERR_TYPE for a datatype that is null or has been freed.
+
+        MPI 4.1, section 5.1.9."""
+    def Free(self) -> None:
+        """Free the datatype.
+
+        Local. The object is DATATYPE_NULL afterwards. Operations that are under way, and
+        datatypes that were made of it, stay.
+
+        Errors: ERR_TYPE for one that is predefined, null or freed.
+
+        MPI 4.1, section 5.1.9."""
+    def Get_envelope(self) -> tuple[int, int, int, int, int]:
+        """Return which constructor has made the datatype, and how many arguments it had.
+
+        Local. It is (integers, addresses, large counts, datatypes, combiner): how many
+        arguments of each kind Get_contents returns, and which constructor has made the
+        datatype, such as COMBINER_VECTOR; COMBINER_NAMED of predefined ones.
+
+        Errors: ERR_TYPE for DATATYPE_NULL.
+
+        MPI 4.1, section 5.1.13."""
+    def Get_contents(self) -> tuple[list[int], list[int], list[int], list[Datatype]]:
+        """Return the arguments of the constructor that has made the datatype.
+
+        Local. It is (integers, addresses, large counts, datatypes); the caller frees datatypes
+        that are not predefined.
+
+        Errors: ERR_TYPE for a predefined datatype; ERR_TYPE for DATATYPE_NULL.
+
+        MPI 4.1, section 5.1.13."""
     @property
-    def envelope(self) -> tuple[int, int, int, int, int]: ...
+    def envelope(self) -> tuple[int, int, int, int, int]:
+        """Which constructor has made the datatype, and how many arguments it had.
+
+        Local. It is (integers, addresses, large counts, datatypes, combiner): how many
+        arguments of each kind Get_contents returns, and which constructor has made the
+        datatype, such as COMBINER_VECTOR; COMBINER_NAMED of predefined ones.
+
+        Errors: ERR_TYPE for DATATYPE_NULL.
+
+        MPI 4.1, section 5.1.13."""
     @property
-    def contents(self) -> tuple[list[int], list[int], list[int], list[Datatype]]: ...
+    def contents(self) -> tuple[list[int], list[int], list[int], list[Datatype]]:
+        """Arguments of the constructor that has made the datatype.
+
+        Local. It is (integers, addresses, large counts, datatypes); the caller frees datatypes
+        that are not predefined.
+
+        Errors: ERR_TYPE for a predefined datatype; ERR_TYPE for DATATYPE_NULL.
+
+        MPI 4.1, section 5.1.13."""
     @property
-    def combiner(self) -> int: ...
+    def combiner(self) -> int:
+        """Constructor that has made the datatype.
+
+        One of the COMBINER_ constants; COMBINER_NAMED of predefined ones.
+
+        Errors: ERR_TYPE for DATATYPE_NULL.
+
+        MPI 4.1, section 5.1.13."""
     @property
-    def is_named(self) -> bool: ...
+    def is_named(self) -> bool:
+        """Whether the datatype has a name in MPI.
+
+        It has a name in MPI, such as INT, or is null.
+
+        MPI 4.1, section 5.1.13."""
     @property
-    def is_predefined(self) -> bool: ...
-    def decode(self) -> tuple[Datatype, str, dict[str, Any]]: ...
-    def Pack(self, inbuf: BufSpec, outbuf: BufSpec, position: int, comm: Comm) -> int: ...
-    def Unpack(self, inbuf: BufSpec, position: int, outbuf: BufSpec, comm: Comm) -> int: ...
-    def Pack_size(self, count: int, comm: Comm) -> int: ...
-    def Pack_external(self, datarep: str, inbuf: BufSpec, outbuf: BufSpec, position: int) -> int: ...
-    def Unpack_external(self, datarep: str, inbuf: BufSpec, position: int, outbuf: BufSpec) -> int: ...
-    def Pack_external_size(self, datarep: str, count: int) -> int: ...
+    def is_predefined(self) -> bool:
+        """Whether the datatype is predefined.
+
+        It has a name in MPI, is null, or is one of Create_f90_integer and its siblings. It
+        can't be freed.
+
+        MPI 4.1, section 5.1.13."""
+    def decode(self) -> tuple[Datatype, str, dict[str, Any]]:
+        """Return how the datatype was made, by names.
+
+        Local. It is (old datatype, name of the combiner, arguments by name):
+        `old.Create_vector(**arguments)` makes the datatype again if the name is "VECTOR".
+
+        Errors: ERR_TYPE for DATATYPE_NULL.
+
+        MPI 4.1, section 5.1.13."""
+    def Pack(self, inbuf: BufSpec, outbuf: BufSpec, position: int, comm: Comm) -> int:
+        """Pack elements into contiguous memory.
+
+        Local. `position` is a place in the packed buffer in bytes; the place behind what has
+        been packed or unpacked is returned, for the next call.
+
+        `inbuf` is contiguous memory: as many elements of this datatype as fit in it are packed
+        into `outbuf`.
+
+        Packed data are sent and received as PACKED. `comm` is the communicator that they are
+        for, and has no effect in gormapy.
+
+        Errors: ERR_ARG if the packed buffer is too short; ERR_TYPE for a datatype that is not
+        committed.
+
+        >>> packed = bytearray(16)
+        >>> end = MPI.INT.Pack(np.array([1, 2], 'i4'), packed, 0, MPI.COMM_SELF)
+        >>> end
+        8
+
+        MPI 4.1, section 5.2."""
+    def Unpack(self, inbuf: BufSpec, position: int, outbuf: BufSpec, comm: Comm) -> int:
+        """Unpack elements from contiguous memory.
+
+        Local. `position` is a place in the packed buffer in bytes; the place behind what has
+        been packed or unpacked is returned, for the next call.
+
+        As many whole elements as are left in `inbuf`, and as fit in `outbuf`, are unpacked into
+        that.
+
+        Packed data are sent and received as PACKED. `comm` is the communicator that they are
+        for, and has no effect in gormapy.
+
+        Errors: ERR_ARG if the packed buffer is too short; ERR_TYPE for a datatype that is not
+        committed.
+
+        MPI 4.1, section 5.2."""
+    def Pack_size(self, count: int, comm: Comm) -> int:
+        """Return how many bytes Pack needs at most.
+
+        Local. `count` is a number of elements. `comm` has no effect in gormapy.
+
+        Errors: ERR_COUNT for a negative count; ERR_TYPE for a datatype that is null.
+
+        MPI 4.1, section 5.2."""
+    def Pack_external(self, datarep: str, inbuf: BufSpec, outbuf: BufSpec, position: int) -> int:
+        """Pack elements in a representation that all machines read.
+
+        Local. `position` is a place in the packed buffer in bytes; the place behind what has
+        been packed or unpacked is returned, for the next call.
+
+        `inbuf` is contiguous memory: as many elements of this datatype as fit in it are packed
+        into `outbuf`.
+
+        `datarep` is "external32": big-endian, with the standard's sizes. They differ from those
+        in memory for LONG and UNSIGNED_LONG (4 bytes), WCHAR (2) and what has a LONG_DOUBLE
+        (16, IEEE binary128).
+
+        Errors: ERR_UNSUPPORTED_DATAREP for another representation; ERR_CONVERSION for a value
+        that does not fit, and nothing is written; ERR_ARG for an `outbuf` that is too short.
+
+        MPI 4.1, sections 5.3 and 14.5.2."""
+    def Unpack_external(self, datarep: str, inbuf: BufSpec, position: int, outbuf: BufSpec) -> int:
+        """Unpack elements from a representation that all machines read.
+
+        Local. `position` is a place in the packed buffer in bytes; the place behind what has
+        been packed or unpacked is returned, for the next call.
+
+        As many whole elements as are left in `inbuf`, and as fit in `outbuf`, are unpacked into
+        that.
+
+        `datarep` is "external32": big-endian, with the standard's sizes. They differ from those
+        in memory for LONG and UNSIGNED_LONG (4 bytes), WCHAR (2) and what has a LONG_DOUBLE
+        (16, IEEE binary128).
+
+        Errors: ERR_UNSUPPORTED_DATAREP for another representation; ERR_CONVERSION for a long
+        double that this machine's can't hold, and nothing is written.
+
+        MPI 4.1, sections 5.3 and 14.5.2."""
+    def Pack_external_size(self, datarep: str, count: int) -> int:
+        """Return how many bytes Pack_external needs.
+
+        `datarep` is "external32": big-endian, with the standard's sizes. They differ from those
+        in memory for LONG and UNSIGNED_LONG (4 bytes), WCHAR (2) and what has a LONG_DOUBLE
+        (16, IEEE binary128).
+
+        Local. `count` is a number of elements.
+
+        Errors: ERR_COUNT for a negative count; ERR_TYPE for a datatype that is null;
+        ERR_UNSUPPORTED_DATAREP for another representation.
+
+        MPI 4.1, sections 5.3 and 14.5.2."""
     @property
-    def typechar(self) -> str: ...
+    def typechar(self) -> str:
+        """Character code of the equivalent NumPy type.
+
+        "V" if there is none. MPI has no such attribute."""
     @property
-    def typestr(self) -> str: ...
-    def tocode(self) -> str: ...
+    def typestr(self) -> str:
+        """Type string of the equivalent NumPy type.
+
+        For example "f8"; "V" and the extent if there is none. MPI has no such attribute."""
+    def tocode(self) -> str:
+        """Return the type code of Python or NumPy for the datatype.
+
+        Local. It is a character of Python's struct module, such as "d", or a type string, such
+        as "f2". MPI has no such call.
+
+        Errors: ValueError if there is none.
+
+        >>> MPI.DOUBLE.tocode(), MPI.Datatype.fromcode('i4').name
+        ('d', 'MPI_INT32_T')"""
     @classmethod
-    def fromcode(cls, code: str) -> Datatype: ...
+    def fromcode(cls, code: str) -> Datatype:
+        """Return the predefined datatype of a character code or type string.
+
+        Local. `code` is a character of Python's struct and array modules, or a type string of
+        NumPy, such as "d" or "f8". MPI has no such call.
+
+        Errors: ValueError for an unknown code."""
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     def __bool__(self) -> bool: ...
     @property
-    def handle(self) -> int: ...
+    def handle(self) -> int:
+        """Handle as an integer.
+
+        A number of this process, 0 of null objects. MPI has no such call."""
     @classmethod
-    def fromhandle(cls, handle: int) -> Self: ...
-    def toint(self) -> int: ...
+    def fromhandle(cls, handle: int) -> Self:
+        """Return the object of a handle.
+
+        Local. `handle` is what `handle` of an object was; the result stands for the same
+        object. MPI has no such call."""
+    def toint(self) -> int:
+        """Return the handle as an integer.
+
+        Local. gormapy has the same number for all languages, 0 of null objects.
+
+        MPI 4.1, section 19.3.4."""
     @classmethod
-    def fromint(cls, arg: int, /) -> Self: ...
-    def py2f(self) -> int: ...
+    def fromint(cls, arg: int, /) -> Self:
+        """Return the object of an integer handle.
+
+        Local. `arg` is a number that toint or py2f returned.
+
+        MPI 4.1, section 19.3.4."""
+    def py2f(self) -> int:
+        """Return the handle as Fortran has it.
+
+        Local. gormapy has the same number for all languages, 0 of null objects.
+
+        MPI 4.1, section 19.3.4."""
     @classmethod
-    def f2py(cls, arg: int) -> Self: ...
-    def free(self) -> None: ...
-    def Get_attr(self, keyval: int) -> Any: ...
-    def Set_attr(self, keyval: int, attrval: Any) -> None: ...
-    def Delete_attr(self, keyval: int) -> None: ...
+    def f2py(cls, arg: int) -> Self:
+        """Return the object of a Fortran handle.
+
+        Local. `arg` is a number that toint or py2f returned.
+
+        MPI 4.1, section 19.3.4."""
+    def free(self) -> None:
+        """Call Free, if the object is neither null nor predefined.
+
+        Of a predefined object only this Python object becomes null.
+
+        MPI 4.1, section 5.1.9."""
+    def Get_attr(self, keyval: int) -> Any:
+        """Return the attribute of the object that has a key.
+
+        Local. It is the value that Set_attr has stored, None if there is none. Predefined keys
+        have values of the library: of a communicator, TAG_UB, IO, WTIME_IS_GLOBAL, APPNUM,
+        UNIVERSE_SIZE and LASTUSEDCODE; of a window, WIN_BASE, WIN_SIZE, WIN_DISP_UNIT,
+        WIN_CREATE_FLAVOR and WIN_MODEL.
+
+        Keys are those of one kind of object: communicators, windows or datatypes.
+
+        Errors: ERR_KEYVAL for a key that does not exist, is predefined where it is to be
+        changed, or is of another kind of object; ERR_COMM, ERR_WIN or ERR_TYPE for an object
+        that is null.
+
+        >>> MPI.COMM_SELF.Get_attr(MPI.TAG_UB)
+        2147483647
+
+        MPI 4.1, section 7.7."""
+    def Set_attr(self, keyval: int, attrval: Any) -> None:
+        """Attach an attribute to the object.
+
+        Local. `attrval` is any object. A value that is there is deleted before, by its
+        function.
+
+        Keys are those of one kind of object: communicators, windows or datatypes.
+
+        Errors: ERR_KEYVAL for a key that does not exist, is predefined where it is to be
+        changed, or is of another kind of object; ERR_OTHER if the delete function raises an
+        exception, which is printed; ERR_COMM, ERR_WIN or ERR_TYPE for an object that is null.
+
+        MPI 4.1, section 7.7."""
+    def Delete_attr(self, keyval: int) -> None:
+        """Delete an attribute of the object.
+
+        Local. The delete function of the key is called.
+
+        Keys are those of one kind of object: communicators, windows or datatypes.
+
+        Errors: ERR_KEYVAL for a key that does not exist, is predefined where it is to be
+        changed, or is of another kind of object; ERR_KEYVAL if there is no value; ERR_OTHER if
+        the delete function raises an exception, which is printed; ERR_COMM, ERR_WIN or ERR_TYPE
+        for an object that is null.
+
+        MPI 4.1, section 7.7."""
     @classmethod
     def Create_keyval(
         cls,
         copy_fn: Callable[..., Any] | bool | None = None,
         delete_fn: Callable[..., Any] | bool | None = None,
         nopython: bool = False,
-    ) -> int: ...
+    ) -> int:
+        """Create a key for attributes.
+
+        Local. `copy_fn(obj, keyval, value)` is called by Dup and returns the value for the
+        copy, or NotImplemented for none; True copies the value as it is, None and False copy
+        nothing. `delete_fn(obj, keyval, value)` is called when the value is deleted or the
+        object is freed. `nopython` has no effect.
+
+        Keys are those of one kind of object: communicators, windows or datatypes.
+
+        >>> key = MPI.Comm.Create_keyval(copy_fn=True)
+        >>> MPI.COMM_SELF.Set_attr(key, 'mine')
+        >>> MPI.COMM_SELF.Get_attr(key)
+        'mine'
+        >>> MPI.COMM_SELF.Delete_attr(key)
+        >>> key = MPI.Comm.Free_keyval(key)
+
+        MPI 4.1, section 7.7."""
     @classmethod
-    def Free_keyval(cls, keyval: int) -> int: ...
-    def Get_name(self) -> str: ...
-    def Set_name(self, name: str) -> None: ...
+    def Free_keyval(cls, keyval: int) -> int:
+        """Free a key for attributes.
+
+        Local. Values that are attached stay, with their functions. It returns KEYVAL_INVALID.
+
+        Keys are those of one kind of object: communicators, windows or datatypes.
+
+        Errors: ERR_KEYVAL for a key that does not exist, is predefined where it is to be
+        changed, or is of another kind of object.
+
+        MPI 4.1, section 7.7."""
+    def Get_name(self) -> str:
+        """Return the name of the object.
+
+        It is empty if the program has given none; predefined objects have the name that they
+        have in C.
+
+        Local.
+
+        MPI 4.1, section 7.8."""
+    def Set_name(self, name: str) -> None:
+        """Give the object a name.
+
+        For debugging and error messages: it has up to 127 bytes and is that of this process
+        only.
+
+        Local.
+
+        Errors: ERR_ARG for a longer name; ERR_COMM, ERR_WIN or ERR_TYPE for an object that is
+        null.
+
+        MPI 4.1, section 7.8."""
     name: str
+    """Name of the object.
+
+    It is empty if the program has given none; predefined objects have the name that they
+    have in C.
+
+    For debugging and error messages: it has up to 127 bytes and is that of this process
+    only.
+
+    Local.
+
+    Errors: ERR_ARG for a longer name; ERR_COMM, ERR_WIN or ERR_TYPE for an object that is
+    null.
+
+    MPI 4.1, section 7.8."""
 
 class Errhandler:
+    """Error handler: what happens when a call fails.
+
+    It says what happens when a call on a communicator, a window, a file or a session fails:
+    ERRORS_RETURN, the default of gormapy, raises an exception; ERRORS_ARE_FATAL and
+    ERRORS_ABORT end the job; Create_errhandler of the class makes one that calls a
+    function.
+
+    MPI 4.1, section 9.3."""
     def __new__(cls, errhandler: Errhandler | None = None) -> Self: ...
-    def Free(self) -> None: ...
-    def free(self) -> None: ...
+    def Free(self) -> None:
+        """Free the error handler.
+
+        Local. The object is ERRHANDLER_NULL afterwards; objects that have it keep it.
+
+        Errors: ERR_ERRHANDLER for one that is null or has been freed.
+
+        MPI 4.1, section 9.3.5."""
+    def free(self) -> None:
+        """Call Free, if the error handler is neither null nor predefined.
+
+        Of a predefined handler only this Python object becomes null.
+
+        MPI 4.1, section 9.3.5."""
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     def __bool__(self) -> bool: ...
     def __reduce__(self) -> str | tuple[Any, ...]: ...
     @property
-    def handle(self) -> int: ...
+    def handle(self) -> int:
+        """Handle as an integer.
+
+        A number of this process, 0 of null objects. MPI has no such call."""
     @classmethod
-    def fromhandle(cls, handle: int) -> Self: ...
-    def toint(self) -> int: ...
+    def fromhandle(cls, handle: int) -> Self:
+        """Return the object of a handle.
+
+        Local. `handle` is what `handle` of an object was; the result stands for the same
+        object. MPI has no such call."""
+    def toint(self) -> int:
+        """Return the handle as an integer.
+
+        Local. gormapy has the same number for all languages, 0 of null objects.
+
+        MPI 4.1, section 19.3.4."""
     @classmethod
-    def fromint(cls, arg: int, /) -> Self: ...
-    def py2f(self) -> int: ...
+    def fromint(cls, arg: int, /) -> Self:
+        """Return the object of an integer handle.
+
+        Local. `arg` is a number that toint or py2f returned.
+
+        MPI 4.1, section 19.3.4."""
+    def py2f(self) -> int:
+        """Return the handle as Fortran has it.
+
+        Local. gormapy has the same number for all languages, 0 of null objects.
+
+        MPI 4.1, section 19.3.4."""
     @classmethod
-    def f2py(cls, arg: int) -> Self: ...
+    def f2py(cls, arg: int) -> Self:
+        """Return the object of a Fortran handle.
+
+        Local. `arg` is a number that toint or py2f returned.
+
+        MPI 4.1, section 19.3.4."""
 
 class Exception(RuntimeError):
-    def __init__(self, ierr: int = SUCCESS, /) -> None: ...
+    """Error that an MPI call raises.
+
+    It has an error code, which belongs to a class, such as ERR_RANK, and has a text, which
+    says what was asked, what there is, and what to do. It is compared with codes as an
+    integer is, and is false if the code is SUCCESS.
+
+    >>> try:
+    ...     MPI.COMM_SELF.Send(np.ones(1), dest=5)
+    ... except MPI.Exception as error:
+    ...     print(error.Get_error_class() == MPI.ERR_RANK)
+    True
+
+    MPI 4.1, section 9.4."""
+    def __init__(self, ierr: int = SUCCESS, /) -> None:
+        """Initialize an exception with an error code.
+
+        `ierr` is an error code or class; a negative one becomes ERR_UNKNOWN.
+
+        MPI 4.1, section 9.4."""
     def __int__(self) -> int: ...
     def __bool__(self) -> bool: ...
     def __hash__(self) -> int: ...
@@ -755,44 +5148,229 @@ class Exception(RuntimeError):
     def __le__(self, other: int, /) -> bool: ...
     def __gt__(self, other: int, /) -> bool: ...
     def __ge__(self, other: int, /) -> bool: ...
-    def Get_error_code(self) -> int: ...
-    def Get_error_class(self) -> int: ...
-    def Get_error_string(self) -> str: ...
+    def Get_error_code(self) -> int:
+        """Return the error code.
+
+        Local.
+
+        MPI 4.1, section 9.4."""
+    def Get_error_class(self) -> int:
+        """Return the error class.
+
+        Local. One of the ERR_ constants, or a class that the program has added.
+
+        MPI 4.1, section 9.4."""
+    def Get_error_string(self) -> str:
+        """Return the error text.
+
+        Local. It is what `str` returns.
+
+        MPI 4.1, section 9.4."""
     @property
-    def error_code(self) -> int: ...
+    def error_code(self) -> int:
+        """Error code.
+
+        Local.
+
+        MPI 4.1, section 9.4."""
     @property
-    def error_class(self) -> int: ...
+    def error_class(self) -> int:
+        """Error class.
+
+        Local. One of the ERR_ constants, or a class that the program has added.
+
+        MPI 4.1, section 9.4."""
     @property
-    def error_string(self) -> str: ...
+    def error_string(self) -> str:
+        """Error text.
+
+        Local. It is what `str` returns.
+
+        MPI 4.1, section 9.4."""
 
 class File:
+    """File that the ranks of a communicator have opened together.
+
+    The ranks of a communicator open it together, and each reads and writes its own part of
+    it: where, its *view* says (Set_view). Places are offsets in etypes of the view; without
+    a view, bytes.
+
+    A name says how a call goes: `_at` at an offset, `_shared` and `_ordered` at the pointer
+    that all ranks share, else at this rank's own; `_all` and `_ordered` are collective;
+    `I...` are nonblocking; `_begin` and `_end` are the halves of a split collective.
+
+    >>> import os, tempfile
+    >>> name = os.path.join(tempfile.mkdtemp(), 'data')
+    >>> mode = MPI.MODE_CREATE | MPI.MODE_RDWR | MPI.MODE_DELETE_ON_CLOSE
+    >>> file = MPI.File.Open(MPI.COMM_SELF, name, mode)
+    >>> file.Write_at(0, np.arange(4.0))
+    >>> got = np.empty(4)
+    >>> file.Read_at(0, got)
+    >>> got
+    array([0., 1., 2., 3.])
+    >>> file.Close()
+
+    MPI 4.1, section 14."""
     def __new__(cls, file: File | None = None) -> Self: ...
     @classmethod
     def Open(
         cls, comm: Comm, filename: PathLike[AnyStr] | str | bytes, amode: int = MODE_RDONLY, info: Info = INFO_NULL
-    ) -> Self: ...
-    def Close(self) -> None: ...
+    ) -> Self:
+        """Open a file.
+
+        Collective over `comm`: all its ranks call it, with the same file and `amode`, and it
+        returns when all have it open. `amode` is MODE_RDONLY, MODE_WRONLY or MODE_RDWR, with
+        MODE_CREATE, MODE_EXCL, MODE_APPEND, MODE_DELETE_ON_CLOSE, MODE_UNIQUE_OPEN and
+        MODE_SEQUENTIAL added if wanted. `info` has hints: `cb_buffer_size`, `cb_nodes`,
+        `collective_buffering` and `file_perm`.
+
+        Errors: ERR_NO_SUCH_FILE, ERR_FILE_EXISTS, ERR_ACCESS, ERR_BAD_FILE, ERR_NO_SPACE,
+        ERR_QUOTA, ERR_READ_ONLY or ERR_IO as the system says; ERR_AMODE for flags that do not
+        go together; ERR_NOT_SAME for ranks that do not agree; ERR_INFO_VALUE for a hint that
+        has no such value; ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 14.2.1."""
+    def Close(self) -> None:
+        """Close the file.
+
+        Collective over the ranks that opened the file. All requests for it are complete before.
+        It does what Sync does, and need not wait for the other ranks: before they read what
+        this rank wrote, they need a barrier. The object is FILE_NULL afterwards.
+
+        Errors: ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.2.2."""
     @classmethod
-    def Delete(cls, filename: PathLike[AnyStr] | str | bytes, info: Info = INFO_NULL) -> None: ...
-    def free(self) -> None: ...
-    def Set_size(self, size: int) -> None: ...
-    def Preallocate(self, size: int) -> None: ...
-    def Get_size(self) -> int: ...
-    def Get_amode(self) -> int: ...
-    def Get_group(self) -> Group: ...
-    def Set_info(self, info: Info) -> None: ...
-    def Get_info(self) -> Info: ...
+    def Delete(cls, filename: PathLike[AnyStr] | str | bytes, info: Info = INFO_NULL) -> None:
+        """Delete a file.
+
+        One rank calls it. Nobody has the file open.
+
+        Errors: ERR_NO_SUCH_FILE, ERR_ACCESS, ERR_FILE_IN_USE or ERR_IO as the system says.
+
+        MPI 4.1, section 14.2.3."""
+    def free(self) -> None:
+        """Call Close, if the file is not null.
+
+        Collective if it calls Close.
+
+        MPI 4.1, section 14.2.2."""
+    def Set_size(self, size: int) -> None:
+        """Cut off or lengthen the file.
+
+        Collective over the ranks that opened the file, with the same `size`, a number of bytes,
+        at all of them. Blocking. No file pointer moves.
+
+        What is beyond is lost; what is new reads as zeros.
+
+        Errors: ERR_ARG for a negative size; ERR_NOT_SAME for different ones; ERR_READ_ONLY if
+        it was opened with MODE_RDONLY; ERR_NO_SPACE, ERR_QUOTA or ERR_IO as the system says;
+        ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.2.4."""
+    def Preallocate(self, size: int) -> None:
+        """Reserve storage for the first `size` bytes of the file.
+
+        Collective over the ranks that opened the file, with the same `size`, a number of bytes,
+        at all of them. Blocking. No file pointer moves.
+
+        What was written stays; the file becomes `size` bytes long if it was shorter.
+
+        Errors: ERR_ARG for a negative size; ERR_NOT_SAME for different ones; ERR_READ_ONLY if
+        it was opened with MODE_RDONLY; ERR_NO_SPACE, ERR_QUOTA or ERR_IO as the system says;
+        ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.2.5."""
+    def Get_size(self) -> int:
+        """Return the size of the file.
+
+        Local. In bytes. What other ranks wrote counts after Sync, Barrier, Sync.
+
+        Errors: ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.2.6."""
+    def Get_amode(self) -> int:
+        """Return the access mode.
+
+        Local. It is the sum of MODE_ flags that Open got.
+
+        Errors: ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.2.7."""
+    def Get_group(self) -> Group:
+        """Return the group of the ranks that opened the file.
+
+        Local. The caller frees the new Group.
+
+        Errors: ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.2.7."""
+    def Set_info(self, info: Info) -> None:
+        """Change the hints of the file.
+
+        Collective over the ranks that opened the file. Blocking. The hints are those of Open;
+        other keys are ignored.
+
+        Errors: ERR_INFO_VALUE for a hint that has no such value; ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.2.8."""
+    def Get_info(self) -> Info:
+        """Return the hints of the file.
+
+        Local. It has all hints with the values that hold. The caller frees the new Info.
+
+        Errors: ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.2.8."""
     @property
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """Size of the file.
+
+        Local. In bytes. What other ranks wrote counts after Sync, Barrier, Sync.
+
+        Errors: ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.2.6."""
     @property
-    def amode(self) -> int: ...
+    def amode(self) -> int:
+        """Access mode.
+
+        Local. It is the sum of MODE_ flags that Open got.
+
+        Errors: ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.2.7."""
     @property
-    def group(self) -> Group: ...
+    def group(self) -> Group:
+        """Group of the ranks that opened the file.
+
+        A new Group at each access, as Get_group returns it.
+
+        Errors: ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.2.7."""
     info: Info
+    """Hints of the file.
+
+    Reading is Get_info, assigning is Set_info, which is collective.
+
+    Errors: ERR_FILE for FILE_NULL.
+
+    MPI 4.1, section 14.2.8."""
     @property
-    def group_size(self) -> int: ...
+    def group_size(self) -> int:
+        """Number of ranks that opened the file.
+
+        Errors: ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.2.7."""
     @property
-    def group_rank(self) -> int: ...
+    def group_rank(self) -> int:
+        """Rank of this process among them.
+
+        Errors: ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.2.7."""
     def Set_view(
         self,
         disp: int = 0,
@@ -800,159 +5378,1245 @@ class File:
         filetype: Datatype | None = None,
         datarep: str = "native",
         info: Info = INFO_NULL,
-    ) -> None: ...
-    def Get_view(self) -> tuple[int, Datatype, Datatype, str]: ...
-    def Seek(self, offset: int, whence: int = SEEK_SET) -> None: ...
-    def Get_position(self) -> int: ...
-    def Seek_shared(self, offset: int, whence: int = SEEK_SET) -> None: ...
-    def Get_position_shared(self) -> int: ...
-    def Get_byte_offset(self, offset: int) -> int: ...
-    def Get_type_extent(self, datatype: Datatype) -> int: ...
-    def Set_atomicity(self, flag: bool) -> None: ...
-    def Get_atomicity(self) -> bool: ...
+    ) -> None:
+        """Choose which part of the file this rank sees.
+
+        Collective over the ranks that opened the file. Blocking. The first `disp` bytes are
+        skipped; then the file is tiled with `filetype`, and this rank sees what its data cover.
+        Offsets count etypes (also in Write_at). The ranks may give different `disp` and
+        `filetype`; their etypes have the same extent. The file pointers are reset to the
+        beginning.
+
+        `datarep` is "native" (bytes as in memory; "internal" is the same), "external32" or a
+        name of Register_datarep. In "external32" all reads and writes convert: the file is
+        big-endian, and LONG and UNSIGNED_LONG have 4 bytes there, WCHAR 2, a long double 16 of
+        IEEE binary128. `etype` and `filetype` are as if they were made there, without
+        alignment: displacements in elements shrink with the elements, those in bytes, and
+        `disp`, are bytes of the file.
+
+        Errors: ERR_TYPE for an etype without data, or a filetype that is not made of it, or
+        whose displacements do not ascend; ERR_ARG for a negative `disp`; ERR_NOT_SAME for ranks
+        that do not agree; ERR_UNSUPPORTED_DATAREP for an unknown `datarep`; ERR_DISP for
+        DISPLACEMENT_CURRENT without MODE_SEQUENTIAL; later, ERR_CONVERSION for a value that
+        does not fit, and nothing is written; ERR_FILE for FILE_NULL.
+
+        MPI 4.1, sections 14.3 and 14.5."""
+    def Get_view(self) -> tuple[int, Datatype, Datatype, str]:
+        """Return the view as (disp, etype, filetype, datarep).
+
+        Local. The caller frees datatypes that are not predefined.
+
+        Errors: ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.3."""
+    def Seek(self, offset: int, whence: int = SEEK_SET) -> None:
+        """Move this rank's file pointer.
+
+        Local. `offset` counts etypes of the view: from its beginning with SEEK_SET, from the
+        pointer with SEEK_CUR, from the end of the file with SEEK_END.
+
+        Errors: ERR_ARG for a place before the beginning; ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.4.3."""
+    def Get_position(self) -> int:
+        """Return where this rank's file pointer is, in etypes of the view.
+
+        Local.
+
+        Errors: ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.4.3."""
+    def Seek_shared(self, offset: int, whence: int = SEEK_SET) -> None:
+        """Move the shared file pointer.
+
+        Collective over the ranks that opened the file, with the same arguments and the same
+        view at all of them. Blocking. `offset` counts etypes, as in Seek.
+
+        Errors: ERR_ARG for a place before the beginning; ERR_NOT_SAME for ranks that do not
+        agree; ERR_UNSUPPORTED_OPERATION if the ranks can't share memory; ERR_FILE for
+        FILE_NULL.
+
+        MPI 4.1, section 14.4.4."""
+    def Get_position_shared(self) -> int:
+        """Return where the shared file pointer is, in etypes of the view.
+
+        Other ranks may have moved it already.
+
+        Errors: ERR_UNSUPPORTED_OPERATION if the ranks can't share memory; ERR_FILE for
+        FILE_NULL.
+
+        MPI 4.1, section 14.4.4."""
+    def Get_byte_offset(self, offset: int) -> int:
+        """Return the byte of the file at which an offset of the view lies.
+
+        Local. It is a number of bytes from the beginning of the file.
+
+        Errors: ERR_ARG for a place before the beginning; ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.4.3."""
+    def Get_type_extent(self, datatype: Datatype) -> int:
+        """Return the extent of a datatype in the file.
+
+        Local. In bytes of the file; in "external32" it may differ from that in memory.
+
+        Errors: ERR_TYPE for a datatype that is null; ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.5.1."""
+    def Set_atomicity(self, flag: bool) -> None:
+        """Switch the atomic mode on or off.
+
+        Collective over the ranks that opened the file, with the same `flag` at all of them.
+        Blocking. When it is on, a read sees all of another rank's write or nothing of it, as
+        soon as that write has returned, without Sync: the ranks only have to agree on what
+        comes first, as by a Barrier. It holds for ranks that opened the file together.
+
+        Errors: ERR_NOT_SAME for ranks that do not agree; ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.6.1."""
+    def Get_atomicity(self) -> bool:
+        """Report whether the atomic mode is on.
+
+        Local.
+
+        Errors: ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.6.1."""
     atomicity: bool
-    def Sync(self) -> None: ...
-    def Read_at(self, offset: int, buf: BufSpec, status: Status | None = None) -> None: ...
-    def Read_at_all(self, offset: int, buf: BufSpec, status: Status | None = None) -> None: ...
-    def Write_at(self, offset: int, buf: BufSpec, status: Status | None = None) -> None: ...
-    def Write_at_all(self, offset: int, buf: BufSpec, status: Status | None = None) -> None: ...
-    def Iread_at(self, offset: int, buf: BufSpec) -> Request: ...
-    def Iread_at_all(self, offset: int, buf: BufSpec) -> Request: ...
-    def Iwrite_at(self, offset: int, buf: BufSpec) -> Request: ...
-    def Iwrite_at_all(self, offset: int, buf: BufSpec) -> Request: ...
-    def Read(self, buf: BufSpec, status: Status | None = None) -> None: ...
-    def Read_all(self, buf: BufSpec, status: Status | None = None) -> None: ...
-    def Write(self, buf: BufSpec, status: Status | None = None) -> None: ...
-    def Write_all(self, buf: BufSpec, status: Status | None = None) -> None: ...
-    def Iread(self, buf: BufSpec) -> Request: ...
-    def Iread_all(self, buf: BufSpec) -> Request: ...
-    def Iwrite(self, buf: BufSpec) -> Request: ...
-    def Iwrite_all(self, buf: BufSpec) -> Request: ...
-    def Read_shared(self, buf: BufSpec, status: Status | None = None) -> None: ...
-    def Write_shared(self, buf: BufSpec, status: Status | None = None) -> None: ...
-    def Iread_shared(self, buf: BufSpec) -> Request: ...
-    def Iwrite_shared(self, buf: BufSpec) -> Request: ...
-    def Read_ordered(self, buf: BufSpec, status: Status | None = None) -> None: ...
-    def Write_ordered(self, buf: BufSpec, status: Status | None = None) -> None: ...
-    def Read_at_all_begin(self, offset: int, buf: BufSpec) -> None: ...
-    def Read_at_all_end(self, buf: BufSpec, status: Status | None = None) -> None: ...
-    def Write_at_all_begin(self, offset: int, buf: BufSpec) -> None: ...
-    def Write_at_all_end(self, buf: BufSpec, status: Status | None = None) -> None: ...
-    def Read_all_begin(self, buf: BufSpec) -> None: ...
-    def Read_all_end(self, buf: BufSpec, status: Status | None = None) -> None: ...
-    def Write_all_begin(self, buf: BufSpec) -> None: ...
-    def Write_all_end(self, buf: BufSpec, status: Status | None = None) -> None: ...
-    def Read_ordered_begin(self, buf: BufSpec) -> None: ...
-    def Read_ordered_end(self, buf: BufSpec, status: Status | None = None) -> None: ...
-    def Write_ordered_begin(self, buf: BufSpec) -> None: ...
-    def Write_ordered_end(self, buf: BufSpec, status: Status | None = None) -> None: ...
-    def Get_errhandler(self) -> Errhandler: ...
-    def Set_errhandler(self, errhandler: Errhandler) -> None: ...
-    def Call_errhandler(self, errorcode: int) -> None: ...
+    """Whether the atomic mode is on.
+
+    Reading is Get_atomicity, assigning is Set_atomicity, which is collective.
+
+    Errors: ERR_FILE for FILE_NULL.
+
+    MPI 4.1, section 14.6.1."""
+    def Sync(self) -> None:
+        """Write what this rank has written to storage, and see what others have.
+
+        Collective over the ranks that opened the file. Blocking. When it returns, what this
+        rank wrote is in storage. To read what others wrote: Sync, Barrier, Sync.
+
+        Errors: ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.6.1."""
+    def Read_at(self, offset: int, buf: BufSpec, status: Status | None = None) -> None:
+        """Read into `buf` at an offset.
+
+        `buf` is contiguous memory that can be written, such as a NumPy array, or [array, count,
+        datatype]. At the end of the file less comes: `status.Get_count(datatype)` returns the
+        number of elements.
+
+        `offset` counts etypes of the view from its beginning. No file pointer moves.
+
+        Blocking. When it returns, `buf` has the data.
+
+        Errors: ERR_ACCESS if it was opened with MODE_WRONLY; ERR_ARG for a negative offset;
+        ERR_UNSUPPORTED_OPERATION if it was opened with MODE_SEQUENTIAL; ERR_IO for a part of an
+        etype, or as the system says; ERR_TYPE for a datatype that is not committed; ERR_FILE
+        for FILE_NULL.
+
+        >>> import os, tempfile
+        >>> name = os.path.join(tempfile.mkdtemp(), 'data')
+        >>> mode = MPI.MODE_CREATE | MPI.MODE_RDWR | MPI.MODE_DELETE_ON_CLOSE
+        >>> file, got = MPI.File.Open(MPI.COMM_SELF, name, mode), np.empty(2)
+        >>> file.Set_view(0, MPI.DOUBLE)
+        >>> file.Write_at(0, np.arange(4.0))
+        >>> file.Read_at(1, got)
+        >>> got
+        array([1., 2.])
+        >>> file.Close()
+
+        MPI 4.1, section 14.4.2."""
+    def Read_at_all(self, offset: int, buf: BufSpec, status: Status | None = None) -> None:
+        """Read into `buf` at an offset, all ranks together.
+
+        `buf` is contiguous memory that can be written, such as a NumPy array, or [array, count,
+        datatype]. At the end of the file less comes: `status.Get_count(datatype)` returns the
+        number of elements.
+
+        `offset` counts etypes of the view from its beginning. No file pointer moves.
+
+        Collective over the ranks that opened the file: all of them call it, each for its own
+        part, which may be empty. Blocking. When it returns, `buf` has the data.
+
+        Errors: ERR_ACCESS if it was opened with MODE_WRONLY; ERR_ARG for a negative offset;
+        ERR_UNSUPPORTED_OPERATION if it was opened with MODE_SEQUENTIAL; ERR_IO for a part of an
+        etype, or as the system says; ERR_TYPE for a datatype that is not committed; ERR_FILE
+        for FILE_NULL.
+
+        MPI 4.1, section 14.4.2."""
+    def Write_at(self, offset: int, buf: BufSpec, status: Status | None = None) -> None:
+        """Write `buf` at an offset.
+
+        `buf` is contiguous memory, such as a NumPy array, or [array, count, datatype]; a whole
+        number of etypes.
+
+        `offset` counts etypes of the view from its beginning. No file pointer moves.
+
+        Blocking. When it returns, `buf` may be changed. Others see the data as Sync says.
+
+        Errors: ERR_READ_ONLY if it was opened with MODE_RDONLY; ERR_NO_SPACE or ERR_QUOTA if
+        there is no room; ERR_ARG for a negative offset; ERR_UNSUPPORTED_OPERATION if it was
+        opened with MODE_SEQUENTIAL; ERR_IO for a part of an etype, or as the system says;
+        ERR_TYPE for a datatype that is not committed; ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.4.2."""
+    def Write_at_all(self, offset: int, buf: BufSpec, status: Status | None = None) -> None:
+        """Write `buf` at an offset, all ranks together.
+
+        `buf` is contiguous memory, such as a NumPy array, or [array, count, datatype]; a whole
+        number of etypes.
+
+        `offset` counts etypes of the view from its beginning. No file pointer moves.
+
+        Collective over the ranks that opened the file: all of them call it, each for its own
+        part, which may be empty. Blocking, but no barrier. When it returns, `buf` may be
+        changed. Others see the data as Sync says.
+
+        Errors: ERR_READ_ONLY if it was opened with MODE_RDONLY; ERR_NO_SPACE or ERR_QUOTA if
+        there is no room; ERR_ARG for a negative offset; ERR_UNSUPPORTED_OPERATION if it was
+        opened with MODE_SEQUENTIAL; ERR_IO for a part of an etype, or as the system says;
+        ERR_TYPE for a datatype that is not committed; ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.4.2."""
+    def Iread_at(self, offset: int, buf: BufSpec) -> Request:
+        """Start to read into `buf` at an offset.
+
+        `buf` is contiguous memory that can be written, such as a NumPy array, or [array, count,
+        datatype]. At the end of the file less comes: `status.Get_count(datatype)` returns the
+        number of elements.
+
+        `offset` counts etypes of the view from its beginning. No file pointer moves.
+
+        Nonblocking. `buf` must not be touched until the returned request is complete (Wait,
+        Test); then it has the data.
+
+        Errors: ERR_ACCESS if it was opened with MODE_WRONLY; ERR_ARG for a negative offset;
+        ERR_UNSUPPORTED_OPERATION if it was opened with MODE_SEQUENTIAL; ERR_IO for a part of an
+        etype, or as the system says; ERR_TYPE for a datatype that is not committed; ERR_FILE
+        for FILE_NULL.
+
+        MPI 4.1, section 14.4.2."""
+    def Iread_at_all(self, offset: int, buf: BufSpec) -> Request:
+        """Start to read into `buf` at an offset, all ranks together.
+
+        `buf` is contiguous memory that can be written, such as a NumPy array, or [array, count,
+        datatype]. At the end of the file less comes: `status.Get_count(datatype)` returns the
+        number of elements.
+
+        `offset` counts etypes of the view from its beginning. No file pointer moves.
+
+        Collective over the ranks that opened the file: all of them call it, each for its own
+        part, which may be empty. Nonblocking. `buf` must not be touched until the returned
+        request is complete (Wait, Test); then it has the data.
+
+        Errors: ERR_ACCESS if it was opened with MODE_WRONLY; ERR_ARG for a negative offset;
+        ERR_UNSUPPORTED_OPERATION if it was opened with MODE_SEQUENTIAL; ERR_IO for a part of an
+        etype, or as the system says; ERR_TYPE for a datatype that is not committed; ERR_FILE
+        for FILE_NULL.
+
+        MPI 4.1, section 14.4.2."""
+    def Iwrite_at(self, offset: int, buf: BufSpec) -> Request:
+        """Start to write `buf` at an offset.
+
+        `buf` is contiguous memory, such as a NumPy array, or [array, count, datatype]; a whole
+        number of etypes.
+
+        `offset` counts etypes of the view from its beginning. No file pointer moves.
+
+        Nonblocking. `buf` must not be changed until the returned request is complete (Wait,
+        Test). Others see the data as Sync says.
+
+        Errors: ERR_READ_ONLY if it was opened with MODE_RDONLY; ERR_NO_SPACE or ERR_QUOTA if
+        there is no room; ERR_ARG for a negative offset; ERR_UNSUPPORTED_OPERATION if it was
+        opened with MODE_SEQUENTIAL; ERR_IO for a part of an etype, or as the system says;
+        ERR_TYPE for a datatype that is not committed; ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.4.2."""
+    def Iwrite_at_all(self, offset: int, buf: BufSpec) -> Request:
+        """Start to write `buf` at an offset, all ranks together.
+
+        `buf` is contiguous memory, such as a NumPy array, or [array, count, datatype]; a whole
+        number of etypes.
+
+        `offset` counts etypes of the view from its beginning. No file pointer moves.
+
+        Collective over the ranks that opened the file: all of them call it, each for its own
+        part, which may be empty. Nonblocking. `buf` must not be changed until the returned
+        request is complete (Wait, Test). Others see the data as Sync says.
+
+        Errors: ERR_READ_ONLY if it was opened with MODE_RDONLY; ERR_NO_SPACE or ERR_QUOTA if
+        there is no room; ERR_ARG for a negative offset; ERR_UNSUPPORTED_OPERATION if it was
+        opened with MODE_SEQUENTIAL; ERR_IO for a part of an etype, or as the system says;
+        ERR_TYPE for a datatype that is not committed; ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.4.2."""
+    def Read(self, buf: BufSpec, status: Status | None = None) -> None:
+        """Read into `buf` at this rank's file pointer.
+
+        `buf` is contiguous memory that can be written, such as a NumPy array, or [array, count,
+        datatype]. At the end of the file less comes: `status.Get_count(datatype)` returns the
+        number of elements.
+
+        It begins at this rank's file pointer, and moves it on.
+
+        Blocking. When it returns, `buf` has the data.
+
+        Errors: ERR_ACCESS if it was opened with MODE_WRONLY; ERR_UNSUPPORTED_OPERATION if it
+        was opened with MODE_SEQUENTIAL; ERR_IO for a part of an etype, or as the system says;
+        ERR_TYPE for a datatype that is not committed; ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.4.3."""
+    def Read_all(self, buf: BufSpec, status: Status | None = None) -> None:
+        """Read into `buf` at this rank's file pointer, all ranks together.
+
+        `buf` is contiguous memory that can be written, such as a NumPy array, or [array, count,
+        datatype]. At the end of the file less comes: `status.Get_count(datatype)` returns the
+        number of elements.
+
+        It begins at this rank's file pointer, and moves it on.
+
+        Collective over the ranks that opened the file: all of them call it, each for its own
+        part, which may be empty. Blocking. When it returns, `buf` has the data.
+
+        Errors: ERR_ACCESS if it was opened with MODE_WRONLY; ERR_UNSUPPORTED_OPERATION if it
+        was opened with MODE_SEQUENTIAL; ERR_IO for a part of an etype, or as the system says;
+        ERR_TYPE for a datatype that is not committed; ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.4.3."""
+    def Write(self, buf: BufSpec, status: Status | None = None) -> None:
+        """Write `buf` at this rank's file pointer.
+
+        `buf` is contiguous memory, such as a NumPy array, or [array, count, datatype]; a whole
+        number of etypes.
+
+        It begins at this rank's file pointer, and moves it on.
+
+        Blocking. When it returns, `buf` may be changed. Others see the data as Sync says.
+
+        Errors: ERR_READ_ONLY if it was opened with MODE_RDONLY; ERR_NO_SPACE or ERR_QUOTA if
+        there is no room; ERR_UNSUPPORTED_OPERATION if it was opened with MODE_SEQUENTIAL;
+        ERR_IO for a part of an etype, or as the system says; ERR_TYPE for a datatype that is
+        not committed; ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.4.3."""
+    def Write_all(self, buf: BufSpec, status: Status | None = None) -> None:
+        """Write `buf` at this rank's file pointer, all ranks together.
+
+        `buf` is contiguous memory, such as a NumPy array, or [array, count, datatype]; a whole
+        number of etypes.
+
+        It begins at this rank's file pointer, and moves it on.
+
+        Collective over the ranks that opened the file: all of them call it, each for its own
+        part, which may be empty. Blocking, but no barrier. When it returns, `buf` may be
+        changed. Others see the data as Sync says.
+
+        Errors: ERR_READ_ONLY if it was opened with MODE_RDONLY; ERR_NO_SPACE or ERR_QUOTA if
+        there is no room; ERR_UNSUPPORTED_OPERATION if it was opened with MODE_SEQUENTIAL;
+        ERR_IO for a part of an etype, or as the system says; ERR_TYPE for a datatype that is
+        not committed; ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.4.3."""
+    def Iread(self, buf: BufSpec) -> Request:
+        """Start to read into `buf` at this rank's file pointer.
+
+        `buf` is contiguous memory that can be written, such as a NumPy array, or [array, count,
+        datatype]. At the end of the file less comes: `status.Get_count(datatype)` returns the
+        number of elements.
+
+        It begins at this rank's file pointer, and moves it on.
+
+        Nonblocking. `buf` must not be touched until the returned request is complete (Wait,
+        Test); then it has the data.
+
+        Errors: ERR_ACCESS if it was opened with MODE_WRONLY; ERR_UNSUPPORTED_OPERATION if it
+        was opened with MODE_SEQUENTIAL; ERR_IO for a part of an etype, or as the system says;
+        ERR_TYPE for a datatype that is not committed; ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.4.3."""
+    def Iread_all(self, buf: BufSpec) -> Request:
+        """Start to read into `buf` at this rank's file pointer, all ranks together.
+
+        `buf` is contiguous memory that can be written, such as a NumPy array, or [array, count,
+        datatype]. At the end of the file less comes: `status.Get_count(datatype)` returns the
+        number of elements.
+
+        It begins at this rank's file pointer, and moves it on.
+
+        Collective over the ranks that opened the file: all of them call it, each for its own
+        part, which may be empty. Nonblocking. `buf` must not be touched until the returned
+        request is complete (Wait, Test); then it has the data.
+
+        Errors: ERR_ACCESS if it was opened with MODE_WRONLY; ERR_UNSUPPORTED_OPERATION if it
+        was opened with MODE_SEQUENTIAL; ERR_IO for a part of an etype, or as the system says;
+        ERR_TYPE for a datatype that is not committed; ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.4.3."""
+    def Iwrite(self, buf: BufSpec) -> Request:
+        """Start to write `buf` at this rank's file pointer.
+
+        `buf` is contiguous memory, such as a NumPy array, or [array, count, datatype]; a whole
+        number of etypes.
+
+        It begins at this rank's file pointer, and moves it on.
+
+        Nonblocking. `buf` must not be changed until the returned request is complete (Wait,
+        Test). Others see the data as Sync says.
+
+        Errors: ERR_READ_ONLY if it was opened with MODE_RDONLY; ERR_NO_SPACE or ERR_QUOTA if
+        there is no room; ERR_UNSUPPORTED_OPERATION if it was opened with MODE_SEQUENTIAL;
+        ERR_IO for a part of an etype, or as the system says; ERR_TYPE for a datatype that is
+        not committed; ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.4.3."""
+    def Iwrite_all(self, buf: BufSpec) -> Request:
+        """Start to write `buf` at this rank's file pointer, all ranks together.
+
+        `buf` is contiguous memory, such as a NumPy array, or [array, count, datatype]; a whole
+        number of etypes.
+
+        It begins at this rank's file pointer, and moves it on.
+
+        Collective over the ranks that opened the file: all of them call it, each for its own
+        part, which may be empty. Nonblocking. `buf` must not be changed until the returned
+        request is complete (Wait, Test). Others see the data as Sync says.
+
+        Errors: ERR_READ_ONLY if it was opened with MODE_RDONLY; ERR_NO_SPACE or ERR_QUOTA if
+        there is no room; ERR_UNSUPPORTED_OPERATION if it was opened with MODE_SEQUENTIAL;
+        ERR_IO for a part of an etype, or as the system says; ERR_TYPE for a datatype that is
+        not committed; ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.4.3."""
+    def Read_shared(self, buf: BufSpec, status: Status | None = None) -> None:
+        """Read into `buf` at the shared file pointer.
+
+        `buf` is contiguous memory that can be written, such as a NumPy array, or [array, count,
+        datatype]. At the end of the file less comes: `status.Get_count(datatype)` returns the
+        number of elements.
+
+        It begins at the pointer that all ranks share, and moves it on; the ranks' turns come in
+        any order. All ranks have the same view.
+
+        Blocking. When it returns, `buf` has the data.
+
+        Errors: ERR_ACCESS if it was opened with MODE_WRONLY; ERR_UNSUPPORTED_OPERATION if the
+        ranks can't share memory; ERR_IO for a part of an etype, or as the system says; ERR_TYPE
+        for a datatype that is not committed; ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.4.4."""
+    def Write_shared(self, buf: BufSpec, status: Status | None = None) -> None:
+        """Write `buf` at the shared file pointer.
+
+        `buf` is contiguous memory, such as a NumPy array, or [array, count, datatype]; a whole
+        number of etypes.
+
+        It begins at the pointer that all ranks share, and moves it on; the ranks' turns come in
+        any order. All ranks have the same view.
+
+        Blocking. When it returns, `buf` may be changed. Others see the data as Sync says.
+
+        Errors: ERR_READ_ONLY if it was opened with MODE_RDONLY; ERR_NO_SPACE or ERR_QUOTA if
+        there is no room; ERR_UNSUPPORTED_OPERATION if the ranks can't share memory; ERR_IO for
+        a part of an etype, or as the system says; ERR_TYPE for a datatype that is not
+        committed; ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.4.4."""
+    def Iread_shared(self, buf: BufSpec) -> Request:
+        """Start to read into `buf` at the shared file pointer.
+
+        `buf` is contiguous memory that can be written, such as a NumPy array, or [array, count,
+        datatype]. At the end of the file less comes: `status.Get_count(datatype)` returns the
+        number of elements.
+
+        It begins at the pointer that all ranks share, and moves it on; the ranks' turns come in
+        any order. All ranks have the same view.
+
+        Nonblocking. `buf` must not be touched until the returned request is complete (Wait,
+        Test); then it has the data.
+
+        Errors: ERR_ACCESS if it was opened with MODE_WRONLY; ERR_UNSUPPORTED_OPERATION if the
+        ranks can't share memory; ERR_IO for a part of an etype, or as the system says; ERR_TYPE
+        for a datatype that is not committed; ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.4.4."""
+    def Iwrite_shared(self, buf: BufSpec) -> Request:
+        """Start to write `buf` at the shared file pointer.
+
+        `buf` is contiguous memory, such as a NumPy array, or [array, count, datatype]; a whole
+        number of etypes.
+
+        It begins at the pointer that all ranks share, and moves it on; the ranks' turns come in
+        any order. All ranks have the same view.
+
+        Nonblocking. `buf` must not be changed until the returned request is complete (Wait,
+        Test). Others see the data as Sync says.
+
+        Errors: ERR_READ_ONLY if it was opened with MODE_RDONLY; ERR_NO_SPACE or ERR_QUOTA if
+        there is no room; ERR_UNSUPPORTED_OPERATION if the ranks can't share memory; ERR_IO for
+        a part of an etype, or as the system says; ERR_TYPE for a datatype that is not
+        committed; ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.4.4."""
+    def Read_ordered(self, buf: BufSpec, status: Status | None = None) -> None:
+        """Read into `buf` at the shared file pointer, in the order of ranks.
+
+        `buf` is contiguous memory that can be written, such as a NumPy array, or [array, count,
+        datatype]. At the end of the file less comes: `status.Get_count(datatype)` returns the
+        number of elements.
+
+        It begins at the pointer that all ranks share: one rank's part follows the other in the
+        order of ranks. All ranks have the same view.
+
+        Collective over the ranks that opened the file: all of them call it, each for its own
+        part, which may be empty. Blocking. When it returns, `buf` has the data.
+
+        Errors: ERR_ACCESS if it was opened with MODE_WRONLY; ERR_UNSUPPORTED_OPERATION if the
+        ranks can't share memory; ERR_IO for a part of an etype, or as the system says; ERR_TYPE
+        for a datatype that is not committed; ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.4.4."""
+    def Write_ordered(self, buf: BufSpec, status: Status | None = None) -> None:
+        """Write `buf` at the shared file pointer, in the order of ranks.
+
+        `buf` is contiguous memory, such as a NumPy array, or [array, count, datatype]; a whole
+        number of etypes.
+
+        It begins at the pointer that all ranks share: one rank's part follows the other in the
+        order of ranks. All ranks have the same view.
+
+        Collective over the ranks that opened the file: all of them call it, each for its own
+        part, which may be empty. Blocking, but no barrier. When it returns, `buf` may be
+        changed. Others see the data as Sync says.
+
+        Errors: ERR_READ_ONLY if it was opened with MODE_RDONLY; ERR_NO_SPACE or ERR_QUOTA if
+        there is no room; ERR_UNSUPPORTED_OPERATION if the ranks can't share memory; ERR_IO for
+        a part of an etype, or as the system says; ERR_TYPE for a datatype that is not
+        committed; ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.4.4."""
+    def Read_at_all_begin(self, offset: int, buf: BufSpec) -> None:
+        """Begin to read into `buf` at an offset, all ranks together.
+
+        `buf` is contiguous memory that can be written, such as a NumPy array, or [array, count,
+        datatype]. At the end of the file less comes: `status.Get_count(datatype)` returns the
+        number of elements.
+
+        `offset` counts etypes of the view from its beginning. No file pointer moves.
+
+        Collective over the ranks that opened the file: all of them call it. It does not wait.
+        `buf` must not be touched until the call of this name that ends in `_end`. A file has
+        one split collective at a time.
+
+        Errors: ERR_FILE if another has not been ended; ERR_ACCESS if it was opened with
+        MODE_WRONLY; ERR_ARG for a negative offset; ERR_UNSUPPORTED_OPERATION if it was opened
+        with MODE_SEQUENTIAL; ERR_IO for a part of an etype, or as the system says; ERR_TYPE for
+        a datatype that is not committed; ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.4.5."""
+    def Read_at_all_end(self, buf: BufSpec, status: Status | None = None) -> None:
+        """Wait for what Read_at_all_begin has begun.
+
+        `buf` is contiguous memory that can be written, such as a NumPy array, or [array, count,
+        datatype]. At the end of the file less comes: `status.Get_count(datatype)` returns the
+        number of elements.
+
+        Collective over the ranks that opened the file: all of them call it, with the `buf` of
+        the call that ends in `_begin`. Blocking. When it returns, `buf` has the data.
+
+        Errors: ERR_FILE if none of this name has been begun; ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.4.5."""
+    def Write_at_all_begin(self, offset: int, buf: BufSpec) -> None:
+        """Begin to write `buf` at an offset, all ranks together.
+
+        `buf` is contiguous memory, such as a NumPy array, or [array, count, datatype]; a whole
+        number of etypes.
+
+        `offset` counts etypes of the view from its beginning. No file pointer moves.
+
+        Collective over the ranks that opened the file: all of them call it. It does not wait.
+        `buf` must not be changed until the call of this name that ends in `_end`. A file has
+        one split collective at a time.
+
+        Errors: ERR_FILE if another has not been ended; ERR_READ_ONLY if it was opened with
+        MODE_RDONLY; ERR_NO_SPACE or ERR_QUOTA if there is no room; ERR_ARG for a negative
+        offset; ERR_UNSUPPORTED_OPERATION if it was opened with MODE_SEQUENTIAL; ERR_IO for a
+        part of an etype, or as the system says; ERR_TYPE for a datatype that is not committed;
+        ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.4.5."""
+    def Write_at_all_end(self, buf: BufSpec, status: Status | None = None) -> None:
+        """Wait for what Write_at_all_begin has begun.
+
+        `buf` is contiguous memory, such as a NumPy array, or [array, count, datatype]; a whole
+        number of etypes.
+
+        Collective over the ranks that opened the file: all of them call it, with the `buf` of
+        the call that ends in `_begin`. Blocking. When it returns, `buf` may be changed. Others
+        see the data as Sync says.
+
+        Errors: ERR_FILE if none of this name has been begun; ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.4.5."""
+    def Read_all_begin(self, buf: BufSpec) -> None:
+        """Begin to read into `buf` at this rank's file pointer, all ranks together.
+
+        `buf` is contiguous memory that can be written, such as a NumPy array, or [array, count,
+        datatype]. At the end of the file less comes: `status.Get_count(datatype)` returns the
+        number of elements.
+
+        It begins at this rank's file pointer, and moves it on.
+
+        Collective over the ranks that opened the file: all of them call it. It does not wait.
+        `buf` must not be touched until the call of this name that ends in `_end`. A file has
+        one split collective at a time.
+
+        Errors: ERR_FILE if another has not been ended; ERR_ACCESS if it was opened with
+        MODE_WRONLY; ERR_UNSUPPORTED_OPERATION if it was opened with MODE_SEQUENTIAL; ERR_IO for
+        a part of an etype, or as the system says; ERR_TYPE for a datatype that is not
+        committed; ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.4.5."""
+    def Read_all_end(self, buf: BufSpec, status: Status | None = None) -> None:
+        """Wait for what Read_all_begin has begun.
+
+        `buf` is contiguous memory that can be written, such as a NumPy array, or [array, count,
+        datatype]. At the end of the file less comes: `status.Get_count(datatype)` returns the
+        number of elements.
+
+        Collective over the ranks that opened the file: all of them call it, with the `buf` of
+        the call that ends in `_begin`. Blocking. When it returns, `buf` has the data.
+
+        Errors: ERR_FILE if none of this name has been begun; ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.4.5."""
+    def Write_all_begin(self, buf: BufSpec) -> None:
+        """Begin to write `buf` at this rank's file pointer, all ranks together.
+
+        `buf` is contiguous memory, such as a NumPy array, or [array, count, datatype]; a whole
+        number of etypes.
+
+        It begins at this rank's file pointer, and moves it on.
+
+        Collective over the ranks that opened the file: all of them call it. It does not wait.
+        `buf` must not be changed until the call of this name that ends in `_end`. A file has
+        one split collective at a time.
+
+        Errors: ERR_FILE if another has not been ended; ERR_READ_ONLY if it was opened with
+        MODE_RDONLY; ERR_NO_SPACE or ERR_QUOTA if there is no room; ERR_UNSUPPORTED_OPERATION if
+        it was opened with MODE_SEQUENTIAL; ERR_IO for a part of an etype, or as the system
+        says; ERR_TYPE for a datatype that is not committed; ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.4.5."""
+    def Write_all_end(self, buf: BufSpec, status: Status | None = None) -> None:
+        """Wait for what Write_all_begin has begun.
+
+        `buf` is contiguous memory, such as a NumPy array, or [array, count, datatype]; a whole
+        number of etypes.
+
+        Collective over the ranks that opened the file: all of them call it, with the `buf` of
+        the call that ends in `_begin`. Blocking. When it returns, `buf` may be changed. Others
+        see the data as Sync says.
+
+        Errors: ERR_FILE if none of this name has been begun; ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.4.5."""
+    def Read_ordered_begin(self, buf: BufSpec) -> None:
+        """Begin to read into `buf` at the shared file pointer, in the order of ranks.
+
+        `buf` is contiguous memory that can be written, such as a NumPy array, or [array, count,
+        datatype]. At the end of the file less comes: `status.Get_count(datatype)` returns the
+        number of elements.
+
+        It begins at the pointer that all ranks share: one rank's part follows the other in the
+        order of ranks. All ranks have the same view.
+
+        Collective over the ranks that opened the file: all of them call it. It does not wait.
+        `buf` must not be touched until the call of this name that ends in `_end`. A file has
+        one split collective at a time.
+
+        Errors: ERR_FILE if another has not been ended; ERR_ACCESS if it was opened with
+        MODE_WRONLY; ERR_UNSUPPORTED_OPERATION if the ranks can't share memory; ERR_IO for a
+        part of an etype, or as the system says; ERR_TYPE for a datatype that is not committed;
+        ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.4.5."""
+    def Read_ordered_end(self, buf: BufSpec, status: Status | None = None) -> None:
+        """Wait for what Read_ordered_begin has begun.
+
+        `buf` is contiguous memory that can be written, such as a NumPy array, or [array, count,
+        datatype]. At the end of the file less comes: `status.Get_count(datatype)` returns the
+        number of elements.
+
+        Collective over the ranks that opened the file: all of them call it, with the `buf` of
+        the call that ends in `_begin`. Blocking. When it returns, `buf` has the data.
+
+        Errors: ERR_FILE if none of this name has been begun; ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.4.5."""
+    def Write_ordered_begin(self, buf: BufSpec) -> None:
+        """Begin to write `buf` at the shared file pointer, in the order of ranks.
+
+        `buf` is contiguous memory, such as a NumPy array, or [array, count, datatype]; a whole
+        number of etypes.
+
+        It begins at the pointer that all ranks share: one rank's part follows the other in the
+        order of ranks. All ranks have the same view.
+
+        Collective over the ranks that opened the file: all of them call it. It does not wait.
+        `buf` must not be changed until the call of this name that ends in `_end`. A file has
+        one split collective at a time.
+
+        Errors: ERR_FILE if another has not been ended; ERR_READ_ONLY if it was opened with
+        MODE_RDONLY; ERR_NO_SPACE or ERR_QUOTA if there is no room; ERR_UNSUPPORTED_OPERATION if
+        the ranks can't share memory; ERR_IO for a part of an etype, or as the system says;
+        ERR_TYPE for a datatype that is not committed; ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.4.5."""
+    def Write_ordered_end(self, buf: BufSpec, status: Status | None = None) -> None:
+        """Wait for what Write_ordered_begin has begun.
+
+        `buf` is contiguous memory, such as a NumPy array, or [array, count, datatype]; a whole
+        number of etypes.
+
+        Collective over the ranks that opened the file: all of them call it, with the `buf` of
+        the call that ends in `_begin`. Blocking. When it returns, `buf` may be changed. Others
+        see the data as Sync says.
+
+        Errors: ERR_FILE if none of this name has been begun; ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 14.4.5."""
+    def Get_errhandler(self) -> Errhandler:
+        """Return the error handler of the file.
+
+        Local. The caller frees it, if it is none of the predefined ones. It is ERRORS_RETURN
+        unless the program has chosen another: errors are exceptions.
+
+        MPI 4.1, section 9.3.3."""
+    def Set_errhandler(self, errhandler: Errhandler) -> None:
+        """Choose the error handler of the file.
+
+        Local. ERRORS_RETURN raises exceptions, ERRORS_ARE_FATAL and ERRORS_ABORT end the job.
+        One made by Create_errhandler is called, and then the exception is raised. That of
+        FILE_NULL is for files that can't be opened or deleted, and for those that are opened
+        later.
+
+        Errors: ERR_ARG for a handler for another kind of object; ERR_ERRHANDLER for one that is
+        null or has been freed.
+
+        MPI 4.1, section 9.3.3."""
+    def Call_errhandler(self, errorcode: int) -> None:
+        """Call the error handler of the file.
+
+        Local. It does what a failing call on the file would do. With ERRORS_RETURN nothing
+        happens.
+
+        Errors: ERR_FILE for FILE_NULL.
+
+        MPI 4.1, section 9.3.3."""
     @classmethod
-    def Create_errhandler(cls, errhandler_fn: Callable[..., None]) -> Errhandler: ...
+    def Create_errhandler(cls, errhandler_fn: Callable[..., None]) -> Errhandler:
+        """Create an error handler that calls a function.
+
+        Local. `errhandler_fn(obj, error_code)` is called where a call on an object with this
+        handler fails, before the exception is raised; what it returns is ignored. The caller
+        frees the Errhandler.
+
+        Errors: TypeError for what is no function; RuntimeError if there are 32 of them, as in
+        mpi4py.
+
+        MPI 4.1, section 9.3."""
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     def __bool__(self) -> bool: ...
     def __reduce__(self) -> str | tuple[Any, ...]: ...
     @property
-    def handle(self) -> int: ...
+    def handle(self) -> int:
+        """Handle as an integer.
+
+        A number of this process, 0 of null objects. MPI has no such call."""
     @classmethod
-    def fromhandle(cls, handle: int) -> Self: ...
-    def toint(self) -> int: ...
+    def fromhandle(cls, handle: int) -> Self:
+        """Return the object of a handle.
+
+        Local. `handle` is what `handle` of an object was; the result stands for the same
+        object. MPI has no such call."""
+    def toint(self) -> int:
+        """Return the handle as an integer.
+
+        Local. gormapy has the same number for all languages, 0 of null objects.
+
+        MPI 4.1, section 19.3.4."""
     @classmethod
-    def fromint(cls, arg: int, /) -> Self: ...
-    def py2f(self) -> int: ...
+    def fromint(cls, arg: int, /) -> Self:
+        """Return the object of an integer handle.
+
+        Local. `arg` is a number that toint or py2f returned.
+
+        MPI 4.1, section 19.3.4."""
+    def py2f(self) -> int:
+        """Return the handle as Fortran has it.
+
+        Local. gormapy has the same number for all languages, 0 of null objects.
+
+        MPI 4.1, section 19.3.4."""
     @classmethod
-    def f2py(cls, arg: int) -> Self: ...
+    def f2py(cls, arg: int) -> Self:
+        """Return the object of a Fortran handle.
+
+        Local. `arg` is a number that toint or py2f returned.
+
+        MPI 4.1, section 19.3.4."""
 
 class Group:
+    """Ordered set of processes.
+
+    A group is a list of processes, numbered from 0: a communicator has one, and groups are
+    combined to make others. It belongs to this process alone, and its calls are local.
+
+    >>> group = MPI.COMM_SELF.Get_group()
+    >>> group.size
+    1
+    >>> group.Free()
+
+    MPI 4.1, section 7.2.1."""
     def __new__(cls, group: Group | None = None) -> Self: ...
     @classmethod
-    def Create_from_session_pset(cls, session: Session, pset_name: str) -> Self: ...
-    def Get_size(self) -> int: ...
-    def Get_rank(self) -> int: ...
+    def Create_from_session_pset(cls, session: Session, pset_name: str) -> Self:
+        """Create a group of the processes in a process set.
+
+        Local. It is `session.Create_group(pset_name)`.
+
+        Errors: ERR_ARG for a set that does not exist; ERR_SESSION for a session that is null.
+
+        MPI 4.1, section 11.3.2."""
+    def Get_size(self) -> int:
+        """Return the number of processes.
+
+        Local.
+
+        Errors: ERR_GROUP for a group that is null or has been freed.
+
+        MPI 4.1, section 7.3.1."""
+    def Get_rank(self) -> int:
+        """Return the rank of this process.
+
+        Local. UNDEFINED if this process is not in the group.
+
+        Errors: ERR_GROUP for a group that is null or has been freed.
+
+        MPI 4.1, section 7.3.1."""
     @property
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """Number of processes.
+
+        Local.
+
+        Errors: ERR_GROUP for a group that is null or has been freed.
+
+        MPI 4.1, section 7.3.1."""
     @property
-    def rank(self) -> int: ...
-    def Translate_ranks(self, ranks: Sequence[int] | None = None, group: Group | None = None) -> list[int]: ...
-    def Compare(self, group: Group) -> int: ...
-    def Dup(self) -> Self: ...
+    def rank(self) -> int:
+        """Rank of this process.
+
+        Local. UNDEFINED if this process is not in the group.
+
+        Errors: ERR_GROUP for a group that is null or has been freed.
+
+        MPI 4.1, section 7.3.1."""
+    def Translate_ranks(self, ranks: Sequence[int] | None = None, group: Group | None = None) -> list[int]:
+        """Translate ranks in the group to ranks in another one.
+
+        Local. `ranks` are ranks in this group, by default all; the result has their ranks in
+        `group`, by default the group of COMM_WORLD; UNDEFINED for one that is not in it.
+
+        Errors: ERR_RANK for a rank that is not in this group; ERR_GROUP for a group that is
+        null or has been freed.
+
+        MPI 4.1, section 7.3.1."""
+    def Compare(self, group: Group) -> int:
+        """Compare two groups.
+
+        Local. IDENT: the same processes in the same order; SIMILAR: in another order; else
+        UNEQUAL.
+
+        Errors: ERR_GROUP for a group that is null or has been freed.
+
+        MPI 4.1, section 7.3.1."""
+    def Dup(self) -> Self:
+        """Duplicate the group.
+
+        Local. The caller frees the new Group.
+
+        Errors: ERR_GROUP for a group that is null or has been freed.
+
+        MPI 4.1, section 7.3.2."""
     @classmethod
-    def Union(cls, group1: Group, group2: Group) -> Self: ...
+    def Union(cls, group1: Group, group2: Group) -> Self:
+        """Create a group of the members of two groups.
+
+        Local. The caller frees the new Group.
+
+        The members of `group1` come first, then those of `group2` that are not in it.
+
+        Errors: ERR_GROUP for a group that is null or has been freed.
+
+        MPI 4.1, section 7.3.2."""
     @classmethod
-    def Intersection(cls, group1: Group, group2: Group) -> Self: ...
+    def Intersection(cls, group1: Group, group2: Group) -> Self:
+        """Create a group of the members that two groups have in common.
+
+        Local. The caller frees the new Group.
+
+        The order is that of `group1`.
+
+        Errors: ERR_GROUP for a group that is null or has been freed.
+
+        MPI 4.1, section 7.3.2."""
     @classmethod
-    def Intersect(cls, group1: Group, group2: Group) -> Self: ...
+    def Intersect(cls, group1: Group, group2: Group) -> Self:
+        """Create a group of the members that two groups have in common.
+
+        Local. The caller frees the new Group.
+
+        The order is that of `group1`.
+
+        Errors: ERR_GROUP for a group that is null or has been freed.
+
+        MPI 4.1, section 7.3.2."""
     @classmethod
-    def Difference(cls, group1: Group, group2: Group) -> Self: ...
-    def Incl(self, ranks: Sequence[int]) -> Self: ...
-    def Excl(self, ranks: Sequence[int]) -> Self: ...
-    def Range_incl(self, ranks: Sequence[tuple[int, int, int]]) -> Self: ...
-    def Range_excl(self, ranks: Sequence[tuple[int, int, int]]) -> Self: ...
-    def Free(self) -> None: ...
+    def Difference(cls, group1: Group, group2: Group) -> Self:
+        """Create a group of the members of one group that are not in another.
+
+        Local. The caller frees the new Group.
+
+        The order is that of `group1`.
+
+        Errors: ERR_GROUP for a group that is null or has been freed.
+
+        MPI 4.1, section 7.3.2."""
+    def Incl(self, ranks: Sequence[int]) -> Self:
+        """Create a group of the listed members.
+
+        Local. The caller frees the new Group.
+
+        `ranks[i]` becomes rank i of the new group.
+
+        Errors: ERR_RANK for a rank that is not in the group, or named twice; ERR_GROUP for a
+        group that is null or has been freed.
+
+        MPI 4.1, section 7.3.2."""
+    def Excl(self, ranks: Sequence[int]) -> Self:
+        """Create a group of all but the listed members.
+
+        Local. The caller frees the new Group.
+
+        The order is kept.
+
+        Errors: ERR_RANK for a rank that is not in the group, or named twice; ERR_GROUP for a
+        group that is null or has been freed.
+
+        MPI 4.1, section 7.3.2."""
+    def Range_incl(self, ranks: Sequence[tuple[int, int, int]]) -> Self:
+        """Create a group of the members in ranges.
+
+        Local. The caller frees the new Group.
+
+        A range is (first, last, stride), and includes `last`; the stride may be negative.
+
+        Errors: ERR_ARG for a stride of 0; ERR_RANK for a rank that is not in the group, or
+        named twice; ERR_GROUP for a group that is null or has been freed.
+
+        MPI 4.1, section 7.3.2."""
+    def Range_excl(self, ranks: Sequence[tuple[int, int, int]]) -> Self:
+        """Create a group of all but the members in ranges.
+
+        Local. The caller frees the new Group.
+
+        The order is kept.
+
+        A range is (first, last, stride), and includes `last`; the stride may be negative.
+
+        Errors: ERR_ARG for a stride of 0; ERR_RANK for a rank that is not in the group, or
+        named twice; ERR_GROUP for a group that is null or has been freed.
+
+        MPI 4.1, section 7.3.2."""
+    def Free(self) -> None:
+        """Free the group.
+
+        Local. The object is GROUP_NULL afterwards; communicators that were made of it stay.
+
+        Errors: ERR_GROUP for a group that is null or has been freed.
+
+        MPI 4.1, section 7.3.3."""
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     def __bool__(self) -> bool: ...
     def __reduce__(self) -> str | tuple[Any, ...]: ...
     @property
-    def handle(self) -> int: ...
+    def handle(self) -> int:
+        """Handle as an integer.
+
+        A number of this process, 0 of null objects. MPI has no such call."""
     @classmethod
-    def fromhandle(cls, handle: int) -> Self: ...
-    def toint(self) -> int: ...
+    def fromhandle(cls, handle: int) -> Self:
+        """Return the object of a handle.
+
+        Local. `handle` is what `handle` of an object was; the result stands for the same
+        object. MPI has no such call."""
+    def toint(self) -> int:
+        """Return the handle as an integer.
+
+        Local. gormapy has the same number for all languages, 0 of null objects.
+
+        MPI 4.1, section 19.3.4."""
     @classmethod
-    def fromint(cls, arg: int, /) -> Self: ...
-    def py2f(self) -> int: ...
+    def fromint(cls, arg: int, /) -> Self:
+        """Return the object of an integer handle.
+
+        Local. `arg` is a number that toint or py2f returned.
+
+        MPI 4.1, section 19.3.4."""
+    def py2f(self) -> int:
+        """Return the handle as Fortran has it.
+
+        Local. gormapy has the same number for all languages, 0 of null objects.
+
+        MPI 4.1, section 19.3.4."""
     @classmethod
-    def f2py(cls, arg: int) -> Self: ...
-    def free(self) -> None: ...
+    def f2py(cls, arg: int) -> Self:
+        """Return the object of a Fortran handle.
+
+        Local. `arg` is a number that toint or py2f returned.
+
+        MPI 4.1, section 19.3.4."""
+    def free(self) -> None:
+        """Call Free, if the object is neither null nor predefined.
+
+        Of a predefined object only this Python object becomes null.
+
+        MPI 4.1, section 5.1.9."""
 
 class Info:
+    """Hints for other calls.
+
+    Pairs of strings, which calls take as hints: a call ignores keys that it does not know.
+    It is used as a dictionary, too.
+
+    >>> info = MPI.Info.Create({'no_locks': 'true'})
+    >>> info['no_locks'], list(info)
+    ('true', ['no_locks'])
+    >>> info.Free()
+
+    MPI 4.1, section 10."""
     def __new__(cls, info: Info | None = None) -> Self: ...
     def __reduce__(self) -> str | tuple[Any, ...]: ...
     @classmethod
-    def Create(cls, items: Info | Mapping[str, str] | Iterable[tuple[str, str]] | None = None) -> Self: ...
+    def Create(cls, items: Info | Mapping[str, str] | Iterable[tuple[str, str]] | None = None) -> Self:
+        """Create an Info.
+
+        Local. `items` is a dictionary, pairs of strings, or another Info; by default there are
+        none. The caller frees it.
+
+        Errors: ERR_INFO for an object that is null or has been freed.
+
+        MPI 4.1, section 10."""
     @classmethod
-    def Create_env(cls, args: Sequence[str] | None = None) -> Self: ...
-    def Free(self) -> None: ...
-    def Dup(self) -> Self: ...
-    def Get(self, key: str) -> str | None: ...
-    def Set(self, key: str, value: str) -> None: ...
-    def Delete(self, key: str) -> None: ...
-    def Get_nkeys(self) -> int: ...
-    def Get_nthkey(self, n: int) -> str: ...
+    def Create_env(cls, args: Sequence[str] | None = None) -> Self:
+        """Create an Info that says how the program was started.
+
+        Local. It has the keys of INFO_ENV, such as `command`, `argv`, `wdir` and `maxprocs`,
+        made of `args`, by default `sys.argv`. The caller frees it.
+
+        Errors: ERR_INFO for an object that is null or has been freed.
+
+        MPI 4.1, section 10."""
+    def Free(self) -> None:
+        """Free the Info.
+
+        Local. The object is INFO_NULL afterwards; objects that were made with it stay as they
+        are.
+
+        Errors: ERR_INFO for an object that is null or has been freed.
+
+        MPI 4.1, section 10."""
+    def Dup(self) -> Self:
+        """Duplicate the Info.
+
+        Local. The caller frees it.
+
+        Errors: ERR_INFO for an object that is null or has been freed.
+
+        MPI 4.1, section 10."""
+    def Get(self, key: str) -> str | None:
+        """Return the value of a key.
+
+        Local. None if there is no such key.
+
+        Errors: ERR_INFO_KEY for a key that is empty or too long; ERR_INFO for an object that is
+        null or has been freed.
+
+        MPI 4.1, section 10."""
+    def Set(self, key: str, value: str) -> None:
+        """Set the value of a key.
+
+        Local. It replaces a value that is there. A key has up to MAX_INFO_KEY bytes, a value up
+        to MAX_INFO_VAL.
+
+        Errors: ERR_INFO_VALUE for a value that is too long; TypeError for what is no string;
+        ERR_INFO_KEY for a key that is empty or too long; ERR_INFO for an object that is null or
+        has been freed.
+
+        MPI 4.1, section 10."""
+    def Delete(self, key: str) -> None:
+        """Remove a key.
+
+        Local.
+
+        Errors: ERR_INFO_KEY for a key that is empty or too long; ERR_INFO_NOKEY for a key that
+        is not there; ERR_INFO for an object that is null or has been freed.
+
+        MPI 4.1, section 10."""
+    def Get_nkeys(self) -> int:
+        """Return the number of keys.
+
+        Local.
+
+        Errors: ERR_INFO for an object that is null or has been freed.
+
+        MPI 4.1, section 10."""
+    def Get_nthkey(self, n: int) -> str:
+        """Return the n-th key.
+
+        Local. `n` is from 0 to Get_nkeys() - 1; the order is that in which keys were set.
+
+        Errors: ERR_ARG for a number that is too large; ERR_INFO for an object that is null or
+        has been freed.
+
+        MPI 4.1, section 10."""
     def __len__(self) -> int: ...
     def __contains__(self, value: str, /) -> bool: ...
     def __iter__(self) -> Iterator[str]: ...
     def __getitem__(self, item: str, /) -> str: ...
     def __setitem__(self, item: str, value: str, /) -> None: ...
     def __delitem__(self, item: str, /) -> None: ...
-    def get(self, key: str, default: Any = None) -> str | None: ...
-    def keys(self) -> list[str]: ...
-    def values(self) -> list[str]: ...
-    def items(self) -> list[tuple[str, str]]: ...
-    def update(self, items: Info | Mapping[str, str] | Iterable[tuple[str, str]] = (), **kwds: str) -> None: ...
-    def pop(self, key: str, *default: Any) -> str: ...
-    def popitem(self) -> tuple[str, str]: ...
-    def copy(self) -> Self: ...
-    def clear(self) -> None: ...
+    def get(self, key: str, default: Any = None) -> str | None:
+        """Return the value of a key.
+
+        Local. `default` is returned if there is no such key.
+
+        MPI 4.1, section 10."""
+    def keys(self) -> list[str]:
+        """Return the keys.
+
+        Local. In the order in which keys were set; empty of INFO_NULL.
+
+        MPI 4.1, section 10."""
+    def values(self) -> list[str]:
+        """Return the values.
+
+        Local. In the order in which keys were set; empty of INFO_NULL.
+
+        MPI 4.1, section 10."""
+    def items(self) -> list[tuple[str, str]]:
+        """Return pairs of key and value.
+
+        Local. In the order in which keys were set; empty of INFO_NULL.
+
+        MPI 4.1, section 10."""
+    def update(self, items: Info | Mapping[str, str] | Iterable[tuple[str, str]] = (), **kwds: str) -> None:
+        """Set the values of several keys.
+
+        Local. `items` is a dictionary, pairs of strings, or another Info.
+
+        Errors: KeyError for INFO_NULL.
+
+        MPI 4.1, section 10."""
+    def pop(self, key: str, *default: Any) -> str:
+        """Remove a key, and return its value.
+
+        Local. It removes the key and returns its value; `default`, if it is given, where there
+        is none.
+
+        Errors: ERR_INFO_KEY for a key that is empty or too long; KeyError where there is none.
+
+        MPI 4.1, section 10."""
+    def popitem(self) -> tuple[str, str]:
+        """Remove a key, and return it with its value.
+
+        Local. It removes the last pair and returns it.
+
+        Errors: KeyError if there is none.
+
+        MPI 4.1, section 10."""
+    def copy(self) -> Self:
+        """Duplicate the Info.
+
+        Local. The caller frees it.
+
+        Of INFO_NULL it is another null object.
+
+        MPI 4.1, section 10."""
+    def clear(self) -> None:
+        """Remove all keys.
+
+        Local.
+
+        MPI 4.1, section 10."""
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     def __bool__(self) -> bool: ...
     @property
-    def handle(self) -> int: ...
+    def handle(self) -> int:
+        """Handle as an integer.
+
+        A number of this process, 0 of null objects. MPI has no such call."""
     @classmethod
-    def fromhandle(cls, handle: int) -> Self: ...
-    def toint(self) -> int: ...
+    def fromhandle(cls, handle: int) -> Self:
+        """Return the object of a handle.
+
+        Local. `handle` is what `handle` of an object was; the result stands for the same
+        object. MPI has no such call."""
+    def toint(self) -> int:
+        """Return the handle as an integer.
+
+        Local. gormapy has the same number for all languages, 0 of null objects.
+
+        MPI 4.1, section 19.3.4."""
     @classmethod
-    def fromint(cls, arg: int, /) -> Self: ...
-    def py2f(self) -> int: ...
+    def fromint(cls, arg: int, /) -> Self:
+        """Return the object of an integer handle.
+
+        Local. `arg` is a number that toint or py2f returned.
+
+        MPI 4.1, section 19.3.4."""
+    def py2f(self) -> int:
+        """Return the handle as Fortran has it.
+
+        Local. gormapy has the same number for all languages, 0 of null objects.
+
+        MPI 4.1, section 19.3.4."""
     @classmethod
-    def f2py(cls, arg: int) -> Self: ...
-    def free(self) -> None: ...
+    def f2py(cls, arg: int) -> Self:
+        """Return the object of a Fortran handle.
+
+        Local. `arg` is a number that toint or py2f returned.
+
+        MPI 4.1, section 19.3.4."""
+    def free(self) -> None:
+        """Call Free, if the object is neither null nor predefined.
+
+        Of a predefined object only this Python object becomes null.
+
+        MPI 4.1, section 5.1.9."""
 
 class Intercomm(Comm):
+    """Communicator of two groups of ranks, each of which communicates with the other.
+
+    A rank addresses ranks of the other group, the remote one: `dest`, `source` and `root`
+    are ranks there. Size and rank are those of the own group.
+
+    MPI 4.1, section 7.6."""
     @classmethod
     def Create_from_groups(
         cls,
@@ -963,30 +6627,158 @@ class Intercomm(Comm):
         stringtag: str = "org.mpi4py",
         info: Info = INFO_NULL,
         errhandler: Errhandler | None = None,
-    ) -> Intercomm: ...
-    def Get_remote_group(self) -> Group: ...
-    def Get_remote_size(self) -> int: ...
+    ) -> Intercomm:
+        """Create an intercommunicator of two groups of processes, without another communicator.
+
+        Collective over the processes of both groups, which need no communicator in common.
+        `local_leader` and `remote_leader` are ranks in the groups; `remote_group` and
+        `remote_leader` matter at the leader. `stringtag` is the same at all. `info` has no
+        effect; `errhandler` is the new communicator's. Blocking.
+
+        Errors: ERR_COMM for groups that are not disjoint; ERR_GROUP for one that is null;
+        ERR_RANK for a leader that does not exist.
+
+        MPI 4.1, section 7.6.2."""
+    def Get_remote_group(self) -> Group:
+        """Return the remote group.
+
+        Local. The caller frees the new Group.
+
+        Errors: ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 7.6.1."""
+    def Get_remote_size(self) -> int:
+        """Return the number of ranks in the remote group.
+
+        Local.
+
+        Errors: ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 7.6.1."""
     @property
-    def remote_group(self) -> Group: ...
+    def remote_group(self) -> Group:
+        """Remote group.
+
+        A new Group at each access, as Get_remote_group returns it.
+
+        Errors: ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 7.6.1."""
     @property
-    def remote_size(self) -> int: ...
-    def Merge(self, high: bool = False) -> Intracomm: ...
+    def remote_size(self) -> int:
+        """Number of ranks in the remote group.
+
+        Local.
+
+        Errors: ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 7.6.1."""
+    def Merge(self, high: bool = False) -> Intracomm:
+        """Create an intracommunicator of both groups.
+
+        Collective over the ranks of both groups. The ranks of a group give the same `high`:
+        those that give True come after the others; if all give the same, the order of the
+        groups is chosen by the library. Blocking; the caller frees the new communicator.
+
+        Errors: ERR_COMM for COMM_NULL; ERR_PROC_FAILED if a process has failed.
+
+        MPI 4.1, section 7.6.2."""
     def Create(self, group: Group) -> Intercomm: ...
     def Split(self, color: int = 0, key: int = 0) -> Intercomm: ...
     def Split_type(self, split_type: int, key: int = 0, info: Info = INFO_NULL) -> Intercomm: ...
 
 class Intracomm(Comm):
-    def Create_group(self, group: Group, tag: int = 0) -> Intracomm: ...
+    """Communicator of one group of ranks.
+
+    All collective operations are within the one group. `COMM_WORLD` and `COMM_SELF` are of
+    this class, and Dup, Split and Create make others.
+
+    MPI 4.1, section 7.2."""
+    def Create_group(self, group: Group, tag: int = 0) -> Intracomm:
+        """Create a communicator of the ranks of a group, which alone call it.
+
+        Collective over `group`: only its ranks call it, in the order of the group's ranks in
+        the new communicator. `tag` tells calls of several threads apart. Blocking. A rank that
+        is not in the group gets COMM_NULL.
+
+        Errors: ERR_GROUP for a group that is null, or has a process that can't be reached;
+        ERR_PROC_FAILED if a process has failed; TypeError for what is no group.
+
+        MPI 4.1, section 7.4.2."""
     @classmethod
     def Create_from_group(
         cls, group: Group, stringtag: str = "org.mpi4py", info: Info = INFO_NULL, errhandler: Errhandler | None = None
-    ) -> Intracomm: ...
+    ) -> Intracomm:
+        """Create a communicator of the processes of a group, without another communicator.
+
+        Collective over `group`: its processes call it, and need no communicator in common.
+        `stringtag` tells calls of several libraries apart. `info` has no effect; `errhandler`
+        is the new communicator's. Blocking.
+
+        Errors: ERR_GROUP for a group that is null, or has a process that can't be reached;
+        ERR_PROC_FAILED if a process has failed; TypeError for what is no group.
+
+        MPI 4.1, section 7.4.2."""
     def Create_cart(
         self, dims: Sequence[int], periods: Sequence[bool] | None = None, reorder: bool = False
-    ) -> Cartcomm: ...
-    def Cart_map(self, dims: Sequence[int], periods: Sequence[bool] | None = None) -> int: ...
-    def Create_graph(self, index: Sequence[int], edges: Sequence[int], reorder: bool = False) -> Graphcomm: ...
-    def Graph_map(self, index: Sequence[int], edges: Sequence[int]) -> int: ...
+    ) -> Cartcomm:
+        """Create a communicator with a Cartesian grid.
+
+        Collective over the communicator: all its ranks call it with the same arguments. Ranks
+        for which there is no place get COMM_NULL. `reorder` allows other rank numbers in the
+        new communicator, which gormapy makes no use of. The caller frees it.
+
+        `dims` has the number of ranks in each dimension (see Compute_dims), `periods` for each
+        whether it is a ring; None for none.
+
+        Errors: ERR_DIMS for a size that is wrong; ERR_ARG for more places than there are ranks;
+        ERR_COMM for COMM_NULL.
+
+        >>> ring = MPI.COMM_SELF.Create_cart([1], periods=[True])
+        >>> source, dest = ring.Shift(0, 1)
+        >>> ring.Free()
+
+        MPI 4.1, section 8.5.1."""
+    def Cart_map(self, dims: Sequence[int], periods: Sequence[bool] | None = None) -> int:
+        """Return the rank that this process would have in a Cartesian grid.
+
+        `dims` has the number of ranks in each dimension (see Compute_dims), `periods` for each
+        whether it is a ring; None for none.
+
+        Local in gormapy, collective in MPI. It returns the rank that this process would have in
+        such a topology, UNDEFINED if there is no place for it.
+
+        Errors: ERR_DIMS for a size that is wrong; ERR_ARG for more places than there are ranks;
+        ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 8.5.8."""
+    def Create_graph(self, index: Sequence[int], edges: Sequence[int], reorder: bool = False) -> Graphcomm:
+        """Create a communicator with a graph that all ranks know.
+
+        Collective over the communicator: all its ranks call it with the same arguments. Ranks
+        for which there is no place get COMM_NULL. `reorder` allows other rank numbers in the
+        new communicator, which gormapy makes no use of. The caller frees it.
+
+        `index` has for each node the number of neighbors of all nodes up to it, `edges` the
+        neighbors of all nodes, one node after the other.
+
+        Errors: ERR_ARG for a graph that is wrong, or more nodes than there are ranks; ERR_COMM
+        for COMM_NULL.
+
+        MPI 4.1, section 8.5.3."""
+    def Graph_map(self, index: Sequence[int], edges: Sequence[int]) -> int:
+        """Return the rank that this process would have in a graph.
+
+        `index` has for each node the number of neighbors of all nodes up to it, `edges` the
+        neighbors of all nodes, one node after the other.
+
+        Local in gormapy, collective in MPI. It returns the rank that this process would have in
+        such a topology, UNDEFINED if there is no place for it.
+
+        Errors: ERR_ARG for a graph that is wrong, or more nodes than there are ranks; ERR_COMM
+        for COMM_NULL.
+
+        MPI 4.1, section 8.5.8."""
     def Create_dist_graph_adjacent(
         self,
         sources: Sequence[int],
@@ -995,7 +6787,22 @@ class Intracomm(Comm):
         destweights: Sequence[int] | None = None,
         info: Info = INFO_NULL,
         reorder: bool = False,
-    ) -> Distgraphcomm: ...
+    ) -> Distgraphcomm:
+        """Create a communicator with a graph of which each rank gives its own edges.
+
+        `sources` has the ranks from which edges come to this rank, `destinations` those to
+        which its edges go; the weights, numbers from 0 on, belong to them, and are stored only.
+        The edge from rank a to b is given by both of them.
+
+        Collective over the communicator: all its ranks call it, each with edges of its own,
+        which may be none. All give weights or none does. `info` has no effect; `reorder` allows
+        other rank numbers, which gormapy makes no use of. The caller frees the new
+        communicator.
+
+        Errors: ERR_RANK for a rank that does not exist; ERR_ARG for a negative weight; ERR_COMM
+        for COMM_NULL; ValueError for lists of different lengths.
+
+        MPI 4.1, section 8.5.4."""
     def Create_dist_graph(
         self,
         sources: Sequence[int],
@@ -1004,25 +6811,220 @@ class Intracomm(Comm):
         weights: Sequence[int] | None = None,
         info: Info = INFO_NULL,
         reorder: bool = False,
-    ) -> Distgraphcomm: ...
-    def Create_intercomm(
-        self, local_leader: int, peer_comm: Intracomm, remote_leader: int, tag: int = 0
-    ) -> Intercomm: ...
+    ) -> Distgraphcomm:
+        """Create a communicator with a graph of which each rank gives any edges.
+
+        A rank may give any edges of the graph: `degrees[i]` edges begin at rank `sources[i]`,
+        and `destinations` has their ends, one source after the other; `weights` belong to them,
+        and are stored only.
+
+        Collective over the communicator: all its ranks call it, each with edges of its own,
+        which may be none. All give weights or none does. `info` has no effect; `reorder` allows
+        other rank numbers, which gormapy makes no use of. The caller frees the new
+        communicator.
+
+        Errors: ERR_RANK for a rank that does not exist; ERR_ARG for a negative weight; ERR_COMM
+        for COMM_NULL; ValueError for lists of different lengths.
+
+        MPI 4.1, section 8.5.4."""
+    def Create_intercomm(self, local_leader: int, peer_comm: Intracomm, remote_leader: int, tag: int = 0) -> Intercomm:
+        """Create an intercommunicator of two groups.
+
+        Collective over the ranks of both groups: each calls it on the communicator of its own
+        group. `local_leader` is a rank of it. The leaders reach each other in `peer_comm`,
+        where `remote_leader` is the other group's leader; both matter at the leaders only.
+        `tag` is the same at both, and no message of theirs in `peer_comm` may have it.
+        Blocking. The groups are disjoint.
+
+        Errors: ERR_COMM for COMM_NULL, or groups that are not disjoint; ERR_RANK for a leader
+        that does not exist; ERR_PROC_FAILED if a process has failed.
+
+        MPI 4.1, section 7.6.2."""
     def Create(self, group: Group) -> Intracomm: ...
     def Split(self, color: int = 0, key: int = 0) -> Intracomm: ...
     def Split_type(self, split_type: int, key: int = 0, info: Info = INFO_NULL) -> Intracomm: ...
-    def Scan(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM) -> None: ...
-    def Exscan(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM) -> None: ...
-    def Iscan(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM) -> Request: ...
-    def Iexscan(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM) -> Request: ...
-    def Scan_init(
-        self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM, info: Info = INFO_NULL
-    ) -> Prequest: ...
+    def Scan(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM) -> None:
+        """Combine the operands of the ranks up to this one.
+
+        `recvbuf` of rank i gets, element by element, the operands of ranks 0 to i combined by
+        `op`; it has the same number of elements and datatype as `sendbuf`.
+
+        A rank may pass IN_PLACE as `sendbuf`: its operand is in `recvbuf`.
+
+        `op` is predefined, or made by `Op.Create`.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives. Blocking: when it returns, this rank's buffers may be reused
+        and its result is there.
+
+        Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TYPE for a
+        datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or
+        memory that can't be accessed; ERR_OTHER if the ranks call different collectives, or one
+        of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator
+        has been revoked; ERR_COMM for COMM_NULL.
+
+        >>> comm, before = MPI.COMM_SELF, np.zeros(1, int)
+        >>> comm.Exscan(np.array([5]), before)
+        >>> before
+        array([0])
+
+        MPI 4.1, section 6.11.1."""
+    def Exscan(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM) -> None:
+        """Combine the operands of the ranks before this one.
+
+        `recvbuf` of rank i gets, element by element, the operands of ranks 0 to i - 1 combined
+        by `op`; that of rank 0 stays as it is. It has the same number of elements and datatype
+        as `sendbuf`.
+
+        A rank may pass IN_PLACE as `sendbuf`: its operand is in `recvbuf`.
+
+        `op` is predefined, or made by `Op.Create`.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives. Blocking: when it returns, this rank's buffers may be reused
+        and its result is there.
+
+        Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TYPE for a
+        datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or
+        memory that can't be accessed; ERR_OTHER if the ranks call different collectives, or one
+        of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator
+        has been revoked; ERR_COMM for COMM_NULL.
+
+        >>> comm, before = MPI.COMM_SELF, np.zeros(1, int)
+        >>> comm.Exscan(np.array([5]), before)
+        >>> before
+        array([0])
+
+        MPI 4.1, section 6.11.2."""
+    def Iscan(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM) -> Request:
+        """Start to combine the operands of the ranks up to this one.
+
+        `recvbuf` of rank i gets, element by element, the operands of ranks 0 to i combined by
+        `op`; it has the same number of elements and datatype as `sendbuf`.
+
+        A rank may pass IN_PLACE as `sendbuf`: its operand is in `recvbuf`.
+
+        `op` is predefined, or made by `Op.Create`.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives; a blocking one does not match it. Nonblocking: the buffers must
+        not be touched until the returned request is complete (Wait, Test). Then this rank's
+        result is there.
+
+        Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TYPE for a
+        datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or
+        memory that can't be accessed; ERR_OTHER if the ranks call different collectives, or one
+        of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator
+        has been revoked; ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 6.12."""
+    def Iexscan(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM) -> Request:
+        """Start to combine the operands of the ranks before this one.
+
+        `recvbuf` of rank i gets, element by element, the operands of ranks 0 to i - 1 combined
+        by `op`; that of rank 0 stays as it is. It has the same number of elements and datatype
+        as `sendbuf`.
+
+        A rank may pass IN_PLACE as `sendbuf`: its operand is in `recvbuf`.
+
+        `op` is predefined, or made by `Op.Create`.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives; a blocking one does not match it. Nonblocking: the buffers must
+        not be touched until the returned request is complete (Wait, Test). Then this rank's
+        result is there.
+
+        Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TYPE for a
+        datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or
+        memory that can't be accessed; ERR_OTHER if the ranks call different collectives, or one
+        of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator
+        has been revoked; ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 6.12."""
+    def Scan_init(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM, info: Info = INFO_NULL) -> Prequest:
+        """Create a persistent request to combine the operands of the ranks up to this one.
+
+        `recvbuf` of rank i gets, element by element, the operands of ranks 0 to i combined by
+        `op`; it has the same number of elements and datatype as `sendbuf`.
+
+        A rank may pass IN_PLACE as `sendbuf`: its operand is in `recvbuf`.
+
+        `op` is predefined, or made by `Op.Create`.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives. Nothing moves yet: each `Start` of the returned request begins
+        the operation, at all ranks in the same order, and Wait or Test completes it. The
+        buffers must not be touched from Start until then. Free the request after the last time.
+        `info` has no effect.
+
+        Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TYPE for a
+        datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or
+        memory that can't be accessed; ERR_OTHER if the ranks call different collectives, or one
+        of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator
+        has been revoked; ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 6.13."""
     def Exscan_init(
         self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM, info: Info = INFO_NULL
-    ) -> Prequest: ...
-    def scan(self, sendobj: Any, op: Op | Callable[[Any, Any], Any] = SUM) -> Any: ...
-    def exscan(self, sendobj: Any, op: Op | Callable[[Any, Any], Any] = SUM) -> Any: ...
+    ) -> Prequest:
+        """Create a persistent request to combine the operands of the ranks before this one.
+
+        `recvbuf` of rank i gets, element by element, the operands of ranks 0 to i - 1 combined
+        by `op`; that of rank 0 stays as it is. It has the same number of elements and datatype
+        as `sendbuf`.
+
+        A rank may pass IN_PLACE as `sendbuf`: its operand is in `recvbuf`.
+
+        `op` is predefined, or made by `Op.Create`.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives. Nothing moves yet: each `Start` of the returned request begins
+        the operation, at all ranks in the same order, and Wait or Test completes it. The
+        buffers must not be touched from Start until then. Free the request after the last time.
+        `info` has no effect.
+
+        Errors: ERR_OP for an operation that is null, or not for these elements; ERR_TYPE for a
+        datatype that is not committed; ERR_BUFFER for IN_PLACE where it is not allowed, or
+        memory that can't be accessed; ERR_OTHER if the ranks call different collectives, or one
+        of them gives up; ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator
+        has been revoked; ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 6.13."""
+    def scan(self, sendobj: Any, op: Op | Callable[[Any, Any], Any] = SUM) -> Any:
+        """Combine the objects of the ranks up to this one.
+
+        Rank i gets the objects of ranks 0 to i combined in the order of ranks, by `op(a, b)`.
+
+        `op` is an operation such as MPI.SUM, which adds by Python's `+`, or a function of two
+        objects.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives. It blocks until this rank has its result. Objects are pickled;
+        the caller may change its own at once.
+
+        Errors: ERR_OTHER if the ranks call different collectives, or one of them gives up;
+        ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
+        ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 6.11.1."""
+    def exscan(self, sendobj: Any, op: Op | Callable[[Any, Any], Any] = SUM) -> Any:
+        """Combine the objects of the ranks before this one.
+
+        Rank i gets the objects of ranks 0 to i - 1 combined in the order of ranks, by `op(a,
+        b)`; rank 0 gets None.
+
+        `op` is an operation such as MPI.SUM, which adds by Python's `+`, or a function of two
+        objects.
+
+        Collective over the communicator: all its ranks make the same call, in the same order
+        among their collectives. It blocks until this rank has its result. Objects are pickled;
+        the caller may change its own at once.
+
+        Errors: ERR_OTHER if the ranks call different collectives, or one of them gives up;
+        ERR_PROC_FAILED if a rank has failed; ERR_REVOKED if the communicator has been revoked;
+        ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 6.11.2."""
     def Spawn(
         self,
         command: PathLike[AnyStr] | str | bytes,
@@ -1031,7 +7033,24 @@ class Intracomm(Comm):
         info: Info = INFO_NULL,
         root: int = 0,
         errcodes: list[int] | None = None,
-    ) -> Intercomm: ...
+    ) -> Intercomm:
+        """Start processes of one program.
+
+        Collective over the communicator: all its ranks call it; all arguments but `root` and
+        `errcodes` are those of the root. It blocks until the new processes have called Init.
+        They run on the root's host, as a job with a COMM_WORLD of its own, and reach this one
+        by `Comm.Get_parent`. The result is an intercommunicator with them.
+
+        `command` is a program or a Python file, `args` its arguments, `maxprocs` the number of
+        processes. `errcodes` is a list that gets an error code of each.
+
+        Keys of `info`: `wdir` (directory), `path` (where the command is searched, directories
+        separated by colons) and `host` (this one only).
+
+        Errors: ERR_SPAWN if they can't be started, or end before they have initialised MPI;
+        ERR_ARG for a number of processes below 1; ERR_ROOT for a root that does not exist.
+
+        MPI 4.1, section 11.8."""
     def Spawn_multiple(
         self,
         command: Sequence[PathLike[AnyStr] | str | bytes],
@@ -1040,73 +7059,345 @@ class Intracomm(Comm):
         info: Sequence[Info] | Info = INFO_NULL,
         root: int = 0,
         errcodes: list[list[int]] | None = None,
-    ) -> Intercomm: ...
-    def Accept(self, port_name: str, info: Info = INFO_NULL, root: int = 0) -> Intercomm: ...
-    def Connect(self, port_name: str, info: Info = INFO_NULL, root: int = 0) -> Intercomm: ...
+    ) -> Intercomm:
+        """Start processes of several programs, as one job.
+
+        Collective over the communicator: all its ranks call it; all arguments but `root` and
+        `errcodes` are those of the root. It blocks until the new processes have called Init.
+        They run on the root's host, as a job with a COMM_WORLD of its own, and reach this one
+        by `Comm.Get_parent`. The result is an intercommunicator with them.
+
+        `command` is a list of programs. `args`, `maxprocs` and `info` have an item for each of
+        them, or are None, one number and one Info for all. `errcodes` is a list that gets a
+        list of error codes for each.
+
+        Keys of `info`: `wdir` (directory), `path` (where the command is searched, directories
+        separated by colons) and `host` (this one only).
+
+        Errors: ERR_SPAWN if they can't be started, or end before they have initialised MPI;
+        ERR_ARG for a number of processes below 1; ERR_ROOT for a root that does not exist.
+
+        MPI 4.1, section 11.8."""
+    def Accept(self, port_name: str, info: Info = INFO_NULL, root: int = 0) -> Intercomm:
+        """Wait for another job that calls Connect, and create an intercommunicator with it.
+
+        Collective over the communicator: all its ranks call it. `port_name` is that of `root`:
+        what Open_port has returned in the process that accepts. It blocks until the other side
+        has made its call. Both jobs run on the same host. The result is an intercommunicator
+        with the other group, which the caller ends by Disconnect.
+
+        The root is the process that has opened the port.
+
+        Errors: ERR_PORT for a port that is not open; ERR_ROOT for a root that does not exist;
+        ERR_PROC_FAILED if the other side has given up or ended; ERR_UNSUPPORTED_OPERATION if
+        the job has no means for it.
+
+        MPI 4.1, section 11.9.2."""
+    def Connect(self, port_name: str, info: Info = INFO_NULL, root: int = 0) -> Intercomm:
+        """Connect with another job that calls Accept, and create an intercommunicator with it.
+
+        Collective over the communicator: all its ranks call it. `port_name` is that of `root`:
+        what Open_port has returned in the process that accepts. It blocks until the other side
+        has made its call. Both jobs run on the same host. The result is an intercommunicator
+        with the other group, which the caller ends by Disconnect.
+
+        Errors: ERR_PORT for a port that is not open; ERR_ROOT for a root that does not exist;
+        ERR_PROC_FAILED if the other side has given up or ended; ERR_UNSUPPORTED_OPERATION if
+        the job has no means for it.
+
+        MPI 4.1, section 11.9.3."""
 
 class Message:
+    """Message that a probe has reserved for one receive.
+
+    Mprobe and Improbe of a communicator return it. It has been taken out of matching, so
+    that no other receive gets it, and has to be received once, by Recv or Irecv (recv or
+    irecv, if an object was sent). Then it is MESSAGE_NULL.
+
+    MPI 4.1, section 3.8."""
     def __new__(cls, message: Message | None = None) -> Self: ...
     @classmethod
-    def Probe(cls, comm: Comm, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> Self: ...
+    def Probe(cls, comm: Comm, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> Self:
+        """Wait for a message, and reserve it.
+
+        Blocking: it waits until a message that matches has come to this rank in `comm`, and
+        takes it out of matching. The source and the tag may be ANY_SOURCE and ANY_TAG; of
+        PROC_NULL the result is MESSAGE_NO_PROC. `status` has the source, the tag and the number
+        of elements.
+
+        Errors: ERR_RANK for a source that is not in `comm`; ERR_TAG for a wrong tag; ERR_COMM
+        for COMM_NULL.
+
+        MPI 4.1, section 3.8.2."""
     @classmethod
     def Iprobe(
         cls, comm: Comm, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None
-    ) -> Self | None: ...
-    def Recv(self, buf: BufSpec, status: Status | None = None) -> None: ...
-    def Irecv(self, buf: BufSpec) -> Request: ...
+    ) -> Self | None:
+        """Reserve a message, if one has come.
+
+        Local: it takes a message that matches out of matching, and returns None if there is
+        none. `status` has the source, the tag and the number of elements.
+
+        Errors: ERR_RANK for a source that is not in `comm`; ERR_TAG for a wrong tag; ERR_COMM
+        for COMM_NULL.
+
+        MPI 4.1, section 3.8.2."""
+    def Recv(self, buf: BufSpec, status: Status | None = None) -> None:
+        """Receive the message into `buf`.
+
+        `buf` is contiguous memory that can be written, such as a NumPy array, or [array, count,
+        datatype]. Blocking. When it returns, `buf` has the data, and the message is
+        MESSAGE_NULL.
+
+        Errors: ERR_REQUEST for MESSAGE_NULL, or a message that has been received; ERR_TRUNCATE
+        if the message is longer than `buf`; ERR_TYPE for a datatype that is not committed.
+
+        MPI 4.1, section 3.8.3."""
+    def Irecv(self, buf: BufSpec) -> Request:
+        """Start to receive the message into `buf`.
+
+        `buf` is contiguous memory that can be written, such as a NumPy array, or [array, count,
+        datatype]. Nonblocking. `buf` must not be touched until the returned request is complete
+        (Wait, Test). The message is MESSAGE_NULL at once.
+
+        Errors: ERR_REQUEST for MESSAGE_NULL, or a message that has been received; when the
+        request is completed, ERR_TRUNCATE if the message is longer than `buf`.
+
+        MPI 4.1, section 3.8.3."""
     @classmethod
-    def probe(cls, comm: Comm, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> Self: ...
+    def probe(cls, comm: Comm, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> Self:
+        """Wait for an object, and reserve it.
+
+        Blocking: it waits until a message that matches has come to this rank in `comm`, and
+        takes it out of matching. The source and the tag may be ANY_SOURCE and ANY_TAG; of
+        PROC_NULL the result is MESSAGE_NO_PROC. `status` has the source, the tag and the number
+        of elements.
+
+        Errors: ERR_RANK for a source that is not in `comm`; ERR_TAG for a wrong tag; ERR_COMM
+        for COMM_NULL.
+
+        MPI 4.1, section 3.8.2."""
     @classmethod
     def iprobe(
         cls, comm: Comm, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None
-    ) -> Self | None: ...
-    def recv(self, status: Status | None = None) -> Any: ...
-    def irecv(self) -> Request: ...
-    def free(self) -> None: ...
+    ) -> Self | None:
+        """Reserve an object, if one has come.
+
+        Local: it takes a message that matches out of matching, and returns None if there is
+        none. `status` has the source, the tag and the number of elements.
+
+        Errors: ERR_RANK for a source that is not in `comm`; ERR_TAG for a wrong tag; ERR_COMM
+        for COMM_NULL.
+
+        MPI 4.1, section 3.8.2."""
+    def recv(self, status: Status | None = None) -> Any:
+        """Receive the object.
+
+        Blocking. It returns the object that was sent by send, isend and the like.
+
+        Errors: ERR_REQUEST for MESSAGE_NULL, or a message that has been received.
+
+        MPI 4.1, section 3.8.3."""
+    def irecv(self) -> Request:
+        """Start to receive the object.
+
+        Nonblocking. `wait` of the returned request returns the object.
+
+        Errors: ERR_REQUEST for MESSAGE_NULL, or a message that has been received.
+
+        MPI 4.1, section 3.8.3."""
+    def free(self) -> None:
+        """Do nothing: the message has to be received.
+
+        It has no Free in MPI. Local.
+
+        MPI 4.1, section 3.8.3."""
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     def __bool__(self) -> bool: ...
     def __reduce__(self) -> str | tuple[Any, ...]: ...
     @property
-    def handle(self) -> int: ...
+    def handle(self) -> int:
+        """Handle as an integer.
+
+        A number of this process, 0 of null objects. MPI has no such call."""
     @classmethod
-    def fromhandle(cls, handle: int) -> Self: ...
-    def toint(self) -> int: ...
+    def fromhandle(cls, handle: int) -> Self:
+        """Return the object of a handle.
+
+        Local. `handle` is what `handle` of an object was; the result stands for the same
+        object. MPI has no such call."""
+    def toint(self) -> int:
+        """Return the handle as an integer.
+
+        Local. gormapy has the same number for all languages, 0 of null objects.
+
+        MPI 4.1, section 19.3.4."""
     @classmethod
-    def fromint(cls, arg: int, /) -> Self: ...
-    def py2f(self) -> int: ...
+    def fromint(cls, arg: int, /) -> Self:
+        """Return the object of an integer handle.
+
+        Local. `arg` is a number that toint or py2f returned.
+
+        MPI 4.1, section 19.3.4."""
+    def py2f(self) -> int:
+        """Return the handle as Fortran has it.
+
+        Local. gormapy has the same number for all languages, 0 of null objects.
+
+        MPI 4.1, section 19.3.4."""
     @classmethod
-    def f2py(cls, arg: int) -> Self: ...
+    def f2py(cls, arg: int) -> Self:
+        """Return the object of a Fortran handle.
+
+        Local. `arg` is a number that toint or py2f returned.
+
+        MPI 4.1, section 19.3.4."""
 
 class Op:
+    """Operation that combines two elements.
+
+    It combines the elements of reductions and accumulates: MAX, MIN, SUM, PROD, LAND, BAND,
+    LOR, BOR, LXOR, BXOR, MAXLOC, MINLOC, and REPLACE and NO_OP for one-sided calls. Create
+    makes others of Python functions. Called with two objects, an operation combines them.
+
+    >>> MPI.SUM(2, 3), MPI.MAX('a', 'b')
+    (5, 'b')
+
+    MPI 4.1, section 6.9."""
     def __new__(cls, op: Op | None = None) -> Self: ...
-    def __call__(self, x: Any, y: Any, /) -> Any: ...
+    def __call__(self, x: Any, y: Any, /) -> Any:
+        """Combine two objects.
+
+        Local. It does what lower-case reductions do with two objects: SUM adds by Python's `+`.
+
+        Errors: ValueError for OP_NULL.
+
+        MPI 4.1, section 6.9."""
     def __reduce__(self) -> str | tuple[Any, ...]: ...
     @classmethod
-    def Create(cls, function: Callable[..., Any], commute: bool = False) -> Self: ...
-    def Free(self) -> None: ...
-    def Is_commutative(self) -> bool: ...
+    def Create(cls, function: Callable[..., Any], commute: bool = False) -> Self:
+        """Create an operation of a function.
+
+        Local. `function(inbuf, inoutbuf, datatype)` gets two buffers of bytes and has to store
+        `in op inout` in the second one; lower-case reductions call it as `function(a, b, None)`
+        and use what it returns. It must be associative; `commute` says whether it is
+        commutative. It is for reductions, not for accumulates. The caller frees it.
+
+        Errors: TypeError for what is no function; RuntimeError if there are 32 of them, as in
+        mpi4py.
+
+        >>> def add(a, b, datatype):
+        ...     if datatype is None:
+        ...         return a + b
+        ...     np.frombuffer(b, 'f8')[:] += np.frombuffer(a, 'f8')
+        >>> op = MPI.Op.Create(add, commute=True)
+        >>> MPI.COMM_SELF.allreduce(2, op)
+        2
+        >>> op.Free()
+
+        MPI 4.1, section 6.9.5."""
+    def Free(self) -> None:
+        """Free the operation.
+
+        Local. The object is OP_NULL afterwards; reductions that are under way stay.
+
+        Errors: ERR_OP for an operation that is predefined, null or freed.
+
+        MPI 4.1, section 6.9.5."""
+    def Is_commutative(self) -> bool:
+        """Report whether the operation is commutative.
+
+        Local.
+
+        Errors: ERR_OP for OP_NULL.
+
+        MPI 4.1, section 6.9."""
     @property
-    def is_commutative(self) -> bool: ...
+    def is_commutative(self) -> bool:
+        """Whether the operation is commutative.
+
+        Local.
+
+        Errors: ERR_OP for OP_NULL.
+
+        MPI 4.1, section 6.9."""
     @property
-    def is_predefined(self) -> bool: ...
-    def Reduce_local(self, inbuf: BufSpec, inoutbuf: BufSpec) -> None: ...
+    def is_predefined(self) -> bool:
+        """Whether the operation is predefined.
+
+        True of OP_NULL, too.
+
+        MPI 4.1, section 6.9."""
+    def Reduce_local(self, inbuf: BufSpec, inoutbuf: BufSpec) -> None:
+        """Combine the elements of two buffers of this process.
+
+        Local. Both buffers have the same number of elements and datatype; `inoutbuf` gets `in
+        op inout`, element by element, and `inbuf` stays as it is.
+
+        Errors: ERR_OP for an operation that is null, or not for these elements; ValueError for
+        buffers that do not fit each other.
+
+        >>> total = np.array([1.0, 2.0])
+        >>> MPI.SUM.Reduce_local(np.array([10.0, 10.0]), total)
+        >>> total
+        array([11., 12.])
+
+        MPI 4.1, section 6.9.7."""
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     def __bool__(self) -> bool: ...
     @property
-    def handle(self) -> int: ...
+    def handle(self) -> int:
+        """Handle as an integer.
+
+        A number of this process, 0 of null objects. MPI has no such call."""
     @classmethod
-    def fromhandle(cls, handle: int) -> Self: ...
-    def toint(self) -> int: ...
+    def fromhandle(cls, handle: int) -> Self:
+        """Return the object of a handle.
+
+        Local. `handle` is what `handle` of an object was; the result stands for the same
+        object. MPI has no such call."""
+    def toint(self) -> int:
+        """Return the handle as an integer.
+
+        Local. gormapy has the same number for all languages, 0 of null objects.
+
+        MPI 4.1, section 19.3.4."""
     @classmethod
-    def fromint(cls, arg: int, /) -> Self: ...
-    def py2f(self) -> int: ...
+    def fromint(cls, arg: int, /) -> Self:
+        """Return the object of an integer handle.
+
+        Local. `arg` is a number that toint or py2f returned.
+
+        MPI 4.1, section 19.3.4."""
+    def py2f(self) -> int:
+        """Return the handle as Fortran has it.
+
+        Local. gormapy has the same number for all languages, 0 of null objects.
+
+        MPI 4.1, section 19.3.4."""
     @classmethod
-    def f2py(cls, arg: int) -> Self: ...
-    def free(self) -> None: ...
+    def f2py(cls, arg: int) -> Self:
+        """Return the object of a Fortran handle.
+
+        Local. `arg` is a number that toint or py2f returned.
+
+        MPI 4.1, section 19.3.4."""
+    def free(self) -> None:
+        """Call Free, if the object is neither null nor predefined.
+
+        Of a predefined object only this Python object becomes null.
+
+        MPI 4.1, section 5.1.9."""
 
 class Grequest(Request):
+    """Generalized request: an operation that the program itself completes.
+
+    An operation that the program itself carries out, and that others wait for as for any
+    other request: Start makes it, Complete ends it.
+
+    MPI 4.1, section 13.2."""
     def __new__(cls, request: Request | None = None) -> Self: ...
     @classmethod
     def Start(
@@ -1116,422 +7407,3457 @@ class Grequest(Request):
         cancel_fn: Callable[..., None] | None = None,
         args: Any = None,
         kwargs: Any = None,
-    ) -> Grequest: ...
-    def Complete(self) -> None: ...
-    def complete(self, obj: Any = None) -> None: ...
-    def Cancel(self) -> None: ...
+    ) -> Grequest:
+        """Create a request that the program completes.
+
+        Local. The functions are called with `*args` and `**kwargs` after their own argument:
+        `query_fn(status, ...)` when the request is completed, to fill in the status;
+        `free_fn(...)` when it is freed; `cancel_fn(completed, ...)` by Cancel. An exception in
+        one of them is printed, and the call raises ERR_OTHER.
+
+        Errors: TypeError for what is no function.
+
+        >>> request = MPI.Grequest.Start()
+        >>> request.Test()
+        False
+        >>> request.Complete()
+        >>> request.Wait()
+        True
+
+        MPI 4.1, section 13.2."""
+    def Complete(self) -> None:
+        """Complete the request.
+
+        Local. Whoever waits for the request, in any thread of this process, goes on. It can be
+        called by any thread, once.
+
+        Errors: ERR_REQUEST for a request that is null.
+
+        MPI 4.1, section 13.2."""
+    def complete(self, obj: Any = None) -> None:
+        """Complete the request, with the object that `wait` returns.
+
+        Local. Whoever waits for the request, in any thread of this process, goes on. It can be
+        called by any thread, once.
+
+        Errors: ERR_REQUEST for a request that is null.
+
+        MPI 4.1, section 13.2."""
+    def Cancel(self) -> None:
+        """Call the function that cancels the operation.
+
+        Local. It calls `cancel_fn`, which sees to it that the program completes the request.
+
+        Errors: ERR_REQUEST for a request that is null.
+
+        MPI 4.1, section 13.2."""
 
 class Prequest(Request):
+    """Persistent request: an operation that can be started again and again.
+
+    Calls that end in `_init` return it: the operation and its buffers are fixed, and each
+    Start begins it once more. Wait or Test completes it, after which it is inactive and can
+    be started again. Free it after the last time.
+
+    MPI 4.1, section 3.9."""
     def __new__(cls, request: Request | None = None) -> Self: ...
-    def Start(self) -> None: ...
-    def Pready(self, partition: int) -> None: ...
-    def Pready_range(self, partition_low: int, partition_high: int) -> None: ...
-    def Pready_list(self, partitions: Sequence[int]) -> None: ...
-    def Parrived(self, partition: int) -> bool: ...
+    def Start(self) -> None:
+        """Begin the operation of a persistent request once more.
+
+        Nonblocking. From now on the buffers belong to the operation, until Wait or Test reports
+        that it is complete.
+
+        Of a partitioned send, no partition is ready yet.
+
+        Errors: ERR_REQUEST for a request that is null or active, or not persistent.
+
+        >>> got = np.empty(1)
+        >>> requests = [MPI.COMM_SELF.Recv_init(got, source=0)]
+        >>> requests += [MPI.COMM_SELF.Send_init(np.ones(1), dest=0)]
+        >>> MPI.Prequest.Startall(requests)
+        >>> MPI.Request.Waitall(requests)
+        True
+
+        MPI 4.1, section 3.9."""
+    def Pready(self, partition: int) -> None:
+        """Send one partition of a partitioned send.
+
+        Local. The request is one of Psend_init that has been started. The data of a partition
+        must not be changed from now on, until the request is complete. Threads may call it at
+        the same time.
+
+        Errors: ERR_ARG for a partition that does not exist, or is ready already; ERR_REQUEST
+        for a request that is not a started partitioned send.
+
+        >>> comm, got = MPI.COMM_SELF, np.empty(4)
+        >>> send = comm.Psend_init(np.arange(4.0), 2, dest=0, tag=1)
+        >>> recv = comm.Precv_init(got, 2, source=0, tag=1)
+        >>> MPI.Prequest.Startall([send, recv])
+        >>> send.Pready(1)
+        >>> send.Pready(0)
+        >>> MPI.Request.Waitall([send, recv])
+        True
+        >>> recv.Parrived(0)
+        True
+        >>> send.Free(), recv.Free()
+        (None, None)
+
+        MPI 4.1, section 4.2."""
+    def Pready_range(self, partition_low: int, partition_high: int) -> None:
+        """Send the partitions from `partition_low` to `partition_high`, both included.
+
+        Local. The request is one of Psend_init that has been started. The data of a partition
+        must not be changed from now on, until the request is complete. Threads may call it at
+        the same time.
+
+        Errors: ERR_ARG for a partition that does not exist, or is ready already; ERR_REQUEST
+        for a request that is not a started partitioned send.
+
+        >>> comm, got = MPI.COMM_SELF, np.empty(4)
+        >>> send = comm.Psend_init(np.arange(4.0), 2, dest=0, tag=1)
+        >>> recv = comm.Precv_init(got, 2, source=0, tag=1)
+        >>> MPI.Prequest.Startall([send, recv])
+        >>> send.Pready(1)
+        >>> send.Pready(0)
+        >>> MPI.Request.Waitall([send, recv])
+        True
+        >>> recv.Parrived(0)
+        True
+        >>> send.Free(), recv.Free()
+        (None, None)
+
+        MPI 4.1, section 4.2."""
+    def Pready_list(self, partitions: Sequence[int]) -> None:
+        """Send the partitions with these numbers.
+
+        Local. The request is one of Psend_init that has been started. The data of a partition
+        must not be changed from now on, until the request is complete. Threads may call it at
+        the same time.
+
+        If a number is wrong, none is sent.
+
+        Errors: ERR_ARG for a partition that does not exist, or is ready already; ERR_REQUEST
+        for a request that is not a started partitioned send.
+
+        >>> comm, got = MPI.COMM_SELF, np.empty(4)
+        >>> send = comm.Psend_init(np.arange(4.0), 2, dest=0, tag=1)
+        >>> recv = comm.Precv_init(got, 2, source=0, tag=1)
+        >>> MPI.Prequest.Startall([send, recv])
+        >>> send.Pready(1)
+        >>> send.Pready(0)
+        >>> MPI.Request.Waitall([send, recv])
+        True
+        >>> recv.Parrived(0)
+        True
+        >>> send.Free(), recv.Free()
+        (None, None)
+
+        MPI 4.1, section 4.2."""
+    def Parrived(self, partition: int) -> bool:
+        """Report whether a partition of a partitioned receive has arrived.
+
+        Local. If it is True, the data of the partition may be read. It is True of a request
+        that is not active.
+
+        Errors: ERR_ARG for a partition that does not exist; ERR_REQUEST for what is no
+        partitioned receive.
+
+        >>> comm, got = MPI.COMM_SELF, np.empty(4)
+        >>> send = comm.Psend_init(np.arange(4.0), 2, dest=0, tag=1)
+        >>> recv = comm.Precv_init(got, 2, source=0, tag=1)
+        >>> MPI.Prequest.Startall([send, recv])
+        >>> send.Pready(1)
+        >>> send.Pready(0)
+        >>> MPI.Request.Waitall([send, recv])
+        True
+        >>> recv.Parrived(0)
+        True
+        >>> send.Free(), recv.Free()
+        (None, None)
+
+        MPI 4.1, section 4.2."""
     @classmethod
-    def Startall(cls, requests: Sequence[Prequest]) -> None: ...
+    def Startall(cls, requests: Sequence[Prequest]) -> None:
+        """Begin the operations of several persistent requests once more.
+
+        Nonblocking. From now on the buffers belong to the operation, until Wait or Test reports
+        that it is complete.
+
+        `requests` is a list of persistent requests that are inactive; they are started in its
+        order.
+
+        Errors: ERR_REQUEST for a request that is null or active, or not persistent.
+
+        >>> got = np.empty(1)
+        >>> requests = [MPI.COMM_SELF.Recv_init(got, source=0)]
+        >>> requests += [MPI.COMM_SELF.Send_init(np.ones(1), dest=0)]
+        >>> MPI.Prequest.Startall(requests)
+        >>> MPI.Request.Waitall(requests)
+        True
+
+        MPI 4.1, section 3.9."""
 
 class Request:
+    """Operation that has been started and has to be completed.
+
+    Nonblocking calls return it. Keep it and complete it by Wait, Test or one of their
+    siblings for lists; then it is REQUEST_NULL, except for a persistent one, which can be
+    started again. Until then the buffers of the operation belong to the operation. In a
+    task of asyncio, `await request` waits without blocking the loop.
+
+    The lower-case calls (wait, test and others) also return the object of an irecv.
+
+    MPI 4.1, section 3.7."""
     def __new__(cls, request: Request | None = None) -> Self: ...
-    def Wait(self, status: Status | None = None) -> Literal[True]: ...
-    def Test(self, status: Status | None = None) -> bool: ...
-    def Get_status(self, status: Status | None = None) -> bool: ...
+    def Wait(self, status: Status | None = None) -> Literal[True]:
+        """Wait for the operation to complete.
+
+        It blocks until the operation is complete. The buffers may be touched again then; what
+        it means for the other side is said where the operation begins. A request that is null,
+        or persistent and not started, is complete at once. Ctrl-C ends the wait, and the
+        operation goes on.
+
+        `status` is set if it is given and the operation is complete.
+
+        Errors: those of the operation, which is over then, such as ERR_TRUNCATE and
+        ERR_PROC_FAILED.
+
+        >>> got = np.empty(1)
+        >>> request = MPI.COMM_SELF.Irecv(got, source=0)
+        >>> request.Test()
+        False
+        >>> MPI.COMM_SELF.Send(np.ones(1), dest=0)
+        >>> request.Wait()
+        True
+
+        MPI 4.1, section 3.7.3."""
+    def Test(self, status: Status | None = None) -> bool:
+        """Report whether the operation is complete, and complete the request if so.
+
+        Local: it never waits. If it reports completion it has done what Wait does; otherwise
+        nothing has changed. Repeat it: each call also lets operations proceed.
+
+        `status` is set if it is given and the operation is complete.
+
+        Errors: those of the operation, which is over then, such as ERR_TRUNCATE and
+        ERR_PROC_FAILED.
+
+        >>> got = np.empty(1)
+        >>> request = MPI.COMM_SELF.Irecv(got, source=0)
+        >>> request.Test()
+        False
+        >>> MPI.COMM_SELF.Send(np.ones(1), dest=0)
+        >>> request.Wait()
+        True
+
+        MPI 4.1, section 3.7.3."""
+    def Get_status(self, status: Status | None = None) -> bool:
+        """Report whether the operation is complete, and keep the request.
+
+        Local. It reports whether the operation is complete, and leaves the request as it is:
+        Wait or Test has to follow. If it is complete, the buffers may be touched.
+
+        `status` is set if it is given and the operation is complete.
+
+        MPI 4.1, section 3.7.6."""
     @classmethod
-    def Waitany(cls, requests: Sequence[Request], status: Status | None = None) -> int: ...
+    def Waitany(cls, requests: Sequence[Request], status: Status | None = None) -> int:
+        """Wait for one of several operations to complete.
+
+        It blocks until one of the operations is complete, completes its request, and returns
+        its index in the list; UNDEFINED if no request is active.
+
+        `requests` is a list of requests; null and inactive ones count as complete.
+
+        `status` is set if it is given and the operation is complete.
+
+        Errors: those of the operation, which is over then, such as ERR_TRUNCATE and
+        ERR_PROC_FAILED; TypeError for what is no list of requests.
+
+        >>> got = np.empty(2)
+        >>> comm = MPI.COMM_SELF
+        >>> requests = [comm.Irecv(got[i:i + 1], source=0, tag=i) for i in range(2)]
+        >>> requests += [comm.Isend(np.ones(1), dest=0, tag=i) for i in range(2)]
+        >>> MPI.Request.Waitall(requests)
+        True
+
+        MPI 4.1, section 3.7.5."""
     @classmethod
-    def Testany(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, bool]: ...
+    def Testany(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, bool]:
+        """Report whether one of several operations is complete, and complete its request if so.
+
+        Local. If one of the operations is complete, it completes its request and returns its
+        index and True. It returns UNDEFINED and False if none is, UNDEFINED and True if no
+        request is active.
+
+        `requests` is a list of requests; null and inactive ones count as complete.
+
+        `status` is set if it is given and the operation is complete.
+
+        Errors: those of the operation, which is over then, such as ERR_TRUNCATE and
+        ERR_PROC_FAILED; TypeError for what is no list of requests.
+
+        >>> got = np.empty(2)
+        >>> comm = MPI.COMM_SELF
+        >>> requests = [comm.Irecv(got[i:i + 1], source=0, tag=i) for i in range(2)]
+        >>> requests += [comm.Isend(np.ones(1), dest=0, tag=i) for i in range(2)]
+        >>> MPI.Request.Waitall(requests)
+        True
+
+        MPI 4.1, section 3.7.5."""
     @classmethod
-    def Get_status_any(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, bool]: ...
+    def Get_status_any(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, bool]:
+        """Report whether one of several operations is complete, and keep the requests.
+
+        Local. The requests stay as they are: a call that completes them has to follow.
+
+        It returns (index, True) of an operation that is complete, (UNDEFINED, False) if none
+        is, and (UNDEFINED, True) if no request is active.
+
+        `requests` is a list of requests; null and inactive ones count as complete.
+
+        `status` is set if it is given and the operation is complete.
+
+        Errors: TypeError for what is no list of requests.
+
+        MPI 4.1, section 3.7.6."""
     @classmethod
-    def Waitall(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> Literal[True]: ...
+    def Waitall(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> Literal[True]:
+        """Wait for all of several operations to complete.
+
+        It blocks until all of the operations are complete, in whatever order, as Wait does for
+        one.
+
+        `requests` is a list of requests; null and inactive ones count as complete.
+
+        `statuses` is a list that gets the statuses, in the order of `requests` or of the
+        indices; it grows if it is too short.
+
+        Errors: those of the operation, which is over then, such as ERR_TRUNCATE and
+        ERR_PROC_FAILED; of several the first is raised, and the statuses say which operations
+        failed, by their `error`; TypeError for what is no list of requests.
+
+        >>> got = np.empty(2)
+        >>> comm = MPI.COMM_SELF
+        >>> requests = [comm.Irecv(got[i:i + 1], source=0, tag=i) for i in range(2)]
+        >>> requests += [comm.Isend(np.ones(1), dest=0, tag=i) for i in range(2)]
+        >>> MPI.Request.Waitall(requests)
+        True
+
+        MPI 4.1, section 3.7.5."""
     @classmethod
-    def Testall(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> bool: ...
+    def Testall(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> bool:
+        """Report whether all of several operations are complete, and complete the requests if so.
+
+        Local. If all of the operations are complete, it completes all of the requests and
+        reports it; otherwise none.
+
+        `requests` is a list of requests; null and inactive ones count as complete.
+
+        `statuses` is a list that gets the statuses, in the order of `requests` or of the
+        indices; it grows if it is too short.
+
+        Errors: those of the operation, which is over then, such as ERR_TRUNCATE and
+        ERR_PROC_FAILED; of several the first is raised, and the statuses say which operations
+        failed, by their `error`; TypeError for what is no list of requests.
+
+        >>> got = np.empty(2)
+        >>> comm = MPI.COMM_SELF
+        >>> requests = [comm.Irecv(got[i:i + 1], source=0, tag=i) for i in range(2)]
+        >>> requests += [comm.Isend(np.ones(1), dest=0, tag=i) for i in range(2)]
+        >>> MPI.Request.Waitall(requests)
+        True
+
+        MPI 4.1, section 3.7.5."""
     @classmethod
-    def Get_status_all(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> bool: ...
+    def Get_status_all(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> bool:
+        """Report whether all of several operations are complete, and keep the requests.
+
+        Local. The requests stay as they are: a call that completes them has to follow.
+
+        It reports whether all of the operations are complete.
+
+        `requests` is a list of requests; null and inactive ones count as complete.
+
+        Errors: TypeError for what is no list of requests.
+
+        MPI 4.1, section 3.7.6."""
     @classmethod
-    def Waitsome(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[int] | None: ...
+    def Waitsome(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[int] | None:
+        """Wait for at least one of several operations to complete.
+
+        It blocks until at least one of the operations is complete, completes the requests of
+        all that are, and returns their indices; None if no request is active.
+
+        `requests` is a list of requests; null and inactive ones count as complete.
+
+        `statuses` is a list that gets the statuses, in the order of `requests` or of the
+        indices; it grows if it is too short.
+
+        Errors: those of the operation, which is over then, such as ERR_TRUNCATE and
+        ERR_PROC_FAILED; TypeError for what is no list of requests.
+
+        >>> got = np.empty(2)
+        >>> comm = MPI.COMM_SELF
+        >>> requests = [comm.Irecv(got[i:i + 1], source=0, tag=i) for i in range(2)]
+        >>> requests += [comm.Isend(np.ones(1), dest=0, tag=i) for i in range(2)]
+        >>> MPI.Request.Waitall(requests)
+        True
+
+        MPI 4.1, section 3.7.5."""
     @classmethod
-    def Testsome(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[int] | None: ...
+    def Testsome(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[int] | None:
+        """Complete the requests of those of several operations that are complete.
+
+        Local. It completes the requests of all operations that are complete, and returns their
+        indices, which may be an empty list; None if no request is active.
+
+        `requests` is a list of requests; null and inactive ones count as complete.
+
+        `statuses` is a list that gets the statuses, in the order of `requests` or of the
+        indices; it grows if it is too short.
+
+        Errors: those of the operation, which is over then, such as ERR_TRUNCATE and
+        ERR_PROC_FAILED; TypeError for what is no list of requests.
+
+        >>> got = np.empty(2)
+        >>> comm = MPI.COMM_SELF
+        >>> requests = [comm.Irecv(got[i:i + 1], source=0, tag=i) for i in range(2)]
+        >>> requests += [comm.Isend(np.ones(1), dest=0, tag=i) for i in range(2)]
+        >>> MPI.Request.Waitall(requests)
+        True
+
+        MPI 4.1, section 3.7.5."""
     @classmethod
-    def Get_status_some(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[int] | None: ...
-    def Cancel(self) -> None: ...
-    def Free(self) -> None: ...
-    def free(self) -> None: ...
-    def __await__(self) -> Generator[Any, None, Any]: ...
-    def wait(self, status: Status | None = None) -> Any: ...
-    def test(self, status: Status | None = None) -> tuple[bool, Any]: ...
-    def get_status(self, status: Status | None = None) -> bool: ...
+    def Get_status_some(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[int] | None:
+        """Return which of several operations are complete, and keep the requests.
+
+        Local. The requests stay as they are: a call that completes them has to follow.
+
+        It returns the indices of the operations that are complete; None if no request is
+        active.
+
+        `requests` is a list of requests; null and inactive ones count as complete.
+
+        Errors: TypeError for what is no list of requests.
+
+        MPI 4.1, section 3.7.6."""
+    def Cancel(self) -> None:
+        """Ask for the operation to be cancelled.
+
+        Local. It asks for it and does not wait: Wait or Test has to follow, and
+        `status.Is_cancelled()` then says whether the operation was cancelled or has been done.
+        A receive that no message has matched can be cancelled, and a send is done in gormapy
+        (MPI has deprecated to cancel one).
+
+        Errors: ERR_REQUEST for REQUEST_NULL.
+
+        MPI 4.1, section 3.8.4."""
+    def Free(self) -> None:
+        """Free the request.
+
+        Local. The operation goes on, and nobody can learn when it is complete: its buffers stay
+        in use, and gormapy keeps them alive. Use it for persistent requests, after Wait.
+
+        Errors: ERR_REQUEST for REQUEST_NULL.
+
+        MPI 4.1, section 3.7.3."""
+    def free(self) -> None:
+        """Call Free, if the request is not null.
+
+        Local.
+
+        MPI 4.1, section 3.7.3."""
+    def __await__(self) -> Generator[Any, None, Any]:
+        """Wait in a task of asyncio for the operation to complete.
+
+        It is what `await request` calls, and returns what `wait` returns. The event loop is
+        woken when the request has completed or failed; nothing polls meanwhile. If the task is
+        cancelled, the operation goes on: await the request again, or Cancel it and wait.
+
+        Errors: those of the operation, which is over then.
+
+        MPI 4.1, section 3.7.3."""
+    def wait(self, status: Status | None = None) -> Any:
+        """Wait for the operation to complete, and return its object.
+
+        It blocks until the operation is complete. The buffers may be touched again then; what
+        it means for the other side is said where the operation begins. A request that is null,
+        or persistent and not started, is complete at once. Ctrl-C ends the wait, and the
+        operation goes on.
+
+        It returns the object that an irecv has received, else None.
+
+        `status` is set if it is given and the operation is complete.
+
+        Errors: those of the operation, which is over then, such as ERR_TRUNCATE and
+        ERR_PROC_FAILED.
+
+        >>> request = MPI.COMM_SELF.irecv(source=0)
+        >>> MPI.COMM_SELF.send('hello', dest=0)
+        >>> request.wait()
+        'hello'
+
+        MPI 4.1, section 3.7.3."""
+    def test(self, status: Status | None = None) -> tuple[bool, Any]:
+        """Report whether the operation is complete; return its object if so.
+
+        Local: it never waits. If it reports completion it has done what Wait does; otherwise
+        nothing has changed. Repeat it: each call also lets operations proceed.
+
+        It returns (True, the object) or (False, None); the object is None for what is no irecv.
+
+        `status` is set if it is given and the operation is complete.
+
+        Errors: those of the operation, which is over then, such as ERR_TRUNCATE and
+        ERR_PROC_FAILED.
+
+        >>> request = MPI.COMM_SELF.irecv(source=0)
+        >>> MPI.COMM_SELF.send('hello', dest=0)
+        >>> request.wait()
+        'hello'
+
+        MPI 4.1, section 3.7.3."""
+    def get_status(self, status: Status | None = None) -> bool:
+        """Report whether the operation is complete, and keep the request.
+
+        Local. It reports whether the operation is complete, and leaves the request as it is:
+        Wait or Test has to follow. If it is complete, the buffers may be touched.
+
+        `status` is set if it is given and the operation is complete.
+
+        MPI 4.1, section 3.7.6."""
     @classmethod
-    def waitany(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, Any]: ...
+    def waitany(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, Any]:
+        """Wait for one of several operations to complete, and return its object.
+
+        It blocks until one of the operations is complete, completes its request, and returns
+        its index in the list; UNDEFINED if no request is active.
+
+        It returns (index, object).
+
+        `requests` is a list of requests; null and inactive ones count as complete.
+
+        `status` is set if it is given and the operation is complete.
+
+        Errors: those of the operation, which is over then, such as ERR_TRUNCATE and
+        ERR_PROC_FAILED; TypeError for what is no list of requests.
+
+        MPI 4.1, section 3.7.5."""
     @classmethod
-    def testany(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, bool, Any]: ...
+    def testany(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, bool, Any]:
+        """Report whether one of several operations is complete; return its object if so.
+
+        Local. If one of the operations is complete, it completes its request and returns its
+        index and True. It returns UNDEFINED and False if none is, UNDEFINED and True if no
+        request is active.
+
+        The object of an irecv is the third result.
+
+        `requests` is a list of requests; null and inactive ones count as complete.
+
+        `status` is set if it is given and the operation is complete.
+
+        Errors: those of the operation, which is over then, such as ERR_TRUNCATE and
+        ERR_PROC_FAILED; TypeError for what is no list of requests.
+
+        MPI 4.1, section 3.7.5."""
     @classmethod
-    def get_status_any(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, bool]: ...
+    def get_status_any(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, bool]:
+        """Report whether one of several operations is complete, and keep the requests.
+
+        Local. The requests stay as they are: a call that completes them has to follow.
+
+        It returns (index, True) of an operation that is complete, (UNDEFINED, False) if none
+        is, and (UNDEFINED, True) if no request is active.
+
+        `requests` is a list of requests; null and inactive ones count as complete.
+
+        `status` is set if it is given and the operation is complete.
+
+        Errors: TypeError for what is no list of requests.
+
+        MPI 4.1, section 3.7.6."""
     @classmethod
-    def waitall(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[Any]: ...
+    def waitall(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[Any]:
+        """Wait for all of several operations to complete, and return their objects.
+
+        It blocks until all of the operations are complete, in whatever order, as Wait does for
+        one.
+
+        It returns a list with the object of each irecv, None for the others.
+
+        `requests` is a list of requests; null and inactive ones count as complete.
+
+        `statuses` is a list that gets the statuses, in the order of `requests` or of the
+        indices; it grows if it is too short.
+
+        Errors: those of the operation, which is over then, such as ERR_TRUNCATE and
+        ERR_PROC_FAILED; of several the first is raised, and the statuses say which operations
+        failed, by their `error`; TypeError for what is no list of requests.
+
+        >>> comm = MPI.COMM_SELF
+        >>> requests = [comm.isend('a', dest=0), comm.irecv(source=0)]
+        >>> MPI.Request.waitall(requests)
+        [None, 'a']
+
+        MPI 4.1, section 3.7.5."""
     @classmethod
     def testall(
         cls, requests: Sequence[Request], statuses: list[Status] | None = None
-    ) -> tuple[bool, list[Any] | None]: ...
+    ) -> tuple[bool, list[Any] | None]:
+        """Report whether all of several operations are complete; return their objects if so.
+
+        Local. If all of the operations are complete, it completes all of the requests and
+        reports it; otherwise none.
+
+        It returns (True, list of objects) or (False, None).
+
+        `requests` is a list of requests; null and inactive ones count as complete.
+
+        `statuses` is a list that gets the statuses, in the order of `requests` or of the
+        indices; it grows if it is too short.
+
+        Errors: those of the operation, which is over then, such as ERR_TRUNCATE and
+        ERR_PROC_FAILED; of several the first is raised, and the statuses say which operations
+        failed, by their `error`; TypeError for what is no list of requests.
+
+        MPI 4.1, section 3.7.5."""
     @classmethod
-    def get_status_all(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> bool: ...
+    def get_status_all(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> bool:
+        """Report whether all of several operations are complete, and keep the requests.
+
+        Local. The requests stay as they are: a call that completes them has to follow.
+
+        It reports whether all of the operations are complete.
+
+        `requests` is a list of requests; null and inactive ones count as complete.
+
+        Errors: TypeError for what is no list of requests.
+
+        MPI 4.1, section 3.7.6."""
     @classmethod
     def waitsome(
         cls, requests: Sequence[Request], statuses: list[Status] | None = None
-    ) -> tuple[list[int] | None, list[Any] | None]: ...
+    ) -> tuple[list[int] | None, list[Any] | None]:
+        """Wait for at least one of several operations to complete, and return the objects.
+
+        It blocks until at least one of the operations is complete, completes the requests of
+        all that are, and returns their indices; None if no request is active.
+
+        It returns (indices, objects), or (None, None) if no request is active.
+
+        `requests` is a list of requests; null and inactive ones count as complete.
+
+        `statuses` is a list that gets the statuses, in the order of `requests` or of the
+        indices; it grows if it is too short.
+
+        Errors: those of the operation, which is over then, such as ERR_TRUNCATE and
+        ERR_PROC_FAILED; TypeError for what is no list of requests.
+
+        MPI 4.1, section 3.7.5."""
     @classmethod
     def testsome(
         cls, requests: Sequence[Request], statuses: list[Status] | None = None
-    ) -> tuple[list[int] | None, list[Any] | None]: ...
+    ) -> tuple[list[int] | None, list[Any] | None]:
+        """Return the objects of those of several operations that are complete.
+
+        Local. It completes the requests of all operations that are complete, and returns their
+        indices, which may be an empty list; None if no request is active.
+
+        It returns (indices, objects), or (None, None) if no request is active.
+
+        `requests` is a list of requests; null and inactive ones count as complete.
+
+        `statuses` is a list that gets the statuses, in the order of `requests` or of the
+        indices; it grows if it is too short.
+
+        Errors: those of the operation, which is over then, such as ERR_TRUNCATE and
+        ERR_PROC_FAILED; TypeError for what is no list of requests.
+
+        MPI 4.1, section 3.7.5."""
     @classmethod
-    def get_status_some(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[int] | None: ...
-    def cancel(self) -> None: ...
+    def get_status_some(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[int] | None:
+        """Return which of several operations are complete, and keep the requests.
+
+        Local. The requests stay as they are: a call that completes them has to follow.
+
+        It returns the indices of the operations that are complete; None if no request is
+        active.
+
+        `requests` is a list of requests; null and inactive ones count as complete.
+
+        Errors: TypeError for what is no list of requests.
+
+        MPI 4.1, section 3.7.6."""
+    def cancel(self) -> None:
+        """Ask for the operation to be cancelled.
+
+        Local. It asks for it and does not wait: Wait or Test has to follow, and
+        `status.Is_cancelled()` then says whether the operation was cancelled or has been done.
+        A receive that no message has matched can be cancelled, and a send is done in gormapy
+        (MPI has deprecated to cancel one).
+
+        Errors: ERR_REQUEST for REQUEST_NULL.
+
+        MPI 4.1, section 3.8.4."""
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     def __bool__(self) -> bool: ...
     def __reduce__(self) -> str | tuple[Any, ...]: ...
     @property
-    def handle(self) -> int: ...
+    def handle(self) -> int:
+        """Handle as an integer.
+
+        A number of this process, 0 of null objects. MPI has no such call."""
     @classmethod
-    def fromhandle(cls, handle: int) -> Self: ...
-    def toint(self) -> int: ...
+    def fromhandle(cls, handle: int) -> Self:
+        """Return the object of a handle.
+
+        Local. `handle` is what `handle` of an object was; the result stands for the same
+        object. MPI has no such call."""
+    def toint(self) -> int:
+        """Return the handle as an integer.
+
+        Local. gormapy has the same number for all languages, 0 of null objects.
+
+        MPI 4.1, section 19.3.4."""
     @classmethod
-    def fromint(cls, arg: int, /) -> Self: ...
-    def py2f(self) -> int: ...
+    def fromint(cls, arg: int, /) -> Self:
+        """Return the object of an integer handle.
+
+        Local. `arg` is a number that toint or py2f returned.
+
+        MPI 4.1, section 19.3.4."""
+    def py2f(self) -> int:
+        """Return the handle as Fortran has it.
+
+        Local. gormapy has the same number for all languages, 0 of null objects.
+
+        MPI 4.1, section 19.3.4."""
     @classmethod
-    def f2py(cls, arg: int) -> Self: ...
+    def f2py(cls, arg: int) -> Self:
+        """Return the object of a Fortran handle.
+
+        Local. `arg` is a number that toint or py2f returned.
+
+        MPI 4.1, section 19.3.4."""
 
 class BottomType(int):
+    """Type of BOTTOM.
+
+    Its only instance is the constant.
+
+    MPI 4.1, section 2.5."""
     def __reduce__(self) -> str: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
 class BufferAutomaticType(int):
+    """Type of BUFFER_AUTOMATIC.
+
+    Its only instance is the constant.
+
+    MPI 4.1, section 3.6."""
     def __reduce__(self) -> str: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
 class InPlaceType(int):
+    """Type of IN_PLACE.
+
+    Its only instance is the constant.
+
+    MPI 4.1, section 6.2."""
     def __reduce__(self) -> str: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
 class Pickle:
+    """Pickling of Python objects.
+
+    `MPI.pickle` is the one that lower-case calls use: change its PROTOCOL and THRESHOLD, or
+    initialize it with other functions, such as those of dill or cloudpickle. MPI has no
+    such object.
+
+    >>> MPI.pickle.loads(MPI.pickle.dumps([1, 2]))
+    [1, 2]"""
     def __init__(
         self,
         dumps: Callable[..., bytes] | None = None,
         loads: Callable[..., Any] | None = None,
         protocol: int | None = None,
         threshold: int | None = None,
-    ) -> None: ...
-    def dumps(self, obj: Any) -> bytes: ...
-    def loads(self, data: Buffer) -> Any: ...
-    def dumps_oob(self, obj: Any) -> tuple[bytes, list[buffer]]: ...
-    def loads_oob(self, data: Buffer, buffers: Iterable[Buffer]) -> Any: ...
+    ) -> None:
+        """Choose the functions that pickle and unpickle, and their settings.
+
+        `dumps` and `loads` are functions such as those of Python's pickle; `protocol` is a
+        protocol of it, by default that of MPI4PY_PICKLE_PROTOCOL or 5, `threshold` a number of
+        bytes, by default that of MPI4PY_PICKLE_THRESHOLD or 262144."""
+    def dumps(self, obj: Any) -> bytes:
+        """Pickle an object.
+
+        Local. Objects that can't be pickled raise what `pickle` raises, with a note that names
+        the part that can't."""
+    def loads(self, data: Buffer) -> Any:
+        """Unpickle an object.
+
+        Local. Objects that can't be pickled raise what `pickle` raises, with a note that names
+        the part that can't."""
+    def dumps_oob(self, obj: Any) -> tuple[bytes, list[buffer]]:
+        """Pickle an object, with large blocks of memory in separate buffers.
+
+        Local. Large blocks of memory, as of NumPy arrays, are not in the pickle: they are
+        separate buffers, which are not copied."""
+    def loads_oob(self, data: Buffer, buffers: Iterable[Buffer]) -> Any:
+        """Unpickle an object of a pickle and separate buffers.
+
+        Local. Large blocks of memory, as of NumPy arrays, are not in the pickle: they are
+        separate buffers, which are not copied."""
     PROTOCOL: int | None
+    """Protocol of pickles.
+
+    None for the default of the function."""
     THRESHOLD: int
+    """Bytes from which on a block of memory is separate.
+
+    Blocks of this size and above are separate in dumps_oob."""
 
 class Session:
+    """Use of MPI that a part of a program begins and ends by itself.
+
+    A library or a part of a program begins a session of its own, makes groups and
+    communicators from process sets, and ends it, whatever the rest of the program does with
+    MPI.
+
+    >>> session = MPI.Session.Init()
+    >>> group = session.Create_group('mpi://SELF')
+    >>> group.size
+    1
+    >>> group.Free()
+    >>> session.Finalize()
+
+    MPI 4.1, section 11.3."""
     def __new__(cls, session: Session | None = None) -> Self: ...
     @classmethod
-    def Init(cls, info: Info = INFO_NULL, errhandler: Errhandler | None = None) -> Self: ...
-    def Finalize(self) -> None: ...
-    def free(self) -> None: ...
-    def Get_num_psets(self, info: Info = INFO_NULL) -> int: ...
-    def Get_nth_pset(self, n: int, info: Info = INFO_NULL) -> str: ...
-    def Get_info(self) -> Info: ...
-    def Get_pset_info(self, pset_name: str) -> Info: ...
-    def Create_group(self, pset_name: str) -> Group: ...
-    def Attach_buffer(self, buf: Buffer | None) -> None: ...
-    def Detach_buffer(self) -> Buffer | None: ...
-    def Flush_buffer(self) -> None: ...
-    def Iflush_buffer(self) -> Request: ...
+    def Init(cls, info: Info = INFO_NULL, errhandler: Errhandler | None = None) -> Self:
+        """Begin a session.
+
+        Local. Of the hints in `info`, `mpi_memory_alloc_kinds` is used. Groups of its process
+        sets (Create_group) become communicators by `Intracomm.Create_from_group`.
+
+        Errors: ERR_OTHER after MPI.Finalize; ERR_ERRHANDLER or ERR_ARG for an error handler
+        that is none for sessions.
+
+        MPI 4.1, section 11.3.1."""
+    def Finalize(self) -> None:
+        """End the session.
+
+        Local, unless MPI.Finalize was called before and this is the last session: then it waits
+        for the other processes as MPI.Finalize does. Communicators, windows and files that were
+        made of its groups are freed before.
+
+        Errors: ERR_SESSION for a session that is null or has been finalized.
+
+        MPI 4.1, section 11.3.1."""
+    def free(self) -> None:
+        """Call Finalize, if the session is not null.
+
+        As Finalize, it is local, but for the last session after MPI.Finalize.
+
+        MPI 4.1, section 11.3.1."""
+    def Get_num_psets(self, info: Info = INFO_NULL) -> int:
+        """Return the number of process sets.
+
+        Local. In gormapy there are "mpi://WORLD" and "mpi://SELF". `info` has no effect.
+
+        Errors: ERR_SESSION for a session that is null or has been finalized.
+
+        MPI 4.1, section 11.3.3."""
+    def Get_nth_pset(self, n: int, info: Info = INFO_NULL) -> str:
+        """Return the name of the n-th process set.
+
+        Local. `n` is from 0 to Get_num_psets() - 1. `info` has no effect.
+
+        Errors: ERR_ARG for a number that is too large; ERR_SESSION for a session that is null
+        or has been finalized.
+
+        MPI 4.1, section 11.3.3."""
+    def Get_info(self) -> Info:
+        """Return the hints of the session.
+
+        Local. The caller frees the new Info.
+
+        Errors: ERR_SESSION for a session that is null or has been finalized.
+
+        MPI 4.1, section 11.3.3."""
+    def Get_pset_info(self, pset_name: str) -> Info:
+        """Return the hints of a process set.
+
+        Local. `mpi_size` is the number of its processes. The caller frees the new Info.
+
+        Errors: ERR_ARG for a set that does not exist; ERR_SESSION for a session that is null or
+        has been finalized.
+
+        MPI 4.1, section 11.3.3."""
+    def Create_group(self, pset_name: str) -> Group:
+        """Create a group of the processes in a process set.
+
+        Local. The caller frees the new Group.
+
+        Errors: ERR_ARG for a set that does not exist; ERR_SESSION for a session that is null or
+        has been finalized.
+
+        MPI 4.1, section 11.3.2."""
+    def Attach_buffer(self, buf: Buffer | None) -> None:
+        """Attach a buffer for messages in buffered mode.
+
+        Local. gormapy copies buffered messages into memory of its own, without a limit: it
+        keeps an attached buffer for the program and never uses it. So no message is ever in the
+        buffer.
+
+        `buf` is contiguous memory that can be written, or BUFFER_AUTOMATIC, or None for that.
+        It must not be touched until Detach_buffer, as MPI says.
+
+        Errors: ERR_BUFFER if one is attached already; ERR_SESSION for a session that is null or
+        has been finalized.
+
+        MPI 4.1, section 3.6."""
+    def Detach_buffer(self) -> Buffer | None:
+        """Detach the buffer for messages in buffered mode.
+
+        Local. gormapy copies buffered messages into memory of its own, without a limit: it
+        keeps an attached buffer for the program and never uses it. So no message is ever in the
+        buffer.
+
+        It returns the attached buffer, None if there is none. Then the program may use the
+        memory again.
+
+        Errors: ERR_SESSION for a session that is null or has been finalized.
+
+        MPI 4.1, section 3.6."""
+    def Flush_buffer(self) -> None:
+        """Wait until all buffered messages have been sent.
+
+        Local. gormapy copies buffered messages into memory of its own, without a limit: it
+        keeps an attached buffer for the program and never uses it. So no message is ever in the
+        buffer.
+
+        Errors: ERR_SESSION for a session that is null or has been finalized.
+
+        MPI 4.1, section 3.6."""
+    def Iflush_buffer(self) -> Request:
+        """Start to wait until all buffered messages have been sent.
+
+        Local. gormapy copies buffered messages into memory of its own, without a limit: it
+        keeps an attached buffer for the program and never uses it. So no message is ever in the
+        buffer.
+
+        The returned request is complete at once.
+
+        Errors: ERR_SESSION for a session that is null or has been finalized.
+
+        MPI 4.1, section 3.6."""
     @classmethod
-    def Create_errhandler(cls, errhandler_fn: Callable[..., None]) -> Errhandler: ...
-    def Get_errhandler(self) -> Errhandler: ...
-    def Set_errhandler(self, errhandler: Errhandler) -> None: ...
-    def Call_errhandler(self, errorcode: int) -> None: ...
+    def Create_errhandler(cls, errhandler_fn: Callable[..., None]) -> Errhandler:
+        """Create an error handler that calls a function.
+
+        Local. `errhandler_fn(obj, error_code)` is called where a call on an object with this
+        handler fails, before the exception is raised; what it returns is ignored. The caller
+        frees the Errhandler.
+
+        Errors: TypeError for what is no function; RuntimeError if there are 32 of them, as in
+        mpi4py.
+
+        MPI 4.1, section 9.3."""
+    def Get_errhandler(self) -> Errhandler:
+        """Return the error handler of the object.
+
+        Local. The caller frees it, if it is none of the predefined ones. It is ERRORS_RETURN
+        unless the program has chosen another: errors are exceptions.
+
+        Errors: ERR_COMM, ERR_WIN, ERR_FILE or ERR_SESSION for an object that is null.
+
+        MPI 4.1, section 9.3."""
+    def Set_errhandler(self, errhandler: Errhandler) -> None:
+        """Choose the error handler of the object.
+
+        Local. ERRORS_RETURN raises exceptions, ERRORS_ARE_FATAL and ERRORS_ABORT end the job.
+        One made by Create_errhandler is called, and then the exception is raised.
+
+        Errors: ERR_ARG for a handler for another kind of object; ERR_ERRHANDLER for one that is
+        null or has been freed; ERR_COMM, ERR_WIN, ERR_FILE or ERR_SESSION for an object that is
+        null.
+
+        MPI 4.1, section 9.3."""
+    def Call_errhandler(self, errorcode: int) -> None:
+        """Call the error handler of the object.
+
+        Local. It does what a failing call on the object would do. With ERRORS_RETURN nothing
+        happens.
+
+        Errors: ERR_COMM, ERR_WIN, ERR_FILE or ERR_SESSION for an object that is null.
+
+        MPI 4.1, section 9.3."""
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     def __bool__(self) -> bool: ...
     def __reduce__(self) -> str | tuple[Any, ...]: ...
     @property
-    def handle(self) -> int: ...
+    def handle(self) -> int:
+        """Handle as an integer.
+
+        A number of this process, 0 of null objects. MPI has no such call."""
     @classmethod
-    def fromhandle(cls, handle: int) -> Self: ...
-    def toint(self) -> int: ...
+    def fromhandle(cls, handle: int) -> Self:
+        """Return the object of a handle.
+
+        Local. `handle` is what `handle` of an object was; the result stands for the same
+        object. MPI has no such call."""
+    def toint(self) -> int:
+        """Return the handle as an integer.
+
+        Local. gormapy has the same number for all languages, 0 of null objects.
+
+        MPI 4.1, section 19.3.4."""
     @classmethod
-    def fromint(cls, arg: int, /) -> Self: ...
-    def py2f(self) -> int: ...
+    def fromint(cls, arg: int, /) -> Self:
+        """Return the object of an integer handle.
+
+        Local. `arg` is a number that toint or py2f returned.
+
+        MPI 4.1, section 19.3.4."""
+    def py2f(self) -> int:
+        """Return the handle as Fortran has it.
+
+        Local. gormapy has the same number for all languages, 0 of null objects.
+
+        MPI 4.1, section 19.3.4."""
     @classmethod
-    def f2py(cls, arg: int) -> Self: ...
+    def f2py(cls, arg: int) -> Self:
+        """Return the object of a Fortran handle.
+
+        Local. `arg` is a number that toint or py2f returned.
+
+        MPI 4.1, section 19.3.4."""
 
 class Status:
+    """Source, tag, error and size of a message.
+
+    Calls that receive or complete fill it in: pass one as `status`. It is not tied to the
+    request, and may be reused.
+
+    >>> status = MPI.Status()
+    >>> MPI.COMM_SELF.Sendrecv(np.ones(3), 0, recvbuf=np.empty(5), status=status)
+    >>> status.Get_source(), status.Get_count(MPI.DOUBLE)
+    (0, 3)
+
+    MPI 4.1, section 3.2.5."""
     def __new__(cls, status: Status | None = None) -> Self: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     def __reduce__(self) -> tuple[Any, tuple[Any, ...], dict[str, Any]]: ...
     def __getstate__(self) -> dict[str, int]: ...
     def __setstate__(self, state: dict[str, int]) -> None: ...
-    def Get_source(self) -> int: ...
-    def Set_source(self, source: int) -> None: ...
-    def Get_tag(self) -> int: ...
-    def Set_tag(self, tag: int) -> None: ...
-    def Get_error(self) -> int: ...
-    def Set_error(self, error: int) -> None: ...
-    def Get_count(self, datatype: Datatype = BYTE) -> int: ...
-    def Get_elements(self, datatype: Datatype) -> int: ...
-    def Set_elements(self, datatype: Datatype, count: int) -> None: ...
-    def Is_cancelled(self) -> bool: ...
-    def Set_cancelled(self, flag: bool) -> None: ...
+    def Get_source(self) -> int:
+        """Return the source of the message.
+
+        The rank that sent the message; PROC_NULL if there was no sender, ANY_SOURCE in an empty
+        status.
+
+        MPI 4.1, section 3.2.5."""
+    def Set_source(self, source: int) -> None:
+        """Set the source of the message.
+
+        Local. For the functions of generalized requests.
+
+        MPI 4.1, section 3.2.5."""
+    def Get_tag(self) -> int:
+        """Return the tag of the message.
+
+        ANY_TAG in an empty status.
+
+        MPI 4.1, section 3.2.5."""
+    def Set_tag(self, tag: int) -> None:
+        """Set the tag of the message.
+
+        Local. For the functions of generalized requests.
+
+        MPI 4.1, section 3.2.5."""
+    def Get_error(self) -> int:
+        """Return the error of the operation.
+
+        An error code, SUCCESS if there was none. It says which operation of a list failed
+        (Waitall, Waitsome); one that was not complete has ERR_PENDING.
+
+        MPI 4.1, section 3.2.5."""
+    def Set_error(self, error: int) -> None:
+        """Set the error of the operation.
+
+        Local. For the functions of generalized requests.
+
+        MPI 4.1, section 3.2.5."""
+    def Get_count(self, datatype: Datatype = BYTE) -> int:
+        """Return how many elements of a datatype came.
+
+        Local. `datatype` is the one of the receive. It is the number of its elements that came;
+        UNDEFINED if that is no whole number.
+
+        MPI 4.1, section 3.2.5."""
+    def Get_elements(self, datatype: Datatype) -> int:
+        """Return how many predefined elements came.
+
+        Local. It counts the predefined elements that a derived datatype is made of, so that a
+        part of an element counts, too; UNDEFINED if that is no whole number.
+
+        MPI 4.1, section 3.2.5."""
+    def Set_elements(self, datatype: Datatype, count: int) -> None:
+        """Set how many elements came.
+
+        Local. Get_count and Get_elements will return `count` for this datatype. For the
+        functions of generalized requests.
+
+        MPI 4.1, section 13.3."""
+    def Is_cancelled(self) -> bool:
+        """Report whether the operation was cancelled.
+
+        Ask it when the request is complete: Cancel only asks for it.
+
+        MPI 4.1, section 3.8.4."""
+    def Set_cancelled(self, flag: bool) -> None:
+        """Set whether the operation was cancelled.
+
+        Local. For the functions of generalized requests.
+
+        MPI 4.1, section 13.3."""
     source: int
+    """Source of the message.
+
+    The rank that sent the message; PROC_NULL if there was no sender, ANY_SOURCE in an empty
+    status.
+
+    MPI 4.1, section 3.2.5."""
     tag: int
+    """Tag of the message.
+
+    ANY_TAG in an empty status.
+
+    MPI 4.1, section 3.2.5."""
     error: int
+    """Error of the operation.
+
+    An error code, SUCCESS if there was none. It says which operation of a list failed
+    (Waitall, Waitsome); one that was not complete has ERR_PENDING.
+
+    MPI 4.1, section 3.2.5."""
     cancelled: bool
+    """Whether the operation was cancelled.
+
+    Ask it when the request is complete: Cancel only asks for it.
+
+    MPI 4.1, section 3.8.4."""
     count: int
-    def tomemory(self) -> memoryview: ...
-    def py2f(self) -> list[int]: ...
+    """Size of the message.
+
+    Number of bytes that came.
+
+    MPI 4.1, section 3.2.5."""
+    def tomemory(self) -> memoryview:
+        """Return the memory of the status, as integers of 32 bits.
+
+        Local. It shows the status itself, nothing is copied.
+
+        MPI 4.1, section 19.3.5."""
+    def py2f(self) -> list[int]:
+        """Return the status as a list of integers, as Fortran has it.
+
+        Local. F_SOURCE, F_TAG and F_ERROR are the places of these fields in the array; it has
+        F_STATUS_SIZE integers.
+
+        MPI 4.1, section 19.3.5."""
     @classmethod
-    def f2py(cls, arg: list[int]) -> Self: ...
+    def f2py(cls, arg: list[int]) -> Self:
+        """Create a status of a list of integers, as Fortran has it.
+
+        Local. F_SOURCE, F_TAG and F_ERROR are the places of these fields in the array; it has
+        F_STATUS_SIZE integers.
+
+        MPI 4.1, section 19.3.5."""
 
 class Cartcomm(Topocomm):
-    def Get_dim(self) -> int: ...
+    """Communicator whose ranks are the places of a Cartesian grid.
+
+    `Intracomm.Create_cart` makes it. Ranks are numbered in row-major order: the last
+    coordinate varies fastest.
+
+    >>> grid = MPI.COMM_SELF.Create_cart([1, 1], periods=[True, False])
+    >>> grid.coords, grid.Shift(0, 1)
+    ([0, 0], (0, 0))
+    >>> grid.Free()
+
+    MPI 4.1, section 8.5.1."""
+    def Get_dim(self) -> int:
+        """Return the number of dimensions.
+
+        Local.
+
+        MPI 4.1, section 8.5.5."""
     @property
-    def dim(self) -> int: ...
+    def dim(self) -> int:
+        """Number of dimensions.
+
+        Local.
+
+        MPI 4.1, section 8.5.5."""
     @property
-    def ndim(self) -> int: ...
-    def Get_topo(self) -> tuple[list[int], list[int], list[int]]: ...
+    def ndim(self) -> int:
+        """Number of dimensions.
+
+        Local.
+
+        MPI 4.1, section 8.5.5."""
+    def Get_topo(self) -> tuple[list[int], list[int], list[int]]:
+        """Return the grid, and the place of this rank in it.
+
+        Local. It is (dims, periods, coords): ranks in each dimension, whether each is a ring,
+        and the coordinates of this rank.
+
+        MPI 4.1, section 8.5.5."""
     @property
-    def topo(self) -> tuple[list[int], list[int], list[int]]: ...
+    def topo(self) -> tuple[list[int], list[int], list[int]]:
+        """Grid, and the place of this rank in it.
+
+        Local. It is (dims, periods, coords): ranks in each dimension, whether each is a ring,
+        and the coordinates of this rank.
+
+        MPI 4.1, section 8.5.5."""
     @property
-    def dims(self) -> list[int]: ...
+    def dims(self) -> list[int]:
+        """Lengths of the dimensions.
+
+        The number of ranks in each dimension.
+
+        MPI 4.1, section 8.5.5."""
     @property
-    def periods(self) -> list[int]: ...
+    def periods(self) -> list[int]:
+        """Which dimensions are rings.
+
+        For each dimension whether it is a ring.
+
+        MPI 4.1, section 8.5.5."""
     @property
-    def coords(self) -> list[int]: ...
-    def Get_cart_rank(self, coords: Sequence[int]) -> int: ...
-    def Get_coords(self, rank: int) -> list[int]: ...
-    def Shift(self, direction: int, disp: int) -> tuple[int, int]: ...
-    def Sub(self, remain_dims: Sequence[bool]) -> Cartcomm: ...
+    def coords(self) -> list[int]:
+        """Coordinates of this rank.
+
+        MPI 4.1, section 8.5.5."""
+    def Get_cart_rank(self, coords: Sequence[int]) -> int:
+        """Return the rank at some coordinates.
+
+        Local. A coordinate beyond the edge of a dimension that is a ring is taken round.
+
+        Errors: ERR_ARG for a coordinate beyond the edge of another dimension; ValueError for
+        another number of coordinates than of dimensions.
+
+        MPI 4.1, section 8.5.5."""
+    def Get_coords(self, rank: int) -> list[int]:
+        """Return the coordinates of a rank.
+
+        Local.
+
+        Errors: ERR_RANK for a rank that does not exist.
+
+        MPI 4.1, section 8.5.5."""
+    def Shift(self, direction: int, disp: int) -> tuple[int, int]:
+        """Return the ranks from which and to which data are shifted in one dimension.
+
+        Local. `direction` is a dimension, from 0 on, `disp` the number of steps in it. The
+        results are the rank from which data come to this one, and the rank to which its own go;
+        PROC_NULL beyond the edge of the grid.
+
+        Errors: ERR_DIMS for a dimension that does not exist.
+
+        MPI 4.1, section 8.5.6."""
+    def Sub(self, remain_dims: Sequence[bool]) -> Cartcomm:
+        """Create communicators of the rows, planes or other parts of the grid.
+
+        Collective over the communicator: all its ranks call it. The grid falls into parts, of
+        the dimensions that `remain_dims` keeps, one for each combination of the others'
+        coordinates; each rank gets the communicator of its part.
+
+        Errors: ValueError for another number of flags than of dimensions.
+
+        MPI 4.1, section 8.5.7."""
 
 class Distgraphcomm(Topocomm):
-    def Get_dist_neighbors_count(self) -> tuple[int, int, bool]: ...
-    def Get_dist_neighbors(self) -> tuple[list[int], list[int], tuple[list[int], list[int]] | None]: ...
+    """Communicator whose ranks are the nodes of a distributed graph.
+
+    `Intracomm.Create_dist_graph` and `Create_dist_graph_adjacent` make it. A rank knows its
+    own edges only.
+
+    MPI 4.1, section 8.5.4."""
+    def Get_dist_neighbors_count(self) -> tuple[int, int, bool]:
+        """Return the numbers of this rank's edges.
+
+        Local. It is (number of incoming edges, number of outgoing edges, whether they have
+        weights).
+
+        MPI 4.1, section 8.5.5."""
+    def Get_dist_neighbors(self) -> tuple[list[int], list[int], tuple[list[int], list[int]] | None]:
+        """Return this rank's edges.
+
+        Local. It is (sources, destinations, weights) of this rank's edges; the weights are
+        None, or a pair of lists.
+
+        MPI 4.1, section 8.5.5."""
 
 class Graphcomm(Topocomm):
-    def Get_dims(self) -> tuple[int, int]: ...
+    """Communicator whose ranks are the nodes of a graph.
+
+    `Intracomm.Create_graph` makes it. Every rank knows the whole graph.
+
+    MPI 4.1, section 8.5.3."""
+    def Get_dims(self) -> tuple[int, int]:
+        """Return the numbers of nodes and edges.
+
+        Local.
+
+        MPI 4.1, section 8.5.5."""
     @property
-    def dims(self) -> tuple[int, int]: ...
+    def dims(self) -> tuple[int, int]:
+        """Numbers of nodes and edges.
+
+        Local.
+
+        MPI 4.1, section 8.5.5."""
     @property
-    def nnodes(self) -> int: ...
+    def nnodes(self) -> int:
+        """Number of nodes.
+
+        Local.
+
+        MPI 4.1, section 8.5.5."""
     @property
-    def nedges(self) -> int: ...
-    def Get_topo(self) -> tuple[list[int], list[int]]: ...
+    def nedges(self) -> int:
+        """Number of edges.
+
+        Local.
+
+        MPI 4.1, section 8.5.5."""
+    def Get_topo(self) -> tuple[list[int], list[int]]:
+        """Return the graph.
+
+        Local.
+
+        `index` has for each node the number of neighbors of all nodes up to it, `edges` the
+        neighbors of all nodes, one node after the other.
+
+        MPI 4.1, section 8.5.5."""
     @property
-    def topo(self) -> tuple[list[int], list[int]]: ...
+    def topo(self) -> tuple[list[int], list[int]]:
+        """Graph.
+
+        Local.
+
+        `index` has for each node the number of neighbors of all nodes up to it, `edges` the
+        neighbors of all nodes, one node after the other.
+
+        MPI 4.1, section 8.5.5."""
     @property
-    def index(self) -> list[int]: ...
+    def index(self) -> list[int]:
+        """Number of neighbors of all nodes up to each.
+
+        Local.
+
+        `index` has for each node the number of neighbors of all nodes up to it, `edges` the
+        neighbors of all nodes, one node after the other.
+
+        MPI 4.1, section 8.5.5."""
     @property
-    def edges(self) -> list[int]: ...
-    def Get_neighbors_count(self, rank: int) -> int: ...
-    def Get_neighbors(self, rank: int) -> list[int]: ...
+    def edges(self) -> list[int]:
+        """Neighbors of all nodes.
+
+        Local.
+
+        `index` has for each node the number of neighbors of all nodes up to it, `edges` the
+        neighbors of all nodes, one node after the other.
+
+        MPI 4.1, section 8.5.5."""
+    def Get_neighbors_count(self, rank: int) -> int:
+        """Return the number of neighbors of a rank.
+
+        Local.
+
+        Errors: ERR_RANK for a rank that is no node.
+
+        MPI 4.1, section 8.5.5."""
+    def Get_neighbors(self, rank: int) -> list[int]:
+        """Return the neighbors of a rank.
+
+        Local.
+
+        Errors: ERR_RANK for a rank that is no node.
+
+        MPI 4.1, section 8.5.5."""
     @property
-    def nneighbors(self) -> int: ...
+    def nneighbors(self) -> int:
+        """Number of neighbors.
+
+        Local.
+
+        It is that of this rank.
+
+        MPI 4.1, section 8.5.5."""
     @property
-    def neighbors(self) -> list[int]: ...
+    def neighbors(self) -> list[int]:
+        """Neighbors.
+
+        Local.
+
+        It is that of this rank.
+
+        MPI 4.1, section 8.5.5."""
 
 class Topocomm(Intracomm):
+    """Communicator whose ranks have neighbors.
+
+    Base of Cartcomm, Graphcomm and Distgraphcomm: each rank has neighbors, with which
+    neighborhood collectives exchange data.
+
+    MPI 4.1, section 8.2."""
     def __new__(cls, comm: Comm | None = None) -> Self: ...
     @property
-    def inoutedges(self) -> tuple[list[int], list[int]]: ...
+    def inoutedges(self) -> tuple[list[int], list[int]]:
+        """Incoming and outgoing neighbors.
+
+        Local. The order is that of blocks in neighborhood collectives. In a Cartesian topology
+        the neighbors are, for each dimension, the rank before and the rank after, PROC_NULL
+        beyond the edge of the grid.
+
+        Errors: ERR_TOPOLOGY for a communicator without a topology.
+
+        MPI 4.1, section 8.5.5."""
     @property
-    def inedges(self) -> list[int]: ...
+    def inedges(self) -> list[int]:
+        """Incoming neighbors.
+
+        Local. The order is that of blocks in neighborhood collectives. In a Cartesian topology
+        the neighbors are, for each dimension, the rank before and the rank after, PROC_NULL
+        beyond the edge of the grid.
+
+        Errors: ERR_TOPOLOGY for a communicator without a topology.
+
+        MPI 4.1, section 8.5.5."""
     @property
-    def outedges(self) -> list[int]: ...
+    def outedges(self) -> list[int]:
+        """Outgoing neighbors.
+
+        Local. The order is that of blocks in neighborhood collectives. In a Cartesian topology
+        the neighbors are, for each dimension, the rank before and the rank after, PROC_NULL
+        beyond the edge of the grid.
+
+        Errors: ERR_TOPOLOGY for a communicator without a topology.
+
+        MPI 4.1, section 8.5.5."""
     @property
-    def degrees(self) -> tuple[int, int]: ...
+    def degrees(self) -> tuple[int, int]:
+        """Numbers of incoming and outgoing neighbors.
+
+        Local. The order is that of blocks in neighborhood collectives. In a Cartesian topology
+        the neighbors are, for each dimension, the rank before and the rank after, PROC_NULL
+        beyond the edge of the grid.
+
+        Errors: ERR_TOPOLOGY for a communicator without a topology.
+
+        MPI 4.1, section 8.5.5."""
     @property
-    def indegree(self) -> int: ...
+    def indegree(self) -> int:
+        """Number of incoming neighbors.
+
+        Local. The order is that of blocks in neighborhood collectives. In a Cartesian topology
+        the neighbors are, for each dimension, the rank before and the rank after, PROC_NULL
+        beyond the edge of the grid.
+
+        Errors: ERR_TOPOLOGY for a communicator without a topology.
+
+        MPI 4.1, section 8.5.5."""
     @property
-    def outdegree(self) -> int: ...
-    def Neighbor_allgather(self, sendbuf: BufSpec, recvbuf: BufSpecB) -> None: ...
-    def Neighbor_allgatherv(self, sendbuf: BufSpec, recvbuf: BufSpecV) -> None: ...
-    def Neighbor_alltoall(self, sendbuf: BufSpecB, recvbuf: BufSpecB) -> None: ...
-    def Neighbor_alltoallv(self, sendbuf: BufSpecV, recvbuf: BufSpecV) -> None: ...
-    def Neighbor_alltoallw(self, sendbuf: BufSpecW, recvbuf: BufSpecW) -> None: ...
-    def Ineighbor_allgather(self, sendbuf: BufSpec, recvbuf: BufSpecB) -> Request: ...
-    def Ineighbor_allgatherv(self, sendbuf: BufSpec, recvbuf: BufSpecV) -> Request: ...
-    def Ineighbor_alltoall(self, sendbuf: BufSpecB, recvbuf: BufSpecB) -> Request: ...
-    def Ineighbor_alltoallv(self, sendbuf: BufSpecV, recvbuf: BufSpecV) -> Request: ...
-    def Ineighbor_alltoallw(self, sendbuf: BufSpecW, recvbuf: BufSpecW) -> Request: ...
-    def Neighbor_allgather_init(self, sendbuf: BufSpec, recvbuf: BufSpecB, info: Info = INFO_NULL) -> Prequest: ...
-    def Neighbor_allgatherv_init(self, sendbuf: BufSpec, recvbuf: BufSpecV, info: Info = INFO_NULL) -> Prequest: ...
-    def Neighbor_alltoall_init(self, sendbuf: BufSpecB, recvbuf: BufSpecB, info: Info = INFO_NULL) -> Prequest: ...
-    def Neighbor_alltoallv_init(self, sendbuf: BufSpecV, recvbuf: BufSpecV, info: Info = INFO_NULL) -> Prequest: ...
-    def Neighbor_alltoallw_init(self, sendbuf: BufSpecW, recvbuf: BufSpecW, info: Info = INFO_NULL) -> Prequest: ...
-    def neighbor_allgather(self, sendobj: Any) -> list[Any]: ...
-    def neighbor_alltoall(self, sendobj: Any) -> list[Any]: ...
+    def outdegree(self) -> int:
+        """Number of outgoing neighbors.
+
+        Local. The order is that of blocks in neighborhood collectives. In a Cartesian topology
+        the neighbors are, for each dimension, the rank before and the rank after, PROC_NULL
+        beyond the edge of the grid.
+
+        Errors: ERR_TOPOLOGY for a communicator without a topology.
+
+        MPI 4.1, section 8.5.5."""
+    def Neighbor_allgather(self, sendbuf: BufSpec, recvbuf: BufSpecB) -> None:
+        """Send one message to all neighbors, and receive one of each.
+
+        `sendbuf` is sent along each outgoing edge. `recvbuf` has room for a block of each
+        incoming edge, in the order of `inedges`: an array of shape (indegree, ...) takes blocks
+        of shape (...).
+
+        In a Cartesian topology the edges are, for each dimension, those to the rank before and
+        to the rank after; what is beyond the edge of the grid is PROC_NULL, and the block of
+        that edge is not touched.
+
+        Collective over the communicator: all its ranks make the same call. Blocking: when it
+        returns, this rank's buffers may be reused and its result is there. Only neighbors wait
+        for each other.
+
+        Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
+        has failed; ERR_COMM for COMM_NULL.
+
+        >>> ring = MPI.COMM_SELF.Create_cart([1], periods=[True])
+        >>> got = np.empty((ring.indegree, 2))
+        >>> ring.Neighbor_allgather(np.ones(2), got)
+        >>> ring.Free()
+
+        MPI 4.1, section 8.6.1."""
+    def Neighbor_allgatherv(self, sendbuf: BufSpec, recvbuf: BufSpecV) -> None:
+        """Send one message to all neighbors, and receive different amounts of data.
+
+        `sendbuf` is sent along each outgoing edge. `recvbuf` is [array, counts, displacements,
+        datatype]: how many elements come along each incoming edge, in the order of `inedges`,
+        and where they begin, in elements.
+
+        In a Cartesian topology the edges are, for each dimension, those to the rank before and
+        to the rank after; what is beyond the edge of the grid is PROC_NULL, and the block of
+        that edge is not touched.
+
+        Collective over the communicator: all its ranks make the same call. Blocking: when it
+        returns, this rank's buffers may be reused and its result is there. Only neighbors wait
+        for each other.
+
+        Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
+        has failed; ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 8.6.1."""
+    def Neighbor_alltoall(self, sendbuf: BufSpecB, recvbuf: BufSpecB) -> None:
+        """Exchange blocks with all neighbors.
+
+        `sendbuf` has a block for each outgoing edge, in the order of `outedges`; `recvbuf` has
+        room for a block of each incoming edge, in the order of `inedges`.
+
+        In a Cartesian topology the edges are, for each dimension, those to the rank before and
+        to the rank after; what is beyond the edge of the grid is PROC_NULL, and the block of
+        that edge is not touched.
+
+        Collective over the communicator: all its ranks make the same call. Blocking: when it
+        returns, this rank's buffers may be reused and its result is there. Only neighbors wait
+        for each other.
+
+        Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
+        has failed; ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 8.6.2."""
+    def Neighbor_alltoallv(self, sendbuf: BufSpecV, recvbuf: BufSpecV) -> None:
+        """Exchange different amounts of data with all neighbors.
+
+        Each buffer is [array, counts, displacements, datatype]: how many elements go along each
+        outgoing edge (order of `outedges`) or come along each incoming edge (`inedges`), and
+        where they begin, in elements.
+
+        In a Cartesian topology the edges are, for each dimension, those to the rank before and
+        to the rank after; what is beyond the edge of the grid is PROC_NULL, and the block of
+        that edge is not touched.
+
+        Collective over the communicator: all its ranks make the same call. Blocking: when it
+        returns, this rank's buffers may be reused and its result is there. Only neighbors wait
+        for each other.
+
+        Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
+        has failed; ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 8.6.2."""
+    def Neighbor_alltoallw(self, sendbuf: BufSpecW, recvbuf: BufSpecW) -> None:
+        """Exchange data of different amounts and datatypes with all neighbors.
+
+        Each buffer is [array, counts, displacements, datatypes], with an item for each outgoing
+        edge (order of `outedges`) or incoming edge (`inedges`); displacements are in bytes.
+
+        In a Cartesian topology the edges are, for each dimension, those to the rank before and
+        to the rank after; what is beyond the edge of the grid is PROC_NULL, and the block of
+        that edge is not touched.
+
+        Collective over the communicator: all its ranks make the same call. Blocking: when it
+        returns, this rank's buffers may be reused and its result is there. Only neighbors wait
+        for each other.
+
+        Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
+        has failed; ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 8.6.2."""
+    def Ineighbor_allgather(self, sendbuf: BufSpec, recvbuf: BufSpecB) -> Request:
+        """Start to send one message to all neighbors, and to receive one of each.
+
+        `sendbuf` is sent along each outgoing edge. `recvbuf` has room for a block of each
+        incoming edge, in the order of `inedges`: an array of shape (indegree, ...) takes blocks
+        of shape (...).
+
+        In a Cartesian topology the edges are, for each dimension, those to the rank before and
+        to the rank after; what is beyond the edge of the grid is PROC_NULL, and the block of
+        that edge is not touched.
+
+        Collective over the communicator: all its ranks make the same call. Nonblocking: the
+        buffers must not be touched until the returned request is complete (Wait, Test). Then
+        this rank's result is there.
+
+        Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
+        has failed; ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 8.7."""
+    def Ineighbor_allgatherv(self, sendbuf: BufSpec, recvbuf: BufSpecV) -> Request:
+        """Start to send one message to all neighbors, and to receive different amounts of data.
+
+        `sendbuf` is sent along each outgoing edge. `recvbuf` is [array, counts, displacements,
+        datatype]: how many elements come along each incoming edge, in the order of `inedges`,
+        and where they begin, in elements.
+
+        In a Cartesian topology the edges are, for each dimension, those to the rank before and
+        to the rank after; what is beyond the edge of the grid is PROC_NULL, and the block of
+        that edge is not touched.
+
+        Collective over the communicator: all its ranks make the same call. Nonblocking: the
+        buffers must not be touched until the returned request is complete (Wait, Test). Then
+        this rank's result is there.
+
+        Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
+        has failed; ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 8.7."""
+    def Ineighbor_alltoall(self, sendbuf: BufSpecB, recvbuf: BufSpecB) -> Request:
+        """Start to exchange blocks with all neighbors.
+
+        `sendbuf` has a block for each outgoing edge, in the order of `outedges`; `recvbuf` has
+        room for a block of each incoming edge, in the order of `inedges`.
+
+        In a Cartesian topology the edges are, for each dimension, those to the rank before and
+        to the rank after; what is beyond the edge of the grid is PROC_NULL, and the block of
+        that edge is not touched.
+
+        Collective over the communicator: all its ranks make the same call. Nonblocking: the
+        buffers must not be touched until the returned request is complete (Wait, Test). Then
+        this rank's result is there.
+
+        Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
+        has failed; ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 8.7."""
+    def Ineighbor_alltoallv(self, sendbuf: BufSpecV, recvbuf: BufSpecV) -> Request:
+        """Start to exchange different amounts of data with all neighbors.
+
+        Each buffer is [array, counts, displacements, datatype]: how many elements go along each
+        outgoing edge (order of `outedges`) or come along each incoming edge (`inedges`), and
+        where they begin, in elements.
+
+        In a Cartesian topology the edges are, for each dimension, those to the rank before and
+        to the rank after; what is beyond the edge of the grid is PROC_NULL, and the block of
+        that edge is not touched.
+
+        Collective over the communicator: all its ranks make the same call. Nonblocking: the
+        buffers must not be touched until the returned request is complete (Wait, Test). Then
+        this rank's result is there.
+
+        Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
+        has failed; ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 8.7."""
+    def Ineighbor_alltoallw(self, sendbuf: BufSpecW, recvbuf: BufSpecW) -> Request:
+        """Start to exchange data of different amounts and datatypes with all neighbors.
+
+        Each buffer is [array, counts, displacements, datatypes], with an item for each outgoing
+        edge (order of `outedges`) or incoming edge (`inedges`); displacements are in bytes.
+
+        In a Cartesian topology the edges are, for each dimension, those to the rank before and
+        to the rank after; what is beyond the edge of the grid is PROC_NULL, and the block of
+        that edge is not touched.
+
+        Collective over the communicator: all its ranks make the same call. Nonblocking: the
+        buffers must not be touched until the returned request is complete (Wait, Test). Then
+        this rank's result is there.
+
+        Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
+        has failed; ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 8.7."""
+    def Neighbor_allgather_init(self, sendbuf: BufSpec, recvbuf: BufSpecB, info: Info = INFO_NULL) -> Prequest:
+        """Create a persistent request to send one message to all neighbors, and to receive one of each.
+
+        `sendbuf` is sent along each outgoing edge. `recvbuf` has room for a block of each
+        incoming edge, in the order of `inedges`: an array of shape (indegree, ...) takes blocks
+        of shape (...).
+
+        In a Cartesian topology the edges are, for each dimension, those to the rank before and
+        to the rank after; what is beyond the edge of the grid is PROC_NULL, and the block of
+        that edge is not touched.
+
+        Collective over the communicator: all its ranks make the same call. Nothing moves yet:
+        each `Start` of the returned request begins the operation, at all ranks in the same
+        order, and Wait or Test completes it. The buffers must not be touched from Start until
+        then. `info` has no effect.
+
+        Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
+        has failed; ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 8.8."""
+    def Neighbor_allgatherv_init(self, sendbuf: BufSpec, recvbuf: BufSpecV, info: Info = INFO_NULL) -> Prequest:
+        """Create a persistent request to send a message to all neighbors, and receive different amounts of data.
+
+        `sendbuf` is sent along each outgoing edge. `recvbuf` is [array, counts, displacements,
+        datatype]: how many elements come along each incoming edge, in the order of `inedges`,
+        and where they begin, in elements.
+
+        In a Cartesian topology the edges are, for each dimension, those to the rank before and
+        to the rank after; what is beyond the edge of the grid is PROC_NULL, and the block of
+        that edge is not touched.
+
+        Collective over the communicator: all its ranks make the same call. Nothing moves yet:
+        each `Start` of the returned request begins the operation, at all ranks in the same
+        order, and Wait or Test completes it. The buffers must not be touched from Start until
+        then. `info` has no effect.
+
+        Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
+        has failed; ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 8.8."""
+    def Neighbor_alltoall_init(self, sendbuf: BufSpecB, recvbuf: BufSpecB, info: Info = INFO_NULL) -> Prequest:
+        """Create a persistent request to exchange blocks with all neighbors.
+
+        `sendbuf` has a block for each outgoing edge, in the order of `outedges`; `recvbuf` has
+        room for a block of each incoming edge, in the order of `inedges`.
+
+        In a Cartesian topology the edges are, for each dimension, those to the rank before and
+        to the rank after; what is beyond the edge of the grid is PROC_NULL, and the block of
+        that edge is not touched.
+
+        Collective over the communicator: all its ranks make the same call. Nothing moves yet:
+        each `Start` of the returned request begins the operation, at all ranks in the same
+        order, and Wait or Test completes it. The buffers must not be touched from Start until
+        then. `info` has no effect.
+
+        Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
+        has failed; ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 8.8."""
+    def Neighbor_alltoallv_init(self, sendbuf: BufSpecV, recvbuf: BufSpecV, info: Info = INFO_NULL) -> Prequest:
+        """Create a persistent request to exchange different amounts of data with all neighbors.
+
+        Each buffer is [array, counts, displacements, datatype]: how many elements go along each
+        outgoing edge (order of `outedges`) or come along each incoming edge (`inedges`), and
+        where they begin, in elements.
+
+        In a Cartesian topology the edges are, for each dimension, those to the rank before and
+        to the rank after; what is beyond the edge of the grid is PROC_NULL, and the block of
+        that edge is not touched.
+
+        Collective over the communicator: all its ranks make the same call. Nothing moves yet:
+        each `Start` of the returned request begins the operation, at all ranks in the same
+        order, and Wait or Test completes it. The buffers must not be touched from Start until
+        then. `info` has no effect.
+
+        Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
+        has failed; ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 8.8."""
+    def Neighbor_alltoallw_init(self, sendbuf: BufSpecW, recvbuf: BufSpecW, info: Info = INFO_NULL) -> Prequest:
+        """Create a persistent request to exchange data of different amounts and datatypes with all neighbors.
+
+        Each buffer is [array, counts, displacements, datatypes], with an item for each outgoing
+        edge (order of `outedges`) or incoming edge (`inedges`); displacements are in bytes.
+
+        In a Cartesian topology the edges are, for each dimension, those to the rank before and
+        to the rank after; what is beyond the edge of the grid is PROC_NULL, and the block of
+        that edge is not touched.
+
+        Collective over the communicator: all its ranks make the same call. Nothing moves yet:
+        each `Start` of the returned request begins the operation, at all ranks in the same
+        order, and Wait or Test completes it. The buffers must not be touched from Start until
+        then. `info` has no effect.
+
+        Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
+        has failed; ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 8.8."""
+    def neighbor_allgather(self, sendobj: Any) -> list[Any]:
+        """Send an object to all neighbors, and receive one of each.
+
+        `sendobj` is sent along each outgoing edge. The result is a list with an object of each
+        incoming edge, in the order of `inedges`; None from PROC_NULL.
+
+        In a Cartesian topology the edges are, for each dimension, those to the rank before and
+        to the rank after; what is beyond the edge of the grid is PROC_NULL, and the block of
+        that edge is not touched.
+
+        Collective over the communicator: all its ranks make the same call. It blocks until this
+        rank has its result. Objects are pickled; the caller may change its own at once.
+
+        Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
+        has failed; ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 8.6.1."""
+    def neighbor_alltoall(self, sendobj: Any) -> list[Any]:
+        """Exchange objects with all neighbors.
+
+        `sendobj` is a sequence with an object for each outgoing edge, in the order of
+        `outedges`. The result is a list with an object of each incoming edge, in the order of
+        `inedges`; None from PROC_NULL.
+
+        In a Cartesian topology the edges are, for each dimension, those to the rank before and
+        to the rank after; what is beyond the edge of the grid is PROC_NULL, and the block of
+        that edge is not touched.
+
+        Collective over the communicator: all its ranks make the same call. It blocks until this
+        rank has its result. Objects are pickled; the caller may change its own at once.
+
+        Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
+        has failed; ERR_COMM for COMM_NULL.
+
+        MPI 4.1, section 8.6.2."""
 
 class Win:
+    """Window of memory that other ranks access by one-sided communication.
+
+    Each rank of the window's group exposes a part of its memory, which may be empty. The
+    rank that calls is the origin; the rank whose part is accessed is the target. Ranks are
+    those of the communicator that the window was made on. Place in a part is counted from
+    its beginning in units of the target's `disp_unit` bytes.
+
+    Communication calls (Put, Get, Accumulate and others) only start an operation. They are
+    made within an epoch, and synchronization completes them:
+
+    - Fence, called by all ranks, ends an epoch at all of them and begins the next one;
+    - Post and Wait at the target, Start and Complete at the origin, for chosen ranks;
+    - Lock and Unlock, or Lock_all and Unlock_all, at the origin alone: the target makes no
+      call. Flush completes operations in between.
+
+    A window is made by Create (memory of the program), Allocate (memory of the window),
+    Allocate_shared (memory that ranks of a host load and store) or Create_dynamic (memory
+    that comes and goes). Free it before MPI is finalized.
+
+    `Win(win)` is another object for the same window, `Win()` one that is null. An object is
+    true if it is not null.
+
+    >>> data = np.arange(3.0)
+    >>> win = MPI.Win.Allocate(8 * 3, 8, comm=MPI.COMM_SELF)
+    >>> win.Lock(0)
+    >>> win.Put(data, 0)
+    >>> win.Unlock(0)
+    >>> np.frombuffer(win.tomemory())
+    array([0., 1., 2.])
+    >>> win.Free()
+
+    MPI 4.1, section 12."""
     def __new__(cls, win: Win | None = None) -> Self: ...
     @classmethod
     def Create(
         cls, memory: Buffer | Bottom, disp_unit: int = 1, info: Info = INFO_NULL, comm: Intracomm = COMM_SELF
-    ) -> Self: ...
+    ) -> Self:
+        """Create a window over memory of the program.
+
+        `memory` is any writable contiguous memory: a NumPy array, a bytearray, what `Alloc_mem`
+        returned; None or BOTTOM for an empty part. The window keeps the object alive; the
+        program must not resize it until Free. Where others access the memory, read and write it
+        only as `tomemory` says.
+
+        Collective over `comm`: all its ranks make the same call, and each returns when the
+        window can be used. A call waits for the others.
+
+        `disp_unit` is the number of bytes that a displacement into this rank's part counts, 1
+        for bytes or the size of an element; the ranks may give different ones.
+
+        `info` has hints, such as `no_locks`, `same_size`, `same_disp_unit` and
+        `accumulate_ordering`; `Get_info` returns those that hold.
+
+        Errors: ERR_COMM for COMM_NULL or an intercommunicator; ERR_INFO_VALUE for a hint that
+        has no such value, or not the same one at all ranks; ERR_NO_MEM if there is no such
+        amount of memory; ERR_PROC_FAILED if a rank of `comm` has failed; TypeError for an
+        argument of another type; ERR_SIZE for a size that is negative, or differs where
+        `same_size` is promised; ERR_DISP for a `disp_unit` below 1, or one that differs where
+        `same_disp_unit` is promised.
+
+        >>> win = MPI.Win.Create(np.zeros(4), 8, comm=MPI.COMM_SELF)
+        >>> win.Free()
+
+        MPI 4.1, section 12.2.1."""
     @classmethod
-    def Allocate(cls, size: int, disp_unit: int = 1, info: Info = INFO_NULL, comm: Comm = COMM_SELF) -> Self: ...
+    def Allocate(cls, size: int, disp_unit: int = 1, info: Info = INFO_NULL, comm: Comm = COMM_SELF) -> Self:
+        """Create a window with memory of its own.
+
+        `size` is the number of bytes of this rank's part; the ranks may give different sizes,
+        also 0. The memory is zero at first, aligned to pages, and is the fastest to reach:
+        ranks on one host load and store it. `tomemory` shows it as an array. It lives as long
+        as the window, or as an array that shows it.
+
+        Collective over `comm`: all its ranks make the same call, and each returns when the
+        window can be used. A call waits for the others.
+
+        `disp_unit` is the number of bytes that a displacement into this rank's part counts, 1
+        for bytes or the size of an element; the ranks may give different ones.
+
+        `info` has hints, such as `no_locks`, `same_size`, `same_disp_unit` and
+        `accumulate_ordering`; `Get_info` returns those that hold.
+
+        Errors: ERR_COMM for COMM_NULL or an intercommunicator; ERR_INFO_VALUE for a hint that
+        has no such value, or not the same one at all ranks; ERR_NO_MEM if there is no such
+        amount of memory; ERR_PROC_FAILED if a rank of `comm` has failed; TypeError for an
+        argument of another type; ERR_SIZE for a size that is negative, or differs where
+        `same_size` is promised; ERR_DISP for a `disp_unit` below 1, or one that differs where
+        `same_disp_unit` is promised.
+
+        >>> win = MPI.Win.Allocate(4 * 8, 8, comm=MPI.COMM_SELF)
+        >>> field = np.frombuffer(win.tomemory())
+        >>> win.Free()
+
+        MPI 4.1, section 12.2.2."""
     @classmethod
-    def Allocate_shared(cls, size: int, disp_unit: int = 1, info: Info = INFO_NULL, comm: Comm = COMM_SELF) -> Self: ...
+    def Allocate_shared(cls, size: int, disp_unit: int = 1, info: Info = INFO_NULL, comm: Comm = COMM_SELF) -> Self:
+        """Create a window with memory that all ranks on a host load from and store to.
+
+        `size` is the number of bytes of this rank's part; the ranks may give different sizes,
+        also 0. The parts follow one another in the order of ranks, unless `info` has
+        `alloc_shared_noncontig=true`. `Shared_query` returns the part of another rank.
+
+        A barrier does not order loads and stores: call Lock_all once, then store, Sync,
+        Barrier, Sync, load.
+
+        Collective over `comm`: all its ranks make the same call, and each returns when the
+        window can be used. A call waits for the others.
+
+        `disp_unit` is the number of bytes that a displacement into this rank's part counts, 1
+        for bytes or the size of an element; the ranks may give different ones.
+
+        `info` has hints, such as `no_locks`, `same_size`, `same_disp_unit` and
+        `accumulate_ordering`; `Get_info` returns those that hold.
+
+        Errors: ERR_RMA_SHARED if the ranks are not all on one host:
+        `Comm.Split_type(COMM_TYPE_SHARED)` makes communicators whose ranks are; ERR_COMM for
+        COMM_NULL or an intercommunicator; ERR_INFO_VALUE for a hint that has no such value, or
+        not the same one at all ranks; ERR_NO_MEM if there is no such amount of memory;
+        ERR_PROC_FAILED if a rank of `comm` has failed; TypeError for an argument of another
+        type; ERR_SIZE for a size that is negative, or differs where `same_size` is promised;
+        ERR_DISP for a `disp_unit` below 1, or one that differs where `same_disp_unit` is
+        promised.
+
+        >>> win = MPI.Win.Allocate_shared(4 * 8, 8, comm=MPI.COMM_SELF)
+        >>> memory, disp_unit = win.Shared_query(0)
+        >>> win.Free()
+
+        MPI 4.1, section 12.2.3."""
     @classmethod
-    def Create_dynamic(cls, info: Info = INFO_NULL, comm: Comm = COMM_SELF) -> Self: ...
-    def Attach(self, memory: Buffer) -> None: ...
-    def Detach(self, memory: Buffer) -> None: ...
-    def Shared_query(self, rank: int) -> tuple[buffer, int]: ...
-    def Free(self) -> None: ...
-    def Set_info(self, info: Info) -> None: ...
-    def Get_info(self) -> Info: ...
+    def Create_dynamic(cls, info: Info = INFO_NULL, comm: Comm = COMM_SELF) -> Self:
+        """Create a window without memory, to which each rank attaches some later.
+
+        `Attach` adds memory to this rank's part. Displacements are then addresses at the target
+        in bytes, as `Get_address` returns them there: send them to the origin.
+
+        Collective over `comm`: all its ranks make the same call, and each returns when the
+        window can be used. A call waits for the others.
+
+        `info` has hints, such as `no_locks`, `same_size`, `same_disp_unit` and
+        `accumulate_ordering`; `Get_info` returns those that hold.
+
+        Errors: ERR_COMM for COMM_NULL or an intercommunicator; ERR_INFO_VALUE for a hint that
+        has no such value, or not the same one at all ranks; ERR_NO_MEM if there is no such
+        amount of memory; ERR_PROC_FAILED if a rank of `comm` has failed; TypeError for an
+        argument of another type.
+
+        >>> win = MPI.Win.Create_dynamic(comm=MPI.COMM_SELF)
+        >>> win.Free()
+
+        MPI 4.1, section 12.2.4."""
+    def Attach(self, memory: Buffer) -> None:
+        """Let others access memory of this rank through a dynamic window.
+
+        `memory` is writable contiguous memory, which the window keeps alive until Detach or
+        Free. Local: nobody else takes part. Others can access it when they know its address,
+        which this rank sends them (`Get_address`).
+
+        Errors: ERR_RMA_ATTACH if it overlaps memory that is attached, or there are too many
+        pieces; ERR_RMA_FLAVOR if the window was not made by Create_dynamic; ERR_WIN for
+        WIN_NULL; TypeError for what is no writable memory.
+
+        >>> data = np.zeros(4)
+        >>> win = MPI.Win.Create_dynamic(comm=MPI.COMM_SELF)
+        >>> win.Attach(data)
+        >>> win.Lock(0)
+        >>> win.Put(np.ones(4), 0, MPI.Get_address(data))
+        >>> win.Unlock(0)
+        >>> win.Detach(data)
+        >>> win.Free()
+
+        MPI 4.1, section 12.2.4."""
+    def Detach(self, memory: Buffer) -> None:
+        """Take attached memory out of a dynamic window.
+
+        `memory` begins where attached memory begins. Local: the program sees to it that no
+        operation of another rank on it is under way, or comes later. The memory may be freed
+        afterwards.
+
+        Errors: ERR_RMA_ATTACH if no attached memory begins there; ERR_RMA_FLAVOR if the window
+        was not made by Create_dynamic; ERR_WIN for WIN_NULL; TypeError for what is no writable
+        memory.
+
+        MPI 4.1, section 12.2.4."""
+    def Shared_query(self, rank: int) -> tuple[buffer, int]:
+        """Return (buffer, disp_unit) of a rank's part, mapped in this process.
+
+        Local. The buffer has the size that `rank` gave, in bytes; loads and stores to it reach
+        that rank's memory. With PROC_NULL it is the part of the lowest rank whose size is not
+        0. Order accesses of several ranks as under Allocate_shared. The buffer is valid as long
+        as it exists, also after Free.
+
+        In gormapy it answers for windows of every flavor but dynamic ones. Of a rank whose
+        memory this process can't map, the size is 0.
+
+        Errors: ERR_RANK for a rank that is not in the window; ERR_RMA_FLAVOR for a dynamic
+        window; ERR_WIN for WIN_NULL.
+
+        MPI 4.1, section 12.2.3."""
+    def Free(self) -> None:
+        """Free the window.
+
+        Collective over the window's group: all ranks call it, outside of any epoch. It returns
+        when no other rank accesses this rank's part any more. Then the window is WIN_NULL; the
+        memory of Create may be reused, and arrays that show the memory of Allocate stay valid.
+        Attributes are deleted, by their functions.
+
+        Errors: ERR_RMA_SYNC within an epoch; ERR_WIN for WIN_NULL.
+
+        MPI 4.1, section 12.2.5."""
+    def Set_info(self, info: Info) -> None:
+        """Change the hints of the window.
+
+        Collective over the window's group. `no_locks`, `accumulate_ordering` and
+        `accumulate_ops` can change; other keys are ignored. Either all values are taken, or
+        none.
+
+        Errors: ERR_INFO_VALUE for a value that a hint can't have; ERR_WIN for WIN_NULL.
+
+        MPI 4.1, section 12.2.7."""
+    def Get_info(self) -> Info:
+        """Return the hints of the window.
+
+        Local. It has all hints that gormapy knows for such a window, with the values that hold.
+        The caller frees the new Info.
+
+        Errors: ERR_WIN for WIN_NULL.
+
+        MPI 4.1, section 12.2.7."""
     info: Info
-    def Get_group(self) -> Group: ...
+    """Hints of the window.
+
+    Reading is Get_info, assigning is Set_info, which is collective.
+
+    Errors: ERR_WIN for WIN_NULL.
+
+    MPI 4.1, section 12.2.7."""
+    def Get_group(self) -> Group:
+        """Return the group of the ranks that made the window.
+
+        Local. The caller frees the new Group.
+
+        Errors: ERR_WIN for WIN_NULL.
+
+        MPI 4.1, section 12.2.6."""
     @property
-    def group(self) -> Group: ...
+    def group(self) -> Group:
+        """Group of the ranks that made the window.
+
+        A new Group at each access, as Get_group returns it.
+
+        Errors: ERR_WIN for WIN_NULL.
+
+        MPI 4.1, section 12.2.6."""
     @property
-    def group_size(self) -> int: ...
+    def group_size(self) -> int:
+        """Number of ranks in the window.
+
+        Errors: ERR_WIN for WIN_NULL.
+
+        MPI 4.1, section 12.2.6."""
     @property
-    def group_rank(self) -> int: ...
+    def group_rank(self) -> int:
+        """Rank of this process in the window.
+
+        Errors: ERR_WIN for WIN_NULL.
+
+        MPI 4.1, section 12.2.6."""
     @property
-    def attrs(self) -> tuple[int, int, int]: ...
+    def attrs(self) -> tuple[int, int, int]:
+        """Base address, size and displacement unit.
+
+        The base is the address of this rank's part, the size its number of bytes, and the unit
+        the `disp_unit` of this rank.
+
+        Errors: ERR_WIN for WIN_NULL.
+
+        MPI 4.1, section 12.2.6."""
     @property
-    def flavor(self) -> int: ...
+    def flavor(self) -> int:
+        """Kind of the window.
+
+        One of WIN_FLAVOR_CREATE, WIN_FLAVOR_ALLOCATE, WIN_FLAVOR_DYNAMIC and WIN_FLAVOR_SHARED.
+
+        Errors: ERR_WIN for WIN_NULL.
+
+        MPI 4.1, section 12.2.6."""
     @property
-    def model(self) -> int: ...
-    def tomemory(self) -> buffer: ...
-    def Put(self, origin: BufSpec, target_rank: int, target: TargetSpec | None = None) -> None: ...
-    def Get(self, origin: BufSpec, target_rank: int, target: TargetSpec | None = None) -> None: ...
-    def Accumulate(self, origin: BufSpec, target_rank: int, target: TargetSpec | None = None, op: Op = SUM) -> None: ...
+    def model(self) -> int:
+        """Memory model of the window.
+
+        Always WIN_UNIFIED in gormapy: what has arrived in a part can be loaded there without a
+        call.
+
+        Errors: ERR_WIN for WIN_NULL.
+
+        MPI 4.1, section 12.2.6."""
+    def tomemory(self) -> buffer:
+        """Return the memory of this rank's part.
+
+        Local. The buffer has the part's size in bytes and copies nothing;
+        `np.frombuffer(win.tomemory(), dtype)` makes an array of it. Where others access the
+        part, load and store between fences, under Lock of this rank, or under Lock_all with
+        Sync.
+
+        Errors: ERR_WIN for WIN_NULL.
+
+        >>> win = MPI.Win.Allocate(16, comm=MPI.COMM_SELF)
+        >>> np.frombuffer(win.tomemory(), 'i4').size
+        4
+        >>> win.Free()
+
+        MPI 4.1, section 12.2.6."""
+    def Put(self, origin: BufSpec, target_rank: int, target: TargetSpec | None = None) -> None:
+        """Start to copy `origin` to a place in the part of `target_rank`.
+
+        `origin` is contiguous memory of this rank, such as a NumPy array, or [array, count,
+        datatype].
+
+        `target` is the place in the target's part: None for its beginning, a displacement in
+        units of the target's `disp_unit` bytes, or [displacement, count, datatype]. Both sides
+        have the same number of bytes. A `target_rank` of PROC_NULL makes the call do nothing.
+
+        Nonblocking: it starts the operation, within an epoch of any kind that the target is in.
+
+        `origin` may be changed after Flush_local, Flush, Unlock, Fence or Complete, not when
+        this call returns. The target has the data after Flush or Unlock here; with Fence when
+        its own has returned, with Start and Complete when its Wait has.
+
+        There is no order among operations, and no atomicity: if a Put overlaps another access
+        by any rank that is under way, the bytes at the place are undefined. Accumulate with
+        REPLACE is an atomic put, Get_accumulate with NO_OP an atomic get.
+
+        Errors: ERR_RANK for a target that is not in the window; ERR_RMA_SYNC outside of an
+        epoch for the target; ERR_DISP for a negative displacement; ERR_RMA_RANGE beyond the
+        target's part; ERR_TYPE if the sides differ in bytes, or a datatype is not committed;
+        ERR_COUNT for a negative count; ERR_PROC_FAILED if the target has failed; ERR_BUFFER if
+        memory can't be accessed; ERR_WIN for WIN_NULL; BufferError for memory that is not
+        contiguous, or is to be written and read-only.
+
+        >>> win = MPI.Win.Allocate(8 * 4, 8, comm=MPI.COMM_SELF)
+        >>> win.Lock(0)
+        >>> win.Put(np.array([1.5, 2.5]), 0, 2)
+        >>> win.Unlock(0)
+        >>> np.frombuffer(win.tomemory())
+        array([0. , 0. , 1.5, 2.5])
+        >>> win.Free()
+
+        MPI 4.1, section 12.3.1."""
+    def Get(self, origin: BufSpec, target_rank: int, target: TargetSpec | None = None) -> None:
+        """Start to copy a place in the part of `target_rank` to `origin`.
+
+        `origin` is contiguous memory of this rank, such as a NumPy array, or [array, count,
+        datatype].
+
+        `target` is the place in the target's part: None for its beginning, a displacement in
+        units of the target's `disp_unit` bytes, or [displacement, count, datatype]. Both sides
+        have the same number of bytes. A `target_rank` of PROC_NULL makes the call do nothing.
+
+        Nonblocking: it starts the operation, within an epoch of any kind that the target is in.
+
+        `origin` is undefined until Flush_local, Flush, Unlock, Fence or Complete, and must not
+        be touched before. It then has what the target's part had at some time in the epoch.
+
+        There is no order among operations, and no atomicity: if a Put overlaps another access
+        by any rank that is under way, the bytes at the place are undefined. Accumulate with
+        REPLACE is an atomic put, Get_accumulate with NO_OP an atomic get.
+
+        Errors: ERR_RANK for a target that is not in the window; ERR_RMA_SYNC outside of an
+        epoch for the target; ERR_DISP for a negative displacement; ERR_RMA_RANGE beyond the
+        target's part; ERR_TYPE if the sides differ in bytes, or a datatype is not committed;
+        ERR_COUNT for a negative count; ERR_PROC_FAILED if the target has failed; ERR_BUFFER if
+        memory can't be accessed; ERR_WIN for WIN_NULL; BufferError for memory that is not
+        contiguous, or is to be written and read-only.
+
+        >>> win = MPI.Win.Create(np.arange(4.0), 8, comm=MPI.COMM_SELF)
+        >>> two = np.empty(2)
+        >>> win.Lock(0, MPI.LOCK_SHARED)
+        >>> win.Get(two, 0, 1)
+        >>> win.Unlock(0)
+        >>> two
+        array([1., 2.])
+        >>> win.Free()
+
+        MPI 4.1, section 12.3.2."""
+    def Accumulate(self, origin: BufSpec, target_rank: int, target: TargetSpec | None = None, op: Op = SUM) -> None:
+        """Start to combine the elements at a place in the part of `target_rank` with those of `origin`.
+
+        `origin` is contiguous memory of this rank, such as a NumPy array, or [array, count,
+        datatype].
+
+        `target` is the place in the target's part: None for its beginning, a displacement in
+        units of the target's `disp_unit` bytes, or [displacement, count, datatype]. Both sides
+        have the same number of bytes. A `target_rank` of PROC_NULL makes the call do nothing.
+
+        Nonblocking: it starts the operation, within an epoch of any kind that the target is in.
+
+        `origin` may be changed after Flush_local, Flush, Unlock, Fence or Complete, not when
+        this call returns. The target has the data after Flush or Unlock here; with Fence when
+        its own has returned, with Start and Complete when its Wait has.
+
+        `op` is a predefined operation; REPLACE stores the origin's value. NO_OP is for
+        Get_accumulate and Fetch_and_op.
+
+        Each element by itself is updated atomically with respect to the other accumulate calls
+        on it with the same predefined datatype and the same op or NO_OP. Such calls of one
+        origin happen in the order in which they are made.
+
+        Errors: ERR_RANK for a target that is not in the window; ERR_RMA_SYNC outside of an
+        epoch for the target; ERR_DISP for a negative displacement; ERR_RMA_RANGE beyond the
+        target's part; ERR_TYPE if the sides differ in bytes, or a datatype is not committed;
+        ERR_COUNT for a negative count; ERR_OP for an operation that is not predefined, or not
+        for these elements; ERR_PROC_FAILED if the target has failed; ERR_BUFFER if memory can't
+        be accessed; ERR_WIN for WIN_NULL; BufferError for memory that is not contiguous, or is
+        to be written and read-only.
+
+        >>> sums = np.ones(3)
+        >>> win = MPI.Win.Create(sums, 8, comm=MPI.COMM_SELF)
+        >>> win.Fence()
+        >>> win.Accumulate(np.arange(3.0), 0, op=MPI.SUM)
+        >>> win.Fence()
+        >>> sums
+        array([1., 2., 3.])
+        >>> win.Free()
+
+        MPI 4.1, section 12.3.4."""
     def Get_accumulate(
         self, origin: BufSpec, result: BufSpec, target_rank: int, target: TargetSpec | None = None, op: Op = SUM
-    ) -> None: ...
+    ) -> None:
+        """Start to combine elements as Accumulate does, and to fetch their old values into `result`.
+
+        `origin` and `result` are contiguous memory of this rank, such as NumPy arrays, or
+        [array, count, datatype]; they do not overlap.
+
+        `target` is the place in the target's part: None for its beginning, a displacement in
+        units of the target's `disp_unit` bytes, or [displacement, count, datatype]. Both sides
+        have the same number of bytes. A `target_rank` of PROC_NULL makes the call do nothing.
+
+        Nonblocking: it starts the operation, within an epoch of any kind that the target is in.
+
+        `origin` may be changed, and `result` has the old values, after Flush_local, Flush,
+        Unlock, Fence or Complete, not when this call returns. The target is changed after Flush
+        or Unlock here; with Fence when its own has returned, with Start and Complete when its
+        Wait has.
+
+        `op` is a predefined operation. REPLACE swaps; NO_OP reads, and `origin` is not used.
+
+        Each element by itself is updated atomically with respect to the other accumulate calls
+        on it with the same predefined datatype and the same op or NO_OP. Such calls of one
+        origin happen in the order in which they are made.
+
+        Errors: ERR_RANK for a target that is not in the window; ERR_RMA_SYNC outside of an
+        epoch for the target; ERR_DISP for a negative displacement; ERR_RMA_RANGE beyond the
+        target's part; ERR_TYPE if the sides differ in bytes, or a datatype is not committed;
+        ERR_COUNT for a negative count; ERR_OP for an operation that is not predefined, or not
+        for these elements; ERR_PROC_FAILED if the target has failed; ERR_BUFFER if memory can't
+        be accessed; ERR_WIN for WIN_NULL; BufferError for memory that is not contiguous, or is
+        to be written and read-only.
+
+        >>> old = np.empty(2)
+        >>> win = MPI.Win.Create(np.array([3.0, 4.0]), 8, comm=MPI.COMM_SELF)
+        >>> win.Lock(0)
+        >>> win.Get_accumulate(np.array([9.0, 9.0]), old, 0, op=MPI.REPLACE)
+        >>> win.Unlock(0)
+        >>> old
+        array([3., 4.])
+        >>> win.Free()
+
+        MPI 4.1, section 12.3.4."""
     def Fetch_and_op(
         self, origin: BufSpec, result: BufSpec, target_rank: int, target_disp: int = 0, op: Op = SUM
-    ) -> None: ...
+    ) -> None:
+        """Start to combine one element with `origin`, and to fetch its old value into `result`.
+
+        `target_disp` is the element's place in the target's part, in units of the target's
+        `disp_unit` bytes. Each buffer is an array of one element of the same predefined
+        datatype; none overlaps another. A `target_rank` of PROC_NULL makes the call do nothing.
+
+        Nonblocking: it starts the operation, within an epoch of any kind that the target is in.
+
+        `origin` may be changed, and `result` has the old values, after Flush_local, Flush,
+        Unlock, Fence or Complete, not when this call returns. The target is changed after Flush
+        or Unlock here; with Fence when its own has returned, with Start and Complete when its
+        Wait has.
+
+        `op` is a predefined operation. REPLACE swaps; NO_OP reads, and `origin` is not used.
+
+        It is atomic with respect to the other accumulate calls on the element with the same
+        datatype and the same op or NO_OP: a counter that all ranks share is made of it.
+
+        Errors: ERR_RANK for a target that is not in the window; ERR_RMA_SYNC outside of an
+        epoch for the target; ERR_DISP for a negative displacement; ERR_RMA_RANGE beyond the
+        target's part; ERR_OP for an operation that is not predefined, or not for these
+        elements; ERR_TYPE for a derived datatype; ERR_PROC_FAILED if the target has failed;
+        ERR_BUFFER if memory can't be accessed; ERR_WIN for WIN_NULL; BufferError for memory
+        that is not contiguous, or is to be written and read-only; ValueError for more than one
+        element, or different datatypes.
+
+        >>> win = MPI.Win.Allocate(8, 8, comm=MPI.COMM_SELF)
+        >>> one, ticket = np.array([1]), np.empty(1, int)
+        >>> win.Lock_all()
+        >>> win.Fetch_and_op(one, ticket, 0)
+        >>> win.Flush(0)
+        >>> win.Unlock_all()
+        >>> int(ticket[0])
+        0
+        >>> win.Free()
+
+        MPI 4.1, section 12.3.4."""
     def Compare_and_swap(
         self, origin: BufSpec, compare: BufSpec, result: BufSpec, target_rank: int, target_disp: int = 0
-    ) -> None: ...
-    def Rput(self, origin: BufSpec, target_rank: int, target: TargetSpec | None = None) -> Request: ...
-    def Rget(self, origin: BufSpec, target_rank: int, target: TargetSpec | None = None) -> Request: ...
-    def Raccumulate(
-        self, origin: BufSpec, target_rank: int, target: TargetSpec | None = None, op: Op = SUM
-    ) -> Request: ...
+    ) -> None:
+        """Start to replace one element by `origin` if it equals `compare`, and to fetch its old value.
+
+        `target_disp` is the element's place in the target's part, in units of the target's
+        `disp_unit` bytes. Each buffer is an array of one element of the same predefined
+        datatype; none overlaps another. A `target_rank` of PROC_NULL makes the call do nothing.
+
+        Nonblocking: it starts the operation, within an epoch of any kind that the target is in.
+
+        `origin` and `compare` may be changed, and `result` has the old value, after
+        Flush_local, Flush, Unlock, Fence or Complete, not when this call returns. It is swapped
+        if `result` equals `compare`.
+
+        It is atomic with respect to other calls of it on the element with the same datatype.
+        Integers, logical types and BYTE can be swapped.
+
+        Errors: ERR_RANK for a target that is not in the window; ERR_RMA_SYNC outside of an
+        epoch for the target; ERR_DISP for a negative displacement; ERR_RMA_RANGE beyond the
+        target's part; ERR_TYPE for another datatype; ERR_PROC_FAILED if the target has failed;
+        ERR_BUFFER if memory can't be accessed; ERR_WIN for WIN_NULL; BufferError for memory
+        that is not contiguous, or is to be written and read-only; ValueError for more than one
+        element, or different datatypes.
+
+        >>> win = MPI.Win.Allocate(8, 8, comm=MPI.COMM_SELF)
+        >>> free, mine, found = np.array([0]), np.array([7]), np.empty(1, int)
+        >>> win.Lock_all()
+        >>> win.Compare_and_swap(mine, free, found, 0)
+        >>> win.Flush(0)
+        >>> win.Unlock_all()
+        >>> bool(found[0] == free[0])
+        True
+        >>> win.Free()
+
+        MPI 4.1, section 12.3.4."""
+    def Rput(self, origin: BufSpec, target_rank: int, target: TargetSpec | None = None) -> Request:
+        """Start a Put, and return its request.
+
+        `origin` is contiguous memory of this rank, such as a NumPy array, or [array, count,
+        datatype].
+
+        `target` is the place in the target's part: None for its beginning, a displacement in
+        units of the target's `disp_unit` bytes, or [displacement, count, datatype]. Both sides
+        have the same number of bytes. A `target_rank` of PROC_NULL makes the call do nothing.
+
+        Nonblocking: it starts the operation, under Lock of the target or Lock_all only, and
+        returns its request, for Wait or Test.
+
+        When the request is complete, `origin` may be changed; the target need not have the
+        data. They are there after Flush or Unlock.
+
+        There is no order among operations, and no atomicity: if a Put overlaps another access
+        by any rank that is under way, the bytes at the place are undefined. Accumulate with
+        REPLACE is an atomic put, Get_accumulate with NO_OP an atomic get.
+
+        Errors: ERR_RANK for a target that is not in the window; ERR_RMA_SYNC outside of an
+        epoch for the target; ERR_DISP for a negative displacement; ERR_RMA_RANGE beyond the
+        target's part; ERR_TYPE if the sides differ in bytes, or a datatype is not committed;
+        ERR_COUNT for a negative count; ERR_PROC_FAILED if the target has failed; ERR_BUFFER if
+        memory can't be accessed; ERR_WIN for WIN_NULL; BufferError for memory that is not
+        contiguous, or is to be written and read-only.
+
+        >>> win = MPI.Win.Allocate(8 * 4, 8, comm=MPI.COMM_SELF)
+        >>> win.Lock_all()
+        >>> request = win.Rput(np.ones(4), 0)
+        >>> request.Wait()
+        True
+        >>> win.Unlock_all()
+        >>> win.Free()
+
+        MPI 4.1, section 12.3.5."""
+    def Rget(self, origin: BufSpec, target_rank: int, target: TargetSpec | None = None) -> Request:
+        """Start a Get, and return its request.
+
+        `origin` is contiguous memory of this rank, such as a NumPy array, or [array, count,
+        datatype].
+
+        `target` is the place in the target's part: None for its beginning, a displacement in
+        units of the target's `disp_unit` bytes, or [displacement, count, datatype]. Both sides
+        have the same number of bytes. A `target_rank` of PROC_NULL makes the call do nothing.
+
+        Nonblocking: it starts the operation, under Lock of the target or Lock_all only, and
+        returns its request, for Wait or Test.
+
+        When the request is complete, `origin` has the data; it must not be touched before.
+
+        There is no order among operations, and no atomicity: if a Put overlaps another access
+        by any rank that is under way, the bytes at the place are undefined. Accumulate with
+        REPLACE is an atomic put, Get_accumulate with NO_OP an atomic get.
+
+        Errors: ERR_RANK for a target that is not in the window; ERR_RMA_SYNC outside of an
+        epoch for the target; ERR_DISP for a negative displacement; ERR_RMA_RANGE beyond the
+        target's part; ERR_TYPE if the sides differ in bytes, or a datatype is not committed;
+        ERR_COUNT for a negative count; ERR_PROC_FAILED if the target has failed; ERR_BUFFER if
+        memory can't be accessed; ERR_WIN for WIN_NULL; BufferError for memory that is not
+        contiguous, or is to be written and read-only.
+
+        >>> data = np.empty(4)
+        >>> win = MPI.Win.Allocate(8 * 4, 8, comm=MPI.COMM_SELF)
+        >>> win.Lock_all()
+        >>> request = win.Rget(data, 0)
+        >>> request.Wait()
+        True
+        >>> win.Unlock_all()
+        >>> win.Free()
+
+        MPI 4.1, section 12.3.5."""
+    def Raccumulate(self, origin: BufSpec, target_rank: int, target: TargetSpec | None = None, op: Op = SUM) -> Request:
+        """Start an Accumulate, and return its request.
+
+        `origin` is contiguous memory of this rank, such as a NumPy array, or [array, count,
+        datatype].
+
+        `target` is the place in the target's part: None for its beginning, a displacement in
+        units of the target's `disp_unit` bytes, or [displacement, count, datatype]. Both sides
+        have the same number of bytes. A `target_rank` of PROC_NULL makes the call do nothing.
+
+        Nonblocking: it starts the operation, under Lock of the target or Lock_all only, and
+        returns its request, for Wait or Test.
+
+        When the request is complete, `origin` may be changed; the target need not have the
+        data. They are there after Flush or Unlock.
+
+        `op` is a predefined operation; REPLACE stores the origin's value. NO_OP is for
+        Get_accumulate and Fetch_and_op.
+
+        Each element by itself is updated atomically with respect to the other accumulate calls
+        on it with the same predefined datatype and the same op or NO_OP. Such calls of one
+        origin happen in the order in which they are made.
+
+        Errors: ERR_RANK for a target that is not in the window; ERR_RMA_SYNC outside of an
+        epoch for the target; ERR_DISP for a negative displacement; ERR_RMA_RANGE beyond the
+        target's part; ERR_TYPE if the sides differ in bytes, or a datatype is not committed;
+        ERR_COUNT for a negative count; ERR_OP for an operation that is not predefined, or not
+        for these elements; ERR_PROC_FAILED if the target has failed; ERR_BUFFER if memory can't
+        be accessed; ERR_WIN for WIN_NULL; BufferError for memory that is not contiguous, or is
+        to be written and read-only.
+
+        MPI 4.1, section 12.3.5."""
     def Rget_accumulate(
         self, origin: BufSpec, result: BufSpec, target_rank: int, target: TargetSpec | None = None, op: Op = SUM
-    ) -> Request: ...
-    def Fence(self, assertion: int = 0) -> None: ...
-    def Start(self, group: Group, assertion: int = 0) -> None: ...
-    def Complete(self) -> None: ...
-    def Post(self, group: Group, assertion: int = 0) -> None: ...
-    def Wait(self) -> Literal[True]: ...
-    def Test(self) -> bool: ...
-    def Lock(self, rank: int, lock_type: int = LOCK_EXCLUSIVE, assertion: int = 0) -> None: ...
-    def Unlock(self, rank: int) -> None: ...
-    def Lock_all(self, assertion: int = 0) -> None: ...
-    def Unlock_all(self) -> None: ...
-    def Flush(self, rank: int) -> None: ...
-    def Flush_all(self) -> None: ...
-    def Flush_local(self, rank: int) -> None: ...
-    def Flush_local_all(self) -> None: ...
-    def Sync(self) -> None: ...
+    ) -> Request:
+        """Start a Get_accumulate, and return its request.
+
+        `origin` and `result` are contiguous memory of this rank, such as NumPy arrays, or
+        [array, count, datatype]; they do not overlap.
+
+        `target` is the place in the target's part: None for its beginning, a displacement in
+        units of the target's `disp_unit` bytes, or [displacement, count, datatype]. Both sides
+        have the same number of bytes. A `target_rank` of PROC_NULL makes the call do nothing.
+
+        Nonblocking: it starts the operation, under Lock of the target or Lock_all only, and
+        returns its request, for Wait or Test.
+
+        When the request is complete, `result` has the old values and `origin` may be changed.
+        The target is sure to be changed after Flush or Unlock.
+
+        `op` is a predefined operation. REPLACE swaps; NO_OP reads, and `origin` is not used.
+
+        Each element by itself is updated atomically with respect to the other accumulate calls
+        on it with the same predefined datatype and the same op or NO_OP. Such calls of one
+        origin happen in the order in which they are made.
+
+        Errors: ERR_RANK for a target that is not in the window; ERR_RMA_SYNC outside of an
+        epoch for the target; ERR_DISP for a negative displacement; ERR_RMA_RANGE beyond the
+        target's part; ERR_TYPE if the sides differ in bytes, or a datatype is not committed;
+        ERR_COUNT for a negative count; ERR_OP for an operation that is not predefined, or not
+        for these elements; ERR_PROC_FAILED if the target has failed; ERR_BUFFER if memory can't
+        be accessed; ERR_WIN for WIN_NULL; BufferError for memory that is not contiguous, or is
+        to be written and read-only.
+
+        MPI 4.1, section 12.3.5."""
+    def Fence(self, assertion: int = 0) -> None:
+        """End the epoch before, with all its operations, and begin the next one.
+
+        Collective over the window's group. It usually waits for the other ranks. When it
+        returns, the operations that this rank started in the epoch are complete, their buffers
+        may be reused, and those of others on this rank's part are complete, too: the part can
+        be loaded from and stored to.
+
+        `assertion` is 0 or the sum of MODE_NOSTORE (this rank has not stored to its part since
+        the last fence), MODE_NOPUT (nobody will put or accumulate into its part until the next
+        one), MODE_NOPRECEDE (no operation precedes) and MODE_NOSUCCEED (none follows). All
+        ranks give MODE_NOPRECEDE or none does, and so for MODE_NOSUCCEED.
+
+        Errors: ERR_RMA_SYNC under Lock, Lock_all, Start or Post; ERR_ASSERT for other bits;
+        ERR_PROC_FAILED if a rank whose operations are to complete has failed; ERR_BUFFER if an
+        operation found memory that can't be accessed; ERR_WIN for WIN_NULL.
+
+        >>> win = MPI.Win.Allocate(8, comm=MPI.COMM_SELF)
+        >>> win.Fence(MPI.MODE_NOPRECEDE)
+        >>> win.Fence(MPI.MODE_NOSUCCEED)
+        >>> win.Free()
+
+        MPI 4.1, section 12.5.1."""
+    def Start(self, group: Group, assertion: int = 0) -> None:
+        """Begin access to the parts of the ranks in `group`.
+
+        `group` has the targets, as ranks of the window. Each of them calls Post with a group
+        that has this rank. MPI lets the call return before they do; in gormapy it waits for
+        them. `assertion` is 0 or MODE_NOCHECK: all of them have called Post before.
+
+        Not collective: the ranks of both groups, and no others, take part.
+
+        Errors: ERR_GROUP if a rank of the group is not in the window; ERR_ASSERT for other
+        bits; ERR_RMA_SYNC within another access epoch; ERR_PROC_FAILED if a target has failed;
+        ERR_WIN for WIN_NULL.
+
+        >>> win = MPI.Win.Allocate(8, 8, comm=MPI.COMM_SELF)
+        >>> win.Post(win.group)
+        >>> win.Start(win.group)
+        >>> win.Put(np.ones(1), 0)
+        >>> win.Complete()
+        >>> win.Wait()
+        True
+        >>> win.Free()
+
+        MPI 4.1, section 12.5.2."""
+    def Complete(self) -> None:
+        """End the access that Start began.
+
+        When it returns, the operations since Start are complete here, and their buffers may be
+        reused. At each target they are complete when its Wait returns.
+
+        Not collective: the ranks of both groups, and no others, take part.
+
+        Errors: ERR_RMA_SYNC without Start; ERR_PROC_FAILED if a target has failed; ERR_WIN for
+        WIN_NULL.
+
+        >>> win = MPI.Win.Allocate(8, 8, comm=MPI.COMM_SELF)
+        >>> win.Post(win.group)
+        >>> win.Start(win.group)
+        >>> win.Put(np.ones(1), 0)
+        >>> win.Complete()
+        >>> win.Wait()
+        True
+        >>> win.Free()
+
+        MPI 4.1, section 12.5.2."""
+    def Post(self, group: Group, assertion: int = 0) -> None:
+        """Begin to expose this rank's part to the ranks in `group`.
+
+        `group` has the origins, as ranks of the window; each of them calls Start. Local: it
+        does not wait for them. Until Wait returns, do not load from or store to the part.
+        `assertion` is 0 or the sum of MODE_NOCHECK, MODE_NOSTORE and MODE_NOPUT.
+
+        Not collective: the ranks of both groups, and no others, take part.
+
+        Errors: ERR_GROUP if a rank of the group is not in the window; ERR_ASSERT for other
+        bits; ERR_RMA_SYNC if an earlier Post has not been ended; ERR_WIN for WIN_NULL.
+
+        >>> win = MPI.Win.Allocate(8, 8, comm=MPI.COMM_SELF)
+        >>> win.Post(win.group)
+        >>> win.Start(win.group)
+        >>> win.Put(np.ones(1), 0)
+        >>> win.Complete()
+        >>> win.Wait()
+        True
+        >>> win.Free()
+
+        MPI 4.1, section 12.5.2."""
+    def Wait(self) -> Literal[True]:
+        """End the exposure that Post began: wait until all its ranks have called Complete.
+
+        It blocks until all ranks of Post's group have called Complete. What they did is in this
+        rank's part then, and can be loaded.
+
+        Not collective: the ranks of both groups, and no others, take part.
+
+        Errors: ERR_RMA_SYNC without Post; ERR_PROC_FAILED if an origin has failed; ERR_WIN for
+        WIN_NULL.
+
+        >>> win = MPI.Win.Allocate(8, 8, comm=MPI.COMM_SELF)
+        >>> win.Post(win.group)
+        >>> win.Start(win.group)
+        >>> win.Put(np.ones(1), 0)
+        >>> win.Complete()
+        >>> win.Wait()
+        True
+        >>> win.Free()
+
+        MPI 4.1, section 12.5.2."""
+    def Test(self) -> bool:
+        """Report whether all ranks of Post's group have called Complete, and end the exposure if so.
+
+        Local. If it returns True, the exposure has ended as by Wait, and Wait is not called.
+
+        Not collective: the ranks of both groups, and no others, take part.
+
+        Errors: ERR_RMA_SYNC without Post; ERR_PROC_FAILED if an origin has failed; ERR_WIN for
+        WIN_NULL.
+
+        >>> win = MPI.Win.Allocate(8, 8, comm=MPI.COMM_SELF)
+        >>> win.Post(win.group)
+        >>> win.Start(win.group)
+        >>> win.Put(np.ones(1), 0)
+        >>> win.Complete()
+        >>> win.Wait()
+        True
+        >>> win.Free()
+
+        MPI 4.1, section 12.5.2."""
+    def Lock(self, rank: int, lock_type: int = LOCK_EXCLUSIVE, assertion: int = 0) -> None:
+        """Begin access to one rank by a lock.
+
+        Called by the origin alone. LOCK_EXCLUSIVE: while it is held, no other rank has a lock
+        of the target; LOCK_SHARED: others may have shared ones. MPI lets the call return before
+        the lock is granted; in gormapy it waits. It locks out only ranks that lock, not the
+        target's own loads and stores: it is not a mutex. A rank locks its own part before it
+        loads from or stores to it while others access it. `assertion` is 0 or MODE_NOCHECK:
+        nobody holds a lock that conflicts.
+
+        Errors: ERR_LOCKTYPE for another type; ERR_RMA_SYNC within another access epoch, or if
+        the rank is locked already, or the window has `no_locks`; ERR_ASSERT for other bits;
+        ERR_PROC_FAILED if the target has failed, or the holder of its exclusive lock has;
+        ERR_RANK for a rank that is not in the window; ERR_WIN for WIN_NULL.
+
+        >>> win = MPI.Win.Allocate(8, 8, comm=MPI.COMM_SELF)
+        >>> win.Lock(0, MPI.LOCK_EXCLUSIVE)
+        >>> win.Put(np.ones(1), 0)
+        >>> win.Unlock(0)
+        >>> win.Free()
+
+        MPI 4.1, section 12.5.3."""
+    def Unlock(self, rank: int) -> None:
+        """End access to one rank, with all operations on it.
+
+        When it returns, all operations on the rank since Lock are complete, here and at the
+        target; their buffers may be reused, and other ranks that lock see the data.
+
+        Errors: ERR_RMA_SYNC if the rank is not locked, or is by Lock_all; ERR_PROC_FAILED if a
+        rank whose operations are to complete has failed; ERR_BUFFER if an operation found
+        memory that can't be accessed; ERR_RANK for a rank that is not in the window; ERR_WIN
+        for WIN_NULL.
+
+        >>> win = MPI.Win.Allocate(8, 8, comm=MPI.COMM_SELF)
+        >>> win.Lock(0, MPI.LOCK_EXCLUSIVE)
+        >>> win.Put(np.ones(1), 0)
+        >>> win.Unlock(0)
+        >>> win.Free()
+
+        MPI 4.1, section 12.5.3."""
+    def Lock_all(self, assertion: int = 0) -> None:
+        """Begin access to all ranks by shared locks.
+
+        Called by the origin alone; it is not collective, and no mutex. All ranks of the window
+        are locked shared. One Lock_all for the life of a window, with Flush where an operation
+        has to be complete, is the usual form. `assertion` is 0 or MODE_NOCHECK.
+
+        Errors: ERR_RMA_SYNC within another access epoch, or if the window has `no_locks`;
+        ERR_ASSERT for other bits; ERR_PROC_FAILED if a target has failed; ERR_WIN for WIN_NULL.
+
+        >>> win = MPI.Win.Allocate(8, 8, comm=MPI.COMM_SELF)
+        >>> win.Lock_all()
+        >>> win.Put(np.ones(1), 0)
+        >>> win.Flush_all()
+        >>> win.Unlock_all()
+        >>> win.Free()
+
+        MPI 4.1, section 12.5.3."""
+    def Unlock_all(self) -> None:
+        """End access to all ranks, with all operations.
+
+        When it returns, all operations since Lock_all are complete, here and at the targets.
+
+        Errors: ERR_RMA_SYNC without Lock_all; ERR_PROC_FAILED if a rank whose operations are to
+        complete has failed; ERR_BUFFER if an operation found memory that can't be accessed;
+        ERR_WIN for WIN_NULL.
+
+        >>> win = MPI.Win.Allocate(8, 8, comm=MPI.COMM_SELF)
+        >>> win.Lock_all()
+        >>> win.Put(np.ones(1), 0)
+        >>> win.Flush_all()
+        >>> win.Unlock_all()
+        >>> win.Free()
+
+        MPI 4.1, section 12.5.3."""
+    def Flush(self, rank: int) -> None:
+        """Complete all operations on one rank, here and at the target.
+
+        When it returns, the buffers may be reused, results are there, and the targets have the
+        data. The target makes no call. The epoch goes on.
+
+        Within Lock or Lock_all only: Fence and Complete do it for their epochs. Not collective.
+
+        Errors: ERR_RMA_SYNC if nothing is locked; ERR_PROC_FAILED if a rank whose operations
+        are to complete has failed; ERR_BUFFER if an operation found memory that can't be
+        accessed; ERR_RANK for a rank that is not in the window; ERR_WIN for WIN_NULL.
+
+        >>> win = MPI.Win.Allocate(8, 8, comm=MPI.COMM_SELF)
+        >>> win.Lock_all()
+        >>> win.Put(np.ones(1), 0)
+        >>> win.Flush_all()
+        >>> win.Unlock_all()
+        >>> win.Free()
+
+        MPI 4.1, section 12.5.4."""
+    def Flush_all(self) -> None:
+        """Complete all operations on all ranks, here and at the targets.
+
+        When it returns, the buffers may be reused, results are there, and the targets have the
+        data. The target makes no call. The epoch goes on.
+
+        Within Lock or Lock_all only: Fence and Complete do it for their epochs. Not collective.
+
+        Errors: ERR_RMA_SYNC if nothing is locked; ERR_PROC_FAILED if a rank whose operations
+        are to complete has failed; ERR_BUFFER if an operation found memory that can't be
+        accessed; ERR_WIN for WIN_NULL.
+
+        >>> win = MPI.Win.Allocate(8, 8, comm=MPI.COMM_SELF)
+        >>> win.Lock_all()
+        >>> win.Put(np.ones(1), 0)
+        >>> win.Flush_all()
+        >>> win.Unlock_all()
+        >>> win.Free()
+
+        MPI 4.1, section 12.5.4."""
+    def Flush_local(self, rank: int) -> None:
+        """Complete all operations on one rank at this side only.
+
+        When it returns, the origin buffers may be reused and results are there. The data of Put
+        and Accumulate may still be on their way. The epoch goes on.
+
+        Within Lock or Lock_all only: Fence and Complete do it for their epochs. Not collective.
+
+        Errors: ERR_RMA_SYNC if nothing is locked; ERR_PROC_FAILED if a rank whose operations
+        are to complete has failed; ERR_BUFFER if an operation found memory that can't be
+        accessed; ERR_RANK for a rank that is not in the window; ERR_WIN for WIN_NULL.
+
+        MPI 4.1, section 12.5.4."""
+    def Flush_local_all(self) -> None:
+        """Complete all operations on all ranks at this side only.
+
+        When it returns, the origin buffers may be reused and results are there. The data of Put
+        and Accumulate may still be on their way. The epoch goes on.
+
+        Within Lock or Lock_all only: Fence and Complete do it for their epochs. Not collective.
+
+        Errors: ERR_RMA_SYNC if nothing is locked; ERR_PROC_FAILED if a rank whose operations
+        are to complete has failed; ERR_BUFFER if an operation found memory that can't be
+        accessed; ERR_WIN for WIN_NULL.
+
+        MPI 4.1, section 12.5.4."""
+    def Sync(self) -> None:
+        """Order this rank's loads and stores to its window: a memory barrier.
+
+        Local. It completes no operation, and no other rank takes part. Call it between a store
+        of this rank and the message or barrier that tells others of it, and between that and
+        their load. Within Lock or Lock_all only, which gormapy does not check.
+
+        Errors: ERR_WIN for WIN_NULL.
+
+        >>> win = MPI.Win.Allocate_shared(8, comm=MPI.COMM_SELF)
+        >>> win.Lock_all()
+        >>> win.Sync()
+        >>> win.Unlock_all()
+        >>> win.Free()
+
+        MPI 4.1, section 12.5.4."""
     @classmethod
-    def Create_errhandler(cls, errhandler_fn: Callable[..., None]) -> Errhandler: ...
-    def Get_errhandler(self) -> Errhandler: ...
-    def Set_errhandler(self, errhandler: Errhandler) -> None: ...
-    def Call_errhandler(self, errorcode: int) -> None: ...
-    def Get_attr(self, keyval: int) -> Any: ...
-    def Set_attr(self, keyval: int, attrval: Any) -> None: ...
-    def Delete_attr(self, keyval: int) -> None: ...
+    def Create_errhandler(cls, errhandler_fn: Callable[..., None]) -> Errhandler:
+        """Create an error handler that calls a function.
+
+        Local. `errhandler_fn(obj, error_code)` is called where a call on an object with this
+        handler fails, before the exception is raised; what it returns is ignored. The caller
+        frees the Errhandler.
+
+        Errors: TypeError for what is no function; RuntimeError if there are 32 of them, as in
+        mpi4py.
+
+        MPI 4.1, section 9.3."""
+    def Get_errhandler(self) -> Errhandler:
+        """Return the error handler of the object.
+
+        Local. The caller frees it, if it is none of the predefined ones. It is ERRORS_RETURN
+        unless the program has chosen another: errors are exceptions.
+
+        Errors: ERR_COMM, ERR_WIN, ERR_FILE or ERR_SESSION for an object that is null.
+
+        MPI 4.1, section 9.3."""
+    def Set_errhandler(self, errhandler: Errhandler) -> None:
+        """Choose the error handler of the object.
+
+        Local. ERRORS_RETURN raises exceptions, ERRORS_ARE_FATAL and ERRORS_ABORT end the job.
+        One made by Create_errhandler is called, and then the exception is raised.
+
+        Errors: ERR_ARG for a handler for another kind of object; ERR_ERRHANDLER for one that is
+        null or has been freed; ERR_COMM, ERR_WIN, ERR_FILE or ERR_SESSION for an object that is
+        null.
+
+        MPI 4.1, section 9.3."""
+    def Call_errhandler(self, errorcode: int) -> None:
+        """Call the error handler of the object.
+
+        Local. It does what a failing call on the object would do. With ERRORS_RETURN nothing
+        happens.
+
+        Errors: ERR_COMM, ERR_WIN, ERR_FILE or ERR_SESSION for an object that is null.
+
+        MPI 4.1, section 9.3."""
+    def Get_attr(self, keyval: int) -> Any:
+        """Return the attribute of the object that has a key.
+
+        Local. It is the value that Set_attr has stored, None if there is none. Predefined keys
+        have values of the library: of a communicator, TAG_UB, IO, WTIME_IS_GLOBAL, APPNUM,
+        UNIVERSE_SIZE and LASTUSEDCODE; of a window, WIN_BASE, WIN_SIZE, WIN_DISP_UNIT,
+        WIN_CREATE_FLAVOR and WIN_MODEL.
+
+        Keys are those of one kind of object: communicators, windows or datatypes.
+
+        Errors: ERR_KEYVAL for a key that does not exist, is predefined where it is to be
+        changed, or is of another kind of object; ERR_COMM, ERR_WIN or ERR_TYPE for an object
+        that is null.
+
+        >>> MPI.COMM_SELF.Get_attr(MPI.TAG_UB)
+        2147483647
+
+        MPI 4.1, section 7.7."""
+    def Set_attr(self, keyval: int, attrval: Any) -> None:
+        """Attach an attribute to the object.
+
+        Local. `attrval` is any object. A value that is there is deleted before, by its
+        function.
+
+        Keys are those of one kind of object: communicators, windows or datatypes.
+
+        Errors: ERR_KEYVAL for a key that does not exist, is predefined where it is to be
+        changed, or is of another kind of object; ERR_OTHER if the delete function raises an
+        exception, which is printed; ERR_COMM, ERR_WIN or ERR_TYPE for an object that is null.
+
+        MPI 4.1, section 7.7."""
+    def Delete_attr(self, keyval: int) -> None:
+        """Delete an attribute of the object.
+
+        Local. The delete function of the key is called.
+
+        Keys are those of one kind of object: communicators, windows or datatypes.
+
+        Errors: ERR_KEYVAL for a key that does not exist, is predefined where it is to be
+        changed, or is of another kind of object; ERR_KEYVAL if there is no value; ERR_OTHER if
+        the delete function raises an exception, which is printed; ERR_COMM, ERR_WIN or ERR_TYPE
+        for an object that is null.
+
+        MPI 4.1, section 7.7."""
     @classmethod
     def Create_keyval(
         cls,
         copy_fn: Callable[..., Any] | bool | None = None,
         delete_fn: Callable[..., Any] | bool | None = None,
         nopython: bool = False,
-    ) -> int: ...
+    ) -> int:
+        """Create a key for attributes.
+
+        Local. `copy_fn(obj, keyval, value)` is called by Dup and returns the value for the
+        copy, or NotImplemented for none; True copies the value as it is, None and False copy
+        nothing. `delete_fn(obj, keyval, value)` is called when the value is deleted or the
+        object is freed. `nopython` has no effect.
+
+        Keys are those of one kind of object: communicators, windows or datatypes.
+
+        >>> key = MPI.Comm.Create_keyval(copy_fn=True)
+        >>> MPI.COMM_SELF.Set_attr(key, 'mine')
+        >>> MPI.COMM_SELF.Get_attr(key)
+        'mine'
+        >>> MPI.COMM_SELF.Delete_attr(key)
+        >>> key = MPI.Comm.Free_keyval(key)
+
+        MPI 4.1, section 7.7."""
     @classmethod
-    def Free_keyval(cls, keyval: int) -> int: ...
-    def Get_name(self) -> str: ...
-    def Set_name(self, name: str) -> None: ...
+    def Free_keyval(cls, keyval: int) -> int:
+        """Free a key for attributes.
+
+        Local. Values that are attached stay, with their functions. It returns KEYVAL_INVALID.
+
+        Keys are those of one kind of object: communicators, windows or datatypes.
+
+        Errors: ERR_KEYVAL for a key that does not exist, is predefined where it is to be
+        changed, or is of another kind of object.
+
+        MPI 4.1, section 7.7."""
+    def Get_name(self) -> str:
+        """Return the name of the object.
+
+        It is empty if the program has given none; predefined objects have the name that they
+        have in C.
+
+        Local.
+
+        MPI 4.1, section 7.8."""
+    def Set_name(self, name: str) -> None:
+        """Give the object a name.
+
+        For debugging and error messages: it has up to 127 bytes and is that of this process
+        only.
+
+        Local.
+
+        Errors: ERR_ARG for a longer name; ERR_COMM, ERR_WIN or ERR_TYPE for an object that is
+        null.
+
+        MPI 4.1, section 7.8."""
     name: str
+    """Name of the object.
+
+    It is empty if the program has given none; predefined objects have the name that they
+    have in C.
+
+    For debugging and error messages: it has up to 127 bytes and is that of this process
+    only.
+
+    Local.
+
+    Errors: ERR_ARG for a longer name; ERR_COMM, ERR_WIN or ERR_TYPE for an object that is
+    null.
+
+    MPI 4.1, section 7.8."""
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     def __bool__(self) -> bool: ...
     def __reduce__(self) -> str | tuple[Any, ...]: ...
     @property
-    def handle(self) -> int: ...
+    def handle(self) -> int:
+        """Handle as an integer.
+
+        A number of this process, 0 of null objects. MPI has no such call."""
     @classmethod
-    def fromhandle(cls, handle: int) -> Self: ...
-    def toint(self) -> int: ...
+    def fromhandle(cls, handle: int) -> Self:
+        """Return the object of a handle.
+
+        Local. `handle` is what `handle` of an object was; the result stands for the same
+        object. MPI has no such call."""
+    def toint(self) -> int:
+        """Return the handle as an integer.
+
+        Local. gormapy has the same number for all languages, 0 of null objects.
+
+        MPI 4.1, section 19.3.4."""
     @classmethod
-    def fromint(cls, arg: int, /) -> Self: ...
-    def py2f(self) -> int: ...
+    def fromint(cls, arg: int, /) -> Self:
+        """Return the object of an integer handle.
+
+        Local. `arg` is a number that toint or py2f returned.
+
+        MPI 4.1, section 19.3.4."""
+    def py2f(self) -> int:
+        """Return the handle as Fortran has it.
+
+        Local. gormapy has the same number for all languages, 0 of null objects.
+
+        MPI 4.1, section 19.3.4."""
     @classmethod
-    def f2py(cls, arg: int) -> Self: ...
-    def free(self) -> None: ...
+    def f2py(cls, arg: int) -> Self:
+        """Return the object of a Fortran handle.
+
+        Local. `arg` is a number that toint or py2f returned.
+
+        MPI 4.1, section 19.3.4."""
+    def free(self) -> None:
+        """Call Free, if the object is neither null nor predefined.
+
+        Of a predefined object only this Python object becomes null.
+
+        MPI 4.1, section 5.1.9."""
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
 memory = buffer
 
-def Get_abi_fortran_info() -> Info: ...
-def Get_abi_info() -> Info: ...
-def Get_abi_version() -> tuple[int, int]: ...
-def Attach_buffer(buf: Buffer | None) -> None: ...
-def Detach_buffer() -> Buffer | None: ...
-def Flush_buffer() -> None: ...
-def Iflush_buffer() -> Request: ...
-def Alloc_mem(size: int, info: Info = INFO_NULL) -> buffer: ...
-def Free_mem(mem: buffer) -> None: ...
-def _comm_lock(comm: Comm, key: Hashable | None = None) -> Lock: ...
-def _comm_lock_table(comm: Comm) -> dict[Hashable, Lock]: ...
-def _commctx_inter(comm: Intercomm) -> tuple[Intercomm, int, Intracomm, bool]: ...
-def _commctx_intra(comm: Intracomm) -> tuple[Intracomm, int]: ...
+def Get_abi_fortran_info() -> Info:
+    """Return the sizes of types of Fortran.
+
+    Local. The sizes in bytes of Fortran's types, and which of the optional ones there are.
+    The caller frees the new Info. The call is one of MPI 5.0."""
+
+def Get_abi_info() -> Info:
+    """Return the sizes of types in the binary interface.
+
+    Local. The sizes in bytes of Aint, Count and Offset. The caller frees the new Info. The
+    call is one of MPI 5.0."""
+
+def Get_abi_version() -> tuple[int, int]:
+    """Return the version of the binary interface of the MPI standard.
+
+    Local. In gormapy (-1, -1): it has no such interface. The call is one of MPI 5.0."""
+
+def Attach_buffer(buf: Buffer | None) -> None:
+    """Attach a buffer for messages in buffered mode.
+
+    Local. gormapy copies buffered messages into memory of its own, without a limit: it
+    keeps an attached buffer for the program and never uses it. So no message is ever in the
+    buffer.
+
+    `buf` is contiguous memory that can be written, or BUFFER_AUTOMATIC, or None for that.
+    It must not be touched until Detach_buffer, as MPI says.
+
+    Errors: ERR_BUFFER if one is attached already.
+
+    MPI 4.1, section 3.6."""
+
+def Detach_buffer() -> Buffer | None:
+    """Detach the buffer for messages in buffered mode.
+
+    Local. gormapy copies buffered messages into memory of its own, without a limit: it
+    keeps an attached buffer for the program and never uses it. So no message is ever in the
+    buffer.
+
+    It returns the attached buffer, None if there is none. Then the program may use the
+    memory again.
+
+    MPI 4.1, section 3.6."""
+
+def Flush_buffer() -> None:
+    """Wait until all buffered messages have been sent.
+
+    Local. gormapy copies buffered messages into memory of its own, without a limit: it
+    keeps an attached buffer for the program and never uses it. So no message is ever in the
+    buffer.
+
+    MPI 4.1, section 3.6."""
+
+def Iflush_buffer() -> Request:
+    """Start to wait until all buffered messages have been sent.
+
+    Local. gormapy copies buffered messages into memory of its own, without a limit: it
+    keeps an attached buffer for the program and never uses it. So no message is ever in the
+    buffer.
+
+    The returned request is complete at once.
+
+    MPI 4.1, section 3.6."""
+
+def Alloc_mem(size: int, info: Info = INFO_NULL) -> buffer:
+    """Allocate memory for communication.
+
+    Local. `size` is a number of bytes. The other ranks on the host can map the memory:
+    windows over it are reached by loads and stores, and long messages are copied once. Of
+    `info`, `mpi_minimum_memory_alignment` has an effect. The memory lives until Free_mem,
+    or as long as something shows it.
+
+    Errors: ERR_NO_MEM if there is no such amount of memory; ValueError for a negative size.
+
+    >>> memory = MPI.Alloc_mem(8 * 100)
+    >>> array = np.frombuffer(memory)
+
+    MPI 4.1, section 9.2."""
+
+def Free_mem(mem: buffer) -> None:
+    """Free memory that Alloc_mem returned.
+
+    Local. `mem` is what Alloc_mem returned; it shows nothing afterwards. Arrays that were
+    made of it stay valid.
+
+    Errors: TypeError for what is no such buffer.
+
+    MPI 4.1, section 9.2."""
+
+def _comm_lock(comm: Comm, key: Hashable | None = None) -> Lock:
+    """Return the lock of a communicator that has a key.
+
+    `key` names the lock; the same key gives the same lock. For mpi4py.util.pkl5 and its
+    like. MPI has no such call."""
+
+def _comm_lock_table(comm: Comm) -> dict[Hashable, Lock]:
+    """Return the locks of a communicator by their keys.
+
+    For mpi4py.util.pkl5 and its like. MPI has no such call."""
+
+def _commctx_inter(comm: Intercomm) -> tuple[Intercomm, int, Intracomm, bool]:
+    """Return a duplicate of an intercommunicator, a tag, the local group's communicator, and whether it is first.
+
+    The first call on a communicator is collective. For mpi4py.futures and its like. MPI has
+    no such call."""
+
+def _commctx_intra(comm: Intracomm) -> tuple[Intracomm, int]:
+    """Return a duplicate of an intracommunicator, always the same one, and a tag.
+
+    The first call on a communicator is collective. For mpi4py.futures and its like. MPI has
+    no such call."""
+
 def Register_datarep(
     datarep: str,
     read_fn: Callable[[Buffer, Datatype, int, Buffer, int], None] | None,
     write_fn: Callable[[Buffer, Datatype, int, Buffer, int], None] | None,
     extent_fn: Callable[[Datatype], int],
-) -> None: ...
-def Close_port(port_name: str) -> None: ...
-def Lookup_name(service_name: str, info: Info = INFO_NULL) -> str: ...
-def Open_port(info: Info = INFO_NULL) -> str: ...
-def Publish_name(service_name: str, port_name: str, info: Info = INFO_NULL) -> None: ...
-def Unpublish_name(service_name: str, port_name: str, info: Info = INFO_NULL) -> None: ...
-def Aint_add(base: int, disp: int) -> int: ...
-def Aint_diff(addr1: int, addr2: int) -> int: ...
-def Compute_dims(nnodes: int, dims: int | Sequence[int]) -> list[int]: ...
-def Finalize() -> None: ...
-def Get_address(location: Buffer | Bottom) -> int: ...
-def Get_hw_resource_info() -> Info: ...
-def Get_library_version() -> str: ...
-def Get_processor_name() -> str: ...
-def Get_version() -> tuple[int, int]: ...
-def Init() -> None: ...
-def Init_thread(required: int = THREAD_MULTIPLE) -> int: ...
-def Is_finalized() -> bool: ...
-def Is_initialized() -> bool: ...
-def Is_thread_main() -> bool: ...
-def Pcontrol(level: int) -> None: ...
-def Query_thread() -> int: ...
-def Wtick() -> float: ...
-def Wtime() -> float: ...
-def _addressof(arg: Any) -> int: ...
-def _handleof(arg: Any) -> int: ...
-def _set_abort_status(status: int | None) -> None: ...
-def _sizeof(arg: Any) -> int: ...
-def _typealign(datatype: Datatype) -> int | None: ...
-def _typecode(datatype: Datatype) -> str | None: ...
-def get_vendor() -> tuple[str, tuple[int, int, int]]: ...
-def Add_error_class() -> int: ...
-def Add_error_code(errorclass: int) -> int: ...
-def Add_error_string(errorcode: int, string: str) -> None: ...
-def Get_error_class(errorcode: int) -> int: ...
-def Get_error_string(errorcode: int) -> str: ...
-def Remove_error_class(errorclass: int) -> None: ...
-def Remove_error_code(errorcode: int) -> None: ...
-def Remove_error_string(errorcode: int) -> None: ...
-def _datatype_create(datatype: Datatype, combiner: str, params: dict[str, Any], free: bool = False) -> Datatype: ...
-def _datatype_decode(datatype: Datatype, mark: bool = False) -> tuple[Datatype, str, dict[str, Any]]: ...
+) -> None:
+    """Register the name of a data representation for files.
+
+    Local: each rank calls it once. Only a representation that needs no conversion can be
+    registered: `read_fn` and `write_fn` must be None. `extent_fn(datatype)` gets a
+    predefined datatype and returns the bytes from one to the next in the file, so it has to
+    return its extent; Set_view looks.
+
+    Errors: ERR_DUP_DATAREP for a name that exists; ERR_UNSUPPORTED_DATAREP for conversion
+    functions; ERR_ARG for a name that is empty or has more than MAX_DATAREP_STRING
+    characters; TypeError for what is no function.
+
+    MPI 4.1, section 14.5.3."""
+
+def Close_port(port_name: str) -> None:
+    """Close a port.
+
+    Local. Jobs that are connected stay so.
+
+    Errors: ERR_PORT for a port that is not open here.
+
+    MPI 4.1, section 11.9.2."""
+
+def Lookup_name(service_name: str, info: Info = INFO_NULL) -> str:
+    """Return the name of the port that a service has.
+
+    Local. `info` has no effect.
+
+    Errors: ERR_NAME for a name that nobody has published.
+
+    MPI 4.1, section 11.9.4."""
+
+def Open_port(info: Info = INFO_NULL) -> str:
+    """Open a port for other jobs, and return its name.
+
+    Local. The name is passed to the other program, which calls Connect with it; this
+    process, as the root, calls Accept. `info` has no effect.
+
+    Errors: ERR_OTHER if the system allows no port.
+
+    MPI 4.1, section 11.9.2."""
+
+def Publish_name(service_name: str, port_name: str, info: Info = INFO_NULL) -> None:
+    """Publish the name of a port under the name of a service.
+
+    Local. The name is known on this host, to processes of this user, until Unpublish_name
+    or the end of this process. `info` has no effect.
+
+    Errors: ERR_SERVICE for a name that is published already; ERR_ARG for a name with a NUL.
+
+    MPI 4.1, section 11.9.4."""
+
+def Unpublish_name(service_name: str, port_name: str, info: Info = INFO_NULL) -> None:
+    """Take back the name of a service.
+
+    Local. `port_name` and `info` have no effect.
+
+    Errors: ERR_SERVICE for a name that this process has not published.
+
+    MPI 4.1, section 11.9.4."""
+
+def Aint_add(base: int, disp: int) -> int:
+    """Return the sum of an address and a displacement.
+
+    Local. Both are numbers of bytes, also where one is an address of another process.
+
+    MPI 4.1, section 5.1.5."""
+
+def Aint_diff(addr1: int, addr2: int) -> int:
+    """Return the difference of two addresses.
+
+    Local. Both are numbers of bytes, also where one is an address of another process.
+
+    MPI 4.1, section 5.1.5."""
+
+def Compute_dims(nnodes: int, dims: int | Sequence[int]) -> list[int]:
+    """Return a balanced grid for a number of ranks.
+
+    Local. `dims` is a number of dimensions, or has a number for each, where 0 is one to be
+    chosen. The product of the result is `nnodes`; the chosen ones are as close to each
+    other as can be, in non-increasing order.
+
+    Errors: ERR_DIMS if there is no such grid.
+
+    >>> MPI.Compute_dims(12, 2), MPI.Compute_dims(12, [0, 2, 0])
+    ([4, 3], [3, 2, 2])
+
+    MPI 4.1, section 8.5.2."""
+
+def Finalize() -> None:
+    """End MPI.
+
+    The end of the process calls it, unless `gormapy.rc.finalize` is false. Collective over
+    the processes of the job: all of them call it, once, and it waits for them. Complete all
+    operations, free windows and close files before. Attributes of COMM_SELF are deleted, by
+    their functions, which may still use MPI. If sessions are open, the library goes on
+    until the last of them is finalized.
+
+    Errors: ERR_OTHER if it was called before, or Init was not.
+
+    MPI 4.1, section 11.2."""
+
+def Get_address(location: Buffer | Bottom) -> int:
+    """Return the address of memory.
+
+    Local. `location` is memory, such as a NumPy array, or BOTTOM. Displacements in dynamic
+    windows are addresses at the target, and those in structs of absolute places.
+
+    Errors: TypeError for what is no memory; BufferError for memory that is not contiguous.
+
+    >>> data = np.zeros(4)
+    >>> MPI.Aint_diff(MPI.Get_address(data[2:]), MPI.Get_address(data))
+    16
+
+    MPI 4.1, section 5.1.5."""
+
+def Get_hw_resource_info() -> Info:
+    """Return what is known of the hardware.
+
+    Local. In gormapy it is empty: nothing is known of the hardware. The caller frees the
+    new Info.
+
+    MPI 4.1, section 9.1."""
+
+def Get_library_version() -> str:
+    """Return the name and version of the library.
+
+    Local. It can be called at any time.
+
+    MPI 4.1, section 9.1.1."""
+
+def Get_processor_name() -> str:
+    """Return the name of the host.
+
+    Local. It is the name of the host.
+
+    MPI 4.1, section 9.1.2."""
+
+def Get_version() -> tuple[int, int]:
+    """Return the version of the MPI standard.
+
+    Local. It is (4, 1). It can be called at any time.
+
+    MPI 4.1, section 9.1.1."""
+
+def Init() -> None:
+    """Start MPI.
+
+    The import of gormapy.MPI calls it, unless `gormapy.rc.initialize` is false. Collective
+    over the processes of the job: all of them call it, once, and it waits for them.
+
+    Errors: ERR_OTHER if MPI can't be started, or was started or finalized before.
+
+    MPI 4.1, section 11.2."""
+
+def Init_thread(required: int = THREAD_MULTIPLE) -> int:
+    """Start MPI with a level of thread support.
+
+    The import of gormapy.MPI calls it, unless `gormapy.rc.initialize` is false. Collective
+    over the processes of the job: all of them call it, once, and it waits for them.
+
+    `required` is a level of thread support, by default THREAD_MULTIPLE; it returns the
+    level that there is, in gormapy always THREAD_MULTIPLE.
+
+    Errors: ERR_OTHER if MPI can't be started, or was started or finalized before.
+
+    MPI 4.1, section 11.6."""
+
+def Is_finalized() -> bool:
+    """Report whether Finalize has returned.
+
+    Local. It can be called at any time, also before Init and after Finalize.
+
+    MPI 4.1, section 11.2."""
+
+def Is_initialized() -> bool:
+    """Report whether Init has been called.
+
+    Local. It can be called at any time, also before Init and after Finalize.
+
+    MPI 4.1, section 11.2."""
+
+def Is_thread_main() -> bool:
+    """Report whether this is the thread that called Init.
+
+    Local. gormapy takes Python's main thread for it.
+
+    MPI 4.1, section 11.6."""
+
+def Pcontrol(level: int) -> None:
+    """Pass a level to a profiling library.
+
+    Local. `level` is an integer for a profiling library; gormapy does nothing.
+
+    Errors: TypeError for what is no integer.
+
+    MPI 4.1, section 15.2."""
+
+def Query_thread() -> int:
+    """Return the level of thread support.
+
+    Local. In gormapy always THREAD_MULTIPLE: all threads may call MPI at the same time.
+
+    MPI 4.1, section 11.6."""
+
+def Wtick() -> float:
+    """Return the resolution of Wtime.
+
+    Local. In seconds.
+
+    MPI 4.1, section 9.6."""
+
+def Wtime() -> float:
+    """Return the time of a clock.
+
+    Local. It is a number of seconds since some time in the past, which is the same for all
+    processes on a host: only differences mean something. The clock never goes back.
+
+    >>> start = MPI.Wtime()
+    >>> elapsed = MPI.Wtime() - start
+
+    MPI 4.1, section 9.6."""
+
+def _addressof(arg: Any) -> int:
+    """Return the address of a handle.
+
+    For packages that work on mpi4py's private functions. MPI has no such call."""
+
+def _handleof(arg: Any) -> int:
+    """Return a handle as an integer.
+
+    For packages that work on mpi4py's private functions. MPI has no such call."""
+
+def _set_abort_status(status: int | None) -> None:
+    """Set the status with which this process ends the job when Python exits.
+
+    For packages that work on mpi4py's private functions. MPI has no such call."""
+
+def _sizeof(arg: Any) -> int:
+    """Return the size of a handle in bytes.
+
+    For packages that work on mpi4py's private functions. MPI has no such call."""
+
+def _typealign(datatype: Datatype) -> int | None:
+    """Return the alignment of a datatype.
+
+    For packages that work on mpi4py's private functions. MPI has no such call."""
+
+def _typecode(datatype: Datatype) -> str | None:
+    """Return the type string of a datatype.
+
+    For packages that work on mpi4py's private functions. MPI has no such call."""
+
+def get_vendor() -> tuple[str, tuple[int, int, int]]:
+    """Return the name and version of the library, as numbers.
+
+    Local. It is ("gormapy", (major, minor, micro)). MPI has no such call."""
+
+def Add_error_class() -> int:
+    """Add an error class.
+
+    Local: each process has its own.
+
+    MPI 4.1, section 9.5."""
+
+def Add_error_code(errorclass: int) -> int:
+    """Add an error code to an error class.
+
+    Local: each process has its own.
+
+    `errorclass` is a class of MPI, or one that the program has added.
+
+    Errors: ERR_ARG for one that is not.
+
+    MPI 4.1, section 9.5."""
+
+def Add_error_string(errorcode: int, string: str) -> None:
+    """Add a text to an added error class or code.
+
+    Local: each process has its own.
+
+    `errorcode` is a code or a class that the program has added.
+
+    Errors: ERR_ARG for one that is not.
+
+    MPI 4.1, section 9.5."""
+
+def Get_error_class(errorcode: int) -> int:
+    """Return the class of an error code.
+
+    Local. Each error has a code, with a text of its own, and belongs to a class, such as
+    ERR_RANK. A class is the code of itself.
+
+    Errors: ERR_ARG for a negative number.
+
+    >>> MPI.Get_error_class(MPI.ERR_RANK) == MPI.ERR_RANK
+    True
+
+    MPI 4.1, section 9.4."""
+
+def Get_error_string(errorcode: int) -> str:
+    """Return the text of an error code.
+
+    Local. `errorcode` is a code or a class.
+
+    Errors: ERR_ARG for a negative number.
+
+    MPI 4.1, section 9.3.5."""
+
+def Remove_error_class(errorclass: int) -> None:
+    """Remove an added error class.
+
+    Local: each process has its own.
+
+    Its codes and its text have been removed before.
+
+    The call is one that MPI 4.1 has added.
+
+    Errors: ERR_ARG for what the program has not added, or what is in use.
+
+    MPI 4.1, section 9.5."""
+
+def Remove_error_code(errorcode: int) -> None:
+    """Remove an added error code.
+
+    Local: each process has its own.
+
+    Its text has been removed before.
+
+    The call is one that MPI 4.1 has added.
+
+    Errors: ERR_ARG for what the program has not added, or what is in use.
+
+    MPI 4.1, section 9.5."""
+
+def Remove_error_string(errorcode: int) -> None:
+    """Remove the text of an added error class or code.
+
+    Local: each process has its own.
+
+    The call is one that MPI 4.1 has added.
+
+    Errors: ERR_ARG for what the program has not added, or what is in use.
+
+    MPI 4.1, section 9.5."""
+
+def _datatype_create(datatype: Datatype, combiner: str, params: dict[str, Any], free: bool = False) -> Datatype:
+    """Make the datatype that `_datatype_decode` described.
+
+    For packages that work on mpi4py's private functions. MPI has no such call."""
+
+def _datatype_decode(datatype: Datatype, mark: bool = False) -> tuple[Datatype, str, dict[str, Any]]:
+    """Return base datatype, name of the combiner and its parameters.
+
+    For packages that work on mpi4py's private functions. MPI has no such call."""

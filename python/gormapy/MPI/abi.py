@@ -22,17 +22,17 @@ def _datatype(name):
 
 
 def Get_abi_version() -> tuple[int, int]:
-    """Obtain the version of the MPI ABI standard, (-1, -1): there is no such interface."""
+    """Return the version of the binary interface of the MPI standard."""
     return (-1, -1)
 
 
 def Get_abi_info() -> Info:
-    """Obtain information about the MPI ABI."""
+    """Return the sizes of types in the binary interface."""
     return Info.Create([(f"mpi_{name}_size", str(_datatype(name).size)) for name in ("aint", "count", "offset")])
 
 
 def Get_abi_fortran_info() -> Info:
-    """Obtain information about the Fortran MPI ABI."""
+    """Return the sizes of types of Fortran."""
     info = Info.Create([(f"mpi_{name}_size", str(_datatype(name).size)) for name in _FORTRAN])
     for kind, sizes in _OPTIONAL.items():
         for size in sizes:

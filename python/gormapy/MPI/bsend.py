@@ -46,22 +46,22 @@ def forget(owner):
 
 
 def Attach_buffer(buf: Buffer | None) -> None:
-    """Attach a user-provided buffer for sending in buffered mode."""
+    """Attach a buffer for messages in buffered mode."""
     attach(0, buf)
 
 
 def Detach_buffer() -> Buffer | None:
-    """Remove an existing attached buffer."""
+    """Detach the buffer for messages in buffered mode."""
     return detach(0)
 
 
 def Flush_buffer() -> None:
-    """Block until all buffered messages have been transmitted."""
+    """Wait until all buffered messages have been sent."""
     # no message is ever in the buffer
 
 
 def Iflush_buffer() -> Request:
-    """Nonblocking flush for buffered messages."""
+    """Start to wait until all buffered messages have been sent."""
     from .request import Request  # imported here to avoid a cycle of imports
 
     return Request()

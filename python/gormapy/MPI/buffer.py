@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class buffer(fast.Buffer):
-    """Block of memory with the buffer protocol."""
+    """Block of memory."""
 
     def __new__(cls, *buf: Buffer) -> Self:
         self = super().__new__(cls)
@@ -42,7 +42,7 @@ class buffer(fast.Buffer):
 
     @staticmethod
     def frombuffer(obj: Buffer, readonly: bool = False) -> buffer:
-        """Create a buffer from an object with the buffer protocol."""
+        """Create a buffer over memory of another object."""
         self = buffer()
         self._address_of(obj, not readonly)
         self._readonly = bool(readonly)
@@ -50,7 +50,7 @@ class buffer(fast.Buffer):
 
     @staticmethod
     def fromaddress(address: int, nbytes: int, readonly: bool = False) -> buffer:
-        """Create a buffer from address and size in bytes."""
+        """Create a buffer over memory at an address."""
         return _view(address, nbytes, readonly, None)
 
     @property
@@ -85,21 +85,21 @@ class buffer(fast.Buffer):
         return 1
 
     def cast(self, format: str, shape: list[int] | tuple[int, ...] = ...) -> memoryview:
-        """Cast to a memoryview with new format or shape."""
+        """Return a memoryview of the memory with another format or shape."""
         if shape is ...:
             return memoryview(self).cast(format)
         return memoryview(self).cast(format, shape)
 
     def tobytes(self, order: str | None = None) -> bytes:
-        """Return the data as a byte string."""
+        """Return the data as bytes."""
         return bytes(memoryview(self))
 
     def toreadonly(self) -> buffer:
-        """Return a read-only version of the buffer."""
+        """Return a buffer of the same memory that may only be read."""
         return self._part(0, self._nbytes, True, self._obj)
 
     def release(self) -> None:
-        """Release the memory that the buffer exposes."""
+        """Let go of the memory."""
         self._addr = self._nbytes = self._readonly = self._device = 0
         self._obj = None
 
@@ -191,7 +191,7 @@ view = _view
 
 
 def Alloc_mem(size: int, info: Info = INFO_NULL) -> buffer:
-    """Allocate memory for message passing and remote memory access."""
+    """Allocate memory for communication."""
     from .wininfo import alignment, given
 
     size = msgbuffer.index(size, "Alloc_mem: size, a number of bytes")
@@ -205,7 +205,7 @@ def Alloc_mem(size: int, info: Info = INFO_NULL) -> buffer:
 
 
 def Free_mem(mem: buffer) -> None:
-    """Free memory that Alloc_mem gave."""
+    """Free memory that Alloc_mem returned."""
     if not isinstance(mem, buffer):
         raise TypeError(f"Free_mem: expecting what Alloc_mem returned, got {type(mem).__name__}")
     mem.release()

@@ -263,138 +263,138 @@ class Collectives:
 
     @hot
     def Barrier(self) -> None:
-        """Barrier synchronization."""
+        """Wait for all ranks."""
         fast.barrier(self._h)
 
     @hot
     def Bcast(self, buf: BufSpec, root: int = 0) -> None:
-        """Broadcast data from one process to all other processes."""
+        """Copy the data of one rank to all others."""
         bcast(Blocking, self, buf, root)
 
     @hot
     def Gather(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecB | None, root: int = 0) -> None:
-        """Gather data to one process from all other processes."""
+        """Gather the blocks of all ranks at one rank."""
         gather(Blocking, self, sendbuf, recvbuf, root)
 
     def Gatherv(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecV | None, root: int = 0) -> None:
-        """Gather different amounts of data to one process from all other processes."""
+        """Gather different amounts of data of all ranks at one rank."""
         gatherv(Blocking, self, sendbuf, recvbuf, root)
 
     @hot
     def Scatter(self, sendbuf: BufSpecB | None, recvbuf: BufSpec | InPlace, root: int = 0) -> None:
-        """Scatter data from one process to all other processes."""
+        """Scatter the blocks of one rank to all ranks."""
         scatter(Blocking, self, sendbuf, recvbuf, root)
 
     def Scatterv(self, sendbuf: BufSpecV | None, recvbuf: BufSpec | InPlace, root: int = 0) -> None:
-        """Scatter different amounts of data from one process to all other processes."""
+        """Scatter different amounts of data of one rank to all ranks."""
         scatterv(Blocking, self, sendbuf, recvbuf, root)
 
     @hot
     def Allgather(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecB) -> None:
-        """Gather data from all processes and give it to all of them."""
+        """Gather the blocks of all ranks at all ranks."""
         allgather(Blocking, self, sendbuf, recvbuf)
 
     def Allgatherv(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecV) -> None:
-        """Gather different amounts of data from all processes and give it to all of them."""
+        """Gather different amounts of data of all ranks at all ranks."""
         allgatherv(Blocking, self, sendbuf, recvbuf)
 
     @hot
     def Alltoall(self, sendbuf: BufSpecB | InPlace, recvbuf: BufSpecB) -> None:
-        """Send data from all to all processes."""
+        """Exchange blocks among all ranks."""
         alltoall(Blocking, self, sendbuf, recvbuf)
 
     def Alltoallv(self, sendbuf: BufSpecV | InPlace, recvbuf: BufSpecV) -> None:
-        """Send different amounts of data from all to all processes."""
+        """Exchange different amounts of data among all ranks."""
         alltoallv(Blocking, self, sendbuf, recvbuf)
 
     def Alltoallw(self, sendbuf: BufSpecW | InPlace, recvbuf: BufSpecW) -> None:
-        """Send data of different amounts and types from all to all processes."""
+        """Exchange data of different amounts and datatypes among all ranks."""
         alltoallw(Blocking, self, sendbuf, recvbuf)
 
     @hot
     def Reduce(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec | None, op: Op = SUM, root: int = 0) -> None:
-        """Reduce to one process."""
+        """Combine the operands of all ranks at one rank."""
         reduce(Blocking, self, sendbuf, recvbuf, op, root)
 
     @hot
     def Allreduce(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM) -> None:
-        """Reduce to all processes."""
+        """Combine the operands of all ranks at all ranks."""
         allreduce(Blocking, self, sendbuf, recvbuf, op)
 
     @hot
     def Reduce_scatter_block(self, sendbuf: BufSpecB | InPlace, recvbuf: BufSpec | BufSpecB, op: Op = SUM) -> None:
-        """Reduce and scatter blocks of the same size."""
+        """Combine the blocks of all ranks, and give each rank one of the result."""
         reduce_scatter_block(Blocking, self, sendbuf, recvbuf, op)
 
     def Reduce_scatter(
         self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, recvcounts: Sequence[int] | None = None, op: Op = SUM
     ) -> None:
-        """Reduce and scatter blocks of different size."""
+        """Combine blocks of different lengths of all ranks, and give each rank one of the result."""
         reduce_scatter(Blocking, self, sendbuf, recvbuf, recvcounts, op)
 
     # Nonblocking
     # -----------
 
     def Ibarrier(self) -> Request:
-        """Nonblocking barrier."""
+        """Start to wait for all ranks."""
         return barrier(Nonblocking, self)
 
     def Ibcast(self, buf: BufSpec, root: int = 0) -> Request:
-        """Nonblocking broadcast."""
+        """Start to copy the data of one rank to all others."""
         return bcast(Nonblocking, self, buf, root)
 
     def Igather(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecB | None, root: int = 0) -> Request:
-        """Nonblocking gather."""
+        """Start to gather the blocks of all ranks at one rank."""
         return gather(Nonblocking, self, sendbuf, recvbuf, root)
 
     def Igatherv(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecV | None, root: int = 0) -> Request:
-        """Nonblocking gather of different amounts."""
+        """Start to gather different amounts of data of all ranks at one rank."""
         return gatherv(Nonblocking, self, sendbuf, recvbuf, root)
 
     def Iscatter(self, sendbuf: BufSpecB | None, recvbuf: BufSpec | InPlace, root: int = 0) -> Request:
-        """Nonblocking scatter."""
+        """Start to scatter the blocks of one rank to all ranks."""
         return scatter(Nonblocking, self, sendbuf, recvbuf, root)
 
     def Iscatterv(self, sendbuf: BufSpecV | None, recvbuf: BufSpec | InPlace, root: int = 0) -> Request:
-        """Nonblocking scatter of different amounts."""
+        """Start to scatter different amounts of data of one rank to all ranks."""
         return scatterv(Nonblocking, self, sendbuf, recvbuf, root)
 
     def Iallgather(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecB) -> Request:
-        """Nonblocking gather to all."""
+        """Start to gather the blocks of all ranks at all ranks."""
         return allgather(Nonblocking, self, sendbuf, recvbuf)
 
     def Iallgatherv(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpecV) -> Request:
-        """Nonblocking gather to all of different amounts."""
+        """Start to gather different amounts of data of all ranks at all ranks."""
         return allgatherv(Nonblocking, self, sendbuf, recvbuf)
 
     def Ialltoall(self, sendbuf: BufSpecB | InPlace, recvbuf: BufSpecB) -> Request:
-        """Nonblocking all to all."""
+        """Start to exchange blocks among all ranks."""
         return alltoall(Nonblocking, self, sendbuf, recvbuf)
 
     def Ialltoallv(self, sendbuf: BufSpecV | InPlace, recvbuf: BufSpecV) -> Request:
-        """Nonblocking all to all of different amounts."""
+        """Start to exchange different amounts of data among all ranks."""
         return alltoallv(Nonblocking, self, sendbuf, recvbuf)
 
     def Ialltoallw(self, sendbuf: BufSpecW | InPlace, recvbuf: BufSpecW) -> Request:
-        """Nonblocking all to all of different amounts and types."""
+        """Start to exchange data of different amounts and datatypes among all ranks."""
         return alltoallw(Nonblocking, self, sendbuf, recvbuf)
 
     def Ireduce(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec | None, op: Op = SUM, root: int = 0) -> Request:
-        """Nonblocking reduce to one process."""
+        """Start to combine the operands of all ranks at one rank."""
         return reduce(Nonblocking, self, sendbuf, recvbuf, op, root)
 
     def Iallreduce(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM) -> Request:
-        """Nonblocking reduce to all processes."""
+        """Start to combine the operands of all ranks at all ranks."""
         return allreduce(Nonblocking, self, sendbuf, recvbuf, op)
 
     def Ireduce_scatter_block(self, sendbuf: BufSpecB | InPlace, recvbuf: BufSpec | BufSpecB, op: Op = SUM) -> Request:
-        """Nonblocking reduce and scatter of blocks."""
+        """Start to combine the blocks of all ranks, and to give each rank one of the result."""
         return reduce_scatter_block(Nonblocking, self, sendbuf, recvbuf, op)
 
     def Ireduce_scatter(
         self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, recvcounts: Sequence[int] | None = None, op: Op = SUM
     ) -> Request:
-        """Nonblocking reduce and scatter of blocks of different size."""
+        """Start to combine blocks of different lengths of all ranks, and to give each rank one of the result."""
         return reduce_scatter(Nonblocking, self, sendbuf, recvbuf, recvcounts, op)
 
 
@@ -404,17 +404,17 @@ class Scans:
     __slots__ = ()
 
     def Scan(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM) -> None:
-        """Inclusive scan."""
+        """Combine the operands of the ranks up to this one."""
         scan(Blocking, self, sendbuf, recvbuf, op)
 
     def Exscan(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM) -> None:
-        """Exclusive scan."""
+        """Combine the operands of the ranks before this one."""
         exscan(Blocking, self, sendbuf, recvbuf, op)
 
     def Iscan(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM) -> Request:
-        """Nonblocking inclusive scan."""
+        """Start to combine the operands of the ranks up to this one."""
         return scan(Nonblocking, self, sendbuf, recvbuf, op)
 
     def Iexscan(self, sendbuf: BufSpec | InPlace, recvbuf: BufSpec, op: Op = SUM) -> Request:
-        """Nonblocking exclusive scan."""
+        """Start to combine the operands of the ranks before this one."""
         return exscan(Nonblocking, self, sendbuf, recvbuf, op)

@@ -58,7 +58,7 @@ class Comm(
     FaultTolerance,
     fast.Comm,
 ):
-    """Communication context."""
+    """Communicator: ranks that exchange messages in a context of their own."""
 
     _family = "Comm"
     # Rank and size do not change in the life of a communicator.
@@ -84,17 +84,17 @@ class Comm(
 
     @classmethod
     def fromhandle(cls, handle: int) -> Self:
-        """Create object from its handle."""
+        """Return the communicator of a handle."""
         return Comm._from_handle(handle)  # of the class that the communicator has, as in mpi4py
 
     @classmethod
     def fromint(cls, arg: int, /) -> Self:
-        """Translate integer handle to object."""
+        """Return the communicator of an integer handle."""
         return Comm._from_handle(arg)
 
     @classmethod
     def f2py(cls, arg: int) -> Self:
-        """Translate Fortran handle to object."""
+        """Return the communicator of a Fortran handle."""
         return Comm._from_handle(arg)
 
     @classmethod
@@ -105,7 +105,7 @@ class Comm(
         return cls._from_handle(handle)
 
     def free(self) -> None:
-        """Call Free if not null and not predefined."""
+        """Call Free, if the communicator is neither null nor predefined."""
         if self._h in (_WORLD, _SELF):
             super().free()
         elif self:
@@ -115,23 +115,23 @@ class Comm(
     # -------------------
 
     def Get_group(self) -> Group:
-        """Access the group associated with a communicator."""
+        """Return the group of the communicator."""
         return Group._made(core.CommGroup(self._h))
 
     def Get_size(self) -> int:
-        """Return the number of processes in a communicator."""
+        """Return the number of ranks."""
         if self._size < 0 or not self._h:
             self._size = check(core.CommSize(self._h))
         return self._size
 
     def Get_rank(self) -> int:
-        """Return the rank of this process in a communicator."""
+        """Return the rank of this process."""
         if self._rank < 0 or not self._h:
             self._rank = check(core.CommRank(self._h))
         return self._rank
 
-    group = property(Get_group, doc="Group.")
-    size = property(Get_size, doc="Number of processes.")
+    group = property(Get_group, doc="Group of the communicator.")
+    size = property(Get_size, doc="Number of ranks.")
     rank = property(Get_rank, doc="Rank of this process.")
 
     @property
@@ -156,12 +156,12 @@ class Comm(
     # ----------------------------
 
     def Clone(self) -> Self:
-        """Clone an existing communicator."""
+        """Duplicate the communicator without its attributes."""
         return self._duplicate(attributes=False)
 
     @hot
     def Dup(self, info: Info | None = None) -> Self:
-        """Duplicate a communicator."""
+        """Duplicate the communicator."""
         if info is None:
             return self._duplicate(attributes=True)
         hints = given(info)
@@ -170,11 +170,11 @@ class Comm(
         return made
 
     def Dup_with_info(self, info: Info) -> Self:
-        """Duplicate a communicator with hints."""
+        """Duplicate the communicator, with hints."""
         return self.Dup(info)
 
     def Idup(self, info: Info | None = None) -> tuple[Self, Request]:
-        """Nonblocking duplicate a communicator."""
+        """Start to duplicate the communicator."""
         hints = None if info is None else given(info)
         handle, number = fields(core.CommIdup(self._h))
         made, request = self._twin(handle), Request._from_handle(number)
@@ -184,7 +184,7 @@ class Comm(
         return made, request
 
     def Idup_with_info(self, info: Info) -> tuple[Self, Request]:
-        """Nonblocking duplicate a communicator with hints."""
+        """Start to duplicate the communicator, with hints."""
         return self.Idup(info)
 
     def _duplicate(self, attributes):
@@ -221,16 +221,16 @@ class Comm(
             raise
 
     def Create(self, group: Group) -> Comm:
-        """Create communicator from group."""
+        """Create a communicator of a part of the ranks."""
         return self._family_class()._wrap(fast.comm_create(self._h, expect("Group", group, "Create")))
 
     @hot
     def Split(self, color: int = 0, key: int = 0) -> Comm:
-        """Split communicator by color and key."""
+        """Split the communicator by colors."""
         return self._family_class()._wrap(fast.comm_split(self._h, color, key))
 
     def Split_type(self, split_type: int, key: int = 0, info: Info = INFO_NULL) -> Comm:
-        """Split communicator by split type."""
+        """Split the communicator by what ranks have in common, such as memory."""
         if split_type in _HARDWARE_SPLITS and info.get("mpi_hw_resource_type") == "mpi_shared_memory":
             split_type = constants.COMM_TYPE_SHARED
         if split_type in _HARDWARE_SPLITS:
@@ -244,7 +244,7 @@ class Comm(
 
     @hot
     def Free(self) -> None:
-        """Free a communicator."""
+        """Free the communicator."""
         if self._h in (_WORLD, _SELF):
             raise error(
                 constants.ERR_COMM, f"{_DEFAULT_NAMES[self._h]} can't be freed: it lives as long as the process"
@@ -272,10 +272,7 @@ class Comm(
         return handle
 
     def Disconnect(self) -> None:
-        """Free a communicator once all operations that this rank has started in it are complete.
-
-        If it is interrupted before they are, it has done nothing, and can be called again.
-        """
+        """Free the communicator when all operations that this rank has started in it are complete."""
         self._checked()
         settling = check(core.CommSettle(self._h))
         with suppress(Exception):  # what can't complete is not waited for, and its own request says why
@@ -286,21 +283,21 @@ class Comm(
     # -------------
 
     def Attach_buffer(self, buf: Buffer | None) -> None:
-        """Attach a user-provided buffer for sending in buffered mode."""
+        """Attach a buffer for messages in buffered mode."""
         self._checked()
         bsend.attach(self._h, buf)
 
     def Detach_buffer(self) -> Buffer | None:
-        """Remove an existing attached buffer."""
+        """Detach the buffer for messages in buffered mode."""
         self._checked()
         return bsend.detach(self._h)
 
     def Flush_buffer(self) -> None:
-        """Block until all buffered messages have been transmitted."""
+        """Wait until all buffered messages have been sent."""
         self._checked()  # no message is ever in the buffer: see bsend
 
     def Iflush_buffer(self) -> Request:
-        """Nonblocking flush for buffered messages."""
+        """Start to wait until all buffered messages have been sent."""
         self.Flush_buffer()
         return Request()
 
@@ -308,16 +305,16 @@ class Comm(
     # -----
 
     def Set_info(self, info: Info) -> None:
-        """Set new values for the hints associated with a communicator."""
+        """Change the hints of the communicator."""
         self._checked()
         _hints[self._h] = {**_hints.get(self._h, {}), **given(info)}
 
     def Get_info(self) -> Info:
-        """Return the current hints for a communicator."""
+        """Return the hints of the communicator."""
         self._checked()
         return Info.Create(_hints.get(self._h))
 
-    info = property(Get_info, Set_info, doc="Info hints.")
+    info = property(Get_info, Set_info, doc="Hints of the communicator.")
 
     def _checked(self):
         if not self._h:
@@ -327,50 +324,50 @@ class Comm(
     # ----
 
     def Is_inter(self) -> bool:
-        """Return whether the communicator is an intercommunicator."""
+        """Report whether it is an intercommunicator."""
         self._checked()
         return self._two_groups
 
     def Is_intra(self) -> bool:
-        """Return whether the communicator is an intracommunicator."""
+        """Report whether it is an intracommunicator."""
         self._checked()
         return not self._two_groups
 
     def Get_topology(self) -> int:
-        """Return the type of topology (if any) associated with a communicator."""
+        """Return the kind of topology."""
         self._checked()
         return _topologies.get(self._h, (constants.UNDEFINED,))[0]
 
     @property
     def is_inter(self) -> bool:
-        """Is intercommunicator."""
+        """Whether it is an intercommunicator."""
         return self.Is_inter()
 
     @property
     def is_intra(self) -> bool:
-        """Is intracommunicator."""
+        """Whether it is an intracommunicator."""
         return self.Is_intra()
 
     @property
     def topology(self) -> int:
-        """Topology type."""
+        """Kind of topology."""
         return self.Get_topology()
 
     @property
     def is_topo(self) -> bool:
-        """Is a topology."""
+        """Whether it has a topology."""
         return bool(self) and self.Get_topology() != constants.UNDEFINED
 
     @classmethod
     def Get_parent(cls) -> Intercomm:
-        """Return the parent intercommunicator for this process."""
+        """Return the intercommunicator with the ranks that have spawned this job."""
         kind = _subclasses["Intercomm"]
         handle = core.CommParent()
         return kind._wrap(handle) if handle else kind()
 
     @classmethod
     def Join(cls, fd: int) -> Intercomm:
-        """Interconnect two processes connected by a socket."""
+        """Create an intercommunicator of two processes that a socket connects."""
         request = core.CommJoin(index(fd, "Join: fd"))
         return _subclasses["Intercomm"]._wrap(fast.result(check(request)))
 
@@ -393,7 +390,7 @@ class Comm(
         return _DEFAULT_NAMES.get(self._h, "")
 
     def Abort(self, errorcode: int = 0) -> NoReturn:
-        """Terminate the MPI execution environment."""
+        """End the job."""
         fast.abort(self._h, errorcode)
 
 

@@ -49,7 +49,7 @@ def _comm_lock_table(comm: Comm) -> dict[Hashable, Lock]:
 
 
 def _commctx_intra(comm: Intracomm) -> tuple[Intracomm, int]:
-    """Return a duplicate of an intracommunicator, always the same one, and a tag. The first call is collective."""
+    """Return a duplicate of an intracommunicator, always the same one, and a tag."""
     _groups("_commctx_intra", comm, 1)
     with _comm_lock(comm, "@commctx_intra"):
         if comm._h not in _contexts:
@@ -59,10 +59,7 @@ def _commctx_intra(comm: Intracomm) -> tuple[Intracomm, int]:
 
 
 def _commctx_inter(comm: Intercomm) -> tuple[Intercomm, int, Intracomm, bool]:
-    """Return a duplicate of an intercommunicator, a tag, the local group's communicator, and whether it is first.
-
-    The first call is collective.
-    """
+    """Return a duplicate of an intercommunicator, a tag, the local group's communicator, and whether it is first."""
     _groups("_commctx_inter", comm, 2)
     with _comm_lock(comm, "@commctx_inter"):
         if comm._h not in _contexts:

@@ -27,13 +27,7 @@ def Register_datarep(
     write_fn: Callable[[Buffer, Datatype, int, Buffer, int], None] | None,
     extent_fn: Callable[[Datatype], int],
 ) -> None:
-    """Register a name for a data representation that needs no conversion; each rank calls it once.
-
-    `read_fn` and `write_fn` must be None, which says that files have the data as it is in memory (others are an
-    ERR_UNSUPPORTED_DATAREP, as in MPICH). `extent_fn` gets a predefined datatype and returns the bytes from one to the
-    next in the file, so it has to return its extent; Set_view looks. A name that exists is an ERR_DUP_DATAREP, an empty
-    one, or one of more than MAX_DATAREP_STRING characters, an ERR_ARG (MPI 4.1, section 14.5.3).
-    """
+    """Register the name of a data representation for files."""
     if not isinstance(datarep, str):
         raise TypeError(f"datarep: expecting str, got {type(datarep).__name__}")
     for name, function in (("read_fn", read_fn), ("write_fn", write_fn), ("extent_fn", extent_fn)):

@@ -64,7 +64,7 @@ def _int64s(values):
 
 
 class Datatype(Handle, Attributed, Named, fast.Datatype):
-    """Datatype of the elements of a buffer."""
+    """Datatype: what the elements of a buffer are, and where they lie."""
 
     _family = "Datatype"
 
@@ -163,22 +163,22 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
         return self
 
     def Get_size(self) -> int:
-        """Return the number of bytes that the entries of the datatype occupy."""
+        """Return the number of bytes of data."""
         return self._checked()._size
 
     def Get_extent(self) -> tuple[int, int]:
-        """Return lower bound and extent of the datatype."""
+        """Return the lower bound and the extent."""
         return self._checked()._lb, self._extent
 
     def Get_true_extent(self) -> tuple[int, int]:
-        """Return the true lower bound and extent of the datatype."""
+        """Return the lower bound and the extent of the data alone."""
         return self._checked()._true_lb, self._true_extent
 
-    size = property(Get_size, doc="Size in bytes.")
+    size = property(Get_size, doc="Number of bytes of data.")
 
     @property
     def extent(self) -> int:
-        """Extent."""
+        """Step from one element to the next."""
         return self._checked()._extent
 
     @property
@@ -193,24 +193,24 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
 
     @property
     def true_extent(self) -> int:
-        """True extent."""
+        """Extent of the data alone."""
         return self._checked()._true_extent
 
     @property
     def true_lb(self) -> int:
-        """True lower bound."""
+        """Lower bound of the data alone."""
         return self._checked()._true_lb
 
     @property
     def true_ub(self) -> int:
-        """True upper bound."""
+        """Upper bound of the data alone."""
         return self._checked()._true_lb + self._true_extent
 
     # Constructors
     # ------------
 
     def Dup(self) -> Self:
-        """Duplicate a datatype."""
+        """Duplicate the datatype."""
         made = self._make(fast.TYPE_DUP)
         try:
             made._copy_attributes(self)
@@ -223,37 +223,37 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
 
     @hot
     def Create_contiguous(self, count: int) -> Self:
-        """Create a contiguous datatype."""
+        """Create a datatype of consecutive elements."""
         return self._make(fast.TYPE_CONTIGUOUS, count)
 
     @hot
     def Create_vector(self, count: int, blocklength: int, stride: int) -> Self:
-        """Create a vector (strided) datatype."""
+        """Create a datatype of equal blocks at equal distances."""
         return self._make(fast.TYPE_VECTOR, count, blocklength, stride)
 
     @hot
     def Create_hvector(self, count: int, blocklength: int, stride: int) -> Self:
-        """Create a vector (strided) datatype with the stride in bytes."""
+        """Create a datatype of equal blocks at equal distances, given in bytes."""
         return self._make(fast.TYPE_HVECTOR, count, blocklength, stride)
 
     @hot
     def Create_indexed(self, blocklengths: Sequence[int], displacements: Sequence[int]) -> Self:
-        """Create an indexed datatype."""
+        """Create a datatype of blocks of any length at any place."""
         return self._make(fast.TYPE_INDEXED, *_blocks(blocklengths, displacements))
 
     @hot
     def Create_hindexed(self, blocklengths: Sequence[int], displacements: Sequence[int]) -> Self:
-        """Create an indexed datatype with displacements in bytes."""
+        """Create a datatype of blocks of any length at any place, given in bytes."""
         return self._make(fast.TYPE_HINDEXED, *_blocks(blocklengths, displacements))
 
     @hot
     def Create_indexed_block(self, blocklength: int, displacements: Sequence[int]) -> Self:
-        """Create an indexed datatype with blocks of one length."""
+        """Create a datatype of equal blocks at any place."""
         return self._make(fast.TYPE_INDEXED_BLOCK, blocklength, array("q", displacements))
 
     @hot
     def Create_hindexed_block(self, blocklength: int, displacements: Sequence[int]) -> Self:
-        """Create an indexed datatype with blocks of one length and displacements in bytes."""
+        """Create a datatype of equal blocks at any place, given in bytes."""
         return self._make(fast.TYPE_HINDEXED_BLOCK, blocklength, array("q", displacements))
 
     @classmethod
@@ -261,7 +261,7 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
     def Create_struct(
         cls, blocklengths: Sequence[int], displacements: Sequence[int], datatypes: Sequence[Datatype]
     ) -> Self:
-        """Create a general composite (struct) datatype."""
+        """Create a datatype of blocks of different datatypes."""
         lengths, displs = _blocks(blocklengths, displacements)
         datatypes = list(datatypes)
         if len(datatypes) != len(lengths):
@@ -278,7 +278,7 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
     def Create_subarray(
         self, sizes: Sequence[int], subsizes: Sequence[int], starts: Sequence[int], order: int = constants.ORDER_C
     ) -> Self:
-        """Create a datatype for a part of an array with several dimensions."""
+        """Create a datatype of a part of an array with several dimensions."""
         lists = [array("q", values) for values in (sizes, subsizes, starts)]
         if len({len(values) for values in lists}) != 1:
             a, b, c = (len(values) for values in lists)
@@ -295,7 +295,7 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
         psizes: Sequence[int],
         order: int = constants.ORDER_C,
     ) -> Self:
-        """Create a datatype for the part of a distributed array that one process has."""
+        """Create a datatype of the part of a distributed array that one process has."""
         lists = [array("q", values).tolist() for values in (gsizes, distribs, dargs, psizes)]
         if len({len(values) for values in lists}) != 1:
             g, d, a, p = (len(values) for values in lists)
@@ -313,11 +313,11 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
 
     @hot
     def Create_resized(self, lb: int, extent: int) -> Self:
-        """Create a datatype with a new lower bound and extent."""
+        """Create a datatype with other bounds."""
         return self._make(fast.TYPE_RESIZED, lb, extent)
 
     def Resized(self, lb: int, extent: int) -> Self:
-        """Create a datatype with a new lower bound and extent."""
+        """Create a datatype with other bounds; the same as Create_resized."""
         return self.Create_resized(lb, extent)
 
     # Fortran's types of a precision and range
@@ -325,27 +325,17 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
 
     @classmethod
     def Create_f90_integer(cls, r: int) -> Self:
-        """Return the predefined datatype of a Fortran integer of `r` decimal digits, as of selected_int_kind(r).
-
-        The same `r` gives the same datatype; it needs no Commit and cannot be freed. It has 1, 2, 4 or 8 bytes, for up
-        to 2, 4, 9 and 18 digits, also in external32. More is an ERR_ARG (MPI 4.1, section 19.1.9).
-        """
+        """Return the predefined datatype of a Fortran integer of `r` decimal digits."""
         return cls._f90(_F90[0], r=r)
 
     @classmethod
     def Create_f90_real(cls, p: int, r: int) -> Self:
-        """Return the predefined datatype of a Fortran real, as of selected_real_kind(p, r).
-
-        `p` is the precision in decimal digits, `r` the decimal exponent range; one of them may be UNDEFINED. The same
-        arguments give the same datatype; it needs no Commit and cannot be freed. It has 4 bytes up to (6, 37), 8 up to
-        (15, 307), and is a long double up to (18, 4931) on x86, else (33, 4931). More is an ERR_ARG (MPI 4.1, section
-        19.1.9).
-        """
+        """Return the predefined datatype of a Fortran real of a precision and a range."""
         return cls._f90(_F90[1], p=p, r=r)
 
     @classmethod
     def Create_f90_complex(cls, p: int, r: int) -> Self:
-        """Return the predefined datatype of two Fortran reals, as of Create_f90_real(p, r)."""
+        """Return the predefined datatype of two Fortran reals of a precision and a range."""
         return cls._f90(_F90[2], p=p, r=r)
 
     @classmethod
@@ -356,17 +346,17 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
 
     @classmethod
     def Get_value_index(cls, value: Datatype, index: Datatype) -> Self:
-        """Return a predefined pair datatype."""
+        """Return the predefined datatype of pairs of a value and an index."""
         return typecode.pair(value, index)
 
     @classmethod
     def Match_size(cls, typeclass: int, size: int) -> Self:
-        """Find a datatype that matches a class and a size in bytes."""
+        """Return the predefined datatype of a class and a size."""
         return typecode.match_size(typeclass, size)
 
     @hot
     def Commit(self) -> Self:
-        """Commit the datatype."""
+        """Commit the datatype: make it ready for communication."""
         fast.type_commit(self._h)
         fast.type_shape(self)
         return self
@@ -402,7 +392,7 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
         return integers, displacements, types
 
     def Get_envelope(self) -> tuple[int, int, int, int, int]:
-        """Return the numbers of arguments and the kind of constructor that made the datatype."""
+        """Return which constructor has made the datatype, and how many arguments it had."""
         self._checked()
         if self._construction is None:
             return 0, 0, 0, 0, constants.COMBINER_NAMED
@@ -410,33 +400,33 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
         return len(integers), len(addresses), 0, len(types), self._construction[0]
 
     def Get_contents(self) -> tuple[list[int], list[int], list[int], list[Datatype]]:
-        """Return the arguments of the constructor that made the datatype."""
+        """Return the arguments of the constructor that has made the datatype."""
         if self._checked()._construction is None:
             raise Exception(constants.ERR_TYPE)
         integers, addresses, types = self._arguments()
         # derived types are returned as new objects, which the caller frees
         return integers, addresses, [], [t._reference() for t in types]
 
-    envelope = property(Get_envelope, doc="Envelope.")
-    contents = property(Get_contents, doc="Contents.")
+    envelope = property(Get_envelope, doc="Which constructor has made the datatype, and how many arguments it had.")
+    contents = property(Get_contents, doc="Arguments of the constructor that has made the datatype.")
 
     @property
     def combiner(self) -> int:
-        """Combiner."""
+        """Constructor that has made the datatype."""
         return self.Get_envelope()[4]
 
     @property
     def is_named(self) -> bool:
-        """Whether the datatype is a named one."""
+        """Whether the datatype has a name in MPI."""
         return not self._h or self._h in _by_handle
 
     @property
     def is_predefined(self) -> bool:
-        """Whether the datatype is a predefined one."""
+        """Whether the datatype is predefined."""
         return self.is_named or (self._told and self._construction[0] in _F90)
 
     def decode(self) -> tuple[Datatype, str, dict[str, Any]]:
-        """Return base datatype, name of the combiner and its parameters."""
+        """Return how the datatype was made, by names."""
         return typecode._datatype_decode(self)
 
     # Pack and unpack
@@ -451,36 +441,25 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
         return self._unpack("Unpack", inbuf, position, outbuf, core.TypeUnpack, self._size)
 
     def Pack_size(self, count: int, comm: Comm) -> int:
-        """Return the number of bytes that Pack needs at most."""
+        """Return how many bytes Pack needs at most."""
         count = _integer(count, "Pack_size: count")
         if count < 0:
             raise Exception(constants.ERR_COUNT)
         return count * self.Get_size()
 
     def Pack_external(self, datarep: str, inbuf: BufSpec, outbuf: BufSpec, position: int) -> int:
-        """Pack elements in the portable representation "external32": big-endian, with the standard's sizes.
-
-        `inbuf` has as many elements as fit in it; they are written to `outbuf` from byte `position` on, and the byte
-        after them is returned. Sizes differ from memory for LONG and UNSIGNED_LONG (4 bytes), WCHAR (2) and what has a
-        LONG_DOUBLE (16, IEEE binary128). A value that does not fit is an ERR_CONVERSION, and nothing is written; too
-        short an `outbuf` is an ERR_ARG (MPI 4.1, sections 5.3 and 14.5.2).
-        """
+        """Pack elements in a representation that all machines read."""
         _external32("Pack_external", datarep)
         return self._pack("Pack_external", inbuf, outbuf, position, core.TypePackExternal)
 
     def Unpack_external(self, datarep: str, inbuf: BufSpec, position: int, outbuf: BufSpec) -> int:
-        """Unpack elements from the portable representation "external32"; see Pack_external.
-
-        As many whole elements as `inbuf` has from byte `position` on, and as fit in `outbuf`, are written there. Return
-        the byte of `inbuf` after them. A long double that this machine's cannot hold is an ERR_CONVERSION, and nothing
-        is written.
-        """
+        """Unpack elements from a representation that all machines read."""
         _external32("Unpack_external", datarep)
         size = check(core.TypeExternalSize(self._h))
         return self._unpack("Unpack_external", inbuf, position, outbuf, core.TypeUnpackExternal, size)
 
     def Pack_external_size(self, datarep: str, count: int) -> int:
-        """Return the number of bytes of `count` elements in the portable representation "external32"."""
+        """Return how many bytes Pack_external needs."""
         _external32("Pack_external_size", datarep)
         count = _integer(count, "Pack_external_size: count")
         if count < 0:
@@ -529,7 +508,7 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
         return _names.get(named._h)
 
     def tocode(self) -> str:
-        """Return the type string of the equivalent NumPy type."""
+        """Return the type code of Python or NumPy for the datatype."""
         code = typecode.typecode(self)
         if code is None:
             raise ValueError("cannot map to character code or type string")
@@ -537,7 +516,7 @@ class Datatype(Handle, Attributed, Named, fast.Datatype):
 
     @classmethod
     def fromcode(cls, code: str) -> Datatype:
-        """Return the predefined datatype for a character code or type string."""
+        """Return the predefined datatype of a character code or type string."""
         try:
             return typecode.lookup(code)
         except KeyError:

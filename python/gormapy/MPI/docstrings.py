@@ -1,28 +1,50 @@
-"""Docstrings that begin with the signature, as those of mpi4py: with types, which inspect can't tell of calls in C."""
+"""Docstrings begin with the signature, as mpi4py's, with types, which inspect can't tell of calls in C.
 
-from .signatures import SIGNATURES
+They are made in advance, by `make stubs`: an import has no time to put them together.
+"""
+
+from .texts import TEXTS
 
 
-def sign(namespace):
-    """Let the docstrings of these classes and functions (by name) begin with their signatures."""
-    for owner, signatures in SIGNATURES.items():
-        cls = namespace[owner] if owner else None
-        for name, signature in signatures.items():
-            member = namespace[name] if cls is None else _definition(cls, name)
+def install(namespace):
+    """Give the classes and functions of a namespace, and the members of the classes, their docstrings."""
+    if install.__doc__ is None:  # python -OO
+        return
+    for owner, texts in TEXTS.items():
+        if owner == "class":
+            for name, text in texts.items():
+                namespace[name].__doc__ = _Docstring(text, namespace)
+            continue
+        defined = vars(namespace[owner]) if owner else namespace
+        for name, text in texts.items():
+            member = defined[name] if name in defined else _inherited(namespace[owner], name)
             member = getattr(member, "__func__", member)  # of a class method
-            doc = member.__doc__  # None under python -OO
-            if doc and not doc.startswith(f"{signature}\n"):  # else the module is being reloaded
-                member.__doc__ = _signed(signature, doc)
+            if member.__doc__ != text:  # else the module is being reloaded
+                member.__doc__ = text
 
 
-def _definition(cls, name):
+def _inherited(cls, name):
     for base in cls.__mro__:
         if name in vars(base):
             return vars(base)[name]
     raise AttributeError(f"{cls.__name__} has no {name}")
 
 
-def _signed(signature, doc):
-    rest = doc.partition("\n")[2].lstrip("\n")
-    indent = " " * (len(rest) - len(rest.lstrip(" ")))
-    return f"{signature}\n\n{indent}{doc}"
+class _Docstring:
+    """The docstring of a class, and for a constant of the class its own."""
+
+    __slots__ = ("_namespace", "_text")
+
+    def __init__(self, text, namespace):
+        self._text, self._namespace = text, namespace
+
+    def __get__(self, obj, cls):
+        if obj is None:
+            return self._text
+        from .constanttexts import CONSTANTS  # most programs do not look
+
+        self._namespace.pop("constanttexts", None)  # the import has made it a name of the package
+        for name, text in CONSTANTS.items():
+            if self._namespace.get(name) is obj:
+                return text
+        return self._text

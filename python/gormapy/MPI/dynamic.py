@@ -44,12 +44,7 @@ class Connecting:
         root: int = 0,
         errcodes: list[int] | None = None,
     ) -> Intercomm:
-        """Spawn instances of a single MPI application.
-
-        All arguments but `root` and `errcodes` are those of the root. The processes run on its host. Keys of `info`:
-        `wdir` (directory), `path` (where the command is searched, directories separated by colons), `host` (this one
-        only). Errors: ERR_SPAWN if they can't be started, or end before they have initialised MPI.
-        """
+        """Start processes of one program."""
         root = index(root, "Spawn: root")
         made = _spawn(self, root, lambda: [_Program("Spawn", command, args, maxprocs, info)])
         if errcodes is not None:
@@ -65,11 +60,7 @@ class Connecting:
         root: int = 0,
         errcodes: list[list[int]] | None = None,
     ) -> Intercomm:
-        """Spawn instances of multiple MPI applications.
-
-        `args`, `maxprocs` and `info` have an item for each command, or are None, one number, one Info for all. See
-        Spawn.
-        """
+        """Start processes of several programs, as one job."""
         root = index(root, "Spawn_multiple: root")
         made = _spawn(self, root, lambda: _programs(command, args, maxprocs, info))
         if errcodes is not None:
@@ -77,11 +68,11 @@ class Connecting:
         return made
 
     def Accept(self, port_name: str, info: Info = INFO_NULL, root: int = 0) -> Intercomm:
-        """Accept a request to form a new intercommunicator."""
+        """Wait for another job that calls Connect, and create an intercommunicator with it."""
         return self._met("Accept", core.CommAccept, port_name, root)
 
     def Connect(self, port_name: str, info: Info = INFO_NULL, root: int = 0) -> Intercomm:
-        """Make a request to form a new intercommunicator."""
+        """Connect with another job that calls Accept, and create an intercommunicator with it."""
         return self._met("Connect", core.CommConnect, port_name, root)
 
     def _met(self, call, begin, port, root):
@@ -226,7 +217,7 @@ def _name(name, what):
 
 
 def Open_port(info: Info = INFO_NULL) -> str:
-    """Return an address used to connect group of processes."""
+    """Open a port for other jobs, and return its name."""
     return text(core.OpenPort())
 
 
@@ -236,20 +227,17 @@ def Close_port(port_name: str) -> None:
 
 
 def Publish_name(service_name: str, port_name: str, info: Info = INFO_NULL) -> None:
-    """Publish a service name.
-
-    It is known on this host, to processes of this user, until Unpublish_name or the end of this process.
-    """
+    """Publish the name of a port under the name of a service."""
     service = _name(service_name, "Publish_name: service_name")
     check(core.PublishName(service, _name(port_name, "Publish_name: port_name")))
 
 
 def Unpublish_name(service_name: str, port_name: str, info: Info = INFO_NULL) -> None:
-    """Unpublish a service name."""
+    """Take back the name of a service."""
     check(core.UnpublishName(_name(service_name, "Unpublish_name: service_name")))
 
 
 def Lookup_name(service_name: str, info: Info = INFO_NULL) -> str:
-    """Lookup a port name given a service name."""
+    """Return the name of the port that a service has."""
     port = text(core.LookupName(_name(service_name, "Lookup_name: service_name")))
     return bytes.fromhex(port).decode()

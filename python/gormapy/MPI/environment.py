@@ -62,7 +62,7 @@ def _begin():
 
 
 def Init() -> None:
-    """Initialize the MPI execution environment."""
+    """Start MPI."""
     _begin()
     _world["begun"] = True
 
@@ -170,16 +170,13 @@ def _end_at_exit():
 
 
 def Init_thread(required: int = constants.THREAD_MULTIPLE) -> int:
-    """Initialize the MPI execution environment with a level of thread support."""
+    """Start MPI with a level of thread support."""
     Init()
     return constants.THREAD_MULTIPLE
 
 
 def Finalize() -> None:
-    """Terminate the MPI execution environment.
-
-    If sessions are open, the library goes on until the last of them is finalized.
-    """
+    """End MPI."""
     global _ending
     if _world["begun"] and not _world["ended"]:
         _delete_own_attributes()
@@ -200,22 +197,22 @@ def Finalize() -> None:
 
 
 def Is_initialized() -> bool:
-    """Indicate whether Init has been called."""
+    """Report whether Init has been called."""
     return _world["begun"]
 
 
 def Is_finalized() -> bool:
-    """Indicate whether Finalize has completed."""
+    """Report whether Finalize has returned."""
     return _world["ended"] or (_world["begun"] and bool(core.Finalized()))
 
 
 def Query_thread() -> int:
-    """Return the level of thread support provided by the library."""
+    """Return the level of thread support."""
     return constants.THREAD_MULTIPLE
 
 
 def Is_thread_main() -> bool:
-    """Indicate whether this thread called Init."""
+    """Report whether this is the thread that called Init."""
     import threading
 
     return threading.current_thread() is threading.main_thread()
@@ -235,27 +232,27 @@ def _set_abort_status(status: int | None) -> None:
 
 
 def Get_version() -> tuple[int, int]:
-    """Obtain the version number of the MPI standard."""
+    """Return the version of the MPI standard."""
     return constants.VERSION, constants.SUBVERSION
 
 
 def Get_library_version() -> str:
-    """Obtain the version string of the MPI library."""
+    """Return the name and version of the library."""
     return core.LibraryVersion()
 
 
 def Get_processor_name() -> str:
-    """Obtain the name of the calling processor."""
+    """Return the name of the host."""
     return core.ProcessorName()
 
 
 def Get_hw_resource_info() -> Info:
-    """Obtain information about hardware platform and resources."""
+    """Return what is known of the hardware."""
     return Info.Create()  # nothing is known of it
 
 
 def get_vendor() -> tuple[str, tuple[int, int, int]]:
-    """Information about the underlying MPI implementation."""
+    """Return the name and version of the library, as numbers."""
     from gormapy._version import __version__
 
     major, minor, micro = (int(part) for part in __version__.split(".")[:3])
@@ -267,7 +264,7 @@ def get_vendor() -> tuple[str, tuple[int, int, int]]:
 
 
 def Wtime() -> float:
-    """Return an elapsed time on the calling processor."""
+    """Return the time of a clock."""
     return time.clock_gettime(time.CLOCK_MONOTONIC)
 
 
@@ -277,7 +274,7 @@ def Wtick() -> float:
 
 
 def Pcontrol(level: int) -> None:
-    """Control profiling."""
+    """Pass a level to a profiling library."""
     if not isinstance(level, int):
         raise TypeError(f"Pcontrol: expecting an integer, got {type(level).__name__}")
 
@@ -287,7 +284,7 @@ def Pcontrol(level: int) -> None:
 
 
 def Get_address(location: Buffer | Bottom) -> int:
-    """Get the address of a location in memory."""
+    """Return the address of memory."""
     if isinstance(location, (BottomType, InPlaceType, BufferAutomaticType)):
         return int(location)
     if location is None:
@@ -298,12 +295,12 @@ def Get_address(location: Buffer | Bottom) -> int:
 
 
 def Aint_add(base: int, disp: int) -> int:
-    """Return the sum of base address and displacement."""
+    """Return the sum of an address and a displacement."""
     return base + disp
 
 
 def Aint_diff(addr1: int, addr2: int) -> int:
-    """Return the difference between absolute addresses."""
+    """Return the difference of two addresses."""
     return addr1 - addr2
 
 
@@ -312,7 +309,7 @@ def Aint_diff(addr1: int, addr2: int) -> int:
 
 
 def Compute_dims(nnodes: int, dims: int | Sequence[int]) -> list[int]:
-    """Return a balanced distribution of processes per coordinate direction."""
+    """Return a balanced grid for a number of ranks."""
     wanted = [0] * dims if isinstance(dims, int) else list(dims)
     if nnodes <= 0 or any(d < 0 for d in wanted):
         raise Exception(constants.ERR_DIMS)
@@ -354,17 +351,17 @@ def _divisors(n):
 
 
 def _typecode(datatype: Datatype) -> str | None:
-    """Map MPI datatype to character code or type string."""
+    """Return the type string of a datatype."""
     return _code(datatype)
 
 
 def _typealign(datatype: Datatype) -> int | None:
-    """Return MPI datatype alignment."""
+    """Return the alignment of a datatype."""
     return _align(datatype) if isinstance(datatype, Datatype) else None
 
 
 def _sizeof(arg: Any) -> int:
-    """Size in bytes of the underlying MPI handle."""
+    """Return the size of a handle in bytes."""
     cls = arg if isinstance(arg, type) else type(arg)
     if issubclass(cls, Status):
         return 4 * constants.F_STATUS_SIZE
@@ -374,12 +371,12 @@ def _sizeof(arg: Any) -> int:
 
 
 def _addressof(arg: Any) -> int:
-    """Address of the underlying MPI handle."""
+    """Return the address of a handle."""
     return fast.address(arg)
 
 
 def _handleof(arg: Any) -> int:
-    """Unsigned integer value with the underlying MPI handle."""
+    """Return a handle as an integer."""
     if isinstance(arg, Status):
         return id(arg)
     if isinstance(arg, Handle):

@@ -37,7 +37,7 @@ _changes = threading.RLock()  # of the tables; a destructor of the program may r
 
 
 class Errhandler(Handle, fast.Handle):
-    """Error handler."""
+    """Error handler: what happens when a call fails."""
 
     _family = "Errhandler"
     __slots__ = ("__weakref__",)
@@ -46,7 +46,7 @@ class Errhandler(Handle, fast.Handle):
         return adopt(Errhandler, super().__new__(cls), errhandler)
 
     def Free(self) -> None:
-        """Free an error handler."""
+        """Free the error handler."""
         if not self:
             raise Exception(constants.ERR_ERRHANDLER)
         with _changes:
@@ -57,7 +57,7 @@ class Errhandler(Handle, fast.Handle):
                 _drop_unused(handle)
 
     def free(self) -> None:
-        """Call Free if not null."""
+        """Call Free, if the error handler is neither null nor predefined."""
         if self and self not in _PREDEFINED:
             self.Free()
         elif self and not any(self is e for e in _PREDEFINED):
@@ -92,7 +92,7 @@ class ErrorHandling:
 
     @classmethod
     def Create_errhandler(cls, errhandler_fn: Callable[..., None]) -> Errhandler:
-        """Create a new error handler."""
+        """Create an error handler that calls a function."""
         if not callable(errhandler_fn):
             raise TypeError(f"Create_errhandler: expecting a function, got {type(errhandler_fn).__name__}")
         made = Errhandler()
@@ -107,7 +107,7 @@ class ErrorHandling:
         return made
 
     def Get_errhandler(self) -> Errhandler:
-        """Get the error handler, which the caller frees."""
+        """Return the error handler of the object."""
         if not self._h:
             self._null_error()
         with _changes:
@@ -117,7 +117,7 @@ class ErrorHandling:
         return Errhandler._from_handle(handle)
 
     def Set_errhandler(self, errhandler: Errhandler) -> None:
-        """Set the error handler."""
+        """Choose the error handler of the object."""
         if not self._h:
             self._null_error()
         self._set_errhandler(errhandler)
@@ -133,7 +133,7 @@ class ErrorHandling:
             _drop_unused(before)
 
     def Call_errhandler(self, errorcode: int) -> None:
-        """Call the error handler."""
+        """Call the error handler of the object."""
         if not self._h:
             self._null_error()
         _handle(self, Exception(errorcode), "Call_errhandler")

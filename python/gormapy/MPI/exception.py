@@ -34,7 +34,7 @@ class Exception(RuntimeError):
     """Error that an MPI call raises."""
 
     def __init__(self, ierr: int = constants.SUCCESS, /) -> None:
-        """Initialize self."""
+        """Initialize an exception with an error code."""
         ierr = int(ierr)
         super().__init__(ierr if ierr >= 0 else constants.ERR_UNKNOWN)
 
@@ -119,12 +119,12 @@ def text(answer):
 
 
 def Get_error_class(errorcode: int) -> int:
-    """Convert an error code into an error class."""
+    """Return the class of an error code."""
     return error_class(errorcode)
 
 
 def Get_error_string(errorcode: int) -> str:
-    """Return the error text of an error code or class."""
+    """Return the text of an error code."""
     return error_text(errorcode)
 
 
@@ -134,7 +134,7 @@ def last_used_code():
 
 
 def Add_error_class() -> int:
-    """Add an error class to the known error classes."""
+    """Add an error class."""
     code = max(last_used_code() + 1, _FIRST_ADDED)
     _added_class[code] = code
     return code
@@ -151,7 +151,7 @@ def _remove(code, is_class):
 
 
 def Remove_error_class(errorclass: int) -> None:
-    """Remove an error class from the known error classes."""
+    """Remove an added error class."""
     _remove(errorclass, True)
 
 
@@ -165,18 +165,18 @@ def Add_error_code(errorclass: int) -> int:
 
 
 def Remove_error_code(errorcode: int) -> None:
-    """Remove an error code from the known error codes."""
+    """Remove an added error code."""
     _remove(errorcode, False)
 
 
 def Add_error_string(errorcode: int, string: str) -> None:
-    """Associate an error text with an added error class or code."""
+    """Add a text to an added error class or code."""
     if errorcode not in _added_class:
         raise Exception(constants.ERR_ARG)
     _added_text[errorcode] = string
 
 
 def Remove_error_string(errorcode: int) -> None:
-    """Remove the error text of an added error class or code."""
+    """Remove the text of an added error class or code."""
     if _added_text.pop(errorcode, None) is None:
         raise Exception(constants.ERR_ARG)

@@ -77,7 +77,7 @@ def _done(request):
 
 
 class File(ErrorHandling, Handle, fast.Handle):
-    """File opened by a group of processes."""
+    """File that the ranks of a communicator have opened together."""
 
     _family = "File"
     __slots__ = ("__weakref__", "_open")
@@ -122,7 +122,7 @@ class File(ErrorHandling, Handle, fast.Handle):
         amode: int = MODE_RDONLY,
         info: Info = INFO_NULL,
     ) -> Self:
-        """Open a file; collective: all ranks of `comm` give the same file and `amode`."""
+        """Open a file."""
         if not isinstance(comm, fast.Comm):
             raise TypeError(f"comm: expecting a communicator, got {type(comm).__name__}")
         name = _name(filename)
@@ -140,10 +140,7 @@ class File(ErrorHandling, Handle, fast.Handle):
         return self
 
     def Close(self) -> None:
-        """Close the file, after all requests for it are complete; collective. It does what Sync does, too.
-
-        It need not wait for the other ranks: before they read what this rank wrote, they need a barrier.
-        """
+        """Close the file."""
         opened = self._checked()
         try:
             _done(core.FileClose(self._h))
@@ -156,7 +153,7 @@ class File(ErrorHandling, Handle, fast.Handle):
 
     @classmethod
     def Delete(cls, filename: PathLike[AnyStr] | str | bytes, info: Info = INFO_NULL) -> None:
-        """Delete a file that nobody has open; one rank calls it."""
+        """Delete a file."""
         name = _name(filename)
         try:
             fileinfo.read(info)
@@ -166,63 +163,63 @@ class File(ErrorHandling, Handle, fast.Handle):
             raise
 
     def free(self) -> None:
-        """Call Close if not null."""
+        """Call Close, if the file is not null."""
         if self:
             self.Close()
 
     def Set_size(self, size: int) -> None:
-        """Cut off or lengthen the file; collective, with the same `size` at all ranks."""
+        """Cut off or lengthen the file."""
         self._checked()
         _done(core.FileSetSize(self._h, index(size, "Set_size: size, a number of bytes")))
 
     def Preallocate(self, size: int) -> None:
-        """Have storage for the first `size` bytes of the file; collective, with the same `size` at all ranks."""
+        """Reserve storage for the first `size` bytes of the file."""
         self._checked()
         _done(core.FilePreallocate(self._h, index(size, "Preallocate: size, a number of bytes")))
 
     def Get_size(self) -> int:
-        """Return the file size in bytes. What other ranks wrote counts after Sync, Barrier, Sync."""
+        """Return the size of the file."""
         self._checked()
         return check(core.FileSize(self._h))
 
     def Get_amode(self) -> int:
-        """Return the file access mode."""
+        """Return the access mode."""
         return self._checked().amode
 
     def Get_group(self) -> Group:
-        """Access the group of processes that opened the file."""
+        """Return the group of the ranks that opened the file."""
         self._checked()
         return Group._made(core.FileGroup(self._h))
 
     def Set_info(self, info: Info) -> None:
-        """Set new values for the hints associated with a file; collective."""
+        """Change the hints of the file."""
         self._checked()
         with self._arguments("Set_info"):
             hints = fileinfo.read(info, self._hints())
         _done(core.FileSetInfo(self._h, *hints))
 
     def Get_info(self) -> Info:
-        """Return the current hints for a file."""
+        """Return the hints of the file."""
         self._checked()
         return fileinfo.info(self._hints())
 
     def _hints(self):
         return fields(core.FileInfo(self._h))[2:]
 
-    size = property(Get_size, doc="Size in bytes.")
+    size = property(Get_size, doc="Size of the file.")
     amode = property(Get_amode, doc="Access mode.")
-    group = property(Get_group, doc="Group.")
-    info = property(Get_info, Set_info, doc="Info hints.")
+    group = property(Get_group, doc="Group of the ranks that opened the file.")
+    info = property(Get_info, Set_info, doc="Hints of the file.")
 
     @property
     def group_size(self) -> int:
-        """Group size."""
+        """Number of ranks that opened the file."""
         self._checked()
         return fields(core.FileInfo(self._h))[1]
 
     @property
     def group_rank(self) -> int:
-        """Group rank."""
+        """Rank of this process among them."""
         self._checked()
         return fields(core.FileInfo(self._h))[0]
 
@@ -237,16 +234,7 @@ class File(ErrorHandling, Handle, fast.Handle):
         datarep: str = "native",
         info: Info = INFO_NULL,
     ) -> None:
-        """Collective. Skip `disp` bytes, then tile the file with `filetype`; offsets count etypes (also in Write_at).
-
-        Resets the file pointers. The ranks may give different `disp` and `filetype`; their etypes have the same extent.
-
-        `datarep` is "native" (bytes as in memory; "internal" is the same), "external32" or a name of Register_datarep.
-        In "external32" all reads and writes convert: the file is big-endian, and LONG and UNSIGNED_LONG have 4 bytes
-        there, WCHAR 2, a long double 16 of IEEE binary128. A value that does not fit is an ERR_CONVERSION, and nothing
-        is written. `etype` and `filetype` are as if they were made there, without alignment: displacements in elements
-        shrink with the elements, those in bytes, and `disp`, are bytes of the file (MPI 4.1, sections 14.3 and 14.5).
-        """
+        """Choose which part of the file this rank sees."""
         opened = self._checked()
         with self._arguments("Set_view"):
             etype = BYTE if etype is None else _datatype("etype", etype)
@@ -268,7 +256,7 @@ class File(ErrorHandling, Handle, fast.Handle):
         return disp, opened.etype._reference(), opened.filetype._reference(), opened.datarep
 
     def Seek(self, offset: int, whence: int = SEEK_SET) -> None:
-        """Move this rank's file pointer; offsets count etypes of the view."""
+        """Move this rank's file pointer."""
         self._checked()
         check(core.FileSeek(self._h, index(offset, "offset"), index(whence, "whence")))
 
@@ -278,12 +266,12 @@ class File(ErrorHandling, Handle, fast.Handle):
         return check(core.FilePosition(self._h))
 
     def Seek_shared(self, offset: int, whence: int = SEEK_SET) -> None:
-        """Move the shared file pointer; collective, with the same arguments and the same view at all ranks."""
+        """Move the shared file pointer."""
         self._checked()
         _done(core.FileSeekShared(self._h, index(offset, "offset"), index(whence, "whence")))
 
     def Get_position_shared(self) -> int:
-        """Return where the shared file pointer is, in etypes; other ranks may have moved it already."""
+        """Return where the shared file pointer is, in etypes of the view."""
         self._checked()
         return check(core.FileSharedPosition(self._h))
 
@@ -293,7 +281,7 @@ class File(ErrorHandling, Handle, fast.Handle):
         return check(core.FileByteOffset(self._h, index(offset, "offset")))
 
     def Get_type_extent(self, datatype: Datatype) -> int:
-        """Return the extent of datatype in the file, in bytes; in "external32" it may differ from that in memory."""
+        """Return the extent of a datatype in the file."""
         self._checked()
         return check(core.FileTypeExtent(self._h, _datatype("datatype", datatype)._h))
 
@@ -301,27 +289,19 @@ class File(ErrorHandling, Handle, fast.Handle):
     # -----------
 
     def Set_atomicity(self, flag: bool) -> None:
-        """Switch the atomic mode on or off; collective, with the same `flag` at all ranks.
-
-        When it is on, a read sees all of another rank's write or nothing of it. It sees it as soon as that write has
-        returned, without Sync. So the ranks only have to agree on what comes first, as by a Barrier. It holds for ranks
-        that opened the file together.
-        """
+        """Switch the atomic mode on or off."""
         self._checked()
         _done(core.FileSetAtomicity(self._h, bool(flag)))
 
     def Get_atomicity(self) -> bool:
-        """Return whether the atomic mode is on."""
+        """Report whether the atomic mode is on."""
         self._checked()
         return bool(check(core.FileAtomicity(self._h)))
 
-    atomicity = property(Get_atomicity, Set_atomicity, doc="Atomicity mode.")
+    atomicity = property(Get_atomicity, Set_atomicity, doc="Whether the atomic mode is on.")
 
     def Sync(self) -> None:
-        """Send my writes to storage and see those of others that have arrived; collective.
-
-        To read theirs: Sync, Barrier, Sync.
-        """
+        """Write what this rank has written to storage, and see what others have."""
         self._checked()
         _done(core.FileSync(self._h))
 
@@ -358,148 +338,142 @@ class File(ErrorHandling, Handle, fast.Handle):
         request.Wait(status)
 
     def Read_at(self, offset: int, buf: BufSpec, status: Status | None = None) -> None:
-        """Read into `buf` at an offset, in etypes of the view; no file pointer moves."""
+        """Read into `buf` at an offset."""
         self._access(0, buf, status, offset)
 
     def Read_at_all(self, offset: int, buf: BufSpec, status: Status | None = None) -> None:
-        """As Read_at, by all ranks together, each at its own offset; collective."""
+        """Read into `buf` at an offset, all ranks together."""
         self._access(_ALL, buf, status, offset)
 
     def Write_at(self, offset: int, buf: BufSpec, status: Status | None = None) -> None:
-        """Write `buf` at an offset, in etypes of the view; no file pointer moves. Others see it as Sync says."""
+        """Write `buf` at an offset."""
         self._access(_WRITE, buf, status, offset)
 
     def Write_at_all(self, offset: int, buf: BufSpec, status: Status | None = None) -> None:
-        """As Write_at, by all ranks together, each at its own offset; collective, but no barrier."""
+        """Write `buf` at an offset, all ranks together."""
         self._access(_WRITE | _ALL, buf, status, offset)
 
     def Iread_at(self, offset: int, buf: BufSpec) -> Request:
-        """Start Read_at; `buf` is undefined until the returned request is complete."""
+        """Start to read into `buf` at an offset."""
         return self._start(0, buf, offset)
 
     def Iread_at_all(self, offset: int, buf: BufSpec) -> Request:
-        """Start Read_at_all; `buf` is undefined until the returned request is complete."""
+        """Start to read into `buf` at an offset, all ranks together."""
         return self._start(_ALL, buf, offset)
 
     def Iwrite_at(self, offset: int, buf: BufSpec) -> Request:
-        """Start Write_at; `buf` must not change until the returned request is complete."""
+        """Start to write `buf` at an offset."""
         return self._start(_WRITE, buf, offset)
 
     def Iwrite_at_all(self, offset: int, buf: BufSpec) -> Request:
-        """Start Write_at_all; `buf` must not change until the returned request is complete."""
+        """Start to write `buf` at an offset, all ranks together."""
         return self._start(_WRITE | _ALL, buf, offset)
 
     def Read(self, buf: BufSpec, status: Status | None = None) -> None:
-        """Read into `buf` at this rank's file pointer, and move it on."""
+        """Read into `buf` at this rank's file pointer."""
         self._access(_OWN, buf, status)
 
     def Read_all(self, buf: BufSpec, status: Status | None = None) -> None:
-        """As Read, by all ranks together, each at its own pointer; collective."""
+        """Read into `buf` at this rank's file pointer, all ranks together."""
         self._access(_OWN | _ALL, buf, status)
 
     def Write(self, buf: BufSpec, status: Status | None = None) -> None:
-        """Write `buf` at this rank's file pointer, and move it on. Others see it as Sync says."""
+        """Write `buf` at this rank's file pointer."""
         self._access(_OWN | _WRITE, buf, status)
 
     def Write_all(self, buf: BufSpec, status: Status | None = None) -> None:
-        """As Write, by all ranks together, each at its own pointer; collective, but no barrier."""
+        """Write `buf` at this rank's file pointer, all ranks together."""
         self._access(_OWN | _WRITE | _ALL, buf, status)
 
     def Iread(self, buf: BufSpec) -> Request:
-        """Start Read; `buf` is undefined until the returned request is complete."""
+        """Start to read into `buf` at this rank's file pointer."""
         return self._start(_OWN, buf)
 
     def Iread_all(self, buf: BufSpec) -> Request:
-        """Start Read_all; `buf` is undefined until the returned request is complete."""
+        """Start to read into `buf` at this rank's file pointer, all ranks together."""
         return self._start(_OWN | _ALL, buf)
 
     def Iwrite(self, buf: BufSpec) -> Request:
-        """Start Write; `buf` must not change until the returned request is complete."""
+        """Start to write `buf` at this rank's file pointer."""
         return self._start(_OWN | _WRITE, buf)
 
     def Iwrite_all(self, buf: BufSpec) -> Request:
-        """Start Write_all; `buf` must not change until the returned request is complete."""
+        """Start to write `buf` at this rank's file pointer, all ranks together."""
         return self._start(_OWN | _WRITE | _ALL, buf)
 
     def Read_shared(self, buf: BufSpec, status: Status | None = None) -> None:
-        """Read into `buf` at the pointer that all ranks share, and move it on; the ranks' turns come in any order.
-
-        All ranks have the same view.
-        """
+        """Read into `buf` at the shared file pointer."""
         self._access(_SHARED, buf, status)
 
     def Write_shared(self, buf: BufSpec, status: Status | None = None) -> None:
-        """Write `buf` at the pointer that all ranks share, and move it on; the ranks' turns come in any order.
-
-        All ranks have the same view.
-        """
+        """Write `buf` at the shared file pointer."""
         self._access(_SHARED | _WRITE, buf, status)
 
     def Iread_shared(self, buf: BufSpec) -> Request:
-        """Start Read_shared; `buf` is undefined until the returned request is complete."""
+        """Start to read into `buf` at the shared file pointer."""
         return self._start(_SHARED, buf)
 
     def Iwrite_shared(self, buf: BufSpec) -> Request:
-        """Start Write_shared; `buf` must not change until the returned request is complete."""
+        """Start to write `buf` at the shared file pointer."""
         return self._start(_SHARED | _WRITE, buf)
 
     def Read_ordered(self, buf: BufSpec, status: Status | None = None) -> None:
-        """As Read_shared, one rank's part after the other in the order of ranks; collective."""
+        """Read into `buf` at the shared file pointer, in the order of ranks."""
         self._access(_SHARED | _ALL, buf, status)
 
     def Write_ordered(self, buf: BufSpec, status: Status | None = None) -> None:
-        """As Write_shared, one rank's part after the other in the order of ranks; collective."""
+        """Write `buf` at the shared file pointer, in the order of ranks."""
         self._access(_SHARED | _WRITE | _ALL, buf, status)
 
     # Split collectives
     # -----------------
 
     def Read_at_all_begin(self, offset: int, buf: BufSpec) -> None:
-        """Start Read_at_all; `buf` is undefined until Read_at_all_end. A file has one such at a time."""
+        """Begin to read into `buf` at an offset, all ranks together."""
         self._split_begin("Read_at_all", _ALL, buf, offset)
 
     def Read_at_all_end(self, buf: BufSpec, status: Status | None = None) -> None:
-        """Wait for what Read_at_all_begin started, with the same `buf`; collective."""
+        """Wait for what Read_at_all_begin has begun."""
         self._split_end("Read_at_all", buf, status)
 
     def Write_at_all_begin(self, offset: int, buf: BufSpec) -> None:
-        """Start Write_at_all; `buf` must not change until Write_at_all_end. A file has one such at a time."""
+        """Begin to write `buf` at an offset, all ranks together."""
         self._split_begin("Write_at_all", _WRITE | _ALL, buf, offset)
 
     def Write_at_all_end(self, buf: BufSpec, status: Status | None = None) -> None:
-        """Wait for what Write_at_all_begin started, with the same `buf`; collective."""
+        """Wait for what Write_at_all_begin has begun."""
         self._split_end("Write_at_all", buf, status)
 
     def Read_all_begin(self, buf: BufSpec) -> None:
-        """Start Read_all; `buf` is undefined until Read_all_end. A file has one such at a time."""
+        """Begin to read into `buf` at this rank's file pointer, all ranks together."""
         self._split_begin("Read_all", _OWN | _ALL, buf)
 
     def Read_all_end(self, buf: BufSpec, status: Status | None = None) -> None:
-        """Wait for what Read_all_begin started, with the same `buf`; collective."""
+        """Wait for what Read_all_begin has begun."""
         self._split_end("Read_all", buf, status)
 
     def Write_all_begin(self, buf: BufSpec) -> None:
-        """Start Write_all; `buf` must not change until Write_all_end. A file has one such at a time."""
+        """Begin to write `buf` at this rank's file pointer, all ranks together."""
         self._split_begin("Write_all", _OWN | _WRITE | _ALL, buf)
 
     def Write_all_end(self, buf: BufSpec, status: Status | None = None) -> None:
-        """Wait for what Write_all_begin started, with the same `buf`; collective."""
+        """Wait for what Write_all_begin has begun."""
         self._split_end("Write_all", buf, status)
 
     def Read_ordered_begin(self, buf: BufSpec) -> None:
-        """Start Read_ordered; `buf` is undefined until Read_ordered_end. A file has one such at a time."""
+        """Begin to read into `buf` at the shared file pointer, in the order of ranks."""
         self._split_begin("Read_ordered", _SHARED | _ALL, buf)
 
     def Read_ordered_end(self, buf: BufSpec, status: Status | None = None) -> None:
-        """Wait for what Read_ordered_begin started, with the same `buf`; collective."""
+        """Wait for what Read_ordered_begin has begun."""
         self._split_end("Read_ordered", buf, status)
 
     def Write_ordered_begin(self, buf: BufSpec) -> None:
-        """Start Write_ordered; `buf` must not change until Write_ordered_end. A file has one such at a time."""
+        """Begin to write `buf` at the shared file pointer, in the order of ranks."""
         self._split_begin("Write_ordered", _SHARED | _WRITE | _ALL, buf)
 
     def Write_ordered_end(self, buf: BufSpec, status: Status | None = None) -> None:
-        """Wait for what Write_ordered_begin started, with the same `buf`; collective."""
+        """Wait for what Write_ordered_begin has begun."""
         self._split_end("Write_ordered", buf, status)
 
     # Errors
@@ -509,15 +483,15 @@ class File(ErrorHandling, Handle, fast.Handle):
         raise error(ERR_FILE, "the file is FILE_NULL (it was never opened, or has been closed)")
 
     def Get_errhandler(self) -> Errhandler:
-        """Get the error handler for a file."""
+        """Return the error handler of the file."""
         return errhandler.Errhandler._from_handle(errhandler._handler(self))
 
     def Set_errhandler(self, errhandler: Errhandler) -> None:
-        """Set the error handler for a file; that of FILE_NULL is for files that cannot be opened or deleted."""
+        """Choose the error handler of the file."""
         self._set_errhandler(errhandler)
 
     def Call_errhandler(self, errorcode: int) -> None:
-        """Call the error handler installed on a file."""
+        """Call the error handler of the file."""
         self._checked()
         errhandler._handle(self, Exception(errorcode), "Call_errhandler")
 

@@ -40,7 +40,7 @@ class Group(Handle, fast.Handle):
 
     @classmethod
     def Create_from_session_pset(cls, session: Session, pset_name: str) -> Self:
-        """Create a new group from session and process set."""
+        """Create a group of the processes in a process set."""
         return cls(session.Create_group(pset_name))
 
     def _checked(self):
@@ -49,21 +49,21 @@ class Group(Handle, fast.Handle):
         return self._h
 
     def Get_size(self) -> int:
-        """Return the number of processes in a group."""
+        """Return the number of processes."""
         return check(core.GroupSize(self._checked()))
 
     def Get_rank(self) -> int:
-        """Return the rank of this process in a group."""
+        """Return the rank of this process."""
         rank = core.GroupRank(self._checked())
         if rank < -_RANK_ERROR:
             raise Exception(-rank & (_RANK_ERROR - 1))
         return rank
 
-    size = property(Get_size, doc="Group size.")
-    rank = property(Get_rank, doc="Group rank.")
+    size = property(Get_size, doc="Number of processes.")
+    rank = property(Get_rank, doc="Rank of this process.")
 
     def Translate_ranks(self, ranks: Sequence[int] | None = None, group: Group | None = None) -> list[int]:
-        """Translate ranks in a group to those in another group."""
+        """Translate ranks in the group to ranks in another one."""
         if group is None:  # to the group of COMM_WORLD
             other = check(core.CommGroup(1))
             try:
@@ -83,47 +83,47 @@ class Group(Handle, fast.Handle):
         return check(core.GroupCompare(self._checked(), group._checked()))
 
     def Dup(self) -> Self:
-        """Duplicate a group."""
+        """Duplicate the group."""
         return type(self)._made(core.GroupDup(self._checked()))
 
     @classmethod
     def Union(cls, group1: Group, group2: Group) -> Self:
-        """Make the group of the members of two groups."""
+        """Create a group of the members of two groups."""
         return cls._made(core.GroupUnion(group1._checked(), group2._checked()))
 
     @classmethod
     def Intersection(cls, group1: Group, group2: Group) -> Self:
-        """Make the group of the common members of two groups."""
+        """Create a group of the members that two groups have in common."""
         return cls._made(core.GroupIntersection(group1._checked(), group2._checked()))
 
     Intersect = Intersection
 
     @classmethod
     def Difference(cls, group1: Group, group2: Group) -> Self:
-        """Make the group of the members of one group that are not in another."""
+        """Create a group of the members of one group that are not in another."""
         return cls._made(core.GroupDifference(group1._checked(), group2._checked()))
 
     def Incl(self, ranks: Sequence[int]) -> Self:
-        """Make a new group of the listed members."""
+        """Create a group of the listed members."""
         return type(self)._made(fast.group_incl(self._checked(), _ranks(ranks)))
 
     def Excl(self, ranks: Sequence[int]) -> Self:
-        """Make a new group of all but the listed members."""
+        """Create a group of all but the listed members."""
         listed = _ranks(ranks)
         return type(self)._made(core.GroupExcl(self._checked(), listed.buffer_info()[0], len(listed)))
 
     def Range_incl(self, ranks: Sequence[tuple[int, int, int]]) -> Self:
-        """Make a new group of the members in ranges (first, last, stride)."""
+        """Create a group of the members in ranges."""
         listed = _ranges(ranks)
         return type(self)._made(core.GroupRangeIncl(self._checked(), listed.buffer_info()[0], len(listed) // 3))
 
     def Range_excl(self, ranks: Sequence[tuple[int, int, int]]) -> Self:
-        """Make a new group of all but the members in ranges (first, last, stride)."""
+        """Create a group of all but the members in ranges."""
         listed = _ranges(ranks)
         return type(self)._made(core.GroupRangeExcl(self._checked(), listed.buffer_info()[0], len(listed) // 3))
 
     def Free(self) -> None:
-        """Free a group."""
+        """Free the group."""
         if self._checked() != _EMPTY:
             fast.group_free(self._h)
         if self is not GROUP_EMPTY:

@@ -62,7 +62,7 @@ class Handle:
 
     @classmethod
     def fromhandle(cls, handle: int) -> Self:
-        """Create object from its handle."""
+        """Return the object of a handle."""
         return cls._from_handle(handle)
 
     @classmethod
@@ -72,25 +72,25 @@ class Handle:
         return obj
 
     def toint(self) -> int:
-        """Translate object to integer handle."""
+        """Return the handle as an integer."""
         return self._h
 
     @classmethod
     def fromint(cls, arg: int, /) -> Self:
-        """Translate integer handle to object."""
+        """Return the object of an integer handle."""
         return cls._from_handle(arg)
 
     def py2f(self) -> int:
-        """Translate object to Fortran handle."""
+        """Return the handle as Fortran has it."""
         return self._h
 
     @classmethod
     def f2py(cls, arg: int) -> Self:
-        """Translate Fortran handle to object."""
+        """Return the object of a Fortran handle."""
         return cls._from_handle(arg)
 
     def free(self) -> None:
-        """Call Free if not null and not predefined."""
+        """Call Free, if the object is neither null nor predefined."""
         name = _constants.get((self._family, self._h))
         if name is None:
             self.Free()

@@ -14,16 +14,6 @@ def hot(method):
     return method
 
 
-def cleaned(doc):
-    """Return a docstring without the indentation of its second and later lines.
-
-    `inspect.cleandoc` does the same, but importing inspect takes longer than all of this package.
-    """
-    first, *rest = doc.expandtabs().splitlines() or [""]
-    margin = min((len(line) - len(line.lstrip()) for line in rest if line.strip()), default=0)
-    return "\n".join([first.lstrip(), *(line[margin:] for line in rest)]).strip("\n")
-
-
 def install(classes):
     """Replace the marked methods of these classes (by name) with the extension's."""
     for call in fast.HOT:
@@ -34,6 +24,6 @@ def install(classes):
             member = vars(cls).get(name)
             method = getattr(member, "__func__", member)  # of a class method
             if getattr(method, "is_hot", False):
-                fast.set_fallback(call, method, cleaned(method.__doc__ or ""))
+                fast.set_fallback(call, method, method.__doc__ or "")
                 delattr(cls, name)
                 break

@@ -44,7 +44,7 @@ class Info(Handle, fast.Handle):
 
     @classmethod
     def Create(cls, items: Info | Mapping[str, str] | Iterable[tuple[str, str]] | None = None) -> Self:
-        """Create a new info object."""
+        """Create an Info."""
         global _next_handle
         self = cls.__new__(cls)
         self._h = _next_handle
@@ -60,26 +60,26 @@ class Info(Handle, fast.Handle):
 
     @classmethod
     def Create_env(cls, args: Sequence[str] | None = None) -> Self:
-        """Create a new environment info object."""
+        """Create an Info that says how the program was started."""
         return cls.Create(environment(sys.argv if args is None else args))
 
     def Free(self) -> None:
-        """Free an info object."""
+        """Free the Info."""
         if self._h <= _ENV or self._h not in _items:
             raise Exception(constants.ERR_INFO)
         del _items[self._h]
         self._h = 0
 
     def Dup(self) -> Self:
-        """Duplicate an existing info object."""
+        """Duplicate the Info."""
         return type(self).Create(list(self._dict().items()))
 
     def Get(self, key: str) -> str | None:
-        """Retrieve the value associated with a key."""
+        """Return the value of a key."""
         return self._dict().get(_key(key))
 
     def Set(self, key: str, value: str) -> None:
-        """Store a value associated with a key."""
+        """Set the value of a key."""
         items = self._dict()
         if self._h == _ENV:
             raise Exception(constants.ERR_INFO)
@@ -90,17 +90,17 @@ class Info(Handle, fast.Handle):
         items[_key(key)] = value
 
     def Delete(self, key: str) -> None:
-        """Remove a (key, value) pair from info."""
+        """Remove a key."""
         items = self._dict()
         if self._h == _ENV or items.pop(_key(key), None) is None:
             raise Exception(constants.ERR_INFO_NOKEY)
 
     def Get_nkeys(self) -> int:
-        """Return the number of currently defined keys in info."""
+        """Return the number of keys."""
         return len(self._dict())
 
     def Get_nthkey(self, n: int) -> str:
-        """Return the n-th defined key in info."""
+        """Return the n-th key."""
         keys = list(self._dict())
         if not 0 <= n < len(keys):
             raise Exception(constants.ERR_ARG)
@@ -134,23 +134,23 @@ class Info(Handle, fast.Handle):
         self.Delete(item)
 
     def get(self, key: str, default: Any = None) -> str | None:
-        """Retrieve value by key."""
+        """Return the value of a key."""
         return _items[self._h].get(_key(key), default) if self else default
 
     def keys(self) -> list[str]:
-        """Return list of keys."""
+        """Return the keys."""
         return list(_items[self._h]) if self else []
 
     def values(self) -> list[str]:
-        """Return list of values."""
+        """Return the values."""
         return list(_items[self._h].values()) if self else []
 
     def items(self) -> list[tuple[str, str]]:
-        """Return list of items."""
+        """Return pairs of key and value."""
         return list(_items[self._h].items()) if self else []
 
     def update(self, items: Info | Mapping[str, str] | Iterable[tuple[str, str]] = (), **kwds: str) -> None:
-        """Update contents."""
+        """Set the values of several keys."""
         if not self:
             raise KeyError("info is null")
         if isinstance(items, Info):
@@ -160,7 +160,7 @@ class Info(Handle, fast.Handle):
             self.Set(key, value)
 
     def pop(self, key: str, *default: Any) -> str:
-        """Pop value by key."""
+        """Remove a key, and return its value."""
         if key in self:
             value = self[key]
             self.Delete(key)
@@ -171,7 +171,7 @@ class Info(Handle, fast.Handle):
         raise KeyError(key)
 
     def popitem(self) -> tuple[str, str]:
-        """Pop last item."""
+        """Remove a key, and return it with its value."""
         if not self:
             raise KeyError("info is null")
         if not len(self):
@@ -181,11 +181,11 @@ class Info(Handle, fast.Handle):
         return key, value
 
     def copy(self) -> Self:
-        """Copy contents."""
+        """Duplicate the Info."""
         return self.Dup() if self else type(self)()
 
     def clear(self) -> None:
-        """Clear contents."""
+        """Remove all keys."""
         for key in self.keys():
             self.Delete(key)
 

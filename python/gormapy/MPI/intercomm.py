@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Intercomm(Comm):
-    """Communicator of two groups of processes."""
+    """Communicator of two groups of ranks, each of which communicates with the other."""
 
     _two_groups = True
     _groups = 2
@@ -46,7 +46,7 @@ class Intercomm(Comm):
         info: Info = INFO_NULL,
         errhandler: Errhandler | None = None,
     ) -> Intercomm:
-        """Create communicator from groups."""
+        """Create an intercommunicator of two groups of processes, without another communicator."""
         call = "Create_from_groups"
         local = expect("Group", local_group, f"{call}: local_group")
         remote = expect("Group", remote_group, f"{call}: remote_group")
@@ -80,18 +80,18 @@ class Intercomm(Comm):
         return made
 
     def Get_remote_group(self) -> Group:
-        """Access the remote group associated with the inter-communicator."""
+        """Return the remote group."""
         return Group._made(core.CommRemoteGroup(self._h))
 
     def Get_remote_size(self) -> int:
-        """Intercommunicator remote size."""
+        """Return the number of ranks in the remote group."""
         return self._far_size()
 
     remote_group = property(Get_remote_group, doc="Remote group.")
-    remote_size = property(Get_remote_size, doc="Number of remote processes.")
+    remote_size = property(Get_remote_size, doc="Number of ranks in the remote group.")
 
     def Merge(self, high: bool = False) -> Intracomm:
-        """Merge intercommunicator into an intracommunicator."""
+        """Create an intracommunicator of both groups."""
         return _subclasses["Intracomm"]._wrap(fast.comm_merge(self._h, bool(high)))
 
 

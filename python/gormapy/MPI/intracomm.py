@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Intracomm(Scans, PersistentScans, ObjectScans, Connecting, Comm):
-    """Communicator of one group of processes."""
+    """Communicator of one group of ranks."""
 
     _groups = 1
 
@@ -43,7 +43,7 @@ class Intracomm(Scans, PersistentScans, ObjectScans, Connecting, Comm):
         def Split_type(self, split_type: int, key: int = 0, info: Info = INFO_NULL) -> Intracomm: ...
 
     def Create_group(self, group: Group, tag: int = 0) -> Intracomm:
-        """Create communicator from group."""
+        """Create a communicator of the ranks of a group, which alone call it."""
         return Intracomm._wrap(
             fast.result(check(core.CommCreateGroup(self._h, expect("Group", group, "Create_group"), tag)))
         )
@@ -52,7 +52,7 @@ class Intracomm(Scans, PersistentScans, ObjectScans, Connecting, Comm):
     def Create_from_group(
         cls, group: Group, stringtag: str = "org.mpi4py", info: Info = INFO_NULL, errhandler: Errhandler | None = None
     ) -> Intracomm:
-        """Create communicator from group."""
+        """Create a communicator of the processes of a group, without another communicator."""
         members = expect("Group", group, "Create_from_group")
         tag = tag_of(stringtag, "Create_from_group") & 0x3FFFFFFF
         if errhandler is not None:
@@ -65,25 +65,25 @@ class Intracomm(Scans, PersistentScans, ObjectScans, Connecting, Comm):
     def Create_cart(
         self, dims: Sequence[int], periods: Sequence[bool] | None = None, reorder: bool = False
     ) -> Cartcomm:
-        """Create cartesian communicator."""
+        """Create a communicator with a Cartesian grid."""
         grid = Grid(dims, periods)
         inside = grid.map(self.Get_rank(), self.Get_size())
         made = self.Split(0 if inside >= 0 else UNDEFINED, self.rank)
         return _subclasses["Cartcomm"]._placed(made, grid)
 
     def Cart_map(self, dims: Sequence[int], periods: Sequence[bool] | None = None) -> int:
-        """Determine optimal process placement on a cartesian topology."""
+        """Return the rank that this process would have in a Cartesian grid."""
         return Grid(dims, periods).map(self.Get_rank(), self.Get_size())
 
     def Create_graph(self, index: Sequence[int], edges: Sequence[int], reorder: bool = False) -> Graphcomm:
-        """Create graph communicator."""
+        """Create a communicator with a graph that all ranks know."""
         graph = Graph(index, edges)
         inside = graph.map(self.Get_rank(), self.Get_size())
         made = self.Split(0 if inside >= 0 else UNDEFINED, self.rank)
         return _subclasses["Graphcomm"]._placed(made, graph)
 
     def Graph_map(self, index: Sequence[int], edges: Sequence[int]) -> int:
-        """Determine optimal process placement on a graph topology."""
+        """Return the rank that this process would have in a graph."""
         return Graph(index, edges).map(self.Get_rank(), self.Get_size())
 
     def Create_dist_graph_adjacent(
@@ -95,7 +95,7 @@ class Intracomm(Scans, PersistentScans, ObjectScans, Connecting, Comm):
         info: Info = INFO_NULL,
         reorder: bool = False,
     ) -> Distgraphcomm:
-        """Create distributed graph communicator."""
+        """Create a communicator with a graph of which each rank gives its own edges."""
         edges = Edges(self.Get_size(), sources, destinations, sourceweights, destweights)
         return _subclasses["Distgraphcomm"]._placed(self.Clone(), edges)
 
@@ -108,14 +108,14 @@ class Intracomm(Scans, PersistentScans, ObjectScans, Connecting, Comm):
         info: Info = INFO_NULL,
         reorder: bool = False,
     ) -> Distgraphcomm:
-        """Create distributed graph communicator."""
+        """Create a communicator with a graph of which each rank gives any edges."""
         mine = edge_list(self.Get_size(), sources, degrees, destinations, weights)
         with _comm_lock(self, "Create_dist_graph"):  # over both collectives
             edges = Edges.of(self.Get_rank(), self.Get_size(), self.allgather(mine))
             return _subclasses["Distgraphcomm"]._placed(self.Clone(), edges)
 
     def Create_intercomm(self, local_leader: int, peer_comm: Intracomm, remote_leader: int, tag: int = 0) -> Intercomm:
-        """Create intercommunicator."""
+        """Create an intercommunicator of two groups."""
         peer = expect("Comm", peer_comm, "Create_intercomm: peer_comm")
         local_leader = index(local_leader, "Create_intercomm: local_leader")
         remote_leader = index(remote_leader, "Create_intercomm: remote_leader")

@@ -26,7 +26,7 @@ _NO_PROC = 1 << 62  # no message of the core has this handle
 
 
 class Message(Handle, fast.Handle):
-    """Matched message."""
+    """Message that a probe has reserved for one receive."""
 
     _family = "Message"
     __slots__ = ("__weakref__", "_nbytes")
@@ -45,7 +45,7 @@ class Message(Handle, fast.Handle):
 
     @classmethod
     def Probe(cls, comm: Comm, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> Self:
-        """Wait for a message and match it."""
+        """Wait for a message, and reserve it."""
         status = Status() if status is None else status
         if source == constants.PROC_NULL:
             status._set(constants.PROC_NULL)
@@ -56,7 +56,7 @@ class Message(Handle, fast.Handle):
     def Iprobe(
         cls, comm: Comm, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None
     ) -> Self | None:
-        """Match a message if one is there."""
+        """Reserve a message, if one has come."""
         if source == constants.PROC_NULL:
             return cls.Probe(comm, source, tag, status)
         status = Status() if status is None else status
@@ -77,12 +77,12 @@ class Message(Handle, fast.Handle):
         return Request._started(fast.p2p(fast.RECV, _COMM_SELF, 0, 0, byte()._h, constants.PROC_NULL, ANY_TAG, None))
 
     def Recv(self, buf: BufSpec, status: Status | None = None) -> None:
-        """Receive a matched message."""
+        """Receive the message into `buf`."""
         request = self.Irecv(buf)
         request.Wait(status)
 
     def Irecv(self, buf: BufSpec) -> Request:
-        """Receive a matched message without blocking."""
+        """Start to receive the message into `buf`."""
         if self._h == _NO_PROC:
             return self._nothing()
         address, count, datatype, holder = message(buf, False)
@@ -90,22 +90,22 @@ class Message(Handle, fast.Handle):
 
     @classmethod
     def probe(cls, comm: Comm, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> Self:
-        """Wait for a message and match it."""
+        """Wait for an object, and reserve it."""
         return cls.Probe(comm, source, tag, status)
 
     @classmethod
     def iprobe(
         cls, comm: Comm, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None
     ) -> Self | None:
-        """Match a message if one is there."""
+        """Reserve an object, if one has come."""
         return cls.Iprobe(comm, source, tag, status)
 
     def recv(self, status: Status | None = None) -> Any:
-        """Receive an object in a matched message."""
+        """Receive the object."""
         return self.irecv().wait(status)
 
     def irecv(self) -> Request:
-        """Receive an object in a matched message without blocking."""
+        """Start to receive the object."""
         if self._h == _NO_PROC:
             return self._nothing()
         memory = bytearray(self._nbytes)
@@ -115,7 +115,7 @@ class Message(Handle, fast.Handle):
         return request
 
     def free(self) -> None:
-        """Do nothing: a matched message has to be received."""
+        """Do nothing: the message has to be received."""
         if self._h == _NO_PROC and self is not MESSAGE_NO_PROC:
             self._h = 0
 

@@ -19,14 +19,14 @@ class Named:
     __slots__ = ()
 
     def Get_name(self) -> str:
-        """Return the print name."""
+        """Return the name of the object."""
         if not self._h:
             return f"MPI_{self._family.upper()}_NULL"
         name = _names.get((self._family, self._h))
         return self._default_name() if name is None else name
 
     def Set_name(self, name: str) -> None:
-        """Set the print name."""
+        """Give the object a name."""
         if not self._h:
             self._null_error()
         if not isinstance(name, str):
@@ -35,7 +35,7 @@ class Named:
             raise Exception(constants.ERR_ARG)
         _names[self._family, self._h] = name
 
-    name = property(Get_name, Set_name, doc="Print name.")
+    name = property(Get_name, Set_name, doc="Name of the object.")
 
     def _default_name(self):
         return ""
@@ -69,14 +69,14 @@ class Attributed:
         return None
 
     def Get_attr(self, keyval: int) -> Any:
-        """Retrieve an attribute value by its key."""
+        """Return the attribute of the object that has a key."""
         self._check_attr(keyval)
         if keyval < _FIRST_KEYVAL:
             return self._attribute(keyval)
         return _attributes.get((self._family, self._h), {}).get(keyval)
 
     def Set_attr(self, keyval: int, attrval: Any) -> None:
-        """Store an attribute value with its key."""
+        """Attach an attribute to the object."""
         delete = self._check_user_attr(keyval)
         if _keyvals[keyval][0] != self._family:  # of another kind of object, or freed
             raise Exception(constants.ERR_KEYVAL)
@@ -86,7 +86,7 @@ class Attributed:
         values[keyval] = attrval
 
     def Delete_attr(self, keyval: int) -> None:
-        """Delete the attribute value of a key."""
+        """Delete an attribute of the object."""
         delete = self._check_user_attr(keyval)
         values = _attributes.get((self._family, self._h), {})
         if keyval not in values:
@@ -101,7 +101,7 @@ class Attributed:
         delete_fn: Callable[..., Any] | bool | None = None,
         nopython: bool = False,
     ) -> int:
-        """Create a new attribute key."""
+        """Create a key for attributes."""
         global _next_keyval
         for function in (copy_fn, delete_fn):
             if not (function is None or isinstance(function, bool) or callable(function)):
@@ -115,7 +115,7 @@ class Attributed:
 
     @classmethod
     def Free_keyval(cls, keyval: int) -> int:
-        """Free an attribute key."""
+        """Free a key for attributes."""
         if _keyvals.get(keyval, (None,))[0] != cls._family:
             raise Exception(constants.ERR_KEYVAL)
         # values that are still attached keep their functions: MPI frees the key with the last of them

@@ -76,80 +76,80 @@ class NeighborCollectives:
         return range(self.indegree)
 
     def Neighbor_allgather(self, sendbuf: BufSpec, recvbuf: BufSpecB) -> None:
-        """Neighbor gather to all."""
+        """Send one message to all neighbors, and receive one of each."""
         _allgather(Blocking, self, sendbuf, recvbuf, _blocks)
 
     def Neighbor_allgatherv(self, sendbuf: BufSpec, recvbuf: BufSpecV) -> None:
-        """Neighbor gather to all of different amounts."""
+        """Send one message to all neighbors, and receive different amounts of data."""
         _allgather(Blocking, self, sendbuf, recvbuf, _vector)
 
     def Neighbor_alltoall(self, sendbuf: BufSpecB, recvbuf: BufSpecB) -> None:
-        """Neighbor all to all."""
+        """Exchange blocks with all neighbors."""
         _alltoall(Blocking, self, sendbuf, recvbuf, _blocks)
 
     def Neighbor_alltoallv(self, sendbuf: BufSpecV, recvbuf: BufSpecV) -> None:
-        """Neighbor all to all of different amounts."""
+        """Exchange different amounts of data with all neighbors."""
         _alltoall(Blocking, self, sendbuf, recvbuf, _vector)
 
     def Neighbor_alltoallw(self, sendbuf: BufSpecW, recvbuf: BufSpecW) -> None:
-        """Neighbor all to all with datatypes for each neighbor."""
+        """Exchange data of different amounts and datatypes with all neighbors."""
         _alltoall(Blocking, self, sendbuf, recvbuf, parts)
 
     # Nonblocking
     # -----------
 
     def Ineighbor_allgather(self, sendbuf: BufSpec, recvbuf: BufSpecB) -> Request:
-        """Nonblocking neighbor gather to all."""
+        """Start to send one message to all neighbors, and to receive one of each."""
         return _allgather(Nonblocking, self, sendbuf, recvbuf, _blocks)
 
     def Ineighbor_allgatherv(self, sendbuf: BufSpec, recvbuf: BufSpecV) -> Request:
-        """Nonblocking neighbor gather to all of different amounts."""
+        """Start to send one message to all neighbors, and to receive different amounts of data."""
         return _allgather(Nonblocking, self, sendbuf, recvbuf, _vector)
 
     def Ineighbor_alltoall(self, sendbuf: BufSpecB, recvbuf: BufSpecB) -> Request:
-        """Nonblocking neighbor all to all."""
+        """Start to exchange blocks with all neighbors."""
         return _alltoall(Nonblocking, self, sendbuf, recvbuf, _blocks)
 
     def Ineighbor_alltoallv(self, sendbuf: BufSpecV, recvbuf: BufSpecV) -> Request:
-        """Nonblocking neighbor all to all of different amounts."""
+        """Start to exchange different amounts of data with all neighbors."""
         return _alltoall(Nonblocking, self, sendbuf, recvbuf, _vector)
 
     def Ineighbor_alltoallw(self, sendbuf: BufSpecW, recvbuf: BufSpecW) -> Request:
-        """Nonblocking neighbor all to all with datatypes for each neighbor."""
+        """Start to exchange data of different amounts and datatypes with all neighbors."""
         return _alltoall(Nonblocking, self, sendbuf, recvbuf, parts)
 
     # Persistent
     # ----------
 
     def Neighbor_allgather_init(self, sendbuf: BufSpec, recvbuf: BufSpecB, info: Info = INFO_NULL) -> Prequest:
-        """Persistent neighbor gather to all."""
+        """Create a persistent request to send one message to all neighbors, and to receive one of each."""
         return _allgather(Persistent, self, sendbuf, recvbuf, _blocks)
 
     def Neighbor_allgatherv_init(self, sendbuf: BufSpec, recvbuf: BufSpecV, info: Info = INFO_NULL) -> Prequest:
-        """Persistent neighbor gather to all of different amounts."""
+        """Create a persistent request to send a message to all neighbors, and receive different amounts of data."""
         return _allgather(Persistent, self, sendbuf, recvbuf, _vector)
 
     def Neighbor_alltoall_init(self, sendbuf: BufSpecB, recvbuf: BufSpecB, info: Info = INFO_NULL) -> Prequest:
-        """Persistent neighbor all to all."""
+        """Create a persistent request to exchange blocks with all neighbors."""
         return _alltoall(Persistent, self, sendbuf, recvbuf, _blocks)
 
     def Neighbor_alltoallv_init(self, sendbuf: BufSpecV, recvbuf: BufSpecV, info: Info = INFO_NULL) -> Prequest:
-        """Persistent neighbor all to all of different amounts."""
+        """Create a persistent request to exchange different amounts of data with all neighbors."""
         return _alltoall(Persistent, self, sendbuf, recvbuf, _vector)
 
     def Neighbor_alltoallw_init(self, sendbuf: BufSpecW, recvbuf: BufSpecW, info: Info = INFO_NULL) -> Prequest:
-        """Persistent neighbor all to all with datatypes for each neighbor."""
+        """Create a persistent request to exchange data of different amounts and datatypes with all neighbors."""
         return _alltoall(Persistent, self, sendbuf, recvbuf, parts)
 
     # Objects
     # -------
 
     def neighbor_allgather(self, sendobj: Any) -> list[Any]:
-        """Neighbor gather of objects to all."""
+        """Send an object to all neighbors, and receive one of each."""
         return self._exchange_objects([sendobj] * self.outdegree)
 
     def neighbor_alltoall(self, sendobj: Any) -> list[Any]:
-        """Neighbor all to all of objects."""
+        """Exchange objects with all neighbors."""
         objects = [None] * self.outdegree if sendobj is None else list(sendobj)
         if len(objects) != self.outdegree:
             raise ValueError(f"neighbor_alltoall: expecting {self.outdegree} objects, got {len(objects)}")

@@ -50,41 +50,41 @@ class ObjectMessages:
 
     @hot
     def send(self, obj: Any, dest: int, tag: int = 0) -> None:
-        """Send in standard mode."""
+        """Send an object."""
         fast.send_object(fast.SEND, self._h, _pickled(obj, dest), dest, tag)
 
     def bsend(self, obj: Any, dest: int, tag: int = 0) -> None:
-        """Send in buffered mode."""
+        """Send an object in buffered mode: copy it and return."""
         fast.send_object(fast.BSEND, self._h, _pickled(obj, dest), dest, tag)
 
     def ssend(self, obj: Any, dest: int, tag: int = 0) -> None:
-        """Send in synchronous mode."""
+        """Send an object in synchronous mode, and return when its receive has begun."""
         fast.send_object(fast.SSEND, self._h, _pickled(obj, dest), dest, tag)
 
     def isend(self, obj: Any, dest: int, tag: int = 0) -> Request:
-        """Nonblocking send."""
+        """Start to send an object."""
         return Request._started(self._send_object(fast.SEND, obj, dest, tag))
 
     def ibsend(self, obj: Any, dest: int, tag: int = 0) -> Request:
-        """Nonblocking send in buffered mode."""
+        """Start to send an object in buffered mode."""
         return Request._started(self._send_object(fast.BSEND, obj, dest, tag))
 
     def issend(self, obj: Any, dest: int, tag: int = 0) -> Request:
-        """Nonblocking send in synchronous mode."""
+        """Start to send an object in synchronous mode."""
         return Request._started(self._send_object(fast.SSEND, obj, dest, tag))
 
     @hot
     def recv(
         self, buf: Buffer | None = None, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None
     ) -> Any:
-        """Receive."""
+        """Receive an object."""
         if source == PROC_NULL or buf is not None:
             return self.irecv(buf, source, tag).wait(status)
         data = fast.recv_object(self._h, source, tag, status)
         return loaded(data)
 
     def irecv(self, buf: Buffer | None = None, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Request:
-        """Nonblocking receive."""
+        """Start to receive an object."""
         if buf is not None:
             import warnings
 
@@ -112,26 +112,26 @@ class ObjectMessages:
         recvtag: int = ANY_TAG,
         status: Status | None = None,
     ) -> Any:
-        """Send and receive."""
+        """Send an object and receive another one, in whatever order they go."""
         sending = self._send_object(fast.SEND, sendobj, dest, sendtag)
         received = self.recv(recvbuf, source, recvtag, status)
         finish(sending)
         return received
 
     def probe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> Literal[True]:
-        """Blocking test for a message."""
+        """Wait for a message, and leave it to be received."""
         return self.Probe(source, tag, status)
 
     def iprobe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> bool:
-        """Nonblocking test for a message."""
+        """Report whether a message has come, and leave it to be received."""
         return self.Iprobe(source, tag, status)
 
     def mprobe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> Message:
-        """Blocking test for a matched message."""
+        """Wait for an object, and reserve it for the returned Message."""
         return Message.probe(self, source, tag, status)
 
     def improbe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> Message | None:
-        """Nonblocking test for a matched message."""
+        """Reserve an object for the returned Message, if one has come."""
         return Message.iprobe(self, source, tag, status)
 
 
@@ -154,12 +154,12 @@ class ObjectCollectives:
     __slots__ = ()
 
     def barrier(self) -> None:
-        """Barrier synchronization."""
+        """Wait for all ranks."""
         self.Barrier()
 
     @hot
     def bcast(self, obj: Any, root: int = 0) -> Any:
-        """Broadcast."""
+        """Copy an object of one rank to all others."""
         if self._two_groups:
             return objinter.bcast(self, obj, root)
         (data,) = fast.collect(self, fast.BCAST, pickle.dumps(obj) if self.rank == root else None, root)
@@ -167,7 +167,7 @@ class ObjectCollectives:
 
     @hot
     def gather(self, sendobj: Any, root: int = 0) -> list[Any] | None:
-        """Gather."""
+        """Gather an object of each rank at one rank."""
         if self._two_groups:
             return objinter.gather(self, sendobj, root)
         pickles = fast.collect(self, fast.GATHER, pickle.dumps(sendobj), root)
@@ -175,7 +175,7 @@ class ObjectCollectives:
 
     @hot
     def scatter(self, sendobj: Any, root: int = 0) -> Any:
-        """Scatter."""
+        """Scatter objects of one rank to all ranks."""
         pickles = _dumps_each(sendobj, self._peers) if self._is_root(root) else None
         if self._two_groups:
             return objinter.scatter(self, pickles, root)
@@ -184,27 +184,27 @@ class ObjectCollectives:
 
     @hot
     def allgather(self, sendobj: Any) -> list[Any]:
-        """Gather to all."""
+        """Gather an object of each rank at all ranks."""
         if self._two_groups:
             return objinter.allgather(self, sendobj)
         return _loads(fast.collect(self, fast.ALLGATHER, pickle.dumps(sendobj), 0))
 
     @hot
     def alltoall(self, sendobj: Any) -> list[Any]:
-        """All to all scatter/gather."""
+        """Exchange objects among all ranks."""
         pickles = _dumps_each(sendobj, self._peers)
         if self._two_groups:
             return objinter.alltoall(self, pickles)
         return _loads(fast.collect(self, fast.ALLTOALL, pickles, 0))
 
     def reduce(self, sendobj: Any, op: Op | Callable[[Any, Any], Any] = SUM, root: int = 0) -> Any:
-        """Reduce to one process."""
+        """Combine the objects of all ranks at one rank."""
         objects = self.gather(sendobj, root)
         return None if objects is None else _folded(objects, op)
 
     @hot
     def allreduce(self, sendobj: Any, op: Op | Callable[[Any, Any], Any] = SUM) -> Any:
-        """Reduce to all processes."""
+        """Combine the objects of all ranks at all ranks."""
         if self._two_groups:
             return _folded(self.allgather(sendobj), op)
         return fast.allreduce_object(self, sendobj, op)
@@ -220,11 +220,11 @@ class ObjectScans:
     __slots__ = ()
 
     def scan(self, sendobj: Any, op: Op | Callable[[Any, Any], Any] = SUM) -> Any:
-        """Inclusive scan."""
+        """Combine the objects of the ranks up to this one."""
         return _folded(self.allgather(sendobj)[: self.rank + 1], op)
 
     def exscan(self, sendobj: Any, op: Op | Callable[[Any, Any], Any] = SUM) -> Any:
-        """Exclusive scan."""
+        """Combine the objects of the ranks before this one."""
         before = self.allgather(sendobj)[: self.rank]
         return _folded(before, op) if before else None
 

@@ -65,7 +65,7 @@ _MOST_USER = 32  # operations of the program, as many as in mpi4py
 
 
 class Op(Handle, fast.Handle):
-    """Reduction operation."""
+    """Operation that combines two elements."""
 
     _family = "Op"
     __slots__ = ("__weakref__", "_created")
@@ -76,7 +76,7 @@ class Op(Handle, fast.Handle):
         return self
 
     def __call__(self, x: Any, y: Any, /) -> Any:
-        """Apply the operation to two objects."""
+        """Combine two objects."""
         function = _functions.get(self._h)
         if function is None:
             raise ValueError("cannot call the null operation")
@@ -91,7 +91,7 @@ class Op(Handle, fast.Handle):
 
     @classmethod
     def Create(cls, function: Callable[..., Any], commute: bool = False) -> Self:
-        """Create a user-defined reduction operation."""
+        """Create an operation of a function."""
         global _next_user
         if not callable(function):
             raise TypeError(f"Op.Create: expecting a function, got {type(function).__name__}")
@@ -109,14 +109,14 @@ class Op(Handle, fast.Handle):
         return self
 
     def Free(self) -> None:
-        """Free a user-defined reduction operation."""
+        """Free the operation."""
         if self._h not in _commutes:
             raise Exception(constants.ERR_OP)
         del _functions[self._h], _commutes[self._h]
         self._h = 0
 
     def Is_commutative(self) -> bool:
-        """Query reduction operations for their commutativity."""
+        """Report whether the operation is commutative."""
         if self._h not in _functions:
             raise Exception(constants.ERR_OP)
         return _commutes.get(self._h, self._h not in (REPLACE._h, NO_OP._h))
@@ -125,11 +125,11 @@ class Op(Handle, fast.Handle):
 
     @property
     def is_predefined(self) -> bool:
-        """Whether the operation is a predefined one."""
+        """Whether the operation is predefined."""
         return self._h < _FIRST_USER
 
     def Reduce_local(self, inbuf: BufSpec, inoutbuf: BufSpec) -> None:
-        """Apply a reduction operation to local data."""
+        """Combine the elements of two buffers of this process."""
         inout = msgbuffer.message(inoutbuf, False, 0, 0)
         operand = msgbuffer.message(inbuf, True, 0, 0)
         msgbuffer.reduction(operand, inout)

@@ -43,12 +43,12 @@ class PointToPoint:
 
     @hot
     def Send(self, buf: BufSpec, dest: int, tag: int = 0) -> None:
-        """Blocking send."""
+        """Send a message, and return when `buf` may be changed."""
         self._send(fast.SEND, buf, dest, tag)
 
     @hot
     def Recv(self, buf: BufSpec, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> None:
-        """Blocking receive."""
+        """Receive a message into `buf`."""
         address, count, datatype, holder = message(buf, False, source)
         finish(_p2p(fast.RECV, self._h, address, count, datatype._h, source, tag, holder), status)
 
@@ -62,7 +62,7 @@ class PointToPoint:
         recvtag: int = ANY_TAG,
         status: Status | None = None,
     ) -> None:
-        """Send and receive a message."""
+        """Send a message and receive another one, in whatever order they go."""
         s_address, s_count, s_type, s_holder = message(sendbuf, True, dest)
         r_address, r_count, r_type, r_holder = message(recvbuf, False, source)
         send = (s_address, s_count, s_type._h, dest, sendtag)
@@ -78,7 +78,7 @@ class PointToPoint:
         recvtag: int = ANY_TAG,
         status: Status | None = None,
     ) -> None:
-        """Send and receive a message into the same buffer."""
+        """Send the data of a buffer and receive a message into the same buffer."""
         rank = source if dest == PROC_NULL else dest
         address, count, datatype, holder = message(buf, False, rank)
         copy = _packed(address, count, datatype)
@@ -95,7 +95,7 @@ class PointToPoint:
         source: int = ANY_SOURCE,
         recvtag: int = ANY_TAG,
     ) -> Request:
-        """Nonblocking send and receive."""
+        """Start to send a message and to receive another one."""
         s_address, s_count, s_type, s_holder = message(sendbuf, True, dest)
         r_address, r_count, r_type, r_holder = message(recvbuf, False, source)
         send = (s_address, s_count, s_type._h, dest, sendtag)
@@ -105,7 +105,7 @@ class PointToPoint:
     def Isendrecv_replace(
         self, buf: BufSpec, dest: int, sendtag: int = 0, source: int = ANY_SOURCE, recvtag: int = ANY_TAG
     ) -> Request:
-        """Nonblocking send and receive into the same buffer."""
+        """Start to send the data of a buffer and to receive a message into the same buffer."""
         rank = source if dest == PROC_NULL else dest
         address, count, datatype, holder = message(buf, False, rank)
         copy = _packed(address, count, datatype)
@@ -115,17 +115,17 @@ class PointToPoint:
 
     @hot
     def Isend(self, buf: BufSpec, dest: int, tag: int = 0) -> Request:
-        """Nonblocking send."""
+        """Start to send a message."""
         return self._isend(fast.SEND, buf, dest, tag)
 
     @hot
     def Irecv(self, buf: BufSpec, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Request:
-        """Nonblocking receive."""
+        """Start to receive a message into `buf`."""
         address, count, datatype, holder = message(buf, False, source)
         return Request._started(_p2p(fast.RECV, self._h, address, count, datatype._h, source, tag, holder))
 
     def Probe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> Literal[True]:
-        """Blocking test for a message."""
+        """Wait for a message, and leave it to be received."""
         if source == PROC_NULL:
             if status is not None:
                 status._set(PROC_NULL)
@@ -134,24 +134,24 @@ class PointToPoint:
         return True
 
     def Iprobe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> bool:
-        """Nonblocking test for a message."""
+        """Report whether a message has come, and leave it to be received."""
         if source == PROC_NULL:
             return self.Probe(source, tag, status)
         return bool(fast.iprobe(self._h, source, tag, status))
 
     def Mprobe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> Message:
-        """Blocking test for a matched message."""
+        """Wait for a message, and reserve it for the returned Message."""
         return Message.Probe(self, source, tag, status)
 
     def Improbe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> Message | None:
-        """Nonblocking test for a matched message."""
+        """Reserve a message for the returned Message, if one has come."""
         return Message.Iprobe(self, source, tag, status)
 
     # Persistent communication
     # ------------------------
 
     def Send_init(self, buf: BufSpec, dest: int, tag: int = 0) -> Prequest:
-        """Create a persistent request for a standard send."""
+        """Create a persistent request for a send in standard mode."""
         return self._send_init(fast.SEND, buf, dest, tag)
 
     def Recv_init(self, buf: BufSpec, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Prequest:
@@ -176,23 +176,13 @@ class PointToPoint:
     # -------------------------
 
     def Psend_init(self, buf: BufSpec, partitions: int, dest: int, tag: int = 0, info: Info = INFO_NULL) -> Prequest:
-        """Create a request for a send of `partitions` equal parts of `buf`, each sent when it is ready.
-
-        Start makes all of them not ready, `Prequest.Pready` sends one, Wait waits until all are sent. The number of
-        items of `buf` is a multiple of `partitions`. The k-th send and the k-th receive with the same ranks, tag and
-        communicator belong together; their partitions may differ, but have the same number of bytes in all.
-        (MPI 4.1, chapter 4)
-        """
+        """Create a request for a send of `partitions` equal parts of `buf`, each sent when it is ready."""
         return self._partitioned("Psend_init", core.PsendInit, buf, True, partitions, dest, tag, info)
 
     def Precv_init(
         self, buf: BufSpec, partitions: int, source: int = ANY_SOURCE, tag: int = ANY_TAG, info: Info = INFO_NULL
     ) -> Prequest:
-        """Create a request for a receive of `partitions` equal parts of `buf`; see Psend_init.
-
-        After Start, `Prequest.Parrived` tells whether a part has arrived. ANY_SOURCE and ANY_TAG, the defaults of
-        mpi4py, are an ERR_ARG: a partitioned receive needs the rank and the tag.
-        """
+        """Create a request for a receive of `partitions` equal parts of `buf`."""
         return self._partitioned("Precv_init", core.PrecvInit, buf, False, partitions, source, tag, info)
 
     def _partitioned(self, call, init, buf, readonly, partitions, peer, tag, info):
@@ -213,27 +203,27 @@ class PointToPoint:
     # -------------------
 
     def Bsend(self, buf: BufSpec, dest: int, tag: int = 0) -> None:
-        """Blocking send in buffered mode."""
+        """Send a message in buffered mode: copy it and return."""
         self._send(fast.BSEND, buf, dest, tag)
 
     def Ssend(self, buf: BufSpec, dest: int, tag: int = 0) -> None:
-        """Blocking send in synchronous mode."""
+        """Send a message in synchronous mode, and return when its receive has begun."""
         self._send(fast.SSEND, buf, dest, tag)
 
     def Rsend(self, buf: BufSpec, dest: int, tag: int = 0) -> None:
-        """Blocking send in ready mode."""
+        """Send a message in ready mode, for a receive that has begun."""
         self._send(fast.RSEND, buf, dest, tag)
 
     def Ibsend(self, buf: BufSpec, dest: int, tag: int = 0) -> Request:
-        """Nonblocking send in buffered mode."""
+        """Start to send a message in buffered mode."""
         return self._isend(fast.BSEND, buf, dest, tag)
 
     def Issend(self, buf: BufSpec, dest: int, tag: int = 0) -> Request:
-        """Nonblocking send in synchronous mode."""
+        """Start to send a message in synchronous mode."""
         return self._isend(fast.SSEND, buf, dest, tag)
 
     def Irsend(self, buf: BufSpec, dest: int, tag: int = 0) -> Request:
-        """Nonblocking send in ready mode."""
+        """Start to send a message in ready mode."""
         return self._isend(fast.RSEND, buf, dest, tag)
 
 

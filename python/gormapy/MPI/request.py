@@ -50,7 +50,7 @@ class Step:
 
 
 class Request(Handle, fast.Request):
-    """Request that stands for an operation in progress."""
+    """Operation that has been started and has to be completed."""
 
     _family = "Request"
     # Memory that an object arrives in, for the lower-case methods.
@@ -109,7 +109,7 @@ class Request(Handle, fast.Request):
 
     @hot
     def Wait(self, status: Status | None = None) -> Literal[True]:
-        """Wait for a nonblocking operation to complete."""
+        """Wait for the operation to complete."""
         handle = self._h
         try:
             fast.wait(handle, status)
@@ -121,7 +121,7 @@ class Request(Handle, fast.Request):
 
     @hot
     def Test(self, status: Status | None = None) -> bool:
-        """Test for the completion of a nonblocking operation."""
+        """Report whether the operation is complete, and complete the request if so."""
         handle = self._h
         try:
             done = fast.test(handle, status)
@@ -133,7 +133,7 @@ class Request(Handle, fast.Request):
         return done
 
     def Get_status(self, status: Status | None = None) -> bool:
-        """Test for the completion of an operation without freeing its request."""
+        """Report whether the operation is complete, and keep the request."""
         if not self._h:
             if status is not None:
                 status._set()
@@ -145,7 +145,7 @@ class Request(Handle, fast.Request):
 
     @classmethod
     def Waitany(cls, requests: Sequence[Request], status: Status | None = None) -> int:
-        """Wait for any previously initiated request to complete."""
+        """Wait for one of several operations to complete."""
         listed = _listed(requests)
         codes = [None] * len(listed)
         try:
@@ -156,7 +156,7 @@ class Request(Handle, fast.Request):
 
     @classmethod
     def Testany(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, bool]:
-        """Test for completion of any previously initiated request."""
+        """Report whether one of several operations is complete, and complete its request if so."""
         listed = _listed(requests)
         codes = [None] * len(listed)
         try:
@@ -167,7 +167,7 @@ class Request(Handle, fast.Request):
 
     @classmethod
     def Get_status_any(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, bool]:
-        """Test for completion of any request without freeing it."""
+        """Report whether one of several operations is complete, and keep the requests."""
         active = [(i, r) for i, (r, handle) in enumerate(_listed(requests)) if handle]
         for i, request in active:
             if request.Get_status(status):
@@ -179,18 +179,18 @@ class Request(Handle, fast.Request):
     @classmethod
     @hot
     def Waitall(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> Literal[True]:
-        """Wait for all previously initiated requests to complete."""
+        """Wait for all of several operations to complete."""
         _all(requests, statuses, fast.waitall)
         return True
 
     @classmethod
     def Testall(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> bool:
-        """Test for the completion of all previously initiated requests."""
+        """Report whether all of several operations are complete, and complete the requests if so."""
         return _all(requests, statuses, fast.testall)
 
     @classmethod
     def Get_status_all(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> bool:
-        """Test for completion of all requests without freeing them."""
+        """Report whether all of several operations are complete, and keep the requests."""
         listed = _listed(requests)
         filled = [Status() for _ in listed]
         for (request, _), status in zip(listed, filled):
@@ -201,17 +201,17 @@ class Request(Handle, fast.Request):
 
     @classmethod
     def Waitsome(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[int] | None:
-        """Wait for some previously initiated requests to complete."""
+        """Wait for at least one of several operations to complete."""
         return _some(requests, statuses, fast.waitsome)
 
     @classmethod
     def Testsome(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[int] | None:
-        """Test for completion of some previously initiated requests."""
+        """Complete the requests of those of several operations that are complete."""
         return _some(requests, statuses, fast.testsome)
 
     @classmethod
     def Get_status_some(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[int] | None:
-        """Test for completion of some requests without freeing them."""
+        """Return which of several operations are complete, and keep the requests."""
         active = [(i, r) for i, (r, handle) in enumerate(_listed(requests)) if handle]
         if not active:
             return None
@@ -225,29 +225,25 @@ class Request(Handle, fast.Request):
         return indices
 
     def Cancel(self) -> None:
-        """Cancel a request."""
+        """Ask for the operation to be cancelled."""
         if self._h:
             fast.cancel(self._h)
         else:
             raise Exception(constants.ERR_REQUEST)
 
     def Free(self) -> None:
-        """Free a communication request."""
+        """Free the request."""
         if not self._h:
             raise Exception(constants.ERR_REQUEST)
         fast.free(self)
 
     def free(self) -> None:
-        """Call Free if not null."""
+        """Call Free, if the request is not null."""
         if self:
             self.Free()
 
     def __await__(self) -> Generator[Any, None, Any]:
-        """Wait in a task of asyncio for the operation to complete, and return what `wait` returns.
-
-        The event loop is woken when the request has completed or failed; nothing polls meanwhile. If the task is
-        cancelled, the operation goes on: await the request again, or Cancel it and wait.
-        """
+        """Wait in a task of asyncio for the operation to complete."""
         while not self.Get_status():
             yield from awaiting.ended(self._h)
         return self.wait()
@@ -256,25 +252,25 @@ class Request(Handle, fast.Request):
     # ------------------------------------------
 
     def wait(self, status: Status | None = None) -> Any:
-        """Wait for an operation on an object to complete and return the object."""
+        """Wait for the operation to complete, and return its object."""
         status = Status() if status is None else status
         self.Wait(status)
         return self._take(status)
 
     def test(self, status: Status | None = None) -> tuple[bool, Any]:
-        """Test for the completion of an operation on an object."""
+        """Report whether the operation is complete; return its object if so."""
         status = Status() if status is None else status
         if not self.Test(status):
             return False, None
         return True, self._take(status)
 
     def get_status(self, status: Status | None = None) -> bool:
-        """Test for the completion of an operation without freeing its request."""
+        """Report whether the operation is complete, and keep the request."""
         return self.Get_status(status)
 
     @classmethod
     def waitany(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, Any]:
-        """Wait for any previously initiated request to complete."""
+        """Wait for one of several operations to complete, and return its object."""
         status = Status() if status is None else status
         requests = _copied(requests)
         index = cls.Waitany(requests, status)
@@ -282,7 +278,7 @@ class Request(Handle, fast.Request):
 
     @classmethod
     def testany(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, bool, Any]:
-        """Test for completion of any previously initiated request."""
+        """Report whether one of several operations is complete; return its object if so."""
         status = Status() if status is None else status
         requests = _copied(requests)
         index, flag = cls.Testany(requests, status)
@@ -290,12 +286,12 @@ class Request(Handle, fast.Request):
 
     @classmethod
     def get_status_any(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, bool]:
-        """Test for completion of any request without freeing it."""
+        """Report whether one of several operations is complete, and keep the requests."""
         return cls.Get_status_any(requests, status)
 
     @classmethod
     def waitall(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[Any]:
-        """Wait for all previously initiated requests to complete."""
+        """Wait for all of several operations to complete, and return their objects."""
         requests = _copied(requests)
         filled = [Status() for _ in requests]
         cls.Waitall(requests, filled)
@@ -306,7 +302,7 @@ class Request(Handle, fast.Request):
     def testall(
         cls, requests: Sequence[Request], statuses: list[Status] | None = None
     ) -> tuple[bool, list[Any] | None]:
-        """Test for the completion of all previously initiated requests."""
+        """Report whether all of several operations are complete; return their objects if so."""
         requests = _copied(requests)
         filled = [Status() for _ in requests]
         if not cls.Testall(requests, filled):
@@ -316,35 +312,35 @@ class Request(Handle, fast.Request):
 
     @classmethod
     def get_status_all(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> bool:
-        """Test for completion of all requests without freeing them."""
+        """Report whether all of several operations are complete, and keep the requests."""
         return cls.Get_status_all(requests, statuses)
 
     @classmethod
     def waitsome(
         cls, requests: Sequence[Request], statuses: list[Status] | None = None
     ) -> tuple[list[int] | None, list[Any] | None]:
-        """Wait for some previously initiated requests to complete."""
+        """Wait for at least one of several operations to complete, and return the objects."""
         return _some_objects(requests, statuses, cls.Waitsome)
 
     @classmethod
     def testsome(
         cls, requests: Sequence[Request], statuses: list[Status] | None = None
     ) -> tuple[list[int] | None, list[Any] | None]:
-        """Test for completion of some previously initiated requests."""
+        """Return the objects of those of several operations that are complete."""
         return _some_objects(requests, statuses, cls.Testsome)
 
     @classmethod
     def get_status_some(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[int] | None:
-        """Test for completion of some requests without freeing them."""
+        """Return which of several operations are complete, and keep the requests."""
         return cls.Get_status_some(requests, statuses)
 
     def cancel(self) -> None:
-        """Cancel a request."""
+        """Ask for the operation to be cancelled."""
         self.Cancel()
 
 
 class Prequest(Request):
-    """Persistent request."""
+    """Persistent request: an operation that can be started again and again."""
 
     def __new__(cls, request: Request | None = None) -> Self:
         return super().__new__(cls, _of_kind(Prequest, request))
@@ -363,13 +359,13 @@ class Prequest(Request):
 
     @hot
     def Start(self) -> None:
-        """Initiate a communication with a persistent request."""
+        """Begin the operation of a persistent request once more."""
         if self._step is not None:
             self._step.begin()
         fast.start(self._h)
 
     def Pready(self, partition: int) -> None:
-        """Send a partition of a partitioned send that has been started. Threads may call it at the same time."""
+        """Send one partition of a partitioned send."""
         partition = index(partition, "partition")
         check(core.Pready(self._active(), partition, partition))
 
@@ -379,13 +375,13 @@ class Prequest(Request):
         check(core.Pready(self._active(), low, high))
 
     def Pready_list(self, partitions: Sequence[int]) -> None:
-        """Send the partitions with these numbers. A wrong number is an error, and none is sent."""
+        """Send the partitions with these numbers."""
         numbers = array("q", (index(partition, "partition") for partition in partitions))
         address, n = numbers.buffer_info()
         check(core.PreadyList(self._active(), address, n))
 
     def Parrived(self, partition: int) -> bool:
-        """Test whether a partition of a partitioned receive has arrived; True if the request is not active."""
+        """Report whether a partition of a partitioned receive has arrived."""
         partition = index(partition, "partition")
         return not self._h or bool(check(core.Parrived(self._h, partition)))
 
@@ -397,13 +393,13 @@ class Prequest(Request):
     @classmethod
     @hot
     def Startall(cls, requests: Sequence[Prequest]) -> None:
-        """Start a collection of persistent requests."""
+        """Begin the operations of several persistent requests once more."""
         for request in _copied(requests):
             request.Start()
 
 
 class Grequest(Request):
-    """Generalized request."""
+    """Generalized request: an operation that the program itself completes."""
 
     def __new__(cls, request: Request | None = None) -> Self:
         return super().__new__(cls, _of_kind(Grequest, request))
@@ -417,7 +413,7 @@ class Grequest(Request):
         args: Any = None,
         kwargs: Any = None,
     ) -> Grequest:
-        """Create and return a user-defined request."""
+        """Create a request that the program completes."""
         for function in (query_fn, free_fn, cancel_fn):
             if function is not None and not callable(function):
                 raise TypeError(f"Grequest.Start: expecting functions, got {type(function).__name__}")
@@ -428,7 +424,7 @@ class Grequest(Request):
         return self
 
     def Complete(self) -> None:
-        """Notify that a user-defined request is complete."""
+        """Complete the request."""
         if not self._h:
             raise Exception(constants.ERR_REQUEST)
         check(core.GrequestComplete(self._h))
@@ -436,13 +432,13 @@ class Grequest(Request):
             self._step.completed = True
 
     def complete(self, obj: Any = None) -> None:
-        """Notify that a user-defined request is complete, with the object that `wait` returns."""
+        """Complete the request, with the object that `wait` returns."""
         if self._step is not None:
             self._step.result = obj
         self.Complete()
 
     def Cancel(self) -> None:
-        """Cancel a request."""
+        """Call the function that cancels the operation."""
         if not self._h:
             raise Exception(constants.ERR_REQUEST)
         if self._step is not None:

@@ -41,7 +41,7 @@ def _standard_loads(*args, **kwargs):
 
 
 class Pickle:
-    """Serialize and deserialize Python objects."""
+    """Pickling of Python objects."""
 
     # Messages use _dumps and _loads: dumps and loads can't be replaced, as in mpi4py.
     __slots__ = ("_default", "_dumps", "_loads", "_protocol", "_threshold")
@@ -53,7 +53,7 @@ class Pickle:
         protocol: int | None = None,
         threshold: int | None = None,
     ) -> None:
-        """Initialize self."""
+        """Choose the functions that pickle and unpickle, and their settings."""
         self._dumps = dumps or _standard_dumps
         self._loads = loads or _standard_loads
         self.THRESHOLD = threshold
@@ -65,7 +65,7 @@ class Pickle:
         self.PROTOCOL = protocol
 
     def dumps(self, obj: Any) -> bytes:
-        """Serialize object to pickle data stream."""
+        """Pickle an object."""
         try:
             return self._dumps(obj) if self._protocol is None else self._dumps(obj, self._protocol)
         except Exception as error:
@@ -79,7 +79,7 @@ class Pickle:
         note_unpicklable(error, obj, self._dumps, call)
 
     def loads(self, data: Buffer) -> Any:
-        """Deserialize object from pickle data stream."""
+        """Unpickle an object."""
         try:
             return self._loads(data)
         except Exception as error:
@@ -94,7 +94,7 @@ class Pickle:
             note_no_pickle(error, data, call)
 
     def dumps_oob(self, obj: Any) -> tuple[bytes, list[buffer]]:
-        """Serialize object to pickle data stream and out-of-band buffers."""
+        """Pickle an object, with large blocks of memory in separate buffers."""
         buffers = []
 
         def keep(picklebuffer):
@@ -108,12 +108,12 @@ class Pickle:
         return self._dumps(obj, protocol, buffer_callback=keep), buffers
 
     def loads_oob(self, data: Buffer, buffers: Iterable[Buffer]) -> Any:
-        """Deserialize object from pickle data stream and out-of-band buffers."""
+        """Unpickle an object of a pickle and separate buffers."""
         return self._loads(data, buffers=buffers)
 
     @property
     def PROTOCOL(self) -> int | None:
-        """Protocol version."""
+        """Protocol of pickles."""
         return self._protocol
 
     @PROTOCOL.setter
@@ -124,7 +124,7 @@ class Pickle:
 
     @property
     def THRESHOLD(self) -> int:
-        """Out-of-band threshold in bytes."""
+        """Bytes from which on a block of memory is separate."""
         return self._threshold
 
     @THRESHOLD.setter

@@ -38,7 +38,7 @@ _last = 0
 
 
 class Session(ErrorHandling, Handle, fast.Handle):
-    """Context of an independent use of MPI."""
+    """Use of MPI that a part of a program begins and ends by itself."""
 
     _family = "Session"
     __slots__ = ("__weakref__",)
@@ -60,11 +60,7 @@ class Session(ErrorHandling, Handle, fast.Handle):
 
     @classmethod
     def Init(cls, info: Info = INFO_NULL, errhandler: Errhandler | None = None) -> Self:
-        """Create a new session.
-
-        Local. Of the hints in `info`, `mpi_memory_alloc_kinds` is used. Groups of its process sets (Create_group)
-        become communicators by `Intracomm.Create_from_group`. Errors: ERR_OTHER after MPI.Finalize.
-        """
+        """Begin a session."""
         global _last
         if info is not None:
             expect("Info", info, "Session.Init: info")
@@ -83,11 +79,7 @@ class Session(ErrorHandling, Handle, fast.Handle):
         return self
 
     def Finalize(self) -> None:
-        """Finalize a session.
-
-        Local, unless MPI.Finalize was called before and this is the last session: then it waits for the other
-        processes as MPI.Finalize does. Communicators, windows and files that were made of its groups are freed before.
-        """
+        """End the session."""
         self._opened()
         with _changes:
             if _hints.pop(self._h, None) is None:
@@ -98,17 +90,17 @@ class Session(ErrorHandling, Handle, fast.Handle):
         environment.end_session()
 
     def free(self) -> None:
-        """Call Finalize if not null."""
+        """Call Finalize, if the session is not null."""
         if self:
             self.Finalize()
 
     def Get_num_psets(self, info: Info = INFO_NULL) -> int:
-        """Return the number of available process sets."""
+        """Return the number of process sets."""
         self._opened()
         return len(_SETS)
 
     def Get_nth_pset(self, n: int, info: Info = INFO_NULL) -> str:
-        """Return the name of the n-th process set, for n from 0 on."""
+        """Return the name of the n-th process set."""
         self._opened()
         n = index(n, "Get_nth_pset: n")
         if not 0 <= n < len(_SETS):
@@ -116,15 +108,15 @@ class Session(ErrorHandling, Handle, fast.Handle):
         return list(_SETS)[n]
 
     def Get_info(self) -> Info:
-        """Return the current hints for a session."""
+        """Return the hints of the session."""
         return Info.Create(self._opened())
 
     def Get_pset_info(self, pset_name: str) -> Info:
-        """Return the hints for a process set: `mpi_size`, the number of its processes."""
+        """Return the hints of a process set."""
         return Info.Create({"mpi_size": str(check(core.CommSize(self._set("Get_pset_info", pset_name))))})
 
     def Create_group(self, pset_name: str) -> Group:
-        """Create a new group of the processes in a process set."""
+        """Create a group of the processes in a process set."""
         return Group._made(core.CommGroup(self._set("Create_group", pset_name)))
 
     def _set(self, call, name):
@@ -139,22 +131,22 @@ class Session(ErrorHandling, Handle, fast.Handle):
             raise error(constants.ERR_ARG, f"{call}: there is no process set {name!r}; there are {names}") from None
 
     def Attach_buffer(self, buf: Buffer | None) -> None:
-        """Attach a user-provided buffer for sending in buffered mode."""
+        """Attach a buffer for messages in buffered mode."""
         self._opened()
         bsend.attach((self._family, self._h), buf)
 
     def Detach_buffer(self) -> Buffer | None:
-        """Remove an existing attached buffer."""
+        """Detach the buffer for messages in buffered mode."""
         self._opened()
         return bsend.detach((self._family, self._h))
 
     def Flush_buffer(self) -> None:
-        """Block until all buffered messages have been transmitted."""
+        """Wait until all buffered messages have been sent."""
         self._opened()
         bsend.Flush_buffer()
 
     def Iflush_buffer(self) -> Request:
-        """Nonblocking flush for buffered messages."""
+        """Start to wait until all buffered messages have been sent."""
         self._opened()
         return bsend.Iflush_buffer()
 

@@ -69,31 +69,31 @@ class Status(fast.Status):
         self._nbytes = self._cancelled = 0
 
     def Get_source(self) -> int:
-        """Get message source."""
+        """Return the source of the message."""
         return self._source
 
     def Set_source(self, source: int) -> None:
-        """Set message source."""
+        """Set the source of the message."""
         self._source = source
 
     def Get_tag(self) -> int:
-        """Get message tag."""
+        """Return the tag of the message."""
         return self._tag
 
     def Set_tag(self, tag: int) -> None:
-        """Set message tag."""
+        """Set the tag of the message."""
         self._tag = tag
 
     def Get_error(self) -> int:
-        """Get message error."""
+        """Return the error of the operation."""
         return self._error
 
     def Set_error(self, error: int) -> None:
-        """Set message error."""
+        """Set the error of the operation."""
         self._error = error
 
     def Get_count(self, datatype: Datatype = BYTE) -> int:
-        """Get the number of top level elements."""
+        """Return how many elements of a datatype came."""
         size = datatype.Get_size()
         if size == 0:
             return 0 if self._nbytes == 0 else constants.UNDEFINED
@@ -101,29 +101,29 @@ class Status(fast.Status):
         return constants.UNDEFINED if rest else items
 
     def Get_elements(self, datatype: Datatype) -> int:
-        """Get the number of basic elements in a datatype."""
+        """Return how many predefined elements came."""
         return _elements(datatype, self._nbytes)
 
     def Set_elements(self, datatype: Datatype, count: int) -> None:
-        """Set the number of elements in a status."""
+        """Set how many elements came."""
         self._nbytes = count * datatype.Get_size()
 
     def Is_cancelled(self) -> bool:
-        """Test to see if a request was cancelled."""
+        """Report whether the operation was cancelled."""
         return bool(self._cancelled)
 
     def Set_cancelled(self, flag: bool) -> None:
-        """Set the cancelled state associated with a status."""
+        """Set whether the operation was cancelled."""
         self._cancelled = bool(flag)
 
-    source = property(Get_source, Set_source, doc="Message source.")
-    tag = property(Get_tag, Set_tag, doc="Message tag.")
-    error = property(Get_error, Set_error, doc="Message error.")
-    cancelled = property(Is_cancelled, Set_cancelled, doc="Cancelled state.")
+    source = property(Get_source, Set_source, doc="Source of the message.")
+    tag = property(Get_tag, Set_tag, doc="Tag of the message.")
+    error = property(Get_error, Set_error, doc="Error of the operation.")
+    cancelled = property(Is_cancelled, Set_cancelled, doc="Whether the operation was cancelled.")
 
     @property
     def count(self) -> int:
-        """Byte count."""
+        """Size of the message."""
         return self._nbytes
 
     @count.setter
@@ -131,17 +131,17 @@ class Status(fast.Status):
         self._nbytes = value
 
     def tomemory(self) -> memoryview:
-        """Return status memory view: of the status itself, as integers of 32 bits."""
+        """Return the memory of the status, as integers of 32 bits."""
         return self._memory().cast("i")
 
     def py2f(self) -> list[int]:
-        """Return the status as a Fortran integer array."""
+        """Return the status as a list of integers, as Fortran has it."""
         fields = self.tomemory().tolist()
         return fields + [0] * (constants.F_STATUS_SIZE - len(fields))
 
     @classmethod
     def f2py(cls, arg: list[int]) -> Self:
-        """Make a status from a Fortran integer array."""
+        """Create a status of a list of integers, as Fortran has it."""
         self = cls()
         memory = self.tomemory()
         memory[:] = memoryview(array("i", list(arg)[: len(memory)]))

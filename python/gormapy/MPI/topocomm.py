@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Topocomm(NeighborCollectives, Intracomm):
-    """Communicator with a topology."""
+    """Communicator whose ranks have neighbors."""
 
     _kind = None
 
@@ -69,7 +69,7 @@ class Topocomm(NeighborCollectives, Intracomm):
 
     @property
     def degrees(self) -> tuple[int, int]:
-        """Number of incoming and outgoing neighbors."""
+        """Numbers of incoming and outgoing neighbors."""
         sources, destinations = self._edges()
         return len(sources), len(destinations)
 
@@ -85,56 +85,56 @@ class Topocomm(NeighborCollectives, Intracomm):
 
 
 class Cartcomm(Topocomm):
-    """Communicator with a Cartesian grid."""
+    """Communicator whose ranks are the places of a Cartesian grid."""
 
     _kind = constants.CART
 
     _grid = Topocomm._topology
 
     def Get_dim(self) -> int:
-        """Return number of dimensions."""
+        """Return the number of dimensions."""
         return len(self._grid().dims)
 
     dim = property(Get_dim, doc="Number of dimensions.")
     ndim = property(Get_dim, doc="Number of dimensions.")
 
     def Get_topo(self) -> tuple[list[int], list[int], list[int]]:
-        """Return information on the cartesian topology."""
+        """Return the grid, and the place of this rank in it."""
         grid = self._grid()
         return list(grid.dims), list(grid.periods), grid.coords(self.Get_rank())
 
-    topo = property(Get_topo, doc="Topology information.")
+    topo = property(Get_topo, doc="Grid, and the place of this rank in it.")
 
     @property
     def dims(self) -> list[int]:
-        """Dimensions."""
+        """Lengths of the dimensions."""
         return list(self._grid().dims)
 
     @property
     def periods(self) -> list[int]:
-        """Periodicity."""
+        """Which dimensions are rings."""
         return list(self._grid().periods)
 
     @property
     def coords(self) -> list[int]:
-        """Coordinates."""
+        """Coordinates of this rank."""
         return self._grid().coords(self.Get_rank())
 
     def Get_cart_rank(self, coords: Sequence[int]) -> int:
-        """Translate logical coordinates to ranks."""
+        """Return the rank at some coordinates."""
         return self._grid().rank(coords)
 
     def Get_coords(self, rank: int) -> list[int]:
-        """Translate ranks to logical coordinates."""
+        """Return the coordinates of a rank."""
         return self._grid().coords(rank)
 
     def Shift(self, direction: int, disp: int) -> tuple[int, int]:
-        """Return the ranks of source and destination for shifting data with Sendrecv."""
+        """Return the ranks from which and to which data are shifted in one dimension."""
         grid, rank = self._grid(), self.Get_rank()
         return grid.neighbor(rank, direction, -disp), grid.neighbor(rank, direction, disp)
 
     def Sub(self, remain_dims: Sequence[bool]) -> Cartcomm:
-        """Return a lower-dimensional Cartesian topology."""
+        """Create communicators of the rows, planes or other parts of the grid."""
         grid = self._grid()
         kept = [bool(keep) for keep in remain_dims]
         if len(kept) != len(grid.dims):
@@ -155,18 +155,18 @@ class Cartcomm(Topocomm):
 
 
 class Graphcomm(Topocomm):
-    """Communicator with a graph."""
+    """Communicator whose ranks are the nodes of a graph."""
 
     _kind = constants.GRAPH
 
     def Get_dims(self) -> tuple[int, int]:
-        """Return the number of nodes and edges."""
+        """Return the numbers of nodes and edges."""
         graph = self._topology()
         return len(graph.index), len(graph.edges)
 
     @property
     def dims(self) -> tuple[int, int]:
-        """Number of nodes and edges."""
+        """Numbers of nodes and edges."""
         return self.Get_dims()
 
     @property
@@ -180,28 +180,28 @@ class Graphcomm(Topocomm):
         return self.Get_dims()[1]
 
     def Get_topo(self) -> tuple[list[int], list[int]]:
-        """Return index and edges."""
+        """Return the graph."""
         graph = self._topology()
         return list(graph.index), list(graph.edges)
 
-    topo = property(Get_topo, doc="Topology information.")
+    topo = property(Get_topo, doc="Graph.")
 
     @property
     def index(self) -> list[int]:
-        """Index."""
+        """Number of neighbors of all nodes up to each."""
         return self.Get_topo()[0]
 
     @property
     def edges(self) -> list[int]:
-        """Edges."""
+        """Neighbors of all nodes."""
         return self.Get_topo()[1]
 
     def Get_neighbors_count(self, rank: int) -> int:
-        """Return number of neighbors of a process."""
+        """Return the number of neighbors of a rank."""
         return len(self._topology().neighbors(rank))
 
     def Get_neighbors(self, rank: int) -> list[int]:
-        """Return list of neighbors of a process."""
+        """Return the neighbors of a rank."""
         return self._topology().neighbors(rank)
 
     @property
@@ -220,17 +220,17 @@ class Graphcomm(Topocomm):
 
 
 class Distgraphcomm(Topocomm):
-    """Communicator with a distributed graph."""
+    """Communicator whose ranks are the nodes of a distributed graph."""
 
     _kind = constants.DIST_GRAPH
 
     def Get_dist_neighbors_count(self) -> tuple[int, int, bool]:
-        """Return adjacency information for a distributed graph topology."""
+        """Return the numbers of this rank's edges."""
         edges = self._topology()
         return len(edges.sources), len(edges.destinations), edges.weights is not None
 
     def Get_dist_neighbors(self) -> tuple[list[int], list[int], tuple[list[int], list[int]] | None]:
-        """Return adjacency information for a distributed graph topology."""
+        """Return this rank's edges."""
         edges = self._topology()
         weights: Any = None if edges.weights is None else tuple(map(list, edges.weights))
         return list(edges.sources), list(edges.destinations), weights

@@ -75,7 +75,7 @@ def _group(group, call):
 
 
 class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
-    """Window of memory for one-sided communication."""
+    """Window of memory that other ranks access by one-sided communication."""
 
     _family = "Win"
     _memory = None
@@ -140,10 +140,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
     def Create(
         cls, memory: Buffer | Bottom, disp_unit: int = 1, info: Info = INFO_NULL, comm: Intracomm = COMM_SELF
     ) -> Self:
-        """Create a window over memory of the program, which has to stay until Free; collective.
-
-        Displacements count `disp_unit` bytes. The ranks may give different memory, also none.
-        """
+        """Create a window over memory of the program."""
         if memory is None or memory is BOTTOM:
             address, nbytes, holder = 0, 0, None
         else:
@@ -153,43 +150,37 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
 
     @classmethod
     def Allocate(cls, size: int, disp_unit: int = 1, info: Info = INFO_NULL, comm: Comm = COMM_SELF) -> Self:
-        """Create a window with `size` bytes of memory of its own at this rank (see tomemory); collective."""
+        """Create a window with memory of its own."""
         size = index(size, "Win.Allocate: size, a number of bytes")
         return cls._create(constants.WIN_FLAVOR_ALLOCATE, 0, size, disp_unit, info, comm, None)
 
     @classmethod
     def Allocate_shared(cls, size: int, disp_unit: int = 1, info: Info = INFO_NULL, comm: Comm = COMM_SELF) -> Self:
-        """Create a window with memory that all processes on a host can load from and store to; collective.
-
-        A barrier does not order loads and stores: Lock_all once, then store, Sync, Barrier, Sync, load.
-        """
+        """Create a window with memory that all ranks on a host load from and store to."""
         size = index(size, "Win.Allocate_shared: size, a number of bytes")
         return cls._create(constants.WIN_FLAVOR_SHARED, 0, size, disp_unit, info, comm, None)
 
     @classmethod
     def Create_dynamic(cls, info: Info = INFO_NULL, comm: Comm = COMM_SELF) -> Self:
-        """Create a window without memory, to which each rank attaches some later; collective.
-
-        Displacements are addresses at the target, as Get_address returns them there.
-        """
+        """Create a window without memory, to which each rank attaches some later."""
         return cls._create(constants.WIN_FLAVOR_DYNAMIC, 0, 0, 1, info, comm, None)
 
     def Attach(self, memory: Buffer) -> None:
-        """Let others access memory of this rank through a dynamic window; local: tell them the address."""
+        """Let others access memory of this rank through a dynamic window."""
         self._checked()
         address, nbytes, holder = _memory_of(memory)
         check(core.WinAttach(self._h, address, nbytes))
         self._attached[address] = holder
 
     def Detach(self, memory: Buffer) -> None:
-        """Take attached memory out of a dynamic window, when nobody accesses it any more."""
+        """Take attached memory out of a dynamic window."""
         self._checked()
         address, _, _ = _memory_of(memory)
         check(core.WinDetach(self._h, address))
         self._attached.pop(address, None)
 
     def Shared_query(self, rank: int) -> tuple[buffer, int]:
-        """Return (buffer, disp_unit) of `rank`'s part, mapped in this process; `np.frombuffer` makes an array of it."""
+        """Return (buffer, disp_unit) of a rank's part, mapped in this process."""
         self._checked()
         address, nbytes, disp_unit = fields(core.WinShared(self._h, rank))
         # all parts of a window that the core allocated are in one piece, which stays mapped as in tomemory
@@ -197,7 +188,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         return view(address, nbytes, False, self if owner is None else owner), disp_unit
 
     def Free(self) -> None:
-        """Free the window, outside of any epoch; collective."""
+        """Free the window."""
         fast.win_check_free(self._h)  # before anything of it is gone
         if _attributes:
             self._delete_attributes()
@@ -216,32 +207,32 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
     # ---------------------------
 
     def Set_info(self, info: Info) -> None:
-        """Set new values for the hints associated with a window; collective."""
+        """Change the hints of the window."""
         self._checked()
         wininfo.change(self._h, info)
 
     def Get_info(self) -> Info:
-        """Return the current hints for a window."""
+        """Return the hints of the window."""
         self._checked()
         return wininfo.current(self._h)
 
-    info = property(Get_info, Set_info, doc="Info hints.")
+    info = property(Get_info, Set_info, doc="Hints of the window.")
 
     def Get_group(self) -> Group:
-        """Access the group of processes that created the window."""
+        """Return the group of the ranks that made the window."""
         self._checked()
         return Group._made(core.WinGroup(self._h))
 
-    group = property(Get_group, doc="Group.")
+    group = property(Get_group, doc="Group of the ranks that made the window.")
 
     @property
     def group_size(self) -> int:
-        """Group size."""
+        """Number of ranks in the window."""
         return self._checked()[5]
 
     @property
     def group_rank(self) -> int:
-        """Group rank."""
+        """Rank of this process in the window."""
         return self._checked()[4]
 
     @property
@@ -251,12 +242,12 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
 
     @property
     def flavor(self) -> int:
-        """Create flavor."""
+        """Kind of the window."""
         return self._checked()[3]
 
     @property
     def model(self) -> int:
-        """Memory model."""
+        """Memory model of the window."""
         self._checked()
         return constants.WIN_UNIFIED
 
@@ -274,10 +265,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
         return values[keyval]
 
     def tomemory(self) -> buffer:
-        """Return the memory of this rank's part; `np.frombuffer` makes an array of it.
-
-        Where others access it, load and store between fences, under Lock of this rank, or under Lock_all with Sync.
-        """
+        """Return the memory of this rank's part."""
         base, size = self._checked()[:2]
         # memory of the core stays mapped as long as anything shows it, also after Free
         owner = fast.win_memory(self._h, base, size) if size else None
@@ -340,11 +328,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
     @hot
     @_to_a_rank
     def Put(self, origin: BufSpec, target_rank: int, target: TargetSpec | None = None) -> None:
-        """Start copying contiguous `origin` to `target` (place in the target's disp_unit, or [disp, count, type]).
-
-        `origin` may be changed after Flush_local; the data are at the target after Flush, Unlock or Fence, or
-        when the target's Wait has returned.
-        """
+        """Start to copy `origin` to a place in the part of `target_rank`."""
         source, spec, holder = parse_access(origin, True, target_rank, target)
         self._keep_origin(target_rank, holder)
         self._access(fast.PUT, target_rank, source, None, spec)
@@ -352,7 +336,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
     @hot
     @_to_a_rank
     def Get(self, origin: BufSpec, target_rank: int, target: TargetSpec | None = None) -> None:
-        """Start reading into `origin`, which is undefined until Flush_local, Flush, Unlock, Fence or Complete."""
+        """Start to copy a place in the part of `target_rank` to `origin`."""
         source, spec, holder = parse_access(origin, False, target_rank, target)
         self._keep_origin(target_rank, holder)
         self._access(fast.GET, target_rank, source, None, spec)
@@ -360,11 +344,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
     @hot
     @_to_a_rank
     def Accumulate(self, origin: BufSpec, target_rank: int, target: TargetSpec | None = None, op: Op = SUM) -> None:
-        """Start replacing each element at `target` by `target op origin`; `origin` and completion are as in Put.
-
-        Atomic for each element, with calls of the same type and the same op or NO_OP. REPLACE stores, and NO_OP is for
-        Get_accumulate and Fetch_and_op.
-        """
+        """Start to combine the elements at a place in the part of `target_rank` with those of `origin`."""
         source, spec, holder = parse_access(origin, True, target_rank, target)
         self._keep_origin(target_rank, holder)
         self._access(fast.ACC, target_rank, source, None, spec, handle_of(op))
@@ -373,10 +353,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
     def Get_accumulate(
         self, origin: BufSpec, result: BufSpec, target_rank: int, target: TargetSpec | None = None, op: Op = SUM
     ) -> None:
-        """As Accumulate; the old values are in `result` (another array than `origin`) after a flush.
-
-        With NO_OP it reads each element atomically, and `origin` is not used.
-        """
+        """Start to combine elements as Accumulate does, and to fetch their old values into `result`."""
         source, spec, holder = parse_access(origin, True, target_rank, target)
         fetched = message(result, False, target_rank, 0)
         self._keep_origin(target_rank, (holder, fetched[3]))
@@ -387,10 +364,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
     def Fetch_and_op(
         self, origin: BufSpec, result: BufSpec, target_rank: int, target_disp: int = 0, op: Op = SUM
     ) -> None:
-        """Replace one element by `target op origin`; the old value is in `result` after a flush.
-
-        `result` is another array than `origin`. Atomic with calls of the same type and the same op or NO_OP.
-        """
+        """Start to combine one element with `origin`, and to fetch its old value into `result`."""
         source = single("origin", origin, True, target_rank)
         fetched = single("result", result, False, target_rank)
         same_type(target_rank, origin=source, result=fetched)
@@ -405,10 +379,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
     def Compare_and_swap(
         self, origin: BufSpec, compare: BufSpec, result: BufSpec, target_rank: int, target_disp: int = 0
     ) -> None:
-        """Replace one element by `origin` if it equals `compare`; the old value is in `result` after a flush.
-
-        The three are different arrays. Atomic with other calls of it of the same type.
-        """
+        """Start to replace one element by `origin` if it equals `compare`, and to fetch its old value."""
         source = single("origin", origin, True, target_rank)
         expected = single("compare", compare, True, target_rank)
         fetched = single("result", result, False, target_rank)
@@ -421,25 +392,19 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
 
     @_to_a_rank
     def Rput(self, origin: BufSpec, target_rank: int, target: TargetSpec | None = None) -> Request:
-        """As Put; the returned request's completion means that `origin` is reusable, not that the data have arrived.
-
-        Within Lock or Lock_all only.
-        """
+        """Start a Put, and return its request."""
         source, spec, holder = parse_access(origin, True, target_rank, target)
         return self._request(fast.PUT, target_rank, source, None, spec, holder)
 
     @_to_a_rank
     def Rget(self, origin: BufSpec, target_rank: int, target: TargetSpec | None = None) -> Request:
-        """As Get; `origin` has the data when the returned request is complete. Within Lock or Lock_all only."""
+        """Start a Get, and return its request."""
         source, spec, holder = parse_access(origin, False, target_rank, target)
         return self._request(fast.GET, target_rank, source, None, spec, holder)
 
     @_to_a_rank
     def Raccumulate(self, origin: BufSpec, target_rank: int, target: TargetSpec | None = None, op: Op = SUM) -> Request:
-        """As Accumulate; the returned request's completion means that `origin` is reusable, not that it has happened.
-
-        Within Lock or Lock_all only.
-        """
+        """Start an Accumulate, and return its request."""
         source, spec, holder = parse_access(origin, True, target_rank, target)
         return self._request(fast.ACC, target_rank, source, None, spec, holder, handle_of(op))
 
@@ -447,10 +412,7 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
     def Rget_accumulate(
         self, origin: BufSpec, result: BufSpec, target_rank: int, target: TargetSpec | None = None, op: Op = SUM
     ) -> Request:
-        """As Get_accumulate; when the returned request is complete, `result` has the old values, `origin` is reusable.
-
-        A flush tells whether the target has been changed. Within Lock or Lock_all only.
-        """
+        """Start a Get_accumulate, and return its request."""
         source, spec, holder = parse_access(origin, True, target_rank, target)
         fetched = message(result, False, target_rank, 0)
         return self._request(fast.GET_ACC, target_rank, source, fetched, spec, (holder, fetched[3]), handle_of(op))
@@ -460,88 +422,78 @@ class Win(ErrorHandling, Attributed, Named, Handle, fast.Win):
 
     @hot
     def Fence(self, assertion: int = 0) -> None:
-        """End the epoch before and begin the next one; collective.
-
-        What this rank began is complete then, and so is what others did to its window. All ranks give MODE_NOPRECEDE or
-        none does, and so for MODE_NOSUCCEED.
-        """
+        """End the epoch before, with all its operations, and begin the next one."""
         fast.fence(self._h, assertion)
         self._completed()
 
     def Start(self, group: Group, assertion: int = 0) -> None:
-        """Begin access to the windows of `group`; may return before they call Post."""
+        """Begin access to the parts of the ranks in `group`."""
         fast.win_start(self._h, _group(group, "Start"), assertion)
 
     def Complete(self) -> None:
-        """End what Start began: done at the origin; at each target when its Wait returns."""
+        """End the access that Start began."""
         fast.win_complete(self._h)
         self._completed()
 
     def Post(self, group: Group, assertion: int = 0) -> None:
-        """Let the ranks of `group` access this window until Wait; does not wait for their Start."""
+        """Begin to expose this rank's part to the ranks in `group`."""
         fast.win_post(self._h, _group(group, "Post"), assertion)
 
     def Wait(self) -> Literal[True]:
-        """Wait until all ranks of Post's group have called Complete: then what they did is in this window."""
+        """End the exposure that Post began: wait until all its ranks have called Complete."""
         fast.win_wait(self._h)
         return True
 
     def Test(self) -> bool:
-        """Return whether all ranks of Post's group have called Complete; if so, end the exposure as Wait does."""
+        """Report whether all ranks of Post's group have called Complete, and end the exposure if so."""
         return fast.win_test(self._h)
 
     @hot
     def Lock(self, rank: int, lock_type: int = constants.LOCK_EXCLUSIVE, assertion: int = 0) -> None:
-        """Open an access epoch at one rank; may return before the lock is granted: it is not a mutex."""
+        """Begin access to one rank by a lock."""
         fast.lock(self._h, rank, lock_type, assertion)
 
     @hot
     def Unlock(self, rank: int) -> None:
-        """End the access epoch at one rank: all its operations are complete, here and at the target."""
+        """End access to one rank, with all operations on it."""
         fast.unlock(self._h, rank)
         self._completed(rank)
 
     def Lock_all(self, assertion: int = 0) -> None:
-        """Open an access epoch at all ranks, under shared locks; not collective, and no mutex either."""
+        """Begin access to all ranks by shared locks."""
         fast.lock_all(self._h, assertion)
 
     def Unlock_all(self) -> None:
-        """End the access epoch at all ranks: all its operations are complete, here and at the targets."""
+        """End access to all ranks, with all operations."""
         fast.unlock_all(self._h)
         self._completed()
 
     @hot
     def Flush(self, rank: int) -> None:
-        """Complete all operations at one rank, here and at the target. Within Lock or Lock_all only."""
+        """Complete all operations on one rank, here and at the target."""
         fast.flush(self._h, rank)
         self._completed(rank)
 
     @hot
     def Flush_all(self) -> None:
-        """Complete all operations at all ranks, here and at the targets. Within Lock or Lock_all only."""
+        """Complete all operations on all ranks, here and at the targets."""
         fast.flush_all(self._h)
         self._completed()
 
     @hot
     def Flush_local(self, rank: int) -> None:
-        """Complete all operations at one rank here only: buffers are reusable, results are there.
-
-        The data may still be on their way to the target. Within Lock or Lock_all only.
-        """
+        """Complete all operations on one rank at this side only."""
         fast.flush_local(self._h, rank)
         self._completed(rank)
 
     @hot
     def Flush_local_all(self) -> None:
-        """Complete all operations at all ranks here only, as Flush_local does at one."""
+        """Complete all operations on all ranks at this side only."""
         fast.flush_local_all(self._h)
         self._completed()
 
     def Sync(self) -> None:
-        """Order this rank's loads and stores to its window (a memory barrier); reconcile private and public copies.
-
-        Within Lock or Lock_all only. It completes no operation.
-        """
+        """Order this rank's loads and stores to its window: a memory barrier."""
         fast.win_sync(self._h)
 
 
