@@ -22,7 +22,7 @@ help:
 	@echo 'make test         build, then run the Go and the Python tests, but for the exhaustive ones'
 	@echo 'make check        run everything that a change has to pass'
 	@echo 'make lint         check the Go, the C and the Python sources'
-	@echo 'make stubs        write the stub of gormapy.MPI anew, after a change of its calls or their types'
+	@echo 'make stubs        write the stub of gormapy.MPI and its docstrings anew, after a change of calls, types or docs/docstrings'
 	@echo 'make build        build into the tree, for use with .cache/dev/bin/python'
 	@echo 'make compare      measure gormapy, MPICH and Open MPI in turn; COMPARE="--rows ring -n 2" chooses'
 	@echo 'make conformance  run all of mpi4py'"'"'s own tests and demonstrations'
