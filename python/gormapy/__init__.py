@@ -47,20 +47,11 @@ def join(rank: int, size: int, address: str, secret: str = "") -> None:
     """Make this process a rank of a job whose processes something else has started, such as Ray or a test.
 
     It is called before ``gormapy.MPI`` is imported, which joins the job: it waits there until all processes have.
+    `rank` is that of this process, `size` the number of processes. `address` is HOST:PORT at which rank 0 listens for
+    the others, and by which they reach it. `secret` is what all processes of the job know and no others do, by default
+    that of ``GORMAPY_SECRET``.
 
-    Parameters
-    ----------
-    rank, size : int
-        The rank of this process, and the number of processes.
-    address : str
-        HOST:PORT at which rank 0 listens for the others, and by which they reach it.
-    secret : str
-        What all processes of the job know and no others do; the default is that of ``GORMAPY_SECRET``.
-
-    Raises
-    ------
-    RuntimeError
-        MPI is initialized already.
+    Errors: ValueError for a rank that is not below `size`; RuntimeError if MPI is initialized already.
     """
     import operator
 
@@ -76,10 +67,10 @@ def join(rank: int, size: int, address: str, secret: str = "") -> None:
 def reset() -> None:
     """Put communication back into a defined state after a Ctrl-C or an exception inside of it.
 
-    Every rank of the job that still runs has to call it. Afterwards nothing of before is in flight: requests
-    that were not complete have failed with MPI_ERR_PENDING, messages that were not received are gone, all
-    epochs of windows are closed and all locks free, and collective operations start afresh on all
-    communicators. Communicators, windows and the data in them stay.
+    Collective: every rank of the job that still runs has to call it, and it waits for them. Afterwards nothing of
+    before is in flight: requests that were not complete have failed with MPI_ERR_PENDING, messages that were not
+    received are gone, all epochs of windows are closed and all locks free, and collective operations start afresh on
+    all communicators. Communicators, windows and the data in them stay. MPI has no such call.
     """
     from ._ext import fast
 

@@ -6,30 +6,18 @@ import sys
 
 
 class Rc:
-    """Runtime configuration options.
+    """Options that are read when gormapy.MPI is imported; set them before.
 
-    The options are those of mpi4py.rc. The level of thread support is always "multiple", whatever `threads` and
-    `thread_level` say.
+    They are those of mpi4py.rc:
 
-    Attributes
-    ----------
-    initialize : bool
-        Initialize MPI when gormapy.MPI is imported (default: True).
-    threads : bool
-        Request thread support (default: True).
-    thread_level : {"multiple", "serialized", "funneled", "single"}
-        Level of thread support to request (default: "multiple").
-    finalize : None or bool
-        Finalize MPI at exit (default: None, which is what `initialize` says).
-    fast_reduce : bool
-        Use tree-based reductions for objects (default: True).
-    recv_mprobe : bool
-        Use matched probes to receive objects (default: True).
-    irecv_bufsz : int
-        Least room in bytes that `irecv()` prepares for an object (default: 32768).
-    errors : {"exception", "default", "abort", "fatal"}
-        Error handling policy (default: "exception").
+    - `initialize`: initialize MPI at the import (default: True).
+    - `threads`, `thread_level`: the level of thread support to request; it is always "multiple", whatever they say.
+    - `finalize`: finalize MPI at exit (default: None, which is what `initialize` says).
+    - `fast_reduce`, `recv_mprobe`: kept for programs of mpi4py.
+    - `irecv_bufsz`: least room in bytes that `irecv()` prepares for an object (default: 32768).
+    - `errors`: "exception" (default), "default" or "fatal", which end the job, or "abort".
 
+    Errors: TypeError for an option of another name.
     """
 
     initialize: bool = True

@@ -10,7 +10,11 @@ def launcher():
 
 
 def main(args=None):
-    """Become mpiexec, which puts this interpreter before programs that are Python files."""
+    """Become mpiexec, which puts this interpreter before programs that are Python files.
+
+    `args` are its arguments, by default those of the command line. It does not return; if mpiexec can't be started, the
+    process exits with a message.
+    """
     args = sys.argv[1:] if args is None else args
     path = launcher()
     try:

@@ -14,9 +14,14 @@ _PIECE = 64 << 20  # bytes that are filled in one call, for which Ctrl-C has to 
 
 
 class MT19937_64:
-    """A Mersenne twister of 64 bits, seeded with a number from 0 to 2**64 - 1.
+    """Mersenne twister of 64 bits, the generator of C++'s std::mt19937_64, seeded with a number from 0 to 2**64 - 1.
 
     Threads may share one; each call has numbers of its own.
+
+    Errors: ValueError for another seed.
+
+    >>> MT19937_64(5489).next()
+    14514284786278117030
     """
 
     def __init__(self, seed):
@@ -28,7 +33,12 @@ class MT19937_64:
         core.MtSeed(self._state, _signed(seed))
 
     def fill(self, buffer):
-        """Fill memory with numbers of 8 bytes, little endian, and return it; other threads run meanwhile."""
+        """Fill memory with numbers of 8 bytes, little endian, and return it.
+
+        `buffer` is contiguous memory that can be written, such as a NumPy array. Other threads run meanwhile.
+
+        Errors: ValueError for a number of bytes that is no multiple of 8.
+        """
         address, nbytes, holder = locate(buffer, True, "fill")
         if nbytes % 8:
             raise ValueError(f"fill: {nbytes} bytes are no whole number of 8-byte numbers")
@@ -39,13 +49,16 @@ class MT19937_64:
         return buffer
 
     def next(self):
-        """Return a number from 0 to 2**64 - 1."""
+        """Return the next number, from 0 to 2**64 - 1."""
         return int(self.fill(np.empty(1, np.uint64))[0])
 
     def sample(self, population, n):
         """Return `n` of the numbers from 0 to `population` - 1 in ascending order, as std::sample of libstdc++ does.
 
-        The C++ standard does not define the selection; other libraries select other numbers.
+        The result is an array of uint32. The C++ standard does not define the selection; other libraries select other
+        numbers.
+
+        Errors: ValueError for numbers that are negative or too large.
         """
         if not (0 <= population < 2**32 and 0 <= n < 2**31):
             raise ValueError(f"sample: {n} of {population}; both are numbers of 32 bits")
@@ -57,7 +70,10 @@ class MT19937_64:
 
 
 def random_bytes(seed, nbytes):
-    """Return an array of `nbytes` bytes of numbers from a new generator."""
+    """Return an array of `nbytes` bytes (uint8) of numbers from a new generator.
+
+    Errors: ValueError for a number of bytes that is no multiple of 8, or a wrong seed.
+    """
     return MT19937_64(seed).fill(np.empty(nbytes, np.uint8))
 
 

@@ -107,7 +107,10 @@ class notified:
 
 
 def pending(win: Win, slot: int) -> int:
-    """Return how many notifications have come to this rank's counter `slot` and were not taken."""
+    """Return how many notifications have come to this rank's counter `slot` and were not taken.
+
+    Local: it never waits. Errors: ERR_ARG for a slot that there is not.
+    """
     if not isinstance(win, Win):
         raise TypeError(f"pending: win: expecting a Win, not {type(win).__name__}")
     return _check(core.WinPending(win._h, _index(slot, "pending: slot")))

@@ -157,7 +157,10 @@ def _provide_to_children():
 
 
 def set_abort_status(status: Any) -> None:
-    """Terminate the MPI execution environment with this status at Python exit."""
+    """Choose the status with which this process ends the job when Python exits.
+
+    `status` is that of SystemExit: None for success, a number, or a text for failure.
+    """
     if isinstance(status, SystemExit):
         status = status.code
     elif isinstance(status, KeyboardInterrupt):
@@ -243,7 +246,11 @@ def _run(args):
 
 
 def main(args: Sequence[str] | None = None) -> None:
-    """Run the program that the command line names."""
+    """Run the program that the command line names, and end the job if it fails with an exception.
+
+    `args` are ``script.py``, ``-m module`` or ``-c code`` with the program's arguments, by default those of the command
+    line.
+    """
     args = sys.argv[1:] if args is None else list(args)
     if not args or args[0] in ("-h", "--help"):
         print(_USAGE, file=sys.stderr if not args else sys.stdout)

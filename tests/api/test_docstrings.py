@@ -4,6 +4,7 @@
 """
 
 import ast
+import importlib.util
 import inspect
 import re
 from collections import Counter
@@ -41,6 +42,14 @@ SECTION = re.compile(r"MPI 4\.1, sections? \d+(\.\d+)*(, \d+(\.\d+)*)*( and \d+(
 NOT_OF_MPI = re.compile(r"MPI has no such|not in MPI 4\.1|one of MPI 5\.0|For packages that work on mpi4py")
 # Attributes and calls of these classes are gormapy's and mpi4py's own.
 NOT_CLASSES_OF_MPI = ["buffer", "buffer.*", "Pickle", "Pickle.*"]
+
+
+# Their docstrings have the same form. That of numba is checked where Numba is installed.
+MODULES = """
+gormapy gormapy.slots gormapy.rdma gormapy.notify gormapy.futures gormapy.aio gormapy.launch gormapy.run gormapy.info
+gormapy.trace gormapy.plot gormapy.shared gormapy.mt19937 gormapy.util.dtlib gormapy.util.pkl5 gormapy.util.pool
+gormapy.util.sync gormapy.typing gormapy.magic
+""".split()
 
 
 def named(name, patterns):
@@ -136,7 +145,18 @@ def test_errors_by_class(mpi, docstrings):
 
 
 def test_examples_give_what_they_show(mpirun):
-    assert int(mpirun(1, program.examples_give_what_they_show).lines[0]) > 60
+    assert int(mpirun(1, program.examples_give_what_they_show, ["gormapy.MPI"]).lines[0]) > 60
+
+
+def test_examples_of_other_modules_give_what_they_show(mpirun):
+    assert int(mpirun(1, program.examples_give_what_they_show, MODULES).lines[0]) > 3
+
+
+def test_docstrings_of_other_modules(mpirun):
+    modules = MODULES + ["gormapy.numba"] * (importlib.util.find_spec("numba") is not None)
+    lines = mpirun(1, program.docstrings_have_the_form, modules).lines
+    assert [line for line in lines if not line.isdecimal()] == []
+    assert max(int(line) for line in lines) > 250
 
 
 def test_errors_are_those_of_the_docstrings(mpirun, docstrings):

@@ -50,19 +50,12 @@ def then(
     on_success: Callable[[Any], Any] | None = None,
     on_failure: Callable[[BaseException], Any] | None = None,
 ) -> Any:
-    """Return a new future for what a function makes of the result of a future, or of its exception.
+    """Return a new future of what a function makes of the result of a future, or of its exception.
 
-    If the function returns a future, the new one gets the result of that one. If it returns or raises an exception,
-    the new one fails with it. Cancelling the first future cancels the new one.
-
-    Parameters
-    ----------
-    future : Future
-        The future that is waited for. The new one is of its type.
-    on_success : callable, optional
-        Called with the result. Without it, the new future has the same result.
-    on_failure : callable, optional
-        Called with the exception. Without it, the new future fails with the same.
+    `on_success(result)` is called with the result; without it, the new future has the same. `on_failure(exception)` is
+    called with the exception; without it, the new future fails with the same. If the function returns a future, the new
+    one gets the result of that one; if it returns or raises an exception, the new one fails with it. Cancelling the
+    first future cancels the new one, which is of its type.
     """
     return _then(future, on_success, on_failure)
 
@@ -72,16 +65,10 @@ def catch(future: Future[T], on_failure: None = None) -> Future[T]: ...
 @overload
 def catch(future: Future[T], on_failure: Callable[[BaseException], BaseException | U | Future[U]]) -> Future[T | U]: ...
 def catch(future: Future[Any], on_failure: Callable[[BaseException], Any] | None = None) -> Any:
-    """Return a new future for what a function makes of the exception of a future.
+    """Return a new future of what a function makes of the exception of a future.
 
-    Without a function, the exception is ignored, and the new future has the result None.
-
-    Parameters
-    ----------
-    future : Future
-        The future that is waited for.
-    on_failure : callable, optional
-        Called with the exception.
+    `on_failure(exception)` is called with it; without a function, the exception is ignored, and the new future has the
+    result None.
     """
     return _catch(future, on_failure)
 

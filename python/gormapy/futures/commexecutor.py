@@ -30,17 +30,9 @@ class _CommPoolExecutor(MPIPoolExecutor):
 class MPICommExecutor:
     """Context manager that gives one rank of a communicator an executor, whose workers the other ranks are.
 
-    Entering and leaving it is collective. At the root the target of the ``with`` statement is the executor. At the
-    others it is None, and they come to the block when the root leaves it.
-
-    Parameters
-    ----------
-    comm : Intracomm, optional
-        The communicator (default: COMM_WORLD). With one rank, a thread is the worker.
-    root : int
-        The rank that submits tasks.
-    **kwargs
-        Arguments of MPIPoolExecutor; those of the root count.
+    Entering and leaving it is collective over `comm`, an intracommunicator, by default COMM_WORLD. At `root` the target
+    of the ``with`` statement is the executor. At the others it is None, and they come to the block when the root leaves
+    it. With one rank, a thread is the worker. Other arguments are those of MPIPoolExecutor; those of the root count.
     """
 
     def __init__(self, comm: MPI.Intracomm | None = None, root: int = 0, **kwargs: Any) -> None:

@@ -29,36 +29,32 @@ _OPTIONS = {
 
 
 class MPIPoolExecutor(concurrent.futures.Executor):
-    """Executor that runs calls in a pool of worker processes.
+    """Executor that runs calls in a pool of worker processes, with the interface of `concurrent.futures`.
 
-    The workers are processes that it starts at its first use, on this host. Under
-    ``mpiexec -n N python -m gormapy.futures script.py`` they are the other ranks, for all executors.
+    The workers are processes that it starts at its first use, on this host. Under ``mpiexec -n N python -m
+    gormapy.futures script.py`` they are the other ranks, for all executors. As a context manager it is shut down at the
+    end.
 
-    Parameters
-    ----------
-    max_workers : int, optional
-        How many processes are started (default: GORMAPY_FUTURES_MAX_WORKERS, or the number of usable cores). If ranks
-        were launched as workers, all of them are used.
-    initializer : callable, optional
-        Called in each worker before the first task. If it fails, tasks end with BrokenExecutor.
-    initargs : iterable
-        Arguments of the initializer.
-    globals : dict
-        Names to define in the main module of the workers.
-    main : bool
-        Whether workers import the main script (default: True).
-    path : list of str
-        Folders to append to sys.path in the workers.
-    wdir : str
-        The working directory of the workers.
-    env : dict
-        Variables to set in the environment of the workers.
-    use_pkl5 : bool
-        Whether large buffers, as those of arrays, are sent without being copied into a pickle.
-    python_exe, python_args, mpi_info
-        The interpreter of workers that are started, more arguments for it, and hints of Spawn: see `MPI.Info`.
-    backoff
-        Accepted without effect: nobody polls.
+    - `max_workers`: how many processes are started, by default GORMAPY_FUTURES_MAX_WORKERS, or the number of usable
+      cores. If ranks were launched as workers, all of them are used.
+    - `initializer`, `initargs`: what each worker calls before its first task. If it fails, tasks end with
+      BrokenExecutor.
+    - `globals`: a dictionary of names to define in the main module of the workers.
+    - `main`: whether workers import the main script (default: True).
+    - `path`, `wdir`, `env`: folders to append to sys.path, the working directory, and variables of the environment of
+      the workers.
+    - `use_pkl5`: whether large buffers, as those of arrays, are sent without being copied into a pickle.
+    - `python_exe`, `python_args`, `mpi_info`: the interpreter of workers that are started, more arguments for it, and
+      hints of Spawn (see `MPI.Info`).
+    - `backoff` has no effect: nobody polls.
+
+    Errors: TypeError for an argument of another name, or an `initializer` that is no function; NotImplementedError for
+    `service`.
+
+    >>> with MPIPoolExecutor(max_workers=2, main=False) as executor:
+    ...     squares = list(executor.map(pow, range(4), [2] * 4))
+    >>> squares
+    [0, 1, 4, 9]
     """
 
     Future = concurrent.futures.Future
@@ -106,7 +102,7 @@ class MPIPoolExecutor(concurrent.futures.Executor):
 
     @property
     def num_workers(self) -> int:
-        """Number of worker processes."""
+        """Number of worker processes, which this makes ready; 0 after shutdown."""
         with self._lock:
             if self._shutdown:
                 return 0
@@ -115,12 +111,11 @@ class MPIPoolExecutor(concurrent.futures.Executor):
     _max_workers = num_workers
 
     def bootup(self, wait: bool = True) -> Self:
-        """Make the workers ready now, rather than on the first use.
+        """Make the workers ready now, rather than on the first use, and return the executor.
 
-        Parameters
-        ----------
-        wait : bool
-            Return only when they are (default: True).
+        With `wait` false it does not wait until they are.
+
+        Errors: RuntimeError after shutdown.
         """
         pool = self._booted()
         if wait:
@@ -128,7 +123,13 @@ class MPIPoolExecutor(concurrent.futures.Executor):
         return self
 
     def submit(self, fn: Callable[_P, T], /, *args: _P.args, **kwargs: _P.kwargs) -> concurrent.futures.Future[T]:
-        """Schedule ``fn(*args, **kwargs)`` and return a future of its result."""
+        """Schedule ``fn(*args, **kwargs)`` and return a future of its result.
+
+        It does not wait. Function, arguments and result are pickled; the arguments when a worker is to take the task,
+        so they must not be changed before it runs. An exception of the function is that of the future.
+
+        Errors: RuntimeError after shutdown; BrokenExecutor, which is one, if the workers have failed.
+        """
         pool = self._pool
         if pool is None:
             pool = self._booted()
@@ -145,20 +146,13 @@ class MPIPoolExecutor(concurrent.futures.Executor):
         buffersize: int | None = None,
         unordered: bool = False,
     ) -> Iterator[T]:
-        """Return an iterator over the results of ``map(fn, *iterables)``.
+        """Return an iterator over the results of ``map(fn, *iterables)``, in the same order.
 
-        Parameters
-        ----------
-        fn : callable
-            It takes as many arguments as there are iterables.
-        timeout : float, optional
-            Seconds, counted from this call, after which waiting for a result raises TimeoutError.
-        chunksize : int
-            How many calls are one task (default: 1).
-        buffersize : int, optional
-            How many tasks at most have been submitted whose results have not been taken. Without it, all are at once.
-        unordered : bool
-            Return results as they come (default: False).
+        The calls are submitted at once, `chunksize` of them as one task (default: 1); with `buffersize`, at most so
+        many tasks whose results have not been taken. With `unordered` results are returned as they come.
+
+        Errors: TimeoutError while iterating, `timeout` seconds after this call; RuntimeError after shutdown; ValueError
+        for a `chunksize` or `buffersize` below 1, or `buffersize` with `unordered`.
         """
         return mapping.results(self, fn, zip(*iterables), timeout, chunksize, buffersize, unordered)
 
@@ -177,12 +171,7 @@ class MPIPoolExecutor(concurrent.futures.Executor):
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no more tasks, and free what the executor uses when those that are pending are done.
 
-        Parameters
-        ----------
-        wait : bool
-            Return only when that is done (default: True).
-        cancel_futures : bool
-            Cancel the tasks that have not begun (default: False).
+        With `wait` false it returns at once. With `cancel_futures` the tasks that have not begun are cancelled.
         """
         with self._lock:
             self._shutdown = True
@@ -204,12 +193,8 @@ class ProcessPoolExecutor(MPIPoolExecutor):
 class ThreadPoolExecutor(MPIPoolExecutor):
     """MPIPoolExecutor whose workers are threads of this process.
 
-    Parameters
-    ----------
-    max_workers : int, optional
-        How many threads (default: that of the environment, or 1).
-    initializer, initargs
-        What each thread calls before its first task.
+    `max_workers` is how many (default: that of the environment, or 1); each thread calls `initializer(*initargs)`
+    before its first task.
     """
 
     def _new_pool(self, setup):

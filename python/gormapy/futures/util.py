@@ -16,15 +16,10 @@ __all__ = ["collect", "compose"]
 
 
 def collect(fs: Collection[Future[T]]) -> Future[list[T]]:
-    """Gather a collection of futures in a new future.
+    """Return a new future of the list of the results of several futures.
 
-    Its result is the list of their results. The first that fails or is cancelled makes the new one so, and cancels
-    the others; cancelling the new one cancels all.
-
-    Parameters
-    ----------
-    fs : collection of Future
-        The futures. The new one is of the type of the first.
+    The first that fails or is cancelled makes the new one so, and cancels the others; cancelling the new one cancels
+    all. It is of the type of the first.
     """
     fs = list(fs)
     gathered: Future[list[T]] = type(fs[0])() if fs else Future()
@@ -90,16 +85,11 @@ def compose(
     resulthook: Callable[[Any], Any] | None = None,
     excepthook: Callable[[BaseException], Any] | None = None,
 ) -> Future[Any]:
-    """Compose the completion of a future with result and exception handlers.
+    """Return a new future of what functions make of the result of a future, or of its exception.
 
-    Parameters
-    ----------
-    future : Future
-        The future. The new one is of its type; cancelling one cancels the other.
-    resulthook : callable, optional
-        Called with the result, to return that of the new future.
-    excepthook : callable, optional
-        Called with the exception, to return that of the new future, or its result.
+    `resulthook(result)` returns the new result; without it, it is the same. `excepthook(exception)` returns the new
+    exception, or a result; without it, the new future fails with the same. The new future is of the type of `future`;
+    cancelling one cancels the other.
     """
     composed = type(future)()
 

@@ -25,7 +25,12 @@ def serving(comm, in_thread=False):
 
 
 def get_comm_workers() -> MPI.Intracomm:
-    """Access an intracommunicator grouping MPI worker processes."""
+    """Return, in a task, the communicator of the workers of its executor.
+
+    Its ranks are the workers; tasks that communicate with each other must run at the same time, one on each worker.
+
+    Errors: RuntimeError outside of a task.
+    """
     stack = getattr(_thread, "stack", None) or _process
     if not stack:
         raise RuntimeError("get_comm_workers: this is not a worker: call it in a task")

@@ -13,7 +13,12 @@ WORLD = MPI.COMM_WORLD._h
 
 
 def handle(obj: MPI.Comm | MPI.Win) -> int:
-    """Return the integer by which a communicator or a window is given to the calls. 0: it was freed, or is null."""
+    """Return the integer by which a communicator or a window is given to the calls.
+
+    It is made in Python, and passed to compiled functions. 0: the object was freed, or is null.
+
+    Errors: TypeError for another object, or an intercommunicator.
+    """
     if isinstance(obj, MPI.Comm) and obj._two_groups:
         raise TypeError("handle: expecting a communicator of one group, got an intercommunicator")
     if not isinstance(obj, (MPI.Comm, MPI.Win)):
@@ -29,29 +34,48 @@ def last_error() -> str:
 
 @compilable
 def initialized() -> bool:
-    """Report whether MPI is initialized."""
+    """Report whether MPI is initialized.
+
+    MPI 4.1, section 11.2.
+    """
     return c.initialized() != 0
 
 
 @compilable
 def query_thread() -> int:
-    """Return the level of thread support."""
+    """Return the level of thread support, always THREAD_MULTIPLE.
+
+    MPI 4.1, section 11.6.
+    """
     return THREAD_MULTIPLE
 
 
 @compilable
 def rank(comm=WORLD) -> int:
-    """Return the rank of this process, 0 after an error."""
+    """Return the rank of this process, 0 after an error.
+
+    `comm` is the `handle` of a communicator, by default COMM_WORLD.
+
+    MPI 4.1, section 7.4.1.
+    """
     return c.rank(comm)
 
 
 @compilable
 def size(comm=WORLD) -> int:
-    """Return the number of processes, 0 after an error."""
+    """Return the number of processes, 0 after an error.
+
+    `comm` is the `handle` of a communicator, by default COMM_WORLD.
+
+    MPI 4.1, section 7.4.1.
+    """
     return c.size(comm)
 
 
 @compilable
 def wtime() -> float:
-    """Return an elapsed time in seconds."""
+    """Return the time of a clock in seconds, of which only differences mean something.
+
+    MPI 4.1, section 9.6.
+    """
     return c.wtime()

@@ -23,12 +23,12 @@ class Counted:
 
     @property
     def messages_received(self):
-        """Number of messages that were written to this slot."""
+        """Number of messages that were written to this slot, by `Space.memcpy`."""
         return self._check()._received.load()
 
     @property
     def messages_sent(self):
-        """Number of messages that were read from this slot."""
+        """Number of messages that were read from this slot, by `Space.memcpy`."""
         return self._check()._sent.load()
 
 
@@ -118,7 +118,10 @@ class GlobalSlot(Counted):
         self._base = space._map(rank, self.address, self.nbytes)
 
     def place(self, offset):
-        """Return the address of an offset, for the methods of words of this slot's rank that put data."""
+        """Return the address of an offset, for the methods of words of this slot's rank that put data.
+
+        `offset` is in bytes. Errors: SlotError for a slot that was destroyed.
+        """
         self._check()
         return (self._base if self._direct() else self.address) + offset
 
@@ -126,7 +129,11 @@ class GlobalSlot(Counted):
         return self._mapped and self._space.mapped
 
     def word(self, offset, label="slots"):
-        """Return the word of 8 bytes at an offset: a counter that ranks store, add to and wait for."""
+        """Return the word of 8 bytes at an offset: a counter that ranks store, add to and wait for.
+
+        `offset` is in bytes. Errors: SlotRangeError for an offset that is no multiple of 8, or beyond the slot;
+        SlotError for a slot that was destroyed.
+        """
         self._check()
         if offset % 8 or offset < 0 or offset + 8 > self.nbytes:
             raise SlotRangeError(f"{self!r} has no word at offset {offset}: words are 8 bytes, at multiples of 8")
@@ -141,16 +148,25 @@ class GlobalSlot(Counted):
         self._check()._lock.acquire(timeout)
 
     def try_acquire(self):
-        """Acquire the slot's lock if it is free, and return whether it was acquired."""
+        """Acquire the slot's lock if it is free, and report whether it was acquired.
+
+        It never waits. Errors: SlotError for a slot that was destroyed.
+        """
         return self._check()._lock.try_acquire()
 
     def release(self):
-        """Release the slot's lock; SlotError if this rank does not have it."""
+        """Release the slot's lock.
+
+        Errors: SlotError if this rank does not have it.
+        """
         self._check()._lock.release()
 
     @contextmanager
     def locked(self, timeout=None):
-        """Hold the slot's lock in a `with` statement."""
+        """Hold the slot's lock in a `with` statement.
+
+        `timeout` and errors are those of `acquire`.
+        """
         self.acquire(timeout)
         try:
             yield self
@@ -158,9 +174,15 @@ class GlobalSlot(Counted):
             self.release()
 
     def serialize(self):
-        """Return the slot as bytes, which `Space.deserialize` makes a slot of on any rank of the space."""
+        """Return the slot as bytes, which `Space.deserialize` makes a slot of on any rank of the space.
+
+        Errors: SlotError for a slot that was destroyed.
+        """
         return self._space._serialize(self)
 
     def destroy(self):
-        """Destroy the slot: at once if it was promoted, else at the next `Space.fence` of its tag."""
+        """Destroy the slot: at once if it was promoted, else at the next `Space.fence` of its tag.
+
+        Errors: SlotError if it was promoted by another rank.
+        """
         self._space.destroy(self)

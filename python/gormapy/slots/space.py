@@ -46,9 +46,16 @@ __all__ = ["Space"]
 
 
 class Space:
-    """The memory slots of the ranks of a communicator (COMM_WORLD unless another is given); collective.
+    """Memory slots of the ranks of a communicator, by default COMM_WORLD; collective.
 
-    `rank` and `size` are those of the communicator, `mapped` is whether all ranks share memory.
+    `rank` and `size` are those of the communicator, `mapped` is whether all ranks share memory. As a context manager
+    the space is closed at the end.
+
+    >>> with Space() as space:
+    ...     mine = space.allocate(8)
+    ...     space.exchange('halo', {space.rank: mine})
+    ...     space.memcpy(space.get('halo', space.rank), 0, mine, 0, 8)
+    ...     space.fence('halo')
     """
 
     def __init__(self, comm=None):
@@ -83,7 +90,11 @@ class Space:
             self.close()
 
     def close(self):
-        """Destroy all slots and free the space's resources; collective."""
+        """Destroy all slots and free the space's resources; collective.
+
+        All copies of all ranks are complete when it returns. Memory of slots stays as long as the program has an object
+        that shows it.
+        """
         if self._win is None:
             return
         self._comm.Barrier()  # no rank accesses any slot any more
@@ -139,7 +150,12 @@ class Space:
     # -----------
 
     def allocate(self, nbytes):
-        """Allocate memory, all zero, and return it as a local slot; its `array` has bytes (uint8)."""
+        """Allocate memory, all zero, and return it as a local slot; its `array` has bytes (uint8).
+
+        Local. `nbytes` is a number of bytes.
+
+        Errors: ValueError for a negative number; SlotError for a space that was closed.
+        """
         self._check()
         try:
             nbytes = nbytes.__index__()
@@ -152,7 +168,12 @@ class Space:
         return LocalSlot(self, array, array, True)
 
     def register(self, array):
-        """Make a local slot of an array or another writable buffer without gaps, which stays in use."""
+        """Make a local slot of an array or another writable buffer without gaps, which stays in use.
+
+        Local. The slot keeps the memory alive until it is freed.
+
+        Errors: TypeError for what is no such buffer; ValueError for one that is read-only.
+        """
         self._check()
         try:
             memory = np.frombuffer(memoryview(array).cast("B"), "u1") if memoryview(array).nbytes else np.empty(0, "u1")
@@ -251,7 +272,10 @@ class Space:
                 owners[key] = rank
 
     def get(self, tag, key):
-        """Return the global slot that was exchanged by a tag and a key."""
+        """Return the global slot that was exchanged by a tag and a key.
+
+        Local. Errors: KeyError if there is none, with those that there are.
+        """
         self._check()
         if tag not in self._tags:
             there = ", ".join(map(repr, self._tags)) or "none"
@@ -262,7 +286,11 @@ class Space:
         return self._tags[tag][key]
 
     def promote(self, local, tag=0):
-        """Return a global slot of local memory, without the other ranks; `serialize` passes it to them."""
+        """Return a global slot of local memory, without the other ranks; `serialize` passes it to them.
+
+        Local. Errors: SlotError for a slot of another space, or one that was freed; TypeError for what is no local
+        slot.
+        """
         self._check()
         slot = self._expose(tag, None, local)
         slot._promoted = True
@@ -274,12 +302,18 @@ class Space:
         return description.pack(self._id, slot._where())
 
     def deserialize(self, data, tag=0):
-        """Return the global slot that a rank of this space has turned into bytes by `serialize`."""
+        """Return the global slot that a rank of this space has turned into bytes by `serialize`.
+
+        Local. Errors: ValueError for other bytes.
+        """
         self._check()
         return GlobalSlot(self, tag, None, description.unpack(self._id, self.size, data))
 
     def deregister_global(self, slot):
-        """Remove a global slot from this process; the other ranks still have it."""
+        """Remove a global slot from this process; the other ranks still have it.
+
+        Local.
+        """
         if self._tags.get(slot.tag, {}).get(slot.key) is slot:
             del self._tags[slot.tag][slot.key]
         if slot.source is None:
@@ -432,7 +466,10 @@ class Space:
         return word.load() if found is None else found
 
     def query_updates(self, slot):
-        """Return how many messages a slot has sent and received, as two numbers, without waiting."""
+        """Return how many messages a slot has sent and received, as two numbers, without waiting.
+
+        Errors: SlotError for a slot that was freed or destroyed.
+        """
         slot._check()
         if not self.mapped:
             core.Progress()  # messages that have arrived by the network are handled
@@ -446,9 +483,12 @@ class Space:
         slot.acquire(timeout)
 
     def try_acquire(self, slot):
-        """Acquire the lock of a global slot if it is free, and return whether it was acquired."""
+        """Acquire the lock of a global slot if it is free, and report whether it was acquired.
+
+        See `GlobalSlot.try_acquire`.
+        """
         return slot.try_acquire()
 
     def release(self, slot):
-        """Release the lock of a global slot."""
+        """Release the lock of a global slot; see `GlobalSlot.release`."""
         slot.release()

@@ -35,8 +35,11 @@ class ObjectStore:
     def publish(self, data, id=None):
         """Publish bytes or an array, of which a copy is made, and return its handle.
 
-        `id` is a number that the program chooses, by default the next free one. An object does not change: publishing
-        under its id again is a SlotError, until it is destroyed.
+        Local. `data` may be changed when it returns. `id` is a number that the program chooses, by default the next
+        free one. An object does not change.
+
+        Errors: SlotError for an id that is published, until it is destroyed; TypeError for Python objects, structured
+        types, and what is no memory.
         """
         if id is None:
             while self._next in self._mine:
@@ -64,7 +67,10 @@ class ObjectStore:
         return Handle(self._space.rank, id, memory.size, dtype, shape, shown.serialize())
 
     def handle(self, data):
-        """Return the handle that was turned into bytes by `bytes(handle)`."""
+        """Return the handle that was turned into bytes by `bytes(handle)`.
+
+        Errors: ValueError for other bytes.
+        """
         try:
             rank, id, nbytes, dtype, shape, slot = json.loads(bytes(data))
             handle = Handle(int(rank), int(id), int(nbytes), str(dtype), tuple(map(int, shape)), bytes.fromhex(slot))
@@ -74,7 +80,12 @@ class ObjectStore:
         return handle
 
     def get(self, handle):
-        """Return a copy of a published object; SlotError if it was destroyed."""
+        """Return a copy of a published object: bytes, or an array as it was published.
+
+        One-sided: the rank that has published it takes no part.
+
+        Errors: SlotError if it was destroyed; TypeError for what is no Handle.
+        """
         if not isinstance(handle, Handle):
             raise TypeError(f"get: expecting a Handle, got {type(handle).__name__}: see ObjectStore.handle for bytes")
         theirs = self._space.deserialize(handle.slot, self._tag)
@@ -94,7 +105,10 @@ class ObjectStore:
         self._space.fence(self._tag)
 
     def destroy(self, handle):
-        """Destroy an object that this rank published; a later `get` of it raises SlotError."""
+        """Destroy an object that this rank published.
+
+        Local; a later `get` of it raises SlotError. Errors: SlotError if this rank has not published it.
+        """
         if handle.rank != self._space.rank or handle.id not in self._mine:
             raise SlotError(f"object {handle.id} of rank {handle.rank} is not published by rank {self._space.rank}")
         shown, local = self._mine.pop(handle.id)

@@ -163,7 +163,10 @@ class Trace:
         self.operations = np.array(operations, OPERATION)
 
     def summary(self):
-        """Return a table of the time that each rank spent in each call, as text."""
+        """Return a table of the time that each rank spent in each call, as text.
+
+        Times are in seconds.
+        """
         return self._summary
 
     def __repr__(self):
@@ -174,9 +177,9 @@ class Trace:
 
 
 def load(path):
-    """Read a recording that mpiexec --trace or `record` has written.
+    """Read a recording that mpiexec --trace or `record` has written, and return the Trace.
 
-    ValueError: the file is no recording.
+    Errors: ValueError for a file that is no recording; OSError if it can't be read.
     """
     with open(path, encoding="utf-8") as file:
         try:
@@ -194,6 +197,8 @@ def join(parts, path=None, clocks=None):
 
     With a path the file for Perfetto is written there. For parts of several hosts ``clocks`` has a tuple for each: the
     host's name, and what to add to its CLOCK_MONOTONIC, in nanoseconds, when the recording began and when it ended.
+
+    Errors: OSError if the file can't be written.
     """
     from gormapy._ext import core
 

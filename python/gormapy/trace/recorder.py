@@ -10,15 +10,17 @@ from .file import join
 class record:
     """Context manager that records the calls of a communicator's ranks in its block, into one file.
 
-    with gormapy.trace.record("out.json"):
-        ...
+        with gormapy.trace.record("out.json"):
+            ...
 
-    All ranks of `comm` (default COMM_WORLD) enter and leave it together; the first of them writes the file. With
-    comm=MPI.COMM_SELF each rank writes one of its own, and its path should differ. Without a path nothing is
+    Collective: all ranks of `comm` (default COMM_WORLD) enter and leave it together; the first of them writes the file.
+    With comm=MPI.COMM_SELF each rank writes one of its own, and its path should differ. Without a path nothing is
     written. Afterwards `trace` is the Trace, at the rank that writes.
 
     When the program leaves the block by an exception, the other ranks may never leave it: this rank's part is then
     written to a file of its own, whose name has ".rankN" before the suffix.
+
+    Errors: RuntimeError if a recording is on already, or MPI is not initialized; OSError if the file can't be written.
     """
 
     def __init__(self, path=None, comm=None):

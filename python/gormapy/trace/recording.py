@@ -93,8 +93,9 @@ def join_job():
 def start():
     """Start a recording of this process.
 
-    The recording of mpiexec --trace continues; `stop` returns the records since `start`.
-    RuntimeError: a recording of `start` is already on.
+    Local. The recording of mpiexec --trace continues; `stop` returns the records since `start`.
+
+    Errors: RuntimeError if a recording of `start` is already on, or MPI is not initialized.
     """
     global _begun
     if _begun is not None:
@@ -111,7 +112,10 @@ def start():
 
 
 def stop():
-    """End the recording of `start` and return this process's part of it, as bytes for `join`."""
+    """End the recording of `start` and return this process's part of it, as bytes for `join`.
+
+    Local. Errors: RuntimeError if no recording is on.
+    """
     global _begun
     if _begun is None:
         raise RuntimeError("no recording is on: gormapy.trace.start() begins one")

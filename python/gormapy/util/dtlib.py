@@ -23,7 +23,18 @@ __all__ = ["from_numpy_dtype", "to_numpy_dtype"]
 
 
 def from_numpy_dtype(dtype: DTypeLike) -> MPI.Datatype:
-    """Convert NumPy datatype to MPI datatype."""
+    """Return a new MPI datatype of a NumPy type.
+
+    `dtype` is anything that `numpy.dtype` takes; structured types and subarrays become derived datatypes, with the
+    extent of the NumPy type. The caller commits and frees the datatype.
+
+    Errors: ValueError for Python objects, a foreign byte order, or a type that MPI has not; RuntimeError without NumPy.
+
+    >>> datatype = from_numpy_dtype('i4,f8')
+    >>> datatype.Get_size()
+    12
+    >>> datatype.Free()
+    """
     if _np_dtype is None:
         raise RuntimeError("from_numpy_dtype: NumPy is not available")
     made = _from(_np_dtype(dtype))

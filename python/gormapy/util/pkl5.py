@@ -53,7 +53,10 @@ _bigmpi = _BigMPI()
 
 
 class Request:
-    """Custom request class for nonblocking communications."""
+    """Request of a message of an object, which consists of several messages.
+
+    It is true until the operation is complete. Like `MPI.Request`, it is completed by `wait` or `test`.
+    """
 
     __slots__ = ("_parts",)
 
@@ -92,38 +95,48 @@ class Request:
         return self._parts.open
 
     def Free(self) -> None:
-        """Free a communication request."""
+        """Free the request; its operation goes on."""
         self._parts.free()
 
     def free(self) -> None:
-        """Call Free if not null."""
+        """Call Free, if the request is not null."""
         if self:
             self.Free()
 
     def cancel(self) -> None:
-        """Cancel a communication request."""
+        """Ask for the operation to be cancelled; `wait` or `test` has to follow."""
         for request in self._parts.requests:
             if request:
                 request.Cancel()
 
     def get_status(self, status: Status | None = None) -> bool:
-        """Non-destructive test for the completion of a request."""
+        """Report whether the operation is complete, and keep the request."""
         return self._parts.get_status(status)
 
     def test(self, status: Status | None = None) -> tuple[bool, Any | None]:
-        """Test for the completion of a request."""
+        """Report whether the operation is complete; return its object if so, as (flag, object).
+
+        It never waits.
+
+        Errors: those of the operation.
+        """
         if not MPI.Request.Testall(self._parts.requests, self._parts.statuses):
             return False, None
         return True, self._parts.finish(status)
 
     def wait(self, status: Status | None = None) -> Any:
-        """Wait for a request to complete."""
+        """Wait for the operation to complete, and return its object, None of a send.
+
+        When it returns, the arrays of an object that was sent may be changed.
+
+        Errors: those of the operation.
+        """
         MPI.Request.Waitall(self._parts.requests, self._parts.statuses)
         return self._parts.finish(status)
 
     @classmethod
     def get_status_all(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> bool:
-        """Non-destructive test for the completion of all requests."""
+        """Report whether all of several operations are complete, and keep the requests."""
         filled = [Status() for _ in requests]
         if not all(r.get_status(s) for r, s in zip(requests, filled)):
             return False
@@ -134,14 +147,20 @@ class Request:
     def testall(
         cls, requests: Sequence[Request], statuses: list[Status] | None = None
     ) -> tuple[bool, list[Any] | None]:
-        """Test for the completion of all requests."""
+        """Report whether all of several operations are complete; return (flag, list of objects).
+
+        It never waits.
+        """
         if not cls.get_status_all(requests):
             return False, None
         return True, cls.waitall(requests, statuses)
 
     @classmethod
     def waitall(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[Any]:
-        """Wait for all requests to complete."""
+        """Wait for all of several operations to complete, and return the list of their objects.
+
+        `statuses` is a list that gets the statuses; it grows if it is too short.
+        """
         filled = [Status() for _ in requests]
         found = [r.wait(s) for r, s in zip(requests, filled)]
         _hand_over(filled, statuses)
@@ -159,7 +178,7 @@ def _hand_over(filled, statuses):
 
 
 class Message:
-    """Custom message class for matching probes."""
+    """Message of an object that a probe has reserved for one receive."""
 
     __slots__ = ("_arrival",)
     _arrival: Arrival | None
@@ -211,11 +230,17 @@ class Message:
         """Do nothing: a matched message has to be received."""
 
     def recv(self, status: Status | None = None) -> Any:
-        """Blocking receive of matched message."""
+        """Receive the object.
+
+        Blocking. Errors: ERR_REQUEST for a message that is null or has been received.
+        """
         return self.irecv().wait(status)
 
     def irecv(self) -> Request:
-        """Nonblocking receive of matched message."""
+        """Start to receive the object, which `wait` of the returned request returns.
+
+        Nonblocking. Errors: ERR_REQUEST for a message that is null or has been received.
+        """
         arrival, self._arrival = self._arrival, None
         if arrival is None:
             raise MPI.Exception(MPI.ERR_REQUEST)
@@ -223,7 +248,7 @@ class Message:
 
     @classmethod
     def probe(cls, comm: MPI.Comm, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> Self:
-        """Blocking test for a matched message."""
+        """Wait for an object in a communicator, and reserve it."""
         status = Status() if status is None else status
         return cls._of(Arrival.of(comm, MPI.Message.Probe(comm, source, tag, status), status))
 
@@ -231,14 +256,17 @@ class Message:
     def iprobe(
         cls, comm: MPI.Comm, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None
     ) -> Self | None:
-        """Nonblocking test for a matched message."""
+        """Reserve an object in a communicator, if one has come; return None otherwise."""
         status = Status() if status is None else status
         message = MPI.Message.Iprobe(comm, source, tag, status)
         return None if message is None else cls._of(Arrival.of(comm, message, status))
 
 
 class Comm(MPI.Comm):
-    """Base communicator wrapper class."""
+    """Communicator whose lower-case calls send large blocks of memory, such as arrays in objects, without copying them.
+
+    `Intracomm(comm)` stands for the same communicator as `comm`. Both sides of a message have to use this module.
+    """
 
     def __new__(cls, comm: MPI.Comm | None = None) -> Self:
         """Create and return a new object."""
@@ -249,33 +277,47 @@ class Comm(MPI.Comm):
         return Request._of(Parts([isend(self, (part, MPI.BYTE), dest, tag) for part in packed(pickle, obj)]))
 
     def send(self, obj: Any, dest: int, tag: int = 0) -> None:
-        """Blocking send in standard mode."""
+        """Send an object, and return when it may be changed."""
         self.isend(obj, dest, tag).wait()
 
     def bsend(self, obj: Any, dest: int, tag: int = 0) -> None:
-        """Blocking send in buffered mode."""
+        """Send an object in buffered mode: copy it and return."""
         self.ibsend(obj, dest, tag).wait()
 
     def ssend(self, obj: Any, dest: int, tag: int = 0) -> None:
-        """Blocking send in synchronous mode."""
+        """Send an object in synchronous mode, and return when its receive has begun."""
         self.issend(obj, dest, tag).wait()
 
     def isend(self, obj: Any, dest: int, tag: int = 0) -> Request:  # type: ignore[override]
-        """Nonblocking send in standard mode."""
+        """Start to send an object.
+
+        Nonblocking. Unlike those of `MPI.Comm.isend`, arrays in the object are not copied: they must not be changed
+        until the returned request is complete.
+        """
         return self._start(MPI.Comm.Isend, obj, dest, tag)
 
     def ibsend(self, obj: Any, dest: int, tag: int = 0) -> Request:  # type: ignore[override]
-        """Nonblocking send in buffered mode."""
+        """Start to send an object in buffered mode.
+
+        Nonblocking. Keep the returned request, and complete it by `wait`, which waits for no receive.
+        """
         return self._start(MPI.Comm.Ibsend, obj, dest, tag)
 
     def issend(self, obj: Any, dest: int, tag: int = 0) -> Request:  # type: ignore[override]
-        """Nonblocking send in synchronous mode."""
+        """Start to send an object in synchronous mode.
+
+        Nonblocking. Arrays in the object must not be changed until the returned request is complete; a receive has
+        begun then.
+        """
         return self._start(MPI.Comm.Issend, obj, dest, tag)
 
     def recv(
         self, buf: Buffer | None = None, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None
     ) -> Any:
-        """Blocking receive. `buf` is not used."""
+        """Receive an object.
+
+        Blocking. `buf` is not used. Unpickling runs code that the sender chooses.
+        """
         return Message.probe(self, source, tag, status).recv(status)
 
     def irecv(self, buf: Buffer | None = None, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Request:  # type: ignore[override]
@@ -292,27 +334,33 @@ class Comm(MPI.Comm):
         recvtag: int = ANY_TAG,
         status: Status | None = None,
     ) -> Any:
-        """Send and receive. `recvbuf` is not used."""
+        """Send an object and receive another one, in whatever order they go.
+
+        Blocking. `recvbuf` is not used.
+        """
         sending = self.isend(sendobj, dest, sendtag)
         found = self.recv(recvbuf, source, recvtag, status)
         sending.wait()
         return found
 
     def mprobe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> Message:  # type: ignore[override]
-        """Blocking test for a matched message."""
+        """Wait for an object, and reserve it for the returned Message."""
         return Message.probe(self, source, tag, status)
 
     def improbe(  # type: ignore[override]
         self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None
     ) -> Message | None:
-        """Nonblocking test for a matched message."""
+        """Reserve an object for the returned Message, if one has come; return None otherwise."""
         return Message.iprobe(self, source, tag, status)
 
     # Collective operations
     # ---------------------
 
     def bcast(self, obj: Any, root: int = 0) -> Any:
-        """Broadcast."""
+        """Copy an object of one rank to all others.
+
+        Collective. Every rank gets a copy, `root` as well.
+        """
         inter = self.Is_inter()
         mine = root == (ROOT if inter else self.Get_rank())
         data, buffers = pickle.dumps_oob(obj) if mine else (b"", [])
@@ -329,7 +377,10 @@ class Comm(MPI.Comm):
         return pickle.loads_oob(data, [bytearray(b) for b in buffers] if mine else buffers)
 
     def gather(self, sendobj: Any, root: int = 0) -> list[Any] | None:
-        """Gather."""
+        """Gather an object of each rank at one rank.
+
+        Collective. `root` gets the list of the objects, in the order of ranks; the others None.
+        """
         data, buffers = pickle.dumps_oob(sendobj)
         with MPI._comm_lock(self, "pkl5.gather"):
             heads = super().gather((data, [b.nbytes for b in buffers]), root)
@@ -340,7 +391,12 @@ class Comm(MPI.Comm):
             return exchange(pickle, self, sending, heads)
 
     def scatter(self, sendobj: Sequence[Any] | None, root: int = 0) -> Any:
-        """Scatter."""
+        """Scatter objects of one rank to all ranks.
+
+        Collective. `root` passes a sequence with an object for each rank, the others None.
+
+        Errors: ValueError for a sequence of another length than there are ranks.
+        """
         inter = self.Is_inter()
         heads, sending = None, {}
         if root == (ROOT if inter else self.Get_rank()):
@@ -351,14 +407,22 @@ class Comm(MPI.Comm):
         return None if found is None else found[0]
 
     def allgather(self, sendobj: Any) -> list[Any]:
-        """Gather to all."""
+        """Gather an object of each rank at all ranks.
+
+        Collective. The result is the list of the objects, in the order of ranks.
+        """
         data, buffers = pickle.dumps_oob(sendobj)
         with MPI._comm_lock(self, "pkl5.allgather"):
             heads = super().allgather((data, [b.nbytes for b in buffers]))
             return exchange(pickle, self, dict.fromkeys(range(len(heads)), buffers), heads)
 
     def alltoall(self, sendobj: Sequence[Any]) -> list[Any]:
-        """All to all scatter/gather."""
+        """Exchange objects among all ranks.
+
+        Collective. `sendobj` is a sequence with an object for each rank; the result is the list of those for this rank.
+
+        Errors: ValueError for a sequence of another length than there are ranks.
+        """
         heads, sending = _each(self, sendobj)
         with MPI._comm_lock(self, "pkl5.alltoall"):
             return exchange(pickle, self, sending, super().alltoall(heads))
@@ -376,8 +440,8 @@ def _each(comm, objects):
 
 
 class Intracomm(Comm, MPI.Intracomm):
-    """Intracommunicator wrapper class."""
+    """Communicator of one group of ranks; see `Comm`."""
 
 
 class Intercomm(Comm, MPI.Intercomm):
-    """Intercommunicator wrapper class."""
+    """Communicator of two groups of ranks; see `Comm`."""

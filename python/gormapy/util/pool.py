@@ -20,7 +20,10 @@ __all__ = ["ApplyResult", "AsyncResult", "MapResult", "Pool", "ThreadPool"]
 
 
 class Pool:
-    """Pool using MPI processes as workers."""
+    """Pool of worker processes with the interface of `multiprocessing.Pool`.
+
+    The workers are those of `gormapy.futures.MPIPoolExecutor`. As a context manager it is closed and joined at the end.
+    """
 
     Executor: type[futures.MPIPoolExecutor] = futures.MPIPoolExecutor
     executor: futures.MPIPoolExecutor
@@ -32,18 +35,11 @@ class Pool:
         initargs: Iterable[Any] = (),
         **kwargs: Any,
     ) -> None:
-        """Initialize a new Pool instance.
+        """Make the pool.
 
-        Parameters
-        ----------
-        processes : int, optional
-            Number of workers; see MPIPoolExecutor.
-        initializer : callable, optional
-            Called in each worker when it starts.
-        initargs : iterable
-            Its arguments.
-        **kwargs
-            Arguments of the executor. `maxtasksperchild` and `context` are ignored with a warning.
+        `processes` is the number of workers, as `max_workers` of MPIPoolExecutor; `initializer(*initargs)` is called in
+        each worker when it starts. Other keywords are those of the executor; `maxtasksperchild` and `context` are
+        ignored with a warning.
         """
         for name in ("maxtasksperchild", "context"):
             if kwargs.pop(name, None) is not None:
@@ -51,7 +47,10 @@ class Pool:
         self.executor = self.Executor(processes, initializer=initializer, initargs=initargs, **kwargs)
 
     def apply(self, func: Callable[..., T], args: Iterable[Any] = (), kwds: Mapping[str, Any] = {}) -> T:
-        """Call `func` with arguments `args` and keyword arguments `kwds`, and return its result."""
+        """Call `func(*args, **kwds)` in a worker, and return its result.
+
+        Blocking. An exception of `func` is raised here.
+        """
         return self.executor.submit(func, *args, **kwds).result()
 
     def apply_async(
@@ -62,11 +61,20 @@ class Pool:
         callback: Callable[[T], object] | None = None,
         error_callback: Callable[[BaseException], object] | None = None,
     ) -> ApplyResult[T]:
-        """Asynchronous version of `apply` returning `ApplyResult`."""
+        """Have `func(*args, **kwds)` called in a worker, and return an ApplyResult at once.
+
+        `callback` is called with the result, or `error_callback` with the exception, in a thread of this process.
+        """
         return ApplyResult(self.executor.submit(func, *args, **kwds), callback, error_callback)
 
     def map(self, func: Callable[[S], T], iterable: Iterable[S], chunksize: int | None = None) -> list[T]:
-        """Apply `func` to each element in `iterable`, and return the results in a list."""
+        """Call `func` with each element of `iterable`, and return the list of the results, in the same order.
+
+        Blocking. `chunksize` elements are one task; by default there are four tasks for each worker. The first
+        exception is raised here.
+
+        Errors: ValueError for a `chunksize` below 1.
+        """
         return list(self._results(func, ((item,) for item in iterable), chunksize).result())
 
     def map_async(
@@ -77,21 +85,31 @@ class Pool:
         callback: Callable[[Any], object] | None = None,
         error_callback: Callable[[BaseException], object] | None = None,
     ) -> MapResult[T]:
-        """Asynchronous version of `map` returning `MapResult`."""
+        """Have `func` called with each element of `iterable`, and return a MapResult at once.
+
+        `callback` is called with the list of results, or `error_callback` with the first exception. Tasks are as in
+        `map`.
+        """
         return MapResult(self._results(func, ((item,) for item in iterable), chunksize), callback, error_callback)
 
     def imap(self, func: Callable[[S], T], iterable: Iterable[S], chunksize: int = 1) -> Iterator[T]:
-        """Like `map` but return an iterator."""
+        """Return an iterator over the results of `func` for each element of `iterable`, in the same order.
+
+        All elements are taken at once; the iterator waits for each result. `chunksize` elements are one task.
+        """
         return self.executor.map(func, iterable, chunksize=chunksize)
 
     def imap_unordered(self, func: Callable[[S], T], iterable: Iterable[S], chunksize: int = 1) -> Iterator[T]:
-        """Like `imap` but ordering of results is arbitrary."""
+        """Return an iterator over the results of `func` for each element of `iterable`, as they come."""
         return self.executor.map(func, iterable, chunksize=chunksize, unordered=True)
 
     def starmap(
         self, func: Callable[..., T], iterable: Iterable[Iterable[Any]], chunksize: int | None = None
     ) -> list[T]:
-        """Apply `func` to each argument tuple in `iterable`, and return the results in a list."""
+        """Call `func(*args)` for each tuple of `iterable`, and return the list of the results, in the same order.
+
+        Blocking. `chunksize` is as in `map`. The first exception is raised here.
+        """
         return list(self._results(func, iterable, chunksize).result())
 
     def starmap_async(
@@ -102,29 +120,32 @@ class Pool:
         callback: Callable[[Any], object] | None = None,
         error_callback: Callable[[BaseException], object] | None = None,
     ) -> MapResult[T]:
-        """Asynchronous version of `starmap` returning `MapResult`."""
+        """Have `func(*args)` called for each tuple of `iterable`, and return a MapResult at once.
+
+        `callback` and `error_callback` are as in `map_async`.
+        """
         return MapResult(self._results(func, iterable, chunksize), callback, error_callback)
 
     def istarmap(self, func: Callable[..., T], iterable: Iterable[Iterable[Any]], chunksize: int = 1) -> Iterator[T]:
-        """Like `starmap` but return an iterator."""
+        """Return an iterator over the results of `func(*args)` for each tuple of `iterable`, in the same order."""
         return self.executor.starmap(func, iterable, chunksize=chunksize)
 
     def istarmap_unordered(
         self, func: Callable[..., T], iterable: Iterable[Iterable[Any]], chunksize: int = 1
     ) -> Iterator[T]:
-        """Like `istarmap` but ordering of results is arbitrary."""
+        """Return an iterator over the results of `func(*args)` for each tuple of `iterable`, as they come."""
         return self.executor.starmap(func, iterable, chunksize=chunksize, unordered=True)
 
     def close(self) -> None:
-        """Prevent any more tasks from being submitted to the pool."""
+        """Take no more tasks; those that were given are done."""
         self.executor.shutdown(wait=False)
 
     def terminate(self) -> None:
-        """Stop the worker processes without completing pending tasks."""
+        """Take no more tasks, and cancel those that have not begun."""
         self.executor.shutdown(wait=False, cancel_futures=True)
 
     def join(self) -> None:
-        """Wait for the worker processes to exit."""
+        """Wait until all tasks are done and the workers have ended, after `close` or `terminate`."""
         self.executor.shutdown(wait=True)
 
     def __enter__(self) -> Self:
@@ -154,7 +175,7 @@ def _chunk(func, calls):
 
 
 class ThreadPool(Pool):
-    """Pool using threads as workers."""
+    """Pool whose workers are threads of this process."""
 
     Executor: type[futures.ThreadPoolExecutor] = futures.ThreadPoolExecutor
 
@@ -165,16 +186,10 @@ class ThreadPool(Pool):
         initargs: Iterable[Any] = (),
         **kwargs: Any,
     ) -> None:
-        """Initialize a new ThreadPool instance.
+        """Make the pool.
 
-        Parameters
-        ----------
-        processes : int, optional
-            Number of threads (default: one for each processor).
-        initializer : callable, optional
-            Called in each thread when it starts.
-        initargs : iterable
-            Its arguments.
+        `processes` is the number of threads, by default one for each processor; `initializer(*initargs)` is called in
+        each of them when it starts.
         """
         if processes is None:
             processes = os.cpu_count() or 1
@@ -182,7 +197,7 @@ class ThreadPool(Pool):
 
 
 class AsyncResult(Generic[T]):
-    """Asynchronous result."""
+    """Result that will come."""
 
     def __init__(
         self,
@@ -190,14 +205,9 @@ class AsyncResult(Generic[T]):
         callback: Callable[[T], object] | None = None,
         error_callback: Callable[[BaseException], object] | None = None,
     ) -> None:
-        """Initialize a new result.
+        """Make the result of a future.
 
-        Parameters
-        ----------
-        future : Future
-            Of the result.
-        callback, error_callback : callable, optional
-            Called with the result, or with the exception.
+        `callback` is called with the result, or `error_callback` with the exception.
         """
         self.future = future
         self._callbacks = (callback, error_callback)
@@ -219,12 +229,11 @@ class AsyncResult(Generic[T]):
             self._event.set()
 
     def get(self, timeout: float | None = None) -> T:
-        """Return the result when it arrives.
+        """Return the result, after waiting for it at most `timeout` seconds (None: as long as it takes).
 
-        Parameters
-        ----------
-        timeout : float, optional
-            Seconds after which TimeoutError is raised. It is also raised, at once, for a task that will not be done.
+        An exception of the task is raised here.
+
+        Errors: TimeoutError when time is over, and at once for a task that will not be done.
         """
         self.wait(timeout)
         if not self.ready():
@@ -235,23 +244,26 @@ class AsyncResult(Generic[T]):
             raise TimeoutError from None
 
     def wait(self, timeout: float | None = None) -> None:
-        """Wait until the result is available or `timeout` seconds pass."""
+        """Wait until the result has come, at most `timeout` seconds (None: as long as it takes)."""
         self._event.wait(timeout)
 
     def ready(self) -> bool:
-        """Return whether the call has completed."""
+        """Report whether the result, or an exception, has come."""
         return self._event.is_set()
 
     def successful(self) -> bool:
-        """Return whether the call completed without raising an exception."""
+        """Report whether the task has ended without an exception.
+
+        Errors: ValueError if it has not ended.
+        """
         if not self.ready():
             raise ValueError(f"{self!r} not ready")
         return not self.future.cancelled() and self.future.exception() is None
 
 
 class ApplyResult(AsyncResult[T]):
-    """Result type of `apply_async`."""
+    """Result of `apply_async`."""
 
 
 class MapResult(AsyncResult[list[T]]):
-    """Result type of `map_async` and `starmap_async`."""
+    """Result of `map_async` and `starmap_async`: a list."""

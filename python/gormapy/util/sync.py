@@ -27,20 +27,15 @@ _NOTHING = (bytearray(), 0, MPI.BYTE)
 
 
 class Sequential:
-    """Sequential execution.
+    """Execution of a block by the ranks of a communicator one after the other, as a context manager.
 
-    Context manager: the ranks of a communicator execute the block one after the other.
+    All ranks execute the block, in the order of ranks: each waits for a message of the rank before.
     """
 
     def __init__(self, comm: MPI.Intracomm, tag: int = 0) -> None:
-        """Initialize sequential execution.
+        """Choose the ranks.
 
-        Parameters
-        ----------
-        comm : Intracomm
-            The ranks.
-        tag : int
-            Of the messages with which ranks tell the next.
+        `tag` is that of the messages in `comm` with which a rank wakes the next.
         """
         self.comm = comm
         self.tag = tag
@@ -55,22 +50,22 @@ class Sequential:
         self.end()
 
     def begin(self) -> None:
-        """Begin sequential execution."""
+        """Wait for this rank's turn."""
         rank = self.comm.Get_rank()
         if rank > 0:
             self.comm.Recv(_NOTHING, rank - 1, self.tag)
 
     def end(self) -> None:
-        """End sequential execution."""
+        """Give the turn to the next rank."""
         rank = self.comm.Get_rank()
         if rank < self.comm.Get_size() - 1:
             self.comm.Send(_NOTHING, rank + 1, self.tag)
 
 
 class Counter:
-    """Global counter.
+    """Counter that all ranks of a communicator share: it gives each number once, to one of them.
 
-    It gives each number once, to one of the ranks. It is made and freed by all ranks of the communicator.
+    It is in the memory of one rank, which need not do anything. It is an iterator, too, which has no end.
     """
 
     def __init__(
@@ -83,20 +78,10 @@ class Counter:
         info: MPI.Info = INFO_NULL,
         root: int = 0,
     ) -> None:
-        """Initialize global counter.
+        """Make the counter; collective over `comm`.
 
-        Parameters
-        ----------
-        start, step : int or float
-            The first number, and what is added each time.
-        typecode : str
-            The type of the numbers.
-        comm : Intracomm
-            The ranks.
-        info : Info
-            Hints for the window.
-        root : int
-            The rank in whose memory the counter is.
+        `start` is the first number, `step` what is added each time, `typecode` the type of the numbers as in Python's
+        array module, `root` the rank in whose memory the counter is, `info` hints for its window.
         """
         self._step = step
         self._cell: Cell | None = Cell(comm, root, [start], typecode, info)
@@ -110,42 +95,32 @@ class Counter:
         return self.next()
 
     def next(self, incr: float | None = None) -> int:
-        """Return current value and increment.
+        """Return the number, and add `incr`, by default `step`, in one step that no other rank interrupts.
 
-        Parameters
-        ----------
-        incr : int or float, optional
-            What to add (default: `step`).
+        Errors: RuntimeError if it was freed.
         """
         return not_freed(self._cell, "counter").add(self._step if incr is None else incr)
 
     def free(self) -> None:
-        """Free counter resources. Collective."""
+        """Free the counter; collective."""
         cell, self._cell = self._cell, None
         if cell is not None:
             cell.free()
 
 
 class Mutex:
-    """Mutual exclusion.
+    """Mutual exclusion: one rank of a communicator at a time has the mutex, in the order in which they came.
 
-    One rank of the communicator owns it at a time, in the order in which they came. It is made and freed by all ranks.
+    A rank that waits sleeps. As a context manager it is acquired and released.
     """
 
     _NOBODY = -1
     _NEXT, _YOURS = 1, 2  # tags: I come after you; it is yours
 
     def __init__(self, *, recursive: bool = False, comm: MPI.Intracomm = COMM_SELF, info: MPI.Info = INFO_NULL) -> None:
-        """Initialize mutex object.
+        """Make the mutex; collective over `comm`.
 
-        Parameters
-        ----------
-        recursive : bool
-            Whether its owner may acquire it again.
-        comm : Intracomm
-            The ranks.
-        info : Info
-            Hints for the window.
+        With `recursive` its owner may acquire it again. `info` has hints for its window.
         """
         self._recursive = bool(recursive)
         self._comm: MPI.Intracomm | None = comm.Dup()
@@ -163,16 +138,9 @@ class Mutex:
         self.release()
 
     def acquire(self, blocking: bool = True) -> bool:
-        """Acquire mutex.
+        """Acquire the mutex, and return True; without `blocking`, return False if another rank has it.
 
-        Parameters
-        ----------
-        blocking : bool
-            Whether to wait for it (default: True).
-
-        Returns
-        -------
-        Whether it was acquired.
+        Errors: RuntimeError if this rank has it, unless it is recursive, or if it was freed.
         """
         comm = not_freed(self._comm, "mutex")
         if self._count:
@@ -190,7 +158,10 @@ class Mutex:
         return True
 
     def release(self) -> None:
-        """Release mutex."""
+        """Release the mutex, as often as it was acquired.
+
+        Errors: RuntimeError if this rank does not have it.
+        """
         comm = not_freed(self._comm, "mutex")
         if not self._count:
             raise RuntimeError("cannot release unheld mutex")
@@ -201,17 +172,17 @@ class Mutex:
         self._count -= 1
 
     def locked(self) -> bool:
-        """Return whether the mutex is held."""
+        """Report whether this rank has the mutex."""
         not_freed(self._comm, "mutex")
         return self._count > 0
 
     def count(self) -> int:
-        """Return the recursion count."""
+        """Return how often this rank has acquired the mutex."""
         not_freed(self._comm, "mutex")
         return self._count
 
     def free(self) -> None:
-        """Free mutex resources, after releasing the mutex if it is held. Collective."""
+        """Free the mutex, after releasing it if this rank has it; collective."""
         if self._comm is None:
             return
         self._release_all()
@@ -229,10 +200,9 @@ class Mutex:
 
 
 class Condition:
-    """Condition variable.
+    """Condition variable: ranks that have its mutex wait until another one notifies them.
 
-    Ranks that own its mutex wait until another one that owns it notifies them, in the order in which they came. It is
-    made and freed by all ranks of the communicator.
+    As a context manager its mutex is acquired and released.
     """
 
     _NOTIFIED = 3
@@ -246,14 +216,9 @@ class Condition:
         comm: MPI.Intracomm = COMM_SELF,
         info: MPI.Info = INFO_NULL,
     ) -> None:
-        """Initialize condition variable object.
+        """Make the condition; collective over the ranks of its mutex.
 
-        Parameters
-        ----------
-        mutex : Mutex, optional
-            The mutex to use. Without it, a new one.
-        recursive, comm, info
-            Of the new mutex.
+        Without `mutex` it makes a new one, with `recursive`, `comm` and `info`.
         """
         self._own = mutex is None
         if mutex is None:
@@ -277,15 +242,18 @@ class Condition:
         return self._there().acquire(blocking)
 
     def release(self) -> None:
-        """Release the mutex."""
+        """Release the mutex; see `Mutex.release`."""
         self._there().release()
 
     def locked(self) -> bool:
-        """Return whether the mutex is held."""
+        """Report whether this rank has the mutex."""
         return self._there().locked()
 
     def wait(self) -> Literal[True]:
-        """Wait until notified by another process."""
+        """Release the mutex, wait until another rank notifies this one, and acquire the mutex again.
+
+        Errors: RuntimeError if this rank does not have the mutex.
+        """
         mutex = self._held("wait on")
         count = self._waiting.add(1, self._COUNT)
         place = (self._waiting.get(self._FIRST) + count) % self._size
@@ -299,12 +267,11 @@ class Condition:
         return True
 
     def wait_for(self, predicate: Callable[[], T]) -> T:
-        """Wait until a predicate evaluates to true.
+        """Wait until `predicate()` is true, and return what it returned.
 
-        Parameters
-        ----------
-        predicate : callable
-            Called before waiting, and each time after being notified. Its last result is returned.
+        It is called before waiting, and each time after this rank was notified, with the mutex held.
+
+        Errors: RuntimeError if this rank does not have the mutex.
         """
         self._held("wait on")
         result = predicate()
@@ -314,16 +281,11 @@ class Condition:
         return result
 
     def notify(self, n: int = 1) -> int:
-        """Wake up one or more processes waiting on this condition.
+        """Wake up at most `n` of the ranks that wait, and return how many.
 
-        Parameters
-        ----------
-        n : int
-            How many at most (default: 1).
+        They go on when they have the mutex.
 
-        Returns
-        -------
-        How many were waiting and are notified.
+        Errors: RuntimeError if this rank does not have the mutex.
         """
         self._held("notify")
         count = self._waiting.get(self._COUNT)
@@ -339,11 +301,14 @@ class Condition:
         return n
 
     def notify_all(self) -> int:
-        """Wake up all processes waiting on this condition; return how many."""
+        """Wake up all ranks that wait, and return how many.
+
+        Errors: RuntimeError if this rank does not have the mutex.
+        """
         return self.notify(self._size)
 
     def free(self) -> None:
-        """Free condition resources, after releasing the mutex if it is held. Collective."""
+        """Free the condition, after releasing its mutex if this rank has it; collective."""
         mutex, self._mutex = self._mutex, None
         if mutex is None:
             return
@@ -365,9 +330,9 @@ class Condition:
 
 
 class Semaphore:
-    """Semaphore object.
+    """Semaphore: a number from which each rank takes one, waiting while it is zero.
 
-    A number that ranks take one from, and wait while it is zero. It is made and freed by all ranks of the communicator.
+    As a context manager it is acquired and released.
     """
 
     def __init__(
@@ -378,18 +343,11 @@ class Semaphore:
         comm: MPI.Intracomm = COMM_SELF,
         info: MPI.Info = INFO_NULL,
     ) -> None:
-        """Initialize semaphore object.
+        """Make the semaphore; collective over `comm`.
 
-        Parameters
-        ----------
-        value : int
-            The first number.
-        bounded : bool
-            Whether it is an error to exceed it (default: True).
-        comm : Intracomm
-            The ranks.
-        info : Info
-            Hints for the windows.
+        `value` is the first number; with `bounded` it is an error to exceed it. `info` has hints for its windows.
+
+        Errors: ValueError for a negative value.
         """
         if value < 0:
             raise ValueError("initial value must be non-negative")
@@ -408,16 +366,9 @@ class Semaphore:
         self.release()
 
     def acquire(self, blocking: bool = True) -> bool:
-        """Acquire semaphore, decrementing the internal counter by one.
+        """Take one from the number, and return True; without `blocking`, return False if it is zero.
 
-        Parameters
-        ----------
-        blocking : bool
-            Whether to wait while it is zero (default: True).
-
-        Returns
-        -------
-        Whether it was acquired.
+        Errors: RuntimeError if it was freed.
         """
         counter = not_freed(self._counter, "semaphore")
         with self._condition:
@@ -429,12 +380,9 @@ class Semaphore:
         return True
 
     def release(self, n: int = 1) -> None:
-        """Release semaphore, incrementing the internal counter by one or more.
+        """Add `n` to the number, and wake up ranks that wait for it.
 
-        Parameters
-        ----------
-        n : int
-            How much to add (default: 1).
+        Errors: ValueError for an `n` below 1, or if the first number would be exceeded; RuntimeError if it was freed.
         """
         if n < 1:
             raise ValueError("increment must be one or more")
@@ -446,7 +394,7 @@ class Semaphore:
             self._condition.notify(n)
 
     def free(self) -> None:
-        """Free semaphore resources. Collective."""
+        """Free the semaphore; collective."""
         counter, self._counter = self._counter, None
         if counter is not None:
             counter.free()

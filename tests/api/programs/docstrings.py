@@ -1,8 +1,10 @@
 """Run the examples of docstrings."""
 
 import doctest
+import importlib
 import inspect
 import os
+import re
 import tempfile
 
 import numpy as np
@@ -10,31 +12,52 @@ import numpy as np
 from gormapy import MPI
 
 
-def documented():
-    """Yield the name and the docstring of each public class, call and attribute of gormapy.MPI."""
-    for name, obj in vars(MPI).items():
-        if name.startswith("_"):
+def documented(module):
+    """Yield the name and the docstring of each public class, function, call and attribute of a module."""
+    for name in getattr(module, "__all__", dir(module)):
+        obj = getattr(module, name)
+        if name.startswith("_") or not (inspect.isclass(obj) or inspect.isfunction(obj)):
             continue
-        if inspect.isclass(obj):
-            yield name, inspect.getdoc(obj)
-            for member in dir(obj):
-                if not member.startswith("_") and hasattr(getattr(obj, member), "__doc__"):
-                    yield f"{name}.{member}", inspect.getattr_static(obj, member).__doc__
-        elif inspect.isfunction(obj):
-            yield name, inspect.getdoc(obj)
+        if not obj.__module__.startswith("gormapy") or (obj.__module__ == MPI.__name__ and module is not MPI):
+            continue
+        yield name, obj.__doc__
+        for base in obj.__mro__ if inspect.isclass(obj) else ():
+            of_mpi = base.__module__.startswith(("gormapy.MPI", "gormapy._fast"))
+            if not base.__module__.startswith("gormapy") or (of_mpi and module is not MPI):
+                continue
+            for member, live in vars(base).items():
+                call = getattr(live, "__func__", live)
+                if not member.startswith("_") and (inspect.isroutine(call) or isinstance(call, property)):
+                    yield f"{name}.{member}", call.__doc__
 
 
-def examples_give_what_they_show():
+def examples_give_what_they_show(names):
     parser, runner, seen = doctest.DocTestParser(), doctest.DocTestRunner(verbose=False), set()
-    for name, doc in documented():
-        if not doc or ">>> " not in doc:
-            continue
-        example = doc[doc.index(">>> ") :]
-        if example not in seen:
-            seen.add(example)
-            runner.run(parser.get_doctest(example, {"MPI": MPI, "np": np}, name, None, None), clear_globs=False)
+    for module in map(importlib.import_module, names):
+        for name, doc in documented(module):
+            if not doc or ">>> " not in doc:
+                continue
+            example = inspect.cleandoc(doc[doc.index(">>> ") - 4 :])
+            if example not in seen:
+                seen.add(example)
+                space = {"MPI": MPI, "np": np, **vars(module)}
+                runner.run(parser.get_doctest(example, space, name, None, None), clear_globs=False)
     assert not runner.summarize(verbose=False).failed
     print(len(seen))
+
+
+def docstrings_have_the_form(names):
+    """Print each docstring that has not, and how many there are."""
+    number = 0
+    for module in map(importlib.import_module, names):
+        for name, doc in documented(module):
+            number += 1
+            first, *rest = inspect.cleandoc(doc or "").splitlines() or [""]
+            if not re.match(r"[A-Z`].*\.$", first) or rest[:1] not in ([], [""]):
+                print(f"{module.__name__}.{name} begins with no sentence: {first!r}")
+            if re.search(r"^(-{4,}|Parameters|Returns|Raises|Attributes)$", "\n".join(rest), re.MULTILINE):
+                print(f"{module.__name__}.{name} has sections")
+    print(number)
 
 
 def wrong_calls():
