@@ -1370,11 +1370,15 @@ class Comm:
 
         Local. The caller frees the new Group. In an intercommunicator it is the own group.
 
+        Errors: ERR_COMM for COMM_NULL.
+
         MPI 4.1, section 7.3.2."""
     def Get_size(self) -> int:
         """Return the number of ranks.
 
         Local. In an intercommunicator it counts the own group.
+
+        Errors: ERR_COMM for COMM_NULL.
 
         MPI 4.1, section 7.4.1."""
     def Get_rank(self) -> int:
@@ -1383,6 +1387,8 @@ class Comm:
         Local. It is from 0 to size - 1. In an intercommunicator it is the rank in the own
         group.
 
+        Errors: ERR_COMM for COMM_NULL.
+
         MPI 4.1, section 7.4.1."""
     @property
     def group(self) -> Group:
@@ -1390,12 +1396,16 @@ class Comm:
 
         A new Group at each access, as Get_group returns it.
 
+        Errors: ERR_COMM for COMM_NULL.
+
         MPI 4.1, section 7.3.2."""
     @property
     def size(self) -> int:
         """Number of ranks.
 
         Local. In an intercommunicator it counts the own group.
+
+        Errors: ERR_COMM for COMM_NULL.
 
         MPI 4.1, section 7.4.1."""
     @property
@@ -1405,12 +1415,16 @@ class Comm:
         Local. It is from 0 to size - 1. In an intercommunicator it is the rank in the own
         group.
 
+        Errors: ERR_COMM for COMM_NULL.
+
         MPI 4.1, section 7.4.1."""
     def Compare(self, comm: Comm) -> int:
         """Compare two communicators.
 
         Local. IDENT: the same communicator; CONGRUENT: the same ranks in the same order;
         SIMILAR: the same ranks in another order; else UNEQUAL.
+
+        Errors: ERR_COMM for COMM_NULL.
 
         MPI 4.1, section 7.4.1."""
     def Clone(self) -> Self:
@@ -4047,7 +4061,7 @@ class Comm:
         Local. The caller frees it, if it is none of the predefined ones. It is ERRORS_RETURN
         unless the program has chosen another: errors are exceptions.
 
-        Errors: ERR_COMM, ERR_WIN, ERR_FILE or ERR_SESSION for an object that is null.
+        Errors: ERR_COMM, ERR_WIN or ERR_SESSION for an object that is null.
 
         MPI 4.1, section 9.3."""
     def Set_errhandler(self, errhandler: Errhandler) -> None:
@@ -4057,8 +4071,7 @@ class Comm:
         One made by Create_errhandler is called, and then the exception is raised.
 
         Errors: ERR_ARG for a handler for another kind of object; ERR_ERRHANDLER for one that is
-        null or has been freed; ERR_COMM, ERR_WIN, ERR_FILE or ERR_SESSION for an object that is
-        null.
+        null or has been freed; ERR_COMM, ERR_WIN or ERR_SESSION for an object that is null.
 
         MPI 4.1, section 9.3."""
     def Call_errhandler(self, errorcode: int) -> None:
@@ -4067,7 +4080,7 @@ class Comm:
         Local. It does what a failing call on the object would do. With ERRORS_RETURN nothing
         happens.
 
-        Errors: ERR_COMM, ERR_WIN, ERR_FILE or ERR_SESSION for an object that is null.
+        Errors: ERR_COMM, ERR_WIN or ERR_SESSION for an object that is null.
 
         MPI 4.1, section 9.3."""
     def Get_attr(self, keyval: int) -> Any:
@@ -4080,9 +4093,8 @@ class Comm:
 
         Keys are those of one kind of object: communicators, windows or datatypes.
 
-        Errors: ERR_KEYVAL for a key that does not exist, is predefined where it is to be
-        changed, or is of another kind of object; ERR_COMM, ERR_WIN or ERR_TYPE for an object
-        that is null.
+        Errors: ERR_KEYVAL for a key that does not exist; ERR_COMM, ERR_WIN or ERR_TYPE for an
+        object that is null.
 
         >>> MPI.COMM_SELF.Get_attr(MPI.TAG_UB)
         2147483647
@@ -4096,9 +4108,9 @@ class Comm:
 
         Keys are those of one kind of object: communicators, windows or datatypes.
 
-        Errors: ERR_KEYVAL for a key that does not exist, is predefined where it is to be
-        changed, or is of another kind of object; ERR_OTHER if the delete function raises an
-        exception, which is printed; ERR_COMM, ERR_WIN or ERR_TYPE for an object that is null.
+        Errors: ERR_KEYVAL for a key that does not exist, is predefined, or is of another kind
+        of object; ERR_OTHER if the delete function raises an exception, which is printed;
+        ERR_COMM, ERR_WIN or ERR_TYPE for an object that is null.
 
         MPI 4.1, section 7.7."""
     def Delete_attr(self, keyval: int) -> None:
@@ -4108,10 +4120,9 @@ class Comm:
 
         Keys are those of one kind of object: communicators, windows or datatypes.
 
-        Errors: ERR_KEYVAL for a key that does not exist, is predefined where it is to be
-        changed, or is of another kind of object; ERR_KEYVAL if there is no value; ERR_OTHER if
-        the delete function raises an exception, which is printed; ERR_COMM, ERR_WIN or ERR_TYPE
-        for an object that is null.
+        Errors: ERR_KEYVAL for a key that does not exist, is predefined, or is of another kind
+        of object; ERR_KEYVAL if there is no value; ERR_OTHER if the delete function raises an
+        exception, which is printed; ERR_COMM, ERR_WIN or ERR_TYPE for an object that is null.
 
         MPI 4.1, section 7.7."""
     @classmethod
@@ -4146,8 +4157,7 @@ class Comm:
 
         Keys are those of one kind of object: communicators, windows or datatypes.
 
-        Errors: ERR_KEYVAL for a key that does not exist, is predefined where it is to be
-        changed, or is of another kind of object.
+        Errors: ERR_KEYVAL for a key that does not exist, or is of another kind of object.
 
         MPI 4.1, section 7.7."""
     def Get_name(self) -> str:
@@ -4946,9 +4956,8 @@ class Datatype:
 
         Keys are those of one kind of object: communicators, windows or datatypes.
 
-        Errors: ERR_KEYVAL for a key that does not exist, is predefined where it is to be
-        changed, or is of another kind of object; ERR_COMM, ERR_WIN or ERR_TYPE for an object
-        that is null.
+        Errors: ERR_KEYVAL for a key that does not exist; ERR_COMM, ERR_WIN or ERR_TYPE for an
+        object that is null.
 
         >>> MPI.COMM_SELF.Get_attr(MPI.TAG_UB)
         2147483647
@@ -4962,9 +4971,9 @@ class Datatype:
 
         Keys are those of one kind of object: communicators, windows or datatypes.
 
-        Errors: ERR_KEYVAL for a key that does not exist, is predefined where it is to be
-        changed, or is of another kind of object; ERR_OTHER if the delete function raises an
-        exception, which is printed; ERR_COMM, ERR_WIN or ERR_TYPE for an object that is null.
+        Errors: ERR_KEYVAL for a key that does not exist, is predefined, or is of another kind
+        of object; ERR_OTHER if the delete function raises an exception, which is printed;
+        ERR_COMM, ERR_WIN or ERR_TYPE for an object that is null.
 
         MPI 4.1, section 7.7."""
     def Delete_attr(self, keyval: int) -> None:
@@ -4974,10 +4983,9 @@ class Datatype:
 
         Keys are those of one kind of object: communicators, windows or datatypes.
 
-        Errors: ERR_KEYVAL for a key that does not exist, is predefined where it is to be
-        changed, or is of another kind of object; ERR_KEYVAL if there is no value; ERR_OTHER if
-        the delete function raises an exception, which is printed; ERR_COMM, ERR_WIN or ERR_TYPE
-        for an object that is null.
+        Errors: ERR_KEYVAL for a key that does not exist, is predefined, or is of another kind
+        of object; ERR_KEYVAL if there is no value; ERR_OTHER if the delete function raises an
+        exception, which is printed; ERR_COMM, ERR_WIN or ERR_TYPE for an object that is null.
 
         MPI 4.1, section 7.7."""
     @classmethod
@@ -5012,8 +5020,7 @@ class Datatype:
 
         Keys are those of one kind of object: communicators, windows or datatypes.
 
-        Errors: ERR_KEYVAL for a key that does not exist, is predefined where it is to be
-        changed, or is of another kind of object.
+        Errors: ERR_KEYVAL for a key that does not exist, or is of another kind of object.
 
         MPI 4.1, section 7.7."""
     def Get_name(self) -> str:
@@ -8373,7 +8380,7 @@ class Session:
         Local. The caller frees it, if it is none of the predefined ones. It is ERRORS_RETURN
         unless the program has chosen another: errors are exceptions.
 
-        Errors: ERR_COMM, ERR_WIN, ERR_FILE or ERR_SESSION for an object that is null.
+        Errors: ERR_COMM, ERR_WIN or ERR_SESSION for an object that is null.
 
         MPI 4.1, section 9.3."""
     def Set_errhandler(self, errhandler: Errhandler) -> None:
@@ -8383,8 +8390,7 @@ class Session:
         One made by Create_errhandler is called, and then the exception is raised.
 
         Errors: ERR_ARG for a handler for another kind of object; ERR_ERRHANDLER for one that is
-        null or has been freed; ERR_COMM, ERR_WIN, ERR_FILE or ERR_SESSION for an object that is
-        null.
+        null or has been freed; ERR_COMM, ERR_WIN or ERR_SESSION for an object that is null.
 
         MPI 4.1, section 9.3."""
     def Call_errhandler(self, errorcode: int) -> None:
@@ -8393,7 +8399,7 @@ class Session:
         Local. It does what a failing call on the object would do. With ERRORS_RETURN nothing
         happens.
 
-        Errors: ERR_COMM, ERR_WIN, ERR_FILE or ERR_SESSION for an object that is null.
+        Errors: ERR_COMM, ERR_WIN or ERR_SESSION for an object that is null.
 
         MPI 4.1, section 9.3."""
     def __eq__(self, other: object, /) -> bool: ...
@@ -8598,12 +8604,16 @@ class Cartcomm(Topocomm):
 
         Local.
 
+        Errors: ERR_COMM for COMM_NULL.
+
         MPI 4.1, section 8.5.5."""
     @property
     def dim(self) -> int:
         """Number of dimensions.
 
         Local.
+
+        Errors: ERR_COMM for COMM_NULL.
 
         MPI 4.1, section 8.5.5."""
     @property
@@ -8612,12 +8622,16 @@ class Cartcomm(Topocomm):
 
         Local.
 
+        Errors: ERR_COMM for COMM_NULL.
+
         MPI 4.1, section 8.5.5."""
     def Get_topo(self) -> tuple[list[int], list[int], list[int]]:
         """Return the grid, and the place of this rank in it.
 
         Local. It is (dims, periods, coords): ranks in each dimension, whether each is a ring,
         and the coordinates of this rank.
+
+        Errors: ERR_COMM for COMM_NULL.
 
         MPI 4.1, section 8.5.5."""
     @property
@@ -8627,12 +8641,16 @@ class Cartcomm(Topocomm):
         Local. It is (dims, periods, coords): ranks in each dimension, whether each is a ring,
         and the coordinates of this rank.
 
+        Errors: ERR_COMM for COMM_NULL.
+
         MPI 4.1, section 8.5.5."""
     @property
     def dims(self) -> list[int]:
         """Lengths of the dimensions.
 
         The number of ranks in each dimension.
+
+        Errors: ERR_COMM for COMM_NULL.
 
         MPI 4.1, section 8.5.5."""
     @property
@@ -8641,10 +8659,14 @@ class Cartcomm(Topocomm):
 
         For each dimension whether it is a ring.
 
+        Errors: ERR_COMM for COMM_NULL.
+
         MPI 4.1, section 8.5.5."""
     @property
     def coords(self) -> list[int]:
         """Coordinates of this rank.
+
+        Errors: ERR_COMM for COMM_NULL.
 
         MPI 4.1, section 8.5.5."""
     def Get_cart_rank(self, coords: Sequence[int]) -> int:
@@ -8653,7 +8675,7 @@ class Cartcomm(Topocomm):
         Local. A coordinate beyond the edge of a dimension that is a ring is taken round.
 
         Errors: ERR_ARG for a coordinate beyond the edge of another dimension; ValueError for
-        another number of coordinates than of dimensions.
+        another number of coordinates than of dimensions; ERR_COMM for COMM_NULL.
 
         MPI 4.1, section 8.5.5."""
     def Get_coords(self, rank: int) -> list[int]:
@@ -8661,7 +8683,7 @@ class Cartcomm(Topocomm):
 
         Local.
 
-        Errors: ERR_RANK for a rank that does not exist.
+        Errors: ERR_RANK for a rank that does not exist; ERR_COMM for COMM_NULL.
 
         MPI 4.1, section 8.5.5."""
     def Shift(self, direction: int, disp: int) -> tuple[int, int]:
@@ -8671,7 +8693,7 @@ class Cartcomm(Topocomm):
         results are the rank from which data come to this one, and the rank to which its own go;
         PROC_NULL beyond the edge of the grid.
 
-        Errors: ERR_DIMS for a dimension that does not exist.
+        Errors: ERR_DIMS for a dimension that does not exist; ERR_COMM for COMM_NULL.
 
         MPI 4.1, section 8.5.6."""
     def Sub(self, remain_dims: Sequence[bool]) -> Cartcomm:
@@ -8681,7 +8703,8 @@ class Cartcomm(Topocomm):
         the dimensions that `remain_dims` keeps, one for each combination of the others'
         coordinates; each rank gets the communicator of its part.
 
-        Errors: ValueError for another number of flags than of dimensions.
+        Errors: ValueError for another number of flags than of dimensions; ERR_COMM for
+        COMM_NULL.
 
         MPI 4.1, section 8.5.7."""
 
@@ -8698,12 +8721,16 @@ class Distgraphcomm(Topocomm):
         Local. It is (number of incoming edges, number of outgoing edges, whether they have
         weights).
 
+        Errors: ERR_COMM for COMM_NULL.
+
         MPI 4.1, section 8.5.5."""
     def Get_dist_neighbors(self) -> tuple[list[int], list[int], tuple[list[int], list[int]] | None]:
         """Return this rank's edges.
 
         Local. It is (sources, destinations, weights) of this rank's edges; the weights are
         None, or a pair of lists.
+
+        Errors: ERR_COMM for COMM_NULL.
 
         MPI 4.1, section 8.5.5."""
 
@@ -8718,12 +8745,16 @@ class Graphcomm(Topocomm):
 
         Local.
 
+        Errors: ERR_COMM for COMM_NULL.
+
         MPI 4.1, section 8.5.5."""
     @property
     def dims(self) -> tuple[int, int]:
         """Numbers of nodes and edges.
 
         Local.
+
+        Errors: ERR_COMM for COMM_NULL.
 
         MPI 4.1, section 8.5.5."""
     @property
@@ -8732,12 +8763,16 @@ class Graphcomm(Topocomm):
 
         Local.
 
+        Errors: ERR_COMM for COMM_NULL.
+
         MPI 4.1, section 8.5.5."""
     @property
     def nedges(self) -> int:
         """Number of edges.
 
         Local.
+
+        Errors: ERR_COMM for COMM_NULL.
 
         MPI 4.1, section 8.5.5."""
     def Get_topo(self) -> tuple[list[int], list[int]]:
@@ -8747,6 +8782,8 @@ class Graphcomm(Topocomm):
 
         `index` has for each node the number of neighbors of all nodes up to it, `edges` the
         neighbors of all nodes, one node after the other.
+
+        Errors: ERR_COMM for COMM_NULL.
 
         MPI 4.1, section 8.5.5."""
     @property
@@ -8758,6 +8795,8 @@ class Graphcomm(Topocomm):
         `index` has for each node the number of neighbors of all nodes up to it, `edges` the
         neighbors of all nodes, one node after the other.
 
+        Errors: ERR_COMM for COMM_NULL.
+
         MPI 4.1, section 8.5.5."""
     @property
     def index(self) -> list[int]:
@@ -8767,6 +8806,8 @@ class Graphcomm(Topocomm):
 
         `index` has for each node the number of neighbors of all nodes up to it, `edges` the
         neighbors of all nodes, one node after the other.
+
+        Errors: ERR_COMM for COMM_NULL.
 
         MPI 4.1, section 8.5.5."""
     @property
@@ -8778,13 +8819,15 @@ class Graphcomm(Topocomm):
         `index` has for each node the number of neighbors of all nodes up to it, `edges` the
         neighbors of all nodes, one node after the other.
 
+        Errors: ERR_COMM for COMM_NULL.
+
         MPI 4.1, section 8.5.5."""
     def Get_neighbors_count(self, rank: int) -> int:
         """Return the number of neighbors of a rank.
 
         Local.
 
-        Errors: ERR_RANK for a rank that is no node.
+        Errors: ERR_COMM for COMM_NULL; ERR_RANK for a rank that is no node.
 
         MPI 4.1, section 8.5.5."""
     def Get_neighbors(self, rank: int) -> list[int]:
@@ -8792,7 +8835,7 @@ class Graphcomm(Topocomm):
 
         Local.
 
-        Errors: ERR_RANK for a rank that is no node.
+        Errors: ERR_COMM for COMM_NULL; ERR_RANK for a rank that is no node.
 
         MPI 4.1, section 8.5.5."""
     @property
@@ -8803,6 +8846,8 @@ class Graphcomm(Topocomm):
 
         It is that of this rank.
 
+        Errors: ERR_COMM for COMM_NULL.
+
         MPI 4.1, section 8.5.5."""
     @property
     def neighbors(self) -> list[int]:
@@ -8811,6 +8856,8 @@ class Graphcomm(Topocomm):
         Local.
 
         It is that of this rank.
+
+        Errors: ERR_COMM for COMM_NULL.
 
         MPI 4.1, section 8.5.5."""
 
@@ -8830,7 +8877,7 @@ class Topocomm(Intracomm):
         the neighbors are, for each dimension, the rank before and the rank after, PROC_NULL
         beyond the edge of the grid.
 
-        Errors: ERR_TOPOLOGY for a communicator without a topology.
+        Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_COMM for COMM_NULL.
 
         MPI 4.1, section 8.5.5."""
     @property
@@ -8841,7 +8888,7 @@ class Topocomm(Intracomm):
         the neighbors are, for each dimension, the rank before and the rank after, PROC_NULL
         beyond the edge of the grid.
 
-        Errors: ERR_TOPOLOGY for a communicator without a topology.
+        Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_COMM for COMM_NULL.
 
         MPI 4.1, section 8.5.5."""
     @property
@@ -8852,7 +8899,7 @@ class Topocomm(Intracomm):
         the neighbors are, for each dimension, the rank before and the rank after, PROC_NULL
         beyond the edge of the grid.
 
-        Errors: ERR_TOPOLOGY for a communicator without a topology.
+        Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_COMM for COMM_NULL.
 
         MPI 4.1, section 8.5.5."""
     @property
@@ -8863,7 +8910,7 @@ class Topocomm(Intracomm):
         the neighbors are, for each dimension, the rank before and the rank after, PROC_NULL
         beyond the edge of the grid.
 
-        Errors: ERR_TOPOLOGY for a communicator without a topology.
+        Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_COMM for COMM_NULL.
 
         MPI 4.1, section 8.5.5."""
     @property
@@ -8874,7 +8921,7 @@ class Topocomm(Intracomm):
         the neighbors are, for each dimension, the rank before and the rank after, PROC_NULL
         beyond the edge of the grid.
 
-        Errors: ERR_TOPOLOGY for a communicator without a topology.
+        Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_COMM for COMM_NULL.
 
         MPI 4.1, section 8.5.5."""
     @property
@@ -8885,7 +8932,7 @@ class Topocomm(Intracomm):
         the neighbors are, for each dimension, the rank before and the rank after, PROC_NULL
         beyond the edge of the grid.
 
-        Errors: ERR_TOPOLOGY for a communicator without a topology.
+        Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_COMM for COMM_NULL.
 
         MPI 4.1, section 8.5.5."""
     def Neighbor_allgather(self, sendbuf: BufSpec, recvbuf: BufSpecB) -> None:
@@ -8900,8 +8947,7 @@ class Topocomm(Intracomm):
         that edge is not touched.
 
         Collective over the communicator: all its ranks make the same call. Blocking: when it
-        returns, this rank's buffers may be reused and its result is there. Only neighbors wait
-        for each other.
+        returns, this rank's buffers may be reused and its result is there.
 
         Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
         has failed; ERR_COMM for COMM_NULL.
@@ -8924,8 +8970,7 @@ class Topocomm(Intracomm):
         that edge is not touched.
 
         Collective over the communicator: all its ranks make the same call. Blocking: when it
-        returns, this rank's buffers may be reused and its result is there. Only neighbors wait
-        for each other.
+        returns, this rank's buffers may be reused and its result is there.
 
         Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
         has failed; ERR_COMM for COMM_NULL.
@@ -8942,8 +8987,7 @@ class Topocomm(Intracomm):
         that edge is not touched.
 
         Collective over the communicator: all its ranks make the same call. Blocking: when it
-        returns, this rank's buffers may be reused and its result is there. Only neighbors wait
-        for each other.
+        returns, this rank's buffers may be reused and its result is there.
 
         Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
         has failed; ERR_COMM for COMM_NULL.
@@ -8961,8 +9005,7 @@ class Topocomm(Intracomm):
         that edge is not touched.
 
         Collective over the communicator: all its ranks make the same call. Blocking: when it
-        returns, this rank's buffers may be reused and its result is there. Only neighbors wait
-        for each other.
+        returns, this rank's buffers may be reused and its result is there.
 
         Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
         has failed; ERR_COMM for COMM_NULL.
@@ -8979,8 +9022,7 @@ class Topocomm(Intracomm):
         that edge is not touched.
 
         Collective over the communicator: all its ranks make the same call. Blocking: when it
-        returns, this rank's buffers may be reused and its result is there. Only neighbors wait
-        for each other.
+        returns, this rank's buffers may be reused and its result is there.
 
         Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
         has failed; ERR_COMM for COMM_NULL.
@@ -10200,7 +10242,7 @@ class Win:
         Local. The caller frees it, if it is none of the predefined ones. It is ERRORS_RETURN
         unless the program has chosen another: errors are exceptions.
 
-        Errors: ERR_COMM, ERR_WIN, ERR_FILE or ERR_SESSION for an object that is null.
+        Errors: ERR_COMM, ERR_WIN or ERR_SESSION for an object that is null.
 
         MPI 4.1, section 9.3."""
     def Set_errhandler(self, errhandler: Errhandler) -> None:
@@ -10210,8 +10252,7 @@ class Win:
         One made by Create_errhandler is called, and then the exception is raised.
 
         Errors: ERR_ARG for a handler for another kind of object; ERR_ERRHANDLER for one that is
-        null or has been freed; ERR_COMM, ERR_WIN, ERR_FILE or ERR_SESSION for an object that is
-        null.
+        null or has been freed; ERR_COMM, ERR_WIN or ERR_SESSION for an object that is null.
 
         MPI 4.1, section 9.3."""
     def Call_errhandler(self, errorcode: int) -> None:
@@ -10220,7 +10261,7 @@ class Win:
         Local. It does what a failing call on the object would do. With ERRORS_RETURN nothing
         happens.
 
-        Errors: ERR_COMM, ERR_WIN, ERR_FILE or ERR_SESSION for an object that is null.
+        Errors: ERR_COMM, ERR_WIN or ERR_SESSION for an object that is null.
 
         MPI 4.1, section 9.3."""
     def Get_attr(self, keyval: int) -> Any:
@@ -10233,9 +10274,8 @@ class Win:
 
         Keys are those of one kind of object: communicators, windows or datatypes.
 
-        Errors: ERR_KEYVAL for a key that does not exist, is predefined where it is to be
-        changed, or is of another kind of object; ERR_COMM, ERR_WIN or ERR_TYPE for an object
-        that is null.
+        Errors: ERR_KEYVAL for a key that does not exist; ERR_COMM, ERR_WIN or ERR_TYPE for an
+        object that is null.
 
         >>> MPI.COMM_SELF.Get_attr(MPI.TAG_UB)
         2147483647
@@ -10249,9 +10289,9 @@ class Win:
 
         Keys are those of one kind of object: communicators, windows or datatypes.
 
-        Errors: ERR_KEYVAL for a key that does not exist, is predefined where it is to be
-        changed, or is of another kind of object; ERR_OTHER if the delete function raises an
-        exception, which is printed; ERR_COMM, ERR_WIN or ERR_TYPE for an object that is null.
+        Errors: ERR_KEYVAL for a key that does not exist, is predefined, or is of another kind
+        of object; ERR_OTHER if the delete function raises an exception, which is printed;
+        ERR_COMM, ERR_WIN or ERR_TYPE for an object that is null.
 
         MPI 4.1, section 7.7."""
     def Delete_attr(self, keyval: int) -> None:
@@ -10261,10 +10301,9 @@ class Win:
 
         Keys are those of one kind of object: communicators, windows or datatypes.
 
-        Errors: ERR_KEYVAL for a key that does not exist, is predefined where it is to be
-        changed, or is of another kind of object; ERR_KEYVAL if there is no value; ERR_OTHER if
-        the delete function raises an exception, which is printed; ERR_COMM, ERR_WIN or ERR_TYPE
-        for an object that is null.
+        Errors: ERR_KEYVAL for a key that does not exist, is predefined, or is of another kind
+        of object; ERR_KEYVAL if there is no value; ERR_OTHER if the delete function raises an
+        exception, which is printed; ERR_COMM, ERR_WIN or ERR_TYPE for an object that is null.
 
         MPI 4.1, section 7.7."""
     @classmethod
@@ -10299,8 +10338,7 @@ class Win:
 
         Keys are those of one kind of object: communicators, windows or datatypes.
 
-        Errors: ERR_KEYVAL for a key that does not exist, is predefined where it is to be
-        changed, or is of another kind of object.
+        Errors: ERR_KEYVAL for a key that does not exist, or is of another kind of object.
 
         MPI 4.1, section 7.7."""
     def Get_name(self) -> str:
@@ -10655,9 +10693,10 @@ def Init() -> None:
     """Start MPI.
 
     The import of gormapy.MPI calls it, unless `gormapy.rc.initialize` is false. Collective
-    over the processes of the job: all of them call it, once, and it waits for them.
+    over the processes of the job: all of them call it, and it waits for them. A second call
+    does nothing; in MPI it is an error.
 
-    Errors: ERR_OTHER if MPI can't be started, or was started or finalized before.
+    Errors: ERR_OTHER if MPI can't be started, or was finalized before.
 
     MPI 4.1, section 11.2."""
 
@@ -10665,12 +10704,13 @@ def Init_thread(required: int = THREAD_MULTIPLE) -> int:
     """Start MPI with a level of thread support.
 
     The import of gormapy.MPI calls it, unless `gormapy.rc.initialize` is false. Collective
-    over the processes of the job: all of them call it, once, and it waits for them.
+    over the processes of the job: all of them call it, and it waits for them. A second call
+    does nothing; in MPI it is an error.
 
     `required` is a level of thread support, by default THREAD_MULTIPLE; it returns the
     level that there is, in gormapy always THREAD_MULTIPLE.
 
-    Errors: ERR_OTHER if MPI can't be started, or was started or finalized before.
+    Errors: ERR_OTHER if MPI can't be started, or was finalized before.
 
     MPI 4.1, section 11.6."""
 

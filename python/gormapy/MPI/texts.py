@@ -263,9 +263,10 @@ MPI 4.1, section 9.1.1.""",
 Start MPI.
 
 The import of gormapy.MPI calls it, unless `gormapy.rc.initialize` is false. Collective
-over the processes of the job: all of them call it, once, and it waits for them.
+over the processes of the job: all of them call it, and it waits for them. A second call
+does nothing; in MPI it is an error.
 
-Errors: ERR_OTHER if MPI can't be started, or was started or finalized before.
+Errors: ERR_OTHER if MPI can't be started, or was finalized before.
 
 MPI 4.1, section 11.2.""",
         "Init_thread": """Init_thread(required: int = THREAD_MULTIPLE) -> int
@@ -273,12 +274,13 @@ MPI 4.1, section 11.2.""",
 Start MPI with a level of thread support.
 
 The import of gormapy.MPI calls it, unless `gormapy.rc.initialize` is false. Collective
-over the processes of the job: all of them call it, once, and it waits for them.
+over the processes of the job: all of them call it, and it waits for them. A second call
+does nothing; in MPI it is an error.
 
 `required` is a level of thread support, by default THREAD_MULTIPLE; it returns the
 level that there is, in gormapy always THREAD_MULTIPLE.
 
-Errors: ERR_OTHER if MPI can't be started, or was started or finalized before.
+Errors: ERR_OTHER if MPI can't be started, or was finalized before.
 
 MPI 4.1, section 11.6.""",
         "Is_finalized": """Is_finalized() -> bool
@@ -849,12 +851,16 @@ Return the group of the communicator.
 
 Local. The caller frees the new Group. In an intercommunicator it is the own group.
 
+Errors: ERR_COMM for COMM_NULL.
+
 MPI 4.1, section 7.3.2.""",
         "Get_size": """Get_size(self) -> int
 
 Return the number of ranks.
 
 Local. In an intercommunicator it counts the own group.
+
+Errors: ERR_COMM for COMM_NULL.
 
 MPI 4.1, section 7.4.1.""",
         "Get_rank": """Get_rank(self) -> int
@@ -864,6 +870,8 @@ Return the rank of this process.
 Local. It is from 0 to size - 1. In an intercommunicator it is the rank in the own
 group.
 
+Errors: ERR_COMM for COMM_NULL.
+
 MPI 4.1, section 7.4.1.""",
         "group": """group: Group
 
@@ -871,12 +879,16 @@ Group of the communicator.
 
 A new Group at each access, as Get_group returns it.
 
+Errors: ERR_COMM for COMM_NULL.
+
 MPI 4.1, section 7.3.2.""",
         "size": """size: int
 
 Number of ranks.
 
 Local. In an intercommunicator it counts the own group.
+
+Errors: ERR_COMM for COMM_NULL.
 
 MPI 4.1, section 7.4.1.""",
         "rank": """rank: int
@@ -886,6 +898,8 @@ Rank of this process.
 Local. It is from 0 to size - 1. In an intercommunicator it is the rank in the own
 group.
 
+Errors: ERR_COMM for COMM_NULL.
+
 MPI 4.1, section 7.4.1.""",
         "Compare": """Compare(self, comm: Comm) -> int
 
@@ -893,6 +907,8 @@ Compare two communicators.
 
 Local. IDENT: the same communicator; CONGRUENT: the same ranks in the same order;
 SIMILAR: the same ranks in another order; else UNEQUAL.
+
+Errors: ERR_COMM for COMM_NULL.
 
 MPI 4.1, section 7.4.1.""",
         "Clone": """Clone(self) -> Self
@@ -3577,7 +3593,7 @@ Return the error handler of the object.
 Local. The caller frees it, if it is none of the predefined ones. It is ERRORS_RETURN
 unless the program has chosen another: errors are exceptions.
 
-Errors: ERR_COMM, ERR_WIN, ERR_FILE or ERR_SESSION for an object that is null.
+Errors: ERR_COMM, ERR_WIN or ERR_SESSION for an object that is null.
 
 MPI 4.1, section 9.3.""",
         "Set_errhandler": """Set_errhandler(self, errhandler: Errhandler) -> None
@@ -3588,8 +3604,7 @@ Local. ERRORS_RETURN raises exceptions, ERRORS_ARE_FATAL and ERRORS_ABORT end th
 One made by Create_errhandler is called, and then the exception is raised.
 
 Errors: ERR_ARG for a handler for another kind of object; ERR_ERRHANDLER for one that is
-null or has been freed; ERR_COMM, ERR_WIN, ERR_FILE or ERR_SESSION for an object that is
-null.
+null or has been freed; ERR_COMM, ERR_WIN or ERR_SESSION for an object that is null.
 
 MPI 4.1, section 9.3.""",
         "Call_errhandler": """Call_errhandler(self, errorcode: int) -> None
@@ -3599,7 +3614,7 @@ Call the error handler of the object.
 Local. It does what a failing call on the object would do. With ERRORS_RETURN nothing
 happens.
 
-Errors: ERR_COMM, ERR_WIN, ERR_FILE or ERR_SESSION for an object that is null.
+Errors: ERR_COMM, ERR_WIN or ERR_SESSION for an object that is null.
 
 MPI 4.1, section 9.3.""",
         "Get_attr": """Get_attr(self, keyval: int) -> Any
@@ -3613,9 +3628,8 @@ WIN_CREATE_FLAVOR and WIN_MODEL.
 
 Keys are those of one kind of object: communicators, windows or datatypes.
 
-Errors: ERR_KEYVAL for a key that does not exist, is predefined where it is to be
-changed, or is of another kind of object; ERR_COMM, ERR_WIN or ERR_TYPE for an object
-that is null.
+Errors: ERR_KEYVAL for a key that does not exist; ERR_COMM, ERR_WIN or ERR_TYPE for an
+object that is null.
 
 >>> MPI.COMM_SELF.Get_attr(MPI.TAG_UB)
 2147483647
@@ -3630,9 +3644,9 @@ function.
 
 Keys are those of one kind of object: communicators, windows or datatypes.
 
-Errors: ERR_KEYVAL for a key that does not exist, is predefined where it is to be
-changed, or is of another kind of object; ERR_OTHER if the delete function raises an
-exception, which is printed; ERR_COMM, ERR_WIN or ERR_TYPE for an object that is null.
+Errors: ERR_KEYVAL for a key that does not exist, is predefined, or is of another kind
+of object; ERR_OTHER if the delete function raises an exception, which is printed;
+ERR_COMM, ERR_WIN or ERR_TYPE for an object that is null.
 
 MPI 4.1, section 7.7.""",
         "Delete_attr": """Delete_attr(self, keyval: int) -> None
@@ -3643,10 +3657,9 @@ Local. The delete function of the key is called.
 
 Keys are those of one kind of object: communicators, windows or datatypes.
 
-Errors: ERR_KEYVAL for a key that does not exist, is predefined where it is to be
-changed, or is of another kind of object; ERR_KEYVAL if there is no value; ERR_OTHER if
-the delete function raises an exception, which is printed; ERR_COMM, ERR_WIN or ERR_TYPE
-for an object that is null.
+Errors: ERR_KEYVAL for a key that does not exist, is predefined, or is of another kind
+of object; ERR_KEYVAL if there is no value; ERR_OTHER if the delete function raises an
+exception, which is printed; ERR_COMM, ERR_WIN or ERR_TYPE for an object that is null.
 
 MPI 4.1, section 7.7.""",
         "Create_keyval": """Create_keyval(cls, copy_fn: Callable[..., Any] | bool | None = None, delete_fn: Callable[..., Any] | bool | None = None, nopython: bool = False) -> int
@@ -3676,8 +3689,7 @@ Local. Values that are attached stay, with their functions. It returns KEYVAL_IN
 
 Keys are those of one kind of object: communicators, windows or datatypes.
 
-Errors: ERR_KEYVAL for a key that does not exist, is predefined where it is to be
-changed, or is of another kind of object.
+Errors: ERR_KEYVAL for a key that does not exist, or is of another kind of object.
 
 MPI 4.1, section 7.7.""",
         "Get_name": """Get_name(self) -> str
@@ -7448,6 +7460,8 @@ Return the number of dimensions.
 
 Local.
 
+Errors: ERR_COMM for COMM_NULL.
+
 MPI 4.1, section 8.5.5.""",
         "dim": """dim: int
 
@@ -7455,12 +7469,16 @@ Number of dimensions.
 
 Local.
 
+Errors: ERR_COMM for COMM_NULL.
+
 MPI 4.1, section 8.5.5.""",
         "ndim": """ndim: int
 
 Number of dimensions.
 
 Local.
+
+Errors: ERR_COMM for COMM_NULL.
 
 MPI 4.1, section 8.5.5.""",
         "Get_topo": """Get_topo(self) -> tuple[list[int], list[int], list[int]]
@@ -7470,6 +7488,8 @@ Return the grid, and the place of this rank in it.
 Local. It is (dims, periods, coords): ranks in each dimension, whether each is a ring,
 and the coordinates of this rank.
 
+Errors: ERR_COMM for COMM_NULL.
+
 MPI 4.1, section 8.5.5.""",
         "topo": """topo: tuple[list[int], list[int], list[int]]
 
@@ -7478,12 +7498,16 @@ Grid, and the place of this rank in it.
 Local. It is (dims, periods, coords): ranks in each dimension, whether each is a ring,
 and the coordinates of this rank.
 
+Errors: ERR_COMM for COMM_NULL.
+
 MPI 4.1, section 8.5.5.""",
         "dims": """dims: list[int]
 
 Lengths of the dimensions.
 
 The number of ranks in each dimension.
+
+Errors: ERR_COMM for COMM_NULL.
 
 MPI 4.1, section 8.5.5.""",
         "periods": """periods: list[int]
@@ -7492,10 +7516,14 @@ Which dimensions are rings.
 
 For each dimension whether it is a ring.
 
+Errors: ERR_COMM for COMM_NULL.
+
 MPI 4.1, section 8.5.5.""",
         "coords": """coords: list[int]
 
 Coordinates of this rank.
+
+Errors: ERR_COMM for COMM_NULL.
 
 MPI 4.1, section 8.5.5.""",
         "Get_cart_rank": """Get_cart_rank(self, coords: Sequence[int]) -> int
@@ -7505,7 +7533,7 @@ Return the rank at some coordinates.
 Local. A coordinate beyond the edge of a dimension that is a ring is taken round.
 
 Errors: ERR_ARG for a coordinate beyond the edge of another dimension; ValueError for
-another number of coordinates than of dimensions.
+another number of coordinates than of dimensions; ERR_COMM for COMM_NULL.
 
 MPI 4.1, section 8.5.5.""",
         "Get_coords": """Get_coords(self, rank: int) -> list[int]
@@ -7514,7 +7542,7 @@ Return the coordinates of a rank.
 
 Local.
 
-Errors: ERR_RANK for a rank that does not exist.
+Errors: ERR_RANK for a rank that does not exist; ERR_COMM for COMM_NULL.
 
 MPI 4.1, section 8.5.5.""",
         "Shift": """Shift(self, direction: int, disp: int) -> tuple[int, int]
@@ -7525,7 +7553,7 @@ Local. `direction` is a dimension, from 0 on, `disp` the number of steps in it. 
 results are the rank from which data come to this one, and the rank to which its own go;
 PROC_NULL beyond the edge of the grid.
 
-Errors: ERR_DIMS for a dimension that does not exist.
+Errors: ERR_DIMS for a dimension that does not exist; ERR_COMM for COMM_NULL.
 
 MPI 4.1, section 8.5.6.""",
         "Sub": """Sub(self, remain_dims: Sequence[bool]) -> Cartcomm
@@ -7536,7 +7564,8 @@ Collective over the communicator: all its ranks call it. The grid falls into par
 the dimensions that `remain_dims` keeps, one for each combination of the others'
 coordinates; each rank gets the communicator of its part.
 
-Errors: ValueError for another number of flags than of dimensions.
+Errors: ValueError for another number of flags than of dimensions; ERR_COMM for
+COMM_NULL.
 
 MPI 4.1, section 8.5.7.""",
     },
@@ -7548,6 +7577,8 @@ Return the numbers of this rank's edges.
 Local. It is (number of incoming edges, number of outgoing edges, whether they have
 weights).
 
+Errors: ERR_COMM for COMM_NULL.
+
 MPI 4.1, section 8.5.5.""",
         "Get_dist_neighbors": """Get_dist_neighbors(self) -> tuple[list[int], list[int], tuple[list[int], list[int]] | None]
 
@@ -7555,6 +7586,8 @@ Return this rank's edges.
 
 Local. It is (sources, destinations, weights) of this rank's edges; the weights are
 None, or a pair of lists.
+
+Errors: ERR_COMM for COMM_NULL.
 
 MPI 4.1, section 8.5.5.""",
     },
@@ -7565,12 +7598,16 @@ Return the numbers of nodes and edges.
 
 Local.
 
+Errors: ERR_COMM for COMM_NULL.
+
 MPI 4.1, section 8.5.5.""",
         "dims": """dims: tuple[int, int]
 
 Numbers of nodes and edges.
 
 Local.
+
+Errors: ERR_COMM for COMM_NULL.
 
 MPI 4.1, section 8.5.5.""",
         "nnodes": """nnodes: int
@@ -7579,12 +7616,16 @@ Number of nodes.
 
 Local.
 
+Errors: ERR_COMM for COMM_NULL.
+
 MPI 4.1, section 8.5.5.""",
         "nedges": """nedges: int
 
 Number of edges.
 
 Local.
+
+Errors: ERR_COMM for COMM_NULL.
 
 MPI 4.1, section 8.5.5.""",
         "Get_topo": """Get_topo(self) -> tuple[list[int], list[int]]
@@ -7596,6 +7637,8 @@ Local.
 `index` has for each node the number of neighbors of all nodes up to it, `edges` the
 neighbors of all nodes, one node after the other.
 
+Errors: ERR_COMM for COMM_NULL.
+
 MPI 4.1, section 8.5.5.""",
         "topo": """topo: tuple[list[int], list[int]]
 
@@ -7605,6 +7648,8 @@ Local.
 
 `index` has for each node the number of neighbors of all nodes up to it, `edges` the
 neighbors of all nodes, one node after the other.
+
+Errors: ERR_COMM for COMM_NULL.
 
 MPI 4.1, section 8.5.5.""",
         "index": """index: list[int]
@@ -7616,6 +7661,8 @@ Local.
 `index` has for each node the number of neighbors of all nodes up to it, `edges` the
 neighbors of all nodes, one node after the other.
 
+Errors: ERR_COMM for COMM_NULL.
+
 MPI 4.1, section 8.5.5.""",
         "edges": """edges: list[int]
 
@@ -7626,6 +7673,8 @@ Local.
 `index` has for each node the number of neighbors of all nodes up to it, `edges` the
 neighbors of all nodes, one node after the other.
 
+Errors: ERR_COMM for COMM_NULL.
+
 MPI 4.1, section 8.5.5.""",
         "Get_neighbors_count": """Get_neighbors_count(self, rank: int) -> int
 
@@ -7633,7 +7682,7 @@ Return the number of neighbors of a rank.
 
 Local.
 
-Errors: ERR_RANK for a rank that is no node.
+Errors: ERR_COMM for COMM_NULL; ERR_RANK for a rank that is no node.
 
 MPI 4.1, section 8.5.5.""",
         "Get_neighbors": """Get_neighbors(self, rank: int) -> list[int]
@@ -7642,7 +7691,7 @@ Return the neighbors of a rank.
 
 Local.
 
-Errors: ERR_RANK for a rank that is no node.
+Errors: ERR_COMM for COMM_NULL; ERR_RANK for a rank that is no node.
 
 MPI 4.1, section 8.5.5.""",
         "nneighbors": """nneighbors: int
@@ -7653,6 +7702,8 @@ Local.
 
 It is that of this rank.
 
+Errors: ERR_COMM for COMM_NULL.
+
 MPI 4.1, section 8.5.5.""",
         "neighbors": """neighbors: list[int]
 
@@ -7661,6 +7712,8 @@ Neighbors.
 Local.
 
 It is that of this rank.
+
+Errors: ERR_COMM for COMM_NULL.
 
 MPI 4.1, section 8.5.5.""",
     },
@@ -7673,7 +7726,7 @@ Local. The order is that of blocks in neighborhood collectives. In a Cartesian t
 the neighbors are, for each dimension, the rank before and the rank after, PROC_NULL
 beyond the edge of the grid.
 
-Errors: ERR_TOPOLOGY for a communicator without a topology.
+Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_COMM for COMM_NULL.
 
 MPI 4.1, section 8.5.5.""",
         "inedges": """inedges: list[int]
@@ -7684,7 +7737,7 @@ Local. The order is that of blocks in neighborhood collectives. In a Cartesian t
 the neighbors are, for each dimension, the rank before and the rank after, PROC_NULL
 beyond the edge of the grid.
 
-Errors: ERR_TOPOLOGY for a communicator without a topology.
+Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_COMM for COMM_NULL.
 
 MPI 4.1, section 8.5.5.""",
         "outedges": """outedges: list[int]
@@ -7695,7 +7748,7 @@ Local. The order is that of blocks in neighborhood collectives. In a Cartesian t
 the neighbors are, for each dimension, the rank before and the rank after, PROC_NULL
 beyond the edge of the grid.
 
-Errors: ERR_TOPOLOGY for a communicator without a topology.
+Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_COMM for COMM_NULL.
 
 MPI 4.1, section 8.5.5.""",
         "degrees": """degrees: tuple[int, int]
@@ -7706,7 +7759,7 @@ Local. The order is that of blocks in neighborhood collectives. In a Cartesian t
 the neighbors are, for each dimension, the rank before and the rank after, PROC_NULL
 beyond the edge of the grid.
 
-Errors: ERR_TOPOLOGY for a communicator without a topology.
+Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_COMM for COMM_NULL.
 
 MPI 4.1, section 8.5.5.""",
         "indegree": """indegree: int
@@ -7717,7 +7770,7 @@ Local. The order is that of blocks in neighborhood collectives. In a Cartesian t
 the neighbors are, for each dimension, the rank before and the rank after, PROC_NULL
 beyond the edge of the grid.
 
-Errors: ERR_TOPOLOGY for a communicator without a topology.
+Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_COMM for COMM_NULL.
 
 MPI 4.1, section 8.5.5.""",
         "outdegree": """outdegree: int
@@ -7728,7 +7781,7 @@ Local. The order is that of blocks in neighborhood collectives. In a Cartesian t
 the neighbors are, for each dimension, the rank before and the rank after, PROC_NULL
 beyond the edge of the grid.
 
-Errors: ERR_TOPOLOGY for a communicator without a topology.
+Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_COMM for COMM_NULL.
 
 MPI 4.1, section 8.5.5.""",
         "Neighbor_allgather": """Neighbor_allgather(self, sendbuf: BufSpec, recvbuf: BufSpecB) -> None
@@ -7744,8 +7797,7 @@ to the rank after; what is beyond the edge of the grid is PROC_NULL, and the blo
 that edge is not touched.
 
 Collective over the communicator: all its ranks make the same call. Blocking: when it
-returns, this rank's buffers may be reused and its result is there. Only neighbors wait
-for each other.
+returns, this rank's buffers may be reused and its result is there.
 
 Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
 has failed; ERR_COMM for COMM_NULL.
@@ -7769,8 +7821,7 @@ to the rank after; what is beyond the edge of the grid is PROC_NULL, and the blo
 that edge is not touched.
 
 Collective over the communicator: all its ranks make the same call. Blocking: when it
-returns, this rank's buffers may be reused and its result is there. Only neighbors wait
-for each other.
+returns, this rank's buffers may be reused and its result is there.
 
 Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
 has failed; ERR_COMM for COMM_NULL.
@@ -7788,8 +7839,7 @@ to the rank after; what is beyond the edge of the grid is PROC_NULL, and the blo
 that edge is not touched.
 
 Collective over the communicator: all its ranks make the same call. Blocking: when it
-returns, this rank's buffers may be reused and its result is there. Only neighbors wait
-for each other.
+returns, this rank's buffers may be reused and its result is there.
 
 Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
 has failed; ERR_COMM for COMM_NULL.
@@ -7808,8 +7858,7 @@ to the rank after; what is beyond the edge of the grid is PROC_NULL, and the blo
 that edge is not touched.
 
 Collective over the communicator: all its ranks make the same call. Blocking: when it
-returns, this rank's buffers may be reused and its result is there. Only neighbors wait
-for each other.
+returns, this rank's buffers may be reused and its result is there.
 
 Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
 has failed; ERR_COMM for COMM_NULL.
@@ -7827,8 +7876,7 @@ to the rank after; what is beyond the edge of the grid is PROC_NULL, and the blo
 that edge is not touched.
 
 Collective over the communicator: all its ranks make the same call. Blocking: when it
-returns, this rank's buffers may be reused and its result is there. Only neighbors wait
-for each other.
+returns, this rank's buffers may be reused and its result is there.
 
 Errors: ERR_TOPOLOGY for a communicator without a topology; ERR_PROC_FAILED if a rank
 has failed; ERR_COMM for COMM_NULL.

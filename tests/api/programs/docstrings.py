@@ -163,6 +163,18 @@ def wrong_calls():
     yield "Cartcomm.Get_coords", lambda: grid.Get_coords(1)
     yield "Cartcomm.Shift", lambda: grid.Shift(1, 1)
     yield "Cartcomm.Sub", lambda: grid.Sub([True, True])
+    yield "Cartcomm.Get_dim", MPI.Cartcomm().Get_dim
+    yield "Graphcomm.Get_dims", MPI.Graphcomm().Get_dims
+    yield "Distgraphcomm.Get_dist_neighbors", MPI.Distgraphcomm().Get_dist_neighbors
+    yield "Topocomm.Neighbor_allgather", lambda: MPI.Topocomm().Neighbor_allgather(one, two)
+    yield "Comm.Get_size", MPI.COMM_NULL.Get_size
+    yield "Comm.Compare", lambda: MPI.COMM_NULL.Compare(self_)
+    yield "Comm.Revoke", MPI.COMM_NULL.Revoke
+    yield "Comm.Set_attr", lambda: self_.Set_attr(MPI.Win.Create_keyval(), 1)
+    yield "Comm.Free_keyval", lambda: self_.Free_keyval(MPI.Win.Create_keyval())
+    yield "Comm.Set_errhandler", lambda: self_.Set_errhandler(MPI.Win.Create_errhandler(print))
+    yield "Intracomm.Spawn", lambda: self_.Spawn("true", root=5)
+    yield "Intracomm.Accept", lambda: self_.Accept("nowhere", root=5)
     group = self_.Get_group()
     yield "Group.Incl", lambda: group.Incl([1])
     yield "Group.Excl", lambda: group.Excl([0, 0])
@@ -173,6 +185,7 @@ def wrong_calls():
     yield "Request.Free", MPI.REQUEST_NULL.Free
     yield "Request.Waitall", lambda: MPI.Request.Waitall([1])
     yield "Prequest.Start", lambda: MPI.Prequest().Start()
+    yield "Prequest.Start", lambda: (active := self_.Recv_init(one, 0, 77), active.Start(), active.Start())
     yield "Prequest.Pready", lambda: self_.Psend_init(two, 2, 0).Pready(0)
     yield "Prequest.Parrived", lambda: self_.Psend_init(two, 2, 0).Parrived(0)
     yield "Grequest.Complete", lambda: MPI.Grequest().Complete()
@@ -247,6 +260,7 @@ def wrong_calls():
     yield "Lookup_name", lambda: MPI.Lookup_name("nothing")
     yield "Unpublish_name", lambda: MPI.Unpublish_name("nothing", "port")
     yield "Publish_name", lambda: MPI.Publish_name("a\0b", "port")
+    yield "Publish_name", lambda: [MPI.Publish_name(f"docstrings of {os.getpid()}", "port") for _ in range(2)]
     yield "Add_error_string", lambda: MPI.Add_error_string(MPI.ERR_RANK, "x")
     yield "Remove_error_class", lambda: MPI.Remove_error_class(MPI.ERR_RANK)
     yield "Get_error_class", lambda: MPI.Get_error_class(-1)
