@@ -12,9 +12,10 @@ that lists the names it is true of:
 
     MPI 4.1, section 12.3.1.
 
-`[: Init]` is for functions of the module, `[class: Win]` for classes. `*` stands for any letters, `-` excludes. An
-object gets the paragraphs of all headers that name it, in the order of the files, but errors after the rest, then the
-examples, and the sections of the standard last. Each of the three is joined to one paragraph.
+`[: Init]` is for functions of the module, `[class: Win]` for classes, `[Comm: Create_group; File: Open]` for several.
+`*` stands for any letters, `-` excludes. An object gets the paragraphs of all headers that name it, in the order of the
+files, but errors after the rest, then the examples, and the sections of the standard last. Each of the three is joined
+to one paragraph.
 
 constants.txt has a line for each constant, NAME: sentence, below headers of the sections of the standard.
 """
@@ -37,8 +38,7 @@ _ERRORS, _EXAMPLE, _SECTION = "Errors: ", ">>> ", "MPI 4.1, section "
 
 class _Block(NamedTuple):
     place: str  # file and line
-    owner: str  # class, "" for functions, "class"
-    patterns: list[str]
+    patterns: dict[str, list[str]]  # by class, "" for functions, "class"
     paragraphs: list[str]
 
 
@@ -53,7 +53,7 @@ class Texts:
         self._blocks = [
             block for path in sorted(folder.glob("*.txt")) if path != CONSTANTS for block in _blocks_of(path)
         ]
-        self._used: set[tuple[int, str]] = set()  # block, and the pattern that has named something
+        self._used: set[tuple[int, str, str]] = set()  # block, class, and the pattern that has named something
 
     def of(self, owner: str, name: str, sentence: str) -> str:
         """Returns the docstring of an object with this sentence, without its signature."""
@@ -65,12 +65,11 @@ class Texts:
     def _named(self, owner: str, name: str) -> list[_Block]:
         found = []
         for number, block in enumerate(self._blocks):
-            if block.owner != owner or any(
-                pattern[0] == "-" and fnmatch.fnmatchcase(name, pattern[1:]) for pattern in block.patterns
-            ):
+            patterns = block.patterns.get(owner, [])
+            if any(pattern[0] == "-" and fnmatch.fnmatchcase(name, pattern[1:]) for pattern in patterns):
                 continue
-            matching = [pattern for pattern in block.patterns if fnmatch.fnmatchcase(name, pattern)]
-            self._used.update((number, pattern) for pattern in matching)
+            matching = [pattern for pattern in patterns if fnmatch.fnmatchcase(name, pattern)]
+            self._used.update((number, owner, pattern) for pattern in matching)
             if matching:
                 found.append(block)
         return found
@@ -78,16 +77,17 @@ class Texts:
     def check_names(self) -> None:
         """Ends with the place of a name that no object has."""
         for number, block in enumerate(self._blocks):
-            for pattern in block.patterns:
-                if pattern[0] != "-" and (number, pattern) not in self._used:
-                    fail(f"{block.place}: gormapy.MPI has no documented {block.owner}.{pattern}")
+            for owner, patterns in block.patterns.items():
+                for pattern in patterns:
+                    if pattern[0] != "-" and (number, owner, pattern) not in self._used:
+                        fail(f"{block.place}: gormapy.MPI has no documented {owner}.{pattern}")
 
 
 def _blocks_of(path: Path) -> list[_Block]:
     blocks: list[_Block] = []
     lines: list[str] = []
     for number, line in enumerate([*path.read_text(encoding="utf-8").splitlines(), "[end:]"], 1):
-        header = re.fullmatch(r"\[(\w*):(.*)\]", line)
+        header = re.fullmatch(r"\[(\w*:.*)\]", line)
         if header is None:
             lines.append(line)
             continue
@@ -97,7 +97,9 @@ def _blocks_of(path: Path) -> list[_Block]:
         elif text.strip():
             fail(f"{path.name}: there is text before the first header")
         lines = []
-        blocks.append(_Block(f"{path.name}, line {number}", header[1], header[2].split(), []))
+        owners = [part.split(":") for part in header[1].split(";")]
+        patterns = {owner.strip(): names.split() for owner, names in owners}
+        blocks.append(_Block(f"{path.name}, line {number}", patterns, []))
     return blocks[:-1]
 
 

@@ -8778,10 +8778,10 @@ class Graphcomm(Topocomm):
     def Get_topo(self) -> tuple[list[int], list[int]]:
         """Return the graph.
 
-        Local.
-
         `index` has for each node the number of neighbors of all nodes up to it, `edges` the
         neighbors of all nodes, one node after the other.
+
+        Local.
 
         Errors: ERR_COMM for COMM_NULL.
 
@@ -8790,10 +8790,10 @@ class Graphcomm(Topocomm):
     def topo(self) -> tuple[list[int], list[int]]:
         """Graph.
 
-        Local.
-
         `index` has for each node the number of neighbors of all nodes up to it, `edges` the
         neighbors of all nodes, one node after the other.
+
+        Local.
 
         Errors: ERR_COMM for COMM_NULL.
 
@@ -8802,10 +8802,10 @@ class Graphcomm(Topocomm):
     def index(self) -> list[int]:
         """Number of neighbors of all nodes up to each.
 
-        Local.
-
         `index` has for each node the number of neighbors of all nodes up to it, `edges` the
         neighbors of all nodes, one node after the other.
+
+        Local.
 
         Errors: ERR_COMM for COMM_NULL.
 
@@ -8814,10 +8814,10 @@ class Graphcomm(Topocomm):
     def edges(self) -> list[int]:
         """Neighbors of all nodes.
 
-        Local.
-
         `index` has for each node the number of neighbors of all nodes up to it, `edges` the
         neighbors of all nodes, one node after the other.
+
+        Local.
 
         Errors: ERR_COMM for COMM_NULL.
 

@@ -7632,10 +7632,10 @@ MPI 4.1, section 8.5.5.""",
 
 Return the graph.
 
-Local.
-
 `index` has for each node the number of neighbors of all nodes up to it, `edges` the
 neighbors of all nodes, one node after the other.
+
+Local.
 
 Errors: ERR_COMM for COMM_NULL.
 
@@ -7644,10 +7644,10 @@ MPI 4.1, section 8.5.5.""",
 
 Graph.
 
-Local.
-
 `index` has for each node the number of neighbors of all nodes up to it, `edges` the
 neighbors of all nodes, one node after the other.
+
+Local.
 
 Errors: ERR_COMM for COMM_NULL.
 
@@ -7656,10 +7656,10 @@ MPI 4.1, section 8.5.5.""",
 
 Number of neighbors of all nodes up to each.
 
-Local.
-
 `index` has for each node the number of neighbors of all nodes up to it, `edges` the
 neighbors of all nodes, one node after the other.
+
+Local.
 
 Errors: ERR_COMM for COMM_NULL.
 
@@ -7668,10 +7668,10 @@ MPI 4.1, section 8.5.5.""",
 
 Neighbors of all nodes.
 
-Local.
-
 `index` has for each node the number of neighbors of all nodes up to it, `edges` the
 neighbors of all nodes, one node after the other.
+
+Local.
 
 Errors: ERR_COMM for COMM_NULL.
 
