@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 def profile(name: str, *, path: str | Sequence[str] | None = None) -> None:
     """Load a profiling library, which sees no calls: gormapy has no C interface of MPI.
 
-    `path` is a folder, or several. Raises ValueError if there is no such library.
+    `path` is a folder, or several. Errors: ValueError if there is no such library.
     """
     import ctypes
     import os

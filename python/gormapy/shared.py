@@ -40,7 +40,7 @@ def shared_arrays(on: bool = True) -> Iterator[None]:
     so that `os.fork` and ``multiprocessing`` with "fork" take time and memory for all of them; `subprocess` does not,
     unless it is given what makes it fork (``preexec_fn``, ``user``).
 
-    Raises ImportError if NumPy is older than 1.22.
+    Errors: ImportError if NumPy is older than 1.22.
     """
     handlers = fast.switch_arrays(bool(on))
     try:
@@ -59,7 +59,7 @@ def shared_empty(
     when it is first touched, and takes it back when the last array that shows it is gone. Unlike other memory
     it is not copied for a forked child: parent and child see the same.
 
-    Raises MemoryError if there is no such amount of memory, TypeError for a type with Python objects, and
+    Errors: MemoryError if there is no such amount of memory; TypeError for a type with Python objects;
     ValueError for a negative number of elements or an unknown order. Where the system allows no shared
     memory the array is an ordinary one, and ``python -m gormapy info`` says why.
     """

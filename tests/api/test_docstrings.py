@@ -6,6 +6,7 @@
 import ast
 import importlib.util
 import inspect
+import pydoc
 import re
 from collections import Counter
 from fnmatch import fnmatchcase
@@ -207,6 +208,22 @@ def attributes(body):
         elif isinstance(node, ast.AnnAssign) and isinstance(following, ast.Expr):
             found[node.target.id] = inspect.cleandoc(following.value.value)
     return found
+
+
+def test_help_shows_them(mpi):
+    def shown(obj):
+        return pydoc.render_doc(obj, renderer=pydoc.plaintext)
+
+    assert "`origin` may be changed after Flush_local" in shown(mpi.Win.Put)
+    assert "Operation: the sum." in shown(mpi.SUM)
+    assert "Communicator of one group of ranks." in shown(mpi.COMM_SELF.Dup())
+
+
+def test_ipython_shows_them(mpi):
+    shell = pytest.importorskip("IPython.core.interactiveshell").InteractiveShell()
+    shell.push({"MPI": mpi})
+    assert "`origin` may be changed after Flush_local" in shell.object_inspect("MPI.Win.Put")["docstring"]
+    assert shell.object_inspect("MPI.SUM")["docstring"].startswith("Operation: the sum.")
 
 
 def test_how_much_docstrings_say(mpi, docstrings, constants):

@@ -126,9 +126,10 @@ class CompletionQueue(Handle):
     def wait(self, timeout=None, n=1, check=True):
         """Wait until `n` work requests have completed and return their completions.
 
-        The thread sleeps meanwhile, other threads run, and Ctrl-C ends the wait. Raises `TimedOut` after `timeout`
-        seconds (None: never); requests that have completed by then are returned by the next call. A work request
-        that failed raises its `Error`, as in `poll`.
+        The thread sleeps meanwhile, other threads run, and Ctrl-C ends the wait.
+
+        Errors: `TimedOut` after `timeout` seconds (None: never), and requests that have completed by then are returned
+        by the next call; the `Error` of a work request that failed, as in `poll`.
         """
         n = integer("wait", "n", n, 1, 2**20)
         if n > self.depth:

@@ -105,7 +105,7 @@ def backends():
 def devices(backend=None):
     """Return the devices of all back ends, or of one of "verbs", "ofi", "tcp", "shm".
 
-    Raises `Error` if there is no such back end. `backends` says why a back end has no devices.
+    `backends` says why a back end has no devices. Errors: `Error` if there is no such back end.
     """
     found = backends()
     if backend is not None and backend not in found:
@@ -119,13 +119,13 @@ def devices(backend=None):
 
 
 class Context(Handle):
-    """An open device.
+    """Open device.
 
     `device` is the name of one of `devices` ("tcp0", "shm0", "rxe0"), by default of the first device with an active
     port; `backend` is one of "verbs", "ofi", "tcp", "shm", by default the first that has the device. Two queue pairs
     can be connected if their devices are of the same back end and reach each other.
 
-    Raises `Error` with status ENODEV if there is no such device; its message lists the devices.
+    Errors: `Error` with status ENODEV if there is no such device; its message lists the devices.
     """
 
     def __init__(self, device=None, backend=None):

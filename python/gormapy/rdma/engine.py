@@ -67,7 +67,7 @@ class Engine(Handle):
       at most `max_chunks_per_transfer`
     - `connect_timeout`: seconds that another engine may take to answer
 
-    The options have MORI-IO's names. Raises `Error` if the engine can't be made.
+    The options have MORI-IO's names. Errors: `Error` if the engine can't be made.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class Engine(Handle):
     def register_remote(self, desc):
         """Register another engine by its `EngineDesc`, or the bytes of it; nothing is connected yet.
 
-        An engine can register itself, too. Raises `Error` if the other engine has another back end, or if another
+        An engine can register itself, too. Errors: `Error` if the other engine has another back end, or if another
         engine of that name is registered already.
         """
         operation = "register_remote"
@@ -167,7 +167,9 @@ class Engine(Handle):
         """Deregister memory; afterwards nothing accesses it any more.
 
         Transfers in flight that use it end first; those that wait fail. If some do not end within a second, because a
-        peer does not answer, its connection is closed. Raises `Error` if the memory is not registered here.
+        peer does not answer, its connection is closed.
+
+        Errors: `Error` if the memory is not registered here.
         """
         operation = "deregister_memory"
         if not isinstance(desc, MemoryDesc):
@@ -216,7 +218,7 @@ class Engine(Handle):
     def create_session(self, local, remote):
         """Return a `Session` of a local and a remote `MemoryDesc`.
 
-        Raises `Error` if one of them is not registered, or the remote's engine is not.
+        Errors: `Error` if one of them is not registered, or the remote's engine is not.
         """
         return Session(self, local, remote, self._new_session(local, remote))
 

@@ -95,7 +95,10 @@ class EngineDesc:
 
     @classmethod
     def unpack(cls, packed):
-        """Return the descriptor of bytes that `pack` returned; raises `Error` for others."""
+        """Return the descriptor of bytes that `pack` returned.
+
+        Errors: `Error` for other bytes.
+        """
         reader = _Reader(_unseal(1, packed, "EngineDesc.unpack"), "EngineDesc.unpack")
         id, secret, pid = reader.take(16), reader.take(32), reader.number(4)
         name, backend, device, address, hostname = (reader.text() for _ in range(5))
@@ -133,7 +136,10 @@ class MemoryDesc:
 
     @classmethod
     def unpack(cls, packed):
-        """Return the descriptor of bytes that `pack` returned; raises `Error` for others."""
+        """Return the descriptor of bytes that `pack` returned.
+
+        Errors: `Error` for other bytes.
+        """
         reader = _Reader(_unseal(2, packed, "MemoryDesc.unpack"), "MemoryDesc.unpack")
         engine_id = reader.take(16)
         id, addr, size, rkey, access = (reader.number(8) for _ in range(5))

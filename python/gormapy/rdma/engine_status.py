@@ -153,7 +153,7 @@ def _wait(status, end, timeout):
 def wait_all(statuses, timeout=None):
     """Wait until all transfers have ended and return their statuses as a list.
 
-    Raises `TimedOut` after `timeout` seconds for all together (None: never). Some may have failed.
+    Some may have failed. Errors: `TimedOut` after `timeout` seconds for all together (None: never).
     """
     statuses = list(statuses)
     for status in statuses:

@@ -88,7 +88,7 @@ class QueuePair(Handle, Posting):
         which they fail with IBV_WC_RETRY_EXC_ERR. `rnr_retry` is how often a message is sent again for which the
         peer has posted no receive (7: for ever), `rnr_timer` the seconds in between.
 
-        Raises `Error` if the info is damaged or of another back end, or the state is not INIT.
+        Errors: `Error` if the info is damaged or of another back end, or the state is not INIT.
         """
         timeout = _microseconds("timeout", timeout)
         rnr_timer = _microseconds("rnr_timer", rnr_timer)

@@ -66,11 +66,10 @@ class RemoteMemory:
 class MemoryRegion(Handle):
     """Registered memory: that of any object with the buffer protocol, or with DLPack on the processor.
 
-    `buffer` is contiguous; the region holds the object until it is closed. A number makes a new zeroed buffer of
-    that many bytes. `access` is a sum of `Access` flags. Read-only memory can only be registered
-    without LOCAL_WRITE.
+    `buffer` is contiguous; the region holds the object until it is closed. A number makes a new zeroed buffer of that
+    many bytes. `access` is a sum of `Access` flags. Read-only memory can only be registered without LOCAL_WRITE.
 
-    Raises `Error` for an empty or a read-only buffer, and `TypeMismatch` for an object without memory.
+    Errors: `Error` for an empty or a read-only buffer; `TypeMismatch` for an object without memory.
     """
 
     def __init__(self, pd, buffer, access=Access.ALL):
@@ -98,11 +97,11 @@ class MemoryRegion(Handle):
     def close(self):
         """Deregister the memory; nothing accesses it any more afterwards.
 
-        An exception is libfabric: a peer's write that has begun may continue until the protection domain is
-        closed, which holds the memory for that long (``context.device.limits["lingers"]``).
+        An exception is libfabric: a peer's write that has begun may continue until the protection domain is closed,
+        which holds the memory for that long (``context.device.limits["lingers"]``).
 
-        Raises `Error` with status EBUSY if a peer that does not answer may still write to it: the memory is
-        never freed then.
+        Errors: `Error` with status EBUSY if a peer that does not answer may still write to it: the memory is never
+        freed then.
         """
         try:
             super().close()

@@ -107,13 +107,18 @@ class Producer(Endpoint):
     def push(self, token, timeout=0):
         """Push a token; wait for room at most `timeout` seconds (0: not at all, None: as long as it takes).
 
-        Raises Full if there is no room (FullTimeout, which also is a TimeoutError, after a wait), ValueError for
-        a token that can never fit, Closed after `close`, and an error if the consumer has ended.
+        The token is copied: it may be changed when the call returns.
+
+        Errors: Full if there is no room (FullTimeout, which also is a TimeoutError, after a wait); ValueError for a
+        token that can never fit; Closed after `close`; SlotError or MPI.Exception if the consumer has ended.
         """
         raise NotImplementedError
 
     async def push_async(self, token, timeout=None):
-        """Push a token, letting other tasks run while there is no room."""
+        """Push a token, letting other tasks run while there is no room.
+
+        `timeout` is in seconds (None: as long as it takes); the errors are those of `push`.
+        """
         return await self._poll(lambda: self.push(token), Full, timeout)
 
     def close(self):
@@ -143,8 +148,8 @@ class Consumer(Endpoint):
     def pop(self, timeout=0):
         """Return the next token; wait for it at most `timeout` seconds (0: not at all, None: as long as it takes).
 
-        Raises Empty if there is none (EmptyTimeout, which also is a TimeoutError, after a wait), Closed if there
-        will be none, and an error if all producers have ended without closing.
+        Errors: Empty if there is none (EmptyTimeout, which also is a TimeoutError, after a wait); Closed if there will
+        be none; SlotError or MPI.Exception if all producers have ended without closing.
         """
         raise NotImplementedError
 

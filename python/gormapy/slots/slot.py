@@ -142,8 +142,8 @@ class GlobalSlot(Counted):
     def acquire(self, timeout=None):
         """Acquire the slot's lock; wait for it at most `timeout` seconds (None: as long as it takes).
 
-        Raises TimeoutError when time is over, SlotError if this rank has the lock already, and HolderDied if
-        the rank that had it has ended: then the lock is free again, and what it protects may be half written.
+        Errors: TimeoutError when time is over; SlotError if this rank has the lock already; HolderDied if the rank that
+        had it has ended: then the lock is free again, and what it protects may be half written.
         """
         self._check()._lock.acquire(timeout)
 
