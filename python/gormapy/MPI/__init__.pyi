@@ -27,7 +27,7 @@ PROC_NULL: Final[int]
 """Name no process: messages to it, messages from it and one-sided operations on it do
 nothing.
 
-MPI 4.1, section 3.11."""
+MPI 4.1, section 3.10."""
 ROOT: Final[int]
 """Name this process as the root of a collective in an intercommunicator.
 
@@ -1812,7 +1812,7 @@ class Comm:
         >>> got
         array([1., 2.])
 
-        MPI 4.1, section 3.10."""
+        MPI 4.1, section 3.2.7."""
     def Sendrecv_replace(
         self,
         buf: BufSpec,
@@ -1842,7 +1842,7 @@ class Comm:
         than its buffer, which has what fits; ERR_PROC_FAILED if the other process has failed;
         ERR_REVOKED if the communicator has been revoked.
 
-        MPI 4.1, section 3.10."""
+        MPI 4.1, section 3.2.7."""
     def Isendrecv(
         self,
         sendbuf: BufSpec,
@@ -1876,7 +1876,7 @@ class Comm:
         >>> got
         array([1., 2.])
 
-        MPI 4.1, section 3.10."""
+        MPI 4.1, section 3.7.2."""
     def Isendrecv_replace(
         self, buf: BufSpec, dest: int, sendtag: int = 0, source: int = ANY_SOURCE, recvtag: int = ANY_TAG
     ) -> Request:
@@ -1900,7 +1900,7 @@ class Comm:
         for a message that is longer than its buffer, which has what fits; when the request is
         completed, ERR_PROC_FAILED if the other process has failed.
 
-        MPI 4.1, section 3.10."""
+        MPI 4.1, section 3.7.2."""
     def Isend(self, buf: BufSpec, dest: int, tag: int = 0) -> Request:
         """Start to send a message.
 
@@ -3815,7 +3815,7 @@ class Comm:
         >>> MPI.COMM_SELF.sendrecv('around', dest=0, source=0)
         'around'
 
-        MPI 4.1, section 3.10."""
+        MPI 4.1, section 3.2.7."""
     def probe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> Literal[True]:
         """Wait for a message, and leave it to be received.
 
@@ -4082,7 +4082,7 @@ class Comm:
 
         Errors: ERR_COMM, ERR_WIN or ERR_SESSION for an object that is null.
 
-        MPI 4.1, section 9.3."""
+        MPI 4.1, section 9.5."""
     def Get_attr(self, keyval: int) -> Any:
         """Return the attribute of the object that has a key.
 
@@ -6120,7 +6120,7 @@ class File:
 
         Errors: ERR_FILE for FILE_NULL.
 
-        MPI 4.1, section 9.3.3."""
+        MPI 4.1, section 9.5."""
     @classmethod
     def Create_errhandler(cls, errhandler_fn: Callable[..., None]) -> Errhandler:
         """Create an error handler that calls a function.
@@ -8401,7 +8401,7 @@ class Session:
 
         Errors: ERR_COMM, ERR_WIN or ERR_SESSION for an object that is null.
 
-        MPI 4.1, section 9.3."""
+        MPI 4.1, section 9.5."""
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     def __bool__(self) -> bool: ...
@@ -10263,7 +10263,7 @@ class Win:
 
         Errors: ERR_COMM, ERR_WIN or ERR_SESSION for an object that is null.
 
-        MPI 4.1, section 9.3."""
+        MPI 4.1, section 9.5."""
     def Get_attr(self, keyval: int) -> Any:
         """Return the attribute of the object that has a key.
 
@@ -10666,7 +10666,7 @@ def Get_hw_resource_info() -> Info:
     Local. In gormapy it is empty: nothing is known of the hardware. The caller frees the
     new Info.
 
-    MPI 4.1, section 9.1."""
+    MPI 4.1, section 9.1.2."""
 
 def Get_library_version() -> str:
     """Return the name and version of the library.

@@ -10,7 +10,7 @@ MPI 4.1, section 3.2.4.""",
     "PROC_NULL": """Name no process: messages to it, messages from it and one-sided operations on it do
 nothing.
 
-MPI 4.1, section 3.11.""",
+MPI 4.1, section 3.10.""",
     "ROOT": """Name this process as the root of a collective in an intercommunicator.
 
 MPI 4.1, section 6.2.""",

@@ -236,7 +236,7 @@ Return what is known of the hardware.
 Local. In gormapy it is empty: nothing is known of the hardware. The caller frees the
 new Info.
 
-MPI 4.1, section 9.1.""",
+MPI 4.1, section 9.1.2.""",
         "Get_library_version": """Get_library_version() -> str
 
 Return the name and version of the library.
@@ -1311,7 +1311,7 @@ ERR_REVOKED if the communicator has been revoked.
 >>> got
 array([1., 2.])
 
-MPI 4.1, section 3.10.""",
+MPI 4.1, section 3.2.7.""",
         "Sendrecv_replace": """Sendrecv_replace(self, buf: BufSpec, dest: int, sendtag: int = 0, source: int = ANY_SOURCE, recvtag: int = ANY_TAG, status: Status | None = None) -> None
 
 Send the data of a buffer and receive a message into the same buffer.
@@ -1334,7 +1334,7 @@ read-only; TypeError for what is no buffer; ERR_TRUNCATE for a message that is l
 than its buffer, which has what fits; ERR_PROC_FAILED if the other process has failed;
 ERR_REVOKED if the communicator has been revoked.
 
-MPI 4.1, section 3.10.""",
+MPI 4.1, section 3.2.7.""",
         "Isendrecv": """Isendrecv(self, sendbuf: BufSpec, dest: int, sendtag: int = 0, recvbuf: BufSpec | None = None, source: int = ANY_SOURCE, recvtag: int = ANY_TAG) -> Request
 
 Start to send a message and to receive another one.
@@ -1361,7 +1361,7 @@ completed, ERR_PROC_FAILED if the other process has failed.
 >>> got
 array([1., 2.])
 
-MPI 4.1, section 3.10.""",
+MPI 4.1, section 3.7.2.""",
         "Isendrecv_replace": """Isendrecv_replace(self, buf: BufSpec, dest: int, sendtag: int = 0, source: int = ANY_SOURCE, recvtag: int = ANY_TAG) -> Request
 
 Start to send the data of a buffer and to receive a message into the same buffer.
@@ -1384,7 +1384,7 @@ read-only; TypeError for what is no buffer; when the request is completed, ERR_T
 for a message that is longer than its buffer, which has what fits; when the request is
 completed, ERR_PROC_FAILED if the other process has failed.
 
-MPI 4.1, section 3.10.""",
+MPI 4.1, section 3.7.2.""",
         "Isend": """Isend(self, buf: BufSpec, dest: int, tag: int = 0) -> Request
 
 Start to send a message.
@@ -3334,7 +3334,7 @@ failed; ERR_REVOKED if the communicator has been revoked.
 >>> MPI.COMM_SELF.sendrecv('around', dest=0, source=0)
 'around'
 
-MPI 4.1, section 3.10.""",
+MPI 4.1, section 3.2.7.""",
         "probe": """probe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, status: Status | None = None) -> Literal[True]
 
 Wait for a message, and leave it to be received.
@@ -3616,7 +3616,7 @@ happens.
 
 Errors: ERR_COMM, ERR_WIN or ERR_SESSION for an object that is null.
 
-MPI 4.1, section 9.3.""",
+MPI 4.1, section 9.5.""",
         "Get_attr": """Get_attr(self, keyval: int) -> Any
 
 Return the attribute of the object that has a key.
@@ -5471,7 +5471,7 @@ happens.
 
 Errors: ERR_FILE for FILE_NULL.
 
-MPI 4.1, section 9.3.3.""",
+MPI 4.1, section 9.5.""",
     },
     "Group": {
         "Create_from_session_pset": """Create_from_session_pset(cls, session: Session, pset_name: str) -> Self

@@ -46,7 +46,7 @@ def sendrecv(senddata, dest, recvdata, source=ANY_SOURCE, sendtag=0, recvtag=ANY
     `senddata` and `recvdata` do not overlap. Blocking: when it returns, `senddata` may be changed and `recvdata` has
     the message that came. Returns the status: 0, or the class of an error, such as ERR_RANK or ERR_TRUNCATE.
 
-    MPI 4.1, section 3.10.
+    MPI 4.1, section 3.2.7.
     """
     sent = contiguous(senddata)
     buffer = contiguous(recvdata)
