@@ -108,7 +108,14 @@ class MPIMagics(Magics):
 
     @cell_magic("mpi")
     def cell(self, line, body):
-        """Run the cell on ranks that stay alive between cells; ``%%mpi --help`` lists the options."""
+        """Run the cell on ranks that stay alive between cells; ``%%mpi --help`` lists the options.
+
+        ``%%mpi -n 4`` starts 4 ranks, if there are not as many; later cells run on the same ones, and find the
+        variables of earlier cells. Output comes with the number of its rank. It waits until all ranks have ended the
+        cell; Ctrl-C interrupts them. A cell is a program: it begins with ``from gormapy import MPI``.
+
+        Errors: MPICellError if a rank raises an exception, dies, or does not end within ``--timeout`` seconds.
+        """
         parser = cell_parser()
         opt = parser.parse_args(_split(line))
         if opt.help:
@@ -202,7 +209,15 @@ class MPIMagics(Magics):
 
     @line_magic("mpi")
     def command(self, line):
-        """Do something with the ranks: status, start, stop, reset, pull, push."""
+        """Do something with the ranks: status, start, stop, reset, pull, push; ``%mpi --help`` says more.
+
+        - ``%mpi status`` shows process, state and memory of each rank, ``%mpi start -n N`` starts them, ``%mpi stop``
+          ends them.
+        - ``%mpi reset`` puts communication back into a defined state, on all ranks.
+        - ``%mpi pull NAME`` brings variables of the ranks into the notebook: a list by rank, or a dictionary with
+          ``--ranks``.
+        - ``%mpi push NAME`` sets variables of the notebook on the ranks.
+        """
         parser = line_parser()
         opt = parser.parse_args(_split(line))
         if opt.help:

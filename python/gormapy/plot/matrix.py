@@ -12,8 +12,10 @@ _NUMBERS = 16  # up to this number of ranks, cells have their number
 def transfers(trace, what="all"):
     """Return two arrays, indexed by source and destination of data: the numbers of transfers, and their bytes.
 
-    what: "messages", "one-sided" or "all". Data of a Get goes from the target; an operation that fetches and changes
-    (Fetch_and_op) moves its bytes both ways.
+    `what` is "messages", "one-sided" or "all". Data of a Get goes from the target; an operation that fetches and
+    changes (Fetch_and_op) moves its bytes both ways.
+
+    Errors: ValueError for another `what`.
     """
     if what not in ("all", "messages", "one-sided"):
         raise ValueError(f"what is {what!r}: it is 'messages', 'one-sided' or 'all'")

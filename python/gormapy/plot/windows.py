@@ -15,10 +15,11 @@ _PIXELS = 1000
 def windows(trace, window=None, targets=None):
     """Draw, for each rank's part of a window, which bytes were accessed in which epoch, coloured by the origin.
 
-    window: its number in trace.operations (default: the one with most operations). targets: ranks of COMM_WORLD
-    (default: all whose parts were accessed, at most 8). Filled bars were written, hatched ones read.
-    With many epochs the y axis is time instead. Return a matplotlib Figure.
-    ValueError: there is no such window in the recording.
+    `window` is its number in trace.operations (default: the one with most operations), `targets` are ranks of
+    COMM_WORLD (default: all whose parts were accessed, at most 8). Filled bars were written, hatched ones read. With
+    many epochs the y axis is time instead. Returns a matplotlib Figure.
+
+    Errors: ValueError if there is no such window in the recording.
     """
     operations = trace.operations
     if window is None:
