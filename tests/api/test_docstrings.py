@@ -107,6 +107,7 @@ def test_the_first_sentence(docstrings):
     for name, doc in docstrings.items():
         first, _, rest = doc.partition("\n\n")
         assert re.match(r"[A-Z].*\.$", first) and "\n" not in first, name
+        assert doc.endswith("."), name
         assert rest or named(name, ["buffer.*", "Pickle.*"]), f"{name} has its sentence only"
         assert not re.search("[^ -~\n]", doc), f"{name} has other characters than those of ASCII"
 

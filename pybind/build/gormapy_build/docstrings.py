@@ -14,8 +14,8 @@ that lists the names it is true of:
 
 `[: Init]` is for functions of the module, `[class: Win]` for classes, `[Comm: Create_group; File: Open]` for several.
 `*` stands for any letters, `-` excludes. An object gets the paragraphs of all headers that name it, in the order of the
-files, but errors after the rest, then the examples, and the sections of the standard last. Each of the three is joined
-to one paragraph.
+files, but errors after the rest, then the examples, and the sections of the standard last, or that MPI has no such
+call. Each of the three is joined to one paragraph.
 
 constants.txt has a line for each constant, NAME: sentence, below headers of the sections of the standard.
 """
@@ -33,7 +33,7 @@ from . import project
 FOLDER = project.ROOT / "docs" / "docstrings"
 CONSTANTS = FOLDER / "constants.txt"
 _WIDTH = 88
-_ERRORS, _EXAMPLE, _SECTION = "Errors: ", ">>> ", "MPI 4.1, section "
+_ERRORS, _EXAMPLE, _SECTION, _NO_SECTION = "Errors: ", ">>> ", "MPI 4.1, section ", "MPI has no such "
 
 
 class _Block(NamedTuple):
@@ -105,7 +105,7 @@ def _blocks_of(path: Path) -> list[_Block]:
 
 def _arranged(paragraphs: list[str]) -> list[str]:
     """Returns paragraphs in the order of a docstring, each wrapped."""
-    plain, errors, examples, sections = [], [], [], []
+    plain, errors, examples, sections, others = [], [], [], [], []
     for paragraph in dict.fromkeys(paragraphs):
         if paragraph.startswith(_ERRORS):
             errors.extend(re.sub(r"\s+", " ", paragraph[len(_ERRORS) :]).rstrip(".").split("; "))
@@ -113,6 +113,8 @@ def _arranged(paragraphs: list[str]) -> list[str]:
             examples.append(paragraph)
         elif paragraph.startswith(_SECTION):
             sections.append(paragraph[len(_SECTION) :].rstrip("."))
+        elif paragraph.startswith(_NO_SECTION):
+            others.append(_wrapped(paragraph))
         elif paragraph.startswith("MPI 4.1, "):
             fail(f"{paragraph!r}: expecting one section, as '{_SECTION}12.3.1.'")
         else:
@@ -124,7 +126,7 @@ def _arranged(paragraphs: list[str]) -> list[str]:
         numbers = list(dict.fromkeys(sections))
         listed = " and ".join([", ".join(numbers[:-1]), numbers[-1]]) if numbers[1:] else numbers[0]
         plain.append(f"MPI 4.1, section{'s' if numbers[1:] else ''} {listed}.")
-    return plain
+    return plain + others
 
 
 def _wrapped(paragraph: str) -> str:

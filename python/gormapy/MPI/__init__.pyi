@@ -1234,12 +1234,13 @@ class buffer(_Memory):
     """Block of memory.
 
     An address and a number of bytes, with Python's buffer protocol: `np.frombuffer` makes
-    an array of it, and slices are buffers of a part. Windows and Alloc_mem return it. MPI
-    has no such object.
+    an array of it, and slices are buffers of a part. Windows and Alloc_mem return it.
 
     >>> part = MPI.buffer(bytearray(b'abcd'))[1:3]
     >>> bytes(part)
-    b'bc'"""
+    b'bc'
+
+    MPI has no such object."""
     def __new__(cls, *buf: Buffer) -> Self: ...
     @staticmethod
     def allocate(nbytes: int, clear: bool = False) -> buffer:
@@ -1344,7 +1345,9 @@ class Comm:
         """Return the communicator of a handle.
 
         Local. `handle` is what `handle` of an object was; the result stands for the same
-        object. MPI has no such call."""
+        object.
+
+        MPI has no such call."""
     @classmethod
     def fromint(cls, arg: int, /) -> Self:
         """Return the communicator of an integer handle.
@@ -4204,7 +4207,9 @@ class Comm:
     def handle(self) -> int:
         """Handle as an integer.
 
-        A number of this process, 0 of null objects. MPI has no such call."""
+        A number of this process, 0 of null objects.
+
+        MPI has no such call."""
     def toint(self) -> int:
         """Return the handle as an integer.
 
@@ -4224,43 +4229,47 @@ class Comm:
         with ERR_REVOKED at all ranks, also those that are under way. Only Shrink, Agree,
         Get_failed, Ack_failed and Free are possible.
 
-        The job goes on after a failure only under `mpiexec --enable-recovery`. These calls are
-        User Level Failure Mitigation (ULFM), a proposal to the MPI Forum which is not in MPI
-        4.1.
+        The job goes on after a failure only under `mpiexec --enable-recovery`.
 
-        Errors: ERR_COMM for COMM_NULL."""
+        Errors: ERR_COMM for COMM_NULL.
+
+        MPI has no such call in version 4.1: it is one of User Level Failure Mitigation (ULFM),
+        a proposal to the MPI Forum."""
     def Is_revoked(self) -> bool:
         """Report whether the communicator is known to have been revoked.
 
         Local.
 
-        The job goes on after a failure only under `mpiexec --enable-recovery`. These calls are
-        User Level Failure Mitigation (ULFM), a proposal to the MPI Forum which is not in MPI
-        4.1.
+        The job goes on after a failure only under `mpiexec --enable-recovery`.
 
-        Errors: ERR_COMM for COMM_NULL."""
+        Errors: ERR_COMM for COMM_NULL.
+
+        MPI has no such call in version 4.1: it is one of User Level Failure Mitigation (ULFM),
+        a proposal to the MPI Forum."""
     def Get_failed(self) -> Group:
         """Return the group of the ranks that are known here to have failed.
 
         Local. The group of an earlier call is the beginning of that of a later one. An
         intercommunicator's has ranks of both groups. The caller frees it.
 
-        The job goes on after a failure only under `mpiexec --enable-recovery`. These calls are
-        User Level Failure Mitigation (ULFM), a proposal to the MPI Forum which is not in MPI
-        4.1.
+        The job goes on after a failure only under `mpiexec --enable-recovery`.
 
-        Errors: ERR_COMM for COMM_NULL."""
+        Errors: ERR_COMM for COMM_NULL.
+
+        MPI has no such call in version 4.1: it is one of User Level Failure Mitigation (ULFM),
+        a proposal to the MPI Forum."""
     def Ack_failed(self, num_to_ack: int | None = None) -> int:
         """Acknowledge the first `num_to_ack` failed ranks of Get_failed, and return how many are acknowledged.
 
         Local. By default all failures are acknowledged. Receives from ANY_SOURCE ignore
         acknowledged ones; so does Agree, if all ranks have acknowledged them.
 
-        The job goes on after a failure only under `mpiexec --enable-recovery`. These calls are
-        User Level Failure Mitigation (ULFM), a proposal to the MPI Forum which is not in MPI
-        4.1.
+        The job goes on after a failure only under `mpiexec --enable-recovery`.
 
-        Errors: ERR_COMM for COMM_NULL."""
+        Errors: ERR_COMM for COMM_NULL.
+
+        MPI has no such call in version 4.1: it is one of User Level Failure Mitigation (ULFM),
+        a proposal to the MPI Forum."""
     def Agree(self, flag: int) -> int:
         """Return the bitwise and of the flags of all ranks.
 
@@ -4268,15 +4277,16 @@ class Comm:
         the result is the same at all ranks. It completes whoever fails meanwhile, and in a
         revoked communicator, too.
 
-        The job goes on after a failure only under `mpiexec --enable-recovery`. These calls are
-        User Level Failure Mitigation (ULFM), a proposal to the MPI Forum which is not in MPI
-        4.1.
+        The job goes on after a failure only under `mpiexec --enable-recovery`.
 
         Errors: ERR_PROC_FAILED, at all ranks, if not all have acknowledged all failures;
         OverflowError for a flag that is no C int; ERR_COMM for COMM_NULL.
 
         >>> MPI.COMM_SELF.Agree(5)
-        5"""
+        5
+
+        MPI has no such call in version 4.1: it is one of User Level Failure Mitigation (ULFM),
+        a proposal to the MPI Forum."""
     def Iagree(self, flag: Buffer) -> Request:
         """Start to agree on the bitwise and of the flags of all ranks.
 
@@ -4285,11 +4295,12 @@ class Comm:
         request is complete, and has the result then, also if the request raises
         ERR_PROC_FAILED.
 
-        The job goes on after a failure only under `mpiexec --enable-recovery`. These calls are
-        User Level Failure Mitigation (ULFM), a proposal to the MPI Forum which is not in MPI
-        4.1.
+        The job goes on after a failure only under `mpiexec --enable-recovery`.
 
-        Errors: ValueError for another buffer; ERR_COMM for COMM_NULL."""
+        Errors: ValueError for another buffer; ERR_COMM for COMM_NULL.
+
+        MPI has no such call in version 4.1: it is one of User Level Failure Mitigation (ULFM),
+        a proposal to the MPI Forum."""
     def Shrink(self) -> Self:
         """Create a communicator of the ranks that have not failed.
 
@@ -4297,22 +4308,24 @@ class Comm:
         fails meanwhile, and in a revoked communicator, too. The order of ranks is kept; the
         caller frees the new communicator.
 
-        The job goes on after a failure only under `mpiexec --enable-recovery`. These calls are
-        User Level Failure Mitigation (ULFM), a proposal to the MPI Forum which is not in MPI
-        4.1.
+        The job goes on after a failure only under `mpiexec --enable-recovery`.
 
-        Errors: ERR_COMM for COMM_NULL."""
+        Errors: ERR_COMM for COMM_NULL.
+
+        MPI has no such call in version 4.1: it is one of User Level Failure Mitigation (ULFM),
+        a proposal to the MPI Forum."""
     def Ishrink(self) -> tuple[Self, Request]:
         """Start to create a communicator of the ranks that have not failed.
 
         Collective over the ranks that live: all of them call it. Nonblocking: the new
         communicator can be used when the returned request is complete.
 
-        The job goes on after a failure only under `mpiexec --enable-recovery`. These calls are
-        User Level Failure Mitigation (ULFM), a proposal to the MPI Forum which is not in MPI
-        4.1.
+        The job goes on after a failure only under `mpiexec --enable-recovery`.
 
-        Errors: ERR_COMM for COMM_NULL."""
+        Errors: ERR_COMM for COMM_NULL.
+
+        MPI has no such call in version 4.1: it is one of User Level Failure Mitigation (ULFM),
+        a proposal to the MPI Forum."""
 
 class Datatype:
     """Datatype: what the elements of a buffer are, and where they lie.
@@ -4876,30 +4889,38 @@ class Datatype:
     def typechar(self) -> str:
         """Character code of the equivalent NumPy type.
 
-        "V" if there is none. MPI has no such attribute."""
+        "V" if there is none.
+
+        MPI has no such attribute."""
     @property
     def typestr(self) -> str:
         """Type string of the equivalent NumPy type.
 
-        For example "f8"; "V" and the extent if there is none. MPI has no such attribute."""
+        For example "f8"; "V" and the extent if there is none.
+
+        MPI has no such attribute."""
     def tocode(self) -> str:
         """Return the type code of Python or NumPy for the datatype.
 
         Local. It is a character of Python's struct module, such as "d", or a type string, such
-        as "f2". MPI has no such call.
+        as "f2".
 
         Errors: ValueError if there is none.
 
         >>> MPI.DOUBLE.tocode(), MPI.Datatype.fromcode('i4').name
-        ('d', 'MPI_INT32_T')"""
+        ('d', 'MPI_INT32_T')
+
+        MPI has no such call."""
     @classmethod
     def fromcode(cls, code: str) -> Datatype:
         """Return the predefined datatype of a character code or type string.
 
         Local. `code` is a character of Python's struct and array modules, or a type string of
-        NumPy, such as "d" or "f8". MPI has no such call.
+        NumPy, such as "d" or "f8".
 
-        Errors: ValueError for an unknown code."""
+        Errors: ValueError for an unknown code.
+
+        MPI has no such call."""
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     def __bool__(self) -> bool: ...
@@ -4907,13 +4928,17 @@ class Datatype:
     def handle(self) -> int:
         """Handle as an integer.
 
-        A number of this process, 0 of null objects. MPI has no such call."""
+        A number of this process, 0 of null objects.
+
+        MPI has no such call."""
     @classmethod
     def fromhandle(cls, handle: int) -> Self:
         """Return the object of a handle.
 
         Local. `handle` is what `handle` of an object was; the result stands for the same
-        object. MPI has no such call."""
+        object.
+
+        MPI has no such call."""
     def toint(self) -> int:
         """Return the handle as an integer.
 
@@ -5092,13 +5117,17 @@ class Errhandler:
     def handle(self) -> int:
         """Handle as an integer.
 
-        A number of this process, 0 of null objects. MPI has no such call."""
+        A number of this process, 0 of null objects.
+
+        MPI has no such call."""
     @classmethod
     def fromhandle(cls, handle: int) -> Self:
         """Return the object of a handle.
 
         Local. `handle` is what `handle` of an object was; the result stands for the same
-        object. MPI has no such call."""
+        object.
+
+        MPI has no such call."""
     def toint(self) -> int:
         """Return the handle as an integer.
 
@@ -6141,13 +6170,17 @@ class File:
     def handle(self) -> int:
         """Handle as an integer.
 
-        A number of this process, 0 of null objects. MPI has no such call."""
+        A number of this process, 0 of null objects.
+
+        MPI has no such call."""
     @classmethod
     def fromhandle(cls, handle: int) -> Self:
         """Return the object of a handle.
 
         Local. `handle` is what `handle` of an object was; the result stands for the same
-        object. MPI has no such call."""
+        object.
+
+        MPI has no such call."""
     def toint(self) -> int:
         """Return the handle as an integer.
 
@@ -6364,13 +6397,17 @@ class Group:
     def handle(self) -> int:
         """Handle as an integer.
 
-        A number of this process, 0 of null objects. MPI has no such call."""
+        A number of this process, 0 of null objects.
+
+        MPI has no such call."""
     @classmethod
     def fromhandle(cls, handle: int) -> Self:
         """Return the object of a handle.
 
         Local. `handle` is what `handle` of an object was; the result stands for the same
-        object. MPI has no such call."""
+        object.
+
+        MPI has no such call."""
     def toint(self) -> int:
         """Return the handle as an integer.
 
@@ -6577,13 +6614,17 @@ class Info:
     def handle(self) -> int:
         """Handle as an integer.
 
-        A number of this process, 0 of null objects. MPI has no such call."""
+        A number of this process, 0 of null objects.
+
+        MPI has no such call."""
     @classmethod
     def fromhandle(cls, handle: int) -> Self:
         """Return the object of a handle.
 
         Local. `handle` is what `handle` of an object was; the result stands for the same
-        object. MPI has no such call."""
+        object.
+
+        MPI has no such call."""
     def toint(self) -> int:
         """Return the handle as an integer.
 
@@ -7227,13 +7268,17 @@ class Message:
     def handle(self) -> int:
         """Handle as an integer.
 
-        A number of this process, 0 of null objects. MPI has no such call."""
+        A number of this process, 0 of null objects.
+
+        MPI has no such call."""
     @classmethod
     def fromhandle(cls, handle: int) -> Self:
         """Return the object of a handle.
 
         Local. `handle` is what `handle` of an object was; the result stands for the same
-        object. MPI has no such call."""
+        object.
+
+        MPI has no such call."""
     def toint(self) -> int:
         """Return the handle as an integer.
 
@@ -7358,13 +7403,17 @@ class Op:
     def handle(self) -> int:
         """Handle as an integer.
 
-        A number of this process, 0 of null objects. MPI has no such call."""
+        A number of this process, 0 of null objects.
+
+        MPI has no such call."""
     @classmethod
     def fromhandle(cls, handle: int) -> Self:
         """Return the object of a handle.
 
         Local. `handle` is what `handle` of an object was; the result stands for the same
-        object. MPI has no such call."""
+        object.
+
+        MPI has no such call."""
     def toint(self) -> int:
         """Return the handle as an integer.
 
@@ -8116,13 +8165,17 @@ class Request:
     def handle(self) -> int:
         """Handle as an integer.
 
-        A number of this process, 0 of null objects. MPI has no such call."""
+        A number of this process, 0 of null objects.
+
+        MPI has no such call."""
     @classmethod
     def fromhandle(cls, handle: int) -> Self:
         """Return the object of a handle.
 
         Local. `handle` is what `handle` of an object was; the result stands for the same
-        object. MPI has no such call."""
+        object.
+
+        MPI has no such call."""
     def toint(self) -> int:
         """Return the handle as an integer.
 
@@ -8181,11 +8234,12 @@ class Pickle:
     """Pickling of Python objects.
 
     `MPI.pickle` is the one that lower-case calls use: change its PROTOCOL and THRESHOLD, or
-    initialize it with other functions, such as those of dill or cloudpickle. MPI has no
-    such object.
+    initialize it with other functions, such as those of dill or cloudpickle.
 
     >>> MPI.pickle.loads(MPI.pickle.dumps([1, 2]))
-    [1, 2]"""
+    [1, 2]
+
+    MPI has no such object."""
     def __init__(
         self,
         dumps: Callable[..., bytes] | None = None,
@@ -8410,13 +8464,17 @@ class Session:
     def handle(self) -> int:
         """Handle as an integer.
 
-        A number of this process, 0 of null objects. MPI has no such call."""
+        A number of this process, 0 of null objects.
+
+        MPI has no such call."""
     @classmethod
     def fromhandle(cls, handle: int) -> Self:
         """Return the object of a handle.
 
         Local. `handle` is what `handle` of an object was; the result stands for the same
-        object. MPI has no such call."""
+        object.
+
+        MPI has no such call."""
     def toint(self) -> int:
         """Return the handle as an integer.
 
@@ -10385,13 +10443,17 @@ class Win:
     def handle(self) -> int:
         """Handle as an integer.
 
-        A number of this process, 0 of null objects. MPI has no such call."""
+        A number of this process, 0 of null objects.
+
+        MPI has no such call."""
     @classmethod
     def fromhandle(cls, handle: int) -> Self:
         """Return the object of a handle.
 
         Local. `handle` is what `handle` of an object was; the result stands for the same
-        object. MPI has no such call."""
+        object.
+
+        MPI has no such call."""
     def toint(self) -> int:
         """Return the handle as an integer.
 
@@ -10520,24 +10582,30 @@ def _comm_lock(comm: Comm, key: Hashable | None = None) -> Lock:
     """Return the lock of a communicator that has a key.
 
     `key` names the lock; the same key gives the same lock. For mpi4py.util.pkl5 and its
-    like. MPI has no such call."""
+    like.
+
+    MPI has no such call."""
 
 def _comm_lock_table(comm: Comm) -> dict[Hashable, Lock]:
     """Return the locks of a communicator by their keys.
 
-    For mpi4py.util.pkl5 and its like. MPI has no such call."""
+    For mpi4py.util.pkl5 and its like.
+
+    MPI has no such call."""
 
 def _commctx_inter(comm: Intercomm) -> tuple[Intercomm, int, Intracomm, bool]:
     """Return a duplicate of an intercommunicator, a tag, the local group's communicator, and whether it is first.
 
-    The first call on a communicator is collective. For mpi4py.futures and its like. MPI has
-    no such call."""
+    The first call on a communicator is collective. For mpi4py.futures and its like.
+
+    MPI has no such call."""
 
 def _commctx_intra(comm: Intracomm) -> tuple[Intracomm, int]:
     """Return a duplicate of an intracommunicator, always the same one, and a tag.
 
-    The first call on a communicator is collective. For mpi4py.futures and its like. MPI has
-    no such call."""
+    The first call on a communicator is collective. For mpi4py.futures and its like.
+
+    MPI has no such call."""
 
 def Register_datarep(
     datarep: str,
@@ -10772,37 +10840,51 @@ def Wtime() -> float:
 def _addressof(arg: Any) -> int:
     """Return the address of a handle.
 
-    For packages that work on mpi4py's private functions. MPI has no such call."""
+    For packages that work on mpi4py's private functions.
+
+    MPI has no such call."""
 
 def _handleof(arg: Any) -> int:
     """Return a handle as an integer.
 
-    For packages that work on mpi4py's private functions. MPI has no such call."""
+    For packages that work on mpi4py's private functions.
+
+    MPI has no such call."""
 
 def _set_abort_status(status: int | None) -> None:
     """Set the status with which this process ends the job when Python exits.
 
-    For packages that work on mpi4py's private functions. MPI has no such call."""
+    For packages that work on mpi4py's private functions.
+
+    MPI has no such call."""
 
 def _sizeof(arg: Any) -> int:
     """Return the size of a handle in bytes.
 
-    For packages that work on mpi4py's private functions. MPI has no such call."""
+    For packages that work on mpi4py's private functions.
+
+    MPI has no such call."""
 
 def _typealign(datatype: Datatype) -> int | None:
     """Return the alignment of a datatype.
 
-    For packages that work on mpi4py's private functions. MPI has no such call."""
+    For packages that work on mpi4py's private functions.
+
+    MPI has no such call."""
 
 def _typecode(datatype: Datatype) -> str | None:
     """Return the type string of a datatype.
 
-    For packages that work on mpi4py's private functions. MPI has no such call."""
+    For packages that work on mpi4py's private functions.
+
+    MPI has no such call."""
 
 def get_vendor() -> tuple[str, tuple[int, int, int]]:
     """Return the name and version of the library, as numbers.
 
-    Local. It is ("gormapy", (major, minor, micro)). MPI has no such call."""
+    Local. It is ("gormapy", (major, minor, micro)).
+
+    MPI has no such call."""
 
 def Add_error_class() -> int:
     """Add an error class.
@@ -10895,9 +10977,13 @@ def Remove_error_string(errorcode: int) -> None:
 def _datatype_create(datatype: Datatype, combiner: str, params: dict[str, Any], free: bool = False) -> Datatype:
     """Make the datatype that `_datatype_decode` described.
 
-    For packages that work on mpi4py's private functions. MPI has no such call."""
+    For packages that work on mpi4py's private functions.
+
+    MPI has no such call."""
 
 def _datatype_decode(datatype: Datatype, mark: bool = False) -> tuple[Datatype, str, dict[str, Any]]:
     """Return base datatype, name of the combiner and its parameters.
 
-    For packages that work on mpi4py's private functions. MPI has no such call."""
+    For packages that work on mpi4py's private functions.
+
+    MPI has no such call."""

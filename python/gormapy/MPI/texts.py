@@ -95,24 +95,30 @@ MPI 4.1, section 9.2.""",
 Return the lock of a communicator that has a key.
 
 `key` names the lock; the same key gives the same lock. For mpi4py.util.pkl5 and its
-like. MPI has no such call.""",
+like.
+
+MPI has no such call.""",
         "_comm_lock_table": """_comm_lock_table(comm: Comm) -> dict[Hashable, Lock]
 
 Return the locks of a communicator by their keys.
 
-For mpi4py.util.pkl5 and its like. MPI has no such call.""",
+For mpi4py.util.pkl5 and its like.
+
+MPI has no such call.""",
         "_commctx_inter": """_commctx_inter(comm: Intercomm) -> tuple[Intercomm, int, Intracomm, bool]
 
 Return a duplicate of an intercommunicator, a tag, the local group's communicator, and whether it is first.
 
-The first call on a communicator is collective. For mpi4py.futures and its like. MPI has
-no such call.""",
+The first call on a communicator is collective. For mpi4py.futures and its like.
+
+MPI has no such call.""",
         "_commctx_intra": """_commctx_intra(comm: Intracomm) -> tuple[Intracomm, int]
 
 Return a duplicate of an intracommunicator, always the same one, and a tag.
 
-The first call on a communicator is collective. For mpi4py.futures and its like. MPI has
-no such call.""",
+The first call on a communicator is collective. For mpi4py.futures and its like.
+
+MPI has no such call.""",
         "Register_datarep": """Register_datarep(datarep: str, read_fn: Callable[[Buffer, Datatype, int, Buffer, int], None] | None, write_fn: Callable[[Buffer, Datatype, int, Buffer, int], None] | None, extent_fn: Callable[[Datatype], int]) -> None
 
 Register the name of a data representation for files.
@@ -342,37 +348,51 @@ MPI 4.1, section 9.6.""",
 
 Return the address of a handle.
 
-For packages that work on mpi4py's private functions. MPI has no such call.""",
+For packages that work on mpi4py's private functions.
+
+MPI has no such call.""",
         "_handleof": """_handleof(arg: Any) -> int
 
 Return a handle as an integer.
 
-For packages that work on mpi4py's private functions. MPI has no such call.""",
+For packages that work on mpi4py's private functions.
+
+MPI has no such call.""",
         "_set_abort_status": """_set_abort_status(status: int | None) -> None
 
 Set the status with which this process ends the job when Python exits.
 
-For packages that work on mpi4py's private functions. MPI has no such call.""",
+For packages that work on mpi4py's private functions.
+
+MPI has no such call.""",
         "_sizeof": """_sizeof(arg: Any) -> int
 
 Return the size of a handle in bytes.
 
-For packages that work on mpi4py's private functions. MPI has no such call.""",
+For packages that work on mpi4py's private functions.
+
+MPI has no such call.""",
         "_typealign": """_typealign(datatype: Datatype) -> int | None
 
 Return the alignment of a datatype.
 
-For packages that work on mpi4py's private functions. MPI has no such call.""",
+For packages that work on mpi4py's private functions.
+
+MPI has no such call.""",
         "_typecode": """_typecode(datatype: Datatype) -> str | None
 
 Return the type string of a datatype.
 
-For packages that work on mpi4py's private functions. MPI has no such call.""",
+For packages that work on mpi4py's private functions.
+
+MPI has no such call.""",
         "get_vendor": """get_vendor() -> tuple[str, tuple[int, int, int]]
 
 Return the name and version of the library, as numbers.
 
-Local. It is ("gormapy", (major, minor, micro)). MPI has no such call.""",
+Local. It is ("gormapy", (major, minor, micro)).
+
+MPI has no such call.""",
         "Add_error_class": """Add_error_class() -> int
 
 Add an error class.
@@ -465,23 +485,28 @@ MPI 4.1, section 9.5.""",
 
 Make the datatype that `_datatype_decode` described.
 
-For packages that work on mpi4py's private functions. MPI has no such call.""",
+For packages that work on mpi4py's private functions.
+
+MPI has no such call.""",
         "_datatype_decode": """_datatype_decode(datatype: Datatype, mark: bool = False) -> tuple[Datatype, str, dict[str, Any]]
 
 Return base datatype, name of the combiner and its parameters.
 
-For packages that work on mpi4py's private functions. MPI has no such call.""",
+For packages that work on mpi4py's private functions.
+
+MPI has no such call.""",
     },
     "class": {
         "buffer": """Block of memory.
 
 An address and a number of bytes, with Python's buffer protocol: `np.frombuffer` makes
-an array of it, and slices are buffers of a part. Windows and Alloc_mem return it. MPI
-has no such object.
+an array of it, and slices are buffers of a part. Windows and Alloc_mem return it.
 
 >>> part = MPI.buffer(bytearray(b'abcd'))[1:3]
 >>> bytes(part)
-b'bc'""",
+b'bc'
+
+MPI has no such object.""",
         "Comm": """Communicator: ranks that exchange messages in a context of their own.
 
 A communicator is a group of ranks and a context: messages in one are not received in
@@ -655,11 +680,12 @@ MPI 4.1, section 6.2.""",
         "Pickle": """Pickling of Python objects.
 
 `MPI.pickle` is the one that lower-case calls use: change its PROTOCOL and THRESHOLD, or
-initialize it with other functions, such as those of dill or cloudpickle. MPI has no
-such object.
+initialize it with other functions, such as those of dill or cloudpickle.
 
 >>> MPI.pickle.loads(MPI.pickle.dumps([1, 2]))
-[1, 2]""",
+[1, 2]
+
+MPI has no such object.""",
         "Session": """Use of MPI that a part of a program begins and ends by itself.
 
 A library or a part of a program begins a session of its own, makes groups and
@@ -823,7 +849,9 @@ It has no bytes afterwards. Views that were made of it stay valid.""",
 Return the communicator of a handle.
 
 Local. `handle` is what `handle` of an object was; the result stands for the same
-object. MPI has no such call.""",
+object.
+
+MPI has no such call.""",
         "fromint": """fromint(cls, arg: int, /) -> Self
 
 Return the communicator of an integer handle.
@@ -3735,7 +3763,9 @@ MPI 4.1, section 7.8.""",
 
 Handle as an integer.
 
-A number of this process, 0 of null objects. MPI has no such call.""",
+A number of this process, 0 of null objects.
+
+MPI has no such call.""",
         "toint": """toint(self) -> int
 
 Return the handle as an integer.
@@ -3758,22 +3788,24 @@ One rank calls it; the others need not. From then on, operations in the communic
 with ERR_REVOKED at all ranks, also those that are under way. Only Shrink, Agree,
 Get_failed, Ack_failed and Free are possible.
 
-The job goes on after a failure only under `mpiexec --enable-recovery`. These calls are
-User Level Failure Mitigation (ULFM), a proposal to the MPI Forum which is not in MPI
-4.1.
+The job goes on after a failure only under `mpiexec --enable-recovery`.
 
-Errors: ERR_COMM for COMM_NULL.""",
+Errors: ERR_COMM for COMM_NULL.
+
+MPI has no such call in version 4.1: it is one of User Level Failure Mitigation (ULFM),
+a proposal to the MPI Forum.""",
         "Is_revoked": """Is_revoked(self) -> bool
 
 Report whether the communicator is known to have been revoked.
 
 Local.
 
-The job goes on after a failure only under `mpiexec --enable-recovery`. These calls are
-User Level Failure Mitigation (ULFM), a proposal to the MPI Forum which is not in MPI
-4.1.
+The job goes on after a failure only under `mpiexec --enable-recovery`.
 
-Errors: ERR_COMM for COMM_NULL.""",
+Errors: ERR_COMM for COMM_NULL.
+
+MPI has no such call in version 4.1: it is one of User Level Failure Mitigation (ULFM),
+a proposal to the MPI Forum.""",
         "Get_failed": """Get_failed(self) -> Group
 
 Return the group of the ranks that are known here to have failed.
@@ -3781,11 +3813,12 @@ Return the group of the ranks that are known here to have failed.
 Local. The group of an earlier call is the beginning of that of a later one. An
 intercommunicator's has ranks of both groups. The caller frees it.
 
-The job goes on after a failure only under `mpiexec --enable-recovery`. These calls are
-User Level Failure Mitigation (ULFM), a proposal to the MPI Forum which is not in MPI
-4.1.
+The job goes on after a failure only under `mpiexec --enable-recovery`.
 
-Errors: ERR_COMM for COMM_NULL.""",
+Errors: ERR_COMM for COMM_NULL.
+
+MPI has no such call in version 4.1: it is one of User Level Failure Mitigation (ULFM),
+a proposal to the MPI Forum.""",
         "Ack_failed": """Ack_failed(self, num_to_ack: int | None = None) -> int
 
 Acknowledge the first `num_to_ack` failed ranks of Get_failed, and return how many are acknowledged.
@@ -3793,11 +3826,12 @@ Acknowledge the first `num_to_ack` failed ranks of Get_failed, and return how ma
 Local. By default all failures are acknowledged. Receives from ANY_SOURCE ignore
 acknowledged ones; so does Agree, if all ranks have acknowledged them.
 
-The job goes on after a failure only under `mpiexec --enable-recovery`. These calls are
-User Level Failure Mitigation (ULFM), a proposal to the MPI Forum which is not in MPI
-4.1.
+The job goes on after a failure only under `mpiexec --enable-recovery`.
 
-Errors: ERR_COMM for COMM_NULL.""",
+Errors: ERR_COMM for COMM_NULL.
+
+MPI has no such call in version 4.1: it is one of User Level Failure Mitigation (ULFM),
+a proposal to the MPI Forum.""",
         "Agree": """Agree(self, flag: int) -> int
 
 Return the bitwise and of the flags of all ranks.
@@ -3806,15 +3840,16 @@ Collective over the ranks that live: all of them call it. Blocking. `flag` is a 
 the result is the same at all ranks. It completes whoever fails meanwhile, and in a
 revoked communicator, too.
 
-The job goes on after a failure only under `mpiexec --enable-recovery`. These calls are
-User Level Failure Mitigation (ULFM), a proposal to the MPI Forum which is not in MPI
-4.1.
+The job goes on after a failure only under `mpiexec --enable-recovery`.
 
 Errors: ERR_PROC_FAILED, at all ranks, if not all have acknowledged all failures;
 OverflowError for a flag that is no C int; ERR_COMM for COMM_NULL.
 
 >>> MPI.COMM_SELF.Agree(5)
-5""",
+5
+
+MPI has no such call in version 4.1: it is one of User Level Failure Mitigation (ULFM),
+a proposal to the MPI Forum.""",
         "Iagree": """Iagree(self, flag: Buffer) -> Request
 
 Start to agree on the bitwise and of the flags of all ranks.
@@ -3824,11 +3859,12 @@ buffer of one C int that can be written; it must not be touched until the return
 request is complete, and has the result then, also if the request raises
 ERR_PROC_FAILED.
 
-The job goes on after a failure only under `mpiexec --enable-recovery`. These calls are
-User Level Failure Mitigation (ULFM), a proposal to the MPI Forum which is not in MPI
-4.1.
+The job goes on after a failure only under `mpiexec --enable-recovery`.
 
-Errors: ValueError for another buffer; ERR_COMM for COMM_NULL.""",
+Errors: ValueError for another buffer; ERR_COMM for COMM_NULL.
+
+MPI has no such call in version 4.1: it is one of User Level Failure Mitigation (ULFM),
+a proposal to the MPI Forum.""",
         "Shrink": """Shrink(self) -> Self
 
 Create a communicator of the ranks that have not failed.
@@ -3837,11 +3873,12 @@ Collective over the ranks that live: all of them call it. Blocking. It completes
 fails meanwhile, and in a revoked communicator, too. The order of ranks is kept; the
 caller frees the new communicator.
 
-The job goes on after a failure only under `mpiexec --enable-recovery`. These calls are
-User Level Failure Mitigation (ULFM), a proposal to the MPI Forum which is not in MPI
-4.1.
+The job goes on after a failure only under `mpiexec --enable-recovery`.
 
-Errors: ERR_COMM for COMM_NULL.""",
+Errors: ERR_COMM for COMM_NULL.
+
+MPI has no such call in version 4.1: it is one of User Level Failure Mitigation (ULFM),
+a proposal to the MPI Forum.""",
         "Ishrink": """Ishrink(self) -> tuple[Self, Request]
 
 Start to create a communicator of the ranks that have not failed.
@@ -3849,11 +3886,12 @@ Start to create a communicator of the ranks that have not failed.
 Collective over the ranks that live: all of them call it. Nonblocking: the new
 communicator can be used when the returned request is complete.
 
-The job goes on after a failure only under `mpiexec --enable-recovery`. These calls are
-User Level Failure Mitigation (ULFM), a proposal to the MPI Forum which is not in MPI
-4.1.
+The job goes on after a failure only under `mpiexec --enable-recovery`.
 
-Errors: ERR_COMM for COMM_NULL.""",
+Errors: ERR_COMM for COMM_NULL.
+
+MPI has no such call in version 4.1: it is one of User Level Failure Mitigation (ULFM),
+a proposal to the MPI Forum.""",
     },
     "Datatype": {
         "Get_size": """Get_size(self) -> int
@@ -4397,37 +4435,47 @@ MPI 4.1, sections 5.3 and 14.5.2.""",
 
 Character code of the equivalent NumPy type.
 
-"V" if there is none. MPI has no such attribute.""",
+"V" if there is none.
+
+MPI has no such attribute.""",
         "typestr": """typestr: str
 
 Type string of the equivalent NumPy type.
 
-For example "f8"; "V" and the extent if there is none. MPI has no such attribute.""",
+For example "f8"; "V" and the extent if there is none.
+
+MPI has no such attribute.""",
         "tocode": """tocode(self) -> str
 
 Return the type code of Python or NumPy for the datatype.
 
 Local. It is a character of Python's struct module, such as "d", or a type string, such
-as "f2". MPI has no such call.
+as "f2".
 
 Errors: ValueError if there is none.
 
 >>> MPI.DOUBLE.tocode(), MPI.Datatype.fromcode('i4').name
-('d', 'MPI_INT32_T')""",
+('d', 'MPI_INT32_T')
+
+MPI has no such call.""",
         "fromcode": """fromcode(cls, code: str) -> Datatype
 
 Return the predefined datatype of a character code or type string.
 
 Local. `code` is a character of Python's struct and array modules, or a type string of
-NumPy, such as "d" or "f8". MPI has no such call.
+NumPy, such as "d" or "f8".
 
-Errors: ValueError for an unknown code.""",
+Errors: ValueError for an unknown code.
+
+MPI has no such call.""",
         "fromhandle": """fromhandle(cls, handle: int) -> Self
 
 Return the object of a handle.
 
 Local. `handle` is what `handle` of an object was; the result stands for the same
-object. MPI has no such call.""",
+object.
+
+MPI has no such call.""",
         "fromint": """fromint(cls, arg: int, /) -> Self
 
 Return the object of an integer handle.
