@@ -34,14 +34,14 @@ func Uniform(b p2p.Buf, n int) *Vec {
 	return v
 }
 
-// copyLocal copies between two buffers of this process as a message would.
+// copyLocal copies between two buffers of this process as a message would: what fits.
 func copyLocal(dst, src p2p.Buf) {
 	n := min(dst.Bytes(), src.Bytes())
 	switch {
 	case n == 0 || (dst.Addr == src.Addr && dst.Type == src.Type):
 	case dst.Type.Dense() && src.Type.Dense():
 		fabric.Copy(dst.Addr, src.Addr, n)
-	case dst.Type.Dense():
+	case dst.Type.Dense() && n == src.Bytes():
 		src.Type.Pack(unsafe.Slice((*byte)(dst.Addr), src.Bytes()), src.Addr, src.Count)
 	default:
 		flat := make([]byte, src.Bytes())

@@ -3,6 +3,7 @@ package coll
 import (
 	"unsafe"
 
+	"gormapy/gocore/errs"
 	"gormapy/gocore/p2p"
 )
 
@@ -89,7 +90,7 @@ func (c *Comm) gatherDirectly(send *p2p.Buf, all *Vec, root int) *Op {
 			if i != root {
 				o.recv(all.part(i), i)
 			} else if send != nil {
-				copyLocal(all.part(i), *send)
+				o.keep(all.part(i), *send)
 			}
 		}
 		return false
@@ -118,7 +119,7 @@ func (c *Comm) scatterDirectly(all *Vec, recv *p2p.Buf, root int) *Op {
 			if i != root {
 				o.send(all.part(i), i)
 			} else if recv != nil {
-				copyLocal(*recv, all.part(i))
+				o.keep(*recv, all.part(i))
 			}
 		}
 		return false
@@ -139,7 +140,7 @@ func (c *Comm) Allgather(send *p2p.Buf, all *Vec) *Op {
 		}
 		own := all.part(c.Rank)
 		if send != nil {
-			copyLocal(own, *send)
+			o.keep(own, *send)
 			own = *send
 		}
 		o.exchange(func(i int) { o.recv(all.part(i), i) }, func(i int) { o.send(own, i) })
@@ -164,12 +165,21 @@ func (c *Comm) alltoallDirectly(start func(o *Op) func(i int) p2p.Buf, recv *Vec
 	})
 }
 
+// keep copies what this rank sends to itself. As a message, it may not be longer than the room for it: that is this rank's error, and
+// the collective goes on for the others.
+func (o *Op) keep(dst, src p2p.Buf) {
+	copyLocal(dst, src)
+	if room, n := dst.Bytes(), src.Bytes(); n > room && o.own == nil {
+		o.own = errs.New(errs.Truncate, "%s: this rank sends itself %d bytes for a part of %d bytes (both counts must be equal)", o.Name(), n, room)
+	}
+}
+
 // partsToSend returns the beginning of the first step of an Alltoall. It copies this rank's
 // part for itself, and returns the part for rank i.
 func partsToSend(send, recv *Vec, inPlace bool) func(o *Op) func(i int) p2p.Buf {
 	return func(o *Op) func(i int) p2p.Buf {
 		if !inPlace {
-			copyLocal(recv.part(o.c.Rank), send.part(o.c.Rank))
+			o.keep(recv.part(o.c.Rank), send.part(o.c.Rank))
 			return send.part
 		}
 		// Receiving overwrites the data to send: send copies.

@@ -61,7 +61,7 @@ func (c *Comm) allgatherShortByNodes(send *p2p.Buf, all *Vec) *Op {
 	}
 	blocks := make([]block, len(d.ranks))
 	return c.stages(func(o *Op) {
-		copyLocal(all.part(c.Rank), own)
+		o.keep(all.part(c.Rank), own)
 		c.others(near, 0, func(_, r int) { o.recv(all.part(r), r) })
 	}, func(o *Op) {
 		for i, ranks := range d.ranks {
@@ -104,7 +104,7 @@ func (c *Comm) allgatherByNodes(send *p2p.Buf, all *Vec) *Op {
 	exchange := func(o *Op) {
 		own := all.part(c.Rank)
 		if send != nil {
-			copyLocal(own, *send)
+			o.keep(own, *send)
 			own = *send
 		}
 		c.others(near, d.at[c.Rank], func(_, r int) { o.recv(all.part(r), r) })
@@ -162,7 +162,7 @@ func (c *Comm) gatherByNodes(send *p2p.Buf, all *Vec, root int) *Op {
 			for i := range c.Size {
 				switch {
 				case i == root && send != nil:
-					copyLocal(all.part(i), *send)
+					o.keep(all.part(i), *send)
 				case i != root && !d.byParcel(i, root):
 					o.recv(all.part(i), i)
 				}
@@ -224,7 +224,7 @@ func (c *Comm) scatterByNodes(all *Vec, recv *p2p.Buf, root int) *Op {
 			for i := range c.Size {
 				switch part := all.part(i); {
 				case i == root && recv != nil:
-					copyLocal(*recv, part)
+					o.keep(*recv, part)
 				case i != root && (!d.byParcel(i, root) || part.Bytes() > c.inParcel()):
 					o.send(part, i)
 				}

@@ -28,6 +28,7 @@ type Op struct {
 	wait    []*p2p.Request
 	used    int
 	err     *errs.Error
+	own     *errs.Error // see keep
 	ended   bool
 	temps   [][]byte // temporary memory
 	lent    []uint64 // tokens of messages, see Lent
@@ -183,7 +184,12 @@ func (o *Op) Active() bool {
 }
 
 // Err returns the error of a completed collective.
-func (o *Op) Err() *errs.Error { return o.err }
+func (o *Op) Err() *errs.Error {
+	if o.err == nil {
+		return o.own
+	}
+	return o.err
+}
 
 // Lent reports whether a peer may still read the memory of a collective that was given up: it
 // has been told of a message that it takes from there, has not said that it has, and lives.

@@ -32,3 +32,7 @@ def test_nonblocking_ones_go_on_in_other_calls(ranks):
         4,
         program.nonblocking_ones_go_on_in_other_calls,
     )
+
+
+def test_parts_that_are_too_long_for_their_own_rank(ranks, n):
+    ranks(n, program.parts_that_are_too_long_for_their_own_rank)

@@ -196,3 +196,25 @@ def nonblocking_ones_go_on_in_other_calls():
             request.Wait()
         assert new.allreduce(1) == size
         new.Free()
+
+
+def parts_that_are_too_long_for_their_own_rank():
+    """A rank that sends itself more than it has room for gets an error, and no memory beyond the room is written."""
+    column = MPI.DOUBLE.Create_vector(2, 1, 2).Commit()
+    send, into = np.ones(3 * size), np.empty(2 * size)
+    one, two, pairs = [1] * size, [1 + (r == rank) for r in range(size)], [2 * r for r in range(size)]
+    calls = [lambda: world.Alltoallv([send, two, pairs, MPI.DOUBLE], [into, one, pairs, MPI.DOUBLE])]
+    for root in range(size):
+        for own in [send, 2, MPI.DOUBLE], [send, 1, column]:
+            mine = own if rank == root else [send, 1, MPI.DOUBLE]
+            calls.append(lambda mine=mine, root=root: world.Gatherv(mine, [into, one, pairs, MPI.DOUBLE], root))
+        calls.append(lambda root=root: world.Scatterv([send, two, pairs, MPI.DOUBLE], [into, 1, MPI.DOUBLE], root))
+    for i, call in enumerate(calls):
+        into[:] = -1
+        if i == 0 or rank == (i - 1) // 3:
+            with fails(MPI.ERR_TRUNCATE, "this rank sends itself 16 bytes for a part of 8 bytes"):
+                call()
+        else:
+            call()
+        assert (into[1::2] == -1).all(), (i, into)
+    column.Free()
