@@ -1,9 +1,8 @@
 """A browser and a JupyterLab server for the tests of this folder."""
 
-import os
-
 import lab
 import pytest
+from support import chromium
 
 
 @pytest.fixture(scope="session")
@@ -11,15 +10,10 @@ def browser():
     """A Chromium without a window."""
     pytest.importorskip("jupyterlab", reason="JupyterLab is not installed: run 'make test-browser'")
     api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: run 'make test-browser'")
-    if not lab.chromium():
+    if not chromium.find():
         pytest.skip("there is no Chromium on PATH: install the distribution's package chromium")
-    options = ["--disable-dev-shm-usage"]  # where containers have little of it
-    if os.getuid() == 0:
-        options.append("--no-sandbox")  # Chromium's sandbox is not for root
-    with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=lab.chromium(), args=options, timeout=60_000)
+    with chromium.launched(api) as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="session")

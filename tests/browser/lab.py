@@ -8,7 +8,6 @@ import contextlib
 import json
 import os
 import secrets
-import shutil
 import signal
 import subprocess
 import sys
@@ -21,7 +20,6 @@ import nbformat
 from support import leftovers
 from support.mpirun import environment
 
-CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SCREENSHOTS = Path(__file__).resolve().parents[2] / ".cache" / "screenshots"
 LIVES = 400  # seconds until the server is ended, whatever happens to the test
 START = 90.0
@@ -33,11 +31,6 @@ SETTINGS = {
     "@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"},
     "@jupyterlab/codemirror-extension:plugin": {"defaultConfig": {"autoClosingBrackets": False}},
 }
-
-
-def chromium():
-    """Return the path of a Chromium, "" if there is none."""
-    return next(filter(None, map(shutil.which, CHROMIUM)), "")
 
 
 class Server:
