@@ -10,11 +10,11 @@ DEMO := .cache/demo
 BACKEND := PYTHONPATH=pybind/build $(DEV)/bin/python -m gormapy_build
 GO := $(BACKEND) go
 PIP := -m pip --quiet --disable-pip-version-check
-GO_PACKAGES := ./gocore/... ./pybind/build/... $(if $(wildcard pybind/core/*.go),./pybind/core/...)
+GO_PACKAGES := ./gocore/... ./pybind/build/... ./docs/... $(if $(wildcard pybind/core/*.go),./pybind/core/...)
 SOURCES := $(shell find gocore pybind python/gormapy go.mod go.sum pyproject.toml README.md -type f \
 	-not -path '*/__pycache__/*' -not -path '*/_bin/*' -not -name '*.so' 2>/dev/null)
 
-.PHONY: help build compare quick quick-lint test test-exhaustive check test-go test-python test-fabrics test-nodes test-hosts test-rdma test-rdma-hosts test-thirdparty conformance large stress faults exhaustion neighbours interrupts threads soak leaks race interleave simulate fuzz lint lint-go lint-c lint-python stubs demo notebooks test-notebooks test-elsewhere test-browser wheel sdist test-wheels clean
+.PHONY: help build compare quick quick-lint test test-exhaustive check test-go test-python test-fabrics test-nodes test-hosts test-rdma test-rdma-hosts test-thirdparty conformance large stress faults exhaustion neighbours interrupts threads soak leaks race interleave simulate fuzz lint lint-go lint-c lint-python stubs demo notebooks test-notebooks test-elsewhere test-browser docs test-docs wheel sdist test-wheels clean
 
 help:
 	@echo 'make demo         install into an environment of its own and run a 4-rank program'
@@ -49,6 +49,8 @@ help:
 	@echo 'make test-notebooks compare the notebooks with their sources, and execute them'
 	@echo 'make test-elsewhere run the programs of the lessons on MPICH and Open MPI'
 	@echo 'make test-browser use the magics in JupyterLab as a person does; screenshots in .cache/screenshots'
+	@echo 'make docs         make the documentation site, .cache/docs/html'
+	@echo 'make test-docs    run the code of the pages, and look at the site in a headless browser'
 	@echo 'make wheel sdist  write dist/'
 	@echo 'make test-wheels  build and try a wheel with every CPython 3.10+ that is found'
 	@echo 'make clean        remove everything that was made'
@@ -68,7 +70,7 @@ build: $(DEV)/made
 WORKERS ?= 3
 # A worker that crashes ends the run.
 IN_PARALLEL := $(if $(filter-out 0 1,$(WORKERS)),-n $(WORKERS) --dist load --max-worker-restart 0)
-TESTED := not exhaustive and not conformance and not large and not stress and not browser and not hosts and not thirdparty
+TESTED := not exhaustive and not conformance and not large and not stress and not browser and not hosts and not thirdparty and not site
 quick: build quick-lint
 	$(GO) vet $(GO_PACKAGES)
 	$(GO) test -short -timeout 10m $(GO_PACKAGES)
@@ -91,7 +93,7 @@ test: test-go
 # What make test leaves out, but for what has targets of its own.
 test-exhaustive: build
 	@$(BACKEND) group test
-	$(DEV)/bin/python -m pytest $(IN_PARALLEL) -m "exhaustive and not conformance and not large and not stress and not browser and not hosts and not thirdparty" $(PYTEST_FLAGS)
+	$(DEV)/bin/python -m pytest $(IN_PARALLEL) -m "exhaustive and not conformance and not large and not stress and not browser and not hosts and not thirdparty and not site" $(PYTEST_FLAGS)
 
 # Everything that a change has to pass, one after the other. .ci/run does a part of it from a bare machine, without a
 # compiler, and with the newest Python, too.
@@ -245,7 +247,7 @@ fuzz: $(DEV)/made
 # The staticcheck of the nested module keeps its dependencies out of go.mod and
 # of the source distribution.
 lint-go: $(DEV)/made
-	@unformatted=$$($(BACKEND) gofmt -l gocore pybind) && \
+	@unformatted=$$($(BACKEND) gofmt -l gocore pybind docs) && \
 		if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet $(GO_PACKAGES)
 	$(GO) vet -tags interleave $(GO_PACKAGES)
@@ -297,6 +299,22 @@ test-browser: build
 	@$(BACKEND) group browser
 	@$(DEV)/bin/python tests/browser/prepare.py
 	$(DEV)/bin/python -m pytest -m browser $(PYTEST_FLAGS) tests/browser
+
+# The site: docs/README.md. Warnings are errors.
+SITE := .cache/docs
+docs: build
+	@$(BACKEND) group docs
+	@mkdir -p $(SITE)
+	@$(GO) run ./docs/tools/packagecomments gocore >$(SITE)/comments.json
+	@PYTHONPATH=docs/tools $(DEV)/bin/python -m manual $(SITE)/comments.json $(SITE)/source
+	$(DEV)/bin/python -m sphinx --quiet --fail-on-warning -c docs -d $(SITE)/doctrees $(SITE)/source $(SITE)/html
+
+# Screenshots in .cache/screenshots/docs.
+test-docs: docs
+	@$(BACKEND) group test
+	@$(BACKEND) group browser
+	@$(DEV)/bin/python tests/browser/prepare.py
+	$(DEV)/bin/python -m pytest $(IN_PARALLEL) -m "not exhaustive" $(PYTEST_FLAGS) tests/examples/test_readme.py tests/docs
 
 wheel: $(DEV)/made
 	@$(DEV)/bin/python $(PIP) wheel --no-deps --wheel-dir dist .

@@ -19,7 +19,7 @@ from gormapy_compare import peers
 
 ROOT = Path(__file__).resolve().parents[2]
 README, DOCS = ROOT / "README.md", ROOT / "docs"
-PAGES = [README, *sorted(DOCS.glob("*.md"))]
+PAGES = [README, *sorted(DOCS.glob("*.md")), DOCS / "measurements" / "README.md"]
 # What is on this page needs several hosts: tests/hosts runs jobs under its launchers.
 ON_HOSTS = DOCS / "cluster.md"
 
@@ -62,13 +62,17 @@ BLOCKS = [
 PROGRAMS = [block for block in BLOCKS if block.kind == "python"]
 # Programs that rank 0 runs, with the other ranks as workers.
 POOLED = [block for block in PROGRAMS if "MPIPoolExecutor(" in block.code]
+# Programs that pytest runs: of the first the ranks run the tests, and the tests of the other start ranks.
+TESTS = [block for block in PROGRAMS if block.page == DOCS / "testing.md"]
 CELLS = [block for block in BLOCKS if block.kind == "ipython"]  # tests/notebook runs them
 # Programs that import nothing of gormapy but MPI run with mpi4py, too.
 GORMAPY_ONLY = re.compile(r"^import gormapy|^from gormapy import (?!MPI$)|^from gormapy\.", re.MULTILINE)
 # What is on this page needs an MPI that starts more processes than it was told that there are cores.
 SPAWNING = DOCS / "processes.md"
-PORTABLE = [block for block in PROGRAMS if not GORMAPY_ONLY.search(block.code) and block.page != SPAWNING]
-WITH_MPI = [block for block in PROGRAMS if re.search(r"import .*\bMPI\b", block.code)]
+PORTABLE = [
+    block for block in PROGRAMS if not GORMAPY_ONLY.search(block.code) and block.page != SPAWNING and block not in TESTS
+]
+WITH_MPI = [block for block in PROGRAMS if re.search(r"import .*\bMPI\b", block.code) and block not in TESTS]
 CONSOLES = {
     tuple(line[2:].partition("#")[0].strip() for line in block.code.splitlines() if line.startswith("$ ")): block
     for block in BLOCKS
@@ -105,7 +109,7 @@ def test_program(mpirun, block, n):
     mpirun(n, code, timeout=timeout)
 
 
-@pytest.mark.parametrize("block", [block for block in PROGRAMS if block not in WITH_MPI + POOLED], ids=str)
+@pytest.mark.parametrize("block", [block for block in PROGRAMS if block not in WITH_MPI + POOLED + TESTS], ids=str)
 def test_program_without_mpi(mpirun, block):
     mpirun.alone(block.code)
 
@@ -114,6 +118,30 @@ def test_program_without_mpi(mpirun, block):
 def test_program_on_workers(mpirun, block, n):
     (mpirun.folder / "program.py").write_text(block.code)
     mpirun.command(n, sys.executable, "-m", "gormapy.futures", "program.py").finish()
+
+
+PYTEST = (sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider")
+
+
+def test_tests_on_all_ranks(mpirun, n):
+    (mpirun.folder / "test_ring.py").write_text(TESTS[0].code)
+    done = mpirun.command(n, *PYTEST, "test_ring.py", timeout=60).finish()
+    assert done.stdout.count("2 passed") == n
+
+
+def test_a_failure_of_one_rank_ends_all(mpirun):
+    (mpirun.folder / "test_ring.py").write_text(
+        TESTS[0].code.replace("assert got[0]", "assert comm.rank != 1 and got[0]")
+    )
+    done = mpirun.command(2, *PYTEST, "test_ring.py", timeout=60).finish(expect=1)
+    assert "1 failed" in done.stdout and "2 passed" not in done.stdout
+
+
+def test_tests_that_start_ranks(tmp_path):
+    (tmp_path / "test_program.py").write_text(TESTS[1].code)
+    command = [*PYTEST, "test_program.py"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0 and "3 passed" in done.stdout, done.stdout + done.stderr
 
 
 @pytest.mark.exhaustive
@@ -155,7 +183,8 @@ def test_cells_of_the_readme_are_those_of_their_page():
     shown = [block.code for block in CELLS if block.page == README]
     there = [block.code for block in CELLS if block.page == DOCS / "notebooks.md"]
     assert shown and shown == there[: len(shown)]
-    assert len(CELLS) == len(shown) + len(there)
+    assert shown == [block.code for block in CELLS if block.page == DOCS / "colab.md"]
+    assert len(CELLS) == 2 * len(shown) + len(there)
 
 
 @pytest.mark.parametrize("commands", CONSOLES, ids=[commands[0] for commands in CONSOLES])
@@ -165,6 +194,7 @@ def test_console(commands, tmp_path):
     for command in commands:
         for_mpi4py = "gormapy.run" in command
         script = POOLED[0].code if "gormapy.futures" in command else HELLO
+        (tmp_path / "test_ring.py").write_text(TESTS[0].code)
         (tmp_path / "script.py").write_text(
             script.replace("from gormapy", f"from {'mpi4py' if for_mpi4py else 'gormapy'}")
         )
@@ -181,7 +211,7 @@ def targets():
 def run(command, folder):
     program, *arguments = shlex.split(command)
     if program == "make":
-        assert set(arguments) <= targets(), command
+        assert {word for word in arguments if "=" not in word} <= targets(), command
         return
     if command in ELSEWHERE:
         assert (ROOT / ELSEWHERE[command]).exists()
