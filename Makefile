@@ -98,7 +98,7 @@ test-exhaustive: build
 # Everything that a change has to pass, one after the other. .ci/run does a part of it from a bare machine, without a
 # compiler, and with the newest Python, too.
 check:
-	@for step in lint test-go test-python test-notebooks test-elsewhere test-rdma test-fabrics interleave fuzz race; do \
+	@for step in lint test-go test-python test-notebooks test-docs test-elsewhere test-rdma test-fabrics interleave fuzz race; do \
 		echo "make $$step" && $(MAKE) --no-print-directory $$step || exit 1; done
 
 test-go: $(DEV)/made
