@@ -10,7 +10,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from manual import docstrings, glossary, links, measurements, structure
+from manual import docstrings, glossary, links, measurements, reference, structure
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ["Start", "Tutorial", "How-to", "Reference", "Architecture", "Measurements"]
@@ -51,6 +51,7 @@ def test_a_docstring_is_plain_text():
         == r"Copy \*args, 2 \* 3 of name\_ and a\|b."
     )
     assert converted("The `rank`s and *all* of ``x * y``.") == r"The `rank`\ s and *all* of ``x * y``."
+    assert converted("A `b\nc` d.\ne") == "A `b c` d.\ne"
 
 
 def test_an_indented_block_is_a_program():
@@ -87,6 +88,26 @@ def test_a_summary_is_the_first_sentence():
     assert docstrings.summary("group: Group\n\nThe group.") == "The group."
     assert docstrings.summary("Measurements: ``python -m x``.\n\nMore.") == "Measurements: ``python -m x``."
     assert docstrings.summary("See section 1.2 of it; no more") == "See section 1.2 of it; no more"
+
+
+def test_every_module_has_a_page():
+    import gormapy
+
+    there = {f"gormapy.{module.name}" for module in pkgutil.iter_modules(gormapy.__path__) if module.name[0] != "_"}
+    # MPI has many pages; docs/programs.md has the examples, docs/notebooks.md the magic.
+    assert there == {name for name in reference.MODULES if name.count(".") == 1} | {
+        "gormapy.MPI",
+        "gormapy.examples",
+        "gormapy.magic",
+    }
+
+
+def test_constants_have_the_texts_of_the_stub():
+    found = reference.stub('A: Final[int]\n"""First.\n\nMore."""\nB: Final[int]\nC: Final[int]\nD: Final[Op]\n')
+    assert found.constants == {"int": ["A", "B", "C"], "Op": ["D"]}
+    page = reference.constants_page(found)
+    assert ".. py:data:: A\n\n   First.\n\n   More.\n" in page
+    assert ".. py:data:: B\n             C\n" in page
 
 
 def test_the_glossary_names_its_own_terms():

@@ -73,6 +73,7 @@ def language(code):
 
 
 def _text(block):
+    block = _unbroken(block)
     first = block[0]
     if len(block) == 1 and first.startswith("# "):
         return [f".. rubric:: {_plain(first[2:])}"]
@@ -95,6 +96,17 @@ def _text(block):
     if out[-1].endswith("::"):
         out[-1] = out[-1][:-1]
     return out
+
+
+def _unbroken(block):
+    """Join lines between which a name in backticks is broken."""
+    lines = []
+    for line in block:
+        if lines and lines[-1].count("`") % 2:
+            lines[-1] += " " + line.lstrip()
+        else:
+            lines.append(line)
+    return lines
 
 
 def _items(block):

@@ -12,10 +12,11 @@ import re
 import subprocess
 import sys
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from . import ROOT
-from .docstrings import summary
+from .docstrings import converted, summary
 
 STUB = ROOT / "python" / "gormapy" / "MPI" / "__init__.pyi"
 
@@ -36,6 +37,7 @@ MODULES = (
     "gormapy.util.sync",
     "gormapy.util.dtlib",
     "gormapy.numba",
+    "gormapy.mt19937",
     "gormapy.launch",
     "gormapy.run",
     "gormapy.bench",
@@ -61,12 +63,14 @@ class Stub:
     bases: dict
     functions: list
     constants: dict
+    texts: dict  # docstrings of constants
 
 
-def stub():
+def stub(text=None):
     """Read the stub."""
-    found = Stub({}, {}, [], {})
-    for node in ast.parse(STUB.read_text(encoding="utf-8")).body:
+    found = Stub({}, {}, [], {}, {})
+    nodes = ast.parse(STUB.read_text(encoding="utf-8") if text is None else text).body
+    for node, following in zip(nodes, [*nodes[1:], None]):
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
             found.classes[node.name] = _members(node)
             found.bases[node.name] = [base.id for base in node.bases if not base.id.startswith("_")]
@@ -76,6 +80,8 @@ def stub():
             kind = node.annotation
             kind = ast.unparse(kind.slice) if isinstance(kind, ast.Subscript) else ast.unparse(kind)
             found.constants.setdefault(kind, []).append(node.target.id)
+            if isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant):
+                found.texts[node.target.id] = inspect.cleandoc(following.value.value)
     return found
 
 
@@ -154,9 +160,9 @@ def constants_page(declared):
             lines += [f"## {titles[kind]}", ""]
             groups = _grouped(names) if kind == "int" else [names]
             for group in groups:
-                lines += _data(group)
+                lines += _data(group, declared.texts)
         else:
-            lines += [f"## {kind}", "", *_data(names)]
+            lines += [f"## {kind}", "", *_data(names, declared.texts)]
     return "\n".join(lines)
 
 
@@ -169,10 +175,18 @@ def _grouped(names):
     return [group for group in by.values() if len(group) > 1] + [alone]
 
 
-def _data(names):
-    first, *rest = names
-    lines = [f".. py:data:: {first}", *(f"             {name}" for name in rest)]
-    return _rst(".. currentmodule:: gormapy.MPI", "", *lines)
+def _data(names, texts):
+    """Return constants: one after the other where they have no texts."""
+    lines = [".. currentmodule:: gormapy.MPI", ""]
+    for has_text, some in groupby(names, key=texts.__contains__):
+        if has_text:
+            for name in some:
+                text = converted(texts[name].splitlines())
+                lines += [f".. py:data:: {name}", "", *(f"   {line}" if line else "" for line in text)]
+        else:
+            first, *rest = some
+            lines += [f".. py:data:: {first}", *(f"             {name}" for name in rest), ""]
+    return _rst(*lines)
 
 
 def mpi_page(mpi, declared):
