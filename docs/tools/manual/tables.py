@@ -128,6 +128,7 @@ def _hint(key, default, values, *more):
 
 _OPTION = re.compile(r"^  (-\S.*?)(?:  +(\S.*))?$")
 _FOREIGN = re.compile(r'"([\w-]+)":\s*(ignored|refused)\((\d), ((?:"(?:[^"\\]|\\.)*")|\w+)\)')
+_DASHES = "One dash or two make no difference."
 _WHY = re.compile(r'^\t(\w+)\s*=\s*("(?:[^"\\]|\\.)*")$', re.MULTILINE)
 
 
@@ -136,6 +137,8 @@ def launcher():
     from gormapy.launch import launcher as program
 
     text = subprocess.run([program(), "--help"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    # The tables below have these.
+    text = re.sub(r"^Options of other launchers: .*?\n\n", "", text, flags=re.MULTILINE | re.DOTALL)
     lines = ["# Options of mpiexec", ""]
     inside = False  # of an option's text
     for line in text.splitlines():
@@ -159,7 +162,15 @@ def launcher():
     if len(foreign) != len(re.findall(r": *(?:ignored|refused)\(", source)):
         raise SystemExit("gocore/launch/optiontable.go has an option of other launchers that can't be read")
     for kind, title in (("ignored", "why"), ("refused", "what to do")):
-        lines += ["", f"## Options of other launchers that are {kind}", "", f"| option | {title} |", "|---|---|"]
+        lines += [
+            "",
+            f"## Options of other launchers that are {kind}",
+            "",
+            _DASHES,
+            "",
+            f"| option | {title} |",
+            "|---|---|",
+        ]
         reasons = {}
         for name, what, _, word in foreign:
             if what == kind:
