@@ -146,10 +146,11 @@ def launcher():
         if line.startswith("usage: "):
             lines += ["```text", line.removeprefix("usage: "), "```"]
         elif option:
-            lines += ["", f"`{option[1]}`", f": {escape(option[2] or '', quote=False)}"]
+            lines += ["", f"`{option[1]}`"] + ([f": {escape(option[2], quote=False)}"] if option[2] else [])
             inside = True
         elif inside and line.startswith("   "):
-            lines.append(f"  {escape(line.strip(), quote=False)}")
+            begins = lines[-1].startswith("`")  # a long option has its text in the next line
+            lines.append(f"{':' if begins else ' '} {escape(line.strip(), quote=False)}")
         elif line.endswith(":") and not line.startswith(" ") and len(line) < 60:
             lines += ["", f"## {line[:-1].split(':')[0]}", ""]
             inside = False
@@ -162,15 +163,8 @@ def launcher():
     if len(foreign) != len(re.findall(r": *(?:ignored|refused)\(", source)):
         raise SystemExit("gocore/launch/optiontable.go has an option of other launchers that can't be read")
     for kind, title in (("ignored", "why"), ("refused", "what to do")):
-        lines += [
-            "",
-            f"## Options of other launchers that are {kind}",
-            "",
-            _DASHES,
-            "",
-            f"| option | {title} |",
-            "|---|---|",
-        ]
+        lines += ["", f"## Options of other launchers that are {kind}", "", _DASHES, ""]
+        lines += [f"| option | {title} |", "|---|---|"]
         reasons = {}
         for name, what, _, word in foreign:
             if what == kind:
