@@ -20,7 +20,7 @@ import (
 // Marks are the prefixes of variables that are not for users: those of the launcher for
 // its ranks (package boot), of the benchmarks to find their processes, and of a notebook
 // for its ranks.
-var Marks = []string{"GORMAPY_JOB_", "GORMAPY_BENCH_JOB", "GORMAPY_MAGIC"}
+var Marks = []string{"GORMAPY_JOB_", "GORMAPY_BENCH_JOB", "GORMAPY_RESIDENT"}
 
 // Setting is one environment variable.
 type Setting struct {

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from gormapy.magic.cellrun import CellRun
-from gormapy.magic.errors import Deadlock
+from gormapy._resident.errors import Deadlock
 
 
 class Answer(SimpleNamespace):
@@ -62,7 +62,7 @@ def test_ranks_that_stand_still_are_asked_twice(moves, asked, monkeypatch):
     ranks = Ranks(moves)
     cell = CellRun(ranks, ranks, None)
     cell.begun = cell.looked = time.monotonic() - 10
-    monkeypatch.setattr("gormapy.magic.cellrun._LOOK_EVERY", 0.0)
+    monkeypatch.setattr("gormapy._resident.watched._LOOK_EVERY", 0.0)
     while (reason := cell._reason()) is None:
         cell._step()
     assert isinstance(reason, Deadlock) and ranks.reports == ["deadlock"]

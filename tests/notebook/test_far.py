@@ -11,7 +11,7 @@ import time
 import pytest
 from kernels import Kernel
 
-from gormapy.magic import far, link
+from gormapy._resident import far, link
 
 SECRET = b"a secret"
 

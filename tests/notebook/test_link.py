@@ -3,7 +3,7 @@
 import os
 import socket
 
-from gormapy.magic import link
+from gormapy._resident import link
 
 
 def test_descriptors_that_come_are_not_inherited():

@@ -1,161 +1,17 @@
-"""One cell on the ranks of a session: its output, and the detection of failures, deadlocks and time-outs."""
+"""One cell on the ranks of a session."""
 
-import time
-
-from .diagnosis import Report, Sighting, stand_still
-from .errors import CellInterrupted, CellTimeout, Deadlock, MPICellError, RankDied, ranks_text
-
-_FIRST_LOOK = 0.5  # seconds after which ranks are first asked for their state
-_LOOK_EVERY = 0.25
-_LOOK_LATE = 2.0  # a rank that has not answered by then holds Python's lock
-_REACT_WITHIN = 5.0  # for ranks that were interrupted
-_END_AFTER = 12.0  # when there may be no user to press stop again
-_AGAIN = 1.5  # seconds until ranks that did not react get another signal
+from .._resident.errors import RanksError, ranks_text
+from .._resident.watched import Watched, capital
+from .._resident.watched import failed as failed_by
+from .errors import CellInterrupted, CellTimeout, MPICellError
 
 
-class CellRun:
-    """One cell on some ranks; `run` returns when all have ended it, or raises an MPICellError."""
+class CellRun(Watched):
+    """One cell on some ranks; `run` returns when all have ended it, or raises a RanksError."""
 
-    def __init__(self, session, view, ranks, deadlock=2.0, grace=1.0, timeout=None):
-        self.session, self.view = session, view
-        self.ranks = session.chosen(ranks)
-        self.deadlock, self.grace, self.timeout = deadlock, grace, timeout
-        self.results = {}
-        self.asked = 0
-        self.stood = 0  # answers of all ranks in a row that said that no rank can continue
-        numbers = {r.number for r in self.ranks}
-        self.sightings = {r.number: Sighting(r.number, r.number in numbers) for r in session.chosen()}
-        self.stopped = None  # the reason why the ranks were interrupted, an exception
-
-    @property
-    def running(self):
-        """The ranks that have not come to the end of the cell."""
-        return [r for r in self.ranks if r.number not in self.results]
-
-    def run(self, code, count, **options):
-        """Run the code as the notebook's cell number ``count``; return the ranks' results."""
-        session = self.session
-        session.cells += 1
-        self.begun = self.looked = time.monotonic()
-        for rank in self.ranks:
-            rank.state = "running"
-            rank.replies.clear()
-        session.send(self.ranks, "run", cell=session.cells, code=code, count=count, **options)
-        while self.running:
-            self._step()
-            if self.stopped is None:
-                self.stopped = self._reason()
-                if self.stopped is not None:
-                    self.view.refresh(final=True)
-                    self._interrupt()
-        return self.results
-
-    def _step(self):
-        session = self.session
-        session.pump(0.05)
-        self._collect()
-        self.view.refresh()
-        if any(r.gone for r in session.ranks.values()):
-            self._on_death()
-
-    def _collect(self):
-        for rank in self.session.chosen():
-            sighting = self.sightings[rank.number]
-            for reply in rank.replies:
-                if reply.kind == "done" and reply.cell == self.session.cells:
-                    self.results[rank.number] = reply
-                    failure = reply.failure
-                    sighting.end(_failed(failure))
-                elif reply.kind == "failed":
-                    self.results[rank.number] = {
-                        "failure": {"ename": "InternalError", "text": reply.text, "code": None}
-                    }
-                    sighting.end(True)
-                elif reply.kind == "where":
-                    sighting.see(reply)
-            rank.replies.clear()
-
-    def _reason(self):
-        """Return the reason to interrupt the ranks, None if there is none."""
-        if not self.running:
-            return None
-        if self.session.interrupts():
-            return CellInterrupted("the cell was interrupted")
-        now = time.monotonic()
-        if self.timeout is not None and now - self.begun > self.timeout:
-            self._look(wait=3.0)
-            report = Report(self.sightings.values())
-            running = [r.number for r in self.running]
-            self.view.report(report, f"After {self.timeout:g} s: what the ranks do", "timeout")
-            return CellTimeout(f"{ranks_text(running)} did not end within {self.timeout:g} s")
-        if now - self.begun < _FIRST_LOOK or now - self.looked < _LOOK_EVERY:
-            return None
-        seen = self.sightings.values()
-        if self.asked and now - self.looked < _LOOK_LATE and any(s.ask != self.asked for s in seen):
-            return None  # answers take long on a busy machine
-        failed = [s.rank for s in seen if s.failed]
-        self.stood = self.stood + 1 if stand_still(seen, self.asked, self.grace if failed else self.deadlock) else 0
-        # A process that was stopped may answer before the thread that waits runs again, so it is asked twice.
-        if self.stood == 2:
-            report = Report(seen)
-            if failed:
-                waiting = [r.number for r in self.running]
-                verb = "was" if len(waiting) == 1 else "were"
-                self.view.say(f"{_capital(report.sentence())}. {_capital(ranks_text(waiting))} {verb} interrupted.")
-                return MPICellError("")  # the failure itself is reported at the end
-            self.view.report(report, f"Deadlock: {report.sentence()}", "deadlock")
-            return Deadlock(report.sentence())
-        self._look()
-        return None
-
-    def _look(self, wait=0.0):
-        """Ask all ranks for their state; wait for the answers for ``wait`` seconds."""
-        self.asked += 1
-        self.looked = time.monotonic()
-        self.session.send(self.session.chosen(), "where", ask=self.asked)
-        while wait and time.monotonic() - self.looked < wait:
-            if all(s.ask == self.asked for s in self.sightings.values()):
-                break
-            self.session.pump(0.05)
-            self._collect()
-
-    def _interrupt(self):
-        """Interrupt the ranks that run, and end the session if they do not end the cell."""
-        session, begun = self.session, time.monotonic()
-        by_user = isinstance(self.stopped, CellInterrupted)
-        pressed, sent, told = session.interrupts(), 0, False
-        while self.running:
-            waited = time.monotonic() - begun
-            if waited >= sent * _AGAIN and sent < 3:
-                session.interrupt(self.running)
-                sent += 1
-            self._step()
-            if not self.running:
-                break
-            stuck = [r.number for r in self.running]
-            if session.interrupts() > pressed or (waited > _END_AFTER and not by_user):
-                self.view.say(f"{_capital(ranks_text(stuck))} did not react: all ranks were ended. State is lost.")
-                session.close(at_once=True)
-                raise self.stopped
-            if by_user and waited > _REACT_WITHIN and not told:
-                told = True
-                verb = "it runs" if len(stuck) == 1 else "they run"
-                self.view.say(
-                    f"{_capital(ranks_text(stuck))} did not react within {_REACT_WITHIN:g} s: {verb} code that "
-                    "Python can't interrupt. Interrupt again to end all ranks."
-                )
-
-    def _on_death(self):
-        session = self.session
-        how = session.dead()
-        self._collect()
-        self.view.refresh(final=True)
-        session.close(at_once=True)
-        self.view.refresh(final=True)
-        raise RankDied(
-            "; ".join(f"rank {r} {text}" if r >= 0 else text for r, text in how.items())
-            + ". All ranks were ended, and their state is lost; the next cell starts new ones."
-        )
+    interrupted = CellInterrupted
+    timed_out = CellTimeout
+    lost = " All ranks were ended, and their state is lost; the next cell starts new ones."
 
     def conclude(self):
         """Show failures, reset communication if ranks ended differently, and return the error to raise, or None."""
@@ -163,7 +19,7 @@ class CellRun:
         failed, left = {}, []
         for number, result in sorted(self.results.items()):
             failure = result["failure"]
-            if not _failed(failure):
+            if not failed_by(failure):
                 if failure is not None:
                     left.append(number)
                 continue
@@ -176,7 +32,7 @@ class CellRun:
             self.view.transcript.fail(number, text)
         self.view.refresh(final=True)
         if left and len(left) < len(self.ranks):
-            self.view.say(f"{_capital(ranks_text(left))} left the cell by sys.exit().")
+            self.view.say(f"{capital(ranks_text(left))} left the cell by sys.exit().")
         differ = failed and (len(failed) < len(session.ranks) or len({_place(f) for f in failed.values()}) > 1)
         if (self.stopped is not None or differ) and not session.finalized:
             problem = session.reset()
@@ -191,7 +47,7 @@ class CellRun:
         if session.finalized and not session.closed:
             session.close()
             self.view.say("MPI was finalized in this cell, so the ranks ended. The next cell starts new ones.")
-        if self.stopped is not None and type(self.stopped) is not MPICellError:
+        if self.stopped is not None and type(self.stopped) is not RanksError:
             return self.stopped
         if told:
             kinds = {}
@@ -203,15 +59,6 @@ class CellRun:
         return None
 
 
-def _failed(failure):
-    """Return whether a rank's end is a failure: sys.exit() without a status is none."""
-    return failure is not None and not (failure["ename"] == "SystemExit" and failure["code"] in (None, 0))
-
-
 def _place(failure):
     place = failure.get("place") or {}
     return failure["ename"], place.get("cell"), place.get("line")
-
-
-def _capital(text):
-    return text[0].upper() + text[1:]

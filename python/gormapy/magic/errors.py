@@ -1,49 +1,15 @@
-"""The errors by which a cell ends, shown without the kernel's own stack."""
+"""The errors by which a cell ends; the names are what a notebook shows."""
+
+from .._resident.errors import Interrupted, RanksError, TimeOut
 
 
-class _Short:
-    """An error whose traceback would only show this package."""
-
-    def _render_traceback_(self, *args, **kwargs):
-        return [f"{type(self).__name__}: {self}"]
-
-
-class MPICellError(_Short, RuntimeError):
+class MPICellError(RanksError):
     """A cell failed on some ranks; what happened there is in its output."""
 
 
-class Deadlock(MPICellError):
-    """All ranks waited, and none of them could go on."""
-
-
-class CellTimeout(MPICellError):
+class CellTimeout(TimeOut):
     """A cell took longer than its --timeout."""
 
 
-class RankDied(MPICellError):
-    """The process of a rank ended within a cell."""
-
-
-class StartError(MPICellError):
-    """The ranks could not be started."""
-
-
-class CellInterrupted(_Short, KeyboardInterrupt):
+class CellInterrupted(Interrupted):
     """The user interrupted a cell."""
-
-
-def ranks_text(ranks):
-    """Return "rank 2", "ranks 0-3" or "ranks 0, 2, 5-7"."""
-    ranks = sorted(ranks)
-    return ("rank " if len(ranks) == 1 else "ranks ") + ranges(ranks)
-
-
-def ranges(ranks):
-    """Return sorted numbers as "0-3, 5"."""
-    parts = []
-    for r in ranks:
-        if parts and r == parts[-1][1] + 1:
-            parts[-1][1] = r
-        else:
-            parts.append([r, r])
-    return ", ".join(str(a) if a == b else f"{a}, {b}" if b == a + 1 else f"{a}-{b}" for a, b in parts)

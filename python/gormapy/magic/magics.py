@@ -12,14 +12,26 @@ from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 from traitlets import Float, Int
 
+from .._resident.errors import RanksError, ranks_text
+from .._resident.session import Session
 from . import transfer
 from .cellrun import CellRun
-from .errors import CellInterrupted, MPICellError, ranks_text
+from .errors import CellInterrupted, MPICellError
 from .options import cell_parser, line_parser
-from .session import Session
 from .view import view_for
 
 _MOVE_WITHIN = 600.0  # for the objects of push and pull
+
+
+class NotebookSession(Session):
+    """The ranks of a notebook."""
+
+    worker = ("-m", "gormapy.magic.worker")
+    interrupted = CellInterrupted
+
+    def environment(self):
+        """Return the environment of the ranks: figures are shown in the notebook."""
+        return {**os.environ, "MPLBACKEND": "module://matplotlib_inline.backend_inline"}
 
 
 @magics_class
@@ -67,7 +79,7 @@ class MPIMagics(Magics):
             old.close()
             view.say(why)
         with self._counted() as interrupts:  # before there is a process that a Ctrl-C has to end
-            session = Session(size, hosts or self._hosts)
+            session = NotebookSession(size, hosts or self._hosts)
             session.interrupts = interrupts
             session.start()
         session.interrupts = lambda: 0
@@ -129,11 +141,11 @@ class MPIMagics(Magics):
         error = None
         try:
             error = self._run(opt, line, body, view)
-        except MPICellError as failure:
+        except RanksError as failure:
             error = failure
         if error is None:
             return
-        if opt.allow_errors and isinstance(error, MPICellError):
+        if opt.allow_errors and isinstance(error, RanksError):
             view.say(f"{type(error).__name__}: {error}")
             return
         raise error from None
@@ -148,7 +160,7 @@ class MPIMagics(Magics):
                 traced = opt.trace is not None
                 begun = session.clocks() if traced else None
                 code = _numbered(line, body)
-                run.run(code, _number(self.shell), trace=traced, shared_arrays=opt.shared_arrays)
+                run.run(code=code, count=_number(self.shell), trace=traced, shared_arrays=opt.shared_arrays)
                 error = run.conclude()
                 if traced:
                     self._show_trace(run, opt.trace, view, begun)

@@ -3,8 +3,8 @@
 import base64
 from html import escape
 
+from .._resident.errors import ranges, ranks_text
 from .ansi import to_html, without_colors
-from .errors import ranges, ranks_text
 
 # Colours of the ranks' bars; they have no meaning but guide the eye. They are visible on white and on black, and none
 # is the red of a failure.

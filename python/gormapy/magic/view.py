@@ -7,8 +7,8 @@ from html import escape
 
 from IPython.display import publish_display_data
 
+from .._resident.errors import ranges
 from .ansi import without_colors
-from .errors import ranges
 from .transcript import Transcript
 
 # Jupyter's server drops output at more than 1 MB/s; every update sends all of it again.

@@ -1,4 +1,4 @@
-"""The ranks of a notebook, as its kernel sees them."""
+"""Ranks that stay, as the process that has started them sees them: the kernel of a notebook, or a pytest."""
 
 import atexit
 import codecs
@@ -15,11 +15,10 @@ import sys
 import time
 
 from . import far, link
-from .errors import CellInterrupted, StartError, ranks_text
+from .errors import Interrupted, StartError, ranks_text
 
 _START_WITHIN = 90.0  # for an environment on a network file system, on a busy machine
 _RESET_WITHIN = 15.0
-_EXIT_WITHIN = 2.0
 _VERDICT_WITHIN = 3.0  # mpiexec says nothing of a rank that ended with status 0
 _CLOCK_WITHIN = 1.0
 _CLOCK_TRIES = 8  # the one that took the shortest counts
@@ -48,6 +47,10 @@ class Rank:
 class Session:
     """N ranks that live until `close`: on this host, or on those that are given or that the allocation has."""
 
+    worker: tuple[str, ...] = ()  # the program of a rank, as Python's arguments
+    interrupted = Interrupted  # the error of a start that the user interrupts
+    exit_within = 2.0  # how long ranks that are idle have to end
+
     def __init__(self, size, hosts=None):
         self.size, self.hosts = size, hosts
         self.ranks = {}
@@ -68,7 +71,7 @@ class Session:
             self._listener, address = self._door.listener, self._door.address
         else:
             self._listener = socket.socket(socket.AF_UNIX)
-            address = f"gormapy-magic-{secrets.token_hex(12)}"
+            address = f"gormapy-resident-{secrets.token_hex(12)}"
             self._listener.bind("\0" + address)
             self._listener.listen(size)
             self._listener.setblocking(False)
@@ -82,18 +85,21 @@ class Session:
     # Start and end
     # -------------
 
+    def environment(self):
+        """Return the environment of the ranks."""
+        return dict(os.environ)
+
     def _launch(self, address):
         from ..launch import launcher
 
-        # A time-out is for programs: a session lasts as long as its kernel.
-        env = {k: v for k, v in os.environ.items() if k not in ("GORMAPY_MAGIC", "GORMAPY_TIMEOUT")}
-        env["GORMAPY_MAGIC"] = f"{address} {self._token}"
-        env["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
+        # A time-out is for programs: a session lasts as long as the process that has started it.
+        env = {k: v for k, v in self.environment().items() if k not in ("GORMAPY_RESIDENT", "GORMAPY_TIMEOUT")}
+        env["GORMAPY_RESIDENT"] = f"{address} {self._token}"
         package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         path = [p for p in env.get("PYTHONPATH", "").split(os.pathsep) if p]
         env["PYTHONPATH"] = os.pathsep.join([package, *path])  # the worker's own path is set later
         hosts = ["-hosts", self.hosts] if self.hosts else []
-        command = [launcher(), *hosts, "-n", str(self.size), sys.executable, "-m", "gormapy.magic.worker"]
+        command = [launcher(), *hosts, "-n", str(self.size), sys.executable, *self.worker]
         try:
             return subprocess.Popen(
                 command,
@@ -121,7 +127,7 @@ class Session:
                 there = len(self.ranks)
                 self.close(at_once=True)
                 if self.interrupts():
-                    raise CellInterrupted("the ranks were about to start; there are none now")
+                    raise self.interrupted("the ranks were about to start; there are none now")
                 how = f"mpiexec ended with status {self._launcher.returncode}" if ended else "they did not come up"
                 said = self.spoken.strip() or "nothing was said"
                 raise StartError(f"{self.size} ranks could not be started ({how}; {there} came): {said}")
@@ -194,7 +200,7 @@ class Session:
         self.send([rank], "welcome", fds=[] if rank.host else [self._lifeline], sys_path=list(sys.path))
 
     def _in_child(self):
-        """Close the session's descriptors in a forked child of the kernel: the ranks end with the kernel."""
+        """Close the session's descriptors in a forked child: the ranks end with this process."""
         if self.closed:
             return
         self.closed = True
@@ -215,7 +221,7 @@ class Session:
             if not at_once and all(r.state == "idle" for r in self.ranks.values()):
                 with contextlib.suppress(OSError):
                     self.send(self.ranks.values(), "exit")
-                end = time.monotonic() + _EXIT_WITHIN
+                end = time.monotonic() + self.exit_within
                 while self._launcher.poll() is None and time.monotonic() < end:
                     self.pump(0.02)
             for number, patience in ((signal.SIGTERM, 3.0), (signal.SIGKILL, 3.0)):
@@ -351,7 +357,7 @@ class Session:
 
     def _on_message(self, rank, message):
         kind = message.kind
-        if kind in ("display", "clear", "done"):
+        if kind in ("display", "clear", "report", "done"):
             self._drain(rank)  # the output before it
         if kind == "display":
             data = {**message.data, **dict(zip(message.binary, message.payloads))}
@@ -386,11 +392,15 @@ class Session:
     def ask(self, ranks, kind, answer, within, payloads=(), **fields):
         """Send a message and return the answers by rank; a rank that gives none is left out."""
         self.send(ranks, kind, payloads, **fields)
+        return self.answers(ranks, (answer, "failed"), within)
+
+    def answers(self, ranks, kinds, within):
+        """Return the answers of these kinds by rank; a rank that gives none is left out."""
         end, answers, pressed = time.monotonic() + within, {}, self.interrupts()
         while True:
             for rank in ranks:
                 for reply in list(rank.replies):
-                    if reply.kind in (answer, "failed"):
+                    if reply.kind in kinds:
                         rank.replies.remove(reply)
                         answers[rank.number] = reply
             missing = [r for r in ranks if r.number not in answers and not r.gone]

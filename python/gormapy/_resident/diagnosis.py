@@ -1,9 +1,9 @@
-"""The waits of a cell's ranks, and the detection of deadlocks.
+"""The waits of ranks that run a cell or a test, and the detection of deadlocks.
 
 A rank reports (`Worker.where`) in which call its main thread waits and since when, how often its transports have
 moved data, how long the thread has run, and whether other threads of the program run. A rank *stands still* as
 long as its transports move nothing, the thread hardly runs and no other thread runs. In a deadlock all ranks that
-still run the cell have stood still in a wait for some time, and the others stand still too. A rank that computes,
+still run it have stood still in a wait for some time, and the others stand still too. A rank that computes,
 sleeps or reads a file is not in a wait, so no deadlock is reported while another rank waits for it.
 """
 
@@ -23,7 +23,7 @@ class Sighting:
     """The last known state of one rank."""
 
     rank: int
-    running: bool = True  # it has not reached the end of the cell
+    running: bool = True  # it has not reached the end of the cell or test
     failed: bool = False
     ask: int = -1  # the number of the question that was answered
     answer: dict = field(default_factory=dict)
@@ -43,9 +43,14 @@ class Sighting:
         self.ask = answer["ask"]
 
     def end(self, failed):
-        """Record that the rank has reached the end of the cell. That is progress, which others may have waited for."""
+        """Record that the rank has reached the end. That is progress, which others may have waited for."""
         self.running, self.failed = False, failed
         self.still_since = time.monotonic()
+
+    @property
+    def over(self):
+        """Whether the rank has come to the end, or has failed and takes down what it had."""
+        return not self.running or self.failed
 
     @property
     def wait(self):
@@ -56,7 +61,7 @@ class Sighting:
         return None
 
     def still(self, seconds):
-        """Return whether the rank has stood still for this time; one that runs the cell also has to wait in a call."""
+        """Return whether the rank has stood still for this time; one that runs also has to wait in a call."""
         if not self.answer or self.answer["at"] - self.still_since < seconds:
             return False
         if not self.running:
@@ -82,7 +87,8 @@ def stand_still(sightings, ask, seconds):
 class Report:
     """Which rank waits for which, as text, table and picture."""
 
-    def __init__(self, sightings):
+    def __init__(self, sightings, noun="cell"):
+        self.noun = noun  # what the ranks run
         self.sightings = {s.rank: s for s in sightings}
         self.targets = {r: self._targets(s) for r, s in self.sightings.items()}
         self.circle = self._circle()
@@ -131,9 +137,9 @@ class Report:
         """Return one sentence that says which rank waits for which."""
         circle = self.circle
         if len(circle) == 1:
-            return f"rank {circle[0]} waits for itself in {self._call(circle[0])}"
+            return f"rank {circle[0]} waits for itself in {self.call(circle[0])}"
         if circle and len(circle) <= 4:
-            links = [f"rank {r} in {self._call(r)} for rank {self.targets[r][0][0]}" for r in circle]
+            links = [f"rank {r} in {self.call(r)} for rank {self.targets[r][0][0]}" for r in circle]
             return f"{ranks_text(circle)} wait for each other: {', '.join(links)}"
         if circle:
             return (
@@ -143,7 +149,7 @@ class Report:
         for r in self.sightings:
             if self.sightings[r].running:
                 targets, any_rank = self.targets[r]
-                key = (self._call(r), tuple(t for t in targets), any_rank)
+                key = (self.call(r), tuple(t for t in targets), any_rank)
                 groups.setdefault(key, []).append(r)
         parts = []
         for (call, targets, any_rank), ranks in list(groups.items())[:4]:
@@ -151,17 +157,18 @@ class Report:
             text = f"{ranks_text(ranks)} {verb} in {call}"
             if targets:
                 text += f" for {'any of ' if any_rank and len(targets) > 1 else ''}{ranks_text(targets)}"
-                ended = [t for t in targets if t in self.sightings and not self.sightings[t].running]
+                ended = [t for t in targets if t in self.sightings and self.sightings[t].over]
                 if len(ended) == len(targets) and not any_rank:
                     verb = "has" if len(ended) == 1 else "have"
                     failed = all(self.sightings[t].failed for t in ended)
-                    text += f", which {verb} {'failed' if failed else 'come to the end of the cell'}"
+                    text += f", which {verb} {'failed' if failed else f'come to the end of the {self.noun}'}"
             parts.append(text)
         if len(groups) > 4:
             parts.append("…")
         return "; ".join(parts)
 
-    def _call(self, rank):
+    def call(self, rank):
+        """Return the call in which a rank waits."""
         wait = self.sightings[rank].wait
         return self._name(rank, wait) if wait else "its own code"
 
@@ -175,9 +182,9 @@ class Report:
         rows = []
         for rank, s in self.sightings.items():
             wait, place = (s.wait, s.answer.get("place")) if s.running else (None, None)
-            line = f"In [{place['cell']}], line {place['line']}: {place['text']}" if place else ""
+            line = f"{place['label']}: {place['text']}" if place else ""
             if not s.running:
-                rows.append((str(rank), "failed" if s.failed else "has finished the cell", "", "", ""))
+                rows.append((str(rank), "failed" if s.failed else f"has finished the {self.noun}", "", "", ""))
                 continue
             if not s.answer:
                 rows.append((str(rank), "does not answer: in C code that holds Python's lock?", "", "", ""))
@@ -196,7 +203,7 @@ class Report:
             on = wait["on"]
             if wait["tag"] >= 0:
                 on += f"{', ' if on else ''}tag {wait['tag']}"
-            rows.append((str(rank), f"{self._call(rank)}, {wait['seconds']:.1f} s", who, on, line))
+            rows.append((str(rank), f"{self.call(rank)}, {wait['seconds']:.1f} s", who, on, line))
         return rows
 
     _HEADS = ("rank", "call", "waits for", "on", "line")
@@ -230,7 +237,7 @@ class Report:
         for rank, (targets, any_rank) in self.targets.items():
             wait = self.sightings[rank].wait
             for i, target in enumerate(t for t in targets if t in states):
-                label = self._call(rank) + (f", tag {wait['tag']}" if wait["tag"] >= 0 else "") if i == 0 else ""
+                label = self.call(rank) + (f", tag {wait['tag']}" if wait["tag"] >= 0 else "") if i == 0 else ""
                 edges.append((rank, target, label, rank in self.circle and target in self.circle, any_rank))
         if len(edges) > 40:  # the labels would overlap
             edges = [(a, b, "", c, d) for a, b, _, c, d in edges]
