@@ -76,14 +76,17 @@ def test_wheel_records_every_file(built):
                 expected = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
                 assert (digest, int(size)) == (f"sha256={expected}", len(content))
         metadata = email.message_from_bytes(archive.read(record.replace("RECORD", "METADATA")))
+        points = archive.read(record.replace("RECORD", "entry_points.txt")).decode()
+    assert points == "[pytest11]\ngormapy = gormapy.testing.plugin\n"
     assert metadata["Name"] == "gormapy"
     assert metadata.get_all("Requires-Dist") == [
         "numpy",
         'matplotlib; extra == "plot"',
         'ipython>=7.34; extra == "notebook"',
         'numba; extra == "numba"',
+        'pytest>=8; extra == "testing"',
     ]
-    assert metadata.get_all("Provides-Extra") == ["plot", "notebook", "numba"]
+    assert metadata.get_all("Provides-Extra") == ["plot", "notebook", "numba", "testing"]
     assert metadata["Requires-Python"] == ">=3.10"
 
 

@@ -41,7 +41,7 @@ def in_place() -> None:
     environment.install(toolchain.wheel_requirements("auto"))
     launcher = wheel.build_in_place("auto")
     if sys.prefix != sys.base_prefix:
-        environment.link(project.ROOT / "python", launcher, wheel.SCRIPTS)
+        environment.link(project.ROOT / "python", launcher, wheel.SCRIPTS, project.entry_points())
 
 
 def run(program: str, arguments: list[str]) -> None:

@@ -41,10 +41,14 @@ def install(requirements: Iterable[str]) -> None:
         subprocess.run([*pip, *missing], check=True)
 
 
-def link(packages: Path, launcher: Path, scripts: Iterable[str]) -> None:
+def link(packages: Path, launcher: Path, scripts: Iterable[str], entry_points: str) -> None:
     """Makes the tree's packages and launcher those of this environment."""
-    pth = Path(sysconfig.get_path("purelib")) / "gormapy-tree.pth"
-    pth.write_text(f"{packages}\n")
+    library = Path(sysconfig.get_path("purelib"))
+    (library / "gormapy-tree.pth").write_text(f"{packages}\n")
+    info = library / "gormapy_tree-0.dist-info"  # for entry points: pytest's plugin
+    info.mkdir(exist_ok=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: gormapy-tree\nVersion: 0\n")
+    (info / "entry_points.txt").write_text(entry_points)
     for name in scripts:
         path = Path(sysconfig.get_path("scripts")) / name
         if not (path.is_symlink() and os.readlink(path) == os.fspath(launcher)):

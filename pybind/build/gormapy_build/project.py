@@ -29,6 +29,15 @@ def version() -> str:
     return str(found[1])
 
 
+def entry_points() -> str:
+    """The text of entry_points.txt: what other programs find of the package by its metadata."""
+    groups = pyproject()["project"]["entry-points"]
+    return "\n".join(
+        f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in points.items())
+        for group, points in groups.items()
+    )
+
+
 def metadata() -> str:
     """The core metadata (version 2.4) of PKG-INFO and METADATA."""
     project = pyproject()["project"]

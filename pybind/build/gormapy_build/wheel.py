@@ -111,6 +111,7 @@ def _metadata_files(platform_tag: str) -> dict[str, bytes]:
     tags = [f"Tag: {python}-{python}-{one}" for one in platform_tag.split(".")]
     wheel = ["Wheel-Version: 1.0", "Generator: gormapy_build", "Root-Is-Purelib: false", *tags]
     files = {"METADATA": project.metadata().encode(), "WHEEL": ("\n".join(wheel) + "\n").encode()}
+    files["entry_points.txt"] = project.entry_points().encode()
     for name in project.pyproject()["project"]["license-files"]:
         files[f"licenses/{name}"] = (project.ROOT / name).read_bytes()
     return files
